@@ -1,0 +1,29 @@
+# -DTNET_SANITIZE=address (with undefined), thread or fuzzer (with address; clang); off when empty.
+set(TNET_SANITIZE "" CACHE STRING "address, thread, fuzzer or nothing")
+# -DTNET_CLONES=OFF: one version of each hot loop, for instruction counts that
+# do not depend on the machine. Always off under ThreadSanitizer, which crashes
+# at start-up otherwise.
+option(TNET_CLONES "compile hot loops for several instruction sets" ON)
+
+if(TNET_SANITIZE STREQUAL address OR TNET_SANITIZE STREQUAL fuzzer)
+  add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=address,undefined)
+  if(TNET_SANITIZE STREQUAL fuzzer)
+    add_compile_options(-fsanitize=fuzzer-no-link)
+  endif()
+elseif(TNET_SANITIZE STREQUAL thread)
+  add_compile_options(-fsanitize=thread -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=thread)
+endif()
+if(TNET_SANITIZE)
+  add_compile_definitions(TN_SANITIZED)
+  if(CMAKE_C_COMPILER_ID MATCHES Clang)
+    add_compile_options(-Wno-pass-failed) # an instrumented loop cannot be vectorised
+  endif()
+else()
+  add_compile_options($<$<NOT:$<CONFIG:Debug>>:-D_FORTIFY_SOURCE=2>)
+  add_link_options(-Wl,-z,relro,-z,now)
+endif()
+if(TNET_SANITIZE STREQUAL thread OR TNET_SANITIZE STREQUAL fuzzer OR NOT TNET_CLONES)
+  add_compile_definitions(TN_NO_CLONES)
+endif()

@@ -1,0 +1,12 @@
+/* clock.h - time: monotonic for measuring and for deadlines, wall for log files only. */
+#ifndef TN_BASE_CLOCK_H
+#define TN_BASE_CLOCK_H
+
+#include <stdint.h>
+
+uint64_t tn_clock_ns(void); /* CLOCK_MONOTONIC */
+double tn_clock_s(void);    /* the same in seconds */
+double tn_wall_s(void);     /* Unix seconds, with fraction */
+uint32_t tn_wall_day(void); /* days since 1970-01-01, UTC */
+
+#endif

@@ -1,0 +1,80 @@
+/* fieldrows.h - the macros that write one row of an option table; included by field.h.
+ *
+ * A row whose member has another type than its kind does not compile.
+ */
+#ifndef TN_BASE_FIELDROWS_H
+#define TN_BASE_FIELDROWS_H
+
+/* offsetof() that refuses to compile when the member is not of type `want`. */
+#define TN_OFFSET(type, member, want)                                                              \
+    (offsetof(type, member) + 0 * sizeof((want *)0 == &((type *)0)->member))
+
+#define TN_ROW(kind_, type, member, want, fallback_, lo, hi, unit_, help_)                         \
+    .kind = (kind_), .key = #member, .offset = TN_OFFSET(type, member, want),                      \
+    .fallback = (fallback_), .min = (lo), .max = (hi), .unit = (unit_), .help = (help_)
+
+#define TN_FIELD_BOOL(type, member, fallback, help)                                                \
+    {                                                                                              \
+        TN_ROW(TN_KIND_BOOL, type, member, bool, fallback, 0, 0, "", help)                         \
+    }
+#define TN_FIELD_U32(type, member, fallback, lo, hi, unit, help)                                   \
+    {                                                                                              \
+        TN_ROW(TN_KIND_U32, type, member, uint32_t, fallback, lo, hi, unit, help)                  \
+    }
+#define TN_FIELD_U64(type, member, fallback, lo, hi, unit, help)                                   \
+    {                                                                                              \
+        TN_ROW(TN_KIND_U64, type, member, uint64_t, fallback, lo, hi, unit, help)                  \
+    }
+#define TN_FIELD_F64(type, member, fallback, lo, hi, unit, help)                                   \
+    {                                                                                              \
+        TN_ROW(TN_KIND_F64, type, member, double, fallback, lo, hi, unit, help)                    \
+    }
+#define TN_FIELD_DURATION(type, member, fallback, lo, hi, help)                                    \
+    {                                                                                              \
+        TN_ROW(TN_KIND_DURATION, type, member, double, fallback, lo, hi, "s", help)                \
+    }
+#define TN_FIELD_SIZE(type, member, fallback, lo, hi, help)                                        \
+    {                                                                                              \
+        TN_ROW(TN_KIND_SIZE, type, member, uint64_t, fallback, lo, hi, "bytes", help)              \
+    }
+#define TN_FIELD_STR(type, member, fallback, help)                                                 \
+    {                                                                                              \
+        TN_ROW(TN_KIND_STR, type, member, const char *, fallback, 0, 0, "", help)                  \
+    }
+#define TN_FIELD_CHOICE(type, member, fallback, words_, help)                                      \
+    {                                                                                              \
+        TN_ROW(TN_KIND_CHOICE, type, member, uint32_t, fallback, 0, 0, "", help),                  \
+            .words = (words_)                                                                      \
+    }
+#define TN_FIELD_STRS(type, member, fallback, help)                                                \
+    {                                                                                              \
+        TN_ROW(TN_KIND_STRS, type, member, tn_strs, fallback, 0, 0, "", help)                      \
+    }
+#define TN_FIELD_F64S(type, member, fallback, lo, hi, help)                                        \
+    {                                                                                              \
+        TN_ROW(TN_KIND_F64S, type, member, tn_f64s, fallback, lo, hi, "", help)                    \
+    }
+#define TN_FIELD_TABLE(type, member, want, table_, help)                                           \
+    {                                                                                              \
+        TN_ROW(TN_KIND_TABLE, type, member, want, "{}", 0, 0, "", help), .table = (table_)         \
+    }
+#define TN_FIELD_TABLES(type, member, want, fallback, table_, help)                                \
+    {                                                                                              \
+        TN_ROW(TN_KIND_TABLES, type, member, tn_tables, fallback, 0, 0, "", help),                 \
+            .table = (table_), .size = sizeof(want)                                                \
+    }
+#define TN_FIELD_VARIANT(type, member, fallback, choices_, help)                                   \
+    {                                                                                              \
+        TN_ROW(TN_KIND_VARIANT, type, member, tn_variant, fallback, 0, 0, "", help),               \
+            .choices = (choices_)                                                                  \
+    }
+#define TN_FIELD_TREE(type, member, fallback, help)                                                \
+    {                                                                                              \
+        TN_ROW(TN_KIND_TREE, type, member, const tn_tree *, fallback, 0, 0, "", help)              \
+    }
+#define TN_FIELD_END                                                                               \
+    {                                                                                              \
+        .kind = TN_KIND_END                                                                        \
+    }
+
+#endif

@@ -1,0 +1,26 @@
+/* queue.h - a bounded queue of pointers between threads.
+ *
+ * push waits while it is full, pop while it is empty. close() wakes everybody:
+ * push then refuses, pop hands out what is left and then refuses. Owns nothing
+ * it carries. Any number of producers and consumers.
+ */
+#ifndef TN_BASE_QUEUE_H
+#define TN_BASE_QUEUE_H
+
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct tn_queue tn_queue;
+
+tn_status tn_queue_new(tn_queue **out, uint32_t capacity, tn_error *err) TN_MUST_USE;
+void tn_queue_free(tn_queue *q); /* NULL is fine; nobody may be inside */
+
+bool tn_queue_push(tn_queue *q, void *item) TN_MUST_USE;    /* false: closed, item stays yours */
+bool tn_queue_pop(tn_queue *q, void **out) TN_MUST_USE;     /* false: closed and empty */
+bool tn_queue_try_pop(tn_queue *q, void **out) TN_MUST_USE; /* never waits */
+void tn_queue_close(tn_queue *q);
+uint32_t tn_queue_count(tn_queue *q);
+
+#endif

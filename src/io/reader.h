@@ -1,0 +1,78 @@
+/* reader.h - a stream of batches from many files, in the background.
+ *
+ *     files -> [read, inflate, cut] -> [parse] x readers -> [shuffle, fill batches] -> queue -> tn_reader_next
+ *
+ *     tn_batch *batch = NULL;
+ *     while ((status = tn_reader_next(reader, &batch, &err)) == TN_OK) {
+ *         ... use batch ...
+ *         tn_reader_recycle(reader, batch);
+ *     }
+ *
+ * One reader is one pass over the data. The stream of batches is a function of
+ * (files, options, seed, epoch) alone: neither the number of threads nor their
+ * speed shows. Records leave in the order of parts; within a part, windows of
+ * `shuffle` records are permuted by stream (seed, 4, epoch, part); with shuffle
+ * the parts themselves are visited in a permuted order of this epoch.
+ *
+ * A record that cannot be parsed ends the stream with file, place and fault,
+ * unless bad_records_max allows for it: then it is skipped, counted and logged.
+ */
+#ifndef TN_IO_READER_H
+#define TN_IO_READER_H
+
+#include "base/error.h"
+#include "base/text.h"
+#include "io/batch.h"
+#include "io/schema.h"
+
+typedef struct tn_reader tn_reader;
+
+typedef struct tn_reader_opts {
+    tn_strs paths;         /* files, globs, folders, "-" */
+    uint32_t batch_rows;
+    bool training;         /* shuffle, sample negatives, leave out rows of weight 0; else as read, all rows */
+    bool want_ids;         /* fill id_*, source, source_at */
+    uint64_t seed;
+    tn_progress from;      /* epoch, and where to go on in it: all 0 at its start */
+    uint32_t prefetch;     /* batches kept ready; at least 1 */
+} tn_reader_opts;
+
+/* What was met so far. */
+typedef struct tn_read_counts {
+    uint64_t records, bytes, blank, duplicate_key, zero_weight, sampled_out;
+    uint64_t bad;
+    uint32_t sources;
+} tn_read_counts;
+
+/* One piece of the data of this epoch. */
+typedef struct tn_part_info {
+    uint32_t source;
+    uint64_t first, end; /* bytes; end UINT64_MAX: to the end of a source that cannot be cut */
+} tn_part_info;
+
+/* `schema` must outlive the reader. TN_E_DATA: no such file, no match, unknown compression.
+ * On failure *out is NULL. */
+tn_status tn_reader_open(tn_reader **out, const tn_schema *schema, const tn_reader_opts *opts,
+                         tn_error *err) TN_MUST_USE;
+
+/* Stops the threads, frees everything, batches not recycled included. NULL is fine. */
+void tn_reader_close(tn_reader *reader);
+
+/* The next batch, lent until recycled; only the last of an epoch may be short. TN_END after it. */
+tn_status tn_reader_next(tn_reader *reader, tn_batch **out, tn_error *err) TN_MUST_USE;
+void tn_reader_recycle(tn_reader *reader, tn_batch *batch);
+
+/* Share of clicks (weighted) in the first shuffle window, after down-sampling; waits for it. For bias_init: prior. */
+tn_status tn_reader_prior(tn_reader *reader, double *rate, tn_error *err) TN_MUST_USE;
+
+void tn_reader_counts(tn_reader *reader, tn_read_counts *out);
+/* Bad records by reason, "reason\0count\0" pairs. */
+void tn_reader_bad_reasons(tn_reader *reader, tn_text *out);
+uint32_t tn_reader_n_parts(const tn_reader *reader);
+tn_part_info tn_reader_part(const tn_reader *reader, uint32_t i); /* in the order of this epoch */
+uint32_t tn_reader_n_sources(const tn_reader *reader);
+const char *tn_reader_source(const tn_reader *reader, uint32_t i);
+uint64_t tn_reader_total_bytes(const tn_reader *reader); /* for the ETA; 0 when not known */
+uint64_t tn_reader_done_bytes(tn_reader *reader);
+
+#endif

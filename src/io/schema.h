@@ -1,0 +1,82 @@
+/* schema.h - what a record holds: slots, share groups, numeric columns, label, weight, ids.
+ *
+ * Made once from `data:` and `slots:`, then read by every parser on any thread. Slots keep the order of
+ * the configuration; groups are numbered as first seen.
+ */
+#ifndef TN_IO_SCHEMA_H
+#define TN_IO_SCHEMA_H
+
+#include "base/error.h"
+#include "base/record.h"
+#include "io/dataopts.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { TN_SLOTS_MAX = 4096, TN_COLUMNS_MAX = 65535, TN_VALUES_MAX = 1048576 };
+
+typedef enum tn_sign_type { TN_SIGN_ID, TN_SIGN_INT, TN_SIGN_HEX, TN_SIGN_STR, TN_SIGN_FLOAT } tn_sign_type;
+typedef enum tn_slot_as { TN_AS_KEY, TN_AS_VALUE, TN_AS_WEIGHTED } tn_slot_as;
+
+typedef enum tn_transform_kind {
+    TN_TRANSFORM_IDENTITY,
+    TN_TRANSFORM_LOG,
+    TN_TRANSFORM_MINMAX, /* a .. b */
+    TN_TRANSFORM_ZSCORE, /* given: mean a, deviation b; running: a is NAN, done by the graph */
+    TN_TRANSFORM_LN2_BUCKET,
+    TN_TRANSFORM_BUCKETS,
+} tn_transform_kind;
+
+typedef struct tn_transform {
+    tn_transform_kind kind;
+    double a, b;
+    uint32_t n_bounds;
+    const double *bound;
+    uint64_t freeze_rows; /* running zscore */
+} tn_transform;
+
+/* One entry of `slots:`, resolved. A slot that is `as: value` has no keys: it is column `numeric` of the numeric input. */
+typedef struct tn_slot_spec {
+    const char *name;
+    const char *column;
+    tn_sign_type type;
+    tn_slot_as as;
+    tn_transform transform;
+    uint32_t slot;       /* place among the slots of a batch; UINT32_MAX when `as: value` */
+    uint32_t numeric;    /* place among the numeric columns; UINT32_MAX otherwise */
+    uint16_t group;      /* index into tn_schema.group */
+    uint64_t salt;
+    char list;           /* separator of several values; 0: none */
+    const char *values;  /* column of x_j; NULL: none */
+    uint32_t max_len;
+    bool keep_last;
+    bool absent_key;     /* no value: the key of the empty text instead of an empty slot */
+    float absent;        /* `as: value`: stands for a missing number, not transformed */
+    uint32_t duplicates; /* keep sum error */
+    bool drop_zero;
+    bool non_finite_absent;
+    uint32_t field;      /* libffm; TN_UNSET_U32: none */
+    uint64_t range_from, range_to; /* libsvm; 0 .. UINT64_MAX: all */
+    const tn_slot_opts *opts; /* for train/ */
+} tn_slot_spec;
+
+typedef struct tn_schema {
+    const tn_data_opts *data;
+    uint32_t n_specs;
+    const tn_slot_spec *spec; /* everything in `slots:`, in its order */
+    uint32_t n_slots;         /* those with keys: the slots of a batch */
+    const tn_slot_spec *const *slot;
+    uint32_t n_numeric;
+    const tn_slot_spec *const *numeric;
+    uint32_t n_groups;
+    const tn_group *group;    /* record is not set here: the model decides it */
+    const struct tn_label_rule *label;
+    void *internal;           /* tables that parsers look names up in */
+} tn_schema;
+
+/* `data` and `slots` (tn_slot_opts items) must outlive the schema, which lives in b->arena. Faults go to
+ * b->diag; then *out is NULL and the status TN_E_CONFIG. */
+tn_status tn_schema_new(const tn_schema **out, const tn_data_opts *data, const tn_tables *slots,
+                        const tn_binder *b, tn_error *err) TN_MUST_USE;
+
+#endif

@@ -1,0 +1,85 @@
+/* graph.h - a network as a list of nodes, in the order they were made.
+ *
+ * A node can only use older nodes, so the list is already in topological order:
+ * forward walks it up, backward walks it down. There is no sort, no visited
+ * set, no recursion.
+ *
+ *     tn_graph *g = tn_graph_new(&(tn_graph_opts){.max_rows = 1024, .team = team, .train = true});
+ *     tn_node *x = tn_numeric(g, "num", 13);               [B,13], fed per batch
+ *     tn_node *w = tn_param(g, params, "out.W", ...);      trained
+ *     tn_node *z = tn_matmul(g, "out", x, w);
+ *     TN_TRY(tn_graph_finish(g, &(tn_wanted){...}, err));  passes run, memory is taken
+ *     tn_forward(g, &feed);  tn_backward(g);               ... use the parameters' gradients ...
+ *     tn_graph_free(g);
+ *
+ * The passes: drop what no wanted output needs, fold constants (batch norm into
+ * the dense layer before it when not training), fuse dense = GEMM + bias +
+ * activation, place concat's operands inside its matrix, plan memory by
+ * liveness (forward-only graphs reuse buffers). A step allocates nothing.
+ *
+ * One thread uses a graph at a time; the team works inside the calls. Parameters
+ * (nn/params.h) outlive the graph and may be shared by several: one to train,
+ * one to evaluate.
+ */
+#ifndef TN_NN_GRAPH_H
+#define TN_NN_GRAPH_H
+
+#include "base/team.h"
+#include "nn/embed.h"
+#include "nn/op.h"
+#include "nn/params.h"
+
+typedef struct tn_graph_opts {
+    uint32_t max_rows;
+    bool train;       /* false: forward only; dropout is gone, norms use running values */
+    bool no_passes;   /* for tests: the graph as it was written */
+    uint64_t seed;
+    tn_team *team;    /* must outlive the graph; NULL: the calling thread alone */
+} tn_graph_opts;
+
+/* What one batch brings. Everything is lent until the call returns. */
+typedef struct tn_feed {
+    uint32_t rows;          /* at most max_rows; 0 is legal and does nothing */
+    const tn_sparse *sparse;
+    const tn_real *numeric; /* rows * n_numeric */
+    const tn_real *label;   /* rows, 0 .. 1; NULL when no loss is wanted */
+    const tn_real *weight;  /* rows; NULL when all are 1 */
+    tn_step_info info;
+} tn_feed;
+
+tn_graph *tn_graph_new(const tn_graph_opts *opts);
+void tn_graph_free(tn_graph *g); /* NULL is fine */
+
+/* For operator files: adds a node with `n` operands (parameters included). `attr` is copied.
+ * `name` is copied; NULL: made from the operator's name and a number. */
+tn_node *tn_apply(tn_graph *g, const tn_op *op, const char *name, tn_node *const *in, uint32_t n,
+                  const void *attr);
+
+/* Names of the outputs to keep and, for training, of the loss. Other nodes may go, unless they
+ * are in `fetch`. */
+typedef struct tn_wanted {
+    tn_node *logit;
+    tn_node *loss;  /* NULL: none */
+    const char *const *fetch;
+    uint32_t n_fetch;
+} tn_wanted;
+
+/* Runs the passes and takes all memory. TN_E_CONFIG: unknown fetch; TN_E_MEMORY. */
+tn_status tn_graph_finish(tn_graph *g, const tn_wanted *wanted, tn_error *err) TN_MUST_USE;
+
+void tn_forward(tn_graph *g, const tn_feed *feed);
+
+/* The loss of the last forward: sum of w_i l_i over the rows, divided by W. In double, by index. */
+double tn_graph_loss(const tn_graph *g);
+
+/* Clears all gradients, then adds: parameters' grads in params, rows' grads in sparse->grads. */
+void tn_backward(tn_graph *g);
+
+/* Name of the first node whose value (or gradient) is not finite, or NULL. For the message when a
+ * loss diverged. */
+const char *tn_graph_not_finite(const tn_graph *g);
+
+tn_node *tn_graph_node(const tn_graph *g, uint32_t i);          /* NULL past the end */
+tn_node *tn_graph_find(const tn_graph *g, const char *name);    /* NULL: none */
+
+#endif

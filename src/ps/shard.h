@@ -1,0 +1,26 @@
+/* shard.h - one peer's part of the model: its partitions of the table, its range of the dense vector.
+ *
+ * One request in, one reply out, no sockets: what a server loop calls for other peers, the client
+ * calls for its own. */
+#ifndef TN_PS_SHARD_H
+#define TN_PS_SHARD_H
+
+#include "ps/dense.h"
+#include "ps/table.h"
+
+typedef struct tn_shard {
+    tn_table *table;
+    tn_dense_store *dense;
+    const tn_rules *rules;
+    const bool *missing_init; /* per group */
+} tn_shard;
+
+tn_status tn_shard_pull(tn_shard *s, tn_team *team, const tn_keyset *keys, float *rows, tn_error *err) TN_MUST_USE;
+void tn_shard_peek(tn_shard *s, tn_team *team, const tn_keyset *keys, float *rows);
+
+/* Scale, L2, clip (global over dense and rows together), rule, prox, bounds; returns the norm before the clip. A norm that is not finite changes nothing and
+ * is TN_E_DIVERGED. */
+tn_status tn_shard_push(tn_shard *s, tn_team *team, const tn_keyset *keys, const float *grads,
+                        const float *dense_grads, const tn_push *push, double *norm, tn_error *err) TN_MUST_USE;
+
+#endif
