@@ -8,8 +8,8 @@
  *
  *     tn_file *f = NULL;
  *     TN_TRY(tn_file_create(&f, path, err));          O_CREAT|O_EXCL|O_CLOEXEC, 0644
- *     TN_TRY(tn_file_write(f, data, size, err));      buffered; after a failure only abandon is left
- *     TN_TRY(tn_file_commit(f, err));                 flush, fsync, close; frees f either way
+ *     TN_TRY(tn_file_write(f, data, size, err));      buffered; after a failure only abandon is
+ * left TN_TRY(tn_file_commit(f, err));                 flush, fsync, close; frees f either way
  *
  * Errors are TN_E_IO with path and reason. One thread per handle, but tn_infile_read: any.
  */
@@ -50,7 +50,8 @@ tn_status tn_file_replace(const char *path, const void *data, size_t size,
 tn_status tn_dir_make(const char *path, tn_error *err) TN_MUST_USE; /* with parents; may exist */
 tn_status tn_dir_make_new(const char *path, tn_error *err) TN_MUST_USE; /* one level; must not */
 tn_status tn_dir_sync(const char *path, tn_error *err) TN_MUST_USE;
-tn_status tn_rename(const char *from, const char *to, tn_error *err) TN_MUST_USE; /* and sync parent */
+tn_status tn_rename(const char *from, const char *to,
+                    tn_error *err) TN_MUST_USE; /* and sync parent */
 /* What is not there counts as removed. Neither syncs the parent: a removal may be lost. */
 tn_status tn_remove_file(const char *path, tn_error *err) TN_MUST_USE;
 tn_status tn_remove_tree(const char *path, tn_error *err) TN_MUST_USE; /* links are not followed */

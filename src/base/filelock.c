@@ -1,0 +1,124 @@
+/* filelock.c - one owner per run directory.
+ *
+ * The lock is on the file LOCK, which is never removed; OWNER beside it says who holds it, for the
+ * message of whoever comes second.
+ */
+#include "base/file.h"
+#include "base/fileio.h"
+
+#include "base/alloc.h"
+#include "base/json.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+enum { OWNER_BYTES_MAX = 4096 };
+
+struct tn_lock {
+    int fd;
+    char path[TN_PATH_SIZE];
+};
+
+/* "pid P on host H", as far as OWNER can be read. */
+static tn_status held_by_another(const char *dir, tn_error *err)
+{
+    uint64_t pid = 0;
+    const char *host = NULL;
+    char path[TN_PATH_SIZE];
+    tn_text text = {0};
+    tn_arena *arena = tn_arena_new(OWNER_BYTES_MAX);
+    const tn_json *owner = NULL;
+    if (tn_path_join(dir, "OWNER", path, NULL) == TN_OK &&
+        tn_file_read_all(path, OWNER_BYTES_MAX, &text, NULL) == TN_OK &&
+        tn_json_parse(&owner, tn_text_str(&text), text.size, arena, path, NULL) == TN_OK) {
+        host = tn_json_as_str(tn_json_get(owner, "host"));
+    }
+    if (host != NULL && tn_json_as_u64(tn_json_get(owner, "pid"), &pid)) {
+        (void)tn_fail(err, TN_E_CKPT, "run directory '%s' is in use by pid %llu on host '%.64s'",
+                      dir, (unsigned long long)pid, host);
+    } else {
+        (void)tn_fail(err, TN_E_CKPT, "run directory '%s' is in use by another process", dir);
+    }
+    tn_arena_free(arena);
+    tn_text_done(&text);
+    return TN_E_CKPT;
+}
+
+static tn_status flock_now(tn_lock *lock, const char *dir, tn_error *err)
+{
+    int failed;
+    do {
+        failed = flock(lock->fd, LOCK_EX | LOCK_NB);
+    } while (failed != 0 && errno == EINTR);
+    if (failed == 0) {
+        return TN_OK;
+    }
+    if (errno == EWOULDBLOCK) {
+        return held_by_another(dir, err);
+    }
+    return tn_fail(err, TN_E_IO, "cannot lock '%s': %s", lock->path, strerrordesc_np(errno));
+}
+
+static tn_status write_owner(const char *dir, uint64_t session, tn_error *err)
+{
+    char path[TN_PATH_SIZE];
+    TN_TRY(tn_path_join(dir, "OWNER", path, err));
+    char host[HOST_NAME_MAX + 1] = "";
+    if (gethostname(host, sizeof host - 1) != 0) {
+        host[0] = '\0';
+    }
+    tn_text text = {0};
+    tn_json_open(&text, '{');
+    tn_json_hex64(&text, "session", session);
+    tn_json_str(&text, "host", host);
+    tn_json_u64(&text, "pid", (uint64_t)getpid());
+    tn_json_close(&text, '}');
+    tn_text_addc(&text, '\n');
+    tn_status status = tn_text_check(&text, "OWNER", err);
+    if (status == TN_OK) {
+        status = tn_file_replace(path, text.data, text.size, err);
+    }
+    tn_text_done(&text);
+    return status;
+}
+
+tn_status tn_lock_take(tn_lock **out, const char *dir, uint64_t session, tn_error *err)
+{
+    *out = NULL;
+    tn_lock *lock = tn_try_alloc(1, sizeof *lock, "a lock", err);
+    if (lock == NULL) {
+        return TN_E_MEMORY;
+    }
+    lock->fd = -1;
+    tn_status status = tn_path_join(dir, "LOCK", lock->path, err);
+    if (status == TN_OK) {
+        status = tn_io_open(lock->path, O_RDWR | O_CREAT, &lock->fd, err);
+    }
+    if (status == TN_OK) {
+        status = flock_now(lock, dir, err);
+    }
+    if (status == TN_OK) {
+        status = write_owner(dir, session, err);
+    }
+    if (status != TN_OK) {
+        tn_lock_release(lock);
+        return status;
+    }
+    *out = lock;
+    return TN_OK;
+}
+
+void tn_lock_release(tn_lock *lock)
+{
+    if (lock == NULL) {
+        return;
+    }
+    if (lock->fd >= 0) {
+        tn_io_drop(lock->fd, lock->path); /* and so unlocked */
+    }
+    tn_free(lock);
+}

@@ -1,0 +1,85 @@
+/* test_alloc.c - the door to the heap. */
+#include "support/test.h"
+
+#include "base/alloc.h"
+
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void memory_is_zeroed_and_starts_on_a_cache_line(void **state)
+{
+    (void)state;
+    for (size_t size = 1; size < 300; size += 37) {
+        unsigned char *memory = tn_alloc(3, size, "a test");
+        assert_int_equal((uintptr_t)memory % TN_CACHE_LINE, 0);
+        for (size_t i = 0; i < 3 * size; i++) {
+            assert_int_equal(memory[i], 0);
+        }
+        tn_free(memory);
+    }
+    tn_free(NULL);
+}
+
+static void nothing_is_something(void **state)
+{
+    (void)state;
+    void *memory = tn_try_alloc(0, 8, "nothing", NULL);
+    assert_non_null(memory);
+    tn_free(memory);
+}
+
+static void a_product_that_overflows_is_refused(void **state)
+{
+    (void)state;
+    tn_error err = {0};
+    assert_null(tn_try_alloc(SIZE_MAX / 2, 3, "rows", &err));
+    assert_int_equal(err.code, TN_E_MEMORY);
+    assert_non_null(strstr(err.text, "for rows"));
+    assert_null(tn_try_alloc(SIZE_MAX, 1, "rows", NULL));
+}
+
+static void the_nth_try_fails_once(void **state)
+{
+    (void)state;
+    tn_error err = {0};
+    tn_alloc_fail_at(2);
+    void *first = tn_try_alloc(1, 1, "a", &err);
+    void *second = tn_try_alloc(1, 1, "b", &err);
+    void *third = tn_try_alloc(1, 1, "c", &err);
+    assert_non_null(first);
+    assert_null(second);
+    assert_string_equal(err.text, "out of memory: 1 x 1 bytes for b");
+    assert_non_null(third);
+    tn_free(third);
+    tn_free(first);
+    tn_alloc_fail_at(0);
+}
+
+static void alloc_without_memory_ends_with_code_7(void **state)
+{
+    (void)state;
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        (void)close(2); /* the message is not for the test's reader */
+        void *never = tn_alloc(SIZE_MAX / 2, 3, "a test");
+        _exit(never == NULL ? 0 : 1);
+    }
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 7);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(memory_is_zeroed_and_starts_on_a_cache_line),
+        cmocka_unit_test(nothing_is_something),
+        cmocka_unit_test(a_product_that_overflows_is_refused),
+        cmocka_unit_test(the_nth_try_fails_once),
+        cmocka_unit_test(alloc_without_memory_ends_with_code_7),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

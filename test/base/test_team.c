@@ -1,0 +1,162 @@
+/* test_team.c - every tile once, and nothing left behind. */
+#include "support/test.h"
+
+#include "base/team.h"
+
+#include "support/mallocs.h"
+
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+enum { TILES = 1000 };
+
+typedef struct visits {
+    uint32_t count[TILES];
+} visits;
+
+static void visit(void *job, uint32_t tile)
+{
+    visits *v = job;
+    v->count[tile]++;
+}
+
+static tn_team *team_of(uint32_t threads)
+{
+    tn_error err = {0};
+    tn_team *team = NULL;
+    assert_int_equal(tn_team_open(&team, threads, &err), TN_OK);
+    return team;
+}
+
+static void every_tile_is_done_once_whatever_the_number_of_threads(void **state)
+{
+    (void)state;
+    for (uint32_t threads = 1; threads <= 5; threads++) {
+        tn_team *team = team_of(threads);
+        visits v = {0};
+        for (uint32_t run = 1; run <= 50; run++) {
+            tn_team_run(team, TILES, visit, &v);
+            for (uint32_t i = 0; i < TILES; i++) {
+                assert_int_equal(v.count[i], run);
+            }
+        }
+        tn_team_close(team);
+    }
+}
+
+static void what_a_run_wrote_the_next_run_reads_without_a_lock(void **state)
+{
+    (void)state;
+    tn_team *team = team_of(3);
+    for (uint32_t run = 0; run < 3000; run++) {
+        visits v = {0}; /* on this stack: nobody may touch it once run() is back */
+        uint32_t n = 2 + run % 7;
+        tn_team_run(team, n, visit, &v);
+        for (uint32_t i = 0; i < n; i++) {
+            assert_int_equal(v.count[i], 1);
+        }
+        assert_int_equal(v.count[n], 0);
+    }
+    tn_team_close(team);
+}
+
+static void no_team_is_the_calling_thread_alone(void **state)
+{
+    (void)state;
+    visits v = {0};
+    tn_team_run(NULL, TILES, visit, &v);
+    assert_int_equal(v.count[0], 1);
+    assert_int_equal(v.count[TILES - 1], 1);
+    tn_team_close(NULL);
+}
+
+static void no_tiles_are_no_work(void **state)
+{
+    (void)state;
+    tn_team *team = team_of(2);
+    visits v = {0};
+    tn_team_run(team, 0, visit, &v);
+    assert_int_equal(v.count[0], 0);
+    tn_team_close(team);
+}
+
+static void a_warm_run_allocates_nothing(void **state)
+{
+    (void)state;
+    tn_team *team = team_of(3);
+    visits v = {0};
+    tn_team_run(team, TILES, visit, &v);
+    uint64_t before = tn_mallocs();
+    for (uint32_t run = 0; run < 100; run++) {
+        tn_team_run(team, TILES, visit, &v);
+    }
+    assert_int_equal(tn_mallocs(), before);
+    tn_team_close(team);
+}
+
+static uint64_t cpu_us(void)
+{
+    struct rusage used;
+    assert_int_equal(getrusage(RUSAGE_SELF, &used), 0);
+    return (uint64_t)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000000 +
+           (uint64_t)(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
+}
+
+/* Waits for the helpers to fall asleep: CPU time stands still over a poll(2)-free nap. A team that
+ * never sleeps uses 4 x 20 ms in each nap and so fails every one of the tries. */
+static void an_idle_team_burns_no_processor(void **state)
+{
+    (void)state;
+    tn_team *team = team_of(5);
+    visits v = {0};
+    tn_team_run(team, TILES, visit, &v);
+    bool still = false;
+    for (uint32_t i = 0; i < 100 && !still; i++) {
+        uint64_t before = cpu_us();
+        (void)usleep(20000);
+        still = cpu_us() - before < 1000;
+    }
+    assert_true(still);
+    tn_team_run(team, TILES, visit, &v); /* and wakes up again */
+    assert_int_equal(v.count[TILES - 1], 2);
+    tn_team_close(team);
+}
+
+static void visit_slowly(void *job, uint32_t tile)
+{
+    for (uint32_t i = 0; i < 50; i++) {
+        (void)sched_yield();
+    }
+    visit(job, tile);
+}
+
+static void more_threads_than_processors_still_finish(void **state)
+{
+    (void)state;
+    tn_team *team = team_of(32);
+    visits v = {0};
+    for (uint32_t run = 0; run < 20; run++) {
+        tn_team_run(team, 64, visit_slowly, &v);
+    }
+    for (uint32_t i = 0; i < 64; i++) {
+        assert_int_equal(v.count[i], 20);
+    }
+    tn_team_close(team);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_tile_is_done_once_whatever_the_number_of_threads),
+        cmocka_unit_test(what_a_run_wrote_the_next_run_reads_without_a_lock),
+        cmocka_unit_test(no_team_is_the_calling_thread_alone),
+        cmocka_unit_test(no_tiles_are_no_work),
+        cmocka_unit_test(a_warm_run_allocates_nothing),
+        cmocka_unit_test(an_idle_team_burns_no_processor),
+        cmocka_unit_test(more_threads_than_processors_still_finish),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,108 @@
+/* test_threads.c - threads that report how they ended. */
+#include "support/test.h"
+
+#include "base/threads.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <string.h>
+
+typedef struct seen {
+    char name[16];
+    bool hears_sigint;
+    float denormal;
+} seen;
+
+static tn_status look_around(void *arg, tn_error *err)
+{
+    (void)err;
+    seen *s = arg;
+    sigset_t blocked;
+    pthread_sigmask(SIG_SETMASK, NULL, &blocked);
+    s->hears_sigint = sigismember(&blocked, SIGINT) == 0;
+    volatile float small = 1e-38F;
+    s->denormal = small * 0.1F;
+    return TN_OK;
+}
+
+static tn_status give_up(void *arg, tn_error *err)
+{
+    return tn_fail(err, TN_E_DATA, "no %s", (const char *)arg);
+}
+
+static tn_status tell_name(void *arg, tn_error *err)
+{
+    pthread_barrier_t *named = arg;
+    (void)pthread_barrier_wait(named);
+    char name[16];
+    (void)pthread_getname_np(pthread_self(), name, sizeof name);
+    return tn_fail(err, TN_E_DATA, "%s", name);
+}
+
+static void join_hands_over_status_and_error(void **state)
+{
+    (void)state;
+    tn_error err = {0};
+    tn_thread *t = NULL;
+    char what[] = "rows";
+    assert_int_equal(tn_thread_start(&t, "reader-0", give_up, what, &err), TN_OK);
+    assert_int_equal(tn_thread_join(t, &err), TN_E_DATA);
+    assert_int_equal(err.code, TN_E_DATA);
+    assert_string_equal(err.text, "no rows");
+}
+
+static void a_thread_bears_its_name(void **state)
+{
+    (void)state;
+    tn_error err = {0};
+    tn_thread *t = NULL;
+    pthread_barrier_t named;
+    pthread_barrier_init(&named, NULL, 2);
+    assert_int_equal(tn_thread_start(&t, "fifteen-letters", tell_name, &named, &err), TN_OK);
+    (void)pthread_barrier_wait(&named);
+    assert_int_equal(tn_thread_join(t, &err), TN_E_DATA);
+    assert_string_equal(err.text, "fifteen-letters");
+    pthread_barrier_destroy(&named);
+}
+
+static void a_thread_flushes_denormals_and_hears_no_signals(void **state)
+{
+    (void)state;
+    tn_error err = {0};
+    tn_thread *t = NULL;
+    seen s = {.hears_sigint = true, .denormal = 1};
+    assert_int_equal(tn_thread_start(&t, "look", look_around, &s, &err), TN_OK);
+    assert_int_equal(tn_thread_join(t, &err), TN_OK);
+    assert_false(s.hears_sigint);
+    assert_true(fpclassify(s.denormal) == FP_ZERO);
+
+    sigset_t blocked; /* the starter hears them as before */
+    pthread_sigmask(SIG_SETMASK, NULL, &blocked);
+    assert_false(sigismember(&blocked, SIGINT));
+}
+
+static void joining_nothing_is_fine(void **state)
+{
+    (void)state;
+    assert_int_equal(tn_thread_join(NULL, NULL), TN_OK);
+}
+
+static void there_is_at_least_one_processor(void **state)
+{
+    (void)state;
+    assert_in_range(tn_cpu_count(), 1, 65536);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(join_hands_over_status_and_error),
+        cmocka_unit_test(a_thread_bears_its_name),
+        cmocka_unit_test(a_thread_flushes_denormals_and_hears_no_signals),
+        cmocka_unit_test(joining_nothing_is_fine),
+        cmocka_unit_test(there_is_at_least_one_processor),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,30 @@
+/* tmpdir.c - see tmpdir.h. Plain libc, so that failpoints and logs of the file module see nothing.
+ */
+#include "support/tmpdir.h"
+
+#include "support/test.h"
+
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+void tn_tmpdir_make(char path[256])
+{
+    const char *base = getenv("TMPDIR"); // NOLINT(concurrency-mt-unsafe): nobody sets it
+    int length = snprintf(path, 256, "%s/tnet-test-XXXXXX", base != NULL ? base : "/tmp");
+    assert_in_range(length, 1, 255);
+    assert_non_null(mkdtemp(path));
+}
+
+static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *where)
+{
+    (void)st;
+    (void)kind;
+    (void)where;
+    return remove(path);
+}
+
+void tn_tmpdir_remove(const char *path)
+{
+    assert_int_equal(nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
+}

@@ -1,0 +1,13 @@
+/* tmpdir.h - a folder for one test. */
+#ifndef TN_TEST_TMPDIR_H
+#define TN_TEST_TMPDIR_H
+
+#include <stddef.h>
+
+/* A new empty folder below $TMPDIR or /tmp, without the file module. Fails the test otherwise. */
+void tn_tmpdir_make(char path[256]);
+
+/* With all that is in it, folders too. */
+void tn_tmpdir_remove(const char *path);
+
+#endif
