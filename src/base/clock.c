@@ -1,0 +1,39 @@
+/* clock.c - see clock.h. */
+#include "base/clock.h"
+
+#include "base/error.h"
+
+#include <time.h>
+
+enum { NS_PER_S = 1000000000, S_PER_DAY = 86400 };
+
+static struct timespec now(clockid_t clock)
+{
+    struct timespec t;
+    int failure = clock_gettime(clock, &t);
+    TN_ASSERT(failure == 0);
+    return t;
+}
+
+uint64_t tn_clock_ns(void)
+{
+    struct timespec t = now(CLOCK_MONOTONIC);
+    return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
+}
+
+double tn_clock_s(void)
+{
+    return (double)tn_clock_ns() / NS_PER_S;
+}
+
+double tn_wall_s(void)
+{
+    struct timespec t = now(CLOCK_REALTIME);
+    return (double)t.tv_sec + (double)t.tv_nsec / NS_PER_S;
+}
+
+uint32_t tn_wall_day(void)
+{
+    time_t seconds = now(CLOCK_REALTIME).tv_sec;
+    return seconds > 0 ? (uint32_t)(seconds / S_PER_DAY) : 0;
+}

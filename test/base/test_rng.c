@@ -1,0 +1,160 @@
+/* test_rng.c - V17 of docs/numerics.md: every bit of it. */
+#include "base/bytes.h"
+#include "base/rng.h"
+#include "support/test.h"
+
+#include <math.h>
+
+#define ROW_KEY UINT64_C(0x0123456789abcdef)
+
+static uint32_t bits_of(double value)
+{
+    float rounded = (float)value;
+    return tn_load_u32(&rounded);
+}
+
+static uint64_t row_stream(void)
+{
+    return tn_stream3(42, TN_RNG_ROW, tn_name64("deep"), ROW_KEY);
+}
+
+static void v17_raw_draws(void **state)
+{
+    (void)state;
+    assert_int_equal(tn_draw(0, 0), UINT64_C(0xe220a8397b1dcdaf));
+    assert_int_equal(tn_draw(0, 1), UINT64_C(0x6e789e6aa1b965f4));
+    assert_int_equal(tn_draw(0, 2), UINT64_C(0x06c45d188009454f));
+    assert_int_equal(tn_draw(1234567, 0), UINT64_C(6457827717110365317));
+    assert_int_equal(tn_draw(1234567, 1), UINT64_C(3203168211198807973));
+}
+
+static void v17_names_and_streams(void **state)
+{
+    (void)state;
+    assert_int_equal(tn_name64("deep"), UINT64_C(0xa5c90667425fe82f));
+    assert_int_equal(tn_stream0(42), UINT64_C(0xbdd732262feb6e95));
+    uint64_t s = row_stream();
+    assert_int_equal(s, UINT64_C(0x5e1d826427e5c1d0));
+    const uint64_t draws[] = {UINT64_C(0x4e7d9ee2be17c4c4), UINT64_C(0xc5462fb101f24ff5),
+                              UINT64_C(0xeb641c458871b6e3), UINT64_C(0xc93a123b08274789)};
+    for (uint64_t i = 0; i < 4; i++) {
+        assert_int_equal(tn_draw(s, i), draws[i]);
+    }
+}
+
+static void v17_uniform_normal_and_truncated_rows(void **state)
+{
+    (void)state;
+    const uint32_t uniform[] = {0xbd1e6e04, 0x3d5dad65, 0x3dabd360, 0x3d6a536e};
+    const uint32_t normal[] = {0xbba5a44d, 0x3bf2c174, 0x3c65a735, 0x3c01e2ef};
+    const uint32_t truncated[] = {0xbb9d7ad5, 0x3be5a459, 0x3c525a18, 0x3bf5626a};
+    uint64_t s = row_stream();
+    for (uint64_t i = 0; i < 4; i++) {
+        uint64_t x = tn_draw(s, i);
+        assert_int_equal(bits_of(-.1 + (.1 - -.1) * tn_unit(x)), uniform[i]);
+        assert_int_equal(bits_of(0 + .01 * tn_normal(x)), normal[i]);
+        assert_int_equal(bits_of(0 + .01 * tn_truncated_normal(x)), truncated[i]);
+    }
+}
+
+static void v17_glorot_uniform_of_a_dense_layer(void **state)
+{
+    (void)state;
+    uint64_t s = tn_stream2(42, TN_RNG_DENSE, tn_name64("deep.1.W"));
+    assert_int_equal(s, UINT64_C(0x77d8922e2bcf4551));
+    const uint32_t expected[] = {0x3d916fdf, 0xbd45be83, 0x3d7bf7d6};
+    double b = sqrt(6.0 / (429 + 400));
+    for (uint64_t i = 0; i < 3; i++) {
+        assert_int_equal(bits_of(-b + (b - -b) * tn_unit(tn_draw(s, i))), expected[i]);
+    }
+}
+
+static void v17_dropout_bits(void **state)
+{
+    (void)state;
+    uint64_t s = tn_stream3(42, TN_RNG_DROPOUT, tn_name64("deep.1.drop"), 8);
+    assert_int_equal(s, UINT64_C(0x040b66dd40a048e9));
+    const char kept[] = "1001110111111100";
+    for (uint64_t e = 0; e < 16; e++) {
+        assert_int_equal(tn_drops(s, e, tn_drop_below(.3)), kept[e] == '0');
+    }
+}
+
+static void dropout_of_nothing_and_of_everything(void **state)
+{
+    (void)state;
+    for (uint64_t e = 0; e < 1000; e++) {
+        assert_false(tn_drops(7, e, tn_drop_below(0)));
+        assert_true(tn_drops(7, e, tn_drop_below(1)));
+    }
+}
+
+static void v17_shuffle(void **state)
+{
+    (void)state;
+    const uint32_t expected[] = {1, 3, 7, 0, 2, 6, 4, 5};
+    uint32_t a[] = {0, 1, 2, 3, 4, 5, 6, 7};
+    tn_shuffle(tn_stream3(42, TN_RNG_SHUFFLE, 0, 3), a, 8);
+    assert_memory_equal(a, expected, sizeof a);
+    tn_shuffle(1, a, 1);
+    tn_shuffle(1, a, 0);
+    assert_memory_equal(a, expected, sizeof a);
+}
+
+static void d5_another_epoch_is_another_order(void **state)
+{
+    (void)state;
+    uint32_t a[2][32];
+    for (uint32_t i = 0; i < 32; i++) {
+        a[0][i] = a[1][i] = i;
+    }
+    tn_shuffle(tn_stream3(42, TN_RNG_SHUFFLE, 0, 3), a[0], 32);
+    tn_shuffle(tn_stream3(42, TN_RNG_SHUFFLE, 1, 3), a[1], 32);
+    assert_memory_not_equal(a[0], a[1], sizeof a[0]);
+}
+
+static void v17_quantile(void **state)
+{
+    (void)state;
+    assert_true(tn_normal_quantile(.025) == -0x1.f5c0331eeff83p+0);
+    assert_true(tn_normal_quantile(.5) == 0);
+}
+
+static void the_quantile_inverts_the_distribution_in_all_three_regions(void **state)
+{
+    (void)state;
+    const double p[] = {1e-300, 1e-20, 1e-12, 1e-6, .01, .07, .075, .3, .6, .93, .999};
+    for (size_t i = 0; i < sizeof p / sizeof p[0]; i++) {
+        double back = .5 * erfc(-tn_normal_quantile(p[i]) / sqrt(2));
+        assert_true(fabs(back / p[i] - 1) < 2e-13 * (1 - log(p[i])));
+    }
+}
+
+static void below_is_a_fair_share_of_64_bits(void **state)
+{
+    (void)state;
+    assert_int_equal(tn_below(UINT64_MAX, 10), 9);
+    assert_int_equal(tn_below(0, 10), 0);
+    assert_int_equal(tn_below(UINT64_C(1) << 63, 10), 5);
+    assert_int_equal(tn_below(UINT64_MAX, UINT64_MAX), UINT64_MAX - 1);
+    assert_true(tn_unit(UINT64_MAX) < 1 && tn_unit(0) == 0);
+    assert_true(tn_open(UINT64_MAX) < 1 && tn_open(0) > 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(v17_raw_draws),
+        cmocka_unit_test(v17_names_and_streams),
+        cmocka_unit_test(v17_uniform_normal_and_truncated_rows),
+        cmocka_unit_test(v17_glorot_uniform_of_a_dense_layer),
+        cmocka_unit_test(v17_dropout_bits),
+        cmocka_unit_test(dropout_of_nothing_and_of_everything),
+        cmocka_unit_test(v17_shuffle),
+        cmocka_unit_test(d5_another_epoch_is_another_order),
+        cmocka_unit_test(v17_quantile),
+        cmocka_unit_test(the_quantile_inverts_the_distribution_in_all_three_regions),
+        cmocka_unit_test(below_is_a_fair_share_of_64_bits),
+    };
+    return cmocka_run_group_tests_name("base/rng", tests, NULL, NULL);
+}
