@@ -26,7 +26,7 @@ enum { TN_FAIL_SHORT = -1, TN_FAIL_RULES_MAX = 8 };
 int tn_failpoint(const char *name);
 
 /* Replaces all rules and sets their counters to 0; NULL or "" removes them. TN_E_USAGE. */
-tn_status tn_failpoint_set(const char *rules, tn_error *err) TN_MUST_USE;
+tn_status tn_failpoint_set(const char *text, tn_error *err) TN_MUST_USE;
 
 /* Points passed by the process so far, whatever their name. */
 uint64_t tn_failpoint_passed(void);

@@ -64,7 +64,7 @@ static tn_status flush(tn_file *f, tn_error *err)
 
 tn_status tn_file_write(tn_file *f, const void *data, size_t size, tn_error *err)
 {
-    TN_ASSERT(!f->failed);
+    TN_ASSERT(f != NULL && !f->failed);
     if (size == 0) {
         return TN_OK;
     }

@@ -68,8 +68,8 @@ static tn_status open_regular(const char *path, int *fd, uint64_t *size, tn_erro
 
 tn_status tn_map_file(tn_map *out, const char *path, tn_error *err)
 {
-    int fd;
-    uint64_t size;
+    int fd = -1;
+    uint64_t size = 0;
     TN_TRY(open_regular(path, &fd, &size, err));
     void *data = NULL;
     int failure = 0;
@@ -146,8 +146,9 @@ tn_status tn_infile_read(const tn_infile *f, uint64_t at, void *data, size_t siz
     size_t got = size;
     TN_TRY(tn_io_read(f->fd, f->path, at, data, &got, err));
     if (got < size) {
-        return tn_fail(err, TN_E_IO, "'%s' ends at byte %llu, %llu expected", f->path,
-                       (unsigned long long)(at + got), (unsigned long long)(at + size));
+        uint64_t end = at + got;
+        return tn_fail(err, TN_E_IO, "'%s' ends at byte %llu, %llu more expected", f->path,
+                       (unsigned long long)end, (unsigned long long)size - got);
     }
     return TN_OK;
 }

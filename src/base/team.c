@@ -151,7 +151,7 @@ tn_status tn_team_open(tn_team **out, uint32_t threads, tn_error *err)
 {
     *out = NULL;
     TN_ASSERT(threads >= 1 && threads <= TN_TEAM_THREADS_MAX);
-    tn_team *t = tn_try_alloc(1, sizeof *t + (threads - 1) * sizeof t->helper[0], "a team", err);
+    tn_team *t = tn_try_alloc(1, sizeof *t + (threads - 1) * sizeof(tn_thread *), "a team", err);
     if (t == NULL) {
         return TN_E_MEMORY;
     }

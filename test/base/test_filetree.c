@@ -1,0 +1,175 @@
+/* test_filetree.c - folders: make, list, rename, sync, remove. */
+#include "support/test.h"
+
+#include "base/failpoint.h"
+#include "base/file.h"
+#include "support/tmpdir.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static char dir[256];
+static char path[TN_PATH_SIZE];
+
+static int set_up(void **state)
+{
+    (void)state;
+    tn_tmpdir_make(dir);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    tn_tmpdir_remove(dir);
+    return tn_failpoint_set(NULL, NULL) == TN_OK ? 0 : 1;
+}
+
+static const char *in_dir(const char *name)
+{
+    assert_int_equal(tn_path_join(dir, name, path, NULL), TN_OK);
+    return path;
+}
+
+static void put(const char *name)
+{
+    tn_error err = {0};
+    assert_int_equal(tn_file_replace(in_dir(name), name, strlen(name), &err), TN_OK);
+}
+
+static void make_makes_parents_and_accepts_what_is_there(void **state)
+{
+    (void)state;
+    tn_error err = {0};
+    assert_int_equal(tn_dir_make(in_dir("a//b/c"), &err), TN_OK);
+    assert_true(tn_path_exists(in_dir("a/b/c")));
+    assert_int_equal(tn_dir_make(in_dir("a/b/c/"), &err), TN_OK);
+    assert_int_equal(tn_dir_make_new(in_dir("a/b"), &err), TN_E_IO);
+    assert_non_null(strstr(err.text, "File exists"));
+    assert_int_equal(tn_dir_make("", &err), TN_E_IO);
+}
+
+static void make_refuses_a_file_in_the_way(void **state)
+{
+    (void)state;
+    tn_error err = {0};
+    put("file");
+    assert_int_equal(tn_dir_make(in_dir("file"), &err), TN_E_IO);
+    assert_int_equal(tn_dir_make(in_dir("file/inner"), &err), TN_E_IO);
+}
+
+static void list_gives_the_names_in_bytewise_order(void **state)
+{
+    (void)state;
+    tn_error err = {0};
+    put("b");
+    put("B");
+    put("aa");
+    put("a");
+    put(".hidden");
+    tn_text names = {0};
+    uint32_t n = 0;
+    assert_int_equal(tn_dir_list(dir, &names, &n, &err), TN_OK);
+    assert_int_equal(n, 5);
+    static const char want[] = ".hidden\0B\0a\0aa\0b";
+    assert_int_equal(names.size, sizeof want);
+    assert_memory_equal(names.data, want, sizeof want);
+    tn_text_done(&names);
+}
+
+static void listing_what_is_no_folder_is_an_error(void **state)
+{
+    (void)state;
+    tn_error err = {0};
+    tn_text names = {0};
+    uint32_t n = 7;
+    assert_int_equal(tn_dir_list(in_dir("none"), &names, &n, &err), TN_E_IO);
+    assert_int_equal(n, 7);
+    assert_int_equal(names.size, 0);
+    tn_text_done(&names);
+}
+
+static void rename_moves_between_folders(void **state)
+{
+    (void)state;
+    tn_error err = {0};
+    char to[TN_PATH_SIZE];
+    put("file");
+    assert_int_equal(tn_dir_make(in_dir("sub"), &err), TN_OK);
+    assert_int_equal(tn_path_join(dir, "sub/moved", to, &err), TN_OK);
+    assert_int_equal(tn_rename(in_dir("file"), to, &err), TN_OK);
+    assert_true(tn_path_exists(to));
+    assert_false(tn_path_exists(in_dir("file")));
+    assert_int_equal(tn_rename(in_dir("file"), to, &err), TN_E_IO); /* a fenced owner sees this */
+    assert_non_null(strstr(err.text, "No such file or directory"));
+}
+
+static void rename_reports_a_parent_that_cannot_be_synced(void **state)
+{
+    (void)state;
+    tn_error err = {0};
+    char to[TN_PATH_SIZE];
+    put("file");
+    assert_int_equal(tn_path_join(dir, "moved", to, &err), TN_OK);
+    assert_int_equal(tn_failpoint_set("io.fsync:EIO", &err), TN_OK);
+    assert_int_equal(tn_rename(in_dir("file"), to, &err), TN_E_IO);
+}
+
+static void remove_takes_trees_and_what_is_not_there(void **state)
+{
+    (void)state;
+    tn_error err = {0};
+    assert_int_equal(tn_dir_make(in_dir("t/u/v"), &err), TN_OK);
+    put("t/x");
+    put("t/u/y");
+    put("kept");
+    char link[TN_PATH_SIZE];
+    assert_int_equal(tn_path_join(dir, "t/link", link, &err), TN_OK);
+    assert_int_equal(symlink(dir, link), 0);
+    assert_int_equal(tn_remove_tree(in_dir("t"), &err), TN_OK);
+    assert_false(tn_path_exists(in_dir("t")));
+    assert_true(tn_path_exists(in_dir("kept"))); /* the link was not followed */
+    assert_int_equal(tn_remove_tree(in_dir("t"), &err), TN_OK);
+    assert_int_equal(tn_remove_file(in_dir("t"), &err), TN_OK);
+    assert_int_equal(tn_remove_file(in_dir("kept"), &err), TN_OK);
+    assert_false(tn_path_exists(in_dir("kept")));
+}
+
+static void a_path_too_long_is_refused(void **state)
+{
+    (void)state;
+    static char name[TN_PATH_SIZE];
+    memset(name, 'n', sizeof name - 1);
+    tn_error err = {0};
+    char out[TN_PATH_SIZE] = "untouched?";
+    assert_int_equal(tn_path_join(dir, name, out, &err), TN_E_LIMIT);
+    assert_int_equal(tn_dir_make(name, &err), TN_E_IO);
+}
+
+static void free_space_is_known(void **state)
+{
+    (void)state;
+    tn_error err = {0};
+    uint64_t bytes = 0;
+    assert_int_equal(tn_disk_free(dir, &bytes, &err), TN_OK);
+    assert_true(bytes > 0);
+    assert_int_equal(tn_disk_free(in_dir("none"), &bytes, &err), TN_E_IO);
+}
+
+int main(void)
+{
+#define TREE_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TREE_TEST(make_makes_parents_and_accepts_what_is_there),
+        TREE_TEST(make_refuses_a_file_in_the_way),
+        TREE_TEST(list_gives_the_names_in_bytewise_order),
+        TREE_TEST(listing_what_is_no_folder_is_an_error),
+        TREE_TEST(rename_moves_between_folders),
+        TREE_TEST(rename_reports_a_parent_that_cannot_be_synced),
+        TREE_TEST(remove_takes_trees_and_what_is_not_there),
+        TREE_TEST(a_path_too_long_is_refused),
+        TREE_TEST(free_space_is_known),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
