@@ -5,7 +5,8 @@
  *       ^~~~~~
  *
  * Binding goes on after a fault so that the user sees every one at once. Owned
- * by the caller; one thread.
+ * by the caller; one thread. `at` may be NULL: the fault has no place. An origin
+ * without a line ("command line") is shown by its name alone.
  */
 #ifndef TN_BASE_DIAG_H
 #define TN_BASE_DIAG_H
@@ -31,7 +32,12 @@ void tn_diag_hint(tn_diag *d, const char *fmt, ...) TN_PRINTF(2, 3); /* "hint: .
  * d->text before it ends. */
 tn_status tn_diag_check(const tn_diag *d, tn_error *err) TN_MUST_USE;
 
-/* The best "did you mean" among `n` names for `word`, or NULL. */
+/* Edits (insert, drop, replace, swap of neighbours) between two words; a change of case is free. */
+uint32_t tn_word_distance(const char *a, const char *b);
+/* The best "did you mean" among `n` names for `word`, or NULL when none is near. */
 const char *tn_nearest(const char *word, const char *const *names, uint32_t n);
+/* "unknown <what> '<word>'", with the nearest name or else with all of them when they are few. */
+void tn_diag_unknown(tn_diag *d, const tn_origin *at, const char *what, const char *word,
+                     const char *const *names, uint32_t n);
 
 #endif

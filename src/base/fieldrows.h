@@ -37,6 +37,21 @@
     {                                                                                              \
         TN_ROW(TN_KIND_SIZE, type, member, uint64_t, fallback, lo, hi, "bytes", help)              \
     }
+/* Numbers that may also be one of words_; see field.h. */
+#define TN_FIELD_U32W(type, member, fallback, lo, hi, unit, words_, help)                          \
+    {                                                                                              \
+        TN_ROW(TN_KIND_U32, type, member, uint32_t, fallback, lo, hi, unit, help),                 \
+            .words = (words_)                                                                      \
+    }
+#define TN_FIELD_U64W(type, member, fallback, lo, hi, unit, words_, help)                          \
+    {                                                                                              \
+        TN_ROW(TN_KIND_U64, type, member, uint64_t, fallback, lo, hi, unit, help),                 \
+            .words = (words_)                                                                      \
+    }
+#define TN_FIELD_F64W(type, member, fallback, lo, hi, unit, words_, help)                          \
+    {                                                                                              \
+        TN_ROW(TN_KIND_F64, type, member, double, fallback, lo, hi, unit, help), .words = (words_) \
+    }
 #define TN_FIELD_STR(type, member, fallback, help)                                                 \
     {                                                                                              \
         TN_ROW(TN_KIND_STR, type, member, const char *, fallback, 0, 0, "", help)                  \
@@ -58,6 +73,12 @@
     {                                                                                              \
         TN_ROW(TN_KIND_TABLE, type, member, want, "{}", 0, 0, "", help), .table = (table_)         \
     }
+/* A table that may be left out as a whole; its required options are required only when it is
+ * there, and tell whether it is. */
+#define TN_FIELD_OPTIONAL(type, member, want, table_, help)                                        \
+    {                                                                                              \
+        TN_ROW(TN_KIND_TABLE, type, member, want, "~", 0, 0, "", help), .table = (table_)          \
+    }
 #define TN_FIELD_TABLES(type, member, want, fallback, table_, help)                                \
     {                                                                                              \
         TN_ROW(TN_KIND_TABLES, type, member, tn_tables, fallback, 0, 0, "", help),                 \
@@ -67,6 +88,12 @@
     {                                                                                              \
         TN_ROW(TN_KIND_VARIANT, type, member, tn_variant, fallback, 0, 0, "", help),               \
             .choices = (choices_)                                                                  \
+    }
+/* The keys of table_ stand beside those of each choice and are read into .shared, a `want`. */
+#define TN_FIELD_VARIANT_WITH(type, member, fallback, choices_, want, table_, help)                \
+    {                                                                                              \
+        TN_ROW(TN_KIND_VARIANT, type, member, tn_variant, fallback, 0, 0, "", help),               \
+            .choices = (choices_), .table = (table_), .size = sizeof(want)                         \
     }
 #define TN_FIELD_TREE(type, member, fallback, help)                                                \
     {                                                                                              \

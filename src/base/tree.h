@@ -39,7 +39,8 @@ struct tn_tree {
     const char *text; /* scalar: its text */
     bool quoted;      /* scalar in quotes: '~' is a text then */
     tn_tree *first;   /* of a list or map */
-    tn_tree *next;    /* sibling */
+    tn_tree *last;
+    tn_tree *next; /* sibling */
 };
 
 tn_tree *tn_tree_new(tn_arena *arena, tn_tree_kind kind, tn_origin at);

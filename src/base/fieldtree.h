@@ -1,0 +1,41 @@
+/* fieldtree.h - how an option table looks at a tree: shorthands, defaults, layers.
+ *
+ * What every walker of tables needs (binding, printing, merging of layers). All
+ * new nodes live in `arena`; given nodes are shared, never changed.
+ */
+#ifndef TN_BASE_FIELDTREE_H
+#define TN_BASE_FIELDTREE_H
+
+#include "base/field.h"
+
+/* The row of `key`, or NULL. `fields` may be NULL: no rows. */
+const tn_field *tn_field_find(const tn_field *fields, const char *key);
+
+/* All keys that may stand in a map that is read by `f` as `choice` (which is NULL but for
+ * variants), "type" included; for suggestions. */
+const char *const *tn_field_keys(tn_arena *arena, const tn_field *fields, const tn_field *more,
+                                 bool variant, uint32_t *n);
+
+/* `optimizer: adam` as {type: adam}: the map that a scalar stands for when `f` is a TABLE or a
+ * VARIANT; every other tree as it is. */
+const tn_tree *tn_field_unfold(tn_arena *arena, const tn_field *f, const tn_tree *tree);
+
+/* What `f` is read from: `given` (NULL: nothing) on top of the default. NULL when nothing is given
+ * and the option is required; a tree of kind NULL when it is "not set". */
+const tn_tree *tn_field_value(tn_arena *arena, const tn_field *f, const tn_tree *given);
+
+/* The choice that the unfolded map of a variant names, by itself or by the default; NULL when it
+ * names none that exists. */
+const tn_choice *tn_field_choice(tn_arena *arena, const tn_field *f, const tn_tree *map);
+
+/* Lays a layer on top of another, key by key, as tn_tree_merge but knowing the tables: shorthands
+ * are unfolded; a variant that changes its type keeps the options that the new choice has too; a
+ * map over a list of tables changes the items that its keys name:
+ *
+ *     slots: {C1: {dim: 4}}      on      slots: [{name: C1}, {name: C2}]
+ *
+ * A name without an item is reported to `diag`. */
+tn_tree *tn_fields_merge(const tn_binder *b, const tn_field *fields, const tn_tree *under,
+                         const tn_tree *over);
+
+#endif

@@ -1,0 +1,16 @@
+/* flow.h - the few words of YAML in which option tables write their defaults.
+ *
+ *     adam      ~      [auc, logloss]      {type: adam, lr: 1e-3}      {uniform: [-0.01, 0.01]}
+ *
+ * For text that is part of the program: what is wrong in it is a bug. Users' YAML
+ * is read by io/yaml.h.
+ */
+#ifndef TN_BASE_FLOW_H
+#define TN_BASE_FLOW_H
+
+#include "base/tree.h"
+
+/* Every node has the origin {source}. */
+tn_tree *tn_flow_read(tn_arena *arena, const char *text, const char *source);
+
+#endif
