@@ -7,12 +7,18 @@
  *
  * The word after the name is the layer, its value the inputs (one name, or a list, which is their
  * concat unless the layer takes several), the rest are options, read by its table.
+ *
+ * Names: parameters are "<layer>.W", "<layer>.b", ..; the node that carries the layer's value is
+ * called like the layer, those before it "<layer>.matmul", "<layer>.bn", ..; dropout behind it is
+ * "<layer>.drop". Streams of random numbers follow these names, so equal names give equal bits.
  */
 #ifndef TN_NN_LAYERS_H
 #define TN_NN_LAYERS_H
 
 #include "base/field.h"
 #include "nn/graph.h"
+
+enum { TN_LAYER_NAME_MAX = 200 };
 
 typedef struct tn_net {
     tn_graph *g;
@@ -22,11 +28,11 @@ typedef struct tn_net {
 
 /* What a layer gets. */
 typedef struct tn_layer_args {
-    const char *name;     /* parameters are "<name>.W", nodes "<name>", "<name>.bn", .. */
+    const char *name;
     tn_node *const *in;
-    uint32_t n_in;        /* 1 unless `many` */
+    uint32_t n_in; /* 1 unless `many` */
     const void *opts;
-    const tn_tree *tree;  /* where it stands, for messages */
+    const tn_origin *at; /* where it stands, for messages */
     tn_diag *diag;
 } tn_layer_args;
 
@@ -34,13 +40,51 @@ typedef struct tn_layer {
     const char *name;
     const char *help;
     bool many;              /* takes its inputs one by one instead of their concat */
-    const tn_field *fields;
+    const tn_field *fields; /* NULL: no options */
     size_t opts_size;
-    /* The last node, named args->name. NULL: a fault was reported to args->diag. */
+    /* The node that carries the layer's value. NULL: a fault was reported to args->diag. */
     tn_node *(*build)(const tn_net *net, const tn_layer_args *args);
+
+    /* Writes the name of the bias that shifts every value of the layer into `out`, if there is one:
+     * where a prior belongs. NULL: none. */
+    bool (*output_bias)(const char *name, const void *opts, char out[TN_LAYER_NAME_MAX]);
 } tn_layer;
 
 extern const tn_layer *const tn_all_layers[]; /* NULL-terminated, in the order of layers.def */
 const tn_layer *tn_layer_find(const char *name);
+
+/* Dense -> batch norm -> activation -> dropout: what dense and mlp are made of. */
+typedef struct tn_block_opts {
+    uint32_t activation; /* index into tn_activation_words */
+    bool batch_norm;
+    double bn_decay, bn_epsilon;
+    bool bn_unbiased;
+    double dropout;
+} tn_block_opts;
+
+extern const char *const tn_activation_words[]; /* NULL-terminated; 0 is "none" */
+
+/* Rows for an option table whose struct holds a tn_block_opts called `block`'s members. */
+#define TN_BLOCK_FIELDS(type, activation_)                                                         \
+    TN_FIELD_CHOICE(type, activation, activation_, tn_activation_words, "what follows the sums"),  \
+        TN_FIELD_BOOL(type, batch_norm, "false", "normalise each unit over the batch before it"),  \
+        TN_FIELD_F64(type, bn_decay, "0.9", 0, 1, "", "share of the running value that is kept"),  \
+        TN_FIELD_F64(type, bn_epsilon, "1e-5", 0, 1, "", "added to the variance"),                 \
+        TN_FIELD_BOOL(type, bn_unbiased, "true", "running variance by B - 1"),                     \
+        TN_FIELD_F64(type, dropout, "0", 0, 0.999, "", "share of units set to 0 while training")
+
+/* [B,n] -> [B,units] */
+tn_node *tn_dense_block(const tn_net *net, const char *name, tn_node *x, uint32_t units,
+                        const tn_block_opts *opts);
+
+/* The activation called tn_activation_words[i], with parameters of its own where it has some. */
+tn_node *tn_activation_block(const tn_net *net, const char *name, tn_node *x, uint32_t activation);
+
+/* The width of one slot's vector when `x` is an embedding whose slots all have one width; else 0.
+ */
+uint32_t tn_layer_slot_width(const tn_node *x);
+
+/* "<name><suffix>", in the caller's buffer. Names that are too long were refused before. */
+const char *tn_layer_name(char out[TN_LAYER_NAME_MAX], const char *name, const char *suffix);
 
 #endif

@@ -1,0 +1,295 @@
+/* inputs.c - the inputs of a list: which slots take part, and how rows are laid out for them. */
+#include "models/layerlist.h"
+
+#include "base/error.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- reading ---- */
+
+typedef struct input_opts {
+    const tn_tree *embed;
+    const tn_tree *numeric;
+    uint32_t dim;
+    const tn_tree *init;
+} input_opts;
+
+static const tn_field input_fields[] = {
+    TN_FIELD_TREE(input_opts, embed, "~", "slots whose vectors stand side by side: all, or a list"),
+    TN_FIELD_TREE(input_opts, numeric, "~", "numeric columns: all"),
+    TN_FIELD_U32(input_opts, dim, "0", 0, TN_DIM_MAX, "floats", "width of each slot; 0: its own"),
+    TN_FIELD_TREE(input_opts, init, "~", "first values of this segment"),
+    TN_FIELD_END,
+};
+
+static bool is_all(const tn_tree *tree)
+{
+    return tree->kind == TN_TREE_SCALAR && strcmp(tree->text, "all") == 0;
+}
+
+static bool may_use(const tn_model_slot *slot, const char *input)
+{
+    for (uint32_t i = 0; i < slot->uses.n; i++) {
+        if (strcmp(slot->uses.item[i], input) == 0) {
+            return true;
+        }
+    }
+    return slot->uses.n == 0;
+}
+
+static bool find_slot(const tn_features *f, const tn_tree *name, tn_diag *diag, uint32_t *out)
+{
+    const char *text = name->kind == TN_TREE_SCALAR ? name->text : "";
+    for (uint32_t i = 0; i < f->n_slots; i++) {
+        if (strcmp(f->slot[i].name, text) == 0) {
+            *out = i;
+            return true;
+        }
+    }
+    const char *names[512];
+    uint32_t n = 0;
+    for (; n < f->n_slots && n < 512; n++) {
+        names[n] = f->slot[n].name;
+    }
+    const char *near = tn_nearest(text, names, n);
+    tn_diag_error(diag, &name->at, "no slot '%s' with keys%s%s%s", text,
+                  near != NULL ? " (did you mean '" : "", near != NULL ? near : "",
+                  near != NULL ? "'?)" : "");
+    return false;
+}
+
+/* Which slots an embedding input takes. */
+static bool read_slots(tn_model_input *in, const tn_tree *which, const tn_features *f,
+                       const tn_binder *b)
+{
+    uint32_t *item = TN_NEW_ARRAY(b->arena, uint32_t, f->n_slots + tn_tree_count(which) + 1);
+    in->item = item;
+    if (is_all(which)) {
+        for (uint32_t i = 0; i < f->n_slots; i++) {
+            if (may_use(&f->slot[i], in->name)) {
+                item[in->n++] = i;
+            }
+        }
+    } else {
+        const tn_tree *name = which->kind == TN_TREE_LIST ? which->first : which;
+        for (; name != NULL; name = which->kind == TN_TREE_LIST ? name->next : NULL) {
+            if (!find_slot(f, name, b->diag, &item[in->n])) {
+                return false;
+            }
+            in->n++;
+        }
+    }
+    if (in->n == 0) {
+        tn_diag_error(b->diag, &which->at, "input '%s' has no slot", in->name);
+        return false;
+    }
+    return true;
+}
+
+static bool read_input(tn_model_input *in, const tn_tree *tree, const tn_features *f,
+                       const tn_binder *b)
+{
+    input_opts o;
+    uint32_t faults = b->diag->n_errors;
+    tn_fields_bind(b, input_fields, tree, &o);
+    *in = (tn_model_input){.name = tree->key, .dim = o.dim, .init = o.init, .at = &tree->key_at};
+    if (b->diag->n_errors > faults) {
+        return false;
+    }
+    if (tn_tree_is_null(o.embed) == tn_tree_is_null(o.numeric)) {
+        tn_diag_error(b->diag, &tree->key_at, "input '%s' needs one of 'embed' and 'numeric'",
+                      tree->key);
+        return false;
+    }
+    if (!tn_tree_is_null(o.embed)) {
+        return read_slots(in, o.embed, f, b);
+    }
+    if (!is_all(o.numeric) || f->n_numeric == 0) {
+        tn_diag_error(b->diag, &o.numeric->at,
+                      f->n_numeric == 0 ? "there are no numeric columns ('as: value')"
+                                        : "numeric inputs take 'all'");
+        return false;
+    }
+    in->numeric = true;
+    in->n = f->n_numeric;
+    return true;
+}
+
+const tn_model_inputs *tn_inputs_read(const tn_tree *list, const tn_features *features,
+                                      const tn_binder *b)
+{
+    const tn_tree *inputs = tn_tree_get(list, "inputs");
+    if (inputs == NULL || inputs->kind != TN_TREE_MAP || inputs->first == NULL) {
+        tn_diag_error(b->diag, inputs != NULL ? &inputs->at : &list->at,
+                      "a model needs 'inputs': {name: {embed: all}}");
+        return NULL;
+    }
+    tn_model_inputs *out = TN_NEW(b->arena, tn_model_inputs);
+    tn_model_input *input = TN_NEW_ARRAY(b->arena, tn_model_input, tn_tree_count(inputs));
+    out->input = input;
+    bool good = true;
+    for (const tn_tree *t = inputs->first; t != NULL; t = t->next) {
+        good = read_input(&input[out->n++], t, features, b) && good;
+    }
+    return good ? out : NULL;
+}
+
+/* ---- laying out rows ---- */
+
+/* Adds segment `name` of `dim` to a group's record; the same name must have the same width. */
+static bool add_segment(tn_record *r, const tn_model_input *in, uint32_t dim,
+                        const tn_model_slot *slot, tn_diag *diag)
+{
+    for (uint32_t i = 0; i < r->n_segments; i++) {
+        if (strcmp(r->segment[i].name, in->name) == 0) {
+            if (r->segment[i].dim == dim) {
+                return true;
+            }
+            tn_diag_error(diag, in->at, "slot '%s' shares vectors of '%s' that are %u wide, not %u",
+                          slot->name, in->name, r->segment[i].dim, dim);
+            return false;
+        }
+    }
+    if (r->n_segments == TN_SEGMENTS_MAX) {
+        tn_diag_error(diag, in->at, "slot '%s' feeds more than %d inputs", slot->name,
+                      TN_SEGMENTS_MAX);
+        return false;
+    }
+    r->segment[r->n_segments++] = (tn_segment){.name = in->name, .at = r->width, .dim = dim};
+    r->width += dim;
+    return true;
+}
+
+static bool same_record(const tn_record *a, const tn_record *b)
+{
+    bool same = a->n_segments == b->n_segments;
+    for (uint32_t i = 0; same && i < a->n_segments; i++) {
+        same = a->segment[i].dim == b->segment[i].dim &&
+               strcmp(a->segment[i].name, b->segment[i].name) == 0;
+    }
+    return same;
+}
+
+/* One record per kind of group: equal segments and equal class. */
+static void share_records(tn_layout *layout, tn_group *group, const tn_record *of_group,
+                          tn_record *record, const tn_features *f)
+{
+    for (uint32_t g = 0; g < f->n_groups; g++) {
+        uint32_t h = 0;
+        while (h < g && !(f->group_class[h] == f->group_class[g] &&
+                          same_record(&of_group[h], &of_group[g]))) {
+            h++;
+        }
+        if (h < g) {
+            group[g].record = group[h].record;
+        } else {
+            group[g].record = layout->n_records;
+            record[layout->n_records++] = of_group[g];
+        }
+    }
+}
+
+const tn_layout *tn_layout_make(const tn_model_inputs *inputs, const tn_features *f,
+                                const tn_binder *b)
+{
+    tn_record *of_group = TN_NEW_ARRAY(b->arena, tn_record, f->n_groups);
+    bool good = true;
+    for (uint32_t i = 0; i < inputs->n; i++) {
+        const tn_model_input *in = &inputs->input[i];
+        for (uint32_t k = 0; !in->numeric && k < in->n; k++) {
+            const tn_model_slot *slot = &f->slot[in->item[k]];
+            uint32_t dim = in->dim != 0 ? in->dim : slot->dim;
+            good = add_segment(&of_group[slot->group], in, dim, slot, b->diag) && good;
+        }
+    }
+    if (!good) {
+        return NULL;
+    }
+    tn_layout *layout = TN_NEW(b->arena, tn_layout);
+    tn_group *group = TN_NEW_ARRAY(b->arena, tn_group, f->n_groups);
+    tn_record *record = TN_NEW_ARRAY(b->arena, tn_record, f->n_groups);
+    memcpy(group, f->group, f->n_groups * sizeof *group);
+    layout->n_groups = f->n_groups;
+    layout->group = group;
+    layout->record = record;
+    share_records(layout, group, of_group, record, f);
+    return layout;
+}
+
+/* ---- first values ---- */
+
+typedef struct init_word {
+    const char *name;
+    tn_init_kind kind;
+    uint32_t n_args;
+} init_word;
+
+static const init_word init_words[] = {
+    {"constant", TN_INIT_CONSTANT, 1},
+    {"uniform", TN_INIT_UNIFORM, 2},
+    {"normal", TN_INIT_NORMAL, 2},
+    {"truncated", TN_INIT_TRUNCATED, 2},
+    {"glorot_uniform", TN_INIT_GLOROT_UNIFORM, 0},
+    {"xavier_normal", TN_INIT_XAVIER_NORMAL, 0},
+    {"he_uniform", TN_INIT_HE_UNIFORM, 0},
+    {"he_normal", TN_INIT_HE_NORMAL, 0},
+};
+
+enum { N_INIT_WORDS = sizeof init_words / sizeof init_words[0] };
+
+static const init_word *find_init(const char *name)
+{
+    for (uint32_t i = 0; i < N_INIT_WORDS; i++) {
+        if (strcmp(init_words[i].name, name) == 0) {
+            return &init_words[i];
+        }
+    }
+    return NULL;
+}
+
+/* `n` numbers from a scalar or a list. */
+static bool read_args(const tn_tree *tree, uint32_t n, tn_diag *diag, double out[2])
+{
+    static const tn_field number = {.kind = TN_KIND_F64, .key = "init", .min = -1e30, .max = 1e30};
+    const tn_binder b = {.arena = NULL, .diag = diag};
+    bool list = tree->kind == TN_TREE_LIST;
+    const tn_tree *item = list ? tree->first : tree;
+    if ((list ? tn_tree_count(tree) : 1) != n) {
+        tn_diag_error(diag, &tree->at, "expected %u number%s", n, n == 1 ? "" : "s");
+        return false;
+    }
+    for (uint32_t i = 0; i < n; i++, item = item->next) {
+        if (!tn_read_scalar(&b, &number, item, &out[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool tn_init_read(const tn_tree *tree, tn_diag *diag, tn_init *out)
+{
+    double args[2] = {0, 0};
+    const init_word *word = &init_words[0];
+    if (tree->kind == TN_TREE_MAP && tn_tree_count(tree) == 1) {
+        word = find_init(tree->first->key);
+        if (word != NULL && word->n_args > 0 && !read_args(tree->first, word->n_args, diag, args)) {
+            return false;
+        }
+    } else if (tree->kind == TN_TREE_SCALAR && find_init(tree->text) != NULL) {
+        word = find_init(tree->text);
+        if (word->n_args > 0) {
+            word = NULL;
+        }
+    } else if (tree->kind != TN_TREE_SCALAR || !read_args(tree, 1, diag, args)) {
+        word = NULL;
+    }
+    if (word == NULL) {
+        tn_diag_error(diag, &tree->at,
+                      "expected a number, {uniform: [a, b]}, {normal: [mean, deviation]}, "
+                      "{truncated: [..]}, glorot_uniform, xavier_normal, he_uniform or he_normal");
+        return false;
+    }
+    *out = (tn_init){.kind = word->kind, .a = args[0], .b = args[1]};
+    return true;
+}

@@ -1,0 +1,343 @@
+/* layerlist.c - from a list of layers to the nodes of a graph; see layerlist.h. */
+#include "models/layerlist.h"
+
+#include "base/error.h"
+#include "nn/ops.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* A value with a name: an input or a layer. */
+typedef struct value {
+    const char *name;
+    tn_node *node;
+    const tn_layer *layer; /* NULL: an input */
+    const void *opts;
+    struct value *const *in; /* of a layer */
+    uint32_t n_in;
+    struct value *next;
+} value;
+
+typedef struct builder {
+    const tn_net *net;
+    const tn_list_source *source;
+    const tn_binder *binder;
+    value *values; /* newest first */
+} builder;
+
+static value *find_value(const builder *b, const char *name)
+{
+    for (value *v = b->values; v != NULL; v = v->next) {
+        if (strcmp(v->name, name) == 0) {
+            return v;
+        }
+    }
+    return NULL;
+}
+
+static value *add_value(builder *b, const char *name, tn_node *node)
+{
+    value *v = TN_NEW(b->binder->arena, value);
+    v->name = name;
+    v->node = node;
+    v->next = b->values;
+    b->values = v;
+    return v;
+}
+
+/* Numeric columns in order; runs of them with a running zscore pass through its operator. */
+static tn_node *numeric_node(const builder *b, const tn_model_input *input)
+{
+    const tn_features *f = b->source->features;
+    tn_graph *g = b->net->g;
+    tn_node *all = tn_numeric(g, input->name, f->n_numeric);
+    tn_node **part = TN_NEW_ARRAY(b->binder->arena, tn_node *, f->n_numeric);
+    uint32_t n_parts = 0;
+    bool scored = false;
+    for (uint32_t from = 0; from < f->n_numeric;) {
+        uint64_t freeze = f->zscore_freeze[from];
+        uint32_t to = from + 1;
+        while (to < f->n_numeric && f->zscore_freeze[to] == freeze) {
+            to++;
+        }
+        char name[TN_LAYER_NAME_MAX];
+        tn_node *x = all;
+        if (to - from < f->n_numeric) {
+            (void)snprintf(name, sizeof name, "%s.%s", input->name, f->numeric[from]);
+            x = tn_slice(g, name, all, from, to - from);
+        }
+        if (freeze != 0) {
+            (void)snprintf(name, sizeof name, "%s.%s.sums", input->name, f->numeric[from]);
+            tn_node *sums = tn_state(g, b->net->params, name, (tn_shape){6, to - from}, 0);
+            (void)snprintf(name, sizeof name, "%s.%s.zscore", input->name, f->numeric[from]);
+            x = tn_zscore(g, name, x, sums, (double)freeze);
+            scored = true;
+        }
+        part[n_parts++] = x;
+        from = to;
+    }
+    if (!scored) {
+        return all; /* unused slices are dropped by the graph's passes */
+    }
+    char name[TN_LAYER_NAME_MAX];
+    return n_parts == 1 ? part[0]
+                        : tn_concat(g, tn_layer_name(name, input->name, ".zscored"), part, n_parts);
+}
+
+static const tn_segment *segment_of(const tn_layout *layout, uint32_t group, const char *name)
+{
+    const tn_record *record = tn_record_of(layout, group);
+    for (uint32_t i = 0; i < record->n_segments; i++) {
+        if (strcmp(record->segment[i].name, name) == 0) {
+            return &record->segment[i];
+        }
+    }
+    TN_ASSERT(!"the layout was made from the same inputs");
+    return NULL;
+}
+
+static tn_node *embed_node(const builder *b, const tn_model_input *input)
+{
+    tn_embed_slot *slots = TN_NEW_ARRAY(b->binder->arena, tn_embed_slot, input->n);
+    for (uint32_t i = 0; i < input->n; i++) {
+        const tn_model_slot *s = &b->source->features->slot[input->item[i]];
+        slots[i] = (tn_embed_slot){
+            .name = s->name,
+            .slot = s->slot,
+            .segment = segment_of(b->source->layout, s->group, input->name),
+            .pool = s->pool,
+            .k = s->pool_k,
+        };
+    }
+    char name[TN_LAYER_NAME_MAX];
+    (void)snprintf(name, sizeof name, "in.%s", input->name);
+    return tn_embed(b->net->g, name, slots, input->n);
+}
+
+static void add_inputs(builder *b)
+{
+    for (uint32_t i = 0; i < b->source->inputs->n; i++) {
+        const tn_model_input *input = &b->source->inputs->input[i];
+        tn_model_input named = *input;
+        char name[TN_LAYER_NAME_MAX];
+        (void)snprintf(name, sizeof name, "in.%s", input->name);
+        named.name = name;
+        (void)add_value(b, input->name,
+                        input->numeric ? numeric_node(b, &named) : embed_node(b, input));
+    }
+}
+
+static value *find_input(const builder *b, const tn_tree *name)
+{
+    tn_diag *diag = b->binder->diag;
+    if (name->kind != TN_TREE_SCALAR) {
+        tn_diag_error(diag, &name->at, "expected the name of an input or layer");
+        return NULL;
+    }
+    value *v = find_value(b, name->text);
+    if (v != NULL) {
+        return v;
+    }
+    const char *names[256];
+    uint32_t n = 0;
+    for (const value *k = b->values; k != NULL && n < 256; k = k->next) {
+        names[n++] = k->name;
+    }
+    const char *near = tn_nearest(name->text, names, n);
+    tn_diag_error(diag, &name->at, "no input or layer '%s' above this one%s%s%s", name->text,
+                  near != NULL ? " (did you mean '" : "", near != NULL ? near : "",
+                  near != NULL ? "'?)" : "");
+    return NULL;
+}
+
+/* The inputs of a layer as values. 0: reported. */
+static uint32_t read_inputs(const builder *b, const tn_tree *names, value ***out)
+{
+    uint32_t n = names->kind == TN_TREE_LIST ? tn_tree_count(names) : 1;
+    if (n == 0 || tn_tree_is_null(names)) {
+        tn_diag_error(b->binder->diag, &names->at, "a layer needs at least one input");
+        return 0;
+    }
+    value **in = TN_NEW_ARRAY(b->binder->arena, value *, n);
+    const tn_tree *item = names->kind == TN_TREE_LIST ? names->first : names;
+    for (uint32_t i = 0; i < n; i++) {
+        in[i] = find_input(b, item);
+        if (in[i] == NULL) {
+            return 0;
+        }
+        item = item->next;
+    }
+    *out = in;
+    return n;
+}
+
+/* The member of a layer's map that names a layer. NULL: reported. */
+static const tn_tree *layer_word(const builder *b, const tn_tree *item)
+{
+    for (const tn_tree *t = item->first; t != NULL; t = t->next) {
+        if (strcmp(t->key, "name") != 0 && tn_layer_find(t->key) != NULL &&
+            (item->first == t || strcmp(item->first->key, "name") != 0 || item->first->next == t)) {
+            return t;
+        }
+    }
+    const char *names[64];
+    uint32_t n = 0;
+    for (const tn_layer *const *l = tn_all_layers; *l != NULL && n < 64; l++) {
+        names[n++] = (*l)->name;
+    }
+    const tn_tree *second = item->first != NULL ? item->first->next : NULL;
+    const char *near = second != NULL ? tn_nearest(second->key, names, n) : NULL;
+    tn_diag_error(b->binder->diag, second != NULL ? &second->key_at : &item->at,
+                  "expected a layer behind the name%s%s%s", near != NULL ? " (did you mean '" : "",
+                  near != NULL ? near : "", near != NULL ? "'?)" : "");
+    tn_diag_hint(b->binder->diag, "tnet-train --list-layers shows them all");
+    return NULL;
+}
+
+/* Options of a layer: its map without the name and the layer's word. */
+static const void *read_opts(const builder *b, const tn_layer *layer, const tn_tree *item)
+{
+    tn_tree *rest = tn_tree_new(b->binder->arena, TN_TREE_MAP, item->at);
+    for (const tn_tree *t = item->first; t != NULL; t = t->next) {
+        if (strcmp(t->key, "name") != 0 && strcmp(t->key, layer->name) != 0) {
+            tn_tree *copy = tn_tree_copy(b->binder->arena, t);
+            tn_tree_append(rest, copy);
+        }
+    }
+    static const tn_field none[] = {TN_FIELD_END};
+    size_t size = layer->opts_size != 0 ? layer->opts_size : 1;
+    void *opts = tn_arena_alloc(b->binder->arena, 1, size, _Alignof(max_align_t));
+    tn_fields_bind(b->binder, layer->fields != NULL ? layer->fields : none, rest, opts);
+    return opts;
+}
+
+static tn_node *joined(const builder *b, const char *layer, value *const *in, uint32_t n)
+{
+    if (n == 1) {
+        return in[0]->node;
+    }
+    tn_node **nodes = TN_NEW_ARRAY(b->binder->arena, tn_node *, n);
+    for (uint32_t i = 0; i < n; i++) {
+        nodes[i] = in[i]->node;
+    }
+    char name[TN_LAYER_NAME_MAX];
+    return tn_concat(b->net->g, tn_layer_name(name, layer, ".in"), nodes, n);
+}
+
+static bool good_name(const builder *b, const tn_tree *item, const tn_tree *name)
+{
+    if (name == NULL || name->kind != TN_TREE_SCALAR || name->text[0] == '\0' ||
+        strlen(name->text) > TN_LAYER_NAME_MAX - 32) {
+        tn_diag_error(b->binder->diag, name != NULL ? &name->at : &item->at,
+                      "a layer needs a name of 1 to %d bytes", TN_LAYER_NAME_MAX - 32);
+        return false;
+    }
+    if (find_value(b, name->text) != NULL) {
+        tn_diag_error(b->binder->diag, &name->at, "two inputs or layers are called '%s'",
+                      name->text);
+        return false;
+    }
+    return true;
+}
+
+static bool add_layer(builder *b, const tn_tree *item)
+{
+    if (item->kind != TN_TREE_MAP) {
+        tn_diag_error(b->binder->diag, &item->at, "expected {name: .., <layer>: <inputs>, ..}");
+        return false;
+    }
+    const tn_tree *name = tn_tree_get(item, "name");
+    if (!good_name(b, item, name)) {
+        return false;
+    }
+    const tn_tree *word = layer_word(b, item);
+    value **in = NULL;
+    uint32_t n = word != NULL ? read_inputs(b, word, &in) : 0;
+    if (n == 0) {
+        return false;
+    }
+    const tn_layer *layer = tn_layer_find(word->key);
+    uint32_t faults = b->binder->diag->n_errors;
+    const void *opts = read_opts(b, layer, item);
+    if (b->binder->diag->n_errors > faults) {
+        return false;
+    }
+    tn_node **nodes = TN_NEW_ARRAY(b->binder->arena, tn_node *, n);
+    for (uint32_t i = 0; i < n; i++) {
+        nodes[i] = in[i]->node;
+    }
+    tn_node *one = layer->many ? NULL : joined(b, name->text, in, n);
+    tn_layer_args args = {
+        .name = name->text,
+        .in = layer->many ? nodes : &one,
+        .n_in = layer->many ? n : 1,
+        .opts = opts,
+        .at = &item->at,
+        .diag = b->binder->diag,
+    };
+    tn_node *node = layer->build(b->net, &args);
+    if (node == NULL) {
+        return false;
+    }
+    value *v = add_value(b, name->text, node);
+    v->layer = layer;
+    v->opts = opts;
+    v->in = in;
+    v->n_in = n;
+    return true;
+}
+
+/* The bias that shifts the output: the layer's own, or that of one of the terms it adds. */
+static const char *output_bias(const builder *b, const value *v)
+{
+    if (v->layer == NULL) {
+        return NULL;
+    }
+    char name[TN_LAYER_NAME_MAX];
+    if (v->layer->output_bias != NULL && v->layer->output_bias(v->name, v->opts, name)) {
+        char *copy = TN_NEW_ARRAY(b->binder->arena, char, strlen(name) + 1);
+        memcpy(copy, name, strlen(name) + 1);
+        return copy;
+    }
+    if (strcmp(v->layer->name, "add") != 0) {
+        return NULL;
+    }
+    for (uint32_t i = 0; i < v->n_in; i++) {
+        const char *found = output_bias(b, v->in[i]);
+        if (found != NULL) {
+            return found;
+        }
+    }
+    return NULL;
+}
+
+bool tn_list_build(const tn_net *net, const tn_list_source *source, const tn_binder *binder,
+                   tn_list_graph *out)
+{
+    builder b = {.net = net, .source = source, .binder = binder};
+    add_inputs(&b);
+    const tn_tree *layers = tn_tree_get(source->list, "layers");
+    for (const tn_tree *item = layers != NULL ? layers->first : NULL; item != NULL;
+         item = item->next) {
+        if (!add_layer(&b, item)) {
+            return false;
+        }
+    }
+    const tn_tree *output = tn_tree_get(source->list, "output");
+    if (output == NULL) {
+        tn_diag_error(binder->diag, &source->list->at,
+                      "missing 'output': the layer that is the logit");
+        return false;
+    }
+    const value *v = find_input(&b, output);
+    if (v == NULL) {
+        return false;
+    }
+    if (v->node->shape.cols != 1) {
+        tn_diag_error(binder->diag, &output->at, "the output '%s' has %u columns, not 1", v->name,
+                      v->node->shape.cols);
+        return false;
+    }
+    *out = (tn_list_graph){.logit = v->node, .output_bias = output_bias(&b, v)};
+    return true;
+}

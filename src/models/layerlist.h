@@ -1,0 +1,115 @@
+/* layerlist.h - a model as a list of layers with named inputs, and the graph made from it.
+ *
+ *     inputs:
+ *       wide: {embed: all, dim: 1}            [rows x slots]
+ *       deep: {embed: all}                    [rows x slots*dim]
+ *       num:  {numeric: all}
+ *     layers:
+ *       - {name: x, concat: [deep, num]}
+ *       - {name: deep.1, dense: x, units: 256, activation: relu}
+ *       - {name: logit, dense: [deep.1, wide], units: 1}
+ *     output: logit
+ *
+ * An embedding input is a segment of every row it takes (base/record.h), called like the input.
+ * The list is a tn_tree: written by a model (tn_list_writer) or by the user. It is read in two
+ * steps, because rows are laid out once and graphs are built several times:
+ *
+ *     tn_inputs_read    inputs -> which slots take part in which segment
+ *     tn_layout_make    -> segments side by side in each group's record
+ *     tn_list_build     layers -> nodes of one graph
+ */
+#ifndef TN_MODELS_LAYERLIST_H
+#define TN_MODELS_LAYERLIST_H
+
+#include "base/field.h"
+#include "base/record.h"
+#include "nn/layers.h"
+
+/* A slot as models see it. */
+typedef struct tn_model_slot {
+    const char *name;
+    uint32_t slot; /* of the schema */
+    uint32_t group;
+    uint32_t dim; /* its own width or embedding.dim */
+    tn_pool pool;
+    uint32_t pool_k;
+    tn_strs uses; /* inputs that may take it; n 0: all */
+} tn_model_slot;
+
+typedef struct tn_features {
+    uint32_t n_slots;
+    const tn_model_slot *slot;
+    uint32_t n_numeric;
+    const char *const *numeric;    /* names of the numeric columns */
+    const uint64_t *zscore_freeze; /* per numeric column: rows of a running zscore; 0: none */
+    uint32_t n_groups;
+    const tn_group *group;       /* record is not set */
+    const uint32_t *group_class; /* groups of one class may share a record (equal optimizers) */
+} tn_features;
+
+/* What a model writes with. */
+typedef struct tn_list_writer {
+    tn_arena *arena;
+    tn_diag *diag;
+    const tn_features *features;
+    tn_tree *list;
+} tn_list_writer;
+
+/* Adds an embedding input of all slots or of those that `slots` (a tree: all, or a list) names; dim
+ * 0: each slot's own. `init` NULL: the segment's default. */
+void tn_list_embed(tn_list_writer *w, const char *name, const tn_tree *slots, uint32_t dim,
+                   const tn_tree *init);
+void tn_list_numeric(tn_list_writer *w, const char *name);
+
+/* Adds a layer; `inputs` ends with NULL. Returns it for tn_list_set. */
+tn_tree *tn_list_layer(tn_list_writer *w, const char *name, const char *layer,
+                       const char *const *inputs);
+void tn_list_set(tn_list_writer *w, tn_tree *layer, const char *key, const char *fmt, ...)
+    TN_PRINTF(4, 5);
+void tn_list_output(tn_list_writer *w, const char *name);
+
+/* One entry of `inputs:`, resolved. */
+typedef struct tn_model_input {
+    const char *name;
+    bool numeric;
+    uint32_t n;           /* slots, or numeric columns */
+    const uint32_t *item; /* indexes into features->slot, or ->numeric */
+    uint32_t dim;         /* 0: each slot's own */
+    const tn_tree *init;
+    const tn_origin *at;
+} tn_model_input;
+
+typedef struct tn_model_inputs {
+    uint32_t n;
+    const tn_model_input *input;
+} tn_model_inputs;
+
+/* NULL: faults in b->diag. Lives in b->arena, as all below. */
+const tn_model_inputs *tn_inputs_read(const tn_tree *list, const tn_features *features,
+                                      const tn_binder *b);
+
+/* NULL: faults (a shared group with two widths, too many segments). */
+const tn_layout *tn_layout_make(const tn_model_inputs *inputs, const tn_features *features,
+                                const tn_binder *b);
+
+typedef struct tn_list_graph {
+    tn_node *logit;          /* the output, [B,1] */
+    const char *output_bias; /* the parameter that shifts the logit; NULL: none */
+} tn_list_graph;
+
+typedef struct tn_list_source {
+    const tn_tree *list;
+    const tn_model_inputs *inputs;
+    const tn_features *features;
+    const tn_layout *layout;
+} tn_list_source;
+
+/* Adds all nodes to net->g. False: faults in b->diag. */
+bool tn_list_build(const tn_net *net, const tn_list_source *source, const tn_binder *b,
+                   tn_list_graph *out);
+
+/* {uniform: [a, b]}, {normal: [mean, deviation]}, {truncated: ..}, {constant: c}, a number,
+ * glorot_uniform, xavier_normal, he_uniform, he_normal. False: reported. */
+bool tn_init_read(const tn_tree *tree, tn_diag *diag, tn_init *out);
+
+#endif

@@ -1,0 +1,123 @@
+/* model.c - the list of models, and what several of them share. */
+#include "models/model.h"
+
+#include "base/error.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define TN_MODEL(name) extern const tn_model tn_model_##name;
+#include "models/models.def"
+#undef TN_MODEL
+
+const tn_model *const tn_all_models[] = {
+#define TN_MODEL(name) &tn_model_##name,
+#include "models/models.def"
+#undef TN_MODEL
+    NULL,
+};
+
+const tn_choice *const tn_model_choices[] = {
+#define TN_MODEL(name) &tn_model_##name.choice,
+#include "models/models.def"
+#undef TN_MODEL
+    NULL,
+};
+
+const char *const tn_head_words[] = {"sum", "concat", NULL};
+
+const tn_field tn_model_common_fields[] = {
+    TN_FIELD_STR(tn_model_common, preset, "~", "settings of a paper or program; --list-models"),
+    TN_FIELD_TREE(tn_model_common, slots, "~", "slots of each input: {wide: [..], deep: all}"),
+    TN_FIELD_STR(tn_model_common, bias_init, "prior",
+                 "output bias at the start: prior (log odds of the label rate) or a number"),
+    TN_FIELD_TREE(tn_model_common, init, "glorot_uniform", "first values of dense weights"),
+    TN_FIELD_TREE(tn_model_common, wide_init, "{constant: 0}", "first values of wide weights"),
+    TN_FIELD_END,
+};
+
+const tn_model *tn_model_find(const char *name)
+{
+    for (const tn_model *const *m = tn_all_models; *m != NULL; m++) {
+        if (strcmp((*m)->choice.name, name) == 0) {
+            return *m;
+        }
+    }
+    return NULL;
+}
+
+const char *tn_model_preset(const char *model, const char *preset)
+{
+    const tn_model *m = tn_model_find(model);
+    for (const tn_preset *p = m != NULL ? m->presets : NULL; p != NULL && p->name != NULL; p++) {
+        if (strcmp(p->name, preset) == 0) {
+            return p->yaml;
+        }
+    }
+    return NULL;
+}
+
+const tn_tree *tn_model_list(const tn_variant *model, const tn_features *features,
+                             const tn_binder *b)
+{
+    const tn_model *m = model->choice->impl;
+    tn_origin at = model->tree != NULL ? model->tree->at : (tn_origin){.source = "model"};
+    tn_list_writer w = {
+        .arena = b->arena,
+        .diag = b->diag,
+        .features = features,
+        .list = tn_tree_new(b->arena, TN_TREE_MAP, at),
+    };
+    tn_model_args args = {.common = model->shared, .opts = model->opts, .tree = model->tree};
+    uint32_t faults = b->diag->n_errors;
+    m->write(&args, &w);
+    return b->diag->n_errors == faults ? w.list : NULL;
+}
+
+/* "deep.<i>", in the arena. */
+static const char *deep_name(tn_list_writer *w, uint32_t i)
+{
+    char *name = TN_NEW_ARRAY(w->arena, char, 24);
+    (void)snprintf(name, 24, "deep.%u", i);
+    return name;
+}
+
+const char *tn_write_mlp(tn_list_writer *w, const tn_deep_opts *o, const char *x, uint32_t units)
+{
+    for (uint32_t i = 0; i < o->hidden.n; i++) {
+        const char *name = deep_name(w, i + 1);
+        tn_tree *dense = tn_list_layer(w, name, "dense", (const char *const[]){x, NULL});
+        tn_list_set(w, dense, "units", "%.0f", o->hidden.item[i]);
+        tn_list_set(w, dense, "activation", "%s", tn_activation_words[o->activation]);
+        if (o->batch_norm) {
+            tn_list_set(w, dense, "batch_norm", "true");
+        }
+        if (o->dropout > 0) {
+            tn_list_set(w, dense, "dropout", "%.17g", o->dropout);
+        }
+        x = name;
+    }
+    if (units > 0) {
+        const char *name = deep_name(w, o->hidden.n + 1);
+        tn_tree *dense = tn_list_layer(w, name, "dense", (const char *const[]){x, NULL});
+        tn_list_set(w, dense, "units", "%u", units);
+        x = name;
+    }
+    return x;
+}
+
+const char *tn_write_deep_input(tn_list_writer *w, const tn_model_args *args)
+{
+    tn_list_embed(w, "deep", tn_tree_get(args->common->slots, "deep"), 0, NULL);
+    if (w->features->n_numeric == 0) {
+        return "deep";
+    }
+    tn_list_numeric(w, "num");
+    (void)tn_list_layer(w, "x", "concat", (const char *const[]){"deep", "num", NULL});
+    return "x";
+}
+
+void tn_write_wide_input(tn_list_writer *w, const tn_model_args *args)
+{
+    tn_list_embed(w, "wide", tn_tree_get(args->common->slots, "wide"), 1, args->common->wide_init);
+}

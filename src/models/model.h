@@ -1,0 +1,93 @@
+/* model.h - a model is a function that writes a list of layers.
+ *
+ * The list is the one that `type: graph` users write by hand (docs/models.md), so `--print-graph`
+ * turns any model into a file that trains to the same bits, and there is one
+ * path from layers to a graph: models/layerlist.h.
+ *
+ * To add one: write src/models/model_<name>.c, add TN_MODEL(<name>) to models.def. Its options come
+ * from its choice; loss, metrics, pulling, pushing, saving and exporting are the trainer's, the
+ * same for all.
+ */
+#ifndef TN_MODELS_MODEL_H
+#define TN_MODELS_MODEL_H
+
+#include "base/field.h"
+#include "models/layerlist.h"
+
+/* Options that every model has. */
+typedef struct tn_model_common {
+    const char *preset;       /* applied when the configuration is loaded */
+    const tn_tree *slots;     /* {wide: [user, item], deep: all} */
+    const char *bias_init;    /* prior, or a number */
+    const tn_tree *init;      /* of dense weights */
+    const tn_tree *wide_init; /* of the segment `wide` */
+} tn_model_common;
+
+extern const tn_field tn_model_common_fields[];
+
+/* Settings laid under the user's file by `model.preset`. */
+typedef struct tn_preset {
+    const char *name;
+    const char *yaml;
+} tn_preset;
+
+/* What a model writes from. */
+typedef struct tn_model_args {
+    const tn_model_common *common;
+    const void *opts;
+    const tn_tree *tree; /* the section `model`, for messages */
+} tn_model_args;
+
+typedef struct tn_model {
+    tn_choice choice;         /* name, help, options; impl is this constant */
+    const tn_preset *presets; /* ends with name NULL; NULL: none */
+
+    /* Adds inputs, layers and the output to w->list. Faults go to w->diag. */
+    void (*write)(const tn_model_args *args, tn_list_writer *w);
+} tn_model;
+
+extern const tn_model *const tn_all_models[];     /* NULL-terminated, as in models.def */
+extern const tn_choice *const tn_model_choices[]; /* the same for option tables */
+const tn_model *tn_model_find(const char *name);
+
+/* YAML text of a model's preset; NULL: none of that name. */
+const char *tn_model_preset(const char *model, const char *preset);
+
+/* The list of layers of a configured model: a map of inputs, layers, output. NULL: faults in
+ * b->diag. */
+const tn_tree *tn_model_list(const tn_variant *model, const tn_features *features,
+                             const tn_binder *b);
+
+/* The MLP behind most models. */
+typedef struct tn_deep_opts {
+    tn_f64s hidden;
+    uint32_t activation;
+    double dropout;
+    bool batch_norm;
+    uint32_t head; /* sum concat */
+} tn_deep_opts;
+
+enum { TN_HEAD_SUM, TN_HEAD_CONCAT };
+extern const char *const tn_head_words[];
+
+/* Rows of a struct that has the members of tn_deep_opts. */
+#define TN_DEEP_FIELDS(type, hidden_)                                                              \
+    TN_FIELD_F64S(type, hidden, hidden_, 1, 65536, "widths of the hidden layers"),                 \
+        TN_FIELD_CHOICE(type, activation, "relu", tn_activation_words, "of the hidden layers"),    \
+        TN_FIELD_F64(type, dropout, "0", 0, 0.999, "", "behind each hidden layer"),                \
+        TN_FIELD_BOOL(type, batch_norm, "false", "in each hidden layer, before the activation")
+
+#define TN_HEAD_FIELD(type)                                                                        \
+    TN_FIELD_CHOICE(type, head, "sum", tn_head_words,                                              \
+                    "sum of the parts, or a dense layer over them side by side")
+
+/* Adds dense layers "deep.1", "deep.2", .. on `x` and, if `units` is not 0, a linear one behind
+ * them; returns the name of the last. */
+const char *tn_write_mlp(tn_list_writer *w, const tn_deep_opts *o, const char *x, uint32_t units);
+
+/* Adds the input "deep" and, when there are numeric columns, "num"; returns the name of what an MLP
+ * reads: "deep", or "x", which is [deep, num]. */
+const char *tn_write_deep_input(tn_list_writer *w, const tn_model_args *args);
+void tn_write_wide_input(tn_list_writer *w, const tn_model_args *args);
+
+#endif

@@ -1,0 +1,72 @@
+/* model_dcn.c - Deep & Cross Network (Wang 2017).
+ *
+ *     [deep, num] --.-- cross x layers --.
+ *                   '-- mlp -------------[ ] -- dense --> logit
+ */
+#include "models/model.h"
+
+typedef struct dcn_opts {
+    tn_f64s hidden;
+    uint32_t activation;
+    double dropout;
+    bool batch_norm;
+    uint32_t layers;
+} dcn_opts;
+
+static const tn_field dcn_fields[] = {
+    TN_DEEP_FIELDS(dcn_opts, "[400, 400, 400]"),
+    TN_FIELD_U32(dcn_opts, layers, "3", 1, 64, "layers", "cross layers"),
+    TN_FIELD_END,
+};
+
+static void dcn_write(const tn_model_args *args, tn_list_writer *w)
+{
+    const dcn_opts *o = args->opts;
+    tn_deep_opts deep_opts = {o->hidden, o->activation, o->dropout, o->batch_norm, TN_HEAD_CONCAT};
+    const char *x = tn_write_deep_input(w, args);
+    tn_tree *cross = tn_list_layer(w, "cross", "cross", (const char *const[]){x, NULL});
+    tn_list_set(w, cross, "layers", "%u", o->layers);
+    const char *deep = tn_write_mlp(w, &deep_opts, x, 0);
+    tn_tree *out = tn_list_layer(w, "out", "dense", (const char *const[]){"cross", deep, NULL});
+    tn_list_set(w, out, "units", "1");
+    tn_list_output(w, "out");
+}
+
+static const tn_preset presets[] = {
+    {"bars", "model: {hidden: [400, 400, 400], batch_norm: true, dropout: 0.2, layers: 3,\n"
+             "        init: xavier_normal, bias_init: 0}\n"
+             "embedding: {dim: 10, init: {normal: [0, 1e-4]}}\n"
+             "train:\n"
+             "  batch: 4096\n"
+             "  optimizer: {type: adam, lr: 1e-3}\n"
+             "  sparse:\n"
+             "    deep: {type: adam, lr: 1e-3, bias: global, l2: 0.05, l2_mode: dense}\n"
+             "  clip: {global: 10}\n"
+             "  stop: {monitor: valid.auc, patience: 2, min_delta: 1e-6, restore: best}\n"
+             "  reduce_on_plateau: {factor: 0.1, patience: 1, min_lr: 1e-6}\n"},
+    {"tensornet", "model: {hidden: [512, 256, 256], layers: 3}\n"
+                  "embedding: {dim: 8, pool: mean, init: {normal: [0, 0.0353553]}}\n"
+                  "train:\n"
+                  "  batch: 32\n"
+                  "  optimizer: {type: adam, lr: 1e-3}\n"
+                  "  sparse:\n"
+                  "    deep: {type: adagrad, rowwise: true, lr: 0.01, n0: 0.1}\n"},
+    {"paper", "model: {hidden: [1024, 1024], layers: 6, batch_norm: true}\n"
+              "embedding: {dim: 16}\n"
+              "train:\n"
+              "  batch: 512\n"
+              "  optimizer: {type: adam, lr: 1e-4}\n"
+              "  sparse: {deep: {type: adam, lr: 1e-4}}\n"
+              "  clip: {global: 100}\n"},
+    {NULL, NULL},
+};
+
+const tn_model tn_model_dcn = {
+    .choice = {.name = "dcn",
+               .help = "Deep & Cross Network",
+               .fields = dcn_fields,
+               .size = sizeof(dcn_opts),
+               .impl = &tn_model_dcn},
+    .presets = presets,
+    .write = dcn_write,
+};

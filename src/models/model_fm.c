@@ -1,0 +1,48 @@
+/* model_fm.c - factorization machine (Rendle 2010): z = b + wide + pairs of slot vectors. */
+#include "models/model.h"
+
+static void fm_write(const tn_model_args *args, tn_list_writer *w)
+{
+    tn_write_wide_input(w, args);
+    tn_list_embed(w, "deep", tn_tree_get(args->common->slots, "deep"), 0, NULL);
+    (void)tn_list_layer(w, "wide.sum", "sum", (const char *const[]){"wide", NULL});
+    (void)tn_list_layer(w, "fm", "fm", (const char *const[]){"deep", NULL});
+    (void)tn_list_layer(w, "parts", "add", (const char *const[]){"wide.sum", "fm", NULL});
+    tn_tree *logit = tn_list_layer(w, "logit", "bias", (const char *const[]){"parts", NULL});
+    tn_list_set(w, logit, "param", "bias");
+    tn_list_output(w, "logit");
+}
+
+static const tn_preset presets[] = {
+    {"bars", "model: {wide_init: {normal: [0, 1e-4]}, bias_init: 0}\n"
+             "embedding: {dim: 10, init: {normal: [0, 1e-4]}}\n"
+             "train:\n"
+             "  batch: 4096\n"
+             "  optimizer: {type: adam, lr: 1e-3}\n"
+             "  sparse:\n"
+             "    deep: {type: adam, lr: 1e-3, bias: global, l2: 5e-6, l2_mode: dense}\n"
+             "    wide: {type: adam, lr: 1e-3, bias: global, l2: 5e-6, l2_mode: dense}\n"
+             "  clip: {global: 10}\n"
+             "  stop: {monitor: valid.auc, patience: 2, min_delta: 1e-6, restore: best}\n"
+             "  reduce_on_plateau: {factor: 0.1, patience: 1, min_lr: 1e-6}\n"},
+    {"tensornet", "embedding: {dim: 8, pool: mean, init: {normal: [0, 0.0353553]}}\n"
+                  "train:\n"
+                  "  batch: 32\n"
+                  "  optimizer: {type: adam, lr: 1e-3}\n"
+                  "  sparse:\n"
+                  "    deep: {type: adagrad, rowwise: true, lr: 0.01, n0: 0.1}\n"
+                  "    wide: {type: adagrad, rowwise: true, lr: 0.01, n0: 0.1}\n"},
+    {"paper", "embedding: {dim: 8, init: {normal: [0, 0.01]}}\n"
+              "train:\n"
+              "  optimizer: {type: sgd, lr: 0.01}\n"
+              "  sparse:\n"
+              "    deep: {type: sgd, lr: 0.01, l2: 1e-4}\n"
+              "    wide: {type: sgd, lr: 0.01, l2: 1e-4}\n"},
+    {NULL, NULL},
+};
+
+const tn_model tn_model_fm = {
+    .choice = {.name = "fm", .help = "factorization machine", .impl = &tn_model_fm},
+    .presets = presets,
+    .write = fm_write,
+};
