@@ -11,7 +11,7 @@
  *         case TN_PROTO_TAG(3, TN_WIRE_VARINT): ... f.value
  *         }
  *     }
- *     if (message.failed) ...           damaged; `data` stands near the fault
+ *     if (message.failed) ...           damaged
  *
  * Refused: field 0, wire types 3, 4, 6 and 7, a varint of more than 64 bits, and
  * a length beyond what encloses it. Reading is inline: a tf.Example is one pass.
@@ -45,9 +45,9 @@ static inline uint64_t tn_proto_varint(tn_bytes *in)
         return tn_proto_varint_bytewise(in);
     }
     uint64_t word = tn_load_u64(in->data);
-    uint64_t last = ~word & more; /* the lowest set bit ends the last byte of the varint */
-    size_t size = sizeof word;
+    uint64_t last = ~word & more; /* its lowest bit ends the varint's last byte */
     uint64_t above = 0;
+    size_t size = sizeof word;
     if (last != 0) {
         size = ((size_t)__builtin_ctzll(last) + 1) / 8;
         word &= last ^ (last - 1); /* up to and including that byte */
@@ -56,8 +56,7 @@ static inline uint64_t tn_proto_varint(tn_bytes *in)
         uint8_t tenth = tn_load_u8(in->data + 9);
         size += ninth < 0x80 ? 1 : 2;
         if (ninth >= 0x80 && tenth > 1) {
-            in->failed = true;
-            return 0;
+            return tn_proto_varint_bytewise(in);
         }
         above = (uint64_t)(ninth & 0x7f) << 56 | (ninth >= 0x80 ? (uint64_t)tenth << 63 : 0);
     }
@@ -71,33 +70,35 @@ static inline uint64_t tn_proto_varint(tn_bytes *in)
     return word | above;
 }
 
+/* A varint that is likely below 128: a tag or a length. */
+static inline uint64_t tn_proto_small(tn_bytes *in)
+{
+    bool one = !in->failed && in->size > 0 && (uint8_t)*in->data < 0x80;
+    return one ? tn_get_u8(in) : tn_proto_varint(in);
+}
+
 /* The next field. False at the end, and when in->failed. */
 static inline bool tn_proto_next(tn_bytes *in, tn_proto_field *out)
 {
     if (in->failed || in->size == 0) {
         return false;
     }
-    uint64_t tag = (uint8_t)*in->data < 0x80 ? tn_get_u8(in) : tn_proto_varint(in);
+    uint64_t tag = tn_proto_small(in);
     if (tag < 8 || tag > UINT32_MAX) { /* field 0 */
         in->failed = true;
     }
     out->tag = (uint32_t)tag;
-    switch (tag & 7) {
-    case TN_WIRE_VARINT:
-        out->value = tn_proto_varint(in);
-        break;
-    case TN_WIRE_FIXED64:
-        out->value = tn_get_u64(in);
-        break;
-    case TN_WIRE_FIXED32:
-        out->value = tn_get_u32(in);
-        break;
-    case TN_WIRE_BYTES:
-        out->value = tn_proto_varint(in);
+    if ((tag & 7) == TN_WIRE_BYTES) {
+        out->value = tn_proto_small(in);
         out->bytes = (tn_bytes){in->data, out->value, false};
         (void)tn_get(in, out->value);
-        break;
-    default:
+    } else if ((tag & 7) == TN_WIRE_VARINT) {
+        out->value = tn_proto_varint(in);
+    } else if ((tag & 7) == TN_WIRE_FIXED64) {
+        out->value = tn_get_u64(in);
+    } else if ((tag & 7) == TN_WIRE_FIXED32) {
+        out->value = tn_get_u32(in);
+    } else {
         in->failed = true;
     }
     return !in->failed;
