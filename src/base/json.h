@@ -11,8 +11,9 @@
  * Commas are put by looking at the last byte of `t`.
  *
  * Reader: a tree in one arena. Refuses duplicate members, depth over 32, NUL,
- * bad UTF-8 in names, anything behind the value, lone surrogates. Hostile input
- * is the normal case: every accessor accepts NULL and a value of another kind.
+ * bad UTF-8, anything behind the value, lone surrogates, more than 4 M values.
+ * Hostile input is the normal case: every accessor accepts NULL and a value of
+ * another kind.
  */
 #ifndef TN_BASE_JSON_H
 #define TN_BASE_JSON_H
@@ -62,7 +63,8 @@ typedef struct tn_json {
     struct tn_json *next;  /* sibling */
 } tn_json;
 
-/* `what` names the file in messages. The tree lives in `arena` and copies what it needs. */
+/* `what` names the file in messages. The tree lives in `arena` and copies what it needs.
+ * TN_E_CKPT: not JSON; TN_E_LIMIT: too many values. */
 tn_status tn_json_parse(const tn_json **out, const char *text, size_t size, tn_arena *arena,
                         const char *what, tn_error *err) TN_MUST_USE;
 
