@@ -30,7 +30,7 @@ enum { TN_WIRE_VARINT = 0, TN_WIRE_FIXED64 = 1, TN_WIRE_BYTES = 2, TN_WIRE_FIXED
 typedef struct tn_proto_field {
     uint32_t tag;   /* TN_PROTO_TAG(number, wire type) */
     uint64_t value; /* a varint or fixed64; a fixed32 with zeros above; a length */
-    tn_bytes bytes; /* of TN_WIRE_BYTES: what the field encloses, lent by the message */
+    tn_bytes bytes; /* what TN_WIRE_BYTES encloses, lent by the message; else empty */
 } tn_proto_field;
 
 /* The slow cases of a varint: near the end of `in`, or damaged. */
@@ -87,7 +87,7 @@ static inline bool tn_proto_next(tn_bytes *in, tn_proto_field *out)
     if (tag < 8 || tag > UINT32_MAX) { /* field 0 */
         in->failed = true;
     }
-    out->tag = (uint32_t)tag;
+    *out = (tn_proto_field){.tag = (uint32_t)tag};
     if ((tag & 7) == TN_WIRE_BYTES) {
         out->value = tn_proto_small(in);
         out->bytes = (tn_bytes){in->data, out->value, false};

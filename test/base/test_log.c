@@ -1,7 +1,9 @@
 /* test_log.c - what reaches the sink. */
 #include "base/log.h"
+#include "base/threads.h"
 #include "support/test.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -67,6 +69,45 @@ static void a_line_too_long_is_cut_and_marked(void **state)
     assert_int_equal(last_line[4094], '1');
 }
 
+static _Atomic int n_whole;
+
+static void count_whole(tn_log_level level, const char *line)
+{
+    (void)level;
+    size_t size = strlen(line);
+    if (size == 100 && line[0] == line[99]) {
+        atomic_fetch_add(&n_whole, 1);
+    }
+}
+
+static tn_status log_many(void *arg, tn_error *err)
+{
+    (void)err;
+    const char *letter = arg;
+    char word[101];
+    memset(word, *letter, 100);
+    word[100] = 0;
+    for (int i = 0; i < 500; i++) {
+        tn_log(TN_LOG_INFO, "%s", word);
+    }
+    return TN_OK;
+}
+
+static void lines_of_many_threads_arrive_whole(void **state)
+{
+    (void)state;
+    tn_log_set(count_whole, TN_LOG_INFO);
+    char letters[] = "abcd";
+    tn_thread *thread[4];
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(tn_thread_start(&thread[i], "log", log_many, letters + i, NULL), TN_OK);
+    }
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(tn_thread_join(thread[i], NULL), TN_OK);
+    }
+    assert_int_equal(atomic_load(&n_whole), 2000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -74,6 +115,7 @@ int main(void)
         cmocka_unit_test_setup(a_line_arrives_whole_with_its_level, reset),
         cmocka_unit_test_setup(lines_above_the_level_are_not_made, reset),
         cmocka_unit_test_setup(a_line_too_long_is_cut_and_marked, reset),
+        cmocka_unit_test_setup(lines_of_many_threads_arrive_whole, reset),
     };
     return cmocka_run_group_tests_name("base/log", tests, NULL, NULL);
 }

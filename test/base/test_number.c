@@ -2,9 +2,11 @@
 #include "base/bytes.h"
 #include "base/number.h"
 #include "base/rng.h"
+#include "base/threads.h"
 #include "support/test.h"
 
 #include <float.h>
+#include <locale.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -302,9 +304,81 @@ static void what_is_written_reads_back_bit_for_bit(void **state)
     }
 }
 
+static void a_locale_with_decimal_commas_changes_nothing(void **state)
+{
+    (void)state;
+    const char *names[] = {"de_DE.UTF-8", "de_DE", "fr_FR.UTF-8", "fr_FR"};
+    locale_t comma = (locale_t)0;
+    for (size_t i = 0; i < 4 && comma == (locale_t)0; i++) {
+        comma = newlocale(LC_ALL_MASK, names[i], (locale_t)0);
+    }
+    if (comma == (locale_t)0) {
+        skip(); /* none is installed */
+    }
+    locale_t before = uselocale(comma);
+    char text[TN_NUMBER_TEXT_MAX];
+    (void)tn_write_f64(text, 1.5);
+    double back = 0;
+    tn_numeral result = tn_read_f64("0.30000000000000004", 19, &back);
+    (void)uselocale(before);
+    freelocale(comma);
+    assert_string_equal(text, "1.5");
+    assert_int_equal(result, TN_NUM_OK);
+    assert_true(back == .1 + .2);
+}
+
+static tn_status read_slow_text(void *arg, tn_error *err)
+{
+    (void)err;
+    double value = 0;
+    for (int i = 0; i < 200; i++) { /* too many digits for the fast way */
+        if (tn_read_f64("0.12345678901234567890123", 25, &value) != TN_NUM_OK) {
+            return TN_E_DATA;
+        }
+    }
+    *(double *)arg = value;
+    return TN_OK;
+}
+
+static void any_thread_may_be_the_first_to_read(void **state)
+{
+    (void)state;
+    double value[4];
+    tn_thread *thread[4];
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(tn_thread_start(&thread[i], "read", read_slow_text, &value[i], NULL),
+                         TN_OK);
+    }
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(tn_thread_join(thread[i], NULL), TN_OK);
+        assert_true(value[i] == 0.12345678901234567890123);
+    }
+}
+
+/* The last test: the CPU keeps flushing. */
+static void denormals_survive_a_cpu_that_flushes_them(void **state)
+{
+    (void)state;
+    tn_flush_denormals();
+    char text[TN_NUMBER_TEXT_MAX];
+    for (uint32_t bits = 1; bits < 0x00900000; bits += 0x3fff1) {
+        float back = 0;
+        size_t size = tn_write_f32(text, tn_load_f32(&bits));
+        assert_int_equal(tn_read_f32(text, size, &back), TN_NUM_OK);
+        assert_int_equal(tn_load_u32(&back), bits);
+    }
+    for (uint64_t bits = 1; bits < UINT64_C(1) << 54; bits = bits * 5 + 1) {
+        double back = 0;
+        size_t size = tn_write_f64(text, tn_load_f64(&bits));
+        assert_int_equal(tn_read_f64(text, size, &back), TN_NUM_OK);
+        assert_int_equal(tn_load_u64(&back), bits);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(any_thread_may_be_the_first_to_read),
         cmocka_unit_test(unsigned_integers),
         cmocka_unit_test(signed_integers),
         cmocka_unit_test(hex_integers),
@@ -317,6 +391,8 @@ int main(void)
         cmocka_unit_test(every_random_text_reads_as_strtod_does),
         cmocka_unit_test(the_text_written_is_the_shortest),
         cmocka_unit_test(what_is_written_reads_back_bit_for_bit),
+        cmocka_unit_test(a_locale_with_decimal_commas_changes_nothing),
+        cmocka_unit_test(denormals_survive_a_cpu_that_flushes_them),
     };
     return cmocka_run_group_tests_name("base/number", tests, NULL, NULL);
 }
