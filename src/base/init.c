@@ -22,6 +22,7 @@ static double truncated(double mean, double deviation, uint64_t x)
 
 float tn_init_value(const tn_init *init, uint64_t stream, uint64_t index, uint32_t in, uint32_t out)
 {
+    TN_ASSERT(init->kind <= TN_INIT_HE_NORMAL);
     uint64_t x = tn_draw(stream, index);
     double fan_in = in;
     double fans = fan_in + out;
@@ -43,6 +44,5 @@ float tn_init_value(const tn_init *init, uint64_t stream, uint64_t index, uint32
     case TN_INIT_HE_NORMAL:
         return (float)(sqrt(2 / fan_in) * tn_normal(x));
     }
-    TN_ASSERT(!"a kind of tn_init");
     return 0;
 }

@@ -81,13 +81,6 @@ static inline double tn_normal(uint64_t x)
     return tn_normal_quantile(tn_open(x));
 }
 
-/* Standard normal, cut at two deviations on either side. */
-static inline double tn_truncated_normal(uint64_t x)
-{
-    const double tail = 0.022750131948179207; /* Phi(-2) */
-    return tn_normal_quantile(tail + tn_open(x) * ((1 - tail) - tail));
-}
-
 /* Dropout with probability p: element e is dropped iff its 32 bits are below tn_drop_below(p). */
 static inline uint64_t tn_drop_below(double p)
 {
