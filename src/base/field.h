@@ -90,6 +90,7 @@ struct tn_field {
     const char *unit;                /* "rows", "threads"; "" for a bare number */
     const char *help;                /* one line, lower case */
     const char *const *words;        /* CHOICE, numbers; NULL-terminated */
+    const char *first;               /* TREE: how layers merge; see TN_FIELD_TREE_OF */
     const tn_field *table;           /* TABLE, TABLES; VARIANT: of `shared`, or NULL */
     size_t size;                     /* of one struct of `table`: TABLES, VARIANT */
     const tn_choice *const *choices; /* VARIANT: NULL-terminated */
@@ -107,7 +108,6 @@ typedef struct tn_binder {
  * b->diag; a field at fault has its default. Unknown keys are faults. A scalar where a map is
  * expected sets the table's first field. */
 void tn_fields_bind(const tn_binder *b, const tn_field *fields, const tn_tree *map, void *opts);
-
 /* As above but leaves keys that are not in `fields` to others who read the same map. */
 void tn_fields_bind_some(const tn_binder *b, const tn_field *fields, const tn_tree *map,
                          void *opts);

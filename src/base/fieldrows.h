@@ -95,9 +95,21 @@
         TN_ROW(TN_KIND_VARIANT, type, member, tn_variant, fallback, 0, 0, "", help),               \
             .choices = (choices_), .table = (table_), .size = sizeof(want)                         \
     }
+/* TREE: maps merge key by key. TREE_ONE: a layer replaces what is below it ({uniform: ..} on
+ * {normal: ..}). TREE_OF: as TREE, and a single text x stands for {first_: x}; a map that has this
+ * key on one that has not, and a text, replace. */
 #define TN_FIELD_TREE(type, member, fallback, help)                                                \
     {                                                                                              \
         TN_ROW(TN_KIND_TREE, type, member, const tn_tree *, fallback, 0, 0, "", help)              \
+    }
+#define TN_FIELD_TREE_ONE(type, member, fallback, help)                                            \
+    {                                                                                              \
+        TN_ROW(TN_KIND_TREE, type, member, const tn_tree *, fallback, 0, 0, "", help), .first = "" \
+    }
+#define TN_FIELD_TREE_OF(type, member, fallback, first_, help)                                     \
+    {                                                                                              \
+        TN_ROW(TN_KIND_TREE, type, member, const tn_tree *, fallback, 0, 0, "", help),             \
+            .first = (first_)                                                                      \
     }
 #define TN_FIELD_END                                                                               \
     {                                                                                              \

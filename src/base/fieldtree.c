@@ -41,6 +41,18 @@ const char *const *tn_field_keys(tn_arena *arena, const tn_field *fields, const 
     return keys;
 }
 
+/* {key: tree} in the place of `tree`. */
+static const tn_tree *wrap(tn_arena *arena, const char *key, const tn_tree *tree)
+{
+    tn_tree *map = tn_tree_new(arena, TN_TREE_MAP, tree->at);
+    map->key = tree->key;
+    map->key_at = tree->key_at;
+    tn_tree *value = tn_tree_copy(arena, tree);
+    value->key_at = tree->at;
+    tn_tree_put(arena, map, key, value);
+    return map;
+}
+
 const tn_tree *tn_field_unfold(tn_arena *arena, const tn_field *f, const tn_tree *tree)
 {
     bool table = f->kind == TN_KIND_TABLE || f->kind == TN_KIND_TABLES;
@@ -48,13 +60,7 @@ const tn_tree *tn_field_unfold(tn_arena *arena, const tn_field *f, const tn_tree
         return tree;
     }
     TN_ASSERT(!table || f->table->kind != TN_KIND_END);
-    tn_tree *map = tn_tree_new(arena, TN_TREE_MAP, tree->at);
-    map->key = tree->key;
-    map->key_at = tree->key_at;
-    tn_tree *value = tn_tree_copy(arena, tree);
-    value->key_at = tree->at;
-    tn_tree_put(arena, map, table ? f->table->key : type_key, value);
-    return map;
+    return wrap(arena, table ? f->table->key : type_key, tree);
 }
 
 static const tn_tree *default_of(tn_arena *arena, const tn_field *f)
@@ -108,6 +114,7 @@ static tn_tree *merge_maps(const tn_binder *b, const tn_field *const tables[2],
                            const tn_tree *under, const tn_tree *over)
 {
     tn_tree *merged = empty_map(b->arena, over);
+    merged->at = tn_tree_later(&under->at, &over->at);
     for (const tn_tree *item = under->first; item != NULL; item = item->next) {
         if (tn_tree_get(over, item->key) == NULL) {
             tn_tree_append(merged, tn_tree_copy(b->arena, item));
@@ -216,6 +223,26 @@ static tn_tree *merge_by_name(const tn_binder *b, const tn_field *f, const tn_tr
     return list;
 }
 
+/* See TN_FIELD_TREE_OF. */
+static tn_tree *merge_trees(const tn_binder *b, const tn_field *f, const tn_tree *under,
+                            const tn_tree *over)
+{
+    if (f->first == NULL) {
+        return tn_tree_merge(b->arena, under, over);
+    }
+    bool replaces = f->first[0] == '\0' || over->kind != TN_TREE_MAP;
+    if (!replaces && under->kind == TN_TREE_MAP) {
+        replaces = tn_tree_get(over, f->first) != NULL && tn_tree_get(under, f->first) == NULL;
+    }
+    if (replaces) {
+        return tn_tree_copy(b->arena, over);
+    }
+    if (under->kind == TN_TREE_SCALAR) {
+        under = wrap(b->arena, f->first, under);
+    }
+    return tn_tree_merge(b->arena, under, over);
+}
+
 static tn_tree *merge_value(const tn_binder *b, const tn_field *f, const tn_tree *under,
                             const tn_tree *over)
 {
@@ -225,8 +252,11 @@ static tn_tree *merge_value(const tn_binder *b, const tn_field *f, const tn_tree
     if (f->kind == TN_KIND_TABLES && under->kind == TN_TREE_LIST && over->kind == TN_TREE_MAP) {
         return merge_by_name(b, f, under, over);
     }
+    if (f->kind == TN_KIND_TABLES && under->kind == TN_TREE_MAP && over->kind == TN_TREE_MAP) {
+        return tn_tree_merge(b->arena, under, over); /* the list lies further down */
+    }
     if (f->kind == TN_KIND_TREE) {
-        return tn_tree_merge(b->arena, under, over);
+        return merge_trees(b, f, under, over);
     }
     if (f->kind != TN_KIND_TABLE && f->kind != TN_KIND_VARIANT) {
         return tn_tree_copy(b->arena, over);

@@ -132,6 +132,11 @@ bool tn_tree_is_null(const tn_tree *tree)
     return tree == NULL || tree->kind == TN_TREE_NULL;
 }
 
+tn_origin tn_tree_later(const tn_origin *under, const tn_origin *over)
+{
+    return over->line > 0 || under->line == 0 ? *over : *under;
+}
+
 tn_tree *tn_tree_merge(tn_arena *arena, const tn_tree *under, const tn_tree *over)
 {
     if (over == NULL) {
@@ -148,6 +153,8 @@ tn_tree *tn_tree_merge(tn_arena *arena, const tn_tree *under, const tn_tree *ove
         member->key_at = item->key_at;
         place(merged, member);
     }
-    merged->at = over->at;
+    merged->key = over->key;
+    merged->key_at = over->key_at;
+    merged->at = tn_tree_later(&under->at, &over->at);
     return merged;
 }

@@ -61,6 +61,8 @@ bool tn_tree_is_null(const tn_tree *tree);                        /* NULL, or '~
 /* Lays `over` on top of `under`, member by member; scalars and lists are replaced. Returns a new
  * tree whose nodes keep their origins. */
 tn_tree *tn_tree_merge(tn_arena *arena, const tn_tree *under, const tn_tree *over);
+/* Where a merged map stands: in the later of the two files. */
+tn_origin tn_tree_later(const tn_origin *under, const tn_origin *over);
 
 /* As YAML, behind `indent` blanks: block style for maps and for lists that hold maps or lists down
  * to `flow_depth` levels, flow style on one line below. Ends with a newline. Reading it back gives

@@ -86,6 +86,7 @@ typedef struct all_opts {
     tn_variant optimizer;
     tn_variant sparse;
     const tn_tree *label;
+    const tn_tree *init;
 } all_opts;
 
 static const tn_field fields[] = {
@@ -107,7 +108,8 @@ static const tn_field fields[] = {
     TN_FIELD_VARIANT(all_opts, optimizer, "adam", optimizers, "h"),
     TN_FIELD_VARIANT_WITH(all_opts, sparse, "{type: adam, lr: 0.05, l2: 0.5}", optimizers,
                           common_opts, common_fields, "h"),
-    TN_FIELD_TREE(all_opts, label, "{column: label}", "h"),
+    TN_FIELD_TREE_OF(all_opts, label, "{column: label}", "column", "h"),
+    TN_FIELD_TREE_ONE(all_opts, init, "{uniform: [-1, 1]}", "h"),
     TN_FIELD_END,
 };
 
@@ -382,6 +384,17 @@ static void a_changed_type_drops_what_the_new_choice_lacks(void **state)
                   "{optimizer: {typo: 1, type: sgd}}");
 }
 
+static void trees_merge_as_their_rows_say(void **state)
+{
+    assert_merged(*state, "{init: {normal: [0, 1]}}", "{init: {uniform: [0, 1]}}",
+                  "{init: {uniform: [0, 1]}}");
+    assert_merged(*state, "{label: click}", "{label: {threshold: 3}}",
+                  "{label: {column: click, threshold: 3}}");
+    assert_merged(*state, "{label: {threshold: 3}}", "{label: {column: a}}",
+                  "{label: {column: a}}");
+    assert_merged(*state, "{label: {column: a, threshold: 3}}", "{label: b}", "{label: b}");
+}
+
 static void a_map_over_a_list_of_tables_reaches_items_by_name(void **state)
 {
     bound *b = *state;
@@ -413,6 +426,7 @@ int main(void)
         TEST(bind_some_leaves_other_keys_alone),
         TEST(merging_unfolds_shorthands),
         TEST(a_changed_type_drops_what_the_new_choice_lacks),
+        TEST(trees_merge_as_their_rows_say),
         TEST(a_map_over_a_list_of_tables_reaches_items_by_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
