@@ -1,0 +1,136 @@
+/* test_filelock.c - one owner per run directory. */
+#include "support/test.h"
+
+#include "base/failpoint.h"
+#include "base/file.h"
+#include "support/tmpdir.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char dir[256];
+
+static int set_up(void **state)
+{
+    (void)state;
+    tn_tmpdir_make(dir);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    tn_tmpdir_remove(dir);
+    return 0;
+}
+
+/* A child that takes the lock, says so, and holds it until it is killed. */
+static pid_t child_that_holds(void)
+{
+    int ready[2];
+    assert_int_equal(pipe(ready), 0);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        tn_lock *lock = NULL;
+        tn_status status = tn_lock_take(&lock, dir, 1, NULL);
+        char answer = status == TN_OK ? 'y' : 'n';
+        if (write(ready[1], &answer, 1) == 1) {
+            (void)pause();
+        }
+        _exit(0);
+    }
+    char answer = '?';
+    assert_int_equal(read(ready[0], &answer, 1), 1);
+    assert_int_equal(answer, 'y');
+    (void)close(ready[0]);
+    (void)close(ready[1]);
+    return child;
+}
+
+static void end(pid_t child)
+{
+    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
+static void a_second_owner_is_told_who_is_first(void **state)
+{
+    (void)state;
+    tn_error err = {0};
+    tn_lock *lock = NULL;
+    pid_t child = child_that_holds();
+    assert_int_equal(tn_lock_take(&lock, dir, 2, &err), TN_E_CKPT);
+    assert_null(lock);
+    char want[400];
+    (void)snprintf(want, sizeof want, "run directory '%s' is in use by pid %d on host '", dir,
+                   (int)child);
+    assert_memory_equal(err.text, want, strlen(want));
+    end(child);
+}
+
+static void a_killed_holder_loses_the_lock(void **state)
+{
+    (void)state;
+    tn_error err = {0};
+    tn_lock *lock = NULL;
+    end(child_that_holds());
+    assert_int_equal(tn_lock_take(&lock, dir, 2, &err), TN_OK);
+    tn_text owner = {0};
+    char path[TN_PATH_SIZE];
+    assert_int_equal(tn_path_join(dir, "OWNER", path, &err), TN_OK);
+    assert_int_equal(tn_file_read_all(path, 4096, &owner, &err), TN_OK);
+    static const char want[] = "{\"session\":\"0000000000000002\",\"host\":\"";
+    assert_memory_equal(owner.data, want, sizeof want - 1);
+    tn_text_done(&owner);
+    tn_lock_release(lock);
+    tn_lock_release(NULL);
+}
+
+static void an_unreadable_owner_is_another_process(void **state)
+{
+    (void)state;
+    tn_error err = {0};
+    tn_lock *lock = NULL;
+    pid_t child = child_that_holds();
+    char path[TN_PATH_SIZE];
+    assert_int_equal(tn_path_join(dir, "OWNER", path, &err), TN_OK);
+    assert_int_equal(tn_file_replace(path, "{\"pid\":", 7, &err), TN_OK);
+    assert_int_equal(tn_lock_take(&lock, dir, 2, &err), TN_E_CKPT);
+    assert_non_null(strstr(err.text, "in use by another process"));
+    end(child);
+}
+
+static void every_error_is_reported_and_gives_the_lock_back(void **state)
+{
+    (void)state;
+    for (uint32_t k = 1; k <= 12; k++) {
+        char rule[32];
+        tn_error err = {0};
+        tn_lock *lock = NULL;
+        (void)snprintf(rule, sizeof rule, "io#%u+:EIO", k);
+        assert_int_equal(tn_failpoint_set(rule, &err), TN_OK);
+        tn_status status = tn_lock_take(&lock, dir, 3, &err);
+        assert_true(status == TN_E_IO || (status == TN_OK && k > 6));
+        tn_lock_release(lock);
+        assert_int_equal(tn_failpoint_set(NULL, &err), TN_OK);
+        lock = NULL;
+        assert_int_equal(tn_lock_take(&lock, dir, 4, &err), TN_OK);
+        tn_lock_release(lock);
+    }
+}
+
+int main(void)
+{
+#define LOCK_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        LOCK_TEST(a_second_owner_is_told_who_is_first),
+        LOCK_TEST(a_killed_holder_loses_the_lock),
+        LOCK_TEST(an_unreadable_owner_is_another_process),
+        LOCK_TEST(every_error_is_reported_and_gives_the_lock_back),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

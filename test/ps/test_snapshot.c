@@ -1,0 +1,210 @@
+/* test_snapshot.c - shard files: exact bytes and round trips. */
+#include "support/test.h"
+
+#include "base/crc32c.h"
+#include "base/failpoint.h"
+#include "ps/shardfiles.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void golden_tns_196_bytes(void **state)
+{
+    const shard_place *p = *state;
+    static const char hex[] =
+        "544e53310d0a1a0a01000000400000000807060504030201e02e00000000000000000000000000008877665544"
+        "33221100044a024a020000000000003143e06f2c0000002c000000010000004a02000179c0c6a135adaa920000"
+        "00005ba25f1279c0c6a135adaa9200000100070000000000000000000840000000000000f03f000080be000000"
+        "3f0000004040000000000000004c0000000000000001000000000000008c000000000000000100000000000000"
+        "01000000544e5346f74ccac7ff0961ea";
+    tn_snapshot_done done = {0};
+    write_golden(p->path, &done);
+    tn_map map = {0};
+    tn_error err = {0};
+    assert_int_equal(tn_map_file(&map, p->path, &err), TN_OK);
+    assert_int_equal(map.size, GOLDEN_BYTES);
+    for (size_t i = 0; i < map.size; i++) {
+        char two[3];
+        (void)snprintf(two, sizeof two, "%02x", (unsigned)(unsigned char)map.data[i]);
+        assert_memory_equal(two, hex + 2 * i, 2);
+    }
+    assert_int_equal(tn_crc32c(0, map.data, map.size), 0x8f812bed);
+    assert_int_equal(done.crc, 0x8f812bed);
+    assert_int_equal(done.bytes, GOLDEN_BYTES);
+    assert_int_equal(done.rows, 1);
+    tn_unmap(&map);
+}
+
+static tn_status keep_row(void *arg, const tn_snapshot_row *row, tn_error *err)
+{
+    (void)err;
+    tn_snapshot_row *kept = arg;
+    assert_int_equal(row->n_values, 3);
+    assert_memory_equal(row->values, golden_values, sizeof golden_values);
+    *kept = *row;
+    kept->values = NULL;
+    return TN_OK;
+}
+
+static void golden_tns_is_read_back(void **state)
+{
+    const shard_place *p = *state;
+    tn_snapshot_done done = {0};
+    write_golden(p->path, &done);
+    tn_error err = {0};
+    tn_snapshot *s = NULL;
+    tn_snapshot_row row = {0};
+    assert_int_equal(tn_snapshot_open(&s, p->path, &err), TN_OK);
+    assert_memory_equal(tn_snapshot_head_of(s)->schema, golden_head.schema, 8);
+    assert_int_equal(tn_snapshot_head_of(s)->run_id, golden_head.run_id);
+    assert_int_equal(tn_snapshot_head_of(s)->step, 12000);
+    assert_int_equal(tn_snapshot_head_of(s)->partitions, 1024);
+    assert_int_equal(tn_snapshot_rows(s), 1);
+    assert_int_equal(tn_snapshot_read(s, 586, &shard_layout, keep_row, &row, &err), TN_OK);
+    assert_int_equal(row.key, golden_row.key);
+    assert_int_equal(row.present, 1);
+    assert_int_equal(row.last_seen, 7);
+    assert_true(row.show >= 3 && row.show <= 3 && row.click >= 1 && row.click <= 1);
+    assert_false(row.removed);
+    tn_snapshot_close(s);
+    tn_snapshot_close(NULL);
+}
+
+static tn_status compare_row(void *arg, const tn_snapshot_row *row, tn_error *err)
+{
+    (void)err;
+    uint32_t *i = arg;
+    float values[3 + BIG_WORDS];
+    tn_snapshot_row want = big_row(*i, values);
+    while (big_row_is_left_out(want.key)) {
+        want = big_row(++*i, values);
+    }
+    assert_int_equal(row->key, want.key);
+    assert_int_equal(row->group, want.group);
+    assert_int_equal(row->present, want.present);
+    assert_int_equal(row->last_seen, want.last_seen);
+    assert_memory_equal(&row->show, &want.show, sizeof row->show);
+    assert_memory_equal(&row->click, &want.click, sizeof row->click);
+    assert_int_equal(row->n_values, want.n_values);
+    assert_memory_equal(row->values, want.values, want.n_values * sizeof(float));
+    ++*i;
+    return TN_OK;
+}
+
+static void many_rows_come_back_from_many_blocks(void **state)
+{
+    const shard_place *p = *state;
+    tn_error err = {0};
+    tn_snapshot_done done = {0};
+    uint32_t i = 0;
+    assert_int_equal(write_big_file(p->path, &done, &err), TN_OK);
+    assert_int_equal(read_file(p->path, compare_row, &i, &err), TN_OK);
+    assert_true(i >= BIG_ROWS - 1 - BIG_ROWS / BIG_PARTITIONS && i <= BIG_ROWS);
+    tn_map map = {0};
+    assert_int_equal(tn_map_file(&map, p->path, &err), TN_OK);
+    assert_int_equal(map.size, done.bytes);
+    assert_int_equal(tn_crc32c(0, map.data, map.size), done.crc);
+    tn_unmap(&map);
+}
+
+static void an_empty_file_holds_no_rows(void **state)
+{
+    const shard_place *p = *state;
+    tn_error err = {0};
+    tn_snapshot_writer *w = NULL;
+    tn_snapshot_done done = {.rows = 9};
+    const tn_snapshot_head head = {.partitions = 65536, .first = 0, .last = 65535};
+    assert_int_equal(tn_snapshot_create(&w, p->path, &head, &err), TN_OK);
+    assert_int_equal(tn_snapshot_commit(w, &done, &err), TN_OK);
+    assert_int_equal(done.rows, 0);
+    assert_int_equal(done.bytes, 64 + 24 * 65536 + 32);
+    assert_int_equal(read_file(p->path, NULL, NULL, &err), TN_OK);
+}
+
+static void a_delta_may_hold_removed_rows(void **state)
+{
+    const shard_place *p = *state;
+    tn_error err = {0};
+    tn_snapshot_writer *w = NULL;
+    tn_snapshot_done done = {0};
+    const tn_snapshot_head head = {.partitions = 1, .delta = true, .step = 5, .base_step = 4};
+    const tn_snapshot_row gone = {.key = 5, .group = 1, .last_seen = 3, .removed = true};
+    const tn_snapshot_row bare = {.key = 6, .group = 1, .last_seen = 4};
+    assert_int_equal(tn_snapshot_create(&w, p->path, &head, &err), TN_OK);
+    assert_int_equal(tn_snapshot_begin(w, 0, &err), TN_OK);
+    assert_int_equal(tn_snapshot_add(w, &gone, &err), TN_OK);
+    assert_int_equal(tn_snapshot_add(w, &bare, &err), TN_OK);
+    assert_int_equal(tn_snapshot_commit(w, &done, &err), TN_OK);
+    assert_int_equal(done.bytes, 64 + 32 + 16 + 32 + 24 + 32);
+    assert_int_equal(read_file(p->path, NULL, NULL, &err), TN_OK);
+}
+
+static void a_row_larger_than_a_block_is_refused(void **state)
+{
+    const shard_place *p = *state;
+    tn_error err = {0};
+    tn_snapshot_writer *w = NULL;
+    tn_snapshot_row row = golden_row;
+    row.n_values = TN_SNAPSHOT_BLOCK_MAX / 4;
+    assert_int_equal(tn_snapshot_create(&w, p->path, &golden_head, &err), TN_OK);
+    assert_int_equal(tn_snapshot_begin(w, 586, &err), TN_OK);
+    assert_int_equal(tn_snapshot_add(w, &row, &err), TN_E_LIMIT);
+    tn_snapshot_abandon(w);
+    assert_false(tn_path_exists(p->path));
+}
+
+static tn_status refuse_row(void *arg, const tn_snapshot_row *row, tn_error *err)
+{
+    (void)arg;
+    (void)row;
+    return tn_fail(err, TN_E_LIMIT, "table is full");
+}
+
+static void a_visitor_can_stop(void **state)
+{
+    const shard_place *p = *state;
+    tn_snapshot_done done = {0};
+    tn_error err = {0};
+    write_golden(p->path, &done);
+    assert_int_equal(read_file(p->path, refuse_row, NULL, &err), TN_E_LIMIT);
+    assert_string_equal(err.text, "table is full");
+}
+
+static void every_failing_call_is_reported(void **state)
+{
+    const shard_place *p = *state;
+    tn_error err = {0};
+    uint64_t before = tn_failpoint_passed();
+    tn_snapshot_done done = {0};
+    assert_int_equal(write_big_file(p->path, &done, &err), TN_OK);
+    assert_int_equal(read_file(p->path, NULL, NULL, &err), TN_OK);
+    uint64_t points = tn_failpoint_passed() - before;
+    assert_true(points > 10);
+    for (uint64_t k = 1; k <= points; k++) {
+        char rule[32];
+        (void)snprintf(rule, sizeof rule, "io#%u+:EIO", (unsigned)k);
+        assert_int_equal(tn_remove_file(p->path, &err), TN_OK);
+        assert_int_equal(tn_failpoint_set(rule, &err), TN_OK);
+        tn_status written = write_big_file(p->path, &done, &err);
+        tn_status read = written == TN_OK ? read_file(p->path, NULL, NULL, &err) : TN_OK;
+        assert_int_equal(tn_failpoint_set(NULL, &err), TN_OK);
+        /* k == points is the reader's close, which nothing hangs on */
+        assert_true(k == points || written == TN_E_IO || read == TN_E_IO);
+    }
+}
+
+int main(void)
+{
+#define TNS_TEST(f) cmocka_unit_test_setup_teardown(f, shard_set_up, shard_tear_down)
+    const struct CMUnitTest tests[] = {
+        TNS_TEST(golden_tns_196_bytes),
+        TNS_TEST(golden_tns_is_read_back),
+        TNS_TEST(many_rows_come_back_from_many_blocks),
+        TNS_TEST(an_empty_file_holds_no_rows),
+        TNS_TEST(a_delta_may_hold_removed_rows),
+        TNS_TEST(a_row_larger_than_a_block_is_refused),
+        TNS_TEST(a_visitor_can_stop),
+        TNS_TEST(every_failing_call_is_reported),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
