@@ -1,0 +1,35 @@
+# make run    installs what is missing, builds, generates data, trains, evaluates, exports
+# make test   installs what is missing, builds, runs every test
+# make bench  prints speeds beside their limits; see bench/README.md
+# make fuzz   30 seconds for every fuzz target; SECONDS=600 for more
+#
+# Everything is made in build/, data/ and runs/ of this folder.
+BUILD = build/gcc
+
+.PHONY: all run test bench fuzz clean
+all: build
+
+.PHONY: build
+build:
+	@.ci/install build
+	@cmake --preset release >/dev/null
+	@cmake --build build/release -- --quiet
+
+run: build
+	@TNET_BIN=build/release datasets/demo.sh
+
+test:
+	@.ci/install test
+	@cmake --preset gcc >/dev/null
+	@cmake --build $(BUILD) -- --quiet
+	@ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j 2
+
+bench: build
+	@TNET_BIN=build/release bench/all.sh
+
+fuzz:
+	@.ci/install gates
+	@test/fuzz/run.sh $(SECONDS)
+
+clean:
+	rm -rf build
