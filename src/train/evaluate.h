@@ -1,0 +1,50 @@
+/* evaluate.h - the chain cut after forward: scores of a data set, and what they are worth.
+ *
+ * Pulls are read-only: no row is created, nothing is counted, the model is the same
+ * afterwards, bit for bit. Rows come in the order of the files; those of weight 0 are scored too
+ * but weigh nothing in the metrics.
+ */
+#ifndef TN_TRAIN_EVALUATE_H
+#define TN_TRAIN_EVALUATE_H
+
+#include "io/reader.h"
+#include "train/metrics.h"
+#include "train/slices.h"
+#include "train/worker.h"
+
+/* One batch and its scores; everything is lent for the call. */
+typedef struct tn_scores {
+    const tn_batch *batch;
+    const float *logit;
+    const tn_graph *graph; /* to fetch other nodes by name */
+    const char *source;    /* name of the file the batch's first row stands in */
+} tn_scores;
+
+/* Who wants every score: predictions, fetched nodes. A status other than TN_OK ends the pass. */
+typedef tn_status tn_score_sink(void *arg, const tn_scores *scores, tn_error *err);
+
+typedef struct tn_evaluation {
+    tn_metrics *metrics; /* owned */
+    tn_slices **slices;  /* owned; one per eval.slices */
+    uint32_t n_slices;
+    tn_read_counts counts;
+    double seconds;
+} tn_evaluation;
+
+typedef struct tn_eval_request {
+    const tn_strs *paths;
+    bool want_ids;
+    tn_score_sink *sink; /* NULL: none */
+    void *sink_arg;
+    const volatile int *stop; /* not 0: end with TN_E_STOPPED; NULL: never */
+} tn_eval_request;
+
+/* On failure *out is empty. */
+tn_status tn_evaluate(tn_worker *w, const tn_eval_request *request, tn_evaluation *out,
+                      tn_error *err) TN_MUST_USE;
+void tn_evaluation_done(tn_evaluation *e);
+
+/* Metrics as this run wants them. */
+tn_metrics_opts tn_metrics_opts_of(const tn_run *run, const tn_schema *schema);
+
+#endif

@@ -1,0 +1,122 @@
+/* feeder.c - steps circulate between two queues; see feeder.h. */
+#include "train/feeder.h"
+
+#include "base/alloc.h"
+#include "base/queue.h"
+#include "base/threads.h"
+
+struct tn_feeder {
+    tn_reader *reader;
+    tn_queue *ready; /* prepared steps, to the consumer */
+    tn_queue *idle;  /* steps to be used again */
+    tn_step **step;  /* all of them */
+    uint32_t n_steps;
+    tn_thread *thread;
+};
+
+/* Fills steps until the data ends, something fails or the feeder closes. */
+static tn_status feed(void *arg, tn_error *err)
+{
+    tn_feeder *f = arg;
+    tn_status status = TN_OK;
+    void *item = NULL;
+    while (status == TN_OK && tn_queue_pop(f->idle, &item)) {
+        tn_step *step = item;
+        tn_batch *batch = NULL;
+        status = tn_reader_next(f->reader, &batch, err);
+        if (status == TN_OK) {
+            status = tn_step_prepare(step, batch, err);
+        }
+        if (status == TN_OK && !tn_queue_push(f->ready, step)) {
+            break;
+        }
+    }
+    tn_queue_close(f->ready);
+    return status;
+}
+
+static tn_status make_steps(tn_feeder *f, const tn_blueprint *plan, bool training, tn_error *err)
+{
+    TN_TRY(tn_queue_new(&f->ready, f->n_steps, err));
+    TN_TRY(tn_queue_new(&f->idle, f->n_steps, err));
+    for (uint32_t i = 0; i < f->n_steps; i++) {
+        TN_TRY(tn_step_new(&f->step[i], plan, training, err));
+        bool pushed = tn_queue_push(f->idle, f->step[i]);
+        TN_ASSERT(pushed);
+    }
+    return TN_OK;
+}
+
+tn_status tn_feeder_open(tn_feeder **out, const tn_blueprint *plan, const tn_reader_opts *opts,
+                         uint32_t ahead, tn_error *err)
+{
+    *out = NULL;
+    tn_feeder *f = tn_try_alloc(1, sizeof *f, "a feeder", err);
+    if (f == NULL) {
+        return TN_E_MEMORY;
+    }
+    f->n_steps = ahead + 1;
+    f->step = tn_alloc(f->n_steps, sizeof *f->step, "steps");
+    tn_status status = make_steps(f, plan, opts->training, err);
+    if (status == TN_OK) {
+        status = tn_reader_open(&f->reader, plan->schema, opts, err);
+    }
+    if (status == TN_OK) {
+        status = tn_thread_start(&f->thread, "tnet-feeder", feed, f, err);
+    }
+    if (status != TN_OK) {
+        tn_feeder_close(f);
+        return status;
+    }
+    *out = f;
+    return TN_OK;
+}
+
+tn_status tn_feeder_next(tn_feeder *f, tn_step **out, tn_error *err)
+{
+    void *item = NULL;
+    if (tn_queue_pop(f->ready, &item)) {
+        *out = item;
+        return TN_OK;
+    }
+    tn_thread *thread = f->thread;
+    f->thread = NULL;
+    tn_status status = tn_thread_join(thread, err); /* TN_END, or what went wrong */
+    return status == TN_OK ? TN_END : status;
+}
+
+void tn_feeder_recycle(tn_feeder *f, tn_step *step)
+{
+    tn_reader_recycle(f->reader, step->batch);
+    step->batch = NULL;
+    bool pushed = tn_queue_push(f->idle, step);
+    (void)pushed; /* closed: the step is freed with the feeder */
+}
+
+tn_reader *tn_feeder_reader(tn_feeder *f)
+{
+    return f->reader;
+}
+
+void tn_feeder_close(tn_feeder *f)
+{
+    if (f == NULL) {
+        return;
+    }
+    if (f->idle != NULL) {
+        tn_queue_close(f->idle);
+    }
+    if (f->ready != NULL) {
+        tn_queue_close(f->ready);
+    }
+    tn_status status = tn_thread_join(f->thread, NULL);
+    (void)status; /* its failure was reported, or nobody waits for it any more */
+    tn_reader_close(f->reader);
+    for (uint32_t i = 0; i < f->n_steps; i++) {
+        tn_step_free(f->step[i]);
+    }
+    tn_free(f->step);
+    tn_queue_free(f->ready);
+    tn_queue_free(f->idle);
+    tn_free(f);
+}

@@ -1,0 +1,156 @@
+/* runcheck.c - what no single option can say about itself; see run.h. */
+#include "train/run.h"
+
+#include "base/number.h"
+#include "models/model.h"
+#include "train/metrics.h"
+
+#include <math.h>
+#include <string.h>
+
+static const tn_origin nowhere = {.source = "configuration"};
+
+static const tn_origin *place(const tn_tree *tree, const char *path)
+{
+    const tn_tree *t = tn_tree_at(tree, path);
+    return t != NULL ? &t->at : &nowhere;
+}
+
+static bool has_suffix(const char *text, const char *suffix, uint64_t *number)
+{
+    size_t n = strlen(text);
+    size_t k = strlen(suffix);
+    return n > k && strcmp(text + n - k, suffix) == 0 &&
+           tn_read_u64(text, n - k, number) == TN_NUM_OK && *number > 0;
+}
+
+bool tn_every_read(const char *text, tn_every *out)
+{
+    uint64_t n = 0;
+    *out = (tn_every){0};
+    if (has_suffix(text, "epochs", &n) || has_suffix(text, "epoch", &n)) {
+        out->epochs = n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
+        return true;
+    }
+    if (has_suffix(text, "steps", &n) || has_suffix(text, "step", &n)) {
+        out->steps = n;
+        return true;
+    }
+    if (strcmp(text, "never") == 0) {
+        return true;
+    }
+    tn_diag quiet = {0};
+    const tn_binder b = {.diag = &quiet};
+    const tn_field duration = {.kind = TN_KIND_DURATION, .key = "every", .min = 0, .max = 1e9};
+    const tn_tree scalar = {.kind = TN_TREE_SCALAR, .text = text, .at = nowhere};
+    bool good = tn_read_scalar(&b, &duration, &scalar, &out->seconds) && out->seconds > 0;
+    tn_diag_done(&quiet);
+    return good;
+}
+
+static void check_every(const tn_binder *b, const tn_tree *tree, const char *path, const char *text)
+{
+    tn_every every;
+    if (text != NULL && !tn_every_read(text, &every)) {
+        tn_diag_error(b->diag, place(tree, path),
+                      "'%s' is '%s', not like 1epoch, 5000steps, 15min or never", path, text);
+    }
+}
+
+static void not_yet(const tn_binder *b, const tn_tree *tree, const char *path, const char *what)
+{
+    tn_diag_error(b->diag, place(tree, path), "'%s': %s: not in this build yet", path, what);
+}
+
+static bool one_peer(const tn_tree *peers)
+{
+    return tn_tree_is_null(peers) ||
+           (peers->kind == TN_TREE_SCALAR && strcmp(peers->text, "1") == 0);
+}
+
+/* Options of later builds: better refused than ignored. */
+static void check_build(const tn_binder *b, const tn_tree *tree, const tn_run *r)
+{
+    if (!one_peer(r->cluster.peers)) {
+        not_yet(b, tree, "cluster.peers", "more than one process");
+    }
+    if (r->embedding.admission.threshold > 0 || r->embedding.admission.probability < 1) {
+        not_yet(b, tree, "embedding.admission", "admission of rows");
+    }
+    if (!tn_tree_is_null(r->embedding.expiry)) {
+        not_yet(b, tree, "embedding.expiry", "expiry of rows");
+    }
+    if (r->embedding.cvm) {
+        not_yet(b, tree, "embedding.cvm", "show and click as inputs");
+    }
+    if (r->checkpoint.delta_every != NULL) {
+        not_yet(b, tree, "checkpoint.delta_every", "delta checkpoints");
+    }
+    if (r->compute.gemm == 2) {
+        not_yet(b, tree, "compute.gemm", "oneDNN");
+    }
+    if (r->compute.bf16) {
+        not_yet(b, tree, "compute.bf16", "bfloat16 products");
+    }
+    if (r->log.tensorboard) {
+        not_yet(b, tree, "log.tensorboard", "event files");
+    }
+    if (r->train.workers > 1) {
+        not_yet(b, tree, "train.workers", "asynchronous workers");
+    }
+}
+
+static void check_words(const tn_binder *b, const tn_origin *at, const tn_strs *given,
+                        const char *const *known, uint32_t n_known)
+{
+    for (uint32_t i = 0; i < given->n; i++) {
+        bool found = false;
+        for (uint32_t k = 0; k < n_known && !found; k++) {
+            found = strcmp(given->item[i], known[k]) == 0;
+        }
+        if (!found) {
+            const char *near = tn_nearest(given->item[i], known, n_known);
+            tn_diag_error(b->diag, at, "unknown word '%s'%s%s%s", given->item[i],
+                          near != NULL ? " (did you mean '" : "", near != NULL ? near : "",
+                          near != NULL ? "'?)" : "");
+        }
+    }
+}
+
+static void check_metrics(const tn_binder *b, const tn_tree *tree, const tn_run *r)
+{
+    const char *names[128];
+    uint32_t n = 0;
+    for (const tn_metric *const *m = tn_all_metrics; *m != NULL && n < 128; m++) {
+        names[n++] = (*m)->name;
+    }
+    check_words(b, place(tree, "eval.metrics"), &r->eval.metrics, names, n);
+    const char *monitor = r->train.stop.monitor;
+    if (monitor != NULL &&
+        (strncmp(monitor, "valid.", 6) != 0 || tn_metric_find(monitor + 6) == NULL)) {
+        tn_diag_error(b->diag, place(tree, "train.stop.monitor"),
+                      "'%s' is not valid.<metric>, as valid.auc", monitor);
+    }
+    bool watched = monitor != NULL || !isnan(r->train.reduce_on_plateau.factor);
+    if (watched && r->data.valid.n == 0) {
+        tn_diag_error(
+            b->diag, place(tree, monitor != NULL ? "train.stop" : "train.reduce_on_plateau"),
+            "'%s' needs data.valid", monitor != NULL ? "train.stop" : "train.reduce_on_plateau");
+    }
+}
+
+void tn_run_bind(const tn_binder *b, const tn_tree *tree, tn_run *out)
+{
+    static const char *const dicts[] = {"tnd", "tsv"};
+    static const char *const graphs[] = {"native"};
+    tn_fields_bind(b, tn_run_fields, tree, out);
+    if (b->diag->n_errors > 0) {
+        return; /* what follows would repeat them */
+    }
+    check_every(b, tree, "eval.every", out->eval.every);
+    check_every(b, tree, "checkpoint.every", out->checkpoint.every);
+    check_words(b, place(tree, "export.dict"), &out->export.dict, dicts, 2);
+    check_words(b, place(tree, "export.graph"), &out->export.graph, graphs, 1);
+    check_metrics(b, tree, out);
+    check_build(b, tree, out);
+}

@@ -1,0 +1,160 @@
+/* step.c - one training step, end to end. Read this file first.
+ *
+ *   bytes -> batch -> keys -> rows -> graph -> loss -> gradients -> servers
+ *            (io)     (io)    (ps)    (nn)                          (ps)
+ */
+#include "train/step.h"
+
+#include "base/alloc.h"
+
+#include <math.h>
+
+tn_status tn_step_new(tn_step **out, const tn_blueprint *plan, bool training, tn_error *err)
+{
+    *out = NULL;
+    tn_step *s = tn_try_alloc(1, sizeof *s, "a step", err);
+    if (s == NULL) {
+        return TN_E_MEMORY;
+    }
+    tn_localizer_opts opts = {
+        .owners = &plan->owners,
+        .layout = plan->layout,
+        .slot_group = plan->slot_group,
+        .slot_used = plan->slot_used,
+        .n_slots = plan->schema->n_slots,
+        .occurrences = training,
+    };
+    tn_status status = tn_localizer_new(&s->localizer, &opts, err);
+    if (status != TN_OK) {
+        tn_step_free(s);
+        return status;
+    }
+    *out = s;
+    return TN_OK;
+}
+
+void tn_step_free(tn_step *s)
+{
+    if (s == NULL) {
+        return;
+    }
+    tn_localizer_free(s->localizer);
+    tn_free(s->rows);
+    tn_free(s->grads);
+    tn_free(s);
+}
+
+/* Room for `floats` rows and gradients; a quarter more than asked, so that it settles soon. */
+static tn_status make_room(tn_step *s, size_t floats, tn_error *err)
+{
+    if (floats <= s->capacity) {
+        return TN_OK;
+    }
+    size_t capacity = floats + floats / 4;
+    tn_free(s->rows);
+    tn_free(s->grads);
+    s->capacity = 0;
+    s->rows = tn_try_alloc(capacity, sizeof *s->rows, "rows of a batch", err);
+    s->grads = tn_try_alloc(capacity, sizeof *s->grads, "gradients of a batch", err);
+    if (s->rows == NULL || s->grads == NULL) {
+        return TN_E_MEMORY;
+    }
+    s->capacity = capacity;
+    return TN_OK;
+}
+
+static double sum_of_weights(const tn_batch *batch)
+{
+    if (batch->weight == NULL) {
+        return batch->rows;
+    }
+    double sum = 0;
+    for (uint32_t i = 0; i < batch->rows; i++) {
+        sum += (double)batch->weight[i];
+    }
+    return sum;
+}
+
+tn_status tn_step_prepare(tn_step *s, tn_batch *batch, tn_error *err)
+{
+    s->batch = batch;
+    s->weight_sum = sum_of_weights(batch);
+    TN_TRY(tn_localize(s->localizer, batch, &s->local, err));
+    return make_room(s, s->local->keys.at[s->local->keys.n], err);
+}
+
+/* What the graph reads of this step. */
+static tn_feed feed_of(const tn_worker *w, const tn_step *s, const tn_sparse *sparse, bool training)
+{
+    return (tn_feed){
+        .rows = s->batch->rows,
+        .sparse = sparse,
+        .numeric = s->batch->numeric,
+        .label = training ? s->batch->label : NULL,
+        .weight = training ? s->batch->weight : NULL,
+        .info = {.seed = w->plan->run->run.seed, .step = w->steps, .training = training},
+    };
+}
+
+static tn_sparse sparse_of(const tn_step *s, bool training)
+{
+    return (tn_sparse){
+        .n = s->local->keys.n,
+        .at = s->local->keys.at,
+        .rows = s->rows,
+        .grads = training ? s->grads : NULL,
+        .bag = s->local->bag,
+        .occurrences = s->local->occurrences,
+    };
+}
+
+static tn_status diverged(const tn_worker *w, const char *what, tn_error *err)
+{
+    const char *node = tn_graph_not_finite(w->train_graph);
+    return tn_fail(err, TN_E_DIVERGED,
+                   "%s is not finite at step %llu, first in node '%s'\nhint: lower the learning "
+                   "rate or set train.clip.global",
+                   what, (unsigned long long)w->steps + 1, node != NULL ? node : "?");
+}
+
+tn_status tn_step_learn(tn_worker *w, tn_step *s, double factor, tn_learned *out, tn_error *err)
+{
+    if (s->weight_sum == 0) {
+        *out = (tn_learned){0};
+        return TN_OK;
+    }
+    const tn_keyset *keys = &s->local->keys;
+    TN_TRY(tn_ps_wait(w->ps, tn_ps_pull(w->ps, keys, s->rows), err));
+
+    tn_sparse sparse = sparse_of(s, true);
+    tn_feed feed = feed_of(w, s, &sparse, true);
+    tn_forward(w->train_graph, &feed);
+    double loss = tn_graph_loss(w->train_graph);
+    if (!isfinite(loss)) {
+        return diverged(w, "the loss", err);
+    }
+    tn_backward(w->train_graph);
+
+    tn_push push = {
+        .step = w->steps, .weight_sum = s->weight_sum, .lr_factor = factor, .day = w->day};
+    const float *dense_grads = tn_params_grads(w->params);
+    tn_call call = tn_ps_push(w->ps, keys, s->grads, dense_grads, &push);
+    tn_status status = tn_ps_wait(w->ps, call, err);
+    if (status == TN_E_DIVERGED) {
+        return diverged(w, "a gradient", err);
+    }
+    TN_TRY(status);
+    w->steps++;
+    *out = (tn_learned){.loss = loss, .grad_norm = tn_ps_grad_norm(w->ps)};
+    return TN_OK;
+}
+
+tn_status tn_step_score(tn_worker *w, tn_step *s, const float **logit, tn_error *err)
+{
+    TN_TRY(tn_ps_wait(w->ps, tn_ps_peek(w->ps, &s->local->keys, s->rows), err));
+    tn_sparse sparse = sparse_of(s, false);
+    tn_feed feed = feed_of(w, s, &sparse, false);
+    tn_forward(w->eval_graph, &feed);
+    *logit = w->eval_logit->val;
+    return TN_OK;
+}

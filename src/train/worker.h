@@ -1,0 +1,51 @@
+/* worker.h - one model in memory: graphs, dense weights, table, and the team that works on them.
+ *
+ * The training graph and the evaluation graph share the flat vector of dense
+ * weights, which in one process is also the dense shard's. A worker belongs to
+ * one thread; the team works inside its calls.
+ */
+#ifndef TN_TRAIN_WORKER_H
+#define TN_TRAIN_WORKER_H
+
+#include "nn/graph.h"
+#include "ps/client.h"
+#include "train/blueprint.h"
+
+typedef struct tn_worker {
+    const tn_blueprint *plan;
+    tn_team *team;
+    tn_params *params;
+    tn_graph *train_graph; /* NULL when the worker only scores */
+    tn_graph *eval_graph;
+    tn_node *train_logit;
+    tn_node *eval_logit;
+    const char *output_bias; /* parameter that shifts the logit; NULL: none */
+    tn_shard shard;          /* owns table and dense */
+    tn_ps *ps;
+    uint64_t steps; /* done */
+    uint32_t day;   /* last_seen of rows that are touched now */
+} tn_worker;
+
+typedef struct tn_worker_opts {
+    bool training;
+    const char *const *fetch; /* nodes of the evaluation graph to keep */
+    uint32_t n_fetch;
+} tn_worker_opts;
+
+/* Builds everything, draws first values. Faults of the model's list go to b->diag (TN_E_CONFIG).
+ * `plan` and what b->arena holds must outlive the worker. On failure *out is NULL. */
+tn_status tn_worker_new(tn_worker **out, const tn_blueprint *plan, const tn_worker_opts *opts,
+                        const tn_binder *b, tn_error *err) TN_MUST_USE;
+void tn_worker_free(tn_worker *w); /* NULL is fine */
+
+/* Sets the output bias, if the model has one: ln(rate / (1 - rate)), rate kept within [1e-6, 1 -
+ * 1e-6]. */
+void tn_worker_set_prior(tn_worker *w, double rate);
+
+/* The same from text: a number. TN_E_CONFIG when it is none. */
+tn_status tn_worker_set_bias(tn_worker *w, const char *number, tn_error *err) TN_MUST_USE;
+
+/* Threads that `train.threads` means on this machine. */
+uint32_t tn_worker_threads(const tn_run *run);
+
+#endif
