@@ -9,10 +9,19 @@
 
 #include "base/field.h"
 
+enum { TN_COMPRESSION_AUTO, TN_COMPRESSION_NONE, TN_COMPRESSION_GZIP, TN_COMPRESSION_ZLIB };
+enum { TN_HEADER_AUTO, TN_HEADER_TRUE, TN_HEADER_FALSE };
+enum { TN_QUOTE_AUTO, TN_QUOTE_NONE, TN_QUOTE_LINE, TN_QUOTE_MULTILINE };
+enum { TN_ROWS_ERROR, TN_ROWS_PAD };             /* short_rows */
+enum { TN_FIELD_IS_ERROR, TN_FIELD_IS_IGNORED }; /* unknown_field */
+enum { TN_KEEP_FIRST, TN_KEEP_LAST };
+enum { TN_DUPLICATES_KEEP, TN_DUPLICATES_SUM, TN_DUPLICATES_ERROR };
+enum { TN_NON_FINITE_ERROR, TN_NON_FINITE_ABSENT };
+
 typedef struct tn_data_opts {
     const char *format; /* row of formats.def */
     tn_strs train, valid, test;
-    uint32_t compression; /* auto none gzip zlib */
+    uint32_t compression;
     const tn_tree *label; /* column name, {column, values | threshold}, or none */
     const char *weight;
     const char *group;
@@ -21,17 +30,17 @@ typedef struct tn_data_opts {
     uint32_t shuffle;
     uint32_t readers; /* auto: TN_AUTO */
     double negative_sampling;
-    uint32_t index_base; /* 0 1 auto */
+    uint32_t index_base; /* 0, 1; auto: TN_AUTO */
     const char *delimiter;
-    uint32_t header;    /* auto true false */
+    uint32_t header;
     tn_strs columns;
-    uint32_t quote;     /* auto none line multiline */
+    uint32_t quote;
     bool trim;
     tn_strs null;
-    uint32_t short_rows; /* error pad */
+    uint32_t short_rows;
     const char *list;
     const char *comment;
-    uint32_t unknown_field; /* error ignore */
+    uint32_t unknown_field;
     bool row_norm;
     uint64_t record_bytes_max;
     uint64_t part_bytes; /* parts are cut near this size */
@@ -40,26 +49,28 @@ typedef struct tn_data_opts {
 typedef struct tn_slot_opts {
     const char *name;
     const char *column; /* ~: the name */
-    uint32_t type;      /* id int hex str float */
+    uint32_t type;      /* tn_sign_type */
     const char *share;
-    uint32_t as;        /* key value weighted */
+    uint32_t as;              /* tn_slot_as */
     const tn_tree *transform; /* identity log minmax zscore ln2_bucket buckets quantiles */
     const char *list;
     const char *values;
-    uint32_t max_len;   /* 0: no limit */
-    uint32_t keep;      /* first last */
+    uint32_t max_len; /* 0: no limit */
+    uint32_t keep;
     const tn_tree *absent; /* none | key, or a number for `value` */
-    uint32_t duplicates; /* keep sum error */
+    uint32_t duplicates;
     bool drop_zero;
-    uint32_t non_finite; /* error absent */
-    uint32_t field;      /* libffm: ~ or the field number */
-    tn_f64s range;       /* libsvm: [a, b) */
+    uint32_t non_finite;
+    uint32_t field; /* libffm: ~ or the field number */
+    tn_f64s range;  /* libsvm: [a, b) */
     /* read by train/ */
     uint32_t dim;
     const tn_tree *pool;
     uint32_t missing; /* zero init */
     const tn_tree *optimizer;
     double lr, l2;
+    const tn_tree *admission;
+    const tn_tree *expiry;
     const tn_tree *init;
     tn_strs uses;
 } tn_slot_opts;

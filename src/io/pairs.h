@@ -1,0 +1,74 @@
+/* pairs.h - what libsvm and libffm lines share: label, weight, comment, and the pieces of a pair.
+ *
+ *     1:2.5 qid:7  0:12:0.5 1:3   # note
+ *     '-begin----'  '-more / digits / value'
+ *
+ * A tn_pairs walks one line; `at` is where it stands. Faults name the place.
+ */
+#ifndef TN_IO_PAIRS_H
+#define TN_IO_PAIRS_H
+
+#include "base/number.h"
+#include "io/format.h"
+#include "io/line.h"
+
+typedef struct tn_pairs {
+    const char *at;
+    const char *end;
+    tn_bytes line;
+    const tn_place *place;
+    const tn_schema *schema;
+    tn_rows *rows;
+} tn_pairs;
+
+/* Begins the row and takes label and weight off the line. TN_END: blank or a comment. */
+tn_status tn_pairs_begin(tn_pairs *in, tn_error *err) TN_MUST_USE;
+
+/* Skips blanks. False: the line ends here, or a comment begins. */
+static inline bool tn_pairs_more(tn_pairs *in)
+{
+    while (in->at < in->end && tn_is_blank(*in->at)) {
+        in->at++;
+    }
+    return in->at < in->end && *in->at != '#';
+}
+
+/* Takes 1 to 20 digits; false: there is none, or they are too large (then *at is behind them). */
+static inline bool tn_pairs_digits(tn_pairs *in, uint64_t *out)
+{
+    const char *p = in->at;
+    uint64_t value = 0;
+    while (p < in->end && (unsigned)(*p - '0') <= 9) {
+        value = value * 10 + (unsigned)(*p - '0');
+        p++;
+    }
+    size_t size = (size_t)(p - in->at);
+    in->at = p;
+    *out = value;
+    return size > 0 && (size < 20 || tn_read_u64(p - size, size, out) == TN_NUM_OK);
+}
+
+/* What stands where digits should; or they were too large, and `from` is where they began. */
+tn_status tn_pairs_no_digits(const tn_pairs *in, const char *from, const char *what,
+                             tn_error *err) TN_MUST_USE;
+
+/* Adds the pair whose sign is the text from `index` to `at`, and takes what stands behind it:
+ * nothing, or ':' and a value. `sign` is the number, with the base taken off. */
+tn_status tn_pairs_add(tn_pairs *in, const tn_slot_spec *spec, const char *index, uint64_t sign,
+                       tn_error *err) TN_MUST_USE;
+
+/* Passes over a value that no slot takes; it must read well all the same. */
+tn_status tn_pairs_ignore(tn_pairs *in, tn_error *err) TN_MUST_USE;
+
+/* Takes the base off an index. False: the index is 0 and the base 1. */
+static inline bool tn_pairs_rebase(const tn_pairs *in, uint64_t *index)
+{
+    uint32_t base = in->schema->index_base;
+    bool good = *index >= base;
+    *index -= base;
+    return good;
+}
+
+tn_status tn_pairs_end(tn_pairs *in, tn_error *err) TN_MUST_USE;
+
+#endif

@@ -1,0 +1,288 @@
+/* rows.c - memory of a block of rows; labels, weights, ids; begin and end of a row. */
+#include "io/rows.h"
+
+#include "base/alloc.h"
+#include "base/key.h"
+#include "base/number.h"
+#include "io/columns.h"
+#include "io/rows_private.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { FIRST_CAPACITY = 1024 };
+
+#define ITEMS_MAX (UINT32_C(1) << 31)
+#define WEIGHT_MAX 1048576.0
+
+bool tn_rows_grow(void **at, uint32_t used, uint32_t need, size_t size, uint32_t *capacity)
+{
+    uint64_t wanted = (uint64_t)used + need;
+    if (wanted <= *capacity) {
+        return true;
+    }
+    uint64_t room = *capacity < FIRST_CAPACITY ? FIRST_CAPACITY : (uint64_t)*capacity * 2;
+    room = room < wanted ? wanted : room;
+    if (room > ITEMS_MAX + (uint64_t)TN_VALUES_MAX) {
+        return false;
+    }
+    void *more = tn_try_alloc((size_t)room, size, "parsed rows", NULL);
+    if (more == NULL) {
+        return false;
+    }
+    if (used > 0) {
+        memcpy(more, *at, used * size);
+    }
+    tn_free(*at);
+    *at = more;
+    *capacity = (uint32_t)room;
+    return true;
+}
+
+tn_status tn_rows_new(tn_rows **out, const tn_schema *schema, uint32_t keep, tn_error *err)
+{
+    *out = NULL;
+    tn_rows *rows = tn_try_alloc(1, sizeof *rows, "a block of rows", err);
+    if (rows == NULL) {
+        return TN_E_MEMORY;
+    }
+    struct rows_private *p = tn_try_alloc(1, sizeof *p, "a block of rows", err);
+    rows->private = p;
+    if (p == NULL) {
+        goto fail;
+    }
+    rows->schema = schema;
+    p->keep = keep;
+    p->seen = tn_try_alloc(schema->n_specs, sizeof *p->seen, "a block of rows", err);
+    p->count = tn_try_alloc((size_t)schema->n_slots + 1, sizeof *p->count, "a block of rows", err);
+    p->skip = tn_try_alloc((size_t)schema->n_slots + 1, sizeof *p->skip, "a block of rows", err);
+    if (p->seen == NULL || p->count == NULL || p->skip == NULL) {
+        goto fail;
+    }
+    *out = rows;
+    return TN_OK;
+fail:
+    tn_rows_free(rows);
+    return TN_E_MEMORY;
+}
+
+void tn_rows_free(tn_rows *rows)
+{
+    if (rows == NULL) {
+        return;
+    }
+    if (rows->private != NULL) {
+        tn_free(rows->private->seen);
+        tn_free(rows->private->count);
+        tn_free(rows->private->skip);
+        tn_free(rows->private->table);
+        tn_free(rows->private->span);
+        tn_text_done(&rows->private->scratch);
+        tn_free(rows->private);
+    }
+    tn_free(rows->row);
+    tn_free(rows->entry);
+    tn_free(rows->numeric);
+    tn_free(rows->text);
+    tn_free(rows->token);
+    tn_free(rows->numeric_token);
+    tn_free(rows);
+}
+
+void tn_rows_clear(tn_rows *rows)
+{
+    rows->n = 0;
+    rows->n_entries = 0;
+    rows->text_size = 0;
+    rows->duplicate_key = 0;
+}
+
+/* Room for the entries of a record: no value takes less than a byte, but several slots may read
+ * the same one. */
+static bool reserve_entries(tn_rows *rows, size_t record_bytes)
+{
+    struct rows_private *p = rows->private;
+    const tn_schema *s = rows->schema;
+    uint64_t values = ((uint64_t)record_bytes + 1) * s->columns->readers_max;
+    uint32_t need = values < TN_VALUES_MAX ? (uint32_t)values : (uint32_t)TN_VALUES_MAX;
+    uint32_t capacity = p->entries_max;
+    if (p->keep & TN_ROWS_SIGNS) {
+        void *token = rows->token;
+        bool grown = tn_rows_grow(&token, rows->n_entries, need + s->n_slots, sizeof *rows->token,
+                                  &capacity);
+        rows->token = token;
+        if (!grown) {
+            return false;
+        }
+    }
+    void *entry = rows->entry;
+    bool grown = tn_rows_grow(&entry, rows->n_entries, need + s->n_slots, sizeof *rows->entry,
+                              &p->entries_max);
+    rows->entry = entry;
+    p->entries_end = rows->n_entries + need;
+    return grown;
+}
+
+static bool reserve_numbers(tn_rows *rows)
+{
+    struct rows_private *p = rows->private;
+    uint32_t n = rows->schema->n_numeric;
+    if (n == 0) {
+        return true;
+    }
+    void *numeric = rows->numeric;
+    void *token = rows->numeric_token;
+    uint32_t capacity = p->numeric_max;
+    bool grown = true;
+    if (p->keep & TN_ROWS_SIGNS) {
+        grown = tn_rows_grow(&token, rows->n, 1, n * sizeof(tn_token), &capacity);
+    }
+    grown = grown && tn_rows_grow(&numeric, rows->n, 1, n * sizeof(float), &p->numeric_max);
+    rows->numeric_token = token;
+    rows->numeric = numeric;
+    if (!grown) {
+        return false;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        rows->numeric[(size_t)rows->n * n + i] = rows->schema->numeric[i]->absent;
+        if (token != NULL) {
+            rows->numeric_token[(size_t)rows->n * n + i] = (tn_token){0, TN_TOKEN_NONE};
+        }
+    }
+    return true;
+}
+
+tn_status tn_rows_begin(tn_rows *rows, size_t record_bytes, tn_error *err)
+{
+    struct rows_private *p = rows->private;
+    if (rows->n >= ITEMS_MAX || rows->n_entries >= ITEMS_MAX) {
+        return tn_fail(err, TN_E_LIMIT, "more than %u rows or values in one block", ITEMS_MAX);
+    }
+    void *row = rows->row;
+    bool grown = tn_rows_grow(&row, rows->n, 1, sizeof *rows->row, &p->rows_max);
+    rows->row = row;
+    if (!grown || !reserve_entries(rows, record_bytes) || !reserve_numbers(rows)) {
+        return tn_fail(err, TN_E_MEMORY, "no memory for parsed rows");
+    }
+    rows->row[rows->n] = (tn_row){.label = NAN,
+                                  .weight = 1,
+                                  .first = rows->n_entries,
+                                  .id = {rows->text_size, 0},
+                                  .group = TN_NO_GROUP};
+    p->text_first = rows->text_size;
+    if (++p->serial == 0) { /* once in four billion rows */
+        memset(p->seen, 0, rows->schema->n_specs * sizeof *p->seen);
+        p->serial = 1;
+    }
+    return TN_OK;
+}
+
+void tn_rows_rollback(tn_rows *rows)
+{
+    rows->n_entries = rows->row[rows->n].first;
+    rows->text_size = rows->private->text_first;
+}
+
+tn_fault tn_rows_end(tn_rows *rows, const tn_slot_spec **spec)
+{
+    if (rows->schema->ruled) {
+        tn_fault fault = tn_rows_apply_rules(rows, spec);
+        if (fault != TN_FAULT_NONE) {
+            return fault;
+        }
+    }
+    rows->n++;
+    return TN_FAULT_NONE;
+}
+
+tn_span *tn_rows_spans(tn_rows *rows, uint32_t n)
+{
+    void *span = rows->private->span;
+    bool grown = tn_rows_grow(&span, 0, n, sizeof(tn_span), &rows->private->spans_max);
+    rows->private->span = span;
+    return grown ? span : NULL;
+}
+
+tn_text *tn_rows_scratch(tn_rows *rows)
+{
+    return &rows->private->scratch;
+}
+
+bool tn_rows_add_text(tn_rows *rows, const char *text, size_t size, tn_token *out)
+{
+    if (size >= ITEMS_MAX) {
+        return false;
+    }
+    void *bytes = rows->text;
+    bool grown = tn_rows_grow(&bytes, rows->text_size, (uint32_t)size, 1, &rows->private->text_max);
+    rows->text = bytes;
+    if (!grown) {
+        return false;
+    }
+    if (size > 0) {
+        memcpy(rows->text + rows->text_size, text, size);
+    }
+    *out = (tn_token){rows->text_size, (uint32_t)size};
+    rows->text_size += (uint32_t)size;
+    return true;
+}
+
+tn_fault tn_rows_id(tn_rows *rows, const char *text, size_t size)
+{
+    bool kept =
+        rows->private->keep == 0 || tn_rows_add_text(rows, text, size, &rows->row[rows->n].id);
+    return kept ? TN_FAULT_NONE : TN_FAULT_MEMORY;
+}
+
+void tn_rows_group(tn_rows *rows, uint64_t sign)
+{
+    rows->row[rows->n].group = sign;
+}
+
+void tn_rows_group_text(tn_rows *rows, const char *text, size_t size)
+{
+    const tn_slot_spec *spec = rows->schema->group_spec;
+    tn_sign_type type = spec != NULL && !tn_spec_is_number(spec) ? spec->type : TN_SIGN_ID;
+    uint64_t sign = 0;
+    int64_t number = 0;
+    tn_numeral how = TN_NUM_NONE;
+    if (type == TN_SIGN_ID) {
+        how = tn_read_u64(text, size, &sign);
+    } else if (type == TN_SIGN_HEX) {
+        how = tn_read_hex(text, size, &sign);
+    } else if (type == TN_SIGN_INT) {
+        how = tn_read_i64(text, size, &number);
+        sign = (uint64_t)number;
+    }
+    tn_rows_group(rows, how == TN_NUM_OK ? sign : tn_xxh64(text, size, 0));
+}
+
+tn_fault tn_rows_label(tn_rows *rows, const char *text, size_t size)
+{
+    bool good = tn_label_of_text(rows->schema->label, text, size, &rows->row[rows->n].label);
+    return good ? TN_FAULT_NONE : TN_FAULT_LABEL;
+}
+
+tn_fault tn_rows_label_number(tn_rows *rows, double value)
+{
+    bool good = tn_label_of_number(rows->schema->label, value, &rows->row[rows->n].label);
+    return good ? TN_FAULT_NONE : TN_FAULT_LABEL;
+}
+
+tn_fault tn_rows_weight_number(tn_rows *rows, double value)
+{
+    if (!(value >= 0 && value <= WEIGHT_MAX)) {
+        return TN_FAULT_WEIGHT;
+    }
+    rows->row[rows->n].weight = (float)value;
+    return TN_FAULT_NONE;
+}
+
+tn_fault tn_rows_weight(tn_rows *rows, const char *text, size_t size)
+{
+    double value;
+    if (tn_read_f64(text, size, &value) != TN_NUM_OK) {
+        return TN_FAULT_WEIGHT;
+    }
+    return tn_rows_weight_number(rows, value);
+}

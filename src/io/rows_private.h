@@ -1,0 +1,51 @@
+/* rows_private.h - what a tn_rows keeps to itself, and the scratch it lends to parsers. */
+#ifndef TN_IO_ROWS_PRIVATE_H
+#define TN_IO_ROWS_PRIVATE_H
+
+#include "base/text.h"
+#include "io/rows.h"
+
+/* A piece of a record that a parser found. */
+typedef struct tn_span {
+    const char *text;
+    uint32_t size;
+    uint32_t at; /* where it begins in the record, for messages */
+    bool quoted;
+    bool found;
+} tn_span;
+
+struct rows_private {
+    uint32_t keep;
+    uint32_t rows_max;
+    uint32_t entries_max;
+    uint32_t numeric_max; /* rows whose numbers have room */
+    uint32_t text_max;
+    uint32_t
+        entries_end; /* of the open row: here tokens end, for absent keys there is room behind */
+    uint32_t text_first; /* of the open row */
+    uint32_t serial;     /* of the open row; never 0 */
+    uint32_t *seen;      /* n_specs: serial of the last row that gave this number */
+    uint32_t *count;     /* n_slots: values in the open row, see rows_rules.c */
+    uint32_t *skip;      /* n_slots */
+    uint32_t *table;     /* places of keys, for duplicates; 0: free */
+    uint32_t table_max;
+    tn_span *span; /* scratch of parsers */
+    uint32_t spans_max;
+    tn_text scratch;
+};
+
+/* Makes room for `need` more items; false: no memory. *at points to the array. */
+bool tn_rows_grow(void **at, uint32_t used, uint32_t need, size_t size, uint32_t *capacity);
+
+/* Copies bytes behind the others; false: no memory. */
+bool tn_rows_add_text(tn_rows *rows, const char *text, size_t size, tn_token *out);
+
+/* Scratch that lasts until the next row: `n` spans as the last row left them (NULL: no memory), and
+ * a text. */
+tn_span *tn_rows_spans(tn_rows *rows, uint32_t n);
+tn_text *tn_rows_scratch(tn_rows *rows);
+
+/* The rules of whole slots; rows_rules.c. */
+tn_fault tn_rows_apply_rules(tn_rows *rows, const tn_slot_spec **spec);
+
+#endif
