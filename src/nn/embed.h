@@ -33,7 +33,13 @@ typedef struct tn_sparse {
     tn_occurrences occurrences; /* first == NULL when only scoring */
 } tn_sparse;
 
-typedef enum tn_pool { TN_POOL_SUM, TN_POOL_MEAN, TN_POOL_SQRTN, TN_POOL_MAX, TN_POOL_CONCAT } tn_pool;
+typedef enum tn_pool {
+    TN_POOL_SUM,
+    TN_POOL_MEAN,
+    TN_POOL_SQRTN,
+    TN_POOL_MAX,
+    TN_POOL_CONCAT
+} tn_pool;
 
 /* One slot's part of an embedding input: `dim` columns (k * dim for concat). */
 typedef struct tn_embed_slot {
@@ -41,7 +47,7 @@ typedef struct tn_embed_slot {
     uint32_t slot;             /* of the schema */
     const tn_segment *segment; /* of the slot's record; read at run time, must outlive the graph */
     tn_pool pool;
-    uint32_t k;                /* concat */
+    uint32_t k; /* concat */
 } tn_embed_slot;
 
 /* -> [B, sum of the slots' columns]. The list is copied, names included. */

@@ -29,17 +29,22 @@
 #include "nn/op.h"
 #include "nn/params.h"
 
+/* L = sum of w_i l_i over the rows, divided by W: the sum of w_i, 1, or the rows. */
+typedef enum tn_reduction { TN_REDUCE_MEAN, TN_REDUCE_SUM, TN_REDUCE_ROWS } tn_reduction;
+
 typedef struct tn_graph_opts {
     uint32_t max_rows;
-    bool train;       /* false: forward only; dropout is gone, norms use running values */
-    bool no_passes;   /* for tests: the graph as it was written */
+    bool train;     /* false: forward only; dropout is gone, norms use running values */
+    bool frozen;    /* with !train: weights are final at tn_graph_finish, so norms fold into them */
+    bool no_passes; /* for tests: the graph as it was written */
+    tn_reduction reduction;
     uint64_t seed;
-    tn_team *team;    /* must outlive the graph; NULL: the calling thread alone */
+    tn_team *team; /* must outlive the graph; NULL: the calling thread alone */
 } tn_graph_opts;
 
 /* What one batch brings. Everything is lent until the call returns. */
 typedef struct tn_feed {
-    uint32_t rows;          /* at most max_rows; 0 is legal and does nothing */
+    uint32_t rows; /* at most max_rows; 0 is legal and does nothing */
     const tn_sparse *sparse;
     const tn_real *numeric; /* rows * n_numeric */
     const tn_real *label;   /* rows, 0 .. 1; NULL when no loss is wanted */
@@ -50,6 +55,10 @@ typedef struct tn_feed {
 tn_graph *tn_graph_new(const tn_graph_opts *opts);
 void tn_graph_free(tn_graph *g); /* NULL is fine */
 
+/* For operator files: what the running batch brought. */
+const tn_feed *tn_feed_of(const tn_node *self);
+uint32_t tn_max_rows(const tn_node *self);
+
 /* For operator files: adds a node with `n` operands (parameters included). `attr` is copied.
  * `name` is copied; NULL: made from the operator's name and a number. */
 tn_node *tn_apply(tn_graph *g, const tn_op *op, const char *name, tn_node *const *in, uint32_t n,
@@ -59,7 +68,7 @@ tn_node *tn_apply(tn_graph *g, const tn_op *op, const char *name, tn_node *const
  * are in `fetch`. */
 typedef struct tn_wanted {
     tn_node *logit;
-    tn_node *loss;  /* NULL: none */
+    tn_node *loss; /* NULL: none */
     const char *const *fetch;
     uint32_t n_fetch;
 } tn_wanted;
@@ -71,6 +80,8 @@ void tn_forward(tn_graph *g, const tn_feed *feed);
 
 /* The loss of the last forward: sum of w_i l_i over the rows, divided by W. In double, by index. */
 double tn_graph_loss(const tn_graph *g);
+/* Sum of w_i of the last forward. 0: the step must change nothing. */
+double tn_graph_weight(const tn_graph *g);
 
 /* Clears all gradients, then adds: parameters' grads in params, rows' grads in sparse->grads. */
 void tn_backward(tn_graph *g);
@@ -79,7 +90,7 @@ void tn_backward(tn_graph *g);
  * loss diverged. */
 const char *tn_graph_not_finite(const tn_graph *g);
 
-tn_node *tn_graph_node(const tn_graph *g, uint32_t i);          /* NULL past the end */
-tn_node *tn_graph_find(const tn_graph *g, const char *name);    /* NULL: none */
+tn_node *tn_graph_node(const tn_graph *g, uint32_t i);       /* NULL past the end */
+tn_node *tn_graph_find(const tn_graph *g, const char *name); /* NULL: none */
 
 #endif

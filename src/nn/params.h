@@ -27,7 +27,9 @@ typedef struct tn_param_slice {
     const char *name;
     uint32_t rows, cols; /* W is [in x out] */
     size_t at;           /* offset in the flat vector */
-    bool train;
+    bool train;          /* an optimizer moves it */
+    bool state; /* a running value. After a training forward its slice of grads holds the new value
+                 */
     tn_init init;
 } tn_param_slice;
 
@@ -36,7 +38,8 @@ typedef struct tn_params tn_params;
 tn_params *tn_params_new(void);
 void tn_params_free(tn_params *p); /* NULL is fine */
 
-/* Index of the slice. A name that exists must have the same shape (asserted). */
+/* Index of the slice. A name that exists must have the same shape (asserted). train false: a
+ * running value. */
 uint32_t tn_params_add(tn_params *p, const char *name, uint32_t rows, uint32_t cols, bool train,
                        tn_init init);
 tn_status tn_params_seal(tn_params *p, tn_error *err) TN_MUST_USE;
@@ -47,12 +50,19 @@ void tn_params_init(tn_params *p, uint64_t seed);
 uint32_t tn_params_count(const tn_params *p);
 const tn_param_slice *tn_params_get(const tn_params *p, uint32_t i);
 const tn_param_slice *tn_params_find(const tn_params *p, const char *name);
-size_t tn_params_size(const tn_params *p);         /* of the flat vector, gaps included */
-uint64_t tn_params_trained(const tn_params *p);    /* parameters without running values and gaps; "a bias right in front of a batch norm" still counts */
-tn_real *tn_params_weights(tn_params *p);          /* flat */
-tn_real *tn_params_grads(tn_params *p);            /* flat, same offsets */
+size_t tn_params_size(const tn_params *p); /* of the flat vector, gaps included */
+uint64_t
+tn_params_trained(const tn_params *p); /* parameters without running values and gaps; "a bias right
+                                          in front of a batch norm" still counts */
+tn_real *tn_params_weights(tn_params *p); /* flat */
+tn_real *tn_params_grads(tn_params *p);   /* flat, same offsets */
 
-/* "a bias right in front of a batch norm is not trained": its slice stays a parameter that counts. */
+/* "a bias right in front of a batch norm is not trained": its slice stays a parameter that counts.
+ */
 void tn_params_freeze(tn_params *p, uint32_t slice);
+
+/* Running values take what the last training step made of them: for whoever owns the step, once per
+ * step, after tn_backward, when no peers have to be asked. */
+void tn_params_take_state(tn_params *p);
 
 #endif

@@ -1,0 +1,123 @@
+/* act.c - see act.h: y and y' of every elementwise activation (numerics section 2). */
+#include "nn/act.h"
+
+#include "base/compiler.h"
+#include "base/error.h"
+#include "nn/vec.h"
+#include "nn/vecmath.h"
+
+/* Two loops per activation; `x`, `y`, `d` and `a` may stand in the formulas. */
+#define TN_ACT_LOOPS(name, y_of_x, slope_of_it)                                                    \
+    TN_HOT static void name##_forward(size_t n, tn_real *y, const tn_real *x_, tn_real a)          \
+    {                                                                                              \
+        (void)a;                                                                                   \
+        _Pragma("omp simd") for (size_t i = 0; i < n; i++)                                         \
+        {                                                                                          \
+            tn_real x = x_[i];                                                                     \
+            y[i] = (y_of_x);                                                                       \
+        }                                                                                          \
+    }                                                                                              \
+    TN_HOT static void name##_slope(size_t n, tn_real *d, const tn_real *x_, const tn_real *y_,    \
+                                    tn_real a)                                                     \
+    {                                                                                              \
+        (void)a;                                                                                   \
+        const tn_real *from = (x_) != NULL ? (x_) : (y_);                                          \
+        _Pragma("omp simd") for (size_t i = 0; i < n; i++)                                         \
+        {                                                                                          \
+            tn_real x = from[i];                                                                   \
+            tn_real y = y_[i];                                                                     \
+            (void)x;                                                                               \
+            (void)y;                                                                               \
+            d[i] *= (slope_of_it);                                                                 \
+        }                                                                                          \
+    }
+
+/* x/sqrt(2), and the density of the standard normal. */
+#define ROOT_HALF ((tn_real)0.70710678118654752440)
+#define DENSITY(x) ((tn_real)0.39894228040143267794 * tn_exp_of(-(x) * (x) / 2))
+
+/* sqrt(2/pi) (x + .044715 x^3) */
+#define TANH_ARGUMENT(x)                                                                           \
+    ((tn_real)0.79788456080286535588 * ((x) + (tn_real)0.044715 * (x) * (x) * (x)))
+#define TANH_SLOPE(x) ((tn_real)0.79788456080286535588 * (1 + 3 * (tn_real)0.044715 * (x) * (x)))
+
+static inline tn_real gelu_tanh_slope_of(tn_real x)
+{
+    tn_real t = tn_tanh_of(TANH_ARGUMENT(x));
+    return (1 + t) / 2 + x / 2 * (1 - t * t) * TANH_SLOPE(x);
+}
+
+static inline tn_real silu_slope_of(tn_real x)
+{
+    tn_real s = tn_sigmoid_of(x);
+    return s + x * s * (1 - s);
+}
+
+TN_ACT_LOOPS(relu, x > 0 ? x : 0, y > 0 ? (tn_real)1 : 0)
+TN_ACT_LOOPS(leaky, x > 0 ? x : a * x, x > 0 ? (tn_real)1 : a)
+TN_ACT_LOOPS(sigmoid, tn_sigmoid_of(x), y *(1 - y))
+TN_ACT_LOOPS(tanh, tn_tanh_of(x), 1 - y * y)
+TN_ACT_LOOPS(softplus, tn_softplus_of(x), tn_sigmoid_of(x))
+TN_ACT_LOOPS(gelu, x / 2 * tn_erfc_of(-x * ROOT_HALF),
+             tn_erfc_of(-x *ROOT_HALF) / 2 + x * DENSITY(x))
+TN_ACT_LOOPS(gelu_tanh, x / 2 * (1 + tn_tanh_of(TANH_ARGUMENT(x))), gelu_tanh_slope_of(x))
+TN_ACT_LOOPS(silu, x *tn_sigmoid_of(x), silu_slope_of(x))
+
+#define TN_ACT(id, loops, reads_y)                                                                 \
+    const tn_act tn_act_##id = {                                                                   \
+        .name = #id, .by_y = (reads_y), .forward = loops##_forward, .slope = loops##_slope}
+
+TN_ACT(relu, relu, true);
+TN_ACT(leaky_relu, leaky, true); /* slope > 0, so y has the sign of x */
+TN_ACT(sigmoid, sigmoid, true);
+TN_ACT(tanh, tanh, true);
+TN_ACT(softplus, softplus, false); /* 1 - e^-y would lose the small ones */
+TN_ACT(gelu, gelu, false);
+TN_ACT(gelu_tanh, gelu_tanh, false);
+TN_ACT(silu, silu, false);
+
+tn_shape tn_same_shape(const tn_node *self)
+{
+    return self->in[0]->shape;
+}
+
+static tn_real slope_of(const tn_node *y)
+{
+    return y->attr == NULL ? 0 : (tn_real)((const tn_act_attr *)y->attr)->slope;
+}
+
+void tn_act_forward(tn_node *y, tn_range rows)
+{
+    for (size_t r = rows.from; r < rows.to; r++) {
+        y->op->act->forward(y->shape.cols, tn_row(y, r), tn_row(y->in[0], r), slope_of(y));
+    }
+}
+
+enum { CHUNK = 256 };
+
+/* dx += dy y', a piece at a time, since the slope multiplies in place. */
+static void add_slope(const tn_node *y, size_t r)
+{
+    const tn_node *x = y->in[0];
+    tn_real piece[CHUNK];
+    for (size_t c = 0; c < y->shape.cols; c += CHUNK) {
+        size_t n = y->shape.cols - c < CHUNK ? y->shape.cols - c : CHUNK;
+        tn_vec_copy(n, piece, tn_grad_row(y, r) + c, false);
+        y->op->act->slope(n, piece, tn_row(x, r) + c, tn_row(y, r) + c, slope_of(y));
+        tn_vec_copy(n, tn_grad_row(x, r) + c, piece, true);
+    }
+}
+
+void tn_act_backward(tn_node *y, tn_range rows)
+{
+    const tn_node *x = y->in[0];
+    for (size_t r = rows.from; r < rows.to && x->grad != NULL; r++) {
+        if (tn_adds(x)) {
+            add_slope(y, r);
+            continue;
+        }
+        tn_real *dx = tn_grad_row(x, r);
+        tn_vec_copy(y->shape.cols, dx, tn_grad_row(y, r), false);
+        y->op->act->slope(y->shape.cols, dx, tn_row(x, r), tn_row(y, r), slope_of(y));
+    }
+}

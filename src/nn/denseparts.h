@@ -1,0 +1,17 @@
+/* denseparts.h - what matmul and dense share: tiles of a product and of its gradients. */
+#ifndef TN_NN_DENSEPARTS_H
+#define TN_NN_DENSEPARTS_H
+
+#include "nn/ops.h"
+
+tn_shape tn_product_shape(const tn_node *y);
+uint32_t tn_product_tile(const tn_node *y, bool cols);
+double tn_product_flops(const tn_node *y);
+void tn_product_forward(tn_node *y, tn_range rows);         /* y = x W */
+void tn_product_backward(tn_node *y, tn_range rows);        /* dx += dy W^T */
+void tn_product_backward_params(tn_node *y, tn_range cols); /* dW += x^T dy */
+
+/* Whether n is an activation that a dense layer can do itself, and as which. */
+bool tn_dense_activation(const tn_node *n, tn_dense_attr *out);
+
+#endif

@@ -1,0 +1,115 @@
+/* embedloops.c - see embedloops.h. Vectors are short (8 to 64), so what counts is to call nothing
+ * per vector and to let the compiler see the common lengths. */
+#include "nn/embedloops.h"
+
+#include <string.h>
+
+static const tn_real *vector_of(const tn_pooling *p, uint32_t entry)
+{
+    return p->sparse->rows + p->sparse->at[p->bag->index[entry]] + p->segment.at;
+}
+
+static tn_real weight_of(const tn_pooling *p, uint32_t entry)
+{
+    return p->bag->weight == NULL ? 1 : (tn_real)p->bag->weight[entry];
+}
+
+static inline void put_scaled(uint32_t n, tn_real *restrict y, const tn_real *restrict x,
+                              tn_real by)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        y[i] = x[i] * by;
+    }
+}
+
+static inline void add_scaled(uint32_t n, tn_real *restrict y, const tn_real *restrict x,
+                              tn_real by)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        y[i] += x[i] * by;
+    }
+}
+
+/* The same loops for lengths that unroll completely. */
+static void put(uint32_t n, tn_real *restrict y, const tn_real *restrict x, tn_real by)
+{
+    switch (n) {
+    case 1:
+        put_scaled(1, y, x, by);
+        break;
+    case 8:
+        put_scaled(8, y, x, by);
+        break;
+    case 16:
+        put_scaled(16, y, x, by);
+        break;
+    default:
+        put_scaled(n, y, x, by);
+        break;
+    }
+}
+
+void tn_add_scaled(uint32_t dim, tn_real *dv, const tn_real *dout, tn_real by)
+{
+    switch (dim) {
+    case 1:
+        add_scaled(1, dv, dout, by);
+        break;
+    case 8:
+        add_scaled(8, dv, dout, by);
+        break;
+    case 16:
+        add_scaled(16, dv, dout, by);
+        break;
+    default:
+        add_scaled(dim, dv, dout, by);
+        break;
+    }
+}
+
+/* The first vector is assigned. Multiplying by 1 changes no bit. */
+void tn_pool_sum(const tn_pooling *p, tn_real scale)
+{
+    uint32_t first = p->entries.from;
+    uint32_t dim = p->segment.dim;
+    put(dim, p->out, vector_of(p, first), weight_of(p, first) * scale);
+    for (uint32_t j = first + 1; j < p->entries.to; j++) {
+        tn_add_scaled(dim, p->out, vector_of(p, j), weight_of(p, j) * scale);
+    }
+}
+
+void tn_pool_max(const tn_pooling *p, uint32_t *winner)
+{
+    for (uint32_t j = p->entries.from; j < p->entries.to; j++) {
+        const tn_real *v = vector_of(p, j);
+        tn_real x = weight_of(p, j);
+        for (uint32_t c = 0; c < p->segment.dim; c++) {
+            tn_real y = x * v[c];
+            if (j == p->entries.from || y > p->out[c]) {
+                p->out[c] = y;
+                winner[c] = j;
+            }
+        }
+    }
+}
+
+void tn_pool_concat(const tn_pooling *p)
+{
+    uint32_t dim = p->segment.dim;
+    uint32_t n = p->entries.to - p->entries.from;
+    n = n < p->slot->k ? n : p->slot->k;
+    for (uint32_t j = 0; j < n; j++) {
+        uint32_t entry = p->entries.from + j;
+        put(dim, p->out + (size_t)j * dim, vector_of(p, entry), weight_of(p, entry));
+    }
+    memset(p->out + (size_t)n * dim, 0, (p->cols - n * dim) * sizeof *p->out);
+}
+
+void tn_add_won(uint32_t dim, tn_real *dv, const tn_real *dout, const tn_won *won)
+{
+    for (uint32_t c = 0; c < dim; c++) {
+        if (won->winner[c] == won->entry) {
+            dv[c] += won->x * dout[c];
+        }
+    }
+}

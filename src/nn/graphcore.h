@@ -1,0 +1,76 @@
+/* graphcore.h - the inside of a graph, for the files that build it, run it and print it.
+ *
+ * Matrices that lie inside another one form a group: the operands of a concat, the slices of a
+ * node. `home` leads to the matrix they live in, and from there to the group's root, which owns the
+ * memory:
+ *
+ *     concat c  | a . . . | b . . | d . . . . |      a, b, d: home c, at 0, 4, 7
+ *     slice s         | . . . . |                    of c: home c, at 2
+ */
+#ifndef TN_NN_GRAPHCORE_H
+#define TN_NN_GRAPHCORE_H
+
+#include "base/arena.h"
+#include "nn/graph.h"
+
+enum { TN_NODES_MAX = 8192 };
+
+typedef struct tn_place {
+    uint32_t index;     /* in the graph's list */
+    bool alive;         /* a wanted output needs it */
+    bool kept;          /* wanted by name or as an output: not fused away, memory not reused */
+    bool wants_grad;    /* leaf: asked for. Others: something upstream is trained and the loss is
+                           downstream */
+    bool runs_backward; /* self->grad is filled and some operand wants it */
+    bool reached;       /* the loss is downstream */
+    bool touched;       /* root: the gradient's first writer is settled */
+    bool clear;         /* root: its gradient is set to 0 before backward */
+    tn_params *params;  /* parameter: where it comes from */
+    uint32_t slice;
+    tn_node *home; /* NULL: a root */
+    uint32_t home_col;
+    tn_node *first_writer; /* root: the node whose backward assigns the gradient; NULL: none */
+    uint32_t born;         /* root: first and last node that touch the group's values */
+    uint32_t dies;
+    bool group_kept; /* root: somebody in the group is kept, or set from outside */
+    bool group_grad; /* root: somebody in the group wants a gradient */
+    size_t val_at;   /* root: offset in the graph's block, in floats */
+    size_t grad_at;
+} tn_place;
+
+struct tn_graph {
+    tn_arena *arena;
+    tn_graph_opts opts;
+    bool finished;
+    uint32_t n_nodes;
+    uint32_t n_free_names; /* of nodes made without a name */
+    tn_node *node[TN_NODES_MAX];
+    tn_params *own; /* parameters of examples, and weights that were folded; NULL: none */
+    tn_node *logit;
+    tn_node *loss;
+    tn_real *block; /* all values and gradients */
+    size_t block_size;
+    char *states; /* all scratch */
+    tn_feed feed; /* of the running batch */
+    uint32_t rows;
+    double weight; /* sum of w_i */
+};
+
+tn_node *tn_node_new(tn_graph *g, const char *name, const tn_op *op); /* graph.c: appends a node */
+tn_params *tn_graph_own_params(tn_graph *g);
+const tn_node *tn_node_root(const tn_node *n);
+uint32_t tn_operands(const tn_node *n); /* without parameters */
+uint32_t tn_tile_size(const tn_node *n, bool cols);
+
+/* The passes, in this order (passes.c, fuse.c, memory.c). */
+tn_status tn_pass_drop(tn_graph *g, const tn_wanted *wanted, tn_error *err) TN_MUST_USE;
+void tn_pass_alive(tn_graph *g); /* drops again, after nodes have become useless */
+void tn_pass_rest(tn_graph *g);
+tn_status tn_pass_fold(tn_graph *g, tn_error *err) TN_MUST_USE;
+void tn_pass_fuse(tn_graph *g);
+void tn_pass_gradients(tn_graph *g);
+void tn_pass_place(tn_graph *g);
+tn_status tn_pass_memory(tn_graph *g, tn_error *err) TN_MUST_USE;
+void tn_pass_first_writers(tn_graph *g);
+
+#endif

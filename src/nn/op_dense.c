@@ -1,0 +1,128 @@
+/* op_dense.c - a dense layer: product, bias and activation in one pass over a tile.
+ *
+ *   forward     y   = act(x W + b)                      tiles of rows
+ *   backward    dz  = dy act'(y), in place of dy        tiles of columns, all rows
+ *               db += column sums of dz                 in the same pass
+ *               dW += x^T dz                            the same columns
+ *               dx += dz W^T                            tiles of rows
+ */
+#include "nn/act.h"
+#include "nn/denseparts.h"
+#include "nn/ops.h"
+#include "nn/vec.h"
+
+static const tn_act *const activations[] = {
+    NULL, &tn_act_relu, &tn_act_leaky_relu, &tn_act_sigmoid, &tn_act_tanh,
+};
+enum { N_ACTIVATIONS = sizeof activations / sizeof activations[0] };
+
+static const char *const activation_words[] = {
+    "none", "relu", "leaky_relu", "sigmoid", "tanh", NULL,
+};
+
+static const tn_field attrs[] = {
+    TN_FIELD_CHOICE(tn_dense_attr, activation, "none", activation_words,
+                    "what follows the product"),
+    TN_FIELD_F64(tn_dense_attr, slope, "0", -1e6, 1e6, "", "of leaky_relu below 0"),
+    TN_FIELD_END,
+};
+
+static const tn_dense_attr *attr_of(const tn_node *y)
+{
+    return y->attr;
+}
+
+static const tn_act *act_of(const tn_node *y)
+{
+    return activations[attr_of(y)->activation];
+}
+
+bool tn_dense_activation(const tn_node *n, tn_dense_attr *out)
+{
+    for (uint32_t i = 1; i < N_ACTIVATIONS; i++) {
+        if (n->op->act == activations[i]) {
+            double slope = n->attr == NULL ? 0 : ((const tn_act_attr *)n->attr)->slope;
+            *out = (tn_dense_attr){.activation = i, .slope = slope};
+            return true;
+        }
+    }
+    return false;
+}
+
+static tn_shape dense_shape(const tn_node *y)
+{
+    tn_shape s = tn_product_shape(y);
+    TN_ASSERT(y->n_in < 3 || (y->in[2]->shape.rows == 1 && y->in[2]->shape.cols == s.cols));
+    TN_ASSERT(attr_of(y)->activation < N_ACTIVATIONS);
+    return s;
+}
+
+static void dense_forward(tn_node *y, tn_range rows)
+{
+    tn_product_forward(y, rows);
+    const tn_act *act = act_of(y);
+    const tn_real *b = y->n_in == 3 ? y->in[2]->val : NULL;
+    tn_real slope = (tn_real)attr_of(y)->slope;
+    for (size_t r = rows.from; r < rows.to; r++) {
+        tn_real *row = tn_row(y, r);
+        if (b != NULL) {
+            tn_vec_copy(y->shape.cols, row, b, true);
+        }
+        if (act != NULL) {
+            act->forward(y->shape.cols, row, row, slope);
+        }
+    }
+}
+
+static void dense_backward_cols(tn_node *y, tn_range cols)
+{
+    const tn_act *act = act_of(y);
+    tn_real *db = y->n_in == 3 ? y->in[2]->grad : NULL;
+    size_t n = cols.to - cols.from;
+    tn_real slope = (tn_real)attr_of(y)->slope;
+    for (size_t r = 0; r < y->shape.rows && (act != NULL || db != NULL); r++) {
+        tn_real *dz = tn_grad_row(y, r) + cols.from;
+        if (act != NULL) {
+            act->slope(n, dz, NULL, tn_row(y, r) + cols.from, slope);
+        }
+        if (db != NULL) {
+            tn_vec_copy(n, db + cols.from, dz, r > 0 || tn_adds(y->in[2]));
+        }
+    }
+    tn_product_backward_params(y, cols);
+}
+
+static tn_node *dense_example(tn_graph *g)
+{
+    tn_init init = {.kind = TN_INIT_CONSTANT};
+    tn_node *wb[] = {tn_param(g, NULL, NULL, (tn_shape){5, 7}, init),
+                     tn_param(g, NULL, NULL, (tn_shape){1, 7}, init)};
+    return tn_dense(g, NULL, tn_input(g, NULL, 5, true), wb, &(tn_dense_attr){.activation = 4});
+}
+
+static const char *const params[] = {"W", "b", NULL};
+
+const tn_op tn_op_dense = {
+    .name = "dense",
+    .formula = "y = act(x W + b)",
+    .n_in = 1,
+    .params = params,
+    .attrs = attrs,
+    .attr_size = sizeof(tn_dense_attr),
+    .shape = dense_shape,
+    .forward = dense_forward,
+    .backward_cols = dense_backward_cols,
+    .backward = tn_product_backward,
+    .tile = tn_product_tile,
+    .flops = tn_product_flops,
+    .example = dense_example,
+};
+
+tn_node *tn_dense(tn_graph *g, const char *name, tn_node *x, tn_node *const wb[2],
+                  const tn_dense_attr *attr)
+{
+    static const tn_dense_attr none = {0};
+    uint32_t n = wb[1] == NULL ? 2 : 3;
+    return tn_apply(g, &tn_op_dense, name, (tn_node *[]){x, wb[0], wb[1]}, n,
+                    attr == NULL ? &none : attr);
+}

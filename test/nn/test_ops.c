@@ -1,0 +1,90 @@
+/* test_ops.c - every operator of ops.def: gradients, accumulation, strays. */
+#include "nn/gradcheck.h"
+#include "support/test.h"
+
+#include <string.h>
+
+static const double tolerance = sizeof(tn_real) == 8 ? 1e-7 : 1e-3;
+enum { SEED = 20240607 };
+
+static bool has_backward(const tn_op *op)
+{
+    return op->backward != NULL || op->backward_keys != NULL;
+}
+
+/* Statistics that the batch moves are constants to backward, so they must stand still here. */
+static bool moves_constants(const tn_op *op)
+{
+    return strcmp(op->name, "data_norm") == 0;
+}
+
+static void check(const tn_op *op, const tn_graph_opts *opts, bool training)
+{
+    tn_check c;
+    uint64_t n_entries = 0;
+    tn_check_open(&c, op->example, opts, SEED);
+    c.feed.info.training = training;
+    double error = tn_check_differences(&c, &n_entries);
+    if (error > tolerance) {
+        fail_msg("%s: gradient is off by %g (seed %d)", op->name, error, SEED);
+    }
+    if (has_backward(op)) {
+        assert_true(n_entries > 0);
+        bool is_layout = !opts->no_passes && (op->joins || op->part != NULL);
+        if (!is_layout && !tn_check_doubles(&c)) {
+            fail_msg("%s: backward does not add to gradients", op->name);
+        }
+    }
+    if (tn_check_strays(&c) > 0) {
+        fail_msg("%s: writes outside of its matrices", op->name);
+    }
+    tn_check_close(&c);
+}
+
+static void every_gradient_is_that_of_the_differences(void **state)
+{
+    (void)state;
+    for (const tn_op *const *op = tn_all_ops; *op != NULL; op++) {
+        check(*op, &(tn_graph_opts){.train = true}, !moves_constants(*op));
+    }
+}
+
+static void gradients_hold_with_running_values(void **state)
+{
+    (void)state;
+    for (const tn_op *const *op = tn_all_ops; *op != NULL; op++) {
+        check(*op, &(tn_graph_opts){.train = true}, false);
+    }
+}
+
+static void gradients_hold_without_passes(void **state)
+{
+    (void)state;
+    for (const tn_op *const *op = tn_all_ops; *op != NULL; op++) {
+        check(*op, &(tn_graph_opts){.train = true, .no_passes = true}, !moves_constants(*op));
+    }
+}
+
+static void every_operator_has_a_name_a_formula_and_an_example(void **state)
+{
+    (void)state;
+    for (const tn_op *const *op = tn_all_ops; *op != NULL; op++) {
+        assert_non_null((*op)->name);
+        assert_non_null((*op)->formula);
+        assert_non_null((*op)->shape);
+        assert_non_null((*op)->example);
+        assert_ptr_equal(tn_op_find((*op)->name), *op);
+    }
+    assert_null(tn_op_find("no_such_operator"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_operator_has_a_name_a_formula_and_an_example),
+        cmocka_unit_test(every_gradient_is_that_of_the_differences),
+        cmocka_unit_test(gradients_hold_with_running_values),
+        cmocka_unit_test(gradients_hold_without_passes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
