@@ -1,0 +1,502 @@
+/* test_config.c - layers of a configuration: precedence, includes, presets, overrides, ranges. */
+#include "support/test.h"
+#include "support/tmpdir.h"
+#include "train/config.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+typedef struct rule_opts {
+    double lr;
+    double beta;
+} rule_opts;
+
+static const tn_field rule_fields[] = {
+    TN_FIELD_F64(rule_opts, lr, "1e-3", 0, 1e3, "", "h"),
+    TN_FIELD_F64(rule_opts, beta, "0.9", 0, 1, "", "h"),
+    TN_FIELD_END,
+};
+
+static const tn_field plain_fields[] = {
+    TN_FIELD_F64(rule_opts, lr, "0.1", 0, 1e3, "", "h"),
+    TN_FIELD_END,
+};
+
+static const tn_choice adam = {.name = "adam", .fields = rule_fields, .size = sizeof(rule_opts)};
+static const tn_choice sgd = {.name = "sgd", .fields = plain_fields, .size = sizeof(rule_opts)};
+static const tn_choice *const rules[] = {&adam, &sgd, NULL};
+
+typedef struct net_opts {
+    tn_f64s hidden;
+} net_opts;
+
+static const tn_field net_fields[] = {
+    TN_FIELD_F64S(net_opts, hidden, "[400]", 1, 1e4, "h"),
+    TN_FIELD_END,
+};
+
+static const tn_choice deepfm = {.name = "deepfm", .fields = net_fields, .size = sizeof(net_opts)};
+static const tn_choice *const nets[] = {&deepfm, NULL};
+
+typedef struct common_opts {
+    const char *preset;
+} common_opts;
+
+static const tn_field common_fields[] = {
+    TN_FIELD_STR(common_opts, preset, "~", "h"),
+    TN_FIELD_END,
+};
+
+typedef struct train_opts {
+    uint32_t epochs;
+    uint32_t batch;
+    tn_variant optimizer;
+    const tn_tree *sparse;
+} train_opts;
+
+static const tn_field train_fields[] = {
+    TN_FIELD_U32(train_opts, epochs, "1", 1, 100, "", "h"),
+    TN_FIELD_U32(train_opts, batch, "1024", 1, 1e6, "rows", "h"),
+    TN_FIELD_VARIANT(train_opts, optimizer, "adam", rules, "h"),
+    TN_FIELD_TREE_OF(train_opts, sparse, "adam", "type", "h"),
+    TN_FIELD_END,
+};
+
+typedef struct data_opts {
+    const char *format;
+    tn_strs train;
+} data_opts;
+
+static const tn_field data_fields[] = {
+    TN_FIELD_STR(data_opts, format, NULL, "h"),
+    TN_FIELD_STRS(data_opts, train, "~", "h"),
+    TN_FIELD_END,
+};
+
+typedef struct slot_opts {
+    const char *name;
+    const char *column;
+    uint32_t dim;
+} slot_opts;
+
+static const tn_field slot_fields[] = {
+    TN_FIELD_STR(slot_opts, name, NULL, "h"),
+    TN_FIELD_STR(slot_opts, column, "~", "h"),
+    TN_FIELD_U32(slot_opts, dim, "8", 1, 1024, "", "h"),
+    TN_FIELD_END,
+};
+
+typedef struct all_opts {
+    data_opts data;
+    tn_tables slots;
+    tn_variant model;
+    train_opts train;
+} all_opts;
+
+static const tn_field fields[] = {
+    TN_FIELD_TABLE(all_opts, data, data_opts, data_fields, "h"),
+    TN_FIELD_TABLES(all_opts, slots, slot_opts, "~", slot_fields, "h"),
+    TN_FIELD_VARIANT_WITH(all_opts, model, "deepfm", nets, common_opts, common_fields, "h"),
+    TN_FIELD_TABLE(all_opts, train, train_opts, train_fields, "h"),
+    TN_FIELD_END,
+};
+
+static const char *format_preset(const char *format)
+{
+    return strcmp(format, "criteo") == 0 ? "slots: [\"I{1..2}\", \"C{01..02}\"]\n"
+                                           "train: {batch: 7, epochs: 7}\n"
+                                         : NULL;
+}
+
+static const char *model_preset(const char *model, const char *preset)
+{
+    bool known = strcmp(model, "deepfm") == 0 && strcmp(preset, "paper") == 0;
+    return known ? "model: {hidden: [5, 5]}\ntrain: {batch: 8}\n" : NULL;
+}
+
+static const tn_presets presets = {format_preset, model_preset};
+
+typedef struct fixture {
+    tn_arena *arena;
+    tn_diag diag;
+    char dir[256];
+    tn_config_in in;
+} fixture;
+
+static int set_up(void **state)
+{
+    static fixture f;
+    memset(&f, 0, sizeof f);
+    f.arena = tn_arena_new(1 << 14);
+    f.in = (tn_config_in){.fields = fields, .presets = &presets};
+    tn_tmpdir_make(f.dir);
+    *state = &f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    fixture *f = *state;
+    tn_diag_done(&f->diag);
+    tn_arena_free(f->arena);
+    tn_tmpdir_remove(f->dir);
+    return 0;
+}
+
+/* Writes a file and returns its path, in one of a few buffers. */
+static const char *file(const fixture *f, const char *name, const char *text)
+{
+    static char paths[4][400];
+    static unsigned next;
+    char *path = paths[next++ % 4];
+    (void)snprintf(path, sizeof paths[0], "%s/%s", f->dir, name);
+    FILE *out = fopen(path, "we");
+    assert_non_null(out);
+    assert_true(fputs(text, out) >= 0);
+    assert_int_equal(fclose(out), 0);
+    return path;
+}
+
+static const tn_tree *load(fixture *f)
+{
+    tn_diag_done(&f->diag);
+    return tn_config_load(&f->in, f->arena, &f->diag);
+}
+
+static all_opts bind(fixture *f)
+{
+    all_opts opts = {0};
+    const tn_tree *tree = load(f);
+    if (tree == NULL) {
+        fail_msg("%s", tn_text_str(&f->diag.text));
+    }
+    const tn_binder b = {.arena = f->arena, .diag = &f->diag};
+    tn_fields_bind(&b, fields, tree, &opts);
+    return opts;
+}
+
+static all_opts bind_well(fixture *f)
+{
+    all_opts opts = bind(f);
+    assert_string_equal(tn_text_str(&f->diag.text), "");
+    return opts;
+}
+
+static void assert_said(const fixture *f, const char *want)
+{
+    if (strstr(tn_text_str(&f->diag.text), want) == NULL) {
+        fail_msg("'%s' is not in: %s", want, tn_text_str(&f->diag.text));
+    }
+}
+
+static void set_overrides(fixture *f, const char *const *overrides, uint32_t n)
+{
+    f->in.overrides = overrides;
+    f->in.n_overrides = n;
+}
+
+static const slot_opts *slot(const all_opts *opts, uint32_t i)
+{
+    assert_in_range(i, 0, opts->slots.n - 1);
+    return (const slot_opts *)opts->slots.item + i;
+}
+
+static void later_layers_win_key_by_key(void **state)
+{
+    fixture *f = *state;
+    (void)file(f, "common.yaml", "train: {epochs: 2, batch: 20, optimizer: {lr: 2}}\n");
+    f->in.path =
+        file(f, "a.yaml", "include: common.yaml\ndata: {format: criteo}\ntrain: {epochs: 3}\n");
+    all_opts o = bind_well(f);
+    assert_int_equal(o.train.epochs, 3);
+    assert_int_equal(o.train.batch, 20);
+    static const char *const env[] = {"HOME=/", "TNET_TRAIN__EPOCHS=4", "TNET_TRAIN__BATCH=40",
+                                      NULL};
+    f->in.env = env;
+    static const char *const overrides[] = {"train.epochs=5", "train.epochs=6"};
+    set_overrides(f, overrides, 2);
+    o = bind_well(f);
+    assert_int_equal(o.train.epochs, 6);
+    assert_int_equal(o.train.batch, 40);
+    assert_true(((const rule_opts *)o.train.optimizer.opts)->lr == 2);
+}
+
+static void a_preset_lies_under_the_file_and_above_the_defaults(void **state)
+{
+    fixture *f = *state;
+    f->in.path = file(f, "a.yaml", "data: {format: criteo}\ntrain: {epochs: 3}\n");
+    all_opts o = bind_well(f);
+    assert_int_equal(o.train.batch, 7);
+    assert_int_equal(o.train.epochs, 3);
+    assert_int_equal(o.slots.n, 4);
+    assert_string_equal(slot(&o, 3)->name, "C02");
+    const tn_tree *tree = load(f);
+    assert_string_equal(tn_tree_at(tree, "train.batch")->at.source, "preset criteo");
+    assert_int_equal(tn_tree_at(tree, "train.epochs")->at.line, 2);
+}
+
+static void any_layer_may_choose_the_preset(void **state)
+{
+    fixture *f = *state;
+    f->in.path = file(f, "a.yaml", "data: {format: csv}\nslots: [a]\n");
+    assert_int_equal(bind_well(f).train.batch, 1024);
+    static const char *const overrides[] = {"data.format=criteo", "model.preset=paper"};
+    set_overrides(f, overrides, 1);
+    assert_int_equal(bind_well(f).train.batch, 7);
+    set_overrides(f, overrides, 2);
+    all_opts o = bind_well(f);
+    assert_int_equal(o.train.batch, 8);
+    assert_int_equal(o.train.epochs, 7);
+    assert_int_equal(((const net_opts *)o.model.opts)->hidden.n, 2);
+    assert_int_equal(o.slots.n, 1); /* lists are replaced */
+}
+
+static void an_unknown_model_preset_is_an_error(void **state)
+{
+    fixture *f = *state;
+    f->in.path = file(f, "a.yaml", "data: {format: x}\nmodel: {preset: papr}\n");
+    (void)bind(f);
+    assert_said(f, "a.yaml:2:17: error: model 'deepfm' has no preset 'papr'");
+}
+
+static void includes_are_relative_to_the_including_file(void **state)
+{
+    fixture *f = *state;
+    char sub[300];
+    (void)snprintf(sub, sizeof sub, "%s/sub", f->dir);
+    assert_int_equal(mkdir(sub, 0755), 0);
+    (void)file(f, "sub/deep.yaml", "train: {epochs: 9, batch: 9}\n");
+    (void)file(f, "sub/b.yaml", "include: deep.yaml\ntrain: {epochs: 8}\n");
+    f->in.path = file(f, "a.yaml", "include: [sub/b.yaml]\ndata: {format: x}\n");
+    all_opts o = bind_well(f);
+    assert_int_equal(o.train.epochs, 8);
+    assert_int_equal(o.train.batch, 9);
+}
+
+static void one_file_may_be_included_twice_but_not_in_a_cycle(void **state)
+{
+    fixture *f = *state;
+    (void)file(f, "base.yaml", "train: {epochs: 9}\n");
+    (void)file(f, "b.yaml", "include: base.yaml\n");
+    (void)file(f, "c.yaml", "include: ./base.yaml\n");
+    f->in.path = file(f, "a.yaml", "include: [b.yaml, c.yaml]\ndata: {format: x}\n");
+    assert_int_equal(bind_well(f).train.epochs, 9);
+    (void)file(f, "base.yaml", "\ninclude: ././a.yaml\n");
+    assert_null(load(f));
+    assert_said(f, "base.yaml:2:10: error: '");
+    assert_said(f, "a.yaml' includes itself");
+    assert_said(f, "hint: included in line 1 of '");
+}
+
+static void a_missing_include_is_an_error_that_says_who_wanted_it(void **state)
+{
+    fixture *f = *state;
+    f->in.path = file(f, "a.yaml", "include: nowhere.yaml\n");
+    assert_null(load(f));
+    assert_said(f, "nowhere.yaml'");
+    assert_said(f, "hint: included in line 1 of '");
+    f->in.path = file(f, "a.yaml", "include: {a: 1}\n");
+    assert_null(load(f));
+    assert_said(f, "'include' must be a file or a list of files");
+}
+
+static void overrides_reach_list_items_by_name(void **state)
+{
+    fixture *f = *state;
+    f->in.path = file(f, "a.yaml", "data: {format: criteo}\nslots: {I1: {dim: 3}}\n");
+    static const char *const overrides[] = {"slots.C01.dim=4", "slots.I{1..2}.column=x"};
+    set_overrides(f, overrides, 2);
+    static const char *const env[] = {"TNET_SLOTS__C02__DIM=5", NULL};
+    f->in.env = env;
+    all_opts o = bind_well(f);
+    assert_int_equal(slot(&o, 0)->dim, 3);
+    assert_string_equal(slot(&o, 0)->column, "x");
+    assert_string_equal(slot(&o, 1)->column, "x");
+    assert_int_equal(slot(&o, 2)->dim, 4);
+    assert_int_equal(slot(&o, 3)->dim, 5);
+    static const char *const wrong[] = {"slots.C9.dim=4"};
+    set_overrides(f, wrong, 1);
+    (void)bind(f);
+    assert_said(f, "command line: error: unknown name in 'slots': 'C9'");
+    assert_said(f, "slots.C9.dim=4\n      ^~");
+}
+
+static void overrides_reach_into_shorthands(void **state)
+{
+    fixture *f = *state;
+    f->in.path = file(f, "a.yaml", "data: x\ntrain: {optimizer: sgd, sparse: sgd}\n");
+    static const char *const overrides[] = {"train.optimizer.lr=0.5", "train.sparse.lr=3"};
+    set_overrides(f, overrides, 2);
+    all_opts o = bind_well(f);
+    assert_string_equal(o.data.format, "x");
+    assert_string_equal(o.train.optimizer.choice->name, "sgd");
+    assert_true(((const rule_opts *)o.train.optimizer.opts)->lr == 0.5);
+    assert_string_equal(tn_tree_at(o.train.sparse, "type")->text, "sgd");
+    assert_string_equal(tn_tree_at(o.train.sparse, "lr")->text, "3");
+}
+
+static void overrides_are_yaml_on_the_right(void **state)
+{
+    fixture *f = *state;
+    static const char *const overrides[] = {
+        "data={format: x, train: [a, 'b=c']}",
+        "train.optimizer={type: sgd, lr: 2}",
+        "train.batch=",
+        "model.hidden=[1, 2, 3]",
+    };
+    set_overrides(f, overrides, 4);
+    all_opts o = bind_well(f);
+    assert_int_equal(o.data.train.n, 2);
+    assert_string_equal(o.data.train.item[1], "b=c");
+    assert_int_equal(o.train.batch, 1024);
+    assert_int_equal(((const net_opts *)o.model.opts)->hidden.n, 3);
+}
+
+static void a_bad_override_is_shown_with_a_caret(void **state)
+{
+    fixture *f = *state;
+    static const char *const overrides[] = {"data=x", "train.epohcs=3", "train.batch=0"};
+    set_overrides(f, overrides, 3);
+    (void)bind(f);
+    assert_said(f, "command line: error: unknown key 'epohcs' (did you mean 'epochs'?)\n"
+                   "train.epohcs=3\n"
+                   "      ^~~~~~\n");
+    assert_said(f, "command line: error: 'batch' is 0, not within 1 .. 1000000 rows\n"
+                   "train.batch=0\n"
+                   "            ^\n");
+    static const char *const broken[] = {"data=[", "train..x=1", "=3", "no"};
+    set_overrides(f, broken, 4);
+    assert_null(load(f));
+    assert_int_equal(f->diag.n_errors, 4);
+    assert_said(f, "command line: error: a name is missing in '.x'");
+    assert_said(f, "'no' is not of the form section.key=value");
+}
+
+static void variables_without_sections_are_none_of_ours(void **state)
+{
+    fixture *f = *state;
+    static const char *const env[] = {"TNET_RANK=3", "TNET_FAIL=x", "TNET_DATA=y", "TNETX__Y=1",
+                                      NULL};
+    f->in.env = env;
+    assert_string_equal(bind_well(f).data.format, "y");
+    static const char *const wrong[] = {"TNET_TRAIN__EPOHCS=3", "TNET_DATA=y", NULL};
+    f->in.env = wrong;
+    (void)bind(f);
+    assert_said(f, "TNET_TRAIN__EPOHCS: error: unknown key 'epohcs' (did you mean 'epochs'?)");
+}
+
+static void the_order_of_the_environment_does_not_matter(void **state)
+{
+    fixture *f = *state;
+    static const char *const env[] = {"TNET_SLOTS__B__DIM=3", "TNET_DATA=y", "TNET_SLOTS=[a, b]",
+                                      NULL};
+    f->in.env = env;
+    all_opts o = bind_well(f);
+    assert_int_equal(slot(&o, 1)->dim, 3);
+}
+
+static void ranges_expand_in_names_and_beside_them(void **state)
+{
+    fixture *f = *state;
+    f->in.path = file(f, "a.yaml",
+                      "data: x\n"
+                      "slots:\n"
+                      "  - {name: \"a{9..11}\", column: \"x{9..11}_{9..11}\"}\n"
+                      "  - b{001..2}c\n");
+    all_opts o = bind_well(f);
+    assert_int_equal(o.slots.n, 5);
+    assert_string_equal(slot(&o, 0)->name, "a9");
+    assert_string_equal(slot(&o, 2)->column, "x11_11");
+    assert_string_equal(slot(&o, 3)->name, "b001c");
+    assert_string_equal(slot(&o, 4)->name, "b002c");
+}
+
+static void a_bad_range_is_an_error(void **state)
+{
+    static const char *const bad[] = {"a{1.3}",      "a{3..1}", "a{1..}",
+                                      "a{1..99999}", "a{x..y}", "a{"};
+    fixture *f = *state;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        char text[100];
+        (void)snprintf(text, sizeof text, "data: x\nslots: ['%s']\n", bad[i]);
+        f->in.path = file(f, "a.yaml", text);
+        (void)bind(f);
+        assert_int_equal(f->diag.n_errors, 1);
+        assert_said(f, "has no range such as {1..13}");
+    }
+}
+
+static void ranges_cannot_exhaust_memory(void **state)
+{
+    fixture *f = *state;
+    char text[2000] = "data: x\nslots:\n";
+    for (int i = 0; i < 30; i++) {
+        char line[40];
+        (void)snprintf(line, sizeof line, "- a%d_{1..10000}\n", i);
+        memcpy(text + strlen(text), line, strlen(line) + 1);
+    }
+    f->in.path = file(f, "a.yaml", text);
+    (void)load(f);
+    assert_said(f, "ranges make more than 200000 values");
+}
+
+static void all_faults_of_all_layers_are_shown(void **state)
+{
+    fixture *f = *state;
+    (void)file(f, "common.yaml", "trian: {}\n");
+    f->in.path = file(f, "a.yaml", "include: common.yaml\ntrain: {epochs: 0, epochs: 2}\n");
+    static const char *const env[] = {"TNET_TRAIN__BATCH=x", NULL};
+    f->in.env = env;
+    static const char *const overrides[] = {"model.type=deepmf"};
+    set_overrides(f, overrides, 1);
+    (void)bind(f);
+    assert_int_equal(f->diag.n_errors, 6);
+    assert_said(f, "common.yaml:1:1: error: unknown key 'trian' (did you mean 'train'?)");
+    assert_said(f, "duplicate key 'epochs'");
+    assert_said(f, "'epochs' is 0");
+    assert_said(f, "TNET_TRAIN__BATCH: error: 'batch' is not a number: 'x'");
+    assert_said(f, "unknown model 'deepmf' (did you mean 'deepfm'?)");
+    assert_said(f, "a.yaml:1:1: error: required key 'data.format' is missing");
+}
+
+static void a_value_is_found_below_shorthands_and_defaults(void **state)
+{
+    fixture *f = *state;
+    f->in.path = file(f, "a.yaml", "data: x\nmodel: deepfm\n");
+    const tn_tree *tree = load(f);
+    assert_string_equal(tn_config_value(f->arena, fields, tree, "data.format")->text, "x");
+    assert_string_equal(tn_config_value(f->arena, fields, tree, "model.type")->text, "deepfm");
+    assert_string_equal(tn_config_value(f->arena, fields, tree, "model.hidden")->first->text,
+                        "400");
+    assert_string_equal(tn_config_value(f->arena, fields, NULL, "train.optimizer.lr")->text,
+                        "1e-3");
+    assert_true(tn_tree_is_null(tn_config_value(f->arena, fields, tree, "train.nothing")));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(later_layers_win_key_by_key),
+        TEST(a_preset_lies_under_the_file_and_above_the_defaults),
+        TEST(any_layer_may_choose_the_preset),
+        TEST(an_unknown_model_preset_is_an_error),
+        TEST(includes_are_relative_to_the_including_file),
+        TEST(one_file_may_be_included_twice_but_not_in_a_cycle),
+        TEST(a_missing_include_is_an_error_that_says_who_wanted_it),
+        TEST(overrides_reach_list_items_by_name),
+        TEST(overrides_reach_into_shorthands),
+        TEST(overrides_are_yaml_on_the_right),
+        TEST(a_bad_override_is_shown_with_a_caret),
+        TEST(variables_without_sections_are_none_of_ours),
+        TEST(the_order_of_the_environment_does_not_matter),
+        TEST(ranges_expand_in_names_and_beside_them),
+        TEST(a_bad_range_is_an_error),
+        TEST(ranges_cannot_exhaust_memory),
+        TEST(all_faults_of_all_layers_are_shown),
+        TEST(a_value_is_found_below_shorthands_and_defaults),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
