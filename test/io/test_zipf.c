@@ -1,0 +1,106 @@
+/* test_zipf.c - popularity falls like a power, however many ids there are. */
+#include "base/rng.h"
+#include "io/zipf.h"
+#include "support/test.h"
+
+#include <math.h>
+
+enum { DRAWS = 400000 };
+
+static tn_zipf *law(uint64_t n, double s)
+{
+    tn_zipf *z = NULL;
+    assert_int_equal(tn_zipf_new(&z, n, s, NULL), TN_OK);
+    return z;
+}
+
+/* id of the i-th draw of a fixed stream */
+static uint64_t draw(const tn_zipf *z, uint64_t i)
+{
+    uint64_t stream = tn_stream2(7, TN_RNG_GENERATE, 99);
+    return tn_zipf_id(z, tn_draw(stream, 2 * i), tn_draw(stream, 2 * i + 1));
+}
+
+static void shares_are_the_power_law(void **state)
+{
+    (void)state;
+    tn_zipf *z = law(1000, 1.1);
+    double sum = 0;
+    for (uint32_t i = 0; i < 1000; i++) {
+        sum += tn_zipf_share(z, i);
+        double ratio = tn_zipf_share(z, i) / tn_zipf_share(z, 0);
+        assert_true(fabs(ratio * pow(i + 1, 1.1) - 1) < 1e-12);
+    }
+    assert_true(fabs(sum - 1) < 1e-12);
+    tn_zipf_free(z);
+}
+
+static void shares_behind_the_head_are_within_a_64th_of_the_law(void **state)
+{
+    (void)state;
+    const uint64_t n = 10000000;
+    tn_zipf *z = law(n, 1.05);
+    for (uint64_t i = 4096; i < n; i += 9973) {
+        double ratio = tn_zipf_share(z, i) / tn_zipf_share(z, 0);
+        assert_true(fabs(ratio * pow((double)i + 1, 1.05) - 1) < 1.05 / 64);
+    }
+    tn_zipf_free(z);
+}
+
+static void draws_follow_the_shares(void **state)
+{
+    (void)state;
+    tn_zipf *z = law(50, 1.2);
+    static uint32_t seen[50];
+    for (uint32_t i = 0; i < DRAWS; i++) {
+        uint64_t id = draw(z, i);
+        assert_true(id < 50);
+        seen[id]++;
+    }
+    for (uint32_t i = 0; i < 50; i++) {
+        double expected = DRAWS * tn_zipf_share(z, i);
+        assert_true(fabs(seen[i] - expected) < 5 * sqrt(expected)); /* five sigma */
+    }
+    tn_zipf_free(z);
+}
+
+static void the_tail_is_reached_and_never_left(void **state)
+{
+    (void)state;
+    const uint64_t n = UINT64_C(1) << 32;
+    tn_zipf *z = law(n, 0.5);
+    uint32_t upper = 0;
+    for (uint32_t i = 0; i < DRAWS; i++) {
+        uint64_t id = draw(z, i);
+        assert_true(id < n);
+        upper += id >= n / 4;
+    }
+    /* of s = 1/2 the last three quarters of the ids hold half of the mass */
+    assert_true(fabs(upper / (double)DRAWS - 0.5) < 0.005);
+    tn_zipf_free(z);
+}
+
+static void exponent_0_is_uniform_and_1_id_is_always_it(void **state)
+{
+    (void)state;
+    tn_zipf *z = law(10, 0);
+    assert_true(fabs(tn_zipf_share(z, 9) - 0.1) < 1e-15);
+    tn_zipf_free(z);
+    z = law(1, 1);
+    assert_int_equal(tn_zipf_id(z, UINT64_MAX, UINT64_MAX), 0);
+    assert_int_equal(tn_zipf_id(z, 0, 0), 0);
+    tn_zipf_free(z);
+    tn_zipf_free(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(shares_are_the_power_law),
+        cmocka_unit_test(shares_behind_the_head_are_within_a_64th_of_the_law),
+        cmocka_unit_test(draws_follow_the_shares),
+        cmocka_unit_test(the_tail_is_reached_and_never_left),
+        cmocka_unit_test(exponent_0_is_uniform_and_1_id_is_always_it),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
