@@ -9,7 +9,7 @@
  *     ... work on the batch before ...
  *     TN_TRY(tn_ps_wait(ps, pull, err));
  *
- * keys, rows and grads are lent to a call until it is waited for.
+ * keys, rows and grads are lent to a call until it is waited for; every call is waited for once.
  * A pull sees this client's earlier pushes. One client per thread.
  */
 #ifndef TN_PS_CLIENT_H
@@ -31,8 +31,8 @@ tn_call tn_ps_pull(tn_ps *ps, const tn_keyset *keys, float *rows);
 tn_call tn_ps_peek(tn_ps *ps, const tn_keyset *keys, float *rows);
 
 /* Applies grads with the shows and clicks of `keys`, applies dense_grads (the flat vector's), and
- * brings the dense weights up to date: one round trip. The norm of all gradients of the push, before the global
- * clip, is in tn_ps_grad_norm afterwards. */
+ * brings the dense weights up to date: one round trip. The norm of all gradients of the push,
+ * before the global clip, is in tn_ps_grad_norm afterwards. */
 tn_call tn_ps_push(tn_ps *ps, const tn_keyset *keys, const float *grads, const float *dense_grads,
                    const tn_push *push);
 

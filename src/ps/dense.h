@@ -1,4 +1,6 @@
-/* dense.h - this peer's range of the flat vector of dense weights, with optimizer state. */
+/* dense.h - this peer's range of the flat vector of dense weights, with optimizer state.
+ *
+ * norm2 and push may be called by several threads; one at a time gets in. */
 #ifndef TN_PS_DENSE_H
 #define TN_PS_DENSE_H
 
@@ -11,18 +13,31 @@ typedef struct tn_dense_run {
     size_t begin, end;
 } tn_dense_run;
 
+typedef struct tn_dense_opts {
+    const tn_rule *rule; /* must outlive the store */
+    float *weights;      /* the flat vector itself, lent for the store's life: in one process the
+                            worker's copy is the shard's */
+    size_t size;
+    const tn_dense_run *runs; /* ascending; copied */
+    uint32_t n_runs;
+} tn_dense_opts;
+
 typedef struct tn_dense_store tn_dense_store;
 
-/* `weights` (size floats) is the flat vector itself, lent for the store's life: in one process the
- * worker's copy is the shard's. Runs ascend; copied. */
-tn_status tn_dense_new(tn_dense_store **out, const tn_rule *rule, float *weights, size_t size,
-                       const tn_dense_run *runs, uint32_t n_runs, tn_error *err) TN_MUST_USE;
+/* Fresh state for the weights as they are now. TN_E_CONFIG: a rule for rows only. */
+tn_status tn_dense_new(tn_dense_store **out, const tn_dense_opts *opts, tn_error *err) TN_MUST_USE;
 void tn_dense_free(tn_dense_store *d);
 
+/* Squared norm of the gradient (as long as the vector) after scale, L2 and value clip, in double.
+ */
 double tn_dense_norm2(tn_dense_store *d, tn_team *team, const float *grads, const tn_push *push);
-void tn_dense_push(tn_dense_store *d, tn_team *team, const float *grads, const tn_push *push, double clip);
 
-/* For snapshots: state arrays as long as the vector (zeros outside the runs), and the count of updates. */
+/* One update with the gradient times `clip`. */
+void tn_dense_push(tn_dense_store *d, tn_team *team, const float *grads, const tn_push *push,
+                   double clip);
+
+/* For snapshots: state arrays as long as the vector (zeros outside the runs), and the count of
+ * updates. */
 uint32_t tn_dense_states(const tn_dense_store *d, tn_state out[TN_STATES_MAX]);
 float *tn_dense_state(tn_dense_store *d, uint32_t i);
 uint64_t tn_dense_t(const tn_dense_store *d);

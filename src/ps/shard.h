@@ -1,4 +1,5 @@
-/* shard.h - one peer's part of the model: its partitions of the table, its range of the dense vector.
+/* shard.h - one peer's part of the model: its partitions of the table, its range of the dense
+ * vector.
  *
  * One request in, one reply out, no sockets: what a server loop calls for other peers, the client
  * calls for its own. */
@@ -15,12 +16,21 @@ typedef struct tn_shard {
     const bool *missing_init; /* per group */
 } tn_shard;
 
-tn_status tn_shard_pull(tn_shard *s, tn_team *team, const tn_keyset *keys, float *rows, tn_error *err) TN_MUST_USE;
+/* What one push carries. */
+typedef struct tn_gradients {
+    const tn_keyset *keys;
+    const float *rows;  /* row of key n at keys->at[n] */
+    const float *dense; /* as long as the flat vector */
+} tn_gradients;
+
+tn_status tn_shard_pull(tn_shard *s, tn_team *team, const tn_keyset *keys, float *rows,
+                        tn_error *err) TN_MUST_USE;
 void tn_shard_peek(tn_shard *s, tn_team *team, const tn_keyset *keys, float *rows);
 
-/* Scale, L2, clip (global over dense and rows together), rule, prox, bounds; returns the norm before the clip. A norm that is not finite changes nothing and
- * is TN_E_DIVERGED. */
-tn_status tn_shard_push(tn_shard *s, tn_team *team, const tn_keyset *keys, const float *grads,
-                        const float *dense_grads, const tn_push *push, double *norm, tn_error *err) TN_MUST_USE;
+/* Scale, L2, clip (global over dense and rows together), rule, prox, bounds; *norm is that of all
+ * gradients before the global clip. A norm that is not finite changes nothing and is TN_E_DIVERGED.
+ * A weight_sum of 0 changes nothing either, counts included. */
+tn_status tn_shard_push(tn_shard *s, tn_team *team, const tn_gradients *grads, const tn_push *push,
+                        double *norm, tn_error *err) TN_MUST_USE;
 
 #endif

@@ -1,9 +1,9 @@
 /* table.h - the unbounded table of rows: key -> record, by partition.
  *
- *     partition p   lock | index: key -> row number | slabs: rows that never move
+ *     partition p   lock | index: key -> row number | slab: rows that never move
  *
- *     record        key group present last_seen show click | wide: w, z, n | deep: w[8], n |
- *                   32 bytes                                 per segment: weights, then each state
+ *     row           key last_seen group present show click | wide: w, z, n | deep: w[8], n |
+ *                   28 bytes                                 per segment: weights, then each state
  *
  * One probe per key and step serves all segments. A partition (base/keyset.h) is the unit of
  * locking, of parallel work (the team gets tiles of partitions) and of snapshots. Rows are
@@ -32,26 +32,35 @@ typedef struct tn_table_opts {
 tn_status tn_table_new(tn_table **out, const tn_table_opts *opts, tn_error *err) TN_MUST_USE;
 void tn_table_free(tn_table *t); /* NULL is fine */
 
-/* rows[keys->at[n]] := the weights of `keys`; missing rows are created. */
-tn_status tn_table_pull(tn_table *t, tn_team *team, const tn_keyset *keys, float *rows, tn_error *err) TN_MUST_USE;
+/* rows[keys->at[n]] := the weights of `keys`; missing rows are created. After a failure some may
+ * be, and `rows` is partly written. TN_E_LIMIT, TN_E_MEMORY. */
+tn_status tn_table_pull(tn_table *t, tn_team *team, const tn_keyset *keys, float *rows,
+                        tn_error *err) TN_MUST_USE;
 
-/* The same without creating: a missing row reads as zeros, or as its first values where missing_init[group]. */
-void tn_table_peek(const tn_table *t, tn_team *team, const tn_keyset *keys, const bool *missing_init, float *rows);
+/* The same without creating: a missing row reads as zeros, or as its first values where
+ * missing_init[group]. */
+void tn_table_peek(tn_table *t, tn_team *team, const tn_keyset *keys, const bool *missing_init,
+                   float *rows);
 
-/* Squared L2 norm of the rows' gradients after scale, L2 and value and row clip: the part of the global clip
- * that rows bring. In double, in keyset order. Rows of `l2_mode: dense` outside the batch are included. */
-double tn_table_norm2(tn_table *t, tn_team *team, const tn_keyset *keys, const float *grads, const tn_push *push);
+/* Squared L2 norm of the rows' gradients after scale, L2 and value and row clip: the part of the
+ * global clip that rows bring. In double, in keyset order. Rows of `l2_mode: dense` outside the
+ * batch are included; a key without a row counts as if its weights were 0. */
+double tn_table_norm2(tn_table *t, tn_team *team, const tn_keyset *keys, const float *grads,
+                      const tn_push *push);
 
-/* Applies grads (same layout as rows) times `clip`, adds show and click, sets last_seen; then, where a rule says
- * l2_mode: dense, decays the rows that are not in the batch. A key without a row is dropped and counted. */
-void tn_table_push(tn_table *t, tn_team *team, const tn_keyset *keys, const float *grads, const tn_push *push, double clip);
+/* Applies grads (same layout as rows) times `clip`, adds show and click, sets last_seen; then,
+ * where a rule says l2_mode: dense, decays the rows that are not in the batch. A key without a row
+ * is dropped and counted. */
+void tn_table_push(tn_table *t, tn_team *team, const tn_keyset *keys, const float *grads,
+                   const tn_push *push, double clip);
 
 uint64_t tn_table_rows(const tn_table *t);
 uint64_t tn_table_bytes(const tn_table *t);   /* of slabs and indexes */
 uint64_t tn_table_created(const tn_table *t); /* since the table was made */
 uint64_t tn_table_dropped(const tn_table *t); /* gradients for keys without a row */
 
-/* One row as snapshots, exports and tests see it. `data` holds per present segment w[dim], then each state. */
+/* One row as snapshots, exports and tests see it. `data` holds per present segment w[dim], then
+ * each state. */
 typedef struct tn_row_view {
     uint64_t key;
     uint16_t group;
@@ -62,11 +71,14 @@ typedef struct tn_row_view {
     uint32_t n_floats;
 } tn_row_view;
 
-/* Calls visit for every row of a partition in ascending key order, under its lock. Stops at a status other than TN_OK. */
+/* Calls visit for every row of a partition in ascending key order, under its lock. Stops at a
+ * status other than TN_OK. */
 typedef tn_status tn_row_visit(void *arg, const tn_row_view *row, tn_error *err);
-tn_status tn_table_walk(tn_table *t, uint32_t partition, tn_row_visit *visit, void *arg, tn_error *err) TN_MUST_USE;
+tn_status tn_table_walk(tn_table *t, uint32_t partition, tn_row_visit *visit, void *arg,
+                        tn_error *err) TN_MUST_USE;
 
-/* Adds or replaces a row. Floats must be n_floats of its record with all segments present. */
+/* Adds or replaces a row. Floats must be n_floats of its record with all segments present, else
+ * TN_E_CKPT. */
 tn_status tn_table_restore(tn_table *t, const tn_row_view *row, tn_error *err) TN_MUST_USE;
 void tn_table_clear(tn_table *t); /* nobody else inside */
 

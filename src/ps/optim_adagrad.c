@@ -1,0 +1,126 @@
+/* optim_adagrad.c - Adagrad (Duchi 2011), per coordinate or with one sum per row, and Paddle's.
+ *
+ *   per coordinate   n += g^2                 w -= lr g / (sqrt(n) + eps)
+ *   rowwise          n += mean of g_j^2       the same with the row's n
+ *   paddle           w -= lr g sqrt(n0 / (n0 + n)),  then n += g^2 (or the mean); n starts at 0
+ */
+#include "base/compiler.h"
+#include "ps/rulefields.h"
+#include "ps/squares.h"
+
+#include <math.h>
+
+typedef struct adagrad_opts {
+    tn_rule_opts rule;
+    bool rowwise, paddle;
+    double n0, eps;
+} adagrad_opts;
+
+extern const tn_optim tn_optim_adagrad;
+
+static double first_sum(const adagrad_opts *o)
+{
+    const double textbook = 0.1;
+    const double paddle = 3;
+    if (!isnan(o->n0)) {
+        return o->n0;
+    }
+    return o->paddle ? paddle : textbook;
+}
+
+TN_HOT static void each(size_t n, float *restrict w, float *restrict sum, const float *restrict g,
+                        float lr, float eps)
+{
+    for (size_t i = 0; i < n; i++) {
+        sum[i] += g[i] * g[i];
+        w[i] -= lr * g[i] / (sqrtf(sum[i]) + eps);
+    }
+}
+
+TN_HOT static void each_paddle(size_t n, float *restrict w, float *restrict sum,
+                               const float *restrict g, float lr, float n0)
+{
+    for (size_t i = 0; i < n; i++) {
+        w[i] -= lr * g[i] * sqrtf(n0 / (n0 + sum[i]));
+        sum[i] += g[i] * g[i];
+    }
+}
+
+static inline void descend(size_t n, float *restrict w, const float *restrict g, float rate)
+{
+    for (size_t i = 0; i < n; i++) {
+        w[i] -= rate * g[i];
+    }
+}
+
+TN_HOT static void row(size_t n, float *restrict w, float *restrict sum, const float *restrict g,
+                       float lr, float eps)
+{
+    *sum += (float)(tn_square_sum(n, g) / (double)n);
+    descend(n, w, g, lr / (sqrtf(*sum) + eps));
+}
+
+TN_HOT static void row_paddle(size_t n, float *restrict w, float *restrict sum,
+                              const float *restrict g, float lr, float n0)
+{
+    float mean = (float)(tn_square_sum(n, g) / (double)n);
+    descend(n, w, g, lr * sqrtf(n0 / (n0 + *sum)));
+    *sum += mean;
+}
+
+static uint32_t adagrad_states(const void *opts, tn_state out[TN_STATES_MAX])
+{
+    const adagrad_opts *o = opts;
+    out[0] = (tn_state){.name = "n", .per_row = o->rowwise};
+    return 1;
+}
+
+static void adagrad_init(const void *opts, size_t n, const float *w, float *const state[])
+{
+    (void)w;
+    const adagrad_opts *o = opts;
+    float first = o->paddle ? 0 : (float)first_sum(o);
+    for (size_t i = 0; i < (o->rowwise ? 1 : n); i++) {
+        state[0][i] = first;
+    }
+}
+
+static void adagrad_update(const void *opts, const tn_update *u, size_t n, float *w,
+                           float *const state[], const float *g)
+{
+    const adagrad_opts *o = opts;
+    float lr = (float)u->lr;
+    if (o->paddle) {
+        (o->rowwise ? row_paddle : each_paddle)(n, w, state[0], g, lr, (float)first_sum(o));
+    } else {
+        (o->rowwise ? row : each)(n, w, state[0], g, lr, (float)o->eps);
+    }
+}
+
+static const char *adagrad_dense(const void *opts)
+{
+    const adagrad_opts *o = opts;
+    return o->rowwise ? "`rowwise` is for rows; dense weights have a sum each" : NULL;
+}
+
+static const tn_field adagrad_fields[] = {
+    TN_RULE_LR("0.05"),
+    TN_FIELD_BOOL(adagrad_opts, rowwise, "false", "one sum per row: the mean of its squares"),
+    TN_FIELD_BOOL(adagrad_opts, paddle, "false", "lr * sqrt(n0 / (n0 + n)), n starts at 0"),
+    TN_FIELD_F64(adagrad_opts, n0, "~", 1e-30, 1e30, "", "first sum; default: 0.1, paddle 3"),
+    TN_FIELD_F64(adagrad_opts, eps, "1e-8", 0, 1, "", "added to the root of the sum"),
+    TN_RULE_L1,
+    TN_RULE_L2,
+    TN_RULE_L2_MODE,
+    TN_RULE_CHAIN,
+    TN_FIELD_END,
+};
+
+const tn_optim tn_optim_adagrad = {
+    .choice = {"adagrad", "steps shrink with the sum of squared gradients (Duchi 2011)",
+               adagrad_fields, sizeof(adagrad_opts), &tn_optim_adagrad},
+    .states = adagrad_states,
+    .init = adagrad_init,
+    .update = adagrad_update,
+    .dense = adagrad_dense,
+};

@@ -1,0 +1,177 @@
+/* table_pull.c - rows copied out of the table: for training, which creates, and for evaluation. */
+#include "base/rng.h"
+#include "ps/tabledef.h"
+
+/* Fans are the segment's length: a row has no other. */
+static void first_values(const tn_plan_segment *s, const tn_init *init, uint64_t key, float *w)
+{
+    uint64_t stream = tn_stream_next(s->stream, key);
+    for (uint32_t k = 0; k < s->dim; k++) {
+        w[k] = tn_init_value(init, stream, k, s->dim, s->dim);
+    }
+}
+
+static void init_row(const tn_table *t, tn_row *row)
+{
+    const tn_plan *plan = tn_plan_of(t, row->group);
+    row->present = tn_all_present(plan);
+    for (uint32_t i = 0; i < plan->n_segments; i++) {
+        const tn_plan_segment *s = &plan->segment[i];
+        const tn_rule *rule = tn_rule_of(t, row->group, i);
+        float *w = row->data + s->w;
+        float *state[TN_STATES_MAX];
+        first_values(s, &rule->init, tn_row_key(row), w);
+        tn_states_of(s, row, state);
+        rule->optim->init(rule->opts, s->dim, w, state);
+    }
+}
+
+/* Sizes that the compiler knows become moves. */
+static inline void copy_floats(float *restrict to, const float *restrict from, uint32_t n)
+{
+    enum { D1 = 1, D8 = 8, D16 = 16, D32 = 32 };
+    switch (n) {
+    case D1:
+        *to = *from;
+        break;
+    case D8:
+        memcpy(to, from, D8 * sizeof *to);
+        break;
+    case D16:
+        memcpy(to, from, D16 * sizeof *to);
+        break;
+    case D32:
+        memcpy(to, from, D32 * sizeof *to);
+        break;
+    default:
+        memcpy(to, from, n * sizeof *to);
+        break;
+    }
+}
+
+static inline void copy_weights(const tn_plan *plan, const tn_row *row, float *to)
+{
+    for (uint32_t i = 0; i < plan->n_segments; i++) {
+        const tn_plan_segment *s = &plan->segment[i];
+        copy_floats(to + s->at, row->data + s->w, s->dim);
+    }
+}
+
+static tn_status create_row(tn_table *t, const tn_keyset *keys, uint32_t k, tn_row **out,
+                            tn_error *err)
+{
+    uint64_t key = keys->key[k];
+    uint16_t group = keys->group[k];
+    TN_TRY(tn_shelf_add(tn_shelf_of(t, key, group), &t->extents, key, group, out, err));
+    init_row(t, *out);
+    return TN_OK;
+}
+
+static tn_status pull_run(tn_table *t, const tn_table_job *job, tn_range run, uint32_t *created,
+                          tn_error *err)
+{
+    tn_row *row[TN_LOOK_KEYS];
+    const tn_keyset *keys = job->keys;
+    tn_look_up(t, keys, run, false, row);
+    for (uint32_t k = run.from; k < run.to; k++) {
+        tn_row *r = row[k - run.from];
+        if (r == NULL) {
+            TN_TRY(create_row(t, keys, k, &r, err));
+            (*created)++;
+        }
+        copy_weights(tn_plan_of(t, keys->group[k]), r, job->rows + keys->at[k]);
+    }
+    return TN_OK;
+}
+
+/* The first failure of a job is the one that is told. */
+static void fail_job(tn_table_job *job, tn_status status, const tn_error *err)
+{
+    if (!atomic_exchange(&job->failed, true)) {
+        job->status = status;
+        if (job->err != NULL) {
+            *job->err = *err;
+        }
+    }
+}
+
+static void pull_tile(void *arg, uint32_t tile)
+{
+    tn_table_job *job = arg;
+    tn_table *t = job->t;
+    tn_range all = tn_tile_keys(job->keys, tile);
+    tn_status status = TN_OK;
+    tn_error err;
+    uint32_t created = 0;
+    tn_tile_lock(t, job->keys, tile, false);
+    for (uint32_t i = 0; i < tn_tile_count(all.to - all.from, TN_LOOK_KEYS) && status == TN_OK;
+         i++) {
+        status = pull_run(t, job, tn_look_run(all, i), &created, &err);
+    }
+    tn_tile_unlock(t, job->keys, tile, false);
+    if (created > 0) {
+        atomic_fetch_add(&t->rows, created);
+        atomic_fetch_add(&t->created, created);
+    }
+    if (status != TN_OK) {
+        fail_job(job, status, &err);
+    }
+}
+
+tn_status tn_table_pull(tn_table *t, tn_team *team, const tn_keyset *keys, float *rows,
+                        tn_error *err)
+{
+    TN_ASSERT(keys->owners->n_partitions == TN_PARTITIONS);
+    tn_table_job job = {.t = t, .keys = keys, .rows = rows, .err = err};
+    tn_team_run(team, TN_TABLE_TILES, pull_tile, &job);
+    return atomic_load(&job.failed) ? job.status : TN_OK;
+}
+
+/* What a row would hold if it were created now. */
+static void first_weights(const tn_table *t, uint64_t key, uint32_t group, float *to)
+{
+    const tn_plan *plan = tn_plan_of(t, group);
+    for (uint32_t i = 0; i < plan->n_segments; i++) {
+        const tn_plan_segment *s = &plan->segment[i];
+        first_values(s, &tn_rule_of(t, group, i)->init, key, to + s->at);
+    }
+}
+
+static void peek_run(const tn_table_job *job, tn_range run)
+{
+    tn_row *row[TN_LOOK_KEYS];
+    const tn_table *t = job->t;
+    const tn_keyset *keys = job->keys;
+    tn_look_up(t, keys, run, false, row);
+    for (uint32_t k = run.from; k < run.to; k++) {
+        const tn_row *r = row[k - run.from];
+        uint32_t group = keys->group[k];
+        float *to = job->rows + keys->at[k];
+        if (r != NULL) {
+            copy_weights(tn_plan_of(t, group), r, to);
+        } else if (job->missing_init != NULL && job->missing_init[group]) {
+            first_weights(t, keys->key[k], group, to);
+        } else {
+            memset(to, 0, tn_record_of(t->layout, group)->width * sizeof *to);
+        }
+    }
+}
+
+static void peek_tile(void *arg, uint32_t tile)
+{
+    tn_table_job *job = arg;
+    tn_range all = tn_tile_keys(job->keys, tile);
+    tn_tile_lock(job->t, job->keys, tile, false);
+    for (uint32_t i = 0; i < tn_tile_count(all.to - all.from, TN_LOOK_KEYS); i++) {
+        peek_run(job, tn_look_run(all, i));
+    }
+    tn_tile_unlock(job->t, job->keys, tile, false);
+}
+
+void tn_table_peek(tn_table *t, tn_team *team, const tn_keyset *keys, const bool *missing_init,
+                   float *rows)
+{
+    TN_ASSERT(keys->owners->n_partitions == TN_PARTITIONS);
+    tn_table_job job = {.t = t, .keys = keys, .rows = rows, .missing_init = missing_init};
+    tn_team_run(team, TN_TABLE_TILES, peek_tile, &job);
+}

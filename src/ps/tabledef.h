@@ -1,0 +1,105 @@
+/* tabledef.h - what the table is made of; for the files of the table only. */
+#ifndef TN_PS_TABLEDEF_H
+#define TN_PS_TABLEDEF_H
+
+#include "ps/partition.h"
+#include "ps/table.h"
+
+enum {
+    TN_TILE_PARTITIONS = 16,
+    TN_TABLE_TILES = TN_PARTITIONS / TN_TILE_PARTITIONS,
+    TN_LOOK_KEYS = 64, /* keys looked up together */
+    TN_NO_COUNT = TN_STATES_MAX,
+};
+
+/* How a segment of a record lies in a row of the table and in a row of the batch. */
+typedef struct tn_plan_segment {
+    uint32_t dim;
+    uint32_t at; /* in the batch's row */
+    uint32_t w;  /* in data */
+    uint32_t state[TN_STATES_MAX];
+    uint32_t n_states;
+    uint32_t count;  /* state that counts updates, or TN_NO_COUNT */
+    uint64_t stream; /* of first values: seed, purpose and segment, before the key */
+} tn_plan_segment;
+
+typedef struct tn_plan {
+    uint32_t n_segments;
+    uint32_t n_floats;
+    uint32_t stride; /* bytes of a row */
+    tn_plan_segment segment[TN_SEGMENTS_MAX];
+} tn_plan;
+
+struct tn_table {
+    const tn_rules *rules;
+    const tn_layout *layout;
+    tn_plan *plan;           /* per record */
+    tn_shelf *shelves;       /* of all partitions */
+    tn_partition *partition; /* TN_PARTITIONS */
+    tn_extents extents;
+    bool plain;  /* every rule of rows is (ps/rule.h), and rows of the batch have no gaps */
+    bool sweeps; /* some rule has l2_mode: dense */
+    _Atomic uint64_t rows, created, dropped;
+};
+
+/* One call of pull, peek, norm2 or push, as its tiles see it. */
+typedef struct tn_table_job {
+    tn_table *t;
+    const tn_keyset *keys;
+    float *rows;
+    const float *grads;
+    const tn_push *push;
+    double clip;
+    const bool *missing_init;
+    double norm2[TN_TABLE_TILES];
+    _Atomic bool failed;
+    tn_status status; /* these two: written by the first tile that fails */
+    tn_error *err;
+} tn_table_job;
+
+static inline const tn_rule *tn_rule_of(const tn_table *t, uint32_t group, uint32_t segment)
+{
+    return &t->rules->rule[(size_t)group * TN_SEGMENTS_MAX + segment];
+}
+
+static inline const tn_plan *tn_plan_of(const tn_table *t, uint32_t group)
+{
+    return &t->plan[t->layout->group[group].record];
+}
+
+static inline tn_shelf *tn_shelf_of(const tn_table *t, uint64_t key, uint32_t group)
+{
+    uint32_t partition = tn_partition_of(key, TN_PARTITIONS);
+    return &t->partition[partition].shelf[t->layout->group[group].record];
+}
+
+/* The keys of a tile, and its locks: of partitions that hold some of them, or of all. */
+tn_range tn_tile_keys(const tn_keyset *keys, uint32_t tile);
+void tn_tile_lock(const tn_table *t, const tn_keyset *keys, uint32_t tile, bool all);
+void tn_tile_unlock(const tn_table *t, const tn_keyset *keys, uint32_t tile, bool all);
+
+/* row[i] := the row of key run.from + i, or NULL; at most TN_LOOK_KEYS. The locks are held. `mark`:
+ * marks what it finds, for a sweep. */
+void tn_look_up(const tn_table *t, const tn_keyset *keys, tn_range run, bool mark, tn_row **row);
+
+/* The arrays of a segment's optimizer state. */
+static inline void tn_states_of(const tn_plan_segment *s, tn_row *row, float *state[TN_STATES_MAX])
+{
+    for (uint32_t i = 0; i < s->n_states; i++) {
+        state[i] = row->data + s->state[i];
+    }
+}
+
+static inline uint16_t tn_all_present(const tn_plan *plan)
+{
+    return (uint16_t)((UINT32_C(1) << plan->n_segments) - 1);
+}
+
+/* The i-th run of keys that are looked up together. */
+static inline tn_range tn_look_run(tn_range all, uint32_t i)
+{
+    tn_range run = tn_tile(all.to - all.from, TN_LOOK_KEYS, i);
+    return (tn_range){all.from + run.from, all.from + run.to};
+}
+
+#endif
