@@ -125,8 +125,12 @@ static void print_items(printer *p, const tn_tree *list, const tn_field *table)
     p->indent -= 2;
 }
 
-static bool holds_maps(const tn_tree *list)
+/* Whether each item of a list gets a line of its own. */
+static bool has_lines(const tn_field *f, const tn_tree *list)
 {
+    if (list->kind != TN_TREE_LIST || f->kind == TN_KIND_TABLES) {
+        return list->kind == TN_TREE_LIST && list->first != NULL;
+    }
     for (const tn_tree *item = list->first; item != NULL; item = item->next) {
         if (item->kind == TN_TREE_MAP) {
             return true;
@@ -163,7 +167,7 @@ static void print_value(printer *p, const tn_field *f, const tn_tree *value)
     } else if (map && f->kind == TN_KIND_VARIANT) {
         end_line(p, NULL);
         print_variant(p, f, value);
-    } else if (value->kind == TN_TREE_LIST && holds_maps(value)) {
+    } else if (has_lines(f, value)) {
         end_line(p, NULL);
         print_items(p, value, f->kind == TN_KIND_TABLES ? f->table : NULL);
     } else {
