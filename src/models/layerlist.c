@@ -45,6 +45,15 @@ static value *add_value(builder *b, const char *name, tn_node *node)
     return v;
 }
 
+/* "<a>.<b><suffix>" */
+static const char *dotted(char out[TN_LAYER_NAME_MAX], const char *a, const char *b,
+                          const char *suffix)
+{
+    int used = snprintf(out, TN_LAYER_NAME_MAX, "%s.%s%s", a, b, suffix);
+    TN_ASSERT(used > 0 && used < TN_LAYER_NAME_MAX);
+    return out;
+}
+
 /* Numeric columns in order; runs of them with a running zscore pass through its operator. */
 static tn_node *numeric_node(const builder *b, const tn_model_input *input)
 {
@@ -63,14 +72,14 @@ static tn_node *numeric_node(const builder *b, const tn_model_input *input)
         char name[TN_LAYER_NAME_MAX];
         tn_node *x = all;
         if (to - from < f->n_numeric) {
-            (void)snprintf(name, sizeof name, "%s.%s", input->name, f->numeric[from]);
-            x = tn_slice(g, name, all, from, to - from);
+            x = tn_slice(g, dotted(name, input->name, f->numeric[from], ""), all, from, to - from);
         }
         if (freeze != 0) {
-            (void)snprintf(name, sizeof name, "%s.%s.sums", input->name, f->numeric[from]);
-            tn_node *sums = tn_state(g, b->net->params, name, (tn_shape){6, to - from}, 0);
-            (void)snprintf(name, sizeof name, "%s.%s.zscore", input->name, f->numeric[from]);
-            x = tn_zscore(g, name, x, sums, (double)freeze);
+            tn_node *sums =
+                tn_running(g, b->net->params, dotted(name, input->name, f->numeric[from], ".sums"),
+                           (tn_shape){6, to - from}, 0);
+            x = tn_zscore(g, dotted(name, input->name, f->numeric[from], ".zscore"), x, sums,
+                          (double)freeze);
             scored = true;
         }
         part[n_parts++] = x;
@@ -110,8 +119,7 @@ static tn_node *embed_node(const builder *b, const tn_model_input *input)
         };
     }
     char name[TN_LAYER_NAME_MAX];
-    (void)snprintf(name, sizeof name, "in.%s", input->name);
-    return tn_embed(b->net->g, name, slots, input->n);
+    return tn_embed(b->net->g, dotted(name, "in", input->name, ""), slots, input->n);
 }
 
 static void add_inputs(builder *b)
@@ -120,8 +128,7 @@ static void add_inputs(builder *b)
         const tn_model_input *input = &b->source->inputs->input[i];
         tn_model_input named = *input;
         char name[TN_LAYER_NAME_MAX];
-        (void)snprintf(name, sizeof name, "in.%s", input->name);
-        named.name = name;
+        named.name = dotted(name, "in", input->name, "");
         (void)add_value(b, input->name,
                         input->numeric ? numeric_node(b, &named) : embed_node(b, input));
     }

@@ -1,0 +1,187 @@
+/* trainepoch.c - one pass over the training data: steps, and what is due between them. */
+#include "train/trainstate.h"
+
+#include "base/clock.h"
+#include "ps/schedule.h"
+
+#include <math.h>
+#include <string.h>
+
+static double schedule_factor(const tn_trainer *t)
+{
+    const tn_rule_opts *dense = t->run->train.optimizer.opts;
+    uint64_t planned = t->run->train.max_steps != TN_UNSET_U64 ? t->run->train.max_steps : 0;
+    return tn_schedule_factor(&dense->schedule, t->worker->steps, planned) *
+           t->patience.state.lr_scale;
+}
+
+/* Share of the run that is done. */
+static double share_done(const tn_trainer *t, tn_reader *reader)
+{
+    if (t->run->train.max_steps != TN_UNSET_U64) {
+        return (double)t->worker->steps / (double)t->run->train.max_steps;
+    }
+    uint64_t total = tn_reader_total_bytes(reader);
+    if (total == 0) {
+        return (double)NAN;
+    }
+    double part = (double)tn_reader_done_bytes(reader) / (double)total;
+    return (t->state.progress.epoch + fmin(part, 1)) / t->run->train.epochs;
+}
+
+static tn_status learn(tn_trainer *t, tn_step *step, tn_reader *reader, double waited,
+                       tn_error *err)
+{
+    double begin = tn_clock_s();
+    double factor = schedule_factor(t);
+    tn_learned learned;
+    TN_TRY(tn_step_learn(t->worker, step, factor, &learned, err));
+    const tn_batch *batch = step->batch;
+    tn_scored rows = {.n = batch->rows,
+                      .logit = t->worker->train_logit->val,
+                      .label = batch->label,
+                      .weight = batch->weight};
+    TN_TRY(tn_metrics_add(t->epoch_metrics, &rows, err));
+    t->state.progress = batch->progress;
+    t->state.samples = t->samples_before + batch->progress.records;
+    t->state.steps = t->worker->steps;
+    t->unsaved_steps++;
+    const tn_rule_opts *dense = t->run->train.optimizer.opts;
+    tn_report_step told = {
+        .learned = &learned,
+        .rows = &rows,
+        .state = &t->state,
+        .lr = dense->lr * factor,
+        .wait_read_s = waited,
+        .compute_s = tn_clock_s() - begin,
+        .keys = step->local->keys.n,
+        .done = share_done(t, reader),
+        .reader = reader,
+    };
+    return tn_report_step_done(t->report, &told, err);
+}
+
+static bool is_due(const tn_every *every, uint64_t steps, double now, double *next)
+{
+    if (every->seconds > 0 && now >= *next) {
+        *next = now + every->seconds;
+        return true;
+    }
+    return every->steps > 0 && steps % every->steps == 0;
+}
+
+/* Evaluations, checkpoints and signals between two steps. */
+static tn_status between_steps(tn_trainer *t, tn_error *err)
+{
+    double now = tn_clock_s();
+    uint64_t steps = t->worker->steps;
+    const tn_train_opts *o = &t->run->train;
+    if (is_due(&t->eval_every, steps, now, &t->next_eval)) {
+        TN_TRY(tn_trainer_validate(t, err));
+    }
+    int asked = t->watch->asked != NULL ? *t->watch->asked : TN_ASKED_NOTHING;
+    bool save_now = asked == TN_ASKED_SAVE;
+    if (save_now) {
+        *t->watch->asked = TN_ASKED_NOTHING;
+    }
+    if (save_now || is_due(&t->ckpt_every, steps, now, &t->next_ckpt)) {
+        TN_TRY(tn_trainer_save(t, err));
+    }
+    if (asked == TN_ASKED_STOP) {
+        TN_TRY(tn_trainer_save(t, err));
+        return tn_fail(err, TN_E_STOPPED,
+                       "stopped by a signal at step %llu; saved as '%s/%s'\nhint: start the same "
+                       "command again to go on",
+                       (unsigned long long)steps, tn_checkpoints_dir(t->checkpoints),
+                       t->saved.name);
+    }
+    t->stop = t->stop || steps >= o->max_steps || now - t->begin >= o->max_time;
+    return TN_OK;
+}
+
+/* The label rate as first value of the output bias, unless the weights came from somewhere. */
+static tn_status set_prior(tn_trainer *t, tn_reader *reader, tn_error *err)
+{
+    const tn_model_common *model = t->run->model.shared;
+    bool fresh =
+        t->worker->steps == 0 && t->state.samples == 0 && tn_tree_is_null(t->run->checkpoint.from);
+    if (!fresh || strcmp(model->bias_init, "prior") != 0 || t->worker->output_bias == NULL) {
+        return TN_OK;
+    }
+    double rate = 0;
+    TN_TRY(tn_reader_prior(reader, &rate, err));
+    tn_worker_set_prior(t->worker, rate);
+    return TN_OK;
+}
+
+static tn_status all_steps(tn_trainer *t, tn_feeder *feeder, tn_error *err)
+{
+    tn_reader *reader = tn_feeder_reader(feeder);
+    TN_TRY(set_prior(t, reader, err));
+    while (!t->stop) {
+        double begin = tn_clock_s();
+        tn_step *step = NULL;
+        tn_status status = tn_feeder_next(feeder, &step, err);
+        if (status != TN_OK) {
+            return status; /* TN_END: the epoch is over */
+        }
+        status = learn(t, step, reader, tn_clock_s() - begin, err);
+        tn_feeder_recycle(feeder, step);
+        TN_TRY(status);
+        TN_TRY(between_steps(t, err));
+    }
+    return TN_OK;
+}
+
+static void next_epoch(tn_trainer *t)
+{
+    t->samples_before = t->state.samples;
+    t->state.progress = (tn_progress){.epoch = t->state.progress.epoch + 1};
+}
+
+/* What an epoch's end asks for. */
+static tn_status after_epoch(tn_trainer *t, tn_error *err)
+{
+    next_epoch(t);
+    uint32_t epoch = t->state.progress.epoch;
+    bool last = epoch == t->run->train.epochs;
+    if ((t->eval_every.epochs > 0 && epoch % t->eval_every.epochs == 0) || last) {
+        TN_TRY(tn_trainer_validate(t, err));
+    }
+    bool due = t->ckpt_every.epochs > 0 && epoch % t->ckpt_every.epochs == 0;
+    if (due && !last && !t->stop && t->unsaved_steps > 0) {
+        TN_TRY(tn_trainer_save(t, err)); /* the last one is saved with the run's end */
+    }
+    return TN_OK;
+}
+
+tn_status tn_trainer_epoch(tn_trainer *t, tn_error *err)
+{
+    bool fresh = t->state.progress.records == 0;
+    if (fresh) {
+        tn_metrics_clear(t->epoch_metrics);
+    }
+    t->samples_before = t->state.samples - t->state.progress.records;
+    tn_reader_opts opts = {
+        .paths = t->run->data.train,
+        .batch_rows = t->run->train.batch,
+        .training = true,
+        .seed = t->run->run.seed,
+        .from = t->state.progress,
+        .prefetch = t->run->train.prefetch,
+    };
+    tn_feeder *feeder = NULL;
+    TN_TRY(tn_feeder_open(&feeder, t->plan, &opts, t->run->train.prefetch, err));
+    tn_status status = all_steps(t, feeder, err);
+    tn_read_counts counts;
+    tn_reader_counts(tn_feeder_reader(feeder), &counts);
+    t->counts = counts;
+    if (status == TN_END && counts.records == 0 && fresh) {
+        status = tn_fail(err, TN_E_DATA, "data.train holds no records");
+    }
+    tn_feeder_close(feeder);
+    if (status != TN_END) {
+        return status;
+    }
+    return after_epoch(t, err);
+}

@@ -1,0 +1,233 @@
+/* trainer.c - a whole run; see trainer.h. */
+#include "train/trainer.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "train/restore.h"
+#include "train/trainstate.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+void tn_outcome_done(tn_outcome *t)
+{
+    tn_evaluation_done(&t->valid);
+    tn_evaluation_done(&t->test);
+    *t = (tn_outcome){0};
+}
+
+/* Weights to begin with: a checkpoint, files, or first values with the label rate as bias. */
+static tn_status first_weights(tn_trainer *t, bool *resumed, tn_saved *which, tn_error *err)
+{
+    TN_TRY(tn_checkpoints_resume(t->checkpoints, t->worker, &t->state, t->epoch_metrics, resumed,
+                                 which, err));
+    if (*resumed) {
+        t->worker->steps = t->state.steps;
+        t->patience.state = t->state.patience;
+        return TN_OK;
+    }
+    if (!tn_tree_is_null(t->run->checkpoint.from)) {
+        return tn_restore_from(t->run->checkpoint.from, t->worker, err);
+    }
+    const tn_model_common *model = t->run->model.shared;
+    if (t->worker->output_bias == NULL || strcmp(model->bias_init, "prior") == 0) {
+        return TN_OK; /* drawn from the first window of the data, see tn_trainer_epoch */
+    }
+    return tn_worker_set_bias(t->worker, model->bias_init, err);
+}
+
+static tn_status open_parts(tn_trainer *t, const tn_binder *b, tn_error *err)
+{
+    tn_metrics_opts metrics = tn_metrics_opts_of(t->run, t->plan->schema);
+    metrics.exact_auc = false;
+    metrics.grouped = false;
+    TN_TRY(tn_metrics_new(&t->epoch_metrics, &metrics, err));
+    TN_TRY(tn_worker_new(&t->worker, t->plan, &(tn_worker_opts){.training = true}, b, err));
+    TN_TRY(tn_checkpoints_open(&t->checkpoints, t->plan, t->text, err));
+    bool resumed = false;
+    tn_saved which;
+    TN_TRY(first_weights(t, &resumed, &which, err));
+    tn_report_opts report = {
+        .plan = t->plan,
+        .text = t->text,
+        .watch = t->watch,
+        .worker = t->worker,
+        .dir = tn_checkpoints_dir(t->checkpoints),
+        .run_id = tn_checkpoints_run_id(t->checkpoints),
+        .resumed = resumed ? &which : NULL,
+    };
+    return tn_report_open(&t->report, &report, err);
+}
+
+tn_status tn_trainer_save(tn_trainer *t, tn_error *err)
+{
+    tn_saved saved;
+    t->state.patience = t->patience.state;
+    t->state.steps = t->worker->steps;
+    tn_status status =
+        tn_checkpoints_save(t->checkpoints, t->worker, &t->state, t->epoch_metrics, &saved, err);
+    if (status != TN_OK) {
+        if (t->run->checkpoint.on_error == 0 || ++t->saves_failed >= TN_SAVES_FAILED_MAX) {
+            return status;
+        }
+        return tn_report_event(t->report, &t->state, "warn", err->text, err);
+    }
+    t->saves_failed = 0;
+    t->saved = saved;
+    t->has_saved = true;
+    t->unsaved_steps = 0;
+    return tn_report_saved(t->report, &saved, &t->state, err);
+}
+
+static tn_status save_best(tn_trainer *t, tn_error *err)
+{
+    if (t->run->train.stop.monitor == NULL || t->run->train.stop.restore != 0) {
+        return TN_OK;
+    }
+    t->state.best_ordinal = 0; /* the one before may go */
+    TN_TRY(tn_trainer_save(t, err));
+    t->state.best_ordinal = t->saved.ordinal;
+    return TN_OK;
+}
+
+tn_status tn_trainer_validate(tn_trainer *t, tn_error *err)
+{
+    if (t->run->data.valid.n == 0) {
+        return TN_OK;
+    }
+    tn_eval_request request = {.paths = &t->run->data.valid, .stop = NULL};
+    tn_evaluation_done(&t->out->valid);
+    TN_TRY(tn_evaluate(t->worker, &request, &t->out->valid, err));
+    t->evaluated = t->worker->steps;
+    double value = t->patience.metric != NULL
+                       ? tn_metrics_get(t->out->valid.metrics, t->patience.metric)
+                       : (double)NAN;
+    tn_verdict verdict = tn_patience_tell(&t->patience, value, t->worker->steps);
+    t->state.patience = t->patience.state;
+    tn_report_eval eval = {
+        .data = "valid", .result = &t->out->valid, .state = &t->state, .best = verdict.best};
+    TN_TRY(tn_report_eval_done(t->report, &eval, err));
+    if (verdict.best) {
+        TN_TRY(save_best(t, err));
+    }
+    char line[160];
+    if (verdict.reduced) {
+        (void)snprintf(line, sizeof line, "no better %s: learning rate times %g",
+                       t->patience.metric, t->patience.state.lr_scale);
+        TN_TRY(tn_report_event(t->report, &t->state, "info", line, err));
+    }
+    if (verdict.stop) {
+        (void)snprintf(line, sizeof line, "no better %s %u times in a row: stopping",
+                       t->patience.metric, t->patience.state.bad);
+        TN_TRY(tn_report_event(t->report, &t->state, "info", line, err));
+        t->stop = true;
+    }
+    return TN_OK;
+}
+
+/* The best model back, as the newest checkpoint. */
+static tn_status restore_best(tn_trainer *t, tn_error *err)
+{
+    bool wanted = t->run->train.stop.monitor != NULL && t->run->train.stop.restore == 0 &&
+                  t->state.best_ordinal != 0;
+    if (!wanted || t->patience.state.step == t->worker->steps) {
+        return TN_OK;
+    }
+    TN_TRY(tn_checkpoints_restore(t->checkpoints, t->worker, t->state.best_ordinal, err));
+    char line[120];
+    (void)snprintf(line, sizeof line, "restored the best model: %s %.6f at step %llu",
+                   t->patience.metric, t->patience.state.best,
+                   (unsigned long long)t->patience.state.step);
+    return tn_report_event(t->report, &t->state, "info", line, err);
+}
+
+static tn_status final_test(tn_trainer *t, tn_error *err)
+{
+    if (t->run->data.test.n == 0) {
+        return TN_OK;
+    }
+    tn_eval_request request = {.paths = &t->run->data.test, .stop = NULL};
+    TN_TRY(tn_evaluate(t->worker, &request, &t->out->test, err));
+    tn_report_eval eval = {.data = "test", .result = &t->out->test, .state = &t->state};
+    return tn_report_eval_done(t->report, &eval, err);
+}
+
+static tn_status run_epochs(tn_trainer *t, tn_error *err)
+{
+    t->stop = tn_patience_is_over(&t->patience) || t->worker->steps >= t->run->train.max_steps;
+    while (!t->stop && t->state.progress.epoch < t->run->train.epochs) {
+        TN_TRY(tn_trainer_epoch(t, err));
+    }
+    if (t->unsaved_steps > 0) {
+        if (t->evaluated != t->worker->steps) {
+            TN_TRY(tn_trainer_validate(t, err)); /* ended within an epoch */
+        }
+        TN_TRY(restore_best(t, err));
+        bool never =
+            t->ckpt_every.epochs == 0 && t->ckpt_every.steps == 0 && t->ckpt_every.seconds == 0;
+        if (!never) {
+            TN_TRY(tn_trainer_save(t, err));
+        }
+    }
+    return final_test(t, err);
+}
+
+/* Ends the run's files; the first failure is the one that is told. */
+static tn_status finish(tn_trainer *t, tn_status status, tn_error *err)
+{
+    t->out->steps = t->worker != NULL ? t->worker->steps : 0;
+    t->out->samples = t->state.samples;
+    t->out->seconds = tn_clock_s() - t->begin;
+    t->out->loss =
+        t->epoch_metrics != NULL ? tn_metrics_get(t->epoch_metrics, "logloss") : (double)NAN;
+    if (t->report != NULL) {
+        tn_report_end end = {
+            .status = status == TN_OK          ? "ok"
+                      : status == TN_E_STOPPED ? "stopped"
+                                               : "failed",
+            .result = status,
+            .message = status == TN_OK ? NULL : err->text,
+            .state = &t->state,
+            .trained = t->out,
+            .counts = &t->counts,
+            .train = t->epoch_metrics,
+            .saved = t->has_saved ? &t->saved : NULL,
+        };
+        tn_error second = {0};
+        tn_status written = tn_report_finish(t->report, &end, &second);
+        if (status == TN_OK && written != TN_OK) {
+            *err = second;
+            status = written;
+        }
+    }
+    tn_report_close(t->report);
+    tn_checkpoints_close(t->checkpoints);
+    tn_metrics_free(t->epoch_metrics);
+    tn_worker_free(t->worker);
+    if (status != TN_OK && status != TN_E_STOPPED) {
+        tn_outcome_done(t->out);
+    }
+    return status;
+}
+
+tn_status tn_train(const tn_blueprint *plan, const tn_run_text *text, const tn_watch *watch,
+                   const tn_binder *b, tn_outcome *out, tn_error *err)
+{
+    *out = (tn_outcome){0};
+    tn_trainer t = {.plan = plan, .run = plan->run, .text = text, .watch = watch, .out = out};
+    t.begin = tn_clock_s();
+    t.evaluated = UINT64_MAX;
+    tn_patience_init(&t.patience, &t.run->train);
+    t.state.patience = t.patience.state;
+    bool good = tn_every_read(t.run->eval.every, &t.eval_every) &&
+                tn_every_read(t.run->checkpoint.every, &t.ckpt_every);
+    TN_ASSERT(good); /* checked with the configuration */
+    t.next_eval = t.begin + t.eval_every.seconds;
+    t.next_ckpt = t.begin + t.ckpt_every.seconds;
+    tn_status status = open_parts(&t, b, err);
+    if (status == TN_OK) {
+        status = run_epochs(&t, err);
+    }
+    return finish(&t, status, err);
+}

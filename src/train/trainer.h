@@ -1,0 +1,57 @@
+/* trainer.h - a whole run: epochs, evaluations, checkpoints, early stop, the final test.
+ *
+ *     resume -> [ epoch: steps .. evaluate .. checkpoint ] .. -> restore the best -> test ->
+ * summary
+ *
+ * Prints nothing: what a person sees goes line by line to the watch, what programs read to
+ * metrics.jsonl and summary.json in the run directory. Belongs to the thread that calls it.
+ */
+#ifndef TN_TRAIN_TRAINER_H
+#define TN_TRAIN_TRAINER_H
+
+#include "train/blueprint.h"
+#include "train/evaluate.h"
+#include "train/patience.h"
+
+/* Where a run stands: what a checkpoint keeps beside the weights. */
+typedef struct tn_run_state {
+    tn_progress progress; /* of the epoch that runs */
+    uint64_t steps;
+    uint64_t samples; /* records consumed since the start */
+    tn_patience_state patience;
+    uint64_t best_ordinal; /* checkpoint that holds the best model; 0: none */
+} tn_run_state;
+
+/* What signals ask for, between two steps: save and end with TN_E_STOPPED; save and go on. */
+enum { TN_ASKED_NOTHING, TN_ASKED_STOP, TN_ASKED_SAVE };
+
+/* What the caller shows and asks for. */
+typedef struct tn_watch {
+    /* One line for a person. `transient`: it is drawn over the line before (a progress bar). */
+    void (*show)(void *arg, const char *text, bool transient);
+    void *arg;
+    bool terminal;       /* somebody looks at it: draw a bar */
+    uint32_t width;      /* of the terminal, in columns */
+    volatile int *asked; /* set by signal handlers, see below; NULL: nobody asks */
+} tn_watch;
+
+typedef struct tn_outcome {
+    uint64_t steps, samples;
+    double seconds;
+    double loss;               /* of the last epoch */
+    tn_evaluation valid, test; /* metrics NULL when there was none */
+} tn_outcome;
+
+void tn_outcome_done(tn_outcome *t);
+
+/* `config` is the resolved configuration as text, `hash` its SHA-256 in hex. On failure *out is
+ * empty, and summary.json says why. Faults of the model go to b->diag. */
+typedef struct tn_run_text {
+    const char *config;
+    const char *hash;
+} tn_run_text;
+
+tn_status tn_train(const tn_blueprint *plan, const tn_run_text *text, const tn_watch *watch,
+                   const tn_binder *b, tn_outcome *out, tn_error *err) TN_MUST_USE;
+
+#endif

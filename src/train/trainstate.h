@@ -1,0 +1,46 @@
+/* trainstate.h - what the parts of the trainer share; private to trainer*.c. */
+#ifndef TN_TRAIN_TRAINSTATE_H
+#define TN_TRAIN_TRAINSTATE_H
+
+#include "train/checkpoint.h"
+#include "train/feeder.h"
+#include "train/report.h"
+#include "train/trainer.h"
+
+enum { TN_SAVES_FAILED_MAX = 3 };
+
+typedef struct tn_trainer {
+    const tn_blueprint *plan;
+    const tn_run *run;
+    const tn_run_text *text;
+    const tn_watch *watch;
+    tn_outcome *out;
+
+    tn_worker *worker;
+    tn_checkpoints *checkpoints;
+    tn_report *report;
+    tn_metrics *epoch_metrics; /* progressive: scores from before each row's own update */
+    tn_patience patience;
+    tn_run_state state;
+
+    tn_every eval_every, ckpt_every;
+    double begin;                /* monotonic seconds */
+    double next_eval, next_ckpt; /* when timed */
+    uint64_t samples_before;     /* consumed before the epoch that runs */
+    uint64_t unsaved_steps;      /* since the last checkpoint */
+    uint64_t evaluated;          /* steps when data.valid was last evaluated; UINT64_MAX: never */
+    uint32_t saves_failed;       /* in a row */
+    bool has_saved;
+    tn_saved saved;        /* the last one */
+    tn_read_counts counts; /* of the last epoch */
+    bool stop;             /* early stop, max_steps or max_time: end as if the data had ended */
+} tn_trainer;
+
+/* Evaluates data.valid, tells patience, keeps the best. */
+tn_status tn_trainer_validate(tn_trainer *t, tn_error *err) TN_MUST_USE;
+tn_status tn_trainer_save(tn_trainer *t, tn_error *err) TN_MUST_USE;
+
+/* One epoch from t->state.progress on. */
+tn_status tn_trainer_epoch(tn_trainer *t, tn_error *err) TN_MUST_USE;
+
+#endif
