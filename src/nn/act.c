@@ -89,7 +89,7 @@ static tn_real slope_of(const tn_node *y)
 void tn_act_forward(tn_node *y, tn_range rows)
 {
     for (size_t r = rows.from; r < rows.to; r++) {
-        y->op->act->forward(y->shape.cols, tn_row(y, r), tn_row(y->in[0], r), slope_of(y));
+        y->op->act->forward(y->shape.cols, tn_val_row(y, r), tn_val_row(y->in[0], r), slope_of(y));
     }
 }
 
@@ -103,7 +103,7 @@ static void add_slope(const tn_node *y, size_t r)
     for (size_t c = 0; c < y->shape.cols; c += CHUNK) {
         size_t n = y->shape.cols - c < CHUNK ? y->shape.cols - c : CHUNK;
         tn_vec_copy(n, piece, tn_grad_row(y, r) + c, false);
-        y->op->act->slope(n, piece, tn_row(x, r) + c, tn_row(y, r) + c, slope_of(y));
+        y->op->act->slope(n, piece, tn_val_row(x, r) + c, tn_val_row(y, r) + c, slope_of(y));
         tn_vec_copy(n, tn_grad_row(x, r) + c, piece, true);
     }
 }
@@ -118,6 +118,6 @@ void tn_act_backward(tn_node *y, tn_range rows)
         }
         tn_real *dx = tn_grad_row(x, r);
         tn_vec_copy(y->shape.cols, dx, tn_grad_row(y, r), false);
-        y->op->act->slope(y->shape.cols, dx, tn_row(x, r), tn_row(y, r), slope_of(y));
+        y->op->act->slope(y->shape.cols, dx, tn_val_row(x, r), tn_val_row(y, r), slope_of(y));
     }
 }

@@ -68,6 +68,6 @@ void tn_fm_pairs_back(const tn_node *y, size_t row, const tn_real *d)
     if (!tn_adds(x)) {
         tn_clear(tn_grad_row(x, row), x->shape.cols);
     }
-    tally(tn_row(x, row), x->shape.cols, dim, sum, squares);
-    back(tn_grad_row(x, row), (back_row){tn_row(x, row), d, sum}, x->shape.cols, dim);
+    tally(tn_val_row(x, row), x->shape.cols, dim, sum, squares);
+    back(tn_grad_row(x, row), (back_row){tn_val_row(x, row), d, sum}, x->shape.cols, dim);
 }

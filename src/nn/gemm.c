@@ -1,29 +1,117 @@
-/* gemm.c - see gemm.h. */
+/* gemm.c - see gemm.h. Cuts a product into depths and panels for the kernels.
+ *
+ *            n: panels of 32 columns
+ *          +----+----+--
+ *     k    |    |    |       a panel of b, 128 to 256 deep, stays in the first-level cache while
+ *          +----+----+--     all rows of the call pass by
+ */
 #include "nn/gemm.h"
 
+#include "nn/kernels.h"
 #include "nn/vec.h"
 
 #include <cblas.h>
+#include <stdio.h>
 #include <string.h>
 
-static void multiply(const CBLAS_TRANSPOSE trans[2], tn_dims d, tn_mat a, tn_mat b, tn_product c)
+static void call_blas(const CBLAS_TRANSPOSE trans, tn_dims d, tn_mat a, tn_mat b, tn_product c)
 {
-    blasint m = (blasint)d.m;
-    blasint n = (blasint)d.n;
-    blasint k = (blasint)d.k;
+    int m = (int)d.m;
+    int n = (int)d.n;
+    int k = (int)d.k;
 #ifdef TN_REAL_DOUBLE
-    cblas_dgemm(CblasRowMajor, trans[0], trans[1], m, n, k, 1, a.at, (blasint)a.stride, b.at,
-                (blasint)b.stride, c.add, c.at, (blasint)c.stride);
+    cblas_dgemm(CblasRowMajor, trans, CblasNoTrans, m, n, k, 1, a.at, (int)a.stride, b.at,
+                (int)b.stride, c.add ? 1 : 0, c.at, (int)c.stride);
 #else
-    cblas_sgemm(CblasRowMajor, trans[0], trans[1], m, n, k, 1, a.at, (blasint)a.stride, b.at,
-                (blasint)b.stride, c.add ? 1.0F : 0.0F, c.at, (blasint)c.stride);
+    cblas_sgemm(CblasRowMajor, trans, CblasNoTrans, m, n, k, 1, a.at, (int)a.stride, b.at,
+                (int)b.stride, c.add ? 1 : 0, c.at, (int)c.stride);
 #endif
 }
 
-/* Plain loops where OpenBLAS is slow: one column. */
-static void column(tn_dims d, tn_mat a, const tn_real *x, size_t x_step, tn_product c)
+#ifdef TN_REAL_DOUBLE
+static bool by_kernels(bool transposed, tn_dims d, tn_mat a, tn_mat b, tn_product c)
 {
-    TN_ASSERT(x_step == 1);
+    (void)transposed, (void)d, (void)a, (void)b, (void)c;
+    return false;
+}
+
+static const char *kernels_name(void)
+{
+    return NULL;
+}
+#else
+
+enum {
+    DEPTH_ALONG = 256,
+    DEPTH_ACROSS = 128,
+    PANEL_MAX = 32,
+    BAD_STRIDE = 1024, /* rows that far apart share a few sets of the cache */
+    ROWS_TO_PACK = 48, /* fewer rows do not pay for a copy of the panel */
+};
+
+/* Rows of a panel side by side; columns that are missing to whole vectors are 0. */
+static void pack(size_t depth, size_t cols, size_t width, tn_mat b, float *panel)
+{
+    for (size_t p = 0; p < depth; p++) {
+        memcpy(panel + p * width, b.at + p * b.stride, cols * sizeof *panel);
+        memset(panel + p * width + cols, 0, (width - cols) * sizeof *panel);
+    }
+}
+
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+static void panel_product(const tn_kernels *kernels, tn_dims d, tn_block *block, bool packs)
+{
+    _Alignas(64) float panel[DEPTH_ALONG * PANEL_MAX];
+    size_t width = (d.n + kernels->lanes - 1) / kernels->lanes * kernels->lanes;
+    if (packs || width != d.n) { /* a kernel loads whole vectors */
+        pack(block->depth, d.n, width, (tn_mat){block->b, block->b_stride}, panel);
+        block->b = panel;
+        block->b_stride = width;
+    }
+    kernels->run(block, d.m, d.n);
+}
+
+static bool by_kernels(bool transposed, tn_dims d, tn_mat a, tn_mat b, tn_product c)
+{
+    const tn_kernels *kernels = tn_kernels_find();
+    if (kernels == NULL) {
+        return false;
+    }
+    size_t panel = 2 * kernels->lanes;
+    size_t deepest = transposed ? DEPTH_ACROSS : DEPTH_ALONG;
+    bool packs = d.m >= ROWS_TO_PACK && (transposed || b.stride % BAD_STRIDE == 0);
+    for (size_t p = 0; p < d.k; p += deepest) {
+        for (size_t j = 0; j < d.n; j += panel) {
+            tn_block block = {.depth = smaller(deepest, d.k - p),
+                              .a = transposed ? a.at + p * a.stride : a.at + p,
+                              .a_stride = a.stride,
+                              .across = transposed,
+                              .b = b.at + p * b.stride + j,
+                              .b_stride = b.stride,
+                              .c = c.at + j,
+                              .c_stride = c.stride,
+                              .add = c.add || p > 0};
+            tn_dims part = {d.m, smaller(panel, d.n - j), block.depth};
+            panel_product(kernels, part, &block, packs);
+        }
+    }
+    return true;
+}
+
+static const char *kernels_name(void)
+{
+    const tn_kernels *kernels = tn_kernels_find();
+    return kernels == NULL ? NULL : kernels->name;
+}
+#endif
+
+/* One column: a dot product per row. */
+static void one_column(tn_dims d, tn_mat a, const tn_real *x, tn_product c)
+{
     for (size_t i = 0; i < d.m; i++) {
         tn_real y = tn_vec_dot(d.k, a.at + i * a.stride, x);
         c.at[i * c.stride] = c.add ? c.at[i * c.stride] + y : y;
@@ -34,21 +122,13 @@ void tn_gemm(tn_dims d, tn_mat a, tn_mat b, tn_product c)
 {
     TN_ASSERT(d.k > 0 && c.stride >= d.n && a.stride >= d.k && b.stride >= d.n);
     if (d.n == 1 && b.stride == 1) {
-        column(d, a, b.at, 1, c);
-    } else {
-        multiply((const CBLAS_TRANSPOSE[]){CblasNoTrans, CblasNoTrans}, d, a, b, c);
-    }
-}
-
-void tn_gemm_bt(tn_dims d, tn_mat a, tn_mat b, tn_product c)
-{
-    TN_ASSERT(d.k > 0 && c.stride >= d.n && a.stride >= d.k && b.stride >= d.k);
-    if (d.k == 1 && b.stride == 1) { /* an outer product: row i is a_i times b */
+        one_column(d, a, b.at, c);
+    } else if (d.k == 1) { /* an outer product: row i is a_i times b */
         for (size_t i = 0; i < d.m; i++) {
             tn_vec_scale(d.n, c.at + i * c.stride, b.at, a.at[i * a.stride], c.add);
         }
-    } else {
-        multiply((const CBLAS_TRANSPOSE[]){CblasNoTrans, CblasTrans}, d, a, b, c);
+    } else if (!by_kernels(false, d, a, b, c)) {
+        call_blas(CblasNoTrans, d, a, b, c);
     }
 }
 
@@ -59,8 +139,23 @@ void tn_gemm_at(tn_dims d, tn_mat a, tn_mat b, tn_product c)
         for (size_t r = 0; r < d.k; r++) {
             tn_vec_scale(d.m, c.at, a.at + r * a.stride, b.at[r * b.stride], c.add || r > 0);
         }
-    } else {
-        multiply((const CBLAS_TRANSPOSE[]){CblasTrans, CblasNoTrans}, d, a, b, c);
+    } else if (!by_kernels(true, d, a, b, c)) {
+        call_blas(CblasTrans, d, a, b, c);
+    }
+}
+
+void tn_transpose(size_t m, size_t n, tn_mat from, tn_product to)
+{
+    enum { SIDE = 16 };
+    for (size_t i = 0; i < m; i += SIDE) {
+        size_t rows = m - i < SIDE ? m - i : SIDE;
+        for (size_t j = 0; j < n; j++) {
+            const tn_real *column = from.at + i * from.stride + j;
+            tn_real *row = to.at + j * to.stride + i;
+            for (size_t k = 0; k < rows; k++) {
+                row[k] = column[k * from.stride];
+            }
+        }
     }
 }
 
@@ -82,29 +177,27 @@ static void fill(test_matrices *t)
     }
 }
 
-static bool entry_is_right(const test_matrices *t, int i, int j, int kind)
+static bool entry_is_right(const test_matrices *t, int i, int j, bool transposed)
 {
     tn_real sum = (tn_real)((i * TEST_STRIDE + j) % 3);
     for (int k = 0; k < TEST; k++) {
-        tn_real a = kind == 2 ? t->a[k * TEST_STRIDE + i] : t->a[i * TEST_STRIDE + k];
-        tn_real b = kind == 1 ? t->b[j * TEST_STRIDE + k] : t->b[k * TEST_STRIDE + j];
-        sum += a * b;
+        tn_real a = transposed ? t->a[k * TEST_STRIDE + i] : t->a[i * TEST_STRIDE + k];
+        sum += a * t->b[k * TEST_STRIDE + j];
     }
     tn_real diff = sum - t->c[i * TEST_STRIDE + j];
     return diff <= 0 && diff >= 0;
 }
 
-static bool self_test(int kind)
+static bool self_test(bool transposed)
 {
-    static void (*const product[])(tn_dims, tn_mat, tn_mat, tn_product) = {tn_gemm, tn_gemm_bt,
-                                                                           tn_gemm_at};
     test_matrices t;
     fill(&t);
-    product[kind]((tn_dims){TEST, TEST, TEST}, (tn_mat){t.a, TEST_STRIDE},
-                  (tn_mat){t.b, TEST_STRIDE}, (tn_product){t.c, TEST_STRIDE, true});
+    (transposed ? tn_gemm_at : tn_gemm)((tn_dims){TEST, TEST, TEST}, (tn_mat){t.a, TEST_STRIDE},
+                                        (tn_mat){t.b, TEST_STRIDE},
+                                        (tn_product){t.c, TEST_STRIDE, true});
     for (int i = 0; i < TEST; i++) {
         for (int j = 0; j < TEST; j++) {
-            if (!entry_is_right(&t, i, j, kind)) {
+            if (!entry_is_right(&t, i, j, transposed)) {
                 return false;
             }
         }
@@ -112,9 +205,19 @@ static bool self_test(int kind)
     return true;
 }
 
+void tn_gemm_describe(char *out)
+{
+    enum { SIZE = 128 };
+    if (kernels_name() != NULL) {
+        (void)snprintf(out, SIZE, "%s", kernels_name());
+    } else {
+        (void)snprintf(out, SIZE, "openblas (%s)", openblas_get_corename());
+    }
+}
+
 tn_status tn_gemm_check(tn_error *err)
 {
-    if (openblas_get_parallel() == OPENBLAS_SEQUENTIAL) {
+    if (kernels_name() == NULL && openblas_get_parallel() == OPENBLAS_SEQUENTIAL) {
         return tn_fail(err, TN_E_USAGE,
                        "this build of openblas is not safe for threads ('%s')\n"
                        "hint: install libopenblas0-pthread",
@@ -123,11 +226,11 @@ tn_status tn_gemm_check(tn_error *err)
     if (openblas_get_num_threads() != 1) {
         openblas_set_num_threads(1);
     }
-    for (int kind = 0; kind < 3; kind++) {
-        if (!self_test(kind)) {
-            return tn_fail(err, TN_E_USAGE, "openblas ('%s') multiplies wrongly on this processor",
-                           openblas_get_config());
-        }
+    if (!self_test(false) || !self_test(true)) {
+        char name[128];
+        tn_gemm_describe(name);
+        return tn_fail(err, TN_E_USAGE, "matrix products of '%s' are wrong on this processor",
+                       name);
     }
     return TN_OK;
 }

@@ -1,7 +1,10 @@
-/* gemm.h - matrix products through OpenBLAS, one BLAS thread per call.
+/* gemm.h - matrix products, each call on one thread.
  *
- * Parallelism is ours: tiles of a product are separate calls, made by the threads of a team. Which
- * kernel OpenBLAS takes, and so how a sum is rounded, depends on the shape of the call alone.
+ * Parallelism is ours: tiles of a product are separate calls, made by the threads of a team. With
+ * our own kernels (kernels.h: AVX-512, AVX2) every entry of a product is one chain of fused
+ * multiply-adds over k, so its bits depend on no tile and on no vector width. Processors without
+ * fused multiply-add, and the double build, go to OpenBLAS, whose kernel and so whose rounding
+ * depends on the shape of the call: hence tiles of fixed size.
  */
 #ifndef TN_NN_GEMM_H
 #define TN_NN_GEMM_H
@@ -29,11 +32,16 @@ typedef struct tn_dims {
 } tn_dims;
 
 void tn_gemm(tn_dims d, tn_mat a, tn_mat b, tn_product c);    /* a [m,k]    b [k,n] */
-void tn_gemm_bt(tn_dims d, tn_mat a, tn_mat b, tn_product c); /* a [m,k]    b [n,k], transposed */
 void tn_gemm_at(tn_dims d, tn_mat a, tn_mat b, tn_product c); /* a [k,m], transposed    b [k,n] */
 
-/* Whether this OpenBLAS can be called by several threads at once and multiplies correctly, alone
- * and from the calling thread. TN_E_USAGE with the reason. Sets it to one thread per call. */
+/* to [n,m] = from [m,n], transposed. */
+void tn_transpose(size_t m, size_t n, tn_mat from, tn_product to);
+
+/* Whether products are right, and may be made by several threads at once. TN_E_USAGE with the
+ * reason. Sets OpenBLAS to one thread per call. */
 tn_status tn_gemm_check(tn_error *err) TN_MUST_USE;
+
+/* "avx512", "avx2", or "openblas (..)": for `--plan` and logs. `out` holds 128 bytes. */
+void tn_gemm_describe(char *out);
 
 #endif

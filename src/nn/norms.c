@@ -14,13 +14,13 @@ void tn_moments(const tn_node *x, tn_range cols, double *mean, double *var)
     memset(mean, 0, n * sizeof *mean);
     memset(var, 0, n * sizeof *var);
     for (size_t r = 0; r < rows; r++) {
-        tn_vec_tally(n, mean, tn_row(x, r) + cols.from);
+        tn_vec_tally(n, mean, tn_val_row(x, r) + cols.from);
     }
     for (size_t c = 0; c < n; c++) {
         mean[c] /= rows;
     }
     for (size_t r = 0; r < rows; r++) {
-        tn_vec_tally_square(n, var, tn_row(x, r) + cols.from, mean);
+        tn_vec_tally_square(n, var, tn_val_row(x, r) + cols.from, mean);
     }
     for (size_t c = 0; c < n; c++) {
         var[c] /= rows;
@@ -102,12 +102,12 @@ TN_HOT static void forward_row(size_t n, tn_real *restrict y, norm_row p,
 static norm_row row_of(const tn_node *self, size_t row)
 {
     tn_norm_state s = tn_norm_state_of(self);
-    return (norm_row){tn_row(self->in[0], row), s.mean, s.rstd, self->in[1]->val};
+    return (norm_row){tn_val_row(self->in[0], row), s.mean, s.rstd, self->in[1]->val};
 }
 
 void tn_norm_forward_row(const tn_node *self, size_t row)
 {
-    forward_row(self->shape.cols, tn_row(self, row), row_of(self, row), self->in[2]->val);
+    forward_row(self->shape.cols, tn_val_row(self, row), row_of(self, row), self->in[2]->val);
 }
 
 TN_HOT static void backward_row(size_t n, tn_real *restrict dx, const tn_real *restrict dy,
@@ -156,7 +156,7 @@ static void sums_piece(tn_node *self, tn_range cols, bool of_batch)
     size_t n = cols.to - cols.from;
     double rows = self->shape.rows;
     for (size_t r = 0; r < self->shape.rows; r++) {
-        norm_row p = {tn_row(self->in[0], r) + cols.from, s.mean + cols.from, s.rstd + cols.from,
+        norm_row p = {tn_val_row(self->in[0], r) + cols.from, s.mean + cols.from, s.rstd + cols.from,
                       NULL};
         tally_row(n, u, ux, tn_grad_row(self, r) + cols.from, p);
     }

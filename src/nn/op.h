@@ -113,7 +113,7 @@ const tn_step_info *tn_info(const tn_node *self);
 /* Whether running values move: a training step over rows whose weights are not all 0. */
 bool tn_moves(const tn_node *self);
 
-static inline tn_real *tn_row(const tn_node *n, size_t row)
+static inline tn_real *tn_val_row(const tn_node *n, size_t row)
 {
     return n->val + row * n->stride;
 }

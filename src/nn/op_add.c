@@ -21,7 +21,7 @@ static void add_forward(tn_node *y, tn_range rows)
 {
     for (size_t r = rows.from; r < rows.to; r++) {
         for (uint32_t k = 0; k < y->n_in; k++) {
-            tn_vec_copy(y->shape.cols, tn_row(y, r), tn_row(y->in[k], r), k > 0);
+            tn_vec_copy(y->shape.cols, tn_val_row(y, r), tn_val_row(y->in[k], r), k > 0);
         }
     }
 }

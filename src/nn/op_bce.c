@@ -55,7 +55,7 @@ static void bce_forward(tn_node *l, tn_range rows)
     const tn_real *label = tn_feed_of(l)->label;
     bce_rule rule = rule_of(l);
     for (size_t r = rows.from; r < rows.to; r++) {
-        *tn_row(l, r) = label == NULL ? 0 : loss_of(rule, *tn_row(l->in[0], r), label[r]);
+        *tn_val_row(l, r) = label == NULL ? 0 : loss_of(rule, *tn_val_row(l->in[0], r), label[r]);
     }
 }
 
@@ -66,7 +66,7 @@ static void bce_backward(tn_node *l, tn_range rows)
     bce_rule rule = rule_of(l);
     TN_ASSERT(label != NULL);
     for (size_t r = rows.from; r < rows.to && z->grad != NULL; r++) {
-        tn_real dz = *tn_grad_row(l, r) * slope_of(rule, *tn_row(z, r), label[r]);
+        tn_real dz = *tn_grad_row(l, r) * slope_of(rule, *tn_val_row(z, r), label[r]);
         tn_real *at = tn_grad_row(z, r);
         *at = tn_adds(z) ? *at + dz : dz;
     }

@@ -19,7 +19,7 @@ static void bi_forward(tn_node *y, tn_range rows)
     const tn_node *x = y->in[0];
     tn_real sum[TN_DIM_MAX];
     for (size_t r = rows.from; r < rows.to; r++) {
-        tn_fm_pairs(tn_row(x, r), x->shape.cols, tn_fm_dim(y), sum, tn_row(y, r));
+        tn_fm_pairs(tn_val_row(x, r), x->shape.cols, tn_fm_dim(y), sum, tn_val_row(y, r));
     }
 }
 

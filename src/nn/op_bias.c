@@ -18,7 +18,7 @@ static tn_shape bias_shape(const tn_node *y)
 static void bias_forward(tn_node *y, tn_range rows)
 {
     for (size_t r = rows.from; r < rows.to; r++) {
-        tn_vec_add(y->shape.cols, tn_row(y, r), tn_row(y->in[0], r), y->in[1]->val);
+        tn_vec_add(y->shape.cols, tn_val_row(y, r), tn_val_row(y->in[0], r), y->in[1]->val);
     }
 }
 

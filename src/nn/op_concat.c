@@ -26,7 +26,7 @@ static void concat_forward(tn_node *y, tn_range rows)
         const tn_node *x = y->in[k];
         bool placed = x->val == y->val + col;
         for (size_t r = rows.from; r < rows.to && !placed; r++) {
-            tn_vec_copy(x->shape.cols, tn_row(y, r) + col, tn_row(x, r), false);
+            tn_vec_copy(x->shape.cols, tn_val_row(y, r) + col, tn_val_row(x, r), false);
         }
         col += x->shape.cols;
     }

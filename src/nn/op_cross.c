@@ -39,11 +39,11 @@ static void cross_forward(tn_node *y, tn_range rows)
 {
     uint32_t n = y->shape.cols;
     for (size_t r = rows.from; r < rows.to; r++) {
-        const tn_real *x = tn_row(y->in[X], r);
+        const tn_real *x = tn_val_row(y->in[X], r);
         tn_real s = tn_vec_dot(n, x, y->in[W]->val);
         dots_of(y, r)->s = s;
-        tn_vec_add(n, tn_row(y, r), x, y->in[B]->val);
-        tn_vec_scale(n, tn_row(y, r), tn_row(y->in[X0], r), s, true);
+        tn_vec_add(n, tn_val_row(y, r), x, y->in[B]->val);
+        tn_vec_scale(n, tn_val_row(y, r), tn_val_row(y->in[X0], r), s, true);
     }
 }
 
@@ -55,7 +55,7 @@ static void cross_backward(tn_node *y, tn_range rows)
     for (size_t r = rows.from; r < rows.to; r++) {
         const tn_real *dy = tn_grad_row(y, r);
         row_dots *dots = dots_of(y, r);
-        dots->t = tn_vec_dot(n, dy, tn_row(x0, r));
+        dots->t = tn_vec_dot(n, dy, tn_val_row(x0, r));
         if (x->grad != NULL) {
             tn_vec_copy(n, tn_grad_row(x, r), dy, tn_adds(x));
             tn_vec_scale(n, tn_grad_row(x, r), y->in[W]->val, dots->t, true);
@@ -73,8 +73,8 @@ static void cross_backward_params(tn_node *y, tn_range cols)
     size_t n = cols.to - cols.from;
     for (size_t r = 0; r < y->shape.rows; r++) {
         if (w->grad != NULL) {
-            tn_vec_scale(n, w->grad + cols.from, tn_row(y->in[X], r) + cols.from, dots_of(y, r)->t,
-                         r > 0 || tn_adds(w));
+            tn_vec_scale(n, w->grad + cols.from, tn_val_row(y->in[X], r) + cols.from,
+                         dots_of(y, r)->t, r > 0 || tn_adds(w));
         }
         if (b->grad != NULL) {
             tn_vec_copy(n, b->grad + cols.from, tn_grad_row(y, r) + cols.from, r > 0 || tn_adds(b));

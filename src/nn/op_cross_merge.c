@@ -21,8 +21,8 @@ static void merge_forward(tn_node *y, tn_range rows)
 {
     uint32_t n = y->shape.cols;
     for (size_t r = rows.from; r < rows.to; r++) {
-        tn_vec_copy(n, tn_row(y, r), tn_row(y->in[X], r), false);
-        tn_vec_mul(n, tn_row(y, r), tn_row(y->in[X0], r), tn_row(y->in[H], r), true);
+        tn_vec_copy(n, tn_val_row(y, r), tn_val_row(y->in[X], r), false);
+        tn_vec_mul(n, tn_val_row(y, r), tn_val_row(y->in[X0], r), tn_val_row(y->in[H], r), true);
     }
 }
 
@@ -35,10 +35,10 @@ static void merge_backward(tn_node *y, tn_range rows)
     for (size_t r = rows.from; r < rows.to; r++) {
         const tn_real *dy = tn_grad_row(y, r);
         if (x0->grad != NULL) {
-            tn_vec_mul(n, tn_grad_row(x0, r), dy, tn_row(h, r), tn_adds(x0));
+            tn_vec_mul(n, tn_grad_row(x0, r), dy, tn_val_row(h, r), tn_adds(x0));
         }
         if (h->grad != NULL) {
-            tn_vec_mul(n, tn_grad_row(h, r), dy, tn_row(x0, r), tn_adds(h));
+            tn_vec_mul(n, tn_grad_row(h, r), dy, tn_val_row(x0, r), tn_adds(h));
         }
         if (x->grad != NULL) {
             tn_vec_copy(n, tn_grad_row(x, r), dy, tn_adds(x));

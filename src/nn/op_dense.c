@@ -57,14 +57,17 @@ static tn_shape dense_shape(const tn_node *y)
     return s;
 }
 
-static void dense_forward(tn_node *y, tn_range rows)
+/* Rows of a tile that are finished before the next ones begin, so that they are still in cache for
+ * bias and activation; and rows of the batch that are masked and then multiplied. */
+enum { ROWS_AT_ONCE = 24, BATCH_AT_ONCE = 128 };
+
+static void finish_rows(tn_node *y, tn_range rows)
 {
-    tn_product_forward(y, rows);
     const tn_act *act = act_of(y);
     const tn_real *b = y->n_in == 3 ? y->in[2]->val : NULL;
     tn_real slope = (tn_real)attr_of(y)->slope;
     for (size_t r = rows.from; r < rows.to; r++) {
-        tn_real *row = tn_row(y, r);
+        tn_real *row = tn_val_row(y, r);
         if (b != NULL) {
             tn_vec_copy(y->shape.cols, row, b, true);
         }
@@ -74,22 +77,41 @@ static void dense_forward(tn_node *y, tn_range rows)
     }
 }
 
-static void dense_backward_cols(tn_node *y, tn_range cols)
+static void dense_forward(tn_node *y, tn_range rows)
+{
+    for (uint32_t from = rows.from; from < rows.to; from += ROWS_AT_ONCE) {
+        uint32_t to = rows.to - from < ROWS_AT_ONCE ? rows.to : from + ROWS_AT_ONCE;
+        tn_product_forward(y, (tn_range){from, to});
+        finish_rows(y, (tn_range){from, to});
+    }
+}
+
+/* dz in place of dy, and its column sums. */
+static void mask_rows(tn_node *y, tn_range cols, tn_range rows)
 {
     const tn_act *act = act_of(y);
     tn_real *db = y->n_in == 3 ? y->in[2]->grad : NULL;
     size_t n = cols.to - cols.from;
     tn_real slope = (tn_real)attr_of(y)->slope;
-    for (size_t r = 0; r < y->shape.rows && (act != NULL || db != NULL); r++) {
+    for (size_t r = rows.from; r < rows.to; r++) {
         tn_real *dz = tn_grad_row(y, r) + cols.from;
         if (act != NULL) {
-            act->slope(n, dz, NULL, tn_row(y, r) + cols.from, slope);
+            act->slope(n, dz, NULL, tn_val_row(y, r) + cols.from, slope);
         }
         if (db != NULL) {
             tn_vec_copy(n, db + cols.from, dz, r > 0 || tn_adds(y->in[2]));
         }
     }
-    tn_product_backward_params(y, cols);
+}
+
+static void dense_backward_cols(tn_node *y, tn_range cols)
+{
+    tn_product_transpose(y, cols);
+    for (uint32_t from = 0; from < y->shape.rows; from += BATCH_AT_ONCE) {
+        uint32_t to = y->shape.rows - from < BATCH_AT_ONCE ? y->shape.rows : from + BATCH_AT_ONCE;
+        mask_rows(y, cols, (tn_range){from, to});
+        tn_product_weights(y, cols, (tn_range){from, to});
+    }
 }
 
 static tn_node *dense_example(tn_graph *g)
@@ -110,6 +132,7 @@ const tn_op tn_op_dense = {
     .attrs = attrs,
     .attr_size = sizeof(tn_dense_attr),
     .shape = dense_shape,
+    .state_bytes = tn_product_state_bytes,
     .forward = dense_forward,
     .backward_cols = dense_backward_cols,
     .backward = tn_product_backward,

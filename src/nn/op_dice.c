@@ -55,14 +55,14 @@ static dice_row row_of(const tn_node *y, size_t r, size_t from)
     tn_norm_state s = tn_norm_state_of(y);
     s.mean += from;
     s.rstd += from;
-    return (dice_row){tn_row(y->in[0], r) + from, y->in[ALPHA]->val + from, s};
+    return (dice_row){tn_val_row(y->in[0], r) + from, y->in[ALPHA]->val + from, s};
 }
 
 static void dice_forward(tn_node *y, tn_range rows)
 {
     for (size_t r = rows.from; r < rows.to; r++) {
         dice_row row = row_of(y, r, 0);
-        forward_row(y->shape.cols, tn_row(y, r), &row);
+        forward_row(y->shape.cols, tn_val_row(y, r), &row);
     }
 }
 

@@ -90,11 +90,11 @@ static void dropout_forward(tn_node *y, tn_range rows)
     uint32_t limit = (uint32_t)(p_of(y) * 0x1p32);
     for (size_t r = rows.from; r < rows.to; r++) {
         if (!info->training) {
-            tn_vec_copy(n, tn_row(y, r), tn_row(y->in[0], r), false);
+            tn_vec_copy(n, tn_val_row(y, r), tn_val_row(y->in[0], r), false);
             continue;
         }
         draw_row(n, mask_row(y, r), stream, (info->first_row + r) * n, limit);
-        put_masked(n, tn_row(y, r), tn_row(y->in[0], r), mask_row(y, r),
+        put_masked(n, tn_val_row(y, r), tn_val_row(y->in[0], r), mask_row(y, r),
                    (tn_real)(1 / (1 - p_of(y))));
     }
 }

@@ -100,7 +100,7 @@ static void embed_forward(tn_node *y, tn_range rows)
     const tn_sparse *sparse = tn_feed_of(y)->sparse;
     TN_ASSERT(sparse != NULL);
     for (size_t r = rows.from; r < rows.to; r++) {
-        tn_real *out = tn_row(y, r);
+        tn_real *out = tn_val_row(y, r);
         for (uint32_t i = 0; i < e->n; i++) {
             const tn_bag *bag = &sparse->bag[e->slot[i].slot];
             tn_pooling p = {.slot = &e->slot[i],

@@ -24,8 +24,8 @@ static void fm_forward(tn_node *y, tn_range rows)
     tn_real sum[TN_DIM_MAX];
     tn_real pairs[TN_DIM_MAX];
     for (size_t r = rows.from; r < rows.to; r++) {
-        tn_fm_pairs(tn_row(x, r), x->shape.cols, dim, sum, pairs);
-        *tn_row(y, r) = tn_vec_sum(dim, pairs);
+        tn_fm_pairs(tn_val_row(x, r), x->shape.cols, dim, sum, pairs);
+        *tn_val_row(y, r) = tn_vec_sum(dim, pairs);
     }
 }
 

@@ -63,11 +63,11 @@ static void layer_norm_forward(tn_node *y, tn_range rows)
     double epsilon = ((const layer_norm_attr *)y->attr)->epsilon;
     uint32_t n = y->shape.cols;
     for (size_t r = rows.from; r < rows.to; r++) {
-        const tn_real *x = tn_row(y->in[0], r);
+        const tn_real *x = tn_val_row(y->in[0], r);
         row_stat s = measure(n, x, epsilon);
         *stat_of(y, r) = s;
         for (uint32_t c = 0; c < n; c++) {
-            tn_row(y, r)[c] = y->in[1]->val[c] * ((x[c] - s.mean) * s.rstd) + y->in[2]->val[c];
+            tn_val_row(y, r)[c] = y->in[1]->val[c] * ((x[c] - s.mean) * s.rstd) + y->in[2]->val[c];
         }
     }
 }
@@ -104,7 +104,7 @@ static void layer_norm_backward(tn_node *y, tn_range rows)
         if (!tn_adds(x)) {
             tn_clear(tn_grad_row(x, r), y->shape.cols);
         }
-        row_in p = {tn_row(x, r), tn_grad_row(y, r), y->in[1]->val, *stat_of(y, r)};
+        row_in p = {tn_val_row(x, r), tn_grad_row(y, r), y->in[1]->val, *stat_of(y, r)};
         backward_row(y->shape.cols, tn_grad_row(x, r), p);
     }
 }
@@ -119,7 +119,7 @@ static void layer_norm_backward_params(tn_node *y, tn_range cols)
         for (size_t r = 0; r < y->shape.rows; r++) {
             row_stat s = *stat_of(y, r);
             tn_real dy = tn_grad_row(y, r)[c];
-            dgamma += (double)(dy * ((tn_row(y->in[0], r)[c] - s.mean) * s.rstd));
+            dgamma += (double)(dy * ((tn_val_row(y->in[0], r)[c] - s.mean) * s.rstd));
             dbeta += (double)dy;
         }
         if (gamma->grad != NULL) {

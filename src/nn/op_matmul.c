@@ -1,15 +1,18 @@
 /* op_matmul.c - product with a weight matrix.
  *
  *   forward     y   = x W
- *   backward    dx += dy W^T        tiles of rows
- *               dW += x^T dy        tiles of columns, all rows in one call
+ *   backward    dW += x^T dy        tiles of columns, all rows
+ *               dx += dy W^T        tiles of rows
+ *
+ * W^T is written out once per step, by the tiles of dW: products read it row by row.
  */
 #include "nn/denseparts.h"
 #include "nn/gemm.h"
+#include "nn/graphcore.h"
 
-/* Tiles of 128 to 1024 rows: below, packing dominates. Four or more of them in a batch of 1024,
- * so that a few threads share it evenly. */
-enum { TILE_ROWS = 256, TILE_COLS = 128, TILE_UNIT = 16 };
+/* Batches are powers of two more often than not, and so are teams. A panel of the kernels is 32
+ * columns wide. */
+enum { TILE_ROWS = 64, TILE_COLS = 32 };
 
 tn_shape tn_product_shape(const tn_node *y)
 {
@@ -19,15 +22,21 @@ tn_shape tn_product_shape(const tn_node *y)
     return (tn_shape){x.rows, w.cols};
 }
 
-/* Columns are cut into even tiles of whole kernel widths. */
 uint32_t tn_product_tile(const tn_node *y, bool cols)
 {
-    if (!cols) {
-        return TILE_ROWS;
-    }
-    uint32_t n = tn_tile_count(y->shape.cols, TILE_COLS);
-    uint32_t size = tn_tile_count(y->shape.cols, n);
-    return tn_tile_count(size, TILE_UNIT) * TILE_UNIT;
+    (void)y;
+    return cols ? TILE_COLS : TILE_ROWS;
+}
+
+/* The transposed weights, [m, n] with whole cache lines per row. */
+static size_t transposed_stride(const tn_node *y)
+{
+    return ((size_t)y->in[1]->shape.rows + 15) / 16 * 16;
+}
+
+size_t tn_product_state_bytes(const tn_node *y)
+{
+    return y->graph->opts.train ? y->shape.cols * transposed_stride(y) * sizeof(tn_real) : 0;
 }
 
 double tn_product_flops(const tn_node *y)
@@ -41,8 +50,8 @@ void tn_product_forward(tn_node *y, tn_range rows)
     const tn_node *x = y->in[0];
     const tn_node *w = y->in[1];
     tn_dims d = {rows.to - rows.from, w->shape.cols, w->shape.rows};
-    tn_gemm(d, (tn_mat){tn_row(x, rows.from), x->stride}, (tn_mat){w->val, w->stride},
-            (tn_product){tn_row(y, rows.from), y->stride, false});
+    tn_gemm(d, (tn_mat){tn_val_row(x, rows.from), x->stride}, (tn_mat){w->val, w->stride},
+            (tn_product){tn_val_row(y, rows.from), y->stride, false});
 }
 
 void tn_product_backward(tn_node *y, tn_range rows)
@@ -51,20 +60,38 @@ void tn_product_backward(tn_node *y, tn_range rows)
     const tn_node *w = y->in[1];
     if (x->grad != NULL) {
         tn_dims d = {rows.to - rows.from, w->shape.rows, w->shape.cols};
-        tn_gemm_bt(d, (tn_mat){tn_grad_row(y, rows.from), y->stride}, (tn_mat){w->val, w->stride},
-                   (tn_product){tn_grad_row(x, rows.from), x->stride, tn_adds(x)});
+        tn_gemm(d, (tn_mat){tn_grad_row(y, rows.from), y->stride},
+                (tn_mat){y->state, transposed_stride(y)},
+                (tn_product){tn_grad_row(x, rows.from), x->stride, tn_adds(x)});
     }
 }
 
-void tn_product_backward_params(tn_node *y, tn_range cols)
+void tn_product_transpose(tn_node *y, tn_range cols)
+{
+    const tn_node *w = y->in[1];
+    if (y->in[0]->grad != NULL) {
+        size_t stride = transposed_stride(y);
+        tn_transpose(w->shape.rows, cols.to - cols.from, (tn_mat){w->val + cols.from, w->stride},
+                     (tn_product){(tn_real *)y->state + cols.from * stride, stride, false});
+    }
+}
+
+void tn_product_weights(tn_node *y, tn_range cols, tn_range rows)
 {
     const tn_node *x = y->in[0];
     const tn_node *w = y->in[1];
     if (w->grad != NULL) {
-        tn_dims d = {w->shape.rows, cols.to - cols.from, y->shape.rows};
-        tn_gemm_at(d, (tn_mat){x->val, x->stride}, (tn_mat){y->grad + cols.from, y->stride},
-                   (tn_product){w->grad + cols.from, w->stride, tn_adds(w)});
+        tn_dims d = {w->shape.rows, cols.to - cols.from, rows.to - rows.from};
+        tn_gemm_at(d, (tn_mat){tn_val_row(x, rows.from), x->stride},
+                   (tn_mat){tn_grad_row(y, rows.from) + cols.from, y->stride},
+                   (tn_product){w->grad + cols.from, w->stride, rows.from > 0 || tn_adds(w)});
     }
+}
+
+static void matmul_backward_cols(tn_node *y, tn_range cols)
+{
+    tn_product_transpose(y, cols);
+    tn_product_weights(y, cols, (tn_range){0, y->shape.rows});
 }
 
 static tn_node *matmul_example(tn_graph *g)
@@ -82,8 +109,9 @@ const tn_op tn_op_matmul = {
     .params = params,
     .shape = tn_product_shape,
     .forward = tn_product_forward,
+    .state_bytes = tn_product_state_bytes,
+    .backward_cols = matmul_backward_cols,
     .backward = tn_product_backward,
-    .backward_params = tn_product_backward_params,
     .tile = tn_product_tile,
     .flops = tn_product_flops,
     .example = matmul_example,

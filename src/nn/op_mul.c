@@ -23,12 +23,12 @@ static bool is_broadcast(const tn_node *y)
 static void mul_forward(tn_node *y, tn_range rows)
 {
     for (size_t r = rows.from; r < rows.to; r++) {
-        const tn_real *a = tn_row(y->in[0], r);
-        const tn_real *b = tn_row(y->in[1], r);
+        const tn_real *a = tn_val_row(y->in[0], r);
+        const tn_real *b = tn_val_row(y->in[1], r);
         if (is_broadcast(y)) {
-            tn_vec_scale(y->shape.cols, tn_row(y, r), a, *b, false);
+            tn_vec_scale(y->shape.cols, tn_val_row(y, r), a, *b, false);
         } else {
-            tn_vec_mul(y->shape.cols, tn_row(y, r), a, b, false);
+            tn_vec_mul(y->shape.cols, tn_val_row(y, r), a, b, false);
         }
     }
 }
@@ -39,11 +39,11 @@ static void backward_broadcast(const tn_node *y, size_t r)
     const tn_node *b = y->in[1];
     const tn_real *dy = tn_grad_row(y, r);
     if (a->grad != NULL) {
-        tn_vec_scale(y->shape.cols, tn_grad_row(a, r), dy, *tn_row(b, r), tn_adds(a));
+        tn_vec_scale(y->shape.cols, tn_grad_row(a, r), dy, *tn_val_row(b, r), tn_adds(a));
     }
     if (b->grad != NULL) {
         tn_real *db = tn_grad_row(b, r);
-        *db = (tn_adds(b) ? *db : 0) + tn_vec_dot(y->shape.cols, dy, tn_row(a, r));
+        *db = (tn_adds(b) ? *db : 0) + tn_vec_dot(y->shape.cols, dy, tn_val_row(a, r));
     }
 }
 
@@ -52,8 +52,8 @@ static void backward_equal(const tn_node *y, size_t r)
     for (uint32_t k = 0; k < 2; k++) {
         const tn_node *x = y->in[k];
         if (x->grad != NULL) {
-            tn_vec_mul(y->shape.cols, tn_grad_row(x, r), tn_grad_row(y, r), tn_row(y->in[1 - k], r),
-                       tn_adds(x));
+            tn_vec_mul(y->shape.cols, tn_grad_row(x, r), tn_grad_row(y, r),
+                       tn_val_row(y->in[1 - k], r), tn_adds(x));
         }
     }
 }

@@ -24,7 +24,7 @@ static void numeric_forward(tn_node *y, tn_range rows)
     const tn_real *from = tn_feed_of(y)->numeric;
     TN_ASSERT(from != NULL);
     for (size_t r = rows.from; r < rows.to; r++) {
-        tn_vec_copy(y->shape.cols, tn_row(y, r), from + r * y->shape.cols, false);
+        tn_vec_copy(y->shape.cols, tn_val_row(y, r), from + r * y->shape.cols, false);
     }
 }
 

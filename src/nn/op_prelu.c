@@ -39,7 +39,7 @@ TN_HOT static void slope_row(size_t n, tn_real *restrict da, const tn_real *rest
 static void prelu_forward(tn_node *y, tn_range rows)
 {
     for (size_t r = rows.from; r < rows.to; r++) {
-        forward_row(y->shape.cols, tn_row(y, r), tn_row(y->in[0], r), y->in[1]->val);
+        forward_row(y->shape.cols, tn_val_row(y, r), tn_val_row(y->in[0], r), y->in[1]->val);
     }
 }
 
@@ -50,7 +50,7 @@ static void prelu_backward(tn_node *y, tn_range rows)
         if (!tn_adds(x)) {
             tn_clear(tn_grad_row(x, r), y->shape.cols);
         }
-        backward_row(y->shape.cols, tn_grad_row(x, r), tn_grad_row(y, r), tn_row(x, r),
+        backward_row(y->shape.cols, tn_grad_row(x, r), tn_grad_row(y, r), tn_val_row(x, r),
                      y->in[1]->val);
     }
 }
@@ -64,7 +64,8 @@ static void prelu_backward_params(tn_node *y, tn_range cols)
         tn_clear(a->grad + cols.from, n);
     }
     for (size_t r = 0; r < y->shape.rows && a->grad != NULL; r++) {
-        slope_row(n, a->grad + cols.from, tn_grad_row(y, r) + cols.from, tn_row(x, r) + cols.from);
+        slope_row(n, a->grad + cols.from, tn_grad_row(y, r) + cols.from,
+                  tn_val_row(x, r) + cols.from);
     }
 }
 

@@ -26,9 +26,9 @@ static const scale_attr *attr_of(const tn_node *y)
 static void scale_forward(tn_node *y, tn_range rows)
 {
     for (size_t r = rows.from; r < rows.to; r++) {
-        tn_vec_scale(y->shape.cols, tn_row(y, r), tn_row(y->in[0], r), (tn_real)attr_of(y)->by,
-                     false);
-        tn_vec_shift(y->shape.cols, tn_row(y, r), (tn_real)attr_of(y)->plus);
+        tn_vec_scale(y->shape.cols, tn_val_row(y, r), tn_val_row(y->in[0], r),
+                     (tn_real)attr_of(y)->by, false);
+        tn_vec_shift(y->shape.cols, tn_val_row(y, r), (tn_real)attr_of(y)->plus);
     }
 }
 

@@ -41,7 +41,7 @@ static void slice_forward(tn_node *y, tn_range rows)
     const tn_node *x = y->in[0];
     size_t first = attr_of(y)->first;
     for (size_t r = rows.from; r < rows.to && y->val != x->val + first; r++) {
-        tn_vec_copy(y->shape.cols, tn_row(y, r), tn_row(x, r) + first, false);
+        tn_vec_copy(y->shape.cols, tn_val_row(y, r), tn_val_row(x, r) + first, false);
     }
 }
 

@@ -33,7 +33,7 @@ static void softmax_row(uint32_t n, tn_real *a, const tn_real *s)
 static void softmax_forward(tn_node *a, tn_range rows)
 {
     for (size_t r = rows.from; r < rows.to; r++) {
-        softmax_row(a->shape.cols, tn_row(a, r), tn_row(a->in[0], r));
+        softmax_row(a->shape.cols, tn_val_row(a, r), tn_val_row(a->in[0], r));
     }
 }
 
@@ -41,7 +41,7 @@ static void softmax_backward(tn_node *a, tn_range rows)
 {
     const tn_node *s = a->in[0];
     for (size_t r = rows.from; r < rows.to && s->grad != NULL; r++) {
-        const tn_real *share = tn_row(a, r);
+        const tn_real *share = tn_val_row(a, r);
         const tn_real *da = tn_grad_row(a, r);
         tn_real *ds = tn_grad_row(s, r);
         tn_real mean = tn_vec_dot(a->shape.cols, share, da);

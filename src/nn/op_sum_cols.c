@@ -15,7 +15,7 @@ static void sum_forward(tn_node *y, tn_range rows)
 {
     const tn_node *x = y->in[0];
     for (size_t r = rows.from; r < rows.to; r++) {
-        *tn_row(y, r) = tn_vec_sum(x->shape.cols, tn_row(x, r));
+        *tn_val_row(y, r) = tn_vec_sum(x->shape.cols, tn_val_row(x, r));
     }
 }
 

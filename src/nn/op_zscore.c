@@ -29,7 +29,7 @@ static tn_shape zscore_shape(const tn_node *y)
 static tn_wide add_rows(const tn_node *x, uint32_t col, tn_wide w, double freeze_rows)
 {
     for (size_t r = 0; r < x->shape.rows && w.n < freeze_rows; r++) {
-        double value = (double)tn_row(x, r)[col];
+        double value = (double)tn_val_row(x, r)[col];
         double d = value - w.mean;
         w.n += 1;
         w.mean += d / w.n;
@@ -57,9 +57,9 @@ static void zscore_forward(tn_node *y, tn_range rows)
 {
     tn_norm_state s = tn_norm_state_of(y);
     for (size_t r = rows.from; r < rows.to; r++) {
-        const tn_real *x = tn_row(y->in[0], r);
+        const tn_real *x = tn_val_row(y->in[0], r);
         for (uint32_t c = 0; c < y->shape.cols; c++) {
-            tn_row(y, r)[c] = (x[c] - s.mean[c]) * s.rstd[c];
+            tn_val_row(y, r)[c] = (x[c] - s.mean[c]) * s.rstd[c];
         }
     }
 }

@@ -125,7 +125,7 @@ double tn_graph_loss(const tn_graph *g)
     const tn_real *w = g->feed.weight;
     double sum = 0;
     for (uint32_t r = 0; r < g->rows; r++) {
-        double l = (double)*tn_row(g->loss, r);
+        double l = (double)*tn_val_row(g->loss, r);
         sum += w == NULL ? l : (double)w[r] * l;
     }
     return g->weight > 0 ? sum / divisor(g) : 0;

@@ -234,7 +234,7 @@ static double gradient_size(const tn_check *c)
 static void restore_gradient(const tn_check *c)
 {
     for (size_t r = 0; r < c->y->shape.rows; r++) {
-        memcpy(tn_grad_row(c->y, r), tn_row(c->factor, r), c->y->shape.cols * sizeof(tn_real));
+        memcpy(tn_grad_row(c->y, r), tn_val_row(c->factor, r), c->y->shape.cols * sizeof(tn_real));
     }
 }
 

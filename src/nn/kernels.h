@@ -1,0 +1,46 @@
+/* kernels.h - the inner loops of matrix products, one set per vector width.
+ *
+ * A block of C of `rows` x `vectors` lives in registers while p runs over the whole depth:
+ *
+ *            b   | panel: depth x (vectors * lanes), row by row
+ *            +---+
+ *     a  | r |   |      c[i][j] (+)= sum_p a[i][p] b[p][j]      one fused multiply-add per term,
+ *        | o |   |                                              p ascending
+ *        | w |   |
+ *
+ * So an entry of C is the same chain of operations in every block shape and with every vector
+ * width: its bits depend on its own row and column alone.
+ */
+#ifndef TN_NN_KERNELS_H
+#define TN_NN_KERNELS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct tn_block {
+    size_t depth;
+    const float *a;
+    size_t a_stride; /* from row to row of the block; from p to p when `across` */
+    bool across;     /* a is stored by p: a[p * a_stride + i]; else a[i * a_stride + p] */
+    const float *b;
+    size_t b_stride;
+    float *c;
+    size_t c_stride;
+    bool add;
+} tn_block;
+
+typedef struct tn_kernels {
+    const char *name;
+    size_t rows;  /* in a full block */
+    size_t lanes; /* floats in a vector; a panel is two vectors wide */
+    /* Any number of rows; columns: 1 .. 2 * lanes, of which b holds whole vectors. */
+    void (*run)(const tn_block *block, size_t rows, size_t cols);
+} tn_kernels;
+
+/* NULL: this processor has no fused multiply-add that we know. */
+const tn_kernels *tn_kernels_find(void);
+
+extern const tn_kernels tn_kernels_avx512;
+extern const tn_kernels tn_kernels_avx2;
+
+#endif
