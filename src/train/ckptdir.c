@@ -1,0 +1,296 @@
+/* ckptdir.c - owning the run directory, and saving: tmp, sync, rename, sync. */
+#include "train/ckptdir.h"
+
+#include "base/alloc.h"
+#include "base/failpoint.h"
+#include "base/log.h"
+#include "train/ckptcheck.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+struct tn_ckptdir {
+    tn_lock *lock;
+    uint64_t session;
+    uint64_t ordinal;       /* being written; 0: none */
+    char tmp[TN_PATH_SIZE]; /* where */
+    char dir[TN_PATH_SIZE];
+};
+
+/* A named place for chaos tests; a release has none. */
+static tn_status pass(const char *point, tn_error *err)
+{
+    int failure = tn_failpoint(point);
+    return failure == 0 ? TN_OK : tn_fail(err, TN_E_IO, "failed on request at '%s'", point);
+}
+
+static bool ends_in_tmp(const char *name)
+{
+    size_t size = strlen(name);
+    return size >= 4 && strcmp(name + size - 4, ".tmp") == 0;
+}
+
+/* Nothing of this session is unfinished yet, so all of it is somebody else's. */
+static tn_status remove_unfinished(const char *dir, tn_error *err)
+{
+    tn_text names = {0};
+    uint32_t n = 0;
+    tn_status status = tn_dir_list(dir, &names, &n, err);
+    const char *name = tn_text_str(&names);
+    for (uint32_t i = 0; i < n && status == TN_OK; i++) {
+        if (ends_in_tmp(name)) {
+            char path[TN_PATH_SIZE];
+            status = tn_path_join(dir, name, path, err);
+            status = status == TN_OK ? tn_remove_tree(path, err) : status;
+        }
+        name += strlen(name) + 1;
+    }
+    tn_text_done(&names);
+    return status;
+}
+
+tn_status tn_ckptdir_open(tn_ckptdir **out, const char *dir, tn_error *err)
+{
+    *out = NULL;
+    if (strlen(dir) >= TN_PATH_SIZE) {
+        return tn_fail(err, TN_E_LIMIT, "path longer than %d bytes: '%.64s..'", TN_PATH_SIZE - 1,
+                       dir);
+    }
+    tn_ckptdir *d = tn_try_alloc(1, sizeof *d, "a run directory", err);
+    if (d == NULL) {
+        return TN_E_MEMORY;
+    }
+    memcpy(d->dir, dir, strlen(dir) + 1);
+    d->session = tn_random_id();
+    tn_status status = tn_dir_make(dir, err);
+    if (status == TN_OK) {
+        status = tn_lock_take(&d->lock, dir, d->session, err);
+    }
+    if (status == TN_OK) {
+        status = remove_unfinished(dir, err);
+    }
+    if (status != TN_OK) {
+        tn_ckptdir_close(d);
+        return status;
+    }
+    *out = d;
+    return TN_OK;
+}
+
+void tn_ckptdir_close(tn_ckptdir *d)
+{
+    if (d != NULL) {
+        tn_ckptdir_abandon(d);
+        tn_lock_release(d->lock);
+        tn_free(d);
+    }
+}
+
+const char *tn_ckptdir_path(const tn_ckptdir *d)
+{
+    return d->dir;
+}
+
+uint64_t tn_ckptdir_session(const tn_ckptdir *d)
+{
+    return d->session;
+}
+
+/* "<dir>/ckpt-<ordinal>" and, when `tmp`, ".<session>.tmp". */
+static tn_status path_of(const tn_ckptdir *d, uint64_t ordinal, bool tmp, char out[TN_PATH_SIZE],
+                         tn_error *err)
+{
+    char name[64];
+    int length = tmp ? snprintf(name, sizeof name, "ckpt-%" PRIu64 ".%016" PRIx64 ".tmp", ordinal,
+                                d->session)
+                     : snprintf(name, sizeof name, "ckpt-%" PRIu64, ordinal);
+    TN_ASSERT(length > 0 && (size_t)length < sizeof name);
+    return tn_path_join(d->dir, name, out, err);
+}
+
+static tn_status check_space(const tn_ckptdir *d, uint64_t bytes, tn_error *err)
+{
+    uint64_t room = 0;
+    uint64_t need = bytes + bytes / 20;
+    TN_TRY(tn_disk_free(d->dir, &room, err));
+    if (need > room) {
+        return tn_fail(err, TN_E_IO,
+                       "no room for a checkpoint in '%s': %" PRIu64 " bytes free, %" PRIu64
+                       " needed",
+                       d->dir, room, need);
+    }
+    return TN_OK;
+}
+
+tn_status tn_ckptdir_begin(tn_ckptdir *d, uint64_t bytes, uint64_t *ordinal, tn_error *err)
+{
+    TN_ASSERT(d->ordinal == 0);
+    TN_TRY(pass("ckpt.begin", err));
+    TN_TRY(check_space(d, bytes, err));
+    tn_arena *arena = tn_arena_new(4096);
+    const uint64_t *present = NULL;
+    uint32_t n = 0;
+    tn_status status = tn_ckptdir_list(d->dir, arena, &present, &n, err);
+    uint64_t next = status == TN_OK && n > 0 ? present[0] + 1 : 1;
+    tn_arena_free(arena);
+    TN_TRY(status);
+    TN_TRY(path_of(d, next, true, d->tmp, err));
+    TN_TRY(tn_remove_tree(d->tmp, err)); /* what an abandon could not remove */
+    TN_TRY(tn_dir_make_new(d->tmp, err));
+    d->ordinal = next;
+    *ordinal = next;
+    return TN_OK;
+}
+
+tn_status tn_ckptdir_add(tn_ckptdir *d, const char *name, tn_ckpt_write *write, void *ctx,
+                         tn_error *err)
+{
+    TN_ASSERT(d->ordinal != 0 && strchr(name, '/') == NULL);
+    char path[TN_PATH_SIZE];
+    char again[TN_PATH_SIZE];
+    char name_again[256];
+    int length = snprintf(name_again, sizeof name_again, "%s.again", name);
+    TN_ASSERT(length > 0 && (size_t)length < sizeof name_again);
+    TN_TRY(tn_path_join(d->tmp, name, path, err));
+    TN_TRY(tn_path_join(d->tmp, name_again, again, err));
+    tn_status status = write(ctx, path, err);
+    if (status != TN_E_IO) {
+        return status;
+    }
+    /* After a failed fsync the kernel has dropped the pages: only a new file can be trusted. */
+    TN_TRY(write(ctx, again, err));
+    return tn_rename(again, path, err);
+}
+
+static tn_status write_text(void *ctx, const char *path, tn_error *err)
+{
+    const tn_text *text = ctx;
+    tn_file *f = NULL;
+    TN_TRY(tn_file_create(&f, path, err));
+    tn_status status = tn_file_write(f, text->data, text->size, err);
+    if (status != TN_OK) {
+        tn_file_abandon(f);
+        return status;
+    }
+    return tn_file_commit(f, err);
+}
+
+/* For people and scripts. The checkpoint is saved already, so a failure is only told. */
+static void write_latest(const tn_ckptdir *d, uint64_t ordinal, uint32_t crc)
+{
+    char path[TN_PATH_SIZE];
+    char line[64];
+    tn_error err = {0};
+    int length = snprintf(line, sizeof line, "ckpt-%" PRIu64 " %08x\n", ordinal, crc);
+    TN_ASSERT(length > 0 && (size_t)length < sizeof line);
+    tn_status status = tn_path_join(d->dir, "LATEST", path, &err);
+    if (status == TN_OK) {
+        status = tn_file_replace(path, line, (size_t)length, &err);
+    }
+    if (status != TN_OK) {
+        tn_log(TN_LOG_WARN, "ckpt-%" PRIu64 " is saved, but LATEST is not: %s", ordinal, err.text);
+    }
+}
+
+tn_status tn_ckptdir_commit(tn_ckptdir *d, const tn_text *manifest, uint32_t crc, tn_error *err)
+{
+    TN_ASSERT(d->ordinal != 0);
+    char final[TN_PATH_SIZE];
+    tn_text text = *manifest; /* lent */
+    TN_TRY(path_of(d, d->ordinal, false, final, err));
+    TN_TRY(pass("ckpt.before_manifest", err));
+    TN_TRY(tn_ckptdir_add(d, "MANIFEST", write_text, &text, err));
+    TN_TRY(tn_dir_sync(d->tmp, err));
+    TN_TRY(pass("ckpt.before_rename", err));
+    TN_TRY(tn_rename(d->tmp, final, err));
+    uint64_t saved = d->ordinal;
+    d->ordinal = 0;
+    write_latest(d, saved, crc);
+    return pass("ckpt.after_rename", err);
+}
+
+void tn_ckptdir_abandon(tn_ckptdir *d)
+{
+    if (d->ordinal == 0) {
+        return;
+    }
+    tn_error err = {0};
+    d->ordinal = 0;
+    if (tn_remove_tree(d->tmp, &err) != TN_OK) {
+        tn_log(TN_LOG_WARN, "an unfinished checkpoint stays until the next start: %s", err.text);
+    }
+}
+
+static bool holds(const uint64_t *list, uint32_t n, uint64_t value)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (list[i] == value) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Adds the bases of the deltas among kept[0 .. *n - 1]; a base may be a delta itself. What cannot
+ * be read has no base that anybody could use. */
+static tn_status keep_bases(const tn_ckptdir *d, uint64_t *kept, uint32_t *n, tn_error *err)
+{
+    for (uint32_t i = 0; i < *n; i++) {
+        char path[TN_PATH_SIZE];
+        tn_manifest m = {0};
+        TN_TRY(path_of(d, kept[i], false, path, err));
+        tn_arena *arena = tn_arena_new(1 << 16);
+        bool is_delta = tn_ckpt_read_manifest(path, arena, &m, NULL) == TN_OK && m.base != 0;
+        tn_arena_free(arena);
+        if (is_delta && !holds(kept, *n, m.base)) {
+            kept[(*n)++] = m.base;
+        }
+    }
+    return TN_OK;
+}
+
+/* Without its final name first: a folder that bears one is complete, whenever we are killed. */
+static tn_status remove_checkpoint(const tn_ckptdir *d, uint64_t ordinal, tn_error *err)
+{
+    char final[TN_PATH_SIZE];
+    char tmp[TN_PATH_SIZE];
+    TN_TRY(path_of(d, ordinal, false, final, err));
+    TN_TRY(path_of(d, ordinal, true, tmp, err));
+    TN_TRY(tn_rename(final, tmp, err));
+    return tn_remove_tree(tmp, err);
+}
+
+static tn_status prune(const tn_ckptdir *d, uint32_t keep, uint64_t best, tn_arena *arena,
+                       tn_error *err)
+{
+    const uint64_t *present = NULL;
+    uint32_t n = 0;
+    TN_TRY(tn_ckptdir_list(d->dir, arena, &present, &n, err));
+    /* Every entry but `best` adds at most itself and one base that is not there. */
+    uint64_t *kept = TN_NEW_ARRAY(arena, uint64_t, 2 * (size_t)n + 2);
+    uint32_t n_kept = 0;
+    while (n_kept < n && (n_kept < keep || n_kept == 0)) {
+        kept[n_kept] = present[n_kept];
+        n_kept++;
+    }
+    if (best != 0 && !holds(kept, n_kept, best)) {
+        kept[n_kept++] = best;
+    }
+    TN_TRY(keep_bases(d, kept, &n_kept, err));
+    for (uint32_t i = n; i > 0; i--) { /* the oldest first */
+        if (!holds(kept, n_kept, present[i - 1])) {
+            TN_TRY(remove_checkpoint(d, present[i - 1], err));
+        }
+    }
+    return TN_OK;
+}
+
+tn_status tn_ckptdir_prune(tn_ckptdir *d, uint32_t keep, uint64_t best, tn_error *err)
+{
+    TN_TRY(pass("ckpt.before_prune", err));
+    tn_arena *arena = tn_arena_new(4096);
+    tn_status status = prune(d, keep, best, arena, err);
+    tn_arena_free(arena);
+    return status;
+}

@@ -1,0 +1,402 @@
+/* test_manifest.c - MANIFEST as docs/formats.md writes it, and everything that must be refused. */
+#include "support/test.h"
+
+#include "base/json.h"
+#include "base/sha256.h"
+#include "ps/manifest.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char hash[] = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
+
+/* The document of docs/formats.md, its blanks filled in. */
+static const char example[] =
+    "{\"format\":\"tnet-checkpoint\",\"version\":[1,0],\"kind\":\"full\",\"ordinal\":42,"
+    "\"base\":null,\"run_id\":\"0102030405060708\",\"step\":12000,\"samples\":\"49152000\","
+    "\"rows\":\"3145728\",\"clock\":20089,\"config\":{\"hash\":"
+    "\"00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff\",\"structure\":"
+    "\"00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff\"},"
+    "\"sparse\":{\"partitions\":1024,\"records\":[{\"segments\":[{\"name\":\"wide\",\"dim\":1,"
+    "\"optimizer\":\"ftrl\",\"state\":[[\"z\",1],[\"n\",1]]},{\"name\":\"deep\",\"dim\":16,"
+    "\"optimizer\":\"adam\",\"state\":[[\"m\",16],[\"v\",16],[\"t\",1,\"u32\"]]}]}],"
+    "\"groups\":[{\"name\":\"user\",\"salt\":\"3da0fd9c44cfc9ee\",\"record\":0}]},"
+    "\"dense\":{\"size\":423280,\"optimizer\":\"adam\",\"state\":[\"m\",\"v\"],\"scalars\":"
+    "{\"t\":\"12000\"},\"params\":[{\"name\":\"deep.1.W\",\"shape\":[320,400],\"at\":0,"
+    "\"train\":true}]},\"progress\":{\"epoch\":0,\"parts\":[[0,\"0\",\"268435456\",\"done\"],"
+    "[0,\"268435456\",\"536870912\",\"dealt\",0,\"102400\"],"
+    "[1,\"0\",\"268435456\",\"free\",0,\"0\"]]},\"seed\":\"00000000000000ff\","
+    "\"requests\":[{\"shard\":0,\"sender\":1,\"incarnation\":\"00000000000000aa\","
+    "\"low\":\"48213\"}],\"metrics\":{\"best\":{\"name\":\"auc\",\"value\":0.7911,"
+    "\"step\":11000},\"bad_evals\":1,\"lr_scale\":1},\"logs\":{\"metrics.jsonl\":\"182733\"},"
+    "\"host\":{\"cpu\":\"x86-64-v4\",\"blas\":\"0.3.21 Cooperlake\"},"
+    "\"files\":[{\"name\":\"config.yaml\",\"type\":\"config\",\"bytes\":\"100\","
+    "\"crc32c\":\"0000000b\"},{\"name\":\"sparse-0000-1023.tns\",\"type\":\"sparse\","
+    "\"bytes\":\"268435456\",\"crc32c\":\"0000000a\",\"rows\":\"3145728\","
+    "\"partitions\":[0,1023]}],";
+
+static const tn_row_record record = {
+    .n_segments = 2,
+    .segment = {{.name = "wide",
+                 .dim = 1,
+                 .optimizer = "ftrl",
+                 .n_states = 2,
+                 .state = {{"z", 1, false}, {"n", 1, false}}},
+                {.name = "deep",
+                 .dim = 16,
+                 .optimizer = "adam",
+                 .n_states = 3,
+                 .state = {{"m", 16, false}, {"v", 16, false}, {"t", 1, true}}}}};
+static const tn_row_group group = {"user", 0x3da0fd9c44cfc9ee, 0};
+static const tn_manifest_param param = {"deep.1.W", 2, {320, 400}, 0, true};
+static const tn_manifest_count scalar = {"t", 12000};
+static const tn_manifest_count log_size = {"metrics.jsonl", 182733};
+static const tn_manifest_part part[3] = {{0, 0, 268435456, TN_PART_DONE, 0, 0},
+                                         {0, 268435456, 536870912, TN_PART_DEALT, 0, 102400},
+                                         {1, 0, 268435456, TN_PART_FREE, 0, 0}};
+static const tn_manifest_request request = {0, 1, 0xaa, 48213};
+static const tn_manifest_file file[2] = {
+    {.name = "config.yaml", .type = "config", .bytes = 100, .crc = 0xb},
+    {.name = "sparse-0000-1023.tns",
+     .type = "sparse",
+     .bytes = 268435456,
+     .rows = 3145728,
+     .crc = 0xa,
+     .last = 1023}};
+
+static tn_manifest sample(void)
+{
+    return (tn_manifest){
+        .ordinal = 42,
+        .run_id = 0x0102030405060708,
+        .step = 12000,
+        .samples = 49152000,
+        .rows = 3145728,
+        .clock = 20089,
+        .config_hash = hash,
+        .structure = hash,
+        .sparse =
+            {.partitions = 1024, .n_records = 1, .n_groups = 1, .record = &record, .group = &group},
+        .dense = {.size = 423280,
+                  .optimizer = "adam",
+                  .n_states = 2,
+                  .n_scalars = 1,
+                  .n_params = 1,
+                  .state = {"m", "v"},
+                  .scalar = &scalar,
+                  .param = &param},
+        .n_parts = 3,
+        .n_requests = 1,
+        .n_logs = 1,
+        .n_files = 2,
+        .part = part,
+        .request = &request,
+        .log = &log_size,
+        .file = file,
+        .seed = 0xff,
+        .best_name = "auc",
+        .best_value = 0.7911,
+        .lr_scale = 1,
+        .best_step = 11000,
+        .bad_evals = 1,
+        .cpu = "x86-64-v4",
+        .blas = "0.3.21 Cooperlake",
+    };
+}
+
+static void write_text(const tn_manifest *m, tn_text *text, uint32_t *crc)
+{
+    tn_error err = {0};
+    assert_int_equal(tn_manifest_write(m, text, crc, &err), TN_OK);
+}
+
+static void golden_manifest_members_in_order(void **state)
+{
+    (void)state;
+    tn_manifest m = sample();
+    tn_text text = {0};
+    uint32_t crc = 0;
+    write_text(&m, &text, &crc);
+    assert_int_equal(text.size, strlen(example) + 21);
+    for (size_t i = 0; i < strlen(example); i++) {
+        if (text.data[i] != example[i]) {
+            fail_msg("differs at %zu: %.40s, wanted %.40s", i, text.data + i, example + i);
+        }
+    }
+    char tail[32];
+    (void)snprintf(tail, sizeof tail, "\"crc32c\":\"%08x\"}\n", crc);
+    assert_string_equal(text.data + text.size - 21, tail);
+    tn_text_done(&text);
+}
+
+static void golden_model_id_of_files(void **state)
+{
+    (void)state;
+    const tn_manifest_file dense = {
+        .name = "dense-0000.safetensors", .type = "dense", .bytes = 120, .crc = 0xd06f75ab};
+    const tn_manifest m = {.n_files = 1, .file = &dense};
+    tn_text text = {0};
+    tn_manifest_add_files(&text, NULL, &m);
+    assert_string_equal(tn_text_str(&text),
+                        "[{\"name\":\"dense-0000.safetensors\",\"type\":"
+                        "\"dense\",\"bytes\":\"120\",\"crc32c\":\"d06f75ab\"}]");
+    tn_sha256 h;
+    uint8_t digest[32];
+    char hex[65];
+    tn_sha256_init(&h);
+    tn_sha256_add(&h, text.data, text.size);
+    tn_sha256_end(&h, digest);
+    tn_sha256_hex(digest, hex);
+    assert_memory_equal(hex, "001ff2044284a99c25fd62a9204473cc", 32);
+    tn_text_done(&text);
+}
+
+static tn_status read_text(const tn_text *text, tn_arena *arena, tn_manifest *out, tn_error *err)
+{
+    return tn_manifest_read(out, text, arena, "ckpt-42/MANIFEST", err);
+}
+
+static void what_was_written_is_read_back(void **state)
+{
+    (void)state;
+    tn_manifest m = sample();
+    tn_manifest back = {0};
+    tn_text text = {0};
+    tn_text again = {0};
+    tn_error err = {0};
+    uint32_t crc = 0;
+    tn_arena *arena = tn_arena_new(1 << 14);
+    write_text(&m, &text, &crc);
+    assert_int_equal(read_text(&text, arena, &back, &err), TN_OK);
+    assert_int_equal(back.crc, crc);
+    assert_int_equal(back.base, 0);
+    assert_int_equal(back.file[1].last, 1023);
+    assert_int_equal(back.part[1].position, 102400);
+    assert_string_equal(back.sparse.record[0].segment[1].state[2].name, "t");
+    assert_true(back.sparse.record[0].segment[1].state[2].count);
+    write_text(&back, &again, &crc); /* every member came back, or this would differ */
+    assert_int_equal(again.size, text.size);
+    assert_memory_equal(again.data, text.data, text.size);
+    tn_text_done(&again);
+    tn_text_done(&text);
+    tn_arena_free(arena);
+}
+
+static void a_delta_names_its_base(void **state)
+{
+    (void)state;
+    tn_manifest m = sample();
+    tn_manifest back = {0};
+    tn_text text = {0};
+    tn_error err = {0};
+    uint32_t crc = 0;
+    tn_arena *arena = tn_arena_new(1 << 14);
+    m.base = 41;
+    m.base_crc = 0xabc;
+    m.best_name = NULL;
+    write_text(&m, &text, &crc);
+    assert_non_null(strstr(text.data, "\"kind\":\"delta\",\"ordinal\":42,"
+                                      "\"base\":{\"ordinal\":41,\"crc32c\":\"00000abc\"}"));
+    assert_non_null(strstr(text.data, "\"metrics\":{\"best\":null,"));
+    assert_int_equal(read_text(&text, arena, &back, &err), TN_OK);
+    assert_int_equal(back.base, 41);
+    assert_int_equal(back.base_crc, 0xabc);
+    assert_null(back.best_name);
+    tn_text_done(&text);
+    tn_arena_free(arena);
+}
+
+static void every_cut_and_every_flipped_bit_is_detected(void **state)
+{
+    (void)state;
+    tn_manifest m = sample();
+    tn_manifest back = {.ordinal = 7};
+    tn_text text = {0};
+    tn_error err = {0};
+    uint32_t crc = 0;
+    write_text(&m, &text, &crc);
+    size_t size = text.size;
+    for (size_t bit = 0; bit < 8 * size; bit++) {
+        tn_arena *arena = tn_arena_new(1 << 14);
+        text.data[bit / 8] = (char)(text.data[bit / 8] ^ (1 << bit % 8));
+        if (read_text(&text, arena, &back, &err) == TN_OK) {
+            fail_msg("bit %zu of byte %zu is not noticed", bit % 8, bit / 8);
+        }
+        text.data[bit / 8] = (char)(text.data[bit / 8] ^ (1 << bit % 8));
+        tn_arena_free(arena);
+    }
+    for (text.size = 0; text.size < size; text.size++) {
+        tn_arena *arena = tn_arena_new(1 << 14);
+        assert_int_equal(read_text(&text, arena, &back, &err), TN_E_CKPT);
+        tn_arena_free(arena);
+    }
+    assert_int_equal(back.ordinal, 7); /* untouched */
+    tn_text_done(&text);
+}
+
+static const struct {
+    const char *from, *to;
+} lies[] = {
+    {"\"tnet-checkpoint\"", "\"tnet-model\""},
+    {"[1,0]", "[2,0]"},
+    {"[1,0]", "1"},
+    {"\"full\"", "\"delta\""},
+    {"\"full\"", "\"half\""},
+    {"\"ordinal\":42", "\"ordinal\":0"},
+    {"\"ordinal\":42", "\"ordinal\":-1"},
+    {"\"ordinal\":42", "\"ordinal\":1.5"},
+    {"\"run_id\":\"01", "\"run_id\":\"0g"},
+    {"\"step\":12000", "\"stop\":12000"},
+    {"\"samples\":\"4", "\"samples\":\"x"},
+    {"\"rows\":\"3145728\",\"clock\"", "\"rows\":\"3145729\",\"clock\""},
+    {"\"clock\":20089", "\"clock\":4294967296"},
+    {"\"hash\":\"00", "\"hash\":\"0"},
+    {"\"structure\":\"00", "\"structure\":\"0G"},
+    {"\"partitions\":1024", "\"partitions\":0"},
+    {"\"partitions\":1024", "\"partitions\":65537"},
+    {"\"records\":[", "\"records\":1,\"x\":["},
+    {"\"dim\":16", "\"dim\":4097"},
+    {"\"dim\":16", "\"dim\":\"sixteen\""},
+    {"[\"z\",1]", "[\"z\"]"},
+    {"[\"z\",1]", "[\"z\",1,\"f32\"]"},
+    {"[\"z\",1]", "[\"z\",1,\"u32\",1]"},
+    {"[\"z\",1]", "[1,1]"},
+    {"[\"z\",1]", "{\"z\":1,\"y\":2}"},
+    {"[\"z\",1]", "[\"z\",4097]"},
+    {"[[\"z\",1],", "[[\"a\",1],[\"b\",1],[\"c\",1],[\"d\",1],"},
+    {"\"salt\":\"3da0", "\"salt\":\"3da"},
+    {"\"record\":0", "\"record\":1"},
+    {"\"size\":423280", "\"size\":127999"},
+    {"\"at\":0", "\"at\":423281"},
+    {"[320,400]", "[9223372036854775808,2]"},
+    {"[320,400]", "[1,1,1,1,1,1,1,1,1]"},
+    {"\"train\":true", "\"train\":1"},
+    {"{\"t\":\"12000\"}", "{\"t\":\"many\"}"},
+    {"\"state\":[\"m\",\"v\"]", "\"state\":[\"m\",1]"},
+    {"\"done\"", "\"done\",0,\"0\""},
+    {"\"done\"", "\"gone\""},
+    {"\"dealt\",0,", "\"dealt\","},
+    {"\"free\",0,\"0\"", "\"free\",0,\"x\""},
+    {"[1,\"0\",", "[1,\"268435457\","},
+    {"\"seed\":", "\"seeds\":"},
+    {"\"low\":\"48213\"", "\"low\":null"},
+    {"\"value\":0.7911", "\"value\":\"high\""},
+    {"\"best\":{", "\"worst\":{"},
+    {"\"lr_scale\":1", "\"lr_scale\":null"},
+    {"\"metrics.jsonl\":\"182733\"", "\"metrics.jsonl\":null"},
+    {"\"cpu\":", "\"gpu\":"},
+    {"\"name\":\"config.yaml\"", "\"name\":\"../config.yaml\""},
+    {"\"name\":\"config.yaml\"", "\"name\":\"..\""},
+    {"\"name\":\"config.yaml\"", "\"name\":\"\""},
+    {"\"name\":\"config.yaml\"", "\"name\":\"MANIFEST\""},
+    {"\"name\":\"config.yaml\"", "\"name\":\"zonfig.yaml\""}, /* out of order */
+    {"\"bytes\":\"100\"", "\"bytes\":\"18446744073709551615\""},
+    {"\"crc32c\":\"0000000b\"", "\"crc32c\":\"b\""},
+    {"\"partitions\":[0,1023]", "\"partitions\":[0,1022]"},
+    {"\"partitions\":[0,1023]", "\"partitions\":[1,1023]"},
+    {"\"partitions\":[0,1023]", "\"partitions\":[0,1024]"},
+    {"\"partitions\":[0,1023]", "\"partitions\":[1023,0]"},
+    {"\"partitions\":[0,1023]", "\"partitions\":[0]"},
+    {"\"rows\":\"3145728\",\"partitions\"", "\"rows\":\"1\",\"partitions\""},
+    {"\"host\":{", "\"host\":{},\"host\":{"},
+};
+
+static void right_checksums_do_not_make_a_manifest_right(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof lies / sizeof lies[0]; i++) {
+        const char *at = strstr(example, lies[i].from);
+        assert_non_null(at);
+        tn_text text = {0};
+        tn_error err = {0};
+        tn_manifest back = {0};
+        tn_arena *arena = tn_arena_new(1 << 14);
+        tn_text_add(&text, example, (size_t)(at - example));
+        tn_text_adds(&text, lies[i].to);
+        tn_text_adds(&text, at + strlen(lies[i].from));
+        tn_json_close_with_crc(&text);
+        if (read_text(&text, arena, &back, &err) != TN_E_CKPT) {
+            fail_msg("accepted: %s", lies[i].to);
+        }
+        assert_non_null(strstr(err.text, "ckpt-42/MANIFEST"));
+        tn_arena_free(arena);
+        tn_text_done(&text);
+    }
+}
+
+static void members_of_a_later_minor_version_are_ignored(void **state)
+{
+    (void)state;
+    tn_text text = {0};
+    tn_error err = {0};
+    tn_manifest back = {0};
+    tn_arena *arena = tn_arena_new(1 << 14);
+    tn_text_adds(&text, example);
+    char *minor = strstr(text.data, "[1,0]");
+    minor[3] = '7';
+    tn_text_adds(&text, "\"news\":[{\"a\":1}]");
+    tn_json_close_with_crc(&text);
+    assert_int_equal(read_text(&text, arena, &back, &err), TN_OK);
+    assert_int_equal(back.ordinal, 42);
+    tn_arena_free(arena);
+    tn_text_done(&text);
+}
+
+static void structure_is_the_hash_of_three_texts(void **state)
+{
+    (void)state;
+    tn_manifest m = sample();
+    tn_error err = {0};
+    char got[65];
+    char want[65];
+    uint8_t digest[32];
+    uint8_t schema[TN_SNAPSHOT_SCHEMA_BYTES];
+    const char *sparse = strstr(example, "\"sparse\":") + strlen("\"sparse\":");
+    const char *sparse_end = strstr(sparse, ",\"dense\":");
+    const char *params = strstr(example, "\"params\":") + strlen("\"params\":");
+    const char *params_end = strstr(params, "},\"progress\"");
+    tn_sha256 h;
+    tn_sha256_init(&h);
+    tn_sha256_add(&h, sparse, (size_t)(sparse_end - sparse));
+    tn_sha256 only_sparse = h;
+    tn_sha256_add(&h, params, (size_t)(params_end - params));
+    tn_sha256_add(&h, "[]", 2);
+    tn_sha256_end(&h, digest);
+    tn_sha256_hex(digest, want);
+    assert_int_equal(tn_manifest_structure(&m, "[]", got, &err), TN_OK);
+    assert_string_equal(got, want);
+    tn_sha256_end(&only_sparse, digest);
+    assert_int_equal(tn_row_schema_hash(&m.sparse, schema, &err), TN_OK);
+    assert_memory_equal(schema, digest, sizeof schema);
+}
+
+static void the_layout_counts_weights_and_states(void **state)
+{
+    (void)state;
+    tn_manifest m = sample();
+    tn_arena *arena = tn_arena_new(4096);
+    const tn_snapshot_layout *layout = tn_row_schema_layout(&m.sparse, arena);
+    assert_int_equal(layout->n_groups, 1);
+    assert_int_equal(layout->record_of_group[0], 0);
+    assert_int_equal(layout->record[0].n_segments, 2);
+    assert_int_equal(layout->record[0].words[0], 3);
+    assert_int_equal(layout->record[0].words[1], 49);
+    tn_arena_free(arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(golden_manifest_members_in_order),
+        cmocka_unit_test(golden_model_id_of_files),
+        cmocka_unit_test(what_was_written_is_read_back),
+        cmocka_unit_test(a_delta_names_its_base),
+        cmocka_unit_test(every_cut_and_every_flipped_bit_is_detected),
+        cmocka_unit_test(right_checksums_do_not_make_a_manifest_right),
+        cmocka_unit_test(members_of_a_later_minor_version_are_ignored),
+        cmocka_unit_test(structure_is_the_hash_of_three_texts),
+        cmocka_unit_test(the_layout_counts_weights_and_states),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
