@@ -1,0 +1,73 @@
+/* exits.c - see exits.h. */
+#include "cli/exits.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+int tn_exit_code(tn_status status)
+{
+    static const int codes[] = {
+        [TN_OK] = 0,     [TN_END] = 1,        [TN_E_USAGE] = 2, [TN_E_CONFIG] = 3,
+        [TN_E_DATA] = 4, [TN_E_CKPT] = 5,     [TN_E_PEER] = 6,  [TN_E_MEMORY] = 7,
+        [TN_E_IO] = 8,   [TN_E_DIVERGED] = 9, [TN_E_LIMIT] = 4, [TN_E_STOPPED] = 75,
+    };
+    TN_ASSERT((size_t)status < sizeof codes / sizeof *codes);
+    return codes[status];
+}
+
+/* Whether the first line says ": error: " behind a place. */
+static bool has_place(const char *text)
+{
+    const char *severity = strstr(text, ": error: ");
+    const char *end = strchr(text, '\n');
+    return severity != NULL && (end == NULL || severity < end);
+}
+
+void tn_exit_message(tn_text *out, const char *program, const tn_error *err)
+{
+    const char *text = err->text[0] != '\0' ? err->text : "failed without a message";
+    if (!has_place(text)) {
+        tn_text_addf(out, "%s: error: ", program);
+    }
+    tn_text_adds(out, text);
+    if (text[strlen(text) - 1] != '\n') {
+        tn_text_addc(out, '\n');
+    }
+}
+
+/* stderr is the last resort: when it fails there is nobody left to tell. */
+static void print(const tn_text *text)
+{
+    (void)fwrite(tn_text_str(text), 1, text->size, stderr);
+    (void)fflush(stderr);
+}
+
+int tn_exit_with(const char *program, const tn_error *err)
+{
+    tn_text message = {0};
+    tn_exit_message(&message, program, err);
+    print(&message);
+    tn_text_done(&message);
+    return tn_exit_code(err->code);
+}
+
+int tn_exit_diag(const char *program, const tn_diag *diag)
+{
+    print(&diag->text);
+    tn_error err = {0};
+    return tn_diag_check(diag, &err) == TN_OK ? 0 : tn_exit_with(program, &err);
+}
+
+int tn_exit_done(const char *program, int code)
+{
+    errno = 0;
+    if (fflush(stdout) == 0 && ferror(stdout) == 0) {
+        return code;
+    }
+    tn_error err = {0};
+    (void)tn_fail(&err, TN_E_IO, "cannot write to stdout: %s",
+                  errno != 0 ? strerrordesc_np(errno) : "an earlier write failed");
+    int failed = tn_exit_with(program, &err);
+    return code != 0 ? code : failed;
+}

@@ -1,0 +1,32 @@
+/* exits.h - from a status to the documented exit code; the one place that prints failures.
+ *
+ *     0 done        3 config       6 peer        9 diverged
+ *     1 internal    4 data         7 memory     75 stopped, can go on
+ *     2 usage       5 checkpoint   8 storage   130 second SIGINT
+ *
+ *     return tn_exit_with("tnet-train", &err);
+ */
+#ifndef TN_CLI_EXITS_H
+#define TN_CLI_EXITS_H
+
+#include "base/diag.h"
+#include "base/error.h"
+#include "base/text.h"
+
+int tn_exit_code(tn_status status);
+
+/* "tnet-train: error: <text>" for stderr; a text that begins with its own place and severity
+ * ("a.yaml:3:1: error: ..") stays as it is. */
+void tn_exit_message(tn_text *out, const char *program, const tn_error *err);
+
+/* Prints the message of a failure on stderr, once; returns the exit code. */
+int tn_exit_with(const char *program, const tn_error *err);
+
+/* Prints what `diag` collected on stderr. Errors end with their number and code 3; warnings alone
+ * are printed and return 0. */
+int tn_exit_diag(const char *program, const tn_diag *diag);
+
+/* The last thing main does: results that could not be written to stdout are a failure. */
+int tn_exit_done(const char *program, int code);
+
+#endif

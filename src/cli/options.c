@@ -1,0 +1,274 @@
+/* options.c - see options.h.
+ *
+ * The arguments become a tree of texts, {peers: 4, dry_run: true}, which the table
+ * of the program's options then binds like any other: the same checks, the same
+ * messages.
+ */
+#include "cli/options.h"
+
+#include "base/diag.h"
+#include "base/fieldtree.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { NAME_BYTES = 64 };
+
+const tn_common_flag tn_common_flags[] = {
+    {"quiet", 'q', TN_ANSWER_NONE, -1, false, "warnings and errors only"},
+    {"verbose", 'v', TN_ANSWER_NONE, 1, false, "more than the usual"},
+    {"help", 'h', TN_ANSWER_HELP, 0, false, "this text"},
+    {"version", 0, TN_ANSWER_VERSION, 0, false, "name and version"},
+    {"man", 0, TN_ANSWER_MAN, 0, false, "this text as a manual page"},
+    {"completion", 0, TN_ANSWER_COMPLETION, 0, false, "words for bash: source <(.. --completion)"},
+    {"schema", 0, TN_ANSWER_SCHEMA, 0, true, "JSON schema of the configuration, for editors"},
+    {"print-config-doc", 0, TN_ANSWER_CONFIG_DOC, 0, true, "all keys of the configuration"},
+    {NULL, 0, TN_ANSWER_NONE, 0, false, NULL},
+};
+
+typedef struct parser {
+    const tn_program *p;
+    tn_arena *arena;
+    tn_tree *map; /* the program's own options */
+    tn_options *out;
+    const char **words;
+    const char **overrides;
+    int argc;
+    char *const *argv;
+    int at; /* in argv */
+} parser;
+
+const char *tn_flag_name(const tn_field *f, char out[64])
+{
+    (void)snprintf(out, NAME_BYTES, "%s", f->key);
+    for (char *c = out; *c != '\0'; c++) {
+        *c = (char)(*c == '_' ? '-' : *c);
+    }
+    return out;
+}
+
+static const tn_common_flag *find_common(const tn_program *p, const char *name, size_t size)
+{
+    for (const tn_common_flag *f = tn_common_flags; f->name != NULL; f++) {
+        bool long_form = strlen(f->name) == size && strncmp(f->name, name, size) == 0;
+        if (long_form && (!f->config || p->config != NULL)) {
+            return f;
+        }
+    }
+    return NULL;
+}
+
+static const tn_field *find_flag(const tn_program *p, const char *name, size_t size)
+{
+    for (const tn_field *f = p->flags; f != NULL && f->kind != TN_KIND_END; f++) {
+        char own[NAME_BYTES];
+        (void)tn_flag_name(f, own);
+        if (strlen(own) == size && strncmp(own, name, size) == 0) {
+            return f;
+        }
+    }
+    return NULL;
+}
+
+/* The truth value that --no-x denies. */
+static const tn_field *find_denied(const tn_program *p, const char *name)
+{
+    if (strncmp(name, "no-", 3) != 0) {
+        return NULL;
+    }
+    const tn_field *f = find_flag(p, name + 3, strlen(name + 3));
+    return f != NULL && f->kind == TN_KIND_BOOL ? f : NULL;
+}
+
+static tn_status unknown_option(const parser *s, const char *arg, size_t size, tn_error *err)
+{
+    enum { NAMES_MAX = 64 };
+    const char *names[NAMES_MAX];
+    uint32_t n = 0;
+    for (const tn_common_flag *f = tn_common_flags; f->name != NULL; f++) {
+        names[n++] = f->name;
+    }
+    for (const tn_field *f = s->p->flags; f != NULL && f->kind != TN_KIND_END; f++) {
+        char own[NAME_BYTES];
+        (void)tn_flag_name(f, own);
+        TN_ASSERT(n < NAMES_MAX);
+        char *copy = TN_NEW_ARRAY(s->arena, char, strlen(own) + 1);
+        names[n++] = memcpy(copy, own, strlen(own));
+    }
+    char word[NAME_BYTES];
+    (void)snprintf(word, sizeof word, "%.*s", (int)(size < NAME_BYTES ? size : NAME_BYTES - 1),
+                   arg);
+    const char *nearest = tn_nearest(word + strspn(word, "-"), names, n);
+    if (nearest != NULL) {
+        return tn_fail(err, TN_E_USAGE, "unknown option '%s' (did you mean '--%s'?)", word,
+                       nearest);
+    }
+    return tn_fail(err, TN_E_USAGE, "unknown option '%s'\nhint: '%s --help' lists all", word,
+                   s->p->name);
+}
+
+/* Adds `value` for the option; a list of texts grows, everything else may be given once. */
+static tn_status add_value(const parser *s, const tn_field *f, const char *value, tn_error *err)
+{
+    const tn_origin at = {.source = "command line"};
+    tn_tree *scalar = tn_tree_scalar(s->arena, value, at);
+    const tn_tree *old = tn_tree_get(s->map, f->key);
+    if (old != NULL && f->kind != TN_KIND_STRS) {
+        char own[NAME_BYTES];
+        return tn_fail(err, TN_E_USAGE, "option '--%s' is given twice", tn_flag_name(f, own));
+    }
+    tn_tree *item = scalar;
+    if (f->kind == TN_KIND_STRS) {
+        item = old != NULL ? tn_tree_copy(s->arena, old) : tn_tree_new(s->arena, TN_TREE_LIST, at);
+        tn_tree_append(item, scalar);
+    }
+    tn_tree_put(s->arena, s->map, f->key, item);
+    return TN_OK;
+}
+
+/* --name, --name=value, --name value, --no-name. */
+static tn_status take_own(parser *s, const char *name, tn_error *err)
+{
+    size_t size = strcspn(name, "=");
+    const char *value = name[size] == '=' ? name + size + 1 : NULL;
+    const tn_field *f = find_flag(s->p, name, size);
+    const tn_field *denied = f == NULL && value == NULL ? find_denied(s->p, name) : NULL;
+    if (denied != NULL) {
+        return add_value(s, denied, "false", err);
+    }
+    if (f == NULL) {
+        return unknown_option(s, name - 2, size + 2, err);
+    }
+    if (f->kind == TN_KIND_BOOL) {
+        return add_value(s, f, value != NULL ? value : "true", err);
+    }
+    if (value == NULL && s->at + 1 < s->argc) {
+        value = s->argv[++s->at];
+    }
+    if (value == NULL) {
+        return tn_fail(err, TN_E_USAGE, "option '--%s' needs a value", name);
+    }
+    return add_value(s, f, value, err);
+}
+
+static tn_status take_common(parser *s, const tn_common_flag *f, bool has_value, tn_error *err)
+{
+    if (has_value) {
+        return tn_fail(err, TN_E_USAGE, "option '--%s' takes no value", f->name);
+    }
+    if (f->answer != TN_ANSWER_NONE && s->out->answer == TN_ANSWER_NONE) {
+        s->out->answer = f->answer; /* the first question is answered */
+    }
+    s->out->verbosity += f->verbosity;
+    return TN_OK;
+}
+
+static tn_status take_letters(parser *s, const char *arg, tn_error *err)
+{
+    for (const char *c = arg + 1; *c != '\0'; c++) {
+        const tn_common_flag *f = tn_common_flags;
+        while (f->name != NULL && f->letter != *c) {
+            f++;
+        }
+        if (f->name == NULL) {
+            return unknown_option(s, arg, strlen(arg), err);
+        }
+        TN_TRY(take_common(s, f, false, err));
+    }
+    return TN_OK;
+}
+
+/* section.key=value: a path or URL before the '=' is a word. */
+static bool is_override(const tn_program *p, const char *arg)
+{
+    size_t size = strcspn(arg, "=");
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                  "0123456789_-.{}";
+    return p->config != NULL && size > 0 && arg[size] == '=' && strspn(arg, letters) >= size;
+}
+
+static void take_word(const parser *s, const char *arg)
+{
+    if (is_override(s->p, arg)) {
+        s->overrides[s->out->overrides.n++] = arg;
+    } else {
+        s->words[s->out->words.n++] = arg;
+    }
+}
+
+static tn_status take(parser *s, tn_error *err)
+{
+    const char *arg = s->argv[s->at];
+    if (arg[0] != '-' || arg[1] == '\0') {
+        take_word(s, arg);
+        return TN_OK;
+    }
+    if (arg[1] != '-') {
+        return take_letters(s, arg, err);
+    }
+    size_t size = strcspn(arg, "=");
+    const tn_common_flag *common = find_common(s->p, arg + 2, size - 2);
+    if (common != NULL) {
+        return take_common(s, common, arg[size] == '=', err);
+    }
+    return take_own(s, arg + 2, err);
+}
+
+static tn_status bind_flags(const parser *s, void *flags, tn_error *err)
+{
+    tn_diag diag = {0};
+    const tn_binder b = {.arena = s->arena, .diag = &diag};
+    tn_status status = TN_OK;
+    tn_fields_bind(&b, s->p->flags, s->map, flags);
+    if (diag.n_errors > 0) {
+        if (diag.text.size > 0 && diag.text.data[diag.text.size - 1] == '\n') {
+            diag.text.data[diag.text.size - 1] = '\0';
+        }
+        status = tn_fail(err, TN_E_USAGE, "%s", tn_text_str(&diag.text));
+    }
+    tn_diag_done(&diag);
+    return status;
+}
+
+tn_status tn_options_parse(const tn_program *p, int argc, char *const *argv, tn_arena *arena,
+                           tn_options *out, void *flags, tn_error *err)
+{
+    TN_ASSERT((p->flags == NULL) == (flags == NULL));
+    size_t n = argc > 0 ? (size_t)argc : 0;
+    tn_options options = {0};
+    parser s = {.p = p,
+                .arena = arena,
+                .map = tn_tree_new(arena, TN_TREE_MAP, (tn_origin){.source = "command line"}),
+                .out = &options,
+                .words = TN_NEW_ARRAY(arena, const char *, n),
+                .overrides = TN_NEW_ARRAY(arena, const char *, n),
+                .argc = argc,
+                .argv = argv,
+                .at = 1};
+    for (; s.at < argc && strcmp(argv[s.at], "--") != 0; s.at++) {
+        TN_TRY(take(&s, err));
+    }
+    for (s.at++; s.at < argc; s.at++) {
+        take_word(&s, argv[s.at]);
+    }
+    if (p->flags != NULL) {
+        TN_TRY(bind_flags(&s, flags, err));
+    }
+    options.words.item = s.words;
+    options.overrides.item = s.overrides;
+    *out = options;
+    return TN_OK;
+}
+
+tn_status tn_options_check_words(const tn_program *p, const tn_options *options, tn_error *err)
+{
+    if (options->words.n >= p->words_min && options->words.n <= p->words_max) {
+        return TN_OK;
+    }
+    if (options->words.n < p->words_min) {
+        return tn_fail(err, TN_E_USAGE, "%u of %u words missing\nhint: %s %s",
+                       p->words_min - options->words.n, p->words_min, p->name, p->words);
+    }
+    return tn_fail(err, TN_E_USAGE, "one word too many: '%s'\nhint: %s %s",
+                   options->words.item[p->words_max], p->name, p->words);
+}

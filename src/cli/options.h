@@ -1,0 +1,80 @@
+/* options.h - argv by a table.
+ *
+ *     tnet-train [option ..] CONFIG [key=value ..]
+ *
+ * Options of one program are rows of an option table (base/field.h): `dry_run` is
+ * --dry-run; a truth value takes no argument (--no-dry-run denies it), every other
+ * kind takes one, as --peers 4 or --peers=4. What all programs have is built in:
+ *
+ *     -q --quiet   -v --verbose   -h --help   --version   --man   --completion
+ *     --schema   --print-config-doc                       with a configuration
+ *
+ * "--" ends the options, "-" is a word. Faults are TN_E_USAGE, with a suggestion.
+ */
+#ifndef TN_CLI_OPTIONS_H
+#define TN_CLI_OPTIONS_H
+
+#include "base/error.h"
+#include "base/field.h"
+
+typedef struct tn_program {
+    const char *name;       /* "tnet-train" */
+    const char *summary;    /* one line, lower case */
+    const char *words;      /* "CONFIG [key=value ..]"; "" when there are none */
+    const tn_field *flags;  /* the program's own options; NULL: none */
+    const tn_field *config; /* table of key=value; NULL: the program takes none */
+    uint32_t words_min;     /* without key=value */
+    uint32_t words_max;
+    const char *notes; /* more lines for --help, or NULL */
+} tn_program;
+
+/* A question that the program itself can answer without doing its work. */
+typedef enum tn_answer {
+    TN_ANSWER_NONE,
+    TN_ANSWER_HELP,
+    TN_ANSWER_VERSION,
+    TN_ANSWER_MAN,
+    TN_ANSWER_COMPLETION,
+    TN_ANSWER_SCHEMA,
+    TN_ANSWER_CONFIG_DOC,
+} tn_answer;
+
+typedef struct tn_options {
+    tn_answer answer;
+    int verbosity; /* -1: -q; 1: -v; 0 */
+    tn_strs words; /* CONFIG first, where there is one */
+    tn_strs overrides;
+} tn_options;
+
+/* A text or path among a program's options; `value_` is what --help calls it: "PATH". */
+#define TN_FLAG_STR(type, member, value_, help)                                                    \
+    {                                                                                              \
+        TN_ROW(TN_KIND_STR, type, member, const char *, "~", 0, 0, value_, help)                   \
+    }
+#define TN_FLAG_BOOL(type, member, help) TN_FIELD_BOOL(type, member, "false", help)
+
+/* Reads argv into *out and into *flags, a struct of p->flags. Texts point into argv and `arena`.
+ * The number of words is not checked, since some options need none. */
+tn_status tn_options_parse(const tn_program *p, int argc, char *const *argv, tn_arena *arena,
+                           tn_options *out, void *flags, tn_error *err) TN_MUST_USE;
+
+/* TN_E_USAGE when there are too few or too many words. */
+tn_status tn_options_check_words(const tn_program *p, const tn_options *options,
+                                 tn_error *err) TN_MUST_USE;
+
+/* The options that every program has. */
+typedef struct tn_common_flag {
+    const char *name; /* without "--" */
+    char letter;      /* 0: none */
+    tn_answer answer; /* NONE: verbosity */
+    int verbosity;
+    bool config; /* only of programs with a configuration */
+    const char *help;
+} tn_common_flag;
+
+extern const tn_common_flag tn_common_flags[]; /* ends with name NULL */
+
+/* "--dry-run" from "dry_run". */
+const char *tn_flag_name(const tn_field *f, char out[64]);
+
+#endif

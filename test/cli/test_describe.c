@@ -1,0 +1,128 @@
+/* test_describe.c - programs in their own words. */
+#include "cli/describe.h"
+#include "support/test.h"
+
+#include <string.h>
+
+typedef struct flags {
+    uint32_t peers;
+    bool dry_run;
+    const char *data;
+} flags;
+
+static const tn_field flag_rows[] = {
+    TN_FIELD_U32(flags, peers, "1", 1, 64, "", "processes on this machine"),
+    TN_FLAG_BOOL(flags, dry_run, "check everything, train nothing"),
+    TN_FLAG_STR(flags, data, "PATH", "what is evaluated"),
+    TN_FIELD_END,
+};
+
+typedef struct config {
+    const char *dir;
+} config;
+
+static const tn_field config_rows[] = {
+    TN_FIELD_STR(config, dir, "runs\\x", "where it goes"),
+    TN_FIELD_END,
+};
+
+static const tn_program program = {
+    .name = "tnet-test",
+    .summary = "does nothing - well",
+    .words = "CONFIG [key=value ..]",
+    .flags = flag_rows,
+    .config = config_rows,
+    .words_min = 1,
+    .words_max = 1,
+    .notes = ".looks like a command",
+};
+
+static void assert_all_in(void (*describe)(tn_text *, const tn_program *), const char *const *want)
+{
+    tn_text out = {0};
+    describe(&out, &program);
+    for (; *want != NULL; want++) {
+        if (strstr(tn_text_str(&out), *want) == NULL) {
+            fail_msg("'%s' is not in: %s", *want, tn_text_str(&out));
+        }
+    }
+    tn_text_done(&out);
+}
+
+static void help_lists_options_keys_and_exit_codes(void **state)
+{
+    (void)state;
+    static const char *const want[] = {
+        "usage: tnet-test [option ..] CONFIG [key=value ..]\n\ndoes nothing - well\n",
+        "\n  --peers N                  processes on this machine\n",
+        "\n  --dry-run                  check everything",
+        "\n  --data PATH                what is",
+        "\n  -h, --help                 this text\n",
+        "\n  --schema ",
+        "\n  dir  ",
+        "exit codes: 0 done,",
+        NULL,
+    };
+    assert_all_in(tn_describe_help, want);
+}
+
+static void the_manual_page_says_what_help_says(void **state)
+{
+    (void)state;
+    static const char *const want[] = {
+        ".TH \"tnet-test\" 1 \"\" \"TNet ",
+        ".SH NAME\ntnet\\-test \\- does nothing \\- well\n",
+        ".TP\n\\fB\\-\\-peers N\\fR\nprocesses on this machine\n",
+        ".TP\n\\fB\\-h, \\-\\-help\\fR\nthis text\n",
+        "\n\\&.looks like a command\n",
+        "default runs\\ex\n",
+        ".SH EXIT STATUS\n",
+        NULL,
+    };
+    assert_all_in(tn_describe_man, want);
+}
+
+static void completion_knows_options_and_keys(void **state)
+{
+    (void)state;
+    static const char *const want[] = {
+        "_tnet_test() {\n",
+        "-W '--peers --dry-run --data --quiet --verbose --help ",
+        "compgen -S = -W 'dir ' ",
+        "complete -o nospace -o filenames -F _tnet_test tnet-test\n",
+        NULL,
+    };
+    assert_all_in(tn_describe_completion, want);
+}
+
+static void version_schema_and_documentation_are_there(void **state)
+{
+    (void)state;
+    static const char *const version[] = {"tnet-test " TN_VERSION "\n", NULL};
+    static const char *const schema[] = {"\"title\":\"TNet configuration\"", "\"dir\":{", NULL};
+    static const char *const doc[] = {"# Configuration\n", "| `dir` | text | `runs\\x` |", NULL};
+    assert_all_in(tn_describe_version, version);
+    assert_all_in(tn_describe_schema, schema);
+    assert_all_in(tn_describe_config_doc, doc);
+}
+
+static void only_questions_are_answered(void **state)
+{
+    (void)state;
+    const tn_options none = {0};
+    const tn_options version = {.answer = TN_ANSWER_VERSION};
+    assert_false(tn_describe_answer(&program, &none));
+    assert_true(tn_describe_answer(&program, &version));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(help_lists_options_keys_and_exit_codes),
+        cmocka_unit_test(the_manual_page_says_what_help_says),
+        cmocka_unit_test(completion_knows_options_and_keys),
+        cmocka_unit_test(version_schema_and_documentation_are_there),
+        cmocka_unit_test(only_questions_are_answered),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

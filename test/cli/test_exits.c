@@ -1,0 +1,89 @@
+/* test_exits.c - exit codes, and messages that are said once. */
+#include "cli/exits.h"
+#include "support/test.h"
+
+#include <stdio.h>
+
+static void every_status_has_its_documented_code(void **state)
+{
+    (void)state;
+    static const struct {
+        tn_status status;
+        int code;
+    } cases[] = {
+        {TN_OK, 0},      {TN_E_USAGE, 2},    {TN_E_CONFIG, 3}, {TN_E_DATA, 4},
+        {TN_E_LIMIT, 4}, {TN_E_CKPT, 5},     {TN_E_PEER, 6},   {TN_E_MEMORY, 7},
+        {TN_E_IO, 8},    {TN_E_DIVERGED, 9}, {TN_END, 1},      {TN_E_STOPPED, 75},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(tn_exit_code(cases[i].status), cases[i].code);
+    }
+}
+
+static void assert_message(const char *text, const char *want)
+{
+    tn_error err = {0};
+    (void)tn_fail(&err, TN_E_DATA, "%s", text);
+    tn_text out = {0};
+    tn_exit_message(&out, "tnet-train", &err);
+    assert_string_equal(tn_text_str(&out), want);
+    tn_text_done(&out);
+}
+
+static void a_message_names_the_program(void **state)
+{
+    (void)state;
+    assert_message("cannot open 'a': no", "tnet-train: error: cannot open 'a': no\n");
+    assert_message("x\nhint: y: error: z", "tnet-train: error: x\nhint: y: error: z\n");
+    assert_message("", "tnet-train: error: failed without a message\n");
+}
+
+static void a_message_with_its_place_stays_as_it_is(void **state)
+{
+    (void)state;
+    assert_message("a.yaml:3:1: error: unknown key 'x'\nx: 1\n^\n",
+                   "a.yaml:3:1: error: unknown key 'x'\nx: 1\n^\n");
+    assert_message("command line: error: no", "command line: error: no\n");
+}
+
+static void faults_of_a_configuration_end_with_code_3(void **state)
+{
+    (void)state;
+    tn_diag diag = {0};
+    assert_int_equal(tn_exit_diag("tnet-test", &diag), 0);
+    tn_diag_warning(&diag, NULL, "a test of warnings");
+    assert_int_equal(tn_exit_diag("tnet-test", &diag), 0);
+    tn_diag_error(&diag, NULL, "a test of errors");
+    assert_int_equal(tn_exit_diag("tnet-test", &diag), 3);
+    tn_diag_done(&diag);
+}
+
+static void results_that_cannot_be_written_are_a_failure(void **state)
+{
+    (void)state;
+    assert_int_equal(tn_exit_done("tnet-test", 0), 0);
+    assert_int_equal(tn_exit_done("tnet-test", 3), 3);
+    FILE *full = fopen("/dev/full", "we");
+    if (full == NULL) {
+        skip();
+    }
+    FILE *out = stdout;
+    stdout = full;
+    (void)fputs("a result\n", stdout);
+    int code = tn_exit_done("tnet-test", 0);
+    stdout = out;
+    (void)fclose(full);
+    assert_int_equal(code, 8);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_status_has_its_documented_code),
+        cmocka_unit_test(a_message_names_the_program),
+        cmocka_unit_test(a_message_with_its_place_stays_as_it_is),
+        cmocka_unit_test(faults_of_a_configuration_end_with_code_3),
+        cmocka_unit_test(results_that_cannot_be_written_are_a_failure),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,234 @@
+/* test_options.c - argv: options, words, overrides, and what is refused. */
+#include "cli/options.h"
+#include "support/test.h"
+
+#include <string.h>
+
+typedef struct flags {
+    uint32_t peers;
+    bool dry_run;
+    bool resume;
+    const char *data;
+    tn_strs fetch;
+} flags;
+
+static const tn_field flag_rows[] = {
+    TN_FIELD_U32(flags, peers, "1", 1, 64, "", "processes on this machine"),
+    TN_FLAG_BOOL(flags, dry_run, "check everything, train nothing"),
+    TN_FIELD_BOOL(flags, resume, "true", "go on where the last run ended"),
+    TN_FLAG_STR(flags, data, "PATH", "what is evaluated"),
+    TN_FIELD_STRS(flags, fetch, "~", "nodes that are written out"),
+    TN_FIELD_END,
+};
+
+static const tn_field config_rows[] = {TN_FIELD_END};
+
+static const tn_program program = {
+    .name = "tnet-test",
+    .summary = "tests",
+    .words = "CONFIG [key=value ..]",
+    .flags = flag_rows,
+    .config = config_rows,
+    .words_min = 1,
+    .words_max = 1,
+};
+
+static const tn_program bare = {
+    .name = "tnet-bare", .summary = "s", .words = "A B", .words_min = 2, .words_max = 2};
+
+typedef struct fixture {
+    tn_arena *arena;
+    tn_options options;
+    flags flags;
+    tn_error err;
+} fixture;
+
+static int set_up(void **state)
+{
+    static fixture f;
+    memset(&f, 0, sizeof f);
+    f.arena = tn_arena_new(1 << 12);
+    *state = &f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    tn_arena_free(((fixture *)*state)->arena);
+    return 0;
+}
+
+/* Parses a NULL-terminated argv. */
+static tn_status parse(fixture *f, const tn_program *p, char *const *argv)
+{
+    int argc = 0;
+    while (argv[argc] != NULL) {
+        argc++;
+    }
+    memset(&f->err, 0, sizeof f->err);
+    return tn_options_parse(p, argc, argv, f->arena, &f->options,
+                            p->flags != NULL ? &f->flags : NULL, &f->err);
+}
+
+#define ARGV(...)                                                                                  \
+    (char *const[])                                                                                \
+    {                                                                                              \
+        program_name, __VA_ARGS__, NULL                                                            \
+    }
+
+static char program_name[] = "tnet-test";
+
+static void assert_refused(fixture *f, char *const *argv, const char *want)
+{
+    assert_int_equal(parse(f, &program, argv), TN_E_USAGE);
+    if (strstr(f->err.text, want) == NULL) {
+        fail_msg("'%s' is not in: %s", want, f->err.text);
+    }
+}
+
+/* String literals are const in C11 with -Wwrite-strings; argv is not. */
+#define TEXT(name, value) static char name[] = value
+
+static void options_words_and_overrides_may_mix(void **state)
+{
+    fixture *f = *state;
+    TEXT(peers, "--peers");
+    TEXT(four, "4");
+    TEXT(config, "a.yaml");
+    TEXT(epochs, "train.epochs=3");
+    TEXT(dry, "--dry-run");
+    TEXT(slot, "slots.C{1..2}.dim=4");
+    TEXT(letters, "-vv");
+    assert_int_equal(parse(f, &program, ARGV(peers, four, config, epochs, dry, slot, letters)),
+                     TN_OK);
+    assert_int_equal(f->flags.peers, 4);
+    assert_true(f->flags.dry_run);
+    assert_true(f->flags.resume);
+    assert_null(f->flags.data);
+    assert_int_equal(f->options.words.n, 1);
+    assert_string_equal(f->options.words.item[0], "a.yaml");
+    assert_int_equal(f->options.overrides.n, 2);
+    assert_string_equal(f->options.overrides.item[1], "slots.C{1..2}.dim=4");
+    assert_int_equal(f->options.verbosity, 2);
+    assert_int_equal(tn_options_check_words(&program, &f->options, &f->err), TN_OK);
+}
+
+static void values_may_follow_an_equals_sign(void **state)
+{
+    fixture *f = *state;
+    TEXT(peers, "--peers=8");
+    TEXT(data, "--data=");
+    TEXT(no, "--no-resume");
+    TEXT(one, "--fetch=a");
+    TEXT(two, "--fetch");
+    TEXT(b, "b");
+    TEXT(dry, "--dry-run=no");
+    assert_int_equal(parse(f, &program, ARGV(peers, data, no, one, two, b, dry)), TN_OK);
+    assert_int_equal(f->flags.peers, 8);
+    assert_string_equal(f->flags.data, "");
+    assert_false(f->flags.resume);
+    assert_false(f->flags.dry_run);
+    assert_int_equal(f->flags.fetch.n, 2);
+    assert_string_equal(f->flags.fetch.item[1], "b");
+}
+
+static void paths_with_equals_signs_are_words(void **state)
+{
+    fixture *f = *state;
+    TEXT(path, "runs/lr=1/a.yaml");
+    TEXT(dash, "-");
+    TEXT(url, "s3://b/day=1");
+    assert_int_equal(parse(f, &program, ARGV(path, dash, url)), TN_OK);
+    assert_int_equal(f->options.words.n, 3);
+    assert_int_equal(f->options.overrides.n, 0);
+    assert_int_equal(tn_options_check_words(&program, &f->options, &f->err), TN_E_USAGE);
+    assert_string_equal(f->err.text, "one word too many: '-'\n"
+                                     "hint: tnet-test CONFIG [key=value ..]");
+}
+
+static void two_dashes_end_the_options(void **state)
+{
+    fixture *f = *state;
+    TEXT(end, "--");
+    TEXT(help, "--help");
+    assert_int_equal(parse(f, &program, ARGV(end, help)), TN_OK);
+    assert_int_equal(f->options.answer, TN_ANSWER_NONE);
+    assert_string_equal(f->options.words.item[0], "--help");
+}
+
+static void questions_need_no_words(void **state)
+{
+    fixture *f = *state;
+    TEXT(help, "-h");
+    TEXT(version, "--version");
+    TEXT(schema, "--schema");
+    assert_int_equal(parse(f, &program, ARGV(help, version)), TN_OK);
+    assert_int_equal(f->options.answer, TN_ANSWER_HELP);
+    assert_int_equal(parse(f, &program, ARGV(version)), TN_OK);
+    assert_int_equal(f->options.answer, TN_ANSWER_VERSION);
+    assert_int_equal(parse(f, &program, ARGV(schema)), TN_OK);
+    assert_int_equal(f->options.answer, TN_ANSWER_SCHEMA);
+    assert_int_equal(tn_options_check_words(&program, &f->options, &f->err), TN_E_USAGE);
+    assert_non_null(strstr(f->err.text, "1 of 1 words missing\nhint: tnet-test CONFIG"));
+}
+
+static void what_makes_no_sense_is_a_usage_error(void **state)
+{
+    fixture *f = *state;
+    TEXT(typo, "--pears=3");
+    assert_refused(f, ARGV(typo), "unknown option '--pears' (did you mean '--peers'?)");
+    TEXT(alien, "--rhubarb");
+    assert_refused(f, ARGV(alien),
+                   "unknown option '--rhubarb'\nhint: 'tnet-test --help' lists all");
+    TEXT(letter, "-qx");
+    assert_refused(f, ARGV(letter), "unknown option '-qx'");
+    TEXT(peers, "--peers");
+    assert_refused(f, ARGV(peers), "option '--peers' needs a value");
+    TEXT(zero, "--peers=0");
+    assert_refused(f, ARGV(zero), "command line: error: 'peers' is 0, not within 1 .. 64");
+    TEXT(two, "--peers=2");
+    assert_refused(f, ARGV(two, two), "option '--peers' is given twice");
+    TEXT(help, "--help=me");
+    assert_refused(f, ARGV(help), "option '--help' takes no value");
+    TEXT(maybe, "--dry-run=maybe");
+    assert_refused(f, ARGV(maybe), "'dry_run' is not true or false: 'maybe'");
+    TEXT(no_peers, "--no-peers");
+    assert_refused(f, ARGV(no_peers), "unknown option '--no-peers'");
+}
+
+static void a_program_without_configuration_has_no_overrides(void **state)
+{
+    fixture *f = *state;
+    TEXT(word, "a=b");
+    TEXT(schema, "--schema");
+    assert_int_equal(parse(f, &bare, ARGV(word)), TN_OK);
+    assert_int_equal(f->options.words.n, 1);
+    assert_int_equal(parse(f, &bare, ARGV(schema)), TN_E_USAGE);
+    assert_int_equal(tn_options_check_words(&bare, &(tn_options){0}, &f->err), TN_E_USAGE);
+}
+
+static void nothing_at_all_is_not_a_crash(void **state)
+{
+    fixture *f = *state;
+    char *const argv[] = {NULL};
+    assert_int_equal(tn_options_parse(&program, 0, argv, f->arena, &f->options, &f->flags, NULL),
+                     TN_OK);
+    assert_int_equal(f->flags.peers, 1);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(options_words_and_overrides_may_mix),
+        TEST(values_may_follow_an_equals_sign),
+        TEST(paths_with_equals_signs_are_words),
+        TEST(two_dashes_end_the_options),
+        TEST(questions_need_no_words),
+        TEST(what_makes_no_sense_is_a_usage_error),
+        TEST(a_program_without_configuration_has_no_overrides),
+        TEST(nothing_at_all_is_not_a_crash),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
