@@ -1,0 +1,181 @@
+/* test_client.c - the home shard behind the client: one push, one clip, one failure told. */
+#include "drive.h"
+#include "support/test.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { DIM = 2, DENSE = 3 };
+
+typedef struct world {
+    tn_arena *arena;
+    kit_model *m;
+    tn_shard shard;
+    tn_ps *ps;
+    kit_keys *k;
+    float dense[DENSE];
+} world;
+
+/* A table and a dense store under sgd with lr 1, both from 0; a global clip of 10. */
+static void begin(world *x, const char *row_options)
+{
+    static const tn_dense_run run = {0, DENSE};
+    const uint64_t key[] = {11, UINT64_C(7) << 60};
+    *x = (world){.arena = tn_arena_new(1 << 16)};
+    x->m = kit_model_plain(x->arena, DIM, kit_rule(x->arena, "sgd", row_options));
+    x->m->rules.dense = kit_rule(x->arena, "sgd", "lr=1");
+    x->m->rules.clip_global = 10;
+    tn_dense_opts opts = {
+        .rule = &x->m->rules.dense, .weights = x->dense, .size = DENSE, .runs = &run, .n_runs = 1};
+    x->shard = (tn_shard){.table = kit_table(x->m, 1), .rules = &x->m->rules};
+    assert_int_equal(tn_dense_new(&x->shard.dense, &opts, NULL), TN_OK);
+    assert_int_equal(tn_ps_open(&x->ps, &x->shard, NULL, NULL), TN_OK);
+    x->k = kit_keys_new(x->arena, &x->m->layout, key, NULL, 2);
+}
+
+static void end(world *x)
+{
+    tn_ps_close(x->ps);
+    tn_dense_free(x->shard.dense);
+    tn_table_free(x->shard.table);
+    tn_arena_free(x->arena);
+}
+
+static void pull(world *x, float rows[2 * DIM])
+{
+    assert_int_equal(tn_ps_wait(x->ps, tn_ps_pull(x->ps, &x->k->set, rows), NULL), TN_OK);
+}
+
+static void one_push_reaches_rows_and_dense_weights(void **state)
+{
+    (void)state;
+    world x;
+    begin(&x, "lr=1");
+    float rows[2 * DIM];
+    const float grads[2 * DIM] = {1, 0, 0, 2};
+    const float dense[DENSE] = {2, 0, 0};
+    pull(&x, rows);
+    tn_push push = kit_push(0);
+    tn_call call = tn_ps_push(x.ps, &x.k->set, grads, dense, &push);
+    tn_call next = tn_ps_pull(x.ps, &x.k->set, rows);
+    assert_int_equal(tn_ps_wait(x.ps, call, NULL), TN_OK);
+    assert_int_equal(tn_ps_wait(x.ps, next, NULL), TN_OK);
+    assert_int_equal(tn_ps_wait(x.ps, 0, NULL), TN_OK);
+    assert_true(tn_ps_grad_norm(x.ps) == 3);
+    assert_true(rows[0] == -1 && rows[3] == -2 && x.dense[0] == -2);
+    end(&x);
+}
+
+static void the_global_clip_is_over_rows_and_dense_weights_together(void **state)
+{
+    (void)state;
+    world x;
+    begin(&x, "lr=1");
+    float rows[2 * DIM];
+    const float grads[2 * DIM] = {12, 0, 0, 0};
+    const float dense[DENSE] = {0, 16, 0};
+    pull(&x, rows);
+    tn_push push = kit_push(0);
+    assert_int_equal(tn_ps_wait(x.ps, tn_ps_push(x.ps, &x.k->set, grads, dense, &push), NULL),
+                     TN_OK);
+    pull(&x, rows);
+    assert_true(tn_ps_grad_norm(x.ps) == 20);
+    assert_true(rows[0] == -6 && x.dense[1] == -8);
+    end(&x);
+}
+
+static void a3_the_schedule_reaches_rows_and_dense_weights(void **state)
+{
+    (void)state;
+    world x;
+    begin(&x, "lr=2");
+    float rows[2 * DIM];
+    const float grads[2 * DIM] = {1, 0, 0, 0};
+    const float dense[DENSE] = {1, 0, 0};
+    pull(&x, rows);
+    tn_push push = kit_push(0);
+    push.lr_factor = .25;
+    assert_int_equal(tn_ps_wait(x.ps, tn_ps_push(x.ps, &x.k->set, grads, dense, &push), NULL),
+                     TN_OK);
+    pull(&x, rows);
+    assert_true(rows[0] == -.5F && x.dense[0] == -.25F);
+    end(&x);
+}
+
+static void a_gradient_that_is_not_finite_changes_nothing_and_is_told_once(void **state)
+{
+    (void)state;
+    const float bad[] = {NAN, INFINITY};
+    for (size_t i = 0; i < 4; i++) {
+        world x;
+        begin(&x, "lr=1");
+        float rows[2 * DIM];
+        float grads[2 * DIM] = {1, 1, 1, 1};
+        float dense[DENSE] = {1, 1, 1};
+        *(i < 2 ? &grads[3] : &dense[2]) = bad[i % 2];
+        pull(&x, rows);
+        tn_push push = kit_push(5);
+        tn_error err = {0};
+        tn_call failing = tn_ps_push(x.ps, &x.k->set, grads, dense, &push);
+        tn_call later = tn_ps_pull(x.ps, &x.k->set, rows);
+        assert_int_equal(tn_ps_wait(x.ps, failing, &err), TN_E_DIVERGED);
+        assert_non_null(strstr(err.text, "step 5"));
+        assert_int_equal(tn_ps_wait(x.ps, later, &err), TN_E_DIVERGED);
+
+        pull(&x, rows);
+        for (uint32_t j = 0; j < 2 * DIM; j++) {
+            assert_true(rows[j] == 0);
+        }
+        assert_true(x.dense[0] == 0 && tn_dense_t(x.shard.dense) == 0);
+        kit_row row;
+        assert_true(kit_row_of(x.shard.table, 11, &row));
+        assert_true(row.view.show == 0);
+        end(&x);
+    }
+}
+
+static void a_step_without_weight_changes_nothing_counts_included(void **state)
+{
+    (void)state;
+    world x;
+    begin(&x, "lr=1 l2=1 l2_mode=dense");
+    float rows[2 * DIM];
+    const float grads[2 * DIM] = {1, 1, 1, 1};
+    const float dense[DENSE] = {1, 1, 1};
+    pull(&x, rows);
+    tn_push push = kit_push(0);
+    push.weight_sum = 0;
+    assert_int_equal(tn_ps_wait(x.ps, tn_ps_push(x.ps, &x.k->set, grads, dense, &push), NULL),
+                     TN_OK);
+    pull(&x, rows);
+    assert_true(rows[0] == 0 && x.dense[0] == 0 && tn_dense_t(x.shard.dense) == 0);
+    kit_row row;
+    assert_true(kit_row_of(x.shard.table, 11, &row));
+    assert_true(row.view.show == 0);
+    end(&x);
+}
+
+static void a_peek_goes_the_same_way_and_creates_nothing(void **state)
+{
+    (void)state;
+    world x;
+    begin(&x, "lr=1");
+    float rows[2 * DIM] = {1, 1, 1, 1};
+    assert_int_equal(tn_ps_wait(x.ps, tn_ps_peek(x.ps, &x.k->set, rows), NULL), TN_OK);
+    assert_true(rows[0] == 0 && rows[3] == 0);
+    assert_int_equal(tn_table_rows(x.shard.table), 0);
+    end(&x);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_push_reaches_rows_and_dense_weights),
+        cmocka_unit_test(the_global_clip_is_over_rows_and_dense_weights_together),
+        cmocka_unit_test(a3_the_schedule_reaches_rows_and_dense_weights),
+        cmocka_unit_test(a_gradient_that_is_not_finite_changes_nothing_and_is_told_once),
+        cmocka_unit_test(a_step_without_weight_changes_nothing_counts_included),
+        cmocka_unit_test(a_peek_goes_the_same_way_and_creates_nothing),
+    };
+    return cmocka_run_group_tests_name("ps/client", tests, NULL, NULL);
+}

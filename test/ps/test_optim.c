@@ -1,0 +1,265 @@
+/* test_optim.c - what optimizers promise beyond single vectors. */
+#include "drive.h"
+#include "support/test.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Adam's corrections reach 1 and stay there; no count overflows them. */
+static void adam_takes_any_count(void **state)
+{
+    (void)state;
+    tn_arena *arena = tn_arena_new(1 << 14);
+    const uint64_t counts[] = {1, 2, 1000, 100000, UINT64_C(1) << 40, UINT64_MAX};
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        drive x;
+        drive_begin(&x, arena, "adam", "lr=.01");
+        x.rule.optim->init(x.rule.opts, 1, x.w, x.state);
+        float g = 1;
+        tn_update u = {.lr = .01, .t = counts[i], .step = counts[i]};
+        x.rule.optim->update(x.rule.opts, &u, 1, x.w, x.state, &g);
+        double t = (double)counts[i];
+        double m = .1 / (1 - pow(.9, t));
+        double v = .001 / (1 - pow(.999, t));
+        assert_near((double)x.w[0], -.01 * m / (sqrt(v) + 1e-8));
+    }
+    tn_arena_free(arena);
+}
+
+static void a1_ftrl_is_the_textbook_at_three_alphas_and_steps_grow_with_alpha(void **state)
+{
+    (void)state;
+    tn_arena *arena = tn_arena_new(1 << 14);
+    const double alphas[] = {.01, .05, .5};
+    const char *options[] = {"alpha=.01 beta=1 l1=.01 l2=.1", "alpha=.05 beta=1 l1=.01 l2=.1",
+                             "alpha=.5 beta=1 l1=.01 l2=.1"};
+    double smaller = 0;
+    for (size_t i = 0; i < 3; i++) {
+        drive x;
+        drive_begin(&x, arena, "ftrl", options[i]);
+        double z = 0;
+        double n = 0;
+        double w = 0;
+        for (uint32_t s = 0; s < 20; s++) {
+            float g = s % 3 == 0 ? -.3F : .5F;
+            double g2 = (double)g * (double)g;
+            drive_step(&x, s, 1, &g);
+            z += (double)g - (sqrt(n + g2) - sqrt(n)) / alphas[i] * w;
+            n += g2;
+            w = fabs(z) <= .01 ? 0 : -(z - copysign(.01, z)) / ((1 + sqrt(n)) / alphas[i] + .1);
+            assert_near((double)x.w[0], w);
+        }
+        assert_true(fabs(w) > smaller);
+        smaller = fabs(w);
+    }
+    tn_arena_free(arena);
+}
+
+/* In float the difference of the roots is 0 at n = 1e6, g = .01. */
+static void ftrl_moves_at_a_large_sum_of_squares(void **state)
+{
+    (void)state;
+    tn_arena *arena = tn_arena_new(1 << 14);
+    drive x;
+    drive_begin(&x, arena, "ftrl", "alpha=.1 beta=1");
+    x.w[0] = 1;
+    x.state[0][0] = 0;
+    x.state[1][0] = 1e6F;
+    float g = .01F;
+    drive_step(&x, 0, 1, &g);
+    double sigma = 1e-4 / (.1 * 2 * 1e3);
+    assert_true(fabs((double)x.state[0][0] - (.01 - sigma)) < 1e-8);
+    tn_arena_free(arena);
+}
+
+static void ftrl_keeps_state_of_a_weight_that_is_zero(void **state)
+{
+    (void)state;
+    tn_arena *arena = tn_arena_new(1 << 14);
+    drive x;
+    drive_begin(&x, arena, "ftrl", "alpha=.1 l1=10");
+    x.rule.optim->init(x.rule.opts, 1, x.w, x.state);
+    float g = .5F;
+    drive_step(&x, 0, 1, &g);
+    assert_true(x.w[0] == 0);
+    assert_true(x.state[0][0] == .5F);
+    assert_true(x.state[1][0] == .25F);
+    tn_arena_free(arena);
+}
+
+static void group_ftrl_zeroes_whole_rows_and_starts_warm(void **state)
+{
+    (void)state;
+    tn_arena *arena = tn_arena_new(1 << 14);
+    const char *options[] = {"alpha=.1 l1=.05 l2=.1 l21=.05",
+                             "alpha=.1 l1=.05 l2=.1 l21=.05 rowwise=true"};
+    for (size_t i = 0; i < 2; i++) {
+        drive x;
+        drive_begin(&x, arena, "group_ftrl", options[i]);
+        const float none[3] = {0};
+        const float w[3] = {.5F, -.3F, .2F};
+        memcpy(x.w, w, sizeof w);
+        x.rule.optim->init(x.rule.opts, 3, x.w, x.state);
+        drive_step(&x, 0, 3, none);
+        for (size_t k = 0; k < 3; k++) {
+            assert_near((double)x.w[k], (double)w[k]);
+        }
+    }
+    drive x;
+    drive_begin(&x, arena, "group_ftrl", "alpha=.1 l1=.05 l21=10");
+    const float g[3] = {.5F, -3, .2F};
+    x.rule.optim->init(x.rule.opts, 3, x.w, x.state);
+    drive_step(&x, 0, 3, g);
+    assert_true(x.w[0] == 0 && x.w[1] == 0 && x.w[2] == 0);
+    tn_arena_free(arena);
+}
+
+/* 3 (w - target)^2 summed, from the start to well below it. */
+static double loss_of(size_t n, const float *w)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++) {
+        double miss = (double)w[i] - .1 * (double)(i + 1);
+        sum += 3 * miss * miss;
+    }
+    return sum;
+}
+
+static void slope_of(size_t n, const float *w, float *g)
+{
+    for (size_t i = 0; i < n; i++) {
+        g[i] = 6 * (w[i] - .1F * (float)(i + 1));
+    }
+}
+
+enum { DOWN_DIM = 5, DOWN_STEPS = 3000 };
+
+static void descend_as_row(const tn_optim *optim, const char *options)
+{
+    const uint64_t key = 5;
+    tn_arena *arena = tn_arena_new(1 << 14);
+    tn_rule rule = kit_rule(arena, optim->choice.name, options);
+    kit_model *m = kit_model_plain(arena, DOWN_DIM, rule);
+    tn_table *t = kit_table(m, 1);
+    kit_keys *k = kit_keys_new(arena, &m->layout, &key, NULL, 1);
+    float w[DOWN_DIM];
+    float g[DOWN_DIM];
+    assert_int_equal(tn_table_pull(t, NULL, &k->set, w, NULL), TN_OK);
+    double before = loss_of(DOWN_DIM, w);
+    for (uint64_t s = 0; s < DOWN_STEPS; s++) {
+        tn_push push = kit_push(s);
+        slope_of(DOWN_DIM, w, g);
+        tn_table_push(t, NULL, &k->set, g, &push, 1);
+        assert_int_equal(tn_table_pull(t, NULL, &k->set, w, NULL), TN_OK);
+    }
+    if (!(loss_of(DOWN_DIM, w) < .1 * before)) {
+        fail_msg("row %s: %g -> %g", optim->choice.name, before, loss_of(DOWN_DIM, w));
+    }
+    tn_table_free(t);
+    tn_arena_free(arena);
+}
+
+static void descend_as_dense(const tn_optim *optim)
+{
+    tn_arena *arena = tn_arena_new(1 << 14);
+    tn_rule rule = kit_rule(arena, optim->choice.name, NULL);
+    if (optim->dense == NULL || optim->dense(rule.opts) == NULL) {
+        float w[DOWN_DIM] = {0};
+        float g[DOWN_DIM];
+        tn_dense_run run = {0, DOWN_DIM};
+        tn_dense_opts opts = {
+            .rule = &rule, .weights = w, .size = DOWN_DIM, .runs = &run, .n_runs = 1};
+        tn_dense_store *d = NULL;
+        assert_int_equal(tn_dense_new(&d, &opts, NULL), TN_OK);
+        double before = loss_of(DOWN_DIM, w);
+        for (uint64_t s = 0; s < DOWN_STEPS; s++) {
+            tn_push push = kit_push(s);
+            slope_of(DOWN_DIM, w, g);
+            tn_dense_push(d, NULL, g, &push, 1);
+        }
+        if (!(loss_of(DOWN_DIM, w) < .1 * before)) {
+            fail_msg("dense %s: %g -> %g", optim->choice.name, before, loss_of(DOWN_DIM, w));
+        }
+        tn_dense_free(d);
+    }
+    tn_arena_free(arena);
+}
+
+static void a2_a_quadratic_goes_down_with_defaults_for_every_optimizer(void **state)
+{
+    (void)state;
+    for (const tn_optim *const *o = tn_all_optims; *o != NULL; o++) {
+        descend_as_row(*o, NULL);
+        descend_as_dense(*o);
+    }
+    descend_as_row(tn_optim_find("adagrad"), "rowwise=true");
+    descend_as_row(tn_optim_find("adagrad"), "paddle=true");
+    descend_as_row(tn_optim_find("group_ftrl"), "rowwise=true");
+}
+
+static void a3_an_integer_rate_is_a_rate(void **state)
+{
+    (void)state;
+    tn_arena *arena = tn_arena_new(1 << 14);
+    drive x;
+    drive_begin(&x, arena, "sgd", "lr=1");
+    float g = .25F;
+    drive_step(&x, 0, 1, &g);
+    assert_true(x.w[0] == -.25F);
+    tn_arena_free(arena);
+}
+
+/* A row of n weights, updated whole and one weight at a time: the same bits, so no vector body
+ * differs from its tail. Rules with one number per row are left out. */
+static void a11_rows_of_1_to_67_weights_get_the_bits_of_single_weights(void **state)
+{
+    (void)state;
+    tn_arena *arena = tn_arena_new(1 << 16);
+    for (const tn_optim *const *o = tn_all_optims; *o != NULL; o++) {
+        const char *name = (*o)->choice.name;
+        const char *options = (*o)->own_l2 ? "l1=.01 l2=.1" : "bounds=-.9,.9";
+        if (strcmp(name, "group_ftrl") == 0) {
+            continue;
+        }
+        for (size_t n = 1; n <= 67; n++) {
+            drive whole;
+            drive_begin(&whole, arena, name, options);
+            for (size_t i = 0; i < n; i++) {
+                whole.w[i] = (float)sin((double)(i * i + n));
+            }
+            whole.rule.optim->init(whole.rule.opts, n, whole.w, whole.state);
+            drive single = whole;
+            for (uint64_t s = 0; s < 3; s++) {
+                float g[DRIVE_DIM_MAX];
+                for (size_t i = 0; i < n; i++) {
+                    g[i] = (float)cos((double)(i + 7 * s + n));
+                }
+                tn_update u = {.lr = .037, .t = s + 1, .step = s + 1};
+                tn_rule_update(&whole.rule, &u, n, whole.w, whole.state, g);
+                for (size_t i = 0; i < n; i++) {
+                    float *one[TN_STATES_MAX] = {single.memory[0] + i, single.memory[1] + i,
+                                                 single.memory[2], NULL};
+                    tn_rule_update(&single.rule, &u, 1, single.w + i, one, g + i);
+                }
+                assert_memory_equal(whole.w, single.w, n * sizeof(float));
+                assert_memory_equal(whole.memory, single.memory, sizeof whole.memory);
+            }
+        }
+    }
+    tn_arena_free(arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(adam_takes_any_count),
+        cmocka_unit_test(a1_ftrl_is_the_textbook_at_three_alphas_and_steps_grow_with_alpha),
+        cmocka_unit_test(ftrl_moves_at_a_large_sum_of_squares),
+        cmocka_unit_test(ftrl_keeps_state_of_a_weight_that_is_zero),
+        cmocka_unit_test(group_ftrl_zeroes_whole_rows_and_starts_warm),
+        cmocka_unit_test(a2_a_quadratic_goes_down_with_defaults_for_every_optimizer),
+        cmocka_unit_test(a3_an_integer_rate_is_a_rate),
+        cmocka_unit_test(a11_rows_of_1_to_67_weights_get_the_bits_of_single_weights),
+    };
+    return cmocka_run_group_tests_name("ps/optim", tests, NULL, NULL);
+}

@@ -1,0 +1,329 @@
+/* test_optim_vectors.c - every optimizer against the vectors of numerics section 6: by hand, as
+ * dense weights and as rows of the table. */
+#include "drive.h"
+#include "support/test.h"
+
+#include <string.h>
+
+enum { STEPS = 3, DIM = 2 };
+
+static const float gradients[STEPS][DIM] = {{.1F, -.2F}, {.4F, 0}, {-.3F, .05F}};
+
+/* One line of V18: weights after each step. */
+typedef struct vector {
+    const char *optim;
+    const char *options;
+    bool from_zero; /* else from (.5, -.3) */
+    double w[STEPS][DIM];
+} vector;
+
+static void check_direct(const vector *v)
+{
+    tn_arena *arena = tn_arena_new(1 << 14);
+    drive x;
+    drive_begin(&x, arena, v->optim, v->options);
+    x.w[0] = v->from_zero ? 0 : .5F;
+    x.w[1] = v->from_zero ? 0 : -.3F;
+    x.rule.optim->init(x.rule.opts, DIM, x.w, x.state);
+    for (uint32_t s = 0; s < STEPS; s++) {
+        drive_step(&x, s, DIM, gradients[s]);
+        assert_near((double)x.w[0], v->w[s][0]);
+        assert_near((double)x.w[1], v->w[s][1]);
+    }
+    tn_arena_free(arena);
+}
+
+/* The same through the dense store, where the rule allows it. */
+static void check_dense(const vector *v)
+{
+    tn_arena *arena = tn_arena_new(1 << 14);
+    tn_rule rule = kit_rule(arena, v->optim, v->options);
+    if (rule.optim->dense == NULL || rule.optim->dense(rule.opts) == NULL) {
+        float w[DIM] = {v->from_zero ? 0 : .5F, v->from_zero ? 0 : -.3F};
+        tn_dense_run run = {0, DIM};
+        tn_dense_opts opts = {.rule = &rule, .weights = w, .size = DIM, .runs = &run, .n_runs = 1};
+        tn_dense_store *d = NULL;
+        assert_int_equal(tn_dense_new(&d, &opts, NULL), TN_OK);
+        for (uint32_t s = 0; s < STEPS; s++) {
+            tn_push push = kit_push(s);
+            tn_dense_push(d, NULL, gradients[s], &push, 1);
+            assert_near((double)w[0], v->w[s][0]);
+            assert_near((double)w[1], v->w[s][1]);
+        }
+        tn_dense_free(d);
+    }
+    tn_arena_free(arena);
+}
+
+/* And through the table; first weights are the average and half the difference of a uniform that
+ * is no random number at all: a restored row. */
+static void check_row(const vector *v)
+{
+    const uint64_t key = UINT64_C(0x0123456789abcdef);
+    tn_arena *arena = tn_arena_new(1 << 14);
+    kit_model *m = kit_model_plain(arena, DIM, kit_rule(arena, v->optim, v->options));
+    tn_table *t = kit_table(m, 1);
+    drive fresh;
+    drive_begin(&fresh, arena, v->optim, v->options);
+    fresh.w[0] = v->from_zero ? 0 : .5F;
+    fresh.w[1] = v->from_zero ? 0 : -.3F;
+    fresh.rule.optim->init(fresh.rule.opts, DIM, fresh.w, fresh.state);
+
+    tn_place_in_row place = tn_table_place(t, 0, 0);
+    tn_row_view row = {.key = key, .present = 1, .n_floats = DIM};
+    float data[DIM * (1 + TN_STATES_MAX)] = {0};
+    memcpy(data + place.w, fresh.w, DIM * sizeof(float));
+    for (uint32_t i = 0; i < place.n_states; i++) {
+        uint32_t n = place.spec[i].per_row ? 1 : DIM;
+        memcpy(data + place.state[i], fresh.memory[i], n * sizeof(float));
+        row.n_floats += n;
+    }
+    row.data = data;
+    assert_int_equal(tn_table_restore(t, &row, NULL), TN_OK);
+
+    kit_keys *k = kit_keys_new(arena, &m->layout, &key, NULL, 1);
+    for (uint32_t s = 0; s < STEPS; s++) {
+        tn_push push = kit_push(s);
+        float w[DIM];
+        tn_table_push(t, NULL, &k->set, gradients[s], &push, 1);
+        kit_peek(t, &m->layout, key, w);
+        assert_near((double)w[0], v->w[s][0]);
+        assert_near((double)w[1], v->w[s][1]);
+    }
+    tn_table_free(t);
+    tn_arena_free(arena);
+}
+
+static void check(const vector *v)
+{
+    check_direct(v);
+    check_dense(v);
+    check_row(v);
+}
+
+static void v18_sgd(void **state)
+{
+    (void)state;
+    check(&(vector){"sgd", "lr=.1", false, {{.49, -.28}, {.45, -.28}, {.48, -.285}}});
+}
+
+static void v18_momentum(void **state)
+{
+    (void)state;
+    check(
+        &(vector){"momentum", "lr=.1 mu=.9", false, {{.49, -.28}, {.441, -.262}, {.4269, -.2508}}});
+}
+
+static void v18_nesterov(void **state)
+{
+    (void)state;
+    check(&(vector){
+        "nesterov", "lr=.1 mu=.9", false, {{.481, -.262}, {.3969, -.2458}, {.41421, -.24072}}});
+}
+
+static void v18_adagrad(void **state)
+{
+    (void)state;
+    check(&(vector){
+        "adagrad",
+        "lr=.1 n0=.1",
+        false,
+        {{.469848866, -.246547753}, {.392868832, -.246547753}, {.442868831, -.259793076}}});
+}
+
+static void v18_adagrad_rowwise(void **state)
+{
+    (void)state;
+    vector v = {"adagrad",
+                "lr=.1 rowwise=true",
+                false,
+                {{.471715730, -.243431459}, {.383370511, -.243431459}, {.443221070, -.253406552}}};
+    check(&v);
+
+    tn_arena *arena = tn_arena_new(1 << 14);
+    drive x;
+    drive_begin(&x, arena, v.optim, v.options);
+    x.rule.optim->init(x.rule.opts, DIM, x.w, x.state);
+    for (uint32_t s = 0; s < STEPS; s++) {
+        drive_step(&x, s, DIM, gradients[s]);
+    }
+    assert_near((double)x.state[0][0], .25125);
+    tn_arena_free(arena);
+}
+
+static void v18_adagrad_paddle(void **state)
+{
+    (void)state;
+    check(&(vector){"adagrad",
+                    "lr=.1 n0=.1 rowwise=true paddle=true",
+                    false,
+                    {{.49, -.28}, {.454222912, -.28}, {.475175821, -.283492151}}});
+}
+
+static void v18_rmsprop(void **state)
+{
+    (void)state;
+    check(&(vector){
+        "rmsprop",
+        "lr=.01 rho=.9",
+        false,
+        {{.468377233, -.268377228}, {.437608005, -.268377228}, {.456888751, -.276840869}}});
+}
+
+static void v18_adadelta(void **state)
+{
+    (void)state;
+    check(&(vector){
+        "adadelta",
+        "lr=1 rho=.9 eps=1e-6",
+        false,
+        {{.496839302, -.296838118}, {.492489092, -.296838118}, {.496243335, -.298004514}}});
+}
+
+static void v18_adam(void **state)
+{
+    (void)state;
+    check(&(vector){
+        "adam",
+        "lr=.01",
+        false,
+        {{.490000001, -.290000000}, {.481156236, -.283299418}, {.479389153, -.279825604}}});
+}
+
+static void v18_adamw(void **state)
+{
+    (void)state;
+    check(&(vector){
+        "adamw",
+        "lr=.01 wd=.1",
+        false,
+        {{.489500001, -.289700000}, {.480166736, -.282709718}, {.477919487, -.278953194}}});
+}
+
+static void v18_adam_l2(void **state)
+{
+    (void)state;
+    check(&(vector){
+        "adam",
+        "lr=.01 l2=.1",
+        false,
+        {{.490000001, -.290000000}, {.480819518, -.282420759}, {.477557851, -.277185202}}});
+}
+
+static void v18_ftrl(void **state)
+{
+    (void)state;
+    check(&(vector){
+        "ftrl",
+        "alpha=.1 beta=1 l1=.05 l2=.1",
+        true,
+        {{-.004504505, .012396694}, {-.032627758, .012396694}, {-.012889642, .008285377}}});
+}
+
+static void v18_ftrl_without_penalties(void **state)
+{
+    (void)state;
+    check(&(vector){
+        "ftrl",
+        "alpha=.1 beta=1",
+        true,
+        {{-.009090909, .016666667}, {-.037413292, .016666667}, {-.017544452, .012521263}}});
+}
+
+static void v18_group_ftrl(void **state)
+{
+    (void)state;
+    check(&(vector){
+        "group_ftrl",
+        "alpha=.1 beta=1 l1=.05 l2=.1 l21=.05",
+        true,
+        {{-.002490029, .006852724}, {-.027461042, .010577030}, {-.008059457, .005492560}}});
+}
+
+static void v18_ftrl_starts_warm(void **state)
+{
+    (void)state;
+    check(&(vector){
+        "ftrl",
+        "alpha=.1 beta=1 l2=.1",
+        false,
+        {{.490990991, -.283471074}, {.462867738, -.283471074}, {.482605853, -.287582391}}});
+}
+
+static void v19_ftrl_end_state(void **state)
+{
+    (void)state;
+    tn_arena *arena = tn_arena_new(1 << 14);
+    drive x;
+    drive_begin(&x, arena, "ftrl", "alpha=.1 beta=1 l1=.05 l2=.1");
+    x.rule.optim->init(x.rule.opts, DIM, x.w, x.state);
+    for (uint32_t s = 0; s < STEPS; s++) {
+        drive_step(&x, s, DIM, gradients[s]);
+    }
+    assert_near((double)x.state[0][0], .245909925);
+    assert_near((double)x.state[0][1], -.150763051);
+    assert_near((double)x.state[1][0], .26);
+    assert_near((double)x.state[1][1], .0425);
+    tn_arena_free(arena);
+}
+
+/* A row that is in steps 1 and 3 only, with the first and the third gradient. */
+static void check_lazy_adam(const char *options, double w0, double w1)
+{
+    const uint64_t key = 77;
+    tn_arena *arena = tn_arena_new(1 << 14);
+    tn_rule rule = kit_rule(arena, "adam", options);
+    kit_model *m = kit_model_plain(arena, DIM, rule);
+    tn_table *t = kit_table(m, 1);
+    tn_place_in_row place = tn_table_place(t, 0, 0);
+    float data[3 * DIM + 1] = {0};
+    data[place.w] = .5F;
+    data[place.w + 1] = -.3F;
+    uint32_t n_floats = place.n_states == 3 ? 3 * DIM + 1 : 3 * DIM;
+    tn_row_view row = {.key = key, .present = 1, .data = data, .n_floats = n_floats};
+    assert_int_equal(tn_table_restore(t, &row, NULL), TN_OK);
+
+    kit_keys *k = kit_keys_new(arena, &m->layout, &key, NULL, 1);
+    tn_push first = kit_push(0);
+    tn_push third = kit_push(2);
+    tn_table_push(t, NULL, &k->set, gradients[0], &first, 1);
+    tn_table_push(t, NULL, &k->set, gradients[2], &third, 1);
+    float w[DIM];
+    kit_peek(t, &m->layout, key, w);
+    assert_near((double)w[0], w0);
+    assert_near((double)w[1], w1);
+    tn_table_free(t);
+    tn_arena_free(arena);
+}
+
+static void v19_lazy_adam_counts_by_row_by_step_or_not_at_all(void **state)
+{
+    (void)state;
+    check_lazy_adam("lr=.01 bias=row", .494941899, -.285305319);
+    check_lazy_adam("lr=.01 bias=global", .494242435, -.285969792);
+    check_lazy_adam("lr=.01 bias=none", .489378352, -.248426824);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(v18_sgd),
+        cmocka_unit_test(v18_momentum),
+        cmocka_unit_test(v18_nesterov),
+        cmocka_unit_test(v18_adagrad),
+        cmocka_unit_test(v18_adagrad_rowwise),
+        cmocka_unit_test(v18_adagrad_paddle),
+        cmocka_unit_test(v18_rmsprop),
+        cmocka_unit_test(v18_adadelta),
+        cmocka_unit_test(v18_adam),
+        cmocka_unit_test(v18_adamw),
+        cmocka_unit_test(v18_adam_l2),
+        cmocka_unit_test(v18_ftrl),
+        cmocka_unit_test(v18_ftrl_without_penalties),
+        cmocka_unit_test(v18_group_ftrl),
+        cmocka_unit_test(v18_ftrl_starts_warm),
+        cmocka_unit_test(v19_ftrl_end_state),
+        cmocka_unit_test(v19_lazy_adam_counts_by_row_by_step_or_not_at_all),
+    };
+    return cmocka_run_group_tests_name("ps/optim_vectors", tests, NULL, NULL);
+}

@@ -1,0 +1,154 @@
+/* test_rule.c - the chain around an optimizer, link by link and in order. */
+#include "drive.h"
+#include "support/test.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { N = 3 };
+
+/* The chain alone on gradient g at weights w; returns the squared norm. */
+static double chain(const char *options, const tn_trained *x, double clip, float *g)
+{
+    tn_arena *arena = tn_arena_new(1 << 12);
+    tn_rule rule = kit_rule(arena, "sgd", options);
+    tn_push push = {.step = 0, .weight_sum = 32, .lr_factor = 1};
+    double sum = tn_rule_grad(&rule, &push, x, clip, g);
+    tn_arena_free(arena);
+    return sum;
+}
+
+static const float grad[N] = {3, -4, 12};
+static const float weights[N] = {1, 2, -1};
+static const tn_trained row = {.n = N, .w = weights, .grad = grad, .show = 4, .is_row = true};
+
+static void assert_grad(const char *options, const tn_trained *x, double clip, const double want[N])
+{
+    float g[N];
+    double sum = chain(options, x, clip, g);
+    double expected = 0;
+    for (size_t i = 0; i < N; i++) {
+        assert_near((double)g[i], want[i]);
+        expected += want[i] / clip * (want[i] / clip);
+    }
+    assert_near(sum / expected, 1);
+}
+
+static void gradients_pass_unchanged_by_default(void **state)
+{
+    (void)state;
+    assert_grad(NULL, &row, 1, (double[N]){3, -4, 12});
+    tn_arena *arena = tn_arena_new(1 << 14);
+    tn_rule plain = kit_rule(arena, "sgd", NULL);
+    assert_true(tn_rule_plain(&plain));
+    const char *not_plain[] = {"l2=.1", "grad_scale=show", "grad_scale=sum", "clip_row=1",
+                               "clip_value=1"};
+    for (size_t i = 0; i < 5; i++) {
+        tn_rule other = kit_rule(arena, "sgd", not_plain[i]);
+        assert_false(tn_rule_plain(&other));
+    }
+    tn_rule ftrl = kit_rule(arena, "ftrl", "l2=.1");
+    assert_true(tn_rule_plain(&ftrl));
+    tn_arena_free(arena);
+}
+
+static void scales_are_none_per_show_or_the_sum(void **state)
+{
+    (void)state;
+    assert_grad("grad_scale=show", &row, 1, (double[N]){.75, -1, 3});
+    assert_grad("grad_scale=sum", &row, 1, (double[N]){96, -128, 384});
+}
+
+static void l2_is_added_before_the_clips(void **state)
+{
+    (void)state;
+    assert_grad("l2=.5", &row, 1, (double[N]){3.5, -3, 11.5});
+    assert_grad("l2=.5 clip_value=3.25", &row, 1, (double[N]){3.25, -3, 3.25});
+    tn_trained absent = {.n = N, .w = weights, .is_row = true};
+    assert_grad("l2=.5", &absent, 1, (double[N]){.5, 1, -.5});
+}
+
+static void clips_act_in_order_value_row_global(void **state)
+{
+    (void)state;
+    assert_grad("clip_row=6.5", &row, 1, (double[N]){1.5, -2, 6});
+    assert_grad("clip_row=100", &row, 1, (double[N]){3, -4, 12});
+    double norm = sqrt(9 + 16 + 16);
+    assert_grad("clip_value=4 clip_row=2", &row, .25,
+                (double[N]){.25 * 2 * 3 / norm, -.25 * 2 * 4 / norm, .25 * 2 * 4 / norm});
+    assert_grad("clip_row=0.000001", &(tn_trained){.n = N, .w = weights, .grad = grad}, 1,
+                (double[N]){3, -4, 12});
+}
+
+static void what_is_not_finite_survives_every_clip(void **state)
+{
+    (void)state;
+    const char *options[] = {NULL, "clip_value=1", "clip_row=1", "clip_value=1 clip_row=1"};
+    const float bad[] = {NAN, INFINITY, -INFINITY};
+    for (size_t o = 0; o < 4; o++) {
+        for (size_t b = 0; b < 3; b++) {
+            float with[N] = {1, bad[b], 2};
+            float g[N];
+            tn_trained x = {.n = N, .w = weights, .grad = with, .show = 1, .is_row = true};
+            double sum = chain(options[o], &x, 1, g);
+            assert_true(sum - sum != 0); /* infinite or NaN */
+        }
+    }
+}
+
+static void l1_shrinks_towards_zero_and_bounds_hold_last(void **state)
+{
+    (void)state;
+    tn_arena *arena = tn_arena_new(1 << 14);
+    drive x;
+    const float none[N] = {0};
+    const float w[N] = {.5F, -.02F, -2};
+    drive_begin(&x, arena, "sgd", "lr=.1 l1=.5 bounds=-1,.25");
+    memcpy(x.w, w, sizeof w);
+    drive_step(&x, 0, N, none);
+    assert_near((double)x.w[0], .25);
+    assert_true(x.w[1] == 0);
+    assert_near((double)x.w[2], -1);
+    tn_arena_free(arena);
+}
+
+static void the_global_clip_is_one_below_its_limit(void **state)
+{
+    (void)state;
+    assert_true(tn_clip_factor(5, 10) == 1);
+    assert_true(tn_clip_factor(10, 10) == 1);
+    assert_true(tn_clip_factor(20, 10) == .5);
+    assert_true(tn_clip_factor(20, (double)INFINITY) == 1);
+}
+
+static void options_without_effect_are_refused(void **state)
+{
+    (void)state;
+    for (const tn_optim *const *o = tn_all_optims; *o != NULL; o++) {
+        bool has_l2_mode = false;
+        for (const tn_field *f = (*o)->choice.fields; f->kind != TN_KIND_END; f++) {
+            has_l2_mode = has_l2_mode || strcmp(f->key, "l2_mode") == 0;
+        }
+        if ((*o)->own_l2) {
+            assert_false(has_l2_mode);
+        }
+        assert_ptr_equal((*o)->choice.impl, *o);
+        assert_ptr_equal(tn_optim_find((*o)->choice.name), *o);
+    }
+    assert_null(tn_optim_find("adamax"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(gradients_pass_unchanged_by_default),
+        cmocka_unit_test(scales_are_none_per_show_or_the_sum),
+        cmocka_unit_test(l2_is_added_before_the_clips),
+        cmocka_unit_test(clips_act_in_order_value_row_global),
+        cmocka_unit_test(what_is_not_finite_survives_every_clip),
+        cmocka_unit_test(l1_shrinks_towards_zero_and_bounds_hold_last),
+        cmocka_unit_test(the_global_clip_is_one_below_its_limit),
+        cmocka_unit_test(options_without_effect_are_refused),
+    };
+    return cmocka_run_group_tests_name("ps/rule", tests, NULL, NULL);
+}

@@ -1,0 +1,180 @@
+/* test_table_keys.c - which keys have rows, what a row holds and counts. */
+#include "base/key.h"
+#include "onetable.h"
+#include "support/test.h"
+
+#include <math.h>
+
+static void pushes_add_shows_and_clicks_and_the_day(void **state)
+{
+    (void)state;
+    const uint64_t key = 12345;
+    onetable f = onetable_begin("sgd", NULL, 1);
+    kit_keys *k = keys_of(&f, &key, 1);
+    float *rows = floats(&f, k);
+    assert_int_equal(tn_table_pull(f.t, NULL, &k->set, rows, NULL), TN_OK);
+    kit_row row;
+    assert_true(kit_row_of(f.t, key, &row));
+    assert_true(row.view.show == 0 && row.view.click == 0);
+
+    k->show[0] = 3;
+    k->click[0] = 2;
+    tn_push push = kit_push(0);
+    push.day = 19000;
+    for (uint32_t i = 0; i < 1000; i++) {
+        tn_table_push(f.t, NULL, &k->set, rows, &push, 1);
+    }
+    assert_true(kit_row_of(f.t, key, &row));
+    assert_true(row.view.show == 3000 && row.view.click == 2000);
+    assert_int_equal(row.view.last_seen, 19000);
+    assert_int_equal(row.view.present, 1);
+    onetable_end(&f);
+}
+
+static void counts_are_exact_beyond_two_to_the_24_and_32(void **state)
+{
+    (void)state;
+    const uint64_t key = 9;
+    const double big[] = {0x1p24, 0x1p32 + 1, 0x1p36 + 3};
+    onetable f = onetable_begin("sgd", NULL, 1);
+    kit_keys *k = keys_of(&f, &key, 1);
+    float *rows = floats(&f, k);
+    for (size_t i = 0; i < 3; i++) {
+        tn_row_view view = {
+            .key = key, .present = 1, .show = big[i], .click = 1, .data = rows, .n_floats = DIM};
+        assert_int_equal(tn_table_restore(f.t, &view, NULL), TN_OK);
+        tn_push push = kit_push(0);
+        tn_table_push(f.t, NULL, &k->set, rows, &push, 1);
+        kit_row row;
+        assert_true(kit_row_of(f.t, key, &row));
+        assert_true(row.view.show == big[i] + 1);
+        assert_true(row.view.click == 1);
+    }
+    onetable_end(&f);
+}
+
+static tn_status count_row(void *arg, const tn_row_view *row, tn_error *err)
+{
+    (void)row;
+    (void)err;
+    ++*(uint64_t *)arg;
+    return TN_OK;
+}
+
+static void r1_ids_1_to_100000_lie_even_over_partitions(void **state)
+{
+    (void)state;
+    const uint32_t n = 100000;
+    onetable f = onetable_begin("sgd", NULL, 1);
+    kit_keys *k = keys_of(&f, many_keys(&f, n, tn_salt("user")), n);
+    float *rows = floats(&f, k);
+    assert_int_equal(tn_table_pull(f.t, NULL, &k->set, rows, NULL), TN_OK);
+    const double mean = (double)n / TN_PARTITIONS;
+    for (uint32_t p = 0; p < TN_PARTITIONS; p++) {
+        uint64_t count = 0;
+        assert_int_equal(tn_table_walk(f.t, p, count_row, &count, NULL), TN_OK);
+        assert_true(fabs((double)count - mean) < 6 * sqrt(mean));
+    }
+    onetable_end(&f);
+}
+
+static void r2_equal_ids_of_two_groups_have_rows_of_their_own(void **state)
+{
+    (void)state;
+    tn_arena *arena = tn_arena_new(1 << 16);
+    kit_segment segments[] = {{"deep", DIM}, {NULL, 0}};
+    kit_model *m = kit_model_new(arena, segments, 2);
+    m->rule[0] = m->rule[TN_SEGMENTS_MAX] = kit_rule(arena, "sgd", "lr=1");
+    tn_table *t = kit_table(m, 1);
+    const uint64_t key[] = {tn_key_of(5, tn_salt("user")), tn_key_of(5, tn_salt("item"))};
+    const uint16_t group[] = {0, 1};
+    kit_keys *k = kit_keys_new(arena, &m->layout, key, group, 2);
+    float rows[2 * DIM];
+    const float grads[2 * DIM] = {1, 1, 1, 1, 2, 2, 2, 2};
+    assert_int_equal(tn_table_pull(t, NULL, &k->set, rows, NULL), TN_OK);
+    assert_int_equal(tn_table_rows(t), 2);
+    tn_push push = kit_push(0);
+    tn_table_push(t, NULL, &k->set, grads, &push, 1);
+    tn_table_peek(t, NULL, &k->set, NULL, rows);
+    assert_true(rows[0] == -1 && rows[DIM] == -2);
+
+    /* Even one key, should a hash of both fall together. */
+    const uint64_t same[] = {77, 77};
+    k = kit_keys_new(arena, &m->layout, same, group, 2);
+    assert_int_equal(tn_table_pull(t, NULL, &k->set, rows, NULL), TN_OK);
+    assert_int_equal(tn_table_rows(t), 4);
+    tn_table_free(t);
+    tn_arena_free(arena);
+}
+
+static void r6_a_batch_may_hold_a_million_different_keys(void **state)
+{
+    (void)state;
+    const uint32_t n = 1000000;
+    onetable f = onetable_begin("adagrad", "rowwise=true lr=1", 1);
+    kit_keys *k = keys_of(&f, many_keys(&f, n, 7), n);
+    float *rows = floats(&f, k);
+    assert_int_equal(tn_table_pull(f.t, NULL, &k->set, rows, NULL), TN_OK);
+    assert_int_equal(tn_table_rows(f.t), n);
+    tn_push push = kit_push(0);
+    tn_table_push(f.t, NULL, &k->set, rows, &push, 1);
+    assert_int_equal(tn_table_dropped(f.t), 0);
+    assert_true(tn_table_bytes(f.t) / n < 28 + 4 * DIM + 4 + 16);
+    onetable_end(&f);
+}
+
+static void r9_an_id_of_two_to_the_63_costs_one_row(void **state)
+{
+    (void)state;
+    const uint64_t key[] = {UINT64_C(1) << 63, UINT64_MAX, 0};
+    onetable f = onetable_begin("sgd", NULL, 1);
+    kit_keys *k = keys_of(&f, key, 3);
+    float *rows = floats(&f, k);
+    assert_int_equal(tn_table_pull(f.t, NULL, &k->set, rows, NULL), TN_OK);
+    assert_int_equal(tn_table_rows(f.t), 3);
+    assert_in_range(tn_table_bytes(f.t), 1, 4096);
+    onetable_end(&f);
+}
+
+static void r10_one_row_holds_all_segments_with_their_state(void **state)
+{
+    (void)state;
+    const uint64_t key = 31;
+    tn_arena *arena = tn_arena_new(1 << 16);
+    kit_segment segments[] = {{"wide", 1}, {"deep", DIM}, {NULL, 0}};
+    kit_model *m = kit_model_new(arena, segments, 1);
+    m->rule[0] = kit_rule(arena, "ftrl", NULL);
+    m->rule[1] = kit_rule(arena, "adam", NULL);
+    tn_table *t = kit_table(m, 1);
+    kit_keys *k = kit_keys_new(arena, &m->layout, &key, NULL, 1);
+    float rows[1 + DIM] = {0};
+    assert_int_equal(tn_table_pull(t, NULL, &k->set, rows, NULL), TN_OK);
+    assert_int_equal(tn_table_rows(t), 1);
+    kit_row row;
+    assert_true(kit_row_of(t, key, &row));
+    assert_int_equal(row.view.present, 3);
+    assert_int_equal(row.view.n_floats, 3 + 3 * DIM + 1);
+    tn_place_in_row wide = tn_table_place(t, 0, 0);
+    tn_place_in_row deep = tn_table_place(t, 0, 1);
+    assert_int_equal(wide.n_states, 2);
+    assert_string_equal(wide.spec[0].name, "z");
+    assert_int_equal(deep.w, 3);
+    assert_int_equal(deep.state[2], 3 + 3 * DIM);
+    assert_true(deep.spec[2].count);
+    tn_table_free(t);
+    tn_arena_free(arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pushes_add_shows_and_clicks_and_the_day),
+        cmocka_unit_test(counts_are_exact_beyond_two_to_the_24_and_32),
+        cmocka_unit_test(r1_ids_1_to_100000_lie_even_over_partitions),
+        cmocka_unit_test(r2_equal_ids_of_two_groups_have_rows_of_their_own),
+        cmocka_unit_test(r6_a_batch_may_hold_a_million_different_keys),
+        cmocka_unit_test(r9_an_id_of_two_to_the_63_costs_one_row),
+        cmocka_unit_test(r10_one_row_holds_all_segments_with_their_state),
+    };
+    return cmocka_run_group_tests_name("ps/table_keys", tests, NULL, NULL);
+}
