@@ -44,7 +44,7 @@ static void add_clean(tn_text *out, const char *bytes, size_t size)
 {
     for (size_t i = 0; i < size; i++) {
         bool control = ((unsigned char)bytes[i] < ' ' && bytes[i] != '\t') || bytes[i] == 0x7F;
-        tn_text_addc(out, control ? ' ' : bytes[i]);
+        tn_text_add(out, control ? " " : &bytes[i], 1);
     }
 }
 

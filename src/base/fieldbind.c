@@ -15,9 +15,7 @@ static const char *path_of(const tn_binder *b, const char *key)
     char path[PATH_MAX_BYTES];
     const char *section = b->path != NULL ? b->path : "";
     (void)snprintf(path, sizeof path, "%s%s%s", section, *section != '\0' ? "." : "", key);
-    char *copy = TN_NEW_ARRAY(b->arena, char, strlen(path) + 1);
-    memcpy(copy, path, strlen(path));
-    return copy;
+    return tn_tree_text(b->arena, path, strlen(path));
 }
 
 /* The binder of the section below `key`, which is written at `tree` (NULL: nowhere). */
@@ -185,7 +183,8 @@ static bool read_tree(const tn_binder *b, const tn_field *f, const tn_tree *t, v
 {
     (void)b;
     (void)f;
-    memcpy(at, &t, sizeof t);
+    const tn_tree **member = at;
+    *member = t;
     return true;
 }
 

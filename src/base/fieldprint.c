@@ -70,7 +70,7 @@ static void end_line(printer *p, const tn_tree *value)
     for (uint32_t i = 0; i < s.n; i++) {
         tn_text_adds(p->out, i == 0 ? " # " : ", ");
         for (const char *c = s.at[i]->source; *c != '\0'; c++) {
-            tn_text_addc(p->out, (unsigned char)*c < ' ' ? '?' : *c);
+            tn_text_add(p->out, (unsigned char)*c < ' ' ? "?" : c, 1);
         }
         if (s.at[i]->line > 0) {
             tn_text_addf(p->out, ":%u", s.at[i]->line);

@@ -58,10 +58,8 @@ static tn_tree *read_scalar(cursor *c)
         }
         TN_ASSERT(size > 0);
     }
-    char *text = TN_NEW_ARRAY(c->arena, char, size + 1);
-    memcpy(text, begin, size);
-    scalar->text = text;
-    if (!scalar->quoted && strcmp(text, "~") == 0) {
+    scalar->text = tn_tree_text(c->arena, begin, size);
+    if (!scalar->quoted && strcmp(scalar->text, "~") == 0) {
         scalar->kind = TN_TREE_NULL;
     }
     return scalar;

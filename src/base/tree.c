@@ -3,10 +3,10 @@
 
 #include <string.h>
 
-static char *copy_text(tn_arena *arena, const char *text, size_t size)
+char *tn_tree_text(tn_arena *arena, const char *bytes, size_t size)
 {
     char *copy = tn_arena_alloc(arena, size + 1, 1, 1);
-    memcpy(copy, text, size);
+    memcpy(copy, bytes, size);
     return copy;
 }
 
@@ -22,7 +22,7 @@ tn_tree *tn_tree_scalar(tn_arena *arena, const char *text, tn_origin at)
 {
     TN_ASSERT(text != NULL);
     tn_tree *tree = tn_tree_new(arena, TN_TREE_SCALAR, at);
-    tree->text = copy_text(arena, text, strlen(text));
+    tree->text = tn_tree_text(arena, text, strlen(text));
     return tree;
 }
 
@@ -83,7 +83,7 @@ static void place(tn_tree *map, tn_tree *item)
 void tn_tree_put(tn_arena *arena, tn_tree *map, const char *key, tn_tree *value)
 {
     TN_ASSERT(map->kind == TN_TREE_MAP && value->next == NULL);
-    value->key = copy_text(arena, key, strlen(key));
+    value->key = tn_tree_text(arena, key, strlen(key));
     if (value->key_at.source == NULL) {
         value->key_at = value->at;
     }

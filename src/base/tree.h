@@ -46,6 +46,8 @@ struct tn_tree {
 tn_tree *tn_tree_new(tn_arena *arena, tn_tree_kind kind, tn_origin at);
 tn_tree *tn_tree_scalar(tn_arena *arena, const char *text, tn_origin at); /* copies text */
 tn_tree *tn_tree_copy(tn_arena *arena, const tn_tree *tree);              /* deep */
+/* A copy of `size` bytes, ended by NUL. */
+char *tn_tree_text(tn_arena *arena, const char *bytes, size_t size);
 
 /* Appends to a list or a map; in a map `item->key` must be set. */
 void tn_tree_append(tn_tree *parent, tn_tree *item);

@@ -163,7 +163,7 @@ void tn_describe_completion(tn_text *out, const tn_program *p)
         tn_fields_paths(&paths, p->config);
         tn_text_adds(out, "; compgen -S = -W '");
         for (const char *c = tn_text_str(&paths); *c != '\0'; c++) {
-            tn_text_addc(out, *c == '\n' ? ' ' : *c);
+            tn_text_add(out, *c == '\n' ? " " : c, 1);
         }
         tn_text_adds(out, "' -- \"$cur\"");
         tn_text_done(&paths);

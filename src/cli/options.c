@@ -92,8 +92,7 @@ static tn_status unknown_option(const parser *s, const char *arg, size_t size, t
         char own[NAME_BYTES];
         (void)tn_flag_name(f, own);
         TN_ASSERT(n < NAMES_MAX);
-        char *copy = TN_NEW_ARRAY(s->arena, char, strlen(own) + 1);
-        names[n++] = memcpy(copy, own, strlen(own));
+        names[n++] = tn_tree_text(s->arena, own, strlen(own));
     }
     char word[NAME_BYTES];
     (void)snprintf(word, sizeof word, "%.*s", (int)(size < NAME_BYTES ? size : NAME_BYTES - 1),
@@ -117,12 +116,13 @@ static tn_status add_value(const parser *s, const tn_field *f, const char *value
         char own[NAME_BYTES];
         return tn_fail(err, TN_E_USAGE, "option '--%s' is given twice", tn_flag_name(f, own));
     }
-    tn_tree *item = scalar;
+    tn_tree *value_tree = scalar;
     if (f->kind == TN_KIND_STRS) {
-        item = old != NULL ? tn_tree_copy(s->arena, old) : tn_tree_new(s->arena, TN_TREE_LIST, at);
-        tn_tree_append(item, scalar);
+        value_tree =
+            old != NULL ? tn_tree_copy(s->arena, old) : tn_tree_new(s->arena, TN_TREE_LIST, at);
+        tn_tree_append(value_tree, scalar);
     }
-    tn_tree_put(s->arena, s->map, f->key, item);
+    tn_tree_put(s->arena, s->map, f->key, value_tree);
     return TN_OK;
 }
 
@@ -230,11 +230,11 @@ static tn_status bind_flags(const parser *s, void *flags, tn_error *err)
     return status;
 }
 
-tn_status tn_options_parse(const tn_program *p, int argc, char *const *argv, tn_arena *arena,
-                           tn_options *out, void *flags, tn_error *err)
+tn_status tn_options_parse(const tn_program *p, tn_argv args, tn_arena *arena, tn_options *out,
+                           void *flags, tn_error *err)
 {
     TN_ASSERT((p->flags == NULL) == (flags == NULL));
-    size_t n = argc > 0 ? (size_t)argc : 0;
+    size_t n = args.n > 0 ? (size_t)args.n : 0;
     tn_options options = {0};
     parser s = {.p = p,
                 .arena = arena,
@@ -242,14 +242,14 @@ tn_status tn_options_parse(const tn_program *p, int argc, char *const *argv, tn_
                 .out = &options,
                 .words = TN_NEW_ARRAY(arena, const char *, n),
                 .overrides = TN_NEW_ARRAY(arena, const char *, n),
-                .argc = argc,
-                .argv = argv,
+                .argc = args.n,
+                .argv = args.item,
                 .at = 1};
-    for (; s.at < argc && strcmp(argv[s.at], "--") != 0; s.at++) {
+    for (; s.at < s.argc && strcmp(s.argv[s.at], "--") != 0; s.at++) {
         TN_TRY(take(&s, err));
     }
-    for (s.at++; s.at < argc; s.at++) {
-        take_word(&s, argv[s.at]);
+    for (s.at++; s.at < s.argc; s.at++) {
+        take_word(&s, s.argv[s.at]);
     }
     if (p->flags != NULL) {
         TN_TRY(bind_flags(&s, flags, err));

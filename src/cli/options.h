@@ -53,10 +53,15 @@ typedef struct tn_options {
     }
 #define TN_FLAG_BOOL(type, member, help) TN_FIELD_BOOL(type, member, "false", help)
 
+typedef struct tn_argv {
+    int n; /* argc */
+    char *const *item;
+} tn_argv;
+
 /* Reads argv into *out and into *flags, a struct of p->flags. Texts point into argv and `arena`.
  * The number of words is not checked, since some options need none. */
-tn_status tn_options_parse(const tn_program *p, int argc, char *const *argv, tn_arena *arena,
-                           tn_options *out, void *flags, tn_error *err) TN_MUST_USE;
+tn_status tn_options_parse(const tn_program *p, tn_argv args, tn_arena *arena, tn_options *out,
+                           void *flags, tn_error *err) TN_MUST_USE;
 
 /* TN_E_USAGE when there are too few or too many words. */
 tn_status tn_options_check_words(const tn_program *p, const tn_options *options,

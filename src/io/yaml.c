@@ -52,9 +52,7 @@ static bool refuse(const builder *b, const yaml_event_t *event, const char *what
 
 static const char *copy_text(const builder *b, const void *bytes, size_t size)
 {
-    char *copy = TN_NEW_ARRAY(b->arena, char, size + 1);
-    memcpy(copy, bytes, size);
-    return copy;
+    return tn_tree_text(b->arena, bytes, size);
 }
 
 static const char *copy_name(const builder *b, const yaml_char_t *name)
@@ -349,8 +347,7 @@ tn_tree *tn_yaml_read_file(tn_arena *arena, tn_diag *diag, const char *path)
     tn_error err = {0};
     tn_tree *tree = NULL;
     if (tn_file_read_all(path, TN_YAML_BYTES_MAX, &text, &err) == TN_OK) {
-        char *source = TN_NEW_ARRAY(arena, char, strlen(path) + 1);
-        memcpy(source, path, strlen(path));
+        const char *source = tn_tree_text(arena, path, strlen(path));
         const tn_yaml_in in = {tn_text_str(&text), text.size, source, true, NULL, 0};
         tree = tn_yaml_read(arena, diag, &in);
     } else {

@@ -96,8 +96,7 @@ const tn_tree *tn_config_value(tn_arena *arena, const tn_field *fields, const tn
     const tn_tree *value = tn_field_value(arena, &root, tree);
     while (value != NULL && *path != '\0') {
         size_t size = strcspn(path, ".");
-        char *key = TN_NEW_ARRAY(arena, char, size + 1);
-        memcpy(key, path, size);
+        const char *key = tn_tree_text(arena, path, size);
         path += size + (path[size] == '.');
         row = row != NULL ? row_below(arena, row, value, key) : NULL;
         value = tn_tree_get(value, key);
@@ -120,8 +119,7 @@ static const char *text_at(layers *l, const tn_tree *tree, const char *path, tn_
 static const tn_tree *add_preset(layers *l, const tn_tree *under, const char *source,
                                  const char *yaml)
 {
-    char *name = TN_NEW_ARRAY(l->b.arena, char, strlen(source) + 1);
-    memcpy(name, source, strlen(source));
+    const char *name = tn_tree_text(l->b.arena, source, strlen(source));
     const tn_yaml_in in = {.text = yaml, .size = strlen(yaml), .source = name};
     const tn_tree *tree = tn_yaml_read(l->b.arena, l->b.diag, &in);
     TN_ASSERT(tree != NULL && tree->kind == TN_TREE_MAP); /* part of the program */

@@ -20,13 +20,6 @@ typedef struct visit {
 
 static tn_tree *load(const tn_binder *b, const tn_field *fields, const visit *v);
 
-static char *copy_text(tn_arena *arena, const char *text, size_t size)
-{
-    char *copy = TN_NEW_ARRAY(arena, char, size + 1);
-    memcpy(copy, text, size);
-    return copy;
-}
-
 /* Relative to the folder of the including file. */
 static const char *included_path(tn_arena *arena, const char *from, const char *path)
 {
@@ -34,11 +27,10 @@ static const char *included_path(tn_arena *arena, const char *from, const char *
     if (path[0] == '/' || slash == NULL) {
         return path;
     }
-    size_t folder = (size_t)(slash - from) + 1;
-    char *joined = TN_NEW_ARRAY(arena, char, folder + strlen(path) + 1);
-    memcpy(joined, from, folder);
-    memcpy(joined + folder, path, strlen(path));
-    return joined;
+    char joined[PATH_MAX];
+    int size = snprintf(joined, sizeof joined, "%.*s%s", (int)(slash - from) + 1, from, path);
+    TN_ASSERT(size >= 0);
+    return tn_tree_text(arena, joined, strlen(joined));
 }
 
 static bool is_cycle(const visit *v)
@@ -139,7 +131,7 @@ static tn_tree *load(const tn_binder *b, const tn_field *fields, const visit *v)
 
 tn_tree *tn_config_file(const tn_binder *b, const tn_field *fields, const char *path)
 {
-    visit v = {.path = copy_text(b->arena, path, strlen(path))};
+    visit v = {.path = tn_tree_text(b->arena, path, strlen(path))};
     resolve(&v);
     return load(b, fields, &v);
 }
@@ -171,7 +163,7 @@ static tn_tree *nest(const tn_binder *b, const char *path, tn_origin at, tn_tree
     }
     if (inner != NULL) {
         inner->key_at = at;
-        tn_tree_put(b->arena, map, copy_text(b->arena, path, size), inner);
+        tn_tree_put(b->arena, map, tn_tree_text(b->arena, path, size), inner);
     }
     return inner != NULL ? map : NULL;
 }
@@ -208,14 +200,14 @@ static tn_tree *assign(const tn_binder *b, const char *path, const char *source,
 
 tn_tree *tn_config_override(const tn_binder *b, const char *assignment)
 {
-    const char *shown = copy_text(b->arena, assignment, strlen(assignment));
+    const char *shown = tn_tree_text(b->arena, assignment, strlen(assignment));
     const char *equals = strchr(shown, '=');
     if (equals == NULL) {
         tn_origin at = {.source = "command line", .col = 1, .text = shown};
         tn_diag_error(b->diag, &at, "'%s' is not of the form section.key=value", shown);
         return NULL;
     }
-    const char *path = copy_text(b->arena, shown, (size_t)(equals - shown));
+    const char *path = tn_tree_text(b->arena, shown, (size_t)(equals - shown));
     return assign(b, path, "command line", shown, 1);
 }
 
@@ -257,7 +249,7 @@ bool tn_is_config_variable(const tn_field *fields, const char *variable)
 tn_tree *tn_config_variable(const tn_binder *b, const char *variable)
 {
     size_t size = strcspn(variable, "=");
-    const char *shown = copy_text(b->arena, variable, strlen(variable));
-    const char *source = copy_text(b->arena, variable, size);
+    const char *shown = tn_tree_text(b->arena, variable, strlen(variable));
+    const char *source = tn_tree_text(b->arena, variable, size);
     return assign(b, path_of_variable(b->arena, variable, size), source, shown, PREFIX_SIZE + 1);
 }

@@ -66,7 +66,7 @@ static tn_status parse(fixture *f, const tn_program *p, char *const *argv)
         argc++;
     }
     memset(&f->err, 0, sizeof f->err);
-    return tn_options_parse(p, argc, argv, f->arena, &f->options,
+    return tn_options_parse(p, (tn_argv){argc, argv}, f->arena, &f->options,
                             p->flags != NULL ? &f->flags : NULL, &f->err);
 }
 
@@ -211,8 +211,9 @@ static void nothing_at_all_is_not_a_crash(void **state)
 {
     fixture *f = *state;
     char *const argv[] = {NULL};
-    assert_int_equal(tn_options_parse(&program, 0, argv, f->arena, &f->options, &f->flags, NULL),
-                     TN_OK);
+    assert_int_equal(
+        tn_options_parse(&program, (tn_argv){0, argv}, f->arena, &f->options, &f->flags, NULL),
+        TN_OK);
     assert_int_equal(f->flags.peers, 1);
 }
 

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size); // NOLINT: libFuzzer's name
 
 static tn_tree *read(tn_arena *arena, tn_diag *diag, const char *text, size_t size)
 {
@@ -12,7 +12,7 @@ static tn_tree *read(tn_arena *arena, tn_diag *diag, const char *text, size_t si
     return tn_yaml_read(arena, diag, &in);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) // NOLINT
 {
     tn_arena *arena = tn_arena_new(1 << 14);
     tn_diag diag = {0};
