@@ -218,13 +218,14 @@ uint32_t tn_dense_states(const tn_dense_store *d, tn_state out[TN_STATES_MAX])
 
 float *tn_dense_state(tn_dense_store *d, uint32_t i)
 {
-    for (uint32_t k = 0; k < d->n_states; k++) {
+    uint32_t k = 0;
+    for (; k < d->n_states; k++) {
         if (d->state[k] != NULL && i-- == 0) {
-            return d->state[k];
+            break;
         }
     }
-    TN_ASSERT(!"a state of the dense optimizer");
-    return NULL;
+    TN_ASSERT(k < d->n_states);
+    return d->state[k];
 }
 
 uint64_t tn_dense_t(const tn_dense_store *d)

@@ -16,8 +16,8 @@ typedef struct adadelta_opts {
 
 extern const tn_optim tn_optim_adadelta;
 
-TN_HOT static void descend(size_t n, float *restrict w, float *restrict v, float *restrict u,
-                           const float *restrict g, const float rate[4])
+TN_HOT static void adadelta_descend(size_t n, float *restrict w, float *restrict v,
+                                    float *restrict u, const float *restrict g, const float rate[4])
 {
     float lr = rate[0];
     float keep = rate[1];
@@ -52,7 +52,7 @@ static void adadelta_update(const void *opts, const tn_update *u, size_t n, floa
 {
     const adadelta_opts *o = opts;
     const float rate[4] = {(float)u->lr, (float)o->rho, (float)(1 - o->rho), (float)o->eps};
-    descend(n, w, state[0], state[1], g, rate);
+    adadelta_descend(n, w, state[0], state[1], g, rate);
 }
 
 static const tn_field adadelta_fields[] = {

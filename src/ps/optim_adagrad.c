@@ -28,8 +28,8 @@ static double first_sum(const adagrad_opts *o)
     return o->paddle ? paddle : textbook;
 }
 
-TN_HOT static void each(size_t n, float *restrict w, float *restrict sum, const float *restrict g,
-                        float lr, float eps)
+TN_HOT static void adagrad_each(size_t n, float *restrict w, float *restrict sum,
+                                const float *restrict g, float lr, float eps)
 {
     for (size_t i = 0; i < n; i++) {
         sum[i] += g[i] * g[i];
@@ -37,8 +37,8 @@ TN_HOT static void each(size_t n, float *restrict w, float *restrict sum, const 
     }
 }
 
-TN_HOT static void each_paddle(size_t n, float *restrict w, float *restrict sum,
-                               const float *restrict g, float lr, float n0)
+TN_HOT static void adagrad_each_paddle(size_t n, float *restrict w, float *restrict sum,
+                                       const float *restrict g, float lr, float n0)
 {
     for (size_t i = 0; i < n; i++) {
         w[i] -= lr * g[i] * sqrtf(n0 / (n0 + sum[i]));
@@ -53,15 +53,15 @@ static inline void descend(size_t n, float *restrict w, const float *restrict g,
     }
 }
 
-TN_HOT static void row(size_t n, float *restrict w, float *restrict sum, const float *restrict g,
-                       float lr, float eps)
+TN_HOT static void adagrad_row(size_t n, float *restrict w, float *restrict sum,
+                               const float *restrict g, float lr, float eps)
 {
     *sum += (float)(tn_square_sum(n, g) / (double)n);
     descend(n, w, g, lr / (sqrtf(*sum) + eps));
 }
 
-TN_HOT static void row_paddle(size_t n, float *restrict w, float *restrict sum,
-                              const float *restrict g, float lr, float n0)
+TN_HOT static void adagrad_row_paddle(size_t n, float *restrict w, float *restrict sum,
+                                      const float *restrict g, float lr, float n0)
 {
     float mean = (float)(tn_square_sum(n, g) / (double)n);
     descend(n, w, g, lr * sqrtf(n0 / (n0 + *sum)));
@@ -91,9 +91,10 @@ static void adagrad_update(const void *opts, const tn_update *u, size_t n, float
     const adagrad_opts *o = opts;
     float lr = (float)u->lr;
     if (o->paddle) {
-        (o->rowwise ? row_paddle : each_paddle)(n, w, state[0], g, lr, (float)first_sum(o));
+        (o->rowwise ? adagrad_row_paddle : adagrad_each_paddle)(n, w, state[0], g, lr,
+                                                                (float)first_sum(o));
     } else {
-        (o->rowwise ? row : each)(n, w, state[0], g, lr, (float)o->eps);
+        (o->rowwise ? adagrad_row : adagrad_each)(n, w, state[0], g, lr, (float)o->eps);
     }
 }
 

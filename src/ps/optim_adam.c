@@ -43,8 +43,8 @@ static double correction(double b, uint64_t t)
     return 1 - power;
 }
 
-TN_HOT static void descend(size_t n, float *restrict w, float *restrict m, float *restrict v,
-                           const float *restrict g, const factors *restrict f)
+TN_HOT static void adam_descend(size_t n, float *restrict w, float *restrict m, float *restrict v,
+                                const float *restrict g, const factors *restrict f)
 {
     factors c = *f;
     for (size_t i = 0; i < n; i++) {
@@ -88,7 +88,7 @@ void tn_adam_update(const void *opts, const tn_update *u, size_t n, float *w, fl
         .add_v = (float)(1 - o->beta2),
         .eps = (float)o->eps,
     };
-    descend(n, w, state[STATE_M], state[STATE_V], g, &f);
+    adam_descend(n, w, state[STATE_M], state[STATE_V], g, &f);
 }
 
 static const tn_field adam_fields[] = {

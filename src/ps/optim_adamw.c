@@ -9,7 +9,7 @@ typedef struct adamw_opts {
 
 extern const tn_optim tn_optim_adamw;
 
-TN_HOT static void scale(size_t n, float *w, float factor)
+TN_HOT static void adamw_scale(size_t n, float *w, float factor)
 {
     for (size_t i = 0; i < n; i++) {
         w[i] *= factor;
@@ -20,7 +20,7 @@ static void adamw_update(const void *opts, const tn_update *u, size_t n, float *
                          float *const state[], const float *g)
 {
     const adamw_opts *o = opts;
-    scale(n, w, (float)(1 - u->lr * o->wd));
+    adamw_scale(n, w, (float)(1 - u->lr * o->wd));
     tn_adam_update(&o->adam, u, n, w, state, g);
 }
 

@@ -30,8 +30,8 @@ static factors factors_of(const ftrl_opts *o)
     return (factors){(float)o->alpha, (float)o->beta, (float)o->rule.l1, (float)o->rule.l2};
 }
 
-TN_HOT static void descend(size_t n, float *restrict w, float *restrict z, float *restrict sum,
-                           const float *restrict g, const factors *restrict f)
+TN_HOT static void ftrl_descend(size_t n, float *restrict w, float *restrict z, float *restrict sum,
+                                const float *restrict g, const factors *restrict f)
 {
     factors c = *f;
     for (size_t i = 0; i < n; i++) {
@@ -71,7 +71,7 @@ static void ftrl_update(const void *opts, const tn_update *u, size_t n, float *w
 {
     (void)u; /* alpha is no learning rate: schedules do not reach it */
     factors f = factors_of(opts);
-    descend(n, w, state[STATE_Z], state[STATE_N], g, &f);
+    ftrl_descend(n, w, state[STATE_Z], state[STATE_N], g, &f);
 }
 
 static const tn_field ftrl_fields[] = {

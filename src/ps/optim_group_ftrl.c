@@ -40,8 +40,8 @@ static inline float next_z(const factors *c, float z, float w, float g, float n,
 }
 
 /* One sum per weight; w := soft(z, l1). */
-TN_HOT static void gather(size_t n, float *restrict w, float *restrict z, float *restrict sum,
-                          const float *restrict g, const factors *restrict c)
+TN_HOT static void group_gather(size_t n, float *restrict w, float *restrict z, float *restrict sum,
+                                const float *restrict g, const factors *restrict c)
 {
     for (size_t i = 0; i < n; i++) {
         float square = g[i] * g[i];
@@ -52,8 +52,9 @@ TN_HOT static void gather(size_t n, float *restrict w, float *restrict z, float 
 }
 
 /* One sum for the row; w := soft(z, l1). */
-TN_HOT static void gather_row(size_t n, float *restrict w, float *restrict z, float *restrict sum,
-                              const float *restrict g, const factors *restrict c)
+TN_HOT static void group_gather_row(size_t n, float *restrict w, float *restrict z,
+                                    float *restrict sum, const float *restrict g,
+                                    const factors *restrict c)
 {
     float square = (float)(tn_square_sum(n, g) / (double)n);
     for (size_t i = 0; i < n; i++) {
@@ -95,7 +96,7 @@ static void group_ftrl_update(const void *opts, const tn_update *u, size_t n, fl
     const group_ftrl_opts *o = opts;
     factors c = factors_of(o);
     const float *sum = state[STATE_N];
-    (o->rowwise ? gather_row : gather)(n, w, state[STATE_Z], state[STATE_N], g, &c);
+    (o->rowwise ? group_gather_row : group_gather)(n, w, state[STATE_Z], state[STATE_N], g, &c);
 
     double norm = sqrt(tn_square_sum(n, w));
     double penalty = o->l21 * sqrt((double)n);

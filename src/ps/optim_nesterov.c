@@ -11,8 +11,8 @@ typedef struct nesterov_opts {
 
 extern const tn_optim tn_optim_nesterov;
 
-TN_HOT static void descend(size_t n, float *restrict w, float *restrict m, const float *restrict g,
-                           float lr, float mu)
+TN_HOT static void nesterov_descend(size_t n, float *restrict w, float *restrict m,
+                                    const float *restrict g, float lr, float mu)
 {
     for (size_t i = 0; i < n; i++) {
         float v = mu * m[i] + g[i];
@@ -39,7 +39,7 @@ static void nesterov_update(const void *opts, const tn_update *u, size_t n, floa
                             float *const state[], const float *g)
 {
     const nesterov_opts *o = opts;
-    descend(n, w, state[0], g, (float)u->lr, (float)o->mu);
+    nesterov_descend(n, w, state[0], g, (float)u->lr, (float)o->mu);
 }
 
 static const tn_field nesterov_fields[] = {

@@ -12,8 +12,8 @@ typedef struct rmsprop_opts {
 
 extern const tn_optim tn_optim_rmsprop;
 
-TN_HOT static void descend(size_t n, float *restrict w, float *restrict v, const float *restrict g,
-                           float lr, const rmsprop_opts *o)
+TN_HOT static void rmsprop_descend(size_t n, float *restrict w, float *restrict v,
+                                   const float *restrict g, float lr, const rmsprop_opts *o)
 {
     float keep = (float)o->rho;
     float add = (float)(1 - o->rho);
@@ -41,7 +41,7 @@ static void rmsprop_init(const void *opts, size_t n, const float *w, float *cons
 static void rmsprop_update(const void *opts, const tn_update *u, size_t n, float *w,
                            float *const state[], const float *g)
 {
-    descend(n, w, state[0], g, (float)u->lr, opts);
+    rmsprop_descend(n, w, state[0], g, (float)u->lr, opts);
 }
 
 static const tn_field rmsprop_fields[] = {

@@ -8,7 +8,7 @@ typedef struct sgd_opts {
 
 extern const tn_optim tn_optim_sgd;
 
-TN_HOT static void descend(size_t n, float *restrict w, const float *restrict g, float lr)
+TN_HOT static void sgd_descend(size_t n, float *restrict w, const float *restrict g, float lr)
 {
     for (size_t i = 0; i < n; i++) {
         w[i] -= lr * g[i];
@@ -35,7 +35,7 @@ static void sgd_update(const void *opts, const tn_update *u, size_t n, float *w,
 {
     (void)opts;
     (void)state;
-    descend(n, w, g, (float)u->lr);
+    sgd_descend(n, w, g, (float)u->lr);
 }
 
 static const tn_field sgd_fields[] = {

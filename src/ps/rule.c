@@ -7,21 +7,23 @@
 #include <math.h>
 #include <string.h>
 
-TN_HOT static void scale(size_t n, float *restrict g, const float *restrict grad, float factor)
+TN_HOT static void chain_scale(size_t n, float *restrict g, const float *restrict grad,
+                               float factor)
 {
     for (size_t i = 0; i < n; i++) {
         g[i] = grad[i] * factor;
     }
 }
 
-TN_HOT static void scale_in_place(size_t n, float *g, float factor)
+TN_HOT static void chain_scale_in_place(size_t n, float *g, float factor)
 {
     for (size_t i = 0; i < n; i++) {
         g[i] *= factor;
     }
 }
 
-TN_HOT static void add_product(size_t n, float *restrict g, const float *restrict w, float factor)
+TN_HOT static void chain_add_product(size_t n, float *restrict g, const float *restrict w,
+                                     float factor)
 {
     for (size_t i = 0; i < n; i++) {
         g[i] += factor * w[i];
@@ -29,7 +31,7 @@ TN_HOT static void add_product(size_t n, float *restrict g, const float *restric
 }
 
 /* x - x is 0, or NaN for what is not finite: a clip may not hide that. */
-TN_HOT static void clamp_gradient(size_t n, float *g, float most)
+TN_HOT static void chain_clamp_gradient(size_t n, float *g, float most)
 {
     for (size_t i = 0; i < n; i++) {
         float x = g[i];
@@ -38,7 +40,7 @@ TN_HOT static void clamp_gradient(size_t n, float *g, float most)
     }
 }
 
-TN_HOT static void clamp(size_t n, float *w, float low, float high)
+TN_HOT static void chain_clamp(size_t n, float *w, float low, float high)
 {
     for (size_t i = 0; i < n; i++) {
         float x = w[i] < low ? low : w[i];
@@ -46,7 +48,7 @@ TN_HOT static void clamp(size_t n, float *w, float low, float high)
     }
 }
 
-TN_HOT static void shrink(size_t n, float *w, float by)
+TN_HOT static void chain_shrink(size_t n, float *w, float by)
 {
     for (size_t i = 0; i < n; i++) {
         float size = fabsf(w[i]) - by;
@@ -54,7 +56,7 @@ TN_HOT static void shrink(size_t n, float *w, float by)
     }
 }
 
-TN_HOT static double square_sum(size_t n, const float *x)
+TN_HOT static double chain_square_sum(size_t n, const float *x)
 {
     return tn_square_sum(n, x);
 }
@@ -95,19 +97,19 @@ double tn_rule_grad(const tn_rule *rule, const tn_push *push, const tn_trained *
     } else if (factor == 1) {
         memcpy(g, x->grad, n * sizeof *g);
     } else {
-        scale(n, g, x->grad, (float)factor);
+        chain_scale(n, g, x->grad, (float)factor);
     }
     if (o->l2 != 0 && !rule->optim->own_l2 && x->w != NULL) {
-        add_product(n, g, x->w, (float)o->l2);
+        chain_add_product(n, g, x->w, (float)o->l2);
     }
     if (!isinf(rule->clip_value)) {
-        clamp_gradient(n, g, (float)rule->clip_value);
+        chain_clamp_gradient(n, g, (float)rule->clip_value);
     }
-    double sum = square_sum(n, g);
+    double sum = chain_square_sum(n, g);
     double row =
         x->is_row && !isinf(rule->clip_row) ? tn_clip_factor(sqrt(sum), rule->clip_row) : 1;
     if (row * clip != 1) {
-        scale_in_place(n, g, (float)(row * clip));
+        chain_scale_in_place(n, g, (float)(row * clip));
     }
     return sum * row * row;
 }
@@ -118,9 +120,9 @@ void tn_rule_update(const tn_rule *rule, const tn_update *u, size_t n, float *w,
     const tn_rule_opts *o = rule->opts;
     rule->optim->update(o, u, n, w, state, g);
     if (o->l1 != 0 && !rule->optim->own_l2) {
-        shrink(n, w, (float)(u->lr * o->l1));
+        chain_shrink(n, w, (float)(u->lr * o->l1));
     }
     if (o->bounds.n == 2) {
-        clamp(n, w, (float)o->bounds.item[0], (float)o->bounds.item[1]);
+        chain_clamp(n, w, (float)o->bounds.item[0], (float)o->bounds.item[1]);
     }
 }

@@ -10,7 +10,7 @@ typedef struct scratch {
     float g[TN_DIM_MAX];
 } scratch;
 
-TN_HOT static double square_sum(size_t n, const float *x)
+TN_HOT static double push_square_sum(size_t n, const float *x)
 {
     return tn_square_sum(n, x);
 }
@@ -150,7 +150,7 @@ static void plain_norm_tile(void *arg, uint32_t tile)
     tn_table_job *job = arg;
     tn_range all = tn_tile_keys(job->keys, tile);
     uint32_t from = job->keys->at[all.from];
-    job->norm2[tile] = square_sum(job->keys->at[all.to] - from, job->grads + from);
+    job->norm2[tile] = push_square_sum(job->keys->at[all.to] - from, job->grads + from);
 }
 
 static void norm_tile(void *arg, uint32_t tile)

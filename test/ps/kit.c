@@ -90,7 +90,7 @@ kit_model *kit_model_new(tn_arena *arena, const kit_segment *segments, uint32_t 
     }
     m->layout = (tn_layout){n_groups, group, 1, record};
     m->rule = TN_NEW_ARRAY(arena, tn_rule, (size_t)n_groups * TN_SEGMENTS_MAX);
-    m->rules = (tn_rules){.layout = &m->layout, .rule = m->rule, .clip_global = INFINITY};
+    m->rules = (tn_rules){.layout = &m->layout, .rule = m->rule, .clip_global = (double)INFINITY};
     return m;
 }
 
