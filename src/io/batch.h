@@ -35,17 +35,17 @@ typedef struct tn_batch {
     uint32_t rows;
     uint32_t n_slots;
     uint32_t n_numeric;
-    uint32_t n_keys;       /* all slots together */
-    float *label;          /* rows; 0 .. 1; above .5 is a click. NAN with `label: none` */
-    float *weight;         /* rows; NULL when all are 1 */
-    float *numeric;        /* rows * n_numeric, after transforms */
-    tn_slot *slot;         /* n_slots */
-    uint64_t *group;       /* rows: key for GAUC; NULL unless data.group (or qid) is there */
-    uint32_t *id_offset;   /* rows + 1 into id_text; NULL unless record ids are wanted and there */
+    uint32_t n_keys;     /* all slots together */
+    float *label;        /* rows; 0 .. 1; above .5 is a click. NAN with `label: none` */
+    float *weight;       /* rows; NULL when all are 1 */
+    float *numeric;      /* rows * n_numeric, after transforms */
+    tn_slot *slot;       /* n_slots */
+    uint64_t *group;     /* rows: key for GAUC; NULL unless data.group (or qid) is there */
+    uint32_t *id_offset; /* rows + 1 into id_text; NULL unless record ids are wanted and there */
     char *id_text;
-    uint32_t *source;      /* rows: number of the file, and .. */
-    uint64_t *source_at;   /* .. byte offset of the record in it; NULL unless ids are wanted */
-    tn_progress progress;  /* after this batch */
+    uint32_t *source;     /* rows: number of the file, and .. */
+    uint64_t *source_at;  /* .. byte offset of the record in it; NULL unless ids are wanted */
+    tn_progress progress; /* after this batch */
 } tn_batch;
 
 #endif

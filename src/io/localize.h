@@ -30,10 +30,10 @@ typedef struct tn_localizer_opts {
     const tn_owners *owners;    /* must outlive the localizer */
     const tn_layout *layout;    /* likewise */
     const uint16_t *slot_group; /* n_slots: index into layout->group; copied */
-    const bool *slot_used;      /* n_slots: false: no input of the model takes the slot; its keys are left out
-                                 * and its bag is empty; copied */
+    const bool *slot_used; /* n_slots: false: no input of the model takes the slot; its keys are
+                            * left out and its bag is empty; copied */
     uint32_t n_slots;
-    bool occurrences;           /* also the way back, for training */
+    bool occurrences; /* also the way back, for training */
 } tn_localizer_opts;
 
 typedef struct tn_local {
@@ -47,7 +47,8 @@ tn_status tn_localizer_new(tn_localizer **out, const tn_localizer_opts *opts,
                            tn_error *err) TN_MUST_USE;
 void tn_localizer_free(tn_localizer *localizer); /* NULL is fine */
 
-/* *out lasts until the next call, and its bags borrow from `batch`. TN_E_MEMORY, TN_E_LIMIT (2^31 keys). */
+/* *out lasts until the next call, and its bags borrow from `batch`. TN_E_MEMORY, TN_E_LIMIT (2^31
+ * keys). */
 tn_status tn_localize(tn_localizer *localizer, const tn_batch *batch, const tn_local **out,
                       tn_error *err) TN_MUST_USE;
 

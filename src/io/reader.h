@@ -1,6 +1,7 @@
 /* reader.h - a stream of batches from many files, in the background.
  *
- *     files -> [read, inflate, cut] -> [parse] x readers -> [shuffle, fill batches] -> queue -> tn_reader_next
+ *     files -> [read, inflate, cut] -> [parse] x readers -> [shuffle, fill batches] -> queue ->
+ * tn_reader_next
  *
  *     tn_batch *batch = NULL;
  *     while ((status = tn_reader_next(reader, &batch, &err)) == TN_OK) {
@@ -28,13 +29,14 @@
 typedef struct tn_reader tn_reader;
 
 typedef struct tn_reader_opts {
-    tn_strs paths;         /* files, globs, folders, "-" */
+    tn_strs paths; /* files, globs, folders, "-" */
     uint32_t batch_rows;
-    bool training;         /* shuffle, sample negatives, leave out rows of weight 0; else as read, all rows */
-    bool want_ids;         /* fill id_*, source, source_at */
+    bool training; /* shuffle, sample negatives, leave out rows of weight 0; else as read, all rows
+                    */
+    bool want_ids; /* fill id_*, source, source_at */
     uint64_t seed;
-    tn_progress from;      /* epoch, and where to go on in it: all 0 at its start */
-    uint32_t prefetch;     /* batches kept ready; at least 1 */
+    tn_progress from;  /* epoch, and where to go on in it: all 0 at its start */
+    uint32_t prefetch; /* batches kept ready; at least 1 */
 } tn_reader_opts;
 
 /* What was met so far. */
@@ -62,11 +64,16 @@ void tn_reader_close(tn_reader *reader);
 tn_status tn_reader_next(tn_reader *reader, tn_batch **out, tn_error *err) TN_MUST_USE;
 void tn_reader_recycle(tn_reader *reader, tn_batch *batch);
 
-/* Share of clicks (weighted) in the first shuffle window, after down-sampling; waits for it. For bias_init: prior. */
+/* From any thread: tn_reader_next gives what is ready and then TN_E_STOPPED, and never waits again.
+ */
+void tn_reader_stop(tn_reader *reader);
+
+/* Share of clicks (weighted) in the first shuffle window (without shuffle: in the first quarter
+ * megabyte), after down-sampling; waits for it. TN_END: there is no row. For bias_init: prior. */
 tn_status tn_reader_prior(tn_reader *reader, double *rate, tn_error *err) TN_MUST_USE;
 
 void tn_reader_counts(tn_reader *reader, tn_read_counts *out);
-/* Bad records by reason, "reason\0count\0" pairs. */
+/* Bad records by reason, "reason\0count\0" pairs appended to `out`. */
 void tn_reader_bad_reasons(tn_reader *reader, tn_text *out);
 uint32_t tn_reader_n_parts(const tn_reader *reader);
 tn_part_info tn_reader_part(const tn_reader *reader, uint32_t i); /* in the order of this epoch */

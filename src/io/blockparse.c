@@ -1,0 +1,103 @@
+/* blockparse.c - a block of records to a block of rows. */
+#include "io/blockparse.h"
+
+#include <string.h>
+
+/* The line of record i, found only when a message needs it. */
+static uint64_t line_of(const tn_block *block, const tn_schema *schema, const tn_fileset *files,
+                        uint32_t i)
+{
+    const tn_extent *record = &block->record[i];
+    if (block->line == 0) {
+        return tn_feed_lines_before(files, block->file, block->offset + record->at) + 1;
+    }
+    if (schema->quote != TN_QUOTE_MULTILINE) {
+        return block->line + i;
+    }
+    uint64_t line = block->line;
+    const char *end = block->bytes.data + record->at;
+    for (const char *p = block->bytes.data + block->record[0].at; p < end; p++) {
+        line += *p == '\n';
+    }
+    return line;
+}
+
+static void keep_message(tn_parsed *out, const tn_error *err, uint32_t messages_max)
+{
+    out->n_bad++;
+    if (out->n_messages < messages_max) {
+        tn_text_add(&out->messages, err->text, strlen(err->text) + 1);
+        out->n_messages++;
+    }
+}
+
+static void start(tn_parsed *out)
+{
+    tn_text_clear(&out->messages);
+    out->records = 0;
+    out->blank = 0;
+    out->bytes = 0;
+    out->n_bad = 0;
+    out->n_messages = 0;
+    out->fault = TN_OK;
+    out->err.code = TN_OK;
+    out->err.text[0] = '\0';
+}
+
+void tn_block_parse(const tn_block *block, const tn_schema *schema, const tn_fileset *files,
+                    uint32_t messages_max, tn_parsed *out)
+{
+    const tn_format *format = tn_format_find(schema->data->format);
+    tn_place place = {.source = files->file[block->file].path, .head = block->head};
+    tn_rows *rows = out->rows;
+    start(out);
+    tn_rows_clear(rows);
+    for (uint32_t i = 0; i < block->n_records && out->fault == TN_OK; i++) {
+        tn_bytes record = {block->bytes.data + block->record[i].at, block->record[i].size, false};
+        place.offset = block->offset + block->record[i].at;
+        place.line = 0;
+        tn_status status = format->parse(record, schema, &place, rows, NULL);
+        if (status == TN_OK) {
+            rows->row[rows->n - 1].at = place.offset;
+            continue;
+        }
+        if (status == TN_END) {
+            out->blank++;
+            continue;
+        }
+        place.line = format->binary ? 0 : line_of(block, schema, files, i);
+        status = format->parse(record, schema, &place, rows, &out->err);
+        TN_ASSERT(status != TN_OK && status != TN_END);
+        if (status == TN_E_DATA) {
+            keep_message(out, &out->err, messages_max);
+        } else {
+            out->fault = status;
+        }
+    }
+    for (uint32_t i = 0; i < block->n_records; i++) {
+        out->bytes += block->record[i].size;
+    }
+    out->records = block->n_records - out->blank;
+    if (out->fault == TN_OK && block->damage) {
+        out->records++;
+        keep_message(out, &block->err, messages_max);
+    } else if (out->fault == TN_OK && block->fault != TN_OK) {
+        out->fault = block->fault;
+        out->err = block->err;
+    }
+}
+
+void tn_parsed_done(tn_parsed *parsed)
+{
+    tn_text_done(&parsed->messages);
+}
+
+const char *tn_parsed_message(const tn_parsed *parsed, uint32_t n)
+{
+    TN_ASSERT(n < parsed->n_messages);
+    const char *at = parsed->messages.data;
+    for (uint32_t i = 0; i < n; i++) {
+        at += strlen(at) + 1;
+    }
+    return at;
+}

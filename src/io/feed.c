@@ -1,0 +1,191 @@
+/* feed.c - parts of files, as blocks of whole records. */
+#include "io/feed.h"
+
+#include "base/alloc.h"
+#include "io/feed_private.h"
+
+void tn_block_done(tn_block *block)
+{
+    tn_text_done(&block->bytes);
+    tn_free(block->record);
+    *block = (tn_block){.record = NULL};
+}
+
+tn_status tn_feed_new(tn_feed **out, const tn_schema *schema, const tn_fileset *files,
+                      const atomic_bool *stop, tn_error *err)
+{
+    *out = NULL;
+    const tn_format *format = tn_format_find(schema->data->format);
+    if (format == NULL) {
+        return tn_fail(err, TN_E_CONFIG, "unknown data.format '%s'", schema->data->format);
+    }
+    tn_feed *feed = tn_try_alloc(1, sizeof *feed, "a feed", err);
+    if (feed == NULL) {
+        return TN_E_MEMORY;
+    }
+    *feed =
+        (tn_feed){.schema = schema, .format = format, .files = files, .stop = stop, .over = true};
+    feed->head = tn_try_alloc(files->n, sizeof *feed->head, "heads of files", err);
+    if (feed->head == NULL) {
+        tn_free(feed);
+        return TN_E_MEMORY;
+    }
+    *out = feed;
+    return TN_OK;
+}
+
+void tn_feed_free(tn_feed *feed)
+{
+    if (feed == NULL) {
+        return;
+    }
+    tn_feed_leave(feed);
+    tn_text_done(&feed->rest);
+    for (uint32_t i = 0; i < feed->files->n; i++) {
+        tn_free(feed->head[i].column);
+    }
+    tn_free(feed->head);
+    tn_free(feed);
+}
+
+void tn_feed_go(tn_feed *feed, uint32_t part)
+{
+    TN_ASSERT(part < feed->files->n_parts);
+    tn_feed_leave(feed);
+    feed->part = part;
+    feed->over = false;
+}
+
+/* To the first place where a record may stand again. */
+static tn_status pass_damage(tn_feed *feed, tn_block *block, tn_error *err)
+{
+    for (size_t want = TN_BLOCK_BYTES; feed->damaged; want *= 2) {
+        TN_TRY(tn_feed_fill(feed, want, err));
+        tn_bytes window = tn_feed_window(feed);
+        size_t step = feed->format->resync(window, feed->ended, feed->schema);
+        feed->at += step;
+        block->passed += step;
+        feed->damaged = step == 0 && !feed->ended;
+        feed->line += feed->line > 0 && !feed->damaged;
+    }
+    return TN_OK;
+}
+
+static bool add_record(tn_block *block, size_t at, size_t size)
+{
+    if (block->n_records == block->records_max) {
+        uint32_t more = block->records_max == 0 ? 1024 : 2 * block->records_max;
+        tn_extent *record = tn_try_alloc(more, sizeof *record, "records of a block", NULL);
+        if (record == NULL) {
+            return false;
+        }
+        if (block->n_records > 0) {
+            memcpy(record, block->record, block->n_records * sizeof *record);
+        }
+        tn_free(block->record);
+        block->record = record;
+        block->records_max = more;
+    }
+    block->record[block->n_records++] = (tn_extent){(uint32_t)at, (uint32_t)size};
+    return true;
+}
+
+/* The fault of a cut, with the place where it is. */
+static tn_status name_damage(const tn_feed *feed, tn_block *block, const tn_error *what)
+{
+    tn_bytes window = tn_feed_window(feed);
+    const char *end = window.size > 0 ? memchr(window.data, '\n', window.size) : NULL;
+    window.size = end != NULL ? (size_t)(end - window.data) : window.size;
+    uint64_t line = feed->line > 0 ? feed->line + block->n_records : 0;
+    const tn_place place = {.source = feed->files->file[block->file].path,
+                            .line = line,
+                            .offset = feed->offset + feed->at};
+    return tn_place_fail(&place, window, NULL, &block->err, "%s", what->text);
+}
+
+/* Cuts what the window holds. TN_END: more bytes are needed for the next record. */
+static tn_status cut_records(tn_feed *feed, tn_block *block)
+{
+    uint64_t end = tn_feed_part(feed)->end;
+    while (feed->offset + feed->at < end) {
+        tn_bytes window = tn_feed_window(feed);
+        tn_bytes record;
+        tn_error what;
+        tn_status status = feed->format->cut(&window, feed->ended, feed->schema, &record, &what);
+        if (status == TN_END) {
+            return TN_END;
+        }
+        if (status != TN_OK) {
+            block->damage = feed->format->resync != NULL;
+            feed->damaged = block->damage;
+            return name_damage(feed, block, &what);
+        }
+        if (!add_record(block, (size_t)(record.data - feed->rest.data), record.size)) {
+            return tn_fail(&block->err, TN_E_MEMORY, "no memory for the records of a block");
+        }
+        feed->at = (size_t)(window.data - feed->rest.data);
+    }
+    return TN_OK;
+}
+
+/* Hands over the bytes that hold the records, which begin at `from`, and keeps those behind. */
+static tn_status hand_over(tn_feed *feed, tn_block *block, size_t from)
+{
+    tn_text rest = block->bytes;
+    if (feed->line > 0) {
+        bool simple = feed->schema->quote != TN_QUOTE_MULTILINE;
+        feed->line +=
+            simple ? block->n_records : tn_feed_lines_in(feed->rest.data + from, feed->at - from);
+    }
+    tn_text_clear(&rest);
+    rest.size_max = TN_FEED_BYTES_MAX;
+    tn_text_add(&rest, feed->rest.data + feed->at, feed->rest.size - feed->at);
+    block->bytes = feed->rest;
+    block->offset = feed->offset;
+    feed->rest = rest;
+    feed->offset += feed->at;
+    feed->at = 0;
+    uint64_t taken = tn_source_taken(feed->source);
+    block->taken = taken - feed->taken;
+    feed->taken = taken;
+    return tn_text_check(&feed->rest, "a block of records", &block->err);
+}
+
+static tn_status fill_block(tn_feed *feed, tn_block *block)
+{
+    tn_error *err = &block->err;
+    if (feed->source == NULL) {
+        TN_TRY(tn_feed_open_part(feed, err));
+        block->head = feed->head[block->file].column != NULL ? &feed->head[block->file] : NULL;
+    }
+    TN_TRY(pass_damage(feed, block, err));
+    block->line = feed->line;
+    size_t from = feed->at;
+    tn_status status = TN_END;
+    for (size_t want = TN_BLOCK_BYTES; status == TN_END; want *= 2) {
+        TN_TRY(tn_feed_fill(feed, want, err));
+        from = feed->at; /* nothing was cut yet */
+        status = cut_records(feed, block);
+        if (block->n_records > 0 || feed->ended) {
+            break;
+        }
+    }
+    feed->over = status == TN_OK || (status == TN_END && feed->ended);
+    TN_TRY(hand_over(feed, block, from));
+    return status == TN_END ? TN_OK : status;
+}
+
+void tn_feed_next(tn_feed *feed, tn_block *block)
+{
+    TN_ASSERT(!feed->over);
+    block->n_records = 0;
+    block->file = tn_feed_part(feed)->source;
+    block->head = feed->head[block->file].column != NULL ? &feed->head[block->file] : NULL;
+    block->passed = 0;
+    block->taken = 0;
+    block->damage = false;
+    block->err = (tn_error){0};
+    block->fault = fill_block(feed, block);
+    feed->over = feed->over || (block->fault != TN_OK && !block->damage);
+    block->last = feed->over;
+}

@@ -1,0 +1,193 @@
+/* feed_open.c - to the first record of a part: marks, heads, and finding where a record begins. */
+#include "base/alloc.h"
+#include "io/columns.h"
+#include "io/feed_private.h"
+
+enum { HOP_BYTES = 1 << 16 };
+
+void tn_feed_leave(tn_feed *feed)
+{
+    tn_source_close(feed->source);
+    feed->source = NULL;
+    tn_text_clear(&feed->rest);
+    feed->at = 0;
+    feed->ended = false;
+    feed->damaged = false;
+}
+
+tn_status tn_feed_fill(tn_feed *feed, size_t size, tn_error *err)
+{
+    tn_text *rest = &feed->rest;
+    size_t have = rest->size - feed->at;
+    if (feed->ended || have >= size) {
+        return TN_OK;
+    }
+    if (feed->at > 0) {
+        memmove(rest->data, rest->data + feed->at, have);
+        rest->size = have;
+        feed->offset += feed->at;
+        feed->at = 0;
+    }
+    rest->size_max = TN_FEED_BYTES_MAX;
+    char *to = tn_text_grow(rest, size - have);
+    TN_TRY(tn_text_check(rest, "a block of records", err));
+    size_t n = 0;
+    tn_status status = tn_source_read(feed->source, to, size - have, &n, err);
+    rest->size = have + n;
+    feed->ended = n < size - have;
+    return status;
+}
+
+/* A mark at the beginning of text: UTF-8's is dropped, UTF-16's refused. */
+static tn_status take_mark(tn_feed *feed, tn_error *err)
+{
+    TN_TRY(tn_feed_fill(feed, TN_BLOCK_BYTES, err));
+    tn_bytes window = tn_feed_window(feed);
+    if (window.size >= 2 &&
+        (memcmp(window.data, "\xff\xfe", 2) == 0 || memcmp(window.data, "\xfe\xff", 2) == 0)) {
+        return tn_fail(err, TN_E_DATA, "%s:1:1: error: looks like UTF-16",
+                       tn_source_path(feed->source));
+    }
+    if (window.size >= 3 && memcmp(window.data, "\xef\xbb\xbf", 3) == 0) {
+        feed->at += 3;
+    }
+    return TN_OK;
+}
+
+/* Reads the head off the front of the window. */
+static tn_status take_head(tn_feed *feed, tn_head *head, tn_error *err)
+{
+    const tn_place place = {.source = tn_source_path(feed->source), .line = 1};
+    for (size_t size = TN_BLOCK_BYTES;; size *= 2) {
+        TN_TRY(tn_feed_fill(feed, size, err));
+        tn_bytes window = tn_feed_window(feed);
+        size_t before = window.size;
+        tn_status status =
+            feed->format->head(&window, feed->ended, feed->schema, &place, head, err);
+        if (status == TN_OK) {
+            feed->line += feed->schema->header;
+            feed->at += before - window.size;
+        }
+        if (status != TN_END) {
+            return status;
+        }
+        if (feed->ended) { /* an empty file has no header and no records */
+            return TN_OK;
+        }
+    }
+}
+
+static tn_status open_at(tn_feed *feed, uint64_t from, tn_error *err)
+{
+    bool start_of_text = from == 0 && !feed->format->binary;
+    tn_feed_leave(feed);
+    feed->offset = from;
+    feed->line = start_of_text;
+    feed->taken = from;
+    TN_TRY(tn_fileset_open(feed->files, tn_feed_part(feed)->source, from, feed->stop, &feed->source,
+                           err));
+    return start_of_text ? take_mark(feed, err) : TN_OK;
+}
+
+/* The source behind its head, which is kept. */
+static tn_status open_with_head(tn_feed *feed, tn_head *head, tn_error *err)
+{
+    TN_TRY(open_at(feed, 0, err));
+    if (head->column == NULL) {
+        head->column = tn_try_alloc((size_t)feed->schema->columns->n + 1, sizeof *head->column,
+                                    "the head of a file", err);
+        if (head->column == NULL) {
+            return TN_E_MEMORY;
+        }
+    }
+    return take_head(feed, head, err);
+}
+
+/* To the first record that begins at or behind byte `first`: text. */
+static tn_status find_line(tn_feed *feed, uint64_t first, tn_error *err)
+{
+    TN_TRY(open_at(feed, first - 1, err));
+    for (;;) {
+        TN_TRY(tn_feed_fill(feed, TN_BLOCK_BYTES, err));
+        tn_bytes window = tn_feed_window(feed);
+        const char *end = window.size > 0 ? memchr(window.data, '\n', window.size) : NULL;
+        feed->at += end != NULL ? (size_t)(end - window.data) + 1 : window.size;
+        if (end != NULL || feed->ended) {
+            return TN_OK;
+        }
+    }
+}
+
+/* The same for framed records: hops from record to record, from the beginning of the file. */
+static tn_status find_record(tn_feed *feed, uint64_t first, tn_error *err)
+{
+    size_t want = HOP_BYTES;
+    TN_TRY(open_at(feed, 0, err));
+    while (feed->offset + feed->at < first) {
+        TN_TRY(tn_feed_fill(feed, want, err));
+        tn_bytes window = tn_feed_window(feed);
+        size_t step = window.size;
+        tn_bytes record;
+        tn_status status = feed->format->cut(&window, feed->ended, feed->schema, &record, NULL);
+        step -= window.size;
+        if (status != TN_OK && status != TN_END) { /* damage; the part it is in will tell */
+            step = feed->format->resync(window, feed->ended, feed->schema);
+        }
+        if (step == 0 && feed->ended) {
+            return TN_OK;
+        }
+        want = step == 0 ? 2 * want : HOP_BYTES;
+        feed->at += step;
+    }
+    return TN_OK;
+}
+
+tn_status tn_feed_open_part(tn_feed *feed, tn_error *err)
+{
+    const tn_part_info *part = tn_feed_part(feed);
+    tn_head *head = &feed->head[part->source];
+    bool headed = feed->format->head != NULL;
+    if (headed && (part->first == 0 || head->column == NULL)) {
+        TN_TRY(open_with_head(feed, head, err));
+    } else if (part->first == 0) {
+        TN_TRY(open_at(feed, 0, err));
+    }
+    if (part->first == 0) {
+        return TN_OK;
+    }
+    return feed->format->binary ? find_record(feed, part->first, err)
+                                : find_line(feed, part->first, err);
+}
+
+uint64_t tn_feed_lines_in(const char *data, size_t size)
+{
+    uint64_t n = 0;
+    const char *end = data + size;
+    for (const char *p = data; p < end && (p = memchr(p, '\n', (size_t)(end - p))) != NULL; p++) {
+        n++;
+    }
+    return n;
+}
+
+uint64_t tn_feed_lines_before(const tn_fileset *files, uint32_t file, uint64_t offset)
+{
+    tn_source *source = NULL;
+    char *buffer = tn_try_alloc(1, TN_BLOCK_BYTES, "a buffer", NULL);
+    uint64_t lines = 0;
+    if (buffer == NULL || tn_fileset_open(files, file, 0, NULL, &source, NULL) != TN_OK) {
+        tn_free(buffer);
+        return 0;
+    }
+    while (offset > 0) {
+        size_t n = 0;
+        size_t size = offset < TN_BLOCK_BYTES ? (size_t)offset : (size_t)TN_BLOCK_BYTES;
+        if (tn_source_read(source, buffer, size, &n, NULL) != TN_OK || n == 0) {
+            break;
+        }
+        lines += tn_feed_lines_in(buffer, n);
+        offset -= n;
+    }
+    tn_source_close(source);
+    tn_free(buffer);
+    return lines;
+}

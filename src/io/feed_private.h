@@ -1,0 +1,52 @@
+/* feed_private.h - the state of a feed, and how it gets to where a part begins; for feed*.c. */
+#ifndef TN_IO_FEED_PRIVATE_H
+#define TN_IO_FEED_PRIVATE_H
+
+#include "io/feed.h"
+
+#include <string.h>
+
+#define TN_FEED_BYTES_MAX ((size_t)3 << 30)
+
+struct tn_feed {
+    const tn_schema *schema;
+    const tn_format *format;
+    const tn_fileset *files;
+    const atomic_bool *stop;
+    tn_head *head; /* files->n; column NULL: not read yet */
+
+    uint32_t part;
+    tn_source *source; /* NULL: the part is not open yet */
+    uint64_t offset;   /* of rest.data[0] */
+    uint64_t line;     /* of rest.data[at], or 0 */
+    uint64_t taken;    /* off the disk, as last told */
+    tn_text rest;      /* read, not yet handed out .. */
+    size_t at;         /* .. from here on */
+    bool ended;        /* the source */
+    bool over;         /* the part */
+    bool damaged;      /* what stands at `at` is to be passed over */
+};
+
+static inline const tn_part_info *tn_feed_part(const tn_feed *feed)
+{
+    return &feed->files->part[feed->part];
+}
+
+static inline tn_bytes tn_feed_window(const tn_feed *feed)
+{
+    return (tn_bytes){feed->rest.data + feed->at, feed->rest.size - feed->at, false};
+}
+
+/* Closes the source and forgets what was read. */
+void tn_feed_leave(tn_feed *feed);
+
+/* Reads on until the window holds `size` bytes or the source ends. */
+tn_status tn_feed_fill(tn_feed *feed, size_t size, tn_error *err) TN_MUST_USE;
+
+/* Opens the part and goes to its first record. */
+tn_status tn_feed_open_part(tn_feed *feed, tn_error *err) TN_MUST_USE;
+
+/* Line ends among some bytes. */
+uint64_t tn_feed_lines_in(const char *data, size_t size);
+
+#endif

@@ -1,0 +1,257 @@
+/* reader_assemble.c - the last stage of a reader: windows of rows, permuted, into batches. */
+#include "base/alloc.h"
+#include "base/rng.h"
+#include "io/reader_private.h"
+
+enum { AHEAD = 4 };
+
+typedef struct assembly {
+    tn_reader *r;
+    tn_window window;
+    tn_work *held;       /* blocks that lie in the window as a whole */
+    tn_work *current;    /* the block that is being taken from; NULL: none */
+    uint32_t current_at; /* its next row */
+    tn_filling *filling; /* NULL: none is begun */
+
+    uint32_t place; /* of the part, in the order of the epoch */
+    uint32_t part;
+    uint64_t base;    /* rows of the part before the window */
+    uint64_t skip;    /* rows of the part that were handed out before */
+    uint64_t bad;     /* bad records of the part so far */
+    uint64_t records; /* before the part */
+    bool part_over;
+    bool first; /* the first window is still to come */
+} assembly;
+
+/* The next block of the part. TN_END: the reader stops. */
+static tn_status next_block(assembly *a, tn_error *err)
+{
+    a->current = tn_reader_next_work(a->r);
+    a->current_at = 0;
+    if (a->current == NULL) {
+        return TN_END;
+    }
+    a->part_over = a->current->last;
+    a->bad += a->current->parsed.n_bad;
+    return tn_reader_take_note(a->r, a->current, err);
+}
+
+static void hold_current(assembly *a)
+{
+    if (a->current != NULL) {
+        a->current->next = a->held;
+        a->held = a->current;
+        a->current = NULL;
+    }
+}
+
+/* Fills the window: `shuffle` rows of the part, or the rows of one block. */
+static tn_status load_window(assembly *a, tn_error *err)
+{
+    uint32_t size = a->r->shuffle ? a->r->schema->data->shuffle : UINT32_MAX;
+    a->window.n = 0;
+    while (a->window.n < size) {
+        if (a->current == NULL) {
+            if (a->part_over || (!a->r->shuffle && a->window.n > 0)) {
+                break;
+            }
+            TN_TRY(next_block(a, err));
+        }
+        uint32_t left = a->current->parsed.rows->n - a->current_at;
+        uint32_t n = left < size - a->window.n ? left : size - a->window.n;
+        TN_TRY(tn_window_add(&a->window, a->current, a->current_at, a->current_at + n, err));
+        a->current_at += n;
+        if (n == left) {
+            hold_current(a);
+        }
+    }
+    uint64_t stream = tn_stream3(a->r->opts.seed, TN_RNG_SHUFFLE, a->r->opts.from.epoch, a->part);
+    return tn_window_order(&a->window, a->r->shuffle, stream, a->base, err);
+}
+
+static void release_window(assembly *a)
+{
+    a->base += a->window.n;
+    while (a->held != NULL) {
+        tn_work *work = a->held;
+        a->held = work->next;
+        tn_reader_return_work(a->r, work);
+    }
+}
+
+/* Whether training leaves the row out: it weighs nothing, or is a negative that was not sampled. */
+static bool is_left_out(const assembly *a, const tn_pick *pick, uint64_t stream, bool *weightless)
+{
+    const tn_row *row = &pick->work->parsed.rows->row[pick->row];
+    double share = a->r->schema->data->negative_sampling;
+    *weightless = row->weight == 0;
+    if (!a->r->opts.training || *weightless) {
+        return a->r->opts.training;
+    }
+    return share < 1 && !(row->label > 0.5F) &&
+           !(tn_unit(tn_draw(stream, a->base + pick->index)) < share);
+}
+
+static void learn_prior(assembly *a, uint64_t stream)
+{
+    double clicks = 0;
+    double weight = 0;
+    for (uint32_t i = 0; i < a->window.n; i++) {
+        bool weightless;
+        const tn_pick *pick = &a->window.pick[i];
+        const tn_row *row = &pick->work->parsed.rows->row[pick->row];
+        if (!is_left_out(a, pick, stream, &weightless)) {
+            weight += (double)row->weight;
+            clicks += row->label > 0.5F ? (double)row->weight : 0;
+        }
+    }
+    (void)pthread_mutex_lock(&a->r->lock);
+    a->r->prior_known = true;
+    a->r->prior_clicks = clicks;
+    a->r->prior_weight = weight;
+    (void)pthread_cond_broadcast(&a->r->changed);
+    (void)pthread_mutex_unlock(&a->r->lock);
+    a->first = false;
+}
+
+static tn_status begin_batch(assembly *a, tn_error *err)
+{
+    tn_reader *r = a->r;
+    (void)pthread_mutex_lock(&r->lock);
+    a->filling = r->n_idle > 0 ? r->idle[--r->n_idle] : NULL;
+    (void)pthread_mutex_unlock(&r->lock);
+    if (a->filling != NULL) {
+        tn_filling_clear(a->filling);
+        return TN_OK;
+    }
+    tn_filling *made = NULL;
+    TN_TRY(tn_filling_new(&made, r->schema, r->opts.batch_rows, r->opts.want_ids, err));
+    (void)pthread_mutex_lock(&r->lock);
+    bool room = r->n_fillings < r->fillings_max;
+    if (room) {
+        r->filling[r->n_fillings++] = made;
+    }
+    (void)pthread_mutex_unlock(&r->lock);
+    if (!room) {
+        tn_filling_free(made);
+        return tn_fail(err, TN_E_LIMIT, "more than %u batches were taken and not recycled",
+                       r->fillings_max);
+    }
+    a->filling = made;
+    return TN_OK;
+}
+
+/* `taken` rows of the part are behind this batch. TN_END: the reader stops. */
+static tn_status end_batch(assembly *a, uint64_t taken)
+{
+    tn_batch *batch = tn_filling_end(a->filling);
+    batch->progress = (tn_progress){.epoch = a->r->opts.from.epoch,
+                                    .part = a->place,
+                                    .position = taken,
+                                    .records = a->records + taken + a->bad};
+    a->filling = NULL;
+    return tn_queue_push(a->r->ready, batch) ? TN_OK : TN_END;
+}
+
+/* Rows lie anywhere in the window: asks for those that come next. */
+static void look_ahead(const assembly *a, uint32_t i)
+{
+    if (i + 2 * AHEAD < a->window.n) {
+        const tn_pick *pick = &a->window.pick[a->window.order[i + 2 * AHEAD]];
+        __builtin_prefetch(&pick->work->parsed.rows->row[pick->row]);
+    }
+    if (i + AHEAD < a->window.n) {
+        const tn_pick *pick = &a->window.pick[a->window.order[i + AHEAD]];
+        const tn_rows *rows = pick->work->parsed.rows;
+        const char *entry = (const char *)(rows->entry + rows->row[pick->row].first);
+        for (size_t line = 0; line < 4; line++) {
+            __builtin_prefetch(entry + line * TN_CACHE_LINE);
+        }
+    }
+}
+
+static tn_status hand_out(assembly *a, uint64_t stream, tn_error *err)
+{
+    uint64_t weightless = 0;
+    uint64_t sampled_out = 0;
+    tn_status status = TN_OK;
+    for (uint32_t i = 0; i < a->window.n && status == TN_OK; i++) {
+        const tn_pick *pick = &a->window.pick[a->window.order[i]];
+        uint64_t taken = a->base + i + 1;
+        bool no_weight = false;
+        look_ahead(a, i);
+        if (taken <= a->skip) {
+            if (taken == a->skip) { /* so that later counts go on where they were */
+                a->records = a->r->opts.from.records - taken - a->bad;
+            }
+            continue;
+        }
+        if (is_left_out(a, pick, stream, &no_weight)) {
+            weightless += no_weight;
+            sampled_out += !no_weight;
+            continue;
+        }
+        status = a->filling == NULL ? begin_batch(a, err) : TN_OK;
+        if (status == TN_OK) {
+            status = tn_filling_add(a->filling, pick->work->parsed.rows, pick->row,
+                                    pick->work->file, err);
+        }
+        if (status == TN_OK && tn_filling_rows(a->filling) == a->r->opts.batch_rows) {
+            status = end_batch(a, taken);
+        }
+    }
+    (void)pthread_mutex_lock(&a->r->lock);
+    a->r->counts.zero_weight += weightless;
+    a->r->counts.sampled_out += sampled_out;
+    (void)pthread_mutex_unlock(&a->r->lock);
+    return status;
+}
+
+static tn_status take_part(assembly *a, tn_error *err)
+{
+    const tn_progress *from = &a->r->opts.from;
+    a->part = a->r->order[a->place];
+    a->base = 0;
+    a->bad = 0;
+    a->skip = a->place == from->part ? from->position : 0;
+    a->part_over = false;
+    uint64_t stream = tn_stream2(a->r->opts.seed, TN_RNG_SAMPLING, a->part);
+    while (!a->part_over || a->current != NULL) {
+        TN_TRY(load_window(a, err));
+        if (a->first && a->window.n > 0) {
+            learn_prior(a, stream);
+        }
+        TN_TRY(hand_out(a, stream, err));
+        release_window(a);
+    }
+    a->records += a->base + a->bad;
+    return TN_OK;
+}
+
+static tn_status take_parts(assembly *a, tn_error *err)
+{
+    uint32_t n = a->r->files->n_parts;
+    a->records = a->r->opts.from.records;
+    for (a->place = a->r->opts.from.part; a->place < n; a->place++) {
+        TN_TRY(take_part(a, err));
+    }
+    if (a->filling != NULL) {
+        a->place = n > 0 ? n - 1 : 0;
+        a->records -= a->base + a->bad;
+        TN_TRY(end_batch(a, a->base));
+    }
+    return TN_OK;
+}
+
+tn_status tn_reader_assembler_thread(void *arg, tn_error *err)
+{
+    tn_reader *r = arg;
+    assembly a = {.r = r, .first = true};
+    tn_status status = take_parts(&a, err);
+    hold_current(&a);
+    release_window(&a);
+    tn_window_done(&a.window);
+    /* TN_END here: stopped from outside, which is no fault. */
+    tn_reader_end(r, status == TN_OK ? TN_END : status == TN_END ? TN_E_STOPPED : status, err);
+    return TN_OK;
+}

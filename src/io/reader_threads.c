@@ -1,0 +1,173 @@
+/* reader_threads.c - the first two stages of a reader: cut blocks, parse them, keep their order. */
+#include "base/alloc.h"
+#include "io/reader_private.h"
+
+#include <string.h>
+
+void tn_reader_end(tn_reader *r, tn_status status, const tn_error *err)
+{
+    (void)pthread_mutex_lock(&r->lock);
+    if (!r->ended) {
+        r->ended = true;
+        r->status = status;
+        if (err != NULL) {
+            r->err = *err;
+        }
+    }
+    (void)pthread_cond_broadcast(&r->changed);
+    (void)pthread_mutex_unlock(&r->lock);
+    tn_queue_close(r->ready);
+}
+
+void tn_reader_halt(tn_reader *r)
+{
+    atomic_store(&r->stop, true);
+    (void)pthread_mutex_lock(&r->lock);
+    (void)pthread_cond_broadcast(&r->changed);
+    (void)pthread_mutex_unlock(&r->lock);
+    tn_queue_close(r->free_blocks);
+    tn_queue_close(r->to_parse);
+    tn_queue_close(r->ready);
+}
+
+/* One part, block by block. False: nothing is to follow. */
+static bool read_part(tn_reader *r, uint32_t part, uint64_t *sequence)
+{
+    bool last = false;
+    bool fatal = false;
+    tn_feed_go(r->feed, part);
+    while (!last) {
+        void *item = NULL;
+        if (!tn_queue_pop(r->free_blocks, &item)) {
+            return false;
+        }
+        tn_numbered_block *b = item;
+        tn_feed_next(r->feed, &b->block);
+        b->sequence = (*sequence)++;
+        last = b->block.last;
+        fatal = b->block.fault != TN_OK && !b->block.damage;
+        if (!tn_queue_push(r->to_parse, b)) {
+            return false;
+        }
+    }
+    return !fatal;
+}
+
+tn_status tn_reader_source_thread(void *arg, tn_error *err)
+{
+    (void)err; /* faults travel in the blocks, in order */
+    tn_reader *r = arg;
+    uint64_t sequence = 0;
+    uint32_t place = r->opts.from.part;
+    while (place < r->files->n_parts && read_part(r, r->order[place], &sequence)) {
+        place++;
+    }
+    tn_queue_close(r->to_parse);
+    return TN_OK;
+}
+
+static void free_work(tn_work *work)
+{
+    if (work != NULL) {
+        tn_rows_free(work->parsed.rows);
+        tn_parsed_done(&work->parsed);
+        tn_free(work);
+    }
+}
+
+static tn_work *take_work(tn_reader *r, tn_error *err)
+{
+    (void)pthread_mutex_lock(&r->lock);
+    tn_work *work = r->idle_works;
+    if (work != NULL) {
+        r->idle_works = work->next;
+    }
+    (void)pthread_mutex_unlock(&r->lock);
+    if (work != NULL) {
+        return work;
+    }
+    work = tn_try_alloc(1, sizeof *work, "parsed rows", err);
+    uint32_t keep = r->opts.want_ids ? TN_ROWS_IDS : 0;
+    if (work != NULL && tn_rows_new(&work->parsed.rows, r->schema, keep, err) != TN_OK) {
+        tn_free(work);
+        return NULL;
+    }
+    return work;
+}
+
+void tn_reader_return_work(tn_reader *r, tn_work *work)
+{
+    (void)pthread_mutex_lock(&r->lock);
+    work->next = r->idle_works;
+    r->idle_works = work;
+    (void)pthread_mutex_unlock(&r->lock);
+}
+
+/* Puts a block where the assembler looks for it; false: the reader stops. */
+static bool publish(tn_reader *r, tn_work *work)
+{
+    (void)pthread_mutex_lock(&r->lock);
+    while (!atomic_load(&r->stop) && !r->ended && work->sequence >= r->next + r->n_blocks) {
+        (void)pthread_cond_wait(&r->changed, &r->lock);
+    }
+    bool wanted = !atomic_load(&r->stop) && !r->ended;
+    if (wanted) {
+        r->ring[work->sequence % r->n_blocks] = work;
+        (void)pthread_cond_broadcast(&r->changed);
+    }
+    (void)pthread_mutex_unlock(&r->lock);
+    if (!wanted) {
+        free_work(work);
+    }
+    return wanted;
+}
+
+static void parse(tn_reader *r, const tn_numbered_block *b, tn_work *work)
+{
+    bool one = r->bad_max == 0 && !(r->bad_share > 0);
+    tn_block_parse(&b->block, r->schema, r->files, one ? 1 : TN_MESSAGES_MAX, &work->parsed);
+    work->sequence = b->sequence;
+    work->taken = b->block.taken;
+    work->passed = b->block.passed;
+    work->file = b->block.file;
+    work->last = b->block.last;
+}
+
+tn_status tn_reader_parser_thread(void *arg, tn_error *err)
+{
+    tn_reader *r = arg;
+    void *item = NULL;
+    while (tn_queue_pop(r->to_parse, &item)) {
+        tn_work *work = take_work(r, err);
+        if (work == NULL) {
+            tn_reader_end(r, TN_E_MEMORY, err);
+            return TN_E_MEMORY;
+        }
+        parse(r, item, work);
+        if (!tn_queue_push(r->free_blocks, item)) {
+            free_work(work);
+            break;
+        }
+        if (!publish(r, work)) {
+            break;
+        }
+    }
+    return TN_OK;
+}
+
+tn_work *tn_reader_next_work(tn_reader *r)
+{
+    (void)pthread_mutex_lock(&r->lock);
+    tn_work **place = &r->ring[r->next % r->n_blocks];
+    while (!atomic_load(&r->stop) && !r->ended && *place == NULL) {
+        (void)pthread_cond_wait(&r->changed, &r->lock);
+    }
+    tn_work *work = atomic_load(&r->stop) || r->ended ? NULL : *place;
+    if (work != NULL) {
+        *place = NULL;
+        r->next++;
+        (void)pthread_cond_broadcast(&r->changed);
+    }
+    (void)pthread_mutex_unlock(&r->lock);
+    return work;
+}

@@ -1,0 +1,150 @@
+/* source.c - opening, peeking and reading, whatever the kind. */
+#include "io/source.h"
+
+#include "base/alloc.h"
+
+#include <string.h>
+
+struct tn_source {
+    const tn_source_kind *kind;
+    void *state;
+    const char *path;
+    tn_source *under; /* owned; NULL: this is the bottom */
+    uint64_t taken;
+    char ahead[TN_PEEK_MAX]; /* peeked at, not yet taken */
+    size_t ahead_from;
+    size_t ahead_to;
+};
+
+#define TN_SOURCE(name) extern const tn_source_kind tn_source_##name;
+#include "io/sources.def"
+#undef TN_SOURCE
+
+const tn_source_kind *const tn_all_sources[] = {
+#define TN_SOURCE(name) &tn_source_##name,
+#include "io/sources.def"
+#undef TN_SOURCE
+    NULL,
+};
+
+tn_status tn_source_find(const char *path, const tn_source_kind **out, tn_error *err)
+{
+    for (uint32_t i = 0; tn_all_sources[i] != NULL; i++) {
+        if (tn_all_sources[i]->takes(path)) {
+            *out = tn_all_sources[i];
+            return TN_OK;
+        }
+    }
+    const char *colon = strstr(path, "://");
+    return tn_fail(err, TN_E_DATA, "this build cannot read from %.*s://",
+                   colon != NULL ? (int)(colon - path) : 0, path);
+}
+
+tn_status tn_source_open(tn_source **out, const char *path, uint64_t from, const atomic_bool *stop,
+                         tn_error *err)
+{
+    *out = NULL;
+    const tn_source_kind *kind;
+    TN_TRY(tn_source_find(path, &kind, err));
+    tn_source *s = tn_try_alloc(1, sizeof *s, "a source", err);
+    if (s == NULL) {
+        return TN_E_MEMORY;
+    }
+    s->kind = kind;
+    s->path = path;
+    s->taken = from;
+    tn_status status = kind->open(&s->state, path, from, stop, err);
+    if (status != TN_OK) {
+        tn_free(s);
+        return status;
+    }
+    *out = s;
+    return TN_OK;
+}
+
+tn_status tn_source_on(tn_source **out, const tn_source_kind *kind, void *state, tn_source *under,
+                       tn_error *err)
+{
+    tn_source *s = tn_try_alloc(1, sizeof *s, "a source", err);
+    if (s == NULL) {
+        return TN_E_MEMORY;
+    }
+    s->kind = kind;
+    s->state = state;
+    s->path = under->path;
+    s->under = under;
+    *out = s;
+    return TN_OK;
+}
+
+void tn_source_close(tn_source *source)
+{
+    while (source != NULL) {
+        tn_source *under = source->under;
+        source->kind->close(source->state);
+        tn_free(source);
+        source = under;
+    }
+}
+
+static tn_status read_some(tn_source *s, char *data, size_t size, size_t *n, tn_error *err)
+{
+    *n = 0;
+    while (*n < size) {
+        size_t got = 0;
+        TN_TRY(s->kind->read(s->state, data + *n, size - *n, &got, err));
+        if (got == 0) {
+            break;
+        }
+        *n += got;
+        s->taken += got;
+    }
+    return TN_OK;
+}
+
+tn_status tn_source_read(tn_source *source, void *data, size_t size, size_t *n, tn_error *err)
+{
+    size_t have = source->ahead_to - source->ahead_from;
+    have = have < size ? have : size;
+    if (have > 0) {
+        memcpy(data, source->ahead + source->ahead_from, have);
+        source->ahead_from += have;
+    }
+    *n = have;
+    if (have == size) {
+        return TN_OK;
+    }
+    size_t more = 0;
+    TN_TRY(read_some(source, (char *)data + have, size - have, &more, err));
+    *n = have + more;
+    return TN_OK;
+}
+
+tn_status tn_source_peek(tn_source *source, tn_bytes *out, tn_error *err)
+{
+    if (source->ahead_from > 0) {
+        memmove(source->ahead, source->ahead + source->ahead_from,
+                source->ahead_to - source->ahead_from);
+        source->ahead_to -= source->ahead_from;
+        source->ahead_from = 0;
+    }
+    size_t n = 0;
+    TN_TRY(read_some(source, source->ahead + source->ahead_to, TN_PEEK_MAX - source->ahead_to, &n,
+                     err));
+    source->ahead_to += n;
+    *out = (tn_bytes){source->ahead, source->ahead_to, false};
+    return TN_OK;
+}
+
+uint64_t tn_source_taken(const tn_source *source)
+{
+    while (source->under != NULL) {
+        source = source->under;
+    }
+    return source->taken;
+}
+
+const char *tn_source_path(const tn_source *source)
+{
+    return source->path;
+}

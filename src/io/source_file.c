@@ -1,0 +1,85 @@
+/* source_file.c - bytes of a file. */
+#include "base/alloc.h"
+#include "base/failpoint.h"
+#include "io/source.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct file {
+    int fd;
+    const char *path;
+} file;
+
+static bool file_takes(const char *path)
+{
+    return strstr(path, "://") == NULL;
+}
+
+static tn_status file_open(void **state, const char *path, uint64_t from, const atomic_bool *stop,
+                           tn_error *err)
+{
+    (void)stop; /* a file never waits for long */
+    int fd = -1;
+    do {
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+    } while (fd < 0 && errno == EINTR);
+    if (fd < 0) {
+        return tn_fail(err, errno == ENOENT || errno == EACCES ? TN_E_DATA : TN_E_IO,
+                       "cannot open '%s': %s", path, strerrordesc_np(errno));
+    }
+    if (from > 0 && lseek(fd, (off_t)from, SEEK_SET) < 0) {
+        tn_status status = tn_fail(err, TN_E_IO, "cannot read '%s' from byte %llu: %s", path,
+                                   (unsigned long long)from, strerrordesc_np(errno));
+        (void)close(fd);
+        return status;
+    }
+    (void)posix_fadvise(fd, (off_t)from, 0, POSIX_FADV_SEQUENTIAL);
+    file *f = tn_try_alloc(1, sizeof *f, "a file", err);
+    if (f == NULL) {
+        (void)close(fd);
+        return TN_E_MEMORY;
+    }
+    *f = (file){fd, path};
+    *state = f;
+    return TN_OK;
+}
+
+static tn_status file_read(void *state, void *data, size_t size, size_t *n, tn_error *err)
+{
+    file *f = state;
+    int failure = tn_failpoint("io.read_data");
+    ssize_t got = -1;
+    if (failure > 0) {
+        errno = failure;
+    } else {
+        size = failure == TN_FAIL_SHORT && size > 1 ? size / 2 : size;
+        do {
+            got = read(f->fd, data, size);
+        } while (got < 0 && errno == EINTR);
+    }
+    if (got < 0) {
+        return tn_fail(err, errno == EISDIR ? TN_E_DATA : TN_E_IO, "cannot read '%s': %s", f->path,
+                       strerrordesc_np(errno));
+    }
+    *n = (size_t)got;
+    return TN_OK;
+}
+
+static void file_close(void *state)
+{
+    file *f = state;
+    (void)close(f->fd); /* nothing was written */
+    tn_free(f);
+}
+
+const tn_source_kind tn_source_file = {
+    .name = "file",
+    .help = "a path",
+    .takes = file_takes,
+    .open = file_open,
+    .read = file_read,
+    .close = file_close,
+};
