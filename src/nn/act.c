@@ -6,29 +6,40 @@
 #include "nn/vec.h"
 #include "nn/vecmath.h"
 
-/* Two loops per activation; `x`, `y`, `d` and `a` may stand in the formulas. */
+/* Two loops per activation; `x`, `y` and `a` may stand in the formulas. */
 #define TN_ACT_LOOPS(name, y_of_x, slope_of_it)                                                    \
-    TN_HOT static void name##_forward(size_t n, tn_real *y, const tn_real *x_, tn_real a)          \
+    TN_HOT static void act_##name##_forward(const tn_act_area *t)                                  \
     {                                                                                              \
+        const tn_real a = t->a;                                                                    \
         (void)a;                                                                                   \
-        _Pragma("omp simd") for (size_t i = 0; i < n; i++)                                         \
-        {                                                                                          \
-            tn_real x = x_[i];                                                                     \
-            y[i] = (y_of_x);                                                                       \
+        for (size_t r = 0; r < t->rows; r++) {                                                     \
+            const tn_real *x_row = t->x + r * t->x_stride;                                         \
+            tn_real *y_row = t->y + r * t->y_stride;                                               \
+            _Pragma("omp simd") for (size_t i = 0; i < t->cols; i++)                               \
+            {                                                                                      \
+                tn_real x = x_row[i];                                                              \
+                y_row[i] = (y_of_x);                                                               \
+            }                                                                                      \
         }                                                                                          \
     }                                                                                              \
-    TN_HOT static void name##_slope(size_t n, tn_real *d, const tn_real *x_, const tn_real *y_,    \
-                                    tn_real a)                                                     \
+    TN_HOT static void act_##name##_slope(const tn_act_area *t)                                    \
     {                                                                                              \
+        const tn_real a = t->a;                                                                    \
+        const tn_real *from = t->x != NULL ? t->x : t->y;                                          \
+        const size_t stride = t->x != NULL ? t->x_stride : t->y_stride;                            \
         (void)a;                                                                                   \
-        const tn_real *from = (x_) != NULL ? (x_) : (y_);                                          \
-        _Pragma("omp simd") for (size_t i = 0; i < n; i++)                                         \
-        {                                                                                          \
-            tn_real x = from[i];                                                                   \
-            tn_real y = y_[i];                                                                     \
-            (void)x;                                                                               \
-            (void)y;                                                                               \
-            d[i] *= (slope_of_it);                                                                 \
+        for (size_t r = 0; r < t->rows; r++) {                                                     \
+            const tn_real *x_row = from + r * stride;                                              \
+            const tn_real *y_row = t->y + r * t->y_stride;                                         \
+            tn_real *d_row = t->d + r * t->d_stride;                                               \
+            _Pragma("omp simd") for (size_t i = 0; i < t->cols; i++)                               \
+            {                                                                                      \
+                tn_real x = x_row[i];                                                              \
+                tn_real y = y_row[i];                                                              \
+                (void)x;                                                                           \
+                (void)y;                                                                           \
+                d_row[i] *= (slope_of_it);                                                         \
+            }                                                                                      \
         }                                                                                          \
     }
 
@@ -64,8 +75,10 @@ TN_ACT_LOOPS(gelu_tanh, x / 2 * (1 + tn_tanh_of(TANH_ARGUMENT(x))), gelu_tanh_sl
 TN_ACT_LOOPS(silu, x *tn_sigmoid_of(x), silu_slope_of(x))
 
 #define TN_ACT(id, loops, reads_y)                                                                 \
-    const tn_act tn_act_##id = {                                                                   \
-        .name = #id, .by_y = (reads_y), .forward = loops##_forward, .slope = loops##_slope}
+    const tn_act tn_act_##id = {.name = #id,                                                       \
+                                .by_y = (reads_y),                                                 \
+                                .forward = act_##loops##_forward,                                  \
+                                .slope = act_##loops##_slope}
 
 TN_ACT(relu, relu, true);
 TN_ACT(leaky_relu, leaky, true); /* slope > 0, so y has the sign of x */
@@ -86,38 +99,60 @@ static tn_real slope_of(const tn_node *y)
     return y->attr == NULL ? 0 : (tn_real)((const tn_act_attr *)y->attr)->slope;
 }
 
+static tn_act_area area_of(const tn_node *y, tn_range rows)
+{
+    const tn_node *x = y->in[0];
+    return (tn_act_area){.rows = rows.to - rows.from,
+                         .cols = y->shape.cols,
+                         .x = tn_val_row(x, rows.from),
+                         .y = tn_val_row(y, rows.from),
+                         .x_stride = x->stride,
+                         .y_stride = y->stride,
+                         .a = slope_of(y)};
+}
+
 void tn_act_forward(tn_node *y, tn_range rows)
 {
-    for (size_t r = rows.from; r < rows.to; r++) {
-        y->op->act->forward(y->shape.cols, tn_val_row(y, r), tn_val_row(y->in[0], r), slope_of(y));
-    }
+    tn_act_area area = area_of(y, rows);
+    y->op->act->forward(&area);
 }
 
 enum { CHUNK = 256 };
 
 /* dx += dy y', a piece at a time, since the slope multiplies in place. */
-static void add_slope(const tn_node *y, size_t r)
+static void add_slope(const tn_node *y, uint32_t r)
 {
-    const tn_node *x = y->in[0];
     tn_real piece[CHUNK];
-    for (size_t c = 0; c < y->shape.cols; c += CHUNK) {
-        size_t n = y->shape.cols - c < CHUNK ? y->shape.cols - c : CHUNK;
-        tn_vec_copy(n, piece, tn_grad_row(y, r) + c, false);
-        y->op->act->slope(n, piece, tn_val_row(x, r) + c, tn_val_row(y, r) + c, slope_of(y));
-        tn_vec_copy(n, tn_grad_row(x, r) + c, piece, true);
+    tn_act_area row = area_of(y, (tn_range){r, r + 1});
+    for (uint32_t c = 0; c < y->shape.cols; c += CHUNK) {
+        tn_act_area part = row;
+        part.cols = y->shape.cols - c < CHUNK ? y->shape.cols - c : CHUNK;
+        part.x += c;
+        part.y += c;
+        part.d = piece;
+        tn_vec_copy(part.cols, piece, tn_grad_row(y, r) + c, false);
+        y->op->act->slope(&part);
+        tn_vec_copy(part.cols, tn_grad_row(y->in[0], r) + c, piece, true);
     }
 }
 
 void tn_act_backward(tn_node *y, tn_range rows)
 {
     const tn_node *x = y->in[0];
-    for (size_t r = rows.from; r < rows.to && x->grad != NULL; r++) {
+    if (x->grad == NULL) {
+        return;
+    }
+    for (uint32_t r = rows.from; r < rows.to; r++) {
         if (tn_adds(x)) {
             add_slope(y, r);
-            continue;
+        } else {
+            tn_vec_copy(y->shape.cols, tn_grad_row(x, r), tn_grad_row(y, r), false);
         }
-        tn_real *dx = tn_grad_row(x, r);
-        tn_vec_copy(y->shape.cols, dx, tn_grad_row(y, r), false);
-        y->op->act->slope(y->shape.cols, dx, tn_val_row(x, r), tn_val_row(y, r), slope_of(y));
+    }
+    if (!tn_adds(x)) {
+        tn_act_area area = area_of(y, rows);
+        area.d = tn_grad_row(x, rows.from);
+        area.d_stride = x->stride;
+        y->op->act->slope(&area);
     }
 }

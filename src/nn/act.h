@@ -9,13 +9,21 @@
 
 #include "nn/op.h"
 
+/* Part of some matrices, row by row. The slope multiplies into d. */
+typedef struct tn_act_area {
+    size_t rows, cols;
+    const tn_real *x; /* NULL to an activation that is `by_y` */
+    tn_real *y;       /* may be x */
+    tn_real *d;
+    size_t x_stride, y_stride, d_stride;
+    tn_real a; /* the activation's parameter */
+} tn_act_area;
+
 struct tn_act {
     const char *name;
-    bool by_y;    /* slope does not look at x */
-    bool by_sign; /* has a parameter: the factor below 0 */
-    void (*forward)(size_t n, tn_real *y, const tn_real *x, tn_real a); /* y may be x */
-    void (*slope)(size_t n, tn_real *d, const tn_real *x, const tn_real *y,
-                  tn_real a); /* d *= y' */
+    bool by_y; /* slope does not look at x */
+    void (*forward)(const tn_act_area *area);
+    void (*slope)(const tn_act_area *area); /* d *= y' */
 };
 
 extern const tn_act tn_act_relu;

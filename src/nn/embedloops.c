@@ -6,7 +6,7 @@
 
 static const tn_real *vector_of(const tn_pooling *p, uint32_t entry)
 {
-    return p->sparse->rows + p->sparse->at[p->bag->index[entry]] + p->segment.at;
+    return p->sparse->rows + p->sparse->at[p->bag->index[entry]] + p->slot->segment->at;
 }
 
 static tn_real weight_of(const tn_pooling *p, uint32_t entry)
@@ -67,11 +67,79 @@ void tn_add_scaled(uint32_t dim, tn_real *dv, const tn_real *dout, tn_real by)
     }
 }
 
+__attribute__((always_inline)) static inline void add_run(const uint32_t dim, tn_real *restrict dv,
+                                                          const tn_run *run)
+{
+    for (uint32_t j = run->items.from; j < run->items.to; j++) {
+        size_t row = run->item[j].row;
+        const tn_real *dout = run->dout + row * run->stride;
+        tn_real by = run->scale == NULL ? 1 : run->scale[row * run->scale_stride];
+        for (uint32_t c = 0; c < dim; c++) {
+            dv[c] += dout[c] * by;
+        }
+    }
+}
+
+void tn_add_run(uint32_t dim, tn_real *dv, const tn_run *run)
+{
+    switch (dim) {
+    case 1:
+        add_run(1, dv, run);
+        break;
+    case 8:
+        add_run(8, dv, run);
+        break;
+    case 16:
+        add_run(16, dv, run);
+        break;
+    default:
+        add_run(dim, dv, run);
+        break;
+    }
+}
+
+enum { AHEAD = 8 }; /* examples whose vectors are on their way to the near cache */
+
+__attribute__((always_inline)) static inline uint32_t copy_ones(const tn_pooling *p, tn_range rows,
+                                                                size_t stride, const uint32_t dim)
+{
+    const uint32_t *offset = p->bag->offset;
+    const uint32_t *index = p->bag->index;
+    const uint32_t *at = p->sparse->at;
+    const tn_real *table = p->sparse->rows + p->slot->segment->at;
+    const uint32_t last = offset[rows.to];
+    tn_real *out = p->out;
+    uint32_t r = rows.from;
+    for (; r < rows.to && offset[r + 1] - offset[r] == 1; r++, out += stride) {
+        uint32_t entry = offset[r];
+        if (entry + AHEAD < last) {
+            __builtin_prefetch(table + at[index[entry + AHEAD]]);
+        }
+        memcpy(out, table + at[index[entry]], dim * sizeof *out);
+    }
+    return r - rows.from;
+}
+
+uint32_t tn_pool_ones(const tn_pooling *p, tn_range rows, size_t stride)
+{
+    uint32_t dim = p->slot->segment->dim;
+    switch (dim) {
+    case 1:
+        return copy_ones(p, rows, stride, 1);
+    case 8:
+        return copy_ones(p, rows, stride, 8);
+    case 16:
+        return copy_ones(p, rows, stride, 16);
+    default:
+        return copy_ones(p, rows, stride, dim);
+    }
+}
+
 /* The first vector is assigned. Multiplying by 1 changes no bit. */
 void tn_pool_sum(const tn_pooling *p, tn_real scale)
 {
     uint32_t first = p->entries.from;
-    uint32_t dim = p->segment.dim;
+    uint32_t dim = p->slot->segment->dim;
     put(dim, p->out, vector_of(p, first), weight_of(p, first) * scale);
     for (uint32_t j = first + 1; j < p->entries.to; j++) {
         tn_add_scaled(dim, p->out, vector_of(p, j), weight_of(p, j) * scale);
@@ -83,7 +151,7 @@ void tn_pool_max(const tn_pooling *p, uint32_t *winner)
     for (uint32_t j = p->entries.from; j < p->entries.to; j++) {
         const tn_real *v = vector_of(p, j);
         tn_real x = weight_of(p, j);
-        for (uint32_t c = 0; c < p->segment.dim; c++) {
+        for (uint32_t c = 0; c < p->slot->segment->dim; c++) {
             tn_real y = x * v[c];
             if (j == p->entries.from || y > p->out[c]) {
                 p->out[c] = y;
@@ -95,7 +163,7 @@ void tn_pool_max(const tn_pooling *p, uint32_t *winner)
 
 void tn_pool_concat(const tn_pooling *p)
 {
-    uint32_t dim = p->segment.dim;
+    uint32_t dim = p->slot->segment->dim;
     uint32_t n = p->entries.to - p->entries.from;
     n = n < p->slot->k ? n : p->slot->k;
     for (uint32_t j = 0; j < n; j++) {

@@ -26,11 +26,13 @@ typedef struct tn_pooling {
     const tn_sparse *sparse;
     const tn_bag *bag;
     tn_range entries; /* not empty */
-    tn_segment segment;
     tn_real *out;
     uint32_t cols;
 } tn_pooling;
 
+/* Copies the vectors of the first rows of `rows` that have exactly one entry each, x = 1, D = 1;
+ * p->out is that of the first, the next ones are `stride` apart. Returns how many. */
+uint32_t tn_pool_ones(const tn_pooling *p, tn_range rows, size_t stride);
 void tn_pool_sum(const tn_pooling *p, tn_real scale);
 void tn_pool_max(const tn_pooling *p, uint32_t *winner); /* winner[c]: entry of the bag */
 void tn_pool_concat(const tn_pooling *p);
@@ -41,6 +43,18 @@ typedef struct tn_won {
     tn_real x;
 } tn_won;
 
+/* Occurrences of one key in one slot, without weights. */
+typedef struct tn_run {
+    const tn_occurrence *item;
+    tn_range items;
+    const tn_real *dout; /* the slot's columns in the first example */
+    size_t stride;
+    const tn_real *scale; /* 1 / D of the first example; NULL: 1 */
+    size_t scale_stride;
+} tn_run;
+
+/* dv += sum of dout / D over the run. */
+void tn_add_run(uint32_t dim, tn_real *dv, const tn_run *run);
 void tn_add_scaled(uint32_t dim, tn_real *dv, const tn_real *dout, tn_real by);
 void tn_add_won(uint32_t dim, tn_real *dv, const tn_real *dout, const tn_won *won);
 

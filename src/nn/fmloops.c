@@ -21,8 +21,8 @@ double tn_fm_flops(const tn_node *y)
 }
 
 /* sum and squares of the fields, field after field. */
-TN_HOT static void tally(const tn_real *restrict row, uint32_t cols, uint32_t dim,
-                         tn_real *restrict sum, tn_real *restrict squares)
+TN_HOT static void fm_tally(const tn_real *restrict row, uint32_t cols, uint32_t dim,
+                            tn_real *restrict sum, tn_real *restrict squares)
 {
     for (uint32_t c = 0; c < dim; c++) {
         sum[c] = row[c];
@@ -38,7 +38,7 @@ TN_HOT static void tally(const tn_real *restrict row, uint32_t cols, uint32_t di
 
 void tn_fm_pairs(const tn_real *row, uint32_t cols, uint32_t dim, tn_real *sum, tn_real *out)
 {
-    tally(row, cols, dim, sum, out);
+    fm_tally(row, cols, dim, sum, out);
     for (uint32_t c = 0; c < dim; c++) {
         out[c] = (sum[c] * sum[c] - out[c]) / 2;
     }
@@ -50,7 +50,7 @@ typedef struct back_row {
     const tn_real *restrict sum;
 } back_row;
 
-TN_HOT static void back(tn_real *restrict dv, back_row p, uint32_t cols, uint32_t dim)
+TN_HOT static void fm_back(tn_real *restrict dv, back_row p, uint32_t cols, uint32_t dim)
 {
     for (uint32_t f = 0; f < cols; f += dim) {
         for (uint32_t c = 0; c < dim; c++) {
@@ -68,6 +68,6 @@ void tn_fm_pairs_back(const tn_node *y, size_t row, const tn_real *d)
     if (!tn_adds(x)) {
         tn_clear(tn_grad_row(x, row), x->shape.cols);
     }
-    tally(tn_val_row(x, row), x->shape.cols, dim, sum, squares);
-    back(tn_grad_row(x, row), (back_row){tn_val_row(x, row), d, sum}, x->shape.cols, dim);
+    fm_tally(tn_val_row(x, row), x->shape.cols, dim, sum, squares);
+    fm_back(tn_grad_row(x, row), (back_row){tn_val_row(x, row), d, sum}, x->shape.cols, dim);
 }

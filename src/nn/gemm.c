@@ -49,13 +49,24 @@ enum {
     ROWS_TO_PACK = 48, /* fewer rows do not pay for a copy of the panel */
 };
 
-/* Rows of a panel side by side; columns that are missing to whole vectors are 0. */
-static void pack(size_t depth, size_t cols, size_t width, tn_mat b, float *panel)
+static inline void copy_rows(size_t depth, size_t cols, size_t width, tn_mat b, float *panel)
 {
     for (size_t p = 0; p < depth; p++) {
         memcpy(panel + p * width, b.at + p * b.stride, cols * sizeof *panel);
-        memset(panel + p * width + cols, 0, (width - cols) * sizeof *panel);
     }
+}
+
+/* Rows of a panel side by side; columns that are missing to whole vectors are 0. */
+static void pack(size_t depth, size_t cols, size_t width, tn_mat b, float *panel)
+{
+    if (cols == PANEL_MAX) { /* a length that the compiler knows takes no call per row */
+        copy_rows(depth, PANEL_MAX, PANEL_MAX, b, panel);
+        return;
+    }
+    if (cols != width) {
+        memset(panel, 0, depth * width * sizeof *panel);
+    }
+    copy_rows(depth, cols, width, b, panel);
 }
 
 static size_t smaller(size_t a, size_t b)

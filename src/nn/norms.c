@@ -91,8 +91,8 @@ typedef struct norm_row {
     const tn_real *restrict gamma;
 } norm_row;
 
-TN_HOT static void forward_row(size_t n, tn_real *restrict y, norm_row p,
-                               const tn_real *restrict beta)
+TN_HOT static void norm_forward_row(size_t n, tn_real *restrict y, norm_row p,
+                                    const tn_real *restrict beta)
 {
     for (size_t c = 0; c < n; c++) {
         y[c] = p.gamma[c] * ((p.x[c] - p.mean[c]) * p.rstd[c]) + beta[c];
@@ -107,11 +107,11 @@ static norm_row row_of(const tn_node *self, size_t row)
 
 void tn_norm_forward_row(const tn_node *self, size_t row)
 {
-    forward_row(self->shape.cols, tn_val_row(self, row), row_of(self, row), self->in[2]->val);
+    norm_forward_row(self->shape.cols, tn_val_row(self, row), row_of(self, row), self->in[2]->val);
 }
 
-TN_HOT static void backward_row(size_t n, tn_real *restrict dx, const tn_real *restrict dy,
-                                norm_row p, const tn_real *restrict mean_u)
+TN_HOT static void norm_backward_row(size_t n, tn_real *restrict dx, const tn_real *restrict dy,
+                                     norm_row p, const tn_real *restrict mean_u)
 {
     const tn_real *restrict mean_ux = mean_u + n;
     for (size_t c = 0; c < n; c++) {
@@ -127,12 +127,12 @@ void tn_norm_backward_row(const tn_node *self, size_t row)
     if (!tn_adds(x)) {
         tn_clear(dx, self->shape.cols);
     }
-    backward_row(self->shape.cols, dx, tn_grad_row(self, row), row_of(self, row),
-                 tn_norm_state_of(self).mean_u);
+    norm_backward_row(self->shape.cols, dx, tn_grad_row(self, row), row_of(self, row),
+                      tn_norm_state_of(self).mean_u);
 }
 
-TN_HOT static void tally_row(size_t n, double *restrict sum_u, double *restrict sum_ux,
-                             const tn_real *restrict u, norm_row p)
+TN_HOT static void norm_tally_row(size_t n, double *restrict sum_u, double *restrict sum_ux,
+                                  const tn_real *restrict u, norm_row p)
 {
     for (size_t c = 0; c < n; c++) {
         tn_real xhat = (p.x[c] - p.mean[c]) * p.rstd[c];
@@ -156,9 +156,9 @@ static void sums_piece(tn_node *self, tn_range cols, bool of_batch)
     size_t n = cols.to - cols.from;
     double rows = self->shape.rows;
     for (size_t r = 0; r < self->shape.rows; r++) {
-        norm_row p = {tn_val_row(self->in[0], r) + cols.from, s.mean + cols.from, s.rstd + cols.from,
-                      NULL};
-        tally_row(n, u, ux, tn_grad_row(self, r) + cols.from, p);
+        norm_row p = {tn_val_row(self->in[0], r) + cols.from, s.mean + cols.from,
+                      s.rstd + cols.from, NULL};
+        norm_tally_row(n, u, ux, tn_grad_row(self, r) + cols.from, p);
     }
     for (uint32_t c = cols.from; c < cols.to; c++) {
         double sum_u = u[c - cols.from];

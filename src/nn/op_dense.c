@@ -61,19 +61,28 @@ static tn_shape dense_shape(const tn_node *y)
  * bias and activation; and rows of the batch that are masked and then multiplied. */
 enum { ROWS_AT_ONCE = 24, BATCH_AT_ONCE = 128 };
 
+static tn_act_area area_of(const tn_node *y, tn_range rows, tn_range cols)
+{
+    tn_real *at = tn_val_row(y, rows.from) + cols.from;
+    return (tn_act_area){.rows = rows.to - rows.from,
+                         .cols = cols.to - cols.from,
+                         .x = at,
+                         .y = at,
+                         .x_stride = y->stride,
+                         .y_stride = y->stride,
+                         .a = (tn_real)attr_of(y)->slope};
+}
+
 static void finish_rows(tn_node *y, tn_range rows)
 {
     const tn_act *act = act_of(y);
-    const tn_real *b = y->n_in == 3 ? y->in[2]->val : NULL;
-    tn_real slope = (tn_real)attr_of(y)->slope;
-    for (size_t r = rows.from; r < rows.to; r++) {
-        tn_real *row = tn_val_row(y, r);
-        if (b != NULL) {
-            tn_vec_copy(y->shape.cols, row, b, true);
-        }
-        if (act != NULL) {
-            act->forward(y->shape.cols, row, row, slope);
-        }
+    if (y->n_in == 3) {
+        tn_vec_add_row(rows.to - rows.from, y->shape.cols, tn_val_row(y, rows.from), y->stride,
+                       y->in[2]->val);
+    }
+    if (act != NULL) {
+        tn_act_area area = area_of(y, rows, (tn_range){0, y->shape.cols});
+        act->forward(&area);
     }
 }
 
@@ -90,17 +99,20 @@ static void dense_forward(tn_node *y, tn_range rows)
 static void mask_rows(tn_node *y, tn_range cols, tn_range rows)
 {
     const tn_act *act = act_of(y);
-    tn_real *db = y->n_in == 3 ? y->in[2]->grad : NULL;
-    size_t n = cols.to - cols.from;
-    tn_real slope = (tn_real)attr_of(y)->slope;
-    for (size_t r = rows.from; r < rows.to; r++) {
-        tn_real *dz = tn_grad_row(y, r) + cols.from;
-        if (act != NULL) {
-            act->slope(n, dz, NULL, tn_val_row(y, r) + cols.from, slope);
+    tn_real *dz = tn_grad_row(y, rows.from) + cols.from;
+    if (act != NULL) {
+        tn_act_area area = area_of(y, rows, cols);
+        area.x = NULL;
+        area.d = dz;
+        area.d_stride = y->stride;
+        act->slope(&area);
+    }
+    if (y->n_in == 3 && y->in[2]->grad != NULL) {
+        tn_real *db = y->in[2]->grad + cols.from;
+        if (rows.from == 0 && !tn_adds(y->in[2])) {
+            tn_clear(db, cols.to - cols.from);
         }
-        if (db != NULL) {
-            tn_vec_copy(n, db + cols.from, dz, r > 0 || tn_adds(y->in[2]));
-        }
+        tn_vec_sum_rows(rows.to - rows.from, cols.to - cols.from, dz, y->stride, db);
     }
 }
 

@@ -38,7 +38,7 @@ typedef struct dice_row {
     tn_norm_state s;
 } dice_row;
 
-TN_HOT static void forward_row(size_t n, tn_real *restrict y, const dice_row *row)
+TN_HOT static void dice_forward_row(size_t n, tn_real *restrict y, const dice_row *row)
 {
     const tn_real *restrict x = row->x;
     const tn_real *restrict a = row->alpha;
@@ -62,7 +62,7 @@ static void dice_forward(tn_node *y, tn_range rows)
 {
     for (size_t r = rows.from; r < rows.to; r++) {
         dice_row row = row_of(y, r, 0);
-        forward_row(y->shape.cols, tn_val_row(y, r), &row);
+        dice_forward_row(y->shape.cols, tn_val_row(y, r), &row);
     }
 }
 
@@ -70,8 +70,8 @@ typedef struct dice_sums {
     double u[TN_NORM_PIECE], ux[TN_NORM_PIECE], alpha[TN_NORM_PIECE];
 } dice_sums;
 
-TN_HOT static void tally_row(size_t n, dice_sums *restrict sums, const tn_real *restrict dy,
-                             const dice_row *row)
+TN_HOT static void dice_tally_row(size_t n, dice_sums *restrict sums, const tn_real *restrict dy,
+                                  const dice_row *row)
 {
     const tn_real *restrict x = row->x;
     const tn_real *restrict a = row->alpha;
@@ -95,7 +95,7 @@ static void sums_piece(const tn_node *y, tn_range cols)
     double rows = tn_info(y)->training ? y->shape.rows : HUGE_VAL;
     for (size_t r = 0; r < y->shape.rows; r++) {
         dice_row row = row_of(y, r, cols.from);
-        tally_row(cols.to - cols.from, &sums, tn_grad_row(y, r) + cols.from, &row);
+        dice_tally_row(cols.to - cols.from, &sums, tn_grad_row(y, r) + cols.from, &row);
     }
     for (uint32_t c = cols.from; c < cols.to; c++) {
         s.mean_u[c] = (tn_real)(sums.u[c - cols.from] / rows); /* 0 with running values */
@@ -115,8 +115,8 @@ static void dice_backward_cols(tn_node *y, tn_range cols)
     }
 }
 
-TN_HOT static void backward_row(size_t n, tn_real *restrict dx, const tn_real *restrict dy,
-                                const dice_row *row)
+TN_HOT static void dice_backward_row(size_t n, tn_real *restrict dx, const tn_real *restrict dy,
+                                     const dice_row *row)
 {
     const tn_real *restrict x = row->x;
     const tn_real *restrict a = row->alpha;
@@ -138,7 +138,7 @@ static void dice_backward(tn_node *y, tn_range rows)
             tn_clear(tn_grad_row(x, r), y->shape.cols);
         }
         dice_row row = row_of(y, r, 0);
-        backward_row(y->shape.cols, tn_grad_row(x, r), tn_grad_row(y, r), &row);
+        dice_backward_row(y->shape.cols, tn_grad_row(x, r), tn_grad_row(y, r), &row);
     }
 }
 

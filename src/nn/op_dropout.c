@@ -43,8 +43,8 @@ static uint8_t *mask_row(const tn_node *y, size_t r)
 }
 
 /* Pairs of entries from the even entry 2 * pair on. */
-TN_HOT static void draw_pairs(size_t n, uint8_t *restrict mask, uint64_t stream, uint64_t pair,
-                              uint32_t limit)
+TN_HOT static void dropout_draw_pairs(size_t n, uint8_t *restrict mask, uint64_t stream,
+                                      uint64_t pair, uint32_t limit)
 {
     for (size_t i = 0; i < n; i++) {
         uint64_t x = tn_draw(stream, pair + i);
@@ -60,22 +60,22 @@ static void draw_row(size_t n, uint8_t *mask, uint64_t stream, uint64_t first, u
         first++;
         n--;
     }
-    draw_pairs(n / 2, mask, stream, first >> 1, limit);
+    dropout_draw_pairs(n / 2, mask, stream, first >> 1, limit);
     if (n % 2 == 1) {
         mask[n - 1] = (uint32_t)tn_draw(stream, (first + n - 1) >> 1) >= limit;
     }
 }
 
-TN_HOT static void put_masked(size_t n, tn_real *restrict y, const tn_real *restrict x,
-                              const uint8_t *restrict mask, tn_real scale)
+TN_HOT static void dropout_put_masked(size_t n, tn_real *restrict y, const tn_real *restrict x,
+                                      const uint8_t *restrict mask, tn_real scale)
 {
     for (size_t i = 0; i < n; i++) {
         y[i] = x[i] * ((tn_real)mask[i] * scale);
     }
 }
 
-TN_HOT static void add_masked(size_t n, tn_real *restrict y, const tn_real *restrict x,
-                              const uint8_t *restrict mask, tn_real scale)
+TN_HOT static void dropout_add_masked(size_t n, tn_real *restrict y, const tn_real *restrict x,
+                                      const uint8_t *restrict mask, tn_real scale)
 {
     for (size_t i = 0; i < n; i++) {
         y[i] += x[i] * ((tn_real)mask[i] * scale);
@@ -94,8 +94,8 @@ static void dropout_forward(tn_node *y, tn_range rows)
             continue;
         }
         draw_row(n, mask_row(y, r), stream, (info->first_row + r) * n, limit);
-        put_masked(n, tn_val_row(y, r), tn_val_row(y->in[0], r), mask_row(y, r),
-                   (tn_real)(1 / (1 - p_of(y))));
+        dropout_put_masked(n, tn_val_row(y, r), tn_val_row(y->in[0], r), mask_row(y, r),
+                           (tn_real)(1 / (1 - p_of(y))));
     }
 }
 
@@ -106,8 +106,8 @@ static void dropout_backward(tn_node *y, tn_range rows)
     tn_real scale = (tn_real)(1 / (1 - p_of(y)));
     for (size_t r = rows.from; r < rows.to && x->grad != NULL; r++) {
         if (tn_info(y)->training) {
-            (tn_adds(x) ? add_masked : put_masked)(n, tn_grad_row(x, r), tn_grad_row(y, r),
-                                                   mask_row(y, r), scale);
+            (tn_adds(x) ? dropout_add_masked : dropout_put_masked)(
+                n, tn_grad_row(x, r), tn_grad_row(y, r), mask_row(y, r), scale);
         } else {
             tn_vec_copy(n, tn_grad_row(x, r), tn_grad_row(y, r), tn_adds(x));
         }

@@ -67,17 +67,18 @@ static tn_real scale_of(tn_pool pool, const tn_bag *bag, tn_range entries)
     return d > 0 ? (tn_real)(1 / d) : 0;
 }
 
-/* One slot of one example that is not empty. */
-static void pool_slot(tn_node *y, const tn_pooling *p, uint32_t i, size_t row)
+/* One slot of one example, in general. */
+static void pool_slot(const tn_node *y, const tn_pooling *p, uint32_t i, size_t row)
 {
     const tn_embed_slot *slot = p->slot;
+    if (p->entries.from == p->entries.to) {
+        tn_clear(p->out, p->cols);
+        return;
+    }
     switch (slot->pool) {
     case TN_POOL_MEAN:
     case TN_POOL_SQRTN: {
-        tn_real scale = 1;
-        if (p->entries.to - p->entries.from > 1 || p->bag->weight != NULL) {
-            scale = scale_of(slot->pool, p->bag, p->entries);
-        }
+        tn_real scale = scale_of(slot->pool, p->bag, p->entries);
         scale_row(y, row)[i] = scale;
         tn_pool_sum(p, scale);
         break;
@@ -94,50 +95,69 @@ static void pool_slot(tn_node *y, const tn_pooling *p, uint32_t i, size_t row)
     }
 }
 
-static void embed_forward(tn_node *y, tn_range rows)
+static bool keeps_scale(const tn_embed_slot *slot)
+{
+    return slot->pool == TN_POOL_MEAN || slot->pool == TN_POOL_SQRTN;
+}
+
+/* Slot i of a tile of examples: runs of examples with one plain value are copied at once. */
+static void pool_tile(const tn_node *y, uint32_t i, tn_range rows)
 {
     const tn_embed_list *e = embed_of(y);
-    const tn_sparse *sparse = tn_feed_of(y)->sparse;
-    TN_ASSERT(sparse != NULL);
-    for (size_t r = rows.from; r < rows.to; r++) {
-        tn_real *out = tn_val_row(y, r);
-        for (uint32_t i = 0; i < e->n; i++) {
-            const tn_bag *bag = &sparse->bag[e->slot[i].slot];
-            tn_pooling p = {.slot = &e->slot[i],
-                            .sparse = sparse,
-                            .bag = bag,
-                            .entries = {bag->offset[r], bag->offset[r + 1]},
-                            .segment = *e->slot[i].segment,
-                            .out = out + e->at[i],
-                            .cols = e->at[i + 1] - e->at[i]};
-            if (p.entries.from == p.entries.to) {
-                tn_clear(p.out, p.cols);
-            } else {
-                pool_slot(y, &p, i, r);
-            }
+    tn_pooling p = {
+        .slot = &e->slot[i], .sparse = tn_feed_of(y)->sparse, .cols = e->at[i + 1] - e->at[i]};
+    p.bag = &p.sparse->bag[p.slot->slot];
+    bool plain =
+        p.bag->weight == NULL && p.slot->pool != TN_POOL_MAX && p.cols == p.slot->segment->dim;
+    for (uint32_t r = rows.from; r < rows.to;) {
+        p.out = tn_val_row(y, r) + e->at[i];
+        uint32_t copied = plain ? tn_pool_ones(&p, (tn_range){r, rows.to}, y->stride) : 0;
+        for (uint32_t k = 0; keeps_scale(p.slot) && k < copied; k++) {
+            scale_row(y, r + k)[i] = 1;
+        }
+        r += copied;
+        if (r < rows.to) {
+            p.entries = (tn_range){p.bag->offset[r], p.bag->offset[r + 1]};
+            p.out = tn_val_row(y, r) + e->at[i];
+            pool_slot(y, &p, i, r);
+            r++;
         }
     }
 }
 
-/* What occurrence `o` of a key adds to its gradient dv. */
-static void add_occurrence(const tn_node *y, const tn_occurrence *o, uint32_t i, tn_real *dv)
+static void embed_forward(tn_node *y, tn_range rows)
 {
-    const tn_embed_list *e = embed_of(y);
-    const tn_embed_slot *slot = &e->slot[i];
-    const tn_bag *bag = &tn_feed_of(y)->sparse->bag[o->slot];
-    const tn_real *dout = tn_grad_row(y, o->row) + e->at[i];
+    TN_ASSERT(tn_feed_of(y)->sparse != NULL);
+    for (uint32_t i = 0; i < embed_of(y)->n; i++) {
+        pool_tile(y, i, rows);
+    }
+}
+
+/* What backward looks at for every occurrence. */
+typedef struct key_walk {
+    const tn_node *y;
+    const tn_embed_list *e;
+    const tn_sparse *sparse;
+} key_walk;
+
+/* What occurrence `o` of a key, in entry i of the list, adds to its gradient dv. */
+static void add_occurrence(const key_walk *w, const tn_occurrence *o, uint32_t i, tn_real *dv)
+{
+    const tn_embed_slot *slot = &w->e->slot[i];
+    const tn_bag *bag = &w->sparse->bag[o->slot];
+    const tn_real *dout = tn_grad_row(w->y, o->row) + w->e->at[i];
     uint32_t dim = slot->segment->dim;
     tn_real x = bag->weight == NULL ? 1 : (tn_real)bag->weight[o->entry];
     switch (slot->pool) {
     case TN_POOL_MEAN:
     case TN_POOL_SQRTN:
-        tn_add_scaled(dim, dv, dout, x * scale_row(y, o->row)[i]);
+        tn_add_scaled(dim, dv, dout, x * scale_row(w->y, o->row)[i]);
         break;
     case TN_POOL_SUM:
         tn_add_scaled(dim, dv, dout, x);
         break;
     case TN_POOL_MAX:
-        tn_add_won(dim, dv, dout, &(tn_won){winner_row(y, o->row) + e->at[i], o->entry, x});
+        tn_add_won(dim, dv, dout, &(tn_won){winner_row(w->y, o->row) + w->e->at[i], o->entry, x});
         break;
     case TN_POOL_CONCAT: {
         uint32_t place = o->entry - bag->offset[o->row];
@@ -149,21 +169,76 @@ static void add_occurrence(const tn_node *y, const tn_occurrence *o, uint32_t i,
     }
 }
 
+static uint32_t list_index(const tn_embed_list *e, uint32_t slot)
+{
+    return slot < e->n_of_slot ? e->of_slot[slot] : TN_NO_SLOT;
+}
+
+enum { AHEAD = 16 }; /* occurrences whose gradients are on their way to the near cache */
+
+static void prefetch(const key_walk *w, const tn_occurrence *o)
+{
+    uint32_t i = list_index(w->e, o->slot);
+    if (i != TN_NO_SLOT) {
+        __builtin_prefetch(tn_grad_row(w->y, o->row) + w->e->at[i]);
+        if (keeps_scale(&w->e->slot[i])) {
+            __builtin_prefetch(scale_row(w->y, o->row) + i);
+        }
+    }
+}
+
+/* Occurrences from .. to of one key, all in entry i of the list. Slots without weights that are
+ * summed or averaged, nearly all there are, take the short way. */
+static void add_run(const key_walk *w, tn_range items, uint32_t i, tn_real *dv)
+{
+    const tn_occurrence *item = w->sparse->occurrences.item;
+    const tn_embed_slot *slot = &w->e->slot[i];
+    if (w->sparse->bag[slot->slot].weight == NULL &&
+        (slot->pool == TN_POOL_SUM || keeps_scale(slot))) {
+        tn_run run = {.item = item,
+                      .items = items,
+                      .dout = w->y->grad + w->e->at[i],
+                      .stride = w->y->stride,
+                      .scale = keeps_scale(slot) ? scale_row(w->y, 0) + i : NULL,
+                      .scale_stride = w->e->n};
+        tn_add_run(slot->segment->dim, dv, &run);
+        return;
+    }
+    for (uint32_t j = items.from; j < items.to; j++) {
+        add_occurrence(w, &item[j], i, dv);
+    }
+}
+
 static void embed_backward_keys(tn_node *y, tn_range keys)
 {
-    const tn_embed_list *e = embed_of(y);
-    const tn_sparse *sparse = tn_feed_of(y)->sparse;
-    const tn_occurrences *all = &sparse->occurrences;
-    TN_ASSERT(all->first != NULL && sparse->grads != NULL);
+    key_walk w = {y, embed_of(y), tn_feed_of(y)->sparse};
+    const tn_occurrences *all = &w.sparse->occurrences;
+    TN_ASSERT(all->first != NULL && w.sparse->grads != NULL);
+    const uint32_t last = all->first[keys.to];
     for (uint32_t k = keys.from; k < keys.to; k++) {
-        for (uint32_t j = all->first[k]; j < all->first[k + 1]; j++) {
-            const tn_occurrence *o = &all->item[j];
-            uint32_t i = o->slot < e->n_of_slot ? e->of_slot[o->slot] : TN_NO_SLOT;
+        tn_real *grads = w.sparse->grads + w.sparse->at[k];
+        for (uint32_t j = all->first[k]; j < all->first[k + 1];) {
+            uint32_t slot = all->item[j].slot;
+            uint32_t i = list_index(w.e, slot);
+            uint32_t from = j;
+            for (; j < all->first[k + 1] && all->item[j].slot == slot; j++) {
+                if (j + AHEAD < last) {
+                    prefetch(&w, &all->item[j + AHEAD]);
+                }
+            }
             if (i != TN_NO_SLOT) {
-                add_occurrence(y, o, i, sparse->grads + sparse->at[k] + e->slot[i].segment->at);
+                add_run(&w, (tn_range){from, j}, i, grads + w.e->slot[i].segment->at);
             }
         }
     }
+}
+
+/* Rows that fit the nearest cache while slot after slot is written. */
+static uint32_t embed_tile(const tn_node *y, bool cols)
+{
+    (void)y;
+    (void)cols;
+    return 32;
 }
 
 static tn_node *embed_example(tn_graph *g)
@@ -188,6 +263,7 @@ const tn_op tn_op_embed = {
     .state_bytes = embed_state_bytes,
     .forward = embed_forward,
     .backward_keys = embed_backward_keys,
+    .tile = embed_tile,
     .example = embed_example,
 };
 

@@ -42,7 +42,7 @@ static tn_shape layer_norm_shape(const tn_node *y)
     return x;
 }
 
-TN_HOT static row_stat measure(size_t n, const tn_real *x, double epsilon)
+TN_HOT static row_stat layer_norm_measure(size_t n, const tn_real *x, double epsilon)
 {
     double sum = 0;
 #pragma omp simd reduction(+ : sum)
@@ -64,7 +64,7 @@ static void layer_norm_forward(tn_node *y, tn_range rows)
     uint32_t n = y->shape.cols;
     for (size_t r = rows.from; r < rows.to; r++) {
         const tn_real *x = tn_val_row(y->in[0], r);
-        row_stat s = measure(n, x, epsilon);
+        row_stat s = layer_norm_measure(n, x, epsilon);
         *stat_of(y, r) = s;
         for (uint32_t c = 0; c < n; c++) {
             tn_val_row(y, r)[c] = y->in[1]->val[c] * ((x[c] - s.mean) * s.rstd) + y->in[2]->val[c];
@@ -79,7 +79,7 @@ typedef struct row_in {
     row_stat s;
 } row_in;
 
-TN_HOT static void backward_row(size_t n, tn_real *restrict dx, row_in p)
+TN_HOT static void layer_norm_backward_row(size_t n, tn_real *restrict dx, row_in p)
 {
     double u_sum = 0;
     double ux_sum = 0;
@@ -105,7 +105,7 @@ static void layer_norm_backward(tn_node *y, tn_range rows)
             tn_clear(tn_grad_row(x, r), y->shape.cols);
         }
         row_in p = {tn_val_row(x, r), tn_grad_row(y, r), y->in[1]->val, *stat_of(y, r)};
-        backward_row(y->shape.cols, tn_grad_row(x, r), p);
+        layer_norm_backward_row(y->shape.cols, tn_grad_row(x, r), p);
     }
 }
 

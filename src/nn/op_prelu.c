@@ -9,8 +9,8 @@
 
 #include "base/compiler.h"
 
-TN_HOT static void forward_row(size_t n, tn_real *restrict y, const tn_real *restrict x,
-                               const tn_real *restrict a)
+TN_HOT static void prelu_forward_row(size_t n, tn_real *restrict y, const tn_real *restrict x,
+                                     const tn_real *restrict a)
 {
     for (size_t i = 0; i < n; i++) {
         tn_real below = a[i] * x[i];
@@ -18,8 +18,8 @@ TN_HOT static void forward_row(size_t n, tn_real *restrict y, const tn_real *res
     }
 }
 
-TN_HOT static void backward_row(size_t n, tn_real *restrict dx, const tn_real *restrict dy,
-                                const tn_real *restrict x, const tn_real *restrict a)
+TN_HOT static void prelu_backward_row(size_t n, tn_real *restrict dx, const tn_real *restrict dy,
+                                      const tn_real *restrict x, const tn_real *restrict a)
 {
     for (size_t i = 0; i < n; i++) {
         tn_real slope = x[i] > 0 ? 1 : a[i];
@@ -27,8 +27,8 @@ TN_HOT static void backward_row(size_t n, tn_real *restrict dx, const tn_real *r
     }
 }
 
-TN_HOT static void slope_row(size_t n, tn_real *restrict da, const tn_real *restrict dy,
-                             const tn_real *restrict x)
+TN_HOT static void prelu_slope_row(size_t n, tn_real *restrict da, const tn_real *restrict dy,
+                                   const tn_real *restrict x)
 {
     for (size_t i = 0; i < n; i++) {
         tn_real below = x[i] > 0 ? 0 : x[i];
@@ -39,7 +39,7 @@ TN_HOT static void slope_row(size_t n, tn_real *restrict da, const tn_real *rest
 static void prelu_forward(tn_node *y, tn_range rows)
 {
     for (size_t r = rows.from; r < rows.to; r++) {
-        forward_row(y->shape.cols, tn_val_row(y, r), tn_val_row(y->in[0], r), y->in[1]->val);
+        prelu_forward_row(y->shape.cols, tn_val_row(y, r), tn_val_row(y->in[0], r), y->in[1]->val);
     }
 }
 
@@ -50,8 +50,8 @@ static void prelu_backward(tn_node *y, tn_range rows)
         if (!tn_adds(x)) {
             tn_clear(tn_grad_row(x, r), y->shape.cols);
         }
-        backward_row(y->shape.cols, tn_grad_row(x, r), tn_grad_row(y, r), tn_val_row(x, r),
-                     y->in[1]->val);
+        prelu_backward_row(y->shape.cols, tn_grad_row(x, r), tn_grad_row(y, r), tn_val_row(x, r),
+                           y->in[1]->val);
     }
 }
 
@@ -64,8 +64,8 @@ static void prelu_backward_params(tn_node *y, tn_range cols)
         tn_clear(a->grad + cols.from, n);
     }
     for (size_t r = 0; r < y->shape.rows && a->grad != NULL; r++) {
-        slope_row(n, a->grad + cols.from, tn_grad_row(y, r) + cols.from,
-                  tn_val_row(x, r) + cols.from);
+        prelu_slope_row(n, a->grad + cols.from, tn_grad_row(y, r) + cols.from,
+                        tn_val_row(x, r) + cols.from);
     }
 }
 

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-TN_HOT static void add_to(size_t n, tn_real *restrict y, const tn_real *restrict x)
+TN_HOT static void vec_add_to(size_t n, tn_real *restrict y, const tn_real *restrict x)
 {
     for (size_t i = 0; i < n; i++) {
         y[i] += x[i];
@@ -16,14 +16,14 @@ TN_HOT static void add_to(size_t n, tn_real *restrict y, const tn_real *restrict
 void tn_vec_copy(size_t n, tn_real *y, const tn_real *x, bool add)
 {
     if (add) {
-        add_to(n, y, x);
+        vec_add_to(n, y, x);
     } else {
         memcpy(y, x, n * sizeof *y);
     }
 }
 
-TN_HOT static void sum_of(size_t n, tn_real *restrict y, const tn_real *restrict a,
-                          const tn_real *restrict b)
+TN_HOT static void vec_sum_of(size_t n, tn_real *restrict y, const tn_real *restrict a,
+                              const tn_real *restrict b)
 {
     for (size_t i = 0; i < n; i++) {
         y[i] = a[i] + b[i];
@@ -32,19 +32,19 @@ TN_HOT static void sum_of(size_t n, tn_real *restrict y, const tn_real *restrict
 
 void tn_vec_add(size_t n, tn_real *y, const tn_real *a, const tn_real *b)
 {
-    sum_of(n, y, a, b);
+    vec_sum_of(n, y, a, b);
 }
 
-TN_HOT static void mul(size_t n, tn_real *restrict y, const tn_real *restrict a,
-                       const tn_real *restrict b)
+TN_HOT static void vec_mul(size_t n, tn_real *restrict y, const tn_real *restrict a,
+                           const tn_real *restrict b)
 {
     for (size_t i = 0; i < n; i++) {
         y[i] = a[i] * b[i];
     }
 }
 
-TN_HOT static void add_mul(size_t n, tn_real *restrict y, const tn_real *restrict a,
-                           const tn_real *restrict b)
+TN_HOT static void vec_add_mul(size_t n, tn_real *restrict y, const tn_real *restrict a,
+                               const tn_real *restrict b)
 {
     for (size_t i = 0; i < n; i++) {
         y[i] += a[i] * b[i];
@@ -53,17 +53,18 @@ TN_HOT static void add_mul(size_t n, tn_real *restrict y, const tn_real *restric
 
 void tn_vec_mul(size_t n, tn_real *y, const tn_real *a, const tn_real *b, bool add)
 {
-    (add ? add_mul : mul)(n, y, a, b);
+    (add ? vec_add_mul : vec_mul)(n, y, a, b);
 }
 
-TN_HOT static void scale(size_t n, tn_real *restrict y, const tn_real *restrict x, tn_real by)
+TN_HOT static void vec_scale(size_t n, tn_real *restrict y, const tn_real *restrict x, tn_real by)
 {
     for (size_t i = 0; i < n; i++) {
         y[i] = x[i] * by;
     }
 }
 
-TN_HOT static void add_scaled(size_t n, tn_real *restrict y, const tn_real *restrict x, tn_real by)
+TN_HOT static void vec_add_scaled(size_t n, tn_real *restrict y, const tn_real *restrict x,
+                                  tn_real by)
 {
     for (size_t i = 0; i < n; i++) {
         y[i] += x[i] * by;
@@ -72,11 +73,11 @@ TN_HOT static void add_scaled(size_t n, tn_real *restrict y, const tn_real *rest
 
 void tn_vec_scale(size_t n, tn_real *y, const tn_real *x, tn_real by, bool add)
 {
-    (add ? add_scaled : scale)(n, y, x, by);
+    (add ? vec_add_scaled : vec_scale)(n, y, x, by);
 }
 
-TN_HOT static void affine(size_t n, tn_real *restrict y, const tn_real *restrict x,
-                          const tn_real *restrict by, const tn_real *restrict plus)
+TN_HOT static void vec_affine(size_t n, tn_real *restrict y, const tn_real *restrict x,
+                              const tn_real *restrict by, const tn_real *restrict plus)
 {
     for (size_t i = 0; i < n; i++) {
         y[i] = x[i] * by[i] + plus[i];
@@ -85,10 +86,10 @@ TN_HOT static void affine(size_t n, tn_real *restrict y, const tn_real *restrict
 
 void tn_vec_affine(size_t n, tn_real *y, const tn_real *x, const tn_real *by, const tn_real *plus)
 {
-    affine(n, y, x, by, plus);
+    vec_affine(n, y, x, by, plus);
 }
 
-TN_HOT static void shift(size_t n, tn_real *y, tn_real plus)
+TN_HOT static void vec_shift(size_t n, tn_real *y, tn_real plus)
 {
     for (size_t i = 0; i < n; i++) {
         y[i] += plus;
@@ -97,11 +98,11 @@ TN_HOT static void shift(size_t n, tn_real *y, tn_real plus)
 
 void tn_vec_shift(size_t n, tn_real *y, tn_real plus)
 {
-    shift(n, y, plus);
+    vec_shift(n, y, plus);
 }
 
 /* Without the pragma a sum must be taken one number at a time. */
-TN_HOT static tn_real sum(size_t n, const tn_real *x)
+TN_HOT static tn_real vec_sum(size_t n, const tn_real *x)
 {
     tn_real total = 0;
 #pragma omp simd reduction(+ : total)
@@ -113,10 +114,10 @@ TN_HOT static tn_real sum(size_t n, const tn_real *x)
 
 tn_real tn_vec_sum(size_t n, const tn_real *x)
 {
-    return sum(n, x);
+    return vec_sum(n, x);
 }
 
-TN_HOT static tn_real dot(size_t n, const tn_real *a, const tn_real *b)
+TN_HOT static tn_real vec_dot(size_t n, const tn_real *a, const tn_real *b)
 {
     tn_real total = 0;
 #pragma omp simd reduction(+ : total)
@@ -128,10 +129,10 @@ TN_HOT static tn_real dot(size_t n, const tn_real *a, const tn_real *b)
 
 tn_real tn_vec_dot(size_t n, const tn_real *a, const tn_real *b)
 {
-    return dot(n, a, b);
+    return vec_dot(n, a, b);
 }
 
-TN_HOT static void tally(size_t n, double *restrict total, const tn_real *restrict x)
+TN_HOT static void vec_tally(size_t n, double *restrict total, const tn_real *restrict x)
 {
     for (size_t i = 0; i < n; i++) {
         total[i] += (double)x[i];
@@ -140,11 +141,11 @@ TN_HOT static void tally(size_t n, double *restrict total, const tn_real *restri
 
 void tn_vec_tally(size_t n, double *total, const tn_real *x)
 {
-    tally(n, total, x);
+    vec_tally(n, total, x);
 }
 
-TN_HOT static void tally_mul(size_t n, double *restrict total, const tn_real *restrict a,
-                             const tn_real *restrict b)
+TN_HOT static void vec_tally_mul(size_t n, double *restrict total, const tn_real *restrict a,
+                                 const tn_real *restrict b)
 {
     for (size_t i = 0; i < n; i++) {
         total[i] += (double)a[i] * (double)b[i];
@@ -153,11 +154,11 @@ TN_HOT static void tally_mul(size_t n, double *restrict total, const tn_real *re
 
 void tn_vec_tally_mul(size_t n, double *total, const tn_real *a, const tn_real *b)
 {
-    tally_mul(n, total, a, b);
+    vec_tally_mul(n, total, a, b);
 }
 
-TN_HOT static void tally_square(size_t n, double *restrict total, const tn_real *restrict x,
-                                const double *restrict mean)
+TN_HOT static void vec_tally_square(size_t n, double *restrict total, const tn_real *restrict x,
+                                    const double *restrict mean)
 {
     for (size_t i = 0; i < n; i++) {
         double d = (double)x[i] - mean[i];
@@ -167,5 +168,35 @@ TN_HOT static void tally_square(size_t n, double *restrict total, const tn_real 
 
 void tn_vec_tally_square(size_t n, double *total, const tn_real *x, const double *mean)
 {
-    tally_square(n, total, x, mean);
+    vec_tally_square(n, total, x, mean);
+}
+
+TN_HOT static void vec_add_row(size_t rows, size_t n, tn_real *restrict y, size_t stride,
+                               const tn_real *restrict row)
+{
+    for (size_t r = 0; r < rows; r++) {
+        for (size_t i = 0; i < n; i++) {
+            y[r * stride + i] += row[i];
+        }
+    }
+}
+
+void tn_vec_add_row(size_t rows, size_t n, tn_real *y, size_t stride, const tn_real *row)
+{
+    vec_add_row(rows, n, y, stride, row);
+}
+
+TN_HOT static void vec_sum_rows(size_t rows, size_t n, const tn_real *restrict x, size_t stride,
+                                tn_real *restrict total)
+{
+    for (size_t r = 0; r < rows; r++) {
+        for (size_t i = 0; i < n; i++) {
+            total[i] += x[r * stride + i];
+        }
+    }
+}
+
+void tn_vec_sum_rows(size_t rows, size_t n, const tn_real *x, size_t stride, tn_real *total)
+{
+    vec_sum_rows(rows, n, x, stride, total);
 }

@@ -1,0 +1,232 @@
+/* bench_net.c - forward and backward of the two nets of docs/performance.md, from nodes alone.
+ *
+ *     bench_net [threads] [rows] [steps] [big|small]
+ *
+ * Wide&Deep: 39 slots of dimension 8 and 1, one value each out of 15,000 keys, hidden layers
+ * 400-400-400 or 128-64-32 with relu, bce. No reader, no table, no optimizer. Printed per net: rows
+ * per second, and the share of the FMA peak measured in the same run, forward, backward, both.
+ */
+#include "peak.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/rng.h"
+#include "base/threads.h"
+#include "nn/ops.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SLOTS = 39, DIM = 8, KEYS = 15000, WIDTH = DIM + 1 };
+
+static const tn_segment wide_segment = {.name = "wide", .at = 0, .dim = 1};
+static const tn_segment deep_segment = {.name = "deep", .at = 1, .dim = DIM};
+
+typedef struct bench {
+    tn_sparse sparse;
+    tn_bag bag[SLOTS];
+    tn_feed feed;
+    tn_graph *g;
+    tn_params *params;
+} bench;
+
+/* Keys as they come from clicks: a few are everywhere. */
+static uint32_t key_of(uint64_t x, uint32_t slot)
+{
+    double u = tn_unit(x);
+    return (uint32_t)((slot * 385U) + (uint32_t)(u * u * u * 384)) % KEYS;
+}
+
+static void fill_occurrences(bench *b, uint32_t rows)
+{
+    uint32_t *first = tn_alloc(KEYS + 1, sizeof *first, "occurrences");
+    tn_occurrence *item = tn_alloc((size_t)rows * SLOTS, sizeof *item, "occurrences");
+    uint32_t *next = tn_alloc(KEYS, sizeof *next, "occurrences");
+    for (uint32_t s = 0; s < SLOTS; s++) {
+        for (uint32_t r = 0; r < rows; r++) {
+            first[b->bag[s].index[r] + 1]++;
+        }
+    }
+    for (uint32_t k = 0; k < KEYS; k++) {
+        first[k + 1] += first[k];
+        next[k] = first[k];
+    }
+    for (uint32_t r = 0; r < rows; r++) {
+        for (uint32_t s = 0; s < SLOTS; s++) {
+            item[next[b->bag[s].index[r]]++] = (tn_occurrence){r, s, r};
+        }
+    }
+    tn_free(next);
+    b->sparse.occurrences = (tn_occurrences){first, item};
+}
+
+static void fill_batch(bench *b, uint32_t rows)
+{
+    uint64_t stream = tn_stream0(7);
+    tn_real *table = tn_alloc((size_t)KEYS * WIDTH, sizeof *table, "rows");
+    uint32_t *at = tn_alloc(KEYS + 1, sizeof *at, "rows");
+    tn_real *label = tn_alloc(rows, sizeof *label, "labels");
+    for (uint32_t i = 0; i < KEYS * WIDTH; i++) {
+        table[i] = (tn_real)(0.1 * tn_normal(tn_draw(stream, i)));
+    }
+    for (uint32_t k = 0; k <= KEYS; k++) {
+        at[k] = k * WIDTH;
+    }
+    for (uint32_t s = 0; s < SLOTS; s++) {
+        uint32_t *offset = tn_alloc(rows + 1, sizeof *offset, "bags");
+        uint32_t *index = tn_alloc(rows, sizeof *index, "bags");
+        for (uint32_t r = 0; r < rows; r++) {
+            offset[r + 1] = r + 1;
+            index[r] = key_of(tn_draw(stream, (uint64_t)s << 32 | r), s);
+        }
+        b->bag[s] = (tn_bag){offset, index, NULL};
+    }
+    for (uint32_t r = 0; r < rows; r++) {
+        label[r] = r % 4 == 0;
+    }
+    b->sparse = (tn_sparse){.n = KEYS,
+                            .at = at,
+                            .rows = table,
+                            .grads = tn_alloc((size_t)KEYS * WIDTH, sizeof(tn_real), "gradients"),
+                            .bag = b->bag};
+    fill_occurrences(b, rows);
+    b->feed = (tn_feed){
+        .rows = rows, .sparse = &b->sparse, .label = label, .info = {.training = true, .seed = 1}};
+}
+
+static tn_node *embedding(tn_graph *g, const char *name, const tn_segment *segment)
+{
+    tn_embed_slot slots[SLOTS];
+    char names[SLOTS][8];
+    for (uint32_t s = 0; s < SLOTS; s++) {
+        (void)snprintf(names[s], sizeof names[s], "c%u", s + 1);
+        slots[s] = (tn_embed_slot){names[s], s, segment, TN_POOL_SUM, 0};
+    }
+    return tn_embed(g, name, slots, SLOTS);
+}
+
+static tn_node *layer(bench *b, tn_node *x, uint32_t units, uint32_t number, bool act)
+{
+    char name[4][32];
+    static const char *const suffix[] = {".W", ".b", ".z", ""};
+    for (int i = 0; i < 4; i++) {
+        (void)snprintf(name[i], sizeof name[i], "deep.%u%s", number, suffix[i]);
+    }
+    tn_init glorot = {.kind = TN_INIT_GLOROT_UNIFORM};
+    tn_init zero = {.kind = TN_INIT_CONSTANT};
+    tn_node *w = tn_param(b->g, b->params, name[0], (tn_shape){x->shape.cols, units}, glorot);
+    tn_node *bias = tn_param(b->g, b->params, name[1], (tn_shape){1, units}, zero);
+    tn_node *z = tn_bias(b->g, name[2], tn_matmul(b->g, NULL, x, w), bias);
+    return act ? tn_relu(b->g, name[3], z) : z;
+}
+
+static void build(bench *b, const tn_graph_opts *opts, const uint32_t units[3])
+{
+    b->params = tn_params_new();
+    b->g = tn_graph_new(opts);
+    tn_node *wide = tn_sum_cols(b->g, "wide", embedding(b->g, "in.wide", &wide_segment));
+    tn_node *x = embedding(b->g, "in.deep", &deep_segment);
+    for (uint32_t i = 0; i < 3; i++) {
+        x = layer(b, x, units[i], i + 1, true);
+    }
+    x = layer(b, x, 1, 4, false);
+    tn_node *logit = tn_add(b->g, "logit", (tn_node *[]){x, wide}, 2);
+    tn_node *loss = tn_bce(b->g, "loss", logit, NULL);
+    tn_error err = {0};
+    if (tn_graph_finish(b->g, &(tn_wanted){.logit = logit, .loss = loss}, &err) != TN_OK) {
+        (void)fprintf(stderr, "bench_net: %s\n", err.text);
+        exit(1);
+    }
+    tn_params_init(b->params, 42);
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a;
+    double y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The middle one says what a run is like, the least what it would be alone on the machine. */
+typedef struct result {
+    double forward, backward; /* seconds, medians */
+    double forward_least, backward_least;
+} result;
+
+static result measure(bench *b, uint32_t steps)
+{
+    double *forward = tn_alloc(steps, sizeof *forward, "times");
+    double *backward = tn_alloc(steps, sizeof *backward, "times");
+    for (uint32_t i = 0; i < steps + 3; i++) {
+        double t0 = tn_clock_s();
+        tn_forward(b->g, &b->feed);
+        double t1 = tn_clock_s();
+        tn_backward(b->g);
+        double t2 = tn_clock_s();
+        if (i >= 3) {
+            forward[i - 3] = t1 - t0;
+            backward[i - 3] = t2 - t1;
+        }
+    }
+    qsort(forward, steps, sizeof *forward, by_value);
+    qsort(backward, steps, sizeof *backward, by_value);
+    result r = {forward[steps / 2], backward[steps / 2], forward[0], backward[0]};
+    tn_free(forward);
+    tn_free(backward);
+    return r;
+}
+
+static void run(const uint32_t units[3], tn_team *team, uint32_t threads, uint32_t rows,
+                uint32_t steps)
+{
+    static bench b;
+    fill_batch(&b, rows);
+    build(&b, &(tn_graph_opts){.max_rows = rows, .train = true, .team = team}, units);
+    double flops = 0; /* multiply-adds times two of the products of one row, forward */
+    uint32_t in = SLOTS * DIM;
+    for (int i = 0; i < 3; i++) {
+        flops += 2.0 * in * units[i];
+        in = units[i];
+    }
+    flops = (flops + 2.0 * in) * rows;
+    double peak = tn_peak_gflops(5) * threads * 1e9;
+    result r = measure(&b, steps);
+    double after = tn_peak_gflops(5) * threads * 1e9;
+    peak = after > peak ? after : peak;
+    double both = r.forward + r.backward;
+    double least = r.forward_least + r.backward_least;
+    printf(
+        "%u-%u-%u rows %u threads %u: forward %.3f ms %.0f%%, backward %.3f ms %.0f%%, both %.0f "
+        "rows/s %.1f%% (least %.1f%%: %.0f%%, %.0f%%) of %.0f GFLOP/s (%s)\n",
+        units[0], units[1], units[2], rows, threads, r.forward * 1e3,
+        100 * flops / r.forward / peak, r.backward * 1e3, 200 * flops / r.backward / peak,
+        rows / both, 300 * flops / both / peak, 300 * flops / least / peak,
+        100 * flops / r.forward_least / peak, 200 * flops / r.backward_least / peak, peak * 1e-9,
+        tn_peak_kind());
+    tn_graph_free(b.g);
+    tn_params_free(b.params);
+}
+
+int main(int argc, char **argv)
+{
+    tn_flush_denormals();
+    uint32_t threads = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : 1;
+    uint32_t rows = argc > 2 ? (uint32_t)strtoul(argv[2], NULL, 10) : 1024;
+    uint32_t steps = argc > 3 ? (uint32_t)strtoul(argv[3], NULL, 10) : 50;
+    tn_team *team = NULL;
+    tn_error err = {0};
+    if (threads == 0 || rows == 0 || steps == 0 || tn_team_open(&team, threads, &err) != TN_OK) {
+        (void)fprintf(stderr, "usage: bench_net [threads] [rows] [steps] [big|small]\n");
+        return 2;
+    }
+    const char *only = argc > 4 ? argv[4] : "";
+    if (strcmp(only, "small") != 0) {
+        run((const uint32_t[]){400, 400, 400}, team, threads, rows, steps);
+    }
+    if (strcmp(only, "big") != 0) {
+        run((const uint32_t[]){128, 64, 32}, team, threads, rows, steps);
+    }
+    tn_team_close(team);
+    return 0;
+}
