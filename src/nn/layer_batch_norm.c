@@ -25,8 +25,8 @@ static tn_node *batch_norm_build(const tn_net *net, const tn_layer_args *args)
                          (tn_init){.kind = TN_INIT_CONSTANT, .a = 1});
     params[1] = tn_param(net->g, net->params, tn_layer_name(name, args->name, ".beta"), row,
                          (tn_init){.kind = TN_INIT_CONSTANT});
-    params[2] = tn_state(net->g, net->params, tn_layer_name(name, args->name, ".mean"), row, 0);
-    params[3] = tn_state(net->g, net->params, tn_layer_name(name, args->name, ".var"), row, 1);
+    params[2] = tn_running(net->g, net->params, tn_layer_name(name, args->name, ".mean"), row, 0);
+    params[3] = tn_running(net->g, net->params, tn_layer_name(name, args->name, ".var"), row, 1);
     tn_batch_norm_attr attr = {o->epsilon, o->decay, o->unbiased};
     return tn_batch_norm(net->g, args->name, args->in[0], params, &attr);
 }

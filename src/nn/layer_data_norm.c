@@ -23,8 +23,8 @@ static tn_node *data_norm_build(const tn_net *net, const tn_layer_args *args)
                          (tn_shape){1, cols}, (tn_init){.kind = TN_INIT_CONSTANT, .a = 1});
     params[1] = tn_param(net->g, net->params, tn_layer_name(name, args->name, ".beta"),
                          (tn_shape){1, cols}, (tn_init){.kind = TN_INIT_CONSTANT});
-    params[2] = tn_state(net->g, net->params, tn_layer_name(name, args->name, ".sums"),
-                         (tn_shape){6, cols}, 0);
+    params[2] = tn_running(net->g, net->params, tn_layer_name(name, args->name, ".sums"),
+                           (tn_shape){6, cols}, 0);
     tn_data_norm_attr attr = {o->epsilon, o->max_count};
     return tn_data_norm(net->g, args->name, args->in[0], params, &attr);
 }

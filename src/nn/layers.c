@@ -74,8 +74,8 @@ static tn_node *running(const tn_net *net, const char *layer, const char *suffix
                         double value)
 {
     char name[TN_LAYER_NAME_MAX];
-    return tn_state(net->g, net->params, tn_layer_name(name, layer, suffix), (tn_shape){1, cols},
-                    value);
+    return tn_running(net->g, net->params, tn_layer_name(name, layer, suffix), (tn_shape){1, cols},
+                      value);
 }
 
 static tn_node *batch_norm(const tn_net *net, const char *layer, const char *node, tn_node *x,
