@@ -1,0 +1,211 @@
+/* test_progress.c - the line of a run: what it says, when it is drawn, how it fits. */
+#include "train/progress.h"
+
+#include "support/mallocs.h"
+#include "support/test.h"
+
+#include <math.h>
+#include <string.h>
+
+static const tn_bar_state half = {.epoch = 1,
+                                  .epochs = 3,
+                                  .step = 1200,
+                                  .epoch_done = .426,
+                                  .run_done = .142,
+                                  .rows = 1000000,
+                                  .loss = .44981,
+                                  .auc = .80712};
+static const tn_bar_pace pace = {.rows_per_s = 61234, .eta_s = 192};
+
+static void assert_line(const tn_bar_state *s, uint32_t width, const char *want)
+{
+    tn_text t = {0};
+    tn_bar_line(s, &pace, width, &t);
+    assert_string_equal(tn_text_str(&t), want);
+    tn_text_done(&t);
+}
+
+static void a_wide_line_says_all(void **state)
+{
+    (void)state;
+    assert_line(&half, 120,
+                "epoch 1/3  42% [============>                 ]  61.2k rows/s  step 1200  "
+                "loss 0.4498  auc 0.8071  eta 0:03:12");
+}
+
+static void a_narrow_line_leaves_out_what_matters_less(void **state)
+{
+    (void)state;
+    assert_line(&half, 79,
+                "epoch 1/3  42%  61.2k rows/s  step 1200  loss 0.4498  auc 0.8071  eta 0:03:12");
+    assert_line(&half, 70, "epoch 1/3  42%  61.2k rows/s  loss 0.4498  auc 0.8071  eta 0:03:12");
+    assert_line(&half, 45, "epoch 1/3  42%  loss 0.4498  eta 0:03:12");
+    assert_line(&half, 12, "epoch 1/3  4");
+    for (uint32_t width = 1; width < 150; width++) {
+        tn_text t = {0};
+        tn_bar_line(&half, &pace, width, &t);
+        assert_true(t.size <= width);
+        tn_text_done(&t);
+    }
+}
+
+static void a_line_without_width_has_no_bar(void **state)
+{
+    (void)state;
+    assert_line(&half, 0,
+                "epoch 1/3  42%  61.2k rows/s  step 1200  loss 0.4498  auc 0.8071  eta 0:03:12");
+}
+
+static void what_is_not_known_is_left_out(void **state)
+{
+    (void)state;
+    tn_bar_state s = half;
+    s.epoch_done = (double)NAN;
+    s.loss = (double)NAN;
+    s.auc = (double)NAN;
+    tn_text t = {0};
+    tn_bar_line(&s, &(tn_bar_pace){(double)NAN, (double)NAN}, 120, &t);
+    assert_string_equal(tn_text_str(&t), "epoch 1/3  step 1200");
+    tn_text_done(&t);
+}
+
+typedef struct seen {
+    char text[200];
+    uint32_t n;
+    bool transient;
+} seen;
+
+static void see(void *arg, const char *text, bool transient)
+{
+    seen *s = arg;
+    assert_true(strlen(text) < sizeof s->text);
+    memcpy(s->text, text, strlen(text) + 1);
+    s->transient = transient;
+    s->n++;
+}
+
+static void a_terminal_sees_two_lines_per_second(void **state)
+{
+    (void)state;
+    seen s = {0};
+    tn_bar bar;
+    tn_bar_init(&bar, &(tn_bar_opts){.show = see, .arg = &s, .terminal = true, .width = 60}, NULL,
+                1000);
+    for (uint32_t i = 0; i <= 10000; i++) {
+        double now = 1000 + i / 1000.0;
+        if (tn_bar_due(&bar, now)) {
+            tn_bar_draw(&bar, &half, now);
+        }
+    }
+    assert_in_range(s.n, 18, 20);
+    assert_true(s.transient);
+    assert_true(strlen(s.text) <= 59); /* a full line would wrap on some terminals */
+    tn_bar_done(&bar);
+}
+
+static void elsewhere_a_line_comes_every_so_often_and_stays(void **state)
+{
+    (void)state;
+    seen s = {0};
+    tn_bar bar;
+    tn_bar_init(&bar, &(tn_bar_opts){.show = see, .arg = &s, .every = 10}, NULL, 0);
+    assert_false(tn_bar_due(&bar, 9.9));
+    assert_true(tn_bar_due(&bar, 10));
+    tn_bar_draw(&bar, &half, 10);
+    assert_false(tn_bar_due(&bar, 19.9));
+    assert_false(s.transient);
+    tn_bar_done(&bar);
+    tn_bar_init(&bar, &(tn_bar_opts){.every = 10}, NULL, 0); /* nobody watches */
+    assert_false(tn_bar_due(&bar, 1e9));
+    tn_bar_done(&bar);
+}
+
+static void the_eta_follows_the_share_that_is_done(void **state)
+{
+    (void)state;
+    seen s = {0};
+    tn_bar bar;
+    tn_bar_state at = half;
+    at.rows = 5000000; /* resumed here */
+    at.run_done = .5;
+    tn_bar_init(&bar, &(tn_bar_opts){.show = see, .arg = &s, .every = 10}, &at, 0);
+    assert_true(isnan(tn_bar_rate(&bar)));
+    for (uint32_t i = 1; i <= 10; i++) {
+        at.rows += 20000;
+        at.run_done += .01;
+        tn_bar_draw(&bar, &at, 10.0 * i);
+    }
+    assert_true(fabs(tn_bar_rate(&bar) - 2000) < 1e-6);
+    assert_non_null(strstr(s.text, "eta 0:06:40")); /* .4 of it at .001 a second */
+    assert_non_null(strstr(s.text, "2.00k rows/s"));
+    for (uint32_t i = 1; i <= 20; i++) { /* twice as fast: it gets there, but does not jump */
+        at.rows += 40000;
+        at.run_done += .01;
+        tn_bar_draw(&bar, &at, 100 + 10.0 * i);
+        assert_true(i > 1 || tn_bar_rate(&bar) < 3000);
+    }
+    assert_true(fabs(tn_bar_rate(&bar) - 4000) < 10);
+    tn_bar_done(&bar);
+}
+
+static void a_warm_bar_allocates_nothing(void **state)
+{
+    (void)state;
+    seen s = {0};
+    tn_bar bar;
+    tn_bar_init(&bar, &(tn_bar_opts){.show = see, .arg = &s, .every = 10}, NULL, 0);
+    tn_bar_draw(&bar, &half, 10);
+    tn_bar_draw(&bar, &half, 20);
+    uint64_t before = tn_mallocs();
+    for (uint32_t i = 3; i < 100; i++) {
+        tn_bar_draw(&bar, &half, 10.0 * i);
+    }
+    assert_int_equal(tn_mallocs() - before, 0);
+    tn_bar_done(&bar);
+}
+
+static void counts_durations_and_sizes_are_short(void **state)
+{
+    (void)state;
+    static const struct {
+        double value;
+        const char *count, *duration, *bytes;
+    } want[] = {
+        {0, "0", "0:00:00", "0 bytes"},
+        {999, "999", "0:16:39", "999 bytes"},
+        {999.7, "1.00k", "0:16:40", "1.0 kB"},
+        {1250, "1.25k", "0:20:50", "1.2 kB"},
+        {61234, "61.2k", "17:00:34", "61 kB"},
+        {123456, "123k", "1d 10:17:36", "123 kB"},
+        {1250000, "1.25M", "14d 11:13:20", "1.2 MB"},
+        {7.4e9, "7.40G", "-:--:--", "7.4 GB"},
+    };
+    for (size_t i = 0; i < sizeof want / sizeof want[0]; i++) {
+        tn_text t = {0};
+        tn_put_count(&t, want[i].value);
+        assert_string_equal(tn_text_str(&t), want[i].count);
+        tn_text_clear(&t);
+        tn_put_duration(&t, want[i].value);
+        assert_string_equal(tn_text_str(&t), want[i].duration);
+        tn_text_clear(&t);
+        tn_put_bytes(&t, want[i].value);
+        assert_string_equal(tn_text_str(&t), want[i].bytes);
+        tn_text_done(&t);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_wide_line_says_all),
+        cmocka_unit_test(a_narrow_line_leaves_out_what_matters_less),
+        cmocka_unit_test(a_line_without_width_has_no_bar),
+        cmocka_unit_test(what_is_not_known_is_left_out),
+        cmocka_unit_test(a_terminal_sees_two_lines_per_second),
+        cmocka_unit_test(elsewhere_a_line_comes_every_so_often_and_stays),
+        cmocka_unit_test(the_eta_follows_the_share_that_is_done),
+        cmocka_unit_test(a_warm_bar_allocates_nothing),
+        cmocka_unit_test(counts_durations_and_sizes_are_short),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
