@@ -125,18 +125,32 @@ static void print_items(printer *p, const tn_tree *list, const tn_field *table)
     p->indent -= 2;
 }
 
-/* Whether each item of a list gets a line of its own. */
-static bool has_lines(const tn_field *f, const tn_tree *list)
+/* Whether each item of a list, or member of a tree, gets a line of its own. */
+static bool has_lines(const tn_field *f, const tn_tree *value)
 {
-    if (list->kind != TN_TREE_LIST || f->kind == TN_KIND_TABLES) {
-        return list->kind == TN_TREE_LIST && list->first != NULL;
+    if (f->kind == TN_KIND_TABLES) {
+        return value->kind == TN_TREE_LIST && value->first != NULL;
     }
-    for (const tn_tree *item = list->first; item != NULL; item = item->next) {
+    for (const tn_tree *item = value->first; item != NULL; item = item->next) {
         if (item->kind == TN_TREE_MAP) {
             return true;
         }
     }
     return false;
+}
+
+/* A tree of maps: each of its members on a line of its own. */
+static void print_members(printer *p, const tn_tree *map)
+{
+    p->indent += 2;
+    for (const tn_tree *item = map->first; item != NULL; item = item->next) {
+        begin_line(p);
+        tn_tree_print_scalar(p->out, item->key);
+        tn_text_adds(p->out, ": ");
+        tn_tree_print_flow(p->out, item);
+        end_line(p, item);
+    }
+    p->indent -= 2;
 }
 
 static void print_variant(printer *p, const tn_field *f, const tn_tree *map)
@@ -167,6 +181,9 @@ static void print_value(printer *p, const tn_field *f, const tn_tree *value)
     } else if (map && f->kind == TN_KIND_VARIANT) {
         end_line(p, NULL);
         print_variant(p, f, value);
+    } else if (map && has_lines(f, value)) {
+        end_line(p, NULL);
+        print_members(p, value);
     } else if (has_lines(f, value)) {
         end_line(p, NULL);
         print_items(p, value, f->kind == TN_KIND_TABLES ? f->table : NULL);

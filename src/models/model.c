@@ -31,8 +31,8 @@ const tn_field tn_model_common_fields[] = {
     TN_FIELD_TREE(tn_model_common, slots, "~", "slots of each input: {wide: [..], deep: all}"),
     TN_FIELD_STR(tn_model_common, bias_init, "prior",
                  "output bias at the start: prior (log odds of the label rate) or a number"),
-    TN_FIELD_TREE(tn_model_common, init, "glorot_uniform", "first values of dense weights"),
-    TN_FIELD_TREE(tn_model_common, wide_init, "{constant: 0}", "first values of wide weights"),
+    TN_FIELD_TREE_ONE(tn_model_common, init, "glorot_uniform", "first values of dense weights"),
+    TN_FIELD_TREE_ONE(tn_model_common, wide_init, "{constant: 0}", "first values of wide weights"),
     TN_FIELD_END,
 };
 

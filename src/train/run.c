@@ -39,8 +39,9 @@ static const tn_field admission_fields[] = {
 
 static const tn_field embedding_fields[] = {
     TN_FIELD_U32(tn_embedding_opts, dim, "8", 1, TN_DIM_MAX, "floats", "width of a slot's vector"),
-    TN_FIELD_TREE(tn_embedding_opts, pool, "sum", "sum mean sqrtn max concat(k)"),
-    TN_FIELD_TREE(tn_embedding_opts, init, "{uniform: [-0.01, 0.01]}", "first values of vectors"),
+    TN_FIELD_TREE_ONE(tn_embedding_opts, pool, "sum", "sum mean sqrtn max concat(k)"),
+    TN_FIELD_TREE_ONE(tn_embedding_opts, init, "{uniform: [-0.01, 0.01]}",
+                      "first values of vectors"),
     TN_FIELD_CHOICE(tn_embedding_opts, missing, "zero", missing_words,
                     "what a key without a row reads as outside training"),
     TN_FIELD_TABLE(tn_embedding_opts, admission, tn_admission_opts, admission_fields,
@@ -99,8 +100,8 @@ static const tn_field train_fields[] = {
     TN_FIELD_U32(tn_train_opts, workers, "1", 1, 1024, "", "asynchronous workers"),
     TN_FIELD_VARIANT(tn_train_opts, optimizer, "{type: adam, lr: 1e-3}", tn_optim_choices,
                      "rule of the dense weights"),
-    TN_FIELD_TREE(tn_train_opts, sparse, "{type: adam, lr: 1e-3}",
-                  "rule of the rows: one for all, or {<input>: rule, ..}"),
+    TN_FIELD_TREE_OF(tn_train_opts, sparse, "{type: adam, lr: 1e-3}", "type",
+                     "rule of the rows: one for all, or {<input>: rule, ..}"),
     TN_FIELD_TABLE(tn_train_opts, clip, tn_clip_opts, clip_fields, "bounds of gradients"),
     TN_FIELD_TABLE(tn_train_opts, stop, tn_stop_opts, stop_fields, "early stop"),
     TN_FIELD_TABLE(tn_train_opts, reduce_on_plateau, tn_plateau_opts, plateau_fields,
