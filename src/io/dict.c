@@ -1,0 +1,310 @@
+/* dict.c - look-ups; see dict.h. What may be believed of the file is decided in dictcheck.c. */
+#include "io/dict.h"
+
+#include "base/alloc.h"
+#include "base/bytes.h"
+#include "base/keyset.h" /* tn_partition_of */
+#include "base/range.h"
+#include "io/dictinside.h"
+
+#include <string.h>
+
+enum { AT_ONCE = 16, LINE = 64 };
+
+static tn_status open_heads(tn_dict *d, const char *path, tn_error *err)
+{
+    size_t size = strlen(path) + 1;
+    char *what = tn_try_alloc(1, size, "a dictionary", err);
+    d->what = what;
+    if (what == NULL) {
+        return TN_E_MEMORY;
+    }
+    memcpy(what, path, size);
+    TN_TRY(tn_map_file(&d->map, path, err));
+    TN_TRY(tn_dict_check(d, err));
+    d->group = tn_try_alloc((size_t)d->n_groups + 1, sizeof *d->group, "a dictionary", err);
+    d->table = tn_try_alloc((size_t)d->n_tables + 1, sizeof *d->table, "a dictionary", err);
+    d->checked = tn_try_alloc((size_t)d->n_chunks + 1, sizeof *d->checked, "a dictionary", err);
+    if (d->group == NULL || d->table == NULL || d->checked == NULL) {
+        return TN_E_MEMORY;
+    }
+    TN_TRY(tn_dict_read_heads(d, err));
+    return d->verify == TN_VERIFY_FULL ? tn_dict_check_data(d, err) : TN_OK;
+}
+
+tn_status tn_dict_open(tn_dict **out, const char *path, tn_verify verify, tn_error *err)
+{
+    *out = NULL;
+    tn_dict *d = tn_try_alloc(1, sizeof *d, "a dictionary", err);
+    if (d == NULL) {
+        return TN_E_MEMORY;
+    }
+    d->verify = verify;
+    tn_status status = open_heads(d, path, err);
+    if (status != TN_OK) {
+        tn_dict_close(d);
+        return status;
+    }
+    *out = d;
+    return TN_OK;
+}
+
+void tn_dict_close(tn_dict *d)
+{
+    if (d == NULL) {
+        return;
+    }
+    tn_unmap(&d->map);
+    char *what = NULL;
+    memcpy(&what, &d->what, sizeof what);
+    tn_free(what);
+    tn_free(d->group);
+    tn_free(d->table);
+    tn_free(d->checked);
+    tn_free(d);
+}
+
+tn_dict_about tn_dict_about_of(const tn_dict *d)
+{
+    return (tn_dict_about){
+        .model_id = (const uint8_t *)d->map.data + 16,
+        .base_id = (const uint8_t *)d->map.data + 32,
+        .delta = d->delta,
+        .rows = d->rows,
+        .bytes = d->map.size,
+        .n_groups = d->n_groups,
+        .n_tables = d->n_tables,
+        .json = d->map.data + d->json_at,
+        .json_bytes = d->json_bytes,
+    };
+}
+
+uint32_t tn_dict_group(const tn_dict *d, const char *name)
+{
+    for (uint32_t g = 0; g < d->n_groups; g++) {
+        if (strcmp(d->group[g].name, name) == 0) {
+            return g;
+        }
+    }
+    return TN_DICT_NO_GROUP;
+}
+
+const char *tn_dict_group_name(const tn_dict *d, uint32_t group)
+{
+    TN_ASSERT(group < d->n_groups);
+    return d->group[group].name;
+}
+
+uint64_t tn_dict_salt(const tn_dict *d, uint32_t group)
+{
+    TN_ASSERT(group < d->n_groups);
+    return d->group[group].salt;
+}
+
+/* ---- lazy checks ---- */
+
+static tn_status touch_chunk(const tn_dict *d, uint64_t chunk, tn_error *err)
+{
+    uint8_t seen = atomic_load_explicit(&d->checked[chunk], memory_order_acquire);
+    if (seen == 1) {
+        return TN_OK;
+    }
+    tn_status status = tn_dict_check_chunk(d, chunk, err);
+    atomic_store_explicit(&d->checked[chunk], status == TN_OK ? 1 : 2, memory_order_release);
+    return status;
+}
+
+/* Checks what is about to be read, when `verify` is lazy. */
+static tn_status touch(const tn_dict *d, const void *at, size_t size, tn_error *err)
+{
+    if (d->verify != TN_VERIFY_LAZY || size == 0) {
+        return TN_OK;
+    }
+    uint64_t from = (uint64_t)((const char *)at - d->map.data) - TN_DICT_HEADER;
+    uint64_t last = (from + size - 1) >> TN_DICT_CHUNK_LOG;
+    for (uint64_t c = from >> TN_DICT_CHUNK_LOG; c <= last; c++) {
+        TN_TRY(touch_chunk(d, c, err));
+    }
+    return TN_OK;
+}
+
+/* ---- look-ups ---- */
+
+/* The bucket of a key; false: the table cannot hold it. */
+static bool bucket_of(const tn_dict_table *t, uint64_t key, uint32_t *out)
+{
+    uint64_t b = t->shift == TN_DICT_ONE_BUCKET ? 0 : (key - t->base) >> t->shift;
+    *out = (uint32_t)b;
+    return key >= t->base && b < t->buckets;
+}
+
+/* First place in [from, to) whose key is not below `key`; t's keys ascend there. */
+static uint32_t lower_bound(const tn_dict_table *t, uint32_t from, uint32_t to, uint64_t key)
+{
+    const uint64_t *at = t->key + from;
+    uint32_t n = to - from;
+    while (n > 0) {
+        uint32_t half = n / 2;
+        bool below = at[half] < key;
+        at = below ? at + half + 1 : at;
+        n = below ? n - half - 1 : half;
+    }
+    return (uint32_t)(at - t->key);
+}
+
+static tn_status damaged(const tn_dict *d, tn_error *err)
+{
+    return tn_fail(err, TN_E_CKPT, "'%s' is damaged: buckets of a table", d->what);
+}
+
+/* Looks into one table; out->table stays NULL when there is nothing. */
+static tn_status find_in(const tn_dict *d, const tn_dict_table *t, const tn_dict_query *q,
+                         tn_dict_row *out, tn_error *err)
+{
+    uint32_t b = 0;
+    if (!bucket_of(t, q->key, &b)) {
+        return TN_OK;
+    }
+    TN_TRY(touch(d, t->start + b, 2 * sizeof *t->start, err));
+    uint32_t from = t->start[b];
+    uint32_t to = t->start[b + 1];
+    if (from > to || to > t->rows) {
+        return damaged(d, err);
+    }
+    TN_TRY(touch(d, t->key + from, (to - from) * sizeof *t->key, err));
+    for (uint32_t i = lower_bound(t, from, to, q->key); i < to && t->key[i] == q->key; i++) {
+        if (t->group != NULL) {
+            TN_TRY(touch(d, t->group + i, sizeof *t->group, err));
+        }
+        if (t->group == NULL || t->group[i] == q->group) {
+            const char *row = t->row + (size_t)i * t->stride;
+            TN_TRY(touch(d, row, t->stride, err));
+            *out = (tn_dict_row){t, t->removed ? NULL : row};
+            return TN_OK;
+        }
+    }
+    return TN_OK;
+}
+
+static bool has_partition(const tn_dict *d, uint64_t key)
+{
+    if (d->first == 0 && d->last == d->partitions - 1) {
+        return true;
+    }
+    uint32_t p = tn_partition_of(key, d->partitions);
+    return p >= d->first && p <= d->last;
+}
+
+static tn_status find_one(const tn_dict *d, const tn_dict_query *q, tn_dict_row *out, tn_error *err)
+{
+    TN_ASSERT(q->group < d->n_groups);
+    const tn_dict_set_of_tables *g = &d->group[q->group];
+    *out = (tn_dict_row){NULL, NULL};
+    for (uint32_t i = 0; i < g->n && out->table == NULL && has_partition(d, q->key); i++) {
+        TN_TRY(find_in(d, &d->table[g->table[i]], q, out, err));
+    }
+    return TN_OK;
+}
+
+tn_status tn_dict_find(const tn_dict *d, uint32_t group, uint64_t key, tn_dict_row *out,
+                       tn_error *err)
+{
+    tn_dict_query q = {key, group};
+    return find_one(d, &q, out, err);
+}
+
+/* The fullest table of the query's group, where most keys are; NULL: it cannot hold this one. */
+static const tn_dict_table *likely(const tn_dict *d, const tn_dict_query *q, uint32_t *bucket)
+{
+    TN_ASSERT(q->group < d->n_groups);
+    const tn_dict_set_of_tables *g = &d->group[q->group];
+    const tn_dict_table *t = g->n > 0 ? &d->table[g->table[0]] : NULL;
+    return t != NULL && bucket_of(t, q->key, bucket) ? t : NULL;
+}
+
+/* The keys of a bucket, if there is one and nothing is wrong with it. */
+static bool keys_of(const tn_dict_table *t, uint32_t bucket, tn_range *out)
+{
+    if (t == NULL) {
+        return false;
+    }
+    *out = (tn_range){t->start[bucket], t->start[bucket + 1]};
+    return out->from < out->to && out->to <= t->rows;
+}
+
+/* Three passes: fetch the buckets, fetch their keys, guess the rows and fetch them. */
+static void fetch(const tn_dict *d, uint32_t n, const tn_dict_query *query)
+{
+    enum { KEYS_IN_LINE = LINE / 8, LINES_MAX = 4 };
+    const tn_dict_table *t[AT_ONCE];
+    uint32_t bucket[AT_ONCE];
+    tn_range keys;
+    for (uint32_t i = 0; i < n; i++) {
+        t[i] = likely(d, &query[i], &bucket[i]);
+        if (t[i] != NULL) {
+            __builtin_prefetch(t[i]->start + bucket[i]);
+        }
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        bool any = keys_of(t[i], bucket[i], &keys);
+        for (uint32_t k = 0; any && k < LINES_MAX && keys.from < keys.to; k++) {
+            __builtin_prefetch(t[i]->key + keys.from);
+            keys.from += KEYS_IN_LINE;
+        }
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        if (keys_of(t[i], bucket[i], &keys)) {
+            uint32_t at = lower_bound(t[i], keys.from, keys.to, query[i].key);
+            __builtin_prefetch(t[i]->row + (size_t)at * t[i]->stride);
+            if (t[i]->group != NULL) {
+                __builtin_prefetch(t[i]->group + at);
+            }
+        }
+    }
+}
+
+tn_status tn_dict_find_all(const tn_dict *d, uint32_t n, const tn_dict_query *query,
+                           tn_dict_row *out, tn_error *err)
+{
+    for (uint32_t from = 0; from < n; from += AT_ONCE) {
+        uint32_t count = n - from < AT_ONCE ? n - from : AT_ONCE;
+        fetch(d, count, query + from);
+        for (uint32_t i = from; i < from + count; i++) {
+            TN_TRY(find_one(d, &query[i], &out[i], err));
+        }
+    }
+    return TN_OK;
+}
+
+bool tn_dict_get(const tn_dict_row *row, uint32_t segment, uint32_t dim, float *w)
+{
+    const tn_dict_table *t = row->at != NULL ? row->table : NULL;
+    for (uint32_t i = 0; t != NULL && i < t->n_fields; i++) {
+        const tn_dict_field *f = &t->field[i];
+        if (f->segment == segment && f->dim == dim) {
+            float scale = f->scale != TN_DICT_NO_SCALE ? tn_load_f32(row->at + f->scale) : 1;
+            tn_dict_decode(f->type, dim, row->at + f->offset, scale, w);
+            return true;
+        }
+    }
+    memset(w, 0, dim * sizeof *w);
+    return false;
+}
+
+tn_status tn_dict_walk(const tn_dict *d, tn_dict_each *each, void *arg, tn_error *err)
+{
+    for (uint32_t i = 0; i < d->n_tables; i++) {
+        const tn_dict_table *t = &d->table[i];
+        TN_TRY(touch(d, t->key, (size_t)t->rows * sizeof *t->key, err));
+        TN_TRY(touch(d, t->row, (size_t)t->rows * t->stride, err));
+        for (uint64_t k = 0; k < t->rows; k++) {
+            tn_dict_item item = {
+                .key = t->key[k],
+                .group = t->group != NULL ? t->group[k] : TN_DICT_NO_GROUP,
+                .row = {t, t->removed ? NULL : t->row + (size_t)k * t->stride},
+            };
+            TN_TRY(each(arg, &item, err));
+        }
+    }
+    return TN_OK;
+}

@@ -1,0 +1,500 @@
+/* test_dict.c - the inference dictionary: its bytes, its look-ups, and what hostile files get. */
+#include "io/dict.h"
+
+#include "support/test.h"
+
+#include "base/alloc.h"
+#include "base/crc32c.h"
+#include "base/file.h"
+#include "base/key.h"
+#include "dictrows.h"
+#include "support/tmpdir.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct fixture {
+    char dir[256];
+    char path[300];
+    tn_dictrows *rows;
+} fixture;
+
+static int set_up(void **state)
+{
+    fixture *f = tn_alloc(1, sizeof *f, "a fixture");
+    tn_tmpdir_make(f->dir);
+    (void)snprintf(f->path, sizeof f->path, "%s/dict.tnd", f->dir);
+    f->rows = tn_alloc(1, sizeof *f->rows, "rows");
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    fixture *f = *state;
+    tn_tmpdir_remove(f->dir);
+    tn_free(f->rows);
+    tn_free(f);
+    return 0;
+}
+
+static void write_dict(fixture *f, const tn_dict_spec *spec)
+{
+    tn_error err = {0};
+    tn_dict_written done;
+    tn_dictrows_sort(f->rows);
+    tn_dict_source source = tn_dictrows_source(f->rows);
+    if (tn_dict_write(f->path, spec, &source, &done, &err) != TN_OK) {
+        fail_msg("%s", err.text);
+    }
+}
+
+static tn_dict *open_dict(const fixture *f, tn_verify verify)
+{
+    tn_error err = {0};
+    tn_dict *d = NULL;
+    if (tn_dict_open(&d, f->path, verify, &err) != TN_OK) {
+        fail_msg("%s", err.text);
+    }
+    return d;
+}
+
+static void golden_rows(fixture *f)
+{
+    tn_dictrows_add(f->rows, &tn_dictrows_layout, 0, 1, 3, (const float[]){.5F, 1, -2});
+    tn_dictrows_add(f->rows, &tn_dictrows_layout, 1, 1, 3, (const float[]){-.5F, .25F, 4});
+    tn_dictrows_add(f->rows, &tn_dictrows_layout, 1, 2, 1, (const float[]){.125F, 0, 0});
+}
+
+static void read_back(const fixture *f, tn_text *out)
+{
+    tn_error err = {0};
+    assert_int_equal(tn_file_read_all(f->path, 1 << 24, out, &err), TN_OK);
+}
+
+static void golden_dictionary(void **state)
+{
+    static const char head[] =
+        "544e44310d0a1a0a0100000080000000000102030405060708090a0b0c0d0e0f00000000000000000000000000"
+        "0000"
+        "0088050000000000000300000000000000800000000000000040030000000000004a0300000000000080050000"
+        "0000"
+        "0000020000000200000002000000010000000200000000040000ff031400aca86214";
+    fixture *f = *state;
+    golden_rows(f);
+    tn_dict_spec spec = tn_dictrows_spec();
+    write_dict(f, &spec);
+    tn_text bytes = {0};
+    read_back(f, &bytes);
+    assert_int_equal(bytes.size, 1416);
+    char hex[260];
+    for (uint32_t i = 0; i < 128; i++) {
+        (void)snprintf(hex + (size_t)i * 2, 3, "%02x", (unsigned)(uint8_t)bytes.data[i]);
+    }
+    assert_string_equal(hex, head);
+    assert_int_equal(tn_crc32c(0, bytes.data, bytes.size), 0xd05017da);
+    tn_text_done(&bytes);
+}
+
+static uint64_t key_of(const tn_dict *d, uint32_t group, uint64_t sign)
+{
+    return tn_key_of(sign, tn_dict_salt(d, group));
+}
+
+/* Looks (group, sign) up; false: no such row. */
+static bool look_up(const tn_dict *d, const char *group, uint64_t sign, tn_dict_row *row)
+{
+    tn_error err = {0};
+    uint32_t g = tn_dict_group(d, group);
+    assert_int_not_equal(g, TN_DICT_NO_GROUP);
+    assert_int_equal(tn_dict_find(d, g, key_of(d, g, sign), row, &err), TN_OK);
+    return row->table != NULL;
+}
+
+static void golden_dictionary_is_read(void **state)
+{
+    fixture *f = *state;
+    golden_rows(f);
+    tn_dict_spec spec = tn_dictrows_spec();
+    write_dict(f, &spec);
+    tn_dict *d = open_dict(f, TN_VERIFY_FULL);
+    tn_dict_row row;
+    float w[2];
+    assert_true(look_up(d, "user", 1, &row));
+    assert_true(tn_dict_get(&row, 0, 1, w));
+    assert_float_equal(w[0], .5F, 0);
+    assert_true(tn_dict_get(&row, 1, 2, w));
+    assert_float_equal(w[1], -2, 0);
+    assert_true(look_up(d, "item", 2, &row));
+    assert_true(tn_dict_get(&row, 0, 1, w));
+    assert_float_equal(w[0], .125F, 0);
+    assert_false(tn_dict_get(&row, 1, 2, w)); /* absent: zeros */
+    assert_float_equal(w[0], 0, 0);
+    assert_false(look_up(d, "user", 2, &row));
+    assert_false(tn_dict_get(&row, 0, 1, w));
+    assert_int_equal(tn_dict_group(d, "nobody"), TN_DICT_NO_GROUP);
+    assert_int_equal(key_of(d, tn_dict_group(d, "user"), 2), UINT64_C(0x7587093303b2db64));
+    tn_dict_close(d);
+}
+
+static void many_rows(fixture *f, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        static const uint16_t present[] = {3, 3, 3, 1, 2};
+        tn_dictrows_add(f->rows, &tn_dictrows_layout, i % 3 == 0 ? 0 : 1, i, present[i % 5], NULL);
+    }
+}
+
+static void expect_row(const tn_dict *d, const tn_dict_entry *e, double within)
+{
+    tn_error err = {0};
+    tn_dict_row row;
+    const tn_record *record = tn_record_of(&tn_dictrows_layout, e->group);
+    assert_int_equal(tn_dict_find(d, e->group, e->key, &row, &err), TN_OK);
+    assert_non_null(row.table);
+    for (uint32_t s = 0; s < record->n_segments; s++) {
+        const tn_segment *segment = &record->segment[s];
+        float w[TN_DICTROWS_WIDTH];
+        bool there = tn_dict_get(&row, s, segment->dim, w);
+        assert_true(there || (e->present >> s & 1) == 0);
+        for (uint32_t k = 0; k < segment->dim; k++) {
+            float want = (e->present >> s & 1) != 0 ? e->values[segment->at + k] : 0;
+            assert_true(fabsf(w[k] - want) <= (float)within);
+        }
+    }
+}
+
+static void every_row_is_found_and_no_other(void **state)
+{
+    static const uint32_t sizes[] = {0, 1, 2, 16, 17, 100, 8000};
+    fixture *f = *state;
+    tn_dict_spec spec = tn_dictrows_spec();
+    for (uint32_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
+        f->rows->n = 0;
+        many_rows(f, sizes[k]);
+        spec.check_groups = k % 2 == 0;
+        write_dict(f, &spec);
+        for (uint32_t v = TN_VERIFY_FULL; v <= TN_VERIFY_NONE; v++) {
+            tn_dict *d = open_dict(f, (tn_verify)v);
+            assert_int_equal(tn_dict_about_of(d).rows, sizes[k]);
+            for (uint32_t i = 0; i < f->rows->n; i++) {
+                expect_row(d, &f->rows->row[i], 0);
+            }
+            tn_dict_row row;
+            for (uint64_t i = 0; i < 100; i++) {
+                assert_false(look_up(d, "user", UINT64_C(1) << 40 | i, &row));
+            }
+            tn_dict_close(d);
+        }
+        assert_int_equal(remove(f->path), 0);
+    }
+}
+
+static void many_look_ups_at_once_equal_single_ones(void **state)
+{
+    enum { N = 1001 };
+    static tn_dict_query query[N];
+    static tn_dict_row many[N];
+    fixture *f = *state;
+    many_rows(f, 3000);
+    tn_dict_spec spec = tn_dictrows_spec();
+    write_dict(f, &spec);
+    tn_dict *d = open_dict(f, TN_VERIFY_LAZY);
+    for (uint32_t i = 0; i < N; i++) {
+        uint32_t group = i % 2;
+        query[i] = (tn_dict_query){key_of(d, group, i * 5), group};
+    }
+    tn_error err = {0};
+    uint32_t found = 0;
+    assert_int_equal(tn_dict_find_all(d, N, query, many, &err), TN_OK);
+    for (uint32_t i = 0; i < N; i++) {
+        tn_dict_row one;
+        assert_int_equal(tn_dict_find(d, query[i].group, query[i].key, &one, &err), TN_OK);
+        assert_ptr_equal(one.at, many[i].at);
+        found += one.table != NULL;
+    }
+    assert_in_range(found, 200, 400);
+    tn_dict_close(d);
+}
+
+static void golden_values(void **state)
+{
+    static const float w[] = {0.1F, -0.25F, 1.F / 3, 1e-5F};
+    (void)state;
+    uint16_t half[4];
+    assert_float_equal(tn_dict_encode(TN_DICT_BF16, 4, w, (char *)half), 1, 0);
+    assert_int_equal(half[0], 0x3dcd);
+    assert_int_equal(half[1], 0xbe80);
+    assert_int_equal(half[2], 0x3eab);
+    assert_int_equal(half[3], 0x3728);
+    (void)tn_dict_encode(TN_DICT_FP16, 4, w, (char *)half);
+    assert_int_equal(half[0], 0x2e66);
+    assert_int_equal(half[1], 0xb400);
+    assert_int_equal(half[2], 0x3555);
+    assert_int_equal(half[3], 0x00a8);
+    char q[4];
+    float scale = tn_dict_encode(TN_DICT_INT8, 4, w, q);
+    uint32_t bits;
+    memcpy(&bits, &scale, sizeof bits);
+    assert_int_equal(bits, 0x3b2c02b0);
+    assert_int_equal(q[0], 38);
+    assert_int_equal(q[1], -95);
+    assert_int_equal(q[2], 127);
+    assert_int_equal(q[3], 0);
+    (void)tn_dict_encode(TN_DICT_FP16, 2, (const float[]){1e9F, -70000}, (char *)half);
+    assert_int_equal(half[0], 0x7bff);
+    assert_int_equal(half[1], 0xfbff);
+    assert_float_equal(tn_dict_encode(TN_DICT_INT8, 2, (const float[]){0, 0}, q), 0, 0);
+    assert_int_equal(q[0], 0);
+}
+
+/* Every half that is a number comes back as itself, so decoding and rounding agree. */
+static void all_halves_survive(void **state)
+{
+    (void)state;
+    for (uint32_t h = 0; h < 0x10000; h++) {
+        uint16_t half = (uint16_t)h;
+        uint16_t back;
+        float x;
+        if ((h & 0x7c00) != 0x7c00) {
+            tn_dict_decode(TN_DICT_FP16, 1, (const char *)&half, 1, &x);
+            (void)tn_dict_encode(TN_DICT_FP16, 1, &x, (char *)&back);
+            assert_int_equal(back, half);
+        }
+        if ((h & 0x7f80) != 0x7f80) {
+            tn_dict_decode(TN_DICT_BF16, 1, (const char *)&half, 1, &x);
+            (void)tn_dict_encode(TN_DICT_BF16, 1, &x, (char *)&back);
+            assert_int_equal(back, half);
+        }
+    }
+}
+
+static void short_values_are_near(void **state)
+{
+    static const double within[] = {0, 0.5 / 256, 0.5 / 2048, 0.5 / 127};
+    fixture *f = *state;
+    many_rows(f, 500);
+    for (uint32_t type = TN_DICT_F32; type < TN_DICT_TYPES; type++) {
+        tn_dict_spec spec = tn_dictrows_spec();
+        spec.type = (tn_dict_type)type;
+        write_dict(f, &spec);
+        tn_dict *d = open_dict(f, TN_VERIFY_FULL);
+        for (uint32_t i = 0; i < f->rows->n; i++) {
+            expect_row(d, &f->rows->row[i], within[type]);
+        }
+        tn_dict_close(d);
+        assert_int_equal(remove(f->path), 0);
+    }
+}
+
+/* Ten segments and many sets of them: at most 8 tables per group, rare sets zero-filled. */
+static void rare_sets_share_a_table_that_contains_them(void **state)
+{
+    static const tn_group group = {.name = "g", .salt = 7, .record = 0};
+    static tn_record record = {.width = 10, .n_segments = 10};
+    static const char *const names[] = {"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"};
+    const tn_layout layout = {.n_groups = 1, .group = &group, .n_records = 1, .record = &record};
+    for (uint32_t i = 0; i < 10; i++) {
+        record.segment[i] = (tn_segment){names[i], i, 1};
+    }
+    fixture *f = *state;
+    for (uint32_t i = 0; i < 600; i++) {
+        uint16_t present = (uint16_t)(1 + tn_mix(i) % (i % 2 == 0 ? 4 : 1022));
+        tn_dictrows_add(f->rows, &layout, 0, i, present, NULL);
+    }
+    tn_dict_spec spec = tn_dictrows_spec();
+    spec.layout = &layout;
+    write_dict(f, &spec);
+    tn_dict *d = open_dict(f, TN_VERIFY_FULL);
+    assert_int_equal(tn_dict_about_of(d).n_tables, 8);
+    for (uint32_t i = 0; i < f->rows->n; i++) {
+        tn_error err = {0};
+        tn_dict_row row;
+        const tn_dict_entry *e = &f->rows->row[i];
+        assert_int_equal(tn_dict_find(d, 0, e->key, &row, &err), TN_OK);
+        assert_non_null(row.table);
+        for (uint32_t s = 0; s < 10; s++) {
+            float w;
+            (void)tn_dict_get(&row, s, 1, &w);
+            assert_true(w == ((e->present >> s & 1) != 0 ? e->values[s] : 0)); /* NOLINT */
+        }
+    }
+    tn_dict_close(d);
+}
+
+static void a_weight_that_is_not_finite_is_refused(void **state)
+{
+    fixture *f = *state;
+    tn_dictrows_add(f->rows, &tn_dictrows_layout, 0, 1, 3, (const float[]){0, NAN, 0});
+    tn_dict_spec spec = tn_dictrows_spec();
+    tn_dict_source source = tn_dictrows_source(f->rows);
+    tn_error err = {0};
+    tn_dict_written done;
+    assert_int_equal(tn_dict_write(f->path, &spec, &source, &done, &err), TN_E_CKPT);
+    assert_non_null(strstr(err.text, "not finite"));
+    assert_false(tn_path_exists(f->path));
+}
+
+static void keys_of_other_partitions_read_as_nothing(void **state)
+{
+    fixture *f = *state;
+    many_rows(f, 1000);
+    tn_dictrows_sort(f->rows);
+    uint32_t n = 0;
+    while (f->rows->row[n].key >> 63 == 0) {
+        n++;
+    }
+    uint32_t all = f->rows->n;
+    f->rows->n = n;
+    tn_dict_spec spec = tn_dictrows_spec();
+    spec.last = 511;
+    write_dict(f, &spec);
+    tn_dict *d = open_dict(f, TN_VERIFY_FULL);
+    tn_error err = {0};
+    tn_dict_row row;
+    for (uint32_t i = 0; i < all; i++) {
+        const tn_dict_entry *e = &f->rows->row[i];
+        assert_int_equal(tn_dict_find(d, e->group, e->key, &row, &err), TN_OK);
+        assert_int_equal(row.table != NULL, i < n);
+    }
+    tn_dict_close(d);
+}
+
+/* ---- hostile files ---- */
+
+static void put_file(const fixture *f, const char *data, size_t size)
+{
+    tn_error err = {0};
+    assert_int_equal(tn_file_replace(f->path, data, size, &err), TN_OK);
+}
+
+/* Opens a file that may be anything and looks everything up; false: somebody noticed. */
+static bool survives(const fixture *f, tn_verify verify)
+{
+    tn_error err = {0};
+    tn_dict *d = NULL;
+    if (tn_dict_open(&d, f->path, verify, &err) != TN_OK) {
+        assert_true(err.code == TN_E_CKPT || err.code == TN_E_LIMIT);
+        assert_null(d);
+        return false;
+    }
+    bool good = true;
+    for (uint32_t i = 0; i < f->rows->n && good; i++) {
+        tn_dict_row row;
+        float w[2];
+        const tn_dict_entry *e = &f->rows->row[i];
+        if (e->group < tn_dict_about_of(d).n_groups) {
+            good = tn_dict_find(d, e->group, e->key, &row, &err) == TN_OK;
+            (void)(good && tn_dict_get(&row, 1, 2, w));
+        }
+    }
+    tn_dict_close(d);
+    return good;
+}
+
+static void every_flipped_bit_is_noticed(void **state)
+{
+    fixture *f = *state;
+    many_rows(f, 40);
+    tn_dict_spec spec = tn_dictrows_spec();
+    write_dict(f, &spec);
+    tn_text bytes = {0};
+    read_back(f, &bytes);
+    for (size_t i = 0; i < bytes.size; i++) {
+        bytes.data[i] = (char)(bytes.data[i] ^ 1 << i % 8);
+        put_file(f, bytes.data, bytes.size);
+        assert_false(survives(f, TN_VERIFY_FULL));
+        assert_false(survives(f, TN_VERIFY_LAZY));
+        bytes.data[i] = (char)(bytes.data[i] ^ 1 << i % 8);
+    }
+    tn_text_done(&bytes);
+}
+
+static void every_cut_file_is_noticed(void **state)
+{
+    fixture *f = *state;
+    golden_rows(f);
+    tn_dict_spec spec = tn_dictrows_spec();
+    write_dict(f, &spec);
+    tn_text bytes = {0};
+    read_back(f, &bytes);
+    for (size_t size = 0; size < bytes.size; size++) {
+        put_file(f, bytes.data, size);
+        assert_false(survives(f, TN_VERIFY_NONE));
+    }
+    tn_text_add(&bytes, "", 1);
+    put_file(f, bytes.data, bytes.size);
+    assert_false(survives(f, TN_VERIFY_NONE));
+    tn_text_done(&bytes);
+}
+
+/* Without checksums wrong values may come out, but nothing leaves the mapping (ASan watches). */
+static void a_trusted_file_may_lie_but_not_lead_outside(void **state)
+{
+    fixture *f = *state;
+    many_rows(f, 64);
+    tn_dict_spec spec = tn_dictrows_spec();
+    write_dict(f, &spec);
+    tn_text bytes = {0};
+    read_back(f, &bytes);
+    uint32_t noticed = 0;
+    for (uint32_t round = 0; round < 3000; round++) {
+        char *copy = tn_alloc(bytes.size, 1, "a copy");
+        memcpy(copy, bytes.data, bytes.size);
+        for (uint32_t k = 0; k <= round % 4; k++) {
+            uint64_t r = tn_mix(round * 8 + k);
+            copy[128 + r % (bytes.size - 128)] = (char)(r >> 32);
+        }
+        uint32_t crc = tn_crc32c(0, copy, 124);
+        memcpy(copy + 124, &crc, sizeof crc);
+        put_file(f, copy, bytes.size);
+        noticed += !survives(f, TN_VERIFY_NONE);
+        tn_free(copy);
+    }
+    assert_in_range(noticed, 1, 2999);
+    tn_text_done(&bytes);
+}
+
+static void writing_survives_any_lack_of_memory(void **state)
+{
+    fixture *f = *state;
+    many_rows(f, 100);
+    tn_dictrows_sort(f->rows);
+    tn_dict_spec spec = tn_dictrows_spec();
+    tn_status status = TN_E_MEMORY;
+    for (uint64_t nth = 1; status == TN_E_MEMORY; nth++) {
+        tn_error err = {0};
+        tn_dict_written done;
+        tn_dict_source source = tn_dictrows_source(f->rows);
+        tn_alloc_fail_at(nth);
+        status = tn_dict_write(f->path, &spec, &source, &done, &err);
+        tn_alloc_fail_at(0);
+        assert_true(status == TN_OK || (status == TN_E_MEMORY && !tn_path_exists(f->path)));
+        assert_in_range(nth, 1, 100);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(golden_dictionary, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(golden_dictionary_is_read, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(every_row_is_found_and_no_other, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(many_look_ups_at_once_equal_single_ones, set_up, tear_down),
+        cmocka_unit_test(golden_values),
+        cmocka_unit_test(all_halves_survive),
+        cmocka_unit_test_setup_teardown(short_values_are_near, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(rare_sets_share_a_table_that_contains_them, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_weight_that_is_not_finite_is_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(keys_of_other_partitions_read_as_nothing, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(every_flipped_bit_is_noticed, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(every_cut_file_is_noticed, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_trusted_file_may_lie_but_not_lead_outside, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(writing_survives_any_lack_of_memory, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
