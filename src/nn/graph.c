@@ -91,10 +91,19 @@ static uint32_t params_max(const tn_op *op)
     return n;
 }
 
-tn_node *tn_apply(tn_graph *g, const tn_op *op, const char *name, tn_node *const *in, uint32_t n,
-                  const void *attr)
+bool tn_takes(const tn_op *op, uint32_t n)
 {
-    TN_ASSERT(op->n_in == TN_ANY ? n > 0 : n >= op->n_in && n <= op->n_in + params_max(op));
+    if (op->n_in == TN_ANY) {
+        return n > 0;
+    }
+    uint32_t most = op->n_in + params_max(op);
+    return n <= most && n + op->n_optional >= most;
+}
+
+tn_node *tn_try_apply(tn_graph *g, const tn_op *op, const char *name, tn_node *const *in,
+                      uint32_t n, const void *attr)
+{
+    TN_ASSERT(tn_takes(op, n));
     tn_node *node = tn_node_new(g, name, op);
     node->n_in = n;
     node->in = TN_NEW_ARRAY(g->arena, tn_node *, n + 1);
@@ -108,6 +117,18 @@ tn_node *tn_apply(tn_graph *g, const tn_op *op, const char *name, tn_node *const
         memcpy(node->attr, attr, op->attr_size);
     }
     node->shape = op->shape(node);
+    if (node->shape.cols == 0) {
+        g->n_nodes--;
+        return NULL;
+    }
+    return node;
+}
+
+tn_node *tn_apply(tn_graph *g, const tn_op *op, const char *name, tn_node *const *in, uint32_t n,
+                  const void *attr)
+{
+    tn_node *node = tn_try_apply(g, op, name, in, n, attr);
+    TN_ASSERT(node != NULL);
     return node;
 }
 

@@ -64,6 +64,11 @@ uint32_t tn_max_rows(const tn_node *self);
 tn_node *tn_apply(tn_graph *g, const tn_op *op, const char *name, tn_node *const *in, uint32_t n,
                   const void *attr);
 
+/* The same, but NULL when the operands' shapes do not fit. For graphs out of files. */
+tn_node *tn_try_apply(tn_graph *g, const tn_op *op, const char *name, tn_node *const *in,
+                      uint32_t n, const void *attr);
+bool tn_takes(const tn_op *op, uint32_t n); /* whether `n` operands and parameters can be right */
+
 /* Names of the outputs to keep and, for training, of the loss. Other nodes may go, unless they
  * are in `fetch`. */
 typedef struct tn_wanted {

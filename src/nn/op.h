@@ -41,6 +41,8 @@ typedef struct tn_shape {
     uint32_t cols;
 } tn_shape;
 
+#define TN_MISFIT ((tn_shape){0, 0})
+
 typedef void tn_rows_fn(tn_node *self, tn_range rows);
 typedef void tn_cols_fn(tn_node *self, tn_range cols);
 typedef void tn_keys_fn(tn_node *self, tn_range keys);
@@ -53,11 +55,12 @@ typedef struct tn_op {
     const char *formula;       /* one line for --list-ops: "y = x W + b" */
     uint32_t n_in;             /* operands that follow the batch; TN_ANY for one or more */
     const char *const *params; /* names of the parameters behind them, NULL-terminated; or NULL */
+    uint32_t n_optional;       /* of these, at the end, that may be missing */
     const tn_field *attrs;     /* the operator's own constants as an option table; or NULL */
     size_t attr_size;
     const tn_act *act; /* an activation that a dense layer can do itself; or NULL */
 
-    tn_shape (*shape)(const tn_node *self); /* from the operands' shapes; asserts that they fit */
+    tn_shape (*shape)(const tn_node *self); /* from the operands' shapes; TN_MISFIT: cannot be */
     size_t (*state_bytes)(const tn_node *self); /* of self->state, for graph's max_rows; or NULL */
 
     /* In this order, each NULL when there is nothing to do. Column passes see all rows. */

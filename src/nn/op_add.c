@@ -12,7 +12,9 @@ static tn_shape add_shape(const tn_node *y)
     tn_shape a = y->in[0]->shape;
     for (uint32_t k = 1; k < y->n_in; k++) {
         tn_shape b = y->in[k]->shape;
-        TN_ASSERT(a.rows == b.rows && a.cols == b.cols);
+        if (a.rows != b.rows || a.cols != b.cols) {
+            return TN_MISFIT;
+        }
     }
     return a;
 }

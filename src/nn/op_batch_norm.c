@@ -30,9 +30,10 @@ static tn_shape batch_norm_shape(const tn_node *y)
 {
     tn_shape x = y->in[0]->shape;
     for (uint32_t k = GAMMA; k < y->n_in; k++) {
-        TN_ASSERT(y->in[k]->shape.rows == 1 && y->in[k]->shape.cols == x.cols);
+        if (y->in[k]->shape.rows != 1 || y->in[k]->shape.cols != x.cols) {
+            return TN_MISFIT;
+        }
     }
-    TN_ASSERT(y->n_in == VAR + 1 && y->in[MEAN]->is_state && y->in[VAR]->is_state);
     return x;
 }
 
@@ -109,6 +110,7 @@ tn_node *tn_batch_norm(tn_graph *g, const char *name, tn_node *x, tn_node *const
                        const tn_batch_norm_attr *attr)
 {
     static const tn_batch_norm_attr usual = {.epsilon = 1e-5, .decay = 0.9, .unbiased = true};
+    TN_ASSERT(param[2]->is_state && param[3]->is_state);
     tn_node *in[] = {x, param[0], param[1], param[2], param[3]};
     return tn_apply(g, &tn_op_batch_norm, name, in, 5, attr == NULL ? &usual : attr);
 }

@@ -19,7 +19,9 @@ static const tn_field attrs[] = {
 
 static tn_shape bce_shape(const tn_node *l)
 {
-    TN_ASSERT(l->in[0]->shape.cols == 1);
+    if (l->in[0]->shape.cols != 1) {
+        return TN_MISFIT;
+    }
     return l->in[0]->shape;
 }
 

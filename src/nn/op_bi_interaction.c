@@ -10,7 +10,9 @@
 static tn_shape bi_shape(const tn_node *y)
 {
     tn_shape x = y->in[0]->shape;
-    TN_ASSERT(x.cols % tn_fm_dim(y) == 0);
+    if (x.cols % tn_fm_dim(y) != 0) {
+        return TN_MISFIT;
+    }
     return (tn_shape){x.rows, tn_fm_dim(y)};
 }
 

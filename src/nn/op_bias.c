@@ -11,7 +11,9 @@ static tn_shape bias_shape(const tn_node *y)
 {
     tn_shape x = y->in[0]->shape;
     tn_shape b = y->in[1]->shape;
-    TN_ASSERT(b.rows == 1 && b.cols == x.cols);
+    if (b.rows != 1 || b.cols != x.cols) {
+        return TN_MISFIT;
+    }
     return x;
 }
 

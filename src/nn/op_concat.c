@@ -13,7 +13,9 @@ static tn_shape concat_shape(const tn_node *y)
 {
     tn_shape s = y->in[0]->shape;
     for (uint32_t k = 1; k < y->n_in; k++) {
-        TN_ASSERT(y->in[k]->shape.rows == s.rows && y->in[k]->shape.cols <= UINT32_MAX - s.cols);
+        if (!(y->in[k]->shape.rows == s.rows && y->in[k]->shape.cols <= UINT32_MAX - s.cols)) {
+            return TN_MISFIT;
+        }
         s.cols += y->in[k]->shape.cols;
     }
     return s;

@@ -29,9 +29,15 @@ static row_dots *dots_of(const tn_node *y, size_t r)
 static tn_shape cross_shape(const tn_node *y)
 {
     tn_shape x = y->in[X]->shape;
-    TN_ASSERT(y->n_in == B + 1 && y->in[X0]->shape.cols == x.cols);
-    TN_ASSERT(y->in[W]->shape.rows == 1 && y->in[W]->shape.cols == x.cols);
-    TN_ASSERT(y->in[B]->shape.rows == 1 && y->in[B]->shape.cols == x.cols);
+    if (y->in[X0]->shape.cols != x.cols) {
+        return TN_MISFIT;
+    }
+    if (y->in[W]->shape.rows != 1 || y->in[W]->shape.cols != x.cols) {
+        return TN_MISFIT;
+    }
+    if (y->in[B]->shape.rows != 1 || y->in[B]->shape.cols != x.cols) {
+        return TN_MISFIT;
+    }
     return x;
 }
 

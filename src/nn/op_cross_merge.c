@@ -13,7 +13,9 @@ enum { X0, H, X };
 static tn_shape merge_shape(const tn_node *y)
 {
     tn_shape x = y->in[X]->shape;
-    TN_ASSERT(y->in[X0]->shape.cols == x.cols && y->in[H]->shape.cols == x.cols);
+    if (y->in[X0]->shape.cols != x.cols || y->in[H]->shape.cols != x.cols) {
+        return TN_MISFIT;
+    }
     return x;
 }
 

@@ -25,9 +25,13 @@ enum { GAMMA = 1, BETA, SUMS };
 static tn_shape data_norm_shape(const tn_node *y)
 {
     tn_shape x = y->in[0]->shape;
-    TN_ASSERT(y->n_in == SUMS + 1 && y->in[SUMS]->is_state);
-    TN_ASSERT(y->in[GAMMA]->shape.cols == x.cols && y->in[BETA]->shape.cols == x.cols);
-    TN_ASSERT(y->in[SUMS]->shape.rows == 6 && y->in[SUMS]->shape.cols == x.cols);
+    if (y->in[GAMMA]->shape.cols != x.cols || y->in[BETA]->shape.cols != x.cols ||
+        y->in[GAMMA]->shape.rows != 1 || y->in[BETA]->shape.rows != 1) {
+        return TN_MISFIT;
+    }
+    if (y->in[SUMS]->shape.rows != 6 || y->in[SUMS]->shape.cols != x.cols) {
+        return TN_MISFIT;
+    }
     return x;
 }
 
@@ -127,6 +131,7 @@ tn_node *tn_data_norm(tn_graph *g, const char *name, tn_node *x, tn_node *const 
                       const tn_data_norm_attr *attr)
 {
     static const tn_data_norm_attr usual = {.epsilon = 1e-5, .max_count = 1e6};
+    TN_ASSERT(param[2]->is_state);
     tn_node *in[] = {x, param[0], param[1], param[2]};
     return tn_apply(g, &tn_op_data_norm, name, in, 4, attr == NULL ? &usual : attr);
 }

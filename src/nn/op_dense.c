@@ -52,8 +52,12 @@ bool tn_dense_activation(const tn_node *n, tn_dense_attr *out)
 static tn_shape dense_shape(const tn_node *y)
 {
     tn_shape s = tn_product_shape(y);
-    TN_ASSERT(y->n_in < 3 || (y->in[2]->shape.rows == 1 && y->in[2]->shape.cols == s.cols));
-    TN_ASSERT(attr_of(y)->activation < N_ACTIVATIONS);
+    if (!(y->n_in < 3 || (y->in[2]->shape.rows == 1 && y->in[2]->shape.cols == s.cols))) {
+        return TN_MISFIT;
+    }
+    if (attr_of(y)->activation >= N_ACTIVATIONS) {
+        return TN_MISFIT;
+    }
     return s;
 }
 
@@ -141,6 +145,7 @@ const tn_op tn_op_dense = {
     .formula = "y = act(x W + b)",
     .n_in = 1,
     .params = params,
+    .n_optional = 1,
     .attrs = attrs,
     .attr_size = sizeof(tn_dense_attr),
     .shape = dense_shape,

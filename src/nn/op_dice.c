@@ -18,9 +18,10 @@ enum { ALPHA = 1, MEAN, VAR };
 static tn_shape dice_shape(const tn_node *y)
 {
     tn_shape x = y->in[0]->shape;
-    TN_ASSERT(y->n_in == VAR + 1 && y->in[MEAN]->is_state && y->in[VAR]->is_state);
     for (uint32_t k = ALPHA; k < y->n_in; k++) {
-        TN_ASSERT(y->in[k]->shape.rows == 1 && y->in[k]->shape.cols == x.cols);
+        if (y->in[k]->shape.rows != 1 || y->in[k]->shape.cols != x.cols) {
+            return TN_MISFIT;
+        }
     }
     return x;
 }
@@ -174,6 +175,7 @@ const tn_op tn_op_dice = {
 
 tn_node *tn_dice(tn_graph *g, const char *name, tn_node *x, tn_node *const param[3])
 {
+    TN_ASSERT(param[1]->is_state && param[2]->is_state);
     tn_node *in[] = {x, param[0], param[1], param[2]};
     return tn_apply(g, &tn_op_dice, name, in, 4, NULL);
 }

@@ -38,7 +38,10 @@ static row_stat *stat_of(const tn_node *y, size_t r)
 static tn_shape layer_norm_shape(const tn_node *y)
 {
     tn_shape x = y->in[0]->shape;
-    TN_ASSERT(y->n_in == 3 && y->in[1]->shape.cols == x.cols && y->in[2]->shape.cols == x.cols);
+    if (y->in[1]->shape.cols != x.cols || y->in[2]->shape.cols != x.cols ||
+        y->in[1]->shape.rows != 1 || y->in[2]->shape.rows != 1) {
+        return TN_MISFIT;
+    }
     return x;
 }
 

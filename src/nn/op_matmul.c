@@ -18,7 +18,9 @@ tn_shape tn_product_shape(const tn_node *y)
 {
     tn_shape x = y->in[0]->shape;
     tn_shape w = y->in[1]->shape;
-    TN_ASSERT(x.cols == w.rows);
+    if (x.cols != w.rows) {
+        return TN_MISFIT;
+    }
     return (tn_shape){x.rows, w.cols};
 }
 

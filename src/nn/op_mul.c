@@ -11,7 +11,9 @@ static tn_shape mul_shape(const tn_node *y)
 {
     tn_shape a = y->in[0]->shape;
     tn_shape b = y->in[1]->shape;
-    TN_ASSERT(a.rows == b.rows && (a.cols == b.cols || b.cols == 1));
+    if (!(a.rows == b.rows && (a.cols == b.cols || b.cols == 1))) {
+        return TN_MISFIT;
+    }
     return a;
 }
 

@@ -4,7 +4,6 @@
  *   backward    dx[r][j] += dy (x > 0 ? 1 : a[j])
  *               da[j]    += sum_r dy min(x, 0)
  */
-#include "nn/act.h"
 #include "nn/ops.h"
 
 #include "base/compiler.h"
@@ -34,6 +33,12 @@ TN_HOT static void prelu_slope_row(size_t n, tn_real *restrict da, const tn_real
         tn_real below = x[i] > 0 ? 0 : x[i];
         da[i] += dy[i] * below;
     }
+}
+
+static tn_shape prelu_shape(const tn_node *y)
+{
+    tn_shape a = y->in[1]->shape;
+    return a.rows == 1 && a.cols == y->in[0]->shape.cols ? y->in[0]->shape : TN_MISFIT;
 }
 
 static void prelu_forward(tn_node *y, tn_range rows)
@@ -82,7 +87,7 @@ const tn_op tn_op_prelu = {
     .formula = "y = x > 0 ? x : a x, a trained per column",
     .n_in = 1,
     .params = params,
-    .shape = tn_same_shape,
+    .shape = prelu_shape,
     .forward = prelu_forward,
     .backward = prelu_backward,
     .backward_params = prelu_backward_params,
@@ -91,6 +96,5 @@ const tn_op tn_op_prelu = {
 
 tn_node *tn_prelu(tn_graph *g, const char *name, tn_node *x, tn_node *slope)
 {
-    TN_ASSERT(slope->shape.rows == 1 && slope->shape.cols == x->shape.cols);
     return tn_apply(g, &tn_op_prelu, name, (tn_node *[]){x, slope}, 2, NULL);
 }

@@ -32,7 +32,9 @@ static uint32_t slice_part(const tn_node *y)
 static tn_shape slice_shape(const tn_node *y)
 {
     tn_shape x = y->in[0]->shape;
-    TN_ASSERT(attr_of(y)->first <= x.cols && attr_of(y)->cols <= x.cols - attr_of(y)->first);
+    if (attr_of(y)->first > x.cols || attr_of(y)->cols > x.cols - attr_of(y)->first) {
+        return TN_MISFIT;
+    }
     return (tn_shape){x.rows, attr_of(y)->cols};
 }
 

@@ -22,7 +22,9 @@ static const tn_field attrs[] = {
 static tn_shape zscore_shape(const tn_node *y)
 {
     tn_shape x = y->in[0]->shape;
-    TN_ASSERT(y->in[1]->is_state && y->in[1]->shape.rows == 6 && y->in[1]->shape.cols == x.cols);
+    if (y->in[1]->shape.rows != 6 || y->in[1]->shape.cols != x.cols) {
+        return TN_MISFIT;
+    }
     return x;
 }
 
@@ -88,6 +90,7 @@ const tn_op tn_op_zscore = {
 
 tn_node *tn_zscore(tn_graph *g, const char *name, tn_node *x, tn_node *sums, double freeze_rows)
 {
+    TN_ASSERT(sums->is_state);
     tn_node *in[] = {x, sums};
     return tn_apply(g, &tn_op_zscore, name, in, 2, &(zscore_attr){.freeze_rows = freeze_rows});
 }
