@@ -1,0 +1,119 @@
+/* test_npz.c - bytes of npy and npz files; Python's zipfile and struct read them, where there is
+ * one. */
+#include "io/npz.h"
+
+#include "support/test.h"
+
+#include "base/file.h"
+#include "support/tmpdir.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void an_npy_head_is_a_multiple_of_64(void **state)
+{
+    static const char want[] = "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 2), }";
+    (void)state;
+    tn_text t = {0};
+    tn_npy a = {.name = "out.W", .type = "<f4", .item_bytes = 4, .rank = 2, .shape = {1, 2}};
+    tn_npy_head(&t, &a);
+    assert_int_equal(t.size, 128);
+    assert_memory_equal(t.data, "\x93NUMPY\x01\x00\x76\x00", 10);
+    assert_memory_equal(t.data + 10, want, sizeof want - 1);
+    for (size_t i = 10 + sizeof want - 1; i < 127; i++) {
+        assert_int_equal(t.data[i], ' ');
+    }
+    assert_int_equal(t.data[127], '\n');
+    tn_text_done(&t);
+}
+
+static void one_dimension_ends_in_a_comma(void **state)
+{
+    (void)state;
+    tn_text t = {0};
+    tn_npy a = {.name = "x", .type = "<u8", .item_bytes = 8, .rank = 1, .shape = {7}};
+    tn_npy_head(&t, &a);
+    assert_non_null(strstr(t.data + 10, "'shape': (7,), }"));
+    tn_text_done(&t);
+}
+
+static void write_two(const char *path)
+{
+    static const float w[] = {1, -2, 3, 4, 5, 6};
+    static const char ids[] = "a\0\0bcd";
+    tn_error err = {0};
+    tn_npz *z = NULL;
+    assert_int_equal(tn_npz_create(&z, path, &err), TN_OK);
+    tn_npy a = {.name = "deep.1", .type = "<f4", .item_bytes = 4, .rank = 2, .shape = {2, 3}};
+    assert_int_equal(tn_npz_add(z, &a, w, &err), TN_OK);
+    tn_npy b = {.name = "id", .type = "|S3", .item_bytes = 3, .rank = 1, .shape = {2}};
+    assert_int_equal(tn_npz_add(z, &b, ids, &err), TN_OK);
+    assert_int_equal(tn_npz_commit(z, &err), TN_OK);
+}
+
+static void equal_arrays_give_equal_files(void **state)
+{
+    (void)state;
+    char dir[256];
+    tn_tmpdir_make(dir);
+    char path[2][300];
+    tn_text text[2] = {{0}, {0}};
+    tn_error err = {0};
+    for (uint32_t i = 0; i < 2; i++) {
+        (void)snprintf(path[i], sizeof path[i], "%s/%u.npz", dir, i);
+        write_two(path[i]);
+        assert_int_equal(tn_file_read_all(path[i], 1 << 20, &text[i], &err), TN_OK);
+    }
+    assert_int_equal(text[0].size, text[1].size);
+    assert_memory_equal(text[0].data, text[1].data, text[0].size);
+    assert_memory_equal(text[0].data, "PK\x03\x04", 4);
+    tn_text_done(&text[0]);
+    tn_text_done(&text[1]);
+    tn_tmpdir_remove(dir);
+}
+
+/* An independent reader: zipfile checks names, sizes and CRC-32, the script the data. */
+static void another_program_reads_it(void **state)
+{
+    static const char script[] =
+        "import sys,zipfile,struct,ast\n"
+        "z=zipfile.ZipFile(sys.argv[1]); assert z.testzip() is None\n"
+        "assert z.namelist()==['deep.1.npy','id.npy'], z.namelist()\n"
+        "def npy(b):\n"
+        "  assert b[:8]==b'\\x93NUMPY\\x01\\x00'; n,=struct.unpack('<H',b[8:10])\n"
+        "  assert (10+n)%64==0; return ast.literal_eval(b[10:10+n].decode()), b[10+n:]\n"
+        "h,d=npy(z.read('deep.1.npy'))\n"
+        "assert h=={'descr':'<f4','fortran_order':False,'shape':(2,3)}, h\n"
+        "assert struct.unpack('<6f',d)==(1,-2,3,4,5,6)\n"
+        "h,d=npy(z.read('id.npy'))\n"
+        "assert h['shape']==(2,) and h['descr']=='|S3' and d==b'a\\0\\0bcd'\n";
+    (void)state;
+    if (system("python3 -c 'import zipfile' >/dev/null 2>&1") != 0) { /* NOLINT */
+        skip();
+    }
+    char dir[256];
+    tn_tmpdir_make(dir);
+    char path[300];
+    char program[300];
+    char command[700];
+    tn_error err = {0};
+    (void)snprintf(path, sizeof path, "%s/a.npz", dir);
+    (void)snprintf(program, sizeof program, "%s/read.py", dir);
+    (void)snprintf(command, sizeof command, "python3 %s %s", program, path);
+    write_two(path);
+    assert_int_equal(tn_file_replace(program, script, sizeof script - 1, &err), TN_OK);
+    assert_int_equal(system(command), 0); /* NOLINT */
+    tn_tmpdir_remove(dir);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_npy_head_is_a_multiple_of_64),
+        cmocka_unit_test(one_dimension_ends_in_a_comma),
+        cmocka_unit_test(equal_arrays_give_equal_files),
+        cmocka_unit_test(another_program_reads_it),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
