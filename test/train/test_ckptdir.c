@@ -1,0 +1,456 @@
+/* test_ckptdir.c - the run directory: saving, pruning, loading the newest that is whole. */
+#include "support/test.h"
+
+#include "base/alloc.h"
+#include "base/failpoint.h"
+#include "base/log.h"
+#include "support/tmpdir.h"
+#include "train/toyckpt.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static const toy_base none = {0};
+
+typedef struct place {
+    char dir[256];
+    char path[TN_PATH_SIZE];
+    tn_ckptdir *d;
+} place;
+
+static char last_line[2000]; /* of the log */
+
+static void keep_line(tn_log_level level, const char *line)
+{
+    (void)level;
+    (void)snprintf(last_line, sizeof last_line, "%s", line);
+}
+
+static int set_up(void **state)
+{
+    static place p;
+    tn_error err = {0};
+    tn_tmpdir_make(p.dir);
+    tn_log_set(keep_line, TN_LOG_INFO);
+    last_line[0] = '\0';
+    *state = &p;
+    return tn_ckptdir_open(&p.d, p.dir, &err) == TN_OK ? 0 : 1;
+}
+
+static int tear_down(void **state)
+{
+    place *p = *state;
+    tn_log_set(NULL, TN_LOG_ERROR);
+    tn_ckptdir_close(p->d);
+    tn_tmpdir_remove(p->dir);
+    return tn_failpoint_set(NULL, NULL) == TN_OK ? 0 : 1;
+}
+
+static const char *in_dir(place *p, const char *name)
+{
+    assert_int_equal(tn_path_join(p->dir, name, p->path, NULL), TN_OK);
+    return p->path;
+}
+
+static uint32_t save(place *p, uint64_t want)
+{
+    tn_error err = {0};
+    uint64_t ordinal = 0;
+    uint32_t crc = 0;
+    if (toy_save(p->d, none, &ordinal, &crc, &err) != TN_OK) {
+        fail_msg("%s", err.text);
+    }
+    assert_int_equal(ordinal, want);
+    return crc;
+}
+
+static tn_status load(place *p, bool strict, uint64_t *ordinal, toy_state *state, tn_error *err)
+{
+    tn_ckpt_loader loader = toy_loader(state);
+    loader.strict = strict;
+    return tn_ckptdir_load(p->dir, &loader, ordinal, err);
+}
+
+static void assert_newest(place *p, uint64_t want)
+{
+    toy_state state = {0};
+    tn_error err = {0};
+    uint64_t ordinal = 99;
+    if (load(p, false, &ordinal, &state, &err) != TN_OK) {
+        fail_msg("%s", err.text);
+    }
+    assert_int_equal(ordinal, want);
+    assert_int_equal(state.loaded, want);
+}
+
+static void spoil(place *p, const char *name)
+{
+    FILE *f = fopen(in_dir(p, name), "r+b");
+    assert_non_null(f);
+    assert_int_equal(fseek(f, 20, SEEK_SET), 0);
+    int c = fgetc(f);
+    if (c == EOF) { /* shorter than that: one byte longer now */
+        assert_int_equal(fputc('x', f), 'x');
+    } else {
+        assert_int_equal(fseek(f, 20, SEEK_SET), 0);
+        assert_int_equal(fputc(c ^ 1, f), c ^ 1);
+    }
+    assert_int_equal(fclose(f), 0);
+}
+
+static void an_empty_directory_is_a_fresh_start(void **state)
+{
+    assert_newest(*state, 0);
+}
+
+static void what_was_saved_is_loaded_back(void **state)
+{
+    place *p = *state;
+    (void)save(p, 1);
+    uint32_t crc = save(p, 2);
+    assert_newest(p, 2);
+    char want[64];
+    tn_text latest = {0};
+    tn_error err = {0};
+    (void)snprintf(want, sizeof want, "ckpt-2 %08x\n", crc);
+    assert_int_equal(tn_file_read_all(in_dir(p, "LATEST"), 100, &latest, &err), TN_OK);
+    assert_string_equal(tn_text_str(&latest), want);
+    tn_text_done(&latest);
+    toy_state seen = {0};
+    tn_ckpt_loader loader = toy_loader(&seen);
+    char slashes[TN_PATH_SIZE + 3];
+    (void)snprintf(slashes, sizeof slashes, "%s//", in_dir(p, "ckpt-1"));
+    assert_int_equal(tn_ckptdir_load_one(slashes, &loader, &err), TN_OK);
+    assert_int_equal(seen.loaded, 1);
+}
+
+static void an_abandoned_checkpoint_leaves_nothing_and_its_ordinal_free(void **state)
+{
+    place *p = *state;
+    tn_error err = {0};
+    uint64_t ordinal = 0;
+    tn_text names = {0};
+    uint32_t n = 0;
+    assert_int_equal(tn_ckptdir_begin(p->d, 0, &ordinal, &err), TN_OK);
+    tn_ckptdir_abandon(p->d);
+    tn_ckptdir_abandon(p->d);
+    assert_int_equal(tn_dir_list(p->dir, &names, &n, &err), TN_OK);
+    assert_int_equal(n, 2); /* LOCK and OWNER */
+    tn_text_done(&names);
+    (void)save(p, 1);
+}
+
+static void a_damaged_newest_gives_way_to_the_one_before(void **state)
+{
+    static const char *const file[] = {"MANIFEST", "config.yaml", "sparse-0000-0003.tns"};
+    place *p = *state;
+    (void)save(p, 1);
+    for (uint64_t i = 0; i < 3; i++) {
+        char name[64];
+        uint64_t newest = i + 2;
+        (void)save(p, newest);
+        assert_newest(p, newest);
+        (void)snprintf(name, sizeof name, "ckpt-%u/%s", (unsigned)newest, file[i]);
+        spoil(p, name);
+        assert_newest(p, 1);
+        assert_non_null(strstr(last_line, "ckpt-2 is damaged, the one before is tried: "));
+        toy_state seen = {0};
+        tn_error err = {0};
+        uint64_t ordinal = 99;
+        assert_int_equal(load(p, true, &ordinal, &seen, &err), TN_E_CKPT);
+        assert_non_null(strstr(err.text, name)); /* the file by its name */
+        assert_int_equal(ordinal, 99);
+    }
+}
+
+static void directories_but_none_good_are_never_a_fresh_start(void **state)
+{
+    place *p = *state;
+    toy_state seen = {0};
+    tn_error err = {0};
+    uint64_t ordinal = 99;
+    (void)save(p, 1);
+    (void)save(p, 2);
+    spoil(p, "ckpt-1/MANIFEST");
+    assert_int_equal(tn_remove_file(in_dir(p, "ckpt-2/MANIFEST"), &err), TN_OK);
+    assert_int_equal(load(p, false, &ordinal, &seen, &err), TN_E_CKPT);
+    assert_non_null(strstr(err.text, "no checkpoint in "));
+    assert_non_null(strstr(err.text, "is whole, of 2 that are there"));
+    assert_int_equal(ordinal, 99);
+}
+
+static void a_whole_file_of_another_checkpoint_is_detected(void **state)
+{
+    place *p = *state;
+    tn_error err = {0};
+    char to[TN_PATH_SIZE];
+    (void)save(p, 1);
+    (void)save(p, 2);
+    (void)save(p, 3);
+    assert_int_equal(tn_path_join(p->dir, "ckpt-3/sparse-0000-0003.tns", to, &err), TN_OK);
+    assert_int_equal(tn_rename(in_dir(p, "ckpt-2/sparse-0000-0003.tns"), to, &err), TN_OK);
+    assert_newest(p, 1);
+    toy_state seen = {0};
+    uint64_t ordinal = 0;
+    assert_int_equal(load(p, true, &ordinal, &seen, &err), TN_E_CKPT);
+    assert_non_null(strstr(err.text, "of another run or step"));
+}
+
+static void a_folder_that_was_renamed_by_hand_is_detected(void **state)
+{
+    place *p = *state;
+    tn_error err = {0};
+    char to[TN_PATH_SIZE];
+    (void)save(p, 1);
+    assert_int_equal(tn_path_join(p->dir, "ckpt-9", to, &err), TN_OK);
+    assert_int_equal(tn_rename(in_dir(p, "ckpt-1"), to, &err), TN_OK);
+    toy_state seen = {0};
+    uint64_t ordinal = 0;
+    assert_int_equal(load(p, false, &ordinal, &seen, &err), TN_E_CKPT);
+}
+
+static void other_names_are_not_checkpoints(void **state)
+{
+    static const char *const name[] = {"ckpt-",  "ckpt-0",  "ckpt-01",
+                                       "ckpt-x", "ckpt-5x", "ckpt-99999999999999999999",
+                                       "tb",     "xckpt-7"};
+    place *p = *state;
+    tn_error err = {0};
+    for (size_t i = 0; i < sizeof name / sizeof name[0]; i++) {
+        assert_int_equal(tn_dir_make(in_dir(p, name[i]), &err), TN_OK);
+    }
+    assert_newest(p, 0);
+    (void)save(p, 1);
+    assert_newest(p, 1);
+}
+
+static void prune_keeps_the_newest_and_the_best(void **state)
+{
+    place *p = *state;
+    tn_error err = {0};
+    for (uint64_t i = 1; i <= 6; i++) {
+        (void)save(p, i);
+    }
+    assert_int_equal(tn_ckptdir_prune(p->d, 2, 3, &err), TN_OK);
+    const uint64_t *left = NULL;
+    uint32_t n = 0;
+    tn_arena *arena = tn_arena_new(1024);
+    assert_int_equal(tn_ckptdir_list(p->dir, arena, &left, &n, &err), TN_OK);
+    assert_int_equal(n, 3);
+    assert_true(left[0] == 6 && left[1] == 5 && left[2] == 3);
+    assert_int_equal(tn_ckptdir_prune(p->d, 0, 0, &err), TN_OK); /* at least one */
+    assert_int_equal(tn_ckptdir_list(p->dir, arena, &left, &n, &err), TN_OK);
+    assert_int_equal(n, 1);
+    assert_int_equal(left[0], 6);
+    tn_arena_free(arena);
+    assert_newest(p, 6);
+}
+
+/* 1 full, 2 and 3 deltas on it. */
+static void save_chain(place *p)
+{
+    tn_error err = {0};
+    uint64_t ordinal = 0;
+    toy_base base = {.ordinal = 1, .crc = save(p, 1)};
+    assert_int_equal(toy_save(p->d, base, &ordinal, &base.crc, &err), TN_OK);
+    base.ordinal = ordinal;
+    assert_int_equal(toy_save(p->d, base, &ordinal, NULL, &err), TN_OK);
+    assert_int_equal(ordinal, 3);
+}
+
+static void a_delta_is_loaded_on_its_base_and_keeps_it(void **state)
+{
+    place *p = *state;
+    tn_error err = {0};
+    toy_state seen = {0};
+    uint64_t ordinal = 0;
+    save_chain(p);
+    assert_int_equal(tn_ckptdir_prune(p->d, 1, 0, &err), TN_OK);
+    assert_int_equal(load(p, true, &ordinal, &seen, &err), TN_OK);
+    assert_int_equal(ordinal, 3);
+    assert_int_equal(seen.reads, 3); /* full, delta, delta */
+}
+
+static void a_delta_on_a_broken_base_gives_way(void **state)
+{
+    place *p = *state;
+    save_chain(p);
+    spoil(p, "ckpt-2/config.yaml");
+    assert_newest(p, 1);
+}
+
+static void a_delta_on_another_base_gives_way(void **state)
+{
+    place *p = *state;
+    tn_error err = {0};
+    uint64_t ordinal = 0;
+    toy_base base = {.ordinal = 1, .crc = save(p, 1) ^ 1};
+    assert_int_equal(toy_save(p->d, base, &ordinal, NULL, &err), TN_OK);
+    assert_newest(p, 1);
+    assert_non_null(strstr(last_line, "is not the base of ckpt-2"));
+}
+
+static void opening_removes_what_others_left_unfinished(void **state)
+{
+    place *p = *state;
+    tn_error err = {0};
+    (void)save(p, 1);
+    tn_ckptdir_close(p->d);
+    p->d = NULL;
+    assert_int_equal(tn_dir_make(in_dir(p, "ckpt-2.00000000000000aa.tmp/x"), &err), TN_OK);
+    assert_int_equal(tn_file_replace(in_dir(p, "LATEST.1.tmp"), "x", 1, &err), TN_OK);
+    assert_int_equal(tn_file_replace(in_dir(p, "metrics.jsonl"), "x", 1, &err), TN_OK);
+    assert_int_equal(tn_ckptdir_open(&p->d, p->dir, &err), TN_OK);
+    assert_false(tn_path_exists(in_dir(p, "ckpt-2.00000000000000aa.tmp")));
+    assert_false(tn_path_exists(in_dir(p, "LATEST.1.tmp")));
+    assert_true(tn_path_exists(in_dir(p, "metrics.jsonl")));
+    assert_newest(p, 1);
+}
+
+static void a_directory_in_use_is_refused(void **state)
+{
+    place *p = *state;
+    tn_error err = {0};
+    tn_ckptdir *second = NULL;
+    assert_int_equal(tn_ckptdir_open(&second, p->dir, &err), TN_E_CKPT);
+    assert_null(second);
+    assert_non_null(strstr(err.text, "is in use by pid "));
+    assert_string_equal(tn_ckptdir_path(p->d), p->dir);
+    assert_true(tn_ckptdir_session(p->d) != 0);
+}
+
+static void a_fenced_owner_cannot_commit(void **state)
+{
+    place *p = *state;
+    tn_error err = {0};
+    uint64_t ordinal = 0;
+    char tmp[128];
+    assert_int_equal(tn_ckptdir_begin(p->d, 0, &ordinal, &err), TN_OK);
+    (void)snprintf(tmp, sizeof tmp, "ckpt-1.%016llx.tmp",
+                   (unsigned long long)tn_ckptdir_session(p->d));
+    assert_int_equal(tn_remove_tree(in_dir(p, tmp), &err), TN_OK); /* by the next owner */
+    tn_text manifest = {0};
+    tn_text_adds(&manifest, "{}");
+    assert_int_equal(tn_ckptdir_commit(p->d, &manifest, 0, &err), TN_E_IO);
+    assert_non_null(strstr(err.text, "No such file or directory"));
+    tn_text_done(&manifest);
+    tn_ckptdir_abandon(p->d);
+    assert_newest(p, 0);
+}
+
+static void a_failed_fsync_is_answered_by_a_new_file(void **state)
+{
+    place *p = *state;
+    tn_error err = {0};
+    for (uint64_t k = 1; k <= 3; k++) { /* config, rows, MANIFEST */
+        char rule[32];
+        (void)snprintf(rule, sizeof rule, "io.fsync#%u:EIO", (unsigned)k);
+        assert_int_equal(tn_failpoint_set(rule, &err), TN_OK);
+        (void)save(p, k);
+        assert_int_equal(tn_failpoint_set(NULL, &err), TN_OK);
+        assert_newest(p, k);
+    }
+}
+
+static void a_disk_that_stays_broken_fails_the_checkpoint_and_keeps_the_old(void **state)
+{
+    place *p = *state;
+    tn_error err = {0};
+    uint64_t ordinal = 0;
+    (void)save(p, 1);
+    assert_int_equal(tn_failpoint_set("io.write:ENOSPC", &err), TN_OK);
+    assert_int_equal(toy_save(p->d, none, &ordinal, NULL, &err), TN_E_IO);
+    assert_int_equal(tn_failpoint_set(NULL, &err), TN_OK);
+    assert_newest(p, 1);
+    (void)save(p, 2);
+}
+
+static void a_latest_that_cannot_be_written_does_not_fail_the_checkpoint(void **state)
+{
+    place *p = *state;
+    tn_error err = {0};
+    /* two files, MANIFEST and two folders are synced before LATEST */
+    assert_int_equal(tn_failpoint_set("io.fsync#6+:EIO", &err), TN_OK);
+    (void)save(p, 1);
+    assert_non_null(strstr(last_line, "ckpt-1 is saved, but LATEST is not"));
+    assert_int_equal(tn_failpoint_set(NULL, &err), TN_OK);
+    assert_newest(p, 1);
+}
+
+static void too_little_space_is_known_before_anything_is_written(void **state)
+{
+    place *p = *state;
+    tn_error err = {0};
+    uint64_t ordinal = 9;
+    assert_int_equal(tn_ckptdir_begin(p->d, UINT64_MAX / 2, &ordinal, &err), TN_E_IO);
+    assert_memory_equal(err.text, "no room for a checkpoint in ", 28);
+    assert_int_equal(ordinal, 9);
+}
+
+static tn_status refuse(void *ctx, const tn_manifest *m, tn_error *err)
+{
+    (void)ctx;
+    return tn_fail(err, TN_E_CKPT, "checkpoint %u is of another model", (unsigned)m->ordinal);
+}
+
+static void another_model_is_not_damage(void **state)
+{
+    place *p = *state;
+    tn_error err = {0};
+    toy_state seen = {0};
+    uint64_t ordinal = 0;
+    (void)save(p, 1);
+    (void)save(p, 2);
+    tn_ckpt_loader loader = toy_loader(&seen);
+    loader.fits = refuse;
+    assert_int_equal(tn_ckptdir_load(p->dir, &loader, &ordinal, &err), TN_E_CKPT);
+    assert_string_equal(err.text, "checkpoint 2 is of another model"); /* and 1 was not tried */
+}
+
+static void no_memory_is_not_damage(void **state)
+{
+    place *p = *state;
+    (void)save(p, 1);
+    (void)save(p, 2);
+    tn_status status = TN_E_MEMORY;
+    for (uint32_t nth = 1; status != TN_OK; nth++) {
+        tn_error err = {0};
+        toy_state seen = {0};
+        uint64_t ordinal = 0;
+        assert_true(nth < 1000);
+        tn_alloc_fail_at(nth);
+        status = load(p, false, &ordinal, &seen, &err);
+        tn_alloc_fail_at(0);
+        assert_true(status == TN_OK ? ordinal == 2 : status == TN_E_MEMORY);
+    }
+}
+
+int main(void)
+{
+#define DIR_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        DIR_TEST(an_empty_directory_is_a_fresh_start),
+        DIR_TEST(what_was_saved_is_loaded_back),
+        DIR_TEST(an_abandoned_checkpoint_leaves_nothing_and_its_ordinal_free),
+        DIR_TEST(a_damaged_newest_gives_way_to_the_one_before),
+        DIR_TEST(directories_but_none_good_are_never_a_fresh_start),
+        DIR_TEST(a_whole_file_of_another_checkpoint_is_detected),
+        DIR_TEST(a_folder_that_was_renamed_by_hand_is_detected),
+        DIR_TEST(other_names_are_not_checkpoints),
+        DIR_TEST(prune_keeps_the_newest_and_the_best),
+        DIR_TEST(a_delta_is_loaded_on_its_base_and_keeps_it),
+        DIR_TEST(a_delta_on_a_broken_base_gives_way),
+        DIR_TEST(a_delta_on_another_base_gives_way),
+        DIR_TEST(opening_removes_what_others_left_unfinished),
+        DIR_TEST(a_directory_in_use_is_refused),
+        DIR_TEST(a_fenced_owner_cannot_commit),
+        DIR_TEST(a_failed_fsync_is_answered_by_a_new_file),
+        DIR_TEST(a_disk_that_stays_broken_fails_the_checkpoint_and_keeps_the_old),
+        DIR_TEST(a_latest_that_cannot_be_written_does_not_fail_the_checkpoint),
+        DIR_TEST(too_little_space_is_known_before_anything_is_written),
+        DIR_TEST(another_model_is_not_damage),
+        DIR_TEST(no_memory_is_not_damage),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
