@@ -59,13 +59,16 @@ void tn_feed_go(tn_feed *feed, uint32_t part)
 /* To the first place where a record may stand again. */
 static tn_status pass_damage(tn_feed *feed, tn_block *block, tn_error *err)
 {
-    for (size_t want = TN_BLOCK_BYTES; feed->damaged; want *= 2) {
+    size_t want = TN_BLOCK_BYTES;
+    while (feed->damaged) {
         TN_TRY(tn_feed_fill(feed, want, err));
+        bool found = false;
         tn_bytes window = tn_feed_window(feed);
-        size_t step = feed->format->resync(window, feed->ended, feed->schema);
+        size_t step = feed->format->resync(window, feed->ended, feed->schema, &found);
         feed->at += step;
         block->passed += step;
-        feed->damaged = step == 0 && !feed->ended;
+        feed->damaged = !found;
+        want = step == 0 ? 2 * want : TN_BLOCK_BYTES;
         feed->line += feed->line > 0 && !feed->damaged;
     }
     return TN_OK;

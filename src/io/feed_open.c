@@ -131,7 +131,8 @@ static tn_status find_record(tn_feed *feed, uint64_t first, tn_error *err)
         tn_status status = feed->format->cut(&window, feed->ended, feed->schema, &record, NULL);
         step -= window.size;
         if (status != TN_OK && status != TN_END) { /* damage; the part it is in will tell */
-            step = feed->format->resync(window, feed->ended, feed->schema);
+            bool found;
+            step = feed->format->resync(window, feed->ended, feed->schema, &found);
         }
         if (step == 0 && feed->ended) {
             return TN_OK;

@@ -27,9 +27,10 @@ typedef struct tn_format {
     tn_status (*cut)(tn_bytes *window, bool last, const tn_schema *schema, tn_bytes *record,
                      tn_error *err);
 
-    /* After a cut failed and bad records are allowed: bytes up to the next place where a record can
-     * begin, the end of a last window included; 0: more bytes are needed. NULL: cut never fails. */
-    size_t (*resync)(tn_bytes window, bool last, const tn_schema *schema);
+    /* After a cut failed and bad records are allowed: bytes to pass over; *found: a record can
+     * begin behind them, or nothing is left of a last window; else more bytes are needed to go on
+     * looking. NULL: cut never fails. */
+    size_t (*resync)(tn_bytes window, bool last, const tn_schema *schema, bool *found);
 
     /* Fills head->column (room for schema->columns->n) from the beginning of a source, and takes
      * what says so off the window. TN_END: more bytes are needed. NULL: records need no head. */

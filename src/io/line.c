@@ -23,12 +23,13 @@ tn_status tn_line_cut(tn_bytes *window, bool last, const tn_schema *schema, tn_b
     return TN_OK;
 }
 
-size_t tn_line_resync(tn_bytes window, bool last, const tn_schema *schema)
+size_t tn_line_resync(tn_bytes window, bool last, const tn_schema *schema, bool *found)
 {
     (void)schema;
     const char *end = window.size > 0 ? memchr(window.data, '\n', window.size) : NULL;
+    *found = end != NULL || last;
     if (end == NULL) {
-        return last ? window.size : 0;
+        return window.size;
     }
     return (size_t)(end - window.data) + 1;
 }

@@ -8,7 +8,7 @@
  * TN_E_LIMIT: a line longer than record_bytes_max. */
 tn_status tn_line_cut(tn_bytes *window, bool last, const tn_schema *schema, tn_bytes *record,
                       tn_error *err) TN_MUST_USE;
-size_t tn_line_resync(tn_bytes window, bool last, const tn_schema *schema);
+size_t tn_line_resync(tn_bytes window, bool last, const tn_schema *schema, bool *found);
 
 /* Drops one '\r' at the end; any other and a NUL are faults. */
 tn_status tn_line_clean(tn_bytes *line, const tn_place *place, tn_error *err) TN_MUST_USE;

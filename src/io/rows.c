@@ -77,6 +77,7 @@ void tn_rows_free(tn_rows *rows)
         tn_free(rows->private->skip);
         tn_free(rows->private->table);
         tn_free(rows->private->span);
+        tn_free(rows->private->guess);
         tn_text_done(&rows->private->scratch);
         tn_free(rows->private);
     }
@@ -201,6 +202,14 @@ tn_span *tn_rows_spans(tn_rows *rows, uint32_t n)
     bool grown = tn_rows_grow(&span, 0, n, sizeof(tn_span), &rows->private->spans_max);
     rows->private->span = span;
     return grown ? span : NULL;
+}
+
+uint32_t *tn_rows_guesses(tn_rows *rows, uint32_t n)
+{
+    void *guess = rows->private->guess;
+    bool grown = tn_rows_grow(&guess, 0, n, sizeof(uint32_t), &rows->private->guesses_max);
+    rows->private->guess = guess;
+    return grown ? guess : NULL;
 }
 
 tn_text *tn_rows_scratch(tn_rows *rows)

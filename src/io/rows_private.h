@@ -31,6 +31,8 @@ struct rows_private {
     uint32_t table_max;
     tn_span *span; /* scratch of parsers */
     uint32_t spans_max;
+    uint32_t *guess;
+    uint32_t guesses_max;
     tn_text scratch;
 };
 
@@ -44,6 +46,10 @@ bool tn_rows_add_text(tn_rows *rows, const char *text, size_t size, tn_token *ou
  * a text. */
 tn_span *tn_rows_spans(tn_rows *rows, uint32_t n);
 tn_text *tn_rows_scratch(tn_rows *rows);
+
+/* `n` numbers that a parser finds as it left them, to look there first: names stand in the same
+ * order in record after record. 0 at first; never decides a result. NULL: no memory. */
+uint32_t *tn_rows_guesses(tn_rows *rows, uint32_t n);
 
 /* The rules of whole slots; rows_rules.c. */
 tn_fault tn_rows_apply_rules(tn_rows *rows, const tn_slot_spec **spec);

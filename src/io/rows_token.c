@@ -136,7 +136,9 @@ tn_fault tn_rows_integer(tn_rows *rows, const tn_slot_spec *spec, int64_t value,
         from.size = (size_t)size;
     }
     if (tn_spec_is_number(spec)) {
-        double v = spec->type == TN_SIGN_ID ? (double)(uint64_t)value : (double)value;
+        double v = spec->type == TN_SIGN_ID      ? (double)(uint64_t)value
+                   : spec->type == TN_SIGN_FLOAT ? (double)(float)value /* as from text */
+                                                 : (double)value;
         return add_number(rows, spec, v, from);
     }
     return add_key(rows, spec, (uint64_t)value, x, from);

@@ -16,6 +16,11 @@ static const char golden_tsv[] =
     "{name: user}, {name: item}, {name: hist, share: item}, {name: tags, values: tags_x}, "
     "{name: city}, {name: rare}, {name: price, type: float, as: value, transform: log}]}";
 
+static const char golden_tfrecord[] =
+    "{data: {format: tfrecord, weight: weight, shuffle: 0}, slots: [{name: user}, {name: item}, "
+    "{name: hist, share: item}, {name: tags, values: tags_x}, {name: city}, {name: rare}, "
+    "{name: price, type: float, as: value, transform: log}]}";
+
 static void dump_golden(const char *config, const char *path, bool training, tn_text *out)
 {
     setup s;
@@ -26,7 +31,7 @@ static void dump_golden(const char *config, const char *path, bool training, tn_
     setup_close(&s);
 }
 
-static void golden_ffm_and_tsv_hold_the_same_rows(void **state)
+static void golden_rows_are_the_same_in_three_formats(void **state)
 {
     (void)state;
     tn_text ffm = {0};
@@ -34,14 +39,18 @@ static void golden_ffm_and_tsv_hold_the_same_rows(void **state)
     dump_golden(golden_ffm, "test/golden/data/rows.ffm", false, &ffm);
     dump_golden(golden_tsv, "test/golden/data/rows.tsv", false, &tsv);
     assert_string_equal(ffm.data, tsv.data);
+    tn_text tfrecord = {0};
+    dump_golden(golden_tfrecord, "test/golden/data/rows.tfrecord", false, &tfrecord);
+    assert_string_equal(ffm.data, tfrecord.data);
     tn_text_done(&ffm);
     tn_text_done(&tsv);
+    tn_text_done(&tfrecord);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(golden_ffm_and_tsv_hold_the_same_rows),
+        cmocka_unit_test(golden_rows_are_the_same_in_three_formats),
     };
     return cmocka_run_group_tests_name("io/reader", tests, NULL, NULL);
 }

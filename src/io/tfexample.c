@@ -1,0 +1,213 @@
+/* tfexample.c - tf.Example messages to rows. */
+#include "io/tfexample.h"
+
+#include "io/columns.h"
+#include "io/tfslot.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { KEY = 1, VALUE = 2, GUESSES_MORE = 64 };
+
+static uint32_t find_name(tn_tf_record *t, tn_bytes key)
+{
+    const tn_columns *columns = t->schema->columns;
+    uint32_t *guess = t->n_entries < t->n_guesses ? &t->guess[t->n_entries] : NULL;
+    t->n_entries++;
+    if (guess != NULL && columns->name_size[*guess] == key.size &&
+        memcmp(columns->name[*guess], key.data, key.size) == 0) {
+        return *guess;
+    }
+    uint32_t name = tn_columns_find(columns, key.data, key.size);
+    if (guess != NULL && name != TN_NOWHERE) {
+        *guess = name;
+    }
+    return name;
+}
+
+/* One entry of a map: a key and its value, in any order. False: damaged. */
+static bool see_entry(tn_tf_record *t, tn_bytes entry, bool list)
+{
+    tn_bytes key = {"", 0, false};
+    tn_bytes value = {"", 0, false};
+    tn_proto_field f;
+    while (tn_proto_next(&entry, &f)) {
+        if (f.tag == TN_PROTO_TAG(KEY, TN_WIRE_BYTES)) {
+            key = f.bytes;
+        } else if (f.tag == TN_PROTO_TAG(VALUE, TN_WIRE_BYTES)) {
+            value = f.bytes;
+        }
+    }
+    uint32_t name = find_name(t, key);
+    if (name != TN_NOWHERE) {
+        tn_span *span = &t->span[name];
+        t->rows->duplicate_key += span->found;
+        *span = (tn_span){
+            .text = value.data, .size = (uint32_t)value.size, .quoted = list, .found = true};
+    }
+    return !entry.failed;
+}
+
+static bool see_map(tn_tf_record *t, tn_bytes map, bool list)
+{
+    tn_proto_field f;
+    while (tn_proto_next(&map, &f)) {
+        if (f.tag == TN_PROTO_TAG(1, TN_WIRE_BYTES) && !see_entry(t, f.bytes, list)) {
+            return false;
+        }
+    }
+    return !map.failed;
+}
+
+static bool see_message(tn_tf_record *t)
+{
+    tn_bytes message = t->record;
+    tn_proto_field f;
+    while (tn_proto_next(&message, &f)) {
+        bool features = f.tag == TN_PROTO_TAG(1, TN_WIRE_BYTES);
+        bool lists = f.tag == TN_PROTO_TAG(2, TN_WIRE_BYTES);
+        if ((features || lists) && !see_map(t, f.bytes, lists)) {
+            return false;
+        }
+    }
+    return !message.failed;
+}
+
+/* The one value of a feature that only the row reads; TN_TF_NONE in *kind: there is none. */
+static tn_status one_value(const tn_tf_record *t, uint32_t name, tn_tf_kind *kind, tn_tf_value *out,
+                           tn_error *err)
+{
+    *kind = TN_TF_NONE;
+    if (name == TN_NOWHERE || !t->span[name].found || t->span[name].quoted) {
+        return TN_OK;
+    }
+    tn_tf_walk walk = tn_tf_begin(tn_tf_bytes_of(&t->span[name]));
+    tn_tf_value more;
+    bool some = !walk.failed && tn_tf_next(&walk, out);
+    bool several = some && tn_tf_next(&walk, &more);
+    if (walk.failed) {
+        return tn_tf_damaged(t, err);
+    }
+    if (several) {
+        return tn_place_fail(t->place, t->record, NULL, err, "more than one value in feature '%s'",
+                             t->schema->columns->name[name]);
+    }
+    *kind = some ? walk.kind : TN_TF_NONE;
+    return TN_OK;
+}
+
+static tn_status take_label(const tn_tf_record *t, tn_error *err)
+{
+    uint32_t name = t->schema->columns->label;
+    tn_tf_kind kind;
+    tn_tf_value value;
+    if (name == TN_NOWHERE) {
+        return TN_OK;
+    }
+    TN_TRY(one_value(t, name, &kind, &value, err));
+    if (kind == TN_TF_NONE) {
+        return tn_place_fail(t->place, t->record, NULL, err, "there is no feature '%s'",
+                             t->schema->columns->name[name]);
+    }
+    if (kind == TN_TF_BYTES && t->schema->label->n_values == 0) {
+        return tn_tf_unsuited(t, name, kind, "a float or an int64", err);
+    }
+    double y = kind == TN_TF_FLOAT ? (double)value.real : (double)value.integer;
+    tn_fault fault = kind == TN_TF_BYTES
+                         ? tn_rows_label(t->rows, value.bytes.data, value.bytes.size)
+                         : tn_rows_label_number(t->rows, y);
+    if (fault == TN_FAULT_NONE) {
+        return TN_OK;
+    }
+    char text[32];
+    (void)snprintf(text, sizeof text, "%.9g", y);
+    return tn_place_fail(t->place, t->record, NULL, err, "expected a label, found \"%s\"",
+                         kind == TN_TF_BYTES ? "" : text);
+}
+
+static tn_status take_weight(const tn_tf_record *t, tn_error *err)
+{
+    uint32_t name = t->schema->columns->weight;
+    tn_tf_kind kind;
+    tn_tf_value value;
+    TN_TRY(one_value(t, name, &kind, &value, err));
+    if (kind == TN_TF_NONE) {
+        return TN_OK;
+    }
+    if (kind == TN_TF_BYTES) {
+        return tn_tf_unsuited(t, name, kind, "a float", err);
+    }
+    double w = kind == TN_TF_FLOAT ? (double)value.real : (double)value.integer;
+    tn_fault fault = tn_rows_weight_number(t->rows, w);
+    return fault == TN_FAULT_NONE ? TN_OK
+                                  : tn_tf_refused(t, t->schema->columns->name[name], fault, err);
+}
+
+static tn_status take_ids(const tn_tf_record *t, tn_error *err)
+{
+    const tn_columns *columns = t->schema->columns;
+    tn_tf_kind kind;
+    tn_tf_value value;
+    TN_TRY(one_value(t, columns->group, &kind, &value, err));
+    if (kind == TN_TF_INT64) {
+        tn_rows_group(t->rows, (uint64_t)value.integer);
+    } else if (kind == TN_TF_BYTES) {
+        tn_rows_group_text(t->rows, value.bytes.data, value.bytes.size);
+    } else if (kind != TN_TF_NONE) {
+        return tn_tf_unsuited(t, columns->group, kind, "an int64 or bytes", err);
+    }
+    TN_TRY(one_value(t, columns->record_id, &kind, &value, err));
+    char text[32];
+    if (kind == TN_TF_INT64) {
+        int size = snprintf(text, sizeof text, "%" PRId64, value.integer);
+        value.bytes = (tn_bytes){text, (size_t)size, false};
+    } else if (kind == TN_TF_FLOAT) {
+        return tn_tf_unsuited(t, columns->record_id, kind, "bytes or an int64", err);
+    }
+    tn_fault fault = kind == TN_TF_NONE ? TN_FAULT_NONE
+                                        : tn_rows_id(t->rows, value.bytes.data, value.bytes.size);
+    return fault == TN_FAULT_NONE ? TN_OK : tn_tf_refused(t, "record_id", fault, err);
+}
+
+static tn_status take_row(const tn_tf_record *t, tn_error *err)
+{
+    TN_TRY(take_label(t, err));
+    TN_TRY(take_weight(t, err));
+    TN_TRY(take_ids(t, err));
+    for (uint32_t i = 0; i < t->schema->n_specs; i++) {
+        TN_TRY(tn_tf_take_slot(t, i, err));
+    }
+    const tn_slot_spec *spec = NULL;
+    tn_fault fault = tn_rows_end(t->rows, &spec);
+    return fault == TN_FAULT_NONE ? TN_OK
+                                  : tn_tf_refused(t, spec != NULL ? spec->column : "", fault, err);
+}
+
+tn_status tn_tfexample_parse(tn_bytes record, const tn_schema *schema, const tn_place *place,
+                             tn_rows *rows, tn_error *err)
+{
+    uint32_t n = schema->columns->n;
+    uint64_t duplicates = rows->duplicate_key;
+    tn_tf_record t = {.schema = schema,
+                      .place = place,
+                      .record = record,
+                      .rows = rows,
+                      .span = tn_rows_spans(rows, n),
+                      .guess = tn_rows_guesses(rows, n + GUESSES_MORE),
+                      .n_guesses = n + GUESSES_MORE};
+    if (t.span == NULL || t.guess == NULL) {
+        return tn_fail(err, TN_E_MEMORY, "no memory for the features of a record");
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        t.span[i].found = false;
+        t.span[i].quoted = false;
+    }
+    TN_TRY(tn_rows_begin(rows, record.size, err));
+    tn_status status = see_message(&t) ? take_row(&t, err) : tn_tf_damaged(&t, err);
+    if (status != TN_OK) {
+        tn_rows_rollback(rows);
+        rows->duplicate_key = duplicates;
+    }
+    return status;
+}
