@@ -1,0 +1,122 @@
+/* rowcolumns.c - see rowcolumns.h. */
+#include "train/rowcolumns.h"
+
+#include "io/dictwrite.h"
+
+#include <string.h>
+
+typedef struct making {
+    tn_row_columns *out;
+    tn_arena *arena;
+    bool states;
+} making;
+
+static const char *dotted(tn_arena *arena, const char *segment, const char *state)
+{
+    size_t a = strlen(segment);
+    size_t b = strlen(state);
+    char *name = TN_NEW_ARRAY(arena, char, a + b + 2);
+    memcpy(name, segment, a);
+    name[a] = '.';
+    memcpy(name + a + 1, state, b);
+    return name;
+}
+
+/* The column called `name`, made when it is not there yet. */
+static tn_status column_of(making *m, const char *name, bool whole, uint32_t *out, tn_error *err)
+{
+    tn_row_columns *c = m->out;
+    uint32_t i = 0;
+    while (i < c->n && strcmp(c->column[i].name, name) != 0) {
+        i++;
+    }
+    if (i == TN_DUMP_COLUMNS_MAX) {
+        return tn_fail(err, TN_E_LIMIT, "more than %d columns in a dump", TN_DUMP_COLUMNS_MAX);
+    }
+    if (i == c->n) {
+        c->column[c->n++] = (tn_dump_column){name, whole};
+    }
+    TN_ASSERT(c->column[i].whole == whole);
+    *out = i;
+    return TN_OK;
+}
+
+/* The segment's number in a record; false: it has none of that name. */
+static bool find_segment(const tn_record *record, const char *name, uint32_t *out)
+{
+    for (uint32_t s = 0; s < record->n_segments; s++) {
+        if (strcmp(record->segment[s].name, name) == 0) {
+            *out = s;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Columns that a segment has in one record. `place` NULL: only counts them in. */
+static tn_status add_segment(making *m, uint32_t record, uint32_t s, tn_row_place *place,
+                             tn_error *err)
+{
+    const tn_segment *segment = &m->out->layout->record[record].segment[s];
+    tn_place_in_row in = tn_table_place(m->out->table, record, s);
+    uint32_t column = 0;
+    TN_TRY(column_of(m, segment->name, false, &column, err));
+    if (place != NULL) {
+        place[column] = (tn_row_place){in.w, segment->dim, s, TN_STATES_MAX};
+    }
+    for (uint32_t i = 0; m->states && i < in.n_states; i++) {
+        const tn_state *state = &in.spec[i];
+        const char *name = dotted(m->arena, segment->name, state->name);
+        TN_TRY(column_of(m, name, state->count, &column, err));
+        if (place != NULL) {
+            uint32_t n = state->per_row || state->count ? 1 : segment->dim;
+            place[column] = (tn_row_place){in.state[i], n, s, i};
+        }
+    }
+    return TN_OK;
+}
+
+/* Floats of a whole row, states included. */
+static uint32_t floats_of(const tn_row_columns *c, uint32_t record)
+{
+    uint32_t end = 0;
+    for (uint32_t s = 0; s < c->layout->record[record].n_segments; s++) {
+        uint32_t dim = c->layout->record[record].segment[s].dim;
+        tn_place_in_row in = tn_table_place(c->table, record, s);
+        end = in.w + dim > end ? in.w + dim : end;
+        for (uint32_t i = 0; i < in.n_states; i++) {
+            uint32_t n = in.spec[i].per_row || in.spec[i].count ? 1 : dim;
+            end = in.state[i] + n > end ? in.state[i] + n : end;
+        }
+    }
+    return end;
+}
+
+tn_status tn_row_columns_new(const tn_row_columns **out, const tn_table *table,
+                             const tn_layout *layout, bool states, tn_arena *arena, tn_error *err)
+{
+    tn_row_columns *c = TN_NEW(arena, tn_row_columns);
+    *c = (tn_row_columns){.layout = layout, .table = table};
+    making m = {.out = c, .arena = arena, .states = states};
+    const char *names[TN_SEGMENTS_MAX];
+    uint32_t n_names = 0;
+    uint32_t s = 0;
+    TN_TRY(tn_dict_segments(layout, names, &n_names, err));
+    for (uint32_t i = 0; i < n_names; i++) { /* so that states stand behind their segment */
+        for (uint32_t r = 0; r < layout->n_records; r++) {
+            if (find_segment(&layout->record[r], names[i], &s)) {
+                TN_TRY(add_segment(&m, r, s, NULL, err));
+            }
+        }
+    }
+    c->place = TN_NEW_ARRAY(arena, tn_row_place, (size_t)layout->n_records * c->n);
+    c->floats = TN_NEW_ARRAY(arena, uint32_t, layout->n_records);
+    for (uint32_t r = 0; r < layout->n_records; r++) {
+        for (s = 0; s < layout->record[r].n_segments; s++) {
+            TN_TRY(add_segment(&m, r, s, c->place + (size_t)r * c->n, err));
+        }
+        c->floats[r] = floats_of(c, r);
+    }
+    *out = c;
+    return TN_OK;
+}
