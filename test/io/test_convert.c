@@ -1,0 +1,339 @@
+/* test_convert.c - rows travel through every format and come back as they were; samples are rows of
+ * the file. */
+#include "base/file.h"
+#include "datasets.h"
+#include "io/writer.h"
+#include "support/test.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { HOPS = 6 };
+
+static int set_up(void **state)
+{
+    static datasets d;
+    datasets_open(&d, 3);
+    *state = &d;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    datasets_close(*state);
+    return 0;
+}
+
+#define SLOTS                                                                                      \
+    "slots: [{name: a, field: 0, range: [0, 100]}, "                                               \
+    "{name: m, field: 1, range: [100, 200], list: \"|\", values: mx}, "                            \
+    "{name: p, type: float, as: weighted, field: 2, range: [200, 201]}, "                          \
+    "{name: q, type: float, as: value, field: 3, range: [201, 202]}]"
+
+static const char columns[] = "columns: [label, w, a, m, mx, p, q]";
+
+/* n rows of libffm in the writer's own spelling, with gaps, weights and soft labels. */
+static void make_ffm(tn_text *out, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        tn_text_adds(out, i % 7 == 3 ? "0.25" : i % 3 == 0 ? "1" : "0");
+        if (i % 5 == 1) {
+            tn_text_addf(out, ":%u", 2 * (i % 11));
+        }
+        if (i % 4 != 0) {
+            tn_text_addf(out, " 0:%u:1", i % 100);
+        }
+        for (uint32_t k = 0; k < i % 6; k++) {
+            tn_text_addf(out, " 1:%u:%s", 100 + (i * k) % 100, k % 2 == 0 ? "1" : "-0.125");
+        }
+        if (i % 9 != 0) {
+            tn_text_addf(out, " 2:0:%u.%u", i, 1 + i % 9);
+        }
+        if (i % 8 != 0) {
+            tn_text_addf(out, " 3:0:-%u.5", i % 1000);
+        }
+        tn_text_addc(out, '\n');
+    }
+}
+
+static void rows_survive_all_formats(void **state)
+{
+    datasets *d = *state;
+    static const char *const formats[HOPS] = {"csv", "tsv", "libsvm", "tfrecord", "csv", "libffm"};
+    tn_text original = {0};
+    make_ffm(&original, 5000);
+    datasets_write(d, "hop0", original.data, original.size);
+    char yaml[1000];
+    for (uint32_t i = 0; i < HOPS; i++) {
+        const char *from = i == 0 ? "libffm" : formats[i - 1];
+        (void)snprintf(yaml, sizeof yaml, "{data: {format: %s, weight: w%s%s}, " SLOTS "}", from,
+                       strcmp(from, "tsv") == 0 ? ", " : "",
+                       strcmp(from, "tsv") == 0 ? columns : "");
+        tn_dataset *in = datasets_bind(d, yaml, TN_DATASET_AS_READ);
+        (void)snprintf(yaml, sizeof yaml, "{format: %s}", formats[i]);
+        tn_dataset *out = datasets_target(d, in, yaml, 0);
+        assert_non_null(out);
+        char before[16];
+        char after[16];
+        (void)snprintf(before, sizeof before, "hop%u", i);
+        (void)snprintf(after, sizeof after, "hop%u", i + 1);
+        if (datasets_convert(d, in, before, out, after, 0) != TN_OK) {
+            fail_msg("%s to %s: %s", from, formats[i], d->err.text);
+        }
+    }
+    const tn_text *back = datasets_read(d, "hop6");
+    assert_int_equal(back->size, original.size);
+    assert_memory_equal(back->data, original.data, original.size);
+    tn_text_done(&original);
+}
+
+/* The golden rows are the same in all their files, so they become the same file. */
+static void golden_rows_become_one_file(void **state)
+{
+    datasets *d = *state;
+    static const char *const files[] = {"rows.tsv", "rows.ffm", "rows.tfrecord"};
+    static const char *const heads[] = {
+        "format: tsv, header: true, weight: weight, list: \",\"",
+        "format: libffm, weight: weight",
+        "format: tfrecord, weight: weight",
+    };
+    const tn_text *first = NULL;
+    for (uint32_t i = 0; i < 3; i++) {
+        char yaml[1000];
+        char path[200];
+        (void)snprintf(path, sizeof path, "test/golden/data/%s", files[i]);
+        (void)snprintf(yaml, sizeof yaml,
+                       "{data: {%s}, slots: [{name: user, field: 0}, {name: item, field: 1}, "
+                       "{name: hist, field: 2, share: item, list: \",\"}, "
+                       "{name: tags, field: 3, values: tags_x, list: \",\"}, "
+                       "{name: city, field: 4}, {name: rare, field: 5}, "
+                       "{name: price, field: 6, type: float, as: value, transform: log}]}",
+                       heads[i]);
+        tn_dataset *in = datasets_bind(d, yaml, TN_DATASET_AS_READ);
+        tn_dataset *out = datasets_target(d, in, "{format: tfrecord}", 0);
+        assert_non_null(out);
+        tn_text bytes = {0};
+        assert_int_equal(tn_file_read_all(path, 1 << 24, &bytes, &d->err), TN_OK);
+        datasets_write(d, files[i], bytes.data, bytes.size);
+        tn_text_done(&bytes);
+        if (datasets_convert(d, in, files[i], out, "golden", 0) != TN_OK) {
+            fail_msg("%s: %s", files[i], d->err.text);
+        }
+        const tn_text *golden = datasets_read(d, "golden");
+        first = first == NULL ? golden : first;
+        assert_int_equal(golden->size, first->size);
+        assert_memory_equal(golden->data, first->data, first->size);
+    }
+    assert_true(first->size > 256 * 16);
+}
+
+static void the_number_of_threads_does_not_show(void **state)
+{
+    datasets *d = *state;
+    tn_text original = {0};
+    make_ffm(&original, 20000);
+    datasets_write(d, "in", original.data, original.size);
+    tn_text_done(&original);
+    tn_dataset *in =
+        datasets_bind(d, "{data: {format: libffm, weight: w}, " SLOTS "}", TN_DATASET_AS_READ);
+    tn_dataset *out = datasets_target(d, in, "{format: csv, compression: none}", 0);
+    assert_int_equal(datasets_convert(d, in, "in", out, "three", 0), TN_OK);
+    tn_team_close(d->team);
+    d->team = NULL;
+    assert_int_equal(datasets_convert(d, in, "in", out, "one", 0), TN_OK);
+    const tn_text *three = datasets_read(d, "three");
+    const tn_text *one = datasets_read(d, "one");
+    assert_int_equal(one->size, three->size);
+    assert_memory_equal(one->data, three->data, one->size);
+}
+
+static void compressed_output_reads_back(void **state)
+{
+    datasets *d = *state;
+    static const char *const how[] = {"gzip", "zlib"};
+    tn_text original = {0};
+    make_ffm(&original, 3000);
+    datasets_write(d, "in", original.data, original.size);
+    for (uint32_t i = 0; i < 2; i++) {
+        char yaml[1000];
+        tn_dataset *in = datasets_bind(d, "{data: {format: libffm, weight: w}, " SLOTS "}", 0);
+        (void)snprintf(yaml, sizeof yaml, "{format: libffm, compression: %s}", how[i]);
+        tn_dataset *out = datasets_target(d, in, yaml, 0);
+        assert_int_equal(datasets_convert(d, in, "in", out, "packed", 0), TN_OK);
+        assert_true(datasets_read(d, "packed")->size < original.size / 2);
+        (void)snprintf(yaml, sizeof yaml,
+                       "{data: {format: libffm, weight: w, compression: %s}, " SLOTS "}", how[i]);
+        tn_dataset *packed = datasets_bind(d, yaml, 0);
+        tn_dataset *plain = datasets_target(d, packed, "{format: libffm}", 0);
+        assert_int_equal(datasets_convert(d, packed, "packed", plain, "plain", 0), TN_OK);
+        assert_string_equal(datasets_read(d, "plain")->data, original.data);
+    }
+    tn_text_done(&original);
+}
+
+static void a_failure_leaves_the_older_file(void **state)
+{
+    datasets *d = *state;
+    tn_dataset *in = datasets_bind(d, "{data: {format: libsvm}}", TN_DATASET_AS_READ);
+    tn_dataset *out = datasets_target(d, in, "{format: libsvm}", 0);
+    datasets_write(d, "out", "older\n", 6);
+    datasets_write(d, "in", "1 2\n1 x\n", 8);
+    assert_int_equal(datasets_convert(d, in, "in", out, "out", 0), TN_E_DATA);
+    assert_non_null(strstr(d->err.text, "in:2:3: error: expected an index"));
+    assert_string_equal(datasets_read(d, "out")->data, "older\n");
+    tn_text names = {0};
+    uint32_t n = 0;
+    assert_int_equal(tn_dir_list(d->dir, &names, &n, NULL), TN_OK);
+    assert_int_equal(n, 2); /* no leftovers */
+    tn_text_done(&names);
+}
+
+static void records_at_fault_are_passed_over_when_allowed(void **state)
+{
+    datasets *d = *state;
+    datasets_write(d, "in", "1 2\n1 x\n0 3\nz\n", 14);
+    tn_dataset *in = datasets_bind(d, "{data: {format: libsvm, bad_records_max: 2}}", 0);
+    tn_dataset *out = datasets_target(d, in, "{format: libsvm}", 0);
+    assert_int_equal(datasets_convert(d, in, "in", out, "out", 0), TN_OK);
+    assert_string_equal(datasets_read(d, "out")->data, "1 2\n0 3\n");
+    in = datasets_bind(d, "{data: {format: libsvm, bad_records_max: 1}}", 0);
+    assert_int_equal(datasets_convert(d, in, "in", out, "out", 0), TN_E_DATA);
+    in = datasets_bind(d, "{data: {format: libsvm, bad_records_max: 10%}}", 0);
+    assert_int_equal(datasets_convert(d, in, "in", out, "out", 0), TN_OK); /* judged from 10,000 */
+}
+
+static tn_status sample(datasets *d, tn_sample_in in, const char *out, uint64_t *taken)
+{
+    tn_sink *sink = NULL;
+    tn_pass_counts counts;
+    assert_int_equal(tn_sink_open(&sink, datasets_path(d, out), TN_COMPRESSION_NONE, &d->err),
+                     TN_OK);
+    tn_status status = tn_sample_rows(&in, sink, taken, &counts, &d->err);
+    if (status != TN_OK) {
+        tn_sink_abandon(sink);
+        return status;
+    }
+    return tn_sink_commit(sink, &d->err);
+}
+
+/* Every line of `part` is a line of `whole`, in the same order; returns how many. */
+static uint32_t count_lines_of(const char *part, const char *whole)
+{
+    uint32_t n = 0;
+    while (*part != '\0') {
+        size_t size = strcspn(part, "\n") + 1;
+        while (strncmp(part, whole, size) != 0) {
+            assert_true(*whole != '\0');
+            whole += strcspn(whole, "\n") + 1;
+        }
+        whole += size;
+        part += size;
+        n++;
+    }
+    return n;
+}
+
+static void a_sample_holds_lines_of_the_file_in_order(void **state)
+{
+    datasets *d = *state;
+    enum { N = 4000 };
+    tn_text csv = {0};
+    tn_text_adds(&csv, "free,label,a\n");
+    for (uint32_t i = 0; i < N; i++) {
+        tn_text_addf(&csv, "\"%u, kept as it is\",%u,%u\n", i, i % 2, i);
+    }
+    datasets_write(d, "in", csv.data, csv.size);
+    const char *path = datasets_path(d, "in");
+    const tn_strs paths = {1, &path};
+    tn_dataset *from = datasets_bind(d, "{data: {format: csv}, slots: [{name: a}]}", 0);
+    uint64_t taken = 0;
+    tn_sample_in in = {from, &paths, 100, (double)NAN, 5, d->team};
+    assert_int_equal(sample(d, in, "some", &taken), TN_OK);
+    assert_int_equal(taken, 100);
+    assert_int_equal(count_lines_of(datasets_read(d, "some")->data, csv.data),
+                     101); /* and header */
+    const char *again = datasets_read(d, "some")->data;
+    assert_int_equal(sample(d, in, "again", &taken), TN_OK);
+    assert_string_equal(datasets_read(d, "again")->data, again);
+    in.seed = 6;
+    assert_int_equal(sample(d, in, "other", &taken), TN_OK);
+    assert_string_not_equal(datasets_read(d, "other")->data, again);
+
+    in.share = 0.25;
+    in.rows = 0;
+    assert_int_equal(sample(d, in, "share", &taken), TN_OK);
+    assert_true(fabs((double)taken - N / 4.0) < 5 * sqrt(N * .25 * .75));
+    assert_int_equal(count_lines_of(datasets_read(d, "share")->data, csv.data), taken + 1);
+    in.share = (double)NAN;
+    in.rows = 2 * N;
+    assert_int_equal(sample(d, in, "all", &taken), TN_OK);
+    assert_int_equal(taken, N);
+    assert_string_equal(datasets_read(d, "all")->data, csv.data);
+    tn_text_done(&csv);
+}
+
+static void a_sample_of_tfrecords_reads_back(void **state)
+{
+    datasets *d = *state;
+    tn_text ffm = {0};
+    make_ffm(&ffm, 1000);
+    datasets_write(d, "in", ffm.data, ffm.size);
+    tn_dataset *in = datasets_bind(d, "{data: {format: libffm, weight: w}, " SLOTS "}", 0);
+    tn_dataset *tf = datasets_target(d, in, "{format: tfrecord}", 0);
+    assert_int_equal(datasets_convert(d, in, "in", tf, "tf", 0), TN_OK);
+    const char *path = datasets_path(d, "tf");
+    const tn_strs paths = {1, &path};
+    uint64_t taken = 0;
+    tn_sample_in job = {tf, &paths, 1000, (double)NAN, 1, d->team};
+    assert_int_equal(sample(d, job, "all", &taken), TN_OK);
+    const tn_text *all = datasets_read(d, "all");
+    const tn_text *file = datasets_read(d, "tf");
+    assert_int_equal(all->size, file->size);
+    assert_memory_equal(all->data, file->data, file->size);
+    tn_text_done(&ffm);
+}
+
+/* What describes an output reads it. */
+static void the_written_configuration_reads_the_file(void **state)
+{
+    datasets *d = *state;
+    tn_text ffm = {0};
+    make_ffm(&ffm, 500);
+    datasets_write(d, "in", ffm.data, ffm.size);
+    tn_dataset *in = datasets_bind(d, "{data: {format: libffm, weight: w}, " SLOTS "}", 0);
+    tn_dataset *tsv = datasets_target(d, in, "{format: tsv, delimiter: \";\"}", 0);
+    assert_int_equal(datasets_convert(d, in, "in", tsv, "tsv", 0), TN_OK);
+    tn_writer *w = NULL;
+    tn_text names = {0};
+    tn_text yaml = {0};
+    assert_int_equal(tn_writer_new(&w, "tsv", tsv->schema, 0, NULL), TN_OK);
+    tn_writer_columns(w, &names);
+    tn_dataset_config(tsv, "tsv", names.data, &yaml);
+    tn_dataset *read = datasets_bind(d, yaml.data, TN_DATASET_AS_READ);
+    tn_dataset *back = datasets_target(d, read, "{format: libffm}", 0);
+    assert_int_equal(datasets_convert(d, read, "tsv", back, "back", 0), TN_OK);
+    assert_string_equal(datasets_read(d, "back")->data, ffm.data);
+    tn_writer_free(w);
+    tn_text_done(&names);
+    tn_text_done(&yaml);
+    tn_text_done(&ffm);
+}
+
+#define WITH_FILES(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WITH_FILES(rows_survive_all_formats),
+        WITH_FILES(golden_rows_become_one_file),
+        WITH_FILES(the_number_of_threads_does_not_show),
+        WITH_FILES(compressed_output_reads_back),
+        WITH_FILES(a_failure_leaves_the_older_file),
+        WITH_FILES(records_at_fault_are_passed_over_when_allowed),
+        WITH_FILES(a_sample_holds_lines_of_the_file_in_order),
+        WITH_FILES(a_sample_of_tfrecords_reads_back),
+        WITH_FILES(the_written_configuration_reads_the_file),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,230 @@
+/* test_writer.c - rows in every format that is written: the exact text, and what is refused. */
+#include "base/bytes.h"
+#include "base/crc32c.h"
+#include "datasets.h"
+#include "io/writer.h"
+#include "support/test.h"
+
+#include <string.h>
+
+static int set_up(void **state)
+{
+    static datasets d;
+    datasets_open(&d, 2);
+    *state = &d;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    datasets_close(*state);
+    return 0;
+}
+
+/* One line in, one line out. */
+static void check(void **state, const char *from, const char *line, const char *to,
+                  const char *expected)
+{
+    datasets *d = *state;
+    const char *got = datasets_line(d, from, line, to, 0);
+    if (strcmp(got, expected) != 0) {
+        fail_msg("expected '%s', got '%s' (%s)", expected, got, d->err.text);
+    }
+}
+
+static void check_refused(void **state, const char *from, const char *line, const char *to,
+                          const char *why)
+{
+    datasets *d = *state;
+    assert_string_equal(datasets_line(d, from, line, to, 0), "");
+    if (strstr(d->err.text, why) == NULL && strstr(tn_text_str(&d->diag.text), why) == NULL) {
+        fail_msg("'%s' does not say '%s'", d->err.text, why);
+    }
+}
+
+#define SVM "{data: {format: libsvm}}"
+#define FFM "{data: {format: libffm}, slots: [{name: a, field: 0}, {name: b, field: 1}]}"
+#define CSV                                                                                        \
+    "{data: {format: csv, weight: w, record_id: id}, slots: [{name: a}, {name: t, type: str}, "    \
+    "{name: h, list: \"|\", values: hx}, {name: p, type: float, as: value, absent: 3}, "           \
+    "{name: c, type: int, transform: ln2_bucket}]}"
+#define CSV_HEAD "id,label,w,a,t,h,hx,p,c\n"
+#define CSV_OUT "label,w,id,a,t,h,hx,p,c\n"
+
+static void libsvm_keeps_labels_weights_order_and_values(void **state)
+{
+    check(state, SVM, "-1:2.5 7 3:1 3:2\n", "{format: libsvm}", "0:2.5 7 3 3:2\n");
+    check(state, SVM, "+1 \n", "{format: libsvm}", "1\n");
+    check(state, SVM, "0.25 18446744073709551615:-1e-3 007\n", "{format: libsvm}",
+          "0.25 18446744073709551615:-0.001 7\n");
+    check(state, SVM, "1 qid:12 5\n", "{format: libsvm}", "1 qid:12 5\n");
+}
+
+static void libffm_writes_every_value(void **state)
+{
+    check(state, FFM, "1:3 1:9 0:4:0.5 0:4\n", "{format: libffm}", "1:3 1:9:1 0:4:0.5 0:4:1\n");
+}
+
+static void csv_keeps_texts_as_they_were_read(void **state)
+{
+    check(state, CSV, CSV_HEAD "r1,1,0.5,12,x y,3|3|4,1|-2|0.3,1.50,-2\n", "{format: csv}",
+          CSV_OUT "1,0.5,r1,12,x y,3|3|4,1|-2|0.3,1.50,-2\n");
+    check(state, CSV, CSV_HEAD "r1,0,1,,,,,,\n", "{format: csv}", CSV_OUT "0,1,r1,,,,,,\n");
+}
+
+static void csv_quotes_what_would_read_otherwise(void **state)
+{
+    check(state, CSV, CSV_HEAD "r1,0,1,,\"a,b\",,,,\n", "{format: csv}",
+          CSV_OUT "0,1,r1,,\"a,b\",,,,\n");
+    check(state, CSV, CSV_HEAD "r1,0,1,,\"say \"\"hi\"\"\",,,,\n", "{format: csv}",
+          CSV_OUT "0,1,r1,,\"say \"\"hi\"\"\",,,,\n");
+    check(state, CSV, CSV_HEAD "r1,0,1,,\"\",,,,\n", "{format: csv}",
+          CSV_OUT "0,1,r1,,\"\",,,,\n"); /* an empty text is not a missing one */
+    check(state, CSV, CSV_HEAD "r1,0,1,,\"a,b\",,,,\n", "{format: csv, delimiter: \";\"}",
+          "label;w;id;a;t;h;hx;p;c\n0;1;r1;;a,b;;;;\n");
+    check(state, CSV, CSV_HEAD "r1,0,1,,x,,,,\n", "{format: csv, \"null\": [\"\", x]}",
+          CSV_OUT "0,1,r1,,\"x\",,,,\n");
+}
+
+static void columns_stand_in_the_order_asked_for(void **state)
+{
+    check(state, CSV, CSV_HEAD "r1,1,0.5,12,x,3|4,1|2,1.5,-2\n",
+          "{format: tsv, columns: [c, p, hx, h, t, a, free, id, w, label]}",
+          "-2\t1.5\t1|2\t3|4\tx\t12\t\tr1\t0.5\t1\n");
+    check_refused(state, CSV, CSV_HEAD "r1,1,1,,,,,,\n",
+                  "{format: tsv, columns: [a, h, hx, p, c, id, w, label]}", "no column 't'");
+}
+
+static void what_a_format_cannot_say_is_an_error(void **state)
+{
+    const char *id = CSV_HEAD "r1,1,1,1,x,,,,\n";
+    check_refused(state, CSV, id, "{format: libffm}", "'libffm' has no record ids");
+    check_refused(state, CSV, id, "{format: libffm, record_id: ~}", "slot 't' holds words");
+    check_refused(state, CSV, id, "{format: criteo, record_id: ~}", "no column 'w'");
+    check_refused(state, CSV, CSV_HEAD "r1,1,1,,\"a\tb\",,,,\n",
+                  "{format: tsv, columns: [id, label, w, a, t, h, hx, p, c]}",
+                  "would read back otherwise");
+    check_refused(state, SVM, "1:2 3\n", "{format: csv}", "the row weighs 2");
+    check_refused(state, SVM, "1 qid:4 3\n", "{format: csv}", "the row belongs to group 4");
+    check_refused(state, SVM, "1 3 4\n", "{format: csv}", "several values");
+    check_refused(state, SVM, "1 3:0.5\n", "{format: csv}", "x = 0.5");
+    check_refused(state, FFM, "1 0:3\n", "{format: libsvm}", "has a range that overlaps");
+    check_refused(state, SVM, "1 3\n", "{format: vw}", "vw");
+}
+
+static void a_row_that_would_be_blank_is_an_error(void **state)
+{
+    check_refused(state,
+                  "{data: {format: csv, label: none}, slots: [{name: a}, {name: b, type: str}]}",
+                  "a,b\n,\n", "{format: tsv, columns: [a, b]}", "blank line");
+}
+
+static void ranges_and_numbers_fit_into_libsvm(void **state)
+{
+    const char *from = "{data: {format: csv}, slots: [{name: a, range: [0, 10]}, "
+                       "{name: b, range: [10, 20]}, {name: p, type: float, as: weighted, range: "
+                       "[20, 21]}, {name: q, type: float, as: value, range: [21, 22]}]}";
+    check(state, from, "label,a,b,p,q\n1,3,15,0.25,-7e2\n", "{format: libsvm}",
+          "1 3 15 20:0.25 21:-7e2\n");
+    check(state, from, "label,a,b,p,q\n1,,,,\n", "{format: libsvm}", "1\n");
+    check_refused(state, from, "label,a,b,p,q\n1,13,15,,\n", "{format: libsvm}",
+                  "index 13 of slot 'a' is not within its range");
+}
+
+static void signs_stand_for_words_and_negative_numbers(void **state)
+{
+    datasets *d = *state;
+    const char *from = "{data: {format: csv}, slots: [{name: a, type: str}, {name: b, type: hex}, "
+                       "{name: c, type: int}, {name: e, type: int, transform: ln2_bucket}]}";
+    /* XXH64("a"); 0x68fd1e64; 2^64 - 1; the bucket of 100 */
+    assert_string_equal(
+        datasets_line(d, from, "label,a,b,c,e\n1,a,68fd1e64,-1,100\n", "{format: libffm}",
+                      TN_WRITE_SIGNS),
+        "1 0:15154266338359012955:1 1:1761418852:1 2:18446744073709551615:1 3:21:1\n");
+}
+
+static void an_index_base_is_taken_off(void **state)
+{
+    check(state, "{data: {format: libsvm, index_base: 1}}", "1 5 1\n", "{format: libsvm}",
+          "1 4 0\n");
+    check_refused(state, SVM, "1 5\n", "{format: libsvm, index_base: 1}", "written from 0");
+}
+
+static void label_none_writes_no_label(void **state)
+{
+    check(state, "{data: {format: libsvm, label: none}}", "3 4\n", "{format: libsvm}", "3 4\n");
+    check(
+        state,
+        "{data: {format: csv, label: none}, slots: [{name: C1, type: hex}, {name: I2, type: int}]}",
+        "C1,I2\nff,-2\n", "{format: criteo}",
+        "\t-2"
+        "\t\t\t\t\t\t\t\t\t\t\t"
+        "\tff"
+        "\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\n");
+}
+
+static void tfrecord_lists_are_packed_and_in_one_piece(void **state)
+{
+    datasets *d = *state;
+    const char *from = "{data: {format: csv}, slots: [{name: ids, type: int, list: \"|\"}, "
+                       "{name: none}, {name: x, type: float, as: value}, "
+                       "{name: s, type: str, list: \"|\"}]}";
+    const char *line = "label,ids,none,x,s\n1,3|300|-1,,0.5,a|bc\n";
+    (void)datasets_line(d, from, line, "{format: tfrecord}", 0);
+    static const unsigned char features[] =
+        /* label: float list */
+        "\x0a\x11\x0a\x05label\x12\x08\x12\x06\x0a\x04\x00\x00\x80\x3f"
+        /* ids: int64 list, as in the vector of docs/formats.md */
+        "\x0a\x18\x0a\x03ids\x12\x11\x1a\x0f\x0a\x0d\x03\xac\x02\xff\xff\xff\xff\xff\xff\xff\xff"
+        "\xff\x01"
+        /* x: float list */
+        "\x0a\x0d\x0a\x01x\x12\x08\x12\x06\x0a\x04\x00\x00\x00\x3f"
+        /* s: bytes list, as in the vector */
+        "\x0a\x0e\x0a\x01s\x12\x09\x0a\x07\x0a\x01"
+        "a\x0a\x02"
+        "bc";
+    size_t size = sizeof features - 1;
+    const tn_text *file = datasets_read(d, "line.out");
+    assert_int_equal(file->size, 12 + 2 + size + 4);
+    assert_int_equal((unsigned char)file->data[0], 2 + size);
+    assert_memory_equal(file->data + 12, "\x0a", 1);
+    assert_int_equal((unsigned char)file->data[13], size);
+    assert_memory_equal(file->data + 14, features, size);
+}
+
+static void a_frame_holds_length_and_both_crcs(void **state)
+{
+    datasets *d = *state;
+    /* no label, no value: an empty Features, "0a00", framed */
+    (void)datasets_line(d, "{data: {format: csv, label: none, record_id: i}, slots: [{name: a}]}",
+                        "a,i\n,x\n", "{format: tfrecord, record_id: ~}", 0);
+    const tn_text *file = datasets_read(d, "line.out");
+    assert_int_equal(file->size, 12 + 2 + 4);
+    assert_memory_equal(file->data, "\x02\0\0\0\0\0\0\0", 8);
+    assert_memory_equal(file->data + 12, "\x0a\0", 2);
+    assert_int_equal(tn_load_u32(file->data + 8), tn_crc_mask(tn_crc32c(0, file->data, 8)));
+    assert_int_equal(tn_load_u32(file->data + 14), tn_crc_mask(tn_crc32c(0, "\x0a\0", 2)));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(libsvm_keeps_labels_weights_order_and_values, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(libffm_writes_every_value, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(csv_keeps_texts_as_they_were_read, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(csv_quotes_what_would_read_otherwise, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(columns_stand_in_the_order_asked_for, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_a_format_cannot_say_is_an_error, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_row_that_would_be_blank_is_an_error, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(ranges_and_numbers_fit_into_libsvm, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(signs_stand_for_words_and_negative_numbers, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(an_index_base_is_taken_off, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(label_none_writes_no_label, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(tfrecord_lists_are_packed_and_in_one_piece, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_frame_holds_length_and_both_crcs, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
