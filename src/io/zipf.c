@@ -10,17 +10,21 @@
 enum { HEAD = 4096, STEPS_PER_E = 64 };
 
 typedef struct cell {
-    uint64_t first; /* ids first .. first + size - 1 */
-    uint64_t size;
     uint64_t keep; /* a word below it stays in this cell, the others go to `other` */
     uint32_t other;
-    double mass; /* of the whole cell; sums to 1 */
 } cell;
+
+typedef struct span {
+    uint64_t first; /* ids first .. first + size - 1 */
+    uint64_t size;
+    double mass; /* of all of them; sums to 1 */
+} span;
 
 struct tn_zipf {
     uint64_t n;
     uint32_t n_cells;
-    cell *cell;
+    cell *cell; /* what every draw looks at: small */
+    span *span; /* of cell i; below HEAD the id i alone */
 };
 
 /* The width of the cell that begins at `id`. */
@@ -48,16 +52,15 @@ static void fill_cells(tn_zipf *z, double s)
 {
     double sum = 0;
     uint32_t i = 0;
-    for (uint64_t id = 0; id < z->n; id += z->cell[i].size, i++) {
-        z->cell[i].first = id;
-        z->cell[i].size = cell_size(id, z->n);
-        z->cell[i].mass = cell_mass(id, z->cell[i].size, s);
+    for (uint64_t id = 0; id < z->n; id += z->span[i].size, i++) {
+        uint64_t size = cell_size(id, z->n);
+        z->span[i] = (span){id, size, cell_mass(id, size, s)};
         z->cell[i].other = i;
-        sum += z->cell[i].mass;
+        sum += z->span[i].mass;
     }
     TN_ASSERT(i == z->n_cells);
     for (i = 0; i < z->n_cells; i++) {
-        z->cell[i].mass /= sum;
+        z->span[i].mass /= sum;
     }
 }
 
@@ -76,7 +79,7 @@ static void pair_cells(tn_zipf *z, double *left, uint32_t *stack)
     uint32_t small = 0;
     uint32_t large = n;
     for (uint32_t i = 0; i < n; i++) {
-        left[i] = z->cell[i].mass * n;
+        left[i] = z->span[i].mass * n;
         if (left[i] < 1) {
             stack[small++] = i;
         } else {
@@ -121,9 +124,10 @@ tn_status tn_zipf_new(tn_zipf **out, uint64_t n, double s, tn_error *err)
     z->n = n;
     z->n_cells = count_cells(n);
     z->cell = tn_try_alloc(z->n_cells, sizeof *z->cell, "a popularity law", err);
+    z->span = tn_try_alloc(z->n_cells, sizeof *z->span, "a popularity law", err);
     left = tn_try_alloc(z->n_cells, sizeof *left, "a popularity law", err);
     stack = tn_try_alloc(z->n_cells, sizeof *stack, "a popularity law", err);
-    if (z->cell == NULL || left == NULL || stack == NULL) {
+    if (z->cell == NULL || z->span == NULL || left == NULL || stack == NULL) {
         tn_free(left);
         tn_free(stack);
         tn_zipf_free(z);
@@ -141,6 +145,7 @@ void tn_zipf_free(tn_zipf *z)
 {
     if (z != NULL) {
         tn_free(z->cell);
+        tn_free(z->span);
         tn_free(z);
     }
 }
@@ -149,11 +154,14 @@ uint64_t tn_zipf_id(const tn_zipf *z, uint64_t x, uint64_t y)
 {
     uint64_t i = tn_below(x, z->n_cells);
     uint64_t rest = x * z->n_cells; /* the low half of the product: uniform within the cell */
-    const cell *c = &z->cell[i];
-    if (rest >= c->keep) {
-        c = &z->cell[c->other];
+    if (rest >= z->cell[i].keep) {
+        i = z->cell[i].other;
     }
-    return c->size == 1 ? c->first : c->first + tn_below(y, c->size);
+    if (i < HEAD) {
+        return i;
+    }
+    const span *s = &z->span[i];
+    return s->size == 1 ? s->first : s->first + tn_below(y, s->size);
 }
 
 double tn_zipf_share(const tn_zipf *z, uint64_t id)
@@ -163,11 +171,11 @@ double tn_zipf_share(const tn_zipf *z, uint64_t id)
     uint32_t high = z->n_cells - 1;
     while (low < high) {
         uint32_t middle = low + (high - low + 1) / 2;
-        if (z->cell[middle].first <= id) {
+        if (z->span[middle].first <= id) {
             low = middle;
         } else {
             high = middle - 1;
         }
     }
-    return z->cell[low].mass / (double)z->cell[low].size;
+    return z->span[low].mass / (double)z->span[low].size;
 }

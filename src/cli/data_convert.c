@@ -1,0 +1,207 @@
+/* data_convert.c - tnet-data convert: the same rows in another format; tnet-data sample: some rows.
+ */
+#include "base/file.h"
+#include "cli/data_tool.h"
+#include "io/convert.h"
+#include "io/writer.h"
+#include "train/run.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct convert_flags {
+    const char *from;
+    const char *to;
+    const char *config_to;
+    bool signs;
+    uint32_t threads;
+} convert_flags;
+
+static const tn_field convert_fields[] = {
+    TN_FLAG_STR(convert_flags, from, "PATH", "file, glob or folder; default: data.train"),
+    TN_FLAG_STR(convert_flags, to, "PATH", "file that is written; '-': standard output"),
+    TN_FLAG_STR(convert_flags, config_to, "PATH", "also write the configuration that reads it"),
+    TN_FLAG_BOOL(convert_flags, signs,
+                 "write keys as numbers: words and hex digits become ids of the same keys"),
+    TN_FIELD_U32W(convert_flags, threads, "all", 1, 1024, "threads", tn_thread_words,
+                  "threads that parse and write"),
+    TN_FIELD_END,
+};
+
+static tn_status write_config(const tn_dataset *to, const convert_flags *flags,
+                              const tn_text *columns, tn_error *err)
+{
+    tn_text text = {0};
+    tn_dataset_config(to, flags->to, columns->size > 0 ? columns->data : NULL, &text);
+    tn_status status = tn_text_check(&text, "a configuration", err);
+    if (status == TN_OK) {
+        status = tn_file_replace(flags->config_to, text.data, text.size, err);
+    }
+    tn_text_done(&text);
+    return status;
+}
+
+static tn_status convert_into(const tn_convert_in *in, const convert_flags *flags,
+                              tn_pass_counts *counts, tn_error *err)
+{
+    tn_sink *sink = NULL;
+    tn_text columns = {0};
+    TN_TRY(tn_data_sink(flags->to, in->to->data.compression, &sink, err));
+    tn_status status = tn_convert(in, sink, &columns, counts, err);
+    if (status == TN_OK) {
+        status = tn_sink_commit(sink, err);
+    } else {
+        tn_sink_abandon(sink);
+    }
+    if (status == TN_OK && flags->config_to != NULL) {
+        status = write_config(in->to, flags, &columns, err);
+    }
+    tn_text_done(&columns);
+    return status;
+}
+
+static tn_status convert_open(tn_data_input *in, const tn_options *options,
+                              const convert_flags *flags, tn_diag *diag, tn_error *err)
+{
+    TN_TRY(tn_data_input_open(in, options, flags->from, TN_DATASET_AS_READ, flags->threads, diag,
+                              err));
+    if (tn_tree_get(in->to, "format") == NULL) {
+        return tn_fail(err, TN_E_USAGE, "no format to write\nhint: 'to.format=csv' names it");
+    }
+    tn_dataset to;
+    TN_TRY(tn_dataset_bind_target(&to, &in->from, in->to, flags->signs ? TN_DATASET_SIGNS : 0,
+                                  &in->binder, err));
+    const tn_convert_in job = {
+        .from = &in->from,
+        .to = &to,
+        .paths = &in->paths,
+        .flags = flags->signs ? TN_WRITE_SIGNS : 0,
+        .team = in->team,
+    };
+    tn_pass_counts counts;
+    TN_TRY(convert_into(&job, flags, &counts, err));
+    (void)fprintf(strcmp(flags->to, "-") == 0 ? stderr : stdout,
+                  "rows %llu, blank %llu, bad %llu, duplicate names %llu, sources %u\n",
+                  (unsigned long long)counts.rows, (unsigned long long)counts.blank,
+                  (unsigned long long)counts.bad, (unsigned long long)counts.duplicate_key,
+                  counts.sources);
+    return TN_OK;
+}
+
+static tn_status convert(const tn_options *options, const void *flags, int *code, tn_diag *diag,
+                         tn_error *err)
+{
+    (void)code;
+    const convert_flags *f = flags;
+    if (f->to == NULL) {
+        return tn_fail(err, TN_E_USAGE, "nowhere to write to\nhint: '--to PATH' names the file");
+    }
+    tn_data_input in;
+    tn_status status = convert_open(&in, options, f, diag, err);
+    tn_data_input_done(&in);
+    return status;
+}
+
+typedef struct sample_flags {
+    const char *from;
+    const char *to;
+    uint64_t rows;
+    double share;
+    uint64_t seed;
+    uint32_t compression;
+    uint32_t threads;
+} sample_flags;
+
+static const char *const compressions[] = {"auto", "none", "gzip", "zlib", NULL};
+
+static const tn_field sample_fields[] = {
+    TN_FLAG_STR(sample_flags, from, "PATH", "file, glob or folder; default: data.train"),
+    TN_FIELD_STR(sample_flags, to, "-", "file that is written; '-': standard output"),
+    TN_FIELD_U64(sample_flags, rows, "~", 1, 1e15, "rows", "take this many, all equally likely"),
+    TN_FIELD_F64(sample_flags, share, "~", 0, 1, "", "take each row with this probability"),
+    TN_FIELD_U64(sample_flags, seed, "1", 0, 9e15, "", "selects which ones"),
+    TN_FIELD_CHOICE(sample_flags, compression, "auto", compressions,
+                    "auto: by the name, .gz and .zz"),
+    TN_FIELD_U32W(sample_flags, threads, "all", 1, 1024, "threads", tn_thread_words,
+                  "threads that parse"),
+    TN_FIELD_END,
+};
+
+static tn_status sample_into(const tn_data_input *in, const sample_flags *flags, tn_error *err)
+{
+    const tn_sample_in job = {
+        .from = &in->from,
+        .paths = &in->paths,
+        .rows = flags->rows,
+        .share = flags->share,
+        .seed = flags->seed,
+        .team = in->team,
+    };
+    tn_sink *sink = NULL;
+    TN_TRY(tn_data_sink(flags->to, flags->compression, &sink, err));
+    uint64_t taken = 0;
+    tn_pass_counts counts;
+    tn_status status = tn_sample_rows(&job, sink, &taken, &counts, err);
+    if (status != TN_OK) {
+        tn_sink_abandon(sink);
+        return status;
+    }
+    TN_TRY(tn_sink_commit(sink, err));
+    (void)fprintf(strcmp(flags->to, "-") == 0 ? stderr : stdout, "rows %llu of %llu\n",
+                  (unsigned long long)taken, (unsigned long long)counts.rows);
+    return TN_OK;
+}
+
+static tn_status sample(const tn_options *options, const void *flags, int *code, tn_diag *diag,
+                        tn_error *err)
+{
+    (void)code;
+    const sample_flags *f = flags;
+    if ((f->rows == TN_UNSET_U64) == (bool)isnan(f->share)) {
+        return tn_fail(err, TN_E_USAGE, "give either '--rows N' or '--share P'");
+    }
+    tn_data_input in;
+    tn_status status =
+        tn_data_input_open(&in, options, f->from, TN_DATASET_AS_READ, f->threads, diag, err);
+    if (status == TN_OK) {
+        status = sample_into(&in, f, err);
+    }
+    tn_data_input_done(&in);
+    return status;
+}
+
+const tn_data_tool tn_data_convert = {
+    .program =
+        {
+            .name = "tnet-data convert",
+            .summary = "write the same rows in another format",
+            .words = "[CONFIG] [key=value ..] [to.key=value ..] --to PATH",
+            .flags = convert_fields,
+            .config = tn_run_fields,
+            .words_min = 0,
+            .words_max = 1,
+            .notes = "key=value says what is read, as in the section `data` of a configuration; "
+                     "to.key=value\n"
+                     "says what is written: to.format=csv to.delimiter=';'. Order, labels, "
+                     "weights, values and\n"
+                     "record ids are kept; what a format has no words for is an error.",
+        },
+    .flags_size = sizeof(convert_flags),
+    .run = convert,
+};
+
+const tn_data_tool tn_data_sample = {
+    .program =
+        {
+            .name = "tnet-data sample",
+            .summary = "copy some of the rows, byte for byte",
+            .words = "[CONFIG] [key=value ..] --rows N | --share P",
+            .flags = sample_fields,
+            .config = tn_run_fields,
+            .words_min = 0,
+            .words_max = 1,
+        },
+    .flags_size = sizeof(sample_flags),
+    .run = sample,
+};

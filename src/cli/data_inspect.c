@@ -1,0 +1,199 @@
+/* data_inspect.c - tnet-data check: every fault of some files; tnet-data stat: what they hold. */
+#include "base/json.h"
+#include "cli/data_tool.h"
+#include "cli/exits.h"
+#include "io/inspect_stat.h"
+#include "train/run.h"
+
+#include <stdio.h>
+
+typedef struct check_flags {
+    const char *from;
+    uint64_t most;
+    bool json;
+    uint32_t threads;
+} check_flags;
+
+static const tn_field check_fields[] = {
+    TN_FLAG_STR(check_flags, from, "PATH", "file, glob or folder; default: data.train"),
+    TN_FIELD_U64(check_flags, most, "1000", 0, 1e15, "faults",
+                 "print at most this many; all count"),
+    TN_FLAG_BOOL(check_flags, json, "the counts as JSON"),
+    TN_FIELD_U32W(check_flags, threads, "all", 1, 1024, "threads", tn_thread_words,
+                  "threads that parse"),
+    TN_FIELD_END,
+};
+
+typedef struct checking {
+    const check_flags *flags;
+    uint64_t printed;
+} checking;
+
+static tn_status print_fault(void *ctx, const char *text, tn_error *err)
+{
+    checking *c = ctx;
+    (void)err;
+    if (c->printed++ < c->flags->most) {
+        (void)fprintf(c->flags->json ? stderr : stdout, "%s\n", text);
+    }
+    return TN_OK;
+}
+
+static void print_counts(const tn_pass_counts *n, bool json)
+{
+    if (!json) {
+        (void)printf(
+            "rows %llu, blank %llu, bad %llu, duplicate names %llu, bytes %llu, sources %u\n",
+            (unsigned long long)n->rows, (unsigned long long)n->blank, (unsigned long long)n->bad,
+            (unsigned long long)n->duplicate_key, (unsigned long long)n->bytes, n->sources);
+        return;
+    }
+    tn_text text = {0};
+    tn_json_open(&text, '{');
+    tn_json_count(&text, "rows", n->rows);
+    tn_json_count(&text, "blank", n->blank);
+    tn_json_count(&text, "bad", n->bad);
+    tn_json_count(&text, "duplicate_key", n->duplicate_key);
+    tn_json_count(&text, "bytes", n->bytes);
+    tn_json_u64(&text, "sources", n->sources);
+    tn_json_close(&text, '}');
+    (void)printf("%s\n", tn_text_str(&text));
+    tn_text_done(&text);
+}
+
+static tn_status check(const tn_options *options, const void *flags, int *code, tn_diag *diag,
+                       tn_error *err)
+{
+    checking c = {.flags = flags};
+    tn_data_input in;
+    tn_status status =
+        tn_data_input_open(&in, options, c.flags->from, 0, c.flags->threads, diag, err);
+    if (status == TN_OK) {
+        const tn_pass_visitor visitor = {.ctx = &c, .fault = print_fault};
+        const tn_pass_in pass = {.schema = in.from.schema, .paths = &in.paths, .team = in.team};
+        tn_pass_counts counts;
+        status = tn_pass_run(&pass, &visitor, &counts, err);
+        print_counts(&counts, c.flags->json);
+        *code = counts.bad > 0 ? tn_exit_code(TN_E_DATA) : 0;
+    }
+    tn_data_input_done(&in);
+    return status;
+}
+
+typedef struct stat_flags {
+    const char *from;
+    bool json;
+    uint32_t top;
+    const char *quantiles;
+    uint32_t parts;
+    uint32_t threads;
+} stat_flags;
+
+static const tn_field stat_fields[] = {
+    TN_FLAG_STR(stat_flags, from, "PATH", "file, glob or folder; default: data.train"),
+    TN_FLAG_BOOL(stat_flags, json, "the figures as JSON"),
+    TN_FIELD_U32(stat_flags, top, "5", 0, TN_STAT_TOP_MAX, "values", "most frequent values shown"),
+    TN_FLAG_STR(stat_flags, quantiles, "SLOT",
+                "print bounds for 'transform: {quantiles: file}' of this slot instead"),
+    TN_FIELD_U32(stat_flags, parts, "20", 2, 100000, "parts", "of equal size, for --quantiles"),
+    TN_FIELD_U32W(stat_flags, threads, "all", 1, 1024, "threads", tn_thread_words,
+                  "threads that parse and count"),
+    TN_FIELD_END,
+};
+
+typedef struct counting {
+    tn_stat *stat;
+    tn_team *team;
+} counting;
+
+static tn_status count_block(void *ctx, const tn_pass_block *block, tn_error *err)
+{
+    counting *c = ctx;
+    return tn_stat_add(c->stat, block->rows, c->team, err);
+}
+
+static tn_status print_stat(tn_stat *stat, const stat_flags *flags, tn_error *err)
+{
+    tn_text text = {0};
+    tn_status status = TN_OK;
+    if (flags->quantiles != NULL) {
+        status = tn_stat_bounds(stat, flags->quantiles, flags->parts, &text, err);
+    } else if (flags->json) {
+        tn_stat_json(stat, flags->top, &text);
+    } else {
+        tn_stat_text(stat, flags->top, &text);
+    }
+    if (status == TN_OK) {
+        status = tn_text_check(&text, "statistics", err);
+    }
+    if (status == TN_OK) {
+        (void)fwrite(tn_text_str(&text), 1, text.size, stdout);
+    }
+    tn_text_done(&text);
+    return status;
+}
+
+static tn_status stat_files(const tn_data_input *in, const stat_flags *flags, tn_error *err)
+{
+    counting c = {.team = in->team};
+    TN_TRY(tn_stat_new(&c.stat, in->from.schema, err));
+    const tn_pass_visitor visitor = {.ctx = &c, .block = count_block};
+    const tn_pass_in pass = {
+        .schema = in->from.schema,
+        .paths = &in->paths,
+        .keep = TN_ROWS_SIGNS,
+        .team = in->team,
+    };
+    tn_pass_counts counts;
+    tn_status status = tn_pass_run(&pass, &visitor, &counts, err);
+    if (status == TN_OK) {
+        status = print_stat(c.stat, flags, err);
+    }
+    tn_stat_free(c.stat);
+    return status;
+}
+
+static tn_status stat_tool(const tn_options *options, const void *flags, int *code, tn_diag *diag,
+                           tn_error *err)
+{
+    (void)code;
+    const stat_flags *f = flags;
+    tn_data_input in;
+    tn_status status =
+        tn_data_input_open(&in, options, f->from, TN_DATASET_AS_READ, f->threads, diag, err);
+    if (status == TN_OK) {
+        status = stat_files(&in, f, err);
+    }
+    tn_data_input_done(&in);
+    return status;
+}
+
+const tn_data_tool tn_data_check = {
+    .program =
+        {
+            .name = "tnet-data check",
+            .summary = "read every record and say what is wrong; exit code 4 when anything is",
+            .words = "[CONFIG] [key=value ..]",
+            .flags = check_fields,
+            .config = tn_run_fields,
+            .words_min = 0,
+            .words_max = 1,
+        },
+    .flags_size = sizeof(check_flags),
+    .run = check,
+};
+
+const tn_data_tool tn_data_stat = {
+    .program =
+        {
+            .name = "tnet-data stat",
+            .summary = "say what data holds, slot by slot",
+            .words = "[CONFIG] [key=value ..]",
+            .flags = stat_fields,
+            .config = tn_run_fields,
+            .words_min = 0,
+            .words_max = 1,
+        },
+    .flags_size = sizeof(stat_flags),
+    .run = stat_tool,
+};

@@ -1,0 +1,182 @@
+/* data_tool.c - see data_tool.h. */
+#include "cli/data_tool.h"
+
+#include "base/fieldtree.h"
+#include "base/threads.h"
+#include "io/format.h"
+#include "train/config.h"
+#include "train/run.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+const char *const tn_thread_words[] = {"all", NULL};
+
+static const char *format_preset(const char *name)
+{
+    const tn_format *format = tn_format_find(name);
+    return format != NULL ? format->preset : NULL;
+}
+
+/* Models are none of our business: whatever preset a configuration names is as good as empty. */
+static const char *model_preset(const char *model, const char *preset)
+{
+    (void)model;
+    (void)preset;
+    return "{}";
+}
+
+static const tn_presets presets = {format_preset, model_preset};
+
+static bool begins_with(const char *text, const char *head)
+{
+    return strncmp(text, head, strlen(head)) == 0;
+}
+
+/* "format=csv" as "data.format=csv"; keys with a section stay. */
+static const char *with_section(tn_arena *arena, const char *word)
+{
+    size_t key = strcspn(word, ".=");
+    char name[64];
+    (void)snprintf(name, sizeof name, "%.*s", (int)(key < 63 ? key : 63), word);
+    if (word[key] == '.' || tn_field_find(tn_run_fields, name) != NULL) {
+        return word;
+    }
+    size_t size = strlen(word) + sizeof "data.";
+    char *out = TN_NEW_ARRAY(arena, char, size);
+    (void)snprintf(out, size, "data.%s", word);
+    return out;
+}
+
+/* data.train="<path>", as YAML. */
+static const char *train_override(tn_arena *arena, const char *path)
+{
+    size_t size = 2 * strlen(path) + sizeof "data.train=\"\"";
+    char *out = TN_NEW_ARRAY(arena, char, size);
+    size_t n = (size_t)snprintf(out, size, "data.train=\"");
+    for (const char *c = path; *c != '\0'; c++) {
+        if (*c == '"' || *c == '\\') {
+            out[n++] = '\\';
+        }
+        out[n++] = *c;
+    }
+    out[n] = '"';
+    return out;
+}
+
+/* The words of the command line, those of the input and those of the output apart. */
+typedef struct word_lists {
+    const char **in, **to;
+    uint32_t n_in, n_to;
+} word_lists;
+
+static word_lists part_words(tn_arena *arena, const tn_strs *words, const char *from)
+{
+    word_lists lists = {
+        .in = TN_NEW_ARRAY(arena, const char *, words->n + 1),
+        .to = TN_NEW_ARRAY(arena, const char *, words->n + 1),
+    };
+    for (uint32_t i = 0; i < words->n; i++) {
+        const char *word = words->item[i];
+        if (begins_with(word, "to.")) {
+            lists.to[lists.n_to++] = with_section(arena, word + strlen("to."));
+        } else {
+            lists.in[lists.n_in++] = with_section(arena, word);
+        }
+    }
+    if (from != NULL) {
+        lists.in[lists.n_in++] = train_override(arena, from);
+    }
+    return lists;
+}
+
+/* Sections that no configuration has. */
+static void check_sections(const tn_tree *root, tn_diag *diag)
+{
+    for (const tn_tree *t = root->first; t != NULL; t = t->next) {
+        if (tn_field_find(tn_run_fields, t->key) == NULL) {
+            tn_diag_error(diag, &t->key_at, "unknown key '%s'", t->key);
+        }
+    }
+}
+
+static tn_status load(tn_data_input *in, const char *config, const word_lists *words,
+                      const tn_tree **root, tn_error *err)
+{
+    tn_diag *diag = in->binder.diag;
+    const tn_config_in from = {
+        .fields = tn_run_fields,
+        .presets = &presets,
+        .path = config,
+        .env = (const char *const *)environ,
+        .overrides = words->in,
+        .n_overrides = words->n_in,
+    };
+    *root = tn_config_load(&from, in->arena, diag);
+    const tn_config_in to = {
+        .fields = tn_run_fields,
+        .overrides = words->to,
+        .n_overrides = words->n_to,
+    };
+    const tn_tree *target = words->n_to > 0 ? tn_config_load(&to, in->arena, diag) : NULL;
+    in->to = tn_tree_get(target, "data");
+    if (*root != NULL) {
+        check_sections(*root, diag);
+    }
+    return *root == NULL || (words->n_to > 0 && target == NULL)
+               ? tn_fail(err, TN_E_CONFIG, "the configuration could not be read")
+               : TN_OK;
+}
+
+tn_status tn_data_input_open(tn_data_input *in, const tn_options *options, const char *from,
+                             uint32_t flags, uint32_t threads, tn_diag *diag, tn_error *err)
+{
+    *in = (tn_data_input){.arena = tn_arena_new(1 << 16)};
+    in->binder = (tn_binder){.arena = in->arena, .diag = diag};
+    word_lists words = part_words(in->arena, &options->overrides, from);
+    const char *config = options->words.n > 0 ? options->words.item[0] : NULL;
+    const tn_tree *root = NULL;
+    TN_TRY(load(in, config, &words, &root, err));
+    TN_TRY(tn_dataset_bind(&in->from, root, flags, &in->binder, err));
+    in->paths = in->from.data.train;
+    if (in->paths.n == 0) {
+        return tn_fail(err, TN_E_USAGE,
+                       "no data to read\nhint: '--from PATH' or 'train=PATH' names it, '-' is "
+                       "standard input");
+    }
+    return tn_data_team(threads, &in->team, err);
+}
+
+void tn_data_input_done(tn_data_input *in)
+{
+    tn_team_close(in->team);
+    tn_arena_free(in->arena);
+    *in = (tn_data_input){0};
+}
+
+tn_status tn_data_team(uint32_t threads, tn_team **out, tn_error *err)
+{
+    uint32_t n = threads == TN_WORD_U32(0) ? tn_cpu_count() : threads;
+    return tn_team_open(out, n, err);
+}
+
+static tn_status write_stdout(void *ctx, const void *data, size_t size, tn_error *err)
+{
+    (void)ctx;
+    errno = 0;
+    if (fwrite(data, 1, size, stdout) == size) {
+        return TN_OK;
+    }
+    return tn_fail(err, TN_E_IO, "cannot write to stdout: %s",
+                   errno != 0 ? strerrordesc_np(errno) : "an earlier write failed");
+}
+
+tn_status tn_data_sink(const char *path, uint32_t compression, tn_sink **out, tn_error *err)
+{
+    if (strcmp(path, "-") == 0) {
+        return tn_sink_open_stream(out, write_stdout, NULL, compression, err);
+    }
+    return tn_sink_open(out, path, compression, err);
+}

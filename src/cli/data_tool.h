@@ -1,0 +1,55 @@
+/* data_tool.h - what the parts of tnet-data share: which data is meant, threads, output.
+ *
+ * Words of the command line are options of a configuration. A bare key belongs to the section
+ * `data`, and `to.` in front of one means the file that is written:
+ *
+ *     format=criteo  train=day_0.tsv  data.trim=true  slots.C1.type=str  to.format=csv
+ */
+#ifndef TN_CLI_DATA_TOOL_H
+#define TN_CLI_DATA_TOOL_H
+
+#include "base/team.h"
+#include "cli/options.h"
+#include "io/dataset.h"
+#include "io/pass.h"
+#include "io/write_sink.h"
+
+/* One thing that tnet-data does. */
+typedef struct tn_data_tool {
+    tn_program program; /* name: "tnet-data gen" */
+    size_t flags_size;
+    /* Prints results, not failures; *code is the exit code of a success. */
+    tn_status (*run)(const tn_options *options, const void *flags, int *code, tn_diag *diag,
+                     tn_error *err);
+} tn_data_tool;
+
+extern const tn_data_tool tn_data_gen, tn_data_convert, tn_data_check, tn_data_stat, tn_data_sample;
+
+extern const char *const tn_thread_words[]; /* all */
+
+/* The input of a tool, and all that lives as long as it. */
+typedef struct tn_data_input {
+    tn_arena *arena;
+    tn_binder binder;
+    tn_dataset from;
+    tn_strs paths;
+    const tn_tree *to; /* the options `to.`, a map as the section `data`; NULL: none */
+    tn_team *team;
+} tn_data_input;
+
+/* Reads CONFIG and key=value; `from` (NULL: data.train) is what is read, as `flags` of
+ * tn_dataset_bind say. Faults of the configuration go to `diag`. *in is to be done with either way.
+ */
+tn_status tn_data_input_open(tn_data_input *in, const tn_options *options, const char *from,
+                             uint32_t flags, uint32_t threads, tn_diag *diag,
+                             tn_error *err) TN_MUST_USE;
+void tn_data_input_done(tn_data_input *in);
+
+/* "all" as a number of threads. */
+tn_status tn_data_team(uint32_t threads, tn_team **out, tn_error *err) TN_MUST_USE;
+
+/* A file, or standard output for "-". */
+tn_status tn_data_sink(const char *path, uint32_t compression, tn_sink **out,
+                       tn_error *err) TN_MUST_USE;
+
+#endif
