@@ -1,0 +1,225 @@
+/* test_gemm.c - matrix products against three loops, in every shape that takes another road. */
+#include "base/alloc.h"
+#include "base/rng.h"
+#include "base/team.h"
+#include "nn/gemm.h"
+#include "nn/kernels.h"
+#include "support/test.h"
+
+#include <math.h>
+#include <string.h>
+
+static const size_t sizes[] = {1, 2, 3, 5, 12, 13, 16, 17, 31, 32, 33, 64, 65, 100, 129, 260};
+enum { N_SIZES = sizeof sizes / sizeof sizes[0], SIDE = 1100 };
+
+typedef struct buffers {
+    tn_real *a, *b, *c, *want;
+} buffers;
+
+static tn_real *random_matrix(uint64_t seed)
+{
+    size_t n = (size_t)SIDE * 320;
+    tn_real *m = tn_alloc(n, sizeof *m, "a matrix");
+    for (size_t i = 0; i < n; i++) {
+        m[i] = (tn_real)(2 * tn_unit(tn_draw(seed, i)) - 1);
+    }
+    return m;
+}
+
+static buffers new_buffers(void)
+{
+    return (buffers){random_matrix(1), random_matrix(2), random_matrix(3), random_matrix(3)};
+}
+
+static void free_buffers(buffers *x)
+{
+    tn_free(x->a);
+    tn_free(x->b);
+    tn_free(x->c);
+    tn_free(x->want);
+}
+
+typedef struct strides {
+    size_t a, b, c;
+} strides;
+
+static double reference(const buffers *x, tn_dims d, strides s, size_t i, size_t j, bool transposed)
+{
+    double sum = 0;
+    for (size_t p = 0; p < d.k; p++) {
+        tn_real a = transposed ? x->a[p * s.a + i] : x->a[i * s.a + p];
+        sum += (double)a * (double)x->b[p * s.b + j];
+    }
+    return sum;
+}
+
+static void check(buffers *x, tn_dims d, bool transposed, bool add)
+{
+    strides s = {(transposed ? d.m : d.k) + 3, d.n + 1, d.n + 5};
+    if (d.n == 1) {
+        s.b = 1;
+        s.c = 1;
+    }
+    memcpy(x->c, x->want, (d.m * s.c + 1) * sizeof *x->c);
+    (transposed ? tn_gemm_at : tn_gemm)(d, (tn_mat){x->a, s.a}, (tn_mat){x->b, s.b},
+                                        (tn_product){x->c, s.c, add});
+    for (size_t i = 0; i < d.m; i++) {
+        for (size_t j = 0; j < s.c; j++) {
+            double old = (double)x->want[i * s.c + j];
+            double want = old;
+            if (j < d.n) {
+                want = reference(x, d, s, i, j, transposed) + (add ? old : 0);
+            }
+            double tolerance = j < d.n ? 1e-5 * sqrt((double)d.k) : 0;
+            if (!(fabs((double)x->c[i * s.c + j] - want) <= tolerance)) {
+                fail_msg("[%zu x %zu x %zu]%s: [%zu][%zu] is %g instead of %g", d.m, d.n, d.k,
+                         transposed ? " transposed" : "", i, j, (double)x->c[i * s.c + j], want);
+            }
+        }
+    }
+}
+
+static void products_are_those_of_three_loops(void **state)
+{
+    (void)state;
+    buffers x = new_buffers();
+    for (int i = 0; i < N_SIZES * N_SIZES; i++) {
+        size_t m = sizes[i % N_SIZES];
+        size_t n = sizes[i / N_SIZES];
+        size_t k = sizes[(i * 7 + 3) % N_SIZES];
+        check(&x, (tn_dims){m, n, k}, false, i % 2 == 0);
+        check(&x, (tn_dims){m, n, k}, true, i % 2 == 1);
+    }
+    check(&x, (tn_dims){70, 40, 1000}, true, false);
+    check(&x, (tn_dims){70, 40, 600}, false, true);
+    free_buffers(&x);
+}
+
+static void transposing_twice_is_the_identity(void **state)
+{
+    (void)state;
+    buffers x = new_buffers();
+    for (int i = 0; i < N_SIZES; i++) {
+        size_t m = sizes[i];
+        size_t n = sizes[N_SIZES - 1 - i];
+        tn_transpose(m, n, (tn_mat){x.a, n + 2}, (tn_product){x.b, m + 1, false});
+        tn_transpose(n, m, (tn_mat){x.b, m + 1}, (tn_product){x.c, n + 2, false});
+        for (size_t r = 0; r < m; r++) {
+            assert_memory_equal(x.a + r * (n + 2), x.c + r * (n + 2), n * sizeof *x.a);
+            tn_real d = x.b[(n - 1) * (m + 1) + r] - x.a[r * (n + 2) + n - 1];
+            assert_true(d <= 0 && d >= 0);
+        }
+    }
+    free_buffers(&x);
+}
+
+/* An entry is one chain of operations, whatever the block around it and the vector width. */
+static void an_entry_has_the_same_bits_in_every_tile(void **state)
+{
+    (void)state;
+    if (tn_kernels_find() == NULL) {
+        skip(); /* OpenBLAS picks its kernels by shape */
+    }
+    enum { M = 61, N = 77, K = 300 };
+    buffers x = new_buffers();
+    tn_gemm((tn_dims){M, N, K}, (tn_mat){x.a, K}, (tn_mat){x.b, N}, (tn_product){x.c, N, false});
+    for (size_t rows = 1; rows < 16; rows++) {
+        for (size_t i = 0; i < M; i += rows) {
+            size_t m = M - i < rows ? M - i : rows;
+            tn_gemm((tn_dims){m, N, K}, (tn_mat){x.a + i * K, K}, (tn_mat){x.b, N},
+                    (tn_product){x.want + i * N, N, false});
+        }
+        assert_memory_equal(x.c, x.want, (size_t)M * N * sizeof *x.c);
+    }
+    for (size_t j = 0; j < N; j += 7) { /* narrow tiles of columns */
+        tn_gemm((tn_dims){M, 7, K}, (tn_mat){x.a, K}, (tn_mat){x.b + j, N},
+                (tn_product){x.want + j, N, false});
+    }
+    assert_memory_equal(x.c, x.want, (size_t)M * N * sizeof *x.c);
+    free_buffers(&x);
+}
+
+#if defined(__x86_64__) && !defined(TN_NO_CLONES)
+static void avx2_and_avx512_give_the_same_bits(void **state)
+{
+    (void)state;
+    if (!__builtin_cpu_supports("avx512f")) {
+        skip();
+    }
+    enum { M = 45, K = 200 };
+    static float a[M * K];
+    static float b[K * 32];
+    static float c[2][M * 32];
+    for (int i = 0; i < M * K; i++) {
+        a[i] = (float)(tn_unit(tn_draw(1, (uint64_t)i)) - .5);
+    }
+    for (int i = 0; i < K * 32; i++) {
+        b[i] = (float)(tn_unit(tn_draw(2, (uint64_t)i)) - .5);
+    }
+    for (int across = 0; across < 2; across++) {
+        tn_block block = {.depth = across ? 64 : K,
+                          .a = a,
+                          .a_stride = across ? 140 : K,
+                          .across = across == 1,
+                          .b = b,
+                          .b_stride = 32,
+                          .c = c[0],
+                          .c_stride = 32};
+        tn_kernels_avx512.run(&block, M, 32);
+        for (size_t j = 0; j < 32; j += 16) {
+            block.b = b + j;
+            block.c = c[1] + j;
+            tn_kernels_avx2.run(&block, M, 16);
+        }
+        assert_memory_equal(c[0], c[1], sizeof c[0]);
+    }
+}
+#endif
+
+typedef struct shared_job {
+    buffers *x;
+    tn_real *out;
+} shared_job;
+
+enum { JOB = 96 };
+
+static void multiply_tile(void *job, uint32_t tile)
+{
+    const shared_job *j = job;
+    tn_gemm((tn_dims){JOB, JOB, JOB}, (tn_mat){j->x->a, JOB}, (tn_mat){j->x->b, JOB},
+            (tn_product){j->out + (size_t)tile * JOB * JOB, JOB, false});
+}
+
+static void threads_may_multiply_at_once(void **state)
+{
+    (void)state;
+    enum { TILES = 32 };
+    tn_error err = {0};
+    tn_team *team = NULL;
+    buffers x = new_buffers();
+    assert_int_equal(tn_gemm_check(&err), TN_OK);
+    assert_int_equal(tn_team_open(&team, 4, &err), TN_OK);
+    shared_job job = {&x, x.c};
+    for (int times = 0; times < 20; times++) {
+        tn_team_run(team, TILES, multiply_tile, &job);
+        for (size_t t = 1; t < TILES; t++) {
+            assert_memory_equal(x.c, x.c + t * JOB * JOB, (size_t)JOB * JOB * sizeof *x.c);
+        }
+    }
+    tn_team_close(team);
+    free_buffers(&x);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(products_are_those_of_three_loops),
+        cmocka_unit_test(transposing_twice_is_the_identity),
+        cmocka_unit_test(an_entry_has_the_same_bits_in_every_tile),
+#if defined(__x86_64__) && !defined(TN_NO_CLONES)
+        cmocka_unit_test(avx2_and_avx512_give_the_same_bits),
+#endif
+        cmocka_unit_test(threads_may_multiply_at_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

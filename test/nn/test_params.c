@@ -1,0 +1,157 @@
+/* test_params.c - slices of the flat vector and first values. */
+#include "base/alloc.h"
+#include "base/rng.h"
+#include "nn/params.h"
+#include "support/test.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const tn_init glorot = {.kind = TN_INIT_GLOROT_UNIFORM};
+static const tn_init zero = {.kind = TN_INIT_CONSTANT};
+
+static uint32_t bits(float x)
+{
+    uint32_t u;
+    memcpy(&u, &x, sizeof u);
+    return u;
+}
+
+static void seal(tn_params *p)
+{
+    tn_error err = {0};
+    assert_int_equal(tn_params_seal(p, &err), TN_OK);
+}
+
+static void v17_dense_init(void **state)
+{
+    (void)state;
+    tn_params *p = tn_params_new();
+    (void)tn_params_add(p, "other", 3, 5, true, glorot);
+    uint32_t i = tn_params_add(p, "deep.1.W", 429, 400, true, glorot);
+    seal(p);
+    tn_params_init(p, 42);
+    const tn_real *w = tn_params_weights(p) + tn_params_get(p, i)->at;
+    static const uint32_t want[] = {0x3d916fdf, 0xbd45be83, 0x3d7bf7d6};
+    for (int k = 0; k < 3; k++) {
+        assert_int_equal(bits((float)w[k]), want[k]);
+    }
+    tn_params_free(p);
+}
+
+static void v17_row_init(void **state)
+{
+    (void)state;
+    uint64_t s = tn_stream3(42, TN_RNG_ROW, tn_name64("deep"), 0x0123456789abcdef);
+    static const struct {
+        tn_init init;
+        uint32_t want[4];
+    } cases[] = {
+        {{TN_INIT_UNIFORM, -.1, .1}, {0xbd1e6e04, 0x3d5dad65, 0x3dabd360, 0x3d6a536e}},
+        {{TN_INIT_NORMAL, 0, .01}, {0xbba5a44d, 0x3bf2c174, 0x3c65a735, 0x3c01e2ef}},
+        {{TN_INIT_TRUNCATED, 0, .01}, {0xbb9d7ad5, 0x3be5a459, 0x3c525a18, 0x3bf5626a}},
+    };
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        for (uint64_t k = 0; k < 4; k++) {
+            float x = tn_init_value(&cases[c].init, s, k, 1, 1);
+            assert_int_equal(bits(x), cases[c].want[k]);
+        }
+    }
+}
+
+static void slices_begin_on_cache_lines_and_gaps_are_0(void **state)
+{
+    (void)state;
+    tn_params *p = tn_params_new();
+    for (uint32_t i = 1; i < 20; i++) {
+        char name[8];
+        (void)snprintf(name, sizeof name, "p%u", i);
+        assert_int_equal(tn_params_add(p, name, i, 3, true, glorot), i - 1);
+    }
+    seal(p);
+    tn_params_init(p, 1);
+    size_t end = 0;
+    for (uint32_t i = 0; i < tn_params_count(p); i++) {
+        const tn_param_slice *s = tn_params_get(p, i);
+        assert_int_equal(s->at % 16, 0);
+        for (; end < s->at; end++) {
+            assert_true(tn_params_weights(p)[end] <= 0 && tn_params_weights(p)[end] >= 0);
+        }
+        end = s->at + (size_t)s->rows * s->cols;
+    }
+    assert_true(tn_params_size(p) >= end);
+    tn_params_free(p);
+}
+
+static void the_same_name_is_the_same_slice(void **state)
+{
+    (void)state;
+    tn_params *p = tn_params_new();
+    uint32_t a = tn_params_add(p, "W", 4, 5, true, glorot);
+    assert_int_equal(tn_params_add(p, "W", 4, 5, true, glorot), a);
+    assert_int_equal(tn_params_count(p), 1);
+    assert_null(tn_params_find(p, "V"));
+    assert_ptr_equal(tn_params_find(p, "W"), tn_params_get(p, a));
+    tn_params_free(p);
+}
+
+static void a_frozen_bias_still_counts_and_a_running_value_never(void **state)
+{
+    (void)state;
+    tn_params *p = tn_params_new();
+    (void)tn_params_add(p, "W", 4, 5, true, glorot);
+    uint32_t b = tn_params_add(p, "b", 1, 5, true, zero);
+    (void)tn_params_add(p, "mean", 1, 5, false, zero);
+    tn_params_freeze(p, b);
+    assert_int_equal(tn_params_trained(p), 25);
+    assert_false(tn_params_get(p, b)->train);
+    assert_false(tn_params_get(p, b)->state);
+    tn_params_free(p);
+}
+
+static void only_running_values_take_what_the_step_proposed(void **state)
+{
+    (void)state;
+    tn_params *p = tn_params_new();
+    uint32_t w = tn_params_add(p, "W", 1, 2, true, zero);
+    uint32_t b = tn_params_add(p, "b", 1, 2, true, zero);
+    uint32_t m = tn_params_add(p, "mean", 1, 2, false, zero);
+    tn_params_freeze(p, b);
+    seal(p);
+    for (size_t i = 0; i < tn_params_size(p); i++) {
+        tn_params_grads(p)[i] = 3;
+    }
+    tn_params_take_state(p);
+    assert_true(tn_params_weights(p)[tn_params_get(p, w)->at] <= 0);
+    assert_true(tn_params_weights(p)[tn_params_get(p, b)->at] <= 0);
+    assert_true(tn_params_weights(p)[tn_params_get(p, m)->at + 1] >= 3);
+    tn_params_free(p);
+}
+
+static void no_memory_is_reported(void **state)
+{
+    (void)state;
+    for (uint64_t nth = 1; nth <= 2; nth++) {
+        tn_params *p = tn_params_new();
+        (void)tn_params_add(p, "W", 4, 5, true, glorot);
+        tn_error err = {0};
+        tn_alloc_fail_at(nth);
+        assert_int_equal(tn_params_seal(p, &err), TN_E_MEMORY);
+        assert_int_equal(tn_params_seal(p, &err), TN_OK);
+        tn_params_free(p);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(v17_dense_init),
+        cmocka_unit_test(v17_row_init),
+        cmocka_unit_test(slices_begin_on_cache_lines_and_gaps_are_0),
+        cmocka_unit_test(the_same_name_is_the_same_slice),
+        cmocka_unit_test(a_frozen_bias_still_counts_and_a_running_value_never),
+        cmocka_unit_test(only_running_values_take_what_the_step_proposed),
+        cmocka_unit_test(no_memory_is_reported),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

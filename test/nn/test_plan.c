@@ -1,0 +1,100 @@
+/* test_plan.c - a graph as text, as a drawing, and what it costs. */
+#include "nn/nets.h"
+#include "nn/plan.h"
+#include "support/test.h"
+
+#include <string.h>
+
+static const tn_rates rates = {.products = 1e11, .bytes = 1e10};
+enum { ROWS = 64 };
+
+static void the_cost_counts_products_and_parameters(void **state)
+{
+    (void)state;
+    tn_test_net n = tn_test_net_build(NULL, &(tn_graph_opts){.max_rows = ROWS, .train = true});
+    tn_test_net_finish(&n);
+    tn_cost c = tn_graph_cost(n.g, &rates, 1);
+    double in = 6 * 8 + 3;
+    double forward = 2.0 * ROWS * (in * 40 + 40 * 40 + (40 + in));
+    assert_true(c.product_flops >= 3 * forward && c.product_flops <= 3 * forward);
+    assert_int_equal(c.params, tn_params_trained(n.params));
+    assert_true(c.seconds > c.product_flops / rates.products);
+    assert_true(tn_graph_cost(n.g, &rates, 2).seconds < c.seconds);
+    tn_graph_free(n.g);
+    tn_params_free(n.params);
+}
+
+static void the_plan_names_every_node_that_runs(void **state)
+{
+    (void)state;
+    tn_test_net n = tn_test_net_build(NULL, &(tn_graph_opts){.max_rows = ROWS, .train = true});
+    tn_test_net_finish(&n);
+    tn_text t = {0};
+    tn_graph_print(n.g, &rates, 2, &t);
+    const char *text = tn_text_str(&t);
+    assert_non_null(strstr(text, "deep.2.act"));
+    assert_non_null(strstr(text, "(inside e)"));
+    assert_non_null(strstr(text, "expected step: "));
+    assert_non_null(strstr(text, " ms on 2 threads"));
+    assert_null(strstr(text, "matmul"));
+    tn_text_done(&t);
+    tn_graph_free(n.g);
+    tn_params_free(n.params);
+}
+
+static void the_drawing_has_a_box_per_node_and_an_arrow_per_operand(void **state)
+{
+    (void)state;
+    tn_graph *g = tn_graph_new(&(tn_graph_opts){.max_rows = 4});
+    tn_node *x = tn_input(g, "a \"b\"", 2, false);
+    tn_node *y = tn_relu(g, "y", x);
+    tn_error err = {0};
+    assert_int_equal(tn_graph_finish(g, &(tn_wanted){.logit = y}, &err), TN_OK);
+    tn_text t = {0};
+    tn_graph_dot(g, &t);
+    assert_string_equal(
+        tn_text_str(&t),
+        "digraph tnet {\n    rankdir=BT;\n"
+        "    \"a \\\"b\\\"\" [label=\"a \\\"b\\\"\\ninput [B x 2]\", shape=box, style=filled, "
+        "fillcolor=lightblue];\n"
+        "    \"y\" [label=\"y\\nrelu [B x 2]\", shape=box, style=filled, fillcolor=lightyellow];\n"
+        "    \"a \\\"b\\\"\" -> \"y\";\n"
+        "}\n");
+    tn_text_done(&t);
+    tn_graph_free(g);
+}
+
+static void the_list_names_every_operator(void **state)
+{
+    (void)state;
+    tn_text t = {0};
+    tn_ops_print(&t);
+    for (const tn_op *const *op = tn_all_ops; *op != NULL; op++) {
+        assert_non_null(strstr(tn_text_str(&t), (*op)->name));
+        assert_non_null(strstr(tn_text_str(&t), (*op)->formula));
+    }
+    assert_non_null(
+        strstr(tn_text_str(&t), "epsilon: added to the variance (number, default 1e-5)"));
+    tn_text_done(&t);
+}
+
+static void rates_are_measured(void **state)
+{
+    (void)state;
+    tn_rates r = {0};
+    tn_error err = {0};
+    assert_int_equal(tn_measure_rates(&r, &err), TN_OK);
+    assert_true(r.products > 1e6 && r.bytes > 1e6);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_cost_counts_products_and_parameters),
+        cmocka_unit_test(the_plan_names_every_node_that_runs),
+        cmocka_unit_test(the_drawing_has_a_box_per_node_and_an_arrow_per_operand),
+        cmocka_unit_test(the_list_names_every_operator),
+        cmocka_unit_test(rates_are_measured),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

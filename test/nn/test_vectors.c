@@ -1,0 +1,299 @@
+/* test_vectors.c - single operators against the vectors of numerics.md. */
+#include "nn/near.h"
+#include "support/test.h"
+
+#include <math.h>
+
+static const tn_init zero = {.kind = TN_INIT_CONSTANT};
+
+static tn_node *weights(tn_graph *g, const char *name, uint32_t rows, uint32_t cols)
+{
+    return tn_param(g, NULL, name, (tn_shape){rows, cols}, zero);
+}
+
+static void v1_gelu(void **state)
+{
+    (void)state;
+    tn_graph *g = tn_trial_graph(1, true);
+    tn_node *x = tn_input(g, "x", 3, true);
+    tn_trial t = tn_trial_open(g, tn_gelu(g, "y", x), 1, true);
+    tn_put(x, (const double[]){-1, .5, 2});
+    tn_trial_run(&t, NULL);
+    tn_assert_near("y", t.y, t.y->val, (const double[]){-.158655254, .345731231, 1.954499736});
+    tn_graph_free(g);
+}
+
+/* One example with three keys; `pool` and what comes out. */
+static void check_pool(tn_pool pool, const float *x, const double *want)
+{
+    static const tn_segment segment = {.name = "deep", .at = 0, .dim = 2};
+    tn_graph *g = tn_trial_graph(1, false);
+    tn_embed_slot slot = {.name = "a", .slot = 0, .segment = &segment, .pool = pool, .k = 2};
+    tn_node *y = tn_embed(g, "y", &slot, 1);
+    tn_error err = {0};
+    assert_int_equal(tn_graph_finish(g, &(tn_wanted){.logit = y}, &err), TN_OK);
+    static const tn_real rows[] = {1, 2, 3, -1, .5, .25};
+    static const uint32_t at[] = {0, 2, 4, 6};
+    tn_bag bag = {(const uint32_t[]){0, 3}, (const uint32_t[]){0, 1, 2}, x};
+    tn_sparse sparse = {.n = 3, .at = at, .rows = rows, .bag = &bag};
+    tn_forward(g, &(tn_feed){.rows = 1, .sparse = &sparse});
+    tn_assert_near("pool", y, y->val, want);
+    tn_graph_free(g);
+}
+
+static void v2_pooling(void **state)
+{
+    (void)state;
+    static const float x[] = {1, 2, .5F};
+    static const float minus[] = {-1, 2, .5F};
+    static const float none[] = {0, 0, 0};
+    check_pool(TN_POOL_SUM, x, (const double[]){7.25, .125});
+    check_pool(TN_POOL_MEAN, x, (const double[]){2.071428571, .035714286});
+    check_pool(TN_POOL_SQRTN, x, (const double[]){3.164159408, .054554473});
+    check_pool(TN_POOL_MAX, x, (const double[]){6, 2});
+    check_pool(TN_POOL_CONCAT, x, (const double[]){1, 2, 6, -2});
+    check_pool(TN_POOL_MEAN, NULL, (const double[]){1.5, .416666667});
+    check_pool(TN_POOL_MEAN, minus, (const double[]){1.5, -1.107142857}); /* D = sum |x| */
+    check_pool(TN_POOL_MEAN, none, (const double[]){0, 0});
+    check_pool(TN_POOL_SQRTN, none, (const double[]){0, 0});
+}
+
+static void v6_fm_and_bi_interaction(void **state)
+{
+    (void)state;
+    static const double v[] = {.1, .2, .3, -.4, -.5, .6, 1, 0, .5, .5, 0, 2};
+    tn_graph *g = tn_trial_graph(2, true);
+    tn_node *x = tn_input(g, "x", 6, true);
+    tn_trial t = tn_trial_open(g, tn_fm(g, "y", x, 2), 2, true);
+    tn_put(x, v);
+    tn_trial_run(&t, (const double[]){1, 2});
+    tn_assert_near("y", t.y, t.y->val, (const double[]){-.37, 1.5});
+    tn_assert_near("dV", x, x->grad, (const double[]){-.2, .2, -.4, .8, .4, -.2, 1, 5, 2, 4, 3, 1});
+    tn_graph_free(g);
+
+    g = tn_trial_graph(2, true);
+    x = tn_input(g, "x", 6, true);
+    t = tn_trial_open(g, tn_bi_interaction(g, "y", x, 2), 2, true);
+    tn_put(x, v);
+    tn_trial_run(&t, NULL);
+    tn_assert_near("y", t.y, t.y->val, (const double[]){-.17, -.2, .5, 1});
+    tn_graph_free(g);
+}
+
+static const double cross_x0[] = {.1, .2, -.3, .4, -.5, .6};
+static const double cross_x[] = {1, -1, .5, .2, .3, -.7};
+static const double cross_g[] = {1, 2, -1, .5, -.5, 1};
+
+static void v8_cross_v1(void **state)
+{
+    (void)state;
+    tn_graph *g = tn_trial_graph(2, true);
+    tn_node *x0 = tn_input(g, "x0", 3, true);
+    tn_node *x = tn_input(g, "x", 3, true);
+    tn_node *wb[] = {weights(g, "w", 1, 3), weights(g, "b", 1, 3)};
+    tn_trial t = tn_trial_open(g, tn_cross(g, "y", (tn_node *[]){x0, x}, wb), 2, true);
+    tn_put(x0, cross_x0);
+    tn_put(x, cross_x);
+    tn_put(wb[0], (const double[]){.5, -.25, 1});
+    tn_put(wb[1], (const double[]){.01, .02, .03});
+    tn_trial_run(&t, cross_g);
+    tn_assert_near("y", t.y, t.y->val, (const double[]){1.135, -.73, .155, -.06, .6575, -1.075});
+    tn_assert_near("dx0", x0, x0->grad, (const double[]){1.25, 2.5, -1.25, -.3375, .3375, -.675});
+    tn_assert_near("dx", x, x->grad, (const double[]){1.4, 1.8, -.2, 1.025, -.7625, 2.05});
+    tn_assert_near("dw", wb[0], wb[0]->grad, (const double[]){1.01, -.485, -.335});
+    tn_assert_near("db", wb[1], wb[1]->grad, (const double[]){1.5, 1.5, 0});
+    tn_graph_free(g);
+}
+
+static void v8_cross_v2(void **state)
+{
+    (void)state;
+    tn_graph *g = tn_trial_graph(2, true);
+    tn_node *x0 = tn_input(g, "x0", 3, true);
+    tn_node *x = tn_input(g, "x", 3, true);
+    tn_node *w = weights(g, "w", 3, 3);
+    tn_node *b = weights(g, "b", 1, 3);
+    tn_node *h = tn_bias(g, "h", tn_matmul(g, NULL, x, w), b);
+    tn_trial t = tn_trial_open(g, tn_cross_merge(g, "y", x0, h, x), 2, true);
+    tn_put(x0, cross_x0);
+    tn_put(x, cross_x);
+    tn_put(w, (const double[]){.5, -1, .2, .1, .3, -.4, -.2, .6, .7});
+    tn_put(b, (const double[]){.01, .02, .03});
+    tn_trial_run(&t, cross_g);
+    tn_assert_near("y", t.y, t.y->val, (const double[]){1.031, -1.196, .206, .312, .555, -1.024});
+    tn_assert_near("dx0", x0, x0->grad, (const double[]){.31, -1.96, -.98, .14, .255, -.54});
+    tn_assert_near("dx", x, x->grad, (const double[]){.71, 2.01, -.57, .47, -.645, 1.53});
+    tn_assert_near("dW", w, w->grad,
+                   (const double[]){.14, .45, .42, -.04, -.325, -.12, -.09, .025, -.27});
+    tn_assert_near("db", b, b->grad, (const double[]){.3, .65, .9});
+    tn_graph_free(g);
+}
+
+typedef struct loss_trial {
+    tn_graph *g;
+    tn_node *z, *loss;
+} loss_trial;
+
+static loss_trial open_loss(uint32_t rows, tn_reduction reduction, const tn_bce_attr *attr)
+{
+    loss_trial t;
+    t.g = tn_graph_new(&(tn_graph_opts){.max_rows = rows, .train = true, .reduction = reduction});
+    t.z = tn_input(t.g, "z", 1, true);
+    t.loss = tn_bce(t.g, "loss", t.z, attr);
+    tn_error err = {0};
+    tn_wanted wanted = {.logit = t.z, .loss = t.loss};
+    assert_int_equal(tn_graph_finish(t.g, &wanted, &err), TN_OK);
+    return t;
+}
+
+static void v15_bce(void **state)
+{
+    (void)state;
+    loss_trial t = open_loss(5, TN_REDUCE_SUM, NULL);
+    tn_put(t.z, (const double[]){-40, -2, 0, 1.5, 100});
+    tn_feed feed = {.rows = 5, .label = (const tn_real[]){0, 1, 1, 0, 1}};
+    tn_forward(t.g, &feed);
+    tn_backward(t.g);
+    tn_assert_near("l", t.loss, t.loss->val,
+                   (const double[]){0, 2.126928011, .693147181, 1.701413278, 0});
+    tn_assert_near("dz", t.z, t.z->grad, (const double[]){0, -.880797078, -.5, .817574476, 0});
+    tn_assert_value((double)*tn_val_row(t.loss, 0) * 1e18, 4.24835426);
+    tn_assert_value((double)*tn_grad_row(t.z, 0) * 1e18, 4.24835426);
+    tn_graph_free(t.g);
+}
+
+static void v16_weighted_bce(void **state)
+{
+    (void)state;
+    static const tn_real label[] = {1, 0, 0};
+    static const tn_real weight[] = {1, .5, 2};
+    static const double sum = 1.395589671 * 3.5;
+    static const struct {
+        tn_reduction reduction;
+        double w;
+    } cases[] = {{TN_REDUCE_MEAN, 3.5}, {TN_REDUCE_SUM, 1}, {TN_REDUCE_ROWS, 3}};
+    for (int i = 0; i < 3; i++) {
+        loss_trial t = open_loss(3, cases[i].reduction, NULL);
+        double f = 3.5 / cases[i].w;
+        tn_put(t.z, (const double[]){.5, -1, 2});
+        tn_forward(t.g, &(tn_feed){.rows = 3, .label = label, .weight = weight});
+        tn_backward(t.g);
+        tn_assert_value(tn_graph_loss(t.g), sum / cases[i].w);
+        tn_assert_value(tn_graph_weight(t.g), 3.5);
+        tn_assert_near("dz", t.z, t.z->grad,
+                       (const double[]){-.107868763 * f, .038420203 * f, .503312616 * f});
+        tn_graph_free(t.g);
+    }
+}
+
+static void weights_of_0_are_no_division_by_0(void **state)
+{
+    (void)state;
+    loss_trial t = open_loss(2, TN_REDUCE_MEAN, NULL);
+    tn_put(t.z, (const double[]){.5, -1});
+    tn_forward(
+        t.g,
+        &(tn_feed){.rows = 2, .label = (const tn_real[]){1, 0}, .weight = (const tn_real[]){0, 0}});
+    tn_backward(t.g);
+    tn_assert_value(tn_graph_loss(t.g), 0);
+    tn_assert_value(tn_graph_weight(t.g), 0);
+    tn_assert_near("dz", t.z, t.z->grad, (const double[]){0, 0});
+    tn_graph_free(t.g);
+}
+
+static void positive_weight_and_smoothing_follow_their_formulas(void **state)
+{
+    (void)state;
+    loss_trial t = open_loss(1, TN_REDUCE_SUM, &(tn_bce_attr){3, .2});
+    tn_put(t.z, (const double[]){.7});
+    tn_forward(t.g, &(tn_feed){.rows = 1, .label = (const tn_real[]){1}});
+    tn_backward(t.g);
+    double y = .9;
+    double p = 1 / (1 + exp(-.7));
+    tn_assert_value((double)*tn_val_row(t.loss, 0), -3 * y * log(p) - (1 - y) * log(1 - p));
+    tn_assert_value((double)*tn_grad_row(t.z, 0), (1 - y) * p - 3 * y * (1 - p));
+    tn_graph_free(t.g);
+}
+
+static void softmax_of_nothing_but_masks_is_0(void **state)
+{
+    (void)state;
+    tn_graph *g = tn_trial_graph(2, true);
+    tn_node *x = tn_input(g, "x", 2, true);
+    tn_trial t = tn_trial_open(g, tn_softmax(g, "y", x), 2, true);
+    tn_put(x, (const double[]){-HUGE_VAL, -HUGE_VAL, -HUGE_VAL, 7});
+    tn_trial_run(&t, NULL);
+    tn_assert_near("y", t.y, t.y->val, (const double[]){0, 0, 0, 1});
+    tn_graph_free(g);
+}
+
+static void v17_dropout_mask(void **state)
+{
+    (void)state;
+    tn_graph *g = tn_trial_graph(4, true);
+    tn_node *x = tn_input(g, "x", 4, true);
+    tn_trial t = tn_trial_open(g, tn_dropout(g, "deep.1.drop", x, .3), 4, true);
+    t.feed.info = (tn_step_info){.seed = 42, .step = 8, .training = true};
+    static const char kept[] = "1001110111111100";
+    double ones[16];
+    double want[16];
+    for (int i = 0; i < 16; i++) {
+        ones[i] = 1;
+        want[i] = kept[i] == '1' ? 1 / .7 : 0;
+    }
+    tn_put(x, ones);
+    tn_trial_run(&t, ones);
+    tn_assert_near("y", t.y, t.y->val, want);
+    tn_assert_near("dx", x, x->grad, want);
+    t.feed.info.training = false;
+    tn_trial_run(&t, NULL);
+    tn_assert_near("y", t.y, t.y->val, ones);
+    tn_graph_free(g);
+}
+
+/* Rows 2 and 3 of one process are rows 0 and 1 of the second peer. */
+static void dropout_depends_on_the_row_of_the_joint_batch(void **state)
+{
+    (void)state;
+    double ones[12];
+    for (int i = 0; i < 12; i++) {
+        ones[i] = 1;
+    }
+    tn_real whole[12];
+    for (int part = 0; part < 2; part++) {
+        tn_graph *g = tn_trial_graph(4, true);
+        tn_node *x = tn_input(g, "x", 3, true); /* odd: rows begin in the middle of a draw */
+        uint32_t rows = part == 0 ? 4 : 1;
+        tn_trial t = tn_trial_open(g, tn_dropout(g, "drop", x, .5), rows, true);
+        t.feed.info.first_row = part == 0 ? 0 : 3;
+        tn_put(x, ones);
+        tn_trial_run(&t, NULL);
+        for (int c = 0; c < 3; c++) {
+            if (part == 0) {
+                whole[c] = tn_val_row(t.y, 3)[c];
+            } else {
+                tn_assert_value((double)tn_val_row(t.y, 0)[c], (double)whole[c]);
+            }
+        }
+        tn_graph_free(g);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(v1_gelu),
+        cmocka_unit_test(v2_pooling),
+        cmocka_unit_test(v6_fm_and_bi_interaction),
+        cmocka_unit_test(v8_cross_v1),
+        cmocka_unit_test(v8_cross_v2),
+        cmocka_unit_test(v15_bce),
+        cmocka_unit_test(v16_weighted_bce),
+        cmocka_unit_test(weights_of_0_are_no_division_by_0),
+        cmocka_unit_test(positive_weight_and_smoothing_follow_their_formulas),
+        cmocka_unit_test(softmax_of_nothing_but_masks_is_0),
+        cmocka_unit_test(v17_dropout_mask),
+        cmocka_unit_test(dropout_depends_on_the_row_of_the_joint_batch),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
