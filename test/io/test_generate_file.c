@@ -1,0 +1,214 @@
+/* test_generate_file.c - generated files: the same bytes for any thread count and any range, in any
+ * format the same rows, and the truth that is written beside them. */
+#include "base/json.h"
+#include "datasets.h"
+#include "io/generate_file.h"
+#include "support/test.h"
+
+#include <math.h>
+#include <string.h>
+
+static int set_up(void **state)
+{
+    static datasets d;
+    datasets_open(&d, 3);
+    *state = &d;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    datasets_close(*state);
+    return 0;
+}
+
+static tn_gen_opts plain(uint64_t first, uint64_t rows)
+{
+    return (tn_gen_opts){
+        .preset = TN_GEN_PLAIN,
+        .model = TN_GEN_FM,
+        .rows = rows,
+        .first_row = first,
+        .seed = 3,
+        .slots = 5,
+        .ids = 40,
+        .multi = 2,
+        .values_max = 3,
+        .numeric = 2,
+        .missing = 0.1,
+        .zipf = 1,
+        .rate = 0.3,
+        .spread = 1.5,
+        .interaction = 0.5,
+        .dim = 4,
+    };
+}
+
+static tn_gen_opts preset(uint32_t which, uint64_t rows)
+{
+    tn_gen_opts o = plain(0, rows);
+    o.preset = which;
+    o.slots = o.ids = o.multi = o.values_max = o.numeric = TN_UNSET_U32;
+    o.missing = o.rate = (double)NAN;
+    return o;
+}
+
+/* Writes a file and returns the data set that reads it. */
+static tn_dataset *make(datasets *d, tn_gen_opts o, const char *format, const char *name,
+                        tn_gen_report *report)
+{
+    tn_generator *g = NULL;
+    tn_text yaml = {0};
+    tn_sink *sink = NULL;
+    assert_int_equal(tn_generator_new(&g, &o, d->team, &d->err), TN_OK);
+    assert_int_equal(tn_gen_config(g, format, datasets_path(d, name), &yaml, &d->err), TN_OK);
+    tn_dataset *set = datasets_bind(d, yaml.data, TN_DATASET_AS_READ);
+    assert_int_equal(tn_sink_open(&sink, datasets_path(d, name), TN_COMPRESSION_NONE, &d->err),
+                     TN_OK);
+    assert_int_equal(tn_gen_write(g, set->schema, sink, d->team, report, &d->err), TN_OK);
+    assert_int_equal(tn_sink_commit(sink, &d->err), TN_OK);
+    assert_int_equal(datasets_read(d, name)->size, report->bytes);
+    tn_text_done(&yaml);
+    tn_generator_free(g);
+    return set;
+}
+
+static void bytes_do_not_depend_on_threads_or_range(void **state)
+{
+    datasets *d = *state;
+    enum { N = 30000, CUT = 11111 };
+    tn_gen_report report;
+    (void)make(d, plain(0, N), "libffm", "three", &report);
+    tn_team_close(d->team);
+    d->team = NULL;
+    (void)make(d, plain(0, N), "libffm", "one", &report);
+    (void)make(d, plain(0, CUT), "libffm", "head", &report);
+    (void)make(d, plain(CUT, N - CUT), "libffm", "tail", &report);
+    const tn_text *whole = datasets_read(d, "three");
+    const tn_text *one = datasets_read(d, "one");
+    const tn_text *head = datasets_read(d, "head");
+    const tn_text *tail = datasets_read(d, "tail");
+    assert_int_equal(one->size, whole->size);
+    assert_memory_equal(one->data, whole->data, whole->size);
+    assert_int_equal(head->size + tail->size, whole->size);
+    assert_memory_equal(head->data, whole->data, head->size);
+    assert_memory_equal(tail->data, whole->data + head->size, tail->size);
+}
+
+static void all_formats_hold_the_same_rows(void **state)
+{
+    datasets *d = *state;
+    static const char *const formats[] = {"libffm", "libsvm", "csv", "tsv", "tfrecord"};
+    const tn_text *first = NULL;
+    for (uint32_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
+        tn_gen_report report;
+        tn_dataset *set = make(d, plain(7, 3000), formats[i], formats[i], &report);
+        tn_dataset *out = datasets_target(d, set, "{format: tfrecord}", 0);
+        assert_non_null(out);
+        assert_int_equal(datasets_convert(d, set, formats[i], out, "out", 0), TN_OK);
+        const tn_text *file = datasets_read(d, "out");
+        first = first == NULL ? file : first;
+        assert_int_equal(file->size, first->size);
+        assert_memory_equal(file->data, first->data, first->size);
+    }
+}
+
+static void presets_read_back_in_their_formats(void **state)
+{
+    datasets *d = *state;
+    static const struct {
+        uint32_t preset;
+        const char *format;
+    } cases[] = {
+        {TN_GEN_CRITEO, "criteo"}, {TN_GEN_CRITEO, "csv"},      {TN_GEN_CRITEO, "tfrecord"},
+        {TN_GEN_MOVIES, "csv"},    {TN_GEN_MOVIES, "tfrecord"}, {TN_GEN_MOVIES, "tsv"},
+    };
+    for (uint32_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        tn_gen_report report;
+        tn_dataset *set = make(d, preset(cases[i].preset, 2000), cases[i].format, "made", &report);
+        tn_dataset *same = datasets_target(
+            d, set, cases[i].format[0] == 'c' ? "{format: csv}" : "{format: tfrecord}", 0);
+        assert_non_null(same);
+        assert_int_equal(datasets_convert(d, set, "made", same, "again", 0), TN_OK);
+        if (strcmp(cases[i].format, "csv") == 0) {
+            assert_string_equal(datasets_read(d, "made")->data, datasets_read(d, "again")->data);
+        }
+    }
+}
+
+static void unknown_spellings_are_refused(void **state)
+{
+    datasets *d = *state;
+    tn_generator *g = NULL;
+    tn_text yaml = {0};
+    tn_gen_opts o = preset(TN_GEN_MOVIES, 10);
+    assert_int_equal(tn_generator_new(&g, &o, NULL, &d->err), TN_OK);
+    assert_int_equal(tn_gen_config(g, "libsvm", "x", &yaml, &d->err), TN_E_CONFIG);
+    assert_int_equal(tn_gen_config(g, "criteo", "x", &yaml, &d->err), TN_E_CONFIG);
+    tn_generator_free(g);
+    o = plain(0, 10);
+    o.truth = true;
+    assert_int_equal(tn_generator_new(&g, &o, NULL, &d->err), TN_OK);
+    assert_int_equal(tn_gen_config(g, "libffm", "x", &yaml, &d->err), TN_E_CONFIG);
+    assert_non_null(strstr(d->err.text, "no column for 'truth'"));
+    tn_generator_free(g);
+    tn_text_done(&yaml);
+}
+
+static void the_truth_is_written_beside_the_rows(void **state)
+{
+    datasets *d = *state;
+    enum { N = 20000 };
+    tn_gen_report report;
+    tn_gen_opts o = plain(0, N);
+    (void)make(d, o, "libffm", "rows", &report);
+    assert_int_equal(report.rows, N);
+    assert_int_equal(report.oracle.rows, N);
+    /* all 5 * 40 ids and 2 numbers occur; every slot is empty now and then, so none is redundant;
+     * k (k - 1) / 2 rotations change nothing */
+    assert_int_equal(report.parameters, 1 + 202 * 5);
+    assert_int_equal(report.free_parameters, 1 + 202 * 5 - 6);
+    assert_true(report.oracle.auc > 0.7 && report.oracle.auc < 0.95);
+    tn_generator *g = NULL;
+    tn_text text = {0};
+    const tn_json *json = NULL;
+    assert_int_equal(tn_generator_new(&g, &o, NULL, &d->err), TN_OK);
+    tn_gen_truth_json(g, &report, &text);
+    assert_int_equal(tn_json_parse(&json, text.data, text.size, d->arena, "truth", &d->err), TN_OK);
+    double value = 0;
+    assert_true(tn_json_as_f64(tn_json_get(json, "bias"), &value));
+    assert_true(value == tn_generator_truth(g).bias);
+    assert_true(tn_json_as_f64(tn_json_get(tn_json_get(json, "oracle"), "auc"), &value));
+    assert_true(value == report.oracle.auc);
+    tn_generator_free(g);
+    tn_text_done(&text);
+}
+
+static void one_hot_slots_are_counted_once_less(void **state)
+{
+    datasets *d = *state;
+    tn_gen_report report;
+    tn_gen_opts o = plain(0, 20000);
+    o.model = TN_GEN_LR;
+    o.multi = 0;
+    o.numeric = 0;
+    o.missing = 0;
+    (void)make(d, o, "libffm", "rows", &report);
+    assert_int_equal(report.parameters, 1 + 200);
+    assert_int_equal(report.free_parameters, 1 + 200 - 5);
+}
+
+#define WITH_FILES(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WITH_FILES(bytes_do_not_depend_on_threads_or_range),
+        WITH_FILES(all_formats_hold_the_same_rows),
+        WITH_FILES(presets_read_back_in_their_formats),
+        WITH_FILES(unknown_spellings_are_refused),
+        WITH_FILES(the_truth_is_written_beside_the_rows),
+        WITH_FILES(one_hot_slots_are_counted_once_less),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
