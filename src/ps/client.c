@@ -55,9 +55,9 @@ tn_call tn_ps_pull(tn_ps *ps, const tn_keyset *keys, float *rows)
     return finish(ps, status);
 }
 
-tn_call tn_ps_peek(tn_ps *ps, const tn_keyset *keys, float *rows)
+tn_call tn_ps_peek(tn_ps *ps, const tn_keyset *keys, float *rows, bool *missing)
 {
-    tn_shard_peek(ps->home, ps->team, keys, rows);
+    tn_shard_peek(ps->home, ps->team, keys, rows, missing);
     return finish(ps, TN_OK);
 }
 

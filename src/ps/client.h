@@ -27,8 +27,9 @@ void tn_ps_close(tn_ps *ps); /* NULL is fine */
 /* rows[keys->at[n]] := the rows of `keys`; those admitted now are created. */
 tn_call tn_ps_pull(tn_ps *ps, const tn_keyset *keys, float *rows);
 
-/* The same for evaluation: creates nothing, counts nothing. */
-tn_call tn_ps_peek(tn_ps *ps, const tn_keyset *keys, float *rows);
+/* The same for evaluation: creates nothing, counts nothing. missing[i] (NULL: not wanted): key i
+ * has no row and reads as zeros. */
+tn_call tn_ps_peek(tn_ps *ps, const tn_keyset *keys, float *rows, bool *missing);
 
 /* Applies grads with the shows and clicks of `keys`, applies dense_grads (the flat vector's), and
  * brings the dense weights up to date: one round trip. The norm of all gradients of the push,

@@ -10,9 +10,9 @@ tn_status tn_shard_pull(tn_shard *s, tn_team *team, const tn_keyset *keys, float
     return tn_table_pull(s->table, team, keys, rows, err);
 }
 
-void tn_shard_peek(tn_shard *s, tn_team *team, const tn_keyset *keys, float *rows)
+void tn_shard_peek(tn_shard *s, tn_team *team, const tn_keyset *keys, float *rows, bool *missing)
 {
-    tn_table_peek(s->table, team, keys, s->missing_init, rows);
+    tn_table_peek(s->table, team, keys, s->missing_init, rows, missing);
 }
 
 tn_status tn_shard_push(tn_shard *s, tn_team *team, const tn_gradients *grads, const tn_push *push,

@@ -25,7 +25,7 @@ typedef struct tn_gradients {
 
 tn_status tn_shard_pull(tn_shard *s, tn_team *team, const tn_keyset *keys, float *rows,
                         tn_error *err) TN_MUST_USE;
-void tn_shard_peek(tn_shard *s, tn_team *team, const tn_keyset *keys, float *rows);
+void tn_shard_peek(tn_shard *s, tn_team *team, const tn_keyset *keys, float *rows, bool *missing);
 
 /* Scale, L2, clip (global over dense and rows together), rule, prox, bounds; *norm is that of all
  * gradients before the global clip. A norm that is not finite changes nothing and is TN_E_DIVERGED.

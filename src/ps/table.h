@@ -37,10 +37,10 @@ void tn_table_free(tn_table *t); /* NULL is fine */
 tn_status tn_table_pull(tn_table *t, tn_team *team, const tn_keyset *keys, float *rows,
                         tn_error *err) TN_MUST_USE;
 
-/* The same without creating: a missing row reads as zeros, or as its first values where
- * missing_init[group]. */
+/* The same without creating: a missing row reads as zeros, and missing[i] says so (NULL: not
+ * wanted), or as its first values where missing_init[group], and is not missing then. */
 void tn_table_peek(tn_table *t, tn_team *team, const tn_keyset *keys, const bool *missing_init,
-                   float *rows);
+                   float *rows, bool *missing);
 
 /* Squared L2 norm of the rows' gradients after scale, L2 and value and row clip: the part of the
  * global clip that rows bring. In double, in keyset order. Rows of `l2_mode: dense` outside the

@@ -1,6 +1,6 @@
 /* table_pull.c - rows copied out of the table: for training, which creates, and for evaluation. */
 #include "base/rng.h"
-#include "ps/tabledef.h"
+#include "ps/lookup.h"
 
 /* Fans are the segment's length: a row has no other. */
 static void first_values(const tn_plan_segment *s, const tn_init *init, uint64_t key, float *w)
@@ -57,29 +57,36 @@ static inline void copy_weights(const tn_plan *plan, const tn_row *row, float *t
     }
 }
 
-static tn_status create_row(tn_table *t, const tn_keyset *keys, uint32_t k, tn_row **out,
+/* A keyset holds a key once; should one not, both get the same row. */
+static tn_status create_row(tn_table_job *job, uint32_t tile, uint32_t k, tn_row **out,
                             tn_error *err)
 {
-    uint64_t key = keys->key[k];
-    uint16_t group = keys->group[k];
-    TN_TRY(tn_shelf_add(tn_shelf_of(t, key, group), &t->extents, key, group, out, err));
-    init_row(t, *out);
+    tn_table *t = job->t;
+    uint64_t key = job->keys->key[k];
+    uint16_t group = job->keys->group[k];
+    tn_shelf *shelf = tn_shelf_of(t, key, group);
+    uint32_t number = 0;
+    *out = tn_shelf_find(shelf, key, group, &number);
+    if (*out == NULL) {
+        TN_TRY(tn_shelf_add(shelf, &t->extents, key, group, out, err));
+        init_row(t, *out);
+        job->created[tile]++;
+    }
     return TN_OK;
 }
 
-static tn_status pull_run(tn_table *t, const tn_table_job *job, tn_range run, uint32_t *created,
-                          tn_error *err)
+static tn_status pull_keys(tn_table_job *job, uint32_t tile, tn_error *err)
 {
-    tn_row *row[TN_LOOK_KEYS];
-    const tn_keyset *keys = job->keys;
-    tn_look_up(t, keys, run, false, row);
+    tn_range run = tn_tile_keys(job->keys, tile);
+    tn_look look;
+    tn_look_begin(&look, job->t, job->keys, run);
     for (uint32_t k = run.from; k < run.to; k++) {
-        tn_row *r = row[k - run.from];
-        if (r == NULL) {
-            TN_TRY(create_row(t, keys, k, &r, err));
-            (*created)++;
+        tn_row *row = tn_look_at(&look, k)->row;
+        if (row == NULL) {
+            TN_TRY(create_row(job, tile, k, &row, err));
         }
-        copy_weights(tn_plan_of(t, keys->group[k]), r, job->rows + keys->at[k]);
+        copy_weights(tn_plan_of(job->t, row->group), row, job->rows + job->keys->at[k]);
+        tn_look_on(&look);
     }
     return TN_OK;
 }
@@ -98,20 +105,13 @@ static void fail_job(tn_table_job *job, tn_status status, const tn_error *err)
 static void pull_tile(void *arg, uint32_t tile)
 {
     tn_table_job *job = arg;
-    tn_table *t = job->t;
-    tn_range all = tn_tile_keys(job->keys, tile);
-    tn_status status = TN_OK;
     tn_error err;
-    uint32_t created = 0;
-    tn_tile_lock(t, job->keys, tile, false);
-    for (uint32_t i = 0; i < tn_tile_count(all.to - all.from, TN_LOOK_KEYS) && status == TN_OK;
-         i++) {
-        status = pull_run(t, job, tn_look_run(all, i), &created, &err);
-    }
-    tn_tile_unlock(t, job->keys, tile, false);
-    if (created > 0) {
-        atomic_fetch_add(&t->rows, created);
-        atomic_fetch_add(&t->created, created);
+    tn_tile_lock(job->t, job->keys, tile, false);
+    tn_status status = pull_keys(job, tile, &err);
+    tn_tile_unlock(job->t, job->keys, tile, false);
+    if (job->created[tile] > 0) {
+        atomic_fetch_add(&job->t->rows, job->created[tile]);
+        atomic_fetch_add(&job->t->created, job->created[tile]);
     }
     if (status != TN_OK) {
         fail_job(job, status, &err);
@@ -137,41 +137,40 @@ static void first_weights(const tn_table *t, uint64_t key, uint32_t group, float
     }
 }
 
-static void peek_run(const tn_table_job *job, tn_range run)
-{
-    tn_row *row[TN_LOOK_KEYS];
-    const tn_table *t = job->t;
-    const tn_keyset *keys = job->keys;
-    tn_look_up(t, keys, run, false, row);
-    for (uint32_t k = run.from; k < run.to; k++) {
-        const tn_row *r = row[k - run.from];
-        uint32_t group = keys->group[k];
-        float *to = job->rows + keys->at[k];
-        if (r != NULL) {
-            copy_weights(tn_plan_of(t, group), r, to);
-        } else if (job->missing_init != NULL && job->missing_init[group]) {
-            first_weights(t, keys->key[k], group, to);
-        } else {
-            memset(to, 0, tn_record_of(t->layout, group)->width * sizeof *to);
-        }
-    }
-}
-
 static void peek_tile(void *arg, uint32_t tile)
 {
-    tn_table_job *job = arg;
-    tn_range all = tn_tile_keys(job->keys, tile);
-    tn_tile_lock(job->t, job->keys, tile, false);
-    for (uint32_t i = 0; i < tn_tile_count(all.to - all.from, TN_LOOK_KEYS); i++) {
-        peek_run(job, tn_look_run(all, i));
+    const tn_table_job *job = arg;
+    const tn_table *t = job->t;
+    const tn_keyset *keys = job->keys;
+    tn_range run = tn_tile_keys(keys, tile);
+    tn_look look;
+    tn_tile_lock(t, keys, tile, false);
+    tn_look_begin(&look, t, keys, run);
+    for (uint32_t k = run.from; k < run.to; k++) {
+        const tn_row *row = tn_look_at(&look, k)->row;
+        uint32_t group = keys->group[k];
+        float *to = job->rows + keys->at[k];
+        bool zero = row == NULL && !(job->missing_init != NULL && job->missing_init[group]);
+        if (job->missing != NULL) {
+            job->missing[k] = zero;
+        }
+        if (row != NULL) {
+            copy_weights(tn_plan_of(t, group), row, to);
+        } else if (zero) {
+            memset(to, 0, tn_record_of(t->layout, group)->width * sizeof *to);
+        } else {
+            first_weights(t, keys->key[k], group, to);
+        }
+        tn_look_on(&look);
     }
-    tn_tile_unlock(job->t, job->keys, tile, false);
+    tn_tile_unlock(t, keys, tile, false);
 }
 
 void tn_table_peek(tn_table *t, tn_team *team, const tn_keyset *keys, const bool *missing_init,
-                   float *rows)
+                   float *rows, bool *missing)
 {
     TN_ASSERT(keys->owners->n_partitions == TN_PARTITIONS);
-    tn_table_job job = {.t = t, .keys = keys, .rows = rows, .missing_init = missing_init};
+    tn_table_job job = {
+        .t = t, .keys = keys, .rows = rows, .missing_init = missing_init, .missing = missing};
     tn_team_run(team, TN_TABLE_TILES, peek_tile, &job);
 }

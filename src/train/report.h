@@ -3,6 +3,7 @@
 #define TN_TRAIN_REPORT_H
 
 #include "train/checkpoint.h"
+#include "train/step.h"
 
 typedef struct tn_report tn_report;
 
@@ -55,7 +56,8 @@ typedef struct tn_report_end {
     const char *message; /* NULL: none */
     const tn_run_state *state;
     const tn_outcome *trained;
-    const tn_read_counts *counts;
+    const tn_read_counts *counts; /* of the last epoch */
+    const tn_text *bad_reasons;
     const tn_metrics *train; /* progressive, of the last epoch; NULL: none */
     const tn_saved *saved;   /* NULL: none */
 } tn_report_end;

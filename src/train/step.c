@@ -6,8 +6,10 @@
 #include "train/step.h"
 
 #include "base/alloc.h"
+#include "train/sieve.h"
 
 #include <math.h>
+#include <string.h>
 
 tn_status tn_step_new(tn_step **out, const tn_blueprint *plan, bool training, tn_error *err)
 {
@@ -24,7 +26,11 @@ tn_status tn_step_new(tn_step **out, const tn_blueprint *plan, bool training, tn
         .n_slots = plan->schema->n_slots,
         .occurrences = training,
     };
+    s->training = training;
     tn_status status = tn_localizer_new(&s->localizer, &opts, err);
+    if (status == TN_OK && !training) {
+        status = tn_sieve_new(&s->sieve, opts.n_slots, err);
+    }
     if (status != TN_OK) {
         tn_step_free(s);
         return status;
@@ -41,6 +47,8 @@ void tn_step_free(tn_step *s)
     tn_localizer_free(s->localizer);
     tn_free(s->rows);
     tn_free(s->grads);
+    tn_free(s->missing);
+    tn_sieve_free(s->sieve);
     tn_free(s);
 }
 
@@ -55,11 +63,31 @@ static tn_status make_room(tn_step *s, size_t floats, tn_error *err)
     tn_free(s->grads);
     s->capacity = 0;
     s->rows = tn_try_alloc(capacity, sizeof *s->rows, "rows of a batch", err);
-    s->grads = tn_try_alloc(capacity, sizeof *s->grads, "gradients of a batch", err);
-    if (s->rows == NULL || s->grads == NULL) {
+    s->grads = NULL;
+    if (s->training) {
+        s->grads = tn_try_alloc(capacity, sizeof *s->grads, "gradients of a batch", err);
+    }
+    if (s->rows == NULL || (s->training && s->grads == NULL)) {
         return TN_E_MEMORY;
     }
     s->capacity = capacity;
+    return TN_OK;
+}
+
+/* The same for flags of keys. */
+static tn_status make_flags(tn_step *s, uint32_t keys, tn_error *err)
+{
+    if (s->training || keys <= s->n_missing) {
+        return TN_OK;
+    }
+    tn_free(s->missing);
+    s->n_missing = 0;
+    uint32_t n = keys + keys / 4;
+    s->missing = tn_try_alloc(n, sizeof *s->missing, "keys of a batch", err);
+    if (s->missing == NULL) {
+        return TN_E_MEMORY;
+    }
+    s->n_missing = n;
     return TN_OK;
 }
 
@@ -80,6 +108,7 @@ tn_status tn_step_prepare(tn_step *s, tn_batch *batch, tn_error *err)
     s->batch = batch;
     s->weight_sum = sum_of_weights(batch);
     TN_TRY(tn_localize(s->localizer, batch, &s->local, err));
+    TN_TRY(make_flags(s, s->local->keys.n, err));
     return make_room(s, s->local->keys.at[s->local->keys.n], err);
 }
 
@@ -117,6 +146,19 @@ static tn_status diverged(const tn_worker *w, const char *what, tn_error *err)
                    what, (unsigned long long)w->steps + 1, node != NULL ? node : "?");
 }
 
+/* The forward pass left new running values where gradients stand; the owner of the weights, with
+ * one process this one, takes them. */
+static void take_running_values(tn_worker *w)
+{
+    for (uint32_t i = 0; i < tn_params_count(w->params); i++) {
+        const tn_param_slice *s = tn_params_get(w->params, i);
+        if (s->state) {
+            memcpy(tn_params_weights(w->params) + s->at, tn_params_grads(w->params) + s->at,
+                   (size_t)s->rows * s->cols * sizeof(float));
+        }
+    }
+}
+
 tn_status tn_step_learn(tn_worker *w, tn_step *s, double factor, tn_learned *out, tn_error *err)
 {
     if (s->weight_sum == 0) {
@@ -144,6 +186,7 @@ tn_status tn_step_learn(tn_worker *w, tn_step *s, double factor, tn_learned *out
         return diverged(w, "a gradient", err);
     }
     TN_TRY(status);
+    take_running_values(w);
     w->steps++;
     *out = (tn_learned){.loss = loss, .grad_norm = tn_ps_grad_norm(w->ps)};
     return TN_OK;
@@ -151,8 +194,11 @@ tn_status tn_step_learn(tn_worker *w, tn_step *s, double factor, tn_learned *out
 
 tn_status tn_step_score(tn_worker *w, tn_step *s, const float **logit, tn_error *err)
 {
-    TN_TRY(tn_ps_wait(w->ps, tn_ps_peek(w->ps, &s->local->keys, s->rows), err));
+    const tn_keyset *keys = &s->local->keys;
+    TN_TRY(tn_ps_wait(w->ps, tn_ps_peek(w->ps, keys, s->rows, s->missing), err));
     tn_sparse sparse = sparse_of(s, false);
+    tn_sieve_in in = {s->local->bag, s->batch->rows, keys->n, s->missing};
+    TN_TRY(tn_sieve_pass(s->sieve, &in, &sparse.bag, err));
     tn_feed feed = feed_of(w, s, &sparse, false);
     tn_forward(w->eval_graph, &feed);
     *logit = w->eval_logit->val;

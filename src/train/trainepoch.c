@@ -155,13 +155,8 @@ static tn_status after_epoch(tn_trainer *t, tn_error *err)
     return TN_OK;
 }
 
-tn_status tn_trainer_epoch(tn_trainer *t, tn_error *err)
+static tn_status open_feeder(tn_trainer *t, tn_feeder **out, tn_error *err)
 {
-    bool fresh = t->state.progress.records == 0;
-    if (fresh) {
-        tn_metrics_clear(t->epoch_metrics);
-    }
-    t->samples_before = t->state.samples - t->state.progress.records;
     tn_reader_opts opts = {
         .paths = t->run->data.train,
         .batch_rows = t->run->train.batch,
@@ -170,18 +165,63 @@ tn_status tn_trainer_epoch(tn_trainer *t, tn_error *err)
         .from = t->state.progress,
         .prefetch = t->run->train.prefetch,
     };
+    return tn_feeder_open(out, t->plan, &opts, t->run->train.prefetch, err);
+}
+
+/* The place in this epoch that a checkpoint named by source and bytes. */
+static tn_status find_stand(tn_trainer *t, const tn_reader *reader, tn_error *err)
+{
+    const tn_data_stand *stand = &t->state.stand;
+    uint32_t n = tn_reader_n_parts(reader);
+    for (uint32_t i = 0; i < n; i++) {
+        tn_part_info part = tn_reader_part(reader, i);
+        if (part.source == stand->source && part.first == stand->begin && part.end == stand->end) {
+            t->state.progress.part = i;
+            t->state.progress.position = stand->position;
+            return TN_OK;
+        }
+    }
+    return tn_fail(err, TN_E_DATA,
+                   "the data of the checkpoint was cut into other parts\nhint: data.train, "
+                   "data.part_bytes and run.seed must be as they were");
+}
+
+/* A feeder that stands where the state says. */
+static tn_status open_at_stand(tn_trainer *t, tn_feeder **out, tn_error *err)
+{
+    TN_TRY(open_feeder(t, out, err));
+    if (!t->state.stand.within) {
+        return TN_OK;
+    }
+    tn_status status = find_stand(t, tn_feeder_reader(*out), err);
+    tn_feeder_close(*out);
+    *out = NULL;
+    TN_TRY(status);
+    t->state.stand = (tn_data_stand){0};
+    return open_feeder(t, out, err);
+}
+
+tn_status tn_trainer_epoch(tn_trainer *t, tn_error *err)
+{
+    bool fresh = !t->state.stand.within;
+    if (fresh) {
+        tn_metrics_clear(t->epoch_metrics);
+    }
+    t->samples_before = t->state.samples;
     tn_feeder *feeder = NULL;
-    TN_TRY(tn_feeder_open(&feeder, t->plan, &opts, t->run->train.prefetch, err));
+    TN_TRY(open_at_stand(t, &feeder, err));
+    tn_reader *reader = tn_feeder_reader(feeder);
+    tn_arena_free(t->map);
+    t->map = tn_arena_new(1 << 14);
+    t->state.data = tn_data_map_of(reader, t->map);
+
     tn_status status = all_steps(t, feeder, err);
-    tn_read_counts counts;
-    tn_reader_counts(tn_feeder_reader(feeder), &counts);
-    t->counts = counts;
-    if (status == TN_END && counts.records == 0 && fresh) {
+    tn_reader_counts(reader, &t->counts);
+    tn_text_clear(&t->bad_reasons);
+    tn_reader_bad_reasons(reader, &t->bad_reasons);
+    tn_feeder_close(feeder);
+    if (status == TN_END && t->counts.records == 0 && fresh) {
         status = tn_fail(err, TN_E_DATA, "data.train holds no records");
     }
-    tn_feeder_close(feeder);
-    if (status != TN_END) {
-        return status;
-    }
-    return after_epoch(t, err);
+    return status == TN_END ? after_epoch(t, err) : status;
 }

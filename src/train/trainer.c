@@ -191,6 +191,7 @@ static tn_status finish(tn_trainer *t, tn_status status, tn_error *err)
             .state = &t->state,
             .trained = t->out,
             .counts = &t->counts,
+            .bad_reasons = &t->bad_reasons,
             .train = t->epoch_metrics,
             .saved = t->has_saved ? &t->saved : NULL,
         };
@@ -205,6 +206,8 @@ static tn_status finish(tn_trainer *t, tn_status status, tn_error *err)
     tn_checkpoints_close(t->checkpoints);
     tn_metrics_free(t->epoch_metrics);
     tn_worker_free(t->worker);
+    tn_text_done(&t->bad_reasons);
+    tn_arena_free(t->map);
     if (status != TN_OK && status != TN_E_STOPPED) {
         tn_outcome_done(t->out);
     }
@@ -220,6 +223,7 @@ tn_status tn_train(const tn_blueprint *plan, const tn_run_text *text, const tn_w
     t.evaluated = UINT64_MAX;
     tn_patience_init(&t.patience, &t.run->train);
     t.state.patience = t.patience.state;
+    t.state.monitor = t.patience.metric;
     bool good = tn_every_read(t.run->eval.every, &t.eval_every) &&
                 tn_every_read(t.run->checkpoint.every, &t.ckpt_every);
     TN_ASSERT(good); /* checked with the configuration */

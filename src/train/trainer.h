@@ -10,6 +10,7 @@
 #define TN_TRAIN_TRAINER_H
 
 #include "train/blueprint.h"
+#include "train/datamap.h"
 #include "train/evaluate.h"
 #include "train/patience.h"
 
@@ -17,9 +18,12 @@
 typedef struct tn_run_state {
     tn_progress progress; /* of the epoch that runs */
     uint64_t steps;
-    uint64_t samples; /* records consumed since the start */
+    uint64_t samples;    /* records consumed since the start */
+    const char *monitor; /* metric that patience watches; NULL: none */
     tn_patience_state patience;
-    uint64_t best_ordinal; /* checkpoint that holds the best model; 0: none */
+    const tn_data_map *data; /* of the epoch that runs; NULL: none was begun */
+    tn_data_stand stand;     /* after a resume: where in the epoch, until the reader is open */
+    uint64_t best_ordinal;   /* checkpoint that holds the best model; 0: none */
 } tn_run_state;
 
 /* What signals ask for, between two steps: save and end with TN_E_STOPPED; save and go on. */
@@ -30,9 +34,10 @@ typedef struct tn_watch {
     /* One line for a person. `transient`: it is drawn over the line before (a progress bar). */
     void (*show)(void *arg, const char *text, bool transient);
     void *arg;
-    bool terminal;       /* somebody looks at it: draw a bar */
-    uint32_t width;      /* of the terminal, in columns */
-    volatile int *asked; /* set by signal handlers, see below; NULL: nobody asks */
+    bool terminal;                      /* somebody looks at it: draw a bar */
+    uint32_t width;                     /* of the terminal, in columns */
+    int (*exit_code)(tn_status status); /* documented code of an outcome, for summary.json */
+    volatile int *asked;                /* set by signal handlers, see below; NULL: nobody asks */
 } tn_watch;
 
 typedef struct tn_outcome {

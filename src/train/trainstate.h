@@ -33,6 +33,8 @@ typedef struct tn_trainer {
     bool has_saved;
     tn_saved saved;        /* the last one */
     tn_read_counts counts; /* of the last epoch */
+    tn_text bad_reasons;   /* as tn_reader_bad_reasons */
+    tn_arena *map;         /* holds state.data */
     bool stop;             /* early stop, max_steps or max_time: end as if the data had ended */
 } tn_trainer;
 

@@ -156,7 +156,7 @@ void kit_peek(tn_table *t, const tn_layout *layout, uint64_t key, float *row)
 {
     tn_arena *arena = tn_arena_new(1 << 14);
     const kit_keys *k = kit_keys_new(arena, layout, &key, NULL, 1);
-    tn_table_peek(t, NULL, &k->set, NULL, row);
+    tn_table_peek(t, NULL, &k->set, NULL, row, NULL);
     tn_arena_free(arena);
 }
 

@@ -161,7 +161,7 @@ static void a_peek_goes_the_same_way_and_creates_nothing(void **state)
     world x;
     begin(&x, "lr=1");
     float rows[2 * DIM] = {1, 1, 1, 1};
-    assert_int_equal(tn_ps_wait(x.ps, tn_ps_peek(x.ps, &x.k->set, rows), NULL), TN_OK);
+    assert_int_equal(tn_ps_wait(x.ps, tn_ps_peek(x.ps, &x.k->set, rows, NULL), NULL), TN_OK);
     assert_true(rows[0] == 0 && rows[3] == 0);
     assert_int_equal(tn_table_rows(x.shard.table), 0);
     end(&x);

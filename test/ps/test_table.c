@@ -46,7 +46,7 @@ static void r4_evaluation_creates_nothing_and_changes_nothing(void **state)
     assert_true(kit_row_of(f.t, known->set.key[3], &before));
 
     memset(rows, 0x7f, all->n_floats * sizeof *rows);
-    tn_table_peek(f.t, NULL, &all->set, NULL, rows);
+    tn_table_peek(f.t, NULL, &all->set, NULL, rows, NULL);
     for (uint32_t i = 100; i < 200; i++) {
         for (uint32_t j = 0; j < DIM; j++) {
             assert_true(rows[all->set.at[all->index[i]] + j] == 0);
@@ -68,7 +68,7 @@ static void a7_evaluation_may_show_first_values_and_training_then_gets_the_same(
     kit_keys *k = keys_of(&f, many_keys(&f, 50, 3), 50);
     float *peeked = floats(&f, k);
     float *pulled = floats(&f, k);
-    tn_table_peek(f.t, NULL, &k->set, missing_init, peeked);
+    tn_table_peek(f.t, NULL, &k->set, missing_init, peeked, NULL);
     assert_int_equal(tn_table_rows(f.t), 0);
     assert_int_equal(tn_table_pull(f.t, NULL, &k->set, pulled, NULL), TN_OK);
     assert_memory_equal(peeked, pulled, k->n_floats * sizeof *peeked);
@@ -90,7 +90,7 @@ static void r7_a_push_for_missing_keys_is_dropped_and_its_neighbours_are_exact(v
     float *after = floats(&f, all);
     float *grads = floats(&f, all);
     assert_int_equal(tn_table_pull(f.t, NULL, &some->set, before, NULL), TN_OK);
-    tn_table_peek(f.t, NULL, &all->set, NULL, before);
+    tn_table_peek(f.t, NULL, &all->set, NULL, before, NULL);
     for (uint32_t i = 0; i < all->n_floats; i++) {
         grads[i] = (float)i;
     }
@@ -98,7 +98,7 @@ static void r7_a_push_for_missing_keys_is_dropped_and_its_neighbours_are_exact(v
     tn_table_push(f.t, NULL, &all->set, grads, &push, 1);
     assert_int_equal(tn_table_dropped(f.t), 150);
     assert_int_equal(tn_table_rows(f.t), 150);
-    tn_table_peek(f.t, NULL, &all->set, NULL, after);
+    tn_table_peek(f.t, NULL, &all->set, NULL, after, NULL);
     for (uint32_t i = 0; i < 300; i++) {
         for (uint32_t j = 0; j < DIM; j++) {
             uint32_t at = all->set.at[all->index[i]] + j;

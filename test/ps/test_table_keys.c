@@ -95,7 +95,7 @@ static void r2_equal_ids_of_two_groups_have_rows_of_their_own(void **state)
     assert_int_equal(tn_table_rows(t), 2);
     tn_push push = kit_push(0);
     tn_table_push(t, NULL, &k->set, grads, &push, 1);
-    tn_table_peek(t, NULL, &k->set, NULL, rows);
+    tn_table_peek(t, NULL, &k->set, NULL, rows, NULL);
     assert_true(rows[0] == -1 && rows[DIM] == -2);
 
     /* Even one key, should a hash of both fall together. */

@@ -80,7 +80,7 @@ static void pull(world *x, const kit_keys *k, float *rows)
 
 static void peek(world *x, const kit_keys *k, float *rows)
 {
-    tn_table_peek(x->t, NULL, &k->set, NULL, rows);
+    tn_table_peek(x->t, NULL, &k->set, NULL, rows, NULL);
     for (uint32_t i = 0; i < k->set.n; i++) {
         check_row(x, k->set.key[i], rows + k->set.at[i]);
     }

@@ -34,7 +34,7 @@ static void train(uint32_t threads, const char *options, outcome *out)
         out->norm[s] = tn_table_norm2(f.t, team, &k->set, rows, &push);
         tn_table_push(f.t, team, &k->set, rows, &push, .25);
     }
-    tn_table_peek(f.t, team, &all->set, NULL, out->rows);
+    tn_table_peek(f.t, team, &all->set, NULL, out->rows, NULL);
     tn_team_close(team);
     onetable_end(&f);
 }
@@ -107,7 +107,7 @@ static tn_status evaluator(void *arg, tn_error *err)
     shared *s = arg;
     float *rows = tn_alloc(SHARED_KEYS * DIM, sizeof *rows, "rows");
     for (uint64_t round = 0; !atomic_load(&s->stop); round++) {
-        tn_table_peek(s->t, NULL, &s->k[round % 4]->set, NULL, rows);
+        tn_table_peek(s->t, NULL, &s->k[round % 4]->set, NULL, rows, NULL);
         check_untorn(s->k[round % 4], rows);
     }
     tn_free(rows);

@@ -1,0 +1,88 @@
+/* setup.c - see setup.h. */
+#include "cli/setup.h"
+
+#include "base/fieldtext.h"
+#include "base/sha256.h"
+#include "cli/exits.h"
+#include "cli/terminal.h"
+#include "io/format.h"
+#include "train/config.h"
+
+#include <string.h>
+#include <unistd.h>
+
+/* What does not make another run: where it is kept, what is shown, where the files lie. */
+static const char *const not_hashed[] = {
+    "run.name",     "run.dir",          "log",
+    "data.train",   "data.valid",       "data.test",
+    "data.readers", "train.threads",    "train.prefetch",
+    "checkpoint",   "eval.predictions", "export",
+    NULL,
+};
+
+static const char *format_preset(const char *name)
+{
+    const tn_format *format = tn_format_find(name);
+    return format != NULL ? format->preset : NULL;
+}
+
+static void resolve_text(tn_setup *s)
+{
+    tn_text text = {0};
+    tn_print_opts print = {.without = not_hashed};
+    tn_fields_print(&text, tn_run_fields, s->tree, &print);
+    char *config = TN_NEW_ARRAY(s->arena, char, text.size + 1);
+    memcpy(config, tn_text_str(&text), text.size);
+    uint8_t digest[32];
+    char *hash = TN_NEW_ARRAY(s->arena, char, 65);
+    tn_sha256 h;
+    tn_sha256_init(&h);
+    tn_sha256_add(&h, config, text.size);
+    tn_sha256_end(&h, digest);
+    tn_sha256_hex(digest, hash);
+    s->text = (tn_run_text){.config = config, .hash = hash};
+    tn_text_done(&text);
+}
+
+tn_status tn_setup_load(tn_setup *s, const tn_options *options, tn_error *err)
+{
+    static const tn_presets presets = {.format = format_preset, .model = tn_model_preset};
+    *s = (tn_setup){.arena = tn_arena_new(1 << 18)};
+    s->binder = (tn_binder){.arena = s->arena, .diag = &s->diag};
+    tn_config_in in = {
+        .fields = tn_run_fields,
+        .presets = &presets,
+        .path = options->words.item[0],
+        .env = (const char *const *)environ,
+        .overrides = options->overrides.item,
+        .n_overrides = options->overrides.n,
+    };
+    s->tree = tn_config_load(&in, s->arena, &s->diag);
+    if (s->tree != NULL) {
+        tn_run_bind(&s->binder, s->tree, &s->run);
+    }
+    TN_TRY(tn_diag_check(&s->diag, err));
+    tn_terminal_log(options->verbosity, (tn_log_level)s->run.log.level);
+    resolve_text(s);
+    return TN_OK;
+}
+
+tn_status tn_setup_plan(tn_setup *s, tn_error *err)
+{
+    return tn_blueprint_new(&s->plan, &s->run, &s->binder, err);
+}
+
+void tn_setup_done(tn_setup *s)
+{
+    tn_diag_done(&s->diag);
+    tn_arena_free(s->arena);
+}
+
+int tn_setup_exit(tn_setup *s, const char *program, tn_status status, const tn_error *err)
+{
+    tn_terminal_done();
+    if (s->diag.n_errors > 0) {
+        return tn_exit_diag(program, &s->diag);
+    }
+    return status == TN_OK ? 0 : tn_exit_with(program, err);
+}

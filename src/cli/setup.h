@@ -1,0 +1,34 @@
+/* setup.h - what programs with a configuration share: from argv to a blueprint.
+ *
+ *     tn_setup s;
+ *     TN_TRY(tn_setup_load(&s, &options, err));      the configuration, checked
+ *     TN_TRY(tn_setup_plan(&s, err));                schema, layers, layout, rules
+ *     ... s.plan, s.text ...
+ *     tn_setup_done(&s);                             also after a failure
+ */
+#ifndef TN_CLI_SETUP_H
+#define TN_CLI_SETUP_H
+
+#include "cli/options.h"
+#include "train/blueprint.h"
+#include "train/trainer.h"
+
+typedef struct tn_setup {
+    tn_arena *arena;
+    tn_diag diag; /* warnings too; printed by who ends the program */
+    tn_binder binder;
+    const tn_tree *tree;
+    tn_run run;
+    const tn_blueprint *plan;
+    tn_run_text text; /* the resolved configuration without folders, logs and paths */
+} tn_setup;
+
+/* The configuration named by the first word, changed by environment and key=value. */
+tn_status tn_setup_load(tn_setup *s, const tn_options *options, tn_error *err) TN_MUST_USE;
+tn_status tn_setup_plan(tn_setup *s, tn_error *err) TN_MUST_USE;
+void tn_setup_done(tn_setup *s);
+
+/* Ends a program: faults of the configuration, or the failure, once; the exit code. */
+int tn_setup_exit(tn_setup *s, const char *program, tn_status status, const tn_error *err);
+
+#endif

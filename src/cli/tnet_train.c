@@ -1,0 +1,170 @@
+/* tnet_train.c - train, evaluate, checkpoint, log. */
+#include "base/fieldtext.h"
+#include "cli/describe.h"
+#include "cli/exits.h"
+#include "cli/lists.h"
+#include "cli/setup.h"
+#include "cli/signals.h"
+#include "cli/terminal.h"
+#include "train/dryrun.h"
+#include "train/results.h"
+
+#include <stdio.h>
+
+typedef struct train_flags {
+    uint32_t peers;
+    bool resume, dry_run, plan, dot, print_config, print_graph;
+    bool list_models, list_layers, list_ops, list_optimizers, list_formats, list_metrics;
+} train_flags;
+
+static const tn_field flags[] = {
+    TN_FIELD_U32(train_flags, peers, "1", 1, 1024, "", "processes on this machine"),
+    TN_FLAG_BOOL(train_flags, resume, "go on from the newest checkpoint, which must exist"),
+    TN_FLAG_BOOL(train_flags, dry_run, "check everything, read one batch, train nothing"),
+    TN_FLAG_BOOL(train_flags, plan, "print every node: shape, parameters, FLOPs, bytes, time"),
+    TN_FLAG_BOOL(train_flags, dot, "print the graph as a drawing for Graphviz"),
+    TN_FLAG_BOOL(train_flags, print_config, "print the resolved configuration with its sources"),
+    TN_FLAG_BOOL(train_flags, print_graph, "print the model as a list of layers"),
+    TN_FLAG_BOOL(train_flags, list_models, "what model.type may be, with presets and options"),
+    TN_FLAG_BOOL(train_flags, list_layers, "the layers of `type: graph`, with their options"),
+    TN_FLAG_BOOL(train_flags, list_ops, "the operators that layers are made of"),
+    TN_FLAG_BOOL(train_flags, list_optimizers, "the rules of train.optimizer and train.sparse"),
+    TN_FLAG_BOOL(train_flags, list_formats, "what data.format may be"),
+    TN_FLAG_BOOL(train_flags, list_metrics, "what eval.metrics may hold"),
+    TN_FIELD_END,
+};
+
+static const tn_program program = {
+    .name = "tnet-train",
+    .summary = "train, evaluate and checkpoint a click-through-rate model",
+    .words = "CONFIG [key=value ..]",
+    .flags = flags,
+    .config = tn_run_fields,
+    .words_min = 1,
+    .words_max = 1,
+    .notes =
+        "Ctrl-C or SIGTERM saves a checkpoint and ends with code 75; the same command goes on\n"
+        "from there. SIGUSR1 saves now. Results go to stdout, all else to stderr.\n",
+};
+
+static void print_results(const tn_setup *s, const tn_outcome *out)
+{
+    tn_result results[2];
+    uint32_t n = 0;
+    if (out->valid.metrics != NULL) {
+        results[n++] = (tn_result){"valid", out->valid.metrics};
+    }
+    if (out->test.metrics != NULL) {
+        results[n++] = (tn_result){"test", out->test.metrics};
+    }
+    tn_text text = {0};
+    if (n > 0) {
+        tn_results_text(results, n, s->run.eval.metrics.item, s->run.eval.metrics.n, &text);
+    }
+    (void)fputs(tn_text_str(&text), stdout);
+    tn_text_done(&text);
+}
+
+static tn_status train(tn_setup *s, const tn_options *options, tn_error *err)
+{
+    tn_watch watch = {
+        .show = options->verbosity < 0 ? NULL : tn_terminal_show,
+        .terminal = tn_terminal_is_one(),
+        .width = tn_terminal_width(),
+        .exit_code = tn_exit_code,
+        .asked = tn_signals_watch(),
+    };
+    tn_outcome out;
+    tn_status status = tn_train(s->plan, &s->text, &watch, &s->binder, &out, err);
+    tn_terminal_done();
+    if (status == TN_OK) {
+        print_results(s, &out);
+    }
+    tn_outcome_done(&out);
+    return status;
+}
+
+static void print_config(const tn_setup *s)
+{
+    tn_text text = {0};
+    tn_print_opts print = {.sources = true};
+    tn_fields_print(&text, tn_run_fields, s->tree, &print);
+    (void)fputs(tn_text_str(&text), stdout);
+    tn_text_done(&text);
+}
+
+static void print_graph(const tn_setup *s)
+{
+    tn_text text = {0};
+    tn_text_adds(&text, "model:\n  type: graph\n");
+    tn_tree_print(&text, s->plan->list, 2, 2);
+    (void)fputs(tn_text_str(&text), stdout);
+    tn_text_done(&text);
+}
+
+static tn_status answer(tn_setup *s, const train_flags *f, tn_error *err)
+{
+    if (f->print_graph) {
+        print_graph(s);
+        return TN_OK;
+    }
+    tn_text text = {0};
+    tn_status status = f->dry_run ? tn_dry_run(s->plan, &s->binder, &text, err)
+                                  : tn_describe_graph(s->plan, &s->binder, f->dot, &text, err);
+    (void)fputs(tn_text_str(&text), stdout);
+    tn_text_done(&text);
+    return status;
+}
+
+static tn_status work(tn_setup *s, const tn_options *options, const train_flags *f, tn_error *err)
+{
+    TN_TRY(tn_setup_load(s, options, err));
+    if (f->print_config) {
+        print_config(s);
+        return TN_OK;
+    }
+    if (f->peers > 1) {
+        return tn_fail(err, TN_E_CONFIG, "--peers %u: more than one process: not in this build yet",
+                       f->peers);
+    }
+    if (f->resume) {
+        s->run.checkpoint.resume = "must";
+    }
+    TN_TRY(tn_setup_plan(s, err));
+    if (f->print_graph || f->dry_run || f->plan || f->dot) {
+        return answer(s, f, err);
+    }
+    return train(s, options, err);
+}
+
+static int run(int argc, char *const *argv, tn_arena *arena)
+{
+    tn_error err = {0};
+    tn_options options;
+    train_flags f;
+    if (tn_options_parse(&program, (tn_argv){argc, argv}, arena, &options, &f, &err) != TN_OK) {
+        return tn_exit_with(program.name, &err);
+    }
+    tn_lists lists = {f.list_models,     f.list_layers,  f.list_ops,
+                      f.list_optimizers, f.list_formats, f.list_metrics};
+    if (tn_describe_answer(&program, &options) || tn_lists_answer(&lists)) {
+        return 0;
+    }
+    if (tn_options_check_words(&program, &options, &err) != TN_OK) {
+        return tn_exit_with(program.name, &err);
+    }
+    tn_setup s = {0};
+    tn_status status = work(&s, &options, &f, &err);
+    int code = tn_setup_exit(&s, program.name, status, &err);
+    tn_setup_done(&s);
+    return code;
+}
+
+int main(int argc, char **argv)
+{
+    tn_signals_start();
+    tn_arena *arena = tn_arena_new(1 << 14);
+    int code = run(argc, argv, arena);
+    tn_arena_free(arena);
+    return tn_exit_done(program.name, code);
+}

@@ -1,0 +1,39 @@
+/* ckptparts.h - the files of one checkpoint but the manifest: written from a worker, read into one.
+ *
+ *     config.yaml  sources.jsonl  sparse-0000-1023.tns  dense-0000.safetensors  metrics.safetensors
+ *
+ * A writer is what tn_ckptdir_add calls: it makes the file at `path` from a tn_ckpt_part and notes
+ * size and crc in it. A reader takes a file that the manifest named. What is wrong in a file is
+ * TN_E_CKPT.
+ */
+#ifndef TN_TRAIN_CKPTPARTS_H
+#define TN_TRAIN_CKPTPARTS_H
+
+#include "ps/manifest.h"
+#include "train/metrics.h"
+#include "train/worker.h"
+
+/* What a writer reads, and what it found out. */
+typedef struct tn_ckpt_part {
+    tn_worker *w;
+    const tn_text *text;          /* of tn_ckpt_write_text */
+    const tn_snapshot_head *head; /* of tn_ckpt_write_shard: which partitions */
+    const tn_metrics *metrics;    /* of tn_ckpt_write_metrics */
+    tn_manifest_file file;        /* bytes, rows, crc are set */
+} tn_ckpt_part;
+
+tn_status tn_ckpt_write_text(void *part, const char *path, tn_error *err) TN_MUST_USE;
+tn_status tn_ckpt_write_shard(void *part, const char *path, tn_error *err) TN_MUST_USE;
+tn_status tn_ckpt_write_dense(void *part, const char *path, tn_error *err) TN_MUST_USE;
+tn_status tn_ckpt_write_metrics(void *part, const char *path, tn_error *err) TN_MUST_USE;
+
+/* What the floats of this worker's rows mean. Lives in the arena. */
+tn_row_schema tn_ckpt_row_schema(const tn_worker *w, tn_arena *arena);
+
+/* The table must be empty before the first shard file. */
+tn_status tn_ckpt_read_shard(const char *path, const tn_row_schema *schema, tn_worker *w,
+                             tn_error *err) TN_MUST_USE;
+tn_status tn_ckpt_read_dense(const char *path, tn_worker *w, uint64_t t, tn_error *err) TN_MUST_USE;
+tn_status tn_ckpt_read_metrics(const char *path, tn_metrics *m, tn_error *err) TN_MUST_USE;
+
+#endif

@@ -1,0 +1,173 @@
+/* ckptwrite.c - writing the files of a checkpoint; see ckptparts.h. */
+#include "train/ckptparts.h"
+
+#include "base/file.h"
+#include "base/safetensors.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Commits a file, or abandons it when writing failed. */
+static tn_status finish(tn_ckpt_part *part, tn_file *file, tn_status status, tn_error *err)
+{
+    if (status != TN_OK) {
+        tn_file_abandon(file);
+        return status;
+    }
+    part->file.bytes = tn_file_size(file);
+    part->file.crc = tn_file_crc(file);
+    return tn_file_commit(file, err);
+}
+
+tn_status tn_ckpt_write_text(void *part, const char *path, tn_error *err)
+{
+    tn_ckpt_part *p = part;
+    tn_file *file = NULL;
+    TN_TRY(tn_file_create(&file, path, err));
+    return finish(p, file, tn_file_write(file, tn_text_str(p->text), p->text->size, err), err);
+}
+
+/* ---- table ---- */
+
+static void describe_segment(const tn_worker *w, uint32_t group, uint32_t s, tn_row_segment *out)
+{
+    const tn_layout *layout = w->plan->layout;
+    const tn_segment *segment = &tn_record_of(layout, group)->segment[s];
+    const tn_rule *rule = &w->plan->rules->rule[group * TN_SEGMENTS_MAX + s];
+    *out = (tn_row_segment){
+        .name = segment->name, .optimizer = rule->optim->choice.name, .dim = segment->dim};
+    tn_state state[TN_STATES_MAX];
+    out->n_states = rule->optim->states(rule->opts, state);
+    for (uint32_t k = 0; k < out->n_states; k++) {
+        out->state[k] = (tn_row_state){.name = state[k].name,
+                                       .words = state[k].per_row ? 1 : segment->dim,
+                                       .count = state[k].count};
+    }
+}
+
+tn_row_schema tn_ckpt_row_schema(const tn_worker *w, tn_arena *arena)
+{
+    const tn_layout *layout = w->plan->layout;
+    tn_row_record *record = TN_NEW_ARRAY(arena, tn_row_record, layout->n_records);
+    tn_row_group *group = TN_NEW_ARRAY(arena, tn_row_group, layout->n_groups);
+    for (uint32_t g = 0; g < layout->n_groups; g++) {
+        const tn_group *from = &layout->group[g];
+        group[g] = (tn_row_group){from->name, from->salt, from->record};
+        tn_row_record *r = &record[from->record];
+        r->n_segments = layout->record[from->record].n_segments;
+        for (uint32_t s = 0; s < r->n_segments; s++) {
+            describe_segment(w, g, s, &r->segment[s]);
+        }
+    }
+    return (tn_row_schema){.partitions = TN_PARTITIONS,
+                           .n_records = layout->n_records,
+                           .n_groups = layout->n_groups,
+                           .record = record,
+                           .group = group};
+}
+
+static tn_status write_row(void *arg, const tn_row_view *row, tn_error *err)
+{
+    tn_snapshot_row out = {
+        .key = row->key,
+        .group = row->group,
+        .present = row->present,
+        .last_seen = row->last_seen,
+        .show = row->show,
+        .click = row->click,
+        .values = row->data,
+        .n_values = row->n_floats,
+    };
+    return tn_snapshot_add(arg, &out, err);
+}
+
+static tn_status write_partitions(tn_snapshot_writer *writer, const tn_ckpt_part *p, tn_error *err)
+{
+    for (uint32_t i = p->head->first; i <= p->head->last; i++) {
+        TN_TRY(tn_snapshot_begin(writer, i, err));
+        TN_TRY(tn_table_walk(p->w->shard.table, i, write_row, writer, err));
+    }
+    return TN_OK;
+}
+
+tn_status tn_ckpt_write_shard(void *part, const char *path, tn_error *err)
+{
+    tn_ckpt_part *p = part;
+    tn_snapshot_writer *writer = NULL;
+    TN_TRY(tn_snapshot_create(&writer, path, p->head, err));
+    tn_status status = write_partitions(writer, p, err);
+    if (status != TN_OK) {
+        tn_snapshot_abandon(writer);
+        return status;
+    }
+    tn_snapshot_done done;
+    TN_TRY(tn_snapshot_commit(writer, &done, err));
+    p->file.bytes = done.bytes;
+    p->file.rows = done.rows;
+    p->file.crc = done.crc;
+    return TN_OK;
+}
+
+/* ---- arrays ---- */
+
+static tn_status write_tensors(tn_ckpt_part *p, const char *path, const tn_safetensors *doc,
+                               tn_error *err)
+{
+    tn_file *file = NULL;
+    TN_TRY(tn_file_create(&file, path, err));
+    return finish(p, file, tn_safetensors_write(file, doc, err), err);
+}
+
+static tn_tensor flat(const char *name, const float *data, size_t n)
+{
+    return (tn_tensor){.name = name,
+                       .dtype = "F32",
+                       .rank = 1,
+                       .shape = {n},
+                       .data = (const char *)data,
+                       .size = n * sizeof *data};
+}
+
+tn_status tn_ckpt_write_dense(void *part, const char *path, tn_error *err)
+{
+    tn_ckpt_part *p = part;
+    tn_worker *w = p->w;
+    size_t n = tn_params_size(w->params);
+    char end[24];
+    (void)snprintf(end, sizeof end, "%zu", n);
+    const tn_tensor_meta meta[] = {{"begin", "0"}, {"end", end}};
+    tn_state spec[TN_STATES_MAX];
+    uint32_t n_states = tn_dense_states(w->shard.dense, spec);
+    tn_tensor tensor[TN_STATES_MAX + 1];
+    tensor[0] = flat("w", tn_params_weights(w->params), n);
+    uint32_t n_tensors = 1;
+    for (uint32_t i = 0; i < n_states; i++) {
+        tensor[n_tensors++] = flat(spec[i].name, tn_dense_state(w->shard.dense, i), n);
+    }
+    tn_safetensors doc = {.n_meta = 2, .n_tensors = n_tensors, .meta = meta, .tensor = tensor};
+    return write_tensors(p, path, &doc, err);
+}
+
+tn_status tn_ckpt_write_metrics(void *part, const char *path, tn_error *err)
+{
+    tn_ckpt_part *p = part;
+    enum { BINS = 1 << 20, SUMS = 6 };
+    uint64_t sums[SUMS][2];
+    tn_metrics_sums(p->metrics, sums);
+    const tn_tensor tensor[] = {
+        {.name = "hist.click",
+         .dtype = "U64",
+         .rank = 2,
+         .shape = {2, BINS},
+         .data = (const char *)tn_metrics_histogram(p->metrics),
+         .size = 2UL * BINS * sizeof(uint64_t)},
+        {.name = "sums.click",
+         .dtype = "U64",
+         .rank = 2,
+         .shape = {SUMS, 2},
+         .data = (const char *)sums,
+         .size = sizeof sums},
+    };
+    tn_safetensors doc = {.n_tensors = 2, .tensor = tensor};
+    return write_tensors(p, path, &doc, err);
+}

@@ -1,0 +1,44 @@
+/* datamap.h - the sources and parts of an epoch, and where reading stands among them: what a
+ * checkpoint says of the data.
+ *
+ * A source is known by its path, size and time of last change (sources.jsonl); a run that goes on
+ * within an epoch refuses one that has changed.
+ */
+#ifndef TN_TRAIN_DATAMAP_H
+#define TN_TRAIN_DATAMAP_H
+
+#include "base/arena.h"
+#include "base/text.h"
+#include "io/reader.h"
+#include "ps/manifest.h"
+
+typedef struct tn_data_map {
+    uint32_t n_sources;
+    const char *const *source;
+    uint32_t n_parts;
+    const tn_part_info *part; /* in the order of this epoch */
+} tn_data_map;
+
+/* Copies what the reader knows into the arena. */
+const tn_data_map *tn_data_map_of(const tn_reader *reader, tn_arena *arena);
+
+/* Lines {"uri","bytes","tag"}; tag = time of last change in ns. */
+tn_status tn_data_map_sources(const tn_data_map *map, tn_text *out, tn_error *err) TN_MUST_USE;
+
+/* Every source of sources.jsonl is as it was. TN_E_DATA names the first that is not. */
+tn_status tn_data_map_check(const tn_text *lines, const char *what, tn_error *err) TN_MUST_USE;
+
+/* Parts for the manifest, adjacent done ones merged; lives in the arena. */
+const tn_manifest_part *tn_data_map_parts(const tn_data_map *map, const tn_progress *at,
+                                          tn_arena *arena, uint32_t *n);
+
+/* The way back: which part a manifest was in, and how far. Needs the map of the same epoch to know
+ * the part's place; TN_E_DATA when there is no such part any more. */
+typedef struct tn_data_stand {
+    bool within; /* somewhere in an epoch */
+    uint32_t source;
+    uint64_t begin, end, position;
+} tn_data_stand;
+tn_data_stand tn_data_stand_of(const tn_manifest *m);
+
+#endif

@@ -1,0 +1,140 @@
+/* dryrun.c - see dryrun.h. */
+#include "train/dryrun.h"
+
+#include "io/reader.h"
+#include "nn/plan.h"
+#include "ps/snapshot.h"
+#include "train/results.h"
+#include "train/step.h"
+
+#include <string.h>
+
+static const char *const pool_words[] = {"sum", "mean", "sqrtn", "max", "concat"};
+
+static bool takes(const tn_blueprint *plan, const char *input, uint32_t slot)
+{
+    for (uint32_t i = 0; i < plan->inputs->n; i++) {
+        const tn_model_input *in = &plan->inputs->input[i];
+        for (uint32_t k = 0; !in->numeric && k < in->n; k++) {
+            if (strcmp(in->name, input) == 0 && plan->features->slot[in->item[k]].slot == slot) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* Bytes of a row of the first record, with states, as a snapshot holds it. */
+static uint32_t row_bytes(const tn_blueprint *plan)
+{
+    uint32_t words = 0;
+    const tn_record *record = tn_record_of(plan->layout, 0);
+    for (uint32_t s = 0; s < record->n_segments; s++) {
+        const tn_rule *rule = &plan->rules->rule[s];
+        tn_state state[TN_STATES_MAX];
+        uint32_t n = rule->optim->states(rule->opts, state);
+        words += record->segment[s].dim;
+        for (uint32_t k = 0; k < n; k++) {
+            words += state[k].per_row ? 1 : record->segment[s].dim;
+        }
+    }
+    return TN_SNAPSHOT_ROW_BYTES + words * 4;
+}
+
+void tn_model_table(const tn_blueprint *plan, uint64_t dense_params, uint64_t rows, tn_text *out)
+{
+    const tn_features *f = plan->features;
+    tn_arena *arena = tn_arena_new(1 << 14);
+    tn_slot_line *line = TN_NEW_ARRAY(arena, tn_slot_line, f->n_slots);
+    for (uint32_t i = 0; i < f->n_slots; i++) {
+        const tn_model_slot *s = &f->slot[i];
+        line[i] = (tn_slot_line){
+            .slot = s->name,
+            .share = f->group[s->group].name,
+            .pool = pool_words[s->pool],
+            .dim = s->dim,
+            .wide = takes(plan, "wide", s->slot),
+            .deep = takes(plan, "deep", s->slot),
+        };
+    }
+    tn_model_facts facts = {
+        .model = plan->run->model.choice->name,
+        .slot = line,
+        .n_slots = f->n_slots,
+        .dense_params = dense_params,
+        .sparse_rows = rows,
+        .row_bytes = row_bytes(plan),
+    };
+    tn_model_text(&facts, out);
+    tn_arena_free(arena);
+}
+
+/* Reads and scores the first batch of one data set. */
+static tn_status try_data(tn_worker *w, const char *name, const tn_strs *paths, tn_text *out,
+                          tn_error *err)
+{
+    if (paths->n == 0) {
+        return TN_OK;
+    }
+    tn_reader_opts opts = {.paths = *paths,
+                           .batch_rows = w->plan->run->eval.batch,
+                           .seed = w->plan->run->run.seed,
+                           .prefetch = 1};
+    tn_reader *reader = NULL;
+    tn_step *step = NULL;
+    tn_batch *batch = NULL;
+    const float *logit = NULL;
+    TN_TRY(tn_reader_open(&reader, w->plan->schema, &opts, err));
+    tn_status status = tn_step_new(&step, w->plan, false, err);
+    if (status == TN_OK) {
+        status = tn_reader_next(reader, &batch, err);
+    }
+    if (status == TN_OK) {
+        status = tn_step_prepare(step, batch, err);
+    }
+    if (status == TN_OK) {
+        status = tn_step_score(w, step, &logit, err);
+    }
+    if (status == TN_OK) {
+        tn_text_addf(out, "%-6s %u source%s, first batch of %u rows with %u different keys\n", name,
+                     tn_reader_n_sources(reader), tn_reader_n_sources(reader) == 1 ? "" : "s",
+                     batch->rows, step->local->keys.n);
+    } else if (status == TN_END) {
+        status = tn_fail(err, TN_E_DATA, "data.%s holds no records", name);
+    }
+    tn_step_free(step);
+    tn_reader_close(reader);
+    return status;
+}
+
+tn_status tn_dry_run(const tn_blueprint *plan, const tn_binder *b, tn_text *out, tn_error *err)
+{
+    tn_worker *w = NULL;
+    TN_TRY(tn_worker_new(&w, plan, &(tn_worker_opts){.training = true}, b, err));
+    tn_model_table(plan, tn_params_trained(w->params), 0, out);
+    tn_status status = try_data(w, "train", &plan->run->data.train, out, err);
+    if (status == TN_OK) {
+        status = try_data(w, "valid", &plan->run->data.valid, out, err);
+    }
+    if (status == TN_OK) {
+        status = try_data(w, "test", &plan->run->data.test, out, err);
+    }
+    tn_worker_free(w);
+    return status;
+}
+
+tn_status tn_describe_graph(const tn_blueprint *plan, const tn_binder *b, bool dot, tn_text *out,
+                            tn_error *err)
+{
+    tn_worker *w = NULL;
+    TN_TRY(tn_worker_new(&w, plan, &(tn_worker_opts){.training = true}, b, err));
+    tn_rates rates;
+    tn_status status = TN_OK;
+    if (dot) {
+        tn_graph_dot(w->train_graph, out);
+    } else if ((status = tn_measure_rates(&rates, err)) == TN_OK) {
+        tn_graph_print(w->train_graph, &rates, tn_worker_threads(plan->run), out);
+    }
+    tn_worker_free(w);
+    return status == TN_OK ? tn_text_check(out, "the plan", err) : status;
+}

@@ -1,0 +1,20 @@
+/* dryrun.h - a run that trains nothing: is everything there, and what would it be? */
+#ifndef TN_TRAIN_DRYRUN_H
+#define TN_TRAIN_DRYRUN_H
+
+#include "base/text.h"
+#include "train/blueprint.h"
+
+/* Builds the model, opens all data, reads one batch of each and scores it. `out` gets the model
+ * table and a line per data set. The run directory is not touched. */
+tn_status tn_dry_run(const tn_blueprint *plan, const tn_binder *b, tn_text *out,
+                     tn_error *err) TN_MUST_USE;
+
+/* The training graph: every node as a line, or a drawing in DOT. */
+tn_status tn_describe_graph(const tn_blueprint *plan, const tn_binder *b, bool dot, tn_text *out,
+                            tn_error *err) TN_MUST_USE;
+
+/* The table that a run begins with. */
+void tn_model_table(const tn_blueprint *plan, uint64_t dense_params, uint64_t rows, tn_text *out);
+
+#endif

@@ -1,0 +1,53 @@
+/* host.c - see host.h. */
+#include "train/host.h"
+
+#include "base/number.h"
+#include "nn/gemm.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+const char *tn_host_cpu(void)
+{
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+              __builtin_cpu_supports("bmi2");
+    bool v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+              __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+    return v4 ? "x86-64-v4" : v3 ? "x86-64-v3" : "x86-64";
+#else
+    return "generic";
+#endif
+}
+
+void tn_host_blas(char out[TN_HOST_BLAS_SIZE])
+{
+    tn_gemm_describe(out);
+}
+
+/* The second number of /proc/self/statm: resident pages. */
+uint64_t tn_host_rss(void)
+{
+    char text[128] = {0};
+    int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return 0;
+    }
+    ssize_t n = read(fd, text, sizeof text - 1);
+    (void)close(fd);
+    const char *blank = n > 0 ? strchr(text, ' ') : NULL;
+    uint64_t pages = 0;
+    if (blank == NULL || tn_read_u64(blank + 1, strcspn(blank + 1, " "), &pages) != TN_NUM_OK) {
+        return 0;
+    }
+    return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+uint64_t tn_host_peak_rss(void)
+{
+    struct rusage usage;
+    return getrusage(RUSAGE_SELF, &usage) == 0 ? (uint64_t)usage.ru_maxrss * 1024 : 0;
+}
