@@ -6,6 +6,12 @@
 #include "nn/vec.h"
 #include "nn/vecmath.h"
 
+#ifdef TN_REAL_DOUBLE
+#define TN_SIMD /* libm's functions do not vectorise */
+#else
+#define TN_SIMD _Pragma("omp simd")
+#endif
+
 /* Two loops per activation; `x`, `y` and `a` may stand in the formulas. */
 #define TN_ACT_LOOPS(name, y_of_x, slope_of_it)                                                    \
     TN_HOT static void act_##name##_forward(const tn_act_area *t)                                  \
@@ -15,7 +21,7 @@
         for (size_t r = 0; r < t->rows; r++) {                                                     \
             const tn_real *x_row = t->x + r * t->x_stride;                                         \
             tn_real *y_row = t->y + r * t->y_stride;                                               \
-            _Pragma("omp simd") for (size_t i = 0; i < t->cols; i++)                               \
+            TN_SIMD for (size_t i = 0; i < t->cols; i++)                                           \
             {                                                                                      \
                 tn_real x = x_row[i];                                                              \
                 y_row[i] = (y_of_x);                                                               \
@@ -32,7 +38,7 @@
             const tn_real *x_row = from + r * stride;                                              \
             const tn_real *y_row = t->y + r * t->y_stride;                                         \
             tn_real *d_row = t->d + r * t->d_stride;                                               \
-            _Pragma("omp simd") for (size_t i = 0; i < t->cols; i++)                               \
+            TN_SIMD for (size_t i = 0; i < t->cols; i++)                                           \
             {                                                                                      \
                 tn_real x = x_row[i];                                                              \
                 tn_real y = y_row[i];                                                              \

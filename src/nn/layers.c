@@ -7,10 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TN_LAYER(name) extern const tn_layer tn_layer_##name;
-#include "nn/layers.def"
-#undef TN_LAYER
-
 const tn_layer *const tn_all_layers[] = {
 #define TN_LAYER(name) &tn_layer_##name,
 #include "nn/layers.def"

@@ -87,4 +87,8 @@ uint32_t tn_layer_slot_width(const tn_node *x);
 /* "<name><suffix>", in the caller's buffer. Names that are too long were refused before. */
 const char *tn_layer_name(char out[TN_LAYER_NAME_MAX], const char *name, const char *suffix);
 
+#define TN_LAYER(name) extern const tn_layer tn_layer_##name;
+#include "nn/layers.def"
+#undef TN_LAYER
+
 #endif

@@ -96,7 +96,7 @@ void tn_params_init(tn_params *p, uint64_t seed)
         uint64_t stream = tn_stream2(seed, TN_RNG_DENSE, tn_name64(s->name));
         size_t count = (size_t)s->rows * s->cols;
         for (size_t i = 0; i < count; i++) {
-            p->weights[s->at + i] = tn_init_value(&s->init, stream, i, s->rows, s->cols);
+            p->weights[s->at + i] = (tn_real)tn_init_value(&s->init, stream, i, s->rows, s->cols);
         }
     }
 }
