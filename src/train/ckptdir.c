@@ -143,7 +143,7 @@ tn_status tn_ckptdir_begin(tn_ckptdir *d, uint64_t bytes, uint64_t *ordinal, tn_
     return TN_OK;
 }
 
-tn_status tn_ckptdir_add(tn_ckptdir *d, const char *name, tn_ckpt_write *write, void *ctx,
+tn_status tn_ckptdir_add(tn_ckptdir *d, const char *name, tn_ckpt_write *make, void *ctx,
                          tn_error *err)
 {
     TN_ASSERT(d->ordinal != 0 && strchr(name, '/') == NULL);
@@ -154,12 +154,12 @@ tn_status tn_ckptdir_add(tn_ckptdir *d, const char *name, tn_ckpt_write *write, 
     TN_ASSERT(length > 0 && (size_t)length < sizeof name_again);
     TN_TRY(tn_path_join(d->tmp, name, path, err));
     TN_TRY(tn_path_join(d->tmp, name_again, again, err));
-    tn_status status = write(ctx, path, err);
+    tn_status status = make(ctx, path, err);
     if (status != TN_E_IO) {
         return status;
     }
     /* After a failed fsync the kernel has dropped the pages: only a new file can be trusted. */
-    TN_TRY(write(ctx, again, err));
+    TN_TRY(make(ctx, again, err));
     return tn_rename(again, path, err);
 }
 

@@ -42,10 +42,10 @@ uint64_t tn_ckptdir_session(const tn_ckptdir *d);
 tn_status tn_ckptdir_begin(tn_ckptdir *d, uint64_t bytes, uint64_t *ordinal,
                            tn_error *err) TN_MUST_USE;
 
-/* `write` creates the file at `path` and commits it (tn_file, tn_snapshot). When that fails for
+/* `make` creates the file at `path` and commits it (tn_file, tn_snapshot). When that fails for
  * reasons of the disk it is called once more, with another path. */
 typedef tn_status tn_ckpt_write(void *ctx, const char *path, tn_error *err);
-tn_status tn_ckptdir_add(tn_ckptdir *d, const char *name, tn_ckpt_write *write, void *ctx,
+tn_status tn_ckptdir_add(tn_ckptdir *d, const char *name, tn_ckpt_write *make, void *ctx,
                          tn_error *err) TN_MUST_USE;
 
 /* `manifest` and its crc are those of tn_manifest_write. */

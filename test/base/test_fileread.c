@@ -1,6 +1,7 @@
 /* test_fileread.c - reading: all of it, mapped, or in pieces; and logs that grow. */
 #include "support/test.h"
 
+#include "base/alloc.h"
 #include "base/failpoint.h"
 #include "base/file.h"
 #include "support/tmpdir.h"
@@ -177,6 +178,49 @@ static void a_record_that_cannot_be_written_whole_leaves_no_trace(void **state)
     assert_holds("one\nthree\n");
 }
 
+static void no_memory_and_long_paths_are_reported(void **state)
+{
+    (void)state;
+    static char name[TN_PATH_SIZE + 10];
+    memset(name, 'n', sizeof name - 1);
+    tn_error err = {0};
+    tn_appender *a = NULL;
+    tn_infile *f = NULL;
+    tn_text text = {0};
+    assert_int_equal(tn_append_open(&a, name, &err), TN_E_LIMIT);
+    assert_int_equal(tn_infile_open(&f, name, &err), TN_E_LIMIT);
+    put("abc", 3);
+    tn_alloc_fail_at(1);
+    assert_int_equal(tn_append_open(&a, path, &err), TN_E_MEMORY);
+    tn_alloc_fail_at(1);
+    assert_int_equal(tn_infile_open(&f, path, &err), TN_E_MEMORY);
+    tn_alloc_fail_at(1);
+    assert_int_equal(tn_file_read_all(path, 10, &text, &err), TN_E_MEMORY);
+    assert_null(a);
+    assert_null(f);
+    tn_text_done(&text);
+}
+
+static void a_log_that_cannot_be_read_is_not_opened(void **state)
+{
+    (void)state;
+    tn_error err = {0};
+    tn_appender *a = NULL;
+    put("cut", 3);
+    assert_int_equal(tn_failpoint_set("io.read:EIO", &err), TN_OK);
+    assert_int_equal(tn_append_open(&a, path, &err), TN_E_IO);
+    assert_int_equal(tn_failpoint_set("io.create:EMFILE", &err), TN_OK);
+    assert_int_equal(tn_append_open(&a, path, &err), TN_E_IO);
+    assert_null(a);
+    /* a half record that cannot be taken back is told as well */
+    assert_int_equal(tn_failpoint_set(NULL, &err), TN_OK);
+    assert_int_equal(tn_append_open(&a, path, &err), TN_OK);
+    assert_int_equal(tn_failpoint_set("io.write:ENOSPC,io.truncate:EIO", &err), TN_OK);
+    assert_int_equal(tn_append(a, "x\n", 2, &err), TN_E_IO);
+    assert_non_null(strstr(err.text, "cannot truncate"));
+    tn_append_close(a);
+}
+
 int main(void)
 {
 #define READ_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
@@ -190,6 +234,8 @@ int main(void)
         READ_TEST(a_log_grows_by_records_across_openings),
         READ_TEST(a_line_cut_by_a_crash_gets_its_newline),
         READ_TEST(a_record_that_cannot_be_written_whole_leaves_no_trace),
+        READ_TEST(no_memory_and_long_paths_are_reported),
+        READ_TEST(a_log_that_cannot_be_read_is_not_opened),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

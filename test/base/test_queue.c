@@ -1,6 +1,7 @@
 /* test_queue.c - a bounded queue between threads. */
 #include "support/test.h"
 
+#include "base/alloc.h"
 #include "base/queue.h"
 #include "base/threads.h"
 
@@ -139,6 +140,17 @@ static void every_item_of_many_producers_reaches_one_of_many_consumers(void **st
     tn_queue_free(t.queue);
 }
 
+static void no_memory_is_reported(void **state)
+{
+    (void)state;
+    tn_error err = {0};
+    tn_queue *q = NULL;
+    tn_alloc_fail_at(1);
+    assert_int_equal(tn_queue_new(&q, 4, &err), TN_E_MEMORY);
+    assert_null(q);
+    tn_queue_free(NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -147,6 +159,7 @@ int main(void)
         cmocka_unit_test(a_closed_queue_refuses_new_items_and_hands_out_the_old_ones),
         cmocka_unit_test(closing_wakes_a_producer_that_waits_for_room),
         cmocka_unit_test(every_item_of_many_producers_reaches_one_of_many_consumers),
+        cmocka_unit_test(no_memory_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

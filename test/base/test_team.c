@@ -1,6 +1,7 @@
 /* test_team.c - every tile once, and nothing left behind. */
 #include "support/test.h"
 
+#include "base/alloc.h"
 #include "base/team.h"
 
 #include "support/mallocs.h"
@@ -147,6 +148,19 @@ static void more_threads_than_processors_still_finish(void **state)
     tn_team_close(team);
 }
 
+static void a_team_that_cannot_be_made_whole_is_not_made(void **state)
+{
+    (void)state;
+    for (uint64_t nth = 1; nth <= 4; nth++) { /* the team itself, then each helper */
+        tn_error err = {0};
+        tn_team *team = NULL;
+        tn_alloc_fail_at(nth);
+        assert_int_equal(tn_team_open(&team, 4, &err), TN_E_MEMORY);
+        assert_null(team);
+    }
+    tn_alloc_fail_at(0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -157,6 +171,7 @@ int main(void)
         cmocka_unit_test(a_warm_run_allocates_nothing),
         cmocka_unit_test(an_idle_team_burns_no_processor),
         cmocka_unit_test(more_threads_than_processors_still_finish),
+        cmocka_unit_test(a_team_that_cannot_be_made_whole_is_not_made),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

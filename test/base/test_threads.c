@@ -1,6 +1,7 @@
 /* test_threads.c - threads that report how they ended. */
 #include "support/test.h"
 
+#include "base/alloc.h"
 #include "base/threads.h"
 
 #include <math.h>
@@ -89,6 +90,16 @@ static void joining_nothing_is_fine(void **state)
     assert_int_equal(tn_thread_join(NULL, NULL), TN_OK);
 }
 
+static void no_memory_is_reported(void **state)
+{
+    (void)state;
+    tn_error err = {0};
+    tn_thread *t = NULL;
+    tn_alloc_fail_at(1);
+    assert_int_equal(tn_thread_start(&t, "never", look_around, NULL, &err), TN_E_MEMORY);
+    assert_null(t);
+}
+
 static void there_is_at_least_one_processor(void **state)
 {
     (void)state;
@@ -102,6 +113,7 @@ int main(void)
         cmocka_unit_test(a_thread_bears_its_name),
         cmocka_unit_test(a_thread_flushes_denormals_and_hears_no_signals),
         cmocka_unit_test(joining_nothing_is_fine),
+        cmocka_unit_test(no_memory_is_reported),
         cmocka_unit_test(there_is_at_least_one_processor),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
