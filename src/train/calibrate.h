@@ -5,8 +5,8 @@
  *     TN_TRY(tn_platt_fit(&(tn_scored){..}, false, &p, err));   p = sigmoid(a z + b)
  *
  *     tn_isotonic *iso = NULL;
- *     TN_TRY(tn_isotonic_fit(points, n, &iso, err));            a rising step function, served as
- * lines tn_isotonic_at(iso, z);
+ *     TN_TRY(tn_isotonic_fit(points, n, &iso, err));            rising steps,
+ *     tn_isotonic_at(iso, z);                                   served as lines between them
  */
 #ifndef TN_TRAIN_CALIBRATE_H
 #define TN_TRAIN_CALIBRATE_H

@@ -3,7 +3,7 @@
 
 static double auc(const tn_metrics *m)
 {
-    return tn_walk_auc(tn_walk_begin(m), NULL);
+    return tn_metrics_auc(m, NULL);
 }
 
 const tn_metric tn_metric_auc = {

@@ -6,7 +6,7 @@
 static double auc_error(const tn_metrics *m)
 {
     double tied = 0;
-    double auc = tn_walk_auc(tn_walk_begin(m), &tied);
+    double auc = tn_metrics_auc(m, &tied);
     return m->opts.exact_auc && !isnan(auc) ? 0 : tied;
 }
 

@@ -55,6 +55,7 @@ void tn_metrics_free(tn_metrics *m)
     if (m != NULL) {
         tn_kept_free(m->kept);
         tn_free(m->cell);
+        tn_free(m->block);
         tn_free(m);
     }
 }
@@ -86,7 +87,7 @@ static tn_status check_weight(const tn_metrics *m, tn_error *err)
 
 static void add_cells(tn_metrics *m)
 {
-    const tn_score_block *b = &m->block;
+    const tn_score_block *b = m->block;
     uint32_t shift = m->opts.coarse ? TN_COARSE_SHIFT : 0;
     uint64_t *negatives = m->cell;
     uint64_t *positives = m->cell + m->n_bins;
@@ -98,7 +99,7 @@ static void add_cells(tn_metrics *m)
 
 static void add_bands(tn_metrics *m)
 {
-    const tn_score_block *b = &m->block;
+    const tn_score_block *b = m->block;
     for (uint32_t i = 0; i < b->n; i++) {
         tn_band *band = &m->band[b->band[i]];
         for (uint32_t k = 0; k <= TN_SUM_WP; k++) {
@@ -109,7 +110,7 @@ static void add_bands(tn_metrics *m)
 
 static void keep_rows(tn_metrics *m, const tn_scored *rows, uint32_t from)
 {
-    for (uint32_t i = from; i < from + m->block.n; i++) {
+    for (uint32_t i = from; i < from + m->block->n; i++) {
         float weight = rows->weight != NULL ? rows->weight[i] : 1;
         if (weight > 0) {
             tn_kept_add(m->kept, (tn_kept_row){.group = rows->group != NULL ? rows->group[i] : 0,
@@ -122,7 +123,7 @@ static void keep_rows(tn_metrics *m, const tn_scored *rows, uint32_t from)
 
 static void add_block(tn_metrics *m)
 {
-    tn_score_block *b = &m->block;
+    const tn_score_block *b = m->block;
     for (uint32_t k = 0; k < TN_SUMS; k++) {
         m->sum[k] += tn_score_block_total(b, k);
     }
@@ -154,11 +155,17 @@ void tn_metrics_add_scored(tn_metrics *m, const tn_score_block *b, uint32_t row)
 tn_status tn_metrics_add(tn_metrics *m, const tn_scored *rows, tn_error *err)
 {
     TN_ASSERT(!m->opts.grouped || rows->group != NULL);
+    if (m->block == NULL) {
+        m->block = tn_try_alloc(1, sizeof *m->block, "scores of a block of rows", err);
+        if (m->block == NULL) {
+            return TN_E_MEMORY;
+        }
+    }
     if (m->kept != NULL) {
         TN_TRY(tn_kept_reserve(m->kept, rows->n, err));
     }
     for (uint32_t from = 0; from < rows->n; from += TN_SCORE_BLOCK) {
-        TN_TRY(tn_score_block_fill(&m->block, &m->scoring, rows, from, err));
+        TN_TRY(tn_score_block_fill(m->block, &m->scoring, rows, from, err));
         add_block(m);
         if (m->kept != NULL) {
             keep_rows(m, rows, from);

@@ -5,9 +5,9 @@
  * integers of rint(x * 2^32), histogram cells u64 of rint(w * 2^16) over 2^20 bins of the logit.
  *
  *     tn_metrics_add(m, &(tn_scored){.n = rows, .logit = z, .label = y, .weight = w});
- *     tn_metrics_get(m, "auc")         NAN when not defined (one class, nothing seen): null in
- * JSON, n/a in text
+ *     tn_metrics_get(m, "auc")         NAN when not defined: null in JSON, n/a in text
  *
+ * One thread per object at a time, for get as well: it may sort rows that are kept.
  * A metric is one constant in its own file metric_<name>.c plus a row in metrics.def.
  */
 #ifndef TN_TRAIN_METRICS_H
@@ -76,11 +76,12 @@ typedef struct tn_interval {
 /* DeLong's interval of the AUC (unweighted rows; exact_auc). */
 tn_interval tn_metrics_delong(const tn_metrics *m);
 
-/* Integers in progress, for checkpoints: what metrics.safetensors holds. */
-const uint64_t *tn_metrics_histogram(const tn_metrics *m); /* [2][bins]: negatives, positives */
-void tn_metrics_sums(const tn_metrics *m,
-                     uint64_t out[6][2]); /* low word first; order of numerics section 7 */
-void tn_metrics_restore(tn_metrics *m, const uint64_t *histogram,
-                        const uint64_t *sums); /* [6][2] */
+/* Integers in progress, for checkpoints: what metrics.safetensors holds. The histogram is
+ * [2][bins]: negatives, positives; the sums are [6] pairs, low word first, in the order of numerics
+ * section 7. What else is counted (rows, bins of ece, mape) begins anew after restore: those
+ * metrics are NAN. */
+const uint64_t *tn_metrics_histogram(const tn_metrics *m);
+void tn_metrics_sums(const tn_metrics *m, uint64_t out[6][2]);
+void tn_metrics_restore(tn_metrics *m, const uint64_t *histogram, const uint64_t *sums);
 
 #endif

@@ -7,7 +7,7 @@
  *     TN_TRY(tn_score_block_fill(&block, &s, rows, from, err));       rows from .. from + block.n
  *     tn_score_block_total(&block, TN_SUM_WL);                        of rint(x * 2^32), 128 bits
  *
- * Everything lives in the caller's block, about 20 KB: no allocation, any thread.
+ * Everything lives in the caller's block, about 25 KB: no allocation, any thread.
  */
 #ifndef TN_TRAIN_SCORING_H
 #define TN_TRAIN_SCORING_H

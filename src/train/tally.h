@@ -4,9 +4,9 @@
  *
  *     tn_walk w = tn_walk_begin(m);
  *     tn_cell c;
- *     while (tn_walk_next(&w, &c))          c.neg, c.pos: weight of the negatives and positives
- * there
- *         ...                               w.total_neg, w.total_pos: of all
+ *     while (tn_walk_next(&w, &c))
+ *         ...                           c.neg, c.pos: weight of either class at this score
+ *                                       w.total_neg, w.total_pos: of all
  *
  * Scores are histogram bins or, with exact_auc, the logits themselves. Weights are integers, 2^16
  * or 2^24 for weight 1; both totals stay below 2^62, so that 2 * pos * neg fits 128 bits.
@@ -33,9 +33,9 @@ struct tn_metrics {
     tn_u128 sum[TN_SUMS]; /* of rint(x * 2^32) */
     tn_band band[TN_ECE_BINS_MAX];
     uint32_t n_bins;
-    uint64_t *cell;       /* owned; [2][n_bins]: negatives, positives */
-    tn_kept_rows *kept;   /* owned; NULL unless exact_auc or grouped */
-    tn_score_block block; /* of the call of add that runs */
+    uint64_t *cell;        /* owned; [2][n_bins]: negatives, positives */
+    tn_kept_rows *kept;    /* owned; NULL unless exact_auc or grouped */
+    tn_score_block *block; /* owned; of the call of add that runs; NULL before the first */
 };
 
 /* Adds one row of a block that was scored elsewhere; for coarse metrics that keep no rows. */
@@ -76,6 +76,8 @@ bool tn_walk_next(tn_walk *w, tn_cell *out);
 /* AUC of what the walk passes; *tied, if not NULL, the share of tied pairs, halved. NAN and NAN
  * with one class. */
 double tn_walk_auc(tn_walk w, double *tied);
+/* The same over everything seen. */
+double tn_metrics_auc(const tn_metrics *m, double *tied);
 
 /* GAUC and the share of n_u that was skipped. */
 typedef struct tn_gauc {

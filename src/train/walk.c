@@ -19,15 +19,21 @@ tn_walk tn_walk_rows(const tn_kept_row *rows, size_t n)
     return w;
 }
 
-tn_walk tn_walk_begin(const tn_metrics *m)
+/* A walk that does not know its totals: they cost a pass of their own over the histogram. */
+static tn_walk start(const tn_metrics *m)
 {
     if (m->opts.exact_auc) {
         tn_walk w = tn_walk_rows(tn_kept_sorted(m->kept, TN_KEPT_BY_SCORE), tn_kept_count(m->kept));
         w.shift = m->scoring.shift;
         return w;
     }
-    tn_walk w = {.cell = m->cell, .n_bins = m->n_bins, .unit = TN_CELL_ONE};
-    for (uint32_t b = 0; b < m->n_bins; b++) {
+    return (tn_walk){.cell = m->cell, .n_bins = m->n_bins, .unit = TN_CELL_ONE};
+}
+
+tn_walk tn_walk_begin(const tn_metrics *m)
+{
+    tn_walk w = start(m);
+    for (uint32_t b = 0; w.cell != NULL && b < m->n_bins; b++) {
         w.total_neg += m->cell[b];
         w.total_pos += m->cell[m->n_bins + b];
     }
@@ -69,18 +75,25 @@ bool tn_walk_next(tn_walk *w, tn_cell *out)
     return true;
 }
 
+double tn_metrics_auc(const tn_metrics *m, double *tied)
+{
+    return tn_walk_auc(start(m), tied);
+}
+
 double tn_walk_auc(tn_walk w, double *tied)
 {
     tn_u128 twice = 0; /* at most 2 * 2^62 * 2^62 */
     tn_u128 equal = 0;
-    uint64_t below = 0;
+    uint64_t neg = 0; /* below, then all */
+    uint64_t pos = 0;
     tn_cell c;
     while (tn_walk_next(&w, &c)) {
-        twice += (tn_u128)c.pos * (2 * (tn_u128)below + c.neg);
+        twice += (tn_u128)c.pos * (2 * (tn_u128)neg + c.neg);
         equal += (tn_u128)c.pos * c.neg;
-        below += c.neg;
+        neg += c.neg;
+        pos += c.pos;
     }
-    double pairs = 2 * ((double)w.total_pos * (double)w.total_neg);
+    double pairs = 2 * ((double)pos * (double)neg);
     if (tied != NULL) {
         *tied = tn_ratio((double)equal, pairs);
     }
