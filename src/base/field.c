@@ -136,7 +136,7 @@ static bool read_whole(const tn_binder *b, const tn_field *f, const tn_tree *t, 
 
 static bool read_u32(const tn_binder *b, const tn_field *f, const tn_tree *t, void *out)
 {
-    TN_ASSERT(f->min >= 0 && f->max < UINT32_MAX);
+    TN_ASSERT(f->min >= 0 && f->max <= UINT32_MAX);
     uint32_t word = word_index(f, t->text);
     uint64_t whole = TN_WORD_U32(word);
     if (word == UINT32_MAX && !read_whole(b, f, t, &whole)) {

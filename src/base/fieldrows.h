@@ -5,6 +5,8 @@
 #ifndef TN_BASE_FIELDROWS_H
 #define TN_BASE_FIELDROWS_H
 
+#include <stddef.h>
+
 /* offsetof() that refuses to compile when the member is not of type `want`. */
 #define TN_OFFSET(type, member, want)                                                              \
     (offsetof(type, member) + 0 * sizeof((want *)0 == &((type *)0)->member))
@@ -73,8 +75,7 @@
     {                                                                                              \
         TN_ROW(TN_KIND_TABLE, type, member, want, "{}", 0, 0, "", help), .table = (table_)         \
     }
-/* A table that may be left out as a whole; its required options are required only when it is
- * there, and tell whether it is. */
+/* A table that may be left out; its required options are so only when it is there. */
 #define TN_FIELD_OPTIONAL(type, member, want, table_, help)                                        \
     {                                                                                              \
         TN_ROW(TN_KIND_TABLE, type, member, want, "~", 0, 0, "", help), .table = (table_)          \

@@ -96,10 +96,10 @@ void tn_field_type_text(tn_text *out, const tn_field *f, const char *quote)
 
 static void add_number(tn_text *out, double number)
 {
-    char text[TN_NUMBER_TEXT_MAX];
     if (fabs(number) < 1e7 && number == floor(number)) {
         tn_text_addf(out, "%.0f", number);
     } else {
+        char text[TN_NUMBER_TEXT_MAX];
         tn_text_add(out, text, tn_write_f64(text, number));
     }
 }

@@ -250,8 +250,8 @@ static void what_is_printed_reads_back_equal(void **state)
 {
     fixture *f = *state;
     static const char *const texts[] = {
-        "a: [~, '~', '', \"\\t\", ' x ', 'a: b', '- c', '#', '\xC3\xA4', "
-        "\"\\u2028\\u0085\\ufeff\"]",
+        ("a: [~, '~', '', \"\\t\", ' x ', 'a: b', '- c', '#', "
+         "'\xC3\xA4', \"\\u2028\\u0085\\ufeff\"]"),
         "a:\n- {b: [1, [2, {c: {}}]], d: []}\n- - x\n  - {y: ~}\n",
         "'key: 1': {'~': 1, '-': 2, '<<': 3, '': 4}\n",
         "a: |\n  # no comment\n\n   indented\nb: >\n  folded\n  text\n",

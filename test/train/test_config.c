@@ -412,35 +412,6 @@ static void ranges_expand_in_names_and_beside_them(void **state)
     assert_string_equal(slot(&o, 4)->name, "b002c");
 }
 
-static void a_bad_range_is_an_error(void **state)
-{
-    static const char *const bad[] = {"a{1.3}",      "a{3..1}", "a{1..}",
-                                      "a{1..99999}", "a{x..y}", "a{"};
-    fixture *f = *state;
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        char text[100];
-        (void)snprintf(text, sizeof text, "data: x\nslots: ['%s']\n", bad[i]);
-        f->in.path = file(f, "a.yaml", text);
-        (void)bind(f);
-        assert_int_equal(f->diag.n_errors, 1);
-        assert_said(f, "has no range such as {1..13}");
-    }
-}
-
-static void ranges_cannot_exhaust_memory(void **state)
-{
-    fixture *f = *state;
-    char text[2000] = "data: x\nslots:\n";
-    for (int i = 0; i < 30; i++) {
-        char line[40];
-        (void)snprintf(line, sizeof line, "- a%d_{1..10000}\n", i);
-        memcpy(text + strlen(text), line, strlen(line) + 1);
-    }
-    f->in.path = file(f, "a.yaml", text);
-    (void)load(f);
-    assert_said(f, "ranges make more than 200000 values");
-}
-
 static void all_faults_of_all_layers_are_shown(void **state)
 {
     fixture *f = *state;
@@ -493,8 +464,6 @@ int main(void)
         TEST(variables_without_sections_are_none_of_ours),
         TEST(the_order_of_the_environment_does_not_matter),
         TEST(ranges_expand_in_names_and_beside_them),
-        TEST(a_bad_range_is_an_error),
-        TEST(ranges_cannot_exhaust_memory),
         TEST(all_faults_of_all_layers_are_shown),
         TEST(a_value_is_found_below_shorthands_and_defaults),
     };
