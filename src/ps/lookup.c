@@ -99,6 +99,9 @@ static bool takes_part(const tn_keyset *keys, uint32_t partition, bool all)
 void tn_tile_lock(const tn_table *t, const tn_keyset *keys, uint32_t tile, bool all)
 {
     for (uint32_t i = 0; i < TN_TILE_PARTITIONS; i++) {
+        __builtin_prefetch(&t->partition[tile * TN_TILE_PARTITIONS + i], 1);
+    }
+    for (uint32_t i = 0; i < TN_TILE_PARTITIONS; i++) {
         uint32_t p = tile * TN_TILE_PARTITIONS + i;
         if (takes_part(keys, p, all)) {
             pthread_mutex_lock(&t->partition[p].lock);

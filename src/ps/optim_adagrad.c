@@ -18,6 +18,11 @@ typedef struct adagrad_opts {
 
 extern const tn_optim tn_optim_adagrad;
 
+typedef struct row_rates {
+    float lr, eps;
+    float n0; /* 0 but for paddle */
+} row_rates;
+
 static double first_sum(const adagrad_opts *o)
 {
     const double textbook = 0.1;
@@ -46,26 +51,38 @@ TN_HOT static void adagrad_each_paddle(size_t n, float *restrict w, float *restr
     }
 }
 
-static inline void descend(size_t n, float *restrict w, const float *restrict g, float rate)
+/* One row; paddle's n0 or, as usual, eps. Inlined below with lengths that the compiler knows. */
+static inline void adagrad_one(size_t n, float *restrict w, float *restrict sum,
+                               const float *restrict g, const row_rates *rates)
 {
+    float mean = (float)(tn_square_sum(n, g) / (double)n);
+    float next = *sum + mean;
+    float rate = rates->n0 > 0 ? rates->lr * sqrtf(rates->n0 / (rates->n0 + *sum))
+                               : rates->lr / (sqrtf(next) + rates->eps);
+    *sum = next;
     for (size_t i = 0; i < n; i++) {
         w[i] -= rate * g[i];
     }
 }
 
 TN_HOT static void adagrad_row(size_t n, float *restrict w, float *restrict sum,
-                               const float *restrict g, float lr, float eps)
+                               const float *restrict g, const row_rates *rates)
 {
-    *sum += (float)(tn_square_sum(n, g) / (double)n);
-    descend(n, w, g, lr / (sqrtf(*sum) + eps));
-}
-
-TN_HOT static void adagrad_row_paddle(size_t n, float *restrict w, float *restrict sum,
-                                      const float *restrict g, float lr, float n0)
-{
-    float mean = (float)(tn_square_sum(n, g) / (double)n);
-    descend(n, w, g, lr * sqrtf(n0 / (n0 + *sum)));
-    *sum += mean;
+    enum { D8 = 8, D16 = 16, D32 = 32 };
+    switch (n) {
+    case D8:
+        adagrad_one(D8, w, sum, g, rates);
+        break;
+    case D16:
+        adagrad_one(D16, w, sum, g, rates);
+        break;
+    case D32:
+        adagrad_one(D32, w, sum, g, rates);
+        break;
+    default:
+        adagrad_one(n, w, sum, g, rates);
+        break;
+    }
 }
 
 static uint32_t adagrad_states(const void *opts, tn_state out[TN_STATES_MAX])
@@ -90,11 +107,13 @@ static void adagrad_update(const void *opts, const tn_update *u, size_t n, float
 {
     const adagrad_opts *o = opts;
     float lr = (float)u->lr;
-    if (o->paddle) {
-        (o->rowwise ? adagrad_row_paddle : adagrad_each_paddle)(n, w, state[0], g, lr,
-                                                                (float)first_sum(o));
+    if (o->rowwise) {
+        row_rates rates = {lr, (float)o->eps, o->paddle ? (float)first_sum(o) : 0};
+        adagrad_row(n, w, state[0], g, &rates);
+    } else if (o->paddle) {
+        adagrad_each_paddle(n, w, state[0], g, lr, (float)first_sum(o));
     } else {
-        (o->rowwise ? adagrad_row : adagrad_each)(n, w, state[0], g, lr, (float)o->eps);
+        adagrad_each(n, w, state[0], g, lr, (float)o->eps);
     }
 }
 

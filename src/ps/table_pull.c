@@ -1,6 +1,6 @@
 /* table_pull.c - rows copied out of the table: for training, which creates, and for evaluation. */
 #include "base/rng.h"
-#include "ps/lookup.h"
+#include "ps/tabledef.h"
 
 /* Fans are the segment's length: a row has no other. */
 static void first_values(const tn_plan_segment *s, const tn_init *init, uint64_t key, float *w)
@@ -75,18 +75,17 @@ static tn_status create_row(tn_table_job *job, uint32_t tile, uint32_t k, tn_row
     return TN_OK;
 }
 
-static tn_status pull_keys(tn_table_job *job, uint32_t tile, tn_error *err)
+static tn_status pull_run(tn_table_job *job, uint32_t tile, tn_range run, tn_error *err)
 {
-    tn_range run = tn_tile_keys(job->keys, tile);
-    tn_look look;
-    tn_look_begin(&look, job->t, job->keys, run);
+    tn_row *row[TN_LOOK_KEYS];
+    const tn_keyset *keys = job->keys;
+    tn_look_up(job->t, keys, run, false, row);
     for (uint32_t k = run.from; k < run.to; k++) {
-        tn_row *row = tn_look_at(&look, k)->row;
-        if (row == NULL) {
-            TN_TRY(create_row(job, tile, k, &row, err));
+        tn_row *r = row[k - run.from];
+        if (r == NULL) {
+            TN_TRY(create_row(job, tile, k, &r, err));
         }
-        copy_weights(tn_plan_of(job->t, row->group), row, job->rows + job->keys->at[k]);
-        tn_look_on(&look);
+        copy_weights(tn_plan_of(job->t, keys->group[k]), r, job->rows + keys->at[k]);
     }
     return TN_OK;
 }
@@ -105,13 +104,19 @@ static void fail_job(tn_table_job *job, tn_status status, const tn_error *err)
 static void pull_tile(void *arg, uint32_t tile)
 {
     tn_table_job *job = arg;
+    tn_table *t = job->t;
+    tn_range all = tn_tile_keys(job->keys, tile);
+    tn_status status = TN_OK;
     tn_error err;
-    tn_tile_lock(job->t, job->keys, tile, false);
-    tn_status status = pull_keys(job, tile, &err);
-    tn_tile_unlock(job->t, job->keys, tile, false);
+    tn_tile_lock(t, job->keys, tile, false);
+    for (uint32_t i = 0; i < tn_tile_count(all.to - all.from, TN_LOOK_KEYS) && status == TN_OK;
+         i++) {
+        status = pull_run(job, tile, tn_look_run(all, i), &err);
+    }
+    tn_tile_unlock(t, job->keys, tile, false);
     if (job->created[tile] > 0) {
-        atomic_fetch_add(&job->t->rows, job->created[tile]);
-        atomic_fetch_add(&job->t->created, job->created[tile]);
+        atomic_fetch_add(&t->rows, job->created[tile]);
+        atomic_fetch_add(&t->created, job->created[tile]);
     }
     if (status != TN_OK) {
         fail_job(job, status, &err);
@@ -137,33 +142,39 @@ static void first_weights(const tn_table *t, uint64_t key, uint32_t group, float
     }
 }
 
-static void peek_tile(void *arg, uint32_t tile)
+static void peek_run(const tn_table_job *job, tn_range run)
 {
-    const tn_table_job *job = arg;
+    tn_row *row[TN_LOOK_KEYS];
     const tn_table *t = job->t;
     const tn_keyset *keys = job->keys;
-    tn_range run = tn_tile_keys(keys, tile);
-    tn_look look;
-    tn_tile_lock(t, keys, tile, false);
-    tn_look_begin(&look, t, keys, run);
+    tn_look_up(t, keys, run, false, row);
     for (uint32_t k = run.from; k < run.to; k++) {
-        const tn_row *row = tn_look_at(&look, k)->row;
+        const tn_row *r = row[k - run.from];
         uint32_t group = keys->group[k];
         float *to = job->rows + keys->at[k];
-        bool zero = row == NULL && !(job->missing_init != NULL && job->missing_init[group]);
+        bool zero = r == NULL && !(job->missing_init != NULL && job->missing_init[group]);
         if (job->missing != NULL) {
             job->missing[k] = zero;
         }
-        if (row != NULL) {
-            copy_weights(tn_plan_of(t, group), row, to);
+        if (r != NULL) {
+            copy_weights(tn_plan_of(t, group), r, to);
         } else if (zero) {
             memset(to, 0, tn_record_of(t->layout, group)->width * sizeof *to);
         } else {
             first_weights(t, keys->key[k], group, to);
         }
-        tn_look_on(&look);
     }
-    tn_tile_unlock(t, keys, tile, false);
+}
+
+static void peek_tile(void *arg, uint32_t tile)
+{
+    tn_table_job *job = arg;
+    tn_range all = tn_tile_keys(job->keys, tile);
+    tn_tile_lock(job->t, job->keys, tile, false);
+    for (uint32_t i = 0; i < tn_tile_count(all.to - all.from, TN_LOOK_KEYS); i++) {
+        peek_run(job, tn_look_run(all, i));
+    }
+    tn_tile_unlock(job->t, job->keys, tile, false);
 }
 
 void tn_table_peek(tn_table *t, tn_team *team, const tn_keyset *keys, const bool *missing_init,

@@ -78,7 +78,7 @@ static void update_segment(const tn_table_job *job, tn_row *row, uint32_t segmen
         tn_row_set_word(state[seg->count], count);
         u.t = count;
     }
-    if (job->clip == 1 && x->grad != NULL && tn_rule_plain(rule)) {
+    if (job->clip == 1 && x->grad != NULL && (job->t->plain || tn_rule_plain(rule))) {
         tn_rule_update(rule, &u, seg->dim, row->data + seg->w, state, x->grad);
         return;
     }
