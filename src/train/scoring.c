@@ -109,13 +109,21 @@ static TN_HOT void score(tn_score_block *restrict b, double n_bands)
         b->x[TN_SUM_WL][i] = w * (b->work[i] - b->z[i] * y + log1p_unit(e, b->is_far[i]));
         b->x[TN_SUM_SE][i] = w * (gap * gap);
         b->x[TN_SUM_AE][i] = w * gap;
-        b->x[TN_SUM_APE][i] = w * positive * gap / (y + (1 - positive));
+        b->x[TN_SUM_APE][i] = w * positive * gap; /* over y: see relate */
         b->x[TN_SUM_WNZ][i] = w * positive;
         b->work[i] = p * n_bands;
     }
     clamp(b->e, b->work, n, n_bands - 1);
     for (uint32_t i = 0; i < n; i++) {
         b->band[i] = (int32_t)b->e[i];
+    }
+}
+
+/* Divides the errors by their labels, which only soft ones need. */
+static void relate(tn_score_block *b)
+{
+    for (uint32_t i = 0; i < b->n; i++) {
+        b->x[TN_SUM_APE][i] /= b->y[i] > 0 ? b->y[i] : 1;
     }
 }
 
@@ -212,6 +220,9 @@ tn_status tn_score_block_fill(tn_score_block *b, const tn_scoring *s, const tn_s
     }
     weigh(b, rows->weight != NULL ? rows->weight + from : NULL);
     score(b, s->n_bands);
+    if (b->soft) {
+        relate(b);
+    }
     place(b);
     if (s->logit_clip < (double)INFINITY) {
         clip_loss(b, s->logit_clip);
