@@ -38,7 +38,7 @@ static inline double tn_erfc_of(double x)
 
 typedef union tn_float_bits {
     float f;
-    int32_t i;
+    uint32_t u;
 } tn_float_bits;
 
 /* x = n ln 2 + r, |r| <= ln 2 / 2; e^x = 2^n e^r. Below -87.3 it is 0, above 88.7 as at 88.7. */
@@ -57,10 +57,10 @@ static inline float tn_exp_of(float x)
     p = p * r + 5.0000001201e-1F;
     float e = (p * (r * r) + r) + 1;
     /* In two halves: 2^128 is not a float. */
-    int32_t whole = n.i - 0x4b400000;
-    int32_t half = whole >> 1;
-    tn_float_bits a = {.i = (half + 127) << 23};
-    tn_float_bits b = {.i = (whole - half + 127) << 23};
+    uint32_t whole = n.u - 0x4b400000U;
+    uint32_t half = (uint32_t)((int32_t)whole >> 1);
+    tn_float_bits a = {.u = (half + 127) << 23};
+    tn_float_bits b = {.u = (whole - half + 127) << 23};
     float y = e * a.f * b.f;
     return x < -87.3F ? 0 : y;
 }
