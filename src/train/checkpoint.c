@@ -22,7 +22,7 @@ static uint64_t make_run_id(const tn_blueprint *plan, const char *config)
     tn_sha256_add(&h, config, strlen(config));
     tn_sha256_end(&h, digest);
     memcpy(&id, digest, sizeof id);
-    return id;
+    return __builtin_bswap64(id); /* its hex stands in digest order */
 }
 
 tn_status tn_checkpoints_open(tn_checkpoints **out, const tn_blueprint *plan,

@@ -1,0 +1,11 @@
+/* runhash.h - one number for all that was learned: CRC-32C over the dense vector, then over the
+ * rows in key order (key, counters, weights, state). Equal runs have equal hashes: the same seed
+ * and data on any number of threads, interrupted and resumed or not. */
+#ifndef TN_TRAIN_RUNHASH_H
+#define TN_TRAIN_RUNHASH_H
+
+#include "train/worker.h"
+
+tn_status tn_run_hash(tn_worker *w, uint32_t *out, tn_error *err) TN_MUST_USE;
+
+#endif
