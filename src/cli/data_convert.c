@@ -61,11 +61,11 @@ static tn_status convert_into(const tn_convert_in *in, const convert_flags *flag
     return status;
 }
 
-static tn_status convert_open(tn_data_input *in, const tn_options *options,
-                              const convert_flags *flags, tn_diag *diag, tn_error *err)
+static tn_status convert_open(tn_data_input *in, const tn_data_call *call, tn_error *err)
 {
-    TN_TRY(tn_data_input_open(in, options, flags->from, TN_DATASET_AS_READ, flags->threads, diag,
-                              err));
+    const convert_flags *flags = call->flags;
+    TN_TRY(tn_data_input_open(in, call,
+                              (tn_data_ask){flags->from, TN_DATASET_AS_READ, flags->threads}, err));
     if (tn_tree_get(in->to, "format") == NULL) {
         return tn_fail(err, TN_E_USAGE, "no format to write\nhint: 'to.format=csv' names it");
     }
@@ -89,16 +89,14 @@ static tn_status convert_open(tn_data_input *in, const tn_options *options,
     return TN_OK;
 }
 
-static tn_status convert(const tn_options *options, const void *flags, int *code, tn_diag *diag,
-                         tn_error *err)
+static tn_status convert(tn_data_call *call, tn_error *err)
 {
-    (void)code;
-    const convert_flags *f = flags;
+    const convert_flags *f = call->flags;
     if (f->to == NULL) {
         return tn_fail(err, TN_E_USAGE, "nowhere to write to\nhint: '--to PATH' names the file");
     }
     tn_data_input in;
-    tn_status status = convert_open(&in, options, f, diag, err);
+    tn_status status = convert_open(&in, call, err);
     tn_data_input_done(&in);
     return status;
 }
@@ -153,17 +151,15 @@ static tn_status sample_into(const tn_data_input *in, const sample_flags *flags,
     return TN_OK;
 }
 
-static tn_status sample(const tn_options *options, const void *flags, int *code, tn_diag *diag,
-                        tn_error *err)
+static tn_status sample(tn_data_call *call, tn_error *err)
 {
-    (void)code;
-    const sample_flags *f = flags;
+    const sample_flags *f = call->flags;
     if ((f->rows == TN_UNSET_U64) == (bool)isnan(f->share)) {
         return tn_fail(err, TN_E_USAGE, "give either '--rows N' or '--share P'");
     }
     tn_data_input in;
     tn_status status =
-        tn_data_input_open(&in, options, f->from, TN_DATASET_AS_READ, f->threads, diag, err);
+        tn_data_input_open(&in, call, (tn_data_ask){f->from, TN_DATASET_AS_READ, f->threads}, err);
     if (status == TN_OK) {
         status = sample_into(&in, f, err);
     }

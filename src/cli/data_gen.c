@@ -134,7 +134,7 @@ static tn_status make(making *m, const tn_options *options, tn_error *err)
     if (m->flags->to == NULL) {
         return tn_fail(err, TN_E_USAGE, "nowhere to write to\nhint: '--to PATH' names the file");
     }
-    tn_gen_opts opts;
+    tn_gen_opts opts = {0};
     TN_TRY(read_options(options, m, &opts, err));
     TN_TRY(tn_data_team(m->flags->threads, &m->team, err));
     double began = tn_clock_s();
@@ -149,12 +149,10 @@ static tn_status make(making *m, const tn_options *options, tn_error *err)
     return TN_OK;
 }
 
-static tn_status gen(const tn_options *options, const void *flags, int *code, tn_diag *diag,
-                     tn_error *err)
+static tn_status gen(tn_data_call *call, tn_error *err)
 {
-    (void)code;
-    making m = {.flags = flags, .arena = tn_arena_new(1 << 16), .diag = diag};
-    tn_status status = make(&m, options, err);
+    making m = {.flags = call->flags, .arena = tn_arena_new(1 << 16), .diag = call->diag};
+    tn_status status = make(&m, call->options, err);
     tn_generator_free(m.g);
     tn_team_close(m.team);
     tn_text_done(&m.config);

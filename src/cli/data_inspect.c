@@ -61,20 +61,19 @@ static void print_counts(const tn_pass_counts *n, bool json)
     tn_text_done(&text);
 }
 
-static tn_status check(const tn_options *options, const void *flags, int *code, tn_diag *diag,
-                       tn_error *err)
+static tn_status check(tn_data_call *call, tn_error *err)
 {
-    checking c = {.flags = flags};
+    checking c = {.flags = call->flags};
     tn_data_input in;
     tn_status status =
-        tn_data_input_open(&in, options, c.flags->from, 0, c.flags->threads, diag, err);
+        tn_data_input_open(&in, call, (tn_data_ask){c.flags->from, 0, c.flags->threads}, err);
     if (status == TN_OK) {
         const tn_pass_visitor visitor = {.ctx = &c, .fault = print_fault};
         const tn_pass_in pass = {.schema = in.from.schema, .paths = &in.paths, .team = in.team};
         tn_pass_counts counts;
         status = tn_pass_run(&pass, &visitor, &counts, err);
         print_counts(&counts, c.flags->json);
-        *code = counts.bad > 0 ? tn_exit_code(TN_E_DATA) : 0;
+        call->code = counts.bad > 0 ? tn_exit_code(TN_E_DATA) : 0;
     }
     tn_data_input_done(&in);
     return status;
@@ -153,14 +152,12 @@ static tn_status stat_files(const tn_data_input *in, const stat_flags *flags, tn
     return status;
 }
 
-static tn_status stat_tool(const tn_options *options, const void *flags, int *code, tn_diag *diag,
-                           tn_error *err)
+static tn_status stat_tool(tn_data_call *call, tn_error *err)
 {
-    (void)code;
-    const stat_flags *f = flags;
+    const stat_flags *f = call->flags;
     tn_data_input in;
     tn_status status =
-        tn_data_input_open(&in, options, f->from, TN_DATASET_AS_READ, f->threads, diag, err);
+        tn_data_input_open(&in, call, (tn_data_ask){f->from, TN_DATASET_AS_READ, f->threads}, err);
     if (status == TN_OK) {
         status = stat_files(&in, f, err);
     }

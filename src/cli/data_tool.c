@@ -130,23 +130,24 @@ static tn_status load(tn_data_input *in, const char *config, const word_lists *w
                : TN_OK;
 }
 
-tn_status tn_data_input_open(tn_data_input *in, const tn_options *options, const char *from,
-                             uint32_t flags, uint32_t threads, tn_diag *diag, tn_error *err)
+tn_status tn_data_input_open(tn_data_input *in, const tn_data_call *call, tn_data_ask ask,
+                             tn_error *err)
 {
+    const tn_options *options = call->options;
     *in = (tn_data_input){.arena = tn_arena_new(1 << 16)};
-    in->binder = (tn_binder){.arena = in->arena, .diag = diag};
-    word_lists words = part_words(in->arena, &options->overrides, from);
+    in->binder = (tn_binder){.arena = in->arena, .diag = call->diag};
+    word_lists words = part_words(in->arena, &options->overrides, ask.from);
     const char *config = options->words.n > 0 ? options->words.item[0] : NULL;
     const tn_tree *root = NULL;
     TN_TRY(load(in, config, &words, &root, err));
-    TN_TRY(tn_dataset_bind(&in->from, root, flags, &in->binder, err));
+    TN_TRY(tn_dataset_bind(&in->from, root, ask.flags, &in->binder, err));
     in->paths = in->from.data.train;
     if (in->paths.n == 0) {
         return tn_fail(err, TN_E_USAGE,
                        "no data to read\nhint: '--from PATH' or 'train=PATH' names it, '-' is "
                        "standard input");
     }
-    return tn_data_team(threads, &in->team, err);
+    return tn_data_team(ask.threads, &in->team, err);
 }
 
 void tn_data_input_done(tn_data_input *in)

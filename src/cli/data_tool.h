@@ -14,13 +14,19 @@
 #include "io/pass.h"
 #include "io/write_sink.h"
 
+/* What one call of a tool was asked for, and how it ended. */
+typedef struct tn_data_call {
+    const tn_options *options;
+    const void *flags; /* the tool's own */
+    tn_diag *diag;     /* for faults of the configuration */
+    int code;          /* exit code of a success: 0, or 4 where data was found wanting */
+} tn_data_call;
+
 /* One thing that tnet-data does. */
 typedef struct tn_data_tool {
     tn_program program; /* name: "tnet-data gen" */
     size_t flags_size;
-    /* Prints results, not failures; *code is the exit code of a success. */
-    tn_status (*run)(const tn_options *options, const void *flags, int *code, tn_diag *diag,
-                     tn_error *err);
+    tn_status (*run)(tn_data_call *call, tn_error *err); /* prints results, not failures */
 } tn_data_tool;
 
 extern const tn_data_tool tn_data_gen, tn_data_convert, tn_data_check, tn_data_stat, tn_data_sample;
@@ -37,11 +43,15 @@ typedef struct tn_data_input {
     tn_team *team;
 } tn_data_input;
 
-/* Reads CONFIG and key=value; `from` (NULL: data.train) is what is read, as `flags` of
- * tn_dataset_bind say. Faults of the configuration go to `diag`. *in is to be done with either way.
- */
-tn_status tn_data_input_open(tn_data_input *in, const tn_options *options, const char *from,
-                             uint32_t flags, uint32_t threads, tn_diag *diag,
+/* How the input is to be read. */
+typedef struct tn_data_ask {
+    const char *from; /* NULL: data.train */
+    uint32_t flags;   /* of tn_dataset_bind */
+    uint32_t threads;
+} tn_data_ask;
+
+/* Reads CONFIG and key=value. *in is to be done with either way. */
+tn_status tn_data_input_open(tn_data_input *in, const tn_data_call *call, tn_data_ask ask,
                              tn_error *err) TN_MUST_USE;
 void tn_data_input_done(tn_data_input *in);
 

@@ -78,8 +78,9 @@ static int run_tool(const tn_data_tool *tool, int argc, char *const *argv, tn_ar
     int verbosity = options.verbosity < 0 ? -1 : options.verbosity > 0 ? 1 : 0;
     tn_log_set(print_log, levels[verbosity + 1]);
     tn_diag diag = {0};
-    int code = 0;
-    tn_status status = tool->run(&options, flags, &code, &diag, &err);
+    tn_data_call call = {.options = &options, .flags = flags, .diag = &diag};
+    tn_status status = tool->run(&call, &err);
+    int code = call.code;
     if (diag.n_errors > 0 || diag.n_warnings > 0) {
         int told = tn_exit_diag(p->name, &diag);
         code = told != 0 ? told : code;

@@ -104,8 +104,9 @@ static tn_status take_heads(sampling *s, const tn_fileset *files, tn_error *err)
         if (status == TN_OK && s->head.size == 0) {
             tn_text_add(&s->head, tn_text_str(&head), head.size);
         }
-        bool same = head.size == s->head.size && memcmp(head.data, s->head.data, head.size) == 0;
-        if (status == TN_OK && head.size > 0 && !same) {
+        bool same = head.size == 0 || (head.size == s->head.size &&
+                                       memcmp(head.data, tn_text_str(&s->head), head.size) == 0);
+        if (status == TN_OK && !same) {
             status = tn_fail(err, TN_E_DATA, "%s: its header differs from that of the first file",
                              files->file[i].path);
         }

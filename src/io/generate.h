@@ -60,16 +60,16 @@ typedef enum tn_gen_kind {
 
 typedef struct tn_gen_slot {
     const char *name;
-    tn_gen_kind kind;
     uint64_t ids;             /* COUNT: buckets; NUMBER: 0 */
     uint64_t first_sign;      /* ID */
-    uint32_t values_max;      /* 1 .. values_max values in a row */
+    const char *const *words; /* STR: ids of them */
     double missing;           /* share of rows without any */
     double centre;            /* COUNT: mean of ln v; NUMBER with `log`: likewise */
     double width;             /* its deviation */
-    int32_t least;            /* COUNT: the smallest value */
-    bool log;                 /* NUMBER: enters the logit as sign(x) ln(1 + |x|) */
-    const char *const *words; /* STR: ids of them */
+    tn_gen_kind kind;
+    uint32_t values_max; /* 1 .. values_max values in a row */
+    int32_t least;       /* COUNT: the smallest value */
+    bool log;            /* NUMBER: enters the logit as sign(x) ln(1 + |x|) */
 } tn_gen_slot;
 
 /* What was planted. */

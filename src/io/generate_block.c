@@ -89,14 +89,11 @@ static void add_thousandths(tn_text *text, double value)
         tn_text_addc(text, '-');
     }
     tn_text_add_u64(text, n / 1000);
-    uint64_t rest = n % 1000;
-    if (rest > 0) {
-        tn_text_addc(text, '.');
-    }
-    for (uint64_t unit = 100; rest > 0; unit /= 10) {
-        tn_text_addc(text, (char)('0' + rest / unit));
-        rest %= unit;
-    }
+    uint32_t rest = (uint32_t)(n % 1000);
+    const char digits[] = {'.', (char)('0' + rest / 100), (char)('0' + rest / 10 % 10),
+                           (char)('0' + rest % 10)};
+    size_t size = rest == 0 ? 0 : rest % 100 == 0 ? 2 : rest % 10 == 0 ? 3 : 4;
+    tn_text_add(text, digits, size);
 }
 
 static void add_token(tn_gen_block *block, const tn_generator *g, uint32_t s, uint64_t id)

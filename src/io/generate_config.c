@@ -52,7 +52,8 @@ static const char *type_of(const tn_gen_slot *slot)
 /* Indices of the libsvm file: ids where they are, numbers behind all of them. */
 static uint64_t first_index(const tn_generator *g, uint32_t s)
 {
-    uint64_t behind = (uint64_t)g->opts.slots * g->opts.ids;
+    uint64_t ids = g->opts.ids;
+    uint64_t behind = ids * g->opts.slots;
     return g->slot[s].kind == TN_GEN_NUMBER ? behind + s : g->slot[s].first_sign;
 }
 

@@ -77,7 +77,7 @@ static uint32_t draw_slot(const tn_generator *g, uint32_t s, uint64_t stream, ui
                           uint64_t *id, double *number)
 {
     const tn_gen_slot *slot = &g->slot[s];
-    *number = NAN;
+    *number = (double)NAN;
     bool missing = slot->missing > 0 && tn_unit(tn_draw(stream, (*draws)++)) < slot->missing;
     if (missing) {
         return 0;

@@ -231,6 +231,6 @@ double tn_numbers_quantile(tn_numbers *x, double share)
         qsort(x->sample, n, sizeof *x->sample, by_value);
         x->sorted = true;
     }
-    size_t at = (size_t)(share * (double)n);
-    return x->sample[at < n ? at : n - 1];
+    double at = fmin(share * (double)n, (double)(n - 1));
+    return x->sample[(size_t)at];
 }

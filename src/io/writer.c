@@ -17,9 +17,6 @@ static const tn_write_kind *const kinds[] = {
 
 enum { N_KINDS = sizeof kinds / sizeof kinds[0] };
 
-const char *const tn_writer_formats[] = {"libsvm", "libffm",   "csv", "tsv",
-                                         "criteo", "tfrecord", NULL};
-
 static const tn_write_kind *find_kind(const char *name)
 {
     for (uint32_t i = 0; i < N_KINDS; i++) {

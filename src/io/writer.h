@@ -47,7 +47,4 @@ void tn_writer_head(const tn_writer *w, tn_text *out);
 tn_status tn_writer_row(const tn_writer *w, const tn_rows *rows, uint32_t row, tn_text *out,
                         tn_error *err) TN_MUST_USE;
 
-/* Names of the formats that can be written, ended by NULL. */
-extern const char *const tn_writer_formats[];
-
 #endif

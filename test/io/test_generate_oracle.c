@@ -70,8 +70,8 @@ static void what_is_thrown_agrees_with_what_is_expected(void **state)
     static tn_oracle_row row[N];
     uint64_t stream = tn_stream2(3, TN_RNG_GENERATE, 77);
     for (uint32_t i = 0; i < N; i++) {
-        row[i].logit = 1.5 * tn_normal(tn_draw(stream, 2 * i)) - 1;
-        row[i].click = tn_unit(tn_draw(stream, 2 * i + 1)) < tn_sigmoid(row[i].logit);
+        row[i].logit = 1.5 * tn_normal(tn_draw(stream, i)) - 1;
+        row[i].click = tn_unit(tn_draw(stream, N + i)) < tn_sigmoid(row[i].logit);
     }
     tn_oracle o = tn_oracle_judge(row, N);
     assert_true(fabs(o.auc - o.auc_expected) < .004);
