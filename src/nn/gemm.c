@@ -28,19 +28,6 @@ static void call_blas(const CBLAS_TRANSPOSE trans, tn_dims d, tn_mat a, tn_mat b
 #endif
 }
 
-#ifdef TN_REAL_DOUBLE
-static bool by_kernels(bool transposed, tn_dims d, tn_mat a, tn_mat b, tn_product c)
-{
-    (void)transposed, (void)d, (void)a, (void)b, (void)c;
-    return false;
-}
-
-static const char *kernels_name(void)
-{
-    return NULL;
-}
-#else
-
 enum {
     DEPTH_ALONG = 256,
     DEPTH_ACROSS = 128,
@@ -49,7 +36,7 @@ enum {
     ROWS_TO_PACK = 48, /* fewer rows do not pay for a copy of the panel */
 };
 
-static inline void copy_rows(size_t depth, size_t cols, size_t width, tn_mat b, float *panel)
+static inline void copy_rows(size_t depth, size_t cols, size_t width, tn_mat b, tn_real *panel)
 {
     for (size_t p = 0; p < depth; p++) {
         memcpy(panel + p * width, b.at + p * b.stride, cols * sizeof *panel);
@@ -57,7 +44,7 @@ static inline void copy_rows(size_t depth, size_t cols, size_t width, tn_mat b, 
 }
 
 /* Rows of a panel side by side; columns that are missing to whole vectors are 0. */
-static void pack(size_t depth, size_t cols, size_t width, tn_mat b, float *panel)
+static void pack(size_t depth, size_t cols, size_t width, tn_mat b, tn_real *panel)
 {
     if (cols == PANEL_MAX) { /* a length that the compiler knows takes no call per row */
         copy_rows(depth, PANEL_MAX, PANEL_MAX, b, panel);
@@ -74,9 +61,10 @@ static size_t smaller(size_t a, size_t b)
     return a < b ? a : b;
 }
 
+/* One panel of columns over one depth. */
 static void panel_product(const tn_kernels *kernels, tn_dims d, tn_block *block, bool packs)
 {
-    _Alignas(64) float panel[DEPTH_ALONG * PANEL_MAX];
+    _Alignas(64) tn_real panel[DEPTH_ALONG * PANEL_MAX];
     size_t width = (d.n + kernels->lanes - 1) / kernels->lanes * kernels->lanes;
     if (packs || width != d.n) { /* a kernel loads whole vectors */
         pack(block->depth, d.n, width, (tn_mat){block->b, block->b_stride}, panel);
@@ -112,13 +100,6 @@ static bool by_kernels(bool transposed, tn_dims d, tn_mat a, tn_mat b, tn_produc
     }
     return true;
 }
-
-static const char *kernels_name(void)
-{
-    const tn_kernels *kernels = tn_kernels_find();
-    return kernels == NULL ? NULL : kernels->name;
-}
-#endif
 
 /* One column: a dot product per row. */
 static void one_column(tn_dims d, tn_mat a, const tn_real *x, tn_product c)
@@ -219,8 +200,8 @@ static bool self_test(bool transposed)
 void tn_gemm_describe(char *out)
 {
     enum { SIZE = 128 };
-    if (kernels_name() != NULL) {
-        (void)snprintf(out, SIZE, "%s", kernels_name());
+    if (tn_kernels_find() != NULL) {
+        (void)snprintf(out, SIZE, "%s", tn_kernels_find()->name);
     } else {
         (void)snprintf(out, SIZE, "openblas (%s)", openblas_get_corename());
     }
@@ -228,7 +209,7 @@ void tn_gemm_describe(char *out)
 
 tn_status tn_gemm_check(tn_error *err)
 {
-    if (kernels_name() == NULL && openblas_get_parallel() == OPENBLAS_SEQUENTIAL) {
+    if (tn_kernels_find() == NULL && openblas_get_parallel() == OPENBLAS_SEQUENTIAL) {
         return tn_fail(err, TN_E_USAGE,
                        "this build of openblas is not safe for threads ('%s')\n"
                        "hint: install libopenblas0-pthread",

@@ -2,7 +2,7 @@
 #include "nn/kernels.h"
 
 /* ThreadSanitizer's build takes the plain road, like everything that picks code by processor. */
-#if defined(__x86_64__) && !defined(TN_NO_CLONES)
+#if defined(__x86_64__) && !defined(TN_NO_CLONES) && !defined(TN_REAL_DOUBLE)
 const tn_kernels *tn_kernels_find(void)
 {
     if (__builtin_cpu_supports("avx512f")) {

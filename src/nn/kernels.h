@@ -14,17 +14,19 @@
 #ifndef TN_NN_KERNELS_H
 #define TN_NN_KERNELS_H
 
+#include "nn/real.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
 typedef struct tn_block {
     size_t depth;
-    const float *a;
+    const tn_real *a;
     size_t a_stride; /* from row to row of the block; from p to p when `across` */
     bool across;     /* a is stored by p: a[p * a_stride + i]; else a[i * a_stride + p] */
-    const float *b;
+    const tn_real *b;
     size_t b_stride;
-    float *c;
+    tn_real *c;
     size_t c_stride;
     bool add;
 } tn_block;
@@ -37,7 +39,7 @@ typedef struct tn_kernels {
     void (*run)(const tn_block *block, size_t rows, size_t cols);
 } tn_kernels;
 
-/* NULL: this processor has no fused multiply-add that we know. */
+/* NULL: this processor has no fused multiply-add that we know, or the build is in double. */
 const tn_kernels *tn_kernels_find(void);
 
 extern const tn_kernels tn_kernels_avx512;

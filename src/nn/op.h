@@ -26,20 +26,7 @@
 #include "base/error.h"
 #include "base/field.h"
 #include "base/range.h"
-#include "nn/real.h"
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-typedef struct tn_graph tn_graph;
-typedef struct tn_node tn_node;
-
-typedef struct tn_shape {
-    uint32_t rows;
-    uint32_t cols;
-} tn_shape;
+#include "nn/node.h"
 
 #define TN_MISFIT ((tn_shape){0, 0})
 
@@ -50,7 +37,7 @@ typedef struct tn_act tn_act; /* act.h */
 
 #define TN_ANY UINT32_MAX
 
-typedef struct tn_op {
+struct tn_op {
     const char *name;
     const char *formula;       /* one line for --list-ops: "y = x W + b" */
     uint32_t n_in;             /* operands that follow the batch; TN_ANY for one or more */
@@ -84,57 +71,6 @@ typedef struct tn_op {
     uint32_t (*tile)(const tn_node *self, bool cols); /* size of a tile; NULL: the graph's rule */
     double (*flops)(const tn_node *self); /* multiply-adds times two, forward; NULL: rows * cols */
     tn_node *(*example)(tn_graph *graph); /* a small use on random leaves, for tests, benchmarks */
-} tn_op;
-
-struct tn_node {
-    const tn_op *op;  /* NULL: a leaf, whose val is set from outside */
-    const char *name; /* unique in the graph; "deep.1" */
-    tn_node **in;     /* operands, then parameters, all older than this node */
-    uint32_t n_in;
-    bool is_param;   /* a leaf that does not follow the batch */
-    bool is_state;   /* a running value: `grad` takes its new value instead of a gradient */
-    bool grad_fresh; /* backward: nothing has been added to grad yet, so assign (see tn_adds) */
-    tn_shape shape;
-    uint32_t stride; /* floats from one row of val (and grad) to the next; >= cols: a node may
-                      * live inside the matrix of the concat that it feeds */
-    tn_real *val;    /* owned by the graph or, in a parameter, lent to it */
-    tn_real *grad;   /* likewise; NULL when nothing upstream is trained */
-    void *attr;      /* the operator's constants; owned by the graph */
-    void *state;     /* the operator's scratch (masks, statistics); owned by the graph */
-    tn_graph *graph;
-    struct tn_place *place; /* the graph's own notes: graphcore.h */
 };
-
-/* What an operator may ask about the step that runs. */
-typedef struct tn_step_info {
-    uint64_t seed;
-    uint64_t step;      /* 0-based, for random streams */
-    uint64_t first_row; /* of this batch in the joint batch */
-    bool training;
-} tn_step_info;
-const tn_step_info *tn_info(const tn_node *self);
-/* Whether running values move: a training step over rows whose weights are not all 0. */
-bool tn_moves(const tn_node *self);
-
-static inline tn_real *tn_val_row(const tn_node *n, size_t row)
-{
-    return n->val + row * n->stride;
-}
-
-static inline tn_real *tn_grad_row(const tn_node *n, size_t row)
-{
-    return n->grad + row * n->stride;
-}
-
-static inline void tn_clear(tn_real *row, size_t n)
-{
-    memset(row, 0, n * sizeof *row);
-}
-
-/* Whether backward adds to n->grad or, as its first writer, assigns all of it. */
-static inline bool tn_adds(const tn_node *n)
-{
-    return !n->grad_fresh;
-}
 
 #endif

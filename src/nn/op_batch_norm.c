@@ -81,9 +81,9 @@ static tn_node *batch_norm_example(tn_graph *g)
 {
     tn_shape s = {1, 5};
     tn_init init = {.kind = TN_INIT_CONSTANT, .a = 1};
-    tn_node *params[] = {tn_param(g, NULL, NULL, s, init), tn_param(g, NULL, NULL, s, init),
-                         tn_running(g, NULL, NULL, s, 0), tn_running(g, NULL, NULL, s, 1)};
-    return tn_batch_norm(g, NULL, tn_input(g, NULL, 5, true), params, NULL);
+    tn_node *weights[] = {tn_param(g, NULL, NULL, s, init), tn_param(g, NULL, NULL, s, init),
+                          tn_running(g, NULL, NULL, s, 0), tn_running(g, NULL, NULL, s, 1)};
+    return tn_batch_norm(g, NULL, tn_input(g, NULL, 5, true), weights, NULL);
 }
 
 static const char *const params[] = {"gamma", "beta", "mean", "var", NULL};

@@ -102,10 +102,10 @@ static double data_norm_flops(const tn_node *y)
 static tn_node *data_norm_example(tn_graph *g)
 {
     tn_init init = {.kind = TN_INIT_CONSTANT, .a = 1};
-    tn_node *params[] = {tn_param(g, NULL, NULL, (tn_shape){1, 5}, init),
-                         tn_param(g, NULL, NULL, (tn_shape){1, 5}, init),
-                         tn_running(g, NULL, NULL, (tn_shape){6, 5}, 0)};
-    return tn_data_norm(g, NULL, tn_input(g, NULL, 5, true), params, NULL);
+    tn_node *weights[] = {tn_param(g, NULL, NULL, (tn_shape){1, 5}, init),
+                          tn_param(g, NULL, NULL, (tn_shape){1, 5}, init),
+                          tn_running(g, NULL, NULL, (tn_shape){6, 5}, 0)};
+    return tn_data_norm(g, NULL, tn_input(g, NULL, 5, true), weights, NULL);
 }
 
 static const char *const params[] = {"gamma", "beta", "sums", NULL};

@@ -151,9 +151,9 @@ static double dice_flops(const tn_node *y)
 static tn_node *dice_example(tn_graph *g)
 {
     tn_shape s = {1, 5};
-    tn_node *params[] = {tn_param(g, NULL, NULL, s, (tn_init){.kind = TN_INIT_CONSTANT}),
-                         tn_running(g, NULL, NULL, s, 0), tn_running(g, NULL, NULL, s, 1)};
-    return tn_dice(g, NULL, tn_input(g, NULL, 5, true), params);
+    tn_node *weights[] = {tn_param(g, NULL, NULL, s, (tn_init){.kind = TN_INIT_CONSTANT}),
+                          tn_running(g, NULL, NULL, s, 0), tn_running(g, NULL, NULL, s, 1)};
+    return tn_dice(g, NULL, tn_input(g, NULL, 5, true), weights);
 }
 
 static const char *const params[] = {"alpha", "mean", "var", NULL};

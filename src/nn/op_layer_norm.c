@@ -142,9 +142,9 @@ static double layer_norm_flops(const tn_node *y)
 static tn_node *layer_norm_example(tn_graph *g)
 {
     tn_init init = {.kind = TN_INIT_CONSTANT, .a = 1};
-    tn_node *params[] = {tn_param(g, NULL, NULL, (tn_shape){1, 5}, init),
-                         tn_param(g, NULL, NULL, (tn_shape){1, 5}, init)};
-    return tn_layer_norm(g, NULL, tn_input(g, NULL, 5, true), params, 1e-5);
+    tn_node *weights[] = {tn_param(g, NULL, NULL, (tn_shape){1, 5}, init),
+                          tn_param(g, NULL, NULL, (tn_shape){1, 5}, init)};
+    return tn_layer_norm(g, NULL, tn_input(g, NULL, 5, true), weights, 1e-5);
 }
 
 static const char *const params[] = {"gamma", "beta", NULL};

@@ -94,7 +94,7 @@ const tn_op tn_op_prelu = {
     .example = prelu_example,
 };
 
-tn_node *tn_prelu(tn_graph *g, const char *name, tn_node *x, tn_node *slope)
+tn_node *tn_prelu(tn_graph *g, const char *name, tn_node *x, tn_node *a)
 {
-    return tn_apply(g, &tn_op_prelu, name, (tn_node *[]){x, slope}, 2, NULL);
+    return tn_apply(g, &tn_op_prelu, name, (tn_node *[]){x, a}, 2, NULL);
 }

@@ -21,10 +21,9 @@ void tn_param_freeze(tn_node *param);
 
 /* Linear. matmul, bias and an activation behind each other become one `dense` when the graph is
  * finished. */
-tn_node *tn_matmul(tn_graph *g, const char *name, tn_node *x,
-                   tn_node *w); /* [B,n] [n,m] -> [B,m] x W    */
-tn_node *tn_bias(tn_graph *g, const char *name, tn_node *x,
-                 tn_node *b); /* [B,n] [1,n] -> [B,n] x + b  */
+/* x W: [B,n] [n,m] -> [B,m];  x + b: [B,n] [1,n] -> [B,n] */
+tn_node *tn_matmul(tn_graph *g, const char *name, tn_node *x, tn_node *w);
+tn_node *tn_bias(tn_graph *g, const char *name, tn_node *x, tn_node *b);
 
 typedef struct tn_dense_attr {
     uint32_t activation; /* 0 none, 1 relu, 2 leaky_relu, 3 sigmoid, 4 tanh */
@@ -43,10 +42,8 @@ tn_node *tn_gelu(tn_graph *g, const char *name, tn_node *x);
 tn_node *tn_gelu_tanh(tn_graph *g, const char *name, tn_node *x);
 tn_node *tn_silu(tn_graph *g, const char *name, tn_node *x);
 tn_node *tn_softplus(tn_graph *g, const char *name, tn_node *x);
-tn_node *tn_prelu(tn_graph *g, const char *name, tn_node *x,
-                  tn_node *slope); /* slope [1,n], init .25 */
-/* One of those without parameters by its name; leaky_relu with slope .01. NULL: no such activation.
- */
+tn_node *tn_prelu(tn_graph *g, const char *name, tn_node *x, tn_node *a); /* a [1,n], init .25 */
+/* One of those without parameters by its name; leaky_relu with slope .01. NULL: none. */
 tn_node *tn_activate(tn_graph *g, const char *name, tn_node *x, const char *activation);
 
 /* Norms. params as listed: gamma, beta [1,n] from tn_param; mean, var .. [1,n] from tn_running. */
