@@ -65,7 +65,7 @@ void tn_bar_init(tn_bar *bar, const tn_bar_opts *opts, const tn_bar_state *start
     bar->next = now + (opts->terminal ? TERMINAL_SECONDS : opts->every);
     bar->last_at = now;
     bar->last_rows = start != NULL ? start->rows : 0;
-    bar->last_done = start != NULL ? start->run_done : 0;
+    bar->last_done = start != NULL ? start->run_done : (double)NAN;
     bar->rows_per_s = (double)NAN;
     bar->share_per_s = (double)NAN;
 }

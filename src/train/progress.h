@@ -46,7 +46,8 @@ typedef struct tn_bar {
     tn_text line;
 } tn_bar;
 
-/* `start`: where the run stands, its rows and run_done; NULL at the very beginning. */
+/* `start`: where the run stands, its rows and run_done. NULL: no rows yet; the first line then has
+ * no ETA, since nobody knows how much was done before (a resumed run). */
 void tn_bar_init(tn_bar *bar, const tn_bar_opts *opts, const tn_bar_state *start, double now);
 void tn_bar_done(tn_bar *bar);
 

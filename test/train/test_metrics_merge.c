@@ -1,6 +1,7 @@
 /* test_metrics_merge.c - what integers promise: any order and any parts, one result. */
 #include "base/alloc.h"
 #include "base/rng.h"
+#include "support/mallocs.h"
 #include "support/test.h"
 #include "train/metrics.h"
 #include "train/tally.h"
@@ -218,6 +219,22 @@ static void the_histogram_is_within_its_error_of_the_exact_auc(void **state)
     tn_metrics_free(exact);
 }
 
+static void a_warm_step_allocates_nothing(void **state)
+{
+    (void)state;
+    random_rows r;
+    draw_rows(&r, 17);
+    tn_metrics *m = metrics_of(&(tn_metrics_opts){0}, &r.rows);
+    uint64_t before = tn_mallocs();
+    for (uint32_t i = 0; i < 20; i++) {
+        assert_int_equal(tn_metrics_add(m, &r.rows, NULL), TN_OK);
+        assert_true(tn_metrics_get(m, "auc") > .5);
+        tn_metrics_clear(m);
+    }
+    assert_int_equal(tn_mallocs() - before, 0);
+    tn_metrics_free(m);
+}
+
 static void every_allocation_that_fails_is_reported(void **state)
 {
     (void)state;
@@ -250,6 +267,7 @@ int main(void)
         cmocka_unit_test(weights_beyond_the_limit_are_refused),
         cmocka_unit_test(a_restored_state_goes_on_as_if_never_stopped),
         cmocka_unit_test(the_histogram_is_within_its_error_of_the_exact_auc),
+        cmocka_unit_test(a_warm_step_allocates_nothing),
         cmocka_unit_test(every_allocation_that_fails_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

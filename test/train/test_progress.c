@@ -148,6 +148,25 @@ static void the_eta_follows_the_share_that_is_done(void **state)
     tn_bar_done(&bar);
 }
 
+static void a_resumed_run_does_not_take_its_past_for_speed(void **state)
+{
+    (void)state;
+    seen s = {0};
+    tn_bar bar;
+    tn_bar_state at = half;
+    at.rows = 10000; /* of this process */
+    at.run_done = .9;
+    tn_bar_init(&bar, &(tn_bar_opts){.show = see, .arg = &s, .every = 10}, NULL, 0);
+    tn_bar_draw(&bar, &at, 10);
+    assert_true(strstr(s.text, "eta") == NULL);
+    assert_non_null(strstr(s.text, "1.00k rows/s"));
+    at.rows += 10000;
+    at.run_done += .01;
+    tn_bar_draw(&bar, &at, 20);
+    assert_non_null(strstr(s.text, "eta 0:01:30"));
+    tn_bar_done(&bar);
+}
+
 static void a_warm_bar_allocates_nothing(void **state)
 {
     (void)state;
@@ -204,6 +223,7 @@ int main(void)
         cmocka_unit_test(a_terminal_sees_two_lines_per_second),
         cmocka_unit_test(elsewhere_a_line_comes_every_so_often_and_stays),
         cmocka_unit_test(the_eta_follows_the_share_that_is_done),
+        cmocka_unit_test(a_resumed_run_does_not_take_its_past_for_speed),
         cmocka_unit_test(a_warm_bar_allocates_nothing),
         cmocka_unit_test(counts_durations_and_sizes_are_short),
     };
