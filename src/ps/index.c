@@ -32,7 +32,7 @@ void tn_index_clear(tn_index *x, tn_extents *e)
             tn_extents_refund(e, block_bytes(x->mask + 1));
             tn_free(x->directory[0]);
         }
-        tn_extents_refund(e, sizeof x->directory[0] << x->depth);
+        tn_extents_refund(e, sizeof(void *) << x->depth);
         tn_free(x->directory);
     }
     *x = (tn_index){0};
@@ -78,7 +78,7 @@ static tn_status new_block(uint32_t entries, tn_extents *e, tn_index_block **out
 static tn_status new_directory(uint32_t depth, tn_extents *e, tn_index_block ***out, tn_error *err)
 {
     tn_index_block **directory = NULL;
-    size_t bytes = sizeof directory[0] << depth;
+    size_t bytes = sizeof(void *) << depth;
     TN_TRY(tn_extents_charge(e, bytes, err));
     directory = tn_try_alloc(1, bytes, "the directory of an index", err);
     if (directory == NULL) {
@@ -96,7 +96,7 @@ static tn_status begin(tn_index *x, tn_extents *e, tn_error *err)
     TN_TRY(new_directory(0, e, &directory, err));
     tn_status status = new_block(FIRST_ENTRIES, e, &block, err);
     if (status != TN_OK) {
-        tn_extents_refund(e, sizeof directory[0]);
+        tn_extents_refund(e, sizeof(void *));
         tn_free(directory);
         return status;
     }
@@ -151,7 +151,7 @@ static tn_status double_directory(tn_index *x, tn_extents *e, tn_error *err)
     for (uint32_t i = 0; i < UINT32_C(2) << x->depth; i++) {
         directory[i] = x->directory[i / 2];
     }
-    tn_extents_refund(e, sizeof directory[0] << x->depth);
+    tn_extents_refund(e, sizeof(void *) << x->depth);
     tn_free(x->directory);
     x->directory = directory;
     x->depth++;

@@ -18,10 +18,10 @@ typedef struct probe {
 
 static void fetch_index(const tn_table *t, const tn_keyset *keys, tn_range run, probe *probes)
 {
-    for (uint32_t k = run.from; k < run.to; k++) {
-        probe *p = &probes[k - run.from];
-        uint64_t key = keys->key[k];
-        p->shelf = tn_shelf_of(t, key, keys->group[k]);
+    for (uint32_t i = 0; i < run.to - run.from; i++) {
+        probe *p = &probes[i];
+        uint64_t key = keys->key[run.from + i];
+        p->shelf = tn_shelf_of(t, key, keys->group[run.from + i]);
         p->hash = tn_index_hash(key);
         p->block = tn_index_block_of(&p->shelf->index, p->hash);
         if (p->block != NULL) {

@@ -80,8 +80,9 @@ static double exponential(const sched_opts *o, uint64_t step, uint64_t end)
 {
     (void)end;
     uint64_t past = step - o->warmup;
-    double times = (double)past / (double)o->every;
-    return power_of(o->rate, o->staircase ? (double)(past / o->every) : times);
+    uint64_t whole = past / o->every;
+    double times = o->staircase ? (double)whole : (double)past / (double)o->every;
+    return power_of(o->rate, times);
 }
 
 static double inverse_sqrt(const sched_opts *o, uint64_t step, uint64_t end)

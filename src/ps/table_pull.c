@@ -127,7 +127,8 @@ tn_status tn_table_pull(tn_table *t, tn_team *team, const tn_keyset *keys, float
                         tn_error *err)
 {
     TN_ASSERT(keys->owners->n_partitions == TN_PARTITIONS);
-    tn_table_job job = {.t = t, .keys = keys, .rows = rows, .err = err};
+    tn_table_job job = {.t = t, .keys = keys, .err = err};
+    job.rows = rows;
     tn_team_run(team, TN_TABLE_TILES, pull_tile, &job);
     return atomic_load(&job.failed) ? job.status : TN_OK;
 }
@@ -181,7 +182,8 @@ void tn_table_peek(tn_table *t, tn_team *team, const tn_keyset *keys, const bool
                    float *rows, bool *missing)
 {
     TN_ASSERT(keys->owners->n_partitions == TN_PARTITIONS);
-    tn_table_job job = {
-        .t = t, .keys = keys, .rows = rows, .missing_init = missing_init, .missing = missing};
+    tn_table_job job = {.t = t, .keys = keys, .missing_init = missing_init};
+    job.rows = rows;
+    job.missing = missing;
     tn_team_run(team, TN_TABLE_TILES, peek_tile, &job);
 }

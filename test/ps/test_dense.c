@@ -144,22 +144,19 @@ static void a_store_goes_on_from_copied_state(void **state)
 static void threads_change_no_bit(void **state)
 {
     (void)state;
-    float *first = NULL;
-    double norm = 0;
     fixture f[3];
     tn_dense_store *d[3];
+    double norm[3];
     for (uint32_t i = 0; i < 3; i++) {
         tn_team *team = NULL;
         assert_int_equal(tn_team_open(&team, 1U << i, NULL), TN_OK);
         f[i] = begin("adam", "l2=.01");
         d[i] = store(&f[i]);
         tn_push push = kit_push(0);
-        double sum = tn_dense_norm2(d[i], team, f[i].g, &push);
-        tn_dense_push(d[i], team, f[i].g, &push, 1 / sum);
-        first = i == 0 ? f[i].w : first;
-        norm = i == 0 ? sum : norm;
-        assert_true(sum == norm);
-        assert_memory_equal(first, f[i].w, SIZE * sizeof *first);
+        norm[i] = tn_dense_norm2(d[i], team, f[i].g, &push);
+        tn_dense_push(d[i], team, f[i].g, &push, 1 / norm[i]);
+        assert_true(norm[i] == norm[0]);
+        assert_memory_equal(f[0].w, f[i].w, SIZE * sizeof(float));
         tn_team_close(team);
     }
     for (uint32_t i = 0; i < 3; i++) {

@@ -45,8 +45,12 @@ static void r4_evaluation_creates_nothing_and_changes_nothing(void **state)
     kit_row before;
     assert_true(kit_row_of(f.t, known->set.key[3], &before));
 
+    bool missing[200];
     memset(rows, 0x7f, all->n_floats * sizeof *rows);
-    tn_table_peek(f.t, NULL, &all->set, NULL, rows, NULL);
+    tn_table_peek(f.t, NULL, &all->set, NULL, rows, missing);
+    for (uint32_t i = 0; i < 200; i++) {
+        assert_int_equal(missing[all->index[i]], i >= 100);
+    }
     for (uint32_t i = 100; i < 200; i++) {
         for (uint32_t j = 0; j < DIM; j++) {
             assert_true(rows[all->set.at[all->index[i]] + j] == 0);
@@ -64,11 +68,13 @@ static void a7_evaluation_may_show_first_values_and_training_then_gets_the_same(
 {
     (void)state;
     const bool missing_init[] = {true};
+    bool missing[50];
     onetable f = onetable_begin("adagrad", NULL, 5);
     kit_keys *k = keys_of(&f, many_keys(&f, 50, 3), 50);
     float *peeked = floats(&f, k);
     float *pulled = floats(&f, k);
-    tn_table_peek(f.t, NULL, &k->set, missing_init, peeked, NULL);
+    tn_table_peek(f.t, NULL, &k->set, missing_init, peeked, missing);
+    assert_false(missing[7]);
     assert_int_equal(tn_table_rows(f.t), 0);
     assert_int_equal(tn_table_pull(f.t, NULL, &k->set, pulled, NULL), TN_OK);
     assert_memory_equal(peeked, pulled, k->n_floats * sizeof *peeked);
@@ -82,7 +88,7 @@ static void r7_a_push_for_missing_keys_is_dropped_and_its_neighbours_are_exact(v
     uint64_t *key = many_keys(&f, 300, 7);
     uint64_t *even = TN_NEW_ARRAY(f.arena, uint64_t, 150);
     for (uint32_t i = 0; i < 150; i++) {
-        even[i] = key[2 * i];
+        even[i] = key[2 * (size_t)i];
     }
     kit_keys *some = keys_of(&f, even, 150);
     kit_keys *all = keys_of(&f, key, 300);

@@ -83,7 +83,7 @@ static tn_status worker(void *arg, tn_error *err)
     shared *s = arg;
     tn_team *team = NULL;
     TN_TRY(tn_team_open(&team, 2, err));
-    float *rows = tn_alloc(SHARED_KEYS * DIM, sizeof *rows, "rows");
+    float *rows = tn_alloc((size_t)SHARED_KEYS * DIM, sizeof *rows, "rows");
     for (uint64_t round = 0; round < SHARED_ROUNDS; round++) {
         const kit_keys *k = s->k[round % 4];
         tn_push push = kit_push(round);
@@ -105,7 +105,7 @@ static tn_status evaluator(void *arg, tn_error *err)
 {
     (void)err;
     shared *s = arg;
-    float *rows = tn_alloc(SHARED_KEYS * DIM, sizeof *rows, "rows");
+    float *rows = tn_alloc((size_t)SHARED_KEYS * DIM, sizeof *rows, "rows");
     for (uint64_t round = 0; !atomic_load(&s->stop); round++) {
         tn_table_peek(s->t, NULL, &s->k[round % 4]->set, NULL, rows, NULL);
         check_untorn(s->k[round % 4], rows);
@@ -142,7 +142,7 @@ static void run_together(const char *options)
     shared s = {.t = f.t};
     for (uint32_t i = 0; i < 4; i++) {
         uint64_t *key = many_keys(&f, SHARED_KEYS + 500 * i, 7);
-        s.k[i] = keys_of(&f, key + 500 * i, SHARED_KEYS);
+        s.k[i] = keys_of(&f, key + (size_t)500 * i, SHARED_KEYS);
     }
     tn_thread_fn *const role[] = {worker, worker, evaluator, walker};
     tn_thread *thread[4];
