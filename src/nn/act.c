@@ -95,9 +95,9 @@ TN_ACT(gelu, gelu, false);
 TN_ACT(gelu_tanh, gelu_tanh, false);
 TN_ACT(silu, silu, false);
 
-tn_shape tn_same_shape(const tn_node *self)
+tn_shape tn_same_shape(const tn_node *y)
 {
-    return self->in[0]->shape;
+    return y->in[0]->shape;
 }
 
 static tn_real slope_of(const tn_node *y)

@@ -39,8 +39,8 @@ extern const tn_act tn_act_silu;
 typedef struct tn_act_attr {
     double slope;
 } tn_act_attr;
-tn_shape tn_same_shape(const tn_node *self); /* of the first operand */
-void tn_act_forward(tn_node *self, tn_range rows);
-void tn_act_backward(tn_node *self, tn_range rows);
+tn_shape tn_same_shape(const tn_node *y); /* of the first operand */
+void tn_act_forward(tn_node *y, tn_range rows);
+void tn_act_backward(tn_node *y, tn_range rows);
 
 #endif

@@ -5,7 +5,6 @@
 #include "base/alloc.h"
 
 #include <stdio.h>
-#include <string.h>
 
 static uint32_t users(const tn_graph *g, const tn_node *of)
 {
@@ -135,7 +134,9 @@ static void become_dense(tn_graph *g, tn_node *n, tn_node *const *in, uint32_t n
 {
     n->op = &tn_op_dense;
     n->in = TN_NEW_ARRAY(g->arena, tn_node *, 3);
-    memcpy(n->in, in, n_in * sizeof *in);
+    for (uint32_t k = 0; k < n_in; k++) {
+        n->in[k] = in[k];
+    }
     n->n_in = n_in;
     tn_dense_attr *copy = TN_NEW(g->arena, tn_dense_attr);
     *copy = *attr;

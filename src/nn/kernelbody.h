@@ -28,7 +28,7 @@ multiply(const tn_block *k, size_t i0, const int rows, const int vectors, const 
     for (size_t p = 0; p < k->depth; p++, a += along_p, b += k->b_stride) {
 #pragma GCC unroll 2
         for (int v = 0; v < vectors; v++) {
-            right[v] = LOAD(b + v * LANES);
+            right[v] = LOAD(b + (size_t)v * LANES);
         }
 #pragma GCC unroll 16
         for (int i = 0; i < rows; i++) {
@@ -44,7 +44,8 @@ multiply(const tn_block *k, size_t i0, const int rows, const int vectors, const 
     for (int i = 0; i < rows; i++, c += k->c_stride) {
 #pragma GCC unroll 2
         for (int v = 0; v < vectors; v++) {
-            STORE(c + v * LANES, k->add ? ADD(LOAD(c + v * LANES), sum[i][v]) : sum[i][v]);
+            float *at = c + (size_t)v * LANES;
+            STORE(at, k->add ? ADD(LOAD(at), sum[i][v]) : sum[i][v]);
         }
     }
 }

@@ -1,0 +1,145 @@
+/* bench_ops.c - one operator of ops.def, many times forward and backward.
+ *
+ *     bench_ops                 nanoseconds per row of every operator's example, the least of 7
+ * runs bench_ops --list          their names bench_ops mul             that one 50 times and
+ * nothing else, for callgrind to count
+ *
+ * Examples are a few columns wide: what is measured is the work around the loops as much as the
+ * loops. bench_net measures whole nets.
+ */
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/rng.h"
+#include "base/threads.h"
+#include "nn/ops.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { ROWS = 256, TIMES = 50, RUNS = 7, SLOTS = 5, KEYS = 64, WIDTH = 4, NUMERIC = 3 };
+
+typedef struct bench_batch {
+    tn_sparse sparse;
+    tn_bag bag[SLOTS];
+    uint32_t offset[ROWS + 1];
+    uint32_t index[ROWS];
+    uint32_t at[KEYS + 1], first[KEYS + 1];
+    tn_occurrence item[ROWS * SLOTS];
+    tn_real rows[KEYS * WIDTH], grads[KEYS * WIDTH];
+    tn_real numeric[ROWS * NUMERIC], label[ROWS];
+} bench_batch;
+
+/* One key per slot and example. */
+static void fill(bench_batch *b)
+{
+    uint32_t n = 0;
+    for (uint32_t r = 0; r < ROWS; r++) {
+        b->offset[r + 1] = r + 1;
+        b->index[r] = r % KEYS;
+        b->label[r] = (tn_real)(r % 2);
+    }
+    for (uint32_t s = 0; s < SLOTS; s++) {
+        b->bag[s] = (tn_bag){b->offset, b->index, NULL};
+    }
+    for (uint32_t k = 0; k < KEYS; k++) {
+        b->first[k] = n;
+        b->at[k] = k * WIDTH;
+        for (uint32_t r = k; r < ROWS; r += KEYS) {
+            for (uint32_t s = 0; s < SLOTS; s++) {
+                b->item[n++] = (tn_occurrence){r, s, r};
+            }
+        }
+    }
+    b->first[KEYS] = n;
+    b->at[KEYS] = KEYS * WIDTH;
+    b->sparse =
+        (tn_sparse){KEYS, b->at, b->rows, b->grads, b->bag, {.first = b->first, .item = b->item}};
+}
+
+typedef struct bench_op {
+    tn_graph *g;
+    tn_feed feed;
+    bool backward;
+} bench_op;
+
+static bool has_backward(const tn_op *op)
+{
+    return op->backward != NULL || op->backward_keys != NULL;
+}
+
+static void randomize(const tn_graph *g)
+{
+    const tn_node *n;
+    uint64_t stream = tn_stream0(1);
+    for (uint32_t i = 0; (n = tn_graph_node(g, i)) != NULL; i++) {
+        for (size_t k = 0; n->op == NULL && k < (size_t)n->shape.rows * n->stride; k++) {
+            n->val[k] = (tn_real)(0.1 + tn_unit(tn_draw(stream, k)));
+        }
+    }
+}
+
+/* loss = sum of the example's columns, so that every entry has a gradient. */
+static bench_op open_op(const tn_op *op, bench_batch *b)
+{
+    bench_op o = {.backward = has_backward(op)};
+    o.g = tn_graph_new(&(tn_graph_opts){.max_rows = ROWS, .train = true});
+    tn_node *loss = tn_sum_cols(o.g, "loss", op->example(o.g));
+    tn_error err = {0};
+    tn_status status = tn_graph_finish(o.g, &(tn_wanted){.loss = loss}, &err);
+    TN_ASSERT(status == TN_OK);
+    randomize(o.g);
+    o.feed = (tn_feed){.rows = ROWS,
+                       .sparse = &b->sparse,
+                       .numeric = b->numeric,
+                       .label = b->label,
+                       .info = {.training = true}};
+    return o;
+}
+
+static void run(const bench_op *o)
+{
+    for (uint32_t i = 0; i < TIMES; i++) {
+        tn_forward(o->g, &o->feed);
+        if (o->backward) {
+            tn_backward(o->g);
+        }
+    }
+}
+
+static void report(const tn_op *op, bench_batch *b)
+{
+    bench_op o = open_op(op, b);
+    double least = 1e9;
+    for (int i = 0; i < RUNS; i++) {
+        double start = tn_clock_s();
+        run(&o);
+        double time = tn_clock_s() - start;
+        least = time < least ? time : least;
+    }
+    printf("%-16s %8.2f ns/row  %s\n", op->name, least / TIMES / ROWS * 1e9, op->formula);
+    tn_graph_free(o.g);
+}
+
+int main(int argc, char **argv)
+{
+    tn_flush_denormals();
+    bench_batch *b = tn_alloc(1, sizeof *b, "a batch");
+    const char *only = argc > 1 ? argv[1] : NULL;
+    bool found = only == NULL;
+    fill(b);
+    for (const tn_op *const *op = tn_all_ops; *op != NULL; op++) {
+        if (only == NULL) {
+            report(*op, b);
+        } else if (strcmp(only, "--list") == 0) {
+            (void)puts((*op)->name);
+            found = true;
+        } else if (strcmp(only, (*op)->name) == 0) {
+            bench_op o = open_op(*op, b);
+            run(&o);
+            tn_graph_free(o.g);
+            found = true;
+        }
+    }
+    tn_free(b);
+    return found ? 0 : 2;
+}
