@@ -66,7 +66,7 @@ static tn_status convert_open(tn_data_input *in, const tn_data_call *call, tn_er
     const convert_flags *flags = call->flags;
     TN_TRY(tn_data_input_open(in, call,
                               (tn_data_ask){flags->from, TN_DATASET_AS_READ, flags->threads}, err));
-    if (tn_tree_get(in->to, "format") == NULL) {
+    if (in->to == NULL) {
         return tn_fail(err, TN_E_USAGE, "no format to write\nhint: 'to.format=csv' names it");
     }
     tn_dataset to;

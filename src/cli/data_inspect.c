@@ -72,7 +72,9 @@ static tn_status check(tn_data_call *call, tn_error *err)
         const tn_pass_in pass = {.schema = in.from.schema, .paths = &in.paths, .team = in.team};
         tn_pass_counts counts;
         status = tn_pass_run(&pass, &visitor, &counts, err);
-        print_counts(&counts, c.flags->json);
+        if (counts.sources > 0) {
+            print_counts(&counts, c.flags->json);
+        }
         call->code = counts.bad > 0 ? tn_exit_code(TN_E_DATA) : 0;
     }
     tn_data_input_done(&in);

@@ -1,12 +1,11 @@
 /* tnet_data.c - make, convert, check and describe data sets. */
 #include "base/diag.h"
-#include "base/log.h"
 #include "base/threads.h"
 #include "cli/data_tool.h"
 #include "cli/describe.h"
 #include "cli/exits.h"
+#include "cli/terminal.h"
 
-#include <stdio.h>
 #include <string.h>
 
 static const tn_data_tool *const tools[] = {&tn_data_gen, &tn_data_convert, &tn_data_check,
@@ -33,12 +32,6 @@ static const tn_program program = {
 static const char *word_of(const tn_data_tool *tool)
 {
     return strrchr(tool->program.name, ' ') + 1;
-}
-
-static void print_log(tn_log_level level, const char *line)
-{
-    static const char *const words[] = {"error: ", "warning: ", "", ""};
-    (void)fprintf(stderr, "tnet-data: %s%s\n", words[level], line);
 }
 
 static tn_status find_tool(const char *word, const tn_data_tool **out, tn_error *err)
@@ -74,9 +67,7 @@ static int run_tool(const tn_data_tool *tool, int argc, char *const *argv, tn_ar
     if (tn_options_check_words(p, &options, &err) != TN_OK) {
         return tn_exit_with(p->name, &err);
     }
-    static const tn_log_level levels[] = {TN_LOG_WARN, TN_LOG_INFO, TN_LOG_DEBUG};
-    int verbosity = options.verbosity < 0 ? -1 : options.verbosity > 0 ? 1 : 0;
-    tn_log_set(print_log, levels[verbosity + 1]);
+    tn_terminal_log(options.verbosity, TN_LOG_INFO);
     tn_diag diag = {0};
     tn_data_call call = {.options = &options, .flags = flags, .diag = &diag};
     tn_status status = tool->run(&call, &err);

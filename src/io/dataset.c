@@ -1,6 +1,8 @@
 /* dataset.c - see dataset.h. */
 #include "io/dataset.h"
 
+#include "io/format.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -15,6 +17,26 @@ static const tn_field sections[] = {
 static tn_slot_opts *slot_at(const tn_tables *slots, uint32_t i)
 {
     return (tn_slot_opts *)slots->item + i;
+}
+
+/* A format that exists, before anything is asked of it. */
+static void check_format(const tn_data_opts *data, const tn_tree *tree, const tn_binder *b)
+{
+    enum { NAMES_MAX = 64 };
+    const char *names[NAMES_MAX];
+    uint32_t n = 0;
+    const tn_tree *at = tn_tree_get(tree, "format");
+    if (data->format == NULL || at == NULL || tn_format_find(data->format) != NULL) {
+        return;
+    }
+    while (n < NAMES_MAX && tn_all_formats[n] != NULL) {
+        names[n] = tn_all_formats[n]->name;
+        n++;
+    }
+    const char *nearest = tn_nearest(data->format, names, n);
+    tn_diag_error(b->diag, &at->at, "unknown format '%s'%s%s%s", data->format,
+                  nearest != NULL ? " (did you mean '" : "", nearest != NULL ? nearest : "",
+                  nearest != NULL ? "'?)" : "");
 }
 
 static void switch_rules_off(const tn_tables *slots)
@@ -34,6 +56,7 @@ tn_status tn_dataset_bind(tn_dataset *out, const tn_tree *root, uint32_t flags, 
     *out = (tn_dataset){0};
     uint32_t faults = b->diag->n_errors;
     tn_fields_bind_some(b, sections, root, out);
+    check_format(&out->data, tn_tree_get(root, "data"), b);
     if (b->diag->n_errors != faults) {
         return tn_fail(err, TN_E_CONFIG, "the options do not fit together");
     }
@@ -96,6 +119,7 @@ tn_status tn_dataset_bind_target(tn_dataset *out, const tn_dataset *from, const 
     tn_binder inner = *b;
     inner.path = "to";
     tn_fields_bind(&inner, tn_data_fields, tn_tree_merge(b->arena, names, data), &out->data);
+    check_format(&out->data, data, b);
     if (b->diag->n_errors != faults) {
         return tn_fail(err, TN_E_CONFIG, "the options of the output do not fit together");
     }

@@ -1,0 +1,90 @@
+#!/bin/sh
+# The data tools as a user meets them: generate, describe, convert there and back, sample, check.
+set -eu
+data=${TNET_BIN:?}/tnet-data
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+fail() {
+    echo "data_tools: $1" >&2
+    exit 1
+}
+# expect CODE WORDS.. : the exit code must be CODE
+expect() {
+    want=$1
+    shift
+    got=0
+    "$@" >"$dir/out" 2>"$dir/err" || got=$?
+    [ "$got" -eq "$want" ] || fail "exit code $got, expected $want, of: $*: $(cat "$dir/err")"
+}
+
+# help goes to stdout with code 0, for the program and for each tool
+for tool in "" gen convert check stat sample; do
+    expect 0 "$data" $tool --help
+    grep -q '^usage: tnet-data' "$dir/out" || fail "no help for '$tool'"
+    [ ! -s "$dir/err" ] || fail "help of '$tool' is not silent on stderr"
+done
+
+# usage
+expect 2 "$data"
+expect 2 "$data" chek
+grep -q "did you mean 'check'" "$dir/err" || fail "no suggestion for a tool"
+expect 2 "$data" gen --tp x
+grep -q "did you mean '--to'" "$dir/err" || fail "no suggestion for an option"
+expect 2 "$data" gen
+expect 2 "$data" sample --from x format=libsvm
+expect 3 "$data" gen --to "$dir/x" modle=lr
+grep -q "did you mean 'model'" "$dir/err" || fail "no suggestion for a key"
+expect 2 "$data" gen --to "$dir/x" preset=criteo ids=5
+expect 3 "$data" check --from x format=libsmv
+expect 4 "$data" check --from "$dir/absent" format=libsvm
+
+# one world, on one thread and on three, from the start and from the middle
+expect 0 "$data" gen --to "$dir/a.csv" --format csv rows=4000 model=fm multi=2 numeric=1 missing=0.1
+expect 0 "$data" gen --to "$dir/b.csv" --format csv rows=4000 model=fm multi=2 numeric=1 missing=0.1 --threads 1
+cmp "$dir/a.csv" "$dir/b.csv" || fail "threads show in generated rows"
+expect 0 "$data" gen --to "$dir/tail.csv" --format csv rows=1000 first_row=3000 model=fm multi=2 numeric=1 missing=0.1
+tail -n 1000 "$dir/a.csv" >"$dir/tail.want"
+tail -n 1000 "$dir/tail.csv" >"$dir/tail.got"
+cmp "$dir/tail.want" "$dir/tail.got" || fail "a range is not the same rows"
+grep -q '"auc_expected":0\.[6-9]' "$dir/a.csv.truth.json" || fail "no oracle beside the rows"
+
+# every written configuration reads its file
+expect 0 "$data" check "$dir/a.csv.yaml"
+grep -q '^rows 4000, blank 0, bad 0' "$dir/out" || fail "check: $(cat "$dir/out")"
+
+# there and back, through all formats that can say it
+from=$dir/a.csv.yaml
+for step in tfrecord:1 tsv:2 csv:3; do
+    expect 0 "$data" convert "$from" "to.format=${step%:*}" --to "$dir/hop${step#*:}" \
+        --config-to "$dir/hop${step#*:}.yaml"
+    from=$dir/hop${step#*:}.yaml
+done
+cmp "$dir/a.csv" "$dir/hop3" || fail "rows changed on their way through tfrecord and tsv"
+
+# signs instead of words; compression by name
+expect 0 "$data" gen --to "$dir/c.tsv" preset=criteo rows=500
+expect 3 "$data" convert "$dir/c.tsv.yaml" to.format=libffm --to "$dir/c.ffm"
+grep -q -e "--signs" "$dir/err" || fail "no hint at --signs"
+expect 0 "$data" convert "$dir/c.tsv.yaml" to.format=libffm --signs --to "$dir/c.ffm.gz" --config-to "$dir/c.yaml"
+expect 0 "$data" stat "$dir/c.yaml" --json
+grep -q '"rows":"500"' "$dir/out" || fail "stat: $(cat "$dir/out")"
+expect 0 "$data" stat "$dir/c.tsv.yaml" --quantiles I5 --parts 4
+[ "$(wc -l <"$dir/out")" -eq 3 ] || fail "three bounds make four parts"
+
+# pipes
+printf '1 3:0.5 4\n0 5\n' |
+    "$data" convert --from - format=libsvm to.format=libsvm --to - >"$dir/pipe" 2>"$dir/err"
+printf '1 3:0.5 4\n0 5\n' | cmp - "$dir/pipe" || fail "a pipe changed rows"
+
+# samples are lines of the file
+expect 0 "$data" sample "$dir/a.csv.yaml" --rows 50 --to "$dir/some.csv"
+[ "$(wc -l <"$dir/some.csv")" -eq 51 ] || fail "a header and 50 rows"
+[ "$(grep -c -x -F -f "$dir/some.csv" "$dir/a.csv")" -ge 51 ] || fail "a sample holds other lines"
+
+# faults: all of them, with their places, and code 4
+printf '1 2\n1 x\n0 3:z\n' >"$dir/bad"
+expect 4 "$data" check --from "$dir/bad" format=libsvm
+[ "$(grep -c 'bad:[23]:.*error: ' "$dir/out")" -eq 2 ] || fail "check: $(cat "$dir/out")"
+grep -q '^rows 1, blank 0, bad 2' "$dir/out" || fail "check: $(cat "$dir/out")"
+expect 4 "$data" convert --from "$dir/bad" format=libsvm to.format=libsvm --to "$dir/none"
+[ ! -e "$dir/none" ] || fail "a failed conversion left a file"
