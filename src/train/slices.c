@@ -14,6 +14,8 @@ struct tn_slices {
     tn_scoring scoring;
     tn_metrics **slice; /* owned; slices_max of them, n in use; their signs beside them */
     uint64_t *sign;
+    uint64_t *seen; /* owned; last row that counted, by slice; behind them that of `rest` */
+    uint64_t row;   /* number of the row that is dealt out, from 1 */
     uint32_t n;
     uint32_t *index; /* owned; 1 + number of a slice, 0 when free; at most half full */
     uint32_t index_mask;
@@ -38,7 +40,8 @@ static tn_status allocate(tn_slices *s, tn_error *err)
     s->index = tn_try_alloc(places, sizeof *s->index, "index of slices", err);
     s->slice = tn_try_alloc(s->opts.slices_max, sizeof(tn_metrics *), "slices", err);
     s->sign = tn_try_alloc(s->opts.slices_max, sizeof *s->sign, "signs of slices", err);
-    if (s->index == NULL || s->slice == NULL || s->sign == NULL) {
+    s->seen = tn_try_alloc((size_t)s->opts.slices_max + 1, sizeof *s->seen, "slices", err);
+    if (s->index == NULL || s->slice == NULL || s->sign == NULL || s->seen == NULL) {
         return TN_E_MEMORY;
     }
     TN_TRY(new_metrics(s, &s->rest, err));
@@ -74,6 +77,7 @@ void tn_slices_free(tn_slices *s)
     tn_metrics_free(s->rest);
     tn_metrics_free(s->joined);
     tn_free(s->sign);
+    tn_free(s->seen);
     tn_free(s->slice);
     tn_free(s->index);
     tn_free(s);
@@ -96,39 +100,45 @@ uint32_t tn_slices_count(const tn_slices *s)
     return s->n;
 }
 
-/* The metrics of a value: its own, new ones while there are places, else the rest. */
-static tn_status find(tn_slices *s, uint64_t sign, tn_metrics **out, tn_error *err)
+/* The number of a value's slice: its own, a new one while there are places, else slices_max: the
+ * rest. */
+static tn_status find(tn_slices *s, uint64_t sign, uint32_t *out, tn_error *err)
 {
     uint32_t at = (uint32_t)tn_mix(sign) & s->index_mask;
     while (s->index[at] != 0 && s->sign[s->index[at] - 1] != sign) {
         at = (at + 1) & s->index_mask;
     }
-    if (s->index[at] != 0) {
-        *out = s->slice[s->index[at] - 1];
-        return TN_OK;
+    if (s->index[at] == 0 && s->n < s->opts.slices_max) {
+        TN_TRY(new_metrics(s, &s->slice[s->n], err));
+        s->sign[s->n] = sign;
+        s->seen[s->n] = 0;
+        s->n++;
+        s->index[at] = s->n;
     }
-    if (s->n == s->opts.slices_max) {
-        *out = s->rest;
-        return TN_OK;
-    }
-    TN_TRY(new_metrics(s, &s->slice[s->n], err));
-    s->sign[s->n] = sign;
-    *out = s->slice[s->n];
-    s->n++;
-    s->index[at] = s->n;
+    *out = s->index[at] != 0 ? s->index[at] - 1 : s->opts.slices_max;
     return TN_OK;
 }
 
+static tn_metrics *metrics_at(const tn_slices *s, uint32_t i)
+{
+    return i < s->opts.slices_max ? s->slice[i] : s->rest;
+}
+
+/* A row counts once in a slice, however often the value occurs in it. */
 static tn_status deal(tn_slices *s, uint32_t from, const tn_slice_keys *keys, tn_error *err)
 {
     for (uint32_t i = 0; i < s->block.n; i++) {
         uint32_t row = from + i;
         uint32_t at = keys->start != NULL ? keys->start[row] : row;
         uint32_t end = keys->start != NULL ? keys->start[row + 1] : row + 1;
+        s->row++;
         for (; at < end; at++) {
-            tn_metrics *m = NULL;
-            TN_TRY(find(s, keys->sign[at], &m, err));
-            tn_metrics_add_scored(m, &s->block, i);
+            uint32_t slice = 0;
+            TN_TRY(find(s, keys->sign[at], &slice, err));
+            if (s->seen[slice] != s->row) {
+                s->seen[slice] = s->row;
+                tn_metrics_add_scored(metrics_at(s, slice), &s->block, i);
+            }
         }
     }
     return TN_OK;
@@ -148,9 +158,9 @@ tn_status tn_slices_merge(tn_slices *s, const tn_slices *other, tn_error *err)
 {
     TN_ASSERT(s != other);
     for (uint32_t i = 0; i < other->n; i++) {
-        tn_metrics *m = NULL;
-        TN_TRY(find(s, other->sign[i], &m, err));
-        TN_TRY(tn_metrics_merge(m, other->slice[i], err));
+        uint32_t slice = 0;
+        TN_TRY(find(s, other->sign[i], &slice, err));
+        TN_TRY(tn_metrics_merge(metrics_at(s, slice), other->slice[i], err));
     }
     return tn_metrics_merge(s->rest, other->rest, err);
 }

@@ -5,7 +5,7 @@
  *
  * One object per slot. A value that comes when slices_max others have a place goes to "other", and
  * so does, in a report, a slice of fewer than rows_min rows. A row with several values counts in
- * each of them once per value, a row with none in no slice. A slice costs about 70 KB (coarse
+ * each of them once, a row with none in no slice. A slice costs about 70 KB (coarse
  * histogram: 2^-7 of a logit per bin).
  */
 #ifndef TN_TRAIN_SLICES_H

@@ -173,9 +173,9 @@ static void a_row_counts_in_each_of_its_values(void **state)
     (void)state;
     v21 v;
     v21_init(&v);
-    /* row 0 has 5 and 6, row 1 nothing, row 2 has 6, the others nothing */
-    static const uint64_t sign[] = {5, 6, 6};
-    static const uint32_t start[V21_ROWS + 1] = {0, 2, 2, 3, 3, 3, 3, 3, 3};
+    /* row 0 has 5, 6, 5 and 5, row 1 nothing, row 2 has 6, the others nothing */
+    static const uint64_t sign[] = {5, 6, 5, 5, 6};
+    static const uint32_t start[V21_ROWS + 1] = {0, 4, 4, 5, 5, 5, 5, 5, 5};
     tn_slices *s = NULL;
     assert_int_equal(tn_slices_new(&s, &(tn_slices_opts){.slices_max = 8}, NULL), TN_OK);
     assert_int_equal(tn_slices_add(s, &v.rows, &(tn_slice_keys){sign, start}, NULL), TN_OK);
@@ -187,6 +187,7 @@ static void a_row_counts_in_each_of_its_values(void **state)
     assert_int_equal(tn_metrics_rows(out[0].metrics), 2);
     assert_close(tn_metrics_get(out[0].metrics, "pctr"), .85);
     assert_int_equal(out[1].sign, 5);
+    assert_int_equal(tn_metrics_rows(out[1].metrics), 1);
     assert_close(tn_metrics_get(out[1].metrics, "pctr"), .9);
     tn_slices_free(s);
 }
