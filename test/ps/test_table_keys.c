@@ -103,6 +103,9 @@ static void r2_equal_ids_of_two_groups_have_rows_of_their_own(void **state)
     k = kit_keys_new(arena, &m->layout, same, group, 2);
     assert_int_equal(tn_table_pull(t, NULL, &k->set, rows, NULL), TN_OK);
     assert_int_equal(tn_table_rows(t), 4);
+    tn_table_push(t, NULL, &k->set, grads, &push, 1);
+    tn_table_peek(t, NULL, &k->set, NULL, rows, NULL);
+    assert_true(rows[0] == -1 && rows[DIM] == -2);
     tn_table_free(t);
     tn_arena_free(arena);
 }
