@@ -1,0 +1,313 @@
+/* export.c - the directory of an export; see export.h. */
+#include "train/export.h"
+
+#include "base/clock.h"
+#include "base/crc32c.h"
+#include "base/json.h"
+#include "base/safetensors.h"
+#include "base/sha256.h"
+#include "train/checkpoint.h"
+#include "train/ckptcheck.h"
+#include "train/exportjson.h"
+#include "train/exportrows.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { FILES_MAX = 8, ID_BYTES = 16 };
+
+typedef struct out_file {
+    const char *name;
+    uint64_t bytes;
+    uint32_t crc;
+} out_file;
+
+typedef struct exporting {
+    const tn_blueprint *plan;
+    const tn_export_request *request;
+    tn_worker *w;
+    tn_exported *out;
+    char tmp[TN_PATH_SIZE];
+    out_file file[FILES_MAX];
+    uint32_t n_files;
+} exporting;
+
+tn_status tn_model_id(const char *folder, char out[33], tn_error *err)
+{
+    tn_arena *arena = tn_arena_new(1 << 16);
+    tn_manifest m;
+    tn_text files = {0};
+    tn_status status = tn_ckpt_read_manifest(folder, arena, &m, err);
+    if (status == TN_OK) {
+        tn_manifest_add_files(&files, NULL, &m);
+        status = tn_text_check(&files, "the files of a checkpoint", err);
+    }
+    if (status == TN_OK) {
+        uint8_t digest[32];
+        char hex[65];
+        tn_sha256 h;
+        tn_sha256_init(&h);
+        tn_sha256_add(&h, files.data, files.size);
+        tn_sha256_end(&h, digest);
+        tn_sha256_hex(digest, hex);
+        memcpy(out, hex, (size_t)2 * ID_BYTES);
+        out[2 * ID_BYTES] = '\0';
+    }
+    tn_text_done(&files);
+    tn_arena_free(arena);
+    return status;
+}
+
+/* ---- files ---- */
+
+static void add_file(exporting *x, const char *name, uint64_t bytes, uint32_t crc)
+{
+    TN_ASSERT(x->n_files < FILES_MAX);
+    uint32_t k = x->n_files++;
+    for (; k > 0 && strcmp(x->file[k - 1].name, name) > 0; k--) {
+        x->file[k] = x->file[k - 1];
+    }
+    x->file[k] = (out_file){name, bytes, crc};
+    x->out->bytes += bytes;
+}
+
+static tn_status write_text(exporting *x, const char *name, const tn_text *text, tn_error *err)
+{
+    char path[TN_PATH_SIZE];
+    tn_file *f = NULL;
+    TN_TRY(tn_text_check(text, name, err));
+    TN_TRY(tn_path_join(x->tmp, name, path, err));
+    TN_TRY(tn_file_create(&f, path, err));
+    tn_status status = tn_file_write(f, text->data, text->size, err);
+    if (status != TN_OK) {
+        tn_file_abandon(f);
+        return status;
+    }
+    TN_TRY(tn_file_commit(f, err));
+    add_file(x, name, text->size, tn_crc32c(0, text->data, text->size));
+    return TN_OK;
+}
+
+/* The parameters that the nodes name, each once. */
+static uint32_t list_tensors(const tn_export_graph *g, tn_arena *arena, const tn_tensor **out)
+{
+    const tn_json *nodes = NULL;
+    tn_error err = {0};
+    tn_status status = tn_json_parse(&nodes, g->nodes, strlen(g->nodes), arena, "nodes", &err);
+    TN_ASSERT(status == TN_OK); /* just written */
+    uint32_t most = 0;
+    while (tn_graph_node(g->g, most) != NULL) {
+        most++;
+    }
+    tn_tensor *tensor = TN_NEW_ARRAY(arena, tn_tensor, most + 1);
+    uint32_t n = 0;
+    for (const tn_json *node = nodes->first; node != NULL; node = node->next) {
+        const tn_json *params = tn_json_get(node, "params");
+        for (const tn_json *p = params != NULL ? params->first : NULL; p != NULL; p = p->next) {
+            uint32_t k = 0;
+            while (k < n && strcmp(tensor[k].name, p->string) != 0) {
+                k++;
+            }
+            const tn_node *param = tn_graph_find(g->g, p->string);
+            TN_ASSERT(param != NULL && param->is_param && param->val != NULL);
+            tensor[k] =
+                (tn_tensor){.name = p->string,
+                            .dtype = "F32",
+                            .rank = 2,
+                            .shape = {param->shape.rows, param->shape.cols},
+                            .data = (const char *)param->val,
+                            .size = (size_t)param->shape.rows * param->shape.cols * sizeof(float)};
+            n = k == n ? n + 1 : n;
+        }
+    }
+    *out = tensor;
+    return n;
+}
+
+static tn_status write_weights(exporting *x, const tn_export_graph *g, tn_error *err)
+{
+    static const char name[] = "dense.safetensors";
+    const tn_tensor_meta meta = {"tnet.model_id", x->out->model_id};
+    tn_safetensors doc = {.n_meta = 1, .meta = &meta};
+    doc.n_tensors = list_tensors(g, x->request->binder->arena, &doc.tensor);
+    char path[TN_PATH_SIZE];
+    tn_file *f = NULL;
+    TN_TRY(tn_path_join(x->tmp, name, path, err));
+    TN_TRY(tn_file_create(&f, path, err));
+    tn_status status = tn_safetensors_write(f, &doc, err);
+    if (status != TN_OK) {
+        tn_file_abandon(f);
+        return status;
+    }
+    uint64_t bytes = tn_file_size(f);
+    uint32_t crc = tn_file_crc(f);
+    TN_TRY(tn_file_commit(f, err));
+    add_file(x, name, bytes, crc);
+    return TN_OK;
+}
+
+static tn_status write_graph(exporting *x, tn_error *err)
+{
+    tn_export_graph g;
+    TN_TRY(tn_export_graph_new(&g, x->plan, x->w->params, x->request->binder, err));
+    tn_text json = {0};
+    tn_export_model_json(&json, x->plan, &g, x->out->model_id, x->request->binder);
+    tn_status status = write_text(x, "model.json", &json, err);
+    tn_text_done(&json);
+    if (status == TN_OK) {
+        status = write_weights(x, &g, err);
+    }
+    tn_export_graph_done(&g);
+    return status;
+}
+
+static bool wants(const tn_strs *list, const char *word)
+{
+    for (uint32_t i = 0; i < list->n; i++) {
+        if (strcmp(list->item[i], word) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static tn_status write_rows(exporting *x, tn_error *err)
+{
+    const tn_export_rows rows = {x->plan, x->w->shard.table, x->out->model_id};
+    char path[TN_PATH_SIZE];
+    tn_export_done done = {0};
+    if (wants(&x->plan->run->export.dict, "tnd")) {
+        TN_TRY(tn_path_join(x->tmp, "dict.tnd", path, err));
+        TN_TRY(tn_export_dict(&rows, path, &done, err));
+        add_file(x, "dict.tnd", done.bytes, done.crc);
+    }
+    if (wants(&x->plan->run->export.dict, "tsv")) {
+        TN_TRY(tn_path_join(x->tmp, "dict.tsv", path, err));
+        TN_TRY(tn_export_dump(&rows, path, &done, err));
+        add_file(x, "dict.tsv", done.bytes, done.crc);
+    }
+    x->out->rows = done.rows;
+    return TN_OK;
+}
+
+static tn_status write_index(exporting *x, tn_error *err)
+{
+    tn_text t = {0};
+    tn_json_open(&t, '{');
+    tn_json_str(&t, "format", "tnet-export");
+    tn_json_raw(&t, "version", "[1,0]");
+    tn_json_str(&t, "model_id", x->out->model_id);
+    tn_json_u64(&t, "step", x->w->steps);
+    tn_json_open_key(&t, "files", '[');
+    for (uint32_t i = 0; i < x->n_files; i++) {
+        char crc[16];
+        (void)snprintf(crc, sizeof crc, "%08x", x->file[i].crc);
+        tn_json_open(&t, '{');
+        tn_json_str(&t, "name", x->file[i].name);
+        tn_json_count(&t, "bytes", x->file[i].bytes);
+        tn_json_str(&t, "crc32c", crc);
+        tn_json_close(&t, '}');
+    }
+    tn_json_close(&t, ']');
+    tn_json_close_with_crc(&t);
+    tn_status status = write_text(x, "EXPORT.json", &t, err);
+    tn_text_done(&t);
+    return status;
+}
+
+/* ---- directory ---- */
+
+/* Whether two small files are equal; a missing one equals nothing. */
+static bool same_index(const char *a, const char *b)
+{
+    const size_t most = (size_t)1 << 20;
+    tn_text text[2] = {{0}, {0}};
+    bool same = tn_file_read_all(a, most, &text[0], NULL) == TN_OK &&
+                tn_file_read_all(b, most, &text[1], NULL) == TN_OK &&
+                text[0].size == text[1].size &&
+                memcmp(text[0].data, text[1].data, text[0].size) == 0;
+    tn_text_done(&text[0]);
+    tn_text_done(&text[1]);
+    return same;
+}
+
+/* Gives the finished folder its name, unless an equal one has it. */
+static tn_status settle(exporting *x, tn_error *err)
+{
+    char mine[TN_PATH_SIZE];
+    char theirs[TN_PATH_SIZE];
+    if (!tn_path_exists(x->out->path)) {
+        return tn_rename(x->tmp, x->out->path, err);
+    }
+    TN_TRY(tn_path_join(x->tmp, "EXPORT.json", mine, err));
+    TN_TRY(tn_path_join(x->out->path, "EXPORT.json", theirs, err));
+    if (!same_index(mine, theirs)) {
+        return tn_fail(err, TN_E_CKPT,
+                       "'%s' is there already and not the same\nhint: remove it, or export to "
+                       "another folder",
+                       x->out->path);
+    }
+    x->out->existed = true;
+    return tn_remove_tree(x->tmp, err);
+}
+
+static tn_status fill(exporting *x, tn_error *err)
+{
+    TN_TRY(write_graph(x, err));
+    TN_TRY(write_rows(x, err));
+    TN_TRY(write_index(x, err));
+    TN_TRY(tn_dir_sync(x->tmp, err));
+    return settle(x, err);
+}
+
+static tn_status name_folders(exporting *x, const char *to, tn_error *err)
+{
+    char name[TN_PATH_SIZE];
+    TN_TRY(tn_path_join(to, x->out->model_id, x->out->path, err));
+    (void)snprintf(name, sizeof name, "%s.%016llx.tmp", x->out->model_id,
+                   (unsigned long long)tn_random_id());
+    return tn_path_join(to, name, x->tmp, err);
+}
+
+static tn_status write_export(exporting *x, tn_error *err)
+{
+    const tn_export_request *r = x->request;
+    const char *to = r->to != NULL ? r->to : x->plan->run->export.to;
+    tn_saved which = {0};
+    char folder[TN_PATH_SIZE];
+    char manifest[TN_PATH_SIZE];
+    TN_TRY(tn_checkpoint_load(r->checkpoint, x->w, &which, err));
+    TN_TRY(tn_path_join(r->checkpoint, "MANIFEST", manifest, err));
+    if (tn_path_exists(manifest)) {
+        TN_TRY(tn_model_id(r->checkpoint, x->out->model_id, err));
+    } else {
+        TN_TRY(tn_path_join(r->checkpoint, which.name, folder, err));
+        TN_TRY(tn_model_id(folder, x->out->model_id, err));
+    }
+    x->out->step = x->w->steps;
+    TN_TRY(name_folders(x, to, err));
+    TN_TRY(tn_dir_make(to, err));
+    TN_TRY(tn_dir_make_new(x->tmp, err));
+    tn_status status = fill(x, err);
+    if (status != TN_OK && tn_remove_tree(x->tmp, NULL) != TN_OK) {
+        tn_error_context(err, "'%s' is left behind", x->tmp);
+    }
+    return status;
+}
+
+tn_status tn_export(const tn_blueprint *plan, const tn_export_request *request, tn_exported *out,
+                    tn_error *err)
+{
+    tn_exported made = {.model_id = ""};
+    exporting x = {.plan = plan, .request = request, .out = &made};
+    double begin = tn_clock_s();
+    /* the training graph too: a checkpoint is known by it */
+    TN_TRY(tn_worker_new(&x.w, plan, &(tn_worker_opts){.training = true}, request->binder, err));
+    tn_status status = write_export(&x, err);
+    tn_worker_free(x.w);
+    if (status == TN_OK) {
+        made.seconds = tn_clock_s() - begin;
+        *out = made;
+    }
+    return status;
+}

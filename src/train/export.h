@@ -1,0 +1,41 @@
+/* export.h - from a checkpoint to what an online service needs: a directory that cannot be mixed
+ * up.
+ *
+ *     export/<model_id>/    model.json + dense.safetensors    the graph, for libtnet (train/tnet.h)
+ *                           dict.tnd                          key -> row, by mmap (io/dict.h)
+ *                           dict.tsv                          the same as text, with `dict: [..,
+ * tsv]` EXPORT.json                       every file with size and crc
+ *
+ * model_id names the checkpoint: the first 16 bytes of the SHA-256 of its list of files, so equal
+ * checkpoints have equal ids. Every file holds it and a loader that meets two refuses. All of it is
+ * written into `<model_id>.<session>.tmp`, EXPORT.json last, then renamed. An export that is there
+ * already and whole is left as it is.
+ */
+#ifndef TN_TRAIN_EXPORT_H
+#define TN_TRAIN_EXPORT_H
+
+#include "base/file.h"
+#include "train/worker.h"
+
+typedef struct tn_export_request {
+    const char *checkpoint; /* a checkpoint, or a run directory; see tn_checkpoint_load */
+    const char *to;         /* the folder of exports; NULL: export.to */
+    const tn_binder *binder;
+} tn_export_request;
+
+typedef struct tn_exported {
+    char path[TN_PATH_SIZE]; /* export/<model_id> */
+    char model_id[33];
+    uint64_t step, rows, bytes;
+    bool existed; /* it was there already */
+    double seconds;
+} tn_exported;
+
+/* Loads the checkpoint into a worker of its own and writes. TN_E_CKPT, TN_E_IO, TN_E_CONFIG. */
+tn_status tn_export(const tn_blueprint *plan, const tn_export_request *request, tn_exported *out,
+                    tn_error *err) TN_MUST_USE;
+
+/* Id of a checkpoint's model; `folder` holds its MANIFEST. */
+tn_status tn_model_id(const char *folder, char out[33], tn_error *err) TN_MUST_USE;
+
+#endif

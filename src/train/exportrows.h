@@ -1,0 +1,27 @@
+/* exportrows.h - the rows of the table as a dictionary and as text; part of export.c. */
+#ifndef TN_TRAIN_EXPORTROWS_H
+#define TN_TRAIN_EXPORTROWS_H
+
+#include "train/worker.h"
+
+typedef struct tn_export_rows {
+    const tn_blueprint *plan;
+    tn_table *table;
+    const char *model_id; /* 32 hex digits */
+} tn_export_rows;
+
+typedef struct tn_export_done {
+    uint64_t bytes, rows;
+    uint32_t crc;
+} tn_export_done;
+
+/* dict.tnd, as export.values and export.check_groups say; rows below export.min_score are left out.
+ */
+tn_status tn_export_dict(const tn_export_rows *r, const char *path, tn_export_done *out,
+                         tn_error *err) TN_MUST_USE;
+
+/* dict.tsv; with optimizer state when export.state is true. */
+tn_status tn_export_dump(const tn_export_rows *r, const char *path, tn_export_done *out,
+                         tn_error *err) TN_MUST_USE;
+
+#endif

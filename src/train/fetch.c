@@ -1,0 +1,249 @@
+/* fetch.c - values of nodes as fetch.npz; see predict.h.
+ *
+ * A ZIP wants sizes before data and nobody knows the rows beforehand, so each array is spooled into
+ * a file beside and copied when all is there: memory does not grow with the rows.
+ */
+#include "base/alloc.h"
+#include "base/bytes.h"
+#include "base/file.h"
+#include "io/npz.h"
+#include "nn/op.h"
+#include "train/predict.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* One array on its way. */
+typedef struct spool {
+    const char *name; /* the caller's */
+    tn_file *file;
+    uint32_t cols;
+    char path[TN_PATH_SIZE];
+} spool;
+
+struct tn_fetch {
+    char path[TN_PATH_SIZE];
+    char tmp[TN_PATH_SIZE];
+    uint32_t n;
+    spool *node;
+    spool id; /* texts, each behind its u32 length */
+    size_t id_bytes;
+    uint64_t rows;
+    tn_text text;
+};
+
+static tn_status open_spool(tn_fetch *f, spool *s, const char *name, uint32_t number, tn_error *err)
+{
+    s->name = name;
+    int length = snprintf(s->path, sizeof s->path, "%s.%u", f->tmp, number);
+    if (length < 0 || (size_t)length >= sizeof s->path) {
+        return tn_fail(err, TN_E_LIMIT, "path longer than %d bytes: '%.64s..'", TN_PATH_SIZE - 1,
+                       f->path);
+    }
+    return tn_file_create(&s->file, s->path, err);
+}
+
+static tn_status open_all(tn_fetch *f, const char *path, const tn_strs *nodes, tn_error *err)
+{
+    int length = snprintf(f->path, sizeof f->path, "%s", path);
+    int tmp =
+        snprintf(f->tmp, sizeof f->tmp, "%s.%016llx.tmp", path, (unsigned long long)tn_random_id());
+    if (length < 0 || tmp < 0 || (size_t)tmp >= sizeof f->tmp) {
+        return tn_fail(err, TN_E_LIMIT, "path longer than %d bytes: '%.64s..'", TN_PATH_SIZE - 1,
+                       path);
+    }
+    f->node = tn_try_alloc((size_t)nodes->n + 1, sizeof *f->node, "fetched nodes", err);
+    if (f->node == NULL) {
+        return TN_E_MEMORY;
+    }
+    for (uint32_t i = 0; i < nodes->n; i++) {
+        if (strlen(nodes->item[i]) > TN_NPY_NAME_MAX || strcmp(nodes->item[i], "id") == 0) {
+            return tn_fail(err, TN_E_CONFIG, "node '%.64s' cannot be fetched by its name",
+                           nodes->item[i]);
+        }
+        f->n = i + 1;
+        TN_TRY(open_spool(f, &f->node[i], nodes->item[i], i + 1, err));
+    }
+    return open_spool(f, &f->id, "id", 0, err);
+}
+
+tn_status tn_fetch_open(tn_fetch **out, const char *path, const tn_strs *nodes, tn_error *err)
+{
+    *out = NULL;
+    tn_fetch *f = tn_try_alloc(1, sizeof *f, "fetched nodes", err);
+    if (f == NULL) {
+        return TN_E_MEMORY;
+    }
+    tn_status status = open_all(f, path, nodes, err);
+    if (status != TN_OK) {
+        tn_fetch_abandon(f);
+        return status;
+    }
+    *out = f;
+    return TN_OK;
+}
+
+static tn_status add_values(spool *s, const tn_graph *g, uint32_t rows, tn_error *err)
+{
+    const tn_node *n = tn_graph_find(g, s->name);
+    if (n == NULL || n->val == NULL || n->is_param) {
+        return tn_fail(err, TN_E_CONFIG, "no node '%s' to fetch in the graph", s->name);
+    }
+    s->cols = n->shape.cols;
+    for (uint32_t r = 0; r < rows; r++) {
+        TN_TRY(tn_file_write(s->file, tn_val_row(n, r), s->cols * sizeof(float), err));
+    }
+    return TN_OK;
+}
+
+static tn_status add_ids(tn_fetch *f, const tn_batch *batch, tn_error *err)
+{
+    for (uint32_t r = 0; r < batch->rows; r++) {
+        tn_text_clear(&f->text);
+        if (batch->id_offset != NULL && batch->id_offset[r + 1] > batch->id_offset[r]) {
+            tn_text_add(&f->text, batch->id_text + batch->id_offset[r],
+                        batch->id_offset[r + 1] - batch->id_offset[r]);
+        } else {
+            tn_text_add_u64(&f->text, batch->source[r]);
+            tn_text_addc(&f->text, ':');
+            tn_text_add_u64(&f->text, batch->source_at[r]);
+        }
+        TN_TRY(tn_text_check(&f->text, "a record id", err));
+        uint32_t size = (uint32_t)f->text.size;
+        f->id_bytes = size > f->id_bytes ? size : f->id_bytes;
+        TN_TRY(tn_file_write(f->id.file, &size, sizeof size, err));
+        TN_TRY(tn_file_write(f->id.file, f->text.data, size, err));
+    }
+    return TN_OK;
+}
+
+tn_status tn_fetch_sink(void *fetch, const tn_scores *scores, tn_error *err)
+{
+    tn_fetch *f = fetch;
+    uint32_t rows = scores->batch->rows;
+    for (uint32_t i = 0; i < f->n; i++) {
+        TN_TRY(add_values(&f->node[i], scores->graph, rows, err));
+    }
+    f->rows += rows;
+    return add_ids(f, scores->batch, err);
+}
+
+static tn_status close_spool(spool *s, tn_map *map, tn_error *err)
+{
+    tn_file *file = s->file;
+    s->file = NULL;
+    TN_TRY(tn_file_commit(file, err));
+    return tn_map_file(map, s->path, err);
+}
+
+static tn_status put_node(tn_fetch *f, tn_npz *z, spool *s, tn_error *err)
+{
+    tn_map map = {0};
+    TN_TRY(close_spool(s, &map, err));
+    const tn_npy array = {.name = s->name,
+                          .type = "<f4",
+                          .item_bytes = sizeof(float),
+                          .rank = 2,
+                          .shape = {f->rows, s->cols}};
+    tn_status status = tn_npz_add(z, &array, map.data, err);
+    tn_unmap(&map);
+    return status;
+}
+
+/* Texts of one length, padded with NULs, in a spool of their own. */
+static tn_status pad_ids(tn_fetch *f, const tn_map *texts, spool *out, tn_error *err)
+{
+    TN_TRY(open_spool(f, out, "id", f->n + 1, err));
+    tn_bytes in = {texts->data, texts->size, false};
+    tn_text_clear(&f->text);
+    char *padded = tn_text_grow(&f->text, f->id_bytes);
+    TN_TRY(tn_text_check(&f->text, "a record id", err));
+    for (uint64_t r = 0; r < f->rows; r++) {
+        uint32_t size = tn_get_u32(&in);
+        const char *at = tn_get(&in, size);
+        TN_ASSERT(at != NULL && size <= f->id_bytes);
+        memset(padded, 0, f->id_bytes);
+        memcpy(padded, at, size);
+        TN_TRY(tn_file_write(out->file, padded, f->id_bytes, err));
+    }
+    return TN_OK;
+}
+
+static tn_status put_ids(tn_fetch *f, tn_npz *z, tn_error *err)
+{
+    tn_map texts = {0};
+    tn_map map = {0};
+    spool padded = {0};
+    char type[24];
+    f->id_bytes = f->id_bytes == 0 ? 1 : f->id_bytes;
+    (void)snprintf(type, sizeof type, "|S%zu", f->id_bytes);
+    TN_TRY(close_spool(&f->id, &texts, err));
+    tn_status status = pad_ids(f, &texts, &padded, err);
+    if (status == TN_OK) {
+        status = close_spool(&padded, &map, err);
+    } else {
+        tn_file_abandon(padded.file);
+    }
+    if (status == TN_OK) {
+        const tn_npy array = {.name = "id",
+                              .type = type,
+                              .item_bytes = (uint32_t)f->id_bytes,
+                              .rank = 1,
+                              .shape = {f->rows}};
+        status = tn_npz_add(z, &array, map.data, err);
+        tn_unmap(&map);
+        tn_status removed = tn_remove_file(padded.path, NULL);
+        (void)removed; /* a left-over says by its name that it is one */
+    }
+    tn_unmap(&texts);
+    return status;
+}
+
+static tn_status write_npz(tn_fetch *f, tn_error *err)
+{
+    tn_npz *z = NULL;
+    TN_TRY(tn_npz_create(&z, f->tmp, err));
+    tn_status status = TN_OK;
+    for (uint32_t i = 0; i < f->n && status == TN_OK; i++) {
+        status = put_node(f, z, &f->node[i], err);
+    }
+    if (status == TN_OK) {
+        status = put_ids(f, z, err);
+    }
+    if (status != TN_OK) {
+        tn_npz_abandon(z);
+        return status;
+    }
+    TN_TRY(tn_npz_commit(z, err));
+    return tn_rename(f->tmp, f->path, err);
+}
+
+tn_status tn_fetch_commit(tn_fetch *f, tn_error *err)
+{
+    tn_status status = write_npz(f, err);
+    tn_fetch_abandon(f); /* the spools */
+    return status;
+}
+
+static void drop_spool(spool *s)
+{
+    tn_file_abandon(s->file);
+    if (s->path[0] != '\0') {
+        tn_status removed = tn_remove_file(s->path, NULL);
+        (void)removed; /* a left-over says by its name that it is one */
+    }
+}
+
+void tn_fetch_abandon(tn_fetch *f)
+{
+    if (f == NULL) {
+        return;
+    }
+    for (uint32_t i = 0; i < f->n; i++) {
+        drop_spool(&f->node[i]);
+    }
+    drop_spool(&f->id);
+    tn_free(f->node);
+    tn_text_done(&f->text);
+    tn_free(f);
+}

@@ -1,0 +1,365 @@
+/* tnet.c - libtnet's public functions over bundle.h and score.h. */
+#include "train/tnet.h"
+
+#include "base/alloc.h"
+#include "io/place.h"
+#include "io/rows_private.h"
+#include "train/score.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { VALUES_AT_ONCE = 256 };
+
+struct tnet_model {
+    tn_bundle *bundle;
+};
+
+struct tnet_scorer {
+    const tn_bundle *bundle;
+    tn_scorer *scorer;
+    tn_rows *rows;
+    float *spare; /* what the caller did not ask for */
+    uint32_t spare_max;
+    uint32_t room; /* values that the open row may still take */
+    bool open;
+};
+
+static int code_of(tn_status status)
+{
+    switch (status) {
+    case TN_OK:
+    case TN_END:
+        return TNET_OK;
+    case TN_E_USAGE:
+        return TNET_E_USAGE;
+    case TN_E_DATA:
+        return TNET_E_DATA;
+    case TN_E_MEMORY:
+        return TNET_E_MEMORY;
+    case TN_E_IO:
+        return TNET_E_IO;
+    case TN_E_LIMIT:
+        return TNET_E_LIMIT;
+    case TN_E_CONFIG:
+    case TN_E_CKPT:
+    case TN_E_PEER:
+    case TN_E_DIVERGED:
+    case TN_E_STOPPED:
+    default:
+        return TNET_E_EXPORT;
+    }
+}
+
+static int result(tn_status status, const tn_error *from, tnet_error *err)
+{
+    int code = code_of(status);
+    if (code != TNET_OK && err != NULL) {
+        _Static_assert(sizeof err->text == sizeof from->text, "texts of one size");
+        err->code = code;
+        memcpy(err->text, from->text, sizeof err->text);
+    }
+    return code;
+}
+
+static int usage(tnet_error *err, const char *text)
+{
+    tn_error e = {0};
+    return result(tn_fail(&e, TN_E_USAGE, "%s", text), &e, err);
+}
+
+int tnet_abi(void)
+{
+    return TNET_ABI;
+}
+
+const char *tnet_version(void)
+{
+    return TN_VERSION;
+}
+
+int tnet_open(const char *dir, int verify, tnet_model **out, tnet_error *err)
+{
+    *out = NULL;
+    if (verify < TNET_VERIFY_FULL || verify > TNET_VERIFY_NONE) {
+        return usage(err, "verify is not full, lazy or none");
+    }
+    tn_error e = {0};
+    const tn_bundle_opts opts = {.verify = (tn_verify)verify};
+    tnet_model *m = tn_try_alloc(1, sizeof *m, "a model", &e);
+    tn_status status =
+        m != NULL ? tn_bundle_open(&m->bundle, dir, &opts, &e) : (tn_status)TN_E_MEMORY;
+    if (status != TN_OK) {
+        tn_free(m);
+        return result(status, &e, err);
+    }
+    *out = m;
+    return TNET_OK;
+}
+
+void tnet_close(tnet_model *model)
+{
+    if (model != NULL) {
+        tn_bundle_close(model->bundle);
+        tn_free(model);
+    }
+}
+
+const char *tnet_model_id(const tnet_model *model)
+{
+    return model->bundle->model_id;
+}
+
+uint64_t tnet_rows(const tnet_model *model)
+{
+    return tn_dict_about_of(model->bundle->dict).rows;
+}
+
+int tnet_n_fields(const tnet_model *model)
+{
+    return (int)model->bundle->schema->n_specs;
+}
+
+/* NULL: there is none. */
+static const tn_slot_spec *spec_of(const tn_bundle *b, int field)
+{
+    return field >= 0 && (uint32_t)field < b->schema->n_specs ? &b->schema->spec[field] : NULL;
+}
+
+const char *tnet_field_name(const tnet_model *model, int field)
+{
+    const tn_slot_spec *spec = spec_of(model->bundle, field);
+    return spec != NULL ? spec->name : NULL;
+}
+
+int tnet_field(const tnet_model *model, const char *name)
+{
+    for (int i = 0; i < tnet_n_fields(model); i++) {
+        if (strcmp(tnet_field_name(model, i), name) == 0) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+int tnet_field_is_number(const tnet_model *model, int field)
+{
+    const tn_slot_spec *spec = spec_of(model->bundle, field);
+    return spec != NULL && tn_spec_is_number(spec);
+}
+
+int tnet_scorer_new(tnet_model *model, tnet_scorer **out, tnet_error *err)
+{
+    *out = NULL;
+    tn_error e = {0};
+    tnet_scorer *s = tn_try_alloc(1, sizeof *s, "a scorer", &e);
+    if (s == NULL) {
+        return result(TN_E_MEMORY, &e, err);
+    }
+    s->bundle = model->bundle;
+    tn_status status = tn_scorer_new(&s->scorer, model->bundle, 0, &e);
+    if (status == TN_OK) {
+        status = tn_rows_new(&s->rows, model->bundle->schema, 0, &e);
+    }
+    if (status != TN_OK) {
+        tnet_scorer_free(s);
+        return result(status, &e, err);
+    }
+    *out = s;
+    return TNET_OK;
+}
+
+void tnet_scorer_free(tnet_scorer *scorer)
+{
+    if (scorer != NULL) {
+        tn_scorer_free(scorer->scorer);
+        tn_rows_free(scorer->rows);
+        tn_free(scorer->spare);
+        tn_free(scorer);
+    }
+}
+
+/* ---- rows ---- */
+
+void tnet_clear(tnet_scorer *scorer)
+{
+    tn_rows_clear(scorer->rows);
+    scorer->open = false;
+}
+
+int tnet_begin_row(tnet_scorer *scorer, tnet_error *err)
+{
+    if (scorer->open) {
+        return usage(err, "a row is open already");
+    }
+    tn_error e = {0};
+    tn_status status = tn_rows_begin(scorer->rows, VALUES_AT_ONCE, &e);
+    scorer->open = status == TN_OK;
+    return result(status, &e, err);
+}
+
+void tnet_drop_row(tnet_scorer *scorer)
+{
+    if (scorer->open) {
+        tn_rows_rollback(scorer->rows);
+        scorer->open = false;
+    }
+}
+
+size_t tnet_row_count(const tnet_scorer *scorer)
+{
+    return scorer->rows->n;
+}
+
+/* What tn_rows refused, in words. */
+static int refused(const tn_slot_spec *spec, tn_bytes token, tn_fault fault, tnet_error *err)
+{
+    static const char mark[] = ": error: ";
+    if (fault == TN_FAULT_NONE) {
+        return TNET_OK;
+    }
+    tn_error told = {0};
+    tn_error e = {0};
+    tn_status status = tn_place_fault(&(tn_place){.source = ""}, token, token, fault, &told);
+    const char *words = strstr(told.text, mark); /* a caller's value has no place in a file */
+    words = words != NULL ? words + sizeof mark - 1 : told.text;
+    status = tn_fail(&e, status, "field '%s': %.*s", spec != NULL ? spec->name : "?",
+                     (int)strcspn(words, "\n"), words);
+    return result(status, &e, err);
+}
+
+int tnet_end_row(tnet_scorer *scorer, tnet_error *err)
+{
+    const tn_slot_spec *spec = NULL;
+    if (!scorer->open) {
+        return usage(err, "no row is open");
+    }
+    int code = refused(spec, (tn_bytes){"", 0, false}, tn_rows_end(scorer->rows, &spec), err);
+    scorer->open = code != TNET_OK;
+    return code;
+}
+
+/* Room for more values of the open row, as a parser has it from the size of its record. */
+static tn_status more_room(tn_rows *rows, tn_error *e)
+{
+    struct rows_private *p = rows->private;
+    if (rows->n_entries < p->entries_end) {
+        return TN_OK;
+    }
+    if (rows->n_entries - rows->row[rows->n].first >= TN_VALUES_MAX) {
+        return tn_fail(e, TN_E_LIMIT, "more than %d values in a row", TN_VALUES_MAX);
+    }
+    void *entry = rows->entry;
+    bool grown = tn_rows_grow(&entry, rows->n_entries, VALUES_AT_ONCE + rows->schema->n_slots,
+                              sizeof *rows->entry, &p->entries_max);
+    rows->entry = entry;
+    if (!grown) {
+        return tn_fail(e, TN_E_MEMORY, "no memory for a row");
+    }
+    p->entries_end = rows->n_entries + VALUES_AT_ONCE;
+    return TN_OK;
+}
+
+/* The field of an open row, with room for one more value. */
+static int prepare(tnet_scorer *s, int field, const tn_slot_spec **out, tnet_error *err)
+{
+    *out = spec_of(s->bundle, field);
+    if (!s->open) {
+        return usage(err, "no row is open");
+    }
+    if (*out == NULL) {
+        return usage(err, "the model has no such field");
+    }
+    tn_error e = {0};
+    return result(more_room(s->rows, &e), &e, err);
+}
+
+int tnet_add_id(tnet_scorer *scorer, int field, uint64_t id, float x, tnet_error *err)
+{
+    const tn_slot_spec *spec = NULL;
+    int code = prepare(scorer, field, &spec, err);
+    if (code != TNET_OK) {
+        return code;
+    }
+    if (tn_spec_is_number(spec)) {
+        return usage(err, "the field takes a number, not an id");
+    }
+    if (!isfinite(x)) {
+        return refused(spec, (tn_bytes){"", 0, false}, TN_FAULT_NOT_FINITE, err);
+    }
+    tn_fault fault = tn_rows_integer(scorer->rows, spec, (int64_t)id, x);
+    return refused(spec, (tn_bytes){"", 0, false}, fault, err);
+}
+
+int tnet_add_text(tnet_scorer *scorer, int field, const char *text, size_t size, float x,
+                  tnet_error *err)
+{
+    const tn_slot_spec *spec = NULL;
+    int code = prepare(scorer, field, &spec, err);
+    if (code != TNET_OK) {
+        return code;
+    }
+    const tn_bytes token = {text, size, false};
+    if (!isfinite(x)) {
+        return refused(spec, token, TN_FAULT_NOT_FINITE, err);
+    }
+    return refused(spec, token, tn_rows_token(scorer->rows, spec, text, size, x), err);
+}
+
+/* As the same number in a data file would be read. */
+static tn_fault add_number(tn_rows *rows, const tn_slot_spec *spec, double value)
+{
+    if (!isfinite(value) || !isfinite((float)value)) {
+        return TN_FAULT_NOT_FINITE;
+    }
+    if (spec->type == TN_SIGN_FLOAT) {
+        return tn_rows_real(rows, spec, (float)value);
+    }
+    bool id = spec->type == TN_SIGN_ID;
+    if (value != trunc(value) || value < (id ? 0 : -0x1p63) || value >= (id ? 0x1p64 : 0x1p63)) {
+        return id ? TN_FAULT_ID : TN_FAULT_INT;
+    }
+    return tn_rows_integer(rows, spec, id ? (int64_t)(uint64_t)value : (int64_t)value, 1);
+}
+
+int tnet_add_number(tnet_scorer *scorer, int field, double value, tnet_error *err)
+{
+    const tn_slot_spec *spec = NULL;
+    int code = prepare(scorer, field, &spec, err);
+    if (code != TNET_OK) {
+        return code;
+    }
+    if (!tn_spec_is_number(spec)) {
+        return usage(err, "the field takes ids, not a number");
+    }
+    return refused(spec, (tn_bytes){"", 0, false}, add_number(scorer->rows, spec, value), err);
+}
+
+static tn_status room_for_spare(tnet_scorer *s, tn_error *e)
+{
+    if (s->rows->n > s->spare_max) {
+        tn_free(s->spare);
+        s->spare_max = 0;
+        s->spare = tn_try_alloc(s->rows->n, sizeof *s->spare, "scores", e);
+        if (s->spare == NULL) {
+            return TN_E_MEMORY;
+        }
+        s->spare_max = s->rows->n;
+    }
+    return TN_OK;
+}
+
+int tnet_score(tnet_scorer *scorer, float *logits, float *clicks, tnet_error *err)
+{
+    if (scorer->open) {
+        return usage(err, "a row is still open");
+    }
+    tn_error e = {0};
+    if (logits == NULL) {
+        if (room_for_spare(scorer, &e) != TN_OK) {
+            return result(TN_E_MEMORY, &e, err);
+        }
+        logits = scorer->spare;
+    }
+    return result(tn_scorer_score_rows(scorer->scorer, scorer->rows, logits, clicks, &e), &e, err);
+}

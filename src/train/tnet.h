@@ -1,0 +1,116 @@
+/* tnet.h - libtnet: score rows with an exported model, from C, C++ or anything that calls C.
+ *
+ *     tnet_error err;
+ *     tnet_model *model;
+ *     tnet_scorer *scorer;
+ *     if (tnet_open("export/001ff2044284a99c25fd62a9204473cc", TNET_VERIFY_FULL, &model, &err) ||
+ *         tnet_scorer_new(model, &scorer, &err))
+ *         complain(err.text);
+ *     int user = tnet_field(model, "user"), price = tnet_field(model, "price");
+ *
+ *     tnet_clear(scorer);
+ *     tnet_begin_row(scorer, &err);
+ *     tnet_add_id(scorer, user, 17, 1.0f, &err);              a sign, with its x_j
+ *     tnet_add_number(scorer, price, 9.5, &err);              raw: transforms are the model's
+ *     tnet_end_row(scorer, &err);
+ *     tnet_score(scorer, logits, clicks, &err);               one float per row each
+ *
+ *     tnet_scorer_free(scorer);
+ *     tnet_close(model);
+ *
+ * The library does not print and keeps no state of its own. Functions return 0 (TNET_OK) or a
+ * TNET_E_ code and then fill *err, which may be NULL. A model may be used by many threads, a scorer
+ * by one at a time; scorers are made one at a time per model. Fields are slots and numbers by the
+ * names of the configuration. A slot that gets nothing is empty and pools to zeros; a number that
+ * gets nothing is what the configuration's `absent` says. The score of a row equals that of the
+ * trainer to 1e-6. C++ safe. Versions: tnet_abi() changes when this header does in a way that
+ * compiled programs notice.
+ */
+#ifndef TNET_H
+#define TNET_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define TNET_API __attribute__((visibility("default")))
+#else
+#define TNET_API
+#endif
+
+enum { TNET_ABI = 1 };
+
+typedef enum tnet_status {
+    TNET_OK = 0,
+    TNET_E_USAGE = 2,  /* the call makes no sense: no such field, no row is open */
+    TNET_E_DATA = 4,   /* a value is not what the field takes */
+    TNET_E_EXPORT = 5, /* the export is missing, damaged or mixed up */
+    TNET_E_MEMORY = 7,
+    TNET_E_IO = 8,
+    TNET_E_LIMIT = 10, /* over a stated limit: 2^20 values in a row, 2^31 in a block */
+} tnet_status;
+
+typedef struct tnet_error {
+    int code;        /* a tnet_status */
+    char text[1500]; /* lower case, no full stop; may hold several lines */
+} tnet_error;
+
+typedef struct tnet_model tnet_model;
+typedef struct tnet_scorer tnet_scorer;
+
+/* When checksums of the dictionary are looked at: all at once, each megabyte when it is first
+ * touched, never. Sizes and offsets are always checked. */
+typedef enum tnet_verify { TNET_VERIFY_FULL, TNET_VERIFY_LAZY, TNET_VERIFY_NONE } tnet_verify;
+
+TNET_API int tnet_abi(void);
+TNET_API const char *tnet_version(void); /* "0.1.0" */
+
+/* Opens an export directory: <to>/<model id> of tnet-export. On failure *out is NULL. */
+TNET_API int tnet_open(const char *dir, int verify, tnet_model **out, tnet_error *err);
+TNET_API void tnet_close(tnet_model *model); /* after its scorers; NULL is fine */
+
+TNET_API const char *tnet_model_id(const tnet_model *model); /* 32 hex digits */
+TNET_API uint64_t tnet_rows(const tnet_model *model);        /* of the dictionary */
+
+/* Number of a slot or numeric column; -1: the model has none of that name. */
+TNET_API int tnet_field(const tnet_model *model, const char *name);
+TNET_API int tnet_n_fields(const tnet_model *model);
+TNET_API const char *tnet_field_name(const tnet_model *model, int field); /* NULL: none */
+TNET_API int tnet_field_is_number(const tnet_model *model, int field);    /* takes a raw number */
+
+TNET_API int tnet_scorer_new(tnet_model *model, tnet_scorer **out, tnet_error *err);
+TNET_API void tnet_scorer_free(tnet_scorer *scorer); /* NULL is fine */
+
+/* Rows are put together in the scorer and stay until tnet_clear. A call that fails leaves the row
+ * open and without that value; tnet_drop_row takes it back. */
+TNET_API void tnet_clear(tnet_scorer *scorer);
+TNET_API int tnet_begin_row(tnet_scorer *scorer, tnet_error *err);
+TNET_API int tnet_end_row(tnet_scorer *scorer, tnet_error *err);
+TNET_API void tnet_drop_row(tnet_scorer *scorer);
+TNET_API size_t tnet_row_count(const tnet_scorer *scorer);
+
+/* A sign of a slot as it is: an integer id, or the hash of a text that you have already. `x` is
+ * its weight x_j, usually 1. Not for fields that take a number. */
+TNET_API int tnet_add_id(tnet_scorer *scorer, int field, uint64_t id, float x, tnet_error *err);
+
+/* The text of one value, read as the field's type says (id, int, hex, str, float), then
+ * transformed: what stands in a data file. */
+TNET_API int tnet_add_text(tnet_scorer *scorer, int field, const char *text, size_t size, float x,
+                           tnet_error *err);
+
+/* A raw number of a field that takes one (tnet_field_is_number): log, zscore, buckets and the like
+ * are applied here. At most one per row and numeric column. */
+TNET_API int tnet_add_number(tnet_scorer *scorer, int field, double value, tnet_error *err);
+
+/* Scores all rows: logits[tnet_row_count] and probabilities of a click; either may be NULL. */
+TNET_API int tnet_score(tnet_scorer *scorer, float *logits, float *clicks, tnet_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

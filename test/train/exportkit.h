@@ -1,0 +1,41 @@
+/* exportkit.h - a small run in a folder of its own: data, training, checkpoint, export. */
+#ifndef TN_TEST_EXPORTKIT_H
+#define TN_TEST_EXPORTKIT_H
+
+#include "train/bundle.h"
+#include "train/export.h"
+
+#include "base/arena.h"
+#include "base/diag.h"
+
+typedef struct exportkit {
+    char dir[256];
+    tn_arena *arena;
+    tn_diag diag;
+    tn_binder binder;
+    tn_run run;
+    const tn_blueprint *plan;
+} exportkit;
+
+/* Slots of every kind over csv files train.csv and edge.csv in the folder, which are written.
+ * `model` is YAML of the section `model`; `overrides` are "key=value", NULL-terminated, or NULL. */
+void exportkit_open(exportkit *k, const char *model, const char *const *overrides);
+void exportkit_close(exportkit *k);
+
+/* Trains and leaves a checkpoint in <dir>/run. */
+void exportkit_train(exportkit *k);
+
+/* Exports into <dir>/export. */
+tn_exported exportkit_export(exportkit *k);
+
+/* Logits that the trainer gives the rows of edge.csv, corrected for sampled negatives; the caller
+ * frees them. */
+float *exportkit_trainer_logits(exportkit *k, uint32_t *n);
+/* The same by the export. */
+float *exportkit_bundle_logits(exportkit *k, const char *path, uint32_t *n);
+
+extern const char
+    *const exportkit_edge_lines[]; /* of edge.csv, without its header; NULL at the end */
+extern const char exportkit_header[];
+
+#endif
