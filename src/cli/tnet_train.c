@@ -2,11 +2,11 @@
 #include "base/fieldtext.h"
 #include "cli/describe.h"
 #include "cli/exits.h"
-#include "cli/lists.h"
 #include "cli/setup.h"
 #include "cli/signals.h"
 #include "cli/terminal.h"
 #include "train/dryrun.h"
+#include "train/lists.h"
 #include "train/results.h"
 
 #include <stdio.h>
@@ -137,6 +137,15 @@ static tn_status work(tn_setup *s, const tn_options *options, const train_flags 
     return train(s, options, err);
 }
 
+static bool print_lists(const tn_lists *lists)
+{
+    tn_text text = {0};
+    bool any = tn_lists_text(lists, &text);
+    (void)fputs(tn_text_str(&text), stdout);
+    tn_text_done(&text);
+    return any;
+}
+
 static int run(int argc, char *const *argv, tn_arena *arena)
 {
     tn_error err = {0};
@@ -147,7 +156,7 @@ static int run(int argc, char *const *argv, tn_arena *arena)
     }
     tn_lists lists = {f.list_models,     f.list_layers,  f.list_ops,
                       f.list_optimizers, f.list_formats, f.list_metrics};
-    if (tn_describe_answer(&program, &options) || tn_lists_answer(&lists)) {
+    if (tn_describe_answer(&program, &options) || print_lists(&lists)) {
         return 0;
     }
     if (tn_options_check_words(&program, &options, &err) != TN_OK) {

@@ -25,6 +25,15 @@ static uint64_t make_run_id(const tn_blueprint *plan, const char *config)
     return __builtin_bswap64(id); /* its hex stands in digest order */
 }
 
+void tn_run_dir(const tn_run_opts *run, tn_text *out)
+{
+    if (run->dir != NULL) {
+        tn_text_adds(out, run->dir);
+    } else {
+        tn_text_addf(out, "runs/%s", run->name);
+    }
+}
+
 tn_status tn_checkpoints_open(tn_checkpoints **out, const tn_blueprint *plan,
                               const tn_run_text *text, tn_error *err)
 {
@@ -36,12 +45,7 @@ tn_status tn_checkpoints_open(tn_checkpoints **out, const tn_blueprint *plan,
     c->plan = plan;
     c->text = text;
     c->run_id = make_run_id(plan, text->config);
-    const tn_run_opts *run = &plan->run->run;
-    if (run->dir != NULL) {
-        tn_text_adds(&c->dir, run->dir);
-    } else {
-        tn_text_addf(&c->dir, "runs/%s", run->name);
-    }
+    tn_run_dir(&plan->run->run, &c->dir);
     tn_status status = tn_text_check(&c->dir, "run.dir", err);
     if (status == TN_OK) {
         status = tn_ckptdir_open(&c->files, tn_text_str(&c->dir), err);
@@ -272,6 +276,9 @@ tn_status tn_checkpoints_save(tn_checkpoints *c, tn_worker *w, const tn_run_stat
     if (status == TN_OK) {
         saved.ordinal = m.ordinal;
         saved.rows = m.rows;
+        saved.step = m.step;
+        saved.samples = m.samples;
+        saved.epoch = m.epoch;
         saved.seconds = tn_clock_s() - begin;
         for (uint32_t i = 0; i < m.n_files; i++) {
             saved.bytes += m.file[i].bytes;

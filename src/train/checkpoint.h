@@ -17,9 +17,14 @@ typedef struct tn_saved {
     char name[32]; /* ckpt-42 */
     uint64_t ordinal;
     uint64_t bytes, rows;
+    uint64_t step, samples;
+    uint32_t epoch;
     double seconds;
     uint32_t crc; /* of the manifest */
 } tn_saved;
+
+/* run.dir, or where runs of this name are kept. */
+void tn_run_dir(const tn_run_opts *run, tn_text *out);
 
 /* Takes the run directory (made when it is missing): lock, owner, left-overs removed. TN_E_CKPT: in
  * use. */

@@ -42,17 +42,22 @@ void tn_journal_close(tn_journal *j)
     }
 }
 
+static void add_common(tn_text *t, const tn_journal_at *at, const char *kind)
+{
+    tn_json_f64(t, "t", tn_wall_s());
+    tn_json_str(t, "kind", kind);
+    tn_json_u64(t, "step", at->step);
+    tn_json_u64(t, "epoch", at->epoch);
+    tn_json_u64(t, "samples", at->samples);
+}
+
 /* Opens a record; the caller adds its members to what is returned. */
 static tn_text *begin(tn_journal *j, const tn_journal_at *at, const char *kind)
 {
     tn_text *t = &j->line;
     tn_text_clear(t);
     tn_json_open(t, '{');
-    tn_json_f64(t, "t", tn_wall_s());
-    tn_json_str(t, "kind", kind);
-    tn_json_u64(t, "step", at->step);
-    tn_json_u64(t, "epoch", at->epoch);
-    tn_json_u64(t, "samples", at->samples);
+    add_common(t, at, kind);
     return t;
 }
 
@@ -65,10 +70,10 @@ static tn_status end(tn_journal *j, tn_error *err)
 }
 
 /* The bits of a loss survive in its hexadecimal twin whatever reads the decimal one. */
-static void add_loss(const tn_journal *j, tn_text *t, double loss)
+static void add_loss(tn_text *t, double loss, bool hex)
 {
     tn_json_f64(t, "loss", loss);
-    if (!j->deterministic) {
+    if (!hex) {
         return;
     }
     if (isfinite(loss)) {
@@ -102,7 +107,7 @@ tn_status tn_journal_train(tn_journal *j, const tn_journal_at *at, const tn_jour
                            tn_error *err)
 {
     tn_text *t = begin(j, at, "train");
-    add_loss(j, t, r->loss);
+    add_loss(t, r->loss, j->deterministic);
     add_metric(t, r->window, "auc");
     add_metric(t, r->window, "copc");
     add_metric(t, r->window, "ctr");
@@ -171,13 +176,12 @@ static bool is_usual(const char *name)
     return false;
 }
 
-tn_status tn_journal_eval(tn_journal *j, const tn_journal_at *at, const tn_journal_eval_record *r,
-                          tn_error *err)
+/* "loss_hex" beside "loss" when asked for. */
+static tn_status add_eval(tn_text *t, const tn_journal_eval_record *r, bool hex, tn_error *err)
 {
-    tn_text *t = begin(j, at, "eval");
     tn_json_str(t, "data", r->data);
     tn_json_u64(t, "rows", tn_metrics_rows(r->metrics));
-    add_loss(j, t, r->loss);
+    add_loss(t, r->loss, hex);
     for (size_t i = 0; i < sizeof eval_metrics / sizeof eval_metrics[0]; i++) {
         add_metric(t, r->metrics, eval_metrics[i]);
     }
@@ -192,7 +196,22 @@ tn_status tn_journal_eval(tn_journal *j, const tn_journal_at *at, const tn_journ
     }
     tn_json_close(t, '}');
     tn_json_bool(t, "best", r->best);
+    return TN_OK;
+}
+
+tn_status tn_journal_eval(tn_journal *j, const tn_journal_at *at, const tn_journal_eval_record *r,
+                          tn_error *err)
+{
+    tn_text *t = begin(j, at, "eval");
+    TN_TRY(add_eval(t, r, j->deterministic, err));
     return end(j, err);
+}
+
+tn_status tn_journal_eval_members(const tn_journal_at *at, const tn_journal_eval_record *r,
+                                  bool deterministic, tn_text *out, tn_error *err)
+{
+    add_common(out, at, "eval");
+    return add_eval(out, r, deterministic, err);
 }
 
 tn_status tn_journal_ckpt(tn_journal *j, const tn_journal_at *at, const tn_journal_ckpt_record *r,

@@ -72,6 +72,10 @@ typedef struct tn_journal_eval_record {
 tn_status tn_journal_eval(tn_journal *j, const tn_journal_at *at, const tn_journal_eval_record *r,
                           tn_error *err) TN_MUST_USE;
 
+/* The members of such a record, without braces: what `tnet-eval --json` prints. */
+tn_status tn_journal_eval_members(const tn_journal_at *at, const tn_journal_eval_record *r,
+                                  bool deterministic, tn_text *out, tn_error *err) TN_MUST_USE;
+
 typedef struct tn_journal_ckpt_record {
     const char *name;
     bool delta;

@@ -15,7 +15,6 @@ typedef struct loading {
     tn_run_state *state; /* NULL: weights only */
     tn_metrics *metrics; /* NULL: not wanted */
     tn_saved *which;
-    uint64_t run_id;
 } loading;
 
 /* ---- does it fit? ---- */
@@ -236,7 +235,12 @@ static tn_status read_all(void *ctx, const char *path, const tn_manifest *m, tn_
         take_state(l, m);
     }
     if (l->which != NULL) {
-        *l->which = (tn_saved){.ordinal = m->ordinal, .rows = m->rows, .crc = m->crc};
+        *l->which = (tn_saved){.ordinal = m->ordinal,
+                               .rows = m->rows,
+                               .step = m->step,
+                               .samples = m->samples,
+                               .epoch = m->epoch,
+                               .crc = m->crc};
         (void)snprintf(l->which->name, sizeof l->which->name, "ckpt-%llu",
                        (unsigned long long)m->ordinal);
     }

@@ -71,7 +71,7 @@ static void check_segments(const tn_tree *tree, const tn_model_inputs *inputs, c
 static double bound_of(double own, double common)
 {
     double value = isnan(own) ? common : own;
-    return isnan(value) ? INFINITY : value;
+    return isnan(value) ? (double)INFINITY : value;
 }
 
 typedef struct resolver {
@@ -190,7 +190,7 @@ static tn_rule dense_rule(const tn_run *run, const tn_binder *b)
     return (tn_rule){
         .optim = optim,
         .opts = opts,
-        .clip_row = INFINITY,
+        .clip_row = (double)INFINITY,
         .clip_value = bound_of(opts->clip_value, run->train.clip.value),
     };
 }
@@ -214,7 +214,7 @@ const tn_rules *tn_rules_resolve(const tn_run *run, const tn_features *features,
         .layout = layout,
         .rule = rule,
         .dense = dense_rule(run, b),
-        .clip_global = isnan(run->train.clip.global) ? INFINITY : run->train.clip.global,
+        .clip_global = isnan(run->train.clip.global) ? (double)INFINITY : run->train.clip.global,
     };
     return b->diag->n_errors == 0 ? rules : NULL;
 }

@@ -1,4 +1,4 @@
-/* run.c - the table of all options, and the checks that need more than one of them. */
+/* runfields.c - the table of all options, and the checks that need more than one of them. */
 #include "train/run.h"
 
 #include "base/number.h"

@@ -1,5 +1,5 @@
 /* lists.c - see lists.h. Every list is a walk over a .def. */
-#include "cli/lists.h"
+#include "train/lists.h"
 
 #include "base/fieldtext.h"
 #include "io/format.h"
@@ -8,76 +8,71 @@
 #include "ps/optim.h"
 #include "train/metrics.h"
 
-#include <stdio.h>
-
-static void line(const char *name, const char *help)
+static void line(tn_text *out, const char *name, const char *help)
 {
-    (void)printf("%-20s %s\n", name, help);
+    tn_text_addf(out, "%-20s %s\n", name, help);
 }
 
-static void options_of(const tn_field *fields)
+static void options_of(tn_text *out, const tn_field *fields)
 {
-    tn_text text = {0};
     if (fields != NULL) {
-        tn_fields_help(&text, fields);
+        tn_fields_help(out, fields);
     }
-    (void)fputs(tn_text_str(&text), stdout);
-    tn_text_done(&text);
 }
 
-static void list_models(void)
+static void list_models(tn_text *out)
 {
     for (const tn_model *const *m = tn_all_models; *m != NULL; m++) {
-        line((*m)->choice.name, (*m)->choice.help);
+        line(out, (*m)->choice.name, (*m)->choice.help);
         for (const tn_preset *p = (*m)->presets; p != NULL && p->name != NULL; p++) {
-            (void)printf("    preset: %s\n", p->name);
+            tn_text_addf(out, "    preset: %s\n", p->name);
         }
-        options_of((*m)->choice.fields);
+        options_of(out, (*m)->choice.fields);
     }
 }
 
-static void list_layers(void)
+static void list_layers(tn_text *out)
 {
     for (const tn_layer *const *l = tn_all_layers; *l != NULL; l++) {
-        line((*l)->name, (*l)->help);
-        options_of((*l)->fields);
+        line(out, (*l)->name, (*l)->help);
+        options_of(out, (*l)->fields);
     }
 }
 
-static void list_optimizers(void)
+static void list_optimizers(tn_text *out)
 {
     for (const tn_optim *const *o = tn_all_optims; *o != NULL; o++) {
-        line((*o)->choice.name, (*o)->choice.help);
-        options_of((*o)->choice.fields);
+        line(out, (*o)->choice.name, (*o)->choice.help);
+        options_of(out, (*o)->choice.fields);
     }
 }
 
-static void list_ops(void)
+static void list_ops(tn_text *out)
 {
     for (const tn_op *const *op = tn_all_ops; *op != NULL; op++) {
-        line((*op)->name, (*op)->formula);
+        line(out, (*op)->name, (*op)->formula);
     }
 }
 
-static void list_formats(void)
+static void list_formats(tn_text *out)
 {
     for (const tn_format *const *f = tn_all_formats; *f != NULL; f++) {
-        line((*f)->name, (*f)->help);
+        line(out, (*f)->name, (*f)->help);
     }
 }
 
-static void list_metrics(void)
+static void list_metrics(tn_text *out)
 {
     for (const tn_metric *const *m = tn_all_metrics; *m != NULL; m++) {
-        line((*m)->name, (*m)->help);
+        line(out, (*m)->name, (*m)->help);
     }
 }
 
-bool tn_lists_answer(const tn_lists *flags)
+bool tn_lists_text(const tn_lists *flags, tn_text *out)
 {
     const struct {
         bool asked;
-        void (*print)(void);
+        void (*list)(tn_text *);
     } lists[] = {
         {flags->models, list_models},   {flags->layers, list_layers},
         {flags->ops, list_ops},         {flags->optimizers, list_optimizers},
@@ -86,7 +81,7 @@ bool tn_lists_answer(const tn_lists *flags)
     bool any = false;
     for (uint32_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
         if (lists[i].asked) {
-            lists[i].print();
+            lists[i].list(out);
             any = true;
         }
     }
