@@ -17,10 +17,10 @@ typedef struct taking {
     const tn_span *span; /* head->n_columns */
 } taking;
 
-static bool is_null(const taking *t, const tn_span *span)
+static inline bool is_null(const taking *t, const tn_span *span)
 {
-    if (!span->found) {
-        return true;
+    if (!span->found || t->schema->empty_is_null) {
+        return !span->found || (span->size == 0 && !span->quoted);
     }
     const tn_strs *null = &t->schema->data->null;
     for (uint32_t i = 0; i < null->n && !span->quoted; i++) {
@@ -111,6 +111,12 @@ static tn_status take_pairs(const taking *t, const tn_slot_spec *spec, const tn_
     return TN_OK;
 }
 
+/* A slot of one value, null when it is empty: nothing but its type is left to decide. */
+static inline bool is_simple(const tn_schema *schema, const tn_slot_spec *spec)
+{
+    return spec->list == 0 && spec->values == NULL && schema->empty_is_null;
+}
+
 static tn_status take_slot(const taking *t, uint32_t i, tn_error *err)
 {
     const tn_slot_spec *spec = &t->schema->spec[i];
@@ -170,30 +176,60 @@ static tn_status take_row(const taking *t, tn_error *err)
         return fault_in(t, span, bytes_of(span), fault, err);
     }
     for (uint32_t i = 0; i < t->schema->n_specs; i++) {
-        TN_TRY(take_slot(t, i, err));
+        const tn_slot_spec *spec = &t->schema->spec[i];
+        const tn_span *at = &t->span[t->head->column[columns->spec[i]]];
+        if (!is_simple(t->schema, spec) || at->quoted) {
+            TN_TRY(take_slot(t, i, err));
+            continue;
+        }
+        if (at->size == 0 || tn_rows_put_token(t->rows, spec, at->text, at->size)) {
+            continue;
+        }
+        fault = tn_rows_token(t->rows, spec, at->text, at->size, 1);
+        if (fault != TN_FAULT_NONE) {
+            return fault_in(t, at, bytes_of(at), fault, err);
+        }
     }
     return TN_OK;
 }
 
-/* Cuts the line into its fields. Those that had to be put together are in the scratch, in order. */
-static tn_status take_fields(taking *t, tn_error *err)
+/* Fields that may be quoted. Those that had to be put together are in the scratch, in order. */
+static tn_status split_quoted(const taking *t, tn_span *span, uint32_t *found, tn_error *err)
 {
-    uint32_t n = t->head->n_columns;
+    uint32_t max = t->head->n_columns + 1;
     tn_text *scratch = tn_rows_scratch(t->rows);
-    tn_span *span = tn_rows_spans(t->rows, n + 1);
-    if (span == NULL) {
-        return tn_fail(err, TN_E_MEMORY, "no memory for the fields of a record");
-    }
     tn_text_clear(scratch);
     tn_split split = tn_split_of(t->line, t->schema, scratch);
     const char *bad = NULL;
-    uint32_t found = 0;
-    while (found <= n && bad == NULL && tn_split_next(&split, &span[found], &bad)) {
-        span[found++].found = true;
+    while (*found < max && bad == NULL && tn_split_next(&split, &span[*found], &bad)) {
+        span[(*found)++].found = true;
     }
     if (bad != NULL) {
         return tn_place_fail(t->place, t->line, bad, err,
                              *bad == '"' ? "quote is not closed" : "text behind a closing quote");
+    }
+    size_t used = 0;
+    for (uint32_t i = 0; i < *found && scratch->size > 0; i++) {
+        if (span[i].text == NULL) {
+            span[i].text = scratch->data + used;
+            used += span[i].size;
+        }
+    }
+    return tn_text_check(scratch, "a record", err);
+}
+
+static tn_status take_fields(taking *t, tn_error *err)
+{
+    uint32_t n = t->head->n_columns;
+    uint32_t found = 0;
+    tn_span *span = tn_rows_spans(t->rows, n + 1);
+    if (span == NULL) {
+        return tn_fail(err, TN_E_MEMORY, "no memory for the fields of a record");
+    }
+    if (t->schema->plain_fields) {
+        found = tn_split_plain(t->line, t->schema->delimiter, span, n + 1);
+    } else {
+        TN_TRY(split_quoted(t, span, &found, err));
     }
     if (found > n) {
         return tn_place_fail(t->place, t->line, t->line.data + span[n].at, err,
@@ -203,18 +239,11 @@ static tn_status take_fields(taking *t, tn_error *err)
         return tn_place_fail(t->place, t->line, t->line.data + t->line.size, err,
                              "too few fields (expected %u, found %u)", n, found);
     }
-    size_t used = 0;
-    for (uint32_t i = 0; i < found && scratch->size > 0; i++) {
-        if (span[i].text == NULL) {
-            span[i].text = scratch->data + used;
-            used += span[i].size;
-        }
-    }
     for (uint32_t i = found; i < n; i++) {
         span[i] = (tn_span){.text = "", .at = (uint32_t)t->line.size};
     }
     t->span = span;
-    return tn_text_check(scratch, "a record", err);
+    return TN_OK;
 }
 
 static tn_status take_line(taking *t, tn_error *err)

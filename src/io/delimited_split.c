@@ -57,11 +57,15 @@ static inline uint64_t delimiters_in(uint64_t word, uint64_t pattern)
     return ~(low | x) & UINT64_C(0x8080808080808080);
 }
 
+static inline uint64_t pattern_of(char delimiter)
+{
+    return (unsigned char)delimiter * UINT64_C(0x0101010101010101);
+}
+
 static const char *find_delimiter(const char *p, const char *end, char delimiter)
 {
-    uint64_t pattern = (unsigned char)delimiter * UINT64_C(0x0101010101010101);
     while (end - p >= 8) {
-        uint64_t hits = delimiters_in(tn_load_u64(p), pattern);
+        uint64_t hits = delimiters_in(tn_load_u64(p), pattern_of(delimiter));
         if (hits != 0) {
             return p + (__builtin_ctzll(hits) >> 3);
         }
@@ -71,6 +75,41 @@ static const char *find_delimiter(const char *p, const char *end, char delimiter
         p++;
     }
     return p;
+}
+
+/* Fields between delimiters and nothing else; where the next one begins. */
+static inline const char *put_field(tn_bytes line, const char *from, const char *to, tn_span *out)
+{
+    *out = (tn_span){.text = from,
+                     .size = (uint32_t)(to - from),
+                     .at = (uint32_t)(from - line.data),
+                     .found = true};
+    return to + 1;
+}
+
+uint32_t tn_split_plain(tn_bytes line, char delimiter, tn_span *out, uint32_t max)
+{
+    const uint64_t pattern = pattern_of(delimiter);
+    const char *from = line.data;
+    const char *end = line.data + line.size;
+    const char *p = from;
+    uint32_t n = 0;
+    for (; end - p >= 8 && n < max; p += 8) {
+        uint64_t hits = delimiters_in(tn_load_u64(p), pattern);
+        for (; hits != 0 && n < max; hits &= hits - 1) {
+            from = put_field(line, from, p + (__builtin_ctzll(hits) >> 3), &out[n++]);
+        }
+    }
+    p = from > p || n == max ? from : p;
+    while (n < max) {
+        const char *to = find_delimiter(p, end, delimiter);
+        from = put_field(line, from, to, &out[n++]);
+        if (to == end) {
+            break;
+        }
+        p = from;
+    }
+    return n;
 }
 
 static void trim_span(tn_span *span)

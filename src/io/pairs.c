@@ -153,8 +153,8 @@ static tn_fault read_x(const tn_slot_spec *spec, tn_bytes text, float *x, bool *
     }
 }
 
-tn_status tn_pairs_add(tn_pairs *in, const tn_slot_spec *spec, const char *index, uint64_t sign,
-                       tn_error *err)
+tn_status tn_pairs_add_any(tn_pairs *in, const tn_slot_spec *spec, const char *index, uint64_t sign,
+                           tn_error *err)
 {
     const char *index_end = in->at;
     const char *from = "1";

@@ -9,8 +9,10 @@
 #define TN_IO_PAIRS_H
 
 #include "base/number.h"
+#include "io/digits.h"
 #include "io/format.h"
 #include "io/line.h"
+#include "io/rows_private.h"
 
 typedef struct tn_pairs {
     const char *at;
@@ -36,15 +38,9 @@ static inline bool tn_pairs_more(tn_pairs *in)
 /* Takes 1 to 20 digits; false: there is none, or they are too large (then *at is behind them). */
 static inline bool tn_pairs_digits(tn_pairs *in, uint64_t *out)
 {
-    const char *p = in->at;
-    uint64_t value = 0;
-    while (p < in->end && (unsigned)(*p - '0') <= 9) {
-        value = value * 10 + (unsigned)(*p - '0');
-        p++;
-    }
+    const char *p = tn_take_digits(in->at, in->end, out);
     size_t size = (size_t)(p - in->at);
     in->at = p;
-    *out = value;
     return size > 0 && (size < 20 || tn_read_u64(p - size, size, out) == TN_NUM_OK);
 }
 
@@ -52,10 +48,42 @@ static inline bool tn_pairs_digits(tn_pairs *in, uint64_t *out)
 tn_status tn_pairs_no_digits(const tn_pairs *in, const char *from, const char *what,
                              tn_error *err) TN_MUST_USE;
 
+/* What nearly all pairs have behind their index: no value, or one digit. False: anything else;
+ * nothing is taken then. */
+static inline bool tn_pairs_plain_value(tn_pairs *in, float *x)
+{
+    const char *p = in->at;
+    size_t left = (size_t)(in->end - p);
+    if (left == 0 || tn_is_blank(p[0])) {
+        *x = 1;
+        return true;
+    }
+    if (left < 2 || p[0] != ':' || (unsigned)(p[1] - '0') > 9 || (left > 2 && !tn_is_blank(p[2]))) {
+        return false;
+    }
+    *x = (float)(p[1] - '0');
+    in->at = p + 2;
+    return true;
+}
+
+/* The general case of tn_pairs_add. */
+tn_status tn_pairs_add_any(tn_pairs *in, const tn_slot_spec *spec, const char *index, uint64_t sign,
+                           tn_error *err) TN_MUST_USE;
+
 /* Adds the pair whose sign is the text from `index` to `at`, and takes what stands behind it:
  * nothing, or ':' and a value. `sign` is the number, with the base taken off. */
-tn_status tn_pairs_add(tn_pairs *in, const tn_slot_spec *spec, const char *index, uint64_t sign,
-                       tn_error *err) TN_MUST_USE;
+static inline tn_status tn_pairs_add(tn_pairs *in, const tn_slot_spec *spec, const char *index,
+                                     uint64_t sign, tn_error *err)
+{
+    const char *at = in->at;
+    float x;
+    if (spec->plain_key && spec->type == TN_SIGN_ID && in->rows->token == NULL &&
+        tn_pairs_plain_value(in, &x) && tn_rows_put(in->rows, spec, sign, x)) {
+        return TN_OK;
+    }
+    in->at = at;
+    return tn_pairs_add_any(in, spec, index, sign, err);
+}
 
 /* Passes over a value that no slot takes; it must read well all the same. */
 tn_status tn_pairs_ignore(tn_pairs *in, tn_error *err) TN_MUST_USE;

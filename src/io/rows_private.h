@@ -2,7 +2,9 @@
 #ifndef TN_IO_ROWS_PRIVATE_H
 #define TN_IO_ROWS_PRIVATE_H
 
+#include "base/key.h"
 #include "base/text.h"
+#include "io/digits.h"
 #include "io/rows.h"
 
 /* A piece of a record that a parser found. */
@@ -35,6 +37,50 @@ struct rows_private {
     uint32_t guesses_max;
     tn_text scratch;
 };
+
+/* The innermost part of tn_rows_token, for a slot with plain_key, while rows->token is NULL. False:
+ * too many values. */
+static inline bool tn_rows_put(tn_rows *rows, const tn_slot_spec *spec, uint64_t sign, float x)
+{
+    uint32_t n = rows->n_entries;
+    if (n >= rows->private->entries_end) {
+        return false;
+    }
+    rows->entry[n] = (tn_entry){tn_key_of(sign, spec->salt), spec->slot, x};
+    rows->n_entries = n + 1;
+    return true;
+}
+
+/* What most tokens of click logs are: eight hex digits, or a count of a few decimal digits for
+ * ln2_bucket. False: any other, or no room; nothing was added. */
+static inline bool tn_rows_put_token(tn_rows *rows, const tn_slot_spec *spec, const char *text,
+                                     size_t size)
+{
+    uint64_t sign = 0;
+    if (rows->token != NULL) {
+        return false;
+    }
+    if (spec->type == TN_SIGN_HEX) {
+        return size == 8 && spec->plain_key && tn_read_hex8(text, &sign) &&
+               tn_rows_put(rows, spec, sign, 1);
+    }
+    if (spec->type != TN_SIGN_INT || spec->transform.kind != TN_TRANSFORM_LN2_BUCKET ||
+        spec->drop_zero || size > 4) {
+        return false;
+    }
+    for (size_t i = 0; i < size; i++) {
+        unsigned digit = (unsigned)(unsigned char)text[i] - '0';
+        if (digit > 9) {
+            return false;
+        }
+        sign = sign * 10 + digit;
+    }
+    if (sign >= TN_LN2_SMALL || size == 0) {
+        return false;
+    }
+    sign = sign > 2 ? spec->transform.small[sign] : TN_LN2_OFFSET + sign;
+    return tn_rows_put(rows, spec, sign, 1);
+}
 
 /* Makes room for `need` more items; false: no memory. *at points to the array. */
 bool tn_rows_grow(void **at, uint32_t used, uint32_t need, size_t size, uint32_t *capacity);

@@ -1,6 +1,7 @@
 /* rows_token.c - one value of a slot: type, transform, salt. The hot path of every parser. */
 #include "base/key.h"
 #include "base/number.h"
+#include "io/digits.h"
 #include "io/rows.h"
 #include "io/rows_private.h"
 
@@ -14,9 +15,12 @@ typedef struct source {
     size_t size;
 } source;
 
-static tn_fault add_key(tn_rows *rows, const tn_slot_spec *spec, uint64_t sign, float x,
-                        source from)
+static inline tn_fault add_key(tn_rows *rows, const tn_slot_spec *spec, uint64_t sign, float x,
+                               source from)
 {
+    if (rows->token == NULL && spec->plain_key) {
+        return tn_rows_put(rows, spec, sign, x) ? TN_FAULT_NONE : TN_FAULT_VALUES;
+    }
     uint32_t n = rows->n_entries;
     if (spec->drop_zero && x == 0) {
         return TN_FAULT_NONE;
@@ -80,12 +84,33 @@ static tn_fault take_float(tn_rows *rows, const tn_slot_spec *spec, source from)
     return add_number(rows, spec, v, from);
 }
 
+/* Up to 18 digits, which always fit; false: anything else. */
+static inline bool read_digits(const char *text, size_t size, uint64_t *out)
+{
+    enum { SHORT_MAX = 18 };
+    uint64_t value = 0;
+    for (size_t i = 0; i < size; i++) {
+        unsigned digit = (unsigned)(unsigned char)text[i] - '0';
+        if (digit > 9) {
+            return false;
+        }
+        value = value * 10 + digit;
+    }
+    *out = value;
+    return size > 0 && size <= SHORT_MAX;
+}
+
 static tn_fault take_int(tn_rows *rows, const tn_slot_spec *spec, float x, source from)
 {
     int64_t v;
-    tn_numeral how = tn_read_i64(from.text, from.size, &v);
-    if (how != TN_NUM_OK) {
-        return not_read(how, TN_FAULT_INT, TN_FAULT_INT_RANGE);
+    uint64_t digits;
+    if (read_digits(from.text, from.size, &digits)) {
+        v = (int64_t)digits;
+    } else {
+        tn_numeral how = tn_read_i64(from.text, from.size, &v);
+        if (how != TN_NUM_OK) {
+            return not_read(how, TN_FAULT_INT, TN_FAULT_INT_RANGE);
+        }
     }
     return tn_spec_is_number(spec) ? add_number(rows, spec, (double)v, from)
                                    : add_key(rows, spec, (uint64_t)v, x, from);
@@ -94,9 +119,11 @@ static tn_fault take_int(tn_rows *rows, const tn_slot_spec *spec, float x, sourc
 static tn_fault take_id(tn_rows *rows, const tn_slot_spec *spec, float x, source from)
 {
     uint64_t v;
-    tn_numeral how = tn_read_u64(from.text, from.size, &v);
-    if (how != TN_NUM_OK) {
-        return not_read(how, TN_FAULT_ID, TN_FAULT_ID_RANGE);
+    if (!read_digits(from.text, from.size, &v)) {
+        tn_numeral how = tn_read_u64(from.text, from.size, &v);
+        if (how != TN_NUM_OK) {
+            return not_read(how, TN_FAULT_ID, TN_FAULT_ID_RANGE);
+        }
     }
     return tn_spec_is_number(spec) ? add_number(rows, spec, (double)v, from)
                                    : add_key(rows, spec, v, x, from);
@@ -113,7 +140,8 @@ tn_fault tn_rows_token(tn_rows *rows, const tn_slot_spec *spec, const char *text
     case TN_SIGN_INT:
         return take_int(rows, spec, x, from);
     case TN_SIGN_HEX:
-        if (tn_read_hex(text, size, &sign) != TN_NUM_OK) {
+        if ((size != 8 || !tn_read_hex8(text, &sign)) &&
+            tn_read_hex(text, size, &sign) != TN_NUM_OK) {
             return TN_FAULT_HEX;
         }
         return add_key(rows, spec, sign, x, from);
@@ -127,6 +155,9 @@ tn_fault tn_rows_token(tn_rows *rows, const tn_slot_spec *spec, const char *text
 
 tn_fault tn_rows_integer(tn_rows *rows, const tn_slot_spec *spec, int64_t value, float x)
 {
+    if (rows->token == NULL && !tn_spec_is_number(spec)) {
+        return add_key(rows, spec, (uint64_t)value, x, (source){NULL, 0});
+    }
     char text[TN_NUMBER_TEXT_MAX];
     source from = {text, 0};
     if (rows->private->keep & TN_ROWS_SIGNS) {

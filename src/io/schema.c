@@ -187,6 +187,7 @@ static void make_spec(making *m, uint32_t i, const tn_slot_opts *o, const tn_ori
     read_range(m, spec, o, at);
     spec->ruled = spec->as != TN_AS_VALUE &&
                   (spec->max_len > 0 || spec->duplicates != TN_DUPLICATES_KEEP || spec->absent_key);
+    spec->plain_key = spec->as == TN_AS_KEY && !tn_spec_is_number(spec) && !spec->drop_zero;
     m->s->ruled = m->s->ruled || spec->ruled;
     place_spec(m, spec, o);
 }
@@ -248,6 +249,8 @@ static void read_text_options(making *m)
     s->delimiter = data->delimiter == NULL ? (csv ? ',' : '\t') : s->delimiter;
     s->header = data->header == TN_HEADER_AUTO ? csv : data->header == TN_HEADER_TRUE;
     s->quote = data->quote != TN_QUOTE_AUTO ? data->quote : csv ? TN_QUOTE_LINE : TN_QUOTE_NONE;
+    s->plain_fields = s->quote == TN_QUOTE_NONE && !data->trim;
+    s->empty_is_null = data->null.n == 1 && data->null.item[0][0] == '\0';
     (void)one_byte(m, &data_origin, "comment", data->comment);
     if (data->columns.n > TN_COLUMNS_MAX) {
         tn_diag_error(m->b->diag, &data_origin, "%u columns, more than %d", data->columns.n,

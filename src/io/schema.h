@@ -50,6 +50,7 @@ typedef struct tn_slot_spec {
     bool drop_zero;
     bool non_finite_absent;
     bool ruled;                    /* has a rule that needs the whole slot: see tn_rows_end */
+    bool plain_key;                /* a key by its sign alone, whatever its x_j */
     uint32_t field;                /* libffm; TN_UNSET_U32: none */
     uint64_t range_from, range_to; /* libsvm, [from, to]; 0 .. UINT64_MAX: all */
     const tn_slot_opts *opts;      /* for train/ */
@@ -77,6 +78,8 @@ typedef struct tn_schema {
     char delimiter;
     bool header;
     uint32_t quote;
+    bool plain_fields;                /* neither quotes nor trim */
+    bool empty_is_null;               /* and nothing else is */
     bool ruled;                       /* some spec is */
     const struct tn_columns *columns; /* io/columns.h: names, fields and ranges */
 } tn_schema;

@@ -10,13 +10,26 @@
 
 enum { KEY = 1, VALUE = 2, GUESSES_MORE = 64 };
 
+static inline bool is_name(const tn_columns *columns, uint32_t name, tn_bytes key)
+{
+    const char *want = columns->name[name];
+    if (columns->name_size[name] != key.size) {
+        return false;
+    }
+    for (size_t i = 0; i < key.size; i++) { /* most are short */
+        if (want[i] != key.data[i]) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static uint32_t find_name(tn_tf_record *t, tn_bytes key)
 {
     const tn_columns *columns = t->schema->columns;
     uint32_t *guess = t->n_entries < t->n_guesses ? &t->guess[t->n_entries] : NULL;
     t->n_entries++;
-    if (guess != NULL && columns->name_size[*guess] == key.size &&
-        memcmp(columns->name[*guess], key.data, key.size) == 0) {
+    if (guess != NULL && is_name(columns, *guess, key)) {
         return *guess;
     }
     uint32_t name = tn_columns_find(columns, key.data, key.size);
@@ -26,12 +39,33 @@ static uint32_t find_name(tn_tf_record *t, tn_bytes key)
     return name;
 }
 
+/* An entry as writers make them, key and value each shorter than 128 bytes. False: any other. */
+static inline bool is_plain_entry(tn_bytes entry, tn_bytes *key, tn_bytes *value)
+{
+    const unsigned char *p = (const unsigned char *)entry.data;
+    if (entry.size < 4 || p[0] != TN_PROTO_TAG(KEY, TN_WIRE_BYTES) || p[1] >= 128 ||
+        entry.size < 4U + p[1]) {
+        return false;
+    }
+    const unsigned char *v = p + 2 + p[1];
+    size_t rest = entry.size - 4U - p[1];
+    if (v[0] != TN_PROTO_TAG(VALUE, TN_WIRE_BYTES) || v[1] >= 128 || v[1] != rest) {
+        return false;
+    }
+    *key = (tn_bytes){entry.data + 2, p[1], false};
+    *value = (tn_bytes){(const char *)v + 2, rest, false};
+    return true;
+}
+
 /* One entry of a map: a key and its value, in any order. False: damaged. */
 static bool see_entry(tn_tf_record *t, tn_bytes entry, bool list)
 {
     tn_bytes key = {"", 0, false};
     tn_bytes value = {"", 0, false};
     tn_proto_field f;
+    if (is_plain_entry(entry, &key, &value)) {
+        entry.size = 0;
+    }
     while (tn_proto_next(&entry, &f)) {
         if (f.tag == TN_PROTO_TAG(KEY, TN_WIRE_BYTES)) {
             key = f.bytes;
@@ -52,7 +86,21 @@ static bool see_entry(tn_tf_record *t, tn_bytes entry, bool list)
 static bool see_map(tn_tf_record *t, tn_bytes map, bool list)
 {
     tn_proto_field f;
-    while (tn_proto_next(&map, &f)) {
+    for (;;) {
+        const unsigned char *p = (const unsigned char *)map.data;
+        if (map.size >= 2 && p[0] == TN_PROTO_TAG(1, TN_WIRE_BYTES) && p[1] < 128 &&
+            p[1] + 2U <= map.size) { /* nearly all of them */
+            tn_bytes entry = {map.data + 2, p[1], false};
+            map.data += 2U + p[1];
+            map.size -= 2U + p[1];
+            if (!see_entry(t, entry, list)) {
+                return false;
+            }
+            continue;
+        }
+        if (!tn_proto_next(&map, &f)) {
+            break;
+        }
         if (f.tag == TN_PROTO_TAG(1, TN_WIRE_BYTES) && !see_entry(t, f.bytes, list)) {
             return false;
         }

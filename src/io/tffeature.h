@@ -29,6 +29,19 @@ typedef struct tn_tf_walk {
 
 tn_tf_walk tn_tf_begin(tn_bytes feature);
 
+/* A feature as writers make it: one list of int64s, in one run of less than 124 bytes. */
+static inline bool tn_tf_is_one_run(tn_bytes feature, tn_bytes *run)
+{
+    const unsigned char *p = (const unsigned char *)feature.data;
+    size_t size = feature.size;
+    if (size < 4 || size >= 128 || p[0] != TN_PROTO_TAG(TN_TF_INT64, TN_WIRE_BYTES) ||
+        p[1] != size - 2 || p[2] != TN_PROTO_TAG(1, TN_WIRE_BYTES) || p[3] != size - 4) {
+        return false;
+    }
+    *run = (tn_bytes){feature.data + 4, size - 4, false};
+    return true;
+}
+
 /* The slow part of tn_tf_next: finds the next value or run of numbers. */
 bool tn_tf_next_piece(tn_tf_walk *w, tn_tf_value *out);
 

@@ -10,10 +10,9 @@
 #include <string.h>
 
 #define SMALLEST_DEVIATION 1e-12
-#define UNIFIED_OFFSET (UINT64_C(1) << 32)
 #define QUANTILES_BYTES_MAX ((size_t)64 << 20)
 
-enum { N_NAMES = 7, LN2_SMALL = 4096 };
+enum { N_NAMES = 7 };
 
 static const char *const names[N_NAMES] = {"identity",   "log",     "minmax",   "zscore",
                                            "ln2_bucket", "buckets", "quantiles"};
@@ -154,8 +153,8 @@ static bool read_plain(tn_transform *out, tn_transform_kind kind, const tn_tree 
 {
     out->kind = kind;
     if (kind == TN_TRANSFORM_LN2_BUCKET) {
-        uint8_t *small = TN_NEW_ARRAY(b->arena, uint8_t, LN2_SMALL);
-        for (uint32_t v = 3; v < LN2_SMALL; v++) {
+        uint8_t *small = TN_NEW_ARRAY(b->arena, uint8_t, TN_LN2_SMALL);
+        for (uint32_t v = 3; v < TN_LN2_SMALL; v++) {
             double ln = tn_ln(v);
             small[v] = (uint8_t)(ln * ln);
         }
@@ -245,7 +244,7 @@ float tn_transform_value(const tn_transform *t, double v)
 static uint64_t ln2_sign(const tn_transform *t, double v)
 {
     if (v > 2) {
-        if (v < LN2_SMALL) {
+        if (v < TN_LN2_SMALL) {
             uint32_t whole = (uint32_t)v;
             if (whole == v) {
                 return t->small[whole];
@@ -255,7 +254,7 @@ static uint64_t ln2_sign(const tn_transform *t, double v)
         return (uint64_t)(ln * ln);
     }
     double whole = v < INT32_MIN ? (double)INT32_MIN : trunc(v);
-    return UNIFIED_OFFSET + (uint32_t)(int32_t)whole;
+    return TN_LN2_OFFSET + (uint32_t)(int32_t)whole;
 }
 
 static uint64_t bucket_of(const tn_transform *t, double v)

@@ -31,10 +31,12 @@ typedef struct tn_transform {
     uint32_t n_bounds;
     const double *bound;
     uint64_t freeze_rows; /* running zscore */
-    const uint8_t *small; /* ln2_bucket of whole numbers below 4096 */
+    const uint8_t *small; /* ln2_bucket of whole numbers below TN_LN2_SMALL, from 3 on */
 } tn_transform;
 
-enum { TN_BOUNDS_MAX = 1048576 };
+enum { TN_LN2_SMALL = 4096 };
+
+#define TN_LN2_OFFSET (UINT64_C(1) << 32)
 
 /* From its piece of configuration (NULL: identity). Faults go to b->diag; false then. */
 bool tn_transform_read(tn_transform *out, const tn_tree *tree, const tn_binder *b);
