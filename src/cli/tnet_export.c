@@ -1,0 +1,112 @@
+/* tnet_export.c - from a checkpoint to an inference dictionary and a graph. */
+#include "cli/describe.h"
+#include "cli/exits.h"
+#include "cli/setup.h"
+#include "cli/signals.h"
+#include "cli/terminal.h"
+#include "train/checkpoint.h"
+#include "train/export.h"
+
+#include <stdio.h>
+
+typedef struct export_flags {
+    const char *checkpoint, *to, *delta_from;
+    bool json;
+} export_flags;
+
+static const tn_field flags[] = {
+    TN_FLAG_STR(export_flags, checkpoint, "PATH",
+                "a checkpoint, or a run directory (~: the newest of this run)"),
+    TN_FLAG_STR(export_flags, to, "DIR", "folder of exports (~: export.to)"),
+    TN_FLAG_STR(export_flags, delta_from, "ID", "only what changed since this model id"),
+    TN_FLAG_BOOL(export_flags, json, "print one JSON object"),
+    TN_FIELD_END,
+};
+
+static const tn_program program = {
+    .name = "tnet-export",
+    .summary = "write the inference dictionary and the graph of a trained model",
+    .words = "CONFIG [key=value ..]",
+    .flags = flags,
+    .config = tn_run_fields,
+    .words_min = 1,
+    .words_max = 1,
+    .notes =
+        "Writes <export.to>/<model id>/ and prints its path. Equal checkpoints give equal ids\n"
+        "and equal files. tnet-score and libtnet read the folder; see docs/serving.md.\n",
+};
+
+static void print_result(const tn_exported *out, bool json)
+{
+    if (!json) {
+        (void)printf("%s\n", out->path);
+        return;
+    }
+    tn_text text = {0};
+    tn_json_open(&text, '{');
+    tn_json_str(&text, "path", out->path);
+    tn_json_str(&text, "model_id", out->model_id);
+    tn_json_u64(&text, "step", out->step);
+    tn_json_count(&text, "rows", out->rows);
+    tn_json_count(&text, "bytes", out->bytes);
+    tn_json_f64(&text, "seconds", out->seconds);
+    tn_json_bool(&text, "existed", out->existed);
+    tn_json_close(&text, '}');
+    (void)printf("%s\n", tn_text_str(&text));
+    tn_text_done(&text);
+}
+
+static tn_status work(tn_setup *s, const tn_options *options, const export_flags *f, tn_error *err)
+{
+    TN_TRY(tn_setup_load(s, options, err));
+    if (f->delta_from != NULL) {
+        return tn_fail(err, TN_E_CONFIG, "--delta-from: deltas of a dictionary: not in this build");
+    }
+    TN_TRY(tn_setup_plan(s, err));
+    tn_text dir = {0};
+    tn_run_dir(&s->run.run, &dir);
+    tn_export_request request = {
+        .checkpoint = f->checkpoint != NULL ? f->checkpoint : tn_text_str(&dir),
+        .to = f->to,
+        .binder = &s->binder,
+    };
+    tn_exported out;
+    tn_status status = tn_export(s->plan, &request, &out, err);
+    tn_text_done(&dir);
+    if (status == TN_OK) {
+        print_result(&out, f->json);
+        tn_log(TN_LOG_INFO, "%llu rows, %.1f MB in %.1f s%s", (unsigned long long)out.rows,
+               (double)out.bytes / 1e6, out.seconds, out.existed ? "; it was there already" : "");
+    }
+    return status;
+}
+
+static int run(int argc, char *const *argv, tn_arena *arena)
+{
+    tn_error err = {0};
+    tn_options options;
+    export_flags f;
+    if (tn_options_parse(&program, (tn_argv){argc, argv}, arena, &options, &f, &err) != TN_OK) {
+        return tn_exit_with(program.name, &err);
+    }
+    if (tn_describe_answer(&program, &options)) {
+        return 0;
+    }
+    if (tn_options_check_words(&program, &options, &err) != TN_OK) {
+        return tn_exit_with(program.name, &err);
+    }
+    tn_setup s = {0};
+    tn_status status = work(&s, &options, &f, &err);
+    int code = tn_setup_exit(&s, program.name, status, &err);
+    tn_setup_done(&s);
+    return code;
+}
+
+int main(int argc, char **argv)
+{
+    tn_signals_start();
+    tn_arena *arena = tn_arena_new(1 << 14);
+    int code = run(argc, argv, arena);
+    tn_arena_free(arena);
+    return tn_exit_done(program.name, code);
+}

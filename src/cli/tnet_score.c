@@ -1,0 +1,153 @@
+/* tnet_score.c - rows on stdin, predictions on stdout, by an export alone. */
+#include "base/alloc.h"
+#include "base/fieldtree.h"
+#include "cli/describe.h"
+#include "cli/exits.h"
+#include "cli/signals.h"
+#include "cli/terminal.h"
+#include "io/reader.h"
+#include "train/config.h"
+#include "train/predict.h"
+#include "train/score.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { BATCH_ROWS = 1024 };
+
+typedef struct score_flags {
+    tn_strs data;
+    uint32_t verify;
+    bool no_label;
+} score_flags;
+
+static const char *const verify_words[] = {"full", "lazy", "none", NULL};
+
+static const tn_field flags[] = {
+    TN_FIELD_STRS(score_flags, data, "-", "what to score instead of stdin; again for more"),
+    TN_FIELD_CHOICE(score_flags, verify, "full", verify_words,
+                    "when checksums of the dictionary are looked at"),
+    TN_FLAG_BOOL(score_flags, no_label, "rows have no label; the same as label=none"),
+    TN_FIELD_END,
+};
+
+static const tn_program program = {
+    .name = "tnet-score",
+    .summary = "score rows with an exported model",
+    .words = "EXPORT_DIR [key=value ..]",
+    .flags = flags,
+    .config = tn_data_fields,
+    .words_min = 1,
+    .words_max = 1,
+    .notes =
+        "Reads rows as the model's data were written; key=value changes how, as in format=tsv\n"
+        "or label=none. Prints id, label, weight, logit and pctr, one line per row.\n",
+};
+
+/* key=value as options of `data`; *out is NULL when there are none. */
+static tn_status read_overrides(const tn_options *options, bool no_label, const tn_binder *b,
+                                const tn_tree **out, tn_error *err)
+{
+    const tn_config_in in = {.fields = tn_data_fields,
+                             .overrides = options->overrides.item,
+                             .n_overrides = options->overrides.n};
+    const tn_tree *tree = tn_config_load(&in, b->arena, b->diag);
+    for (const tn_tree *t = tree != NULL ? tree->first : NULL; t != NULL; t = t->next) {
+        if (tn_field_find(tn_data_fields, t->key) == NULL) {
+            uint32_t n = 0;
+            const char *const *names = tn_field_keys(b->arena, tn_data_fields, NULL, false, &n);
+            tn_diag_unknown(b->diag, &t->key_at, "key", t->key, names, n);
+        }
+    }
+    TN_TRY(tn_diag_check(b->diag, err));
+    if (no_label) {
+        tn_tree *with = tn_tree_copy(b->arena, tree);
+        tn_tree_put(b->arena, with, "label",
+                    tn_tree_scalar(b->arena, "none", (tn_origin){.source = "--no-label"}));
+        tree = with;
+    }
+    *out = tree->first != NULL ? tree : NULL;
+    return TN_OK;
+}
+
+static tn_status score_all(tn_reader *reader, tn_scorer *scorer, tn_error *err)
+{
+    float logit[BATCH_ROWS];
+    tn_text text = {0};
+    tn_batch *batch = NULL;
+    tn_status status = TN_OK;
+    tn_prediction_head(&text);
+    while (status == TN_OK && (status = tn_reader_next(reader, &batch, err)) == TN_OK) {
+        status = tn_scorer_score(scorer, batch, logit, NULL, err);
+        if (status == TN_OK) {
+            tn_prediction_lines(&text, batch, logit, 0);
+            status = tn_text_check(&text, "predictions", err);
+        }
+        (void)fwrite(text.data, 1, text.size, stdout); /* tn_exit_done sees a failure */
+        tn_text_clear(&text);
+        tn_reader_recycle(reader, batch);
+    }
+    (void)fwrite(tn_text_str(&text), 1, text.size, stdout);
+    tn_text_done(&text);
+    return status == TN_END ? TN_OK : status;
+}
+
+static tn_status work(const tn_options *options, const score_flags *f, const tn_binder *b,
+                      tn_error *err)
+{
+    tn_bundle *bundle = NULL;
+    tn_scorer *scorer = NULL;
+    tn_reader *reader = NULL;
+    tn_bundle_opts opts = {.verify = (tn_verify)f->verify};
+    TN_TRY(read_overrides(options, f->no_label, b, &opts.data, err));
+    tn_status status = tn_bundle_open(&bundle, options->words.item[0], &opts, err);
+    if (status == TN_OK) {
+        status = tn_scorer_new(&scorer, bundle, 0, err);
+    }
+    if (status == TN_OK) {
+        const tn_reader_opts read = {
+            .paths = f->data, .batch_rows = BATCH_ROWS, .want_ids = true, .prefetch = 2};
+        status = tn_reader_open(&reader, bundle->schema, &read, err);
+    }
+    if (status == TN_OK) {
+        status = score_all(reader, scorer, err);
+    }
+    tn_reader_close(reader);
+    tn_scorer_free(scorer);
+    tn_bundle_close(bundle);
+    return status;
+}
+
+static int run(int argc, char *const *argv, tn_arena *arena)
+{
+    tn_error err = {0};
+    tn_diag diag = {0};
+    tn_options options;
+    score_flags f;
+    if (tn_options_parse(&program, (tn_argv){argc, argv}, arena, &options, &f, &err) != TN_OK) {
+        return tn_exit_with(program.name, &err);
+    }
+    if (tn_describe_answer(&program, &options)) {
+        return 0;
+    }
+    if (tn_options_check_words(&program, &options, &err) != TN_OK) {
+        return tn_exit_with(program.name, &err);
+    }
+    tn_terminal_log(options.verbosity, TN_LOG_INFO);
+    tn_status status = work(&options, &f, &(tn_binder){.arena = arena, .diag = &diag}, &err);
+    int code = diag.n_errors > 0 ? tn_exit_diag(program.name, &diag) : 0;
+    if (code == 0 && status != TN_OK) {
+        code = tn_exit_with(program.name, &err);
+    }
+    tn_diag_done(&diag);
+    return code;
+}
+
+int main(int argc, char **argv)
+{
+    tn_signals_start();
+    tn_arena *arena = tn_arena_new(1 << 14);
+    int code = run(argc, argv, arena);
+    tn_arena_free(arena);
+    return tn_exit_done(program.name, code);
+}
