@@ -10,9 +10,9 @@
 #include "nn/gemm.h"
 #include "nn/graphcore.h"
 
-/* Batches are powers of two more often than not, and so are teams. A panel of the kernels is 32
- * columns wide. */
-enum { TILE_ROWS = 64, TILE_COLS = 32 };
+/* Batches are powers of two more often than not, and so are teams. A tile of columns reads all of x
+ * once: narrow ones would read it from far too often. */
+enum { TILE_ROWS = 64, TILE_COLS = 128 };
 
 tn_shape tn_product_shape(const tn_node *y)
 {

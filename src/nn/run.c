@@ -50,11 +50,26 @@ static void run_rows(tn_node *n, tn_rows_fn *work)
     }
 }
 
+/* Columns are cut into even tiles of whole vectors: 400 by 128 is 96 96 96 112, not 128 128 128 16,
+ * for which a second thread would wait. */
+enum { UNIT = 16 };
+
+static void do_even_tile(void *job, uint32_t tile)
+{
+    const tiling *t = job;
+    uint64_t units = tn_tile_count(t->n, UNIT);
+    uint32_t n_tiles = tn_tile_count(t->n, t->size);
+    uint32_t from = (uint32_t)(units * tile / n_tiles) * UNIT;
+    uint32_t to = (uint32_t)(units * (tile + 1) / n_tiles) * UNIT;
+    t->work(t->node, (tn_range){from, to < t->n ? to : t->n});
+}
+
 static void run_cols(tn_node *n, tn_cols_fn *work)
 {
     if (work != NULL) {
         tiling t = {n, work, n->shape.cols, tn_tile_size(n, true)};
-        tn_team_run(n->graph->opts.team, tn_tile_count(t.n, t.size), do_tile, &t);
+        TN_ASSERT(t.size >= UNIT);
+        tn_team_run(n->graph->opts.team, tn_tile_count(t.n, t.size), do_even_tile, &t);
     }
 }
 
