@@ -72,10 +72,9 @@ static void describe_slot(const tn_generator *g, uint32_t s, const spelling *how
         tn_text_adds(out, how->lists ? ", list: \"|\", pool: sum" : ", pool: sum");
     }
     if (how->ranges) {
-        uint64_t from = first_index(g, s);
-        uint64_t ids = slot->kind == TN_GEN_NUMBER ? 1 : slot->ids;
-        tn_text_addf(out, ", range: [%llu, %llu]", (unsigned long long)from,
-                     (unsigned long long)(from + ids));
+        unsigned long long from = first_index(g, s);
+        unsigned long long to = from + (slot->kind == TN_GEN_NUMBER ? 1 : slot->ids);
+        tn_text_addf(out, ", range: [%llu, %llu]", from, to);
     }
     if (how->fields) {
         tn_text_addf(out, ", field: %u", s);
