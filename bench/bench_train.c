@@ -1,0 +1,219 @@
+/* bench_train.c - P1, P2, P3: rows per second of whole training steps, beside the FLOP limit.
+ *
+ *     bench_train CONFIG [seconds] [mode] [key=value ..]
+ *
+ *     mode file     steps as a run makes them: read, parse, localize, pull, forward, backward,
+ * push, metrics mode memory   the parsed rows of the first 400 batches stay in memory; all else is
+ * the same
+ *
+ * After a warm-up of a fifth of the time, prints one JSON line: rows_per_s over the whole time, the
+ * median, least and largest of ten windows, FLOPs of a row, the peak of one core measured in the
+ * same run and the share of it that is reached. Nothing is gated.
+ */
+#include "base/clock.h"
+#include "base/number.h"
+#include "base/threads.h"
+#include "io/format.h"
+#include "nn/plan.h"
+#include "peak.h"
+#include "train/config.h"
+#include "train/evaluate.h"
+#include "train/feeder.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WINDOWS = 10, BATCHES_MAX = 400 };
+
+typedef struct bench {
+    tn_arena *arena;
+    tn_diag diag;
+    tn_run run;
+    const tn_blueprint *plan;
+    tn_worker *worker;
+    tn_metrics *metrics;
+    double seconds;
+    bool memory;
+} bench;
+
+static void check(tn_status status, const tn_error *err)
+{
+    if (status != TN_OK) {
+        (void)fprintf(stderr, "bench_train: %s\n", err->text);
+        exit(1); // NOLINT(concurrency-mt-unsafe): a program of one thread so far
+    }
+}
+
+static const char *format_preset(const char *name)
+{
+    const tn_format *f = tn_format_find(name);
+    return f != NULL ? f->preset : NULL;
+}
+
+static void set_up(bench *b, int argc, char **argv)
+{
+    static const tn_presets presets = {.format = format_preset, .model = tn_model_preset};
+    b->arena = tn_arena_new(1 << 18);
+    tn_binder binder = {.arena = b->arena, .diag = &b->diag};
+    const char **overrides = TN_NEW_ARRAY(b->arena, const char *, (size_t)argc);
+    uint32_t n = 0;
+    for (int i = 4; i < argc; i++) {
+        overrides[n++] = argv[i];
+    }
+    tn_config_in in = {.fields = tn_run_fields,
+                       .presets = &presets,
+                       .path = argv[1],
+                       .overrides = overrides,
+                       .n_overrides = n};
+    tn_error err = {0};
+    const tn_tree *tree = tn_config_load(&in, b->arena, &b->diag);
+    if (tree != NULL) {
+        tn_run_bind(&binder, tree, &b->run);
+    }
+    (void)fputs(tn_text_str(&b->diag.text), stderr);
+    check(tn_diag_check(&b->diag, &err), &err);
+    check(tn_blueprint_new(&b->plan, &b->run, &binder, &err), &err);
+    check(tn_worker_new(&b->worker, b->plan, &(tn_worker_opts){.training = true}, &binder, &err),
+          &err);
+    tn_metrics_opts metrics = tn_metrics_opts_of(&b->run, b->plan->schema);
+    check(tn_metrics_new(&b->metrics, &metrics, &err), &err);
+}
+
+static void learn(bench *b, tn_step *step)
+{
+    tn_error err = {0};
+    tn_learned learned;
+    check(tn_step_learn(b->worker, step, 1, &learned, &err), &err);
+    tn_scored rows = {.n = step->batch->rows,
+                      .logit = b->worker->train_logit->val,
+                      .label = step->batch->label,
+                      .weight = step->batch->weight};
+    check(tn_metrics_add(b->metrics, &rows, &err), &err);
+}
+
+/* Rows of one pass over the file, until `until`. */
+static uint64_t pass_file(bench *b, uint32_t epoch, double until)
+{
+    tn_reader_opts opts = {.paths = b->run.data.train,
+                           .batch_rows = b->run.train.batch,
+                           .training = true,
+                           .seed = b->run.run.seed,
+                           .from = {.epoch = epoch},
+                           .prefetch = b->run.train.prefetch};
+    tn_feeder *feeder = NULL;
+    tn_step *step = NULL;
+    tn_error err = {0};
+    uint64_t rows = 0;
+    check(tn_feeder_open(&feeder, b->plan, &opts, b->run.train.prefetch, &err), &err);
+    while (tn_clock_s() < until && tn_feeder_next(feeder, &step, &err) == TN_OK) {
+        learn(b, step);
+        rows += step->batch->rows;
+        tn_feeder_recycle(feeder, step);
+    }
+    tn_feeder_close(feeder);
+    return rows;
+}
+
+typedef struct memory {
+    tn_reader *reader;
+    tn_batch *batch[BATCHES_MAX];
+    uint32_t n, next;
+    tn_step *step;
+} memory;
+
+static void load_memory(bench *b, memory *m)
+{
+    tn_reader_opts opts = {.paths = b->run.data.train,
+                           .batch_rows = b->run.train.batch,
+                           .training = true,
+                           .seed = b->run.run.seed,
+                           .prefetch = BATCHES_MAX};
+    tn_error err = {0};
+    check(tn_reader_open(&m->reader, b->plan->schema, &opts, &err), &err);
+    check(tn_step_new(&m->step, b->plan, true, &err), &err);
+    while (m->n < BATCHES_MAX && tn_reader_next(m->reader, &m->batch[m->n], &err) == TN_OK) {
+        m->n += m->batch[m->n]->rows == b->run.train.batch; /* whole ones only */
+    }
+}
+
+static uint64_t pass_memory(bench *b, memory *m, double until)
+{
+    tn_error err = {0};
+    uint64_t rows = 0;
+    while (tn_clock_s() < until) {
+        check(tn_step_prepare(m->step, m->batch[m->next], &err), &err);
+        m->next = (m->next + 1) % m->n;
+        learn(b, m->step);
+        rows += b->run.train.batch;
+    }
+    return rows;
+}
+
+/* Rows per second of each of `n` windows; *all over the whole time. */
+static double run_windows(bench *b, memory *m, double seconds, uint32_t n, double *rate)
+{
+    uint32_t epoch = 0;
+    uint64_t all = 0;
+    double begin = tn_clock_s();
+    for (uint32_t i = 0; i < n; i++) {
+        double from = tn_clock_s();
+        double until = from + seconds / n;
+        uint64_t rows = 0;
+        while (tn_clock_s() < until) {
+            rows += b->memory ? pass_memory(b, m, until) : pass_file(b, epoch++, until);
+        }
+        rate[i] = (double)rows / (tn_clock_s() - from);
+        all += rows;
+    }
+    return (double)all / (tn_clock_s() - begin);
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const double *x = a;
+    const double *y = b;
+    return *x < *y ? -1 : *x > *y;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 4) {
+        (void)fputs("usage: bench_train CONFIG SECONDS file|memory [key=value ..]\n", stderr);
+        return 2;
+    }
+    tn_flush_denormals();
+    static bench b;
+    static memory m;
+    double rate[WINDOWS];
+    b.memory = strcmp(argv[3], "memory") == 0;
+    if (tn_read_f64(argv[2], strlen(argv[2]), &b.seconds) != TN_NUM_OK) {
+        return 2;
+    }
+    set_up(&b, argc, argv);
+    if (b.memory) {
+        load_memory(&b, &m);
+    }
+    (void)run_windows(&b, &m, b.seconds / 5, 1, rate);
+    double all = run_windows(&b, &m, b.seconds, b.memory ? WINDOWS : 1, rate);
+    qsort(rate, b.memory ? WINDOWS : 1, sizeof *rate, ascending);
+    double peak = tn_peak_gflops(5);
+    tn_cost cost =
+        tn_graph_cost(b.worker->train_graph, &(tn_rates){.products = 1e9, .bytes = 1e9}, 1);
+    double flops = cost.product_flops / b.run.train.batch;
+    uint32_t threads = tn_worker_threads(&b.run);
+    (void)printf(
+        "{\"rows_per_s\":%.0f,\"median\":%.0f,\"min\":%.0f,\"max\":%.0f,\"threads\":%u,"
+        "\"batch\":%u,\"flops_per_row\":%.0f,\"peak_gflops_core\":%.1f,\"limit_rows_per_s\":%.0f,"
+        "\"share\":%.3f,\"mode\":\"%s\"}\n",
+        all, rate[b.memory ? WINDOWS / 2 : 0], rate[0], rate[b.memory ? WINDOWS - 1 : 0], threads,
+        b.run.train.batch, flops, peak, peak * 1e9 * threads / flops,
+        all * flops / (peak * 1e9 * threads), argv[3]);
+    tn_step_free(m.step);
+    tn_reader_close(m.reader);
+    tn_metrics_free(b.metrics);
+    tn_worker_free(b.worker);
+    tn_diag_done(&b.diag);
+    tn_arena_free(b.arena);
+    return 0;
+}
