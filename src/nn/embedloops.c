@@ -67,37 +67,6 @@ void tn_add_scaled(uint32_t dim, tn_real *dv, const tn_real *dout, tn_real by)
     }
 }
 
-__attribute__((always_inline)) static inline void add_run(const uint32_t dim, tn_real *restrict dv,
-                                                          const tn_run *run)
-{
-    for (uint32_t j = run->items.from; j < run->items.to; j++) {
-        size_t row = run->item[j].row;
-        const tn_real *dout = run->dout + row * run->stride;
-        tn_real by = run->scale == NULL ? 1 : run->scale[row * run->scale_stride];
-        for (uint32_t c = 0; c < dim; c++) {
-            dv[c] += dout[c] * by;
-        }
-    }
-}
-
-void tn_add_run(uint32_t dim, tn_real *dv, const tn_run *run)
-{
-    switch (dim) {
-    case 1:
-        add_run(1, dv, run);
-        break;
-    case 8:
-        add_run(8, dv, run);
-        break;
-    case 16:
-        add_run(16, dv, run);
-        break;
-    default:
-        add_run(dim, dv, run);
-        break;
-    }
-}
-
 enum { AHEAD = 8 }; /* examples whose vectors are on their way to the near cache */
 
 __attribute__((always_inline)) static inline uint32_t copy_ones(const tn_pooling *p, tn_range rows,

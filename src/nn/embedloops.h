@@ -10,13 +10,22 @@
 
 #define TN_NO_SLOT UINT32_MAX
 
+/* What a slot of the schema is to one embed node. */
+typedef struct tn_slot_use {
+    uint32_t i;   /* in its list; or TN_NO_SLOT */
+    uint32_t col; /* first column */
+    const tn_segment *segment;
+    bool simple; /* dv = x / D dout, whatever the place of the entry */
+    bool scaled; /* D is not 1 */
+} tn_slot_use;
+
 /* What an embed node keeps; see op_embed.c. */
 typedef struct tn_embed_list {
     uint32_t n;
     const tn_embed_slot *slot;
     const uint32_t *at;
-    uint32_t n_of_slot;
-    const uint32_t *of_slot;
+    uint32_t n_uses;
+    const tn_slot_use *use; /* n_uses + 1; the last is no slot */
     bool has_max;
 } tn_embed_list;
 
@@ -43,18 +52,6 @@ typedef struct tn_won {
     tn_real x;
 } tn_won;
 
-/* Occurrences of one key in one slot, without weights. */
-typedef struct tn_run {
-    const tn_occurrence *item;
-    tn_range items;
-    const tn_real *dout; /* the slot's columns in the first example */
-    size_t stride;
-    const tn_real *scale; /* 1 / D of the first example; NULL: 1 */
-    size_t scale_stride;
-} tn_run;
-
-/* dv += sum of dout / D over the run. */
-void tn_add_run(uint32_t dim, tn_real *dv, const tn_run *run);
 void tn_add_scaled(uint32_t dim, tn_real *dv, const tn_real *dout, tn_real by);
 void tn_add_won(uint32_t dim, tn_real *dv, const tn_real *dout, const tn_won *won);
 

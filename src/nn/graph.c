@@ -45,7 +45,7 @@ tn_node *tn_graph_node(const tn_graph *g, uint32_t i)
     return i < g->n_nodes ? g->node[i] : NULL;
 }
 
-static const char *copy_of(tn_graph *g, const char *text)
+const char *tn_graph_copy_text(tn_graph *g, const char *text)
 {
     size_t size = strlen(text) + 1;
     char *copy = tn_arena_alloc(g->arena, size, 1, 1);
@@ -60,7 +60,7 @@ static const char *free_name(tn_graph *g, const char *stem)
     do {
         (void)snprintf(name, sizeof name, "%s.%u", stem, ++g->n_free_names);
     } while (tn_graph_find(g, name) != NULL);
-    return copy_of(g, name);
+    return tn_graph_copy_text(g, name);
 }
 
 tn_node *tn_node_new(tn_graph *g, const char *name, const tn_op *op)
@@ -76,7 +76,7 @@ tn_node *tn_node_new(tn_graph *g, const char *name, const tn_op *op)
         n->name = free_name(g, op != NULL ? op->name : "leaf");
     } else {
         TN_ASSERT(tn_graph_find(g, name) == NULL);
-        n->name = copy_of(g, name);
+        n->name = tn_graph_copy_text(g, name);
     }
     g->node[g->n_nodes++] = n;
     return n;

@@ -57,6 +57,7 @@ struct tn_graph {
 };
 
 tn_node *tn_node_new(tn_graph *g, const char *name, const tn_op *op); /* graph.c: appends a node */
+const char *tn_graph_copy_text(tn_graph *g, const char *text);
 tn_params *tn_graph_own_params(tn_graph *g);
 const tn_node *tn_node_root(const tn_node *n);
 uint32_t tn_operands(const tn_node *n); /* without parameters */

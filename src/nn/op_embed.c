@@ -6,7 +6,7 @@
  * Slots, denominators and winners are looked up in tables of the node:
  *
  *     at[i]        first column of slot i of the list, and one past the last
- *     of_slot[s]   which entry of the list schema slot s is, or NONE
+ *     use[s]       what slot s of the schema is to this node; one more, for slots behind the last
  *     scale        [rows x slots] 1 / D, where it is not 1 (state)
  *     winner       [rows x columns] entry that is the maximum (state; only with max)
  */
@@ -19,7 +19,6 @@
 #include "nn/graphcore.h"
 
 #include <math.h>
-#include <string.h>
 
 static const tn_embed_list *embed_of(const tn_node *y)
 {
@@ -169,66 +168,57 @@ static void add_occurrence(const key_walk *w, const tn_occurrence *o, uint32_t i
     }
 }
 
-static uint32_t list_index(const tn_embed_list *e, uint32_t slot)
-{
-    return slot < e->n_of_slot ? e->of_slot[slot] : TN_NO_SLOT;
-}
-
 enum { AHEAD = 16 }; /* occurrences whose gradients are on their way to the near cache */
+
+static const tn_slot_use *use_of(const tn_embed_list *e, uint32_t slot)
+{
+    return &e->use[slot < e->n_uses ? slot : e->n_uses];
+}
 
 static void prefetch(const key_walk *w, const tn_occurrence *o)
 {
-    uint32_t i = list_index(w->e, o->slot);
-    if (i != TN_NO_SLOT) {
-        __builtin_prefetch(tn_grad_row(w->y, o->row) + w->e->at[i]);
-        if (keeps_scale(&w->e->slot[i])) {
-            __builtin_prefetch(scale_row(w->y, o->row) + i);
+    const tn_slot_use *use = use_of(w->e, o->slot);
+    if (use->i != TN_NO_SLOT) {
+        __builtin_prefetch(tn_grad_row(w->y, o->row) + use->col);
+        if (use->scaled) {
+            __builtin_prefetch(scale_row(w->y, o->row) + use->i);
         }
     }
 }
 
-/* Occurrences from .. to of one key, all in entry i of the list. Slots without weights that are
- * summed or averaged, nearly all there are, take the short way. */
-static void add_run(const key_walk *w, tn_range items, uint32_t i, tn_real *dv)
+/* Slots without weights that are summed or averaged, nearly all there are, take the short way. */
+static void add_one(const key_walk *w, const tn_occurrence *o, const tn_slot_use *use, tn_real *dv)
 {
-    const tn_occurrence *item = w->sparse->occurrences.item;
-    const tn_embed_slot *slot = &w->e->slot[i];
-    if (w->sparse->bag[slot->slot].weight == NULL &&
-        (slot->pool == TN_POOL_SUM || keeps_scale(slot))) {
-        tn_run run = {.item = item,
-                      .items = items,
-                      .dout = w->y->grad + w->e->at[i],
-                      .stride = w->y->stride,
-                      .scale = keeps_scale(slot) ? scale_row(w->y, 0) + i : NULL,
-                      .scale_stride = w->e->n};
-        tn_add_run(slot->segment->dim, dv, &run);
-        return;
-    }
-    for (uint32_t j = items.from; j < items.to; j++) {
-        add_occurrence(w, &item[j], i, dv);
+    if (use->simple && w->sparse->bag[o->slot].weight == NULL) {
+        tn_real by = use->scaled ? scale_row(w->y, o->row)[use->i] : 1;
+        tn_add_scaled(use->segment->dim, dv, tn_grad_row(w->y, o->row) + use->col, by);
+    } else {
+        add_occurrence(w, o, use->i, dv);
     }
 }
 
+/* One loop over the occurrences of all keys: most keys have one to three, and a loop of their own
+ * would end where the processor does not expect it. */
 static void embed_backward_keys(tn_node *y, tn_range keys)
 {
-    key_walk w = {y, embed_of(y), tn_feed_of(y)->sparse};
-    const tn_occurrences *all = &w.sparse->occurrences;
-    TN_ASSERT(all->first != NULL && w.sparse->grads != NULL);
-    const uint32_t last = all->first[keys.to];
-    for (uint32_t k = keys.from; k < keys.to; k++) {
-        tn_real *grads = w.sparse->grads + w.sparse->at[k];
-        for (uint32_t j = all->first[k]; j < all->first[k + 1];) {
-            uint32_t slot = all->item[j].slot;
-            uint32_t i = list_index(w.e, slot);
-            uint32_t from = j;
-            for (; j < all->first[k + 1] && all->item[j].slot == slot; j++) {
-                if (j + AHEAD < last) {
-                    prefetch(&w, &all->item[j + AHEAD]);
-                }
-            }
-            if (i != TN_NO_SLOT) {
-                add_run(&w, (tn_range){from, j}, i, grads + w.e->slot[i].segment->at);
-            }
+    const key_walk w = {y, embed_of(y), tn_feed_of(y)->sparse};
+    const tn_occurrence *item = w.sparse->occurrences.item;
+    const uint32_t *first = w.sparse->occurrences.first;
+    const uint32_t *at = w.sparse->at;
+    TN_ASSERT(first != NULL && w.sparse->grads != NULL);
+    const uint32_t last = first[keys.to];
+    uint32_t k = keys.from;
+    for (uint32_t j = first[keys.from]; j < last; j++) {
+        k += j == first[k + 1]; /* without a branch */
+        while (j >= first[k + 1]) {
+            k++; /* keys that nobody holds: never in a batch, but harmless */
+        }
+        const tn_slot_use *use = use_of(w.e, item[j].slot);
+        if (j + AHEAD < last) {
+            prefetch(&w, &item[j + AHEAD]);
+        }
+        if (use->i != TN_NO_SLOT) {
+            add_one(&w, &item[j], use, w.sparse->grads + at[k] + use->segment->at);
         }
     }
 }
@@ -273,6 +263,24 @@ static uint32_t columns_of(const tn_embed_slot *slot)
     return slot->pool == TN_POOL_CONCAT ? slot->k * slot->segment->dim : slot->segment->dim;
 }
 
+static const tn_slot_use *uses_of(tn_graph *g, const tn_embed_list *e)
+{
+    tn_slot_use *use = TN_NEW_ARRAY(g->arena, tn_slot_use, e->n_uses + 1);
+    for (uint32_t s = 0; s <= e->n_uses; s++) {
+        use[s].i = TN_NO_SLOT;
+    }
+    for (uint32_t i = 0; i < e->n; i++) {
+        const tn_embed_slot *slot = &e->slot[i];
+        TN_ASSERT(use[slot->slot].i == TN_NO_SLOT);
+        use[slot->slot] = (tn_slot_use){.i = i,
+                                        .col = e->at[i],
+                                        .segment = slot->segment,
+                                        .simple = slot->pool == TN_POOL_SUM || keeps_scale(slot),
+                                        .scaled = keeps_scale(slot)};
+    }
+    return use;
+}
+
 tn_node *tn_embed(tn_graph *g, const char *name, const tn_embed_slot *slots, uint32_t n)
 {
     TN_ASSERT(n > 0);
@@ -281,23 +289,14 @@ tn_node *tn_embed(tn_graph *g, const char *name, const tn_embed_slot *slots, uin
     tn_embed_slot *copy = TN_NEW_ARRAY(g->arena, tn_embed_slot, n);
     for (uint32_t i = 0; i < n; i++) {
         copy[i] = slots[i];
-        size_t size = strlen(slots[i].name) + 1;
-        char *text = tn_arena_alloc(g->arena, size, 1, 1);
-        memcpy(text, slots[i].name, size);
-        copy[i].name = text;
+        copy[i].name = tn_graph_copy_text(g, slots[i].name);
         at[i + 1] = at[i] + columns_of(&slots[i]);
         e.has_max |= slots[i].pool == TN_POOL_MAX;
-        e.n_of_slot = slots[i].slot >= e.n_of_slot ? slots[i].slot + 1 : e.n_of_slot;
-    }
-    uint32_t *of_slot = TN_NEW_ARRAY(g->arena, uint32_t, e.n_of_slot);
-    memset(of_slot, 0xff, e.n_of_slot * sizeof *of_slot);
-    for (uint32_t i = 0; i < n; i++) {
-        TN_ASSERT(of_slot[slots[i].slot] == TN_NO_SLOT);
-        of_slot[slots[i].slot] = i;
+        e.n_uses = slots[i].slot >= e.n_uses ? slots[i].slot + 1 : e.n_uses;
     }
     e.slot = copy;
     e.at = at;
-    e.of_slot = of_slot;
+    e.use = uses_of(g, &e);
     return tn_apply(g, &tn_op_embed, name, NULL, 0, &e);
 }
 
