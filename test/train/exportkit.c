@@ -284,7 +284,7 @@ float *exportkit_bundle_logits(exportkit *k, const char *path, uint32_t *n)
         float pctr[16];
         assert_int_equal(tn_scorer_score(s, batch, logit + *n, pctr, &err), TN_OK);
         for (uint32_t i = 0; i < batch->rows; i++) {
-            assert_float_equal(pctr[i], tn_sigmoid((double)logit[*n + i]), 1e-6);
+            assert_float_equal(pctr[i], (float)tn_sigmoid((double)logit[*n + i]), 1e-6F);
         }
         *n += batch->rows;
         tn_reader_recycle(reader, batch);
