@@ -168,12 +168,11 @@ static tn_status flush_window(tn_report *r, const tn_run_state *state, double lr
 
 static void draw(tn_report *r, const tn_report_step *s, double now)
 {
-    double epochs = s->done * r->run->train.epochs;
     tn_bar_state state = {
         .epoch = s->state->progress.epoch + 1,
         .epochs = r->run->train.epochs,
         .step = s->state->steps,
-        .epoch_done = isnan(s->done) ? s->done : epochs - floor(epochs),
+        .epoch_done = s->epoch_done,
         .run_done = s->done,
         .rows = r->rows,
         .loss = r->window.rows > 0 ? r->window.loss / (double)r->window.rows : (double)NAN,

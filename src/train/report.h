@@ -30,6 +30,7 @@ typedef struct tn_report_step {
     double wait_read_s; /* spent waiting for data */
     double compute_s;
     uint32_t keys;
+    double epoch_done; /* share of this epoch, 0 .. 1; NAN: not known */
     double done;       /* share of the run, 0 .. 1; NAN: not known */
     tn_reader *reader; /* for counts */
 } tn_report_step;

@@ -15,18 +15,24 @@ static double schedule_factor(const tn_trainer *t)
            t->patience.state.lr_scale;
 }
 
-/* Share of the run that is done. */
-static double share_done(const tn_trainer *t, tn_reader *reader)
+/* Share of this epoch: by records once an epoch has told how many there are, until then by bytes.
+ */
+static double share_of_epoch(const tn_trainer *t, tn_reader *reader)
+{
+    if (t->epoch_records > 0) {
+        return fmin(1, (double)t->state.progress.records / (double)t->epoch_records);
+    }
+    uint64_t total = tn_reader_total_bytes(reader);
+    return total > 0 ? fmin(1, (double)tn_reader_done_bytes(reader) / (double)total) : (double)NAN;
+}
+
+/* Share of the run. */
+static double share_done(const tn_trainer *t, double epoch_done)
 {
     if (t->run->train.max_steps != TN_UNSET_U64) {
         return (double)t->worker->steps / (double)t->run->train.max_steps;
     }
-    uint64_t total = tn_reader_total_bytes(reader);
-    if (total == 0) {
-        return (double)NAN;
-    }
-    double part = (double)tn_reader_done_bytes(reader) / (double)total;
-    return (t->state.progress.epoch + fmin(part, 1)) / t->run->train.epochs;
+    return (t->state.progress.epoch + epoch_done) / t->run->train.epochs;
 }
 
 static tn_status learn(tn_trainer *t, tn_step *step, tn_reader *reader, double waited,
@@ -47,6 +53,7 @@ static tn_status learn(tn_trainer *t, tn_step *step, tn_reader *reader, double w
     t->state.steps = t->worker->steps;
     t->unsaved_steps++;
     const tn_rule_opts *dense = t->run->train.optimizer.opts;
+    double epoch_done = share_of_epoch(t, reader);
     tn_report_step told = {
         .learned = &learned,
         .rows = &rows,
@@ -55,7 +62,8 @@ static tn_status learn(tn_trainer *t, tn_step *step, tn_reader *reader, double w
         .wait_read_s = waited,
         .compute_s = tn_clock_s() - begin,
         .keys = step->local->keys.n,
-        .done = share_done(t, reader),
+        .epoch_done = epoch_done,
+        .done = share_done(t, epoch_done),
         .reader = reader,
     };
     return tn_report_step_done(t->report, &told, err);
@@ -135,6 +143,7 @@ static tn_status all_steps(tn_trainer *t, tn_feeder *feeder, tn_error *err)
 
 static void next_epoch(tn_trainer *t)
 {
+    t->epoch_records = t->state.progress.records;
     t->samples_before = t->state.samples;
     t->state.progress = (tn_progress){.epoch = t->state.progress.epoch + 1};
 }

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "train/predict.h"
 #include "train/restore.h"
 #include "train/trainstate.h"
 
@@ -139,7 +140,32 @@ static tn_status restore_best(tn_trainer *t, tn_error *err)
     (void)snprintf(line, sizeof line, "restored the best model: %s %.6f at step %llu",
                    t->patience.metric, t->patience.state.best,
                    (unsigned long long)t->patience.state.step);
-    return tn_report_event(t->report, &t->state, "info", line, err);
+    TN_TRY(tn_report_event(t->report, &t->state, "info", line, err));
+    tn_eval_request request = {.paths = &t->run->data.valid};
+    tn_evaluation_done(&t->out->valid);
+    return tn_evaluate(t->worker, &request, &t->out->valid, err); /* of the model that stays */
+}
+
+static tn_status evaluate_test(tn_trainer *t, tn_predictions *predictions, tn_error *err)
+{
+    bool wanted = predictions != NULL;
+    tn_eval_request request = {.paths = &t->run->data.test,
+                               .want_ids = wanted,
+                               .sink = wanted ? tn_predictions_sink : NULL,
+                               .sink_arg = predictions};
+    return tn_evaluate(t->worker, &request, &t->out->test, err);
+}
+
+static tn_status test_with_predictions(tn_trainer *t, tn_error *err)
+{
+    tn_predictions *p = NULL;
+    TN_TRY(tn_predictions_open(&p, t->run->eval.predictions, t->run->data.negative_sampling, err));
+    tn_status status = evaluate_test(t, p, err);
+    if (status != TN_OK) {
+        tn_predictions_abandon(p);
+        return status;
+    }
+    return tn_predictions_commit(p, err);
 }
 
 static tn_status final_test(tn_trainer *t, tn_error *err)
@@ -147,8 +173,8 @@ static tn_status final_test(tn_trainer *t, tn_error *err)
     if (t->run->data.test.n == 0) {
         return TN_OK;
     }
-    tn_eval_request request = {.paths = &t->run->data.test, .stop = NULL};
-    TN_TRY(tn_evaluate(t->worker, &request, &t->out->test, err));
+    TN_TRY(t->run->eval.predictions != NULL ? test_with_predictions(t, err)
+                                            : evaluate_test(t, NULL, err));
     tn_report_eval eval = {.data = "test", .result = &t->out->test, .state = &t->state};
     return tn_report_eval_done(t->report, &eval, err);
 }

@@ -26,6 +26,7 @@ typedef struct tn_trainer {
     tn_every eval_every, ckpt_every;
     double begin;                /* monotonic seconds */
     double next_eval, next_ckpt; /* when timed */
+    uint64_t epoch_records;      /* in the epoch before; 0: not known */
     uint64_t samples_before;     /* consumed before the epoch that runs */
     uint64_t unsaved_steps;      /* since the last checkpoint */
     uint64_t evaluated;          /* steps when data.valid was last evaluated; UINT64_MAX: never */
