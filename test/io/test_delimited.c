@@ -1,0 +1,404 @@
+/* test_delimited.c - csv, tsv and criteo: headers, quotes, nulls, lists, and rows that do not fit.
+ */
+#include "base/key.h"
+#include "setup.h"
+#include "support/test.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char csv[] = "{data: {format: csv}, slots: [{name: a}, {name: b, type: str}]}";
+
+static void assert_begins(const char *text, const char *prefix)
+{
+    if (strncmp(text, prefix, strlen(prefix)) != 0) {
+        assert_string_equal(text, prefix);
+    }
+}
+
+static const tn_rows *parse(const setup *s, const char *text, tn_parsed *out)
+{
+    setup_parse_str(s, text, out);
+    if (out->n_messages > 0) {
+        print_message("%s\n", tn_parsed_message(out, 0));
+    }
+    assert_int_equal(out->fault, TN_OK);
+    assert_int_equal(out->n_bad, 0);
+    return out->rows;
+}
+
+static uint64_t sign_of(const setup *s, const tn_rows *rows, uint32_t entry)
+{
+    const tn_slot_spec *spec = s->schema->slot[rows->entry[entry].slot];
+    return tn_sign_of(rows->entry[entry].key, spec->salt);
+}
+
+static bool is_text(const setup *s, const tn_rows *rows, uint32_t entry, const char *text)
+{
+    return sign_of(s, rows, entry) == tn_xxh64(text, strlen(text), 0);
+}
+
+static void a_header_names_columns_in_any_order(void **state)
+{
+    (void)state;
+    setup s;
+    tn_parsed parsed;
+    setup_open(&s, csv);
+    const tn_rows *rows = parse(&s,
+                                "\xef\xbb\xbf"
+                                "b,other,label,a\nx y,\"\",1,7\r\n\xe4\xb8\xad,,0,\n",
+                                &parsed);
+    assert_int_equal(rows->n, 2);
+    assert_int_equal(sign_of(&s, rows, 0), 7);
+    assert_true(is_text(&s, rows, 1, "x y"));
+    assert_true(sign_of(&s, rows, 2) == UINT64_C(0x8a90d911229e52c9));
+    assert_int_equal(rows->n_entries, 3);
+    setup_parsed_free(&parsed);
+    setup_close(&s);
+}
+
+static void headers_that_miss_or_repeat_a_column_are_errors(void **state)
+{
+    (void)state;
+    setup s;
+    setup_open(&s, csv);
+    assert_string_equal(setup_fault(&s, "a,label\n1,1\n"),
+                        "parsed:1:1: error: there is no column 'b'\n  a,label\n  ^");
+    assert_string_equal(
+        setup_fault(&s, "a,label,b,a\n"),
+        "parsed:1:11: error: column 'a' stands twice\n  a,label,b,a\n            ^");
+    assert_string_equal(setup_fault(&s, ""), "");
+    setup_close(&s);
+}
+
+static void quotes_follow_rfc_4180(void **state)
+{
+    (void)state;
+    setup s;
+    tn_parsed parsed;
+    setup_open(&s, csv);
+    const tn_rows *rows = parse(&s,
+                                "a,b,label\n"
+                                "1,\"x,\"\"y\"\"\",1\n"
+                                "2,\"\",1\n"
+                                "\"3\",p\"q,\"0\"\n"
+                                "4,\"\"\"\",1\n",
+                                &parsed);
+    assert_int_equal(rows->n, 4);
+    assert_true(is_text(&s, rows, 1, "x,\"y\""));
+    assert_true(is_text(&s, rows, 3, "")); /* a quoted "" is a text, not null */
+    assert_true(is_text(&s, rows, 5, "p\"q"));
+    assert_true(is_text(&s, rows, 7, "\""));
+    setup_parsed_free(&parsed);
+    assert_string_equal(setup_fault(&s, "a,b,label\n1,\"x\"y,1\n"),
+                        "parsed:2:6: error: text behind a closing quote\n  1,\"x\"y,1\n       ^");
+    assert_string_equal(setup_fault(&s, "a,b,label\n1,\"x,1\n"),
+                        "parsed:2:3: error: quote is not closed\n  1,\"x,1\n    ^");
+    setup_close(&s);
+}
+
+static void multiline_quotes_may_hold_line_breaks(void **state)
+{
+    (void)state;
+    setup s;
+    tn_parsed parsed;
+    setup_open(&s, "{data: {format: csv, quote: multiline}, slots: [{name: b, type: str}, "
+                   "{name: a}]}");
+    const tn_rows *rows =
+        parse(&s, "a,b,label\n1,\"x\r\ny\",1\r\n2,\"\n\"\"\n\",0\n3,\"\",1", &parsed);
+    assert_int_equal(rows->n, 3);
+    assert_true(is_text(&s, rows, 0, "x\r\ny"));
+    assert_true(is_text(&s, rows, 2, "\n\"\n"));
+    setup_parsed_free(&parsed);
+    assert_begins(setup_fault(&s, "a,b,label\n1,\"x\ny\",1\nz,b,1\n"),
+                  "parsed:4:1: error: expected a decimal integer, found \"z\"");
+    setup_close(&s);
+}
+
+static void rows_that_are_too_long_or_too_short_are_errors(void **state)
+{
+    (void)state;
+    setup s;
+    tn_parsed parsed;
+    setup_open(&s, csv);
+    assert_begins(setup_fault(&s, "a,b,label\n1,2\n"),
+                  "parsed:2:4: error: too few fields (expected 3, found 2)");
+    assert_begins(setup_fault(&s, "a,b,label\n1,2,1,\n"),
+                  "parsed:2:7: error: too many fields (expected 3)");
+    setup_close(&s);
+    setup_open(&s, "{data: {format: csv, short_rows: pad}, slots: [{name: a}, {name: b}]}");
+    assert_int_equal(parse(&s, "label,a,b\n1,2\n0,3,4\n1\n", &parsed)->n_entries, 3);
+    setup_parsed_free(&parsed);
+    assert_begins(setup_fault(&s, "label,a,b\n1,2,3,\n"), "parsed:2:7: error: too many");
+    setup_close(&s);
+}
+
+static void nulls_trim_and_comments_are_as_configured(void **state)
+{
+    (void)state;
+    setup s;
+    tn_parsed parsed;
+    setup_open(&s, "{data: {format: csv, trim: true, comment: '#', null: ['', NA, '\\N']}, "
+                   "slots: [{name: a}, {name: b, type: str}]}");
+    const tn_rows *rows =
+        parse(&s, " a , b, label\n# c,d\n 1 ,\tNA , 1\n\\N, \"x\" ,0\nNA,\"NA\",0\n", &parsed);
+    assert_int_equal(rows->n, 3);
+    assert_int_equal(rows->n_entries, 3);
+    assert_int_equal(sign_of(&s, rows, 0), 1);
+    assert_true(is_text(&s, rows, 1, "x"));
+    assert_true(is_text(&s, rows, 2, "NA"));
+    setup_parsed_free(&parsed);
+    setup_close(&s);
+}
+
+static void lists_and_their_values_go_side_by_side(void **state)
+{
+    (void)state;
+    setup s;
+    tn_parsed parsed;
+    setup_open(&s, "{data: {format: tsv, header: true, list: ','}, slots: [{name: t, values: x}, "
+                   "{name: u, type: str, list: '|'}]}");
+    const tn_rows *rows = parse(&s, "label\tt\tx\tu\n1\t3,4\t.5,-2\ta|b,c|\n0\t\t\t\n", &parsed);
+    assert_int_equal(rows->n_entries, 5);
+    assert_true(rows->entry[0].value == 0.5F && rows->entry[1].value == -2);
+    assert_true(is_text(&s, rows, 3, "b,c"));
+    assert_true(is_text(&s, rows, 4, ""));
+    setup_parsed_free(&parsed);
+    assert_begins(setup_fault(&s, "label\tt\tx\tu\n1\t3,4\t.5\t\n"),
+                  "parsed:2:7: error: column 'x' has fewer values than 't'");
+    assert_begins(setup_fault(&s, "label\tt\tx\tu\n1\t3\t.5,1\t\n"),
+                  "parsed:2:5: error: column 'x' has more values than 't'");
+    assert_begins(setup_fault(&s, "label\tt\tx\tu\n1\t3\tz\t\n"),
+                  "parsed:2:5: error: expected a number, found \"z\"");
+    setup_close(&s);
+}
+
+static void labels_map_texts_and_thresholds(void **state)
+{
+    (void)state;
+    setup s;
+    tn_parsed parsed;
+    setup_open(&s, "{data: {format: csv, trim: true, label: {column: y, values: {'>50K': 1, "
+                   "'<=50K': 0, '>50K.': 1, '<=50K.': 0}}}, slots: [{name: a}]}");
+    const tn_rows *rows = parse(&s, "a, y\n1, >50K\n2, <=50K.\n", &parsed);
+    assert_true(rows->row[0].label == 1 && rows->row[1].label == 0);
+    setup_parsed_free(&parsed);
+    assert_begins(setup_fault(&s, "a,y\n1,50K\n"),
+                  "parsed:2:3: error: expected a label, found \"50K\"");
+    assert_begins(setup_fault(&s, "a,y\n1,\n"), "parsed:2:3: error: expected a label, found \"\"");
+    setup_close(&s);
+    setup_open(&s, "{data: {format: csv, label: {column: r, threshold: 3}}, slots: [{name: a}]}");
+    rows = parse(&s, "a,r\n1,3\n2,3.5\n3,-8\n", &parsed);
+    assert_true(rows->row[0].label == 0 && rows->row[1].label == 1 && rows->row[2].label == 0);
+    setup_parsed_free(&parsed);
+    setup_close(&s);
+}
+
+static void numbers_and_their_absence(void **state)
+{
+    (void)state;
+    setup s;
+    tn_parsed parsed;
+    setup_open(&s, "{data: {format: csv}, slots: [{name: p, as: value, transform: log, absent: -9},"
+                   " {name: q, type: int, as: value, transform: {minmax: [0, 10]}},"
+                   " {name: w, as: weighted}, {name: h, type: int, transform: {buckets: [18, 25]}},"
+                   " {name: k, absent: key}, {name: n, as: value, non_finite: absent}]}");
+    const tn_rows *rows = parse(&s,
+                                "label,p,q,w,h,k,n\n"
+                                "1,-1.5,5,2.5,18,7,nan\n"
+                                "0,,,,,,\n"
+                                "1,0,-3,0,17,,1e2\n",
+                                &parsed);
+    assert_true(rows->numeric[0] < -0.9162F && rows->numeric[0] > -0.9164F);
+    assert_true(rows->numeric[1] == 0.5F && rows->numeric[2] == 0);
+    assert_true(rows->numeric[3] == -9 && rows->numeric[4] == 0);
+    assert_true(rows->numeric[6] == 0 && rows->numeric[7] == 0 && rows->numeric[8] == 100);
+    assert_int_equal(sign_of(&s, rows, 0), 0);
+    assert_true(rows->entry[0].value == 2.5F);
+    assert_int_equal(sign_of(&s, rows, 1), 1);
+    assert_int_equal(rows->row[2].first - rows->row[1].first, 1);
+    assert_true(sign_of(&s, rows, rows->row[1].first) == TN_NO_GROUP); /* the key of no text */
+    setup_parsed_free(&parsed);
+    assert_begins(setup_fault(&s, "label,p,q,w,h,k,n\n1,0x1,,,,,\n"),
+                  "parsed:2:3: error: expected a number, found \"0x1\"");
+    assert_begins(setup_fault(&s, "label,p,q,w,h,k,n\n1,1e39,,,,,\n"),
+                  "parsed:2:3: error: number too large for a float");
+    assert_begins(setup_fault(&s, "label,p,q,w,h,k,n\n1,inf,,,,,\n"),
+                  "parsed:2:3: error: number is not finite");
+    setup_close(&s);
+}
+
+static void add_criteo_slots(tn_text *out)
+{
+    for (uint32_t i = 1; i <= 13; i++) {
+        tn_text_addf(out, "{name: I%u, type: int, transform: ln2_bucket}, ", i);
+    }
+    for (uint32_t i = 1; i <= 26; i++) {
+        tn_text_addf(out, "{name: C%u, type: hex}, ", i);
+    }
+}
+
+static void open_criteo(setup *s, const char *options)
+{
+    tn_text text = {0};
+    tn_text_addf(&text, "{data: {format: criteo%s}, slots: [", options);
+    add_criteo_slots(&text);
+    text.size -= 2; /* the last comma */
+    tn_text_adds(&text, "]}");
+    setup_open(s, text.data);
+    tn_text_done(&text);
+}
+
+static void criteo_rows_become_buckets_and_signs(void **state)
+{
+    (void)state;
+    setup s;
+    tn_parsed parsed;
+    open_criteo(&s, "");
+    const tn_rows *rows = parse(&s,
+                                "1\t1\t-1\t100\t\t65535\t\t\t\t\t\t\t\t4096\t68fd1e64\tABCDEF01"
+                                "\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t0\n",
+                                &parsed);
+    assert_int_equal(rows->n, 1);
+    assert_int_equal(rows->n_entries, 8);
+    assert_true(sign_of(&s, rows, 0) == UINT64_C(0x100000001));
+    assert_true(sign_of(&s, rows, 1) == UINT64_C(0x1ffffffff));
+    assert_int_equal(sign_of(&s, rows, 2), 21);
+    assert_int_equal(sign_of(&s, rows, 3), 122);
+    assert_int_equal(sign_of(&s, rows, 4), 69);
+    assert_true(rows->entry[5].key == UINT64_C(0xe9cf42eea5831d4b));
+    assert_true(sign_of(&s, rows, 6) == UINT64_C(0xabcdef01));
+    assert_int_equal(rows->entry[7].slot, 38);
+    setup_parsed_free(&parsed);
+    setup_close(&s);
+}
+
+static void d2_criteo_tokens_and_short_rows_never_end_the_program(void **state)
+{
+    (void)state;
+    setup s;
+    tn_parsed parsed;
+    open_criteo(&s, "");
+    assert_begins(setup_fault(&s, "1\t2\t3\n"),
+                  "parsed:1:6: error: too few fields (expected 40, found 3)");
+    char line[128] = "0";
+    for (uint32_t i = 0; i < 39; i++) {
+        line[1 + i] = '\t';
+    }
+    (void)snprintf(line + 40, sizeof line - 40, "68fd1e6");
+    assert_int_equal(parse(&s, line, &parsed)->n_entries, 1);
+    assert_int_equal(sign_of(&s, parsed.rows, 0), 0x68fd1e6);
+    setup_parsed_free(&parsed);
+    (void)snprintf(line + 40, sizeof line - 40, "68fd1e6g");
+    assert_begins(setup_fault(&s, line),
+                  "parsed:1:41: error: expected 1 to 16 hex digits, found \"68fd1e6g\"");
+    (void)snprintf(line + 40, sizeof line - 40, "0123456789abcdef0");
+    assert_begins(setup_fault(&s, line), "parsed:1:41: error: expected 1 to 16 hex");
+    setup_close(&s);
+    open_criteo(&s, ", short_rows: pad");
+    assert_int_equal(parse(&s, "1\t2\t3\n0\n", &parsed)->n, 2);
+    setup_parsed_free(&parsed);
+    setup_close(&s);
+    open_criteo(&s, ", label: none");
+    line[39] = '\0';
+    assert_int_equal(parse(&s, line + 1, &parsed)->n, 0); /* tabs alone are a blank line */
+    setup_parsed_free(&parsed);
+    line[0] = '5';
+    assert_int_equal(parse(&s, line, &parsed)->n, 1);
+    setup_parsed_free(&parsed);
+    setup_close(&s);
+}
+
+static void every_byte_of_eight_hex_digits_counts(void **state)
+{
+    (void)state;
+    setup s;
+    open_criteo(&s, "");
+    char line[64] = "0";
+    memset(line + 1, '\t', 39);
+    for (uint32_t c = 1; c < 256; c++) {
+        for (uint32_t at = 0; at < 8; at++) {
+            memcpy(line + 40, "0a9fF1c2", 9);
+            line[40 + at] = (char)c;
+            bool digit = strchr("0123456789abcdefABCDEF", (int)c) != NULL;
+            if (c == '\n' || c == '\t' || (c == '\r' && at == 7)) {
+                continue;
+            }
+            assert_true((setup_fault(&s, line)[0] == '\0') == digit);
+        }
+    }
+    setup_close(&s);
+}
+
+static void ln2_buckets_begin_where_the_document_says(void **state)
+{
+    (void)state;
+    static const uint32_t first[] = {3,  5,  6,  8,  10, 12, 15, 17, 21, 24,
+                                     28, 32, 37, 43, 49, 55, 62, 70, 79, 88};
+    setup s;
+    open_criteo(&s, "");
+    const tn_transform *t = &s.schema->spec[0].transform;
+    for (uint32_t i = 0; i < 20; i++) {
+        assert_int_equal(tn_transform_sign(t, first[i]), i + 1);
+        assert_int_equal(tn_transform_sign(t, first[i] - 1), i == 0 ? TN_LN2_OFFSET + 2 : i);
+    }
+    assert_int_equal(tn_transform_sign(t, 1000), 47);
+    assert_int_equal(tn_transform_sign(t, 1e6), 190);
+    assert_int_equal(tn_transform_sign(t, 2147483647), 461);
+    assert_true(tn_transform_sign(t, -1e30) == TN_LN2_OFFSET + 0x80000000U);
+    assert_true(tn_transform_sign(t, 1.9) == TN_LN2_OFFSET + 1);
+    setup_close(&s);
+}
+
+static void plain_and_careful_splitting_agree(void **state)
+{
+    (void)state;
+    setup plain;
+    setup careful; /* trim changes nothing here, but takes the other way */
+    setup_open(&plain, "{data: {format: tsv, columns: [label, a, b]}, slots: [{name: a, type: str},"
+                       " {name: b, type: str}]}");
+    setup_open(&careful, "{data: {format: tsv, columns: [label, a, b], null: ['', zzz]}, slots: "
+                         "[{name: a, type: str}, {name: b, type: str}]}");
+    for (uint32_t i = 0; i < 40; i++) {
+        for (uint32_t j = 0; j < 20; j++) {
+            tn_text text = {0};
+            tn_parsed x;
+            tn_parsed y;
+            tn_text_addf(&text, "1\t%.*s\t%.*s\n", (int)i,
+                         "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrst", (int)j,
+                         "0123456789ABCDEFGHIJKLMNOP");
+            setup_parse_str(&plain, text.data, &x);
+            setup_parse_str(&careful, text.data, &y);
+            assert_int_equal(x.rows->n, 1);
+            assert_int_equal(x.rows->n_entries, (i > 0) + (j > 0));
+            assert_int_equal(x.rows->n_entries, y.rows->n_entries);
+            assert_memory_equal(x.rows->entry, y.rows->entry, x.rows->n_entries * sizeof(tn_entry));
+            setup_parsed_free(&x);
+            setup_parsed_free(&y);
+            tn_text_done(&text);
+        }
+    }
+    setup_close(&plain);
+    setup_close(&careful);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_header_names_columns_in_any_order),
+        cmocka_unit_test(headers_that_miss_or_repeat_a_column_are_errors),
+        cmocka_unit_test(quotes_follow_rfc_4180),
+        cmocka_unit_test(multiline_quotes_may_hold_line_breaks),
+        cmocka_unit_test(rows_that_are_too_long_or_too_short_are_errors),
+        cmocka_unit_test(nulls_trim_and_comments_are_as_configured),
+        cmocka_unit_test(lists_and_their_values_go_side_by_side),
+        cmocka_unit_test(labels_map_texts_and_thresholds),
+        cmocka_unit_test(numbers_and_their_absence),
+        cmocka_unit_test(criteo_rows_become_buckets_and_signs),
+        cmocka_unit_test(d2_criteo_tokens_and_short_rows_never_end_the_program),
+        cmocka_unit_test(every_byte_of_eight_hex_digits_counts),
+        cmocka_unit_test(ln2_buckets_begin_where_the_document_says),
+        cmocka_unit_test(plain_and_careful_splitting_agree),
+    };
+    return cmocka_run_group_tests_name("io/delimited", tests, NULL, NULL);
+}
