@@ -6,7 +6,7 @@
  */
 // NOLINTBEGIN(llvm-header-guard): a text, not a header
 
-enum { VECTORS = 2, PANEL = VECTORS * LANES };
+enum { VECTORS = 2, PANEL = VECTORS * LANES, GROUPS = ROWS / 3 };
 
 /* c[i0 .. i0 + rows) (+)= a b, for 1 or 2 vectors of columns. */
 __attribute__((always_inline)) TARGET static inline void
@@ -14,10 +14,13 @@ multiply(const tn_block *k, size_t i0, const int rows, const int vectors, const 
 {
     VEC sum[ROWS][VECTORS];
     VEC right[VECTORS];
-    const size_t along_i = across ? 1 : k->a_stride;
-    const size_t along_p = across ? k->a_stride : 1;
-    const float *a = k->a + i0 * along_i;
+    const size_t stride = k->a_stride;
+    const float *a[GROUPS]; /* of rows 0, 3, 6, ..: base + 1 or 2 strides is one address */
     const float *b = k->b;
+#pragma GCC unroll 4
+    for (int g = 0; g < GROUPS; g++) {
+        a[g] = across ? k->a + i0 : k->a + (i0 + 3 * (size_t)g) * stride;
+    }
 #pragma GCC unroll 16
     for (int i = 0; i < rows; i++) {
 #pragma GCC unroll 2
@@ -25,18 +28,22 @@ multiply(const tn_block *k, size_t i0, const int rows, const int vectors, const 
             sum[i][v] = ZERO();
         }
     }
-    for (size_t p = 0; p < k->depth; p++, a += along_p, b += k->b_stride) {
+    for (size_t p = 0; p < k->depth; p++, b += k->b_stride) {
 #pragma GCC unroll 2
         for (int v = 0; v < vectors; v++) {
             right[v] = LOAD(b + (size_t)v * LANES);
         }
 #pragma GCC unroll 16
         for (int i = 0; i < rows; i++) {
-            VEC left = SPREAD(a + (size_t)i * along_i);
+            VEC left = SPREAD(across ? a[0] + i : a[i / 3] + (size_t)(i % 3) * stride);
 #pragma GCC unroll 2
             for (int v = 0; v < vectors; v++) {
                 sum[i][v] = FMA(left, right[v], sum[i][v]);
             }
+        }
+#pragma GCC unroll 4
+        for (int g = 0; g < GROUPS; g++) {
+            a[g] += across ? stride : 1;
         }
     }
     float *c = k->c + i0 * k->c_stride;
