@@ -67,8 +67,10 @@ void tn_block_parse(const tn_block *block, const tn_schema *schema, const tn_fil
         }
         place.line = format->binary ? 0 : line_of(block, schema, files, i);
         status = format->parse(record, schema, &place, rows, &out->err);
-        TN_ASSERT(status != TN_OK && status != TN_END);
-        if (status == TN_E_DATA) {
+        TN_ASSERT(status != TN_END);
+        if (status == TN_OK) { /* memory was short the first time, and is not any more */
+            rows->row[rows->n - 1].at = place.offset;
+        } else if (status == TN_E_DATA) {
             keep_message(out, &out->err, messages_max);
         } else {
             out->fault = status;

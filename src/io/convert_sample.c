@@ -103,6 +103,7 @@ static tn_status take_heads(sampling *s, const tn_fileset *files, tn_error *err)
         status = read_head(s, files, i, &head, err);
         if (status == TN_OK && s->head.size == 0) {
             tn_text_add(&s->head, tn_text_str(&head), head.size);
+            status = tn_text_check(&s->head, "a header", err);
         }
         bool same = head.size == 0 || (head.size == s->head.size &&
                                        memcmp(head.data, tn_text_str(&s->head), head.size) == 0);

@@ -188,7 +188,7 @@ static tn_status write_svm(const tn_writer *w, const tn_rows *rows, uint32_t row
         TN_TRY(write_entry(w, rows, i, out, err));
     }
     write_numerics(w, rows, row, begin, out);
-    if (out->size == begin) {
+    if (out->size == begin && !out->failed) {
         return tn_fail(err, TN_E_DATA, "format '%s' cannot say a row without label and values",
                        w->kind->name);
     }

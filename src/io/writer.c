@@ -166,7 +166,8 @@ bool tn_write_token(const tn_writer *w, const tn_rows *rows, uint32_t i, char *b
         return false;
     }
     const tn_slot_spec *spec = rows->schema->slot[entry->slot];
-    bool shifted = rows->schema->index_base != 0 && spec->type == TN_SIGN_ID;
+    bool shifted =
+        rows->schema->index_base != 0 && spec->type == TN_SIGN_ID && !tn_spec_is_number(spec);
     if (spec->as == TN_AS_KEY && (w->signs || shifted)) {
         int size = snprintf(buffer, TN_WRITE_TOKEN_MAX, "%llu",
                             (unsigned long long)tn_sign_of(entry->key, spec->salt));
