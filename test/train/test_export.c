@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/key.h"
 #include "exportkit.h"
+#include "io/dict.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -26,36 +27,368 @@ static const char *const models[] = {
     "{type: dcnv2, hidden: [16]}",
 };
 
+static void compare_scores(exportkit *k, const char *path, const char *what, float within)
+{
+    uint32_t n[2];
+    float *trainer = exportkit_trainer_logits(k, &n[0]);
+    float *scorer = exportkit_bundle_logits(k, path, &n[1]);
+    assert_int_equal(n[0], 48);
+    assert_int_equal(n[1], n[0]);
+    for (uint32_t r = 0; r < n[0]; r++) {
+        if (!(fabsf(trainer[r] - scorer[r]) <= within * fmaxf(1, fabsf(trainer[r])))) {
+            fail_msg("%s: row %u: trainer %.9g, export %.9g", what, r, (double)trainer[r],
+                     (double)scorer[r]);
+        }
+    }
+    tn_free(trainer);
+    tn_free(scorer);
+}
+
 /* S1: TensorNet's serving divides 0 by 0 for an empty slot where its training has zeros. */
 static void s1_trainer_and_export_agree_on_every_edge_row(void **state)
 {
     (void)state;
     for (uint32_t i = 0; i < sizeof models / sizeof models[0]; i++) {
         exportkit k;
-        uint32_t n[2];
         exportkit_open(&k, models[i], NULL);
         exportkit_train(&k);
         tn_exported out = exportkit_export(&k);
-        float *trainer = exportkit_trainer_logits(&k, &n[0]);
-        float *scorer = exportkit_bundle_logits(&k, out.path, &n[1]);
-        assert_int_equal(n[0], 48);
-        assert_int_equal(n[1], n[0]);
-        for (uint32_t r = 0; r < n[0]; r++) {
-            if (!(fabsf(trainer[r] - scorer[r]) <= 1e-6F * fmaxf(1, fabsf(trainer[r])))) {
-                fail_msg("%s: row %u: trainer %.9g, export %.9g", models[i], r, (double)trainer[r],
-                         (double)scorer[r]);
-            }
-        }
-        tn_free(trainer);
-        tn_free(scorer);
+        compare_scores(&k, out.path, models[i], 1e-6F);
         exportkit_close(&k);
     }
+}
+
+/* A layer list of the user's own, whose output is no layer with a bias. */
+static void s1_a_graph_of_layers_agrees(void **state)
+{
+    static const char graph[] =
+        "{type: graph, inputs: {wide: {embed: all, dim: 1}, deep: {embed: [user, item, hist]}, "
+        "num: {numeric: all}}, layers: [{name: x, concat: [deep, num]}, "
+        "{name: pctr, dense: x, units: 4, activation: dice}, {name: ln, layer_norm: x}, "
+        "{name: dn, data_norm: ln}, {name: all, dense: [pctr, dn, wide], units: 3}, "
+        "{name: soft, softmax: all}, {name: out, sum: soft}, {name: half, scale: out, by: 0.5}], "
+        "output: half}";
+    static const char *const overrides[] = {"data.negative_sampling=0.5", NULL};
+    (void)state;
+    exportkit k;
+    exportkit_open(&k, graph, overrides);
+    exportkit_train(&k);
+    tn_exported out = exportkit_export(&k);
+    compare_scores(&k, out.path, "graph", 1e-6F);
+    exportkit_close(&k);
+}
+
+/* V24's correction, in the exported bias: D1's trainers never correct at all. */
+static void d1_sampled_negatives_are_corrected_in_the_bias(void **state)
+{
+    static const char *const overrides[] = {"data.negative_sampling=0.1", NULL};
+    (void)state;
+    for (uint32_t i = 0; i < sizeof models / sizeof models[0]; i += 2) {
+        exportkit k;
+        exportkit_open(&k, models[i], overrides);
+        exportkit_train(&k);
+        tn_exported out = exportkit_export(&k);
+        compare_scores(&k, out.path, models[i], 1e-6F);
+        exportkit_close(&k);
+    }
+}
+
+static void short_values_score_nearly_the_same(void **state)
+{
+    static const struct {
+        const char *override;
+        float within;
+    } types[] = {{"export.values=bf16", 0.05F},
+                 {"export.values=fp16", 0.005F},
+                 {"export.values=int8", 0.05F}};
+    (void)state;
+    for (uint32_t i = 0; i < 3; i++) {
+        const char *const overrides[] = {types[i].override, "export.check_groups=false", NULL};
+        exportkit k;
+        exportkit_open(&k, models[2], overrides);
+        exportkit_train(&k);
+        tn_exported out = exportkit_export(&k);
+        compare_scores(&k, out.path, types[i].override, types[i].within);
+        exportkit_close(&k);
+    }
+}
+
+static void read_file(const char *dir, const char *name, tn_text *out)
+{
+    char path[TN_PATH_SIZE];
+    tn_error err = {0};
+    tn_text_clear(out);
+    if (tn_path_join(dir, name, path, &err) != TN_OK ||
+        tn_file_read_all(path, 1 << 26, out, &err) != TN_OK) {
+        fail_msg("%s", err.text);
+    }
+}
+
+static void write_over(const char *dir, const char *name, const char *data, size_t size)
+{
+    char path[TN_PATH_SIZE];
+    tn_error err = {0};
+    if (tn_path_join(dir, name, path, &err) != TN_OK ||
+        tn_file_replace(path, data, size, &err) != TN_OK) {
+        fail_msg("%s", err.text);
+    }
+}
+
+/* Trained anew from nothing, the export is the one that is there already, byte for byte. */
+static void equal_checkpoints_have_equal_exports(void **state)
+{
+    exportkit k;
+    char run[300];
+    tn_error err = {0};
+    (void)state;
+    exportkit_open(&k, models[2], NULL);
+    exportkit_train(&k);
+    tn_exported first = exportkit_export(&k);
+    (void)snprintf(run, sizeof run, "%s/run", k.dir);
+    assert_int_equal(tn_remove_tree(run, &err), TN_OK);
+    exportkit_train(&k);
+    tn_exported again = exportkit_export(&k);
+    assert_true(!first.existed && again.existed);
+    assert_string_equal(again.model_id, first.model_id);
+    exportkit_close(&k);
+}
+
+static void another_export_in_its_place_is_refused(void **state)
+{
+    exportkit k;
+    (void)state;
+    exportkit_open(&k, models[0], NULL);
+    exportkit_train(&k);
+    tn_exported out = exportkit_export(&k);
+    k.run.export.values = 2;
+    char path[300];
+    (void)snprintf(path, sizeof path, "%s/run", k.dir);
+    tn_export_request request = {.checkpoint = path, .binder = &k.binder};
+    tn_error err = {0};
+    assert_int_equal(tn_export(k.plan, &request, &out, &err), TN_E_CKPT);
+    assert_non_null(strstr(err.text, "is there already and not the same"));
+    uint32_t n = 0;
+    tn_text names = {0};
+    (void)snprintf(path, sizeof path, "%s/export", k.dir);
+    assert_int_equal(tn_dir_list(path, &names, &n, &err), TN_OK);
+    assert_int_equal(n, 1); /* no folder that is half done */
+    tn_text_done(&names);
+    exportkit_close(&k);
+}
+
+/* ---- what a loader refuses ---- */
+
+static tn_status open_bundle(const char *path, tn_error *err)
+{
+    tn_bundle *b = NULL;
+    tn_status status = tn_bundle_open(&b, path, &(tn_bundle_opts){0}, err);
+    assert_true((status == TN_OK) == (b != NULL));
+    tn_bundle_close(b);
+    return status;
+}
+
+/* TensorNet's serving takes any dictionary with any graph. */
+static void files_of_two_models_are_not_mixed(void **state)
+{
+    static const char *const names[] = {"EXPORT.json", "model.json", "dense.safetensors",
+                                        "dict.tnd"};
+    static const char *const other[] = {"run.seed=9", NULL};
+    exportkit k[2];
+    tn_exported out[2];
+    tn_text mine = {0};
+    tn_text theirs = {0};
+    tn_error err = {0};
+    (void)state;
+    for (uint32_t i = 0; i < 2; i++) {
+        exportkit_open(&k[i], models[2], i == 0 ? NULL : other);
+        exportkit_train(&k[i]);
+        out[i] = exportkit_export(&k[i]);
+    }
+    assert_string_not_equal(out[0].model_id, out[1].model_id);
+    assert_int_equal(open_bundle(out[0].path, &err), TN_OK);
+    for (uint32_t i = 0; i < 4; i++) {
+        read_file(out[0].path, names[i], &mine);
+        read_file(out[1].path, names[i], &theirs);
+        write_over(out[0].path, names[i], theirs.data, theirs.size);
+        assert_int_equal(open_bundle(out[0].path, &err), TN_E_CKPT);
+        write_over(out[0].path, names[i], mine.data, mine.size);
+    }
+    assert_int_equal(open_bundle(out[0].path, &err), TN_OK);
+    tn_text_done(&mine);
+    tn_text_done(&theirs);
+    exportkit_close(&k[0]);
+    exportkit_close(&k[1]);
+}
+
+static void every_flipped_byte_of_an_export_is_noticed(void **state)
+{
+    static const char *const names[] = {"EXPORT.json", "model.json", "dense.safetensors",
+                                        "dict.tnd"};
+    exportkit k;
+    tn_text text = {0};
+    tn_error err = {0};
+    (void)state;
+    exportkit_open(&k, models[0], NULL);
+    exportkit_train(&k);
+    tn_exported out = exportkit_export(&k);
+    for (uint32_t i = 0; i < 4; i++) {
+        read_file(out.path, names[i], &text);
+        for (size_t at = 0; at < text.size; at += 1 + text.size / 150) {
+            text.data[at] = (char)(text.data[at] ^ 1);
+            write_over(out.path, names[i], text.data, text.size);
+            assert_int_not_equal(open_bundle(out.path, &err), TN_OK);
+            text.data[at] = (char)(text.data[at] ^ 1);
+        }
+        write_over(out.path, names[i], text.data, text.size / 2);
+        assert_int_not_equal(open_bundle(out.path, &err), TN_OK);
+        write_over(out.path, names[i], text.data, text.size);
+    }
+    assert_int_equal(open_bundle(out.path, &err), TN_OK);
+    tn_text_done(&text);
+    exportkit_close(&k);
+}
+
+/* Writes model.json with one text in place of another, all checksums right. */
+static void change_model(const tn_exported *out, const tn_text *from, const char *old,
+                         const char *new)
+{
+    tn_text model = {0};
+    tn_text index = {0};
+    char *at = strstr(from->data, old);
+    assert_non_null(at);
+    tn_text_add(&model, from->data, (size_t)(at - from->data));
+    tn_text_adds(&model, new);
+    tn_text_adds(&model, at + strlen(old));
+    model.size -= 21;
+    model.data[model.size] = '\0';
+    uint32_t crc = tn_crc32c(0, model.data, model.size);
+    tn_text_addf(&model, "\"crc32c\":\"%08x\"}\n", crc);
+    write_over(out->path, "model.json", model.data, model.size);
+    tn_json_open(&index, '{');
+    tn_json_str(&index, "format", "tnet-export");
+    tn_json_raw(&index, "version", "[1,0]");
+    tn_json_str(&index, "model_id", out->model_id);
+    tn_json_u64(&index, "step", 1);
+    tn_json_raw(&index, "files", "[]");
+    tn_json_close_with_crc(&index);
+    write_over(out->path, "EXPORT.json", index.data, index.size);
+    tn_text_done(&model);
+    tn_text_done(&index);
+}
+
+static void a_model_that_does_not_add_up_is_refused(void **state)
+{
+    static const char *const lies[][2] = {
+        {"\"tnet-model\"", "\"tnet-modal\""},
+        {"[1,0]", "[2,0]"},
+        {"\"dict.tnd\"", "\"../dict.tnd\""},
+        {"\"dict.tnd\"", "null"},
+        {"\"pool\":\"sum\"", "\"pool\":\"some\""},
+        {"\"pool\":\"concat(2)\"", "\"pool\":\"concat(0)\""},
+        {"\"type\":\"id\"", "\"type\":\"idd\""},
+        {"\"user\",0,1", "\"user\",1,1"},
+        {"\"user\",0,1", "\"user\",0,2"},
+        {"\"user\",0,1", "\"nobody\",0,1"},
+        {"\"in.wide\",\"cols\"", "\"wide\",\"cols\""},
+        {"\"group\":\"user\"", "\"group\":\"other\""},
+        {"\"logit\":\"", "\"logit\":\"x"},
+        {"\"nodes\":[", "\"nodes\":[{}, "},
+        {"\"op\":\"dense\"", "\"op\":\"dance\""},
+        {"\"segment\":\"wide\"", "\"segment\":7"},
+        {"\"seed\":\"", "\"seed\":\"x"},
+        {"[18,25,35.5]", "[18,25,25]"},
+    };
+    exportkit k;
+    tn_text model = {0};
+    (void)state;
+    exportkit_open(&k, models[2], NULL);
+    exportkit_train(&k);
+    tn_exported out = exportkit_export(&k);
+    read_file(out.path, "model.json", &model);
+    tn_error err = {0};
+    change_model(&out, &model, "\"logit\"", "\"logit\"");
+    assert_int_equal(open_bundle(out.path, &err), TN_OK);
+    for (uint32_t i = 0; i < sizeof lies / sizeof lies[0]; i++) {
+        change_model(&out, &model, lies[i][0], lies[i][1]);
+        if (open_bundle(out.path, &err) != TN_E_CKPT) {
+            fail_msg("%s was believed", lies[i][1]);
+        }
+    }
+    tn_text_done(&model);
+    exportkit_close(&k);
+}
+
+/* A12: ids that pass through float32 are wrong above 2^24. */
+static void a12_large_signs_survive_file_table_and_export(void **state)
+{
+    static const char *const names[] = {"16777217", "9007199254740993", "18446744073709551615"};
+    static const char *const overrides[] = {"export.dict=[tnd, tsv]", NULL};
+    exportkit k;
+    tn_text tsv = {0};
+    char path[TN_PATH_SIZE];
+    tn_error err = {0};
+    tn_dict *d = NULL;
+    (void)state;
+    exportkit_open(&k, models[0], overrides);
+    exportkit_train(&k);
+    tn_exported out = exportkit_export(&k);
+    read_file(out.path, "dict.tsv", &tsv);
+    assert_int_equal(tn_path_join(out.path, "dict.tnd", path, &err), TN_OK);
+    assert_int_equal(tn_dict_open(&d, path, TN_VERIFY_FULL, &err), TN_OK);
+    uint32_t user = tn_dict_group(d, "user");
+    for (uint32_t i = 0; i < 3; i++) {
+        char line[64];
+        tn_dict_row row;
+        float w = 0;
+        (void)snprintf(line, sizeof line, "\nuser\t%s\t", names[i]);
+        assert_non_null(strstr(tsv.data, line));
+        uint64_t sign = i == 0 ? (1 << 24) + 1 : i == 1 ? (UINT64_C(1) << 53) + 1 : UINT64_MAX;
+        assert_int_equal(tn_dict_find(d, user, tn_key_of(sign, tn_dict_salt(d, user)), &row, &err),
+                         TN_OK);
+        assert_true(tn_dict_get(&row, 0, 1, &w));
+        assert_int_equal(
+            tn_dict_find(d, user, tn_key_of(sign - 1, tn_dict_salt(d, user)), &row, &err), TN_OK);
+        assert_null(row.table);
+    }
+    tn_dict_close(d);
+    tn_text_done(&tsv);
+    exportkit_close(&k);
+}
+
+static void rows_below_min_score_are_left_out(void **state)
+{
+    exportkit k;
+    (void)state;
+    exportkit_open(&k, models[0], NULL);
+    exportkit_train(&k);
+    tn_exported all = exportkit_export(&k);
+    char to[300];
+    char path[300];
+    (void)snprintf(to, sizeof to, "%s/other", k.dir);
+    (void)snprintf(path, sizeof path, "%s/run", k.dir);
+    k.run.export.min_score = 5;
+    tn_export_request request = {.checkpoint = path, .to = to, .binder = &k.binder};
+    tn_exported some;
+    tn_error err = {0};
+    assert_int_equal(tn_export(k.plan, &request, &some, &err), TN_OK);
+    assert_true(some.rows > 0 && some.rows < all.rows);
+    exportkit_close(&k);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(s1_trainer_and_export_agree_on_every_edge_row),
+        cmocka_unit_test(s1_a_graph_of_layers_agrees),
+        cmocka_unit_test(d1_sampled_negatives_are_corrected_in_the_bias),
+        cmocka_unit_test(short_values_score_nearly_the_same),
+        cmocka_unit_test(equal_checkpoints_have_equal_exports),
+        cmocka_unit_test(another_export_in_its_place_is_refused),
+        cmocka_unit_test(files_of_two_models_are_not_mixed),
+        cmocka_unit_test(every_flipped_byte_of_an_export_is_noticed),
+        cmocka_unit_test(a_model_that_does_not_add_up_is_refused),
+        cmocka_unit_test(a12_large_signs_survive_file_table_and_export),
+        cmocka_unit_test(rows_below_min_score_are_left_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
