@@ -59,3 +59,10 @@ volatile int *tn_signals_watch(void)
     handle(SIGUSR1, on_save);
     return &asked;
 }
+
+const volatile int *tn_signals_watch_stop(void)
+{
+    (void)tn_signals_watch();
+    handle(SIGUSR1, SIG_IGN);
+    return &asked;
+}

@@ -14,4 +14,7 @@ void tn_signals_start(void);
 /* From now on the flag is set. It is TN_ASKED_NOTHING, _STOP or _SAVE of train/trainer.h. */
 volatile int *tn_signals_watch(void);
 
+/* The same for a program that has nothing to save: SIGUSR1 does nothing. */
+const volatile int *tn_signals_watch_stop(void);
+
 #endif

@@ -1,0 +1,134 @@
+/* tnet_eval.c - how good is a model: metrics, slices, a report, every score. */
+#include "cli/describe.h"
+#include "cli/exits.h"
+#include "cli/judge.h"
+#include "cli/signals.h"
+#include "cli/terminal.h"
+#include "train/htmlreport.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef struct eval_flags {
+    tn_strs data;
+    const char *checkpoint, *export, *predictions, *report;
+    tn_strs fetch;
+    bool json;
+} eval_flags;
+
+static const tn_field flags[] = {
+    TN_FIELD_STRS(eval_flags, data, "[]",
+                  "what to evaluate; may be given again (~: data.test, else data.valid)"),
+    TN_FLAG_STR(eval_flags, checkpoint, "PATH",
+                "a checkpoint, or a run directory (~: the newest of this run)"),
+    TN_FLAG_STR(eval_flags, export, "DIR", "evaluate an export instead"),
+    TN_FLAG_STR(eval_flags, predictions, "FILE", "write every score (~: eval.predictions)"),
+    TN_FLAG_STR(eval_flags, report, "FILE.html", "write a page with curves and calibration"),
+    TN_FIELD_STRS(eval_flags, fetch, "[]",
+                  "nodes whose values go to fetch.npz; by commas, or given again"),
+    TN_FLAG_BOOL(eval_flags, json, "print one JSON object instead of tables"),
+    TN_FIELD_END,
+};
+
+static const tn_program program = {
+    .name = "tnet-eval",
+    .summary = "tell how good a trained model is",
+    .words = "CONFIG [key=value ..]",
+    .flags = flags,
+    .config = tn_run_fields,
+    .words_min = 1,
+    .words_max = 1,
+    .notes = "Results go to stdout, all else to stderr. eval.auc=exact adds intervals of the AUC,\n"
+             "eval.slices=[slot] a table for each value of a slot.\n",
+};
+
+static tn_status tell(const tn_judge *j, const eval_flags *f, tn_error *err)
+{
+    tn_text text = {0};
+    tn_status status = f->json ? tn_findings_json(&j->findings, &text, err)
+                               : tn_findings_text(&j->findings, &text, err);
+    if (status == TN_OK) {
+        (void)fputs(tn_text_str(&text), stdout);
+    }
+    tn_text_done(&text);
+    TN_TRY(status);
+    return f->report == NULL
+               ? TN_OK
+               : tn_html_report_write(&j->findings, j->setup->text.config, f->report, err);
+}
+
+/* Names behind commas are names of their own. */
+static tn_strs split(const tn_strs *given, tn_arena *arena)
+{
+    size_t most = 0;
+    for (uint32_t i = 0; i < given->n; i++) {
+        most += strlen(given->item[i]) / 2 + 1;
+    }
+    const char **item = TN_NEW_ARRAY(arena, const char *, most);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < given->n; i++) {
+        const char *at = given->item[i];
+        while (*at != '\0') {
+            size_t size = strcspn(at, ",");
+            if (size > 0) {
+                item[n++] = tn_tree_text(arena, at, size);
+            }
+            at += size + (at[size] == ',');
+        }
+    }
+    return (tn_strs){.n = n, .item = item};
+}
+
+static tn_status work(tn_setup *s, const tn_options *options, const eval_flags *f, tn_error *err)
+{
+    if (f->export != NULL && f->checkpoint != NULL) {
+        return tn_fail(err, TN_E_USAGE, "either '--checkpoint' or '--export', not both");
+    }
+    TN_TRY(tn_setup_load(s, options, err));
+    const tn_strs nodes = split(&f->fetch, s->arena);
+    tn_judge j = {
+        .setup = s,
+        .data = &f->data,
+        .checkpoint = f->checkpoint,
+        .export_dir = f->export,
+        .predictions = f->predictions != NULL ? f->predictions : s->run.eval.predictions,
+        .fetch = &nodes,
+        .stop = tn_signals_watch_stop(),
+    };
+    tn_status status = tn_judge_run(&j, err);
+    if (status == TN_OK) {
+        status = tell(&j, f, err);
+    }
+    tn_judge_done(&j);
+    return status;
+}
+
+static int run(int argc, char *const *argv, tn_arena *arena)
+{
+    tn_error err = {0};
+    tn_options options;
+    eval_flags f;
+    if (tn_options_parse(&program, (tn_argv){argc, argv}, arena, &options, &f, &err) != TN_OK) {
+        return tn_exit_with(program.name, &err);
+    }
+    if (tn_describe_answer(&program, &options)) {
+        return 0;
+    }
+    if (tn_options_check_words(&program, &options, &err) != TN_OK) {
+        return tn_exit_with(program.name, &err);
+    }
+    tn_setup s = {0};
+    tn_status status = work(&s, &options, &f, &err);
+    int code = tn_setup_exit(&s, program.name, status, &err);
+    tn_setup_done(&s);
+    return code;
+}
+
+int main(int argc, char **argv)
+{
+    tn_signals_start();
+    tn_arena *arena = tn_arena_new(1 << 14);
+    int code = run(argc, argv, arena);
+    tn_arena_free(arena);
+    return tn_exit_done(program.name, code);
+}

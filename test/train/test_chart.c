@@ -1,0 +1,115 @@
+/* test_chart.c - figures: what stands where. */
+#include "train/chart.h"
+
+#include "support/test.h"
+
+#include <math.h>
+#include <string.h>
+
+static const tn_chart_opts unit = {
+    .title = "a < b", .x = {"x", 0, 1, false}, .y = {"y", 0, 1, false}};
+
+static void corners_of_the_data_are_corners_of_the_plot(void **state)
+{
+    (void)state;
+    tn_text out = {0};
+    tn_chart c = tn_chart_begin(&out, &unit);
+    const tn_point line[] = {{0, 0}, {0.5, 0.5}, {1, 1}};
+    tn_text_clear(&out);
+    tn_chart_line(&c, "curve", line, 3);
+    assert_string_equal(tn_text_str(&out),
+                        "<path class=\"curve\" d=\"M52.0 328.0L202.0 178.0L352.0 28.0\"/>\n");
+    tn_text_done(&out);
+}
+
+static void what_lies_outside_stands_on_the_edge(void **state)
+{
+    (void)state;
+    tn_text out = {0};
+    tn_chart c = tn_chart_begin(&out, &unit);
+    tn_text_clear(&out);
+    tn_chart_dot(&c, "dot", (tn_point){7, -3}, 4, NULL);
+    assert_string_equal(tn_text_str(&out),
+                        "<circle class=\"dot\" cx=\"352.0\" cy=\"328.0\" r=\"4.0\"/>\n");
+    tn_text_done(&out);
+}
+
+static void what_is_not_finite_is_left_out(void **state)
+{
+    (void)state;
+    tn_text out = {0};
+    tn_chart c = tn_chart_begin(&out, &unit);
+    tn_text_clear(&out);
+    const tn_point line[] = {{0, NAN}, {0, 0}, {INFINITY, 1}, {1, 1}};
+    tn_chart_line(&c, "curve", line, 4);
+    assert_string_equal(tn_text_str(&out),
+                        "<path class=\"curve\" d=\"M52.0 328.0L352.0 28.0\"/>\n");
+    tn_text_clear(&out);
+    tn_chart_dot(&c, "dot", (tn_point){NAN, 0}, 4, "tip");
+    tn_chart_bar(&c, "bar", (tn_point){0, 0}, (tn_point){1, NAN}, NULL);
+    assert_int_equal(out.size, 0);
+    tn_text_done(&out);
+}
+
+static void a_bar_may_be_given_by_any_corners(void **state)
+{
+    (void)state;
+    static const char want[] = "<rect class=\"bar\" x=\"52.0\" y=\"178.0\" width=\"150.0\" "
+                               "height=\"150.0\"><title>a &amp; b</title></rect>\n";
+    tn_text out = {0};
+    tn_chart c = tn_chart_begin(&out, &unit);
+    tn_text_clear(&out);
+    tn_chart_bar(&c, "bar", (tn_point){0, 0}, (tn_point){0.5, 0.5}, "a & b");
+    assert_string_equal(tn_text_str(&out), want);
+    tn_text_clear(&out);
+    tn_chart_bar(&c, "bar", (tn_point){0.5, 0.5}, (tn_point){0, 0}, "a & b");
+    assert_string_equal(tn_text_str(&out), want);
+    tn_text_done(&out);
+}
+
+/* The middle of a logarithmic axis is its geometric mean. */
+static void a_logarithmic_axis_halves_ratios(void **state)
+{
+    (void)state;
+    tn_text out = {0};
+    tn_chart_opts opts = unit;
+    opts.y = (tn_axis){"copc", 0.25, 4, true};
+    tn_chart c = tn_chart_begin(&out, &opts);
+    assert_non_null(strstr(tn_text_str(&out), ">0.25</text>"));
+    tn_text_clear(&out);
+    tn_chart_dot(&c, "dot", (tn_point){0, 1}, 4, NULL);
+    assert_non_null(strstr(tn_text_str(&out), "cy=\"178.0\""));
+    tn_text_clear(&out);
+    tn_chart_dot(&c, "dot", (tn_point){0, 0}, 4, NULL); /* below all ratios */
+    assert_non_null(strstr(tn_text_str(&out), "cy=\"328.0\""));
+    tn_text_done(&out);
+}
+
+static void ticks_are_round_numbers(void **state)
+{
+    (void)state;
+    tn_text out = {0};
+    tn_chart_opts opts = unit;
+    opts.x = (tn_axis){"x", -3.3, 1.7, false};
+    opts.y = (tn_axis){"y", 0, 12345, false};
+    tn_chart c = tn_chart_begin(&out, &opts);
+    tn_chart_end(&c);
+    static const char *const want[] = {">-3<", ">0<", ">1<", ">5000<", ">10000<", "a &lt; b"};
+    for (size_t i = 0; i < sizeof want / sizeof want[0]; i++) {
+        assert_non_null(strstr(tn_text_str(&out), want[i]));
+    }
+    tn_text_done(&out);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(corners_of_the_data_are_corners_of_the_plot),
+        cmocka_unit_test(what_lies_outside_stands_on_the_edge),
+        cmocka_unit_test(what_is_not_finite_is_left_out),
+        cmocka_unit_test(a_bar_may_be_given_by_any_corners),
+        cmocka_unit_test(a_logarithmic_axis_halves_ratios),
+        cmocka_unit_test(ticks_are_round_numbers),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
