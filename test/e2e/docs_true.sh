@@ -1,0 +1,116 @@
+#!/bin/sh
+# docs_true.sh - what the documents say is so: manual pages are those of the programs, every link
+# and file name resolves, every YAML block is accepted, every command of the README runs, and the
+# samples are what their script makes.
+#
+# A block fenced as ```yaml is a whole configuration; ```yaml fragment is one without `data`. When
+# its first line is `# name.yaml` it becomes that file for the commands in ```sh blocks.
+set -u
+bin=$(cd "${TNET_BIN:?folder of the programs}" && pwd)
+root=$(pwd)
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+bad=0
+fail() {
+    echo "docs_true.sh: $*" >&2
+    bad=1
+}
+pages="README.md CONTRIBUTING.md CHANGELOG.md docs/*.md datasets/*.md"
+
+# Manual pages and the page of all options.
+for page in docs/man/*.1; do
+    program=$(basename "$page" .1)
+    "$bin/$program" --man | cmp -s - "$page" || fail "$page differs from '$program --man'"
+done
+for program in tnet-train tnet-data tnet-eval tnet-export tnet-score; do
+    [ -f "docs/man/$program.1" ] || fail "no docs/man/$program.1"
+done
+
+# Links, relative to the page they stand on; a section behind # is not looked at.
+for page in $pages; do
+    grep -oE '\]\([^)]+\)' "$page" | sed -e 's/^](//' -e 's/)$//' -e 's/#.*//' | sort -u >"$tmp/links"
+    while read -r link; do
+        case $link in
+        http://* | https://* | '') continue ;;
+        esac
+        [ -e "$(dirname "$page")/$link" ] || fail "$page: link to $link"
+    done <"$tmp/links"
+done
+
+# Names of files in backquotes, and of pages in comments of the code. A line that begins with
+# "1. `" tells a reader to write that file.
+for page in $pages; do
+    # shellcheck disable=SC2016
+    grep -v '^1\. `' "$page" | grep -oE '`[^` ]+`' | tr -d '`' |
+        grep -E '^(src|test|docs|configs|datasets|bench|cmake|\.ci)/[A-Za-z0-9_./-]+$' | sort -u >"$tmp/names"
+    while read -r name; do
+        [ -e "$name" ] || [ -n "$(ls "$name"* 2>/dev/null)" ] || fail "$page: names $name"
+    done <"$tmp/names"
+done
+grep -rhoE '(docs|datasets)/[a-z_]+\.md' src test bench configs cmake .ci datasets/*.sh Makefile | sort -u >"$tmp/names"
+while read -r name; do
+    [ -f "$name" ] || fail "the code names $name"
+done <"$tmp/names"
+
+# Sections that comments point to.
+grep -rhoE 'docs/(formats|numerics)\.md,? section [0-9]+' src test bench | sort -u |
+    sed -E 's/,? section / /' >"$tmp/sections"
+while read -r page section; do
+    grep -qE "^## $section\. " "$page" || fail "$page has no section $section"
+done <"$tmp/sections"
+
+# YAML blocks: a file each in $tmp/yaml/<page>/.
+for page in $pages; do
+    to="$tmp/yaml/$(echo "$page" | tr / _)"
+    mkdir -p "$to"
+    awk -v to="$to" '
+        /^```yaml$/ { n++; file = to "/" n ".yaml"; next }
+        /^```yaml fragment$/ {
+            n++; file = to "/" n ".yaml"
+            print "data: {format: libsvm, train: x, valid: x}" >file
+            next
+        }
+        /^```/      { file = ""; next }
+        file != ""  { print > file }' "$page"
+    for block in "$to"/*.yaml; do
+        [ -f "$block" ] || continue
+        "$bin/tnet-train" "$block" --print-config >/dev/null 2>"$tmp/err" ||
+            fail "$page: $(basename "$block" .yaml). yaml block: $(head -n 3 "$tmp/err")"
+    done
+done
+
+# The commands of the README, in a folder of their own.
+mkdir -p "$tmp/try"
+ln -s "$root/datasets" "$root/configs" "$tmp/try"
+for block in "$tmp"/yaml/README.md/*.yaml; do
+    name=$(sed -n '1s/^# \([a-z]*\.yaml\)$/\1/p' "$block")
+    [ -z "$name" ] || cp "$block" "$tmp/try/$name"
+done
+awk '/^```sh$/ { on = 1; next } /^```/ { on = 0 } on' README.md >"$tmp/commands"
+[ -s "$tmp/commands" ] || fail "README.md has no commands"
+(cd "$tmp/try" && PATH="$bin:$PATH" sh -eu "$tmp/commands") >"$tmp/out" 2>"$tmp/err" ||
+    fail "README.md: a command failed: $(tail -n 3 "$tmp/err")"
+
+# The program of docs/serving.md scores a row of what the README exported.
+awk '/^```c$/ { on = 1; next } /^```/ { on = 0 } on' docs/serving.md >"$tmp/score.c"
+# A library with a sanitizer in it wants a program that has one too.
+if [ -f "$bin/libtnet.so" ] && ! grep -qE '__(asan|tsan)_init' "$bin/libtnet.so"; then
+    cc -std=c99 -Wall -Werror -Isrc/train -o "$tmp/score" "$tmp/score.c" -L"$bin" -ltnet -Wl,-rpath,"$bin" ||
+        fail "docs/serving.md: the C program does not compile"
+    "$tmp/score" "$tmp"/try/export/*/ | grep -q '^logit .* probability of a click 0\.' ||
+        fail "docs/serving.md: the C program does not score"
+fi
+
+# Samples: the same bytes every time.
+TNET_BIN="$bin" datasets/samples.sh "$tmp/samples" >/dev/null 2>&1 || fail "datasets/samples.sh failed"
+for file in datasets/samples/*; do
+    case $file in
+    *.yaml) continue ;; # names the folder
+    esac
+    cmp -s "$file" "$tmp/samples/$(basename "$file")" || fail "$file is not what datasets/samples.sh makes"
+    "$bin/tnet-train" "$file.yaml" -q run.dir="$tmp/run" checkpoint.resume=never >/dev/null 2>"$tmp/err" ||
+        fail "$file.yaml: $(tail -n 2 "$tmp/err")"
+done
+
+[ "$bad" -eq 0 ] && echo "docs_true.sh: all true"
+exit "$bad"
