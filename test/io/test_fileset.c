@@ -1,0 +1,265 @@
+/* test_fileset.c - which files are meant, how they are compressed, and where they are cut. */
+#include "io/fileset.h"
+
+#include "base/file.h"
+#include "io/feed.h"
+#include "setup.h"
+#include "support/test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+static const char libsvm[] = "{data: {format: libsvm, part_bytes: 10B}}";
+
+/* The files of some items, as their names with blanks between. */
+static void check_files(const setup *s, const char *item, const char *expected)
+{
+    tn_fileset *files = NULL;
+    tn_error err = {0};
+    tn_text got = {0};
+    char path[512];
+    (void)snprintf(path, sizeof path, "%s/%s", s->dir, item);
+    const char *only = path;
+    const tn_strs paths = {1, &only};
+    tn_status status = tn_fileset_new(&files, &paths, s->schema, &err);
+    for (uint32_t i = 0; status == TN_OK && i < files->n; i++) {
+        tn_text_addf(&got, "%s%s", i > 0 ? " " : "", strrchr(files->file[i].path, '/') + 1);
+    }
+    if (status != TN_OK) {
+        assert_int_equal(status, TN_E_DATA);
+        assert_null(files);
+    }
+    assert_string_equal(status == TN_OK ? tn_text_str(&got) : "none", expected);
+    tn_text_done(&got);
+    tn_fileset_free(files);
+}
+
+static void d2_patterns_match_whole_names_and_folders_hold_plain_files(void **state)
+{
+    (void)state;
+    setup s;
+    tn_error err = {0};
+    char folder[300];
+    setup_open(&s, libsvm);
+    const char *names[] = {"b.svm", "a.svm", "a.svm.bin", "_SUCCESS", ".hidden", "B.svm"};
+    for (uint32_t i = 0; i < 6; i++) {
+        (void)setup_file(&s, names[i], "1 1\n", 4);
+    }
+    (void)snprintf(folder, sizeof folder, "%s/sub", s.dir);
+    assert_int_equal(tn_dir_make(folder, &err), TN_OK);
+    check_files(&s, "*.svm", "B.svm a.svm b.svm");
+    check_files(&s, "?.svm", "B.svm a.svm b.svm");
+    check_files(&s, "a.svm", "a.svm");
+    check_files(&s, "", "B.svm a.svm a.svm.bin b.svm");
+    check_files(&s, "x*.svm", "none");
+    check_files(&s, "x.svm", "none");
+    check_files(&s, "sub", "none");
+    setup_close(&s);
+}
+
+static void items_keep_their_order_and_unknown_schemes_are_refused(void **state)
+{
+    (void)state;
+    setup s;
+    tn_fileset *files = NULL;
+    tn_error err = {0};
+    setup_open(&s, libsvm);
+    const char *two[] = {setup_file(&s, "z", "1 1\n", 4), setup_file(&s, "a", "", 0)};
+    const tn_strs paths = {2, two};
+    assert_int_equal(tn_fileset_new(&files, &paths, s.schema, &err), TN_OK);
+    assert_string_equal(files->file[0].path, two[0]);
+    assert_int_equal(files->n_parts, 2);
+    assert_int_equal(files->bytes, 4);
+    tn_fileset_free(files);
+    const char *url = "s3://bucket/key";
+    const tn_strs remote = {1, &url};
+    assert_int_equal(tn_fileset_new(&files, &remote, s.schema, &err), TN_E_DATA);
+    assert_string_equal(err.text, "this build cannot read from s3://");
+    setup_close(&s);
+}
+
+static void parts_cover_a_file_and_nothing_more(void **state)
+{
+    (void)state;
+    setup s;
+    tn_fileset *files = NULL;
+    tn_error err = {0};
+    setup_open(&s, libsvm);
+    for (size_t size = 0; size <= 31; size++) {
+        const char *path = setup_file(&s, "f", "1 1\n1 2\n1 3\n1 4\n1 5\n1 6\n1 7\n1 8\n", size);
+        const tn_strs paths = {1, &path};
+        assert_int_equal(tn_fileset_new(&files, &paths, s.schema, &err), TN_OK);
+        assert_int_equal(files->n_parts, size == 0 ? 1 : (size + 9) / 10);
+        uint64_t end = 0;
+        for (uint32_t i = 0; i < files->n_parts; i++) {
+            assert_int_equal(files->part[i].first, end);
+            end = files->part[i].end;
+        }
+        assert_int_equal(end, size);
+        tn_fileset_free(files);
+    }
+    setup_close(&s);
+}
+
+/* Appends one compressed member. */
+static void add_member(tn_text *out, const char *text, size_t size, int bits)
+{
+    z_stream z = {0};
+    unsigned char buffer[65536];
+    assert_int_equal(deflateInit2(&z, 6, Z_DEFLATED, bits, 8, Z_DEFAULT_STRATEGY), Z_OK);
+    union {
+        const char *in;
+        Bytef *bytes;
+    } from = {.in = text};
+    z.next_in = from.bytes;
+    z.avail_in = (uInt)size;
+    z.next_out = buffer;
+    z.avail_out = sizeof buffer;
+    assert_int_equal(deflate(&z, Z_FINISH), Z_STREAM_END);
+    tn_text_add(out, buffer, sizeof buffer - z.avail_out);
+    assert_int_equal(deflateEnd(&z), Z_OK);
+}
+
+enum { GZIP = 31, ZLIB = 15 };
+
+static uint32_t rows_of(const char *config, const char *bytes, size_t size, tn_error *err)
+{
+    setup s;
+    tn_parsed parsed;
+    setup_open(&s, config);
+    setup_parse(&s, bytes, size, &parsed);
+    uint32_t n = parsed.fault == TN_OK && parsed.n_bad == 0 ? parsed.rows->n : UINT32_MAX;
+    *err = parsed.err;
+    setup_parsed_free(&parsed);
+    setup_close(&s);
+    return n;
+}
+
+static void gzip_members_are_one_stream_and_a_cut_one_is_an_error(void **state)
+{
+    (void)state;
+    static const char automatic[] = "{data: {format: libsvm}}";
+    tn_text bytes = {0};
+    tn_error err;
+    add_member(&bytes, "1 1\n0 ", 6, GZIP);
+    add_member(&bytes, "", 0, GZIP);
+    add_member(&bytes, "2\n1 3", 5, GZIP);
+    assert_int_equal(rows_of(automatic, bytes.data, bytes.size, &err), 3);
+    for (size_t cut = 1; cut < bytes.size; cut++) {
+        uint32_t n = rows_of(automatic, bytes.data, bytes.size - cut, &err);
+        bool whole_members = n != UINT32_MAX;
+        assert_true(!whole_members || n <= 2);
+        if (!whole_members && bytes.size - cut >= 3) {
+            assert_int_equal(err.code, TN_E_DATA);
+            assert_non_null(strstr(err.text, "gzip stream"));
+        }
+    }
+    assert_true(rows_of(automatic, bytes.data, bytes.size - 1, &err) == UINT32_MAX);
+    assert_non_null(strstr(err.text, "truncated gzip stream"));
+    tn_text_addc(&bytes, 'x');
+    assert_true(rows_of(automatic, bytes.data, bytes.size, &err) == UINT32_MAX);
+    tn_text_done(&bytes);
+}
+
+static void zlib_must_be_asked_for_in_text(void **state)
+{
+    (void)state;
+    tn_text bytes = {0};
+    tn_error err;
+    add_member(&bytes, "1 1\n0 2\n", 8, ZLIB);
+    assert_int_equal(
+        rows_of("{data: {format: libsvm, compression: zlib}}", bytes.data, bytes.size, &err), 2);
+    assert_true(rows_of("{data: {format: libsvm}}", bytes.data, bytes.size, &err) == UINT32_MAX);
+    tn_text_addc(&bytes, 'x');
+    assert_true(rows_of("{data: {format: libsvm, compression: zlib}}", bytes.data, bytes.size,
+                        &err) == UINT32_MAX);
+    assert_non_null(strstr(err.text, "something stands behind the zlib stream"));
+    tn_text_done(&bytes);
+}
+
+static void compressions_that_are_not_read_are_named(void **state)
+{
+    (void)state;
+    setup s;
+    tn_fileset *files = NULL;
+    tn_error err = {0};
+    setup_open(&s, libsvm);
+    const char *marks[] = {"\x28\xb5\x2f\xfd----", "\x04\x22\x4d\x18----", "PAR1----", "BZh9----",
+                           "\xfd"
+                           "7zXZ\0--"};
+    const char *names[] = {"zstd", "lz4", "parquet", "bzip2", "xz"};
+    for (uint32_t i = 0; i < 5; i++) {
+        const char *path = setup_file(&s, "f", marks[i], 8);
+        const tn_strs paths = {1, &path};
+        assert_int_equal(tn_fileset_new(&files, &paths, s.schema, &err), TN_E_DATA);
+        assert_non_null(strstr(err.text, names[i]));
+    }
+    setup_close(&s);
+}
+
+static void a_gzipped_tfrecord_is_known_by_its_first_bytes(void **state)
+{
+    (void)state;
+    tn_text plain = {0};
+    tn_text bytes = {0};
+    tn_error err = {0};
+    const char *config = "{data: {format: tfrecord, weight: weight}, slots: [{name: user}]}";
+    assert_int_equal(tn_file_read_all("test/golden/data/rows.tfrecord", 1 << 20, &plain, &err),
+                     TN_OK);
+    add_member(&bytes, plain.data, plain.size, GZIP);
+    assert_int_equal(rows_of(config, bytes.data, bytes.size, &err), 256);
+    tn_text_clear(&bytes);
+    add_member(&bytes, plain.data, plain.size, ZLIB);
+    assert_int_equal(rows_of(config, bytes.data, bytes.size, &err), 256);
+    tn_text_done(&plain);
+    tn_text_done(&bytes);
+}
+
+static void blocks_do_not_depend_on_where_parts_begin(void **state)
+{
+    (void)state;
+    setup s;
+    tn_fileset *files = NULL;
+    tn_feed *feed = NULL;
+    tn_error err = {0};
+    tn_block block = {.n_records = 0};
+    setup_open(&s, libsvm);
+    const char *path = setup_file(&s, "f", "1 11\n\n0 2\n1 333\n0", 17);
+    const tn_strs paths = {1, &path};
+    assert_int_equal(tn_fileset_new(&files, &paths, s.schema, &err), TN_OK);
+    assert_int_equal(tn_feed_new(&feed, s.schema, files, NULL, &err), TN_OK);
+    const uint32_t records[] = {3, 2}; /* begin at 0 5 6 | 10 16 */
+    for (uint32_t round = 0; round < 2; round++) {
+        for (uint32_t part = 2; part-- > 0;) {
+            tn_feed_go(feed, part);
+            tn_feed_next(feed, &block);
+            assert_int_equal(block.fault, TN_OK);
+            assert_true(block.last);
+            assert_int_equal(block.n_records, records[part]);
+            assert_int_equal(block.line, part == 0 ? 1 : 0);
+            assert_int_equal(block.offset + block.record[0].at, part == 0 ? 0 : 10);
+        }
+    }
+    assert_int_equal(tn_feed_lines_before(files, 0, 16), 4);
+    tn_block_done(&block);
+    tn_feed_free(feed);
+    tn_fileset_free(files);
+    setup_close(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(d2_patterns_match_whole_names_and_folders_hold_plain_files),
+        cmocka_unit_test(items_keep_their_order_and_unknown_schemes_are_refused),
+        cmocka_unit_test(parts_cover_a_file_and_nothing_more),
+        cmocka_unit_test(gzip_members_are_one_stream_and_a_cut_one_is_an_error),
+        cmocka_unit_test(zlib_must_be_asked_for_in_text),
+        cmocka_unit_test(compressions_that_are_not_read_are_named),
+        cmocka_unit_test(a_gzipped_tfrecord_is_known_by_its_first_bytes),
+        cmocka_unit_test(blocks_do_not_depend_on_where_parts_begin),
+    };
+    return cmocka_run_group_tests_name("io/fileset", tests, NULL, NULL);
+}

@@ -1,0 +1,219 @@
+/* test_schema.c - slots resolved, contradictions found, and the rules of whole slots. */
+#include "io/schema.h"
+
+#include "base/key.h"
+#include "setup.h"
+#include "support/test.h"
+
+#include <math.h>
+#include <string.h>
+
+static void slots_numbers_and_groups_get_their_places(void **state)
+{
+    (void)state;
+    setup s;
+    setup_open(&s, "{data: {format: tsv, header: true, group: u}, slots: [{name: user, column: u},"
+                   " {name: price, as: value}, {name: item, share: things}, {name: age, as: value},"
+                   " {name: hist, share: things}, {name: w, as: weighted}]}");
+    const tn_schema *schema = s.schema;
+    assert_int_equal(schema->n_specs, 6);
+    assert_int_equal(schema->n_slots, 4);
+    assert_int_equal(schema->n_numeric, 2);
+    assert_int_equal(schema->n_groups, 3);
+    assert_string_equal(schema->group[1].name, "things");
+    assert_int_equal(schema->slot[2]->group, 1);
+    assert_true(schema->slot[1]->salt == tn_xxh64("things", 6, 0));
+    assert_int_equal(schema->numeric[1]->numeric, 1);
+    assert_int_equal(schema->spec[1].slot, TN_NOWHERE);
+    assert_ptr_equal(schema->group_spec, &schema->spec[0]);
+    assert_true(schema->spec[1].type == TN_SIGN_FLOAT);
+    setup_close(&s);
+}
+
+static void check_fault(const char *config, const char *words)
+{
+    setup s;
+    assert_int_equal(setup_try(&s, config), TN_E_CONFIG);
+    if (strstr(tn_text_str(&s.diag.text), words) == NULL) {
+        assert_string_equal(tn_text_str(&s.diag.text), words);
+    }
+    setup_close(&s);
+}
+
+static void contradictions_are_found_before_anything_is_read(void **state)
+{
+    (void)state;
+    check_fault("{data: {format: csv}}", "0 slots; there must be 1 to 4096");
+    check_fault("{data: {format: csv}, slots: [{name: a}, {name: a}]}", "slot 'a' stands twice");
+    check_fault("{data: {format: csv}, slots: [{name: 'a b'}]}", "slot name 'a b' is not 1 to 255");
+    check_fault("{data: {format: csv}, slots: [{name: a, share: ''}]}", "share group ''");
+    check_fault("{data: {format: csv}, slots: [{name: a, type: str, as: value}]}",
+                "hex and str are no numbers");
+    check_fault("{data: {format: csv}, slots: [{name: a, type: float}]}",
+                "a float makes a key only by ln2_bucket or buckets");
+    check_fault("{data: {format: csv}, slots: [{name: a, transform: log}]}",
+                "this transform makes a number");
+    check_fault("{data: {format: csv}, slots: [{name: a, as: value, transform: ln2_bucket}]}",
+                "ln2_bucket and buckets make keys");
+    check_fault("{data: {format: csv}, slots: [{name: a, as: weighted, transform: zscore}]}",
+                "running zscore needs 'as: value'");
+    check_fault("{data: {format: csv}, slots: [{name: a, transform: {buckets: [2, 1]}}]}",
+                "bounds of buckets must ascend");
+    check_fault("{data: {format: csv}, slots: [{name: a, transform: bucket}]}",
+                "unknown transform 'bucket' (did you mean 'buckets'?)");
+    check_fault("{data: {format: csv}, slots: [{name: a, transform: minmax}]}",
+                "transform 'minmax' needs numbers");
+    check_fault("{data: {format: csv}, slots: [{name: a, as: value, transform: {minmax: [3, 3]}}]}",
+                "minmax needs a < b");
+    check_fault("{data: {format: csv, delimiter: ';;'}, slots: [{name: a}]}",
+                "delimiter must be one byte, not ';;'");
+    check_fault("{data: {format: csv, label: {column: y, values: {a: 2}}}, slots: [{name: a}]}",
+                "values");
+    check_fault("{data: {format: csv, label: {colum: y}}, slots: [{name: a}]}",
+                "expected column, values or threshold, not 'colum'");
+    check_fault("{data: {format: libffm}, slots: [{name: a, field: 1}, {name: b, field: 1}]}",
+                "slot 'b' has the field of another slot");
+    check_fault("{data: {format: libsvm}, slots: [{name: a, range: [0, 10]}, {name: b, range: [9, "
+                "20]}]}",
+                "slot 'b' has a range that overlaps another slot's");
+    check_fault("{data: {format: libsvm}, slots: [{name: a, range: [5, 5]}]}", "range must be");
+    check_fault("{data: {format: csv}, slots: [{name: a, absent: 7}]}", "expected none or key");
+}
+
+static void transforms_give_the_numbers_of_the_document(void **state)
+{
+    (void)state;
+    setup s;
+    setup_open(&s, "{data: {format: csv}, slots: [{name: a, as: value, transform: log}, {name: b, "
+                   "as: value, transform: {minmax: [-1, 3]}}, {name: c, as: value, transform: "
+                   "{zscore: [2, 4]}}, {name: d, as: value, transform: {zscore: [2, 0]}}, {name: "
+                   "e, as: value, transform: zscore}, {name: f, type: float, transform: {buckets: "
+                   "[18, 25.5, 35]}}]}");
+    const tn_slot_spec *spec = s.schema->spec;
+    assert_true(fabsf(tn_transform_value(&spec[0].transform, -1.5) + 0.916290732F) < 1e-7F);
+    assert_true(tn_transform_value(&spec[0].transform, 0) == 0);
+    assert_true(tn_transform_value(&spec[1].transform, 0) == 0.25F);
+    assert_true(tn_transform_value(&spec[1].transform, -7) == 0);
+    assert_true(tn_transform_value(&spec[1].transform, 7) == 1);
+    assert_true(tn_transform_value(&spec[2].transform, 10) == 2);
+    assert_true(tn_transform_value(&spec[3].transform, 3) == 1e12F);
+    assert_true(isnan(spec[4].transform.a) && spec[4].transform.freeze_rows == 1000000);
+    assert_true(tn_transform_value(&spec[4].transform, 5) == 5);
+    const double v[] = {-1, 17.9, 18, 25.4, 25.5, 35, 1e30};
+    const uint64_t bucket[] = {0, 0, 1, 1, 2, 3, 3};
+    for (uint32_t i = 0; i < 7; i++) {
+        assert_int_equal(tn_transform_sign(&spec[5].transform, v[i]), bucket[i]);
+    }
+    setup_close(&s);
+}
+
+static void quantiles_come_from_a_file(void **state)
+{
+    (void)state;
+    setup s;
+    setup_open(&s, "{data: {format: csv}, slots: [{name: a, type: float, transform: {quantiles: "
+                   "test/io/data/bounds.txt}}]}");
+    assert_int_equal(s.schema->spec[0].transform.n_bounds, 3);
+    assert_true(s.schema->spec[0].transform.bound[2] == 7.5);
+    setup_close(&s);
+    check_fault("{data: {format: csv}, slots: [{name: a, type: float, transform: {quantiles: "
+                "test/io/data/no.txt}}]}",
+                "no.txt");
+}
+
+/* Values of slot 0, as "sign:x sign:x ..", of the first row of a libffm line. */
+static void check_rule(const char *rule, const char *line, const char *expected)
+{
+    setup s;
+    tn_parsed parsed;
+    tn_text config = {0};
+    tn_text got = {0};
+    tn_text_addf(&config,
+                 "{data: {format: libffm}, slots: [{name: a, field: 0%s}, {name: b, field: 1}]}",
+                 rule);
+    setup_open(&s, config.data);
+    setup_parse_str(&s, line, &parsed);
+    for (uint32_t i = 0; parsed.n_bad == 0 && i < parsed.rows->n_entries; i++) {
+        const tn_entry *e = &parsed.rows->entry[i];
+        uint64_t sign = tn_sign_of(e->key, s.schema->slot[e->slot]->salt);
+        tn_text_addf(&got, "%s%c%llu:%g", i > 0 ? " " : "", e->slot == 0 ? 'a' : 'b',
+                     (unsigned long long)sign, (double)e->value);
+    }
+    assert_string_equal(parsed.n_bad > 0
+                            ? strchr(tn_parsed_message(&parsed, 0), ':') + strlen(":1:1: error: ")
+                            : tn_text_str(&got),
+                        expected);
+    tn_text_done(&got);
+    tn_text_done(&config);
+    setup_parsed_free(&parsed);
+    setup_close(&s);
+}
+
+static void rules_of_whole_slots_are_applied_in_order(void **state)
+{
+    (void)state;
+    const char *line = "1 0:5 1:9 0:6:2 0:5:3 0:7 1:9";
+    check_rule("", line, "a5:1 b9:1 a6:2 a5:3 a7:1 b9:1");
+    check_rule(", duplicates: sum", line, "a5:4 b9:1 a6:2 a7:1 b9:1");
+    check_rule(", duplicates: error", line,
+               "a value stands twice in slot 'a'\n  1 0:5 1:9 0:6:2 0:5:3 0:7 1:9\n  ^");
+    check_rule(", max_len: 2", line, "b9:1 a5:3 a7:1 b9:1");
+    check_rule(", max_len: 2, keep: first", line, "a5:1 b9:1 a6:2 b9:1");
+    check_rule(", max_len: 2, duplicates: sum", line, "b9:1 a6:2 a7:1 b9:1");
+    check_rule(", drop_zero: true, absent: key", "1 0:5:0 1:3", "b3:1 a17241709254077376921:1");
+    check_rule(", absent: key", "1 0:5", "a5:1");
+}
+
+static void many_duplicates_are_found_without_delay(void **state)
+{
+    (void)state;
+    setup s;
+    tn_parsed parsed;
+    tn_text text = {0};
+    setup_open(&s, "{data: {format: libsvm}, slots: [{name: a, duplicates: sum}]}");
+    tn_text_adds(&text, "1");
+    for (uint32_t i = 0; i < 300000; i++) {
+        tn_text_addf(&text, " %u", i % 100000);
+    }
+    setup_parse(&s, text.data, text.size, &parsed);
+    assert_int_equal(parsed.n_bad, 0);
+    assert_int_equal(parsed.rows->n_entries, 100000);
+    assert_true(parsed.rows->entry[99999].value == 3);
+    setup_parsed_free(&parsed);
+    tn_text_done(&text);
+    setup_close(&s);
+}
+
+static void a_row_of_too_many_values_is_an_error(void **state)
+{
+    (void)state;
+    setup s;
+    tn_parsed parsed;
+    tn_text text = {0};
+    setup_open(&s, "{data: {format: libsvm}}");
+    tn_text_adds(&text, "1");
+    for (uint32_t i = 0; i <= TN_VALUES_MAX; i++) {
+        tn_text_adds(&text, i == TN_VALUES_MAX ? " 8\n0 1\n" : " 7");
+    }
+    setup_parse(&s, text.data, text.size, &parsed);
+    assert_int_equal(parsed.n_bad, 1);
+    assert_non_null(strstr(tn_parsed_message(&parsed, 0), "more than 1048576 values in a row"));
+    assert_int_equal(parsed.rows->n, 1);
+    setup_parsed_free(&parsed);
+    tn_text_done(&text);
+    setup_close(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(slots_numbers_and_groups_get_their_places),
+        cmocka_unit_test(contradictions_are_found_before_anything_is_read),
+        cmocka_unit_test(transforms_give_the_numbers_of_the_document),
+        cmocka_unit_test(quantiles_come_from_a_file),
+        cmocka_unit_test(rules_of_whole_slots_are_applied_in_order),
+        cmocka_unit_test(many_duplicates_are_found_without_delay),
+        cmocka_unit_test(a_row_of_too_many_values_is_an_error),
+    };
+    return cmocka_run_group_tests_name("io/schema", tests, NULL, NULL);
+}
