@@ -136,19 +136,31 @@ void tn_gemm_at(tn_dims d, tn_mat a, tn_mat b, tn_product c)
     }
 }
 
-void tn_transpose(size_t m, size_t n, tn_mat from, tn_product to)
+static void transpose_slowly(size_t m, size_t n, tn_mat from, tn_product to)
 {
-    enum { SIDE = 16 };
-    for (size_t i = 0; i < m; i += SIDE) {
-        size_t rows = m - i < SIDE ? m - i : SIDE;
-        for (size_t j = 0; j < n; j++) {
-            const tn_real *column = from.at + i * from.stride + j;
-            tn_real *row = to.at + j * to.stride + i;
-            for (size_t k = 0; k < rows; k++) {
-                row[k] = column[k * from.stride];
-            }
+    for (size_t j = 0; j < n; j++) {
+        for (size_t i = 0; i < m; i++) {
+            to.at[j * to.stride + i] = from.at[i * from.stride + j];
         }
     }
+}
+
+void tn_transpose(size_t m, size_t n, tn_mat from, tn_product to)
+{
+    enum { SIDE = 8 };
+    const tn_kernels *kernels = tn_kernels_find();
+    size_t rows = kernels == NULL ? 0 : m / SIDE * SIDE;
+    size_t cols = kernels == NULL ? 0 : n / SIDE * SIDE;
+    for (size_t j = 0; j < cols; j += SIDE) {
+        for (size_t i = 0; i < rows; i += SIDE) {
+            kernels->transpose(from.at + i * from.stride + j, from.stride,
+                               to.at + j * to.stride + i, to.stride);
+        }
+    }
+    tn_mat right = {from.at + cols, from.stride};
+    tn_mat below = {from.at + rows * from.stride, from.stride};
+    transpose_slowly(m, n - cols, right, (tn_product){to.at + cols * to.stride, to.stride, false});
+    transpose_slowly(m - rows, cols, below, (tn_product){to.at + rows, to.stride, false});
 }
 
 enum { TEST = 37, TEST_STRIDE = 40 };

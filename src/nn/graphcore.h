@@ -30,6 +30,7 @@ typedef struct tn_place {
     tn_node *home; /* NULL: a root */
     uint32_t home_col;
     tn_node *first_writer; /* root: the node whose backward assigns the gradient; NULL: none */
+    uint32_t writers;      /* root: nodes that add to it */
     uint32_t born;         /* root: first and last node that touch the group's values */
     uint32_t dies;
     bool group_kept; /* root: somebody in the group is kept, or set from outside */

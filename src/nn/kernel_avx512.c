@@ -15,5 +15,5 @@ enum { LANES = 16, ROWS = 12 };
 #define ZERO() _mm512_setzero_ps()
 #include "nn/kernelbody.h"
 
-const tn_kernels tn_kernels_avx512 = {"avx512", ROWS, LANES, run_blocks};
+const tn_kernels tn_kernels_avx512 = {"avx512", ROWS, LANES, run_blocks, tn_transpose_8x8};
 #endif

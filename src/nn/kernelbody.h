@@ -21,11 +21,13 @@ multiply(const tn_block *k, size_t i0, const int rows, const int vectors, const 
     for (int g = 0; g < GROUPS; g++) {
         a[g] = across ? k->a + i0 : k->a + (i0 + 3 * (size_t)g) * stride;
     }
+    float *c = k->c + i0 * k->c_stride;
 #pragma GCC unroll 16
     for (int i = 0; i < rows; i++) {
 #pragma GCC unroll 2
         for (int v = 0; v < vectors; v++) {
             sum[i][v] = ZERO();
+            __builtin_prefetch(c + (size_t)i * k->c_stride + (size_t)v * LANES, 1);
         }
     }
     for (size_t p = 0; p < k->depth; p++, b += k->b_stride) {
@@ -46,7 +48,6 @@ multiply(const tn_block *k, size_t i0, const int rows, const int vectors, const 
             a[g] += across ? stride : 1;
         }
     }
-    float *c = k->c + i0 * k->c_stride;
 #pragma GCC unroll 16
     for (int i = 0; i < rows; i++, c += k->c_stride) {
 #pragma GCC unroll 2

@@ -37,6 +37,8 @@ typedef struct tn_kernels {
     size_t lanes; /* floats in a vector; a panel is two vectors wide */
     /* Any number of rows; columns: 1 .. 2 * lanes, of which b holds whole vectors. */
     void (*run)(const tn_block *block, size_t rows, size_t cols);
+    /* to[j][i] = from[i][j], 8 x 8 */
+    void (*transpose)(const tn_real *from, size_t from_stride, tn_real *to, size_t to_stride);
 } tn_kernels;
 
 /* NULL: this processor has no fused multiply-add that we know, or the build is in double. */
@@ -44,5 +46,6 @@ const tn_kernels *tn_kernels_find(void);
 
 extern const tn_kernels tn_kernels_avx512;
 extern const tn_kernels tn_kernels_avx2;
+void tn_transpose_8x8(const float *from, size_t from_stride, float *to, size_t to_stride);
 
 #endif

@@ -26,6 +26,7 @@ struct tn_node {
     bool is_param;   /* a leaf that does not follow the batch */
     bool is_state;   /* a running value: `grad` takes its new value instead of a gradient */
     bool grad_fresh; /* backward: nothing has been added to grad yet, so assign (see tn_adds) */
+    bool grad_alone; /* backward: one node writes grad, at once, and nobody else adds to it */
     tn_shape shape;
     uint32_t stride; /* floats from one row of val (and grad) to the next; >= cols: a node may
                       * live inside the matrix of the concat that it feeds */

@@ -8,6 +8,7 @@
  */
 #include "nn/act.h"
 #include "nn/denseparts.h"
+#include "nn/graphcore.h"
 #include "nn/ops.h"
 #include "nn/vec.h"
 
@@ -99,34 +100,61 @@ static void dense_forward(tn_node *y, tn_range rows)
     }
 }
 
-/* dz in place of dy, and its column sums. */
-static void mask_rows(tn_node *y, tn_range cols, tn_range rows)
+/* dz in place of dy. */
+static void mask_area(const tn_node *y, tn_range cols, tn_range rows)
 {
-    const tn_act *act = act_of(y);
-    tn_real *dz = tn_grad_row(y, rows.from) + cols.from;
-    if (act != NULL) {
-        tn_act_area area = area_of(y, rows, cols);
-        area.x = NULL;
-        area.d = dz;
-        area.d_stride = y->stride;
-        act->slope(&area);
+    tn_act_area area = area_of(y, rows, cols);
+    area.x = NULL;
+    area.d = tn_grad_row(y, rows.from) + cols.from;
+    area.d_stride = y->stride;
+    act_of(y)->slope(&area);
+}
+
+/* A dense layer right behind another is the only one to write that one's gradient. It masks it
+ * along with that, while the rows are in cache. */
+static bool is_masked_by_writer(const tn_node *y)
+{
+    return y->grad_alone && act_of(y) != NULL && y->place->first_writer->op == &tn_op_dense;
+}
+
+static void add_column_sums(const tn_node *y, tn_range cols, tn_range rows)
+{
+    const tn_node *b = y->in[2];
+    tn_real *db = b->grad + cols.from;
+    if (rows.from == 0 && !tn_adds(b)) {
+        tn_clear(db, cols.to - cols.from);
     }
-    if (y->n_in == 3 && y->in[2]->grad != NULL) {
-        tn_real *db = y->in[2]->grad + cols.from;
-        if (rows.from == 0 && !tn_adds(y->in[2])) {
-            tn_clear(db, cols.to - cols.from);
-        }
-        tn_vec_sum_rows(rows.to - rows.from, cols.to - cols.from, dz, y->stride, db);
-    }
+    tn_vec_sum_rows(rows.to - rows.from, cols.to - cols.from, tn_grad_row(y, rows.from) + cols.from,
+                    y->stride, db);
 }
 
 static void dense_backward_cols(tn_node *y, tn_range cols)
 {
+    bool masks = act_of(y) != NULL && !is_masked_by_writer(y);
+    bool sums = y->n_in == 3 && y->in[2]->grad != NULL;
     tn_product_transpose(y, cols);
     for (uint32_t from = 0; from < y->shape.rows; from += BATCH_AT_ONCE) {
         uint32_t to = y->shape.rows - from < BATCH_AT_ONCE ? y->shape.rows : from + BATCH_AT_ONCE;
-        mask_rows(y, cols, (tn_range){from, to});
+        if (masks) {
+            mask_area(y, cols, (tn_range){from, to});
+        }
+        if (sums) {
+            add_column_sums(y, cols, (tn_range){from, to});
+        }
         tn_product_weights(y, cols, (tn_range){from, to});
+    }
+}
+
+static void dense_backward(tn_node *y, tn_range rows)
+{
+    const tn_node *x = y->in[0];
+    bool masks = x->op == &tn_op_dense && is_masked_by_writer(x);
+    for (uint32_t from = rows.from; from < rows.to; from += ROWS_AT_ONCE) {
+        uint32_t to = rows.to - from < ROWS_AT_ONCE ? rows.to : from + ROWS_AT_ONCE;
+        tn_product_backward(y, (tn_range){from, to});
+        if (masks) {
+            mask_area(x, (tn_range){0, x->shape.cols}, (tn_range){from, to});
+        }
     }
 }
 
@@ -152,7 +180,7 @@ const tn_op tn_op_dense = {
     .state_bytes = tn_product_state_bytes,
     .forward = dense_forward,
     .backward_cols = dense_backward_cols,
-    .backward = tn_product_backward,
+    .backward = dense_backward,
     .tile = tn_product_tile,
     .flops = tn_product_flops,
     .example = dense_example,
