@@ -3,9 +3,11 @@
  *     bench_table [--json] [KEYS ..]      default 100000 1000000 10000000
  *
  * Rows of a deep segment under row-wise Adagrad: dim 8 (64 bytes) and dim 16 (96 bytes). Batches of
- * 16,384 different keys, as many batches as make 4 M keys, each timed alone; the median counts. The
- * limit is measured beside it: the same number of 64-byte lines of an array as large as the rows,
- * at random places, fetched 64 ahead and added up (pull) or changed (push).
+ * 16,384 different keys, each timed alone; medians. "push" is that of a step: the keyset was pulled
+ * before, 64 MB of other memory were written in between. "alone": of a keyset that was not pulled.
+ * Limits, measured in the same run: the lines of as many rows at random places of an array as large
+ * as all rows, fetched 64 ahead and read (pull) or changed (push); for insert, the first touch of
+ * fresh memory, which the system clears.
  */
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -21,7 +23,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { BATCH = 16384, BATCHES_MAX = 256, AHEAD = 64, LINE = 64 };
+enum { BATCH = 16384, BATCHES_MAX = 256, AHEAD = 64, LINE = 64, FLUSH = 64 << 20 };
 
 /* One segment "deep" of some dim. */
 typedef struct model {
@@ -136,7 +138,7 @@ static double random_lines(uint64_t bytes, uint32_t lines, bool change)
     static uint32_t place[BATCH * 2];
     double took[BATCHES_MAX];
     uint64_t s = tn_stream2(1, TN_RNG_GENERATE, n);
-    volatile uint64_t sum = 0;
+    volatile uint64_t sum = 0; /* keeps the reads */
     TN_ASSERT(lines <= sizeof place / sizeof place[0] && n <= UINT32_MAX);
     for (uint32_t round = 0; round < BATCHES_MAX; round++) {
         for (uint32_t i = 0; i < lines; i++) {
@@ -159,9 +161,25 @@ static double random_lines(uint64_t bytes, uint32_t lines, bool change)
     return lines / median(took, BATCHES_MAX) * 1e3;
 }
 
+/* GB/s of writing one byte into every page of fresh memory. */
+static double first_touch(void)
+{
+    enum { SIZE = 512 << 20, PAGE = 4096 };
+    char *memory = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    TN_ASSERT(memory != MAP_FAILED);
+    (void)madvise(memory, SIZE, MADV_HUGEPAGE);
+    uint64_t start = tn_clock_ns();
+    for (size_t i = 0; i < SIZE; i += PAGE) {
+        memory[i] = 1;
+    }
+    double ns = (double)(tn_clock_ns() - start);
+    (void)munmap(memory, SIZE);
+    return SIZE / ns;
+}
+
 typedef struct figures {
-    double pull, push, norm, insert; /* millions of keys per second */
-    double bytes, rss;               /* per key */
+    double pull, push, alone, norm, insert; /* millions of keys per second */
+    double bytes, rss;                      /* per key */
 } figures;
 
 static tn_table *filled(const model *m, uint64_t n_keys, batch *b, float *rows, figures *f)
@@ -187,6 +205,46 @@ static tn_table *filled(const model *m, uint64_t n_keys, batch *b, float *rows, 
     return t;
 }
 
+static double rate(double *ns)
+{
+    return BATCH / median(ns, BATCHES_MAX) * 1e3;
+}
+
+static void time_steps(tn_table *t, const batch *b, const float *grads, float *rows, figures *f)
+{
+    static double took[4][BATCHES_MAX];
+    static tn_keyset unknown; /* never pulled under this address */
+    char *other = tn_alloc(1, FLUSH, "other memory");
+    batch *now = tn_alloc(1, sizeof *now, "a batch");
+    tn_push p = {.weight_sum = 1, .lr_factor = 1};
+    for (uint32_t i = 0; i < BATCHES_MAX; i++) {
+        memcpy(now, &b[i], sizeof *now); /* as the localizer leaves it: in the cache */
+        tn_keyset keys = keyset_of(now);
+        unknown = keys;
+        uint64_t start = tn_clock_ns();
+        tn_status status = tn_table_pull(t, NULL, &keys, rows, NULL);
+        took[0][i] = (double)(tn_clock_ns() - start);
+        TN_ASSERT(status == TN_OK);
+        memset(other, (int)i, FLUSH);
+        start = tn_clock_ns();
+        double sum = tn_table_norm2(t, NULL, &keys, grads, &p);
+        uint64_t middle = tn_clock_ns();
+        tn_table_push(t, NULL, &keys, grads, &p, sum >= 0 ? 1 : 0);
+        took[1][i] = (double)(tn_clock_ns() - middle);
+        took[2][i] = (double)(middle - start);
+        memset(other, (int)i, FLUSH);
+        start = tn_clock_ns();
+        tn_table_push(t, NULL, &unknown, grads, &p, 1);
+        took[3][i] = (double)(tn_clock_ns() - start);
+    }
+    f->pull = rate(took[0]);
+    f->push = rate(took[1]);
+    f->norm = rate(took[2]);
+    f->alone = rate(took[3]);
+    tn_free(now);
+    tn_free(other);
+}
+
 static figures measure(uint64_t n_keys, uint32_t dim)
 {
     figures f = {0};
@@ -205,30 +263,7 @@ static figures measure(uint64_t n_keys, uint32_t dim)
     for (uint32_t i = 0; i < BATCHES_MAX; i++) {
         fill(&b[i], n_keys, s, (uint64_t)i * BATCH, dim);
     }
-    static double pull[BATCHES_MAX];
-    static double push[BATCHES_MAX];
-    static double norm[BATCHES_MAX];
-    tn_push p = {.weight_sum = 1, .lr_factor = 1};
-    for (uint32_t i = 0; i < BATCHES_MAX; i++) {
-        tn_keyset keys = keyset_of(&b[i]);
-        uint64_t start = tn_clock_ns();
-        tn_status status = tn_table_pull(t, NULL, &keys, rows, NULL);
-        uint64_t after_pull = tn_clock_ns();
-        TN_ASSERT(status == TN_OK);
-        pull[i] = (double)(after_pull - start);
-    }
-    for (uint32_t i = 0; i < BATCHES_MAX; i++) {
-        tn_keyset keys = keyset_of(&b[i]);
-        uint64_t start = tn_clock_ns();
-        double sum = tn_table_norm2(t, NULL, &keys, grads, &p);
-        uint64_t after_norm = tn_clock_ns();
-        tn_table_push(t, NULL, &keys, grads, &p, sum >= 0 ? 1 : 0);
-        push[i] = (double)(tn_clock_ns() - after_norm);
-        norm[i] = (double)(after_norm - start);
-    }
-    f.pull = BATCH / median(pull, BATCHES_MAX) * 1e3;
-    f.push = BATCH / median(push, BATCHES_MAX) * 1e3;
-    f.norm = BATCH / median(norm, BATCHES_MAX) * 1e3;
+    time_steps(t, b, grads, rows, &f);
     tn_table_free(t);
     tn_free(b);
     tn_free(rows);
@@ -245,13 +280,15 @@ static void report(uint64_t n_keys, uint32_t dim, bool json)
     figures f = measure(n_keys, dim);
     double read = random_lines(n_keys * row, lines * BATCH, false) / lines;
     double change = random_lines(n_keys * row, lines * BATCH, true) / lines;
+    double insert = first_touch() / f.bytes * 1e3;
     (void)printf(
         json ? "{\"bench\":\"table\",\"keys\":%" PRIu64 ",\"dim\":%u,\"pull\":%.1f,\"read\":%.1f,"
-               "\"push\":%.1f,\"change\":%.1f,\"norm\":%.0f,\"insert\":%.1f,\"bytes\":%.1f,"
-               "\"rss\":%.1f}\n"
-             : "%9" PRIu64 " keys dim %2u   pull %5.1f of %5.1f M/s   push %5.1f of %5.1f   "
-               "norm %4.0f   insert %4.1f   %5.1f bytes/key (resident %.1f)\n",
-        n_keys, dim, f.pull, read, f.push, change, f.norm, f.insert, f.bytes, f.rss);
+               "\"push\":%.1f,\"alone\":%.1f,\"change\":%.1f,\"norm\":%.0f,\"insert\":%.1f,"
+               "\"touch\":%.1f,\"bytes\":%.1f,\"rss\":%.1f}\n"
+             : "%9" PRIu64 " keys dim %2u   pull %5.1f of %5.1f M/s   push %5.1f alone %5.1f of "
+               "%5.1f   norm %4.0f   insert %4.1f of %4.1f   %5.1f bytes/key (resident %.1f)\n",
+        n_keys, dim, f.pull, read, f.push, f.alone, change, f.norm, f.insert, insert, f.bytes,
+        f.rss);
 }
 
 int main(int argc, char **argv)
@@ -264,7 +301,8 @@ int main(int argc, char **argv)
     }
     tn_flush_denormals();
     if (!json) {
-        (void)puts("limits: random lines of memory, in the same run. P8, 10 M keys: pull >= 25, push >= 20, "
+        (void)puts("limits: random lines of memory, in the same run. P8, 10 M keys: pull >= 25, "
+                   "push >= 20, "
                    "insert >= 5 M/s, <= 100 bytes/key at dim 16");
     }
     for (; *size != NULL; size++) {

@@ -84,6 +84,25 @@ void tn_look_up(const tn_table *t, const tn_keyset *keys, tn_range run, bool mar
     }
 }
 
+void tn_look_up_hinted(const tn_table *t, const tn_keyset *keys, tn_range run, tn_row *const *hint,
+                       tn_row **row)
+{
+    uint32_t n = run.to - run.from;
+    bool right = true;
+    TN_ASSERT(n <= TN_LOOK_KEYS);
+    for (uint32_t i = 0; i < n; i++) {
+        row[i] = hint[run.from + i];
+        fetch_row(row[i], tn_plan_of(t, keys->group[run.from + i])->stride);
+    }
+    for (uint32_t i = 0; i < n && right; i++) {
+        uint32_t k = run.from + i;
+        right = tn_row_key(row[i]) == keys->key[k] && row[i]->group == keys->group[k];
+    }
+    if (!right) {
+        tn_look_up(t, keys, run, false, row);
+    }
+}
+
 tn_range tn_tile_keys(const tn_keyset *keys, uint32_t tile)
 {
     uint32_t from = tile * TN_TILE_PARTITIONS;

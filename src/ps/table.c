@@ -111,6 +111,7 @@ tn_status tn_table_new(tn_table **out, const tn_table_opts *opts, tn_error *err)
     }
     t->rules = opts->rules;
     t->layout = opts->rules->layout;
+    tn_hints_init(&t->hints);
     tn_extents_init(&t->extents, opts->huge_pages, opts->bytes_max);
     t->plan = tn_try_alloc(n_records, sizeof *t->plan, "layouts of rows", err);
     t->shelves = t->plan == NULL ? NULL
@@ -134,6 +135,7 @@ void tn_table_clear(tn_table *t)
         tn_shelf_clear(&t->shelves[s], &t->extents);
     }
     tn_extents_clear(&t->extents);
+    tn_hints_forget(&t->hints);
     atomic_store(&t->rows, 0);
 }
 
@@ -149,6 +151,7 @@ void tn_table_free(tn_table *t)
         }
     }
     tn_extents_done(&t->extents);
+    tn_hints_done(&t->hints);
     tn_free(t->partition);
     tn_free(t->shelves);
     tn_free(t->plan);

@@ -86,6 +86,9 @@ static tn_status pull_run(tn_table_job *job, uint32_t tile, tn_range run, tn_err
             TN_TRY(create_row(job, tile, k, &r, err));
         }
         copy_weights(tn_plan_of(job->t, keys->group[k]), r, job->rows + keys->at[k]);
+        if (job->hint != NULL) {
+            job->hint->row[k] = r;
+        }
     }
     return TN_OK;
 }
@@ -129,8 +132,13 @@ tn_status tn_table_pull(tn_table *t, tn_team *team, const tn_keyset *keys, float
     TN_ASSERT(keys->owners->n_partitions == TN_PARTITIONS);
     tn_table_job job = {.t = t, .keys = keys, .err = err};
     job.rows = rows;
+    if (!t->sweeps) {
+        TN_TRY(tn_hints_write(&t->hints, keys, &job.hint, err));
+    }
     tn_team_run(team, TN_TABLE_TILES, pull_tile, &job);
-    return atomic_load(&job.failed) ? job.status : TN_OK;
+    tn_status status = atomic_load(&job.failed) ? job.status : TN_OK;
+    tn_hints_release(&t->hints, job.hint, status == TN_OK);
+    return status;
 }
 
 /* What a row would hold if it were created now. */

@@ -15,6 +15,15 @@ TN_HOT static double push_square_sum(size_t n, const float *x)
     return tn_square_sum(n, x);
 }
 
+static void look_up(const tn_table_job *job, tn_range run, tn_row **row)
+{
+    if (job->hint != NULL) {
+        tn_look_up_hinted(job->t, job->keys, run, job->hint->row, row);
+    } else {
+        tn_look_up(job->t, job->keys, run, job->t->sweeps, row);
+    }
+}
+
 static bool is_swept(const tn_rule *rule)
 {
     const tn_rule_opts *o = tn_rule_common(rule);
@@ -163,7 +172,7 @@ static void norm_tile(void *arg, uint32_t tile)
     tn_tile_lock(t, job->keys, tile, t->sweeps);
     for (uint32_t i = 0; i < tn_tile_count(all.to - all.from, TN_LOOK_KEYS); i++) {
         tn_range run = tn_look_run(all, i);
-        tn_look_up(t, job->keys, run, t->sweeps, s.row);
+        look_up(job, run, s.row);
         for (uint32_t k = run.from; k < run.to; k++) {
             sum += key_norm2(job, k, s.row[k - run.from], &s);
         }
@@ -177,7 +186,9 @@ double tn_table_norm2(tn_table *t, tn_team *team, const tn_keyset *keys, const f
 {
     TN_ASSERT(keys->owners->n_partitions == TN_PARTITIONS);
     tn_table_job job = {.t = t, .keys = keys, .grads = grads, .push = push, .clip = 1};
+    job.hint = t->plain ? NULL : tn_hints_read(&t->hints, keys);
     tn_team_run(team, TN_TABLE_TILES, t->plain ? plain_norm_tile : norm_tile, &job);
+    tn_hints_release(&t->hints, job.hint, true);
     double sum = 0;
     for (uint32_t i = 0; i < TN_TABLE_TILES; i++) {
         sum += job.norm2[i];
@@ -195,7 +206,7 @@ static void push_tile(void *arg, uint32_t tile)
     tn_tile_lock(t, job->keys, tile, t->sweeps);
     for (uint32_t i = 0; i < tn_tile_count(all.to - all.from, TN_LOOK_KEYS); i++) {
         tn_range run = tn_look_run(all, i);
-        tn_look_up(t, job->keys, run, t->sweeps, s.row);
+        look_up(job, run, s.row);
         for (uint32_t k = run.from; k < run.to; k++) {
             tn_row *row = s.row[k - run.from];
             if (row != NULL) {
@@ -219,5 +230,7 @@ void tn_table_push(tn_table *t, tn_team *team, const tn_keyset *keys, const floa
 {
     TN_ASSERT(keys->owners->n_partitions == TN_PARTITIONS);
     tn_table_job job = {.t = t, .keys = keys, .grads = grads, .push = push, .clip = clip};
+    job.hint = tn_hints_read(&t->hints, keys);
     tn_team_run(team, TN_TABLE_TILES, push_tile, &job);
+    tn_hints_release(&t->hints, job.hint, true);
 }

@@ -2,6 +2,7 @@
 #ifndef TN_PS_TABLEDEF_H
 #define TN_PS_TABLEDEF_H
 
+#include "ps/hints.h"
 #include "ps/partition.h"
 #include "ps/table.h"
 
@@ -37,6 +38,7 @@ struct tn_table {
     tn_shelf *shelves;       /* of all partitions */
     tn_partition *partition; /* TN_PARTITIONS */
     tn_extents extents;
+    tn_hints hints;
     bool plain;  /* every rule of rows is (ps/rule.h), and rows of the batch have no gaps */
     bool sweeps; /* some rule has l2_mode: dense */
     _Atomic uint64_t rows, created, dropped;
@@ -51,6 +53,7 @@ typedef struct tn_table_job {
     const tn_push *push;
     double clip;
     const bool *missing_init;
+    tn_hint *hint; /* pull: written; push: read; NULL: none */
     bool *missing;
     double norm2[TN_TABLE_TILES];
     uint64_t created[TN_TABLE_TILES];
@@ -83,6 +86,10 @@ void tn_tile_unlock(const tn_table *t, const tn_keyset *keys, uint32_t tile, boo
 /* row[i] := the row of key run.from + i, or NULL; at most TN_LOOK_KEYS. The locks are held. `mark`:
  * marks what it finds, for a sweep. */
 void tn_look_up(const tn_table *t, const tn_keyset *keys, tn_range run, bool mark, tn_row **row);
+
+/* The same by hints, without marks. */
+void tn_look_up_hinted(const tn_table *t, const tn_keyset *keys, tn_range run, tn_row *const *hint,
+                       tn_row **row);
 
 /* The arrays of a segment's optimizer state. */
 static inline void tn_states_of(const tn_plan_segment *s, tn_row *row, float *state[TN_STATES_MAX])
