@@ -224,7 +224,8 @@ void tn_dataset_config(const tn_dataset *d, const char *path, const char *column
     add_option(out, "\n  ", "group", d->data.group);
     add_option(out, "\n  ", "record_id", d->data.record_id);
     describe_text_options(d, out);
-    if (columns != NULL) {
+    bool text = strcmp(d->data.format, "csv") == 0 || strcmp(d->data.format, "tsv") == 0;
+    if (columns != NULL && text && !s->header) {
         tn_text_addf(out, "\n  columns: [%s]", columns);
     }
     tn_text_adds(out, "\nslots:\n");

@@ -39,7 +39,7 @@ tn_status tn_dataset_bind_target(tn_dataset *out, const tn_dataset *from, const 
                                  uint32_t flags, const tn_binder *b, tn_error *err) TN_MUST_USE;
 
 /* The sections that describe it, as YAML; `path` becomes data.train, `columns` (tn_writer_columns,
- * or NULL) data.columns. */
+ * or NULL) data.columns where a text has no header. */
 void tn_dataset_config(const tn_dataset *d, const char *path, const char *columns, tn_text *out);
 
 #endif
