@@ -1,0 +1,66 @@
+/* localize_private.h - the memory of a localizer; for io/localize*.c only. */
+#ifndef TN_IO_LOCALIZE_PRIVATE_H
+#define TN_IO_LOCALIZE_PRIVATE_H
+
+#include "io/localize.h"
+
+enum { TN_KEY_TABLE_MIN = 64 };
+
+typedef struct tn_key_entry {
+    uint64_t key;
+    uint32_t stamp;
+    uint32_t number;
+} tn_key_entry;
+
+/* A key as numbered. */
+typedef struct tn_key_seen {
+    uint64_t key;
+    uint32_t show;
+    uint32_t click;
+} tn_key_seen;
+
+struct tn_localizer {
+    tn_localizer_opts opts;
+    uint32_t *slot_of;    /* n_slots: slots in the order of their groups, used ones only */
+    uint32_t *group_from; /* n_groups + 1: .. of group g */
+    uint32_t *width;      /* n_groups: floats in a row */
+    tn_bag *bag;          /* n_slots */
+    uint32_t **index_at;  /* n_slots: the bag's index, to write */
+
+    void *block; /* holds every array below; wide enough for keys_max and rows_max */
+    uint32_t keys_max;
+    uint32_t rows_max;
+    tn_key_entry *table;
+    uint32_t stamp;
+    tn_key_seen *seen;
+    uint32_t *position; /* number -> position */
+    uint16_t *seen_group;
+    uint32_t *no_offset; /* rows_max + 1 zeros, for slots that nobody takes */
+
+    uint64_t *key; /* from here on, what `local` shows to the outside */
+    uint16_t *group;
+    uint32_t *at;
+    uint32_t *show;
+    uint32_t *click;
+    uint32_t *index;
+    uint32_t *occurrence_first;
+    tn_occurrence *occurrence;
+    uint32_t *first; /* n_partitions + 1 */
+    uint32_t n;
+    tn_local local;
+};
+
+/* Places for that many keys: a power of two, at most half full. */
+static inline uint32_t tn_key_table_size(uint32_t keys)
+{
+    uint32_t power = TN_KEY_TABLE_MIN;
+    while (power / 2 < keys) {
+        power *= 2;
+    }
+    return power;
+}
+
+/* Room for the batch; what is there is kept when it is enough. */
+tn_status tn_localizer_make_room(tn_localizer *l, const tn_batch *batch, tn_error *err) TN_MUST_USE;
+
+#endif
