@@ -139,8 +139,9 @@ void tn_gemm_at(tn_dims d, tn_mat a, tn_mat b, tn_product c)
 static void transpose_slowly(size_t m, size_t n, tn_mat from, tn_product to)
 {
     for (size_t j = 0; j < n; j++) {
+        tn_real *row = to.at + j * to.stride;
         for (size_t i = 0; i < m; i++) {
-            to.at[j * to.stride + i] = from.at[i * from.stride + j];
+            row[i] = from.at[i * from.stride + j];
         }
     }
 }

@@ -202,10 +202,10 @@ static void add_one(const key_walk *w, const tn_occurrence *o, const tn_slot_use
 static void embed_backward_keys(tn_node *y, tn_range keys)
 {
     const key_walk w = {y, embed_of(y), tn_feed_of(y)->sparse};
+    TN_ASSERT(w.sparse->occurrences.first != NULL && w.sparse->grads != NULL);
     const tn_occurrence *item = w.sparse->occurrences.item;
     const uint32_t *first = w.sparse->occurrences.first;
     const uint32_t *at = w.sparse->at;
-    TN_ASSERT(first != NULL && w.sparse->grads != NULL);
     const uint32_t last = first[keys.to];
     uint32_t k = keys.from;
     for (uint32_t j = first[keys.from]; j < last; j++) {

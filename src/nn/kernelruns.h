@@ -1,0 +1,71 @@
+/* kernelruns.h - blocks of all heights, one below the other; included after kernelbody.h.
+ *
+ * After: run_blocks(), the `run` of a kernel set.
+ */
+#ifdef VEC
+
+#define BLOCKS(vectors, layout, across)                                                            \
+    TARGET static void run_##layout##_##vectors(const tn_block *k, size_t rows)                    \
+    {                                                                                              \
+        size_t i = 0;                                                                              \
+        for (; rows - i >= ROWS; i += ROWS) {                                                      \
+            multiply(k, i, ROWS, vectors, across);                                                 \
+        }                                                                                          \
+        if (ROWS > 8 && rows - i >= 8) {                                                           \
+            multiply(k, i, ROWS > 8 ? 8 : 1, vectors, across);                                     \
+            i += 8;                                                                                \
+        }                                                                                          \
+        if (rows - i >= 4) {                                                                       \
+            multiply(k, i, 4, vectors, across);                                                    \
+            i += 4;                                                                                \
+        }                                                                                          \
+        if (rows - i >= 2) {                                                                       \
+            multiply(k, i, 2, vectors, across);                                                    \
+            i += 2;                                                                                \
+        }                                                                                          \
+        if (rows - i >= 1) {                                                                       \
+            multiply(k, i, 1, vectors, across);                                                    \
+        }                                                                                          \
+    }
+
+BLOCKS(1, along, false)
+BLOCKS(2, along, false)
+BLOCKS(1, across, true)
+BLOCKS(2, across, true)
+
+static void run_vectors(const tn_block *k, size_t rows, size_t cols)
+{
+    if (k->across) {
+        (cols > LANES ? run_across_2 : run_across_1)(k, rows);
+    } else {
+        (cols > LANES ? run_along_2 : run_along_1)(k, rows);
+    }
+}
+
+/* Columns that are no whole vectors go through a block of their own. */
+static void run_narrow(const tn_block *k, size_t rows, size_t cols)
+{
+    float c[ROWS * PANEL];
+    for (size_t i = 0; i < rows; i += ROWS) {
+        size_t n = rows - i < ROWS ? rows - i : ROWS;
+        tn_block part = *k;
+        part.a += k->across ? i : i * k->a_stride;
+        part.c = c;
+        part.c_stride = PANEL;
+        part.add = false;
+        run_vectors(&part, n, cols);
+        for (size_t r = 0; r < n; r++) {
+            float *to = k->c + (i + r) * k->c_stride;
+            for (size_t j = 0; j < cols; j++) {
+                to[j] = k->add ? to[j] + c[r * PANEL + j] : c[r * PANEL + j];
+            }
+        }
+    }
+}
+
+static void run_blocks(const tn_block *k, size_t rows, size_t cols)
+{
+    (cols % LANES == 0 ? run_vectors : run_narrow)(k, rows, cols);
+}
+
+#endif
