@@ -188,8 +188,10 @@ static tn_tree *assign(const tn_binder *b, const char *path, const char *source,
                            .source = source,
                            .shown = shown,
                            .col = (uint32_t)(equals - shown) + 2};
-    tn_tree *value = tn_yaml_read(b->arena, b->diag, &in);
     tn_origin at = {.source = source, .col = col, .text = shown};
+    bool is_stdin = strcmp(equals + 1, "-") == 0; /* to YAML it is a list of nothing */
+    tn_tree *value =
+        is_stdin ? tn_tree_scalar(b->arena, "-", at) : tn_yaml_read(b->arena, b->diag, &in);
     if (is_too_deep(path)) {
         tn_diag_error(b->diag, &at, "a name of more than %d steps", (int)TN_YAML_DEPTH_MAX);
         return NULL;

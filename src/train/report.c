@@ -20,6 +20,7 @@ typedef struct window {
     double begin;
     uint64_t steps, rows, keys;
     double loss, grad_norm, wait_read_s, compute_s;
+    double lr; /* of the last step */
 } window;
 
 struct tn_report {
@@ -134,7 +135,7 @@ void tn_report_close(tn_report *r)
 
 /* ---- steps ---- */
 
-static tn_status flush_window(tn_report *r, const tn_run_state *state, double lr, tn_reader *reader,
+static tn_status flush_window(tn_report *r, const tn_run_state *state, tn_reader *reader,
                               tn_error *err)
 {
     window *w = &r->window;
@@ -149,7 +150,7 @@ static tn_status flush_window(tn_report *r, const tn_run_state *state, double lr
         tn_journal_train_record record = {
             .window = r->metrics,
             .loss = w->loss / (double)w->rows,
-            .lr = lr,
+            .lr = w->lr,
             .rows_per_s = seconds > 0 ? (double)w->rows / seconds : (double)NAN,
             .grad_norm = w->grad_norm / steps,
             .wait_read_ms = 1e3 * w->wait_read_s / steps,
@@ -191,6 +192,7 @@ tn_status tn_report_step_done(tn_report *r, const tn_report_step *s, tn_error *e
     w->grad_norm += s->learned->grad_norm;
     w->wait_read_s += s->wait_read_s;
     w->compute_s += s->compute_s;
+    w->lr = s->lr;
     r->rows += s->rows->n;
     TN_TRY(tn_metrics_add(r->metrics, s->rows, err));
     double now = tn_clock_s();
@@ -198,7 +200,7 @@ tn_status tn_report_step_done(tn_report *r, const tn_report_step *s, tn_error *e
         draw(r, s, now);
     }
     if (now - w->begin >= r->run->log.every) {
-        return flush_window(r, s->state, s->lr, s->reader, err);
+        return flush_window(r, s->state, s->reader, err);
     }
     return TN_OK;
 }
@@ -355,7 +357,7 @@ static tn_status write_summary(tn_report *r, const tn_report_end *end, tn_error 
 
 tn_status tn_report_finish(tn_report *r, const tn_report_end *end, tn_error *err)
 {
-    tn_status status = flush_window(r, end->state, (double)NAN, NULL, err);
+    tn_status status = flush_window(r, end->state, NULL, err);
     if (r->journal != NULL && status == TN_OK) {
         tn_journal_at at = where(end->state);
         tn_journal_end_record record = {.status = end->status,

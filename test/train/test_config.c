@@ -322,6 +322,20 @@ static void overrides_reach_list_items_by_name(void **state)
     assert_said(f, "slots.C9.dim=4\n      ^~");
 }
 
+static void a_lone_dash_is_a_name_not_a_list(void **state)
+{
+    fixture *f = *state;
+    f->in.path = file(f, "a.yaml", "data: {format: csv}\nslots: [a]\n");
+    static const char *const overrides[] = {"data.format=-"};
+    set_overrides(f, overrides, 1);
+    const tn_tree *tree = load(f);
+    assert_string_equal(tn_tree_at(tree, "data.format")->text, "-");
+    f->in.n_overrides = 0;
+    static const char *const env[] = {"TNET_DATA__FORMAT=-", NULL};
+    f->in.env = env;
+    assert_string_equal(tn_tree_at(load(f), "data.format")->text, "-");
+}
+
 static void overrides_reach_into_shorthands(void **state)
 {
     fixture *f = *state;
@@ -458,6 +472,7 @@ int main(void)
         TEST(one_file_may_be_included_twice_but_not_in_a_cycle),
         TEST(a_missing_include_is_an_error_that_says_who_wanted_it),
         TEST(overrides_reach_list_items_by_name),
+        TEST(a_lone_dash_is_a_name_not_a_list),
         TEST(overrides_reach_into_shorthands),
         TEST(overrides_are_yaml_on_the_right),
         TEST(a_bad_override_is_shown_with_a_caret),

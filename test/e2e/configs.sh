@@ -1,0 +1,96 @@
+#!/bin/sh
+# configs.sh - every configuration of configs/ trains and learns; what a program prints about itself
+# (--print-config, --print-graph) makes the same run again, bit by bit; asking changes nothing.
+. "$(dirname "$0")/kit"
+configs=$(pwd)/configs
+data=$(pwd)/data
+clicks "$dir/train.tsv" 20000 0
+clicks "$dir/test.tsv" 6000 20000
+mkdir "$dir/empty"
+cd "$dir/empty" # whatever is written without being asked for lands here
+
+# lists
+for list in models layers ops optimizers formats metrics; do
+    expect 0 tnet-train --list-$list
+    [ "$(wc -l <"$dir/out")" -ge 5 ] || fail "--list-$list: $(cat "$dir/out")"
+done
+expect 0 tnet-train --schema
+grep -q '"widedeep"' "$dir/out" || fail "--schema knows no models"
+
+# train RUN CONFIG WORDS..: short, on the generated clicks.
+train() {
+    run=$dir/$1
+    config=$2
+    shift 2
+    rm -rf "$run"
+    expect 0 tnet-train -q "$config" run.dir="$run" data.train="$dir/train.tsv" data.valid=~ \
+        data.test="$dir/test.tsv" train.batch=128 train.threads=2 checkpoint.keep=1 "$@"
+}
+
+auc_of() { awk '$1 == "auc" { print $2 }' "$1"; }
+
+# same RUN RUN: dense weights and the table have the same bits. The first 64 bytes of a shard name
+# the run that wrote it.
+same() {
+    for file in "$dir/$1"/ckpt-1/sparse-* "$dir/$1"/ckpt-1/dense-*; do
+        file=$(basename "$file")
+        [ -e "$dir/$2/ckpt-1/$file" ] || fail "no $file in $2"
+        tail -c +65 "$dir/$1/ckpt-1/$file" | head -c -64 >"$dir/one"
+        tail -c +65 "$dir/$2/ckpt-1/$file" | head -c -64 >"$dir/two"
+        cmp "$dir/one" "$dir/two" || fail "$file of $1 and $2 differ"
+    done
+}
+
+hash_of() { sed -n 's/.*"config_hash":"\([0-9a-f]*\)".*/\1/p' "$dir/$1/summary.json"; }
+
+for config in "$configs"/*.yaml; do
+    model=$(basename "$config" .yaml)
+    case $model in
+    adult | common) continue ;;
+    esac
+
+    # it learns
+    train whole "$config"
+    auc=$(auc_of "$dir/out")
+    echo "configs: $model auc $auc"
+    echo "$auc" >>"$dir/aucs"
+    awk -v auc="$auc" 'BEGIN { exit !(auc > 0.66 && auc < 0.79) }' || fail "$model: auc $auc"
+
+    # asking does nothing
+    expect 0 tnet-train "$config" data.train="$dir/train.tsv" data.valid=~ data.test=~ --dry-run
+    expect 0 tnet-train "$config" data.train="$dir/train.tsv" --plan
+    expect 0 tnet-train "$config" data.train="$dir/train.tsv" --dot
+    expect 0 tnet-train "$config" --print-config
+    cp "$dir/out" "$dir/printed.yaml"
+    expect 0 tnet-train "$config" data.train="$dir/train.tsv" --print-graph
+    { echo "include: [$config]" && cat "$dir/out"; } >"$dir/graph.yaml"
+    [ -z "$(ls)" ] || fail "$model: a question left $(ls)"
+
+    # what was printed is the same run
+    train short "$config" train.max_steps=10
+    train again "$dir/printed.yaml" train.max_steps=10
+    [ "$(hash_of short)" = "$(hash_of again)" ] || fail "$model: --print-config has another hash"
+    same short again
+    train graph "$dir/graph.yaml" train.max_steps=10
+    same short graph
+    expect 0 tnet-eval "$dir/graph.yaml" --checkpoint "$dir/short" data.test="$dir/test.tsv" data.train="$dir/train.tsv"
+done
+sort -n "$dir/aucs" | sed -n '1p;$p' | tr '\n' ' ' |
+    awk '{ exit !($2 - $1 < 0.03) }' || fail "models lie far apart: $(tr '\n' ' ' <"$dir/aucs")"
+
+# Sets that must be fetched first (datasets/*.md): some rows of them.
+for config in "$configs"/adult.yaml "$configs"/frappe/*.yaml; do
+    model=${config#"$configs"/}
+    [ "$model" != frappe/common.yaml ] || continue
+    expect 0 tnet-train "$config" --print-config
+    set=$data/${model%%[/.]*}
+    [ -e "$set" ] || continue
+    zcat "$set/train.csv.gz" | sed -n '1,20001p' >"$dir/train.csv"
+    zcat "$set/test.csv.gz" | sed -n '1,3001p' >"$dir/test.csv"
+    expect 0 tnet-train -q "$config" run.dir="$dir/real" data.train="$dir/train.csv" data.valid=~ \
+        data.test="$dir/test.csv" data.shuffle=20000 train.batch=256 train.max_steps=60 \
+        train.stop=~ train.reduce_on_plateau=~ checkpoint.resume=never checkpoint.every=never
+    auc=$(auc_of "$dir/out")
+    echo "configs: $model auc $auc"
+    awk -v auc="$auc" 'BEGIN { exit !(auc > 0.6) }' || fail "$model: auc $auc"
+done

@@ -1,0 +1,154 @@
+#!/bin/sh
+# exit_codes.sh - every documented exit code, provoked for real, and the sentence that comes with it.
+# 1 (a fault of the program itself) and 6 (peers) cannot be provoked from outside of one process.
+. "$(dirname "$0")/kit"
+clicks "$dir/clicks.tsv" 2000 0
+cat >"$dir/c.yaml" <<END
+run: {dir: $dir/run}
+data: {format: criteo, train: $dir/clicks.tsv, test: $dir/clicks.tsv}
+embedding: {dim: 4}
+model: {type: deepfm, hidden: [16]}
+train: {batch: 128, threads: 2}
+log: {progress: false}
+END
+config=$dir/c.yaml
+
+# 0: answers on stdout, nothing on stderr; a run.
+for program in tnet-train tnet-eval tnet-data tnet-export tnet-score; do
+    [ -x "$bin/$program" ] || continue
+    for question in -h --help --version --man; do
+        expect 0 "$program" "$question"
+        [ -s "$dir/out" ] || fail "$program $question says nothing on stdout"
+        [ ! -s "$dir/err" ] || fail "$program $question speaks on stderr"
+    done
+    # 2: usage
+    expect 2 "$program" --no-such-option
+    says "unknown option '--no-such-option'"
+    expect 2 "$program"
+    # 8: nobody takes the answer
+    expect 8 sh -c "exec $program --help >/dev/full"
+    says "cannot write to stdout"
+done
+expect 0 tnet-train "$config"
+expect 0 tnet-eval "$config"
+expect 0 tnet-eval "$config" --json --report "$dir/r.html" --predictions "$dir/p.tsv"
+[ "$(wc -l <"$dir/p.tsv")" -eq 2001 ] || fail "predictions are not one line per row"
+grep -q '"kind":"eval"' "$dir/out" || fail "no JSON: $(cat "$dir/out")"
+
+# 2: usage
+expect 2 tnet-train "$config" another.yaml
+says "one word too many: 'another.yaml'"
+expect 2 tnet-train "$config" --dry-rum
+says "did you mean '--dry-run'?"
+expect 2 tnet-eval "$config" --checkpoint a --export b
+says "not both"
+
+# 3: configuration
+expect 3 tnet-train "$dir/none.yaml"
+grep -q "cannot open '$dir/none.yaml'" "$dir/err" || fail "$(cat "$dir/err")"
+expect 3 tnet-train "$config" modle.type=lr
+grep -qF "unknown key 'modle' (did you mean 'model'?)" "$dir/err" || fail "$(cat "$dir/err")"
+expect 3 tnet-eval "$config" 'model.hidden=[17]'
+says "parameter 'deep.1.W' is [156, 17], in the checkpoint [156, 16]"
+expect 3 tnet-eval "$config" data.test=~
+says "neither data.test nor data.valid is set"
+expect 3 tnet-eval "$config" --fetch nothing
+says "no node 'nothing' in the graph"
+expect 3 tnet-eval "$config" 'eval.slices=[C99]'
+says "no slot 'C99'"
+
+# 4: data
+expect 4 tnet-train "$config" checkpoint.resume=never data.train="$dir/absent.tsv"
+says "cannot find '$dir/absent.tsv'"
+expect 4 tnet-eval "$config" --data "$dir/absent.tsv"
+says "cannot find '$dir/absent.tsv'"
+expect 4 tnet-eval "$config" --data /dev/null --predictions "$dir/none.tsv"
+says "'/dev/null' holds no records"
+[ ! -e "$dir/none.tsv" ] || fail "predictions of nothing"
+cp "$dir/clicks.tsv" "$dir/secret.tsv"
+chmod 000 "$dir/secret.tsv"
+if [ "$(id -u)" -ne 0 ]; then
+    expect 4 tnet-train "$config" run.dir="$dir/run4" data.train="$dir/secret.tsv"
+    says "cannot open '$dir/secret.tsv': Permission denied"
+fi
+
+# 5: checkpoints
+expect 5 tnet-train "$config" run.dir="$dir/fresh" --resume
+says "no checkpoint to go on from in '$dir/fresh'"
+expect 5 tnet-eval "$config" run.dir="$dir/absent"
+says "no checkpoint or run directory '$dir/absent'"
+expect 5 tnet-eval "$config" --checkpoint "$dir/fresh"
+says "no checkpoint in '$dir/fresh'"
+cp -r "$dir/run" "$dir/broken"
+sparse=$(echo "$dir"/broken/ckpt-1/sparse-*)
+head -c 1000 /dev/zero | dd of="$sparse" bs=1 seek=2000 conv=notrunc 2>"$dir/null"
+expect 5 tnet-eval "$config" --checkpoint "$dir/broken/ckpt-1"
+says "$sparse"
+expect 5 tnet-train "$config" run.dir="$dir/broken"
+says "no checkpoint in '$dir/broken' is whole"
+rm "$dir/run/ckpt-1/MANIFEST"
+expect 5 tnet-eval "$config"
+mv "$dir/run" "$dir/gone"
+
+# 7: memory
+if sanitized; then
+    echo "exit_codes: code 7 not tried under a sanitizer" >&2
+else
+    expect 7 sh -c "ulimit -v 4000000 && exec tnet-train $config 'model.hidden=[60000, 60000]'"
+    says "out of memory"
+fi
+
+# 8: a file that may not grow, a disk that is full, results that nobody takes
+expect 8 sh -c "ulimit -f 40 && exec tnet-train $config run.dir=$dir/small"
+says "File too large"
+[ ! -e "$dir/small/ckpt-1" ] || fail "half a checkpoint"
+if [ "$(id -u)" -eq 0 ] && mkdir "$dir/disk" && mount -t tmpfs -o size=1m none "$dir/disk" 2>"$dir/null"; then
+    full=0
+    tnet-train "$config" run.dir="$dir/disk/run" >"$dir/out" 2>"$dir/err" || full=$?
+    umount "$dir/disk"
+    [ "$full" -eq 8 ] || fail "exit code $full on a full disk, expected 8: $(cat "$dir/err")"
+    says "checkpoint not saved"
+fi
+expect 0 tnet-train "$config"
+expect 8 sh -c "exec tnet-eval $config >/dev/full"
+says "cannot write to stdout"
+expect 8 tnet-eval "$config" --report "$dir/absent/r.html"
+says "$dir/absent"
+
+# 9: diverged
+rule='{type: sgd, lr: 1e6}'
+expect 9 tnet-train "$config" run.dir="$dir/wild" train.epochs=50 train.optimizer="$rule" train.sparse="$rule"
+says "is not finite at step"
+grep -q '"status":"failed","exit_code":9' "$dir/wild/summary.json" || fail "summary.json does not say so"
+
+# 75: stopped, can go on; 5: in use meanwhile
+tnet-train "$config" run.dir="$dir/long" train.epochs=100000 checkpoint.every=never >"$dir/long.out" 2>"$dir/long.err" &
+pid=$!
+children="$children $pid"
+wait_for "$dir/long/OWNER" "$pid"
+expect 5 tnet-train "$config" run.dir="$dir/long" train.epochs=100000
+says "run directory '$dir/long' is in use by pid $pid"
+kill -TERM "$pid"
+got=0
+wait "$pid" || got=$?
+cp "$dir/long.err" "$dir/err"
+[ "$got" -eq 75 ] || fail "exit code $got after SIGTERM, expected 75: $(cat "$dir/err")"
+says "stopped by a signal at step"
+grep -q '^hint: ' "$dir/err" || fail "no hint how to go on"
+grep -q '"status":"stopped","exit_code":75' "$dir/long/summary.json" || fail "summary.json does not say so"
+expect 0 tnet-train "$config" run.dir="$dir/long" train.epochs=1 --resume
+
+# 130: the second SIGINT, while the program waits for data that do not come
+mkfifo "$dir/never"
+sleep 1000 >"$dir/never" &
+children="$children $!"
+tnet-train "$config" run.dir="$dir/wait" data.train=- <"$dir/never" >"$dir/out" 2>"$dir/err" &
+pid=$!
+children="$children $pid"
+wait_for "$dir/wait/OWNER" "$pid"
+kill -INT "$pid"
+sleep 0.1 # two signals at once are one
+kill -INT "$pid"
+got=0
+wait "$pid" || got=$?
+[ "$got" -eq 130 ] || fail "exit code $got after two SIGINTs, expected 130"
