@@ -1,0 +1,58 @@
+/* fuzz_tfexample.c - any bytes as a tf.Example: refused with a sentence, or the same rows each
+ * time. */
+#include "base/flow.h"
+#include "io/tfexample.h"
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size); // NOLINT: libFuzzer's name
+
+typedef struct config {
+    tn_data_opts data;
+    tn_tables slots;
+} config;
+
+static const tn_field config_fields[] = {
+    TN_FIELD_TABLE(config, data, tn_data_opts, tn_data_fields, "data"),
+    TN_FIELD_TABLES(config, slots, tn_slot_opts, "[]", tn_slot_fields, "slots"),
+    TN_FIELD_END,
+};
+
+static const char yaml[] =
+    "{data: {format: tfrecord, weight: weight, group: user, record_id: uniq_id}, slots: [{name: "
+    "user}, {name: ids}, {name: tags, values: tags_x, duplicates: sum}, {name: s, type: str}, "
+    "{name: n, type: int}, {name: x, as: value}, {name: hist, max_len: 2}, {name: h, type: hex}]}";
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) // NOLINT
+{
+    tn_arena *arena = tn_arena_new(1 << 16);
+    tn_diag diag = {0};
+    tn_binder b = {.arena = arena, .diag = &diag};
+    config c;
+    tn_error err = {0};
+    const tn_schema *schema = NULL;
+    tn_rows *rows = NULL;
+    const tn_place place = {.source = "fuzz", .offset = 12};
+    tn_fields_bind(&b, config_fields, tn_flow_read(arena, yaml, "fuzz"), &c);
+    TN_ASSERT(tn_schema_new(&schema, &c.data, &c.slots, &b, &err) == TN_OK);
+    TN_ASSERT(tn_rows_new(&rows, schema, TN_ROWS_IDS | TN_ROWS_SIGNS, &err) == TN_OK);
+    tn_bytes record = {(const char *)data, size, false};
+    tn_status first = tn_tfexample_parse(record, schema, &place, rows, &err);
+    uint32_t n = rows->n_entries;
+    tn_status again = tn_tfexample_parse(record, schema, &place, rows, NULL);
+    TN_ASSERT(first == again);
+    TN_ASSERT(rows->n == (first == TN_OK ? 2 : 0));
+    TN_ASSERT(rows->n_entries == 2 * n);
+    TN_ASSERT(first == TN_OK || strstr(err.text, "fuzz:@12: error: ") == err.text);
+    for (uint32_t i = 0; i < n; i++) {
+        TN_ASSERT(rows->entry[i].key == rows->entry[n + i].key);
+        TN_ASSERT(rows->token[i].size == TN_TOKEN_NONE ||
+                  rows->token[i].at + rows->token[i].size <= rows->text_size);
+    }
+    tn_rows_free(rows);
+    tn_diag_done(&diag);
+    tn_arena_free(arena);
+    return 0;
+}
