@@ -46,6 +46,7 @@ static tn_status criteo_head(tn_bytes *window, bool last, const tn_schema *schem
     return tn_head_check(head, schema, place, no_line, err);
 }
 
+extern const tn_format tn_format_criteo;
 const tn_format tn_format_criteo = {
     .name = "criteo",
     .help = "tab-separated: label, 13 integers, 26 hex categories",

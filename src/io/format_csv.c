@@ -2,6 +2,7 @@
 #include "io/delimited.h"
 #include "io/line.h"
 
+extern const tn_format tn_format_csv;
 const tn_format tn_format_csv = {
     .name = "csv",
     .help = "comma-separated, with a header that names the columns",

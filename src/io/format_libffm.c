@@ -84,6 +84,7 @@ static tn_status libffm_parse(tn_bytes record, const tn_schema *schema, const tn
     return tn_pairs_end(&in, err);
 }
 
+extern const tn_format tn_format_libffm;
 const tn_format tn_format_libffm = {
     .name = "libffm",
     .help = "label[:weight] field:index[:value] ..; a slot per field",

@@ -84,6 +84,7 @@ static tn_status libsvm_parse(tn_bytes record, const tn_schema *schema, const tn
     return tn_pairs_end(&in, err);
 }
 
+extern const tn_format tn_format_libsvm;
 const tn_format tn_format_libsvm = {
     .name = "libsvm",
     .help = "label[:weight] [qid:id] index[:value] ..; one slot, or one per range of indices",

@@ -96,6 +96,7 @@ static size_t tfrecord_resync(tn_bytes window, bool last, const tn_schema *schem
     return last ? window.size : window.size > HEADER_BYTES ? window.size - HEADER_BYTES : 0;
 }
 
+extern const tn_format tn_format_tfrecord;
 const tn_format tn_format_tfrecord = {
     .name = "tfrecord",
     .help = "TFRecord files of tf.Example or tf.SequenceExample",

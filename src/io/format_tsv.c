@@ -2,6 +2,7 @@
 #include "io/delimited.h"
 #include "io/line.h"
 
+extern const tn_format tn_format_tsv;
 const tn_format tn_format_tsv = {
     .name = "tsv",
     .help = "tab-separated; data.columns or a header name the columns",

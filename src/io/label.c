@@ -8,8 +8,11 @@
 
 static const tn_field unit_number = {
     .kind = TN_KIND_F64, .key = "values", .min = 0, .max = 1, .unit = ""};
-static const tn_field any_number = {
-    .kind = TN_KIND_F64, .key = "threshold", .min = -INFINITY, .max = INFINITY, .unit = ""};
+static const tn_field any_number = {.kind = TN_KIND_F64,
+                                    .key = "threshold",
+                                    .min = -(double)INFINITY,
+                                    .max = (double)INFINITY,
+                                    .unit = ""};
 
 static void read_values(tn_label_rule *rule, const tn_tree *map, const tn_binder *b)
 {
@@ -49,7 +52,7 @@ static void read_member(tn_label_rule *rule, const tn_tree *t, const tn_binder *
 const tn_label_rule *tn_label_rule_read(const tn_tree *tree, const tn_binder *b)
 {
     tn_label_rule *rule = TN_NEW(b->arena, tn_label_rule);
-    *rule = (tn_label_rule){.column = "label", .threshold = NAN};
+    *rule = (tn_label_rule){.column = "label", .threshold = (double)NAN};
     if (tn_tree_is_null(tree)) {
         return rule;
     }

@@ -107,7 +107,7 @@ tn_status tn_reader_take_note(tn_reader *r, const tn_work *work, tn_error *err)
 tn_status tn_reader_read_bad_max(tn_reader *r, const char *text, tn_error *err)
 {
     size_t size = strlen(text);
-    r->bad_share = NAN;
+    r->bad_share = (double)NAN;
     if (size > 0 && text[size - 1] == '%') {
         double percent;
         if (tn_read_f64(text, size - 1, &percent) == TN_NUM_OK && percent >= 0 && percent <= 100) {

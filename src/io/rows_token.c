@@ -81,7 +81,7 @@ static tn_fault take_float(tn_rows *rows, const tn_slot_spec *spec, source from)
     if (fault != TN_FAULT_NONE || !isfinite(v)) {
         return fault;
     }
-    return add_number(rows, spec, v, from);
+    return add_number(rows, spec, (double)v, from);
 }
 
 /* Up to 18 digits, which always fit; false: anything else. */
@@ -185,5 +185,5 @@ tn_fault tn_rows_real(tn_rows *rows, const tn_slot_spec *spec, float value)
     if (rows->private->keep & TN_ROWS_SIGNS) {
         from.size = tn_write_f32(text, value);
     }
-    return add_number(rows, spec, value, from);
+    return add_number(rows, spec, (double)value, from);
 }

@@ -75,6 +75,7 @@ static void file_close(void *state)
     tn_free(f);
 }
 
+extern const tn_source_kind tn_source_file;
 const tn_source_kind tn_source_file = {
     .name = "file",
     .help = "a path",

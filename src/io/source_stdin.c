@@ -76,6 +76,7 @@ static void stdin_close(void *state)
     tn_free(state);
 }
 
+extern const tn_source_kind tn_source_stdin;
 const tn_source_kind tn_source_stdin = {
     .name = "stdin",
     .help = "standard input, named '-'",

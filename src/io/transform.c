@@ -26,8 +26,11 @@ static bool fault(const tn_binder *b, const tn_tree *at, const char *text)
 /* A list of `n` numbers; n 0: any count. */
 static bool read_numbers(const tn_binder *b, const tn_tree *list, uint32_t n, tn_f64s *out)
 {
-    static const tn_field number = {
-        .kind = TN_KIND_F64, .key = "transform", .min = -INFINITY, .max = INFINITY, .unit = ""};
+    static const tn_field number = {.kind = TN_KIND_F64,
+                                    .key = "transform",
+                                    .min = -(double)INFINITY,
+                                    .max = (double)INFINITY,
+                                    .unit = ""};
     uint32_t count = tn_tree_count(list);
     if (list->kind != TN_TREE_LIST || count == 0 || (n != 0 && count != n)) {
         return fault(b, list,
@@ -109,7 +112,7 @@ static bool read_zscore(tn_transform *out, const tn_tree *tree, const tn_binder 
     static const tn_field freeze = {
         .kind = TN_KIND_U64, .key = "freeze_rows", .min = 0, .max = 1e18, .unit = "rows"};
     out->kind = TN_TRANSFORM_ZSCORE;
-    out->a = NAN;
+    out->a = (double)NAN;
     out->freeze_rows = 1000000;
     if (tn_tree_is_null(tree)) {
         return true;

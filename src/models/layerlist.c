@@ -96,13 +96,12 @@ static tn_node *numeric_node(const builder *b, const tn_model_input *input)
 static const tn_segment *segment_of(const tn_layout *layout, uint32_t group, const char *name)
 {
     const tn_record *record = tn_record_of(layout, group);
-    for (uint32_t i = 0; i < record->n_segments; i++) {
-        if (strcmp(record->segment[i].name, name) == 0) {
-            return &record->segment[i];
-        }
+    uint32_t i = 0;
+    while (i < record->n_segments && strcmp(record->segment[i].name, name) != 0) {
+        i++;
     }
-    TN_ASSERT(!"the layout was made from the same inputs");
-    return NULL;
+    TN_ASSERT(i < record->n_segments); /* the layout was made from the same inputs */
+    return &record->segment[i];
 }
 
 static tn_node *embed_node(const builder *b, const tn_model_input *input)

@@ -5,6 +5,8 @@
  */
 #include "models/model.h"
 
+extern const tn_model tn_model_dcn;
+
 typedef struct dcn_opts {
     tn_f64s hidden;
     uint32_t activation;

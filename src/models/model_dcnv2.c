@@ -7,6 +7,8 @@
  */
 #include "models/model.h"
 
+extern const tn_model tn_model_dcnv2;
+
 typedef struct dcnv2_opts {
     tn_f64s hidden;
     uint32_t activation;

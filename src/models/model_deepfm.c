@@ -9,6 +9,8 @@
  */
 #include "models/model.h"
 
+extern const tn_model tn_model_deepfm;
+
 static const tn_field deepfm_fields[] = {
     TN_DEEP_FIELDS(tn_deep_opts, "[400, 400, 400]"),
     TN_HEAD_FIELD(tn_deep_opts),

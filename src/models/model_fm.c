@@ -1,6 +1,8 @@
 /* model_fm.c - factorization machine (Rendle 2010): z = b + wide + pairs of slot vectors. */
 #include "models/model.h"
 
+extern const tn_model tn_model_fm;
+
 static void fm_write(const tn_model_args *args, tn_list_writer *w)
 {
     tn_write_wide_input(w, args);

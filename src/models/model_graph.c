@@ -1,6 +1,8 @@
 /* model_graph.c - `type: graph`: the user's own list of inputs and layers. */
 #include "models/model.h"
 
+extern const tn_model tn_model_graph;
+
 typedef struct graph_opts {
     const tn_tree *inputs;
     const tn_tree *layers;

@@ -1,6 +1,8 @@
 /* model_lr.c - logistic regression: z = b + sum of the wide weights. */
 #include "models/model.h"
 
+extern const tn_model tn_model_lr;
+
 static void lr_write(const tn_model_args *args, tn_list_writer *w)
 {
     tn_write_wide_input(w, args);

@@ -82,13 +82,12 @@ typedef struct resolver {
 
 static const tn_model_input *input_of(const resolver *r, const char *segment)
 {
-    for (uint32_t i = 0; i < r->inputs->n; i++) {
-        if (strcmp(r->inputs->input[i].name, segment) == 0) {
-            return &r->inputs->input[i];
-        }
+    uint32_t i = 0;
+    while (i < r->inputs->n && strcmp(r->inputs->input[i].name, segment) != 0) {
+        i++;
     }
-    TN_ASSERT(!"segments are called like inputs");
-    return NULL;
+    TN_ASSERT(i < r->inputs->n); /* segments are called like inputs */
+    return &r->inputs->input[i];
 }
 
 static tn_init first_values(const resolver *r, const tn_segment *segment, const tn_slot_opts *slot)
