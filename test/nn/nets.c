@@ -6,6 +6,7 @@
 #include "support/test.h"
 
 #include <stdio.h>
+#include <string.h>
 
 enum { SLOTS = 6, DIM = 8, WIDTH = DIM + 1, KEYS = 200, NUMERIC = 3, UNITS = 40, ENTRIES = 3 };
 
@@ -26,6 +27,17 @@ static tn_node *embedding(tn_graph *g, const char *name, const tn_segment *segme
                                    .pool = s % 2 == 0 ? TN_POOL_MEAN : TN_POOL_SUM};
     }
     return tn_embed(g, name, slots, SLOTS);
+}
+
+tn_node *tn_test_net_input(tn_graph *g, const char *name)
+{
+    if (strcmp(name, "in.wide") == 0) {
+        return embedding(g, name, &wide_segment);
+    }
+    if (strcmp(name, "in.deep") == 0) {
+        return embedding(g, name, &deep_segment);
+    }
+    return strcmp(name, "in.numeric") == 0 ? tn_numeric(g, name, NUMERIC) : NULL;
 }
 
 static tn_node *batch_norm(tn_test_net *n, tn_node *x)
@@ -56,9 +68,9 @@ tn_test_net tn_test_net_build(tn_params *params, const tn_graph_opts *opts)
         n.params = tn_params_new();
     }
     tn_graph *g = n.g;
-    tn_node *wide = embedding(g, "in.wide", &wide_segment);
-    n.deep = embedding(g, "in.deep", &deep_segment);
-    n.numeric = tn_numeric(g, "in.numeric", NUMERIC);
+    tn_node *wide = tn_test_net_input(g, "in.wide");
+    n.deep = tn_test_net_input(g, "in.deep");
+    n.numeric = tn_test_net_input(g, "in.numeric");
     n.e = tn_concat(g, "e", (tn_node *[]){n.deep, n.numeric}, 2);
     tn_node *z = linear(&n, n.e, "deep.1", UNITS);
     tn_node *h = tn_relu(g, "deep.1.act", batch_norm(&n, z));

@@ -15,6 +15,9 @@ typedef struct tn_test_net {
 tn_test_net tn_test_net_build(tn_params *params, const tn_graph_opts *opts);
 void tn_test_net_finish(tn_test_net *n); /* logit and loss; new weights are initialised */
 
+/* One of its inputs, in.deep, in.wide or in.numeric, for graphs made otherwise; NULL: none. */
+tn_node *tn_test_net_input(tn_graph *g, const char *name);
+
 typedef struct tn_test_batch tn_test_batch;
 tn_test_batch *tn_test_batch_new(uint32_t rows, uint64_t seed);
 void tn_test_batch_free(tn_test_batch *b);
