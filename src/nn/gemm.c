@@ -80,11 +80,14 @@ static bool by_kernels(bool transposed, tn_dims d, tn_mat a, tn_mat b, tn_produc
     if (kernels == NULL) {
         return false;
     }
-    size_t panel = 2 * kernels->lanes;
+    size_t wide = TN_WIDE_VECTORS * kernels->lanes;
     size_t deepest = transposed ? DEPTH_ACROSS : DEPTH_ALONG;
     bool packs = d.m >= ROWS_TO_PACK && (transposed || b.stride % BAD_STRIDE == 0);
     for (size_t p = 0; p < d.k; p += deepest) {
-        for (size_t j = 0; j < d.n; j += panel) {
+        size_t n = 0;
+        for (size_t j = 0; j < d.n; j += n) {
+            bool one = d.m == 1 && !transposed && d.n - j >= wide;
+            n = one ? wide : smaller(2 * kernels->lanes, d.n - j);
             tn_block block = {.depth = smaller(deepest, d.k - p),
                               .a = transposed ? a.at + p * a.stride : a.at + p,
                               .a_stride = a.stride,
@@ -94,7 +97,7 @@ static bool by_kernels(bool transposed, tn_dims d, tn_mat a, tn_mat b, tn_produc
                               .c = c.at + j,
                               .c_stride = c.stride,
                               .add = c.add || p > 0};
-            tn_dims part = {d.m, smaller(panel, d.n - j), block.depth};
+            tn_dims part = {d.m, n, block.depth};
             panel_product(kernels, part, &block, packs);
         }
     }

@@ -4,6 +4,8 @@
  */
 #ifdef VEC
 
+enum { WIDE = TN_WIDE_VECTORS };
+
 #define BLOCKS(vectors, layout, across)                                                            \
     TARGET static void run_##layout##_##vectors(const tn_block *k, size_t rows)                    \
     {                                                                                              \
@@ -33,9 +35,34 @@ BLOCKS(2, along, false)
 BLOCKS(1, across, true)
 BLOCKS(2, across, true)
 
+/* One row at a time is how a single example is scored: eight vectors keep the adders busy. */
+TARGET static void run_wide_row(const tn_block *k)
+{
+    VEC sum[WIDE];
+    const float *b = k->b;
+    UNROLL for (int v = 0; v < WIDE; v++)
+    {
+        sum[v] = ZERO();
+    }
+    for (size_t p = 0; p < k->depth; p++, b += k->b_stride) {
+        VEC left = SPREAD(k->a + p);
+        UNROLL for (int v = 0; v < WIDE; v++)
+        {
+            sum[v] = FMA(left, LOAD(b + (size_t)v * LANES), sum[v]);
+        }
+    }
+    UNROLL for (int v = 0; v < WIDE; v++)
+    {
+        float *at = k->c + (size_t)v * LANES;
+        STORE(at, k->add ? ADD(LOAD(at), sum[v]) : sum[v]);
+    }
+}
+
 static void run_vectors(const tn_block *k, size_t rows, size_t cols)
 {
-    if (k->across) {
+    if (cols == (size_t)WIDE * LANES && rows == 1 && !k->across) {
+        run_wide_row(k);
+    } else if (k->across) {
         (cols > LANES ? run_across_2 : run_across_1)(k, rows);
     } else {
         (cols > LANES ? run_along_2 : run_along_1)(k, rows);

@@ -31,11 +31,14 @@ typedef struct tn_block {
     bool add;
 } tn_block;
 
+enum { TN_WIDE_VECTORS = 8 };
+
 typedef struct tn_kernels {
     const char *name;
     size_t rows;  /* in a full block */
     size_t lanes; /* floats in a vector; a panel is two vectors wide */
-    /* Any number of rows; columns: 1 .. 2 * lanes, of which b holds whole vectors. */
+    /* Any number of rows; columns: 1 .. 2 * lanes, of which b holds whole vectors. A single row
+     * that is not `across` may have exactly TN_WIDE_VECTORS * lanes. */
     void (*run)(const tn_block *block, size_t rows, size_t cols);
     /* to[j][i] = from[i][j], 8 x 8 */
     void (*transpose)(const tn_real *from, size_t from_stride, tn_real *to, size_t to_stride);

@@ -131,6 +131,13 @@ static void an_entry_has_the_same_bits_in_every_tile(void **state)
         }
         assert_memory_equal(x.c, x.want, (size_t)M * N * sizeof *x.c);
     }
+    enum { WIDE = 300 }; /* a single row takes wider blocks */
+    tn_gemm((tn_dims){3, WIDE, K}, (tn_mat){x.a, K}, (tn_mat){x.b, WIDE},
+            (tn_product){x.c, WIDE, false});
+    tn_gemm((tn_dims){1, WIDE, K}, (tn_mat){x.a, K}, (tn_mat){x.b, WIDE},
+            (tn_product){x.want, WIDE, false});
+    assert_memory_equal(x.c, x.want, WIDE * sizeof *x.c);
+    tn_gemm((tn_dims){M, N, K}, (tn_mat){x.a, K}, (tn_mat){x.b, N}, (tn_product){x.c, N, false});
     for (size_t j = 0; j < N; j += 7) { /* narrow tiles of columns */
         tn_gemm((tn_dims){M, 7, K}, (tn_mat){x.a, K}, (tn_mat){x.b + j, N},
                 (tn_product){x.want + j, N, false});
