@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-enum { AT_ONCE = 16, LINE = 64 };
+enum { AT_ONCE = 32, LINE = 64 };
 
 static tn_status open_heads(tn_dict *d, const char *path, tn_error *err)
 {
@@ -138,18 +138,20 @@ static bool bucket_of(const tn_dict_table *t, uint64_t key, uint32_t *out)
     return key >= t->base && b < t->buckets;
 }
 
-/* First place in [from, to) whose key is not below `key`; t's keys ascend there. */
+/* First place in [from, to) whose key is not below `key`; t's keys ascend there. No step depends on
+ * a branch that could be guessed wrong. */
 static uint32_t lower_bound(const tn_dict_table *t, uint32_t from, uint32_t to, uint64_t key)
 {
-    const uint64_t *at = t->key + from;
     uint32_t n = to - from;
-    while (n > 0) {
-        uint32_t half = n / 2;
-        bool below = at[half] < key;
-        at = below ? at + half + 1 : at;
-        n = below ? n - half - 1 : half;
+    if (n == 0) {
+        return from;
     }
-    return (uint32_t)(at - t->key);
+    while (n > 1) {
+        uint32_t half = n / 2;
+        from += half & -(uint32_t)(t->key[from + half - 1] < key);
+        n -= half;
+    }
+    return from + (t->key[from] < key);
 }
 
 static tn_status damaged(const tn_dict *d, tn_error *err)
@@ -232,45 +234,78 @@ static bool keys_of(const tn_dict_table *t, uint32_t bucket, tn_range *out)
     return out->from < out->to && out->to <= t->rows;
 }
 
-/* Three passes: fetch the buckets, fetch their keys, guess the rows and fetch them. */
-static void fetch(const tn_dict *d, uint32_t n, const tn_dict_query *query)
+/* A key between two passes: where it is in the fullest table of its group, if it is there. */
+typedef struct guess {
+    const tn_dict_table *table; /* NULL: that one cannot hold it */
+    uint32_t bucket;
+    uint32_t at; /* the first that is not below it, or .. */
+    bool found;  /* .. it itself */
+} guess;
+
+/* Passes over some keys, so that their cache misses overlap: fetch the buckets, fetch their keys,
+ * search them and fetch the rows. */
+static void search(const tn_dict *d, uint32_t n, const tn_dict_query *query, guess *g)
 {
     enum { KEYS_IN_LINE = LINE / 8, LINES_MAX = 4 };
-    const tn_dict_table *t[AT_ONCE];
-    uint32_t bucket[AT_ONCE];
     tn_range keys;
     for (uint32_t i = 0; i < n; i++) {
-        t[i] = likely(d, &query[i], &bucket[i]);
-        if (t[i] != NULL) {
-            __builtin_prefetch(t[i]->start + bucket[i]);
+        g[i].found = false;
+        g[i].table = likely(d, &query[i], &g[i].bucket);
+        if (g[i].table != NULL) {
+            __builtin_prefetch(g[i].table->start + g[i].bucket);
         }
     }
     for (uint32_t i = 0; i < n; i++) {
-        bool any = keys_of(t[i], bucket[i], &keys);
+        bool any = keys_of(g[i].table, g[i].bucket, &keys);
         for (uint32_t k = 0; any && k < LINES_MAX && keys.from < keys.to; k++) {
-            __builtin_prefetch(t[i]->key + keys.from);
+            __builtin_prefetch(g[i].table->key + keys.from);
             keys.from += KEYS_IN_LINE;
         }
     }
     for (uint32_t i = 0; i < n; i++) {
-        if (keys_of(t[i], bucket[i], &keys)) {
-            uint32_t at = lower_bound(t[i], keys.from, keys.to, query[i].key);
-            __builtin_prefetch(t[i]->row + (size_t)at * t[i]->stride);
-            if (t[i]->group != NULL) {
-                __builtin_prefetch(t[i]->group + at);
+        const tn_dict_table *t = g[i].table;
+        if (keys_of(t, g[i].bucket, &keys)) {
+            g[i].at = lower_bound(t, keys.from, keys.to, query[i].key);
+            g[i].found = g[i].at < keys.to && t->key[g[i].at] == query[i].key;
+            if (g[i].found) {
+                __builtin_prefetch(t->row + (size_t)g[i].at * t->stride);
+                __builtin_prefetch(t->group != NULL ? (const void *)(t->group + g[i].at) : t);
             }
         }
     }
+}
+
+/* What the guess says for certain; false: look properly. */
+static bool settle(const tn_dict *d, const tn_dict_query *q, const guess *g, tn_dict_row *out)
+{
+    const tn_dict_table *t = g->table;
+    if (d->verify == TN_VERIFY_LAZY || t == NULL || !has_partition(d, q->key)) {
+        return false;
+    }
+    if (!g->found) {
+        tn_range keys;
+        *out = (tn_dict_row){NULL, NULL};
+        return d->group[q->group].n == 1 && keys_of(t, g->bucket, &keys);
+    }
+    if (t->group != NULL && t->group[g->at] != q->group) {
+        return false;
+    }
+    *out = (tn_dict_row){t, t->removed ? NULL : t->row + (size_t)g->at * t->stride};
+    return true;
 }
 
 tn_status tn_dict_find_all(const tn_dict *d, uint32_t n, const tn_dict_query *query,
                            tn_dict_row *out, tn_error *err)
 {
     for (uint32_t from = 0; from < n; from += AT_ONCE) {
+        guess g[AT_ONCE];
         uint32_t count = n - from < AT_ONCE ? n - from : AT_ONCE;
-        fetch(d, count, query + from);
-        for (uint32_t i = from; i < from + count; i++) {
-            TN_TRY(find_one(d, &query[i], &out[i], err));
+        search(d, count, query + from, g);
+        for (uint32_t i = 0; i < count; i++) {
+            const tn_dict_query *q = &query[from + i];
+            if (!settle(d, q, &g[i], &out[from + i])) {
+                TN_TRY(find_one(d, q, &out[from + i], err));
+            }
         }
     }
     return TN_OK;

@@ -1,0 +1,84 @@
+/* fuzz_model.c - any JSON as model.json: refused with a sentence, or a graph that runs.
+ *
+ * The weights that it may name stand in a member of its own, which only this program reads:
+ * "fuzz_params":{"deep.1.W":[8,4]}.
+ */
+#include "base/error.h"
+#include "train/bundle.h"
+
+#include <string.h>
+
+enum { ROWS = 3, SLOTS = 64, NUMBERS = 64, PARAMS_MAX = 64, COUNT_MAX = 1 << 14 };
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size); // NOLINT: libFuzzer's name
+
+/* False: names or shapes that no weights file could bring. */
+static bool add_params(tn_bundle *b, const tn_json *model)
+{
+    const tn_json *all = tn_json_get(model, "fuzz_params");
+    uint32_t n = 0;
+    for (const tn_json *p = all != NULL ? all->first : NULL; p != NULL; p = p->next) {
+        uint64_t rows = 0;
+        uint64_t cols = 0;
+        if (p->key == NULL || p->kind != TN_JSON_LIST || p->n != 2 || ++n > PARAMS_MAX ||
+            !tn_json_as_u64(p->first, &rows) || !tn_json_as_u64(p->first->next, &cols) ||
+            rows == 0 || cols == 0 || rows > COUNT_MAX || cols > COUNT_MAX ||
+            rows * cols > COUNT_MAX) {
+            return false;
+        }
+        (void)tn_params_add(b->params, p->key, (uint32_t)rows, (uint32_t)cols, true,
+                            (tn_init){.kind = TN_INIT_CONSTANT});
+    }
+    tn_error err = {0};
+    return tn_params_seal(b->params, &err) == TN_OK;
+}
+
+static void run_graph(const tn_bundle *b)
+{
+    static const uint32_t offset[ROWS + 1];
+    static const uint32_t at[1];
+    static const float numeric[ROWS * NUMBERS];
+    static tn_bag bag[SLOTS];
+    tn_error err = {0};
+    tn_bundle_graph x;
+    if (tn_bundle_graph_new(&x, b, ROWS, &err) != TN_OK) {
+        TN_ASSERT(err.text[0] != '\0');
+        return;
+    }
+    for (uint32_t i = 0; i < SLOTS; i++) {
+        bag[i] = (tn_bag){.offset = offset};
+    }
+    const tn_sparse sparse = {.at = at, .bag = bag};
+    const tn_feed feed = {.rows = ROWS, .sparse = &sparse, .numeric = numeric};
+    tn_forward(x.g, &feed);
+    tn_graph_free(x.g);
+}
+
+/* Small enough to be run over and over. */
+static bool is_small(const tn_bundle *b)
+{
+    uint64_t cols = 0;
+    for (uint32_t i = 0; i < b->n_inputs; i++) {
+        cols += b->input[i].cols;
+    }
+    return cols <= COUNT_MAX && b->schema->n_slots <= SLOTS && b->schema->n_numeric <= NUMBERS;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) // NOLINT
+{
+    tn_bundle b = {.arena = tn_arena_new(1 << 14), .params = tn_params_new()};
+    const tn_json *model = NULL;
+    tn_error err = {0};
+    if (tn_json_parse(&model, (const char *)data, size, b.arena, "fuzz", &err) == TN_OK &&
+        add_params(&b, model)) {
+        tn_status status = tn_bundle_read_model(&b, model, NULL, "fuzz", &err);
+        TN_ASSERT(status == TN_OK || err.text[0] != '\0');
+        if (status == TN_OK && is_small(&b)) {
+            run_graph(&b);
+        }
+    }
+    tn_diag_done(&b.diag);
+    tn_params_free(b.params);
+    tn_arena_free(b.arena);
+    return 0;
+}
