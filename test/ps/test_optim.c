@@ -10,7 +10,8 @@ static void adam_takes_any_count(void **state)
 {
     (void)state;
     tn_arena *arena = tn_arena_new(1 << 14);
-    const uint64_t counts[] = {1, 2, 31, 300, 1000, 5000, 30000, 100000, UINT64_C(1) << 40, UINT64_MAX};
+    const uint64_t counts[] = {1,         2, 31, 300, 1000, 5000, 30000, 100000, UINT64_C(1) << 40,
+                               UINT64_MAX};
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
         drive x;
         drive_begin(&x, arena, "adam", "lr=.01");
