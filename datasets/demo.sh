@@ -25,7 +25,7 @@ say "evaluation of the newest checkpoint on the test data"
 say "export: inference dictionary and dense graph"
 "$bin/tnet-export" configs/widedeep.yaml --to runs/widedeep/export >runs/widedeep/export.txt
 cat runs/widedeep/export.txt
-export_dir=$(ls -td runs/widedeep/export/*/ | head -n 1)
+export_dir=$(tail -n 1 runs/widedeep/export.txt)
 
 say "scores of three rows by the export alone"
 head -n 3 data/demo/test.tsv | "$bin/tnet-score" "$export_dir" format=criteo
