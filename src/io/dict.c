@@ -249,7 +249,7 @@ static void search(const tn_dict *d, uint32_t n, const tn_dict_query *query, gue
     enum { KEYS_IN_LINE = LINE / 8, LINES_MAX = 4 };
     tn_range keys;
     for (uint32_t i = 0; i < n; i++) {
-        g[i].found = false;
+        g[i] = (guess){.table = NULL};
         g[i].table = likely(d, &query[i], &g[i].bucket);
         if (g[i].table != NULL) {
             __builtin_prefetch(g[i].table->start + g[i].bucket);
@@ -294,19 +294,28 @@ static bool settle(const tn_dict *d, const tn_dict_query *q, const guess *g, tn_
     return true;
 }
 
+/* At most AT_ONCE of them. */
+static tn_status find_some(const tn_dict *d, uint32_t n, const tn_dict_query *query,
+                           tn_dict_row *out, tn_error *err)
+{
+    guess g[AT_ONCE];
+    TN_ASSERT(n <= AT_ONCE);
+    search(d, n, query, g);
+    for (uint32_t i = 0; i < n; i++) {
+        if (!settle(d, &query[i], &g[i], &out[i])) {
+            TN_TRY(find_one(d, &query[i], &out[i], err));
+        }
+    }
+    return TN_OK;
+}
+
 tn_status tn_dict_find_all(const tn_dict *d, uint32_t n, const tn_dict_query *query,
                            tn_dict_row *out, tn_error *err)
 {
     for (uint32_t from = 0; from < n; from += AT_ONCE) {
-        guess g[AT_ONCE];
-        uint32_t count = n - from < AT_ONCE ? n - from : AT_ONCE;
-        search(d, count, query + from, g);
-        for (uint32_t i = 0; i < count; i++) {
-            const tn_dict_query *q = &query[from + i];
-            if (!settle(d, q, &g[i], &out[from + i])) {
-                TN_TRY(find_one(d, q, &out[from + i], err));
-            }
-        }
+        uint32_t left = n - from;
+        TN_TRY(
+            find_some(d, left < AT_ONCE ? left : (uint32_t)AT_ONCE, query + from, out + from, err));
     }
     return TN_OK;
 }

@@ -274,13 +274,13 @@ static tn_status write_export(exporting *x, tn_error *err)
     const tn_export_request *r = x->request;
     const char *to = r->to != NULL ? r->to : x->plan->run->export.to;
     tn_saved which = {0};
-    char folder[TN_PATH_SIZE];
     char manifest[TN_PATH_SIZE];
     TN_TRY(tn_checkpoint_load(r->checkpoint, x->w, &which, err));
     TN_TRY(tn_path_join(r->checkpoint, "MANIFEST", manifest, err));
     if (tn_path_exists(manifest)) {
         TN_TRY(tn_model_id(r->checkpoint, x->out->model_id, err));
     } else {
+        char folder[TN_PATH_SIZE];
         TN_TRY(tn_path_join(r->checkpoint, which.name, folder, err));
         TN_TRY(tn_model_id(folder, x->out->model_id, err));
     }

@@ -382,9 +382,9 @@ static bool survives(const fixture *f, tn_verify verify)
     bool good = true;
     for (uint32_t i = 0; i < f->rows->n && good; i++) {
         tn_dict_row row;
-        float w[2];
         const tn_dict_entry *e = &f->rows->row[i];
         if (e->group < tn_dict_about_of(d).n_groups) {
+            float w[2];
             good = tn_dict_find(d, e->group, e->key, &row, &err) == TN_OK;
             (void)(good && tn_dict_get(&row, 1, 2, w));
         }
