@@ -149,13 +149,13 @@ void tn_act_backward(tn_node *y, tn_range rows)
         return;
     }
     for (uint32_t r = rows.from; r < rows.to; r++) {
-        if (tn_adds(x)) {
+        if (tn_adds(y, x)) {
             add_slope(y, r);
         } else {
             tn_vec_copy(y->shape.cols, tn_grad_row(x, r), tn_grad_row(y, r), false);
         }
     }
-    if (!tn_adds(x)) {
+    if (!tn_adds(y, x)) {
         tn_act_area area = area_of(y, rows);
         area.d = tn_grad_row(x, rows.from);
         area.d_stride = x->stride;

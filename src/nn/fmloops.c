@@ -65,7 +65,7 @@ void tn_fm_pairs_back(const tn_node *y, size_t row, const tn_real *d)
     uint32_t dim = tn_fm_dim(y);
     tn_real sum[TN_DIM_MAX];
     tn_real squares[TN_DIM_MAX];
-    if (!tn_adds(x)) {
+    if (!tn_adds(y, x)) {
         tn_clear(tn_grad_row(x, row), x->shape.cols);
     }
     fm_tally(tn_val_row(x, row), x->shape.cols, dim, sum, squares);

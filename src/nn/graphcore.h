@@ -13,7 +13,7 @@
 #include "base/arena.h"
 #include "nn/graph.h"
 
-enum { TN_NODES_MAX = 8192 };
+enum { TN_NODES_MAX = 4096 };
 
 typedef struct tn_place {
     uint32_t index;     /* in the graph's list */
@@ -29,9 +29,8 @@ typedef struct tn_place {
     uint32_t slice;
     tn_node *home; /* NULL: a root */
     uint32_t home_col;
-    tn_node *first_writer; /* root: the node whose backward assigns the gradient; NULL: none */
-    uint32_t writers;      /* root: nodes that add to it */
-    uint32_t born;         /* root: first and last node that touch the group's values */
+    uint32_t writers; /* root: nodes that add to it */
+    uint32_t born;    /* root: first and last node that touch the group's values */
     uint32_t dies;
     bool group_kept; /* root: somebody in the group is kept, or set from outside */
     bool group_grad; /* root: somebody in the group wants a gradient */
@@ -46,6 +45,9 @@ struct tn_graph {
     uint32_t n_nodes;
     uint32_t n_free_names; /* of nodes made without a name */
     tn_node *node[TN_NODES_MAX];
+    tn_node *order[TN_NODES_MAX]; /* of one step; see sweep.c, as the next two */
+    tn_node *sweep[TN_NODES_MAX];
+    tn_node *columns[TN_NODES_MAX];
     tn_params *own; /* parameters of examples, and weights that were folded; NULL: none */
     tn_node *logit;
     tn_node *loss;
@@ -63,6 +65,12 @@ tn_params *tn_graph_own_params(tn_graph *g);
 const tn_node *tn_node_root(const tn_node *n);
 uint32_t tn_operands(const tn_node *n); /* without parameters */
 uint32_t tn_tile_size(const tn_node *n, bool cols);
+
+/* sweep.c: the team over what a step does. */
+void tn_sweep_forward(tn_graph *g);
+void tn_sweep_clear(tn_graph *g); /* gradients that have no first writer */
+void tn_sweep_backward(tn_graph *g);
+void tn_sweep_keys(tn_graph *g); /* the gradients of rows */
 
 /* The passes, in this order (passes.c, fuse.c, memory.c). */
 tn_status tn_pass_drop(tn_graph *g, const tn_wanted *wanted, tn_error *err) TN_MUST_USE;

@@ -25,15 +25,16 @@ struct tn_node {
     uint32_t n_in;
     bool is_param;   /* a leaf that does not follow the batch */
     bool is_state;   /* a running value: `grad` takes its new value instead of a gradient */
-    bool grad_fresh; /* backward: nothing has been added to grad yet, so assign (see tn_adds) */
-    bool grad_alone; /* backward: one node writes grad, at once, and nobody else adds to it */
+    bool grad_alone; /* nobody but first_writer adds to grad */
     tn_shape shape;
     uint32_t stride; /* floats from one row of val (and grad) to the next; >= cols: a node may
                       * live inside the matrix of the concat that it feeds */
     tn_real *val;    /* owned by the graph or, in a parameter, lent to it */
     tn_real *grad;   /* likewise; NULL when nothing upstream is trained */
-    void *attr;      /* the operator's constants; owned by the graph */
-    void *state;     /* the operator's scratch (masks, statistics); owned by the graph */
+    const tn_node *first_writer; /* backward: whose part of grad comes first and is assigned, so
+                                  * that grad need not be cleared; NULL: it is cleared */
+    void *attr;                  /* the operator's constants; owned by the graph */
+    void *state; /* the operator's scratch (masks, statistics); owned by the graph */
     tn_graph *graph;
     struct tn_place *place; /* the graph's own notes: graphcore.h */
 };
@@ -64,10 +65,11 @@ static inline void tn_clear(tn_real *row, size_t n)
     memset(row, 0, n * sizeof *row);
 }
 
-/* Whether backward adds to n->grad or, as its first writer, assigns all of it. */
-static inline bool tn_adds(const tn_node *n)
+/* Whether self's backward adds to the operand's gradient or, as its first writer, assigns all of
+ * it. */
+static inline bool tn_adds(const tn_node *self, const tn_node *operand)
 {
-    return !n->grad_fresh;
+    return operand->first_writer != self;
 }
 
 #endif

@@ -124,7 +124,7 @@ void tn_norm_backward_row(const tn_node *self, size_t row)
 {
     const tn_node *x = self->in[0];
     tn_real *dx = tn_grad_row(x, row);
-    if (!tn_adds(x)) {
+    if (!tn_adds(self, x)) {
         tn_clear(dx, self->shape.cols);
     }
     norm_backward_row(self->shape.cols, dx, tn_grad_row(self, row), row_of(self, row),
@@ -141,10 +141,10 @@ TN_HOT static void norm_tally_row(size_t n, double *restrict sum_u, double *rest
     }
 }
 
-static void add_sum(const tn_node *param, uint32_t col, double sum)
+static void add_sum(const tn_node *self, const tn_node *param, uint32_t col, double sum)
 {
     if (param->grad != NULL) {
-        param->grad[col] = (tn_adds(param) ? param->grad[col] : 0) + (tn_real)sum;
+        param->grad[col] = (tn_adds(self, param) ? param->grad[col] : 0) + (tn_real)sum;
     }
 }
 
@@ -165,8 +165,8 @@ static void sums_piece(tn_node *self, tn_range cols, bool of_batch)
         double sum_ux = ux[c - cols.from];
         s.mean_u[c] = of_batch ? (tn_real)(sum_u / rows) : 0;
         s.mean_ux[c] = of_batch ? (tn_real)(sum_ux / rows) : 0;
-        add_sum(self->in[1], c, sum_ux);
-        add_sum(self->in[2], c, sum_u);
+        add_sum(self, self->in[1], c, sum_ux);
+        add_sum(self, self->in[2], c, sum_u);
     }
 }
 

@@ -17,7 +17,7 @@
  *
  * The two laws of backward:
  *   - add into in[i]->grad (+=), never assign: a node may feed several others
- *     (the graph clears gradients, or tells the first writer to assign: see tn_adds);
+ *     (or assign, as its first writer: see tn_adds, which all operators ask);
  *   - skip in[i] when in[i]->grad is NULL: nobody wants that gradient.
  */
 #ifndef TN_NN_OP_H
@@ -50,10 +50,13 @@ struct tn_op {
     tn_shape (*shape)(const tn_node *self); /* from the operands' shapes; TN_MISFIT: cannot be */
     size_t (*state_bytes)(const tn_node *self); /* of self->state, for graph's max_rows; or NULL */
 
-    /* In this order, each NULL when there is nothing to do. Column passes see all rows. */
+    /* In this order, each NULL when there is nothing to do. Column passes see all rows. Nodes in a
+     * row that have row passes only are done tile by tile, all of them on one tile after the other;
+     * parameters come when all row passes of the graph are over. */
     tn_cols_fn *forward_cols;    /* statistics over the batch */
     tn_rows_fn *forward;         /* writes `rows` of self->val */
-    tn_cols_fn *backward_cols;   /* sums over the batch; gradients of parameters that others need */
+    tn_cols_fn *prepare;         /* before any backward, from weights alone */
+    tn_cols_fn *backward_cols;   /* sums over the batch that `backward` needs */
     tn_rows_fn *backward;        /* adds to the same rows of the operands' grad */
     tn_cols_fn *backward_params; /* adds to the gradients of parameters: columns of self->grad */
     tn_keys_fn *backward_keys;   /* after all others: adds to the same keys of the feed's grads */

@@ -33,7 +33,7 @@ static void add_backward(tn_node *y, tn_range rows)
     for (uint32_t k = 0; k < y->n_in; k++) {
         const tn_node *x = y->in[k];
         for (size_t r = rows.from; r < rows.to && x->grad != NULL; r++) {
-            tn_vec_copy(y->shape.cols, tn_grad_row(x, r), tn_grad_row(y, r), tn_adds(x));
+            tn_vec_copy(y->shape.cols, tn_grad_row(x, r), tn_grad_row(y, r), tn_adds(y, x));
         }
     }
 }

@@ -70,7 +70,7 @@ static void bce_backward(tn_node *l, tn_range rows)
     for (size_t r = rows.from; r < rows.to && z->grad != NULL; r++) {
         tn_real dz = *tn_grad_row(l, r) * slope_of(rule, *tn_val_row(z, r), label[r]);
         tn_real *at = tn_grad_row(z, r);
-        *at = tn_adds(z) ? *at + dz : dz;
+        *at = tn_adds(l, z) ? *at + dz : dz;
     }
 }
 

@@ -28,7 +28,7 @@ static void bias_backward(tn_node *y, tn_range rows)
 {
     tn_node *x = y->in[0];
     for (size_t r = rows.from; r < rows.to && x->grad != NULL; r++) {
-        tn_vec_copy(y->shape.cols, tn_grad_row(x, r), tn_grad_row(y, r), tn_adds(x));
+        tn_vec_copy(y->shape.cols, tn_grad_row(x, r), tn_grad_row(y, r), tn_adds(y, x));
     }
 }
 
@@ -37,7 +37,7 @@ static void bias_backward_params(tn_node *y, tn_range cols)
     const tn_node *b = y->in[1];
     for (size_t r = 0; r < y->shape.rows && b->grad != NULL; r++) {
         tn_vec_copy(cols.to - cols.from, b->grad + cols.from, tn_grad_row(y, r) + cols.from,
-                    r > 0 || tn_adds(b));
+                    r > 0 || tn_adds(y, b));
     }
 }
 

@@ -41,7 +41,7 @@ static void concat_backward(tn_node *y, tn_range rows)
         const tn_node *x = y->in[k];
         bool placed = x->grad == NULL || x->grad == y->grad + col;
         for (size_t r = rows.from; r < rows.to && !placed; r++) {
-            tn_vec_copy(x->shape.cols, tn_grad_row(x, r), tn_grad_row(y, r) + col, tn_adds(x));
+            tn_vec_copy(x->shape.cols, tn_grad_row(x, r), tn_grad_row(y, r) + col, tn_adds(y, x));
         }
         col += x->shape.cols;
     }

@@ -63,11 +63,11 @@ static void cross_backward(tn_node *y, tn_range rows)
         row_dots *dots = dots_of(y, r);
         dots->t = tn_vec_dot(n, dy, tn_val_row(x0, r));
         if (x->grad != NULL) {
-            tn_vec_copy(n, tn_grad_row(x, r), dy, tn_adds(x));
+            tn_vec_copy(n, tn_grad_row(x, r), dy, tn_adds(y, x));
             tn_vec_scale(n, tn_grad_row(x, r), y->in[W]->val, dots->t, true);
         }
         if (x0->grad != NULL) {
-            tn_vec_scale(n, tn_grad_row(x0, r), dy, dots->s, tn_adds(x0));
+            tn_vec_scale(n, tn_grad_row(x0, r), dy, dots->s, tn_adds(y, x0));
         }
     }
 }
@@ -80,10 +80,11 @@ static void cross_backward_params(tn_node *y, tn_range cols)
     for (size_t r = 0; r < y->shape.rows; r++) {
         if (w->grad != NULL) {
             tn_vec_scale(n, w->grad + cols.from, tn_val_row(y->in[X], r) + cols.from,
-                         dots_of(y, r)->t, r > 0 || tn_adds(w));
+                         dots_of(y, r)->t, r > 0 || tn_adds(y, w));
         }
         if (b->grad != NULL) {
-            tn_vec_copy(n, b->grad + cols.from, tn_grad_row(y, r) + cols.from, r > 0 || tn_adds(b));
+            tn_vec_copy(n, b->grad + cols.from, tn_grad_row(y, r) + cols.from,
+                        r > 0 || tn_adds(y, b));
         }
     }
 }

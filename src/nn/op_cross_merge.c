@@ -37,13 +37,13 @@ static void merge_backward(tn_node *y, tn_range rows)
     for (size_t r = rows.from; r < rows.to; r++) {
         const tn_real *dy = tn_grad_row(y, r);
         if (x0->grad != NULL) {
-            tn_vec_mul(n, tn_grad_row(x0, r), dy, tn_val_row(h, r), tn_adds(x0));
+            tn_vec_mul(n, tn_grad_row(x0, r), dy, tn_val_row(h, r), tn_adds(y, x0));
         }
         if (h->grad != NULL) {
-            tn_vec_mul(n, tn_grad_row(h, r), dy, tn_val_row(x0, r), tn_adds(h));
+            tn_vec_mul(n, tn_grad_row(h, r), dy, tn_val_row(x0, r), tn_adds(y, h));
         }
         if (x->grad != NULL) {
-            tn_vec_copy(n, tn_grad_row(x, r), dy, tn_adds(x));
+            tn_vec_copy(n, tn_grad_row(x, r), dy, tn_adds(y, x));
         }
     }
 }

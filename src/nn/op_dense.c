@@ -1,14 +1,13 @@
 /* op_dense.c - a dense layer: product, bias and activation in one pass over a tile.
  *
  *   forward     y   = act(x W + b)                      tiles of rows
- *   backward    dz  = dy act'(y), in place of dy        tiles of columns, all rows
- *               db += column sums of dz                 in the same pass
+ *   backward    dz  = dy act'(y), in place of dy        tiles of rows
+ *               dx += dz W^T                            the same rows
+ *               db += column sums of dz                 tiles of columns, all rows
  *               dW += x^T dz                            the same columns
- *               dx += dz W^T                            tiles of rows
  */
 #include "nn/act.h"
 #include "nn/denseparts.h"
-#include "nn/graphcore.h"
 #include "nn/ops.h"
 #include "nn/vec.h"
 
@@ -66,11 +65,11 @@ static tn_shape dense_shape(const tn_node *y)
  * bias and activation; and rows of the batch that are masked and then multiplied. */
 enum { ROWS_AT_ONCE = 24, BATCH_AT_ONCE = 128 };
 
-static tn_act_area area_of(const tn_node *y, tn_range rows, tn_range cols)
+static tn_act_area area_of(const tn_node *y, tn_range rows)
 {
-    tn_real *at = tn_val_row(y, rows.from) + cols.from;
+    tn_real *at = tn_val_row(y, rows.from);
     return (tn_act_area){.rows = rows.to - rows.from,
-                         .cols = cols.to - cols.from,
+                         .cols = y->shape.cols,
                          .x = at,
                          .y = at,
                          .x_stride = y->stride,
@@ -86,7 +85,7 @@ static void finish_rows(tn_node *y, tn_range rows)
                        y->in[2]->val);
     }
     if (act != NULL) {
-        tn_act_area area = area_of(y, rows, (tn_range){0, y->shape.cols});
+        tn_act_area area = area_of(y, rows);
         act->forward(&area);
     }
 }
@@ -101,11 +100,11 @@ static void dense_forward(tn_node *y, tn_range rows)
 }
 
 /* dz in place of dy. */
-static void mask_area(const tn_node *y, tn_range cols, tn_range rows)
+static void mask_rows(const tn_node *y, tn_range rows)
 {
-    tn_act_area area = area_of(y, rows, cols);
+    tn_act_area area = area_of(y, rows);
     area.x = NULL;
-    area.d = tn_grad_row(y, rows.from) + cols.from;
+    area.d = tn_grad_row(y, rows.from);
     area.d_stride = y->stride;
     act_of(y)->slope(&area);
 }
@@ -114,47 +113,46 @@ static void mask_area(const tn_node *y, tn_range cols, tn_range rows)
  * along with that, while the rows are in cache. */
 static bool is_masked_by_writer(const tn_node *y)
 {
-    return y->grad_alone && act_of(y) != NULL && y->place->first_writer->op == &tn_op_dense;
+    return y->grad_alone && act_of(y) != NULL && y->first_writer->op == &tn_op_dense;
+}
+
+static void dense_backward(tn_node *y, tn_range rows)
+{
+    const tn_node *x = y->in[0];
+    bool masks = act_of(y) != NULL && !is_masked_by_writer(y);
+    bool masks_x = x->op == &tn_op_dense && is_masked_by_writer(x);
+    for (uint32_t from = rows.from; from < rows.to; from += ROWS_AT_ONCE) {
+        uint32_t to = rows.to - from < ROWS_AT_ONCE ? rows.to : from + ROWS_AT_ONCE;
+        if (masks) {
+            mask_rows(y, (tn_range){from, to});
+        }
+        tn_product_backward(y, (tn_range){from, to});
+        if (masks_x) {
+            mask_rows(x, (tn_range){from, to});
+        }
+    }
 }
 
 static void add_column_sums(const tn_node *y, tn_range cols, tn_range rows)
 {
     const tn_node *b = y->in[2];
     tn_real *db = b->grad + cols.from;
-    if (rows.from == 0 && !tn_adds(b)) {
+    if (rows.from == 0 && !tn_adds(y, b)) {
         tn_clear(db, cols.to - cols.from);
     }
     tn_vec_sum_rows(rows.to - rows.from, cols.to - cols.from, tn_grad_row(y, rows.from) + cols.from,
                     y->stride, db);
 }
 
-static void dense_backward_cols(tn_node *y, tn_range cols)
+static void dense_backward_params(tn_node *y, tn_range cols)
 {
-    bool masks = act_of(y) != NULL && !is_masked_by_writer(y);
     bool sums = y->n_in == 3 && y->in[2]->grad != NULL;
-    tn_product_transpose(y, cols);
     for (uint32_t from = 0; from < y->shape.rows; from += BATCH_AT_ONCE) {
         uint32_t to = y->shape.rows - from < BATCH_AT_ONCE ? y->shape.rows : from + BATCH_AT_ONCE;
-        if (masks) {
-            mask_area(y, cols, (tn_range){from, to});
-        }
         if (sums) {
             add_column_sums(y, cols, (tn_range){from, to});
         }
         tn_product_weights(y, cols, (tn_range){from, to});
-    }
-}
-
-static void dense_backward(tn_node *y, tn_range rows)
-{
-    const tn_node *x = y->in[0];
-    bool masks = x->op == &tn_op_dense && is_masked_by_writer(x);
-    for (uint32_t from = rows.from; from < rows.to; from += ROWS_AT_ONCE) {
-        uint32_t to = rows.to - from < ROWS_AT_ONCE ? rows.to : from + ROWS_AT_ONCE;
-        tn_product_backward(y, (tn_range){from, to});
-        if (masks) {
-            mask_area(x, (tn_range){0, x->shape.cols}, (tn_range){from, to});
-        }
     }
 }
 
@@ -179,8 +177,9 @@ const tn_op tn_op_dense = {
     .shape = dense_shape,
     .state_bytes = tn_product_state_bytes,
     .forward = dense_forward,
-    .backward_cols = dense_backward_cols,
+    .prepare = tn_product_transpose,
     .backward = dense_backward,
+    .backward_params = dense_backward_params,
     .tile = tn_product_tile,
     .flops = tn_product_flops,
     .example = dense_example,

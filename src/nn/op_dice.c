@@ -103,7 +103,7 @@ static void sums_piece(const tn_node *y, tn_range cols)
         s.mean_ux[c] = (tn_real)(sums.ux[c - cols.from] / rows);
         if (alpha->grad != NULL) {
             alpha->grad[c] =
-                (tn_adds(alpha) ? alpha->grad[c] : 0) + (tn_real)sums.alpha[c - cols.from];
+                (tn_adds(y, alpha) ? alpha->grad[c] : 0) + (tn_real)sums.alpha[c - cols.from];
         }
     }
 }
@@ -135,7 +135,7 @@ static void dice_backward(tn_node *y, tn_range rows)
 {
     const tn_node *x = y->in[0];
     for (size_t r = rows.from; r < rows.to && x->grad != NULL; r++) {
-        if (!tn_adds(x)) {
+        if (!tn_adds(y, x)) {
             tn_clear(tn_grad_row(x, r), y->shape.cols);
         }
         dice_row row = row_of(y, r, 0);

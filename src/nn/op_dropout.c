@@ -106,10 +106,10 @@ static void dropout_backward(tn_node *y, tn_range rows)
     tn_real scale = (tn_real)(1 / (1 - p_of(y)));
     for (size_t r = rows.from; r < rows.to && x->grad != NULL; r++) {
         if (tn_info(y)->training) {
-            (tn_adds(x) ? dropout_add_masked : dropout_put_masked)(
+            (tn_adds(y, x) ? dropout_add_masked : dropout_put_masked)(
                 n, tn_grad_row(x, r), tn_grad_row(y, r), mask_row(y, r), scale);
         } else {
-            tn_vec_copy(n, tn_grad_row(x, r), tn_grad_row(y, r), tn_adds(x));
+            tn_vec_copy(n, tn_grad_row(x, r), tn_grad_row(y, r), tn_adds(y, x));
         }
     }
 }

@@ -104,7 +104,7 @@ static void layer_norm_backward(tn_node *y, tn_range rows)
 {
     const tn_node *x = y->in[0];
     for (size_t r = rows.from; r < rows.to && x->grad != NULL; r++) {
-        if (!tn_adds(x)) {
+        if (!tn_adds(y, x)) {
             tn_clear(tn_grad_row(x, r), y->shape.cols);
         }
         row_in p = {tn_val_row(x, r), tn_grad_row(y, r), y->in[1]->val, *stat_of(y, r)};
@@ -126,10 +126,10 @@ static void layer_norm_backward_params(tn_node *y, tn_range cols)
             dbeta += (double)dy;
         }
         if (gamma->grad != NULL) {
-            gamma->grad[c] = (tn_adds(gamma) ? gamma->grad[c] : 0) + (tn_real)dgamma;
+            gamma->grad[c] = (tn_adds(y, gamma) ? gamma->grad[c] : 0) + (tn_real)dgamma;
         }
         if (beta->grad != NULL) {
-            beta->grad[c] = (tn_adds(beta) ? beta->grad[c] : 0) + (tn_real)dbeta;
+            beta->grad[c] = (tn_adds(y, beta) ? beta->grad[c] : 0) + (tn_real)dbeta;
         }
     }
 }

@@ -4,7 +4,7 @@
  *   backward    dW += x^T dy        tiles of columns, all rows
  *               dx += dy W^T        tiles of rows
  *
- * W^T is written out once per step, by the tiles of dW: products read it row by row.
+ * W^T is written out once per step, before backward: products read it row by row.
  */
 #include "nn/denseparts.h"
 #include "nn/gemm.h"
@@ -64,7 +64,7 @@ void tn_product_backward(tn_node *y, tn_range rows)
         tn_dims d = {rows.to - rows.from, w->shape.rows, w->shape.cols};
         tn_gemm(d, (tn_mat){tn_grad_row(y, rows.from), y->stride},
                 (tn_mat){y->state, transposed_stride(y)},
-                (tn_product){tn_grad_row(x, rows.from), x->stride, tn_adds(x)});
+                (tn_product){tn_grad_row(x, rows.from), x->stride, tn_adds(y, x)});
     }
 }
 
@@ -86,13 +86,12 @@ void tn_product_weights(tn_node *y, tn_range cols, tn_range rows)
         tn_dims d = {w->shape.rows, cols.to - cols.from, rows.to - rows.from};
         tn_gemm_at(d, (tn_mat){tn_val_row(x, rows.from), x->stride},
                    (tn_mat){tn_grad_row(y, rows.from) + cols.from, y->stride},
-                   (tn_product){w->grad + cols.from, w->stride, rows.from > 0 || tn_adds(w)});
+                   (tn_product){w->grad + cols.from, w->stride, rows.from > 0 || tn_adds(y, w)});
     }
 }
 
-static void matmul_backward_cols(tn_node *y, tn_range cols)
+static void matmul_backward_params(tn_node *y, tn_range cols)
 {
-    tn_product_transpose(y, cols);
     tn_product_weights(y, cols, (tn_range){0, y->shape.rows});
 }
 
@@ -112,8 +111,9 @@ const tn_op tn_op_matmul = {
     .shape = tn_product_shape,
     .forward = tn_product_forward,
     .state_bytes = tn_product_state_bytes,
-    .backward_cols = matmul_backward_cols,
+    .prepare = tn_product_transpose,
     .backward = tn_product_backward,
+    .backward_params = matmul_backward_params,
     .tile = tn_product_tile,
     .flops = tn_product_flops,
     .example = matmul_example,

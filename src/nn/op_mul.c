@@ -41,11 +41,11 @@ static void backward_broadcast(const tn_node *y, size_t r)
     const tn_node *b = y->in[1];
     const tn_real *dy = tn_grad_row(y, r);
     if (a->grad != NULL) {
-        tn_vec_scale(y->shape.cols, tn_grad_row(a, r), dy, *tn_val_row(b, r), tn_adds(a));
+        tn_vec_scale(y->shape.cols, tn_grad_row(a, r), dy, *tn_val_row(b, r), tn_adds(y, a));
     }
     if (b->grad != NULL) {
         tn_real *db = tn_grad_row(b, r);
-        *db = (tn_adds(b) ? *db : 0) + tn_vec_dot(y->shape.cols, dy, tn_val_row(a, r));
+        *db = (tn_adds(y, b) ? *db : 0) + tn_vec_dot(y->shape.cols, dy, tn_val_row(a, r));
     }
 }
 
@@ -55,7 +55,7 @@ static void backward_equal(const tn_node *y, size_t r)
         const tn_node *x = y->in[k];
         if (x->grad != NULL) {
             tn_vec_mul(y->shape.cols, tn_grad_row(x, r), tn_grad_row(y, r),
-                       tn_val_row(y->in[1 - k], r), tn_adds(x));
+                       tn_val_row(y->in[1 - k], r), tn_adds(y, x));
         }
     }
 }

@@ -52,7 +52,7 @@ static void prelu_backward(tn_node *y, tn_range rows)
 {
     const tn_node *x = y->in[0];
     for (size_t r = rows.from; r < rows.to && x->grad != NULL; r++) {
-        if (!tn_adds(x)) {
+        if (!tn_adds(y, x)) {
             tn_clear(tn_grad_row(x, r), y->shape.cols);
         }
         prelu_backward_row(y->shape.cols, tn_grad_row(x, r), tn_grad_row(y, r), tn_val_row(x, r),
@@ -65,7 +65,7 @@ static void prelu_backward_params(tn_node *y, tn_range cols)
     const tn_node *x = y->in[0];
     const tn_node *a = y->in[1];
     size_t n = cols.to - cols.from;
-    if (a->grad != NULL && !tn_adds(a)) {
+    if (a->grad != NULL && !tn_adds(y, a)) {
         tn_clear(a->grad + cols.from, n);
     }
     for (size_t r = 0; r < y->shape.rows && a->grad != NULL; r++) {

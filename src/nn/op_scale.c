@@ -37,7 +37,7 @@ static void scale_backward(tn_node *y, tn_range rows)
     const tn_node *x = y->in[0];
     for (size_t r = rows.from; r < rows.to && x->grad != NULL; r++) {
         tn_vec_scale(y->shape.cols, tn_grad_row(x, r), tn_grad_row(y, r), (tn_real)attr_of(y)->by,
-                     tn_adds(x));
+                     tn_adds(y, x));
     }
 }
 

@@ -54,7 +54,7 @@ static void slice_backward(tn_node *y, tn_range rows)
     bool placed = x->grad == NULL || y->grad == x->grad + first;
     for (size_t r = rows.from; r < rows.to && !placed; r++) {
         tn_real *dx = tn_grad_row(x, r);
-        if (!tn_adds(x)) {
+        if (!tn_adds(y, x)) {
             tn_clear(dx, x->shape.cols);
         }
         tn_vec_copy(y->shape.cols, dx + first, tn_grad_row(y, r), true);

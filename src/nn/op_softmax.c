@@ -46,7 +46,7 @@ static void softmax_backward(tn_node *a, tn_range rows)
         tn_real *ds = tn_grad_row(s, r);
         tn_real mean = tn_vec_dot(a->shape.cols, share, da);
         for (uint32_t c = 0; c < a->shape.cols; c++) {
-            ds[c] = (tn_adds(s) ? ds[c] : 0) + share[c] * (da[c] - mean);
+            ds[c] = (tn_adds(a, s) ? ds[c] : 0) + share[c] * (da[c] - mean);
         }
     }
 }

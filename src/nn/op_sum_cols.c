@@ -23,7 +23,7 @@ static void sum_backward(tn_node *y, tn_range rows)
 {
     const tn_node *x = y->in[0];
     for (size_t r = rows.from; r < rows.to && x->grad != NULL; r++) {
-        if (!tn_adds(x)) {
+        if (!tn_adds(y, x)) {
             tn_clear(tn_grad_row(x, r), x->shape.cols);
         }
         tn_vec_shift(x->shape.cols, tn_grad_row(x, r), *tn_grad_row(y, r));

@@ -171,7 +171,7 @@ static void first_touch(tn_node *n, tn_node *operand)
     if (!root->place->touched) {
         root->place->touched = true;
         if (operand == root && operands_in(n, root) == 1) {
-            root->place->first_writer = n;
+            root->first_writer = n;
         } else {
             root->place->clear = true;
         }
@@ -195,7 +195,7 @@ void tn_pass_first_writers(tn_graph *g)
     }
     for (uint32_t i = 0; i < g->n_nodes; i++) {
         tn_node *n = g->node[i];
-        n->grad_alone = n->place->first_writer != NULL && n->place->writers == 1;
+        n->grad_alone = n->first_writer != NULL && n->place->writers == 1;
         if (n->grad != NULL && !n->is_state && n->place->home == NULL && !n->place->touched) {
             n->place->clear = true;
         }

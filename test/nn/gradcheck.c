@@ -245,6 +245,7 @@ static void clear_operands(const tn_check *c)
         for (size_t r = 0; x->grad != NULL && !x->is_state && r < x->shape.rows; r++) {
             tn_clear(x->grad + r * x->stride, x->shape.cols);
         }
+        c->y->in[k]->first_writer = NULL; /* from now on everybody adds */
     }
     tn_clear(c->batch->grads, KEYS * WIDTH);
 }
