@@ -90,7 +90,7 @@ static double measure(const sample *samples, uint32_t n, bool occurrences, uint3
     tn_localizer *l = NULL;
     tn_error err = {0};
     const tn_local *local = NULL;
-    double ns[REPEATS_MAX];
+    double ns[REPEATS_MAX] = {0};
     if (tn_localizer_new(&l, &opts, &err) != TN_OK) {
         (void)fprintf(stderr, "bench_localize: %s\n", err.text);
         exit(1);

@@ -279,8 +279,8 @@ static void measure(const subject *s, uint64_t rows, uint32_t repeats)
     must(tn_schema_new(&schema, &c.data, &c.slots, &b, &err), &err);
     const char *const item = path;
     const tn_strs paths = {1, &item};
-    double stages[REPEATS_MAX];
-    double reader[REPEATS_MAX];
+    double stages[REPEATS_MAX] = {0};
+    double reader[REPEATS_MAX] = {0};
     for (uint32_t i = 0; i < repeats; i++) {
         stages[i] = run_stages(schema, &paths);
         reader[i] = run_reader(schema, &paths);

@@ -95,7 +95,7 @@ static int by_bytes(const void *a, const void *b)
 static tn_status add_pattern(listing *l, const char *pattern, tn_error *err)
 {
     glob_t found;
-    int result = glob(pattern, GLOB_NOSORT, NULL, &found);
+    int result = glob(pattern, GLOB_NOSORT, NULL, &found); // NOLINT(concurrency-mt-unsafe)
     if (result == GLOB_NOSPACE) {
         return tn_fail(err, TN_E_MEMORY, "no memory to list '%s'", pattern);
     }

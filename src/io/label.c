@@ -77,7 +77,7 @@ const tn_label_rule *tn_label_rule_read(const tn_tree *tree, const tn_binder *b)
 bool tn_label_of_number(const tn_label_rule *rule, double y, float *out)
 {
     if (rule->n_values > 0) {
-        char text[TN_NUMBER_TEXT_MAX];
+        char text[TN_NUMBER_TEXT_MAX] = "";
         return tn_label_of_text(rule, text, tn_write_f64(text, y), out);
     }
     if (!isfinite(y)) {

@@ -91,10 +91,11 @@ tn_status tn_place_fault(const tn_place *place, tn_bytes record, tn_bytes token,
         return tn_fail(err, TN_E_MEMORY, "%s", fault_text[fault]);
     }
     char found[4 * FOUND_MAX + 8] = "";
-    size_t size = token.size < FOUND_MAX ? token.size : FOUND_MAX;
+    bool all = token.size <= FOUND_MAX;
+    size_t size = all ? token.size : FOUND_MAX;
     add_shown(found, sizeof found, token.data, size);
     return tn_place_fail(place, record, token.data, err, "%s, found \"%s%s\"", fault_text[fault],
-                         found, size < token.size ? ".." : "");
+                         found, all ? "" : "..");
 }
 
 tn_bytes tn_place_reason(const char *text)

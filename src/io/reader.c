@@ -42,9 +42,9 @@ static tn_status make_stages(tn_reader *r, tn_error *err)
     r->n_parsers = parsers_of(r->schema);
     r->n_blocks = r->n_parsers * BLOCKS_PER_PARSER + BLOCKS_MORE;
     r->block = tn_try_alloc(r->n_blocks, sizeof *r->block, "blocks of records", err);
-    r->ring = tn_try_alloc(r->n_blocks, sizeof *r->ring, "blocks of records", err);
-    r->filling = tn_try_alloc(TN_FILLINGS_MAX, sizeof *r->filling, "batches", err);
-    r->idle = tn_try_alloc(TN_FILLINGS_MAX, sizeof *r->idle, "batches", err);
+    r->ring = tn_try_alloc(r->n_blocks, sizeof(void *), "blocks of records", err);
+    r->filling = tn_try_alloc(TN_FILLINGS_MAX, sizeof(void *), "batches", err);
+    r->idle = tn_try_alloc(TN_FILLINGS_MAX, sizeof(void *), "batches", err);
     r->logged = tn_try_alloc(r->files->n, 1, "counts of bad records", err);
     if (r->block == NULL || r->ring == NULL || r->filling == NULL || r->idle == NULL ||
         r->logged == NULL) {
@@ -113,15 +113,21 @@ tn_status tn_reader_open(tn_reader **out, const tn_schema *schema, const tn_read
     return TN_OK;
 }
 
-static void join(tn_reader *r)
+/* What went wrong stands in r->err; a thread itself fails for lack of memory only. */
+static void join(tn_thread *thread)
 {
-    tn_error ignored = {0}; /* what went wrong stands in r->err */
-    tn_status status = tn_thread_join(r->source, &ignored);
+    tn_error ignored = {0};
+    tn_status status = tn_thread_join(thread, &ignored);
+    TN_ASSERT(status == TN_OK || status == TN_E_MEMORY);
+}
+
+static void join_all(tn_reader *r)
+{
+    join(r->source);
     for (uint32_t i = 0; i < r->n_parsers; i++) {
-        status = tn_thread_join(r->parser[i], &ignored);
+        join(r->parser[i]);
     }
-    status = tn_thread_join(r->assembler, &ignored);
-    (void)status;
+    join(r->assembler);
 }
 
 static void free_works(tn_reader *r)
@@ -148,7 +154,7 @@ void tn_reader_close(tn_reader *reader)
     }
     if (r->ready != NULL) { /* else no thread was started */
         tn_reader_halt(r);
-        join(r);
+        join_all(r);
     }
     free_works(r);
     for (uint32_t i = 0; i < r->n_fillings; i++) {

@@ -58,10 +58,11 @@ static tn_status load_window(assembly *a, tn_error *err)
             TN_TRY(next_block(a, err));
         }
         uint32_t left = a->current->parsed.rows->n - a->current_at;
-        uint32_t n = left < size - a->window.n ? left : size - a->window.n;
+        bool all = left <= size - a->window.n;
+        uint32_t n = all ? left : size - a->window.n;
         TN_TRY(tn_window_add(&a->window, a->current, a->current_at, a->current_at + n, err));
         a->current_at += n;
-        if (n == left) {
+        if (all) {
             hold_current(a);
         }
     }

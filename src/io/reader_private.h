@@ -44,21 +44,21 @@ struct tn_reader {
     tn_reader_opts opts;
     tn_fileset *files;
     uint32_t *order; /* n_parts: parts in the order of this epoch */
-    bool shuffle;
     uint64_t bad_max;
     double bad_share; /* NAN: bad_max counts */
 
-    tn_feed *feed; /* source thread only */
-    uint32_t n_blocks;
+    tn_feed *feed;            /* source thread only */
     tn_numbered_block *block; /* n_blocks */
     tn_queue *free_blocks;
     tn_queue *to_parse;
     tn_queue *ready;
+    uint32_t n_blocks;
     uint32_t n_parsers;
     tn_thread *source;
     tn_thread *parser[TN_PARSERS_MAX];
     tn_thread *assembler;
     unsigned char *logged; /* assembler only; by file: bad records shown */
+    bool shuffle;
     atomic_bool stop;
 
     pthread_mutex_t lock;
@@ -67,15 +67,15 @@ struct tn_reader {
     tn_work **ring; /* n_blocks: parsed, by sequence modulo n_blocks */
     uint64_t next;  /* sequence the assembler waits for */
     tn_work *idle_works;
-    tn_filling **idle; /* batches without work */
+    tn_filling **idle;    /* n_idle batches without work */
+    tn_filling **filling; /* n_fillings: all there are */
     uint32_t n_idle;
-    tn_filling **filling; /* all there are */
     uint32_t n_fillings;
     uint32_t fillings_max;
-    bool ended; /* nothing more will be made ready; `status` says why */
-    tn_status status;
-    tn_error err;
+    tn_status status; /* when `ended`: nothing more will be made ready, and why */
+    bool ended;
     bool prior_known;
+    tn_error err;
     double prior_clicks;
     double prior_weight;
     tn_read_counts counts;

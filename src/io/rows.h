@@ -6,10 +6,9 @@
  *      1         0     2.5   2                1        0   b  1
  *                                             2        3   c  .5    row 1 begins here
  *     numeric  n * schema->n_numeric floats, row by row, after transforms
- *
  * A parser begins a row, adds what it finds, and ends it, or rolls it back. What lies between a
- * token and a key happens in here: types, salts, transforms and the rules of the slot.
- * Memory is kept for the next block. One thread at a time.
+ * token and a key happens in here: types, salts, transforms and the rules of the slot. Memory is
+ * kept for the next block. One thread at a time.
  */
 #ifndef TN_IO_ROWS_H
 #define TN_IO_ROWS_H
@@ -27,8 +26,7 @@ typedef struct tn_entry {
 #define TN_TOKEN_NONE UINT32_MAX
 #define TN_NO_GROUP UINT64_C(0xef46db3751d8e999) /* a row without one: the sign of no text */
 
-/* In tn_rows.text. */
-typedef struct tn_token {
+typedef struct tn_token { /* in tn_rows.text */
     uint32_t at;
     uint32_t size; /* TN_TOKEN_NONE: nothing in the record stands behind it (`absent`) */
 } tn_token;
@@ -78,7 +76,7 @@ typedef struct tn_rows {
 } tn_rows;
 
 enum {
-    TN_ROWS_IDS = 1,   /* keep record ids */
+    TN_ROWS_IDS = 1,   /* keep record ids; else tn_rows_id does nothing */
     TN_ROWS_SIGNS = 2, /* and the text of every token, so that rows can be written again */
 };
 
@@ -112,7 +110,6 @@ tn_fault tn_rows_weight_number(tn_rows *rows, double value) TN_MUST_USE;
 void tn_rows_group(tn_rows *rows, uint64_t sign);
 /* By the type of the slot that reads the column; without one an id, or what is hashed. */
 void tn_rows_group_text(tn_rows *rows, const char *text, size_t size);
-/* Ignored unless ids are kept. */
 tn_fault tn_rows_id(tn_rows *rows, const char *text, size_t size) TN_MUST_USE;
 
 /* Applies the rules of whole slots and keeps the row. On a fault (*spec: its slot) it stays open.

@@ -44,7 +44,7 @@ static tn_fault find_duplicates(tn_rows *rows, const tn_slot_spec **at)
         if ((*at)->duplicates == TN_DUPLICATES_KEEP) {
             continue;
         }
-        uint32_t place = (uint32_t)(e->key + e->slot * TN_CACHE_LINE) & (power - 1);
+        uint32_t place = (uint32_t)(e->key + (uint64_t)e->slot * TN_CACHE_LINE) & (power - 1);
         while (p->table[place] != 0) {
             const tn_entry *other = &rows->entry[p->table[place] - 1];
             if (other->key == e->key && other->slot == e->slot) {

@@ -182,7 +182,7 @@ static void make_spec(making *m, uint32_t i, const tn_slot_opts *o, const tn_ori
         tn_diag_error(m->b->diag, at, "slot '%s': %s", o->name, clash);
     }
     const char *list = o->list != NULL ? o->list : m->s->data->list;
-    spec->list = spec->as == TN_AS_KEY ? one_byte(m, at, "list", list) : 0;
+    spec->list = one_byte(m, at, "list", spec->as == TN_AS_KEY ? list : NULL);
     read_absent(m, spec, o->absent);
     read_range(m, spec, o, at);
     spec->ruled = spec->as != TN_AS_VALUE &&
@@ -245,8 +245,10 @@ static void read_text_options(making *m)
     tn_schema *s = m->s;
     const tn_data_opts *data = s->data;
     bool csv = strcmp(data->format, "csv") == 0;
-    s->delimiter = one_byte(m, &data_origin, "delimiter", data->delimiter);
-    s->delimiter = data->delimiter == NULL ? (csv ? ',' : '\t') : s->delimiter;
+    s->delimiter = one_byte(m, &data_origin, "delimiter",
+                            data->delimiter != NULL ? data->delimiter
+                            : csv                   ? ","
+                                                    : "\t");
     s->header = data->header == TN_HEADER_AUTO ? csv : data->header == TN_HEADER_TRUE;
     s->quote = data->quote != TN_QUOTE_AUTO ? data->quote : csv ? TN_QUOTE_LINE : TN_QUOTE_NONE;
     s->plain_fields = s->quote == TN_QUOTE_NONE && !data->trim;

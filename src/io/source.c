@@ -46,6 +46,7 @@ tn_status tn_source_open(tn_source **out, const char *path, uint64_t from, const
     *out = NULL;
     const tn_source_kind *kind = NULL;
     TN_TRY(tn_source_find(path, &kind, err));
+    TN_ASSERT(kind != NULL);
     tn_source *s = tn_try_alloc(1, sizeof *s, "a source", err);
     if (s == NULL) {
         return TN_E_MEMORY;

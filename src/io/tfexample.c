@@ -148,8 +148,8 @@ static tn_status one_value(const tn_tf_record *t, uint32_t name, tn_tf_kind *kin
 static tn_status take_label(const tn_tf_record *t, tn_error *err)
 {
     uint32_t name = t->schema->columns->label;
-    tn_tf_kind kind;
-    tn_tf_value value;
+    tn_tf_kind kind = TN_TF_NONE;
+    tn_tf_value value = {.integer = 0};
     if (name == TN_NOWHERE) {
         return TN_OK;
     }
@@ -177,8 +177,8 @@ static tn_status take_label(const tn_tf_record *t, tn_error *err)
 static tn_status take_weight(const tn_tf_record *t, tn_error *err)
 {
     uint32_t name = t->schema->columns->weight;
-    tn_tf_kind kind;
-    tn_tf_value value;
+    tn_tf_kind kind = TN_TF_NONE;
+    tn_tf_value value = {.integer = 0};
     TN_TRY(one_value(t, name, &kind, &value, err));
     if (kind == TN_TF_NONE) {
         return TN_OK;
@@ -192,29 +192,40 @@ static tn_status take_weight(const tn_tf_record *t, tn_error *err)
                                   : tn_tf_refused(t, t->schema->columns->name[name], fault, err);
 }
 
-static tn_status take_ids(const tn_tf_record *t, tn_error *err)
+static tn_status take_group(const tn_tf_record *t, tn_error *err)
 {
-    const tn_columns *columns = t->schema->columns;
-    tn_tf_kind kind;
-    tn_tf_value value;
-    TN_TRY(one_value(t, columns->group, &kind, &value, err));
+    uint32_t name = t->schema->columns->group;
+    tn_tf_kind kind = TN_TF_NONE;
+    tn_tf_value value = {.integer = 0};
+    TN_TRY(one_value(t, name, &kind, &value, err));
+    if (kind == TN_TF_FLOAT) {
+        return tn_tf_unsuited(t, name, kind, "an int64 or bytes", err);
+    }
     if (kind == TN_TF_INT64) {
         tn_rows_group(t->rows, (uint64_t)value.integer);
     } else if (kind == TN_TF_BYTES) {
         tn_rows_group_text(t->rows, value.bytes.data, value.bytes.size);
-    } else if (kind != TN_TF_NONE) {
-        return tn_tf_unsuited(t, columns->group, kind, "an int64 or bytes", err);
     }
-    TN_TRY(one_value(t, columns->record_id, &kind, &value, err));
-    char text[32];
+    return TN_OK;
+}
+
+static tn_status take_id(const tn_tf_record *t, tn_error *err)
+{
+    uint32_t name = t->schema->columns->record_id;
+    tn_tf_kind kind = TN_TF_NONE;
+    tn_tf_value value = {.integer = 0};
+    tn_fault fault = TN_FAULT_NONE;
+    TN_TRY(one_value(t, name, &kind, &value, err));
+    if (kind == TN_TF_FLOAT) {
+        return tn_tf_unsuited(t, name, kind, "bytes or an int64", err);
+    }
     if (kind == TN_TF_INT64) {
+        char text[32];
         int size = snprintf(text, sizeof text, "%" PRId64, value.integer);
-        value.bytes = (tn_bytes){text, (size_t)size, false};
-    } else if (kind == TN_TF_FLOAT) {
-        return tn_tf_unsuited(t, columns->record_id, kind, "bytes or an int64", err);
+        fault = tn_rows_id(t->rows, text, (size_t)size);
+    } else if (kind == TN_TF_BYTES) {
+        fault = tn_rows_id(t->rows, value.bytes.data, value.bytes.size);
     }
-    tn_fault fault = kind == TN_TF_NONE ? TN_FAULT_NONE
-                                        : tn_rows_id(t->rows, value.bytes.data, value.bytes.size);
     return fault == TN_FAULT_NONE ? TN_OK : tn_tf_refused(t, "record_id", fault, err);
 }
 
@@ -222,7 +233,8 @@ static tn_status take_row(const tn_tf_record *t, tn_error *err)
 {
     TN_TRY(take_label(t, err));
     TN_TRY(take_weight(t, err));
-    TN_TRY(take_ids(t, err));
+    TN_TRY(take_group(t, err));
+    TN_TRY(take_id(t, err));
     for (uint32_t i = 0; i < t->schema->n_specs; i++) {
         TN_TRY(tn_tf_take_slot(t, i, err));
     }

@@ -62,7 +62,7 @@ tn_status tn_tf_refused(const tn_tf_record *t, const char *name, tn_fault fault,
 static tn_status next_x(const tn_tf_record *t, const tn_slot_spec *spec, tn_tf_walk *xs, float *x,
                         bool *skip, tn_error *err)
 {
-    tn_tf_value value;
+    tn_tf_value value = {.integer = 0};
     if (!tn_tf_next(xs, &value)) {
         return xs->failed ? tn_tf_damaged(t, err)
                           : tn_place_fail(t->place, t->record, NULL, err,
@@ -98,7 +98,7 @@ static tn_status take_feature(const tn_tf_record *t, uint32_t i, tn_bytes featur
     const tn_slot_spec *spec = &t->schema->spec[i];
     const char *wanted = NULL;
     tn_tf_walk walk = tn_tf_begin(feature);
-    tn_tf_value value;
+    tn_tf_value value = {.integer = 0};
     if (walk.failed) {
         return tn_tf_damaged(t, err);
     }
@@ -194,7 +194,7 @@ tn_status tn_tf_take_slot(const tn_tf_record *t, uint32_t i, tn_error *err)
         return tn_tf_unsuited(t, t->schema->columns->values[i], xs.kind, "floats", err);
     }
     TN_TRY(take_feature(t, i, span->found ? tn_tf_bytes_of(span) : nothing, &xs, &n, err));
-    tn_tf_value value;
+    tn_tf_value value = {.integer = 0};
     return tn_tf_next(&xs, &value)
                ? tn_place_fail(t->place, t->record, NULL, err,
                                "feature '%s' has more values than '%s'", spec->values, spec->column)

@@ -32,7 +32,7 @@ static bool read_numbers(const tn_binder *b, const tn_tree *list, uint32_t n, tn
                                     .max = (double)INFINITY,
                                     .unit = ""};
     uint32_t count = tn_tree_count(list);
-    if (list->kind != TN_TREE_LIST || count == 0 || (n != 0 && count != n)) {
+    if (list == NULL || list->kind != TN_TREE_LIST || count == 0 || (n != 0 && count != n)) {
         return fault(b, list,
                      n == 2 ? "expected a list of two numbers" : "expected a list of numbers");
     }
@@ -114,7 +114,7 @@ static bool read_zscore(tn_transform *out, const tn_tree *tree, const tn_binder 
     out->kind = TN_TRANSFORM_ZSCORE;
     out->a = (double)NAN;
     out->freeze_rows = 1000000;
-    if (tn_tree_is_null(tree)) {
+    if (tree == NULL || tn_tree_is_null(tree)) {
         return true;
     }
     if (tree->kind == TN_TREE_MAP) {

@@ -17,7 +17,7 @@ typedef struct tn_work {
     uint64_t taken;    /* bytes off the disk */
     uint64_t passed;   /* damaged bytes */
     uint32_t file;
-    bool last; /* of its part */
+    bool last;            /* of its part */
     struct tn_work *next; /* in a list */
 } tn_work;
 

@@ -227,7 +227,7 @@ static void r6_a_batch_of_a_million_different_keys_works(void **state)
     enum { MANY = 1000000, ROWS = 1000 };
     static uint64_t key[MANY];
     static uint32_t offset[ROWS + 1];
-    static uint32_t empty[ROWS + 1];
+    static uint32_t empty[ROWS + 1] = {0};
     static float label[ROWS];
     for (uint32_t i = 0; i < MANY; i++) {
         key[i] = tn_mix(i + 1);
