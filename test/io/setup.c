@@ -167,3 +167,18 @@ void setup_dump(const setup *s, const tn_reader_opts *opts, tn_text *out)
     assert_int_equal(status, TN_END);
     tn_reader_close(reader);
 }
+
+tn_status setup_drain(const setup *s, const tn_reader_opts *opts, tn_error *err)
+{
+    tn_reader *reader = NULL;
+    tn_batch *batch = NULL;
+    tn_status status = tn_reader_open(&reader, s->schema, opts, err);
+    while (status == TN_OK) {
+        status = tn_reader_next(reader, &batch, err);
+        if (status == TN_OK) {
+            tn_reader_recycle(reader, batch);
+        }
+    }
+    tn_reader_close(reader);
+    return status;
+}

@@ -35,6 +35,9 @@ const char *setup_fault(const setup *s, const char *text);
 /* Writes bytes into a new file below the test's own folder and returns its path, which lasts. */
 const char *setup_file(const setup *s, const char *name, const void *bytes, size_t size);
 
+/* Reads all there is; the last status. */
+tn_status setup_drain(const setup *s, const tn_reader_opts *opts, tn_error *err);
+
 /* All batches of a reader, one after another, as text: one line per row. */
 void setup_dump(const setup *s, const tn_reader_opts *opts, tn_text *out);
 void setup_dump_batch(const tn_batch *batch, tn_text *out);

@@ -1,170 +1,14 @@
 /* test_reader.c - the stream of batches: the same whatever the threads, and from any point on. */
 #include "io/reader.h"
 
+#include "base/alloc.h"
 #include "base/key.h"
-#include "base/rng.h"
 #include "setup.h"
 #include "support/mallocs.h"
 #include "support/test.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-
-#define FFM_SLOTS                                                                                  \
-    "slots: [{name: user, field: 0}, {name: item, field: 1}, {name: hist, field: 2, share: item}," \
-    " {name: tags, field: 3}, {name: city, field: 4}, {name: rare, field: 5},"                     \
-    " {name: price, field: 6, as: value, transform: log}]"
-#define NAMED_SLOTS                                                                                \
-    "slots: [{name: user}, {name: item}, {name: hist, share: item},"                               \
-    " {name: tags, values: tags_x}, {name: city}, {name: rare},"                                   \
-    " {name: price, type: float, as: value, transform: log}]"
-
-static const char golden_ffm[] = "{data: {format: libffm, shuffle: 0}, " FFM_SLOTS "}";
-static const char golden_tsv[] =
-    "{data: {format: tsv, header: true, weight: weight, list: ',', shuffle: 0}, " NAMED_SLOTS "}";
-static const char golden_tfrecord[] =
-    "{data: {format: tfrecord, weight: weight, shuffle: 0}, " NAMED_SLOTS "}";
-
-static void dump_golden(const char *config, const char *path, tn_text *out)
-{
-    setup s;
-    setup_open(&s, config);
-    const tn_reader_opts opts = {.paths = {1, &path}, .batch_rows = 32, .prefetch = 2};
-    setup_dump(&s, &opts, out);
-    setup_close(&s);
-}
-
-static void golden_rows_are_the_same_in_three_formats(void **state)
-{
-    (void)state;
-    tn_text ffm = {0};
-    tn_text tsv = {0};
-    tn_text tfrecord = {0};
-    dump_golden(golden_ffm, "test/golden/data/rows.ffm", &ffm);
-    dump_golden(golden_tsv, "test/golden/data/rows.tsv", &tsv);
-    dump_golden(golden_tfrecord, "test/golden/data/rows.tfrecord", &tfrecord);
-    assert_string_equal(ffm.data, tsv.data);
-    assert_string_equal(ffm.data, tfrecord.data);
-    tn_text_done(&ffm);
-    tn_text_done(&tsv);
-    tn_text_done(&tfrecord);
-}
-
-/* Occurrences per key in rows of weight > 0, against data/keys.tsv. */
-typedef struct counted {
-    uint64_t key[256];
-    uint32_t group[256];
-    uint32_t shows[256];
-    uint32_t n;
-} counted;
-
-static void count_key(counted *c, uint64_t key, uint32_t group)
-{
-    uint32_t i = 0;
-    while (i < c->n && c->key[i] != key) {
-        i++;
-    }
-    if (i == c->n) {
-        assert_true(c->n < 256);
-        c->key[c->n] = key;
-        c->group[c->n++] = group;
-    }
-    c->shows[i]++;
-}
-
-static void count_batch(counted *c, const tn_schema *schema, const tn_batch *b)
-{
-    for (uint32_t s = 0; s < b->n_slots; s++) {
-        for (uint32_t i = 0; i < b->slot[s].offset[b->rows]; i++) {
-            count_key(c, b->slot[s].key[i], schema->slot[s]->group);
-        }
-    }
-}
-
-static void check_line(const counted *c, const tn_schema *schema, const char *line)
-{
-    char group[32];
-    uint64_t sign;
-    uint64_t key;
-    uint32_t partition;
-    uint32_t shows;
-    assert_int_equal(sscanf(line, "%31s %" SCNu64 " %" SCNx64 " %" SCNu32 " %" SCNu32, group, &sign,
-                            &key, &partition, &shows),
-                     5);
-    uint32_t i = 0;
-    while (i < c->n && c->key[i] != key) {
-        i++;
-    }
-    assert_true(i < c->n);
-    const tn_group *g = &schema->group[c->group[i]];
-    assert_string_equal(g->name, group);
-    assert_true(tn_sign_of(key, g->salt) == sign);
-    assert_int_equal(key >> 54, partition);
-    assert_int_equal(c->shows[i], shows);
-}
-
-static void golden_keys_are_exact(void **state)
-{
-    (void)state;
-    setup s;
-    tn_reader *reader = NULL;
-    tn_batch *batch = NULL;
-    counted c = {.n = 0};
-    const char *path = "test/golden/data/rows.tsv";
-    setup_open(&s, "{data: {format: tsv, header: true, weight: weight, list: ',', shuffle: 0}, "
-                   "slots: [{name: user}, {name: item}, {name: hist, share: item}, {name: tags, "
-                   "values: tags_x}, {name: city}, {name: rare}, {name: price, type: float, as: "
-                   "weighted, transform: log}]}");
-    const tn_reader_opts opts = {
-        .paths = {1, &path}, .batch_rows = 32, .training = true, .prefetch = 1};
-    assert_int_equal(tn_reader_open(&reader, s.schema, &opts, NULL), TN_OK);
-    uint32_t rows = 0;
-    while (tn_reader_next(reader, &batch, NULL) == TN_OK) {
-        count_batch(&c, s.schema, batch);
-        rows += batch->rows;
-        tn_reader_recycle(reader, batch);
-    }
-    tn_read_counts counts;
-    tn_reader_counts(reader, &counts);
-    assert_int_equal(rows, 251);
-    assert_int_equal(counts.records, 256);
-    assert_int_equal(counts.zero_weight, 5);
-    tn_reader_close(reader);
-    FILE *f = fopen("test/golden/data/keys.tsv", "r");
-    assert_non_null(f);
-    char line[256];
-    uint32_t lines = 0;
-    while (fgets(line, sizeof line, f) != NULL) {
-        if (line[0] != '#') {
-            check_line(&c, s.schema, line);
-            lines++;
-        }
-    }
-    (void)fclose(f);
-    assert_int_equal(lines, c.n);
-    setup_close(&s);
-}
-
-static void golden_tfrecord_counts_the_name_that_stands_twice(void **state)
-{
-    (void)state;
-    setup s;
-    tn_reader *reader = NULL;
-    tn_batch *batch = NULL;
-    tn_read_counts counts;
-    const char *path = "test/golden/data/rows.tfrecord";
-    setup_open(&s, golden_tfrecord);
-    const tn_reader_opts opts = {.paths = {1, &path}, .batch_rows = 300, .prefetch = 1};
-    assert_int_equal(tn_reader_open(&reader, s.schema, &opts, NULL), TN_OK);
-    assert_int_equal(tn_reader_next(reader, &batch, NULL), TN_OK);
-    assert_int_equal(batch->rows, 256);
-    tn_reader_counts(reader, &counts);
-    assert_int_equal(counts.duplicate_key, 1);
-    assert_int_equal(counts.bad, 0);
-    tn_reader_close(reader);
-    setup_close(&s);
-}
 
 /* Rows whose only key tells their number, in several files; some weigh nothing. */
 static void make_files(const setup *s, uint32_t n, const char *paths[3])
@@ -422,51 +266,6 @@ static void a_warm_reader_allocates_nothing(void **state)
     setup_close(&s);
 }
 
-static void bad_records_end_the_stream_or_are_counted(void **state)
-{
-    (void)state;
-    static const char rows[] = "1 1\n0 x\n1 2\n\n7 3\n0 4:y\n1 5\n";
-    const char *allowed[] = {"0", "2", "3", "100%"};
-    for (uint32_t i = 0; i < 4; i++) {
-        setup s;
-        char config[128];
-        tn_reader *reader = NULL;
-        tn_batch *batch = NULL;
-        tn_error err = {0};
-        (void)snprintf(config, sizeof config, "{data: {format: libsvm, bad_records_max: '%s'}}",
-                       allowed[i]);
-        setup_open(&s, config);
-        const char *path = setup_file(&s, "rows", rows, sizeof rows - 1);
-        const tn_reader_opts opts = {.paths = {1, &path}, .batch_rows = 10, .prefetch = 1};
-        assert_int_equal(tn_reader_open(&reader, s.schema, &opts, NULL), TN_OK);
-        tn_status status = tn_reader_next(reader, &batch, &err);
-        assert_int_equal(status, i < 2 ? TN_E_DATA : TN_OK);
-        assert_true(i != 0 || strstr(err.text, "rows:2:3: error: expected an index, found 'x'"));
-        assert_true(i != 1 || strstr(err.text, "rows:6:5: error: expected a number, found \"y\""));
-        if (status == TN_OK) {
-            tn_read_counts counts;
-            tn_text reasons = {0};
-            assert_int_equal(batch->rows, 3);
-            assert_int_equal(tn_reader_next(reader, &batch, NULL), TN_END);
-            tn_reader_counts(reader, &counts);
-            assert_int_equal(counts.bad, 3);
-            assert_int_equal(counts.records, 6);
-            assert_int_equal(counts.blank, 1);
-            assert_int_equal(batch->progress.records, 6);
-            tn_reader_bad_reasons(reader, &reasons);
-            assert_memory_equal(reasons.data,
-                                "expected an index\0"
-                                "1\0expected a label\0"
-                                "1\0expected a number\0"
-                                "1\0",
-                                reasons.size);
-            tn_text_done(&reasons);
-        }
-        tn_reader_close(reader);
-        setup_close(&s);
-    }
-}
-
 static void ids_and_places_come_along_when_wanted(void **state)
 {
     (void)state;
@@ -493,12 +292,66 @@ static void ids_and_places_come_along_when_wanted(void **state)
     setup_close(&s);
 }
 
+static void v17_a_window_is_permuted_by_the_stream_of_its_part(void **state)
+{
+    (void)state;
+    setup s;
+    tn_reader *reader = NULL;
+    tn_batch *batch = NULL;
+    setup_open(&s, "{data: {format: libsvm, shuffle: 8, part_bytes: 32B}}");
+    tn_text text = {0};
+    for (uint32_t i = 0; i < 32; i++) { /* four parts of eight rows */
+        tn_text_addf(&text, "1 %u\n", i % 8);
+    }
+    const char *path = setup_file(&s, "rows", text.data, text.size);
+    const tn_reader_opts opts = {
+        .paths = {1, &path}, .batch_rows = 8, .training = true, .seed = 42, .prefetch = 1};
+    assert_int_equal(tn_reader_open(&reader, s.schema, &opts, NULL), TN_OK);
+    static const uint32_t expected[] = {1, 3, 7, 0, 2, 6, 4, 5}; /* stream (42, 4, 0, 3) */
+    uint32_t met = 0;
+    for (uint32_t place = 0; place < 4; place++) {
+        assert_int_equal(tn_reader_next(reader, &batch, NULL), TN_OK);
+        if (tn_reader_part(reader, place).first == 96) {
+            for (uint32_t i = 0; i < 8; i++) {
+                uint64_t key = batch->slot[0].key[i];
+                assert_int_equal(tn_sign_of(key, s.schema->group[0].salt), expected[i]);
+            }
+            met++;
+        }
+        tn_reader_recycle(reader, batch);
+    }
+    assert_int_equal(met, 1);
+    tn_reader_close(reader);
+    tn_text_done(&text);
+    setup_close(&s);
+}
+
+static void running_out_of_memory_ends_the_stream_wherever_it_happens(void **state)
+{
+    (void)state;
+    setup s;
+    const char *paths[3];
+    open_numbers(&s, 20, 2, 500);
+    make_files(&s, 200, paths);
+    const tn_reader_opts opts = {
+        .paths = {3, paths}, .batch_rows = 16, .training = true, .want_ids = true, .prefetch = 1};
+    tn_status status = TN_E_MEMORY;
+    uint64_t nth = 0;
+    while (status != TN_END) {
+        tn_error err = {0};
+        tn_alloc_fail_at(++nth);
+        status = setup_drain(&s, &opts, &err);
+        assert_true(status == TN_END || (status == TN_E_MEMORY && err.code == TN_E_MEMORY));
+        assert_true(nth < 1000);
+    }
+    tn_alloc_fail_at(0);
+    assert_true(nth > 20);
+    setup_close(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(golden_rows_are_the_same_in_three_formats),
-        cmocka_unit_test(golden_keys_are_exact),
-        cmocka_unit_test(golden_tfrecord_counts_the_name_that_stands_twice),
         cmocka_unit_test(the_stream_is_the_same_for_any_number_of_threads),
         cmocka_unit_test(d5_epochs_differ_in_order_and_seeds_repeat_it),
         cmocka_unit_test(i2_the_stream_goes_on_from_any_batch_as_if_it_had_never_stopped),
@@ -506,8 +359,9 @@ int main(void)
         cmocka_unit_test(d1_a_tenth_of_the_negatives_is_kept_with_and_without_shuffle),
         cmocka_unit_test(closing_early_never_hangs),
         cmocka_unit_test(a_warm_reader_allocates_nothing),
-        cmocka_unit_test(bad_records_end_the_stream_or_are_counted),
         cmocka_unit_test(ids_and_places_come_along_when_wanted),
+        cmocka_unit_test(v17_a_window_is_permuted_by_the_stream_of_its_part),
+        cmocka_unit_test(running_out_of_memory_ends_the_stream_wherever_it_happens),
     };
     return cmocka_run_group_tests_name("io/reader", tests, NULL, NULL);
 }

@@ -1,0 +1,175 @@
+/* test_golden_rows.c - the rows of test/golden/data come out alike, with the keys they must have.
+ */
+#include "base/key.h"
+#include "io/reader.h"
+#include "setup.h"
+#include "support/test.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define FFM_SLOTS                                                                                  \
+    "slots: [{name: user, field: 0}, {name: item, field: 1}, {name: hist, field: 2, share: item}," \
+    " {name: tags, field: 3}, {name: city, field: 4}, {name: rare, field: 5},"                     \
+    " {name: price, field: 6, as: value, transform: log}]"
+#define NAMED_SLOTS                                                                                \
+    "slots: [{name: user}, {name: item}, {name: hist, share: item},"                               \
+    " {name: tags, values: tags_x}, {name: city}, {name: rare},"                                   \
+    " {name: price, type: float, as: value, transform: log}]"
+
+static const char golden_ffm[] = "{data: {format: libffm, shuffle: 0}, " FFM_SLOTS "}";
+static const char golden_tsv[] =
+    "{data: {format: tsv, header: true, weight: weight, list: ',', shuffle: 0}, " NAMED_SLOTS "}";
+static const char golden_tfrecord[] =
+    "{data: {format: tfrecord, weight: weight, shuffle: 0}, " NAMED_SLOTS "}";
+
+static void dump_golden(const char *config, const char *path, tn_text *out)
+{
+    setup s;
+    setup_open(&s, config);
+    const tn_reader_opts opts = {.paths = {1, &path}, .batch_rows = 32, .prefetch = 2};
+    setup_dump(&s, &opts, out);
+    setup_close(&s);
+}
+
+static void golden_rows_are_the_same_in_three_formats(void **state)
+{
+    (void)state;
+    tn_text ffm = {0};
+    tn_text tsv = {0};
+    tn_text tfrecord = {0};
+    dump_golden(golden_ffm, "test/golden/data/rows.ffm", &ffm);
+    dump_golden(golden_tsv, "test/golden/data/rows.tsv", &tsv);
+    dump_golden(golden_tfrecord, "test/golden/data/rows.tfrecord", &tfrecord);
+    assert_string_equal(ffm.data, tsv.data);
+    assert_string_equal(ffm.data, tfrecord.data);
+    tn_text_done(&ffm);
+    tn_text_done(&tsv);
+    tn_text_done(&tfrecord);
+}
+
+/* Occurrences per key in rows of weight > 0, against data/keys.tsv. */
+typedef struct counted {
+    uint64_t key[256];
+    uint32_t group[256];
+    uint32_t shows[256];
+    uint32_t n;
+} counted;
+
+static void count_key(counted *c, uint64_t key, uint32_t group)
+{
+    uint32_t i = 0;
+    while (i < c->n && c->key[i] != key) {
+        i++;
+    }
+    if (i == c->n) {
+        assert_true(c->n < 256);
+        c->key[c->n] = key;
+        c->group[c->n++] = group;
+    }
+    c->shows[i]++;
+}
+
+static void count_batch(counted *c, const tn_schema *schema, const tn_batch *b)
+{
+    for (uint32_t s = 0; s < b->n_slots; s++) {
+        for (uint32_t i = 0; i < b->slot[s].offset[b->rows]; i++) {
+            count_key(c, b->slot[s].key[i], schema->slot[s]->group);
+        }
+    }
+}
+
+static void check_line(const counted *c, const tn_schema *schema, const char *line)
+{
+    char group[32];
+    uint64_t sign;
+    uint64_t key;
+    uint32_t partition;
+    uint32_t shows;
+    assert_int_equal(sscanf(line, "%31s %" SCNu64 " %" SCNx64 " %" SCNu32 " %" SCNu32, group, &sign,
+                            &key, &partition, &shows),
+                     5);
+    uint32_t i = 0;
+    while (i < c->n && c->key[i] != key) {
+        i++;
+    }
+    assert_true(i < c->n);
+    const tn_group *g = &schema->group[c->group[i]];
+    assert_string_equal(g->name, group);
+    assert_true(tn_sign_of(key, g->salt) == sign);
+    assert_int_equal(key >> 54, partition);
+    assert_int_equal(c->shows[i], shows);
+}
+
+static void golden_keys_are_exact(void **state)
+{
+    (void)state;
+    setup s;
+    tn_reader *reader = NULL;
+    tn_batch *batch = NULL;
+    counted c = {.n = 0};
+    const char *path = "test/golden/data/rows.tsv";
+    setup_open(&s, "{data: {format: tsv, header: true, weight: weight, list: ',', shuffle: 0}, "
+                   "slots: [{name: user}, {name: item}, {name: hist, share: item}, {name: tags, "
+                   "values: tags_x}, {name: city}, {name: rare}, {name: price, type: float, as: "
+                   "weighted, transform: log}]}");
+    const tn_reader_opts opts = {
+        .paths = {1, &path}, .batch_rows = 32, .training = true, .prefetch = 1};
+    assert_int_equal(tn_reader_open(&reader, s.schema, &opts, NULL), TN_OK);
+    uint32_t rows = 0;
+    while (tn_reader_next(reader, &batch, NULL) == TN_OK) {
+        count_batch(&c, s.schema, batch);
+        rows += batch->rows;
+        tn_reader_recycle(reader, batch);
+    }
+    tn_read_counts counts;
+    tn_reader_counts(reader, &counts);
+    assert_int_equal(rows, 251);
+    assert_int_equal(counts.records, 256);
+    assert_int_equal(counts.zero_weight, 5);
+    tn_reader_close(reader);
+    FILE *f = fopen("test/golden/data/keys.tsv", "r");
+    assert_non_null(f);
+    char line[256];
+    uint32_t lines = 0;
+    while (fgets(line, sizeof line, f) != NULL) {
+        if (line[0] != '#') {
+            check_line(&c, s.schema, line);
+            lines++;
+        }
+    }
+    (void)fclose(f);
+    assert_int_equal(lines, c.n);
+    setup_close(&s);
+}
+
+static void golden_tfrecord_counts_the_name_that_stands_twice(void **state)
+{
+    (void)state;
+    setup s;
+    tn_reader *reader = NULL;
+    tn_batch *batch = NULL;
+    tn_read_counts counts;
+    const char *path = "test/golden/data/rows.tfrecord";
+    setup_open(&s, golden_tfrecord);
+    const tn_reader_opts opts = {.paths = {1, &path}, .batch_rows = 300, .prefetch = 1};
+    assert_int_equal(tn_reader_open(&reader, s.schema, &opts, NULL), TN_OK);
+    assert_int_equal(tn_reader_next(reader, &batch, NULL), TN_OK);
+    assert_int_equal(batch->rows, 256);
+    tn_reader_counts(reader, &counts);
+    assert_int_equal(counts.duplicate_key, 1);
+    assert_int_equal(counts.bad, 0);
+    tn_reader_close(reader);
+    setup_close(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(golden_rows_are_the_same_in_three_formats),
+        cmocka_unit_test(golden_keys_are_exact),
+        cmocka_unit_test(golden_tfrecord_counts_the_name_that_stands_twice),
+    };
+    return cmocka_run_group_tests_name("io/golden_rows", tests, NULL, NULL);
+}

@@ -1,0 +1,138 @@
+/* test_reader_faults.c - bad records, files that cannot be read, and inputs that never end. */
+#include "io/reader.h"
+#include "setup.h"
+#include "support/test.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static void bad_records_end_the_stream_or_are_counted(void **state)
+{
+    (void)state;
+    static const char rows[] = "1 1\n0 x\n1 2\n\n7 3\n0 4:y\n1 5\n";
+    const char *allowed[] = {"0", "2", "3", "100%"};
+    for (uint32_t i = 0; i < 4; i++) {
+        setup s;
+        char config[128];
+        tn_reader *reader = NULL;
+        tn_batch *batch = NULL;
+        tn_error err = {0};
+        (void)snprintf(config, sizeof config, "{data: {format: libsvm, bad_records_max: '%s'}}",
+                       allowed[i]);
+        setup_open(&s, config);
+        const char *path = setup_file(&s, "rows", rows, sizeof rows - 1);
+        const tn_reader_opts opts = {.paths = {1, &path}, .batch_rows = 10, .prefetch = 1};
+        assert_int_equal(tn_reader_open(&reader, s.schema, &opts, NULL), TN_OK);
+        tn_status status = tn_reader_next(reader, &batch, &err);
+        assert_int_equal(status, i < 2 ? TN_E_DATA : TN_OK);
+        assert_true(i != 0 || strstr(err.text, "rows:2:3: error: expected an index, found 'x'"));
+        assert_true(i != 1 || strstr(err.text, "rows:6:5: error: expected a number, found \"y\""));
+        if (status == TN_OK) {
+            tn_read_counts counts;
+            tn_text reasons = {0};
+            assert_int_equal(batch->rows, 3);
+            assert_int_equal(tn_reader_next(reader, &batch, NULL), TN_END);
+            tn_reader_counts(reader, &counts);
+            assert_int_equal(counts.bad, 3);
+            assert_int_equal(counts.records, 6);
+            assert_int_equal(counts.blank, 1);
+            assert_int_equal(batch->progress.records, 6);
+            tn_reader_bad_reasons(reader, &reasons);
+            assert_memory_equal(reasons.data,
+                                "expected an index\0"
+                                "1\0expected a label\0"
+                                "1\0expected a number\0"
+                                "1\0",
+                                reasons.size);
+            tn_text_done(&reasons);
+        }
+        tn_reader_close(reader);
+        setup_close(&s);
+    }
+}
+
+static void what_cannot_be_read_is_named(void **state)
+{
+    (void)state;
+    setup s;
+    tn_error err = {0};
+    setup_open(&s, "{data: {format: libsvm}}");
+    const char *path = "test/io/data/none.svm";
+    const tn_reader_opts none = {.paths = {1, &path}, .batch_rows = 4, .prefetch = 1};
+    assert_int_equal(setup_drain(&s, &none, &err), TN_E_DATA);
+    assert_string_equal(err.text, "cannot find 'test/io/data/none.svm': No such file or directory");
+    const tn_reader_opts nothing = {.batch_rows = 4, .prefetch = 1};
+    assert_int_equal(setup_drain(&s, &nothing, &err), TN_E_DATA);
+    setup_close(&s);
+    setup_open(&s, "{data: {format: libsvm, bad_records_max: many}}");
+    assert_int_equal(setup_drain(&s, &none, &err), TN_E_CONFIG);
+    setup_close(&s);
+}
+
+static void a_share_of_bad_records_is_judged_after_ten_thousand(void **state)
+{
+    (void)state;
+    setup s;
+    tn_error err = {0};
+    tn_text text = {0};
+    setup_open(&s, "{data: {format: libsvm, bad_records_max: 1%}}");
+    for (uint32_t i = 0; i < 9000; i++) {
+        tn_text_adds(&text, i % 50 == 0 ? "x\n" : "1 2\n");
+    }
+    const char *path = setup_file(&s, "rows", text.data, text.size);
+    const tn_reader_opts opts = {.paths = {1, &path}, .batch_rows = 100, .prefetch = 1};
+    assert_int_equal(setup_drain(&s, &opts, &err), TN_END);
+    for (uint32_t i = 0; i < 9000; i++) {
+        tn_text_adds(&text, i % 50 == 0 ? "x\n" : "1 2\n");
+    }
+    path = setup_file(&s, "rows", text.data, text.size);
+    assert_int_equal(setup_drain(&s, &opts, &err), TN_E_DATA);
+    assert_non_null(strstr(err.text, "records are bad, more than data.bad_records_max (1%)"));
+    tn_text_done(&text);
+    setup_close(&s);
+}
+
+static void standard_input_is_one_part_and_waiting_for_it_can_be_stopped(void **state)
+{
+    (void)state;
+    setup s;
+    tn_reader *reader = NULL;
+    tn_batch *batch = NULL;
+    int ends[2];
+    int kept = dup(STDIN_FILENO);
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(dup2(ends[0], STDIN_FILENO), STDIN_FILENO);
+    assert_int_equal(write(ends[1], "1 2\n0 3\n", 8), 8);
+    setup_open(&s, "{data: {format: libsvm}}");
+    const char *path = "-";
+    const tn_reader_opts opts = {.paths = {1, &path}, .batch_rows = 1, .prefetch = 1};
+    assert_int_equal(tn_reader_open(&reader, s.schema, &opts, NULL), TN_OK);
+    assert_int_equal(tn_reader_n_parts(reader), 1);
+    assert_int_equal(tn_reader_total_bytes(reader), 0);
+    tn_reader_close(reader); /* the other end is still open, and silent */
+    assert_int_equal(close(ends[1]), 0);
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(dup2(ends[0], STDIN_FILENO), STDIN_FILENO);
+    assert_int_equal(write(ends[1], "1 2\n0 3\n", 8), 8);
+    assert_int_equal(close(ends[1]), 0);
+    assert_int_equal(tn_reader_open(&reader, s.schema, &opts, NULL), TN_OK);
+    for (uint32_t i = 0; i < 2; i++) {
+        assert_int_equal(tn_reader_next(reader, &batch, NULL), TN_OK);
+    }
+    assert_int_equal(tn_reader_next(reader, &batch, NULL), TN_END);
+    tn_reader_close(reader);
+    assert_int_equal(dup2(kept, STDIN_FILENO), STDIN_FILENO);
+    setup_close(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bad_records_end_the_stream_or_are_counted),
+        cmocka_unit_test(what_cannot_be_read_is_named),
+        cmocka_unit_test(a_share_of_bad_records_is_judged_after_ten_thousand),
+        cmocka_unit_test(standard_input_is_one_part_and_waiting_for_it_can_be_stopped),
+    };
+    return cmocka_run_group_tests_name("io/reader_faults", tests, NULL, NULL);
+}
