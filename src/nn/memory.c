@@ -6,9 +6,11 @@
  *     node      0 1 2 3 4 5
  *     a         |-----|              one slot of the block
  *     b           |---|              another
- *     c               |---|          a's slot again
+ *     c               |---|          a's slot again, if its rows are as wide
  *
- * Rows begin on cache lines where they are at least one long.
+ * Why as wide: a tile of rows goes through many nodes while other tiles have not begun (sweep.c),
+ * so row r may only be overwritten by row r. Rows begin on cache lines where they are at least one
+ * long.
  */
 #include "nn/graphcore.h"
 
@@ -58,7 +60,7 @@ static void find_lives(tn_graph *g)
 /* One piece of the block and the last node that needs its present content. */
 typedef struct piece {
     size_t at;
-    size_t size;
+    uint32_t stride;
     uint32_t busy_until;
 } piece;
 
@@ -68,20 +70,18 @@ typedef struct planner {
     size_t size;
 } planner;
 
-/* The smallest free piece that is large enough, else a new one at the end. */
-static size_t take_piece(planner *p, size_t size, const tn_place *life, bool share)
+/* A free piece whose rows lie as those of `n` do, else a new one at the end. */
+static size_t take_piece(planner *p, const tn_node *n, size_t size, bool share)
 {
+    const tn_place *life = n->place;
     piece *best = NULL;
-    for (uint32_t i = 0; share && i < p->n; i++) {
+    for (uint32_t i = 0; share && i < p->n && best == NULL; i++) {
         piece *q = &p->piece[i];
-        if (q->busy_until < life->born && q->size >= size &&
-            (best == NULL || q->size < best->size)) {
-            best = q;
-        }
+        best = q->busy_until < life->born && q->stride == n->stride ? q : NULL;
     }
     if (best == NULL) {
         best = &p->piece[p->n++];
-        *best = (piece){.at = p->size, .size = size};
+        *best = (piece){.at = p->size, .stride = n->stride};
         p->size += size;
     }
     best->busy_until = share ? life->dies : UINT32_MAX;
@@ -110,9 +110,9 @@ static void plan_block(tn_graph *g)
             }
             size_t size = matrix_size(g, n);
             bool share = !g->opts.train && !g->opts.no_passes && !place->group_kept;
-            place->val_at = take_piece(&p, size, place, share);
+            place->val_at = take_piece(&p, n, size, share);
             if (place->group_grad) {
-                place->grad_at = take_piece(&p, size, place, false);
+                place->grad_at = take_piece(&p, n, size, false);
             }
         }
     }

@@ -267,6 +267,30 @@ static void scoring_reuses_memory(void **state)
     close_net(&trained);
 }
 
+/* A tile of rows goes through many nodes while others have not begun (sweep.c): a row may only be
+ * overwritten by the same row of another matrix. */
+static void only_rows_of_equal_width_share_memory(void **state)
+{
+    (void)state;
+    tn_test_net trained = train_net(NULL, false);
+    tn_test_net score = scorer(trained.params, false, false);
+    const tn_node *a;
+    const tn_node *b;
+    for (uint32_t i = 0; (a = tn_graph_node(score.g, i)) != NULL; i++) {
+        for (uint32_t k = 0; (b = tn_graph_node(score.g, k)) != NULL && k < i; k++) {
+            bool roots = a->place->alive && b->place->alive && !a->is_param && !b->is_param &&
+                         a->place->home == NULL && b->place->home == NULL;
+            if (roots && a->val < b->val + (size_t)ROWS * b->stride &&
+                b->val < a->val + (size_t)ROWS * a->stride) {
+                assert_ptr_equal(a->val, b->val);
+                assert_int_equal(a->stride, b->stride);
+            }
+        }
+    }
+    tn_graph_free(score.g);
+    close_net(&trained);
+}
+
 static void a_fetched_node_stays_and_is_not_fused(void **state)
 {
     (void)state;
@@ -365,6 +389,7 @@ int main(void)
         cmocka_unit_test(matmul_bias_and_activation_become_one_dense),
         cmocka_unit_test(frozen_weights_swallow_the_batch_norm),
         cmocka_unit_test(scoring_reuses_memory),
+        cmocka_unit_test(only_rows_of_equal_width_share_memory),
         cmocka_unit_test(a_fetched_node_stays_and_is_not_fused),
         cmocka_unit_test(fetching_what_does_not_exist_is_an_error),
         cmocka_unit_test(no_memory_is_reported),
