@@ -89,18 +89,23 @@ static tn_status open_at(tn_feed *feed, uint64_t from, tn_error *err)
     return start_of_text ? take_mark(feed, err) : TN_OK;
 }
 
-/* The source behind its head, which is kept. */
+/* The source behind its head, which is kept. One that is known already stays as it is, since
+ * parsers may be reading it: parts come in any order. */
 static tn_status open_with_head(tn_feed *feed, tn_head *head, tn_error *err)
 {
     TN_TRY(open_at(feed, 0, err));
-    if (head->column == NULL) {
-        head->column = tn_try_alloc((size_t)feed->schema->columns->n + 1, sizeof *head->column,
-                                    "the head of a file", err);
-        if (head->column == NULL) {
-            return TN_E_MEMORY;
-        }
+    tn_head read = {.column = tn_try_alloc((size_t)feed->schema->columns->n + 1,
+                                           sizeof *read.column, "the head of a file", err)};
+    if (read.column == NULL) {
+        return TN_E_MEMORY;
     }
-    return take_head(feed, head, err);
+    tn_status status = take_head(feed, &read, err);
+    if (status == TN_OK && head->column == NULL) {
+        *head = read;
+    } else {
+        tn_free(read.column);
+    }
+    return status;
 }
 
 /* To the first record that begins at or behind byte `first`: text. */
