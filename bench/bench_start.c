@@ -53,9 +53,8 @@ static int ascending(const void *a, const void *b)
 
 int main(int argc, char **argv)
 {
-    static char *const common[] = {
-        "train.max_steps=1", "checkpoint.every=never",  "data.valid=~",
-        "data.test=~",       "checkpoint.resume=never", "log.jsonl=false"};
+    static char common[][32] = {"train.max_steps=1", "checkpoint.every=never",  "data.valid=~",
+                                "data.test=~",       "checkpoint.resume=never", "log.jsonl=false"};
     enum { COMMON = sizeof common / sizeof common[0] };
     char *args[ARGS_MAX + 1] = {NULL};
     int n = 0;

@@ -2,7 +2,6 @@
  *
  *     parallel           [cross(x), mlp(x)] -- dense --> logit
  *     stacked            mlp(cross(x)) ------- dense --> logit
- *     stacked_parallel   [cross(x), mlp(x), mlp2(cross(x))]
  *     cross_only         cross(x) ------------ dense --> logit
  */
 #include "models/model.h"

@@ -2,6 +2,7 @@
 #include "train/run.h"
 
 #include "base/number.h"
+#include "io/format.h"
 #include "models/model.h"
 #include "train/metrics.h"
 
@@ -83,6 +84,9 @@ static void check_build(const tn_binder *b, const tn_tree *tree, const tn_run *r
     if (r->embedding.cvm) {
         not_yet(b, tree, "embedding.cvm", "show and click as inputs");
     }
+    if (r->embedding.memory != TN_UNSET_U64) {
+        not_yet(b, tree, "embedding.memory", "a cap of the table");
+    }
     if (r->checkpoint.delta_every != NULL) {
         not_yet(b, tree, "checkpoint.delta_every", "delta checkpoints");
     }
@@ -117,6 +121,20 @@ static void check_words(const tn_binder *b, const tn_origin *at, const tn_strs *
     }
 }
 
+static void check_format(const tn_binder *b, const tn_tree *tree, const tn_run *r)
+{
+    enum { NAMES_MAX = 64 };
+    const char *names[NAMES_MAX];
+    uint32_t n = 0;
+    for (const tn_format *const *f = tn_all_formats; *f != NULL && n < NAMES_MAX; f++) {
+        names[n++] = (*f)->name;
+    }
+    if (r->data.format != NULL) {
+        const tn_strs given = {1, &r->data.format};
+        check_words(b, place(tree, "data.format"), &given, names, n);
+    }
+}
+
 static void check_metrics(const tn_binder *b, const tn_tree *tree, const tn_run *r)
 {
     const char *names[128];
@@ -144,6 +162,7 @@ void tn_run_bind(const tn_binder *b, const tn_tree *tree, tn_run *out)
     static const char *const dicts[] = {"tnd", "tsv"};
     static const char *const graphs[] = {"native"};
     tn_fields_bind(b, tn_run_fields, tree, out);
+    check_format(b, tree, out);
     if (b->diag->n_errors > 0) {
         return; /* what follows would repeat them */
     }

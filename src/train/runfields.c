@@ -42,8 +42,9 @@ static const tn_field embedding_fields[] = {
     TN_FIELD_TREE_ONE(tn_embedding_opts, pool, "sum", "sum mean sqrtn max concat(k)"),
     TN_FIELD_TREE_ONE(tn_embedding_opts, init, "{uniform: [-0.01, 0.01]}",
                       "first values of vectors"),
-    TN_FIELD_CHOICE(tn_embedding_opts, missing, "zero", missing_words,
-                    "what a key without a row reads as outside training"),
+    TN_FIELD_CHOICE(
+        tn_embedding_opts, missing, "zero", missing_words,
+        "a key without a row outside training: left out of its slot, or as it would begin"),
     TN_FIELD_TABLE(tn_embedding_opts, admission, tn_admission_opts, admission_fields,
                    "when a key gets a row"),
     TN_FIELD_TREE(tn_embedding_opts, expiry, "~", "when a row is dropped"),

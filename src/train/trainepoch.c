@@ -78,6 +78,24 @@ static bool is_due(const tn_every *every, uint64_t steps, double now, double *ne
     return every->steps > 0 && steps % every->steps == 0;
 }
 
+/* A stop signal: saves, unless that would take longer than checkpoint.grace, and ends the run. */
+static tn_status stop_now(tn_trainer *t, tn_error *err)
+{
+    unsigned long long steps = t->worker->steps;
+    const char *dir = tn_checkpoints_dir(t->checkpoints);
+    if (t->has_saved && t->saved.seconds > t->run->checkpoint.grace) {
+        return tn_fail(err, TN_E_STOPPED,
+                       "stopped by a signal at step %llu; not saved, since that took %.0f s before "
+                       "and checkpoint.grace is %.0f s; '%s/%s' is the newest",
+                       steps, t->saved.seconds, t->run->checkpoint.grace, dir, t->saved.name);
+    }
+    TN_TRY(tn_trainer_save(t, err));
+    return tn_fail(err, TN_E_STOPPED,
+                   "stopped by a signal at step %llu; saved as '%s/%s'\nhint: start the same "
+                   "command again to go on",
+                   steps, dir, t->saved.name);
+}
+
 /* Evaluations, checkpoints and signals between two steps. */
 static tn_status between_steps(tn_trainer *t, tn_error *err)
 {
@@ -96,12 +114,7 @@ static tn_status between_steps(tn_trainer *t, tn_error *err)
         TN_TRY(tn_trainer_save(t, err));
     }
     if (asked == TN_ASKED_STOP) {
-        TN_TRY(tn_trainer_save(t, err));
-        return tn_fail(err, TN_E_STOPPED,
-                       "stopped by a signal at step %llu; saved as '%s/%s'\nhint: start the same "
-                       "command again to go on",
-                       (unsigned long long)steps, tn_checkpoints_dir(t->checkpoints),
-                       t->saved.name);
+        return stop_now(t, err);
     }
     t->stop = t->stop || steps >= o->max_steps || now - t->begin >= o->max_time;
     return TN_OK;
@@ -230,7 +243,9 @@ tn_status tn_trainer_epoch(tn_trainer *t, tn_error *err)
     tn_reader_bad_reasons(reader, &t->bad_reasons);
     tn_feeder_close(feeder);
     if (status == TN_END && t->counts.records == 0 && fresh) {
-        status = tn_fail(err, TN_E_DATA, "data.train holds no records");
+        const tn_strs *paths = &t->run->data.train;
+        status = tn_fail(err, TN_E_DATA, "data.train holds no records: '%s'%s", paths->item[0],
+                         paths->n > 1 ? " and others" : "");
     }
     return status == TN_END ? after_epoch(t, err) : status;
 }
