@@ -162,7 +162,7 @@ static tn_status head_line(tn_dump *d, const char *what, span *out, tn_error *er
 
 static tn_status read_head(tn_dump *d, tn_error *err)
 {
-    span line;
+    span line = {NULL, 0};
     span word;
     TN_TRY(head_line(d, "the file is empty", &line, err));
     if (!is_text(line, "#tnet-dump 1")) {
@@ -297,7 +297,7 @@ static tn_status read_fixed(tn_dump *d, span *rest, tn_error *err)
 
 tn_status tn_dump_next(tn_dump *d, const tn_dump_row **out, tn_error *err)
 {
-    span rest;
+    span rest = {NULL, 0};
     span text;
     TN_TRY(next_line(d, &rest, err));
     TN_TRY(read_fixed(d, &rest, err));

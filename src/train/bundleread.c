@@ -191,6 +191,7 @@ static tn_status read_part(reading *r, const tn_json *part, const char *segment,
         !tn_json_as_u64(name->next->next, &cols) || first != *col || cols == 0 || cols > COLS_MAX) {
         return bad(r, "columns that do not add up in input", segment);
     }
+    TN_ASSERT(r->pool != NULL);
     uint32_t items = r->pool[slot] == TN_POOL_CONCAT ? r->pool_k[slot] : 1;
     uint32_t dim = (uint32_t)cols / items;
     if (cols % items != 0 || dim > TN_DIM_MAX) {

@@ -102,7 +102,7 @@ tn_status tn_bundle_read_dict(tn_bundle *b, const char *what, tn_error *err)
     const char *id = tn_json_as_str(tn_json_get(json, "model_id"));
     char hex[33];
     static const char digits[] = "0123456789abcdef";
-    for (uint32_t i = 0; i < 16; i++) {
+    for (size_t i = 0; i < 16; i++) {
         hex[2 * i] = digits[about.model_id[i] >> 4];
         hex[2 * i + 1] = digits[about.model_id[i] & 15];
     }

@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { FILES_MAX = 8, ID_BYTES = 16 };
+enum { FILES_MAX = 8, ID_DIGITS = 32 };
 
 typedef struct out_file {
     const char *name;
@@ -50,8 +50,8 @@ tn_status tn_model_id(const char *folder, char out[33], tn_error *err)
         tn_sha256_add(&h, files.data, files.size);
         tn_sha256_end(&h, digest);
         tn_sha256_hex(digest, hex);
-        memcpy(out, hex, (size_t)2 * ID_BYTES);
-        out[2 * ID_BYTES] = '\0';
+        memcpy(out, hex, ID_DIGITS);
+        out[ID_DIGITS] = '\0';
     }
     tn_text_done(&files);
     tn_arena_free(arena);

@@ -37,7 +37,9 @@ static void run_graph(const tn_bundle *b)
 {
     static const uint32_t offset[ROWS + 1];
     static const uint32_t at[1];
+    static const uint32_t index[1];
     static const float numeric[ROWS * NUMBERS];
+    static const float row[1];
     static tn_bag bag[SLOTS];
     tn_error err = {0};
     tn_bundle_graph x;
@@ -46,9 +48,9 @@ static void run_graph(const tn_bundle *b)
         return;
     }
     for (uint32_t i = 0; i < SLOTS; i++) {
-        bag[i] = (tn_bag){.offset = offset};
+        bag[i] = (tn_bag){.offset = offset, .index = index};
     }
-    const tn_sparse sparse = {.at = at, .bag = bag};
+    const tn_sparse sparse = {.at = at, .rows = row, .bag = bag};
     const tn_feed feed = {.rows = ROWS, .sparse = &sparse, .numeric = numeric};
     tn_forward(x.g, &feed);
     tn_graph_free(x.g);

@@ -110,7 +110,7 @@ static void add_row(tn_text *t, uint64_t *s)
     add_list(t, s, "f", (uint32_t)below(s, 2));
     tn_text_addf(t, "%llu,%llu,%llu.5,%llu,%llu,%llu,%llu\n", (unsigned long long)below(s, 60),
                  (unsigned long long)below(s, 2000), (unsigned long long)below(s, 5),
-                 (unsigned long long)below(s, 50), (unsigned long long)(100 + below(s, 100)),
+                 (unsigned long long)below(s, 50), 100 + (unsigned long long)below(s, 100),
                  (unsigned long long)below(s, 9), (unsigned long long)below(s, 30));
 }
 

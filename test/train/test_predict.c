@@ -230,8 +230,8 @@ static void an_export_is_judged_like_its_checkpoint(void **state)
 {
     tn_error err = {0};
     tn_bundle *b = NULL;
-    tn_evaluation mine;
-    tn_evaluation theirs;
+    tn_evaluation mine = {0};
+    tn_evaluation theirs = {0};
     (void)state;
     tn_exported out = exportkit_export(&k);
     tn_eval_request request = {.paths = &k.run.data.valid};

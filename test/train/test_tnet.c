@@ -234,24 +234,28 @@ static void wrong_calls_say_why(void **state)
 }
 
 /* A thread with a scorer of its own. */
+typedef struct scoring {
+    tnet_scorer *scorer;
+    uint32_t bad;
+} scoring;
+
 static void *score_often(void *arg)
 {
-    tnet_scorer *s = arg;
+    scoring *job = arg;
     tnet_error err;
-    uint64_t bad = 0;
     for (uint32_t round = 0; round < 200; round++) {
         size_t n = 0;
         float logit[16];
-        tnet_clear(s);
+        tnet_clear(job->scorer);
         for (; exportkit_edge_lines[n] != NULL; n++) {
-            add_line(s, f.model, exportkit_edge_lines[n]);
+            add_line(job->scorer, f.model, exportkit_edge_lines[n]);
         }
-        bad += tnet_score(s, logit, NULL, &err) != TNET_OK;
+        job->bad += tnet_score(job->scorer, logit, NULL, &err) != TNET_OK;
         for (size_t i = 0; i < n; i++) {
-            bad += !(fabsf(logit[i] - f.trainer[i]) <= 1e-5F);
+            job->bad += !(fabsf(logit[i] - f.trainer[i]) <= 1e-5F);
         }
     }
-    return (void *)(uintptr_t)bad;
+    return NULL;
 }
 
 static void threads_share_a_model(void **state)
@@ -259,21 +263,20 @@ static void threads_share_a_model(void **state)
     enum { THREADS = 3 };
     (void)state;
     pthread_t thread[THREADS];
-    tnet_scorer *scorer[THREADS];
+    scoring job[THREADS] = {{NULL, 0}};
     tnet_error err;
     tnet_model *lazy = NULL;
     good(tnet_open(f.out.path, TNET_VERIFY_LAZY, &lazy, &err), &err);
     for (uint32_t i = 0; i < THREADS; i++) {
-        good(tnet_scorer_new(lazy, &scorer[i], &err), &err);
+        good(tnet_scorer_new(lazy, &job[i].scorer, &err), &err);
     }
     for (uint32_t i = 0; i < THREADS; i++) {
-        assert_int_equal(pthread_create(&thread[i], NULL, score_often, scorer[i]), 0);
+        assert_int_equal(pthread_create(&thread[i], NULL, score_often, &job[i]), 0);
     }
     for (uint32_t i = 0; i < THREADS; i++) {
-        void *bad = NULL;
-        assert_int_equal(pthread_join(thread[i], &bad), 0);
-        assert_null(bad);
-        tnet_scorer_free(scorer[i]);
+        assert_int_equal(pthread_join(thread[i], NULL), 0);
+        assert_int_equal(job[i].bad, 0);
+        tnet_scorer_free(job[i].scorer);
     }
     tnet_close(lazy);
 }
