@@ -67,6 +67,9 @@ static void print_results(const tn_setup *s, const tn_outcome *out)
 
 static tn_status train(tn_setup *s, const tn_options *options, tn_error *err)
 {
+    if (s->run.data.train.n == 0) {
+        return tn_fail(err, TN_E_CONFIG, "nothing to learn from: data.train is not set");
+    }
     tn_watch watch = {
         .show = options->verbosity < 0 ? NULL : tn_terminal_show,
         .terminal = tn_terminal_is_one(),

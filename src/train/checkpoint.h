@@ -38,11 +38,10 @@ uint64_t tn_checkpoints_run_id(const tn_checkpoints *c);
 tn_status tn_checkpoints_save(tn_checkpoints *c, tn_worker *w, const tn_run_state *state,
                               const tn_metrics *metrics, tn_saved *out, tn_error *err) TN_MUST_USE;
 
-/* As checkpoint.resume says. *found: something was loaded into `w`, `state` and `metrics` (which
- * may be NULL). */
+/* As checkpoint.resume says, into `w`, `state` and `metrics` (which may be NULL). which->ordinal is
+ * 0 when there was nothing to load. */
 tn_status tn_checkpoints_resume(tn_checkpoints *c, tn_worker *w, tn_run_state *state,
-                                tn_metrics *metrics, bool *found, tn_saved *which,
-                                tn_error *err) TN_MUST_USE;
+                                tn_metrics *metrics, tn_saved *which, tn_error *err) TN_MUST_USE;
 
 /* Weights and optimizer state of one ordinal; `state` is left alone. */
 tn_status tn_checkpoints_restore(tn_checkpoints *c, tn_worker *w, uint64_t ordinal,

@@ -146,8 +146,11 @@ static tn_status fits(void *ctx, const tn_manifest *m, tn_error *err)
         if (differences.size == 0) {
             differ(&differences, "the same weights, but layers that use them differently");
         }
-        status = tn_fail(err, TN_E_CONFIG, "the model differs from that of checkpoint %llu:%s",
-                         (unsigned long long)m->ordinal, tn_text_str(&differences));
+        const char *hint = "\nhint: checkpoint.resume=never begins anew, run.name=.. elsewhere";
+        status =
+            tn_fail(err, TN_E_CONFIG, "the model differs from that of checkpoint %llu:%.1300s%s",
+                    (unsigned long long)m->ordinal, tn_text_str(&differences),
+                    l->state != NULL ? hint : "");
     }
     tn_text_done(&differences);
     tn_arena_free(arena);
@@ -285,10 +288,10 @@ static uint64_t ordinal_of_step(const tn_checkpoints *c, uint64_t step)
 }
 
 tn_status tn_checkpoints_resume(tn_checkpoints *c, tn_worker *w, tn_run_state *state,
-                                tn_metrics *metrics, bool *found, tn_saved *which, tn_error *err)
+                                tn_metrics *metrics, tn_saved *which, tn_error *err)
 {
     const tn_checkpoint_opts *o = &c->plan->run->checkpoint;
-    *found = false;
+    *which = (tn_saved){0};
     if (strcmp(o->resume, "never") == 0) {
         return TN_OK;
     }
@@ -308,7 +311,6 @@ tn_status tn_checkpoints_resume(tn_checkpoints *c, tn_worker *w, tn_run_state *s
             return TN_OK;
         }
     }
-    *found = true;
     if (state->patience.seen) {
         state->best_ordinal = ordinal_of_step(c, state->patience.step);
     }

@@ -19,11 +19,11 @@ void tn_outcome_done(tn_outcome *t)
 }
 
 /* Weights to begin with: a checkpoint, files, or first values with the label rate as bias. */
-static tn_status first_weights(tn_trainer *t, bool *resumed, tn_saved *which, tn_error *err)
+static tn_status first_weights(tn_trainer *t, tn_saved *which, tn_error *err)
 {
-    TN_TRY(tn_checkpoints_resume(t->checkpoints, t->worker, &t->state, t->epoch_metrics, resumed,
-                                 which, err));
-    if (*resumed) {
+    TN_TRY(
+        tn_checkpoints_resume(t->checkpoints, t->worker, &t->state, t->epoch_metrics, which, err));
+    if (which->ordinal != 0) {
         t->worker->steps = t->state.steps;
         t->patience.state = t->state.patience;
         return TN_OK;
@@ -46,9 +46,8 @@ static tn_status open_parts(tn_trainer *t, const tn_binder *b, tn_error *err)
     TN_TRY(tn_metrics_new(&t->epoch_metrics, &metrics, err));
     TN_TRY(tn_worker_new(&t->worker, t->plan, &(tn_worker_opts){.training = true}, b, err));
     TN_TRY(tn_checkpoints_open(&t->checkpoints, t->plan, t->text, err));
-    bool resumed = false;
     tn_saved which;
-    TN_TRY(first_weights(t, &resumed, &which, err));
+    TN_TRY(first_weights(t, &which, err));
     tn_report_opts report = {
         .plan = t->plan,
         .text = t->text,
@@ -56,7 +55,7 @@ static tn_status open_parts(tn_trainer *t, const tn_binder *b, tn_error *err)
         .worker = t->worker,
         .dir = tn_checkpoints_dir(t->checkpoints),
         .run_id = tn_checkpoints_run_id(t->checkpoints),
-        .resumed = resumed ? &which : NULL,
+        .resumed = which.ordinal != 0 ? &which : NULL,
     };
     return tn_report_open(&t->report, &report, err);
 }

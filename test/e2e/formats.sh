@@ -1,0 +1,63 @@
+#!/bin/sh
+# formats.sh - the same rows in every format that can say them, plain and compressed, on one reader
+# thread and on three, train to the same bits and are judged alike.
+. "$(dirname "$0")/kit"
+expect 0 tnet-data gen -q preset=plain slots=5 ids=100 rows=6000 multi=2 numeric=1 missing=0.1 \
+    --to "$dir/rows.csv" --format csv
+
+# train NAME: what $dir/NAME.yaml reads.
+train() {
+    run=$1
+    yaml=$dir/$1.yaml
+    shift
+    expect 0 tnet-train -q "$yaml" run.dir="$dir/run-$run" model='{type: deepfm, hidden: [8]}' \
+        embedding.dim=4 train='{epochs: 2, batch: 100, threads: 2}' data.shuffle=1000 "$@"
+}
+
+# add NAME WORDS..: converts the rows, trains on them, compares with the first format.
+add() {
+    to=$1
+    shift
+    expect 0 tnet-data convert -q "$dir/rows.csv.yaml" --to "$dir/$to" --config-to "$dir/$to.yaml" "$@"
+    train "$to"
+    same_model "$dir/run-csv" "$dir/run-$to"
+    echo "formats: $to $(wc -c <"$dir/$to") bytes"
+}
+
+cp "$dir/rows.csv.yaml" "$dir/csv.yaml"
+train csv data.readers=1
+for format in tsv libffm tfrecord csv; do
+    add "rows.$format" to.format="$format"
+    add "rows.$format.gz" to.format="$format" to.compression=gzip
+done
+add rows.zz to.format=tfrecord to.compression=zlib
+add semicolon.csv to.format=csv "to.delimiter=';'"
+[ "$(head -c 2 "$dir/rows.tsv.gz" | od -An -tx1 | tr -d ' ')" = 1f8b ] || fail "rows.tsv.gz is not gzip"
+
+# back again: the text of the first file, and what readers make of it on other threads
+expect 0 tnet-data convert -q "$dir/rows.zz.yaml" to.format=csv --to "$dir/back.csv"
+cmp "$dir/rows.csv" "$dir/back.csv" || fail "a round trip changed the rows"
+mv "$dir/run-csv" "$dir/run-one"
+train csv data.readers=3
+same_model "$dir/run-one" "$dir/run-csv"
+
+# two pieces are the whole, in their order
+head -n 2501 "$dir/rows.csv" >"$dir/part-0.csv"
+{ head -n 1 "$dir/rows.csv" && tail -n +2502 "$dir/rows.csv"; } >"$dir/part-1.csv"
+mv "$dir/run-csv" "$dir/run-two"
+train csv data.shuffle=0 model.bias_init=-1 # else a prior of what is read first
+mv "$dir/run-csv" "$dir/run-as-read"
+train csv data.shuffle=0 model.bias_init=-1 data.train="$dir/part-*.csv"
+same_model "$dir/run-as-read" "$dir/run-csv"
+
+# one model judges all of them alike
+judge() {
+    expect 0 tnet-eval "$dir/$1.yaml" --checkpoint "$dir/run-csv" --data "$dir/$1" --json \
+        model='{type: deepfm, hidden: [8]}' embedding.dim=4
+    sed -E 's/.*"rows":([0-9]+),"loss":([^,]*),.*"auc":([^,]*),.*/\1 \2 \3/' "$dir/out"
+}
+want=$(judge rows.csv)
+for format in rows.tsv rows.libffm rows.libffm.gz rows.tfrecord rows.zz semicolon.csv; do
+    have=$(judge $format)
+    [ "$want" = "$have" ] || fail "$format is judged '$have', csv '$want'"
+done

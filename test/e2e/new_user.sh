@@ -1,0 +1,99 @@
+#!/bin/sh
+# new_user.sh - what goes wrong on the first day: every message names the file, the place in it and
+# the fault, and the exit code says whose fault it is.
+. "$(dirname "$0")/kit"
+cd "$dir"
+tnet-data gen -q preset=plain slots=3 ids=50 rows=200 multi=1 --to rows.csv --format csv >null
+for format in tsv libffm tfrecord; do
+    tnet-data convert -q rows.csv.yaml to.format=$format --to rows.$format --config-to rows.$format.yaml >null
+done
+awk 'NR % 2 { print "1 3:1 5:0.5" } NR % 2 == 0 { print "0 4:1 5:2" }' rows.csv >rows.libsvm
+echo "data: {format: libsvm, train: rows.libsvm}" >rows.libsvm.yaml
+awk 'BEGIN { srand(7); for (i = 0; i < 3000; i++) printf "%c", 1 + int(255 * rand()) }' >garbage
+
+# wrong CODE TEXT WORDS..: fails with CODE and this text
+wrong() {
+    code=$1
+    text=$2
+    shift 2
+    expect "$code" "$@"
+    grep -qF -- "$text" err || fail "no '$text' of '$*' in: $(cat err)"
+    if grep -qE 'assertion|core dumped|Segmentation|AddressSanitizer' err; then
+        fail "$*: $(cat err)"
+    fi
+    [ ! -s out ] || fail "$* failed but says on stdout: $(cat out)"
+}
+
+# --- the data ---
+for format in csv tsv libffm libsvm tfrecord; do
+    yaml=rows.$format.yaml
+    expect 0 tnet-train -q $yaml run.dir=good-$format
+    wrong 4 "cannot find 'absent.x'" tnet-train $yaml data.train=absent.x
+    wrong 4 "no file matches 'absent-*.x'" tnet-train $yaml "data.train=absent-*.x"
+    mkdir -p nothing
+    wrong 4 "no files in folder 'nothing'" tnet-train $yaml data.train=nothing
+    wrong 4 "cannot find 'absent.x'" tnet-train $yaml data.valid=absent.x
+    : >empty
+    wrong 4 "holds no records: 'empty'" tnet-train $yaml data.train=empty run.dir=run-empty
+    wrong 4 "'empty' holds no records" tnet-eval $yaml --data empty --checkpoint good-$format
+    wrong 4 "garbage:" tnet-train $yaml data.train=garbage
+    expect 4 tnet-data check $yaml --from garbage
+    grep -q "garbage:" out err || fail "check does not name the file: $(cat out err)"
+    gzip -c rows.$format | head -c 60 >cut.gz
+    wrong 4 "cut.gz:@60: error: truncated gzip stream" tnet-train $yaml data.train=cut.gz
+done
+for format in csv tsv libffm libsvm; do
+    sed '5s/^[01]/7/' rows.$format >seven
+    wrong 4 "seven:5:1: error: expected a label, found \"7\"" tnet-train rows.$format.yaml data.train=seven
+    gzip -c seven >seven.gz
+    wrong 4 "seven.gz:5:1: error: expected a label" tnet-train rows.$format.yaml data.train=seven.gz
+    wrong 4 "binary data in a text format" tnet-train rows.$format.yaml data.train=rows.tfrecord
+    # one bad record may be let pass, and is counted
+    expect 0 tnet-train rows.$format.yaml data.train=seven data.bad_records_max=1 run.dir=seven-$format
+    grep -q '"bad":{"total":1,' seven-$format/summary.json || fail "the bad record is not in summary.json"
+    wrong 4 "seven:5:1" tnet-train rows.$format.yaml data.train=seven data.bad_records_max=0
+done
+head -c 700 rows.tfrecord >short
+wrong 4 "error: truncated record" tnet-train rows.tfrecord.yaml data.train=short
+wrong 4 "short:@" tnet-train rows.tfrecord.yaml data.train=short
+sed '3s/,/,,,/' rows.csv >wide
+wrong 4 "wide:3:" tnet-train rows.csv.yaml data.train=wide
+sed '4s/ 0:[0-9]*:/ 0:x:/' rows.libffm >word
+wrong 4 "word:4:" tnet-train rows.libffm.yaml data.train=word
+wrong 4 "word:1:1: error: there is no column 'label'" tnet-train rows.csv.yaml data.train=word
+
+# --- the configuration ---
+wrong 2 "tnet-train CONFIG" tnet-train
+wrong 3 "cannot open 'absent.yaml'" tnet-train absent.yaml
+wrong 3 "Is a directory" tnet-train nothing
+wrong 3 "rows.csv:1:1: error: a configuration must be a map of sections" tnet-train rows.csv
+wrong 3 "garbage:1:" tnet-train garbage
+wrong 3 "empty" tnet-train empty
+cat >many.yaml <<END
+data: {format: cvs, train: rows.csv}
+slots: [s0]
+model: {type: deepfm, hiden: [8]}
+train: {epochs: x, batch: -3, epochs: 4}
+END
+wrong 3 "many.yaml:4:31: error: " tnet-train many.yaml
+sed -i 's/, epochs: 4//' many.yaml
+wrong 3 "many.yaml:1:16: error: unknown word 'cvs' (did you mean 'csv'?)" tnet-train many.yaml
+grep -qF "many.yaml:3:23: error: unknown key 'hiden' (did you mean 'hidden'?)" err || fail "$(cat err)"
+grep -qF "many.yaml:4:17: error: 'epochs' is not a number: 'x'" err || fail "$(cat err)"
+grep -qF "many.yaml:4:27: error: 'batch' is -3, not within 1 .." err || fail "$(cat err)"
+grep -qF "4 errors in the configuration" err || fail "$(cat err)"
+printf 'data:\n\tformat: csv\n' >tab.yaml
+wrong 3 "tab.yaml:2:1: error: not YAML" tnet-train tab.yaml
+printf 'include: [tab.yaml]\n' >include.yaml
+wrong 3 "tab.yaml:2:1: error: not YAML" tnet-train include.yaml
+wrong 3 "nothing to learn from: data.train is not set" tnet-train rows.csv.yaml data.train=~
+wrong 4 "there is no column 'nosuch'" tnet-train rows.csv.yaml 'slots=[s0, nosuch]'
+wrong 3 "unknown key 'epochs'" tnet-train rows.csv.yaml epochs=3
+wrong 3 "'deepfmm'" tnet-train rows.csv.yaml model=deepfmm
+wrong 3 "TNET_TRAIN__EPOCHS" env TNET_TRAIN__EPOCHS=many tnet-train rows.csv.yaml
+
+# --- the run directory ---
+wrong 3 "hint: checkpoint.resume=never begins anew" tnet-train rows.csv.yaml run.dir=good-csv 'model={type: deepfm, hidden: [3]}'
+wrong 8 "cannot make folder 'rows.csv'" tnet-train rows.csv.yaml run.dir=rows.csv
+wrong 5 "no checkpoint or run directory 'elsewhere'" tnet-eval rows.csv.yaml --data rows.csv run.dir=elsewhere
+wrong 3 "hint: '--data PATH' names it" tnet-eval rows.csv.yaml run.dir=good-csv
