@@ -83,7 +83,7 @@ static void fill_batch(bench *b, uint32_t rows)
         b->bag[s] = (tn_bag){offset, index, NULL};
     }
     for (uint32_t r = 0; r < rows; r++) {
-        label[r] = r % 4 == 0;
+        label[r] = (tn_real)(r % 4 == 0);
     }
     b->sparse = (tn_sparse){.n = KEYS,
                             .at = at,
@@ -136,7 +136,7 @@ static void build(bench *b, const tn_graph_opts *opts, const uint32_t units[3])
     tn_error err = {0};
     if (tn_graph_finish(b->g, &(tn_wanted){.logit = logit, .loss = loss}, &err) != TN_OK) {
         (void)fprintf(stderr, "bench_net: %s\n", err.text);
-        exit(1);
+        exit(1); // NOLINT(concurrency-mt-unsafe): nothing else runs yet
     }
     tn_params_init(b->params, 42);
 }

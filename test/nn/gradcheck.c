@@ -53,20 +53,26 @@ static void fill_bags(struct tn_check_batch *b, uint64_t *seed)
     }
 }
 
+/* Where `key` stands in one bag of one example. */
+static uint32_t add_places(struct tn_check_batch *b, uint32_t key, uint32_t row, uint32_t slot,
+                           uint32_t n)
+{
+    for (uint32_t e = b->offset[slot][row]; e < b->offset[slot][row + 1]; e++) {
+        if (b->index[slot][e] == key) {
+            b->item[n++] = (tn_occurrence){row, slot, e};
+        }
+    }
+    return n;
+}
+
 /* By key, then by (row, slot, entry). */
 static void fill_occurrences(struct tn_check_batch *b)
 {
     uint32_t n = 0;
     for (uint32_t key = 0; key < KEYS; key++) {
         b->first[key] = n;
-        for (uint32_t r = 0; r < TN_CHECK_ROWS; r++) {
-            for (uint32_t s = 0; s < TN_CHECK_SLOTS; s++) {
-                for (uint32_t e = b->offset[s][r]; e < b->offset[s][r + 1]; e++) {
-                    if (b->index[s][e] == key) {
-                        b->item[n++] = (tn_occurrence){r, s, e};
-                    }
-                }
-            }
+        for (uint32_t i = 0; i < TN_CHECK_ROWS * TN_CHECK_SLOTS; i++) {
+            n = add_places(b, key, i / TN_CHECK_SLOTS, i % TN_CHECK_SLOTS, n);
         }
     }
     b->first[KEYS] = n;
@@ -247,7 +253,7 @@ static void clear_operands(const tn_check *c)
         }
         c->y->in[k]->first_writer = NULL; /* from now on everybody adds */
     }
-    tn_clear(c->batch->grads, KEYS * WIDTH);
+    tn_clear(c->batch->grads, (size_t)KEYS * WIDTH);
 }
 
 static void backward_once(const tn_check *c)

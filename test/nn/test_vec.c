@@ -62,7 +62,7 @@ static void rows_of_an_area_are_done_alike(void **state)
                             .y_stride = STRIDE,
                             .a = (tn_real).01};
         acts[a]->forward(&area);
-        for (int r = 0; r < AREA_ROWS; r++) {
+        for (size_t r = 0; r < AREA_ROWS; r++) {
             tn_real row[COLS];
             tn_act_area one = {.rows = 1, .cols = COLS, .x = x + r * STRIDE, .y = row, .a = area.a};
             acts[a]->forward(&one);

@@ -32,7 +32,7 @@ static void check_pool(tn_pool pool, const float *x, const double *want)
     tn_node *y = tn_embed(g, "y", &slot, 1);
     tn_error err = {0};
     assert_int_equal(tn_graph_finish(g, &(tn_wanted){.logit = y}, &err), TN_OK);
-    static const tn_real rows[] = {1, 2, 3, -1, .5, .25};
+    static const tn_real rows[] = {1, 2, 3, -1, (tn_real).5, (tn_real).25};
     static const uint32_t at[] = {0, 2, 4, 6};
     tn_bag bag = {(const uint32_t[]){0, 3}, (const uint32_t[]){0, 1, 2}, x};
     tn_sparse sparse = {.n = 3, .at = at, .rows = rows, .bag = &bag};
@@ -166,7 +166,7 @@ static void v16_weighted_bce(void **state)
 {
     (void)state;
     static const tn_real label[] = {1, 0, 0};
-    static const tn_real weight[] = {1, .5, 2};
+    static const tn_real weight[] = {1, (tn_real).5, 2};
     static const double sum = 1.395589671 * 3.5;
     static const struct {
         tn_reduction reduction;
