@@ -60,6 +60,7 @@ static tn_status read_overrides(const tn_options *options, bool no_label, const 
         }
     }
     TN_TRY(tn_diag_check(b->diag, err));
+    TN_ASSERT(tree != NULL);
     if (no_label) {
         tn_tree *with = tn_tree_copy(b->arena, tree);
         tn_tree_put(b->arena, with, "label",

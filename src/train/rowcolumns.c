@@ -3,6 +3,7 @@
 
 #include "io/dictwrite.h"
 
+#include <stdio.h>
 #include <string.h>
 
 typedef struct making {
@@ -13,12 +14,9 @@ typedef struct making {
 
 static const char *dotted(tn_arena *arena, const char *segment, const char *state)
 {
-    size_t a = strlen(segment);
-    size_t b = strlen(state);
-    char *name = TN_NEW_ARRAY(arena, char, a + b + 2);
-    memcpy(name, segment, a);
-    name[a] = '.';
-    memcpy(name + a + 1, state, b);
+    size_t size = strlen(segment) + strlen(state) + 2;
+    char *name = TN_NEW_ARRAY(arena, char, size);
+    (void)snprintf(name, size, "%s.%s", segment, state);
     return name;
 }
 
@@ -92,6 +90,29 @@ static uint32_t floats_of(const tn_row_columns *c, uint32_t record)
     return end;
 }
 
+/* Columns of segment `name` in all records, so that states stand behind their segment. */
+static tn_status add_columns(making *m, const char *name, tn_error *err)
+{
+    const tn_layout *layout = m->out->layout;
+    uint32_t s = 0;
+    for (uint32_t r = 0; r < layout->n_records; r++) {
+        if (find_segment(&layout->record[r], name, &s)) {
+            TN_TRY(add_segment(m, r, s, NULL, err));
+        }
+    }
+    return TN_OK;
+}
+
+static tn_status place_columns(making *m, uint32_t record, tn_error *err)
+{
+    tn_row_columns *c = m->out;
+    for (uint32_t s = 0; s < c->layout->record[record].n_segments; s++) {
+        TN_TRY(add_segment(m, record, s, c->place + (size_t)record * c->n, err));
+    }
+    c->floats[record] = floats_of(c, record);
+    return TN_OK;
+}
+
 tn_status tn_row_columns_new(const tn_row_columns **out, const tn_table *table,
                              const tn_layout *layout, bool states, tn_arena *arena, tn_error *err)
 {
@@ -100,22 +121,14 @@ tn_status tn_row_columns_new(const tn_row_columns **out, const tn_table *table,
     making m = {.out = c, .arena = arena, .states = states};
     const char *names[TN_SEGMENTS_MAX];
     uint32_t n_names = 0;
-    uint32_t s = 0;
     TN_TRY(tn_dict_segments(layout, names, &n_names, err));
-    for (uint32_t i = 0; i < n_names; i++) { /* so that states stand behind their segment */
-        for (uint32_t r = 0; r < layout->n_records; r++) {
-            if (find_segment(&layout->record[r], names[i], &s)) {
-                TN_TRY(add_segment(&m, r, s, NULL, err));
-            }
-        }
+    for (uint32_t i = 0; i < n_names; i++) {
+        TN_TRY(add_columns(&m, names[i], err));
     }
     c->place = TN_NEW_ARRAY(arena, tn_row_place, (size_t)layout->n_records * c->n);
     c->floats = TN_NEW_ARRAY(arena, uint32_t, layout->n_records);
     for (uint32_t r = 0; r < layout->n_records; r++) {
-        for (s = 0; s < layout->record[r].n_segments; s++) {
-            TN_TRY(add_segment(&m, r, s, c->place + (size_t)r * c->n, err));
-        }
-        c->floats[r] = floats_of(c, r);
+        TN_TRY(place_columns(&m, r, err));
     }
     *out = c;
     return TN_OK;

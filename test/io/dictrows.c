@@ -26,8 +26,8 @@ tn_dict_spec tn_dictrows_spec(void)
                          .json = "{}",
                          .partitions = 1024,
                          .last = 1023};
-    for (uint8_t i = 0; i < TN_MODEL_ID_BYTES; i++) {
-        spec.model_id[i] = i;
+    for (uint32_t i = 0; i < TN_MODEL_ID_BYTES; i++) {
+        spec.model_id[i] = (uint8_t)i;
     }
     return spec;
 }
