@@ -26,6 +26,14 @@ typedef struct sample {
     tn_slot slot[SLOTS];
 } sample;
 
+static void must(tn_status status, const tn_error *err)
+{
+    if (status != TN_OK) {
+        (void)fprintf(stderr, "bench_localize: %s\n", err->text);
+        _Exit(1);
+    }
+}
+
 static double thread_s(void)
 {
     struct timespec t;
@@ -80,8 +88,8 @@ static double measure(const sample *samples, uint32_t n, bool occurrences, uint3
     static const uint32_t from[2] = {0, PARTITIONS};
     static const tn_owners owners = {1, PARTITIONS, from};
     static const tn_record record = {.width = 9};
-    for (uint16_t k = 0; k < SLOTS; k++) {
-        group[k] = k;
+    for (uint32_t k = 0; k < SLOTS; k++) {
+        group[k] = (uint16_t)k;
         used[k] = true;
         groups[k].record = 0;
     }
@@ -91,16 +99,10 @@ static double measure(const sample *samples, uint32_t n, bool occurrences, uint3
     tn_error err = {0};
     const tn_local *local = NULL;
     double ns[REPEATS_MAX] = {0};
-    if (tn_localizer_new(&l, &opts, &err) != TN_OK) {
-        (void)fprintf(stderr, "bench_localize: %s\n", err.text);
-        exit(1);
-    }
+    must(tn_localizer_new(&l, &opts, &err), &err);
     for (uint32_t i = 0; i < repeats + n; i++) {
         double start = thread_s();
-        if (tn_localize(l, &samples[i % n].batch, &local, &err) != TN_OK) {
-            (void)fprintf(stderr, "bench_localize: %s\n", err.text);
-            exit(1);
-        }
+        must(tn_localize(l, &samples[i % n].batch, &local, &err), &err);
         double seconds = thread_s() - start;
         if (i >= n) { /* the first round warms up */
             ns[i - n] = 1e9 * seconds / ((double)samples[0].batch.rows * SLOTS);

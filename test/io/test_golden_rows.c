@@ -5,8 +5,8 @@
 #include "setup.h"
 #include "support/test.h"
 
-#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define FFM_SLOTS                                                                                  \
@@ -83,13 +83,16 @@ static void count_batch(counted *c, const tn_schema *schema, const tn_batch *b)
 static void check_line(const counted *c, const tn_schema *schema, const char *line)
 {
     char group[32];
-    uint64_t sign;
-    uint64_t key;
-    uint32_t partition;
-    uint32_t shows;
-    assert_int_equal(sscanf(line, "%31s %" SCNu64 " %" SCNx64 " %" SCNu32 " %" SCNu32, group, &sign,
-                            &key, &partition, &shows),
-                     5);
+    char *at = NULL;
+    size_t size = strcspn(line, "\t");
+    assert_true(size < sizeof group && line[size] == '\t');
+    memcpy(group, line, size);
+    group[size] = '\0';
+    uint64_t sign = strtoull(line + size, &at, 10);
+    uint64_t key = strtoull(at, &at, 16);
+    uint64_t partition = strtoull(at, &at, 10);
+    uint64_t shows = strtoull(at, &at, 10);
+    assert_true(*at == '\n');
     uint32_t i = 0;
     while (i < c->n && c->key[i] != key) {
         i++;

@@ -42,7 +42,7 @@ static void sample_fill(sample *s, uint32_t rows, uint32_t variety, uint64_t see
         for (uint32_t r = 0; r < rows; r++) {
             uint32_t end = s->offset[k][r] + (uint32_t)(next_random(&seed) % 3);
             for (uint32_t i = s->offset[k][r]; i < end; i++) {
-                uint64_t which = next_random(&seed) % variety + 1000 * slot_group[k];
+                uint64_t which = next_random(&seed) % variety + UINT64_C(1000) * slot_group[k];
                 s->key[k][i] = tn_mix(which + 1);
             }
             s->offset[k][r + 1] = end;
