@@ -24,7 +24,9 @@ typedef struct tn_init {
     double a, b;
 } tn_init;
 
-/* The index-th value. `stream` comes from base/rng.h; in, out are the fans, read by the last four. */
-float tn_init_value(const tn_init *init, uint64_t stream, uint64_t index, uint32_t in, uint32_t out);
+/* The index-th value. `stream` comes from base/rng.h; in, out are the fans, read by the last four.
+ */
+float tn_init_value(const tn_init *init, uint64_t stream, uint64_t index, uint32_t in,
+                    uint32_t out);
 
 #endif

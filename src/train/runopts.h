@@ -42,9 +42,8 @@ typedef struct tn_clip_opts {
 
 typedef struct tn_stop_opts {
     const char *monitor; /* NULL: no early stop */
-    uint32_t patience;
     double min_delta;
-    uint32_t restore; /* best last */
+    uint32_t patience, restore; /* restore: best last */
 } tn_stop_opts;
 
 typedef struct tn_plateau_opts {

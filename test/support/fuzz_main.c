@@ -1,7 +1,7 @@
 /* fuzz_main.c - replays a corpus through a fuzz target, without any fuzzer.
  *
- * Linked with test/fuzz/fuzz_<name>.c where libFuzzer is not; every file of the folders given on the
- * command line is one input. So each past finding is an ordinary test.
+ * Linked with test/fuzz/fuzz_<name>.c where libFuzzer is not; every file of the folders given on
+ * the command line is one input. So each past finding is an ordinary test.
  */
 #include "base/file.h"
 #include "base/text.h"
