@@ -40,13 +40,13 @@ static void what_is_not_finite_is_left_out(void **state)
     tn_text out = {0};
     tn_chart c = tn_chart_begin(&out, &unit);
     tn_text_clear(&out);
-    const tn_point line[] = {{0, NAN}, {0, 0}, {INFINITY, 1}, {1, 1}};
+    const tn_point line[] = {{0, (double)NAN}, {0, 0}, {(double)INFINITY, 1}, {1, 1}};
     tn_chart_line(&c, "curve", line, 4);
     assert_string_equal(tn_text_str(&out),
                         "<path class=\"curve\" d=\"M52.0 328.0L352.0 28.0\"/>\n");
     tn_text_clear(&out);
-    tn_chart_dot(&c, "dot", (tn_point){NAN, 0}, 4, "tip");
-    tn_chart_bar(&c, "bar", (tn_point){0, 0}, (tn_point){1, NAN}, NULL);
+    tn_chart_dot(&c, "dot", (tn_point){(double)NAN, 0}, 4, "tip");
+    tn_chart_bar(&c, "bar", (tn_point){0, 0}, (tn_point){1, (double)NAN}, NULL);
     assert_int_equal(out.size, 0);
     tn_text_done(&out);
 }

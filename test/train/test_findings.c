@@ -67,7 +67,7 @@ static void without_labels_there_is_no_metric(void **state)
 
 static double number(const tn_json *doc, const char *key)
 {
-    double value = NAN;
+    double value = (double)NAN;
     assert_true(tn_json_as_f64(tn_json_get(doc, key), &value));
     return value;
 }
