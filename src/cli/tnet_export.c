@@ -18,7 +18,8 @@ static const tn_field flags[] = {
     TN_FLAG_STR(export_flags, checkpoint, "PATH",
                 "a checkpoint, or a run directory (~: the newest of this run)"),
     TN_FLAG_STR(export_flags, to, "DIR", "folder of exports (~: export.to)"),
-    TN_FLAG_STR(export_flags, delta_from, "ID", "only what changed since this model id"),
+    TN_FLAG_STR(export_flags, delta_from, "ID",
+                "write only the rows that changed since this model id; needs it beside"),
     TN_FLAG_BOOL(export_flags, json, "print one JSON object"),
     TN_FIELD_END,
 };
@@ -59,15 +60,13 @@ static void print_result(const tn_exported *out, bool json)
 static tn_status work(tn_setup *s, const tn_options *options, const export_flags *f, tn_error *err)
 {
     TN_TRY(tn_setup_load(s, options, err));
-    if (f->delta_from != NULL) {
-        return tn_fail(err, TN_E_CONFIG, "--delta-from: deltas of a dictionary: not in this build");
-    }
     TN_TRY(tn_setup_plan(s, err));
     tn_text dir = {0};
     tn_run_dir(&s->run.run, &dir);
     tn_export_request request = {
         .checkpoint = f->checkpoint != NULL ? f->checkpoint : tn_text_str(&dir),
         .to = f->to,
+        .delta_from = f->delta_from,
         .binder = &s->binder,
     };
     tn_exported out;

@@ -254,7 +254,7 @@ static tn_status read_all(opening *o)
                        o->dir);
     }
     TN_TRY(in_dir(o, dict, path));
-    TN_TRY(tn_dict_open(&b->dict, path, o->opts->verify, o->err));
+    TN_TRY(tn_dict_stack_open(&b->dict, o->dir, dict, o->opts->verify, o->err));
     TN_TRY(tn_bundle_read_dict(b, path, o->err));
     tn_bundle_graph once;
     TN_TRY(tn_bundle_graph_new(&once, b, 1, o->err));
@@ -287,7 +287,7 @@ tn_status tn_bundle_open(tn_bundle **out, const char *dir, const tn_bundle_opts 
 void tn_bundle_close(tn_bundle *b)
 {
     if (b != NULL) {
-        tn_dict_close(b->dict);
+        tn_dict_stack_close(&b->dict);
         tn_params_free(b->params);
         tn_arena_free(b->arena);
         tn_free(b);

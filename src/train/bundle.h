@@ -16,7 +16,7 @@
 #include "base/diag.h"
 #include "base/init.h"
 #include "base/json.h"
-#include "io/dict.h"
+#include "io/dictstack.h"
 #include "io/schema.h"
 #include "nn/graph.h"
 
@@ -32,7 +32,7 @@ typedef struct tn_bundle_input {
 /* What the rows of one share group hold, and where the dictionary has it. */
 typedef struct tn_bundle_group {
     tn_record record;
-    uint32_t in_dict;                  /* the dictionary's number of the group */
+    uint32_t in_dict;                  /* the dictionary's number of the group, in every layer */
     uint32_t segment[TN_SEGMENTS_MAX]; /* the dictionary's numbers of the record's segments */
     bool missing_init;                 /* a key without a row reads as first values */
     tn_init init[TN_SEGMENTS_MAX];
@@ -53,7 +53,7 @@ typedef struct tn_bundle {
     const char *logit;
     const char *pctr;
     tn_params *params;
-    tn_dict *dict;
+    tn_dict_stack dict;
     tn_diag diag; /* used while opening */
 } tn_bundle;
 

@@ -84,9 +84,9 @@ static tn_status map_segments(tn_bundle *b, const tn_json *names, const char *wh
             }
             group->segment[s] = k;
         }
-        group->in_dict = tn_dict_group(b->dict, b->schema->group[g].name);
+        group->in_dict = tn_dict_group(b->dict.layer[0], b->schema->group[g].name);
         if (group->in_dict == TN_DICT_NO_GROUP ||
-            tn_dict_salt(b->dict, group->in_dict) != b->schema->group[g].salt) {
+            tn_dict_salt(b->dict.layer[0], group->in_dict) != b->schema->group[g].salt) {
             return tn_fail(err, TN_E_CKPT, "'%s' has no group '%s'", what,
                            b->schema->group[g].name);
         }
@@ -96,7 +96,7 @@ static tn_status map_segments(tn_bundle *b, const tn_json *names, const char *wh
 
 tn_status tn_bundle_read_dict(tn_bundle *b, const char *what, tn_error *err)
 {
-    tn_dict_about about = tn_dict_about_of(b->dict);
+    tn_dict_about about = tn_dict_about_of(b->dict.layer[0]);
     const tn_json *json = NULL;
     TN_TRY(tn_json_parse(&json, about.json, about.json_bytes, b->arena, what, err));
     const char *id = tn_json_as_str(tn_json_get(json, "model_id"));
@@ -107,7 +107,7 @@ tn_status tn_bundle_read_dict(tn_bundle *b, const char *what, tn_error *err)
         hex[2 * i + 1] = digits[about.model_id[i] & 15];
     }
     hex[32] = '\0';
-    if (about.delta || id == NULL || strcmp(hex, id) != 0 || strcmp(hex, b->model_id) != 0) {
+    if (id == NULL || strcmp(hex, id) != 0 || strcmp(hex, b->model_id) != 0) {
         return tn_fail(err, TN_E_CKPT, "'%s' is of model %s, not %s", what, hex, b->model_id);
     }
     return map_segments(b, tn_json_get(json, "segments"), what, err);

@@ -28,6 +28,7 @@ typedef struct exporting {
     tn_worker *w;
     tn_exported *out;
     char tmp[TN_PATH_SIZE];
+    char base[TN_PATH_SIZE]; /* of a delta */
     out_file file[FILES_MAX];
     uint32_t n_files;
 } exporting;
@@ -173,7 +174,8 @@ static bool wants(const tn_strs *list, const char *word)
 
 static tn_status write_rows(exporting *x, tn_error *err)
 {
-    const tn_export_rows rows = {x->plan, x->w->shard.table, x->out->model_id};
+    const tn_export_rows rows = {x->plan, x->w->shard.table, x->out->model_id,
+                                 x->request->delta_from != NULL ? x->base : NULL};
     char path[TN_PATH_SIZE];
     tn_export_done done = {0};
     if (wants(&x->plan->run->export.dict, "tnd")) {
@@ -286,6 +288,9 @@ static tn_status write_export(exporting *x, tn_error *err)
     }
     x->out->step = x->w->steps;
     TN_TRY(name_folders(x, to, err));
+    if (r->delta_from != NULL) {
+        TN_TRY(tn_path_join(to, r->delta_from, x->base, err));
+    }
     TN_TRY(tn_dir_make(to, err));
     TN_TRY(tn_dir_make_new(x->tmp, err));
     tn_status status = fill(x, err);

@@ -20,6 +20,8 @@
 typedef struct tn_export_request {
     const char *checkpoint; /* a checkpoint, or a run directory; see tn_checkpoint_load */
     const char *to;         /* the folder of exports; NULL: export.to */
+    const char *delta_from; /* id of an export in that folder: the dictionary holds what changed
+                               since and needs it beside; NULL: all rows */
     const tn_binder *binder;
 } tn_export_request;
 

@@ -5,6 +5,7 @@
 #include "base/key.h"
 #include "base/number.h"
 #include "io/dictwrite.h"
+#include "train/exportdelta.h"
 #include "train/rowcolumns.h"
 
 #include <math.h>
@@ -104,6 +105,35 @@ static void read_id(const char *hex, uint8_t out[TN_MODEL_ID_BYTES])
     }
 }
 
+/* All rows, or those that changed since r->base. */
+static tn_status write_dict(const tn_export_rows *r, walk_job *job, const char *json,
+                            const char *path, tn_export_done *out, tn_error *err)
+{
+    tn_dict_spec spec = {
+        .layout = r->plan->layout,
+        .type = (tn_dict_type)r->plan->run->export.values,
+        .check_groups = r->plan->run->export.check_groups,
+        .json = json,
+        .partitions = TN_PARTITIONS,
+        .last = TN_PARTITIONS - 1,
+    };
+    read_id(r->model_id, spec.model_id);
+    const tn_dict_source all = {.walk = walk_table, .arg = job};
+    tn_dict_source source = all;
+    tn_export_delta *delta = NULL;
+    if (r->base != NULL) {
+        TN_TRY(tn_export_delta_open(&delta, r->base, &spec, err));
+        source = tn_export_delta_source(delta, &all);
+    }
+    tn_dict_written written;
+    tn_status status = tn_dict_write(path, &spec, &source, &written, err);
+    if (status == TN_OK) {
+        *out = (tn_export_done){written.bytes, written.rows, written.crc};
+    }
+    tn_export_delta_close(delta);
+    return status;
+}
+
 tn_status tn_export_dict(const tn_export_rows *r, const char *path, tn_export_done *out,
                          tn_error *err)
 {
@@ -116,21 +146,7 @@ tn_status tn_export_dict(const tn_export_rows *r, const char *path, tn_export_do
         status = dict_json(r, &json, err);
     }
     if (status == TN_OK) {
-        tn_dict_spec spec = {
-            .layout = r->plan->layout,
-            .type = (tn_dict_type)r->plan->run->export.values,
-            .check_groups = r->plan->run->export.check_groups,
-            .json = json.data,
-            .partitions = TN_PARTITIONS,
-            .last = TN_PARTITIONS - 1,
-        };
-        read_id(r->model_id, spec.model_id);
-        tn_dict_source source = {.walk = walk_table, .arg = &job};
-        tn_dict_written written;
-        status = tn_dict_write(path, &spec, &source, &written, err);
-        if (status == TN_OK) {
-            *out = (tn_export_done){written.bytes, written.rows, written.crc};
-        }
+        status = write_dict(r, &job, json.data, path, out, err);
     }
     tn_text_done(&json);
     tn_arena_free(arena);

@@ -8,6 +8,7 @@ typedef struct tn_export_rows {
     const tn_blueprint *plan;
     tn_table *table;
     const char *model_id; /* 32 hex digits */
+    const char *base;     /* folder of an export: only what changed since; NULL: all */
 } tn_export_rows;
 
 typedef struct tn_export_done {

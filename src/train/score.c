@@ -242,7 +242,7 @@ static tn_status gather(tn_scorer *s, const tn_batch *batch, tn_range rows, tn_e
     TN_TRY(room_for_keys(s, keys, err));
     TN_TRY(room_for_floats(s, floats_of(s, batch, rows), err));
     ask(s, batch, rows);
-    TN_TRY(tn_dict_find_all(b->dict, s->n_asked, s->query, s->found, err));
+    TN_TRY(tn_dict_stack_find(&b->dict, s->n_asked, s->query, s->found, err));
     s->n = 0;
     s->at[0] = 0;
     uint32_t next = 0;

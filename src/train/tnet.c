@@ -112,7 +112,11 @@ const char *tnet_model_id(const tnet_model *model)
 
 uint64_t tnet_rows(const tnet_model *model)
 {
-    return tn_dict_about_of(model->bundle->dict).rows;
+    uint64_t rows = 0;
+    for (uint32_t i = 0; i < model->bundle->dict.n; i++) {
+        rows += tn_dict_about_of(model->bundle->dict.layer[i]).rows;
+    }
+    return rows;
 }
 
 int tnet_n_fields(const tnet_model *model)

@@ -74,7 +74,7 @@ TNET_API int tnet_open(const char *dir, int verify, tnet_model **out, tnet_error
 TNET_API void tnet_close(tnet_model *model); /* after its scorers; NULL is fine */
 
 TNET_API const char *tnet_model_id(const tnet_model *model); /* 32 hex digits */
-TNET_API uint64_t tnet_rows(const tnet_model *model);        /* of the dictionary */
+TNET_API uint64_t tnet_rows(const tnet_model *model);        /* of the dictionary, all layers */
 
 /* Number of a slot or numeric column; -1: the model has none of that name. */
 TNET_API int tnet_field(const tnet_model *model, const char *name);

@@ -203,7 +203,7 @@ static void many_look_ups_at_once_equal_single_ones(void **state)
     tn_dict *d = open_dict(f, TN_VERIFY_LAZY);
     for (uint32_t i = 0; i < N; i++) {
         uint32_t group = i % 2;
-        query[i] = (tn_dict_query){key_of(d, group, i * 5), group};
+        query[i] = (tn_dict_query){key_of(d, group, (uint64_t)i * 5), group};
     }
     tn_error err = {0};
     uint32_t found = 0;
@@ -361,101 +361,6 @@ static void keys_of_other_partitions_read_as_nothing(void **state)
     tn_dict_close(d);
 }
 
-/* ---- hostile files ---- */
-
-static void put_file(const fixture *f, const char *data, size_t size)
-{
-    tn_error err = {0};
-    assert_int_equal(tn_file_replace(f->path, data, size, &err), TN_OK);
-}
-
-/* Opens a file that may be anything and looks everything up; false: somebody noticed. */
-static bool survives(const fixture *f, tn_verify verify)
-{
-    tn_error err = {0};
-    tn_dict *d = NULL;
-    if (tn_dict_open(&d, f->path, verify, &err) != TN_OK) {
-        assert_true(err.code == TN_E_CKPT || err.code == TN_E_LIMIT);
-        assert_null(d);
-        return false;
-    }
-    bool good = true;
-    for (uint32_t i = 0; i < f->rows->n && good; i++) {
-        tn_dict_row row;
-        const tn_dict_entry *e = &f->rows->row[i];
-        if (e->group < tn_dict_about_of(d).n_groups) {
-            float w[2];
-            good = tn_dict_find(d, e->group, e->key, &row, &err) == TN_OK;
-            (void)(good && tn_dict_get(&row, 1, 2, w));
-        }
-    }
-    tn_dict_close(d);
-    return good;
-}
-
-static void every_flipped_bit_is_noticed(void **state)
-{
-    fixture *f = *state;
-    many_rows(f, 40);
-    tn_dict_spec spec = tn_dictrows_spec();
-    write_dict(f, &spec);
-    tn_text bytes = {0};
-    read_back(f, &bytes);
-    for (size_t i = 0; i < bytes.size; i++) {
-        bytes.data[i] = (char)(bytes.data[i] ^ 1 << i % 8);
-        put_file(f, bytes.data, bytes.size);
-        assert_false(survives(f, TN_VERIFY_FULL));
-        assert_false(survives(f, TN_VERIFY_LAZY));
-        bytes.data[i] = (char)(bytes.data[i] ^ 1 << i % 8);
-    }
-    tn_text_done(&bytes);
-}
-
-static void every_cut_file_is_noticed(void **state)
-{
-    fixture *f = *state;
-    golden_rows(f);
-    tn_dict_spec spec = tn_dictrows_spec();
-    write_dict(f, &spec);
-    tn_text bytes = {0};
-    read_back(f, &bytes);
-    for (size_t size = 0; size < bytes.size; size++) {
-        put_file(f, bytes.data, size);
-        assert_false(survives(f, TN_VERIFY_NONE));
-    }
-    tn_text_add(&bytes, "", 1);
-    put_file(f, bytes.data, bytes.size);
-    assert_false(survives(f, TN_VERIFY_NONE));
-    tn_text_done(&bytes);
-}
-
-/* Without checksums wrong values may come out, but nothing leaves the mapping (ASan watches). */
-static void a_trusted_file_may_lie_but_not_lead_outside(void **state)
-{
-    fixture *f = *state;
-    many_rows(f, 64);
-    tn_dict_spec spec = tn_dictrows_spec();
-    write_dict(f, &spec);
-    tn_text bytes = {0};
-    read_back(f, &bytes);
-    uint32_t noticed = 0;
-    for (uint32_t round = 0; round < 3000; round++) {
-        char *copy = tn_alloc(bytes.size, 1, "a copy");
-        memcpy(copy, bytes.data, bytes.size);
-        for (uint32_t k = 0; k <= round % 4; k++) {
-            uint64_t r = tn_mix(round * 8 + k);
-            copy[128 + r % (bytes.size - 128)] = (char)(r >> 32);
-        }
-        uint32_t crc = tn_crc32c(0, copy, 124);
-        memcpy(copy + 124, &crc, sizeof crc);
-        put_file(f, copy, bytes.size);
-        noticed += !survives(f, TN_VERIFY_NONE);
-        tn_free(copy);
-    }
-    assert_in_range(noticed, 1, 2999);
-    tn_text_done(&bytes);
-}
-
 static void writing_survives_any_lack_of_memory(void **state)
 {
     fixture *f = *state;
@@ -489,10 +394,6 @@ int main(void)
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_weight_that_is_not_finite_is_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(keys_of_other_partitions_read_as_nothing, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(every_flipped_bit_is_noticed, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(every_cut_file_is_noticed, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_trusted_file_may_lie_but_not_lead_outside, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(writing_survives_any_lack_of_memory, set_up, tear_down),
     };

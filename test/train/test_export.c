@@ -375,6 +375,53 @@ static void rows_below_min_score_are_left_out(void **state)
     exportkit_close(&k);
 }
 
+/* K7's cousin in serving: base and deltas give the scores of the whole. */
+static void a_delta_on_its_base_scores_like_the_whole(void **state)
+{
+    static const char *const overrides[] = {"train.epochs=3", "checkpoint.keep=9",
+                                            "embedding.missing=zero", NULL};
+    exportkit k;
+    tn_exported full[3];
+    tn_exported delta[3] = {{.model_id = ""}};
+    char run[300];
+    char to[300];
+    tn_error err = {0};
+    (void)state;
+    exportkit_open(&k, models[2], overrides);
+    exportkit_train(&k);
+    (void)snprintf(to, sizeof to, "%s/deltas", k.dir);
+    k.run.export.min_score = 3; /* rows leave and come */
+    for (uint32_t i = 0; i < 3; i++) {
+        (void)snprintf(run, sizeof run, "%s/run/ckpt-%u", k.dir, i + 1);
+        k.run.export.min_score = i == 1 ? 12 : 3;
+        tn_export_request request = {.checkpoint = run, .binder = &k.binder};
+        assert_int_equal(tn_export(k.plan, &request, &full[i], &err), TN_OK);
+        request.to = to;
+        request.delta_from = i > 0 ? delta[i - 1].model_id : NULL;
+        if (tn_export(k.plan, &request, &delta[i], &err) != TN_OK) {
+            fail_msg("%s", err.text);
+        }
+    }
+    assert_true(delta[1].rows > 0 && delta[1].rows <= full[0].rows);
+    for (uint32_t i = 0; i < 3; i++) {
+        uint32_t n[2];
+        float *whole = exportkit_bundle_logits(&k, full[i].path, &n[0]);
+        float *stacked = exportkit_bundle_logits(&k, delta[i].path, &n[1]);
+        assert_int_equal(n[0], n[1]);
+        assert_memory_equal(whole, stacked, n[0] * sizeof *whole);
+        tn_free(whole);
+        tn_free(stacked);
+    }
+    tn_export_request request = {
+        .checkpoint = run, .to = to, .delta_from = delta[2].model_id, .binder = &k.binder};
+    assert_int_equal(tn_export(k.plan, &request, &full[0], &err), TN_E_CONFIG);
+    assert_non_null(strstr(err.text, "this very model"));
+    assert_int_equal(tn_remove_tree(delta[0].path, &err), TN_OK);
+    assert_int_equal(open_bundle(delta[2].path, &err), TN_E_CKPT);
+    assert_non_null(strstr(err.text, "is missing"));
+    exportkit_close(&k);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -389,6 +436,7 @@ int main(void)
         cmocka_unit_test(a_model_that_does_not_add_up_is_refused),
         cmocka_unit_test(a12_large_signs_survive_file_table_and_export),
         cmocka_unit_test(rows_below_min_score_are_left_out),
+        cmocka_unit_test(a_delta_on_its_base_scores_like_the_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
