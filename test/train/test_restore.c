@@ -63,7 +63,7 @@ static tn_text dump_of(exportkit *k, tn_worker *w)
     tn_error err = {0};
     tn_export_done done;
     tn_text text = {0};
-    const tn_export_rows rows = {k->plan, w->shard.table, id};
+    const tn_export_rows rows = {.plan = k->plan, .table = w->shard.table, .model_id = id};
     (void)snprintf(path, sizeof path, "%s/dump.tsv", k->dir);
     if (tn_export_dump(&rows, path, &done, &err) != TN_OK ||
         tn_file_read_all(path, 1 << 26, &text, &err) != TN_OK ||
