@@ -26,7 +26,10 @@ tn_status tn_feed_new(tn_feed **out, const tn_schema *schema, const tn_fileset *
     *feed =
         (tn_feed){.schema = schema, .format = format, .files = files, .stop = stop, .over = true};
     feed->head = tn_try_alloc(files->n, sizeof *feed->head, "heads of files", err);
-    if (feed->head == NULL) {
+    feed->start = tn_try_alloc((size_t)files->n_parts + 1, sizeof *feed->start, "parts", err);
+    if (feed->head == NULL || feed->start == NULL) {
+        tn_free(feed->head);
+        tn_free(feed->start);
         tn_free(feed);
         return TN_E_MEMORY;
     }
@@ -45,6 +48,7 @@ void tn_feed_free(tn_feed *feed)
         tn_free(feed->head[i].column);
     }
     tn_free(feed->head);
+    tn_free(feed->start);
     tn_free(feed);
 }
 
@@ -191,4 +195,8 @@ void tn_feed_next(tn_feed *feed, tn_block *block)
     block->fault = fill_block(feed, block);
     feed->over = feed->over || (block->fault != TN_OK && !block->damage);
     block->last = feed->over;
+    bool next = block->last && block->fault == TN_OK && feed->part + 1 < feed->files->n_parts;
+    if (next && feed->files->part[feed->part + 1].first > 0) { /* of the same file */
+        feed->start[feed->part + 1] = feed->offset + feed->at;
+    }
 }

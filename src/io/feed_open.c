@@ -3,7 +3,7 @@
 #include "io/columns.h"
 #include "io/feed_private.h"
 
-enum { HOP_BYTES = 1 << 16 };
+enum { HOP_BYTES = 1 << 18, HEADER_BYTES_MAX = 64 };
 
 void tn_feed_leave(tn_feed *feed)
 {
@@ -123,27 +123,62 @@ static tn_status find_line(tn_feed *feed, uint64_t first, tn_error *err)
     }
 }
 
-/* The same for framed records: hops from record to record, from the beginning of the file. */
-static tn_status find_record(tn_feed *feed, uint64_t first, tn_error *err)
+static uint64_t position(const tn_feed *feed)
 {
-    size_t want = HOP_BYTES;
-    TN_TRY(open_at(feed, 0, err));
-    while (feed->offset + feed->at < first) {
-        TN_TRY(tn_feed_fill(feed, want, err));
-        tn_bytes window = tn_feed_window(feed);
-        size_t step = window.size;
-        tn_bytes record;
-        tn_status status = feed->format->cut(&window, feed->ended, feed->schema, &record, NULL);
-        step -= window.size;
-        if (status != TN_OK && status != TN_END) { /* damage; the part it is in will tell */
-            bool found;
-            step = feed->format->resync(window, feed->ended, feed->schema, &found);
-        }
-        if (step == 0 && feed->ended) {
+    return feed->offset + feed->at;
+}
+
+/* Passes over bytes, be they read or not. */
+static tn_status advance(tn_feed *feed, uint64_t size, tn_error *err)
+{
+    for (;;) {
+        size_t have = feed->rest.size - feed->at;
+        if (size <= have || feed->ended) {
+            feed->at += size <= have ? (size_t)size : have;
             return TN_OK;
         }
-        want = step == 0 ? 2 * want : HOP_BYTES;
-        feed->at += step;
+        size -= have;
+        feed->at = feed->rest.size;
+        TN_TRY(tn_feed_fill(feed, HOP_BYTES, err));
+    }
+}
+
+/* Over one record, or over what is damaged; *moved is false when nothing is left. */
+static tn_status hop(tn_feed *feed, bool *moved, tn_error *err)
+{
+    uint64_t from = position(feed);
+    for (size_t want = HEADER_BYTES_MAX; position(feed) == from; want *= 2) {
+        TN_TRY(tn_feed_fill(feed, want, err));
+        uint64_t step = feed->format->hop(tn_feed_window(feed), feed->schema);
+        if (step == 0 && feed->rest.size - feed->at >= HEADER_BYTES_MAX) {
+            bool found; /* whose part the damage is in will tell */
+            step = feed->format->resync(tn_feed_window(feed), feed->ended, feed->schema, &found);
+        }
+        TN_TRY(advance(feed, step, err));
+        if (step == 0 && feed->ended) {
+            break;
+        }
+    }
+    *moved = position(feed) != from;
+    return TN_OK;
+}
+
+/* The same for framed records: hops from record to record, from the nearest place that is known.
+ * Every part on the way learns where it begins, so a file is passed over once at most. */
+static tn_status find_record(tn_feed *feed, tn_error *err)
+{
+    const tn_part_info *part = feed->files->part;
+    uint32_t at = feed->part;
+    while (part[at].first > 0 && feed->start[at] == 0) {
+        at--;
+    }
+    TN_TRY(open_at(feed, feed->start[at], err));
+    bool moved = true;
+    for (; at <= feed->part; at++) {
+        while (moved && position(feed) < part[at].first) {
+            TN_TRY(hop(feed, &moved, err));
+        }
+        feed->start[at] = position(feed);
     }
     return TN_OK;
 }
@@ -161,8 +196,7 @@ tn_status tn_feed_open_part(tn_feed *feed, tn_error *err)
     if (part->first == 0) {
         return TN_OK;
     }
-    return feed->format->binary ? find_record(feed, part->first, err)
-                                : find_line(feed, part->first, err);
+    return feed->format->binary ? find_record(feed, err) : find_line(feed, part->first, err);
 }
 
 uint64_t tn_feed_lines_in(const char *data, size_t size)

@@ -32,6 +32,10 @@ typedef struct tn_format {
      * looking. NULL: cut never fails. */
     size_t (*resync)(tn_bytes window, bool last, const tn_schema *schema, bool *found);
 
+    /* Binary: the bytes of the record that begins the window, by its header alone; 0: the header is
+     * not whole, or wrong. Finds where the records of a part begin without reading those before. */
+    uint64_t (*hop)(tn_bytes window, const tn_schema *schema);
+
     /* Fills head->column (room for schema->columns->n) from the beginning of a source, and takes
      * what says so off the window. TN_END: more bytes are needed. NULL: records need no head. */
     tn_status (*head)(tn_bytes *window, bool last, const tn_schema *schema, const tn_place *place,

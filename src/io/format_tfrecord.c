@@ -66,6 +66,15 @@ static size_t framed(tn_bytes window, uint64_t max)
     return n <= max && n <= window.size - FRAME_BYTES ? FRAME_BYTES + n : 0;
 }
 
+static uint64_t tfrecord_hop(tn_bytes window, const tn_schema *schema)
+{
+    if (window.size < HEADER_BYTES || !is_header(window.data)) {
+        return 0;
+    }
+    uint64_t n = tn_load_u64(window.data);
+    return n <= schema->data->record_bytes_max ? FRAME_BYTES + n : 0;
+}
+
 /* A wrong data crc skips one record. After a wrong length the first place counts where length crc,
  * limit and data crc all hold; odds of a false one are 2^-64. */
 static size_t tfrecord_resync(tn_bytes window, bool last, const tn_schema *schema, bool *found)
@@ -103,5 +112,6 @@ const tn_format tn_format_tfrecord = {
     .binary = true,
     .cut = tfrecord_cut,
     .resync = tfrecord_resync,
+    .hop = tfrecord_hop,
     .parse = tn_tfexample_parse,
 };
