@@ -1,0 +1,111 @@
+/* test_exportfaults.c - no memory, no disk: exports and scorers fail in order and leave nothing. */
+#include "train/export.h"
+
+#include "support/test.h"
+
+#include "base/alloc.h"
+#include "base/failpoint.h"
+#include "exportkit.h"
+#include "train/score.h"
+#include "train/tnet.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static exportkit k;
+static char run[300];
+static const char *const overrides[] = {"export.dict=[tnd, tsv]", "train.threads=1", NULL};
+
+static int set_up(void **state)
+{
+    (void)state;
+    exportkit_open(&k, "{type: widedeep, hidden: [4]}", overrides);
+    exportkit_train(&k);
+    (void)snprintf(run, sizeof run, "%s/run", k.dir);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    exportkit_close(&k);
+    return 0;
+}
+
+static uint32_t files_in(const char *folder)
+{
+    tn_error err = {0};
+    tn_text names = {0};
+    uint32_t n = 0;
+    if (tn_path_exists(folder)) {
+        assert_int_equal(tn_dir_list(folder, &names, &n, &err), TN_OK);
+    }
+    tn_text_done(&names);
+    return n;
+}
+
+/* Every failing call of the disk once: an error, and neither a final name nor a left-over. */
+static void every_failing_write_is_told_and_leaves_nothing(void **state)
+{
+    static const char *const points[] = {"io.write", "io.fsync", "io.rename", "io.open",
+                                         "io.mkdir"};
+    (void)state;
+    for (uint32_t p = 0; p < sizeof points / sizeof points[0]; p++) {
+        char to[300];
+        tn_status status = TN_E_IO;
+        (void)snprintf(to, sizeof to, "%s/to-%u", k.dir, p);
+        for (uint32_t nth = 1; status != TN_OK; nth++) {
+            char rule[64];
+            tn_error err = {0};
+            tn_exported out;
+            tn_export_request request = {.checkpoint = run, .to = to, .binder = &k.binder};
+            (void)snprintf(rule, sizeof rule, "%s#%u:ENOSPC", points[p], nth);
+            assert_int_equal(tn_failpoint_set(rule, &err), TN_OK);
+            status = tn_export(k.plan, &request, &out, &err);
+            assert_int_equal(tn_failpoint_set(NULL, NULL), TN_OK);
+            if (status != TN_OK) {
+                assert_true(status == TN_E_IO || status == TN_E_CKPT);
+                /* after the rename only the sync of the parent can fail: then it is there, whole */
+                uint32_t n = files_in(to);
+                assert_true(n == 0 || (n == 1 && strcmp(points[p], "io.write") != 0));
+                assert_int_equal(tn_remove_tree(to, &err), TN_OK);
+            }
+            assert_in_range(nth, 1, 400);
+        }
+    }
+}
+
+static void every_failing_allocation_of_the_library_is_told(void **state)
+{
+    tn_exported out = exportkit_export(&k);
+    int code = TNET_E_MEMORY;
+    (void)state;
+    for (uint64_t nth = 1; code != TNET_OK; nth++) {
+        tnet_error err = {0};
+        tnet_model *model = NULL;
+        tnet_scorer *scorer = NULL;
+        float logit[2];
+        tn_alloc_fail_at(nth);
+        code = tnet_open(out.path, TNET_VERIFY_FULL, &model, &err);
+        code = code == TNET_OK ? tnet_scorer_new(model, &scorer, &err) : code;
+        code = code == TNET_OK ? tnet_begin_row(scorer, &err) : code;
+        code = code == TNET_OK ? tnet_add_id(scorer, 0, 7, 1, &err) : code;
+        code = code == TNET_OK ? tnet_end_row(scorer, &err) : code;
+        code = code == TNET_OK ? tnet_score(scorer, NULL, logit, &err) : code;
+        tn_alloc_fail_at(0);
+        assert_true(code == TNET_OK || code == TNET_E_MEMORY);
+        assert_true(code == TNET_OK || err.code == code);
+        tnet_scorer_free(scorer);
+        tnet_close(model);
+        assert_in_range(nth, 1, 500);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_failing_write_is_told_and_leaves_nothing),
+        cmocka_unit_test(every_failing_allocation_of_the_library_is_told),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
