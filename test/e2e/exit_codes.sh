@@ -138,6 +138,28 @@ grep -q '^hint: ' "$dir/err" || fail "no hint how to go on"
 grep -q '"status":"stopped","exit_code":75' "$dir/long/summary.json" || fail "summary.json does not say so"
 expect 0 tnet-train "$config" run.dir="$dir/long" train.epochs=1 --resume
 
+# 75: an evaluation that is stopped leaves no half of a file
+mkfifo "$dir/endless"
+(while cat "$dir/clicks.tsv"; do :; done) >"$dir/endless" 2>"$dir/null" &
+children="$children $!"
+tnet-eval "$config" --data - --predictions "$dir/half.tsv" <"$dir/endless" >"$dir/out" 2>"$dir/err" &
+pid=$!
+children="$children $pid"
+tries=0
+until ls "$dir"/half.tsv.*.tmp >"$dir/null" 2>&1; do
+    tries=$((tries + 1))
+    [ "$tries" -lt 1200 ] || fail "no prediction is written"
+    sleep 0.05
+done
+kill -TERM "$pid"
+got=0
+wait "$pid" || got=$?
+[ "$got" -eq 75 ] || fail "exit code $got of a stopped evaluation, expected 75: $(cat "$dir/err")"
+says "stopped by a signal while evaluating"
+for left in "$dir"/half.tsv*; do
+    [ ! -e "$left" ] || fail "left behind: $left"
+done
+
 # 130: the second SIGINT, while the program waits for data that do not come
 mkfifo "$dir/never"
 sleep 1000 >"$dir/never" &
