@@ -21,14 +21,14 @@ static tn_node *cross_build(const tn_net *net, const tn_layer_args *args)
     tn_node *x = x0;
     for (uint32_t i = 1; i <= o->layers; i++) {
         char layer[TN_LAYER_NAME_MAX];
-        char name[TN_LAYER_NAME_MAX];
+        char full[TN_LAYER_NAME_MAX];
         char number[16];
         (void)snprintf(number, sizeof number, ".%u", i);
         (void)tn_layer_name(layer, args->name, number);
         tn_node *wb[2];
         wb[0] =
-            tn_param(net->g, net->params, tn_layer_name(name, layer, ".w"), shape, net->dense_init);
-        wb[1] = tn_param(net->g, net->params, tn_layer_name(name, layer, ".b"), shape,
+            tn_param(net->g, net->params, tn_layer_name(full, layer, ".w"), shape, net->dense_init);
+        wb[1] = tn_param(net->g, net->params, tn_layer_name(full, layer, ".b"), shape,
                          (tn_init){.kind = TN_INIT_CONSTANT});
         x = tn_cross(net->g, layer, (tn_node *const[]){x0, x}, wb);
     }

@@ -32,7 +32,7 @@ static double byte_rate(tn_real *m)
     for (int i = 0; i < ROUNDS; i++) {
         double start = tn_clock_s();
         tn_vec_copy(VECTOR / 2, m, m + VECTOR / 2, true);
-        double rate = 3.0 * (VECTOR / 2) * sizeof *m / (tn_clock_s() - start + 1e-9);
+        double rate = 1.5 * VECTOR * (double)sizeof *m / (tn_clock_s() - start + 1e-9);
         best = rate > best ? rate : best;
     }
     return best;
@@ -124,7 +124,7 @@ static void print_node(const tn_graph *g, const tn_node *n, tn_text *out)
     uint64_t params = params_of(g, n);
     tn_text_addf(out, "%-28s %-15s %7u %10llu %12.1f %9.1f ", n->name, n->op->name, n->shape.cols,
                  (unsigned long long)params, forward_flops(n) / rows / 1e3,
-                 n->place->home != NULL ? 0.0 : n->stride * sizeof(tn_real) / 1024.0);
+                 n->place->home != NULL ? 0.0 : (double)(n->stride * sizeof(tn_real)) / 1024.0);
     for (uint32_t k = 0; k < tn_operands(n) && k < n->n_in; k++) {
         tn_text_addf(out, " %s", n->in[k]->name);
     }

@@ -56,7 +56,7 @@ tn_status tn_feeder_open(tn_feeder **out, const tn_blueprint *plan, const tn_rea
         return TN_E_MEMORY;
     }
     f->n_steps = ahead + 1;
-    f->step = tn_alloc(f->n_steps, sizeof *f->step, "steps");
+    f->step = tn_alloc(f->n_steps, sizeof(void *), "steps");
     tn_status status = make_steps(f, plan, opts->training, err);
     if (status == TN_OK) {
         status = tn_reader_open(&f->reader, plan->schema, opts, err);

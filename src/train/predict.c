@@ -29,7 +29,10 @@ static void add_id(tn_text *out, const tn_batch *batch, uint32_t row)
     if (batch->id_offset != NULL && batch->id_offset[row + 1] > batch->id_offset[row]) {
         for (uint32_t i = batch->id_offset[row]; i < batch->id_offset[row + 1]; i++) {
             char c = batch->id_text[i];
-            tn_text_addc(out, c == '\t' || c == '\n' || c == '\r' ? ' ' : c); /* columns stay */
+            if (c == '\t' || c == '\n' || c == '\r') {
+                c = ' '; /* columns stay */
+            }
+            tn_text_addc(out, c);
         }
         return;
     }

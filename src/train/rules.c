@@ -42,25 +42,40 @@ static const tn_tree *rule_of(const tn_tree *tree, const char *segment)
     return is_rule(tree) ? tree : tn_tree_get(tree, segment);
 }
 
+/* Names of the embedding inputs; the usual two are known in every model. */
+static uint32_t segment_names(const tn_model_inputs *inputs, const char **name, uint32_t n_max)
+{
+    uint32_t n = 0;
+    name[n++] = "wide";
+    name[n++] = "deep";
+    for (uint32_t i = 0; i < inputs->n && n < n_max; i++) {
+        if (!inputs->input[i].numeric) {
+            name[n++] = inputs->input[i].name;
+        }
+    }
+    return n;
+}
+
+static bool is_among(const char *word, const char *const *name, uint32_t n)
+{
+    uint32_t i = 0;
+    while (i < n && strcmp(name[i], word) != 0) {
+        i++;
+    }
+    return i < n;
+}
+
 static void check_segments(const tn_tree *tree, const tn_model_inputs *inputs, const tn_binder *b)
 {
     if (tn_tree_is_null(tree) || is_rule(tree)) {
         return;
     }
-    const char *names[64];
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < inputs->n && n < 64; i++) {
-        if (!inputs->input[i].numeric) {
-            names[n++] = inputs->input[i].name;
-        }
-    }
+    enum { NAMES_MAX = 64 };
+    const char *name[NAMES_MAX];
+    uint32_t n = segment_names(inputs, name, NAMES_MAX);
     for (const tn_tree *t = tree->first; t != NULL; t = t->next) {
-        bool known = strcmp(t->key, "wide") == 0 || strcmp(t->key, "deep") == 0;
-        for (uint32_t i = 0; i < n && !known; i++) {
-            known = strcmp(names[i], t->key) == 0;
-        }
-        if (!known) {
-            const char *near = tn_nearest(t->key, names, n);
+        if (!is_among(t->key, name, n)) {
+            const char *near = tn_nearest(t->key, name, n);
             tn_diag_error(b->diag, &t->key_at, "no embedding input '%s'%s%s%s", t->key,
                           near != NULL ? " (did you mean '" : "", near != NULL ? near : "",
                           near != NULL ? "'?)" : "");

@@ -124,7 +124,7 @@ static void k2_every_bit_of_a_dump_comes_back(void **state)
         for (uint32_t k = 0; k < 3; k++) {
             assert_int_equal(back->value[k].n, value[i][k].n);
             if (value[i][k].n > 0) {
-                assert_memory_equal(back->value[k].at, value[i][k].at, value[i][k].n * 4);
+                assert_memory_equal(back->value[k].at, value[i][k].at, (size_t)value[i][k].n * 4);
             }
         }
     }

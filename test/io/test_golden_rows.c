@@ -86,8 +86,8 @@ static void check_line(const counted *c, const tn_schema *schema, const char *li
     char *at = NULL;
     size_t size = strcspn(line, "\t");
     assert_true(size < sizeof group && line[size] == '\t');
-    memcpy(group, line, size);
-    group[size] = '\0';
+    memset(group, 0, sizeof group);
+    memcpy(group, line, size < sizeof group ? size : sizeof group - 1);
     uint64_t sign = strtoull(line + size, &at, 10);
     uint64_t key = strtoull(at, &at, 16);
     uint64_t partition = strtoull(at, &at, 10);

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+// NOLINTNEXTLINE(readability-identifier-naming): libFuzzer calls it so
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static int replay_file(const char *path)
