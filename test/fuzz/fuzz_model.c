@@ -39,7 +39,7 @@ static void run_graph(const tn_bundle *b)
     static const uint32_t at[1];
     static const uint32_t index[1];
     static const float numeric[ROWS * NUMBERS];
-    static const float row[1];
+    static const float row[1] = {0};
     static tn_bag bag[SLOTS];
     tn_error err = {0};
     tn_bundle_graph x;

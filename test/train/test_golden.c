@@ -86,6 +86,7 @@ static void compare_dense_gradients(trial *t)
         const tn_param_slice *s = tn_params_find(t->w->params, tensor->name);
         if (s == NULL) {
             fail_msg("no parameter '%s'", tensor->name);
+            return;
         }
         size_t n = (size_t)s->rows * s->cols;
         assert_int_equal(tensor->size, n * sizeof(float));
@@ -262,6 +263,7 @@ static void compare_dense(trial *t)
         }
         if (got == NULL) {
             fail_msg("no parameter or state '%s'", tensor->name);
+            return;
         }
         for (size_t k = 0; k < tensor->size / sizeof(float); k++) {
             float value = 0;

@@ -29,6 +29,7 @@ typedef struct outcome {
 
 /* Trains test/golden/deepfm_bn.yaml with shuffling and dropout into `dir`; then hashes its newest
  * checkpoint. */
+// NOLINTNEXTLINE(readability-non-const-parameter): signal handlers write it
 static outcome run_with(const char *dir, const char *const *more, volatile int *asked)
 {
     const char *overrides[OVERRIDES_MAX] = {"model.dropout=0.2", "data.shuffle=100",
