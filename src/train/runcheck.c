@@ -90,8 +90,8 @@ static void check_build(const tn_binder *b, const tn_tree *tree, const tn_run *r
     if (r->checkpoint.delta_every != NULL) {
         not_yet(b, tree, "checkpoint.delta_every", "delta checkpoints");
     }
-    if (r->compute.gemm == 2) {
-        not_yet(b, tree, "compute.gemm", "oneDNN");
+    if (r->compute.gemm != 0) {
+        not_yet(b, tree, "compute.gemm", "a choice; the processor decides");
     }
     if (r->compute.bf16) {
         not_yet(b, tree, "compute.bf16", "bfloat16 products");
