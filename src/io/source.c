@@ -3,7 +3,11 @@
 
 #include "base/alloc.h"
 
+#include <errno.h>
+#include <poll.h>
 #include <string.h>
+
+enum { SLICE_MS = 50 };
 
 struct tn_source {
     const tn_source_kind *kind;
@@ -148,4 +152,21 @@ uint64_t tn_source_taken(const tn_source *source)
 const char *tn_source_path(const tn_source *source)
 {
     return source->path;
+}
+
+tn_status tn_source_wait(int fd, const char *name, const atomic_bool *stop, tn_error *err)
+{
+    struct pollfd waited = {.fd = fd, .events = POLLIN};
+    for (;;) {
+        if (stop != NULL && atomic_load(stop)) {
+            return tn_fail(err, TN_E_STOPPED, "stopped while waiting for '%s'", name);
+        }
+        int ready = poll(&waited, 1, SLICE_MS);
+        if (ready > 0) {
+            return TN_OK;
+        }
+        if (ready < 0 && errno != EINTR) {
+            return tn_fail(err, TN_E_IO, "cannot wait for '%s': %s", name, strerrordesc_np(errno));
+        }
+    }
 }

@@ -66,6 +66,11 @@ tn_status tn_inflate(tn_source **source, uint32_t compression, tn_error *err) TN
 tn_status tn_source_on(tn_source **out, const tn_source_kind *kind, void *state, tn_source *under,
                        tn_error *err) TN_MUST_USE;
 
+/* For kinds whose bytes may be long in coming: waits until `fd` can be read, in slices, and looks
+ * whether to stop. `name` is for messages. */
+tn_status tn_source_wait(int fd, const char *name, const atomic_bool *stop,
+                         tn_error *err) TN_MUST_USE;
+
 /* What surrounds the records, by the first bytes. Text is never taken for zlib or for a TFRecord.
  * TN_E_DATA: a compression that TNet cannot read. */
 tn_status tn_compression_of(tn_bytes first, bool binary, const char *path, uint32_t *out,

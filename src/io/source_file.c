@@ -1,4 +1,8 @@
-/* source_file.c - bytes of a file. */
+/* source_file.c - bytes of a file, or of a pipe with a name.
+ *
+ * A regular file never waits for long. Anything else may: it is opened without waiting for a
+ * writer, and reads wait and look whether they should stop, as those of standard input.
+ */
 #include "base/alloc.h"
 #include "base/failpoint.h"
 #include "io/source.h"
@@ -6,11 +10,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 typedef struct file {
     int fd;
     const char *path;
+    const atomic_bool *stop;
+    bool waits;
 } file;
 
 static bool file_takes(const char *path)
@@ -18,13 +25,19 @@ static bool file_takes(const char *path)
     return strstr(path, "://") == NULL;
 }
 
+/* Whether reads from it may wait: all but regular files and what fails at once. */
+static bool may_wait(int fd)
+{
+    struct stat st;
+    return fstat(fd, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
+}
+
 static tn_status file_open(void **state, const char *path, uint64_t from, const atomic_bool *stop,
                            tn_error *err)
 {
-    (void)stop; /* a file never waits for long */
     int fd = -1;
     do {
-        fd = open(path, O_RDONLY | O_CLOEXEC);
+        fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     } while (fd < 0 && errno == EINTR);
     if (fd < 0) {
         return tn_fail(err, errno == ENOENT || errno == EACCES ? TN_E_DATA : TN_E_IO,
@@ -42,24 +55,32 @@ static tn_status file_open(void **state, const char *path, uint64_t from, const 
         (void)close(fd);
         return TN_E_MEMORY;
     }
-    *f = (file){fd, path};
+    *f = (file){.fd = fd, .path = path, .stop = stop, .waits = may_wait(fd)};
     *state = f;
     return TN_OK;
 }
 
-static tn_status file_read(void *state, void *data, size_t size, size_t *n, tn_error *err)
+/* One read(2), perhaps failed or shortened by a failpoint. */
+static ssize_t read_once(const file *f, void *data, size_t size)
 {
-    file *f = state;
     int failure = tn_failpoint("io.read_data");
-    ssize_t got = -1;
     if (failure > 0) {
         errno = failure;
-    } else {
-        size = failure == TN_FAIL_SHORT && size > 1 ? size / 2 : size;
-        do {
-            got = read(f->fd, data, size);
-        } while (got < 0 && errno == EINTR);
+        return -1;
     }
+    return read(f->fd, data, failure == TN_FAIL_SHORT && size > 1 ? size / 2 : size);
+}
+
+static tn_status file_read(void *state, void *data, size_t size, size_t *n, tn_error *err)
+{
+    const file *f = state;
+    ssize_t got = -1;
+    do {
+        if (f->waits) {
+            TN_TRY(tn_source_wait(f->fd, f->path, f->stop, err));
+        }
+        got = read_once(f, data, size);
+    } while (got < 0 && (errno == EINTR || (f->waits && errno == EAGAIN)));
     if (got < 0) {
         return tn_fail(err, errno == EISDIR ? TN_E_DATA : TN_E_IO, "cannot read '%s': %s", f->path,
                        strerrordesc_np(errno));

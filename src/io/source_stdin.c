@@ -1,16 +1,13 @@
 /* source_stdin.c - bytes of standard input, named '-'.
  *
- * A pipe may be silent for long, so reads wait in slices and look whether they should stop.
+ * A pipe may be silent for long, so reads wait and look whether they should stop.
  */
 #include "base/alloc.h"
 #include "io/source.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <string.h>
 #include <unistd.h>
-
-enum { SLICE_MS = 50 };
 
 typedef struct input {
     const atomic_bool *stop;
@@ -37,29 +34,11 @@ static tn_status stdin_open(void **state, const char *path, uint64_t from, const
     return TN_OK;
 }
 
-static tn_status wait_for_bytes(const input *in, tn_error *err)
-{
-    struct pollfd fd = {.fd = STDIN_FILENO, .events = POLLIN};
-    for (;;) {
-        if (in->stop != NULL && atomic_load(in->stop)) {
-            return tn_fail(err, TN_E_STOPPED, "stopped while waiting for standard input");
-        }
-        int ready = poll(&fd, 1, SLICE_MS);
-        if (ready > 0) {
-            return TN_OK;
-        }
-        if (ready < 0 && errno != EINTR) {
-            return tn_fail(err, TN_E_IO, "cannot wait for standard input: %s",
-                           strerrordesc_np(errno));
-        }
-    }
-}
-
 static tn_status stdin_read(void *state, void *data, size_t size, size_t *n, tn_error *err)
 {
     input *in = state;
     for (;;) {
-        TN_TRY(wait_for_bytes(in, err));
+        TN_TRY(tn_source_wait(STDIN_FILENO, "standard input", in->stop, err));
         ssize_t got = read(STDIN_FILENO, data, size);
         if (got >= 0) {
             *n = (size_t)got;

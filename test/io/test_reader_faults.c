@@ -1,10 +1,13 @@
 /* test_reader_faults.c - bad records, files that cannot be read, and inputs that never end. */
+#include "base/threads.h"
 #include "io/reader.h"
 #include "setup.h"
 #include "support/test.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static void bad_records_end_the_stream_or_are_counted(void **state)
@@ -126,13 +129,59 @@ static void standard_input_is_one_part_and_waiting_for_it_can_be_stopped(void **
     setup_close(&s);
 }
 
+/* Opening waits until the reader has opened the other end. */
+static tn_status write_two_rows(void *path, tn_error *err)
+{
+    (void)err;
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    assert_int_equal(write(fd, "1 2\n0 3\n", 8), 8);
+    assert_int_equal(close(fd), 0);
+    return TN_OK;
+}
+
+static void a_pipe_with_a_name_is_one_part_and_waiting_for_it_can_be_stopped(void **state)
+{
+    (void)state;
+    setup s;
+    tn_reader *reader = NULL;
+    tn_batch *batch = NULL;
+    tn_thread *writer = NULL;
+    char path[300];
+    setup_open(&s, "{data: {format: libsvm}}");
+    (void)snprintf(path, sizeof path, "%s/pipe", s.dir);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    const char *paths = path;
+    const tn_reader_opts opts = {.paths = {1, &paths}, .batch_rows = 1, .prefetch = 1};
+    assert_int_equal(tn_reader_open(&reader, s.schema, &opts, NULL), TN_OK);
+    assert_int_equal(tn_reader_n_parts(reader), 1);
+    tn_reader_close(reader); /* nobody ever opens the other end */
+    int silent = open(path, O_RDWR | O_CLOEXEC);
+    assert_int_equal(tn_reader_open(&reader, s.schema, &opts, NULL), TN_OK);
+    tn_reader_close(reader); /* somebody does, and says nothing */
+    assert_int_equal(close(silent), 0);
+
+    assert_int_equal(tn_reader_open(&reader, s.schema, &opts, NULL), TN_OK);
+    assert_int_equal(tn_thread_start(&writer, "writer", write_two_rows, path, NULL), TN_OK);
+    for (uint32_t i = 0; i < 2; i++) {
+        assert_int_equal(tn_reader_next(reader, &batch, NULL), TN_OK);
+        assert_int_equal(batch->rows, 1);
+        tn_reader_recycle(reader, batch);
+    }
+    assert_int_equal(tn_reader_next(reader, &batch, NULL), TN_END);
+    assert_int_equal(tn_thread_join(writer, NULL), TN_OK);
+    tn_reader_close(reader);
+    setup_close(&s);
+}
+
 int main(void)
 {
+    (void)alarm(120); /* what hangs fails */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bad_records_end_the_stream_or_are_counted),
         cmocka_unit_test(what_cannot_be_read_is_named),
         cmocka_unit_test(a_share_of_bad_records_is_judged_after_ten_thousand),
         cmocka_unit_test(standard_input_is_one_part_and_waiting_for_it_can_be_stopped),
+        cmocka_unit_test(a_pipe_with_a_name_is_one_part_and_waiting_for_it_can_be_stopped),
     };
     return cmocka_run_group_tests_name("io/reader_faults", tests, NULL, NULL);
 }
