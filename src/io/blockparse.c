@@ -1,25 +1,24 @@
 /* blockparse.c - a block of records to a block of rows. */
 #include "io/blockparse.h"
 
+#include "io/lines.h"
+
 #include <string.h>
 
-/* The line of record i, found only when a message needs it. */
+/* The line of record i, found only when a message needs it; 0: it cannot be. `*first` is that of
+ * the first record, as far as it is known. */
 static uint64_t line_of(const tn_block *block, const tn_schema *schema, const tn_fileset *files,
-                        uint32_t i)
+                        uint32_t i, uint64_t *first)
 {
-    const tn_extent *record = &block->record[i];
-    if (block->line == 0) {
-        return tn_feed_lines_before(files, block->file, block->offset + record->at) + 1;
+    uint64_t at = block->offset + block->record[0].at;
+    if (*first == 0 && tn_lines_before(files, block->file, at, first)) {
+        ++*first;
     }
-    if (schema->quote != TN_QUOTE_MULTILINE) {
-        return block->line + i;
+    if (*first == 0 || schema->quote != TN_QUOTE_MULTILINE) {
+        return *first > 0 ? *first + i : 0;
     }
-    uint64_t line = block->line;
-    const char *end = block->bytes.data + record->at;
-    for (const char *p = block->bytes.data + block->record[0].at; p < end; p++) {
-        line += *p == '\n';
-    }
-    return line;
+    const char *from = block->bytes.data + block->record[0].at;
+    return *first + tn_lines_in(from, block->record[i].at - block->record[0].at);
 }
 
 static void keep_message(tn_parsed *out, const tn_error *err, uint32_t messages_max)
@@ -50,6 +49,7 @@ void tn_block_parse(const tn_block *block, const tn_schema *schema, const tn_fil
     const tn_format *format = tn_format_find(schema->data->format);
     tn_place place = {.source = files->file[block->file].path, .head = block->head};
     tn_rows *rows = out->rows;
+    uint64_t line = block->line;
     start(out);
     tn_rows_clear(rows);
     for (uint32_t i = 0; i < block->n_records && out->fault == TN_OK; i++) {
@@ -65,7 +65,8 @@ void tn_block_parse(const tn_block *block, const tn_schema *schema, const tn_fil
             out->blank++;
             continue;
         }
-        place.line = format->binary ? 0 : line_of(block, schema, files, i);
+        bool told = out->n_messages < messages_max;
+        place.line = told && !format->binary ? line_of(block, schema, files, i, &line) : 0;
         status = format->parse(record, schema, &place, rows, &out->err);
         TN_ASSERT(status != TN_END);
         if (status == TN_OK) { /* memory was short the first time, and is not any more */

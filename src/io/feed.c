@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "io/feed_private.h"
+#include "io/lines.h"
 
 void tn_block_done(tn_block *block)
 {
@@ -97,15 +98,36 @@ static bool add_record(tn_block *block, size_t at, size_t size)
     return true;
 }
 
+/* How many lines the records of a block are. */
+static uint64_t lines_of(const tn_feed *feed, const tn_block *block)
+{
+    if (feed->schema->quote != TN_QUOTE_MULTILINE || block->n_records == 0) {
+        return block->n_records;
+    }
+    size_t from = block->record[0].at;
+    return tn_lines_in(feed->rest.data + from, feed->at - from);
+}
+
+/* The line at the cursor, behind the records of a block; 0: binary, or not to be found out. */
+static uint64_t line_here(const tn_feed *feed, const tn_block *block)
+{
+    uint64_t lines = 0;
+    if (feed->line > 0) {
+        return feed->line + lines_of(feed, block);
+    }
+    bool found = !feed->format->binary &&
+                 tn_lines_before(feed->files, block->file, feed->offset + feed->at, &lines);
+    return found ? lines + 1 : 0;
+}
+
 /* The fault of a cut, with the place where it is. */
 static tn_status name_damage(const tn_feed *feed, tn_block *block, const tn_error *what)
 {
     tn_bytes window = tn_feed_window(feed);
     const char *end = window.size > 0 ? memchr(window.data, '\n', window.size) : NULL;
     window.size = end != NULL ? (size_t)(end - window.data) : window.size;
-    uint64_t line = feed->line > 0 ? feed->line + block->n_records : 0;
     const tn_place place = {.source = feed->files->file[block->file].path,
-                            .line = line,
+                            .line = line_here(feed, block),
                             .offset = feed->offset + feed->at};
     return tn_place_fail(&place, window, NULL, &block->err, "%s", what->text);
 }
@@ -135,15 +157,11 @@ static tn_status cut_records(tn_feed *feed, tn_block *block)
     return TN_OK;
 }
 
-/* Hands over the bytes that hold the records, which begin at `from`, and keeps those behind. */
-static tn_status hand_over(tn_feed *feed, tn_block *block, size_t from)
+/* Hands over the bytes that hold the records, and keeps those behind. */
+static tn_status hand_over(tn_feed *feed, tn_block *block)
 {
     tn_text rest = block->bytes;
-    if (feed->line > 0) {
-        bool simple = feed->schema->quote != TN_QUOTE_MULTILINE;
-        feed->line +=
-            simple ? block->n_records : tn_feed_lines_in(feed->rest.data + from, feed->at - from);
-    }
+    feed->line += feed->line > 0 ? lines_of(feed, block) : 0;
     tn_text_clear(&rest);
     rest.size_max = TN_FEED_BYTES_MAX;
     tn_text_add(&rest, feed->rest.data + feed->at, feed->rest.size - feed->at);
@@ -167,18 +185,16 @@ static tn_status fill_block(tn_feed *feed, tn_block *block)
     }
     TN_TRY(pass_damage(feed, block, err));
     block->line = feed->line;
-    size_t from = feed->at;
     tn_status status = TN_END;
     for (size_t want = TN_BLOCK_BYTES; status == TN_END; want *= 2) {
         TN_TRY(tn_feed_fill(feed, want, err));
-        from = feed->at; /* nothing was cut yet */
         status = cut_records(feed, block);
         if (block->n_records > 0 || feed->ended) {
             break;
         }
     }
     feed->over = status == TN_OK || (status == TN_END && feed->ended);
-    TN_TRY(hand_over(feed, block, from));
+    TN_TRY(hand_over(feed, block));
     return status == TN_END ? TN_OK : status;
 }
 

@@ -54,9 +54,6 @@ void tn_feed_go(tn_feed *feed, uint32_t part);
  */
 void tn_feed_next(tn_feed *feed, tn_block *block);
 
-/* How many lines end before a byte of a file; for messages. 0 when it cannot be read. */
-uint64_t tn_feed_lines_before(const tn_fileset *files, uint32_t file, uint64_t offset);
-
 enum { TN_BLOCK_BYTES = 1 << 18 };
 
 #endif

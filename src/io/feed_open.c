@@ -2,6 +2,7 @@
 #include "base/alloc.h"
 #include "io/columns.h"
 #include "io/feed_private.h"
+#include "io/lines.h"
 
 enum { HOP_BYTES = 1 << 18, HEADER_BYTES_MAX = 64 };
 
@@ -61,12 +62,12 @@ static tn_status take_head(tn_feed *feed, tn_head *head, tn_error *err)
     for (size_t size = TN_BLOCK_BYTES;; size *= 2) {
         TN_TRY(tn_feed_fill(feed, size, err));
         tn_bytes window = tn_feed_window(feed);
-        size_t before = window.size;
+        tn_bytes before = window;
         tn_status status =
             feed->format->head(&window, feed->ended, feed->schema, &place, head, err);
         if (status == TN_OK) {
-            feed->line += feed->schema->header;
-            feed->at += before - window.size;
+            feed->at += before.size - window.size;
+            feed->line += tn_lines_in(before.data, before.size - window.size);
         }
         if (status != TN_END) {
             return status;
@@ -112,6 +113,7 @@ static tn_status open_with_head(tn_feed *feed, tn_head *head, tn_error *err)
 static tn_status find_line(tn_feed *feed, uint64_t first, tn_error *err)
 {
     TN_TRY(open_at(feed, first - 1, err));
+    feed->line = 0; /* also where a line was known: it is passed over */
     for (;;) {
         TN_TRY(tn_feed_fill(feed, TN_BLOCK_BYTES, err));
         tn_bytes window = tn_feed_window(feed);
@@ -197,37 +199,4 @@ tn_status tn_feed_open_part(tn_feed *feed, tn_error *err)
         return TN_OK;
     }
     return feed->format->binary ? find_record(feed, err) : find_line(feed, part->first, err);
-}
-
-uint64_t tn_feed_lines_in(const char *data, size_t size)
-{
-    uint64_t n = 0;
-    const char *end = data + size;
-    for (const char *p = data; p < end && (p = memchr(p, '\n', (size_t)(end - p))) != NULL; p++) {
-        n++;
-    }
-    return n;
-}
-
-uint64_t tn_feed_lines_before(const tn_fileset *files, uint32_t file, uint64_t offset)
-{
-    tn_source *source = NULL;
-    char *buffer = tn_try_alloc(1, TN_BLOCK_BYTES, "a buffer", NULL);
-    uint64_t lines = 0;
-    if (buffer == NULL || tn_fileset_open(files, file, 0, NULL, &source, NULL) != TN_OK) {
-        tn_free(buffer);
-        return 0;
-    }
-    while (offset > 0) {
-        size_t n = 0;
-        size_t size = offset < TN_BLOCK_BYTES ? (size_t)offset : (size_t)TN_BLOCK_BYTES;
-        if (tn_source_read(source, buffer, size, &n, NULL) != TN_OK || n == 0) {
-            break;
-        }
-        lines += tn_feed_lines_in(buffer, n);
-        offset -= n;
-    }
-    tn_source_close(source);
-    tn_free(buffer);
-    return lines;
 }

@@ -47,7 +47,4 @@ tn_status tn_feed_fill(tn_feed *feed, size_t size, tn_error *err) TN_MUST_USE;
 /* Opens the part and goes to its first record. */
 tn_status tn_feed_open_part(tn_feed *feed, tn_error *err) TN_MUST_USE;
 
-/* Line ends among some bytes. */
-uint64_t tn_feed_lines_in(const char *data, size_t size);
-
 #endif

@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "io/format.h"
+#include "io/lines.h"
 
 #include <errno.h>
 #include <glob.h>
@@ -209,6 +210,10 @@ tn_status tn_fileset_new(tn_fileset **out, const tn_strs *paths, const tn_schema
     files->n = l.n;
     files->file = l.file;
     status = status == TN_OK ? make_parts(files, schema, err) : status;
+    if (status == TN_OK) {
+        files->lines = tn_lines_new(err);
+        status = files->lines != NULL ? TN_OK : TN_E_MEMORY;
+    }
     if (status != TN_OK) {
         tn_arena_free(arena);
         return status;
@@ -220,6 +225,7 @@ tn_status tn_fileset_new(tn_fileset **out, const tn_strs *paths, const tn_schema
 void tn_fileset_free(tn_fileset *files)
 {
     if (files != NULL) {
+        tn_lines_free(files->lines);
         tn_arena_free(files->arena);
     }
 }

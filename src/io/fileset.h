@@ -31,6 +31,7 @@ typedef struct tn_fileset {
     const tn_part_info *part; /* in the order of files */
     bool binary;              /* the format is */
     uint64_t bytes;           /* all files together; 0: not known */
+    struct tn_lines *lines;   /* owned; io/lines.h: for messages */
     tn_arena *arena;          /* owned; holds all of this */
 } tn_fileset;
 
