@@ -98,7 +98,8 @@
     }
 /* TREE: maps merge key by key. TREE_ONE: a layer replaces what is below it ({uniform: ..} on
  * {normal: ..}). TREE_OF: as TREE, and a single text x stands for {first_: x}; a map that has this
- * key on one that has not, and a text, replace. */
+ * key on one that has not, and a text, replace. TREE_RULE: as TREE_OF with `type`, and another type
+ * replaces as well; without a type it is a map of rules by name, each of which merges so. */
 #define TN_FIELD_TREE(type, member, fallback, help)                                                \
     {                                                                                              \
         TN_ROW(TN_KIND_TREE, type, member, const tn_tree *, fallback, 0, 0, "", help)              \
@@ -112,6 +113,8 @@
         TN_ROW(TN_KIND_TREE, type, member, const tn_tree *, fallback, 0, 0, "", help),             \
             .first = (first_)                                                                      \
     }
+#define TN_FIELD_TREE_RULE(type, member, fallback, help)                                           \
+    TN_FIELD_TREE_OF(type, member, fallback, "type", help)
 #define TN_FIELD_END                                                                               \
     {                                                                                              \
         .kind = TN_KIND_END                                                                        \

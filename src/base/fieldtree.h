@@ -28,14 +28,27 @@ const tn_tree *tn_field_value(tn_arena *arena, const tn_field *f, const tn_tree 
  * names none that exists. */
 const tn_choice *tn_field_choice(tn_arena *arena, const tn_field *f, const tn_tree *map);
 
+/* Lays `over` on top of `under`, both values of option `f`; see tn_fields_merge. */
+tn_tree *tn_field_merge(const tn_binder *b, const tn_field *f, const tn_tree *under,
+                        const tn_tree *over);
+
 /* Lays a layer on top of another, key by key, as tn_tree_merge but knowing the tables: shorthands
- * are unfolded; a variant that changes its type keeps the options that the new choice has too; a
- * map over a list of tables changes the items that its keys name:
+ * are unfolded; a rule that changes its type begins anew with the defaults of that type, and a
+ * variant whose choices share options (a model) keeps those that the new choice has too; a map
+ * over a list of tables changes the items that its keys name:
  *
  *     slots: {C1: {dim: 4}}      on      slots: [{name: C1}, {name: C2}]
  *
  * A name without an item is reported to `diag`. */
 tn_tree *tn_fields_merge(const tn_binder *b, const tn_field *fields, const tn_tree *under,
                          const tn_tree *over);
+
+/* The same for two pieces of one layer, in the order in which they were written: options that
+ * stand beside a type belong to it, whichever came first.
+ *
+ *     optimizer.lr=0.5  optimizer.type=sgd       is {type: sgd, lr: 0.5}
+ */
+tn_tree *tn_fields_join(const tn_binder *b, const tn_field *fields, const tn_tree *first,
+                        const tn_tree *second);
 
 #endif

@@ -90,6 +90,17 @@ void tn_tree_put(tn_arena *arena, tn_tree *map, const char *key, tn_tree *value)
     place(map, value);
 }
 
+tn_tree *tn_tree_wrap(tn_arena *arena, const char *key, const tn_tree *tree)
+{
+    tn_tree *map = tn_tree_new(arena, TN_TREE_MAP, tree->at);
+    map->key = tree->key;
+    map->key_at = tree->key_at;
+    tn_tree *value = tn_tree_copy(arena, tree);
+    value->key_at = tree->at;
+    tn_tree_put(arena, map, key, value);
+    return map;
+}
+
 static const tn_tree *get(const tn_tree *map, const char *key, size_t size)
 {
     if (map == NULL || map->kind != TN_TREE_MAP) {

@@ -54,6 +54,8 @@ void tn_tree_append(tn_tree *parent, tn_tree *item);
 /* Adds or replaces member `key` (copied), which keeps its place in the order. `value` must not be
  * part of a tree yet. */
 void tn_tree_put(tn_arena *arena, tn_tree *map, const char *key, tn_tree *value);
+/* {key: tree}, in the place of `tree`. */
+tn_tree *tn_tree_wrap(tn_arena *arena, const char *key, const tn_tree *tree);
 
 const tn_tree *tn_tree_get(const tn_tree *map, const char *key);  /* NULL: none, or not a map */
 const tn_tree *tn_tree_at(const tn_tree *tree, const char *path); /* "train.optimizer.lr" */

@@ -198,9 +198,11 @@ void tn_describe_config_doc(tn_text *out, const tn_program *p)
                  "the default holds.\n"
                  "- A section or a rule may be shortened to its first option: `optimizer: "
                  "adam` is `optimizer: {type: adam}`.\n"
-                 "- When a layer changes the type of a rule or a model, the options below it "
-                 "that the new type does not have are\n"
-                 "  dropped. Trees such as `{uniform: [a, b]}` are replaced as a whole.\n");
+                 "- A layer that gives a rule (optimizer, schedule, loss) another type begins it "
+                 "anew: options of the layers below are\n"
+                 "  dropped. Another `model.type` keeps those that the new model has too. Trees "
+                 "such as `{uniform: [a, b]}` are replaced\n"
+                 "  as a whole.\n");
     tn_fields_markdown(out, p->config);
 }
 

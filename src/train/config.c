@@ -15,12 +15,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { ENVIRONMENT, COMMAND_LINE, N_OVERS };
+
 typedef struct layers {
     const tn_config_in *in;
     tn_binder b;
-    const tn_tree *file;   /* with its includes */
-    const tn_tree **overs; /* environment, then command line */
-    uint32_t n_overs;
+    const tn_tree *file;    /* with its includes */
+    const tn_tree *over[N_OVERS]; /* NULL: nothing */
     bool failed;
 } layers;
 
@@ -31,13 +32,14 @@ static int by_text(const void *a, const void *b)
     return strcmp(*left, *right);
 }
 
-static void add_over(layers *l, const tn_tree *over)
+/* Adds a variable or override to its layer. */
+static void add_over(layers *l, const tn_tree **layer, const tn_tree *over)
 {
     if (over == NULL) {
         l->failed = true;
         return;
     }
-    l->overs[l->n_overs++] = over;
+    *layer = tn_fields_join(&l->b, l->in->fields, *layer, over);
 }
 
 /* Variables in the order of their names: TNET_SLOTS before TNET_SLOTS__C1__DIM. */
@@ -56,19 +58,18 @@ static void read_overs(layers *l)
         }
     }
     qsort(names, n_names, sizeof *names, by_text);
-    l->overs = TN_NEW_ARRAY(l->b.arena, const tn_tree *, (size_t)n_names + in->n_overrides);
     for (uint32_t i = 0; i < n_names; i++) {
-        add_over(l, tn_config_variable(&l->b, names[i]));
+        add_over(l, &l->over[ENVIRONMENT], tn_config_variable(&l->b, names[i]));
     }
     for (uint32_t i = 0; i < in->n_overrides; i++) {
-        add_over(l, tn_config_override(&l->b, in->overrides[i]));
+        add_over(l, &l->over[COMMAND_LINE], tn_config_override(&l->b, in->overrides[i]));
     }
 }
 
 static const tn_tree *merge_overs(const layers *l, const tn_binder *b, const tn_tree *tree)
 {
-    for (uint32_t i = 0; i < l->n_overs; i++) {
-        tree = tn_fields_merge(b, l->in->fields, tree, l->overs[i]);
+    for (uint32_t i = 0; i < N_OVERS; i++) {
+        tree = l->over[i] != NULL ? tn_fields_merge(b, l->in->fields, tree, l->over[i]) : tree;
     }
     return tree;
 }

@@ -1,6 +1,5 @@
 /* test_field.c - option tables: defaults, values, and what the user is told. */
 #include "base/field.h"
-#include "base/fieldtree.h"
 #include "base/flow.h"
 #include "support/test.h"
 
@@ -356,56 +355,6 @@ static void bind_some_leaves_other_keys_alone(void **state)
     assert_string_equal(slot.name, "a");
 }
 
-static void assert_merged(bound *b, const char *under, const char *over, const char *want)
-{
-    const tn_binder binder = {.arena = b->arena, .diag = &b->diag};
-    tn_text text = {0};
-    tn_tree_print_flow(&text, tn_fields_merge(&binder, fields, tn_flow_read(b->arena, under, "u"),
-                                              tn_flow_read(b->arena, over, "o")));
-    assert_string_equal(tn_text_str(&text), want);
-    tn_text_done(&text);
-}
-
-static void merging_unfolds_shorthands(void **state)
-{
-    assert_merged(*state, "{optimizer: adam}", "{optimizer: {lr: 1}}",
-                  "{optimizer: {type: adam, lr: 1}}");
-    assert_merged(*state, "{stop: {patience: 3}}", "{stop: auc}",
-                  "{stop: {patience: 3, monitor: auc}}");
-}
-
-static void a_changed_type_drops_what_the_new_choice_lacks(void **state)
-{
-    assert_merged(*state, "{optimizer: {type: adam, lr: 2, beta1: 1}}", "{optimizer: sgd}",
-                  "{optimizer: {lr: 2, type: sgd}}");
-    assert_merged(*state, "{optimizer: {beta1: 1}}", "{optimizer: sgd}",
-                  "{optimizer: {type: sgd}}");
-    assert_merged(*state, "{optimizer: {type: adam, typo: 1}}", "{optimizer: sgd}",
-                  "{optimizer: {typo: 1, type: sgd}}");
-}
-
-static void trees_merge_as_their_rows_say(void **state)
-{
-    assert_merged(*state, "{init: {normal: [0, 1]}}", "{init: {uniform: [0, 1]}}",
-                  "{init: {uniform: [0, 1]}}");
-    assert_merged(*state, "{label: click}", "{label: {threshold: 3}}",
-                  "{label: {column: click, threshold: 3}}");
-    assert_merged(*state, "{label: {threshold: 3}}", "{label: {column: a}}",
-                  "{label: {column: a}}");
-    assert_merged(*state, "{label: {column: a, threshold: 3}}", "{label: b}", "{label: b}");
-}
-
-static void a_map_over_a_list_of_tables_reaches_items_by_name(void **state)
-{
-    bound *b = *state;
-    assert_merged(b, "{slots: [C1, {name: C2, dim: 8}]}", "{slots: {C1: {dim: 4}, c2: {dim: 5}}}",
-                  "{slots: [{name: C1, dim: 4}, {name: C2, dim: 5}]}");
-    assert_int_equal(b->diag.n_errors, 0);
-    assert_merged(b, "{slots: [C1, C2]}", "{slots: {C3: {dim: 4}}}", "{slots: [C1, C2]}");
-    assert_non_null(strstr(tn_text_str(&b->diag.text), "unknown name in 'slots': 'C3' (did you "));
-    assert_merged(b, "{slots: [C1, C2]}", "{slots: [C3]}", "{slots: [C3]}");
-}
-
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -424,10 +373,6 @@ int main(void)
         TEST(a_list_is_no_configuration),
         TEST(every_fault_is_shown_not_only_the_first),
         TEST(bind_some_leaves_other_keys_alone),
-        TEST(merging_unfolds_shorthands),
-        TEST(a_changed_type_drops_what_the_new_choice_lacks),
-        TEST(trees_merge_as_their_rows_say),
-        TEST(a_map_over_a_list_of_tables_reaches_items_by_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
