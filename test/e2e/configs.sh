@@ -34,7 +34,7 @@ hash_of() { sed -n 's/.*"config_hash":"\([0-9a-f]*\)".*/\1/p' "$dir/$1/summary.j
 for config in "$configs"/*.yaml; do
     model=$(basename "$config" .yaml)
     case $model in
-    adult | common) continue ;;
+    adult* | common) continue ;;
     esac
 
     # it learns
@@ -67,11 +67,11 @@ sort -n "$dir/aucs" | sed -n '1p;$p' | tr '\n' ' ' |
     awk '{ exit !($2 - $1 < 0.03) }' || fail "models lie far apart: $(tr '\n' ' ' <"$dir/aucs")"
 
 # Sets that must be fetched first (datasets/*.md): some rows of them.
-for config in "$configs"/adult.yaml "$configs"/frappe/*.yaml; do
+for config in "$configs"/adult*.yaml "$configs"/frappe/*.yaml; do
     model=${config#"$configs"/}
     [ "$model" != frappe/common.yaml ] || continue
     expect 0 tnet-train "$config" --print-config
-    set=$data/${model%%[/.]*}
+    set=$data/${model%%[-/.]*}
     [ -e "$set" ] || continue
     zcat "$set/train.csv.gz" | sed -n '1,20001p' >"$dir/train.csv"
     zcat "$set/test.csv.gz" | sed -n '1,3001p' >"$dir/test.csv"
