@@ -12,6 +12,8 @@
 #include "train/bundle.h"
 #include "train/findings.h"
 
+#include <stdatomic.h>
+
 typedef struct tn_judge {
     tn_setup *setup;         /* loaded, not planned */
     const tn_strs *data;     /* paths; none: data.test, else data.valid */
@@ -20,7 +22,7 @@ typedef struct tn_judge {
     const char *predictions; /* file for every score; NULL: none */
     const tn_strs *fetch;    /* names of nodes, for `fetch_path` */
     const char *fetch_path;
-    const volatile int *stop; /* not 0: end with TN_E_STOPPED */
+    const atomic_bool *stop; /* true: end with TN_E_STOPPED */
 
     /* made by tn_judge_run */
     tn_evaluation evaluation;

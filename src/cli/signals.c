@@ -2,31 +2,31 @@
 #include "cli/signals.h"
 
 #include "base/threads.h"
-#include "train/trainer.h"
 
+#include <assert.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
 
 enum { EXIT_SECOND_SIGINT = 130 };
 
-static volatile int asked = TN_ASKED_NOTHING;
+static atomic_bool stop_asked; /* no lock, so that handlers may set it */
+static atomic_bool save_asked;
+static_assert(ATOMIC_BOOL_LOCK_FREE == 2, "a handler may not wait");
 
 static void on_stop(int signal)
 {
-    if (asked == TN_ASKED_STOP && signal == SIGINT) {
+    if (atomic_exchange(&stop_asked, true) && signal == SIGINT) {
         _exit(EXIT_SECOND_SIGINT);
     }
-    asked = TN_ASKED_STOP;
 }
 
 static void on_save(int signal)
 {
     (void)signal;
-    if (asked == TN_ASKED_NOTHING) {
-        asked = TN_ASKED_SAVE;
-    }
+    atomic_store(&save_asked, true);
 }
 
 static void handle(int signal, void (*handler)(int))
@@ -52,17 +52,16 @@ void tn_signals_start(void)
     tn_flush_denormals();
 }
 
-volatile int *tn_signals_watch(void)
+const atomic_bool *tn_signals_watch_stop(void)
 {
     handle(SIGINT, on_stop);
     handle(SIGTERM, on_stop);
-    handle(SIGUSR1, on_save);
-    return &asked;
+    handle(SIGUSR1, SIG_IGN);
+    return &stop_asked;
 }
 
-const volatile int *tn_signals_watch_stop(void)
+atomic_bool *tn_signals_watch_save(void)
 {
-    (void)tn_signals_watch();
-    handle(SIGUSR1, SIG_IGN);
-    return &asked;
+    handle(SIGUSR1, on_save);
+    return &save_asked;
 }

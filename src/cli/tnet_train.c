@@ -1,8 +1,7 @@
 /* tnet_train.c - train, evaluate, checkpoint, log. */
 #include "base/fieldtext.h"
-#include "cli/describe.h"
 #include "cli/exits.h"
-#include "cli/setup.h"
+#include "cli/main.h"
 #include "cli/signals.h"
 #include "cli/terminal.h"
 #include "train/dryrun.h"
@@ -75,7 +74,8 @@ static tn_status train(tn_setup *s, const tn_options *options, tn_error *err)
         .terminal = tn_terminal_is_one(),
         .width = tn_terminal_width(),
         .exit_code = tn_exit_code,
-        .asked = tn_signals_watch(),
+        .stop = tn_signals_watch_stop(),
+        .save = tn_signals_watch_save(),
     };
     tn_outcome out;
     tn_status status = tn_train(s->plan, &s->text, &watch, &s->binder, &out, err);
@@ -119,8 +119,9 @@ static tn_status answer(tn_setup *s, const train_flags *f, tn_error *err)
     return status;
 }
 
-static tn_status work(tn_setup *s, const tn_options *options, const train_flags *f, tn_error *err)
+static tn_status work(tn_setup *s, const tn_options *options, const void *asked, tn_error *err)
 {
+    const train_flags *f = asked;
     TN_TRY(tn_setup_load(s, options, err));
     if (f->print_config) {
         print_config(s);
@@ -140,43 +141,21 @@ static tn_status work(tn_setup *s, const tn_options *options, const train_flags 
     return train(s, options, err);
 }
 
-static bool print_lists(const tn_lists *lists)
+static bool print_lists(const void *asked)
 {
+    const train_flags *f = asked;
+    const tn_lists lists = {f->list_models,     f->list_layers,  f->list_ops,
+                            f->list_optimizers, f->list_formats, f->list_metrics};
     tn_text text = {0};
-    bool any = tn_lists_text(lists, &text);
+    bool any = tn_lists_text(&lists, &text);
     (void)fputs(tn_text_str(&text), stdout);
     tn_text_done(&text);
     return any;
 }
 
-static int run(int argc, char *const *argv, tn_arena *arena)
-{
-    tn_error err = {0};
-    tn_options options;
-    train_flags f;
-    if (tn_options_parse(&program, (tn_argv){argc, argv}, arena, &options, &f, &err) != TN_OK) {
-        return tn_exit_with(program.name, &err);
-    }
-    tn_lists lists = {f.list_models,     f.list_layers,  f.list_ops,
-                      f.list_optimizers, f.list_formats, f.list_metrics};
-    if (tn_describe_answer(&program, &options) || print_lists(&lists)) {
-        return 0;
-    }
-    if (tn_options_check_words(&program, &options, &err) != TN_OK) {
-        return tn_exit_with(program.name, &err);
-    }
-    tn_setup s = {0};
-    tn_status status = work(&s, &options, &f, &err);
-    int code = tn_setup_exit(&s, program.name, status, &err);
-    tn_setup_done(&s);
-    return code;
-}
-
 int main(int argc, char **argv)
 {
-    tn_signals_start();
-    tn_arena *arena = tn_arena_new(1 << 14);
-    int code = run(argc, argv, arena);
-    tn_arena_free(arena);
-    return tn_exit_done(program.name, code);
+    train_flags f;
+    const tn_main m = {.program = &program, .flags = &f, .answer = print_lists, .work = work};
+    return tn_main_run(&m, (tn_argv){argc, argv});
 }

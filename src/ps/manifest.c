@@ -108,6 +108,9 @@ static void add_metrics(tn_text *t, const tn_manifest *m)
     }
     tn_json_u64(t, "bad_evals", m->bad_evals);
     tn_json_f64(t, "lr_scale", m->lr_scale);
+    if (m->eval_owed) {
+        tn_json_bool(t, "eval_owed", true);
+    }
     tn_json_close(t, '}');
 }
 

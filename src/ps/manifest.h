@@ -80,6 +80,7 @@ typedef struct tn_manifest {
     const char *best_name; /* NULL: none yet */
     double best_value, lr_scale;
     uint64_t best_step, bad_evals;
+    bool eval_owed; /* an evaluation due at this step is still to come */
     const char *cpu, *blas;
     uint32_t crc; /* of a manifest that was read: its last member */
 } tn_manifest;

@@ -127,6 +127,8 @@ static void read_metrics(tn_members *r, const tn_json *object, tn_manifest *out)
     }
     out->bad_evals = tn_member_u64(r, object, "bad_evals", UINT64_MAX);
     out->lr_scale = tn_member_f64(r, object, "lr_scale");
+    out->eval_owed =
+        tn_json_get(object, "eval_owed") != NULL && tn_member_bool(r, object, "eval_owed");
 }
 
 /* Names become paths: one plain component, and not a file that every checkpoint has anyway. */

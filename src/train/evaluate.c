@@ -29,12 +29,16 @@ static tn_status judge(tn_worker *w, tn_judging *j, tn_step *step, tn_error *err
 static tn_status run_through(tn_worker *w, tn_judging *j, tn_feeder *feeder, tn_error *err)
 {
     tn_step *step = NULL;
-    tn_status status = TN_OK;
+    tn_status status = tn_feeder_watch(feeder, j->request->stop, err);
     while (status == TN_OK && (status = tn_feeder_next(feeder, &step, err)) == TN_OK) {
         status = judge(w, j, step, err);
         tn_feeder_recycle(feeder, step);
     }
     tn_reader_counts(tn_feeder_reader(feeder), &j->out->counts);
+    bool stopped = j->request->stop != NULL && atomic_load(j->request->stop);
+    if (stopped && (status == TN_END || status == TN_E_STOPPED)) {
+        return tn_fail(err, TN_E_STOPPED, "stopped by a signal while evaluating");
+    }
     return status == TN_END ? TN_OK : status;
 }
 

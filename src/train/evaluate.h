@@ -12,6 +12,8 @@
 #include "train/slices.h"
 #include "train/worker.h"
 
+#include <stdatomic.h>
+
 /* One batch and its scores; everything is lent for the call. */
 typedef struct tn_scores {
     const tn_batch *batch;
@@ -36,7 +38,7 @@ typedef struct tn_eval_request {
     bool want_ids;
     tn_score_sink *sink; /* NULL: none */
     void *sink_arg;
-    const volatile int *stop; /* not 0: end with TN_E_STOPPED; NULL: never */
+    const atomic_bool *stop; /* true: end with TN_E_STOPPED; NULL: never */
 } tn_eval_request;
 
 /* On failure *out is empty. */

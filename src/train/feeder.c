@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/queue.h"
 #include "base/threads.h"
+#include "train/stopper.h"
 
 struct tn_feeder {
     tn_reader *reader;
@@ -12,6 +13,7 @@ struct tn_feeder {
     tn_step **step;  /* all of them */
     uint32_t n_steps;
     tn_thread *thread;
+    tn_stopper *stopper; /* NULL: nobody can stop it */
 };
 
 /* Fills steps until the data ends, something fails or the feeder closes. */
@@ -72,6 +74,12 @@ tn_status tn_feeder_open(tn_feeder **out, const tn_blueprint *plan, const tn_rea
     return TN_OK;
 }
 
+tn_status tn_feeder_watch(tn_feeder *f, const atomic_bool *stop, tn_error *err)
+{
+    TN_ASSERT(f->stopper == NULL);
+    return stop != NULL ? tn_stopper_start(&f->stopper, f->reader, stop, err) : TN_OK;
+}
+
 tn_status tn_feeder_next(tn_feeder *f, tn_step **out, tn_error *err)
 {
     void *item = NULL;
@@ -103,6 +111,7 @@ void tn_feeder_close(tn_feeder *f)
     if (f == NULL) {
         return;
     }
+    tn_stopper_end(f->stopper);
     if (f->idle != NULL) {
         tn_queue_close(f->idle);
     }

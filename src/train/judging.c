@@ -99,7 +99,7 @@ tn_status tn_judging_add(tn_judging *j, const tn_batch *batch, const float *logi
         const tn_scores scores = {.batch = batch, .logit = logit, .graph = graph};
         TN_TRY(j->request->sink(j->request->sink_arg, &scores, err));
     }
-    if (j->request->stop != NULL && *j->request->stop != 0) {
+    if (j->request->stop != NULL && atomic_load(j->request->stop)) {
         return tn_fail(err, TN_E_STOPPED, "stopped by a signal while evaluating");
     }
     return TN_OK;

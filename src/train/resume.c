@@ -196,6 +196,7 @@ static void take_state(const loading *l, const tn_manifest *m)
     s->stand = tn_data_stand_of(m);
     s->steps = m->step;
     s->samples = m->samples;
+    s->eval_owed = m->eval_owed;
     s->patience = (tn_patience_state){.seen = m->best_name != NULL,
                                       .best = m->best_value,
                                       .step = m->best_step,

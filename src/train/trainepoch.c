@@ -51,7 +51,7 @@ static tn_status learn(tn_trainer *t, tn_step *step, tn_reader *reader, double w
     t->state.progress = batch->progress;
     t->state.samples = t->samples_before + batch->progress.records;
     t->state.steps = t->worker->steps;
-    t->unsaved_steps++;
+    t->unsaved = true;
     const tn_rule_opts *dense = t->run->train.optimizer.opts;
     double epoch_done = share_of_epoch(t, reader);
     tn_report_step told = {
@@ -78,24 +78,6 @@ static bool is_due(const tn_every *every, uint64_t steps, double now, double *ne
     return every->steps > 0 && steps % every->steps == 0;
 }
 
-/* A stop signal: saves, unless that would take longer than checkpoint.grace, and ends the run. */
-static tn_status stop_now(tn_trainer *t, tn_error *err)
-{
-    unsigned long long steps = t->worker->steps;
-    const char *dir = tn_checkpoints_dir(t->checkpoints);
-    if (t->has_saved && t->saved.seconds > t->run->checkpoint.grace) {
-        return tn_fail(err, TN_E_STOPPED,
-                       "stopped by a signal at step %llu; not saved, since that took %.0f s before "
-                       "and checkpoint.grace is %.0f s; '%s/%s' is the newest",
-                       steps, t->saved.seconds, t->run->checkpoint.grace, dir, t->saved.name);
-    }
-    TN_TRY(tn_trainer_save(t, err));
-    return tn_fail(err, TN_E_STOPPED,
-                   "stopped by a signal at step %llu; saved as '%s/%s'\nhint: start the same "
-                   "command again to go on",
-                   steps, dir, t->saved.name);
-}
-
 /* Evaluations, checkpoints and signals between two steps. */
 static tn_status between_steps(tn_trainer *t, tn_error *err)
 {
@@ -103,21 +85,21 @@ static tn_status between_steps(tn_trainer *t, tn_error *err)
     uint64_t steps = t->worker->steps;
     const tn_train_opts *o = &t->run->train;
     if (is_due(&t->eval_every, steps, now, &t->next_eval)) {
-        TN_TRY(tn_trainer_validate(t, err));
+        tn_status status = tn_trainer_validate(t, err);
+        if (status == TN_E_STOPPED) {
+            return tn_trainer_stop_owing(t, err);
+        }
+        TN_TRY(status);
     }
-    int asked = t->watch->asked != NULL ? *t->watch->asked : TN_ASKED_NOTHING;
-    bool save_now = asked == TN_ASKED_SAVE;
-    if (save_now) {
-        *t->watch->asked = TN_ASKED_NOTHING;
+    t->stop = t->stop || steps >= o->max_steps || now - t->begin >= o->max_time;
+    if (t->stop) {
+        return TN_OK; /* the run's end saves, perhaps another model than this one */
     }
+    bool save_now = t->watch->save != NULL && atomic_exchange(t->watch->save, false);
     if (save_now || is_due(&t->ckpt_every, steps, now, &t->next_ckpt)) {
         TN_TRY(tn_trainer_save(t, err));
     }
-    if (asked == TN_ASKED_STOP) {
-        return stop_now(t, err);
-    }
-    t->stop = t->stop || steps >= o->max_steps || now - t->begin >= o->max_time;
-    return TN_OK;
+    return tn_trainer_is_asked(t) ? tn_trainer_stop(t, err) : TN_OK;
 }
 
 /* The label rate as first value of the output bias, unless the weights came from somewhere. */
@@ -135,16 +117,26 @@ static tn_status set_prior(tn_trainer *t, tn_reader *reader, tn_error *err)
     return TN_OK;
 }
 
+/* What the reader said when it ended; a signal may have cut it short. */
+static tn_status reader_ended(tn_trainer *t, tn_status status, tn_error *err)
+{
+    bool cut = (status == TN_END || status == TN_E_STOPPED) && tn_trainer_is_asked(t);
+    return cut ? tn_trainer_stop(t, err) : status;
+}
+
 static tn_status all_steps(tn_trainer *t, tn_feeder *feeder, tn_error *err)
 {
     tn_reader *reader = tn_feeder_reader(feeder);
-    TN_TRY(set_prior(t, reader, err));
+    tn_status status = set_prior(t, reader, err);
+    if (status != TN_OK) {
+        return reader_ended(t, status, err);
+    }
     while (!t->stop) {
         double begin = tn_clock_s();
         tn_step *step = NULL;
-        tn_status status = tn_feeder_next(feeder, &step, err);
+        status = tn_feeder_next(feeder, &step, err);
         if (status != TN_OK) {
-            return status; /* TN_END: the epoch is over */
+            return reader_ended(t, status, err); /* TN_END: the epoch is over */
         }
         status = learn(t, step, reader, tn_clock_s() - begin, err);
         tn_feeder_recycle(feeder, step);
@@ -164,14 +156,20 @@ static void next_epoch(tn_trainer *t)
 /* What an epoch's end asks for. */
 static tn_status after_epoch(tn_trainer *t, tn_error *err)
 {
+    const tn_progress end = t->state.progress;
     next_epoch(t);
     uint32_t epoch = t->state.progress.epoch;
     bool last = epoch == t->run->train.epochs;
     if ((t->eval_every.epochs > 0 && epoch % t->eval_every.epochs == 0) || last) {
-        TN_TRY(tn_trainer_validate(t, err));
+        tn_status status = tn_trainer_validate(t, err);
+        if (status == TN_E_STOPPED) {
+            t->state.progress = end; /* so that a resumed run comes here again */
+            return tn_trainer_stop(t, err);
+        }
+        TN_TRY(status);
     }
     bool due = t->ckpt_every.epochs > 0 && epoch % t->ckpt_every.epochs == 0;
-    if (due && !last && !t->stop && t->unsaved_steps > 0) {
+    if (due && !last && !t->stop && t->unsaved) {
         TN_TRY(tn_trainer_save(t, err)); /* the last one is saved with the run's end */
     }
     return TN_OK;
@@ -232,12 +230,20 @@ tn_status tn_trainer_epoch(tn_trainer *t, tn_error *err)
     t->samples_before = t->state.samples;
     tn_feeder *feeder = NULL;
     TN_TRY(open_at_stand(t, &feeder, err));
+    t->opened = true;
     tn_reader *reader = tn_feeder_reader(feeder);
     tn_arena_free(t->map);
     t->map = tn_arena_new(1 << 14);
     t->state.data = tn_data_map_of(reader, t->map);
 
-    tn_status status = all_steps(t, feeder, err);
+    tn_status status = tn_feeder_watch(feeder, t->watch->stop, err);
+    if (status == TN_OK && t->state.eval_owed) {
+        status = tn_trainer_validate(t, err);
+        status = status == TN_E_STOPPED ? tn_trainer_stop_owing(t, err) : status;
+    }
+    if (status == TN_OK) {
+        status = all_steps(t, feeder, err);
+    }
     tn_reader_counts(reader, &t->counts);
     tn_text_clear(&t->bad_reasons);
     tn_reader_bad_reasons(reader, &t->bad_reasons);
@@ -247,5 +253,7 @@ tn_status tn_trainer_epoch(tn_trainer *t, tn_error *err)
         status = tn_fail(err, TN_E_DATA, "data.train holds no records: '%s'%s", paths->item[0],
                          paths->n > 1 ? " and others" : "");
     }
-    return status == TN_END ? after_epoch(t, err) : status;
+    status = status == TN_END ? after_epoch(t, err) : status;
+    t->epoch_records = fresh ? t->epoch_records : 0; /* of the rest of an epoch says nothing */
+    return status;
 }

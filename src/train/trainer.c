@@ -3,7 +3,6 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "train/predict.h"
 #include "train/restore.h"
 #include "train/trainstate.h"
 
@@ -25,6 +24,9 @@ static tn_status first_weights(tn_trainer *t, tn_saved *which, tn_error *err)
         tn_checkpoints_resume(t->checkpoints, t->worker, &t->state, t->epoch_metrics, which, err));
     if (which->ordinal != 0) {
         t->worker->steps = t->state.steps;
+        const char *resume = t->run->checkpoint.resume;
+        t->saved = *which;
+        t->has_saved = strcmp(resume, "auto") == 0 || strcmp(resume, "must") == 0; /* it is ours */
         t->patience.state = t->state.patience;
         return TN_OK;
     }
@@ -48,6 +50,7 @@ static tn_status open_parts(tn_trainer *t, const tn_binder *b, tn_error *err)
     TN_TRY(tn_checkpoints_open(&t->checkpoints, t->plan, t->text, err));
     tn_saved which;
     TN_TRY(first_weights(t, &which, err));
+    t->unsaved = !t->has_saved; /* a signal may come before the first step */
     tn_report_opts report = {
         .plan = t->plan,
         .text = t->text,
@@ -76,7 +79,7 @@ tn_status tn_trainer_save(tn_trainer *t, tn_error *err)
     t->saves_failed = 0;
     t->saved = saved;
     t->has_saved = true;
-    t->unsaved_steps = 0;
+    t->unsaved = false;
     return tn_report_saved(t->report, &saved, &t->state, err);
 }
 
@@ -86,20 +89,23 @@ static tn_status save_best(tn_trainer *t, tn_error *err)
         return TN_OK;
     }
     t->state.best_ordinal = 0; /* the one before may go */
+    t->unsaved = true;
     TN_TRY(tn_trainer_save(t, err));
-    t->state.best_ordinal = t->saved.ordinal;
+    t->state.best_ordinal = t->unsaved ? 0 : t->saved.ordinal;
     return TN_OK;
 }
 
 tn_status tn_trainer_validate(tn_trainer *t, tn_error *err)
 {
     if (t->run->data.valid.n == 0) {
+        t->state.eval_owed = false;
         return TN_OK;
     }
-    tn_eval_request request = {.paths = &t->run->data.valid, .stop = NULL};
+    tn_eval_request request = {.paths = &t->run->data.valid, .stop = t->watch->stop};
     tn_evaluation_done(&t->out->valid);
     TN_TRY(tn_evaluate(t->worker, &request, &t->out->valid, err));
     t->evaluated = t->worker->steps;
+    t->state.eval_owed = false;
     double value = t->patience.metric != NULL
                        ? tn_metrics_get(t->out->valid.metrics, t->patience.metric)
                        : (double)NAN;
@@ -126,76 +132,13 @@ tn_status tn_trainer_validate(tn_trainer *t, tn_error *err)
     return TN_OK;
 }
 
-/* The best model back, as the newest checkpoint. */
-static tn_status restore_best(tn_trainer *t, tn_error *err)
-{
-    bool wanted = t->run->train.stop.monitor != NULL && t->run->train.stop.restore == 0 &&
-                  t->state.best_ordinal != 0;
-    if (!wanted || t->patience.state.step == t->worker->steps) {
-        return TN_OK;
-    }
-    TN_TRY(tn_checkpoints_restore(t->checkpoints, t->worker, t->state.best_ordinal, err));
-    char line[120];
-    (void)snprintf(line, sizeof line, "restored the best model: %s %.6f at step %llu",
-                   t->patience.metric, t->patience.state.best,
-                   (unsigned long long)t->patience.state.step);
-    TN_TRY(tn_report_event(t->report, &t->state, "info", line, err));
-    tn_eval_request request = {.paths = &t->run->data.valid};
-    tn_evaluation_done(&t->out->valid);
-    return tn_evaluate(t->worker, &request, &t->out->valid, err); /* of the model that stays */
-}
-
-static tn_status evaluate_test(tn_trainer *t, tn_predictions *predictions, tn_error *err)
-{
-    bool wanted = predictions != NULL;
-    tn_eval_request request = {.paths = &t->run->data.test,
-                               .want_ids = wanted,
-                               .sink = wanted ? tn_predictions_sink : NULL,
-                               .sink_arg = predictions};
-    return tn_evaluate(t->worker, &request, &t->out->test, err);
-}
-
-static tn_status test_with_predictions(tn_trainer *t, tn_error *err)
-{
-    tn_predictions *p = NULL;
-    TN_TRY(tn_predictions_open(&p, t->run->eval.predictions, t->run->data.negative_sampling, err));
-    tn_status status = evaluate_test(t, p, err);
-    if (status != TN_OK) {
-        tn_predictions_abandon(p);
-        return status;
-    }
-    return tn_predictions_commit(p, err);
-}
-
-static tn_status final_test(tn_trainer *t, tn_error *err)
-{
-    if (t->run->data.test.n == 0) {
-        return TN_OK;
-    }
-    TN_TRY(t->run->eval.predictions != NULL ? test_with_predictions(t, err)
-                                            : evaluate_test(t, NULL, err));
-    tn_report_eval eval = {.data = "test", .result = &t->out->test, .state = &t->state};
-    return tn_report_eval_done(t->report, &eval, err);
-}
-
 static tn_status run_epochs(tn_trainer *t, tn_error *err)
 {
     t->stop = tn_patience_is_over(&t->patience) || t->worker->steps >= t->run->train.max_steps;
-    while (!t->stop && t->state.progress.epoch < t->run->train.epochs) {
+    while ((!t->stop || t->state.eval_owed) && t->state.progress.epoch < t->run->train.epochs) {
         TN_TRY(tn_trainer_epoch(t, err));
     }
-    if (t->unsaved_steps > 0) {
-        if (t->evaluated != t->worker->steps) {
-            TN_TRY(tn_trainer_validate(t, err)); /* ended within an epoch */
-        }
-        TN_TRY(restore_best(t, err));
-        bool never =
-            t->ckpt_every.epochs == 0 && t->ckpt_every.steps == 0 && t->ckpt_every.seconds == 0;
-        if (!never) {
-            TN_TRY(tn_trainer_save(t, err));
-        }
-    }
-    return final_test(t, err);
+    return tn_trainer_wind_up(t, err);
 }
 
 /* Ends the run's files; the first failure is the one that is told. */

@@ -24,10 +24,8 @@ typedef struct tn_run_state {
     const tn_data_map *data; /* of the epoch that runs; NULL: none was begun */
     tn_data_stand stand;     /* after a resume: where in the epoch, until the reader is open */
     uint64_t best_ordinal;   /* checkpoint that holds the best model; 0: none */
+    bool eval_owed;          /* an evaluation due at this step was stopped by a signal */
 } tn_run_state;
-
-/* What signals ask for, between two steps: save and end with TN_E_STOPPED; save and go on. */
-enum { TN_ASKED_NOTHING, TN_ASKED_STOP, TN_ASKED_SAVE };
 
 /* What the caller shows and asks for. */
 typedef struct tn_watch {
@@ -37,7 +35,10 @@ typedef struct tn_watch {
     bool terminal;                      /* somebody looks at it: draw a bar */
     uint32_t width;                     /* of the terminal, in columns */
     int (*exit_code)(tn_status status); /* documented code of an outcome, for summary.json */
-    volatile int *asked;                /* set by signal handlers, see below; NULL: nobody asks */
+    /* Set by signal handlers; NULL: nobody asks. Stop: end with TN_E_STOPPED, saved, as soon as a
+     * step or a batch of an evaluation is done. Save: save between two steps and go on; cleared. */
+    const atomic_bool *stop;
+    atomic_bool *save;
 } tn_watch;
 
 typedef struct tn_outcome {

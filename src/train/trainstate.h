@@ -28,22 +28,38 @@ typedef struct tn_trainer {
     double next_eval, next_ckpt; /* when timed */
     uint64_t epoch_records;      /* in the epoch before; 0: not known */
     uint64_t samples_before;     /* consumed before the epoch that runs */
-    uint64_t unsaved_steps;      /* since the last checkpoint */
+    bool opened;                 /* an epoch, by this process: it has learned, or might have */
+    bool unsaved;                /* something since the last checkpoint */
     uint64_t evaluated;          /* steps when data.valid was last evaluated; UINT64_MAX: never */
     uint32_t saves_failed;       /* in a row */
     bool has_saved;
-    tn_saved saved;        /* the last one */
+    tn_saved saved;        /* the newest one, perhaps of the process before */
     tn_read_counts counts; /* of the last epoch */
     tn_text bad_reasons;   /* as tn_reader_bad_reasons */
     tn_arena *map;         /* holds state.data */
     bool stop;             /* early stop, max_steps or max_time: end as if the data had ended */
 } tn_trainer;
 
-/* Evaluates data.valid, tells patience, keeps the best. */
+/* Evaluates data.valid, tells patience, keeps the best. TN_E_STOPPED, nothing told: by a signal. */
 tn_status tn_trainer_validate(tn_trainer *t, tn_error *err) TN_MUST_USE;
+
+/* A failure is only told when checkpoint.on_error allows for one more; t->unsaved then stays. */
 tn_status tn_trainer_save(tn_trainer *t, tn_error *err) TN_MUST_USE;
 
 /* One epoch from t->state.progress on. */
 tn_status tn_trainer_epoch(tn_trainer *t, tn_error *err) TN_MUST_USE;
+
+/* What is left when nothing is to be learned any more: the best model back, saved, and tested. */
+tn_status tn_trainer_wind_up(tn_trainer *t, tn_error *err) TN_MUST_USE;
+
+/* Whether a signal asked for the end. */
+bool tn_trainer_is_asked(const tn_trainer *t);
+
+/* The end that a signal asked for: saves what is not saved, unless that would take longer than
+ * checkpoint.grace. Never TN_OK. */
+tn_status tn_trainer_stop(tn_trainer *t, tn_error *err) TN_MUST_USE;
+
+/* The same when the signal came within an evaluation: a resumed run begins with it. */
+tn_status tn_trainer_stop_owing(tn_trainer *t, tn_error *err) TN_MUST_USE;
 
 #endif

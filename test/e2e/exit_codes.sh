@@ -160,7 +160,7 @@ for left in "$dir"/half.tsv*; do
     [ ! -e "$left" ] || fail "left behind: $left"
 done
 
-# 130: the second SIGINT, while the program waits for data that do not come
+# 75: while the program waits for data that do not come
 mkfifo "$dir/never"
 sleep 1000 >"$dir/never" &
 children="$children $!"
@@ -168,8 +168,25 @@ tnet-train "$config" run.dir="$dir/wait" data.train=- <"$dir/never" >"$dir/out" 
 pid=$!
 children="$children $pid"
 wait_for "$dir/wait/OWNER" "$pid"
+kill -TERM "$pid"
+got=0
+wait "$pid" || got=$?
+[ "$got" -eq 75 ] || fail "exit code $got of a run without data, expected 75: $(cat "$dir/err")"
+says "stopped by a signal at step 0; saved as '$dir/wait/ckpt-1'"
+
+# 130: the second SIGINT, while the checkpoint that the first one asked for takes its time
+TNET_FAIL=ckpt.before_manifest:sleep=60000 tnet-train "$config" run.dir="$dir/slow" train.epochs=100000 \
+    checkpoint.every=never >"$dir/out" 2>"$dir/err" &
+pid=$!
+children="$children $pid"
+wait_for "$dir/slow/OWNER" "$pid"
 kill -INT "$pid"
-sleep 0.1 # two signals at once are one
+tries=0
+until ls "$dir"/slow/ckpt-1.*.tmp/metrics.safetensors >"$dir/null" 2>&1; do
+    tries=$((tries + 1))
+    [ "$tries" -lt 1200 ] || fail "no checkpoint is written"
+    sleep 0.05
+done
 kill -INT "$pid"
 got=0
 wait "$pid" || got=$?

@@ -183,6 +183,27 @@ static void what_was_written_is_read_back(void **state)
     tn_arena_free(arena);
 }
 
+static void an_evaluation_that_is_owed_is_written_only_then(void **state)
+{
+    (void)state;
+    tn_arena *arena = tn_arena_new(1 << 14);
+    tn_error err = {0};
+    for (int owed = 0; owed < 2; owed++) {
+        tn_manifest m = sample();
+        tn_manifest got = {0};
+        tn_text text = {0};
+        uint32_t crc = 0;
+        m.eval_owed = owed != 0;
+        write_text(&m, &text, &crc);
+        bool stands = strstr(tn_text_str(&text), ",\"lr_scale\":1,\"eval_owed\":true}") != NULL;
+        assert_int_equal(stands, m.eval_owed);
+        assert_int_equal(read_text(&text, arena, &got, &err), TN_OK);
+        assert_int_equal(got.eval_owed, m.eval_owed);
+        tn_text_done(&text);
+    }
+    tn_arena_free(arena);
+}
+
 static void a_delta_names_its_base(void **state)
 {
     (void)state;
@@ -391,6 +412,7 @@ int main(void)
         cmocka_unit_test(golden_manifest_members_in_order),
         cmocka_unit_test(golden_model_id_of_files),
         cmocka_unit_test(what_was_written_is_read_back),
+        cmocka_unit_test(an_evaluation_that_is_owed_is_written_only_then),
         cmocka_unit_test(a_delta_names_its_base),
         cmocka_unit_test(every_cut_and_every_flipped_bit_is_detected),
         cmocka_unit_test(right_checksums_do_not_make_a_manifest_right),

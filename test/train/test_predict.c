@@ -164,7 +164,7 @@ static void a_pass_that_fails_leaves_nothing(void **state)
     uint32_t before = 0;
     uint32_t after = 0;
     char path[300];
-    const volatile int stop = 1;
+    const atomic_bool stop = true;
     (void)state;
     assert_int_equal(tn_dir_list(k.dir, &names, &before, &err), TN_OK);
     (void)snprintf(path, sizeof path, "%s/none.tsv", k.dir);

@@ -1,0 +1,141 @@
+/* trainend.c - how a run ends: by itself, with the best model saved and tested, or by a signal. */
+#include "train/predict.h"
+#include "train/trainstate.h"
+
+#include <stdio.h>
+#include <string.h>
+
+bool tn_trainer_is_asked(const tn_trainer *t)
+{
+    return t->watch->stop != NULL && atomic_load(t->watch->stop);
+}
+
+/* How to go on; the same command only does when it looks for checkpoints. */
+static const char *advice(const tn_trainer *t)
+{
+    const char *resume = t->run->checkpoint.resume;
+    bool same = strcmp(resume, "auto") == 0 || strcmp(resume, "must") == 0;
+    return same ? "start the same command again to go on"
+                : "start it again with checkpoint.resume=auto to go on";
+}
+
+/* Also where failures are allowed for: there is no next time. */
+static tn_status save_at_last(tn_trainer *t, tn_error *err)
+{
+    t->saves_failed = TN_SAVES_FAILED_MAX;
+    return t->unsaved ? tn_trainer_save(t, err) : TN_OK;
+}
+
+tn_status tn_trainer_stop(tn_trainer *t, tn_error *err)
+{
+    unsigned long long steps = t->worker->steps;
+    const char *dir = tn_checkpoints_dir(t->checkpoints);
+    if (t->unsaved && t->has_saved && t->saved.seconds > t->run->checkpoint.grace) {
+        return tn_fail(err, TN_E_STOPPED,
+                       "stopped by a signal at step %llu; not saved, since that took %.0f s before "
+                       "and checkpoint.grace is %.0f s; '%s/%s' is the newest",
+                       steps, t->saved.seconds, t->run->checkpoint.grace, dir, t->saved.name);
+    }
+    TN_TRY(save_at_last(t, err));
+    TN_ASSERT(t->has_saved);
+    return tn_fail(err, TN_E_STOPPED,
+                   "stopped by a signal at step %llu; saved as '%s/%s'\nhint: %s", steps, dir,
+                   t->saved.name, advice(t));
+}
+
+tn_status tn_trainer_stop_owing(tn_trainer *t, tn_error *err)
+{
+    t->unsaved = t->unsaved || !t->state.eval_owed;
+    t->state.eval_owed = true;
+    return tn_trainer_stop(t, err);
+}
+
+/* The best model back; it is not saved as the newest checkpoint yet. */
+static tn_status restore_best(tn_trainer *t, tn_error *err)
+{
+    const tn_patience_state *p = &t->patience.state;
+    const tn_stop_opts *stop = &t->run->train.stop;
+    if (stop->monitor == NULL || stop->restore != 0 || !p->seen || p->step == t->worker->steps) {
+        return TN_OK;
+    }
+    bool there = t->state.best_ordinal != 0;
+    if (there) {
+        TN_TRY(tn_checkpoints_restore(t->checkpoints, t->worker, t->state.best_ordinal, err));
+        t->unsaved = true;
+        tn_evaluation_done(&t->out->valid); /* was of the model that is gone */
+    }
+    char line[200];
+    (void)snprintf(line, sizeof line,
+                   there ? "restored the best model: %s %.6f at step %llu"
+                         : "the best model, %s %.6f at step %llu, was not kept: the last one stays",
+                   t->patience.metric, p->best, (unsigned long long)p->step);
+    return tn_report_event(t->report, &t->state, there ? "info" : "warn", line, err);
+}
+
+static tn_status evaluate_test(tn_trainer *t, tn_predictions *predictions, tn_error *err)
+{
+    bool wanted = predictions != NULL;
+    tn_eval_request request = {.paths = &t->run->data.test,
+                               .want_ids = wanted,
+                               .stop = t->watch->stop,
+                               .sink = wanted ? tn_predictions_sink : NULL,
+                               .sink_arg = predictions};
+    return tn_evaluate(t->worker, &request, &t->out->test, err);
+}
+
+static tn_status test_with_predictions(tn_trainer *t, tn_error *err)
+{
+    tn_predictions *p = NULL;
+    TN_TRY(tn_predictions_open(&p, t->run->eval.predictions, t->run->data.negative_sampling, err));
+    tn_status status = evaluate_test(t, p, err);
+    if (status != TN_OK) {
+        tn_predictions_abandon(p);
+        return status;
+    }
+    return tn_predictions_commit(p, err);
+}
+
+/* Scores of the model that stays: those of data.valid unless they are known, of data.test always.
+ */
+static tn_status judge_the_last(tn_trainer *t, tn_error *err)
+{
+    if (t->run->data.valid.n > 0 && t->out->valid.metrics == NULL) {
+        tn_eval_request request = {.paths = &t->run->data.valid, .stop = t->watch->stop};
+        TN_TRY(tn_evaluate(t->worker, &request, &t->out->valid, err));
+    }
+    if (t->run->data.test.n == 0) {
+        return TN_OK;
+    }
+    TN_TRY(t->run->eval.predictions != NULL ? test_with_predictions(t, err)
+                                            : evaluate_test(t, NULL, err));
+    tn_report_eval eval = {.data = "test", .result = &t->out->test, .state = &t->state};
+    return tn_report_eval_done(t->report, &eval, err);
+}
+
+/* The model that stays, with the evaluation that may still tell which one that is. */
+static tn_status choose_the_last(tn_trainer *t, tn_error *err)
+{
+    if (!t->opened) {
+        return TN_OK; /* its checkpoint was written here, or before anything was learned */
+    }
+    if (t->evaluated != t->worker->steps) { /* ended within an epoch */
+        tn_status status = tn_trainer_validate(t, err);
+        if (status == TN_E_STOPPED) {
+            return tn_trainer_stop_owing(t, err);
+        }
+        TN_TRY(status);
+    }
+    return restore_best(t, err);
+}
+
+tn_status tn_trainer_wind_up(tn_trainer *t, tn_error *err)
+{
+    TN_TRY(choose_the_last(t, err));
+    bool never =
+        t->ckpt_every.epochs == 0 && t->ckpt_every.steps == 0 && t->ckpt_every.seconds == 0;
+    if (t->opened && !never && !tn_trainer_is_asked(t)) {
+        TN_TRY(save_at_last(t, err));
+    }
+    tn_status status = tn_trainer_is_asked(t) ? TN_E_STOPPED : judge_the_last(t, err);
+    return status == TN_E_STOPPED ? tn_trainer_stop(t, err) : status;
+}

@@ -1,0 +1,299 @@
+/* test_trainstop.c - a signal ends a run at once, wherever it is, and costs nothing but time. */
+#include "base/failpoint.h"
+#include "base/file.h"
+#include "base/threads.h"
+#include "support/test.h"
+#include "support/tmpdir.h"
+#include "train/trainrun.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define ROWS "test/golden/data/rows.tsv"
+
+/* Standard input of a run: more rows than a pipe holds, then silence. When the last of them could
+ * be written somebody reads, and the signal comes. */
+typedef struct feed {
+    tn_text rows;
+    int to, from, stdin_before;
+    tn_thread *thread;
+    atomic_bool stop;
+} feed;
+
+static tn_status write_rows(void *arg, tn_error *err)
+{
+    (void)err;
+    feed *f = arg;
+    const char *at = tn_text_str(&f->rows);
+    for (size_t left = f->rows.size; left > 0;) {
+        ssize_t n = write(f->to, at, left);
+        assert_true(n > 0);
+        at += n;
+        left -= (size_t)n;
+    }
+    atomic_store(&f->stop, true);
+    return TN_OK;
+}
+
+static void feed_begin(feed *f, uint32_t times)
+{
+    int ends[2];
+    tn_error err = {0};
+    *f = (feed){.stdin_before = dup(STDIN_FILENO)};
+    assert_int_equal(pipe(ends), 0);
+    f->from = ends[0];
+    f->to = ends[1];
+    assert_int_equal(dup2(f->from, STDIN_FILENO), STDIN_FILENO);
+    assert_int_equal(tn_file_read_all(ROWS, 1 << 20, &f->rows, &err), TN_OK);
+    const char *body = strchr(tn_text_str(&f->rows), '\n') + 1;
+    size_t head = (size_t)(body - tn_text_str(&f->rows));
+    size_t size = f->rows.size - head;
+    for (uint32_t i = 1; i < times; i++) {
+        tn_text again = {0};
+        tn_text_add(&again, tn_text_str(&f->rows) + head, size);
+        tn_text_add(&f->rows, tn_text_str(&again), again.size);
+        tn_text_done(&again);
+    }
+    assert_int_equal(tn_thread_start(&f->thread, "rows", write_rows, f, &err), TN_OK);
+}
+
+static void feed_end(feed *f)
+{
+    assert_int_equal(tn_thread_join(f->thread, NULL), TN_OK);
+    assert_int_equal(dup2(f->stdin_before, STDIN_FILENO), STDIN_FILENO);
+    (void)close(f->stdin_before);
+    (void)close(f->from);
+    (void)close(f->to);
+    tn_text_done(&f->rows);
+}
+
+/* Evaluations matter to what is learned: rates fall and the end comes by them. */
+#define PATIENCE                                                                                   \
+    "train.stop={monitor: valid.auc, patience: 4}",                                                \
+        "train.reduce_on_plateau={factor: 0.5, patience: 1}", "train.optimizer.lr=0.1"
+
+/* Times that `words` stand in a file of `dir`. */
+static uint32_t count_in(const char *dir, const char *file, const char *words)
+{
+    char path[TN_PATH_SIZE];
+    tn_text text = {0};
+    tn_error err = {0};
+    uint32_t n = 0;
+    assert_int_equal(tn_path_join(dir, file, path, &err), TN_OK);
+    assert_int_equal(tn_file_read_all(path, 1 << 24, &text, &err), TN_OK);
+    for (const char *at = tn_text_str(&text); (at = strstr(at, words)) != NULL; at++) {
+        n++;
+    }
+    tn_text_done(&text);
+    return n;
+}
+
+/* Whether the manifest of the newest checkpoint, of at most nine, holds these words. */
+static bool newest_says(const char *dir, const char *words)
+{
+    char name[64] = "ckpt-9";
+    char path[TN_PATH_SIZE];
+    tn_error err = {0};
+    size_t digit = strlen(name) - 1;
+    for (name[digit] = '9'; name[digit] > '0'; name[digit]--) {
+        assert_int_equal(tn_path_join(dir, name, path, &err), TN_OK);
+        if (tn_path_exists(path)) {
+            return count_in(path, "MANIFEST", words) > 0;
+        }
+    }
+    return false;
+}
+
+static void a_signal_within_an_evaluation_ends_it_and_it_is_done_again(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *every, *steps; /* when it is evaluated, when the run ends */
+        const char *says;
+        bool after_epoch;
+    } cases[] = {
+        {"eval.every=5steps", "train.max_steps=9007199254740992", "at step 5; saved as", false},
+        {"eval.every=1epoch", "train.max_steps=9007199254740992", "at step 8; saved as", true},
+        {"eval.every=never", "train.max_steps=11", "at step 11; saved as", false},
+        {"eval.every=never", "train.max_steps=9007199254740992", "at step 24; saved as", true},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const char *const whole[] = {cases[i].every, cases[i].steps, PATIENCE, NULL};
+        const char *const stdin_too[] = {cases[i].every, cases[i].steps, PATIENCE, "data.valid=-",
+                                         NULL};
+        char dir[256];
+        feed f;
+        tn_tmpdir_make(dir);
+        feed_begin(&f, 6);
+        trainrun o = trainrun_do(dir, stdin_too, &f.stop);
+        feed_end(&f);
+        assert_int_equal(o.status, TN_E_STOPPED);
+        if (strstr(o.text, cases[i].says) == NULL) {
+            fail_msg("case %zu: %s", i, o.text);
+        }
+        bool owed = newest_says(dir, "\"eval_owed\":true");
+        assert_true(owed != cases[i].after_epoch); /* else the epoch ends once more */
+        o = trainrun_do(dir, whole, NULL);
+        if (o.status != TN_OK) {
+            fail_msg("case %zu: %s", i, o.text);
+        }
+        assert_true(o.has_valid);
+        assert_int_equal(o.hash, trainrun_hash(whole));
+        tn_tmpdir_remove(dir);
+    }
+}
+
+static void a_signal_within_the_last_test_leaves_only_that(void **state)
+{
+    (void)state;
+    char dir[256];
+    feed f;
+    tn_tmpdir_make(dir);
+    feed_begin(&f, 6);
+    trainrun o = trainrun_do(dir, (const char *const[]){PATIENCE, "data.test=-", NULL}, &f.stop);
+    feed_end(&f);
+    assert_int_equal(o.status, TN_E_STOPPED);
+    assert_non_null(strstr(o.text, "saved as"));
+    uint32_t hash = o.hash;
+    assert_int_equal(hash, trainrun_hash((const char *const[]){PATIENCE, NULL}));
+    tn_text before = {0};
+    tn_text after = {0};
+    uint32_t n = 0;
+    tn_error err = {0};
+    assert_int_equal(tn_dir_list(dir, &before, &n, &err), TN_OK);
+    o = trainrun_do(dir, (const char *const[]){PATIENCE, "data.test=" ROWS, NULL}, NULL);
+    assert_int_equal(o.status, TN_OK);
+    assert_true(o.has_valid && o.has_test); /* the table is whole */
+    assert_int_equal(o.hash, hash);
+    assert_int_equal(tn_dir_list(dir, &after, &n, &err), TN_OK);
+    assert_int_equal(before.size, after.size); /* nothing was left to save */
+    tn_text_done(&before);
+    tn_text_done(&after);
+    tn_tmpdir_remove(dir);
+}
+
+static void data_that_do_not_come_do_not_keep_a_signal_waiting(void **state)
+{
+    (void)state;
+    for (uint32_t times = 1; times < 7; times += 5) { /* some rows, and more than a pipe holds */
+        char dir[256];
+        feed f;
+        tn_tmpdir_make(dir);
+        feed_begin(&f, times);
+        trainrun o =
+            trainrun_do(dir, (const char *const[]){"data.train=-", "data.valid=~", NULL}, &f.stop);
+        feed_end(&f);
+        assert_int_equal(o.status, TN_E_STOPPED);
+        assert_non_null(strstr(o.text, "stopped by a signal"));
+        tn_tmpdir_remove(dir);
+    }
+}
+
+static void a_signal_at_any_time_changes_no_bit(void **state)
+{
+    (void)state;
+    const char *const opts[] = {PATIENCE, "eval.every=3steps", "eval.batch=8", NULL};
+    uint32_t whole = trainrun_hash(opts);
+    char dir[256];
+    tn_tmpdir_make(dir);
+    atomic_bool stop = true; /* before each beginning: the stopper is in a race with the steps */
+    trainrun o = {.status = TN_E_STOPPED};
+    for (uint32_t i = 0; i < 3; i++) {
+        o = trainrun_do(dir, opts, &stop);
+        assert_int_equal(o.status, TN_E_STOPPED);
+    }
+    o = trainrun_do(dir, opts, NULL);
+    assert_int_equal(o.status, TN_OK);
+    assert_int_equal(o.hash, whole);
+    tn_tmpdir_remove(dir);
+}
+
+static void the_advice_fits_how_the_run_was_started(void **state)
+{
+    (void)state;
+    char dir[256];
+    feed f;
+    tn_tmpdir_make(dir);
+    feed_begin(&f, 6);
+    trainrun o = trainrun_do(
+        dir, (const char *const[]){"data.test=-", "checkpoint.resume=never", NULL}, &f.stop);
+    feed_end(&f);
+    assert_int_equal(o.status, TN_E_STOPPED);
+    assert_non_null(strstr(o.text, "\nhint: start it again with checkpoint.resume=auto"));
+    tn_tmpdir_remove(dir);
+}
+
+/* A rate that ruins the model after a good start. */
+#define RUINED                                                                                     \
+    "train.epochs=30", "train.optimizer.lr=0.3", "train.stop={monitor: valid.auc, patience: 2}"
+
+static void a_checkpoint_at_the_last_step_does_not_keep_the_best_model_away(void **state)
+{
+    (void)state;
+    uint32_t want = trainrun_hash((const char *const[]){RUINED, "eval.every=4steps", NULL});
+    char dir[256];
+    tn_tmpdir_make(dir);
+    trainrun o = trainrun_do(
+        dir, (const char *const[]){RUINED, "eval.every=4steps", "checkpoint.every=4steps", NULL},
+        NULL);
+    assert_int_equal(o.status, TN_OK);
+    assert_true(count_in(dir, "metrics.jsonl", "restored the best model") > 0);
+    assert_int_equal(o.hash, want);
+    tn_tmpdir_remove(dir);
+}
+
+static void the_last_checkpoint_must_be_saved_whatever_is_allowed_for(void **state)
+{
+    (void)state;
+    char dir[256];
+    tn_error err = {0};
+    tn_tmpdir_make(dir);
+    assert_int_equal(tn_failpoint_set("ckpt.begin:ENOSPC", &err), TN_OK);
+    trainrun o = trainrun_do(dir, (const char *const[]){"checkpoint.on_error=warn", NULL}, NULL);
+    assert_int_equal(tn_failpoint_set(NULL, &err), TN_OK);
+    assert_int_equal(o.status, TN_E_IO);
+    assert_non_null(strstr(o.text, "checkpoint not saved"));
+    assert_int_equal(o.hash, 0);
+    tn_tmpdir_remove(dir);
+}
+
+static void a_best_model_that_was_not_saved_is_not_mistaken_for_another(void **state)
+{
+    (void)state;
+    static const char *const opts[] = {RUINED, "eval.every=4steps", "checkpoint.on_error=warn",
+                                       "checkpoint.every=100steps", NULL};
+    char dir[256];
+    char rule[64];
+    tn_error err = {0};
+    tn_tmpdir_make(dir);
+    assert_int_equal(trainrun_do(dir, opts, NULL).status, TN_OK);
+    uint32_t bests = count_in(dir, "metrics.jsonl", "\"best\":true");
+    assert_true(bests > 0 && count_in(dir, "metrics.jsonl", "restored the best model") > 0);
+    tn_tmpdir_remove(dir);
+    (void)snprintf(rule, sizeof rule, "ckpt.begin#%u:ENOSPC", bests); /* the last of them */
+    tn_tmpdir_make(dir);
+    assert_int_equal(tn_failpoint_set(rule, &err), TN_OK);
+    trainrun o = trainrun_do(dir, opts, NULL);
+    assert_int_equal(tn_failpoint_set(NULL, &err), TN_OK);
+    assert_int_equal(o.status, TN_OK);
+    assert_int_equal(count_in(dir, "metrics.jsonl", "checkpoint not saved"), 1);
+    assert_int_equal(count_in(dir, "metrics.jsonl", "was not kept: the last one stays"), 1);
+    assert_int_equal(count_in(dir, "metrics.jsonl", "restored the best model"), 0);
+    tn_tmpdir_remove(dir);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_signal_within_an_evaluation_ends_it_and_it_is_done_again),
+        cmocka_unit_test(a_signal_within_the_last_test_leaves_only_that),
+        cmocka_unit_test(data_that_do_not_come_do_not_keep_a_signal_waiting),
+        cmocka_unit_test(a_signal_at_any_time_changes_no_bit),
+        cmocka_unit_test(the_advice_fits_how_the_run_was_started),
+        cmocka_unit_test(a_checkpoint_at_the_last_step_does_not_keep_the_best_model_away),
+        cmocka_unit_test(the_last_checkpoint_must_be_saved_whatever_is_allowed_for),
+        cmocka_unit_test(a_best_model_that_was_not_saved_is_not_mistaken_for_another),
+    };
+    return cmocka_run_group_tests_name("train/trainstop", tests, NULL, NULL);
+}

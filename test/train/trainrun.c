@@ -1,0 +1,71 @@
+/* trainrun.c - see trainrun.h. */
+#include "train/trainrun.h"
+
+#include "support/test.h"
+#include "support/tmpdir.h"
+#include "train/checkpoint.h"
+#include "train/golden.h"
+#include "train/runhash.h"
+
+#include <stdio.h>
+
+enum { OVERRIDES_MAX = 24 };
+
+#define HASH "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+static int code_of(tn_status status)
+{
+    return (int)status;
+}
+
+trainrun trainrun_do(const char *dir, const char *const *more, const atomic_bool *stop)
+{
+    const char *overrides[OVERRIDES_MAX] = {"model.dropout=0.2", "data.shuffle=100",
+                                            "log.progress=false", "checkpoint.keep=100"};
+    uint32_t n = 4;
+    char where[300];
+    (void)snprintf(where, sizeof where, "run.dir=%s", dir);
+    overrides[n++] = where;
+    for (; more != NULL && *more != NULL; more++) {
+        assert_true(n + 1 < OVERRIDES_MAX);
+        overrides[n++] = *more;
+    }
+    tn_arena *arena = tn_arena_new(1 << 16);
+    const tn_blueprint *plan = golden_plan(arena, "deepfm_bn", overrides);
+    tn_diag diag = {0};
+    tn_binder b = {.arena = arena, .diag = &diag};
+    tn_run_text text = {.config = "test\n", .hash = HASH};
+    tn_watch watch = {.exit_code = code_of, .stop = stop};
+    tn_error err = {0};
+    tn_outcome out;
+    trainrun o = {0};
+    o.status = tn_train(plan, &text, &watch, &b, &out, &err);
+    (void)snprintf(o.text, sizeof o.text, "%s", err.text);
+    o.has_valid = out.valid.metrics != NULL;
+    o.has_test = out.test.metrics != NULL;
+    tn_outcome_done(&out);
+    tn_worker *w = NULL;
+    tn_saved which;
+    if (tn_worker_new(&w, plan, &(tn_worker_opts){.training = true}, &b, &err) != TN_OK ||
+        tn_checkpoint_load(dir, w, &which, &err) != TN_OK ||
+        tn_run_hash(w, &o.hash, &err) != TN_OK) {
+        print_message("    %s\n", err.text);
+        o.hash = 0;
+    }
+    tn_worker_free(w);
+    tn_arena_free(arena);
+    return o;
+}
+
+uint32_t trainrun_hash(const char *const *more)
+{
+    char dir[256];
+    tn_tmpdir_make(dir);
+    trainrun o = trainrun_do(dir, more, NULL);
+    if (o.status != TN_OK) {
+        fail_msg("%s", o.text);
+    }
+    tn_tmpdir_remove(dir);
+    assert_true(o.hash != 0);
+    return o.hash;
+}

@@ -1,0 +1,22 @@
+/* trainrun.h - whole runs of test/golden/deepfm_bn.yaml, with shuffling and dropout, and what
+ * became of them. 24 steps in three epochs.
+ */
+#ifndef TN_TEST_TRAINRUN_H
+#define TN_TEST_TRAINRUN_H
+
+#include "train/trainer.h"
+
+typedef struct trainrun {
+    tn_status status;
+    uint32_t hash; /* of the newest checkpoint, tn_run_hash; 0: none that loads */
+    char text[1500];
+    bool has_valid, has_test; /* evaluations that it ended with */
+} trainrun;
+
+/* Trains into `dir` with overrides that end in NULL (or are NULL). `stop` may be NULL. */
+trainrun trainrun_do(const char *dir, const char *const *more, const atomic_bool *stop);
+
+/* The same in a folder of its own; must succeed. */
+uint32_t trainrun_hash(const char *const *more);
+
+#endif
