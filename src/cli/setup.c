@@ -44,11 +44,16 @@ static void resolve_text(tn_setup *s)
     tn_text_done(&text);
 }
 
+void tn_setup_begin(tn_setup *s, int verbosity)
+{
+    *s = (tn_setup){.arena = tn_arena_new(1 << 18)};
+    s->binder = (tn_binder){.arena = s->arena, .diag = &s->diag};
+    tn_terminal_log(verbosity, TN_LOG_INFO);
+}
+
 tn_status tn_setup_load(tn_setup *s, const tn_options *options, tn_error *err)
 {
     static const tn_presets presets = {.format = format_preset, .model = tn_model_preset};
-    *s = (tn_setup){.arena = tn_arena_new(1 << 18)};
-    s->binder = (tn_binder){.arena = s->arena, .diag = &s->diag};
     tn_config_in in = {
         .fields = tn_run_fields,
         .presets = &presets,

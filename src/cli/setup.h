@@ -1,6 +1,7 @@
 /* setup.h - what programs with a configuration share: from argv to a blueprint.
  *
  *     tn_setup s;
+ *     tn_setup_begin(&s, options.verbosity);
  *     TN_TRY(tn_setup_load(&s, &options, err));      the configuration, checked
  *     TN_TRY(tn_setup_plan(&s, err));                schema, layers, layout, rules
  *     ... s.plan, s.text ...
@@ -23,6 +24,8 @@ typedef struct tn_setup {
     tn_run_text text; /* the resolved configuration without folders, logs and paths */
 } tn_setup;
 
+/* Empty, so that the three below may be called; libraries log to the terminal from now on. */
+void tn_setup_begin(tn_setup *s, int verbosity);
 /* The configuration named by the first word, changed by environment and key=value. */
 tn_status tn_setup_load(tn_setup *s, const tn_options *options, tn_error *err) TN_MUST_USE;
 tn_status tn_setup_plan(tn_setup *s, tn_error *err) TN_MUST_USE;

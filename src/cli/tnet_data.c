@@ -1,9 +1,9 @@
 /* tnet_data.c - make, convert, check and describe data sets. */
 #include "base/diag.h"
-#include "base/threads.h"
 #include "cli/data_tool.h"
-#include "cli/describe.h"
 #include "cli/exits.h"
+#include "cli/main.h"
+#include "cli/signals.h"
 #include "cli/terminal.h"
 
 #include <string.h>
@@ -51,27 +51,23 @@ static tn_status find_tool(const char *word, const tn_data_tool **out, tn_error 
     return tn_fail(err, TN_E_USAGE, "unknown word '%s'\nhint: 'tnet-data --help' lists all", word);
 }
 
-/* argv[0] is the tool's word. */
-static int run_tool(const tn_data_tool *tool, int argc, char *const *argv, tn_arena *arena)
+/* args.item[0] is the tool's word. */
+static int run_tool(const tn_data_tool *tool, tn_argv args, tn_arena *arena)
 {
-    tn_options options;
-    tn_error err = {0};
-    void *flags = tn_arena_alloc(arena, 1, tool->flags_size, sizeof(double));
     const tn_program *p = &tool->program;
-    if (tn_options_parse(p, (tn_argv){argc, argv}, arena, &options, flags, &err) != TN_OK) {
-        return tn_exit_with(p->name, &err);
-    }
-    if (tn_describe_answer(p, &options)) {
-        return 0;
-    }
-    if (tn_options_check_words(p, &options, &err) != TN_OK) {
-        return tn_exit_with(p->name, &err);
+    const tn_main m = {.program = p,
+                       .flags = tn_arena_alloc(arena, 1, tool->flags_size, sizeof(double))};
+    int code = 0;
+    tn_options options;
+    if (!tn_main_options(&m, args, arena, &options, &code)) {
+        return code;
     }
     tn_terminal_log(options.verbosity, TN_LOG_INFO);
     tn_diag diag = {0};
-    tn_data_call call = {.options = &options, .flags = flags, .diag = &diag};
+    tn_error err = {0};
+    tn_data_call call = {.options = &options, .flags = m.flags, .diag = &diag};
     tn_status status = tool->run(&call, &err);
-    int code = call.code;
+    code = call.code;
     if (diag.n_errors > 0 || diag.n_warnings > 0) {
         int told = tn_exit_diag(p->name, &diag);
         code = told != 0 ? told : code;
@@ -81,31 +77,41 @@ static int run_tool(const tn_data_tool *tool, int argc, char *const *argv, tn_ar
     return status == TN_OK ? code : tn_exit_with(p->name, &err);
 }
 
-static int run(int argc, char *const *argv, tn_arena *arena)
+/* Options may stand in front of the tool's word too: `tnet-data -q gen` is `tnet-data gen -q`. */
+static int run(tn_argv args, tn_arena *arena)
 {
+    int at = 1;
+    while (at < args.n && args.item[at][0] == '-') {
+        at++;
+    }
+    if (at >= args.n) {
+        int code = 0;
+        tn_options options;
+        bool any = tn_main_options(&(tn_main){.program = &program}, args, arena, &options, &code);
+        TN_ASSERT(!any); /* a word is missing */
+        return code;
+    }
     tn_error err = {0};
     const tn_data_tool *tool = NULL;
-    if (argc > 1 && argv[1][0] != '-') {
-        return find_tool(argv[1], &tool, &err) == TN_OK ? run_tool(tool, argc - 1, argv + 1, arena)
-                                                        : tn_exit_with(program.name, &err);
-    }
-    tn_options options;
-    if (tn_options_parse(&program, (tn_argv){argc, argv}, arena, &options, NULL, &err) != TN_OK) {
+    if (find_tool(args.item[at], &tool, &err) != TN_OK) {
         return tn_exit_with(program.name, &err);
     }
-    if (tn_describe_answer(&program, &options)) {
-        return 0;
+    char **item = TN_NEW_ARRAY(arena, char *, (size_t)args.n);
+    int n = 0;
+    item[n++] = args.item[at];
+    for (int i = 1; i < args.n; i++) {
+        if (i != at) {
+            item[n++] = args.item[i];
+        }
     }
-    tn_status status = tn_options_check_words(&program, &options, &err);
-    TN_ASSERT(status != TN_OK); /* no word came first */
-    return tn_exit_with(program.name, &err);
+    return run_tool(tool, (tn_argv){n, item}, arena);
 }
 
 int main(int argc, char **argv)
 {
-    tn_flush_denormals();
+    tn_signals_start();
     tn_arena *arena = tn_arena_new(1 << 16);
-    int code = run(argc, argv, arena);
+    int code = run((tn_argv){argc, argv}, arena);
     tn_arena_free(arena);
     return tn_exit_done(program.name, code);
 }

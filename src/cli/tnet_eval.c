@@ -1,9 +1,7 @@
 /* tnet_eval.c - how good is a model: metrics, slices, a report, every score. */
-#include "cli/describe.h"
-#include "cli/exits.h"
 #include "cli/judge.h"
+#include "cli/main.h"
 #include "cli/signals.h"
-#include "cli/terminal.h"
 #include "train/htmlreport.h"
 
 #include <stdio.h>
@@ -79,8 +77,9 @@ static tn_strs split(const tn_strs *given, tn_arena *arena)
     return (tn_strs){.n = n, .item = item};
 }
 
-static tn_status work(tn_setup *s, const tn_options *options, const eval_flags *f, tn_error *err)
+static tn_status work(tn_setup *s, const tn_options *options, const void *asked, tn_error *err)
 {
+    const eval_flags *f = asked;
     if (f->export != NULL && f->checkpoint != NULL) {
         return tn_fail(err, TN_E_USAGE, "either '--checkpoint' or '--export', not both");
     }
@@ -103,32 +102,9 @@ static tn_status work(tn_setup *s, const tn_options *options, const eval_flags *
     return status;
 }
 
-static int run(int argc, char *const *argv, tn_arena *arena)
-{
-    tn_error err = {0};
-    tn_options options;
-    eval_flags f;
-    if (tn_options_parse(&program, (tn_argv){argc, argv}, arena, &options, &f, &err) != TN_OK) {
-        return tn_exit_with(program.name, &err);
-    }
-    if (tn_describe_answer(&program, &options)) {
-        return 0;
-    }
-    if (tn_options_check_words(&program, &options, &err) != TN_OK) {
-        return tn_exit_with(program.name, &err);
-    }
-    tn_setup s = {0};
-    tn_status status = work(&s, &options, &f, &err);
-    int code = tn_setup_exit(&s, program.name, status, &err);
-    tn_setup_done(&s);
-    return code;
-}
-
 int main(int argc, char **argv)
 {
-    tn_signals_start();
-    tn_arena *arena = tn_arena_new(1 << 14);
-    int code = run(argc, argv, arena);
-    tn_arena_free(arena);
-    return tn_exit_done(program.name, code);
+    eval_flags f;
+    const tn_main m = {.program = &program, .flags = &f, .work = work};
+    return tn_main_run(&m, (tn_argv){argc, argv});
 }

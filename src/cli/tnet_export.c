@@ -1,9 +1,6 @@
 /* tnet_export.c - from a checkpoint to an inference dictionary and a graph. */
-#include "cli/describe.h"
-#include "cli/exits.h"
-#include "cli/setup.h"
-#include "cli/signals.h"
-#include "cli/terminal.h"
+#include "base/log.h"
+#include "cli/main.h"
 #include "train/checkpoint.h"
 #include "train/export.h"
 
@@ -57,8 +54,9 @@ static void print_result(const tn_exported *out, bool json)
     tn_text_done(&text);
 }
 
-static tn_status work(tn_setup *s, const tn_options *options, const export_flags *f, tn_error *err)
+static tn_status work(tn_setup *s, const tn_options *options, const void *asked, tn_error *err)
 {
+    const export_flags *f = asked;
     TN_TRY(tn_setup_load(s, options, err));
     TN_TRY(tn_setup_plan(s, err));
     tn_text dir = {0};
@@ -80,32 +78,9 @@ static tn_status work(tn_setup *s, const tn_options *options, const export_flags
     return status;
 }
 
-static int run(int argc, char *const *argv, tn_arena *arena)
-{
-    tn_error err = {0};
-    tn_options options;
-    export_flags f;
-    if (tn_options_parse(&program, (tn_argv){argc, argv}, arena, &options, &f, &err) != TN_OK) {
-        return tn_exit_with(program.name, &err);
-    }
-    if (tn_describe_answer(&program, &options)) {
-        return 0;
-    }
-    if (tn_options_check_words(&program, &options, &err) != TN_OK) {
-        return tn_exit_with(program.name, &err);
-    }
-    tn_setup s = {0};
-    tn_status status = work(&s, &options, &f, &err);
-    int code = tn_setup_exit(&s, program.name, status, &err);
-    tn_setup_done(&s);
-    return code;
-}
-
 int main(int argc, char **argv)
 {
-    tn_signals_start();
-    tn_arena *arena = tn_arena_new(1 << 14);
-    int code = run(argc, argv, arena);
-    tn_arena_free(arena);
-    return tn_exit_done(program.name, code);
+    export_flags f;
+    const tn_main m = {.program = &program, .flags = &f, .work = work};
+    return tn_main_run(&m, (tn_argv){argc, argv});
 }

@@ -1,10 +1,7 @@
 /* tnet_score.c - rows on stdin, predictions on stdout, by an export alone. */
 #include "base/alloc.h"
 #include "base/fieldtree.h"
-#include "cli/describe.h"
-#include "cli/exits.h"
-#include "cli/signals.h"
-#include "cli/terminal.h"
+#include "cli/main.h"
 #include "io/reader.h"
 #include "train/config.h"
 #include "train/predict.h"
@@ -93,14 +90,14 @@ static tn_status score_all(tn_reader *reader, tn_scorer *scorer, tn_error *err)
     return status == TN_END ? TN_OK : status;
 }
 
-static tn_status work(const tn_options *options, const score_flags *f, const tn_binder *b,
-                      tn_error *err)
+static tn_status work(tn_setup *s, const tn_options *options, const void *asked, tn_error *err)
 {
+    const score_flags *f = asked;
     tn_bundle *bundle = NULL;
     tn_scorer *scorer = NULL;
     tn_reader *reader = NULL;
     tn_bundle_opts opts = {.verify = (tn_verify)f->verify};
-    TN_TRY(read_overrides(options, f->no_label, b, &opts.data, err));
+    TN_TRY(read_overrides(options, f->no_label, &s->binder, &opts.data, err));
     tn_status status = tn_bundle_open(&bundle, options->words.item[0], &opts, err);
     if (status == TN_OK) {
         status = tn_scorer_new(&scorer, bundle, 0, err);
@@ -119,36 +116,9 @@ static tn_status work(const tn_options *options, const score_flags *f, const tn_
     return status;
 }
 
-static int run(int argc, char *const *argv, tn_arena *arena)
-{
-    tn_error err = {0};
-    tn_diag diag = {0};
-    tn_options options;
-    score_flags f;
-    if (tn_options_parse(&program, (tn_argv){argc, argv}, arena, &options, &f, &err) != TN_OK) {
-        return tn_exit_with(program.name, &err);
-    }
-    if (tn_describe_answer(&program, &options)) {
-        return 0;
-    }
-    if (tn_options_check_words(&program, &options, &err) != TN_OK) {
-        return tn_exit_with(program.name, &err);
-    }
-    tn_terminal_log(options.verbosity, TN_LOG_INFO);
-    tn_status status = work(&options, &f, &(tn_binder){.arena = arena, .diag = &diag}, &err);
-    int code = diag.n_errors > 0 ? tn_exit_diag(program.name, &diag) : 0;
-    if (code == 0 && status != TN_OK) {
-        code = tn_exit_with(program.name, &err);
-    }
-    tn_diag_done(&diag);
-    return code;
-}
-
 int main(int argc, char **argv)
 {
-    tn_signals_start();
-    tn_arena *arena = tn_arena_new(1 << 14);
-    int code = run(argc, argv, arena);
-    tn_arena_free(arena);
-    return tn_exit_done(program.name, code);
+    score_flags f;
+    const tn_main m = {.program = &program, .flags = &f, .work = work};
+    return tn_main_run(&m, (tn_argv){argc, argv});
 }

@@ -20,7 +20,7 @@ enum { ENVIRONMENT, COMMAND_LINE, N_OVERS };
 typedef struct layers {
     const tn_config_in *in;
     tn_binder b;
-    const tn_tree *file;    /* with its includes */
+    const tn_tree *file;          /* with its includes */
     const tn_tree *over[N_OVERS]; /* NULL: nothing */
     bool failed;
 } layers;

@@ -38,6 +38,13 @@ expect 2 "$data" gen --to "$dir/x" preset=criteo ids=5
 expect 3 "$data" check --from x format=libsmv
 expect 4 "$data" check --from "$dir/absent" format=libsvm
 
+# options may stand in front of the tool's word
+expect 0 "$data" -q --version gen
+grep -q '^tnet-data gen ' "$dir/out" || fail "another tool answers: $(cat "$dir/out")"
+expect 2 "$data" -q gen
+grep -q "'--to PATH'" "$dir/err" || fail "-q gen: $(cat "$dir/err")"
+expect 2 "$data" -q
+
 # one world, on one thread and on three, from the start and from the middle
 expect 0 "$data" gen --to "$dir/a.csv" --format csv rows=4000 model=fm multi=2 numeric=1 missing=0.1
 expect 0 "$data" gen --to "$dir/b.csv" --format csv rows=4000 model=fm multi=2 numeric=1 missing=0.1 --threads 1
@@ -51,6 +58,15 @@ grep -q '"auc_expected":0\.[6-9]' "$dir/a.csv.truth.json" || fail "no oracle bes
 # every written configuration reads its file
 expect 0 "$data" check "$dir/a.csv.yaml"
 grep -q '^rows 4000, blank 0, bad 0' "$dir/out" || fail "check: $(cat "$dir/out")"
+
+# a reader that goes away is a failure with a sentence, not a signal
+(
+    code=0
+    "$data" convert "$dir/a.csv.yaml" to.format=csv --to - 2>"$dir/err" || code=$?
+    echo $code >"$dir/code"
+) | head -n 1 >"$dir/out"
+[ "$(cat "$dir/code")" -eq 8 ] || fail "code $(cat "$dir/code") when nobody reads: $(cat "$dir/err")"
+grep -q 'cannot write to stdout: Broken pipe' "$dir/err" || fail "$(cat "$dir/err")"
 
 # there and back, through all formats that can say it
 from=$dir/a.csv.yaml
