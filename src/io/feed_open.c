@@ -145,22 +145,22 @@ static tn_status advance(tn_feed *feed, uint64_t size, tn_error *err)
     }
 }
 
-/* Over one record, or over what is damaged; *moved is false when nothing is left. */
+/* Over one record, or over all that is damaged; *moved is false when nothing is left. Whose part
+ * the damage is in will tell. */
 static tn_status hop(tn_feed *feed, bool *moved, tn_error *err)
 {
     uint64_t from = position(feed);
-    for (size_t want = HEADER_BYTES_MAX; position(feed) == from; want *= 2) {
+    size_t want = HEADER_BYTES_MAX;
+    bool found = true; /* a record may begin here */
+    do {
         TN_TRY(tn_feed_fill(feed, want, err));
-        uint64_t step = feed->format->hop(tn_feed_window(feed), feed->schema);
-        if (step == 0 && feed->rest.size - feed->at >= HEADER_BYTES_MAX) {
-            bool found; /* whose part the damage is in will tell */
+        uint64_t step = found ? feed->format->hop(tn_feed_window(feed), feed->schema) : 0;
+        if (step == 0) {
             step = feed->format->resync(tn_feed_window(feed), feed->ended, feed->schema, &found);
         }
         TN_TRY(advance(feed, step, err));
-        if (step == 0 && feed->ended) {
-            break;
-        }
-    }
+        want = step == 0 ? 2 * want : HEADER_BYTES_MAX;
+    } while (!found);
     *moved = position(feed) != from;
     return TN_OK;
 }
