@@ -252,13 +252,7 @@ static tn_status take_line(taking *t, tn_error *err)
     TN_TRY(take_row(t, err));
     const tn_slot_spec *spec = NULL;
     tn_fault fault = tn_rows_end(t->rows, &spec);
-    if (fault == TN_FAULT_DUPLICATE) {
-        return tn_place_fail(t->place, t->line, NULL, err, "a value stands twice in slot '%s'",
-                             spec->name);
-    }
-    return fault == TN_FAULT_NONE
-               ? TN_OK
-               : tn_place_fault(t->place, t->line, (tn_bytes){t->line.data, 0, false}, fault, err);
+    return fault == TN_FAULT_NONE ? TN_OK : tn_place_rule(t->place, t->line, spec, fault, err);
 }
 
 /* Line breaks in quotes may be of two bytes; anywhere else a line has one '\r' at most. */
@@ -274,6 +268,12 @@ static tn_status clean(tn_bytes *line, const tn_schema *schema, const tn_place *
                        : tn_place_fail(place, *line, nul, err, "binary data in a text format");
 }
 
+bool tn_delimited_is_nothing(tn_bytes line, const tn_schema *schema)
+{
+    const char *comment = schema->data->comment;
+    return tn_line_is_blank(line) || (comment != NULL && line.data[0] == comment[0]);
+}
+
 tn_status tn_delimited_parse(tn_bytes record, const tn_schema *schema, const tn_place *place,
                              tn_rows *rows, tn_error *err)
 {
@@ -281,8 +281,7 @@ tn_status tn_delimited_parse(tn_bytes record, const tn_schema *schema, const tn_
     taking t = {
         .schema = schema, .place = place, .line = record, .rows = rows, .head = place->head};
     TN_TRY(clean(&t.line, schema, place, err));
-    const char *comment = schema->data->comment;
-    if (tn_line_is_blank(t.line) || (comment != NULL && t.line.data[0] == comment[0])) {
+    if (tn_delimited_is_nothing(t.line, schema)) {
         return TN_END;
     }
     TN_TRY(tn_rows_begin(rows, t.line.size, err));

@@ -73,15 +73,37 @@ static tn_status head_from_line(tn_bytes line, const tn_schema *schema, const tn
     return status == TN_OK ? tn_head_check(head, schema, place, line, err) : status;
 }
 
+/* The names in the first line that is neither blank nor a comment. */
+static tn_status head_from_lines(tn_bytes *window, bool last, const tn_schema *schema,
+                                 const tn_place *place, tn_head *head, tn_error *err)
+{
+    tn_place at = *place;
+    tn_bytes rest = *window;
+    tn_bytes line = rest;
+    for (;;) {
+        tn_error what = {0};
+        tn_status status = tn_delimited_cut(&rest, last, schema, &line, &what);
+        if (status != TN_OK) {
+            return status == TN_END ? TN_END : tn_place_fail(&at, rest, NULL, err, "%s", what.text);
+        }
+        tn_bytes bare = line;
+        bare.size -= bare.size > 0 && bare.data[bare.size - 1] == '\r';
+        if (!tn_delimited_is_nothing(bare, schema)) {
+            break;
+        }
+        at.line++;
+    }
+    *window = rest;
+    return head_from_line(line, schema, &at, head, err);
+}
+
 tn_status tn_delimited_head(tn_bytes *window, bool last, const tn_schema *schema,
                             const tn_place *place, tn_head *head, tn_error *err)
 {
     static const tn_bytes no_line = {"", 0, false};
     tn_head_clear(head, schema);
     if (schema->header) {
-        tn_bytes line;
-        tn_status status = tn_delimited_cut(window, last, schema, &line, err);
-        return status == TN_OK ? head_from_line(line, schema, place, head, err) : status;
+        return head_from_lines(window, last, schema, place, head, err);
     }
     const tn_strs *columns = &schema->data->columns;
     if (columns->n == 0) {

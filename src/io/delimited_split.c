@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* Where the line that begins at `from` ends, line breaks in quotes left aside; NULL: not here. */
-static const char *end_of_record(const char *from, const char *end, char delimiter)
+static const char *end_of_record(const char *from, const char *end, char delimiter, bool trim)
 {
     bool field_begins = true;
     for (const char *p = from; p < end; p++) {
@@ -22,7 +22,7 @@ static const char *end_of_record(const char *from, const char *end, char delimit
                 return NULL;
             }
         }
-        field_begins = *p == delimiter;
+        field_begins = *p == delimiter || (trim && field_begins && tn_is_blank(*p));
     }
     return NULL;
 }
@@ -34,7 +34,8 @@ tn_status tn_delimited_cut(tn_bytes *window, bool last, const tn_schema *schema,
         return tn_line_cut(window, last, schema, record, err);
     }
     uint64_t max = schema->data->record_bytes_max;
-    const char *end = end_of_record(window->data, window->data + window->size, schema->delimiter);
+    const char *end = end_of_record(window->data, window->data + window->size, schema->delimiter,
+                                    schema->data->trim);
     size_t size = end != NULL ? (size_t)(end - window->data) : window->size;
     if (size > max) {
         return tn_fail(err, TN_E_LIMIT, "record longer than record_bytes_max (%" PRIu64 ")", max);

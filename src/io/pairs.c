@@ -32,6 +32,12 @@ static bool is_number_char(char c)
            c == '.';
 }
 
+/* As a message may show it. */
+static char shown(char c)
+{
+    return (char)(c >= ' ' && c < 0x7f ? c : '?');
+}
+
 static tn_status take_weight(tn_pairs *in, tn_error *err)
 {
     const char *from = ++in->at;
@@ -55,7 +61,8 @@ static tn_status take_label(tn_pairs *in, tn_error *err)
         for (const char *p = from; p < to; p++) {
             if (!is_number_char(*p) && p > from) {
                 return tn_place_fail(in->place, in->line, p, err,
-                                     "expected a blank or ':' after the label, found '%c'", *p);
+                                     "expected a blank or ':' after the label, found '%c'",
+                                     shown(*p));
             }
         }
     }
@@ -97,10 +104,8 @@ tn_status tn_pairs_no_digits(const tn_pairs *in, const char *from, const char *w
                              "expected %s %s at the end of the line",
                              strchr("aeiou", what[0]) != NULL ? "an" : "a", what);
     }
-    char c = *in->at;
     return tn_place_fail(in->place, in->line, in->at, err, "expected %s %s, found '%c'",
-                         strchr("aeiou", what[0]) != NULL ? "an" : "a", what,
-                         c >= ' ' && c < 0x7f ? c : '?');
+                         strchr("aeiou", what[0]) != NULL ? "an" : "a", what, shown(*in->at));
 }
 
 /* Behind an index: a value, or nothing (*size 0). Stands behind it then. */
@@ -112,8 +117,7 @@ static tn_status take_value(tn_pairs *in, const char **from, size_t *size, tn_er
     }
     if (*in->at != ':') {
         return tn_place_fail(in->place, in->line, in->at, err,
-                             "expected a blank or ':' after the index, found '%c'",
-                             *in->at >= ' ' && *in->at < 0x7f ? *in->at : '?');
+                             "expected a blank or ':' after the index, found '%c'", shown(*in->at));
     }
     *from = in->at + 1;
     const char *p = *from;
@@ -180,7 +184,8 @@ tn_status tn_pairs_add_any(tn_pairs *in, const tn_slot_spec *spec, const char *i
     if (!keep) {
         return TN_OK;
     }
-    fault = spec->type == TN_SIGN_ID
+    bool rebased = spec->type == TN_SIGN_INT && in->schema->index_base > 0 && sign <= INT64_MAX;
+    fault = spec->type == TN_SIGN_ID || rebased
                 ? tn_rows_integer(in->rows, spec, (int64_t)sign, x)
                 : tn_rows_token(in->rows, spec, index, (size_t)(index_end - index), x);
     return fault == TN_FAULT_NONE ? TN_OK : fault_at(in, index, index_end, fault, err);
@@ -207,8 +212,5 @@ tn_status tn_pairs_end(tn_pairs *in, tn_error *err)
         return TN_OK;
     }
     tn_rows_rollback(in->rows);
-    return fault == TN_FAULT_DUPLICATE
-               ? tn_place_fail(in->place, in->line, NULL, err, "a value stands twice in slot '%s'",
-                               spec->name)
-               : fault_at(in, in->line.data, in->line.data, fault, err);
+    return tn_place_rule(in->place, in->line, spec, fault, err);
 }

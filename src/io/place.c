@@ -24,6 +24,7 @@ static const char *const fault_text[] = {
     [TN_FAULT_TWO_VALUES] = "a second value for a number",
     [TN_FAULT_DUPLICATE] = "a value stands twice in its slot",
     [TN_FAULT_BASE] = "index 0 with index_base 1",
+    [TN_FAULT_SUM] = "a sum of equal keys is too large for a float",
     [TN_FAULT_MEMORY] = "no memory for parsed rows",
 };
 
@@ -96,6 +97,18 @@ tn_status tn_place_fault(const tn_place *place, tn_bytes record, tn_bytes token,
     add_shown(found, sizeof found, token.data, size);
     return tn_place_fail(place, record, token.data, err, "%s, found \"%s%s\"", fault_text[fault],
                          found, all ? "" : "..");
+}
+
+tn_status tn_place_rule(const tn_place *place, tn_bytes record, const tn_slot_spec *spec,
+                        tn_fault fault, tn_error *err)
+{
+    if (fault == TN_FAULT_MEMORY) {
+        return tn_fail(err, TN_E_MEMORY, "%s", fault_text[fault]);
+    }
+    TN_ASSERT(spec != NULL);
+    return tn_place_fail(place, record, NULL, err, "%s in slot '%s'",
+                         fault == TN_FAULT_DUPLICATE ? "a value stands twice" : fault_text[fault],
+                         spec->name);
 }
 
 tn_bytes tn_place_reason(const char *text)

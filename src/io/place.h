@@ -37,6 +37,10 @@ tn_status tn_place_fail(const tn_place *place, tn_bytes record, const char *at, 
 tn_status tn_place_fault(const tn_place *place, tn_bytes record, tn_bytes token, tn_fault fault,
                          tn_error *err);
 
+/* The same for a rule of a whole slot, which tn_rows_end found broken. */
+tn_status tn_place_rule(const tn_place *place, tn_bytes record, const tn_slot_spec *spec,
+                        tn_fault fault, tn_error *err);
+
 /* "expected a decimal integer": the part of such a text that is the same for all faults of a kind.
  * Points into `text`. */
 tn_bytes tn_place_reason(const char *text);

@@ -56,6 +56,7 @@ typedef enum tn_fault {
     TN_FAULT_VALUES,     /* more than TN_VALUES_MAX values in a row */
     TN_FAULT_TWO_VALUES, /* a second value for a number */
     TN_FAULT_DUPLICATE,  /* `duplicates: error` */
+    TN_FAULT_SUM,        /* `duplicates: sum` beyond a float */
     TN_FAULT_BASE,       /* index 0 with `index_base: 1` */
     TN_FAULT_MEMORY,
 } tn_fault;
@@ -112,8 +113,7 @@ void tn_rows_group(tn_rows *rows, uint64_t sign);
 void tn_rows_group_text(tn_rows *rows, const char *text, size_t size);
 tn_fault tn_rows_id(tn_rows *rows, const char *text, size_t size) TN_MUST_USE;
 
-/* Applies the rules of whole slots and keeps the row. On a fault (*spec: its slot) it stays open.
- */
+/* Applies the rules of whole slots and keeps the row; on a fault (*spec: whose) it stays open. */
 tn_fault tn_rows_end(tn_rows *rows, const tn_slot_spec **spec) TN_MUST_USE;
 void tn_rows_rollback(tn_rows *rows);
 

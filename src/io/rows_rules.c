@@ -5,6 +5,7 @@
 #include "io/rows.h"
 #include "io/rows_private.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Stands for the slot of an entry that leaves. */
@@ -17,9 +18,10 @@ static tn_fault merge(tn_rows *rows, uint32_t first, uint32_t again)
     if (spec->duplicates == TN_DUPLICATES_ERROR) {
         return TN_FAULT_DUPLICATE;
     }
-    rows->entry[first].value += rows->entry[again].value;
+    float *sum = &rows->entry[first].value;
+    *sum += rows->entry[again].value;
     rows->entry[again].slot = GONE;
-    return TN_FAULT_NONE;
+    return isfinite(*sum) ? TN_FAULT_NONE : TN_FAULT_SUM;
 }
 
 /* The table holds places of entries, counted from 1; it is as wide as the row needs. */

@@ -115,6 +115,42 @@ static void multiline_quotes_may_hold_line_breaks(void **state)
     setup_close(&s);
 }
 
+static void a_quote_behind_blanks_may_hold_line_breaks_when_they_are_trimmed(void **state)
+{
+    (void)state;
+    setup s;
+    tn_parsed parsed;
+    setup_open(&s, "{data: {format: csv, quote: multiline, trim: true}, slots: [{name: b, type: "
+                   "str}, {name: a}]}");
+    const tn_rows *rows = parse(&s, "a,b,label\n1, \t\"x\ny\" ,1\n \"2\",z,0\n", &parsed);
+    assert_int_equal(rows->n, 2);
+    assert_true(is_text(&s, rows, 0, "x\ny"));
+    assert_true(is_text(&s, rows, 2, "z"));
+    setup_parsed_free(&parsed);
+    setup_close(&s);
+}
+
+static void a_header_may_stand_below_comments_and_blank_lines(void **state)
+{
+    (void)state;
+    setup s;
+    tn_parsed parsed;
+    setup_open(&s, "{data: {format: csv, comment: '#'}, slots: [{name: a}]}");
+    assert_int_equal(parse(&s, "# made by hand\n\r\n  \na,label\n# x\n1,0\n", &parsed)->n, 1);
+    setup_parsed_free(&parsed);
+    assert_begins(setup_fault(&s, "#\n\na,label\n#\nx,1\n"),
+                  "parsed:5:1: error: expected a decimal integer, found \"x\"");
+    assert_begins(setup_fault(&s, "#\n\na,b\n1,1\n"),
+                  "parsed:3:1: error: there is no column 'label'");
+    assert_int_equal(parse(&s, "# nothing else\n", &parsed)->n, 0);
+    setup_parsed_free(&parsed);
+    setup_close(&s);
+    setup_open(&s, "{data: {format: csv, record_bytes_max: 10B}, slots: [{name: a}]}");
+    assert_begins(setup_fault(&s, "\na,label,nothing\n1,0,0\n"),
+                  "parsed:2:1: error: record longer than record_bytes_max (10)");
+    setup_close(&s);
+}
+
 static void rows_that_are_too_long_or_too_short_are_errors(void **state)
 {
     (void)state;
@@ -389,6 +425,8 @@ int main(void)
         cmocka_unit_test(headers_that_miss_or_repeat_a_column_are_errors),
         cmocka_unit_test(quotes_follow_rfc_4180),
         cmocka_unit_test(multiline_quotes_may_hold_line_breaks),
+        cmocka_unit_test(a_quote_behind_blanks_may_hold_line_breaks_when_they_are_trimmed),
+        cmocka_unit_test(a_header_may_stand_below_comments_and_blank_lines),
         cmocka_unit_test(rows_that_are_too_long_or_too_short_are_errors),
         cmocka_unit_test(nulls_trim_and_comments_are_as_configured),
         cmocka_unit_test(lists_and_their_values_go_side_by_side),

@@ -223,6 +223,11 @@ static void the_index_base_is_taken_off_and_decided_once(void **state)
                         "  1 0\n"
                         "    ^");
     setup_close(&s);
+    setup_open(&s, "{data: {format: libsvm, index_base: 1}, slots: [{name: a, type: int}]}");
+    assert_int_equal(sign_of(&s, parse(&s, "1 3\n", &parsed), 0), 2);
+    setup_parsed_free(&parsed);
+    assert_true(strstr(setup_fault(&s, "1 9223372036854775809"), "integer beyond 64 bits") != NULL);
+    setup_close(&s);
     setup_open(&s, "{data: {format: libsvm, index_base: auto, train: test/io/data/base1.svm}}");
     assert_int_equal(s.schema->index_base, 1);
     setup_close(&s);
@@ -338,6 +343,10 @@ static void odd_bytes_and_long_lines_are_shown_cut_and_escaped(void **state)
                         "parsed:1:3: error: expected an index, found '?'\n"
                         "  1 \\xe4\\xb8\\xad:1\n"
                         "    ^");
+    assert_string_equal(setup_fault(&s, "1\033[1m 3"),
+                        "parsed:1:2: error: expected a blank or ':' after the label, found '?'\n"
+                        "  1\\x1b[1m 3\n"
+                        "   ^");
     memset(line, '1', sizeof line);
     memcpy(line, "1 ", 2);
     for (size_t i = 5; i < 300; i += 4) {
