@@ -67,6 +67,7 @@ static void log_bad(tn_reader *r, const tn_work *work)
 {
     const tn_parsed *p = &work->parsed;
     unsigned char *shown = &r->logged[work->file];
+    bool passed = work->passed > 0 && *shown < TN_LOGGED_PER_FILE;
     for (uint32_t i = 0; i < p->n_messages && *shown < TN_LOGGED_PER_FILE; i++) {
         tn_log(TN_LOG_WARN, "%s", tn_parsed_message(p, i));
         if (++*shown == TN_LOGGED_PER_FILE) {
@@ -74,7 +75,7 @@ static void log_bad(tn_reader *r, const tn_work *work)
                    r->files->file[work->file].path);
         }
     }
-    if (work->passed > 0) {
+    if (passed) {
         tn_log(TN_LOG_WARN, "%s: %" PRIu64 " damaged bytes passed over",
                r->files->file[work->file].path, work->passed);
     }

@@ -1,6 +1,7 @@
 /* tfexample.c - tf.Example messages to rows. */
 #include "io/tfexample.h"
 
+#include "base/number.h"
 #include "io/columns.h"
 #include "io/tfslot.h"
 
@@ -168,10 +169,11 @@ static tn_status take_label(const tn_tf_record *t, tn_error *err)
     if (fault == TN_FAULT_NONE) {
         return TN_OK;
     }
-    char text[32];
-    (void)snprintf(text, sizeof text, "%.9g", y);
-    return tn_place_fail(t->place, t->record, NULL, err, "expected a label, found \"%s\"",
-                         kind == TN_TF_BYTES ? "" : text);
+    char text[TN_NUMBER_TEXT_MAX];
+    if (kind != TN_TF_BYTES) {
+        value.bytes = (tn_bytes){text, tn_write_f64(text, y), false};
+    }
+    return tn_place_fault(t->place, t->record, value.bytes, fault, err);
 }
 
 static tn_status take_weight(const tn_tf_record *t, tn_error *err)

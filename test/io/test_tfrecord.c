@@ -260,6 +260,26 @@ static void a_wrong_kind_is_named_with_its_key(void **state)
     setup_close(&s);
 }
 
+static void a_text_that_is_no_label_is_shown(void **state)
+{
+    (void)state;
+    setup s;
+    tn_text bytes = {0};
+    tn_parsed parsed;
+    setup_open(&s,
+               "{data: {format: tfrecord, label: {column: y, values: {yes: 1}}}, slots: [{name: "
+               "a}]}");
+    add_example(&bytes, "y", "\x0a\x05\x0a\x03no\x01", 7);
+    add_example(&bytes, "y", "\x1a\x03\x0a\x01\x07", 5);
+    setup_parse(&s, bytes.data, bytes.size, &parsed);
+    assert_int_equal(parsed.n_bad, 2);
+    assert_non_null(strstr(tn_parsed_message(&parsed, 0), "expected a label, found \"no\\x01\""));
+    assert_non_null(strstr(tn_parsed_message(&parsed, 1), "expected a label, found \"7\""));
+    setup_parsed_free(&parsed);
+    tn_text_done(&bytes);
+    setup_close(&s);
+}
+
 /* Five records; what is done to their bytes, and how many then survive. */
 static void check_damage(void (*damage)(tn_text *), uint32_t good, uint32_t bad, const char *words)
 {
@@ -396,6 +416,7 @@ int main(void)
         cmocka_unit_test(golden_sequence_example_of_45_bytes),
         cmocka_unit_test(features_are_taken_in_every_form_they_may_have),
         cmocka_unit_test(a_wrong_kind_is_named_with_its_key),
+        cmocka_unit_test(a_text_that_is_no_label_is_shown),
         cmocka_unit_test(d6_one_corrupt_record_costs_one_record),
         cmocka_unit_test(damage_without_leave_ends_the_stream_with_its_place),
         cmocka_unit_test(parts_of_a_file_hold_each_record_once),
