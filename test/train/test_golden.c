@@ -4,6 +4,7 @@
  * norm, the gradients of step 1, the predictions after each epoch, all final weights, states and
  * counters are compared within the tolerances of each case.
  */
+#include "base/crc32c.h"
 #include "base/key.h"
 #include "base/number.h"
 #include "io/label.h"
@@ -13,6 +14,7 @@
 #include "train/feeder.h"
 #include "train/golden.h"
 #include "train/restore.h"
+#include "train/runhash.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -25,6 +27,7 @@ typedef struct trial {
     golden_table steps, pred;
     uint32_t row; /* of pred, while evaluating */
     const char *logit_column;
+    uint32_t bits; /* CRC of every loss, norm and logit so far */
 } trial;
 
 static void check(tn_status status, const tn_error *err)
@@ -161,6 +164,7 @@ static tn_status compare_scores(void *arg, const tn_scores *scores, tn_error *er
                 golden_number(&t->pred, t->row, t->logit_column));
         t->row++;
     }
+    t->bits = tn_crc32c(t->bits, scores->logit, scores->batch->rows * sizeof *scores->logit);
     return TN_OK;
 }
 
@@ -208,6 +212,8 @@ static void learn(trial *t, tn_step *step)
     compare(t, "steps.tsv", "loss", where, learned.loss, golden_number(&t->steps, row, "loss"));
     compare(t, "steps.tsv", "grad_norm", where, learned.grad_norm,
             golden_number(&t->steps, row, "grad_norm"));
+    t->bits = tn_crc32c(t->bits, &learned.loss, sizeof learned.loss);
+    t->bits = tn_crc32c(t->bits, &learned.grad_norm, sizeof learned.grad_norm);
     if (row == 0) {
         compare_dense_gradients(t);
         compare_row_gradients(t, step);
@@ -338,10 +344,18 @@ static void compare_rows(trial *t)
     assert_int_equal(w.row, w.want.n_rows);
 }
 
-static void trains_like(const char *name, const char *const *overrides)
+/* All that a run computed, as bits. */
+typedef struct outcome {
+    uint32_t learned; /* weights, states, counters: tn_run_hash */
+    uint32_t seen;    /* losses, norms, logits */
+} outcome;
+
+static outcome trains_like(const char *name, const char *threads)
 {
     trial t;
-    set_up(&t, name, overrides);
+    outcome out = {0};
+    tn_error err = {0};
+    set_up(&t, name, (const char *const[]){threads, NULL});
     evaluate(&t, 0);
     for (uint32_t epoch = 0; epoch < 3; epoch++) {
         run_epoch(&t, epoch);
@@ -349,16 +363,32 @@ static void trains_like(const char *name, const char *const *overrides)
     }
     compare_dense(&t);
     compare_rows(&t);
-    print_message("    %-16s largest deviation %.2f of its tolerance\n", name, t.c.worst);
+    print_message("    %-16s largest deviation %.2f of its tolerance, %s\n", name, t.c.worst,
+                  threads);
     assert_int_equal(t.c.n_failed, 0);
+    check(tn_run_hash(t.w, &out.learned, &err), &err);
+    out.seen = t.bits;
     tear_down(&t);
+    return out;
+}
+
+/* Within the tolerances, and the same bits, at 1, 2 and 4 threads. */
+static void trains_like_at_any_number_of_threads(const char *name)
+{
+    static const char *const threads[] = {"train.threads=1", "train.threads=2", "train.threads=4"};
+    outcome alone = trains_like(name, threads[0]);
+    for (uint32_t i = 1; i < 3; i++) {
+        outcome team = trains_like(name, threads[i]);
+        assert_int_equal(team.seen, alone.seen);
+        assert_int_equal(team.learned, alone.learned);
+    }
 }
 
 #define GOLDEN(name)                                                                               \
     static void golden_##name(void **state)                                                        \
     {                                                                                              \
         (void)state;                                                                               \
-        trains_like(#name, NULL);                                                                  \
+        trains_like_at_any_number_of_threads(#name);                                               \
     }
 
 GOLDEN(lr)
@@ -370,26 +400,13 @@ GOLDEN(deepfm_bn)
 GOLDEN(dcn)
 GOLDEN(dcnv2)
 
-static void golden_on_any_number_of_threads(void **state)
-{
-    (void)state;
-    trains_like("deepfm_bn", (const char *const[]){"train.threads=1", NULL});
-    trains_like("deepfm_bn", (const char *const[]){"train.threads=2", NULL});
-    trains_like("deepfm_bn", (const char *const[]){"train.threads=4", NULL});
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(golden_lr),
-        cmocka_unit_test(golden_fm),
-        cmocka_unit_test(golden_widedeep),
-        cmocka_unit_test(golden_widedeep_concat),
-        cmocka_unit_test(golden_deepfm),
-        cmocka_unit_test(golden_deepfm_bn),
-        cmocka_unit_test(golden_dcn),
-        cmocka_unit_test(golden_dcnv2),
-        cmocka_unit_test(golden_on_any_number_of_threads),
+        cmocka_unit_test(golden_lr),       cmocka_unit_test(golden_fm),
+        cmocka_unit_test(golden_widedeep), cmocka_unit_test(golden_widedeep_concat),
+        cmocka_unit_test(golden_deepfm),   cmocka_unit_test(golden_deepfm_bn),
+        cmocka_unit_test(golden_dcn),      cmocka_unit_test(golden_dcnv2),
     };
     return cmocka_run_group_tests_name("train/golden", tests, NULL, NULL);
 }
