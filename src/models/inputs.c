@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -59,6 +60,18 @@ static bool find_slot(const tn_features *f, const tn_tree *name, tn_diag *diag, 
     return false;
 }
 
+static bool is_new(const tn_model_input *in, uint32_t item, const tn_tree *name, tn_diag *diag)
+{
+    for (uint32_t i = 0; i < in->n; i++) {
+        if (in->item[i] == item) {
+            tn_diag_error(diag, &name->at, "slot '%s' stands twice in input '%s'", name->text,
+                          in->name);
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Which slots an embedding input takes. */
 static bool read_slots(tn_model_input *in, const tn_tree *which, const tn_features *f,
                        const tn_binder *b)
@@ -74,7 +87,8 @@ static bool read_slots(tn_model_input *in, const tn_tree *which, const tn_featur
     } else {
         const tn_tree *name = which->kind == TN_TREE_LIST ? which->first : which;
         for (; name != NULL; name = which->kind == TN_TREE_LIST ? name->next : NULL) {
-            if (!find_slot(f, name, b->diag, &item[in->n])) {
+            if (!find_slot(f, name, b->diag, &item[in->n]) ||
+                !is_new(in, item[in->n], name, b->diag)) {
                 return false;
             }
             in->n++;
@@ -95,6 +109,11 @@ static bool read_input(tn_model_input *in, const tn_tree *tree, const tn_feature
     tn_fields_bind(b, input_fields, tree, &o);
     *in = (tn_model_input){.name = tree->key, .dim = o.dim, .init = o.init, .at = &tree->key_at};
     if (b->diag->n_errors > faults) {
+        return false;
+    }
+    if (tree->key[0] == '\0' || strlen(tree->key) > TN_LAYER_NAME_MAX - 32) {
+        tn_diag_error(b->diag, &tree->key_at, "an input needs a name of 1 to %d bytes",
+                      TN_LAYER_NAME_MAX - 32);
         return false;
     }
     if (tn_tree_is_null(o.embed) == tn_tree_is_null(o.numeric)) {
@@ -197,10 +216,17 @@ const tn_layout *tn_layout_make(const tn_model_inputs *inputs, const tn_features
     bool good = true;
     for (uint32_t i = 0; i < inputs->n; i++) {
         const tn_model_input *in = &inputs->input[i];
+        uint64_t cols = 0;
         for (uint32_t k = 0; !in->numeric && k < in->n; k++) {
             const tn_model_slot *slot = &f->slot[in->item[k]];
             uint32_t dim = in->dim != 0 ? in->dim : slot->dim;
             good = add_segment(&of_group[slot->group], in, dim, slot, b->diag) && good;
+            cols += (uint64_t)dim * (slot->pool == TN_POOL_CONCAT ? slot->pool_k : 1);
+        }
+        if (cols > TN_COLS_MAX) {
+            tn_diag_error(b->diag, in->at, "input '%s' has %" PRIu64 " columns, more than %d",
+                          in->name, cols, TN_COLS_MAX);
+            good = false;
         }
     }
     if (!good) {

@@ -2,8 +2,10 @@
 #include "models/layerlist.h"
 
 #include "base/error.h"
+#include "models/inputnode.h"
 #include "nn/ops.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -45,92 +47,28 @@ static value *add_value(builder *b, const char *name, tn_node *node)
     return v;
 }
 
-/* "<a>.<b><suffix>" */
-static const char *dotted(char out[TN_LAYER_NAME_MAX], const char *a, const char *b,
-                          const char *suffix)
+/* Names of nodes and parameters are a layer's or input's with something behind: those of two may
+ * meet. */
+static bool is_sound(const builder *b, const char *name, const tn_origin *at)
 {
-    int used = snprintf(out, TN_LAYER_NAME_MAX, "%s.%s%s", a, b, suffix);
-    TN_ASSERT(used > 0 && used < TN_LAYER_NAME_MAX);
-    return out;
+    const char *fault = tn_graph_fault(b->net->g);
+    if (fault != NULL) {
+        tn_diag_error(b->binder->diag, at, "'%s': %s", name, fault);
+    }
+    return fault == NULL;
 }
 
-/* Numeric columns in order; runs of them with a running zscore pass through its operator. */
-static tn_node *numeric_node(const builder *b, const tn_model_input *input)
-{
-    const tn_features *f = b->source->features;
-    tn_graph *g = b->net->g;
-    tn_node *all = tn_numeric(g, input->name, f->n_numeric);
-    tn_node **part = TN_NEW_ARRAY(b->binder->arena, tn_node *, f->n_numeric);
-    uint32_t n_parts = 0;
-    bool scored = false;
-    for (uint32_t from = 0; from < f->n_numeric;) {
-        uint64_t freeze = f->zscore_freeze[from];
-        uint32_t to = from + 1;
-        while (to < f->n_numeric && f->zscore_freeze[to] == freeze) {
-            to++;
-        }
-        char name[TN_LAYER_NAME_MAX];
-        tn_node *x = all;
-        if (to - from < f->n_numeric) {
-            x = tn_slice(g, dotted(name, input->name, f->numeric[from], ""), all, from, to - from);
-        }
-        if (freeze != 0) {
-            tn_node *sums =
-                tn_running(g, b->net->params, dotted(name, input->name, f->numeric[from], ".sums"),
-                           (tn_shape){6, to - from}, 0);
-            x = tn_zscore(g, dotted(name, input->name, f->numeric[from], ".zscore"), x, sums,
-                          (double)freeze);
-            scored = true;
-        }
-        part[n_parts++] = x;
-        from = to;
-    }
-    if (!scored) {
-        return all; /* unused slices are dropped by the graph's passes */
-    }
-    char name[TN_LAYER_NAME_MAX];
-    return n_parts == 1 ? part[0]
-                        : tn_concat(g, tn_layer_name(name, input->name, ".zscored"), part, n_parts);
-}
-
-static const tn_segment *segment_of(const tn_layout *layout, uint32_t group, const char *name)
-{
-    const tn_record *record = tn_record_of(layout, group);
-    uint32_t i = 0;
-    while (i < record->n_segments && strcmp(record->segment[i].name, name) != 0) {
-        i++;
-    }
-    TN_ASSERT(i < record->n_segments); /* the layout was made from the same inputs */
-    return &record->segment[i];
-}
-
-static tn_node *embed_node(const builder *b, const tn_model_input *input)
-{
-    tn_embed_slot *slots = TN_NEW_ARRAY(b->binder->arena, tn_embed_slot, input->n);
-    for (uint32_t i = 0; i < input->n; i++) {
-        const tn_model_slot *s = &b->source->features->slot[input->item[i]];
-        slots[i] = (tn_embed_slot){
-            .name = s->name,
-            .slot = s->slot,
-            .segment = segment_of(b->source->layout, s->group, input->name),
-            .pool = s->pool,
-            .k = s->pool_k,
-        };
-    }
-    char name[TN_LAYER_NAME_MAX];
-    return tn_embed(b->net->g, dotted(name, "in", input->name, ""), slots, input->n);
-}
-
-static void add_inputs(builder *b)
+static bool add_inputs(builder *b)
 {
     for (uint32_t i = 0; i < b->source->inputs->n; i++) {
         const tn_model_input *input = &b->source->inputs->input[i];
-        tn_model_input named = *input;
-        char name[TN_LAYER_NAME_MAX];
-        named.name = dotted(name, "in", input->name, "");
-        (void)add_value(b, input->name,
-                        input->numeric ? numeric_node(b, &named) : embed_node(b, input));
+        tn_node *node = tn_input_node(b->net, b->source, input, b->binder->arena);
+        if (!is_sound(b, input->name, input->at)) {
+            return false;
+        }
+        (void)add_value(b, input->name, node);
     }
+    return true;
 }
 
 static value *find_input(const builder *b, const tn_tree *name)
@@ -217,17 +155,21 @@ static const void *read_opts(const builder *b, const tn_layer *layer, const tn_t
     return opts;
 }
 
-static tn_node *joined(const builder *b, const char *layer, value *const *in, uint32_t n)
+/* The nodes side by side. NULL, reported: too wide. */
+static tn_node *joined(const builder *b, const tn_tree *word, const char *layer, tn_node *const *in,
+                       uint32_t n)
 {
-    if (n == 1) {
-        return in[0]->node;
-    }
-    tn_node **nodes = TN_NEW_ARRAY(b->binder->arena, tn_node *, n);
+    uint64_t cols = 0;
     for (uint32_t i = 0; i < n; i++) {
-        nodes[i] = in[i]->node;
+        cols += in[i]->shape.cols;
+    }
+    if (cols > TN_COLS_MAX) {
+        tn_diag_error(b->binder->diag, &word->at, "inputs of %" PRIu64 " columns, more than %d",
+                      cols, TN_COLS_MAX);
+        return NULL;
     }
     char name[TN_LAYER_NAME_MAX];
-    return tn_concat(b->net->g, tn_layer_name(name, layer, ".in"), nodes, n);
+    return n == 1 ? in[0] : tn_concat(b->net->g, tn_layer_name(name, layer, ".in"), in, n);
 }
 
 static bool good_name(const builder *b, const tn_tree *item, const tn_tree *name)
@@ -272,7 +214,11 @@ static bool add_layer(builder *b, const tn_tree *item)
     for (uint32_t i = 0; i < n; i++) {
         nodes[i] = in[i]->node;
     }
-    tn_node *one = layer->many ? NULL : joined(b, name->text, in, n);
+    tn_graph_chapter(b->net->g);
+    tn_node *one = layer->many ? NULL : joined(b, word, name->text, nodes, n);
+    if (one == NULL && !layer->many) {
+        return false;
+    }
     tn_layer_args args = {
         .name = name->text,
         .in = layer->many ? nodes : &one,
@@ -282,7 +228,7 @@ static bool add_layer(builder *b, const tn_tree *item)
         .diag = b->binder->diag,
     };
     tn_node *node = layer->build(b->net, &args);
-    if (node == NULL) {
+    if (node == NULL || !is_sound(b, args.name, args.at)) {
         return false;
     }
     value *v = add_value(b, name->text, node);
@@ -321,8 +267,14 @@ bool tn_list_build(const tn_net *net, const tn_list_source *source, const tn_bin
                    tn_list_graph *out)
 {
     builder b = {.net = net, .source = source, .binder = binder};
-    add_inputs(&b);
+    if (!add_inputs(&b)) {
+        return false;
+    }
     const tn_tree *layers = tn_tree_get(source->list, "layers");
+    if (layers != NULL && layers->kind != TN_TREE_LIST) {
+        tn_diag_error(binder->diag, &layers->at, "'layers' must be a list");
+        return false;
+    }
     for (const tn_tree *item = layers != NULL ? layers->first : NULL; item != NULL;
          item = item->next) {
         if (!add_layer(&b, item)) {

@@ -85,6 +85,9 @@ static const char *deep_name(tn_list_writer *w, uint32_t i)
 
 const char *tn_write_mlp(tn_list_writer *w, const tn_deep_opts *o, const char *x, uint32_t units)
 {
+    if (!tn_layer_widths(&o->hidden, &w->list->at, w->diag)) {
+        return x;
+    }
     for (uint32_t i = 0; i < o->hidden.n; i++) {
         const char *name = deep_name(w, i + 1);
         tn_tree *dense = tn_list_layer(w, name, "dense", (const char *const[]){x, NULL});

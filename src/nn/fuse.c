@@ -33,10 +33,14 @@ static tn_node *product_before(const tn_graph *g, const tn_node *norm)
     return only_for(g, x, &tn_op_matmul) ? x : NULL;
 }
 
+/* "<norm>.W"; or, where the layer's own weights have that name, "<norm>.folded1.W". */
 static tn_node *folded_param(tn_graph *g, const tn_node *norm, const char *suffix, tn_shape shape)
 {
     char name[512];
     (void)snprintf(name, sizeof name, "%s.%s", norm->name, suffix);
+    for (uint32_t i = 1; tn_graph_find(g, name) != NULL; i++) {
+        (void)snprintf(name, sizeof name, "%s.folded%u.%s", norm->name, i, suffix);
+    }
     return tn_param(g, NULL, name, shape, (tn_init){.kind = TN_INIT_CONSTANT});
 }
 

@@ -63,9 +63,38 @@ static const char *free_name(tn_graph *g, const char *stem)
     return tn_graph_copy_text(g, name);
 }
 
+/* Keeps the first fault. */
+static void add_fault(tn_graph *g, const char *what, const char *name)
+{
+    if (g->fault == NULL) {
+        char text[2 * NAME_MAX_BYTES];
+        (void)snprintf(text, sizeof text, "%s '%s'", what, name);
+        g->fault = tn_graph_copy_text(g, text);
+    }
+}
+
+const char *tn_graph_fault(const tn_graph *g)
+{
+    return g->fault;
+}
+
+void tn_graph_chapter(tn_graph *g)
+{
+    g->chapter = g->n_nodes;
+}
+
 tn_node *tn_node_new(tn_graph *g, const char *name, const tn_op *op)
 {
-    TN_ASSERT(g->n_nodes < TN_NODES_MAX && !g->finished);
+    TN_ASSERT(!g->finished);
+    const char *stem = op != NULL ? op->name : "leaf";
+    if (g->n_nodes == TN_NODES_MAX) {
+        add_fault(g, "a graph of more than 4096 nodes, at", name != NULL ? name : stem);
+        g->n_nodes--; /* the last one gives way */
+    }
+    if (name != NULL && tn_graph_find(g, name) != NULL) {
+        add_fault(g, "two nodes are called", name);
+        name = NULL;
+    }
     tn_node *n = TN_NEW(g->arena, tn_node);
     n->place = TN_NEW(g->arena, tn_place);
     n->place->index = g->n_nodes;
@@ -73,9 +102,8 @@ tn_node *tn_node_new(tn_graph *g, const char *name, const tn_op *op)
     n->op = op;
     n->graph = g;
     if (name == NULL) {
-        n->name = free_name(g, op != NULL ? op->name : "leaf");
+        n->name = free_name(g, stem);
     } else {
-        TN_ASSERT(tn_graph_find(g, name) == NULL);
         n->name = tn_graph_copy_text(g, name);
     }
     g->node[g->n_nodes++] = n;
@@ -149,6 +177,21 @@ tn_params *tn_graph_own_params(tn_graph *g)
     return g->own;
 }
 
+/* Of an earlier chapter. */
+static bool is_older(const tn_graph *g, const tn_node *n)
+{
+    return n->place->index < g->chapter;
+}
+
+/* Whether `name` is a parameter of this shape that may be had here, or still free. */
+static bool is_fit(const tn_graph *g, const tn_params *params, const char *name, tn_shape shape)
+{
+    const tn_node *n = tn_graph_find(g, name);
+    const tn_param_slice *s = tn_params_find(params, name);
+    bool ours = n == NULL || (n->is_param && n->place->params == params && !is_older(g, n));
+    return ours && (s == NULL || (s->rows == shape.rows && s->cols == shape.cols));
+}
+
 /* The node of a slice, the same one whenever it is asked for again. */
 static tn_node *param_node(tn_graph *g, tn_params *params, const char *name, tn_shape shape,
                            const tn_param_slice *as)
@@ -161,13 +204,19 @@ static tn_node *param_node(tn_graph *g, tn_params *params, const char *name, tn_
         (void)snprintf(made, sizeof made, "param.%u", tn_params_count(params) + 1);
         name = made;
     }
-    uint32_t slice = tn_params_add(params, name, shape.rows, shape.cols, as->train, as->init);
-    tn_node *n = tn_graph_find(g, name);
+    if (!is_fit(g, params, name, shape)) {
+        add_fault(g, "two parameters, or a node and one, are called", name);
+    }
+    uint32_t slice = 0;
+    tn_node *n = NULL;
+    if (g->fault == NULL) {
+        slice = tn_params_add(params, name, shape.rows, shape.cols, as->train, as->init);
+        n = tn_graph_find(g, name);
+    }
     if (n != NULL) {
-        TN_ASSERT(n->is_param && n->place->params == params && n->place->slice == slice);
         return n;
     }
-    n = tn_node_new(g, name, NULL);
+    n = tn_node_new(g, g->fault == NULL ? name : NULL, NULL);
     n->is_param = true;
     n->is_state = !as->train;
     n->shape = shape;

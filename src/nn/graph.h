@@ -32,6 +32,8 @@
 /* L = sum of w_i l_i over the rows, divided by W: the sum of w_i, 1, or the rows. */
 typedef enum tn_reduction { TN_REDUCE_MEAN, TN_REDUCE_SUM, TN_REDUCE_ROWS } tn_reduction;
 
+enum { TN_COLS_MAX = 1 << 20 }; /* of a node in a graph out of a file */
+
 typedef struct tn_graph_opts {
     uint32_t max_rows;
     bool train;     /* false: forward only; dropout is gone, norms use running values */
@@ -68,6 +70,13 @@ tn_node *tn_apply(tn_graph *g, const tn_op *op, const char *name, tn_node *const
 tn_node *tn_try_apply(tn_graph *g, const tn_op *op, const char *name, tn_node *const *in,
                       uint32_t n, const void *attr);
 bool tn_takes(const tn_op *op, uint32_t n); /* whether `n` operands and parameters can be right */
+
+/* Lists of layers are written by users, who may call two things the same, or write too many. A
+ * graph keeps the first such fault, and whatever is added afterwards only serves to go on; NULL:
+ * none. tn_graph_finish takes it for a bug. */
+const char *tn_graph_fault(const tn_graph *g);
+/* From here on it is a fault to ask for a parameter that was made before. Else it is shared. */
+void tn_graph_chapter(tn_graph *g);
 
 /* Names of the outputs to keep and, for training, of the loss. Other nodes may go, unless they
  * are in `fetch`. */

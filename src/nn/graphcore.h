@@ -44,6 +44,8 @@ struct tn_graph {
     bool finished;
     uint32_t n_nodes;
     uint32_t n_free_names; /* of nodes made without a name */
+    uint32_t chapter;      /* first node of it; see tn_graph_chapter */
+    const char *fault;     /* the first; NULL: none */
     tn_node *node[TN_NODES_MAX];
     tn_node *order[TN_NODES_MAX]; /* of one step; see sweep.c, as the next two */
     tn_node *sweep[TN_NODES_MAX];

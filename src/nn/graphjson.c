@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { COLS_MAX = 1 << 20, OPERANDS_MAX = 4096 };
+enum { OPERANDS_MAX = 4096 };
 
 static uint32_t count_params(const tn_op *op)
 {
@@ -210,7 +210,7 @@ static tn_status read_node(reading *r, const tn_json *node)
     if (op == NULL || op == &tn_op_embed || op == &tn_op_numeric || op == &tn_op_bce) {
         return bad(r, "unknown operator", op_name != NULL ? op_name : "?");
     }
-    if (!tn_json_as_u64(tn_json_get(node, "cols"), &cols) || cols == 0 || cols > COLS_MAX) {
+    if (!tn_json_as_u64(tn_json_get(node, "cols"), &cols) || cols == 0 || cols > TN_COLS_MAX) {
         return bad(r, "missing or wrong", "cols");
     }
     tn_node **in = TN_NEW_ARRAY(r->arena, tn_node *, OPERANDS_MAX + 16);

@@ -2,6 +2,8 @@
 #include "nn/layers.h"
 #include "nn/ops.h"
 
+#include <string.h>
+
 typedef struct bias_opts {
     const char *param;
 } bias_opts;
@@ -19,8 +21,14 @@ static const char *param_name(char out[TN_LAYER_NAME_MAX], const char *name, con
 static tn_node *bias_build(const tn_net *net, const tn_layer_args *args)
 {
     char name[TN_LAYER_NAME_MAX];
+    const bias_opts *o = args->opts;
     tn_node *x = args->in[0];
-    tn_node *b = tn_param(net->g, net->params, param_name(name, args->name, args->opts),
+    if (o->param != NULL && (o->param[0] == '\0' || strlen(o->param) >= TN_LAYER_NAME_MAX)) {
+        tn_diag_error(args->diag, args->at, "'param' is a name of 1 to %d bytes",
+                      TN_LAYER_NAME_MAX - 1);
+        return NULL;
+    }
+    tn_node *b = tn_param(net->g, net->params, param_name(name, args->name, o),
                           (tn_shape){1, x->shape.cols}, (tn_init){.kind = TN_INIT_CONSTANT});
     return tn_bias(net->g, args->name, x, b);
 }

@@ -4,8 +4,6 @@
 
 #include <stdio.h>
 
-enum { HIDDEN_MAX = 64 };
-
 typedef struct mlp_opts {
     tn_f64s hidden;
     uint32_t units;
@@ -36,9 +34,7 @@ static tn_node *mlp_build(const tn_net *net, const tn_layer_args *args)
     const mlp_opts *o = args->opts;
     tn_block_opts block = {o->activation, o->batch_norm,  o->bn_decay,
                            o->bn_epsilon, o->bn_unbiased, o->dropout};
-    if (o->hidden.n > HIDDEN_MAX) {
-        tn_diag_error(args->diag, args->at, "'hidden' has %u layers, more than %d", o->hidden.n,
-                      HIDDEN_MAX);
+    if (!tn_layer_widths(&o->hidden, args->at, args->diag)) {
         return NULL;
     }
     char name[TN_LAYER_NAME_MAX];

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "nn/ops.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -36,22 +37,21 @@ const char *tn_layer_name(char out[TN_LAYER_NAME_MAX], const char *name, const c
     return out;
 }
 
-uint32_t tn_layer_slot_width(const tn_node *x)
+bool tn_layer_widths(const tn_f64s *hidden, const tn_origin *at, tn_diag *diag)
 {
-    if (x->op != &tn_op_embed) {
-        return 0;
+    enum { HIDDEN_MAX = 64 };
+    if (hidden->n > HIDDEN_MAX) {
+        tn_diag_error(diag, at, "'hidden' has %u layers, more than %d", hidden->n, HIDDEN_MAX);
+        return false;
     }
-    uint32_t width = 0;
-    for (uint32_t i = 0; i < tn_embed_count(x); i++) {
-        uint32_t first = 0;
-        uint32_t cols = 0;
-        tn_embed_columns(x, i, &first, &cols);
-        if (i > 0 && cols != width) {
-            return 0;
+    for (uint32_t i = 0; i < hidden->n; i++) {
+        if (hidden->item[i] > floor(hidden->item[i])) {
+            tn_diag_error(diag, at, "'hidden' has a layer of %g units, which is no whole number",
+                          hidden->item[i]);
+            return false;
         }
-        width = cols;
     }
-    return width;
+    return true;
 }
 
 static tn_node *param(const tn_net *net, const char *layer, const char *suffix, tn_shape shape,

@@ -80,9 +80,16 @@ tn_node *tn_dense_block(const tn_net *net, const char *name, tn_node *x, uint32_
 /* The activation called tn_activation_words[i], with parameters of its own where it has some. */
 tn_node *tn_activation_block(const tn_net *net, const char *name, tn_node *x, uint32_t activation);
 
-/* The width of one slot's vector when `x` is an embedding whose slots all have one width; else 0.
- */
-uint32_t tn_layer_slot_width(const tn_node *x);
+/* False, reported: a width in `hidden` is no whole number, or there are more than 64. */
+bool tn_layer_widths(const tn_f64s *hidden, const tn_origin *at, tn_diag *diag);
+
+/* What fm and bi_interaction have: pairs of vectors of one width. */
+typedef struct tn_pairs_opts {
+    uint32_t dim;
+} tn_pairs_opts;
+extern const tn_field tn_pairs_fields[];
+/* The width; 0, reported: the input is not made of such vectors. */
+uint32_t tn_pairs_width(const tn_layer_args *args, const char *layer);
 
 /* "<name><suffix>", in the caller's buffer. Names that are too long were refused before. */
 const char *tn_layer_name(char out[TN_LAYER_NAME_MAX], const char *name, const char *suffix);

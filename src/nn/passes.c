@@ -195,6 +195,10 @@ void tn_pass_first_writers(tn_graph *g)
     }
     for (uint32_t i = 0; i < g->n_nodes; i++) {
         tn_node *n = g->node[i];
+        if (n->is_param && n->place->writers > 1) {
+            n->first_writer = NULL; /* sums over columns come before what came first here */
+            n->place->clear = true;
+        }
         n->grad_alone = n->first_writer != NULL && n->place->writers == 1;
         if (n->grad != NULL && !n->is_state && n->place->home == NULL && !n->place->touched) {
             n->place->clear = true;
@@ -223,7 +227,7 @@ static tn_status run_passes(tn_graph *g, const tn_wanted *wanted, tn_error *err)
 
 tn_status tn_graph_finish(tn_graph *g, const tn_wanted *wanted, tn_error *err)
 {
-    TN_ASSERT(!g->finished);
+    TN_ASSERT(!g->finished && g->fault == NULL);
     TN_TRY(tn_gemm_check(err));
     TN_TRY(run_passes(g, wanted, err));
     TN_TRY(tn_pass_memory(g, err));

@@ -45,6 +45,115 @@ static void faults_are_named(void **state)
             "needs one of 'embed' and 'numeric'");
 }
 
+/* Each of these ended in an assertion. */
+static void names_of_two_layers_may_not_meet(void **state)
+{
+    (void)state;
+    refuses(INPUTS "layers: [{name: a, mlp: deep, hidden: [4]}, {name: a.1, dense: a, units: 1}], "
+                   "output: a.1}",
+            "'a.1': two parameters, or a node and one, are called 'a.1.W'");
+    refuses(INPUTS "layers: [{name: a, mlp: deep, hidden: [12]}, {name: a.1, dense: a, units: 12}, "
+                   "{name: o, sum: a.1}], output: o}",
+            "'a.1': two parameters, or a node and one, are called 'a.1.W'");
+    refuses(INPUTS "layers: [{name: in.deep, sum: deep}], output: in.deep}",
+            "'in.deep': two nodes are called 'in.deep'");
+    refuses(INPUTS "layers: [{name: a, dense: deep, units: 1}, {name: a.matmul, sum: deep}], "
+                   "output: a}",
+            "two nodes are called 'a.matmul'");
+    refuses(INPUTS "layers: [{name: d, dense: deep, units: 4, batch_norm: true}, "
+                   "{name: d.bn, layer_norm: d}, {name: o, sum: d.bn}], output: o}",
+            "are called 'd.bn.gamma'");
+    refuses(INPUTS "layers: [{name: a, dense: deep, units: 1}, {name: o, bias: a, param: a.b}], "
+                   "output: o}",
+            "'o': two parameters, or a node and one, are called 'a.b'");
+    refuses(INPUTS "layers: [{name: a, dense: deep, units: 1}, {name: o, bias: a, param: a.W}], "
+                   "output: o}",
+            "are called 'a.W'");
+    refuses(INPUTS "layers: [{name: a, dense: deep, units: 1}, "
+                   "{name: o, bias: a, param: a.matmul}], output: o}",
+            "are called 'a.matmul'");
+    refuses(INPUTS "layers: [{name: a, dense: deep, units: 1}, {name: o, bias: a, param: ''}], "
+                   "output: o}",
+            "'param' is a name of 1 to 199 bytes");
+}
+
+static void a_slot_stands_once_in_an_input(void **state)
+{
+    (void)state;
+    refuses("{type: graph, inputs: {x: {embed: [s0, s1, s0]}}, layers: [{name: a, sum: x}], "
+            "output: a}",
+            "slot 's0' stands twice in input 'x'");
+}
+
+/* `n` parts between two ends, each with its number for '#'. */
+static void refuses_many(const char *head, const char *part, uint32_t n, const char *const tail[2])
+{
+    tn_text text = {0};
+    tn_text_adds(&text, head);
+    for (uint32_t i = 0; i < n; i++) {
+        for (const char *c = part; *c != '\0'; c++) {
+            if (*c == '#') {
+                tn_text_addf(&text, "%u", i);
+            } else {
+                tn_text_addc(&text, *c);
+            }
+        }
+    }
+    tn_text_adds(&text, tail[0]);
+    refuses(tn_text_str(&text), tail[1]);
+    tn_text_done(&text);
+}
+
+static void sizes_have_limits(void **state)
+{
+    (void)state;
+    refuses_many(INPUTS "layers: [", "{name: l#, cross: deep, layers: 64}, ", 40,
+                 (const char *const[]){"{name: a, sum: deep}], output: a}",
+                                       "a graph of more than 4096 nodes, at 'l"});
+    refuses_many(
+        INPUTS "layers: [{name: x, dense: deep, units: 65536}, {name: a, sum: [x", ", x", 16,
+        (const char *const[]){"]}], output: a}", "inputs of 1114112 columns, more than 1048576"});
+    refuses_many("{type: graph, inputs: {", "x", 169,
+                 (const char *const[]){": {embed: all}}, layers: [], output: a}",
+                                       "an input needs a name of 1 to 168 bytes"});
+    refuses_many(INPUTS "layers: [{name: a, sum: deep}, {name: o, bias: a, param: ", "x", 200,
+                 (const char *const[]){"}], output: o}", "'param' is a name of 1 to 199 bytes"});
+    refuses(INPUTS "layers: [{name: a, mlp: deep, hidden: [2.5], units: 1}], output: a}",
+            "'hidden' has a layer of 2.5 units, which is no whole number");
+    refuses("{type: widedeep, hidden: [4, 2.5]}", "which is no whole number");
+    refuses_many("{type: dcn, hidden: [1", ", 1", 64,
+                 (const char *const[]){"]}", "'hidden' has 65 layers, more than 64"});
+    refuses(INPUTS "layers: {a: {name: a, sum: wide}}, output: a}", "'layers' must be a list");
+}
+
+static void wide_slots_and_lists_are_refused(void **state)
+{
+    (void)state;
+    kit k;
+    kit_init(&k, 2, 4096, 0);
+    tn_model_slot slots[2] = {k.features.slot[0], k.features.slot[1]};
+    slots[0].pool = TN_POOL_CONCAT;
+    slots[0].pool_k = 255;
+    slots[1].pool = TN_POOL_CONCAT;
+    slots[1].pool_k = 2;
+    k.features.slot = slots;
+    assert_true(kit_list(&k, "{type: graph, inputs: {deep: {embed: all}}, "
+                             "layers: [{name: a, sum: deep}], output: a}"));
+    assert_false(kit_build(&k));
+    assert_non_null(strstr(tn_text_str(&k.diag.text), "input 'deep' has 1052672 columns"));
+    kit_done(&k);
+
+    kit_init(&k, 1, 4096, 0);
+    slots[0] = k.features.slot[0];
+    slots[0].pool = TN_POOL_CONCAT;
+    slots[0].pool_k = 2;
+    k.features.slot = slots;
+    assert_true(kit_list(&k, "{type: fm}"));
+    assert_false(kit_build(&k));
+    assert_non_null(strstr(tn_text_str(&k.diag.text), "'fm' takes slots of at most 4096 columns"));
+    kit_done(&k);
+}
+
 static void shared_groups_need_one_width(void **state)
 {
     (void)state;
@@ -99,6 +208,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(faults_are_named),
+        cmocka_unit_test(names_of_two_layers_may_not_meet),
+        cmocka_unit_test(a_slot_stands_once_in_an_input),
+        cmocka_unit_test(sizes_have_limits),
+        cmocka_unit_test(wide_slots_and_lists_are_refused),
         cmocka_unit_test(shared_groups_need_one_width),
         cmocka_unit_test(groups_with_equal_segments_share_a_record),
         cmocka_unit_test(init_rules_are_read),

@@ -1,0 +1,44 @@
+/* slotpairs.c - what the layers of pairs of slots share: the width of a slot's vector. */
+#include "nn/layers.h"
+#include "nn/ops.h"
+
+const tn_field tn_pairs_fields[] = {
+    TN_FIELD_U32(tn_pairs_opts, dim, "0", 0, TN_DIM_MAX, "floats",
+                 "width of one slot's vector; 0: that of the embedding input"),
+    TN_FIELD_END,
+};
+
+/* Of an embedding whose slots all have one width; else 0. */
+static uint32_t slot_width(const tn_node *x)
+{
+    uint32_t width = 0;
+    for (uint32_t i = 0; x->op == &tn_op_embed && i < tn_embed_count(x); i++) {
+        uint32_t first = 0;
+        uint32_t cols = 0;
+        tn_embed_columns(x, i, &first, &cols);
+        if (i > 0 && cols != width) {
+            return 0;
+        }
+        width = cols;
+    }
+    return width;
+}
+
+uint32_t tn_pairs_width(const tn_layer_args *args, const char *layer)
+{
+    const tn_pairs_opts *o = args->opts;
+    const tn_node *x = args->in[0];
+    uint32_t dim = o->dim != 0 ? o->dim : slot_width(x);
+    if (dim > TN_DIM_MAX) {
+        tn_diag_error(args->diag, args->at, "'%s' takes slots of at most %d columns, not %u", layer,
+                      TN_DIM_MAX, dim);
+        return 0;
+    }
+    if (dim == 0 || x->shape.cols % dim != 0) {
+        tn_diag_error(args->diag, args->at,
+                      "'%s' needs slots of one width, but '%s' has %u columns of several", layer,
+                      x->name, x->shape.cols);
+        return 0;
+    }
+    return dim;
+}
