@@ -281,6 +281,10 @@ bool tn_list_build(const tn_net *net, const tn_list_source *source, const tn_bin
             return false;
         }
     }
+    if (tn_graph_find(net->g, "loss") != NULL) {
+        tn_diag_error(binder->diag, &source->list->at, "the name 'loss' is that of the loss");
+        return false;
+    }
     const tn_tree *output = tn_tree_get(source->list, "output");
     if (output == NULL) {
         tn_diag_error(binder->diag, &source->list->at,

@@ -123,6 +123,9 @@ tn_status tn_worker_new(tn_worker **out, const tn_blueprint *plan, const tn_work
         status = make_graph(w, false, opts, b, err);
     }
     if (status == TN_OK) {
+        status = tn_params_seal(w->params, err); /* a graph without weights has not */
+    }
+    if (status == TN_OK) {
         tn_params_init(w->params, plan->run->run.seed);
         status = make_shard(w, b, err);
     }

@@ -75,6 +75,8 @@ static void names_of_two_layers_may_not_meet(void **state)
     refuses(INPUTS "layers: [{name: a, dense: deep, units: 1}, {name: o, bias: a, param: ''}], "
                    "output: o}",
             "'param' is a name of 1 to 199 bytes");
+    refuses(INPUTS "layers: [{name: loss, sum: deep}], output: loss}",
+            "the name 'loss' is that of the loss");
 }
 
 static void a_slot_stands_once_in_an_input(void **state)
