@@ -144,8 +144,7 @@ static tn_status judge_checkpoint(tn_judge *j, const tn_strs *paths, tn_error *e
 {
     tn_setup *s = j->setup;
     TN_TRY(tn_setup_plan(s, err));
-    /* A checkpoint knows its model by the graph that trained it. */
-    tn_worker_opts opts = {.training = true, .fetch = j->fetch->item, .n_fetch = j->fetch->n};
+    tn_worker_opts opts = {.compares = true, .fetch = j->fetch->item, .n_fetch = j->fetch->n};
     tn_worker *w = NULL;
     TN_TRY(tn_worker_new(&w, s->plan, &opts, &s->binder, err));
     tn_status status = evaluate(j, w, paths, err);

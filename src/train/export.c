@@ -307,7 +307,7 @@ tn_status tn_export(const tn_blueprint *plan, const tn_export_request *request, 
     exporting x = {.plan = plan, .request = request, .out = &made};
     double begin = tn_clock_s();
     /* the training graph too: a checkpoint is known by it */
-    TN_TRY(tn_worker_new(&x.w, plan, &(tn_worker_opts){.training = true}, request->binder, err));
+    TN_TRY(tn_worker_new(&x.w, plan, &(tn_worker_opts){.compares = true}, request->binder, err));
     tn_status status = write_export(&x, err);
     tn_worker_free(x.w);
     if (status == TN_OK) {

@@ -46,7 +46,7 @@ static tn_status make_graph(tn_worker *w, bool training, const tn_worker_opts *o
 {
     const tn_run *run = w->plan->run;
     const tn_bce_opts *loss = run->loss.opts;
-    uint32_t rows = training ? run->train.batch : run->eval.batch;
+    uint32_t rows = !training ? run->eval.batch : opts->compares ? 1 : run->train.batch;
     tn_graph *g = tn_graph_new(&(tn_graph_opts){.max_rows = rows,
                                                 .train = training,
                                                 .seed = run->run.seed,
@@ -116,7 +116,7 @@ tn_status tn_worker_new(tn_worker **out, const tn_blueprint *plan, const tn_work
     w->day = tn_wall_day();
     w->params = tn_params_new();
     tn_status status = tn_team_open(&w->team, tn_worker_threads(plan->run), err);
-    if (status == TN_OK && opts->training) {
+    if (status == TN_OK && (opts->training || opts->compares)) {
         status = make_graph(w, true, opts, b, err);
     }
     if (status == TN_OK) {

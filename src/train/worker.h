@@ -27,7 +27,9 @@ typedef struct tn_worker {
 } tn_worker;
 
 typedef struct tn_worker_opts {
-    bool training;
+    bool training; /* with the training graph */
+    bool compares; /* with a training graph of one row: it knows the structure that checkpoints are
+                    * of, for hardly any memory; for loading, not for training */
     const char *const *fetch; /* nodes of the evaluation graph to keep */
     uint32_t n_fetch;
 } tn_worker_opts;
