@@ -24,10 +24,12 @@ static uint64_t line_of(const tn_block *block, const tn_schema *schema, const tn
 static void keep_message(tn_parsed *out, const tn_error *err, uint32_t messages_max)
 {
     out->n_bad++;
-    if (out->n_messages < messages_max) {
-        tn_text_add(&out->messages, err->text, strlen(err->text) + 1);
-        out->n_messages++;
+    if (out->n_messages == messages_max) {
+        return;
     }
+    tn_text_add(&out->messages, err->text, strlen(err->text) + 1);
+    out->fault = tn_text_check(&out->messages, "messages of records at fault", &out->err);
+    out->n_messages += out->fault == TN_OK;
 }
 
 static void start(tn_parsed *out)

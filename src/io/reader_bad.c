@@ -37,7 +37,7 @@ static void count_reason(tn_reader *r, const char *message, uint64_t n)
 static tn_status judge(const tn_reader *r, const tn_parsed *p, uint64_t before, tn_error *err)
 {
     uint64_t bad = before + p->n_bad;
-    if (p->n_bad == 0) {
+    if (p->n_messages == 0) { /* nothing is bad, or there was no memory to say it */
         return TN_OK;
     }
     if (!isnan(r->bad_share)) {
@@ -112,7 +112,7 @@ tn_status tn_reader_read_bad_max(tn_reader *r, const char *text, tn_error *err)
     if (size > 0 && text[size - 1] == '%') {
         double percent;
         if (tn_read_f64(text, size - 1, &percent) == TN_NUM_OK && percent >= 0 && percent <= 100) {
-            r->bad_share = percent / 100;
+            r->bad_share = percent > 0 ? percent / 100 : (double)NAN; /* none is none */
             return TN_OK;
         }
     } else if (tn_read_u64(text, size, &r->bad_max) == TN_NUM_OK) {

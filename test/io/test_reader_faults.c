@@ -1,4 +1,5 @@
 /* test_reader_faults.c - bad records, files that cannot be read, and inputs that never end. */
+#include "base/alloc.h"
 #include "base/threads.h"
 #include "io/reader.h"
 #include "setup.h"
@@ -129,6 +130,45 @@ static void standard_input_is_one_part_and_waiting_for_it_can_be_stopped(void **
     setup_close(&s);
 }
 
+static void a_share_of_nothing_is_none(void **state)
+{
+    (void)state;
+    setup s;
+    tn_error err = {0};
+    setup_open(&s, "{data: {format: libsvm, bad_records_max: 0%}}");
+    const char *path = setup_file(&s, "rows", "1 2\nx\n1 3\n", 10);
+    const tn_reader_opts opts = {.paths = {1, &path}, .batch_rows = 4, .prefetch = 1};
+    assert_int_equal(setup_drain(&s, &opts, &err), TN_E_DATA);
+    assert_non_null(strstr(err.text, "/rows:2:1: error: expected a label"));
+    setup_close(&s);
+}
+
+static void bad_records_without_memory_end_the_stream(void **state)
+{
+    (void)state;
+    setup s;
+    tn_text text = {0};
+    setup_open(&s, "{data: {format: libsvm, bad_records_max: 100%, part_bytes: 200B}}");
+    for (uint32_t i = 0; i < 100; i++) {
+        tn_text_addf(&text, "x %u\n1 %u\n", i, i);
+    }
+    const char *path = setup_file(&s, "rows", text.data, text.size);
+    const tn_reader_opts opts = {.paths = {1, &path}, .batch_rows = 4, .prefetch = 1};
+    tn_status status = TN_E_MEMORY;
+    uint64_t nth = 0;
+    while (status != TN_END) {
+        tn_error err = {0};
+        tn_alloc_fail_at(++nth);
+        status = setup_drain(&s, &opts, &err);
+        assert_true(status == TN_END || (status == TN_E_MEMORY && err.code == TN_E_MEMORY));
+        assert_true(nth < 1000);
+    }
+    tn_alloc_fail_at(0);
+    assert_true(nth > 20);
+    tn_text_done(&text);
+    setup_close(&s);
+}
+
 /* Opening waits until the reader has opened the other end. */
 static tn_status write_two_rows(void *path, tn_error *err)
 {
@@ -180,6 +220,8 @@ int main(void)
         cmocka_unit_test(bad_records_end_the_stream_or_are_counted),
         cmocka_unit_test(what_cannot_be_read_is_named),
         cmocka_unit_test(a_share_of_bad_records_is_judged_after_ten_thousand),
+        cmocka_unit_test(a_share_of_nothing_is_none),
+        cmocka_unit_test(bad_records_without_memory_end_the_stream),
         cmocka_unit_test(standard_input_is_one_part_and_waiting_for_it_can_be_stopped),
         cmocka_unit_test(a_pipe_with_a_name_is_one_part_and_waiting_for_it_can_be_stopped),
     };
