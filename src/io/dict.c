@@ -154,9 +154,9 @@ static uint32_t lower_bound(const tn_dict_table *t, uint32_t from, uint32_t to, 
     return from + (t->key[from] < key);
 }
 
-static tn_status damaged(const tn_dict *d, tn_error *err)
+static tn_status damaged(const tn_dict *d, const char *what, tn_error *err)
 {
-    return tn_fail(err, TN_E_CKPT, "'%s' is damaged: buckets of a table", d->what);
+    return tn_fail(err, TN_E_CKPT, "'%s' is damaged: %s of a table", d->what, what);
 }
 
 /* Looks into one table; out->table stays NULL when there is nothing. */
@@ -171,7 +171,7 @@ static tn_status find_in(const tn_dict *d, const tn_dict_table *t, const tn_dict
     uint32_t from = t->start[b];
     uint32_t to = t->start[b + 1];
     if (from > to || to > t->rows) {
-        return damaged(d, err);
+        return damaged(d, "buckets", err);
     }
     TN_TRY(touch(d, t->key + from, (to - from) * sizeof *t->key, err));
     for (uint32_t i = lower_bound(t, from, to, q->key); i < to && t->key[i] == q->key; i++) {
@@ -341,12 +341,16 @@ tn_status tn_dict_walk(const tn_dict *d, tn_dict_each *each, void *arg, tn_error
         const tn_dict_table *t = &d->table[i];
         TN_TRY(touch(d, t->key, (size_t)t->rows * sizeof *t->key, err));
         TN_TRY(touch(d, t->row, (size_t)t->rows * t->stride, err));
+        TN_TRY(touch(d, t->group, t->group != NULL ? (size_t)t->rows * sizeof *t->group : 0, err));
         for (uint64_t k = 0; k < t->rows; k++) {
             tn_dict_item item = {
                 .key = t->key[k],
                 .group = t->group != NULL ? t->group[k] : TN_DICT_NO_GROUP,
                 .row = {t, t->removed ? NULL : t->row + (size_t)k * t->stride},
             };
+            if (t->group != NULL && item.group >= d->n_groups) {
+                return damaged(d, "groups", err);
+            }
             TN_TRY(each(arg, &item, err));
         }
     }

@@ -58,7 +58,7 @@ static void try_file(const char *path, tn_verify verify)
     look_up(d);
     double sum = 0;
     tn_status status = tn_dict_walk(d, look_at, &sum, &err);
-    TN_ASSERT(status == TN_OK || verify == TN_VERIFY_LAZY);
+    TN_ASSERT(status == TN_OK || verify != TN_VERIFY_FULL);
     tn_dict_close(d);
 }
 
