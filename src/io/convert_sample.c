@@ -8,6 +8,7 @@
 #include "base/crc32c.h"
 #include "base/rng.h"
 #include "io/convert.h"
+#include "io/delimited.h"
 #include "io/fileset.h"
 #include "io/format.h"
 
@@ -55,12 +56,26 @@ static tn_status frame(sampling *s, tn_bytes record, tn_error *err)
     return tn_text_check(t, "a record", err);
 }
 
-/* The first line of a file, as far as the format's cut says; BOM and all. */
+/* The first line that is neither blank nor a comment. TN_END: more bytes are needed. */
+static tn_status find_header(const sampling *s, tn_bytes window, bool last, tn_bytes *out,
+                             tn_error *err)
+{
+    if (window.size >= 3 && memcmp(window.data, "\xef\xbb\xbf", 3) == 0) {
+        window.data += 3;
+        window.size -= 3;
+    }
+    do {
+        TN_TRY(s->format->cut(&window, last, s->in->from->schema, out, err));
+    } while (tn_delimited_is_nothing(*out, s->in->from->schema));
+    return TN_OK;
+}
+
+/* The header of a file, without what stands in front of it. */
 static tn_status read_head(const sampling *s, const tn_fileset *files, uint32_t file, tn_text *out,
                            tn_error *err)
 {
     tn_source *source = NULL;
-    tn_bytes record;
+    tn_bytes header;
     TN_TRY(tn_fileset_open(files, file, 0, NULL, &source, err));
     tn_status status = TN_END;
     for (bool last = false; status == TN_END && !last;) {
@@ -73,13 +88,13 @@ static tn_status read_head(const sampling *s, const tn_fileset *files, uint32_t 
         if (status == TN_OK) {
             out->size -= HEAD_STEP - n;
             last = n < HEAD_STEP;
-            tn_bytes window = {out->data, out->size, false};
-            status = s->format->cut(&window, last, s->in->from->schema, &record, err);
+            status = find_header(s, (tn_bytes){out->data, out->size, false}, last, &header, err);
         }
     }
     tn_source_close(source);
     if (status == TN_OK) {
-        out->size = record.size;
+        memmove(out->data, header.data, header.size);
+        out->size = header.size;
         tn_text_addc(out, '\n');
     } else if (status == TN_END) { /* an empty file */
         out->size = 0;
@@ -118,7 +133,7 @@ static tn_status take_heads(sampling *s, const tn_fileset *files, tn_error *err)
 
 static tn_status write_head(sampling *s, tn_error *err)
 {
-    if (!s->in->from->schema->header) {
+    if (!s->in->from->schema->header || s->format->head == NULL) {
         return TN_OK;
     }
     tn_fileset *files = NULL;

@@ -271,6 +271,7 @@ static tn_status clean(tn_bytes *line, const tn_schema *schema, const tn_place *
 bool tn_delimited_is_nothing(tn_bytes line, const tn_schema *schema)
 {
     const char *comment = schema->data->comment;
+    line.size -= line.size > 0 && line.data[line.size - 1] == '\r';
     return tn_line_is_blank(line) || (comment != NULL && line.data[0] == comment[0]);
 }
 

@@ -17,7 +17,7 @@ tn_status tn_delimited_head(tn_bytes *window, bool last, const tn_schema *schema
 tn_status tn_delimited_parse(tn_bytes record, const tn_schema *schema, const tn_place *place,
                              tn_rows *rows, tn_error *err) TN_MUST_USE;
 
-/* A blank line or a comment. */
+/* A blank line or a comment; one '\r' may end it. */
 bool tn_delimited_is_nothing(tn_bytes line, const tn_schema *schema);
 
 void tn_head_clear(tn_head *head, const tn_schema *schema); /* no column has a place */

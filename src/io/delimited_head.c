@@ -80,19 +80,15 @@ static tn_status head_from_lines(tn_bytes *window, bool last, const tn_schema *s
     tn_place at = *place;
     tn_bytes rest = *window;
     tn_bytes line = rest;
-    for (;;) {
+    do {
         tn_error what = {0};
         tn_status status = tn_delimited_cut(&rest, last, schema, &line, &what);
         if (status != TN_OK) {
             return status == TN_END ? TN_END : tn_place_fail(&at, rest, NULL, err, "%s", what.text);
         }
-        tn_bytes bare = line;
-        bare.size -= bare.size > 0 && bare.data[bare.size - 1] == '\r';
-        if (!tn_delimited_is_nothing(bare, schema)) {
-            break;
-        }
         at.line++;
-    }
+    } while (tn_delimited_is_nothing(line, schema));
+    at.line--;
     *window = rest;
     return head_from_line(line, schema, &at, head, err);
 }

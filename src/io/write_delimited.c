@@ -65,6 +65,31 @@ static tn_status order_columns(tn_writer *w, const char *const *names, uint32_t 
     return TN_OK;
 }
 
+static bool is_special(const tn_writer *w, const char *text, size_t size)
+{
+    for (size_t i = 0; i < size; i++) {
+        if (w->special[(unsigned char)text[i]]) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Names that a header can say. */
+static tn_status check_names(const tn_writer *w, tn_error *err)
+{
+    for (uint32_t i = 0; w->schema->header && i < w->n_columns; i++) {
+        const tn_write_column *c = &w->column[i];
+        bool quoted = is_special(w, c->name, c->name_size);
+        if (strpbrk(c->name, "\r\n") != NULL || (quoted && w->schema->quote == TN_QUOTE_NONE)) {
+            return tn_fail(err, TN_E_CONFIG,
+                           "the name of column '%s' would read back otherwise in format '%s'",
+                           c->name, w->kind->name);
+        }
+    }
+    return TN_OK;
+}
+
 static tn_status plan_delimited(tn_writer *w, tn_error *err)
 {
     tn_write_plan_columns(w);
@@ -73,7 +98,7 @@ static tn_status plan_delimited(tn_writer *w, tn_error *err)
     if (columns->n > 0) {
         TN_TRY(order_columns(w, columns->item, columns->n, err));
     }
-    return TN_OK;
+    return check_names(w, err);
 }
 
 static tn_status plan_criteo(tn_writer *w, tn_error *err)
@@ -98,40 +123,6 @@ static tn_status plan_criteo(tn_writer *w, tn_error *err)
     return order_columns(w, names, n, err);
 }
 
-static void write_header(const tn_writer *w, tn_text *out)
-{
-    if (!w->schema->header) {
-        return;
-    }
-    for (uint32_t i = 0; i < w->n_columns; i++) {
-        if (i > 0) {
-            tn_text_addc(out, w->schema->delimiter);
-        }
-        tn_text_adds(out, w->column[i].name);
-    }
-    tn_text_addc(out, '\n');
-}
-
-static bool is_special(const tn_writer *w, const char *text, size_t size)
-{
-    for (size_t i = 0; i < size; i++) {
-        if (w->special[(unsigned char)text[i]]) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool is_null_word(const tn_writer *w, const char *text, size_t size)
-{
-    for (uint32_t i = 0; i < w->n_null; i++) {
-        if (w->null[i].size == size && memcmp(w->null[i].data, text, size) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static void add_quoted(tn_text *out, const char *text, size_t size)
 {
     tn_text_addc(out, '"');
@@ -142,6 +133,35 @@ static void add_quoted(tn_text *out, const char *text, size_t size)
         tn_text_addc(out, text[i]);
     }
     tn_text_addc(out, '"');
+}
+
+static void write_header(const tn_writer *w, tn_text *out)
+{
+    if (!w->schema->header) {
+        return;
+    }
+    for (uint32_t i = 0; i < w->n_columns; i++) {
+        if (i > 0) {
+            tn_text_addc(out, w->schema->delimiter);
+        }
+        const tn_write_column *c = &w->column[i];
+        if (is_special(w, c->name, c->name_size)) {
+            add_quoted(out, c->name, c->name_size);
+        } else {
+            tn_text_add(out, c->name, c->name_size);
+        }
+    }
+    tn_text_addc(out, '\n');
+}
+
+static bool is_null_word(const tn_writer *w, const char *text, size_t size)
+{
+    for (uint32_t i = 0; i < w->n_null; i++) {
+        if (w->null[i].size == size && memcmp(w->null[i].data, text, size) == 0) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* The field that was written as it is from `at` on: put into quotes when it has to be. */

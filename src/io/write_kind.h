@@ -82,7 +82,7 @@ bool tn_write_token(const tn_writer *w, const tn_rows *rows, uint32_t i, char *b
 /* TN_E_DATA: the slot has an x_j and no column to keep it in. */
 tn_status tn_write_check_x(const tn_slot_spec *spec, float x, tn_error *err) TN_MUST_USE;
 
-/* TN_E_DATA: the row has a weight or a group and no column to keep it in. */
+/* TN_E_DATA: the row has a weight or a group and no column to keep it in, or no label. */
 tn_status tn_write_check_row(const tn_writer *w, const tn_row *row, tn_error *err) TN_MUST_USE;
 
 /* A float in the shortest form that reads back equal; quick for whole numbers. */

@@ -191,6 +191,9 @@ tn_status tn_write_check_x(const tn_slot_spec *spec, float x, tn_error *err)
 tn_status tn_write_check_row(const tn_writer *w, const tn_row *row, tn_error *err)
 {
     const tn_schema *s = w->schema;
+    if (isnan(row->label) && !s->label->none) {
+        return tn_fail(err, TN_E_DATA, "the row has no label\nhint: 'label=none' leaves it out");
+    }
     if (row->weight != 1 && s->data->weight == NULL) {
         return tn_fail(err, TN_E_DATA, "the row weighs %g and no column 'weight' can keep it",
                        (double)row->weight);

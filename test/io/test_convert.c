@@ -273,6 +273,27 @@ static void a_sample_holds_lines_of_the_file_in_order(void **state)
     tn_text_done(&csv);
 }
 
+static void a_sample_has_the_header_and_not_what_stands_above_it(void **state)
+{
+    datasets *d = *state;
+    static const char text[] = "\xef\xbb\xbf# made by hand\n\nlabel,a\n1,2\n# more\n0,3\n";
+    datasets_write(d, "commented", text, sizeof text - 1);
+    const char *path = datasets_path(d, "commented");
+    const tn_strs paths = {1, &path};
+    tn_dataset *from =
+        datasets_bind(d, "{data: {format: csv, comment: '#'}, slots: [{name: a}]}", 0);
+    uint64_t taken = 0;
+    tn_sample_in in = {from, &paths, 100, (double)NAN, 5, d->team};
+    assert_int_equal(sample(d, in, "uncommented", &taken), TN_OK);
+    assert_string_equal(datasets_read(d, "uncommented")->data, "label,a\n1,2\n0,3\n");
+    /* a header means nothing to other formats */
+    datasets_write(d, "svm", "1 2\n0 3\n", 8);
+    path = datasets_path(d, "svm");
+    in.from = datasets_bind(d, "{data: {format: libsvm, header: true}}", 0);
+    assert_int_equal(sample(d, in, "svm2", &taken), TN_OK);
+    assert_string_equal(datasets_read(d, "svm2")->data, "1 2\n0 3\n");
+}
+
 static void a_sample_of_tfrecords_reads_back(void **state)
 {
     datasets *d = *state;
@@ -332,6 +353,7 @@ int main(void)
         WITH_FILES(a_failure_leaves_the_older_file),
         WITH_FILES(records_at_fault_are_passed_over_when_allowed),
         WITH_FILES(a_sample_holds_lines_of_the_file_in_order),
+        WITH_FILES(a_sample_has_the_header_and_not_what_stands_above_it),
         WITH_FILES(a_sample_of_tfrecords_reads_back),
         WITH_FILES(the_written_configuration_reads_the_file),
     };

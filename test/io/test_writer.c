@@ -86,6 +86,16 @@ static void csv_quotes_what_would_read_otherwise(void **state)
           CSV_OUT "0,1,r1,,\"x\",,,,\n");
 }
 
+static void names_of_columns_are_quoted_like_values(void **state)
+{
+    const char *in = "{data: {format: csv}, slots: [{name: a, column: 'x,y'}]}";
+    check(state, in, "label,\"x,y\"\n1,2\n", "{format: csv}", "label,\"x,y\"\n1,2\n");
+    check(state, in, "label,\"x,y\"\n1,2\n", "{format: tsv, header: true}", "label\tx,y\n1\t2\n");
+    check(state, in, "label,\"x,y\"\n1,2\n", "{format: csv, header: false}", "1,2\n");
+    check_refused(state, in, "label,\"x,y\"\n1,2\n", "{format: csv, quote: none}",
+                  "the name of column 'x,y' would read back otherwise in format 'csv'");
+}
+
 static void columns_stand_in_the_order_asked_for(void **state)
 {
     check(state, CSV, CSV_HEAD "r1,1,0.5,12,x,3|4,1|2,1.5,-2\n",
@@ -163,6 +173,13 @@ static void label_none_writes_no_label(void **state)
         "\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\n");
 }
 
+static void a_row_without_a_label_gets_none(void **state)
+{
+    const char *in = "{data: {format: libsvm, label: none}}";
+    check_refused(state, in, "3 4\n", "{format: libsvm, label: y}", "the row has no label");
+    check_refused(state, in, "3\n", "{format: tsv, label: y}", "the row has no label");
+}
+
 static void tfrecord_lists_are_packed_and_in_one_piece(void **state)
 {
     datasets *d = *state;
@@ -214,6 +231,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(libffm_writes_every_value, set_up, tear_down),
         cmocka_unit_test_setup_teardown(csv_keeps_texts_as_they_were_read, set_up, tear_down),
         cmocka_unit_test_setup_teardown(csv_quotes_what_would_read_otherwise, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(names_of_columns_are_quoted_like_values, set_up, tear_down),
         cmocka_unit_test_setup_teardown(columns_stand_in_the_order_asked_for, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_a_format_cannot_say_is_an_error, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_row_that_would_be_blank_is_an_error, set_up, tear_down),
@@ -222,6 +240,7 @@ int main(void)
                                         tear_down),
         cmocka_unit_test_setup_teardown(an_index_base_is_taken_off, set_up, tear_down),
         cmocka_unit_test_setup_teardown(label_none_writes_no_label, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_row_without_a_label_gets_none, set_up, tear_down),
         cmocka_unit_test_setup_teardown(tfrecord_lists_are_packed_and_in_one_piece, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_frame_holds_length_and_both_crcs, set_up, tear_down),
