@@ -54,6 +54,7 @@ static void frequent_keys_are_found_among_many(void **state)
             tn_top_add(t, 18, "tenth", 5);
         }
     }
+    tn_top_add(t, 19, NULL, 0); /* an empty text in a block without any */
     tn_top_item item[2];
     uint64_t missed = 0;
     assert_int_equal(tn_top_list(t, item, 2, &missed), 2);
