@@ -16,7 +16,7 @@ extern const char *const tn_adam_biases[];
 #define TN_ADAM_FIELDS                                                                             \
     TN_FIELD_F64(tn_adam_opts, beta1, "0.9", 0, 0.999999, "", "share of the old mean"),            \
         TN_FIELD_F64(tn_adam_opts, beta2, "0.999", 0, 0.9999999, "", "share of the old variance"), \
-        TN_FIELD_F64(tn_adam_opts, eps, "1e-8", 0, 1, "", "added to the root"),                    \
+        TN_FIELD_F64(tn_adam_opts, eps, "1e-8", 1e-15, 1, "", "added to the root"),                \
         TN_FIELD_CHOICE(tn_adam_opts, bias, "row", tn_adam_biases,                                 \
                         "count that corrects the first steps of a row: its own, the step, none")
 

@@ -58,7 +58,7 @@ static void adadelta_update(const void *opts, const tn_update *u, size_t n, floa
 static const tn_field adadelta_fields[] = {
     TN_RULE_LR("1"),
     TN_FIELD_F64(adadelta_opts, rho, "0.9", 0, 0.999999, "", "share of the old mean squares"),
-    TN_FIELD_F64(adadelta_opts, eps, "1e-6", 1e-30, 1, "", "added under both roots"),
+    TN_FIELD_F64(adadelta_opts, eps, "1e-6", 1e-15, 1, "", "added under both roots"),
     TN_RULE_L1,
     TN_RULE_L2,
     TN_RULE_L2_MODE,

@@ -5,7 +5,8 @@
  *
  * The difference of roots is 0 in float at n = 1e6, g = .01, so s is computed as
  * g^2 / (alpha (sqrt(n + g^2) + sqrt(n))). Fresh weights that are not 0 are kept by a warm start:
- * n = 0, z = -w (beta / alpha + l2) - sign(w) l1.
+ * n = 0, z = -w (beta / alpha + l2) - sign(w) l1. With beta = l2 = 0 a gradient whose square is 0
+ * in float moves z and leaves w.
  */
 #include "base/compiler.h"
 #include "ps/rulefields.h"
@@ -41,10 +42,12 @@ TN_HOT static void ftrl_descend(size_t n, float *restrict w, float *restrict z, 
         float s = roots > 0 ? square / roots : 0;
         float zi = z[i] + (g[i] - s * w[i]);
         float shrunk = zi - copysignf(c.l1, zi);
-        float next = -shrunk / ((c.beta + root) / c.alpha + c.l2);
+        float rate = (c.beta + root) / c.alpha + c.l2;
+        float next = -shrunk / rate;
         z[i] = zi;
         sum[i] += square;
-        w[i] = fabsf(zi) <= c.l1 ? 0 : next;
+        next = fabsf(zi) <= c.l1 ? 0 : next;
+        w[i] = rate > 0 ? next : w[i];
     }
 }
 

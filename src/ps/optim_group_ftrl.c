@@ -103,7 +103,8 @@ static void group_ftrl_update(const void *opts, const tn_update *u, size_t n, fl
     double keep = norm > penalty ? 1 - penalty / norm : 0;
     for (size_t i = 0; i < n; i++) {
         float root = sqrtf(sum[o->rowwise ? 0 : i]);
-        w[i] = -(float)keep * w[i] / ((c.beta + root) / c.alpha + c.l2);
+        float rate = (c.beta + root) / c.alpha + c.l2;
+        w[i] = rate > 0 ? -(float)keep * w[i] / rate : 0; /* n = 0: nothing was learned yet */
     }
 }
 

@@ -47,7 +47,7 @@ static void rmsprop_update(const void *opts, const tn_update *u, size_t n, float
 static const tn_field rmsprop_fields[] = {
     TN_RULE_LR("1e-3"),
     TN_FIELD_F64(rmsprop_opts, rho, "0.9", 0, 0.999999, "", "share of the old mean square"),
-    TN_FIELD_F64(rmsprop_opts, eps, "1e-8", 0, 1, "", "added to the root"),
+    TN_FIELD_F64(rmsprop_opts, eps, "1e-8", 1e-15, 1, "", "added to the root"),
     TN_RULE_L1,
     TN_RULE_L2,
     TN_RULE_L2_MODE,

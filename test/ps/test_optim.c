@@ -198,6 +198,43 @@ static void a2_a_quadratic_goes_down_with_defaults_for_every_optimizer(void **st
     descend_as_row(tn_optim_find("group_ftrl"), "rowwise=true");
 }
 
+/* Squares of small gradients are 0 in float; so is what they are divided by, but for eps or beta.
+ */
+static void no_rule_divides_by_0(void **state)
+{
+    (void)state;
+    static const char *const rules[][2] = {
+        {"sgd", "lr=.1"},
+        {"adagrad", "eps=0 n0=1e-30"},
+        {"adagrad", "eps=0 n0=1e-30 rowwise=true"},
+        {"adagrad", "paddle=true n0=1e-30"},
+        {"rmsprop", "eps=1e-15"},
+        {"adadelta", "eps=1e-15"},
+        {"adam", "eps=1e-15"},
+        {"adam", "eps=1e-15 bias=none"},
+        {"adamw", "eps=1e-15"},
+        {"ftrl", "beta=0 alpha=1e-9"},
+        {"ftrl", "beta=0 l1=1"},
+        {"group_ftrl", "beta=0"},
+        {"group_ftrl", "beta=0 rowwise=true l21=1"},
+    };
+    static const float grads[][2] = {{0, 0}, {1e-25F, 0}, {-1e-30F, 1e-18F}, {0, 0}, {1e-20F, 1}};
+    tn_arena *arena = tn_arena_new(1 << 14);
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
+        drive x;
+        drive_begin(&x, arena, rules[i][0], rules[i][1]);
+        x.rule.optim->init(x.rule.opts, 2, x.w, x.state);
+        for (uint32_t s = 0; s < 5; s++) {
+            drive_step(&x, s, 2, grads[s]);
+            if (!(fabsf(x.w[0]) <= 1.0F && fabsf(x.w[1]) <= 10.0F)) {
+                fail_msg("%s %s: %g %g after step %u", rules[i][0], rules[i][1], (double)x.w[0],
+                         (double)x.w[1], s + 1);
+            }
+        }
+    }
+    tn_arena_free(arena);
+}
+
 static void a3_an_integer_rate_is_a_rate(void **state)
 {
     (void)state;
@@ -299,6 +336,7 @@ int main(void)
         cmocka_unit_test(ftrl_keeps_state_of_a_weight_that_is_zero),
         cmocka_unit_test(group_ftrl_zeroes_whole_rows_and_starts_warm),
         cmocka_unit_test(a2_a_quadratic_goes_down_with_defaults_for_every_optimizer),
+        cmocka_unit_test(no_rule_divides_by_0),
         cmocka_unit_test(a3_an_integer_rate_is_a_rate),
         cmocka_unit_test(a11_rows_of_1_to_67_weights_get_the_bits_of_single_weights),
         cmocka_unit_test(a11_a_row_with_one_sum_has_the_bits_of_plain_code_at_any_width),
