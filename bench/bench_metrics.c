@@ -1,11 +1,14 @@
 /* bench_metrics.c - nanoseconds per row of adding to the metrics.
  *
- *     bench_metrics [--json]      a step may spend 1 % on metrics (P12 of docs/performance.md)
+ *     bench_metrics --list | NAME      for .ci/check-instructions
+ *     bench_metrics [--json]           a step may spend 1 % on metrics (P12 of docs/performance.md)
  *
  * Batches of 1024 rows with logits as a trained model gives them, over and over; the best of seven
  * rounds. The limit is 1 % of a step of the smallest yardstick net (128-64-32: 400,000 rows/s on a
  * core).
  */
+#include "counted.h"
+
 #include "base/clock.h"
 #include "base/rng.h"
 #include "train/metrics.h"
@@ -25,10 +28,10 @@ typedef struct rows {
     uint64_t key[BATCHES][ROWS];
 } rows;
 
-static void fill(rows *r)
+static void fill(rows *r, uint32_t n_batches)
 {
     uint64_t s = tn_stream2(42, TN_RNG_GENERATE, 0);
-    for (uint32_t b = 0; b < BATCHES; b++) {
+    for (uint32_t b = 0; b < n_batches; b++) {
         for (uint32_t i = 0; i < ROWS; i++) {
             uint64_t at = ((uint64_t)b * ROWS + i) * 4;
             double z = -3 + 1.5 * tn_normal(tn_draw(s, at));
@@ -47,18 +50,23 @@ typedef struct job {
     bool weighted;
 } job;
 
+static void add(const job *j, uint32_t b)
+{
+    tn_scored scored = {.n = ROWS,
+                        .logit = j->r->logit[b],
+                        .label = j->r->label[b],
+                        .weight = j->weighted ? j->r->weight[b] : NULL};
+    tn_status status =
+        j->s != NULL ? tn_slices_add(j->s, &scored, &(tn_slice_keys){j->r->key[b], NULL}, NULL)
+                     : tn_metrics_add(j->m, &scored, NULL);
+    TN_ASSERT(status == TN_OK);
+}
+
 static double round_ns(const job *j)
 {
     uint64_t start = tn_clock_ns();
     for (uint32_t b = 0; b < BATCHES; b++) {
-        tn_scored scored = {.n = ROWS,
-                            .logit = j->r->logit[b],
-                            .label = j->r->label[b],
-                            .weight = j->weighted ? j->r->weight[b] : NULL};
-        tn_status status =
-            j->s != NULL ? tn_slices_add(j->s, &scored, &(tn_slice_keys){j->r->key[b], NULL}, NULL)
-                         : tn_metrics_add(j->m, &scored, NULL);
-        TN_ASSERT(status == TN_OK);
+        add(j, b);
     }
     return (double)(tn_clock_ns() - start) / ROWS / BATCHES;
 }
@@ -75,25 +83,76 @@ static void report(const char *name, const job *j, double limit, bool json)
                  name, best, limit);
 }
 
+static rows all;
+
+static job open_job(bool slices, bool weighted)
+{
+    job j = {.r = &all, .weighted = weighted};
+    tn_status status = slices ? tn_slices_new(&j.s, &(tn_slices_opts){.slices_max = SLICES}, NULL)
+                              : tn_metrics_new(&j.m, &(tn_metrics_opts){0}, NULL);
+    TN_ASSERT(status == TN_OK);
+    return j;
+}
+
+static void close_job(const job *j)
+{
+    tn_slices_free(j->s);
+    tn_metrics_free(j->m);
+}
+
+/* ---- counting: one batch after another ---- */
+
+static void add_second(void *arg)
+{
+    add(arg, 1);
+}
+
+static void count(bool slices, bool weighted)
+{
+    fill(&all, 2);
+    job j = open_job(slices, weighted);
+    add(&j, 0);
+    tn_count(add_second, &j);
+    close_job(&j);
+}
+
+static void count_metrics(void)
+{
+    count(false, false);
+}
+
+static void count_weighted(void)
+{
+    count(false, true);
+}
+
+static void count_slices(void)
+{
+    count(true, false);
+}
+
+static const tn_counted counted[] = {
+    {"add", count_metrics}, {"weighted", count_weighted}, {"slices", count_slices}, {NULL, NULL}};
+
 int main(int argc, char **argv)
 {
-    static rows r;
+    if (tn_counted_main(argc, argv, counted)) {
+        return 0;
+    }
     bool json = argc > 1 && strcmp(argv[1], "--json") == 0;
-    fill(&r);
-    tn_metrics *m = NULL;
-    tn_slices *s = NULL;
-    tn_metrics_opts opts = {0};
-    TN_ASSERT(tn_metrics_new(&m, &opts, NULL) == TN_OK);
-    TN_ASSERT(tn_slices_new(&s, &(tn_slices_opts){.slices_max = SLICES}, NULL) == TN_OK);
-    report("metrics", &(job){&r, m, NULL, false}, LIMIT_NS, json);
-    report("metrics, weighted rows", &(job){&r, m, NULL, true}, LIMIT_NS, json);
-    report("slices of one slot", &(job){&r, NULL, s, false}, LIMIT_SLICES_NS, json);
+    fill(&all, BATCHES);
+    job plain = open_job(false, false);
+    job weighted = {.r = &all, .m = plain.m, .weighted = true};
+    job sliced = open_job(true, false);
+    report("metrics", &plain, LIMIT_NS, json);
+    report("metrics, weighted rows", &weighted, LIMIT_NS, json);
+    report("slices of one slot", &sliced, LIMIT_SLICES_NS, json);
     uint64_t start = tn_clock_ns();
-    double auc = tn_metrics_get(m, "auc");
+    double auc = tn_metrics_get(plain.m, "auc");
     (void)printf(json ? "{\"bench\":\"auc\",\"value\":%.6f,\"ms\":%.2f}\n"
                       : "auc of the histogram      %.6f in %.2f ms\n",
                  auc, (double)(tn_clock_ns() - start) * 1e-6);
-    tn_slices_free(s);
-    tn_metrics_free(m);
+    close_job(&plain);
+    close_job(&sliced);
     return 0;
 }

@@ -1,11 +1,13 @@
 /* bench_net.c - forward and backward of the two nets of docs/performance.md, from nodes alone.
  *
  *     bench_net [threads] [rows] [steps] [big|small]
+ *     bench_net --list | NAME      for .ci/check-instructions
  *
  * Wide&Deep: 39 slots of dimension 8 and 1, one value each out of 15,000 keys, hidden layers
  * 400-400-400 or 128-64-32 with relu, bce. No reader, no table, no optimizer. Printed per net: rows
  * per second, and the share of the FMA peak measured in the same run, forward, backward, both.
  */
+#include "counted.h"
 #include "peak.h"
 
 #include "base/alloc.h"
@@ -208,8 +210,50 @@ static void run(const uint32_t units[3], tn_team *team, uint32_t threads, uint32
     tn_params_free(b.params);
 }
 
+/* ---- counting: a step of the small net, products included ---- */
+
+static void go_forward(void *job)
+{
+    const bench *b = job;
+    tn_forward(b->g, &b->feed);
+}
+
+static void go_backward(void *job)
+{
+    const bench *b = job;
+    tn_backward(b->g);
+}
+
+static void count(void (*work)(void *job))
+{
+    enum { ROWS = 256 };
+    static bench b;
+    fill_batch(&b, ROWS);
+    build(&b, &(tn_graph_opts){.max_rows = ROWS, .train = true}, (const uint32_t[]){128, 64, 32});
+    go_forward(&b);
+    tn_count(work, &b);
+    tn_graph_free(b.g);
+    tn_params_free(b.params);
+}
+
+static void count_forward(void)
+{
+    count(go_forward);
+}
+
+static void count_backward(void)
+{
+    count(go_backward);
+}
+
+static const tn_counted counted[] = {
+    {"forward", count_forward}, {"backward", count_backward}, {NULL, NULL}};
+
 int main(int argc, char **argv)
 {
+    if (tn_counted_main(argc, argv, counted)) {
+        return 0;
+    }
     tn_flush_denormals();
     uint32_t threads = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : 1;
     uint32_t rows = argc > 2 ? (uint32_t)strtoul(argv[2], NULL, 10) : 1024;

@@ -1,8 +1,8 @@
 /* bench_ops.c - one operator of ops.def, many times forward and backward.
  *
- *     bench_ops                 nanoseconds per row of every operator's example, the least of 7
- * runs bench_ops --list          their names bench_ops mul             that one 50 times and
- * nothing else, for callgrind to count
+ *     bench_ops             nanoseconds per row of every operator's example, the least of 7
+ *     bench_ops --list      their names
+ *     bench_ops mul         that one 50 times and nothing else, for .ci/check-instructions
  *
  * Examples are a few columns wide: what is measured is the work around the loops as much as the
  * loops. bench_net measures whole nets.
@@ -39,7 +39,7 @@ static void fill(bench_batch *b)
         b->label[r] = (tn_real)(r % 2);
     }
     for (uint32_t s = 0; s < SLOTS; s++) {
-        b->bag[s] = (tn_bag){b->offset, b->index, NULL};
+        b->bag[s] = (tn_bag){.offset = b->offset, .index = b->index};
     }
     for (uint32_t k = 0; k < KEYS; k++) {
         b->first[k] = n;
@@ -106,6 +106,53 @@ static void run(const bench_op *o)
     }
 }
 
+/* ---- counting: the operator's own passes, without the graph's work around them ---- */
+
+static const tn_op *real;
+static volatile int n_counted; /* see counted.c */
+
+__attribute__((noinline)) static void counted_pass(tn_rows_fn *pass, tn_node *self, tn_range range)
+{
+    pass(self, range);
+    n_counted++;
+}
+
+#define PASS(name)                                                                                 \
+    static void pass_##name(tn_node *self, tn_range range)                                         \
+    {                                                                                              \
+        counted_pass(real->name, self, range);                                                     \
+    }
+PASS(forward_cols)
+PASS(forward)
+PASS(prepare)
+PASS(backward_cols)
+PASS(backward)
+PASS(backward_params)
+PASS(backward_keys)
+
+static void count_op(const tn_op *op, bench_batch *b)
+{
+    bench_op o = open_op(op, b);
+    tn_op counted = *op;
+    const tn_node *n;
+#define COUNT(name) counted.name = op->name == NULL ? NULL : pass_##name
+    COUNT(forward_cols);
+    COUNT(forward);
+    COUNT(prepare);
+    COUNT(backward_cols);
+    COUNT(backward);
+    COUNT(backward_params);
+    COUNT(backward_keys);
+    real = op;
+    for (uint32_t i = 0; (n = tn_graph_node(o.g, i)) != NULL; i++) {
+        if (n->op == op) {
+            tn_graph_find(o.g, n->name)->op = &counted;
+        }
+    }
+    run(&o);
+    tn_graph_free(o.g);
+}
+
 static void report(const tn_op *op, bench_batch *b)
 {
     bench_op o = open_op(op, b);
@@ -134,9 +181,7 @@ int main(int argc, char **argv)
             (void)puts((*op)->name);
             found = true;
         } else if (strcmp(only, (*op)->name) == 0) {
-            bench_op o = open_op(*op, b);
-            run(&o);
-            tn_graph_free(o.g);
+            count_op(*op, b);
             found = true;
         }
     }

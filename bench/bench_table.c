@@ -1,6 +1,7 @@
 /* bench_table.c - the table of rows on one core: pull, push, insert, bytes per key (P8, P19).
  *
  *     bench_table [--json] [KEYS ..]      default 100000 1000000 10000000
+ *     bench_table --list | NAME           for .ci/check-instructions
  *
  * Rows of a deep segment under row-wise Adagrad: dim 8 (64 bytes) and dim 16 (96 bytes). Batches of
  * 16,384 different keys, each timed alone; medians. "push" is that of a step: the keyset was pulled
@@ -9,6 +10,9 @@
  * as all rows, fetched 64 ahead and read (pull) or changed (push); for insert, the first touch of
  * fresh memory, which the system clears.
  */
+#include "counted.h"
+#include "touch.h"
+
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/rng.h"
@@ -20,10 +24,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
-enum { BATCH = 16384, BATCHES_MAX = 256, AHEAD = 64, LINE = 64, FLUSH = 64 << 20 };
+enum { BATCH = 16384, BATCHES_MAX = 256, FLUSH = 64 << 20 };
 
 /* One segment "deep" of some dim. */
 typedef struct model {
@@ -126,58 +129,6 @@ static void make_model(model *m, uint32_t dim, tn_arena *arena)
     m->rules = (tn_rules){.layout = &m->layout, .rule = m->rule, .clip_global = (double)INFINITY};
 }
 
-/* Lines per second, in millions, of `lines` lines at random places of `bytes` bytes. */
-static double random_lines(uint64_t bytes, uint32_t lines, bool change)
-{
-    uint64_t n = bytes / LINE;
-    size_t size = n * LINE + (2 << 20);
-    char *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    TN_ASSERT(memory != MAP_FAILED);
-    (void)madvise(memory, size, MADV_HUGEPAGE);
-    memset(memory, 1, size);
-    static uint32_t place[BATCH * 2];
-    double took[BATCHES_MAX];
-    uint64_t s = tn_stream2(1, TN_RNG_GENERATE, n);
-    volatile uint64_t sum = 0; /* keeps the reads */
-    TN_ASSERT(lines <= sizeof place / sizeof place[0] && n <= UINT32_MAX);
-    for (uint32_t round = 0; round < BATCHES_MAX; round++) {
-        for (uint32_t i = 0; i < lines; i++) {
-            place[i] = (uint32_t)tn_below(tn_draw(s, (uint64_t)round * lines + i), n);
-        }
-        uint64_t start = tn_clock_ns();
-        uint64_t total = 0;
-        for (uint32_t i = 0; i < lines; i++) {
-            __builtin_prefetch(memory + (size_t)place[i + AHEAD < lines ? i + AHEAD : i] * LINE, 1);
-            uint64_t *at = (uint64_t *)(void *)(memory + (size_t)place[i] * LINE);
-            for (uint32_t w = 0; w < LINE / sizeof *at; w++) {
-                total += at[w];
-                at[w] += change;
-            }
-        }
-        took[round] = (double)(tn_clock_ns() - start);
-        sum += total;
-    }
-    (void)sum;
-    (void)munmap(memory, size);
-    return lines / median(took, BATCHES_MAX) * 1e3;
-}
-
-/* GB/s of writing one byte into every page of fresh memory. */
-static double first_touch(void)
-{
-    enum { SIZE = 512 << 20, PAGE = 4096 };
-    char *memory = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    TN_ASSERT(memory != MAP_FAILED);
-    (void)madvise(memory, SIZE, MADV_HUGEPAGE);
-    uint64_t start = tn_clock_ns();
-    for (size_t i = 0; i < SIZE; i += PAGE) {
-        memory[i] = 1;
-    }
-    double ns = (double)(tn_clock_ns() - start);
-    (void)munmap(memory, SIZE);
-    return SIZE / ns;
-}
-
 typedef struct figures {
     double pull, push, alone, norm, insert; /* millions of keys per second */
     double bytes, rss;                      /* per key */
@@ -273,15 +224,86 @@ static figures measure(uint64_t n_keys, uint32_t dim)
     return f;
 }
 
+/* ---- counting: one batch of keys in a table of 65,536 rows ---- */
+
+typedef struct counted_job {
+    tn_table *t;
+    tn_keyset keys;
+    float *rows;
+} counted_job;
+
+static void pull(void *job)
+{
+    const counted_job *j = job;
+    tn_status status = tn_table_pull(j->t, NULL, &j->keys, j->rows, NULL);
+    TN_ASSERT(status == TN_OK);
+}
+
+static void push(void *job)
+{
+    const counted_job *j = job;
+    const tn_push p = {.weight_sum = 1, .lr_factor = 1};
+    tn_table_push(j->t, NULL, &j->keys, j->rows, &p, 1);
+}
+
+enum { COUNTED_KEYS = 4 * BATCH, COUNTED_DIM = 8 };
+
+static void count(void (*work)(void *job), bool pulled, uint64_t stream)
+{
+    model m;
+    figures f = {0};
+    tn_arena *arena = tn_arena_new(1 << 16);
+    make_model(&m, COUNTED_DIM, arena);
+    batch *b = tn_alloc(1, sizeof *b, "a batch");
+    float *rows = tn_alloc((size_t)BATCH * COUNTED_DIM, sizeof *rows, "rows");
+    tn_table *t = filled(&m, COUNTED_KEYS, b, rows, &f);
+    fill(b, COUNTED_KEYS, stream, COUNTED_KEYS, COUNTED_DIM);
+    counted_job job = {t, keyset_of(b), rows};
+    if (pulled) {
+        pull(&job);
+    }
+    tn_count(work, &job);
+    tn_table_free(t);
+    tn_free(b);
+    tn_free(rows);
+    tn_arena_free(arena);
+}
+
+static void count_insert(void)
+{
+    count(pull, false, 0);
+}
+
+static void count_pull(void)
+{
+    count(pull, false, 1);
+}
+
+static void count_push(void)
+{
+    count(push, true, 1);
+}
+
+static void count_push_alone(void)
+{
+    count(push, false, 1);
+}
+
+static const tn_counted counted[] = {{"insert", count_insert},
+                                     {"pull", count_pull},
+                                     {"push", count_push},
+                                     {"push_alone", count_push_alone},
+                                     {NULL, NULL}};
+
 static void report(uint64_t n_keys, uint32_t dim, bool json)
 {
     const uint32_t bytes[] = {64, 96};
     uint32_t row = bytes[dim > 8];
-    uint32_t lines = row > LINE ? 2 : 1;
+    uint32_t lines = row > TN_LINE ? 2 : 1;
     figures f = measure(n_keys, dim);
-    double read = random_lines(n_keys * row, lines * BATCH, false) / lines;
-    double change = random_lines(n_keys * row, lines * BATCH, true) / lines;
-    double insert = first_touch() / f.bytes * 1e3;
+    double read = tn_random_lines(n_keys * row, lines * BATCH, false) / lines;
+    double change = tn_random_lines(n_keys * row, lines * BATCH, true) / lines;
+    double insert = tn_first_touch() / f.bytes * 1e3;
     (void)printf(
         json ? "{\"bench\":\"table\",\"keys\":%" PRIu64 ",\"dim\":%u,\"pull\":%.1f,\"read\":%.1f,"
                "\"push\":%.1f,\"alone\":%.1f,\"change\":%.1f,\"norm\":%.0f,\"insert\":%.1f,"
@@ -301,6 +323,9 @@ int main(int argc, char **argv)
         size = (const char *const *)argv + 1 + json;
     }
     tn_flush_denormals();
+    if (tn_counted_main(argc, argv, counted)) {
+        return 0;
+    }
     if (!json) {
         (void)puts("limits: random lines of memory, in the same run. P8, 10 M keys: pull >= 25, "
                    "push >= 20, "

@@ -10,7 +10,7 @@ set_target_properties(tnet PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION 1 LIN
   PUBLIC_HEADER ${PROJECT_SOURCE_DIR}/src/train/tnet.h)
 
 # Instrumented objects want their runtime at every link; the archive is for releases and plain test builds.
-if(NOT TNET_SANITIZE)
+if(NOT TNET_SANITIZE AND NOT TNET_COVERAGE)
   add_library(tnet_core OBJECT ${PROJECT_SOURCE_DIR}/src/train/tnet.c)
   target_link_libraries(tnet_core PRIVATE tnet_train tnet_warnings)
   set(archive ${CMAKE_BINARY_DIR}/libtnet.a)

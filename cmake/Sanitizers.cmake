@@ -1,9 +1,11 @@
 # -DTNET_SANITIZE=address (with undefined), thread or fuzzer (with address; clang); off when empty.
 set(TNET_SANITIZE "" CACHE STRING "address, thread, fuzzer or nothing")
-# -DTNET_CLONES=OFF: one version of each hot loop, for instruction counts that
-# do not depend on the machine. Always off under ThreadSanitizer, which crashes
+# -DTNET_CLONES=OFF: one version of each hot loop (TN_COUNTED), for instruction
+# counts that do not depend on the machine. Always off under ThreadSanitizer, which crashes
 # at start-up otherwise.
 option(TNET_CLONES "compile hot loops for several instruction sets" ON)
+# -DTNET_COVERAGE=ON: which lines the tests run; see .ci/check-coverage.
+option(TNET_COVERAGE "count the lines that run" OFF)
 
 if(TNET_SANITIZE STREQUAL address OR TNET_SANITIZE STREQUAL fuzzer)
   add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
@@ -24,6 +26,12 @@ else()
   add_compile_options($<$<NOT:$<CONFIG:Debug>>:-D_FORTIFY_SOURCE=2>)
   add_link_options(-Wl,-z,relro,-z,now)
 endif()
-if(TNET_SANITIZE STREQUAL thread OR TNET_SANITIZE STREQUAL fuzzer OR NOT TNET_CLONES)
+if(TNET_COVERAGE)
+  add_compile_options(--coverage -fprofile-update=atomic)
+  add_link_options(--coverage)
+endif()
+if(NOT TNET_CLONES)
+  add_compile_definitions(TN_NO_CLONES TN_COUNTED)
+elseif(TNET_SANITIZE STREQUAL thread OR TNET_SANITIZE STREQUAL fuzzer)
   add_compile_definitions(TN_NO_CLONES)
 endif()

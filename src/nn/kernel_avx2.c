@@ -1,7 +1,7 @@
 /* kernel_avx2.c - blocks of 6 x 16: 12 of the 16 registers hold sums. */
 #include "nn/kernels.h"
 
-#if defined(__x86_64__) && !defined(TN_NO_CLONES) && !defined(TN_REAL_DOUBLE)
+#if TN_KERNELS_AVX2
 #include <immintrin.h>
 
 #define TARGET __attribute__((target("avx2,fma")))

@@ -1,7 +1,7 @@
 /* kernel_avx512.c - blocks of 12 x 32: 24 of the 32 registers hold sums. */
 #include "nn/kernels.h"
 
-#if defined(__x86_64__) && !defined(TN_NO_CLONES) && !defined(TN_REAL_DOUBLE)
+#if TN_KERNELS_AVX512
 #include <immintrin.h>
 
 #define TARGET __attribute__((target("avx512f")))

@@ -19,6 +19,23 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* Sets that are compiled. ThreadSanitizer's build takes the plain road, like everything that picks
+ * code by processor; where instructions are counted there is one set, or counts would depend on
+ * the machine. */
+#if !defined(__x86_64__) || defined(TN_REAL_DOUBLE)
+#define TN_KERNELS_AVX512 0
+#define TN_KERNELS_AVX2 0
+#elif !defined(TN_NO_CLONES)
+#define TN_KERNELS_AVX512 1
+#define TN_KERNELS_AVX2 1
+#elif defined(TN_COUNTED)
+#define TN_KERNELS_AVX512 0
+#define TN_KERNELS_AVX2 1
+#else
+#define TN_KERNELS_AVX512 0
+#define TN_KERNELS_AVX2 0
+#endif
+
 typedef struct tn_block {
     size_t depth;
     const tn_real *a;

@@ -146,7 +146,7 @@ static void an_entry_has_the_same_bits_in_every_tile(void **state)
     free_buffers(&x);
 }
 
-#if defined(__x86_64__) && !defined(TN_NO_CLONES)
+#if TN_KERNELS_AVX512
 static void avx2_and_avx512_give_the_same_bits(void **state)
 {
     (void)state;
@@ -223,7 +223,7 @@ int main(void)
         cmocka_unit_test(products_are_those_of_three_loops),
         cmocka_unit_test(transposing_twice_is_the_identity),
         cmocka_unit_test(an_entry_has_the_same_bits_in_every_tile),
-#if defined(__x86_64__) && !defined(TN_NO_CLONES)
+#if TN_KERNELS_AVX512
         cmocka_unit_test(avx2_and_avx512_give_the_same_bits),
 #endif
         cmocka_unit_test(threads_may_multiply_at_once),

@@ -1,0 +1,137 @@
+/* logs.c - see logs.h */
+#include "logs.h"
+
+#include "base/crc32c.h"
+#include "base/key.h"
+#include "base/proto.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+enum { INTEGERS = 13, CATEGORIES = 26, FIELDS = 39 };
+
+/* A small number most of the time, as counts and popular ids are. */
+static uint64_t skewed(uint64_t x, uint32_t bits)
+{
+    return tn_mix(x) >> (64 - 1 - tn_mix(x ^ 0x5bd1) % bits);
+}
+
+static void criteo_row(tn_text *out, uint64_t row)
+{
+    tn_text_adds(out, tn_mix(row) % 4 == 0 ? "1" : "0");
+    for (uint64_t i = 0; i < INTEGERS; i++) {
+        uint64_t x = tn_mix(row * FIELDS + i);
+        tn_text_addc(out, '\t');
+        if (x % 5 != 0) {
+            tn_text_add_u64(out, skewed(x, 10));
+        }
+    }
+    for (uint64_t i = 0; i < CATEGORIES; i++) {
+        uint64_t x = tn_mix(row * FIELDS + INTEGERS + i);
+        tn_text_addc(out, '\t');
+        if (x % 9 != 0) {
+            tn_text_addf(out, "%08" PRIx64, tn_mix(skewed(x, 20)) >> 32);
+        }
+    }
+    tn_text_addc(out, '\n');
+}
+
+static void criteo_config(tn_text *out)
+{
+    tn_text_adds(out, "{data: {format: criteo, readers: 1}, slots: [");
+    for (uint32_t i = 1; i <= INTEGERS; i++) {
+        tn_text_addf(out, "{name: I%u, type: int, transform: ln2_bucket}, ", i);
+    }
+    for (uint32_t i = 1; i <= CATEGORIES; i++) {
+        tn_text_addf(out, "%s{name: C%u, type: hex}", i > 1 ? ", " : "", i);
+    }
+    tn_text_adds(out, "]}");
+}
+
+static void libsvm_row(tn_text *out, uint64_t row)
+{
+    tn_text_adds(out, tn_mix(row) % 4 == 0 ? "1" : "0");
+    for (uint64_t i = 0; i < FIELDS; i++) {
+        tn_text_addc(out, ' ');
+        tn_text_add_u64(out, i * 100000 + skewed(tn_mix(row * FIELDS + i), 16));
+        tn_text_adds(out, ":1");
+    }
+    tn_text_addc(out, '\n');
+}
+
+static void libsvm_config(tn_text *out)
+{
+    tn_text_adds(out, "{data: {format: libsvm, readers: 1}}");
+}
+
+static void libffm_row(tn_text *out, uint64_t row)
+{
+    tn_text_adds(out, tn_mix(row) % 4 == 0 ? "1" : "0");
+    for (uint64_t i = 0; i < FIELDS; i++) {
+        tn_text_addc(out, ' ');
+        tn_text_add_u64(out, i);
+        tn_text_addc(out, ':');
+        tn_text_add_u64(out, tn_mix(skewed(tn_mix(row * FIELDS + i), 20)) >> 1);
+        tn_text_adds(out, ":1");
+    }
+    tn_text_addc(out, '\n');
+}
+
+static void libffm_config(tn_text *out)
+{
+    tn_text_adds(out, "{data: {format: libffm, readers: 1}, slots: [");
+    for (uint32_t i = 0; i < FIELDS; i++) {
+        tn_text_addf(out, "%s{name: f%u, field: %u}", i > 0 ? ", " : "", i, i);
+    }
+    tn_text_adds(out, "]}");
+}
+
+static void add_int64(tn_text *out, const char *name, uint64_t value)
+{
+    size_t entry = tn_proto_begin(out, 1);
+    tn_proto_add_str(out, 1, name);
+    size_t feature = tn_proto_begin(out, 2);
+    size_t list = tn_proto_begin(out, 3);
+    size_t packed = tn_proto_begin(out, 1);
+    tn_proto_add_varint(out, value);
+    tn_proto_end(out, packed);
+    tn_proto_end(out, list);
+    tn_proto_end(out, feature);
+    tn_proto_end(out, entry);
+}
+
+static void tfrecord_row(tn_text *out, uint64_t row)
+{
+    static const char zeros[12] = {0};
+    size_t begin = out->size;
+    tn_text_add(out, zeros, sizeof zeros);
+    size_t features = tn_proto_begin(out, 1);
+    add_int64(out, "label", tn_mix(row) % 4 == 0);
+    for (uint64_t i = 0; i < FIELDS; i++) {
+        char name[8];
+        (void)snprintf(name, sizeof name, "%u", (unsigned)i);
+        add_int64(out, name, tn_mix(skewed(tn_mix(row * FIELDS + i), 20)) >> 33);
+    }
+    tn_proto_end(out, features);
+    uint64_t n = out->size - begin - sizeof zeros;
+    tn_store_u64(out->data + begin, n);
+    tn_store_u32(out->data + begin + 8, tn_crc_mask(tn_crc32c(0, out->data + begin, 8)));
+    tn_text_add_u32le(out, tn_crc_mask(tn_crc32c(0, out->data + begin + sizeof zeros, n)));
+}
+
+static void tfrecord_config(tn_text *out)
+{
+    tn_text_adds(out, "{data: {format: tfrecord, readers: 1}, slots: [");
+    for (uint32_t i = 0; i < FIELDS; i++) {
+        tn_text_addf(out, "%s{name: '%u'}", i > 0 ? ", " : "", i);
+    }
+    tn_text_adds(out, "]}");
+}
+
+const tn_log tn_logs[] = {
+    {"criteo", "4.0 M rows/s", criteo_row, criteo_config},
+    {"libsvm", "1000 MB/s", libsvm_row, libsvm_config},
+    {"libffm", "1000 MB/s", libffm_row, libffm_config},
+    {"tfrecord", "2.5 M rows/s", tfrecord_row, tfrecord_config},
+    {NULL, NULL, NULL, NULL},
+};
