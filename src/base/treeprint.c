@@ -92,10 +92,20 @@ void tn_tree_print_scalar(tn_text *out, const char *text)
     }
 }
 
+/* A text in quotes where the bare word would mean something. */
+static bool needs_its_quotes(const tn_tree *scalar)
+{
+    return scalar->quoted && strcmp(scalar->text, "none") == 0;
+}
+
 void tn_tree_print_flow(tn_text *out, const tn_tree *tree)
 {
     if (tree->kind == TN_TREE_NULL) {
         tn_text_addc(out, '~');
+        return;
+    }
+    if (tree->kind == TN_TREE_SCALAR && needs_its_quotes(tree)) {
+        print_quoted(out, tree->text);
         return;
     }
     if (tree->kind == TN_TREE_SCALAR) {

@@ -71,7 +71,9 @@ static void inherit(tn_arena *arena, tn_tree *map, const char *key, const char *
 {
     static const tn_origin inherited = {.source = "the options of the input"};
     if (value != NULL) {
-        tn_tree_put(arena, map, key, tn_tree_scalar(arena, value, inherited));
+        tn_tree *name = tn_tree_scalar(arena, value, inherited);
+        name->quoted = true; /* a column, whatever it is called */
+        tn_tree_put(arena, map, key, name);
     }
 }
 
@@ -112,7 +114,10 @@ tn_status tn_dataset_bind_target(tn_dataset *out, const tn_dataset *from, const 
     uint32_t faults = b->diag->n_errors;
     tn_tree *names = tn_tree_new(b->arena, TN_TREE_MAP, nowhere);
     const tn_label_rule *label = from->schema->label;
-    inherit(b->arena, names, "label", label->none ? "none" : label->column);
+    inherit(b->arena, names, "label", label->column);
+    if (label->none) {
+        tn_tree_put(b->arena, names, "label", tn_tree_scalar(b->arena, "none", nowhere));
+    }
     inherit(b->arena, names, "weight", from->data.weight);
     inherit(b->arena, names, "group", from->data.group);
     inherit(b->arena, names, "record_id", from->data.record_id);
@@ -219,7 +224,8 @@ void tn_dataset_config(const tn_dataset *d, const char *path, const char *column
     const tn_schema *s = d->schema;
     tn_text_addf(out, "data:\n  format: %s", d->data.format);
     add_option(out, "\n  ", "train", path);
-    add_option(out, "\n  ", "label", s->label->none ? "none" : s->label->column);
+    tn_text_adds(out, s->label->none ? "\n  label: none" : "");
+    add_option(out, "\n  ", "label", s->label->column);
     add_option(out, "\n  ", "weight", d->data.weight);
     add_option(out, "\n  ", "group", d->data.group);
     add_option(out, "\n  ", "record_id", d->data.record_id);

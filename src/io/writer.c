@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/key.h"
 #include "base/number.h"
+#include "base/tree.h"
 #include "io/write_kind.h"
 
 #include <math.h>
@@ -65,7 +66,8 @@ const tn_schema *tn_writer_schema(const tn_writer *w)
 void tn_writer_columns(const tn_writer *w, tn_text *out)
 {
     for (uint32_t i = 0; i < w->n_columns; i++) {
-        tn_text_addf(out, "%s%s", i > 0 ? ", " : "", w->column[i].name);
+        tn_text_adds(out, i > 0 ? ", " : "");
+        tn_tree_print_scalar(out, w->column[i].name);
     }
 }
 

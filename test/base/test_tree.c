@@ -130,13 +130,16 @@ static void texts_are_quoted_only_when_they_must_be(void **state)
         {"\xC3\xA4", "\"\xC3\xA4\""},
         {"\xE2\x80\xA8\xC2\x85", "\"\\L\\N\""},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         tn_text text = {0};
         tn_tree_print_scalar(&text, cases[i].text);
         assert_string_equal(tn_text_str(&text), cases[i].want);
         tn_text_done(&text);
     }
+    tn_text text = {0}; /* a column called none */
+    tn_tree_print_flow(&text, flow(*state, "[none, 'none', 'x']"));
+    assert_string_equal(tn_text_str(&text), "[none, \"none\", x]");
+    tn_text_done(&text);
 }
 
 static void a_default_is_read_as_it_would_stand_in_yaml(void **state)

@@ -315,6 +315,40 @@ static void a_sample_of_tfrecords_reads_back(void **state)
     tn_text_done(&ffm);
 }
 
+/* The configuration of `to`, bound again. */
+static tn_dataset *describe(datasets *d, const tn_dataset *to)
+{
+    tn_writer *w = NULL;
+    tn_text names = {0};
+    tn_text yaml = {0};
+    assert_int_equal(tn_writer_new(&w, to->data.format, to->schema, 0, NULL), TN_OK);
+    tn_writer_columns(w, &names);
+    tn_dataset_config(to, "out", names.data, &yaml);
+    tn_dataset *read = datasets_bind(d, yaml.data, TN_DATASET_AS_READ);
+    tn_writer_free(w);
+    tn_text_done(&names);
+    tn_text_done(&yaml);
+    return read;
+}
+
+static void a_column_called_none_is_not_the_lack_of_labels(void **state)
+{
+    datasets *d = *state;
+    tn_dataset *in = datasets_bind(
+        d, "{data: {format: csv, label: \"none\"}, slots: [{name: a, column: \"x, y\"}]}", 0);
+    tn_dataset *tsv = datasets_target(d, in, "{format: tsv}", 0);
+    assert_false(tsv->schema->label->none);
+    tn_dataset *read = describe(d, tsv);
+    assert_false(read->schema->label->none);
+    assert_string_equal(read->schema->label->column, "none");
+    assert_int_equal(read->data.columns.n, 2);
+    assert_string_equal(read->data.columns.item[1], "x, y");
+    in = datasets_bind(d, "{data: {format: csv, label: none}, slots: [{name: a}]}", 0);
+    tsv = datasets_target(d, in, "{format: tsv}", 0);
+    assert_true(tsv->schema->label->none);
+    assert_true(describe(d, tsv)->schema->label->none);
+}
+
 /* What describes an output reads it. */
 static void the_written_configuration_reads_the_file(void **state)
 {
@@ -355,6 +389,7 @@ int main(void)
         WITH_FILES(a_sample_holds_lines_of_the_file_in_order),
         WITH_FILES(a_sample_has_the_header_and_not_what_stands_above_it),
         WITH_FILES(a_sample_of_tfrecords_reads_back),
+        WITH_FILES(a_column_called_none_is_not_the_lack_of_labels),
         WITH_FILES(the_written_configuration_reads_the_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -254,6 +254,7 @@ static void what_is_printed_reads_back_equal(void **state)
          "'\xC3\xA4', \"\\u2028\\u0085\\ufeff\"]"),
         "a:\n- {b: [1, [2, {c: {}}]], d: []}\n- - x\n  - {y: ~}\n",
         "'key: 1': {'~': 1, '-': 2, '<<': 3, '': 4}\n",
+        "label: none\nother: 'none'\n",
         "a: |\n  # no comment\n\n   indented\nb: >\n  folded\n  text\n",
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
