@@ -202,11 +202,17 @@ static tn_status split_quoted(const taking *t, tn_span *span, uint32_t *found, t
     tn_split split = tn_split_of(t->line, t->schema, scratch);
     const char *bad = NULL;
     while (*found < max && bad == NULL && tn_split_next(&split, &span[*found], &bad)) {
-        span[(*found)++].found = true;
+        tn_span *s = &span[(*found)++];
+        s->found = true;
+        if (!s->quoted && s->size > 0 && bad == NULL) { /* in quotes it is data */
+            bad = memchr(s->text, '\r', s->size);
+        }
     }
     if (bad != NULL) {
         return tn_place_fail(t->place, t->line, bad, err,
-                             *bad == '"' ? "quote is not closed" : "text behind a closing quote");
+                             *bad == '"'    ? "quote is not closed"
+                             : *bad == '\r' ? "carriage return inside a line"
+                                            : "text behind a closing quote");
     }
     size_t used = 0;
     for (uint32_t i = 0; i < *found && scratch->size > 0; i++) {

@@ -112,6 +112,8 @@ static void multiline_quotes_may_hold_line_breaks(void **state)
     setup_parsed_free(&parsed);
     assert_begins(setup_fault(&s, "a,b,label\n1,\"x\ny\",1\nz,b,1\n"),
                   "parsed:4:1: error: expected a decimal integer, found \"z\"");
+    assert_begins(setup_fault(&s, "a,b,label\r\n1,x\ry,1\r\n"),
+                  "parsed:2:4: error: carriage return inside a line");
     setup_close(&s);
 }
 
