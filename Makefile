@@ -1,12 +1,13 @@
-# make run    installs what is missing, builds, generates data, trains, evaluates, exports
-# make test   installs what is missing, builds, runs every test
-# make bench  prints speeds beside their limits; see bench/README.md
-# make fuzz   30 seconds for every fuzz target; SECONDS=600 for more
+# make run      installs what is missing, builds, generates data, trains, evaluates, exports
+# make test     installs what is missing, builds, runs every test
+# make bench    prints speeds beside their limits; see bench/README.md
+# make fuzz     30 seconds for every fuzz target; SECONDS=600 for more
+# make analyze  what gcc -fanalyzer thinks of src/base, src/io and src/ps
 #
 # Everything is made in build/, data/ and runs/ of this folder.
 BUILD = build/gcc
 
-.PHONY: all run test bench fuzz clean
+.PHONY: all run test bench fuzz analyze clean
 all: build
 
 .PHONY: build
@@ -30,6 +31,10 @@ bench: build
 fuzz:
 	@.ci/install gates
 	@test/fuzz/run.sh $(SECONDS)
+
+analyze:
+	@.ci/install build
+	@.ci/analyze
 
 clean:
 	rm -rf build

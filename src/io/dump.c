@@ -272,7 +272,7 @@ static bool read_count(span text, double *out)
 
 static tn_status read_fixed(tn_dump *d, span *rest, tn_error *err)
 {
-    span s[FIXED];
+    span s[FIXED] = {{NULL, 0}};
     for (uint32_t i = 0; i < FIXED; i++) {
         if (!next_piece(rest, '\t', &s[i])) {
             return wrong(d, "a row needs group, sign, show, click and last_seen", err);

@@ -198,7 +198,7 @@ static bool read_named(tn_transform *out, const tn_tree *at, const char *name, c
     default:
         break;
     }
-    if (tn_tree_is_null(more)) {
+    if (more == NULL || tn_tree_is_null(more)) {
         tn_diag_error(b->diag, &at->at, "transform '%s' needs numbers, as in {%s: ..}", name, name);
         return false;
     }
