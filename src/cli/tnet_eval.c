@@ -85,6 +85,9 @@ static tn_status work(tn_setup *s, const tn_options *options, const void *asked,
     }
     TN_TRY(tn_setup_load(s, options, err));
     const tn_strs nodes = split(&f->fetch, s->arena);
+    if (f->fetch.n > 0 && nodes.n == 0) {
+        return tn_fail(err, TN_E_USAGE, "'--fetch' names no node");
+    }
     tn_judge j = {
         .setup = s,
         .data = &f->data,

@@ -7,14 +7,10 @@
 
 tn_metrics_opts tn_metrics_opts_of(const tn_run *run, const tn_schema *schema)
 {
-    bool grouped = false;
-    for (uint32_t i = 0; i < run->eval.metrics.n; i++) {
-        grouped |= tn_metric_find(run->eval.metrics.item[i])->needs_groups;
-    }
     (void)schema;
     return (tn_metrics_opts){
         .exact_auc = run->eval.auc == 1,
-        .grouped = grouped,
+        .grouped = tn_run_grouped_metric(run) != NULL,
         .sampling = run->data.negative_sampling,
     };
 }

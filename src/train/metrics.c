@@ -2,6 +2,7 @@
 #include "train/metrics.h"
 
 #include "base/alloc.h"
+#include "io/rows.h"
 #include "train/tally.h"
 
 #include <string.h>
@@ -113,7 +114,8 @@ static void keep_rows(tn_metrics *m, const tn_scored *rows, uint32_t from)
     for (uint32_t i = from; i < from + m->block->n; i++) {
         float weight = rows->weight != NULL ? rows->weight[i] : 1;
         if (weight > 0) {
-            tn_kept_add(m->kept, (tn_kept_row){.group = rows->group != NULL ? rows->group[i] : 0,
+            uint64_t group = rows->group != NULL ? rows->group[i] : TN_NO_GROUP;
+            tn_kept_add(m->kept, (tn_kept_row){.group = group,
                                                .key = tn_kept_key(rows->logit[i]),
                                                .label = rows->label[i],
                                                .weight = weight});
@@ -154,7 +156,6 @@ void tn_metrics_add_scored(tn_metrics *m, const tn_score_block *b, uint32_t row)
 
 tn_status tn_metrics_add(tn_metrics *m, const tn_scored *rows, tn_error *err)
 {
-    TN_ASSERT(!m->opts.grouped || rows->group != NULL);
     if (m->block == NULL) {
         m->block = tn_try_alloc(1, sizeof *m->block, "scores of a block of rows", err);
         if (m->block == NULL) {

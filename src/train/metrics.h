@@ -42,7 +42,7 @@ typedef struct tn_scored {
     const float *logit;
     const float *label;    /* 0 .. 1; above .5 is a click */
     const float *weight;   /* NULL: all 1; rows of weight 0 add nothing */
-    const uint64_t *group; /* NULL: none */
+    const uint64_t *group; /* NULL: TN_NO_GROUP for all, which is a group like others */
 } tn_scored;
 
 tn_status tn_metrics_new(tn_metrics **out, const tn_metrics_opts *opts, tn_error *err) TN_MUST_USE;

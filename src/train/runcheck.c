@@ -135,6 +135,58 @@ static void check_format(const tn_binder *b, const tn_tree *tree, const tn_run *
     }
 }
 
+/* The metric in "valid.auc"; NULL: there is none of that name. */
+static const tn_metric *watched_metric(const char *monitor)
+{
+    static const char prefix[] = "valid.";
+    size_t size = sizeof prefix - 1;
+    return strncmp(monitor, prefix, size) == 0 ? tn_metric_find(monitor + size) : NULL;
+}
+
+const char *tn_run_grouped_metric(const tn_run *run)
+{
+    const char *const monitors[] = {run->train.stop.monitor, run->train.reduce_on_plateau.monitor};
+    for (uint32_t i = 0; i < run->eval.metrics.n; i++) {
+        const tn_metric *m = tn_metric_find(run->eval.metrics.item[i]);
+        if (m != NULL && m->needs_groups) {
+            return m->name;
+        }
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        const tn_metric *m = monitors[i] != NULL ? watched_metric(monitors[i]) : NULL;
+        if (m != NULL && m->needs_groups) {
+            return m->name;
+        }
+    }
+    return NULL;
+}
+
+static void check_monitor(const tn_binder *b, const tn_tree *tree, const char *path,
+                          const char *monitor)
+{
+    if (monitor != NULL && watched_metric(monitor) == NULL) {
+        tn_diag_error(b->diag, place(tree, path), "'%s' is not valid.<metric>, as valid.auc",
+                      monitor);
+    }
+}
+
+static void check_watch(const tn_binder *b, const tn_tree *tree, const tn_run *r)
+{
+    const char *stop = r->train.stop.monitor;
+    const char *plateau = r->train.reduce_on_plateau.monitor;
+    check_monitor(b, tree, "train.stop.monitor", stop);
+    check_monitor(b, tree, "train.reduce_on_plateau.monitor", plateau);
+    if (stop != NULL && plateau != NULL && strcmp(stop, plateau) != 0) {
+        tn_diag_error(b->diag, place(tree, "train.reduce_on_plateau.monitor"),
+                      "train.stop watches '%s', and only one metric is watched", stop);
+    }
+    bool watched = stop != NULL || !isnan(r->train.reduce_on_plateau.factor);
+    if (watched && r->data.valid.n == 0) {
+        const char *path = stop != NULL ? "train.stop" : "train.reduce_on_plateau";
+        tn_diag_error(b->diag, place(tree, path), "'%s' needs data.valid", path);
+    }
+}
+
 static void check_metrics(const tn_binder *b, const tn_tree *tree, const tn_run *r)
 {
     const char *names[128];
@@ -143,18 +195,13 @@ static void check_metrics(const tn_binder *b, const tn_tree *tree, const tn_run 
         names[n++] = (*m)->name;
     }
     check_words(b, place(tree, "eval.metrics"), &r->eval.metrics, names, n);
-    const char *monitor = r->train.stop.monitor;
-    if (monitor != NULL &&
-        (strncmp(monitor, "valid.", 6) != 0 || tn_metric_find(monitor + 6) == NULL)) {
-        tn_diag_error(b->diag, place(tree, "train.stop.monitor"),
-                      "'%s' is not valid.<metric>, as valid.auc", monitor);
+    const char *grouped = tn_run_grouped_metric(r);
+    bool qid = r->data.format != NULL && strcmp(r->data.format, "libsvm") == 0;
+    if (grouped != NULL && r->data.group == NULL && !qid) {
+        tn_diag_error(b->diag, place(tree, "eval.metrics"),
+                      "metric '%s' needs data.group, the column whose value groups rows", grouped);
     }
-    bool watched = monitor != NULL || !isnan(r->train.reduce_on_plateau.factor);
-    if (watched && r->data.valid.n == 0) {
-        tn_diag_error(
-            b->diag, place(tree, monitor != NULL ? "train.stop" : "train.reduce_on_plateau"),
-            "'%s' needs data.valid", monitor != NULL ? "train.stop" : "train.reduce_on_plateau");
-    }
+    check_watch(b, tree, r);
 }
 
 void tn_run_bind(const tn_binder *b, const tn_tree *tree, tn_run *out)

@@ -92,6 +92,15 @@ wrong 3 "unknown key 'epochs'" tnet-train rows.csv.yaml epochs=3
 wrong 3 "'deepfmm'" tnet-train rows.csv.yaml model=deepfmm
 wrong 3 "TNET_TRAIN__EPOCHS" env TNET_TRAIN__EPOCHS=many tnet-train rows.csv.yaml
 
+wrong 3 "metric 'gauc' needs data.group" tnet-train rows.csv.yaml 'eval.metrics=[gauc]'
+wrong 3 "metric 'gauc' needs data.group" tnet-train rows.csv.yaml data.valid=rows.csv train.stop=valid.gauc
+wrong 3 "'nonsense' is not valid.<metric>" tnet-train rows.csv.yaml data.valid=rows.csv \
+    'train.reduce_on_plateau={factor: 0.5, monitor: nonsense}'
+wrong 3 "only one metric is watched" tnet-train rows.csv.yaml data.valid=rows.csv \
+    train.stop=valid.auc 'train.reduce_on_plateau={factor: 0.5, monitor: valid.ne}'
+expect 0 tnet-train -q rows.libsvm.yaml data.valid=rows.libsvm 'eval.metrics=[gauc]' # no qid: one group
+wrong 2 "'--fetch' names no node" tnet-eval rows.csv.yaml --data rows.csv --fetch ,
+
 # --- the run directory ---
 wrong 3 "hint: checkpoint.resume=never begins anew" tnet-train rows.csv.yaml run.dir=good-csv 'model={type: deepfm, hidden: [3]}'
 wrong 8 "cannot make folder 'rows.csv'" tnet-train rows.csv.yaml run.dir=rows.csv

@@ -154,6 +154,18 @@ static void ln_2_is_2977044472_and_bins_are_exact(void **state)
     tn_metrics_free(m);
 }
 
+static void rows_without_groups_are_one_group(void **state)
+{
+    (void)state;
+    const float z[4] = {-1, 0, 1, 2};
+    const float y[4] = {0, 1, 0, 1};
+    const tn_scored rows = {.n = 4, .logit = z, .label = y};
+    tn_metrics *m = metrics_of(&(tn_metrics_opts){.grouped = true}, &rows);
+    assert_true(tn_metrics_get(m, "gauc") == 0.75);
+    assert_true(tn_metrics_get(m, "gauc_skipped") == 0);
+    tn_metrics_free(m);
+}
+
 static void m1_one_class_has_no_auc(void **state)
 {
     (void)state;
@@ -312,6 +324,7 @@ int main(void)
         cmocka_unit_test(groups_can_count_by_clicks_or_alike),
         cmocka_unit_test(v22_bucket_error),
         cmocka_unit_test(ln_2_is_2977044472_and_bins_are_exact),
+        cmocka_unit_test(rows_without_groups_are_one_group),
         cmocka_unit_test(m1_one_class_has_no_auc),
         cmocka_unit_test(nothing_seen_has_no_value),
         cmocka_unit_test(m2_p_of_exactly_0_and_1_and_all_ties),
