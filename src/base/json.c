@@ -317,10 +317,24 @@ static tn_status parse_value(parser *p, tn_json *out)
     return status;
 }
 
+/* Room for the tree of `text`: each value but the first stands behind a bracket or comma, and no
+ * text grows when it is copied. */
+static tn_status reserve(const parser *p)
+{
+    size_t values = 1;
+    for (size_t i = 0; i < p->size && values <= VALUES_MAX; i++) {
+        char c = p->text[i];
+        values += c == ',' || c == '[' || c == '{';
+    }
+    size_t each = sizeof(tn_json) + _Alignof(tn_json) + 2; /* two texts end with NUL */
+    return tn_arena_reserve(p->arena, values * each + p->size, p->what, p->err);
+}
+
 tn_status tn_json_parse(const tn_json **out, const char *text, size_t size, tn_arena *arena,
                         const char *what, tn_error *err)
 {
     parser p = {.text = text, .size = size, .arena = arena, .what = what, .err = err};
+    TN_TRY(reserve(&p));
     tn_json *root = TN_NEW(arena, tn_json);
     TN_TRY(parse_value(&p, root));
     skip_blanks(&p);

@@ -64,7 +64,7 @@ typedef struct tn_json {
 } tn_json;
 
 /* `what` names the file in messages. The tree lives in `arena` and copies what it needs.
- * TN_E_CKPT: not JSON; TN_E_LIMIT: too many values. */
+ * TN_E_CKPT: not JSON; TN_E_LIMIT: too many values; TN_E_MEMORY. */
 tn_status tn_json_parse(const tn_json **out, const char *text, size_t size, tn_arena *arena,
                         const char *what, tn_error *err) TN_MUST_USE;
 

@@ -98,14 +98,11 @@ void tn_rows_clear(tn_rows *rows)
     rows->duplicate_key = 0;
 }
 
-/* Room for the entries of a record: no value takes less than a byte, but several slots may read
- * the same one. */
-static bool reserve_entries(tn_rows *rows, size_t record_bytes)
+/* Room for `need` more entries, and behind them for absent keys. */
+static bool grow_entries(tn_rows *rows, uint32_t need)
 {
     struct rows_private *p = rows->private;
     const tn_schema *s = rows->schema;
-    uint64_t values = ((uint64_t)record_bytes + 1) * s->columns->readers_max;
-    uint32_t need = values < TN_VALUES_MAX ? (uint32_t)values : (uint32_t)TN_VALUES_MAX;
     uint32_t capacity = p->entries_max;
     if (p->keep & TN_ROWS_SIGNS) {
         void *token = rows->token;
@@ -120,8 +117,34 @@ static bool reserve_entries(tn_rows *rows, size_t record_bytes)
     bool grown = tn_rows_grow(&entry, rows->n_entries, need + s->n_slots, sizeof *rows->entry,
                               &p->entries_max);
     rows->entry = entry;
-    p->entries_end = rows->n_entries + need;
+    p->entries_end = grown ? rows->n_entries + need : p->entries_end;
     return grown;
+}
+
+/* Room for the entries of a record: no value takes less than a byte, but several slots may read
+ * the same one. */
+static bool reserve_entries(tn_rows *rows, size_t record_bytes)
+{
+    uint64_t values = ((uint64_t)record_bytes + 1) * rows->schema->columns->readers_max;
+    return grow_entries(rows, values < TN_VALUES_MAX ? (uint32_t)values : (uint32_t)TN_VALUES_MAX);
+}
+
+tn_status tn_rows_more(tn_rows *rows, tn_error *err)
+{
+    enum { VALUES_AT_ONCE = 256 };
+    struct rows_private *p = rows->private;
+    if (rows->n_entries < p->entries_end) {
+        return TN_OK;
+    }
+    if (rows->n_entries - rows->row[rows->n].first >= TN_VALUES_MAX) {
+        return tn_fail(err, TN_E_LIMIT, "more than %d values in a row", TN_VALUES_MAX);
+    }
+    if (rows->n_entries >= ITEMS_MAX) {
+        return tn_fail(err, TN_E_LIMIT, "more than %u values in one block", ITEMS_MAX);
+    }
+    return grow_entries(rows, VALUES_AT_ONCE)
+               ? TN_OK
+               : tn_fail(err, TN_E_MEMORY, "no memory for the values of a row");
 }
 
 static bool reserve_numbers(tn_rows *rows)

@@ -1,5 +1,4 @@
-/* rows.h - a growing block of parsed examples, row by row: what a parser writes, a batch is made
- * of.
+/* rows.h - a growing block of parsed examples: parsers write it, batches are made of it.
  *
  *     row      label weight first ..        entry    slot key x
  *      0         1     1     0                0        3   a  1     in the order of the record
@@ -80,7 +79,6 @@ enum {
     TN_ROWS_IDS = 1,   /* keep record ids; else tn_rows_id does nothing */
     TN_ROWS_SIGNS = 2, /* and the text of every token, so that rows can be written again */
 };
-
 /* `schema` must outlive it; `keep` is TN_ROWS_x or 0. On failure *out is NULL. */
 tn_status tn_rows_new(tn_rows **out, const tn_schema *schema, uint32_t keep,
                       tn_error *err) TN_MUST_USE;
@@ -95,6 +93,8 @@ static inline uint32_t tn_rows_end_of(const tn_rows *rows, uint32_t i)
 /* Makes room for whatever a record of that many bytes can hold. The new row is rows->row[rows->n]
  * and counts once it is ended. TN_E_MEMORY, TN_E_LIMIT (2^31 of anything in one block). */
 tn_status tn_rows_begin(tn_rows *rows, size_t record_bytes, tn_error *err) TN_MUST_USE;
+/* Room for one more value of the open row, where its size is not known when it begins. */
+tn_status tn_rows_more(tn_rows *rows, tn_error *err) TN_MUST_USE;
 
 /* One value of a slot or numeric column, never a null one; `x` is its x_j. int64 features are
  * reinterpreted for `id`; a real goes only where a number is wanted (tn_spec_is_number). */

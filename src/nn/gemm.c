@@ -231,7 +231,7 @@ tn_status tn_gemm_check(tn_error *err)
                        "hint: install libopenblas0-pthread",
                        openblas_get_config());
     }
-    if (openblas_get_num_threads() != 1) {
+    if (tn_kernels_find() == NULL && openblas_get_num_threads() != 1) {
         openblas_set_num_threads(1);
     }
     if (!self_test(false) || !self_test(true)) {

@@ -38,7 +38,7 @@ void tn_gemm_at(tn_dims d, tn_mat a, tn_mat b, tn_product c); /* a [k,m], transp
 void tn_transpose(size_t m, size_t n, tn_mat from, tn_product to);
 
 /* Whether products are right, and may be made by several threads at once. TN_E_USAGE with the
- * reason. Sets OpenBLAS to one thread per call. */
+ * reason. Sets OpenBLAS, where it is used, to one thread per call. */
 tn_status tn_gemm_check(tn_error *err) TN_MUST_USE;
 
 /* "avx512", "avx2", or "openblas (..)": for `--plan` and logs. `out` holds 128 bytes. */

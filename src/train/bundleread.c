@@ -5,7 +5,13 @@
 
 #include <string.h>
 
-enum { COLS_MAX = 1 << 20, CONCAT_MAX = 4096, INPUTS_MAX = 64 };
+enum {
+    COLS_MAX = 1 << 20,
+    CONCAT_MAX = 4096,
+    INPUTS_MAX = 64,
+    VALUE_BYTES = sizeof(tn_tree) + 64, /* of a JSON value: its tree, a number, part of an input */
+    SLOT_BYTES = 8192, /* of a slot: its options, its description, the table of its transform */
+};
 
 typedef struct reading {
     tn_bundle *b;
@@ -297,10 +303,31 @@ static tn_status read_outputs(reading *r)
     return TN_OK;
 }
 
+static size_t count_values(const tn_json *value)
+{
+    size_t n = 1;
+    for (const tn_json *v = value->first; v != NULL; v = v->next) {
+        n += count_values(v); /* the parser has bounded the depth */
+    }
+    return n;
+}
+
+/* All that is made of the model lives in the arena, so memory for all of it is asked for at once.
+ */
+static tn_status reserve(const reading *r)
+{
+    size_t slots = (size_t)items_in(tn_json_get(r->model, "slots")) +
+                   items_in(tn_json_get(r->model, "numeric"));
+    size_t text = r->model->end - r->model->begin;
+    size_t bytes = count_values(r->model) * VALUE_BYTES + slots * SLOT_BYTES + 4 * text;
+    return tn_arena_reserve(r->b->arena, bytes, "a model", r->err);
+}
+
 tn_status tn_bundle_read_model(tn_bundle *b, const tn_json *model, const tn_tree *data,
                                const char *what, tn_error *err)
 {
     reading r = {.b = b, .model = model, .data = data, .what = what, .err = err};
+    TN_TRY(reserve(&r));
     TN_TRY(read_slots(&r));
     TN_TRY(read_inputs(&r));
     TN_TRY(tn_bundle_read_init(b, model, what, err));

@@ -3,7 +3,6 @@
 
 #include "base/alloc.h"
 #include "io/place.h"
-#include "io/rows_private.h"
 #include "train/score.h"
 
 #include <math.h>
@@ -243,27 +242,6 @@ int tnet_end_row(tnet_scorer *scorer, tnet_error *err)
     return code;
 }
 
-/* Room for more values of the open row, as a parser has it from the size of its record. */
-static tn_status more_room(tn_rows *rows, tn_error *e)
-{
-    struct rows_private *p = rows->private;
-    if (rows->n_entries < p->entries_end) {
-        return TN_OK;
-    }
-    if (rows->n_entries - rows->row[rows->n].first >= TN_VALUES_MAX) {
-        return tn_fail(e, TN_E_LIMIT, "more than %d values in a row", TN_VALUES_MAX);
-    }
-    void *entry = rows->entry;
-    bool grown = tn_rows_grow(&entry, rows->n_entries, VALUES_AT_ONCE + rows->schema->n_slots,
-                              sizeof *rows->entry, &p->entries_max);
-    rows->entry = entry;
-    if (!grown) {
-        return tn_fail(e, TN_E_MEMORY, "no memory for a row");
-    }
-    p->entries_end = rows->n_entries + VALUES_AT_ONCE;
-    return TN_OK;
-}
-
 /* The field of an open row, with room for one more value. */
 static int prepare(tnet_scorer *s, int field, const tn_slot_spec **out, tnet_error *err)
 {
@@ -275,7 +253,7 @@ static int prepare(tnet_scorer *s, int field, const tn_slot_spec **out, tnet_err
         return usage(err, "the model has no such field");
     }
     tn_error e = {0};
-    return result(more_room(s->rows, &e), &e, err);
+    return result(tn_rows_more(s->rows, &e), &e, err);
 }
 
 int tnet_add_id(tnet_scorer *scorer, int field, uint64_t id, float x, tnet_error *err)

@@ -2,6 +2,7 @@
 #include "base/alloc.h"
 #include "base/json.h"
 #include "base/rng.h"
+#include "support/mallocs.h"
 #include "support/test.h"
 
 #include <math.h>
@@ -233,6 +234,39 @@ static void thirty_two_levels_are_read_and_no_more(void **state)
                      12);
 }
 
+/* `text` n times between `head` and `tail`, parsed into an arena with hardly any room. */
+static void is_parsed_in_one_piece(const char *head, const char *text, const char *tail)
+{
+    tn_text doc = {0};
+    tn_error err = {0};
+    const tn_json *root = NULL;
+    tn_text_adds(&doc, head);
+    for (size_t i = 0; i < 1000; i++) {
+        tn_text_adds(&doc, text);
+    }
+    tn_text_adds(&doc, tail);
+    tn_arena *small = tn_arena_new(64);
+    uint64_t before = tn_mallocs();
+    assert_int_equal(tn_json_parse(&root, doc.data, doc.size, small, "test", &err), TN_OK);
+    assert_in_range(tn_mallocs() - before, 0, 1); /* under sanitizers none are counted */
+    tn_alloc_fail_at(1);
+    assert_int_equal(tn_json_parse(&root, doc.data, doc.size, small, "test", &err), TN_E_MEMORY);
+    tn_alloc_fail_at(0);
+    tn_arena_free(small);
+    tn_text_done(&doc);
+}
+
+static void memory_for_a_tree_is_asked_for_once_and_may_be_missing(void **state)
+{
+    (void)state;
+    is_parsed_in_one_piece("[", "1,", "1]");
+    is_parsed_in_one_piece("[", "\"\",", "[]]");
+    is_parsed_in_one_piece("[", "[[]],", "0]");
+    is_parsed_in_one_piece("[", "{\"a\":1},", "{}]");
+    is_parsed_in_one_piece("[", "{\"a\":\"\\u00e4\"},", "null]");
+    is_parsed_in_one_piece("{\"", "long", "\":-1.5e-300}");
+}
+
 static void a_duplicate_among_many_members_is_found(void **state)
 {
     (void)state;
@@ -327,6 +361,7 @@ int main(void)
                                         free_arena),
         cmocka_unit_test_setup_teardown(thirty_two_levels_are_read_and_no_more, new_arena,
                                         free_arena),
+        cmocka_unit_test(memory_for_a_tree_is_asked_for_once_and_may_be_missing),
         cmocka_unit_test_setup_teardown(a_duplicate_among_many_members_is_found, new_arena,
                                         free_arena),
         cmocka_unit_test_setup_teardown(accessors_accept_anything, new_arena, free_arena),
