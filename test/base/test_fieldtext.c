@@ -128,6 +128,20 @@ static void every_option_is_printed_with_value_or_default(void **state)
                    "dir: ~\n");
 }
 
+static void members_of_a_tree_have_a_line_each(void **state)
+{
+    const tn_tree *tree =
+        tn_flow_read(*state, "{train: {layers: {a: {x: 1}, 'b c': {y: [2, 3]}}}}", "t.yaml");
+    tn_text out = {0};
+    tn_fields_print(&out, fields, tree, &(tn_print_opts){.sources = true});
+    const char *text = strstr(tn_text_str(&out), "  layers:\n");
+    assert_non_null(text);
+    assert_memory_equal(text, "  layers:\n    a: {x: 1}       ", 29);
+    assert_non_null(strstr(text, "\n    b c: {y: [2, 3]}     "));
+    assert_non_null(strstr(text, " # t.yaml\n  gemm: auto"));
+    tn_text_done(&out);
+}
+
 static void sources_stand_behind_the_values(void **state)
 {
     tn_tree *tree =
@@ -230,6 +244,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(every_option_is_printed_with_value_or_default),
+        TEST(members_of_a_tree_have_a_line_each),
         TEST(sources_stand_behind_the_values),
         TEST(paths_can_be_left_out),
         TEST(the_schema_is_json_with_every_option),
