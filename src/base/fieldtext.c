@@ -71,7 +71,8 @@ static void add_choices(tn_text *out, const tn_field *f, const char *quote)
     }
 }
 
-void tn_field_type_text(tn_text *out, const tn_field *f, const char *quote)
+/* "count", "one of `a` `b`", "duration": what a user may write. */
+static void add_type(tn_text *out, const tn_field *f, const char *quote)
 {
     static const char *const types[] = {
         [TN_KIND_BOOL] = "true or false", [TN_KIND_U32] = "count",
@@ -134,7 +135,7 @@ static void help_row(walker *w, const tn_field *f)
         tn_text_addc(w->out, ' ');
     } while (w->out->size - before < HELP_COLUMN && !w->out->failed);
     tn_text_addf(w->out, "%s; ", f->help);
-    tn_field_type_text(w->out, f, "");
+    add_type(w->out, f, "");
     if (f->fallback == NULL) {
         tn_text_adds(w->out, "; required\n");
     } else {
@@ -177,7 +178,7 @@ static void markdown_row(walker *w, const tn_field *f)
         return;
     }
     tn_text_addf(w->out, "| `%s` | ", w->path);
-    tn_field_type_text(w->out, f, "`");
+    add_type(w->out, f, "`");
     tn_text_adds(w->out, " | ");
     if (f->fallback == NULL) {
         tn_text_adds(w->out, "required");

@@ -30,7 +30,4 @@ void tn_fields_markdown(tn_text *out, const tn_field *fields);
 void tn_fields_help(tn_text *out, const tn_field *fields);
 void tn_fields_paths(tn_text *out, const tn_field *fields);
 
-/* "count", "one of `a` `b`", "duration": what a user may write. */
-void tn_field_type_text(tn_text *out, const tn_field *f, const char *quote);
-
 #endif

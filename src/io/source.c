@@ -24,7 +24,7 @@ struct tn_source {
 #include "io/sources.def"
 #undef TN_SOURCE
 
-const tn_source_kind *const tn_all_sources[] = {
+static const tn_source_kind *const all_sources[] = {
 #define TN_SOURCE(name) &tn_source_##name,
 #include "io/sources.def"
 #undef TN_SOURCE
@@ -33,9 +33,9 @@ const tn_source_kind *const tn_all_sources[] = {
 
 tn_status tn_source_find(const char *path, const tn_source_kind **out, tn_error *err)
 {
-    for (uint32_t i = 0; tn_all_sources[i] != NULL; i++) {
-        if (tn_all_sources[i]->takes(path)) {
-            *out = tn_all_sources[i];
+    for (uint32_t i = 0; all_sources[i] != NULL; i++) {
+        if (all_sources[i]->takes(path)) {
+            *out = all_sources[i];
             return TN_OK;
         }
     }

@@ -35,8 +35,6 @@ typedef struct tn_source_kind {
     void (*close)(void *state);
 } tn_source_kind;
 
-extern const tn_source_kind *const tn_all_sources[]; /* NULL-terminated */
-
 /* The kind that takes a path. TN_E_DATA: this build cannot read it. */
 tn_status tn_source_find(const char *path, const tn_source_kind **out, tn_error *err) TN_MUST_USE;
 

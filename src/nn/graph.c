@@ -83,7 +83,8 @@ void tn_graph_chapter(tn_graph *g)
     g->chapter = g->n_nodes;
 }
 
-tn_node *tn_node_new(tn_graph *g, const char *name, const tn_op *op)
+/* Appends a node. */
+static tn_node *node_new(tn_graph *g, const char *name, const tn_op *op)
 {
     TN_ASSERT(!g->finished);
     const char *stem = op != NULL ? op->name : "leaf";
@@ -132,7 +133,7 @@ tn_node *tn_try_apply(tn_graph *g, const tn_op *op, const char *name, tn_node *c
                       uint32_t n, const void *attr)
 {
     TN_ASSERT(tn_takes(op, n));
-    tn_node *node = tn_node_new(g, name, op);
+    tn_node *node = node_new(g, name, op);
     node->n_in = n;
     node->in = TN_NEW_ARRAY(g->arena, tn_node *, n + 1);
     for (uint32_t i = 0; i < n; i++) {
@@ -163,13 +164,13 @@ tn_node *tn_apply(tn_graph *g, const tn_op *op, const char *name, tn_node *const
 tn_node *tn_input(tn_graph *g, const char *name, uint32_t cols, bool wants_grad)
 {
     TN_ASSERT(cols > 0);
-    tn_node *n = tn_node_new(g, name, NULL);
+    tn_node *n = node_new(g, name, NULL);
     n->shape = (tn_shape){g->opts.max_rows, cols};
     n->place->wants_grad = wants_grad;
     return n;
 }
 
-tn_params *tn_graph_own_params(tn_graph *g)
+static tn_params *own_params(tn_graph *g)
 {
     if (g->own == NULL) {
         g->own = tn_params_new();
@@ -198,7 +199,7 @@ static tn_node *param_node(tn_graph *g, tn_params *params, const char *name, tn_
 {
     char made[NAME_MAX_BYTES];
     if (params == NULL) {
-        params = tn_graph_own_params(g);
+        params = own_params(g);
     }
     if (name == NULL) {
         (void)snprintf(made, sizeof made, "param.%u", tn_params_count(params) + 1);
@@ -216,7 +217,7 @@ static tn_node *param_node(tn_graph *g, tn_params *params, const char *name, tn_
     if (n != NULL) {
         return n;
     }
-    n = tn_node_new(g, g->fault == NULL ? name : NULL, NULL);
+    n = node_new(g, g->fault == NULL ? name : NULL, NULL);
     n->is_param = true;
     n->is_state = !as->train;
     n->shape = shape;

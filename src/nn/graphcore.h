@@ -61,12 +61,9 @@ struct tn_graph {
     double weight; /* sum of w_i */
 };
 
-tn_node *tn_node_new(tn_graph *g, const char *name, const tn_op *op); /* graph.c: appends a node */
 const char *tn_graph_copy_text(tn_graph *g, const char *text);
-tn_params *tn_graph_own_params(tn_graph *g);
 const tn_node *tn_node_root(const tn_node *n);
 uint32_t tn_operands(const tn_node *n); /* without parameters */
-uint32_t tn_tile_size(const tn_node *n, bool cols);
 
 /* sweep.c: the team over what a step does. */
 void tn_sweep_forward(tn_graph *g);
@@ -74,15 +71,11 @@ void tn_sweep_clear(tn_graph *g); /* gradients that have no first writer */
 void tn_sweep_backward(tn_graph *g);
 void tn_sweep_keys(tn_graph *g); /* the gradients of rows */
 
-/* The passes, in this order (passes.c, fuse.c, memory.c). */
-tn_status tn_pass_drop(tn_graph *g, const tn_wanted *wanted, tn_error *err) TN_MUST_USE;
+/* Passes that stand in files of their own (fuse.c, memory.c), or that they need; passes.c has the
+ * others and runs them all in order. */
 void tn_pass_alive(tn_graph *g); /* drops again, after nodes have become useless */
-void tn_pass_rest(tn_graph *g);
 tn_status tn_pass_fold(tn_graph *g, tn_error *err) TN_MUST_USE;
 void tn_pass_fuse(tn_graph *g);
-void tn_pass_gradients(tn_graph *g);
-void tn_pass_place(tn_graph *g);
 tn_status tn_pass_memory(tn_graph *g, tn_error *err) TN_MUST_USE;
-void tn_pass_first_writers(tn_graph *g);
 
 #endif

@@ -32,7 +32,7 @@ static tn_status unknown_node(tn_graph *g, const char *name, tn_error *err)
     return tn_fail(err, TN_E_CONFIG, "no node '%s' in the graph", name);
 }
 
-tn_status tn_pass_drop(tn_graph *g, const tn_wanted *wanted, tn_error *err)
+static tn_status pass_drop(tn_graph *g, const tn_wanted *wanted, tn_error *err)
 {
     g->logit = wanted->logit;
     g->loss = wanted->loss;
@@ -58,7 +58,7 @@ tn_status tn_pass_drop(tn_graph *g, const tn_wanted *wanted, tn_error *err)
     return TN_OK;
 }
 
-void tn_pass_rest(tn_graph *g)
+static void pass_rest(tn_graph *g)
 {
     for (uint32_t i = 0; i < g->n_nodes; i++) {
         tn_node *n = g->node[i];
@@ -96,7 +96,7 @@ static bool upstream(const tn_node *n)
     return any;
 }
 
-void tn_pass_gradients(tn_graph *g)
+static void pass_gradients(tn_graph *g)
 {
     bool train = g->opts.train;
     for (uint32_t i = 0; i < g->n_nodes; i++) {
@@ -134,7 +134,7 @@ static void place_operands(tn_node *join)
     }
 }
 
-void tn_pass_place(tn_graph *g)
+static void pass_place(tn_graph *g)
 {
     for (uint32_t i = 0; i < g->n_nodes; i++) {
         tn_node *n = g->node[i];
@@ -178,7 +178,7 @@ static void first_touch(tn_node *n, tn_node *operand)
     }
 }
 
-void tn_pass_first_writers(tn_graph *g)
+static void pass_first_writers(tn_graph *g)
 {
     if (g->loss != NULL && g->loss->grad != NULL) {
         tn_place *p = tn_node_root(g->loss)->place;
@@ -208,20 +208,20 @@ void tn_pass_first_writers(tn_graph *g)
 
 static tn_status run_passes(tn_graph *g, const tn_wanted *wanted, tn_error *err)
 {
-    TN_TRY(tn_pass_drop(g, wanted, err));
+    TN_TRY(pass_drop(g, wanted, err));
     if (g->opts.no_passes) {
-        tn_pass_gradients(g);
+        pass_gradients(g);
         return TN_OK;
     }
     if (!g->opts.train) {
-        tn_pass_rest(g);
+        pass_rest(g);
     }
     if (g->opts.frozen) {
         TN_TRY(tn_pass_fold(g, err));
     }
     tn_pass_fuse(g);
-    tn_pass_gradients(g);
-    tn_pass_place(g);
+    pass_gradients(g);
+    pass_place(g);
     return TN_OK;
 }
 
@@ -231,7 +231,7 @@ tn_status tn_graph_finish(tn_graph *g, const tn_wanted *wanted, tn_error *err)
     TN_TRY(tn_gemm_check(err));
     TN_TRY(run_passes(g, wanted, err));
     TN_TRY(tn_pass_memory(g, err));
-    tn_pass_first_writers(g);
+    pass_first_writers(g);
     g->finished = true;
     return TN_OK;
 }

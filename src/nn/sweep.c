@@ -23,7 +23,7 @@ enum {
     UNIT = 16, /* columns are cut at whole vectors */
 };
 
-uint32_t tn_tile_size(const tn_node *n, bool cols)
+static uint32_t tile_size(const tn_node *n, bool cols)
 {
     if (n->op->tile != NULL) {
         return n->op->tile(n, cols);
@@ -59,7 +59,7 @@ static tn_rows_fn *rows_pass(const tn_node *n, bool backward)
 /* In pieces that the operator likes. */
 static void do_node(tn_node *n, tn_range rows, tn_rows_fn *pass)
 {
-    uint32_t size = tn_tile_size(n, false);
+    uint32_t size = tile_size(n, false);
     for (uint32_t from = rows.from; from < rows.to; from += size) {
         pass(n, (tn_range){from, rows.to - from < size ? rows.to : from + size});
     }
@@ -98,7 +98,7 @@ static size_t weights_of(const tn_node *n)
 static tn_range even_tile(const tn_node *n, uint32_t tile)
 {
     uint64_t units = tn_tile_count(n->shape.cols, UNIT);
-    uint32_t n_tiles = tn_tile_count(n->shape.cols, tn_tile_size(n, true));
+    uint32_t n_tiles = tn_tile_count(n->shape.cols, tile_size(n, true));
     uint32_t from = (uint32_t)(units * tile / n_tiles) * UNIT;
     uint32_t to = (uint32_t)(units * (tile + 1) / n_tiles) * UNIT;
     return (tn_range){from, to < n->shape.cols ? to : n->shape.cols};
@@ -134,8 +134,8 @@ typedef struct columns {
  * thread would wait. */
 static uint32_t tiles_of(const tn_node *n)
 {
-    TN_ASSERT(tn_tile_size(n, true) >= UNIT);
-    return tn_tile_count(n->shape.cols, tn_tile_size(n, true));
+    TN_ASSERT(tile_size(n, true) >= UNIT);
+    return tn_tile_count(n->shape.cols, tile_size(n, true));
 }
 
 static void do_columns(void *job, uint32_t tile)

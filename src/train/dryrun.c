@@ -41,7 +41,9 @@ static uint32_t row_bytes(const tn_blueprint *plan)
     return TN_SNAPSHOT_ROW_BYTES + words * 4;
 }
 
-void tn_model_table(const tn_blueprint *plan, uint64_t dense_params, uint64_t rows, tn_text *out)
+/* The table that a run begins with. */
+static void model_table(const tn_blueprint *plan, uint64_t dense_params, uint64_t rows,
+                        tn_text *out)
 {
     const tn_features *f = plan->features;
     tn_arena *arena = tn_arena_new(1 << 14);
@@ -111,7 +113,7 @@ tn_status tn_dry_run(const tn_blueprint *plan, const tn_binder *b, tn_text *out,
 {
     tn_worker *w = NULL;
     TN_TRY(tn_worker_new(&w, plan, &(tn_worker_opts){.training = true}, b, err));
-    tn_model_table(plan, tn_params_trained(w->params), 0, out);
+    model_table(plan, tn_params_trained(w->params), 0, out);
     tn_status status = try_data(w, "train", &plan->run->data.train, out, err);
     if (status == TN_OK) {
         status = try_data(w, "valid", &plan->run->data.valid, out, err);

@@ -14,7 +14,4 @@ tn_status tn_dry_run(const tn_blueprint *plan, const tn_binder *b, tn_text *out,
 tn_status tn_describe_graph(const tn_blueprint *plan, const tn_binder *b, bool dot, tn_text *out,
                             tn_error *err) TN_MUST_USE;
 
-/* The table that a run begins with. */
-void tn_model_table(const tn_blueprint *plan, uint64_t dense_params, uint64_t rows, tn_text *out);
-
 #endif

@@ -33,7 +33,8 @@ typedef struct exporting {
     uint32_t n_files;
 } exporting;
 
-tn_status tn_model_id(const char *folder, char out[33], tn_error *err)
+/* Id of a checkpoint's model; `folder` holds its MANIFEST. */
+static tn_status id_of_model(const char *folder, char out[33], tn_error *err)
 {
     tn_arena *arena = tn_arena_new(1 << 16);
     tn_manifest m;
@@ -280,11 +281,11 @@ static tn_status write_export(exporting *x, tn_error *err)
     TN_TRY(tn_checkpoint_load(r->checkpoint, x->w, &which, err));
     TN_TRY(tn_path_join(r->checkpoint, "MANIFEST", manifest, err));
     if (tn_path_exists(manifest)) {
-        TN_TRY(tn_model_id(r->checkpoint, x->out->model_id, err));
+        TN_TRY(id_of_model(r->checkpoint, x->out->model_id, err));
     } else {
         char folder[TN_PATH_SIZE];
         TN_TRY(tn_path_join(r->checkpoint, which.name, folder, err));
-        TN_TRY(tn_model_id(folder, x->out->model_id, err));
+        TN_TRY(id_of_model(folder, x->out->model_id, err));
     }
     x->out->step = x->w->steps;
     TN_TRY(name_folders(x, to, err));

@@ -37,7 +37,4 @@ typedef struct tn_exported {
 tn_status tn_export(const tn_blueprint *plan, const tn_export_request *request, tn_exported *out,
                     tn_error *err) TN_MUST_USE;
 
-/* Id of a checkpoint's model; `folder` holds its MANIFEST. */
-tn_status tn_model_id(const char *folder, char out[33], tn_error *err) TN_MUST_USE;
-
 #endif

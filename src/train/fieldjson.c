@@ -8,7 +8,8 @@
 
 enum { SIZE_TEXT = 32 };
 
-void tn_tree_json(tn_text *out, const char *key, const tn_tree *tree)
+/* A tree as a value; key NULL: inside a list. */
+static void add_tree(tn_text *out, const char *key, const tn_tree *tree)
 {
     if (tree == NULL || tree->kind == TN_TREE_NULL) {
         tn_json_str(out, key, NULL);
@@ -21,7 +22,7 @@ void tn_tree_json(tn_text *out, const char *key, const tn_tree *tree)
     bool list = tree->kind == TN_TREE_LIST;
     tn_json_open_key(out, key, list ? '[' : '{');
     for (const tn_tree *t = tree->first; t != NULL; t = t->next) {
-        tn_tree_json(out, list ? NULL : t->key, t);
+        add_tree(out, list ? NULL : t->key, t);
     }
     tn_json_close(out, list ? ']' : '}');
 }
@@ -113,7 +114,7 @@ void tn_field_json(tn_text *out, const tn_field *f, const void *opts)
         put_f64s(out, f->key, at);
         break;
     case TN_KIND_TREE:
-        tn_tree_json(out, f->key, *(const tn_tree *const *)at);
+        add_tree(out, f->key, *(const tn_tree *const *)at);
         break;
     case TN_KIND_END:
     case TN_KIND_DURATION:

@@ -16,9 +16,6 @@ void tn_field_json(tn_text *out, const tn_field *f, const void *opts);
 void tn_fields_json_changed(tn_text *out, const tn_field *fields, const void *opts,
                             const void *usual, const char *const *without);
 
-/* A tree as a value; key NULL: inside a list. */
-void tn_tree_json(tn_text *out, const char *key, const tn_tree *tree);
-
 /* The way back. `source` names the file in messages; it and `value` must outlive the tree. */
 tn_tree *tn_json_tree(tn_arena *arena, const tn_json *value, const char *source);
 

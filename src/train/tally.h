@@ -69,14 +69,10 @@ typedef struct tn_walk {
 
 /* Over everything seen. */
 tn_walk tn_walk_begin(const tn_metrics *m);
-/* Over rows that ascend by score; for one group. */
-tn_walk tn_walk_rows(const tn_kept_row *rows, size_t n);
 bool tn_walk_next(tn_walk *w, tn_cell *out);
 
-/* AUC of what the walk passes; *tied, if not NULL, the share of tied pairs, halved. NAN and NAN
- * with one class. */
-double tn_walk_auc(tn_walk w, double *tied);
-/* The same over everything seen. */
+/* AUC of everything seen; *tied, if not NULL, the share of tied pairs, halved. NAN and NAN with one
+ * class. */
 double tn_metrics_auc(const tn_metrics *m, double *tied);
 
 /* GAUC and the share of n_u that was skipped. */

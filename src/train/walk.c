@@ -9,7 +9,8 @@ static bool is_click(float label)
     return (double)label > 0.5;
 }
 
-tn_walk tn_walk_rows(const tn_kept_row *rows, size_t n)
+/* Over rows that ascend by score; for one group. */
+static tn_walk walk_rows(const tn_kept_row *rows, size_t n)
 {
     tn_walk w = {.row = rows, .n_rows = n, .unit = TN_KEPT_ONE};
     for (size_t i = 0; i < n; i++) {
@@ -23,7 +24,7 @@ tn_walk tn_walk_rows(const tn_kept_row *rows, size_t n)
 static tn_walk start(const tn_metrics *m)
 {
     if (m->opts.exact_auc) {
-        tn_walk w = tn_walk_rows(tn_kept_sorted(m->kept, TN_KEPT_BY_SCORE), tn_kept_count(m->kept));
+        tn_walk w = walk_rows(tn_kept_sorted(m->kept, TN_KEPT_BY_SCORE), tn_kept_count(m->kept));
         w.shift = m->scoring.shift;
         return w;
     }
@@ -75,12 +76,9 @@ bool tn_walk_next(tn_walk *w, tn_cell *out)
     return true;
 }
 
-double tn_metrics_auc(const tn_metrics *m, double *tied)
-{
-    return tn_walk_auc(start(m), tied);
-}
-
-double tn_walk_auc(tn_walk w, double *tied)
+/* AUC of what the walk passes; *tied, if not NULL, the share of tied pairs, halved. NAN and NAN
+ * with one class. */
+static double walk_auc(tn_walk w, double *tied)
 {
     tn_u128 twice = 0; /* at most 2 * 2^62 * 2^62 */
     tn_u128 equal = 0;
@@ -100,10 +98,15 @@ double tn_walk_auc(tn_walk w, double *tied)
     return tn_ratio((double)twice, pairs);
 }
 
+double tn_metrics_auc(const tn_metrics *m, double *tied)
+{
+    return walk_auc(start(m), tied);
+}
+
 /* One group of rows that ascend by score. */
 static void add_group(const tn_metrics *m, const tn_kept_row *rows, size_t n, double sums[3])
 {
-    tn_walk w = tn_walk_rows(rows, n);
+    tn_walk w = walk_rows(rows, n);
     double count = 1;
     if (m->opts.gauc_by == TN_GAUC_CLICKS) {
         count = (double)w.total_pos;
@@ -113,7 +116,7 @@ static void add_group(const tn_metrics *m, const tn_kept_row *rows, size_t n, do
     sums[0] += count;
     if (w.total_pos > 0 && w.total_neg > 0) {
         sums[1] += count;
-        sums[2] += count * tn_walk_auc(w, NULL);
+        sums[2] += count * walk_auc(w, NULL);
     }
 }
 
