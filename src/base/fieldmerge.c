@@ -164,7 +164,7 @@ static tn_tree *merge_by_name(const merger *m, const tn_field *f, const tn_tree 
     return list;
 }
 
-/* See TN_FIELD_TREE_RULE. */
+/* See TN_FIELD_TREE_OF. */
 static tn_tree *merge_rule(const merger *m, const tn_tree *under, const tn_tree *over)
 {
     tn_arena *arena = m->b->arena;

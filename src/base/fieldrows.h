@@ -96,10 +96,9 @@
         TN_ROW(TN_KIND_VARIANT, type, member, tn_variant, fallback, 0, 0, "", help),               \
             .choices = (choices_), .table = (table_), .size = sizeof(want)                         \
     }
-/* TREE: maps merge key by key. TREE_ONE: a layer replaces what is below it ({uniform: ..} on
- * {normal: ..}). TREE_OF: as TREE, and a single text x stands for {first_: x}; a map that has this
- * key on one that has not, and a text, replace. TREE_RULE: as TREE_OF with `type`, and another type
- * replaces as well; without a type it is a map of rules by name, each of which merges so. */
+/* TREE: maps merge key by key. TREE_ONE: a layer replaces what is below it. TREE_OF: as TREE, and a
+ * text x stands for {first_: x}; a text, and a map with this key on one without, replace. With
+ * `type` it is a rule, or rules by name, and another type replaces a rule as well. */
 #define TN_FIELD_TREE(type, member, fallback, help)                                                \
     {                                                                                              \
         TN_ROW(TN_KIND_TREE, type, member, const tn_tree *, fallback, 0, 0, "", help)              \
@@ -113,8 +112,6 @@
         TN_ROW(TN_KIND_TREE, type, member, const tn_tree *, fallback, 0, 0, "", help),             \
             .first = (first_)                                                                      \
     }
-#define TN_FIELD_TREE_RULE(type, member, fallback, help)                                           \
-    TN_FIELD_TREE_OF(type, member, fallback, "type", help)
 #define TN_FIELD_END                                                                               \
     {                                                                                              \
         .kind = TN_KIND_END                                                                        \

@@ -54,6 +54,7 @@ tn_status tn_rename(const char *from, const char *to,
                     tn_error *err) TN_MUST_USE; /* and sync parent */
 /* What is not there counts as removed. Neither syncs the parent: a removal may be lost. */
 tn_status tn_remove_file(const char *path, tn_error *err) TN_MUST_USE;
+void tn_remove_in_handler(const char *path); /* of a signal: the system call alone */
 tn_status tn_remove_tree(const char *path, tn_error *err) TN_MUST_USE; /* links are not followed */
 
 /* Names in a folder, sorted bytewise, each ended by NUL in `out`; *n is how many. */

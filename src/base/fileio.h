@@ -20,7 +20,7 @@ tn_status tn_io_open(const char *path, int flags, int *fd, tn_error *err) TN_MUS
 tn_status tn_io_write(int fd, const char *path, uint64_t at, const void *data, size_t size,
                       tn_error *err) TN_MUST_USE;
 
-/* Up to `size` bytes from `at`; fewer only at the end of the file. */
+/* Up to `size` bytes from `at`; fewer only at the end of the file. A pipe is read in order. */
 tn_status tn_io_read(int fd, const char *path, uint64_t at, void *data, size_t *size,
                      tn_error *err) TN_MUST_USE;
 

@@ -127,6 +127,11 @@ tn_status tn_remove_file(const char *path, tn_error *err)
     return tn_io_unlink(path, err);
 }
 
+void tn_remove_in_handler(const char *path)
+{
+    (void)unlink(path);
+}
+
 static tn_status remove_tree(const char *path, uint32_t depth, tn_error *err)
 {
     struct stat st;

@@ -3,6 +3,7 @@
 
 #include "base/fieldtree.h"
 #include "base/threads.h"
+#include "cli/signals.h"
 #include "io/format.h"
 #include "train/config.h"
 #include "train/run.h"
@@ -179,5 +180,7 @@ tn_status tn_data_sink(const char *path, uint32_t compression, tn_sink **out, tn
     if (strcmp(path, "-") == 0) {
         return tn_sink_open_stream(out, write_stdout, NULL, compression, err);
     }
-    return tn_sink_open(out, path, compression, err);
+    TN_TRY(tn_sink_open(out, path, compression, err));
+    tn_signals_remove(tn_sink_tmp(*out));
+    return TN_OK;
 }

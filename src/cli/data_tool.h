@@ -58,7 +58,7 @@ void tn_data_input_done(tn_data_input *in);
 /* "all" as a number of threads. */
 tn_status tn_data_team(uint32_t threads, tn_team **out, tn_error *err) TN_MUST_USE;
 
-/* A file, or standard output for "-". */
+/* A file, or standard output for "-". A signal leaves nothing of the file behind. */
 tn_status tn_data_sink(const char *path, uint32_t compression, tn_sink **out,
                        tn_error *err) TN_MUST_USE;
 

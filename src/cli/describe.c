@@ -192,6 +192,8 @@ void tn_describe_config_doc(tn_text *out, const tn_program *p)
                  "(`TNET_TRAIN__EPOCHS`) < command line\n"
                  "  (`train.epochs=3`, YAML on the right; `slots.C1.dim=4` reaches an item by "
                  "its name).\n"
+                 "- The file may be `-`, standard input; its includes are relative to the working "
+                 "directory.\n"
                  "- Counts may end in `k`, `M` or `G` (thousands, millions, 10^9). Durations "
                  "carry a unit: `500ms`, `20s`, `10min`,\n"
                  "  `2h30m`. Sizes carry one too: `64kB`, `512MB`, `12GiB`. `~` is not set: "

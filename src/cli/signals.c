@@ -1,6 +1,7 @@
 /* signals.c - see signals.h. */
 #include "cli/signals.h"
 
+#include "base/file.h"
 #include "base/threads.h"
 
 #include <assert.h>
@@ -10,10 +11,12 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { EXIT_SECOND_SIGINT = 130 };
+enum { EXIT_BUG = 1, EXIT_SECOND_SIGINT = 130 };
 
 static atomic_bool stop_asked; /* no lock, so that handlers may set it */
 static atomic_bool save_asked;
+static atomic_bool leftover_is_set;
+static char leftover[TN_PATH_SIZE]; /* a file that a signal removes */
 static_assert(ATOMIC_BOOL_LOCK_FREE == 2, "a handler may not wait");
 
 static void on_stop(int signal)
@@ -29,6 +32,13 @@ static void on_save(int signal)
     atomic_store(&save_asked, true);
 }
 
+/* An assertion, here or in the C library, has told what is wrong; scripts go by the code. */
+static void on_abort(int signal)
+{
+    (void)signal;
+    _exit(EXIT_BUG);
+}
+
 static void handle(int signal, void (*handler)(int))
 {
     struct sigaction action;
@@ -39,10 +49,37 @@ static void handle(int signal, void (*handler)(int))
     (void)sigaction(signal, &action, NULL);
 }
 
+static void on_end(int signal)
+{
+    if (atomic_load(&leftover_is_set)) {
+        tn_remove_in_handler(leftover);
+    }
+    handle(signal, SIG_DFL);
+    (void)raise(signal); /* comes when this returns, and ends the process as it would have */
+}
+
+void tn_signals_remove(const char *path)
+{
+    static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
+    atomic_store(&leftover_is_set, false);
+    if (path == NULL || strlen(path) >= sizeof leftover) {
+        return;
+    }
+    memcpy(leftover, path, strlen(path) + 1);
+    atomic_store(&leftover_is_set, true);
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        struct sigaction now;
+        if (sigaction(ends[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN) {
+            handle(ends[i], on_end);
+        }
+    }
+}
+
 void tn_signals_start(void)
 {
     handle(SIGPIPE, SIG_IGN);
     handle(SIGXFSZ, SIG_IGN);
+    handle(SIGABRT, on_abort);
     for (int fd = 0; fd <= 2; fd++) {
         if (fcntl(fd, F_GETFD) < 0) {
             int got = open("/dev/null", fd == 0 ? O_RDONLY : O_WRONLY); /* the lowest free: fd */

@@ -3,14 +3,15 @@
  *     SIGINT, SIGTERM   save and end with code 75; a second SIGINT ends at once with 130
  *     SIGUSR1           save and go on
  *     SIGPIPE, SIGXFSZ  ignored: write(2) then says what is wrong
+ *     SIGABRT           a bug was noticed: ends with 1
  */
 #ifndef TN_CLI_SIGNALS_H
 #define TN_CLI_SIGNALS_H
 
 #include <stdatomic.h>
 
-/* First thing in main: ignores the last two, opens /dev/null where 0, 1 or 2 is closed, flushes
- * denormals. */
+/* First thing in main: looks after the last three, opens /dev/null where 0, 1 or 2 is closed,
+ * flushes denormals. */
 void tn_signals_start(void);
 
 /* From now on SIGINT and SIGTERM set the flag that is returned. SIGUSR1 does nothing, until .. */
@@ -18,5 +19,9 @@ const atomic_bool *tn_signals_watch_stop(void);
 
 /* .. it sets this one, which whoever saves clears again. */
 atomic_bool *tn_signals_watch_save(void);
+
+/* For programs with nothing to save: SIGINT, SIGTERM and SIGHUP end the process as they always do,
+ * and this half-written file with it. NULL: none. */
+void tn_signals_remove(const char *path);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -12,7 +13,9 @@ static _Atomic bool line_moves;
 
 bool tn_terminal_is_one(void)
 {
-    return isatty(STDERR_FILENO) != 0;
+    const char *kind = getenv("TERM"); // NOLINT(concurrency-mt-unsafe): nobody sets it
+    bool moves = kind != NULL && strcmp(kind, "dumb") != 0;
+    return moves && isatty(STDERR_FILENO) != 0;
 }
 
 uint32_t tn_terminal_width(void)

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-bool tn_terminal_is_one(void);    /* somebody looks at stderr */
+bool tn_terminal_is_one(void);    /* somebody looks at stderr, and lines may move there */
 uint32_t tn_terminal_width(void); /* its columns; 80 when not known */
 
 /* For tn_watch.show. */

@@ -88,7 +88,7 @@ const tn_field tn_slot_fields[] = {
     TN_FIELD_TREE_ONE(tn_slot_opts, pool, "~", "how its vectors are pooled"),
     TN_FIELD_CHOICE(tn_slot_opts, missing, "zero", missings,
                     "a key without a row outside training: left out (zero), or as it would begin"),
-    TN_FIELD_TREE_RULE(tn_slot_opts, optimizer, "~", "rule of its rows"),
+    TN_FIELD_TREE_OF(tn_slot_opts, optimizer, "~", "type", "rule of its rows"),
     TN_FIELD_F64(tn_slot_opts, lr, "~", 0, 1e6, "", "learning rate of its rows"),
     TN_FIELD_F64(tn_slot_opts, l2, "~", 0, 1e6, "", "L2 of its rows"),
     TN_FIELD_TREE(tn_slot_opts, admission, "~", "which keys get a row"),

@@ -106,6 +106,11 @@ tn_status tn_sink_open_stream(tn_sink **out, tn_sink_fn *write, void *ctx, uint3
     return TN_OK;
 }
 
+const char *tn_sink_tmp(const tn_sink *sink)
+{
+    return sink->file != NULL ? sink->tmp.data : NULL;
+}
+
 /* Runs what stands in z.next_in through the compressor; `flush` is zlib's. */
 static tn_status deflate_all(tn_sink *sink, int flush, tn_error *err)
 {

@@ -28,6 +28,9 @@ tn_status tn_sink_open(tn_sink **out, const char *path, uint32_t compression,
 tn_status tn_sink_open_stream(tn_sink **out, tn_sink_fn *write, void *ctx, uint32_t compression,
                               tn_error *err) TN_MUST_USE;
 
+/* The file that exists until one of the two below; NULL: a stream. */
+const char *tn_sink_tmp(const tn_sink *sink);
+
 tn_status tn_sink_add(tn_sink *sink, const void *data, size_t size, tn_error *err) TN_MUST_USE;
 
 /* Both free the sink. */

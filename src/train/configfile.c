@@ -110,7 +110,8 @@ static tn_tree *without_include(tn_arena *arena, const tn_tree *tree)
 
 static tn_tree *load(const tn_binder *b, const tn_field *fields, const visit *v)
 {
-    tn_tree *tree = tn_yaml_read_file(b->arena, b->diag, v->path);
+    bool piped = strcmp(v->path, "-") == 0; /* includes are relative to the working directory */
+    tn_tree *tree = tn_yaml_read_file(b->arena, b->diag, piped ? "/dev/stdin" : v->path);
     if (tree == NULL) {
         return NULL;
     }

@@ -42,7 +42,7 @@ typedef struct slot_opts {
 static const tn_field slot_fields[] = {
     TN_FIELD_STR(slot_opts, name, NULL, "h"),
     TN_FIELD_U32(slot_opts, dim, "~", 1, 1024, "floats", "h"),
-    TN_FIELD_TREE_RULE(slot_opts, rule, "~", "h"),
+    TN_FIELD_TREE_OF(slot_opts, rule, "~", "type", "h"),
     TN_FIELD_END,
 };
 
@@ -71,7 +71,7 @@ static const tn_field fields[] = {
     TN_FIELD_VARIANT_WITH(all_opts, model, "adam", optimizers, common_opts, common_fields, "h"),
     TN_FIELD_TREE_OF(all_opts, label, "{column: label}", "column", "h"),
     TN_FIELD_TREE_ONE(all_opts, init, "{uniform: [-1, 1]}", "h"),
-    TN_FIELD_TREE_RULE(all_opts, rules, "~", "h"),
+    TN_FIELD_TREE_OF(all_opts, rules, "~", "type", "h"),
     TN_FIELD_END,
 };
 

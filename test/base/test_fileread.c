@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static char dir[256];
 static char path[TN_PATH_SIZE];
@@ -67,6 +68,18 @@ static void read_all_reads_more_than_one_piece(void **state)
     assert_int_equal(tn_file_read_all(path, sizeof data, &text, &err), TN_OK);
     assert_int_equal(text.size, sizeof data);
     tn_text_done(&text);
+}
+
+static void read_all_reads_a_pipe(void **state)
+{
+    (void)state;
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(write(ends[1], "from a pipe", 11), 11);
+    assert_int_equal(close(ends[1]), 0);
+    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", ends[0]);
+    assert_holds("from a pipe");
+    assert_int_equal(close(ends[0]), 0);
 }
 
 static void read_all_names_a_file_that_is_not_there(void **state)
@@ -227,6 +240,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         READ_TEST(read_all_appends_and_has_a_limit),
         READ_TEST(read_all_reads_more_than_one_piece),
+        READ_TEST(read_all_reads_a_pipe),
         READ_TEST(read_all_names_a_file_that_is_not_there),
         READ_TEST(a_map_shows_the_bytes),
         READ_TEST(an_infile_reads_anywhere_but_not_past_its_end),

@@ -68,6 +68,22 @@ grep -q '^rows 4000, blank 0, bad 0' "$dir/out" || fail "check: $(cat "$dir/out"
 [ "$(cat "$dir/code")" -eq 8 ] || fail "code $(cat "$dir/code") when nobody reads: $(cat "$dir/err")"
 grep -q 'cannot write to stdout: Broken pipe' "$dir/err" || fail "$(cat "$dir/err")"
 
+# a tool that is stopped leaves no half of a file
+for signal in TERM HUP; do
+    mkdir "$dir/stopped"
+    "$data" gen -q --to "$dir/stopped/x.csv" rows=1000000000 --format csv >"$dir/out" 2>"$dir/err" &
+    pid=$!
+    until ls "$dir"/stopped/x.csv.*.tmp >"$dir/out" 2>&1; do
+        kill -0 $pid || fail "no file is being written: $(cat "$dir/err")"
+        sleep 0.05
+    done
+    kill -$signal $pid
+    code=0
+    wait $pid || code=$?
+    [ "$code" -gt 128 ] || fail "code $code after a signal"
+    rmdir "$dir/stopped" || fail "a signal leaves $(ls "$dir/stopped")"
+done
+
 # there and back, through all formats that can say it
 from=$dir/a.csv.yaml
 for step in tfrecord:1 tsv:2 csv:3; do

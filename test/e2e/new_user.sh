@@ -101,6 +101,19 @@ wrong 3 "only one metric is watched" tnet-train rows.csv.yaml data.valid=rows.cs
 expect 0 tnet-train -q rows.libsvm.yaml data.valid=rows.libsvm 'eval.metrics=[gauc]' # no qid: one group
 wrong 2 "'--fetch' names no node" tnet-eval rows.csv.yaml --data rows.csv --fetch ,
 
+# --- the terminal: a line moves only where lines can ---
+if command -v script >null; then
+    for term in xterm dumb; do
+        expect 0 env TERM=$term script -qec "tnet-train rows.csv.yaml run.dir=on-$term log.every=50ms train.epochs=300" typed
+        moves=0
+        grep -qF "$(printf '\033[K')" typed || moves=$?
+        case $term:$moves in
+        xterm:0 | dumb:1) ;;
+        *) fail "TERM=$term: $(cat -v typed)" ;;
+        esac
+    done
+fi
+
 # --- the run directory ---
 wrong 3 "hint: checkpoint.resume=never begins anew" tnet-train rows.csv.yaml run.dir=good-csv 'model={type: deepfm, hidden: [3]}'
 wrong 8 "cannot make folder 'rows.csv'" tnet-train rows.csv.yaml run.dir=rows.csv

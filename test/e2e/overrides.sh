@@ -19,6 +19,13 @@ takes() {
     expect 0 tnet-train printed.yaml --dry-run
 }
 
+# a configuration may come from a pipe
+expect 0 tnet-train "$configs/widedeep.yaml" --print-config
+cp out plain.yaml
+expect 0 sh -c "tnet-train - --print-config <plain.yaml"
+expect 0 sh -c "cat plain.yaml | tnet-train - --print-config"
+grep -q 'hidden: \[128, 64, 32\] *# /dev/stdin:' out || fail "not what was piped: $(cat out)"
+
 # shows TEXT: printed.yaml has this.
 shows() {
     grep -qE -- "$1" printed.yaml || fail "no '$1' in: $(cat printed.yaml)"
