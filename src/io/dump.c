@@ -70,14 +70,15 @@ static tn_status next_line(tn_dump *d, span *out, tn_error *err)
 {
     size_t seen = 0;
     for (;;) {
-        const char *begin = d->bytes.data + d->from;
+        const char *begin = tn_text_str(&d->bytes) + d->from;
         size_t size = d->bytes.size - d->from;
         const char *end = size > seen ? memchr(begin + seen, '\n', size - seen) : NULL;
         if (end != NULL) {
             d->line++;
             *out = (span){begin, (size_t)(end - begin)};
             d->from += out->size + 1;
-            return TN_OK;
+            bool text = out->size == 0 || memchr(out->at, '\0', out->size) == NULL;
+            return text ? TN_OK : wrong(d, "binary data in a dump", err);
         }
         seen = size;
         bool more = false;

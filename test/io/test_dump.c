@@ -183,6 +183,22 @@ static void wrong_lines_are_named(void **state)
     }
 }
 
+/* A name that ends early would be that of another group. */
+static void binary_data_is_refused(void **state)
+{
+    (void)state;
+    static const char bytes[] = HEAD COLS "g\t1\t0\t0\t0\t1\ng\0h\t1\t0\t0\t0\t1\n";
+    tn_error err = {0};
+    tn_dump *d = NULL;
+    const tn_dump_row *row;
+    assert_int_equal(tn_file_replace(f.path, bytes, sizeof bytes - 1, &err), TN_OK);
+    assert_int_equal(tn_dump_open(&d, f.path, &err), TN_OK);
+    assert_int_equal(tn_dump_next(d, &row, &err), TN_OK);
+    assert_int_equal(tn_dump_next(d, &row, &err), TN_E_CKPT);
+    assert_non_null(strstr(err.text, ":5: error: binary data in a dump"));
+    tn_dump_close(d);
+}
+
 static void no_locale_shows_in_a_dump(void **state)
 {
     const float w = 0.5F;
@@ -208,6 +224,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(k2_every_bit_of_a_dump_comes_back, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_value_that_is_not_finite_is_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(wrong_lines_are_named, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(binary_data_is_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(no_locale_shows_in_a_dump, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
