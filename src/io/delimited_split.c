@@ -5,6 +5,16 @@
 #include <inttypes.h>
 #include <string.h>
 
+/* The quote that ends what begins at `from`, doubled ones left aside; NULL: not here. */
+static const char *closing_quote(const char *from, const char *end)
+{
+    const char *p = from;
+    while (p < end && (*p != '"' || (p + 1 < end && p[1] == '"'))) {
+        p += *p == '"' ? 2 : 1;
+    }
+    return p < end ? p : NULL;
+}
+
 /* Where the line that begins at `from` ends, line breaks in quotes left aside; NULL: not here. */
 static const char *end_of_record(const char *from, const char *end, char delimiter, bool trim)
 {
@@ -14,11 +24,8 @@ static const char *end_of_record(const char *from, const char *end, char delimit
             return p;
         }
         if (field_begins && *p == '"') {
-            p++;
-            while (p < end && (*p != '"' || (p + 1 < end && p[1] == '"'))) {
-                p += *p == '"' ? 2 : 1;
-            }
-            if (p >= end) {
+            p = closing_quote(p + 1, end);
+            if (p == NULL) {
                 return NULL;
             }
         }

@@ -161,7 +161,7 @@ void tn_top_add(tn_top *t, uint64_t key, const char *text, size_t size)
     }
     *item = (tn_top_item){.key = key, .count = 1};
     item->size = (uint32_t)(size < TN_TOP_TEXT_MAX ? size : TN_TOP_TEXT_MAX);
-    if (item->size > 0) {
+    if (size > 0) {
         memcpy(item->text, text, item->size);
     }
     t->n++;

@@ -214,14 +214,17 @@ tn_status tn_reader_prior(tn_reader *reader, double *rate, tn_error *err)
         (void)pthread_cond_wait(&reader->changed, &reader->lock);
     }
     bool known = reader->prior_known && reader->prior_weight > 0;
-    tn_status status = known ? TN_OK : reader->ended ? reader->status : TN_END;
+    tn_status status = known                 ? TN_OK
+                       : reader->ended       ? reader->status
+                       : reader->prior_known ? TN_END
+                                             : TN_E_STOPPED;
     if (known) {
         *rate = reader->prior_clicks / reader->prior_weight;
     } else if (status != TN_END && err != NULL) {
         *err = reader->err;
     }
     (void)pthread_mutex_unlock(&reader->lock);
-    return status;
+    return status == TN_E_STOPPED ? tn_fail(err, TN_E_STOPPED, "the reader was stopped") : status;
 }
 
 void tn_reader_counts(tn_reader *reader, tn_read_counts *out)

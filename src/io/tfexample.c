@@ -170,10 +170,9 @@ static tn_status take_label(const tn_tf_record *t, tn_error *err)
         return TN_OK;
     }
     char text[TN_NUMBER_TEXT_MAX];
-    if (kind != TN_TF_BYTES) {
-        value.bytes = (tn_bytes){text, tn_write_f64(text, y), false};
-    }
-    return tn_place_fault(t->place, t->record, value.bytes, fault, err);
+    tn_bytes number = {text, tn_write_f64(text, y), false};
+    return tn_place_fault(t->place, t->record, kind == TN_TF_BYTES ? value.bytes : number, fault,
+                          err);
 }
 
 static tn_status take_weight(const tn_tf_record *t, tn_error *err)

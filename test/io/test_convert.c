@@ -288,7 +288,9 @@ static void a_sample_has_the_header_and_not_what_stands_above_it(void **state)
     assert_string_equal(datasets_read(d, "uncommented")->data, "label,a\n1,2\n0,3\n");
     /* a header means nothing to other formats */
     datasets_write(d, "svm", "1 2\n0 3\n", 8);
-    path = datasets_path(d, "svm");
+    const char *svm = datasets_path(d, "svm");
+    const tn_strs svm_paths = {1, &svm};
+    in.paths = &svm_paths;
     in.from = datasets_bind(d, "{data: {format: libsvm, header: true}}", 0);
     assert_int_equal(sample(d, in, "svm2", &taken), TN_OK);
     assert_string_equal(datasets_read(d, "svm2")->data, "1 2\n0 3\n");

@@ -189,7 +189,7 @@ static void d7_memory_does_not_grow_with_the_rows(void **state)
 
 int main(void)
 {
-    (void)alarm(300); /* what hangs fails */
+    (void)alarm(500); /* what hangs fails */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(d3_weights_count_like_repeated_rows_in_every_format),
         cmocka_unit_test(d3_the_index_base_is_decided_once_and_not_per_block),
