@@ -173,27 +173,45 @@ static outcome run(walk *w, tn_rows *rows, tn_head *head)
     return o;
 }
 
+/* A schema and a block of rows of each configuration, made on first use and kept. */
+static tn_rows *rows_of(uint32_t which)
+{
+    static struct {
+        config c;
+        tn_arena *arena;
+        tn_rows *rows;
+    } made[CONFIGS];
+    if (made[which].rows == NULL) {
+        tn_arena *arena = tn_arena_new(1 << 16);
+        tn_diag diag = {0};
+        tn_binder b = {.arena = arena, .diag = &diag};
+        tn_error err = {0};
+        const tn_schema *schema = NULL;
+        config *c = &made[which].c;
+        made[which].arena = arena;
+        tn_fields_bind(&b, config_fields, tn_flow_read(arena, configs[which], "fuzz"), c);
+        TN_ASSERT(tn_schema_new(&schema, &c->data, &c->slots, &b, &err) == TN_OK);
+        TN_ASSERT(tn_rows_new(&made[which].rows, schema, TN_ROWS_IDS, &err) == TN_OK);
+        tn_diag_done(&diag);
+    }
+    return made[which].rows;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) // NOLINT
 {
     static const size_t steps[] = {1, 7, 4096, 1 << 20};
     if (size < 1 || size > 1 << 16) {
         return 0;
     }
-    tn_arena *arena = tn_arena_new(1 << 16);
-    tn_diag diag = {0};
-    tn_binder b = {.arena = arena, .diag = &diag};
-    config c;
-    tn_error err = {0};
-    const tn_schema *schema = NULL;
-    tn_fields_bind(&b, config_fields, tn_flow_read(arena, configs[data[0] % CONFIGS], "fuzz"), &c);
-    TN_ASSERT(tn_schema_new(&schema, &c.data, &c.slots, &b, &err) == TN_OK);
-    tn_rows *rows = NULL;
-    TN_ASSERT(tn_rows_new(&rows, schema, TN_ROWS_IDS, &err) == TN_OK);
-    tn_head head = {.column = TN_NEW_ARRAY(arena, uint32_t, schema->columns->n)};
+    tn_rows *rows = rows_of(data[0] % CONFIGS);
+    const tn_schema *schema = rows->schema;
+    tn_head head = {.column =
+                        tn_try_alloc(schema->columns->n, sizeof *head.column, "a head", NULL)};
+    TN_ASSERT(head.column != NULL);
     outcome first = {.rows = 0};
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
         walk w = {.schema = schema,
-                  .format = tn_format_find(c.data.format),
+                  .format = tn_format_find(schema->data->format),
                   .data = (const char *)data + 1,
                   .size = size - 1,
                   .step = steps[i],
@@ -202,8 +220,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) // NOLINT
         first = i == 0 ? o : first;
         TN_ASSERT(memcmp(&first, &o, sizeof o) == 0);
     }
-    tn_rows_free(rows);
-    tn_diag_done(&diag);
-    tn_arena_free(arena);
+    tn_free(head.column);
     return 0;
 }

@@ -25,19 +25,33 @@ static const char yaml[] =
     "user}, {name: ids}, {name: tags, values: tags_x, duplicates: sum}, {name: s, type: str}, "
     "{name: n, type: int}, {name: x, as: value}, {name: hist, max_len: 2}, {name: h, type: hex}]}";
 
+/* Made on first use and kept. */
+static tn_rows *rows_of_schema(void)
+{
+    static tn_rows *rows;
+    static tn_arena *arena;
+    static config c;
+    if (rows == NULL) {
+        arena = tn_arena_new(1 << 16);
+        tn_diag diag = {0};
+        tn_binder b = {.arena = arena, .diag = &diag};
+        tn_error err = {0};
+        const tn_schema *schema = NULL;
+        tn_fields_bind(&b, config_fields, tn_flow_read(arena, yaml, "fuzz"), &c);
+        TN_ASSERT(tn_schema_new(&schema, &c.data, &c.slots, &b, &err) == TN_OK);
+        TN_ASSERT(tn_rows_new(&rows, schema, TN_ROWS_IDS | TN_ROWS_SIGNS, &err) == TN_OK);
+        tn_diag_done(&diag);
+    }
+    return rows;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) // NOLINT
 {
-    tn_arena *arena = tn_arena_new(1 << 16);
-    tn_diag diag = {0};
-    tn_binder b = {.arena = arena, .diag = &diag};
-    config c;
-    tn_error err = {0};
-    const tn_schema *schema = NULL;
-    tn_rows *rows = NULL;
+    tn_rows *rows = rows_of_schema();
+    const tn_schema *schema = rows->schema;
     const tn_place place = {.source = "fuzz", .offset = 12};
-    tn_fields_bind(&b, config_fields, tn_flow_read(arena, yaml, "fuzz"), &c);
-    TN_ASSERT(tn_schema_new(&schema, &c.data, &c.slots, &b, &err) == TN_OK);
-    TN_ASSERT(tn_rows_new(&rows, schema, TN_ROWS_IDS | TN_ROWS_SIGNS, &err) == TN_OK);
+    tn_error err = {0};
+    tn_rows_clear(rows);
     tn_bytes record = {(const char *)data, size, false};
     tn_status first = tn_tfexample_parse(record, schema, &place, rows, &err);
     uint32_t n = rows->n_entries;
@@ -51,8 +65,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) // NOLINT
         TN_ASSERT(rows->token[i].size == TN_TOKEN_NONE ||
                   rows->token[i].at + rows->token[i].size <= rows->text_size);
     }
-    tn_rows_free(rows);
-    tn_diag_done(&diag);
-    tn_arena_free(arena);
     return 0;
 }
