@@ -1,6 +1,6 @@
 /* checkpoint.c - saving a run; see checkpoint.h. */
 #include "base/alloc.h"
-#include "base/fmath.h"
+#include "base/log.h"
 #include "base/sha256.h"
 #include "nn/graphjson.h"
 #include "train/ckptstate.h"
@@ -261,9 +261,16 @@ static tn_status save(saving *s, const tn_run_state *state, const tn_metrics *me
     s->m->clock = s->w->day;
     TN_TRY(tn_ckpt_describe(s->m, s->w, s->arena, err));
     TN_TRY(add_files(s, state, metrics, err));
-    TN_TRY(commit(s, out, err));
-    return tn_ckptdir_prune(s->c->files, s->c->plan->run->checkpoint.keep, state->best_ordinal,
-                            err);
+    return commit(s, out, err);
+}
+
+/* What is saved stays saved when an old one cannot be removed. */
+static void prune(tn_checkpoints *c, uint64_t best)
+{
+    tn_error err = {0};
+    if (tn_ckptdir_prune(c->files, c->plan->run->checkpoint.keep, best, &err) != TN_OK) {
+        tn_log(TN_LOG_WARN, "an old checkpoint stays: %s", err.text);
+    }
 }
 
 tn_status tn_checkpoints_save(tn_checkpoints *c, tn_worker *w, const tn_run_state *state,
@@ -286,6 +293,7 @@ tn_status tn_checkpoints_save(tn_checkpoints *c, tn_worker *w, const tn_run_stat
         }
         (void)snprintf(saved.name, sizeof saved.name, "ckpt-%llu", (unsigned long long)m.ordinal);
         *out = saved;
+        prune(c, state->best_ordinal);
     } else {
         tn_ckptdir_abandon(c->files);
         tn_error_context(err, "checkpoint not saved");

@@ -1,6 +1,7 @@
 /* datamap.c - see datamap.h. */
 #include "train/datamap.h"
 
+#include "base/crc32c.h"
 #include "base/json.h"
 
 #include <string.h>
@@ -12,36 +13,13 @@ static const char *kept(tn_arena *arena, const char *text)
     return memcpy(TN_NEW_ARRAY(arena, char, size), text, size);
 }
 
-const tn_data_map *tn_data_map_of(const tn_reader *reader, tn_arena *arena)
-{
-    tn_data_map *map = TN_NEW(arena, tn_data_map);
-    map->n_sources = tn_reader_n_sources(reader);
-    const char **source = TN_NEW_ARRAY(arena, const char *, map->n_sources);
-    for (uint32_t i = 0; i < map->n_sources; i++) {
-        source[i] = kept(arena, tn_reader_source(reader, i));
-    }
-    map->n_parts = tn_reader_n_parts(reader);
-    tn_part_info *part = TN_NEW_ARRAY(arena, tn_part_info, map->n_parts);
-    for (uint32_t i = 0; i < map->n_parts; i++) {
-        part[i] = tn_reader_part(reader, i);
-    }
-    map->source = source;
-    map->part = part;
-    return map;
-}
-
 /* ---- sources ---- */
 
-typedef struct identity {
-    uint64_t bytes;
-    uint64_t tag; /* last change, in ns */
-} identity;
-
 /* False: there is no such file; stdin is always the same. */
-static bool identify(const char *path, identity *out)
+static bool identify(const char *path, tn_source_id *out)
 {
     struct stat st;
-    *out = (identity){0};
+    *out = (tn_source_id){0};
     if (strcmp(path, "-") == 0) {
         return true;
     }
@@ -53,17 +31,34 @@ static bool identify(const char *path, identity *out)
     return true;
 }
 
+const tn_data_map *tn_data_map_of(const tn_reader *reader, tn_arena *arena)
+{
+    tn_data_map *map = TN_NEW(arena, tn_data_map);
+    map->n_sources = tn_reader_n_sources(reader);
+    const char **source = TN_NEW_ARRAY(arena, const char *, map->n_sources);
+    tn_source_id *id = TN_NEW_ARRAY(arena, tn_source_id, map->n_sources);
+    for (uint32_t i = 0; i < map->n_sources; i++) {
+        source[i] = kept(arena, tn_reader_source(reader, i));
+        (void)identify(source[i], &id[i]); /* gone already: of no run that goes on */
+    }
+    map->n_parts = tn_reader_n_parts(reader);
+    tn_part_info *part = TN_NEW_ARRAY(arena, tn_part_info, map->n_parts);
+    for (uint32_t i = 0; i < map->n_parts; i++) {
+        part[i] = tn_reader_part(reader, i);
+    }
+    map->source = source;
+    map->id = id;
+    map->part = part;
+    return map;
+}
+
 tn_status tn_data_map_sources(const tn_data_map *map, tn_text *out, tn_error *err)
 {
     for (uint32_t i = 0; map != NULL && i < map->n_sources; i++) {
-        identity id;
-        if (!identify(map->source[i], &id)) {
-            return tn_fail(err, TN_E_DATA, "source '%s' is gone", map->source[i]);
-        }
         tn_json_open(out, '{');
         tn_json_str(out, "uri", map->source[i]);
-        tn_json_count(out, "bytes", id.bytes);
-        tn_json_count(out, "tag", id.tag);
+        tn_json_count(out, "bytes", map->id[i].bytes);
+        tn_json_count(out, "tag", map->id[i].tag);
         tn_json_close(out, '}');
         tn_text_addc(out, '\n');
     }
@@ -73,12 +68,12 @@ tn_status tn_data_map_sources(const tn_data_map *map, tn_text *out, tn_error *er
 static tn_status check_line(const tn_json *line, const char *what, tn_error *err)
 {
     const char *uri = tn_json_as_str(tn_json_get(line, "uri"));
-    identity was = {0};
+    tn_source_id was = {0};
     if (uri == NULL || !tn_json_as_u64(tn_json_get(line, "bytes"), &was.bytes) ||
         !tn_json_as_u64(tn_json_get(line, "tag"), &was.tag)) {
         return tn_fail(err, TN_E_CKPT, "'%s': a line lacks uri, bytes or tag", what);
     }
-    identity now;
+    tn_source_id now;
     if (!identify(uri, &now)) {
         return tn_fail(err, TN_E_DATA, "source '%s' of the checkpoint is gone", uri);
     }
@@ -148,17 +143,77 @@ const tn_manifest_part *tn_data_map_parts(const tn_data_map *map, const tn_progr
     return out;
 }
 
+/* Over the members that a manifest keeps. */
+static uint32_t crc_of_parts(const tn_manifest_part *part, uint32_t n)
+{
+    uint32_t crc = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const uint64_t words[] = {part[i].source, part[i].begin, part[i].end, part[i].state,
+                                  part[i].position};
+        crc = tn_crc32c(crc, words, sizeof words);
+    }
+    return crc;
+}
+
 tn_data_stand tn_data_stand_of(const tn_manifest *m)
 {
+    tn_data_stand stand = {.within = m->n_parts > 0,
+                           .source = UINT32_MAX,
+                           .parts_crc = crc_of_parts(m->part, m->n_parts)};
     for (uint32_t i = 0; i < m->n_parts; i++) {
         const tn_manifest_part *p = &m->part[i];
         if (p->state != TN_PART_DONE) {
-            return (tn_data_stand){.within = true,
-                                   .source = p->source,
-                                   .begin = p->begin,
-                                   .end = p->end,
-                                   .position = p->position};
+            stand.source = p->source;
+            stand.begin = p->begin;
+            stand.end = p->end;
+            stand.position = p->position;
+            break;
         }
     }
-    return (tn_data_stand){.within = m->n_parts > 0, .end = 0, .source = UINT32_MAX};
+    return stand;
+}
+
+static bool has_sources(const tn_data_map *map, uint32_t crc)
+{
+    tn_text lines = {0};
+    bool same = tn_data_map_sources(map, &lines, NULL) == TN_OK &&
+                tn_crc32c(0, tn_text_str(&lines), lines.size) == crc;
+    tn_text_done(&lines);
+    return same;
+}
+
+/* Whether reading that stands in part i has the same parts behind it and before it. */
+static bool stands_in(const tn_data_map *map, uint32_t i, const tn_data_stand *stand)
+{
+    const tn_part_info *part = &map->part[i];
+    if (part->source != stand->source || part->first != stand->begin || part->end != stand->end) {
+        return false;
+    }
+    tn_arena *arena = tn_arena_new(1 << 12);
+    uint32_t n = 0;
+    const tn_progress at = {.part = i, .position = stand->position};
+    const tn_manifest_part *parts = tn_data_map_parts(map, &at, arena, &n);
+    bool same = crc_of_parts(parts, n) == stand->parts_crc;
+    tn_arena_free(arena);
+    return same;
+}
+
+tn_status tn_data_map_find(const tn_data_map *map, const tn_data_stand *stand, tn_progress *at,
+                           tn_error *err)
+{
+    if (!has_sources(map, stand->sources_crc)) {
+        return tn_fail(err, TN_E_DATA,
+                       "data.train does not name the files of the checkpoint, which stands within "
+                       "an epoch\nhint: the same files, or checkpoint.resume=never to begin anew");
+    }
+    for (uint32_t i = 0; i < map->n_parts; i++) {
+        if (stands_in(map, i, stand)) {
+            at->part = i;
+            at->position = stand->position;
+            return TN_OK;
+        }
+    }
+    return tn_fail(err, TN_E_DATA,
+                   "the data of the checkpoint was cut into other parts\nhint: data.train, "
+                   "data.part_bytes, data.shuffle and run.seed must be as they were");
 }

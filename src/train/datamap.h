@@ -12,9 +12,15 @@
 #include "io/reader.h"
 #include "ps/manifest.h"
 
+typedef struct tn_source_id {
+    uint64_t bytes;
+    uint64_t tag; /* last change, in ns */
+} tn_source_id;
+
 typedef struct tn_data_map {
     uint32_t n_sources;
     const char *const *source;
+    const tn_source_id *id; /* of each, when the epoch was opened; 0: not known */
     uint32_t n_parts;
     const tn_part_info *part; /* in the order of this epoch */
 } tn_data_map;
@@ -32,13 +38,19 @@ tn_status tn_data_map_check(const tn_text *lines, const char *what, tn_error *er
 const tn_manifest_part *tn_data_map_parts(const tn_data_map *map, const tn_progress *at,
                                           tn_arena *arena, uint32_t *n);
 
-/* The way back: which part a manifest was in, and how far. Needs the map of the same epoch to know
- * the part's place; TN_E_DATA when there is no such part any more. */
+/* The way back: which part a manifest was in, and how far. */
 typedef struct tn_data_stand {
     bool within; /* somewhere in an epoch */
     uint32_t source;
     uint64_t begin, end, position;
+    uint32_t sources_crc; /* of sources.jsonl; by whoever read it */
+    uint32_t parts_crc;   /* of all parts and their states */
 } tn_data_stand;
 tn_data_stand tn_data_stand_of(const tn_manifest *m);
+
+/* The same place in the map of the same epoch, into at->part and at->position. TN_E_DATA: other
+ * sources, or cut into other parts, or these in another order. */
+tn_status tn_data_map_find(const tn_data_map *map, const tn_data_stand *stand, tn_progress *at,
+                           tn_error *err) TN_MUST_USE;
 
 #endif

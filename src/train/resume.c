@@ -1,11 +1,11 @@
 /* resume.c - loading a run; see checkpoint.h. */
-#include "base/fmath.h"
+#include "base/crc32c.h"
 #include "base/log.h"
+#include "train/ckptcheck.h"
+#include "train/ckptfit.h"
 #include "train/ckptstate.h"
 #include "train/host.h"
 
-#include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,155 +17,33 @@ typedef struct loading {
     tn_saved *which;
 } loading;
 
-/* ---- does it fit? ---- */
-
-static void differ(tn_text *out, const char *fmt, ...) TN_PRINTF(2, 3);
-
-static void differ(tn_text *out, const char *fmt, ...)
-{
-    char line[300];
-    va_list args;
-    va_start(args, fmt);
-    (void)vsnprintf(line, sizeof line, fmt, args);
-    va_end(args);
-    tn_text_addf(out, "\n  %s", line);
-}
-
-static const tn_row_group *find_group(const tn_row_schema *s, const char *name)
-{
-    for (uint32_t i = 0; i < s->n_groups; i++) {
-        if (strcmp(s->group[i].name, name) == 0) {
-            return &s->group[i];
-        }
-    }
-    return NULL;
-}
-
-static const tn_row_segment *find_segment(const tn_row_record *r, const char *name)
-{
-    for (uint32_t i = 0; i < r->n_segments; i++) {
-        if (strcmp(r->segment[i].name, name) == 0) {
-            return &r->segment[i];
-        }
-    }
-    return NULL;
-}
-
-static bool same_states(const tn_row_segment *a, const tn_row_segment *b)
-{
-    bool same = a->n_states == b->n_states;
-    for (uint32_t i = 0; same && i < a->n_states; i++) {
-        same = a->state[i].words == b->state[i].words && a->state[i].count == b->state[i].count &&
-               strcmp(a->state[i].name, b->state[i].name) == 0;
-    }
-    return same;
-}
-
-static void compare_segment(const char *group, const tn_row_segment *now, const tn_row_segment *was,
-                            tn_text *out)
-{
-    if (was == NULL) {
-        differ(out, "slot '%s': the checkpoint has no '%s'", group, now->name);
-    } else if (was->dim != now->dim) {
-        differ(out, "slot '%s': '%s' is %u wide, in the checkpoint %u", group, now->name, now->dim,
-               was->dim);
-    } else if (strcmp(was->optimizer, now->optimizer) != 0 || !same_states(now, was)) {
-        differ(out, "slot '%s': '%s' is trained by %s, in the checkpoint by %s with other state",
-               group, now->name, now->optimizer, was->optimizer);
-    }
-}
-
-static void compare_rows(const tn_row_schema *now, const tn_row_schema *was, tn_text *out)
-{
-    if (was->partitions != now->partitions) {
-        differ(out, "%u partitions, in the checkpoint %u", now->partitions, was->partitions);
-    }
-    for (uint32_t g = 0; g < now->n_groups; g++) {
-        const tn_row_group *group = find_group(was, now->group[g].name);
-        if (group == NULL) {
-            differ(out, "slot '%s' is not in the checkpoint", now->group[g].name);
-            continue;
-        }
-        const tn_row_record *r = &now->record[now->group[g].record];
-        const tn_row_record *old = &was->record[group->record];
-        for (uint32_t s = 0; s < r->n_segments; s++) {
-            compare_segment(group->name, &r->segment[s], find_segment(old, r->segment[s].name),
-                            out);
-        }
-    }
-    for (uint32_t g = 0; g < was->n_groups; g++) {
-        if (find_group(now, was->group[g].name) == NULL) {
-            differ(out, "slot '%s' of the checkpoint is gone", was->group[g].name);
-        }
-    }
-}
-
-static const tn_manifest_param *find_param(const tn_manifest_dense *d, const char *name)
-{
-    for (uint32_t i = 0; i < d->n_params; i++) {
-        if (strcmp(d->param[i].name, name) == 0) {
-            return &d->param[i];
-        }
-    }
-    return NULL;
-}
-
-static void compare_params(const tn_manifest_dense *now, const tn_manifest_dense *was, tn_text *out)
-{
-    for (uint32_t i = 0; i < now->n_params; i++) {
-        const tn_manifest_param *p = &now->param[i];
-        const tn_manifest_param *q = find_param(was, p->name);
-        if (q == NULL) {
-            differ(out, "parameter '%s' is not in the checkpoint", p->name);
-        } else if (q->rank != 2 || q->shape[0] != p->shape[0] || q->shape[1] != p->shape[1]) {
-            differ(out, "parameter '%s' is [%llu, %llu], in the checkpoint [%llu, %llu]", p->name,
-                   (unsigned long long)p->shape[0], (unsigned long long)p->shape[1],
-                   (unsigned long long)q->shape[0], (unsigned long long)q->shape[1]);
-        }
-    }
-    for (uint32_t i = 0; i < was->n_params; i++) {
-        if (find_param(now, was->param[i].name) == NULL) {
-            differ(out, "parameter '%s' of the checkpoint is gone", was->param[i].name);
-        }
-    }
-    if (strcmp(now->optimizer, was->optimizer) != 0 || now->n_states != was->n_states) {
-        differ(out, "train.optimizer is %s, in the checkpoint %s", now->optimizer, was->optimizer);
-    }
-}
-
 static tn_status fits(void *ctx, const tn_manifest *m, tn_error *err)
 {
     const loading *l = ctx;
-    tn_arena *arena = tn_arena_new(1 << 16);
-    tn_manifest now = {0};
-    tn_text differences = {0};
-    tn_status status = tn_ckpt_describe(&now, l->w, arena, err);
-    if (status == TN_OK && strcmp(now.structure, m->structure) != 0) {
-        compare_rows(&now.sparse, &m->sparse, &differences);
-        compare_params(&now.dense, &m->dense, &differences);
-        if (differences.size == 0) {
-            differ(&differences, "the same weights, but layers that use them differently");
-        }
-        const char *hint = "\nhint: checkpoint.resume=never begins anew, run.name=.. elsewhere";
-        status =
-            tn_fail(err, TN_E_CONFIG, "the model differs from that of checkpoint %llu:%.1300s%s",
-                    (unsigned long long)m->ordinal, tn_text_str(&differences),
-                    l->state != NULL ? hint : "");
+    TN_TRY(tn_ckpt_fits(l->w, m, l->state != NULL, err));
+    const tn_run *run = l->w->plan->run;
+    if (l->state != NULL && m->n_parts > 0 && m->seed != run->run.seed && run->data.shuffle > 0) {
+        return tn_fail(
+            err, TN_E_CONFIG,
+            "run.seed is %llu, in checkpoint %llu %llu, and that stands within an epoch: "
+            "its rows come in another order\nhint: checkpoint.resume=never begins anew",
+            (unsigned long long)run->run.seed, (unsigned long long)m->ordinal,
+            (unsigned long long)m->seed);
     }
-    tn_text_done(&differences);
-    tn_arena_free(arena);
-    return status;
+    return TN_OK;
 }
 
 /* ---- reading ---- */
 
-static tn_status read_sources(const char *path, const tn_manifest *m, tn_error *err)
+static tn_status read_sources(const loading *l, const char *path, const tn_manifest *m,
+                              tn_error *err)
 {
     tn_text lines = {0};
     tn_status status = tn_file_read_all(path, (size_t)1 << 30, &lines, err);
     if (status == TN_OK && m->n_parts > 0) {
         status = tn_data_map_check(&lines, path, err);
     }
+    l->state->stand.sources_crc = tn_crc32c(0, tn_text_str(&lines), lines.size);
     tn_text_done(&lines);
     return status;
 }
@@ -184,7 +62,7 @@ static tn_status read_one(const loading *l, const char *path, const tn_manifest 
         return tn_ckpt_read_metrics(path, l->metrics, err);
     }
     if (strcmp(file->type, "sources") == 0 && l->state != NULL) {
-        return read_sources(path, m, err);
+        return read_sources(l, path, m, err);
     }
     return TN_OK;
 }
@@ -192,16 +70,21 @@ static tn_status read_one(const loading *l, const char *path, const tn_manifest 
 static void take_state(const loading *l, const tn_manifest *m)
 {
     tn_run_state *s = l->state;
+    uint32_t sources_crc = s->stand.sources_crc;
+    bool same = m->best_name != NULL && s->monitor != NULL && strcmp(m->best_name, s->monitor) == 0;
     s->progress = (tn_progress){.epoch = m->epoch};
     s->stand = tn_data_stand_of(m);
+    s->stand.sources_crc = sources_crc;
     s->steps = m->step;
     s->samples = m->samples;
     s->eval_owed = m->eval_owed;
-    s->patience = (tn_patience_state){.seen = m->best_name != NULL,
-                                      .best = m->best_value,
-                                      .step = m->best_step,
-                                      .bad = (uint32_t)m->bad_evals,
-                                      .lr_scale = m->lr_scale};
+    s->patience = (tn_patience_state){.lr_scale = m->lr_scale};
+    if (same) { /* values of another metric say nothing */
+        s->patience.seen = true;
+        s->patience.best = m->best_value;
+        s->patience.step = m->best_step;
+        s->patience.bad = (uint32_t)m->bad_evals;
+    }
 }
 
 static void warn_of_changes(const loading *l, const tn_manifest *m)
@@ -253,39 +136,26 @@ static tn_status read_all(void *ctx, const char *path, const tn_manifest *m, tn_
 
 /* ---- which one ---- */
 
-/* Any checkpoint of the directory whose step is `step`; 0: none. */
-typedef struct search {
-    uint64_t step;
-    uint64_t ordinal;
-} search;
-
-static tn_status look(void *ctx, const tn_manifest *m, tn_error *err)
-{
-    search *s = ctx;
-    if (m->step == s->step) {
-        s->ordinal = m->ordinal;
-    }
-    return tn_fail(err, TN_E_CONFIG, "only looking");
-}
-
-static uint64_t ordinal_of_step(const tn_checkpoints *c, uint64_t step)
+/* The newest checkpoint of that step which took itself for the best; 0: none. */
+static uint64_t best_of_step(const tn_checkpoints *c, uint64_t step)
 {
     tn_arena *arena = tn_arena_new(1 << 12);
     const uint64_t *ordinals = NULL;
     uint32_t n = 0;
-    search s = {.step = step};
-    tn_error err = {0};
-    tn_status status = tn_ckptdir_list(tn_checkpoints_dir(c), arena, &ordinals, &n, &err);
-    for (uint32_t i = 0; status == TN_OK && i < n && s.ordinal == 0; i++) {
-        char path[4096];
-        (void)snprintf(path, sizeof path, "%.4000s/ckpt-%llu", tn_checkpoints_dir(c),
-                       (unsigned long long)ordinals[i]);
-        tn_ckpt_loader loader = {.fits = look, .ctx = &s};
-        tn_status looked = tn_ckptdir_load_one(path, &loader, &err);
-        (void)looked; /* what matters is in s */
+    uint64_t found = 0;
+    tn_status status = tn_ckptdir_list(tn_checkpoints_dir(c), arena, &ordinals, &n, NULL);
+    for (uint32_t i = 0; status == TN_OK && i < n && found == 0; i++) {
+        tn_text path = {0};
+        tn_manifest m = {0};
+        tn_text_addf(&path, "%s/ckpt-%llu", tn_checkpoints_dir(c), (unsigned long long)ordinals[i]);
+        if (tn_ckpt_read_manifest(tn_text_str(&path), arena, &m, NULL) == TN_OK && m.step == step &&
+            m.best_name != NULL && m.best_step == step) {
+            found = ordinals[i];
+        }
+        tn_text_done(&path);
     }
     tn_arena_free(arena);
-    return s.ordinal;
+    return found;
 }
 
 tn_status tn_checkpoints_resume(tn_checkpoints *c, tn_worker *w, tn_run_state *state,
@@ -313,7 +183,7 @@ tn_status tn_checkpoints_resume(tn_checkpoints *c, tn_worker *w, tn_run_state *s
         }
     }
     if (state->patience.seen) {
-        state->best_ordinal = ordinal_of_step(c, state->patience.step);
+        state->best_ordinal = best_of_step(c, state->patience.step);
     }
     return TN_OK;
 }

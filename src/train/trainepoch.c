@@ -188,32 +188,23 @@ static tn_status open_feeder(tn_trainer *t, tn_feeder **out, tn_error *err)
     return tn_feeder_open(out, t->plan, &opts, t->run->train.prefetch, err);
 }
 
-/* The place in this epoch that a checkpoint named by source and bytes. */
-static tn_status find_stand(tn_trainer *t, const tn_reader *reader, tn_error *err)
+/* The files and parts of this epoch, for checkpoints. */
+static void note_data(tn_trainer *t, const tn_reader *reader)
 {
-    const tn_data_stand *stand = &t->state.stand;
-    uint32_t n = tn_reader_n_parts(reader);
-    for (uint32_t i = 0; i < n; i++) {
-        tn_part_info part = tn_reader_part(reader, i);
-        if (part.source == stand->source && part.first == stand->begin && part.end == stand->end) {
-            t->state.progress.part = i;
-            t->state.progress.position = stand->position;
-            return TN_OK;
-        }
-    }
-    return tn_fail(err, TN_E_DATA,
-                   "the data of the checkpoint was cut into other parts\nhint: data.train, "
-                   "data.part_bytes and run.seed must be as they were");
+    tn_arena_free(t->map);
+    t->map = tn_arena_new(1 << 14);
+    t->state.data = tn_data_map_of(reader, t->map);
 }
 
 /* A feeder that stands where the state says. */
 static tn_status open_at_stand(tn_trainer *t, tn_feeder **out, tn_error *err)
 {
     TN_TRY(open_feeder(t, out, err));
+    note_data(t, tn_feeder_reader(*out));
     if (!t->state.stand.within) {
         return TN_OK;
     }
-    tn_status status = find_stand(t, tn_feeder_reader(*out), err);
+    tn_status status = tn_data_map_find(t->state.data, &t->state.stand, &t->state.progress, err);
     tn_feeder_close(*out);
     *out = NULL;
     TN_TRY(status);
@@ -232,10 +223,6 @@ tn_status tn_trainer_epoch(tn_trainer *t, tn_error *err)
     TN_TRY(open_at_stand(t, &feeder, err));
     t->opened = true;
     tn_reader *reader = tn_feeder_reader(feeder);
-    tn_arena_free(t->map);
-    t->map = tn_arena_new(1 << 14);
-    t->state.data = tn_data_map_of(reader, t->map);
-
     tn_status status = tn_feeder_watch(feeder, t->watch->stop, err);
     if (status == TN_OK && t->state.eval_owed) {
         status = tn_trainer_validate(t, err);
