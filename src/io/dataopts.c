@@ -17,7 +17,8 @@ static const char *const non_finites[] = {"error", "absent", NULL};
 static const char *const missings[] = {"zero", "init", NULL};
 
 const tn_field tn_data_fields[] = {
-    TN_FIELD_STR(tn_data_opts, format, NULL, "how records are written; see --list-formats"),
+    TN_FIELD_STR(tn_data_opts, format, NULL,
+                 "how records are written; see tnet-train --list-formats"),
     TN_FIELD_STRS(tn_data_opts, train, "~", "files to learn from: paths, globs, folders, '-'"),
     TN_FIELD_STRS(tn_data_opts, valid, "~", "files to evaluate while training"),
     TN_FIELD_STRS(tn_data_opts, test, "~", "files to evaluate once, at the end"),

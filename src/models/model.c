@@ -27,7 +27,8 @@ const tn_choice *const tn_model_choices[] = {
 const char *const tn_head_words[] = {"sum", "concat", NULL};
 
 const tn_field tn_model_common_fields[] = {
-    TN_FIELD_STR(tn_model_common, preset, "~", "settings of a paper or program; --list-models"),
+    TN_FIELD_STR(tn_model_common, preset, "~",
+                 "settings of a paper or program; see tnet-train --list-models"),
     TN_FIELD_TREE(tn_model_common, slots, "~", "slots of each input: {wide: [..], deep: all}"),
     TN_FIELD_STR(tn_model_common, bias_init, "prior",
                  "output bias at the start: prior (log odds of the label rate) or a number"),
@@ -36,7 +37,7 @@ const tn_field tn_model_common_fields[] = {
     TN_FIELD_END,
 };
 
-const tn_model *tn_model_find(const char *name)
+static const tn_model *find_model(const char *name)
 {
     for (const tn_model *const *m = tn_all_models; *m != NULL; m++) {
         if (strcmp((*m)->choice.name, name) == 0) {
@@ -48,7 +49,7 @@ const tn_model *tn_model_find(const char *name)
 
 const char *tn_model_preset(const char *model, const char *preset)
 {
-    const tn_model *m = tn_model_find(model);
+    const tn_model *m = find_model(model);
     for (const tn_preset *p = m != NULL ? m->presets : NULL; p != NULL && p->name != NULL; p++) {
         if (strcmp(p->name, preset) == 0) {
             return p->yaml;

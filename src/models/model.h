@@ -48,7 +48,6 @@ typedef struct tn_model {
 
 extern const tn_model *const tn_all_models[];     /* NULL-terminated, as in models.def */
 extern const tn_choice *const tn_model_choices[]; /* the same for option tables */
-const tn_model *tn_model_find(const char *name);
 
 /* YAML text of a model's preset; NULL: none of that name. */
 const char *tn_model_preset(const char *model, const char *preset);

@@ -13,7 +13,7 @@ static const tn_field graph_fields[] = {
     TN_FIELD_TREE(graph_opts, inputs, NULL,
                   "{name: {embed: all | [slots], dim: n} | {numeric: all}}"),
     TN_FIELD_TREE(graph_opts, layers, NULL,
-                  "[{name: .., <layer>: <inputs>, ..}], see --list-layers"),
+                  "[{name: .., <layer>: <inputs>, ..}], see tnet-train --list-layers"),
     TN_FIELD_STR(graph_opts, output, NULL, "name of the layer that is the logit"),
     TN_FIELD_END,
 };

@@ -1,7 +1,8 @@
 #!/bin/sh
-# docs_true.sh - what the documents say is so: manual pages are those of the programs, every link
-# and file name resolves, every YAML block is accepted, every command of the README runs, and the
-# samples are what their script makes.
+# docs_true.sh - what the documents say is so: manual pages and the page of options are those of the
+# programs and say what --help says, every link and file name resolves, every YAML file and block is
+# accepted, every command of the README runs, every exit code of its table is provoked by a test, and
+# the samples are what their script makes.
 #
 # A block fenced as ```yaml is a whole configuration; ```yaml fragment is one without `data`. When
 # its first line is `# name.yaml` it becomes that file for the commands in ```sh blocks.
@@ -22,8 +23,31 @@ for page in docs/man/*.1; do
     program=$(basename "$page" .1)
     "$bin/$program" --man | cmp -s - "$page" || fail "$page differs from '$program --man'"
 done
+"$bin/tnet-train" --print-config-doc | cmp -s - docs/config.md || fail "docs/config.md differs from 'tnet-train --print-config-doc'"
+
+# --help and the manual page: the same options, keys and exit codes in the same words.
+plain_man() { sed -e 's/\\f[BR]//g' -e 's/\\-/-/g' -e 's/^\\&//' -e 's/\\e/\\/g' "docs/man/$1.1"; }
 for program in tnet-train tnet-data tnet-eval tnet-export tnet-score; do
     [ -f "docs/man/$program.1" ] || fail "no docs/man/$program.1"
+    "$bin/$program" --help >"$tmp/help"
+    {
+        sed -n '/^options:$/,/^$/p' "$tmp/help" | sed -e 1d -e '$d' -e 's/^ *//' | tr -s ' '
+        sed -n '/^keys of the configuration/,$p' "$tmp/help" | sed -n 's/^  *\([a-z]\)/\1/p' | tr -s ' '
+        sed -n '/^exit codes: /,$p' "$tmp/help" | sed 's/^exit codes: //'
+    } >"$tmp/said"
+    plain_man $program | awk '
+        /^\.SH / { part = $2; next }
+        part == "OPTIONS" && /^\.TP/ { getline flag; getline what; print flag " " what }
+        part == "CONFIGURATION" && /^  *[a-z]/ { sub(/^ */, ""); print }
+        part == "EXIT" { print }' | tr -s ' ' >"$tmp/written"
+    [ "$(wc -l <"$tmp/said")" -gt 6 ] || fail "$program --help says next to nothing"
+    cmp -s "$tmp/said" "$tmp/written" ||
+        fail "docs/man/$program.1 and '$program --help' differ: $(diff "$tmp/said" "$tmp/written" | head -n 3)"
+    # Options that the text names are the program's own, or another program's by name.
+    sed -E 's/tnet-[a-z]+ --[a-z-]+//g' "$tmp/help" | grep -oE '(^|[ ,(])--[a-z][a-z-]*' | tr -d ' ,(' | sort -u >"$tmp/names"
+    while read -r name; do
+        grep -qE "^  (-[a-z], )?$name( |\$)" "$tmp/help" || fail "$program --help names $name, which it does not know"
+    done <"$tmp/names"
 done
 
 # Links, relative to the page they stand on; a section behind # is not looked at.
@@ -58,6 +82,31 @@ grep -rhoE 'docs/(formats|numerics)\.md,? section [0-9]+' src test bench | sort 
 while read -r page section; do
     grep -qE "^## $section\. " "$page" || fail "$page has no section $section"
 done <"$tmp/sections"
+
+# Targets of make.
+# shellcheck disable=SC2086
+grep -hoE 'make [a-z]+`' $pages | sed -e 's/make //' -e 's/`//' | sort -u >"$tmp/names"
+while read -r name; do
+    grep -qE "^$name:" Makefile || fail "there is no 'make $name'"
+done <"$tmp/names"
+
+# Exit codes: one table, and a test that provokes each code in use.
+sed -n '/^exit codes: /,$p' "$tmp/help" | tr '\n,' '  ' >"$tmp/known"
+sed -n '/^| exit code/,/^$/s/^| \([0-9]*\) | \(.*\) |$/\1 \2/p' README.md >"$tmp/codes"
+[ "$(wc -l <"$tmp/codes")" -gt 10 ] || fail "README.md has no table of exit codes"
+while read -r code meaning; do
+    case $meaning in
+    *'not used yet'*) continue ;;
+    esac
+    grep -qE "^ *expect $code |-eq $code \]" test/e2e/exit_codes.sh || fail "no test ends with exit code $code"
+    grep -q " $code " "$tmp/known" || fail "--help does not know exit code $code"
+done <"$tmp/codes"
+
+# YAML files that are configurations.
+find configs bench datasets docs test/golden -name '*.yaml' >"$tmp/names"
+while read -r file; do
+    "$bin/tnet-train" "$file" --print-config >/dev/null 2>"$tmp/err" || fail "$file: $(head -n 3 "$tmp/err")"
+done <"$tmp/names"
 
 # YAML blocks: a file each in $tmp/yaml/<page>/.
 for page in $pages; do
