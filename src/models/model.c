@@ -122,6 +122,14 @@ const char *tn_write_deep_input(tn_list_writer *w, const tn_model_args *args)
     return "x";
 }
 
+void tn_write_fm(tn_list_writer *w, bool within_slot)
+{
+    tn_tree *fm = tn_list_layer(w, "fm", "fm", (const char *const[]){"deep", NULL});
+    if (within_slot) {
+        tn_list_set(w, fm, "within_slot", "true");
+    }
+}
+
 void tn_write_wide_input(tn_list_writer *w, const tn_model_args *args)
 {
     tn_list_embed(w, "wide", tn_tree_get(args->common->slots, "wide"), 1, args->common->wide_init);

@@ -80,6 +80,10 @@ extern const char *const tn_head_words[];
     TN_FIELD_CHOICE(type, head, "sum", tn_head_words,                                              \
                     "sum of the parts, or a dense layer over them side by side")
 
+#define TN_WITHIN_SLOT_FIELD(type)                                                                 \
+    TN_FIELD_BOOL(type, within_slot, "false",                                                      \
+                  "fm: pair the values of one slot too, as libFM does; needs pool: sum")
+
 /* Adds dense layers "deep.1", "deep.2", .. on `x` and, if `units` is not 0, a linear one behind
  * them; returns the name of the last. */
 const char *tn_write_mlp(tn_list_writer *w, const tn_deep_opts *o, const char *x, uint32_t units);
@@ -87,6 +91,8 @@ const char *tn_write_mlp(tn_list_writer *w, const tn_deep_opts *o, const char *x
 /* Adds the input "deep" and, when there are numeric columns, "num"; returns the name of what an MLP
  * reads: "deep", or "x", which is [deep, num]. */
 const char *tn_write_deep_input(tn_list_writer *w, const tn_model_args *args);
+/* Adds the layer "fm" over the input "deep". */
+void tn_write_fm(tn_list_writer *w, bool within_slot);
 void tn_write_wide_input(tn_list_writer *w, const tn_model_args *args);
 
 #endif

@@ -11,20 +11,31 @@
 
 extern const tn_model tn_model_deepfm;
 
+typedef struct deepfm_opts {
+    tn_f64s hidden;
+    uint32_t activation;
+    double dropout;
+    bool batch_norm;
+    uint32_t head;
+    bool within_slot;
+} deepfm_opts;
+
 static const tn_field deepfm_fields[] = {
-    TN_DEEP_FIELDS(tn_deep_opts, "[400, 400, 400]"),
-    TN_HEAD_FIELD(tn_deep_opts),
+    TN_DEEP_FIELDS(deepfm_opts, "[400, 400, 400]"),
+    TN_HEAD_FIELD(deepfm_opts),
+    TN_WITHIN_SLOT_FIELD(deepfm_opts),
     TN_FIELD_END,
 };
 
 static void deepfm_write(const tn_model_args *args, tn_list_writer *w)
 {
-    const tn_deep_opts *o = args->opts;
+    const deepfm_opts *o = args->opts;
+    tn_deep_opts mlp = {o->hidden, o->activation, o->dropout, o->batch_norm, o->head};
     tn_write_wide_input(w, args);
     const char *x = tn_write_deep_input(w, args);
-    (void)tn_list_layer(w, "fm", "fm", (const char *const[]){"deep", NULL});
+    tn_write_fm(w, o->within_slot);
     if (o->head == TN_HEAD_CONCAT) {
-        const char *deep = tn_write_mlp(w, o, x, 0);
+        const char *deep = tn_write_mlp(w, &mlp, x, 0);
         tn_tree *out =
             tn_list_layer(w, "out", "dense", (const char *const[]){"wide", "fm", deep, NULL});
         tn_list_set(w, out, "units", "1");
@@ -32,7 +43,7 @@ static void deepfm_write(const tn_model_args *args, tn_list_writer *w)
         return;
     }
     (void)tn_list_layer(w, "wide.sum", "sum", (const char *const[]){"wide", NULL});
-    const char *deep = tn_write_mlp(w, o, x, 1);
+    const char *deep = tn_write_mlp(w, &mlp, x, 1);
     (void)tn_list_layer(w, "logit", "add", (const char *const[]){"wide.sum", "fm", deep, NULL});
     tn_list_output(w, "logit");
 }
@@ -72,7 +83,7 @@ const tn_model tn_model_deepfm = {
     .choice = {.name = "deepfm",
                .help = "DeepFM: factorization machine and MLP on shared embeddings",
                .fields = deepfm_fields,
-               .size = sizeof(tn_deep_opts),
+               .size = sizeof(deepfm_opts),
                .impl = &tn_model_deepfm},
     .presets = presets,
     .write = deepfm_write,

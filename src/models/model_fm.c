@@ -3,12 +3,22 @@
 
 extern const tn_model tn_model_fm;
 
+typedef struct fm_opts {
+    bool within_slot;
+} fm_opts;
+
+static const tn_field fm_fields[] = {
+    TN_WITHIN_SLOT_FIELD(fm_opts),
+    TN_FIELD_END,
+};
+
 static void fm_write(const tn_model_args *args, tn_list_writer *w)
 {
+    const fm_opts *o = args->opts;
     tn_write_wide_input(w, args);
     tn_list_embed(w, "deep", tn_tree_get(args->common->slots, "deep"), 0, NULL);
     (void)tn_list_layer(w, "wide.sum", "sum", (const char *const[]){"wide", NULL});
-    (void)tn_list_layer(w, "fm", "fm", (const char *const[]){"deep", NULL});
+    tn_write_fm(w, o->within_slot);
     (void)tn_list_layer(w, "parts", "add", (const char *const[]){"wide.sum", "fm", NULL});
     tn_tree *logit = tn_list_layer(w, "logit", "bias", (const char *const[]){"parts", NULL});
     tn_list_set(w, logit, "param", "bias");
@@ -44,7 +54,11 @@ static const tn_preset presets[] = {
 };
 
 const tn_model tn_model_fm = {
-    .choice = {.name = "fm", .help = "factorization machine", .impl = &tn_model_fm},
+    .choice = {.name = "fm",
+               .help = "factorization machine",
+               .fields = fm_fields,
+               .size = sizeof(fm_opts),
+               .impl = &tn_model_fm},
     .presets = presets,
     .write = fm_write,
 };

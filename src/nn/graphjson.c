@@ -170,7 +170,7 @@ static tn_status read_operands(const reading *r, const tn_json *node, tn_node **
         if (found == NULL && name != NULL) {
             found = r->lookup->input(r->lookup->arg, name);
         }
-        if (found == NULL) {
+        if (found == NULL || found->is_param) {
             return bad(r, "no input or earlier node", name != NULL ? name : "?");
         }
         in[(*n)++] = found;
@@ -241,6 +241,9 @@ tn_status tn_graph_from_json(tn_graph *g, const tn_json *nodes, const tn_json_lo
     }
     for (const tn_json *node = nodes->first; node != NULL; node = node->next) {
         TN_TRY(read_node(&r, node));
+    }
+    if (tn_graph_fault(g) != NULL) {
+        return tn_fail(err, TN_E_CKPT, "'%s': %s", what, tn_graph_fault(g));
     }
     return TN_OK;
 }

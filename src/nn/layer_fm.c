@@ -1,18 +1,60 @@
-/* layer_fm.c - pairs of slots, summed: 1/2 (|s|^2 - sum |v_f|^2), s = sum v_f (Rendle 2010). ->
- * [B,1] */
+/* layer_fm.c - pairs of slots, summed: 1/2 (|s|^2 - sum |v_f|^2), s = sum v_f (Rendle 2010); or, as
+ * libFM has it, pairs of values. -> [B,1] */
 #include "nn/layers.h"
 #include "nn/ops.h"
 
+typedef struct fm_opts {
+    uint32_t dim;
+    bool within_slot;
+} fm_opts;
+
+static const tn_field fm_fields[] = {
+    TN_PAIRS_DIM(fm_opts),
+    TN_FIELD_BOOL(fm_opts, within_slot, "false",
+                  "pair the values of one slot too; slots are pooled by sum"),
+    TN_FIELD_END,
+};
+
+/* False, reported: the input is no embedding, or a slot has no plain sum. */
+static bool is_summed(const tn_layer_args *args)
+{
+    const tn_node *x = args->in[0];
+    if (x->op != &tn_op_embed) {
+        tn_diag_error(args->diag, args->at, "'within_slot' needs an embedding input, not '%s'",
+                      x->name);
+        return false;
+    }
+    for (uint32_t i = 0; i < tn_embed_count(x); i++) {
+        if (tn_embed_get(x, i)->pool != TN_POOL_SUM) {
+            tn_diag_error(args->diag, args->at,
+                          "'within_slot' needs 'pool: sum', which slot '%s' has not",
+                          tn_embed_get(x, i)->name);
+            return false;
+        }
+    }
+    return true;
+}
+
 static tn_node *fm_build(const tn_net *net, const tn_layer_args *args)
 {
-    uint32_t dim = tn_pairs_width(args, "fm");
-    return dim == 0 ? NULL : tn_fm(net->g, args->name, args->in[0], dim);
+    const fm_opts *o = args->opts;
+    tn_node *x = args->in[0];
+    uint32_t dim = tn_pairs_width(args, o->dim, "fm");
+    if (dim == 0 || !o->within_slot) {
+        return dim == 0 ? NULL : tn_fm(net->g, args->name, x, dim);
+    }
+    if (!is_summed(args)) {
+        return NULL;
+    }
+    char name[TN_LAYER_NAME_MAX];
+    tn_node *squares = tn_embed_squares(net->g, tn_layer_name(name, args->name, ".squares"), x);
+    return tn_fm_values(net->g, args->name, (tn_node *[]){x, squares}, dim);
 }
 
 const tn_layer tn_layer_fm = {
     .name = "fm",
     .help = "second-order interaction of all pairs of slots",
-    .fields = tn_pairs_fields,
-    .opts_size = sizeof(tn_pairs_opts),
+    .fields = fm_fields,
+    .opts_size = sizeof(fm_opts),
     .build = fm_build,
 };

@@ -84,12 +84,11 @@ tn_node *tn_activation_block(const tn_net *net, const char *name, tn_node *x, ui
 bool tn_layer_widths(const tn_f64s *hidden, const tn_origin *at, tn_diag *diag);
 
 /* What fm and bi_interaction have: pairs of vectors of one width. */
-typedef struct tn_pairs_opts {
-    uint32_t dim;
-} tn_pairs_opts;
-extern const tn_field tn_pairs_fields[];
-/* The width; 0, reported: the input is not made of such vectors. */
-uint32_t tn_pairs_width(const tn_layer_args *args, const char *layer);
+#define TN_PAIRS_DIM(type)                                                                         \
+    TN_FIELD_U32(type, dim, "0", 0, TN_DIM_MAX, "floats",                                          \
+                 "width of one slot's vector; 0: that of the embedding input")
+/* `dim`, or that of the input; 0, reported: the input is not made of such vectors. */
+uint32_t tn_pairs_width(const tn_layer_args *args, uint32_t dim, const char *layer);
 
 /* "<name><suffix>", in the caller's buffer. Names that are too long were refused before. */
 const char *tn_layer_name(char out[TN_LAYER_NAME_MAX], const char *name, const char *suffix);

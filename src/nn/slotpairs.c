@@ -2,12 +2,6 @@
 #include "nn/layers.h"
 #include "nn/ops.h"
 
-const tn_field tn_pairs_fields[] = {
-    TN_FIELD_U32(tn_pairs_opts, dim, "0", 0, TN_DIM_MAX, "floats",
-                 "width of one slot's vector; 0: that of the embedding input"),
-    TN_FIELD_END,
-};
-
 /* Of an embedding whose slots all have one width; else 0. */
 static uint32_t slot_width(const tn_node *x)
 {
@@ -24,11 +18,10 @@ static uint32_t slot_width(const tn_node *x)
     return width;
 }
 
-uint32_t tn_pairs_width(const tn_layer_args *args, const char *layer)
+uint32_t tn_pairs_width(const tn_layer_args *args, uint32_t dim, const char *layer)
 {
-    const tn_pairs_opts *o = args->opts;
     const tn_node *x = args->in[0];
-    uint32_t dim = o->dim != 0 ? o->dim : slot_width(x);
+    dim = dim != 0 ? dim : slot_width(x);
     if (dim > TN_DIM_MAX) {
         tn_diag_error(args->diag, args->at, "'%s' takes slots of at most %d columns, not %u", layer,
                       TN_DIM_MAX, dim);

@@ -38,6 +38,9 @@ static void faults_are_named(void **state)
     refuses(INPUTS "layers: [{name: a, sum: wide}], output: b}", "no input or layer 'b'");
     refuses("{type: graph, inputs: {x: {embed: [s0, t1]}}, layers: [{name: a, sum: x}], output: a}",
             "no slot 't1' with keys (did you mean");
+    refuses(INPUTS "layers: [{name: h, dense: deep, units: 4}, "
+                   "{name: a, fm: h, dim: 2, within_slot: true}], output: a}",
+            "'within_slot' needs an embedding input, not 'h'");
     refuses("{type: graph, inputs: {x: {numeric: all, embed: all}}, layers: [{name: a, sum: x}], "
             "output: a}",
             "needs one of 'embed' and 'numeric'");
@@ -128,6 +131,21 @@ static void sizes_have_limits(void **state)
     refuses(INPUTS "layers: {a: {name: a, sum: wide}}, output: a}", "'layers' must be a list");
 }
 
+static void pairs_within_a_slot_need_sums(void **state)
+{
+    (void)state;
+    kit k;
+    kit_init(&k, 2, 4, 0);
+    tn_model_slot slots[2] = {k.features.slot[0], k.features.slot[1]};
+    slots[1].pool = TN_POOL_MEAN;
+    k.features.slot = slots;
+    assert_true(kit_list(&k, "{type: deepfm, hidden: [4], within_slot: true}"));
+    assert_false(kit_build(&k));
+    assert_non_null(
+        strstr(tn_text_str(&k.diag.text), "needs 'pool: sum', which slot 's1' has not"));
+    kit_done(&k);
+}
+
 static void wide_slots_and_lists_are_refused(void **state)
 {
     (void)state;
@@ -213,6 +231,7 @@ int main(void)
         cmocka_unit_test(names_of_two_layers_may_not_meet),
         cmocka_unit_test(a_slot_stands_once_in_an_input),
         cmocka_unit_test(sizes_have_limits),
+        cmocka_unit_test(pairs_within_a_slot_need_sums),
         cmocka_unit_test(wide_slots_and_lists_are_refused),
         cmocka_unit_test(shared_groups_need_one_width),
         cmocka_unit_test(groups_with_equal_segments_share_a_record),

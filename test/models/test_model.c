@@ -52,6 +52,7 @@ static void a_printed_list_builds_the_same_parameters(void **state)
     static const char *const models[] = {
         "{type: lr}",
         "{type: fm}",
+        "{type: fm, within_slot: true}",
         "{type: widedeep, hidden: [8, 4], head: sum}",
         "{type: widedeep, hidden: [8, 4], head: concat, dropout: 0.5}",
         "{type: deepfm, hidden: [8, 4], batch_norm: true}",

@@ -136,6 +136,11 @@ static void a_damaged_list_is_an_error_and_no_crash(void **state)
         "\"params\":{\"gamma\":\"w23\"}}]",
         "[{\"name\":\"a\",\"op\":\"relu\",\"in\":[\"in.numeric\"],\"cols\":3},"
         "{\"name\":\"a\",\"op\":\"relu\",\"in\":[\"in.numeric\"],\"cols\":3}]",
+        "[{\"name\":\"a\",\"op\":\"matmul\",\"in\":[\"in.numeric\"],\"cols\":2,"
+        "\"params\":{\"W\":\"w32\"}},"
+        "{\"name\":\"b\",\"op\":\"relu\",\"in\":[\"w32\"],\"cols\":2}]",
+        "[{\"name\":\"a\",\"op\":\"embed_squares\",\"in\":[\"in.numeric\"],\"cols\":3}]",
+        "[{\"name\":\"a\",\"op\":\"embed_squares\",\"in\":[\"in.deep\"],\"cols\":48}]",
     };
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
         shelf s = {tn_graph_new(&(tn_graph_opts){.max_rows = ROWS}), tn_params_new()};
@@ -151,11 +156,33 @@ static void a_damaged_list_is_an_error_and_no_crash(void **state)
     }
 }
 
+/* 4096 nodes are a list; with its inputs they are more than a graph takes. */
+static void a_list_that_fills_the_graph_is_an_error(void **state)
+{
+    (void)state;
+    tn_text text = {0};
+    tn_text_addc(&text, '[');
+    for (uint32_t i = 0; i < TN_NODES_MAX; i++) {
+        tn_text_addf(&text,
+                     "%s{\"name\":\"n%u\",\"op\":\"relu\",\"in\":[\"in.numeric\"],\"cols\":3}",
+                     i > 0 ? "," : "", i);
+    }
+    tn_text_addc(&text, ']');
+    shelf s = {tn_graph_new(&(tn_graph_opts){.max_rows = ROWS}), tn_params_new()};
+    tn_error err = {0};
+    assert_int_equal(build(&s, tn_text_str(&text), &err), TN_E_CKPT);
+    assert_non_null(strstr(err.text, "a graph of more than 4096 nodes, at 'n4095'"));
+    tn_text_done(&text);
+    tn_graph_free(s.g);
+    tn_params_free(s.params);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_graph_out_of_its_own_json_scores_alike),
         cmocka_unit_test(a_damaged_list_is_an_error_and_no_crash),
+        cmocka_unit_test(a_list_that_fills_the_graph_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -80,6 +80,68 @@ static void v6_fm_and_bi_interaction(void **state)
     tn_graph_free(g);
 }
 
+/* One example: slot a has the values 1 (.1, .2) and 2 (.3, -.4), slot b .5 (-.5, .6). */
+typedef struct pair_trial {
+    tn_real grads[6];
+    tn_real y;
+} pair_trial;
+
+static pair_trial pairs_of(bool within, uint32_t n_values)
+{
+    static const tn_segment segment = {.name = "deep", .at = 0, .dim = 2};
+    static const tn_embed_slot slots[] = {
+        {.name = "a", .slot = 0, .segment = &segment, .pool = TN_POOL_SUM},
+        {.name = "b", .slot = 1, .segment = &segment, .pool = TN_POOL_SUM},
+    };
+    static const tn_real rows[] = {(tn_real).1,  (tn_real).2,  (tn_real).3,
+                                   (tn_real)-.4, (tn_real)-.5, (tn_real).6};
+    static const uint32_t at[] = {0, 2, 4, 6};
+    static const uint32_t one[] = {0, 1};
+    tn_graph *g = tn_trial_graph(1, true);
+    tn_node *x = tn_embed(g, "x", slots, 2);
+    tn_node *y = within ? tn_fm_values(g, "y", (tn_node *[]){x, tn_embed_squares(g, "q", x)}, 2)
+                        : tn_fm(g, "y", x, 2);
+    tn_trial t = tn_trial_open(g, y, 1, true);
+    pair_trial out = {.y = 0};
+    const uint32_t whole[] = {0, n_values};
+    tn_bag bag[] = {{whole, (const uint32_t[]){0, 1}, (const float[]){1, 2}},
+                    {one, (const uint32_t[]){2}, (const float[]){.5F}}};
+    tn_occurrence item[3] = {{0, 0, 0}, {0, 0, 1}, {0, 1, 0}};
+    item[n_values] = item[2];
+    const uint32_t first[] = {0, 1, n_values, n_values + 1};
+    tn_sparse sparse = {.n = 3, .at = at, .rows = rows, .grads = out.grads, .bag = bag};
+    sparse.occurrences = (tn_occurrences){first, item};
+    t.feed.sparse = &sparse;
+    tn_trial_run(&t, (const double[]){1});
+    out.y = *t.y->val;
+    tn_graph_free(g);
+    return out;
+}
+
+static void v6_within_slot(void **state)
+{
+    (void)state;
+    tn_assert_value((double)pairs_of(false, 2).y, -.355);
+    pair_trial within = pairs_of(true, 2);
+    tn_assert_value((double)within.y, -.455);
+    /* x (s - x v), s = (.45, -.3) */
+    const double want[] = {.35, -.5, -.3, 1, .35, -.3};
+    for (uint32_t i = 0; i < 6; i++) {
+        tn_assert_value((double)within.grads[i], want[i]);
+    }
+}
+
+static void slots_of_one_value_make_pairs_of_values_those_of_slots(void **state)
+{
+    (void)state;
+    pair_trial slots = pairs_of(false, 1);
+    pair_trial values = pairs_of(true, 1);
+    assert_memory_equal(&slots.y, &values.y, sizeof slots.y);
+    for (uint32_t i = 0; i < 6; i++) {
+        tn_assert_value((double)values.grads[i], (double)slots.grads[i]);
+    }
+}
+
 static const double cross_x0[] = {.1, .2, -.3, .4, -.5, .6};
 static const double cross_x[] = {1, -1, .5, .2, .3, -.7};
 static const double cross_g[] = {1, 2, -1, .5, -.5, 1};
@@ -285,6 +347,8 @@ int main(void)
         cmocka_unit_test(v1_gelu),
         cmocka_unit_test(v2_pooling),
         cmocka_unit_test(v6_fm_and_bi_interaction),
+        cmocka_unit_test(v6_within_slot),
+        cmocka_unit_test(slots_of_one_value_make_pairs_of_values_those_of_slots),
         cmocka_unit_test(v8_cross_v1),
         cmocka_unit_test(v8_cross_v2),
         cmocka_unit_test(v15_bce),

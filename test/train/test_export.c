@@ -78,6 +78,21 @@ static void s1_a_graph_of_layers_agrees(void **state)
     exportkit_close(&k);
 }
 
+/* Pairs of values read the rows once more. */
+static void s1_pairs_within_a_slot_agree(void **state)
+{
+    static const char *const overrides[] = {"slots.hist.pool=sum", "slots.tags.pool=sum", NULL};
+    (void)state;
+    exportkit k;
+    exportkit_open(&k,
+                   "{type: fm, within_slot: true, slots: {deep: [user, item, hist, tags, amount]}}",
+                   overrides);
+    exportkit_train(&k);
+    tn_exported out = exportkit_export(&k);
+    compare_scores(&k, out.path, "within_slot", 1e-6F);
+    exportkit_close(&k);
+}
+
 /* V24's correction, in the exported bias: D1's trainers never correct at all. */
 static void d1_sampled_negatives_are_corrected_in_the_bias(void **state)
 {
@@ -427,6 +442,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(s1_trainer_and_export_agree_on_every_edge_row),
         cmocka_unit_test(s1_a_graph_of_layers_agrees),
+        cmocka_unit_test(s1_pairs_within_a_slot_agree),
         cmocka_unit_test(d1_sampled_negatives_are_corrected_in_the_bias),
         cmocka_unit_test(short_values_score_nearly_the_same),
         cmocka_unit_test(equal_checkpoints_have_equal_exports),
