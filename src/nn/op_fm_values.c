@@ -54,8 +54,8 @@ static void back_row(const tn_node *y, size_t r)
     const tn_node *q = y->in[1];
     tn_real dy = *tn_grad_row(y, r);
     uint32_t dim = tn_fm_dim(y);
-    tn_real sum[TN_DIM_MAX];
     if (x->grad != NULL) {
+        tn_real sum[TN_DIM_MAX];
         sum_fields(tn_val_row(x, r), x->shape.cols, dim, sum);
         for (uint32_t f = 0; f < x->shape.cols; f += dim) {
             tn_vec_scale(dim, tn_grad_row(x, r) + f, sum, dy, tn_adds(y, x));

@@ -52,13 +52,14 @@ void tn_step_free(tn_step *s)
     tn_free(s);
 }
 
-/* Room for `floats` rows and gradients; a quarter more than asked, so that it settles soon. */
+/* Room for `floats` of rows and gradients, also where that is 0: a quarter more than asked, so that
+ * it settles soon. */
 static tn_status make_room(tn_step *s, size_t floats, tn_error *err)
 {
-    if (floats <= s->capacity) {
+    if (s->capacity > 0 && floats <= s->capacity) {
         return TN_OK;
     }
-    size_t capacity = floats + floats / 4;
+    size_t capacity = floats + floats / 4 + 1;
     tn_free(s->rows);
     tn_free(s->grads);
     s->capacity = 0;
