@@ -80,7 +80,8 @@ bool kit_build(kit *k)
     tn_graph_free(k->graph);
     tn_params_free(k->params);
     k->params = tn_params_new();
-    k->graph = tn_graph_new(&(tn_graph_opts){.max_rows = 8, .train = true, .seed = 1});
+    tn_graph_opts usual = {.max_rows = 8, .train = true, .seed = 1};
+    k->graph = tn_graph_new(k->opts.max_rows > 0 ? &k->opts : &usual);
     tn_net net = {
         .g = k->graph, .params = k->params, .dense_init = {.kind = TN_INIT_GLOROT_UNIFORM}};
     tn_list_source source = {k->list, k->inputs, &k->features, k->layout};

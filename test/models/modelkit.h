@@ -14,6 +14,7 @@ typedef struct kit {
     tn_params *params;
     tn_graph *graph;
     tn_list_graph made;
+    tn_graph_opts opts; /* of graphs; max_rows 0: 8 rows, to train */
 } kit;
 
 /* `slots` slots s0, s1, .. of width `dim`, each a group of its own; `numeric` columns n0, n1, .. */
