@@ -122,6 +122,13 @@ const char *tn_write_deep_input(tn_list_writer *w, const tn_model_args *args)
     return "x";
 }
 
+void tn_write_concat_head(tn_list_writer *w, const char *const *parts)
+{
+    tn_tree *out = tn_list_layer(w, "out", "dense", parts);
+    tn_list_set(w, out, "units", "1");
+    tn_list_output(w, "out");
+}
+
 void tn_write_fm(tn_list_writer *w, bool within_slot)
 {
     tn_tree *fm = tn_list_layer(w, "fm", "fm", (const char *const[]){"deep", NULL});

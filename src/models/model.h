@@ -91,6 +91,9 @@ const char *tn_write_mlp(tn_list_writer *w, const tn_deep_opts *o, const char *x
 /* Adds the input "deep" and, when there are numeric columns, "num"; returns the name of what an MLP
  * reads: "deep", or "x", which is [deep, num]. */
 const char *tn_write_deep_input(tn_list_writer *w, const tn_model_args *args);
+/* Adds "out", a dense layer over `parts` (up to a NULL) side by side, as the output. */
+void tn_write_concat_head(tn_list_writer *w, const char *const *parts);
+
 /* Adds the layer "fm" over the input "deep". */
 void tn_write_fm(tn_list_writer *w, bool within_slot);
 void tn_write_wide_input(tn_list_writer *w, const tn_model_args *args);

@@ -4,6 +4,7 @@
  *                   '-- mlp -------------[ ] -- dense --> logit
  */
 #include "models/model.h"
+#include "models/presets.h"
 
 extern const tn_model tn_model_dcn;
 
@@ -29,30 +30,16 @@ static void dcn_write(const tn_model_args *args, tn_list_writer *w)
     tn_tree *cross = tn_list_layer(w, "cross", "cross", (const char *const[]){x, NULL});
     tn_list_set(w, cross, "layers", "%u", o->layers);
     const char *deep = tn_write_mlp(w, &deep_opts, x, 0);
-    tn_tree *out = tn_list_layer(w, "out", "dense", (const char *const[]){"cross", deep, NULL});
-    tn_list_set(w, out, "units", "1");
-    tn_list_output(w, "out");
+    tn_write_concat_head(w, (const char *const[]){"cross", deep, NULL});
 }
 
 static const tn_preset presets[] = {
     {"bars", "model: {hidden: [400, 400, 400], batch_norm: true, dropout: 0.2, layers: 3,\n"
-             "        init: xavier_normal, bias_init: 0}\n"
-             "embedding: {dim: 10, init: {normal: [0, 1e-4]}}\n"
-             "train:\n"
-             "  batch: 4096\n"
-             "  optimizer: {type: adam, lr: 1e-3}\n"
-             "  sparse:\n"
-             "    deep: {type: adam, lr: 1e-3, bias: global, l2: 0.05, l2_mode: dense}\n"
-             "  clip: {global: 10}\n"
-             "  stop: {monitor: valid.auc, patience: 2, min_delta: 1e-6, restore: best}\n"
-             "  reduce_on_plateau: {factor: 0.1, patience: 1, min_lr: 1e-6}\n"},
-    {"tensornet", "model: {hidden: [512, 256, 256], layers: 3}\n"
-                  "embedding: {dim: 8, pool: mean, init: {normal: [0, 0.0353553]}}\n"
-                  "train:\n"
-                  "  batch: 32\n"
-                  "  optimizer: {type: adam, lr: 1e-3}\n"
-                  "  sparse:\n"
-                  "    deep: {type: adagrad, rowwise: true, lr: 0.01, n0: 0.1}\n"},
+             "        init: xavier_normal, bias_init: 0}\n" TN_BARS_EMBEDDING TN_BARS_TRAIN
+                 TN_BARS_ROWS("deep", "0.05") TN_BARS_STOP},
+    {"tensornet",
+     "model: {hidden: [512, 256, 256], layers: 3}\n" TN_TENSORNET_EMBEDDING TN_TENSORNET_TRAIN
+         TN_TENSORNET_ROWS("deep")},
     {"paper", "model: {hidden: [1024, 1024], layers: 6, batch_norm: true}\n"
               "embedding: {dim: 16}\n"
               "train:\n"

@@ -5,6 +5,7 @@
  *     cross_only         cross(x) ------------ dense --> logit
  */
 #include "models/model.h"
+#include "models/presets.h"
 
 extern const tn_model tn_model_dcnv2;
 
@@ -45,31 +46,17 @@ static void dcnv2_write(const tn_model_args *args, tn_list_writer *w)
     } else if (o->structure == STACKED) {
         last[0] = tn_write_mlp(w, &deep_opts, "cross", 0);
     }
-    tn_tree *out = tn_list_layer(w, "out", "dense", last);
-    tn_list_set(w, out, "units", "1");
-    tn_list_output(w, "out");
+    tn_write_concat_head(w, last);
 }
 
 static const tn_preset presets[] = {
     {"bars",
      "model: {hidden: [400, 400, 400], batch_norm: true, dropout: 0.4, layers: 4, rank: 0,\n"
-     "        structure: parallel, init: xavier_normal, bias_init: 0}\n"
-     "embedding: {dim: 10, init: {normal: [0, 1e-4]}}\n"
-     "train:\n"
-     "  batch: 4096\n"
-     "  optimizer: {type: adam, lr: 1e-3}\n"
-     "  sparse:\n"
-     "    deep: {type: adam, lr: 1e-3, bias: global, l2: 0.05, l2_mode: dense}\n"
-     "  clip: {global: 10}\n"
-     "  stop: {monitor: valid.auc, patience: 2, min_delta: 1e-6, restore: best}\n"
-     "  reduce_on_plateau: {factor: 0.1, patience: 1, min_lr: 1e-6}\n"},
-    {"tensornet", "model: {hidden: [512, 256, 256], layers: 3}\n"
-                  "embedding: {dim: 8, pool: mean, init: {normal: [0, 0.0353553]}}\n"
-                  "train:\n"
-                  "  batch: 32\n"
-                  "  optimizer: {type: adam, lr: 1e-3}\n"
-                  "  sparse:\n"
-                  "    deep: {type: adagrad, rowwise: true, lr: 0.01, n0: 0.1}\n"},
+     "        structure: parallel, init: xavier_normal, bias_init: 0}\n" TN_BARS_EMBEDDING
+         TN_BARS_TRAIN TN_BARS_ROWS("deep", "0.05") TN_BARS_STOP},
+    {"tensornet",
+     "model: {hidden: [512, 256, 256], layers: 3}\n" TN_TENSORNET_EMBEDDING TN_TENSORNET_TRAIN
+         TN_TENSORNET_ROWS("deep")},
     {"paper", "model: {hidden: [768, 768], layers: 2, structure: stacked}\n"
               "embedding: {dim: 39}\n"
               "train:\n"

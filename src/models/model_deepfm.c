@@ -8,6 +8,7 @@
  * (TensorNet's form), which weighs the FM term anew.
  */
 #include "models/model.h"
+#include "models/presets.h"
 
 extern const tn_model tn_model_deepfm;
 
@@ -36,10 +37,7 @@ static void deepfm_write(const tn_model_args *args, tn_list_writer *w)
     tn_write_fm(w, o->within_slot);
     if (o->head == TN_HEAD_CONCAT) {
         const char *deep = tn_write_mlp(w, &mlp, x, 0);
-        tn_tree *out =
-            tn_list_layer(w, "out", "dense", (const char *const[]){"wide", "fm", deep, NULL});
-        tn_list_set(w, out, "units", "1");
-        tn_list_output(w, "out");
+        tn_write_concat_head(w, (const char *const[]){"wide", "fm", deep, NULL});
         return;
     }
     (void)tn_list_layer(w, "wide.sum", "sum", (const char *const[]){"wide", NULL});
@@ -50,25 +48,12 @@ static void deepfm_write(const tn_model_args *args, tn_list_writer *w)
 
 static const tn_preset presets[] = {
     {"bars", "model: {hidden: [400, 400, 400], batch_norm: true, dropout: 0.2, head: sum,\n"
-             "        init: xavier_normal, wide_init: {normal: [0, 1e-4]}, bias_init: 0}\n"
-             "embedding: {dim: 10, init: {normal: [0, 1e-4]}}\n"
-             "train:\n"
-             "  batch: 4096\n"
-             "  optimizer: {type: adam, lr: 1e-3}\n"
-             "  sparse:\n"
-             "    deep: {type: adam, lr: 1e-3, bias: global, l2: 0.05, l2_mode: dense}\n"
-             "    wide: {type: adam, lr: 1e-3, bias: global, l2: 0.05, l2_mode: dense}\n"
-             "  clip: {global: 10}\n"
-             "  stop: {monitor: valid.auc, patience: 2, min_delta: 1e-6, restore: best}\n"
-             "  reduce_on_plateau: {factor: 0.1, patience: 1, min_lr: 1e-6}\n"},
-    {"tensornet", "model: {hidden: [512, 256, 256], head: concat}\n"
-                  "embedding: {dim: 8, pool: mean, init: {normal: [0, 0.0353553]}}\n"
-                  "train:\n"
-                  "  batch: 32\n"
-                  "  optimizer: {type: adam, lr: 1e-3}\n"
-                  "  sparse:\n"
-                  "    deep: {type: adagrad, rowwise: true, lr: 0.01, n0: 0.1}\n"
-                  "    wide: {type: adagrad, rowwise: true, lr: 0.01, n0: 0.1}\n"},
+             "        init: xavier_normal, wide_init: {normal: [0, 1e-4]}, bias_init: "
+             "0}\n" TN_BARS_EMBEDDING TN_BARS_TRAIN TN_BARS_ROWS("deep", "0.05")
+                 TN_BARS_ROWS("wide", "0.05") TN_BARS_STOP},
+    {"tensornet",
+     "model: {hidden: [512, 256, 256], head: concat}\n" TN_TENSORNET_EMBEDDING TN_TENSORNET_TRAIN
+         TN_TENSORNET_ROWS("deep") TN_TENSORNET_ROWS("wide")},
     {"paper", "model: {hidden: [400, 400, 400], dropout: 0.5, head: sum}\n"
               "embedding: {dim: 10}\n"
               "train:\n"

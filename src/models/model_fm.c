@@ -1,5 +1,6 @@
 /* model_fm.c - factorization machine (Rendle 2010): z = b + wide + pairs of slot vectors. */
 #include "models/model.h"
+#include "models/presets.h"
 
 extern const tn_model tn_model_fm;
 
@@ -26,24 +27,11 @@ static void fm_write(const tn_model_args *args, tn_list_writer *w)
 }
 
 static const tn_preset presets[] = {
-    {"bars", "model: {wide_init: {normal: [0, 1e-4]}, bias_init: 0}\n"
-             "embedding: {dim: 10, init: {normal: [0, 1e-4]}}\n"
-             "train:\n"
-             "  batch: 4096\n"
-             "  optimizer: {type: adam, lr: 1e-3}\n"
-             "  sparse:\n"
-             "    deep: {type: adam, lr: 1e-3, bias: global, l2: 5e-6, l2_mode: dense}\n"
-             "    wide: {type: adam, lr: 1e-3, bias: global, l2: 5e-6, l2_mode: dense}\n"
-             "  clip: {global: 10}\n"
-             "  stop: {monitor: valid.auc, patience: 2, min_delta: 1e-6, restore: best}\n"
-             "  reduce_on_plateau: {factor: 0.1, patience: 1, min_lr: 1e-6}\n"},
-    {"tensornet", "embedding: {dim: 8, pool: mean, init: {normal: [0, 0.0353553]}}\n"
-                  "train:\n"
-                  "  batch: 32\n"
-                  "  optimizer: {type: adam, lr: 1e-3}\n"
-                  "  sparse:\n"
-                  "    deep: {type: adagrad, rowwise: true, lr: 0.01, n0: 0.1}\n"
-                  "    wide: {type: adagrad, rowwise: true, lr: 0.01, n0: 0.1}\n"},
+    {"bars",
+     "model: {wide_init: {normal: [0, 1e-4]}, bias_init: 0}\n" TN_BARS_EMBEDDING TN_BARS_TRAIN
+         TN_BARS_ROWS("deep", "5e-6") TN_BARS_ROWS("wide", "5e-6") TN_BARS_STOP},
+    {"tensornet",
+     TN_TENSORNET_EMBEDDING TN_TENSORNET_TRAIN TN_TENSORNET_ROWS("deep") TN_TENSORNET_ROWS("wide")},
     {"paper", "embedding: {dim: 8, init: {normal: [0, 0.01]}}\n"
               "train:\n"
               "  optimizer: {type: sgd, lr: 0.01}\n"

@@ -6,6 +6,7 @@
  *              head: sum                                  head: concat
  */
 #include "models/model.h"
+#include "models/presets.h"
 
 extern const tn_model tn_model_widedeep;
 
@@ -22,9 +23,7 @@ static void widedeep_write(const tn_model_args *args, tn_list_writer *w)
     const char *x = tn_write_deep_input(w, args);
     if (o->head == TN_HEAD_CONCAT) {
         const char *deep = tn_write_mlp(w, o, x, 0);
-        tn_tree *out = tn_list_layer(w, "out", "dense", (const char *const[]){deep, "wide", NULL});
-        tn_list_set(w, out, "units", "1");
-        tn_list_output(w, "out");
+        tn_write_concat_head(w, (const char *const[]){deep, "wide", NULL});
         return;
     }
     (void)tn_list_layer(w, "wide.sum", "sum", (const char *const[]){"wide", NULL});
@@ -35,25 +34,12 @@ static void widedeep_write(const tn_model_args *args, tn_list_writer *w)
 
 static const tn_preset presets[] = {
     {"bars", "model: {hidden: [400, 400, 400], batch_norm: true, dropout: 0.6, head: sum,\n"
-             "        init: xavier_normal, wide_init: {normal: [0, 1e-4]}, bias_init: 0}\n"
-             "embedding: {dim: 10, init: {normal: [0, 1e-4]}}\n"
-             "train:\n"
-             "  batch: 4096\n"
-             "  optimizer: {type: adam, lr: 1e-3}\n"
-             "  sparse:\n"
-             "    deep: {type: adam, lr: 1e-3, bias: global, l2: 0.1, l2_mode: dense}\n"
-             "    wide: {type: adam, lr: 1e-3, bias: global, l2: 0.1, l2_mode: dense}\n"
-             "  clip: {global: 10}\n"
-             "  stop: {monitor: valid.auc, patience: 2, min_delta: 1e-6, restore: best}\n"
-             "  reduce_on_plateau: {factor: 0.1, patience: 1, min_lr: 1e-6}\n"},
-    {"tensornet", "model: {hidden: [512, 256, 256], head: concat}\n"
-                  "embedding: {dim: 8, pool: mean, init: {normal: [0, 0.0353553]}}\n"
-                  "train:\n"
-                  "  batch: 32\n"
-                  "  optimizer: {type: adam, lr: 1e-3}\n"
-                  "  sparse:\n"
-                  "    deep: {type: adagrad, rowwise: true, lr: 0.01, n0: 0.1}\n"
-                  "    wide: {type: adagrad, rowwise: true, lr: 0.01, n0: 0.1}\n"},
+             "        init: xavier_normal, wide_init: {normal: [0, 1e-4]}, bias_init: "
+             "0}\n" TN_BARS_EMBEDDING TN_BARS_TRAIN TN_BARS_ROWS("deep", "0.1")
+                 TN_BARS_ROWS("wide", "0.1") TN_BARS_STOP},
+    {"tensornet",
+     "model: {hidden: [512, 256, 256], head: concat}\n" TN_TENSORNET_EMBEDDING TN_TENSORNET_TRAIN
+         TN_TENSORNET_ROWS("deep") TN_TENSORNET_ROWS("wide")},
     {"paper", "model: {hidden: [1024, 512, 256], head: sum}\n"
               "embedding: {dim: 32}\n"
               "train:\n"
