@@ -20,8 +20,7 @@ typedef struct tn_judge {
     const char *checkpoint;  /* a checkpoint or a run directory; NULL: the run's */
     const char *export_dir;  /* NULL: a checkpoint is judged */
     const char *predictions; /* file for every score; NULL: none */
-    const tn_strs *fetch;    /* names of nodes, for `fetch_path` */
-    const char *fetch_path;
+    const tn_strs *fetch;    /* names of nodes, for fetch.npz */
     const atomic_bool *stop; /* true: end with TN_E_STOPPED */
 
     /* made by tn_judge_run */

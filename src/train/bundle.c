@@ -11,7 +11,15 @@
 #include <math.h>
 #include <string.h>
 
-enum { INDEX_BYTES_MAX = 1 << 20, MODEL_BYTES_MAX = 64 << 20, TENSORS_MAX = 4096, ID_DIGITS = 32 };
+enum {
+    INDEX_BYTES_MAX = 1 << 20,
+    MODEL_BYTES_MAX = 64 << 20,
+    TENSORS_MAX = 4096,
+    NODES_MAX = 4096,
+    ID_DIGITS = 32,
+    NODE_BYTES =
+        36 << 10, /* of a node that is being read: room for 4096 operands and its options */
+};
 
 typedef struct opening {
     tn_bundle *b;
@@ -226,7 +234,12 @@ tn_status tn_bundle_graph_new(tn_bundle_graph *out, const tn_bundle *b, uint32_t
 {
     tn_arena *arena = tn_arena_new(1 << 16);
     tn_bundle_graph x = {.g = tn_graph_new(&(tn_graph_opts){.max_rows = max_rows})};
-    tn_status status = build(&x, b, arena, err);
+    uint32_t n_nodes = b->nodes != NULL ? b->nodes->n : 0;
+    size_t read = n_nodes < NODES_MAX ? n_nodes : NODES_MAX; /* of more, none is read */
+    tn_status status = tn_arena_reserve(arena, read * NODE_BYTES, "a graph", err);
+    if (status == TN_OK) {
+        status = build(&x, b, arena, err);
+    }
     tn_arena_free(arena);
     if (status != TN_OK) {
         tn_graph_free(x.g);

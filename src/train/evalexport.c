@@ -4,11 +4,13 @@
 #include "base/alloc.h"
 #include "train/judging.h"
 #include "train/score.h"
+#include "train/stopper.h"
 
 typedef struct exam {
     tn_judging j;
     tn_scorer *scorer;
     tn_reader *reader;
+    tn_stopper *stopper; /* NULL: nobody can stop it */
     float *logit;
 } exam;
 
@@ -21,7 +23,9 @@ static tn_status open_all(exam *x, const tn_bundle *b, tn_error *err)
     if (x->logit == NULL) {
         return TN_E_MEMORY;
     }
-    return tn_reader_open(&x->reader, b->schema, &opts, err);
+    TN_TRY(tn_reader_open(&x->reader, b->schema, &opts, err));
+    const atomic_bool *stop = x->j.request->stop;
+    return stop != NULL ? tn_stopper_start(&x->stopper, x->reader, stop, err) : TN_OK;
 }
 
 static tn_status run_through(exam *x, tn_error *err)
@@ -36,6 +40,10 @@ static tn_status run_through(exam *x, tn_error *err)
         tn_reader_recycle(x->reader, batch);
     }
     tn_reader_counts(x->reader, &x->j.out->counts);
+    bool stopped = x->j.request->stop != NULL && atomic_load(x->j.request->stop);
+    if (stopped && (status == TN_END || status == TN_E_STOPPED)) {
+        return tn_fail(err, TN_E_STOPPED, "stopped by a signal while evaluating");
+    }
     return status == TN_END ? TN_OK : status;
 }
 
@@ -48,6 +56,7 @@ tn_status tn_evaluate_export(const tn_bundle *b, const tn_run *run, const tn_eva
     if (status == TN_OK) {
         status = run_through(&x, err);
     }
+    tn_stopper_end(x.stopper);
     tn_reader_close(x.reader);
     tn_scorer_free(x.scorer);
     tn_free(x.logit);

@@ -128,6 +128,15 @@ tn_status tn_fetch_sink(void *fetch, const tn_scores *scores, tn_error *err)
     return add_ids(f, scores->batch, err);
 }
 
+static void drop_spool(spool *s)
+{
+    tn_file_abandon(s->file);
+    if (s->path[0] != '\0') {
+        tn_status removed = tn_remove_file(s->path, NULL);
+        (void)removed; /* a left-over says by its name that it is one */
+    }
+}
+
 static tn_status close_spool(spool *s, tn_map *map, tn_error *err)
 {
     tn_file *file = s->file;
@@ -181,8 +190,6 @@ static tn_status put_ids(tn_fetch *f, tn_npz *z, tn_error *err)
     tn_status status = pad_ids(f, &texts, &padded, err);
     if (status == TN_OK) {
         status = close_spool(&padded, &map, err);
-    } else {
-        tn_file_abandon(padded.file);
     }
     if (status == TN_OK) {
         const tn_npy array = {.name = "id",
@@ -192,9 +199,8 @@ static tn_status put_ids(tn_fetch *f, tn_npz *z, tn_error *err)
                               .shape = {f->rows}};
         status = tn_npz_add(z, &array, map.data, err);
         tn_unmap(&map);
-        tn_status removed = tn_remove_file(padded.path, NULL);
-        (void)removed; /* a left-over says by its name that it is one */
     }
+    drop_spool(&padded);
     tn_unmap(&texts);
     return status;
 }
@@ -215,7 +221,11 @@ static tn_status write_npz(tn_fetch *f, tn_error *err)
         return status;
     }
     TN_TRY(tn_npz_commit(z, err));
-    return tn_rename(f->tmp, f->path, err);
+    status = tn_rename(f->tmp, f->path, err);
+    if (status != TN_OK && tn_remove_file(f->tmp, NULL) != TN_OK) {
+        tn_error_context(err, "'%s' is left behind", f->tmp);
+    }
+    return status;
 }
 
 tn_status tn_fetch_commit(tn_fetch *f, tn_error *err)
@@ -223,15 +233,6 @@ tn_status tn_fetch_commit(tn_fetch *f, tn_error *err)
     tn_status status = write_npz(f, err);
     tn_fetch_abandon(f); /* the spools */
     return status;
-}
-
-static void drop_spool(spool *s)
-{
-    tn_file_abandon(s->file);
-    if (s->path[0] != '\0') {
-        tn_status removed = tn_remove_file(s->path, NULL);
-        (void)removed; /* a left-over says by its name that it is one */
-    }
 }
 
 void tn_fetch_abandon(tn_fetch *f)

@@ -39,6 +39,10 @@ grep -q '"kind":"eval"' "$dir/out" || fail "no JSON: $(cat "$dir/out")"
 expect 1 env TNET_FAIL=nonsense tnet-train "$config"
 grep -q '^tnet: bug at .*: .* is false$' "$dir/err" || fail "no word of a bug: $(cat "$dir/err")"
 
+# 0: a descriptor that is closed at the start does not become a file of the run
+expect 0 sh -c "exec tnet-train $config run.dir=$dir/closed <&- >&- 2>&-"
+expect 0 tnet-eval "$config" run.dir="$dir/closed"
+
 # 2: usage
 expect 2 tnet-train "$config" another.yaml
 says "one word too many: 'another.yaml'"
@@ -138,6 +142,8 @@ children="$children $pid"
 wait_for "$dir/long/OWNER" "$pid"
 expect 5 tnet-train "$config" run.dir="$dir/long" train.epochs=100000
 says "run directory '$dir/long' is in use by pid $pid"
+kill -USR1 "$pid" # saves, and goes on
+wait_for "$dir/long/ckpt-1" "$pid"
 kill -TERM "$pid"
 got=0
 wait "$pid" || got=$?
@@ -183,6 +189,23 @@ got=0
 wait "$pid" || got=$?
 [ "$got" -eq 75 ] || fail "exit code $got of a run without data, expected 75: $(cat "$dir/err")"
 says "stopped by a signal at step 0; saved as '$dir/wait/ckpt-1'"
+
+# 75: an evaluation of an export that waits for data
+export_dir=$(tnet-export -q "$config" --to "$dir/waits")
+tnet-eval "$config" --export "$export_dir" --data - <"$dir/never" >"$dir/out" 2>"$dir/err" &
+pid=$!
+children="$children $pid"
+tries=0
+until grep -q dict.tnd "/proc/$pid/maps" 2>"$dir/null"; do
+    tries=$((tries + 1))
+    [ "$tries" -lt 1200 ] || fail "the export is not opened: $(cat "$dir/err")"
+    sleep 0.05
+done
+kill -TERM "$pid"
+got=0
+wait "$pid" || got=$?
+[ "$got" -eq 75 ] || fail "exit code $got of an evaluation without data, expected 75: $(cat "$dir/err")"
+says "stopped by a signal while evaluating"
 
 # 130: the second SIGINT, while the checkpoint that the first one asked for takes its time
 TNET_FAIL=ckpt.before_manifest:sleep=60000 tnet-train "$config" run.dir="$dir/slow" train.epochs=100000 \

@@ -118,4 +118,12 @@ fi
 wrong 3 "hint: checkpoint.resume=never begins anew" tnet-train rows.csv.yaml run.dir=good-csv 'model={type: deepfm, hidden: [3]}'
 wrong 8 "cannot make folder 'rows.csv'" tnet-train rows.csv.yaml run.dir=rows.csv
 wrong 5 "no checkpoint or run directory 'elsewhere'" tnet-eval rows.csv.yaml --data rows.csv run.dir=elsewhere
+mkdir fetch.npz
+for output in "--fetch=logit" "--predictions=nothing" "--report=nothing"; do
+    expect 8 tnet-eval rows.csv.yaml --data rows.csv run.dir=good-csv "$output"
+    says "cannot rename"
+    if ls ./*.tmp >null 2>&1; then
+        fail "$output leaves $(ls ./*.tmp)"
+    fi
+done
 wrong 3 "hint: '--data PATH' names it" tnet-eval rows.csv.yaml run.dir=good-csv
