@@ -53,8 +53,9 @@ static void right_members_are_read(void **state)
 static void wrong_members_are_harmless_and_named(void **state)
 {
     const fixture *f = *state;
-    const tn_json *const objects[] = {f->top, NULL, tn_json_get(f->top, "n")};
-    for (size_t i = 0; i < sizeof objects / sizeof *objects; i++) {
+    enum { OBJECTS = 3 };
+    const tn_json *const objects[OBJECTS] = {f->top, NULL, tn_json_get(f->top, "n")};
+    for (size_t i = 0; i < OBJECTS; i++) {
         const tn_json *o = objects[i];
         tn_members r = {.arena = f->arena};
 #define CHECK(call, member, harmless)                                                              \

@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/flow.h"
+#include "base/number.h"
 #include "support/test.h"
 #include "support/tmpdir.h"
 
@@ -181,4 +182,18 @@ tn_status setup_drain(const setup *s, const tn_reader_opts *opts, tn_error *err)
     }
     tn_reader_close(reader);
     return status;
+}
+
+uint64_t setup_bytes_read(void)
+{
+    static const char name[] = "rchar: ";
+    tn_text text = {0};
+    uint64_t bytes = 0;
+    assert_int_equal(tn_file_read_all("/proc/self/io", 4096, &text, NULL), TN_OK);
+    const char *from = strstr(tn_text_str(&text), name);
+    assert_non_null(from);
+    from += sizeof name - 1;
+    assert_int_equal(tn_read_u64(from, strcspn(from, "\n"), &bytes), TN_NUM_OK);
+    tn_text_done(&text);
+    return bytes;
 }

@@ -38,6 +38,9 @@ const char *setup_file(const setup *s, const char *name, const void *bytes, size
 /* Reads all there is; the last status. */
 tn_status setup_drain(const setup *s, const tn_reader_opts *opts, tn_error *err);
 
+/* Bytes that this process has read so far, from files and pipes. */
+uint64_t setup_bytes_read(void);
+
 /* All batches of a reader, one after another, as text: one line per row. */
 void setup_dump(const setup *s, const tn_reader_opts *opts, tn_text *out);
 void setup_dump_batch(const tn_batch *batch, tn_text *out);

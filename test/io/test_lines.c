@@ -5,26 +5,12 @@
 #include "setup.h"
 #include "support/test.h"
 
-#include <stdio.h>
 #include <string.h>
 
 enum { LINES = 60000 };
 
 static const char config[] =
     "{data: {format: libsvm, part_bytes: 16kB, shuffle: 7, bad_records_max: 100%}}";
-
-/* Bytes this process has read so far, from files and pipes. */
-static uint64_t bytes_read(void)
-{
-    unsigned long long bytes = 0;
-    char line[200];
-    FILE *f = fopen("/proc/self/io", "re");
-    assert_non_null(f);
-    assert_non_null(fgets(line, sizeof line, f));
-    assert_int_equal(sscanf(line, "rchar: %llu", &bytes), 1);
-    assert_int_equal(fclose(f), 0);
-    return bytes;
-}
 
 /* Lines of 5 to 10 bytes; every tenth is at fault. */
 static void make_lines(tn_text *out)
@@ -48,16 +34,16 @@ static void every_place_has_its_line_in_any_order(void **state)
     const tn_strs paths = {2, path};
     assert_int_equal(tn_fileset_new(&files, &paths, s.schema, &err), TN_OK);
     assert_true(files->n_parts > 20);
-    uint64_t before = bytes_read();
+    uint64_t before = setup_bytes_read();
     uint64_t at = 0;
     for (uint32_t i = 0; i < 2000; i++) {
         uint64_t lines = 0;
-        at = (at * 31 + 7919 * i) % text.size;
+        at = (at * 31 + UINT64_C(7919) * i) % text.size;
         assert_true(tn_lines_before(files, 1, at, &lines));
         assert_int_equal(lines, tn_lines_in(text.data, at));
     }
     /* backwards in a part begins at the part, never at the file */
-    assert_true(bytes_read() - before < text.size + UINT64_C(2000) * (16 << 10));
+    assert_true(setup_bytes_read() - before < text.size + UINT64_C(2000) * (16 << 10));
     uint64_t lines = 0;
     assert_true(tn_lines_before(files, 0, 8, &lines));
     assert_int_equal(lines, 2);
@@ -78,11 +64,11 @@ static void many_bad_records_cost_one_more_pass(void **state)
     const char *path = setup_file(&s, "rows", text.data, text.size);
     const tn_reader_opts opts = {
         .paths = {1, &path}, .batch_rows = 100, .prefetch = 1, .training = true, .seed = 3};
-    uint64_t before = bytes_read();
+    uint64_t before = setup_bytes_read();
     assert_int_equal(setup_drain(&s, &opts, &err), TN_END);
     /* every part is read with a quarter megabyte behind its end at most, and once more for lines */
     uint64_t parts = text.size / 16000 + 1;
-    assert_true(bytes_read() - before < 2 * text.size + parts * (UINT64_C(512) << 10));
+    assert_true(setup_bytes_read() - before < 2 * text.size + parts * (UINT64_C(512) << 10));
     tn_text_done(&text);
     setup_close(&s);
 }

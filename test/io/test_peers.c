@@ -105,18 +105,6 @@ static void d3_the_index_base_is_decided_once_and_not_per_block(void **state)
 
 /* ---- D4: whole files that are hashed or scanned before the first row ---- */
 
-static uint64_t bytes_read(void)
-{
-    unsigned long long bytes = 0;
-    char line[200];
-    FILE *f = fopen("/proc/self/io", "re");
-    assert_non_null(f);
-    assert_non_null(fgets(line, sizeof line, f));
-    assert_int_equal(sscanf(line, "rchar: %llu", &bytes), 1);
-    assert_int_equal(fclose(f), 0);
-    return bytes;
-}
-
 static void d4_the_first_row_of_a_terabyte_costs_a_few_megabytes(void **state)
 {
     (void)state;
@@ -134,7 +122,7 @@ static void d4_the_first_row_of_a_terabyte_costs_a_few_megabytes(void **state)
     (void)snprintf(config, sizeof config,
                    "{data: {format: libffm, train: '%s', record_bytes_max: 1MiB, readers: 2}}",
                    path);
-    uint64_t before = bytes_read();
+    uint64_t before = setup_bytes_read();
     setup t;
     setup_open(&t, config);
     assert_int_equal(t.schema->n_slots, 5);
@@ -143,8 +131,8 @@ static void d4_the_first_row_of_a_terabyte_costs_a_few_megabytes(void **state)
     assert_int_equal(tn_reader_n_parts(reader), (1 << 20) / 64);
     assert_int_equal(tn_reader_next(reader, &batch, NULL), TN_OK);
     tn_reader_close(reader);
-    assert_true(bytes_read() - before < UINT64_C(20)
-                                            << 20); /* the head twice, blocks on their way */
+    assert_true(setup_bytes_read() - before < UINT64_C(20)
+                                                  << 20); /* the head twice, blocks on their way */
     setup_close(&t);
     setup_close(&s);
     tn_text_done(&text);

@@ -73,7 +73,8 @@ static outcome read_file(const tn_text *bytes, uint64_t part_bytes, bool trainin
 
 static void check_everywhere(const tn_text *bytes, uint64_t rows, uint64_t bad)
 {
-    for (uint64_t part = 1; part <= bytes->size + 1; part++) {
+    /* every place of the first record, then every eleventh */
+    for (uint64_t part = 1; part <= bytes->size + 1; part += part < 40 ? 1 : 11) {
         for (uint32_t training = 0; training < 2; training++) {
             outcome o = read_file(bytes, part, training != 0);
             if (o.rows != rows || o.bad != bad) {
