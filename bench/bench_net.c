@@ -82,7 +82,7 @@ static void fill_batch(bench *b, uint32_t rows)
             offset[r + 1] = r + 1;
             index[r] = key_of(tn_draw(stream, (uint64_t)s << 32 | r), s);
         }
-        b->bag[s] = (tn_bag){offset, index, NULL};
+        b->bag[s] = (tn_bag){.offset = offset, .index = index, .ones = true};
     }
     for (uint32_t r = 0; r < rows; r++) {
         label[r] = (tn_real)(r % 4 == 0);

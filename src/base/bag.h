@@ -13,12 +13,14 @@
 #ifndef TN_BASE_BAG_H
 #define TN_BASE_BAG_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef struct tn_bag {
     const uint32_t *offset; /* rows of the batch + 1 */
     const uint32_t *index;  /* offset[rows]: positions in the batch's keyset */
     const float *weight;    /* x_j, same length; NULL when all are 1 */
+    bool ones;              /* every example takes one row, offset[i] == i; false: look */
 } tn_bag;
 
 /* One place where a key stands. */

@@ -4,9 +4,12 @@
  *     group    numbers -> positions, by a counting sort over partitions
  *     settle   rewrite numbers as positions; for training, list where each key stands
  *
- * Keys of different share groups differ, so each group is numbered by itself, in a hash table just
- * wide enough for it that mostly stays in the cache. The table is emptied by raising `stamp`: an
- * entry of an older stamp is free. Within a group keys are numbered slot by slot.
+ *     table    [ 0 | 3 | 0 | 1 | 0 | 0 | 2 | 0 ]      by the key's low bits; 0 is free
+ *     seen     [ - | 88, shown 5 times | 15 .. | 907 .. ]
+ *
+ * Keys of different share groups differ, so each group is numbered by itself, in a table just wide
+ * enough for it, which mostly stays in the nearest cache. Within a group keys are numbered slot by
+ * slot.
  */
 #include "io/localize.h"
 
@@ -14,106 +17,152 @@
 
 #include <string.h>
 
-enum { AHEAD = 16 };
+enum { AHEAD = 16, NEAR_TABLE = 1 << 14 /* entries that need no prefetch */ };
 
-/* A free table of `keys` places at least; its mask. */
-static uint32_t clear_table(tn_localizer *l, uint32_t keys)
+/* What numbering has at hand. */
+typedef struct numbering {
+    uint32_t *table;
+    tn_key_seen *seen;
+    uint32_t mask;
+    uint32_t next; /* number of the next new key */
+} numbering;
+
+/* Whether a key was seen before is a coin toss to the processor, so nothing branches on it: table
+ * and counts are written in either case. Only a collision, which is rare, branches. */
+__attribute__((always_inline)) static inline uint32_t number_key(numbering *t, uint64_t key,
+                                                                 uint32_t clicked)
 {
-    if (++l->stamp == 0) { /* once in four billion groups */
-        memset(l->table, 0, (size_t)tn_key_table_size(l->keys_max) * sizeof *l->table);
-        l->stamp = 1;
+    uint32_t at = (uint32_t)key & t->mask;
+    uint32_t number = t->table[at];
+    while ((number != 0) & (t->seen[number].key != key)) {
+        at = (at + 1) & t->mask;
+        number = t->table[at];
     }
-    return tn_key_table_size(keys) - 1;
+    uint32_t old = number != 0;
+    uint32_t keep = 0 - old; /* all ones, or none */
+    number |= t->next & ~keep;
+    t->next += 1 - old;
+    t->table[at] = number;
+    tn_key_seen *seen = &t->seen[number];
+    *seen = (tn_key_seen){key, (seen->show & keep) + 1, (seen->click & keep) + clicked};
+    return number;
 }
 
-/* Numbers one slot. Whether a key was seen before is a coin toss to the processor, so nothing
- * branches on it: the entry is written in either case. Only a collision, which is rare, branches.
- */
-static void number_slot(tn_localizer *l, const tn_slot *slot, const tn_batch *batch,
-                        uint32_t *index, uint32_t mask)
+/* A slot whose examples all have one key. */
+static void number_ones(numbering *numbers, const tn_slot *slot, const uint32_t *clicked,
+                        tn_range rows, uint32_t *index)
 {
-    tn_key_entry *table = l->table;
-    tn_key_seen *all = l->seen;
-    const uint32_t stamp = l->stamp;
+    numbering t = *numbers;
     const uint64_t *key = slot->key;
-    uint32_t n = slot->offset[batch->rows];
-    uint32_t next = l->n;
-    uint32_t i = 0;
-    for (uint32_t r = 0; r < batch->rows; r++) {
-        uint32_t clicked = batch->label[r] > 0.5F;
+    for (uint32_t r = rows.from; r < rows.to; r++) {
+        index[r] = number_key(&t, key[r], clicked[r]);
+    }
+    *numbers = t;
+}
+
+static void number_any(numbering *numbers, const tn_slot *slot, const uint32_t *clicked,
+                       tn_range rows, uint32_t *index)
+{
+    numbering t = *numbers;
+    const uint64_t *key = slot->key;
+    const uint32_t last = slot->offset[rows.to] - 1;
+    uint32_t i = slot->offset[rows.from];
+    for (uint32_t r = rows.from; r < rows.to; r++) {
         for (uint32_t end = slot->offset[r + 1]; i < end; i++) {
-            uint32_t ahead = i + AHEAD < n ? i + AHEAD : i;
-            __builtin_prefetch(&table[(uint32_t)key[ahead] & mask]);
-            tn_key_entry *e = &table[(uint32_t)key[i] & mask];
-            while (e->stamp == stamp && e->key != key[i]) {
-                e = &table[(uint32_t)(e - table + 1) & mask];
-            }
-            uint32_t old = e->stamp == stamp;
-            uint32_t number = old ? e->number : next;
-            next += 1 - old;
-            *e = (tn_key_entry){key[i], stamp, number};
-            uint32_t keep = 0 - old; /* all ones, or none */
-            all[number] = (tn_key_seen){key[i], (all[number].show & keep) + 1,
-                                        (all[number].click & keep) + clicked};
-            index[i] = number;
+            __builtin_prefetch(
+                &t.table[(uint32_t)key[i + AHEAD < last ? i + AHEAD : last] & t.mask]);
+            index[i] = number_key(&t, key[i], clicked[r]);
         }
     }
-    l->n = next;
+    *numbers = t;
+}
+
+static bool all_ones(const uint32_t *offset, uint32_t rows)
+{
+    uint32_t wrong = 0;
+    for (uint32_t r = 0; r <= rows; r++) {
+        wrong |= offset[r] ^ r;
+    }
+    return wrong == 0;
+}
+
+static void note_clicks(tn_localizer *l, const tn_batch *batch)
+{
+    for (uint32_t r = 0; r < batch->rows; r++) {
+        l->clicked[r] = batch->label[r] > 0.5F;
+    }
 }
 
 /* How many there are, repeated ones included. */
 static uint32_t number_keys(tn_localizer *l, const tn_batch *batch)
 {
     uint32_t *index = l->index;
-    l->n = 0;
+    tn_range rows = {0, batch->rows};
+    numbering numbers = {.table = l->table, .seen = l->seen, .next = 1};
+    note_clicks(l, batch);
     for (uint32_t g = 0; g < l->opts.layout->n_groups; g++) {
-        uint32_t before = l->n;
         uint32_t keys = 0;
         for (uint32_t i = l->group_from[g]; i < l->group_from[g + 1]; i++) {
             keys += batch->slot[l->slot_of[i]].offset[batch->rows];
         }
-        uint32_t mask = clear_table(l, keys);
+        size_t size = tn_key_table_size(keys);
+        memset(l->table, 0, size * sizeof *l->table);
+        numbers.mask = (uint32_t)(size - 1);
+        uint32_t before = numbers.next;
         for (uint32_t i = l->group_from[g]; i < l->group_from[g + 1]; i++) {
             uint32_t s = l->slot_of[i];
             const tn_slot *slot = &batch->slot[s];
-            number_slot(l, slot, batch, index, mask);
-            l->bag[s] = (tn_bag){.offset = slot->offset, .index = index, .weight = slot->value};
+            bool ones = all_ones(slot->offset, batch->rows);
+            (ones && size <= NEAR_TABLE ? number_ones : number_any)(&numbers, slot, l->clicked,
+                                                                    rows, index);
+            l->bag[s] = (tn_bag){
+                .offset = slot->offset, .index = index, .weight = slot->value, .ones = ones};
             l->index_at[s] = index;
             index += slot->offset[batch->rows];
         }
-        for (uint32_t k = before; k < l->n; k++) {
-            l->seen_group[k] = (uint16_t)g;
+        for (uint32_t i = before; i < numbers.next; i++) {
+            l->seen_group[i] = (uint16_t)g;
         }
     }
+    l->n = numbers.next - 1;
     return (uint32_t)(index - l->index);
 }
 
-/* TN_E_LIMIT: the rows of the keys do not fit into 2^32 floats. */
-static tn_status group_keys(tn_localizer *l, tn_error *err)
+/* Where each key goes. Only 4 bytes per key are scattered; the rest is gathered, in order. */
+static void place_keys(tn_localizer *l)
 {
     uint32_t n_partitions = l->opts.owners->n_partitions;
     uint32_t *first = l->first;
     memset(first, 0, ((size_t)n_partitions + 1) * sizeof *first);
-    for (uint32_t i = 0; i < l->n; i++) {
+    for (uint32_t i = 1; i <= l->n; i++) {
         first[tn_partition_of(l->seen[i].key, n_partitions) + 1]++;
     }
     for (uint32_t q = 0; q < n_partitions; q++) {
         first[q + 1] += first[q];
     }
-    for (uint32_t i = 0; i < l->n; i++) { /* moves first[q] to the end of partition q .. */
+    for (uint32_t i = 1; i <= l->n; i++) { /* moves first[q] to the end of partition q .. */
         uint32_t at = first[tn_partition_of(l->seen[i].key, n_partitions)]++;
-        l->key[at] = l->seen[i].key;
-        l->show[at] = l->seen[i].show;
-        l->click[at] = l->seen[i].click;
-        l->group[at] = l->seen_group[i];
         l->position[i] = at;
+        l->number_at[at] = i;
     }
     memmove(first + 1, first, n_partitions * sizeof *first); /* .. which is where q + 1 begins */
     first[0] = 0;
+}
+
+/* TN_E_LIMIT: the rows of the keys do not fit into 2^32 floats. */
+static tn_status gather_keys(tn_localizer *l, tn_error *err)
+{
     uint64_t floats = 0;
-    for (uint32_t i = 0; i < l->n; i++) {
-        l->at[i] = (uint32_t)floats;
-        floats += l->width[l->group[i]];
+    for (uint32_t at = 0; at < l->n; at++) {
+        uint32_t number = l->number_at[at];
+        tn_key_seen seen = l->seen[number];
+        uint16_t group = l->seen_group[number];
+        l->key[at] = seen.key;
+        l->show[at] = seen.show;
+        l->click[at] = seen.click;
+        l->group[at] = group;
+        l->at[at] = (uint32_t)floats;
+        floats += l->width[group];
     }
     l->at[l->n] = (uint32_t)floats;
     return floats <= UINT32_MAX
@@ -122,22 +171,27 @@ static tn_status group_keys(tn_localizer *l, tn_error *err)
                          (unsigned long long)floats, UINT32_MAX);
 }
 
-/* Rows of one slot, in order; `next` is moved from the first place of each key to its end. */
-static void list_rows(tn_localizer *l, const tn_batch *batch, uint32_t s, tn_range rows)
+/* Rewrites rows of one slot, in order, and lists them; `next` is moved from the first place of each
+ * key to its end. */
+static void settle_rows(tn_localizer *l, const tn_batch *batch, uint32_t s, tn_range rows)
 {
     const uint32_t *offset = batch->slot[s].offset;
-    const uint32_t *index = l->index_at[s];
+    const uint32_t *position = l->position;
+    uint32_t *index = l->index_at[s];
     uint32_t *next = l->occurrence_first + 1;
+    tn_occurrence *occurrence = l->occurrence;
+    uint32_t i = offset[rows.from];
     for (uint32_t r = rows.from; r < rows.to; r++) {
-        for (uint32_t i = offset[r]; i < offset[r + 1]; i++) {
-            l->occurrence[next[index[i]]++] = (tn_occurrence){r, s, i};
+        for (uint32_t end = offset[r + 1]; i < end; i++) {
+            index[i] = position[index[i]];
+            occurrence[next[index[i]]++] = (tn_occurrence){r, s, i};
         }
     }
 }
 
-/* A key stands in the slots of its group alone: a group of one slot is listed slot by slot, which
- * is the order of rows; one of several row by row. */
-static void list_occurrences(tn_localizer *l, const tn_batch *batch)
+/* Rewrites the batch and lists occurrences. A key stands in the slots of its group alone: a group
+ * of one slot is listed slot by slot, which is the order of rows; one of several row by row. */
+static void settle_and_list(tn_localizer *l, const tn_batch *batch)
 {
     uint32_t *first = l->occurrence_first; /* shifted by one while it is being filled */
     first[0] = 0;
@@ -150,12 +204,12 @@ static void list_occurrences(tn_localizer *l, const tn_batch *batch)
         uint32_t from = l->group_from[g];
         uint32_t to = l->group_from[g + 1];
         if (to - from == 1) {
-            list_rows(l, batch, l->slot_of[from], (tn_range){0, batch->rows});
+            settle_rows(l, batch, l->slot_of[from], (tn_range){0, batch->rows});
             continue;
         }
         for (uint32_t r = 0; r < batch->rows && from < to; r++) {
             for (uint32_t i = from; i < to; i++) {
-                list_rows(l, batch, l->slot_of[i], (tn_range){r, r + 1});
+                settle_rows(l, batch, l->slot_of[i], (tn_range){r, r + 1});
             }
         }
     }
@@ -178,8 +232,13 @@ tn_status tn_localize(tn_localizer *localizer, const tn_batch *batch, const tn_l
         l->bag[s] = (tn_bag){.offset = l->no_offset, .index = l->index};
     }
     uint32_t n = number_keys(l, batch);
-    TN_TRY(group_keys(l, err));
-    settle(l, n);
+    place_keys(l);
+    TN_TRY(gather_keys(l, err));
+    if (l->opts.occurrences) {
+        settle_and_list(l, batch);
+    } else {
+        settle(l, n);
+    }
     l->local = (tn_local){
         .keys = {.owners = l->opts.owners,
                  .n = l->n,
@@ -192,7 +251,6 @@ tn_status tn_localize(tn_localizer *localizer, const tn_batch *batch, const tn_l
         .bag = l->bag,
     };
     if (l->opts.occurrences) {
-        list_occurrences(l, batch);
         l->local.occurrences = (tn_occurrences){l->occurrence_first, l->occurrence};
     }
     *out = &l->local;

@@ -19,9 +19,11 @@ static size_t lay_out(tn_localizer *l, char *block)
     size_t more = l->opts.occurrences ? n : 0;
     size_t used = 0;
     l->table = carve(block, &used, tn_key_table_size(l->keys_max), sizeof *l->table);
-    l->seen = carve(block, &used, n, sizeof *l->seen);
-    l->seen_group = carve(block, &used, n, sizeof *l->seen_group);
-    l->position = carve(block, &used, n, sizeof *l->position);
+    l->seen = carve(block, &used, n + 1, sizeof *l->seen);
+    l->seen_group = carve(block, &used, n + 1, sizeof *l->seen_group);
+    l->number_at = carve(block, &used, n, sizeof *l->number_at);
+    l->position = carve(block, &used, n + 1, sizeof *l->position);
+    l->clicked = carve(block, &used, l->rows_max, sizeof *l->clicked);
     l->key = carve(block, &used, n, sizeof *l->key);
     l->group = carve(block, &used, n, sizeof *l->group);
     l->at = carve(block, &used, n + 1, sizeof *l->at);
@@ -116,6 +118,5 @@ tn_status tn_localizer_make_room(tn_localizer *l, const tn_batch *batch, tn_erro
         return TN_E_MEMORY;
     }
     (void)lay_out(l, l->block);
-    l->stamp = 0;
     return TN_OK;
 }

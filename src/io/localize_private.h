@@ -6,12 +6,6 @@
 
 enum { TN_KEY_TABLE_MIN = 64 };
 
-typedef struct tn_key_entry {
-    uint64_t key;
-    uint32_t stamp;
-    uint32_t number;
-} tn_key_entry;
-
 /* A key as numbered. */
 typedef struct tn_key_seen {
     uint64_t key;
@@ -30,12 +24,13 @@ struct tn_localizer {
     void *block; /* holds every array below; wide enough for keys_max and rows_max */
     uint32_t keys_max;
     uint32_t rows_max;
-    tn_key_entry *table;
-    uint32_t stamp;
-    tn_key_seen *seen;
-    uint32_t *position; /* number -> position */
-    uint16_t *seen_group;
-    uint32_t *no_offset; /* rows_max + 1 zeros, for slots that nobody takes */
+    uint32_t *table;      /* numbers, from 1; 0: free */
+    tn_key_seen *seen;    /* keys_max + 1, by number */
+    uint16_t *seen_group; /* likewise */
+    uint32_t *position;   /* number -> position */
+    uint32_t *number_at;  /* position -> number */
+    uint32_t *clicked;    /* rows_max: 1 or 0 */
+    uint32_t *no_offset;  /* rows_max + 1 zeros, for slots that nobody takes */
 
     uint64_t *key; /* from here on, what `local` shows to the outside */
     uint16_t *group;
@@ -51,10 +46,10 @@ struct tn_localizer {
 };
 
 /* Places for that many keys: a power of two, at most half full. */
-static inline uint32_t tn_key_table_size(uint32_t keys)
+static inline size_t tn_key_table_size(uint32_t keys)
 {
-    uint32_t power = TN_KEY_TABLE_MIN;
-    while (power / 2 < keys) {
+    size_t power = TN_KEY_TABLE_MIN;
+    while (power / 4 < keys) {
         power *= 2;
     }
     return power;

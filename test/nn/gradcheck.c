@@ -49,7 +49,8 @@ static void fill_bags(struct tn_check_batch *b, uint64_t *seed)
             }
         }
         b->offset[s][TN_CHECK_ROWS] = n;
-        b->bag[s] = (tn_bag){b->offset[s], b->index[s], s == 0 ? NULL : b->weight[s]};
+        b->bag[s] = (tn_bag){
+            .offset = b->offset[s], .index = b->index[s], .weight = s == 0 ? NULL : b->weight[s]};
     }
 }
 

@@ -128,7 +128,8 @@ static void fill_bags(tn_test_batch *b, uint64_t stream)
             }
             b->offset[s][r + 1] = at;
         }
-        b->bag[s] = (tn_bag){b->offset[s], b->index[s], s == 2 ? b->weight : NULL};
+        b->bag[s] = (tn_bag){
+            .offset = b->offset[s], .index = b->index[s], .weight = s == 2 ? b->weight : NULL};
     }
 }
 

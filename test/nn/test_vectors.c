@@ -34,7 +34,8 @@ static void check_pool(tn_pool pool, const float *x, const double *want)
     assert_int_equal(tn_graph_finish(g, &(tn_wanted){.logit = y}, &err), TN_OK);
     static const tn_real rows[] = {1, 2, 3, -1, (tn_real).5, (tn_real).25};
     static const uint32_t at[] = {0, 2, 4, 6};
-    tn_bag bag = {(const uint32_t[]){0, 3}, (const uint32_t[]){0, 1, 2}, x};
+    tn_bag bag = {
+        .offset = (const uint32_t[]){0, 3}, .index = (const uint32_t[]){0, 1, 2}, .weight = x};
     tn_sparse sparse = {.n = 3, .at = at, .rows = rows, .bag = &bag};
     tn_forward(g, &(tn_feed){.rows = 1, .sparse = &sparse});
     tn_assert_near("pool", y, y->val, want);
