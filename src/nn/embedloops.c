@@ -2,6 +2,8 @@
  * per vector and to let the compiler see the common lengths. */
 #include "nn/embedloops.h"
 
+#include "base/compiler.h"
+
 #include <string.h>
 
 static const tn_real *vector_of(const tn_pooling *p, uint32_t entry)
@@ -67,8 +69,95 @@ void tn_add_scaled(uint32_t dim, tn_real *dv, const tn_real *dout, tn_real by)
     }
 }
 
-enum { AHEAD = 8 }; /* examples whose vectors are on their way to the near cache */
+enum { AHEAD = 8, AHEAD_BACK = 16 }; /* vectors on their way to the near cache */
 
+/* One loop over the occurrences of all keys: most keys have one to three, and a loop of their own
+ * would end where the processor does not expect it. */
+__attribute__((always_inline)) static inline void add_plain(const tn_plain_sum *p, tn_range keys,
+                                                            const uint32_t dim)
+{
+    const tn_occurrence *item = p->sparse->occurrences.item;
+    const uint32_t *first = p->sparse->occurrences.first;
+    const uint32_t *at = p->sparse->at;
+    tn_real *grads = p->sparse->grads;
+    const uint32_t last = first[keys.to] - 1;
+    uint32_t k = keys.from;
+    for (uint32_t j = first[keys.from]; j <= last; j++) {
+        const tn_occurrence *later = &item[j + AHEAD_BACK < last ? j + AHEAD_BACK : last];
+        const tn_slot_use *soon = tn_use_of(p->use, p->n_uses, later->slot);
+        __builtin_prefetch(p->dout + later->row * p->stride + soon->col);
+        k += j == first[k + 1]; /* without a branch */
+        while (j >= first[k + 1]) {
+            k++; /* keys that nobody holds: never in a batch, but harmless */
+        }
+        const tn_slot_use *use = tn_use_of(p->use, p->n_uses, item[j].slot);
+        if (use->i != TN_NO_SLOT) {
+            const tn_real *restrict dout = p->dout + item[j].row * p->stride + use->col;
+            tn_real *restrict dv = grads + at[k] + use->segment->at;
+            for (uint32_t c = 0; c < dim; c++) {
+                dv[c] += dout[c];
+            }
+        }
+    }
+}
+
+TN_HOT static void add_plain_1(const tn_plain_sum *p, tn_range keys)
+{
+    add_plain(p, keys, 1);
+}
+
+TN_HOT static void add_plain_8(const tn_plain_sum *p, tn_range keys)
+{
+    add_plain(p, keys, 8);
+}
+
+TN_HOT static void add_plain_16(const tn_plain_sum *p, tn_range keys)
+{
+    add_plain(p, keys, 16);
+}
+
+TN_HOT static void add_plain_n(const tn_plain_sum *p, tn_range keys)
+{
+    add_plain(p, keys, p->dim);
+}
+
+void tn_add_plain(const tn_plain_sum *p, tn_range keys)
+{
+    if (p->sparse->occurrences.first[keys.from] == p->sparse->occurrences.first[keys.to]) {
+        return;
+    }
+    switch (p->dim) {
+    case 1:
+        add_plain_1(p, keys);
+        break;
+    case 8:
+        add_plain_8(p, keys);
+        break;
+    case 16:
+        add_plain_16(p, keys);
+        break;
+    default:
+        add_plain_n(p, keys);
+        break;
+    }
+}
+
+/* Every example takes one vector. */
+__attribute__((always_inline)) static inline void copy_all(const tn_pooling *p, tn_range rows,
+                                                           size_t stride, const uint32_t dim)
+{
+    const uint32_t *index = p->bag->index;
+    const uint32_t *at = p->sparse->at;
+    const tn_real *table = p->sparse->rows + p->slot->segment->at;
+    const uint32_t last = rows.to - 1;
+    tn_real *out = p->out;
+    for (uint32_t r = rows.from; r <= last; r++, out += stride) {
+        __builtin_prefetch(table + at[index[r + AHEAD < last ? r + AHEAD : last]]);
+        memcpy(out, table + at[index[r]], dim * sizeof *out);
+    }
+}
+
+/* Rows as long as they take one vector. */
 __attribute__((always_inline)) static inline uint32_t copy_ones(const tn_pooling *p, tn_range rows,
                                                                 size_t stride, const uint32_t dim)
 {
@@ -89,19 +178,32 @@ __attribute__((always_inline)) static inline uint32_t copy_ones(const tn_pooling
     return r - rows.from;
 }
 
-uint32_t tn_pool_ones(const tn_pooling *p, tn_range rows, size_t stride)
+static void pool_all(const tn_pooling *p, tn_range rows, size_t stride)
 {
     uint32_t dim = p->slot->segment->dim;
     switch (dim) {
     case 1:
-        return copy_ones(p, rows, stride, 1);
+        copy_all(p, rows, stride, 1);
+        break;
     case 8:
-        return copy_ones(p, rows, stride, 8);
+        copy_all(p, rows, stride, 8);
+        break;
     case 16:
-        return copy_ones(p, rows, stride, 16);
+        copy_all(p, rows, stride, 16);
+        break;
     default:
-        return copy_ones(p, rows, stride, dim);
+        copy_all(p, rows, stride, dim);
+        break;
     }
+}
+
+uint32_t tn_pool_ones(const tn_pooling *p, tn_range rows, size_t stride)
+{
+    if (p->bag->ones) {
+        pool_all(p, rows, stride);
+        return rows.to - rows.from;
+    }
+    return copy_ones(p, rows, stride, p->slot->segment->dim);
 }
 
 /* The first vector is assigned. Multiplying by 1 changes no bit. */

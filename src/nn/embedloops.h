@@ -19,6 +19,11 @@ typedef struct tn_slot_use {
     bool scaled; /* D is not 1 */
 } tn_slot_use;
 
+static inline const tn_slot_use *tn_use_of(const tn_slot_use *use, uint32_t n_uses, uint32_t slot)
+{
+    return &use[slot < n_uses ? slot : n_uses];
+}
+
 /* What an embed node keeps; see op_embed.c. */
 typedef struct tn_embed_list {
     uint32_t n;
@@ -52,6 +57,17 @@ typedef struct tn_won {
     tn_real x;
 } tn_won;
 
+/* Backward of a node whose slots are all summed without weights and have one width. */
+typedef struct tn_plain_sum {
+    const tn_sparse *sparse;
+    const tn_slot_use *use; /* by slot of the schema; n_uses + 1 */
+    uint32_t n_uses;
+    uint32_t dim;
+    const tn_real *dout; /* of the first example */
+    size_t stride;
+} tn_plain_sum;
+
+void tn_add_plain(const tn_plain_sum *p, tn_range keys);
 void tn_add_scaled(uint32_t dim, tn_real *dv, const tn_real *dout, tn_real by);
 void tn_add_won(uint32_t dim, tn_real *dv, const tn_real *dout, const tn_won *won);
 

@@ -170,14 +170,9 @@ static void add_occurrence(const key_walk *w, const tn_occurrence *o, uint32_t i
 
 enum { AHEAD = 16 }; /* occurrences whose gradients are on their way to the near cache */
 
-static const tn_slot_use *use_of(const tn_embed_list *e, uint32_t slot)
-{
-    return &e->use[slot < e->n_uses ? slot : e->n_uses];
-}
-
 static void prefetch(const key_walk *w, const tn_occurrence *o)
 {
-    const tn_slot_use *use = use_of(w->e, o->slot);
+    const tn_slot_use *use = tn_use_of(w->e->use, w->e->n_uses, o->slot);
     if (use->i != TN_NO_SLOT) {
         __builtin_prefetch(tn_grad_row(w->y, o->row) + use->col);
         if (use->scaled) {
@@ -197,12 +192,31 @@ static void add_one(const key_walk *w, const tn_occurrence *o, const tn_slot_use
     }
 }
 
-/* One loop over the occurrences of all keys: most keys have one to three, and a loop of their own
- * would end where the processor does not expect it. */
+/* Whether all slots are plain sums of vectors of one width, as they nearly always are. */
+static bool is_plain(const tn_embed_list *e, const tn_sparse *sparse)
+{
+    bool plain = true;
+    for (uint32_t i = 0; i < e->n; i++) {
+        plain &= e->slot[i].pool == TN_POOL_SUM && sparse->bag[e->slot[i].slot].weight == NULL &&
+                 e->slot[i].segment->dim == e->slot[0].segment->dim;
+    }
+    return plain;
+}
+
 static void embed_backward_keys(tn_node *y, tn_range keys)
 {
     const key_walk w = {y, embed_of(y), tn_feed_of(y)->sparse};
     TN_ASSERT(w.sparse->occurrences.first != NULL && w.sparse->grads != NULL);
+    if (is_plain(w.e, w.sparse)) {
+        tn_add_plain(&(tn_plain_sum){.sparse = w.sparse,
+                                     .use = w.e->use,
+                                     .n_uses = w.e->n_uses,
+                                     .dim = w.e->slot[0].segment->dim,
+                                     .dout = tn_grad_row(y, 0),
+                                     .stride = y->stride},
+                     keys);
+        return;
+    }
     const tn_occurrence *item = w.sparse->occurrences.item;
     const uint32_t *first = w.sparse->occurrences.first;
     const uint32_t *at = w.sparse->at;
@@ -213,7 +227,7 @@ static void embed_backward_keys(tn_node *y, tn_range keys)
         while (j >= first[k + 1]) {
             k++; /* keys that nobody holds: never in a batch, but harmless */
         }
-        const tn_slot_use *use = use_of(w.e, item[j].slot);
+        const tn_slot_use *use = tn_use_of(w.e->use, w.e->n_uses, item[j].slot);
         if (j + AHEAD < last) {
             prefetch(&w, &item[j + AHEAD]);
         }

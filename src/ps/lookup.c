@@ -51,13 +51,12 @@ static tn_row *likely_row(probe *p)
 
 static void fetch_row(const tn_row *row, uint32_t stride)
 {
-    const char *from = (const char *)row;
-    const char *last = from + stride - 1;
-    for (uint32_t i = 0; i < FETCH_LINES_MAX && from < last; i++) {
-        __builtin_prefetch(from, 1);
-        from += TN_CACHE_LINE;
+    const char *line = (const char *)row - (uintptr_t)row % TN_CACHE_LINE;
+    const char *end = (const char *)row + stride;
+    for (uint32_t i = 0; i < FETCH_LINES_MAX && line < end; i++) {
+        __builtin_prefetch(line, 1);
+        line += TN_CACHE_LINE;
     }
-    __builtin_prefetch(last, 1);
 }
 
 void tn_look_up(const tn_table *t, const tn_keyset *keys, tn_range run, bool mark, tn_row **row)

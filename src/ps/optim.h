@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { TN_STATES_MAX = 4 };
+enum { TN_STATES_MAX = 4, TN_ROWS_MAX = 64 };
 
 /* One array of optimizer state. */
 typedef struct tn_state {
@@ -34,6 +34,15 @@ typedef struct tn_update {
                       state, else the global step; of the dense vector: its own */
     uint64_t step; /* global step, from 1 */
 } tn_update;
+
+/* Segments of rows that are laid out alike. */
+typedef struct tn_row_run {
+    uint32_t n; /* rows: at most TN_ROWS_MAX */
+    uint32_t dim;
+    float *const *w;
+    const float *const *grad;
+    uint32_t state[TN_STATES_MAX]; /* array s of row i begins at w[i] + state[s] */
+} tn_row_run;
 
 /* Every optimizer's options begin with these. */
 typedef struct tn_rule_opts {
@@ -65,6 +74,9 @@ typedef struct tn_optim {
      * A count state is kept by the caller: read u->t. */
     void (*update)(const void *opts, const tn_update *u, size_t n, float *w, float *const state[],
                    const float *g);
+
+    /* update() of every row, bit for bit, faster; NULL: there is no such thing. */
+    void (*update_rows)(const void *opts, const tn_update *u, const tn_row_run *rows);
 
     /* NULL, or why these options cannot train dense weights; itself NULL: they always can. */
     const char *(*dense)(const void *opts);

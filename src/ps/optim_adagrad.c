@@ -85,6 +85,60 @@ TN_HOT static void adagrad_row(size_t n, float *restrict w, float *restrict sum,
     }
 }
 
+/* Steps of its own for mean squares, rates and weights, so that roots and quotients of many rows
+ * are taken at once. The squares of one weight are its square. */
+__attribute__((always_inline)) static inline void
+adagrad_together(const tn_row_run *rows, const row_rates *rates, const uint32_t dim)
+{
+    float sum[TN_ROWS_MAX];
+    float mean[TN_ROWS_MAX];
+    float rate[TN_ROWS_MAX];
+    for (uint32_t i = 0; i < rows->n; i++) {
+        const float *g = rows->grad[i];
+        mean[i] = dim == 1 ? *g * *g : (float)(tn_square_sum(dim, g) / (double)dim);
+        sum[i] = rows->w[i][rows->state[0]];
+    }
+    if (rates->n0 > 0) {
+        for (uint32_t i = 0; i < rows->n; i++) {
+            rate[i] = rates->lr * sqrtf(rates->n0 / (rates->n0 + sum[i]));
+        }
+    } else {
+        for (uint32_t i = 0; i < rows->n; i++) {
+            rate[i] = rates->lr / (sqrtf(sum[i] + mean[i]) + rates->eps);
+        }
+    }
+    for (uint32_t i = 0; i < rows->n; i++) {
+        float *restrict w = rows->w[i];
+        const float *restrict g = rows->grad[i];
+        w[rows->state[0]] = sum[i] + mean[i];
+        for (uint32_t k = 0; k < dim; k++) {
+            w[k] -= rate[i] * g[k];
+        }
+    }
+}
+
+TN_HOT static void adagrad_rows(const tn_row_run *rows, const row_rates *rates)
+{
+    enum { D1 = 1, D8 = 8, D16 = 16, D32 = 32 };
+    switch (rows->dim) {
+    case D1:
+        adagrad_together(rows, rates, D1);
+        break;
+    case D8:
+        adagrad_together(rows, rates, D8);
+        break;
+    case D16:
+        adagrad_together(rows, rates, D16);
+        break;
+    case D32:
+        adagrad_together(rows, rates, D32);
+        break;
+    default:
+        adagrad_together(rows, rates, rows->dim);
+        break;
+    }
+}
+
 static uint32_t adagrad_states(const void *opts, tn_state out[TN_STATES_MAX])
 {
     const adagrad_opts *o = opts;
@@ -102,18 +156,37 @@ static void adagrad_init(const void *opts, size_t n, const float *w, float *cons
     }
 }
 
+static row_rates rates_of(const adagrad_opts *o, const tn_update *u)
+{
+    return (row_rates){(float)u->lr, (float)o->eps, o->paddle ? (float)first_sum(o) : 0};
+}
+
 static void adagrad_update(const void *opts, const tn_update *u, size_t n, float *w,
                            float *const state[], const float *g)
 {
     const adagrad_opts *o = opts;
     float lr = (float)u->lr;
     if (o->rowwise) {
-        row_rates rates = {lr, (float)o->eps, o->paddle ? (float)first_sum(o) : 0};
+        row_rates rates = rates_of(o, u);
         adagrad_row(n, w, state[0], g, &rates);
     } else if (o->paddle) {
         adagrad_each_paddle(n, w, state[0], g, lr, (float)first_sum(o));
     } else {
         adagrad_each(n, w, state[0], g, lr, (float)o->eps);
+    }
+}
+
+static void adagrad_update_rows(const void *opts, const tn_update *u, const tn_row_run *rows)
+{
+    const adagrad_opts *o = opts;
+    if (o->rowwise) {
+        row_rates rates = rates_of(o, u);
+        adagrad_rows(rows, &rates);
+        return;
+    }
+    for (uint32_t i = 0; i < rows->n; i++) {
+        float *state[] = {rows->w[i] + rows->state[0]};
+        adagrad_update(opts, u, rows->dim, rows->w[i], state, rows->grad[i]);
     }
 }
 
@@ -142,5 +215,6 @@ const tn_optim tn_optim_adagrad = {
     .states = adagrad_states,
     .init = adagrad_init,
     .update = adagrad_update,
+    .update_rows = adagrad_update_rows,
     .dense = adagrad_dense,
 };

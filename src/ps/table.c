@@ -65,6 +65,7 @@ static void plan_record(tn_table *t, uint32_t record, uint64_t seed)
     }
     plan->n_segments = first < t->layout->n_groups ? r->n_segments : 0;
     plan->stride = stride_of(plan->n_floats);
+    plan->group = first;
     t->plain = t->plain && width == r->width;
 }
 
@@ -89,6 +90,7 @@ static void build(tn_table *t, const tn_table_opts *opts)
     for (uint32_t r = 0; r < n_records; r++) {
         plan_record(t, r, opts->seed);
     }
+    t->together = tn_pushes_together(t);
     for (uint32_t p = 0; p < TN_PARTITIONS; p++) {
         tn_partition *part = &t->partition[p];
         int failure = pthread_mutex_init(&part->lock, NULL);
@@ -104,7 +106,6 @@ tn_status tn_table_new(tn_table **out, const tn_table_opts *opts, tn_error *err)
 {
     *out = NULL;
     uint32_t n_records = opts->rules->layout->n_records;
-    TN_ASSERT(n_records > 0);
     tn_table *t = tn_try_alloc(1, sizeof *t, "a table of rows", err);
     if (t == NULL) {
         return TN_E_MEMORY;
@@ -113,9 +114,9 @@ tn_status tn_table_new(tn_table **out, const tn_table_opts *opts, tn_error *err)
     t->layout = opts->rules->layout;
     tn_hints_init(&t->hints);
     tn_extents_init(&t->extents, opts->huge_pages, opts->bytes_max);
-    t->plan = tn_try_alloc(n_records, sizeof *t->plan, "layouts of rows", err);
+    t->plan = tn_try_alloc((size_t)n_records + 1, sizeof *t->plan, "layouts of rows", err);
     t->shelves = t->plan == NULL ? NULL
-                                 : tn_try_alloc((size_t)TN_PARTITIONS * n_records,
+                                 : tn_try_alloc((size_t)TN_PARTITIONS * n_records + 1,
                                                 sizeof *t->shelves, "shelves of rows", err);
     t->partition = t->shelves == NULL
                        ? NULL

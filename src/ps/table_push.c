@@ -99,11 +99,7 @@ static void update_key(const tn_table_job *job, uint32_t k, tn_row *row, scratch
 {
     const tn_keyset *keys = job->keys;
     const tn_plan *plan = tn_plan_of(job->t, row->group);
-    double show = tn_row_count(row->show_high, row->show_low) + keys->show[k];
-    double click = tn_row_count(row->click_high, row->click_low) + keys->click[k];
-    tn_row_set_count(show, &row->show_high, &row->show_low);
-    tn_row_set_count(click, &row->click_high, &row->click_low);
-    row->last_seen = job->push->day;
+    tn_row_touch(job, k, row);
     for (uint32_t i = 0; i < plan->n_segments; i++) {
         const tn_plan_segment *seg = &plan->segment[i];
         tn_trained x = {
@@ -196,6 +192,25 @@ double tn_table_norm2(tn_table *t, tn_team *team, const tn_keyset *keys, const f
     return sum;
 }
 
+/* Returns how many keys have no row. */
+static uint32_t push_run(const tn_table_job *job, tn_range run, scratch *s)
+{
+    uint32_t dropped = 0;
+    look_up(job, run, s->row);
+    if (job->clip == 1 && job->t->together) {
+        return tn_push_together(job, run, s->row);
+    }
+    for (uint32_t k = run.from; k < run.to; k++) {
+        tn_row *row = s->row[k - run.from];
+        if (row != NULL) {
+            update_key(job, k, row, s);
+        } else {
+            dropped++;
+        }
+    }
+    return dropped;
+}
+
 static void push_tile(void *arg, uint32_t tile)
 {
     tn_table_job *job = arg;
@@ -205,16 +220,7 @@ static void push_tile(void *arg, uint32_t tile)
     uint32_t dropped = 0;
     tn_tile_lock(t, job->keys, tile, t->sweeps);
     for (uint32_t i = 0; i < tn_tile_count(all.to - all.from, TN_LOOK_KEYS); i++) {
-        tn_range run = tn_look_run(all, i);
-        look_up(job, run, s.row);
-        for (uint32_t k = run.from; k < run.to; k++) {
-            tn_row *row = s.row[k - run.from];
-            if (row != NULL) {
-                update_key(job, k, row, &s);
-            } else {
-                dropped++;
-            }
-        }
+        dropped += push_run(job, tn_look_run(all, i), &s);
     }
     if (t->sweeps) {
         (void)sweep(job, tile, true, &s);

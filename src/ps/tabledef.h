@@ -9,7 +9,8 @@
 enum {
     TN_TILE_PARTITIONS = 16,
     TN_TABLE_TILES = TN_PARTITIONS / TN_TILE_PARTITIONS,
-    TN_LOOK_KEYS = 64, /* keys looked up together */
+    TN_LOOK_KEYS = TN_ROWS_MAX, /* keys looked up together */
+    TN_RECORDS_TOGETHER = 8,
     TN_NO_COUNT = TN_STATES_MAX,
 };
 
@@ -28,6 +29,7 @@ typedef struct tn_plan {
     uint32_t n_segments;
     uint32_t n_floats;
     uint32_t stride; /* bytes of a row */
+    uint32_t group;  /* the first one with this record */
     tn_plan_segment segment[TN_SEGMENTS_MAX];
 } tn_plan;
 
@@ -39,8 +41,9 @@ struct tn_table {
     tn_partition *partition; /* TN_PARTITIONS */
     tn_extents extents;
     tn_hints hints;
-    bool plain;  /* every rule of rows is (ps/rule.h), and rows of the batch have no gaps */
-    bool sweeps; /* some rule has l2_mode: dense */
+    bool plain;    /* every rule of rows is (ps/rule.h), and rows of the batch have no gaps */
+    bool together; /* push may update the rows of many keys at once (ps/table_together.c) */
+    bool sweeps;   /* some rule has l2_mode: dense */
     _Atomic uint64_t rows, created, dropped;
 };
 
@@ -90,6 +93,23 @@ void tn_look_up(const tn_table *t, const tn_keyset *keys, tn_range run, bool mar
 /* The same by hints, without marks. */
 void tn_look_up_hinted(const tn_table *t, const tn_keyset *keys, tn_range run, tn_row *const *hint,
                        tn_row **row);
+
+/* Whether the rules of a table allow tn_push_together. */
+bool tn_pushes_together(const tn_table *t);
+
+/* Updates the rows of a run by gradients that nothing clips; row[i] is that of key run.from + i, or
+ * NULL. Bit for bit what one update after the other gives. Returns how many were NULL. */
+uint32_t tn_push_together(const tn_table_job *job, tn_range run, tn_row *const *row);
+
+/* What a push changes in a row beside its weights. */
+static inline void tn_row_touch(const tn_table_job *job, uint32_t k, tn_row *row)
+{
+    double show = tn_row_count(row->show_high, row->show_low) + job->keys->show[k];
+    double click = tn_row_count(row->click_high, row->click_low) + job->keys->click[k];
+    tn_row_set_count(show, &row->show_high, &row->show_low);
+    tn_row_set_count(click, &row->click_high, &row->click_low);
+    row->last_seen = job->push->day;
+}
 
 /* The arrays of a segment's optimizer state. */
 static inline void tn_states_of(const tn_plan_segment *s, tn_row *row, float *state[TN_STATES_MAX])

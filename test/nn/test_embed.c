@@ -1,0 +1,128 @@
+/* test_embed.c - the short ways of pooling and of its gradient have the bits of the long ones. */
+#include "nn/embed.h"
+
+#include "base/alloc.h"
+#include "base/rng.h"
+#include "nn/near.h"
+#include "support/test.h"
+
+#include <string.h>
+
+enum { ROWS = 70, SLOTS = 3, KEYS = 12 /* per slot */, DIM_MAX = 40, ALL = SLOTS * KEYS };
+
+/* One value per row and slot; slot 2 is of another node, or of none. */
+typedef struct fixture {
+    uint32_t offset[ROWS + 1], index[SLOTS][ROWS], at[ALL + 1], first[ALL + 1];
+    float ones[ROWS];
+    tn_occurrence item[SLOTS * ROWS];
+    tn_real rows[ALL * (DIM_MAX + 1)], grads[ALL * (DIM_MAX + 1)];
+    tn_real y[ROWS * SLOTS * DIM_MAX];
+    double factor[ROWS * SLOTS * DIM_MAX];
+} fixture;
+
+static void fill(fixture *f, uint32_t dim)
+{
+    uint64_t stream = tn_stream0(dim);
+    uint32_t n = 0;
+    for (uint32_t r = 0; r < ROWS; r++) {
+        f->offset[r + 1] = r + 1;
+        f->ones[r] = 1;
+        for (uint32_t s = 0; s < SLOTS; s++) {
+            uint64_t x = tn_draw(stream, r * SLOTS + s);
+            f->index[s][r] = s * KEYS + (uint32_t)tn_below(x, KEYS);
+        }
+    }
+    for (uint32_t k = 0; k < ALL; k++) {
+        f->at[k + 1] = (k + 1) * (dim + 1);
+        f->first[k] = n;
+        for (uint32_t r = 0; r < ROWS; r++) {
+            if (f->index[k / KEYS][r] == k) {
+                f->item[n++] = (tn_occurrence){r, k / KEYS, r};
+            }
+        }
+    }
+    f->first[ALL] = n;
+    for (uint32_t i = 0; i < ALL * (dim + 1); i++) {
+        f->rows[i] = (tn_real)(tn_unit(tn_draw(stream, 1000 + i)) - .5);
+    }
+    for (uint32_t i = 0; i < ROWS * (SLOTS - 1) * dim; i++) {
+        f->factor[i] = tn_unit(tn_draw(stream, 100000 + i)) - .5;
+    }
+}
+
+/* What a fixture gives when its bags say that all rows have one value, say nothing, or hold a
+ * weight of 1 for each. */
+static void run(fixture *f, uint32_t dim, bool ones, bool weights)
+{
+    const tn_segment segment = {.name = "deep", .at = 1, .dim = dim};
+    tn_embed_slot slot[SLOTS - 1];
+    tn_bag bag[SLOTS];
+    for (uint32_t s = 0; s < SLOTS; s++) {
+        bag[s] = (tn_bag){.offset = f->offset, .index = f->index[s], .ones = ones};
+        bag[s].weight = weights ? f->ones : NULL;
+    }
+    for (uint32_t s = 0; s < SLOTS - 1; s++) {
+        slot[s] = (tn_embed_slot){.name = s == 0 ? "a" : "b", .slot = s, .segment = &segment};
+    }
+    tn_sparse sparse = {.n = ALL, .at = f->at, .rows = f->rows, .grads = f->grads, .bag = bag};
+    sparse.occurrences = (tn_occurrences){f->first, f->item};
+    tn_graph *g = tn_trial_graph(ROWS, true);
+    tn_trial t = tn_trial_open(g, tn_embed(g, "y", slot, SLOTS - 1), ROWS, true);
+    t.feed.sparse = &sparse;
+    tn_trial_run(&t, f->factor);
+    for (uint32_t r = 0; r < ROWS; r++) {
+        memcpy(f->y + (size_t)r * t.y->shape.cols, t.y->val + (size_t)r * t.y->stride,
+               t.y->shape.cols * sizeof(tn_real));
+    }
+    tn_graph_free(g);
+}
+
+static void plain_slots_have_the_bits_of_weighted_ones(void **state)
+{
+    (void)state;
+    static const uint32_t dims[] = {1, 3, 8, 16, DIM_MAX};
+    fixture *f = tn_alloc(3, sizeof *f, "fixtures");
+    for (size_t i = 0; i < sizeof dims / sizeof *dims; i++) {
+        for (uint32_t way = 0; way < 3; way++) {
+            fill(&f[way], dims[i]);
+            run(&f[way], dims[i], way == 1, way == 2);
+        }
+        for (uint32_t way = 1; way < 3; way++) {
+            assert_memory_equal(f[0].y, f[way].y, sizeof f->y);
+            assert_memory_equal(f[0].grads, f[way].grads, sizeof f->grads);
+        }
+    }
+    tn_free(f);
+}
+
+/* Gradients by hand: of key k, the sum of the factors where it stands. */
+static void a_key_gets_the_gradients_of_all_its_places(void **state)
+{
+    (void)state;
+    enum { DIM = 8 };
+    fixture *f = tn_alloc(1, sizeof *f, "a fixture");
+    fill(f, DIM);
+    run(f, DIM, true, false);
+    for (uint32_t k = 0; k < ALL; k++) {
+        for (uint32_t c = 0; c < DIM; c++) {
+            double want = 0;
+            for (uint32_t j = f->first[k]; j < f->first[k + 1]; j++) {
+                const tn_occurrence *o = &f->item[j];
+                uint32_t col = o->slot * DIM + c;
+                want += o->slot < SLOTS - 1 ? f->factor[o->row * (SLOTS - 1) * DIM + col] : 0;
+            }
+            tn_assert_value((double)f->grads[f->at[k] + 1 + c], want);
+        }
+        assert_true(f->grads[f->at[k]] == 0); /* nobody takes the first float of a row */
+    }
+    tn_free(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(plain_slots_have_the_bits_of_weighted_ones),
+        cmocka_unit_test(a_key_gets_the_gradients_of_all_its_places),
+    };
+    return cmocka_run_group_tests_name("nn/embed", tests, NULL, NULL);
+}
