@@ -4,6 +4,8 @@
 
 #include "io/localize.h"
 
+#include <stddef.h>
+
 enum { TN_KEY_TABLE_MIN = 64 };
 
 /* A key as numbered. */
@@ -45,7 +47,8 @@ struct tn_localizer {
     tn_local local;
 };
 
-/* Places for that many keys: a power of two, at most half full. */
+/* Places for that many keys: a power of two, at most a quarter full: fewer
+ * collisions are fewer wrong guesses of the processor. */
 static inline size_t tn_key_table_size(uint32_t keys)
 {
     size_t power = TN_KEY_TABLE_MIN;
