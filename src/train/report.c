@@ -4,36 +4,12 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/threads.h"
 #include "train/host.h"
-#include "train/journal.h"
-#include "train/progress.h"
-#include "train/results.h"
-#include "train/summary.h"
+#include "train/reportstate.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-/* Sums since the last `train` record. */
-typedef struct window {
-    double begin;
-    uint64_t steps, rows, keys;
-    double loss, grad_norm, wait_read_s, compute_s;
-    double lr; /* of the last step */
-} window;
-
-struct tn_report {
-    tn_report_opts opts;
-    const tn_run *run;
-    tn_journal *journal; /* NULL: log.jsonl is off */
-    tn_metrics *metrics; /* of the window; 2^12 bins are enough for a line */
-    tn_bar bar;
-    window window;
-    double started_wall, begin;
-    uint64_t rows; /* seen by this process */
-    char blas[TN_HOST_BLAS_SIZE];
-};
 
 static tn_journal_at where(const tn_run_state *state)
 {
@@ -96,7 +72,7 @@ tn_status tn_report_open(tn_report **out, const tn_report_opts *opts, tn_error *
     r->opts = *opts;
     r->run = opts->plan->run;
     r->started_wall = tn_wall_s();
-    r->begin = r->window.begin = tn_clock_s();
+    r->begin = tn_clock_s();
     tn_host_blas(r->blas);
     tn_bar_opts bar = {
         .show = wants_bar(r) ? opts->watch->show : NULL,
@@ -106,8 +82,8 @@ tn_status tn_report_open(tn_report **out, const tn_report_opts *opts, tn_error *
         .every = r->run->log.every,
     };
     tn_bar_init(&r->bar, &bar, NULL, r->begin);
-    tn_metrics_opts coarse = {.coarse = true, .sampling = r->run->data.negative_sampling};
-    tn_status status = tn_metrics_new(&r->metrics, &coarse, err);
+    tn_status status =
+        tn_window_sums_init(&r->window, r->run->data.negative_sampling, r->begin, err);
     if (status == TN_OK) {
         status = open_journal(r, err);
     }
@@ -128,42 +104,27 @@ void tn_report_close(tn_report *r)
         return;
     }
     tn_bar_done(&r->bar);
-    tn_metrics_free(r->metrics);
+    tn_window_sums_done(&r->window);
+    tn_text_done(&r->warnings);
     tn_journal_close(r->journal);
     tn_free(r);
 }
 
 /* ---- steps ---- */
 
-static tn_status flush_window(tn_report *r, const tn_run_state *state, tn_reader *reader,
+static tn_status flush_window(tn_report *r, const tn_run_state *state, const tn_read_counts *counts,
                               tn_error *err)
 {
-    window *w = &r->window;
-    double seconds = tn_clock_s() - w->begin;
+    double now = tn_clock_s();
     tn_status status = TN_OK;
-    if (r->journal != NULL && w->steps > 0) {
-        tn_read_counts counts = {0};
-        if (reader != NULL) {
-            tn_reader_counts(reader, &counts);
-        }
-        double steps = (double)w->steps;
-        tn_journal_train_record record = {
-            .window = r->metrics,
-            .loss = w->loss / (double)w->rows,
-            .lr = w->lr,
-            .rows_per_s = seconds > 0 ? (double)w->rows / seconds : (double)NAN,
-            .grad_norm = w->grad_norm / steps,
-            .wait_read_ms = 1e3 * w->wait_read_s / steps,
-            .compute_ms = 1e3 * w->compute_s / steps,
-            .keys = w->keys / w->steps,
-            .rss_bytes = tn_host_rss(),
-            .bad_records = counts.bad,
-        };
+    if (r->journal != NULL && r->window.steps > 0) {
+        tn_journal_train_record record = tn_window_sums_record(&r->window, now);
+        record.rss_bytes = tn_host_rss();
+        record.bad_records = counts->bad;
         tn_journal_at at = where(state);
         status = tn_journal_train(r->journal, &at, &record, err);
     }
-    *w = (window){.begin = tn_clock_s()};
-    tn_metrics_clear(r->metrics);
+    tn_window_sums_clear(&r->window, now);
     return status;
 }
 
@@ -177,30 +138,23 @@ static void draw(tn_report *r, const tn_report_step *s, double now)
         .run_done = s->done,
         .rows = r->rows,
         .loss = r->window.rows > 0 ? r->window.loss / (double)r->window.rows : (double)NAN,
-        .auc = tn_metrics_get(r->metrics, "auc"),
+        .auc = tn_metrics_get(r->window.metrics, "auc"),
     };
     tn_bar_draw(&r->bar, &state, now);
 }
 
 tn_status tn_report_step_done(tn_report *r, const tn_report_step *s, tn_error *err)
 {
-    window *w = &r->window;
-    w->steps++;
-    w->rows += s->rows->n;
-    w->keys += s->keys;
-    w->loss += s->learned->loss * s->rows->n;
-    w->grad_norm += s->learned->grad_norm;
-    w->wait_read_s += s->wait_read_s;
-    w->compute_s += s->compute_s;
-    w->lr = s->lr;
     r->rows += s->rows->n;
-    TN_TRY(tn_metrics_add(r->metrics, s->rows, err));
+    TN_TRY(tn_window_sums_add(&r->window, s, err));
     double now = tn_clock_s();
     if (tn_bar_due(&r->bar, now)) {
         draw(r, s, now);
     }
-    if (now - w->begin >= r->run->log.every) {
-        return flush_window(r, s->state, s->reader, err);
+    if (now - r->window.begin >= r->run->log.every) {
+        tn_read_counts counts;
+        tn_reader_counts(s->reader, &counts);
+        return flush_window(r, s->state, &counts, err);
     }
     return TN_OK;
 }
@@ -290,6 +244,8 @@ tn_status tn_report_event(tn_report *r, const tn_run_state *state, const char *l
     bool warning = strcmp(level, "warn") == 0;
     if (warning) {
         tn_log(TN_LOG_WARN, "%s", text);
+        tn_text_add(&r->warnings, text, strlen(text) + 1);
+        r->n_warnings++;
     } else {
         show(r, text);
     }
@@ -302,63 +258,9 @@ tn_status tn_report_event(tn_report *r, const tn_run_state *state, const char *l
 
 /* ---- the end ---- */
 
-static void fill_outcome(const tn_report *r, const tn_report_end *end, tn_summary *s)
-{
-    const tn_worker *w = r->opts.worker;
-    s->run_id = r->opts.run_id;
-    s->config_hash = r->opts.text->hash;
-    s->started = r->started_wall;
-    s->seconds = end->trained->seconds;
-    s->steps = end->trained->steps;
-    s->samples = end->trained->samples;
-    s->epochs = end->state->progress.epoch;
-    s->rows_per_s = s->seconds > 0 ? (double)r->rows / s->seconds : 0;
-    s->train_loss = end->train != NULL ? tn_metrics_get(end->train, "logloss") : (double)NAN;
-    s->valid = end->trained->valid.metrics;
-    s->test = end->trained->test.metrics;
-    s->metrics = r->run->eval.metrics.item;
-    s->n_metrics = r->run->eval.metrics.n;
-    s->dense_params = tn_params_trained(w->params);
-    s->sparse_rows = tn_table_rows(w->shard.table);
-    s->sparse_bytes = tn_table_bytes(w->shard.table);
-    s->checkpoint = end->saved != NULL ? end->saved->name : NULL;
-    s->checkpoint_crc = end->saved != NULL ? end->saved->crc : 0;
-    s->cpu = tn_host_cpu();
-    s->blas = r->blas;
-    s->cores = tn_cpu_count();
-    s->peak_rss_bytes = tn_host_peak_rss();
-}
-
-static tn_status write_summary(tn_report *r, const tn_report_end *end, tn_error *err)
-{
-    tn_summary_best best = {.name = end->state->monitor,
-                            .value = end->state->patience.best,
-                            .step = end->state->patience.step};
-    tn_summary s = {
-        .status = end->status,
-        .exit_code = r->opts.watch->exit_code(end->result),
-        .error = end->message,
-        .best = end->state->patience.seen ? &best : NULL,
-        .data = {.sources = end->counts->sources,
-                 .bytes = end->counts->bytes,
-                 .records = end->counts->records,
-                 .blank = end->counts->blank,
-                 .bad = end->counts->bad,
-                 .duplicate_key = end->counts->duplicate_key,
-                 .bad_reasons = end->bad_reasons->data,
-                 .bad_reasons_size = end->bad_reasons->size},
-    };
-    fill_outcome(r, end, &s);
-    tn_text path = {0};
-    tn_text_addf(&path, "%s/summary.json", r->opts.dir);
-    tn_status status = tn_summary_write(&s, tn_text_str(&path), err);
-    tn_text_done(&path);
-    return status;
-}
-
 tn_status tn_report_finish(tn_report *r, const tn_report_end *end, tn_error *err)
 {
-    tn_status status = flush_window(r, end->state, NULL, err);
+    tn_status status = flush_window(r, end->state, end->counts, err);
     if (r->journal != NULL && status == TN_OK) {
         tn_journal_at at = where(end->state);
         tn_journal_end_record record = {.status = end->status,
@@ -366,6 +268,7 @@ tn_status tn_report_finish(tn_report *r, const tn_report_end *end, tn_error *err
                                         .seconds = end->trained->seconds};
         status = tn_journal_end(r->journal, &at, &record, err);
     }
-    tn_status written = write_summary(r, end, err);
+    tn_error second = {0}; /* the first failure is the one that is told */
+    tn_status written = tn_report_summary(r, end, status == TN_OK ? err : &second);
     return status != TN_OK ? status : written;
 }

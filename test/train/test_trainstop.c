@@ -224,6 +224,49 @@ static void the_advice_fits_how_the_run_was_started(void **state)
     tn_tmpdir_remove(dir);
 }
 
+static void a_save_that_would_take_too_long_is_left_out(void **state)
+{
+    (void)state;
+    static const char *const opts[] = {PATIENCE, "eval.every=5steps", "checkpoint.every=1steps",
+                                       "checkpoint.grace=0s", NULL};
+    static const char *const stdin_too[] = {PATIENCE,
+                                            "eval.every=5steps",
+                                            "checkpoint.every=1steps",
+                                            "checkpoint.grace=0s",
+                                            "data.valid=-",
+                                            NULL};
+    char dir[256];
+    feed f;
+    tn_tmpdir_make(dir);
+    feed_begin(&f, 6);
+    trainrun o = trainrun_do(dir, stdin_too, &f.stop);
+    feed_end(&f);
+    assert_int_equal(o.status, TN_E_STOPPED);
+    assert_non_null(strstr(o.text, "at step 5; not saved"));
+    assert_non_null(strstr(o.text, "/ckpt-4' is the newest"));
+    o = trainrun_do(dir, opts, NULL);
+    assert_int_equal(o.status, TN_OK);
+    assert_int_equal(o.hash, trainrun_hash(opts));
+    tn_tmpdir_remove(dir);
+}
+
+static void three_saves_may_not_fail_in_a_row(void **state)
+{
+    (void)state;
+    char dir[256];
+    tn_error err = {0};
+    tn_tmpdir_make(dir);
+    assert_int_equal(tn_failpoint_set("ckpt.begin:ENOSPC", &err), TN_OK);
+    trainrun o = trainrun_do(
+        dir, (const char *const[]){"checkpoint.on_error=warn", "checkpoint.every=2steps", NULL},
+        NULL);
+    assert_int_equal(tn_failpoint_set(NULL, &err), TN_OK);
+    assert_int_equal(o.status, TN_E_IO);
+    assert_int_equal(count_in(dir, "metrics.jsonl", "checkpoint not saved"), 2);
+    assert_int_equal(count_in(dir, "summary.json", "\"steps\":6,"), 1);
+    tn_tmpdir_remove(dir);
+}
+
 /* A rate that ruins the model after a good start. */
 #define RUINED                                                                                     \
     "train.epochs=30", "train.optimizer.lr=0.3", "train.stop={monitor: valid.auc, patience: 2}"
@@ -280,6 +323,7 @@ static void a_best_model_that_was_not_saved_is_not_mistaken_for_another(void **s
     assert_int_equal(count_in(dir, "metrics.jsonl", "checkpoint not saved"), 1);
     assert_int_equal(count_in(dir, "metrics.jsonl", "was not kept: the last one stays"), 1);
     assert_int_equal(count_in(dir, "metrics.jsonl", "restored the best model"), 0);
+    assert_int_equal(count_in(dir, "summary.json", "\"warnings\":[\"checkpoint not saved: "), 1);
     tn_tmpdir_remove(dir);
 }
 
@@ -292,6 +336,8 @@ int main(void)
         cmocka_unit_test(a_signal_at_any_time_changes_no_bit),
         cmocka_unit_test(the_advice_fits_how_the_run_was_started),
         cmocka_unit_test(a_checkpoint_at_the_last_step_does_not_keep_the_best_model_away),
+        cmocka_unit_test(a_save_that_would_take_too_long_is_left_out),
+        cmocka_unit_test(three_saves_may_not_fail_in_a_row),
         cmocka_unit_test(the_last_checkpoint_must_be_saved_whatever_is_allowed_for),
         cmocka_unit_test(a_best_model_that_was_not_saved_is_not_mistaken_for_another),
     };

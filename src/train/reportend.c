@@ -1,0 +1,76 @@
+/* reportend.c - summary.json of a run, from what it told and what became of it. */
+#include "base/threads.h"
+#include "train/reportstate.h"
+#include "train/summary.h"
+
+#include <math.h>
+#include <string.h>
+
+static void fill_outcome(const tn_report *r, const tn_report_end *end, tn_summary *s)
+{
+    const tn_worker *w = r->opts.worker;
+    s->run_id = r->opts.run_id;
+    s->config_hash = r->opts.text->hash;
+    s->started = r->started_wall;
+    s->seconds = end->trained->seconds;
+    s->steps = end->trained->steps;
+    s->samples = end->trained->samples;
+    s->epochs = end->state->progress.epoch;
+    s->rows_per_s = s->seconds > 0 ? (double)r->rows / s->seconds : 0;
+    s->train_loss = end->train != NULL ? tn_metrics_get(end->train, "logloss") : (double)NAN;
+    s->valid = end->trained->valid.metrics;
+    s->test = end->trained->test.metrics;
+    s->metrics = r->run->eval.metrics.item;
+    s->n_metrics = r->run->eval.metrics.n;
+    s->dense_params = tn_params_trained(w->params);
+    s->sparse_rows = tn_table_rows(w->shard.table);
+    s->sparse_bytes = tn_table_bytes(w->shard.table);
+    s->checkpoint = end->saved != NULL ? end->saved->name : NULL;
+    s->checkpoint_crc = end->saved != NULL ? end->saved->crc : 0;
+    s->cpu = tn_host_cpu();
+    s->blas = r->blas;
+    s->cores = tn_cpu_count();
+    s->peak_rss_bytes = tn_host_peak_rss();
+}
+
+static const char *const *list_warnings(const tn_report *r, tn_arena *arena)
+{
+    const char **list = TN_NEW_ARRAY(arena, const char *, r->n_warnings);
+    const char *at = tn_text_str(&r->warnings);
+    for (uint32_t i = 0; i < r->n_warnings; i++) {
+        list[i] = at;
+        at += strlen(at) + 1;
+    }
+    return list;
+}
+
+tn_status tn_report_summary(const tn_report *r, const tn_report_end *end, tn_error *err)
+{
+    tn_summary_best best = {.name = end->state->monitor,
+                            .value = end->state->patience.best,
+                            .step = end->state->patience.step};
+    tn_summary s = {
+        .status = end->status,
+        .exit_code = r->opts.watch->exit_code(end->result),
+        .error = end->message,
+        .best = end->state->patience.seen ? &best : NULL,
+        .data = {.sources = end->counts->sources,
+                 .bytes = end->counts->bytes,
+                 .records = end->counts->records,
+                 .blank = end->counts->blank,
+                 .bad = end->counts->bad,
+                 .duplicate_key = end->counts->duplicate_key,
+                 .bad_reasons = end->bad_reasons->data,
+                 .bad_reasons_size = end->bad_reasons->size},
+    };
+    fill_outcome(r, end, &s);
+    tn_arena *arena = tn_arena_new(1 << 12);
+    s.warnings = list_warnings(r, arena);
+    s.n_warnings = r->n_warnings;
+    tn_text path = {0};
+    tn_text_addf(&path, "%s/summary.json", r->opts.dir);
+    tn_status status = tn_summary_write(&s, tn_text_str(&path), err);
+    tn_text_done(&path);
+    tn_arena_free(arena);
+    return status;
+}

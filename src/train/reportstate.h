@@ -1,0 +1,28 @@
+/* reportstate.h - what report.c and reportend.c share; private to them. */
+#ifndef TN_TRAIN_REPORTSTATE_H
+#define TN_TRAIN_REPORTSTATE_H
+
+#include "train/host.h"
+#include "train/journal.h"
+#include "train/progress.h"
+#include "train/report.h"
+#include "train/windowsums.h"
+
+struct tn_report {
+    tn_report_opts opts;
+    const tn_run *run;
+    tn_journal *journal; /* NULL: log.jsonl is off */
+    tn_window_sums window;
+    tn_bar bar;
+    tn_text warnings; /* told so far, each ended by NUL */
+    uint32_t n_warnings;
+    double started_wall, begin;
+    uint64_t rows; /* seen by this process */
+    char blas[TN_HOST_BLAS_SIZE];
+};
+
+/* Replaces summary.json. */
+tn_status tn_report_summary(const tn_report *r, const tn_report_end *end,
+                            tn_error *err) TN_MUST_USE;
+
+#endif

@@ -1,0 +1,53 @@
+/* windowsums.c - see windowsums.h. */
+#include "train/windowsums.h"
+
+#include <math.h>
+
+tn_status tn_window_sums_init(tn_window_sums *w, double sampling, double now, tn_error *err)
+{
+    const tn_metrics_opts coarse = {.coarse = true, .sampling = sampling};
+    *w = (tn_window_sums){.begin = now};
+    return tn_metrics_new(&w->metrics, &coarse, err);
+}
+
+void tn_window_sums_done(tn_window_sums *w)
+{
+    tn_metrics_free(w->metrics);
+    w->metrics = NULL;
+}
+
+void tn_window_sums_clear(tn_window_sums *w, double now)
+{
+    tn_metrics_clear(w->metrics);
+    *w = (tn_window_sums){.begin = now, .metrics = w->metrics};
+}
+
+tn_status tn_window_sums_add(tn_window_sums *w, const tn_report_step *s, tn_error *err)
+{
+    w->steps++;
+    w->rows += s->rows->n;
+    w->keys += s->keys;
+    w->loss += s->learned->loss * s->rows->n;
+    w->grad_norm += s->learned->grad_norm;
+    w->wait_read_s += s->wait_read_s;
+    w->compute_s += s->compute_s;
+    w->lr = s->lr;
+    return tn_metrics_add(w->metrics, s->rows, err);
+}
+
+tn_journal_train_record tn_window_sums_record(const tn_window_sums *w, double now)
+{
+    TN_ASSERT(w->steps > 0);
+    double seconds = now - w->begin;
+    double steps = (double)w->steps;
+    return (tn_journal_train_record){
+        .window = w->metrics,
+        .loss = w->loss / (double)w->rows,
+        .lr = w->lr,
+        .rows_per_s = seconds > 0 ? (double)w->rows / seconds : (double)NAN,
+        .grad_norm = w->grad_norm / steps,
+        .wait_read_ms = 1e3 * w->wait_read_s / steps,
+        .compute_ms = 1e3 * w->compute_s / steps,
+        .keys = w->keys / w->steps,
+    };
+}
