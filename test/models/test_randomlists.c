@@ -138,7 +138,7 @@ static void fill(batch *b)
         b->label[i % ROWS] = (float)(i % 3 == 0);
     }
     for (uint32_t i = 0; i < SLOTS; i++) {
-        b->bag[i] = (tn_bag){b->offset, b->index[i], NULL};
+        b->bag[i] = (tn_bag){.offset = b->offset, .index = b->index[i]};
     }
     b->sparse = (tn_sparse){.n = ALL,
                             .at = b->at,
