@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #define ROWS "test/golden/data/rows.tsv"
+#define TEST_ROWS "data.test=test/golden/data/rows.tsv"
 
 /* Standard input of a run: more rows than a pipe holds, then silence. When the last of them could
  * be written somebody reads, and the signal comes. */
@@ -162,7 +163,7 @@ static void a_signal_within_the_last_test_leaves_only_that(void **state)
     uint32_t n = 0;
     tn_error err = {0};
     assert_int_equal(tn_dir_list(dir, &before, &n, &err), TN_OK);
-    o = trainrun_do(dir, (const char *const[]){PATIENCE, "data.test=" ROWS, NULL}, NULL);
+    o = trainrun_do(dir, (const char *const[]){PATIENCE, TEST_ROWS, NULL}, NULL);
     assert_int_equal(o.status, TN_OK);
     assert_true(o.has_valid && o.has_test); /* the table is whole */
     assert_int_equal(o.hash, hash);
@@ -198,7 +199,7 @@ static void a_signal_at_any_time_changes_no_bit(void **state)
     char dir[256];
     tn_tmpdir_make(dir);
     atomic_bool stop = true; /* before each beginning: the stopper is in a race with the steps */
-    trainrun o = {.status = TN_E_STOPPED};
+    trainrun o;
     for (uint32_t i = 0; i < 3; i++) {
         o = trainrun_do(dir, opts, &stop);
         assert_int_equal(o.status, TN_E_STOPPED);
