@@ -4,7 +4,7 @@
  *     pass 2   probe by tag -> a likely row: fetch its lines
  *     pass 3   compare the key; one row in a hundred is another's, then look again alone
  */
-#include "ps/tabledef.h"
+#include "ps/lookup.h"
 
 enum { FETCH_LINES_MAX = 8 }; /* the hardware sees the rest coming */
 

@@ -1,8 +1,8 @@
 /* table_push.c - gradients into the table: their norm, the update of the batch's rows, and the
  * sweep that brings L2 to all others where a rule says l2_mode: dense. */
 #include "base/compiler.h"
+#include "ps/lookup.h"
 #include "ps/squares.h"
-#include "ps/tabledef.h"
 
 /* What one tile hands from call to call. */
 typedef struct scratch {

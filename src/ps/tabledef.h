@@ -81,19 +81,6 @@ static inline tn_shelf *tn_shelf_of(const tn_table *t, uint64_t key, uint32_t gr
     return &t->partition[partition].shelf[t->layout->group[group].record];
 }
 
-/* The keys of a tile, and its locks: of partitions that hold some of them, or of all. */
-tn_range tn_tile_keys(const tn_keyset *keys, uint32_t tile);
-void tn_tile_lock(const tn_table *t, const tn_keyset *keys, uint32_t tile, bool all);
-void tn_tile_unlock(const tn_table *t, const tn_keyset *keys, uint32_t tile, bool all);
-
-/* row[i] := the row of key run.from + i, or NULL; at most TN_LOOK_KEYS. The locks are held. `mark`:
- * marks what it finds, for a sweep. */
-void tn_look_up(const tn_table *t, const tn_keyset *keys, tn_range run, bool mark, tn_row **row);
-
-/* The same by hints, without marks. */
-void tn_look_up_hinted(const tn_table *t, const tn_keyset *keys, tn_range run, tn_row *const *hint,
-                       tn_row **row);
-
 /* Whether the rules of a table allow tn_push_together. */
 bool tn_pushes_together(const tn_table *t);
 
@@ -122,13 +109,6 @@ static inline void tn_states_of(const tn_plan_segment *s, tn_row *row, float *st
 static inline uint16_t tn_all_present(const tn_plan *plan)
 {
     return (uint16_t)((UINT32_C(1) << plan->n_segments) - 1);
-}
-
-/* The i-th run of keys that are looked up together. */
-static inline tn_range tn_look_run(tn_range all, uint32_t i)
-{
-    tn_range run = tn_tile(all.to - all.from, TN_LOOK_KEYS, i);
-    return (tn_range){all.from + run.from, all.from + run.to};
 }
 
 #endif

@@ -105,8 +105,10 @@ static pair_trial pairs_of(bool within, uint32_t n_values)
     tn_trial t = tn_trial_open(g, y, 1, true);
     pair_trial out = {.y = 0};
     const uint32_t whole[] = {0, n_values};
-    tn_bag bag[] = {{whole, (const uint32_t[]){0, 1}, (const float[]){1, 2}},
-                    {one, (const uint32_t[]){2}, (const float[]){.5F}}};
+    const uint32_t places[] = {0, 1, 2};
+    const float x_of[] = {1, 2, .5F};
+    tn_bag bag[] = {{.offset = whole, .index = places, .weight = x_of},
+                    {.offset = one, .index = places + 2, .weight = x_of + 2}};
     tn_occurrence item[3] = {{0, 0, 0}, {0, 0, 1}, {0, 1, 0}};
     item[n_values] = item[2];
     const uint32_t first[] = {0, 1, n_values, n_values + 1};
