@@ -22,45 +22,47 @@ enum { AHEAD = 16, NEAR_TABLE = 1 << 14 /* entries that need no prefetch */ };
 /* What numbering has at hand. */
 typedef struct numbering {
     uint32_t *table;
-    tn_key_seen *seen;
+    uint64_t *seen; /* keys by number */
+    uint64_t *count;
     uint32_t mask;
     uint32_t next; /* number of the next new key */
 } numbering;
 
 /* Whether a key was seen before is a coin toss to the processor, so nothing branches on it: table
- * and counts are written in either case. Only a collision, which is rare, branches. */
+ * and counts are written in either case, and number 0, of free entries, takes on the key that is
+ * looked for. Only a collision, which is rare, branches. */
 __attribute__((always_inline)) static inline uint32_t number_key(numbering *t, uint64_t key,
-                                                                 uint32_t clicked)
+                                                                 uint64_t counts)
 {
     uint32_t at = (uint32_t)key & t->mask;
     uint32_t number = t->table[at];
-    while ((number != 0) & (t->seen[number].key != key)) {
+    t->seen[0] = key;
+    while (t->seen[number] != key) {
         at = (at + 1) & t->mask;
         number = t->table[at];
     }
     uint32_t old = number != 0;
-    uint32_t keep = 0 - old; /* all ones, or none */
-    number |= t->next & ~keep;
+    number |= t->next & (old - 1);
     t->next += 1 - old;
     t->table[at] = number;
-    tn_key_seen *seen = &t->seen[number];
-    *seen = (tn_key_seen){key, (seen->show & keep) + 1, (seen->click & keep) + clicked};
+    t->seen[number] = key;
+    t->count[number] = (t->count[number] & (0 - (uint64_t)old)) + counts;
     return number;
 }
 
 /* A slot whose examples all have one key. */
-static void number_ones(numbering *numbers, const tn_slot *slot, const uint32_t *clicked,
+static void number_ones(numbering *numbers, const tn_slot *slot, const uint64_t *counts,
                         tn_range rows, uint32_t *index)
 {
     numbering t = *numbers;
     const uint64_t *key = slot->key;
     for (uint32_t r = rows.from; r < rows.to; r++) {
-        index[r] = number_key(&t, key[r], clicked[r]);
+        index[r] = number_key(&t, key[r], counts[r]);
     }
     *numbers = t;
 }
 
-static void number_any(numbering *numbers, const tn_slot *slot, const uint32_t *clicked,
+static void number_any(numbering *numbers, const tn_slot *slot, const uint64_t *counts,
                        tn_range rows, uint32_t *index)
 {
     numbering t = *numbers;
@@ -71,7 +73,7 @@ static void number_any(numbering *numbers, const tn_slot *slot, const uint32_t *
         for (uint32_t end = slot->offset[r + 1]; i < end; i++) {
             __builtin_prefetch(
                 &t.table[(uint32_t)key[i + AHEAD < last ? i + AHEAD : last] & t.mask]);
-            index[i] = number_key(&t, key[i], clicked[r]);
+            index[i] = number_key(&t, key[i], counts[r]);
         }
     }
     *numbers = t;
@@ -86,10 +88,10 @@ static bool all_ones(const uint32_t *offset, uint32_t rows)
     return wrong == 0;
 }
 
-static void note_clicks(tn_localizer *l, const tn_batch *batch)
+static void note_counts(tn_localizer *l, const tn_batch *batch)
 {
     for (uint32_t r = 0; r < batch->rows; r++) {
-        l->clicked[r] = batch->label[r] > 0.5F;
+        l->counts[r] = TN_SHOWN | (batch->label[r] > 0.5F ? TN_CLICKED : 0);
     }
 }
 
@@ -98,8 +100,8 @@ static uint32_t number_keys(tn_localizer *l, const tn_batch *batch)
 {
     uint32_t *index = l->index;
     tn_range rows = {0, batch->rows};
-    numbering numbers = {.table = l->table, .seen = l->seen, .next = 1};
-    note_clicks(l, batch);
+    numbering numbers = {.table = l->table, .seen = l->seen, .count = l->count, .next = 1};
+    note_counts(l, batch);
     for (uint32_t g = 0; g < l->opts.layout->n_groups; g++) {
         uint32_t keys = 0;
         for (uint32_t i = l->group_from[g]; i < l->group_from[g + 1]; i++) {
@@ -113,8 +115,8 @@ static uint32_t number_keys(tn_localizer *l, const tn_batch *batch)
             uint32_t s = l->slot_of[i];
             const tn_slot *slot = &batch->slot[s];
             bool ones = all_ones(slot->offset, batch->rows);
-            (ones && size <= NEAR_TABLE ? number_ones : number_any)(&numbers, slot, l->clicked,
-                                                                    rows, index);
+            (ones && size <= NEAR_TABLE ? number_ones : number_any)(&numbers, slot, l->counts, rows,
+                                                                    index);
             l->bag[s] = (tn_bag){
                 .offset = slot->offset, .index = index, .weight = slot->value, .ones = ones};
             l->index_at[s] = index;
@@ -135,13 +137,13 @@ static void place_keys(tn_localizer *l)
     uint32_t *first = l->first;
     memset(first, 0, ((size_t)n_partitions + 1) * sizeof *first);
     for (uint32_t i = 1; i <= l->n; i++) {
-        first[tn_partition_of(l->seen[i].key, n_partitions) + 1]++;
+        first[tn_partition_of(l->seen[i], n_partitions) + 1]++;
     }
     for (uint32_t q = 0; q < n_partitions; q++) {
         first[q + 1] += first[q];
     }
     for (uint32_t i = 1; i <= l->n; i++) { /* moves first[q] to the end of partition q .. */
-        uint32_t at = first[tn_partition_of(l->seen[i].key, n_partitions)]++;
+        uint32_t at = first[tn_partition_of(l->seen[i], n_partitions)]++;
         l->position[i] = at;
         l->number_at[at] = i;
     }
@@ -155,11 +157,10 @@ static tn_status gather_keys(tn_localizer *l, tn_error *err)
     uint64_t floats = 0;
     for (uint32_t at = 0; at < l->n; at++) {
         uint32_t number = l->number_at[at];
-        tn_key_seen seen = l->seen[number];
         uint16_t group = l->seen_group[number];
-        l->key[at] = seen.key;
-        l->show[at] = seen.show;
-        l->click[at] = seen.click;
+        l->key[at] = l->seen[number];
+        l->show[at] = (uint32_t)l->count[number];
+        l->click[at] = (uint32_t)(l->count[number] >> 32);
         l->group[at] = group;
         l->at[at] = (uint32_t)floats;
         floats += l->width[group];

@@ -20,10 +20,11 @@ static size_t lay_out(tn_localizer *l, char *block)
     size_t used = 0;
     l->table = carve(block, &used, tn_key_table_size(l->keys_max), sizeof *l->table);
     l->seen = carve(block, &used, n + 1, sizeof *l->seen);
+    l->count = carve(block, &used, n + 1, sizeof *l->count);
     l->seen_group = carve(block, &used, n + 1, sizeof *l->seen_group);
     l->number_at = carve(block, &used, n, sizeof *l->number_at);
     l->position = carve(block, &used, n + 1, sizeof *l->position);
-    l->clicked = carve(block, &used, l->rows_max, sizeof *l->clicked);
+    l->counts = carve(block, &used, l->rows_max, sizeof *l->counts);
     l->key = carve(block, &used, n, sizeof *l->key);
     l->group = carve(block, &used, n, sizeof *l->group);
     l->at = carve(block, &used, n + 1, sizeof *l->at);

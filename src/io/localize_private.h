@@ -8,12 +8,9 @@
 
 enum { TN_KEY_TABLE_MIN = 64 };
 
-/* A key as numbered. */
-typedef struct tn_key_seen {
-    uint64_t key;
-    uint32_t show;
-    uint32_t click;
-} tn_key_seen;
+/* Shows of a key in the lower half of a count, clicks in the upper one. */
+#define TN_SHOWN UINT64_C(1)
+#define TN_CLICKED (UINT64_C(1) << 32)
 
 struct tn_localizer {
     tn_localizer_opts opts;
@@ -27,11 +24,12 @@ struct tn_localizer {
     uint32_t keys_max;
     uint32_t rows_max;
     uint32_t *table;      /* numbers, from 1; 0: free */
-    tn_key_seen *seen;    /* keys_max + 1, by number */
+    uint64_t *seen;       /* keys_max + 1, by number: keys .. */
+    uint64_t *count;      /* .. and how often they are there */
     uint16_t *seen_group; /* likewise */
     uint32_t *position;   /* number -> position */
     uint32_t *number_at;  /* position -> number */
-    uint32_t *clicked;    /* rows_max: 1 or 0 */
+    uint64_t *counts;     /* rows_max: what one of its keys adds to `count` */
     uint32_t *no_offset;  /* rows_max + 1 zeros, for slots that nobody takes */
 
     uint64_t *key; /* from here on, what `local` shows to the outside */

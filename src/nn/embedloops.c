@@ -71,6 +71,15 @@ void tn_add_scaled(uint32_t dim, tn_real *dv, const tn_real *dout, tn_real by)
 
 enum { AHEAD = 8, AHEAD_BACK = 16 }; /* vectors on their way to the near cache */
 
+__attribute__((always_inline)) static inline void add_vector(const uint32_t n, tn_real *restrict y,
+                                                             const tn_real *restrict x)
+{
+#pragma omp simd
+    for (uint32_t i = 0; i < n; i++) {
+        y[i] += x[i];
+    }
+}
+
 /* One loop over the occurrences of all keys: most keys have one to three, and a loop of their own
  * would end where the processor does not expect it. */
 __attribute__((always_inline)) static inline void add_plain(const tn_plain_sum *p, tn_range keys,
@@ -92,11 +101,8 @@ __attribute__((always_inline)) static inline void add_plain(const tn_plain_sum *
         }
         const tn_slot_use *use = tn_use_of(p->use, p->n_uses, item[j].slot);
         if (use->i != TN_NO_SLOT) {
-            const tn_real *restrict dout = p->dout + item[j].row * p->stride + use->col;
-            tn_real *restrict dv = grads + at[k] + use->segment->at;
-            for (uint32_t c = 0; c < dim; c++) {
-                dv[c] += dout[c];
-            }
+            add_vector(dim, grads + at[k] + use->segment->at,
+                       p->dout + item[j].row * p->stride + use->col);
         }
     }
 }

@@ -34,6 +34,11 @@ typedef struct tn_embed_list {
     bool has_max;
 } tn_embed_list;
 
+/* Whether a node is an embedding of single weights that are summed, so that embed_sum can do it;
+ * and the list of such a node, all slots in one column. */
+bool tn_embed_can_sum(const tn_node *embed);
+tn_embed_list *tn_embed_one_column(tn_graph *g, const tn_node *embed);
+
 /* One slot of one example: entries of its bag to its columns of the output. */
 typedef struct tn_pooling {
     const tn_embed_slot *slot;

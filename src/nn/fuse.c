@@ -1,5 +1,7 @@
-/* fuse.c - batch norms into final weights; matmul, bias and activation into one dense. */
+/* fuse.c - batch norms into final weights; matmul, bias and activation into one dense; in training,
+ * sums of single weights into the embedding they come from. */
 #include "nn/denseparts.h"
+#include "nn/embedloops.h"
 #include "nn/graphcore.h"
 
 #include "base/alloc.h"
@@ -147,6 +149,21 @@ static void become_dense(tn_graph *g, tn_node *n, tn_node *const *in, uint32_t n
     n->attr = copy;
 }
 
+/* Graphs that score keep the two nodes: exports name the embedding as their input. */
+static bool fuse_sum(tn_graph *g, tn_node *n)
+{
+    tn_node *x = n->in[0];
+    if (!g->opts.train || n->op != &tn_op_sum_cols || !only_for(g, x, &tn_op_embed) ||
+        !tn_embed_can_sum(x)) {
+        return false;
+    }
+    n->op = &tn_op_embed_sum;
+    n->attr = tn_embed_one_column(g, x);
+    n->n_in = 0;
+    x->place->alive = false;
+    return true;
+}
+
 /* The dense layer that `n` can be made of; false: none. */
 static bool fuse_one(tn_graph *g, tn_node *n)
 {
@@ -171,7 +188,7 @@ void tn_pass_fuse(tn_graph *g)
 {
     for (uint32_t i = 0; i < g->n_nodes; i++) {
         tn_node *n = g->node[i];
-        if (n->place->alive && n->op != NULL && n->n_in > 0) {
+        if (n->place->alive && n->op != NULL && n->n_in > 0 && !fuse_sum(g, n)) {
             (void)fuse_one(g, n);
         }
     }

@@ -51,6 +51,15 @@ TN_HOT static void adagrad_each_paddle(size_t n, float *restrict w, float *restr
     }
 }
 
+__attribute__((always_inline)) static inline void descend(const size_t n, float *restrict w,
+                                                          const float *restrict g, float rate)
+{
+#pragma omp simd
+    for (size_t i = 0; i < n; i++) {
+        w[i] -= rate * g[i];
+    }
+}
+
 /* One row; paddle's n0 or, as usual, eps. Inlined below with lengths that the compiler knows. */
 static inline void adagrad_one(size_t n, float *restrict w, float *restrict sum,
                                const float *restrict g, const row_rates *rates)
@@ -60,9 +69,7 @@ static inline void adagrad_one(size_t n, float *restrict w, float *restrict sum,
     float rate = rates->n0 > 0 ? rates->lr * sqrtf(rates->n0 / (rates->n0 + *sum))
                                : rates->lr / (sqrtf(next) + rates->eps);
     *sum = next;
-    for (size_t i = 0; i < n; i++) {
-        w[i] -= rate * g[i];
-    }
+    descend(n, w, g, rate);
 }
 
 TN_HOT static void adagrad_row(size_t n, float *restrict w, float *restrict sum,
@@ -108,12 +115,8 @@ adagrad_together(const tn_row_run *rows, const row_rates *rates, const uint32_t 
         }
     }
     for (uint32_t i = 0; i < rows->n; i++) {
-        float *restrict w = rows->w[i];
-        const float *restrict g = rows->grad[i];
-        w[rows->state[0]] = sum[i] + mean[i];
-        for (uint32_t k = 0; k < dim; k++) {
-            w[k] -= rate[i] * g[k];
-        }
+        rows->w[i][rows->state[0]] = sum[i] + mean[i];
+        descend(dim, rows->w[i], rows->grad[i], rate[i]);
     }
 }
 
