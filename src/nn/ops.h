@@ -94,8 +94,6 @@ tn_node *tn_fm(tn_graph *g, const char *name, tn_node *x, uint32_t dim); /* -> [
 /* The same over values: x an embedding of slots pooled by sum, and its squares, as wide as it. */
 tn_node *tn_fm_values(tn_graph *g, const char *name, tn_node *const x_squares[2], uint32_t dim);
 tn_node *tn_embed_squares(tn_graph *g, const char *name, tn_node *x);
-/* The sum over all slots of an embedding of single weights; embed is not read. -> [B,1] */
-tn_node *tn_embed_sum(tn_graph *g, const char *name, const tn_node *embed);
 tn_node *tn_bi_interaction(tn_graph *g, const char *name, tn_node *x, uint32_t dim); /* [B,dim] */
 /* Cross v1: x0 (x w) + b + x; w, b [1,n].                                [B,n] [B,n] -> [B,n] */
 tn_node *tn_cross(tn_graph *g, const char *name, tn_node *const x0_x[2], tn_node *const wb[2]);
