@@ -84,6 +84,7 @@ tn_status tn_infile_read(const tn_infile *f, uint64_t at, void *data, size_t siz
 void tn_infile_close(tn_infile *f); /* NULL is fine */
 
 bool tn_path_exists(const char *path);
+bool tn_path_is_dir(const char *path);
 /* "dir/name"; TN_E_LIMIT when too long. */
 tn_status tn_path_join(const char *dir, const char *name, char out[TN_PATH_SIZE],
                        tn_error *err) TN_MUST_USE;

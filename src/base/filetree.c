@@ -67,7 +67,7 @@ tn_status tn_dir_sync(const char *path, tn_error *err)
     return status == TN_OK ? closed : status;
 }
 
-static bool is_folder(const char *path)
+bool tn_path_is_dir(const char *path)
 {
     struct stat st;
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
@@ -81,12 +81,12 @@ tn_status tn_dir_make_new(const char *path, tn_error *err)
 /* One level, which lasts. Somebody else may have made it meanwhile. */
 static tn_status make_level(const char *path, tn_error *err)
 {
-    if (is_folder(path)) {
+    if (tn_path_is_dir(path)) {
         return TN_OK;
     }
     tn_status status = tn_io_mkdir(path, err);
     if (status != TN_OK) {
-        return is_folder(path) ? TN_OK : status;
+        return tn_path_is_dir(path) ? TN_OK : status;
     }
     char parent[TN_PATH_SIZE];
     TN_TRY(parent_of(path, parent, err));

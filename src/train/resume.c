@@ -215,6 +215,9 @@ tn_status tn_checkpoint_load(const char *path, tn_worker *w, tn_saved *which, tn
     if (!tn_path_exists(path)) {
         return tn_fail(err, TN_E_CKPT, "no checkpoint or run directory '%s'", path);
     }
+    if (!tn_path_is_dir(path)) {
+        return tn_fail(err, TN_E_CKPT, "'%s' is a file, not a checkpoint or run directory", path);
+    }
     uint64_t ordinal = 0;
     TN_TRY(tn_ckptdir_load(path, &loader, &ordinal, err));
     if (ordinal == 0) {

@@ -104,6 +104,22 @@ static void check_build(const tn_binder *b, const tn_tree *tree, const tn_run *r
     }
 }
 
+/* What comes by standard input comes once. */
+static void check_stdin(const tn_binder *b, const tn_tree *tree, const tn_run *r)
+{
+    const tn_strs *train = &r->data.train;
+    bool more = r->train.epochs > 1;
+    for (uint32_t i = 0; i < train->n && more; i++) {
+        if (strcmp(train->item[i], "-") == 0) {
+            tn_diag_error(
+                b->diag, place(tree, "train.epochs"),
+                "train.epochs is %u, and data.train '-', standard input, can be read once",
+                r->train.epochs);
+            return;
+        }
+    }
+}
+
 static void check_words(const tn_binder *b, const tn_origin *at, const tn_strs *given,
                         const char *const *known, uint32_t n_known)
 {
@@ -218,5 +234,6 @@ void tn_run_bind(const tn_binder *b, const tn_tree *tree, tn_run *out)
     check_words(b, place(tree, "export.dict"), &out->export.dict, dicts, 2);
     check_words(b, place(tree, "export.graph"), &out->export.graph, graphs, 1);
     check_metrics(b, tree, out);
+    check_stdin(b, tree, out);
     check_build(b, tree, out);
 }

@@ -87,6 +87,8 @@ expect 5 tnet-eval "$config" run.dir="$dir/absent"
 says "no checkpoint or run directory '$dir/absent'"
 expect 5 tnet-eval "$config" --checkpoint "$dir/fresh"
 says "no checkpoint in '$dir/fresh'"
+expect 5 tnet-eval "$config" --checkpoint "$config"
+says "'$config' is a file, not a checkpoint or run directory"
 cp -r "$dir/run" "$dir/broken"
 sparse=$(echo "$dir"/broken/ckpt-1/sparse-*)
 head -c 1000 /dev/zero | dd of="$sparse" bs=1 seek=2000 conv=notrunc 2>"$dir/null"
