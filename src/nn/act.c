@@ -70,7 +70,8 @@ static inline tn_real silu_slope_of(tn_real x)
     return s + x * s * (1 - s);
 }
 
-TN_ACT_LOOPS(relu, x > 0 ? x : 0, y > 0 ? (tn_real)1 : 0)
+/* Asked this way around, what is not a number stays so and is seen in the loss. */
+TN_ACT_LOOPS(relu, x<0 ? 0 : x, y> 0 ? (tn_real)1 : 0)
 TN_ACT_LOOPS(leaky, x > 0 ? x : a * x, x > 0 ? (tn_real)1 : a)
 TN_ACT_LOOPS(sigmoid, tn_sigmoid_of(x), y *(1 - y))
 TN_ACT_LOOPS(tanh, tn_tanh_of(x), 1 - y * y)

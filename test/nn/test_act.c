@@ -2,6 +2,8 @@
 #include "nn/near.h"
 #include "support/test.h"
 
+#include <math.h>
+
 typedef tn_node *activation(tn_graph *g, const char *name, tn_node *x);
 
 static void check(activation *build, const double x[3], const double want[3])
@@ -54,9 +56,24 @@ static void a_dense_layer_is_product_bias_and_activation(void **state)
     }
 }
 
+/* Else a weight that is NaN would neither change the loss nor have a gradient. */
+static void relu_hides_no_nan(void **state)
+{
+    (void)state;
+    tn_graph *g = tn_trial_graph(1, false);
+    tn_node *in = tn_input(g, "x", 3, false);
+    tn_trial t = tn_trial_open(g, tn_relu(g, "y", in), 1, false);
+    tn_put(in, (const double[]){(double)NAN, -1, 2});
+    tn_trial_run(&t, NULL);
+    assert_true(isnan(t.y->val[0]));
+    assert_true(t.y->val[1] == 0 && t.y->val[2] == 2);
+    tn_graph_free(g);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(relu_hides_no_nan),
         cmocka_unit_test(softplus_is_ln_2_at_0_and_x_far_out),
         cmocka_unit_test(gelu_by_tanh_differs_from_gelu_in_the_fourth_digit),
         cmocka_unit_test(a_dense_layer_is_product_bias_and_activation),
