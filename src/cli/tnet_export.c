@@ -1,6 +1,7 @@
 /* tnet_export.c - from a checkpoint to an inference dictionary and a graph. */
 #include "base/log.h"
 #include "cli/main.h"
+#include "cli/signals.h"
 #include "train/checkpoint.h"
 #include "train/export.h"
 
@@ -66,6 +67,7 @@ static tn_status work(tn_setup *s, const tn_options *options, const void *asked,
         .to = f->to,
         .delta_from = f->delta_from,
         .binder = &s->binder,
+        .stop = tn_signals_watch_stop(),
     };
     tn_exported out;
     tn_status status = tn_export(s->plan, &request, &out, err);

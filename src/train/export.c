@@ -176,7 +176,7 @@ static bool wants(const tn_strs *list, const char *word)
 static tn_status write_rows(exporting *x, tn_error *err)
 {
     const tn_export_rows rows = {x->plan, x->w->shard.table, x->out->model_id,
-                                 x->request->delta_from != NULL ? x->base : NULL};
+                                 x->request->delta_from != NULL ? x->base : NULL, x->request->stop};
     char path[TN_PATH_SIZE];
     tn_export_done done = {0};
     if (wants(&x->plan->run->export.dict, "tnd")) {

@@ -3,8 +3,8 @@
  *
  *     export/<model_id>/    model.json + dense.safetensors    the graph, for libtnet (train/tnet.h)
  *                           dict.tnd                          key -> row, by mmap (io/dict.h)
- *                           dict.tsv                          the same as text, with `dict: [..,
- * tsv]` EXPORT.json                       every file with size and crc
+ *                           dict.tsv                          the same as text, when asked for
+ *                           EXPORT.json                       every file with size and crc
  *
  * model_id names the checkpoint: the first 16 bytes of the SHA-256 of its list of files, so equal
  * checkpoints have equal ids. Every file holds it and a loader that meets two refuses. All of it is
@@ -17,12 +17,15 @@
 #include "base/file.h"
 #include "train/worker.h"
 
+#include <stdatomic.h>
+
 typedef struct tn_export_request {
     const char *checkpoint; /* a checkpoint, or a run directory; see tn_checkpoint_load */
     const char *to;         /* the folder of exports; NULL: export.to */
     const char *delta_from; /* id of an export in that folder: the dictionary holds what changed
                                since and needs it beside; NULL: all rows */
     const tn_binder *binder;
+    const atomic_bool *stop; /* true: remove what is half made, TN_E_STOPPED; NULL: nobody asks */
 } tn_export_request;
 
 typedef struct tn_exported {

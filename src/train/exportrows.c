@@ -21,6 +21,16 @@ static double score_of(const tn_row_view *row)
     return click * row->click + no_click * (row->show - row->click);
 }
 
+/* One partition, unless a signal asks to stop. */
+static tn_status walk_partition(const tn_export_rows *r, uint32_t partition, tn_row_visit *visit,
+                                void *arg, tn_error *err)
+{
+    if (r->stop != NULL && atomic_load(r->stop)) {
+        return tn_fail(err, TN_E_STOPPED, "stopped by a signal; nothing is exported");
+    }
+    return tn_table_walk(r->table, partition, visit, arg, err);
+}
+
 static bool is_exported(const tn_export_rows *r, const tn_row_view *row)
 {
     double least = r->plan->run->export.min_score;
@@ -64,7 +74,7 @@ static tn_status walk_table(void *arg, tn_dict_visit *visit, void *visitor, tn_e
     j->visit = visit;
     j->visitor = visitor;
     for (uint32_t p = 0; p < TN_PARTITIONS; p++) {
-        TN_TRY(tn_table_walk(j->rows->table, p, give_row, j, err));
+        TN_TRY(walk_partition(j->rows, p, give_row, j, err));
     }
     return TN_OK;
 }
@@ -194,7 +204,7 @@ static tn_status dump_all(dump_job *j, const char *path, tn_export_done *out, tn
     TN_TRY(tn_dump_create(&j->writer, path, &head, err));
     tn_status status = TN_OK;
     for (uint32_t p = 0; p < TN_PARTITIONS && status == TN_OK; p++) {
-        status = tn_table_walk(j->rows->table, p, dump_row, j, err);
+        status = walk_partition(j->rows, p, dump_row, j, err);
     }
     if (status != TN_OK) {
         tn_dump_abandon(j->writer);

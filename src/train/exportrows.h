@@ -4,11 +4,14 @@
 
 #include "train/worker.h"
 
+#include <stdatomic.h>
+
 typedef struct tn_export_rows {
     const tn_blueprint *plan;
     tn_table *table;
-    const char *model_id; /* 32 hex digits */
-    const char *base;     /* folder of an export: only what changed since; NULL: all */
+    const char *model_id;    /* 32 hex digits */
+    const char *base;        /* folder of an export: only what changed since; NULL: all */
+    const atomic_bool *stop; /* true: end with TN_E_STOPPED; NULL: nobody asks */
 } tn_export_rows;
 
 typedef struct tn_export_done {

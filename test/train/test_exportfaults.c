@@ -75,6 +75,20 @@ static void every_failing_write_is_told_and_leaves_nothing(void **state)
     }
 }
 
+static void a_stopped_export_leaves_nothing(void **state)
+{
+    (void)state;
+    const atomic_bool stop = true;
+    char to[300];
+    tn_error err = {0};
+    tn_exported out;
+    (void)snprintf(to, sizeof to, "%s/to-stopped", k.dir);
+    tn_export_request request = {.checkpoint = run, .to = to, .binder = &k.binder, .stop = &stop};
+    assert_int_equal(tn_export(k.plan, &request, &out, &err), TN_E_STOPPED);
+    assert_string_equal(err.text, "stopped by a signal; nothing is exported");
+    assert_int_equal(files_in(to), 0);
+}
+
 static void every_failing_allocation_of_the_library_is_told(void **state)
 {
     tn_exported out = exportkit_export(&k);
@@ -105,6 +119,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_failing_write_is_told_and_leaves_nothing),
+        cmocka_unit_test(a_stopped_export_leaves_nothing),
         cmocka_unit_test(every_failing_allocation_of_the_library_is_told),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
