@@ -140,7 +140,7 @@ static void compare_row_gradients(trial *t, const tn_step *step)
         while (strcmp(record->segment[s].name, name) != 0) {
             s++;
         }
-        double value[64];
+        double value[64] = {0};
         uint32_t n = read_vector(golden_field(&want, r, "gradient"), value, 64);
         assert_int_equal(n, record->segment[s].dim);
         for (uint32_t k = 0; k < n; k++) {
@@ -287,7 +287,7 @@ typedef struct walk {
 
 static void compare_array(walk *w, const char *column, const float *got, uint32_t n)
 {
-    double value[64];
+    double value[64] = {0};
     const char *sign = golden_field(&w->want, w->row, "sign");
     uint32_t n_want = read_vector(golden_field(&w->want, w->row, column), value, 64);
     assert_int_equal(n_want, n);
