@@ -18,6 +18,7 @@ struct tn_source {
     char ahead[TN_PEEK_MAX]; /* peeked at, not yet taken */
     size_t ahead_from;
     size_t ahead_to;
+    const atomic_bool *stop; /* NULL: nobody asks */
 };
 
 #define TN_SOURCE(name) extern const tn_source_kind tn_source_##name;
@@ -58,6 +59,7 @@ tn_status tn_source_open(tn_source **out, const char *path, uint64_t from, const
     s->kind = kind;
     s->path = path;
     s->taken = from;
+    s->stop = stop;
     tn_status status = kind->open(&s->state, path, from, stop, err);
     if (status != TN_OK) {
         tn_free(s);
@@ -77,6 +79,7 @@ tn_status tn_source_on(tn_source **out, const tn_source_kind *kind, void *state,
     s->kind = kind;
     s->state = state;
     s->path = under->path;
+    s->stop = under->stop;
     s->under = under;
     *out = s;
     return TN_OK;
@@ -97,6 +100,10 @@ static tn_status read_some(tn_source *s, char *data, size_t size, size_t *n, tn_
     *n = 0;
     while (*n < size) {
         size_t got = 0;
+        if (s->stop != NULL &&
+            atomic_load(s->stop)) { /* a record may be looked for through terabytes */
+            return tn_fail(err, TN_E_STOPPED, "stopped while reading '%s'", s->path);
+        }
         TN_TRY(s->kind->read(s->state, data + *n, size - *n, &got, err));
         if (got == 0) {
             break;

@@ -38,8 +38,8 @@ typedef struct tn_source_kind {
 /* The kind that takes a path. TN_E_DATA: this build cannot read it. */
 tn_status tn_source_find(const char *path, const tn_source_kind **out, tn_error *err) TN_MUST_USE;
 
-/* From byte `from` on. `path` must outlive it. When *stop (may be NULL) turns true a read that
- * waits fails with TN_E_STOPPED. On failure *out is NULL. */
+/* From byte `from` on. `path` must outlive it. When *stop (may be NULL) turns true, reads end, also
+ * those that wait, with TN_E_STOPPED. On failure *out is NULL. */
 tn_status tn_source_open(tn_source **out, const char *path, uint64_t from, const atomic_bool *stop,
                          tn_error *err) TN_MUST_USE;
 void tn_source_close(tn_source *source); /* NULL is fine */
