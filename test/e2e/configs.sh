@@ -1,5 +1,5 @@
 #!/bin/sh
-# configs.sh - every configuration of configs/ trains and learns; what a program prints about itself
+# configs.sh - S2: every configuration of configs/ trains and learns; what a program prints about itself
 # (--print-config, --print-graph) makes the same run again, bit by bit; asking changes nothing.
 . "$(dirname "$0")/kit"
 configs=$(pwd)/configs

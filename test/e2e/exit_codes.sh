@@ -1,5 +1,5 @@
 #!/bin/sh
-# exit_codes.sh - every documented exit code, provoked for real, and the sentence that comes with it.
+# exit_codes.sh - S5: every documented exit code, provoked for real, and the sentence that comes with it.
 # 6 (peers and network) has no cause in one process.
 . "$(dirname "$0")/kit"
 clicks "$dir/clicks.tsv" 2000 0

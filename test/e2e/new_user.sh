@@ -1,5 +1,5 @@
 #!/bin/sh
-# new_user.sh - what goes wrong on the first day: every message names the file, the place in it and
+# new_user.sh - S3: what goes wrong on the first day: every message names the file, the place in it and
 # the fault, and the exit code says whose fault it is.
 . "$(dirname "$0")/kit"
 cd "$dir"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# train_crash.sh - a run that goes on from a checkpoint, saves the next one, removes the one before
+# train_crash.sh - K5, K6: a run that goes on from a checkpoint, saves the next one, removes the one before
 # and writes its summary is broken at every single call that changes the disk: it is killed there, or
 # the call fails once, for lack of room or for no reason that is told. Started again it must end with
 # the files of an undisturbed run; a failure must be one sentence with its documented code.

@@ -1,5 +1,5 @@
 #!/bin/sh
-# train_resume.sh - a run that is killed at random moments and resumed, again and again, ends with
+# train_resume.sh - K1, K4: a run that is killed at random moments and resumed, again and again, ends with
 # the bits of one that was never interrupted: losses of every evaluation, weights, table, results.
 # The seed of the moments is printed; TNET_SEED replays one.
 . "$(dirname "$0")/kit"

@@ -118,11 +118,53 @@ static void a_key_gets_the_gradients_of_all_its_places(void **state)
     tn_free(f);
 }
 
+/* What training makes of sum_cols(embed), with and without the short way. */
+static void a_sum_of_single_weights_needs_no_matrix(void **state)
+{
+    (void)state;
+    const tn_segment segment = {.name = "wide", .at = 1, .dim = 1};
+    fixture *f = tn_alloc(1, sizeof *f, "a fixture");
+    fill(f, 1);
+    for (uint32_t ones = 0; ones < 2; ones++) {
+        tn_bag bag[SLOTS];
+        tn_embed_slot slot[SLOTS];
+        for (uint32_t s = 0; s < SLOTS; s++) {
+            bag[s] = (tn_bag){.offset = f->offset, .index = f->index[s], .ones = ones == 1};
+            slot[s] = (tn_embed_slot){
+                .name = (const char *const[]){"a", "b", "c"}[s], .slot = s, .segment = &segment};
+        }
+        tn_sparse sparse = {.n = ALL, .at = f->at, .rows = f->rows, .grads = f->grads, .bag = bag};
+        sparse.occurrences = (tn_occurrences){f->first, f->item};
+        tn_graph *g = tn_trial_graph(ROWS, true);
+        tn_node *y = tn_embed_sum(g, "y", tn_embed(g, "x", slot, SLOTS));
+        tn_trial t = tn_trial_open(g, y, ROWS, true);
+        t.feed.sparse = &sparse;
+        tn_trial_run(&t, f->factor);
+        for (uint32_t r = 0; r < ROWS; r++) {
+            double want = 0;
+            for (uint32_t s = 0; s < SLOTS; s++) {
+                want += (double)f->rows[f->at[f->index[s][r]] + 1];
+            }
+            tn_assert_value((double)t.y->val[r * t.y->stride], want);
+        }
+        for (uint32_t k = 0; k < ALL; k++) {
+            double want = 0;
+            for (uint32_t j = f->first[k]; j < f->first[k + 1]; j++) {
+                want += f->factor[f->item[j].row];
+            }
+            tn_assert_value((double)f->grads[f->at[k] + 1], want);
+        }
+        tn_graph_free(g);
+    }
+    tn_free(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plain_slots_have_the_bits_of_weighted_ones),
         cmocka_unit_test(a_key_gets_the_gradients_of_all_its_places),
+        cmocka_unit_test(a_sum_of_single_weights_needs_no_matrix),
     };
     return cmocka_run_group_tests_name("nn/embed", tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* test_params.c - slices of the flat vector and first values. */
 #include "base/alloc.h"
 #include "base/rng.h"
+#include "nn/nets.h"
 #include "nn/params.h"
 #include "support/test.h"
 
@@ -142,6 +143,33 @@ static void no_memory_is_reported(void **state)
     }
 }
 
+/* A layer that is wired up wrongly stays where it began and nobody notices. */
+static void a14_every_parameter_has_a_gradient(void **state)
+{
+    (void)state;
+    enum { ROWS = 64 };
+    tn_test_net net = tn_test_net_build(NULL, &(tn_graph_opts){.max_rows = ROWS, .train = true});
+    tn_test_net_finish(&net);
+    tn_test_batch *batch = tn_test_batch_new(ROWS, 14);
+    tn_feed feed = tn_test_feed(batch, true);
+    tn_forward(net.g, &feed);
+    tn_backward(net.g);
+    for (uint32_t i = 0; i < tn_params_count(net.params); i++) {
+        const tn_param_slice *s = tn_params_get(net.params, i);
+        const tn_real *grad = tn_params_grads(net.params) + s->at;
+        bool moves = s->state;
+        for (size_t k = 0; k < (size_t)s->rows * s->cols; k++) {
+            moves |= grad[k] > 0 || grad[k] < 0;
+        }
+        if (!moves) {
+            fail_msg("'%s' has no gradient", s->name);
+        }
+    }
+    tn_test_batch_free(batch);
+    tn_graph_free(net.g);
+    tn_params_free(net.params);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -152,6 +180,7 @@ int main(void)
         cmocka_unit_test(a_frozen_bias_still_counts_and_a_running_value_never),
         cmocka_unit_test(only_running_values_take_what_the_step_proposed),
         cmocka_unit_test(no_memory_is_reported),
+        cmocka_unit_test(a14_every_parameter_has_a_gradient),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
