@@ -145,7 +145,7 @@ static void a_sum_of_single_weights_needs_no_matrix(void **state)
             for (uint32_t s = 0; s < SLOTS; s++) {
                 want += (double)f->rows[f->at[f->index[s][r]] + 1];
             }
-            tn_assert_value((double)t.y->val[r * t.y->stride], want);
+            tn_assert_value((double)t.y->val[(size_t)r * t.y->stride], want);
         }
         for (uint32_t k = 0; k < ALL; k++) {
             double want = 0;
