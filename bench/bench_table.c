@@ -47,19 +47,6 @@ typedef struct batch {
 static const uint32_t whole[] = {0, TN_PARTITIONS};
 static const tn_owners owner = {1, TN_PARTITIONS, whole};
 
-static int by_size(const void *a, const void *b)
-{
-    double x = *(const double *)a;
-    double y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *x, size_t n)
-{
-    qsort(x, n, sizeof *x, by_size);
-    return x[n / 2];
-}
-
 static uint64_t resident(void)
 {
     unsigned long pages = 0;
@@ -159,7 +146,7 @@ static tn_table *filled(const model *m, uint64_t n_keys, batch *b, float *rows, 
 
 static double rate(double *ns)
 {
-    return BATCH / median(ns, BATCHES_MAX) * 1e3;
+    return BATCH / tn_bench_median(ns, BATCHES_MAX) * 1e3;
 }
 
 static void time_steps(tn_table *t, const batch *b, const float *grads, float *rows, figures *f)

@@ -156,7 +156,7 @@ static const char *take_quoted(tn_split *split, const char *p, tn_span *out, con
             break;
         }
     }
-    if (pieces) { /* the text may move as it grows: an offset for now */
+    if (pieces) { /* an offset, as the text may move until the line is split */
         out->text = NULL;
         out->size = (uint32_t)(split->scratch->size - begin);
     }
