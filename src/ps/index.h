@@ -17,6 +17,8 @@
 
 enum { TN_INDEX_NUMBER_BITS = 24, TN_INDEX_NUMBER = (1 << TN_INDEX_NUMBER_BITS) - 1 };
 
+#define TN_INDEX_NONE UINT32_MAX
+
 typedef struct tn_index_block {
     uint32_t n;
     uint32_t depth; /* leading bits that all its hashes share */
@@ -54,6 +56,25 @@ static inline uint32_t tn_index_tag(uint32_t hash)
 static inline tn_index_block *tn_index_block_of(const tn_index *x, uint32_t hash)
 {
     return x->directory != NULL ? x->directory[(uint64_t)hash >> (32 - x->depth)] : NULL;
+}
+
+/* The number of the first row that has the key's tag: that of the key, or in one case of a hundred
+ * another's. TN_INDEX_NONE: the key has no row. */
+static inline uint32_t tn_index_likely(const tn_index *x, uint32_t hash)
+{
+    const tn_index_block *b = tn_index_block_of(x, hash);
+    if (b == NULL) {
+        return TN_INDEX_NONE;
+    }
+    uint32_t tag = tn_index_tag(hash);
+    uint32_t at = hash & x->mask;
+    for (uint32_t entry = b->entry[at]; entry != 0; entry = b->entry[at]) {
+        if (entry >> TN_INDEX_NUMBER_BITS == tag) {
+            return (entry & TN_INDEX_NUMBER) - 1;
+        }
+        at = (at + 1) & x->mask;
+    }
+    return TN_INDEX_NONE;
 }
 
 #endif

@@ -6,50 +6,41 @@
  */
 #include "ps/lookup.h"
 
-enum { FETCH_LINES_MAX = 8 }; /* the hardware sees the rest coming */
+enum {
+    FETCH_LINES_MAX = 8, /* the hardware sees the rest coming */
+    SHELVES_FETCHED = 4 * TN_TILE_PARTITIONS,
+};
 
 /* A key between two passes. */
 typedef struct probe {
     const tn_shelf *shelf;
-    const tn_index_block *block;
     uint32_t hash;
-    uint32_t number;
+    uint32_t number; /* TN_INDEX_NONE: no row has this tag */
 } probe;
 
 static void fetch_index(const tn_table *t, const tn_keyset *keys, tn_range run, probe *probes)
 {
-    for (uint32_t i = 0; i < run.to - run.from; i++) {
-        probe *p = &probes[i];
-        uint64_t key = keys->key[run.from + i];
-        p->shelf = tn_shelf_of(t, key, keys->group[run.from + i]);
-        p->hash = tn_index_hash(key);
-        p->block = tn_index_block_of(&p->shelf->index, p->hash);
-        if (p->block != NULL) {
-            __builtin_prefetch(&p->block->entry[p->hash & p->shelf->index.mask]);
+    const uint64_t *key = keys->key + run.from;
+    const uint16_t *group = keys->group + run.from;
+    const tn_group *groups = t->layout->group;
+    const tn_shelf *shelves = t->shelves;
+    const uint32_t n = run.to - run.from;
+    const size_t n_records = t->layout->n_records;
+    for (uint32_t i = 0; i < n; i++) {
+        size_t record = n_records == 1 ? 0 : groups[group[i]].record;
+        const tn_shelf *shelf =
+            &shelves[tn_partition_of(key[i], TN_PARTITIONS) * n_records + record];
+        uint32_t hash = tn_index_hash(key[i]);
+        const tn_index_block *block = tn_index_block_of(&shelf->index, hash);
+        if (block != NULL) {
+            __builtin_prefetch(&block->entry[hash & shelf->index.mask]);
         }
+        probes[i].shelf = shelf;
+        probes[i].hash = hash;
     }
 }
 
-/* The first row whose tag fits, or NULL. */
-static tn_row *likely_row(probe *p)
-{
-    if (p->block == NULL) {
-        return NULL;
-    }
-    uint32_t mask = p->shelf->index.mask;
-    uint32_t tag = tn_index_tag(p->hash);
-    uint32_t at = p->hash & mask;
-    for (uint32_t entry = p->block->entry[at]; entry != 0; entry = p->block->entry[at]) {
-        if (entry >> TN_INDEX_NUMBER_BITS == tag) {
-            p->number = (entry & TN_INDEX_NUMBER) - 1;
-            return tn_slab_at(&p->shelf->slab, p->number);
-        }
-        at = (at + 1) & mask;
-    }
-    return NULL;
-}
-
-static void fetch_row(const tn_row *row, uint32_t stride)
+static inline void fetch_row(const tn_row *row, uint32_t stride)
 {
     const char *line = (const char *)row - (uintptr_t)row % TN_CACHE_LINE;
     const char *end = (const char *)row + stride;
@@ -59,26 +50,36 @@ static void fetch_row(const tn_row *row, uint32_t stride)
     }
 }
 
+static void fetch_rows(probe *probes, uint32_t n, tn_row **row)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        const tn_shelf *shelf = probes[i].shelf;
+        uint32_t number = tn_index_likely(&shelf->index, probes[i].hash);
+        probes[i].number = number;
+        row[i] = NULL;
+        if (number != TN_INDEX_NONE) {
+            row[i] = tn_slab_at(&shelf->slab, number);
+            fetch_row(row[i], shelf->slab.stride);
+        }
+    }
+}
+
 void tn_look_up(const tn_table *t, const tn_keyset *keys, tn_range run, bool mark, tn_row **row)
 {
     probe probes[TN_LOOK_KEYS];
-    TN_ASSERT(run.to - run.from <= TN_LOOK_KEYS);
+    const uint64_t *key = keys->key + run.from;
+    const uint16_t *group = keys->group + run.from;
+    const uint32_t n = run.to - run.from;
+    TN_ASSERT(n <= TN_LOOK_KEYS);
     fetch_index(t, keys, run, probes);
-    for (uint32_t i = 0; i < run.to - run.from; i++) {
-        row[i] = likely_row(&probes[i]);
-        if (row[i] != NULL) {
-            fetch_row(row[i], probes[i].shelf->slab.stride);
-        }
-    }
-    for (uint32_t i = 0; i < run.to - run.from; i++) {
-        uint64_t key = keys->key[run.from + i];
-        uint16_t group = keys->group[run.from + i];
+    fetch_rows(probes, n, row);
+    for (uint32_t i = 0; i < n; i++) {
         probe *p = &probes[i];
-        if (row[i] != NULL && (tn_row_key(row[i]) != key || row[i]->group != group)) {
-            row[i] = tn_shelf_find(p->shelf, key, group, &p->number);
+        if (row[i] != NULL && (tn_row_key(row[i]) != key[i] || row[i]->group != group[i])) {
+            row[i] = tn_shelf_find(p->shelf, key[i], group[i], &p->number);
         }
-        if (row[i] != NULL && mark) {
-            tn_shelf_mark(tn_shelf_of(t, key, group), p->number);
+        if (mark && row[i] != NULL) {
+            tn_shelf_mark(tn_shelf_of(t, key[i], group[i]), p->number);
         }
     }
 }
@@ -86,16 +87,19 @@ void tn_look_up(const tn_table *t, const tn_keyset *keys, tn_range run, bool mar
 void tn_look_up_hinted(const tn_table *t, const tn_keyset *keys, tn_range run, tn_row *const *hint,
                        tn_row **row)
 {
-    uint32_t n = run.to - run.from;
+    const uint64_t *key = keys->key + run.from;
+    const uint16_t *group = keys->group + run.from;
+    const tn_group *groups = t->layout->group;
+    const tn_plan *plan = t->plan;
+    const uint32_t n = run.to - run.from;
     bool right = true;
     TN_ASSERT(n <= TN_LOOK_KEYS);
     for (uint32_t i = 0; i < n; i++) {
         row[i] = hint[run.from + i];
-        fetch_row(row[i], tn_plan_of(t, keys->group[run.from + i])->stride);
+        fetch_row(row[i], plan[groups[group[i]].record].stride);
     }
     for (uint32_t i = 0; i < n && right; i++) {
-        uint32_t k = run.from + i;
-        right = tn_row_key(row[i]) == keys->key[k] && row[i]->group == keys->group[k];
+        right = tn_row_key(row[i]) == key[i] && row[i]->group == group[i];
     }
     if (!right) {
         tn_look_up(t, keys, run, false, row);
@@ -116,8 +120,12 @@ static bool takes_part(const tn_keyset *keys, uint32_t partition, bool all)
 
 void tn_tile_lock(const tn_table *t, const tn_keyset *keys, uint32_t tile, bool all)
 {
+    uint32_t n_shelves = TN_TILE_PARTITIONS * t->layout->n_records;
     for (uint32_t i = 0; i < TN_TILE_PARTITIONS; i++) {
         __builtin_prefetch(&t->partition[tile * TN_TILE_PARTITIONS + i], 1);
+    }
+    for (uint32_t i = 0; i < n_shelves && i < SHELVES_FETCHED; i++) {
+        __builtin_prefetch(&t->shelves[(size_t)tile * n_shelves + i]);
     }
     for (uint32_t i = 0; i < TN_TILE_PARTITIONS; i++) {
         uint32_t p = tile * TN_TILE_PARTITIONS + i;

@@ -26,34 +26,70 @@ static void init_row(const tn_table *t, tn_row *row)
     }
 }
 
-/* Sizes that the compiler knows become moves. */
-static inline void copy_floats(float *restrict to, const float *restrict from, uint32_t n)
+/* Weights of some rows on their way to the batch. */
+typedef struct copying {
+    tn_row *const *row;
+    const uint32_t *at; /* of each row in `to` */
+    float *to;
+    uint32_t n;
+} copying;
+
+__attribute__((always_inline)) static inline void
+copy_all(const copying *c, const tn_plan_segment *s, const uint32_t dim)
 {
-    enum { D1 = 1, D8 = 8, D16 = 16, D32 = 32 };
-    switch (n) {
+    for (uint32_t i = 0; i < c->n; i++) {
+        memcpy(c->to + c->at[i] + s->at, c->row[i]->data + s->w, dim * sizeof *c->to);
+    }
+}
+
+/* Sizes that the compiler knows become moves. */
+static void copy_segment(const copying *c, const tn_plan_segment *s)
+{
+    enum { D1 = 1, D8 = 8, D16 = 16, D32 = 32, D64 = 64 };
+    switch (s->dim) {
     case D1:
-        *to = *from;
+        copy_all(c, s, D1);
         break;
     case D8:
-        memcpy(to, from, D8 * sizeof *to);
+        copy_all(c, s, D8);
         break;
     case D16:
-        memcpy(to, from, D16 * sizeof *to);
+        copy_all(c, s, D16);
         break;
     case D32:
-        memcpy(to, from, D32 * sizeof *to);
+        copy_all(c, s, D32);
+        break;
+    case D64:
+        copy_all(c, s, D64);
         break;
     default:
-        memcpy(to, from, n * sizeof *to);
+        copy_all(c, s, s->dim);
         break;
     }
 }
 
-static inline void copy_weights(const tn_plan *plan, const tn_row *row, float *to)
+static void copy_weights(const tn_plan *plan, const copying *c)
 {
     for (uint32_t i = 0; i < plan->n_segments; i++) {
-        const tn_plan_segment *s = &plan->segment[i];
-        copy_floats(to + s->at, row->data + s->w, s->dim);
+        copy_segment(c, &plan->segment[i]);
+    }
+}
+
+/* Of keys whose rows may be laid out differently, those with the same record together. */
+static void copy_run(const tn_table_job *job, tn_range run, tn_row *const *row)
+{
+    const tn_keyset *keys = job->keys;
+    for (uint32_t from = run.from; from < run.to;) {
+        const tn_plan *plan = tn_plan_of(job->t, keys->group[from]);
+        uint32_t to = job->t->layout->n_records == 1 ? run.to : from + 1;
+        while (to < run.to && tn_plan_of(job->t, keys->group[to]) == plan) {
+            to++;
+        }
+        copy_weights(plan, &(copying){.row = row + (from - run.from),
+                                      .at = keys->at + from,
+                                      .to = job->rows,
+                                      .n = to - from});
+        from = to;
     }
 }
 
@@ -78,17 +114,15 @@ static tn_status create_row(tn_table_job *job, uint32_t tile, uint32_t k, tn_row
 static tn_status pull_run(tn_table_job *job, uint32_t tile, tn_range run, tn_error *err)
 {
     tn_row *row[TN_LOOK_KEYS];
-    const tn_keyset *keys = job->keys;
-    tn_look_up(job->t, keys, run, false, row);
+    tn_look_up(job->t, job->keys, run, false, row);
     for (uint32_t k = run.from; k < run.to; k++) {
-        tn_row *r = row[k - run.from];
-        if (r == NULL) {
-            TN_TRY(create_row(job, tile, k, &r, err));
+        if (row[k - run.from] == NULL) {
+            TN_TRY(create_row(job, tile, k, &row[k - run.from], err));
         }
-        copy_weights(tn_plan_of(job->t, keys->group[k]), r, job->rows + keys->at[k]);
-        if (job->hint != NULL) {
-            job->hint->row[k] = r;
-        }
+    }
+    copy_run(job, run, row);
+    if (job->hint != NULL) {
+        memcpy(job->hint->row + run.from, row, (run.to - run.from) * sizeof *row);
     }
     return TN_OK;
 }
@@ -158,7 +192,7 @@ static void peek_run(const tn_table_job *job, tn_range run)
     const tn_keyset *keys = job->keys;
     tn_look_up(t, keys, run, false, row);
     for (uint32_t k = run.from; k < run.to; k++) {
-        const tn_row *r = row[k - run.from];
+        tn_row *r = row[k - run.from];
         uint32_t group = keys->group[k];
         float *to = job->rows + keys->at[k];
         bool zero = r == NULL && !(job->missing_init != NULL && job->missing_init[group]);
@@ -166,7 +200,8 @@ static void peek_run(const tn_table_job *job, tn_range run)
             job->missing[k] = zero;
         }
         if (r != NULL) {
-            copy_weights(tn_plan_of(t, group), r, to);
+            copy_weights(tn_plan_of(t, group),
+                         &(copying){.row = &r, .at = keys->at + k, .to = job->rows, .n = 1});
         } else if (zero) {
             memset(to, 0, tn_record_of(t->layout, group)->width * sizeof *to);
         } else {

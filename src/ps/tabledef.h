@@ -77,8 +77,8 @@ static inline const tn_plan *tn_plan_of(const tn_table *t, uint32_t group)
 
 static inline tn_shelf *tn_shelf_of(const tn_table *t, uint64_t key, uint32_t group)
 {
-    uint32_t partition = tn_partition_of(key, TN_PARTITIONS);
-    return &t->partition[partition].shelf[t->layout->group[group].record];
+    size_t partition = tn_partition_of(key, TN_PARTITIONS);
+    return &t->shelves[partition * t->layout->n_records + t->layout->group[group].record];
 }
 
 /* Whether the rules of a table allow tn_push_together. */
