@@ -7,8 +7,8 @@
  * 400-400-400 or 128-64-32 with relu, bce. No reader, no table, no optimizer. Printed per net: rows
  * per second, and the share of the FMA peak measured in the same run, forward, backward, both.
  */
+#include "base/peak.h"
 #include "counted.h"
-#include "peak.h"
 
 #include "base/alloc.h"
 #include "base/clock.h"

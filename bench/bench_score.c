@@ -9,7 +9,7 @@
  */
 #include "base/clock.h"
 #include "base/key.h"
-#include "peak.h"
+#include "base/peak.h"
 #include "train/bundle.h"
 #include "train/tnet.h"
 

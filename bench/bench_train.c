@@ -1,6 +1,6 @@
 /* bench_train.c - P1, P2, P3: rows per second of whole training steps, beside the FLOP limit.
  *
- *     bench_train CONFIG [seconds] [mode] [key=value ..]
+ *     bench_train CONFIG SECONDS MODE [--profile[=FILE]] [key=value ..]
  *
  *     file     steps as a run makes them: read, parse, localize, pull, forward, backward, push,
  *              metrics
@@ -12,17 +12,19 @@
  *
  * Then prints one JSON line: rows_per_s over the whole time, the median, least and largest of ten
  * windows, FLOPs of a row, the peak of one core measured in the same run and the share of it that
- * is reached. Nothing is gated.
+ * is reached. Nothing is gated. With --profile it first prints what every thread's time went to;
+ * FILE takes the latest spans, for ui.perfetto.dev.
  */
 #include "base/clock.h"
 #include "base/number.h"
+#include "base/peak.h"
 #include "base/threads.h"
 #include "io/format.h"
 #include "nn/plan.h"
-#include "peak.h"
 #include "train/config.h"
 #include "train/evaluate.h"
 #include "train/feeder.h"
+#include "train/profile.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,6 +41,8 @@ typedef struct bench {
     tn_metrics *metrics;
     double seconds;
     bool memory;
+    tn_profile *profile;    /* NULL: not asked for */
+    const char *trace_path; /* NULL: no file */
 } bench;
 
 static void check(tn_status status, const tn_error *err)
@@ -55,6 +59,20 @@ static const char *format_preset(const char *name)
     return f != NULL ? f->preset : NULL;
 }
 
+/* --profile or --profile=FILE */
+static bool take_profile(bench *b, const char *arg)
+{
+    static const char option[] = "--profile";
+    size_t size = sizeof option - 1;
+    if (strncmp(arg, option, size) != 0 || (arg[size] != '\0' && arg[size] != '=')) {
+        return false;
+    }
+    tn_error err = {0};
+    check(tn_profile_open(&b->profile, &err), &err);
+    b->trace_path = arg[size] == '=' ? arg + size + 1 : NULL;
+    return true;
+}
+
 static void set_up(bench *b, int argc, char **argv)
 {
     static const tn_presets presets = {.format = format_preset, .model = tn_model_preset};
@@ -63,7 +81,9 @@ static void set_up(bench *b, int argc, char **argv)
     const char **overrides = TN_NEW_ARRAY(b->arena, const char *, (size_t)argc);
     uint32_t n = 0;
     for (int i = 4; i < argc; i++) {
-        overrides[n++] = argv[i];
+        if (!take_profile(b, argv[i])) {
+            overrides[n++] = argv[i];
+        }
     }
     tn_config_in in = {.fields = tn_run_fields,
                        .presets = &presets,
@@ -88,12 +108,32 @@ static void learn(bench *b, tn_step *step)
 {
     tn_error err = {0};
     tn_learned learned;
+    tn_lane *lane = b->worker->lane;
     check(tn_step_learn(b->worker, step, 1, &learned, &err), &err);
+    tn_span_begin(lane, TN_PHASE_METRICS);
     tn_scored rows = {.n = step->batch->rows,
                       .logit = b->worker->train_logit->val,
                       .label = step->batch->label,
                       .weight = step->batch->weight};
     check(tn_metrics_add(b->metrics, &rows, &err), &err);
+    tn_span_end(lane);
+    tn_lane_step(lane, b->worker->steps);
+}
+
+static tn_status next_step(const bench *b, tn_feeder *feeder, tn_step **out, tn_error *err)
+{
+    tn_span_begin(b->worker->lane, TN_PHASE_WAIT_DATA);
+    tn_status status = tn_feeder_next(feeder, out, err);
+    tn_span_end(b->worker->lane);
+    return status;
+}
+
+static void prepare(const bench *b, tn_step *step, tn_batch *batch)
+{
+    tn_error err = {0};
+    tn_span_begin(b->worker->lane, TN_PHASE_LOCALIZE);
+    check(tn_step_prepare(step, batch, &err), &err);
+    tn_span_end(b->worker->lane);
 }
 
 /* Rows of one pass over the file, until `until`. */
@@ -104,13 +144,14 @@ static uint64_t pass_file(bench *b, uint32_t epoch, double until)
                            .training = true,
                            .seed = b->run.run.seed,
                            .from = {.epoch = epoch},
-                           .prefetch = b->run.train.prefetch};
+                           .prefetch = b->run.train.prefetch,
+                           .trace = b->worker->trace};
     tn_feeder *feeder = NULL;
     tn_step *step = NULL;
     tn_error err = {0};
     uint64_t rows = 0;
     check(tn_feeder_open(&feeder, b->plan, &opts, b->run.train.prefetch, &err), &err);
-    while (tn_clock_s() < until && tn_feeder_next(feeder, &step, &err) == TN_OK) {
+    while (tn_clock_s() < until && next_step(b, feeder, &step, &err) == TN_OK) {
         learn(b, step);
         rows += step->batch->rows;
         tn_feeder_recycle(feeder, step);
@@ -143,10 +184,9 @@ static void load_memory(bench *b, memory *m)
 
 static uint64_t pass_memory(bench *b, memory *m, double until)
 {
-    tn_error err = {0};
     uint64_t rows = 0;
     while (tn_clock_s() < until) {
-        check(tn_step_prepare(m->step, m->batch[m->next], &err), &err);
+        prepare(b, m->step, m->batch[m->next]);
         m->next = (m->next + 1) % m->n;
         learn(b, m->step);
         rows += b->run.train.batch;
@@ -157,10 +197,9 @@ static uint64_t pass_memory(bench *b, memory *m, double until)
 /* Every batch once; rows per second. */
 static double first_pass(bench *b, memory *m)
 {
-    tn_error err = {0};
     double from = tn_clock_s();
     for (uint32_t i = 0; i < m->n; i++) {
-        check(tn_step_prepare(m->step, m->batch[i], &err), &err);
+        prepare(b, m->step, m->batch[i]);
         learn(b, m->step);
     }
     return (double)m->n * b->run.train.batch / (tn_clock_s() - from);
@@ -192,10 +231,29 @@ static int ascending(const void *a, const void *b)
     return *x < *y ? -1 : *x > *y;
 }
 
+/* When all threads have left. */
+static void show_profile(const bench *b)
+{
+    if (b->profile == NULL) {
+        return;
+    }
+    tn_error err = {0};
+    tn_text text = {0};
+    check(tn_profile_text(b->profile, &text, &err), &err);
+    (void)fputs(tn_text_str(&text), stdout);
+    tn_text_done(&text);
+    if (b->trace_path != NULL) {
+        check(tn_profile_write(b->profile, b->trace_path, &err), &err);
+    }
+    tn_profile_close(b->profile);
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 4) {
-        (void)fputs("usage: bench_train CONFIG SECONDS file|memory [key=value ..]\n", stderr);
+        (void)fputs("usage: bench_train CONFIG SECONDS file|memory [--profile[=FILE]] "
+                    "[key=value ..]\n",
+                    stderr);
         return 2;
     }
     tn_flush_denormals();
@@ -213,7 +271,9 @@ int main(int argc, char **argv)
         first = first_pass(&b, &m);
     }
     (void)run_windows(&b, &m, b.seconds / 5, 1, rate);
+    tn_profile_begin(b.profile, b.worker);
     double all = run_windows(&b, &m, b.seconds, b.memory ? WINDOWS : 1, rate);
+    tn_profile_end(b.profile, b.worker);
     qsort(rate, b.memory ? WINDOWS : 1, sizeof *rate, ascending);
     double peak = tn_peak_gflops(5);
     tn_cost cost =
@@ -231,6 +291,7 @@ int main(int argc, char **argv)
     tn_reader_close(m.reader);
     tn_metrics_free(b.metrics);
     tn_worker_free(b.worker);
+    show_profile(&b);
     tn_diag_done(&b.diag);
     tn_arena_free(b.arena);
     return 0;

@@ -38,9 +38,12 @@ struct tn_team {
     _Atomic uint32_t asleep;                        /* helpers that sleep on `round` */
     _Atomic bool stop;
 
-    tn_tile_fn *work; /* these three: written between two runs, read while holding a tile */
+    tn_tile_fn *work; /* these five: written between two runs, read while holding a tile */
     void *job;
     uint32_t n_tiles;
+    tn_phase phase; /* that the caller is in; TN_PHASES: none */
+    uint64_t step;
+    _Atomic(tn_trace *) trace; /* NULL: nothing is recorded */
 
     uint32_t spins; /* 0 when threads outnumber processors */
     uint32_t n_helpers;
@@ -97,6 +100,37 @@ static bool take_tile(tn_team *t, uint32_t *out)
     return false;
 }
 
+void tn_team_trace(tn_team *team, tn_trace *trace)
+{
+    atomic_store(&team->trace, trace);
+}
+
+tn_lane *tn_team_lane(const tn_team *team)
+{
+    return team == NULL ? NULL
+                        : tn_trace_here(atomic_load_explicit(&team->trace, memory_order_relaxed));
+}
+
+/* For a helper that holds a tile: from waiting to what the caller does, in the caller's step. */
+static void begin_tiles(const tn_team *t, tn_lane *lane)
+{
+    tn_lane_step(lane, t->step);
+    if (t->phase < TN_PHASES) {
+        tn_span_next(lane, t->phase);
+    } else {
+        tn_span_end(lane);
+    }
+}
+
+static void end_tiles(const tn_team *t, tn_lane *lane)
+{
+    if (t->phase < TN_PHASES) {
+        tn_span_next(lane, TN_PHASE_WAIT_TILES);
+    } else {
+        tn_span_begin(lane, TN_PHASE_WAIT_TILES);
+    }
+}
+
 /* Says that `n` tiles are done. Must be the last touch of the run: it may be over now. */
 static void report(tn_team *t, uint32_t n, uint32_t n_tiles)
 {
@@ -107,16 +141,23 @@ static void report(tn_team *t, uint32_t n, uint32_t n_tiles)
     }
 }
 
-/* At most one report per call, so that tiles in a row cost one atomic each. */
-static void work_on_tiles(tn_team *t)
+/* At most one report per call, so that tiles in a row cost one atomic each. `lane` is a helper's
+ * that waits for tiles; the caller of run() has none here, its phase goes on. */
+static void work_on_tiles(tn_team *t, tn_lane *lane)
 {
     uint32_t tile;
     uint32_t n = 0;
     uint32_t n_tiles = 0;
     while (take_tile(t, &tile)) {
+        if (n == 0 && lane != NULL) {
+            begin_tiles(t, lane);
+        }
         n_tiles = t->n_tiles;
         t->work(t->job, tile);
         n++;
+    }
+    if (n > 0 && lane != NULL) {
+        end_tiles(t, lane);
     }
     if (n > 0) {
         report(t, n, n_tiles);
@@ -137,13 +178,20 @@ static tn_status helper_main(void *team, tn_error *err)
     (void)err;
     tn_team *t = team;
     uint32_t seen = 0;
+    tn_lane *lane = NULL;
     while (!atomic_load(&t->stop)) {
         if (!changed_soon(&t->round, seen, t->spins)) {
             sleep_until_round(t, seen);
         }
         seen = atomic_load(&t->round);
-        work_on_tiles(t);
+        tn_trace *trace = atomic_load_explicit(&t->trace, memory_order_acquire);
+        if (lane == NULL && trace != NULL) {
+            lane = tn_trace_join(trace, "team");
+            tn_span_begin(lane, TN_PHASE_WAIT_TILES);
+        }
+        work_on_tiles(t, lane);
     }
+    tn_trace_leave(lane);
     return TN_OK;
 }
 
@@ -224,11 +272,16 @@ void tn_team_run(tn_team *team, uint32_t n_tiles, tn_tile_fn *work, void *job)
     team->work = work;
     team->job = job;
     team->n_tiles = n_tiles;
+    tn_lane *lane = tn_team_lane(team);
+    team->phase = lane != NULL ? tn_lane_phase(lane) : TN_PHASES;
+    team->step = lane != NULL ? tn_lane_step_of(lane) : 0;
     atomic_store(&team->done, 0);
     uint64_t round = (uint64_t)atomic_load(&team->round) + 1;
     atomic_store_explicit(&team->ticket, round << 32 | n_tiles, memory_order_release);
     wake_helpers(team);
 
-    work_on_tiles(team);
+    work_on_tiles(team, NULL);
+    tn_span_begin(lane, TN_PHASE_WAIT_TEAM);
     wait_for_the_rest(team, n_tiles);
+    tn_span_end(lane);
 }

@@ -27,6 +27,10 @@ static void write_own(char left[LINE_BYTES], const tn_field *f)
     bool named = f->kind == TN_KIND_STR && f->unit[0] != '\0';
     bool known = (size_t)f->kind < sizeof values / sizeof *values && values[f->kind] != NULL;
     const char *value = named ? f->unit : known ? values[f->kind] : "";
+    if (named && f->words != NULL) {
+        (void)snprintf(left, LINE_BYTES, "--%s[=%s]", name, value);
+        return;
+    }
     (void)snprintf(left, LINE_BYTES, "--%s%s%s", name, value[0] != '\0' ? " " : "", value);
 }
 
@@ -141,7 +145,7 @@ static void add_word(tn_text *out, const char *left, const char *help)
     (void)help;
     const char *name = strstr(left, "--");
     TN_ASSERT(name != NULL);
-    tn_text_add(out, name, strcspn(name, " "));
+    tn_text_add(out, name, strcspn(name, " ["));
     tn_text_addc(out, ' ');
 }
 

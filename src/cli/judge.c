@@ -128,6 +128,7 @@ static tn_status check_records(const tn_judge *j, tn_error *err)
 static tn_status evaluate(tn_judge *j, tn_worker *w, const tn_strs *paths, tn_error *err)
 {
     TN_TRY(load(j, w, err));
+    tn_profile_begin(j->profile, w);
     outputs out = {0};
     tn_status status = open_outputs(j, j->setup->run.data.negative_sampling, &out, err);
     if (status == TN_OK) {
@@ -148,6 +149,7 @@ static tn_status judge_checkpoint(tn_judge *j, const tn_strs *paths, tn_error *e
     tn_worker *w = NULL;
     TN_TRY(tn_worker_new(&w, s->plan, &opts, &s->binder, err));
     tn_status status = evaluate(j, w, paths, err);
+    tn_profile_end(j->profile, w);
     tn_worker_free(w);
     j->findings.schema = s->plan->schema;
     return status;

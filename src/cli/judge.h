@@ -11,6 +11,7 @@
 #include "cli/setup.h"
 #include "train/bundle.h"
 #include "train/findings.h"
+#include "train/profile.h"
 
 #include <stdatomic.h>
 
@@ -22,6 +23,7 @@ typedef struct tn_judge {
     const char *predictions; /* file for every score; NULL: none */
     const tn_strs *fetch;    /* names of nodes, for fetch.npz */
     const atomic_bool *stop; /* true: end with TN_E_STOPPED */
+    tn_profile *profile;     /* of a checkpoint's evaluation; NULL: nobody wants it */
 
     /* made by tn_judge_run */
     tn_evaluation evaluation;

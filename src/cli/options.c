@@ -142,6 +142,9 @@ static tn_status take_own(parser *s, const char *name, tn_error *err)
     if (f->kind == TN_KIND_BOOL) {
         return add_value(s, f, value != NULL ? value : "true", err);
     }
+    if (value == NULL && f->words != NULL && f->kind == TN_KIND_STR) {
+        value = f->words[0];
+    }
     if (value == NULL && s->at + 1 < s->argc) {
         value = s->argv[++s->at];
     }

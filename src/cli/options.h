@@ -4,7 +4,8 @@
  *
  * Options of one program are rows of an option table (base/field.h): `dry_run` is
  * --dry-run; a truth value takes no argument (--no-dry-run denies it), every other
- * kind takes one, as --peers 4 or --peers=4. What all programs have is built in:
+ * kind takes one, as --peers 4 or --peers=4, or may do without, as --profile or --profile=FILE.
+ * What all programs have is built in:
  *
  *     -q --quiet   -v --verbose   -h --help   --version   --man   --completion
  *     --schema   --print-config-doc                       with a configuration
@@ -50,6 +51,13 @@ typedef struct tn_options {
 #define TN_FLAG_STR(type, member, value_, help)                                                    \
     {                                                                                              \
         TN_ROW(TN_KIND_STR, type, member, const char *, "~", 0, 0, value_, help)                   \
+    }
+/* The same, but the value may be left out, and then is the first of `bare_`; it stands behind '='.
+ */
+#define TN_FLAG_STR_OR(type, member, bare_, value_, help_)                                         \
+    {                                                                                              \
+        TN_ROW(TN_KIND_STR, type, member, const char *, "~", 0, 0, value_, help_),                 \
+            .words = (bare_)                                                                       \
     }
 #define TN_FLAG_BOOL(type, member, help) TN_FIELD_BOOL(type, member, "false", help)
 

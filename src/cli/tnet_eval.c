@@ -1,15 +1,18 @@
 /* tnet_eval.c - how good is a model: metrics, slices, a report, every score. */
 #include "cli/judge.h"
 #include "cli/main.h"
+#include "cli/picture.h"
 #include "cli/signals.h"
 #include "train/htmlreport.h"
 
 #include <stdio.h>
 #include <string.h>
 
+#define TRACE_FILE "trace.json" /* in the working directory */
+
 typedef struct eval_flags {
     tn_strs data;
-    const char *checkpoint, *export, *predictions, *report;
+    const char *checkpoint, *export, *predictions, *report, *profile;
     tn_strs fetch;
     bool json;
 } eval_flags;
@@ -24,6 +27,7 @@ static const tn_field flags[] = {
     TN_FLAG_STR(eval_flags, report, "FILE.html", "write a page with curves and calibration"),
     TN_FIELD_STRS(eval_flags, fetch, "[]",
                   "nodes whose values go to fetch.npz; by commas, or given again"),
+    TN_FLAG_STR_OR(eval_flags, profile, tn_picture_bare, "FILE", TN_PICTURE_HELP),
     TN_FLAG_BOOL(eval_flags, json, "print one JSON object instead of tables"),
     TN_FIELD_END,
 };
@@ -83,11 +87,17 @@ static tn_status work(tn_setup *s, const tn_options *options, const void *asked,
     if (f->export != NULL && f->checkpoint != NULL) {
         return tn_fail(err, TN_E_USAGE, "either '--checkpoint' or '--export', not both");
     }
+    if (f->export != NULL && f->profile != NULL) {
+        return tn_fail(err, TN_E_USAGE, "'--profile' needs a checkpoint");
+    }
     TN_TRY(tn_setup_load(s, options, err));
     const tn_strs nodes = split(&f->fetch, s->arena);
     if (f->fetch.n > 0 && nodes.n == 0) {
         return tn_fail(err, TN_E_USAGE, "'--fetch' names no node");
     }
+    tn_picture picture = {0};
+    const char *file = f->profile != NULL && f->profile[0] == '\0' ? TRACE_FILE : f->profile;
+    TN_TRY(tn_picture_open(&picture, file, TRACE_FILE, err));
     tn_judge j = {
         .setup = s,
         .data = &f->data,
@@ -96,13 +106,14 @@ static tn_status work(tn_setup *s, const tn_options *options, const void *asked,
         .predictions = f->predictions != NULL ? f->predictions : s->run.eval.predictions,
         .fetch = &nodes,
         .stop = tn_signals_watch_stop(),
+        .profile = picture.profile,
     };
     tn_status status = tn_judge_run(&j, err);
     if (status == TN_OK) {
         status = tell(&j, f, err);
     }
     tn_judge_done(&j);
-    return status;
+    return tn_picture_show(&picture, f->json ? stderr : stdout, status, err);
 }
 
 int main(int argc, char **argv)

@@ -2,8 +2,10 @@
 #include "base/fieldtext.h"
 #include "cli/exits.h"
 #include "cli/main.h"
+#include "cli/picture.h"
 #include "cli/signals.h"
 #include "cli/terminal.h"
+#include "train/checkpoint.h"
 #include "train/dryrun.h"
 #include "train/lists.h"
 #include "train/results.h"
@@ -12,6 +14,7 @@
 
 typedef struct train_flags {
     uint32_t peers;
+    const char *profile;
     bool resume, dry_run, plan, dot, print_config, print_graph;
     bool list_models, list_layers, list_ops, list_optimizers, list_formats, list_metrics;
 } train_flags;
@@ -21,6 +24,7 @@ static const tn_field flags[] = {
     TN_FLAG_BOOL(train_flags, resume, "go on from the newest checkpoint, which must exist"),
     TN_FLAG_BOOL(train_flags, dry_run, "check everything, read one batch, train nothing"),
     TN_FLAG_BOOL(train_flags, plan, "print every node: shape, parameters, FLOPs, bytes, time"),
+    TN_FLAG_STR_OR(train_flags, profile, tn_picture_bare, "FILE", TN_PICTURE_HELP),
     TN_FLAG_BOOL(train_flags, dot, "print the graph as a drawing for Graphviz"),
     TN_FLAG_BOOL(train_flags, print_config, "print the resolved configuration with its sources"),
     TN_FLAG_BOOL(train_flags, print_graph, "print the model as a list of layers"),
@@ -64,16 +68,32 @@ static void print_results(const tn_setup *s, const tn_outcome *out)
     tn_text_done(&text);
 }
 
-static tn_status train(tn_setup *s, const tn_options *options, tn_error *err)
+static tn_status open_picture(const tn_setup *s, const char *asked, tn_picture *out, tn_error *err)
+{
+    tn_text usual = {0};
+    tn_run_dir(&s->run.run, &usual);
+    tn_text_adds(&usual, "/trace.json");
+    tn_status status = tn_text_check(&usual, "run.dir", err);
+    if (status == TN_OK) {
+        status = tn_picture_open(out, asked, tn_text_str(&usual), err);
+    }
+    tn_text_done(&usual);
+    return status;
+}
+
+static tn_status train(tn_setup *s, const tn_options *options, const char *profile, tn_error *err)
 {
     if (s->run.data.train.n == 0) {
         return tn_fail(err, TN_E_CONFIG, "nothing to learn from: data.train is not set");
     }
+    tn_picture picture = {0};
+    TN_TRY(open_picture(s, profile, &picture, err));
     tn_watch watch = {
         .show = options->verbosity < 0 ? NULL : tn_terminal_show,
         .terminal = tn_terminal_is_one(),
         .width = tn_terminal_width(),
         .exit_code = tn_exit_code,
+        .profile = picture.profile,
         .stop = tn_signals_watch_stop(),
         .save = tn_signals_watch_save(),
     };
@@ -84,7 +104,7 @@ static tn_status train(tn_setup *s, const tn_options *options, tn_error *err)
         print_results(s, &out);
     }
     tn_outcome_done(&out);
-    return status;
+    return tn_picture_show(&picture, stdout, status, err);
 }
 
 static void print_config(const tn_setup *s)
@@ -138,7 +158,7 @@ static tn_status work(tn_setup *s, const tn_options *options, const void *asked,
     if (f->print_graph || f->dry_run || f->plan || f->dot) {
         return answer(s, f, err);
     }
-    return train(s, options, err);
+    return train(s, options, f->profile, err);
 }
 
 static bool print_lists(const void *asked)

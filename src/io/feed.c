@@ -53,6 +53,11 @@ void tn_feed_free(tn_feed *feed)
     tn_free(feed);
 }
 
+void tn_feed_trace(tn_feed *feed, tn_lane *lane)
+{
+    feed->lane = lane;
+}
+
 void tn_feed_go(tn_feed *feed, uint32_t part)
 {
     TN_ASSERT(part < feed->files->n_parts);

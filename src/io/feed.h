@@ -47,6 +47,9 @@ tn_status tn_feed_new(tn_feed **out, const tn_schema *schema, const tn_fileset *
                       const atomic_bool *stop, tn_error *err) TN_MUST_USE;
 void tn_feed_free(tn_feed *feed); /* NULL is fine */
 
+/* Sources opened from now on record into this lane, which is of the thread that calls the feed. */
+void tn_feed_trace(tn_feed *feed, tn_lane *lane);
+
 /* Leaves the part it is in and goes to the beginning of another, in the order of files. */
 void tn_feed_go(tn_feed *feed, uint32_t part);
 

@@ -87,6 +87,7 @@ static tn_status open_at(tn_feed *feed, uint64_t from, tn_error *err)
     feed->taken = from;
     TN_TRY(tn_fileset_open(feed->files, tn_feed_part(feed)->source, from, feed->stop, &feed->source,
                            err));
+    tn_source_trace(feed->source, feed->lane);
     return start_of_text ? take_mark(feed, err) : TN_OK;
 }
 

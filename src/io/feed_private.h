@@ -13,6 +13,7 @@ struct tn_feed {
     const tn_format *format;
     const tn_fileset *files;
     const atomic_bool *stop;
+    tn_lane *lane;
     tn_head *head;   /* files->n; column NULL: not read yet */
     uint64_t *start; /* n_parts, binary: its first record, as far as it is known; 0: it is not */
 

@@ -23,6 +23,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "base/trace.h"
 #include "io/batch.h"
 #include "io/schema.h"
 
@@ -37,6 +38,7 @@ typedef struct tn_reader_opts {
     uint64_t seed;
     tn_progress from;  /* epoch, and where to go on in it: all 0 at its start */
     uint32_t prefetch; /* batches kept ready; at least 1 */
+    tn_trace *trace;   /* for the reader's threads; must outlive it; NULL: not recorded */
 } tn_reader_opts;
 
 /* What was met so far. */

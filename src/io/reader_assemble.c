@@ -7,6 +7,8 @@ enum { AHEAD = 4 };
 
 typedef struct assembly {
     tn_reader *r;
+    tn_lane *lane;
+    uint64_t batches;
     tn_window window;
     tn_work *held;       /* blocks that lie in the window as a whole */
     tn_work *current;    /* the block that is being taken from; NULL: none */
@@ -26,7 +28,9 @@ typedef struct assembly {
 /* The next block of the part. TN_END: the reader stops. */
 static tn_status next_block(assembly *a, tn_error *err)
 {
+    tn_span_begin(a->lane, TN_PHASE_WAIT_INPUT);
     a->current = tn_reader_next_work(a->r);
+    tn_span_end(a->lane);
     a->current_at = 0;
     if (a->current == NULL) {
         return TN_END;
@@ -151,7 +155,11 @@ static tn_status end_batch(assembly *a, uint64_t taken)
                                     .position = taken,
                                     .records = a->records + taken + a->bad};
     a->filling = NULL;
-    return tn_queue_push(a->r->ready, batch) ? TN_OK : TN_END;
+    tn_span_begin(a->lane, TN_PHASE_WAIT_ROOM);
+    bool pushed = tn_queue_push(a->r->ready, batch);
+    tn_span_end(a->lane);
+    tn_lane_step(a->lane, ++a->batches);
+    return pushed ? TN_OK : TN_END;
 }
 
 /* Rows lie anywhere in the window: asks for those that come next. */
@@ -218,12 +226,15 @@ static tn_status take_part(assembly *a, tn_error *err)
     a->part_over = false;
     uint64_t stream = tn_stream2(a->r->opts.seed, TN_RNG_SAMPLING, a->part);
     while (!a->part_over || a->current != NULL) {
+        tn_span_begin(a->lane, TN_PHASE_SHUFFLE);
         TN_TRY(load_window(a, err));
         if (a->first && a->window.n > 0) {
             learn_prior(a, stream);
         }
+        tn_span_next(a->lane, TN_PHASE_BATCH);
         TN_TRY(hand_out(a, stream, err));
         release_window(a);
+        tn_span_end(a->lane);
     }
     a->records += a->base + a->bad;
     return TN_OK;
@@ -247,8 +258,9 @@ static tn_status take_parts(assembly *a, tn_error *err)
 tn_status tn_reader_assembler_thread(void *arg, tn_error *err)
 {
     tn_reader *r = arg;
-    assembly a = {.r = r, .first = true};
+    assembly a = {.r = r, .first = true, .lane = tn_reader_join(r, "batch")};
     tn_status status = take_parts(&a, err);
+    tn_trace_leave(a.lane);
     hold_current(&a);
     release_window(&a);
     tn_window_done(&a.window);

@@ -89,6 +89,9 @@ tn_status tn_reader_source_thread(void *arg, tn_error *err);
 tn_status tn_reader_parser_thread(void *arg, tn_error *err);
 tn_status tn_reader_assembler_thread(void *arg, tn_error *err);
 
+/* The calling thread's lane in the trace of the options; NULL when there is none. */
+tn_lane *tn_reader_join(const tn_reader *r, const char *stage);
+
 /* The next block in order, or NULL: stopped, or the reader has ended. */
 tn_work *tn_reader_next_work(tn_reader *r);
 void tn_reader_return_work(tn_reader *r, tn_work *work);

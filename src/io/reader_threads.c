@@ -2,6 +2,7 @@
 #include "base/alloc.h"
 #include "io/reader_private.h"
 
+#include <stdio.h>
 #include <string.h>
 
 void tn_reader_end(tn_reader *r, tn_status status, const tn_error *err)
@@ -30,23 +31,36 @@ void tn_reader_halt(tn_reader *r)
     tn_queue_close(r->ready);
 }
 
+tn_lane *tn_reader_join(const tn_reader *r, const char *stage)
+{
+    char name[TN_LANE_NAME_SIZE];
+    (void)snprintf(name, sizeof name, "%s%s", r->opts.training ? "" : "eval ", stage);
+    return tn_trace_join(r->opts.trace, name);
+}
+
 /* One part, block by block. False: nothing is to follow. */
-static bool read_part(tn_reader *r, uint32_t part, uint64_t *sequence)
+static bool read_part(tn_reader *r, uint32_t part, uint64_t *sequence, tn_lane *lane)
 {
     bool last = false;
     bool fatal = false;
     tn_feed_go(r->feed, part);
     while (!last) {
         void *item = NULL;
-        if (!tn_queue_pop(r->free_blocks, &item)) {
+        tn_lane_step(lane, *sequence);
+        tn_span_begin(lane, TN_PHASE_WAIT_ROOM);
+        bool got = tn_queue_pop(r->free_blocks, &item);
+        tn_span_end(lane);
+        if (!got) {
             return false;
         }
         tn_numbered_block *b = item;
+        tn_span_begin(lane, TN_PHASE_CUT);
         tn_feed_next(r->feed, &b->block);
+        tn_span_end(lane);
         b->sequence = (*sequence)++;
         last = b->block.last;
         fatal = b->block.fault != TN_OK && !b->block.damage;
-        if (!tn_queue_push(r->to_parse, b)) {
+        if (!tn_queue_push(r->to_parse, b)) { /* has room for every block */
             return false;
         }
     }
@@ -57,11 +71,14 @@ tn_status tn_reader_source_thread(void *arg, tn_error *err)
 {
     (void)err; /* faults travel in the blocks, in order */
     tn_reader *r = arg;
+    tn_lane *lane = tn_reader_join(r, "read");
     uint64_t sequence = 0;
     uint32_t place = r->opts.from.part;
-    while (place < r->files->n_parts && read_part(r, r->order[place], &sequence)) {
+    tn_feed_trace(r->feed, lane);
+    while (place < r->files->n_parts && read_part(r, r->order[place], &sequence, lane)) {
         place++;
     }
+    tn_trace_leave(lane);
     tn_queue_close(r->to_parse);
     return TN_OK;
 }
@@ -133,26 +150,52 @@ static void parse(tn_reader *r, const tn_numbered_block *b, tn_work *work)
     work->last = b->block.last;
 }
 
+/* The next block to parse. False: there is none, or the reader stops. */
+static bool take_block(tn_reader *r, tn_lane *lane, tn_numbered_block **out)
+{
+    void *item = NULL;
+    tn_span_begin(lane, TN_PHASE_WAIT_INPUT);
+    bool got = tn_queue_pop(r->to_parse, &item);
+    tn_span_end(lane);
+    *out = item;
+    return got;
+}
+
+/* Parses a block and hands it on. False: the reader stops. */
+static bool parse_one(tn_reader *r, tn_lane *lane, tn_numbered_block *b, tn_work *work)
+{
+    tn_lane_step(lane, b->sequence);
+    tn_span_begin(lane, TN_PHASE_PARSE);
+    parse(r, b, work);
+    tn_span_next(lane, TN_PHASE_WAIT_ROOM);
+    bool pushed = tn_queue_push(r->free_blocks, b);
+    if (!pushed) {
+        free_work(work);
+    }
+    bool good = pushed && publish(r, work);
+    tn_span_end(lane);
+    return good;
+}
+
 tn_status tn_reader_parser_thread(void *arg, tn_error *err)
 {
     tn_reader *r = arg;
-    void *item = NULL;
-    while (tn_queue_pop(r->to_parse, &item)) {
+    tn_lane *lane = tn_reader_join(r, "parse");
+    tn_numbered_block *b = NULL;
+    tn_status status = TN_OK;
+    while (take_block(r, lane, &b)) {
         tn_work *work = take_work(r, err);
         if (work == NULL) {
             tn_reader_end(r, TN_E_MEMORY, err);
-            return TN_E_MEMORY;
-        }
-        parse(r, item, work);
-        if (!tn_queue_push(r->free_blocks, item)) {
-            free_work(work);
+            status = TN_E_MEMORY;
             break;
         }
-        if (!publish(r, work)) {
+        if (!parse_one(r, lane, b, work)) {
             break;
         }
     }
-    return TN_OK;
+    tn_trace_leave(lane);
+    return status;
 }
 
 tn_work *tn_reader_next_work(tn_reader *r)

@@ -19,6 +19,7 @@ struct tn_source {
     size_t ahead_from;
     size_t ahead_to;
     const atomic_bool *stop; /* NULL: nobody asks */
+    tn_lane *lane;           /* NULL: not recorded */
 };
 
 #define TN_SOURCE(name) extern const tn_source_kind tn_source_##name;
@@ -95,6 +96,13 @@ void tn_source_close(tn_source *source)
     }
 }
 
+void tn_source_trace(tn_source *source, tn_lane *lane)
+{
+    for (tn_source *s = source; s != NULL; s = s->under) {
+        s->lane = lane;
+    }
+}
+
 static tn_status read_some(tn_source *s, char *data, size_t size, size_t *n, tn_error *err)
 {
     *n = 0;
@@ -127,9 +135,11 @@ tn_status tn_source_read(tn_source *source, void *data, size_t size, size_t *n, 
         return TN_OK;
     }
     size_t more = 0;
-    TN_TRY(read_some(source, (char *)data + have, size - have, &more, err));
-    *n = have + more;
-    return TN_OK;
+    tn_span_begin(source->lane, source->under != NULL ? TN_PHASE_INFLATE : TN_PHASE_READ);
+    tn_status status = read_some(source, (char *)data + have, size - have, &more, err);
+    tn_span_end(source->lane);
+    *n = status == TN_OK ? have + more : *n;
+    return status;
 }
 
 tn_status tn_source_peek(tn_source *source, tn_bytes *out, tn_error *err)

@@ -14,6 +14,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/trace.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -43,6 +44,10 @@ tn_status tn_source_find(const char *path, const tn_source_kind **out, tn_error 
 tn_status tn_source_open(tn_source **out, const char *path, uint64_t from, const atomic_bool *stop,
                          tn_error *err) TN_MUST_USE;
 void tn_source_close(tn_source *source); /* NULL is fine */
+
+/* Reading and inflating become spans of this lane, which the reading thread has; NULL: they do not.
+ */
+void tn_source_trace(tn_source *source, tn_lane *lane);
 
 /* Fills `data`; fewer bytes only at the end. */
 tn_status tn_source_read(tn_source *source, void *data, size_t size, size_t *n,

@@ -90,6 +90,9 @@ typedef struct tn_wanted {
 /* Runs the passes and takes all memory. TN_E_CONFIG: unknown fetch; TN_E_MEMORY. */
 tn_status tn_graph_finish(tn_graph *g, const tn_wanted *wanted, tn_error *err) TN_MUST_USE;
 
+/* Work on every node is a span of its name in the lanes of the team. After tn_graph_finish. */
+void tn_graph_trace(tn_graph *g, tn_trace *trace);
+
 void tn_forward(tn_graph *g, const tn_feed *feed);
 
 /* The loss of the last forward: sum of w_i l_i over the rows, divided by W. In double, by index. */

@@ -36,6 +36,7 @@ typedef struct tn_place {
     bool group_grad; /* root: somebody in the group wants a gradient */
     size_t val_at;   /* root: offset in the graph's block, in floats */
     size_t grad_at;
+    const char *label; /* of its spans in a trace; NULL: not recorded */
 } tn_place;
 
 struct tn_graph {

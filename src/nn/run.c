@@ -43,6 +43,15 @@ void tn_forward(tn_graph *g, const tn_feed *feed)
     }
 }
 
+void tn_graph_trace(tn_graph *g, tn_trace *trace)
+{
+    TN_ASSERT(g->finished);
+    for (uint32_t i = 0; i < g->n_nodes; i++) {
+        const tn_node *n = g->node[i];
+        n->place->label = n->place->alive && n->op != NULL ? tn_trace_name(trace, n->name) : NULL;
+    }
+}
+
 static double divisor(const tn_graph *g)
 {
     switch (g->opts.reduction) {
@@ -105,7 +114,10 @@ void tn_backward(tn_graph *g)
         seed_loss(g);
         tn_sweep_backward(g);
     }
+    tn_lane *lane = tn_team_lane(g->opts.team);
+    tn_span_begin(lane, TN_PHASE_ROW_GRADS);
     tn_sweep_keys(g);
+    tn_span_end(lane);
 }
 
 static bool all_finite(const tn_node *n, const tn_real *from)

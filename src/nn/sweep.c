@@ -65,12 +65,26 @@ static void do_node(tn_node *n, tn_range rows, tn_rows_fn *pass)
     }
 }
 
+/* A span of the node in `lane`; nothing where none is recorded. */
+static void begin_node(tn_lane *lane, const tn_node *n, bool backward)
+{
+    tn_span_part(lane, backward ? TN_PHASE_BACKWARD : TN_PHASE_FORWARD, n->place->label);
+}
+
+static void end_node(tn_lane *lane, const tn_node *n)
+{
+    tn_span_end(n->place->label != NULL ? lane : NULL);
+}
+
 static void do_sweep(void *job, uint32_t tile)
 {
     const sweep *s = job;
     tn_range rows = tn_tile(s->g->rows, SWEEP_ROWS, tile);
+    tn_lane *lane = tn_team_lane(s->g->opts.team);
     for (uint32_t i = 0; i < s->n; i++) {
+        begin_node(lane, s->node[i], s->backward);
         do_node(s->node[i], rows, rows_pass(s->node[i], s->backward));
+        end_node(lane, s->node[i]);
     }
 }
 
@@ -145,7 +159,10 @@ static void do_columns(void *job, uint32_t tile)
     while (tile >= tiles_of(c->node[i])) {
         tile -= tiles_of(c->node[i++]);
     }
+    tn_lane *lane = tn_team_lane(c->g->opts.team);
+    begin_node(lane, c->node[i], c->pass != FORWARD_COLS);
     cols_pass(c->node[i], c->pass)(c->node[i], even_tile(c->node[i], tile));
+    end_node(lane, c->node[i]);
 }
 
 static void run_columns(columns *c)

@@ -7,12 +7,19 @@
 tn_status tn_shard_pull(tn_shard *s, tn_team *team, const tn_keyset *keys, float *rows,
                         tn_error *err)
 {
-    return tn_table_pull(s->table, team, keys, rows, err);
+    tn_lane *lane = tn_team_lane(team);
+    tn_span_begin(lane, TN_PHASE_PULL);
+    tn_status status = tn_table_pull(s->table, team, keys, rows, err);
+    tn_span_end(lane);
+    return status;
 }
 
 void tn_shard_peek(tn_shard *s, tn_team *team, const tn_keyset *keys, float *rows, bool *missing)
 {
+    tn_lane *lane = tn_team_lane(team);
+    tn_span_begin(lane, TN_PHASE_PULL);
     tn_table_peek(s->table, team, keys, s->missing_init, rows, missing);
+    tn_span_end(lane);
 }
 
 tn_status tn_shard_push(tn_shard *s, tn_team *team, const tn_gradients *grads, const tn_push *push,
@@ -22,16 +29,22 @@ tn_status tn_shard_push(tn_shard *s, tn_team *team, const tn_gradients *grads, c
         *norm = 0;
         return TN_OK;
     }
+    tn_lane *lane = tn_team_lane(team);
+    tn_span_begin(lane, TN_PHASE_NORM);
     double sum = tn_dense_norm2(s->dense, team, grads->dense, push);
     sum += tn_table_norm2(s->table, team, grads->keys, grads->rows, push);
+    tn_span_end(lane);
     double all = sqrt(sum);
     if (!isfinite(all)) {
         return tn_fail(err, TN_E_DIVERGED, "the gradient of step %" PRIu64 " is not finite",
                        push->step);
     }
     double clip = tn_clip_factor(all, s->rules->clip_global);
+    tn_span_begin(lane, TN_PHASE_PUSH_DENSE);
     tn_dense_push(s->dense, team, grads->dense, push, clip);
+    tn_span_next(lane, TN_PHASE_PUSH_ROWS);
     tn_table_push(s->table, team, grads->keys, grads->rows, push, clip);
+    tn_span_end(lane);
     *norm = all;
     return TN_OK;
 }

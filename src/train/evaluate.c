@@ -19,16 +19,29 @@ static tn_status judge(tn_worker *w, tn_judging *j, tn_step *step, tn_error *err
 {
     const float *logit = NULL;
     TN_TRY(tn_step_score(w, step, &logit, err));
-    return tn_judging_add(j, step->batch, logit, w->eval_graph, err);
+    tn_span_begin(w->lane, TN_PHASE_METRICS);
+    tn_status status = tn_judging_add(j, step->batch, logit, w->eval_graph, err);
+    tn_span_end(w->lane);
+    return status;
+}
+
+static tn_status next_step(const tn_worker *w, tn_feeder *feeder, tn_step **out, tn_error *err)
+{
+    tn_span_begin(w->lane, TN_PHASE_WAIT_DATA);
+    tn_status status = tn_feeder_next(feeder, out, err);
+    tn_span_end(w->lane);
+    return status;
 }
 
 static tn_status run_through(tn_worker *w, tn_judging *j, tn_feeder *feeder, tn_error *err)
 {
     tn_step *step = NULL;
     tn_status status = tn_feeder_watch(feeder, j->request->stop, err);
-    while (status == TN_OK && (status = tn_feeder_next(feeder, &step, err)) == TN_OK) {
+    uint64_t batches = 0;
+    while (status == TN_OK && (status = next_step(w, feeder, &step, err)) == TN_OK) {
         status = judge(w, j, step, err);
         tn_feeder_recycle(feeder, step);
+        tn_lane_step(w->lane, ++batches);
     }
     tn_reader_counts(tn_feeder_reader(feeder), &j->out->counts);
     bool stopped = j->request->stop != NULL && atomic_load(j->request->stop);
@@ -51,6 +64,7 @@ tn_status tn_evaluate(tn_worker *w, const tn_eval_request *request, tn_evaluatio
     tn_status status = tn_judging_begin(&j, err);
     if (status == TN_OK) {
         tn_reader_opts reader = tn_judging_reader(&j);
+        reader.trace = w->trace;
         status = tn_feeder_open(&feeder, w->plan, &reader, run->train.prefetch, err);
     }
     if (status == TN_OK) {

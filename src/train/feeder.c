@@ -12,27 +12,53 @@ struct tn_feeder {
     tn_queue *idle;  /* steps to be used again */
     tn_step **step;  /* all of them */
     uint32_t n_steps;
+    tn_trace *trace;
+    const char *name; /* of the thread's lane */
     tn_thread *thread;
     tn_stopper *stopper; /* NULL: nobody can stop it */
 };
+
+/* Fills a step with the next batch. */
+static tn_status fill(tn_feeder *f, tn_step *step, tn_lane *lane, tn_error *err)
+{
+    tn_batch *batch = NULL;
+    tn_span_begin(lane, TN_PHASE_WAIT_INPUT);
+    tn_status status = tn_reader_next(f->reader, &batch, err);
+    tn_span_end(lane);
+    TN_TRY(status);
+    tn_span_begin(lane, TN_PHASE_LOCALIZE);
+    status = tn_step_prepare(step, batch, err);
+    tn_span_end(lane);
+    return status;
+}
+
+/* An idle step to be filled; false: the feeder closes. */
+static bool take_idle(tn_feeder *f, tn_lane *lane, tn_step **out)
+{
+    void *item = NULL;
+    tn_span_begin(lane, TN_PHASE_WAIT_ROOM);
+    bool got = tn_queue_pop(f->idle, &item);
+    tn_span_end(lane);
+    *out = item;
+    return got;
+}
 
 /* Fills steps until the data ends, something fails or the feeder closes. */
 static tn_status feed(void *arg, tn_error *err)
 {
     tn_feeder *f = arg;
     tn_status status = TN_OK;
-    void *item = NULL;
-    while (status == TN_OK && tn_queue_pop(f->idle, &item)) {
-        tn_step *step = item;
-        tn_batch *batch = NULL;
-        status = tn_reader_next(f->reader, &batch, err);
-        if (status == TN_OK) {
-            status = tn_step_prepare(step, batch, err);
-        }
-        if (status == TN_OK && !tn_queue_push(f->ready, step)) {
+    tn_step *step = NULL;
+    tn_lane *lane = tn_trace_join(f->trace, f->name);
+    uint64_t steps = 0;
+    while (status == TN_OK && take_idle(f, lane, &step)) {
+        status = fill(f, step, lane, err);
+        if (status == TN_OK && !tn_queue_push(f->ready, step)) { /* has room for every step */
             break;
         }
+        tn_lane_step(lane, ++steps);
     }
+    tn_trace_leave(lane);
     tn_queue_close(f->ready);
     return status;
 }
@@ -57,6 +83,8 @@ tn_status tn_feeder_open(tn_feeder **out, const tn_blueprint *plan, const tn_rea
     if (f == NULL) {
         return TN_E_MEMORY;
     }
+    f->trace = opts->trace;
+    f->name = opts->training ? "feeder" : "eval feeder";
     f->n_steps = ahead + 1;
     f->step = tn_alloc(f->n_steps, sizeof(void *), "steps");
     tn_status status = make_steps(f, plan, opts->training, err);

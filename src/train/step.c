@@ -171,12 +171,17 @@ tn_status tn_step_learn(tn_worker *w, tn_step *s, double factor, tn_learned *out
 
     tn_sparse sparse = sparse_of(s, true);
     tn_feed feed = feed_of(w, s, &sparse, true);
+    tn_span_begin(w->lane, TN_PHASE_FORWARD);
     tn_forward(w->train_graph, &feed);
+    tn_span_next(w->lane, TN_PHASE_LOSS);
     double loss = tn_graph_loss(w->train_graph);
+    tn_span_end(w->lane);
     if (!isfinite(loss)) {
         return diverged(w, "the loss", err);
     }
+    tn_span_begin(w->lane, TN_PHASE_BACKWARD);
     tn_backward(w->train_graph);
+    tn_span_end(w->lane);
 
     tn_push push = {
         .step = w->steps, .weight_sum = s->weight_sum, .lr_factor = factor, .day = w->day};
@@ -189,6 +194,9 @@ tn_status tn_step_learn(tn_worker *w, tn_step *s, double factor, tn_learned *out
     TN_TRY(status);
     take_running_values(w);
     w->steps++;
+    w->rows += s->batch->rows;
+    w->keys += keys->n;
+    w->floats += keys->at[keys->n];
     *out = (tn_learned){.loss = loss, .grad_norm = tn_ps_grad_norm(w->ps)};
     return TN_OK;
 }
@@ -201,7 +209,10 @@ tn_status tn_step_score(tn_worker *w, tn_step *s, const float **logit, tn_error 
     tn_sieve_in in = {s->local->bag, s->batch->rows, keys->n, s->missing};
     TN_TRY(tn_sieve_pass(s->sieve, &in, &sparse.bag, err));
     tn_feed feed = feed_of(w, s, &sparse, false);
+    tn_span_begin(w->lane, TN_PHASE_FORWARD);
     tn_forward(w->eval_graph, &feed);
+    tn_span_end(w->lane);
     *logit = w->eval_logit->val;
+    w->scored += s->batch->rows;
     return TN_OK;
 }

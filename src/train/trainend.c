@@ -80,7 +80,7 @@ static tn_status evaluate_test(tn_trainer *t, tn_predictions *predictions, tn_er
                                .stop = t->watch->stop,
                                .sink = wanted ? tn_predictions_sink : NULL,
                                .sink_arg = predictions};
-    return tn_evaluate(t->worker, &request, &t->out->test, err);
+    return tn_trainer_evaluate(t, &request, &t->out->test, err);
 }
 
 static tn_status test_with_predictions(tn_trainer *t, tn_error *err)
@@ -101,7 +101,7 @@ static tn_status judge_the_last(tn_trainer *t, tn_error *err)
 {
     if (t->run->data.valid.n > 0 && t->out->valid.metrics == NULL) {
         tn_eval_request request = {.paths = &t->run->data.valid, .stop = t->watch->stop};
-        TN_TRY(tn_evaluate(t->worker, &request, &t->out->valid, err));
+        TN_TRY(tn_trainer_evaluate(t, &request, &t->out->valid, err));
     }
     if (t->run->data.test.n == 0) {
         return TN_OK;

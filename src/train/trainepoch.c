@@ -47,7 +47,11 @@ static tn_status learn(tn_trainer *t, tn_step *step, tn_reader *reader, double w
                       .logit = t->worker->train_logit->val,
                       .label = batch->label,
                       .weight = batch->weight};
-    TN_TRY(tn_metrics_add(t->epoch_metrics, &rows, err));
+    tn_lane *lane = t->worker->lane;
+    tn_span_begin(lane, TN_PHASE_METRICS);
+    tn_status added = tn_metrics_add(t->epoch_metrics, &rows, err);
+    tn_span_end(lane);
+    TN_TRY(added);
     t->state.progress = batch->progress;
     t->state.samples = t->samples_before + batch->progress.records;
     t->state.steps = t->worker->steps;
@@ -66,7 +70,10 @@ static tn_status learn(tn_trainer *t, tn_step *step, tn_reader *reader, double w
         .done = share_done(t, epoch_done),
         .reader = reader,
     };
-    return tn_report_step_done(t->report, &told, err);
+    tn_span_begin(lane, TN_PHASE_REPORT);
+    tn_status status = tn_report_step_done(t->report, &told, err);
+    tn_span_end(lane);
+    return status;
 }
 
 static bool is_due(const tn_every *every, uint64_t steps, double now, double *next)
@@ -112,7 +119,10 @@ static tn_status set_prior(tn_trainer *t, tn_reader *reader, tn_error *err)
         return TN_OK;
     }
     double rate = 0;
-    TN_TRY(tn_reader_prior(reader, &rate, err));
+    tn_span_begin(t->worker->lane, TN_PHASE_WAIT_DATA);
+    tn_status status = tn_reader_prior(reader, &rate, err);
+    tn_span_end(t->worker->lane);
+    TN_TRY(status);
     tn_worker_set_prior(t->worker, rate);
     return TN_OK;
 }
@@ -134,7 +144,10 @@ static tn_status all_steps(tn_trainer *t, tn_feeder *feeder, tn_error *err)
     while (!t->stop) {
         double begin = tn_clock_s();
         tn_step *step = NULL;
+        tn_lane_step(t->worker->lane, t->worker->steps);
+        tn_span_begin(t->worker->lane, TN_PHASE_WAIT_DATA);
         status = tn_feeder_next(feeder, &step, err);
+        tn_span_end(t->worker->lane);
         if (status != TN_OK) {
             return reader_ended(t, status, err); /* TN_END: the epoch is over */
         }
@@ -184,6 +197,7 @@ static tn_status open_feeder(tn_trainer *t, tn_feeder **out, tn_error *err)
         .seed = t->run->run.seed,
         .from = t->state.progress,
         .prefetch = t->run->train.prefetch,
+        .trace = t->worker->trace,
     };
     return tn_feeder_open(out, t->plan, &opts, t->run->train.prefetch, err);
 }

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "train/profile.h"
 #include "train/restore.h"
 #include "train/trainstate.h"
 
@@ -47,6 +48,7 @@ static tn_status open_parts(tn_trainer *t, const tn_binder *b, tn_error *err)
     metrics.grouped = false;
     TN_TRY(tn_metrics_new(&t->epoch_metrics, &metrics, err));
     TN_TRY(tn_worker_new(&t->worker, t->plan, &(tn_worker_opts){.training = true}, b, err));
+    tn_profile_begin(t->watch->profile, t->worker);
     TN_TRY(tn_checkpoints_open(&t->checkpoints, t->plan, t->text, err));
     tn_saved which;
     TN_TRY(first_weights(t, &which, err));
@@ -68,8 +70,10 @@ tn_status tn_trainer_save(tn_trainer *t, tn_error *err)
     tn_saved saved;
     t->state.patience = t->patience.state;
     t->state.steps = t->worker->steps;
+    tn_span_begin(t->worker->lane, TN_PHASE_CHECKPOINT);
     tn_status status =
         tn_checkpoints_save(t->checkpoints, t->worker, &t->state, t->epoch_metrics, &saved, err);
+    tn_span_end(t->worker->lane);
     if (status != TN_OK) {
         if (t->run->checkpoint.on_error == 0 || ++t->saves_failed >= TN_SAVES_FAILED_MAX) {
             return status;
@@ -95,6 +99,18 @@ static tn_status save_best(tn_trainer *t, tn_error *err)
     return TN_OK;
 }
 
+tn_status tn_trainer_evaluate(tn_trainer *t, const tn_eval_request *request, tn_evaluation *out,
+                              tn_error *err)
+{
+    tn_lane *lane = t->worker->lane;
+    tn_span_begin(lane, TN_PHASE_EVALUATE);
+    tn_lane_fold(lane, TN_PHASE_EVALUATE);
+    tn_status status = tn_evaluate(t->worker, request, out, err);
+    tn_lane_fold(lane, TN_PHASES);
+    tn_span_end(lane);
+    return status;
+}
+
 tn_status tn_trainer_validate(tn_trainer *t, tn_error *err)
 {
     if (t->run->data.valid.n == 0) {
@@ -103,7 +119,7 @@ tn_status tn_trainer_validate(tn_trainer *t, tn_error *err)
     }
     tn_eval_request request = {.paths = &t->run->data.valid, .stop = t->watch->stop};
     tn_evaluation_done(&t->out->valid);
-    TN_TRY(tn_evaluate(t->worker, &request, &t->out->valid, err));
+    TN_TRY(tn_trainer_evaluate(t, &request, &t->out->valid, err));
     t->evaluated = t->worker->steps;
     t->state.eval_owed = false;
     double value = t->patience.metric != NULL
@@ -170,6 +186,7 @@ static tn_status finish(tn_trainer *t, tn_status status, tn_error *err)
             status = written;
         }
     }
+    tn_profile_end(t->watch->profile, t->worker);
     tn_report_close(t->report);
     tn_checkpoints_close(t->checkpoints);
     tn_metrics_free(t->epoch_metrics);

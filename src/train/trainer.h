@@ -35,6 +35,7 @@ typedef struct tn_watch {
     bool terminal;                      /* somebody looks at it: draw a bar */
     uint32_t width;                     /* of the terminal, in columns */
     int (*exit_code)(tn_status status); /* documented code of an outcome, for summary.json */
+    struct tn_profile *profile; /* the run's picture (train/profile.h); NULL: nobody wants it */
     /* Set by signal handlers; NULL: nobody asks. Stop: end with TN_E_STOPPED, saved, as soon as a
      * step or a batch of an evaluation is done. Save: save between two steps and go on; cleared. */
     const atomic_bool *stop;

@@ -40,6 +40,10 @@ typedef struct tn_trainer {
     bool stop;             /* early stop, max_steps or max_time: end as if the data had ended */
 } tn_trainer;
 
+/* tn_evaluate, as one phase of the run. */
+tn_status tn_trainer_evaluate(tn_trainer *t, const tn_eval_request *request, tn_evaluation *out,
+                              tn_error *err) TN_MUST_USE;
+
 /* Evaluates data.valid, tells patience, keeps the best. TN_E_STOPPED, nothing told: by a signal. */
 tn_status tn_trainer_validate(tn_trainer *t, tn_error *err) TN_MUST_USE;
 

@@ -137,11 +137,26 @@ tn_status tn_worker_new(tn_worker **out, const tn_blueprint *plan, const tn_work
     return TN_OK;
 }
 
+void tn_worker_trace(tn_worker *w, tn_trace *trace)
+{
+    if (trace == NULL) {
+        return;
+    }
+    w->trace = trace;
+    tn_team_trace(w->team, trace);
+    if (w->train_graph != NULL) {
+        tn_graph_trace(w->train_graph, trace);
+    }
+    tn_graph_trace(w->eval_graph, trace);
+    w->lane = tn_trace_join(trace, "main");
+}
+
 void tn_worker_free(tn_worker *w)
 {
     if (w == NULL) {
         return;
     }
+    tn_trace_leave(w->lane);
     tn_ps_close(w->ps);
     tn_dense_free(w->shard.dense);
     tn_table_free(w->shard.table);

@@ -22,8 +22,12 @@ typedef struct tn_worker {
     const char *output_bias; /* parameter that shifts the logit; NULL: none */
     tn_shard shard;          /* owns table and dense */
     tn_ps *ps;
-    uint64_t steps; /* done */
-    uint32_t day;   /* last_seen of rows that are touched now */
+    uint64_t steps;        /* done */
+    uint64_t rows, scored; /* examples of this process: learned, scored */
+    uint64_t keys, floats; /* with them: different keys of batches, floats of their rows */
+    uint32_t day;          /* last_seen of rows that are touched now */
+    tn_trace *trace;       /* NULL: not recorded */
+    tn_lane *lane;         /* there, of the thread that the worker belongs to */
 } tn_worker;
 
 typedef struct tn_worker_opts {
@@ -46,6 +50,10 @@ void tn_worker_set_prior(tn_worker *w, double rate);
 
 /* The same from text: a number. TN_E_CONFIG when it is none. */
 tn_status tn_worker_set_bias(tn_worker *w, const char *number, tn_error *err) TN_MUST_USE;
+
+/* From now on the worker's steps are recorded: the calling thread joins as "main", the team's with
+ * it. At most once, between two steps. `trace` must outlive the worker; NULL: nothing happens. */
+void tn_worker_trace(tn_worker *w, tn_trace *trace);
 
 /* Threads that `train.threads` means on this machine. */
 uint32_t tn_worker_threads(const tn_run *run);

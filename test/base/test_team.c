@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/team.h"
+#include "base/tracesum.h"
 
 #include "support/mallocs.h"
 
@@ -161,6 +162,59 @@ static void a_team_that_cannot_be_made_whole_is_not_made(void **state)
     tn_alloc_fail_at(0);
 }
 
+/* One tile for everybody: no thread gets a second one before each has had one. */
+typedef struct meeting {
+    tn_team *team;
+    tn_trace *trace;
+    _Atomic uint32_t there;
+    _Atomic uint32_t recorded;
+} meeting;
+
+static void meet(void *job, uint32_t tile)
+{
+    (void)tile;
+    meeting *m = job;
+    const tn_lane *lane = tn_team_lane(m->team);
+    atomic_fetch_add(&m->recorded, lane != NULL && tn_lane_phase(lane) == TN_PHASE_BACKWARD &&
+                                       tn_lane_step_of(lane) == 7);
+    atomic_fetch_add(&m->there, 1);
+    while (atomic_load(&m->there) % 3 != 0) {
+        (void)sched_yield();
+    }
+}
+
+static void helpers_are_recorded_in_the_phase_and_step_of_the_caller(void **state)
+{
+    (void)state;
+    tn_error err = {0};
+    meeting m = {.team = team_of(3)};
+    assert_int_equal(tn_trace_open(&m.trace, 64, &err), TN_OK);
+    assert_null(tn_team_lane(m.team));
+    tn_team_trace(m.team, m.trace);
+    tn_lane *lane = tn_trace_join(m.trace, "main");
+    assert_ptr_equal(tn_team_lane(m.team), lane);
+    tn_lane_step(lane, 7);
+    tn_span_begin(lane, TN_PHASE_BACKWARD);
+    for (uint32_t run = 0; run < 5; run++) {
+        tn_team_run(m.team, 3, meet, &m);
+    }
+    tn_span_end(lane);
+    assert_int_equal(m.recorded, 15);
+    tn_team_run(m.team, 3, meet, &m); /* in no phase: the helpers are in none either */
+    assert_int_equal(m.recorded, 15);
+    tn_trace_leave(lane);
+    tn_trace_end(m.trace);
+    tn_team_close(m.team);
+    assert_int_equal(tn_trace_lanes(m.trace), 3);
+    for (uint32_t i = 0; i < 3; i++) {
+        tn_lane_times times;
+        tn_trace_times(m.trace, i, &times);
+        assert_int_equal(times.phase[TN_PHASE_BACKWARD].calls, i == 0 ? 1 : 5);
+        assert_true(times.phase[i == 0 ? TN_PHASE_WAIT_TEAM : TN_PHASE_WAIT_TILES].calls > 0);
+    }
+    tn_trace_close(m.trace);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -172,6 +226,7 @@ int main(void)
         cmocka_unit_test(an_idle_team_burns_no_processor),
         cmocka_unit_test(more_threads_than_processors_still_finish),
         cmocka_unit_test(a_team_that_cannot_be_made_whole_is_not_made),
+        cmocka_unit_test(helpers_are_recorded_in_the_phase_and_step_of_the_caller),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

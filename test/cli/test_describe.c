@@ -8,12 +8,16 @@ typedef struct flags {
     uint32_t peers;
     bool dry_run;
     const char *data;
+    const char *profile;
 } flags;
+
+static const char *const bare_profile[] = {"", NULL};
 
 static const tn_field flag_rows[] = {
     TN_FIELD_U32(flags, peers, "1", 1, 64, "", "processes on this machine"),
     TN_FLAG_BOOL(flags, dry_run, "check everything, train nothing"),
     TN_FLAG_STR(flags, data, "PATH", "what is evaluated"),
+    TN_FLAG_STR_OR(flags, profile, bare_profile, "FILE", "a picture of the run"),
     TN_FIELD_END,
 };
 
@@ -57,6 +61,7 @@ static void help_lists_options_keys_and_exit_codes(void **state)
         "\n  --peers N                  processes on this machine\n",
         "\n  --dry-run                  check everything",
         "\n  --data PATH                what is",
+        "\n  --profile[=FILE]           a picture",
         "\n  -h, --help                 this text\n",
         "\n  --schema ",
         "\n  dir  ",
@@ -87,7 +92,7 @@ static void completion_knows_options_and_keys(void **state)
     (void)state;
     static const char *const want[] = {
         "_tnet_test() {\n",
-        "-W '--peers --dry-run --data --quiet --verbose --help ",
+        "-W '--peers --dry-run --data --profile --quiet --verbose --help ",
         "compgen -S = -W 'dir ' ",
         "complete -o nospace -o filenames -F _tnet_test tnet-test\n",
         NULL,

@@ -9,14 +9,18 @@ typedef struct flags {
     bool dry_run;
     bool resume;
     const char *data;
+    const char *profile;
     tn_strs fetch;
 } flags;
+
+static const char *const bare_profile[] = {"", NULL};
 
 static const tn_field flag_rows[] = {
     TN_FIELD_U32(flags, peers, "1", 1, 64, "", "processes on this machine"),
     TN_FLAG_BOOL(flags, dry_run, "check everything, train nothing"),
     TN_FIELD_BOOL(flags, resume, "true", "go on where the last run ended"),
     TN_FLAG_STR(flags, data, "PATH", "what is evaluated"),
+    TN_FLAG_STR_OR(flags, profile, bare_profile, "FILE", "a picture of the run"),
     TN_FIELD_STRS(flags, fetch, "~", "nodes that are written out"),
     TN_FIELD_END,
 };
@@ -132,6 +136,24 @@ static void values_may_follow_an_equals_sign(void **state)
     assert_string_equal(f->flags.fetch.item[1], "b");
 }
 
+static void a_value_that_may_be_left_out_stands_behind_the_equals_sign(void **state)
+{
+    fixture *f = *state;
+    char bare_word[] = "--profile";
+    char with_value[] = "--profile=a.json";
+    char denied[] = "--no-profile";
+    char config[] = "c.yaml";
+    assert_int_equal(parse(f, &program, ARGV(config)), TN_OK);
+    assert_null(f->flags.profile);
+    assert_int_equal(parse(f, &program, ARGV(bare_word, config)), TN_OK);
+    assert_string_equal(f->flags.profile, "");
+    assert_int_equal(f->options.words.n, 1); /* the word behind it is no value */
+    assert_int_equal(parse(f, &program, ARGV(config, with_value)), TN_OK);
+    assert_string_equal(f->flags.profile, "a.json");
+    assert_int_equal(parse(f, &program, ARGV(bare_word, with_value, config)), TN_E_USAGE);
+    assert_refused(f, ARGV(denied, config), "unknown option '--no-profile'");
+}
+
 static void paths_with_equals_signs_are_words(void **state)
 {
     fixture *f = *state;
@@ -224,6 +246,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(options_words_and_overrides_may_mix),
         TEST(values_may_follow_an_equals_sign),
+        TEST(a_value_that_may_be_left_out_stands_behind_the_equals_sign),
         TEST(paths_with_equals_signs_are_words),
         TEST(two_dashes_end_the_options),
         TEST(questions_need_no_words),

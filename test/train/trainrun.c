@@ -18,7 +18,8 @@ static int code_of(tn_status status)
     return (int)status;
 }
 
-trainrun trainrun_do(const char *dir, const char *const *more, const atomic_bool *stop)
+static trainrun run(const char *dir, const char *const *more, const atomic_bool *stop,
+                    struct tn_profile *profile)
 {
     const char *overrides[OVERRIDES_MAX] = {"model.dropout=0.2", "data.shuffle=100",
                                             "log.progress=false", "checkpoint.keep=100"};
@@ -35,7 +36,7 @@ trainrun trainrun_do(const char *dir, const char *const *more, const atomic_bool
     tn_diag diag = {0};
     tn_binder b = {.arena = arena, .diag = &diag};
     tn_run_text text = {.config = "test\n", .hash = HASH};
-    tn_watch watch = {.exit_code = code_of, .stop = stop};
+    tn_watch watch = {.exit_code = code_of, .stop = stop, .profile = profile};
     tn_error err = {0};
     tn_outcome out;
     trainrun o = {0};
@@ -55,6 +56,16 @@ trainrun trainrun_do(const char *dir, const char *const *more, const atomic_bool
     tn_worker_free(w);
     tn_arena_free(arena);
     return o;
+}
+
+trainrun trainrun_do(const char *dir, const char *const *more, const atomic_bool *stop)
+{
+    return run(dir, more, stop, NULL);
+}
+
+trainrun trainrun_record(const char *dir, const char *const *more, struct tn_profile *profile)
+{
+    return run(dir, more, NULL, profile);
 }
 
 uint32_t trainrun_hash(const char *const *more)

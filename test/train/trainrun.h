@@ -16,6 +16,9 @@ typedef struct trainrun {
 /* Trains into `dir` with overrides that end in NULL (or are NULL). `stop` may be NULL. */
 trainrun trainrun_do(const char *dir, const char *const *more, const atomic_bool *stop);
 
+/* The same without `stop`, recorded. */
+trainrun trainrun_record(const char *dir, const char *const *more, struct tn_profile *profile);
+
 /* The same in a folder of its own; must succeed. */
 uint32_t trainrun_hash(const char *const *more);
 

@@ -1,0 +1,76 @@
+/* picture.c - see picture.h. */
+#include "cli/picture.h"
+
+#include "base/file.h"
+
+const char *const tn_picture_bare[] = {"", NULL};
+
+/* Whether a file of this name could be made: by making one beside it. */
+static tn_status try_path(const char *path, tn_error *err)
+{
+    if (tn_path_is_dir(path)) {
+        return tn_fail(err, TN_E_IO, "cannot write '%s': it is a folder", path);
+    }
+    tn_text beside = {0};
+    tn_file *file = NULL;
+    tn_text_addf(&beside, "%s.%016llx.tmp", path, (unsigned long long)tn_random_id());
+    tn_status status = tn_text_check(&beside, "a path", err);
+    if (status == TN_OK) {
+        status = tn_file_create(&file, tn_text_str(&beside), err);
+    }
+    tn_file_abandon(file);
+    tn_text_done(&beside);
+    return status;
+}
+
+tn_status tn_picture_open(tn_picture *p, const char *asked, const char *usual, tn_error *err)
+{
+    *p = (tn_picture){0};
+    if (asked == NULL) {
+        return TN_OK;
+    }
+    bool named = asked[0] != '\0';
+    tn_text_adds(&p->path, named ? asked : usual);
+    tn_status status = tn_text_check(&p->path, "a path", err);
+    if (status == TN_OK && named) {
+        status = try_path(asked, err);
+    }
+    if (status == TN_OK) {
+        status = tn_profile_open(&p->profile, err);
+    }
+    if (status != TN_OK) {
+        tn_text_done(&p->path);
+    }
+    return status;
+}
+
+static tn_status show(const tn_picture *p, FILE *out, tn_error *err)
+{
+    tn_text text = {0};
+    tn_status status = tn_profile_text(p->profile, &text, err);
+    if (status == TN_OK) {
+        status = tn_profile_write(p->profile, tn_text_str(&p->path), err);
+    }
+    if (status == TN_OK) {
+        tn_text_addf(&text, "trace: '%s', for ui.perfetto.dev\n", tn_text_str(&p->path));
+    }
+    (void)fputs(tn_text_str(&text), out);
+    tn_text_done(&text);
+    return status;
+}
+
+tn_status tn_picture_show(tn_picture *p, FILE *out, tn_status status, tn_error *err)
+{
+    if (p->profile != NULL && tn_profile_ended(p->profile)) {
+        tn_error second = {0};
+        tn_status shown = show(p, out, &second);
+        if (status == TN_OK && shown != TN_OK) {
+            *err = second;
+            status = shown;
+        }
+    }
+    tn_profile_close(p->profile);
+    tn_text_done(&p->path);
+    *p = (tn_picture){0};
+    return status;
+}

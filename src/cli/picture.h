@@ -1,0 +1,34 @@
+/* picture.h - `--profile[=FILE]`: a table of what the run's threads did, and a file of their spans.
+ *
+ *     tn_picture picture = {0};
+ *     TN_TRY(tn_picture_open(&picture, flags.profile, "runs/a/trace.json", err));
+ *     ... a run that is given picture.profile ...
+ *     status = tn_picture_show(&picture, stdout, status, err);      also after a failure
+ */
+#ifndef TN_CLI_PICTURE_H
+#define TN_CLI_PICTURE_H
+
+#include "train/profile.h"
+
+#include <stdio.h>
+
+#define TN_PICTURE_HELP                                                                            \
+    "print what every thread's time went to, and write its latest spans for ui.perfetto.dev"
+
+extern const char *const tn_picture_bare[]; /* for TN_FLAG_STR_OR */
+
+typedef struct tn_picture {
+    tn_profile *profile; /* NULL: not asked for */
+    tn_text path;
+} tn_picture;
+
+/* `asked`: the option's value, NULL when it was not given. A FILE that cannot be written is
+ * TN_E_IO right here, and not after hours. `usual` is meant when none is named. */
+tn_status tn_picture_open(tn_picture *p, const char *asked, const char *usual,
+                          tn_error *err) TN_MUST_USE;
+
+/* Prints to `out`, stdout or stderr, writes and frees, whatever became of the run; nothing of a run
+ * that never began. Returns `status`, or the failure to write when that was good. */
+tn_status tn_picture_show(tn_picture *p, FILE *out, tn_status status, tn_error *err) TN_MUST_USE;
+
+#endif

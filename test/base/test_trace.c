@@ -1,0 +1,499 @@
+/* test_trace.c - spans nest, sums are of own time, rings wrap, and files are what viewers read. */
+#include "support/test.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/threads.h"
+#include "base/tracefile.h"
+#include "base/tracesum.h"
+
+#include "support/mallocs.h"
+#include "support/tmpdir.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static tn_trace *open_trace(uint32_t ring)
+{
+    tn_trace *t = NULL;
+    tn_error err = {0};
+    assert_int_equal(tn_trace_open(&t, ring, &err), TN_OK);
+    return t;
+}
+
+/* Until the clock has moved on: a span that must have a length. */
+static void pass_us(uint64_t us)
+{
+    uint64_t until = tn_clock_ns() + us * 1000;
+    while (tn_clock_ns() < until) {
+    }
+}
+
+static tn_lane_times times_of(const tn_trace *t, uint32_t lane)
+{
+    tn_lane_times times;
+    tn_trace_times(t, lane, &times);
+    return times;
+}
+
+static double sum_of(const tn_trace *t, const tn_lane_times *times)
+{
+    double sum = times->other_s + times->away_s;
+    for (uint32_t i = 0; i < TN_PHASES; i++) {
+        sum += times->phase[i].seconds;
+    }
+    return sum / tn_trace_seconds(t);
+}
+
+static void a_phase_has_its_own_time_without_what_is_inside(void **state)
+{
+    (void)state;
+    tn_trace *t = open_trace(16);
+    tn_lane *lane = tn_trace_join(t, "main");
+    tn_span_begin(lane, TN_PHASE_FORWARD);
+    pass_us(200);
+    tn_span_begin(lane, TN_PHASE_WAIT_TEAM);
+    pass_us(3000);
+    tn_span_end(lane);
+    tn_span_next(lane, TN_PHASE_BACKWARD);
+    pass_us(500);
+    tn_span_end(lane);
+    tn_trace_leave(lane);
+    tn_trace_end(t);
+    const tn_lane_times times = times_of(t, 0);
+    const tn_phase_times *x = times.phase;
+    assert_true(x[TN_PHASE_FORWARD].seconds >= 200e-6);
+    assert_true(x[TN_PHASE_WAIT_TEAM].seconds >= 3000e-6);
+    assert_true(x[TN_PHASE_BACKWARD].seconds >= 500e-6);
+    assert_true(x[TN_PHASE_FORWARD].seconds < tn_trace_seconds(t) - 3500e-6 + 1e-9);
+    assert_int_equal(x[TN_PHASE_FORWARD].calls, 1);
+    assert_int_equal(x[TN_PHASE_PULL].calls, 0);
+    tn_trace_close(t);
+}
+
+static void shares_of_a_thread_sum_to_the_run(void **state)
+{
+    (void)state;
+    tn_trace *t = open_trace(16);
+    pass_us(300); /* away */
+    tn_lane *lane = tn_trace_join(t, "main");
+    pass_us(200); /* other */
+    for (uint32_t i = 0; i < TN_PHASES; i++) {
+        tn_lane_step(lane, i);
+        tn_span_begin(lane, (tn_phase)i);
+        tn_span_begin(lane, (tn_phase)(TN_PHASES - 1 - i));
+        pass_us(20 + i);
+        tn_span_end(lane);
+        tn_span_end(lane);
+    }
+    tn_trace_leave(lane);
+    pass_us(300);
+    tn_trace_end(t);
+    const tn_lane_times times = times_of(t, 0);
+    assert_true(times.away_s >= 600e-6);
+    assert_true(times.other_s >= 200e-6);
+    assert_true(fabs(sum_of(t, &times) - 1) < 1e-6);
+    tn_trace_close(t);
+}
+
+static void a_part_counts_as_the_phase_that_is_open(void **state)
+{
+    (void)state;
+    tn_trace *t = open_trace(16);
+    tn_lane *lane = tn_trace_join(t, "main");
+    const char *label = tn_trace_name(t, "deep.1");
+    tn_span_begin(lane, TN_PHASE_PULL);
+    tn_span_part(lane, TN_PHASE_FORWARD, label);
+    pass_us(100);
+    tn_span_end(lane);
+    tn_span_part(lane, TN_PHASE_FORWARD, NULL); /* nothing that would have to end */
+    tn_span_end(lane);
+    tn_span_part(lane, TN_PHASE_FORWARD, label); /* where nothing is open */
+    tn_span_end(lane);
+    tn_trace_leave(lane);
+    tn_trace_end(t);
+    const tn_lane_times times = times_of(t, 0);
+    assert_int_equal(times.phase[TN_PHASE_PULL].calls, 1);
+    assert_true(times.phase[TN_PHASE_PULL].seconds >= 100e-6);
+    assert_int_equal(times.phase[TN_PHASE_FORWARD].calls, 1);
+    tn_trace_close(t);
+}
+
+static void folded_spans_count_as_one_phase(void **state)
+{
+    (void)state;
+    tn_trace *t = open_trace(16);
+    tn_lane *lane = tn_trace_join(t, "main");
+    tn_span_begin(lane, TN_PHASE_EVALUATE);
+    tn_lane_fold(lane, TN_PHASE_EVALUATE);
+    tn_span_begin(lane, TN_PHASE_FORWARD);
+    assert_int_equal(tn_lane_phase(lane), TN_PHASE_EVALUATE);
+    pass_us(100);
+    tn_span_end(lane);
+    tn_lane_fold(lane, TN_PHASES);
+    tn_span_next(lane, TN_PHASE_FORWARD);
+    tn_span_end(lane);
+    tn_trace_leave(lane);
+    tn_trace_end(t);
+    const tn_lane_times times = times_of(t, 0);
+    assert_int_equal(times.phase[TN_PHASE_EVALUATE].calls, 1);
+    assert_true(times.phase[TN_PHASE_EVALUATE].seconds >= 100e-6);
+    assert_int_equal(times.phase[TN_PHASE_FORWARD].calls, 1);
+    tn_trace_close(t);
+}
+
+static void medians_and_tails_are_of_steps(void **state)
+{
+    (void)state;
+    tn_trace *t = open_trace(1024);
+    tn_lane *lane = tn_trace_join(t, "main");
+    for (uint64_t step = 0; step < 20; step++) {
+        tn_lane_step(lane, step);
+        for (uint32_t i = 0; i < 4; i++) { /* four calls, one sum */
+            tn_span_begin(lane, TN_PHASE_PULL);
+            pass_us(step == 7 ? 2500 : 50);
+            tn_span_end(lane);
+        }
+    }
+    tn_trace_leave(lane);
+    tn_trace_end(t);
+    const tn_lane_times times = times_of(t, 0);
+    const tn_phase_times *pull = &times.phase[TN_PHASE_PULL];
+    assert_int_equal(pull->calls, 80);
+    assert_true(pull->median_s >= 0.95 * 200e-6);
+    assert_true(pull->p99_s >= 0.95 * 10e-3); /* only the slow step is that long at least */
+    assert_true(pull->median_s <= pull->p99_s);
+    tn_trace_close(t);
+}
+
+static void nothing_is_recorded_without_a_trace(void **state)
+{
+    (void)state;
+    assert_null(tn_trace_join(NULL, "main"));
+    assert_null(tn_trace_here(NULL));
+    assert_null(tn_trace_name(NULL, "deep.1"));
+    tn_span_begin(NULL, TN_PHASE_PULL);
+    tn_span_part(NULL, TN_PHASE_PULL, "deep.1");
+    tn_span_next(NULL, TN_PHASE_FORWARD);
+    tn_span_end(NULL);
+    tn_lane_step(NULL, 1);
+    tn_lane_fold(NULL, TN_PHASE_EVALUATE);
+    tn_trace_leave(NULL);
+    tn_trace_close(NULL);
+}
+
+static tn_status join_and_leave(void *trace, tn_error *err)
+{
+    (void)err;
+    tn_trace *t = trace;
+    assert_null(tn_trace_here(t));
+    tn_lane *lane = tn_trace_join(t, "read");
+    assert_ptr_equal(tn_trace_here(t), lane);
+    tn_span_begin(lane, TN_PHASE_READ); /* ends with the thread */
+    pass_us(50);
+    tn_trace_leave(lane);
+    assert_null(tn_trace_here(t));
+    return TN_OK;
+}
+
+static void the_next_thread_of_a_name_goes_on_in_its_lane(void **state)
+{
+    (void)state;
+    tn_trace *t = open_trace(16);
+    tn_lane *mine = tn_trace_join(t, "read");
+    for (uint32_t i = 0; i < 3; i++) {
+        tn_thread *thread = NULL;
+        assert_int_equal(tn_thread_start(&thread, "test", join_and_leave, t, NULL), TN_OK);
+        assert_int_equal(tn_thread_join(thread, NULL), TN_OK);
+    }
+    assert_ptr_equal(tn_trace_here(t), mine);
+    tn_trace_leave(mine);
+    tn_trace_end(t);
+    assert_int_equal(tn_trace_lanes(t), 2);
+    const tn_lane_times first = times_of(t, 0);
+    const tn_lane_times second = times_of(t, 1);
+    assert_string_equal(first.name, "read");
+    assert_string_equal(second.name, "read 2");
+    assert_int_equal(second.phase[TN_PHASE_READ].calls, 3);
+    assert_true(fabs(tn_trace_phase_s(t, "read", TN_PHASE_READ) -
+                     second.phase[TN_PHASE_READ].seconds) < 1e-12);
+    assert_true(tn_trace_lane_s(t, "read") <= 2 * tn_trace_seconds(t));
+    tn_trace_close(t);
+}
+
+static void recording_takes_no_memory(void **state)
+{
+    (void)state;
+    tn_trace *t = open_trace(64);
+    tn_lane *lane = tn_trace_join(t, "main");
+    uint64_t before = tn_mallocs();
+    for (uint64_t i = 0; i < 1000; i++) {
+        tn_lane_step(lane, i);
+        tn_span_begin(lane, TN_PHASE_FORWARD);
+        tn_span_next(lane, TN_PHASE_BACKWARD);
+        tn_span_end(lane);
+    }
+    assert_int_equal(tn_mallocs(), before);
+    tn_trace_leave(lane);
+    tn_trace_close(t);
+}
+
+static void a_thread_that_no_memory_is_left_for_is_told_in_the_table(void **state)
+{
+    (void)state;
+    tn_trace *t = NULL;
+    for (uint64_t nth = 1; nth <= 2; nth++) { /* the lane, its ring */
+        t = open_trace(16);
+        tn_alloc_fail_at(nth);
+        assert_null(tn_trace_join(t, "main"));
+        tn_alloc_fail_at(0);
+        tn_trace_end(t);
+        tn_text text = {0};
+        tn_trace_table(t, &text);
+        assert_non_null(strstr(tn_text_str(&text), "no memory to record them"));
+        tn_text_done(&text);
+        tn_trace_close(t);
+    }
+    tn_error err = {0};
+    tn_alloc_fail_at(1);
+    assert_int_equal(tn_trace_open(&t, 16, &err), TN_E_MEMORY);
+    tn_alloc_fail_at(0);
+    assert_null(t);
+}
+
+static void the_table_has_a_line_for_every_phase_and_sums_to_a_hundred(void **state)
+{
+    (void)state;
+    tn_trace *t = open_trace(16);
+    tn_lane *lane = tn_trace_join(t, "main");
+    tn_span_begin(lane, TN_PHASE_WAIT_DATA);
+    pass_us(700);
+    tn_span_next(lane, TN_PHASE_PULL);
+    pass_us(300);
+    tn_trace_leave(lane);
+    pass_us(100);
+    tn_trace_end(t);
+    tn_text text = {0};
+    tn_trace_table(t, &text);
+    const char *line = strchr(tn_text_str(&text), '\n') + 1;
+    static const char *const phases[] = {"pull", "wait: data", "other", "not running"};
+    double sum = 0;
+    for (uint32_t i = 0; i < 4; i++) {
+        assert_memory_equal(line, i == 0 ? "main " : "     ", 5);
+        assert_memory_equal(line + 17, phases[i], strlen(phases[i]));
+        double seconds = 0;
+        double percent = 0;
+        assert_int_equal(sscanf(line + 29, "%lf %lf", &seconds, &percent), 2);
+        sum += percent;
+        line = strchr(line, '\n') + 1;
+    }
+    assert_string_equal(line, "");
+    assert_true(fabs(sum - 100) <= 0.2); /* four rounded numbers */
+    tn_text_done(&text);
+    tn_trace_close(t);
+}
+
+/* ---- the file ---- */
+
+/* The events of a trace; they live in `arena`. */
+static const tn_json *events_of(const tn_trace *t, tn_arena *arena)
+{
+    tn_text text = {0};
+    tn_error err = {0};
+    const tn_json *list = NULL;
+    assert_int_equal(tn_trace_json(t, &text, &err), TN_OK);
+    assert_int_equal(tn_json_parse(&list, text.data, text.size, arena, "a trace", &err), TN_OK);
+    assert_int_equal(list->kind, TN_JSON_LIST);
+    tn_text_done(&text);
+    return list;
+}
+
+static double number_of(const tn_json *event, const char *key)
+{
+    double value = NAN;
+    assert_true(tn_json_as_f64(tn_json_get(event, key), &value));
+    return value;
+}
+
+static bool is_kind(const tn_json *event, const char *kind)
+{
+    return strcmp(tn_json_as_str(tn_json_get(event, "ph")), kind) == 0;
+}
+
+static void the_file_holds_complete_events_that_nest(void **state)
+{
+    (void)state;
+    tn_trace *t = open_trace(64);
+    tn_lane *lane = tn_trace_join(t, "main");
+    const char *label = tn_trace_name(t, "deep.1");
+    for (uint64_t step = 5; step < 8; step++) {
+        tn_lane_step(lane, step);
+        tn_span_begin(lane, TN_PHASE_FORWARD);
+        tn_span_part(lane, TN_PHASE_FORWARD, label);
+        tn_span_end(lane);
+        tn_span_begin(lane, TN_PHASE_WAIT_TEAM);
+        tn_span_end(lane);
+        tn_span_end(lane);
+    }
+    tn_trace_leave(lane);
+    tn_trace_end(t);
+    tn_arena *arena = tn_arena_new(1 << 12);
+    const tn_json *list = events_of(t, arena);
+    assert_int_equal(list->n, 2 + 9);
+    const tn_json *e = list->first;
+    assert_true(is_kind(e, "M") && is_kind(e->next, "M"));
+    assert_string_equal(tn_json_as_str(tn_json_get(e->next, "name")), "thread_name");
+    assert_string_equal(tn_json_as_str(tn_json_get(tn_json_get(e->next, "args"), "name")), "main");
+    static const char *const names[] = {"forward", "deep.1", "wait: team"};
+    static const char *const kinds[] = {"work", "forward", "wait"};
+    double outer_end = 0;
+    double last = 0;
+    uint32_t i = 0;
+    for (e = e->next->next; e != NULL; e = e->next, i++) {
+        double from = number_of(e, "ts");
+        double to = from + number_of(e, "dur");
+        assert_true(is_kind(e, "X"));
+        assert_string_equal(tn_json_as_str(tn_json_get(e, "name")), names[i % 3]);
+        assert_string_equal(tn_json_as_str(tn_json_get(e, "cat")), kinds[i % 3]);
+        assert_true(number_of(e, "pid") == 1 && number_of(e, "tid") == 1);
+        assert_true(number_of(tn_json_get(e, "args"), "step") == 5 + i / 3);
+        assert_true(from >= last);
+        assert_true(i % 3 == 0 || to <= outer_end + 1e-6);
+        outer_end = i % 3 == 0 ? to : outer_end;
+        last = from;
+    }
+    tn_arena_free(arena);
+    tn_trace_close(t);
+}
+
+static void a_full_ring_keeps_the_latest_spans_and_all_sums(void **state)
+{
+    (void)state;
+    enum { RING = 8, SPANS = 1000 };
+    tn_trace *t = open_trace(RING);
+    tn_lane *lane = tn_trace_join(t, "main");
+    for (uint64_t i = 0; i < SPANS; i++) {
+        tn_lane_step(lane, i);
+        tn_span_begin(lane, TN_PHASE_PULL);
+        tn_span_end(lane);
+    }
+    tn_trace_leave(lane);
+    tn_trace_end(t);
+    assert_int_equal(times_of(t, 0).phase[TN_PHASE_PULL].calls, SPANS);
+    tn_arena *arena = tn_arena_new(1 << 12);
+    const tn_json *list = events_of(t, arena);
+    uint32_t n = 0;
+    for (const tn_json *e = list->first; e != NULL; e = e->next) {
+        if (is_kind(e, "X")) {
+            uint64_t step = (uint64_t)number_of(tn_json_get(e, "args"), "step");
+            assert_true(step >= SPANS - RING && step < SPANS);
+            n++;
+        }
+    }
+    assert_in_range(n, RING - 1, RING);
+    tn_arena_free(arena);
+    tn_trace_close(t);
+}
+
+static void the_file_begins_where_every_ring_still_holds_all(void **state)
+{
+    (void)state;
+    enum { RING = 8 };
+    tn_trace *t = open_trace(RING);
+    tn_lane *lane = tn_trace_join(t, "main");
+    tn_thread *thread = NULL; /* one early span in a ring that never fills */
+    assert_int_equal(tn_thread_start(&thread, "test", join_and_leave, t, NULL), TN_OK);
+    assert_int_equal(tn_thread_join(thread, NULL), TN_OK);
+    for (uint64_t i = 0; i < 3 * RING; i++) {
+        tn_span_begin(lane, TN_PHASE_PULL);
+        pass_us(2);
+        tn_span_end(lane);
+    }
+    tn_trace_leave(lane);
+    tn_trace_end(t);
+    tn_arena *arena = tn_arena_new(1 << 12);
+    for (const tn_json *e = events_of(t, arena)->first; e != NULL; e = e->next) {
+        assert_true(is_kind(e, "M") || strcmp(tn_json_as_str(tn_json_get(e, "name")), "pull") == 0);
+    }
+    tn_arena_free(arena);
+    tn_trace_close(t);
+}
+
+static void names_are_escaped(void **state)
+{
+    (void)state;
+    static const char name[] = "a \"quoted\"\\ name\n\x01 \xff";
+    tn_trace *t = open_trace(16);
+    tn_lane *lane = tn_trace_join(t, "ma\"in");
+    tn_span_begin(lane, TN_PHASE_FORWARD);
+    tn_span_part(lane, TN_PHASE_FORWARD, tn_trace_name(t, name));
+    tn_trace_leave(lane);
+    tn_trace_end(t);
+    tn_arena *arena = tn_arena_new(1 << 12);
+    const tn_json *e = events_of(t, arena)->first->next;
+    assert_string_equal(tn_json_as_str(tn_json_get(tn_json_get(e, "args"), "name")), "ma\"in");
+    assert_string_equal(tn_json_as_str(tn_json_get(e->next->next, "name")),
+                        "a \"quoted\"\\ name\n\x01 \xef\xbf\xbd");
+    tn_arena_free(arena);
+    tn_trace_close(t);
+}
+
+static void a_trace_without_threads_is_a_valid_file(void **state)
+{
+    (void)state;
+    tn_trace *t = open_trace(16);
+    tn_trace_end(t);
+    tn_arena *arena = tn_arena_new(1 << 12);
+    assert_int_equal(events_of(t, arena)->n, 1);
+    tn_arena_free(arena);
+    tn_trace_close(t);
+}
+
+static void a_file_replaces_another_and_a_bad_path_is_an_error(void **state)
+{
+    (void)state;
+    char dir[256];
+    char path[300];
+    tn_tmpdir_make(dir);
+    (void)snprintf(path, sizeof path, "%s/trace.json", dir);
+    tn_trace *t = open_trace(16);
+    tn_trace_end(t);
+    tn_error err = {0};
+    tn_text text = {0};
+    assert_int_equal(tn_file_replace(path, "old", 3, &err), TN_OK);
+    assert_int_equal(tn_trace_write(t, path, &err), TN_OK);
+    assert_int_equal(tn_file_read_all(path, 1 << 20, &text, &err), TN_OK);
+    assert_int_equal(tn_text_str(&text)[0], '[');
+    (void)snprintf(path, sizeof path, "%s/none/trace.json", dir);
+    assert_int_equal(tn_trace_write(t, path, &err), TN_E_IO);
+    assert_non_null(strstr(err.text, path));
+    tn_text_done(&text);
+    tn_trace_close(t);
+    tn_tmpdir_remove(dir);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_phase_has_its_own_time_without_what_is_inside),
+        cmocka_unit_test(shares_of_a_thread_sum_to_the_run),
+        cmocka_unit_test(a_part_counts_as_the_phase_that_is_open),
+        cmocka_unit_test(folded_spans_count_as_one_phase),
+        cmocka_unit_test(medians_and_tails_are_of_steps),
+        cmocka_unit_test(nothing_is_recorded_without_a_trace),
+        cmocka_unit_test(the_next_thread_of_a_name_goes_on_in_its_lane),
+        cmocka_unit_test(recording_takes_no_memory),
+        cmocka_unit_test(a_thread_that_no_memory_is_left_for_is_told_in_the_table),
+        cmocka_unit_test(the_table_has_a_line_for_every_phase_and_sums_to_a_hundred),
+        cmocka_unit_test(the_file_holds_complete_events_that_nest),
+        cmocka_unit_test(a_full_ring_keeps_the_latest_spans_and_all_sums),
+        cmocka_unit_test(the_file_begins_where_every_ring_still_holds_all),
+        cmocka_unit_test(names_are_escaped),
+        cmocka_unit_test(a_trace_without_threads_is_a_valid_file),
+        cmocka_unit_test(a_file_replaces_another_and_a_bad_path_is_an_error),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
