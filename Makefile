@@ -1,6 +1,6 @@
 # make run      installs what is missing, builds, generates data, trains, evaluates, exports
 # make test     installs what is missing, builds, runs every test
-# make bench    prints speeds beside their limits; see bench/README.md
+# make bench    prints speeds beside their limits, ROW=P8 for one; see bench/README.md
 # make fuzz     30 seconds for every fuzz target; SECONDS=600 for more
 # make analyze  what gcc -fanalyzer thinks of src/base, src/io and src/ps
 #
@@ -26,7 +26,7 @@ test:
 	@ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j 2
 
 bench: build
-	@TNET_BIN=build/release bench/all.sh
+	@TNET_BIN=build/release bench/row $(or $(ROW),all)
 
 fuzz:
 	@.ci/install gates

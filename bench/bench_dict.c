@@ -3,24 +3,26 @@
  *     bench_dict [--json] [ROWS] [DIM] [FOLDER]      default 10000000 8 /tmp
  *
  * Rows of two segments, wide (1) and deep (DIM), f32, group arrays on; the rows come from memory,
- * so what is timed is the writer. Limits, measured in the same run: as many bytes written and
- * fsynced plainly; for look-ups, one dependent read at a random place of an array as large as the
- * file. Keys are half present, half absent, in random order; the file is in the page cache.
+ * so what is timed is the writer. Limits, measured in turns with it: as many bytes written and
+ * fsynced plainly; for look-ups, one dependent read at a random place of the file. Keys are half
+ * present, half absent, in random order; the file is in the page cache.
  */
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/key.h"
 #include "base/keyset.h"
+#include "figure.h"
 #include "io/dict.h"
 #include "io/dictwrite.h"
+#include "machine.h"
 
-#include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { LOOKUPS = 2000000, PLAIN_BYTES = 1 << 20 };
+enum { LOOKUPS = 500000, PLAIN_BYTES = 1 << 20, WRITES = 3, TURNS = 7 };
 
 typedef struct rows {
     uint64_t n;
@@ -29,8 +31,9 @@ typedef struct rows {
 } rows;
 
 typedef struct figures {
-    double bytes, write_s, plain_s;
-    double one_ns, many_ns, read_ns, open_s;
+    double bytes;
+    tn_samples write, cpu, plain, open; /* GB/s */
+    tn_samples one, many, read;         /* ns */
 } figures;
 
 static int ascending(const void *a, const void *b)
@@ -73,38 +76,45 @@ static tn_status time_writing(rows *r, const tn_dict_spec *spec, const char *pat
     (void)snprintf(plain, sizeof plain, "%.4000s.plain", path);
     const tn_dict_source source = {.walk = walk, .arg = r};
     tn_dict_written done;
-    double begin = tn_clock_s();
-    TN_TRY(tn_dict_write(path, spec, &source, &done, err));
-    out->write_s = tn_clock_s() - begin;
-    out->bytes = (double)done.bytes;
-    begin = tn_clock_s();
-    TN_TRY(write_plain(plain, done.bytes, err));
-    out->plain_s = tn_clock_s() - begin;
+    for (int i = 0; i < WRITES; i++) {
+        TN_TRY(tn_remove_file(path, err));
+        double begin = tn_clock_s();
+        double cpu = tn_machine_cpu_s();
+        TN_TRY(tn_dict_write(path, spec, &source, &done, err));
+        out->bytes = (double)done.bytes;
+        tn_sample(&out->write, 1e-9 * out->bytes / (tn_clock_s() - begin));
+        tn_sample(&out->cpu, 1e-9 * out->bytes / (tn_machine_cpu_s() - cpu));
+        begin = tn_clock_s();
+        TN_TRY(write_plain(plain, done.bytes, err));
+        tn_sample(&out->plain, 1e-9 * out->bytes / (tn_clock_s() - begin));
+    }
     return TN_OK;
 }
 
-static uint64_t query_key(const rows *r, uint64_t i)
+static uint64_t query_key(const rows *r, uint64_t turn, uint64_t i)
 {
-    uint64_t x = tn_mix(i + 77);
+    uint64_t x = tn_mix(turn * LOOKUPS + i + 77);
     return i % 2 == 0 ? r->key[x % r->n] : x;
 }
 
-static tn_status time_one(const tn_dict *d, const rows *r, figures *out, tn_error *err)
+static tn_status time_one(const tn_dict *d, const rows *r, uint64_t turn, figures *out,
+                          tn_error *err)
 {
     float w[4096];
     double sum = 0;
     double begin = tn_clock_s();
     for (uint64_t i = 0; i < LOOKUPS; i++) {
         tn_dict_row row;
-        TN_TRY(tn_dict_find(d, 0, query_key(r, i), &row, err));
+        TN_TRY(tn_dict_find(d, 0, query_key(r, turn, i), &row, err));
         (void)tn_dict_get(&row, 0, 1, w);
         sum += (double)w[0];
     }
-    out->one_ns = (tn_clock_s() - begin) * 1e9 / LOOKUPS;
+    tn_sample(&out->one, (tn_clock_s() - begin) * 1e9 / LOOKUPS);
     return sum >= 0 ? TN_OK : TN_END;
 }
 
-static tn_status time_many(const tn_dict *d, const rows *r, figures *out, tn_error *err)
+static tn_status time_many(const tn_dict *d, const rows *r, uint64_t turn, figures *out,
+                           tn_error *err)
 {
     enum { AT_ONCE = 39 };
     double sum = 0;
@@ -113,7 +123,7 @@ static tn_status time_many(const tn_dict *d, const rows *r, figures *out, tn_err
         tn_dict_query query[AT_ONCE];
         tn_dict_row row[AT_ONCE];
         for (uint32_t k = 0; k < AT_ONCE; k++) {
-            query[k] = (tn_dict_query){query_key(r, i + k), 0};
+            query[k] = (tn_dict_query){query_key(r, turn, i + k), 0};
         }
         TN_TRY(tn_dict_find_all(d, AT_ONCE, query, row, err));
         for (uint32_t k = 0; k < AT_ONCE; k++) {
@@ -122,24 +132,36 @@ static tn_status time_many(const tn_dict *d, const rows *r, figures *out, tn_err
             sum += (double)w[0];
         }
     }
-    out->many_ns = (tn_clock_s() - begin) * 1e9 / LOOKUPS;
+    tn_sample(&out->many, (tn_clock_s() - begin) * 1e9 / LOOKUPS);
     return sum >= 0 ? TN_OK : TN_END;
 }
 
 /* One cache miss: what a look-up cannot do without. */
-static tn_status time_read(const char *path, figures *out, tn_error *err)
+static tn_status time_read(const tn_map *map, uint64_t turn, figures *out)
+{
+    uint64_t at = turn + 1;
+    double begin = tn_clock_s();
+    for (uint64_t i = 0; i < LOOKUPS; i++) {
+        at = tn_mix(at + i) % (map->size - 1);
+        at += (uint8_t)map->data[at] & 1;
+    }
+    tn_sample(&out->read, (tn_clock_s() - begin) * 1e9 / LOOKUPS);
+    return at > 0 ? TN_OK : TN_END;
+}
+
+static tn_status time_lookups(const tn_dict *d, const rows *r, const char *path, figures *out,
+                              tn_error *err)
 {
     tn_map map = {0};
     TN_TRY(tn_map_file(&map, path, err));
-    uint64_t at = 1;
-    double begin = tn_clock_s();
-    for (uint64_t i = 0; i < LOOKUPS; i++) {
-        at = tn_mix(at + i) % (map.size - 1);
-        at += (uint8_t)map.data[at] & 1;
+    tn_status status = TN_OK;
+    for (uint64_t i = 0; i < TURNS && status == TN_OK; i++) {
+        status = time_one(d, r, i, out, err);
+        status = status == TN_OK ? time_read(&map, i, out) : status;
+        status = status == TN_OK ? time_many(d, r, i, out, err) : status;
     }
-    out->read_ns = (tn_clock_s() - begin) * 1e9 / LOOKUPS;
     tn_unmap(&map);
-    return at > 0 ? TN_OK : TN_END;
+    return status;
 }
 
 static tn_status measure(rows *r, const tn_dict_spec *spec, const char *path, figures *out,
@@ -149,44 +171,55 @@ static tn_status measure(rows *r, const tn_dict_spec *spec, const char *path, fi
     tn_dict *d = NULL;
     double begin = tn_clock_s();
     TN_TRY(tn_dict_open(&d, path, TN_VERIFY_FULL, err));
-    out->open_s = tn_clock_s() - begin;
-    tn_status status = time_one(d, r, out, err);
-    if (status == TN_OK) {
-        status = time_many(d, r, out, err);
-    }
+    tn_sample(&out->open, 1e-9 * out->bytes / (tn_clock_s() - begin));
+    tn_status status = time_lookups(d, r, path, out, err);
     tn_dict_close(d);
-    if (status == TN_OK) {
-        status = time_read(path, out, err);
-    }
     tn_status removed = tn_remove_file(path, err);
     return status == TN_OK ? removed : status;
 }
 
 static void print(const figures *f, const rows *r, bool json)
 {
-    double gb = f->bytes / 1e9;
-    if (json) {
-        (void)printf("{\"rows\":%" PRIu64 ",\"bytes\":%.0f,\"write_gb_s\":%.3f,"
-                     "\"plain_gb_s\":%.3f,\"lookup_ns\":%.1f,\"batched_ns\":%.1f,"
-                     "\"one_read_ns\":%.1f,\"verify_gb_s\":%.2f}\n",
-                     r->n, f->bytes, gb / f->write_s, gb / f->plain_s, f->one_ns, f->many_ns,
-                     f->read_ns, gb / f->open_s);
-        return;
+    char what[64];
+    const tn_spread write = tn_spread_of(&f->write);
+    const tn_spread plain = tn_spread_of(&f->plain);
+    const tn_spread read = tn_spread_of(&f->read);
+    (void)snprintf(what, sizeof what, "dictionary of %.3g M rows, %.0f MB", 1e-6 * (double)r->n,
+                   1e-6 * f->bytes);
+    tn_figure all[] = {
+        {.what = what,
+         .is = write,
+         .limit = plain.median,
+         .limit_is = "plain write and fsync",
+         .target = 1},
+        {.what = "the same, of processor time", .is = tn_spread_of(&f->cpu), .target = 1},
+        {.what = "opening it, all checksums and keys",
+         .is = tn_spread_of(&f->open),
+         .target = (double)NAN},
+        {.what = "look-up",
+         .is = tn_spread_of(&f->one),
+         .limit = read.median,
+         .limit_is = "one cache miss",
+         .target = 200},
+        {.what = "look-up, 39 at a time",
+         .is = tn_spread_of(&f->many),
+         .limit = read.median,
+         .limit_is = "one cache miss",
+         .target = 200},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        all[i].row = "P17";
+        all[i].unit = i < 3 ? "GB/s" : "ns";
+        all[i].at_most = i >= 3;
+        tn_figure_print(&all[i], json);
     }
-    (void)printf("%" PRIu64 " rows, %.0f MB\n", r->n, f->bytes / 1e6);
-    (void)printf("write     %.2f GB/s   plain write and fsync %.2f   target 1\n", gb / f->write_s,
-                 gb / f->plain_s);
-    (void)printf("open      %.2f GB/s   all checksums and keys\n", gb / f->open_s);
-    (void)printf("look-up   %.0f ns     one cache miss %.0f ns   target 200\n", f->one_ns,
-                 f->read_ns);
-    (void)printf("39 at a time  %.0f ns each\n", f->many_ns);
 }
 
 int main(int argc, char **argv)
 {
-    bool json = argc > 1 && strcmp(argv[1], "--json") == 0;
-    char **arg = argv + (json ? 2 : 1);
-    int n_args = argc - (json ? 2 : 1);
+    bool json = tn_json_wanted(&argc, argv);
+    char **arg = argv + 1;
+    int n_args = argc - 1;
     uint32_t dim = n_args > 1 ? (uint32_t)strtoul(arg[1], NULL, 10) : 8;
     static rows r;
     r.n = n_args > 0 ? strtoull(arg[0], NULL, 10) : 10000000;
@@ -203,7 +236,7 @@ int main(int argc, char **argv)
     (void)snprintf(path, sizeof path, "%.4000s/bench-%d.tnd", n_args > 2 ? arg[2] : "/tmp",
                    (int)(tn_random_id() % 100000));
     tn_error err = {0};
-    figures f = {0};
+    static figures f;
     r.key = tn_try_alloc((size_t)r.n, sizeof *r.key, "keys", &err);
     if (r.key == NULL || dim == 0 || dim > 4095 || r.n == 0) {
         (void)fprintf(stderr, "usage: bench_dict [--json] [ROWS] [DIM] [FOLDER]\n");

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/key.h"
 #include "base/peak.h"
+#include "figure.h"
 #include "train/bundle.h"
 #include "train/tnet.h"
 
@@ -19,13 +20,6 @@
 #include <string.h>
 
 enum { ROWS = 1000, ROUNDS = 2000, BATCHES = 60, IDS = 1000, FIELDS_MAX = 4096 };
-
-static int by_size(const void *a, const void *b)
-{
-    double x = *(const double *)a;
-    double y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 static int add_row(tnet_scorer *s, const tnet_model *m, uint64_t row, tnet_error *err)
 {
@@ -40,29 +34,28 @@ static int add_row(tnet_scorer *s, const tnet_model *m, uint64_t row, tnet_error
 }
 
 /* Median of whole calls, in microseconds. */
-static int time_single(tnet_scorer *s, const tnet_model *m, double *us, tnet_error *err)
+static int time_single(tnet_scorer *s, const tnet_model *m, tn_spread *us, tnet_error *err)
 {
-    static double took[ROUNDS];
+    static tn_samples took;
     for (uint64_t i = 0; i < ROUNDS; i++) {
         float logit;
         double begin = tn_clock_s();
         tnet_clear(s);
         int code = add_row(s, m, i, err);
         code = code == TNET_OK ? tnet_score(s, &logit, NULL, err) : code;
-        took[i] = (tn_clock_s() - begin) * 1e6;
+        tn_sample(&took, (tn_clock_s() - begin) * 1e6);
         if (code != TNET_OK) {
             return code;
         }
     }
-    qsort(took, ROUNDS, sizeof *took, by_size);
-    *us = took[ROUNDS / 2];
+    *us = tn_spread_of(&took);
     return TNET_OK;
 }
 
-static int time_batch(tnet_scorer *s, const tnet_model *m, double *ms, tnet_error *err)
+static int time_batch(tnet_scorer *s, const tnet_model *m, tn_spread *ms, tnet_error *err)
 {
     static float logit[ROWS];
-    static double took[BATCHES];
+    static tn_samples took;
     tnet_clear(s);
     for (uint64_t i = 0; i < ROWS; i++) {
         int code = add_row(s, m, i, err);
@@ -73,13 +66,12 @@ static int time_batch(tnet_scorer *s, const tnet_model *m, double *ms, tnet_erro
     for (uint32_t i = 0; i < BATCHES; i++) {
         double begin = tn_clock_s();
         int code = tnet_score(s, logit, NULL, err);
-        took[i] = (tn_clock_s() - begin) * 1e3;
+        tn_sample(&took, (tn_clock_s() - begin) * 1e3);
         if (code != TNET_OK) {
             return code;
         }
     }
-    qsort(took, BATCHES, sizeof *took, by_size);
-    *ms = took[BATCHES / 2];
+    *ms = tn_spread_of(&took);
     return TNET_OK;
 }
 
@@ -100,25 +92,38 @@ static double flops_of(const char *dir)
     return flops;
 }
 
+static void print(const tnet_model *m, tn_spread us, tn_spread ms, double limit, bool json)
+{
+    char what[64];
+    (void)snprintf(what, sizeof what, "libtnet, one row of %d fields", tnet_n_fields(m));
+    tn_figure_print(
+        &(tn_figure){
+            .row = "P16", .what = what, .unit = "us", .is = us, .target = 20, .at_most = true},
+        json);
+    tn_figure_print(&(tn_figure){.row = "P16",
+                                 .what = "libtnet, 1,000 rows",
+                                 .unit = "k rows/s",
+                                 .is = {ROWS / ms.median, ROWS / ms.most, ROWS / ms.least},
+                                 .limit = ROWS / limit,
+                                 .limit_is = "products alone, at the FMA peak of this run",
+                                 .target = .8,
+                                 .aim = TN_AIM_LIMIT},
+                    json);
+}
+
 static int measure(const char *dir, bool json, tnet_error *err)
 {
     tnet_model *m = NULL;
     tnet_scorer *s = NULL;
-    double us = 0;
-    double ms = 0;
+    tn_spread us = {0};
+    tn_spread ms = {0};
     int code = tnet_open(dir, TNET_VERIFY_FULL, &m, err);
     code = code == TNET_OK ? tnet_scorer_new(m, &s, err) : code;
     code = code == TNET_OK ? time_single(s, m, &us, err) : code;
     code = code == TNET_OK ? time_batch(s, m, &ms, err) : code;
     if (code == TNET_OK) {
-        double peak = tn_peak_gflops(3);
-        double flops = flops_of(dir);
-        double limit = flops * ROWS / peak / 1e6; /* ms */
-        (void)printf(json ? "{\"fields\":%d,\"one_us\":%.2f,\"thousand_ms\":%.3f,"
-                            "\"limit_ms\":%.3f,\"share\":%.3f}\n"
-                          : "%d fields; one row %.1f us (target 20); 1000 rows %.2f ms, dense part "
-                            "at peak %.2f ms (%.2f of it)\n",
-                     tnet_n_fields(m), us, ms, limit, limit / ms);
+        double limit = flops_of(dir) * ROWS / tn_peak_gflops(3) / 1e6; /* ms */
+        print(m, us, ms, limit, json);
     }
     tnet_scorer_free(s);
     tnet_close(m);
@@ -127,8 +132,8 @@ static int measure(const char *dir, bool json, tnet_error *err)
 
 int main(int argc, char **argv)
 {
-    bool json = argc > 1 && strcmp(argv[1], "--json") == 0;
-    const char *dir = argc > (json ? 2 : 1) ? argv[json ? 2 : 1] : NULL;
+    bool json = tn_json_wanted(&argc, argv);
+    const char *dir = argc > 1 ? argv[1] : NULL;
     tnet_error err = {0};
     if (dir == NULL) {
         (void)fprintf(stderr, "usage: bench_score [--json] EXPORT_DIR\n");

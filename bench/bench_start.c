@@ -1,19 +1,23 @@
 /* bench_start.c - P15: how long a program takes from its start to the end of its first step, and
  * its memory.
  *
- *     bench_start PROGRAM CONFIG [key=value ..]
+ *     bench_start [--json] PROGRAM CONFIG [key=value ..]
+ *     bench_start [--json] --size NAME PROGRAM              its bytes on disk; strip it first
  *
  * Runs PROGRAM eleven times for one step of training without checkpoints and evaluation, and once
- * for none; prints one JSON line: wall time of the whole process in ms (median, least, largest)
- * beside the limit, and the peak RSS of a run that only reads its configuration and builds its
- * model.
+ * for none: wall time of the whole process, and the peak RSS of a run that only reads its
+ * configuration and builds its model.
  */
 #include "base/clock.h"
 #include "base/error.h"
+#include "figure.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -44,11 +48,25 @@ static ran run_once(char *const *argv)
     return (ran){1e3 * (tn_clock_s() - begin), (double)usage.ru_maxrss / 1024};
 }
 
-static int ascending(const void *a, const void *b)
+static void print(const char *what, const char *unit, tn_spread is, double target, bool json)
 {
-    const double *x = a;
-    const double *y = b;
-    return *x < *y ? -1 : *x > *y;
+    tn_figure_print(
+        &(tn_figure){
+            .row = "P15", .what = what, .unit = unit, .is = is, .target = target, .at_most = true},
+        json);
+}
+
+static int print_size(const char *name, const char *path, bool json)
+{
+    struct stat about;
+    char what[64];
+    if (stat(path, &about) != 0) {
+        (void)fprintf(stderr, "bench_start: no file '%s'\n", path);
+        return 1;
+    }
+    (void)snprintf(what, sizeof what, "%.40s, stripped", name);
+    print(what, "MB", tn_spread_one(1e-6 * (double)about.st_size), 5, json);
+    return 0;
 }
 
 int main(int argc, char **argv)
@@ -58,8 +76,12 @@ int main(int argc, char **argv)
     enum { COMMON = sizeof common / sizeof common[0] };
     char *args[ARGS_MAX + 1] = {NULL};
     int n = 0;
+    bool json = tn_json_wanted(&argc, argv);
+    if (argc == 4 && strcmp(argv[1], "--size") == 0) {
+        return print_size(argv[2], argv[3], json);
+    }
     if (argc < 3 || argc + COMMON > ARGS_MAX) {
-        (void)fputs("usage: bench_start PROGRAM CONFIG [key=value ..]\n", stderr);
+        (void)fputs("usage: bench_start [--json] PROGRAM CONFIG [key=value ..]\n", stderr);
         return 2;
     }
     for (int i = 1; i < argc; i++) {
@@ -68,20 +90,18 @@ int main(int argc, char **argv)
     for (int i = 0; i < COMMON; i++) {
         args[n++] = common[i];
     }
-    double ms[RUNS];
+    static tn_samples ms;
     double rss = 0;
     for (int i = 0; i < RUNS; i++) {
         ran r = run_once(args);
-        ms[i] = r.ms;
+        tn_sample(&ms, r.ms);
         rss = r.rss_mb;
     }
     char plan[] = "--print-graph";
     args[n++] = plan;
     ran idle = run_once(args);
-    qsort(ms, RUNS, sizeof *ms, ascending);
-    (void)printf(
-        "{\"bench\":\"P15\",\"first_step_ms\":%.0f,\"min\":%.0f,\"max\":%.0f,\"limit_ms\":100,"
-        "\"rss_first_step_mb\":%.1f,\"rss_configured_mb\":%.1f,\"limit_mb\":30}\n",
-        ms[RUNS / 2], ms[0], ms[RUNS - 1], rss, idle.rss_mb);
+    print("process start to the end of its first step", "ms", tn_spread_of(&ms), 100, json);
+    print("resident memory before data", "MB", tn_spread_one(idle.rss_mb), 30, json);
+    print("resident memory after the first step", "MB", tn_spread_one(rss), (double)NAN, json);
     return 0;
 }

@@ -12,13 +12,16 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-enum { BUFFER_BYTES = 256 << 10 };
+/* The disk begins to work after this many bytes, instead of at the fsync: a large file is written
+ * while the next part of it is made. */
+enum { BUFFER_BYTES = 256 << 10, AT_ONCE_BYTES = 8 << 20 };
 
 struct tn_file {
     int fd;
     bool failed; /* the descriptor is worth nothing any more */
     uint32_t crc;
     uint64_t size;   /* bytes taken, buffered ones included */
+    uint64_t begun;  /* of them, those that the disk was told to write */
     size_t buffered; /* at the end of them */
     char path[TN_PATH_SIZE];
     char buffer[BUFFER_BYTES];
@@ -51,6 +54,10 @@ static tn_status write_through(tn_file *f, uint64_t at, const void *data, size_t
 {
     tn_status status = tn_io_write(f->fd, f->path, at, data, size, err);
     f->failed = f->failed || status != TN_OK;
+    if (status == TN_OK && at + size - f->begun >= AT_ONCE_BYTES) {
+        tn_io_start_writing(f->fd, f->begun, at + size - f->begun);
+        f->begun = at + size;
+    }
     return status;
 }
 

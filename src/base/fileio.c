@@ -117,6 +117,12 @@ tn_status tn_io_write(int fd, const char *path, uint64_t at, const void *data, s
     return TN_OK;
 }
 
+void tn_io_start_writing(int fd, uint64_t at, uint64_t size)
+{
+    /* A hint: what is wrong with the disk, the fsync will tell. */
+    (void)sync_file_range(fd, (off_t)at, (off_t)size, SYNC_FILE_RANGE_WRITE);
+}
+
 tn_status tn_io_read(int fd, const char *path, uint64_t at, void *data, size_t *size, tn_error *err)
 {
     char *to = data;

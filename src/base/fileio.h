@@ -24,6 +24,9 @@ tn_status tn_io_write(int fd, const char *path, uint64_t at, const void *data, s
 tn_status tn_io_read(int fd, const char *path, uint64_t at, void *data, size_t *size,
                      tn_error *err) TN_MUST_USE;
 
+/* Lets the disk begin with what was written there; says nothing about when it ends. */
+void tn_io_start_writing(int fd, uint64_t at, uint64_t size);
+
 tn_status tn_io_fsync(int fd, const char *path, tn_error *err) TN_MUST_USE;
 tn_status tn_io_truncate(int fd, const char *path, uint64_t size, tn_error *err) TN_MUST_USE;
 

@@ -159,6 +159,20 @@ static tn_status damaged(const tn_dict *d, const char *what, tn_error *err)
     return tn_fail(err, TN_E_CKPT, "'%s' is damaged: %s of a table", d->what, what);
 }
 
+enum { KEYS_IN_LINE = LINE / 8, LINES_MAX = 4 };
+
+/* Fetches what a search among these keys reads, all at once, and the groups beside them. */
+static void fetch_keys(const tn_dict_table *t, uint32_t from, uint32_t to)
+{
+    if (t->group != NULL) {
+        __builtin_prefetch(t->group + from);
+    }
+    for (uint32_t k = 0; k < LINES_MAX && from < to; k++) {
+        __builtin_prefetch(t->key + from);
+        from += KEYS_IN_LINE;
+    }
+}
+
 /* Looks into one table; out->table stays NULL when there is nothing. */
 static tn_status find_in(const tn_dict *d, const tn_dict_table *t, const tn_dict_query *q,
                          tn_dict_row *out, tn_error *err)
@@ -173,13 +187,15 @@ static tn_status find_in(const tn_dict *d, const tn_dict_table *t, const tn_dict
     if (from > to || to > t->rows) {
         return damaged(d, "buckets", err);
     }
+    fetch_keys(t, from, to);
     TN_TRY(touch(d, t->key + from, (to - from) * sizeof *t->key, err));
     for (uint32_t i = lower_bound(t, from, to, q->key); i < to && t->key[i] == q->key; i++) {
+        const char *row = t->row + (size_t)i * t->stride;
+        __builtin_prefetch(row);
         if (t->group != NULL) {
             TN_TRY(touch(d, t->group + i, sizeof *t->group, err));
         }
         if (t->group == NULL || t->group[i] == q->group) {
-            const char *row = t->row + (size_t)i * t->stride;
             TN_TRY(touch(d, row, t->stride, err));
             *out = (tn_dict_row){t, t->removed ? NULL : row};
             return TN_OK;
@@ -246,7 +262,6 @@ typedef struct guess {
  * search them and fetch the rows. */
 static void search(const tn_dict *d, uint32_t n, const tn_dict_query *query, guess *g)
 {
-    enum { KEYS_IN_LINE = LINE / 8, LINES_MAX = 4 };
     tn_range keys;
     for (uint32_t i = 0; i < n; i++) {
         g[i] = (guess){.table = NULL};
@@ -256,10 +271,8 @@ static void search(const tn_dict *d, uint32_t n, const tn_dict_query *query, gue
         }
     }
     for (uint32_t i = 0; i < n; i++) {
-        bool any = keys_of(g[i].table, g[i].bucket, &keys);
-        for (uint32_t k = 0; any && k < LINES_MAX && keys.from < keys.to; k++) {
-            __builtin_prefetch(g[i].table->key + keys.from);
-            keys.from += KEYS_IN_LINE;
+        if (keys_of(g[i].table, g[i].bucket, &keys)) {
+            fetch_keys(g[i].table, keys.from, keys.to);
         }
     }
     for (uint32_t i = 0; i < n; i++) {
@@ -269,7 +282,6 @@ static void search(const tn_dict *d, uint32_t n, const tn_dict_query *query, gue
             g[i].found = g[i].at < keys.to && t->key[g[i].at] == query[i].key;
             if (g[i].found) {
                 __builtin_prefetch(t->row + (size_t)g[i].at * t->stride);
-                __builtin_prefetch(t->group != NULL ? (const void *)(t->group + g[i].at) : t);
             }
         }
     }

@@ -13,20 +13,26 @@
 #include "base/text.h"
 #include "io/dictplan.h"
 
-#include <math.h>
-
-enum { ROWS_BUFFER = 64 << 10 };
+/* Larger than the file's own buffer, so that rows are not copied into that one too. */
+enum { ROWS_BUFFER = 512 << 10 };
 
 typedef struct writer {
     tn_dict_plan *plan;
     const tn_dict_spec *spec;
     tn_file *file;
-    uint64_t at;       /* bytes written */
-    uint32_t chunk;    /* crc of the chunk that is being written */
-    tn_text crcs;      /* of those that are full */
-    tn_text buffer;    /* rows on their way */
-    uint32_t table;    /* whose rows are written */
-    uint64_t last_key; /* of this walk */
+    uint64_t at;    /* bytes written */
+    uint32_t chunk; /* crc of the chunk that is being written */
+    tn_text crcs;   /* of those that are full */
+    char *buffer;   /* ROWS_BUFFER: rows on their way, zeros behind them */
+    size_t buffered;
+    struct {
+        uint32_t group;
+        uint16_t present;
+        bool removed;
+        tn_dict_set *set; /* NULL: there was none yet */
+    } last;               /* the set of the row before */
+    uint32_t table;       /* whose rows are written */
+    uint64_t last_key;    /* of this walk */
     bool any;
     uint64_t names_at, json_at, crc_at, names_bytes, json_bytes;
 } writer;
@@ -52,6 +58,19 @@ static bool is_left_out(const tn_dict_entry *e)
     return e->present == 0 && !e->removed;
 }
 
+/* tn_dict_plan_set, which runs of alike rows need not ask. */
+static tn_dict_set *set_of(writer *w, const tn_dict_entry *e, tn_error *err)
+{
+    if (w->last.set == NULL || e->group != w->last.group || e->present != w->last.present ||
+        e->removed != w->last.removed) {
+        w->last.set = tn_dict_plan_set(w->plan, e, err);
+        w->last.group = e->group;
+        w->last.present = e->present;
+        w->last.removed = e->removed;
+    }
+    return w->last.set;
+}
+
 static tn_status count_row(void *visitor, const tn_dict_entry *e, tn_error *err)
 {
     writer *w = visitor;
@@ -59,7 +78,7 @@ static tn_status count_row(void *visitor, const tn_dict_entry *e, tn_error *err)
     if (is_left_out(e)) {
         return TN_OK;
     }
-    tn_dict_set *set = tn_dict_plan_set(w->plan, e, err);
+    tn_dict_set *set = set_of(w, e, err);
     if (set == NULL) {
         return err != NULL ? err->code : TN_E_MEMORY;
     }
@@ -77,7 +96,7 @@ static tn_status changed(tn_error *err)
 static tn_dict_plan_table *table_of(writer *w, const tn_dict_entry *e, tn_error *err)
 {
     uint32_t known = w->plan->n_sets;
-    const tn_dict_set *set = tn_dict_plan_set(w->plan, e, err);
+    const tn_dict_set *set = set_of(w, e, err);
     if (set == NULL || w->plan->n_sets != known) {
         return NULL;
     }
@@ -129,10 +148,32 @@ static tn_status pad_to(writer *w, uint64_t at, tn_error *err)
 
 static tn_status flush_rows(writer *w, tn_error *err)
 {
-    TN_TRY(tn_text_check(&w->buffer, "rows of a dictionary", err));
-    TN_TRY(put(w, w->buffer.data, w->buffer.size, err));
-    tn_text_clear(&w->buffer);
+    TN_TRY(put(w, w->buffer, w->buffered, err));
+    memset(w->buffer, 0, w->buffered);
+    w->buffered = 0;
     return TN_OK;
+}
+
+static tn_status not_finite(const writer *w, const tn_dict_entry *e, tn_error *err)
+{
+    return tn_fail(err, TN_E_CKPT, "a weight of group '%s', key %016llx is not finite",
+                   w->spec->layout->group[e->group].name, (unsigned long long)e->key);
+}
+
+/* to := from; false: not all are finite. `to` may be NULL. */
+static bool copy_finite(uint32_t n, const float *from, char *to)
+{
+    const uint32_t infinite = 0x7f800000;
+    uint32_t bad = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t bits;
+        memcpy(&bits, from + i, sizeof bits);
+        bad |= (bits & infinite) == infinite;
+        if (to != NULL) {
+            memcpy(to + (size_t)i * sizeof bits, &bits, sizeof bits);
+        }
+    }
+    return bad == 0;
 }
 
 /* One segment into its place of a row; an absent one stays zero. */
@@ -143,13 +184,11 @@ static tn_status put_segment(const writer *w, const tn_dict_column *c, const tn_
         return TN_OK;
     }
     const float *values = e->values + c->at;
-    float sum = 0;
-    for (uint32_t i = 0; i < c->dim; i++) {
-        sum += values[i] * 0; /* NAN as soon as one is not finite */
+    if (w->spec->type == TN_DICT_F32) {
+        return copy_finite(c->dim, values, row + c->offset) ? TN_OK : not_finite(w, e, err);
     }
-    if (!isfinite(sum)) {
-        return tn_fail(err, TN_E_CKPT, "a weight of group '%s', key %016llx is not finite",
-                       w->spec->layout->group[e->group].name, (unsigned long long)e->key);
+    if (!copy_finite(c->dim, values, NULL)) {
+        return not_finite(w, e, err);
     }
     float scale = tn_dict_encode(w->spec->type, c->dim, values, row + c->offset);
     if (c->scale != TN_DICT_NO_SCALE) {
@@ -175,15 +214,15 @@ static tn_status put_row(void *visitor, const tn_dict_entry *e, tn_error *err)
         return changed(err);
     }
     t->n++;
-    char *row = tn_text_grow(&w->buffer, t->stride);
-    if (row == NULL) {
-        return tn_text_check(&w->buffer, "rows of a dictionary", err);
+    if (t->stride > ROWS_BUFFER - w->buffered) {
+        TN_TRY(flush_rows(w, err));
     }
-    memset(row, 0, t->stride);
+    char *row = w->buffer + w->buffered;
+    w->buffered += t->stride;
     for (uint32_t i = 0; i < t->n_columns; i++) {
         TN_TRY(put_segment(w, &t->column[i], e, row, err));
     }
-    return w->buffer.size >= ROWS_BUFFER ? flush_rows(w, err) : TN_OK;
+    return TN_OK;
 }
 
 /* ---- layout of the file ---- */
@@ -400,7 +439,8 @@ tn_status tn_dict_write(const char *path, const tn_dict_spec *spec, const tn_dic
     writer w = {.spec = spec};
     tn_status status = plan_all(&w, source, err != NULL ? err : &local);
     if (status == TN_OK) {
-        status = tn_file_create(&w.file, path, err);
+        w.buffer = tn_try_alloc(ROWS_BUFFER, 1, "rows of a dictionary", err);
+        status = w.buffer != NULL ? tn_file_create(&w.file, path, err) : TN_E_MEMORY;
     }
     if (status == TN_OK) {
         status = put_all(&w, source, err != NULL ? err : &local);
@@ -412,7 +452,7 @@ tn_status tn_dict_write(const char *path, const tn_dict_spec *spec, const tn_dic
         tn_file_abandon(w.file);
     }
     tn_text_done(&w.crcs);
-    tn_text_done(&w.buffer);
+    tn_free(w.buffer);
     tn_dict_plan_free(w.plan);
     return status;
 }

@@ -1,0 +1,22 @@
+/* machine.h - on which processor a benchmark ran, and what all its cores can multiply at once. */
+#ifndef TN_BENCH_MACHINE_H
+#define TN_BENCH_MACHINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* fp32 multiply-adds times two per second, in 1e9, of `threads` threads at the same time, over
+ * `ms` milliseconds: what was to be had in that moment, which on a shared machine is less than the
+ * peak. At most 1024 threads. */
+double tn_machine_gflops(uint32_t threads, uint32_t ms);
+
+/* One line: processor, cores, vectors, peak of one core and of all, best of a few moments. */
+void tn_machine_print(bool json);
+
+/* Largest resident size of this process so far, in MB. */
+double tn_machine_rss_mb(void);
+
+/* Seconds of processor time that this process took so far, of all its threads. */
+double tn_machine_cpu_s(void);
+
+#endif

@@ -1,0 +1,239 @@
+/* rig.c - see rig.h. */
+#include "rig.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "io/format.h"
+#include "nn/plan.h"
+#include "train/evaluate.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static void check(tn_status status, const tn_error *err)
+{
+    if (status != TN_OK) {
+        (void)fprintf(stderr, "bench: %s\n", err->text);
+        exit(1); // NOLINT(concurrency-mt-unsafe): the main thread
+    }
+}
+
+static const char *format_preset(const char *name)
+{
+    const tn_format *f = tn_format_find(name);
+    return f != NULL ? f->preset : NULL;
+}
+
+void tn_rig_open(tn_rig *rig, const char *config, uint32_t n, const char *const *overrides)
+{
+    static const tn_presets presets = {.format = format_preset, .model = tn_model_preset};
+    *rig = (tn_rig){.arena = tn_arena_new(1 << 18)};
+    tn_binder binder = {.arena = rig->arena, .diag = &rig->diag};
+    tn_config_in in = {.fields = tn_run_fields,
+                       .presets = &presets,
+                       .path = config,
+                       .overrides = overrides,
+                       .n_overrides = n};
+    tn_error err = {0};
+    const tn_tree *tree = tn_config_load(&in, rig->arena, &rig->diag);
+    if (tree != NULL) {
+        tn_run_bind(&binder, tree, &rig->run);
+    }
+    (void)fputs(tn_text_str(&rig->diag.text), stderr);
+    check(tn_diag_check(&rig->diag, &err), &err);
+    check(tn_blueprint_new(&rig->plan, &rig->run, &binder, &err), &err);
+    check(
+        tn_worker_new(&rig->worker, rig->plan, &(tn_worker_opts){.training = true}, &binder, &err),
+        &err);
+    tn_metrics_opts metrics = tn_metrics_opts_of(&rig->run, rig->plan->schema);
+    check(tn_metrics_new(&rig->metrics, &metrics, &err), &err);
+    check(tn_step_new(&rig->step, rig->plan, true, &err), &err);
+    check(tn_step_new(&rig->scoring, rig->plan, false, &err), &err);
+}
+
+void tn_rig_close(tn_rig *rig)
+{
+    tn_feeder_close(rig->feeder);
+    tn_step_free(rig->step);
+    tn_step_free(rig->scoring);
+    tn_reader_close(rig->reader);
+    tn_reader_close(rig->score_reader);
+    tn_free(rig->batch);
+    tn_free(rig->score_batch);
+    tn_metrics_free(rig->metrics);
+    tn_worker_free(rig->worker);
+    tn_diag_done(&rig->diag);
+    tn_arena_free(rig->arena);
+}
+
+static tn_reader_opts reader_opts(const tn_rig *rig, uint32_t prefetch)
+{
+    return (tn_reader_opts){.paths = rig->run.data.train,
+                            .batch_rows = rig->run.train.batch,
+                            .training = true,
+                            .seed = rig->run.run.seed,
+                            .from = {.epoch = rig->epoch},
+                            .prefetch = prefetch,
+                            .trace = rig->worker->trace};
+}
+
+/* Whole batches of `rows`, at most n; how many there are. */
+static uint32_t load(tn_rig *rig, uint32_t rows, uint32_t n, tn_reader **reader, tn_batch ***out)
+{
+    tn_error err = {0};
+    tn_reader_opts opts = reader_opts(rig, n);
+    opts.batch_rows = rows;
+    tn_batch **batch = tn_alloc(n, sizeof(tn_batch *), "batches in memory");
+    check(tn_reader_open(reader, rig->plan->schema, &opts, &err), &err);
+    tn_status status = TN_OK;
+    uint32_t k = 0;
+    while (k < n && status == TN_OK) {
+        status = tn_reader_next(*reader, &batch[k], &err);
+        k += status == TN_OK && batch[k]->rows == rows;
+    }
+    check(status == TN_END ? TN_OK : status, &err);
+    if (k == 0) {
+        check(tn_fail(&err, TN_E_DATA, "no whole batch of %u rows in the data", rows), &err);
+    }
+    *out = batch;
+    return k;
+}
+
+void tn_rig_load(tn_rig *rig, uint32_t batches)
+{
+    uint32_t n = batches < TN_RIG_BATCHES_MAX ? batches : TN_RIG_BATCHES_MAX;
+    rig->n_batches = load(rig, rig->run.train.batch, n, &rig->reader, &rig->batch);
+}
+
+static void count(tn_rig *rig, const tn_batch *batch, const float *logit)
+{
+    tn_error err = {0};
+    tn_scored rows = {
+        .n = batch->rows, .logit = logit, .label = batch->label, .weight = batch->weight};
+    double from = tn_clock_s();
+    tn_span_begin(rig->worker->lane, TN_PHASE_METRICS);
+    check(tn_metrics_add(rig->metrics, &rows, &err), &err);
+    tn_span_end(rig->worker->lane);
+    rig->metrics_s += tn_clock_s() - from;
+}
+
+static void learn(tn_rig *rig, tn_step *step)
+{
+    tn_error err = {0};
+    tn_learned learned;
+    check(tn_step_learn(rig->worker, step, 1, &learned, &err), &err);
+    count(rig, step->batch, rig->worker->train_logit->val);
+    tn_lane_step(rig->worker->lane, rig->worker->steps);
+}
+
+static void prepare(const tn_rig *rig, tn_step *step, tn_batch *batch)
+{
+    tn_error err = {0};
+    tn_span_begin(rig->worker->lane, TN_PHASE_LOCALIZE);
+    check(tn_step_prepare(step, batch, &err), &err);
+    tn_span_end(rig->worker->lane);
+}
+
+static tn_batch *next_batch(tn_rig *rig)
+{
+    TN_ASSERT(rig->n_batches > 0);
+    tn_batch *batch = rig->batch[rig->next];
+    rig->next = (rig->next + 1) % rig->n_batches;
+    return batch;
+}
+
+static void learn_memory(tn_rig *rig)
+{
+    prepare(rig, rig->step, next_batch(rig));
+    learn(rig, rig->step);
+}
+
+double tn_rig_warm(tn_rig *rig)
+{
+    double from = tn_clock_s();
+    for (uint32_t i = 0; i < rig->n_batches; i++) {
+        learn_memory(rig);
+    }
+    return (double)rig->n_batches * rig->run.train.batch / (tn_clock_s() - from);
+}
+
+double tn_rig_train_memory(tn_rig *rig, double seconds)
+{
+    double from = tn_clock_s();
+    uint64_t steps = 0;
+    do {
+        learn_memory(rig);
+        steps++;
+    } while (tn_clock_s() - from < seconds);
+    return (double)(steps * rig->run.train.batch) / (tn_clock_s() - from);
+}
+
+double tn_rig_score_memory(tn_rig *rig, double seconds)
+{
+    tn_error err = {0};
+    uint32_t rows = rig->run.eval.batch;
+    if (rig->score_batch == NULL) {
+        uint64_t all = (uint64_t)rig->n_batches * rig->run.train.batch;
+        uint32_t n = all > rows ? (uint32_t)(all / rows) : 1;
+        rig->n_score_batches = load(rig, rows, n, &rig->score_reader, &rig->score_batch);
+    }
+    TN_ASSERT(rig->n_score_batches > 0);
+    double from = tn_clock_s();
+    uint64_t steps = 0;
+    do {
+        const float *logit = NULL;
+        tn_batch *batch = rig->score_batch[rig->next_score];
+        rig->next_score = (rig->next_score + 1) % rig->n_score_batches;
+        prepare(rig, rig->scoring, batch);
+        check(tn_step_score(rig->worker, rig->scoring, &logit, &err), &err);
+        count(rig, rig->scoring->batch, logit);
+        steps++;
+    } while (tn_clock_s() - from < seconds);
+    return (double)(steps * rows) / (tn_clock_s() - from);
+}
+
+/* The next step of the file, of the next pass when this one has ended. */
+static tn_step *next_of_file(tn_rig *rig)
+{
+    tn_error err = {0};
+    tn_step *step = NULL;
+    for (uint32_t empty = 0; empty < 2; empty++) {
+        if (rig->feeder == NULL) {
+            tn_reader_opts opts = reader_opts(rig, rig->run.train.prefetch);
+            rig->epoch++;
+            check(tn_feeder_open(&rig->feeder, rig->plan, &opts, rig->run.train.prefetch, &err),
+                  &err);
+        }
+        tn_span_begin(rig->worker->lane, TN_PHASE_WAIT_DATA);
+        tn_status status = tn_feeder_next(rig->feeder, &step, &err);
+        tn_span_end(rig->worker->lane);
+        if (status == TN_OK) {
+            return step;
+        }
+        check(status == TN_END ? TN_OK : status, &err);
+        tn_feeder_close(rig->feeder);
+        rig->feeder = NULL;
+    }
+    check(tn_fail(&err, TN_E_DATA, "no rows in the data"), &err);
+    return NULL;
+}
+
+double tn_rig_train_file(tn_rig *rig, double seconds)
+{
+    double from = tn_clock_s();
+    uint64_t rows = 0;
+    do {
+        tn_step *step = next_of_file(rig);
+        learn(rig, step);
+        rows += step->batch->rows;
+        tn_feeder_recycle(rig->feeder, step);
+    } while (tn_clock_s() - from < seconds);
+    return (double)rows / (tn_clock_s() - from);
+}
+
+double tn_rig_flops(const tn_rig *rig)
+{
+    tn_cost cost =
+        tn_graph_cost(rig->worker->train_graph, &(tn_rates){.products = 1e9, .bytes = 1e9}, 1);
+    return cost.product_flops / rig->run.train.batch;
+}

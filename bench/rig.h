@@ -1,0 +1,61 @@
+/* rig.h - a model of a configuration, trained or scored a little at a time: what several
+ * benchmarks do in turns.
+ *
+ *     tn_rig rig;
+ *     tn_rig_open(&rig, "speed.yaml", 2, overrides);    any fault: printed, exit
+ *     tn_rig_load(&rig, 400);                           whole batches of data.train in memory
+ *     tn_rig_warm(&rig);                                each once: the rows of all keys exist
+ *     rows_per_s = tn_rig_train_memory(&rig, 1.0);
+ *     tn_rig_close(&rig);
+ *
+ * Steps are those of a run: localize, pull, forward, backward, push, metrics; from a file they are
+ * read, parsed and localized by the threads of a run.
+ */
+#ifndef TN_BENCH_RIG_H
+#define TN_BENCH_RIG_H
+
+#include "train/config.h"
+#include "train/feeder.h"
+#include "train/metrics.h"
+
+enum { TN_RIG_BATCHES_MAX = 4096 };
+
+typedef struct tn_rig {
+    tn_arena *arena;
+    tn_diag diag;
+    tn_run run;
+    const tn_blueprint *plan;
+    tn_worker *worker;
+    tn_metrics *metrics;
+    double metrics_s; /* spent in metrics so far */
+
+    tn_reader *reader; /* lends the batches */
+    tn_batch **batch;  /* of train.batch rows */
+    uint32_t n_batches, next;
+    tn_reader *score_reader;
+    tn_batch **score_batch; /* the same rows, eval.batch at a time */
+    uint32_t n_score_batches, next_score;
+    tn_step *step;    /* for training */
+    tn_step *scoring; /* without gradients */
+
+    tn_feeder *feeder; /* of the pass that is under way */
+    uint32_t epoch;
+} tn_rig;
+
+void tn_rig_open(tn_rig *rig, const char *config, uint32_t n, const char *const *overrides);
+void tn_rig_close(tn_rig *rig);
+
+/* At most `batches` of train.batch rows; those of the file that are not whole are left out. The
+ * first call of tn_rig_score_memory loads as many rows for itself. */
+void tn_rig_load(tn_rig *rig, uint32_t batches);
+double tn_rig_warm(tn_rig *rig); /* rows per second of this first pass */
+
+/* Rows per second over at least `seconds`, at least one step. */
+double tn_rig_train_memory(tn_rig *rig, double seconds);
+double tn_rig_train_file(tn_rig *rig, double seconds);   /* the pass goes on from call to call */
+double tn_rig_score_memory(tn_rig *rig, double seconds); /* forward and metrics */
+
+/* Of one training step's matrix products, per row. */
+double tn_rig_flops(const tn_rig *rig);
+
+#endif
