@@ -218,6 +218,7 @@ static tn_status put_row(void *visitor, const tn_dict_entry *e, tn_error *err)
         TN_TRY(flush_rows(w, err));
     }
     char *row = w->buffer + w->buffered;
+    TN_ASSERT(t->stride <= ROWS_BUFFER);
     w->buffered += t->stride;
     for (uint32_t i = 0; i < t->n_columns; i++) {
         TN_TRY(put_segment(w, &t->column[i], e, row, err));
