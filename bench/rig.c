@@ -47,19 +47,20 @@ void tn_rig_open(tn_rig *rig, const char *config, uint32_t n, const char *const 
         &err);
     tn_metrics_opts metrics = tn_metrics_opts_of(&rig->run, rig->plan->schema);
     check(tn_metrics_new(&rig->metrics, &metrics, &err), &err);
-    check(tn_step_new(&rig->step, rig->plan, true, &err), &err);
-    check(tn_step_new(&rig->scoring, rig->plan, false, &err), &err);
+}
+
+static void drop(tn_memory *m)
+{
+    tn_feeder_close(m->feeder);
+    tn_reader_close(m->reader);
+    tn_free(m->batch);
 }
 
 void tn_rig_close(tn_rig *rig)
 {
     tn_feeder_close(rig->feeder);
-    tn_step_free(rig->step);
-    tn_step_free(rig->scoring);
-    tn_reader_close(rig->reader);
-    tn_reader_close(rig->score_reader);
-    tn_free(rig->batch);
-    tn_free(rig->score_batch);
+    drop(&rig->learned);
+    drop(&rig->scored);
     tn_metrics_free(rig->metrics);
     tn_worker_free(rig->worker);
     tn_diag_done(&rig->diag);
@@ -77,32 +78,56 @@ static tn_reader_opts reader_opts(const tn_rig *rig, uint32_t prefetch)
                             .trace = rig->worker->trace};
 }
 
-/* Whole batches of `rows`, at most n; how many there are. */
-static uint32_t load(tn_rig *rig, uint32_t rows, uint32_t n, tn_reader **reader, tn_batch ***out)
+static tn_feeder_opts feeder_opts(const tn_rig *rig, bool training)
+{
+    return (tn_feeder_opts){.plan = rig->plan,
+                            .team = rig->worker->team,
+                            .ahead = rig->run.train.prefetch,
+                            .training = training};
+}
+
+static tn_status next_of_memory(void *from, bool wait, tn_batch **out, tn_error *err)
+{
+    (void)wait;
+    (void)err;
+    tn_memory *m = from;
+    *out = m->batch[m->next];
+    m->next = (m->next + 1) % m->n;
+    return TN_OK;
+}
+
+static void keep(void *from, tn_batch *batch)
+{
+    (void)from;
+    (void)batch;
+}
+
+/* Whole batches of `rows`, at most n. */
+static void load(tn_rig *rig, uint32_t rows, uint32_t n, bool training, tn_memory *m)
 {
     tn_error err = {0};
     tn_reader_opts opts = reader_opts(rig, n);
     opts.batch_rows = rows;
-    tn_batch **batch = tn_alloc(n, sizeof(tn_batch *), "batches in memory");
-    check(tn_reader_open(reader, rig->plan->schema, &opts, &err), &err);
+    m->batch = tn_alloc(n, sizeof(tn_batch *), "batches in memory");
+    check(tn_reader_open(&m->reader, rig->plan->schema, &opts, &err), &err);
     tn_status status = TN_OK;
-    uint32_t k = 0;
-    while (k < n && status == TN_OK) {
-        status = tn_reader_next(*reader, &batch[k], &err);
-        k += status == TN_OK && batch[k]->rows == rows;
+    while (m->n < n && status == TN_OK) {
+        status = tn_reader_next(m->reader, &m->batch[m->n], &err);
+        m->n += status == TN_OK && m->batch[m->n]->rows == rows;
     }
     check(status == TN_END ? TN_OK : status, &err);
-    if (k == 0) {
+    if (m->n == 0) {
         check(tn_fail(&err, TN_E_DATA, "no whole batch of %u rows in the data", rows), &err);
     }
-    *out = batch;
-    return k;
+    tn_feeder_opts feeding = feeder_opts(rig, training);
+    tn_batches batches = {.next = next_of_memory, .recycle = keep, .from = m};
+    check(tn_feeder_over(&m->feeder, &feeding, &batches, &err), &err);
 }
 
 void tn_rig_load(tn_rig *rig, uint32_t batches)
 {
     uint32_t n = batches < TN_RIG_BATCHES_MAX ? batches : TN_RIG_BATCHES_MAX;
-    rig->n_batches = load(rig, rig->run.train.batch, n, &rig->reader, &rig->batch);
+    load(rig, rig->run.train.batch, n, true, &rig->learned);
 }
 
 static void count(tn_rig *rig, const tn_batch *batch, const float *logit)
@@ -126,35 +151,32 @@ static void learn(tn_rig *rig, tn_step *step)
     tn_lane_step(rig->worker->lane, rig->worker->steps);
 }
 
-static void prepare(const tn_rig *rig, tn_step *step, tn_batch *batch)
+static tn_step *next_step(const tn_rig *rig, tn_feeder *feeder)
 {
     tn_error err = {0};
-    tn_span_begin(rig->worker->lane, TN_PHASE_LOCALIZE);
-    check(tn_step_prepare(step, batch, &err), &err);
+    tn_step *step = NULL;
+    tn_span_begin(rig->worker->lane, TN_PHASE_WAIT_DATA);
+    tn_status status = tn_feeder_next(feeder, &step, &err);
     tn_span_end(rig->worker->lane);
-}
-
-static tn_batch *next_batch(tn_rig *rig)
-{
-    TN_ASSERT(rig->n_batches > 0);
-    tn_batch *batch = rig->batch[rig->next];
-    rig->next = (rig->next + 1) % rig->n_batches;
-    return batch;
+    check(status == TN_END ? TN_OK : status, &err);
+    return status == TN_END ? NULL : step;
 }
 
 static void learn_memory(tn_rig *rig)
 {
-    prepare(rig, rig->step, next_batch(rig));
-    learn(rig, rig->step);
+    tn_feeder *feeder = rig->learned.feeder;
+    tn_step *step = next_step(rig, feeder);
+    learn(rig, step);
+    tn_feeder_recycle(feeder, step);
 }
 
 double tn_rig_warm(tn_rig *rig)
 {
     double from = tn_clock_s();
-    for (uint32_t i = 0; i < rig->n_batches; i++) {
+    for (uint32_t i = 0; i < rig->learned.n; i++) {
         learn_memory(rig);
     }
-    return (double)rig->n_batches * rig->run.train.batch / (tn_clock_s() - from);
+    return (double)rig->learned.n * rig->run.train.batch / (tn_clock_s() - from);
 }
 
 double tn_rig_train_memory(tn_rig *rig, double seconds)
@@ -172,21 +194,18 @@ double tn_rig_score_memory(tn_rig *rig, double seconds)
 {
     tn_error err = {0};
     uint32_t rows = rig->run.eval.batch;
-    if (rig->score_batch == NULL) {
-        uint64_t all = (uint64_t)rig->n_batches * rig->run.train.batch;
-        uint32_t n = all > rows ? (uint32_t)(all / rows) : 1;
-        rig->n_score_batches = load(rig, rows, n, &rig->score_reader, &rig->score_batch);
+    if (rig->scored.n == 0) {
+        uint64_t all = (uint64_t)rig->learned.n * rig->run.train.batch;
+        load(rig, rows, all > rows ? (uint32_t)(all / rows) : 1, false, &rig->scored);
     }
-    TN_ASSERT(rig->n_score_batches > 0);
     double from = tn_clock_s();
     uint64_t steps = 0;
     do {
         const float *logit = NULL;
-        tn_batch *batch = rig->score_batch[rig->next_score];
-        rig->next_score = (rig->next_score + 1) % rig->n_score_batches;
-        prepare(rig, rig->scoring, batch);
-        check(tn_step_score(rig->worker, rig->scoring, &logit, &err), &err);
-        count(rig, rig->scoring->batch, logit);
+        tn_step *step = next_step(rig, rig->scored.feeder);
+        check(tn_step_score(rig->worker, step, &logit, &err), &err);
+        count(rig, step->batch, logit);
+        tn_feeder_recycle(rig->scored.feeder, step);
         steps++;
     } while (tn_clock_s() - from < seconds);
     return (double)(steps * rows) / (tn_clock_s() - from);
@@ -196,21 +215,17 @@ double tn_rig_score_memory(tn_rig *rig, double seconds)
 static tn_step *next_of_file(tn_rig *rig)
 {
     tn_error err = {0};
-    tn_step *step = NULL;
     for (uint32_t empty = 0; empty < 2; empty++) {
         if (rig->feeder == NULL) {
             tn_reader_opts opts = reader_opts(rig, rig->run.train.prefetch);
             rig->epoch++;
-            check(tn_feeder_open(&rig->feeder, rig->plan, &opts, rig->run.train.prefetch, &err),
-                  &err);
+            tn_feeder_opts feeding = feeder_opts(rig, true);
+            check(tn_feeder_open(&rig->feeder, &feeding, &opts, &err), &err);
         }
-        tn_span_begin(rig->worker->lane, TN_PHASE_WAIT_DATA);
-        tn_status status = tn_feeder_next(rig->feeder, &step, &err);
-        tn_span_end(rig->worker->lane);
-        if (status == TN_OK) {
+        tn_step *step = next_step(rig, rig->feeder);
+        if (step != NULL) {
             return step;
         }
-        check(status == TN_END ? TN_OK : status, &err);
         tn_feeder_close(rig->feeder);
         rig->feeder = NULL;
     }

@@ -8,8 +8,8 @@
  *     rows_per_s = tn_rig_train_memory(&rig, 1.0);
  *     tn_rig_close(&rig);
  *
- * Steps are those of a run: localize, pull, forward, backward, push, metrics; from a file they are
- * read, parsed and localized by the threads of a run.
+ * Steps are those of a run, and made ahead as there: localize, pull, forward, backward, push,
+ * metrics; from a file they are read and parsed by the threads of a run, too.
  */
 #ifndef TN_BENCH_RIG_H
 #define TN_BENCH_RIG_H
@@ -20,6 +20,14 @@
 
 enum { TN_RIG_BATCHES_MAX = 4096 };
 
+/* Batches in memory, round and round. */
+typedef struct tn_memory {
+    tn_reader *reader; /* lends them */
+    tn_batch **batch;
+    uint32_t n, next;
+    tn_feeder *feeder;
+} tn_memory;
+
 typedef struct tn_rig {
     tn_arena *arena;
     tn_diag diag;
@@ -29,14 +37,8 @@ typedef struct tn_rig {
     tn_metrics *metrics;
     double metrics_s; /* spent in metrics so far */
 
-    tn_reader *reader; /* lends the batches */
-    tn_batch **batch;  /* of train.batch rows */
-    uint32_t n_batches, next;
-    tn_reader *score_reader;
-    tn_batch **score_batch; /* the same rows, eval.batch at a time */
-    uint32_t n_score_batches, next_score;
-    tn_step *step;    /* for training */
-    tn_step *scoring; /* without gradients */
+    tn_memory learned; /* batches of train.batch rows */
+    tn_memory scored;  /* the same rows, eval.batch at a time; without gradients */
 
     tn_feeder *feeder; /* of the pass that is under way */
     uint32_t epoch;

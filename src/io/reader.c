@@ -200,6 +200,14 @@ tn_status tn_reader_next(tn_reader *reader, tn_batch **out, tn_error *err)
     return status == TN_E_STOPPED ? tn_fail(err, TN_E_STOPPED, "the reader was stopped") : status;
 }
 
+tn_status tn_reader_try_next(tn_reader *reader, tn_batch **out, tn_error *err)
+{
+    (void)err;
+    void *item = NULL;
+    *out = tn_queue_try_pop(reader->ready, &item) ? item : NULL;
+    return TN_OK;
+}
+
 void tn_reader_recycle(tn_reader *reader, tn_batch *batch)
 {
     (void)pthread_mutex_lock(&reader->lock);

@@ -29,7 +29,6 @@ static const stage stages[] = {
     {"parse", TN_PHASE_PARSE, "more data.readers"},
     {"batch", TN_PHASE_SHUFFLE, "a smaller data.shuffle"},
     {"batch", TN_PHASE_BATCH, "fewer or shorter slots"},
-    {"feeder", TN_PHASE_LOCALIZE, "a larger train.batch"},
 };
 
 /* The stage that is busy for the largest share of its threads' time. */

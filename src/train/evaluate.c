@@ -65,7 +65,8 @@ tn_status tn_evaluate(tn_worker *w, const tn_eval_request *request, tn_evaluatio
     if (status == TN_OK) {
         tn_reader_opts reader = tn_judging_reader(&j);
         reader.trace = w->trace;
-        status = tn_feeder_open(&feeder, w->plan, &reader, run->train.prefetch, err);
+        tn_feeder_opts opts = {.plan = w->plan, .team = w->team, .ahead = run->train.prefetch};
+        status = tn_feeder_open(&feeder, &opts, &reader, err);
     }
     if (status == TN_OK) {
         status = run_through(w, &j, feeder, err);

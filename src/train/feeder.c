@@ -1,99 +1,135 @@
-/* feeder.c - steps circulate between two queues; see feeder.h. */
+/* feeder.c - steps circulate in a ring of slots; see feeder.h.
+ *
+ *     FREE -> PREPARING -> READY -> LENT -> FREE        or FAILED, the last one
+ *
+ * The lock orders who takes which batch. It is not held while a batch is prepared, so several may
+ * be at once; it is held by the owner of the team while it waits for data, and helpers only try it.
+ */
 #include "train/feeder.h"
 
 #include "base/alloc.h"
-#include "base/queue.h"
-#include "base/threads.h"
 #include "train/stopper.h"
 
+#include <pthread.h>
+
+typedef enum slot_state { FREE, PREPARING, READY, LENT, FAILED } slot_state;
+
+typedef struct slot {
+    tn_step *step;
+    slot_state state;
+} slot;
+
 struct tn_feeder {
-    tn_reader *reader;
-    tn_queue *ready; /* prepared steps, to the consumer */
-    tn_queue *idle;  /* steps to be used again */
-    tn_step **step;  /* all of them */
-    uint32_t n_steps;
-    tn_trace *trace;
-    const char *name; /* of the thread's lane */
-    tn_thread *thread;
+    tn_team *team;
+    tn_batches batches;
+    tn_reader *reader;   /* behind `batches`; or NULL */
     tn_stopper *stopper; /* NULL: nobody can stop it */
+
+    pthread_mutex_t lock;    /* guards all below */
+    pthread_cond_t prepared; /* a slot is no longer PREPARING */
+    slot *slot;
+    uint32_t n_slots;
+    uint32_t first; /* the next to hand out */
+    uint32_t next;  /* the next to fill */
+    tn_status end;  /* TN_OK: there may be more */
+    tn_error err;   /* of `end` and of a slot that failed */
 };
 
-/* Fills a step with the next batch. */
-static tn_status fill(tn_feeder *f, tn_step *step, tn_lane *lane, tn_error *err)
+static tn_status next_of_reader(void *from, bool wait, tn_batch **out, tn_error *err)
 {
+    return wait ? tn_reader_next(from, out, err) : tn_reader_try_next(from, out, err);
+}
+
+static void recycle_of_reader(void *from, tn_batch *batch)
+{
+    tn_reader_recycle(from, batch);
+}
+
+static uint32_t after(const tn_feeder *f, uint32_t i)
+{
+    return i + 1 < f->n_slots ? i + 1 : 0;
+}
+
+/* Takes the next batch into the next slot, which is free; NULL: there is none. Locked. */
+static slot *take_batch(tn_feeder *f, bool wait)
+{
+    slot *s = &f->slot[f->next];
     tn_batch *batch = NULL;
-    tn_span_begin(lane, TN_PHASE_WAIT_INPUT);
-    tn_status status = tn_reader_next(f->reader, &batch, err);
-    tn_span_end(lane);
-    TN_TRY(status);
-    tn_span_begin(lane, TN_PHASE_LOCALIZE);
-    status = tn_step_prepare(step, batch, err);
-    tn_span_end(lane);
-    return status;
-}
-
-/* An idle step to be filled; false: the feeder closes. */
-static bool take_idle(tn_feeder *f, tn_lane *lane, tn_step **out)
-{
-    void *item = NULL;
-    tn_span_begin(lane, TN_PHASE_WAIT_ROOM);
-    bool got = tn_queue_pop(f->idle, &item);
-    tn_span_end(lane);
-    *out = item;
-    return got;
-}
-
-/* Fills steps until the data ends, something fails or the feeder closes. */
-static tn_status feed(void *arg, tn_error *err)
-{
-    tn_feeder *f = arg;
-    tn_status status = TN_OK;
-    tn_step *step = NULL;
-    tn_lane *lane = tn_trace_join(f->trace, f->name);
-    uint64_t steps = 0;
-    while (status == TN_OK && take_idle(f, lane, &step)) {
-        status = fill(f, step, lane, err);
-        if (status == TN_OK && !tn_queue_push(f->ready, step)) { /* has room for every step */
-            break;
-        }
-        tn_lane_step(lane, ++steps);
+    tn_status status = f->batches.next(f->batches.from, wait, &batch, &f->err);
+    if (status != TN_OK) {
+        f->end = status;
+        return NULL;
     }
-    tn_trace_leave(lane);
-    tn_queue_close(f->ready);
-    return status;
+    if (batch == NULL) {
+        return NULL;
+    }
+    s->step->batch = batch;
+    s->state = PREPARING;
+    f->next = after(f, f->next);
+    return s;
 }
 
-static tn_status make_steps(tn_feeder *f, const tn_blueprint *plan, bool training, tn_error *err)
+/* Locked before and after, not in between. */
+static void prepare(tn_feeder *f, slot *s)
 {
-    TN_TRY(tn_queue_new(&f->ready, f->n_steps, err));
-    TN_TRY(tn_queue_new(&f->idle, f->n_steps, err));
-    for (uint32_t i = 0; i < f->n_steps; i++) {
-        TN_TRY(tn_step_new(&f->step[i], plan, training, err));
-        bool pushed = tn_queue_push(f->idle, f->step[i]);
-        TN_ASSERT(pushed);
+    (void)pthread_mutex_unlock(&f->lock);
+    tn_error err = {0};
+    tn_lane *lane = tn_team_lane(f->team);
+    tn_span_begin(lane, TN_PHASE_LOCALIZE);
+    tn_status status = tn_step_prepare(s->step, s->step->batch, &err);
+    tn_span_end(lane);
+    (void)pthread_mutex_lock(&f->lock);
+    s->state = status == TN_OK ? READY : FAILED;
+    if (status != TN_OK && (f->end == TN_OK || f->end == TN_END)) {
+        f->end = status;
+        f->err = err;
+    }
+    (void)pthread_cond_signal(&f->prepared);
+}
+
+/* For a helper of the team. */
+static bool prepare_aside(void *feeder)
+{
+    tn_feeder *f = feeder;
+    if (pthread_mutex_trylock(&f->lock) != 0) {
+        return false;
+    }
+    slot *s = NULL;
+    if (f->end == TN_OK && f->slot[f->next].state == FREE) {
+        s = take_batch(f, false);
+    }
+    if (s != NULL) {
+        prepare(f, s);
+    }
+    (void)pthread_mutex_unlock(&f->lock);
+    return s != NULL;
+}
+
+static tn_status make_slots(tn_feeder *f, const tn_feeder_opts *opts, tn_error *err)
+{
+    f->n_slots = opts->ahead + 1;
+    f->slot = tn_try_alloc(f->n_slots, sizeof *f->slot, "steps", err);
+    if (f->slot == NULL) {
+        f->n_slots = 0;
+        return TN_E_MEMORY;
+    }
+    for (uint32_t i = 0; i < f->n_slots; i++) {
+        TN_TRY(tn_step_new(&f->slot[i].step, opts->plan, opts->training, err));
     }
     return TN_OK;
 }
 
-tn_status tn_feeder_open(tn_feeder **out, const tn_blueprint *plan, const tn_reader_opts *opts,
-                         uint32_t ahead, tn_error *err)
+static tn_status open_feeder(tn_feeder **out, const tn_feeder_opts *opts, tn_error *err)
 {
-    *out = NULL;
+    TN_ASSERT(opts->ahead > 0);
     tn_feeder *f = tn_try_alloc(1, sizeof *f, "a feeder", err);
     if (f == NULL) {
         return TN_E_MEMORY;
     }
-    f->trace = opts->trace;
-    f->name = opts->training ? "feeder" : "eval feeder";
-    f->n_steps = ahead + 1;
-    f->step = tn_alloc(f->n_steps, sizeof(void *), "steps");
-    tn_status status = make_steps(f, plan, opts->training, err);
-    if (status == TN_OK) {
-        status = tn_reader_open(&f->reader, plan->schema, opts, err);
-    }
-    if (status == TN_OK) {
-        status = tn_thread_start(&f->thread, "tnet-feeder", feed, f, err);
-    }
+    f->team = opts->team;
+    (void)pthread_mutex_init(&f->lock, NULL);
+    (void)pthread_cond_init(&f->prepared, NULL);
+    tn_status status = make_slots(f, opts, err);
     if (status != TN_OK) {
         tn_feeder_close(f);
         return status;
@@ -102,31 +138,87 @@ tn_status tn_feeder_open(tn_feeder **out, const tn_blueprint *plan, const tn_rea
     return TN_OK;
 }
 
+tn_status tn_feeder_open(tn_feeder **out, const tn_feeder_opts *opts, const tn_reader_opts *reader,
+                         tn_error *err)
+{
+    *out = NULL;
+    tn_feeder *f = NULL;
+    TN_TRY(open_feeder(&f, opts, err));
+    tn_status status = tn_reader_open(&f->reader, opts->plan->schema, reader, err);
+    if (status != TN_OK) {
+        tn_feeder_close(f);
+        return status;
+    }
+    f->batches = (tn_batches){next_of_reader, recycle_of_reader, f->reader};
+    *out = f;
+    return TN_OK;
+}
+
+tn_status tn_feeder_over(tn_feeder **out, const tn_feeder_opts *opts, const tn_batches *batches,
+                         tn_error *err)
+{
+    *out = NULL;
+    TN_TRY(open_feeder(out, opts, err));
+    (*out)->batches = *batches;
+    return TN_OK;
+}
+
 tn_status tn_feeder_watch(tn_feeder *f, const atomic_bool *stop, tn_error *err)
 {
-    TN_ASSERT(f->stopper == NULL);
+    TN_ASSERT(f->stopper == NULL && f->reader != NULL);
     return stop != NULL ? tn_stopper_start(&f->stopper, f->reader, stop, err) : TN_OK;
+}
+
+/* The first slot that is ready, made here if nobody else did; NULL: the end. Locked. */
+static slot *first_ready(tn_feeder *f)
+{
+    slot *s = &f->slot[f->first];
+    TN_ASSERT(s->state != LENT); /* more steps were taken than there are */
+    if (s->state == FREE && f->end == TN_OK) {
+        TN_ASSERT(f->first == f->next);
+        if (take_batch(f, true) != NULL) {
+            prepare(f, s);
+        }
+    }
+    while (s->state == PREPARING) {
+        (void)pthread_cond_wait(&f->prepared, &f->lock);
+    }
+    return s->state == READY ? s : NULL;
 }
 
 tn_status tn_feeder_next(tn_feeder *f, tn_step **out, tn_error *err)
 {
-    void *item = NULL;
-    if (tn_queue_pop(f->ready, &item)) {
-        *out = item;
-        return TN_OK;
+    tn_team_set_aside(f->team, prepare_aside, f);
+    (void)pthread_mutex_lock(&f->lock);
+    slot *s = first_ready(f);
+    tn_status status = TN_OK;
+    if (s != NULL) {
+        s->state = LENT;
+        f->first = after(f, f->first);
+        *out = s->step;
+    } else {
+        status = f->end;
+        if (status != TN_END && err != NULL) {
+            *err = f->err;
+        }
     }
-    tn_thread *thread = f->thread;
-    f->thread = NULL;
-    tn_status status = tn_thread_join(thread, err); /* TN_END, or what went wrong */
-    return status == TN_OK ? TN_END : status;
+    (void)pthread_mutex_unlock(&f->lock);
+    return status;
 }
 
 void tn_feeder_recycle(tn_feeder *f, tn_step *step)
 {
-    tn_reader_recycle(f->reader, step->batch);
+    f->batches.recycle(f->batches.from, step->batch);
+    (void)pthread_mutex_lock(&f->lock);
+    uint32_t i = 0;
+    while (f->slot[i].step != step) {
+        i++;
+        TN_ASSERT(i < f->n_slots);
+    }
+    TN_ASSERT(f->slot[i].state == LENT);
     step->batch = NULL;
-    bool pushed = tn_queue_push(f->idle, step);
-    (void)pushed; /* closed: the step is freed with the feeder */
+    f->slot[i].state = FREE;
+    (void)pthread_mutex_unlock(&f->lock);
 }
 
 tn_reader *tn_feeder_reader(tn_feeder *f)
@@ -139,21 +231,14 @@ void tn_feeder_close(tn_feeder *f)
     if (f == NULL) {
         return;
     }
+    tn_team_set_aside(f->team, NULL, NULL);
     tn_stopper_end(f->stopper);
-    if (f->idle != NULL) {
-        tn_queue_close(f->idle);
-    }
-    if (f->ready != NULL) {
-        tn_queue_close(f->ready);
-    }
-    tn_status status = tn_thread_join(f->thread, NULL);
-    (void)status; /* its failure was reported, or nobody waits for it any more */
     tn_reader_close(f->reader);
-    for (uint32_t i = 0; i < f->n_steps; i++) {
-        tn_step_free(f->step[i]);
+    for (uint32_t i = 0; i < f->n_slots; i++) {
+        tn_step_free(f->slot[i].step);
     }
-    tn_free(f->step);
-    tn_queue_free(f->ready);
-    tn_queue_free(f->idle);
+    tn_free(f->slot);
+    (void)pthread_cond_destroy(&f->prepared);
+    (void)pthread_mutex_destroy(&f->lock);
     tn_free(f);
 }

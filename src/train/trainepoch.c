@@ -190,7 +190,7 @@ static tn_status after_epoch(tn_trainer *t, tn_error *err)
 
 static tn_status open_feeder(tn_trainer *t, tn_feeder **out, tn_error *err)
 {
-    tn_reader_opts opts = {
+    tn_reader_opts reader = {
         .paths = t->run->data.train,
         .batch_rows = t->run->train.batch,
         .training = true,
@@ -199,7 +199,11 @@ static tn_status open_feeder(tn_trainer *t, tn_feeder **out, tn_error *err)
         .prefetch = t->run->train.prefetch,
         .trace = t->worker->trace,
     };
-    return tn_feeder_open(out, t->plan, &opts, t->run->train.prefetch, err);
+    tn_feeder_opts opts = {.plan = t->plan,
+                           .team = t->worker->team,
+                           .ahead = t->run->train.prefetch,
+                           .training = true};
+    return tn_feeder_open(out, &opts, &reader, err);
 }
 
 /* The files and parts of this epoch, for checkpoints. */

@@ -65,6 +65,55 @@ static void what_a_run_wrote_the_next_run_reads_without_a_lock(void **state)
     tn_team_close(team);
 }
 
+typedef struct errand {
+    _Atomic uint32_t left, done, inside;
+} errand;
+
+static bool run_errand(void *arg)
+{
+    errand *e = arg;
+    atomic_fetch_add(&e->inside, 1);
+    uint32_t left = atomic_load(&e->left);
+    while (left > 0 && !atomic_compare_exchange_weak(&e->left, &left, left - 1)) {
+    }
+    atomic_fetch_add(&e->done, left > 0);
+    atomic_fetch_sub(&e->inside, 1);
+    return left > 0;
+}
+
+static void helpers_without_tiles_do_what_is_set_aside(void **state)
+{
+    (void)state;
+    tn_team *team = team_of(3);
+    visits v = {0};
+    errand e = {.left = 500};
+    tn_team_set_aside(team, run_errand, &e);
+    while (atomic_load(&e.done) < 500) { /* every run wakes them */
+        tn_team_run(team, TILES, visit, &v);
+    }
+    tn_team_set_aside(team, NULL, NULL);
+    assert_int_equal(atomic_load(&e.inside), 0);
+    atomic_store(&e.left, 1000000);
+    for (uint32_t run = 0; run < 100; run++) {
+        tn_team_run(team, TILES, visit, &v);
+    }
+    assert_int_equal(atomic_load(&e.left), 1000000); /* nobody comes back to it */
+    tn_team_close(team);
+}
+
+static void the_caller_and_a_team_of_one_set_nothing_aside(void **state)
+{
+    (void)state;
+    tn_team *team = team_of(1);
+    visits v = {0};
+    errand e = {.left = 1};
+    tn_team_set_aside(team, run_errand, &e);
+    tn_team_set_aside(NULL, run_errand, &e);
+    tn_team_run(team, TILES, visit, &v);
+    assert_int_equal(atomic_load(&e.left), 1);
+    tn_team_close(team);
+}
+
 static void no_team_is_the_calling_thread_alone(void **state)
 {
     (void)state;
@@ -220,6 +269,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_tile_is_done_once_whatever_the_number_of_threads),
         cmocka_unit_test(what_a_run_wrote_the_next_run_reads_without_a_lock),
+        cmocka_unit_test(helpers_without_tiles_do_what_is_set_aside),
+        cmocka_unit_test(the_caller_and_a_team_of_one_set_nothing_aside),
         cmocka_unit_test(no_team_is_the_calling_thread_alone),
         cmocka_unit_test(no_tiles_are_no_work),
         cmocka_unit_test(a_warm_run_allocates_nothing),

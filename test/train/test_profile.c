@@ -57,7 +57,8 @@ static void the_text_has_every_thread_the_totals_and_a_verdict(void **state)
     (void)state;
     static const char *const more[] = {"train.threads=2", NULL};
     static const char *const want[] = {
-        "main             pull ",
+        "main             ",
+        "\n                 pull ",
         "\n                 forward ",
         " evaluate ",
         " checkpoint ",
@@ -67,7 +68,7 @@ static void the_text_has_every_thread_the_totals_and_a_verdict(void **state)
         "\nread             ",
         "\nparse            parse ",
         "\nbatch            shuffle",
-        "\nfeeder           localize",
+        " localize ",
         "\neval read        ",
         " rows/s; ",
         " % of the multiply-add peak, ",

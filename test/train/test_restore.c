@@ -104,7 +104,8 @@ static void learn(exportkit *k, tn_worker *w)
     tn_learned learned;
     tn_reader_opts opts = {
         .paths = k->run.data.train, .batch_rows = 50, .training = true, .seed = 7, .prefetch = 1};
-    if (tn_feeder_open(&feeder, k->plan, &opts, 1, &err) != TN_OK ||
+    tn_feeder_opts feeding = {.plan = k->plan, .team = w->team, .ahead = 1, .training = true};
+    if (tn_feeder_open(&feeder, &feeding, &opts, &err) != TN_OK ||
         tn_feeder_next(feeder, &step, &err) != TN_OK ||
         tn_step_learn(w, step, 1, &learned, &err) != TN_OK) {
         fail_msg("%s", err.text);

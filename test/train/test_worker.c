@@ -54,10 +54,11 @@ static void a_first_batch_without_keys_has_rows(void **state)
     tn_arena *arena = tn_arena_new(1 << 16);
     const tn_blueprint *plan = golden_plan(arena, "deepfm", (const char *const[]){train, NULL});
     tn_reader_opts opts = {.paths = plan->run->data.train, .batch_rows = 32, .training = true};
+    tn_feeder_opts feeding = {.plan = plan, .ahead = 1, .training = true};
     tn_feeder *feeder = NULL;
     tn_step *step = NULL;
     tn_error err = {0};
-    assert_int_equal(tn_feeder_open(&feeder, plan, &opts, 1, &err), TN_OK);
+    assert_int_equal(tn_feeder_open(&feeder, &feeding, &opts, &err), TN_OK);
     assert_int_equal(tn_feeder_next(feeder, &step, &err), TN_OK);
     assert_int_equal(step->batch->rows, 1);
     assert_int_equal(step->local->keys.n, 0);
