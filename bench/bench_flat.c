@@ -32,6 +32,7 @@ typedef struct flat {
     uint64_t ids, n;
     float *rows;
     uint32_t **place; /* per batch: the number of each of its keys' rows */
+    uint32_t next;    /* batch, as the rig hands them out */
     /* of the step that is under way */
     const tn_keyset *keys;
     const uint32_t *at;
@@ -58,15 +59,12 @@ static void *big_pages(size_t size)
 /* The row of every key of every batch, found by its slot and its id. */
 static void number_batches(flat *f)
 {
-    tn_error err = {0};
     tn_rig *rig = f->rig;
     const tn_layout *layout = rig->plan->layout;
-    f->place = tn_alloc(rig->n_batches, sizeof(uint32_t *), "batches");
-    for (uint32_t b = 0; b < rig->n_batches; b++) {
-        if (tn_step_prepare(rig->step, rig->batch[b], &err) != TN_OK) {
-            fail(err.text);
-        }
-        const tn_keyset *keys = &rig->step->local->keys;
+    f->place = tn_alloc(rig->learned.n, sizeof(uint32_t *), "batches");
+    for (uint32_t b = 0; b < rig->learned.n; b++) {
+        tn_step *step = tn_rig_next(rig);
+        const tn_keyset *keys = &step->local->keys;
         f->place[b] = tn_alloc(keys->n, sizeof(uint32_t), "rows of a batch");
         for (uint32_t i = 0; i < keys->n; i++) {
             uint64_t id = tn_sign_of(keys->key[i], layout->group[keys->group[i]].salt);
@@ -75,6 +73,7 @@ static void number_batches(flat *f)
             }
             f->place[b][i] = (uint32_t)(keys->group[i] * f->ids + id);
         }
+        tn_rig_done(rig, step);
     }
 }
 
@@ -214,17 +213,15 @@ static void learn_flat(flat *f, tn_step *s)
 
 static double train_flat(flat *f, double seconds)
 {
-    tn_error err = {0};
     tn_rig *rig = f->rig;
     double from = tn_clock_s();
     uint64_t steps = 0;
     do {
-        f->at = f->place[rig->next];
-        if (tn_step_prepare(rig->step, rig->batch[rig->next], &err) != TN_OK) {
-            fail(err.text);
-        }
-        learn_flat(f, rig->step);
-        rig->next = (rig->next + 1) % rig->n_batches;
+        tn_step *step = tn_rig_next(rig);
+        f->at = f->place[f->next];
+        learn_flat(f, step);
+        tn_rig_done(rig, step);
+        f->next = (f->next + 1) % rig->learned.n;
         steps++;
     } while (tn_clock_s() - from < seconds);
     return (double)(steps * rig->run.train.batch) / (tn_clock_s() - from);
@@ -232,7 +229,7 @@ static double train_flat(flat *f, double seconds)
 
 static void close_flat(flat *f)
 {
-    for (uint32_t b = 0; b < f->rig->n_batches; b++) {
+    for (uint32_t b = 0; b < f->rig->learned.n; b++) {
         tn_free(f->place[b]);
     }
     tn_free(f->place);

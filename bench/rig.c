@@ -162,12 +162,21 @@ static tn_step *next_step(const tn_rig *rig, tn_feeder *feeder)
     return status == TN_END ? NULL : step;
 }
 
+tn_step *tn_rig_next(tn_rig *rig)
+{
+    return next_step(rig, rig->learned.feeder);
+}
+
+void tn_rig_done(tn_rig *rig, tn_step *step)
+{
+    tn_feeder_recycle(rig->learned.feeder, step);
+}
+
 static void learn_memory(tn_rig *rig)
 {
-    tn_feeder *feeder = rig->learned.feeder;
-    tn_step *step = next_step(rig, feeder);
+    tn_step *step = tn_rig_next(rig);
     learn(rig, step);
-    tn_feeder_recycle(feeder, step);
+    tn_rig_done(rig, step);
 }
 
 double tn_rig_warm(tn_rig *rig)

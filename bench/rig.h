@@ -52,6 +52,10 @@ void tn_rig_close(tn_rig *rig);
 void tn_rig_load(tn_rig *rig, uint32_t batches);
 double tn_rig_warm(tn_rig *rig); /* rows per second of this first pass */
 
+/* The next of the batches in memory, in their order, round and round; to be given back. */
+tn_step *tn_rig_next(tn_rig *rig);
+void tn_rig_done(tn_rig *rig, tn_step *step);
+
 /* Rows per second over at least `seconds`, at least one step. */
 double tn_rig_train_memory(tn_rig *rig, double seconds);
 double tn_rig_train_file(tn_rig *rig, double seconds);   /* the pass goes on from call to call */
