@@ -143,28 +143,33 @@ static void place_keys(tn_localizer *l)
         first[q + 1] += first[q];
     }
     for (uint32_t i = 1; i <= l->n; i++) { /* moves first[q] to the end of partition q .. */
-        uint32_t at = first[tn_partition_of(l->seen[i], n_partitions)]++;
-        l->position[i] = at;
-        l->number_at[at] = i;
+        l->number_at[first[tn_partition_of(l->seen[i], n_partitions)]++] = i;
     }
     memmove(first + 1, first, n_partitions * sizeof *first); /* .. which is where q + 1 begins */
     first[0] = 0;
 }
 
-/* TN_E_LIMIT: the rows of the keys do not fit into 2^32 floats. */
+/* Counts are read here for the last time: in their places, cursors remain. TN_E_LIMIT: the rows of
+ * the keys do not fit into 2^32 floats. */
 static tn_status gather_keys(tn_localizer *l, tn_error *err)
 {
     uint64_t floats = 0;
+    uint32_t shown = 0;
     for (uint32_t at = 0; at < l->n; at++) {
         uint32_t number = l->number_at[at];
         uint16_t group = l->seen_group[number];
+        uint64_t count = l->count[number];
+        l->count[number] = at | (uint64_t)shown << TN_CURSOR_NEXT;
+        l->occurrence_first[at] = shown;
+        shown += (uint32_t)count;
         l->key[at] = l->seen[number];
-        l->show[at] = (uint32_t)l->count[number];
-        l->click[at] = (uint32_t)(l->count[number] >> 32);
+        l->show[at] = (uint32_t)count;
+        l->click[at] = (uint32_t)(count >> 32);
         l->group[at] = group;
         l->at[at] = (uint32_t)floats;
         floats += l->width[group];
     }
+    l->occurrence_first[l->n] = shown;
     l->at[l->n] = (uint32_t)floats;
     return floats <= UINT32_MAX
                ? TN_OK
@@ -172,35 +177,28 @@ static tn_status gather_keys(tn_localizer *l, tn_error *err)
                          (unsigned long long)floats, UINT32_MAX);
 }
 
-/* Rewrites rows of one slot, in order, and lists them; `next` is moved from the first place of each
- * key to its end. */
-static void settle_rows(tn_localizer *l, const tn_batch *batch, uint32_t s, tn_range rows)
+/* Rewrites rows of one slot, in order, and lists them. */
+static void settle_rows(const tn_localizer *l, const tn_batch *batch, uint32_t s, tn_range rows)
 {
     const uint32_t *offset = batch->slot[s].offset;
-    const uint32_t *position = l->position;
+    uint64_t *cursors = l->count;
     uint32_t *index = l->index_at[s];
-    uint32_t *next = l->occurrence_first + 1;
     tn_occurrence *occurrence = l->occurrence;
     uint32_t i = offset[rows.from];
     for (uint32_t r = rows.from; r < rows.to; r++) {
         for (uint32_t end = offset[r + 1]; i < end; i++) {
-            index[i] = position[index[i]];
-            occurrence[next[index[i]]++] = (tn_occurrence){r, s, i};
+            uint64_t cursor = cursors[index[i]];
+            cursors[index[i]] = cursor + (UINT64_C(1) << TN_CURSOR_NEXT);
+            index[i] = (uint32_t)cursor;
+            occurrence[cursor >> TN_CURSOR_NEXT] = (tn_occurrence){r, s, i};
         }
     }
 }
 
 /* Rewrites the batch and lists occurrences. A key stands in the slots of its group alone: a group
  * of one slot is listed slot by slot, which is the order of rows; one of several row by row. */
-static void settle_and_list(tn_localizer *l, const tn_batch *batch)
+static void settle_and_list(const tn_localizer *l, const tn_batch *batch)
 {
-    uint32_t *first = l->occurrence_first; /* shifted by one while it is being filled */
-    first[0] = 0;
-    uint32_t sum = 0;
-    for (uint32_t i = 0; i < l->n; i++) {
-        first[i + 1] = sum;
-        sum += l->show[i];
-    }
     for (uint32_t g = 0; g < l->opts.layout->n_groups; g++) {
         uint32_t from = l->group_from[g];
         uint32_t to = l->group_from[g + 1];
@@ -216,10 +214,10 @@ static void settle_and_list(tn_localizer *l, const tn_batch *batch)
     }
 }
 
-static void settle(tn_localizer *l, uint32_t n)
+static void settle(const tn_localizer *l, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
-        l->index[i] = l->position[l->index[i]];
+        l->index[i] = (uint32_t)l->count[l->index[i]];
     }
 }
 

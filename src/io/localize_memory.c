@@ -23,7 +23,6 @@ static size_t lay_out(tn_localizer *l, char *block)
     l->count = carve(block, &used, n + 1, sizeof *l->count);
     l->seen_group = carve(block, &used, n + 1, sizeof *l->seen_group);
     l->number_at = carve(block, &used, n, sizeof *l->number_at);
-    l->position = carve(block, &used, n + 1, sizeof *l->position);
     l->counts = carve(block, &used, l->rows_max, sizeof *l->counts);
     l->key = carve(block, &used, n, sizeof *l->key);
     l->group = carve(block, &used, n, sizeof *l->group);

@@ -12,6 +12,10 @@ enum { TN_KEY_TABLE_MIN = 64 };
 #define TN_SHOWN UINT64_C(1)
 #define TN_CLICKED (UINT64_C(1) << 32)
 
+/* A cursor takes the place of a count: the key's position in the lower half, where its next
+ * occurrence is listed in the upper one. */
+enum { TN_CURSOR_NEXT = 32 };
+
 struct tn_localizer {
     tn_localizer_opts opts;
     uint32_t *slot_of;    /* n_slots: slots in the order of their groups, used ones only */
@@ -25,9 +29,8 @@ struct tn_localizer {
     uint32_t rows_max;
     uint32_t *table;      /* numbers, from 1; 0: free */
     uint64_t *seen;       /* keys_max + 1, by number: keys .. */
-    uint64_t *count;      /* .. and how often they are there */
+    uint64_t *count;      /* .. and how often they are there, later their cursors */
     uint16_t *seen_group; /* likewise */
-    uint32_t *position;   /* number -> position */
     uint32_t *number_at;  /* position -> number */
     uint64_t *counts;     /* rows_max: what one of its keys adds to `count` */
     uint32_t *no_offset;  /* rows_max + 1 zeros, for slots that nobody takes */
