@@ -205,3 +205,16 @@ tn_status tn_index_reserve(tn_index *x, const tn_slab *rows, uint32_t hash, tn_e
     }
     return TN_OK;
 }
+
+uint64_t tn_index_bytes(const tn_index *x, uint64_t *entries)
+{
+    if (x->directory == NULL) {
+        return 0;
+    }
+    uint64_t blocks = 0;
+    for (uint32_t i = 0; i < UINT32_C(1) << x->depth; i++) {
+        blocks += i == 0 || x->directory[i] != x->directory[i - 1];
+    }
+    *entries += blocks * (x->mask + 1);
+    return (sizeof(void *) << x->depth) + blocks * block_bytes(x->mask + 1);
+}

@@ -41,6 +41,9 @@ tn_status tn_index_reserve(tn_index *x, const tn_slab *rows, uint32_t hash, tn_e
 /* After tn_index_reserve. */
 void tn_index_put(tn_index *x, uint32_t hash, uint32_t number);
 
+/* What it takes; *entries grows by the room for keys. */
+uint64_t tn_index_bytes(const tn_index *x, uint64_t *entries);
+
 /* The upper half of a product depends on all bits of the key below it. */
 static inline uint32_t tn_index_hash(uint64_t key)
 {

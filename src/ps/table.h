@@ -59,6 +59,16 @@ uint64_t tn_table_bytes(const tn_table *t);   /* of slabs and indexes */
 uint64_t tn_table_created(const tn_table *t); /* since the table was made */
 uint64_t tn_table_dropped(const tn_table *t); /* gradients for keys without a row */
 
+/* Where those bytes are. Nobody else inside. */
+typedef struct tn_table_parts {
+    uint64_t rows;    /* bytes of rows in use .. */
+    uint64_t headers; /* .. of which key, counts and age */
+    uint64_t index;
+    uint64_t spare; /* room for rows to come, and what leads to the rows */
+    double load;    /* part of the index's entries that is in use */
+} tn_table_parts;
+void tn_table_parts_of(const tn_table *t, tn_table_parts *out);
+
 /* One row as snapshots, exports and tests see it. `data` holds per present segment w[dim], then
  * each state. */
 typedef struct tn_row_view {

@@ -91,8 +91,9 @@ uint32_t tn_push_together(const tn_table_job *job, tn_range run, tn_row *const *
 /* What a push changes in a row beside its weights. */
 static inline void tn_row_touch(const tn_table_job *job, uint32_t k, tn_row *row)
 {
-    double show = tn_row_count(row->show_high, row->show_low) + job->keys->show[k];
-    double click = tn_row_count(row->click_high, row->click_low) + job->keys->click[k];
+    const tn_keyset *keys = job->keys;
+    double show = tn_row_count(row->show_high, row->show_low) + keys->show[k];
+    double click = tn_row_count(row->click_high, row->click_low) + keys->click[k];
     tn_row_set_count(show, &row->show_high, &row->show_low);
     tn_row_set_count(click, &row->click_high, &row->click_low);
     row->last_seen = job->push->day;

@@ -123,6 +123,13 @@ static void r6_a_batch_may_hold_a_million_different_keys(void **state)
     tn_table_push(f.t, NULL, &k->set, rows, &push, 1);
     assert_int_equal(tn_table_dropped(f.t), 0);
     assert_true(tn_table_bytes(f.t) / n < 28 + 4 * DIM + 4 + 16);
+    tn_table_parts parts;
+    tn_table_parts_of(f.t, &parts);
+    assert_int_equal(parts.headers, tn_table_rows(f.t) * 28);
+    assert_true(parts.rows >= parts.headers + tn_table_rows(f.t) * 4 * DIM);
+    assert_int_equal(parts.rows + parts.index + parts.spare, tn_table_bytes(f.t));
+    assert_true(parts.index >= tn_table_rows(f.t) * 4);
+    assert_true(parts.load > .3 && parts.load <= 27. / 32);
     onetable_end(&f);
 }
 
