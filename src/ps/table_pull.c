@@ -121,8 +121,8 @@ static tn_status pull_run(tn_table_job *job, uint32_t tile, tn_range run, tn_err
         }
     }
     copy_run(job, run, row);
-    if (job->hint != NULL) {
-        memcpy(job->hint->row + run.from, row, (run.to - run.from) * sizeof *row);
+    for (uint32_t k = run.from; job->hint != NULL && k < run.to; k++) {
+        job->hint->row[k] = row[k - run.from];
     }
     return TN_OK;
 }
