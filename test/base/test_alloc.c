@@ -21,6 +21,24 @@ static void memory_is_zeroed_and_starts_on_a_cache_line(void **state)
     tn_free(NULL);
 }
 
+static void large_memory_is_zeroed_and_starts_on_a_huge_page(void **state)
+{
+    (void)state;
+    const size_t huge = (size_t)2 << 20;
+    const size_t sizes[] = {huge - 1, huge, huge + 1, 3 * huge + 100};
+    for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
+        unsigned char *memory = tn_alloc(sizes[k], 1, "a large test");
+        assert_int_equal((uintptr_t)memory % (k == 0 ? TN_CACHE_LINE : huge), 0);
+        size_t wrong = 0;
+        for (size_t i = 0; i < sizes[k]; i++) {
+            wrong += memory[i] != 0;
+        }
+        assert_int_equal(wrong, 0);
+        memset(memory, 1, sizes[k]);
+        tn_free(memory);
+    }
+}
+
 static void nothing_is_something(void **state)
 {
     (void)state;
@@ -76,6 +94,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_is_zeroed_and_starts_on_a_cache_line),
+        cmocka_unit_test(large_memory_is_zeroed_and_starts_on_a_huge_page),
         cmocka_unit_test(nothing_is_something),
         cmocka_unit_test(a_product_that_overflows_is_refused),
         cmocka_unit_test(the_nth_try_fails_once),
