@@ -421,6 +421,7 @@ static tn_status plan_all(writer *w, const tn_dict_source *source, tn_error *err
     TN_TRY(tn_dict_plan_new(&w->plan, w->spec, err));
     TN_TRY(source->walk(source->arg, count_row, w, err));
     TN_TRY(tn_dict_plan_tables(w->plan, err));
+    w->last.set = NULL; /* the sets have other places now */
     TN_TRY(source->walk(source->arg, take_key, w, err));
     for (uint32_t i = 0; i < w->plan->n_tables; i++) {
         if (w->plan->table[i].n != w->plan->table[i].rows) {
