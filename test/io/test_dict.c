@@ -323,6 +323,28 @@ static void rare_sets_share_a_table_that_contains_them(void **state)
     tn_dict_close(d);
 }
 
+/* The set of the first and of the last row is the rarer one: its place among the sets changes when
+ * tables are made of them, between two walks over the rows. */
+static void rows_of_a_rare_set_at_both_ends_keep_it(void **state)
+{
+    enum { ROWS = 12, WIDE = 1, DEEP = 2 };
+    fixture *f = *state;
+    for (uint32_t i = 0; i < ROWS; i++) {
+        tn_dictrows_add(f->rows, &tn_dictrows_layout, 0, i, DEEP, NULL);
+    }
+    tn_dictrows_sort(f->rows);
+    f->rows->row[0].present = WIDE;
+    f->rows->row[ROWS - 1].present = WIDE;
+    tn_dict_spec spec = tn_dictrows_spec();
+    write_dict(f, &spec);
+    tn_dict *d = open_dict(f, TN_VERIFY_FULL);
+    assert_int_equal(tn_dict_about_of(d).n_tables, 2);
+    for (uint32_t i = 0; i < ROWS; i++) {
+        expect_row(d, &f->rows->row[i], 0);
+    }
+    tn_dict_close(d);
+}
+
 static void a_weight_that_is_not_finite_is_refused(void **state)
 {
     fixture *f = *state;
@@ -392,6 +414,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(short_values_are_near, set_up, tear_down),
         cmocka_unit_test_setup_teardown(rare_sets_share_a_table_that_contains_them, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(rows_of_a_rare_set_at_both_ends_keep_it, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_weight_that_is_not_finite_is_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(keys_of_other_partitions_read_as_nothing, set_up,
                                         tear_down),
