@@ -43,7 +43,7 @@ bool tn_phase_waits(tn_phase phase)
 
 /* ---- time ---- */
 
-uint64_t tn_ticks(void)
+static uint64_t ticks_now(void)
 {
 #if defined(__x86_64__)
     return __rdtsc();
@@ -72,7 +72,7 @@ void tn_trace_begin(tn_trace *trace)
 {
     TN_ASSERT(atomic_load(&trace->n_lanes) == 0);
     trace->begin_ns = tn_clock_ns();
-    trace->begin = tn_ticks();
+    trace->begin = ticks_now();
 }
 
 tn_status tn_trace_open(tn_trace **out, uint32_t ring, tn_error *err)
@@ -109,7 +109,7 @@ void tn_trace_end(tn_trace *trace)
 {
     TN_ASSERT(trace->end == 0);
     trace->end_ns = tn_clock_ns();
-    trace->end = tn_ticks();
+    trace->end = ticks_now();
     trace->end += trace->end <= trace->begin; /* a run of no length has one tick */
 }
 
@@ -168,7 +168,7 @@ tn_lane *tn_trace_join(tn_trace *trace, const char *name)
     tn_lane *lane = trace->lost ? NULL : take_lane(trace, name);
     (void)pthread_mutex_unlock(&trace->lock);
     if (lane != NULL) {
-        lane->joined = tn_ticks();
+        lane->joined = ticks_now();
     }
     return lane;
 }
@@ -280,19 +280,19 @@ static void close_at(tn_lane *l, uint64_t now)
 
 void tn_lane_begin(tn_lane *lane, tn_phase phase, const char *label)
 {
-    open_at(lane, phase, label, tn_ticks());
+    open_at(lane, phase, label, ticks_now());
 }
 
 void tn_lane_next(tn_lane *lane, tn_phase phase)
 {
-    uint64_t now = tn_ticks();
+    uint64_t now = ticks_now();
     close_at(lane, now);
     open_at(lane, phase, NULL, now);
 }
 
 void tn_lane_end(tn_lane *lane)
 {
-    close_at(lane, tn_ticks());
+    close_at(lane, ticks_now());
 }
 
 void tn_trace_leave(tn_lane *lane)
@@ -301,7 +301,7 @@ void tn_trace_leave(tn_lane *lane)
         return;
     }
     tn_trace *t = lane->trace;
-    uint64_t now = tn_ticks();
+    uint64_t now = ticks_now();
     now = t->end != 0 && now > t->end ? t->end : now;
     while (lane->depth > 0) {
         close_at(lane, now);

@@ -11,13 +11,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static uint32_t kept_spans(const tn_lane *l)
+uint32_t tn_lane_kept(const tn_lane *l)
 {
     return l->n_spans <= l->ring_mask ? (uint32_t)l->n_spans : l->ring_mask + 1;
 }
 
-/* Tick from which on no ring has lost anything. */
-static uint64_t first_tick(const tn_trace *t)
+uint64_t tn_trace_kept_from(const tn_trace *t)
 {
     uint64_t first = t->begin;
     for (uint32_t i = 0; i < tn_trace_lanes(t); i++) {
@@ -95,9 +94,9 @@ static void add_metadata(const char *what, uint32_t thread, const char *name, tn
 static void add_lane(const tn_trace *t, uint32_t i, tn_span *room, tn_text *out)
 {
     const tn_lane *l = t->lane[i];
-    uint64_t first = first_tick(t);
+    uint64_t first = tn_trace_kept_from(t);
     uint32_t n = 0;
-    for (uint32_t k = 0; k < kept_spans(l); k++) {
+    for (uint32_t k = 0; k < tn_lane_kept(l); k++) {
         if (l->ring[k].begin >= first) {
             room[n++] = l->ring[k];
         }

@@ -66,7 +66,9 @@ struct tn_trace {
     tn_lane *lane[TN_LANES_MAX]; /* those below n_lanes stand still */
 };
 
-uint64_t tn_ticks(void);
+uint32_t tn_lane_kept(const tn_lane *lane);         /* spans in its ring */
+uint64_t tn_trace_kept_from(const tn_trace *trace); /* tick from which on no ring has lost any */
+
 void tn_lane_name(const tn_lane *lane, char out[TN_LANE_NAME_SIZE + 12]); /* "team 2" */
 double tn_ticks_to_s(const tn_trace *trace, uint64_t ticks);              /* once it has ended */
 

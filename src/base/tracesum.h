@@ -41,4 +41,10 @@ double tn_trace_lane_s(const tn_trace *trace, const char *lanes); /* that there 
 /* One line per thread and phase that took any time; every thread's shares sum to 100 %. */
 void tn_trace_table(const tn_trace *trace, tn_text *out);
 
+enum { TN_NODES_SHOWN = 24 };
+
+/* What labelled spans took, of all threads together, in the steps that the rings still hold; the
+ * longest first, nothing when there are none. */
+tn_status tn_trace_nodes(const tn_trace *trace, tn_text *out, tn_error *err) TN_MUST_USE;
+
 #endif

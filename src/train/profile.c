@@ -132,6 +132,7 @@ tn_status tn_profile_text(const tn_profile *p, tn_text *out, tn_error *err)
     tn_effort effort = p->effort;
     TN_TRY(tn_peaks_measure(effort.threads, MEASURED_S, &effort.peak, err));
     tn_trace_table(p->trace, out);
+    TN_TRY(tn_trace_nodes(p->trace, out, err));
     effort.seconds = step_seconds(p);
     if (p->rows > 0 && effort.seconds > 0) {
         effort.rows_per_s = (double)p->rows / effort.seconds;

@@ -46,7 +46,7 @@ for program in tnet-train tnet-data tnet-eval tnet-export tnet-score; do
     # Options that the text names are the program's own, or another program's by name.
     sed -E 's/tnet-[a-z]+ --[a-z-]+//g' "$tmp/help" | grep -oE '(^|[ ,(])--[a-z][a-z-]*' | tr -d ' ,(' | sort -u >"$tmp/names"
     while read -r name; do
-        grep -qE "^  (-[a-z], )?$name( |\$)" "$tmp/help" || fail "$program --help names $name, which it does not know"
+        grep -qE "^  (-[a-z], )?$name([ []|\$)" "$tmp/help" || fail "$program --help names $name, which it does not know"
     done <"$tmp/names"
 done
 

@@ -14,8 +14,8 @@ config=$dir/c.yaml
 
 # the file beside the run, when none is named
 expect 0 tnet-train "$config" --profile
-for words in '^thread  *phase ' '^main  *pull ' '^ *forward ' '^ *evaluate ' '^ *checkpoint ' '^team ' '^read ' '^parse ' \
-    '^feeder ' '^6000 rows in ' 'of the multiply-add peak' 'the roofline is '; do
+for words in '^thread  *phase ' '^main ' '^ *localize ' '^ *pull ' '^ *forward ' '^ *evaluate ' '^ *checkpoint ' '^team ' '^read ' '^parse ' \
+    '^6000 rows in ' 'of the multiply-add peak' 'the roofline is '; do
     grep -q "$words" "$dir/out" || fail "no '$words' in: $(cat "$dir/out")"
 done
 [ -s "$dir/run/trace.json" ] || fail "no trace beside the run"
@@ -35,7 +35,7 @@ if command -v python3 >/dev/null; then
 import json, sys
 events = json.load(open(sys.argv[1]))
 names = {e["tid"]: e["args"]["name"] for e in events if e["name"] == "thread_name"}
-assert {"main", "team", "read", "parse", "batch", "feeder"} <= set(names.values()), names
+assert {"main", "team", "read", "parse", "batch"} <= set(names.values()), names
 open_until, last = {}, {}
 for e in events:
     if e["ph"] == "M":

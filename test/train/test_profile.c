@@ -71,6 +71,8 @@ static void the_text_has_every_thread_the_totals_and_a_verdict(void **state)
         " localize ",
         "\neval read        ",
         " rows/s; ",
+        "\nnodes in the latest ",
+
         " % of the multiply-add peak, ",
         "the roofline is ",
         " the time",
