@@ -11,6 +11,7 @@
 #include "nn/vec.h"
 
 #include <cblas.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -30,15 +31,25 @@ static void call_blas(const CBLAS_TRANSPOSE trans, tn_dims d, tn_mat a, tn_mat b
 
 enum {
     DEPTH_ALONG = 256,
-    DEPTH_ACROSS = 128,
     PANEL_MAX = 32,
     BAD_STRIDE = 1024, /* rows that far apart share a few sets of the cache */
+    LINE = 64,         /* bytes */
     ROWS_TO_PACK = 48, /* fewer rows do not pay for a copy of the panel */
 };
 
+/* `at` may lie beyond the matrix, so it is a number. */
+static inline void expect(uintptr_t at)
+{
+    __builtin_prefetch((const void *)at, 0, 2);
+}
+
+/* Rows of the next depth are on their way. */
 static inline void copy_rows(size_t depth, size_t cols, size_t width, tn_mat b, tn_real *panel)
 {
     for (size_t p = 0; p < depth; p++) {
+        uintptr_t next = (uintptr_t)(b.at + p * b.stride) + depth * b.stride * sizeof *b.at;
+        expect(next);
+        expect(next + LINE);
         memcpy(panel + p * width, b.at + p * b.stride, cols * sizeof *panel);
     }
 }
@@ -66,8 +77,8 @@ static void panel_product(const tn_kernels *kernels, tn_dims d, tn_block *block,
 {
     _Alignas(64) tn_real panel[DEPTH_ALONG * PANEL_MAX];
     size_t width = (d.n + kernels->lanes - 1) / kernels->lanes * kernels->lanes;
-    if (packs || width != d.n) { /* a kernel loads whole vectors */
-        pack(block->depth, d.n, width, (tn_mat){block->b, block->b_stride}, panel);
+    if (packs) {
+        pack(block->depth, d.n, width, (tn_mat){block->b, block->b_stride, false}, panel);
         block->b = panel;
         block->b_stride = width;
     }
@@ -81,8 +92,9 @@ static bool by_kernels(bool transposed, tn_dims d, tn_mat a, tn_mat b, tn_produc
         return false;
     }
     size_t wide = TN_WIDE_VECTORS * kernels->lanes;
-    size_t deepest = transposed ? DEPTH_ACROSS : DEPTH_ALONG;
+    size_t deepest = transposed ? TN_DEPTH_ACROSS : DEPTH_ALONG;
     bool packs = d.m >= ROWS_TO_PACK && (transposed || b.stride % BAD_STRIDE == 0);
+    bool ends = d.n % kernels->lanes == 0 || b.padded; /* a kernel loads whole vectors */
     for (size_t p = 0; p < d.k; p += deepest) {
         size_t n = 0;
         for (size_t j = 0; j < d.n; j += n) {
@@ -98,7 +110,7 @@ static bool by_kernels(bool transposed, tn_dims d, tn_mat a, tn_mat b, tn_produc
                               .c_stride = c.stride,
                               .add = c.add || p > 0};
             tn_dims part = {d.m, n, block.depth};
-            panel_product(kernels, part, &block, packs);
+            panel_product(kernels, part, &block, packs || (!ends && n % kernels->lanes != 0));
         }
     }
     return true;
@@ -161,8 +173,8 @@ void tn_transpose(size_t m, size_t n, tn_mat from, tn_product to)
                                to.at + j * to.stride + i, to.stride);
         }
     }
-    tn_mat right = {from.at + cols, from.stride};
-    tn_mat below = {from.at + rows * from.stride, from.stride};
+    tn_mat right = {from.at + cols, from.stride, false};
+    tn_mat below = {from.at + rows * from.stride, from.stride, false};
     transpose_slowly(m, n - cols, right, (tn_product){to.at + cols * to.stride, to.stride, false});
     transpose_slowly(m - rows, cols, below, (tn_product){to.at + rows, to.stride, false});
 }
@@ -200,9 +212,9 @@ static bool self_test(bool transposed)
 {
     test_matrices t;
     fill(&t);
-    (transposed ? tn_gemm_at : tn_gemm)((tn_dims){TEST, TEST, TEST}, (tn_mat){t.a, TEST_STRIDE},
-                                        (tn_mat){t.b, TEST_STRIDE},
-                                        (tn_product){t.c, TEST_STRIDE, true});
+    (transposed ? tn_gemm_at
+                : tn_gemm)((tn_dims){TEST, TEST, TEST}, (tn_mat){t.a, TEST_STRIDE, false},
+                           (tn_mat){t.b, TEST_STRIDE, false}, (tn_product){t.c, TEST_STRIDE, true});
     for (int i = 0; i < TEST; i++) {
         for (int j = 0; j < TEST; j++) {
             if (!entry_is_right(&t, i, j, transposed)) {

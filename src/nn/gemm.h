@@ -18,6 +18,7 @@
 typedef struct tn_mat {
     const tn_real *at;
     size_t stride;
+    bool padded; /* rows may be read up to whole lines of the cache: ends of rows need no copy */
 } tn_mat;
 
 /* Where the product goes: assigned, or added to what is there. */

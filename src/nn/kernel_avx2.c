@@ -3,6 +3,7 @@
 
 #if TN_KERNELS_AVX2
 #include <immintrin.h>
+#include <stdint.h>
 
 #define TARGET __attribute__((target("avx2,fma")))
 #define VEC __m256

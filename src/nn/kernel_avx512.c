@@ -3,6 +3,7 @@
 
 #if TN_KERNELS_AVX512
 #include <immintrin.h>
+#include <stdint.h>
 
 #define TARGET __attribute__((target("avx512f")))
 #define VEC __m512

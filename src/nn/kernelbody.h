@@ -6,7 +6,7 @@
  */
 #ifdef VEC
 
-enum { VECTORS = 2, PANEL = VECTORS * LANES, GROUPS = ROWS / 3 };
+enum { VECTORS = 2, PANEL = VECTORS * LANES, GROUPS = ROWS / 3, LINE = 64 };
 
 #if defined(__clang__)
 #define UNROLL _Pragma("clang loop unroll(full)")
@@ -42,6 +42,15 @@ INLINE void put(const tn_block *k, float *c, VEC sum[][VECTORS], const int rows,
     }
 }
 
+/* `across`, a is read one line per step: the lines beside, which the next rows are made of, and
+ * those of the next depth are on their way. Both may lie beyond the matrix, so they are numbers. */
+INLINE void expect(const float *a, size_t stride)
+{
+    uintptr_t at = (uintptr_t)a;
+    __builtin_prefetch((const void *)(at + LINE), 0, 3);
+    __builtin_prefetch((const void *)(at + TN_DEPTH_ACROSS * stride * sizeof *a), 0, 2);
+}
+
 /* c[i0 .. i0 + rows) (+)= a b, for 1 or 2 vectors of columns. a[g] is row 3 g: base + 1 or 2
  * strides is one address. */
 INLINE void multiply(const tn_block *k, size_t i0, const int rows, const int vectors,
@@ -58,6 +67,9 @@ INLINE void multiply(const tn_block *k, size_t i0, const int rows, const int vec
     }
     begin(k, c, sum, rows, vectors);
     for (size_t p = 0; p < k->depth; p++, b += k->b_stride) {
+        if (across) {
+            expect(a[0], k->a_stride);
+        }
         UNROLL for (int v = 0; v < vectors; v++)
         {
             right[v] = LOAD(b + (size_t)v * LANES);

@@ -48,7 +48,10 @@ typedef struct tn_block {
     bool add;
 } tn_block;
 
-enum { TN_WIDE_VECTORS = 8 };
+enum {
+    TN_WIDE_VECTORS = 8,
+    TN_DEPTH_ACROSS = 128, /* of a block that is `across`; the next one follows right behind */
+};
 
 typedef struct tn_kernels {
     const char *name;

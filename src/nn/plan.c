@@ -18,7 +18,7 @@ static double product_rate(tn_real *m)
     double best = 0;
     for (int i = 0; i < ROUNDS; i++) {
         double start = tn_clock_s();
-        tn_gemm((tn_dims){SIDE, SIDE, SIDE}, (tn_mat){m, SIDE}, (tn_mat){m + n, SIDE},
+        tn_gemm((tn_dims){SIDE, SIDE, SIDE}, (tn_mat){m, SIDE, false}, (tn_mat){m + n, SIDE, false},
                 (tn_product){m + 2 * n, SIDE, false});
         double rate = 2.0 * SIDE * SIDE * SIDE / (tn_clock_s() - start + 1e-9);
         best = rate > best ? rate : best;

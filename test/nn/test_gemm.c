@@ -61,7 +61,7 @@ static void check(buffers *x, tn_dims d, bool transposed, bool add)
         s.c = 1;
     }
     memcpy(x->c, x->want, (d.m * s.c + 1) * sizeof *x->c);
-    (transposed ? tn_gemm_at : tn_gemm)(d, (tn_mat){x->a, s.a}, (tn_mat){x->b, s.b},
+    (transposed ? tn_gemm_at : tn_gemm)(d, (tn_mat){x->a, s.a, false}, (tn_mat){x->b, s.b, false},
                                         (tn_product){x->c, s.c, add});
     for (size_t i = 0; i < d.m; i++) {
         for (size_t j = 0; j < s.c; j++) {
@@ -95,6 +95,23 @@ static void products_are_those_of_three_loops(void **state)
     free_buffers(&x);
 }
 
+/* Whole vectors are read where they may be, instead of a copy. */
+static void padded_rows_give_the_same_bits(void **state)
+{
+    (void)state;
+    enum { LINE = 16 };
+    buffers x = new_buffers();
+    for (int i = 0; i < N_SIZES * N_SIZES; i++) {
+        tn_dims d = {sizes[i % N_SIZES], sizes[i / N_SIZES] + 1, sizes[(i * 7 + 3) % N_SIZES]};
+        size_t stride = (d.n + LINE - 1) / LINE * LINE;
+        tn_mat a = {x.a, d.k, false};
+        tn_gemm(d, a, (tn_mat){x.b, stride, false}, (tn_product){x.c, d.n, false});
+        tn_gemm(d, a, (tn_mat){x.b, stride, true}, (tn_product){x.want, d.n, false});
+        assert_memory_equal(x.c, x.want, d.m * d.n * sizeof *x.c);
+    }
+    free_buffers(&x);
+}
+
 static void transposing_twice_is_the_identity(void **state)
 {
     (void)state;
@@ -102,8 +119,8 @@ static void transposing_twice_is_the_identity(void **state)
     for (int i = 0; i < N_SIZES; i++) {
         size_t m = sizes[i];
         size_t n = sizes[N_SIZES - 1 - i];
-        tn_transpose(m, n, (tn_mat){x.a, n + 2}, (tn_product){x.b, m + 1, false});
-        tn_transpose(n, m, (tn_mat){x.b, m + 1}, (tn_product){x.c, n + 2, false});
+        tn_transpose(m, n, (tn_mat){x.a, n + 2, false}, (tn_product){x.b, m + 1, false});
+        tn_transpose(n, m, (tn_mat){x.b, m + 1, false}, (tn_product){x.c, n + 2, false});
         for (size_t r = 0; r < m; r++) {
             assert_memory_equal(x.a + r * (n + 2), x.c + r * (n + 2), n * sizeof *x.a);
             tn_real d = x.b[(n - 1) * (m + 1) + r] - x.a[r * (n + 2) + n - 1];
@@ -122,24 +139,26 @@ static void an_entry_has_the_same_bits_in_every_tile(void **state)
     }
     enum { M = 61, N = 77, K = 300 };
     buffers x = new_buffers();
-    tn_gemm((tn_dims){M, N, K}, (tn_mat){x.a, K}, (tn_mat){x.b, N}, (tn_product){x.c, N, false});
+    tn_gemm((tn_dims){M, N, K}, (tn_mat){x.a, K, false}, (tn_mat){x.b, N, false},
+            (tn_product){x.c, N, false});
     for (size_t rows = 1; rows < 16; rows++) {
         for (size_t i = 0; i < M; i += rows) {
             size_t m = M - i < rows ? M - i : rows;
-            tn_gemm((tn_dims){m, N, K}, (tn_mat){x.a + i * K, K}, (tn_mat){x.b, N},
+            tn_gemm((tn_dims){m, N, K}, (tn_mat){x.a + i * K, K, false}, (tn_mat){x.b, N, false},
                     (tn_product){x.want + i * N, N, false});
         }
         assert_memory_equal(x.c, x.want, (size_t)M * N * sizeof *x.c);
     }
     enum { WIDE = 300 }; /* a single row takes wider blocks */
-    tn_gemm((tn_dims){3, WIDE, K}, (tn_mat){x.a, K}, (tn_mat){x.b, WIDE},
+    tn_gemm((tn_dims){3, WIDE, K}, (tn_mat){x.a, K, false}, (tn_mat){x.b, WIDE, false},
             (tn_product){x.c, WIDE, false});
-    tn_gemm((tn_dims){1, WIDE, K}, (tn_mat){x.a, K}, (tn_mat){x.b, WIDE},
+    tn_gemm((tn_dims){1, WIDE, K}, (tn_mat){x.a, K, false}, (tn_mat){x.b, WIDE, false},
             (tn_product){x.want, WIDE, false});
     assert_memory_equal(x.c, x.want, WIDE * sizeof *x.c);
-    tn_gemm((tn_dims){M, N, K}, (tn_mat){x.a, K}, (tn_mat){x.b, N}, (tn_product){x.c, N, false});
+    tn_gemm((tn_dims){M, N, K}, (tn_mat){x.a, K, false}, (tn_mat){x.b, N, false},
+            (tn_product){x.c, N, false});
     for (size_t j = 0; j < N; j += 7) { /* narrow tiles of columns */
-        tn_gemm((tn_dims){M, 7, K}, (tn_mat){x.a, K}, (tn_mat){x.b + j, N},
+        tn_gemm((tn_dims){M, 7, K}, (tn_mat){x.a, K, false}, (tn_mat){x.b + j, N, false},
                 (tn_product){x.want + j, N, false});
     }
     assert_memory_equal(x.c, x.want, (size_t)M * N * sizeof *x.c);
@@ -193,7 +212,7 @@ enum { JOB = 96 };
 static void multiply_tile(void *job, uint32_t tile)
 {
     const shared_job *j = job;
-    tn_gemm((tn_dims){JOB, JOB, JOB}, (tn_mat){j->x->a, JOB}, (tn_mat){j->x->b, JOB},
+    tn_gemm((tn_dims){JOB, JOB, JOB}, (tn_mat){j->x->a, JOB, false}, (tn_mat){j->x->b, JOB, false},
             (tn_product){j->out + (size_t)tile * JOB * JOB, JOB, false});
 }
 
@@ -221,6 +240,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products_are_those_of_three_loops),
+        cmocka_unit_test(padded_rows_give_the_same_bits),
         cmocka_unit_test(transposing_twice_is_the_identity),
         cmocka_unit_test(an_entry_has_the_same_bits_in_every_tile),
 #if TN_KERNELS_AVX512
