@@ -32,17 +32,14 @@ typedef struct tn_dims {
     size_t m, n, k; /* the product is [m x n], the sums have k terms */
 } tn_dims;
 
-void tn_gemm(tn_dims d, tn_mat a, tn_mat b, tn_product c);    /* a [m,k]    b [k,n] */
-void tn_gemm_at(tn_dims d, tn_mat a, tn_mat b, tn_product c); /* a [k,m], transposed    b [k,n] */
+typedef struct tn_products tn_products; /* who makes them: products.h */
+
+/* a [m,k]    b [k,n] */
+void tn_gemm(const tn_products *by, tn_dims d, tn_mat a, tn_mat b, tn_product c);
+/* a [k,m], transposed    b [k,n] */
+void tn_gemm_at(const tn_products *by, tn_dims d, tn_mat a, tn_mat b, tn_product c);
 
 /* to [n,m] = from [m,n], transposed. */
 void tn_transpose(size_t m, size_t n, tn_mat from, tn_product to);
-
-/* Whether products are right, and may be made by several threads at once. TN_E_USAGE with the
- * reason. Sets OpenBLAS, where it is used, to one thread per call. */
-tn_status tn_gemm_check(tn_error *err) TN_MUST_USE;
-
-/* "avx512", "avx2", or "openblas (..)": for `--plan` and logs. `out` holds 128 bytes. */
-void tn_gemm_describe(char *out);
 
 #endif

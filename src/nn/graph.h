@@ -28,6 +28,7 @@
 #include "nn/embed.h"
 #include "nn/op.h"
 #include "nn/params.h"
+#include "nn/products.h"
 
 /* L = sum of w_i l_i over the rows, divided by W: the sum of w_i, 1, or the rows. */
 typedef enum tn_reduction { TN_REDUCE_MEAN, TN_REDUCE_SUM, TN_REDUCE_ROWS } tn_reduction;
@@ -40,6 +41,7 @@ typedef struct tn_graph_opts {
     bool frozen;    /* with !train: weights are final at tn_graph_finish, so norms fold into them */
     bool no_passes; /* for tests: the graph as it was written */
     tn_reduction reduction;
+    tn_products_choice products; /* who multiplies */
     uint64_t seed;
     tn_team *team; /* must outlive the graph; NULL: the calling thread alone */
 } tn_graph_opts;
@@ -87,7 +89,8 @@ typedef struct tn_wanted {
     uint32_t n_fetch;
 } tn_wanted;
 
-/* Runs the passes and takes all memory. TN_E_CONFIG: unknown fetch; TN_E_MEMORY. */
+/* Runs the passes and takes all memory. TN_E_CONFIG: unknown fetch, or opts.products
+ * cannot be had; TN_E_MEMORY. */
 tn_status tn_graph_finish(tn_graph *g, const tn_wanted *wanted, tn_error *err) TN_MUST_USE;
 
 /* Work on every node is a span of its name in the lanes of the team. After tn_graph_finish. */

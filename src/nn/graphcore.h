@@ -12,6 +12,7 @@
 
 #include "base/arena.h"
 #include "nn/graph.h"
+#include "nn/products.h"
 
 enum { TN_NODES_MAX = 4096 };
 
@@ -43,6 +44,7 @@ struct tn_graph {
     tn_arena *arena;
     tn_graph_opts opts;
     bool finished;
+    tn_products products;
     uint32_t n_nodes;
     uint32_t n_free_names; /* of nodes made without a name */
     uint32_t chapter;      /* first node of it; see tn_graph_chapter */

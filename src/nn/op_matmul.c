@@ -52,7 +52,7 @@ void tn_product_forward(tn_node *y, tn_range rows)
     const tn_node *x = y->in[0];
     const tn_node *w = y->in[1];
     tn_dims d = {rows.to - rows.from, w->shape.cols, w->shape.rows};
-    tn_gemm(d, (tn_mat){tn_val_row(x, rows.from), x->stride, false},
+    tn_gemm(&y->graph->products, d, (tn_mat){tn_val_row(x, rows.from), x->stride, false},
             (tn_mat){w->val, w->stride, false},
             (tn_product){tn_val_row(y, rows.from), y->stride, false});
 }
@@ -63,7 +63,7 @@ void tn_product_backward(tn_node *y, tn_range rows)
     const tn_node *w = y->in[1];
     if (x->grad != NULL) {
         tn_dims d = {rows.to - rows.from, w->shape.rows, w->shape.cols};
-        tn_gemm(d, (tn_mat){tn_grad_row(y, rows.from), y->stride, false},
+        tn_gemm(&y->graph->products, d, (tn_mat){tn_grad_row(y, rows.from), y->stride, false},
                 (tn_mat){y->state, transposed_stride(y), true},
                 (tn_product){tn_grad_row(x, rows.from), x->stride, tn_adds(y, x)});
     }
@@ -86,7 +86,7 @@ void tn_product_weights(tn_node *y, tn_range cols, tn_range rows)
     const tn_node *w = y->in[1];
     if (w->grad != NULL) {
         tn_dims d = {w->shape.rows, cols.to - cols.from, rows.to - rows.from};
-        tn_gemm_at(d, (tn_mat){tn_val_row(x, rows.from), x->stride, false},
+        tn_gemm_at(&y->graph->products, d, (tn_mat){tn_val_row(x, rows.from), x->stride, false},
                    (tn_mat){tn_grad_row(y, rows.from) + cols.from, y->stride, false},
                    (tn_product){w->grad + cols.from, w->stride, rows.from > 0 || tn_adds(y, w)});
     }

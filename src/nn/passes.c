@@ -228,7 +228,7 @@ static tn_status run_passes(tn_graph *g, const tn_wanted *wanted, tn_error *err)
 tn_status tn_graph_finish(tn_graph *g, const tn_wanted *wanted, tn_error *err)
 {
     TN_ASSERT(!g->finished && g->fault == NULL);
-    TN_TRY(tn_gemm_check(err));
+    TN_TRY(tn_products_find(&g->products, g->opts.products, err));
     TN_TRY(run_passes(g, wanted, err));
     TN_TRY(tn_pass_memory(g, err));
     pass_first_writers(g);

@@ -12,14 +12,14 @@
 
 enum { SIDE = 256, VECTOR = 1 << 20, ROUNDS = 4 };
 
-static double product_rate(tn_real *m)
+static double product_rate(const tn_products *by, tn_real *m)
 {
     size_t n = (size_t)SIDE * SIDE;
     double best = 0;
     for (int i = 0; i < ROUNDS; i++) {
         double start = tn_clock_s();
-        tn_gemm((tn_dims){SIDE, SIDE, SIDE}, (tn_mat){m, SIDE, false}, (tn_mat){m + n, SIDE, false},
-                (tn_product){m + 2 * n, SIDE, false});
+        tn_gemm(by, (tn_dims){SIDE, SIDE, SIDE}, (tn_mat){m, SIDE, false},
+                (tn_mat){m + n, SIDE, false}, (tn_product){m + 2 * n, SIDE, false});
         double rate = 2.0 * SIDE * SIDE * SIDE / (tn_clock_s() - start + 1e-9);
         best = rate > best ? rate : best;
     }
@@ -38,13 +38,13 @@ static double byte_rate(tn_real *m)
     return best;
 }
 
-tn_status tn_measure_rates(tn_rates *out, tn_error *err)
+tn_status tn_measure_rates(const tn_graph *g, tn_rates *out, tn_error *err)
 {
     tn_real *m = tn_try_alloc(VECTOR, sizeof *m, "measuring this machine", err);
     if (m == NULL) {
         return TN_E_MEMORY;
     }
-    *out = (tn_rates){.products = product_rate(m), .bytes = byte_rate(m)};
+    *out = (tn_rates){.products = product_rate(&g->products, m), .bytes = byte_rate(m)};
     tn_free(m);
     return TN_OK;
 }
@@ -136,8 +136,8 @@ static void print_node(const tn_graph *g, const tn_node *n, tn_text *out)
 
 void tn_graph_print(const tn_graph *g, const tn_rates *rates, uint32_t threads, tn_text *out)
 {
-    char kernels[128];
-    tn_gemm_describe(kernels);
+    char kernels[TN_PRODUCTS_NAME];
+    tn_products_describe(&g->products, kernels);
     tn_cost c = tn_graph_cost(g, rates, threads);
     tn_text_addf(out, "%-28s %-15s %7s %10s %12s %9s  %s\n", "node", "op", "cols", "params",
                  "kFLOP/row", "KB/row", "in");

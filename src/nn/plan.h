@@ -11,12 +11,12 @@
 #include "base/text.h"
 #include "nn/graph.h"
 
-/* Rates of this machine, one thread, measured in some 20 ms. */
+/* Rates of this machine with the graph's products, one thread, measured in some 20 ms. */
 typedef struct tn_rates {
     double products; /* multiply-adds times two per second, in matrix products */
     double bytes;    /* per second, read or written by an elementwise loop over some MB */
 } tn_rates;
-tn_status tn_measure_rates(tn_rates *out, tn_error *err) TN_MUST_USE;
+tn_status tn_measure_rates(const tn_graph *g, tn_rates *out, tn_error *err) TN_MUST_USE;
 
 /* Of a batch of max_rows. FLOPs and bytes: forward; with backward for a graph that trains. */
 typedef struct tn_cost {

@@ -147,7 +147,7 @@ static void fill_state(tn_manifest *m, const tn_checkpoints *c, const tn_run_sta
     m->eval_owed = state->eval_owed;
     m->cpu = tn_host_cpu();
     char *blas = TN_NEW_ARRAY(arena, char, TN_HOST_BLAS_SIZE);
-    tn_host_blas(blas);
+    tn_host_blas(&c->plan->run->compute, blas);
     m->blas = blas;
 }
 

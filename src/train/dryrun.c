@@ -134,7 +134,7 @@ tn_status tn_describe_graph(const tn_blueprint *plan, const tn_binder *b, bool d
     tn_status status = TN_OK;
     if (dot) {
         tn_graph_dot(w->train_graph, out);
-    } else if ((status = tn_measure_rates(&rates, err)) == TN_OK) {
+    } else if ((status = tn_measure_rates(w->train_graph, &rates, err)) == TN_OK) {
         tn_graph_print(w->train_graph, &rates, tn_worker_threads(plan->run), out);
     }
     tn_worker_free(w);

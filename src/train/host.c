@@ -2,9 +2,10 @@
 #include "train/host.h"
 
 #include "base/number.h"
-#include "nn/gemm.h"
+#include "nn/products.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -23,9 +24,15 @@ const char *tn_host_cpu(void)
 #endif
 }
 
-void tn_host_blas(char out[TN_HOST_BLAS_SIZE])
+void tn_host_blas(const tn_compute_opts *opts, char out[TN_HOST_BLAS_SIZE])
 {
-    tn_gemm_describe(out);
+    char name[TN_PRODUCTS_NAME] = "nothing";
+    tn_products p;
+    tn_error err = {0};
+    if (tn_products_find(&p, (tn_products_choice)opts->gemm, &err) == TN_OK) {
+        tn_products_describe(&p, name);
+    }
+    (void)snprintf(out, TN_HOST_BLAS_SIZE, "%s%s", name, opts->bf16 ? ", bf16" : "");
 }
 
 /* The second number of /proc/self/statm: resident pages. */

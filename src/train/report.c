@@ -73,7 +73,7 @@ tn_status tn_report_open(tn_report **out, const tn_report_opts *opts, tn_error *
     r->run = opts->plan->run;
     r->started_wall = tn_wall_s();
     r->begin = tn_clock_s();
-    tn_host_blas(r->blas);
+    tn_host_blas(&r->run->compute, r->blas);
     tn_bar_opts bar = {
         .show = wants_bar(r) ? opts->watch->show : NULL,
         .arg = opts->watch->arg,

@@ -90,10 +90,10 @@ static void take_state(const loading *l, const tn_manifest *m)
 static void warn_of_changes(const loading *l, const tn_manifest *m)
 {
     char blas[TN_HOST_BLAS_SIZE];
-    tn_host_blas(blas);
     if (l->state == NULL) {
         return;
     }
+    tn_host_blas(&l->w->plan->run->compute, blas);
     if (strcmp(m->blas, blas) != 0 || strcmp(m->cpu, tn_host_cpu()) != 0) {
         tn_log(TN_LOG_WARN,
                "the checkpoint was written on %s with %s, this is %s with %s: bits may "

@@ -4,6 +4,7 @@
 #include "base/number.h"
 #include "io/format.h"
 #include "models/model.h"
+#include "nn/products.h"
 #include "train/metrics.h"
 
 #include <math.h>
@@ -90,9 +91,6 @@ static void check_build(const tn_binder *b, const tn_tree *tree, const tn_run *r
     if (r->checkpoint.delta_every != NULL) {
         not_yet(b, tree, "checkpoint.delta_every", "delta checkpoints");
     }
-    if (r->compute.gemm != 0) {
-        not_yet(b, tree, "compute.gemm", "a choice; the processor decides");
-    }
     if (r->compute.bf16) {
         not_yet(b, tree, "compute.bf16", "bfloat16 products");
     }
@@ -101,6 +99,16 @@ static void check_build(const tn_binder *b, const tn_tree *tree, const tn_run *r
     }
     if (r->train.workers > 1) {
         not_yet(b, tree, "train.workers", "asynchronous workers");
+    }
+}
+
+/* Better told before the data are opened than when the first graph is made. */
+static void check_compute(const tn_binder *b, const tn_tree *tree, const tn_run *r)
+{
+    tn_products products;
+    tn_error err = {0};
+    if (tn_products_find(&products, (tn_products_choice)r->compute.gemm, &err) != TN_OK) {
+        tn_diag_error(b->diag, place(tree, "compute.gemm"), "'compute.gemm': %s", err.text);
     }
 }
 
@@ -236,4 +244,5 @@ void tn_run_bind(const tn_binder *b, const tn_tree *tree, tn_run *out)
     check_metrics(b, tree, out);
     check_stdin(b, tree, out);
     check_build(b, tree, out);
+    check_compute(b, tree, out);
 }

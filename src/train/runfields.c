@@ -18,7 +18,7 @@ static const char *const auc_words[] = {"histogram", "exact", NULL};
 static const char *const on_error_words[] = {"stop", "warn", NULL};
 static const char *const recovery_words[] = {"exact", "relaxed", NULL};
 static const char *const on_loss_words[] = {"wait", "rollback", "stop", NULL};
-static const char *const gemm_words[] = {"auto", "openblas", "onednn", NULL};
+static const char *const gemm_words[] = {"auto", "own", "openblas", "onednn", NULL};
 static const char *const switch_words[] = {"auto", "true", "false", NULL};
 static const char *const level_words[] = {"error", "warn", "info", "debug", NULL};
 static const char *const value_words[] = {"f32", "bf16", "fp16", "int8", NULL};
@@ -152,7 +152,7 @@ static const tn_field cluster_fields[] = {
 };
 
 static const tn_field compute_fields[] = {
-    TN_FIELD_CHOICE(tn_compute_opts, gemm, "auto", gemm_words, "library of matrix products"),
+    TN_FIELD_CHOICE(tn_compute_opts, gemm, "auto", gemm_words, "who makes matrix products"),
     TN_FIELD_BOOL(tn_compute_opts, bf16, "false", "products in bfloat16"),
     TN_FIELD_CHOICE(tn_compute_opts, huge_pages, "auto", switch_words, "for the table"),
     TN_FIELD_END,

@@ -51,7 +51,8 @@ static tn_status make_graph(tn_worker *w, bool training, const tn_worker_opts *o
                                                 .train = training,
                                                 .seed = run->run.seed,
                                                 .team = w->team,
-                                                .reduction = loss->reduction});
+                                                .reduction = loss->reduction,
+                                                .products = (tn_products_choice)run->compute.gemm});
     tn_wanted wanted = {0};
     if (training) {
         w->train_graph = g;

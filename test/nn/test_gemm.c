@@ -2,8 +2,7 @@
 #include "base/alloc.h"
 #include "base/rng.h"
 #include "base/team.h"
-#include "nn/gemm.h"
-#include "nn/kernels.h"
+#include "nn/products.h"
 #include "support/test.h"
 
 #include <math.h>
@@ -14,6 +13,7 @@ enum { N_SIZES = sizeof sizes / sizeof sizes[0], SIDE = 1100 };
 
 typedef struct buffers {
     tn_real *a, *b, *c, *want;
+    tn_products by;
 } buffers;
 
 static tn_real *random_matrix(uint64_t seed)
@@ -28,7 +28,10 @@ static tn_real *random_matrix(uint64_t seed)
 
 static buffers new_buffers(void)
 {
-    return (buffers){random_matrix(1), random_matrix(2), random_matrix(3), random_matrix(3)};
+    buffers x = {random_matrix(1), random_matrix(2), random_matrix(3), random_matrix(3), {0}};
+    tn_error err = {0};
+    assert_int_equal(tn_products_find(&x.by, TN_PRODUCTS_AUTO, &err), TN_OK);
+    return x;
 }
 
 static void free_buffers(buffers *x)
@@ -61,8 +64,8 @@ static void check(buffers *x, tn_dims d, bool transposed, bool add)
         s.c = 1;
     }
     memcpy(x->c, x->want, (d.m * s.c + 1) * sizeof *x->c);
-    (transposed ? tn_gemm_at : tn_gemm)(d, (tn_mat){x->a, s.a, false}, (tn_mat){x->b, s.b, false},
-                                        (tn_product){x->c, s.c, add});
+    (transposed ? tn_gemm_at : tn_gemm)(&x->by, d, (tn_mat){x->a, s.a, false},
+                                        (tn_mat){x->b, s.b, false}, (tn_product){x->c, s.c, add});
     for (size_t i = 0; i < d.m; i++) {
         for (size_t j = 0; j < s.c; j++) {
             double old = (double)x->want[i * s.c + j];
@@ -72,27 +75,77 @@ static void check(buffers *x, tn_dims d, bool transposed, bool add)
             }
             double tolerance = j < d.n ? 1e-5 * sqrt((double)d.k) : 0;
             if (!(fabs((double)x->c[i * s.c + j] - want) <= tolerance)) {
-                fail_msg("[%zu x %zu x %zu]%s: [%zu][%zu] is %g instead of %g", d.m, d.n, d.k,
-                         transposed ? " transposed" : "", i, j, (double)x->c[i * s.c + j], want);
+                fail_msg("%s [%zu x %zu x %zu]%s: [%zu][%zu] is %g instead of %g", x->by.name, d.m,
+                         d.n, d.k, transposed ? " transposed" : "", i, j, (double)x->c[i * s.c + j],
+                         want);
             }
         }
     }
+}
+
+/* All that this machine and this build can do; the number of them. */
+static uint32_t all_ways(tn_products out[4])
+{
+    uint32_t n = 0;
+    tn_error err = {0};
+#if TN_KERNELS_AVX512
+    if (__builtin_cpu_supports("avx512f")) {
+        out[n++] = tn_products_own(&tn_kernels_avx512);
+    }
+#endif
+#if TN_KERNELS_AVX2
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+        out[n++] = tn_products_own(&tn_kernels_avx2);
+    }
+#endif
+    n += tn_products_find(&out[n], TN_PRODUCTS_OPENBLAS, &err) == TN_OK;
+    if (tn_products_find(&out[n], TN_PRODUCTS_ONEDNN, &err) == TN_OK) {
+        n++;
+    } else {
+        print_message("without onednn: %s\n", err.text);
+    }
+    return n;
 }
 
 static void products_are_those_of_three_loops(void **state)
 {
     (void)state;
     buffers x = new_buffers();
-    for (int i = 0; i < N_SIZES * N_SIZES; i++) {
-        size_t m = sizes[i % N_SIZES];
-        size_t n = sizes[i / N_SIZES];
-        size_t k = sizes[(i * 7 + 3) % N_SIZES];
-        check(&x, (tn_dims){m, n, k}, false, i % 2 == 0);
-        check(&x, (tn_dims){m, n, k}, true, i % 2 == 1);
+    tn_products way[4];
+    uint32_t n_ways = all_ways(way);
+    assert_true(n_ways > 0);
+    for (uint32_t w = 0; w < n_ways; w++) {
+        x.by = way[w];
+        for (int i = 0; i < N_SIZES * N_SIZES; i++) {
+            size_t m = sizes[i % N_SIZES];
+            size_t n = sizes[i / N_SIZES];
+            size_t k = sizes[(i * 7 + 3) % N_SIZES];
+            check(&x, (tn_dims){m, n, k}, false, i % 2 == 0);
+            check(&x, (tn_dims){m, n, k}, true, i % 2 == 1);
+        }
+        check(&x, (tn_dims){70, 40, 1000}, true, false);
+        check(&x, (tn_dims){70, 40, 600}, false, true);
     }
-    check(&x, (tn_dims){70, 40, 1000}, true, false);
-    check(&x, (tn_dims){70, 40, 600}, false, true);
     free_buffers(&x);
+}
+
+static void a_choice_is_honoured_or_refused_with_a_reason(void **state)
+{
+    (void)state;
+    static const char *const prefix[] = {"", "avx", "openblas (", "onednn ("};
+    for (uint32_t c = TN_PRODUCTS_AUTO; c <= TN_PRODUCTS_ONEDNN; c++) {
+        tn_error err = {0};
+        tn_products p = {0};
+        if (tn_products_find(&p, (tn_products_choice)c, &err) == TN_OK) {
+            char name[TN_PRODUCTS_NAME];
+            tn_products_describe(&p, name);
+            assert_memory_equal(name, prefix[c], strlen(prefix[c]));
+        } else { /* what every machine has may not be missing */
+            assert_true(c == TN_PRODUCTS_OWN || c == TN_PRODUCTS_ONEDNN);
+            assert_non_null(strstr(err.text, "hint: "));
+            assert_null(p.multiply);
+        }
+    }
 }
 
 /* Whole vectors are read where they may be, instead of a copy. */
@@ -105,8 +158,8 @@ static void padded_rows_give_the_same_bits(void **state)
         tn_dims d = {sizes[i % N_SIZES], sizes[i / N_SIZES] + 1, sizes[(i * 7 + 3) % N_SIZES]};
         size_t stride = (d.n + LINE - 1) / LINE * LINE;
         tn_mat a = {x.a, d.k, false};
-        tn_gemm(d, a, (tn_mat){x.b, stride, false}, (tn_product){x.c, d.n, false});
-        tn_gemm(d, a, (tn_mat){x.b, stride, true}, (tn_product){x.want, d.n, false});
+        tn_gemm(&x.by, d, a, (tn_mat){x.b, stride, false}, (tn_product){x.c, d.n, false});
+        tn_gemm(&x.by, d, a, (tn_mat){x.b, stride, true}, (tn_product){x.want, d.n, false});
         assert_memory_equal(x.c, x.want, d.m * d.n * sizeof *x.c);
     }
     free_buffers(&x);
@@ -139,26 +192,26 @@ static void an_entry_has_the_same_bits_in_every_tile(void **state)
     }
     enum { M = 61, N = 77, K = 300 };
     buffers x = new_buffers();
-    tn_gemm((tn_dims){M, N, K}, (tn_mat){x.a, K, false}, (tn_mat){x.b, N, false},
+    tn_gemm(&x.by, (tn_dims){M, N, K}, (tn_mat){x.a, K, false}, (tn_mat){x.b, N, false},
             (tn_product){x.c, N, false});
     for (size_t rows = 1; rows < 16; rows++) {
         for (size_t i = 0; i < M; i += rows) {
             size_t m = M - i < rows ? M - i : rows;
-            tn_gemm((tn_dims){m, N, K}, (tn_mat){x.a + i * K, K, false}, (tn_mat){x.b, N, false},
-                    (tn_product){x.want + i * N, N, false});
+            tn_gemm(&x.by, (tn_dims){m, N, K}, (tn_mat){x.a + i * K, K, false},
+                    (tn_mat){x.b, N, false}, (tn_product){x.want + i * N, N, false});
         }
         assert_memory_equal(x.c, x.want, (size_t)M * N * sizeof *x.c);
     }
     enum { WIDE = 300 }; /* a single row takes wider blocks */
-    tn_gemm((tn_dims){3, WIDE, K}, (tn_mat){x.a, K, false}, (tn_mat){x.b, WIDE, false},
+    tn_gemm(&x.by, (tn_dims){3, WIDE, K}, (tn_mat){x.a, K, false}, (tn_mat){x.b, WIDE, false},
             (tn_product){x.c, WIDE, false});
-    tn_gemm((tn_dims){1, WIDE, K}, (tn_mat){x.a, K, false}, (tn_mat){x.b, WIDE, false},
+    tn_gemm(&x.by, (tn_dims){1, WIDE, K}, (tn_mat){x.a, K, false}, (tn_mat){x.b, WIDE, false},
             (tn_product){x.want, WIDE, false});
     assert_memory_equal(x.c, x.want, WIDE * sizeof *x.c);
-    tn_gemm((tn_dims){M, N, K}, (tn_mat){x.a, K, false}, (tn_mat){x.b, N, false},
+    tn_gemm(&x.by, (tn_dims){M, N, K}, (tn_mat){x.a, K, false}, (tn_mat){x.b, N, false},
             (tn_product){x.c, N, false});
     for (size_t j = 0; j < N; j += 7) { /* narrow tiles of columns */
-        tn_gemm((tn_dims){M, 7, K}, (tn_mat){x.a, K, false}, (tn_mat){x.b + j, N, false},
+        tn_gemm(&x.by, (tn_dims){M, 7, K}, (tn_mat){x.a, K, false}, (tn_mat){x.b + j, N, false},
                 (tn_product){x.want + j, N, false});
     }
     assert_memory_equal(x.c, x.want, (size_t)M * N * sizeof *x.c);
@@ -212,7 +265,8 @@ enum { JOB = 96 };
 static void multiply_tile(void *job, uint32_t tile)
 {
     const shared_job *j = job;
-    tn_gemm((tn_dims){JOB, JOB, JOB}, (tn_mat){j->x->a, JOB, false}, (tn_mat){j->x->b, JOB, false},
+    tn_gemm(&j->x->by, (tn_dims){JOB, JOB, JOB}, (tn_mat){j->x->a, JOB, false},
+            (tn_mat){j->x->b, JOB, false},
             (tn_product){j->out + (size_t)tile * JOB * JOB, JOB, false});
 }
 
@@ -222,11 +276,13 @@ static void threads_may_multiply_at_once(void **state)
     enum { TILES = 32 };
     tn_error err = {0};
     tn_team *team = NULL;
+    tn_products way[4];
     buffers x = new_buffers();
-    assert_int_equal(tn_gemm_check(&err), TN_OK);
+    uint32_t n_ways = all_ways(way);
     assert_int_equal(tn_team_open(&team, 4, &err), TN_OK);
     shared_job job = {&x, x.c};
-    for (int times = 0; times < 20; times++) {
+    for (uint32_t times = 0; times < 20 * n_ways; times++) {
+        x.by = way[times % n_ways];
         tn_team_run(team, TILES, multiply_tile, &job);
         for (size_t t = 1; t < TILES; t++) {
             assert_memory_equal(x.c, x.c + t * JOB * JOB, (size_t)JOB * JOB * sizeof *x.c);
@@ -240,6 +296,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products_are_those_of_three_loops),
+        cmocka_unit_test(a_choice_is_honoured_or_refused_with_a_reason),
         cmocka_unit_test(padded_rows_give_the_same_bits),
         cmocka_unit_test(transposing_twice_is_the_identity),
         cmocka_unit_test(an_entry_has_the_same_bits_in_every_tile),

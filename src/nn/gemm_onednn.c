@@ -1,0 +1,73 @@
+/* gemm_onednn.c - products by oneDNN, loaded when somebody asks for it.
+ *
+ * Its C++ runtime, OpenMP and OpenCL loader would cost every start of every program a few
+ * milliseconds and megabytes, so no program is linked with it. The header is needed to build, the
+ * library to run.
+ *
+ * Debian's oneDNN spreads a product over OpenMP threads. Parallelism is ours, so each call says
+ * first that it wants one; that is a note of the calling thread alone.
+ */
+#include "nn/products.h"
+
+#if defined(TN_HAVE_ONEDNN) && !defined(TN_REAL_DOUBLE)
+#include <dlfcn.h>
+#include <dnnl.h>
+#include <string.h>
+
+typedef void set_threads(int n);
+
+enum { SGEMM, SET_THREADS };
+
+#define TEXT_OF(number) #number
+#define LIBRARY(major) "libdnnl.so." TEXT_OF(major)
+
+static void multiply(const tn_products *by, const tn_factors *f)
+{
+    __typeof__(dnnl_sgemm) *sgemm = (__typeof__(dnnl_sgemm) *)by->library[SGEMM];
+    ((set_threads *)by->library[SET_THREADS])(1);
+    dnnl_status_t status =
+        sgemm(f->transposed ? 'T' : 'N', 'N', (dnnl_dim_t)f->d.m, (dnnl_dim_t)f->d.n,
+              (dnnl_dim_t)f->d.k, 1, f->a.at, (dnnl_dim_t)f->a.stride, f->b.at,
+              (dnnl_dim_t)f->b.stride, f->c.add ? 1 : 0, f->c.at, (dnnl_dim_t)f->c.stride);
+    TN_ASSERT(status == dnnl_success);
+}
+
+/* A function's address out of an object's, which C has no cast for. */
+static bool find(void *library, const char *name, void (**out)(void))
+{
+    void *at = dlsym(library, name);
+    memcpy(out, &at, sizeof at);
+    return at != NULL;
+}
+
+/* It stays loaded to the end of the process: its code may be in use by any thread. */
+tn_status tn_products_onednn(tn_products *out, tn_error *err)
+{
+    void *library = dlopen(LIBRARY(DNNL_VERSION_MAJOR), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    if (library == NULL) {
+        return tn_fail(err, TN_E_CONFIG,
+                       "onednn cannot be loaded: %s\n"
+                       "hint: install libdnnl2, or choose 'auto'",
+                       dlerror()); // NOLINT(concurrency-mt-unsafe): glibc keeps one per thread
+    }
+    tn_products p = {.name = "onednn (" LIBRARY(DNNL_VERSION_MAJOR) ")", .multiply = multiply};
+    if (!find(library, "dnnl_sgemm", &p.library[SGEMM]) ||
+        !find(library, "omp_set_num_threads", &p.library[SET_THREADS])) {
+        return tn_fail(err, TN_E_CONFIG, "'%s' has no products on OpenMP threads",
+                       LIBRARY(DNNL_VERSION_MAJOR));
+    }
+    *out = p;
+    return TN_OK;
+}
+
+#else
+
+tn_status tn_products_onednn(tn_products *out, tn_error *err)
+{
+    (void)out;
+    return tn_fail(err, TN_E_CONFIG,
+                   "this build has no onednn\n"
+                   "hint: install libdnnl-dev and build again, or choose 'auto'");
+}
+
+#endif
