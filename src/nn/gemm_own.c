@@ -15,6 +15,7 @@ enum {
     PANEL_MAX = 32,
     BAD_STRIDE = 1024, /* rows that far apart share a few sets of the cache */
     LINE = 64,         /* bytes */
+    ROWS_MIN = 8,
     ROWS_TO_PACK = 48, /* fewer rows do not pay for a copy of the panel */
 };
 
@@ -66,6 +67,46 @@ static void panel_product(const tn_kernels *kernels, tn_dims d, tn_block *block,
     kernels->run(block, d.m, d.n);
 }
 
+/* The rows that the caller will come with next. They are fetched while the panels of these pass by,
+ * a few lines at a time: all at once would wait for one another. */
+typedef struct rows_below {
+    uintptr_t row, at;
+    size_t stride; /* bytes */
+    size_t width;  /* of a row, bytes */
+    size_t left;   /* rows */
+    size_t share;  /* lines at a time */
+} rows_below;
+
+static rows_below rows_after(const tn_factors *f, size_t panel)
+{
+    if (f->transposed || f->d.m < ROWS_MIN || f->d.m > ROWS_TO_PACK) {
+        return (rows_below){0};
+    }
+    uintptr_t row =
+        (uintptr_t)(f->a.at + (f->d.m - 1) * f->a.stride) + f->a.stride * sizeof *f->a.at;
+    size_t width = f->d.k * sizeof *f->a.at;
+    size_t panels = (f->d.n + panel - 1) / panel * ((f->d.k + DEPTH_ALONG - 1) / DEPTH_ALONG);
+    return (rows_below){.row = row,
+                        .at = row,
+                        .stride = f->a.stride * sizeof *f->a.at,
+                        .width = width,
+                        .left = f->d.m,
+                        .share = (width / LINE + 1) * f->d.m / panels + 1};
+}
+
+static void expect_share(rows_below *r)
+{
+    for (size_t i = 0; i < r->share && r->left > 0; i++) {
+        expect(r->at);
+        r->at += LINE;
+        if (r->at >= r->row + r->width) {
+            r->row += r->stride;
+            r->at = r->row;
+            r->left--;
+        }
+    }
+}
+
 static void multiply(const tn_products *by, const tn_factors *f)
 {
     const tn_kernels *kernels = by->kernels;
@@ -78,6 +119,7 @@ static void multiply(const tn_products *by, const tn_factors *f)
     size_t deepest = transposed ? TN_DEPTH_ACROSS : DEPTH_ALONG;
     bool packs = d.m >= ROWS_TO_PACK && (transposed || b.stride % BAD_STRIDE == 0);
     bool ends = d.n % kernels->lanes == 0 || b.padded; /* a kernel loads whole vectors */
+    rows_below below = rows_after(f, 2 * kernels->lanes);
     for (size_t p = 0; p < d.k; p += deepest) {
         size_t n = 0;
         for (size_t j = 0; j < d.n; j += n) {
@@ -93,6 +135,7 @@ static void multiply(const tn_products *by, const tn_factors *f)
                               .c_stride = c.stride,
                               .add = c.add || p > 0};
             tn_dims part = {d.m, n, block.depth};
+            expect_share(&below);
             panel_product(kernels, part, &block, packs || (!ends && n % kernels->lanes != 0));
         }
     }
