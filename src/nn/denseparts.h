@@ -8,6 +8,7 @@ tn_shape tn_product_shape(const tn_node *y);
 uint32_t tn_product_tile(const tn_node *y, bool cols);
 double tn_product_flops(const tn_node *y);
 size_t tn_product_state_bytes(const tn_node *y);
+void tn_product_pack(tn_node *y, tn_range cols);      /* what forward needs of W */
 void tn_product_forward(tn_node *y, tn_range rows);   /* y = x W */
 void tn_product_transpose(tn_node *y, tn_range cols); /* what backward needs of W */
 /* dW += x^T dy: columns `cols` of it, by `rows` of the batch, which come in ascending order. */

@@ -22,7 +22,7 @@ enum {
 /* `at` may lie beyond the matrix, so it is a number. */
 static inline void expect(uintptr_t at)
 {
-    __builtin_prefetch((const void *)at, 0, 2);
+    __builtin_prefetch((const void *)at, 0, 2); // NOLINT(performance-no-int-to-ptr): no object
 }
 
 /* Rows of the next depth are on their way. */

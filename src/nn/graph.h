@@ -42,6 +42,7 @@ typedef struct tn_graph_opts {
     bool no_passes; /* for tests: the graph as it was written */
     tn_reduction reduction;
     tn_products_choice products; /* who multiplies */
+    bool bf16;                   /* layers of more than one column multiply in bfloat16: bf16.h */
     uint64_t seed;
     tn_team *team; /* must outlive the graph; NULL: the calling thread alone */
 } tn_graph_opts;

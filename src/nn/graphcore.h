@@ -45,6 +45,7 @@ struct tn_graph {
     tn_graph_opts opts;
     bool finished;
     tn_products products;
+    tn_products halves; /* with opts.bf16: of pairs of bfloat16 */
     uint32_t n_nodes;
     uint32_t n_free_names; /* of nodes made without a name */
     uint32_t chapter;      /* first node of it; see tn_graph_chapter */

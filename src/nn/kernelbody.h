@@ -47,8 +47,11 @@ INLINE void put(const tn_block *k, float *c, VEC sum[][VECTORS], const int rows,
 INLINE void expect(const float *a, size_t stride)
 {
     uintptr_t at = (uintptr_t)a;
+    uintptr_t next = at + TN_DEPTH_ACROSS * stride * sizeof *a;
+    // NOLINTBEGIN(performance-no-int-to-ptr): no objects
     __builtin_prefetch((const void *)(at + LINE), 0, 3);
-    __builtin_prefetch((const void *)(at + TN_DEPTH_ACROSS * stride * sizeof *a), 0, 2);
+    __builtin_prefetch((const void *)next, 0, 2);
+    // NOLINTEND(performance-no-int-to-ptr)
 }
 
 /* c[i0 .. i0 + rows) (+)= a b, for 1 or 2 vectors of columns. a[g] is row 3 g: base + 1 or 2

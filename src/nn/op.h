@@ -53,6 +53,7 @@ struct tn_op {
     /* In this order, each NULL when there is nothing to do. Column passes see all rows. Nodes in a
      * row that have row passes only are done tile by tile, all of them on one tile after the other;
      * parameters come when all row passes of the graph are over. */
+    tn_cols_fn *pack;            /* before any forward, from weights alone */
     tn_cols_fn *forward_cols;    /* statistics over the batch */
     tn_rows_fn *forward;         /* writes `rows` of self->val */
     tn_cols_fn *prepare;         /* before any backward, from weights alone */

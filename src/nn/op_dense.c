@@ -176,6 +176,7 @@ const tn_op tn_op_dense = {
     .attr_size = sizeof(tn_dense_attr),
     .shape = dense_shape,
     .state_bytes = tn_product_state_bytes,
+    .pack = tn_product_pack,
     .forward = dense_forward,
     .prepare = tn_product_transpose,
     .backward = dense_backward,

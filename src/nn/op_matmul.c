@@ -9,6 +9,7 @@
 #include "nn/denseparts.h"
 #include "nn/gemm.h"
 #include "nn/graphcore.h"
+#include "nn/halves.h"
 
 /* Batches are powers of two more often than not, and so are teams. A tile of columns reads all of x
  * once: narrow ones would read it from far too often. */
@@ -38,6 +39,9 @@ static size_t transposed_stride(const tn_node *y)
 
 size_t tn_product_state_bytes(const tn_node *y)
 {
+    if (tn_halves_wanted(y)) {
+        return tn_halves_state_bytes(y);
+    }
     return y->graph->opts.train ? y->shape.cols * transposed_stride(y) * sizeof(tn_real) : 0;
 }
 
@@ -47,8 +51,19 @@ double tn_product_flops(const tn_node *y)
     return 2.0 * y->shape.rows * w.rows * w.cols;
 }
 
+void tn_product_pack(tn_node *y, tn_range cols)
+{
+    if (tn_halves_wanted(y)) {
+        tn_halves_pack(y, cols);
+    }
+}
+
 void tn_product_forward(tn_node *y, tn_range rows)
 {
+    if (tn_halves_wanted(y)) {
+        tn_halves_forward(y, rows);
+        return;
+    }
     const tn_node *x = y->in[0];
     const tn_node *w = y->in[1];
     tn_dims d = {rows.to - rows.from, w->shape.cols, w->shape.rows};
@@ -61,7 +76,9 @@ void tn_product_backward(tn_node *y, tn_range rows)
 {
     const tn_node *x = y->in[0];
     const tn_node *w = y->in[1];
-    if (x->grad != NULL) {
+    if (x->grad != NULL && tn_halves_wanted(y)) {
+        tn_halves_backward(y, rows);
+    } else if (x->grad != NULL) {
         tn_dims d = {rows.to - rows.from, w->shape.rows, w->shape.cols};
         tn_gemm(&y->graph->products, d, (tn_mat){tn_grad_row(y, rows.from), y->stride, false},
                 (tn_mat){y->state, transposed_stride(y), true},
@@ -72,7 +89,9 @@ void tn_product_backward(tn_node *y, tn_range rows)
 void tn_product_transpose(tn_node *y, tn_range cols)
 {
     const tn_node *w = y->in[1];
-    if (y->in[0]->grad != NULL) {
+    if (y->in[0]->grad != NULL && tn_halves_wanted(y)) {
+        tn_halves_prepare(y, cols);
+    } else if (y->in[0]->grad != NULL) {
         size_t stride = transposed_stride(y);
         tn_transpose(w->shape.rows, cols.to - cols.from,
                      (tn_mat){w->val + cols.from, w->stride, false},
@@ -84,7 +103,9 @@ void tn_product_weights(tn_node *y, tn_range cols, tn_range rows)
 {
     const tn_node *x = y->in[0];
     const tn_node *w = y->in[1];
-    if (w->grad != NULL) {
+    if (w->grad != NULL && tn_halves_wanted(y)) {
+        tn_halves_weights(y, cols, rows);
+    } else if (w->grad != NULL) {
         tn_dims d = {w->shape.rows, cols.to - cols.from, rows.to - rows.from};
         tn_gemm_at(&y->graph->products, d, (tn_mat){tn_val_row(x, rows.from), x->stride, false},
                    (tn_mat){tn_grad_row(y, rows.from) + cols.from, y->stride, false},
@@ -111,6 +132,7 @@ const tn_op tn_op_matmul = {
     .n_in = 1,
     .params = params,
     .shape = tn_product_shape,
+    .pack = tn_product_pack,
     .forward = tn_product_forward,
     .state_bytes = tn_product_state_bytes,
     .prepare = tn_product_transpose,

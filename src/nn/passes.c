@@ -1,4 +1,5 @@
 /* passes.c - what is needed, what is an identity, what has a gradient, who lives inside whom. */
+#include "nn/bf16.h"
 #include "nn/graphcore.h"
 
 #include "base/diag.h"
@@ -229,6 +230,9 @@ tn_status tn_graph_finish(tn_graph *g, const tn_wanted *wanted, tn_error *err)
 {
     TN_ASSERT(!g->finished && g->fault == NULL);
     TN_TRY(tn_products_find(&g->products, g->opts.products, err));
+    if (g->opts.bf16) {
+        TN_TRY(tn_bf16_products(&g->halves, err));
+    }
     TN_TRY(run_passes(g, wanted, err));
     TN_TRY(tn_pass_memory(g, err));
     pass_first_writers(g);

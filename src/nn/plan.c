@@ -149,12 +149,13 @@ void tn_graph_print(const tn_graph *g, const tn_rates *rates, uint32_t threads, 
     double rows = g->opts.max_rows;
     tn_text_addf(out,
                  "total: %llu dense parameters; %.1f kFLOP per row %s; %.1f MB for %u rows\n"
-                 "products: %s, %.1f GFLOP/s per thread; expected step: %.2f ms on %u thread%s, "
+                 "products: %s%s, %.1f GFLOP/s per thread; expected step: %.2f ms on %u thread%s, "
                  "%.0f rows/s\n",
                  (unsigned long long)c.params, (c.product_flops + c.other_flops) / rows / 1e3,
                  g->opts.train ? "forward and backward" : "forward", c.memory / 1048576,
-                 g->opts.max_rows, kernels, rates->products * 1e-9, c.seconds * 1e3, threads,
-                 threads == 1 ? "" : "s", rows / c.seconds);
+                 g->opts.max_rows, kernels, g->opts.bf16 ? " (most in bf16)" : "",
+                 rates->products * 1e-9, c.seconds * 1e3, threads, threads == 1 ? "" : "s",
+                 rows / c.seconds);
 }
 
 static const char *kind_word(const tn_field *f)

@@ -118,11 +118,19 @@ static tn_range even_tile(const tn_node *n, uint32_t tile)
     return (tn_range){from, to < n->shape.cols ? to : n->shape.cols};
 }
 
-typedef enum column_pass { FORWARD_COLS, PREPARE, BACKWARD_COLS, BACKWARD_PARAMS } column_pass;
+typedef enum column_pass {
+    PACK,
+    FORWARD_COLS,
+    PREPARE,
+    BACKWARD_COLS,
+    BACKWARD_PARAMS
+} column_pass;
 
 static tn_cols_fn *cols_pass(const tn_node *n, column_pass pass)
 {
     switch (pass) {
+    case PACK:
+        return n->op->pack;
     case FORWARD_COLS:
         return n->op->forward_cols;
     case PREPARE:
@@ -248,6 +256,9 @@ void tn_sweep_forward(tn_graph *g)
         if (g->node[i]->place->alive && g->node[i]->op != NULL) {
             g->order[n++] = g->node[i];
         }
+    }
+    if (g->opts.bf16) { /* nobody else packs */
+        run_all_columns(g, n, PACK);
     }
     sweep_order(g, n, false);
 }

@@ -4,7 +4,7 @@
 #include "base/number.h"
 #include "io/format.h"
 #include "models/model.h"
-#include "nn/products.h"
+#include "nn/bf16.h"
 #include "train/metrics.h"
 
 #include <math.h>
@@ -91,9 +91,6 @@ static void check_build(const tn_binder *b, const tn_tree *tree, const tn_run *r
     if (r->checkpoint.delta_every != NULL) {
         not_yet(b, tree, "checkpoint.delta_every", "delta checkpoints");
     }
-    if (r->compute.bf16) {
-        not_yet(b, tree, "compute.bf16", "bfloat16 products");
-    }
     if (r->log.tensorboard) {
         not_yet(b, tree, "log.tensorboard", "event files");
     }
@@ -109,6 +106,9 @@ static void check_compute(const tn_binder *b, const tn_tree *tree, const tn_run 
     tn_error err = {0};
     if (tn_products_find(&products, (tn_products_choice)r->compute.gemm, &err) != TN_OK) {
         tn_diag_error(b->diag, place(tree, "compute.gemm"), "'compute.gemm': %s", err.text);
+    }
+    if (r->compute.bf16 && tn_bf16_products(&products, &err) != TN_OK) {
+        tn_diag_error(b->diag, place(tree, "compute.bf16"), "'compute.bf16': %s", err.text);
     }
 }
 

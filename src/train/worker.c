@@ -52,7 +52,8 @@ static tn_status make_graph(tn_worker *w, bool training, const tn_worker_opts *o
                                                 .seed = run->run.seed,
                                                 .team = w->team,
                                                 .reduction = loss->reduction,
-                                                .products = (tn_products_choice)run->compute.gemm});
+                                                .products = (tn_products_choice)run->compute.gemm,
+                                                .bf16 = run->compute.bf16});
     tn_wanted wanted = {0};
     if (training) {
         w->train_graph = g;
