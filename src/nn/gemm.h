@@ -2,9 +2,9 @@
  *
  * Parallelism is ours: tiles of a product are separate calls, made by the threads of a team. With
  * our own kernels (kernels.h: AVX-512, AVX2) every entry of a product is one chain of fused
- * multiply-adds over k, so its bits depend on no tile and on no vector width. Processors without
- * fused multiply-add, and the double build, go to OpenBLAS, whose kernel and so whose rounding
- * depends on the shape of the call: hence tiles of fixed size.
+ * multiply-adds over k, so its bits depend on no tile and on no vector width. OpenBLAS and oneDNN
+ * (products.h) pick their kernel, and so their rounding, by the shape of the call: hence tiles of
+ * fixed size.
  */
 #ifndef TN_NN_GEMM_H
 #define TN_NN_GEMM_H
