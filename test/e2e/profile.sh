@@ -14,7 +14,7 @@ config=$dir/c.yaml
 
 # the file beside the run, when none is named
 expect 0 tnet-train "$config" --profile
-for words in '^thread  *phase ' '^main ' '^ *localize ' '^ *pull ' '^ *forward ' '^ *evaluate ' '^ *checkpoint ' '^team ' '^read ' '^parse ' \
+for words in '^thread  *phase ' '^main ' ' localize ' ' pull ' '^ *forward ' '^ *evaluate ' '^ *checkpoint ' '^team ' '^read ' '^parse ' \
     '^6000 rows in ' 'of the multiply-add peak' 'the roofline is '; do
     grep -q "$words" "$dir/out" || fail "no '$words' in: $(cat "$dir/out")"
 done
