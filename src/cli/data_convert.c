@@ -1,6 +1,7 @@
 /* data_convert.c - tnet-data convert: the same rows in another format; tnet-data sample: some rows.
  */
 #include "base/file.h"
+#include "cli/data_cache.h"
 #include "cli/data_tool.h"
 #include "io/convert.h"
 #include "io/writer.h"
@@ -68,6 +69,10 @@ static tn_status convert_open(tn_data_input *in, const tn_data_call *call, tn_er
                               (tn_data_ask){flags->from, TN_DATASET_AS_READ, flags->threads}, err));
     if (in->to == NULL) {
         return tn_fail(err, TN_E_USAGE, "no format to write\nhint: 'to.format=csv' names it");
+    }
+    if (tn_data_to_cache(in->to)) {
+        in->from.data.readers = tn_data_threads(flags->threads);
+        return tn_data_make_cache(in, flags->to, err);
     }
     tn_dataset to;
     TN_TRY(tn_dataset_bind_target(&to, &in->from, in->to, flags->signs ? TN_DATASET_SIGNS : 0,
@@ -177,11 +182,13 @@ const tn_data_tool tn_data_convert = {
             .config = tn_run_fields,
             .words_min = 0,
             .words_max = 1,
-            .notes = "key=value says what is read, as in the section `data` of a configuration; "
-                     "to.key=value\n"
-                     "says what is written: to.format=csv to.delimiter=';'. Order, labels, "
-                     "weights, values and\n"
-                     "record ids are kept; what a format has no words for is an error.",
+            .notes =
+                "key=value says what is read, as in the section `data` of a configuration; "
+                "to.key=value\n"
+                "says what is written: to.format=csv to.delimiter=';'. Order, labels, "
+                "weights, values and\n"
+                "record ids are kept; what a format has no words for is an error. to.format=tnb "
+                "makes a\nbinary cache, named *.tnb, of the rows as training sees them.",
         },
     .flags_size = sizeof(convert_flags),
     .run = convert,

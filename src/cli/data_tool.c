@@ -3,8 +3,10 @@
 
 #include "base/fieldtree.h"
 #include "base/threads.h"
+#include "cli/data_cache.h"
 #include "cli/signals.h"
 #include "io/format.h"
+#include "io/tnb.h"
 #include "train/config.h"
 #include "train/run.h"
 
@@ -131,6 +133,21 @@ static tn_status load(tn_data_input *in, const char *config, const word_lists *w
                : TN_OK;
 }
 
+/* What a binary cache holds, and what goes into one, has been through the rules of its slots. */
+static tn_status bind(tn_data_input *in, const tn_tree *root, uint32_t flags, tn_error *err)
+{
+    if (tn_data_to_cache(in->to)) {
+        return tn_dataset_bind(&in->from, root, TN_DATASET_PARTS, &in->binder, err);
+    }
+    const tn_tree *train = tn_tree_at(root, "data.train");
+    bool cache = train != NULL && train->kind == TN_TREE_SCALAR && tn_tnb_is_named(train->text);
+    for (const tn_tree *t = train != NULL ? train->first : NULL; t != NULL; t = t->next) {
+        cache = cache || (t->kind == TN_TREE_SCALAR && tn_tnb_is_named(t->text));
+    }
+    return tn_dataset_bind(&in->from, root, cache ? flags & ~(uint32_t)TN_DATASET_AS_READ : flags,
+                           &in->binder, err);
+}
+
 tn_status tn_data_input_open(tn_data_input *in, const tn_data_call *call, tn_data_ask ask,
                              tn_error *err)
 {
@@ -141,7 +158,7 @@ tn_status tn_data_input_open(tn_data_input *in, const tn_data_call *call, tn_dat
     const char *config = options->words.n > 0 ? options->words.item[0] : NULL;
     const tn_tree *root = NULL;
     TN_TRY(load(in, config, &words, &root, err));
-    TN_TRY(tn_dataset_bind(&in->from, root, ask.flags, &in->binder, err));
+    TN_TRY(bind(in, root, ask.flags, err));
     in->paths = in->from.data.train;
     if (in->paths.n == 0) {
         return tn_fail(err, TN_E_USAGE,
@@ -158,10 +175,14 @@ void tn_data_input_done(tn_data_input *in)
     *in = (tn_data_input){0};
 }
 
+uint32_t tn_data_threads(uint32_t threads)
+{
+    return threads == TN_WORD_U32(0) ? tn_cpu_count() : threads;
+}
+
 tn_status tn_data_team(uint32_t threads, tn_team **out, tn_error *err)
 {
-    uint32_t n = threads == TN_WORD_U32(0) ? tn_cpu_count() : threads;
-    return tn_team_open(out, n, err);
+    return tn_team_open(out, tn_data_threads(threads), err);
 }
 
 static tn_status write_stdout(void *ctx, const void *data, size_t size, tn_error *err)

@@ -56,6 +56,7 @@ tn_status tn_data_input_open(tn_data_input *in, const tn_data_call *call, tn_dat
 void tn_data_input_done(tn_data_input *in);
 
 /* "all" as a number of threads. */
+uint32_t tn_data_threads(uint32_t threads);
 tn_status tn_data_team(uint32_t threads, tn_team **out, tn_error *err) TN_MUST_USE;
 
 /* A file, or standard output for "-". A signal leaves nothing of the file behind. */

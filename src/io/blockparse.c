@@ -2,6 +2,7 @@
 #include "io/blockparse.h"
 
 #include "io/lines.h"
+#include "io/tnb.h"
 
 #include <string.h>
 
@@ -45,6 +46,21 @@ static void start(tn_parsed *out)
     out->err.text[0] = '\0';
 }
 
+/* A block of a cache: nothing is parsed. */
+static void unpack(const tn_block *block, tn_parsed *out)
+{
+    tn_bytes bytes = {tn_text_str(&block->bytes), block->bytes.size, false};
+    out->fault = block->fault;
+    out->err = block->err;
+    if (out->fault == TN_OK) {
+        out->fault = tn_tnb_unpack(bytes, out, &out->err);
+        if (out->fault != TN_OK) {
+            tn_error_context(&out->err, "%s:@%llu", block->cache,
+                             (unsigned long long)block->offset);
+        }
+    }
+}
+
 void tn_block_parse(const tn_block *block, const tn_schema *schema, const tn_fileset *files,
                     uint32_t messages_max, tn_parsed *out)
 {
@@ -54,6 +70,10 @@ void tn_block_parse(const tn_block *block, const tn_schema *schema, const tn_fil
     uint64_t line = block->line;
     start(out);
     tn_rows_clear(rows);
+    if (block->cache != NULL) {
+        unpack(block, out);
+        return;
+    }
     for (uint32_t i = 0; i < block->n_records && out->fault == TN_OK; i++) {
         tn_bytes record = {block->bytes.data + block->record[i].at, block->record[i].size, false};
         place.offset = block->offset + block->record[i].at;

@@ -104,6 +104,7 @@ static tn_status run(const tn_convert_in *in, converting *c, tn_pass_counts *out
         .schema = in->from->schema,
         .paths = in->paths,
         .keep = TN_ROWS_SIGNS | TN_ROWS_IDS,
+        .records = true,
         .team = in->team,
     };
     return tn_pass_run(&pass, &visitor, out, err);

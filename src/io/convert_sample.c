@@ -283,7 +283,8 @@ tn_status tn_sample_rows(const tn_sample_in *in, tn_sink *sink, uint64_t *taken,
     sampling s = {.in = in, .sink = sink, .format = format};
     s.stream = tn_stream2(in->seed, TN_RNG_GENERATE, tn_name64("sample"));
     const tn_pass_visitor visitor = {.ctx = &s, .block = see_block};
-    const tn_pass_in pass = {.schema = in->from->schema, .paths = in->paths, .team = in->team};
+    const tn_pass_in pass = {
+        .schema = in->from->schema, .paths = in->paths, .records = true, .team = in->team};
     tn_status status = write_head(&s, err);
     if (status == TN_OK) {
         status = tn_pass_run(&pass, &visitor, out, err);

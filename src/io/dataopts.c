@@ -60,6 +60,10 @@ const tn_field tn_data_fields[] = {
                   "longest record that is taken"),
     TN_FIELD_SIZE(tn_data_opts, part_bytes, "64MiB", 1, 1e15,
                   "files are cut into parts of about this size"),
+    TN_FIELD_STR(
+        tn_data_opts, cache, "none",
+        "binary cache of parsed rows, made by the first epoch and read by later ones: none, "
+        "auto (a folder .tnet-cache beside the first file), or a folder"),
     TN_FIELD_END,
 };
 

@@ -9,6 +9,9 @@
 
 #include "base/field.h"
 
+/* tn_data_opts.part_bytes of tools, which ask for no parts: every file is one. */
+#define TN_PART_WHOLE (UINT64_C(1) << 62)
+
 enum { TN_COMPRESSION_AUTO, TN_COMPRESSION_NONE, TN_COMPRESSION_GZIP, TN_COMPRESSION_ZLIB };
 enum { TN_HEADER_AUTO, TN_HEADER_TRUE, TN_HEADER_FALSE };
 enum { TN_QUOTE_AUTO, TN_QUOTE_NONE, TN_QUOTE_LINE, TN_QUOTE_MULTILINE };
@@ -44,6 +47,7 @@ typedef struct tn_data_opts {
     bool row_norm;
     uint64_t record_bytes_max;
     uint64_t part_bytes; /* parts are cut near this size */
+    const char *cache;   /* none, auto, or a folder */
 } tn_data_opts;
 
 typedef struct tn_slot_opts {

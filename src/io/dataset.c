@@ -6,8 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-#define WHOLE_FILES (UINT64_C(1) << 62)
-
 static const tn_field sections[] = {
     TN_FIELD_TABLE(tn_dataset, data, tn_data_opts, tn_data_fields, "what is read, and how"),
     TN_FIELD_TABLES(tn_dataset, slots, tn_slot_opts, "[]", tn_slot_fields, "what a row holds"),
@@ -60,7 +58,9 @@ tn_status tn_dataset_bind(tn_dataset *out, const tn_tree *root, uint32_t flags, 
     if (b->diag->n_errors != faults) {
         return tn_fail(err, TN_E_CONFIG, "the options do not fit together");
     }
-    out->data.part_bytes = WHOLE_FILES; /* so that lines are known wherever a fault is met */
+    if ((flags & TN_DATASET_PARTS) == 0) {
+        out->data.part_bytes = TN_PART_WHOLE;
+    }
     if ((flags & TN_DATASET_AS_READ) != 0) {
         switch_rules_off(&out->slots);
     }

@@ -26,6 +26,9 @@ enum {
     TN_DATASET_AS_READ = 1,
     /* As tn_writer's TN_WRITE_SIGNS: slots of keys become type id, without transforms. */
     TN_DATASET_SIGNS = 2,
+    /* data.part_bytes counts, as in training; else every file is one part, so that lines are known
+     * wherever a fault is met. */
+    TN_DATASET_PARTS = 4,
 };
 
 /* From the tree of a configuration; other sections are not looked at. Faults go to b->diag. */

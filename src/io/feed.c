@@ -63,6 +63,7 @@ void tn_feed_go(tn_feed *feed, uint32_t part)
     TN_ASSERT(part < feed->files->n_parts);
     tn_feed_leave(feed);
     feed->part = part;
+    feed->cursor = (tn_tnb_cursor){0};
     feed->over = false;
 }
 
@@ -213,6 +214,11 @@ void tn_feed_next(tn_feed *feed, tn_block *block)
     block->taken = 0;
     block->damage = false;
     block->err = (tn_error){0};
+    if (feed->files->tnb != NULL) {
+        tn_tnb_set_next(feed->files->tnb, feed->part, &feed->cursor, block);
+        feed->over = block->last;
+        return;
+    }
     block->fault = fill_block(feed, block);
     feed->over = feed->over || (block->fault != TN_OK && !block->damage);
     block->last = feed->over;

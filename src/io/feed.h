@@ -27,6 +27,7 @@ typedef struct tn_block {
     uint32_t records_max;
 
     uint32_t file;
+    const char *cache;   /* NULL; else `bytes` are a block of this .tnb file, without records */
     uint64_t offset;     /* of bytes.data[0] in the file, inflated */
     uint64_t line;       /* of the first record; 0: not known, the part begins inside the file */
     const tn_head *head; /* of the file; lives as long as the feed; NULL: the format has none */

@@ -3,6 +3,7 @@
 #define TN_IO_FEED_PRIVATE_H
 
 #include "io/feed.h"
+#include "io/tnbfiles.h"
 
 #include <string.h>
 
@@ -18,15 +19,16 @@ struct tn_feed {
     uint64_t *start; /* n_parts, binary: its first record, as far as it is known; 0: it is not */
 
     uint32_t part;
-    tn_source *source; /* NULL: the part is not open yet */
-    uint64_t offset;   /* of rest.data[0] */
-    uint64_t line;     /* of rest.data[at], or 0 */
-    uint64_t taken;    /* off the disk, as last told */
-    tn_text rest;      /* read, not yet handed out .. */
-    size_t at;         /* .. from here on */
-    bool ended;        /* the source */
-    bool over;         /* the part */
-    bool damaged;      /* what stands at `at` is to be passed over */
+    tn_tnb_cursor cursor; /* in the part, when blocks come from caches */
+    tn_source *source;    /* NULL: the part is not open yet */
+    uint64_t offset;      /* of rest.data[0] */
+    uint64_t line;        /* of rest.data[at], or 0 */
+    uint64_t taken;       /* off the disk, as last told */
+    tn_text rest;         /* read, not yet handed out .. */
+    size_t at;            /* .. from here on */
+    bool ended;           /* the source */
+    bool over;            /* the part */
+    bool damaged;         /* what stands at `at` is to be passed over */
 };
 
 static inline const tn_part_info *tn_feed_part(const tn_feed *feed)

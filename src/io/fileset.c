@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "io/format.h"
 #include "io/lines.h"
+#include "io/tnbfiles.h"
 
 #include <errno.h>
 #include <glob.h>
@@ -205,16 +206,21 @@ tn_status tn_fileset_new(tn_fileset **out, const tn_strs *paths, const tn_schema
     }
     const tn_format *format = tn_format_find(schema->data->format);
     files->binary = format != NULL && format->binary;
-    status = status == TN_OK ? find_compressions(&l, schema, files->binary, err) : status;
     files->arena = arena;
     files->n = l.n;
     files->file = l.file;
-    status = status == TN_OK ? make_parts(files, schema, err) : status;
+    status = status == TN_OK ? tn_tnb_set_open(files, schema, err) : status;
+    if (files->tnb == NULL) {
+        status = status == TN_OK ? find_compressions(&l, schema, files->binary, err) : status;
+        status = status == TN_OK ? make_parts(files, schema, err) : status;
+    }
     if (status == TN_OK) {
         files->lines = tn_lines_new(err);
         status = files->lines != NULL ? TN_OK : TN_E_MEMORY;
     }
     if (status != TN_OK) {
+        tn_lines_free(files->lines);
+        tn_tnb_set_free(files->tnb);
         tn_arena_free(arena);
         return status;
     }
@@ -226,6 +232,7 @@ void tn_fileset_free(tn_fileset *files)
 {
     if (files != NULL) {
         tn_lines_free(files->lines);
+        tn_tnb_set_free(files->tnb);
         tn_arena_free(files->arena);
     }
 }

@@ -21,8 +21,8 @@ typedef struct tn_pass_block {
     uint32_t piece;     /* 0 .. TN_PASS_PIECES - 1 */
     const char *source; /* the file they stem from */
     const tn_rows *rows;
-    const tn_bytes
-        *raw; /* rows->n: the records as they stand in the file, without what frames them */
+    const tn_bytes *raw; /* rows->n: the records as they stand in the file, without what frames
+                          * them; NULL in a binary cache, which has none */
 } tn_pass_block;
 
 typedef struct tn_pass_visitor {
@@ -49,6 +49,7 @@ typedef struct tn_pass_in {
     const tn_strs *paths; /* files, globs, folders, "-" */
     uint32_t keep;        /* as for tn_rows_new */
     tn_team *team;        /* NULL: the calling thread alone */
+    bool records;         /* what is wanted are records or their texts: no binary cache will do */
 } tn_pass_in;
 
 /* *out counts also when the pass fails. TN_E_DATA: no such file, or a fault; TN_E_IO; or what a

@@ -78,6 +78,8 @@ static tn_status build(tn_reader *r, tn_error *err)
     }
     TN_TRY(tn_reader_read_bad_max(r, data->bad_records_max, err));
     TN_TRY(tn_fileset_new(&r->files, &r->opts.paths, r->schema, err));
+    TN_TRY(tn_reader_begin_cache(r, err));
+    r->packs = r->cache != NULL;
     if (r->opts.from.part > r->files->n_parts) {
         return tn_fail(err, TN_E_DATA, "cannot go on in part %u: the data has %u parts",
                        r->opts.from.part, r->files->n_parts);
@@ -142,6 +144,7 @@ static void free_works(tn_reader *r)
         r->idle_works = work->next;
         tn_rows_free(work->parsed.rows);
         tn_parsed_done(&work->parsed);
+        tn_text_done(&work->packed);
         tn_free(work);
     }
 }
@@ -163,6 +166,7 @@ void tn_reader_close(tn_reader *reader)
     for (uint32_t i = 0; r->block != NULL && i < r->n_blocks; i++) {
         tn_block_done(&r->block[i].block);
     }
+    tn_tnb_abandon(r->cache);
     tn_feed_free(r->feed);
     tn_queue_free(r->free_blocks);
     tn_queue_free(r->to_parse);
@@ -233,6 +237,11 @@ tn_status tn_reader_prior(tn_reader *reader, double *rate, tn_error *err)
     }
     (void)pthread_mutex_unlock(&reader->lock);
     return status == TN_E_STOPPED ? tn_fail(err, TN_E_STOPPED, "the reader was stopped") : status;
+}
+
+const char *tn_reader_cache_tmp(const tn_reader *reader)
+{
+    return reader->cache_tmp[0] != '\0' ? reader->cache_tmp : NULL;
 }
 
 void tn_reader_counts(tn_reader *reader, tn_read_counts *out)

@@ -39,6 +39,9 @@ typedef struct tn_reader_opts {
     tn_progress from;  /* epoch, and where to go on in it: all 0 at its start */
     uint32_t prefetch; /* batches kept ready; at least 1 */
     tn_trace *trace;   /* for the reader's threads; must outlive it; NULL: not recorded */
+    bool use_cache;    /* read a binary cache in place of the files, or make one, as data.cache says
+                        */
+    const char *make_cache; /* make this one, of all that is read, or fail; NULL: none */
 } tn_reader_opts;
 
 /* What was met so far. */
@@ -75,6 +78,9 @@ void tn_reader_stop(tn_reader *reader);
 /* Share of clicks (weighted) in the first shuffle window (without shuffle: in the first quarter
  * megabyte), after down-sampling; waits for it. TN_END: there is no row. For bias_init: prior. */
 tn_status tn_reader_prior(tn_reader *reader, double *rate, tn_error *err) TN_MUST_USE;
+
+/* The unfinished file of opts.make_cache; NULL: none is being made. */
+const char *tn_reader_cache_tmp(const tn_reader *reader);
 
 void tn_reader_counts(tn_reader *reader, tn_read_counts *out);
 /* Bad records by reason, "reason\0count\0" pairs appended to `out`. */

@@ -37,7 +37,8 @@ static tn_status next_block(assembly *a, tn_error *err)
     }
     a->part_over = a->current->last;
     a->bad += a->current->parsed.n_bad;
-    return tn_reader_take_note(a->r, a->current, err);
+    TN_TRY(tn_reader_take_note(a->r, a->current, err));
+    return tn_reader_add_to_cache(a->r, a->part, a->current, err);
 }
 
 static void hold_current(assembly *a)
@@ -252,7 +253,7 @@ static tn_status take_parts(assembly *a, tn_error *err)
         a->records -= a->base + a->bad;
         TN_TRY(end_batch(a, a->base));
     }
-    return TN_OK;
+    return tn_reader_end_cache(a->r, err);
 }
 
 tn_status tn_reader_assembler_thread(void *arg, tn_error *err)

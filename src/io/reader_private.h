@@ -14,6 +14,7 @@
 #include "base/threads.h"
 #include "io/batchfill.h"
 #include "io/reader.h"
+#include "io/tnb.h"
 #include "io/window.h"
 
 #include <pthread.h>
@@ -47,8 +48,11 @@ struct tn_reader {
     uint64_t bad_max;
     double bad_share; /* NAN: bad_max counts */
 
-    tn_feed *feed;            /* source thread only */
-    tn_numbered_block *block; /* n_blocks */
+    tn_tnb_writer *cache;         /* assembler only, once threads run; NULL: none is made */
+    char cache_tmp[TN_PATH_SIZE]; /* of opts.make_cache */
+    bool packs;                   /* parsers pack blocks for a cache */
+    tn_feed *feed;                /* source thread only */
+    tn_numbered_block *block;     /* n_blocks */
     tn_queue *free_blocks;
     tn_queue *to_parse;
     tn_queue *ready;
@@ -83,6 +87,14 @@ struct tn_reader {
     uint32_t n_reasons;
     tn_reason reason[TN_REASONS_MAX];
 };
+
+/* Before the threads run: a cache in the place of the files, or one to be made (reader_cache.c). */
+tn_status tn_reader_begin_cache(tn_reader *r, tn_error *err) TN_MUST_USE;
+
+/* By the assembler: every block in order, and the end of the last. Fail likewise. */
+tn_status tn_reader_add_to_cache(tn_reader *r, uint32_t part, const tn_work *work,
+                                 tn_error *err) TN_MUST_USE;
+tn_status tn_reader_end_cache(tn_reader *r, tn_error *err) TN_MUST_USE;
 
 /* The three kinds of threads; `arg` is the reader. */
 tn_status tn_reader_source_thread(void *arg, tn_error *err);

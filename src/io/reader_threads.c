@@ -88,6 +88,7 @@ static void free_work(tn_work *work)
     if (work != NULL) {
         tn_rows_free(work->parsed.rows);
         tn_parsed_done(&work->parsed);
+        tn_text_done(&work->packed);
         tn_free(work);
     }
 }
@@ -104,7 +105,7 @@ static tn_work *take_work(tn_reader *r, tn_error *err)
         return work;
     }
     work = tn_try_alloc(1, sizeof *work, "parsed rows", err);
-    uint32_t keep = r->opts.want_ids ? TN_ROWS_IDS : 0;
+    uint32_t keep = r->opts.want_ids || r->packs ? TN_ROWS_IDS : 0;
     if (work != NULL && tn_rows_new(&work->parsed.rows, r->schema, keep, err) != TN_OK) {
         tn_free(work);
         return NULL;
@@ -148,6 +149,10 @@ static void parse(tn_reader *r, const tn_numbered_block *b, tn_work *work)
     work->passed = b->block.passed;
     work->file = b->block.file;
     work->last = b->block.last;
+    if (r->packs) {
+        const tn_tnb_note note = {.taken = work->taken, .passed = work->passed};
+        tn_tnb_pack(&work->parsed, &note, &work->packed);
+    }
 }
 
 /* The next block to parse. False: there is none, or the reader stops. */

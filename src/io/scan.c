@@ -6,6 +6,7 @@
 #include "base/number.h"
 #include "io/fileset.h"
 #include "io/line.h"
+#include "io/tnbfiles.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -108,12 +109,46 @@ static tn_status see_file(seen *s, const tn_schema *schema, tn_source *source, t
     return status;
 }
 
+/* The number behind the last `key` of a line; false: none. */
+static bool number_behind(tn_bytes line, const char *key, uint64_t *out)
+{
+    size_t size = strlen(key);
+    for (size_t i = line.size; i-- > size;) {
+        if (memcmp(line.data + i - size, key, size) == 0) {
+            size_t digits = strspn(line.data + i, "0123456789");
+            return tn_read_u64(line.data + i, digits, out) == TN_NUM_OK;
+        }
+    }
+    return false;
+}
+
+/* A binary cache says what was found in the data it was made of (io/tnbshape.c). */
+static void see_shape(seen *s, const char *shape)
+{
+    for (const char *end; (end = strchr(shape, '\n')) != NULL; shape = end + 1) {
+        tn_bytes line = {shape, (size_t)(end - shape), false};
+        uint64_t number = 0;
+        if (strncmp(shape, "index_base: ", 12) == 0 && number_behind(line, ": ", &number)) {
+            s->zero = number == 0;
+        } else if (strncmp(shape, "slot f", 6) == 0 && number_behind(line, ": field ", &number) &&
+                   number <= TN_COLUMNS_MAX) {
+            s->field[number] = 1;
+            s->n_fields = number >= s->n_fields ? (uint32_t)number + 1 : s->n_fields;
+        }
+    }
+}
+
 static tn_status see_data(seen *s, const tn_schema *schema, tn_error *err)
 {
     tn_fileset *files = NULL;
     tn_source *source = NULL;
     TN_TRY(tn_fileset_new(&files, &schema->data->train, schema, err));
     tn_status status = TN_OK;
+    if (files->tnb != NULL) {
+        see_shape(s, tn_tnb_set_shape(files->tnb));
+        tn_fileset_free(files);
+        return TN_OK;
+    }
     if (files->file[0].once) {
         status = tn_fail(err, TN_E_DATA,
                          "cannot look ahead in '%s'\nhint: list the slots and set data.index_base",

@@ -13,6 +13,7 @@
 /* A parsed block with what the later stages must know of where it comes from. */
 typedef struct tn_work {
     tn_parsed parsed;
+    tn_text packed;    /* the same for a binary cache, when one is made */
     uint64_t sequence; /* blocks leave in this order */
     uint64_t taken;    /* bytes off the disk */
     uint64_t passed;   /* damaged bytes */

@@ -124,5 +124,6 @@ tn_reader_opts tn_judging_reader(const tn_judging *j)
                             .batch_rows = j->run->eval.batch,
                             .want_ids = j->request->want_ids,
                             .seed = j->run->run.seed,
-                            .prefetch = j->run->train.prefetch};
+                            .prefetch = j->run->train.prefetch,
+                            .use_cache = true};
 }

@@ -198,6 +198,7 @@ static tn_status open_feeder(tn_trainer *t, tn_feeder **out, tn_error *err)
         .from = t->state.progress,
         .prefetch = t->run->train.prefetch,
         .trace = t->worker->trace,
+        .use_cache = true,
     };
     tn_feeder_opts opts = {.plan = t->plan,
                            .team = t->worker->team,
