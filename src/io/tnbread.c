@@ -72,9 +72,10 @@ static tn_status read_header(tn_tnb *t, header *out, tn_error *err)
     t->part_bytes = tn_get_u64(&in);
     out->n_slots = tn_get_u32(&in);
     out->n_numeric = tn_get_u32(&in);
-    return out->shape_bytes <= TN_TNB_SHAPE_MAX && out->shape_bytes <= size
+    return out->shape_bytes <= TN_TNB_SHAPE_MAX &&
+                   out->shape_bytes <= size - TN_TNB_HEADER - TN_TNB_TAIL
                ? TN_OK
-               : damaged(t, "its shape is too long", err);
+               : damaged(t, "it is cut off", err);
 }
 
 static tn_status read_shape(tn_tnb *t, const header *h, tn_error *err)

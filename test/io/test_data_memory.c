@@ -111,7 +111,7 @@ static tn_status count(datasets *d, const tn_dataset *from, const tn_dataset *to
     const tn_strs paths = {1, &path};
     tn_stat *stat = NULL;
     TN_TRY(tn_stat_new(&stat, from->schema, &d->err));
-    const tn_pass_in in = {from->schema, &paths, TN_ROWS_SIGNS, NULL};
+    const tn_pass_in in = {.schema = from->schema, .paths = &paths, .keep = TN_ROWS_SIGNS};
     const tn_pass_visitor visitor = {.ctx = stat, .block = add_block};
     tn_pass_counts counts;
     tn_status status = tn_pass_run(&in, &visitor, &counts, &d->err);

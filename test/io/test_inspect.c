@@ -106,7 +106,8 @@ static tn_stat *stat_of(datasets *d, const char *yaml, const char *text)
     const tn_strs paths = {1, &path};
     counting c = {.team = d->team};
     assert_int_equal(tn_stat_new(&c.stat, set->schema, NULL), TN_OK);
-    const tn_pass_in in = {set->schema, &paths, TN_ROWS_SIGNS, d->team};
+    const tn_pass_in in = {
+        .schema = set->schema, .paths = &paths, .keep = TN_ROWS_SIGNS, .team = d->team};
     const tn_pass_visitor visitor = {.ctx = &c, .block = count_block};
     tn_pass_counts n;
     if (tn_pass_run(&in, &visitor, &n, &d->err) != TN_OK) {

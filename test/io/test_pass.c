@@ -68,7 +68,7 @@ static tn_status run(datasets *d, const char *yaml, const char *name, seen *s,
     tn_dataset *set = datasets_bind(d, yaml, 0);
     const char *path = datasets_path(d, name);
     const tn_strs paths = {1, &path};
-    const tn_pass_in in = {set->schema, &paths, 0, d->team};
+    const tn_pass_in in = {.schema = set->schema, .paths = &paths, .team = d->team};
     const tn_pass_visitor visitor = {.ctx = s, .block = see_block, .fault = see_fault};
     return tn_pass_run(&in, &visitor, counts, &d->err);
 }
@@ -170,7 +170,7 @@ static void without_a_listener_the_first_fault_ends_the_pass(void **state)
     tn_dataset *set = datasets_bind(d, "{data: {format: libsvm}}", 0);
     const char *path = datasets_path(d, "a");
     const tn_strs paths = {1, &path};
-    const tn_pass_in in = {set->schema, &paths, 0, d->team};
+    const tn_pass_in in = {.schema = set->schema, .paths = &paths, .team = d->team};
     const tn_pass_visitor visitor = {.ctx = NULL};
     tn_pass_counts n;
     assert_int_equal(tn_pass_run(&in, &visitor, &n, &d->err), TN_E_DATA);
