@@ -120,3 +120,29 @@ expect 4 "$data" check --from "$dir/bad" format=libsvm
 grep -q '^rows 1, blank 0, bad 2' "$dir/out" || fail "check: $(cat "$dir/out")"
 expect 4 "$data" convert --from "$dir/bad" format=libsvm to.format=libsvm --to "$dir/none"
 [ ! -e "$dir/none" ] || fail "a failed conversion left a file"
+
+# a binary cache: made, checked, described, refused where it does not fit
+"$data" gen --to "$dir/k.ffm" rows=3000 --quiet >/dev/null 2>&1 || fail "gen of k.ffm"
+expect 2 "$data" convert "$dir/k.ffm.yaml" to.format=tnb --to "$dir/k.bin"
+expect 2 "$data" convert "$dir/k.ffm.yaml" to.format=tnb to.trim=true --to "$dir/k.tnb"
+expect 0 "$data" convert "$dir/k.ffm.yaml" to.format=tnb --to "$dir/k.tnb"
+grep -q '^rows 3000, blank 0, bad 0' "$dir/out" || fail "convert to tnb: $(cat "$dir/out")"
+expect 0 "$data" check "$dir/k.ffm.yaml" --from "$dir/k.tnb"
+grep -q '^rows 3000, blank 0, bad 0' "$dir/out" || fail "check of tnb: $(cat "$dir/out")"
+expect 0 "$data" stat "$dir/k.ffm.yaml" --json
+mv "$dir/out" "$dir/by_text"
+expect 0 "$data" stat "$dir/k.ffm.yaml" --from "$dir/k.tnb" --json
+cmp -s "$dir/out" "$dir/by_text" || fail "ids of a cache are not those of its text"
+expect 3 "$data" check "$dir/k.ffm.yaml" --from "$dir/k.tnb" index_base=1
+grep -q 'now    index_base: 1' "$dir/err" || fail "no difference shown: $(cat "$dir/err")"
+expect 4 "$data" convert "$dir/k.ffm.yaml" --from "$dir/k.tnb" to.format=csv --to "$dir/k.csv"
+expect 4 "$data" sample "$dir/k.ffm.yaml" --from "$dir/k.tnb" --rows 3
+head -c 5000 "$dir/k.tnb" >"$dir/cut.tnb"
+expect 4 "$data" check "$dir/k.ffm.yaml" --from "$dir/cut.tnb"
+grep -q 'cut off' "$dir/err" || fail "no word of the cut: $(cat "$dir/err")"
+printf '0 0:1:1\n' >>"$dir/k.ffm"
+expect 4 "$data" check "$dir/k.ffm.yaml" --from "$dir/k.tnb"
+grep -q 'has changed since' "$dir/err" || fail "an older cache is taken: $(cat "$dir/err")"
+expect 4 "$data" convert --from "$dir/bad" format=libsvm to.format=tnb --to "$dir/none.tnb"
+ls "$dir"/none.tnb* >/dev/null 2>&1 && fail "a failed conversion left a cache"
+exit 0

@@ -11,6 +11,19 @@
 
 enum { FILES = 3 };
 
+#define GOLDEN_HEAD                                                                                \
+    "544e42310d0a1a0a0100000004030201a4010000b8d3e4c00000000400000000010000000000000000000000"     \
+    "00000000000000000000000000000000ddccd922"
+#define GOLDEN_REST                                                                                \
+    "0fc5d26eb8000000020000000300000005000000000000000200000000000000000000000000000012000000"     \
+    "0000000014000000000000000000000000000000000000000000000000000000000000000000000000000000"     \
+    "0000000000000000000000000000000081be7ca21d6e7d4a81be7ca21d6e7d4a5df928c6a3dfbdce00000000"     \
+    "000000000000803f0000003f0000803f0000000001000000030000000000803f000000000000803f00000040"     \
+    "0000000006000000010000000100000001000000000000000200000000000000ffffffffffffffff00000000"     \
+    "0000000001010000010000002d00000000010000000000000000000000ffffffffffffffffe8010000000000"     \
+    "000200000000000000b8000000a0020000000000005d00000000000000d5b8c2f59e0ae297544e4231656e64"     \
+    "0a"
+
 /* A format, how its rows are read, and how they are written. */
 typedef struct subject {
     const char *config; /* %u: part_bytes */
@@ -303,12 +316,55 @@ static void slots_that_were_found_in_the_data_are_found_in_its_cache(void **stat
     setup_close(&s);
 }
 
+/* docs/formats.md shows these bytes: all but the shape, which stands between them in words. */
+static void golden_tnb(void **state)
+{
+    (void)state;
+    static const char head[] = GOLDEN_HEAD;
+    static const char rest[] = GOLDEN_REST;
+    setup s;
+    tn_parsed parsed;
+    tn_text block = {0};
+    tn_text bytes = {0};
+    tn_text hex = {0};
+    tn_tnb_writer *w = NULL;
+    tn_error err = {0};
+    char path[512];
+    setup_open(&s, "{data: {format: libsvm}}");
+    setup_parse_str(&s, "1 7:1\n0:2 7:0.5 9:1\n", &parsed);
+    const tn_file_entry stream = {
+        .path = "-", .size = UINT64_MAX, .compression = TN_COMPRESSION_NONE, .once = true};
+    const tn_part_info part = {.source = 0, .first = 0, .end = UINT64_MAX};
+    const tn_fileset files = {.n = 1, .file = &stream, .n_parts = 1, .part = &part};
+    const tn_tnb_note note = {.taken = 20};
+    tn_tnb_pack(&parsed, &note, &block);
+    (void)snprintf(path, sizeof path, "%s/golden.tnb", s.dir);
+    assert_int_equal(tn_tnb_create(&w, path, s.schema, &files, &err), TN_OK);
+    assert_int_equal(tn_tnb_add(w, 0, &block, parsed.rows->n, &err), TN_OK);
+    assert_int_equal(tn_tnb_commit(w, &err), TN_OK);
+    assert_int_equal(tn_file_read_all(path, 1 << 20, &bytes, &err), TN_OK);
+    uint32_t shape = tn_load_u32(bytes.data + 16);
+    size_t from = 64 + (shape + 7) / 8 * 8;
+    for (size_t i = 0; i < bytes.size; i = i == 63 ? from : i + 1) {
+        tn_text_addf(&hex, "%02x", (unsigned char)bytes.data[i]);
+    }
+    assert_int_equal(hex.size, strlen(head) + strlen(rest));
+    assert_memory_equal(hex.data, head, strlen(head));
+    assert_string_equal(hex.data + strlen(head), rest);
+    tn_text_done(&block);
+    tn_text_done(&bytes);
+    tn_text_done(&hex);
+    setup_parsed_free(&parsed);
+    setup_close(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(batches_are_those_of_the_text),
         cmocka_unit_test(reading_goes_on_in_the_middle_of_an_epoch),
         cmocka_unit_test(several_caches_are_read_one_after_another),
+        cmocka_unit_test(golden_tnb),
         cmocka_unit_test(slots_that_were_found_in_the_data_are_found_in_its_cache),
     };
     return cmocka_run_group_tests_name("io/tnb", tests, NULL, NULL);

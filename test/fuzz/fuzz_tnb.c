@@ -1,0 +1,147 @@
+/* fuzz_tnb.c - any bytes as a binary cache. The reader works on files, so each input becomes one in
+ * memory; checksums are put right first, so that what they cover is looked at. */
+#include "base/alloc.h"
+#include "base/crc32c.h"
+#include "base/flow.h"
+#include "io/tnbbytes.h"
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size); // NOLINT: libFuzzer's name
+
+enum { SIZE_MAX_TRIED = 1 << 16 };
+
+typedef struct config {
+    tn_data_opts data;
+    tn_tables slots;
+} config;
+
+static const tn_field config_fields[] = {
+    TN_FIELD_TABLE(config, data, tn_data_opts, tn_data_fields, "data"),
+    TN_FIELD_TABLES(config, slots, tn_slot_opts, "[]", tn_slot_fields, "slots"),
+    TN_FIELD_END,
+};
+
+static const char text[] =
+    "{data: {format: csv, record_id: id}, slots: [{name: a}, {name: b, type: "
+    "str}, {name: i, type: int}, {name: v, as: value}, {name: w, as: "
+    "weighted}]}";
+
+/* Header, shape, tail and index. */
+static void repair_frame(char *bytes, size_t size)
+{
+    if (size < TN_TNB_HEADER + TN_TNB_TAIL) {
+        return;
+    }
+    uint32_t shape = tn_load_u32(bytes + 16);
+    if (shape <= size - TN_TNB_HEADER) {
+        tn_store_u32(bytes + 20, tn_crc32c(0, bytes + TN_TNB_HEADER, shape));
+    }
+    tn_store_u32(bytes + TN_TNB_HEADER - 4, tn_crc32c(0, bytes, TN_TNB_HEADER - 4));
+    char *tail = bytes + size - TN_TNB_TAIL;
+    uint64_t index = tn_load_u64(tail);
+    uint64_t index_bytes = tn_load_u64(tail + 8);
+    if (index <= size && index_bytes <= size - index) {
+        tn_store_u32(tail + 16, tn_crc32c(0, bytes + index, (size_t)index_bytes));
+    }
+    tn_store_u32(tail + 20, tn_crc32c(0, tail, 20));
+}
+
+/* A schema and rows of each kind, made on first use and kept. */
+static tn_rows *rows_of(bool signs)
+{
+    static config c;
+    static tn_rows *made[2];
+    if (made[0] == NULL) {
+        tn_arena *arena = tn_arena_new(1 << 16);
+        tn_diag diag = {0};
+        tn_binder b = {.arena = arena, .diag = &diag};
+        tn_error err = {0};
+        const tn_schema *schema = NULL;
+        tn_fields_bind(&b, config_fields, tn_flow_read(arena, text, "fuzz"), &c);
+        TN_ASSERT(tn_schema_new(&schema, &c.data, &c.slots, &b, &err) == TN_OK);
+        TN_ASSERT(tn_rows_new(&made[0], schema, TN_ROWS_IDS, &err) == TN_OK);
+        TN_ASSERT(tn_rows_new(&made[1], schema, TN_ROWS_SIGNS, &err) == TN_OK);
+        tn_diag_done(&diag);
+    }
+    return made[signs];
+}
+
+/* What was unpacked can be walked. */
+static void look_at(const tn_parsed *parsed)
+{
+    const tn_rows *rows = parsed->rows;
+    uint64_t sum = 0;
+    for (uint32_t r = 0; r < rows->n; r++) {
+        TN_ASSERT(rows->row[r].first <= tn_rows_end_of(rows, r));
+        TN_ASSERT(tn_rows_end_of(rows, r) <= rows->n_entries);
+        for (uint32_t i = 0; i < rows->row[r].id.size; i++) {
+            sum += (unsigned char)rows->text[rows->row[r].id.at + i];
+        }
+    }
+    for (uint32_t i = 0; i < rows->n_entries; i++) {
+        TN_ASSERT(rows->entry[i].slot < rows->schema->n_slots);
+        sum += rows->entry[i].key;
+    }
+    for (uint32_t i = 0; i < parsed->n_messages; i++) {
+        sum += strlen(tn_parsed_message(parsed, i));
+    }
+    TN_ASSERT(sum != 1 || rows->n > 0 || parsed->n_messages > 0);
+}
+
+static void read_blocks(const tn_tnb *t, char *bytes, bool signs)
+{
+    tn_parsed parsed = {.rows = rows_of(signs)};
+    for (uint32_t i = 0; i < t->n_parts; i++) {
+        const tn_tnb_part *p = &t->part[i];
+        uint64_t at = p->at;
+        for (uint32_t k = 0; k < p->n_blocks; k++) {
+            uint32_t size = t->block_bytes[p->first_block + k];
+            char *block = bytes + at;
+            tn_store_u32(block, tn_crc32c(0, block + 4, size - 4));
+            tn_error err = {0};
+            tn_status status = tn_tnb_unpack((tn_bytes){block, size, false}, &parsed, &err);
+            TN_ASSERT(status == TN_OK || (err.text[0] != '\0' && parsed.rows->n == 0));
+            if (status == TN_OK) {
+                look_at(&parsed);
+            }
+            at += size;
+        }
+    }
+    tn_parsed_done(&parsed);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) // NOLINT
+{
+    char path[32];
+    if (size < 1 || size > SIZE_MAX_TRIED) {
+        return 0;
+    }
+    char *bytes = tn_try_alloc(size, 1, "an input", NULL);
+    TN_ASSERT(bytes != NULL);
+    memcpy(bytes, data, size);
+    repair_frame(bytes, size);
+    int fd = memfd_create("fuzz", 0);
+    TN_ASSERT(fd >= 0);
+    TN_ASSERT(write(fd, bytes, size) == (ssize_t)size);
+    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    tn_tnb *t = NULL;
+    tn_error err = {0};
+    if (tn_tnb_open(&t, path, &err) == TN_OK) {
+        read_blocks(t, bytes, false);
+        read_blocks(t, bytes, true);
+        tn_status status = tn_tnb_check(t, rows_of(false)->schema, &err);
+        TN_ASSERT(status == TN_OK || err.text[0] != '\0');
+    } else {
+        TN_ASSERT(err.text[0] != '\0');
+    }
+    tn_tnb_close(t);
+    (void)close(fd);
+    tn_free(bytes);
+    return 0;
+}

@@ -1,0 +1,314 @@
+/* test_tnbcache.c - data.cache: made by the first pass, read by later ones, never in the way. */
+#include "base/failpoint.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "setup.h"
+#include "support/test.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* What the library logs. */
+static tn_text logged;
+
+static void keep_line(tn_log_level level, const char *line)
+{
+    (void)level;
+    tn_text_adds(&logged, line);
+    tn_text_addc(&logged, '\n');
+}
+
+typedef struct fixture {
+    setup s;
+    const char *path;
+    char folder[512]; /* of the caches */
+} fixture;
+
+static void open_fixture(fixture *f, const char *more)
+{
+    char text[256];
+    tn_text rows = {0};
+    tn_text_clear(&logged);
+    tn_log_set(keep_line, TN_LOG_INFO);
+    (void)snprintf(text, sizeof text,
+                   "{data: {format: libsvm, shuffle: 16, part_bytes: 300B, cache: auto%s}}", more);
+    setup_open(&f->s, text);
+    for (uint32_t i = 0; i < 200; i++) {
+        tn_text_addf(&rows, "%u %u:1 %u:2\n", i & 1, i, i * 3);
+    }
+    f->path = setup_file(&f->s, "rows", rows.data, rows.size);
+    tn_text_done(&rows);
+    (void)snprintf(f->folder, sizeof f->folder, "%s/.tnet-cache", f->s.dir);
+}
+
+static void close_fixture(fixture *f)
+{
+    tn_log_set(NULL, TN_LOG_ERROR);
+    tn_text_done(&logged);
+    setup_close(&f->s);
+}
+
+static tn_reader_opts opts_of(const fixture *f, uint32_t epoch)
+{
+    return (tn_reader_opts){.paths = {1, &f->path},
+                            .batch_rows = 7,
+                            .prefetch = 2,
+                            .training = true,
+                            .seed = 3,
+                            .from = {.epoch = epoch},
+                            .use_cache = true};
+}
+
+/* One epoch, as text. */
+static void read_epoch(const fixture *f, uint32_t epoch, tn_text *out)
+{
+    tn_reader_opts opts = opts_of(f, epoch);
+    tn_text_clear(out);
+    setup_dump(&f->s, &opts, out);
+}
+
+/* The only file of the folder; fails the test when there is another. */
+static const char *only_cache(const fixture *f)
+{
+    static char path[1024];
+    tn_text names = {0};
+    uint32_t n = 0;
+    assert_int_equal(tn_dir_list(f->folder, &names, &n, NULL), TN_OK);
+    assert_int_equal(n, 1);
+    (void)snprintf(path, sizeof path, "%s/%s", f->folder, tn_text_str(&names));
+    tn_text_done(&names);
+    return path;
+}
+
+/* The rows of an epoch read with and without the cache. */
+static void assert_epoch(const fixture *f, uint32_t epoch)
+{
+    tn_text with = {0};
+    tn_text without = {0};
+    tn_reader_opts opts = opts_of(f, epoch);
+    read_epoch(f, epoch, &with);
+    opts.use_cache = false;
+    setup_dump(&f->s, &opts, &without);
+    assert_string_equal(with.data, without.data);
+    tn_text_done(&with);
+    tn_text_done(&without);
+}
+
+static void the_first_epoch_makes_the_cache_and_later_ones_read_it(void **state)
+{
+    (void)state;
+    fixture f;
+    tn_text out = {0};
+    open_fixture(&f, "");
+    assert_epoch(&f, 0);
+    assert_non_null(strstr(tn_text_str(&logged), "making binary cache '"));
+    assert_int_equal(strlen(strrchr(only_cache(&f), '/')), 1 + 16 + 4);
+    tn_text_clear(&logged);
+    assert_epoch(&f, 1);
+    assert_epoch(&f, 0);
+    assert_string_equal(tn_text_str(&logged), "");
+    /* What is read is the cache: damage to it is noticed. */
+    tn_text bytes = {0};
+    assert_int_equal(tn_file_read_all(only_cache(&f), 1 << 20, &bytes, NULL), TN_OK);
+    for (size_t i = 0; i < bytes.size; i++) {
+        if (memcmp(bytes.data + i, "\nslot _", 7) == 0) {
+            memset(bytes.data + (i + 400) / 8 * 8, 'x', 64);
+            break;
+        }
+    }
+    assert_int_equal(tn_file_replace(only_cache(&f), bytes.data, bytes.size, NULL), TN_OK);
+    tn_reader_opts opts = opts_of(&f, 0);
+    tn_error err = {0};
+    assert_int_equal(setup_drain(&f.s, &opts, &err), TN_E_DATA);
+    assert_non_null(strstr(err.text, "damaged block"));
+    tn_text_done(&bytes);
+    tn_text_done(&out);
+    close_fixture(&f);
+}
+
+static void a_cache_that_does_not_fit_any_more_is_made_anew(void **state)
+{
+    (void)state;
+    fixture f;
+    open_fixture(&f, "");
+    assert_epoch(&f, 0);
+    f.path = setup_file(&f.s, "rows", "1 1:1\n0 2:1\n", 12);
+    tn_text_clear(&logged);
+    assert_epoch(&f, 0);
+    assert_non_null(strstr(tn_text_str(&logged), "anew: "));
+    assert_non_null(strstr(tn_text_str(&logged), "has changed since"));
+    tn_text_clear(&logged);
+    assert_epoch(&f, 0);
+    assert_string_equal(tn_text_str(&logged), "");
+    const char *path = only_cache(&f);
+    assert_int_equal(tn_file_replace(path, "TNB1", 4, NULL), TN_OK); /* cut off */
+    assert_epoch(&f, 0);
+    assert_non_null(strstr(tn_text_str(&logged), "anew: "));
+    tn_text_clear(&logged);
+    assert_epoch(&f, 0);
+    assert_string_equal(tn_text_str(&logged), "");
+    close_fixture(&f);
+}
+
+static void a_pass_that_ends_early_leaves_nothing(void **state)
+{
+    (void)state;
+    fixture f;
+    tn_reader *reader = NULL;
+    tn_batch *batch = NULL;
+    tn_text names = {0};
+    uint32_t n = 1;
+    open_fixture(&f, "");
+    tn_reader_opts opts = opts_of(&f, 0);
+    assert_int_equal(tn_reader_open(&reader, f.s.schema, &opts, NULL), TN_OK);
+    assert_int_equal(tn_reader_next(reader, &batch, NULL), TN_OK);
+    tn_progress middle = batch->progress;
+    tn_reader_close(reader);
+    assert_int_equal(tn_dir_list(f.folder, &names, &n, NULL), TN_OK);
+    assert_int_equal(n, 0);
+    /* An epoch that goes on behind its first part is not whole. */
+    opts.from = middle;
+    opts.from.part = 3;
+    assert_int_equal(setup_drain(&f.s, &opts, NULL), TN_END);
+    assert_int_equal(tn_dir_list(f.folder, &names, &n, NULL), TN_OK);
+    assert_int_equal(n, 0);
+    /* .. but it may be read from a cache that is. */
+    assert_epoch(&f, 0);
+    tn_text text = {0};
+    tn_text cached = {0};
+    setup_dump(&f.s, &opts, &cached);
+    opts.use_cache = false;
+    setup_dump(&f.s, &opts, &text);
+    assert_string_equal(text.data, cached.data);
+    tn_text_done(&text);
+    tn_text_done(&cached);
+    tn_text_done(&names);
+    close_fixture(&f);
+}
+
+static void bad_data_ends_the_run_as_ever_and_makes_no_cache(void **state)
+{
+    (void)state;
+    fixture f;
+    tn_error err = {0};
+    tn_text names = {0};
+    uint32_t n = 1;
+    open_fixture(&f, "");
+    f.path = setup_file(&f.s, "bad", "1 1:1\n1 x\n", 10);
+    tn_reader_opts opts = opts_of(&f, 0);
+    assert_int_equal(setup_drain(&f.s, &opts, &err), TN_E_DATA);
+    assert_non_null(strstr(err.text, "bad:2:3: error: "));
+    assert_int_equal(tn_dir_list(f.folder, &names, &n, NULL), TN_OK);
+    assert_int_equal(n, 0);
+    tn_text_done(&names);
+    close_fixture(&f);
+}
+
+static uint32_t times(const char *text, const char *what)
+{
+    uint32_t n = 0;
+    for (const char *at = text; (at = strstr(at, what)) != NULL; at++) {
+        n++;
+    }
+    return n;
+}
+
+static void a_full_disk_is_one_warning(void **state)
+{
+    (void)state;
+#if defined(TN_FAILPOINTS)
+    static const char *const faults[] = {"io.write#1+:ENOSPC", "io.fsync#1+:EIO",
+                                         "io.create:EACCES", "io.mkdir:EROFS", "io.rename:EIO"};
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+        fixture f;
+        tn_text with = {0};
+        tn_text without = {0};
+        open_fixture(&f, "");
+        tn_reader_opts opts = opts_of(&f, 0);
+        opts.use_cache = false;
+        setup_dump(&f.s, &opts, &without);
+        assert_int_equal(tn_failpoint_set(faults[i], NULL), TN_OK);
+        read_epoch(&f, 0, &with);
+        assert_int_equal(tn_failpoint_set(NULL, NULL), TN_OK);
+        assert_string_equal(with.data, without.data);
+        assert_int_equal(times(tn_text_str(&logged), "no binary cache is made: "), 1);
+        tn_text names = {0};
+        uint32_t n = 0;
+        tn_status status = tn_dir_list(f.folder, &names, &n, NULL);
+        assert_true(status != TN_OK || n == 0);
+        tn_text_done(&names);
+        tn_text_done(&with);
+        tn_text_done(&without);
+        close_fixture(&f);
+    }
+#else
+    skip();
+#endif
+}
+
+static void another_configuration_has_a_cache_of_its_own(void **state)
+{
+    (void)state;
+    fixture f;
+    setup other;
+    tn_text names = {0};
+    uint32_t n = 0;
+    open_fixture(&f, "");
+    assert_epoch(&f, 0);
+    setup_open(&other,
+               "{data: {format: libsvm, shuffle: 16, part_bytes: 300B, cache: auto}, slots: "
+               "[{name: _, max_len: 1}]}");
+    tn_reader_opts opts = opts_of(&f, 0);
+    assert_int_equal(setup_drain(&other, &opts, NULL), TN_END);
+    assert_int_equal(tn_dir_list(f.folder, &names, &n, NULL), TN_OK);
+    assert_int_equal(n, 2);
+    tn_text_done(&names);
+    setup_close(&other);
+    close_fixture(&f);
+}
+
+static void record_ids_are_kept_for_whoever_wants_them_later(void **state)
+{
+    (void)state;
+    setup s;
+    char text[512];
+    char folder[300];
+    tn_text with = {0};
+    tn_text without = {0};
+    setup_open(&s, "{data: {format: libsvm}}");
+    const char *path = setup_file(&s, "rows.csv", "label,id,a\n1,x y,7\n0,,8\n1,z,9\n", 30);
+    (void)snprintf(folder, sizeof folder, "%s/deep/cache", s.dir);
+    (void)snprintf(text, sizeof text,
+                   "{data: {format: csv, record_id: id, cache: '%s'}, slots: [{name: a}]}", folder);
+    setup by;
+    setup_open(&by, text);
+    tn_reader_opts opts = {.paths = {1, &path}, .batch_rows = 2, .prefetch = 1, .use_cache = true};
+    assert_int_equal(setup_drain(&by, &opts, NULL), TN_END);
+    assert_true(tn_path_is_dir(folder));
+    opts.want_ids = true;
+    setup_dump(&by, &opts, &with);
+    opts.use_cache = false;
+    setup_dump(&by, &opts, &without);
+    assert_string_equal(with.data, without.data);
+    assert_non_null(strstr(with.data, "#x y"));
+    tn_text_done(&with);
+    tn_text_done(&without);
+    setup_close(&by);
+    setup_close(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_first_epoch_makes_the_cache_and_later_ones_read_it),
+        cmocka_unit_test(a_cache_that_does_not_fit_any_more_is_made_anew),
+        cmocka_unit_test(a_pass_that_ends_early_leaves_nothing),
+        cmocka_unit_test(bad_data_ends_the_run_as_ever_and_makes_no_cache),
+        cmocka_unit_test(a_full_disk_is_one_warning),
+        cmocka_unit_test(another_configuration_has_a_cache_of_its_own),
+        cmocka_unit_test(record_ids_are_kept_for_whoever_wants_them_later),
+    };
+    return cmocka_run_group_tests_name("io/tnbcache", tests, NULL, NULL);
+}
