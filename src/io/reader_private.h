@@ -21,6 +21,7 @@
 
 enum {
     TN_PARSERS_MAX = 256,
+    TN_FILLINGS_MAX = 4096,
     TN_REASONS_MAX = 64,
     TN_REASON_BYTES = 80,
     TN_LOGGED_PER_FILE = 20, /* bad records */
@@ -37,8 +38,6 @@ typedef struct tn_reason {
     char text[TN_REASON_BYTES];
     uint64_t count;
 } tn_reason;
-
-enum { TN_FILLINGS_MAX = 4096 };
 
 struct tn_reader {
     const tn_schema *schema;
@@ -88,10 +87,8 @@ struct tn_reader {
     tn_reason reason[TN_REASONS_MAX];
 };
 
-/* Before the threads run: a cache in the place of the files, or one to be made (reader_cache.c). */
+/* reader_cache.c: before the threads run; by the assembler, each block in order; at the end. */
 tn_status tn_reader_begin_cache(tn_reader *r, tn_error *err) TN_MUST_USE;
-
-/* By the assembler: every block in order, and the end of the last. Fail likewise. */
 tn_status tn_reader_add_to_cache(tn_reader *r, uint32_t part, const tn_work *work,
                                  tn_error *err) TN_MUST_USE;
 tn_status tn_reader_end_cache(tn_reader *r, tn_error *err) TN_MUST_USE;
