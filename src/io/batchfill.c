@@ -3,10 +3,11 @@
 
 #include "base/alloc.h"
 #include "base/bytes.h"
+#include "io/rows_bare.h"
 
 #include <string.h>
 
-enum { FIRST_CAPACITY = 256 };
+enum { FIRST_CAPACITY = 256, BARE_MAX = 32 };
 
 /* One slot of the batch, while it grows. */
 typedef struct column {
@@ -18,12 +19,22 @@ typedef struct column {
     uint32_t odd; /* not 0: some value is not 1 */
 } column;
 
+/* A row whose keys are still to be copied. */
+typedef struct bare {
+    const uint64_t *key;
+    const uint16_t *slot;
+    uint32_t n;
+} bare;
+
 struct tn_filling {
     tn_batch batch; /* first: see tn_filling_of */
     const tn_schema *schema;
     uint32_t rows_max;
     bool want_ids;
-    column *column; /* n_slots */
+    column *column;      /* n_slots */
+    bare bare[BARE_MAX]; /* the last n_bare rows */
+    uint32_t n_bare;
+    bool even; /* all of them are */
     uint64_t *group;
     float *weight;
     uint32_t *id_offset;
@@ -129,6 +140,7 @@ void tn_filling_clear(tn_filling *f)
         f->column[s].odd = 0;
         f->column[s].offset[0] = 0;
     }
+    f->n_bare = 0;
     f->batch.rows = 0;
     f->batch.n_keys = 0;
     f->id_size = 0;
@@ -176,6 +188,85 @@ static bool add_entries(tn_filling *f, const tn_entry *entry, uint32_t n)
     return true;
 }
 
+/* One slot of rows that have one key of each. */
+static bool copy_even(const tn_filling *f, uint32_t s, column *c)
+{
+    uint32_t n = f->n_bare;
+    while (c->n + n > c->capacity) {
+        if (!grow(c)) {
+            return false;
+        }
+    }
+    uint64_t *key = c->key + c->n;
+    uint32_t *end = c->offset + (f->batch.rows - n) + 1;
+    for (uint32_t i = 0; i < n; i++) {
+        key[i] = f->bare[i].key[s];
+        end[i] = c->n + i + 1;
+        c->value[c->n + i] = 1;
+    }
+    c->n += n;
+    return true;
+}
+
+/* One slot of any rows, whose slots ascend; what is taken leaves them. */
+static bool copy_any(tn_filling *f, uint32_t s, column *c)
+{
+    uint32_t *end = c->offset + (f->batch.rows - f->n_bare) + 1;
+    for (uint32_t i = 0; i < f->n_bare; i++) {
+        bare *row = &f->bare[i];
+        for (; row->n > 0 && *row->slot == s; row->n--, row->slot++, row->key++) {
+            if (c->n == c->capacity && !grow(c)) {
+                return false;
+            }
+            c->key[c->n] = *row->key;
+            c->value[c->n] = 1;
+            c->n++;
+        }
+        end[i] = c->n;
+    }
+    return true;
+}
+
+/* Many rows at once and slot by slot, so that each column is gone to once. False: no memory. */
+static bool copy_bare(tn_filling *f)
+{
+    bool good = true;
+    for (uint32_t s = 0; f->n_bare > 0 && good && s < f->schema->n_slots; s++) {
+        column *c = &f->column[s];
+        good = f->even ? copy_even(f, s, c) : copy_any(f, s, c);
+    }
+    f->n_bare = 0;
+    return good;
+}
+
+tn_status tn_filling_settle(tn_filling *f, tn_error *err)
+{
+    return copy_bare(f)
+               ? TN_OK
+               : tn_fail(err, TN_E_MEMORY, "no memory for a batch of %u rows", f->rows_max);
+}
+
+/* Bare rows are remembered until there are some; entries are added at once. False: no memory. */
+static bool add_keys(tn_filling *f, const tn_rows *rows, uint32_t i)
+{
+    const tn_bare *b = tn_rows_bare(rows);
+    uint32_t first = rows->row[i].first;
+    uint32_t n = tn_rows_end_of(rows, i) - first;
+    if ((b == NULL || f->n_bare == BARE_MAX) && !copy_bare(f)) {
+        return false;
+    }
+    if (b != NULL) {
+        f->even = b->even && (f->n_bare == 0 || f->even);
+        f->bare[f->n_bare++] = (bare){b->key + first, b->slot + (b->width > 0 ? 0 : first), n};
+        return true;
+    }
+    bool good = add_entries(f, rows->entry + first, n);
+    for (uint32_t s = 0; good && s < f->schema->n_slots; s++) {
+        f->column[s].offset[f->batch.rows + 1] = f->column[s].n;
+    }
+    return good;
+}
+
 /* Bytes of the record id behind those of the others; false: no memory. */
 static bool add_id(tn_filling *f, const char *text, uint32_t size)
 {
@@ -212,7 +303,7 @@ tn_status tn_filling_add(tn_filling *f, const tn_rows *rows, uint32_t i, uint32_
     if (n > UINT32_MAX - f->batch.n_keys) {
         return tn_fail(err, TN_E_LIMIT, "more than %u keys in a batch", UINT32_MAX);
     }
-    bool good = add_entries(f, rows->entry + row->first, n);
+    bool good = add_keys(f, rows, i);
     if (good && f->want_ids) {
         good = add_id(f, rows->text + row->id.at, row->id.size);
         f->batch.source[r] = source;
@@ -220,9 +311,6 @@ tn_status tn_filling_add(tn_filling *f, const tn_rows *rows, uint32_t i, uint32_
     }
     if (!good) {
         return tn_fail(err, TN_E_MEMORY, "no memory for a batch of %u rows", f->rows_max);
-    }
-    for (uint32_t s = 0; s < f->schema->n_slots; s++) {
-        f->column[s].offset[r + 1] = f->column[s].n;
     }
     f->batch.n_keys += n;
     f->batch.label[r] = row->label;
@@ -246,6 +334,7 @@ uint32_t tn_filling_rows(const tn_filling *f)
 tn_batch *tn_filling_end(tn_filling *f)
 {
     tn_batch *b = &f->batch;
+    TN_ASSERT(f->n_bare == 0);
     b->n_slots = f->schema->n_slots;
     b->n_numeric = f->schema->n_numeric;
     for (uint32_t s = 0; s < b->n_slots; s++) {

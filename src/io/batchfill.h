@@ -18,9 +18,13 @@ void tn_filling_free(tn_filling *f); /* NULL is fine */
 
 void tn_filling_clear(tn_filling *f);
 
-/* Appends row i of `rows`, of file `source`. TN_E_MEMORY, TN_E_LIMIT (2^32 keys). */
+/* Appends row i of `rows`, of file `source`; rows are lent until tn_filling_settle. TN_E_MEMORY,
+ * TN_E_LIMIT (2^32 keys). */
 tn_status tn_filling_add(tn_filling *f, const tn_rows *rows, uint32_t i, uint32_t source,
                          tn_error *err) TN_MUST_USE;
+/* Copies what it still borrows of the rows that were added: before those go, and before the end.
+ * TN_E_MEMORY. */
+tn_status tn_filling_settle(tn_filling *f, tn_error *err) TN_MUST_USE;
 uint32_t tn_filling_rows(const tn_filling *f);
 
 /* The batch, complete but for its progress; the filling is behind it until it is cleared. */

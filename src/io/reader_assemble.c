@@ -2,8 +2,9 @@
 #include "base/alloc.h"
 #include "base/rng.h"
 #include "io/reader_private.h"
+#include "io/rows_bare.h"
 
-enum { AHEAD = 4 };
+enum { AHEAD = 6, MOST = 128 }; /* rows; keys of a row that are asked for */
 
 typedef struct assembly {
     tn_reader *r;
@@ -148,8 +149,9 @@ static tn_status begin_batch(assembly *a, tn_error *err)
 }
 
 /* `taken` rows of the part are behind this batch. TN_END: the reader stops. */
-static tn_status end_batch(assembly *a, uint64_t taken)
+static tn_status end_batch(assembly *a, uint64_t taken, tn_error *err)
 {
+    TN_TRY(tn_filling_settle(a->filling, err));
     tn_batch *batch = tn_filling_end(a->filling);
     batch->progress = (tn_progress){.epoch = a->r->opts.from.epoch,
                                     .part = a->place,
@@ -163,20 +165,34 @@ static tn_status end_batch(assembly *a, uint64_t taken)
     return pushed ? TN_OK : TN_END;
 }
 
+static void prefetch(const void *from, size_t size)
+{
+    const char *at = from;
+    for (size_t i = 0; i < size; i += TN_CACHE_LINE) {
+        __builtin_prefetch(at + i);
+    }
+}
+
 /* Rows lie anywhere in the window: asks for those that come next. */
 static void look_ahead(const assembly *a, uint32_t i)
 {
-    if (i + 2 * AHEAD < a->window.n) {
-        const tn_pick *pick = &a->window.pick[a->window.order[i + 2 * AHEAD]];
+    if (i + 3 * AHEAD < a->window.n) {
+        const tn_pick *pick = &a->window.pick[a->window.order[i + 3 * AHEAD]];
         __builtin_prefetch(&pick->work->parsed.rows->row[pick->row]);
     }
     if (i + AHEAD < a->window.n) {
         const tn_pick *pick = &a->window.pick[a->window.order[i + AHEAD]];
         const tn_rows *rows = pick->work->parsed.rows;
-        const char *entry = (const char *)(rows->entry + rows->row[pick->row].first);
-        for (size_t line = 0; line < 4; line++) {
-            __builtin_prefetch(entry + line * TN_CACHE_LINE);
+        const tn_bare *bare = tn_rows_bare(rows);
+        uint32_t first = rows->row[pick->row].first;
+        size_t n = tn_rows_end_of(rows, pick->row) - first;
+        n = n < MOST ? n : MOST;
+        if (bare == NULL) {
+            prefetch(rows->entry + first, n * sizeof *rows->entry);
+            return;
         }
+        prefetch(bare->key + first, n * sizeof *bare->key);
+        prefetch(bare->slot + (bare->width > 0 ? 0 : first), n * sizeof *bare->slot);
     }
 }
 
@@ -207,8 +223,11 @@ static tn_status hand_out(assembly *a, uint64_t stream, tn_error *err)
                                     pick->work->file, err);
         }
         if (status == TN_OK && tn_filling_rows(a->filling) == a->r->opts.batch_rows) {
-            status = end_batch(a, taken);
+            status = end_batch(a, taken, err);
         }
+    }
+    if (status == TN_OK && a->filling != NULL) { /* the rows of the window go now */
+        status = tn_filling_settle(a->filling, err);
     }
     (void)pthread_mutex_lock(&a->r->lock);
     a->r->counts.zero_weight += weightless;
@@ -251,7 +270,7 @@ static tn_status take_parts(assembly *a, tn_error *err)
     if (a->filling != NULL) {
         a->place = n > 0 ? n - 1 : 0;
         a->records -= a->base + a->bad;
-        TN_TRY(end_batch(a, a->base));
+        TN_TRY(end_batch(a, a->base, err));
     }
     return tn_reader_end_cache(a->r, err);
 }

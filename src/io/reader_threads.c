@@ -1,6 +1,7 @@
 /* reader_threads.c - the first two stages of a reader: cut blocks, parse them, keep their order. */
 #include "base/alloc.h"
 #include "io/reader_private.h"
+#include "io/rows_bare.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -105,7 +106,8 @@ static tn_work *take_work(tn_reader *r, tn_error *err)
         return work;
     }
     work = tn_try_alloc(1, sizeof *work, "parsed rows", err);
-    uint32_t keep = r->opts.want_ids || r->packs ? TN_ROWS_IDS : 0;
+    bool ids = r->opts.want_ids || r->packs;
+    uint32_t keep = ids ? TN_ROWS_BARE | TN_ROWS_IDS : TN_ROWS_BARE;
     if (work != NULL && tn_rows_new(&work->parsed.rows, r->schema, keep, err) != TN_OK) {
         tn_free(work);
         return NULL;

@@ -72,6 +72,7 @@ void tn_rows_free(tn_rows *rows)
         return;
     }
     if (rows->private != NULL) {
+        tn_rows_free_bare(rows);
         tn_free(rows->private->seen);
         tn_free(rows->private->count);
         tn_free(rows->private->skip);
@@ -96,6 +97,7 @@ void tn_rows_clear(tn_rows *rows)
     rows->n_entries = 0;
     rows->text_size = 0;
     rows->duplicate_key = 0;
+    rows->private->bare.now.key = NULL;
 }
 
 /* Room for `need` more entries, and behind them for absent keys. */
@@ -261,8 +263,8 @@ bool tn_rows_add_text(tn_rows *rows, const char *text, size_t size, tn_token *ou
 
 tn_fault tn_rows_id(tn_rows *rows, const char *text, size_t size)
 {
-    bool kept =
-        rows->private->keep == 0 || tn_rows_add_text(rows, text, size, &rows->row[rows->n].id);
+    bool kept = (rows->private->keep & (TN_ROWS_IDS | TN_ROWS_SIGNS)) == 0 ||
+                tn_rows_add_text(rows, text, size, &rows->row[rows->n].id);
     return kept ? TN_FAULT_NONE : TN_FAULT_MEMORY;
 }
 

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "io/digits.h"
 #include "io/rows.h"
+#include "io/rows_bare.h"
 
 /* A piece of a record that a parser found. */
 typedef struct tn_span {
@@ -16,7 +17,17 @@ typedef struct tn_span {
     bool found;
 } tn_span;
 
+/* Memory behind tn_rows_bare. */
+struct rows_bare {
+    tn_bare now; /* key NULL: rows are not bare */
+    uint64_t *key;
+    uint32_t keys_max;
+    uint16_t *slot;
+    uint32_t slots_max;
+};
+
 struct rows_private {
+    struct rows_bare bare;
     uint32_t keep;
     uint32_t rows_max;
     uint32_t entries_max;

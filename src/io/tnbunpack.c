@@ -19,6 +19,7 @@ typedef struct unpacking {
     tn_tnb_layout lay;
     tn_rows *rows;
     bool ids, signs; /* are wanted */
+    bool bare;       /* keys stay as they lie */
 } unpacking;
 
 static const char damaged[] = "damaged block";
@@ -114,6 +115,26 @@ static tn_status check(const unpacking *u, uint64_t size, tn_error *err)
     return good ? TN_OK : tn_fail(err, TN_E_DATA, "%s (its counts contradict each other)", damaged);
 }
 
+/* The slots of every row ascend, and x_j are 1: see io/rows_bare.h. */
+static bool are_bare(const unpacking *u)
+{
+    const char *slot = u->from + u->lay.slot;
+    uint32_t n = u->n.width > 0 ? u->n.width : u->n.entries;
+    uint32_t row = 0;
+    uint32_t end = u->n.width > 0 ? n : 0;
+    uint32_t before = 0;
+    bool bare = (u->n.flags & TN_TNB_VALUES) == 0;
+    for (uint32_t i = 0; bare && i < n; i++) {
+        uint32_t here = tn_load_u16(slot + sizeof(uint16_t) * i);
+        for (; i == end; before = 0) { /* of the row before, and of empty ones */
+            end = tn_load_u32(u->from + u->lay.end + sizeof(uint32_t) * row++);
+        }
+        bare = before <= here;
+        before = here;
+    }
+    return bare;
+}
+
 /* Room for all of the block in rows that hold nothing. */
 static bool make_room(tn_rows *rows, const unpacking *u)
 {
@@ -135,7 +156,8 @@ static bool make_room(tn_rows *rows, const unpacking *u)
                                                        n_numeric * sizeof(tn_token), &numeric_max));
         rows->numeric_token = numeric_token;
     }
-    good = good && tn_rows_grow(&entry, 0, n->entries, sizeof(tn_entry), &p->entries_max);
+    uint32_t entries = u->bare ? 0 : n->entries;
+    good = good && tn_rows_grow(&entry, 0, entries, sizeof(tn_entry), &p->entries_max);
     rows->entry = entry;
     good = good && tn_rows_grow(&row, 0, n->rows, sizeof(tn_row), &p->rows_max);
     rows->row = row;
@@ -266,9 +288,15 @@ tn_status tn_tnb_unpack(tn_bytes block, tn_parsed *out, tn_error *err)
     TN_TRY(read_counts(block, &u.n, err));
     u.lay = tn_tnb_lay_out(&u.n, rows->schema->n_numeric);
     TN_TRY(check(&u, block.size, err));
+    u.bare = (rows->private->keep & TN_ROWS_BARE) != 0 && are_bare(&u);
     bool good = make_room(rows, &u);
-    if (good) {
+    if (good && u.bare) {
+        good =
+            tn_rows_put_bare(rows, u.from + u.lay.key, u.n.entries, u.from + u.lay.slot, u.n.width);
+    } else if (good) {
         put_entries(&u);
+    }
+    if (good) {
         put_rows(&u);
     }
     if (good && u.ids && (u.n.flags & TN_TNB_IDS) != 0) {

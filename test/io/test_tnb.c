@@ -40,6 +40,19 @@ static void add_libsvm(tn_text *out, uint32_t i)
     tn_text_adds(out, i % 50 == 49 ? "\n\n" : "\n"); /* a blank line now and then */
 }
 
+/* All x_j are 1 but in the last rows, so that blocks of both kinds meet in a batch; slots do not
+ * ascend in some rows. */
+static void add_ones(tn_text *out, uint32_t i)
+{
+    tn_text_addf(out, "%u", i & 1);
+    for (uint32_t k = 0; k < i % 5; k++) {
+        uint32_t slot = i % 100 == 0 ? 2 - k % 3 : k * 3 / (i % 5);
+        tn_text_addf(out, " %u", slot * 1000 + i % 1000);
+        tn_text_adds(out, i > 800 ? ":2" : "");
+    }
+    tn_text_addc(out, '\n');
+}
+
 static void add_libffm(tn_text *out, uint32_t i)
 {
     tn_text_addf(out, "%u 0:%u:1 3:%u:0.5 7:%u:1\n", i & 1, i + 1, i * 7 + 1, i % 11 + 1);
@@ -70,6 +83,9 @@ static void add_criteo(tn_text *out, uint32_t i)
 static const subject subjects[] = {
     {"{data: {format: libsvm, shuffle: 50, part_bytes: %uB, negative_sampling: 0.6}}", add_libsvm,
      ""},
+    {"{data: {format: libsvm, shuffle: 50, part_bytes: %uB}, slots: [{name: a, range: [0, 1000]}, "
+     "{name: b, range: [1000, 2000]}, {name: c, range: [2000, 3000]}]}",
+     add_ones, ""},
     {"{data: {format: libffm, shuffle: 64, part_bytes: %uB, index_base: 1}, slots: [{name: a, "
      "field: 0}, {name: b, field: 3}, {name: c, field: 7, absent: key}]}",
      add_libffm, ""},
@@ -260,8 +276,8 @@ static void several_caches_are_read_one_after_another(void **state)
     const char *caches[FILES];
     tn_text text = {0};
     tn_text binary = {0};
-    open_subject(&s, &subjects[3], 5000);
-    make_files(&s, &subjects[3], 300, paths);
+    open_subject(&s, &subjects[4], 5000);
+    make_files(&s, &subjects[4], 300, paths);
     for (uint32_t f = 0; f < FILES; f++) {
         char name[16];
         char *path = tn_arena_alloc(s.arena, 4096, 1, 1);
@@ -294,8 +310,8 @@ static void slots_that_were_found_in_the_data_are_found_in_its_cache(void **stat
     setup again;
     const char *paths[FILES];
     char text[1024];
-    open_subject(&s, &subjects[1], 2000);
-    make_files(&s, &subjects[1], 200, paths);
+    open_subject(&s, &subjects[2], 2000);
+    make_files(&s, &subjects[2], 200, paths);
     (void)snprintf(text, sizeof text,
                    "{data: {format: libffm, index_base: auto, train: ['%s', '%s', '%s']}}",
                    paths[0], paths[1], paths[2]);

@@ -1,0 +1,33 @@
+/* rows_bare.h - keys that stay as they lie in a block of a binary cache, without entries.
+ *
+ *     key      a b c d e f g                slot  0 1 1 3 0 1 3      of each key, ascending in a
+ * row row 0    a b c d     row 1  e f g     width 0: rows differ; else `slot` is that of every row
+ *
+ * Rows that were made with TN_ROWS_BARE may come so, when all x_j are 1: n_entries and the `first`
+ * of each row count as ever, but tn_rows.entry is not filled. They are half as large, and a batch
+ * is made of many at once (tn_filling_add).
+ */
+#ifndef TN_IO_ROWS_BARE_H
+#define TN_IO_ROWS_BARE_H
+
+#include "io/rows.h"
+
+enum { TN_ROWS_BARE = 4 }; /* for tn_rows_new, with TN_ROWS_x */
+
+typedef struct tn_bare {
+    const uint64_t *key;
+    const uint16_t *slot;
+    uint32_t width;
+    bool even; /* every row has one key of each slot */
+} tn_bare;
+
+/* NULL: the rows stand in tn_rows.entry. */
+const tn_bare *tn_rows_bare(const tn_rows *rows);
+
+/* Copies `n` keys and the slots of all of them, or of the `width` of every row; the rows are bare
+ * until they are cleared. False: no memory. */
+bool tn_rows_put_bare(tn_rows *rows, const char *key, uint32_t n, const char *slot, uint32_t width);
+
+void tn_rows_free_bare(tn_rows *rows);
+
+#endif
