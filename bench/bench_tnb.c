@@ -142,9 +142,9 @@ static double print_rate(const char *name, double *seconds, uint64_t n, uint64_t
 static void measure(const tn_log *log, uint64_t rows, uint64_t repeats)
 {
     subject s = {.arena = NULL};
-    double text[REPEATS_MAX];
-    double cache[REPEATS_MAX];
-    double bytes[REPEATS_MAX];
+    double text[REPEATS_MAX] = {0};
+    double cache[REPEATS_MAX] = {0};
+    double bytes[REPEATS_MAX] = {0};
     open_subject(&s, log, rows);
     (void)read_all(&s, s.text, s.cache);
     for (uint64_t i = 0; i < repeats; i++) {

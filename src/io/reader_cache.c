@@ -55,7 +55,6 @@ static tn_status name_folder(const tn_reader *r, char out[TN_PATH_SIZE], tn_erro
 static tn_status name_cache(const tn_reader *r, const char *folder, char out[TN_PATH_SIZE],
                             tn_error *err)
 {
-    char name[32];
     tn_text text = {0};
     tn_tnb_shape(r->schema, &text);
     tn_text_add_u64le(&text, r->schema->data->part_bytes);
@@ -65,6 +64,7 @@ static tn_status name_cache(const tn_reader *r, const char *folder, char out[TN_
     }
     tn_status status = tn_text_check(&text, "the name of a binary cache", err);
     if (status == TN_OK) {
+        char name[32];
         (void)snprintf(name, sizeof name, "%016llx.tnb",
                        (unsigned long long)tn_xxh64(text.data, text.size, 0));
         status = tn_path_join(folder, name, out, err);

@@ -115,22 +115,31 @@ static tn_status check(const unpacking *u, uint64_t size, tn_error *err)
     return good ? TN_OK : tn_fail(err, TN_E_DATA, "%s (its counts contradict each other)", damaged);
 }
 
+static bool ascend(const char *slot, uint32_t from, uint32_t to)
+{
+    uint32_t before = 0;
+    for (uint32_t i = from; i < to; i++) {
+        uint32_t here = tn_load_u16(slot + sizeof(uint16_t) * i);
+        if (here < before) {
+            return false;
+        }
+        before = here;
+    }
+    return true;
+}
+
 /* The slots of every row ascend, and x_j are 1: see io/rows_bare.h. */
 static bool are_bare(const unpacking *u)
 {
     const char *slot = u->from + u->lay.slot;
-    uint32_t n = u->n.width > 0 ? u->n.width : u->n.entries;
-    uint32_t row = 0;
-    uint32_t end = u->n.width > 0 ? n : 0;
-    uint32_t before = 0;
-    bool bare = (u->n.flags & TN_TNB_VALUES) == 0;
-    for (uint32_t i = 0; bare && i < n; i++) {
-        uint32_t here = tn_load_u16(slot + sizeof(uint16_t) * i);
-        for (; i == end; before = 0) { /* of the row before, and of empty ones */
-            end = tn_load_u32(u->from + u->lay.end + sizeof(uint32_t) * row++);
-        }
-        bare = before <= here;
-        before = here;
+    if ((u->n.flags & TN_TNB_VALUES) != 0 || u->n.width > 0) {
+        return (u->n.flags & TN_TNB_VALUES) == 0 && ascend(slot, 0, u->n.width);
+    }
+    bool bare = true;
+    for (uint32_t r = 0, from = 0; bare && r < u->n.rows; r++) {
+        uint32_t to = tn_load_u32(u->from + u->lay.end + sizeof(uint32_t) * r);
+        bare = ascend(slot, from, to);
+        from = to;
     }
     return bare;
 }
