@@ -208,21 +208,29 @@ static bool copy_even(const tn_filling *f, uint32_t s, column *c)
     return true;
 }
 
-/* One slot of any rows, whose slots ascend; what is taken leaves them. */
+/* One slot of any rows, whose slots ascend; what is taken leaves them. Whether a row has a key here
+ * cannot be foretold, so the first one is copied either way, and counts if it is of the slot. */
 static bool copy_any(tn_filling *f, uint32_t s, column *c)
 {
     uint32_t *end = c->offset + (f->batch.rows - f->n_bare) + 1;
+    uint32_t from = c->n;
     for (uint32_t i = 0; i < f->n_bare; i++) {
         bare *row = &f->bare[i];
-        for (; row->n > 0 && *row->slot == s; row->n--, row->slot++, row->key++) {
+        do {
             if (c->n == c->capacity && !grow(c)) {
                 return false;
             }
+            uint32_t taken = (row->n > 0) & (*row->slot == s);
             c->key[c->n] = *row->key;
-            c->value[c->n] = 1;
-            c->n++;
-        }
+            c->n += taken;
+            row->key += taken;
+            row->slot += taken;
+            row->n -= taken;
+        } while ((row->n > 0) & (*row->slot == s));
         end[i] = c->n;
+    }
+    for (uint32_t i = from; i < c->n; i++) {
+        c->value[i] = 1;
     }
     return true;
 }

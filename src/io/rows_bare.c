@@ -27,9 +27,9 @@ bool tn_rows_put_bare(tn_rows *rows, const char *key, uint32_t n, const char *sl
     uint32_t n_slots = width > 0 ? width : n;
     void *keys = b->key;
     void *slots = b->slot;
-    bool good = tn_rows_grow(&keys, 0, n, sizeof *b->key, &b->keys_max);
+    bool good = tn_rows_grow(&keys, 0, n + 1, sizeof *b->key, &b->keys_max);
     b->key = keys;
-    good = good && tn_rows_grow(&slots, 0, n_slots, sizeof *b->slot, &b->slots_max);
+    good = good && tn_rows_grow(&slots, 0, n_slots + 1, sizeof *b->slot, &b->slots_max);
     b->slot = slots;
     if (!good || n == 0) {
         return good;

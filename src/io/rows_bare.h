@@ -15,7 +15,7 @@
 enum { TN_ROWS_BARE = 4 }; /* for tn_rows_new, with TN_ROWS_x */
 
 typedef struct tn_bare {
-    const uint64_t *key;
+    const uint64_t *key; /* one more than there are may be read of both */
     const uint16_t *slot;
     uint32_t width;
     bool even; /* every row has one key of each slot */

@@ -46,7 +46,7 @@ static tn_status are_caches(const tn_fileset *files, bool *are, tn_error *err)
 static tn_status open_all(tn_tnb_set *set, const tn_fileset *files, const tn_schema *schema,
                           tn_error *err)
 {
-    set->tnb = tn_try_alloc(files->n, sizeof *set->tnb, "binary caches", err);
+    set->tnb = tn_try_alloc(files->n, sizeof(void *), "binary caches", err);
     set->first_part =
         tn_try_alloc((size_t)files->n + 1, sizeof *set->first_part, "binary caches", err);
     if (set->tnb == NULL || set->first_part == NULL) {

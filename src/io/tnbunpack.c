@@ -246,7 +246,9 @@ static size_t text_of(const tn_slot_spec *spec, const tn_entry *e, char text[TN_
     int n = snprintf(text + below, (size_t)TN_NUMBER_TEXT_MAX - 1, hex ? "%llx" : "%llu",
                      (unsigned long long)sign);
     TN_ASSERT(n > 0 && n < TN_NUMBER_TEXT_MAX - 1);
-    text[0] = below ? '-' : text[0];
+    if (below) {
+        text[0] = '-';
+    }
     return (size_t)n + below;
 }
 

@@ -21,9 +21,9 @@ static const char *const said[] = {
     "init", "optimizer", "lr",   "l2",        "admission", "expiry",  "uses", NULL};
 
 /* Options of `data` that only a training run has. */
-static const char *const of_training[] = {"train",      "valid",      "test",
-                                          "shuffle",    "readers",    "negative_sampling",
-                                          "part_bytes", "index_base", NULL};
+static const char *const of_training[] = {
+    "train",      "valid",      "test",  "shuffle", "readers", "negative_sampling",
+    "part_bytes", "index_base", "cache", NULL};
 
 static void put_pair(tn_text *out, const char *name, double a, double b)
 {
