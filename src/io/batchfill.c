@@ -235,13 +235,39 @@ static bool copy_any(tn_filling *f, uint32_t s, column *c)
     return true;
 }
 
+/* All of any rows, where there is one slot only. */
+static bool copy_all(const tn_filling *f, column *c)
+{
+    uint32_t *end = c->offset + (f->batch.rows - f->n_bare) + 1;
+    uint32_t from = c->n;
+    for (uint32_t i = 0; i < f->n_bare; i++) {
+        const bare *row = &f->bare[i];
+        while (row->n > c->capacity - c->n) {
+            if (!grow(c)) {
+                return false;
+            }
+        }
+        if (row->n > 0) {
+            memcpy(c->key + c->n, row->key, row->n * sizeof *row->key);
+        }
+        c->n += row->n;
+        end[i] = c->n;
+    }
+    for (uint32_t i = from; i < c->n; i++) {
+        c->value[i] = 1;
+    }
+    return true;
+}
+
 /* Many rows at once and slot by slot, so that each column is gone to once. False: no memory. */
 static bool copy_bare(tn_filling *f)
 {
     bool good = true;
     for (uint32_t s = 0; f->n_bare > 0 && good && s < f->schema->n_slots; s++) {
         column *c = &f->column[s];
-        good = f->even ? copy_even(f, s, c) : copy_any(f, s, c);
+        good = f->even                   ? copy_even(f, s, c)
+               : f->schema->n_slots == 1 ? copy_all(f, c)
+                                         : copy_any(f, s, c);
     }
     f->n_bare = 0;
     return good;
