@@ -13,6 +13,7 @@ typedef struct input_opts {
     const tn_tree *embed;
     const tn_tree *numeric;
     uint32_t dim;
+    uint32_t field_dim;
     const tn_tree *init;
 } input_opts;
 
@@ -20,6 +21,8 @@ static const tn_field input_fields[] = {
     TN_FIELD_TREE(input_opts, embed, "~", "slots whose vectors stand side by side: all, or a list"),
     TN_FIELD_TREE(input_opts, numeric, "~", "numeric columns: all"),
     TN_FIELD_U32(input_opts, dim, "0", 0, TN_DIM_MAX, "floats", "width of each slot; 0: its own"),
+    TN_FIELD_U32(input_opts, field_dim, "0", 0, TN_DIM_MAX, "floats",
+                 "instead of dim: width of a slot's vector for each slot of this input, for ffm"),
     TN_FIELD_TREE(input_opts, init, "~", "first values of this segment"),
     TN_FIELD_END,
 };
@@ -101,6 +104,24 @@ static bool read_slots(tn_model_input *in, const tn_tree *which, const tn_featur
     return true;
 }
 
+/* A vector for each slot. */
+static bool widen(tn_model_input *in, uint32_t field_dim, tn_diag *diag)
+{
+    uint64_t dim = (uint64_t)in->n * field_dim;
+    if (in->dim != 0) {
+        tn_diag_error(diag, in->at, "input '%s' has 'dim' and 'field_dim'", in->name);
+        return false;
+    }
+    if (dim > TN_DIM_MAX) {
+        tn_diag_error(diag, in->at,
+                      "input '%s' has %u slots of %u x %u floats, more than the %d of a key",
+                      in->name, in->n, in->n, field_dim, TN_DIM_MAX);
+        return false;
+    }
+    in->dim = (uint32_t)dim;
+    return true;
+}
+
 static bool read_input(tn_model_input *in, const tn_tree *tree, const tn_features *f,
                        const tn_binder *b)
 {
@@ -122,7 +143,8 @@ static bool read_input(tn_model_input *in, const tn_tree *tree, const tn_feature
         return false;
     }
     if (!tn_tree_is_null(o.embed)) {
-        return read_slots(in, o.embed, f, b);
+        return read_slots(in, o.embed, f, b) &&
+               (o.field_dim == 0 || widen(in, o.field_dim, b->diag));
     }
     if (!is_all(o.numeric) || f->n_numeric == 0) {
         tn_diag_error(b->diag, &o.numeric->at,

@@ -26,20 +26,32 @@ static tn_tree *member(tn_list_writer *w, const char *key, tn_tree_kind kind)
     return t;
 }
 
-void tn_list_embed(tn_list_writer *w, const char *name, const tn_tree *slots, uint32_t dim,
-                   const tn_tree *init)
+/* An input of these slots, without its width. */
+static tn_tree *embed_input(tn_list_writer *w, const char *name, const tn_tree *slots)
 {
     tn_tree *input = tn_tree_new(w->arena, TN_TREE_MAP, written());
     tn_tree *which = tn_tree_is_null(slots) ? tn_tree_scalar(w->arena, "all", written())
                                             : tn_tree_copy(w->arena, slots);
     tn_tree_put(w->arena, input, "embed", which);
+    tn_tree_put(w->arena, member(w, "inputs", TN_TREE_MAP), name, input);
+    return input;
+}
+
+void tn_list_embed(tn_list_writer *w, const char *name, const tn_tree *slots, uint32_t dim,
+                   const tn_tree *init)
+{
+    tn_tree *input = embed_input(w, name, slots);
     if (dim != 0) {
         tn_list_set(w, input, "dim", "%u", dim);
     }
     if (!tn_tree_is_null(init)) {
         tn_tree_put(w->arena, input, "init", tn_tree_copy(w->arena, init));
     }
-    tn_tree_put(w->arena, member(w, "inputs", TN_TREE_MAP), name, input);
+}
+
+void tn_list_fields(tn_list_writer *w, const char *name, const tn_tree *slots, uint32_t k)
+{
+    tn_list_set(w, embed_input(w, name, slots), "field_dim", "%u", k);
 }
 
 void tn_list_numeric(tn_list_writer *w, const char *name)

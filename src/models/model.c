@@ -137,6 +137,14 @@ void tn_write_fm(tn_list_writer *w, bool within_slot)
     }
 }
 
+void tn_write_added(tn_list_writer *w, const char *const *parts)
+{
+    (void)tn_list_layer(w, "parts", "add", parts);
+    tn_tree *logit = tn_list_layer(w, "logit", "bias", (const char *const[]){"parts", NULL});
+    tn_list_set(w, logit, "param", "bias");
+    tn_list_output(w, "logit");
+}
+
 void tn_write_wide_input(tn_list_writer *w, const tn_model_args *args)
 {
     tn_list_embed(w, "wide", tn_tree_get(args->common->slots, "wide"), 1, args->common->wide_init);

@@ -84,6 +84,9 @@ extern const char *const tn_head_words[];
     TN_FIELD_BOOL(type, within_slot, "false",                                                      \
                   "fm: pair the values of one slot too, as libFM does; needs pool: sum")
 
+#define TN_NORMALISE_FIELD(type)                                                                   \
+    TN_FIELD_BOOL(type, normalise, "false", "pairs: divide by the sum of the row's squared values")
+
 /* Adds dense layers "deep.1", "deep.2", .. on `x` and, if `units` is not 0, a linear one behind
  * them; returns the name of the last. */
 const char *tn_write_mlp(tn_list_writer *w, const tn_deep_opts *o, const char *x, uint32_t units);
@@ -96,6 +99,8 @@ void tn_write_concat_head(tn_list_writer *w, const char *const *parts);
 
 /* Adds the layer "fm" over the input "deep". */
 void tn_write_fm(tn_list_writer *w, bool within_slot);
+/* Adds the sum of `parts` (up to a NULL), each of one column, and a bias behind it: the output. */
+void tn_write_added(tn_list_writer *w, const char *const *parts);
 void tn_write_wide_input(tn_list_writer *w, const tn_model_args *args);
 
 #endif

@@ -20,10 +20,7 @@ static void fm_write(const tn_model_args *args, tn_list_writer *w)
     tn_list_embed(w, "deep", tn_tree_get(args->common->slots, "deep"), 0, NULL);
     (void)tn_list_layer(w, "wide.sum", "sum", (const char *const[]){"wide", NULL});
     tn_write_fm(w, o->within_slot);
-    (void)tn_list_layer(w, "parts", "add", (const char *const[]){"wide.sum", "fm", NULL});
-    tn_tree *logit = tn_list_layer(w, "logit", "bias", (const char *const[]){"parts", NULL});
-    tn_list_set(w, logit, "param", "bias");
-    tn_list_output(w, "logit");
+    tn_write_added(w, (const char *const[]){"wide.sum", "fm", NULL});
 }
 
 static const tn_preset presets[] = {

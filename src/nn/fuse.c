@@ -1,7 +1,8 @@
 /* fuse.c - batch norms into final weights; matmul, bias and activation into one dense; in training,
- * sums of single weights into the embedding they come from. */
+ * sums of single weights and field-aware pairs into the embedding they come from. */
 #include "nn/denseparts.h"
 #include "nn/embedloops.h"
+#include "nn/ffmloops.h"
 #include "nn/graphcore.h"
 
 #include "base/alloc.h"
@@ -164,6 +165,28 @@ static bool fuse_sum(tn_graph *g, tn_node *n)
     return true;
 }
 
+/* Field-aware pairs of an embedding, and the norm of its values, read the rows themselves. */
+static bool fuse_fields(tn_graph *g, tn_node *n)
+{
+    tn_node *x = n->in[0];
+    if (g->opts.train && n->op == &tn_op_embed_norm) {
+        n->attr = x->attr;
+        n->n_in = 0;
+        x->place->alive = users(g, x) > 0 || x->place->kept;
+        return true;
+    }
+    if (!g->opts.train || n->op != &tn_op_ffm || !only_for(g, x, &tn_op_embed)) {
+        return false;
+    }
+    uint32_t dim = ((const tn_ffm_attr *)n->attr)->dim;
+    if (!tn_embed_can_ffm(x, dim)) {
+        return false;
+    }
+    tn_become_embed_ffm(n, x, dim);
+    x->place->alive = false;
+    return true;
+}
+
 /* The dense layer that `n` can be made of; false: none. */
 static bool fuse_one(tn_graph *g, tn_node *n)
 {
@@ -188,7 +211,8 @@ void tn_pass_fuse(tn_graph *g)
 {
     for (uint32_t i = 0; i < g->n_nodes; i++) {
         tn_node *n = g->node[i];
-        if (n->place->alive && n->op != NULL && n->n_in > 0 && !fuse_sum(g, n)) {
+        if (n->place->alive && n->op != NULL && n->n_in > 0 && !fuse_sum(g, n) &&
+            !fuse_fields(g, n)) {
             (void)fuse_one(g, n);
         }
     }

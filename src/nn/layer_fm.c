@@ -15,26 +15,6 @@ static const tn_field fm_fields[] = {
     TN_FIELD_END,
 };
 
-/* False, reported: the input is no embedding, or a slot has no plain sum. */
-static bool is_summed(const tn_layer_args *args)
-{
-    const tn_node *x = args->in[0];
-    if (x->op != &tn_op_embed) {
-        tn_diag_error(args->diag, args->at, "'within_slot' needs an embedding input, not '%s'",
-                      x->name);
-        return false;
-    }
-    for (uint32_t i = 0; i < tn_embed_count(x); i++) {
-        if (tn_embed_get(x, i)->pool != TN_POOL_SUM) {
-            tn_diag_error(args->diag, args->at,
-                          "'within_slot' needs 'pool: sum', which slot '%s' has not",
-                          tn_embed_get(x, i)->name);
-            return false;
-        }
-    }
-    return true;
-}
-
 static tn_node *fm_build(const tn_net *net, const tn_layer_args *args)
 {
     const fm_opts *o = args->opts;
@@ -43,7 +23,7 @@ static tn_node *fm_build(const tn_net *net, const tn_layer_args *args)
     if (dim == 0 || !o->within_slot) {
         return dim == 0 ? NULL : tn_fm(net->g, args->name, x, dim);
     }
-    if (!is_summed(args)) {
+    if (!tn_pairs_summed(args, "within_slot")) {
         return NULL;
     }
     char name[TN_LAYER_NAME_MAX];

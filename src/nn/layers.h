@@ -83,12 +83,20 @@ tn_node *tn_activation_block(const tn_net *net, const char *name, tn_node *x, ui
 /* False, reported: a width in `hidden` is no whole number, or there are more than 64. */
 bool tn_layer_widths(const tn_f64s *hidden, const tn_origin *at, tn_diag *diag);
 
-/* What fm and bi_interaction have: pairs of vectors of one width. */
+/* What fm, fwfm and bi_interaction have: pairs of vectors of one width. */
 #define TN_PAIRS_DIM(type)                                                                         \
     TN_FIELD_U32(type, dim, "0", 0, TN_DIM_MAX, "floats",                                          \
                  "width of one slot's vector; 0: that of the embedding input")
 /* `dim`, or that of the input; 0, reported: the input is not made of such vectors. */
 uint32_t tn_pairs_width(const tn_layer_args *args, uint32_t dim, const char *layer);
+
+#define TN_PAIRS_NORMALISE(type)                                                                   \
+    TN_FIELD_BOOL(type, normalise, "false", "divide by the sum of the example's squared values")
+/* 1 / sum x_j^2 of the embedding input, called "<name>.norm". */
+tn_node *tn_pairs_norm(const tn_net *net, const tn_layer_args *args);
+bool tn_pairs_embedded(const tn_layer_args *args, const char *option); /* false: reported */
+/* False, reported: the input is no embedding, or a slot has no plain sum. */
+bool tn_pairs_summed(const tn_layer_args *args, const char *option);
 
 /* "<name><suffix>", in the caller's buffer. Names that are too long were refused before. */
 const char *tn_layer_name(char out[TN_LAYER_NAME_MAX], const char *name, const char *suffix);

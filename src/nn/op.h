@@ -36,6 +36,7 @@ typedef void tn_keys_fn(tn_node *self, tn_range keys);
 typedef struct tn_act tn_act; /* act.h */
 
 #define TN_ANY UINT32_MAX
+enum { TN_FIELDS_TILE = 8 };
 
 struct tn_op {
     const char *name;
@@ -61,6 +62,8 @@ struct tn_op {
     tn_rows_fn *backward;        /* adds to the same rows of the operands' grad */
     tn_cols_fn *backward_params; /* adds to the gradients of parameters: columns of self->grad */
     tn_keys_fn *backward_keys;   /* after all others: adds to the same keys of the feed's grads */
+    tn_cols_fn *backward_fields; /* instead: adds to blocks [from, to) of all keys' grads, of .. */
+    uint32_t (*fields)(const tn_node *self); /* .. so many, cut in tiles of TN_FIELDS_TILE */
 
     /* Layout instead of work: a join's operands live side by side in its matrix, a part lives in
      * its operand's from column part(self) on. Both fall back to copies. */

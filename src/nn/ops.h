@@ -7,7 +7,8 @@
 #ifndef TN_NN_OPS_H
 #define TN_NN_OPS_H
 
-#include "nn/graph.h" /* IWYU pragma: export */
+#include "nn/graph.h"        /* IWYU pragma: export */
+#include "nn/interactions.h" /* IWYU pragma: export */
 
 /* Leaves. `params` NULL: the graph's own (for examples and tests). */
 tn_node *tn_input(tn_graph *g, const char *name, uint32_t cols,
@@ -89,12 +90,6 @@ tn_node *tn_scale(tn_graph *g, const char *name, tn_node *x, double by,
                   double plus);                                 /* by * x + plus */
 tn_node *tn_softmax(tn_graph *g, const char *name, tn_node *x); /* over each row */
 
-/* Interactions of vectors of length `dim`, x [B,f*dim]. */
-tn_node *tn_fm(tn_graph *g, const char *name, tn_node *x, uint32_t dim); /* -> [B,1] */
-/* The same over values: x an embedding of slots pooled by sum, and its squares, as wide as it. */
-tn_node *tn_fm_values(tn_graph *g, const char *name, tn_node *const x_squares[2], uint32_t dim);
-tn_node *tn_embed_squares(tn_graph *g, const char *name, tn_node *x);
-tn_node *tn_bi_interaction(tn_graph *g, const char *name, tn_node *x, uint32_t dim); /* [B,dim] */
 /* Cross v1: x0 (x w) + b + x; w, b [1,n].                                [B,n] [B,n] -> [B,n] */
 tn_node *tn_cross(tn_graph *g, const char *name, tn_node *const x0_x[2], tn_node *const wb[2]);
 /* x0 * h + x. Cross v2: h = matmul + bias of x, low rank by two matmuls. [B,n] x 3 -> [B,n] */

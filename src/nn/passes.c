@@ -77,8 +77,9 @@ static void pass_rest(tn_graph *g)
 static bool has_backward(const tn_node *n)
 {
     const tn_op *op = n->op;
-    return op != NULL && (op->backward_cols != NULL || op->backward != NULL ||
-                          op->backward_params != NULL || op->backward_keys != NULL);
+    return op != NULL &&
+           (op->backward_cols != NULL || op->backward != NULL || op->backward_params != NULL ||
+            op->backward_keys != NULL || op->backward_fields != NULL);
 }
 
 /* Something upstream is trained. */
@@ -90,7 +91,7 @@ static bool upstream(const tn_node *n)
     if (n->op == NULL) {
         return n->place->wants_grad;
     }
-    bool any = n->op->backward_keys != NULL;
+    bool any = n->op->backward_keys != NULL || n->op->backward_fields != NULL;
     for (uint32_t k = 0; has_backward(n) && k < n->n_in; k++) {
         any |= n->in[k]->place->wants_grad;
     }

@@ -1,4 +1,5 @@
-/* slotpairs.c - what the layers of pairs of slots share: the width of a slot's vector. */
+/* slotpairs.c - what the layers of pairs of slots share: the width of a slot's vector, pairs of
+ * values, instance normalisation. */
 #include "nn/layers.h"
 #include "nn/ops.h"
 
@@ -34,4 +35,36 @@ uint32_t tn_pairs_width(const tn_layer_args *args, uint32_t dim, const char *lay
         return 0;
     }
     return dim;
+}
+
+bool tn_pairs_embedded(const tn_layer_args *args, const char *option)
+{
+    const tn_node *x = args->in[0];
+    if (x->op != &tn_op_embed) {
+        tn_diag_error(args->diag, args->at, "'%s' needs an embedding input, not '%s'", option,
+                      x->name);
+    }
+    return x->op == &tn_op_embed;
+}
+
+bool tn_pairs_summed(const tn_layer_args *args, const char *option)
+{
+    const tn_node *x = args->in[0];
+    if (!tn_pairs_embedded(args, option)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < tn_embed_count(x); i++) {
+        if (tn_embed_get(x, i)->pool != TN_POOL_SUM) {
+            tn_diag_error(args->diag, args->at, "'%s' needs 'pool: sum', which slot '%s' has not",
+                          option, tn_embed_get(x, i)->name);
+            return false;
+        }
+    }
+    return true;
+}
+
+tn_node *tn_pairs_norm(const tn_net *net, const tn_layer_args *args)
+{
+    char name[TN_LAYER_NAME_MAX];
+    return tn_embed_norm(net->g, tn_layer_name(name, args->name, ".norm"), args->in[0]);
 }

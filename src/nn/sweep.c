@@ -318,10 +318,25 @@ static void do_keys(void *job, uint32_t tile)
     }
 }
 
+/* Blocks of all keys' gradients, for nodes that go through the examples themselves. */
+static void do_fields(void *job, uint32_t tile)
+{
+    tn_node *n = job;
+    n->op->backward_fields(n, tn_tile(n->op->fields(n), TN_FIELDS_TILE, tile));
+}
+
 void tn_sweep_keys(tn_graph *g)
 {
     const tn_sparse *s = g->feed.sparse;
-    if (s != NULL && s->grads != NULL && s->n > 0) {
-        tn_team_run(g->opts.team, tn_tile_count(s->n, TILE_KEYS), do_keys, g);
+    if (s == NULL || s->grads == NULL || s->n == 0) {
+        return;
+    }
+    tn_team_run(g->opts.team, tn_tile_count(s->n, TILE_KEYS), do_keys, g);
+    for (uint32_t i = 0; i < g->n_nodes; i++) {
+        tn_node *n = g->node[i];
+        if (n->place->alive && n->op != NULL && n->op->backward_fields != NULL && n->grad != NULL) {
+            tn_team_run(g->opts.team, tn_tile_count(n->op->fields(n), TN_FIELDS_TILE), do_fields,
+                        n);
+        }
     }
 }

@@ -41,6 +41,20 @@ static void faults_are_named(void **state)
     refuses(INPUTS "layers: [{name: h, dense: deep, units: 4}, "
                    "{name: a, fm: h, dim: 2, within_slot: true}], output: a}",
             "'within_slot' needs an embedding input, not 'h'");
+    refuses(INPUTS "layers: [{name: a, ffm: deep, k: 3}], output: a}",
+            "'ffm' needs 2 to 1024 slots with k numbers for each slot: slots * slots * k columns, "
+            "but 'in.deep' has 12");
+    refuses("{type: graph, inputs: {x: {embed: all, field_dim: 1366}}, "
+            "layers: [{name: a, ffm: x}], output: a}",
+            "input 'x' has 3 slots of 3 x 1366 floats, more than the 4096 of a key");
+    refuses("{type: graph, inputs: {x: {embed: all, field_dim: 2, dim: 2}}, "
+            "layers: [{name: a, ffm: x}], output: a}",
+            "input 'x' has 'dim' and 'field_dim'");
+    refuses("{type: graph, inputs: {x: {embed: s0}}, layers: [{name: a, fwfm: x}], output: a}",
+            "'fwfm' needs at least 2 slots and at most 1048576 pairs, but 'in.x' has 1 slots");
+    refuses(INPUTS "layers: [{name: h, dense: deep, units: 8}, "
+                   "{name: a, ffm: h, k: 2, normalise: true}], output: a}",
+            "'normalise' needs an embedding input, not 'h'");
     refuses("{type: graph, inputs: {x: {numeric: all, embed: all}}, layers: [{name: a, sum: x}], "
             "output: a}",
             "needs one of 'embed' and 'numeric'");

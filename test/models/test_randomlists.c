@@ -36,6 +36,8 @@ static const char *const options[][4] = {
     {"mlp", ", hidden: [4, 3]", ", hidden: [2], units: 2, activation: prelu",
      ", hidden: [3], batch_norm: true, activation: tanh"},
     {"fm", "", ", dim: 2", ", within_slot: true"},
+    {"ffm", "", ", k: 1, within_slot: true", ", k: 2, normalise: true"},
+    {"fwfm", "", ", dim: 2", ", normalise: true"},
     {"bi_interaction", "", ", dim: 3", ", dim: 4"},
     {"cross", ", layers: 1", ", layers: 2", ", layers: 3"},
     {"cross_v2", ", layers: 2", ", layers: 1, rank: 2", ""},

@@ -194,7 +194,7 @@ static double leaf_error(const tn_check *c, tn_node *leaf, uint64_t *n_entries)
 
 static bool has_embed(const tn_check *c)
 {
-    return c->y->op->backward_keys != NULL;
+    return c->y->op->backward_keys != NULL || c->y->op->backward_fields != NULL;
 }
 
 double tn_check_differences(tn_check *c, uint64_t *n_entries)
@@ -273,6 +273,9 @@ static void backward_once(const tn_check *c)
     }
     if (y->op->backward_keys != NULL) {
         y->op->backward_keys(y, (tn_range){0, KEYS});
+    }
+    if (y->op->backward_fields != NULL) {
+        y->op->backward_fields(y, (tn_range){0, y->op->fields(y)});
     }
 }
 

@@ -93,6 +93,26 @@ static void s1_pairs_within_a_slot_agree(void **state)
     exportkit_close(&k);
 }
 
+/* So do field-aware pairs, which lie in wide rows; and weights of pairs are exported. */
+static void s1_field_aware_and_weighted_pairs_agree(void **state)
+{
+    static const char *const overrides[] = {"slots.hist.pool=sum", "slots.tags.pool=sum", NULL};
+    static const char *const pairs[] = {
+        "{type: ffm, k: 3, slots: {deep: [user, item, hist, tags, amount]}}",
+        "{type: ffm, within_slot: true, normalise: true, slots: {deep: [user, item, tags]}}",
+        "{type: fwfm, normalise: true, linear: per_field, slots: {deep: [user, item, hist]}}",
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+        exportkit k;
+        exportkit_open(&k, pairs[i], overrides);
+        exportkit_train(&k);
+        tn_exported out = exportkit_export(&k);
+        compare_scores(&k, out.path, pairs[i], 1e-6F);
+        exportkit_close(&k);
+    }
+}
+
 /* V24's correction, in the exported bias: D1's trainers never correct at all. */
 static void d1_sampled_negatives_are_corrected_in_the_bias(void **state)
 {
@@ -443,6 +463,7 @@ int main(void)
         cmocka_unit_test(s1_trainer_and_export_agree_on_every_edge_row),
         cmocka_unit_test(s1_a_graph_of_layers_agrees),
         cmocka_unit_test(s1_pairs_within_a_slot_agree),
+        cmocka_unit_test(s1_field_aware_and_weighted_pairs_agree),
         cmocka_unit_test(d1_sampled_negatives_are_corrected_in_the_bias),
         cmocka_unit_test(short_values_score_nearly_the_same),
         cmocka_unit_test(equal_checkpoints_have_equal_exports),

@@ -1,0 +1,363 @@
+/* test_ffm.c - field-aware and field-weighted pairs: vectors of numerics.md, plain loops. */
+#include "nn/ffmloops.h"
+#include "nn/layers.h"
+#include "nn/near.h"
+#include "support/test.h"
+
+#include "base/alloc.h"
+
+#include <math.h>
+
+static void v7_ffm(void **state)
+{
+    (void)state;
+    enum { F = 3, K = 2 };
+    double v[F * F * K];
+    double want[F * F * K];
+    for (uint32_t f = 0; f < F; f++) {
+        for (uint32_t g = 0; g < F; g++) {
+            for (uint32_t c = 0; c < K; c++) {
+                v[(f * F + g) * K + c] = .1 * (6 * f + 2 * g + c) - .8;
+                want[(g * F + f) * K + c] = f == g ? 0 : 2 * v[(f * F + g) * K + c];
+            }
+        }
+    }
+    tn_graph *g = tn_trial_graph(1, true);
+    tn_node *x = tn_input(g, "x", F * F * K, true);
+    tn_trial t = tn_trial_open(g, tn_ffm(g, "y", x, F, K), 1, true);
+    tn_put(x, v);
+    tn_trial_run(&t, (const double[]){2});
+    tn_assert_near("y", t.y, t.y->val, (const double[]){.19});
+    tn_assert_near("dA", x, x->grad, want);
+    tn_graph_free(g);
+}
+
+static void v7_fwfm(void **state)
+{
+    (void)state;
+    tn_graph *g = tn_trial_graph(2, true);
+    tn_params *params = tn_params_new();
+    tn_diag diag = {0};
+    tn_node *x = tn_input(g, "x", 6, true);
+    const struct {
+        uint32_t dim;
+        bool normalise;
+    } opts = {2, false};
+    tn_net net = {.g = g, .params = params};
+    tn_origin at = {.source = "test"};
+    tn_layer_args args = {
+        .name = "y", .in = &x, .n_in = 1, .opts = &opts, .at = &at, .diag = &diag};
+    tn_node *y = tn_layer_fwfm.build(&net, &args);
+    assert_non_null(y);
+    tn_trial t = tn_trial_open(g, y, 2, true);
+    tn_params_init(params, 1);
+    tn_node *r = tn_graph_find(g, "y.R");
+    assert_true(r->val[0] == 1 && r->val[1] == 1 && r->val[2] == 1); /* fm, at first */
+    tn_put(r, (const double[]){.5, -1, 2});
+    tn_put(x, (const double[]){.1, .2, .3, -.4, -.5, .6, 1, 0, .5, .5, 0, 2});
+    tn_trial_run(&t, (const double[]){1, 2});
+    tn_assert_near("y", t.y, t.y->val, (const double[]){-.875, 2.25});
+    /* <v0,v1>, <v0,v2>, <v1,v2> are -.05, .07, -.39 and .5, 0, 1 */
+    tn_assert_near("dR", r, r->grad, (const double[]){.95, .07, 1.61});
+    tn_graph_free(g);
+    tn_params_free(params);
+    tn_diag_done(&diag);
+}
+
+typedef struct pairs {
+    uint32_t n, k;
+    tn_real *v, *d;
+    const tn_real *field[TN_FFM_FIELDS_MAX];
+    tn_real *dfield[TN_FFM_FIELDS_MAX];
+} pairs;
+
+static void fill(pairs *p, uint32_t n, uint32_t k)
+{
+    size_t row = (size_t)n * k;
+    *p = (pairs){.n = n, .k = k};
+    p->v = tn_alloc(n * row, sizeof *p->v, "vectors");
+    p->d = tn_alloc(n * row, sizeof *p->d, "gradients");
+    for (size_t i = 0; i < n * row; i++) {
+        p->v[i] = (tn_real)((double)(i * 7919 % 1013) / 506.5 - 1);
+        p->d[i] = (tn_real)(i % 5);
+    }
+    for (uint32_t f = 0; f < n; f++) {
+        p->field[f] = p->v + f * row;
+        p->dfield[f] = p->d + f * row;
+    }
+}
+
+static void check_forward(const pairs *p)
+{
+    double want = 0;
+    for (uint32_t f = 0; f < p->n; f++) {
+        for (uint32_t g = f + 1; g < p->n; g++) {
+            for (uint32_t c = 0; c < p->k; c++) {
+                want += (double)p->field[f][g * p->k + c] * (double)p->field[g][f * p->k + c];
+            }
+        }
+    }
+    double got = (double)tn_ffm_pairs(&(tn_ffm_row){p->n, p->k, p->field});
+    if (!(fabs(got - want) <= 1e-6 * p->n * p->n)) {
+        fail_msg("%u fields, k %u: %.9g instead of %.9g", p->n, p->k, got, want);
+    }
+}
+
+static void check_backward(const pairs *p)
+{
+    const tn_ffm_row row = {p->n, p->k, p->field};
+    for (uint32_t from = 0; from < p->n; from += TN_FIELDS_TILE) {
+        uint32_t to = from + TN_FIELDS_TILE < p->n ? from + TN_FIELDS_TILE : p->n;
+        tn_ffm_pairs_back(&row, (tn_range){from, to}, (tn_real).5, p->dfield);
+    }
+    for (uint32_t f = 0; f < p->n; f++) {
+        for (uint32_t i = 0; i < p->n * p->k; i++) {
+            uint32_t g = i / p->k;
+            double first = (f * p->n * p->k + i) % 5;
+            double add = f == g ? 0 : .5 * (double)p->field[g][f * p->k + i % p->k];
+            tn_assert_value((double)p->dfield[f][i], first + add);
+        }
+    }
+}
+
+static void any_number_of_fields_and_any_width_are_summed(void **state)
+{
+    (void)state;
+    static const uint32_t fields[] = {1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 39};
+    static const uint32_t widths[] = {1, 2, 3, 4, 5, 8, 15, 16, 17, 33};
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        for (size_t j = 0; j < sizeof widths / sizeof widths[0]; j++) {
+            pairs *p = tn_alloc(1, sizeof *p, "pairs");
+            fill(p, fields[i], widths[j]);
+            check_forward(p);
+            check_backward(p);
+            tn_free(p->v);
+            tn_free(p->d);
+            tn_free(p);
+        }
+    }
+}
+
+/* A layer over two slots: a with 2 (1 2 3 4) and -1 (.5 0 1 -1), b with .5 (2 -2 1 1). */
+static double layer_of_values(uint32_t k, bool within_slot, bool normalise)
+{
+    static const tn_segment segment = {.name = "deep", .at = 0, .dim = 4};
+    static const tn_embed_slot slots[] = {
+        {.name = "a", .slot = 0, .segment = &segment, .pool = TN_POOL_SUM},
+        {.name = "b", .slot = 1, .segment = &segment, .pool = TN_POOL_SUM},
+    };
+    static const tn_real rows[] = {1, 2, 3, 4, (tn_real).5, 0, 1, -1, 2, -2, 1, 1};
+    static const uint32_t at[] = {0, 4, 8, 12};
+    static const uint32_t places[] = {0, 1, 2};
+    static const float x_of[] = {2, -1, .5F};
+    tn_bag bag[] = {{.offset = (const uint32_t[]){0, 2}, .index = places, .weight = x_of},
+                    {.offset = (const uint32_t[]){0, 1}, .index = places + 2, .weight = x_of + 2}};
+    tn_sparse sparse = {.n = 3, .at = at, .rows = rows, .bag = bag};
+    const struct {
+        uint32_t k;
+        bool within_slot, normalise;
+    } opts = {k, within_slot, normalise};
+    tn_graph *g = tn_trial_graph(1, false);
+    tn_diag diag = {0};
+    tn_node *x = tn_embed(g, "x", slots, 2);
+    tn_net net = {.g = g};
+    tn_origin origin = {.source = "test"};
+    tn_layer_args args = {
+        .name = "y", .in = &x, .n_in = 1, .opts = &opts, .at = &origin, .diag = &diag};
+    tn_node *y = tn_layer_ffm.build(&net, &args);
+    assert_non_null(y);
+    tn_error err = {0};
+    assert_int_equal(tn_graph_finish(g, &(tn_wanted){.logit = y}, &err), TN_OK);
+    tn_forward(g, &(tn_feed){.rows = 1, .sparse = &sparse});
+    double value = (double)*y->val;
+    tn_graph_free(g);
+    tn_diag_done(&diag);
+    return value;
+}
+
+/* A[a,a] = (1.5, 4), A[a,b] = (5, 9), A[b,a] = (1, -1). Within a: 2 * -1 * <(1 2), (.5 0)> = -1. */
+static void values_of_one_slot_meet_by_their_own_vectors(void **state)
+{
+    (void)state;
+    tn_assert_value(layer_of_values(2, false, false), -4);
+    tn_assert_value(layer_of_values(0, false, false), -4);
+    tn_assert_value(layer_of_values(2, true, false), -5);
+}
+
+/* |x|^2 = 4 + 1 + .25; xLearn's 1 / |x|^4 would give -.1451. */
+static void normalising_divides_once(void **state)
+{
+    (void)state;
+    tn_assert_value(layer_of_values(2, false, true), -4 / 5.25);
+    tn_assert_value(layer_of_values(2, true, true), -5 / 5.25);
+}
+
+/* Examples of eleven slots: one value each, or (`mixed`) slots 2 and 5 with none to two, weighted,
+ * of the same keys. */
+enum { SLOTS = 11, ROWS = 150, KEYS = 5, ALL = SLOTS * KEYS, WIDE_MAX = SLOTS * 4 + 1 };
+
+typedef struct batch {
+    tn_sparse sparse;
+    tn_bag bag[SLOTS];
+    uint32_t offset[SLOTS][ROWS + 1];
+    uint32_t index[SLOTS][2 * ROWS];
+    float weight[2 * ROWS];
+    uint32_t at[ALL + 1];
+    uint32_t first[ALL + 1];
+    tn_occurrence item[2 * ROWS * SLOTS];
+    tn_real rows[ALL * WIDE_MAX];
+    tn_real grads[ALL * WIDE_MAX];
+    double dy[ROWS];
+} batch;
+
+static void fill_slot(batch *b, uint32_t s, bool mixed)
+{
+    uint32_t n = 0;
+    bool odd = mixed && (s == 2 || s == 5);
+    for (uint32_t r = 0; r < ROWS; r++) {
+        uint32_t group = odd ? 2 : s;
+        b->offset[s][r] = n;
+        for (uint32_t j = 0; j < (odd ? (r + s) % 3 : 1); j++) {
+            b->index[s][n++] = group * KEYS + (r * 7 + s + 3 * j) % KEYS;
+        }
+    }
+    b->offset[s][ROWS] = n;
+    b->bag[s] = (tn_bag){.offset = b->offset[s],
+                         .index = b->index[s],
+                         .weight = odd ? b->weight : NULL,
+                         .ones = !odd};
+}
+
+static void fill_occurrences(batch *b)
+{
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < ALL; k++) {
+        b->first[k] = n;
+        for (uint32_t i = 0; i < ROWS * SLOTS; i++) {
+            uint32_t r = i / SLOTS;
+            uint32_t s = i % SLOTS;
+            for (uint32_t j = b->offset[s][r]; j < b->offset[s][r + 1]; j++) {
+                if (b->index[s][j] == k) {
+                    b->item[n++] = (tn_occurrence){r, s, j};
+                }
+            }
+        }
+    }
+    b->first[ALL] = n;
+}
+
+static void fill_batch(batch *b, uint32_t width, bool mixed)
+{
+    for (uint32_t j = 0; j < 2 * ROWS; j++) {
+        b->weight[j] = (float)(j % 7) / 4 - .5F;
+    }
+    for (uint32_t s = 0; s < SLOTS; s++) {
+        fill_slot(b, s, mixed);
+    }
+    fill_occurrences(b);
+    for (uint32_t k = 0; k <= ALL; k++) {
+        b->at[k] = k * (width + 1);
+    }
+    for (uint32_t i = 0; i < ALL * WIDE_MAX; i++) {
+        b->rows[i] = (tn_real)((double)(i * 7919 % 1013) / 506.5 - 1);
+        b->grads[i] = 3; /* must not be added to */
+    }
+    for (uint32_t r = 0; r < ROWS; r++) {
+        b->dy[r] = (r % 5) / 4.0 - .4;
+    }
+    b->sparse = (tn_sparse){.n = ALL,
+                            .at = b->at,
+                            .rows = b->rows,
+                            .grads = b->grads,
+                            .bag = b->bag,
+                            .occurrences = {b->first, b->item}};
+}
+
+/* y of all rows; gradients are in b. */
+static void run_graph(batch *b, uint32_t k, const tn_graph_opts *opts, tn_real y[ROWS])
+{
+    const tn_segment segment = {.name = "deep", .at = 1, .dim = SLOTS * k};
+    tn_embed_slot slots[SLOTS];
+    for (uint32_t s = 0; s < SLOTS; s++) {
+        slots[s] = (tn_embed_slot){.name = "a", .slot = s, .segment = &segment};
+    }
+    tn_graph_opts o = *opts;
+    o.train = true;
+    o.max_rows = ROWS;
+    o.reduction = TN_REDUCE_SUM;
+    tn_graph *g = tn_graph_new(&o);
+    tn_node *x = tn_embed(g, "x", slots, SLOTS);
+    tn_node *pairs = tn_ffm(g, "pairs", x, SLOTS, k);
+    tn_trial t = tn_trial_open(g, pairs, ROWS, true);
+    assert_ptr_equal(pairs->op, opts->no_passes ? &tn_op_ffm : &tn_op_embed_ffm);
+    t.feed.sparse = &b->sparse;
+    tn_trial_run(&t, b->dy);
+    for (uint32_t r = 0; r < ROWS; r++) {
+        y[r] = *tn_val_row(pairs, r);
+    }
+    tn_graph_free(g);
+}
+
+static void training_needs_no_matrix(void **state)
+{
+    (void)state;
+    batch *a = tn_alloc(1, sizeof *a, "a batch");
+    batch *b = tn_alloc(1, sizeof *b, "a batch");
+    for (uint32_t i = 0; i < 4; i++) {
+        uint32_t k = i % 2 == 0 ? 4 : 3;
+        tn_real y[ROWS];
+        tn_real want[ROWS];
+        fill_batch(a, SLOTS * k, i >= 2);
+        fill_batch(b, SLOTS * k, i >= 2);
+        run_graph(a, k, &(tn_graph_opts){.seed = 1}, y);
+        run_graph(b, k, &(tn_graph_opts){.no_passes = true}, want);
+        for (uint32_t r = 0; r < ROWS; r++) {
+            assert_true(fabs((double)(y[r] - want[r])) < 1e-4);
+        }
+        for (uint32_t j = 0; j < b->at[ALL]; j++) {
+            if (!(fabs((double)(a->grads[j] - b->grads[j])) < 1e-4)) {
+                fail_msg("case %u: gradient %u is %g instead of %g", i, j, (double)a->grads[j],
+                         (double)b->grads[j]);
+            }
+        }
+    }
+    tn_free(a);
+    tn_free(b);
+}
+
+static void threads_do_not_change_a_bit(void **state)
+{
+    (void)state;
+    batch *a = tn_alloc(1, sizeof *a, "a batch");
+    batch *b = tn_alloc(1, sizeof *b, "a batch");
+    for (uint32_t threads = 2; threads <= 4; threads += 2) {
+        tn_team *team = NULL;
+        tn_error err = {0};
+        tn_real y[ROWS];
+        tn_real want[ROWS];
+        assert_int_equal(tn_team_open(&team, threads, &err), TN_OK);
+        fill_batch(a, SLOTS * 4, true);
+        fill_batch(b, SLOTS * 4, true);
+        run_graph(a, 4, &(tn_graph_opts){.team = team}, y);
+        run_graph(b, 4, &(tn_graph_opts){.seed = 1}, want);
+        assert_memory_equal(y, want, sizeof y);
+        assert_memory_equal(a->grads, b->grads, b->at[ALL] * sizeof *a->grads);
+        tn_team_close(team);
+    }
+    tn_free(a);
+    tn_free(b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(v7_ffm),
+        cmocka_unit_test(v7_fwfm),
+        cmocka_unit_test(any_number_of_fields_and_any_width_are_summed),
+        cmocka_unit_test(values_of_one_slot_meet_by_their_own_vectors),
+        cmocka_unit_test(normalising_divides_once),
+        cmocka_unit_test(training_needs_no_matrix),
+        cmocka_unit_test(threads_do_not_change_a_bit),
+    };
+    return cmocka_run_group_tests_name("nn/ffm", tests, NULL, NULL);
+}
