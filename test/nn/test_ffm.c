@@ -287,13 +287,13 @@ static void run_graph(batch *b, uint32_t k, const tn_graph_opts *opts, tn_real y
     o.reduction = TN_REDUCE_SUM;
     tn_graph *g = tn_graph_new(&o);
     tn_node *x = tn_embed(g, "x", slots, SLOTS);
-    tn_node *pairs = tn_ffm(g, "pairs", x, SLOTS, k);
-    tn_trial t = tn_trial_open(g, pairs, ROWS, true);
-    assert_ptr_equal(pairs->op, opts->no_passes ? &tn_op_ffm : &tn_op_embed_ffm);
+    tn_node *made = tn_ffm(g, "pairs", x, SLOTS, k);
+    tn_trial t = tn_trial_open(g, made, ROWS, true);
+    assert_ptr_equal(made->op, opts->no_passes ? &tn_op_ffm : &tn_op_embed_ffm);
     t.feed.sparse = &b->sparse;
     tn_trial_run(&t, b->dy);
     for (uint32_t r = 0; r < ROWS; r++) {
-        y[r] = *tn_val_row(pairs, r);
+        y[r] = *tn_val_row(made, r);
     }
     tn_graph_free(g);
 }
