@@ -12,6 +12,8 @@
 #include "base/compiler.h"
 #include "base/record.h"
 
+#include <string.h>
+
 const tn_field tn_ffm_attrs[] = {
     TN_FIELD_U32(tn_ffm_attr, fields, "1", 1, TN_FFM_FIELDS_MAX, "", "number of fields"),
     TN_FIELD_U32(tn_ffm_attr, dim, "4", 1, TN_DIM_MAX, "columns", "width of a vector"),
@@ -84,7 +86,7 @@ TN_HOT static tn_real pairs_4(const tn_ffm_row *x)
 {
     quad sum[FOUR] = {{0}};
     tn_real rest[FOUR] = {0};
-    tn_real lane[LANES];
+    tn_real lane[LANES] = {0};
     uint32_t whole = x->n / FOUR * FOUR;
     for (uint32_t f = 0; f < whole; f += FOUR) {
         for (uint32_t g = f + FOUR; g < whole; g += FOUR) {
@@ -104,7 +106,8 @@ TN_HOT static tn_real pairs_4(const tn_ffm_row *x)
             add_pair(x, i, j, FOUR, rest);
         }
     }
-    *(loose_quad *)lane = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+    quad all = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+    memcpy(lane, &all, sizeof lane);
     tn_real total = (rest[0] + rest[1]) + (rest[2] + rest[3]);
     for (uint32_t i = 0; i < LANES; i += FOUR) {
         total += (lane[i] + lane[i + 1]) + (lane[i + 2] + lane[i + 3]);

@@ -27,7 +27,8 @@
 
 #include <string.h>
 
-enum { NOWHERE = UINT32_MAX, AHEAD = 2, LINE_REALS = 64 / (int)sizeof(tn_real) };
+#define NOWHERE UINT32_MAX
+enum { AHEAD = 2, LINE_REALS = 64 / (int)sizeof(tn_real) };
 
 typedef struct embed_ffm {
     const tn_embed_list *list;
