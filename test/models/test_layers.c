@@ -13,7 +13,7 @@ typedef struct sample {
     uint32_t n_params;
 } sample;
 
-/* wide is [B,3], deep [B,12], numbers [B,2]. */
+/* wide is [B,3], deep [B,12], pairs [B,18], numbers [B,2]. */
 static const sample samples[] = {
     {"dense", "{name: x, dense: deep, units: 5}", "bias", 5, 2},
     {"dense", "{name: x, dense: deep, units: 5, batch_norm: true, activation: relu}", "relu", 5, 6},
@@ -27,6 +27,9 @@ static const sample samples[] = {
     {"scale", "{name: x, scale: deep, by: 2, plus: 1}", "scale", 12, 0},
     {"slice", "{name: x, slice: deep, first: 4, cols: 8}", "slice", 8, 0},
     {"fm", "{name: x, fm: deep}", "fm", 1, 0},
+    {"ffm", "{name: x, ffm: pairs}", "ffm", 1, 0},
+    {"ffm", "{name: x, ffm: pairs, within_slot: true}", "add", 1, 0},
+    {"fwfm", "{name: x, fwfm: deep}", "matmul", 1, 1},
     {"bi_interaction", "{name: x, bi_interaction: deep}", "bi_interaction", 4, 0},
     {"cross", "{name: x, cross: deep, layers: 2}", "cross", 12, 4},
     {"cross_v2", "{name: x, cross_v2: deep, layers: 1}", "cross_merge", 12, 2},
@@ -44,8 +47,9 @@ static bool list(kit *k, const char *line)
 {
     tn_text text = {0};
     tn_text_addf(&text,
-                 "{type: graph, inputs: {wide: {embed: all, dim: 1}, deep: {embed: all}, numbers: "
-                 "{numeric: all}}, layers: [%s, {name: y, sum: x}], output: y}",
+                 "{type: graph, inputs: {wide: {embed: all, dim: 1}, deep: {embed: all}, pairs: "
+                 "{embed: all, field_dim: 2}, numbers: {numeric: all}}, layers: [%s, {name: y, "
+                 "sum: x}], output: y}",
                  line);
     kit_init(k, 3, 4, 2);
     bool good = kit_list(k, tn_text_str(&text)) && kit_build(k);
