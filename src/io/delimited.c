@@ -111,12 +111,6 @@ static tn_status take_pairs(const taking *t, const tn_slot_spec *spec, const tn_
     return TN_OK;
 }
 
-/* A slot of one value, null when it is empty: nothing but its type is left to decide. */
-static inline bool is_simple(const tn_schema *schema, const tn_slot_spec *spec)
-{
-    return spec->list == 0 && spec->values == NULL && schema->empty_is_null;
-}
-
 static tn_status take_slot(const taking *t, uint32_t i, tn_error *err)
 {
     const tn_slot_spec *spec = &t->schema->spec[i];
@@ -176,19 +170,7 @@ static tn_status take_row(const taking *t, tn_error *err)
         return fault_in(t, span, bytes_of(span), fault, err);
     }
     for (uint32_t i = 0; i < t->schema->n_specs; i++) {
-        const tn_slot_spec *spec = &t->schema->spec[i];
-        const tn_span *at = &t->span[t->head->column[columns->spec[i]]];
-        if (!is_simple(t->schema, spec) || at->quoted) {
-            TN_TRY(take_slot(t, i, err));
-            continue;
-        }
-        if (at->size == 0 || tn_rows_put_token(t->rows, spec, at->text, at->size)) {
-            continue;
-        }
-        fault = tn_rows_token(t->rows, spec, at->text, at->size, 1);
-        if (fault != TN_FAULT_NONE) {
-            return fault_in(t, at, bytes_of(at), fault, err);
-        }
+        TN_TRY(take_slot(t, i, err));
     }
     return TN_OK;
 }
@@ -285,6 +267,9 @@ tn_status tn_delimited_parse(tn_bytes record, const tn_schema *schema, const tn_
                              tn_rows *rows, tn_error *err)
 {
     TN_ASSERT(place->head != NULL);
+    if (schema->quick_fields && tn_delimited_quick(record, schema, place->head, rows)) {
+        return TN_OK;
+    }
     taking t = {
         .schema = schema, .place = place, .line = record, .rows = rows, .head = place->head};
     TN_TRY(clean(&t.line, schema, place, err));

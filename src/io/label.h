@@ -4,6 +4,7 @@
 
 #include "base/field.h"
 
+#include <math.h>
 #include <stdbool.h>
 
 typedef struct tn_label_rule {
@@ -20,6 +21,14 @@ const tn_label_rule *tn_label_rule_read(const tn_tree *tree, const tn_binder *b)
 
 /* False: not a label. */
 bool tn_label_of_number(const tn_label_rule *rule, double y, float *out);
+/* For what most labels are: 0 or 1, under a rule that leaves them as they are. */
+static inline bool tn_label_of_bit(const tn_label_rule *rule, char c, float *out)
+{
+    bool plain = rule->n_values == 0 && isnan(rule->threshold);
+    *out = c == '1' ? 1.0F : 0.0F;
+    return plain && (c == '0' || c == '1');
+}
+
 bool tn_label_of_text(const tn_label_rule *rule, const char *text, size_t size, float *out);
 
 #endif

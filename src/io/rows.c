@@ -53,6 +53,7 @@ tn_status tn_rows_new(tn_rows **out, const tn_schema *schema, uint32_t keep, tn_
     }
     rows->schema = schema;
     p->keep = keep;
+    p->marks = tn_marks_find();
     p->seen = tn_try_alloc(schema->n_specs, sizeof *p->seen, "a block of rows", err);
     p->count = tn_try_alloc((size_t)schema->n_slots + 1, sizeof *p->count, "a block of rows", err);
     p->skip = tn_try_alloc((size_t)schema->n_slots + 1, sizeof *p->skip, "a block of rows", err);
@@ -79,6 +80,7 @@ void tn_rows_free(tn_rows *rows)
         tn_free(rows->private->table);
         tn_free(rows->private->span);
         tn_free(rows->private->guess);
+        tn_free(rows->private->place);
         tn_text_done(&rows->private->scratch);
         tn_free(rows->private);
     }
@@ -123,12 +125,12 @@ static bool grow_entries(tn_rows *rows, uint32_t need)
     return grown;
 }
 
-/* Room for the entries of a record: no value takes less than a byte, but several slots may read
- * the same one. */
-static bool reserve_entries(tn_rows *rows, size_t record_bytes)
+/* The values that a record can hold: none takes less than a byte, but several slots may read the
+ * same one. */
+static uint32_t values_of(const tn_rows *rows, size_t record_bytes)
 {
     uint64_t values = ((uint64_t)record_bytes + 1) * rows->schema->columns->readers_max;
-    return grow_entries(rows, values < TN_VALUES_MAX ? (uint32_t)values : (uint32_t)TN_VALUES_MAX);
+    return values < TN_VALUES_MAX ? (uint32_t)values : (uint32_t)TN_VALUES_MAX;
 }
 
 tn_status tn_rows_more(tn_rows *rows, tn_error *err)
@@ -178,17 +180,29 @@ static bool reserve_numbers(tn_rows *rows)
     return true;
 }
 
-tn_status tn_rows_begin(tn_rows *rows, size_t record_bytes, tn_error *err)
+static tn_status make_room(tn_rows *rows, uint32_t values, tn_error *err)
 {
-    struct rows_private *p = rows->private;
     if (rows->n >= ITEMS_MAX || rows->n_entries >= ITEMS_MAX) {
         return tn_fail(err, TN_E_LIMIT, "more than %u rows or values in one block", ITEMS_MAX);
     }
     void *row = rows->row;
-    bool grown = tn_rows_grow(&row, rows->n, 1, sizeof *rows->row, &p->rows_max);
+    bool grown = tn_rows_grow(&row, rows->n, 1, sizeof *rows->row, &rows->private->rows_max);
     rows->row = row;
-    if (!grown || !reserve_entries(rows, record_bytes) || !reserve_numbers(rows)) {
+    if (!grown || !grow_entries(rows, values) || !reserve_numbers(rows)) {
         return tn_fail(err, TN_E_MEMORY, "no memory for parsed rows");
+    }
+    return TN_OK;
+}
+
+tn_status tn_rows_begin(tn_rows *rows, size_t record_bytes, tn_error *err)
+{
+    struct rows_private *p = rows->private;
+    uint32_t values = values_of(rows, record_bytes);
+    if (rows->n < p->rows_max && rows->schema->n_numeric == 0 &&
+        (uint64_t)rows->n_entries + values + rows->schema->n_slots <= p->entries_max) {
+        p->entries_end = rows->n_entries + values;
+    } else {
+        TN_TRY(make_room(rows, values, err));
     }
     rows->row[rows->n] = (tn_row){.label = NAN,
                                   .weight = 1,
@@ -235,6 +249,19 @@ uint32_t *tn_rows_guesses(tn_rows *rows, uint32_t n)
     bool grown = tn_rows_grow(&guess, 0, n, sizeof(uint32_t), &rows->private->guesses_max);
     rows->private->guess = guess;
     return grown ? guess : NULL;
+}
+
+uint16_t *tn_rows_places(tn_rows *rows, size_t line_bytes)
+{
+    void *place = rows->private->place;
+    bool grown = tn_rows_grow(&place, 0, (uint32_t)line_bytes + 1 + TN_MARKS_SPARE,
+                              sizeof(uint16_t), &rows->private->places_max);
+    rows->private->place = place;
+    if (!grown) {
+        return NULL;
+    }
+    rows->private->place[0] = UINT16_MAX;
+    return rows->private->place;
 }
 
 tn_text *tn_rows_scratch(tn_rows *rows)

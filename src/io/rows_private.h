@@ -5,6 +5,7 @@
 #include "base/key.h"
 #include "base/text.h"
 #include "io/digits.h"
+#include "io/marks.h"
 #include "io/rows.h"
 #include "io/rows_bare.h"
 
@@ -47,6 +48,9 @@ struct rows_private {
     uint32_t *guess;
     uint32_t guesses_max;
     tn_text scratch;
+    const tn_marks *marks;
+    uint16_t *place; /* of marks, behind one in front of the line */
+    uint32_t places_max;
 };
 
 /* The innermost part of tn_rows_token, for a slot with plain_key, while rows->token is NULL. False:
@@ -62,37 +66,6 @@ static inline bool tn_rows_put(tn_rows *rows, const tn_slot_spec *spec, uint64_t
     return true;
 }
 
-/* What most tokens of click logs are: eight hex digits, or a count of a few decimal digits for
- * ln2_bucket. False: any other, or no room; nothing was added. */
-static inline bool tn_rows_put_token(tn_rows *rows, const tn_slot_spec *spec, const char *text,
-                                     size_t size)
-{
-    uint64_t sign = 0;
-    if (rows->token != NULL) {
-        return false;
-    }
-    if (spec->type == TN_SIGN_HEX) {
-        return size == 8 && spec->plain_key && tn_read_hex8(text, &sign) &&
-               tn_rows_put(rows, spec, sign, 1);
-    }
-    if (spec->type != TN_SIGN_INT || spec->transform.kind != TN_TRANSFORM_LN2_BUCKET ||
-        spec->drop_zero || size > 4) {
-        return false;
-    }
-    for (size_t i = 0; i < size; i++) {
-        unsigned digit = (unsigned)(unsigned char)text[i] - '0';
-        if (digit > 9) {
-            return false;
-        }
-        sign = sign * 10 + digit;
-    }
-    if (sign >= TN_LN2_SMALL || size == 0) {
-        return false;
-    }
-    sign = sign > 2 ? spec->transform.small[sign] : TN_LN2_OFFSET + sign;
-    return tn_rows_put(rows, spec, sign, 1);
-}
-
 /* Makes room for `need` more items; false: no memory. *at points to the array. */
 bool tn_rows_grow(void **at, uint32_t used, uint32_t need, size_t size, uint32_t *capacity);
 
@@ -103,6 +76,11 @@ bool tn_rows_add_text(tn_rows *rows, const char *text, size_t size, tn_token *ou
  * a text. */
 tn_span *tn_rows_spans(tn_rows *rows, uint32_t n);
 tn_text *tn_rows_scratch(tn_rows *rows);
+
+/* Room for the places of the marks of a line of at most TN_MARKS_LINE_MAX bytes. What lies in front
+ * of the first field, as if a mark stood there, is at [0]: a field begins at
+ * (uint16_t)(place[i] + 1) and ends at place[i + 1]. NULL: no memory. */
+uint16_t *tn_rows_places(tn_rows *rows, size_t line_bytes);
 
 /* `n` numbers that a parser finds as it left them, to look there first: names stand in the same
  * order in record after record. 0 at first; never decides a result. NULL: no memory. */

@@ -152,6 +152,23 @@ static void place_spec(making *m, tn_slot_spec *spec, const tn_slot_opts *o)
     spec->salt = m->group[spec->group].salt;
 }
 
+static tn_slot_road road_of(const tn_slot_spec *spec)
+{
+    if (spec->list != 0 || spec->values != NULL) {
+        return TN_ROAD_ANY;
+    }
+    if (spec->as == TN_AS_KEY && spec->type == TN_SIGN_INT && !spec->drop_zero &&
+        spec->transform.kind == TN_TRANSFORM_LN2_BUCKET) {
+        return TN_ROAD_LN2;
+    }
+    if (!spec->plain_key || spec->type == TN_SIGN_FLOAT) {
+        return TN_ROAD_TOKEN;
+    }
+    return spec->type == TN_SIGN_HEX   ? TN_ROAD_HEX
+           : spec->type == TN_SIGN_STR ? TN_ROAD_TEXT
+                                       : TN_ROAD_WHOLE;
+}
+
 static void make_spec(making *m, uint32_t i, const tn_slot_opts *o, const tn_origin *at)
 {
     tn_slot_spec *spec = &m->spec[i];
@@ -188,6 +205,7 @@ static void make_spec(making *m, uint32_t i, const tn_slot_opts *o, const tn_ori
     spec->ruled = spec->as != TN_AS_VALUE &&
                   (spec->max_len > 0 || spec->duplicates != TN_DUPLICATES_KEEP || spec->absent_key);
     spec->plain_key = spec->as == TN_AS_KEY && !tn_spec_is_number(spec) && !spec->drop_zero;
+    spec->road = road_of(spec);
     m->s->ruled = m->s->ruled || spec->ruled;
     place_spec(m, spec, o);
 }
@@ -233,6 +251,10 @@ static void make_specs(making *m, const tn_tables *slots)
             strcmp(m->spec[i].column, s->data->group) == 0) {
             s->group_spec = &m->spec[i];
         }
+    }
+    s->quick_fields = !s->data->trim && s->empty_is_null;
+    for (uint32_t i = 0; i < slots->n; i++) {
+        s->quick_fields = s->quick_fields && m->spec[i].road != TN_ROAD_ANY;
     }
     s->spec = m->spec;
     s->slot = slot;

@@ -26,6 +26,16 @@ typedef enum tn_sign_type {
     TN_SIGN_STR,
     TN_SIGN_FLOAT
 } tn_sign_type;
+/* What stands in a field of a slot that takes one value, where nothing but its type is left to
+ * decide; parsers have a short road for it. */
+typedef enum tn_slot_road {
+    TN_ROAD_ANY,   /* the long road */
+    TN_ROAD_HEX,   /* a key by hex digits */
+    TN_ROAD_LN2,   /* a key by ln2_bucket of an integer */
+    TN_ROAD_WHOLE, /* a key by decimal digits */
+    TN_ROAD_TEXT,  /* a key by the bytes */
+    TN_ROAD_TOKEN  /* one value, of any other type */
+} tn_slot_road;
 typedef enum tn_slot_as { TN_AS_KEY, TN_AS_VALUE, TN_AS_WEIGHTED } tn_slot_as;
 
 /* One entry of `slots:`, resolved. A slot that is `as: value` has no keys: it is a column of the
@@ -49,8 +59,9 @@ typedef struct tn_slot_spec {
     uint32_t duplicates;
     bool drop_zero;
     bool non_finite_absent;
-    bool ruled;                    /* has a rule that needs the whole slot: see tn_rows_end */
-    bool plain_key;                /* a key by its sign alone, whatever its x_j */
+    bool ruled;     /* has a rule that needs the whole slot: see tn_rows_end */
+    bool plain_key; /* a key by its sign alone, whatever its x_j */
+    tn_slot_road road;
     uint32_t field;                /* libffm; TN_UNSET_U32: none */
     uint64_t range_from, range_to; /* libsvm, [from, to]; 0 .. UINT64_MAX: all */
     const tn_slot_opts *opts;      /* for train/ */
@@ -81,6 +92,7 @@ typedef struct tn_schema {
     bool plain_fields;                /* neither quotes nor trim */
     bool empty_is_null;               /* and nothing else is */
     bool ruled;                       /* some spec is */
+    bool quick_fields;                /* no trim, and no slot has a long road to go */
     const struct tn_columns *columns; /* io/columns.h: names, fields and ranges */
 } tn_schema;
 
