@@ -1,10 +1,12 @@
 /* bench_parse.c - reading: bytes of a file to rows on one core, and to batches through the reader.
  *
- *     bench_parse [rows [repeats [format]]]
+ *     bench_parse [--json] [rows [repeats [format]]]
  *     bench_parse --list | FORMAT      for .ci/check-instructions
  *
- * One JSON line per format: medians of rows/s and MB/s of cut + parse + transpose on one thread,
- * and of the reader with one parser; `limit` is the target of docs/performance on one core.
+ * Per format: cut + parse on one thread (`parsing`), the same with the transposition into batches
+ * (`batches`), and the reader with one parser (`reader`): medians [lowest highest]. The limit is
+ * what memory allows: a walk over the same bytes from line end to line end. CPU time of the thread
+ * but for the reader, whose threads work side by side.
  */
 #include "counted.h"
 #include "logs.h"
@@ -62,6 +64,7 @@ typedef struct stages {
     tn_filling *filling;
     tn_block block;
     tn_parsed parsed;
+    double cut_s, parse_s, fill_s; /* CPU time so far */
 } stages;
 
 static stages open_stages(const tn_schema *schema, const tn_strs *paths)
@@ -103,22 +106,18 @@ static void go(void *job)
     for (uint32_t part = 0; part < s->files->n_parts; part++) {
         tn_feed_go(s->feed, part);
         do {
+            double start = thread_s();
             tn_feed_next(s->feed, &s->block);
+            double cut = thread_s();
             tn_block_parse(&s->block, s->schema, s->files, 1, &s->parsed);
+            double parsed = thread_s();
             must(s->parsed.fault, &s->parsed.err);
             fill_batches(s);
+            s->cut_s += cut - start;
+            s->parse_s += parsed - cut;
+            s->fill_s += thread_s() - parsed;
         } while (!s->block.last);
     }
-}
-
-static double run_stages(const tn_schema *schema, const tn_strs *paths)
-{
-    stages s = open_stages(schema, paths);
-    double start = thread_s();
-    go(&s);
-    double seconds = thread_s() - start;
-    close_stages(&s);
-    return seconds;
 }
 
 static double run_reader(const tn_schema *schema, const tn_strs *paths)
@@ -140,17 +139,22 @@ static double run_reader(const tn_schema *schema, const tn_strs *paths)
     return seconds;
 }
 
+/* What one thing took, run after run. */
+typedef struct times {
+    double s[REPEATS_MAX];
+    uint32_t n;
+} times;
+
+static void add_time(times *t, double seconds)
+{
+    t->s[t->n++] = seconds;
+}
+
 static int by_value(const void *a, const void *b)
 {
     double x = *(const double *)a;
     double y = *(const double *)b;
     return (x > y) - (x < y);
-}
-
-static double median(double *seconds, uint32_t n)
-{
-    qsort(seconds, n, sizeof *seconds, by_value);
-    return seconds[n / 2];
 }
 
 /* A log in a file of its own, and what describes it. */
@@ -194,24 +198,100 @@ static void close_subject(const subject *s)
     tn_arena_free(s->arena);
 }
 
-static void measure(const tn_log *log, uint64_t rows, uint32_t repeats)
+/* How often a line ends, by libc; the least there is to do with text. */
+static double scan(const char *bytes, size_t size)
+{
+    static volatile uint64_t kept;
+    uint64_t lines = 0;
+    double start = thread_s();
+    for (const char *p = bytes; (p = memchr(p, '\n', (size_t)(bytes + size - p))) != NULL; p++) {
+        lines++;
+    }
+    kept = lines;
+    (void)kept;
+    return thread_s() - start;
+}
+
+/* What is reported of a format, in rows/s and MB/s. */
+typedef struct result {
+    const tn_log *log;
+    uint64_t rows;
+    double megabytes;
+    times scan, cut, parsing, fill, batches, reader;
+} result;
+
+static void print_json(result *r, const char *what, times *t)
+{
+    qsort(t->s, t->n, sizeof *t->s, by_value);
+    double rows = (double)r->rows;
+    printf(",\"%s\":{\"rows_per_s\":%.0f,\"lowest\":%.0f,\"highest\":%.0f,\"mb_per_s\":%.0f,"
+           "\"ns_per_row\":%.1f}",
+           what, rows / t->s[t->n / 2], rows / t->s[t->n - 1], rows / t->s[0],
+           r->megabytes / t->s[t->n / 2], t->s[t->n / 2] * 1e9 / rows);
+}
+
+static void print_line(result *r, const char *what, times *t)
+{
+    qsort(t->s, t->n, sizeof *t->s, by_value);
+    double rows = (double)r->rows / 1e6;
+    printf("  %-8s %7.2f M rows/s [%.2f %.2f] %7.0f MB/s [%.0f %.0f] %8.1f ns per row\n", what,
+           rows / t->s[t->n / 2], rows / t->s[t->n - 1], rows / t->s[0],
+           r->megabytes / t->s[t->n / 2], r->megabytes / t->s[t->n - 1], r->megabytes / t->s[0],
+           t->s[t->n / 2] * 1e3 / rows);
+}
+
+static void print_result(result *r, bool json)
+{
+    struct {
+        const char *name;
+        times *t;
+    } rows[] = {{"parsing", &r->parsing}, {"batches", &r->batches}, {"cut", &r->cut},
+                {"fill", &r->fill},       {"reader", &r->reader},   {"limit", &r->scan}};
+    if (json) {
+        printf("{\"bench\":\"parse\",\"format\":\"%s\",\"rows\":%" PRIu64 ",\"target\":\"%s\"",
+               r->log->name, r->rows, r->log->limit);
+    } else {
+        printf("%s: %" PRIu64 " rows of %.0f bytes; target of parsing: %s\n", r->log->name, r->rows,
+               r->megabytes * 1e6 / (double)r->rows, r->log->limit);
+    }
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        (json ? print_json : print_line)(r, rows[i].name, rows[i].t);
+    }
+    (void)fputs(json ? "}\n" : "", stdout);
+}
+
+/* Bytes of a file, for the limit. */
+static double scan_file(const char *path)
+{
+    tn_error err = {0};
+    tn_text text = {0};
+    must(tn_file_read_all(path, SIZE_MAX, &text, &err), &err);
+    double seconds = scan(text.data, text.size);
+    tn_text_done(&text);
+    return seconds;
+}
+
+static void measure(const tn_log *log, uint64_t rows, uint32_t repeats, bool json)
 {
     subject s = {.bytes = 0};
     open_subject(&s, log, rows);
-    double one_by_one[REPEATS_MAX] = {0};
-    double reader[REPEATS_MAX] = {0};
+    result r = {.log = log, .rows = rows, .megabytes = (double)s.bytes / 1e6};
+    stages all = open_stages(s.schema, &s.paths);
+    go(&all); /* memory grows once */
     for (uint32_t i = 0; i < repeats; i++) {
-        one_by_one[i] = run_stages(s.schema, &s.paths);
-        reader[i] = run_reader(s.schema, &s.paths);
+        all.cut_s = 0;
+        all.parse_s = 0;
+        all.fill_s = 0;
+        go(&all);
+        add_time(&r.cut, all.cut_s);
+        add_time(&r.parsing, all.cut_s + all.parse_s);
+        add_time(&r.fill, all.fill_s);
+        add_time(&r.batches, all.cut_s + all.parse_s + all.fill_s);
+        add_time(&r.reader, run_reader(s.schema, &s.paths));
+        add_time(&r.scan, scan_file(s.path));
     }
-    double megabytes = (double)s.bytes / 1e6;
-    double one = median(one_by_one, repeats);
-    double all = median(reader, repeats);
-    printf("{\"bench\":\"parse\",\"format\":\"%s\",\"rows\":%" PRIu64
-           ",\"rows_per_s\":%.0f,\"mb_per_s\":%.0f,\"limit\":\"%s\",\"reader_rows_per_s\":%.0f,"
-           "\"reader_mb_per_s\":%.0f}\n",
-           log->name, rows, (double)rows / one, megabytes / one, log->limit, (double)rows / all,
-           megabytes / all);
+    print_result(&r, json);
+    close_stages(&all);
     close_subject(&s);
 }
 
@@ -250,12 +330,15 @@ int main(int argc, char **argv)
     if (answered(argc, argv)) {
         return 0;
     }
+    bool json = argc > 1 && strcmp(argv[1], "--json") == 0;
+    argc -= json;
+    argv += json;
     uint64_t rows = argc > 1 ? strtoull(argv[1], NULL, 10) : 300000;
     uint64_t repeats = argc > 2 ? strtoull(argv[2], NULL, 10) : 5;
     repeats = repeats < 1 ? 1 : repeats > REPEATS_MAX ? REPEATS_MAX : repeats;
     for (const tn_log *log = tn_logs; log->name != NULL; log++) {
         if (argc <= 3 || strcmp(argv[3], log->name) == 0) {
-            measure(log, rows, (uint32_t)repeats);
+            measure(log, rows, (uint32_t)repeats, json);
         }
     }
     return 0;

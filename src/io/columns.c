@@ -82,6 +82,23 @@ static void make_names(tn_columns *c, const tn_schema *s, tn_arena *arena)
     c->values = values;
 }
 
+/* What the innermost loops want of specs, side by side. */
+static void make_roads(tn_columns *c, const tn_schema *s, tn_arena *arena)
+{
+    uint32_t *end = TN_NEW_ARRAY(arena, uint32_t, s->n_specs);
+    uint32_t *slot = TN_NEW_ARRAY(arena, uint32_t, s->n_specs);
+    uint64_t *salt = TN_NEW_ARRAY(arena, uint64_t, s->n_specs);
+    for (uint32_t i = s->n_specs; i-- > 0;) {
+        bool same = i + 1 < s->n_specs && s->spec[i].road == s->spec[i + 1].road;
+        end[i] = same ? end[i + 1] : i + 1;
+        slot[i] = s->spec[i].slot;
+        salt[i] = s->spec[i].salt;
+    }
+    c->road_end = end;
+    c->slot = slot;
+    c->salt = salt;
+}
+
 static void fault_at(const tn_binder *b, const tn_slot_spec *spec, const char *text)
 {
     const tn_origin at = {.source = "slots"};
@@ -153,6 +170,7 @@ const tn_columns *tn_columns_new(const tn_schema *schema, const tn_binder *b)
 {
     tn_columns *c = TN_NEW(b->arena, tn_columns);
     make_names(c, schema, b->arena);
+    make_roads(c, schema, b->arena);
     make_fields(c, schema, b);
     make_ranges(c, schema, b);
     return c;

@@ -1,9 +1,10 @@
 /* delimited_quick.c - the short road from a line to a row.
  *
- * The places of all delimiters come first, and then each slot looks where its field stands. Fields
- * are often empty, at random, so an entry is written for each and counts only if there was
- * something: a guess of the processor costs more than the entry. What is unusual in a field goes
- * through tn_rows_token; what is unusual in a line is left to the long road.
+ * All delimiters are found first, then the fields of all slots are laid side by side (io/lanes.h)
+ * and become keys at once. Fields are often empty, at random, so an entry is written for each and
+ * counts only if there was something: a wrong guess of the processor costs more than the entry.
+ * What is unusual in a field goes through tn_rows_token; what is unusual in a line is left to the
+ * long road.
  */
 #include "base/key.h"
 #include "io/columns.h"
@@ -11,108 +12,163 @@
 
 #include <string.h>
 
-enum { HEX_DIGITS = 8, COUNT_DIGITS = 4 };
-
 /* A line whose fields have been found. */
 typedef struct fields {
     const char *line;
     const uint16_t *place; /* see tn_rows_places */
     const tn_schema *schema;
-    const tn_head *head;
+    const uint32_t *column; /* of the head */
     tn_rows *rows;
+    const tn_lanes *lanes;
+    tn_lanes_text text;
 } fields;
 
 static inline tn_bytes field_of(const fields *f, uint32_t name)
 {
-    uint32_t column = f->head->column[name];
+    uint32_t column = f->column[name];
     uint32_t from = (uint16_t)(f->place[column] + 1);
     return (tn_bytes){f->line + from, f->place[column + 1] - from, false};
 }
 
-/* An entry that counts if `some`; there is always room for one more. */
-static inline void put(tn_rows *rows, const tn_slot_spec *spec, uint64_t sign, bool some)
+/* Where the field of spec i ends; its size goes into its lane. */
+static inline const char *lay(const fields *f, uint32_t i)
 {
-    uint32_t n = rows->n_entries;
-    rows->entry[n] = (tn_entry){tn_key_of(sign, spec->salt), spec->slot, 1};
-    rows->n_entries = n + some;
+    uint32_t column = f->column[f->schema->columns->spec[i]];
+    uint32_t from = (uint16_t)(f->place[column] + 1);
+    uint32_t end = f->place[column + 1];
+    f->lanes->size[i] = end - from;
+    return tn_lanes_end(&f->text, end);
 }
 
-/* False: neither eight digits nor nothing. */
-static inline bool take_hex(const fields *f, const tn_slot_spec *spec, tn_bytes field)
+static void lay_hex(const fields *f, uint32_t from, uint32_t to)
 {
-    const char *end = field.data + field.size;
-    uint64_t sign;
-    if (end - f->line < HEX_DIGITS) {
-        return field.size == 0;
+    for (uint32_t i = from; i < to; i++) {
+        f->lanes->low[i] = tn_load_u64(lay(f, i) - TN_LANES_WORD);
     }
-    bool good = tn_read_hex8(end - HEX_DIGITS, &sign) & (field.size == HEX_DIGITS);
-    if (!(good | (field.size == 0))) {
-        return false;
+    tn_lanes_hex(f->lanes, from, to - from);
+}
+
+static void lay_ln2(const fields *f, uint32_t from, uint32_t to)
+{
+    const tn_lanes *l = f->lanes;
+    const uint8_t *small = f->schema->spec[from].transform.small; /* the same for all */
+    for (uint32_t i = from; i < to; i++) {
+        const char *end = lay(f, i);
+        l->low[i] = tn_lanes_digits(end, l->size[i]);
     }
-    put(f->rows, spec, sign, field.size > 0);
+    tn_lanes_short(l, from, to - from);
+    for (uint32_t i = from; i < to; i++) {
+        uint64_t v = l->sign[i];
+        uint64_t bucket = small[v & (TN_LN2_SMALL - 1)];
+        l->bad[i] |= v / TN_LN2_SMALL;
+        l->sign[i] = v > 2 ? bucket : TN_LN2_OFFSET + v;
+    }
+}
+
+static void lay_whole(const fields *f, uint32_t from, uint32_t to)
+{
+    const tn_lanes *l = f->lanes;
+    uint64_t size_max = 0;
+    for (uint32_t i = from; i < to; i++) {
+        const char *end = lay(f, i);
+        l->low[i] = tn_lanes_digits(end, l->size[i]);
+        size_max = l->size[i] > size_max ? l->size[i] : size_max;
+    }
+    if (size_max <= TN_LANES_WORD) {
+        tn_lanes_short(l, from, to - from);
+        return;
+    }
+    for (uint32_t i = from; i < to; i++) {
+        tn_lanes_set_high(l, i, lay(f, i));
+    }
+    tn_lanes_long(l, from, to - from);
+    for (uint32_t i = from; i < to; i++) {
+        l->bad[i] |= f->schema->spec[i].type == TN_SIGN_INT ? l->sign[i] >> 63 : 0;
+    }
+}
+
+static void lay_rest(const fields *f, uint32_t from, uint32_t to, bool text)
+{
+    for (uint32_t i = from; i < to; i++) {
+        tn_bytes field = field_of(f, f->schema->columns->spec[i]);
+        f->lanes->size[i] = field.size;
+        f->lanes->bad[i] = !text;
+        f->lanes->sign[i] = text ? tn_xxh64(field.data, field.size, 0) : 0;
+    }
+}
+
+static void lay_all(const fields *f)
+{
+    const tn_schema *schema = f->schema;
+    uint32_t to = 0;
+    for (uint32_t from = 0; from < schema->n_specs; from = to) {
+        to = schema->columns->road_end[from];
+        switch (schema->spec[from].road) {
+        case TN_ROAD_HEX:
+            lay_hex(f, from, to);
+            break;
+        case TN_ROAD_LN2:
+            lay_ln2(f, from, to);
+            break;
+        case TN_ROAD_WHOLE:
+            lay_whole(f, from, to);
+            break;
+        case TN_ROAD_TEXT:
+        case TN_ROAD_TOKEN:
+        case TN_ROAD_ANY:
+        default:
+            lay_rest(f, from, to, schema->spec[from].road == TN_ROAD_TEXT);
+            break;
+        }
+    }
+    tn_lanes_keys_each(f->lanes, schema->n_specs, schema->columns->salt);
+}
+
+/* There is always room for an entry more than those that count. */
+static void put_all(const fields *f)
+{
+    const uint64_t *restrict key = f->lanes->sign;
+    const uint64_t *restrict size = f->lanes->size;
+    const uint32_t *restrict slot = f->schema->columns->slot;
+    tn_entry *restrict to = f->rows->entry + f->rows->n_entries;
+    uint32_t n_specs = f->schema->n_specs;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < n_specs; i++) {
+        to[n] = (tn_entry){key[i], slot[i], 1};
+        n += size[i] != 0;
+    }
+    f->rows->n_entries += n;
+}
+
+/* The same where some fields are unusual. */
+static bool put_some(const fields *f)
+{
+    const tn_schema *schema = f->schema;
+    const tn_lanes *l = f->lanes;
+    tn_rows *rows = f->rows;
+    for (uint32_t i = 0; i < schema->n_specs; i++) {
+        if (l->size[i] == 0) {
+            continue;
+        }
+        if (l->bad[i] == 0) {
+            rows->entry[rows->n_entries++] = (tn_entry){l->sign[i], schema->columns->slot[i], 1};
+            continue;
+        }
+        tn_bytes field = field_of(f, schema->columns->spec[i]);
+        if (tn_rows_token(rows, &schema->spec[i], field.data, field.size, 1) != TN_FAULT_NONE) {
+            return false;
+        }
+    }
     return true;
-}
-
-/* False: neither a small count nor nothing. */
-static inline bool take_ln2(const fields *f, const tn_slot_spec *spec, tn_bytes field)
-{
-    const char *end = field.data + field.size;
-    uint32_t count;
-    if (end - f->line < COUNT_DIGITS) {
-        return field.size == 0;
-    }
-    if (field.size > COUNT_DIGITS || !tn_count_digits(end, (uint32_t)field.size, &count) ||
-        count >= TN_LN2_SMALL) {
-        return false;
-    }
-    uint64_t small = spec->transform.small[count];
-    put(f->rows, spec, count > 2 ? small : TN_LN2_OFFSET + count, field.size > 0);
-    return true;
-}
-
-static inline bool take_whole(const fields *f, const tn_slot_spec *spec, tn_bytes field)
-{
-    uint64_t sign;
-    if (!tn_token_digits(f->line, field.data, field.data + field.size, &sign) ||
-        (spec->type == TN_SIGN_INT && sign > INT64_MAX)) {
-        return false;
-    }
-    put(f->rows, spec, sign, true);
-    return true;
-}
-
-/* False: not taken, by this road. */
-static inline bool take_field(const fields *f, const tn_slot_spec *spec, tn_bytes field)
-{
-    switch (spec->road) {
-    case TN_ROAD_HEX:
-        return take_hex(f, spec, field);
-    case TN_ROAD_LN2:
-        return take_ln2(f, spec, field);
-    case TN_ROAD_WHOLE:
-        return field.size == 0 || take_whole(f, spec, field);
-    case TN_ROAD_TEXT:
-        put(f->rows, spec, tn_xxh64(field.data, field.size, 0), field.size > 0);
-        return true;
-    case TN_ROAD_TOKEN:
-    case TN_ROAD_ANY:
-    default:
-        return field.size == 0;
-    }
 }
 
 static bool take_slots(const fields *f)
 {
-    const tn_schema *schema = f->schema;
-    const uint32_t *name = schema->columns->spec;
-    for (uint32_t i = 0; i < schema->n_specs; i++) {
-        const tn_slot_spec *spec = &schema->spec[i];
-        tn_bytes field = field_of(f, name[i]);
-        if (!take_field(f, spec, field) &&
-            tn_rows_token(f->rows, spec, field.data, field.size, 1) != TN_FAULT_NONE) {
-            return false;
-        }
+    lay_all(f);
+    if (tn_lanes_some_bad(f->lanes, f->schema->n_specs)) {
+        return put_some(f);
     }
+    put_all(f);
     return true;
 }
 
@@ -164,12 +220,20 @@ bool tn_delimited_quick(tn_bytes line, const tn_schema *schema, const tn_head *h
     if (place != NULL) {
         n = rows->private->marks->fields(line.data, line.size, schema->delimiter, place + 1, &odd);
     }
-    if (odd || n + 1 != head->n_columns || tn_rows_begin(rows, line.size, NULL) != TN_OK) {
+    if (odd || n + 1 != head->n_columns ||
+        !tn_lanes_reserve(&rows->private->lanes, schema->n_specs) ||
+        tn_rows_begin(rows, line.size, NULL) != TN_OK) {
         return false;
     }
     place[n + 1] = (uint16_t)line.size;
-    const fields f = {line.data, place, schema, head, rows};
+    fields f = {.line = line.data,
+                .place = place,
+                .schema = schema,
+                .column = head->column,
+                .rows = rows,
+                .lanes = &rows->private->lanes};
     const tn_slot_spec *spec = NULL;
+    tn_lanes_begin(&f.text, line.data, line.size);
     bool good = take_row(&f) && take_slots(&f) && tn_rows_end(rows, &spec) == TN_FAULT_NONE;
     if (!good) {
         tn_rows_rollback(rows);

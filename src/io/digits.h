@@ -49,58 +49,6 @@ static inline const char *tn_take_digits(const char *p, const char *end, uint64_
     return p;
 }
 
-/* Eight digits of which only the last `n`, 1 to 8, count; false: some of those are none. `to` is
- * behind them, and all eight bytes must be readable. */
-static inline bool tn_digits_before(const char *to, uint32_t n, uint64_t *out)
-{
-    uint64_t x = (tn_load_u64(to - 8) ^ (TN_EACH_BYTE * '0')) & (~UINT64_C(0) << (8 * (8 - n)));
-    uint64_t bad = ((x + TN_EACH_BYTE * 0x76) | x) & (TN_EACH_BYTE * 0x80);
-    x = x * 10 + (x >> 8);
-    *out = ((x & UINT64_C(0x000000ff000000ff)) * UINT64_C(0x000f424000000064) +
-            ((x >> 16) & UINT64_C(0x000000ff000000ff)) * UINT64_C(0x0000271000000001)) >>
-           32;
-    return bad == 0;
-}
-
-/* A whole token of 1 to 19 digits in a text that begins at `begin`. False: it is none, or stands
- * too near to the beginning to be looked at in words. */
-static inline bool tn_token_digits(const char *begin, const char *from, const char *to,
-                                   uint64_t *out)
-{
-    enum { SHORT = 8, LONG = 16, LONGEST = 19 };
-    const uint64_t power = 100000000;
-    size_t size = (size_t)(to - from);
-    uint64_t high = 0;
-    uint64_t low = 0;
-    uint64_t highest = 0;
-    if (size - 1 < SHORT) {
-        return to - begin >= SHORT && tn_digits_before(to, (uint32_t)size, out);
-    }
-    if (size - 1 >= LONGEST || to - begin < 24) {
-        return false;
-    }
-    bool good = tn_digits_before(to, SHORT, &low);
-    if (size <= LONG) {
-        good = tn_digits_before(to - SHORT, (uint32_t)size - SHORT, &high) && good;
-    } else {
-        good = tn_digits_before(to - SHORT, SHORT, &high) && good;
-        good = tn_digits_before(to - LONG, (uint32_t)size - LONG, &highest) && good;
-    }
-    *out = (highest * power + high) * power + low;
-    return good;
-}
-
-/* The same for 0 to 4 digits, of which none are 0. Four bytes before `to` must be readable. */
-static inline bool tn_count_digits(const char *to, uint32_t n, uint32_t *out)
-{
-    const uint64_t some = UINT64_C(0xffffffff) << (8 * (4 - n));
-    uint32_t x = (tn_load_u32(to - 4) ^ 0x30303030U) & (uint32_t)some;
-    uint32_t bad = ((x + 0x76767676U) | x) & 0x80808080U;
-    x = x * 10 + (x >> 8);
-    *out = (x & 0xff) * 100 + ((x >> 16) & 0xff);
-    return bad == 0;
-}
-
 /* Eight hex digits at once; false: some of them are none.
  *
  * A letter has bit 6 and its low four bits are 1 .. 6; a digit has not, and its are 0 .. 9. */

@@ -81,6 +81,7 @@ void tn_rows_free(tn_rows *rows)
         tn_free(rows->private->span);
         tn_free(rows->private->guess);
         tn_free(rows->private->place);
+        tn_lanes_done(&rows->private->lanes);
         tn_text_done(&rows->private->scratch);
         tn_free(rows->private);
     }

@@ -5,6 +5,7 @@
 #include "base/key.h"
 #include "base/text.h"
 #include "io/digits.h"
+#include "io/lanes.h"
 #include "io/marks.h"
 #include "io/rows.h"
 #include "io/rows_bare.h"
@@ -51,6 +52,7 @@ struct rows_private {
     const tn_marks *marks;
     uint16_t *place; /* of marks, behind one in front of the line */
     uint32_t places_max;
+    tn_lanes lanes; /* scratch of parsers */
 };
 
 /* The innermost part of tn_rows_token, for a slot with plain_key, while rows->token is NULL. False:

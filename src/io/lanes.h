@@ -1,0 +1,74 @@
+/* lanes.h - tokens of a record side by side, so that vectors make signs and keys of all at once.
+ *
+ *              i = 0         1          2
+ *     token    "12"        ""        "68fd1e64"
+ *     low      000000 1 2  00000000  68fd1e64       the eight bytes that end where it ends
+ *     size     2           0         8
+ *     sign     12          ?         0x68fd1e64
+ *     bad      0           not 0     0              it is no such token: left to the long road
+ *
+ * Words of decimal digits hold 0 .. 9 with zeros in front; `high` and `highest` are those in front
+ * of `low`. Room is kept from record to record.
+ */
+#ifndef TN_IO_LANES_H
+#define TN_IO_LANES_H
+
+#include "base/bytes.h"
+
+enum { TN_LANES_WORD = 8, TN_LANES_REACH = 24 /* bytes in front of a token's end */ };
+
+typedef struct tn_lanes {
+    uint64_t *low, *high, *highest, *size, *sign, *bad; /* side by side in one block of memory */
+    uint32_t room;
+} tn_lanes;
+
+/* Room for `n` tokens, whose contents are lost when it grows; false: no memory. */
+bool tn_lanes_reserve(tn_lanes *lanes, uint32_t n);
+void tn_lanes_done(tn_lanes *lanes);
+
+/* The beginning of a text with TN_LANES_REACH bytes in front of it that may be read. */
+typedef struct tn_lanes_text {
+    const char *text;
+    char front[2 * TN_LANES_REACH];
+} tn_lanes_text;
+
+void tn_lanes_begin(tn_lanes_text *out, const char *text, size_t size);
+
+/* Where the token that ends at byte `end` of a text may be read backwards from. */
+static inline const char *tn_lanes_end(const tn_lanes_text *t, size_t end)
+{
+    return end < TN_LANES_REACH ? t->front + TN_LANES_REACH + end : t->text + end;
+}
+
+extern const uint64_t tn_lanes_mask[TN_LANES_WORD + 1]; /* the last n bytes of a word */
+
+/* The digits of a token that lie in the word that ends at `end`: the last `n` of it. */
+static inline uint64_t tn_lanes_digits(const char *end, uint64_t n)
+{
+    uint64_t zeros = UINT64_C(0x3030303030303030);
+    return (tn_load_u64(end - TN_LANES_WORD) ^ zeros) &
+           tn_lanes_mask[n < TN_LANES_WORD ? n : TN_LANES_WORD];
+}
+
+/* The words in front of `low`, of a token whose size is set. */
+static inline void tn_lanes_set_high(const tn_lanes *lanes, uint32_t i, const char *end)
+{
+    uint64_t size = lanes->size[i];
+    lanes->high[i] = tn_lanes_digits(end - 8, size > 8 ? size - 8 : 0);
+    lanes->highest[i] = tn_lanes_digits(end - 16, size > 16 ? size - 16 : 0);
+}
+
+/* Signs of tokens first .. first + n - 1: eight hex digits (`low` as it stands in the text); one to
+ * eight decimal digits; one to 19 of them, with `high` and `highest`. */
+void tn_lanes_hex(const tn_lanes *lanes, uint32_t first, uint32_t n);
+void tn_lanes_short(const tn_lanes *lanes, uint32_t first, uint32_t n);
+void tn_lanes_long(const tn_lanes *lanes, uint32_t first, uint32_t n);
+
+/* sign becomes the key: of one group, or each of its own. */
+void tn_lanes_keys(const tn_lanes *lanes, uint32_t n, uint64_t salt);
+void tn_lanes_keys_each(const tn_lanes *lanes, uint32_t n, const uint64_t *salt);
+
+/* Whether some token is bad, empty ones aside. */
+bool tn_lanes_some_bad(const tn_lanes *lanes, uint32_t n);
+
+#endif
