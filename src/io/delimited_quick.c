@@ -30,21 +30,31 @@ static inline tn_bytes field_of(const fields *f, uint32_t name)
     return (tn_bytes){f->line + from, f->place[column + 1] - from, false};
 }
 
-/* Where the field of spec i ends; its size goes into its lane. */
-static inline const char *lay(const fields *f, uint32_t i)
+/* Lays fields side by side; the size of the longest. */
+static inline uint64_t lay(const fields *f, uint32_t from, uint32_t to, bool digits)
 {
-    uint32_t column = f->column[f->schema->columns->spec[i]];
-    uint32_t from = (uint16_t)(f->place[column] + 1);
-    uint32_t end = f->place[column + 1];
-    f->lanes->size[i] = end - from;
-    return tn_lanes_end(&f->text, end);
+    const uint32_t *restrict name = f->schema->columns->spec;
+    const uint32_t *restrict column = f->column;
+    const uint16_t *restrict place = f->place;
+    const tn_lanes_text *text = &f->text;
+    uint64_t *restrict sizes = f->lanes->size;
+    uint64_t *restrict low = f->lanes->low;
+    uint64_t longest = 0;
+    for (uint32_t i = from; i < to; i++) {
+        uint32_t at = column[name[i]];
+        uint32_t end = place[at + 1];
+        uint64_t size = end - (uint32_t)(uint16_t)(place[at] + 1);
+        const char *last = tn_lanes_end(text, end);
+        sizes[i] = size;
+        low[i] = digits ? tn_lanes_digits(last, size) : tn_load_u64(last - TN_LANES_WORD);
+        longest = size > longest ? size : longest;
+    }
+    return longest;
 }
 
 static void lay_hex(const fields *f, uint32_t from, uint32_t to)
 {
-    for (uint32_t i = from; i < to; i++) {
-        f->lanes->low[i] = tn_load_u64(lay(f, i) - TN_LANES_WORD);
-    }
+    (void)lay(f, from, to, false);
     tn_lanes_hex(f->lanes, from, to - from);
 }
 
@@ -52,34 +62,28 @@ static void lay_ln2(const fields *f, uint32_t from, uint32_t to)
 {
     const tn_lanes *l = f->lanes;
     const uint8_t *small = f->schema->spec[from].transform.small; /* the same for all */
-    for (uint32_t i = from; i < to; i++) {
-        const char *end = lay(f, i);
-        l->low[i] = tn_lanes_digits(end, l->size[i]);
-    }
+    uint64_t *restrict sign = l->sign;
+    uint64_t *restrict bad = l->bad;
+    (void)lay(f, from, to, true);
     tn_lanes_short(l, from, to - from);
     for (uint32_t i = from; i < to; i++) {
-        uint64_t v = l->sign[i];
+        uint64_t v = sign[i];
         uint64_t bucket = small[v & (TN_LN2_SMALL - 1)];
-        l->bad[i] |= v / TN_LN2_SMALL;
-        l->sign[i] = v > 2 ? bucket : TN_LN2_OFFSET + v;
+        bad[i] |= v / TN_LN2_SMALL;
+        sign[i] = v > 2 ? bucket : TN_LN2_OFFSET + v;
     }
 }
 
 static void lay_whole(const fields *f, uint32_t from, uint32_t to)
 {
     const tn_lanes *l = f->lanes;
-    uint64_t size_max = 0;
-    for (uint32_t i = from; i < to; i++) {
-        const char *end = lay(f, i);
-        l->low[i] = tn_lanes_digits(end, l->size[i]);
-        size_max = l->size[i] > size_max ? l->size[i] : size_max;
-    }
-    if (size_max <= TN_LANES_WORD) {
+    if (lay(f, from, to, true) <= TN_LANES_WORD) {
         tn_lanes_short(l, from, to - from);
         return;
     }
     for (uint32_t i = from; i < to; i++) {
-        tn_lanes_set_high(l, i, lay(f, i));
+        uint32_t end = f->place[f->column[f->schema->columns->spec[i]] + 1];
+        tn_lanes_set_high(l, i, tn_lanes_end(&f->text, end));
     }
     tn_lanes_long(l, from, to - from);
     for (uint32_t i = from; i < to; i++) {

@@ -70,7 +70,9 @@ static tn_status libffm_parse(tn_bytes record, const tn_schema *schema, const tn
                               tn_rows *rows, tn_error *err)
 {
     tn_pairs in = {.line = record, .place = place, .schema = schema, .rows = rows};
-    TN_TRY(tn_pairs_begin(&in, err));
+    if (!tn_pairs_quick(&in, true)) {
+        TN_TRY(tn_pairs_begin(&in, err));
+    }
     while (tn_pairs_more(&in)) {
         tn_status status = take_pair(&in, err);
         if (status != TN_OK) {

@@ -62,7 +62,7 @@ static tn_status take_pair(tn_pairs *in, tn_error *err)
 
 static tn_status take_pairs(tn_pairs *in, tn_error *err)
 {
-    if (tn_pairs_more(in) && at_qid(in)) {
+    if (tn_pairs_more(in) && !in->begun && at_qid(in)) {
         TN_TRY(take_qid(in, err));
     }
     while (tn_pairs_more(in)) {
@@ -75,7 +75,9 @@ static tn_status libsvm_parse(tn_bytes record, const tn_schema *schema, const tn
                               tn_rows *rows, tn_error *err)
 {
     tn_pairs in = {.line = record, .place = place, .schema = schema, .rows = rows};
-    TN_TRY(tn_pairs_begin(&in, err));
+    if (!tn_pairs_quick(&in, false)) {
+        TN_TRY(tn_pairs_begin(&in, err));
+    }
     tn_status status = take_pairs(&in, err);
     if (status != TN_OK) {
         tn_rows_rollback(rows);

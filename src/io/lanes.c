@@ -7,7 +7,7 @@
 
 #define EACH UINT64_C(0x0101010101010101)
 
-enum { ARRAYS = 6, ROOM_MIN = 64 };
+enum { ARRAYS = 8, ROOM_MIN = 64 };
 
 const uint64_t tn_lanes_mask[TN_LANES_WORD + 1] = {
     0,
@@ -39,6 +39,8 @@ bool tn_lanes_reserve(tn_lanes *lanes, uint32_t n)
                         .size = all + (size_t)3 * room,
                         .sign = all + (size_t)4 * room,
                         .bad = all + (size_t)5 * room,
+                        .salt = all + (size_t)6 * room,
+                        .tag = all + (size_t)7 * room,
                         .room = room};
     return true;
 }

@@ -18,7 +18,9 @@
 enum { TN_LANES_WORD = 8, TN_LANES_REACH = 24 /* bytes in front of a token's end */ };
 
 typedef struct tn_lanes {
-    uint64_t *low, *high, *highest, *size, *sign, *bad; /* side by side in one block of memory */
+    uint64_t *low, *high, *highest, *size, *sign, *bad; /* in one block of memory */
+    uint64_t *salt;                                     /* for tn_lanes_keys_each */
+    uint64_t *tag;                                      /* what the parser wants to remember */
     uint32_t room;
 } tn_lanes;
 
