@@ -16,7 +16,7 @@ typedef struct column {
     uint32_t *offset; /* rows_max + 1 */
     uint32_t n;
     uint32_t capacity;
-    uint32_t odd; /* not 0: some value is not 1 */
+    bool odd; /* some value is not 1; else `value` is not written */
 } column;
 
 /* A row whose keys are still to be copied. */
@@ -137,7 +137,7 @@ void tn_filling_clear(tn_filling *f)
 {
     for (uint32_t s = 0; s < f->schema->n_slots; s++) {
         f->column[s].n = 0;
-        f->column[s].odd = 0;
+        f->column[s].odd = false;
         f->column[s].offset[0] = 0;
     }
     f->n_bare = 0;
@@ -162,7 +162,7 @@ static bool grow(column *c)
     }
     if (c->n > 0) {
         memcpy(key, c->key, c->n * sizeof *key);
-        memcpy(value, c->value, c->n * sizeof *value);
+        memcpy(value, c->value, c->n * sizeof *value); /* zeros, where they are not written */
     }
     tn_free(c->key);
     tn_free(c->value);
@@ -172,20 +172,47 @@ static bool grow(column *c)
     return true;
 }
 
+/* A value that is not 1: from here on values are kept, and those so far were 1. */
+static void begin_values(column *c)
+{
+    for (uint32_t i = 0; i < c->n; i++) {
+        c->value[i] = 1;
+    }
+    c->odd = true;
+}
+
+/* The entries from `e` on that are of one slot, as many are where a slot takes many; NULL: no
+ * memory. */
+static inline const tn_entry *add_run(column *c, const tn_entry *e, const tn_entry *end)
+{
+    const uint32_t slot = e->slot;
+    const uint32_t one = 0x3f800000;
+    do {
+        uint32_t n = c->n;
+        if (n == c->capacity && !grow(c)) {
+            return NULL;
+        }
+        c->key[n] = e->key;
+        if ((tn_load_u32(&e->value) ^ one) != 0 && !c->odd) {
+            begin_values(c);
+        }
+        if (c->odd) {
+            c->value[n] = e->value;
+        }
+        c->n = n + 1;
+        e++;
+    } while (e < end && e->slot == slot);
+    return e;
+}
+
 static bool add_entries(tn_filling *f, const tn_entry *entry, uint32_t n)
 {
-    const uint32_t one = 0x3f800000;
-    for (const tn_entry *e = entry; e < entry + n; e++) {
-        column *c = &f->column[e->slot];
-        if (c->n == c->capacity && !grow(c)) {
-            return false;
-        }
-        c->key[c->n] = e->key;
-        c->value[c->n] = e->value;
-        c->odd |= tn_load_u32(&e->value) ^ one;
-        c->n++;
+    const tn_entry *end = entry + n;
+    const tn_entry *e = entry;
+    while (e != NULL && e < end) {
+        e = add_run(&f->column[e->slot], e, end);
     }
-    return true;
+    return e != NULL;
 }
 
 /* One slot of rows that have one key of each. */
@@ -373,7 +400,7 @@ tn_batch *tn_filling_end(tn_filling *f)
     b->n_numeric = f->schema->n_numeric;
     for (uint32_t s = 0; s < b->n_slots; s++) {
         const column *c = &f->column[s];
-        b->slot[s] = (tn_slot){c->offset, c->key, c->odd != 0 ? c->value : NULL};
+        b->slot[s] = (tn_slot){c->offset, c->key, c->odd ? c->value : NULL};
     }
     b->weight = f->has_weight ? f->weight : NULL;
     b->group = f->has_group ? f->group : NULL;

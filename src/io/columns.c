@@ -99,6 +99,42 @@ static void make_roads(tn_columns *c, const tn_schema *s, tn_arena *arena)
     c->salt = salt;
 }
 
+/* What reads a name, where it is one slot and nothing else; and the words of names. */
+static void make_words(tn_columns *c, const tn_schema *s, tn_arena *arena)
+{
+    uint64_t *word = TN_NEW_ARRAY(arena, uint64_t, (size_t)c->n + 1);
+    uint32_t *only = TN_NEW_ARRAY(arena, uint32_t, (size_t)c->n + 1);
+    uint32_t *readers = TN_NEW_ARRAY(arena, uint32_t, (size_t)c->n + 1);
+    const uint32_t rest[] = {c->label, c->weight, c->group, c->record_id};
+    for (size_t i = 0; i < sizeof rest / sizeof *rest; i++) {
+        if (rest[i] != TN_NOWHERE) {
+            readers[rest[i]]++;
+        }
+    }
+    for (uint32_t i = 0; i < s->n_specs; i++) {
+        readers[c->spec[i]]++;
+        if (c->values[i] != TN_NOWHERE) {
+            readers[c->values[i]]++;
+        }
+    }
+    for (uint32_t i = 0; i < c->n; i++) {
+        uint32_t size = c->name_size[i] < sizeof *word ? c->name_size[i] : (uint32_t)sizeof *word;
+        memcpy(&word[i], c->name[i], size);
+        only[i] = TN_NOWHERE;
+    }
+    for (uint32_t i = 0; i < s->n_specs; i++) {
+        if (readers[c->spec[i]] == 1 && s->spec[i].values == NULL) {
+            only[c->spec[i]] = i;
+        }
+    }
+    c->alone = true;
+    for (uint32_t i = 0; i < s->n_specs; i++) {
+        c->alone = c->alone && only[c->spec[i]] == i;
+    }
+    c->word = word;
+    c->only = only;
+}
+
 static void fault_at(const tn_binder *b, const tn_slot_spec *spec, const char *text)
 {
     const tn_origin at = {.source = "slots"};
@@ -171,6 +207,7 @@ const tn_columns *tn_columns_new(const tn_schema *schema, const tn_binder *b)
     tn_columns *c = TN_NEW(b->arena, tn_columns);
     make_names(c, schema, b->arena);
     make_roads(c, schema, b->arena);
+    make_words(c, schema, b->arena);
     make_fields(c, schema, b);
     make_ranges(c, schema, b);
     return c;

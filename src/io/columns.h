@@ -21,6 +21,9 @@ typedef struct tn_columns {
     const uint32_t *spec;                     /* n_specs: the name it reads */
     const uint32_t *values;                   /* n_specs: the name of its x_j, or TN_NOWHERE */
     uint32_t readers_max;                     /* specs that read the same name, at most */
+    const uint64_t *word;     /* of a name: its first eight bytes, zeros behind a shorter one */
+    const uint32_t *only;     /* of a name: the spec that alone reads it, or TN_NOWHERE */
+    bool alone;               /* so are the names of all specs */
     const uint32_t *road_end; /* n_specs: the first spec behind it that goes another road */
     const uint32_t *slot;     /* n_specs: as in the spec */
     const uint64_t *salt;     /* n_specs: likewise */

@@ -128,23 +128,7 @@ static void lay_all(const fields *f)
     tn_lanes_keys_each(f->lanes, schema->n_specs, schema->columns->salt);
 }
 
-/* There is always room for an entry more than those that count. */
-static void put_all(const fields *f)
-{
-    const uint64_t *restrict key = f->lanes->sign;
-    const uint64_t *restrict size = f->lanes->size;
-    const uint32_t *restrict slot = f->schema->columns->slot;
-    tn_entry *restrict to = f->rows->entry + f->rows->n_entries;
-    uint32_t n_specs = f->schema->n_specs;
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < n_specs; i++) {
-        to[n] = (tn_entry){key[i], slot[i], 1};
-        n += size[i] != 0;
-    }
-    f->rows->n_entries += n;
-}
-
-/* The same where some fields are unusual. */
+/* Entries of all fields, of which some are unusual. */
 static bool put_some(const fields *f)
 {
     const tn_schema *schema = f->schema;
@@ -172,7 +156,7 @@ static bool take_slots(const fields *f)
     if (tn_lanes_some_bad(f->lanes, f->schema->n_specs)) {
         return put_some(f);
     }
-    put_all(f);
+    tn_rows_put_lanes(f->rows);
     return true;
 }
 

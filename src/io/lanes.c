@@ -141,6 +141,24 @@ void tn_lanes_long(const tn_lanes *lanes, uint32_t first, uint32_t n)
                lanes->bad + first, n);
 }
 
+/* Eight groups of 7 bits move together: 7 + 7, 14 + 14, 28 + 28. */
+TN_HOT static void join_groups(const uint64_t *restrict low, const uint64_t *restrict high,
+                               uint64_t *restrict sign, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t x = low[i] & (EACH * 0x7f);
+        x = (x & UINT64_C(0x7f007f007f007f00)) >> 1 | (x & UINT64_C(0x007f007f007f007f));
+        x = (x & UINT64_C(0x3fff00003fff0000)) >> 2 | (x & UINT64_C(0x00003fff00003fff));
+        x = (x & UINT64_C(0x0fffffff00000000)) >> 4 | (x & UINT64_C(0x000000000fffffff));
+        sign[i] = x | high[i];
+    }
+}
+
+void tn_lanes_varints(const tn_lanes *lanes, uint32_t n)
+{
+    join_groups(lanes->low, lanes->high, lanes->sign, n);
+}
+
 TN_HOT static void mix(uint64_t *restrict sign, uint32_t n, uint64_t salt)
 {
     for (uint32_t i = 0; i < n; i++) {

@@ -66,6 +66,10 @@ void tn_lanes_hex(const tn_lanes *lanes, uint32_t first, uint32_t n);
 void tn_lanes_short(const tn_lanes *lanes, uint32_t first, uint32_t n);
 void tn_lanes_long(const tn_lanes *lanes, uint32_t first, uint32_t n);
 
+/* Signs of varints: `low` is the first eight bytes without those of other numbers, `high` what the
+ * others are worth. */
+void tn_lanes_varints(const tn_lanes *lanes, uint32_t n);
+
 /* sign becomes the key: of one group, or each of its own. */
 void tn_lanes_keys(const tn_lanes *lanes, uint32_t n, uint64_t salt);
 void tn_lanes_keys_each(const tn_lanes *lanes, uint32_t n, const uint64_t *salt);

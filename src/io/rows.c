@@ -236,6 +236,23 @@ tn_fault tn_rows_end(tn_rows *rows, const tn_slot_spec **spec)
     return TN_FAULT_NONE;
 }
 
+/* There is always room for an entry more than those that count: see grow_entries. */
+void tn_rows_put_lanes(tn_rows *rows)
+{
+    const tn_lanes *l = &rows->private->lanes;
+    const uint64_t *restrict key = l->sign;
+    const uint64_t *restrict size = l->size;
+    const uint32_t *restrict slot = rows->schema->columns->slot;
+    tn_entry *restrict to = rows->entry + rows->n_entries;
+    uint32_t n_specs = rows->schema->n_specs;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < n_specs; i++) {
+        to[n] = (tn_entry){key[i], slot[i], 1};
+        n += size[i] != 0;
+    }
+    rows->n_entries += n;
+}
+
 tn_span *tn_rows_spans(tn_rows *rows, uint32_t n)
 {
     void *span = rows->private->span;

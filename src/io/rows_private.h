@@ -68,6 +68,9 @@ static inline bool tn_rows_put(tn_rows *rows, const tn_slot_spec *spec, uint64_t
     return true;
 }
 
+/* An entry for each spec whose lane is not empty, by the key that stands in it. */
+void tn_rows_put_lanes(tn_rows *rows);
+
 /* Makes room for `need` more items; false: no memory. *at points to the array. */
 bool tn_rows_grow(void **at, uint32_t used, uint32_t need, size_t size, uint32_t *capacity);
 

@@ -253,8 +253,11 @@ static void make_specs(making *m, const tn_tables *slots)
         }
     }
     s->quick_fields = !s->data->trim && s->empty_is_null;
+    s->quick_features = true;
     for (uint32_t i = 0; i < slots->n; i++) {
         s->quick_fields = s->quick_fields && m->spec[i].road != TN_ROAD_ANY;
+        s->quick_features = s->quick_features && m->spec[i].values == NULL &&
+                            m->spec[i].plain_key && m->spec[i].type <= TN_SIGN_INT;
     }
     s->spec = m->spec;
     s->slot = slot;

@@ -93,6 +93,7 @@ typedef struct tn_schema {
     bool empty_is_null;               /* and nothing else is */
     bool ruled;                       /* some spec is */
     bool quick_fields;                /* no trim, and no slot has a long road to go */
+    bool quick_features;              /* all slots are keys by int64s alone */
     const struct tn_columns *columns; /* io/columns.h: names, fields and ranges */
 } tn_schema;
 

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { KEY = 1, VALUE = 2, GUESSES_MORE = 64 };
+enum { KEY = 1, VALUE = 2 };
 
 static inline bool is_name(const tn_columns *columns, uint32_t name, tn_bytes key)
 {
@@ -248,6 +248,9 @@ static tn_status take_row(const tn_tf_record *t, tn_error *err)
 tn_status tn_tfexample_parse(tn_bytes record, const tn_schema *schema, const tn_place *place,
                              tn_rows *rows, tn_error *err)
 {
+    if (tn_tfexample_quick(record, schema, rows)) {
+        return TN_OK;
+    }
     uint32_t n = schema->columns->n;
     uint64_t duplicates = rows->duplicate_key;
     tn_tf_record t = {.schema = schema,
@@ -255,8 +258,8 @@ tn_status tn_tfexample_parse(tn_bytes record, const tn_schema *schema, const tn_
                       .record = record,
                       .rows = rows,
                       .span = tn_rows_spans(rows, n),
-                      .guess = tn_rows_guesses(rows, n + GUESSES_MORE),
-                      .n_guesses = n + GUESSES_MORE};
+                      .guess = tn_rows_guesses(rows, n + TN_TF_GUESSES_MORE),
+                      .n_guesses = n + TN_TF_GUESSES_MORE};
     if (t.span == NULL || t.guess == NULL) {
         return tn_fail(err, TN_E_MEMORY, "no memory for the features of a record");
     }

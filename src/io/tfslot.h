@@ -6,6 +6,11 @@
 #include "io/rows_private.h"
 #include "io/tffeature.h"
 
+enum { TN_TF_GUESSES_MORE = 64 }; /* places of names beyond those that something reads */
+
+/* The short road of tn_tfexample_parse. False: a message of another kind; nothing was appended. */
+bool tn_tfexample_quick(tn_bytes record, const tn_schema *schema, tn_rows *rows);
+
 /* One message on its way into a row, once its features are found. A span is the Feature of a name;
  * `quoted`: a FeatureList. */
 typedef struct tn_tf_record {
