@@ -1,0 +1,327 @@
+/* test_quickroads.c - the short roads of parsers end where the long ones do.
+ *
+ * Rows that keep the text of tokens go the long road. Records as files have them, and damaged
+ * ones, are parsed both ways: rows, entries and faults must be the same.
+ */
+#include "base/alloc.h"
+#include "base/key.h"
+#include "base/proto.h"
+#include "base/rng.h"
+#include "setup.h"
+#include "support/test.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { ROUNDS = 6000, FIELDS = 21 };
+
+/* Writes record number `round`, made of nothing but `seed`. */
+typedef void (*maker)(tn_text *out, uint64_t seed);
+
+/* Both ways to a row. */
+typedef struct roads {
+    setup s;
+    const tn_format *format;
+    tn_head head;
+    tn_rows *quick, *slow;
+    uint64_t good, bad;
+} roads;
+
+static void open_roads(roads *r, const char *config, const char *head)
+{
+    *r = (roads){.good = 0};
+    setup_open(&r->s, config);
+    const tn_schema *schema = r->s.schema;
+    r->format = tn_format_find(schema->data->format);
+    if (r->format->head != NULL) {
+        const tn_place place = {.source = "test", .line = 1};
+        tn_bytes window = {head, strlen(head), false};
+        r->head.column = tn_alloc(schema->columns != NULL ? 256 : 1, sizeof(uint32_t), "a head");
+        assert_int_equal(r->format->head(&window, true, schema, &place, &r->head, &r->s.err),
+                         TN_OK);
+    }
+    assert_int_equal(tn_rows_new(&r->quick, schema, TN_ROWS_IDS, &r->s.err), TN_OK);
+    assert_int_equal(tn_rows_new(&r->slow, schema, TN_ROWS_IDS | TN_ROWS_SIGNS, &r->s.err), TN_OK);
+}
+
+static void close_roads(roads *r)
+{
+    tn_rows_free(r->quick);
+    tn_rows_free(r->slow);
+    tn_free(r->head.column);
+    setup_close(&r->s);
+}
+
+/* As bits: labels may be NAN. */
+static bool same_float(float a, float b)
+{
+    return memcmp(&a, &b, sizeof a) == 0;
+}
+
+static bool same_rows(const tn_rows *a, const tn_rows *b)
+{
+    if (a->n != b->n || a->n_entries != b->n_entries || a->duplicate_key != b->duplicate_key) {
+        return false;
+    }
+    for (uint32_t i = 0; i < a->n_entries; i++) {
+        const tn_entry *x = &a->entry[i];
+        const tn_entry *y = &b->entry[i];
+        if (x->key != y->key || x->slot != y->slot || !same_float(x->value, y->value)) {
+            return false;
+        }
+    }
+    for (uint32_t i = 0; i < a->n; i++) {
+        const tn_row *x = &a->row[i];
+        const tn_row *y = &b->row[i];
+        if (!same_float(x->label, y->label) || !same_float(x->weight, y->weight) ||
+            x->group != y->group || x->first != y->first || x->id.size != y->id.size) {
+            return false;
+        }
+    }
+    uint32_t n = a->n * a->schema->n_numeric;
+    return n == 0 || memcmp(a->numeric, b->numeric, n * sizeof(float)) == 0;
+}
+
+/* A copy that ends where its memory ends. */
+static void compare(roads *r, const char *bytes, size_t size)
+{
+    size_t whole = (size + TN_CACHE_LINE) / TN_CACHE_LINE * TN_CACHE_LINE;
+    char *block = tn_alloc(whole, 1, "a record");
+    char *at = block + whole - size;
+    memcpy(at, bytes, size);
+    const tn_place place = {.source = "test",
+                            .line = r->format->binary ? 0 : 7,
+                            .head = r->format->head != NULL ? &r->head : NULL};
+    const tn_bytes record = {at, size, false};
+    tn_error quick = {0};
+    tn_error slow = {0};
+    if (r->quick->n >= 3) {
+        tn_rows_clear(r->quick);
+        tn_rows_clear(r->slow);
+    }
+    tn_status status = r->format->parse(record, r->s.schema, &place, r->quick, &quick);
+    tn_status want = r->format->parse(record, r->s.schema, &place, r->slow, &slow);
+    if (status != want || strcmp(quick.text, slow.text) != 0 || !same_rows(r->quick, r->slow)) {
+        fail_msg("%d, not %d, or other rows: '%.*s'\n%s\n%s", status, want, (int)size, bytes,
+                 quick.text, slow.text);
+    }
+    r->good += status == TN_OK;
+    r->bad += status == TN_E_DATA;
+    tn_free(block);
+}
+
+/* Records as they are, then with some bytes changed, inserted or cut off. */
+static void compare_all(const char *config, const char *head, maker make)
+{
+    static const char likely[] = "\t \t:#\r\n\0,\"0123456789abcdefx-+.eq\1\xff";
+    roads r;
+    tn_text text = {0};
+    open_roads(&r, config, head);
+    for (uint64_t round = 0; round < ROUNDS; round++) {
+        tn_text_clear(&text);
+        make(&text, round);
+        uint64_t changes = round % 4 == 0 ? 0 : tn_draw(71, round) % 3;
+        for (uint64_t i = 0; i < changes && text.size > 0; i++) {
+            uint64_t x = tn_draw(72 + i, round);
+            char byte = x % 3 == 0 ? (char)(x >> 8) : likely[(x >> 8) % (sizeof likely - 1)];
+            text.data[(x >> 32) % text.size] = byte;
+        }
+        uint64_t x = tn_draw(80, round);
+        size_t size = x % 9 == 0 ? (size_t)((x >> 16) % (text.size + 1)) : text.size;
+        compare(&r, tn_text_str(&text), size);
+    }
+    assert_true(r.good > ROUNDS / 10);
+    assert_true(r.bad > ROUNDS / 20);
+    tn_text_done(&text);
+    close_roads(&r);
+}
+
+/* Whole numbers of 1 to 21 digits, most of them short. */
+static void add_number(tn_text *out, uint64_t x)
+{
+    uint64_t digits = x % 5 != 0 ? x % 7 : x % (x % 59 == 0 ? 21 : 18);
+    for (uint64_t i = 0; i <= digits; i++) {
+        tn_text_addc(out, (char)('0' + (tn_mix(x + i) % 10)));
+    }
+}
+
+static void tsv_line(tn_text *out, uint64_t seed)
+{
+    uint64_t x = tn_draw(1, seed);
+    tn_text_adds(out, x % 50 == 0 ? "" : x % 3 == 0 ? "1" : x % 40 == 1 ? "0.25" : "0");
+    for (uint64_t i = 0; i < FIELDS; i++) {
+        x = tn_draw(seed + 2, i);
+        tn_text_addc(out, '\t');
+        if (x % 5 == 0 || (i == 3 && x % 3 == 0)) {
+            continue;
+        }
+        if (i < 7) {
+            tn_text_adds(out, x % 23 == 0 && i < 4 ? "-" : "");
+            tn_text_addf(out, "%" PRIu64, (x >> 20) % (x % 11 == 0 ? 100000 : 5000));
+        } else if (i < 14) {
+            tn_text_addf(out, x % 17 == 0 ? "%" PRIx64 : "%08" PRIx64, x >> 32);
+        } else {
+            add_number(out, x);
+        }
+    }
+    tn_text_adds(out, seed % 13 == 0 ? "\r" : "");
+}
+
+static const char ints[] = "{name: a1, type: int, transform: ln2_bucket}, {name: a2, type: int}, "
+                           "{name: a3, type: int, transform: ln2_bucket}, {name: a4, type: id}, ";
+static const char rest[] =
+    "{name: a5, type: int, transform: log, as: value}, {name: a6, type: float, as: value}, "
+    "{name: b1, type: hex}, {name: b2, type: hex}, {name: b3, type: str}, {name: b4, type: hex}, "
+    "{name: b5, type: hex}, {name: c1, type: id}, {name: c2, type: id, share: c1}, "
+    "{name: c3, type: id, drop_zero: true}, {name: c4, type: int}, {name: c5, type: id}";
+static const char columns[] =
+    "columns: [label, a1, a2, a3, a4, a5, a6, x1, b1, b2, b3, b4, b5, x2, "
+    "x3, c1, c2, c3, c4, c5, x4, x5]";
+
+static void fields_between_tabs(void **state)
+{
+    (void)state;
+    char config[2000];
+    (void)snprintf(config, sizeof config, "{data: {format: tsv, %s}, slots: [%s%s]}", columns, ints,
+                   rest);
+    compare_all(config, "", tsv_line);
+    (void)snprintf(config, sizeof config,
+                   "{data: {format: tsv, group: x2, record_id: x3, weight: x1, %s}, slots: [%s%s]}",
+                   columns, ints, rest);
+    compare_all(config, "", tsv_line);
+    (void)snprintf(config, sizeof config,
+                   "{data: {format: tsv, quote: line, %s}, slots: [%s{name: b1, max_len: 1}]}",
+                   columns, ints);
+    compare_all(config, "", tsv_line);
+}
+
+static void svm_line(tn_text *out, uint64_t seed)
+{
+    uint64_t x = tn_draw(1, seed);
+    tn_text_adds(out, x % 3 == 0 ? "1" : x % 3 == 1 ? "-1" : "0");
+    tn_text_adds(out, x % 31 == 0 ? ":2.5" : x % 37 == 0 ? "  " : "");
+    if (seed % 5 == 0) {
+        tn_text_addf(out, " qid:%" PRIu64, x % 100000);
+    }
+    for (uint64_t i = 0; i < FIELDS - seed % 9; i++) {
+        x = tn_draw(seed + 2, i);
+        tn_text_adds(out, x % 101 == 0 ? "\t" : " ");
+        add_number(out, x);
+        if (x % 53 != 0 || seed % 2 == 0) {
+            tn_text_adds(out, x % 7 == 0 ? ":0.125" : x % 397 == 0 ? ":nan" : ":1");
+        }
+    }
+    tn_text_adds(out, seed % 13 == 0 ? " \r" : seed % 17 == 0 ? " # 1:1" : "");
+}
+
+static void pairs_of_libsvm(void **state)
+{
+    (void)state;
+    compare_all("{data: {format: libsvm, index_base: 0}}", "", svm_line);
+    compare_all("{data: {format: libsvm, index_base: 1}, slots: [{name: a, range: [0, 500]}, "
+                "{name: b, range: [500, 100000]}, {name: c, range: [200000, 1e15], max_len: 2}]}",
+                "", svm_line);
+    compare_all("{data: {format: libsvm, index_base: 0, label: none}}", "", svm_line);
+}
+
+static void ffm_line(tn_text *out, uint64_t seed)
+{
+    uint64_t x = tn_draw(1, seed);
+    tn_text_adds(out, x % 3 == 0 ? "1" : "0");
+    for (uint64_t i = 0; i < FIELDS; i++) {
+        x = tn_draw(seed + 2, i);
+        tn_text_addf(out, " %" PRIu64 ":", x % 601 == 0 ? x % 90000 : i % 4);
+        add_number(out, x);
+        tn_text_adds(out, x % 7 == 0 ? ":0.5" : x % 43 == 0 ? "" : ":1");
+    }
+}
+
+static void pairs_of_libffm(void **state)
+{
+    (void)state;
+    compare_all("{data: {format: libffm, index_base: 0}, slots: [{name: a, field: 0}, {name: b, "
+                "field: 1}, {name: c, field: 2, type: str}, {name: d, field: 3}]}",
+                "", ffm_line);
+    compare_all("{data: {format: libffm, index_base: 1, row_norm: true, unknown_field: ignore}, "
+                "slots: [{name: a, field: 0}, {name: b, field: 1}, {name: d, field: 3}]}",
+                "", ffm_line);
+}
+
+static void add_feature(tn_text *out, const char *name, uint64_t x, uint64_t value)
+{
+    size_t entry = tn_proto_begin(out, 1);
+    tn_proto_add_str(out, 1, name);
+    size_t feature = tn_proto_begin(out, 2);
+    size_t list = tn_proto_begin(out, x % 41 == 0 ? 2 : 3);
+    if (x % 29 != 0) {
+        size_t packed = tn_proto_begin(out, 1);
+        tn_proto_add_varint(out, value >> (x % 64));
+        if (x % 31 == 0) {
+            tn_proto_add_varint(out, 5);
+        }
+        tn_proto_end(out, packed);
+    }
+    tn_proto_end(out, list);
+    tn_proto_end(out, feature);
+    tn_proto_end(out, entry);
+}
+
+static void example(tn_text *out, uint64_t seed)
+{
+    static const char *const names[] = {
+        "label", "a", "user_recent_clicks", "b", "nobody_reads", "c12345678", "d", "e"};
+    size_t features = tn_proto_begin(out, 1);
+    uint64_t from = seed % 11 == 0 ? tn_draw(3, seed) % 8 : 0;
+    for (uint64_t i = 0; i < 8; i++) {
+        uint64_t x = tn_draw(seed + 4, i);
+        uint64_t which = x % 47 == 0 ? x % 8 : (i + from) % 8;
+        if (seed % 7 == 0 && x % 6 == 0) {
+            continue;
+        }
+        add_feature(out, names[which], which == 0 ? 1 : x,
+                    which == 0 ? seed & 2 : tn_draw(seed + 5, i));
+    }
+    tn_proto_end(out, features);
+}
+
+static void features_of_examples(void **state)
+{
+    (void)state;
+    compare_all("{data: {format: tfrecord}, slots: [{name: a}, {name: b, type: int}, {name: d}, "
+                "{name: user_recent_clicks}, {name: c12345678, share: a}, {name: e}]}",
+                "", example);
+    compare_all("{data: {format: tfrecord, group: d}, slots: [{name: a}, {name: b}, {name: c, "
+                "column: label}, {name: e, max_len: 1}]}",
+                "", example);
+}
+
+static void a_line_too_long_for_the_short_road(void **state)
+{
+    (void)state;
+    roads r;
+    tn_text text = {0};
+    open_roads(&r, "{data: {format: libsvm, index_base: 0}}", "");
+    tn_text_addc(&text, '1');
+    for (uint64_t i = 0; text.size < 70000; i++) {
+        tn_text_addf(&text, " %" PRIu64 ":1", i);
+        if (text.size > 65400) {
+            compare(&r, tn_text_str(&text), text.size);
+        }
+    }
+    assert_true(r.good > 100);
+    tn_text_done(&text);
+    close_roads(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(fields_between_tabs),
+        cmocka_unit_test(pairs_of_libsvm),
+        cmocka_unit_test(pairs_of_libffm),
+        cmocka_unit_test(features_of_examples),
+        cmocka_unit_test(a_line_too_long_for_the_short_road),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
