@@ -7,7 +7,7 @@
 
 #define EACH UINT64_C(0x0101010101010101)
 
-enum { ARRAYS = 8, ROOM_MIN = 64 };
+enum { ARRAYS = 8, ROOM_MIN = 64, EACH_LINE = TN_CACHE_LINE / TN_LANES_WORD };
 
 const uint64_t tn_lanes_mask[TN_LANES_WORD + 1] = {
     0,
@@ -27,7 +27,7 @@ bool tn_lanes_reserve(tn_lanes *lanes, uint32_t n)
         return true;
     }
     uint32_t room = n < ROOM_MIN ? ROOM_MIN : n + n / 2;
-    room += (uint32_t)(-room % (TN_CACHE_LINE / sizeof(uint64_t)));
+    room = (room + EACH_LINE - 1) / EACH_LINE * EACH_LINE;
     uint64_t *all = tn_try_alloc((size_t)room * ARRAYS, sizeof *all, "tokens of a record", NULL);
     if (all == NULL) {
         return false;
