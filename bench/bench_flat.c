@@ -2,7 +2,8 @@
  *
  *     bench_flat [--json] CONFIG IDS [SECONDS] [key=value ..]      default 1 second a turn
  *
- * CONFIG's slots hold ids 0 .. IDS-1 each. Two models of it are trained in turns on the same
+ * CONFIG's slots hold IDS ids each, the first one 1 .. IDS, the next one those behind, as
+ * `tnet-data gen preset=plain` makes them. Two models of it are trained in turns on the same
  * batches: one as it is, the other with its rows in one array, slot after slot, where a row is
  * found by its number alone. The array has the same weights and sums, no header, no counts, no key;
  * where the rows of a batch lie in it is worked out before the clock runs. Both hold all IDS x
@@ -29,7 +30,7 @@ enum { TURNS = 9, OVERRIDES = 12, BATCHES = 200, TILE = 1024, AHEAD = 16, FLOATS
 typedef struct flat {
     tn_rig *rig;
     const tn_record *record;
-    uint64_t ids, n;
+    uint64_t n;
     float *rows;
     uint32_t **place; /* per batch: the number of each of its keys' rows */
     uint32_t next;    /* batch, as the rig hands them out */
@@ -68,10 +69,10 @@ static void number_batches(flat *f)
         f->place[b] = tn_alloc(keys->n, sizeof(uint32_t), "rows of a batch");
         for (uint32_t i = 0; i < keys->n; i++) {
             uint64_t id = tn_sign_of(keys->key[i], layout->group[keys->group[i]].salt);
-            if (id >= f->ids) {
-                fail("an id of the data is not below IDS");
+            if (id < 1 || id > f->n) {
+                fail("an id of the data is not one of 1 .. IDS x slots");
             }
-            f->place[b][i] = (uint32_t)(keys->group[i] * f->ids + id);
+            f->place[b][i] = (uint32_t)(id - 1);
         }
         tn_rig_done(rig, step);
     }
@@ -80,7 +81,7 @@ static void number_batches(flat *f)
 static void open_flat(flat *f, tn_rig *rig, uint64_t ids)
 {
     const tn_layout *layout = rig->plan->layout;
-    *f = (flat){.rig = rig, .record = &layout->record[0], .ids = ids, .n = ids * layout->n_groups};
+    *f = (flat){.rig = rig, .record = &layout->record[0], .n = ids * layout->n_groups};
     if (layout->n_records != 1 || f->record->width + f->record->n_segments > FLOATS) {
         fail("wants one record of at most 16 floats, sums included");
     }
@@ -109,7 +110,7 @@ static void fill_table(tn_rig *rig, uint64_t ids)
                        .n_floats = layout->record[0].width + layout->record[0].n_segments};
     for (uint32_t g = 0; g < layout->n_groups; g++) {
         for (uint64_t id = 0; id < ids; id++) {
-            row.key = tn_key_of(id, layout->group[g].salt);
+            row.key = tn_key_of(g * ids + id + 1, layout->group[g].salt);
             row.group = (uint16_t)g;
             if (tn_table_restore(rig->worker->shard.table, &row, &err) != TN_OK) {
                 fail(err.text);
