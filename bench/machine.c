@@ -2,6 +2,7 @@
 #include "machine.h"
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/peak.h"
 #include "base/threads.h"
 
@@ -106,4 +107,14 @@ double tn_machine_cpu_s(void)
     struct rusage u = usage_now();
     return (double)u.ru_utime.tv_sec + (double)u.ru_stime.tv_sec +
            1e-6 * (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
+}
+
+tn_lap tn_lap_begin(void)
+{
+    return (tn_lap){tn_clock_s(), tn_machine_cpu_s()};
+}
+
+double tn_lap_per_cpu(tn_lap from, double rate)
+{
+    return rate * (tn_clock_s() - from.wall) / (tn_machine_cpu_s() - from.cpu);
 }

@@ -19,4 +19,15 @@ double tn_machine_rss_mb(void);
 /* Seconds of processor time that this process took so far, of all its threads. */
 double tn_machine_cpu_s(void);
 
+/* From here ..                                  tn_lap lap = tn_lap_begin();
+ * .. to there: what a rate per second of that   rate = train(..);
+ * time is per second of processor time.         rate = tn_lap_per_cpu(lap, rate);
+ *
+ * For ratios of work done by one core on a machine whose cores are wanted by others, too. */
+typedef struct tn_lap {
+    double wall, cpu;
+} tn_lap;
+tn_lap tn_lap_begin(void);
+double tn_lap_per_cpu(tn_lap from, double rate);
+
 #endif
