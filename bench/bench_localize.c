@@ -1,14 +1,17 @@
 /* bench_localize.c - keys to positions: nanoseconds per key of a batch, with and without the way
  * back.
  *
- *     bench_localize [repeats] [rows]
+ *     bench_localize [--json] [REPEATS [ROWS [SLOTS]]]
  *     bench_localize --list | NAME      for .ci/check-instructions
  *
- * One JSON line per batch size: 39 slots of one key each, skewed as click logs are (about 14.6
- * different keys per row at 1024 rows). CPU time of one thread, medians; `limit` is the figure of
- * docs/performance for numbering alone.
+ * Slots of one key each, skewed as click logs are (about 14.6 different keys per row at 1024 rows
+ * and 39 slots): batches of 128 to 65,536 rows, then of 10 to 1000 slots, where time must grow as
+ * keys do (P19). CPU time of one thread. The limit of numbering alone is a stamped hash with
+ * prefetch, 5.5 to 6.9 ns per key.
  */
 #include "counted.h"
+#include "figure.h"
+#include "machine.h"
 
 #include "base/alloc.h"
 #include "base/key.h"
@@ -22,11 +25,11 @@
 #include <string.h>
 #include <time.h>
 
-enum { SLOTS = 39, PARTITIONS = 1024, REPEATS_MAX = 1001 };
+enum { SLOTS = 39, SLOTS_MAX = 1000, PARTITIONS = 1024, REPEATS_MAX = 1001 };
 
 typedef struct sample {
     tn_batch batch;
-    tn_slot slot[SLOTS];
+    tn_slot slot[SLOTS_MAX];
 } sample;
 
 static void must(tn_status status, const tn_error *err)
@@ -44,84 +47,77 @@ static double thread_s(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static void sample_make(sample *s, uint32_t rows, uint64_t seed)
+static void sample_make(sample *s, uint32_t rows, uint32_t slots, uint64_t seed)
 {
     float *label = tn_alloc(rows, sizeof *label, "labels");
     for (uint32_t r = 0; r < rows; r++) {
         label[r] = (float)(tn_mix(seed + r) % 4 == 0);
     }
-    for (uint32_t k = 0; k < SLOTS; k++) {
+    for (uint32_t k = 0; k < slots; k++) {
         uint32_t *offset = tn_alloc((size_t)rows + 1, sizeof *offset, "offsets");
         uint64_t *key = tn_alloc(rows, sizeof *key, "keys");
         double bits =
-            4 + 20.0 * k / SLOTS; /* from 16 ids to 16 million, uniform in the logarithm */
+            4 + 20.0 * k / slots; /* from 16 ids to 16 million, uniform in the logarithm */
         for (uint32_t r = 0; r < rows; r++) {
-            double u = (double)(tn_mix(seed * SLOTS + (uint64_t)r * SLOTS + k) >> 11) * 0x1p-53;
+            double u = (double)(tn_mix(seed * slots + (uint64_t)r * slots + k) >> 11) * 0x1p-53;
             key[r] = tn_mix((uint64_t)exp2(u * bits) + ((uint64_t)k << 32));
             offset[r + 1] = r + 1;
         }
         s->slot[k] = (tn_slot){offset, key, NULL};
     }
-    s->batch = (tn_batch){.rows = rows, .n_slots = SLOTS, .label = label, .slot = s->slot};
+    s->batch = (tn_batch){.rows = rows, .n_slots = slots, .label = label, .slot = s->slot};
 }
 
 static void sample_done(sample *s)
 {
-    for (uint32_t k = 0; k < SLOTS; k++) {
+    for (uint32_t k = 0; k < s->batch.n_slots; k++) {
         tn_free(s->slot[k].key);
         tn_free(s->slot[k].offset);
     }
     tn_free(s->batch.label);
 }
 
-static int by_value(const void *a, const void *b)
+static tn_localizer *localizer(uint32_t slots, bool occurrences)
 {
-    double x = *(const double *)a;
-    double y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static tn_localizer *localizer(bool occurrences)
-{
-    static uint16_t group[SLOTS];
-    static bool used[SLOTS];
-    static tn_group groups[SLOTS];
+    static uint16_t group[SLOTS_MAX];
+    static bool used[SLOTS_MAX];
+    static tn_group groups[SLOTS_MAX];
     static const uint32_t from[2] = {0, PARTITIONS};
     static const tn_owners owners = {1, PARTITIONS, from};
     static const tn_record record = {.width = 9};
-    static const tn_layout layout = {SLOTS, groups, 1, &record};
-    for (uint32_t k = 0; k < SLOTS; k++) {
+    static tn_layout layout = {0, groups, 1, &record};
+    for (uint32_t k = 0; k < slots; k++) {
         group[k] = (uint16_t)k;
         used[k] = true;
         groups[k].record = 0;
     }
-    const tn_localizer_opts opts = {&owners, &layout, group, used, SLOTS, occurrences};
+    layout.n_groups = slots;
+    const tn_localizer_opts opts = {&owners, &layout, group, used, slots, occurrences};
     tn_localizer *l = NULL;
     tn_error err = {0};
     must(tn_localizer_new(&l, &opts, &err), &err);
     return l;
 }
 
-/* Nanoseconds per key, and how many keys differ. */
-static double measure(const sample *samples, uint32_t n, bool occurrences, uint32_t repeats,
-                      uint32_t *unique)
+/* Nanoseconds per key. */
+static tn_spread measure(const sample *samples, uint32_t n, bool occurrences, uint32_t repeats)
 {
-    tn_localizer *l = localizer(occurrences);
+    static tn_samples ns;
+    const tn_batch *first = &samples[0].batch;
+    tn_localizer *l = localizer(first->n_slots, occurrences);
     tn_error err = {0};
     const tn_local *local = NULL;
-    double ns[REPEATS_MAX] = {0};
+    ns.n = 0;
     for (uint32_t i = 0; i < repeats + n; i++) {
         double start = thread_s();
         must(tn_localize(l, &samples[i % n].batch, &local, &err), &err);
         double seconds = thread_s() - start;
         if (i >= n) { /* the first round warms up */
-            ns[i - n] = 1e9 * seconds / ((double)samples[0].batch.rows * SLOTS);
+            tn_sample(&ns, 1e9 * seconds / ((double)first->rows * first->n_slots));
         }
     }
-    *unique = local != NULL ? local->keys.n : 0;
     tn_localizer_free(l);
-    qsort(ns, repeats, sizeof *ns, by_value);
-    return ns[repeats / 2];
+    return tn_spread_of(&ns);
 }
 
 /* ---- counting: one batch by a localizer that has seen another ---- */
@@ -142,10 +138,10 @@ static void localize(void *job)
 static void count(bool occurrences)
 {
     enum { ROWS = 1024 };
-    sample samples[2];
-    tn_localizer *l = localizer(occurrences);
+    static sample samples[2];
+    tn_localizer *l = localizer(SLOTS, occurrences);
     for (uint32_t k = 0; k < 2; k++) {
-        sample_make(&samples[k], ROWS, k * UINT64_C(1000003));
+        sample_make(&samples[k], ROWS, SLOTS, k * UINT64_C(1000003));
     }
     localize(&(counted_job){l, &samples[0].batch});
     tn_count(localize, &(counted_job){l, &samples[1].batch});
@@ -164,39 +160,97 @@ static void count_training(void)
     count(true);
 }
 
-static const tn_counted rows[] = {
+static const tn_counted counted[] = {
     {"numbering", count_numbering}, {"training", count_training}, {NULL, NULL}};
+
+typedef struct sizes {
+    uint32_t rows, slots, repeats;
+    bool json;
+} sizes;
+
+/* Prints a figure of one size. */
+static void print(const sizes *z, const char *what, tn_figure f)
+{
+    char text[96];
+    (void)snprintf(text, sizeof text, "%s, %" PRIu32 " rows of %" PRIu32 " slots", what, z->rows,
+                   z->slots);
+    f.row = "P19";
+    f.what = text;
+    f.at_most = true;
+    tn_figure_print(&f, z->json);
+}
+
+/* Returns nanoseconds per key, with the way back. */
+static double run(const sizes *z)
+{
+    enum { SAMPLES = 4 };
+    static sample samples[SAMPLES];
+    for (uint32_t k = 0; k < SAMPLES; k++) {
+        sample_make(&samples[k], z->rows, z->slots, k * UINT64_C(1000003));
+    }
+    static const char unit[] = "ns per key";
+    tn_spread forward = measure(samples, SAMPLES, false, z->repeats);
+    tn_spread both = measure(samples, SAMPLES, true, z->repeats);
+    const double stamped = 5.5;
+    tn_figure numbering = {.is = forward, .unit = unit, .target = (double)NAN};
+    if (z->slots == SLOTS) {
+        numbering.limit = stamped;
+        numbering.limit_is = "a stamped hash, on another machine 5.5 to 6.9";
+    }
+    print(z, "numbering", numbering);
+    print(z, "with the way back", (tn_figure){.is = both, .unit = unit, .target = (double)NAN});
+    for (uint32_t k = 0; k < SAMPLES; k++) {
+        sample_done(&samples[k]);
+    }
+    return both.median;
+}
+
+static void run_all(uint32_t repeats, bool json)
+{
+    static const uint32_t rows[] = {128, 1024, 4096, 65536};
+    static const uint32_t slots[] = {10, 100, 1000};
+    const uint32_t usual = 1024;
+    const double most = 1.5; /* what farther caches may cost */
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        sizes z = {rows[i], SLOTS, repeats, json};
+        (void)run(&z);
+    }
+    double first = 0;
+    for (size_t i = 0; i < sizeof slots / sizeof *slots; i++) {
+        sizes z = {usual, slots[i], repeats, json};
+        double ns = run(&z);
+        if (i == 0) {
+            first = ns;
+        } else {
+            print(&z, "a key, with the way back",
+                  (tn_figure){.is = tn_spread_one(ns / first),
+                              .unit = "x as long as with 10 slots",
+                              .target = most});
+        }
+    }
+}
+
+static uint32_t number(const char *text, uint32_t most)
+{
+    uint64_t n = strtoull(text, NULL, 10);
+    return n < 1 ? 1 : n > most ? most : (uint32_t)n;
+}
 
 int main(int argc, char **argv)
 {
-    static const uint32_t sizes[] = {128, 1024, 4096, 65536};
-    enum { SAMPLES = 4 };
-    if (tn_counted_main(argc, argv, rows)) {
+    enum { ROWS_MAX = 1 << 20, REPEATS = 101 };
+    if (tn_counted_main(argc, argv, counted)) {
         return 0;
     }
-    uint64_t repeats = argc > 1 ? strtoull(argv[1], NULL, 10) : 101;
-    repeats = repeats < 1 ? 1 : repeats > REPEATS_MAX ? REPEATS_MAX : repeats;
-    uint64_t only = argc > 2 ? strtoull(argv[2], NULL, 10) : 0;
+    bool json = tn_json_wanted(&argc, argv);
+    uint32_t repeats = argc > 1 ? number(argv[1], REPEATS_MAX) : REPEATS;
     tn_flush_denormals();
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        if (only != 0 && only != sizes[i]) {
-            continue;
-        }
-        sample samples[SAMPLES];
-        uint32_t unique = 0;
-        for (uint32_t k = 0; k < SAMPLES; k++) {
-            sample_make(&samples[k], sizes[i], k * UINT64_C(1000003));
-        }
-        double forward = measure(samples, SAMPLES, false, (uint32_t)repeats, &unique);
-        double both = measure(samples, SAMPLES, true, (uint32_t)repeats, &unique);
-        printf("{\"bench\":\"localize\",\"rows\":%" PRIu32 ",\"keys\":%" PRIu32
-               ",\"unique\":%" PRIu32
-               ",\"ns_per_key\":%.2f,\"ns_per_key_training\":%.2f,\"limit\":\"5.5-6.9 ns per "
-               "key\"}\n",
-               sizes[i], sizes[i] * SLOTS, unique, forward, both);
-        for (uint32_t k = 0; k < SAMPLES; k++) {
-            sample_done(&samples[k]);
-        }
+    tn_machine_print(json);
+    if (argc > 2) {
+        uint32_t slots = argc > 3 ? number(argv[3], SLOTS_MAX) : SLOTS;
+        (void)run(&(sizes){number(argv[2], ROWS_MAX), slots, repeats, json});
+    } else {
+        run_all(repeats, json);
     }
     return 0;
 }

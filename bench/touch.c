@@ -19,7 +19,7 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-double tn_bench_median(double *x, size_t n)
+static double median(double *x, size_t n)
 {
     qsort(x, n, sizeof *x, by_size);
     return x[n / 2];
@@ -58,7 +58,7 @@ double tn_random_lines(uint64_t bytes, uint32_t lines, bool change)
     }
     (void)sum;
     (void)munmap(memory, size);
-    return lines / tn_bench_median(took, ROUNDS) * 1e3;
+    return lines / median(took, ROUNDS) * 1e3;
 }
 
 double tn_first_touch(void)

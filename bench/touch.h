@@ -3,7 +3,6 @@
 #define TN_BENCH_TOUCH_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 enum { TN_LINE = 64 };
@@ -14,8 +13,5 @@ double tn_random_lines(uint64_t bytes, uint32_t lines, bool change);
 
 /* GB/s of writing one byte into every page of fresh memory. */
 double tn_first_touch(void);
-
-/* Sorts x. */
-double tn_bench_median(double *x, size_t n);
 
 #endif

@@ -1,0 +1,41 @@
+/* tablerows.h - a table of rows and the batches of keys that benchmarks pull and push.
+ *
+ * Rows of one segment "deep" under row-wise Adagrad; keys are those of the numbers 0 .. n-1.
+ */
+#ifndef TN_BENCH_TABLEROWS_H
+#define TN_BENCH_TABLEROWS_H
+
+#include "base/arena.h"
+#include "figure.h"
+#include "ps/table.h"
+
+enum { TN_BENCH_KEYS = 16384 };
+
+typedef struct tn_bench_model {
+    tn_record record;
+    tn_group group;
+    tn_layout layout;
+    tn_rule rule[TN_SEGMENTS_MAX];
+    tn_rules rules;
+} tn_bench_model;
+
+typedef struct tn_bench_batch {
+    uint64_t key[TN_BENCH_KEYS];
+    uint16_t group[TN_BENCH_KEYS];
+    uint32_t at[TN_BENCH_KEYS + 1], show[TN_BENCH_KEYS], click[TN_BENCH_KEYS];
+    uint32_t first[TN_PARTITIONS + 2];
+} tn_bench_batch;
+
+void tn_bench_model_init(tn_bench_model *m, uint32_t dim, tn_arena *arena); /* must stay in place */
+
+/* Keys of numbers from .. of a random stream; stream 0: of the numbers from `from` on. */
+void tn_bench_batch_fill(tn_bench_batch *b, uint64_t n_keys, uint64_t stream, uint64_t from,
+                         uint32_t dim);
+tn_keyset tn_bench_keyset(const tn_bench_batch *b);
+
+/* A table with rows for n_keys keys, filled by way of `b` and `rows`; `insert`: millions of keys
+ * per second, a sample for each sixteenth. */
+tn_table *tn_bench_table(const tn_bench_model *m, uint64_t n_keys, tn_bench_batch *b, float *rows,
+                         tn_samples *insert);
+
+#endif
