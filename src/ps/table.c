@@ -113,6 +113,7 @@ tn_status tn_table_new(tn_table **out, const tn_table_opts *opts, tn_error *err)
     t->rules = opts->rules;
     t->layout = opts->rules->layout;
     tn_hints_init(&t->hints);
+    tn_changes_init(&t->changes);
     tn_extents_init(&t->extents, opts->huge_pages, opts->bytes_max);
     t->plan = tn_try_alloc((size_t)n_records + 1, sizeof *t->plan, "layouts of rows", err);
     t->shelves = t->plan == NULL ? NULL
@@ -137,6 +138,7 @@ void tn_table_clear(tn_table *t)
     }
     tn_extents_clear(&t->extents);
     tn_hints_forget(&t->hints);
+    tn_changes_forget(&t->changes);
     atomic_store(&t->rows, 0);
 }
 
@@ -153,6 +155,7 @@ void tn_table_free(tn_table *t)
     }
     tn_extents_done(&t->extents);
     tn_hints_done(&t->hints);
+    tn_changes_done(&t->changes);
     tn_free(t->partition);
     tn_free(t->shelves);
     tn_free(t->plan);

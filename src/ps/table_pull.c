@@ -106,6 +106,7 @@ static tn_status create_row(tn_table_job *job, uint32_t tile, uint32_t k, tn_row
     if (*out == NULL) {
         TN_TRY(tn_shelf_add(shelf, &t->extents, key, group, out, err));
         init_row(t, *out);
+        tn_changes_note_new(t, *out);
         job->created[tile]++;
     }
     return TN_OK;

@@ -139,6 +139,9 @@ static double sweep(const tn_table_job *job, uint32_t tile, bool update, scratch
                 continue;
             }
             if (update) {
+                if (job->watched) {
+                    tn_changes_note(job->t, &row, 1);
+                }
                 update_swept(job, row, s);
             } else {
                 sum += swept_norm2(job, row, s);
@@ -197,6 +200,9 @@ static uint32_t push_run(const tn_table_job *job, tn_range run, scratch *s)
 {
     uint32_t dropped = 0;
     look_up(job, run, s->row);
+    if (job->watched) {
+        tn_changes_note(job->t, s->row, run.to - run.from);
+    }
     if (job->clip == 1 && job->t->together) {
         return tn_push_together(job, run, s->row);
     }
@@ -235,7 +241,13 @@ void tn_table_push(tn_table *t, tn_team *team, const tn_keyset *keys, const floa
                    const tn_push *push, double clip)
 {
     TN_ASSERT(keys->owners->n_partitions == TN_PARTITIONS);
+    TN_ASSERT(push->day <= TN_ROW_DAY_MAX);
     tn_table_job job = {.t = t, .keys = keys, .grads = grads, .push = push, .clip = clip};
+    job.watched = tn_changes_watched(&t->changes);
+    job.seen = t->changes.stamp << TN_ROW_DAY_BITS | push->day;
+    if (job.watched) {
+        tn_changes_wait(t, keys->n);
+    }
     job.hint = tn_hints_read(&t->hints, keys);
     tn_team_run(team, TN_TABLE_TILES, push_tile, &job);
     tn_hints_release(&t->hints, job.hint, true);

@@ -1,76 +1,18 @@
 /* table_walk.c - every row of a partition in key order, for snapshots and exports; and rows put
  * back. */
 #include "base/alloc.h"
+#include "ps/rowsort.h"
 #include "ps/tabledef.h"
 
-/* A row with what it is sorted by. */
-typedef struct entry {
-    uint64_t key;
-    const tn_row *row;
-} entry;
-
-enum { DIGIT_BITS = 8, DIGITS = 1 << DIGIT_BITS };
-
-/* One pass of a radix sort, from -> to. False: all keys share this digit, nothing was moved. */
-static bool sort_digit(const entry *from, entry *to, size_t n, uint32_t shift)
-{
-    size_t end[DIGITS] = {0};
-    for (size_t i = 0; i < n; i++) {
-        end[from[i].key >> shift & (DIGITS - 1)]++;
-    }
-    if (end[from[0].key >> shift & (DIGITS - 1)] == n) {
-        return false;
-    }
-    size_t sum = 0;
-    for (uint32_t d = 0; d < DIGITS; d++) {
-        size_t count = end[d];
-        end[d] = sum;
-        sum += count;
-    }
-    for (size_t i = 0; i < n; i++) {
-        to[end[from[i].key >> shift & (DIGITS - 1)]++] = from[i];
-    }
-    return true;
-}
-
-/* Returns the half of `both` (2 n entries) in which they ended sorted. */
-static const entry *sort_entries(entry *both, size_t n)
-{
-    entry *from = both;
-    entry *to = both + n;
-    for (uint32_t shift = 0; n > 0 && shift < 64; shift += DIGIT_BITS) {
-        if (sort_digit(from, to, n, shift)) {
-            entry *swap = from;
-            from = to;
-            to = swap;
-        }
-    }
-    return from;
-}
-
-static void list_rows(const tn_table *t, const tn_partition *p, entry *out)
+static void list_rows(const tn_table *t, const tn_partition *p, tn_row_entry *out)
 {
     for (uint32_t r = 0; r < t->layout->n_records; r++) {
         const tn_slab *slab = &p->shelf[r].slab;
         for (uint32_t i = 0; i < slab->n_rows; i++) {
             const tn_row *row = tn_slab_at(slab, i);
-            *out++ = (entry){tn_row_key(row), row};
+            *out++ = (tn_row_entry){tn_row_key(row), row};
         }
     }
-}
-
-static tn_row_view view_of(const tn_table *t, const tn_row *row)
-{
-    return (tn_row_view){
-        .key = tn_row_key(row),
-        .group = row->group,
-        .present = row->present,
-        .last_seen = row->last_seen,
-        .show = tn_row_count(row->show_high, row->show_low),
-        .click = tn_row_count(row->click_high, row->click_low),
-        .data = row->data,
-        .n_floats = tn_plan_of(t, row->group)->n_floats,
-    };
 }
 
 static tn_status walk_locked(const tn_table *t, const tn_partition *p, tn_row_visit *visit,
@@ -83,15 +25,15 @@ static tn_status walk_locked(const tn_table *t, const tn_partition *p, tn_row_vi
     if (n == 0) {
         return TN_OK;
     }
-    entry *both = tn_try_alloc(2 * n, sizeof *both, "rows in key order", err);
+    tn_row_entry *both = tn_try_alloc(2 * n, sizeof *both, "rows in key order", err);
     if (both == NULL) {
         return TN_E_MEMORY;
     }
     list_rows(t, p, both);
-    const entry *sorted = sort_entries(both, n);
+    const tn_row_entry *sorted = tn_rows_sort(both, n);
     tn_status status = TN_OK;
     for (size_t i = 0; i < n && status == TN_OK; i++) {
-        tn_row_view view = view_of(t, sorted[i].row);
+        tn_row_view view = tn_view_of(t, sorted[i].row);
         status = visit(arg, &view, err);
     }
     tn_free(both);
@@ -120,6 +62,10 @@ static tn_status check_view(const tn_table *t, const tn_row_view *view, tn_error
         return tn_fail(err, TN_E_CKPT, "a row of '%s' with %u floats, where rows have %u",
                        t->layout->group[view->group].name, view->n_floats, plan->n_floats);
     }
+    if (view->last_seen > TN_ROW_DAY_MAX) {
+        return tn_fail(err, TN_E_CKPT, "a row last seen on day %u, the last day is %d",
+                       view->last_seen, TN_ROW_DAY_MAX);
+    }
     return TN_OK;
 }
 
@@ -133,7 +79,7 @@ static tn_status restore_locked(tn_table *t, const tn_row_view *view, tn_error *
         atomic_fetch_add(&t->rows, 1);
     }
     row->present = view->present;
-    row->last_seen = view->last_seen;
+    row->seen = view->last_seen;
     tn_row_set_count(view->show, &row->show_high, &row->show_low);
     tn_row_set_count(view->click, &row->click_high, &row->click_low);
     memcpy(row->data, view->data, view->n_floats * sizeof *view->data);

@@ -2,6 +2,7 @@
 #ifndef TN_PS_TABLEDEF_H
 #define TN_PS_TABLEDEF_H
 
+#include "ps/changes.h"
 #include "ps/hints.h"
 #include "ps/partition.h"
 #include "ps/table.h"
@@ -41,6 +42,7 @@ struct tn_table {
     tn_partition *partition; /* TN_PARTITIONS */
     tn_extents extents;
     tn_hints hints;
+    tn_changes changes;
     bool plain;    /* every rule of rows is (ps/rule.h), and rows of the batch have no gaps */
     bool together; /* push may update the rows of many keys at once (ps/table_together.c) */
     bool sweeps;   /* some rule has l2_mode: dense */
@@ -55,6 +57,8 @@ typedef struct tn_table_job {
     const float *grads;
     const tn_push *push;
     double clip;
+    uint32_t seen; /* by rows that are pushed */
+    bool watched;  /* somebody wants to know of rows that change */
     const bool *missing_init;
     tn_hint *hint; /* pull: written; push: read; NULL: none */
     bool *missing;
@@ -96,7 +100,7 @@ static inline void tn_row_touch(const tn_table_job *job, uint32_t k, tn_row *row
     double click = tn_row_count(row->click_high, row->click_low) + keys->click[k];
     tn_row_set_count(show, &row->show_high, &row->show_low);
     tn_row_set_count(click, &row->click_high, &row->click_low);
-    row->last_seen = job->push->day;
+    row->seen = job->seen;
 }
 
 /* The arrays of a segment's optimizer state. */

@@ -1,0 +1,23 @@
+/* rowsort.h - rows in ascending key order and as others see them, for whatever writes them down. */
+#ifndef TN_PS_ROWSORT_H
+#define TN_PS_ROWSORT_H
+
+#include "ps/row.h"
+#include "ps/table.h"
+
+#include <stddef.h>
+
+/* A row with what it is sorted by. */
+typedef struct tn_row_entry {
+    uint64_t key;
+    const tn_row *row;
+} tn_row_entry;
+
+/* `both` has room for 2 n entries, of which the first n are given. Returns the half of it in which
+ * they ended sorted; equal keys keep their order. */
+const tn_row_entry *tn_rows_sort(tn_row_entry *both, size_t n);
+
+/* Lent as long as the row is left alone. */
+tn_row_view tn_view_of(const tn_table *t, const tn_row *row);
+
+#endif
