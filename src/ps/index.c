@@ -218,3 +218,37 @@ uint64_t tn_index_bytes(const tn_index *x, uint64_t *entries)
     *entries += blocks * (x->mask + 1);
     return (sizeof(void *) << x->depth) + blocks * block_bytes(x->mask + 1);
 }
+
+static uint32_t place_of(const tn_index_block *b, uint32_t mask, uint32_t hash, uint32_t number)
+{
+    uint32_t at = hash & mask;
+    while ((b->entry[at] & TN_INDEX_NUMBER) != number + 1) {
+        TN_ASSERT(b->entry[at] != 0);
+        at = (at + 1) & mask;
+    }
+    return at;
+}
+
+/* Knuth 6.4, algorithm R: entries behind the hole that may stand in it move up. */
+void tn_index_remove(tn_index *x, const tn_slab *rows, uint32_t hash, uint32_t number)
+{
+    tn_index_block *b = block_of(x, hash);
+    uint32_t mask = x->mask;
+    uint32_t hole = place_of(b, mask, hash, number);
+    for (uint32_t at = (hole + 1) & mask; b->entry[at] != 0; at = (at + 1) & mask) {
+        uint32_t home = hash_of_entry(rows, b->entry[at]) & mask;
+        if (((at - home) & mask) >= ((at - hole) & mask)) {
+            b->entry[hole] = b->entry[at];
+            hole = at;
+        }
+    }
+    b->entry[hole] = 0;
+    b->n--;
+}
+
+void tn_index_renumber(tn_index *x, uint32_t hash, uint32_t from, uint32_t to)
+{
+    tn_index_block *b = block_of(x, hash);
+    uint32_t at = place_of(b, x->mask, hash, from);
+    b->entry[at] = tn_index_tag(hash) << TN_INDEX_NUMBER_BITS | (to + 1);
+}

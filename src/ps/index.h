@@ -44,6 +44,12 @@ void tn_index_put(tn_index *x, uint32_t hash, uint32_t number);
 /* What it takes; *entries grows by the room for keys. */
 uint64_t tn_index_bytes(const tn_index *x, uint64_t *entries);
 
+/* Forgets row `number`, while its key still stands in it. */
+void tn_index_remove(tn_index *x, const tn_slab *rows, uint32_t hash, uint32_t number);
+
+/* Row `from` is row `to` now. */
+void tn_index_renumber(tn_index *x, uint32_t hash, uint32_t from, uint32_t to);
+
 /* The upper half of a product depends on all bits of the key below it. */
 static inline uint32_t tn_index_hash(uint64_t key)
 {

@@ -87,3 +87,22 @@ tn_status tn_shelf_add(tn_shelf *s, tn_extents *e, uint64_t key, uint16_t group,
     *out = row;
     return TN_OK;
 }
+
+bool tn_shelf_remove(tn_shelf *s, uint64_t key, uint16_t group)
+{
+    uint32_t number = 0;
+    tn_row *row = tn_shelf_find(s, key, group, &number);
+    if (row == NULL) {
+        return false;
+    }
+    uint32_t last = s->slab.n_rows - 1;
+    tn_row *moved = tn_slab_at(&s->slab, last);
+    tn_index_remove(&s->index, &s->slab, tn_index_hash(key), number);
+    if (last != number) {
+        tn_index_renumber(&s->index, tn_index_hash(tn_row_key(moved)), last, number);
+        memcpy(row, moved, s->slab.stride);
+    }
+    memset(moved, 0, s->slab.stride); /* as tn_slab_add hands rows out */
+    s->slab.n_rows--;
+    return true;
+}

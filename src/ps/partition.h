@@ -35,6 +35,9 @@ tn_row *tn_shelf_find(const tn_shelf *s, uint64_t key, uint16_t group, uint32_t 
 tn_status tn_shelf_add(tn_shelf *s, tn_extents *e, uint64_t key, uint16_t group, tn_row **out,
                        tn_error *err) TN_MUST_USE;
 
+/* The last row moves to where it was, so no other row's number changes. False: no such row. */
+bool tn_shelf_remove(tn_shelf *s, uint64_t key, uint16_t group);
+
 static inline void tn_shelf_mark(tn_shelf *s, uint32_t number)
 {
     s->mark[number / 64] |= UINT64_C(1) << number % 64;

@@ -87,8 +87,22 @@ typedef tn_status tn_row_visit(void *arg, const tn_row_view *row, tn_error *err)
 tn_status tn_table_walk(tn_table *t, uint32_t partition, tn_row_visit *visit, void *arg,
                         tn_error *err) TN_MUST_USE;
 
-/* Adds or replaces a row. Floats must be n_floats of its record with all segments present, else
- * TN_E_CKPT. */
+/* Puts rows of one partition back under its lock, best in ascending key order. Floats must be
+ * n_floats of a row's record with all segments present, else TN_E_CKPT. Rows may move when one is
+ * removed, so nobody else may be inside then. */
+typedef struct tn_refill {
+    tn_table *t;
+    uint32_t partition;
+    bool fresh; /* it was empty, and keys ascended so far: nothing need be looked for */
+    uint64_t last_key, n;
+    int64_t added;
+} tn_refill;
+void tn_refill_begin(tn_refill *r, tn_table *t, uint32_t partition);
+tn_status tn_refill_add(tn_refill *r, const tn_row_view *view, tn_error *err) TN_MUST_USE;
+tn_status tn_refill_remove(tn_refill *r, uint64_t key, uint16_t group, tn_error *err) TN_MUST_USE;
+void tn_refill_end(tn_refill *r);
+
+/* Adds or replaces a row. */
 tn_status tn_table_restore(tn_table *t, const tn_row_view *row, tn_error *err) TN_MUST_USE;
 void tn_table_clear(tn_table *t); /* nobody else inside */
 

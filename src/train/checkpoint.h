@@ -1,6 +1,10 @@
 /* checkpoint.h - one moment of everything: table, dense weights, optimizer state, progress,
  * metrics.
  *
+ *     TN_TRY(tn_checkpoints_begin(c, w, &want, err));      between two steps: takes the moment
+ *     .. steps ..                                          a thread of its own writes
+ *     TN_TRY(tn_checkpoints_end(c, &saved, err));          waits for it
+ *
  * Bytes in docs/formats.md, the order of writing in train/ckptdir.h. Loading tries the newest first
  * and falls back to the one before; a checkpoint whose model differs is refused with the
  * differences listed.
@@ -16,12 +20,19 @@ typedef struct tn_checkpoints tn_checkpoints;
 typedef struct tn_saved {
     char name[32]; /* ckpt-42 */
     uint64_t ordinal;
-    uint64_t bytes, rows;
+    uint64_t run_id;
+    uint64_t bytes;   /* of its files */
+    uint64_t rows;    /* of the model .. */
+    uint64_t written; /* .. and in the files of this one */
     uint64_t step, samples;
     uint32_t epoch;
+    uint32_t deltas; /* up from the full one; 0: it is one */
     double seconds;
+    double stall; /* seconds of these in which training stood still */
     uint32_t crc; /* of the manifest */
 } tn_saved;
+
+enum { TN_CKPT_DELTAS_MAX = 64 }; /* after so many the next one is full */
 
 /* run.dir, or where runs of this name are kept. */
 void tn_run_dir(const tn_run_opts *run, tn_text *out);
@@ -34,9 +45,28 @@ void tn_checkpoints_close(tn_checkpoints *c); /* NULL is fine */
 const char *tn_checkpoints_dir(const tn_checkpoints *c);
 uint64_t tn_checkpoints_run_id(const tn_checkpoints *c);
 
-/* Writes all of `w` and `state`; then prunes to `keep`, never state->best_ordinal. */
-tn_status tn_checkpoints_save(tn_checkpoints *c, tn_worker *w, const tn_run_state *state,
-                              const tn_metrics *metrics, tn_saved *out, tn_error *err) TN_MUST_USE;
+/* What is to be saved. `delta`: what changed since the checkpoint before is enough, if that can be
+ * told (checkpoint.delta_every). */
+typedef struct tn_ckpt_want {
+    const tn_run_state *state;
+    const tn_metrics *metrics;
+    bool delta;
+} tn_ckpt_want;
+
+/* Begins to write all of `w` and `want` as they are now, while steps go on; the caller must end it.
+ * Then prunes to `keep`, never state->best_ordinal. Only one at a time. */
+tn_status tn_checkpoints_begin(tn_checkpoints *c, tn_worker *w, const tn_ckpt_want *want,
+                               tn_error *err) TN_MUST_USE;
+bool tn_checkpoints_written(const tn_checkpoints *c); /* tn_checkpoints_end will not wait */
+tn_status tn_checkpoints_end(tn_checkpoints *c, tn_saved *out, tn_error *err) TN_MUST_USE;
+
+/* Whether the last one failed because the disk refused rows: these are not kept once they are
+ * written, so nothing but another save can try that file again. */
+bool tn_checkpoints_lost_rows(const tn_checkpoints *c);
+
+/* Both at once. */
+tn_status tn_checkpoints_save(tn_checkpoints *c, tn_worker *w, const tn_ckpt_want *want,
+                              tn_saved *out, tn_error *err) TN_MUST_USE;
 
 /* As checkpoint.resume says, into `w`, `state` and `metrics` (which may be NULL). which->ordinal is
  * 0 when there was nothing to load. */

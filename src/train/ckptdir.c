@@ -163,6 +163,15 @@ tn_status tn_ckptdir_add(tn_ckptdir *d, const char *name, tn_ckpt_write *make, v
     return tn_rename(again, path, err);
 }
 
+tn_status tn_ckptdir_add_once(tn_ckptdir *d, const char *name, tn_ckpt_write *make, void *ctx,
+                              tn_error *err)
+{
+    TN_ASSERT(d->ordinal != 0 && strchr(name, '/') == NULL);
+    char path[TN_PATH_SIZE];
+    TN_TRY(tn_path_join(d->tmp, name, path, err));
+    return make(ctx, path, err);
+}
+
 static tn_status write_text(void *ctx, const char *path, tn_error *err)
 {
     const tn_text *text = ctx;

@@ -48,6 +48,10 @@ typedef tn_status tn_ckpt_write(void *ctx, const char *path, tn_error *err);
 tn_status tn_ckptdir_add(tn_ckptdir *d, const char *name, tn_ckpt_write *make, void *ctx,
                          tn_error *err) TN_MUST_USE;
 
+/* The same for what cannot be made twice. */
+tn_status tn_ckptdir_add_once(tn_ckptdir *d, const char *name, tn_ckpt_write *make, void *ctx,
+                              tn_error *err) TN_MUST_USE;
+
 /* `manifest` and its crc are those of tn_manifest_write. */
 tn_status tn_ckptdir_commit(tn_ckptdir *d, const tn_text *manifest, uint32_t crc,
                             tn_error *err) TN_MUST_USE;
@@ -77,6 +81,10 @@ typedef struct tn_ckpt_loader {
  * is 0 when there is none at all; some, but none good: TN_E_CKPT. */
 tn_status tn_ckptdir_load(const char *dir, const tn_ckpt_loader *loader, uint64_t *ordinal,
                           tn_error *err) TN_MUST_USE;
+
+/* The folder of checkpoint `ordinal` beside the one at `path`. */
+tn_status tn_ckptdir_beside(const char *path, uint64_t ordinal, char out[TN_PATH_SIZE],
+                            tn_error *err) TN_MUST_USE;
 
 /* One checkpoint by its path, e.g. "runs/a/ckpt-42". Its chain lies beside it. */
 tn_status tn_ckptdir_load_one(const char *path, const tn_ckpt_loader *loader,

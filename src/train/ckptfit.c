@@ -1,7 +1,7 @@
 /* ckptfit.c - see ckptfit.h. */
 #include "train/ckptfit.h"
 
-#include "train/ckptstate.h"
+#include "train/ckptmoment.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -126,7 +126,7 @@ tn_status tn_ckpt_fits(const tn_worker *w, const tn_manifest *m, bool goes_on, t
     tn_arena *arena = tn_arena_new(1 << 16);
     tn_manifest now = {0};
     tn_text differences = {0};
-    tn_status status = tn_ckpt_describe(&now, w, arena, err);
+    tn_status status = tn_moment_describe(&now, w, arena, err);
     if (status == TN_OK && strcmp(now.structure, m->structure) != 0) {
         compare_rows(&now.sparse, &m->sparse, &differences);
         compare_params(&now.dense, &m->dense, &differences);

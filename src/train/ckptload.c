@@ -65,12 +65,20 @@ tn_status tn_ckptdir_list(const char *dir, tn_arena *arena, const uint64_t **out
     return status;
 }
 
-/* The folder beside `path` that holds checkpoint `ordinal`. */
-static tn_status sibling(const char *path, uint64_t ordinal, char out[TN_PATH_SIZE], tn_error *err)
+tn_status tn_ckptdir_beside(const char *path, uint64_t ordinal, char out[TN_PATH_SIZE],
+                            tn_error *err)
 {
-    const char *slash = strrchr(path, '/');
-    int dir_size = slash != NULL ? (int)(slash - path) + 1 : 0;
-    int length = snprintf(out, TN_PATH_SIZE, "%.*sckpt-%" PRIu64, dir_size, path, ordinal);
+    size_t dir_size = strlen(path);
+    while (dir_size > 1 && path[dir_size - 1] == '/') {
+        dir_size--;
+    }
+    while (dir_size > 0 && path[dir_size - 1] != '/') {
+        dir_size--;
+    }
+    if (dir_size >= TN_PATH_SIZE) {
+        dir_size = TN_PATH_SIZE - 1; /* and does not fit */
+    }
+    int length = snprintf(out, TN_PATH_SIZE, "%.*sckpt-%" PRIu64, (int)dir_size, path, ordinal);
     if (length < 0 || length >= TN_PATH_SIZE) {
         return tn_fail(err, TN_E_LIMIT, "path longer than %d bytes: '%.64s..'", TN_PATH_SIZE - 1,
                        path);
@@ -101,7 +109,7 @@ static tn_status build_chain(const char *path, tn_arena *arena, chain *c, tn_err
             return TN_OK;
         }
         char base[TN_PATH_SIZE];
-        TN_TRY(sibling(path, top->base, base, err));
+        TN_TRY(tn_ckptdir_beside(path, top->base, base, err));
         TN_TRY(add_link(c, base, arena, err));
         const tn_manifest *below = &c->link[c->n - 1]->manifest;
         if (below->ordinal != top->base || below->crc != top->base_crc ||

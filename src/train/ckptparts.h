@@ -1,4 +1,5 @@
-/* ckptparts.h - the files of one checkpoint but the manifest: written from a worker, read into one.
+/* ckptparts.h - the files of one checkpoint but the manifest: written from a moment of a run, read
+ * into a worker.
  *
  *     config.yaml  sources.jsonl  sparse-0000-1023.tns  dense-0000.safetensors  metrics.safetensors
  *
@@ -9,20 +10,19 @@
 #ifndef TN_TRAIN_CKPTPARTS_H
 #define TN_TRAIN_CKPTPARTS_H
 
-#include "ps/manifest.h"
-#include "train/metrics.h"
-#include "train/worker.h"
+#include "ps/snapshot.h"
+#include "train/ckptmoment.h"
 
 /* What a writer reads, and what it found out. */
 typedef struct tn_ckpt_part {
-    tn_worker *w;
+    const tn_moment *moment;
     const tn_text *text;          /* of tn_ckpt_write_text */
     const tn_snapshot_head *head; /* of tn_ckpt_write_shard: which partitions */
-    const tn_metrics *metrics;    /* of tn_ckpt_write_metrics */
     tn_manifest_file file;        /* bytes, rows, crc are set */
 } tn_ckpt_part;
 
 tn_status tn_ckpt_write_text(void *part, const char *path, tn_error *err) TN_MUST_USE;
+/* Not twice: rows that were written once are not kept. */
 tn_status tn_ckpt_write_shard(void *part, const char *path, tn_error *err) TN_MUST_USE;
 tn_status tn_ckpt_write_dense(void *part, const char *path, tn_error *err) TN_MUST_USE;
 tn_status tn_ckpt_write_metrics(void *part, const char *path, tn_error *err) TN_MUST_USE;
@@ -30,7 +30,7 @@ tn_status tn_ckpt_write_metrics(void *part, const char *path, tn_error *err) TN_
 /* What the floats of this worker's rows mean. Lives in the arena. */
 tn_row_schema tn_ckpt_row_schema(const tn_worker *w, tn_arena *arena);
 
-/* The table must be empty before the first shard file. */
+/* The table must be empty before the first shard file of a full one; a delta comes on top. */
 tn_status tn_ckpt_read_shard(const char *path, const tn_row_schema *schema, tn_worker *w,
                              tn_error *err) TN_MUST_USE;
 tn_status tn_ckpt_read_dense(const char *path, tn_worker *w, uint64_t t, tn_error *err) TN_MUST_USE;

@@ -9,9 +9,24 @@
 
 /* ---- table ---- */
 
-static tn_status restore_row(void *arg, const tn_snapshot_row *row, tn_error *err)
+enum { TILE_PARTITIONS = 16 };
+
+/* One shard file, read by the team: a tile is some partitions. */
+typedef struct shard_job {
+    const char *path;
+    tn_worker *w;
+    const tn_snapshot_layout *layout;
+    uint32_t first, n_partitions;
+    _Atomic bool failed;
+    tn_status status; /* these two: of the first tile that fails */
+    tn_error err;
+} shard_job;
+
+static tn_status refill_row(void *arg, const tn_snapshot_row *row, tn_error *err)
 {
-    tn_worker *w = arg;
+    if (row->removed) {
+        return tn_refill_remove(arg, row->key, row->group, err);
+    }
     tn_row_view view = {
         .key = row->key,
         .group = row->group,
@@ -22,7 +37,53 @@ static tn_status restore_row(void *arg, const tn_snapshot_row *row, tn_error *er
         .data = row->values,
         .n_floats = row->n_values,
     };
-    return tn_table_restore(w->shard.table, &view, err);
+    return tn_refill_add(arg, &view, err);
+}
+
+static tn_status read_partitions(const shard_job *job, tn_range run, tn_error *err)
+{
+    tn_snapshot *s = NULL;
+    TN_TRY(tn_snapshot_open(&s, job->path, err));
+    tn_status status = TN_OK;
+    for (uint32_t i = run.from; i < run.to && status == TN_OK; i++) {
+        uint32_t p = job->first + i;
+        tn_refill refill;
+        tn_refill_begin(&refill, job->w->shard.table, p);
+        status = tn_snapshot_read(s, p, job->layout, refill_row, &refill, err);
+        tn_refill_end(&refill);
+    }
+    tn_snapshot_close(s);
+    return status;
+}
+
+static void read_tile(void *arg, uint32_t tile)
+{
+    shard_job *job = arg;
+    tn_error err = {0};
+    if (atomic_load(&job->failed)) {
+        return;
+    }
+    tn_status status =
+        read_partitions(job, tn_tile(job->n_partitions, TILE_PARTITIONS, tile), &err);
+    if (status != TN_OK && !atomic_exchange(&job->failed, true)) {
+        job->status = status;
+        job->err = err;
+    }
+}
+
+static tn_status read_rows(shard_job *job, const tn_snapshot_head *head, tn_error *err)
+{
+    if (head->partitions != TN_PARTITIONS) {
+        return tn_fail(err, TN_E_CKPT, "'%s' has %u partitions, %d are known", job->path,
+                       head->partitions, TN_PARTITIONS);
+    }
+    job->first = head->first;
+    job->n_partitions = head->last - head->first + 1;
+    tn_team_run(job->w->team, tn_tile_count(job->n_partitions, TILE_PARTITIONS), read_tile, job);
+    if (job->status != TN_OK && err != NULL) {
+        *err = job->err;
+    }
+    return job->status;
 }
 
 tn_status tn_ckpt_read_shard(const char *path, const tn_row_schema *schema, tn_worker *w,
@@ -31,7 +92,7 @@ tn_status tn_ckpt_read_shard(const char *path, const tn_row_schema *schema, tn_w
     tn_snapshot *s = NULL;
     TN_TRY(tn_snapshot_open(&s, path, err));
     tn_arena *arena = tn_arena_new(1 << 12);
-    const tn_snapshot_layout *layout = tn_row_schema_layout(schema, arena);
+    shard_job job = {.path = path, .w = w, .layout = tn_row_schema_layout(schema, arena)};
     uint8_t hash[TN_SNAPSHOT_SCHEMA_BYTES];
     tn_status status = tn_row_schema_hash(schema, hash, err);
     const tn_snapshot_head *head = tn_snapshot_head_of(s);
@@ -41,8 +102,8 @@ tn_status tn_ckpt_read_shard(const char *path, const tn_row_schema *schema, tn_w
                          "differently",
                          path);
     }
-    for (uint32_t p = head->first; status == TN_OK && p <= head->last; p++) {
-        status = tn_snapshot_read(s, p, layout, restore_row, w, err);
+    if (status == TN_OK) {
+        status = read_rows(&job, head, err);
     }
     tn_arena_free(arena);
     tn_snapshot_close(s);
@@ -107,29 +168,51 @@ tn_status tn_ckpt_read_dense(const char *path, tn_worker *w, uint64_t t, tn_erro
     return status;
 }
 
+#define CELLS (2UL * TN_MOMENT_BINS)
+
+/* The histogram, whole or, in a delta, as what differs from that of the base, which `m` holds. */
+static tn_status read_cells(const document *d, const char *path, const tn_metrics *m,
+                            uint64_t *cells, tn_error *err)
+{
+    const tn_tensor *changes = tn_tensor_find(&d->tensors, "hist.click.changes");
+    const tn_tensor *whole = NULL;
+    if (changes == NULL) {
+        tn_tensor_want want = {"hist.click", "U64", 2, {2, TN_MOMENT_BINS}};
+        TN_TRY(tn_tensor_get(&d->tensors, &want, path, &whole, err));
+        memcpy(cells, whole->data, whole->size);
+        return TN_OK;
+    }
+    tn_tensor_want want = {"hist.click.changes", "U64", 2, {changes->shape[0], 2}};
+    TN_TRY(tn_tensor_get(&d->tensors, &want, path, &changes, err));
+    memcpy(cells, tn_metrics_histogram(m), CELLS * sizeof *cells);
+    for (uint64_t i = 0; i < changes->shape[0]; i++) {
+        uint64_t pair[2];
+        memcpy(pair, changes->data + i * sizeof pair, sizeof pair);
+        if (pair[0] >= CELLS) {
+            return tn_fail(err, TN_E_CKPT, "'%s': a cell %llu of a histogram of %lu", path,
+                           (unsigned long long)pair[0], CELLS);
+        }
+        cells[pair[0]] = pair[1];
+    }
+    return TN_OK;
+}
+
 tn_status tn_ckpt_read_metrics(const char *path, tn_metrics *m, tn_error *err)
 {
-    enum { BINS = 1 << 20, SUMS = 6 };
     document d;
-    const tn_tensor *histogram = NULL;
     const tn_tensor *sums = NULL;
-    tn_tensor_want want_histogram = {"hist.click", "U64", 2, {2, BINS}};
-    tn_tensor_want want_sums = {"sums.click", "U64", 2, {SUMS, 2}};
+    tn_tensor_want want_sums = {"sums.click", "U64", 2, {TN_MOMENT_SUMS, 2}};
     tn_status status = open_document(&d, path, err);
-    if (status == TN_OK) {
-        status = tn_tensor_get(&d.tensors, &want_histogram, path, &histogram, err);
-    }
     if (status == TN_OK) {
         status = tn_tensor_get(&d.tensors, &want_sums, path, &sums, err);
     }
     uint64_t *cells = NULL;
     if (status == TN_OK) {
-        cells = tn_try_alloc(2UL * BINS, sizeof *cells, "a histogram", err);
-        status = cells != NULL ? TN_OK : TN_E_MEMORY;
+        cells = tn_try_alloc(CELLS, sizeof *cells, "a histogram", err);
+        status = cells != NULL ? read_cells(&d, path, m, cells, err) : TN_E_MEMORY;
     }
     if (status == TN_OK) {
-        uint64_t pairs[SUMS][2];
-        memcpy(cells, histogram->data, histogram->size);
+        uint64_t pairs[TN_MOMENT_SUMS][2];
         memcpy(pairs, sums->data, sizeof pairs);
         tn_metrics_restore(m, cells, &pairs[0][0]);
     }

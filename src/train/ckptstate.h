@@ -1,11 +1,21 @@
-/* ckptstate.h - what checkpoint.c and resume.c share. */
+/* ckptstate.h - what checkpoint.c, ckptsave.c and resume.c share. */
 #ifndef TN_TRAIN_CKPTSTATE_H
 #define TN_TRAIN_CKPTSTATE_H
 
 #include "base/clock.h"
+#include "base/threads.h"
 #include "train/checkpoint.h"
 #include "train/ckptdir.h"
 #include "train/ckptparts.h"
+
+/* What the next delta stands on: a checkpoint in this directory and of this run. */
+typedef struct tn_ckpt_base {
+    uint64_t ordinal; /* 0: none */
+    uint64_t step;
+    uint32_t crc;        /* of its manifest */
+    uint32_t deltas;     /* in its chain */
+    uint64_t *histogram; /* owned */
+} tn_ckpt_base;
 
 struct tn_checkpoints {
     const tn_blueprint *plan;
@@ -13,10 +23,28 @@ struct tn_checkpoints {
     tn_ckptdir *files;
     tn_text dir;
     uint64_t run_id;
+    tn_ckpt_base base;
+
+    /* The save that runs. All but `written` belongs to its thread until that is joined. */
+    tn_moment *moment; /* NULL: none */
+    tn_thread *thread; /* NULL: it was written at once .. */
+    tn_status status;  /* .. with this outcome */
+    tn_error err;
+    tn_saved saved;
+    uint64_t best; /* never pruned */
+    double begin;
+    bool lost_rows; /* the disk refused rows, which are not kept */
+    _Atomic bool written;
 };
 
-/* sparse, dense and structure of the manifest that `w` would write. Lives in the arena. */
-tn_status tn_ckpt_describe(tn_manifest *m, const tn_worker *w, tn_arena *arena,
-                           tn_error *err) TN_MUST_USE;
+/* Writes c->moment into files and commits them. */
+tn_status tn_checkpoints_write(tn_checkpoints *c, tn_error *err) TN_MUST_USE;
+
+/* What stands in memory is not the base of anything any more. */
+void tn_checkpoints_forget_base(tn_checkpoints *c);
+
+/* The changes of `w` are known from now on, so deltas may stand on what was loaded or saved. */
+tn_status tn_checkpoints_set_base(tn_checkpoints *c, tn_worker *w, const tn_saved *on,
+                                  const uint64_t *histogram, tn_error *err) TN_MUST_USE;
 
 #endif

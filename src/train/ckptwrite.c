@@ -1,6 +1,7 @@
 /* ckptwrite.c - writing the files of a checkpoint; see ckptparts.h. */
 #include "train/ckptparts.h"
 
+#include "base/alloc.h"
 #include "base/file.h"
 #include "base/safetensors.h"
 
@@ -85,7 +86,7 @@ static tn_status write_partitions(tn_snapshot_writer *writer, const tn_ckpt_part
 {
     for (uint32_t i = p->head->first; i <= p->head->last; i++) {
         TN_TRY(tn_snapshot_begin(writer, i, err));
-        TN_TRY(tn_table_walk(p->w->shard.table, i, write_row, writer, err));
+        TN_TRY(tn_cut_walk(p->moment->rows, i, write_row, writer, err));
     }
     return TN_OK;
 }
@@ -118,56 +119,71 @@ static tn_status write_tensors(tn_ckpt_part *p, const char *path, const tn_safet
     return finish(p, file, tn_safetensors_write(file, doc, err), err);
 }
 
-static tn_tensor flat(const char *name, const float *data, size_t n)
-{
-    return (tn_tensor){.name = name,
-                       .dtype = "F32",
-                       .rank = 1,
-                       .shape = {n},
-                       .data = (const char *)data,
-                       .size = n * sizeof *data};
-}
-
 tn_status tn_ckpt_write_dense(void *part, const char *path, tn_error *err)
 {
     tn_ckpt_part *p = part;
-    tn_worker *w = p->w;
-    size_t n = tn_params_size(w->params);
+    const tn_moment *m = p->moment;
     char end[24];
-    (void)snprintf(end, sizeof end, "%zu", n);
+    (void)snprintf(end, sizeof end, "%llu", (unsigned long long)m->manifest.dense.size);
     const tn_tensor_meta meta[] = {{"begin", "0"}, {"end", end}};
-    tn_state spec[TN_STATES_MAX];
-    uint32_t n_states = tn_dense_states(w->shard.dense, spec);
-    tn_tensor tensor[TN_STATES_MAX + 1];
-    tensor[0] = flat("w", tn_params_weights(w->params), n);
-    uint32_t n_tensors = 1;
-    for (uint32_t i = 0; i < n_states; i++) {
-        tensor[n_tensors++] = flat(spec[i].name, tn_dense_state(w->shard.dense, i), n);
-    }
-    tn_safetensors doc = {.n_meta = 2, .n_tensors = n_tensors, .meta = meta, .tensor = tensor};
+    tn_safetensors doc = {.n_meta = 2, .n_tensors = m->n_dense, .meta = meta, .tensor = m->dense};
     return write_tensors(p, path, &doc, err);
+}
+
+/* Pairs of cell and value where the histogram differs from that of the base, at least one. NULL:
+ * there would be so many that all of it is shorter, or there is no memory for them. */
+static uint64_t *list_changes(const tn_moment *m, size_t *n)
+{
+    const size_t cells = 2UL * TN_MOMENT_BINS;
+    size_t changed = 0;
+    for (size_t i = 0; i < cells; i++) {
+        changed += m->histogram[i] != m->since[i];
+    }
+    if (changed >= cells / 2) {
+        return NULL;
+    }
+    uint64_t *pair = tn_try_alloc(changed + 1, 2 * sizeof *pair, "changes of a histogram", NULL);
+    size_t k = 0;
+    for (size_t i = 0; pair != NULL && i < cells; i++) {
+        if (m->histogram[i] != m->since[i] || (changed == 0 && i == 0)) {
+            pair[k++] = i;
+            pair[k++] = m->histogram[i];
+        }
+    }
+    *n = k / 2;
+    return pair;
 }
 
 tn_status tn_ckpt_write_metrics(void *part, const char *path, tn_error *err)
 {
     tn_ckpt_part *p = part;
-    enum { BINS = 1 << 20, SUMS = 6 };
-    uint64_t sums[SUMS][2];
-    tn_metrics_sums(p->metrics, sums);
-    const tn_tensor tensor[] = {
+    const tn_moment *m = p->moment;
+    size_t n = 0;
+    uint64_t *changes = m->since != NULL ? list_changes(m, &n) : NULL;
+    tn_tensor tensor[] = {
         {.name = "hist.click",
          .dtype = "U64",
          .rank = 2,
-         .shape = {2, BINS},
-         .data = (const char *)tn_metrics_histogram(p->metrics),
-         .size = 2UL * BINS * sizeof(uint64_t)},
+         .shape = {2, TN_MOMENT_BINS},
+         .data = (const char *)m->histogram,
+         .size = 2UL * TN_MOMENT_BINS * sizeof(uint64_t)},
         {.name = "sums.click",
          .dtype = "U64",
          .rank = 2,
-         .shape = {SUMS, 2},
-         .data = (const char *)sums,
-         .size = sizeof sums},
+         .shape = {TN_MOMENT_SUMS, 2},
+         .data = (const char *)m->sums,
+         .size = sizeof m->sums},
     };
+    if (changes != NULL) {
+        tensor[0] = (tn_tensor){.name = "hist.click.changes",
+                                .dtype = "U64",
+                                .rank = 2,
+                                .shape = {n, 2},
+                                .data = (const char *)changes,
+                                .size = 2 * n * sizeof *changes};
+    }
     tn_safetensors doc = {.n_tensors = 2, .tensor = tensor};
-    return write_tensors(p, path, &doc, err);
+    tn_status status = write_tensors(p, path, &doc, err);
+    tn_free(changes);
+    return status;
 }

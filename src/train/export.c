@@ -8,6 +8,7 @@
 #include "base/sha256.h"
 #include "train/checkpoint.h"
 #include "train/ckptcheck.h"
+#include "train/ckptdir.h"
 #include "train/exportjson.h"
 #include "train/exportrows.h"
 
@@ -33,17 +34,30 @@ typedef struct exporting {
     uint32_t n_files;
 } exporting;
 
+/* The lists of files of a checkpoint and of what it stands on, down to the full one. */
+static tn_status add_lists(const char *folder, tn_arena *arena, tn_text *out, tn_error *err)
+{
+    char path[TN_PATH_SIZE];
+    tn_manifest m = {0};
+    (void)snprintf(path, sizeof path, "%s", folder);
+    for (;;) {
+        TN_TRY(tn_ckpt_read_manifest(path, arena, &m, err));
+        tn_manifest_add_files(out, NULL, &m);
+        if (m.base == 0) {
+            return tn_text_check(out, "the files of a checkpoint", err);
+        }
+        char here[TN_PATH_SIZE];
+        memcpy(here, path, sizeof here);
+        TN_TRY(tn_ckptdir_beside(here, m.base, path, err));
+    }
+}
+
 /* Id of a checkpoint's model; `folder` holds its MANIFEST. */
 static tn_status id_of_model(const char *folder, char out[33], tn_error *err)
 {
     tn_arena *arena = tn_arena_new(1 << 16);
-    tn_manifest m;
     tn_text files = {0};
-    tn_status status = tn_ckpt_read_manifest(folder, arena, &m, err);
-    if (status == TN_OK) {
-        tn_manifest_add_files(&files, NULL, &m);
-        status = tn_text_check(&files, "the files of a checkpoint", err);
-    }
+    tn_status status = add_lists(folder, arena, &files, err);
     if (status == TN_OK) {
         uint8_t digest[32];
         char hex[65];

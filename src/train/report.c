@@ -224,16 +224,17 @@ tn_status tn_report_saved(tn_report *r, const tn_saved *saved, const tn_run_stat
                           tn_error *err)
 {
     tn_log(TN_LOG_INFO, "saved %s/%s: %llu rows, %.1f MB in %.2f s", r->opts.dir, saved->name,
-           (unsigned long long)saved->rows, (double)saved->bytes / 1e6, saved->seconds);
+           (unsigned long long)saved->written, (double)saved->bytes / 1e6, saved->seconds);
     if (r->journal == NULL) {
         return TN_OK;
     }
     tn_journal_ckpt_record record = {.name = saved->name,
+                                     .delta = saved->deltas > 0,
                                      .bytes = saved->bytes,
-                                     .rows = saved->rows,
+                                     .rows = saved->written,
                                      .seconds = saved->seconds,
-                                     .stall_ms = 1e3 * saved->seconds};
-    tn_journal_at at = where(state);
+                                     .stall_ms = 1e3 * saved->stall};
+    tn_journal_at at = {.step = saved->step, .samples = saved->samples, .epoch = saved->epoch};
     TN_TRY(tn_journal_ckpt(r->journal, &at, &record, err));
     return write_table(r, state, err);
 }

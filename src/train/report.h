@@ -43,6 +43,7 @@ typedef struct tn_report_eval {
     bool best;
 } tn_report_eval;
 tn_status tn_report_eval_done(tn_report *r, const tn_report_eval *eval, tn_error *err) TN_MUST_USE;
+/* `state` is that of now, perhaps some steps later. */
 tn_status tn_report_saved(tn_report *r, const tn_saved *saved, const tn_run_state *state,
                           tn_error *err) TN_MUST_USE;
 

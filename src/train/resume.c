@@ -15,6 +15,7 @@ typedef struct loading {
     tn_run_state *state; /* NULL: weights only */
     tn_metrics *metrics; /* NULL: not wanted */
     tn_saved *which;
+    uint32_t deltas; /* read so far on the full one */
 } loading;
 
 static tn_status fits(void *ctx, const tn_manifest *m, tn_error *err)
@@ -107,14 +108,22 @@ static void warn_of_changes(const loading *l, const tn_manifest *m)
 
 static tn_status read_all(void *ctx, const char *path, const tn_manifest *m, tn_error *err)
 {
-    const loading *l = ctx;
-    tn_table_clear(l->w->shard.table);
+    loading *l = ctx;
+    l->deltas = m->base != 0 ? l->deltas + 1 : 0;
+    if (m->base == 0) {
+        tn_table_clear(l->w->shard.table);
+    }
     for (uint32_t i = 0; i < m->n_files; i++) {
         tn_text file = {0};
         tn_text_addf(&file, "%s/%s", path, m->file[i].name);
         tn_status status = read_one(l, tn_text_str(&file), m, &m->file[i], err);
         tn_text_done(&file);
         TN_TRY(status);
+    }
+    if (tn_table_rows(l->w->shard.table) != m->rows) {
+        return tn_fail(err, TN_E_CKPT, "'%s' makes %llu rows, its manifest says %llu", path,
+                       (unsigned long long)tn_table_rows(l->w->shard.table),
+                       (unsigned long long)m->rows);
     }
     l->w->steps = m->step;
     warn_of_changes(l, m);
@@ -123,6 +132,8 @@ static tn_status read_all(void *ctx, const char *path, const tn_manifest *m, tn_
     }
     if (l->which != NULL) {
         *l->which = (tn_saved){.ordinal = m->ordinal,
+                               .run_id = m->run_id,
+                               .deltas = l->deltas,
                                .rows = m->rows,
                                .step = m->step,
                                .samples = m->samples,
@@ -181,6 +192,9 @@ tn_status tn_checkpoints_resume(tn_checkpoints *c, tn_worker *w, tn_run_state *s
         if (ordinal == 0) {
             return TN_OK;
         }
+        if (metrics != NULL) {
+            TN_TRY(tn_checkpoints_set_base(c, w, which, tn_metrics_histogram(metrics), err));
+        }
     }
     if (state->patience.seen) {
         state->best_ordinal = best_of_step(c, state->patience.step);
@@ -190,10 +204,12 @@ tn_status tn_checkpoints_resume(tn_checkpoints *c, tn_worker *w, tn_run_state *s
 
 tn_status tn_checkpoints_restore(tn_checkpoints *c, tn_worker *w, uint64_t ordinal, tn_error *err)
 {
+    TN_ASSERT(c->moment == NULL);
     uint64_t steps = w->steps;
     loading l = {.w = w};
     tn_ckpt_loader loader = {.fits = fits, .read = read_all, .ctx = &l};
     tn_text path = {0};
+    tn_checkpoints_forget_base(c);
     tn_text_addf(&path, "%s/ckpt-%llu", tn_checkpoints_dir(c), (unsigned long long)ordinal);
     tn_status status = tn_ckptdir_load_one(tn_text_str(&path), &loader, err);
     tn_text_done(&path);

@@ -88,9 +88,6 @@ static void check_build(const tn_binder *b, const tn_tree *tree, const tn_run *r
     if (r->embedding.memory != TN_UNSET_U64) {
         not_yet(b, tree, "embedding.memory", "a cap of the table");
     }
-    if (r->checkpoint.delta_every != NULL) {
-        not_yet(b, tree, "checkpoint.delta_every", "delta checkpoints");
-    }
     if (r->log.tensorboard) {
         not_yet(b, tree, "log.tensorboard", "event files");
     }
@@ -239,6 +236,7 @@ void tn_run_bind(const tn_binder *b, const tn_tree *tree, tn_run *out)
     }
     check_every(b, tree, "eval.every", out->eval.every);
     check_every(b, tree, "checkpoint.every", out->checkpoint.every);
+    check_every(b, tree, "checkpoint.delta_every", out->checkpoint.delta_every);
     check_words(b, place(tree, "export.dict"), &out->export.dict, dicts, 2);
     check_words(b, place(tree, "export.graph"), &out->export.graph, graphs, 1);
     check_metrics(b, tree, out);

@@ -20,23 +20,29 @@ static const char *advice(const tn_trainer *t)
 }
 
 /* Also where failures are allowed for: there is no next time. */
-static tn_status save_at_last(tn_trainer *t, tn_error *err)
+static tn_status save_at_last(tn_trainer *t, bool delta, tn_error *err)
 {
+    TN_TRY(tn_trainer_end_save(t, err));
+    if (!t->unsaved) {
+        return TN_OK;
+    }
     t->saves_failed = TN_SAVES_FAILED_MAX;
-    return t->unsaved ? tn_trainer_save(t, err) : TN_OK;
+    TN_TRY(tn_trainer_save(t, delta, err));
+    return tn_trainer_end_save(t, err);
 }
 
 tn_status tn_trainer_stop(tn_trainer *t, tn_error *err)
 {
     unsigned long long steps = t->worker->steps;
     const char *dir = tn_checkpoints_dir(t->checkpoints);
+    TN_TRY(tn_trainer_end_save(t, err));
     if (t->unsaved && t->has_saved && t->saved.seconds > t->run->checkpoint.grace) {
         return tn_fail(err, TN_E_STOPPED,
                        "stopped by a signal at step %llu; not saved, since that took %.0f s before "
                        "and checkpoint.grace is %.0f s; '%s/%s' is the newest",
                        steps, t->saved.seconds, t->run->checkpoint.grace, dir, t->saved.name);
     }
-    TN_TRY(save_at_last(t, err));
+    TN_TRY(save_at_last(t, true, err));
     TN_ASSERT(t->has_saved);
     return tn_fail(err, TN_E_STOPPED,
                    "stopped by a signal at step %llu; saved as '%s/%s'\nhint: %s", steps, dir,
@@ -128,13 +134,19 @@ static tn_status choose_the_last(tn_trainer *t, tn_error *err)
     return restore_best(t, err);
 }
 
+static bool is_never(const tn_every *every)
+{
+    return every->epochs == 0 && every->steps == 0 && every->seconds == 0;
+}
+
 tn_status tn_trainer_wind_up(tn_trainer *t, tn_error *err)
 {
+    TN_TRY(tn_trainer_end_save(t, err));
     TN_TRY(choose_the_last(t, err));
-    bool never =
-        t->ckpt_every.epochs == 0 && t->ckpt_every.steps == 0 && t->ckpt_every.seconds == 0;
+    TN_TRY(tn_trainer_end_save(t, err)); /* of the best model, which it may be */
+    bool never = is_never(&t->ckpt_every) && is_never(&t->delta_every);
     if (t->opened && !never && !tn_trainer_is_asked(t)) {
-        TN_TRY(save_at_last(t, err));
+        TN_TRY(save_at_last(t, false, err));
     }
     tn_status status = tn_trainer_is_asked(t) ? TN_E_STOPPED : judge_the_last(t, err);
     return status == TN_E_STOPPED ? tn_trainer_stop(t, err) : status;

@@ -91,6 +91,7 @@ static tn_status between_steps(tn_trainer *t, tn_error *err)
     double now = tn_clock_s();
     uint64_t steps = t->worker->steps;
     const tn_train_opts *o = &t->run->train;
+    TN_TRY(tn_trainer_note_save(t, err));
     if (is_due(&t->eval_every, steps, now, &t->next_eval)) {
         tn_status status = tn_trainer_validate(t, err);
         if (status == TN_E_STOPPED) {
@@ -102,9 +103,12 @@ static tn_status between_steps(tn_trainer *t, tn_error *err)
     if (t->stop) {
         return TN_OK; /* the run's end saves, perhaps another model than this one */
     }
+    bool delta = is_due(&t->delta_every, steps, now, &t->next_delta);
     bool save_now = t->watch->save != NULL && atomic_exchange(t->watch->save, false);
     if (save_now || is_due(&t->ckpt_every, steps, now, &t->next_ckpt)) {
-        TN_TRY(tn_trainer_save(t, err));
+        TN_TRY(tn_trainer_save(t, false, err));
+    } else if (delta) {
+        TN_TRY(tn_trainer_save(t, true, err));
     }
     return tn_trainer_is_asked(t) ? tn_trainer_stop(t, err) : TN_OK;
 }
@@ -181,9 +185,10 @@ static tn_status after_epoch(tn_trainer *t, tn_error *err)
         }
         TN_TRY(status);
     }
-    bool due = t->ckpt_every.epochs > 0 && epoch % t->ckpt_every.epochs == 0;
-    if (due && !last && !t->stop && t->unsaved) {
-        TN_TRY(tn_trainer_save(t, err)); /* the last one is saved with the run's end */
+    bool full = t->ckpt_every.epochs > 0 && epoch % t->ckpt_every.epochs == 0;
+    bool delta = t->delta_every.epochs > 0 && epoch % t->delta_every.epochs == 0;
+    if ((full || delta) && !last && !t->stop && t->unsaved) {
+        return tn_trainer_save(t, !full, err); /* the last one is saved with the run's end */
     }
     return TN_OK;
 }

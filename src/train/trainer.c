@@ -65,40 +65,6 @@ static tn_status open_parts(tn_trainer *t, const tn_binder *b, tn_error *err)
     return tn_report_open(&t->report, &report, err);
 }
 
-tn_status tn_trainer_save(tn_trainer *t, tn_error *err)
-{
-    tn_saved saved;
-    t->state.patience = t->patience.state;
-    t->state.steps = t->worker->steps;
-    tn_span_begin(t->worker->lane, TN_PHASE_CHECKPOINT);
-    tn_status status =
-        tn_checkpoints_save(t->checkpoints, t->worker, &t->state, t->epoch_metrics, &saved, err);
-    tn_span_end(t->worker->lane);
-    if (status != TN_OK) {
-        if (t->run->checkpoint.on_error == 0 || ++t->saves_failed >= TN_SAVES_FAILED_MAX) {
-            return status;
-        }
-        return tn_report_event(t->report, &t->state, "warn", err->text, err);
-    }
-    t->saves_failed = 0;
-    t->saved = saved;
-    t->has_saved = true;
-    t->unsaved = false;
-    return tn_report_saved(t->report, &saved, &t->state, err);
-}
-
-static tn_status save_best(tn_trainer *t, tn_error *err)
-{
-    if (t->run->train.stop.monitor == NULL || t->run->train.stop.restore != 0) {
-        return TN_OK;
-    }
-    t->state.best_ordinal = 0; /* the one before may go */
-    t->unsaved = true;
-    TN_TRY(tn_trainer_save(t, err));
-    t->state.best_ordinal = t->unsaved ? 0 : t->saved.ordinal;
-    return TN_OK;
-}
-
 tn_status tn_trainer_evaluate(tn_trainer *t, const tn_eval_request *request, tn_evaluation *out,
                               tn_error *err)
 {
@@ -131,7 +97,7 @@ tn_status tn_trainer_validate(tn_trainer *t, tn_error *err)
         .data = "valid", .result = &t->out->valid, .state = &t->state, .best = verdict.best};
     TN_TRY(tn_report_eval_done(t->report, &eval, err));
     if (verdict.best) {
-        TN_TRY(save_best(t, err));
+        TN_TRY(tn_trainer_save_best(t, err));
     }
     char line[160];
     if (verdict.reduced) {
@@ -157,9 +123,19 @@ static tn_status run_epochs(tn_trainer *t, tn_error *err)
     return tn_trainer_wind_up(t, err);
 }
 
+/* A failed run waits for the checkpoint that is being written: it is good. */
+static tn_status end_save(tn_trainer *t, tn_status status, tn_error *err)
+{
+    tn_error second = {0};
+    t->save_again = false;
+    tn_status ended = tn_trainer_end_save(t, status == TN_OK ? err : &second);
+    return status != TN_OK ? status : ended;
+}
+
 /* Ends the run's files; the first failure is the one that is told. */
 static tn_status finish(tn_trainer *t, tn_status status, tn_error *err)
 {
+    status = end_save(t, status, err);
     t->out->steps = t->worker != NULL ? t->worker->steps : 0;
     t->out->samples = t->state.samples;
     t->out->seconds = tn_clock_s() - t->begin;
@@ -210,10 +186,13 @@ tn_status tn_train(const tn_blueprint *plan, const tn_run_text *text, const tn_w
     t.state.patience = t.patience.state;
     t.state.monitor = t.patience.metric;
     bool good = tn_every_read(t.run->eval.every, &t.eval_every) &&
-                tn_every_read(t.run->checkpoint.every, &t.ckpt_every);
+                tn_every_read(t.run->checkpoint.every, &t.ckpt_every) &&
+                (t.run->checkpoint.delta_every == NULL ||
+                 tn_every_read(t.run->checkpoint.delta_every, &t.delta_every));
     TN_ASSERT(good); /* checked with the configuration */
     t.next_eval = t.begin + t.eval_every.seconds;
     t.next_ckpt = t.begin + t.ckpt_every.seconds;
+    t.next_delta = t.begin + t.delta_every.seconds;
     tn_status status = open_parts(&t, b, err);
     if (status == TN_OK) {
         status = run_epochs(&t, err);

@@ -23,17 +23,21 @@ typedef struct tn_trainer {
     tn_patience patience;
     tn_run_state state;
 
-    tn_every eval_every, ckpt_every;
-    double begin;                /* monotonic seconds */
-    double next_eval, next_ckpt; /* when timed */
-    uint64_t epoch_records;      /* in the epoch before; 0: not known */
-    uint64_t samples_before;     /* consumed before the epoch that runs */
-    bool opened;                 /* an epoch, by this process: it has learned, or might have */
-    bool unsaved;                /* something since the last checkpoint */
-    uint64_t evaluated;          /* steps when data.valid was last evaluated; UINT64_MAX: never */
-    uint32_t saves_failed;       /* in a row */
+    tn_every eval_every, ckpt_every, delta_every;
+    double begin;                            /* monotonic seconds */
+    double next_eval, next_ckpt, next_delta; /* when timed */
+    uint64_t epoch_records;                  /* in the epoch before; 0: not known */
+    uint64_t samples_before;                 /* consumed before the epoch that runs */
+    bool opened;           /* an epoch, by this process: it has learned, or might have */
+    bool unsaved;          /* something since the last checkpoint */
+    uint64_t evaluated;    /* steps when data.valid was last evaluated; UINT64_MAX: never */
+    uint32_t saves_failed; /* in a row */
     bool has_saved;
     tn_saved saved;        /* the newest one, perhaps of the process before */
+    bool saving;           /* one is being written: it will be .. */
+    bool saving_best;      /* .. that of the best model */
+    bool saving_delta;     /* .. what changed, if that is known */
+    bool save_again;       /* .. begun anew when the disk fails it */
     tn_read_counts counts; /* of the last epoch */
     tn_text bad_reasons;   /* as tn_reader_bad_reasons */
     tn_arena *map;         /* holds state.data */
@@ -47,8 +51,15 @@ tn_status tn_trainer_evaluate(tn_trainer *t, const tn_eval_request *request, tn_
 /* Evaluates data.valid, tells patience, keeps the best. TN_E_STOPPED, nothing told: by a signal. */
 tn_status tn_trainer_validate(tn_trainer *t, tn_error *err) TN_MUST_USE;
 
-/* A failure is only told when checkpoint.on_error allows for one more; t->unsaved then stays. */
-tn_status tn_trainer_save(tn_trainer *t, tn_error *err) TN_MUST_USE;
+/* Begins to save while steps go on; the save before is waited for. `delta`: what changed is enough.
+ * How it went is told by one of the next two. A failure is an error only when checkpoint.on_error
+ * does not allow for one more; else it is told as an event, and t->unsaved is set. */
+tn_status tn_trainer_save(tn_trainer *t, bool delta, tn_error *err) TN_MUST_USE;
+tn_status tn_trainer_save_best(tn_trainer *t, tn_error *err) TN_MUST_USE;
+
+/* Takes note of a save that is done; `end` waits for it. Without one they do nothing. */
+tn_status tn_trainer_note_save(tn_trainer *t, tn_error *err) TN_MUST_USE;
+tn_status tn_trainer_end_save(tn_trainer *t, tn_error *err) TN_MUST_USE;
 
 /* One epoch from t->state.progress on. */
 tn_status tn_trainer_epoch(tn_trainer *t, tn_error *err) TN_MUST_USE;

@@ -264,7 +264,13 @@ static void three_saves_may_not_fail_in_a_row(void **state)
     assert_int_equal(tn_failpoint_set(NULL, &err), TN_OK);
     assert_int_equal(o.status, TN_E_IO);
     assert_int_equal(count_in(dir, "metrics.jsonl", "checkpoint not saved"), 2);
-    assert_int_equal(count_in(dir, "summary.json", "\"steps\":6,"), 1);
+    uint32_t ends = 0; /* begun at step 6, told at once or a few steps later */
+    for (uint32_t steps = 6; steps < 24; steps++) {
+        char words[24];
+        (void)snprintf(words, sizeof words, "\"steps\":%u,", steps);
+        ends += count_in(dir, "summary.json", words);
+    }
+    assert_int_equal(ends, 1);
     tn_tmpdir_remove(dir);
 }
 

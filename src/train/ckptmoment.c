@@ -1,0 +1,168 @@
+/* ckptmoment.c - see ckptmoment.h. */
+#include "train/ckptmoment.h"
+
+#include "base/alloc.h"
+#include "nn/graphjson.h"
+#include "train/ckptparts.h"
+#include "train/host.h"
+
+#include <string.h>
+
+static void fill_params(tn_manifest_dense *dense, const tn_worker *w, tn_arena *arena)
+{
+    uint32_t n = tn_params_count(w->params);
+    tn_manifest_param *param = TN_NEW_ARRAY(arena, tn_manifest_param, n);
+    for (uint32_t i = 0; i < n; i++) {
+        const tn_param_slice *s = tn_params_get(w->params, i);
+        param[i] = (tn_manifest_param){.name = s->name,
+                                       .rank = 2,
+                                       .shape = {s->rows, s->cols},
+                                       .at = s->at,
+                                       .train = s->train};
+    }
+    dense->n_params = n;
+    dense->param = param;
+}
+
+static void fill_dense(tn_manifest_dense *dense, const tn_worker *w, tn_arena *arena)
+{
+    *dense = (tn_manifest_dense){.size = tn_params_size(w->params),
+                                 .optimizer = w->plan->rules->dense.optim->choice.name};
+    tn_state spec[TN_STATES_MAX];
+    dense->n_states = tn_dense_states(w->shard.dense, spec);
+    for (uint32_t i = 0; i < dense->n_states; i++) {
+        dense->state[i] = spec[i].name;
+    }
+    tn_manifest_count *t = TN_NEW(arena, tn_manifest_count);
+    *t = (tn_manifest_count){"t", tn_dense_t(w->shard.dense)};
+    dense->scalar = t;
+    dense->n_scalars = 1;
+    fill_params(dense, w, arena);
+}
+
+tn_status tn_moment_describe(tn_manifest *m, const tn_worker *w, tn_arena *arena, tn_error *err)
+{
+    m->sparse = tn_ckpt_row_schema(w, arena);
+    fill_dense(&m->dense, w, arena);
+    char *structure = TN_NEW_ARRAY(arena, char, 65);
+    tn_text nodes = {0};
+    tn_graph_json_nodes(w->train_graph, &nodes);
+    tn_status status = tn_text_check(&nodes, "the graph", err);
+    if (status == TN_OK) {
+        status = tn_manifest_structure(m, tn_text_str(&nodes), structure, err);
+    }
+    tn_text_done(&nodes);
+    m->structure = structure;
+    return status;
+}
+
+static void fill_state(tn_manifest *m, const tn_moment_from *from, tn_arena *arena)
+{
+    const tn_run_state *state = from->state;
+    const tn_patience_state *p = &state->patience;
+    m->run_id = from->run_id;
+    m->step = state->steps;
+    m->samples = state->samples;
+    m->clock = from->w->day;
+    m->config_hash = from->text->hash;
+    m->epoch = state->progress.epoch;
+    m->part = tn_data_map_parts(state->data, &state->progress, arena, &m->n_parts);
+    m->seed = from->w->plan->run->run.seed;
+    m->best_name = p->seen ? state->monitor : NULL;
+    m->best_value = p->best;
+    m->best_step = p->step;
+    m->bad_evals = p->bad;
+    m->lr_scale = p->lr_scale;
+    m->eval_owed = state->eval_owed;
+    m->cpu = tn_host_cpu();
+    char *blas = TN_NEW_ARRAY(arena, char, TN_HOST_BLAS_SIZE);
+    tn_host_blas(&from->w->plan->run->compute, blas);
+    m->blas = blas;
+}
+
+/* ---- arrays ---- */
+
+static void add_array(tn_moment *m, const char *name, const float *from, size_t n)
+{
+    float *to = m->floats + m->n_dense * n;
+    memcpy(to, from, n * sizeof *to);
+    m->dense[m->n_dense++] = (tn_tensor){.name = name,
+                                         .dtype = "F32",
+                                         .rank = 1,
+                                         .shape = {n},
+                                         .data = (const char *)to,
+                                         .size = n * sizeof *to};
+}
+
+static tn_status copy_dense(tn_moment *m, const tn_worker *w, tn_error *err)
+{
+    size_t n = tn_params_size(w->params);
+    tn_state spec[TN_STATES_MAX];
+    uint32_t n_states = tn_dense_states(w->shard.dense, spec);
+    m->floats =
+        tn_try_alloc((1 + n_states) * n + 1, sizeof *m->floats, "a copy of the weights", err);
+    if (m->floats == NULL) {
+        return TN_E_MEMORY;
+    }
+    add_array(m, "w", tn_params_weights(w->params), n);
+    for (uint32_t i = 0; i < n_states; i++) {
+        add_array(m, spec[i].name, tn_dense_state(w->shard.dense, i), n);
+    }
+    return TN_OK;
+}
+
+static tn_status copy_metrics(tn_moment *m, const tn_metrics *metrics, tn_error *err)
+{
+    const size_t cells = 2UL * TN_MOMENT_BINS;
+    m->histogram = tn_try_alloc(cells, sizeof *m->histogram, "a copy of a histogram", err);
+    if (m->histogram == NULL) {
+        return TN_E_MEMORY;
+    }
+    memcpy(m->histogram, tn_metrics_histogram(metrics), cells * sizeof *m->histogram);
+    tn_metrics_sums(metrics, m->sums);
+    return TN_OK;
+}
+
+/* ---- all of it ---- */
+
+static tn_status take(tn_moment *m, const tn_moment_from *from, tn_error *err)
+{
+    fill_state(&m->manifest, from, m->arena);
+    TN_TRY(tn_moment_describe(&m->manifest, from->w, m->arena, err));
+    TN_TRY(tn_data_map_sources(from->state->data, &m->sources, err));
+    TN_TRY(copy_dense(m, from->w, err));
+    TN_TRY(copy_metrics(m, from->metrics, err));
+    TN_TRY(tn_cut_open(&m->rows, from->w->shard.table, from->delta, err));
+    m->manifest.rows = tn_cut_rows(m->rows);
+    return TN_OK;
+}
+
+tn_status tn_moment_take(tn_moment **out, const tn_moment_from *from, tn_error *err)
+{
+    *out = NULL;
+    tn_moment *m = tn_try_alloc(1, sizeof *m, "what a checkpoint is made from", err);
+    if (m == NULL) {
+        return TN_E_MEMORY;
+    }
+    m->arena = tn_arena_new(1 << 16);
+    m->config = from->text->config;
+    tn_status status = take(m, from, err);
+    if (status != TN_OK) {
+        tn_moment_free(m);
+        return status;
+    }
+    *out = m;
+    return TN_OK;
+}
+
+void tn_moment_free(tn_moment *m)
+{
+    if (m != NULL) {
+        tn_cut_close(m->rows);
+        tn_text_done(&m->sources);
+        tn_free(m->histogram);
+        tn_free(m->floats);
+        tn_arena_free(m->arena);
+        tn_free(m);
+    }
+}

@@ -1,0 +1,53 @@
+/* ckptmoment.h - a run at one moment: what a checkpoint is written from while training goes on.
+ *
+ *     TN_TRY(tn_moment_take(&m, &from, err));     between two steps, on the trainer's thread
+ *     ..                                          read by one thread, perhaps another
+ *     tn_moment_free(m);
+ *
+ * Small things are copied: dense weights and their optimizer state, the metrics of the epoch that
+ * runs, the state of the run as a manifest. The rows are a cut of the table (ps/cut.h). What has
+ * the blueprint as its owner is lent until the moment is freed.
+ */
+#ifndef TN_TRAIN_CKPTMOMENT_H
+#define TN_TRAIN_CKPTMOMENT_H
+
+#include "base/safetensors.h"
+#include "ps/cut.h"
+#include "ps/manifest.h"
+#include "train/metrics.h"
+#include "train/trainer.h"
+#include "train/worker.h"
+
+enum { TN_MOMENT_SUMS = 6, TN_MOMENT_BINS = 1 << 20 };
+
+typedef struct tn_moment {
+    tn_arena *arena;
+    tn_manifest manifest; /* but for the names of things that are still to be made */
+    const char *config;   /* lent */
+    tn_text sources;
+    tn_cut *rows;
+    tn_tensor dense[TN_STATES_MAX + 1]; /* w, then each state; in floats below */
+    uint32_t n_dense;
+    float *floats;
+    uint64_t *histogram;   /* [2][TN_MOMENT_BINS] */
+    const uint64_t *since; /* that of the base of a delta, lent; NULL: none */
+    uint64_t sums[TN_MOMENT_SUMS][2];
+} tn_moment;
+
+typedef struct tn_moment_from {
+    tn_worker *w;
+    const tn_run_state *state;
+    const tn_metrics *metrics;
+    const tn_run_text *text;
+    uint64_t run_id;
+    bool delta;
+} tn_moment_from;
+
+tn_status tn_moment_take(tn_moment **out, const tn_moment_from *from, tn_error *err) TN_MUST_USE;
+void tn_moment_free(tn_moment *m); /* NULL is fine */
+
+/* sparse, dense and structure of the manifest that `w` would write. Lives in the arena. */
+tn_status tn_moment_describe(tn_manifest *m, const tn_worker *w, tn_arena *arena,
+                             tn_error *err) TN_MUST_USE;
+
+#endif

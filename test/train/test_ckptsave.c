@@ -1,0 +1,299 @@
+/* test_ckptsave.c - checkpoints that are written while training goes on, and deltas. */
+#include "base/failpoint.h"
+#include "base/file.h"
+#include "support/test.h"
+#include "support/tmpdir.h"
+#include "train/checkpoint.h"
+#include "train/ckptdir.h"
+#include "train/datamap.h"
+#include "train/feeder.h"
+#include "train/golden.h"
+#include "train/runhash.h"
+#include "train/trainrun.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static bool same_file(const char *a, const char *b)
+{
+    tn_text text[2] = {{0}};
+    assert_int_equal(tn_file_read_all(a, 1 << 28, &text[0], NULL), TN_OK);
+    assert_int_equal(tn_file_read_all(b, 1 << 28, &text[1], NULL), TN_OK);
+    bool same =
+        text[0].size == text[1].size && memcmp(text[0].data, text[1].data, text[0].size) == 0;
+    tn_text_done(&text[0]);
+    tn_text_done(&text[1]);
+    return same;
+}
+
+/* Every file of two folders. */
+static void assert_same_folder(const char *a, const char *b)
+{
+    tn_text names = {0};
+    uint32_t n = 0;
+    assert_int_equal(tn_dir_list(a, &names, &n, NULL), TN_OK);
+    assert_int_equal(n, 6);
+    const char *name = tn_text_str(&names);
+    for (uint32_t i = 0; i < n; i++) {
+        char path[2][TN_PATH_SIZE];
+        assert_int_equal(tn_path_join(a, name, path[0], NULL), TN_OK);
+        assert_int_equal(tn_path_join(b, name, path[1], NULL), TN_OK);
+        if (!same_file(path[0], path[1])) {
+            fail_msg("'%s' differs", name);
+        }
+        name += strlen(name) + 1;
+    }
+    tn_text_done(&names);
+}
+
+/* ---- the same bytes ---- */
+
+/* A run of a few steps, saved at the 4th and at the 6th; ckpt-1 and ckpt-2 in `dir`. */
+static void run_and_save(const char *dir, const char *delta_every, bool behind, uint32_t *hash)
+{
+    char where[300];
+    char deltas[64];
+    (void)snprintf(where, sizeof where, "run.dir=%s", dir);
+    (void)snprintf(deltas, sizeof deltas, "checkpoint.delta_every=%s", delta_every);
+    tn_arena *arena = tn_arena_new(1 << 16);
+    const tn_blueprint *plan =
+        golden_plan(arena, "deepfm_bn", (const char *const[]){where, deltas, NULL});
+    tn_diag diag = {0};
+    tn_binder b = {.arena = arena, .diag = &diag};
+    tn_run_text text = {.config = "test\n", .hash = "00"};
+    text.hash = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+    tn_worker *w = NULL;
+    tn_checkpoints *c = NULL;
+    tn_metrics *metrics = NULL;
+    tn_feeder *feeder = NULL;
+    tn_metrics_opts mopts = {0};
+    tn_reader_opts ropts = {.paths = plan->run->data.train, .batch_rows = 16, .training = true};
+    assert_int_equal(tn_metrics_new(&metrics, &mopts, NULL), TN_OK);
+    assert_int_equal(tn_worker_new(&w, plan, &(tn_worker_opts){.training = true}, &b, NULL), TN_OK);
+    assert_int_equal(tn_checkpoints_open(&c, plan, &text, NULL), TN_OK);
+    tn_feeder_opts fopts = {.plan = plan, .team = w->team, .ahead = 2, .training = true};
+    assert_int_equal(tn_feeder_open(&feeder, &fopts, &ropts, NULL), TN_OK);
+    tn_run_state state = {.data = tn_data_map_of(tn_feeder_reader(feeder), arena)};
+    tn_saved saved;
+    for (uint32_t i = 1; i <= 9; i++) {
+        tn_step *step = NULL;
+        tn_learned learned;
+        assert_int_equal(tn_feeder_next(feeder, &step, NULL), TN_OK);
+        assert_int_equal(tn_step_learn(w, step, 1, &learned, NULL), TN_OK);
+        tn_scored rows = {.n = step->batch->rows,
+                          .logit = w->train_logit->val,
+                          .label = step->batch->label,
+                          .weight = step->batch->weight};
+        assert_int_equal(tn_metrics_add(metrics, &rows, NULL), TN_OK);
+        state.progress = step->batch->progress;
+        state.samples += step->batch->rows;
+        state.steps = w->steps;
+        tn_feeder_recycle(feeder, step);
+        tn_ckpt_want want = {.state = &state, .metrics = metrics, .delta = true};
+        if (behind && (i == 6 || i == 9)) {
+            assert_int_equal(tn_checkpoints_end(c, &saved, NULL), TN_OK);
+        }
+        if (i == 4 || i == 6) {
+            assert_int_equal(behind ? tn_checkpoints_begin(c, w, &want, NULL)
+                                    : tn_checkpoints_save(c, w, &want, &saved, NULL),
+                             TN_OK);
+        }
+    }
+    assert_int_equal(saved.step, 6);
+    assert_int_equal(saved.deltas, strcmp(delta_every, "~") != 0);
+    assert_int_equal(tn_run_hash(w, hash, NULL), TN_OK);
+    tn_feeder_close(feeder);
+    tn_checkpoints_close(c);
+    tn_metrics_free(metrics);
+    tn_worker_free(w);
+    tn_arena_free(arena);
+}
+
+static void what_is_written_behind_training_has_the_bytes_of_what_stops_it(void **state)
+{
+    (void)state;
+    const char *deltas[] = {"~", "1step"};
+    for (uint32_t i = 0; i < 2; i++) {
+        char dir[2][256];
+        uint32_t hash[2];
+        tn_tmpdir_make(dir[0]);
+        tn_tmpdir_make(dir[1]);
+        run_and_save(dir[0], deltas[i], false, &hash[0]);
+        run_and_save(dir[1], deltas[i], true, &hash[1]);
+        assert_int_equal(hash[0], hash[1]);
+        for (uint32_t n = 1; n <= 2; n++) {
+            char path[2][TN_PATH_SIZE];
+            (void)snprintf(path[0], TN_PATH_SIZE, "%s/ckpt-%u", dir[0], n);
+            (void)snprintf(path[1], TN_PATH_SIZE, "%s/ckpt-%u", dir[1], n);
+            assert_same_folder(path[0], path[1]);
+        }
+        tn_tmpdir_remove(dir[0]);
+        tn_tmpdir_remove(dir[1]);
+    }
+}
+
+/* ---- deltas ---- */
+
+#define DELTAS "checkpoint.every=7steps", "checkpoint.delta_every=1step"
+
+/* The hash of what checkpoint `n` of `dir` loads to; 0: it does not load. */
+static uint32_t hash_of(const char *dir, uint64_t n, tn_saved *which)
+{
+    char path[TN_PATH_SIZE];
+    uint32_t hash = 0;
+    (void)snprintf(path, sizeof path, "%s/ckpt-%llu", dir, (unsigned long long)n);
+    tn_arena *arena = tn_arena_new(1 << 16);
+    tn_diag diag = {0};
+    tn_binder b = {.arena = arena, .diag = &diag};
+    const tn_blueprint *plan =
+        golden_plan(arena, "deepfm_bn", (const char *const[]){"model.dropout=0.2", NULL});
+    tn_worker *w = NULL;
+    assert_int_equal(tn_worker_new(&w, plan, &(tn_worker_opts){.training = true}, &b, NULL), TN_OK);
+    if (tn_checkpoint_load(path, w, which, NULL) == TN_OK) {
+        assert_int_equal(tn_run_hash(w, &hash, NULL), TN_OK);
+    }
+    tn_worker_free(w);
+    tn_arena_free(arena);
+    return hash;
+}
+
+static void a_delta_loads_to_what_a_full_one_of_the_same_step_does(void **state)
+{
+    (void)state;
+    char dir[2][256];
+    tn_tmpdir_make(dir[0]);
+    tn_tmpdir_make(dir[1]);
+    const char *full[] = {"checkpoint.every=1step", "data.valid=~", NULL};
+    const char *deltas[] = {DELTAS, "data.valid=~", NULL};
+    assert_int_equal(trainrun_do(dir[0], full, NULL).status, TN_OK);
+    trainrun o = trainrun_do(dir[1], deltas, NULL);
+    assert_int_equal(o.status, TN_OK);
+    uint32_t n_deltas = 0;
+    for (uint64_t n = 1; n <= 24; n++) {
+        tn_saved which[2];
+        uint32_t hash = hash_of(dir[0], n, &which[0]);
+        assert_true(hash != 0);
+        assert_int_equal(hash, hash_of(dir[1], n, &which[1]));
+        assert_int_equal(which[0].step, which[1].step);
+        assert_int_equal(which[0].deltas, 0);
+        n_deltas += which[1].deltas > 0;
+    }
+    assert_int_equal(n_deltas, 20); /* all but the first, the 7th, 14th, 21st */
+    tn_tmpdir_remove(dir[0]);
+    tn_tmpdir_remove(dir[1]);
+}
+
+static void a_run_that_goes_on_from_a_delta_ends_with_the_same_bits(void **state)
+{
+    (void)state;
+    uint32_t want = trainrun_hash(NULL);
+    for (uint32_t steps = 1; steps < 24; steps += 10) {
+        char dir[256];
+        char until[40];
+        tn_tmpdir_make(dir);
+        (void)snprintf(until, sizeof until, "train.max_steps=%u", steps);
+        const char *first[] = {DELTAS, until, "checkpoint.keep=1", NULL};
+        const char *rest[] = {DELTAS, "checkpoint.keep=2", NULL};
+        assert_int_equal(trainrun_do(dir, first, NULL).status, TN_OK);
+        trainrun o = trainrun_do(dir, rest, NULL);
+        assert_int_equal(o.status, TN_OK);
+        assert_int_equal(o.hash, want);
+        tn_tmpdir_remove(dir);
+    }
+}
+
+/* One byte in the middle of a shard file. */
+static void damage(const char *dir, uint64_t n)
+{
+    char path[TN_PATH_SIZE];
+    tn_text text = {0};
+    (void)snprintf(path, sizeof path, "%s/ckpt-%llu/sparse-0000-1023.tns", dir,
+                   (unsigned long long)n);
+    assert_int_equal(tn_file_read_all(path, 1 << 28, &text, NULL), TN_OK);
+    text.data[200] = (char)(text.data[200] ^ 4);
+    assert_int_equal(tn_file_replace(path, text.data, text.size, NULL), TN_OK);
+    tn_text_done(&text);
+}
+
+static void a_delta_that_is_damaged_or_stands_on_damage_is_passed_over(void **state)
+{
+    (void)state;
+    uint32_t want = trainrun_hash(NULL);
+    const uint64_t damaged[] = {9, 8, 7}; /* the newest delta; the one below; the full one */
+    for (uint32_t i = 0; i < 3; i++) {
+        char dir[256];
+        tn_saved which;
+        tn_tmpdir_make(dir);
+        /* 1 full, 2 .. 6, 7 full, 8, 9, 10: the end, full */
+        const char *first[] = {DELTAS, "train.max_steps=10", "data.valid=~", NULL};
+        const char *rest[] = {DELTAS, NULL};
+        assert_int_equal(trainrun_do(dir, first, NULL).status, TN_OK);
+        damage(dir, 10);
+        damage(dir, damaged[i]);
+        assert_int_equal(hash_of(dir, 9, &which), 0);
+        assert_true(hash_of(dir, 6, &which) != 0);
+        trainrun o = trainrun_do(dir, rest, NULL);
+        assert_int_equal(o.status, TN_OK);
+        assert_int_equal(o.hash, want);
+        tn_tmpdir_remove(dir);
+    }
+}
+
+/* ---- failures ---- */
+
+static void a_disk_that_fails_once_is_asked_again(void **state)
+{
+    (void)state;
+    char dir[256];
+    tn_error err = {0};
+    uint32_t want = trainrun_hash(NULL);
+    for (uint32_t nth = 3; nth < 60; nth += 19) {
+        char rule[40];
+        (void)snprintf(rule, sizeof rule, "io.fsync#%u:EIO", nth);
+        tn_tmpdir_make(dir);
+        assert_int_equal(tn_failpoint_set(rule, &err), TN_OK);
+        trainrun o = trainrun_do(dir, (const char *const[]){DELTAS, NULL}, NULL);
+        assert_int_equal(tn_failpoint_set(NULL, &err), TN_OK);
+        if (o.status == TN_OK) {
+            assert_int_equal(o.hash, want);
+        } else {
+            assert_int_equal(o.status, TN_E_IO);
+        }
+        tn_tmpdir_remove(dir);
+    }
+}
+
+static void a_disk_that_stays_broken_ends_the_run_between_two_steps(void **state)
+{
+    (void)state;
+    char dir[256];
+    tn_error err = {0};
+    tn_tmpdir_make(dir);
+    assert_int_equal(tn_failpoint_set("ckpt.before_manifest:ENOSPC", &err), TN_OK);
+    trainrun o = trainrun_do(dir, (const char *const[]){"checkpoint.every=2steps", NULL}, NULL);
+    assert_int_equal(o.status, TN_E_IO);
+    assert_non_null(strstr(o.text, "checkpoint not saved: "));
+    const char *warn[] = {"checkpoint.every=8steps", "checkpoint.on_error=warn", NULL};
+    o = trainrun_do(dir, warn, NULL); /* the last one must not fail */
+    assert_int_equal(o.status, TN_E_IO);
+    assert_int_equal(tn_failpoint_set("ckpt.before_manifest#2+:ENOSPC", &err), TN_OK);
+    o = trainrun_do(dir, (const char *const[]){DELTAS, "train.max_steps=1", NULL}, NULL);
+    assert_int_equal(o.status, TN_OK);
+    assert_int_equal(tn_failpoint_set(NULL, &err), TN_OK);
+    o = trainrun_do(dir, (const char *const[]){DELTAS, NULL}, NULL);
+    assert_int_equal(o.hash, trainrun_hash(NULL));
+    tn_tmpdir_remove(dir);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_written_behind_training_has_the_bytes_of_what_stops_it),
+        cmocka_unit_test(a_delta_loads_to_what_a_full_one_of_the_same_step_does),
+        cmocka_unit_test(a_run_that_goes_on_from_a_delta_ends_with_the_same_bits),
+        cmocka_unit_test(a_delta_that_is_damaged_or_stands_on_damage_is_passed_over),
+        cmocka_unit_test(a_disk_that_fails_once_is_asked_again),
+        cmocka_unit_test(a_disk_that_stays_broken_ends_the_run_between_two_steps),
+    };
+    return cmocka_run_group_tests_name("train/ckptsave", tests, NULL, NULL);
+}
