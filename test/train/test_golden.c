@@ -231,8 +231,7 @@ static void run_epoch(trial *t, uint32_t epoch)
                            .prefetch = 2};
     tn_feeder *feeder = NULL;
     tn_error err = {0};
-    tn_feeder_opts feeding = {
-        .plan = t->plan, .team = t->w->team, .ahead = 2, .training = true};
+    tn_feeder_opts feeding = {.plan = t->plan, .team = t->w->team, .ahead = 2, .training = true};
     check(tn_feeder_open(&feeder, &feeding, &opts, &err), &err);
     tn_step *step = NULL;
     tn_status status;
