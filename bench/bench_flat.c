@@ -248,6 +248,7 @@ static void measure(const char *config, uint32_t n, const char *const *set, uint
     static tn_samples theirs;
     static tn_samples ratio;
     char what[128];
+    ours.n = theirs.n = ratio.n = 0;
     tn_rig_open(&table, config, n, set);
     tn_rig_load(&table, BATCHES);
     fill_table(&table, ids);
