@@ -12,8 +12,9 @@
 #include "nn/halves.h"
 
 /* Batches are powers of two more often than not, and so are teams. A tile of columns reads all of x
- * once: narrow ones would read it from far too often. */
-enum { TILE_ROWS = 64, TILE_COLS = 128 };
+ * once, so it is not narrower than it takes for a few threads to share the first layer of a small
+ * net. */
+enum { TILE_ROWS = 64, TILE_COLS = 64, TILE_COLS_SMALL = 32, SMALL = 128 };
 
 tn_shape tn_product_shape(const tn_node *y)
 {
@@ -27,8 +28,10 @@ tn_shape tn_product_shape(const tn_node *y)
 
 uint32_t tn_product_tile(const tn_node *y, bool cols)
 {
-    (void)y;
-    return cols ? TILE_COLS : TILE_ROWS;
+    if (!cols) {
+        return TILE_ROWS;
+    }
+    return y->shape.cols <= SMALL ? TILE_COLS_SMALL : TILE_COLS;
 }
 
 /* The transposed weights, [m, n] with whole cache lines per row. */
