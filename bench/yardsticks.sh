@@ -20,7 +20,8 @@ trap 'rm -f "$lines"' EXIT
 "$bin/bench_rates" machine
 python3 "$run" "$venv" --json "$lines" --tnet "'$bin/bench_train' '$here/bench/configs/speed.yaml' 2 memory \
 data.train='{data}/train.libsvm' model.type={model} embedding.dim={dim} 'model.hidden=[{hidden}]' train.batch={batch} \
-train.threads={threads}" "$@"
+train.threads={threads} |
+sed -E 's/.*(\"rows_per_s\":[0-9]+).*(\"cpu_s_per_mrow\".*\"first_step_s\":[0-9.]+).*/{\\1,\\2}/'" "$@" # names run.py has are left out
 python3 - "$lines" <<'END'
 import json, sys
 
