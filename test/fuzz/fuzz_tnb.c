@@ -56,9 +56,10 @@ static void repair_frame(char *bytes, size_t size)
 static tn_rows *rows_of(bool signs)
 {
     static config c;
+    static tn_arena *arena;
     static tn_rows *made[2];
     if (made[0] == NULL) {
-        tn_arena *arena = tn_arena_new(1 << 16);
+        arena = tn_arena_new(1 << 16);
         tn_diag diag = {0};
         tn_binder b = {.arena = arena, .diag = &diag};
         tn_error err = {0};
