@@ -186,6 +186,7 @@ static void fill_table(bench *b, uint64_t rows)
             view.n_floats += place.spec[i].per_row ? 1 : record->segment[s].dim;
         }
     }
+    TN_ASSERT(view.n_floats > 0);
     for (uint32_t p = 0; p < TN_PARTITIONS; p++) {
         tn_refill r;
         tn_refill_begin(&r, b->worker->shard.table, p);

@@ -138,7 +138,7 @@ __attribute__((target("sse4.2,pclmul"))) static uint32_t crc_by_three(uint32_t c
     uint64_t state = ~crc;
     size_t at = 0;
     while (size - at >= WORTH_IT) {
-        size_t words = (size - at - WORD) / (3 * WORD);
+        size_t words = (size - at - WORD) / ((size_t)3 * WORD);
         words = words < LANE_WORDS_MAX ? words : LANE_WORDS_MAX;
         state = crc_of_three(state, data + at, words);
         at += WORD * (3 * words + 1);

@@ -25,7 +25,7 @@ typedef struct marked {
 /* The marks of pair k, from its blank to that of the next. */
 static inline const uint16_t *marks_of(const marked *m, uint32_t k)
 {
-    return m->mark + m->first + k * m->step;
+    return m->mark + m->first + (size_t)k * m->step;
 }
 
 static bool take_label(const tn_pairs *in, size_t size)
