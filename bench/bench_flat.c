@@ -176,8 +176,8 @@ static void push_tile(void *job, uint32_t tile)
 /* What tn_step_learn does, with the array in the table's place. */
 static void learn_flat(flat *f, tn_step *s)
 {
-    static const uint32_t none_at[1];
-    static const uint32_t none_first[TN_PARTITIONS + 1];
+    static const uint32_t none_at[1] = {0};
+    static const uint32_t none_first[TN_PARTITIONS + 1] = {0};
     tn_error err = {0};
     tn_worker *w = f->rig->worker;
     f->keys = &s->local->keys;

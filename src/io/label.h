@@ -24,9 +24,9 @@ bool tn_label_of_number(const tn_label_rule *rule, double y, float *out);
 /* For what most labels are: 0 or 1, under a rule that leaves them as they are. */
 static inline bool tn_label_of_bit(const tn_label_rule *rule, char c, float *out)
 {
-    bool plain = rule->n_values == 0 && isnan(rule->threshold);
+    bool unchanged = rule->n_values == 0 && isnan(rule->threshold);
     *out = c == '1' ? 1.0F : 0.0F;
-    return plain && (c == '0' || c == '1');
+    return unchanged && (c == '0' || c == '1');
 }
 
 bool tn_label_of_text(const tn_label_rule *rule, const char *text, size_t size, float *out);

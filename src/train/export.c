@@ -37,18 +37,18 @@ typedef struct exporting {
 /* The lists of files of a checkpoint and of what it stands on, down to the full one. */
 static tn_status add_lists(const char *folder, tn_arena *arena, tn_text *out, tn_error *err)
 {
-    char path[TN_PATH_SIZE];
+    char link[TN_PATH_SIZE];
     tn_manifest m = {0};
-    (void)snprintf(path, sizeof path, "%s", folder);
+    (void)snprintf(link, sizeof link, "%s", folder);
     for (;;) {
-        TN_TRY(tn_ckpt_read_manifest(path, arena, &m, err));
+        TN_TRY(tn_ckpt_read_manifest(link, arena, &m, err));
         tn_manifest_add_files(out, NULL, &m);
         if (m.base == 0) {
             return tn_text_check(out, "the files of a checkpoint", err);
         }
-        char here[TN_PATH_SIZE];
-        memcpy(here, path, sizeof here);
-        TN_TRY(tn_ckptdir_beside(here, m.base, path, err));
+        char delta[TN_PATH_SIZE];
+        memcpy(delta, link, sizeof delta);
+        TN_TRY(tn_ckptdir_beside(delta, m.base, link, err));
     }
 }
 

@@ -28,7 +28,7 @@ static void make(words *w, uint64_t seed, const char *digits, size_t n_digits, s
         for (size_t k = 0; k < w->size[i]; k++) {
             uint64_t x = tn_draw(seed, at);
             bool any = strange > 0 && x % strange == 0;
-            w->text[at++] = any ? (char)(x >> 40) : digits[(x >> 32) % n_digits];
+            w->text[at++] = (char)(any ? x >> 40 : (uint64_t)digits[(x >> 32) % n_digits]);
         }
         w->end[i] = at;
         w->text[at++] = '\t';

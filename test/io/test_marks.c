@@ -81,7 +81,7 @@ static void every_set_finds_what_a_loop_finds(void **state)
         for (size_t i = 0; i < size; i++) {
             uint64_t x = tn_draw(round + 100, i);
             bool any = strange == 2 || (strange == 1 && x % 97 == 0);
-            line[i] = any ? (char)(x >> 32) : common[(x >> 32) % (sizeof common - 1)];
+            line[i] = (char)(any ? x >> 32 : (uint64_t)common[(x >> 32) % (sizeof common - 1)]);
         }
         for (uint32_t s = 0; s < n; s++) {
             check(set[s], line, size);
