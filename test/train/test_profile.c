@@ -75,7 +75,6 @@ static void the_text_has_every_thread_the_totals_and_a_verdict(void **state)
 
         " % of the multiply-add peak, ",
         "the roofline is ",
-        " the time",
     };
     tn_profile *p = open_profile();
     assert_false(tn_profile_ended(p));
@@ -87,6 +86,8 @@ static void the_text_has_every_thread_the_totals_and_a_verdict(void **state)
     for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
         assert_in(tn_text_str(&text), want[i]);
     }
+    text.data[text.size - 1] = '\0'; /* the verdict is the last line, whichever it is */
+    assert_in(strrchr(text.data, '\n') + 1, " time");
     tn_text_done(&text);
     tn_profile_close(p);
 }
