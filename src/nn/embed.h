@@ -62,10 +62,6 @@ const tn_embed_slot *tn_embed_get(const tn_node *embed, uint32_t i);
  */
 tn_node *tn_embed_sum(tn_graph *g, const char *name, const tn_node *embed);
 
-/* Field-aware pairs of the slots of an embedding, whose vectors are slots * dim wide; the node
- * itself is not read. -> [B,1] */
-tn_node *tn_embed_ffm(tn_graph *g, const char *name, const tn_node *embed, uint32_t dim);
-
 /* The batch's numeric columns. -> [B, cols] */
 tn_node *tn_numeric(tn_graph *g, const char *name, uint32_t cols);
 

@@ -258,7 +258,8 @@ static tn_node *ffm_example(tn_graph *g)
         {.name = "a", .slot = 0, .segment = &deep, .pool = TN_POOL_SUM},
         {.name = "c", .slot = 2, .segment = &deep, .pool = TN_POOL_SUM},
     };
-    return tn_embed_ffm(g, NULL, tn_embed(g, NULL, slots, 2), 2);
+    const embed_ffm a = {.list = tn_embed(g, NULL, slots, 2)->attr, .dim = 2};
+    return tn_apply(g, &tn_op_embed_ffm, NULL, NULL, 0, &a);
 }
 
 const tn_op tn_op_embed_ffm = {
@@ -294,11 +295,4 @@ void tn_become_embed_ffm(tn_node *y, const tn_node *embed, uint32_t dim)
     y->op = &tn_op_embed_ffm;
     y->attr = a;
     y->n_in = 0;
-}
-
-tn_node *tn_embed_ffm(tn_graph *g, const char *name, const tn_node *embed, uint32_t dim)
-{
-    TN_ASSERT(tn_embed_can_ffm(embed, dim));
-    const embed_ffm a = {.list = embed->attr, .dim = dim};
-    return tn_apply(g, &tn_op_embed_ffm, name, NULL, 0, &a);
 }
