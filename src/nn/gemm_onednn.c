@@ -41,7 +41,7 @@ static bool find(void *library, const char *name, void (**out)(void))
 }
 
 /* It stays loaded to the end of the process: its code may be in use by any thread. */
-tn_status tn_products_onednn(tn_products *out, tn_error *err)
+static tn_status load(tn_products *out, tn_error *err)
 {
     void *library = dlopen(LIBRARY(DNNL_VERSION_MAJOR), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (library == NULL) {
@@ -60,14 +60,16 @@ tn_status tn_products_onednn(tn_products *out, tn_error *err)
     return TN_OK;
 }
 
-#else
+#endif
 
 tn_status tn_products_onednn(tn_products *out, tn_error *err)
 {
+#if defined(TN_HAVE_ONEDNN) && !defined(TN_REAL_DOUBLE)
+    return load(out, err);
+#else
     (void)out;
     return tn_fail(err, TN_E_CONFIG,
                    "this build has no onednn\n"
                    "hint: install libdnnl-dev and build again, or choose 'auto'");
-}
-
 #endif
+}
