@@ -6,16 +6,18 @@
 
 enum { WIDE = TN_WIDE_VECTORS };
 
+/* Blocks of few rows read b for little: what is left of 16 rows is 8 and 8, not 12 and 4. */
+enum { HALF = 8, HALVES = ROWS > HALF ? 2 * HALF : 0 };
+
 #define BLOCKS(vectors, layout, across)                                                            \
     TARGET static void run_##layout##_##vectors(const tn_block *k, size_t rows)                    \
     {                                                                                              \
         size_t i = 0;                                                                              \
-        for (; rows - i >= ROWS; i += ROWS) {                                                      \
+        for (; rows - i >= ROWS && rows - i != HALVES; i += ROWS) {                                \
             multiply(k, i, ROWS, vectors, across);                                                 \
         }                                                                                          \
-        if (ROWS > 8 && rows - i >= 8) {                                                           \
-            multiply(k, i, ROWS > 8 ? 8 : 1, vectors, across);                                     \
-            i += 8;                                                                                \
+        for (; HALVES > 0 && rows - i >= HALF; i += HALF) {                                        \
+            multiply(k, i, HALVES / 2, vectors, across);                                           \
         }                                                                                          \
         if (rows - i >= 4) {                                                                       \
             multiply(k, i, 4, vectors, across);                                                    \

@@ -14,7 +14,7 @@
 /* Batches are powers of two more often than not, and so are teams. A tile of columns reads all of x
  * once, so it is not narrower than it takes for a few threads to share the first layer of a small
  * net. */
-enum { TILE_ROWS = 64, TILE_COLS = 64, TILE_COLS_SMALL = 32, SMALL = 128 };
+enum { TILE_ROWS = 64, TILE_COLS = 96, TILE_COLS_SMALL = 32, SMALL = 128 };
 
 tn_shape tn_product_shape(const tn_node *y)
 {

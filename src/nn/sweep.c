@@ -20,7 +20,7 @@ enum {
     SWEEP_ROWS = 64,
     SWEEP_WEIGHTS = 1 << 17, /* floats of parameters in one sweep */
     TILE_KEYS = 512,
-    UNIT = 16, /* columns are cut at whole vectors */
+    UNIT = 32, /* columns are cut at whole panels of the products */
 };
 
 static uint32_t tile_size(const tn_node *n, bool cols)
