@@ -190,7 +190,8 @@ static void learn_flat(flat *f, tn_step *s)
                         .rows = s->rows,
                         .grads = s->grads,
                         .bag = s->local->bag,
-                        .occurrences = s->local->occurrences};
+                        .occurrences = s->local->occurrences,
+                        .apart = s->local->apart};
     tn_feed feed = {.rows = s->batch->rows,
                     .sparse = &sparse,
                     .numeric = s->batch->numeric,

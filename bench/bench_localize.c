@@ -92,7 +92,7 @@ static tn_localizer *localizer(uint32_t slots, bool occurrences)
         groups[k].record = 0;
     }
     layout.n_groups = slots;
-    const tn_localizer_opts opts = {&owners, &layout, group, used, slots, occurrences};
+    const tn_localizer_opts opts = {&owners, &layout, group, used, slots, occurrences, false};
     tn_localizer *l = NULL;
     tn_error err = {0};
     must(tn_localizer_new(&l, &opts, &err), &err);

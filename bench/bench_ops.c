@@ -52,8 +52,8 @@ static void fill(bench_batch *b)
     }
     b->first[KEYS] = n;
     b->at[KEYS] = KEYS * WIDTH;
-    b->sparse =
-        (tn_sparse){KEYS, b->at, b->rows, b->grads, b->bag, {.first = b->first, .item = b->item}};
+    b->sparse = (tn_sparse){
+        KEYS, b->at, b->rows, b->grads, b->bag, {.first = b->first, .item = b->item}, false};
 }
 
 typedef struct bench_op {

@@ -248,6 +248,7 @@ tn_status tn_localize(tn_localizer *localizer, const tn_batch *batch, const tn_l
                  .click = l->click,
                  .first = l->first},
         .bag = l->bag,
+        .apart = l->apart,
     };
     if (l->opts.occurrences) {
         l->local.occurrences = (tn_occurrences){l->occurrence_first, l->occurrence};

@@ -34,12 +34,15 @@ typedef struct tn_localizer_opts {
                             * left out and its bag is empty; copied */
     uint32_t n_slots;
     bool occurrences; /* also the way back, for training */
+    bool by_slot; /* .. unless no two slots have a group in common: then bags are way enough for one
+                   * thread */
 } tn_localizer_opts;
 
 typedef struct tn_local {
     tn_keyset keys;
     const tn_bag *bag; /* n_slots */
     tn_occurrences occurrences;
+    bool apart; /* there are none, since slots have no key in common and that was allowed */
 } tn_local;
 
 /* On failure *out is NULL. */

@@ -52,6 +52,16 @@ static void sort_slots(tn_localizer *l, const tn_localizer_opts *opts)
     l->group_from[opts->layout->n_groups] = n;
 }
 
+/* No group has two slots. */
+static bool are_apart(const tn_localizer *l)
+{
+    bool apart = true;
+    for (uint32_t g = 0; g < l->opts.layout->n_groups; g++) {
+        apart &= l->group_from[g + 1] - l->group_from[g] <= 1;
+    }
+    return apart;
+}
+
 tn_status tn_localizer_new(tn_localizer **out, const tn_localizer_opts *opts, tn_error *err)
 {
     static const char what[] = "a localizer";
@@ -76,6 +86,8 @@ tn_status tn_localizer_new(tn_localizer **out, const tn_localizer_opts *opts, tn
         return TN_E_MEMORY;
     }
     sort_slots(l, opts);
+    l->apart = opts->occurrences && opts->by_slot && are_apart(l);
+    l->opts.occurrences = opts->occurrences && !l->apart;
     *out = l;
     return TN_OK;
 }

@@ -23,6 +23,7 @@ struct tn_localizer {
     uint32_t *width;      /* n_groups: floats in a row */
     tn_bag *bag;          /* n_slots */
     uint32_t **index_at;  /* n_slots: the bag's index, to write */
+    bool apart;           /* see tn_local */
 
     void *block; /* holds every array below; wide enough for keys_max and rows_max */
     uint32_t keys_max;

@@ -11,7 +11,7 @@
  *
  * Two examples may hold the same key. So backward runs over tiles of keys, not
  * of examples (base/bag.h, tn_occurrences): each row of grads has one writer and
- * one order of additions.
+ * one order of additions. So it has when slots without a common key are tiles.
  */
 #ifndef TN_NN_EMBED_H
 #define TN_NN_EMBED_H
@@ -30,7 +30,8 @@ typedef struct tn_sparse {
     const tn_real *rows; /* at[n] floats */
     tn_real *grads;      /* at[n]; NULL when only scoring. Assigned by backward, not added to */
     const tn_bag *bag;   /* one per slot of the schema */
-    tn_occurrences occurrences; /* first == NULL when only scoring */
+    tn_occurrences occurrences; /* first == NULL when only scoring, and where slots are .. */
+    bool apart; /* .. apart: no key stands in two slots, so backward goes slot by slot */
 } tn_sparse;
 
 typedef enum tn_pool {

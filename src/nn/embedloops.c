@@ -148,6 +148,71 @@ void tn_add_plain(const tn_plain_sum *p, tn_range keys)
     }
 }
 
+__attribute__((always_inline)) static inline void add_slot(const tn_plain_slot *p,
+                                                           const uint32_t dim)
+{
+    const tn_bag *bag = &p->sparse->bag[p->slot->slot];
+    const uint32_t *index = bag->index;
+    const uint32_t *at = p->sparse->at;
+    const tn_real *dout = p->dout;
+    const size_t stride = p->stride;
+    tn_real *grads = p->sparse->grads + p->slot->segment->at;
+    const uint32_t n = p->n_rows;
+    if (!bag->ones) {
+        for (uint32_t r = 0; r < n; r++, dout += stride) {
+            for (uint32_t j = bag->offset[r]; j < bag->offset[r + 1]; j++) {
+                add_vector(dim, grads + at[index[j]], dout);
+            }
+        }
+        return;
+    }
+    for (uint32_t r = 0; r < n; r++, dout += stride) {
+        if (dim > 1) {
+            __builtin_prefetch(grads + at[index[r + AHEAD < n ? r + AHEAD : r]], 1);
+            __builtin_prefetch(r + AHEAD < n ? dout + AHEAD * stride : dout);
+        }
+        add_vector(dim, grads + at[index[r]], dout);
+    }
+}
+
+TN_HOT static void add_plain_slot_1(const tn_plain_slot *p)
+{
+    add_slot(p, 1);
+}
+
+TN_HOT static void add_plain_slot_8(const tn_plain_slot *p)
+{
+    add_slot(p, 8);
+}
+
+TN_HOT static void add_plain_slot_16(const tn_plain_slot *p)
+{
+    add_slot(p, 16);
+}
+
+TN_HOT static void add_plain_slot_n(const tn_plain_slot *p)
+{
+    add_slot(p, p->slot->segment->dim);
+}
+
+void tn_add_plain_slot(const tn_plain_slot *p)
+{
+    switch (p->slot->segment->dim) {
+    case 1:
+        add_plain_slot_1(p);
+        break;
+    case 8:
+        add_plain_slot_8(p);
+        break;
+    case 16:
+        add_plain_slot_16(p);
+        break;
+    default:
+        add_plain_slot_n(p);
+        break;
+    }
+}
+
 /* Every example takes one vector. */
 __attribute__((always_inline)) static inline void copy_all(const tn_pooling *p, tn_range rows,
                                                            size_t stride, const uint32_t dim)

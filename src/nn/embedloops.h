@@ -73,6 +73,17 @@ typedef struct tn_plain_sum {
 } tn_plain_sum;
 
 void tn_add_plain(const tn_plain_sum *p, tn_range keys);
+
+/* The same of one slot, all of whose keys stand in it alone. */
+typedef struct tn_plain_slot {
+    const tn_sparse *sparse;
+    const tn_embed_slot *slot;
+    uint32_t n_rows;     /* examples */
+    const tn_real *dout; /* of the first one, the slot's columns */
+    size_t stride;
+} tn_plain_slot;
+
+void tn_add_plain_slot(const tn_plain_slot *p);
 void tn_add_scaled(uint32_t dim, tn_real *dv, const tn_real *dout, tn_real by);
 void tn_add_won(uint32_t dim, tn_real *dv, const tn_real *dout, const tn_won *won);
 

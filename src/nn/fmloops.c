@@ -4,6 +4,7 @@
 
 #include "base/compiler.h"
 #include "base/record.h"
+#include "nn/vec.h"
 
 const tn_field tn_fm_attrs[] = {
     TN_FIELD_U32(tn_fm_attr, dim, "8", 1, TN_DIM_MAX, "columns", "width of one field's vector"),
@@ -20,9 +21,12 @@ double tn_fm_flops(const tn_node *y)
     return 3.0 * y->in[0]->shape.rows * y->in[0]->shape.cols;
 }
 
-/* sum and squares of the fields, field after field. */
-TN_HOT static void fm_tally(const tn_real *restrict row, uint32_t cols, uint32_t dim,
-                            tn_real *restrict sum, tn_real *restrict squares)
+enum { D8 = 8, D16 = 16 }; /* lengths that the compiler shall know: they unroll */
+
+#define ALWAYS_INLINE __attribute__((always_inline)) static inline
+
+ALWAYS_INLINE void tally(const tn_real *restrict row, uint32_t cols, const uint32_t dim,
+                         tn_real *restrict sum, tn_real *restrict squares)
 {
     for (uint32_t c = 0; c < dim; c++) {
         sum[c] = row[c];
@@ -36,12 +40,40 @@ TN_HOT static void fm_tally(const tn_real *restrict row, uint32_t cols, uint32_t
     }
 }
 
+/* sum and squares of the fields, field after field. */
+TN_HOT static void fm_tally(const tn_real *restrict row, uint32_t cols, uint32_t dim,
+                            tn_real *restrict sum, tn_real *restrict squares)
+{
+    switch (dim) {
+    case D8:
+        tally(row, cols, D8, sum, squares);
+        break;
+    case D16:
+        tally(row, cols, D16, sum, squares);
+        break;
+    default:
+        tally(row, cols, dim, sum, squares);
+        break;
+    }
+}
+
+static void halve(uint32_t dim, const tn_real *sum, tn_real *squares)
+{
+    for (uint32_t c = 0; c < dim; c++) {
+        squares[c] = (sum[c] * sum[c] - squares[c]) / 2;
+    }
+}
+
 void tn_fm_pairs(const tn_real *row, uint32_t cols, uint32_t dim, tn_real *sum, tn_real *out)
 {
     fm_tally(row, cols, dim, sum, out);
-    for (uint32_t c = 0; c < dim; c++) {
-        out[c] = (sum[c] * sum[c] - out[c]) / 2;
-    }
+    halve(dim, sum, out);
+}
+
+tn_real tn_fm_pairs_of(uint32_t dim, const tn_real *sum, tn_real *squares)
+{
+    halve(dim, sum, squares);
+    return tn_vec_sum(dim, squares);
 }
 
 typedef struct back_row {
@@ -50,12 +82,27 @@ typedef struct back_row {
     const tn_real *restrict sum;
 } back_row;
 
-TN_HOT static void fm_back(tn_real *restrict dv, back_row p, uint32_t cols, uint32_t dim)
+ALWAYS_INLINE void back(tn_real *restrict dv, back_row p, uint32_t cols, const uint32_t dim)
 {
     for (uint32_t f = 0; f < cols; f += dim) {
         for (uint32_t c = 0; c < dim; c++) {
             dv[f + c] += p.d[c] * (p.sum[c] - p.v[f + c]);
         }
+    }
+}
+
+TN_HOT static void fm_back(tn_real *restrict dv, back_row p, uint32_t cols, uint32_t dim)
+{
+    switch (dim) {
+    case D8:
+        back(dv, p, cols, D8);
+        break;
+    case D16:
+        back(dv, p, cols, D16);
+        break;
+    default:
+        back(dv, p, cols, dim);
+        break;
     }
 }
 

@@ -1,8 +1,9 @@
 /* fuse.c - batch norms into final weights; matmul, bias and activation into one dense; in training,
- * sums of single weights and field-aware pairs into the embedding they come from. */
+ * sums of single weights and pairs of vectors into the embedding they come from. */
 #include "nn/denseparts.h"
 #include "nn/embedloops.h"
 #include "nn/ffmloops.h"
+#include "nn/fmloops.h"
 #include "nn/graphcore.h"
 
 #include "base/alloc.h"
@@ -187,6 +188,19 @@ static bool fuse_fields(tn_graph *g, tn_node *n)
     return true;
 }
 
+/* So do pairs of an embedding that nobody else reads. */
+static bool fuse_pairs(tn_graph *g, tn_node *n)
+{
+    tn_node *x = n->in[0];
+    if (!g->opts.train || n->op != &tn_op_fm || !only_for(g, x, &tn_op_embed) ||
+        !tn_embed_can_fm(x, tn_fm_dim(n))) {
+        return false;
+    }
+    tn_become_embed_fm(n, x, tn_fm_dim(n));
+    x->place->alive = false;
+    return true;
+}
+
 /* The dense layer that `n` can be made of; false: none. */
 static bool fuse_one(tn_graph *g, tn_node *n)
 {
@@ -212,7 +226,7 @@ void tn_pass_fuse(tn_graph *g)
     for (uint32_t i = 0; i < g->n_nodes; i++) {
         tn_node *n = g->node[i];
         if (n->place->alive && n->op != NULL && n->n_in > 0 && !fuse_sum(g, n) &&
-            !fuse_fields(g, n)) {
+            !fuse_fields(g, n) && !fuse_pairs(g, n)) {
             (void)fuse_one(g, n);
         }
     }

@@ -15,7 +15,7 @@
 #include "nn/vec.h"
 
 #include "base/arena.h"
-#include "nn/embedloops.h"
+#include "nn/embedback.h"
 #include "nn/graphcore.h"
 
 #include <math.h>
@@ -31,27 +31,10 @@ static tn_shape embed_shape(const tn_node *y)
     return (tn_shape){tn_max_rows(y), e->at[e->n]};
 }
 
-/* Denominators behind winners. */
-static size_t winner_bytes(const tn_node *y)
-{
-    const tn_embed_list *e = embed_of(y);
-    return e->has_max ? (size_t)tn_max_rows(y) * e->at[e->n] * sizeof(uint32_t) : 0;
-}
-
 static size_t embed_state_bytes(const tn_node *y)
 {
     const tn_embed_list *e = embed_of(y);
-    return winner_bytes(y) + (size_t)tn_max_rows(y) * e->n * sizeof(tn_real);
-}
-
-static tn_real *scale_row(const tn_node *y, size_t row)
-{
-    return (tn_real *)(void *)((char *)y->state + winner_bytes(y)) + row * embed_of(y)->n;
-}
-
-static uint32_t *winner_row(const tn_node *y, size_t row)
-{
-    return (uint32_t *)y->state + row * embed_of(y)->at[embed_of(y)->n];
+    return tn_winner_bytes(y) + (size_t)tn_max_rows(y) * e->n * sizeof(tn_real);
 }
 
 /* 1 / D of entries from .. to of a bag; 0 when D is 0. */
@@ -78,7 +61,7 @@ static void pool_slot(const tn_node *y, const tn_pooling *p, uint32_t i, size_t 
     case TN_POOL_MEAN:
     case TN_POOL_SQRTN: {
         tn_real scale = scale_of(slot->pool, p->bag, p->entries);
-        scale_row(y, row)[i] = scale;
+        tn_scale_row(y, row)[i] = scale;
         tn_pool_sum(p, scale);
         break;
     }
@@ -86,7 +69,7 @@ static void pool_slot(const tn_node *y, const tn_pooling *p, uint32_t i, size_t 
         tn_pool_sum(p, 1);
         break;
     case TN_POOL_MAX:
-        tn_pool_max(p, winner_row(y, row) + embed_of(y)->at[i]);
+        tn_pool_max(p, tn_winner_row(y, row) + embed_of(y)->at[i]);
         break;
     case TN_POOL_CONCAT:
         tn_pool_concat(p);
@@ -112,7 +95,7 @@ static void pool_tile(const tn_node *y, uint32_t i, tn_range rows)
         p.out = tn_val_row(y, r) + e->at[i];
         uint32_t copied = plain ? tn_pool_ones(&p, (tn_range){r, rows.to}, y->stride) : 0;
         for (uint32_t k = 0; keeps_scale(p.slot) && k < copied; k++) {
-            scale_row(y, r + k)[i] = 1;
+            tn_scale_row(y, r + k)[i] = 1;
         }
         r += copied;
         if (r < rows.to) {
@@ -129,111 +112,6 @@ static void embed_forward(tn_node *y, tn_range rows)
     TN_ASSERT(tn_feed_of(y)->sparse != NULL);
     for (uint32_t i = 0; i < embed_of(y)->n; i++) {
         pool_tile(y, i, rows);
-    }
-}
-
-/* What backward looks at for every occurrence. */
-typedef struct key_walk {
-    const tn_node *y;
-    const tn_embed_list *e;
-    const tn_sparse *sparse;
-} key_walk;
-
-/* What occurrence `o` of a key, in entry i of the list, adds to its gradient dv. */
-static void add_occurrence(const key_walk *w, const tn_occurrence *o, uint32_t i, tn_real *dv)
-{
-    const tn_embed_slot *slot = &w->e->slot[i];
-    const tn_bag *bag = &w->sparse->bag[o->slot];
-    const tn_real *dout = tn_grad_row(w->y, o->row) + w->e->at[i];
-    uint32_t dim = slot->segment->dim;
-    tn_real x = bag->weight == NULL ? 1 : (tn_real)bag->weight[o->entry];
-    switch (slot->pool) {
-    case TN_POOL_MEAN:
-    case TN_POOL_SQRTN:
-        tn_add_scaled(dim, dv, dout, x * scale_row(w->y, o->row)[i]);
-        break;
-    case TN_POOL_SUM:
-        tn_add_scaled(dim, dv, dout, x);
-        break;
-    case TN_POOL_MAX:
-        tn_add_won(dim, dv, dout, &(tn_won){winner_row(w->y, o->row) + w->e->at[i], o->entry, x});
-        break;
-    case TN_POOL_CONCAT: {
-        uint32_t place = o->entry - bag->offset[o->row];
-        if (place < slot->k) {
-            tn_add_scaled(dim, dv, dout + (size_t)place * dim, x);
-        }
-        break;
-    }
-    }
-}
-
-enum { AHEAD = 16 }; /* occurrences whose gradients are on their way to the near cache */
-
-static void prefetch(const key_walk *w, const tn_occurrence *o)
-{
-    const tn_slot_use *use = tn_use_of(w->e->use, w->e->n_uses, o->slot);
-    if (use->i != TN_NO_SLOT) {
-        __builtin_prefetch(tn_grad_row(w->y, o->row) + use->col);
-        if (use->scaled) {
-            __builtin_prefetch(scale_row(w->y, o->row) + use->i);
-        }
-    }
-}
-
-/* Slots without weights that are summed or averaged, nearly all there are, take the short way. */
-static void add_one(const key_walk *w, const tn_occurrence *o, const tn_slot_use *use, tn_real *dv)
-{
-    if (use->simple && w->sparse->bag[o->slot].weight == NULL) {
-        tn_real by = use->scaled ? scale_row(w->y, o->row)[use->i] : 1;
-        tn_add_scaled(use->segment->dim, dv, tn_grad_row(w->y, o->row) + use->col, by);
-    } else {
-        add_occurrence(w, o, use->i, dv);
-    }
-}
-
-/* Whether all slots are plain sums of vectors of one width, as they nearly always are. */
-static bool is_plain(const tn_embed_list *e, const tn_sparse *sparse)
-{
-    bool plain = true;
-    for (uint32_t i = 0; i < e->n; i++) {
-        plain &= e->slot[i].pool == TN_POOL_SUM && sparse->bag[e->slot[i].slot].weight == NULL &&
-                 e->slot[i].segment->dim == e->slot[0].segment->dim;
-    }
-    return plain;
-}
-
-static void embed_backward_keys(tn_node *y, tn_range keys)
-{
-    const key_walk w = {y, embed_of(y), tn_feed_of(y)->sparse};
-    TN_ASSERT(w.sparse->occurrences.first != NULL && w.sparse->grads != NULL);
-    if (is_plain(w.e, w.sparse)) {
-        tn_add_plain(&(tn_plain_sum){.sparse = w.sparse,
-                                     .use = w.e->use,
-                                     .n_uses = w.e->n_uses,
-                                     .dim = w.e->slot[0].segment->dim,
-                                     .dout = tn_grad_row(y, 0),
-                                     .stride = y->stride},
-                     keys);
-        return;
-    }
-    const tn_occurrence *item = w.sparse->occurrences.item;
-    const uint32_t *first = w.sparse->occurrences.first;
-    const uint32_t *at = w.sparse->at;
-    const uint32_t last = first[keys.to];
-    uint32_t k = keys.from;
-    for (uint32_t j = first[keys.from]; j < last; j++) {
-        k += j == first[k + 1]; /* without a branch */
-        while (j >= first[k + 1]) {
-            k++; /* keys that nobody holds: never in a batch, but harmless */
-        }
-        const tn_slot_use *use = tn_use_of(w.e->use, w.e->n_uses, item[j].slot);
-        if (j + AHEAD < last) {
-            prefetch(&w, &item[j + AHEAD]);
-        }
-        if (use->i != TN_NO_SLOT) {
-            add_one(&w, &item[j], use, w.sparse->grads + at[k] + use->segment->at);
-        }
     }
 }
 
@@ -266,7 +144,9 @@ const tn_op tn_op_embed = {
     .shape = embed_shape,
     .state_bytes = embed_state_bytes,
     .forward = embed_forward,
-    .backward_keys = embed_backward_keys,
+    .backward_keys = tn_embed_back_keys,
+    .backward_fields = tn_embed_back_slots,
+    .fields = tn_embed_slots,
     .tile = embed_tile,
     .example = embed_example,
 };

@@ -85,11 +85,31 @@ static void add_occurrence(const tn_node *y, const tn_occurrence *o, uint32_t ke
 
 static void squares_backward_keys(tn_node *y, tn_range keys)
 {
-    const tn_occurrences *all = &tn_feed_of(y)->sparse->occurrences;
-    TN_ASSERT(all->first != NULL);
-    for (uint32_t k = keys.from; k < keys.to; k++) {
+    const tn_sparse *sparse = tn_feed_of(y)->sparse;
+    const tn_occurrences *all = &sparse->occurrences;
+    TN_ASSERT(sparse->apart || all->first != NULL);
+    for (uint32_t k = keys.from; !sparse->apart && k < keys.to; k++) {
         for (uint32_t j = all->first[k]; j < all->first[k + 1]; j++) {
             add_occurrence(y, &all->item[j], k);
+        }
+    }
+}
+
+static uint32_t squares_fields(const tn_node *y)
+{
+    return tn_feed_of(y)->sparse->apart ? list_of(y)->n : 0;
+}
+
+static void squares_backward_fields(tn_node *y, tn_range slots)
+{
+    const tn_sparse *sparse = tn_feed_of(y)->sparse;
+    for (uint32_t i = slots.from; i < slots.to; i++) {
+        uint32_t s = list_of(y)->slot[i].slot;
+        const tn_bag *bag = &sparse->bag[s];
+        for (uint32_t r = 0; r < y->shape.rows; r++) {
+            for (uint32_t j = bag->offset[r]; j < bag->offset[r + 1]; j++) {
+                add_occurrence(y, &(tn_occurrence){r, s, j}, bag->index[j]);
+            }
         }
     }
 }
@@ -117,6 +137,8 @@ const tn_op tn_op_embed_squares = {
     .forward = squares_forward,
     .backward = squares_backward,
     .backward_keys = squares_backward_keys,
+    .backward_fields = squares_backward_fields,
+    .fields = squares_fields,
     .flops = squares_flops,
     .example = squares_example,
 };

@@ -7,7 +7,7 @@
  * for all slots. Training graphs are rewritten to it (fuse.c).
  */
 #include "base/arena.h"
-#include "nn/embedloops.h"
+#include "nn/embedback.h"
 #include "nn/graphcore.h"
 #include "nn/ops.h"
 
@@ -60,11 +60,6 @@ static void sum_forward(tn_node *y, tn_range rows)
     }
 }
 
-static void sum_backward_keys(tn_node *y, tn_range keys)
-{
-    tn_op_embed.backward_keys(y, keys); /* all slots have the same column */
-}
-
 static double sum_flops(const tn_node *y)
 {
     return 2.0 * y->shape.rows * list_of(y)->n;
@@ -88,7 +83,9 @@ const tn_op tn_op_embed_sum = {
     .attr_size = sizeof(tn_embed_list),
     .shape = sum_shape,
     .forward = sum_forward,
-    .backward_keys = sum_backward_keys,
+    .backward_keys = tn_embed_back_keys, /* all slots have the same column */
+    .backward_fields = tn_embed_back_slots,
+    .fields = tn_embed_slots,
     .flops = sum_flops,
     .example = sum_example,
 };

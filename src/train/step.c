@@ -25,6 +25,7 @@ tn_status tn_step_new(tn_step **out, const tn_blueprint *plan, bool training, tn
         .slot_used = plan->slot_used,
         .n_slots = plan->schema->n_slots,
         .occurrences = training,
+        .by_slot = tn_worker_threads(plan->run) == 1,
     };
     s->training = training;
     tn_status status = tn_localizer_new(&s->localizer, &opts, err);
@@ -135,6 +136,7 @@ static tn_sparse sparse_of(const tn_step *s, bool training)
         .grads = training ? s->grads : NULL,
         .bag = s->local->bag,
         .occurrences = s->local->occurrences,
+        .apart = s->local->apart,
     };
 }
 

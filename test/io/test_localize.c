@@ -57,7 +57,8 @@ static void sample_fill(sample *s, uint32_t rows, uint32_t variety, uint64_t see
 static tn_localizer *localizer_new(bool occurrences)
 {
     tn_localizer *l = NULL;
-    const tn_localizer_opts opts = {&owners, &layout, slot_group, slot_used, SLOTS, occurrences};
+    const tn_localizer_opts opts = {&owners, &layout,     slot_group, slot_used,
+                                    SLOTS,   occurrences, false};
     assert_int_equal(tn_localizer_new(&l, &opts, NULL), TN_OK);
     return l;
 }
@@ -187,6 +188,33 @@ static void occurrences_ascend_and_are_as_many_as_the_shows(void **state)
     tn_localizer_free(l);
 }
 
+/* Of the slots that are used, 1 and 3 share a group, or none do. */
+static void the_way_back_is_left_out_where_bags_are_enough(void **state)
+{
+    (void)state;
+    static const uint16_t own[SLOTS] = {0, 1, 1, 2};
+    sample s;
+    sample_fill(&s, ROWS_MAX, 20, 3);
+    for (uint32_t i = 0; i < 4; i++) {
+        bool may = i % 2 == 1;
+        bool apart = i == 3;
+        const tn_localizer_opts opts = {
+            &owners, &layout, i < 2 ? slot_group : own, slot_used, SLOTS, true, may};
+        tn_localizer *l = NULL;
+        assert_int_equal(tn_localizer_new(&l, &opts, NULL), TN_OK);
+        const tn_local *local = localize(l, &s);
+        assert_true(local->apart == apart);
+        assert_true((local->occurrences.first == NULL) == apart);
+        assert_true((local->occurrences.item == NULL) == apart);
+        for (uint32_t k = 0; k < SLOTS; k++) {
+            for (uint32_t j = 0; slot_used[k] && j < s.offset[k][ROWS_MAX]; j++) {
+                assert_true(local->keys.key[local->bag[k].index[j]] == s.key[k][j]);
+            }
+        }
+        tn_localizer_free(l);
+    }
+}
+
 static void an_empty_batch_gives_an_empty_keyset(void **state)
 {
     (void)state;
@@ -265,7 +293,7 @@ static void rows_beyond_2_to_the_32_floats_are_a_limit(void **state)
     float label[2] = {0, 0};
     tn_slot slot = {offset, key, NULL};
     const tn_batch batch = {.rows = 2, .n_slots = 1, .label = label, .slot = &slot};
-    const tn_localizer_opts opts = {&owners, &huge, group, used, 1, false};
+    const tn_localizer_opts opts = {&owners, &huge, group, used, 1, false, false};
     tn_localizer *l = NULL;
     const tn_local *local = NULL;
     tn_error err = {0};
@@ -279,7 +307,7 @@ static void rows_beyond_2_to_the_32_floats_are_a_limit(void **state)
 static void running_out_of_memory_is_reported_wherever_it_happens(void **state)
 {
     (void)state;
-    const tn_localizer_opts opts = {&owners, &layout, slot_group, slot_used, SLOTS, true};
+    const tn_localizer_opts opts = {&owners, &layout, slot_group, slot_used, SLOTS, true, false};
     sample s;
     sample_fill(&s, ROWS_MAX, 100, 1);
     uint64_t nth = 0;
@@ -311,6 +339,7 @@ int main(void)
         cmocka_unit_test(rows_lie_side_by_side_in_the_width_of_their_group),
         cmocka_unit_test(a_slot_that_nobody_takes_has_an_empty_bag),
         cmocka_unit_test(occurrences_ascend_and_are_as_many_as_the_shows),
+        cmocka_unit_test(the_way_back_is_left_out_where_bags_are_enough),
         cmocka_unit_test(an_empty_batch_gives_an_empty_keyset),
         cmocka_unit_test(a_warm_localizer_allocates_nothing),
         cmocka_unit_test(r6_a_batch_of_a_million_different_keys_works),
