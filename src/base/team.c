@@ -6,32 +6,27 @@
  *
  * A thread takes the tiles of its own seat first: what it wrote in one run lies in its own cache in
  * the next, when the tiles stand for the same rows. Then it takes what is left in others' seats. A
- * tile is taken by lowering a ticket. Whoever succeeds holds the run open until it reports the
- * tile done, so work, job and n_tiles are read after that and need no lock. A run ends when every
- * tile is reported, not when every helper has shown up: a helper that the system has put aside is
- * not waited for, and when it comes back late, the tickets give it nothing.
+ * run in order has all tiles in seat 0. A tile is taken by lowering a ticket. Whoever succeeds
+ * holds the run open until it reports the tile done, so work, job and n_tiles are read after that
+ * and need no lock. A run ends when every tile is reported, not when every helper has shown up: a
+ * helper that the system has put aside is not waited for, and when it comes back late, the tickets
+ * give it nothing.
  *
- * Who goes to sleep says so first (`asleep`, `caller_asleep`) and then lets futex(2) look at the
- * word again; who changes the word looks for sleepers afterwards. All four are sequentially
- * consistent, so one of the two always sees the other.
+ * Who goes to sleep says so first (`asleep`, `caller_asleep`); who changes the word looks for
+ * sleepers afterwards: see word.h.
  */
 #include "base/team.h"
 
 #include "base/alloc.h"
 #include "base/threads.h"
+#include "base/word.h"
 
-#include <linux/futex.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
-enum {
-    SPINS = 1500, /* some 50 us: longer than the gap between two operators of a step */
-    YIELDS = 20
-};
+enum { SPINS = 1500 }; /* some 50 us: longer than the gap between two operators of a step */
 
 /* A thread and its share of the tiles; the first is the caller's. */
 typedef struct seat {
@@ -47,9 +42,10 @@ struct tn_team {
     _Atomic uint32_t asleep;                        /* helpers that sleep on `round` */
     _Atomic bool stop;
 
-    tn_tile_fn *work; /* these five: written between two runs, read while holding a tile */
+    tn_tile_fn *work; /* these six: written between two runs, read while holding a tile */
     void *job;
     uint32_t n_tiles;
+    bool in_order;  /* all tiles are in the caller's seat */
     tn_phase phase; /* that the caller is in; TN_PHASES: none */
     uint64_t step;
     _Atomic(tn_trace *) trace; /* NULL: nothing is recorded */
@@ -63,45 +59,12 @@ struct tn_team {
     seat seat[];
 };
 
-static void futex_wait(_Atomic uint32_t *word, uint32_t seen)
-{
-    /* EAGAIN and EINTR both mean: look again, and so does every caller. */
-    (void)syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0);
-}
-
-static void futex_wake_all(_Atomic uint32_t *word)
-{
-    (void)syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
-}
-
-static void pause_briefly(void)
-{
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#else
-    atomic_signal_fence(memory_order_seq_cst);
-#endif
-}
-
-/* Waits a bounded while, without sleeping, for *word to differ from `seen`. */
-static bool changed_soon(_Atomic uint32_t *word, uint32_t seen, uint32_t spins)
-{
-    for (uint32_t i = 0; i < spins + YIELDS; i++) {
-        if (atomic_load_explicit(word, memory_order_acquire) != seen) {
-            return true;
-        }
-        if (i < spins) {
-            pause_briefly();
-        } else {
-            (void)sched_yield();
-        }
-    }
-    return false;
-}
-
 /* First tile of a seat: the shares of seats differ by one tile at most. */
 static uint32_t seat_begin(const tn_team *t, uint32_t i)
 {
+    if (t->in_order) {
+        return i == 0 ? 0 : t->n_tiles;
+    }
     return (uint32_t)((uint64_t)t->n_tiles * i / t->n_seats);
 }
 
@@ -156,7 +119,7 @@ static void report(tn_team *t, uint32_t n, uint32_t n_tiles)
     uint32_t before = atomic_fetch_add(&t->done, n);
     TN_ASSERT(n <= n_tiles && before <= n_tiles - n);
     if (before + n == n_tiles && atomic_load(&t->caller_asleep) != 0) {
-        futex_wake_all(&t->done);
+        tn_word_wake(&t->done);
     }
 }
 
@@ -205,7 +168,7 @@ static void sleep_until_round(tn_team *t, uint32_t seen)
 {
     atomic_fetch_add(&t->asleep, 1);
     while (atomic_load(&t->round) == seen) {
-        futex_wait(&t->round, seen);
+        tn_word_sleep(&t->round, seen);
     }
     atomic_fetch_sub(&t->asleep, 1);
 }
@@ -218,7 +181,7 @@ static tn_status helper_main(void *arg, tn_error *err)
     uint32_t seen = 0;
     tn_lane *lane = NULL;
     while (!atomic_load(&t->stop)) {
-        if (!changed_soon(&t->round, seen, t->spins)) {
+        if (!tn_word_changes(&t->round, seen, t->spins)) {
             sleep_until_round(t, seen);
         }
         seen = atomic_load(&t->round);
@@ -265,7 +228,7 @@ static void wake_helpers(tn_team *t)
 {
     atomic_fetch_add(&t->round, 1);
     if (atomic_load(&t->asleep) > 0) {
-        futex_wake_all(&t->round);
+        tn_word_wake(&t->round);
     }
 }
 
@@ -308,10 +271,10 @@ static void wait_for_the_rest(tn_team *t, uint32_t n_tiles)
 {
     uint32_t done = atomic_load(&t->done);
     while (done != n_tiles) {
-        if (!changed_soon(&t->done, done, t->spins)) {
+        if (!tn_word_changes(&t->done, done, t->spins)) {
             atomic_store(&t->caller_asleep, 1);
             if (atomic_load(&t->done) == done) {
-                futex_wait(&t->done, done);
+                tn_word_sleep(&t->done, done);
             }
             atomic_store(&t->caller_asleep, 0);
         }
@@ -319,7 +282,7 @@ static void wait_for_the_rest(tn_team *t, uint32_t n_tiles)
     }
 }
 
-void tn_team_run(tn_team *team, uint32_t n_tiles, tn_tile_fn *work, void *job)
+static void run(tn_team *team, uint32_t n_tiles, tn_tile_fn *work, void *job, bool in_order)
 {
     if (team == NULL || team->n_seats == 1 || n_tiles < 2) {
         run_alone(n_tiles, work, job);
@@ -328,6 +291,7 @@ void tn_team_run(tn_team *team, uint32_t n_tiles, tn_tile_fn *work, void *job)
     team->work = work;
     team->job = job;
     team->n_tiles = n_tiles;
+    team->in_order = in_order;
     tn_lane *lane = tn_team_lane(team);
     team->phase = lane != NULL ? tn_lane_phase(lane) : TN_PHASES;
     team->step = lane != NULL ? tn_lane_step_of(lane) : 0;
@@ -343,4 +307,14 @@ void tn_team_run(tn_team *team, uint32_t n_tiles, tn_tile_fn *work, void *job)
     tn_span_begin(lane, TN_PHASE_WAIT_TEAM);
     wait_for_the_rest(team, n_tiles);
     tn_span_end(lane);
+}
+
+void tn_team_run(tn_team *team, uint32_t n_tiles, tn_tile_fn *work, void *job)
+{
+    run(team, n_tiles, work, job, false);
+}
+
+void tn_team_run_in_order(tn_team *team, uint32_t n_tiles, tn_tile_fn *work, void *job)
+{
+    run(team, n_tiles, work, job, true);
 }

@@ -9,7 +9,7 @@
  *
  * A node with a column pass (a batch norm needs all rows) ends the sweep before it. Nets whose
  * weights do not stay in cache beside a tile are swept in parts. Gradients of parameters come last,
- * the tiles of all of them in one run.
+ * the tiles of all of them in one run, the largest first.
  *
  * Tiles are cut by operator and shape. The number of threads is nowhere in here.
  */
@@ -19,8 +19,7 @@ enum { TILE_FLOATS = 32768, TILE_ROWS_MIN = 64, TILE_ROWS_MAX = 1024, TILE_COLS 
 enum {
     SWEEP_ROWS = 64,
     SWEEP_WEIGHTS = 1 << 17, /* floats of parameters in one sweep */
-    TILE_KEYS = 512,
-    UNIT = 32, /* columns are cut at whole panels of the products */
+    UNIT = 32,               /* columns are cut at whole panels of the products */
 };
 
 static uint32_t tile_size(const tn_node *n, bool cols)
@@ -146,7 +145,7 @@ static tn_cols_fn *cols_pass(const tn_node *n, column_pass pass)
 /* The tiles of several nodes, one node's behind the other's. */
 typedef struct columns {
     tn_graph *g;
-    tn_node *const *node;
+    tn_node **node;
     uint32_t n;
     uint32_t n_tiles;
     column_pass pass;
@@ -173,9 +172,30 @@ static void do_columns(void *job, uint32_t tile)
     end_node(lane, c->node[i]);
 }
 
+static double work_of_tile(const tn_node *n)
+{
+    double work = (double)n->shape.rows * n->shape.cols;
+    return (n->op->flops != NULL ? n->op->flops(n) : work) / tiles_of(n);
+}
+
+/* Nodes with large tiles first, so that the small ones fill what is left of a thread's time. */
+static void largest_first(tn_node **node, uint32_t n)
+{
+    for (uint32_t i = 1; i < n; i++) {
+        tn_node *moved = node[i];
+        double work = work_of_tile(moved);
+        uint32_t to = i;
+        for (; to > 0 && work_of_tile(node[to - 1]) < work; to--) {
+            node[to] = node[to - 1];
+        }
+        node[to] = moved;
+    }
+}
+
 static void run_columns(columns *c)
 {
-    tn_team_run(c->g->opts.team, c->n_tiles, do_columns, c);
+    largest_first(c->node, c->n);
+    tn_team_run_in_order(c->g->opts.team, c->n_tiles, do_columns, c);
     c->node += c->n;
     c->n = 0;
     c->n_tiles = 0;
@@ -300,43 +320,5 @@ void tn_sweep_clear(tn_graph *g)
     }
     if (any) {
         tn_team_run(g->opts.team, tn_tile_count(g->rows, SWEEP_ROWS), clear_tile, g);
-    }
-}
-
-/* All embedding nodes on one tile of keys, while its gradients are in cache. */
-static void do_keys(void *job, uint32_t tile)
-{
-    const tn_graph *g = job;
-    const tn_sparse *s = g->feed.sparse;
-    tn_range keys = tn_tile(s->n, TILE_KEYS, tile);
-    tn_clear(s->grads + s->at[keys.from], s->at[keys.to] - s->at[keys.from]);
-    for (uint32_t i = 0; i < g->n_nodes; i++) {
-        tn_node *n = g->node[i];
-        if (n->place->alive && n->op != NULL && n->op->backward_keys != NULL && n->grad != NULL) {
-            n->op->backward_keys(n, keys);
-        }
-    }
-}
-
-/* Blocks of all keys' gradients, for nodes that go through the examples themselves. */
-static void do_fields(void *job, uint32_t tile)
-{
-    tn_node *n = job;
-    n->op->backward_fields(n, tn_tile(n->op->fields(n), TN_FIELDS_TILE, tile));
-}
-
-void tn_sweep_keys(tn_graph *g)
-{
-    const tn_sparse *s = g->feed.sparse;
-    if (s == NULL || s->grads == NULL || s->n == 0) {
-        return;
-    }
-    tn_team_run(g->opts.team, tn_tile_count(s->n, TILE_KEYS), do_keys, g);
-    for (uint32_t i = 0; i < g->n_nodes; i++) {
-        tn_node *n = g->node[i];
-        if (n->place->alive && n->op != NULL && n->op->backward_fields != NULL && n->grad != NULL) {
-            tn_team_run(g->opts.team, tn_tile_count(n->op->fields(n), TN_FIELDS_TILE), do_fields,
-                        n);
-        }
     }
 }

@@ -40,10 +40,35 @@ static void every_tile_is_done_once_whatever_the_number_of_threads(void **state)
         tn_team *team = team_of(threads);
         visits v = {0};
         for (uint32_t run = 1; run <= 50; run++) {
-            tn_team_run(team, TILES, visit, &v);
+            (run % 2 == 0 ? tn_team_run : tn_team_run_in_order)(team, TILES, visit, &v);
             for (uint32_t i = 0; i < TILES; i++) {
                 assert_int_equal(v.count[i], run);
             }
+        }
+        tn_team_close(team);
+    }
+}
+
+typedef struct order {
+    _Atomic uint32_t begun;
+    uint32_t before[TILES]; /* how many had begun when this one did */
+} order;
+
+static void note_order(void *job, uint32_t tile)
+{
+    order *o = job;
+    o->before[tile] = atomic_fetch_add(&o->begun, 1);
+}
+
+static void tiles_in_order_are_begun_in_order(void **state)
+{
+    (void)state;
+    for (uint32_t threads = 1; threads <= 4; threads++) {
+        tn_team *team = team_of(threads);
+        order o = {0};
+        tn_team_run_in_order(team, TILES, note_order, &o);
+        for (uint32_t i = 0; i < TILES; i++) { /* the others may each have taken one, not begun */
+            assert_true(o.before[i] + threads - 1 >= i);
         }
         tn_team_close(team);
     }
@@ -268,6 +293,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_tile_is_done_once_whatever_the_number_of_threads),
+        cmocka_unit_test(tiles_in_order_are_begun_in_order),
         cmocka_unit_test(what_a_run_wrote_the_next_run_reads_without_a_lock),
         cmocka_unit_test(helpers_without_tiles_do_what_is_set_aside),
         cmocka_unit_test(the_caller_and_a_team_of_one_set_nothing_aside),
