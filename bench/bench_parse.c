@@ -19,6 +19,7 @@
 #include "io/batchfill.h"
 #include "io/blockparse.h"
 #include "io/reader.h"
+#include "io/rows_bare.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -73,7 +74,7 @@ static stages open_stages(const tn_schema *schema, const tn_strs *paths)
     stages s = {.schema = schema};
     must(tn_fileset_new(&s.files, paths, schema, &err), &err);
     must(tn_feed_new(&s.feed, schema, s.files, NULL, &err), &err);
-    must(tn_rows_new(&s.parsed.rows, schema, 0, &err), &err);
+    must(tn_rows_new(&s.parsed.rows, schema, TN_ROWS_BARE, &err), &err);
     must(tn_filling_new(&s.filling, schema, BATCH, false, &err), &err);
     return s;
 }
@@ -93,11 +94,13 @@ static void fill_batches(stages *s)
     tn_error err = {0};
     for (uint32_t i = 0; i < s->parsed.rows->n; i++) {
         if (tn_filling_rows(s->filling) == BATCH) {
+            must(tn_filling_settle(s->filling, &err), &err);
             (void)tn_filling_end(s->filling);
             tn_filling_clear(s->filling);
         }
         must(tn_filling_add(s->filling, s->parsed.rows, i, 0, &err), &err);
     }
+    must(tn_filling_settle(s->filling, &err), &err); /* the rows go now */
 }
 
 static void go(void *job)

@@ -2,6 +2,7 @@
 #include "io/blockparse.h"
 
 #include "io/lines.h"
+#include "io/rows_private.h"
 #include "io/tnb.h"
 
 #include <string.h>
@@ -74,6 +75,7 @@ void tn_block_parse(const tn_block *block, const tn_schema *schema, const tn_fil
         unpack(block, out);
         return;
     }
+    tn_rows_expect(rows, block->n_records);
     for (uint32_t i = 0; i < block->n_records && out->fault == TN_OK; i++) {
         tn_bytes record = {block->bytes.data + block->record[i].at, block->record[i].size, false};
         place.offset = block->offset + block->record[i].at;

@@ -30,8 +30,8 @@ void tn_head_clear(tn_head *head, const tn_schema *schema); /* no column has a p
 bool tn_head_set(tn_head *head, const tn_schema *schema, const char *name, size_t size,
                  uint32_t place);
 
-/* Fails when a column that something reads has no place. */
-tn_status tn_head_check(const tn_head *head, const tn_schema *schema, const tn_place *place,
+/* Completes a head. Fails when a column that something reads has no place. */
+tn_status tn_head_check(tn_head *head, const tn_schema *schema, const tn_place *place,
                         tn_bytes line, tn_error *err) TN_MUST_USE;
 
 /* Walks the fields of one line. */

@@ -18,7 +18,18 @@ bool tn_head_set(tn_head *head, const tn_schema *schema, const char *name, size_
     return first;
 }
 
-tn_status tn_head_check(const tn_head *head, const tn_schema *schema, const tn_place *place,
+static uint32_t in_row(const tn_head *head, const tn_schema *schema)
+{
+    uint32_t first = head->column[schema->columns->spec[0]];
+    for (uint32_t i = 1; i < schema->n_specs; i++) {
+        if (head->column[schema->columns->spec[i]] != first + i) {
+            return TN_NOWHERE;
+        }
+    }
+    return first;
+}
+
+tn_status tn_head_check(tn_head *head, const tn_schema *schema, const tn_place *place,
                         tn_bytes line, tn_error *err)
 {
     for (uint32_t i = 0; i < schema->columns->n; i++) {
@@ -27,6 +38,7 @@ tn_status tn_head_check(const tn_head *head, const tn_schema *schema, const tn_p
                                  schema->columns->name[i]);
         }
     }
+    head->in_row = in_row(head, schema);
     return TN_OK;
 }
 

@@ -18,6 +18,7 @@ typedef struct fields {
     const uint16_t *place; /* see tn_rows_places */
     const tn_schema *schema;
     const uint32_t *column; /* of the head */
+    uint32_t in_row;        /* likewise */
     tn_rows *rows;
     const tn_lanes *lanes;
     tn_lanes_text text;
@@ -30,32 +31,33 @@ static inline tn_bytes field_of(const fields *f, uint32_t name)
     return (tn_bytes){f->line + from, f->place[column + 1] - from, false};
 }
 
-/* Lays fields side by side; the size of the longest. */
-static inline uint64_t lay(const fields *f, uint32_t from, uint32_t to, bool digits)
+/* Sizes of all fields, and the words that end where they end. */
+static void lay(const fields *f)
 {
+    const uint32_t n = f->schema->n_specs;
     const uint32_t *restrict name = f->schema->columns->spec;
     const uint32_t *restrict column = f->column;
     const uint16_t *restrict place = f->place;
-    const tn_lanes_text *text = &f->text;
     uint64_t *restrict sizes = f->lanes->size;
     uint64_t *restrict low = f->lanes->low;
-    uint64_t longest = 0;
-    for (uint32_t i = from; i < to; i++) {
+    if (f->in_row != TN_NOWHERE) {
+        place += f->in_row;
+        tn_lanes_sizes(f->lanes, n, place);
+        uint32_t front = n < TN_LANES_REACH ? n : TN_LANES_REACH; /* a field takes a byte */
+        for (uint32_t i = 0; i < front; i++) {
+            low[i] = tn_load_u64(tn_lanes_end(&f->text, place[i + 1]) - TN_LANES_WORD);
+        }
+        for (uint32_t i = front; i < n; i++) {
+            low[i] = tn_load_u64(f->line + place[i + 1] - TN_LANES_WORD);
+        }
+        return;
+    }
+    for (uint32_t i = 0; i < n; i++) {
         uint32_t at = column[name[i]];
         uint32_t end = place[at + 1];
-        uint64_t size = end - (uint32_t)(uint16_t)(place[at] + 1);
-        const char *last = tn_lanes_end(text, end);
-        sizes[i] = size;
-        low[i] = digits ? tn_lanes_digits(last, size) : tn_load_u64(last - TN_LANES_WORD);
-        longest = size > longest ? size : longest;
+        sizes[i] = end - (uint32_t)(uint16_t)(place[at] + 1);
+        low[i] = tn_load_u64(tn_lanes_end(&f->text, end) - TN_LANES_WORD);
     }
-    return longest;
-}
-
-static void lay_hex(const fields *f, uint32_t from, uint32_t to)
-{
-    (void)lay(f, from, to, false);
-    tn_lanes_hex(f->lanes, from, to - from);
 }
 
 static void lay_ln2(const fields *f, uint32_t from, uint32_t to)
@@ -64,7 +66,8 @@ static void lay_ln2(const fields *f, uint32_t from, uint32_t to)
     const uint8_t *small = f->schema->spec[from].transform.small; /* the same for all */
     uint64_t *restrict sign = l->sign;
     uint64_t *restrict bad = l->bad;
-    (void)lay(f, from, to, true);
+    bool beyond = tn_lanes_digits(l, from, to - from);
+    (void)beyond; /* found by their sizes */
     tn_lanes_short(l, from, to - from);
     for (uint32_t i = from; i < to; i++) {
         uint64_t v = sign[i];
@@ -77,7 +80,7 @@ static void lay_ln2(const fields *f, uint32_t from, uint32_t to)
 static void lay_whole(const fields *f, uint32_t from, uint32_t to)
 {
     const tn_lanes *l = f->lanes;
-    if (lay(f, from, to, true) <= TN_LANES_WORD) {
+    if (!tn_lanes_digits(l, from, to - from)) {
         tn_lanes_short(l, from, to - from);
         return;
     }
@@ -95,7 +98,6 @@ static void lay_rest(const fields *f, uint32_t from, uint32_t to, bool text)
 {
     for (uint32_t i = from; i < to; i++) {
         tn_bytes field = field_of(f, f->schema->columns->spec[i]);
-        f->lanes->size[i] = field.size;
         f->lanes->bad[i] = !text;
         f->lanes->sign[i] = text ? tn_xxh64(field.data, field.size, 0) : 0;
     }
@@ -105,11 +107,12 @@ static void lay_all(const fields *f)
 {
     const tn_schema *schema = f->schema;
     uint32_t to = 0;
+    lay(f);
     for (uint32_t from = 0; from < schema->n_specs; from = to) {
         to = schema->columns->road_end[from];
         switch (schema->spec[from].road) {
         case TN_ROAD_HEX:
-            lay_hex(f, from, to);
+            tn_lanes_hex(f->lanes, from, to - from);
             break;
         case TN_ROAD_LN2:
             lay_ln2(f, from, to);
@@ -125,7 +128,6 @@ static void lay_all(const fields *f)
             break;
         }
     }
-    tn_lanes_keys_each(f->lanes, schema->n_specs, schema->columns->salt);
 }
 
 /* Entries of all fields, of which some are unusual. */
@@ -150,13 +152,51 @@ static bool put_some(const fields *f)
     return true;
 }
 
-static bool take_slots(const fields *f)
+static bool put_entries(const fields *f)
 {
-    lay_all(f);
+    tn_lanes_keys_each(f->lanes, f->schema->n_specs, f->schema->columns->salt);
     if (tn_lanes_some_bad(f->lanes, f->schema->n_specs)) {
         return put_some(f);
     }
     tn_rows_put_lanes(f->rows);
+    return true;
+}
+
+/* The keys of unusual fields, of which *there forgets those that have none. */
+static bool find_keys(const fields *f, uint64_t unusual, uint64_t *there)
+{
+    tn_rows *rows = f->rows;
+    const uint32_t n = rows->n_entries;
+    bool good = true;
+    for (; unusual != 0 && good; unusual &= unusual - 1) {
+        uint32_t i = (uint32_t)__builtin_ctzll(unusual);
+        tn_bytes field = field_of(f, f->schema->columns->spec[i]);
+        rows->n_entries = 0; /* a grid has no others */
+        rows->private->entries_end = 1;
+        good = tn_rows_token(rows, &f->schema->spec[i], field.data, field.size, 1) == TN_FAULT_NONE;
+        f->lanes->sign[i] = rows->entry[0].key;
+        *there &= ~((uint64_t)(rows->n_entries == 0) << i);
+    }
+    rows->n_entries = n;
+    return good;
+}
+
+static bool put_keys(const fields *f, uint64_t *keys)
+{
+    const tn_schema *schema = f->schema;
+    const uint32_t n = schema->n_specs;
+    uint64_t unusual;
+    uint64_t there = tn_lanes_there(f->lanes, n, &unusual);
+    if (unusual == 0 && schema->n_slots == n) {
+        tn_lanes_keys_to(f->lanes, n, schema->columns->salt, keys);
+    } else {
+        tn_lanes_keys_each(f->lanes, n, schema->columns->salt);
+        if (!find_keys(f, unusual, &there)) {
+            return false;
+        }
+        there = tn_rows_put_grid(f->rows, there, keys);
+    }
+    tn_rows_end_grid(f->rows, keys, there);
     return true;
 }
 
@@ -194,6 +234,12 @@ static bool take_row(const fields *f)
     return true;
 }
 
+static bool put_row(const fields *f)
+{
+    const tn_slot_spec *spec = NULL;
+    return put_entries(f) && tn_rows_end(f->rows, &spec) == TN_FAULT_NONE;
+}
+
 bool tn_delimited_quick(tn_bytes line, const tn_schema *schema, const tn_head *head, tn_rows *rows)
 {
     line.size -= line.size > 0 && line.data[line.size - 1] == '\r';
@@ -209,8 +255,11 @@ bool tn_delimited_quick(tn_bytes line, const tn_schema *schema, const tn_head *h
         n = rows->private->marks->fields(line.data, line.size, schema->delimiter, place + 1, &odd);
     }
     if (odd || n + 1 != head->n_columns ||
-        !tn_lanes_reserve(&rows->private->lanes, schema->n_specs) ||
-        tn_rows_begin(rows, line.size, NULL) != TN_OK) {
+        !tn_lanes_reserve(&rows->private->lanes, schema->n_specs)) {
+        return false;
+    }
+    uint64_t *keys = tn_rows_begin_grid(rows);
+    if (keys == NULL && tn_rows_begin(rows, line.size, NULL) != TN_OK) {
         return false;
     }
     place[n + 1] = (uint16_t)line.size;
@@ -218,11 +267,12 @@ bool tn_delimited_quick(tn_bytes line, const tn_schema *schema, const tn_head *h
                 .place = place,
                 .schema = schema,
                 .column = head->column,
+                .in_row = head->in_row,
                 .rows = rows,
                 .lanes = &rows->private->lanes};
-    const tn_slot_spec *spec = NULL;
     tn_lanes_begin(&f.text, line.data, line.size);
-    bool good = take_row(&f) && take_slots(&f) && tn_rows_end(rows, &spec) == TN_FAULT_NONE;
+    lay_all(&f);
+    bool good = take_row(&f) && (keys != NULL ? put_keys(&f, keys) : put_row(&f));
     if (!good) {
         tn_rows_rollback(rows);
     }

@@ -53,9 +53,49 @@ void tn_lanes_done(tn_lanes *lanes)
 
 void tn_lanes_begin(tn_lanes_text *out, const char *text, size_t size)
 {
-    out->text = text;
+    out->from[0] = out->front + TN_LANES_REACH;
+    out->from[1] = text;
     memset(out->front, '0', TN_LANES_REACH);
-    memcpy(out->front + TN_LANES_REACH, text, size < TN_LANES_REACH ? size : TN_LANES_REACH);
+    if (size >= TN_LANES_REACH) { /* as most are: no call */
+        memcpy(out->front + TN_LANES_REACH, text, TN_LANES_REACH);
+    } else {
+        memcpy(out->front + TN_LANES_REACH, text, size);
+    }
+}
+
+TN_HOT static void find_sizes(const uint16_t *restrict place, uint64_t *restrict size, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        size[i] = (uint16_t)(place[i + 1] - place[i] - 1);
+    }
+}
+
+void tn_lanes_sizes(const tn_lanes *lanes, uint32_t n, const uint16_t *place)
+{
+    find_sizes(place, lanes->size, n);
+}
+
+/* All ones: a is below b. Both are small. */
+static inline uint64_t below(uint64_t a, uint64_t b)
+{
+    return 0 - ((a - b) >> 63);
+}
+
+TN_HOT static uint64_t keep_digits(uint64_t *restrict low, const uint64_t *restrict size,
+                                   uint32_t n)
+{
+    uint64_t beyond = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t in_front = below(size[i], TN_LANES_WORD) >> (8 * size[i] & 63);
+        low[i] = (low[i] ^ (EACH * '0')) & ~in_front;
+        beyond |= TN_LANES_WORD - size[i];
+    }
+    return beyond >> 63;
+}
+
+bool tn_lanes_digits(const tn_lanes *lanes, uint32_t first, uint32_t n)
+{
+    return keep_digits(lanes->low + first, lanes->size + first, n) != 0;
 }
 
 /* Not 0: `size` is not 1 .. max. */
@@ -181,6 +221,42 @@ TN_HOT static void mix_each(uint64_t *restrict sign, uint32_t n, const uint64_t 
 void tn_lanes_keys_each(const tn_lanes *lanes, uint32_t n, const uint64_t *salt)
 {
     mix_each(lanes->sign, n, salt);
+}
+
+TN_HOT static void mix_to(uint64_t *restrict out, const uint64_t *restrict sign, uint32_t n,
+                          const uint64_t *restrict salt)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        out[i] = tn_key_of(sign[i], salt[i]);
+    }
+}
+
+void tn_lanes_keys_to(const tn_lanes *lanes, uint32_t n, const uint64_t *salt, uint64_t *out)
+{
+    mix_to(out, lanes->sign, n, salt);
+}
+
+#define BITS4(n) UINT64_C(1) << (n), UINT64_C(2) << (n), UINT64_C(4) << (n), UINT64_C(8) << (n)
+#define BITS16(n) BITS4(n), BITS4((n) + 4), BITS4((n) + 8), BITS4((n) + 12)
+static const uint64_t bit_of[64] = {BITS16(0), BITS16(16), BITS16(32), BITS16(48)};
+
+TN_HOT static uint64_t there_of(const uint64_t *restrict bad, const uint64_t *restrict size,
+                                uint32_t n, uint64_t *restrict wrong)
+{
+    uint64_t all = 0;
+    uint64_t some = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t bit = bit_of[i] & ~below(size[i], 1);
+        all |= bit;
+        some |= bit & (0 - ((bad[i] | (0 - bad[i])) >> 63));
+    }
+    *wrong = some;
+    return all;
+}
+
+uint64_t tn_lanes_there(const tn_lanes *lanes, uint32_t n, uint64_t *bad)
+{
+    return there_of(lanes->bad, lanes->size, n, bad);
 }
 
 TN_HOT static uint64_t bad_of(const uint64_t *restrict bad, const uint64_t *restrict size,

@@ -112,7 +112,7 @@ static inline uint32_t lay_pairs(const marked *m, uint32_t n, bool fields, uint6
         size_t end = at[step - 1];
         uint64_t digits = end - at[step - 2] - 1;
         size[k] = digits;
-        low[k] = tn_lanes_digits(tn_lanes_end(text, end), digits);
+        low[k] = tn_lanes_digits_at(tn_lanes_end(text, end), digits);
         longest = digits > longest ? digits : longest;
     }
     *size_max = longest;

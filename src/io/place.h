@@ -18,6 +18,8 @@
 typedef struct tn_head {
     uint32_t n_columns;
     uint32_t *column; /* schema->columns->n: place in a record; TN_NOWHERE: not there */
+    uint32_t in_row;  /* the column of the first spec, when those of all follow it in order; else
+                         TN_NOWHERE */
 } tn_head;
 
 /* The reader fills it in. Parsers are fast because nobody counts lines: `line` is 0 at first (as it

@@ -173,26 +173,37 @@ static void prefetch(const void *from, size_t size)
     }
 }
 
+static void prefetch_keys(const tn_rows *rows, uint32_t row)
+{
+    const tn_bare *bare = tn_rows_bare(rows);
+    if (bare != NULL && bare->stride > 0) { /* the row itself need not have come yet */
+        prefetch(bare->key + (size_t)row * bare->stride, bare->stride * sizeof *bare->key);
+        return;
+    }
+    uint32_t first = rows->row[row].first;
+    size_t n = tn_rows_end_of(rows, row) - first;
+    n = n < MOST ? n : MOST;
+    if (bare == NULL) {
+        prefetch(rows->entry + first, n * sizeof *rows->entry);
+        return;
+    }
+    prefetch(bare->key + first, n * sizeof *bare->key);
+    prefetch(bare->slot + (bare->width > 0 ? 0 : first), n * sizeof *bare->slot);
+}
+
 /* Rows lie anywhere in the window: asks for those that come next. */
 static void look_ahead(const assembly *a, uint32_t i)
 {
+    if (i + 9 * AHEAD < a->window.n) {
+        __builtin_prefetch(&a->window.pick[a->window.order[i + 9 * AHEAD]]);
+    }
     if (i + 3 * AHEAD < a->window.n) {
         const tn_pick *pick = &a->window.pick[a->window.order[i + 3 * AHEAD]];
         __builtin_prefetch(&pick->work->parsed.rows->row[pick->row]);
     }
     if (i + AHEAD < a->window.n) {
         const tn_pick *pick = &a->window.pick[a->window.order[i + AHEAD]];
-        const tn_rows *rows = pick->work->parsed.rows;
-        const tn_bare *bare = tn_rows_bare(rows);
-        uint32_t first = rows->row[pick->row].first;
-        size_t n = tn_rows_end_of(rows, pick->row) - first;
-        n = n < MOST ? n : MOST;
-        if (bare == NULL) {
-            prefetch(rows->entry + first, n * sizeof *rows->entry);
-            return;
-        }
-        prefetch(bare->key + first, n * sizeof *bare->key);
-        prefetch(bare->slot + (bare->width > 0 ? 0 : first), n * sizeof *bare->slot);
+        prefetch_keys(pick->work->parsed.rows, pick->row);
     }
 }
 

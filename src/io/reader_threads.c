@@ -106,8 +106,8 @@ static tn_work *take_work(tn_reader *r, tn_error *err)
         return work;
     }
     work = tn_try_alloc(1, sizeof *work, "parsed rows", err);
-    bool ids = r->opts.want_ids || r->packs;
-    uint32_t keep = ids ? TN_ROWS_BARE | TN_ROWS_IDS : TN_ROWS_BARE;
+    uint32_t keep = (r->opts.want_ids || r->packs ? TN_ROWS_IDS : 0U) |
+                    (r->packs ? 0U : TN_ROWS_BARE); /* a cache is packed of entries */
     if (work != NULL && tn_rows_new(&work->parsed.rows, r->schema, keep, err) != TN_OK) {
         tn_free(work);
         return NULL;

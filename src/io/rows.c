@@ -1,9 +1,7 @@
-/* rows.c - memory of a block of rows; labels, weights, ids; begin and end of a row. */
+/* rows.c - memory of a block of rows; begin and end of a row. */
 #include "io/rows.h"
 
 #include "base/alloc.h"
-#include "base/key.h"
-#include "base/number.h"
 #include "io/columns.h"
 #include "io/rows_private.h"
 
@@ -11,9 +9,6 @@
 #include <string.h>
 
 enum { FIRST_CAPACITY = 1024 };
-
-#define ITEMS_MAX (UINT32_C(1) << 31)
-#define WEIGHT_MAX 1048576.0
 
 bool tn_rows_grow(void **at, uint32_t used, uint32_t need, size_t size, uint32_t *capacity)
 {
@@ -23,7 +18,7 @@ bool tn_rows_grow(void **at, uint32_t used, uint32_t need, size_t size, uint32_t
     }
     uint64_t room = *capacity < FIRST_CAPACITY ? FIRST_CAPACITY : (uint64_t)*capacity * 2;
     room = room < wanted ? wanted : room;
-    if (room > ITEMS_MAX + (uint64_t)TN_VALUES_MAX) {
+    if (room > TN_ROWS_ITEMS_MAX + (uint64_t)TN_VALUES_MAX) {
         return false;
     }
     void *more = tn_try_alloc((size_t)room, size, "parsed rows", NULL);
@@ -37,6 +32,16 @@ bool tn_rows_grow(void **at, uint32_t used, uint32_t need, size_t size, uint32_t
     *at = more;
     *capacity = (uint32_t)room;
     return true;
+}
+
+/* All its keys are of slots that have one or none, and their x_j is 1. */
+static bool has_grids(const tn_schema *schema)
+{
+    bool grids = !schema->ruled && schema->n_slots > 0 && schema->n_specs <= TN_GRID_SLOTS;
+    for (uint32_t i = 0; i < schema->n_specs; i++) {
+        grids = grids && schema->spec[i].as != TN_AS_WEIGHTED;
+    }
+    return grids;
 }
 
 tn_status tn_rows_new(tn_rows **out, const tn_schema *schema, uint32_t keep, tn_error *err)
@@ -53,6 +58,7 @@ tn_status tn_rows_new(tn_rows **out, const tn_schema *schema, uint32_t keep, tn_
     }
     rows->schema = schema;
     p->keep = keep;
+    p->bare.grids = (keep & TN_ROWS_BARE) != 0 && has_grids(schema);
     p->marks = tn_marks_find();
     p->seen = tn_try_alloc(schema->n_specs, sizeof *p->seen, "a block of rows", err);
     p->count = tn_try_alloc((size_t)schema->n_slots + 1, sizeof *p->count, "a block of rows", err);
@@ -80,6 +86,7 @@ void tn_rows_free(tn_rows *rows)
         tn_free(rows->private->table);
         tn_free(rows->private->span);
         tn_free(rows->private->guess);
+        tn_free(rows->private->shape);
         tn_free(rows->private->place);
         tn_lanes_done(&rows->private->lanes);
         tn_text_done(&rows->private->scratch);
@@ -100,11 +107,10 @@ void tn_rows_clear(tn_rows *rows)
     rows->n_entries = 0;
     rows->text_size = 0;
     rows->duplicate_key = 0;
-    rows->private->bare.now.key = NULL;
+    rows->private->bare.now = (tn_bare){.key = NULL};
 }
 
-/* Room for `need` more entries, and behind them for absent keys. */
-static bool grow_entries(tn_rows *rows, uint32_t need)
+bool tn_rows_grow_entries(tn_rows *rows, uint32_t need)
 {
     struct rows_private *p = rows->private;
     const tn_schema *s = rows->schema;
@@ -144,10 +150,10 @@ tn_status tn_rows_more(tn_rows *rows, tn_error *err)
     if (rows->n_entries - rows->row[rows->n].first >= TN_VALUES_MAX) {
         return tn_fail(err, TN_E_LIMIT, "more than %d values in a row", TN_VALUES_MAX);
     }
-    if (rows->n_entries >= ITEMS_MAX) {
-        return tn_fail(err, TN_E_LIMIT, "more than %u values in one block", ITEMS_MAX);
+    if (rows->n_entries >= TN_ROWS_ITEMS_MAX) {
+        return tn_fail(err, TN_E_LIMIT, "more than %u values in one block", TN_ROWS_ITEMS_MAX);
     }
-    return grow_entries(rows, VALUES_AT_ONCE)
+    return tn_rows_grow_entries(rows, VALUES_AT_ONCE)
                ? TN_OK
                : tn_fail(err, TN_E_MEMORY, "no memory for the values of a row");
 }
@@ -183,28 +189,22 @@ static bool reserve_numbers(tn_rows *rows)
 
 static tn_status make_room(tn_rows *rows, uint32_t values, tn_error *err)
 {
-    if (rows->n >= ITEMS_MAX || rows->n_entries >= ITEMS_MAX) {
-        return tn_fail(err, TN_E_LIMIT, "more than %u rows or values in one block", ITEMS_MAX);
+    if (rows->n >= TN_ROWS_ITEMS_MAX || rows->n_entries >= TN_ROWS_ITEMS_MAX) {
+        return tn_fail(err, TN_E_LIMIT, "more than %u rows or values in one block",
+                       TN_ROWS_ITEMS_MAX);
     }
     void *row = rows->row;
     bool grown = tn_rows_grow(&row, rows->n, 1, sizeof *rows->row, &rows->private->rows_max);
     rows->row = row;
-    if (!grown || !grow_entries(rows, values) || !reserve_numbers(rows)) {
+    if (!grown || !tn_rows_grow_entries(rows, values) || !reserve_numbers(rows)) {
         return tn_fail(err, TN_E_MEMORY, "no memory for parsed rows");
     }
     return TN_OK;
 }
 
-tn_status tn_rows_begin(tn_rows *rows, size_t record_bytes, tn_error *err)
+static void open_row(tn_rows *rows)
 {
     struct rows_private *p = rows->private;
-    uint32_t values = values_of(rows, record_bytes);
-    if (rows->n < p->rows_max && rows->schema->n_numeric == 0 &&
-        (uint64_t)rows->n_entries + values + rows->schema->n_slots <= p->entries_max) {
-        p->entries_end = rows->n_entries + values;
-    } else {
-        TN_TRY(make_room(rows, values, err));
-    }
     rows->row[rows->n] = (tn_row){.label = NAN,
                                   .weight = 1,
                                   .first = rows->n_entries,
@@ -215,7 +215,66 @@ tn_status tn_rows_begin(tn_rows *rows, size_t record_bytes, tn_error *err)
         memset(p->seen, 0, rows->schema->n_specs * sizeof *p->seen);
         p->serial = 1;
     }
+}
+
+tn_status tn_rows_begin(tn_rows *rows, size_t record_bytes, tn_error *err)
+{
+    struct rows_private *p = rows->private;
+    uint32_t values = values_of(rows, record_bytes);
+    if (p->bare.now.stride > 0 && !tn_rows_leave_grid(rows)) {
+        return tn_fail(err, TN_E_MEMORY, "no memory for parsed rows");
+    }
+    if (rows->n < p->rows_max && rows->schema->n_numeric == 0 &&
+        (uint64_t)rows->n_entries + values + rows->schema->n_slots <= p->entries_max) {
+        p->entries_end = rows->n_entries + values;
+    } else {
+        TN_TRY(make_room(rows, values, err));
+    }
+    open_row(rows);
     return TN_OK;
+}
+
+uint64_t *tn_rows_begin_grid(tn_rows *rows)
+{
+    struct rows_private *p = rows->private;
+    struct rows_bare *b = &p->bare;
+    uint32_t stride = rows->schema->n_slots + 1;
+    if (!b->grids || (b->now.stride == 0 && rows->n > 0) || rows->n >= TN_ROWS_ITEMS_MAX) {
+        return NULL;
+    }
+    if (rows->n >= b->grid_max || rows->n >= p->rows_max || rows->schema->n_numeric > 0 ||
+        p->entries_max == 0) {
+        void *row = rows->row;
+        void *grid = b->grid;
+        bool grown = tn_rows_grow(&row, rows->n, 1, sizeof *rows->row, &p->rows_max);
+        rows->row = row;
+        grown = grown && tn_rows_grow(&grid, rows->n, 1, stride * sizeof *b->grid, &b->grid_max);
+        b->grid = grid;
+        /* one entry is what tn_rows_token makes of a value that is unusual */
+        if (!grown || !reserve_numbers(rows) ||
+            (p->entries_max == 0 && !tn_rows_grow_entries(rows, 1))) {
+            return NULL;
+        }
+    }
+    b->now = (tn_bare){.key = b->grid, .stride = stride};
+    open_row(rows);
+    return b->grid + (size_t)rows->n * stride + 1;
+}
+
+void tn_rows_expect(tn_rows *rows, uint32_t n)
+{
+    struct rows_private *p = rows->private;
+    size_t stride = (size_t)rows->schema->n_slots + 1;
+    void *row = rows->row;
+    void *grid = p->bare.grid;
+    uint32_t more = n / 8; /* the next block may have some more */
+    bool grown =
+        n <= p->rows_max || tn_rows_grow(&row, 0, n + more, sizeof *rows->row, &p->rows_max);
+    rows->row = row;
+    if (grown && p->bare.grids && n > p->bare.grid_max) {
+        bool made = tn_rows_grow(&grid, 0, n + more, stride * sizeof(uint64_t), &p->bare.grid_max);
+        p->bare.grid = made ? grid : p->bare.grid;
+    }
 }
 
 void tn_rows_rollback(tn_rows *rows)
@@ -251,117 +310,4 @@ void tn_rows_put_lanes(tn_rows *rows)
         n += size[i] != 0;
     }
     rows->n_entries += n;
-}
-
-tn_span *tn_rows_spans(tn_rows *rows, uint32_t n)
-{
-    void *span = rows->private->span;
-    bool grown = tn_rows_grow(&span, 0, n, sizeof(tn_span), &rows->private->spans_max);
-    rows->private->span = span;
-    return grown ? span : NULL;
-}
-
-uint32_t *tn_rows_guesses(tn_rows *rows, uint32_t n)
-{
-    void *guess = rows->private->guess;
-    bool grown = tn_rows_grow(&guess, 0, n, sizeof(uint32_t), &rows->private->guesses_max);
-    rows->private->guess = guess;
-    return grown ? guess : NULL;
-}
-
-uint16_t *tn_rows_places(tn_rows *rows, size_t line_bytes)
-{
-    void *place = rows->private->place;
-    bool grown = tn_rows_grow(&place, 0, (uint32_t)line_bytes + 1 + TN_MARKS_SPARE,
-                              sizeof(uint16_t), &rows->private->places_max);
-    rows->private->place = place;
-    if (!grown) {
-        return NULL;
-    }
-    rows->private->place[0] = UINT16_MAX;
-    return rows->private->place;
-}
-
-tn_text *tn_rows_scratch(tn_rows *rows)
-{
-    return &rows->private->scratch;
-}
-
-bool tn_rows_add_text(tn_rows *rows, const char *text, size_t size, tn_token *out)
-{
-    if (size >= ITEMS_MAX) {
-        return false;
-    }
-    void *bytes = rows->text;
-    bool grown = tn_rows_grow(&bytes, rows->text_size, (uint32_t)size, 1, &rows->private->text_max);
-    rows->text = bytes;
-    if (!grown) {
-        return false;
-    }
-    if (size > 0) {
-        memcpy(rows->text + rows->text_size, text, size);
-    }
-    *out = (tn_token){rows->text_size, (uint32_t)size};
-    rows->text_size += (uint32_t)size;
-    return true;
-}
-
-tn_fault tn_rows_id(tn_rows *rows, const char *text, size_t size)
-{
-    bool kept = (rows->private->keep & (TN_ROWS_IDS | TN_ROWS_SIGNS)) == 0 ||
-                tn_rows_add_text(rows, text, size, &rows->row[rows->n].id);
-    return kept ? TN_FAULT_NONE : TN_FAULT_MEMORY;
-}
-
-void tn_rows_group(tn_rows *rows, uint64_t sign)
-{
-    rows->row[rows->n].group = sign;
-}
-
-void tn_rows_group_text(tn_rows *rows, const char *text, size_t size)
-{
-    const tn_slot_spec *spec = rows->schema->group_spec;
-    tn_sign_type type = spec != NULL && !tn_spec_is_number(spec) ? spec->type : TN_SIGN_ID;
-    uint64_t sign = 0;
-    int64_t number = 0;
-    tn_numeral how = TN_NUM_NONE;
-    if (type == TN_SIGN_ID) {
-        how = tn_read_u64(text, size, &sign);
-    } else if (type == TN_SIGN_HEX) {
-        how = tn_read_hex(text, size, &sign);
-    } else if (type == TN_SIGN_INT) {
-        how = tn_read_i64(text, size, &number);
-        sign = (uint64_t)number;
-    }
-    tn_rows_group(rows, how == TN_NUM_OK ? sign : tn_xxh64(text, size, 0));
-}
-
-tn_fault tn_rows_label(tn_rows *rows, const char *text, size_t size)
-{
-    bool good = tn_label_of_text(rows->schema->label, text, size, &rows->row[rows->n].label);
-    return good ? TN_FAULT_NONE : TN_FAULT_LABEL;
-}
-
-tn_fault tn_rows_label_number(tn_rows *rows, double value)
-{
-    bool good = tn_label_of_number(rows->schema->label, value, &rows->row[rows->n].label);
-    return good ? TN_FAULT_NONE : TN_FAULT_LABEL;
-}
-
-tn_fault tn_rows_weight_number(tn_rows *rows, double value)
-{
-    if (!(value >= 0 && value <= WEIGHT_MAX)) {
-        return TN_FAULT_WEIGHT;
-    }
-    rows->row[rows->n].weight = (float)value;
-    return TN_FAULT_NONE;
-}
-
-tn_fault tn_rows_weight(tn_rows *rows, const char *text, size_t size)
-{
-    double value;
-    if (tn_read_f64(text, size, &value) != TN_NUM_OK) {
-        return TN_FAULT_WEIGHT;
-    }
-    return tn_rows_weight_number(rows, value);
 }

@@ -19,6 +19,8 @@ typedef struct tn_span {
     bool found;
 } tn_span;
 
+#define TN_ROWS_ITEMS_MAX (UINT32_C(1) << 31)
+
 /* Memory behind tn_rows_bare. */
 struct rows_bare {
     tn_bare now; /* key NULL: rows are not bare */
@@ -26,7 +28,18 @@ struct rows_bare {
     uint32_t keys_max;
     uint16_t *slot;
     uint32_t slots_max;
+    uint64_t *grid;
+    uint32_t grid_max; /* rows */
+    bool grids;        /* parsers may make grids */
 };
+
+/* An entry of a tf.Example as it stood in its place last time: io/tfexample_quick.c. */
+typedef struct tn_tf_shape {
+    uint64_t head, head_mask; /* its first eight bytes, if its value had none */
+    uint64_t more, more_mask; /* the next eight */
+    uint32_t value_at;        /* 0: none has stood there */
+    uint32_t spec;
+} tn_tf_shape;
 
 struct rows_private {
     struct rows_bare bare;
@@ -48,6 +61,8 @@ struct rows_private {
     uint32_t spans_max;
     uint32_t *guess;
     uint32_t guesses_max;
+    tn_tf_shape *shape;
+    uint32_t shapes_max;
     tn_text scratch;
     const tn_marks *marks;
     uint16_t *place; /* of marks, behind one in front of the line */
@@ -71,6 +86,31 @@ static inline bool tn_rows_put(tn_rows *rows, const tn_slot_spec *spec, uint64_t
 /* An entry for each spec whose lane is not empty, by the key that stands in it. */
 void tn_rows_put_lanes(tn_rows *rows);
 
+/* As tn_rows_begin, for a row of a grid (io/rows_bare.h): where its keys go, behind its mask. NULL:
+ * these rows are none, or there is no memory; nothing was begun. */
+uint64_t *tn_rows_begin_grid(tn_rows *rows);
+
+/* Keeps the row: `there` has a bit for each slot that has a key. */
+static inline void tn_rows_end_grid(tn_rows *rows, uint64_t *keys, uint64_t there)
+{
+    keys[-1] = there;
+    rows->n_entries += (uint32_t)__builtin_popcountll(there);
+    rows->n++;
+}
+
+/* The keys of lanes to the slots of their specs, of those whose bits are set; bits of the slots. */
+uint64_t tn_rows_put_grid(const tn_rows *rows, uint64_t there, uint64_t *keys);
+
+/* Makes entries of a grid. False: no memory. */
+bool tn_rows_leave_grid(tn_rows *rows);
+
+/* Room for `n` rows and the most that a parser may make of their keys without entries; less is
+ * taken where it is not needed, or not to be had. */
+void tn_rows_expect(tn_rows *rows, uint32_t n);
+
+/* Room for `need` more entries, and behind them for absent keys. False: no memory. */
+bool tn_rows_grow_entries(tn_rows *rows, uint32_t need);
+
 /* Makes room for `need` more items; false: no memory. *at points to the array. */
 bool tn_rows_grow(void **at, uint32_t used, uint32_t need, size_t size, uint32_t *capacity);
 
@@ -90,6 +130,7 @@ uint16_t *tn_rows_places(tn_rows *rows, size_t line_bytes);
 /* `n` numbers that a parser finds as it left them, to look there first: names stand in the same
  * order in record after record. 0 at first; never decides a result. NULL: no memory. */
 uint32_t *tn_rows_guesses(tn_rows *rows, uint32_t n);
+tn_tf_shape *tn_rows_shapes(tn_rows *rows, uint32_t n); /* likewise */
 
 /* The rules of whole slots; rows_rules.c. */
 tn_fault tn_rows_apply_rules(tn_rows *rows, const tn_slot_spec **spec);

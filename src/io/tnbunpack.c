@@ -10,8 +10,6 @@
 
 #include <stdio.h>
 
-#define ITEMS_MAX (UINT32_C(1) << 31)
-
 /* One block while it is unpacked. */
 typedef struct unpacking {
     const char *from;
@@ -59,7 +57,8 @@ static tn_status read_counts(tn_bytes block, tn_tnb_counts *n, tn_error *err)
 static bool are_counts(const unpacking *u, uint64_t size)
 {
     const tn_tnb_counts *n = &u->n;
-    return n->rows <= ITEMS_MAX && n->entries <= ITEMS_MAX && n->flags <= TN_TNB_FLAGS &&
+    return n->rows <= TN_ROWS_ITEMS_MAX && n->entries <= TN_ROWS_ITEMS_MAX &&
+           n->flags <= TN_TNB_FLAGS &&
            (n->width == 0 || (uint64_t)n->width * n->rows == n->entries) && n->messages <= n->bad &&
            u->lay.size == size;
 }
@@ -142,6 +141,30 @@ static bool are_bare(const unpacking *u)
         from = to;
     }
     return bare;
+}
+
+/* Rows differ in their slots, and have keys of most: a grid pays (io/rows_bare.h). */
+static bool is_dense(const unpacking *u)
+{
+    const tn_tnb_counts *n = &u->n;
+    return n->width == 0 && (n->flags & TN_TNB_VALUES) == 0 && u->rows->schema->n_slots > 1 &&
+           2 * (uint64_t)n->entries >= (uint64_t)n->rows * u->rows->schema->n_slots;
+}
+
+/* Keys as they lie, or as a grid; *good: there was memory. */
+static bool put_keys(const unpacking *u, bool *good)
+{
+    const char *from = u->from;
+    if (is_dense(u) && tn_rows_put_as_grid(u->rows, from + u->lay.key, from + u->lay.slot,
+                                           from + u->lay.end, u->n.rows)) {
+        return true;
+    }
+    if (!are_bare(u)) {
+        return false;
+    }
+    *good =
+        tn_rows_put_bare(u->rows, from + u->lay.key, u->n.entries, from + u->lay.slot, u->n.width);
+    return true;
 }
 
 /* Room for all of the block in rows that hold nothing. */
@@ -299,12 +322,10 @@ tn_status tn_tnb_unpack(tn_bytes block, tn_parsed *out, tn_error *err)
     TN_TRY(read_counts(block, &u.n, err));
     u.lay = tn_tnb_lay_out(&u.n, rows->schema->n_numeric);
     TN_TRY(check(&u, block.size, err));
-    u.bare = (rows->private->keep & TN_ROWS_BARE) != 0 && are_bare(&u);
-    bool good = make_room(rows, &u);
-    if (good && u.bare) {
-        good =
-            tn_rows_put_bare(rows, u.from + u.lay.key, u.n.entries, u.from + u.lay.slot, u.n.width);
-    } else if (good) {
+    bool good = true;
+    u.bare = (rows->private->keep & TN_ROWS_BARE) != 0 && put_keys(&u, &good);
+    good = good && make_room(rows, &u);
+    if (good && !u.bare) {
         put_entries(&u);
     }
     if (good) {

@@ -42,7 +42,7 @@ static void fill(const words *w, bool hex, tn_lanes *lanes)
     tn_lanes_begin(&text, w->text, w->end[TOKENS - 1]);
     for (uint32_t i = 0; i < TOKENS; i++) {
         const char *end = tn_lanes_end(&text, w->end[i]);
-        lanes->low[i] = hex ? tn_load_u64(end - 8) : tn_lanes_digits(end, w->size[i]);
+        lanes->low[i] = hex ? tn_load_u64(end - 8) : tn_lanes_digits_at(end, w->size[i]);
         lanes->size[i] = w->size[i];
         tn_lanes_set_high(lanes, i, end);
     }
@@ -97,6 +97,91 @@ static void long_numbers(void **state)
 {
     (void)state;
     compare(tn_lanes_long, false, 19, "0123456789", 10);
+}
+
+static void sizes_are_what_lies_between_places(void **state)
+{
+    (void)state;
+    words w;
+    tn_lanes lanes = {.room = 0};
+    uint16_t place[TOKENS + 1] = {UINT16_MAX}; /* as if a mark stood in front of the first */
+    make(&w, 5, "0123456789", 10, TOKEN_MAX, 0);
+    fill(&w, true, &lanes);
+    for (uint32_t i = 0; i < TOKENS; i++) {
+        place[i + 1] = (uint16_t)w.end[i];
+        lanes.size[i] = 99;
+    }
+    tn_lanes_sizes(&lanes, TOKENS, place);
+    for (uint32_t i = 0; i < TOKENS; i++) {
+        assert_int_equal(lanes.size[i], w.size[i]);
+    }
+    tn_lanes_done(&lanes);
+}
+
+static void digits_are_kept_and_what_is_in_front_is_not(void **state)
+{
+    (void)state;
+    tn_lanes lanes = {.room = 0};
+    for (uint64_t round = 0; round < 300; round++) {
+        words w;
+        size_t longest = round % 2 == 0 ? 8 : TOKEN_MAX;
+        bool beyond = false;
+        make(&w, round, "0123456789", 10, longest, 9);
+        fill(&w, true, &lanes); /* words of text */
+        bool said = tn_lanes_digits(&lanes, 0, TOKENS);
+        for (uint32_t i = 0; i < TOKENS; i++) {
+            tn_lanes_text text;
+            tn_lanes_begin(&text, w.text, w.end[TOKENS - 1]);
+            const char *end = tn_lanes_end(&text, w.end[i]);
+            assert_int_equal(lanes.low[i], tn_lanes_digits_at(end, w.size[i]));
+            beyond = beyond || w.size[i] > 8;
+        }
+        assert_int_equal(said, beyond);
+    }
+    tn_lanes_done(&lanes);
+}
+
+static void bits_say_what_is_there_and_what_is_bad(void **state)
+{
+    (void)state;
+    enum { MOST = 64 };
+    tn_lanes lanes = {.room = 0};
+    assert_true(tn_lanes_reserve(&lanes, MOST));
+    for (uint64_t round = 0; round < 200; round++) {
+        uint32_t n = (uint32_t)(round % (MOST + 1));
+        uint64_t there = 0;
+        uint64_t wrong = 0;
+        for (uint32_t i = 0; i < n; i++) {
+            uint64_t x = tn_draw(round, i);
+            lanes.size[i] = x % 3 == 0 ? 0 : x % 60000;
+            lanes.bad[i] = x % 7 == 0 ? x << (x % 64) : 0;
+            there |= (uint64_t)(lanes.size[i] != 0) << i;
+            wrong |= (uint64_t)(lanes.size[i] != 0 && lanes.bad[i] != 0) << i;
+        }
+        uint64_t bad = ~UINT64_C(0);
+        assert_int_equal(tn_lanes_there(&lanes, n, &bad), there);
+        assert_int_equal(bad, wrong);
+    }
+    tn_lanes_done(&lanes);
+}
+
+static void keys_go_where_they_are_wanted(void **state)
+{
+    (void)state;
+    tn_lanes lanes = {.room = 0};
+    uint64_t salt[TOKENS];
+    uint64_t out[TOKENS];
+    assert_true(tn_lanes_reserve(&lanes, TOKENS));
+    for (uint32_t i = 0; i < TOKENS; i++) {
+        salt[i] = tn_draw(3, i);
+        lanes.sign[i] = tn_draw(4, i);
+    }
+    tn_lanes_keys_to(&lanes, TOKENS, salt, out);
+    for (uint32_t i = 0; i < TOKENS; i++) {
+        assert_int_equal(out[i], tn_key_of(tn_draw(4, i), salt[i]));
+        assert_int_equal(lanes.sign[i], tn_draw(4, i));
+    }
+    tn_lanes_done(&lanes);
 }
 
 static void every_byte_that_is_no_hex_digit_is_bad(void **state)
@@ -166,6 +251,10 @@ int main(void)
         cmocka_unit_test(hex_digits_by_eight),
         cmocka_unit_test(short_numbers),
         cmocka_unit_test(long_numbers),
+        cmocka_unit_test(sizes_are_what_lies_between_places),
+        cmocka_unit_test(digits_are_kept_and_what_is_in_front_is_not),
+        cmocka_unit_test(bits_say_what_is_there_and_what_is_bad),
+        cmocka_unit_test(keys_go_where_they_are_wanted),
         cmocka_unit_test(every_byte_that_is_no_hex_digit_is_bad),
         cmocka_unit_test(keys_are_those_of_tn_key_of),
         cmocka_unit_test(one_bad_token_is_seen),

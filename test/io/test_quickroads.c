@@ -7,6 +7,7 @@
 #include "base/key.h"
 #include "base/proto.h"
 #include "base/rng.h"
+#include "io/rows_bare.h"
 #include "setup.h"
 #include "support/test.h"
 
@@ -25,7 +26,8 @@ typedef struct roads {
     const tn_format *format;
     tn_head head;
     tn_rows *quick, *slow;
-    uint64_t good, bad;
+    tn_rows *bare; /* quick, without entries where that can be */
+    uint64_t good, bad, grids;
 } roads;
 
 static void open_roads(roads *r, const char *config, const char *head)
@@ -42,12 +44,14 @@ static void open_roads(roads *r, const char *config, const char *head)
                          TN_OK);
     }
     assert_int_equal(tn_rows_new(&r->quick, schema, TN_ROWS_IDS, &r->s.err), TN_OK);
+    assert_int_equal(tn_rows_new(&r->bare, schema, TN_ROWS_IDS | TN_ROWS_BARE, &r->s.err), TN_OK);
     assert_int_equal(tn_rows_new(&r->slow, schema, TN_ROWS_IDS | TN_ROWS_SIGNS, &r->s.err), TN_OK);
 }
 
 static void close_roads(roads *r)
 {
     tn_rows_free(r->quick);
+    tn_rows_free(r->bare);
     tn_rows_free(r->slow);
     tn_free(r->head.column);
     setup_close(&r->s);
@@ -63,17 +67,44 @@ static bool same_float(float a, float b)
     return x == y;
 }
 
-static bool same_rows(const tn_rows *a, const tn_rows *b)
+static bool same_entries(const tn_rows *a, const tn_rows *b)
 {
-    if (a->n != b->n || a->n_entries != b->n_entries || a->duplicate_key != b->duplicate_key) {
-        return false;
-    }
     for (uint32_t i = 0; i < a->n_entries; i++) {
         const tn_entry *x = &a->entry[i];
         const tn_entry *y = &b->entry[i];
         if (x->key != y->key || x->slot != y->slot || !same_float(x->value, y->value)) {
             return false;
         }
+    }
+    return true;
+}
+
+/* A grid and the entries it stands for. */
+static bool same_grid(const tn_bare *grid, const tn_rows *b)
+{
+    uint32_t at = 0;
+    for (uint32_t r = 0; r < b->n; r++) {
+        const uint64_t *keys = grid->key + (size_t)r * grid->stride + 1;
+        for (uint32_t slot = 0; slot < b->schema->n_slots; slot++) {
+            if ((keys[-1] >> slot & 1) == 0) {
+                continue;
+            }
+            const tn_entry *e = &b->entry[at++];
+            if (at > b->n_entries || e->key != keys[slot] || e->slot != slot ||
+                !same_float(e->value, 1)) {
+                return false;
+            }
+        }
+    }
+    return at == b->n_entries;
+}
+
+static bool same_rows(const tn_rows *a, const tn_rows *b)
+{
+    const tn_bare *bare = tn_rows_bare(a);
+    if (a->n != b->n || a->n_entries != b->n_entries || a->duplicate_key != b->duplicate_key ||
+        !(bare != NULL ? same_grid(bare, b) : same_entries(a, b))) {
+        return false;
     }
     for (uint32_t i = 0; i < a->n; i++) {
         const tn_row *x = &a->row[i];
@@ -103,6 +134,7 @@ static void compare(roads *r, const char *bytes, size_t size)
     if (r->quick->n >= 3) {
         tn_rows_clear(r->quick);
         tn_rows_clear(r->slow);
+        tn_rows_clear(r->bare);
     }
     tn_status status = r->format->parse(record, r->s.schema, &place, r->quick, &quick);
     tn_status want = r->format->parse(record, r->s.schema, &place, r->slow, &slow);
@@ -110,13 +142,18 @@ static void compare(roads *r, const char *bytes, size_t size)
         fail_msg("%d, not %d, or other rows: '%.*s'\n%s\n%s", status, want, (int)size, bytes,
                  quick.text, slow.text);
     }
+    tn_status third = r->format->parse(record, r->s.schema, &place, r->bare, &quick);
+    if (third != want || strcmp(quick.text, slow.text) != 0 || !same_rows(r->bare, r->slow)) {
+        fail_msg("%d, not %d, or another grid: '%.*s'", third, want, (int)size, bytes);
+    }
+    r->grids += r->bare->n > 1 && tn_rows_bare(r->bare) != NULL;
     r->good += status == TN_OK;
     r->bad += status == TN_E_DATA;
     tn_free(block);
 }
 
 /* Records as they are, then with some bytes changed, inserted or cut off. */
-static void compare_all(const char *config, const char *head, maker make)
+static void compare_all(const char *config, const char *head, maker make, bool grids)
 {
     static const char likely[] = "\t \t:#\r\n\0,\"0123456789abcdefx-+.eq\1\xff";
     roads r;
@@ -137,6 +174,7 @@ static void compare_all(const char *config, const char *head, maker make)
     }
     assert_true(r.good > ROUNDS / 10);
     assert_true(r.bad > ROUNDS / 20);
+    assert_int_equal(r.grids > ROUNDS / 100, grids);
     tn_text_done(&text);
     close_roads(&r);
 }
@@ -194,15 +232,51 @@ static void fields_between_tabs(void **state)
     char config[2000];
     (void)snprintf(config, sizeof config, "{data: {format: tsv, %s}, slots: [%s%s]}", columns, ints,
                    rest);
-    compare_all(config, "", tsv_line);
+    compare_all(config, "", tsv_line, true);
     (void)snprintf(config, sizeof config,
                    "{data: {format: tsv, group: x2, record_id: x3, weight: x1, %s}, slots: [%s%s]}",
                    columns, ints, rest);
-    compare_all(config, "", tsv_line);
+    compare_all(config, "", tsv_line, true);
     (void)snprintf(config, sizeof config,
                    "{data: {format: tsv, quote: line, %s}, slots: [%s{name: b1, max_len: 1}]}",
                    columns, ints);
-    compare_all(config, "", tsv_line);
+    compare_all(config, "", tsv_line, false);
+}
+
+/* Rows as a public log has them: columns of slots side by side, in order. */
+static void criteo_line(tn_text *out, uint64_t seed)
+{
+    tn_text_adds(out, seed % 3 == 0 ? "1" : "0");
+    for (uint64_t i = 0; i < 39; i++) {
+        tn_text_addc(out, '\t');
+        tsv_field(out, i < 13 ? i % 4 : 8, tn_draw(seed + 3, i));
+    }
+}
+
+static void add_criteo(tn_text *config, const char *numbers, uint32_t from)
+{
+    tn_text_clear(config);
+    tn_text_adds(config, "{data: {format: criteo}, slots: [");
+    for (uint32_t i = from; i <= 13; i++) {
+        tn_text_addf(config, "{name: I%u, type: int, %s}, ", i, numbers);
+    }
+    for (uint32_t i = 1; i <= 26; i++) {
+        tn_text_addf(config, "%s{name: C%u, type: hex}", i > 1 ? ", " : "", i);
+    }
+    tn_text_adds(config, "]}");
+}
+
+static void rows_of_criteo(void **state)
+{
+    (void)state;
+    tn_text config = {0};
+    add_criteo(&config, "transform: ln2_bucket", 1);
+    compare_all(tn_text_str(&config), "", criteo_line, true);
+    add_criteo(&config, "transform: ln2_bucket", 5);
+    compare_all(tn_text_str(&config), "", criteo_line, true);
+    add_criteo(&config, "transform: log, as: value", 1);
+    compare_all(tn_text_str(&config), "", criteo_line, true);
+    tn_text_done(&config);
 }
 
 static void svm_pair(tn_text *out, uint64_t seed, uint64_t x)
@@ -231,11 +305,11 @@ static void svm_line(tn_text *out, uint64_t seed)
 static void pairs_of_libsvm(void **state)
 {
     (void)state;
-    compare_all("{data: {format: libsvm, index_base: 0}}", "", svm_line);
+    compare_all("{data: {format: libsvm, index_base: 0}}", "", svm_line, false);
     compare_all("{data: {format: libsvm, index_base: 1}, slots: [{name: a, range: [0, 500]}, "
                 "{name: b, range: [500, 100000]}, {name: c, range: [200000, 1e15], max_len: 2}]}",
-                "", svm_line);
-    compare_all("{data: {format: libsvm, index_base: 0, label: none}}", "", svm_line);
+                "", svm_line, false);
+    compare_all("{data: {format: libsvm, index_base: 0, label: none}}", "", svm_line, false);
 }
 
 static void ffm_line(tn_text *out, uint64_t seed)
@@ -255,10 +329,10 @@ static void pairs_of_libffm(void **state)
     (void)state;
     compare_all("{data: {format: libffm, index_base: 0}, slots: [{name: a, field: 0}, {name: b, "
                 "field: 1}, {name: c, field: 2, type: str}, {name: d, field: 3}]}",
-                "", ffm_line);
+                "", ffm_line, false);
     compare_all("{data: {format: libffm, index_base: 1, row_norm: true, unknown_field: ignore}, "
                 "slots: [{name: a, field: 0}, {name: b, field: 1}, {name: d, field: 3}]}",
-                "", ffm_line);
+                "", ffm_line, false);
 }
 
 static void add_feature(tn_text *out, const char *name, uint64_t x, uint64_t value)
@@ -303,10 +377,10 @@ static void features_of_examples(void **state)
     (void)state;
     compare_all("{data: {format: tfrecord}, slots: [{name: a}, {name: b, type: int}, {name: d}, "
                 "{name: user_recent_clicks}, {name: c12345678, share: a}, {name: e}]}",
-                "", example);
+                "", example, true);
     compare_all("{data: {format: tfrecord, group: d}, slots: [{name: a}, {name: b}, {name: c, "
                 "column: label}, {name: e, max_len: 1}]}",
-                "", example);
+                "", example, false);
 }
 
 static void a_line_too_long_for_the_short_road(void **state)
@@ -331,6 +405,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fields_between_tabs),
+        cmocka_unit_test(rows_of_criteo),
         cmocka_unit_test(pairs_of_libsvm),
         cmocka_unit_test(pairs_of_libffm),
         cmocka_unit_test(features_of_examples),
