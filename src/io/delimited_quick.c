@@ -9,6 +9,7 @@
 #include "base/key.h"
 #include "io/columns.h"
 #include "io/delimited.h"
+#include "io/rows_grid.h"
 
 #include <string.h>
 
@@ -43,11 +44,11 @@ static void lay(const fields *f)
     if (f->in_row != TN_NOWHERE) {
         place += f->in_row;
         tn_lanes_sizes(f->lanes, n, place);
-        uint32_t front = n < TN_LANES_REACH ? n : TN_LANES_REACH; /* a field takes a byte */
-        for (uint32_t i = 0; i < front; i++) {
+        uint32_t i = 0;
+        for (; i < n && i < TN_LANES_REACH; i++) { /* a field takes a byte: they may lie in front */
             low[i] = tn_load_u64(tn_lanes_end(&f->text, place[i + 1]) - TN_LANES_WORD);
         }
-        for (uint32_t i = front; i < n; i++) {
+        for (; i < n; i++) {
             low[i] = tn_load_u64(f->line + place[i + 1] - TN_LANES_WORD);
         }
         return;

@@ -3,7 +3,7 @@
 
 #include "base/alloc.h"
 #include "io/columns.h"
-#include "io/rows_private.h"
+#include "io/rows_grid.h"
 
 #include <math.h>
 #include <string.h>

@@ -36,11 +36,6 @@ const tn_bare *tn_rows_bare(const tn_rows *rows);
  * until they are cleared. False: no memory. */
 bool tn_rows_put_bare(tn_rows *rows, const char *key, uint32_t n, const char *slot, uint32_t width);
 
-/* The same keys as a grid; false: no memory, or they do not fit into one. `end`: u32 of each row,
- * behind its last key. */
-bool tn_rows_put_as_grid(tn_rows *rows, const char *key, const char *slot, const char *end,
-                         uint32_t n_rows);
-
 void tn_rows_free_bare(tn_rows *rows);
 
 #endif

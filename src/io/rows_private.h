@@ -86,24 +86,6 @@ static inline bool tn_rows_put(tn_rows *rows, const tn_slot_spec *spec, uint64_t
 /* An entry for each spec whose lane is not empty, by the key that stands in it. */
 void tn_rows_put_lanes(tn_rows *rows);
 
-/* As tn_rows_begin, for a row of a grid (io/rows_bare.h): where its keys go, behind its mask. NULL:
- * these rows are none, or there is no memory; nothing was begun. */
-uint64_t *tn_rows_begin_grid(tn_rows *rows);
-
-/* Keeps the row: `there` has a bit for each slot that has a key. */
-static inline void tn_rows_end_grid(tn_rows *rows, uint64_t *keys, uint64_t there)
-{
-    keys[-1] = there;
-    rows->n_entries += (uint32_t)__builtin_popcountll(there);
-    rows->n++;
-}
-
-/* The keys of lanes to the slots of their specs, of those whose bits are set; bits of the slots. */
-uint64_t tn_rows_put_grid(const tn_rows *rows, uint64_t there, uint64_t *keys);
-
-/* Makes entries of a grid. False: no memory. */
-bool tn_rows_leave_grid(tn_rows *rows);
-
 /* Room for `n` rows and the most that a parser may make of their keys without entries; less is
  * taken where it is not needed, or not to be had. */
 void tn_rows_expect(tn_rows *rows, uint32_t n);

@@ -9,6 +9,7 @@
  * other kind is left to the long road, which also finds what is wrong.
  */
 #include "io/columns.h"
+#include "io/rows_grid.h"
 #include "io/tfexample.h"
 #include "io/tfslot.h"
 

@@ -5,7 +5,7 @@
  */
 #include "base/crc32c.h"
 #include "base/number.h"
-#include "io/rows_private.h"
+#include "io/rows_grid.h"
 #include "io/tnbbytes.h"
 
 #include <stdio.h>
