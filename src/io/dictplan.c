@@ -1,124 +1,9 @@
-/* dictplan.c - sets of rows and the tables that they share; see dictplan.h. */
+/* dictplan.c - the tables of a dictionary, and which sets of rows they take; see dictplan.h. */
 #include "io/dictplan.h"
 
 #include "base/alloc.h"
 
 #include <string.h>
-
-enum { SETS_MAX = 4096 };
-
-tn_status tn_dict_segments(const tn_layout *layout, const char *names[TN_SEGMENTS_MAX], uint32_t *n,
-                           tn_error *err)
-{
-    uint32_t count = 0;
-    for (uint32_t r = 0; r < layout->n_records; r++) {
-        const tn_record *record = &layout->record[r];
-        for (uint32_t s = 0; s < record->n_segments; s++) {
-            uint32_t i = 0;
-            while (i < count && strcmp(names[i], record->segment[s].name) != 0) {
-                i++;
-            }
-            if (i == TN_SEGMENTS_MAX) {
-                return tn_fail(err, TN_E_LIMIT, "more than %d different segments", TN_SEGMENTS_MAX);
-            }
-            if (i == count) {
-                names[count++] = record->segment[s].name;
-            }
-        }
-    }
-    *n = count;
-    return TN_OK;
-}
-
-static bool same_layout(const tn_record *a, const tn_record *b)
-{
-    bool same = a->n_segments == b->n_segments;
-    for (uint32_t i = 0; same && i < a->n_segments; i++) {
-        same = a->segment[i].dim == b->segment[i].dim &&
-               strcmp(a->segment[i].name, b->segment[i].name) == 0;
-    }
-    return same;
-}
-
-static void find_layouts(tn_dict_plan *p)
-{
-    const tn_layout *layout = p->spec->layout;
-    for (uint32_t r = 0; r < layout->n_records; r++) {
-        uint32_t like = 0;
-        while (!same_layout(&layout->record[like], &layout->record[r])) {
-            like++;
-        }
-        p->layout_of[r] = like;
-    }
-}
-
-tn_status tn_dict_plan_new(tn_dict_plan **out, const tn_dict_spec *spec, tn_error *err)
-{
-    *out = NULL;
-    tn_dict_plan *p = tn_try_alloc(1, sizeof *p, "a dictionary", err);
-    if (p == NULL) {
-        return TN_E_MEMORY;
-    }
-    p->spec = spec;
-    p->layout_of = tn_try_alloc(spec->layout->n_records, sizeof *p->layout_of, "a dictionary", err);
-    p->set = tn_try_alloc(SETS_MAX, sizeof *p->set, "a dictionary", err);
-    tn_status status = TN_E_MEMORY;
-    if (p->layout_of != NULL && p->set != NULL) {
-        status = tn_dict_segments(spec->layout, p->segment, &p->n_segments, err);
-    }
-    if (status != TN_OK) {
-        tn_dict_plan_free(p);
-        return status;
-    }
-    find_layouts(p);
-    *out = p;
-    return TN_OK;
-}
-
-void tn_dict_plan_free(tn_dict_plan *p)
-{
-    if (p == NULL) {
-        return;
-    }
-    for (uint32_t i = 0; p->set != NULL && i < p->n_sets; i++) {
-        tn_free(p->set[i].group_rows);
-    }
-    for (uint32_t i = 0; p->table != NULL && i < p->n_tables; i++) {
-        tn_free(p->table[i].key);
-        tn_free(p->table[i].group);
-    }
-    tn_free(p->layout_of);
-    tn_free(p->set);
-    tn_free(p->table);
-    tn_free(p);
-}
-
-tn_dict_set *tn_dict_plan_set(tn_dict_plan *p, const tn_dict_entry *e, tn_error *err)
-{
-    uint32_t layout = e->removed ? 0 : p->layout_of[p->spec->layout->group[e->group].record];
-    uint16_t present = e->removed ? 0 : e->present;
-    uint32_t i = p->last;
-    if (i >= p->n_sets || p->set[i].layout != layout || p->set[i].present != present) {
-        i = 0;
-        while (i < p->n_sets && (p->set[i].layout != layout || p->set[i].present != present)) {
-            i++;
-        }
-    }
-    if (i == p->n_sets) {
-        if (i == SETS_MAX) {
-            (void)tn_fail(err, TN_E_LIMIT, "more than %d sets of segments", SETS_MAX);
-            return NULL;
-        }
-        uint64_t *rows = tn_try_alloc(p->spec->layout->n_groups, sizeof *rows, "a dictionary", err);
-        if (rows == NULL) {
-            return NULL;
-        }
-        p->set[i] = (tn_dict_set){.layout = layout, .present = present, .group_rows = rows};
-        p->n_sets++;
-    }
-    p->last = i;
-    return &p->set[i];
-}
 
 static bool contains(uint16_t big, uint16_t small)
 {
@@ -198,6 +83,10 @@ static void lay_out(const tn_dict_plan *p, tn_dict_plan_table *t)
         c->segment = segment_number(p, record->segment[s].name);
         c->of_record = s;
         t->stride += padded(tn_dict_bytes(p->spec->type, c->dim));
+    }
+    t->is_run = p->spec->type == TN_DICT_F32;
+    for (uint32_t i = 0; i < t->n_columns; i++) {
+        t->is_run &= t->column[i].at - t->column[0].at == t->column[i].offset / sizeof(float);
     }
 }
 
@@ -281,18 +170,12 @@ static uint32_t smallest_around(const tn_dict_plan *p, const tn_dict_set *s)
     return best;
 }
 
-static tn_status make_room(tn_dict_plan *p, tn_error *err)
+static tn_status check_rows(const tn_dict_plan *p, tn_error *err)
 {
     for (uint32_t i = 0; i < p->n_tables; i++) {
-        tn_dict_plan_table *t = &p->table[i];
-        if (t->rows > UINT32_MAX) {
+        if (p->table[i].rows > UINT32_MAX) {
             return tn_fail(err, TN_E_LIMIT, "more than %u rows in a table of a dictionary",
                            UINT32_MAX);
-        }
-        t->key = tn_try_alloc((size_t)t->rows, sizeof *t->key, "keys of a dictionary", err);
-        t->group = tn_try_alloc((size_t)t->rows, sizeof *t->group, "keys of a dictionary", err);
-        if (t->key == NULL || t->group == NULL) {
-            return TN_E_MEMORY;
         }
     }
     return TN_OK;
@@ -330,10 +213,11 @@ tn_status tn_dict_plan_tables(tn_dict_plan *p, tn_error *err)
         tn_dict_set *s = &p->set[i];
         s->table = set_has_table(p, s) ? s->table : smallest_around(p, s);
         TN_ASSERT(s->table < p->n_tables);
+        p->table_of[s->met] = s->table;
         p->table[s->table].rows += s->rows;
         p->rows += s->rows;
     }
-    return make_room(p, err);
+    return check_rows(p, err);
 }
 
 /* Rows of a group in a table. */

@@ -1,4 +1,5 @@
-/* dictplan.h - which rows of a dictionary share a table; between dictwrite.c and dictplan.c only.
+/* dictplan.h - which rows of a dictionary share a table, and where all lies in the file; between
+ * the files of the writer only.
  *
  *     set      layout of the record + segments present, with its rows
  *     table    a set that has one of its own; other sets of the layout go to one that contains them
@@ -7,11 +8,15 @@
 #define TN_IO_DICTPLAN_H
 
 #include "io/dictformat.h"
+#include "io/dictput.h"
 #include "io/dictwrite.h"
+
+enum { TN_DICT_SETS_MAX = 4096 };
 
 typedef struct tn_dict_set {
     uint32_t layout;  /* the first record of that layout */
     uint16_t present; /* segments; 0: removed keys */
+    uint16_t met;     /* that many others were met before */
     uint32_t table;
     uint64_t rows;
     uint64_t *group_rows; /* n_groups */
@@ -30,9 +35,7 @@ typedef struct tn_dict_plan_table {
     uint32_t stride;
     uint32_t n_columns;
     tn_dict_column column[TN_SEGMENTS_MAX];
-    uint64_t *key; /* rows of them, ascending */
-    uint16_t *group;
-    uint64_t n;    /* filled so far */
+    bool is_run;   /* its rows are as many floats on end in the source's values */
     uint64_t base; /* first key that the file may hold */
     uint32_t shift, buckets;
     uint64_t start_at, key_at, rows_at, group_at; /* in the file */
@@ -43,12 +46,15 @@ typedef struct tn_dict_plan {
     uint32_t *layout_of; /* per record: the first one that is like it */
     uint32_t n_sets;
     tn_dict_set *set;
-    uint32_t last; /* set that was found last */
+    uint32_t last;      /* set that was found last */
+    uint32_t *table_of; /* per set, as they were met */
     uint32_t n_tables;
     tn_dict_plan_table *table;
     uint64_t rows;
     uint32_t n_segments;
     const char *segment[TN_SEGMENTS_MAX];
+    uint64_t names_at, json_at, crc_at; /* in the file */
+    size_t json_bytes;
 } tn_dict_plan;
 
 tn_status tn_dict_plan_new(tn_dict_plan **out, const tn_dict_spec *spec, tn_error *err) TN_MUST_USE;
@@ -57,7 +63,7 @@ void tn_dict_plan_free(tn_dict_plan *p); /* NULL is fine */
 /* The set of a row; NULL: no memory, or too many. */
 tn_dict_set *tn_dict_plan_set(tn_dict_plan *p, const tn_dict_entry *e, tn_error *err);
 
-/* After all rows were counted: sets become tables, with room for their keys. */
+/* After all rows were counted: sets become tables. */
 tn_status tn_dict_plan_tables(tn_dict_plan *p, tn_error *err) TN_MUST_USE;
 
 /* Tables of a group, fullest first. */
@@ -66,5 +72,10 @@ uint32_t tn_dict_plan_group(const tn_dict_plan *p, uint32_t group,
 
 /* base, shift and buckets for the table's rows. */
 void tn_dict_plan_buckets(const tn_dict_plan *p, tn_dict_plan_table *t);
+
+/* Where everything will lie: dicthead.c. */
+void tn_dict_plan_places(tn_dict_plan *p);
+/* All that stands in front of the tables' data, by the places. */
+tn_status tn_dict_put_head(tn_dict_out *o, const tn_dict_plan *p, tn_error *err) TN_MUST_USE;
 
 #endif

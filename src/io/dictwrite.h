@@ -3,8 +3,8 @@
  *     tn_dict_source from = {.walk = my_rows, .arg = me};      rows ascending by key
  *     TN_TRY(tn_dict_write("dict.tnd", &spec, &from, &done, err));
  *
- * The source is walked several times (twice, and once per table) and must give the same rows every
- * time. Memory: 10 bytes per row, the rows themselves stream through. Rows of one layout and one
+ * The source is walked several times (once, and once per table) and must give the same rows every
+ * time. Memory: 12 bytes per row, the rows themselves stream through. Rows of one layout and one
  * set of present segments share a table; a group lists up to 8 tables, fullest first, and a rarer
  * set goes, zero-filled, to the smallest table that contains it. One content, one file: bytes
  * depend on spec and rows alone.
