@@ -19,7 +19,7 @@ void tn_changes_forget(tn_changes *c)
 {
     TN_ASSERT(!c->open);
     for (uint32_t p = 0; c->part != NULL && p < TN_PARTITIONS; p++) {
-        c->part[p].touched.n = 0;
+        tn_row_list_clear(&c->part[p].touched);
     }
 }
 
@@ -43,7 +43,7 @@ tn_status tn_changes_need(tn_changes *c, tn_error *err)
     return c->part != NULL ? TN_OK : TN_E_MEMORY;
 }
 
-static bool list_add(tn_row_list *l, tn_row *row)
+static bool list_add(const tn_table *t, tn_row_list *l, tn_row *row)
 {
     if (l->n == l->most) {
         uint32_t most = l->most == 0 ? LIST_FIRST : 2 * l->most;
@@ -59,6 +59,7 @@ static bool list_add(tn_row_list *l, tn_row *row)
         l->most = most;
     }
     l->row[l->n++] = row;
+    l->bytes += tn_plan_of(t, row->group)->stride;
     return true;
 }
 
@@ -109,7 +110,7 @@ static void first_touch(tn_table *t, tn_row *row)
     if (part->open && (!c->delta || tn_row_stamp(row) == c->before)) {
         copy_aside(t, part, row);
     }
-    if (c->tracking && !list_add(&part->touched, row)) {
+    if (c->tracking && !list_add(t, &part->touched, row)) {
         atomic_store(&c->forgot, true);
     }
     tn_row_set_stamp(row, c->stamp);
@@ -131,7 +132,7 @@ void tn_changes_note_new(tn_table *t, tn_row *row)
         return;
     }
     tn_part_changes *part = &c->part[tn_partition_of(tn_row_key(row), TN_PARTITIONS)];
-    if (c->tracking && !list_add(&part->touched, row)) {
+    if (c->tracking && !list_add(t, &part->touched, row)) {
         atomic_store(&c->forgot, true);
     }
     tn_row_set_stamp(row, c->stamp); /* it was not there at the cut */

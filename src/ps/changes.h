@@ -28,7 +28,14 @@ struct tn_table;
 typedef struct tn_row_list {
     tn_row **row;
     uint32_t n, most;
+    uint64_t bytes; /* of the rows */
 } tn_row_list;
+
+static inline void tn_row_list_clear(tn_row_list *l)
+{
+    l->n = 0;
+    l->bytes = 0;
+}
 
 /* Rows, one behind the other. */
 typedef struct tn_row_bytes {

@@ -13,6 +13,7 @@ enum {
     ASIDE_MIN = 64 << 20, /* bytes */
     ASIDE_SHARE = 4,      /* of the table: one in .. */
     CUTS_MAX = TN_ROW_STAMP_MAX - 1, /* until a stamp may come again */
+    FETCH_AHEAD = 16,                /* rows */
 };
 
 struct tn_cut {
@@ -78,11 +79,9 @@ static void open_partition(tn_cut *cut, uint32_t p)
         tn_row_list swap = part->due;
         part->due = part->touched;
         part->touched = swap;
-        for (uint32_t i = 0; i < part->due.n; i++) {
-            cut->bytes += tn_plan_of(t, part->due.row[i]->group)->stride;
-        }
+        cut->bytes += part->due.bytes;
     }
-    part->touched.n = 0;
+    tn_row_list_clear(&part->touched);
     part->open = true;
     part->lost = false;
     pthread_mutex_unlock(&t->partition[p].lock);
@@ -136,7 +135,7 @@ static tn_row_bytes take_aside(tn_part_changes *part)
 {
     tn_row_bytes aside = part->aside;
     part->aside = (tn_row_bytes){0};
-    part->due.n = 0;
+    tn_row_list_clear(&part->due);
     part->open = false;
     return aside;
 }
@@ -206,7 +205,7 @@ static size_t most_bytes(const tn_cut *cut, uint32_t p)
     const tn_table *t = cut->t;
     size_t bytes = 0;
     if (cut->delta) {
-        return (size_t)t->changes.part[p].due.n * tn_row_longest(t);
+        return (size_t)t->changes.part[p].due.bytes;
     }
     for (uint32_t r = 0; r < t->layout->n_records; r++) {
         bytes += (size_t)cut->n_rows[(size_t)p * t->layout->n_records + r] * t->plan[r].stride;
@@ -238,6 +237,11 @@ static tn_status copy_due(tn_cut *cut, uint32_t p, tn_error *err)
         tn_range run = tn_tile(due->n, ROWS_LOCKED, i);
         pthread_mutex_lock(&cut->t->partition[p].lock);
         for (uint32_t k = run.from; k < run.to && good; k++) {
+            if (due->n - k > FETCH_AHEAD) { /* they lie anywhere */
+                const char *soon = (const char *)due->row[k + FETCH_AHEAD];
+                __builtin_prefetch(soon);
+                __builtin_prefetch(soon + TN_CACHE_LINE);
+            }
             good = copy_row(cut, due->row[k]);
         }
         pthread_mutex_unlock(&cut->t->partition[p].lock);

@@ -131,13 +131,16 @@ static void advance_base(tn_checkpoints *c)
     if (!has_deltas(c)) {
         return;
     }
-    tn_free(c->base.histogram);
-    c->base = (tn_ckpt_base){.ordinal = c->saved.ordinal,
-                             .step = c->saved.step,
-                             .crc = c->saved.crc,
-                             .deltas = c->saved.deltas,
-                             .histogram = c->moment->histogram};
-    c->moment->histogram = NULL;
+    tn_ckpt_base *base = &c->base;
+    if (!c->moment->delta) {
+        tn_free(base->histogram);
+        base->histogram = c->moment->histogram;
+        c->moment->histogram = NULL;
+    }
+    base->ordinal = c->saved.ordinal;
+    base->step = c->saved.step;
+    base->crc = c->saved.crc;
+    base->deltas = c->saved.deltas;
 }
 
 /* ---- a save ---- */
@@ -150,12 +153,13 @@ static tn_status take_moment(tn_checkpoints *c, tn_worker *w, const tn_ckpt_want
     c->best = want->state->best_ordinal;
     c->lost_rows = false;
     c->saved = (tn_saved){0};
+    bool delta = want->delta && can_be_delta(c, w);
     tn_moment_from from = {.w = w,
                            .state = want->state,
                            .metrics = want->metrics,
                            .text = c->text,
                            .run_id = c->run_id,
-                           .delta = want->delta && can_be_delta(c, w)};
+                           .base = delta ? c->base.histogram : NULL};
     tn_status status = has_deltas(c) ? tn_table_track(w->shard.table, err) : TN_OK;
     if (status == TN_OK) {
         status = tn_moment_take(&c->moment, &from, err);
@@ -165,8 +169,7 @@ static tn_status take_moment(tn_checkpoints *c, tn_worker *w, const tn_ckpt_want
         tn_error_context(err, "checkpoint not saved");
         return status;
     }
-    if (from.delta) {
-        c->moment->since = c->base.histogram;
+    if (delta) {
         c->moment->manifest.base = c->base.ordinal;
         c->moment->manifest.base_crc = c->base.crc;
         c->saved.deltas = c->base.deltas + 1;

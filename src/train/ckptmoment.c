@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#define CELLS ((size_t)2 * TN_MOMENT_BINS)
+
 static void fill_params(tn_manifest_dense *dense, const tn_worker *w, tn_arena *arena)
 {
     uint32_t n = tn_params_count(w->params);
@@ -111,15 +113,40 @@ static tn_status copy_dense(tn_moment *m, const tn_worker *w, tn_error *err)
     return TN_OK;
 }
 
-static tn_status copy_metrics(tn_moment *m, const tn_metrics *metrics, tn_error *err)
+/* Few cells differ, and those in heaps: blocks are compared whole first. */
+static void take_changes(tn_moment *m, const uint64_t *now)
 {
-    const size_t cells = 2UL * TN_MOMENT_BINS;
-    m->histogram = tn_try_alloc(cells, sizeof *m->histogram, "a copy of a histogram", err);
+    enum { BLOCK = 512 };
+    for (size_t from = 0; from < CELLS; from += BLOCK) {
+        if (memcmp(m->histogram + from, now + from, BLOCK * sizeof *now) == 0) {
+            continue;
+        }
+        for (size_t i = from; i < from + BLOCK; i++) {
+            if (m->histogram[i] != now[i]) {
+                m->histogram[i] = now[i];
+                tn_text_add_u64le(&m->changes, i);
+                tn_text_add_u64le(&m->changes, now[i]);
+            }
+        }
+    }
+    if (m->changes.size == 0) { /* a list is never empty */
+        tn_text_add_u64le(&m->changes, 0);
+        tn_text_add_u64le(&m->changes, now[0]);
+    }
+}
+
+static tn_status take_metrics(tn_moment *m, const tn_metrics *metrics, tn_error *err)
+{
+    tn_metrics_sums(metrics, m->sums);
+    if (m->delta) {
+        take_changes(m, tn_metrics_histogram(metrics));
+        return TN_OK;
+    }
+    m->histogram = tn_try_alloc(CELLS, sizeof *m->histogram, "a copy of a histogram", err);
     if (m->histogram == NULL) {
         return TN_E_MEMORY;
     }
-    memcpy(m->histogram, tn_metrics_histogram(metrics), cells * sizeof *m->histogram);
-    tn_metrics_sums(metrics, m->sums);
+    memcpy(m->histogram, tn_metrics_histogram(metrics), CELLS * sizeof *m->histogram);
     return TN_OK;
 }
 
@@ -131,8 +158,8 @@ static tn_status take(tn_moment *m, const tn_moment_from *from, tn_error *err)
     TN_TRY(tn_moment_describe(&m->manifest, from->w, m->arena, err));
     TN_TRY(tn_data_map_sources(from->state->data, &m->sources, err));
     TN_TRY(copy_dense(m, from->w, err));
-    TN_TRY(copy_metrics(m, from->metrics, err));
-    TN_TRY(tn_cut_open(&m->rows, from->w->shard.table, from->delta, err));
+    TN_TRY(take_metrics(m, from->metrics, err));
+    TN_TRY(tn_cut_open(&m->rows, from->w->shard.table, m->delta, err));
     m->manifest.rows = tn_cut_rows(m->rows);
     return TN_OK;
 }
@@ -146,6 +173,10 @@ tn_status tn_moment_take(tn_moment **out, const tn_moment_from *from, tn_error *
     }
     m->arena = tn_arena_new(1 << 16);
     m->config = from->text->config;
+    m->delta = from->base != NULL;
+    m->histogram = from->base;
+    m->changes.size_max =
+        CELLS / 2 * sizeof *m->histogram; /* more than that: all of it is shorter */
     tn_status status = take(m, from, err);
     if (status != TN_OK) {
         tn_moment_free(m);
@@ -160,7 +191,10 @@ void tn_moment_free(tn_moment *m)
     if (m != NULL) {
         tn_cut_close(m->rows);
         tn_text_done(&m->sources);
-        tn_free(m->histogram);
+        if (!m->delta) {
+            tn_free(m->histogram);
+        }
+        tn_text_done(&m->changes);
         tn_free(m->floats);
         tn_arena_free(m->arena);
         tn_free(m);

@@ -29,8 +29,9 @@ typedef struct tn_moment {
     tn_tensor dense[TN_STATES_MAX + 1]; /* w, then each state; in floats below */
     uint32_t n_dense;
     float *floats;
-    uint64_t *histogram;   /* [2][TN_MOMENT_BINS] */
-    const uint64_t *since; /* that of the base of a delta, lent; NULL: none */
+    bool delta;
+    uint64_t *histogram; /* [2][TN_MOMENT_BINS]; of a delta: that of its base, lent, made today's */
+    tn_text changes;     /* of a delta: cell and new value, u64 each, where these two differed */
     uint64_t sums[TN_MOMENT_SUMS][2];
 } tn_moment;
 
@@ -40,7 +41,7 @@ typedef struct tn_moment_from {
     const tn_metrics *metrics;
     const tn_run_text *text;
     uint64_t run_id;
-    bool delta;
+    uint64_t *base; /* histogram of what a delta stands on, which becomes today's; NULL: all */
 } tn_moment_from;
 
 tn_status tn_moment_take(tn_moment **out, const tn_moment_from *from, tn_error *err) TN_MUST_USE;

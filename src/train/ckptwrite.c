@@ -1,7 +1,6 @@
 /* ckptwrite.c - writing the files of a checkpoint; see ckptparts.h. */
 #include "train/ckptparts.h"
 
-#include "base/alloc.h"
 #include "base/file.h"
 #include "base/safetensors.h"
 
@@ -130,36 +129,10 @@ tn_status tn_ckpt_write_dense(void *part, const char *path, tn_error *err)
     return write_tensors(p, path, &doc, err);
 }
 
-/* Pairs of cell and value where the histogram differs from that of the base, at least one. NULL:
- * there would be so many that all of it is shorter, or there is no memory for them. */
-static uint64_t *list_changes(const tn_moment *m, size_t *n)
-{
-    const size_t cells = 2UL * TN_MOMENT_BINS;
-    size_t changed = 0;
-    for (size_t i = 0; i < cells; i++) {
-        changed += m->histogram[i] != m->since[i];
-    }
-    if (changed >= cells / 2) {
-        return NULL;
-    }
-    uint64_t *pair = tn_try_alloc(changed + 1, 2 * sizeof *pair, "changes of a histogram", NULL);
-    size_t k = 0;
-    for (size_t i = 0; pair != NULL && i < cells; i++) {
-        if (m->histogram[i] != m->since[i] || (changed == 0 && i == 0)) {
-            pair[k++] = i;
-            pair[k++] = m->histogram[i];
-        }
-    }
-    *n = k / 2;
-    return pair;
-}
-
 tn_status tn_ckpt_write_metrics(void *part, const char *path, tn_error *err)
 {
     tn_ckpt_part *p = part;
     const tn_moment *m = p->moment;
-    size_t n = 0;
-    uint64_t *changes = m->since != NULL ? list_changes(m, &n) : NULL;
     tn_tensor tensor[] = {
         {.name = "hist.click",
          .dtype = "U64",
@@ -174,16 +147,14 @@ tn_status tn_ckpt_write_metrics(void *part, const char *path, tn_error *err)
          .data = (const char *)m->sums,
          .size = sizeof m->sums},
     };
-    if (changes != NULL) {
+    if (m->delta && !m->changes.failed) {
         tensor[0] = (tn_tensor){.name = "hist.click.changes",
                                 .dtype = "U64",
                                 .rank = 2,
-                                .shape = {n, 2},
-                                .data = (const char *)changes,
-                                .size = 2 * n * sizeof *changes};
+                                .shape = {m->changes.size / (2 * sizeof *m->histogram), 2},
+                                .data = m->changes.data,
+                                .size = m->changes.size};
     }
     tn_safetensors doc = {.n_tensors = 2, .tensor = tensor};
-    tn_status status = write_tensors(p, path, &doc, err);
-    tn_free(changes);
-    return status;
+    return write_tensors(p, path, &doc, err);
 }
