@@ -93,6 +93,8 @@ tn_status tn_path_join(const char *dir, const char *name, char out[TN_PATH_SIZE]
  * it. A killed holder loses it. */
 typedef struct tn_lock tn_lock;
 tn_status tn_lock_take(tn_lock **out, const char *dir, uint64_t session, tn_error *err) TN_MUST_USE;
+/* The same lock on a folder itself, which nothing tells of: held or not to be had, TN_E_IO. */
+tn_status tn_lock_folder(tn_lock **out, const char *dir, tn_error *err) TN_MUST_USE;
 void tn_lock_release(tn_lock *lock); /* NULL is fine */
 
 /* 64 bits from getrandom(2), never 0: sessions, incarnations, run ids. */

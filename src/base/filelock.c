@@ -48,19 +48,17 @@ static tn_status held_by_another(const char *dir, tn_error *err)
     return TN_E_CKPT;
 }
 
-static tn_status flock_now(tn_lock *lock, const char *dir, tn_error *err)
+/* *held: by another process. */
+static tn_status flock_now(const tn_lock *lock, bool *held, tn_error *err)
 {
     int failed;
     do {
         failed = flock(lock->fd, LOCK_EX | LOCK_NB);
     } while (failed != 0 && errno == EINTR);
-    if (failed == 0) {
-        return TN_OK;
-    }
-    if (errno == EWOULDBLOCK) {
-        return held_by_another(dir, err);
-    }
-    return tn_fail(err, TN_E_IO, "cannot lock '%s': %s", lock->path, strerrordesc_np(errno));
+    *held = failed != 0 && errno == EWOULDBLOCK;
+    return failed == 0
+               ? TN_OK
+               : tn_fail(err, TN_E_IO, "cannot lock '%s': %s", lock->path, strerrordesc_np(errno));
 }
 
 static tn_status write_owner(const char *dir, uint64_t session, tn_error *err)
@@ -93,16 +91,44 @@ tn_status tn_lock_take(tn_lock **out, const char *dir, uint64_t session, tn_erro
     if (lock == NULL) {
         return TN_E_MEMORY;
     }
+    bool held = false;
     lock->fd = -1;
     tn_status status = tn_path_join(dir, "LOCK", lock->path, err);
     if (status == TN_OK) {
         status = tn_io_open(lock->path, O_RDWR | O_CREAT, &lock->fd, err);
     }
     if (status == TN_OK) {
-        status = flock_now(lock, dir, err);
+        status = flock_now(lock, &held, err);
+    }
+    if (held) {
+        status = held_by_another(dir, err);
     }
     if (status == TN_OK) {
         status = write_owner(dir, session, err);
+    }
+    if (status != TN_OK) {
+        tn_lock_release(lock);
+        return status;
+    }
+    *out = lock;
+    return TN_OK;
+}
+
+tn_status tn_lock_folder(tn_lock **out, const char *dir, tn_error *err)
+{
+    *out = NULL;
+    tn_lock *lock = tn_try_alloc(1, sizeof *lock, "a lock", err);
+    if (lock == NULL) {
+        return TN_E_MEMORY;
+    }
+    bool held = false;
+    lock->fd = -1;
+    tn_status status = tn_path_join(dir, ".", lock->path, err);
+    if (status == TN_OK) {
+        status = tn_io_open(lock->path, O_RDONLY | O_DIRECTORY, &lock->fd, err);
+    }
+    if (status == TN_OK) {
+        status = flock_now(lock, &held, err);
     }
     if (status != TN_OK) {
         tn_lock_release(lock);

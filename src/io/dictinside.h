@@ -1,4 +1,4 @@
-/* dictinside.h - an open dictionary; between dict.c and dictcheck.c only. */
+/* dictinside.h - an open dictionary; between dict.c, dictcheck.c and dictfind.c only. */
 #ifndef TN_IO_DICTINSIDE_H
 #define TN_IO_DICTINSIDE_H
 
@@ -56,6 +56,10 @@ tn_status tn_dict_check(tn_dict *d, tn_error *err) TN_MUST_USE;
 /* Fills d->group and d->table, which have room. */
 tn_status tn_dict_read_heads(tn_dict *d, tn_error *err) TN_MUST_USE;
 tn_status tn_dict_check_chunk(const tn_dict *d, uint64_t chunk, tn_error *err) TN_MUST_USE;
+/* Checks what is about to be read, when `verify` is lazy. */
+tn_status tn_dict_touch(const tn_dict *d, const void *at, size_t size, tn_error *err) TN_MUST_USE;
+/* TN_E_CKPT: `what` of a table cannot be. */
+tn_status tn_dict_damaged(const tn_dict *d, const char *what, tn_error *err) TN_MUST_USE;
 /* Keys and starts ascend, every key lies in its bucket. */
 tn_status tn_dict_check_data(const tn_dict *d, tn_error *err) TN_MUST_USE;
 

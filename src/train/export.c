@@ -9,6 +9,7 @@
 #include "train/checkpoint.h"
 #include "train/ckptcheck.h"
 #include "train/ckptdir.h"
+#include "train/exportdir.h"
 #include "train/exportjson.h"
 #include "train/exportrows.h"
 
@@ -28,7 +29,7 @@ typedef struct exporting {
     const tn_export_request *request;
     tn_worker *w;
     tn_exported *out;
-    char tmp[TN_PATH_SIZE];
+    tn_exportdir dir;
     char base[TN_PATH_SIZE]; /* of a delta */
     out_file file[FILES_MAX];
     uint32_t n_files;
@@ -92,7 +93,7 @@ static tn_status write_text(exporting *x, const char *name, const tn_text *text,
     char path[TN_PATH_SIZE];
     tn_file *f = NULL;
     TN_TRY(tn_text_check(text, name, err));
-    TN_TRY(tn_path_join(x->tmp, name, path, err));
+    TN_TRY(tn_path_join(x->dir.tmp, name, path, err));
     TN_TRY(tn_file_create(&f, path, err));
     tn_status status = tn_file_write(f, text->data, text->size, err);
     if (status != TN_OK) {
@@ -148,7 +149,7 @@ static tn_status write_weights(exporting *x, const tn_export_graph *g, tn_error 
     doc.n_tensors = list_tensors(g, x->request->binder->arena, &doc.tensor);
     char path[TN_PATH_SIZE];
     tn_file *f = NULL;
-    TN_TRY(tn_path_join(x->tmp, name, path, err));
+    TN_TRY(tn_path_join(x->dir.tmp, name, path, err));
     TN_TRY(tn_file_create(&f, path, err));
     tn_status status = tn_safetensors_write(f, &doc, err);
     if (status != TN_OK) {
@@ -194,12 +195,12 @@ static tn_status write_rows(exporting *x, tn_error *err)
     char path[TN_PATH_SIZE];
     tn_export_done done = {0};
     if (wants(&x->plan->run->export.dict, "tnd")) {
-        TN_TRY(tn_path_join(x->tmp, "dict.tnd", path, err));
+        TN_TRY(tn_path_join(x->dir.tmp, "dict.tnd", path, err));
         TN_TRY(tn_export_dict(&rows, path, &done, err));
         add_file(x, "dict.tnd", done.bytes, done.crc);
     }
     if (wants(&x->plan->run->export.dict, "tsv")) {
-        TN_TRY(tn_path_join(x->tmp, "dict.tsv", path, err));
+        TN_TRY(tn_path_join(x->dir.tmp, "dict.tsv", path, err));
         TN_TRY(tn_export_dump(&rows, path, &done, err));
         add_file(x, "dict.tsv", done.bytes, done.crc);
     }
@@ -234,56 +235,14 @@ static tn_status write_index(exporting *x, tn_error *err)
 
 /* ---- directory ---- */
 
-/* Whether two small files are equal; a missing one equals nothing. */
-static bool same_index(const char *a, const char *b)
-{
-    const size_t most = (size_t)1 << 20;
-    tn_text text[2] = {{0}, {0}};
-    bool same = tn_file_read_all(a, most, &text[0], NULL) == TN_OK &&
-                tn_file_read_all(b, most, &text[1], NULL) == TN_OK &&
-                text[0].size == text[1].size &&
-                memcmp(text[0].data, text[1].data, text[0].size) == 0;
-    tn_text_done(&text[0]);
-    tn_text_done(&text[1]);
-    return same;
-}
-
-/* Gives the finished folder its name, unless an equal one has it. */
-static tn_status settle(exporting *x, tn_error *err)
-{
-    char mine[TN_PATH_SIZE];
-    char theirs[TN_PATH_SIZE];
-    if (!tn_path_exists(x->out->path)) {
-        return tn_rename(x->tmp, x->out->path, err);
-    }
-    TN_TRY(tn_path_join(x->tmp, "EXPORT.json", mine, err));
-    TN_TRY(tn_path_join(x->out->path, "EXPORT.json", theirs, err));
-    if (!same_index(mine, theirs)) {
-        return tn_fail(err, TN_E_CKPT,
-                       "'%s' is there already and not the same\nhint: remove it, or export to "
-                       "another folder",
-                       x->out->path);
-    }
-    x->out->existed = true;
-    return tn_remove_tree(x->tmp, err);
-}
-
 static tn_status fill(exporting *x, tn_error *err)
 {
     TN_TRY(write_graph(x, err));
     TN_TRY(write_rows(x, err));
     TN_TRY(write_index(x, err));
-    TN_TRY(tn_dir_sync(x->tmp, err));
-    return settle(x, err);
-}
-
-static tn_status name_folders(exporting *x, const char *to, tn_error *err)
-{
-    char name[TN_PATH_SIZE];
-    TN_TRY(tn_path_join(to, x->out->model_id, x->out->path, err));
-    (void)snprintf(name, sizeof name, "%s.%016llx.tmp", x->out->model_id,
-                   (unsigned long long)tn_random_id());
-    return tn_path_join(to, name, x->tmp, err);
+    TN_TRY(tn_exportdir_settle(&x->dir, &x->out->existed, err));
+    memcpy(x->out->path, x->dir.path, sizeof x->out->path);
+    return TN_OK;
 }
 
 static tn_status write_export(exporting *x, tn_error *err)
@@ -302,16 +261,14 @@ static tn_status write_export(exporting *x, tn_error *err)
         TN_TRY(id_of_model(folder, x->out->model_id, err));
     }
     x->out->step = x->w->steps;
-    TN_TRY(name_folders(x, to, err));
     if (r->delta_from != NULL) {
         TN_TRY(tn_path_join(to, r->delta_from, x->base, err));
     }
-    TN_TRY(tn_dir_make(to, err));
-    TN_TRY(tn_dir_make_new(x->tmp, err));
-    tn_status status = fill(x, err);
-    if (status != TN_OK && tn_remove_tree(x->tmp, NULL) != TN_OK) {
-        tn_error_context(err, "'%s' is left behind", x->tmp);
+    tn_status status = tn_exportdir_begin(&x->dir, to, x->out->model_id, err);
+    if (status == TN_OK) {
+        status = fill(x, err);
     }
+    tn_exportdir_end(&x->dir, err);
     return status;
 }
 

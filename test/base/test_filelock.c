@@ -104,6 +104,36 @@ static void an_unreadable_owner_is_another_process(void **state)
     end(child);
 }
 
+static void a_folder_itself_is_locked_without_a_trace(void **state)
+{
+    (void)state;
+    tn_error err = {0};
+    tn_lock *lock = NULL;
+    tn_lock *second = NULL;
+    tn_text names = {0};
+    uint32_t n = 0;
+    char path[TN_PATH_SIZE];
+    char moved[TN_PATH_SIZE];
+    assert_int_equal(tn_path_join(dir, "folder", path, &err), TN_OK);
+    assert_int_equal(tn_path_join(dir, "moved", moved, &err), TN_OK);
+    assert_int_equal(tn_lock_folder(&lock, path, &err), TN_E_IO);
+    assert_null(lock);
+    assert_int_equal(tn_dir_make_new(path, &err), TN_OK);
+    assert_int_equal(tn_lock_folder(&lock, path, &err), TN_OK);
+    assert_int_equal(tn_lock_folder(&second, path, &err), TN_E_IO);
+    assert_null(second);
+    assert_non_null(strstr(err.text, "cannot lock '"));
+    assert_int_equal(tn_dir_list(path, &names, &n, &err), TN_OK);
+    assert_int_equal(n, 0);
+    tn_text_done(&names);
+    assert_int_equal(tn_rename(path, moved, &err), TN_OK); /* it goes with the folder */
+    assert_int_equal(tn_lock_folder(&second, moved, &err), TN_E_IO);
+    tn_lock_release(lock);
+    assert_int_equal(tn_lock_folder(&second, moved, &err), TN_OK);
+    tn_lock_release(second);
+    assert_int_equal(tn_remove_tree(moved, &err), TN_OK);
+}
+
 static void every_error_is_reported_and_gives_the_lock_back(void **state)
 {
     (void)state;
@@ -130,6 +160,7 @@ int main(void)
         LOCK_TEST(a_second_owner_is_told_who_is_first),
         LOCK_TEST(a_killed_holder_loses_the_lock),
         LOCK_TEST(an_unreadable_owner_is_another_process),
+        LOCK_TEST(a_folder_itself_is_locked_without_a_trace),
         LOCK_TEST(every_error_is_reported_and_gives_the_lock_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -89,6 +89,51 @@ static void a_stopped_export_leaves_nothing(void **state)
     assert_int_equal(files_in(to), 0);
 }
 
+static void make_folder(const char *to, const char *name, char path[TN_PATH_SIZE])
+{
+    char file[TN_PATH_SIZE];
+    assert_int_equal(tn_path_join(to, name, path, NULL), TN_OK);
+    assert_int_equal(tn_dir_make(path, NULL), TN_OK);
+    assert_int_equal(tn_path_join(path, "dict.tnd", file, NULL), TN_OK);
+    assert_int_equal(tn_file_replace(file, "half", 4, NULL), TN_OK);
+}
+
+/* One that still runs is left alone, and so is what an export never makes. */
+static void what_a_killed_export_left_is_removed_by_the_next(void **state)
+{
+    static const char *const others[] = {"mine.tmp", "0123456789abcdef0123456789abcdef.tmp",
+                                         "0123456789abcdef0123456789abcdeg.0123456789abcdef.tmp",
+                                         "0123456789abcdef0123456789abcdef.0123456789abcdef"};
+    enum { OTHERS = sizeof others / sizeof others[0] };
+    (void)state;
+    char to[300];
+    char killed[TN_PATH_SIZE];
+    char running[TN_PATH_SIZE];
+    char other[OTHERS][TN_PATH_SIZE];
+    (void)snprintf(to, sizeof to, "%s/to-swept", k.dir);
+    make_folder(to, "0123456789abcdef0123456789abcdef.0123456789abcdef.tmp", killed);
+    make_folder(to, "0123456789abcdef0123456789abcdef.ffff456789abcdef.tmp", running);
+    for (uint32_t i = 0; i < OTHERS; i++) {
+        make_folder(to, others[i], other[i]);
+    }
+    tn_lock *lock = NULL;
+    tn_error err = {0};
+    tn_exported out;
+    assert_int_equal(tn_lock_folder(&lock, running, &err), TN_OK);
+    tn_export_request request = {.checkpoint = run, .to = to, .binder = &k.binder};
+    assert_int_equal(tn_export(k.plan, &request, &out, &err), TN_OK);
+    assert_false(tn_path_exists(killed));
+    assert_true(tn_path_exists(running));
+    for (uint32_t i = 0; i < OTHERS; i++) {
+        assert_true(tn_path_exists(other[i]));
+    }
+    tn_lock_release(lock);
+    assert_int_equal(tn_export(k.plan, &request, &out, &err), TN_OK);
+    assert_true(out.existed);
+    assert_false(tn_path_exists(running));
+    assert_int_equal(files_in(to), OTHERS + 1);
+}
+
 static void every_failing_allocation_of_the_library_is_told(void **state)
 {
     tn_exported out = exportkit_export(&k);
@@ -120,6 +165,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_failing_write_is_told_and_leaves_nothing),
         cmocka_unit_test(a_stopped_export_leaves_nothing),
+        cmocka_unit_test(what_a_killed_export_left_is_removed_by_the_next),
         cmocka_unit_test(every_failing_allocation_of_the_library_is_told),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
