@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/range.h"
 
+#include <stddef.h>
 #include <stdint.h>
 
 typedef struct tn_dict_list {
