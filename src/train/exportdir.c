@@ -22,11 +22,12 @@ static bool is_unfinished(const char *name)
 }
 
 /* Whoever writes there holds the lock. The export does not depend on it: no failure. */
-static void remove_unfinished(const char *path)
+static void remove_unfinished(const char *to, const char *name)
 {
     tn_lock *lock = NULL;
     tn_error err = {0};
-    if (tn_lock_folder(&lock, path, &err) != TN_OK) {
+    char path[TN_PATH_SIZE];
+    if (tn_path_join(to, name, path, &err) != TN_OK || tn_lock_folder(&lock, path, &err) != TN_OK) {
         return;
     }
     if (tn_remove_tree(path, &err) != TN_OK) {
@@ -42,12 +43,8 @@ static tn_status sweep(const char *to, tn_error *err)
     tn_status status = tn_dir_list(to, &names, &n, err);
     const char *name = tn_text_str(&names);
     for (uint32_t i = 0; i < n && status == TN_OK; i++) {
-        char path[TN_PATH_SIZE];
         if (is_unfinished(name)) {
-            status = tn_path_join(to, name, path, err);
-            if (status == TN_OK) {
-                remove_unfinished(path);
-            }
+            remove_unfinished(to, name);
         }
         name += strlen(name) + 1;
     }
