@@ -38,11 +38,8 @@ static void ffm_write(const tn_model_args *args, tn_list_writer *w)
 
 /* paper: what libffm does by default. */
 static const tn_preset presets[] = {
-    {"bars", "model: {wide_init: {normal: [0, 1e-4]}, bias_init: 0}\n"
-             "embedding: {init: {normal: [0, 1e-4]}}\n" TN_BARS_TRAIN TN_BARS_ROWS("deep", "5e-6")
-                 TN_BARS_ROWS("wide", "5e-6") TN_BARS_STOP},
-    {"tensornet",
-     TN_TENSORNET_EMBEDDING TN_TENSORNET_TRAIN TN_TENSORNET_ROWS("deep") TN_TENSORNET_ROWS("wide")},
+    {"bars", TN_BARS_PAIRS("embedding: {init: {normal: [0, 1e-4]}}\n")},
+    {"tensornet", TN_TENSORNET_BOTH},
     {"paper", "model: {k: 4, normalise: true}\n"
               "embedding: {init: {uniform: [0, 0.5]}}\n"
               "train:\n"

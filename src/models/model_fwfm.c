@@ -45,11 +45,8 @@ static void fwfm_write(const tn_model_args *args, tn_list_writer *w)
 }
 
 static const tn_preset presets[] = {
-    {"bars",
-     "model: {wide_init: {normal: [0, 1e-4]}, bias_init: 0}\n" TN_BARS_EMBEDDING TN_BARS_TRAIN
-         TN_BARS_ROWS("deep", "5e-6") TN_BARS_ROWS("wide", "5e-6") TN_BARS_STOP},
-    {"tensornet",
-     TN_TENSORNET_EMBEDDING TN_TENSORNET_TRAIN TN_TENSORNET_ROWS("deep") TN_TENSORNET_ROWS("wide")},
+    {"bars", TN_BARS_PAIRS(TN_BARS_EMBEDDING)},
+    {"tensornet", TN_TENSORNET_BOTH},
     {"paper", "model: {linear: per_field}\n"
               "embedding: {dim: 10, init: {normal: [0, 0.01]}}\n"
               "train:\n"

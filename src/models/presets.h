@@ -29,5 +29,12 @@
     "  sparse:\n"
 #define TN_TENSORNET_ROWS(segment)                                                                 \
     "    " segment ": {type: adagrad, rowwise: true, lr: 0.01, n0: 0.1}\n"
+#define TN_TENSORNET_BOTH                                                                          \
+    TN_TENSORNET_EMBEDDING TN_TENSORNET_TRAIN TN_TENSORNET_ROWS("deep") TN_TENSORNET_ROWS("wide")
+
+/* Pairs of vectors and a wide part, nothing else. */
+#define TN_BARS_PAIRS(embedding)                                                                   \
+    "model: {wide_init: {normal: [0, 1e-4]}, bias_init: 0}\n" embedding TN_BARS_TRAIN              \
+        TN_BARS_ROWS("deep", "5e-6") TN_BARS_ROWS("wide", "5e-6") TN_BARS_STOP
 
 #endif
