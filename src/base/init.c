@@ -46,3 +46,23 @@ float tn_init_value(const tn_init *init, uint64_t stream, uint64_t index, uint32
     }
     return 0;
 }
+
+/* Where most rows begin; the same operations as above. */
+static void uniform_values(double a, double b, uint64_t stream, uint32_t n, float *w)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        w[i] = (float)uniform(a, b, tn_draw(stream, i));
+    }
+}
+
+void tn_init_values(const tn_init *init, uint64_t stream, uint32_t n, uint32_t in, uint32_t out,
+                    float *w)
+{
+    if (init->kind == TN_INIT_UNIFORM) {
+        uniform_values(init->a, init->b, stream, n, w);
+        return;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        w[i] = tn_init_value(init, stream, i, in, out);
+    }
+}

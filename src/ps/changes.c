@@ -59,7 +59,7 @@ static bool list_add(const tn_table *t, tn_row_list *l, tn_row *row)
         l->most = most;
     }
     l->row[l->n++] = row;
-    l->bytes += tn_plan_of(t, row->group)->stride;
+    l->bytes += tn_plan_of(t, tn_row_group(row))->stride;
     return true;
 }
 
@@ -95,7 +95,7 @@ bool tn_row_bytes_add(tn_row_bytes *b, const tn_row *row, size_t size)
 /* Without memory for its copy a row cannot be written as it was: the cut is worth nothing then. */
 static void copy_aside(tn_table *t, tn_part_changes *part, const tn_row *row)
 {
-    uint32_t stride = tn_plan_of(t, row->group)->stride;
+    uint32_t stride = tn_plan_of(t, tn_row_group(row))->stride;
     if (tn_row_bytes_add(&part->aside, row, stride)) {
         atomic_fetch_add_explicit(&t->changes.aside, stride, memory_order_relaxed);
     } else {
@@ -103,10 +103,10 @@ static void copy_aside(tn_table *t, tn_part_changes *part, const tn_row *row)
     }
 }
 
-static void first_touch(tn_table *t, tn_row *row)
+static void first_touch(tn_table *t, uint64_t key, tn_row *row)
 {
     tn_changes *c = &t->changes;
-    tn_part_changes *part = &c->part[tn_partition_of(tn_row_key(row), TN_PARTITIONS)];
+    tn_part_changes *part = &c->part[tn_partition_of(key, TN_PARTITIONS)];
     if (part->open && (!c->delta || tn_row_stamp(row) == c->before)) {
         copy_aside(t, part, row);
     }
@@ -116,22 +116,22 @@ static void first_touch(tn_table *t, tn_row *row)
     tn_row_set_stamp(row, c->stamp);
 }
 
-void tn_changes_note(tn_table *t, tn_row *const *row, uint32_t n)
+void tn_changes_note(tn_table *t, const uint64_t *key, tn_row *const *row, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
         if (row[i] != NULL && tn_row_stamp(row[i]) != t->changes.stamp) {
-            first_touch(t, row[i]);
+            first_touch(t, key[i], row[i]);
         }
     }
 }
 
-void tn_changes_note_new(tn_table *t, tn_row *row)
+void tn_changes_note_new(tn_table *t, uint64_t key, tn_row *row)
 {
     tn_changes *c = &t->changes;
     if (!tn_changes_watched(c)) {
         return;
     }
-    tn_part_changes *part = &c->part[tn_partition_of(tn_row_key(row), TN_PARTITIONS)];
+    tn_part_changes *part = &c->part[tn_partition_of(key, TN_PARTITIONS)];
     if (c->tracking && !list_add(t, &part->touched, row)) {
         atomic_store(&c->forgot, true);
     }

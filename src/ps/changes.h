@@ -79,11 +79,11 @@ static inline bool tn_changes_watched(const tn_changes *c)
     return atomic_load_explicit(&c->watched, memory_order_relaxed);
 }
 
-/* Rows (NULL: none) of locked partitions are about to change. */
-void tn_changes_note(struct tn_table *t, tn_row *const *row, uint32_t n);
+/* Rows (NULL: none) of these keys, in locked partitions, are about to change. */
+void tn_changes_note(struct tn_table *t, const uint64_t *key, tn_row *const *row, uint32_t n);
 
 /* A row that was just created. */
-void tn_changes_note_new(struct tn_table *t, tn_row *row);
+void tn_changes_note_new(struct tn_table *t, uint64_t key, tn_row *row);
 
 /* Before a push of n keys takes its locks. */
 void tn_changes_wait(struct tn_table *t, uint32_t n);

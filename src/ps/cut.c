@@ -197,7 +197,7 @@ static bool copy_row(tn_cut *cut, tn_row *row)
     if (!cut->delta && tn_row_stamp(row) != 0) {
         tn_row_set_stamp(row, 0);
     }
-    return tn_row_bytes_add(&cut->copied, row, tn_plan_of(cut->t, row->group)->stride);
+    return tn_row_bytes_add(&cut->copied, row, tn_plan_of(cut->t, tn_row_group(row))->stride);
 }
 
 static size_t most_bytes(const tn_cut *cut, uint32_t p)
@@ -249,31 +249,31 @@ static tn_status copy_due(tn_cut *cut, uint32_t p, tn_error *err)
     return good ? TN_OK : no_room(err);
 }
 
-/* Lists rows that lie one behind the other; with out NULL only counts. */
-static size_t list_rows(const tn_table *t, const tn_row_bytes *b, tn_row_entry *out)
+/* Lists rows of a partition that lie one behind the other; with out NULL only counts. */
+static size_t list_rows(const tn_table *t, uint32_t p, const tn_row_bytes *b, tn_row_entry *out)
 {
     size_t n = 0;
     for (size_t at = 0; at < b->size; n++) {
         const tn_row *row = (const tn_row *)(const void *)(b->data + at);
         if (out != NULL) {
-            out[n] = (tn_row_entry){tn_row_key(row), row};
+            out[n] = (tn_row_entry){tn_row_key(row, p), row};
         }
-        at += tn_plan_of(t, row->group)->stride;
+        at += tn_plan_of(t, tn_row_group(row))->stride;
     }
     return n;
 }
 
 static bool same_row(const tn_row_entry *a, const tn_row_entry *b)
 {
-    return a->key == b->key && a->row->group == b->row->group;
+    return a->key == b->key && tn_row_group(a->row) == tn_row_group(b->row);
 }
 
-static tn_status visit_rows(tn_cut *cut, const tn_row_bytes *aside, tn_row_visit *visit, void *arg,
-                            tn_error *err)
+static tn_status visit_rows(tn_cut *cut, uint32_t p, const tn_row_bytes *aside, tn_row_visit *visit,
+                            void *arg, tn_error *err)
 {
     const tn_table *t = cut->t;
-    size_t n_copied = list_rows(t, &cut->copied, NULL);
-    size_t n = n_copied + list_rows(t, aside, NULL);
+    size_t n_copied = list_rows(t, p, &cut->copied, NULL);
+    size_t n = n_copied + list_rows(t, p, aside, NULL);
     if (2 * n > cut->entries_max) {
         tn_free(cut->entry);
         cut->entries_max = 0;
@@ -283,12 +283,12 @@ static tn_status visit_rows(tn_cut *cut, const tn_row_bytes *aside, tn_row_visit
         }
         cut->entries_max = 3 * n;
     }
-    (void)list_rows(t, &cut->copied, cut->entry);
-    (void)list_rows(t, aside, cut->entry + n_copied);
+    (void)list_rows(t, p, &cut->copied, cut->entry);
+    (void)list_rows(t, p, aside, cut->entry + n_copied);
     const tn_row_entry *sorted = n > 0 ? tn_rows_sort(cut->entry, n) : NULL;
     for (size_t i = 0; i < n; i++) {
         if (i == 0 || !same_row(&sorted[i], &sorted[i - 1])) {
-            tn_row_view view = tn_view_of(t, sorted[i].row);
+            tn_row_view view = tn_view_of(t, sorted[i].key, sorted[i].row);
             TN_TRY(visit(arg, &view, err));
         }
     }
@@ -314,7 +314,7 @@ tn_status tn_cut_walk(tn_cut *cut, uint32_t p, tn_row_visit *visit, void *arg, t
     bool lost = t->changes.part[p].lost;
     tn_row_bytes aside = take_aside(&t->changes.part[p]);
     pthread_mutex_unlock(&t->partition[p].lock);
-    tn_status status = lost ? no_room(err) : visit_rows(cut, &aside, visit, arg, err);
+    tn_status status = lost ? no_room(err) : visit_rows(cut, p, &aside, visit, arg, err);
     tn_free(aside.data);
     tn_changes_refund(&t->changes, aside.size);
     cut->walked++;

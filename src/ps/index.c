@@ -6,6 +6,7 @@
 enum {
     FIRST_ENTRIES = 64,
     BLOCK_ENTRIES = 1024,
+    AHEAD = 32,     /* rows asked for before they are needed */
     DEPTH_MAX = 14, /* bits of the hash that neither tag nor position use */
 };
 
@@ -107,16 +108,14 @@ static tn_status begin(tn_index *x, tn_extents *e, tn_error *err)
 
 static uint32_t hash_of_entry(const tn_slab *rows, uint32_t entry)
 {
-    return tn_index_hash(tn_row_key(tn_slab_at(rows, (entry & TN_INDEX_NUMBER) - 1)));
+    return tn_index_hash(tn_row_key(tn_slab_at(rows, (entry & TN_INDEX_NUMBER) - 1), 0));
 }
 
-/* The rows of a block lie anywhere: ask for all of them before the first is needed. */
-static void fetch_rows(const tn_slab *rows, const uint32_t *entry, uint32_t n)
+/* The rows of a block lie anywhere. */
+static inline void fetch_row(const tn_slab *rows, uint32_t entry)
 {
-    for (uint32_t i = 0; i < n; i++) {
-        if (entry[i] != 0) {
-            __builtin_prefetch(tn_slab_at(rows, (entry[i] & TN_INDEX_NUMBER) - 1));
-        }
+    if (entry != 0) {
+        __builtin_prefetch(tn_slab_at(rows, (entry & TN_INDEX_NUMBER) - 1));
     }
 }
 
@@ -171,12 +170,15 @@ static tn_status split(tn_index *x, const tn_slab *rows, uint32_t hash, tn_exten
     uint32_t entry[BLOCK_ENTRIES];
     memcpy(entry, b->entry, sizeof entry);
     memset(b->entry, 0, sizeof entry);
-    fetch_rows(rows, entry, BLOCK_ENTRIES);
 
     uint32_t bit = 31 - b->depth;
     b->n = 0;
     half->depth = ++b->depth;
+    for (uint32_t i = 0; i < AHEAD; i++) {
+        fetch_row(rows, entry[i]);
+    }
     for (uint32_t i = 0; i < BLOCK_ENTRIES; i++) {
+        fetch_row(rows, i + AHEAD < BLOCK_ENTRIES ? entry[i + AHEAD] : 0);
         if (entry[i] != 0) {
             uint32_t h = hash_of_entry(rows, entry[i]);
             put((h >> bit & 1) != 0 ? half : b, x->mask, h, entry[i]);

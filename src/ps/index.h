@@ -1,6 +1,6 @@
 /* index.h - key -> row number in one slab, by extendible hashing (Fagin 1979).
  *
- *     hash 32   | directory 14 | tag 8 | position 10 |
+ *     hash 32   | directory 14 | tag 8 | position 10 |      of the bits of a key that its row holds
  *
  *     directory [00] [01] [10] [11]        grows by doubling: pointers only
  *                 |    |    '--.-'
@@ -53,7 +53,7 @@ void tn_index_renumber(tn_index *x, uint32_t hash, uint32_t from, uint32_t to);
 /* The upper half of a product depends on all bits of the key below it. */
 static inline uint32_t tn_index_hash(uint64_t key)
 {
-    return (uint32_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 32);
+    return (uint32_t)((key << TN_ROW_PARTITION_BITS) * UINT64_C(0x9e3779b97f4a7c15) >> 32);
 }
 
 static inline uint32_t tn_index_tag(uint32_t hash)

@@ -75,7 +75,7 @@ void tn_look_up(const tn_table *t, const tn_keyset *keys, tn_range run, bool mar
     fetch_rows(probes, n, row);
     for (uint32_t i = 0; i < n; i++) {
         probe *p = &probes[i];
-        if (row[i] != NULL && (tn_row_key(row[i]) != key[i] || row[i]->group != group[i])) {
+        if (row[i] != NULL && !tn_row_is(row[i], key[i], group[i])) {
             row[i] = tn_shelf_find(p->shelf, key[i], group[i], &p->number);
         }
         if (mark && row[i] != NULL) {
@@ -99,7 +99,7 @@ void tn_look_up_hinted(const tn_table *t, const tn_keyset *keys, tn_range run, t
         fetch_row(row[i], plan[groups[group[i]].record].stride);
     }
     for (uint32_t i = 0; i < n && right; i++) {
-        right = tn_row_key(row[i]) == key[i] && row[i]->group == group[i];
+        right = tn_row_is(row[i], key[i], group[i]);
     }
     if (!right) {
         tn_look_up(t, keys, run, false, row);
@@ -141,6 +141,34 @@ void tn_tile_unlock(const tn_table *t, const tn_keyset *keys, uint32_t tile, boo
         uint32_t p = tile * TN_TILE_PARTITIONS + i;
         if (takes_part(keys, p, all)) {
             pthread_mutex_unlock(&t->partition[p].lock);
+        }
+    }
+}
+
+/* A partition's directory and list of chunks, if its keys are worth all of them. */
+static void fetch_ways(const tn_shelf *s, uint32_t n_keys)
+{
+    const size_t in_line = TN_CACHE_LINE / sizeof(void *);
+    size_t blocks = s->index.directory != NULL ? (size_t)1 << s->index.depth : 0;
+    size_t chunks = s->slab.n_chunks;
+    if ((blocks + chunks) / in_line > n_keys) {
+        return;
+    }
+    for (size_t i = 0; i < blocks; i += in_line) {
+        __builtin_prefetch(&s->index.directory[i]);
+    }
+    for (size_t i = 0; i < chunks; i += in_line) {
+        __builtin_prefetch(&s->slab.chunk[i]);
+    }
+}
+
+void tn_tile_fetch(const tn_table *t, const tn_keyset *keys, uint32_t tile)
+{
+    uint32_t n_records = t->layout->n_records;
+    for (uint32_t p = tile * TN_TILE_PARTITIONS; p < (tile + 1) * TN_TILE_PARTITIONS; p++) {
+        tn_range run = tn_keys_of_partition(keys, p);
+        for (uint32_t r = 0; r < n_records && run.from < run.to; r++) {
+            fetch_ways(&t->partition[p].shelf[r], run.to - run.from);
         }
     }
 }

@@ -13,6 +13,9 @@ tn_range tn_tile_keys(const tn_keyset *keys, uint32_t tile);
 void tn_tile_lock(const tn_table *t, const tn_keyset *keys, uint32_t tile, bool all);
 void tn_tile_unlock(const tn_table *t, const tn_keyset *keys, uint32_t tile, bool all);
 
+/* Asks for what leads to the rows of a locked tile's keys, as look-ups need it. */
+void tn_tile_fetch(const tn_table *t, const tn_keyset *keys, uint32_t tile);
+
 /* row[i] := the row of key run.from + i, or NULL; at most TN_LOOK_KEYS. The locks are held. `mark`:
  * marks what it finds, for a sweep. */
 void tn_look_up(const tn_table *t, const tn_keyset *keys, tn_range run, bool mark, tn_row **row);

@@ -32,7 +32,7 @@ tn_row *tn_shelf_find(const tn_shelf *s, uint64_t key, uint16_t group, uint32_t 
         if (entry >> TN_INDEX_NUMBER_BITS == tag) {
             *number = (entry & TN_INDEX_NUMBER) - 1;
             tn_row *row = tn_slab_at(&s->slab, *number);
-            if (tn_row_key(row) == key && row->group == group) {
+            if (tn_row_is(row, key, group)) {
                 return row;
             }
         }
@@ -80,9 +80,7 @@ tn_status tn_shelf_add(tn_shelf *s, tn_extents *e, uint64_t key, uint16_t group,
     TN_TRY(tn_slab_reserve(&s->slab, e, err));
     TN_TRY(more_marks(s, e, err));
     tn_row *row = tn_slab_add(&s->slab);
-    row->key_low = (uint32_t)key;
-    row->key_high = (uint32_t)(key >> 32);
-    row->group = group;
+    tn_row_set_id(row, key, group);
     tn_index_put(&s->index, hash, s->slab.n_rows - 1);
     *out = row;
     return TN_OK;
@@ -99,7 +97,7 @@ bool tn_shelf_remove(tn_shelf *s, uint64_t key, uint16_t group)
     tn_row *moved = tn_slab_at(&s->slab, last);
     tn_index_remove(&s->index, &s->slab, tn_index_hash(key), number);
     if (last != number) {
-        tn_index_renumber(&s->index, tn_index_hash(tn_row_key(moved)), last, number);
+        tn_index_renumber(&s->index, tn_index_hash(tn_row_key(moved, 0)), last, number);
         memcpy(row, moved, s->slab.stride);
     }
     memset(moved, 0, s->slab.stride); /* as tn_slab_add hands rows out */

@@ -18,6 +18,6 @@ typedef struct tn_row_entry {
 const tn_row_entry *tn_rows_sort(tn_row_entry *both, size_t n);
 
 /* Lent as long as the row is left alone. */
-tn_row_view tn_view_of(const tn_table *t, const tn_row *row);
+tn_row_view tn_view_of(const tn_table *t, uint64_t key, const tn_row *row);
 
 #endif

@@ -3,7 +3,7 @@
 
 #include "base/alloc.h"
 
-enum { FULL_BYTES = 32 << 10, FIRST_ROWS_LOG2 = 3, FULL_ROWS_LOG2_MAX = 10, POINTERS_FIRST = 8 };
+enum { FULL_BYTES = 16 << 10, FIRST_ROWS_LOG2 = 3, FULL_ROWS_LOG2_MAX = 10, POINTERS_FIRST = 8 };
 
 void tn_slab_init(tn_slab *s, uint32_t stride)
 {

@@ -1,6 +1,6 @@
 /* slab.h - rows of one size in one partition, numbered from 0, that never move.
  *
- *     chunk   0: 8 rows | 1: 8 | 2: 16 | 3: 32 | .. | k: full | k+1: full ..     full: some 32 KB
+ *     chunk   0: 8 rows | 1: 8 | 2: 16 | 3: 32 | .. | k: full | k+1: full ..     full: some 16 KB
  *
  * Small at first, so that a partition with few keys costs little. Guarded by the partition's lock.
  */
@@ -32,17 +32,16 @@ tn_row *tn_slab_add(tn_slab *s);
 
 static inline tn_row *tn_slab_at(const tn_slab *s, uint32_t number)
 {
-    uint32_t chunk = 0;
-    uint32_t start = 0;
-    if (number >> s->full_log2 != 0) {
-        chunk = s->full_log2 - s->first_log2 + (number >> s->full_log2);
-        start = number >> s->full_log2 << s->full_log2;
-    } else if (number >> s->first_log2 != 0) {
-        uint32_t log2 = 31 - (uint32_t)__builtin_clz(number);
-        chunk = log2 - s->first_log2 + 1;
-        start = UINT32_C(1) << log2;
+    uint32_t full = number >> s->full_log2;
+    uint32_t chunk = s->full_log2 - s->first_log2 + full;
+    uint32_t at = number - (full << s->full_log2);
+    if (__builtin_expect(full == 0, 0)) {
+        uint32_t log2 = 31 - (uint32_t)__builtin_clz(number | 1);
+        bool first = number >> s->first_log2 == 0;
+        chunk = first ? 0 : log2 - s->first_log2 + 1;
+        at = first ? number : number - (UINT32_C(1) << log2);
     }
-    return (tn_row *)(void *)(s->chunk[chunk] + (size_t)(number - start) * s->stride);
+    return (tn_row *)(void *)(s->chunk[chunk] + (size_t)at * s->stride);
 }
 
 #endif

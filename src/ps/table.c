@@ -5,13 +5,23 @@
 #include "base/rng.h"
 #include "ps/tabledef.h"
 
-/* Rows that nearly fill half cache lines are padded to them, so that they touch fewer. */
+static uint32_t round_up(uint32_t bytes, uint32_t unit)
+{
+    return (bytes + unit - 1) / unit * unit;
+}
+
+/* Rows that nearly fill cache lines are padded to them, so that they touch fewer. Half lines save
+ * less, so less is given for them. */
 static uint32_t stride_of(uint32_t n_floats)
 {
-    const uint32_t half_line = TN_CACHE_LINE / 2;
+    enum { OF_LINES = 12, OF_HALF_LINES = 32 };
     uint32_t bytes = (uint32_t)sizeof(tn_row) + n_floats * (uint32_t)sizeof(float);
-    uint32_t padded = (bytes + half_line - 1) / half_line * half_line;
-    return padded - bytes <= bytes / 12 ? padded : bytes;
+    uint32_t lines = round_up(bytes, TN_CACHE_LINE);
+    uint32_t half_lines = round_up(bytes, TN_CACHE_LINE / 2);
+    if (lines - bytes <= bytes / OF_LINES) {
+        return lines;
+    }
+    return half_lines - bytes <= bytes / OF_HALF_LINES ? half_lines : bytes;
 }
 
 static void plan_segment(const tn_rule *rule, const tn_segment *from, uint64_t seed,

@@ -2,8 +2,8 @@
  *
  *     partition p   lock | index: key -> row number | slab: rows that never move
  *
- *     row           key last_seen group present show click | wide: w, z, n | deep: w[8], n |
- *                   28 bytes                                 per segment: weights, then each state
+ *     row           key group last_seen show click         | wide: w, z, n | deep: w[8], n |
+ *                   24 bytes                                 per segment: weights, then each state
  *
  * One probe per key and step serves all segments. A partition (base/keyset.h) is the unit of
  * locking, of parallel work (the team gets tiles of partitions) and of snapshots. Rows are

@@ -6,21 +6,18 @@
 static void first_values(const tn_plan_segment *s, const tn_init *init, uint64_t key, float *w)
 {
     uint64_t stream = tn_stream_next(s->stream, key);
-    for (uint32_t k = 0; k < s->dim; k++) {
-        w[k] = tn_init_value(init, stream, k, s->dim, s->dim);
-    }
+    tn_init_values(init, stream, s->dim, s->dim, s->dim, w);
 }
 
-static void init_row(const tn_table *t, tn_row *row)
+static void init_row(const tn_table *t, uint64_t key, uint32_t group, tn_row *row)
 {
-    const tn_plan *plan = tn_plan_of(t, row->group);
-    row->present = tn_all_present(plan);
+    const tn_plan *plan = tn_plan_of(t, group);
     for (uint32_t i = 0; i < plan->n_segments; i++) {
         const tn_plan_segment *s = &plan->segment[i];
-        const tn_rule *rule = tn_rule_of(t, row->group, i);
+        const tn_rule *rule = tn_rule_of(t, group, i);
         float *w = row->data + s->w;
         float *state[TN_STATES_MAX];
-        first_values(s, &rule->init, tn_row_key(row), w);
+        first_values(s, &rule->init, key, w);
         tn_states_of(s, row, state);
         rule->optim->init(rule->opts, s->dim, w, state);
     }
@@ -105,25 +102,48 @@ static tn_status create_row(tn_table_job *job, uint32_t tile, uint32_t k, tn_row
     *out = tn_shelf_find(shelf, key, group, &number);
     if (*out == NULL) {
         TN_TRY(tn_shelf_add(shelf, &t->extents, key, group, out, err));
-        init_row(t, *out);
-        tn_changes_note_new(t, *out);
+        init_row(t, key, group, *out);
+        tn_changes_note_new(t, key, *out);
         job->created[tile]++;
     }
     return TN_OK;
+}
+
+/* Asks for what rows to come are written to. */
+static uint32_t fetch_new(const tn_table_job *job, tn_range run, tn_row *const *row)
+{
+    uint32_t n = 0;
+    for (uint32_t k = run.from; k < run.to; k++) {
+        if (row[k - run.from] != NULL) {
+            continue;
+        }
+        uint64_t key = job->keys->key[k];
+        const tn_shelf *shelf = tn_shelf_of(job->t, key, job->keys->group[k]);
+        const tn_index_block *block = tn_index_block_of(&shelf->index, tn_index_hash(key));
+        if (block != NULL) {
+            __builtin_prefetch(block, 1);
+        }
+        if (shelf->slab.n_rows < shelf->slab.capacity) {
+            __builtin_prefetch(tn_slab_at(&shelf->slab, shelf->slab.n_rows), 1);
+        }
+        n++;
+    }
+    return n;
 }
 
 static tn_status pull_run(tn_table_job *job, uint32_t tile, tn_range run, tn_error *err)
 {
     tn_row *row[TN_LOOK_KEYS];
     tn_look_up(job->t, job->keys, run, false, row);
-    for (uint32_t k = run.from; k < run.to; k++) {
+    uint32_t missing = fetch_new(job, run, row);
+    for (uint32_t k = run.from; k < run.to && missing > 0; k++) {
         if (row[k - run.from] == NULL) {
             TN_TRY(create_row(job, tile, k, &row[k - run.from], err));
         }
     }
     copy_run(job, run, row);
-    for (uint32_t k = run.from; job->hint != NULL && k < run.to; k++) {
-        job->hint->row[k] = row[k - run.from];
+    if (job->hint != NULL) {
+        memcpy(job->hint->row + run.from, row, (run.to - run.from) * sizeof(tn_row *));
     }
     return TN_OK;
 }
@@ -147,6 +167,7 @@ static void pull_tile(void *arg, uint32_t tile)
     tn_status status = TN_OK;
     tn_error err;
     tn_tile_lock(t, job->keys, tile, false);
+    tn_tile_fetch(t, job->keys, tile);
     for (uint32_t i = 0; i < tn_tile_count(all.to - all.from, TN_LOOK_KEYS) && status == TN_OK;
          i++) {
         status = pull_run(job, tile, tn_look_run(all, i), &err);
@@ -216,6 +237,7 @@ static void peek_tile(void *arg, uint32_t tile)
     tn_table_job *job = arg;
     tn_range all = tn_tile_keys(job->keys, tile);
     tn_tile_lock(job->t, job->keys, tile, false);
+    tn_tile_fetch(job->t, job->keys, tile);
     for (uint32_t i = 0; i < tn_tile_count(all.to - all.from, TN_LOOK_KEYS); i++) {
         peek_run(job, tn_look_run(all, i));
     }

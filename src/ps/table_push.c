@@ -54,11 +54,11 @@ static double key_norm2(const tn_table_job *job, uint32_t k, const tn_row *row, 
 /* Squared norm of a swept row outside the batch: of l2 * w alone. */
 static double swept_norm2(const tn_table_job *job, const tn_row *row, scratch *s)
 {
-    const tn_plan *plan = tn_plan_of(job->t, row->group);
+    const tn_plan *plan = tn_plan_of(job->t, tn_row_group(row));
     double sum = 0;
     for (uint32_t i = 0; i < plan->n_segments; i++) {
         const tn_plan_segment *seg = &plan->segment[i];
-        const tn_rule *rule = tn_rule_of(job->t, row->group, i);
+        const tn_rule *rule = tn_rule_of(job->t, tn_row_group(row), i);
         if (is_swept(rule)) {
             tn_trained x = {.n = seg->dim, .w = row->data + seg->w, .is_row = true};
             sum += tn_rule_grad(rule, job->push, &x, 1, s->g);
@@ -71,8 +71,9 @@ static double swept_norm2(const tn_table_job *job, const tn_row *row, scratch *s
 static void update_segment(const tn_table_job *job, tn_row *row, uint32_t segment,
                            const tn_trained *x, float *g)
 {
-    const tn_plan_segment *seg = &tn_plan_of(job->t, row->group)->segment[segment];
-    const tn_rule *rule = tn_rule_of(job->t, row->group, segment);
+    uint32_t group = tn_row_group(row);
+    const tn_plan_segment *seg = &tn_plan_of(job->t, group)->segment[segment];
+    const tn_rule *rule = tn_rule_of(job->t, group, segment);
     const tn_push *push = job->push;
     tn_update u = {
         .lr = tn_rule_common(rule)->lr * push->lr_factor,
@@ -98,7 +99,7 @@ static void update_segment(const tn_table_job *job, tn_row *row, uint32_t segmen
 static void update_key(const tn_table_job *job, uint32_t k, tn_row *row, scratch *s)
 {
     const tn_keyset *keys = job->keys;
-    const tn_plan *plan = tn_plan_of(job->t, row->group);
+    const tn_plan *plan = tn_plan_of(job->t, tn_row_group(row));
     tn_row_touch(job, k, row);
     for (uint32_t i = 0; i < plan->n_segments; i++) {
         const tn_plan_segment *seg = &plan->segment[i];
@@ -115,10 +116,10 @@ static void update_key(const tn_table_job *job, uint32_t k, tn_row *row, scratch
 
 static void update_swept(const tn_table_job *job, tn_row *row, scratch *s)
 {
-    const tn_plan *plan = tn_plan_of(job->t, row->group);
+    const tn_plan *plan = tn_plan_of(job->t, tn_row_group(row));
     for (uint32_t i = 0; i < plan->n_segments; i++) {
         const tn_plan_segment *seg = &plan->segment[i];
-        if (is_swept(tn_rule_of(job->t, row->group, i))) {
+        if (is_swept(tn_rule_of(job->t, tn_row_group(row), i))) {
             tn_trained x = {.n = seg->dim, .w = row->data + seg->w, .is_row = true};
             update_segment(job, row, i, &x, s->g);
         }
@@ -129,7 +130,8 @@ static void update_swept(const tn_table_job *job, tn_row *row, scratch *s)
  * norm if it is only asked for. */
 static double sweep(const tn_table_job *job, uint32_t tile, bool update, scratch *s)
 {
-    uint32_t n_shelves = TN_TILE_PARTITIONS * job->t->layout->n_records;
+    uint32_t n_records = job->t->layout->n_records;
+    uint32_t n_shelves = TN_TILE_PARTITIONS * n_records;
     tn_shelf *shelf = job->t->shelves + (size_t)tile * n_shelves;
     double sum = 0;
     for (uint32_t i = 0; i < n_shelves; i++, shelf++) {
@@ -140,7 +142,8 @@ static double sweep(const tn_table_job *job, uint32_t tile, bool update, scratch
             }
             if (update) {
                 if (job->watched) {
-                    tn_changes_note(job->t, &row, 1);
+                    uint64_t key = tn_row_key(row, tile * TN_TILE_PARTITIONS + i / n_records);
+                    tn_changes_note(job->t, &key, &row, 1);
                 }
                 update_swept(job, row, s);
             } else {
@@ -201,7 +204,7 @@ static uint32_t push_run(const tn_table_job *job, tn_range run, scratch *s)
     uint32_t dropped = 0;
     look_up(job, run, s->row);
     if (job->watched) {
-        tn_changes_note(job->t, s->row, run.to - run.from);
+        tn_changes_note(job->t, job->keys->key + run.from, s->row, run.to - run.from);
     }
     if (job->clip == 1 && job->t->together) {
         return tn_push_together(job, run, s->row);
@@ -225,6 +228,9 @@ static void push_tile(void *arg, uint32_t tile)
     scratch s;
     uint32_t dropped = 0;
     tn_tile_lock(t, job->keys, tile, t->sweeps);
+    if (job->hint == NULL) {
+        tn_tile_fetch(t, job->keys, tile);
+    }
     for (uint32_t i = 0; i < tn_tile_count(all.to - all.from, TN_LOOK_KEYS); i++) {
         dropped += push_run(job, tn_look_run(all, i), &s);
     }
@@ -244,7 +250,7 @@ void tn_table_push(tn_table *t, tn_team *team, const tn_keyset *keys, const floa
     TN_ASSERT(push->day <= TN_ROW_DAY_MAX);
     tn_table_job job = {.t = t, .keys = keys, .grads = grads, .push = push, .clip = clip};
     job.watched = tn_changes_watched(&t->changes);
-    job.seen = t->changes.stamp << TN_ROW_DAY_BITS | push->day;
+    job.seen = t->changes.stamp << TN_ROW_STAMP_SHIFT | push->day;
     if (job.watched) {
         tn_changes_wait(t, keys->n);
     }

@@ -44,8 +44,7 @@ tn_status tn_refill_add(tn_refill *r, const tn_row_view *view, tn_error *err)
     }
     r->last_key = view->key;
     r->n++;
-    row->present = view->present;
-    row->seen = view->last_seen;
+    tn_row_set_seen(row, 0, view->last_seen);
     tn_row_set_count(view->show, &row->show_high, &row->show_low);
     tn_row_set_count(view->click, &row->click_high, &row->click_low);
     memcpy(row->data, view->data, view->n_floats * sizeof *view->data);

@@ -3,20 +3,22 @@
 #include "ps/rowsort.h"
 #include "ps/tabledef.h"
 
-static void list_rows(const tn_table *t, const tn_partition *p, tn_row_entry *out)
+static void list_rows(const tn_table *t, uint32_t partition, tn_row_entry *out)
 {
+    const tn_partition *p = &t->partition[partition];
     for (uint32_t r = 0; r < t->layout->n_records; r++) {
         const tn_slab *slab = &p->shelf[r].slab;
         for (uint32_t i = 0; i < slab->n_rows; i++) {
             const tn_row *row = tn_slab_at(slab, i);
-            *out++ = (tn_row_entry){tn_row_key(row), row};
+            *out++ = (tn_row_entry){tn_row_key(row, partition), row};
         }
     }
 }
 
-static tn_status walk_locked(const tn_table *t, const tn_partition *p, tn_row_visit *visit,
-                             void *arg, tn_error *err)
+static tn_status walk_locked(const tn_table *t, uint32_t partition, tn_row_visit *visit, void *arg,
+                             tn_error *err)
 {
+    const tn_partition *p = &t->partition[partition];
     size_t n = 0;
     for (uint32_t r = 0; r < t->layout->n_records; r++) {
         n += p->shelf[r].slab.n_rows;
@@ -28,11 +30,11 @@ static tn_status walk_locked(const tn_table *t, const tn_partition *p, tn_row_vi
     if (both == NULL) {
         return TN_E_MEMORY;
     }
-    list_rows(t, p, both);
+    list_rows(t, partition, both);
     const tn_row_entry *sorted = tn_rows_sort(both, n);
     tn_status status = TN_OK;
     for (size_t i = 0; i < n && status == TN_OK; i++) {
-        tn_row_view view = tn_view_of(t, sorted[i].row);
+        tn_row_view view = tn_view_of(t, sorted[i].key, sorted[i].row);
         status = visit(arg, &view, err);
     }
     tn_free(both);
@@ -45,7 +47,7 @@ tn_status tn_table_walk(tn_table *t, uint32_t partition, tn_row_visit *visit, vo
     TN_ASSERT(partition < TN_PARTITIONS);
     tn_partition *p = &t->partition[partition];
     pthread_mutex_lock(&p->lock);
-    tn_status status = walk_locked(t, p, visit, arg, err);
+    tn_status status = walk_locked(t, partition, visit, arg, err);
     pthread_mutex_unlock(&p->lock);
     return status;
 }

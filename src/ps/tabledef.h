@@ -57,7 +57,7 @@ typedef struct tn_table_job {
     const float *grads;
     const tn_push *push;
     double clip;
-    uint32_t seen; /* by rows that are pushed */
+    uint32_t seen; /* stamp and day of rows that are pushed */
     bool watched;  /* somebody wants to know of rows that change */
     const bool *missing_init;
     tn_hint *hint; /* pull: written; push: read; NULL: none */
@@ -100,7 +100,7 @@ static inline void tn_row_touch(const tn_table_job *job, uint32_t k, tn_row *row
     double click = tn_row_count(row->click_high, row->click_low) + keys->click[k];
     tn_row_set_count(show, &row->show_high, &row->show_low);
     tn_row_set_count(click, &row->click_high, &row->click_low);
-    row->seen = job->seen;
+    row->seen = job->seen | (row->seen & TN_ROW_GROUP_HIGH);
 }
 
 /* The arrays of a segment's optimizer state. */

@@ -76,12 +76,28 @@ static void a_value_depends_on_stream_and_index_alone(void **state)
     assert_int_equal(equal, 0);
 }
 
+static void values_at_once_are_the_values_one_by_one(void **state)
+{
+    (void)state;
+    enum { MANY = 67 };
+    for (int kind = TN_INIT_CONSTANT; kind <= (int)TN_INIT_HE_NORMAL; kind++) {
+        const tn_init rule = {(tn_init_kind)kind, -0.1, 0.3};
+        float w[MANY + 1] = {0};
+        tn_init_values(&rule, 5, MANY, IN, OUT, w);
+        for (uint64_t i = 0; i < MANY; i++) {
+            assert_true(w[i] == tn_init_value(&rule, 5, i, IN, OUT));
+        }
+        assert_true(w[MANY] == 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_rule_has_its_mean_deviation_and_bounds),
         cmocka_unit_test(a_constant_is_what_it_says),
         cmocka_unit_test(a_value_depends_on_stream_and_index_alone),
+        cmocka_unit_test(values_at_once_are_the_values_one_by_one),
     };
     return cmocka_run_group_tests_name("base/init", tests, NULL, NULL);
 }

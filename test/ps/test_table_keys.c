@@ -110,6 +110,88 @@ static void r2_equal_ids_of_two_groups_have_rows_of_their_own(void **state)
     tn_arena_free(arena);
 }
 
+typedef struct shown {
+    uint64_t key;
+    uint32_t groups; /* bit i: group[i] was shown */
+    const uint16_t *group;
+    uint32_t n;
+    uint32_t day;
+} shown;
+
+static tn_status note_group(void *arg, const tn_row_view *row, tn_error *err)
+{
+    shown *s = arg;
+    (void)err;
+    assert_true(row->key == s->key);
+    assert_int_equal(row->last_seen, s->day);
+    for (uint32_t i = 0; i < s->n; i++) {
+        s->groups |= (uint32_t)(row->group == s->group[i] && row->data[0] == -(float)i) << i;
+    }
+    return TN_OK;
+}
+
+/* A row keeps the number of its group in two places, beside key and day. */
+static void groups_up_to_the_last_are_told_apart_and_survive_a_push(void **state)
+{
+    (void)state;
+    enum { N = 5, LAST_DAY = (1 << 22) - 1 };
+    const uint16_t group[N] = {4, 1024 + 4, 2048 + 4, 3072 + 4, TN_GROUPS_MAX - 1};
+    const uint64_t one = UINT64_C(0xfedcba9876543210);
+    const uint64_t key[N] = {one, one, one, one, one};
+    tn_arena *arena = tn_arena_new(1 << 16);
+    kit_segment segments[] = {{"deep", DIM}, {NULL, 0}};
+    kit_model *m = kit_model_new(arena, segments, TN_GROUPS_MAX);
+    for (size_t g = 0; g < TN_GROUPS_MAX; g++) {
+        m->rule[g * TN_SEGMENTS_MAX] = kit_rule(arena, "sgd", "lr=1");
+    }
+    tn_table *t = kit_table(m, 1);
+    kit_keys *k = kit_keys_new(arena, &m->layout, key, group, N);
+    float rows[N * DIM];
+    float grads[N * DIM];
+    for (uint32_t i = 0; i < N; i++) {
+        for (uint32_t d = 0; d < DIM; d++) {
+            grads[i * DIM + d] = (float)i;
+        }
+    }
+    assert_int_equal(tn_table_pull(t, NULL, &k->set, rows, NULL), TN_OK);
+    assert_int_equal(tn_table_rows(t), N);
+    tn_push push = kit_push(0);
+    push.day = LAST_DAY;
+    tn_table_push(t, NULL, &k->set, grads, &push, 1);
+    shown s = {.key = one, .group = group, .n = N, .day = LAST_DAY};
+    assert_int_equal(tn_table_walk(t, tn_partition_of(one, TN_PARTITIONS), note_group, &s, NULL),
+                     TN_OK);
+    assert_int_equal(s.groups, (1 << N) - 1);
+    assert_int_equal(tn_table_pull(t, NULL, &k->set, rows, NULL), TN_OK);
+    assert_int_equal(tn_table_rows(t), N);
+    tn_table_free(t);
+    tn_arena_free(arena);
+}
+
+/* With one sum of squares per row. */
+static void rows_are_padded_where_that_saves_lines(void **state)
+{
+    (void)state;
+    const struct {
+        uint32_t dim, bytes;
+    } sizes[] = {{1, 32}, {4, 44}, {7, 56}, {8, 64}, {9, 64}, {16, 92}, {24, 128}, {32, 160}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        tn_arena *arena = tn_arena_new(1 << 16);
+        kit_model *m =
+            kit_model_plain(arena, sizes[i].dim, kit_rule(arena, "adagrad", "rowwise=true"));
+        tn_table *t = kit_table(m, 1);
+        const uint64_t key = 1;
+        kit_keys *k = kit_keys_new(arena, &m->layout, &key, NULL, 1);
+        float row[32];
+        assert_int_equal(tn_table_pull(t, NULL, &k->set, row, NULL), TN_OK);
+        tn_table_parts parts;
+        tn_table_parts_of(t, &parts);
+        assert_int_equal(parts.rows, sizes[i].bytes);
+        tn_table_free(t);
+        tn_arena_free(arena);
+    }
+}
+
 static void r6_a_batch_may_hold_a_million_different_keys(void **state)
 {
     (void)state;
@@ -122,10 +204,10 @@ static void r6_a_batch_may_hold_a_million_different_keys(void **state)
     tn_push push = kit_push(0);
     tn_table_push(f.t, NULL, &k->set, rows, &push, 1);
     assert_int_equal(tn_table_dropped(f.t), 0);
-    assert_true(tn_table_bytes(f.t) / n < 28 + 4 * DIM + 4 + 16);
+    assert_true(tn_table_bytes(f.t) / n < 24 + 4 * DIM + 4 + 16);
     tn_table_parts parts;
     tn_table_parts_of(f.t, &parts);
-    assert_int_equal(parts.headers, tn_table_rows(f.t) * 28);
+    assert_int_equal(parts.headers, tn_table_rows(f.t) * 24);
     assert_true(parts.rows >= parts.headers + tn_table_rows(f.t) * 4 * DIM);
     assert_int_equal(parts.rows + parts.index + parts.spare, tn_table_bytes(f.t));
     assert_true(parts.index >= tn_table_rows(f.t) * 4);
@@ -182,6 +264,8 @@ int main(void)
         cmocka_unit_test(counts_are_exact_beyond_two_to_the_24_and_32),
         cmocka_unit_test(r1_ids_1_to_100000_lie_even_over_partitions),
         cmocka_unit_test(r2_equal_ids_of_two_groups_have_rows_of_their_own),
+        cmocka_unit_test(groups_up_to_the_last_are_told_apart_and_survive_a_push),
+        cmocka_unit_test(rows_are_padded_where_that_saves_lines),
         cmocka_unit_test(r6_a_batch_may_hold_a_million_different_keys),
         cmocka_unit_test(r9_an_id_of_two_to_the_63_costs_one_row),
         cmocka_unit_test(r10_one_row_holds_all_segments_with_their_state),
