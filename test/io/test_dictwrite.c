@@ -1,0 +1,158 @@
+/* test_dictwrite.c - what the writer of a dictionary does not take: sources that change between two
+ * walks, weights that are not finite. */
+#include "io/dictwrite.h"
+
+#include "support/test.h"
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "dictrows.h"
+#include "io/dict.h"
+#include "support/tmpdir.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { ROWS = 5000 };
+
+typedef struct fixture {
+    char dir[256];
+    char path[300];
+    tn_dictrows *rows;
+    uint32_t walks; /* so far; after the first, what `change` does is done */
+    void (*change)(tn_dictrows *rows);
+} fixture;
+
+static int set_up(void **state)
+{
+    fixture *f = tn_alloc(1, sizeof *f, "a fixture");
+    f->rows = tn_alloc(1, sizeof *f->rows, "rows");
+    tn_tmpdir_make(f->dir);
+    (void)snprintf(f->path, sizeof f->path, "%s/dict.tnd", f->dir);
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    fixture *f = *state;
+    tn_tmpdir_remove(f->dir);
+    tn_free(f->rows);
+    tn_free(f);
+    return 0;
+}
+
+static tn_status walk(void *arg, tn_dict_visit *visit, void *visitor, tn_error *err)
+{
+    fixture *f = arg;
+    const tn_dict_source source = tn_dictrows_source(f->rows);
+    if (f->walks++ == 1) {
+        f->change(f->rows);
+    }
+    return source.walk(source.arg, visit, visitor, err);
+}
+
+static void nothing(tn_dictrows *rows)
+{
+    (void)rows;
+}
+
+static void one_more(tn_dictrows *rows)
+{
+    rows->row[rows->n] = rows->row[rows->n - 1];
+    rows->row[rows->n++].key++;
+}
+
+static void one_less(tn_dictrows *rows)
+{
+    rows->n--;
+}
+
+static void another_key(tn_dictrows *rows)
+{
+    rows->row[ROWS / 2].key++;
+}
+
+static void another_set(tn_dictrows *rows)
+{
+    rows->row[ROWS / 2].present ^= 2;
+}
+
+static void a_new_set(tn_dictrows *rows)
+{
+    rows->row[ROWS - 1].present = 2;
+}
+
+/* With a second table of another set, unless the change is to be the first to have it. */
+static void fill(fixture *f)
+{
+    f->rows->n = 0;
+    f->walks = 0;
+    for (uint32_t i = 0; i < ROWS; i++) {
+        tn_dictrows_add(f->rows, &tn_dictrows_layout, 0, i, i % 7 == 0 ? 1 : 3, NULL);
+    }
+    tn_dictrows_sort(f->rows);
+}
+
+static void a_source_that_changes_between_walks_is_noticed(void **state)
+{
+    static void (*const changes[])(tn_dictrows *) = {one_more, one_less, another_key, another_set,
+                                                     a_new_set};
+    fixture *f = *state;
+    const tn_dict_source source = {.walk = walk, .arg = f};
+    const tn_dict_spec spec = tn_dictrows_spec();
+    tn_dict_written done = {0};
+    tn_error err = {0};
+    for (uint32_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
+        fill(f);
+        f->change = changes[i];
+        assert_int_equal(tn_dict_write(f->path, &spec, &source, &done, &err), TN_E_CKPT);
+        assert_non_null(strstr(err.text, "the rows changed while a dictionary was written"));
+        assert_false(tn_path_exists(f->path));
+    }
+    fill(f);
+    f->change = nothing;
+    assert_int_equal(tn_dict_write(f->path, &spec, &source, &done, &err), TN_OK);
+    assert_int_equal(f->walks, 3); /* one, and one per table */
+    assert_int_equal(done.rows, ROWS);
+}
+
+/* At every place of a row, in rows that are copied whole and in rows that are not. */
+static void every_weight_is_looked_at(void **state)
+{
+    static const float bad[] = {NAN, -NAN, INFINITY, -INFINITY};
+    static const float good[] = {FLT_MAX, -FLT_MAX, FLT_MIN, -0.0F};
+    fixture *f = *state;
+    const tn_dict_source source = {.walk = walk, .arg = f};
+    tn_dict_spec spec = tn_dictrows_spec();
+    tn_dict_written done = {0};
+    f->change = nothing;
+    for (uint32_t i = 0; i < 3 * 4 * 2 * 2; i++) {
+        uint32_t place = i % 3;
+        float values[3] = {1, 2, 3};
+        uint16_t present = i / 24 == 0 ? 3 : (uint16_t)(place == 0 ? 1 : 2);
+        bool is_bad = i / 12 % 2 == 0;
+        tn_error err = {0};
+        values[place] = (is_bad ? bad : good)[i / 3 % 4];
+        f->rows->n = 0;
+        f->walks = 0;
+        tn_dictrows_add(f->rows, &tn_dictrows_layout, 0, 1, present, values);
+        tn_status status = tn_dict_write(f->path, &spec, &source, &done, &err);
+        assert_int_equal(status, is_bad ? TN_E_CKPT : TN_OK);
+        assert_true(!is_bad || strstr(err.text, "not finite") != NULL);
+        assert_int_equal(tn_path_exists(f->path), !is_bad);
+        assert_int_equal(tn_remove_file(f->path, NULL), TN_OK);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_source_that_changes_between_walks_is_noticed, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(every_weight_is_looked_at, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
