@@ -2,6 +2,8 @@
 #include "io/feed.h"
 
 #include "base/alloc.h"
+#include "base/file.h"
+#include "base/log.h"
 #include "io/feed_private.h"
 #include "io/lines.h"
 
@@ -204,21 +206,21 @@ static tn_status fill_block(tn_feed *feed, tn_block *block)
     return status == TN_END ? TN_OK : status;
 }
 
-void tn_feed_next(tn_feed *feed, tn_block *block)
+static void clear(const tn_feed *feed, tn_block *block)
 {
-    TN_ASSERT(!feed->over);
     block->n_records = 0;
+    block->cache = NULL;
     block->file = tn_feed_part(feed)->source;
     block->head = feed->head[block->file].column != NULL ? &feed->head[block->file] : NULL;
     block->passed = 0;
     block->taken = 0;
     block->damage = false;
     block->err = (tn_error){0};
-    if (feed->files->tnb != NULL) {
-        tn_tnb_set_next(feed->files->tnb, feed->part, &feed->cursor, block);
-        feed->over = block->last;
-        return;
-    }
+}
+
+static void next_of_file(tn_feed *feed, tn_block *block)
+{
+    clear(feed, block);
     block->fault = fill_block(feed, block);
     feed->over = feed->over || (block->fault != TN_OK && !block->damage);
     block->last = feed->over;
@@ -226,4 +228,41 @@ void tn_feed_next(tn_feed *feed, tn_block *block)
     if (next && feed->files->part[feed->part + 1].first > 0) { /* of the same file */
         feed->start[feed->part + 1] = feed->offset + feed->at;
     }
+}
+
+/* A block of a cache cannot be had: from here on blocks are made of the files, as the cache was.
+ * Those of the part that have been handed out are passed over. */
+static void forsake_cache(tn_feed *feed, tn_block *block)
+{
+    tn_log(TN_LOG_WARN, "a binary cache is removed, and the data read in its place: %s",
+           block->err.text);
+    tn_status removed = tn_remove_file(block->cache, NULL); /* else it is found damaged again */
+    (void)removed;
+    feed->forsaken = true;
+    for (uint32_t i = 0; i < feed->cursor.n && !feed->over; i++) {
+        next_of_file(feed, block);
+    }
+    if (!feed->over) {
+        next_of_file(feed, block);
+    } else if (block->fault == TN_OK) {
+        block->n_records = 0;
+        block->fault = tn_fail(&block->err, TN_E_DATA, "'%s' changed while it was read",
+                               feed->files->file[block->file].path);
+    }
+}
+
+void tn_feed_next(tn_feed *feed, tn_block *block)
+{
+    TN_ASSERT(!feed->over);
+    if (feed->files->tnb == NULL || feed->forsaken) {
+        next_of_file(feed, block);
+        return;
+    }
+    clear(feed, block);
+    tn_tnb_set_next(feed->files->tnb, feed->part, &feed->cursor, block);
+    if (block->fault != TN_OK && block->fault != TN_E_MEMORY && feed->files->spare) {
+        forsake_cache(feed, block);
+        return;
+    }
+    feed->over = block->last;
 }

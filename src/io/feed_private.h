@@ -29,6 +29,7 @@ struct tn_feed {
     bool ended;           /* the source */
     bool over;            /* the part */
     bool damaged;         /* what stands at `at` is to be passed over */
+    bool forsaken;        /* the caches: the files are read in their place */
 };
 
 static inline const tn_part_info *tn_feed_part(const tn_feed *feed)

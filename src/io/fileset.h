@@ -33,6 +33,7 @@ typedef struct tn_fileset {
     uint64_t bytes;           /* all files together; 0: not known */
     struct tn_lines *lines;   /* owned; io/lines.h: for messages */
     struct tn_tnb_set *tnb;   /* owned; io/tnbfiles.h: where blocks come from; NULL: the files */
+    bool spare;               /* a block of `tnb` that is damaged may be made of the files anew */
     tn_arena *arena;          /* owned; holds all of this */
 } tn_fileset;
 

@@ -111,6 +111,7 @@ static bool use(tn_reader *r, const char *path, tn_error *why)
         tn_fileset_free(cache);
         return false;
     }
+    cache->spare = true;
     tn_fileset_free(r->files);
     r->files = cache;
     return true;
@@ -132,6 +133,16 @@ static void go_without(const tn_error *why)
     tn_log(TN_LOG_WARN, "no binary cache is made: %s", why->text);
 }
 
+/* Rather than out of date. */
+static bool is_damaged(const char *path)
+{
+    tn_tnb *tnb = NULL;
+    tn_error why = {0};
+    tn_status status = tn_tnb_open(&tnb, path, &why);
+    tn_tnb_close(tnb);
+    return status != TN_OK;
+}
+
 static tn_status find_or_begin(tn_reader *r, tn_error *err)
 {
     char folder[TN_PATH_SIZE];
@@ -139,6 +150,7 @@ static tn_status find_or_begin(tn_reader *r, tn_error *err)
     tn_error why = {0};
     TN_TRY(name_folder(r, folder, err));
     TN_TRY(name_cache(r, folder, path, err));
+    tn_tnb_sweep(folder);
     bool there = tn_path_exists(path);
     if (there && use(r, path, &why)) {
         return TN_OK;
@@ -148,7 +160,8 @@ static tn_status find_or_begin(tn_reader *r, tn_error *err)
     }
     TN_TRY(check_room(r, folder, err));
     TN_TRY(tn_tnb_create(&r->cache, path, r->schema, r->files, err));
-    tn_log(TN_LOG_INFO, "making binary cache '%s'%s%s", path, there ? " anew: " : "", why.text);
+    tn_log(there && is_damaged(path) ? TN_LOG_WARN : TN_LOG_INFO, "making binary cache '%s'%s%s",
+           path, there ? " anew: " : "", why.text);
     return TN_OK;
 }
 

@@ -79,12 +79,9 @@ typedef struct tn_tnb_note {
  * made with TN_ROWS_IDS. */
 void tn_tnb_pack(const tn_parsed *parsed, const tn_tnb_note *note, tn_text *out);
 
-/* The way back, into out->rows; TN_ROWS_SIGNS gives every key its sign as text. On TN_E_DATA,
- * TN_E_MEMORY and TN_E_LIMIT `out` holds no rows. */
+/* The way back, into out->rows, of a block whose checksum is right; TN_ROWS_SIGNS gives every key
+ * its sign as text. On TN_E_DATA, TN_E_MEMORY and TN_E_LIMIT `out` holds no rows. */
 tn_status tn_tnb_unpack(tn_bytes block, tn_parsed *out, tn_error *err) TN_MUST_USE;
-
-/* The note of a block that is at least that long; nothing is checked. */
-tn_tnb_note tn_tnb_note_of(tn_bytes block);
 
 typedef struct tn_tnb_writer tn_tnb_writer;
 
@@ -103,5 +100,11 @@ tn_status tn_tnb_add(tn_tnb_writer *w, uint32_t part, const tn_text *block, uint
 tn_status tn_tnb_commit(tn_tnb_writer *w, tn_error *err) TN_MUST_USE;
 void tn_tnb_abandon(tn_tnb_writer *w);          /* NULL is fine; nothing is left of the file */
 const char *tn_tnb_tmp(const tn_tnb_writer *w); /* the file until then */
+
+/* tnbsweep.c: an unfinished file is locked while its writer lives. -1: it cannot be. Then what is
+ * left of others in a folder of caches is removed; what cannot be removed stays. */
+int tn_tnb_hold(const char *tmp);
+void tn_tnb_let_go(int held); /* -1 is fine */
+void tn_tnb_sweep(const char *folder);
 
 #endif

@@ -2,6 +2,7 @@
 #include "io/tnbfiles.h"
 
 #include "base/alloc.h"
+#include "base/crc32c.h"
 #include "io/feed.h"
 #include "io/tnbbytes.h"
 
@@ -154,6 +155,25 @@ static const tn_tnb *find_part(const tn_tnb_set *set, uint32_t part, uint32_t *l
     return set->tnb[low];
 }
 
+/* The bytes are those that were written. */
+static tn_status check_block(const tn_tnb *tnb, uint64_t at, tn_bytes block, tn_error *err)
+{
+    enum { AFTER_CRC = sizeof(uint32_t) };
+    TN_ASSERT(block.size >= TN_TNB_BLOCK);
+    uint32_t crc = tn_load_u32(block.data);
+    uint32_t computed = tn_crc32c(0, block.data + AFTER_CRC, block.size - AFTER_CRC);
+    return crc == computed
+               ? TN_OK
+               : tn_fail(err, TN_E_DATA, "%s:@%llu: damaged block (crc %08x, computed %08x)",
+                         tnb->path, (unsigned long long)at, crc, computed);
+}
+
+static tn_tnb_note note_of(tn_bytes block)
+{
+    enum { TAKEN_AT = 48, PASSED_AT = 56 };
+    return (tn_tnb_note){tn_load_u64(block.data + TAKEN_AT), tn_load_u64(block.data + PASSED_AT)};
+}
+
 void tn_tnb_set_next(const tn_tnb_set *set, uint32_t part, tn_tnb_cursor *at, tn_block *block)
 {
     uint32_t local = 0;
@@ -171,10 +191,13 @@ void tn_tnb_set_next(const tn_tnb_set *set, uint32_t part, tn_tnb_cursor *at, tn
     if (block->fault == TN_OK) {
         block->fault = tn_infile_read(tnb->file, at->at, to, size, &block->err);
     }
+    if (block->fault == TN_OK) {
+        block->fault = check_block(tnb, at->at, (tn_bytes){to, size, false}, &block->err);
+    }
     if (block->fault != TN_OK) {
         return;
     }
-    tn_tnb_note note = tn_tnb_note_of((tn_bytes){to, size, false});
+    tn_tnb_note note = note_of((tn_bytes){to, size, false});
     block->taken = note.taken;
     block->passed = note.passed;
     at->at += size;

@@ -1,9 +1,9 @@
 /* tnbunpack.c - the bytes of a block of a .tnb file to the rows it was made of.
  *
- * A block that passes its checksum was written by TNet; still, no count in it is believed before it
- * has been checked, so that bytes made by somebody else do no harm either.
+ * A block that passes its checksum, which whoever read it has looked at, was written by TNet;
+ * still, no count in it is believed before it has been checked, so that bytes made by somebody else
+ * do no harm either.
  */
-#include "base/crc32c.h"
 #include "base/number.h"
 #include "io/rows_grid.h"
 #include "io/tnbbytes.h"
@@ -22,19 +22,19 @@ typedef struct unpacking {
 
 static const char damaged[] = "damaged block";
 
+static tn_status check_size(tn_bytes block, tn_error *err)
+{
+    uint32_t size = block.size < TN_TNB_BLOCK ? 0 : tn_load_u32(block.data + sizeof(uint32_t));
+    return size == block.size && size > 0
+               ? TN_OK
+               : tn_fail(err, TN_E_DATA, "%s (%u bytes by itself, %zu by the index)", damaged, size,
+                         block.size);
+}
+
 static tn_status read_counts(tn_bytes block, tn_tnb_counts *n, tn_error *err)
 {
-    tn_bytes in = block;
-    uint32_t crc = tn_get_u32(&in);
-    uint32_t size = tn_get_u32(&in);
-    if (block.size < TN_TNB_BLOCK || size != block.size) {
-        return tn_fail(err, TN_E_DATA, "%s (%u bytes by itself, %zu by the index)", damaged, size,
-                       block.size);
-    }
-    uint32_t computed = tn_crc32c(0, block.data + sizeof(uint32_t), block.size - sizeof(uint32_t));
-    if (crc != computed) {
-        return tn_fail(err, TN_E_DATA, "%s (crc %08x, computed %08x)", damaged, crc, computed);
-    }
+    TN_TRY(check_size(block, err));
+    tn_bytes in = {block.data + sizeof(uint64_t), block.size - sizeof(uint64_t), false};
     n->rows = tn_get_u32(&in);
     n->entries = tn_get_u32(&in);
     n->flags = tn_get_u32(&in);
@@ -346,11 +346,4 @@ tn_status tn_tnb_unpack(tn_bytes block, tn_parsed *out, tn_error *err)
         return tn_fail(err, TN_E_MEMORY, "no memory for the rows of a cache");
     }
     return TN_OK;
-}
-
-tn_tnb_note tn_tnb_note_of(tn_bytes block)
-{
-    enum { TAKEN_AT = 48, PASSED_AT = 56 };
-    TN_ASSERT(block.size >= TN_TNB_BLOCK);
-    return (tn_tnb_note){tn_load_u64(block.data + TAKEN_AT), tn_load_u64(block.data + PASSED_AT)};
 }

@@ -10,6 +10,7 @@ enum { ONCE = 1 << 8 };
 struct tn_tnb_writer {
     const tn_fileset *files;
     tn_file *file;
+    int held; /* see tn_tnb_hold */
     char path[TN_PATH_SIZE];
     char tmp[TN_PATH_SIZE];
     uint64_t *mtime_ns; /* files->n */
@@ -83,6 +84,7 @@ static tn_status begin(tn_tnb_writer *w, const char *path, const tn_schema *sche
     w->block_bytes.size_max = (size_t)UINT32_MAX;
     TN_TRY(look_at_sources(w, err));
     TN_TRY(tn_file_create(&w->file, w->tmp, err));
+    w->held = tn_tnb_hold(w->tmp);
     return write_header(w, schema, err);
 }
 
@@ -95,6 +97,7 @@ tn_status tn_tnb_create(tn_tnb_writer **out, const char *path, const tn_schema *
         return TN_E_MEMORY;
     }
     w->files = files;
+    w->held = -1;
     tn_status status = begin(w, path, schema, err);
     if (status != TN_OK) {
         tn_tnb_abandon(w);
@@ -239,6 +242,7 @@ void tn_tnb_abandon(tn_tnb_writer *w)
         return;
     }
     tn_file_abandon(w->file);
+    tn_tnb_let_go(w->held);
     tn_text_done(&w->block_bytes);
     tn_free(w->mtime_ns);
     tn_free(w->part);

@@ -2,6 +2,7 @@
 #include "base/failpoint.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "io/tnb.h"
 #include "setup.h"
 #include "support/test.h"
 
@@ -18,6 +19,15 @@ static void keep_line(tn_log_level level, const char *line)
     (void)level;
     tn_text_adds(&logged, line);
     tn_text_addc(&logged, '\n');
+}
+
+static uint32_t times(const char *text, const char *what)
+{
+    uint32_t n = 0;
+    for (const char *at = text; (at = strstr(at, what)) != NULL; at++) {
+        n++;
+    }
+    return n;
 }
 
 typedef struct fixture {
@@ -109,22 +119,164 @@ static void the_first_epoch_makes_the_cache_and_later_ones_read_it(void **state)
     assert_epoch(&f, 1);
     assert_epoch(&f, 0);
     assert_string_equal(tn_text_str(&logged), "");
-    /* What is read is the cache: damage to it is noticed. */
+    tn_text_done(&out);
+    close_fixture(&f);
+}
+
+/* Turns a bit of a part's first block; `share` percent of the parts are before it. */
+static void damage(const fixture *f, uint32_t share)
+{
     tn_text bytes = {0};
-    assert_int_equal(tn_file_read_all(only_cache(&f), 1 << 20, &bytes, NULL), TN_OK);
-    for (size_t i = 0; i < bytes.size; i++) {
-        if (memcmp(bytes.data + i, "\nslot _", 7) == 0) {
-            memset(bytes.data + (i + 400) / 8 * 8, 'x', 64);
-            break;
-        }
+    tn_tnb *tnb = NULL;
+    const char *path = only_cache(f);
+    assert_int_equal(tn_tnb_open(&tnb, path, NULL), TN_OK);
+    uint64_t at = tnb->part[tnb->n_parts * share / 100].at;
+    tn_tnb_close(tnb);
+    assert_int_equal(tn_file_read_all(path, 1 << 20, &bytes, NULL), TN_OK);
+    bytes.data[at + 40] ^= 0x10;
+    assert_int_equal(tn_file_replace(path, bytes.data, bytes.size, NULL), TN_OK);
+    tn_text_done(&bytes);
+}
+
+static void a_damaged_block_is_read_from_the_data_and_the_cache_made_anew(void **state)
+{
+    (void)state;
+    for (uint32_t share = 0; share < 100; share += 33) {
+        fixture f;
+        tn_text names = {0};
+        uint32_t n = 1;
+        open_fixture(&f, "");
+        assert_epoch(&f, 0);
+        damage(&f, share);
+        tn_text_clear(&logged);
+        assert_epoch(&f, share % 2); /* no row is lost, and none comes twice */
+        const char *said = tn_text_str(&logged);
+        assert_int_equal(times(said, "a binary cache is removed"), 1);
+        assert_int_equal(times(said, "\n"), 1);
+        assert_non_null(strstr(said, "/.tnet-cache/"));
+        assert_non_null(strstr(said, "damaged block (crc "));
+        assert_int_equal(tn_dir_list(f.folder, &names, &n, NULL), TN_OK);
+        assert_int_equal(n, 0);
+        tn_text_clear(&logged);
+        assert_epoch(&f, 2);
+        assert_non_null(strstr(tn_text_str(&logged), "making binary cache '"));
+        tn_text_clear(&logged);
+        assert_epoch(&f, 3);
+        assert_string_equal(tn_text_str(&logged), "");
+        tn_text_done(&names);
+        close_fixture(&f);
     }
-    assert_int_equal(tn_file_replace(only_cache(&f), bytes.data, bytes.size, NULL), TN_OK);
+}
+
+static void a_run_goes_on_behind_a_damaged_block_in_the_middle_of_an_epoch(void **state)
+{
+    (void)state;
+    fixture f;
+    tn_reader *reader = NULL;
+    tn_batch *batch = NULL;
+    tn_text with = {0};
+    tn_text without = {0};
+    open_fixture(&f, "");
+    assert_epoch(&f, 0);
+    tn_reader_opts opts = opts_of(&f, 1);
+    assert_int_equal(tn_reader_open(&reader, f.s.schema, &opts, NULL), TN_OK);
+    for (uint32_t i = 0; i < 9; i++) {
+        assert_int_equal(tn_reader_next(reader, &batch, NULL), TN_OK);
+        opts.from = batch->progress;
+        tn_reader_recycle(reader, batch);
+    }
+    tn_reader_close(reader);
+    damage(&f, 50);
+    setup_dump(&f.s, &opts, &with);
+    opts.use_cache = false;
+    setup_dump(&f.s, &opts, &without);
+    assert_string_equal(with.data, without.data);
+    tn_text_done(&with);
+    tn_text_done(&without);
+    close_fixture(&f);
+}
+
+/* Rows that are counted as bad are so whichever they are read from. */
+static void bad_rows_are_counted_once_when_a_cache_is_forsaken(void **state)
+{
+    (void)state;
+    fixture f;
+    tn_text rows = {0};
+    tn_read_counts counts[2];
+    open_fixture(&f, ", bad_records_max: 50");
+    for (uint32_t i = 0; i < 200; i++) {
+        tn_text_addf(&rows, i % 9 == 0 ? "1 x%u\n" : "1 %u:1\n", i);
+    }
+    f.path = setup_file(&f.s, "rows", rows.data, rows.size);
     tn_reader_opts opts = opts_of(&f, 0);
+    assert_int_equal(setup_drain(&f.s, &opts, NULL), TN_END);
+    damage(&f, 60);
+    for (uint32_t cached = 0; cached < 2; cached++) {
+        tn_reader *reader = NULL;
+        tn_batch *batch = NULL;
+        opts.use_cache = cached > 0;
+        assert_int_equal(tn_reader_open(&reader, f.s.schema, &opts, NULL), TN_OK);
+        while (tn_reader_next(reader, &batch, NULL) == TN_OK) {
+            tn_reader_recycle(reader, batch);
+        }
+        tn_reader_counts(reader, &counts[cached]);
+        tn_reader_close(reader);
+    }
+    assert_int_equal(counts[1].bad, counts[0].bad);
+    assert_int_equal(counts[1].records, counts[0].records);
+    assert_int_equal(counts[1].bytes, counts[0].bytes);
+    tn_text_done(&rows);
+    close_fixture(&f);
+}
+
+/* A cache that was named is not a convenience: nothing stands behind it. */
+static void damage_to_a_cache_that_was_asked_for_ends_the_run(void **state)
+{
+    (void)state;
+    fixture f;
     tn_error err = {0};
+    open_fixture(&f, "");
+    assert_epoch(&f, 0);
+    damage(&f, 50);
+    f.path = only_cache(&f);
+    tn_reader_opts opts = opts_of(&f, 0);
     assert_int_equal(setup_drain(&f.s, &opts, &err), TN_E_DATA);
     assert_non_null(strstr(err.text, "damaged block"));
-    tn_text_done(&bytes);
-    tn_text_done(&out);
+    assert_true(tn_path_exists(f.path));
+    close_fixture(&f);
+}
+
+static void what_a_killed_writer_left_is_swept(void **state)
+{
+    (void)state;
+    fixture f;
+    char path[700];
+    char other[700];
+    tn_reader *reader = NULL;
+    tn_batch *batch = NULL;
+    open_fixture(&f, "");
+    assert_int_equal(tn_dir_make(f.folder, NULL), TN_OK);
+    (void)snprintf(path, sizeof path, "%s/0123456789abcdef.tnb.fedcba9876543210.tmp", f.folder);
+    (void)snprintf(other, sizeof other, "%s/0123456789abcdef.tnb.mine.tmp", f.folder);
+    assert_int_equal(tn_file_replace(path, "TNB1", 4, NULL), TN_OK);
+    assert_int_equal(tn_file_replace(other, "TNB1", 4, NULL), TN_OK);
+    /* One that is being written stays, as it is locked. */
+    tn_reader_opts opts = opts_of(&f, 0);
+    assert_int_equal(tn_reader_open(&reader, f.s.schema, &opts, NULL), TN_OK);
+    assert_false(tn_path_exists(path));
+    assert_true(tn_path_exists(other));
+    assert_int_equal(tn_reader_next(reader, &batch, NULL), TN_OK);
+    tn_reader_recycle(reader, batch);
+    tn_tnb_sweep(f.folder);
+    while (tn_reader_next(reader, &batch, NULL) == TN_OK) {
+        tn_reader_recycle(reader, batch);
+    }
+    tn_reader_close(reader);
+    assert_int_equal(tn_remove_file(other, NULL), TN_OK);
+    tn_text_clear(&logged);
+    assert_epoch(&f, 1);
+    assert_string_equal(tn_text_str(&logged), ""); /* it was made */
+    assert_non_null(only_cache(&f));
     close_fixture(&f);
 }
 
@@ -204,15 +356,6 @@ static void bad_data_ends_the_run_as_ever_and_makes_no_cache(void **state)
     assert_int_equal(n, 0);
     tn_text_done(&names);
     close_fixture(&f);
-}
-
-static uint32_t times(const char *text, const char *what)
-{
-    uint32_t n = 0;
-    for (const char *at = text; (at = strstr(at, what)) != NULL; at++) {
-        n++;
-    }
-    return n;
 }
 
 static void a_full_disk_is_one_warning(void **state)
@@ -304,6 +447,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_epoch_makes_the_cache_and_later_ones_read_it),
         cmocka_unit_test(a_cache_that_does_not_fit_any_more_is_made_anew),
+        cmocka_unit_test(a_damaged_block_is_read_from_the_data_and_the_cache_made_anew),
+        cmocka_unit_test(a_run_goes_on_behind_a_damaged_block_in_the_middle_of_an_epoch),
+        cmocka_unit_test(bad_rows_are_counted_once_when_a_cache_is_forsaken),
+        cmocka_unit_test(damage_to_a_cache_that_was_asked_for_ends_the_run),
+        cmocka_unit_test(what_a_killed_writer_left_is_swept),
         cmocka_unit_test(a_pass_that_ends_early_leaves_nothing),
         cmocka_unit_test(bad_data_ends_the_run_as_ever_and_makes_no_cache),
         cmocka_unit_test(a_full_disk_is_one_warning),
