@@ -23,17 +23,6 @@
 
 enum { BATCH = 1024, REPEATS_MAX = 101, PATHS = 64 };
 
-typedef struct config {
-    tn_data_opts data;
-    tn_tables slots;
-} config;
-
-static const tn_field config_fields[] = {
-    TN_FIELD_TABLE(config, data, tn_data_opts, tn_data_fields, "data"),
-    TN_FIELD_TABLES(config, slots, tn_slot_opts, "[]", tn_slot_fields, "slots"),
-    TN_FIELD_END,
-};
-
 static void must(tn_status status, const tn_error *err)
 {
     if (status != TN_OK) {
@@ -53,7 +42,7 @@ static double cpu_s(void)
 typedef struct subject {
     char text[PATHS], cache[PATHS];
     tn_arena *arena;
-    config config;
+    tn_data_config config;
     const tn_schema *schema;
 } subject;
 
@@ -117,7 +106,8 @@ static void open_subject(subject *s, const tn_log *log, uint64_t rows)
     log->add_config(&text);
     s->arena = tn_arena_new(1 << 16);
     tn_binder b = {.arena = s->arena, .diag = &diag};
-    tn_fields_bind(&b, config_fields, tn_flow_read(s->arena, text.data, "bench"), &s->config);
+    tn_fields_bind(&b, tn_data_config_fields, tn_flow_read(s->arena, text.data, "bench"),
+                   &s->config);
     must(tn_schema_new(&s->schema, &s->config.data, &s->config.slots, &b, &err), &err);
     tn_diag_done(&diag);
     tn_text_done(&text);

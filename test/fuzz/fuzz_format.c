@@ -14,17 +14,6 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size); // NOLINT: libFuzzer's name
 
-typedef struct config {
-    tn_data_opts data;
-    tn_tables slots;
-} config;
-
-static const tn_field config_fields[] = {
-    TN_FIELD_TABLE(config, data, tn_data_opts, tn_data_fields, "data"),
-    TN_FIELD_TABLES(config, slots, tn_slot_opts, "[]", tn_slot_fields, "slots"),
-    TN_FIELD_END,
-};
-
 #define SLOTS                                                                                      \
     "slots: [{name: a, field: 0, range: [0, 10], max_len: 3, duplicates: sum}, {name: b, field: "  \
     "1, type: str, range: [10, 20], absent: key}, {name: c, field: 2, type: hex, range: [20, "     \
@@ -177,7 +166,7 @@ static outcome run(walk *w, tn_rows *rows, tn_head *head)
 static tn_rows *rows_of(uint32_t which)
 {
     static struct {
-        config c;
+        tn_data_config c;
         tn_arena *arena;
         tn_rows *rows;
     } made[CONFIGS];
@@ -187,9 +176,9 @@ static tn_rows *rows_of(uint32_t which)
         tn_binder b = {.arena = arena, .diag = &diag};
         tn_error err = {0};
         const tn_schema *schema = NULL;
-        config *c = &made[which].c;
+        tn_data_config *c = &made[which].c;
         made[which].arena = arena;
-        tn_fields_bind(&b, config_fields, tn_flow_read(arena, configs[which], "fuzz"), c);
+        tn_fields_bind(&b, tn_data_config_fields, tn_flow_read(arena, configs[which], "fuzz"), c);
         TN_ASSERT(tn_schema_new(&schema, &c->data, &c->slots, &b, &err) == TN_OK);
         TN_ASSERT(tn_rows_new(&made[which].rows, schema, TN_ROWS_IDS, &err) == TN_OK);
         tn_diag_done(&diag);

@@ -9,17 +9,6 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size); // NOLINT: libFuzzer's name
 
-typedef struct config {
-    tn_data_opts data;
-    tn_tables slots;
-} config;
-
-static const tn_field config_fields[] = {
-    TN_FIELD_TABLE(config, data, tn_data_opts, tn_data_fields, "data"),
-    TN_FIELD_TABLES(config, slots, tn_slot_opts, "[]", tn_slot_fields, "slots"),
-    TN_FIELD_END,
-};
-
 static const char yaml[] =
     "{data: {format: tfrecord, weight: weight, group: user, record_id: uniq_id}, slots: [{name: "
     "user}, {name: ids}, {name: tags, values: tags_x, duplicates: sum}, {name: s, type: str}, "
@@ -30,14 +19,14 @@ static tn_rows *rows_of_schema(void)
 {
     static tn_rows *rows;
     static tn_arena *arena;
-    static config c;
+    static tn_data_config c;
     if (rows == NULL) {
         arena = tn_arena_new(1 << 16);
         tn_diag diag = {0};
         tn_binder b = {.arena = arena, .diag = &diag};
         tn_error err = {0};
         const tn_schema *schema = NULL;
-        tn_fields_bind(&b, config_fields, tn_flow_read(arena, yaml, "fuzz"), &c);
+        tn_fields_bind(&b, tn_data_config_fields, tn_flow_read(arena, yaml, "fuzz"), &c);
         TN_ASSERT(tn_schema_new(&schema, &c.data, &c.slots, &b, &err) == TN_OK);
         TN_ASSERT(tn_rows_new(&rows, schema, TN_ROWS_IDS | TN_ROWS_SIGNS, &err) == TN_OK);
         tn_diag_done(&diag);

@@ -12,25 +12,14 @@
 #include <stdio.h>
 #include <string.h>
 
-typedef struct config {
-    tn_data_opts data;
-    tn_tables slots;
-} config;
-
-static const tn_field config_fields[] = {
-    TN_FIELD_TABLE(config, data, tn_data_opts, tn_data_fields, "data"),
-    TN_FIELD_TABLES(config, slots, tn_slot_opts, "[]", tn_slot_fields, "slots"),
-    TN_FIELD_END,
-};
-
 tn_status setup_try(setup *s, const char *text)
 {
-    config c;
+    tn_data_config c;
     memset(s, 0, sizeof *s);
     s->arena = tn_arena_new(1 << 16);
     tn_tmpdir_make(s->dir);
     tn_binder b = {.arena = s->arena, .diag = &s->diag};
-    tn_fields_bind(&b, config_fields, tn_flow_read(s->arena, text, "test"), &c);
+    tn_fields_bind(&b, tn_data_config_fields, tn_flow_read(s->arena, text, "test"), &c);
     s->data = c.data;
     s->slots = c.slots;
     if (s->diag.n_errors > 0) {
