@@ -224,6 +224,14 @@ tn_status tn_team_open(tn_team **out, uint32_t threads, tn_error *err)
     return TN_OK;
 }
 
+tn_status tn_team_pin(tn_team *team, tn_error *err)
+{
+    for (uint32_t i = 1; i < team->n_seats; i++) {
+        TN_TRY(tn_thread_pin(team->seat[i].thread, i, err));
+    }
+    return TN_OK;
+}
+
 static void wake_helpers(tn_team *t)
 {
     atomic_fetch_add(&t->round, 1);

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -77,6 +78,27 @@ tn_status tn_thread_join(tn_thread *thread, tn_error *err)
     }
     tn_free(thread);
     return status;
+}
+
+tn_status tn_thread_pin(const tn_thread *thread, uint32_t nth, tn_error *err)
+{
+    cpu_set_t all;
+    cpu_set_t one;
+    CPU_ZERO(&all);
+    CPU_ZERO(&one);
+    int failure = sched_getaffinity(0, sizeof all, &all) == 0 ? 0 : errno;
+    uint32_t left = nth;
+    for (size_t cpu = 0; failure == 0 && cpu < CPU_SETSIZE && CPU_COUNT(&one) == 0; cpu++) {
+        if (CPU_ISSET(cpu, &all) && left-- == 0) {
+            CPU_SET(cpu, &one);
+        }
+    }
+    if (failure == 0) { /* an empty set is EINVAL */
+        failure = pthread_setaffinity_np(thread->id, sizeof one, &one);
+    }
+    return failure == 0 ? TN_OK
+                        : tn_fail(err, TN_E_IO, "cannot keep a thread to processor %u of %u: %s",
+                                  nth + 1, tn_cpu_count(), strerrordesc_np(failure));
 }
 
 void tn_flush_denormals(void)

@@ -21,6 +21,10 @@ tn_status tn_thread_start(tn_thread **out, const char *name, tn_thread_fn *run, 
 /* Waits for the end, frees the thread and returns what its function returned. NULL: TN_OK. */
 tn_status tn_thread_join(tn_thread *thread, tn_error *err) TN_MUST_USE;
 
+/* Keeps a thread to the `nth` of the processors that the caller may use, counted from 0.
+ * TN_E_IO: there are fewer, or the system refuses. */
+tn_status tn_thread_pin(const tn_thread *thread, uint32_t nth, tn_error *err) TN_MUST_USE;
+
 /* FTZ and DAZ for the calling thread: decayed rows would otherwise turn denormal and an epoch
  * takes ten times longer. main() calls it first thing. */
 void tn_flush_denormals(void);

@@ -13,10 +13,19 @@
 
 /* What does not make another run: where it is kept, what is shown, where the files lie. */
 static const char *const not_hashed[] = {
-    "run.name",     "run.dir",          "log",
-    "data.train",   "data.valid",       "data.test",
-    "data.readers", "train.threads",    "train.prefetch",
-    "checkpoint",   "eval.predictions", "export",
+    "run.name",
+    "run.dir",
+    "log",
+    "data.train",
+    "data.valid",
+    "data.test",
+    "data.readers",
+    "train.threads",
+    "train.prefetch",
+    "checkpoint",
+    "eval.predictions",
+    "export",
+    "compute.pin",
     NULL,
 };
 

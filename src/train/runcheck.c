@@ -2,10 +2,12 @@
 #include "train/run.h"
 
 #include "base/number.h"
+#include "base/threads.h"
 #include "io/format.h"
 #include "models/model.h"
 #include "nn/bf16.h"
 #include "train/metrics.h"
+#include "train/worker.h"
 
 #include <math.h>
 #include <string.h>
@@ -103,6 +105,11 @@ static void check_compute(const tn_binder *b, const tn_tree *tree, const tn_run 
     tn_error err = {0};
     if (tn_products_find(&products, (tn_products_choice)r->compute.gemm, &err) != TN_OK) {
         tn_diag_error(b->diag, place(tree, "compute.gemm"), "'compute.gemm': %s", err.text);
+    }
+    if (r->compute.pin && tn_worker_threads(r) > tn_cpu_count()) {
+        tn_diag_error(b->diag, place(tree, "compute.pin"),
+                      "'compute.pin' wants a processor per thread: %u threads, %u processors",
+                      tn_worker_threads(r), tn_cpu_count());
     }
     if (r->compute.bf16 && tn_bf16_products(&products, &err) != TN_OK) {
         tn_diag_error(b->diag, place(tree, "compute.bf16"), "'compute.bf16': %s", err.text);

@@ -118,6 +118,9 @@ tn_status tn_worker_new(tn_worker **out, const tn_blueprint *plan, const tn_work
     w->day = tn_wall_day();
     w->params = tn_params_new();
     tn_status status = tn_team_open(&w->team, tn_worker_threads(plan->run), err);
+    if (status == TN_OK && plan->run->compute.pin) {
+        status = tn_team_pin(w->team, err);
+    }
     if (status == TN_OK && (opts->training || opts->compares)) {
         status = make_graph(w, true, opts, b, err);
     }

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/team.h"
+#include "base/threads.h"
 #include "base/tracesum.h"
 
 #include "support/mallocs.h"
@@ -139,6 +140,42 @@ static void the_caller_and_a_team_of_one_set_nothing_aside(void **state)
     tn_team_close(team);
 }
 
+/* One tile for everybody: no thread gets a second one before each has had one. */
+typedef struct meeting {
+    tn_team *team;
+    tn_trace *trace;
+    _Atomic uint32_t there;
+    _Atomic uint32_t recorded;
+} meeting;
+
+static void note_processors(void *job, uint32_t tile)
+{
+    (void)tile;
+    meeting *m = job;
+    atomic_fetch_add(&m->recorded, tn_cpu_count());
+    atomic_fetch_add(&m->there, 1);
+    while (atomic_load(&m->there) % 2 != 0) { /* one tile each */
+        (void)sched_yield();
+    }
+}
+
+static void a_pinned_helper_has_one_processor_and_the_caller_all(void **state)
+{
+    (void)state;
+    if (tn_cpu_count() < 2) {
+        skip();
+    }
+    tn_error err = {0};
+    meeting m = {.team = team_of(2)};
+    assert_int_equal(tn_team_pin(m.team, &err), TN_OK);
+    tn_team_run(m.team, 2, note_processors, &m);
+    assert_int_equal(m.recorded, 1 + tn_cpu_count());
+    tn_team_close(m.team);
+    m.team = team_of(tn_cpu_count() + 1);
+    assert_int_equal(tn_team_pin(m.team, &err), TN_E_IO);
+    tn_team_close(m.team);
+}
+
 static void no_team_is_the_calling_thread_alone(void **state)
 {
     (void)state;
@@ -236,14 +273,6 @@ static void a_team_that_cannot_be_made_whole_is_not_made(void **state)
     tn_alloc_fail_at(0);
 }
 
-/* One tile for everybody: no thread gets a second one before each has had one. */
-typedef struct meeting {
-    tn_team *team;
-    tn_trace *trace;
-    _Atomic uint32_t there;
-    _Atomic uint32_t recorded;
-} meeting;
-
 static void meet(void *job, uint32_t tile)
 {
     (void)tile;
@@ -297,6 +326,7 @@ int main(void)
         cmocka_unit_test(what_a_run_wrote_the_next_run_reads_without_a_lock),
         cmocka_unit_test(helpers_without_tiles_do_what_is_set_aside),
         cmocka_unit_test(the_caller_and_a_team_of_one_set_nothing_aside),
+        cmocka_unit_test(a_pinned_helper_has_one_processor_and_the_caller_all),
         cmocka_unit_test(no_team_is_the_calling_thread_alone),
         cmocka_unit_test(no_tiles_are_no_work),
         cmocka_unit_test(a_warm_run_allocates_nothing),

@@ -6,7 +6,9 @@
 
 #include <math.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -100,6 +102,43 @@ static void no_memory_is_reported(void **state)
     assert_null(t);
 }
 
+static tn_status wait_for_release(void *arg, tn_error *err)
+{
+    (void)err;
+    while (!atomic_load((_Atomic bool *)arg)) {
+        (void)sched_yield();
+    }
+    return TN_OK;
+}
+
+static tn_status count_my_processors(void *arg, tn_error *err)
+{
+    (void)err;
+    *(uint32_t *)arg = tn_cpu_count();
+    return TN_OK;
+}
+
+static void a_pinned_thread_keeps_to_one_processor(void **state)
+{
+    (void)state;
+    tn_error err = {0};
+    _Atomic bool released = false;
+    uint32_t others = tn_cpu_count();
+    tn_thread *t = NULL;
+    assert_int_equal(tn_thread_start(&t, "pinned", wait_for_release, &released, &err), TN_OK);
+    for (uint32_t nth = 0; nth < others; nth++) {
+        assert_int_equal(tn_thread_pin(t, nth, &err), TN_OK);
+    }
+    assert_int_equal(tn_thread_pin(t, others, &err), TN_E_IO);
+    assert_non_null(strstr(err.text, "cannot keep a thread to processor"));
+    atomic_store(&released, true);
+    assert_int_equal(tn_thread_join(t, &err), TN_OK);
+    uint32_t count = 0; /* nobody else is kept */
+    assert_int_equal(tn_thread_start(&t, "free", count_my_processors, &count, &err), TN_OK);
+    assert_int_equal(tn_thread_join(t, &err), TN_OK);
+    assert_int_equal(count, others);
+}
+
 static void there_is_at_least_one_processor(void **state)
 {
     (void)state;
@@ -114,6 +153,7 @@ int main(void)
         cmocka_unit_test(a_thread_flushes_denormals_and_hears_no_signals),
         cmocka_unit_test(joining_nothing_is_fine),
         cmocka_unit_test(no_memory_is_reported),
+        cmocka_unit_test(a_pinned_thread_keeps_to_one_processor),
         cmocka_unit_test(there_is_at_least_one_processor),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

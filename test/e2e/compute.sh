@@ -1,5 +1,5 @@
 #!/bin/sh
-# compute.sh - every choice of compute.gemm, and compute.bf16, trains or is refused with exit code 3 and a hint.
+# compute.sh - every choice of compute.gemm, bf16 and pin trains or is refused with exit code 3 and a hint.
 . "$(dirname "$0")/kit"
 
 # 400 rows whose first slot tells the label three times out of four.
@@ -44,3 +44,9 @@ done
 grep -q openblas "$dir/openblas/summary.json" || fail "the summary does not say openblas"
 trains bf16 compute.bf16=true
 expect 3 tnet-train "$dir/run.yaml" run.dir="$dir/none" compute.gemm=mkl
+
+# Pinned threads compute the same bits; there must be a processor for each.
+trains pinned compute.pin=true
+loss_of() { grep -o '"loss":[0-9.e-]*' "$dir/$1/summary.json"; }
+[ "$(loss_of pinned)" = "$(loss_of auto)" ] || fail "compute.pin changes the model"
+expect 3 tnet-train "$dir/run.yaml" run.dir="$dir/none" compute.pin=true train.threads=1000
