@@ -42,20 +42,17 @@ INLINE void put(const tn_block *k, float *c, VEC sum[][VECTORS], const int rows,
     }
 }
 
-/* Lines to come. They may lie beyond the matrix, so they are numbers. */
-INLINE void expect(uintptr_t at, const bool soon)
-{
-    // NOLINTBEGIN(performance-no-int-to-ptr): no objects
-    __builtin_prefetch((const void *)at, 0, soon ? 3 : 2);
-    // NOLINTEND(performance-no-int-to-ptr)
-}
+/* Lines to come, to the first or second level. They may lie beyond the matrix, so they are numbers;
+ * a macro, since the level must be a constant before anything is inlined. */
+#define EXPECT(at, level)                                                                          \
+    __builtin_prefetch((const void *)(at), 0, level) // NOLINT(performance-no-int-to-ptr)
 
 /* `across`, a is read one line per step: the line beside, which the next rows are made of, and that
  * of the next depth. */
 INLINE void expect_across(const float *a, size_t stride)
 {
-    expect((uintptr_t)a + LINE, true);
-    expect((uintptr_t)a + TN_DEPTH_ACROSS * stride * sizeof *a, false);
+    EXPECT((uintptr_t)a + LINE, 3);
+    EXPECT((uintptr_t)a + TN_DEPTH_ACROSS * stride * sizeof *a, 2);
 }
 
 /* Rows of b lie apart, so the processor does not guess the next panel. It is in no cache when a
@@ -64,7 +61,7 @@ INLINE void expect_panel(const float *b)
 {
     UNROLL for (size_t v = 0; v < PANEL * sizeof *b; v += LINE)
     {
-        expect((uintptr_t)b + PANEL * sizeof *b + v, false);
+        EXPECT((uintptr_t)b + PANEL * sizeof *b + v, 2);
     }
 }
 
