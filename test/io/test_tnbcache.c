@@ -7,18 +7,22 @@
 #include "support/test.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
-/* What the library logs. */
+/* What the library logs, from any of a reader's threads. */
+static pthread_mutex_t logging = PTHREAD_MUTEX_INITIALIZER;
 static tn_text logged;
 
 static void keep_line(tn_log_level level, const char *line)
 {
     (void)level;
+    (void)pthread_mutex_lock(&logging);
     tn_text_adds(&logged, line);
     tn_text_addc(&logged, '\n');
+    (void)pthread_mutex_unlock(&logging);
 }
 
 static uint32_t times(const char *text, const char *what)
