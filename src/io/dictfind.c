@@ -62,7 +62,7 @@ tn_status tn_dict_damaged(const tn_dict *d, const char *what, tn_error *err)
     return tn_fail(err, TN_E_CKPT, "'%s' is damaged: %s of a table", d->what, what);
 }
 
-enum { KEYS_IN_LINE = LINE / 8, LINES_MAX = 4, NEAR_ROWS = 2, NEAR_BYTES = 8 * LINE };
+enum { KEYS_IN_LINE = LINE / 8, LINES_MAX = 4 };
 
 /* Fetches what a search among these keys reads, all at once, and the groups beside them. */
 static void fetch_keys(const tn_dict_table *t, uint32_t from, uint32_t to)
@@ -74,27 +74,6 @@ static void fetch_keys(const tn_dict_table *t, uint32_t from, uint32_t to)
         __builtin_prefetch(t->key + from);
         from += KEYS_IN_LINE;
     }
-}
-
-/* Fetches the rows around where this key's should be among those of its bucket, before the keys
- * have told: keys are mixed, so they lie even, and a row is seldom more than two places off. Wide
- * rows would be too much for a guess. */
-static void fetch_likely_rows(const tn_dict_table *t, uint64_t key, uint32_t from, uint32_t to)
-{
-    if ((2 * NEAR_ROWS + 1) * t->stride > NEAR_BYTES || from == to) {
-        return;
-    }
-    uint64_t in_bucket =
-        t->shift == TN_DICT_ONE_BUCKET ? key - t->base : (key - t->base) << (64 - t->shift);
-    uint32_t guess = from + (uint32_t)((in_bucket >> 32) * (to - from) >> 32);
-    uint32_t first = guess - from > NEAR_ROWS ? guess - NEAR_ROWS : from;
-    uint32_t last = to - guess > NEAR_ROWS ? guess + NEAR_ROWS : to - 1;
-    const char *row = t->row + (size_t)first * t->stride;
-    const char *end = t->row + (size_t)last * t->stride;
-    for (; row < end; row += LINE) {
-        __builtin_prefetch(row);
-    }
-    __builtin_prefetch(end);
 }
 
 /* Looks into one table; out->table stays NULL when there is nothing. */
@@ -112,7 +91,6 @@ static tn_status find_in(const tn_dict *d, const tn_dict_table *t, const tn_dict
         return tn_dict_damaged(d, "buckets", err);
     }
     fetch_keys(t, from, to);
-    fetch_likely_rows(t, q->key, from, to);
     TN_TRY(tn_dict_touch(d, t->key + from, (to - from) * sizeof *t->key, err));
     for (uint32_t i = lower_bound(t, from, to, q->key); i < to && t->key[i] == q->key; i++) {
         const char *row = t->row + (size_t)i * t->stride;
