@@ -138,7 +138,7 @@ void tn_changes_note_new(tn_table *t, uint64_t key, tn_row *row)
     tn_row_set_stamp(row, c->stamp); /* it was not there at the cut */
 }
 
-uint32_t tn_row_longest(const tn_table *t)
+static uint32_t longest_row(const tn_table *t)
 {
     uint32_t most = 0;
     for (uint32_t r = 0; r < t->layout->n_records; r++) {
@@ -151,7 +151,7 @@ uint32_t tn_row_longest(const tn_table *t)
 void tn_changes_wait(tn_table *t, uint32_t n)
 {
     tn_changes *c = &t->changes;
-    uint64_t need = (uint64_t)n * tn_row_longest(t);
+    uint64_t need = (uint64_t)n * longest_row(t);
     pthread_mutex_lock(&c->lock);
     for (;;) {
         uint64_t aside = atomic_load(&c->aside);

@@ -91,9 +91,6 @@ void tn_changes_wait(struct tn_table *t, uint32_t n);
 /* Copies of `bytes` are not needed any more. */
 void tn_changes_refund(tn_changes *c, uint64_t bytes);
 
-/* Bytes of the longest row. */
-uint32_t tn_row_longest(const struct tn_table *t);
-
 /* Room for `size` more bytes; adds a row's bytes. False: no memory, nothing has changed. */
 bool tn_row_bytes_reserve(tn_row_bytes *b, size_t size) TN_MUST_USE;
 bool tn_row_bytes_add(tn_row_bytes *b, const tn_row *row, size_t size) TN_MUST_USE;
