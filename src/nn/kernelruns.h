@@ -9,11 +9,16 @@ enum { WIDE = TN_WIDE_VECTORS };
 /* Blocks of few rows read b for little: what is left of 16 rows is 8 and 8, not 12 and 4. */
 enum { HALF = 8, HALVES = ROWS > HALF ? 2 * HALF : 0 };
 
+static inline bool takes_full(size_t left)
+{
+    return left >= ROWS && (HALVES == 0 || left != HALVES);
+}
+
 #define BLOCKS(vectors, layout, across)                                                            \
     TARGET static void run_##layout##_##vectors(const tn_block *k, size_t rows)                    \
     {                                                                                              \
         size_t i = 0;                                                                              \
-        for (; rows - i >= ROWS && rows - i != HALVES; i += ROWS) {                                \
+        for (; takes_full(rows - i); i += ROWS) {                                                  \
             multiply(k, i, ROWS, vectors, across);                                                 \
         }                                                                                          \
         for (; HALVES > 0 && rows - i >= HALF; i += HALF) {                                        \
