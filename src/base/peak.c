@@ -164,6 +164,7 @@ static tn_status pull_together(puller *p, uint32_t n, double *sum, tn_error *err
 static tn_status measure(puller *p, uint32_t n, tn_peaks *out, tn_error *err)
 {
     double flops = 0;
+    double bytes = 0;
     TN_TRY(pull_together(p, n, &flops, err));
     for (uint32_t i = 0; i < n; i++) {
         p[i].memory = tn_try_alloc(2, MOVED_BYTES, "measuring memory", err);
@@ -172,8 +173,8 @@ static tn_status measure(puller *p, uint32_t n, tn_peaks *out, tn_error *err)
         }
         memset(p[i].memory, 1, 2 * (size_t)MOVED_BYTES);
     }
-    TN_TRY(pull_together(p, n, &out->bytes, err));
-    out->gflops = flops * 1e-9;
+    TN_TRY(pull_together(p, n, &bytes, err));
+    *out = (tn_peaks){.gflops = flops * 1e-9, .bytes = bytes};
     return TN_OK;
 }
 

@@ -21,13 +21,24 @@ static bool is_unfinished(const char *name)
            tn_read_hex(name + dot + 1, RANDOM_DIGITS, &digits) == TN_NUM_OK;
 }
 
+/* Who has just made a folder has not locked it yet; before it writes there, it has. */
+static bool has_files(const char *path)
+{
+    tn_text names = {0};
+    uint32_t n = 0;
+    bool listed = tn_dir_list(path, &names, &n, NULL) == TN_OK;
+    tn_text_done(&names);
+    return listed && n > 0;
+}
+
 /* Whoever writes there holds the lock. The export does not depend on it: no failure. */
 static void remove_unfinished(const char *to, const char *name)
 {
     tn_lock *lock = NULL;
     tn_error err = {0};
     char path[TN_PATH_SIZE];
-    if (tn_path_join(to, name, path, &err) != TN_OK || tn_lock_folder(&lock, path, &err) != TN_OK) {
+    if (tn_path_join(to, name, path, &err) != TN_OK || !has_files(path) ||
+        tn_lock_folder(&lock, path, &err) != TN_OK) {
         return;
     }
     if (tn_remove_tree(path, &err) != TN_OK) {

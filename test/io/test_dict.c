@@ -7,37 +7,13 @@
 #include "base/crc32c.h"
 #include "base/file.h"
 #include "base/key.h"
-#include "dictrows.h"
-#include "support/tmpdir.h"
+#include "dictfile.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-typedef struct fixture {
-    char dir[256];
-    char path[300];
-    tn_dictrows *rows;
-} fixture;
-
-static int set_up(void **state)
-{
-    fixture *f = tn_alloc(1, sizeof *f, "a fixture");
-    tn_tmpdir_make(f->dir);
-    (void)snprintf(f->path, sizeof f->path, "%s/dict.tnd", f->dir);
-    f->rows = tn_alloc(1, sizeof *f->rows, "rows");
-    *state = f;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    fixture *f = *state;
-    tn_tmpdir_remove(f->dir);
-    tn_free(f->rows);
-    tn_free(f);
-    return 0;
-}
+typedef tn_dictfile fixture;
 
 static void write_dict(fixture *f, const tn_dict_spec *spec)
 {
@@ -405,20 +381,28 @@ static void writing_survives_any_lack_of_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(golden_dictionary, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(golden_dictionary_is_read, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(every_row_is_found_and_no_other, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(many_look_ups_at_once_equal_single_ones, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(golden_dictionary, tn_dictfile_set_up,
+                                        tn_dictfile_tear_down),
+        cmocka_unit_test_setup_teardown(golden_dictionary_is_read, tn_dictfile_set_up,
+                                        tn_dictfile_tear_down),
+        cmocka_unit_test_setup_teardown(every_row_is_found_and_no_other, tn_dictfile_set_up,
+                                        tn_dictfile_tear_down),
+        cmocka_unit_test_setup_teardown(many_look_ups_at_once_equal_single_ones, tn_dictfile_set_up,
+                                        tn_dictfile_tear_down),
         cmocka_unit_test(golden_values),
         cmocka_unit_test(all_halves_survive),
-        cmocka_unit_test_setup_teardown(short_values_are_near, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(rare_sets_share_a_table_that_contains_them, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(rows_of_a_rare_set_at_both_ends_keep_it, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_weight_that_is_not_finite_is_refused, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(keys_of_other_partitions_read_as_nothing, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(writing_survives_any_lack_of_memory, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(short_values_are_near, tn_dictfile_set_up,
+                                        tn_dictfile_tear_down),
+        cmocka_unit_test_setup_teardown(rare_sets_share_a_table_that_contains_them,
+                                        tn_dictfile_set_up, tn_dictfile_tear_down),
+        cmocka_unit_test_setup_teardown(rows_of_a_rare_set_at_both_ends_keep_it, tn_dictfile_set_up,
+                                        tn_dictfile_tear_down),
+        cmocka_unit_test_setup_teardown(a_weight_that_is_not_finite_is_refused, tn_dictfile_set_up,
+                                        tn_dictfile_tear_down),
+        cmocka_unit_test_setup_teardown(keys_of_other_partitions_read_as_nothing,
+                                        tn_dictfile_set_up, tn_dictfile_tear_down),
+        cmocka_unit_test_setup_teardown(writing_survives_any_lack_of_memory, tn_dictfile_set_up,
+                                        tn_dictfile_tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

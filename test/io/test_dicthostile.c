@@ -8,36 +8,11 @@
 #include "base/crc32c.h"
 #include "base/file.h"
 #include "base/key.h"
-#include "dictrows.h"
-#include "support/tmpdir.h"
+#include "dictfile.h"
 
-#include <stdio.h>
 #include <string.h>
 
-typedef struct fixture {
-    char dir[256];
-    char path[300];
-    tn_dictrows *rows;
-} fixture;
-
-static int set_up(void **state)
-{
-    fixture *f = tn_alloc(1, sizeof *f, "a fixture");
-    tn_tmpdir_make(f->dir);
-    (void)snprintf(f->path, sizeof f->path, "%s/dict.tnd", f->dir);
-    f->rows = tn_alloc(1, sizeof *f->rows, "rows");
-    *state = f;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    fixture *f = *state;
-    tn_tmpdir_remove(f->dir);
-    tn_free(f->rows);
-    tn_free(f);
-    return 0;
-}
+typedef tn_dictfile fixture;
 
 static void write_dict(fixture *f, const tn_dict_spec *spec)
 {
@@ -160,10 +135,12 @@ static void a_trusted_file_may_lie_but_not_lead_outside(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(every_flipped_bit_is_noticed, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(every_cut_file_is_noticed, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_trusted_file_may_lie_but_not_lead_outside, set_up,
-                                        tear_down),
+        cmocka_unit_test_setup_teardown(every_flipped_bit_is_noticed, tn_dictfile_set_up,
+                                        tn_dictfile_tear_down),
+        cmocka_unit_test_setup_teardown(every_cut_file_is_noticed, tn_dictfile_set_up,
+                                        tn_dictfile_tear_down),
+        cmocka_unit_test_setup_teardown(a_trusted_file_may_lie_but_not_lead_outside,
+                                        tn_dictfile_set_up, tn_dictfile_tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,21 +6,17 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
-#include "dictrows.h"
+#include "dictfile.h"
 #include "io/dict.h"
-#include "support/tmpdir.h"
 
 #include <float.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 enum { ROWS = 5000 };
 
 typedef struct fixture {
-    char dir[256];
-    char path[300];
-    tn_dictrows *rows;
+    tn_dictfile file;
     uint32_t walks; /* so far; after the first, what `change` does is done */
     void (*change)(tn_dictrows *rows);
 } fixture;
@@ -28,9 +24,7 @@ typedef struct fixture {
 static int set_up(void **state)
 {
     fixture *f = tn_alloc(1, sizeof *f, "a fixture");
-    f->rows = tn_alloc(1, sizeof *f->rows, "rows");
-    tn_tmpdir_make(f->dir);
-    (void)snprintf(f->path, sizeof f->path, "%s/dict.tnd", f->dir);
+    tn_dictfile_open(&f->file);
     *state = f;
     return 0;
 }
@@ -38,8 +32,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     fixture *f = *state;
-    tn_tmpdir_remove(f->dir);
-    tn_free(f->rows);
+    tn_dictfile_close(&f->file);
     tn_free(f);
     return 0;
 }
@@ -47,9 +40,9 @@ static int tear_down(void **state)
 static tn_status walk(void *arg, tn_dict_visit *visit, void *visitor, tn_error *err)
 {
     fixture *f = arg;
-    const tn_dict_source source = tn_dictrows_source(f->rows);
+    const tn_dict_source source = tn_dictrows_source(f->file.rows);
     if (f->walks++ == 1) {
-        f->change(f->rows);
+        f->change(f->file.rows);
     }
     return source.walk(source.arg, visit, visitor, err);
 }
@@ -88,12 +81,12 @@ static void a_new_set(tn_dictrows *rows)
 /* With a second table of another set, unless the change is to be the first to have it. */
 static void fill(fixture *f)
 {
-    f->rows->n = 0;
+    f->file.rows->n = 0;
     f->walks = 0;
     for (uint32_t i = 0; i < ROWS; i++) {
-        tn_dictrows_add(f->rows, &tn_dictrows_layout, 0, i, i % 7 == 0 ? 1 : 3, NULL);
+        tn_dictrows_add(f->file.rows, &tn_dictrows_layout, 0, i, i % 7 == 0 ? 1 : 3, NULL);
     }
-    tn_dictrows_sort(f->rows);
+    tn_dictrows_sort(f->file.rows);
 }
 
 static void a_source_that_changes_between_walks_is_noticed(void **state)
@@ -108,13 +101,13 @@ static void a_source_that_changes_between_walks_is_noticed(void **state)
     for (uint32_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
         fill(f);
         f->change = changes[i];
-        assert_int_equal(tn_dict_write(f->path, &spec, &source, &done, &err), TN_E_CKPT);
+        assert_int_equal(tn_dict_write(f->file.path, &spec, &source, &done, &err), TN_E_CKPT);
         assert_non_null(strstr(err.text, "the rows changed while a dictionary was written"));
-        assert_false(tn_path_exists(f->path));
+        assert_false(tn_path_exists(f->file.path));
     }
     fill(f);
     f->change = nothing;
-    assert_int_equal(tn_dict_write(f->path, &spec, &source, &done, &err), TN_OK);
+    assert_int_equal(tn_dict_write(f->file.path, &spec, &source, &done, &err), TN_OK);
     assert_int_equal(f->walks, 3); /* one, and one per table */
     assert_int_equal(done.rows, ROWS);
 }
@@ -136,14 +129,14 @@ static void every_weight_is_looked_at(void **state)
         bool is_bad = i / 12 % 2 == 0;
         tn_error err = {0};
         values[place] = (is_bad ? bad : good)[i / 3 % 4];
-        f->rows->n = 0;
+        f->file.rows->n = 0;
         f->walks = 0;
-        tn_dictrows_add(f->rows, &tn_dictrows_layout, 0, 1, present, values);
-        tn_status status = tn_dict_write(f->path, &spec, &source, &done, &err);
+        tn_dictrows_add(f->file.rows, &tn_dictrows_layout, 0, 1, present, values);
+        tn_status status = tn_dict_write(f->file.path, &spec, &source, &done, &err);
         assert_int_equal(status, is_bad ? TN_E_CKPT : TN_OK);
         assert_true(!is_bad || strstr(err.text, "not finite") != NULL);
-        assert_int_equal(tn_path_exists(f->path), !is_bad);
-        assert_int_equal(tn_remove_file(f->path, NULL), TN_OK);
+        assert_int_equal(tn_path_exists(f->file.path), !is_bad);
+        assert_int_equal(tn_remove_file(f->file.path, NULL), TN_OK);
     }
 }
 

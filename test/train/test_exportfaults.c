@@ -98,7 +98,8 @@ static void make_folder(const char *to, const char *name, char path[TN_PATH_SIZE
     assert_int_equal(tn_file_replace(file, "half", 4, NULL), TN_OK);
 }
 
-/* One that still runs is left alone, and so is what an export never makes. */
+/* One that still runs is left alone, so is one that has just begun and holds no lock yet, and so is
+ * what an export never makes. */
 static void what_a_killed_export_left_is_removed_by_the_next(void **state)
 {
     static const char *const others[] = {"mine.tmp", "0123456789abcdef0123456789abcdef.tmp",
@@ -109,21 +110,26 @@ static void what_a_killed_export_left_is_removed_by_the_next(void **state)
     char to[300];
     char killed[TN_PATH_SIZE];
     char running[TN_PATH_SIZE];
+    char begun[TN_PATH_SIZE];
     char other[OTHERS][TN_PATH_SIZE];
+    tn_error err = {0};
     (void)snprintf(to, sizeof to, "%s/to-swept", k.dir);
     make_folder(to, "0123456789abcdef0123456789abcdef.0123456789abcdef.tmp", killed);
     make_folder(to, "0123456789abcdef0123456789abcdef.ffff456789abcdef.tmp", running);
+    (void)snprintf(begun, sizeof begun, "%s/%s", to,
+                   "0123456789abcdef0123456789abcdef.aaaa456789abcdef.tmp");
+    assert_int_equal(tn_dir_make(begun, &err), TN_OK);
     for (uint32_t i = 0; i < OTHERS; i++) {
         make_folder(to, others[i], other[i]);
     }
     tn_lock *lock = NULL;
-    tn_error err = {0};
     tn_exported out;
     assert_int_equal(tn_lock_folder(&lock, running, &err), TN_OK);
     tn_export_request request = {.checkpoint = run, .to = to, .binder = &k.binder};
     assert_int_equal(tn_export(k.plan, &request, &out, &err), TN_OK);
     assert_false(tn_path_exists(killed));
     assert_true(tn_path_exists(running));
+    assert_true(tn_path_exists(begun));
     for (uint32_t i = 0; i < OTHERS; i++) {
         assert_true(tn_path_exists(other[i]));
     }
@@ -131,7 +137,7 @@ static void what_a_killed_export_left_is_removed_by_the_next(void **state)
     assert_int_equal(tn_export(k.plan, &request, &out, &err), TN_OK);
     assert_true(out.existed);
     assert_false(tn_path_exists(running));
-    assert_int_equal(files_in(to), OTHERS + 1);
+    assert_int_equal(files_in(to), OTHERS + 2);
 }
 
 static void every_failing_allocation_of_the_library_is_told(void **state)
