@@ -8,8 +8,8 @@
  *     TN_TRY(tn_exportdir_settle(&d, &existed, err));
  *     tn_exportdir_end(&d, err);                       always; removes what was not settled
  *
- * What a killed export left behind is removed when the next one begins; a folder without a file stays,
- * since who made it may be about to lock it.
+ * What a killed export left behind is removed when the next one begins; a folder without a file
+ * stays, since who made it may be about to lock it.
  */
 #ifndef TN_TRAIN_EXPORTDIR_H
 #define TN_TRAIN_EXPORTDIR_H
