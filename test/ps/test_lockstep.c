@@ -1,0 +1,239 @@
+/* test_lockstep.c - whatever the order of messages, the model must be that of one process on the
+ * joint batch, and arrival must not decide a bit. */
+#include "ranks.h"
+
+#include "base/alloc.h"
+#include "support/test.h"
+
+#include <math.h>
+
+/* The same by one process: the union of the ranks' keys, gradients added in rank order. */
+typedef struct single {
+    tn_shard shard;
+    float weights[RANKS_DENSE];
+} single;
+
+static uint32_t unite(ranks_world *w, uint64_t k, uint64_t *key, uint32_t *show)
+{
+    uint32_t n = 0;
+    for (uint64_t i = 0; i < RANKS_KEYS; i++) {
+        uint32_t times = 0;
+        for (uint32_t r = 0; r < w->n; r++) {
+            const ranks_batch *b = &w->batch[r][k];
+            for (uint32_t x = 0; x < b->n; x++) {
+                times += b->key[x] == ranks_key(i);
+            }
+        }
+        if (times > 0) {
+            key[n] = ranks_key(i);
+            show[n++] = times;
+        }
+    }
+    return n;
+}
+
+static bool holds(const ranks_batch *b, uint64_t key)
+{
+    for (uint32_t i = 0; i < b->n; i++) {
+        if (b->key[i] == key) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void single_step(ranks_world *w, single *one, uint64_t k, uint64_t step)
+{
+    uint64_t key[RANKS_KEYS];
+    uint32_t show[RANKS_KEYS];
+    uint32_t n = unite(w, k, key, show);
+    kit_keys *keys = kit_keys_new(w->arena, &w->m->layout, key, NULL, n);
+    float rows[RANKS_KEYS * RANKS_DIM];
+    float grads[RANKS_KEYS * RANKS_DIM] = {0};
+    float dense[RANKS_DENSE] = {0};
+    tn_push push = {.step = step, .lr_factor = 1, .day = 9};
+    assert_int_equal(tn_shard_pull(&one->shard, NULL, &keys->set, rows, NULL), TN_OK);
+    for (uint32_t i = 0; i < n; i++) {
+        keys->show[keys->index[i]] = show[i];
+    }
+    for (uint32_t r = 0; r < w->n; r++) {
+        const ranks_batch *b = &w->batch[r][k];
+        push.weight_sum += b->n;
+        for (uint32_t i = 0; i < n * RANKS_DIM; i++) {
+            uint64_t row = keys->set.key[i / RANKS_DIM];
+            grads[i] += holds(b, row) ? ranks_gradient(rows[i], row, r, k, i % RANKS_DIM) : 0;
+        }
+        for (uint32_t d = 0; d < RANKS_DENSE && b->n > 0; d++) {
+            dense[d] += b->dense[d];
+        }
+    }
+    double norm = 0;
+    tn_gradients all = {.keys = &keys->set, .rows = grads, .dense = dense};
+    assert_int_equal(tn_shard_push(&one->shard, NULL, &all, &push, &norm, NULL), TN_OK);
+}
+
+static void run_single(ranks_world *w, single *one)
+{
+    *one = (single){.weights = {0}};
+    ranks_make_shard(w->m, one->weights, RANKS_DENSE, &one->shard);
+    uint64_t step = 0;
+    for (uint64_t k = 0; k < RANKS_STEPS; k++) {
+        uint32_t rows = 0;
+        for (uint32_t r = 0; r < w->n; r++) {
+            rows += w->batch[r][k].n;
+        }
+        if (rows > 0) {
+            single_step(w, one, k, step++);
+        }
+    }
+}
+
+static void check_against_single(ranks_world *w)
+{
+    single one;
+    run_single(w, &one);
+    uint64_t n_rows = 0;
+    for (uint64_t i = 0; i < RANKS_KEYS; i++) {
+        uint32_t p = tn_partition_of(ranks_key(i), TN_PARTITIONS);
+        kit_row want;
+        bool there = kit_row_of(one.shard.table, ranks_key(i), &want);
+        for (uint32_t o = 0; o < w->n; o++) {
+            kit_row got;
+            bool mine = p >= w->from[o] && p < w->from[o + 1];
+            assert_int_equal(kit_row_of(w->owner[o].shard.table, ranks_key(i), &got),
+                             mine && there);
+            if (!mine || !there) {
+                continue;
+            }
+            n_rows++;
+            assert_true(got.view.show == want.view.show && got.view.last_seen == 9);
+            assert_int_equal(got.view.n_floats, want.view.n_floats);
+            for (uint32_t x = 0; x < want.view.n_floats; x++) {
+                assert_float_equal(got.data[x], want.data[x], 2e-6);
+            }
+        }
+    }
+    assert_int_equal(n_rows, tn_table_rows(one.shard.table));
+    assert_true(n_rows > RANKS_KEYS / 2);
+    for (uint32_t o = 0; o < w->n; o++) {
+        for (uint32_t d = 0; d < w->owner[o].size; d++) {
+            assert_float_equal(w->owner[o].weights[d], one.weights[w->owner[o].begin + d], 2e-6);
+        }
+    }
+    tn_dense_free(one.shard.dense);
+    tn_table_free(one.shard.table);
+}
+
+static void any_number_of_ranks_trains_the_model_of_the_joint_batch(void **state)
+{
+    (void)state;
+    for (uint32_t n = 1; n <= RANKS_MAX; n++) {
+        for (uint32_t clipped = 0; clipped < 2; clipped++) {
+            ranks_world *w = ranks_new(n, clipped ? 0.7 : (double)INFINITY, 1);
+            ranks_run(w);
+            check_against_single(w);
+            ranks_free(w);
+        }
+    }
+}
+
+/* C10: 2 and 4 peers repeat exactly at staleness 0. */
+static void c10_the_order_of_arrival_decides_no_bit(void **state)
+{
+    (void)state;
+    enum { SEEDS = 12 };
+    for (uint32_t n = 2; n <= RANKS_MAX; n++) {
+        ranks_world *first = ranks_new(n, 0.7, 1);
+        ranks_run(first);
+        for (uint64_t seed = 2; seed < SEEDS; seed++) {
+            ranks_world *w = ranks_new(n, 0.7, seed);
+            ranks_run(w);
+            for (uint32_t o = 0; o < n; o++) {
+                assert_memory_equal(w->owner[o].weights, first->owner[o].weights,
+                                    sizeof w->owner[o].weights);
+            }
+            for (uint64_t i = 0; i < RANKS_KEYS; i++) {
+                kit_row a;
+                kit_row b;
+                uint32_t p = tn_partition_of(ranks_key(i), TN_PARTITIONS);
+                uint32_t o = 0;
+                while (p >= first->from[o + 1]) {
+                    o++;
+                }
+                bool there = kit_row_of(first->owner[o].shard.table, ranks_key(i), &a);
+                assert_int_equal(kit_row_of(w->owner[o].shard.table, ranks_key(i), &b), there);
+                if (there) {
+                    assert_memory_equal(a.data, b.data, a.view.n_floats * sizeof(float));
+                }
+            }
+            ranks_free(w);
+        }
+        ranks_free(first);
+    }
+}
+
+static void what_is_not_due_is_refused(void **state)
+{
+    (void)state;
+    ranks_world *w = ranks_new(2, 0.7, 1);
+    tn_lockstep *l = w->owner[0].lockstep;
+    const tn_batch_note note = {.rows = 1, .weight_sum = 1, .lr_factor = 1};
+    tn_error err = {0};
+    tn_turn turn;
+    assert_int_equal(tn_lockstep_push(l, 0, NULL, NULL, &err), TN_E_PEER);
+    assert_string_equal(err.text, "rank 0 sent a push that is not due in step 0");
+    assert_int_equal(tn_lockstep_norm(l, 1, 0, NULL), TN_E_PEER);
+    assert_int_equal(tn_lockstep_pull(l, 0, &note, NULL, NULL), TN_OK);
+    assert_int_equal(tn_lockstep_pull(l, 0, &note, NULL, NULL), TN_OK);
+    assert_int_equal(tn_lockstep_pull(l, 0, &note, NULL, &err), TN_E_PEER);
+    assert_string_equal(err.text, "rank 0 sent a pull that is not due in step 0");
+    assert_int_equal(tn_lockstep_do(l, NULL, &turn, NULL), TN_OK);
+    assert_int_equal(turn, TN_TURN_NONE);
+    assert_int_equal(tn_lockstep_pull(l, 1, &note, NULL, NULL), TN_OK);
+    assert_int_equal(tn_lockstep_do(l, NULL, &turn, NULL), TN_OK);
+    assert_int_equal(turn, TN_TURN_ROWS);
+    assert_int_equal(tn_lockstep_push(l, 0, NULL, NULL, NULL), TN_OK);
+    assert_int_equal(tn_lockstep_push(l, 0, NULL, NULL, NULL), TN_E_PEER);
+    assert_int_equal(tn_lockstep_norm(l, 1, 0.25, NULL), TN_OK);
+    assert_int_equal(tn_lockstep_norm(l, 1, 0.25, NULL), TN_E_PEER);
+    assert_int_equal(tn_lockstep_push(l, 1, NULL, NULL, NULL), TN_OK);
+    assert_int_equal(tn_lockstep_do(l, NULL, &turn, NULL), TN_OK);
+    assert_int_equal(turn, TN_TURN_NORM);
+    assert_true(tn_lockstep_norm2(l) == 0);
+    assert_int_equal(tn_lockstep_norm(l, 0, (double)INFINITY, NULL), TN_OK);
+    assert_int_equal(tn_lockstep_do(l, NULL, &turn, &err), TN_E_DIVERGED);
+    ranks_free(w);
+}
+
+static void memory_that_runs_out_is_told(void **state)
+{
+    (void)state;
+    ranks_world *w = ranks_new(2, 0.7, 1);
+    tn_lockstep_opts opts = {
+        .n_ranks = 2, .shard = &w->owner[0].shard, .owners = &w->owners, .layout = &w->m->layout};
+    for (uint64_t n = 1;; n++) {
+        tn_lockstep *l = NULL;
+        tn_alloc_fail_at(n);
+        tn_status status = tn_lockstep_new(&l, &opts, 0, NULL);
+        tn_alloc_fail_at(0);
+        if (status == TN_OK) {
+            assert_true(n > 10);
+            tn_lockstep_free(l);
+            break;
+        }
+        assert_int_equal(status, TN_E_MEMORY);
+        assert_null(l);
+    }
+    ranks_free(w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(any_number_of_ranks_trains_the_model_of_the_joint_batch),
+        cmocka_unit_test(c10_the_order_of_arrival_decides_no_bit),
+        cmocka_unit_test(what_is_not_due_is_refused),
+        cmocka_unit_test(memory_that_runs_out_is_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
