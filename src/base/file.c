@@ -27,7 +27,9 @@ struct tn_file {
     char buffer[BUFFER_BYTES];
 };
 
-tn_status tn_file_create(tn_file **out, const char *path, tn_error *err)
+typedef tn_status open_fn(const char *path, int flags, int *fd, tn_error *err);
+
+static tn_status create(tn_file **out, const char *path, open_fn *open_new, tn_error *err)
 {
     *out = NULL;
     if (strlen(path) >= TN_PATH_SIZE) {
@@ -39,13 +41,23 @@ tn_status tn_file_create(tn_file **out, const char *path, tn_error *err)
         return TN_E_MEMORY;
     }
     memcpy(f->path, path, strlen(path) + 1);
-    tn_status status = tn_io_open(path, O_WRONLY | O_CREAT | O_EXCL, &f->fd, err);
+    tn_status status = open_new(path, O_WRONLY | O_CREAT | O_EXCL, &f->fd, err);
     if (status != TN_OK) {
         tn_free(f);
         return status;
     }
     *out = f;
     return TN_OK;
+}
+
+tn_status tn_file_create(tn_file **out, const char *path, tn_error *err)
+{
+    return create(out, path, tn_io_open, err);
+}
+
+tn_status tn_file_create_private(tn_file **out, const char *path, tn_error *err)
+{
+    return create(out, path, tn_io_open_private, err);
 }
 
 /* Writes what stands at the front of the file's untouched rest. */

@@ -28,6 +28,8 @@ enum { TN_PATH_SIZE = 4096 }; /* longest path and its NUL */
 typedef struct tn_file tn_file;
 
 tn_status tn_file_create(tn_file **out, const char *path, tn_error *err) TN_MUST_USE;
+/* The same with mode 0600, for secrets: nobody else can have opened it. */
+tn_status tn_file_create_private(tn_file **out, const char *path, tn_error *err) TN_MUST_USE;
 tn_status tn_file_write(tn_file *f, const void *data, size_t size, tn_error *err) TN_MUST_USE;
 uint64_t tn_file_size(const tn_file *f); /* bytes written so far */
 uint32_t tn_file_crc(const tn_file *f);  /* CRC-32C of them */
@@ -49,6 +51,9 @@ tn_status tn_file_replace(const char *path, const void *data, size_t size,
 
 tn_status tn_dir_make(const char *path, tn_error *err) TN_MUST_USE; /* with parents; may exist */
 tn_status tn_dir_make_new(const char *path, tn_error *err) TN_MUST_USE; /* one level; must not */
+/* One level with mode 0700. What is there already must be a folder of this user's, and nobody
+ * else's; a link is not followed. */
+tn_status tn_dir_make_private(const char *path, tn_error *err) TN_MUST_USE;
 tn_status tn_dir_sync(const char *path, tn_error *err) TN_MUST_USE;
 tn_status tn_rename(const char *from, const char *to,
                     tn_error *err) TN_MUST_USE; /* and sync parent */

@@ -57,7 +57,7 @@ static int injected(const char *point)
     return failure == TN_FAIL_SHORT ? 0 : failure;
 }
 
-tn_status tn_io_open(const char *path, int flags, int *fd, tn_error *err)
+static tn_status open_as(const char *path, int flags, mode_t mode, int *fd, tn_error *err)
 {
     bool creates = (flags & O_CREAT) != 0;
     const char *verb = creates ? "create" : "open";
@@ -68,7 +68,7 @@ tn_status tn_io_open(const char *path, int flags, int *fd, tn_error *err)
     bool was_there = creates && access(path, F_OK) == 0;
     int opened;
     do {
-        opened = open(path, flags | O_CLOEXEC, 0644);
+        opened = open(path, flags | O_CLOEXEC, mode);
     } while (opened < 0 && errno == EINTR);
     if (opened < 0) {
         return refused(verb, path, errno, err);
@@ -78,6 +78,16 @@ tn_status tn_io_open(const char *path, int flags, int *fd, tn_error *err)
     }
     *fd = opened;
     return TN_OK;
+}
+
+tn_status tn_io_open(const char *path, int flags, int *fd, tn_error *err)
+{
+    return open_as(path, flags, 0644, fd, err);
+}
+
+tn_status tn_io_open_private(const char *path, int flags, int *fd, tn_error *err)
+{
+    return open_as(path, flags, 0600, fd, err);
 }
 
 /* One write(2), perhaps shortened by a failpoint. */
@@ -193,10 +203,10 @@ void tn_io_drop(int fd, const char *path)
     (void)closed;
 }
 
-tn_status tn_io_mkdir(const char *path, tn_error *err)
+static tn_status mkdir_as(const char *path, mode_t mode, tn_error *err)
 {
     int failure = injected("io.mkdir");
-    if (failure == 0 && mkdir(path, 0777) != 0) {
+    if (failure == 0 && mkdir(path, mode) != 0) {
         failure = errno;
     }
     if (failure != 0) {
@@ -204,6 +214,16 @@ tn_status tn_io_mkdir(const char *path, tn_error *err)
     }
     tell(&(tn_file_op){.kind = TN_DIR_MADE, .path = path});
     return TN_OK;
+}
+
+tn_status tn_io_mkdir(const char *path, tn_error *err)
+{
+    return mkdir_as(path, 0777, err);
+}
+
+tn_status tn_io_mkdir_private(const char *path, tn_error *err)
+{
+    return mkdir_as(path, 0700, err);
 }
 
 tn_status tn_io_rename(const char *from, const char *to, tn_error *err)

@@ -15,6 +15,8 @@
 
 /* Flags of open(2); O_CLOEXEC is added. New files get mode 0644. */
 tn_status tn_io_open(const char *path, int flags, int *fd, tn_error *err) TN_MUST_USE;
+/* The same; new files are their owner's alone from the first moment: 0600. */
+tn_status tn_io_open_private(const char *path, int flags, int *fd, tn_error *err) TN_MUST_USE;
 
 /* All of it, at the descriptor's position, which is `at` bytes into the file. */
 tn_status tn_io_write(int fd, const char *path, uint64_t at, const void *data, size_t size,
@@ -36,6 +38,7 @@ tn_status tn_io_close(int fd, const char *path, tn_error *err) TN_MUST_USE;
 void tn_io_drop(int fd, const char *path);
 
 tn_status tn_io_mkdir(const char *path, tn_error *err) TN_MUST_USE;
+tn_status tn_io_mkdir_private(const char *path, tn_error *err) TN_MUST_USE; /* 0700 */
 tn_status tn_io_rename(const char *from, const char *to, tn_error *err) TN_MUST_USE;
 /* What is not there counts as removed. */
 tn_status tn_io_unlink(const char *path, tn_error *err) TN_MUST_USE;

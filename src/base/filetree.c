@@ -78,6 +78,20 @@ tn_status tn_dir_make_new(const char *path, tn_error *err)
     return tn_io_mkdir(path, err);
 }
 
+tn_status tn_dir_make_private(const char *path, tn_error *err)
+{
+    struct stat st;
+    tn_status status = tn_io_mkdir_private(path, err);
+    if (status == TN_OK || lstat(path, &st) != 0) {
+        return status;
+    }
+    if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid() || (st.st_mode & 077) != 0) {
+        return tn_fail(err, TN_E_IO, "'%s' is there already, and not a folder of this user's alone",
+                       path);
+    }
+    return TN_OK;
+}
+
 /* One level, which lasts. Somebody else may have made it meanwhile. */
 static tn_status make_level(const char *path, tn_error *err)
 {

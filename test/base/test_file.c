@@ -198,6 +198,21 @@ static void no_memory_is_reported_and_leaves_no_file(void **state)
     assert_false(tn_path_exists(p->path));
 }
 
+static void a_private_file_is_its_owners_from_the_first_moment(void **state)
+{
+    const place *p = *state;
+    struct stat st;
+    tn_file *f = NULL;
+    assert_int_equal(tn_file_create_private(&f, p->path, NULL), TN_OK);
+    assert_int_equal(stat(p->path, &st), 0);
+    assert_int_equal(st.st_mode & 07777, 0600);
+    assert_int_equal(tn_file_write(f, "secret", 6, NULL), TN_OK);
+    assert_int_equal(tn_file_commit(f, NULL), TN_OK);
+    assert_holds(p->path, "secret", 6);
+    assert_int_equal(tn_file_create_private(&f, p->path, NULL), TN_E_IO);
+    assert_null(f);
+}
+
 static void random_ids_differ_and_are_never_zero(void **state)
 {
     (void)state;
@@ -213,6 +228,7 @@ int main(void)
         FILE_TEST(what_was_written_is_read_back_with_size_and_crc),
         FILE_TEST(a_file_that_is_there_is_not_overwritten),
         FILE_TEST(an_abandoned_file_is_gone),
+        FILE_TEST(a_private_file_is_its_owners_from_the_first_moment),
         FILE_TEST(short_writes_are_continued),
         FILE_TEST(a_failed_fsync_or_close_removes_the_file),
         FILE_TEST(replace_leaves_the_new_content_and_nothing_else),

@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static char dir[256];
@@ -57,6 +58,26 @@ static void make_refuses_a_file_in_the_way(void **state)
     put("file");
     assert_int_equal(tn_dir_make(in_dir("file"), &err), TN_E_IO);
     assert_int_equal(tn_dir_make(in_dir("file/inner"), &err), TN_E_IO);
+}
+
+static void private_folders_are_this_users_alone(void **state)
+{
+    (void)state;
+    struct stat st;
+    tn_error err = {0};
+    assert_int_equal(tn_dir_make_private(in_dir("mine"), &err), TN_OK);
+    assert_int_equal(stat(in_dir("mine"), &st), 0);
+    assert_int_equal(st.st_mode & 07777, 0700);
+    assert_int_equal(tn_dir_make_private(in_dir("mine"), &err), TN_OK); /* it is there */
+    assert_int_equal(chmod(in_dir("mine"), 0710), 0);
+    assert_int_equal(tn_dir_make_private(in_dir("mine"), &err), TN_E_IO);
+    assert_non_null(strstr(err.text, "not a folder of this user's alone"));
+    put("file");
+    assert_int_equal(tn_dir_make_private(in_dir("file"), &err), TN_E_IO);
+    assert_int_equal(symlink("/", in_dir("link")), 0);
+    assert_int_equal(tn_dir_make_private(in_dir("link"), &err), TN_E_IO);
+    assert_int_equal(tn_dir_make_private(in_dir("no/parent"), &err), TN_E_IO);
+    assert_non_null(strstr(err.text, "No such file"));
 }
 
 static void list_gives_the_names_in_bytewise_order(void **state)
@@ -163,6 +184,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TREE_TEST(make_makes_parents_and_accepts_what_is_there),
         TREE_TEST(make_refuses_a_file_in_the_way),
+        TREE_TEST(private_folders_are_this_users_alone),
         TREE_TEST(list_gives_the_names_in_bytewise_order),
         TREE_TEST(listing_what_is_no_folder_is_an_error),
         TREE_TEST(rename_moves_between_folders),

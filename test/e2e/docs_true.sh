@@ -27,7 +27,7 @@ done
 
 # --help and the manual page: the same options, keys and exit codes in the same words.
 plain_man() { sed -e 's/\\f[BR]//g' -e 's/\\-/-/g' -e 's/^\\&//' -e 's/\\e/\\/g' "docs/man/$1.1"; }
-for program in tnet-train tnet-data tnet-eval tnet-export tnet-score; do
+for program in tnet-train tnet-data tnet-eval tnet-export tnet-score tnet-keygen; do
     [ -f "docs/man/$program.1" ] || fail "no docs/man/$program.1"
     "$bin/$program" --help >"$tmp/help"
     {
