@@ -171,6 +171,7 @@ static void deal(tn_ledger *l, uint32_t rank, uint32_t part, uint64_t now_ns)
     p->state = TN_PART_DEALT;
     p->rank = rank;
     p->dealt_ns = p->claimed_ns = now_ns;
+    p->claimed = false;
     tn_ledger_move(l, part, TN_LIST_DEALT);
     tn_list_add(&l->rank[rank].held, l->held, part);
     l->rank[rank].deal = (tn_ledger_deal){.part = part,

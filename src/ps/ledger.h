@@ -89,8 +89,9 @@ typedef struct tn_ledger_held {
     uint64_t position;
 } tn_ledger_held;
 
-/* What `rank` holds by its heartbeat (held[].rank is not read). Returns how many others it has not
- * claimed for 15 s. Relaxed: they are free again. Exact: the caller takes the rank for lost. */
+/* What `rank` holds by its heartbeat (held[].rank is not read): a part is claimed until its done or
+ * its return is acknowledged. Returns how many others were not claimed for 15 s. Relaxed: they are
+ * free again. Exact: the caller takes the rank for lost. */
 uint32_t tn_ledger_claim(tn_ledger *l, uint32_t rank, const tn_ledger_held *held, uint32_t n,
                          uint64_t now_ns);
 

@@ -2,6 +2,14 @@
 #include "ps/ledger.h"
 #include "ps/ledgerstate.h"
 
+/* The answer that deals the part has perhaps not arrived: the rank has neither claimed it nor asked
+ * for another since. It will repeat its ask. */
+static bool is_under_way(const tn_ledger *l, uint32_t rank, uint32_t part)
+{
+    const tn_ledger_rank *r = &l->rank[rank];
+    return !l->part[part].claimed && r->answer == TN_LEDGER_PART && r->deal.part == part;
+}
+
 uint32_t tn_ledger_claim(tn_ledger *l, uint32_t rank, const tn_ledger_held *held, uint32_t n,
                          uint64_t now_ns)
 {
@@ -10,13 +18,14 @@ uint32_t tn_ledger_claim(tn_ledger *l, uint32_t rank, const tn_ledger_held *held
         if (p != NULL) { /* heartbeats may come late: a position only grows */
             p->position = held[i].position > p->position ? held[i].position : p->position;
             p->claimed_ns = now_ns;
+            p->claimed = true;
         }
     }
     uint32_t unclaimed = 0;
     uint32_t before = 0;
     for (uint32_t i = l->rank[rank].held.last; i != TN_NOBODY; i = before) {
         before = l->held[i].before;
-        if (now_ns - l->part[i].claimed_ns < TN_LEDGER_SILENT_NS) {
+        if (now_ns - l->part[i].claimed_ns < TN_LEDGER_SILENT_NS || is_under_way(l, rank, i)) {
             continue;
         }
         unclaimed++;

@@ -26,6 +26,7 @@ typedef struct tn_ledger_part {
     uint32_t source, rank, attempt;
     tn_part_state state;
     tn_ledger_list list;
+    bool claimed; /* by the rank that has it now, at least once */
 } tn_ledger_part;
 
 typedef struct tn_ledger_rank {

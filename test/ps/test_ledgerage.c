@@ -197,6 +197,8 @@ static void a_part_that_is_not_claimed_for_15_s_is_free_again(void **state)
     tn_ledger_deal a = deal_to(l, 0, 1, 0);
     tn_ledger_deal b = deal_to(l, 0, 2, 0);
     tn_ledger_deal c = deal_to(l, 0, 3, 0);
+    const tn_ledger_held all[] = {held_of(0, &a, 1), held_of(0, &b, 1), held_of(0, &c, 1)};
+    assert_int_equal(tn_ledger_claim(l, 0, all, 3, 0), 0);
     assert_int_equal(tn_ledger_claim(l, 0, NULL, 0, 15 * SECOND - 1), 0);
     const tn_ledger_held held[] = {held_of(0, &b, 5)};
     assert_int_equal(tn_ledger_claim(l, 0, held, 1, 15 * SECOND), 2);
@@ -207,13 +209,28 @@ static void a_part_that_is_not_claimed_for_15_s_is_free_again(void **state)
     tn_ledger_free(l);
 }
 
+static void a_part_whose_answer_may_be_under_way_is_not_missed(void **state)
+{
+    (void)state;
+    tn_ledger *l = open_ledger(true);
+    tn_ledger_deal a = deal_to(l, 0, 1, 0);
+    assert_int_equal(tn_ledger_claim(l, 0, NULL, 0, 40 * SECOND), 0);
+    assert_int_equal(deal_to(l, 0, 1, 41 * SECOND).attempt, a.attempt); /* the same answer */
+    deal_to(l, 0, 2, 42 * SECOND); /* who asks for another has had that answer */
+    assert_int_equal(tn_ledger_claim(l, 0, NULL, 0, 42 * SECOND), 1);
+    assert_int_equal(deal_to(l, 1, 1, 43 * SECOND).part, a.part);
+    tn_ledger_free(l);
+}
+
 static void exact_an_unclaimed_part_is_counted_and_stays(void **state)
 {
     (void)state;
     tn_ledger *l = open_ledger(false);
     tn_ledger_deal a = deal_to(l, 0, 1, 0);
-    assert_int_equal(tn_ledger_claim(l, 0, NULL, 0, 15 * SECOND), 1);
-    assert_int_equal(deal_to(l, 1, 1, 16 * SECOND).part, a.part + 1);
+    tn_ledger_deal b = deal_to(l, 0, 2, 0);
+    const tn_ledger_held held[] = {held_of(0, &b, 0)};
+    assert_int_equal(tn_ledger_claim(l, 0, held, 1, 15 * SECOND), 1); /* a */
+    assert_int_equal(deal_to(l, 1, 1, 16 * SECOND).part, a.part + 2);
     tn_ledger_free(l);
 }
 
@@ -260,6 +277,7 @@ int main(void)
         cmocka_unit_test(what_is_given_back_cannot_end_before_it_began),
         cmocka_unit_test(a_straggler_that_does_not_answer_is_told_of_once),
         cmocka_unit_test(a_part_that_is_not_claimed_for_15_s_is_free_again),
+        cmocka_unit_test(a_part_whose_answer_may_be_under_way_is_not_missed),
         cmocka_unit_test(exact_an_unclaimed_part_is_counted_and_stays),
         cmocka_unit_test(claims_of_what_is_not_held_are_ignored),
         cmocka_unit_test(a_late_heartbeat_takes_no_position_back),

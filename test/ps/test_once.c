@@ -35,7 +35,7 @@ static void asking_changes_nothing(void **state)
     tn_once o = begun();
     tn_once_mark(&o, 3);
     tn_once before = o;
-    for (uint64_t s = 0; s < 2 * TN_ONCE_WINDOW; s++) {
+    for (uint64_t s = 0; s < UINT64_C(2) * TN_ONCE_WINDOW; s++) {
         (void)tn_once_ask(&o, WHO, s);
         (void)tn_once_ask(&o, WHO + 1, s);
     }

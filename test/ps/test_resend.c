@@ -207,10 +207,9 @@ static void waits_double_at_random_up_to_five_seconds(void **state)
 {
     (void)state;
     begin_with(1);
-    uint64_t now = 0;
     double sum = 0;
     for (uint32_t k = 0; k < 500; k++) {
-        now = tn_resend_deadline(&s.r);
+        uint64_t now = tn_resend_deadline(&s.r);
         assert_int_equal(send_all(now), 1);
         uint64_t wait = tn_resend_deadline(&s.r) - now;
         uint64_t most = k < 5 ? TN_RESEND_FIRST_NS << k : TN_RESEND_CAP_NS;
