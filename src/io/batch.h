@@ -26,7 +26,8 @@ typedef struct tn_slot {
 /* Where reading stands after a batch: what a checkpoint needs to go on behind it. */
 typedef struct tn_progress {
     uint32_t epoch;
-    uint32_t part;     /* place in the order of parts of this epoch (tn_reader_part) */
+    uint32_t part;     /* place in the order of parts of this epoch (tn_reader_part); with a dealer:
+                        * parts that the reader was dealt before */
     uint64_t position; /* records taken from that part, in the order they are handed out */
     uint64_t records;  /* records taken in this epoch, those of weight 0 and bad ones included */
 } tn_progress;

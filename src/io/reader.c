@@ -85,6 +85,7 @@ static tn_status build(tn_reader *r, tn_error *err)
                        r->opts.from.part, r->files->n_parts);
     }
     TN_TRY(order_parts(r, err));
+    tn_reader_begin_deal(r);
     TN_TRY(make_stages(r, err));
     return start_threads(r, err);
 }
@@ -177,6 +178,7 @@ void tn_reader_close(tn_reader *reader)
     tn_free(r->idle);
     tn_free(r->logged);
     tn_free(r->order);
+    tn_free(r->dealt);
     tn_fileset_free(r->files);
     (void)pthread_mutex_destroy(&r->lock);
     (void)pthread_cond_destroy(&r->changed);

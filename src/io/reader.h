@@ -15,6 +15,10 @@
  * `shuffle` records are permuted by stream (seed, 4, epoch, part); with shuffle
  * the parts themselves are visited in a permuted order of this epoch.
  *
+ * Several readers, in one process or many, may share an epoch: a dealer gives each the parts that
+ * are its own. Rows of a part come in the same order whoever reads it. A reader that has to wait
+ * for a part hands out what it has in a short batch first.
+ *
  * A record that cannot be parsed ends the stream with file, place and fault,
  * unless bad_records_max allows for it: then it is skipped, counted and logged.
  */
@@ -27,7 +31,25 @@
 #include "io/batch.h"
 #include "io/schema.h"
 
+#include <stdatomic.h>
+#include <stdbool.h>
+
 typedef struct tn_reader tn_reader;
+
+/* A part that is this reader's, and where in it to begin. */
+typedef struct tn_dealt {
+    uint32_t place;    /* in the order of parts of this epoch (tn_reader_part) */
+    uint64_t position; /* rows that were handed out before, as in tn_progress */
+} tn_dealt;
+
+/* Who deals the parts of an epoch, when several readers share it. Called from one thread of the
+ * reader. Without `wait` *now is false when there is none at present, which may change; with it
+ * the call returns soon after *stop turns true, with TN_E_STOPPED. TN_END: no more. */
+typedef struct tn_dealer {
+    tn_status (*next)(void *arg, bool wait, const atomic_bool *stop, tn_dealt *out, bool *now,
+                      tn_error *err);
+    void *arg;
+} tn_dealer;
 
 typedef struct tn_reader_opts {
     tn_strs paths; /* files, globs, folders, "-" */
@@ -36,11 +58,14 @@ typedef struct tn_reader_opts {
                     */
     bool want_ids; /* fill id_*, source, source_at */
     uint64_t seed;
-    tn_progress from;  /* epoch, and where to go on in it: all 0 at its start */
-    uint32_t prefetch; /* batches kept ready; at least 1 */
-    tn_trace *trace;   /* for the reader's threads; must outlive it; NULL: not recorded */
-    bool use_cache;    /* read a binary cache in place of the files, or make one, as data.cache says
-                        */
+    tn_progress from;        /* epoch, and where to go on in it: all 0 at its start */
+    const tn_dealer *dealer; /* NULL: every part is this reader's, from `from` on; else only the
+                              * epoch of `from` counts, and `part` of a batch's progress is how
+                              * many were dealt before */
+    uint32_t prefetch;       /* batches kept ready; at least 1 */
+    tn_trace *trace;         /* for the reader's threads; must outlive it; NULL: not recorded */
+    bool use_cache; /* read a binary cache in place of the files, or make one, as data.cache says
+                     */
     const char *make_cache; /* make this one, of all that is read, or fail; NULL: none */
 } tn_reader_opts;
 
@@ -89,6 +114,8 @@ uint32_t tn_reader_n_parts(const tn_reader *reader);
 tn_part_info tn_reader_part(const tn_reader *reader, uint32_t i); /* in the order of this epoch */
 uint32_t tn_reader_n_sources(const tn_reader *reader);
 const char *tn_reader_source(const tn_reader *reader, uint32_t i);
+/* The i-th part that was dealt: i at most `part` of a batch's progress. */
+tn_dealt tn_reader_dealt(tn_reader *reader, uint32_t i);
 uint64_t tn_reader_total_bytes(const tn_reader *reader); /* for the ETA; 0 when not known */
 uint64_t tn_reader_done_bytes(tn_reader *reader);
 

@@ -16,7 +16,7 @@ typedef struct assembly {
     uint32_t current_at; /* its next row */
     tn_filling *filling; /* NULL: none is begun */
 
-    uint32_t place; /* of the part, in the order of the epoch */
+    uint32_t turn; /* how many parts before this one */
     uint32_t part;
     uint64_t base;    /* rows of the part before the window */
     uint64_t skip;    /* rows of the part that were handed out before */
@@ -154,7 +154,7 @@ static tn_status end_batch(assembly *a, uint64_t taken, tn_error *err)
     TN_TRY(tn_filling_settle(a->filling, err));
     tn_batch *batch = tn_filling_end(a->filling);
     batch->progress = (tn_progress){.epoch = a->r->opts.from.epoch,
-                                    .part = a->place,
+                                    .part = a->turn,
                                     .position = taken,
                                     .records = a->records + taken + a->bad};
     a->filling = NULL;
@@ -219,7 +219,7 @@ static tn_status hand_out(assembly *a, uint64_t stream, tn_error *err)
         look_ahead(a, i);
         if (taken <= a->skip) {
             if (taken == a->skip) { /* so that later counts go on where they were */
-                a->records = a->r->opts.from.records - taken - a->bad;
+                a->records -= taken + a->bad;
             }
             continue;
         }
@@ -247,13 +247,12 @@ static tn_status hand_out(assembly *a, uint64_t stream, tn_error *err)
     return status;
 }
 
-static tn_status take_part(assembly *a, tn_error *err)
+static tn_status take_part(assembly *a, const tn_dealt *dealt, tn_error *err)
 {
-    const tn_progress *from = &a->r->opts.from;
-    a->part = a->r->order[a->place];
+    a->part = a->r->order[dealt->place];
     a->base = 0;
     a->bad = 0;
-    a->skip = a->place == from->part ? from->position : 0;
+    a->skip = dealt->position;
     a->part_over = false;
     uint64_t stream = tn_stream2(a->r->opts.seed, TN_RNG_SAMPLING, a->part);
     while (!a->part_over || a->current != NULL) {
@@ -271,18 +270,44 @@ static tn_status take_part(assembly *a, tn_error *err)
     return TN_OK;
 }
 
+/* The rows that wait for more to come go as they are, behind the part that was the last. */
+static tn_status flush(assembly *a, tn_error *err)
+{
+    if (a->filling == NULL) {
+        return TN_OK;
+    }
+    a->turn--;
+    a->records -= a->base + a->bad;
+    tn_status status = end_batch(a, a->base, err);
+    a->records += a->base + a->bad;
+    a->turn++;
+    return status;
+}
+
 static tn_status take_parts(assembly *a, tn_error *err)
 {
-    uint32_t n = a->r->files->n_parts;
-    a->records = a->r->opts.from.records;
-    for (a->place = a->r->opts.from.part; a->place < n; a->place++) {
-        TN_TRY(take_part(a, err));
+    const bool dealt_all = a->r->opts.dealer == NULL;
+    const uint32_t first = dealt_all ? a->r->opts.from.part : 0;
+    tn_status status = TN_OK;
+    a->records = dealt_all ? a->r->opts.from.records : 0;
+    a->turn = first;
+    while (status == TN_OK) {
+        tn_dealt dealt;
+        bool now = false;
+        status = tn_reader_await_deal(a->r, a->turn - first, false, &dealt, &now);
+        if (status == TN_OK && !now) {
+            TN_TRY(flush(a, err));
+            status = tn_reader_await_deal(a->r, a->turn - first, true, &dealt, &now);
+        }
+        if (status == TN_OK) {
+            TN_TRY(take_part(a, &dealt, err));
+            a->turn++;
+        }
     }
-    if (a->filling != NULL) {
-        a->place = n > 0 ? n - 1 : 0;
-        a->records -= a->base + a->bad;
-        TN_TRY(end_batch(a, a->base, err));
+    if (status == TN_E_STOPPED) {
+        return TN_END;
     }
+    TN_TRY(flush(a, err));
     return tn_reader_end_cache(a->r, err);
 }
 

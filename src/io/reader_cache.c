@@ -155,7 +155,8 @@ static tn_status find_or_begin(tn_reader *r, tn_error *err)
     if (there && use(r, path, &why)) {
         return TN_OK;
     }
-    if (r->opts.from.part > 0) { /* it would not be whole: the next epoch makes it */
+    bool whole = r->opts.from.part == 0 && r->opts.dealer == NULL;
+    if (!whole) { /* the next epoch makes it */
         return TN_OK;
     }
     TN_TRY(check_room(r, folder, err));

@@ -44,6 +44,8 @@ struct tn_reader {
     tn_reader_opts opts;
     tn_fileset *files;
     uint32_t *order; /* n_parts: parts in the order of this epoch */
+    tn_dealer dealer;
+    uint32_t n_taken; /* source thread only, without opts.dealer: parts */
     uint64_t bad_max;
     double bad_share; /* NAN: bad_max counts */
 
@@ -83,6 +85,11 @@ struct tn_reader {
     double prior_weight;
     tn_read_counts counts;
     uint64_t done_bytes;
+    tn_dealt *dealt; /* n_dealt, in this order; room for n_parts */
+    uint32_t n_dealt;
+    uint32_t dealt_max;
+    bool deal_waits; /* the source has nothing to read until more is dealt */
+    bool deal_over;
     uint32_t n_reasons;
     tn_reason reason[TN_REASONS_MAX];
 };
@@ -100,6 +107,15 @@ tn_status tn_reader_assembler_thread(void *arg, tn_error *err);
 
 /* The calling thread's lane in the trace of the options; NULL when there is none. */
 tn_lane *tn_reader_join(const tn_reader *r, const char *stage);
+
+/* reader_deal.c: makes opts.dealer, or one that deals all parts, the reader's; the source's next
+ * part, which the assembler then finds too; false: no more, the reader stops or has ended. */
+void tn_reader_begin_deal(tn_reader *r);
+bool tn_reader_deal(tn_reader *r, uint32_t *part);
+
+/* The assembler's i-th part. Without `wait` *now is false when it has to be waited for. TN_END: no
+ * more. TN_E_STOPPED: the reader stops or has ended. */
+tn_status tn_reader_await_deal(tn_reader *r, uint32_t i, bool wait, tn_dealt *out, bool *now);
 
 /* The next block in order, or NULL: stopped, or the reader has ended. */
 tn_work *tn_reader_next_work(tn_reader *r);

@@ -74,10 +74,11 @@ tn_status tn_reader_source_thread(void *arg, tn_error *err)
     tn_reader *r = arg;
     tn_lane *lane = tn_reader_join(r, "read");
     uint64_t sequence = 0;
-    uint32_t place = r->opts.from.part;
+    uint32_t part = 0;
     tn_feed_trace(r->feed, lane);
-    while (place < r->files->n_parts && read_part(r, r->order[place], &sequence, lane)) {
-        place++;
+    bool more = tn_reader_deal(r, &part);
+    while (more) {
+        more = read_part(r, part, &sequence, lane) && tn_reader_deal(r, &part);
     }
     tn_trace_leave(lane);
     tn_queue_close(r->to_parse);

@@ -1,0 +1,337 @@
+/* test_reader_deal.c - readers that share an epoch: parts come from a dealer, one after another. */
+#include "setup.h"
+#include "support/test.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { ROWS = 900, PARTS_MAX = 64, LINES_MAX = 2 * ROWS };
+
+/* Deals part[0 .. n-1]; those from `open` on have to be waited for. */
+typedef struct table {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    tn_dealt part[PARTS_MAX];
+    uint32_t n, open, given;
+    bool waiting;   /* somebody is */
+    tn_status last; /* behind the last part */
+} table;
+
+static void table_begin(table *t)
+{
+    *t = (table){.open = PARTS_MAX, .last = TN_END};
+    (void)pthread_mutex_init(&t->lock, NULL);
+    (void)pthread_cond_init(&t->changed, NULL);
+}
+
+static void table_end(table *t)
+{
+    (void)pthread_mutex_destroy(&t->lock);
+    (void)pthread_cond_destroy(&t->changed);
+}
+
+static void wait_a_little(table *t)
+{
+    const long tick = 20000000;
+    struct timespec until;
+    (void)clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += tick;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    (void)pthread_cond_timedwait(&t->changed, &t->lock, &until);
+}
+
+static tn_status deal(void *arg, bool wait, const atomic_bool *stop, tn_dealt *out, bool *now,
+                      tn_error *err)
+{
+    table *t = arg;
+    tn_status status = TN_OK;
+    (void)pthread_mutex_lock(&t->lock);
+    t->waiting = wait;
+    (void)pthread_cond_broadcast(&t->changed);
+    while (wait && !atomic_load(stop) && t->given < t->n && t->given == t->open) {
+        wait_a_little(t);
+    }
+    t->waiting = false;
+    if (t->given == t->n) {
+        status = t->last == TN_END ? TN_END : tn_fail(err, t->last, "rank 0 is lost");
+    } else if (wait && atomic_load(stop)) {
+        status = TN_E_STOPPED;
+    } else if (t->given < t->open) {
+        *out = t->part[t->given++];
+        *now = true;
+    } else {
+        *now = false;
+    }
+    (void)pthread_mutex_unlock(&t->lock);
+    return status;
+}
+
+static const char *path;
+
+static void begin(setup *s)
+{
+    tn_text text = {0};
+    setup_open(s, "{data: {format: libsvm, shuffle: 30, part_bytes: 700B}}");
+    for (uint32_t i = 0; i < ROWS; i++) {
+        tn_text_addf(&text, "%u %u:%u\n", i % 3 == 0, 1 + i, 1 + i % 4);
+    }
+    path = setup_file(s, "rows", tn_text_str(&text), text.size);
+    tn_text_done(&text);
+}
+
+static tn_reader_opts opts_of(const tn_dealer *dealer)
+{
+    return (tn_reader_opts){.paths = {1, &path},
+                            .batch_rows = 7,
+                            .training = true,
+                            .seed = 42,
+                            .dealer = dealer,
+                            .prefetch = 2};
+}
+
+static uint32_t n_parts(const setup *s)
+{
+    tn_reader *reader = NULL;
+    tn_reader_opts opts = opts_of(NULL);
+    assert_int_equal(tn_reader_open(&reader, s->schema, &opts, NULL), TN_OK);
+    uint32_t n = tn_reader_n_parts(reader);
+    tn_reader_close(reader);
+    assert_in_range(n, 5, PARTS_MAX);
+    return n;
+}
+
+static void dump_dealt(const setup *s, table *t, tn_text *out)
+{
+    const tn_dealer dealer = {deal, t};
+    tn_reader_opts opts = opts_of(&dealer);
+    setup_dump(s, &opts, out);
+}
+
+static void all_parts_in_order_are_the_whole_stream(void **state)
+{
+    (void)state;
+    setup s;
+    table t;
+    tn_text whole = {0};
+    tn_text dealt = {0};
+    begin(&s);
+    table_begin(&t);
+    for (t.n = 0; t.n < n_parts(&s); t.n++) {
+        t.part[t.n] = (tn_dealt){.place = t.n};
+    }
+    tn_reader_opts opts = opts_of(NULL);
+    setup_dump(&s, &opts, &whole);
+    dump_dealt(&s, &t, &dealt);
+    assert_string_equal(tn_text_str(&whole), tn_text_str(&dealt));
+    tn_text_done(&whole);
+    tn_text_done(&dealt);
+    table_end(&t);
+    setup_close(&s);
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* The lines of a text, sorted. */
+static uint32_t lines_of(tn_text *text, char *line[LINES_MAX])
+{
+    uint32_t n = 0;
+    char *rest = text->data;
+    for (char *next = strsep(&rest, "\n"); next != NULL; next = strsep(&rest, "\n")) {
+        assert_true(n < LINES_MAX);
+        if (*next != '\0') {
+            line[n++] = next;
+        }
+    }
+    qsort(line, n, sizeof line[0], by_text);
+    return n;
+}
+
+static void readers_that_share_an_epoch_read_every_row_once(void **state)
+{
+    (void)state;
+    static char *one[LINES_MAX];
+    static char *many[LINES_MAX];
+    setup s;
+    tn_text whole = {0};
+    tn_text shared = {0};
+    begin(&s);
+    uint32_t parts = n_parts(&s);
+    for (uint32_t rank = 0; rank < 3; rank++) {
+        table t;
+        table_begin(&t);
+        for (uint32_t i = rank; i < parts; i += 3) {
+            t.part[t.n++] = (tn_dealt){.place = i};
+        }
+        dump_dealt(&s, &t, &shared);
+        table_end(&t);
+    }
+    tn_reader_opts opts = opts_of(NULL);
+    setup_dump(&s, &opts, &whole);
+    uint32_t n = lines_of(&whole, one);
+    assert_int_equal(n, ROWS);
+    assert_int_equal(lines_of(&shared, many), n);
+    for (uint32_t i = 0; i < n; i++) {
+        assert_string_equal(one[i], many[i]);
+    }
+    tn_text_done(&whole);
+    tn_text_done(&shared);
+    setup_close(&s);
+}
+
+/* Reads up to `batches`; the place of the last one. */
+static tn_progress read_some(const setup *s, table *t, uint32_t batches, tn_text *out, tn_dealt *in)
+{
+    const tn_dealer dealer = {deal, t};
+    tn_reader_opts opts = opts_of(&dealer);
+    tn_reader *reader = NULL;
+    tn_batch *batch = NULL;
+    tn_progress at = {0};
+    assert_int_equal(tn_reader_open(&reader, s->schema, &opts, NULL), TN_OK);
+    for (uint32_t i = 0; i < batches && tn_reader_next(reader, &batch, NULL) == TN_OK; i++) {
+        at = batch->progress;
+        *in = tn_reader_dealt(reader, at.part);
+        setup_dump_batch(batch, out);
+        tn_reader_recycle(reader, batch);
+    }
+    tn_reader_close(reader);
+    return at;
+}
+
+static void a_reader_goes_on_within_a_part_that_it_is_dealt(void **state)
+{
+    (void)state;
+    setup s;
+    begin(&s);
+    uint32_t parts = n_parts(&s);
+    for (uint32_t batches = 1; batches < 60; batches += 9) {
+        table t;
+        tn_text whole = {0};
+        tn_text text = {0};
+        tn_dealt in = {0};
+        table_begin(&t);
+        for (uint32_t i = parts; i > 0; i -= i < 2 ? 1 : 2) { /* backwards, every other */
+            t.part[t.n++] = (tn_dealt){.place = i - 1};
+        }
+        tn_progress end = read_some(&s, &t, UINT32_MAX, &whole, &in);
+        t.given = 0;
+        tn_progress at = read_some(&s, &t, batches, &text, &in);
+        assert_int_equal(in.place, t.part[at.part].place);
+        t.given = at.part;
+        t.part[at.part].position = at.position;
+        tn_progress rest = read_some(&s, &t, UINT32_MAX, &text, &in);
+        assert_string_equal(tn_text_str(&whole), tn_text_str(&text));
+        assert_int_equal(at.records + rest.records, end.records);
+        tn_text_done(&whole);
+        tn_text_done(&text);
+        table_end(&t);
+    }
+    setup_close(&s);
+}
+
+static void rows_do_not_wait_for_a_part_that_is_not_dealt_yet(void **state)
+{
+    (void)state;
+    setup s;
+    table t;
+    tn_reader *reader = NULL;
+    tn_batch *batch = NULL;
+    begin(&s);
+    table_begin(&t);
+    t.part[0] = (tn_dealt){.place = 0};
+    t.part[1] = (tn_dealt){.place = 1};
+    t.n = 2;
+    t.open = 1;
+    const tn_dealer dealer = {deal, &t};
+    tn_reader_opts opts = opts_of(&dealer);
+    assert_int_equal(tn_reader_open(&reader, s.schema, &opts, NULL), TN_OK);
+    uint64_t records = 0;
+    uint32_t last = 7;
+    while (last == 7) { /* all of the first part, its last batch short */
+        assert_int_equal(tn_reader_next(reader, &batch, NULL), TN_OK);
+        assert_int_equal(batch->progress.part, 0);
+        records += batch->rows;
+        last = batch->rows;
+        assert_int_equal(batch->progress.records, records);
+        tn_reader_recycle(reader, batch);
+    }
+    (void)pthread_mutex_lock(&t.lock);
+    t.open = 2;
+    (void)pthread_cond_broadcast(&t.changed);
+    (void)pthread_mutex_unlock(&t.lock);
+    assert_int_equal(tn_reader_next(reader, &batch, NULL), TN_OK);
+    assert_int_equal(batch->progress.part, 1);
+    assert_int_equal(batch->rows, 7);
+    assert_int_equal(batch->progress.records, records + 7);
+    tn_reader_close(reader);
+    table_end(&t);
+    setup_close(&s);
+}
+
+static void a_reader_that_waits_for_a_part_can_be_stopped(void **state)
+{
+    (void)state;
+    setup s;
+    table t;
+    tn_reader *reader = NULL;
+    tn_batch *batch = NULL;
+    begin(&s);
+    table_begin(&t);
+    t.n = 1;
+    t.open = 0;
+    const tn_dealer dealer = {deal, &t};
+    tn_reader_opts opts = opts_of(&dealer);
+    assert_int_equal(tn_reader_open(&reader, s.schema, &opts, NULL), TN_OK);
+    (void)pthread_mutex_lock(&t.lock);
+    while (!t.waiting) {
+        (void)pthread_cond_wait(&t.changed, &t.lock);
+    }
+    (void)pthread_mutex_unlock(&t.lock);
+    tn_reader_stop(reader);
+    assert_int_equal(tn_reader_next(reader, &batch, NULL), TN_E_STOPPED);
+    tn_reader_close(reader);
+    table_end(&t);
+    setup_close(&s);
+}
+
+static void what_a_dealer_says_ends_the_stream_behind_its_rows(void **state)
+{
+    (void)state;
+    setup s;
+    table t;
+    tn_reader *reader = NULL;
+    tn_batch *batch = NULL;
+    tn_error err = {0};
+    begin(&s);
+    table_begin(&t);
+    t.last = TN_E_PEER;
+    const tn_dealer dealer = {deal, &t};
+    tn_reader_opts opts = opts_of(&dealer);
+    assert_int_equal(tn_reader_open(&reader, s.schema, &opts, NULL), TN_OK);
+    assert_int_equal(tn_reader_next(reader, &batch, &err), TN_E_PEER);
+    assert_string_equal(err.text, "rank 0 is lost");
+    tn_reader_close(reader);
+    t.last = TN_END;
+    assert_int_equal(setup_drain(&s, &opts, NULL), TN_END); /* a reader without a part */
+    table_end(&t);
+    setup_close(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_parts_in_order_are_the_whole_stream),
+        cmocka_unit_test(readers_that_share_an_epoch_read_every_row_once),
+        cmocka_unit_test(a_reader_goes_on_within_a_part_that_it_is_dealt),
+        cmocka_unit_test(rows_do_not_wait_for_a_part_that_is_not_dealt_yet),
+        cmocka_unit_test(a_reader_that_waits_for_a_part_can_be_stopped),
+        cmocka_unit_test(what_a_dealer_says_ends_the_stream_behind_its_rows),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
