@@ -178,7 +178,7 @@ void tn_reader_close(tn_reader *reader)
     tn_free(r->idle);
     tn_free(r->logged);
     tn_free(r->order);
-    tn_free(r->dealt);
+    tn_reader_end_deal(r);
     tn_fileset_free(r->files);
     (void)pthread_mutex_destroy(&r->lock);
     (void)pthread_cond_destroy(&r->changed);

@@ -29,27 +29,10 @@
 #include "base/text.h"
 #include "base/trace.h"
 #include "io/batch.h"
+#include "io/dealer.h"
 #include "io/schema.h"
 
-#include <stdatomic.h>
-#include <stdbool.h>
-
 typedef struct tn_reader tn_reader;
-
-/* A part that is this reader's, and where in it to begin. */
-typedef struct tn_dealt {
-    uint32_t place;    /* in the order of parts of this epoch (tn_reader_part) */
-    uint64_t position; /* rows that were handed out before, as in tn_progress */
-} tn_dealt;
-
-/* Who deals the parts of an epoch, when several readers share it. Called from one thread of the
- * reader. Without `wait` *now is false when there is none at present, which may change; with it
- * the call returns soon after *stop turns true, with TN_E_STOPPED. TN_END: no more. */
-typedef struct tn_dealer {
-    tn_status (*next)(void *arg, bool wait, const atomic_bool *stop, tn_dealt *out, bool *now,
-                      tn_error *err);
-    void *arg;
-} tn_dealer;
 
 typedef struct tn_reader_opts {
     tn_strs paths; /* files, globs, folders, "-" */

@@ -7,6 +7,8 @@
 #include <math.h>
 #include <string.h>
 
+enum { SHARE_FROM = 10000 }; /* records, before a share of bad ones is judged */
+
 static uint64_t kept_at_most(uint64_t n, uint64_t most)
 {
     return n < most ? n : most;
@@ -42,7 +44,7 @@ static tn_status judge(const tn_reader *r, const tn_parsed *p, uint64_t before, 
     }
     if (!isnan(r->bad_share)) {
         uint64_t records = r->counts.records;
-        if (records < TN_SHARE_FROM || (double)bad <= r->bad_share * (double)records) {
+        if (records < SHARE_FROM || (double)bad <= r->bad_share * (double)records) {
             return TN_OK;
         }
         return tn_fail(err, TN_E_DATA,

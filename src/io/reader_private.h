@@ -13,7 +13,7 @@
 #include "base/queue.h"
 #include "base/threads.h"
 #include "io/batchfill.h"
-#include "io/reader.h"
+#include "io/reader_deal.h"
 #include "io/tnb.h"
 #include "io/window.h"
 
@@ -26,7 +26,6 @@ enum {
     TN_REASON_BYTES = 80,
     TN_LOGGED_PER_FILE = 20, /* bad records */
     TN_MESSAGES_MAX = 64,    /* kept per block */
-    TN_SHARE_FROM = 10000,   /* records, before a share of bad ones is judged */
 };
 
 typedef struct tn_numbered_block {
@@ -44,8 +43,6 @@ struct tn_reader {
     tn_reader_opts opts;
     tn_fileset *files;
     uint32_t *order; /* n_parts: parts in the order of this epoch */
-    tn_dealer dealer;
-    uint32_t n_taken; /* source thread only, without opts.dealer: parts */
     uint64_t bad_max;
     double bad_share; /* NAN: bad_max counts */
 
@@ -85,11 +82,7 @@ struct tn_reader {
     double prior_weight;
     tn_read_counts counts;
     uint64_t done_bytes;
-    tn_dealt *dealt; /* n_dealt, in this order; room for n_parts */
-    uint32_t n_dealt;
-    uint32_t dealt_max;
-    bool deal_waits; /* the source has nothing to read until more is dealt */
-    bool deal_over;
+    tn_deal deal;
     uint32_t n_reasons;
     tn_reason reason[TN_REASONS_MAX];
 };
@@ -107,15 +100,6 @@ tn_status tn_reader_assembler_thread(void *arg, tn_error *err);
 
 /* The calling thread's lane in the trace of the options; NULL when there is none. */
 tn_lane *tn_reader_join(const tn_reader *r, const char *stage);
-
-/* reader_deal.c: makes opts.dealer, or one that deals all parts, the reader's; the source's next
- * part, which the assembler then finds too; false: no more, the reader stops or has ended. */
-void tn_reader_begin_deal(tn_reader *r);
-bool tn_reader_deal(tn_reader *r, uint32_t *part);
-
-/* The assembler's i-th part. Without `wait` *now is false when it has to be waited for. TN_END: no
- * more. TN_E_STOPPED: the reader stops or has ended. */
-tn_status tn_reader_await_deal(tn_reader *r, uint32_t i, bool wait, tn_dealt *out, bool *now);
 
 /* The next block in order, or NULL: stopped, or the reader has ended. */
 tn_work *tn_reader_next_work(tn_reader *r);
