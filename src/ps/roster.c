@@ -18,6 +18,7 @@ static const tn_launcher *const launchers[] = {
 #define TN_LAUNCHER(name) &tn_launcher_##name,
 #include "ps/launchers.def"
 #undef TN_LAUNCHER
+    NULL,
 };
 
 /* What is known so far. */
@@ -108,16 +109,16 @@ static void complete(tn_launched *known, const tn_launched *more)
 
 static tn_status ask_launchers(search *s)
 {
-    for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
+    for (const tn_launcher *const *at = launchers; *at != NULL; at++) {
         tn_launched l = {.rank = TN_UNSET_U32, .size = TN_UNSET_U32};
-        TN_TRY(launchers[i]->find(s->in, s->size, s->arena, &l, s->err));
+        TN_TRY((*at)->find(s->in, s->size, s->arena, &l, s->err));
         if (!l.is_here) {
             continue;
         }
         if (s->by == NULL) {
             s->found = l;
-            s->by = launchers[i]->name;
-            s->by_hand = launchers[i] == &tn_launcher_plain;
+            s->by = (*at)->name;
+            s->by_hand = *at == &tn_launcher_plain;
         } else {
             complete(&s->found, &l);
             s->by_hand = false;
