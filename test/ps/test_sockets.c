@@ -220,37 +220,37 @@ static bool fails(void)
     return --calls_left == 0;
 }
 
-static void *ctx_new(void)
+static void *try_ctx_new(void)
 {
     return fails() ? NULL : keys_zmq()->zmq_ctx_new();
 }
 
-static int ctx_set(void *context, int option, int value)
+static int try_ctx_set(void *context, int option, int value)
 {
     return fails() ? -1 : keys_zmq()->zmq_ctx_set(context, option, value);
 }
 
-static void *make_socket(void *context, int type)
+static void *try_socket(void *context, int type)
 {
     return fails() ? NULL : keys_zmq()->zmq_socket(context, type);
 }
 
-static int setsockopt_(void *s, int option, const void *value, size_t size)
+static int try_setsockopt(void *s, int option, const void *value, size_t size)
 {
     return fails() ? -1 : keys_zmq()->zmq_setsockopt(s, option, value, size);
 }
 
-static int bind_(void *s, const char *at)
+static int try_bind(void *s, const char *at)
 {
     return fails() ? -1 : keys_zmq()->zmq_bind(s, at);
 }
 
-static int connect_(void *s, const char *at)
+static int try_connect(void *s, const char *at)
 {
     return fails() ? -1 : keys_zmq()->zmq_connect(s, at);
 }
 
-static int getsockopt_(void *s, int option, void *value, size_t *size)
+static int try_getsockopt(void *s, int option, void *value, size_t *size)
 {
     return fails() ? -1 : keys_zmq()->zmq_getsockopt(s, option, value, size);
 }
@@ -287,13 +287,13 @@ static void every_call_may_fail_once(void **state)
     tn_security security;
     assert_int_equal(tn_security_init(&security, keys_zmq(), &keys, NULL), TN_OK);
     tn_zmq z = *keys_zmq();
-    z.zmq_ctx_new = ctx_new;
-    z.zmq_ctx_set = ctx_set;
-    z.zmq_socket = make_socket;
-    z.zmq_setsockopt = setsockopt_;
-    z.zmq_getsockopt = getsockopt_;
-    z.zmq_bind = bind_;
-    z.zmq_connect = connect_;
+    z.zmq_ctx_new = try_ctx_new;
+    z.zmq_ctx_set = try_ctx_set;
+    z.zmq_socket = try_socket;
+    z.zmq_setsockopt = try_setsockopt;
+    z.zmq_getsockopt = try_getsockopt;
+    z.zmq_bind = try_bind;
+    z.zmq_connect = try_connect;
     int nth = 1;
     for (tn_status status = TN_E_PEER; status != TN_OK; nth++) {
         tn_error err = {0};

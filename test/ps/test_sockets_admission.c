@@ -221,6 +221,8 @@ static void noise_reaches_nobody_and_good_peers_still_come(void **state)
 static void a_client_without_keys_gets_nowhere_at_a_curve_port(void **state)
 {
     (void)state;
+    /* which of the two ends sees it first is chance */
+    const int failed = ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL;
     (void)keys_make(dir, "rank-0");
     const tn_security_opts zero = {.key = keys_path(dir, "rank-0.key"), .allow = dir};
     const tn_zmq *z = keys_zmq();
@@ -230,9 +232,7 @@ static void a_client_without_keys_gets_nowhere_at_a_curve_port(void **state)
     peers_open(&server, 0, &zero);
     peers_listen(&server, &loopback);
     void *monitor = z->zmq_socket(tn_sockets_context(server.sockets), ZMQ_PAIR);
-    assert_int_equal(
-        z->zmq_socket_monitor(server.router, "inproc://watch", ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL),
-        0);
+    assert_int_equal(z->zmq_socket_monitor(server.router, "inproc://watch", failed), 0);
     assert_int_equal(z->zmq_connect(monitor, "inproc://watch"), 0);
     peers_open(&client, 1, NULL);
     peers_dial(&client, &server, 0);
