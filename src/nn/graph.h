@@ -54,6 +54,8 @@ typedef struct tn_feed {
     const tn_real *numeric; /* rows * n_numeric */
     const tn_real *label;   /* rows, 0 .. 1; NULL when no loss is wanted */
     const tn_real *weight;  /* rows; NULL when all are 1 */
+    uint64_t joint_rows;    /* of the batches of all peers that make one step; 0: only this one */
+    double joint_weight;    /* likewise; the loss is divided by these */
     tn_step_info info;
 } tn_feed;
 
@@ -99,7 +101,8 @@ void tn_graph_trace(tn_graph *g, tn_trace *trace);
 
 void tn_forward(tn_graph *g, const tn_feed *feed);
 
-/* The loss of the last forward: sum of w_i l_i over the rows, divided by W. In double, by index. */
+/* The loss of the last forward: sum of w_i l_i over the rows, divided by W (of the joint batch, if
+ * it is part of one). In double, by index. */
 double tn_graph_loss(const tn_graph *g);
 /* Sum of w_i of the last forward. 0: the step must change nothing. */
 double tn_graph_weight(const tn_graph *g);

@@ -56,9 +56,9 @@ static double divisor(const tn_graph *g)
 {
     switch (g->opts.reduction) {
     case TN_REDUCE_MEAN:
-        return g->weight;
+        return g->feed.joint_weight > 0 ? g->feed.joint_weight : g->weight;
     case TN_REDUCE_ROWS:
-        return g->rows;
+        return g->feed.joint_rows > 0 ? (double)g->feed.joint_rows : g->rows;
     case TN_REDUCE_SUM:
         break;
     }
