@@ -16,6 +16,8 @@ typedef struct slot {
     tn_joint *joint;
     uint32_t n_pulls, n_pushes;
     bool united;
+    double lr_factor;
+    uint32_t day;
     bool *pulled, *pushed;        /* by rank */
     tn_batch_note *note;          /* likewise */
     const tn_keyset **keys;       /* likewise */
@@ -147,8 +149,7 @@ tn_status tn_lockstep_pull(tn_lockstep *l, uint32_t rank, const tn_batch_note *n
     return TN_OK;
 }
 
-tn_status tn_lockstep_push(tn_lockstep *l, uint32_t rank, const float *grads, const float *dense,
-                           tn_error *err)
+tn_status tn_lockstep_push(tn_lockstep *l, uint32_t rank, const tn_pushed *pushed, tn_error *err)
 {
     TN_ASSERT(rank < l->opts.n_ranks);
     slot *s = slot_of(l, l->step);
@@ -156,8 +157,12 @@ tn_status tn_lockstep_push(tn_lockstep *l, uint32_t rank, const float *grads, co
         return not_due(l, rank, "push", err);
     }
     s->pushed[rank] = true;
-    s->grads[rank] = s->keys[rank] != NULL ? grads : NULL;
-    s->dense[rank] = dense;
+    s->grads[rank] = s->keys[rank] != NULL ? pushed->grads : NULL;
+    s->dense[rank] = pushed->dense;
+    if (rank == 0) {
+        s->lr_factor = pushed->lr_factor;
+        s->day = pushed->day;
+    }
     s->n_pushes++;
     return TN_OK;
 }
@@ -183,7 +188,7 @@ static void add_notes(tn_lockstep *l, const slot *s)
         l->first_row[r] = l->told.rows;
         l->told.rows += s->note[r].rows;
         l->told.weight_sum += s->note[r].weight_sum;
-        l->told.over = l->told.over && s->note[r].over;
+        l->told.over = l->told.over && s->note[r].rows == 0;
     }
 }
 
@@ -258,8 +263,8 @@ static tn_push push_of(const tn_lockstep *l, const slot *s)
 {
     return (tn_push){.step = l->step,
                      .weight_sum = l->told.weight_sum,
-                     .lr_factor = s->note[0].lr_factor,
-                     .day = s->note[0].day};
+                     .lr_factor = s->lr_factor,
+                     .day = s->day};
 }
 
 static tn_gradients gradients_of(const tn_lockstep *l, const slot *s)

@@ -33,12 +33,17 @@ typedef struct tn_lockstep_opts {
 
 /* What a pull says of its batch. */
 typedef struct tn_batch_note {
-    uint32_t rows;
-    bool over; /* the rank has no data left in this epoch; rows is 0 then */
+    uint64_t rows; /* 0: the rank has no data left in this epoch */
     double weight_sum;
-    double lr_factor; /* the same of all ranks, as is the day */
-    uint32_t day;
 } tn_batch_note;
+
+/* What a push brings. Of lr_factor and day those of rank 0 count: they are the same of all. */
+typedef struct tn_pushed {
+    const float *grads; /* laid out by the keys of the pull; NULL: zeros */
+    const float *dense; /* of the shard's range; NULL: zeros */
+    double lr_factor;
+    uint32_t day;
+} tn_pushed;
 
 typedef enum tn_turn {
     TN_TURN_NONE,    /* some rank has not sent what is due */
@@ -64,11 +69,10 @@ tn_status tn_lockstep_new(tn_lockstep **out, const tn_lockstep_opts *opts, uint6
 void tn_lockstep_free(tn_lockstep *l); /* NULL is fine */
 
 /* Requests of a rank, each in its order; TN_E_PEER: it is not due. Keys as tn_joint_unite wants
- * them (NULL: none), gradients laid out by them (NULL: zeros); all are lent until the step is
- * applied or skipped. */
+ * them (NULL: none). Keys and gradients are lent until the step is applied or skipped. */
 tn_status tn_lockstep_pull(tn_lockstep *l, uint32_t rank, const tn_batch_note *note,
                            const tn_keyset *keys, tn_error *err) TN_MUST_USE;
-tn_status tn_lockstep_push(tn_lockstep *l, uint32_t rank, const float *grads, const float *dense,
+tn_status tn_lockstep_push(tn_lockstep *l, uint32_t rank, const tn_pushed *pushed,
                            tn_error *err) TN_MUST_USE;
 tn_status tn_lockstep_norm(tn_lockstep *l, uint32_t owner, double norm2, tn_error *err) TN_MUST_USE;
 

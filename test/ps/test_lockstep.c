@@ -78,11 +78,11 @@ static void run_single(ranks_world *w, single *one)
     ranks_make_shard(w->m, one->weights, RANKS_DENSE, &one->shard);
     uint64_t step = 0;
     for (uint64_t k = 0; k < RANKS_STEPS; k++) {
-        uint32_t rows = 0;
+        double weight = 0;
         for (uint32_t r = 0; r < w->n; r++) {
-            rows += w->batch[r][k].n;
+            weight += w->batch[r][k].note.weight_sum;
         }
-        if (rows > 0) {
+        if (weight > 0) {
             single_step(w, one, k, step++);
         }
     }
@@ -177,10 +177,11 @@ static void what_is_not_due_is_refused(void **state)
     (void)state;
     ranks_world *w = ranks_new(2, 0.7, 1);
     tn_lockstep *l = w->owner[0].lockstep;
-    const tn_batch_note note = {.rows = 1, .weight_sum = 1, .lr_factor = 1};
+    const tn_batch_note note = {.rows = 1, .weight_sum = 1};
+    const tn_pushed pushed = {.lr_factor = 1};
     tn_error err = {0};
     tn_turn turn;
-    assert_int_equal(tn_lockstep_push(l, 0, NULL, NULL, &err), TN_E_PEER);
+    assert_int_equal(tn_lockstep_push(l, 0, &pushed, &err), TN_E_PEER);
     assert_string_equal(err.text, "rank 0 sent a push that is not due in step 0");
     assert_int_equal(tn_lockstep_norm(l, 1, 0, NULL), TN_E_PEER);
     assert_int_equal(tn_lockstep_pull(l, 0, &note, NULL, NULL), TN_OK);
@@ -192,11 +193,11 @@ static void what_is_not_due_is_refused(void **state)
     assert_int_equal(tn_lockstep_pull(l, 1, &note, NULL, NULL), TN_OK);
     assert_int_equal(tn_lockstep_do(l, NULL, &turn, NULL), TN_OK);
     assert_int_equal(turn, TN_TURN_ROWS);
-    assert_int_equal(tn_lockstep_push(l, 0, NULL, NULL, NULL), TN_OK);
-    assert_int_equal(tn_lockstep_push(l, 0, NULL, NULL, NULL), TN_E_PEER);
+    assert_int_equal(tn_lockstep_push(l, 0, &pushed, NULL), TN_OK);
+    assert_int_equal(tn_lockstep_push(l, 0, &pushed, NULL), TN_E_PEER);
     assert_int_equal(tn_lockstep_norm(l, 1, 0.25, NULL), TN_OK);
     assert_int_equal(tn_lockstep_norm(l, 1, 0.25, NULL), TN_E_PEER);
-    assert_int_equal(tn_lockstep_push(l, 1, NULL, NULL, NULL), TN_OK);
+    assert_int_equal(tn_lockstep_push(l, 1, &pushed, NULL), TN_OK);
     assert_int_equal(tn_lockstep_do(l, NULL, &turn, NULL), TN_OK);
     assert_int_equal(turn, TN_TURN_NORM);
     assert_true(tn_lockstep_norm2(l) == 0);
