@@ -1,0 +1,119 @@
+/* notekinds.h - what peers and rank 0 tell each other beside keys and floats: a struct for each
+ * type of frame that carries a note. How they travel, and who owns what, notes.h says. Session,
+ * step, rank and incarnation are in the frame (ps/frame.h). Enumerations travel as numbers, so they
+ * are u64 here; a reader refuses those without a name.
+ */
+#ifndef TN_PS_NOTEKINDS_H
+#define TN_PS_NOTEKINDS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct tn_note_numbers {
+    const uint64_t *at;
+    size_t n;
+} tn_note_numbers;
+
+typedef struct tn_note_texts {
+    const char *const *at;
+    size_t n;
+} tn_note_texts;
+
+typedef struct tn_note_bytes {
+    const char *at;
+    size_t n;
+} tn_note_bytes;
+
+/* Parts of the ledger (ps/ledger.h) in a rank's hands: lists of equal length. */
+typedef struct tn_note_parts {
+    tn_note_numbers part, attempt, position;
+} tn_note_parts;
+
+/* HELLO: who wants in; all that must be equal is compared before it is welcome. */
+typedef struct tn_hello_note {
+    const char *version, *host, *address, *config_hash, *structure, *cpu; /* cpu: set of kernels */
+    uint64_t pid, peers, threads; /* peers: how many it takes the group for */
+    int64_t started;              /* Unix time in milliseconds */
+} tn_hello_note;
+
+/* WELCOME: the group is whole. Lists have an item per rank, owned_from one more. */
+typedef struct tn_welcome_note {
+    uint64_t checkpoint; /* ordinal of the one that all load; 0: none */
+    tn_note_texts address, host;
+    tn_note_numbers incarnation, owned_from; /* tn_owners.from */
+} tn_welcome_note;
+
+typedef enum tn_peer_state {
+    TN_PEER_LOADING,
+    TN_PEER_TRAINING,
+    TN_PEER_WAITING, /* for a part, or for others */
+    TN_PEER_DRAINED, /* all it sent is acknowledged, for a cut */
+    TN_PEER_SAVING,
+    TN_PEER_EVALUATING,
+    TN_PEER_ENDING,
+    TN_PEER_STATES
+} tn_peer_state;
+
+/* BEAT: alive, how far, and what it waits for. The frame's step is its worker's. */
+typedef struct tn_beat_note {
+    uint64_t state, records, in_flight, rss_bytes, bytes_out, bytes_in;
+    uint64_t waits_for;         /* 1 + rank; 0: nobody */
+    double rows_per_s, waiting; /* waiting: share of the time since the last beat */
+    tn_note_parts held;
+} tn_beat_note;
+
+/* ASK: the next part of the epoch, please; these are done. Positions: records of each. */
+typedef struct tn_ask_note {
+    uint64_t epoch;
+    tn_note_parts done;
+} tn_ask_note;
+
+enum { TN_PART_IS, TN_PART_WAIT, TN_PART_NO_MORE, TN_PART_ANSWERS };
+
+/* PART: the answer to an ASK, one of these. After TN_PART_WAIT another one comes by itself. */
+typedef struct tn_part_note {
+    uint64_t answer, epoch, part, source, begin, end, attempt, position;
+} tn_part_note;
+
+/* REPORT: sums of the epoch so far, so that one that is lost, repeated or late does no harm. */
+typedef struct tn_report_note {
+    uint64_t number; /* grows with every report of the rank, across restarts */
+    uint64_t epoch, records, samples, bad;
+    double loss_sum, weight_sum;
+    tn_note_bytes metrics; /* tn_metrics_pack */
+} tn_report_note;
+
+typedef enum tn_order_what {
+    TN_ORDER_START,
+    TN_ORDER_CUT,      /* finish what is pulled, drain, say DONE with parts and sent */
+    TN_ORDER_MARK,     /* begin the snapshot `number`, go on; DONE with files when written */
+    TN_ORDER_ABANDON,  /* the cut or snapshot `number` */
+    TN_ORDER_RETURN,   /* give back part `number`: DONE with its position */
+    TN_ORDER_EVALUATE, /* text: the data */
+    TN_ORDER_EXPORT,   /* text: where to */
+    TN_ORDER_STOP,     /* end the run; number: exit code, text: why */
+    TN_ORDER_BYE,      /* nobody needs you any more */
+    TN_ORDERS
+} tn_order_what;
+
+typedef struct tn_order_note {
+    uint64_t what, number, step; /* step: before which it is to be carried out; 0: at once */
+    const char *text;
+} tn_order_note;
+
+/* DONE: an order is carried out, or failed. Lists of an item per file, per rank, per part. */
+typedef struct tn_done_note {
+    uint64_t what, number, status; /* status: tn_status */
+    const char *text;              /* of a failure */
+    tn_note_texts file;
+    tn_note_numbers file_bytes, file_crc, file_rows, file_first, file_last; /* tn_manifest_file */
+    tn_note_numbers sent;             /* after a cut: sequence of the last request to each rank */
+    tn_note_numbers low, incarnation; /* after a mark: what of each rank was applied (ps/once.h) */
+    tn_note_parts parts;
+} tn_done_note;
+
+typedef struct tn_refused_note {
+    const char *text; /* beside the frame's code: the sentence for people */
+} tn_refused_note;
+
+#endif
