@@ -43,10 +43,25 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static tn_status walk(void *arg, tn_dict_visit *visit, void *visitor, tn_error *err)
+/* The first row of a partition. */
+static uint64_t first_of(const rows *r, uint32_t partition)
+{
+    uint64_t from = 0;
+    uint64_t to = r->n;
+    while (from < to) {
+        uint64_t middle = from + (to - from) / 2;
+        bool before = tn_partition_of(r->key[middle], TN_PARTITIONS) < partition;
+        from = before ? middle + 1 : from;
+        to = before ? to : middle;
+    }
+    return from;
+}
+
+static tn_status walk(void *arg, uint32_t piece, tn_dict_visit *visit, void *visitor, tn_error *err)
 {
     const rows *r = arg;
-    for (uint64_t i = 0; i < r->n; i++) {
+    uint64_t end = first_of(r, piece + 1);
+    for (uint64_t i = first_of(r, piece); i < end; i++) {
         const tn_dict_entry e = {.key = r->key[i], .present = 3, .values = r->values};
         TN_TRY(visit(visitor, &e, err));
     }
@@ -74,7 +89,7 @@ static tn_status time_writing(rows *r, const tn_dict_spec *spec, const char *pat
 {
     char plain[TN_PATH_SIZE];
     (void)snprintf(plain, sizeof plain, "%.4000s.plain", path);
-    const tn_dict_source source = {.walk = walk, .arg = r};
+    const tn_dict_source source = {.n_pieces = TN_PARTITIONS, .walk = walk, .arg = r};
     tn_dict_written done;
     for (int i = 0; i < WRITES; i++) {
         TN_TRY(tn_remove_file(path, err));

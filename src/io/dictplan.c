@@ -82,7 +82,9 @@ static void lay_out(const tn_dict_plan *p, tn_dict_plan_table *t)
         c->dim = record->segment[s].dim;
         c->segment = segment_number(p, record->segment[s].name);
         c->of_record = s;
-        t->stride += padded(tn_dict_bytes(p->spec->type, c->dim));
+        uint32_t bytes = tn_dict_bytes(p->spec->type, c->dim);
+        t->stride += padded(bytes);
+        t->has_gaps |= padded(bytes) != bytes;
     }
     t->is_run = p->spec->type == TN_DICT_F32;
     for (uint32_t i = 0; i < t->n_columns; i++) {
@@ -214,6 +216,7 @@ tn_status tn_dict_plan_tables(tn_dict_plan *p, tn_error *err)
         s->table = set_has_table(p, s) ? s->table : smallest_around(p, s);
         TN_ASSERT(s->table < p->n_tables);
         p->table_of[s->met] = s->table;
+        p->place_of[s->met] = i;
         p->table[s->table].rows += s->rows;
         p->rows += s->rows;
     }

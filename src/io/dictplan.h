@@ -35,7 +35,8 @@ typedef struct tn_dict_plan_table {
     uint32_t stride;
     uint32_t n_columns;
     tn_dict_column column[TN_SEGMENTS_MAX];
-    bool is_run;   /* its rows are as many floats on end in the source's values */
+    bool is_run;   /* its rows are as many floats on end, when the source has them side by side */
+    bool has_gaps; /* its rows have bytes that are no segment's */
     uint64_t base; /* first key that the file may hold */
     uint32_t shift, buckets;
     uint64_t start_at, key_at, rows_at, group_at; /* in the file */
@@ -47,7 +48,8 @@ typedef struct tn_dict_plan {
     uint32_t n_sets;
     tn_dict_set *set;
     uint32_t last;      /* set that was found last */
-    uint32_t *table_of; /* per set, as they were met */
+    uint32_t *table_of; /* per set, as they were met .. */
+    uint32_t *place_of; /* .. and where it stands in `set` once there are tables */
     uint32_t n_tables;
     tn_dict_plan_table *table;
     uint64_t rows;
@@ -60,7 +62,7 @@ typedef struct tn_dict_plan {
 tn_status tn_dict_plan_new(tn_dict_plan **out, const tn_dict_spec *spec, tn_error *err) TN_MUST_USE;
 void tn_dict_plan_free(tn_dict_plan *p); /* NULL is fine */
 
-/* The set of a row; NULL: no memory, or too many. */
+/* The set of a row; NULL: no memory, or too many. None of them moves before there are tables. */
 tn_dict_set *tn_dict_plan_set(tn_dict_plan *p, const tn_dict_entry *e, tn_error *err);
 
 /* After all rows were counted: sets become tables. */

@@ -62,7 +62,8 @@ tn_status tn_dict_plan_new(tn_dict_plan **out, const tn_dict_spec *spec, tn_erro
     p->set = tn_try_alloc(TN_DICT_SETS_MAX, sizeof *p->set, "a dictionary", err);
     tn_status status = TN_E_MEMORY;
     p->table_of = tn_try_alloc(TN_DICT_SETS_MAX, sizeof *p->table_of, "a dictionary", err);
-    if (p->layout_of != NULL && p->set != NULL && p->table_of != NULL) {
+    p->place_of = tn_try_alloc(TN_DICT_SETS_MAX, sizeof *p->place_of, "a dictionary", err);
+    if (p->layout_of != NULL && p->set != NULL && p->table_of != NULL && p->place_of != NULL) {
         status = tn_dict_segments(spec->layout, p->segment, &p->n_segments, err);
     }
     if (status != TN_OK) {
@@ -85,6 +86,7 @@ void tn_dict_plan_free(tn_dict_plan *p)
     tn_free(p->layout_of);
     tn_free(p->set);
     tn_free(p->table_of);
+    tn_free(p->place_of);
     tn_free(p->table);
     tn_free(p);
 }

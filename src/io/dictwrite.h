@@ -1,19 +1,21 @@
 /* dictwrite.h - writing an inference dictionary (.tnd); io/dict.h reads it.
  *
- *     tn_dict_source from = {.walk = my_rows, .arg = me};      rows ascending by key
+ *     tn_dict_source from = {.n_pieces = 1024, .walk = my_rows, .arg = me};
  *     TN_TRY(tn_dict_write("dict.tnd", &spec, &from, &done, err));
  *
  * The source is walked several times (once, and once per table) and must give the same rows every
- * time. Memory: 12 bytes per row, the rows themselves stream through. Rows of one layout and one
- * set of present segments share a table; a group lists up to 8 tables, fullest first, and a rarer
- * set goes, zero-filled, to the smallest table that contains it. One content, one file: bytes
- * depend on spec and rows alone.
+ * time. It comes in pieces: keys ascend within one and from each to the next. With a team pieces
+ * are walked side by side. Memory: 12 bytes per row and a piece's rows per thread. Rows of one
+ * layout and one set of present segments share a table; a group lists up to 8 tables, fullest
+ * first, and a rarer set goes, zero-filled, to the smallest table that contains it. One content,
+ * one file: bytes depend on spec and rows alone.
  */
 #ifndef TN_IO_DICTWRITE_H
 #define TN_IO_DICTWRITE_H
 
 #include "base/error.h"
 #include "base/record.h"
+#include "base/team.h"
 #include "io/dictvalue.h"
 
 #include <stdbool.h>
@@ -25,16 +27,25 @@ enum { TN_MODEL_ID_BYTES = 16 };
 typedef struct tn_dict_entry {
     uint64_t key;
     uint16_t group;
-    uint16_t present; /* bit i: segment i of its record; 0: the row is left out */
-    bool removed;     /* deltas only: the key is gone */
-    const float
-        *values; /* the record's segments side by side (tn_segment.at), absent ones unread */
+    uint16_t present;    /* bit i: segment i of its record; 0: the row is left out */
+    bool removed;        /* deltas only: the key is gone */
+    const float *values; /* of all segments; absent ones are not read .. */
+    const uint32_t *at;  /* .. where each begins; NULL: side by side, as tn_segment.at says */
 } tn_dict_entry;
+
+/* Those of the s-th segment, which its record holds `at`. */
+static inline const float *tn_dict_values(const tn_dict_entry *e, uint32_t s, uint32_t at)
+{
+    return e->values + (e->at != NULL ? e->at[s] : at);
+}
 
 typedef tn_status tn_dict_visit(void *visitor, const tn_dict_entry *entry, tn_error *err);
 
+/* Walks of different pieces may run at the same time, of one piece never two. */
 typedef struct tn_dict_source {
-    tn_status (*walk)(void *arg, tn_dict_visit *visit, void *visitor, tn_error *err);
+    uint32_t n_pieces;
+    tn_status (*walk)(void *arg, uint32_t piece, tn_dict_visit *visit, void *visitor,
+                      tn_error *err);
     void *arg;
 } tn_dict_source;
 
@@ -48,6 +59,7 @@ typedef struct tn_dict_spec {
     const char *json;
     uint32_t partitions;  /* of the whole key space, 1 .. 65536 */
     uint32_t first, last; /* those of this file */
+    tn_team *team;        /* that walks; NULL: the calling thread alone */
 } tn_dict_spec;
 
 typedef struct tn_dict_written {

@@ -9,12 +9,13 @@
  * which bring back every bit. Blanks inside a column, nothing in the column of an absent segment.
  * Columns behind `last_seen` are values: weights, and with `state: true` each state behind its
  * segment (`wide.z`); those that count are written as whole numbers. Readers go by the names.
- * A writer or reader belongs to one thread.
+ * A writer or reader belongs to one thread; printing belongs to nobody.
  */
 #ifndef TN_IO_DUMP_H
 #define TN_IO_DUMP_H
 
 #include "base/error.h"
+#include "base/text.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -55,7 +56,12 @@ typedef struct tn_dump_writer tn_dump_writer;
 /* `head` must outlive the writer. */
 tn_status tn_dump_create(tn_dump_writer **out, const char *path, const tn_dump_head *head,
                          tn_error *err) TN_MUST_USE;
-/* TN_E_CKPT: a value is not finite. After a failure only abandon is left. */
+/* Appends a row's line to `out`; any thread. TN_E_CKPT: a value is not finite. */
+tn_status tn_dump_print(const tn_dump_head *head, const tn_dump_row *row, tn_text *out,
+                        tn_error *err) TN_MUST_USE;
+/* Lines that were printed. After a failure only abandon is left, here and below. */
+tn_status tn_dump_put(tn_dump_writer *w, const tn_text *lines, tn_error *err) TN_MUST_USE;
+/* Both at once. */
 tn_status tn_dump_add(tn_dump_writer *w, const tn_dump_row *row, tn_error *err) TN_MUST_USE;
 /* Fsynced; frees w either way. */
 tn_status tn_dump_commit(tn_dump_writer *w, uint64_t *bytes, uint32_t *crc,

@@ -16,12 +16,10 @@ struct tn_dump_writer {
     tn_text line;
 };
 
-static tn_status put_line(tn_dump_writer *w, tn_error *err)
+tn_status tn_dump_put(tn_dump_writer *w, const tn_text *lines, tn_error *err)
 {
-    TN_TRY(tn_text_check(&w->line, "a line of a dump", err));
-    TN_TRY(tn_file_write(w->file, w->line.data, w->line.size, err));
-    tn_text_clear(&w->line);
-    return TN_OK;
+    TN_TRY(tn_text_check(lines, "lines of a dump", err));
+    return tn_file_write(w->file, lines->data, lines->size, err);
 }
 
 tn_status tn_dump_create(tn_dump_writer **out, const char *path, const tn_dump_head *head,
@@ -42,7 +40,7 @@ tn_status tn_dump_create(tn_dump_writer **out, const char *path, const tn_dump_h
             tn_text_addf(&w->line, "\t%s", head->column[i].name);
         }
         tn_text_addc(&w->line, '\n');
-        status = put_line(w, err);
+        status = tn_dump_put(w, &w->line, err);
     }
     if (status != TN_OK) {
         tn_dump_abandon(w);
@@ -81,9 +79,9 @@ static bool add_values(tn_text *t, const tn_dump_column *column, const tn_dump_v
     return true;
 }
 
-static tn_status add_row(tn_dump_writer *w, const tn_dump_row *row, tn_error *err)
+static tn_status print_row(const tn_dump_head *head, const tn_dump_row *row, tn_text *t,
+                           tn_error *err)
 {
-    tn_text *t = &w->line;
     tn_text_adds(t, row->group);
     tn_text_addc(t, '\t');
     tn_text_add_u64(t, row->sign);
@@ -93,23 +91,31 @@ static tn_status add_row(tn_dump_writer *w, const tn_dump_row *row, tn_error *er
     add_real(t, "%.17g", row->click);
     tn_text_addc(t, '\t');
     tn_text_add_u64(t, row->last_seen);
-    for (uint32_t i = 0; i < w->head->n; i++) {
+    for (uint32_t i = 0; i < head->n; i++) {
         tn_text_addc(t, '\t');
-        if (!add_values(t, &w->head->column[i], &row->value[i])) {
+        if (!add_values(t, &head->column[i], &row->value[i])) {
             return tn_fail(err, TN_E_CKPT, "'%s' of group '%s', sign %llu is not finite",
-                           w->head->column[i].name, row->group, (unsigned long long)row->sign);
+                           head->column[i].name, row->group, (unsigned long long)row->sign);
         }
     }
     tn_text_addc(t, '\n');
-    return put_line(w, err);
+    return TN_OK;
+}
+
+tn_status tn_dump_print(const tn_dump_head *head, const tn_dump_row *row, tn_text *out,
+                        tn_error *err)
+{
+    locale_t before = uselocale(tn_locale_c()); /* no decimal comma, whoever called */
+    tn_status status = print_row(head, row, out, err);
+    (void)uselocale(before);
+    return status;
 }
 
 tn_status tn_dump_add(tn_dump_writer *w, const tn_dump_row *row, tn_error *err)
 {
-    locale_t before = uselocale(tn_locale_c()); /* no decimal comma, whoever called */
-    tn_status status = add_row(w, row, err);
-    (void)uselocale(before);
-    return status;
+    tn_text_clear(&w->line);
+    TN_TRY(tn_dump_print(w->head, row, &w->line, err));
+    return tn_dump_put(w, &w->line, err);
 }
 
 tn_status tn_dump_commit(tn_dump_writer *w, uint64_t *bytes, uint32_t *crc, tn_error *err)

@@ -190,8 +190,12 @@ static bool wants(const tn_strs *list, const char *word)
 
 static tn_status write_rows(exporting *x, tn_error *err)
 {
-    const tn_export_rows rows = {x->plan, x->w->shard.table, x->out->model_id,
-                                 x->request->delta_from != NULL ? x->base : NULL, x->request->stop};
+    const tn_export_rows rows = {.plan = x->plan,
+                                 .table = x->w->shard.table,
+                                 .team = x->w->team,
+                                 .model_id = x->out->model_id,
+                                 .base = x->request->delta_from != NULL ? x->base : NULL,
+                                 .stop = x->request->stop};
     char path[TN_PATH_SIZE];
     tn_export_done done = {0};
     if (wants(&x->plan->run->export.dict, "tnd")) {

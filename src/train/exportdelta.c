@@ -1,7 +1,8 @@
-/* exportdelta.c - see exportdelta.h: two ascending lists, merged. */
+/* exportdelta.c - see exportdelta.h: two ascending lists, merged, a partition at a time. */
 #include "train/exportdelta.h"
 
 #include "base/alloc.h"
+#include "base/keyset.h" /* tn_partition_of */
 
 #include <string.h>
 
@@ -13,13 +14,17 @@ struct tn_export_delta {
     tn_dict_live *live;
     uint64_t n_live;
     const tn_dict_source *all;
-    /* one walk */
-    uint64_t next; /* of live */
+};
+
+/* One walk over a partition. */
+typedef struct merge {
+    const tn_export_delta *d;
+    uint64_t next, end; /* of live */
     tn_dict_visit *visit;
     void *visitor;
     float mine[TN_DIM_MAX], theirs[TN_DIM_MAX];
     char bits[TN_DIM_MAX * sizeof(float)];
-};
+} merge;
 
 static tn_status check_groups(const tn_export_delta *d, const char *path, tn_error *err)
 {
@@ -110,79 +115,106 @@ void tn_export_delta_close(tn_export_delta *d)
 }
 
 /* Whether the dictionary would hold the same values of one segment as the base does. */
-static bool same_segment(tn_export_delta *d, const tn_dict_entry *e, uint32_t s,
-                         const tn_dict_row *row)
+static bool same_segment(merge *m, const tn_dict_entry *e, uint32_t s, const tn_dict_row *row)
 {
+    const tn_export_delta *d = m->d;
     uint32_t record = d->layout->group[e->group].record;
     const tn_segment *segment = &d->layout->record[record].segment[s];
     uint32_t number = d->number[record * TN_SEGMENTS_MAX + s];
-    bool there = tn_dict_get(row, number, segment->dim, d->theirs);
+    bool there = tn_dict_get(row, number, segment->dim, m->theirs);
     bool wanted = (e->present >> s & 1) != 0;
     if (!wanted || !there) {
         return wanted == there;
     }
-    float scale = tn_dict_encode(d->type, segment->dim, e->values + segment->at, d->bits);
-    tn_dict_decode(d->type, segment->dim, d->bits, scale, d->mine);
-    return memcmp(d->mine, d->theirs, segment->dim * sizeof *d->mine) == 0;
+    const float *values = tn_dict_values(e, s, segment->at);
+    float scale = tn_dict_encode(d->type, segment->dim, values, m->bits);
+    tn_dict_decode(d->type, segment->dim, m->bits, scale, m->mine);
+    return memcmp(m->mine, m->theirs, segment->dim * sizeof *m->mine) == 0;
 }
 
-static tn_status changed(tn_export_delta *d, const tn_dict_entry *e, bool *out, tn_error *err)
+static tn_status changed(merge *m, const tn_dict_entry *e, bool *out, tn_error *err)
 {
+    const tn_export_delta *d = m->d;
     const tn_dict_query query = {e->key, e->group};
     tn_dict_row row;
     TN_TRY(tn_dict_stack_find(&d->base, 1, &query, &row, err));
     const tn_record *record = tn_record_of(d->layout, e->group);
     *out = row.at == NULL;
     for (uint32_t s = 0; s < record->n_segments && !*out; s++) {
-        *out = !same_segment(d, e, s, &row);
+        *out = !same_segment(m, e, s, &row);
     }
     return TN_OK;
 }
 
 /* Keys of the base before (key, group) have no row any more. */
-static tn_status remove_before(tn_export_delta *d, uint64_t key, uint32_t group, tn_error *err)
+static tn_status remove_before(merge *m, uint64_t key, uint32_t group, tn_error *err)
 {
-    while (d->next < d->n_live) {
-        const tn_dict_live *l = &d->live[d->next];
+    while (m->next < m->end) {
+        const tn_dict_live *l = &m->d->live[m->next];
         if (l->key > key || (l->key == key && l->group >= group)) {
             break;
         }
         const tn_dict_entry gone = {.key = l->key, .group = (uint16_t)l->group, .removed = true};
-        d->next++;
-        TN_TRY(d->visit(d->visitor, &gone, err));
+        m->next++;
+        TN_TRY(m->visit(m->visitor, &gone, err));
     }
     return TN_OK;
 }
 
 static tn_status sift(void *arg, const tn_dict_entry *e, tn_error *err)
 {
-    tn_export_delta *d = arg;
+    merge *m = arg;
     bool differs = false;
     if (e->present == 0) {
         return TN_OK; /* not in the dictionary: like a row that is gone */
     }
-    TN_TRY(remove_before(d, e->key, e->group, err));
-    if (d->next < d->n_live && d->live[d->next].key == e->key &&
-        d->live[d->next].group == e->group) {
-        d->next++;
+    TN_TRY(remove_before(m, e->key, e->group, err));
+    if (m->next < m->end) {
+        const tn_dict_live *l = &m->d->live[m->next];
+        m->next += l->key == e->key && l->group == e->group;
     }
-    TN_TRY(changed(d, e, &differs, err));
-    return differs ? d->visit(d->visitor, e, err) : TN_OK;
+    TN_TRY(changed(m, e, &differs, err));
+    return differs ? m->visit(m->visitor, e, err) : TN_OK;
 }
 
-static tn_status walk(void *arg, tn_dict_visit *visit, void *visitor, tn_error *err)
+/* The first key of the base that is in this partition or behind it. */
+static uint64_t first_of(const tn_export_delta *d, uint32_t partition)
 {
-    tn_export_delta *d = arg;
-    d->next = 0;
-    d->visit = visit;
-    d->visitor = visitor;
-    TN_TRY(d->all->walk(d->all->arg, sift, d, err));
-    TN_TRY(remove_before(d, UINT64_MAX, UINT32_MAX, err));
-    return TN_OK;
+    uint64_t from = 0;
+    uint64_t to = d->n_live;
+    while (from < to) {
+        uint64_t middle = from + (to - from) / 2;
+        if (tn_partition_of(d->live[middle].key, d->all->n_pieces) < partition) {
+            from = middle + 1;
+        } else {
+            to = middle;
+        }
+    }
+    return from;
+}
+
+static tn_status walk(void *arg, uint32_t piece, tn_dict_visit *visit, void *visitor, tn_error *err)
+{
+    const tn_export_delta *d = arg;
+    merge *m = tn_try_alloc(1, sizeof *m, "a delta", err);
+    if (m == NULL) {
+        return TN_E_MEMORY;
+    }
+    m->d = d;
+    m->next = first_of(d, piece);
+    m->end = first_of(d, piece + 1);
+    m->visit = visit;
+    m->visitor = visitor;
+    tn_status status = d->all->walk(d->all->arg, piece, sift, m, err);
+    if (status == TN_OK) {
+        status = remove_before(m, UINT64_MAX, UINT32_MAX, err);
+    }
+    tn_free(m);
+    return status;
 }
 
 tn_dict_source tn_export_delta_source(tn_export_delta *d, const tn_dict_source *all)
 {
     d->all = all;
-    return (tn_dict_source){.walk = walk, .arg = d};
+    return (tn_dict_source){.n_pieces = all->n_pieces, .walk = walk, .arg = d};
 }

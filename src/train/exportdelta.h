@@ -19,7 +19,7 @@ tn_status tn_export_delta_open(tn_export_delta **out, const char *base, tn_dict_
                                tn_error *err) TN_MUST_USE;
 void tn_export_delta_close(tn_export_delta *d); /* NULL is fine */
 
-/* What is left of `all`, which must outlive it. */
+/* What is left of `all`, which must outlive it and whose pieces are partitions of the key space. */
 tn_dict_source tn_export_delta_source(tn_export_delta *d, const tn_dict_source *all);
 
 #endif

@@ -1,6 +1,7 @@
 /* exportrows.c - see exportrows.h. */
 #include "train/exportrows.h"
 
+#include "base/inorder.h"
 #include "base/json.h"
 #include "base/key.h"
 #include "base/number.h"
@@ -10,8 +11,6 @@
 
 #include <math.h>
 #include <string.h>
-
-enum { WIDTH_MAX = TN_SEGMENTS_MAX * TN_DIM_MAX };
 
 /* A row's worth by its counts; docs/numerics.md section 9. */
 static double score_of(const tn_row_view *row)
@@ -39,44 +38,52 @@ static bool is_exported(const tn_export_rows *r, const tn_row_view *row)
 
 /* ---- dictionary ---- */
 
-/* One walk over the table for the writer of a dictionary. */
-typedef struct walk_job {
+/* The table as the source of a dictionary: a piece is a partition. */
+typedef struct table_source {
     const tn_export_rows *rows;
-    const tn_row_columns *columns;
-    float *values;
+    uint32_t *at; /* [record * TN_SEGMENTS_MAX + segment]: where weights begin in a row */
+} table_source;
+
+/* One walk over a partition. */
+typedef struct table_walk {
+    const table_source *from;
     tn_dict_visit *visit;
     void *visitor;
-} walk_job;
+} table_walk;
 
-/* The weights of a row side by side, as the layout has them. */
-static tn_status give_row(void *arg, const tn_row_view *row, tn_error *err)
+static void place_segments(table_source *s, tn_arena *arena)
 {
-    walk_job *j = arg;
-    if (!is_exported(j->rows, row)) {
-        return TN_OK;
-    }
-    const tn_record *record = tn_record_of(j->rows->plan->layout, row->group);
-    for (uint32_t c = 0; c < j->columns->n; c++) {
-        const tn_row_place *p = tn_row_place_of(j->columns, row->group, c);
-        if (p->n > 0) {
-            memcpy(j->values + record->segment[p->segment].at, row->data + p->at,
-                   p->n * sizeof *row->data);
+    const tn_layout *layout = s->rows->plan->layout;
+    s->at = TN_NEW_ARRAY(arena, uint32_t, (size_t)layout->n_records * TN_SEGMENTS_MAX);
+    for (uint32_t r = 0; r < layout->n_records; r++) {
+        for (uint32_t i = 0; i < layout->record[r].n_segments; i++) {
+            s->at[r * TN_SEGMENTS_MAX + i] = tn_table_place(s->rows->table, r, i).w;
         }
     }
-    tn_dict_entry entry = {
-        .key = row->key, .group = row->group, .present = row->present, .values = j->values};
-    return j->visit(j->visitor, &entry, err);
 }
 
-static tn_status walk_table(void *arg, tn_dict_visit *visit, void *visitor, tn_error *err)
+static tn_status give_row(void *arg, const tn_row_view *row, tn_error *err)
 {
-    walk_job *j = arg;
-    j->visit = visit;
-    j->visitor = visitor;
-    for (uint32_t p = 0; p < TN_PARTITIONS; p++) {
-        TN_TRY(walk_partition(j->rows, p, give_row, j, err));
+    const table_walk *w = arg;
+    const tn_export_rows *rows = w->from->rows;
+    if (!is_exported(rows, row)) {
+        return TN_OK;
     }
-    return TN_OK;
+    uint32_t record = rows->plan->layout->group[row->group].record;
+    tn_dict_entry entry = {.key = row->key,
+                           .group = row->group,
+                           .present = row->present,
+                           .values = row->data,
+                           .at = w->from->at + (size_t)record * TN_SEGMENTS_MAX};
+    return w->visit(w->visitor, &entry, err);
+}
+
+static tn_status walk_table(void *arg, uint32_t piece, tn_dict_visit *visit, void *visitor,
+                            tn_error *err)
+{
+    const table_source *from = arg;
+    table_walk w = {.from = from, .visit = visit, .visitor = visitor};
+    return walk_partition(from->rows, piece, give_row, &w, err);
 }
 
 /* {"model_id":"..","segments":["wide",..],"slots":[..]} */
@@ -116,7 +123,7 @@ static void read_id(const char *hex, uint8_t out[TN_MODEL_ID_BYTES])
 }
 
 /* All rows, or those that changed since r->base. */
-static tn_status write_dict(const tn_export_rows *r, walk_job *job, const char *json,
+static tn_status write_dict(const tn_export_rows *r, table_source *table, const char *json,
                             const char *path, tn_export_done *out, tn_error *err)
 {
     tn_dict_spec spec = {
@@ -126,9 +133,10 @@ static tn_status write_dict(const tn_export_rows *r, walk_job *job, const char *
         .json = json,
         .partitions = TN_PARTITIONS,
         .last = TN_PARTITIONS - 1,
+        .team = r->team,
     };
     read_id(r->model_id, spec.model_id);
-    const tn_dict_source all = {.walk = walk_table, .arg = job};
+    const tn_dict_source all = {.n_pieces = TN_PARTITIONS, .walk = walk_table, .arg = table};
     tn_dict_source source = all;
     tn_export_delta *delta = NULL;
     if (r->base != NULL) {
@@ -149,14 +157,11 @@ tn_status tn_export_dict(const tn_export_rows *r, const char *path, tn_export_do
 {
     tn_text json = {0};
     tn_arena *arena = tn_arena_new(1 << 16);
-    walk_job job = {.rows = r, .values = TN_NEW_ARRAY(arena, float, WIDTH_MAX)};
-    tn_status status =
-        tn_row_columns_new(&job.columns, r->table, r->plan->layout, false, arena, err);
+    table_source table = {.rows = r};
+    place_segments(&table, arena);
+    tn_status status = dict_json(r, &json, err);
     if (status == TN_OK) {
-        status = dict_json(r, &json, err);
-    }
-    if (status == TN_OK) {
-        status = write_dict(r, &job, json.data, path, out, err);
+        status = write_dict(r, &table, json.data, path, out, err);
     }
     tn_text_done(&json);
     tn_arena_free(arena);
@@ -168,14 +173,23 @@ tn_status tn_export_dict(const tn_export_rows *r, const char *path, tn_export_do
 typedef struct dump_job {
     const tn_export_rows *rows;
     const tn_row_columns *columns;
+    tn_dump_head head;
     tn_dump_writer *writer;
-    tn_dump_value *value;
-    uint64_t n;
+    uint64_t n; /* rows */
 } dump_job;
 
-static tn_status dump_row(void *arg, const tn_row_view *row, tn_error *err)
+/* A partition's lines. */
+typedef struct dump_hand {
+    const dump_job *job;
+    tn_text lines;
+    uint64_t n;
+    tn_dump_value value[TN_DUMP_COLUMNS_MAX];
+} dump_hand;
+
+static tn_status print_row(void *arg, const tn_row_view *row, tn_error *err)
 {
-    dump_job *j = arg;
+    dump_hand *h = arg;
+    const dump_job *j = h->job;
     if (!is_exported(j->rows, row)) {
         return TN_OK;
     }
@@ -183,29 +197,56 @@ static tn_status dump_row(void *arg, const tn_row_view *row, tn_error *err)
     for (uint32_t c = 0; c < j->columns->n; c++) {
         const tn_row_place *p = tn_row_place_of(j->columns, row->group, c);
         bool there = p->n > 0 && (row->present >> p->segment & 1) != 0;
-        j->value[c] = there ? (tn_dump_value){row->data + p->at, p->n} : (tn_dump_value){NULL, 0};
+        h->value[c] = there ? (tn_dump_value){row->data + p->at, p->n} : (tn_dump_value){NULL, 0};
     }
-    j->n++;
+    h->n++;
     tn_dump_row out = {
         .group = group->name,
         .sign = tn_sign_of(row->key, group->salt),
         .show = row->show,
         .click = row->click,
         .last_seen = row->last_seen,
-        .value = j->value,
+        .value = h->value,
     };
-    return tn_dump_add(j->writer, &out, err);
+    return tn_dump_print(&j->head, &out, &h->lines, err);
+}
+
+static tn_status print_partition(void *job, uint32_t piece, void *hand, tn_error *err)
+{
+    dump_hand *h = hand;
+    h->job = job;
+    h->n = 0;
+    tn_text_clear(&h->lines);
+    return walk_partition(h->job->rows, piece, print_row, h, err);
+}
+
+static tn_status put_partition(void *job, uint32_t piece, void *hand, tn_error *err)
+{
+    (void)piece;
+    dump_job *j = job;
+    const dump_hand *h = hand;
+    j->n += h->n;
+    return tn_dump_put(j->writer, &h->lines, err);
+}
+
+static void drop_lines(void *hand)
+{
+    dump_hand *h = hand;
+    tn_text_done(&h->lines);
 }
 
 static tn_status dump_all(dump_job *j, const char *path, tn_export_done *out, tn_error *err)
 {
-    tn_dump_head head = {
+    j->head = (tn_dump_head){
         .model_id = j->rows->model_id, .n = j->columns->n, .column = j->columns->column};
-    TN_TRY(tn_dump_create(&j->writer, path, &head, err));
-    tn_status status = TN_OK;
-    for (uint32_t p = 0; p < TN_PARTITIONS && status == TN_OK; p++) {
-        status = walk_partition(j->rows, p, dump_row, j, err);
-    }
+    TN_TRY(tn_dump_create(&j->writer, path, &j->head, err));
+    const tn_inorder how = {.job = j,
+                            .n = TN_PARTITIONS,
+                            .hand_bytes = sizeof(dump_hand),
+                            .make = print_partition,
+                            .join = put_partition,
+                            .drop = drop_lines};
+    tn_status status = tn_inorder_run(&how, j->rows->team, err);
     if (status != TN_OK) {
         tn_dump_abandon(j->writer);
         return status;
@@ -218,7 +259,7 @@ tn_status tn_export_dump(const tn_export_rows *r, const char *path, tn_export_do
                          tn_error *err)
 {
     tn_arena *arena = tn_arena_new(1 << 16);
-    dump_job job = {.rows = r, .value = TN_NEW_ARRAY(arena, tn_dump_value, TN_DUMP_COLUMNS_MAX)};
+    dump_job job = {.rows = r};
     tn_status status = tn_row_columns_new(&job.columns, r->table, r->plan->layout,
                                           r->plan->run->export.state, arena, err);
     if (status == TN_OK) {

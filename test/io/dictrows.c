@@ -60,10 +60,11 @@ void tn_dictrows_sort(tn_dictrows *r)
     qsort(r->row, r->n, sizeof r->row[0], by_key);
 }
 
-static tn_status walk(void *arg, tn_dict_visit *visit, void *visitor, tn_error *err)
+static tn_status walk(void *arg, uint32_t piece, tn_dict_visit *visit, void *visitor, tn_error *err)
 {
     const tn_dictrows *r = arg;
-    for (uint32_t i = 0; i < r->n; i++) {
+    uint32_t end = r->n * (piece + 1) / TN_DICTROWS_PIECES;
+    for (uint32_t i = r->n * piece / TN_DICTROWS_PIECES; i < end; i++) {
         TN_TRY(visit(visitor, &r->row[i], err));
     }
     return TN_OK;
@@ -71,5 +72,5 @@ static tn_status walk(void *arg, tn_dict_visit *visit, void *visitor, tn_error *
 
 tn_dict_source tn_dictrows_source(tn_dictrows *r)
 {
-    return (tn_dict_source){.walk = walk, .arg = r};
+    return (tn_dict_source){.n_pieces = TN_DICTROWS_PIECES, .walk = walk, .arg = r};
 }

@@ -4,7 +4,7 @@
 
 #include "io/dictwrite.h"
 
-enum { TN_DICTROWS_MAX = 8192, TN_DICTROWS_WIDTH = 24 };
+enum { TN_DICTROWS_MAX = 8192, TN_DICTROWS_WIDTH = 24, TN_DICTROWS_PIECES = 7 };
 
 typedef struct tn_dictrows {
     uint32_t n;

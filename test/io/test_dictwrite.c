@@ -1,5 +1,5 @@
 /* test_dictwrite.c - what the writer of a dictionary does not take: sources that change between two
- * walks, weights that are not finite. */
+ * walks, weights that are not finite, keys out of order; and what it makes of several threads. */
 #include "io/dictwrite.h"
 
 #include "support/test.h"
@@ -37,14 +37,19 @@ static int tear_down(void **state)
     return 0;
 }
 
-static tn_status walk(void *arg, tn_dict_visit *visit, void *visitor, tn_error *err)
+static tn_status walk(void *arg, uint32_t piece, tn_dict_visit *visit, void *visitor, tn_error *err)
 {
     fixture *f = arg;
     const tn_dict_source source = tn_dictrows_source(f->file.rows);
-    if (f->walks++ == 1) {
+    if (piece == 0 && f->walks++ == 1) {
         f->change(f->file.rows);
     }
-    return source.walk(source.arg, visit, visitor, err);
+    return source.walk(source.arg, piece, visit, visitor, err);
+}
+
+static tn_dict_source changing(fixture *f)
+{
+    return (tn_dict_source){.n_pieces = TN_DICTROWS_PIECES, .walk = walk, .arg = f};
 }
 
 static void nothing(tn_dictrows *rows)
@@ -94,7 +99,7 @@ static void a_source_that_changes_between_walks_is_noticed(void **state)
     static void (*const changes[])(tn_dictrows *) = {one_more, one_less, another_key, another_set,
                                                      a_new_set};
     fixture *f = *state;
-    const tn_dict_source source = {.walk = walk, .arg = f};
+    const tn_dict_source source = changing(f);
     const tn_dict_spec spec = tn_dictrows_spec();
     tn_dict_written done = {0};
     tn_error err = {0};
@@ -118,7 +123,7 @@ static void every_weight_is_looked_at(void **state)
     static const float bad[] = {NAN, -NAN, INFINITY, -INFINITY};
     static const float good[] = {FLT_MAX, -FLT_MAX, FLT_MIN, -0.0F};
     fixture *f = *state;
-    const tn_dict_source source = {.walk = walk, .arg = f};
+    const tn_dict_source source = changing(f);
     tn_dict_spec spec = tn_dictrows_spec();
     tn_dict_written done = {0};
     f->change = nothing;
@@ -140,12 +145,78 @@ static void every_weight_is_looked_at(void **state)
     }
 }
 
+static tn_text bytes_of(fixture *f, const tn_dict_spec *spec)
+{
+    const tn_dict_source source = tn_dictrows_source(f->file.rows);
+    tn_dict_written done = {0};
+    tn_text bytes = {0};
+    assert_int_equal(tn_dict_write(f->file.path, spec, &source, &done, NULL), TN_OK);
+    assert_int_equal(tn_file_read_all(f->file.path, 1 << 28, &bytes, NULL), TN_OK);
+    assert_int_equal(bytes.size, done.bytes);
+    assert_int_equal(tn_remove_file(f->file.path, NULL), TN_OK);
+    return bytes;
+}
+
+/* Three tables and, as a delta, one of keys that are gone; most pieces have rows of each. */
+static void any_number_of_threads_writes_the_same_bytes(void **state)
+{
+    fixture *f = *state;
+    fill(f);
+    for (uint32_t i = 0; i < ROWS; i++) {
+        tn_dict_entry *e = &f->file.rows->row[i];
+        e->present = (uint16_t)(e->key % 3 + 1);
+        e->group = (uint16_t)(e->key % 2);
+    }
+    for (uint32_t kind = 0; kind < 2 * TN_DICT_TYPES; kind++) {
+        tn_dict_spec spec = tn_dictrows_spec();
+        spec.type = (tn_dict_type)(kind / 2);
+        spec.delta = kind % 2 == 1;
+        for (uint32_t i = 0; i < ROWS; i += 5) {
+            f->file.rows->row[i].removed = spec.delta;
+        }
+        tn_text alone = bytes_of(f, &spec);
+        for (uint32_t threads = 1; threads <= 4; threads++) {
+            assert_int_equal(tn_team_open(&spec.team, threads, NULL), TN_OK);
+            tn_text together = bytes_of(f, &spec);
+            assert_int_equal(together.size, alone.size);
+            assert_memory_equal(together.data, alone.data, alone.size);
+            tn_text_done(&together);
+            tn_team_close(spec.team);
+        }
+        tn_text_done(&alone);
+    }
+}
+
+/* In a piece of its own each, and in one with others. */
+static void keys_that_do_not_ascend_are_told(void **state)
+{
+    fixture *f = *state;
+    const tn_dict_source source = tn_dictrows_source(f->file.rows);
+    const tn_dict_spec spec = tn_dictrows_spec();
+    tn_dict_written done = {0};
+    for (uint32_t at = 1; at < 2 * TN_DICTROWS_PIECES; at++) {
+        tn_error err = {0};
+        f->file.rows->n = 0;
+        for (uint32_t i = 0; i < 2 * TN_DICTROWS_PIECES; i++) {
+            tn_dictrows_add(f->file.rows, &tn_dictrows_layout, 0, i, 3, NULL);
+        }
+        tn_dictrows_sort(f->file.rows);
+        f->file.rows->row[at].key = f->file.rows->row[at - 1].key - 1;
+        assert_int_equal(tn_dict_write(f->file.path, &spec, &source, &done, &err), TN_E_CKPT);
+        assert_non_null(strstr(err.text, "do not ascend"));
+        assert_false(tn_path_exists(f->file.path));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_source_that_changes_between_walks_is_noticed, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(every_weight_is_looked_at, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(any_number_of_threads_writes_the_same_bytes, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(keys_that_do_not_ascend_are_told, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
