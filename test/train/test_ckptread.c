@@ -1,0 +1,180 @@
+/* test_ckptread.c - shard files read into a worker by one thread and by several. */
+#include "base/bytes.h"
+#include "base/file.h"
+#include "base/key.h"
+#include "support/test.h"
+#include "support/tmpdir.h"
+#include "train/ckptparts.h"
+#include "train/golden.h"
+#include "train/runhash.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { ROWS = 20000, INDEX_ENTRY = 24, TRAILER = 32 };
+
+typedef struct fixture {
+    char dir[256];
+    char path[300];
+    tn_arena *arena;
+    tn_row_schema schema;
+    uint32_t hash; /* of the worker whose rows are in the file */
+} fixture;
+
+static tn_worker *worker_of(tn_arena *arena, uint32_t threads)
+{
+    char count[32];
+    (void)snprintf(count, sizeof count, "train.threads=%u", threads);
+    const char *const set[] = {count, NULL};
+    const tn_blueprint *plan = golden_plan(arena, "deepfm", set);
+    tn_diag diag = {0};
+    tn_binder b = {.arena = arena, .diag = &diag};
+    tn_worker *w = NULL;
+    assert_int_equal(tn_worker_new(&w, plan, &(tn_worker_opts){.training = true}, &b, NULL), TN_OK);
+    tn_diag_done(&diag);
+    return w;
+}
+
+/* Floats of a row of group 0, states included. */
+static uint32_t floats_of(const tn_worker *w)
+{
+    const tn_layout *layout = w->plan->layout;
+    uint32_t n = 0;
+    for (uint32_t s = 0; s < tn_record_of(layout, 0)->n_segments; s++) {
+        uint32_t dim = tn_record_of(layout, 0)->segment[s].dim;
+        tn_place_in_row in = tn_table_place(w->shard.table, layout->group[0].record, s);
+        n += dim;
+        for (uint32_t i = 0; i < in.n_states; i++) {
+            n += in.spec[i].per_row ? 1 : dim;
+        }
+    }
+    return n;
+}
+
+static void fill(tn_worker *w)
+{
+    float data[TN_DIM_MAX] = {0};
+    tn_row_view row = {
+        .present = (uint16_t)((1U << tn_record_of(w->plan->layout, 0)->n_segments) - 1),
+        .data = data,
+        .n_floats = floats_of(w),
+    };
+    TN_ASSERT(row.n_floats > 0);
+    for (uint32_t i = 0; i < ROWS; i++) {
+        row.key = tn_mix(i);
+        row.show = i;
+        // cppcheck-suppress unreadVariable // through row.data
+        data[i % row.n_floats] = (float)i;
+        assert_int_equal(tn_table_restore(w->shard.table, &row, NULL), TN_OK);
+    }
+}
+
+/* All rows of `w` in one file. */
+static void write_shard(fixture *f, const tn_worker *w)
+{
+    tn_moment moment = {0};
+    tn_snapshot_head head = {.partitions = TN_PARTITIONS, .last = TN_PARTITIONS - 1};
+    assert_int_equal(tn_row_schema_hash(&f->schema, head.schema, NULL), TN_OK);
+    assert_int_equal(tn_cut_open(&moment.rows, w->shard.table, false, NULL), TN_OK);
+    tn_ckpt_part part = {.moment = &moment, .head = &head};
+    assert_int_equal(tn_ckpt_write_shard(&part, f->path, NULL), TN_OK);
+    tn_cut_close(moment.rows);
+}
+
+static int set_up(void **state)
+{
+    static fixture f;
+    tn_tmpdir_make(f.dir);
+    (void)snprintf(f.path, sizeof f.path, "%s/rows.tns", f.dir);
+    f.arena = tn_arena_new(1 << 16);
+    tn_worker *w = worker_of(f.arena, 1);
+    f.schema = tn_ckpt_row_schema(w, f.arena);
+    fill(w);
+    write_shard(&f, w);
+    assert_int_equal(tn_run_hash(w, &f.hash, NULL), TN_OK);
+    tn_worker_free(w);
+    *state = &f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    fixture *f = *state;
+    tn_tmpdir_remove(f->dir);
+    tn_arena_free(f->arena);
+    return 0;
+}
+
+static void any_number_of_threads_reads_the_same_rows(void **state)
+{
+    fixture *f = *state;
+    static const uint32_t threads[] = {1, 2, 4};
+    for (uint32_t i = 0; i < 3; i++) {
+        uint32_t hash = 0;
+        tn_worker *w = worker_of(f->arena, threads[i]);
+        assert_int_equal(tn_ckpt_read_shard(f->path, &f->schema, w, NULL), TN_OK);
+        assert_int_equal(tn_table_rows(w->shard.table), ROWS);
+        assert_int_equal(tn_run_hash(w, &hash, NULL), TN_OK);
+        assert_int_equal(hash, f->hash);
+        tn_worker_free(w);
+    }
+}
+
+/* Where the rows of a partition begin. */
+static uint64_t place_of(const tn_text *file, uint32_t partition)
+{
+    uint64_t index = tn_load_u64(file->data + file->size - TRAILER);
+    return tn_load_u64(file->data + index + (size_t)partition * INDEX_ENTRY);
+}
+
+/* Ten partitions are bad; whoever comes to whichever first, the file's first is told. */
+static void the_first_fault_of_the_file_is_told(void **state)
+{
+    fixture *f = *state;
+    char bad[320];
+    char want[400];
+    tn_text file = {0};
+    (void)snprintf(bad, sizeof bad, "%s/bad.tns", f->dir);
+    assert_int_equal(tn_file_read_all(f->path, 1 << 28, &file, NULL), TN_OK);
+    for (uint32_t p = 103; p < TN_PARTITIONS; p += 100) {
+        file.data[place_of(&file, p) + 60] ^= 1;
+    }
+    assert_int_equal(tn_file_replace(bad, file.data, file.size, NULL), TN_OK);
+    (void)snprintf(want, sizeof want, "byte %llu", (unsigned long long)place_of(&file, 103));
+    for (uint32_t threads = 1; threads <= 4; threads++) {
+        tn_worker *w = worker_of(f->arena, threads);
+        for (uint32_t i = 0; i < 20; i++) {
+            tn_error err = {0};
+            tn_table_clear(w->shard.table);
+            assert_int_equal(tn_ckpt_read_shard(bad, &f->schema, w, &err), TN_E_CKPT);
+            assert_int_equal(err.code, TN_E_CKPT);
+            assert_non_null(strstr(err.text, want));
+        }
+        assert_int_equal(tn_ckpt_read_shard(bad, &f->schema, w, NULL), TN_E_CKPT);
+        tn_worker_free(w);
+    }
+    tn_text_done(&file);
+}
+
+static void rows_of_another_layout_are_refused(void **state)
+{
+    fixture *f = *state;
+    tn_error err = {0};
+    tn_row_schema other = f->schema;
+    other.partitions++;
+    tn_worker *w = worker_of(f->arena, 2);
+    assert_int_equal(tn_ckpt_read_shard(f->path, &other, w, &err), TN_E_CKPT);
+    assert_non_null(strstr(err.text, "belongs to another checkpoint"));
+    assert_int_equal(tn_table_rows(w->shard.table), 0);
+    tn_worker_free(w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(any_number_of_threads_reads_the_same_rows),
+        cmocka_unit_test(the_first_fault_of_the_file_is_told),
+        cmocka_unit_test(rows_of_another_layout_are_refused),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
