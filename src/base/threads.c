@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #if defined(__x86_64__)
@@ -99,6 +100,16 @@ tn_status tn_thread_pin(const tn_thread *thread, uint32_t nth, tn_error *err)
     return failure == 0 ? TN_OK
                         : tn_fail(err, TN_E_IO, "cannot keep a thread to processor %u of %u: %s",
                                   nth + 1, tn_cpu_count(), strerrordesc_np(failure));
+}
+
+/* Of the thread, not of the process: Linux keeps a nice value for each. */
+void tn_thread_step_back(int by)
+{
+    errno = 0;
+    int now = getpriority(PRIO_PROCESS, 0); /* -1 is a value */
+    if (errno == 0) {
+        (void)setpriority(PRIO_PROCESS, 0, now + by); /* the system keeps it below 20 */
+    }
 }
 
 void tn_flush_denormals(void)

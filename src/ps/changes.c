@@ -4,15 +4,29 @@
 #include "base/alloc.h"
 #include "ps/tabledef.h"
 
-enum { LIST_FIRST = 64, BYTES_FIRST = 4096 };
+#include <errno.h>
+#include <time.h>
+
+enum {
+    LIST_FIRST = 64,
+    BYTES_FIRST = 4096,
+    PAUSE_NS = 20 << 20, /* 21 ms: the longest a push steps back before copies are too many */
+    SECOND_NS = 1000000000,
+};
 
 void tn_changes_init(tn_changes *c)
 {
     *c = (tn_changes){0};
     int failure = pthread_mutex_init(&c->lock, NULL);
     TN_ASSERT(failure == 0);
-    failure = pthread_cond_init(&c->less, NULL);
+    pthread_condattr_t monotonic;
+    failure = pthread_condattr_init(&monotonic);
     TN_ASSERT(failure == 0);
+    failure = pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    TN_ASSERT(failure == 0);
+    failure = pthread_cond_init(&c->less, &monotonic);
+    TN_ASSERT(failure == 0);
+    pthread_condattr_destroy(&monotonic);
 }
 
 void tn_changes_forget(tn_changes *c)
@@ -147,12 +161,28 @@ static uint32_t longest_row(const tn_table *t)
     return most;
 }
 
+/* Until the walker has taken one more partition, or for a short while. Locked. */
+static void pause_for_walker(tn_changes *c)
+{
+    struct timespec until;
+    int failure = clock_gettime(CLOCK_MONOTONIC, &until);
+    TN_ASSERT(failure == 0);
+    long ns = until.tv_nsec + PAUSE_NS;
+    until.tv_sec += ns / SECOND_NS;
+    until.tv_nsec = ns % SECOND_NS;
+    failure = pthread_cond_timedwait(&c->less, &c->lock, &until);
+    TN_ASSERT(failure == 0 || failure == ETIMEDOUT);
+}
+
 /* A sweep touches every row, so it waits for the end. */
 void tn_changes_wait(tn_table *t, uint32_t n)
 {
     tn_changes *c = &t->changes;
     uint64_t need = (uint64_t)n * longest_row(t);
     pthread_mutex_lock(&c->lock);
+    if (c->open && atomic_load(&c->aside) > c->aside_max / 2) {
+        pause_for_walker(c);
+    }
     for (;;) {
         uint64_t aside = atomic_load(&c->aside);
         bool full = t->sweeps || (aside > 0 && aside + need > c->aside_max);

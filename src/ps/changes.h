@@ -10,6 +10,8 @@
  * nothing but one look per run of keys while nobody wants to know (`watched`).
  *
  * Copies aside are bounded: tn_changes_wait lets a push wait for the writer before it takes locks.
+ * From half of the bound on each push lets the writer take one more partition first, at most some
+ * 20 ms long: the writer may run at a lower priority, and so never falls behind for good.
  * What stands per partition is guarded by the partition's lock; what is said to be set between
  * pushes is only written while nobody else is inside.
  */

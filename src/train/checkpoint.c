@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+enum { NICE = 5 }; /* of the thread that saves while training goes on */
+
 /* In deterministic mode a run is its configuration; else it is one of a kind. */
 static uint64_t make_run_id(const tn_blueprint *plan, const char *config)
 {
@@ -186,12 +188,20 @@ static tn_status write_behind(void *arg, tn_error *err)
     return status;
 }
 
+/* Training goes first: the thread takes what it leaves of the processors. When it leaves too
+ * little, its pushes wait (ps/cut.h); when somebody waits for the end, it leaves all. */
+static tn_status write_on_thread(void *arg, tn_error *err)
+{
+    tn_thread_step_back(NICE);
+    return write_behind(arg, err);
+}
+
 tn_status tn_checkpoints_begin(tn_checkpoints *c, tn_worker *w, const tn_ckpt_want *want,
                                tn_error *err)
 {
     TN_TRY(take_moment(c, w, want, err));
     atomic_store(&c->written, false);
-    if (tn_thread_start(&c->thread, "tn-save", write_behind, c, NULL) != TN_OK) {
+    if (tn_thread_start(&c->thread, "tn-save", write_on_thread, c, NULL) != TN_OK) {
         c->status = write_behind(c, &c->err); /* then training waits */
         c->saved.stall = tn_clock_s() - c->begin;
     }

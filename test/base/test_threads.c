@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/resource.h>
 
 typedef struct seen {
     char name[16];
@@ -145,6 +146,32 @@ static void there_is_at_least_one_processor(void **state)
     assert_in_range(tn_cpu_count(), 1, 65536);
 }
 
+static tn_status step_back(void *arg, tn_error *err)
+{
+    (void)err;
+    int *nice = arg;
+    nice[0] = getpriority(PRIO_PROCESS, 0);
+    tn_thread_step_back(3);
+    nice[1] = getpriority(PRIO_PROCESS, 0);
+    tn_thread_step_back(100);
+    nice[2] = getpriority(PRIO_PROCESS, 0);
+    return TN_OK;
+}
+
+static void a_thread_that_steps_back_does_so_alone(void **state)
+{
+    (void)state;
+    int nice[3] = {0};
+    tn_thread *t = NULL;
+    int own = getpriority(PRIO_PROCESS, 0);
+    assert_int_equal(tn_thread_start(&t, "behind", step_back, nice, NULL), TN_OK);
+    assert_int_equal(tn_thread_join(t, NULL), TN_OK);
+    assert_int_equal(getpriority(PRIO_PROCESS, 0), own);
+    assert_int_equal(nice[0], own);
+    assert_int_equal(nice[1], own + 3 < 19 ? own + 3 : 19);
+    assert_int_equal(nice[2], 19);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -155,6 +182,7 @@ int main(void)
         cmocka_unit_test(no_memory_is_reported),
         cmocka_unit_test(a_pinned_thread_keeps_to_one_processor),
         cmocka_unit_test(there_is_at_least_one_processor),
+        cmocka_unit_test(a_thread_that_steps_back_does_so_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -279,6 +279,29 @@ static void pushes_wait_when_too_much_stands_aside(void **state)
     onetable_end(&f);
 }
 
+/* From half of the bound on a push pauses for the walker; where there is none it goes on. */
+static void a_push_does_not_wait_long_for_a_walk_that_does_not_come(void **state)
+{
+    (void)state;
+    onetable f = {.arena = tn_arena_new(1 << 20)};
+    f.m = kit_model_plain(f.arena, WIDE, kit_rule(f.arena, "sgd", NULL));
+    f.t = kit_table(f.m, 1);
+    for (uint32_t at = 0; at < WIDE_KEYS; at += WIDE_BATCH) {
+        learn(&f, at, WIDE_BATCH, 0);
+    }
+    tn_cut *c = open_cut(f.t, false);
+    const uint64_t most = f.t->changes.aside_max;
+    uint32_t after_half = 0;
+    for (uint32_t at = 0; atomic_load(&f.t->changes.aside) + WIDE_BYTES <= most; at += WIDE_BATCH) {
+        assert_in_range(at, 0, WIDE_KEYS - WIDE_BATCH);
+        after_half += atomic_load(&f.t->changes.aside) > most / 2;
+        learn(&f, at, WIDE_BATCH, 1);
+    }
+    assert_true(after_half > 0);
+    tn_cut_close(c);
+    onetable_end(&f);
+}
+
 /* The nth allocation fails: the cut does, the table stays what it is. */
 static void a_copy_that_finds_no_memory_fails_the_walk_alone(void **state)
 {
@@ -325,6 +348,7 @@ int main(void)
         cmocka_unit_test(training_goes_on_while_another_thread_walks),
         cmocka_unit_test(a_sweep_over_all_rows_waits_for_the_walk),
         cmocka_unit_test(pushes_wait_when_too_much_stands_aside),
+        cmocka_unit_test(a_push_does_not_wait_long_for_a_walk_that_does_not_come),
         cmocka_unit_test(a_copy_that_finds_no_memory_fails_the_walk_alone),
     };
     return cmocka_run_group_tests_name("ps/cut", tests, NULL, NULL);
