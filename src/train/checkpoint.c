@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-enum { NICE = 5 }; /* of the thread that saves while training goes on */
+enum { NICE = 10 }; /* of the thread that saves while training goes on */
 
 /* In deterministic mode a run is its configuration; else it is one of a kind. */
 static uint64_t make_run_id(const tn_blueprint *plan, const char *config)
