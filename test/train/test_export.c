@@ -457,48 +457,6 @@ static void a_delta_on_its_base_scores_like_the_whole(void **state)
     exportkit_close(&k);
 }
 
-/* Rows as a dictionary and as text, and what changed since the model before. */
-static void any_number_of_threads_writes_the_same_export(void **state)
-{
-    static const char *const overrides[] = {"train.epochs=2", "checkpoint.keep=9",
-                                            "export.dict=[tnd, tsv]", NULL};
-    static const char *const files[] = {"dict.tnd", "dict.tsv"};
-    exportkit k;
-    tn_text first[2][2] = {{{0}}};
-    tn_error err = {0};
-    (void)state;
-    exportkit_open(&k, models[2], overrides);
-    exportkit_train(&k);
-    for (uint32_t threads = 1; threads <= 4; threads++) {
-        char to[300];
-        tn_exported out[2] = {{.model_id = ""}};
-        (void)snprintf(to, sizeof to, "%s/to-%u", k.dir, threads);
-        k.run.train.threads = threads;
-        for (uint32_t i = 0; i < 2; i++) {
-            char run[300];
-            (void)snprintf(run, sizeof run, "%s/run/ckpt-%u", k.dir, i + 1);
-            tn_export_request request = {.checkpoint = run, .to = to, .binder = &k.binder};
-            request.delta_from = i > 0 ? out[0].model_id : NULL;
-            assert_int_equal(tn_export(k.plan, &request, &out[i], &err), TN_OK);
-            for (uint32_t n = 0; n < 2; n++) {
-                tn_text bytes = {0};
-                tn_text *want = &first[i][n];
-                read_file(out[i].path, files[n], threads == 1 ? want : &bytes);
-                if (threads > 1) {
-                    assert_int_equal(bytes.size, want->size);
-                    assert_memory_equal(bytes.data, want->data, want->size);
-                }
-                tn_text_done(&bytes);
-            }
-        }
-    }
-    for (uint32_t i = 0; i < 2; i++) {
-        tn_text_done(&first[i][0]);
-        tn_text_done(&first[i][1]);
-    }
-    exportkit_close(&k);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -509,7 +467,6 @@ int main(void)
         cmocka_unit_test(d1_sampled_negatives_are_corrected_in_the_bias),
         cmocka_unit_test(short_values_score_nearly_the_same),
         cmocka_unit_test(equal_checkpoints_have_equal_exports),
-        cmocka_unit_test(any_number_of_threads_writes_the_same_export),
         cmocka_unit_test(another_export_in_its_place_is_refused),
         cmocka_unit_test(files_of_two_models_are_not_mixed),
         cmocka_unit_test(every_flipped_byte_of_an_export_is_noticed),
