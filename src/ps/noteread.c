@@ -16,6 +16,7 @@ typedef struct tally {
     uint64_t filled;
     uint64_t bytes; /* of texts with their NUL */
     void *list;
+    tn_bytes text; /* of what is there once; of several the last */
 } tally;
 
 typedef struct reading {
@@ -88,10 +89,15 @@ static tn_drop check_field(const tn_note_field *f, const tn_proto_field *p, tall
         why = count_numbers(p->bytes, t);
         break;
     case TN_NOTE_TEXT:
+        why = check_text(p->bytes);
+        t->text = p->bytes;
+        t->bytes = p->bytes.size + 1;
+        t->n = 1;
+        break;
     case TN_NOTE_TEXTS:
         why = check_text(p->bytes);
-        t->n++;
         t->bytes += p->bytes.size + 1;
+        t->n++;
         break;
     case TN_NOTE_U64:
         why = f->below != 0 && p->value >= f->below ? TN_DROP_NOTE : TN_DROP_NONE;
@@ -174,7 +180,6 @@ static void copy_field(reading *r, uint32_t i, const tn_proto_field *p)
     char *at = r->note + f->offset;
     tn_bytes packed = p->bytes;
     tn_note_bytes lent = {p->bytes.data, p->bytes.size};
-    const char *text = NULL;
     if (f->kind == TN_NOTE_NUMBERS) {
         while (packed.size > 0) {
             TN_ASSERT(t->list != NULL && t->filled < t->n);
@@ -183,28 +188,15 @@ static void copy_field(reading *r, uint32_t i, const tn_proto_field *p)
     } else if (f->kind == TN_NOTE_TEXTS) {
         TN_ASSERT(t->list != NULL && t->filled < t->n);
         ((const char **)t->list)[t->filled++] = copy_text(r->arena, p->bytes);
-    } else if (f->kind == TN_NOTE_TEXT) {
-        text = copy_text(r->arena, p->bytes);
-        memcpy(at, &text, sizeof text);
     } else if (f->kind == TN_NOTE_BYTES) {
         memcpy(at, &lent, sizeof lent);
-    } else {
+    } else if (f->kind != TN_NOTE_TEXT) {
         memcpy(at, &p->value, sizeof p->value);
     }
 }
 
-/* Texts that are not there are empty. */
-static void clear(const reading *r)
-{
-    memset(r->note, 0, r->table->size);
-    for (uint32_t i = 0; i < r->table->n; i++) {
-        if (r->table->field[i].kind == TN_NOTE_TEXT) {
-            *(const char **)(void *)(r->note + r->table->field[i].offset) = "";
-        }
-    }
-}
-
-static void set_lists(const reading *r)
+/* Lists, and texts; one that is not there is empty. */
+static void finish(const reading *r)
 {
     for (uint32_t i = 0; i < r->table->n; i++) {
         const tally *t = &r->tally[i];
@@ -215,6 +207,8 @@ static void set_lists(const reading *r)
             memcpy(at, &numbers, sizeof numbers);
         } else if (r->table->field[i].kind == TN_NOTE_TEXTS) {
             memcpy(at, &texts, sizeof texts);
+        } else if (r->table->field[i].kind == TN_NOTE_TEXT) {
+            *(const char **)(void *)at = t->n > 0 ? copy_text(r->arena, t->text) : "";
         }
         TN_ASSERT(!is_list(r->table->field[i].kind) || t->filled == t->n);
     }
@@ -232,7 +226,7 @@ tn_drop tn_note_read(void *note, tn_frame_type type, const char *bytes, size_t s
     if (why != TN_DROP_NONE) {
         return why;
     }
-    clear(&r);
+    memset(note, 0, r.table->size);
     tn_proto_field p;
     while (tn_proto_next(&in, &p)) {
         uint32_t i = index_of(r.table, p.tag >> 3);
@@ -240,6 +234,6 @@ tn_drop tn_note_read(void *note, tn_frame_type type, const char *bytes, size_t s
             copy_field(&r, i, &p);
         }
     }
-    set_lists(&r);
+    finish(&r);
     return TN_DROP_NONE;
 }

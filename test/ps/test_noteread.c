@@ -135,6 +135,25 @@ static void more_than_the_limits_is_dropped(void **state)
     tn_arena_free(arena);
 }
 
+/* A text that stands a thousand times costs as much as one. */
+static void memory_is_taken_for_the_last_of_many_texts(void **state)
+{
+    (void)state;
+    tn_arena *arena = tn_arena_new(64);
+    tn_text text = {0};
+    for (uint32_t i = 0; i < 1000; i++) {
+        tn_proto_add_str(&text, 1, "words");
+    }
+    tn_refused_note refused;
+    tn_alloc_fail_at(1);
+    assert_int_equal(tn_note_read(&refused, TN_FRAME_REFUSED, text.data, text.size, arena),
+                     TN_DROP_NONE);
+    tn_alloc_fail_at(0);
+    assert_string_equal(refused.text, "words");
+    tn_text_done(&text);
+    tn_arena_free(arena);
+}
+
 static void without_memory_a_note_is_dropped(void **state)
 {
     (void)state;
@@ -162,6 +181,7 @@ int main(void)
         cmocka_unit_test(notes_by_hand),
         cmocka_unit_test(the_last_of_two_counts_and_lists_are_joined),
         cmocka_unit_test(more_than_the_limits_is_dropped),
+        cmocka_unit_test(memory_is_taken_for_the_last_of_many_texts),
         cmocka_unit_test(without_memory_a_note_is_dropped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
