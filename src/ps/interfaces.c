@@ -1,6 +1,7 @@
 /* interfaces.c - see interfaces.h. */
 #include "ps/interfaces.h"
 
+#include "base/log.h"
 #include "base/text.h"
 #include "ps/roster.h"
 
@@ -197,6 +198,24 @@ tn_status tn_interfaces_choose(tn_endpoint *bind, const tn_endpoint *toward,
     }
     (void)snprintf(bind->host, sizeof bind->host, "%s", i->address);
     memcpy(name, i->name, sizeof i->name);
+    return TN_OK;
+}
+
+tn_status tn_roster_place(const tn_roster *r, tn_endpoint *out, tn_error *err)
+{
+    tn_endpoint own;
+    tn_endpoint root;
+    char name[TN_INTERFACE_NAME];
+    char text[TN_ENDPOINT_SIZE];
+    const char *first = r->rank > 0 ? r->address[0] : NULL;
+    TN_TRY(tn_endpoint_read(r->bind, 0, &own, err));
+    if (first != NULL) {
+        TN_TRY(tn_endpoint_read(first, 0, &root, err));
+    }
+    TN_TRY(tn_interfaces_choose(&own, first != NULL ? &root : NULL, name, err));
+    tn_endpoint_write(&own, text);
+    tn_log(TN_LOG_INFO, "%s: at %s%s%s", r->how, text, name[0] != '\0' ? ", interface " : "", name);
+    *out = own;
     return TN_OK;
 }
 

@@ -11,7 +11,7 @@
 
 /* What a launcher says. Texts live in the environment or in the arena. */
 typedef struct tn_launched {
-    bool is_here;               /* this process is of its making; else nothing below counts */
+    bool is_here;               /* this process is of its making; else only `note` counts */
     bool one_host;              /* all of the group are on one machine */
     uint32_t rank;              /* TN_UNSET_U32: it does not say */
     uint32_t size;              /* the same */
@@ -19,6 +19,7 @@ typedef struct tn_launched {
     const char *const *address; /* of every rank, or NULL */
     const char *const *host;    /* names of every rank's machine, or NULL */
     const char *job;            /* names this run, the same text in every rank; or NULL */
+    const char *note;           /* why it is not here although it seems so; or NULL */
 } tn_launched;
 
 typedef struct tn_launcher {

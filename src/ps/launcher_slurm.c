@@ -2,7 +2,8 @@
  *
  * A batch script has SLURM_PROCID too, but it is one process, not a task of a group: only what srun
  * sets, SLURM_STEP_NODELIST, makes a step. Which task is on which node follows from the list of
- * nodes, the tasks on each and the distribution; rank 0 is on the first node in all of them.
+ * nodes, the tasks on each and the distribution; rank 0 is on the first node in all of them but
+ * "arbitrary", whose order the environment does not tell.
  */
 #include "base/number.h"
 #include "base/rng.h"
@@ -65,58 +66,64 @@ static void deal(const step *s, uint32_t run, tn_arena *arena, const char **host
     }
 }
 
-/* The hosts of all ranks, or NULL where the distribution is one that the environment does not
- * tell, such as "arbitrary". */
-static const char *const *hosts(const tn_roster_in *in, const step *s, tn_arena *arena)
+/* How many tasks a node gets before it is the next one's turn; 0: it is not known. */
+static tn_status read_run(const tn_roster_in *in, uint32_t *run, tn_error *err)
 {
-    static const char plane[] = "plane=";
     const char *how = tn_env(in, "SLURM_DISTRIBUTION");
     how = how != NULL ? how : "block";
-    uint64_t run = 0;
-    if (strncmp(how, plane, sizeof plane - 1) == 0) {
-        const char *digits = how + sizeof plane - 1;
-        if (tn_read_u64(digits, strspn(digits, "0123456789"), &run) != TN_NUM_OK) {
-            run = 0;
-        }
-    } else if (strncmp(how, "block", 5) == 0) {
-        run = TN_PEERS_MAX;
+    *run = 0;
+    if (strncmp(how, "block", 5) == 0) {
+        *run = TN_PEERS_MAX;
     } else if (strncmp(how, "cyclic", 6) == 0) {
-        run = 1;
-    }
-    if (run == 0) {
-        return NULL;
-    }
-    const char **host = TN_NEW_ARRAY(arena, const char *, s->size);
-    deal(s, run < TN_PEERS_MAX ? (uint32_t)run : TN_PEERS_MAX, arena, host);
-    return host;
-}
-
-static tn_status check_own_node(const tn_roster_in *in, const step *s, const tn_launched *l,
-                                tn_error *err)
-{
-    uint32_t node = TN_UNSET_U32;
-    TN_TRY(tn_env_u32(in, "SLURM_NODEID", TN_HOSTS_MAX, &node, err));
-    if (l->host == NULL || node == TN_UNSET_U32 || l->rank >= l->size) {
-        return TN_OK;
-    }
-    if (node >= s->n_nodes || strcmp(s->node[node], l->host[l->rank]) != 0) {
-        return tn_fail(err, TN_E_CONFIG,
-                       "Slurm contradicts itself: task %u is on node %u, not on '%s'\n"
-                       "hint: give the addresses by TNET_PEER_LIST, or that of rank 0 by TNET_ROOT",
-                       l->rank, node, l->host[l->rank]);
+        *run = 1;
+    } else if (strncmp(how, "plane", 5) == 0) {
+        return tn_env_u32(in, "SLURM_DIST_PLANESIZE", TN_HOSTS_MAX, run, err);
     }
     return TN_OK;
 }
 
-static tn_status find_root(const tn_roster_in *in, tn_arena *arena, tn_launched *out, tn_error *err)
+/* The nodes of all tasks, or NULL where the environment does not tell, or where this task is
+ * somewhere else than thought: then they are names for messages that are missing, no more. */
+static tn_status find_hosts(const tn_roster_in *in, const step *s, tn_arena *arena,
+                            tn_launched *out, tn_error *err)
 {
+    uint32_t run = 0;
+    uint32_t own = TN_UNSET_U32;
+    TN_TRY(read_run(in, &run, err));
+    TN_TRY(tn_env_u32(in, "SLURM_NODEID", TN_HOSTS_MAX, &own, err));
+    if (run == 0 || out->rank >= s->size) {
+        return TN_OK;
+    }
+    const char **host = TN_NEW_ARRAY(arena, const char *, s->size);
+    deal(s, run, arena, host);
+    bool fits =
+        own == TN_UNSET_U32 || (own < s->n_nodes && strcmp(s->node[own], host[out->rank]) == 0);
+    out->host = fits ? host : NULL;
+    return TN_OK;
+}
+
+static tn_status find_root(const tn_roster_in *in, const step *s, tn_arena *arena, tn_launched *out,
+                           tn_error *err)
+{
+    const char *how = tn_env(in, "SLURM_DISTRIBUTION");
     uint32_t port = TN_UNSET_U32;
+    uint32_t own = 0;
+    if (s->n_nodes == 1 || (how != NULL && strncmp(how, "arbitrary", 9) == 0)) {
+        return TN_OK;
+    }
+    TN_TRY(tn_env_u32(in, "SLURM_NODEID", TN_HOSTS_MAX, &own, err));
+    if (out->rank == 0 && own != 0) {
+        return tn_fail(err, TN_E_CONFIG,
+                       "Slurm runs rank 0 on node %u of '%s', not on the first\n"
+                       "hint: set TNET_ROOT=host:port of rank 0",
+                       own, tn_env(in, "SLURM_STEP_NODELIST"));
+    }
     TN_TRY(tn_env_u32(in, "TNET_PORT", UINT16_MAX + 1, &port, err));
     if (port == TN_UNSET_U32) {
         /* two steps of one job may run side by side on the same nodes */
         port = PORT_FIRST + (uint32_t)(tn_mix(tn_name64(out->job)) % PORT_COUNT);
     }
-    out->root = tn_arena_text(arena, "%s:%u", out->host[0], port);
+    out->root = tn_arena_text(arena, "%s:%u", s->node[0], port);
     return TN_OK;
 }
 
@@ -126,6 +133,10 @@ static tn_status find(const tn_roster_in *in, uint32_t size, tn_arena *arena, tn
     step s = {0};
     (void)size;
     if (tn_env(in, "SLURM_STEP_NODELIST") == NULL) {
+        const char *tasks = tn_env(in, "SLURM_NTASKS");
+        out->note = tasks != NULL && strcmp(tasks, "1") != 0
+                        ? "in a Slurm job of several tasks, but not started by srun"
+                        : NULL;
         return TN_OK;
     }
     TN_TRY(tn_env_u32(in, "SLURM_PROCID", TN_PEERS_MAX, &out->rank, err));
@@ -142,9 +153,8 @@ static tn_status find(const tn_roster_in *in, uint32_t size, tn_arena *arena, tn
         tn_arena_text(arena, "%s.%s", job != NULL ? job : "?", number != NULL ? number : "?");
     TN_TRY(read_step(in, out->size, arena, &s, err));
     out->one_host = s.n_nodes == 1;
-    out->host = hosts(in, &s, arena);
-    TN_TRY(check_own_node(in, &s, out, err));
-    return out->host != NULL && !out->one_host ? find_root(in, arena, out, err) : TN_OK;
+    TN_TRY(find_hosts(in, &s, arena, out, err));
+    return find_root(in, &s, arena, out, err);
 }
 
 const tn_launcher tn_launcher_slurm = {.name = "Slurm", .find = find};

@@ -32,6 +32,7 @@ typedef struct search {
     tn_launched found;
     const char *by; /* name of the launcher */
     bool by_hand;   /* no launcher but TNET_RANK */
+    const char *note;
 } search;
 
 static tn_status say_size(search *s, uint32_t size, const char *from)
@@ -93,11 +94,12 @@ static bool agree(uint32_t a, uint32_t b)
     return a == TN_UNSET_U32 || b == TN_UNSET_U32 || a == b;
 }
 
-/* Adds to `known` what `more` says about the same process. */
-static void complete(tn_launched *known, const tn_launched *more)
+/* Adds to `known` what `more` says about the same process. False: nothing about where the others
+ * are, or it is about another process, such as the one that started this one. */
+static bool complete(tn_launched *known, const tn_launched *more)
 {
     if (!agree(known->rank, more->rank) || !agree(known->size, more->size)) {
-        return;
+        return false;
     }
     known->size = known->size == TN_UNSET_U32 ? more->size : known->size;
     known->one_host = known->one_host || more->one_host;
@@ -105,6 +107,7 @@ static void complete(tn_launched *known, const tn_launched *more)
     known->address = known->address == NULL ? more->address : known->address;
     known->host = known->host == NULL ? more->host : known->host;
     known->job = known->job == NULL ? more->job : known->job;
+    return more->job != NULL || more->root != NULL || more->address != NULL;
 }
 
 static tn_status ask_launchers(search *s)
@@ -113,6 +116,7 @@ static tn_status ask_launchers(search *s)
         tn_launched l = {.rank = TN_UNSET_U32, .size = TN_UNSET_U32};
         TN_TRY((*at)->find(s->in, s->size, s->arena, &l, s->err));
         if (!l.is_here) {
+            s->note = s->note == NULL ? l.note : s->note;
             continue;
         }
         if (s->by == NULL) {
@@ -120,8 +124,7 @@ static tn_status ask_launchers(search *s)
             s->by = (*at)->name;
             s->by_hand = *at == &tn_launcher_plain;
         } else {
-            complete(&s->found, &l);
-            s->by_hand = false;
+            s->by_hand = !complete(&s->found, &l) && s->by_hand;
         }
     }
     return TN_OK;
@@ -312,6 +315,7 @@ tn_status tn_roster_find(tn_roster *out, const tn_roster_in *in, tn_arena *arena
         TN_TRY(find_rank(&s));
     }
     if (alone || s.size == 1) {
+        r.how = s.note != NULL ? tn_arena_text(arena, "alone: %s", s.note) : r.how;
         *out = r;
         return TN_OK;
     }

@@ -61,4 +61,9 @@ tn_status tn_roster_find(tn_roster *out, const tn_roster_in *in, tn_arena *arena
 tn_roster_in tn_roster_here(const tn_peers_opts *opts, const char *run_dir,
                             char host[TN_ENDPOINT_HOST]);
 
+/* Where this process listens: r->bind with a number in place of a name (ps/interfaces.h), which may
+ * ask DNS. Tells the log who the process is and which interface it chose. TN_E_CONFIG: the machine
+ * has no such address, or several that might be meant. */
+tn_status tn_roster_place(const tn_roster *r, tn_endpoint *out, tn_error *err) TN_MUST_USE;
+
 #endif

@@ -1,6 +1,7 @@
 /* test_interfaces.c - which address of this machine a peer binds; loopback is all that is sure. */
 #include "ps/interfaces.h"
 
+#include "base/log.h"
 #include "ps/roster.h"
 #include "support/test.h"
 
@@ -105,6 +106,40 @@ static void own_names_and_addresses_are_known(void **state)
     assert_false(tn_interfaces_have("no-such-machine.invalid"));
 }
 
+static char logged[300];
+
+static void keep_line(tn_log_level level, const char *line)
+{
+    (void)level;
+    (void)snprintf(logged, sizeof logged, "%s", line);
+}
+
+static tn_status place(const char *root, const char *bind, tn_endpoint *out, tn_error *err)
+{
+    const char *const address[] = {root, NULL};
+    const tn_roster r = {
+        .rank = 1, .size = 2, .address = address, .bind = bind, .how = "rank 1 of 2 by Slurm"};
+    return tn_roster_place(&r, out, err);
+}
+
+static void c7_the_chosen_interface_is_told(void **state)
+{
+    (void)state;
+    tn_endpoint e;
+    tn_error err = {0};
+    tn_log_set(keep_line, TN_LOG_INFO);
+    assert_int_equal(place("tcp://127.0.0.1:9", "tcp://no-such-machine.invalid:0", &e, &err),
+                     TN_OK);
+    assert_string_equal(logged, "rank 1 of 2 by Slurm: at tcp://127.0.0.1:0, interface lo");
+    assert_string_equal(e.host, "127.0.0.1");
+    assert_int_equal(place(NULL, "ipc:///run/x/1.sock", &e, &err), TN_OK);
+    assert_string_equal(logged, "rank 1 of 2 by Slurm: at ipc:///run/x/1.sock");
+    tn_log_set(NULL, TN_LOG_INFO);
+    assert_int_equal(place(NULL, "tcp://192.0.2.77:0", &e, &err), TN_E_CONFIG);
+    assert_int_equal(place(NULL, "a b", &e, &err), TN_E_CONFIG);
+    assert_int_equal(place("a b", "tcp://127.0.0.1:0", &e, &err), TN_E_CONFIG);
+}
+
 static void a_real_process_asks_its_real_environment(void **state)
 {
     (void)state;
@@ -128,6 +163,7 @@ int main(void)
         cmocka_unit_test(a_name_nobody_knows_is_the_way_to_rank_0),
         cmocka_unit_test(another_machines_number_is_an_error_that_lists_the_own),
         cmocka_unit_test(own_names_and_addresses_are_known),
+        cmocka_unit_test(c7_the_chosen_interface_is_told),
         cmocka_unit_test(a_real_process_asks_its_real_environment),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);

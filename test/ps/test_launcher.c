@@ -2,6 +2,7 @@
 #include "ps/launcher.h"
 #include "support/test.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const char *get(void *ctx, const char *name)
@@ -59,8 +60,33 @@ static void texts_in_the_arena_have_any_length(void **state)
     tn_arena_free(arena);
 }
 
-int main(void)
+/* What test/e2e/launchers.sh starts under real launchers: one line of who this process is. */
+static int show(const char *run_dir)
 {
+    char host[TN_ENDPOINT_HOST];
+    const tn_peers_opts any = {0};
+    tn_roster_in in = tn_roster_here(&any, run_dir, host);
+    tn_arena *arena = tn_arena_new(1 << 14);
+    tn_roster r;
+    tn_error err = {0};
+    tn_status status = tn_roster_find(&r, &in, arena, &err);
+    if (status == TN_OK) {
+        const char *root = r.size > 1 && r.address[0] != NULL ? r.address[0] : "-";
+        const char *own = r.size > 1 && r.host[r.rank] != NULL ? r.host[r.rank] : "-";
+        (void)printf("%u of %u root %s bind %s host %s meet %s: %s\n", r.rank, r.size, root,
+                     r.bind != NULL ? r.bind : "-", own, r.meet != NULL ? r.meet : "-", r.how);
+    } else {
+        (void)printf("%s\n", err.text);
+    }
+    tn_arena_free(arena);
+    return status == TN_OK ? 0 : 1;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 3 && strcmp(argv[1], "show") == 0) {
+        return show(argv[2]);
+    }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_below_their_limit_are_read),
         cmocka_unit_test(empty_variables_count_as_not_set),

@@ -69,6 +69,31 @@ static void a_rank_by_hand_completes_a_launcher_it_agrees_with(void **state)
     assert_string_equal(r.how, "rank 1 of 2 by TNET_RANK, job 17.?");
 }
 
+static void children_of_a_launched_process_are_a_group_of_their_own(void **state)
+{
+    (void)state;
+    /* mpirun -np 1 tnet-train --peers 2: the launcher's words are about the parent */
+    const char *const mpi[] = {"TNET_RANK",
+                               "1",
+                               "TNET_PEERS",
+                               "2",
+                               "OMPI_COMM_WORLD_RANK",
+                               "0",
+                               "OMPI_COMM_WORLD_SIZE",
+                               "1",
+                               "PMIX_NAMESPACE",
+                               "p",
+                               NULL};
+    tn_roster r = fakeenv_roster(&(fakeenv){.words = mpi});
+    assert_int_equal(r.size, 2);
+    assert_string_equal(r.bind, "ipc://runs/x/sockets/1.sock");
+    /* the same in a pod that happens to have the rank of a child */
+    const char *const pod[] = {"TNET_RANK", "1", "TNET_PEERS", "2", "JOB_COMPLETION_INDEX",
+                               "1",         NULL};
+    assert_string_equal(fakeenv_roster(&(fakeenv){.words = pod}).bind,
+                        "ipc://runs/x/sockets/1.sock");
+}
+
 static void half_words_are_told(void **state)
 {
     (void)state;
@@ -95,6 +120,7 @@ int main(void)
         TEST(a_list_in_the_environment_is_nearer_than_the_file),
         TEST(a_root_lets_the_others_choose_their_ports),
         TEST(a_rank_by_hand_completes_a_launcher_it_agrees_with),
+        TEST(children_of_a_launched_process_are_a_group_of_their_own),
         TEST(half_words_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

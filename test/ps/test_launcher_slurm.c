@@ -63,38 +63,53 @@ static void distributions_deal_the_tasks(void **state)
     static const struct {
         const char *how, *want;
     } cases[] = {
-        {"block", "a a a b b c"},        {"cyclic", "a b c a b a"},
-        {"plane=2", "a a b b c a"},      {"cyclic:block", "a b c a b a"},
-        {"block:cyclic", "a a a b b c"},
+        {"block", "a a a b b c"},        {"cyclic", "a b c a b a"},       {"plane", "a a b b c a"},
+        {"cyclic:block", "a b c a b a"}, {"block:cyclic", "a a a b b c"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const char *const words[] = {STEP("0", "6", "a,b,c", "3,2,1"), "SLURM_DISTRIBUTION",
-                                     cases[i].how, NULL};
+        const char *const words[] = {STEP("0", "6", "a,b,c", "3,2,1"),
+                                     "SLURM_DISTRIBUTION",
+                                     cases[i].how,
+                                     "SLURM_DIST_PLANESIZE",
+                                     "2",
+                                     NULL};
         tn_roster r = fakeenv_roster(&(fakeenv){.words = words});
         hosts_are(&r, cases[i].want);
     }
 }
 
-static void a_distribution_that_is_not_told_needs_the_root(void **state)
+static void an_arbitrary_distribution_needs_the_root(void **state)
 {
     (void)state;
-    static const char *const ways[] = {"arbitrary", "plane=0", "plane=x"};
-    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
-        const char *const words[] = {STEP("0", "3", "a,b,c", "1(x3)"),
-                                     "SLURM_DISTRIBUTION",
-                                     ways[i],
-                                     "TNET_ROOT",
-                                     "c:5000",
-                                     NULL};
-        tn_roster r = fakeenv_roster(&(fakeenv){.words = words, .host = "c"});
-        assert_string_equal(r.address[0], "tcp://c:5000");
-        assert_null(r.meet);
-    }
+    const char *const words[] = {STEP("0", "3", "a,b,c", "1(x3)"),
+                                 "SLURM_DISTRIBUTION",
+                                 "arbitrary",
+                                 "SLURM_NODEID",
+                                 "2",
+                                 "TNET_ROOT",
+                                 "c:5000",
+                                 NULL};
+    tn_roster r = fakeenv_roster(&(fakeenv){.words = words, .host = "c"});
+    assert_string_equal(r.address[0], "tcp://c:5000");
+    assert_null(r.host[0]);
     const char *const none[] = {STEP("1", "3", "a,b,c", "1(x3)"), "SLURM_DISTRIBUTION", "arbitrary",
                                 NULL};
-    tn_roster r = fakeenv_roster(&(fakeenv){.words = none});
+    r = fakeenv_roster(&(fakeenv){.words = none});
     assert_string_equal(r.meet, "runs/x/peers.root");
     assert_null(r.address[0]);
+}
+
+static void hosts_are_left_out_where_tasks_are_elsewhere_than_thought(void **state)
+{
+    (void)state;
+    static const char *const ways[] = {"block", "plane", "somehow"};
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        const char *const words[] = {STEP("1", "4", "a,b", "2,2"), "SLURM_NODEID", "1",
+                                     "SLURM_DISTRIBUTION",         ways[i],        NULL};
+        tn_roster r = fakeenv_roster(&(fakeenv){.words = words, .host = "b"});
+        assert_null(r.host[1]);
+        assert_memory_equal(r.address[0], "tcp://a:", 8);
+    }
 }
 
 static void tasks_of_one_node_need_no_network(void **state)
@@ -122,6 +137,9 @@ static void a_batch_script_is_one_process(void **state)
                                  NULL};
     tn_roster r = fakeenv_roster(&(fakeenv){.words = words});
     assert_int_equal(r.size, 1);
+    assert_string_equal(r.how, "alone: in a Slurm job of several tasks, but not started by srun");
+    const char *const one[] = {"SLURM_PROCID", "0", "SLURM_NTASKS", "1", NULL};
+    assert_string_equal(fakeenv_roster(&(fakeenv){.words = one}).how, "alone");
 }
 
 static void the_port_may_be_said(void **state)
@@ -150,9 +168,9 @@ static void contradictions_of_slurm_are_told(void **state)
         {{STEP("0", "", "a,b", "1(x2)"), NULL}, "Slurm sets no SLURM_STEP_NUM_TASKS"},
         {{STEP("x", "2", "a,b", "1(x2)"), NULL}, "SLURM_PROCID is 'x', not a number"},
         {{STEP("2", "2", "a,b", "1(x2)"), NULL}, "rank 2 is none of 2 peers"},
-        {{"SLURM_NODEID", "0", STEP("1", "2", "a,b", "1(x2)"), NULL},
-         "task 1 is on node 0, not on 'b'"},
-        {{"SLURM_NODEID", "9", STEP("1", "2", "a,b", "1(x2)"), NULL}, "task 1 is on node 9"},
+        {{"SLURM_NODEID", "1", STEP("0", "2", "a,b", "1(x2)"), NULL},
+         "Slurm runs rank 0 on node 1 of 'a,b', not on the first\nhint: set TNET_ROOT"},
+        {{"SLURM_NODEID", "x", STEP("1", "2", "a,b", "1(x2)"), NULL}, "SLURM_NODEID is 'x'"},
         {{"TNET_PORT", "65536", STEP("1", "2", "a,b", "1(x2)"), NULL}, "TNET_PORT is '65536'"},
         {{"TNET_PORT", "0", STEP("1", "2", "a,b", "1(x2)"), NULL}, "cannot find rank 0 by 'a:0'"},
     };
@@ -170,7 +188,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(tasks_of_several_nodes_find_rank_0_on_the_first),
         TEST(distributions_deal_the_tasks),
-        TEST(a_distribution_that_is_not_told_needs_the_root),
+        TEST(an_arbitrary_distribution_needs_the_root),
+        TEST(hosts_are_left_out_where_tasks_are_elsewhere_than_thought),
         TEST(tasks_of_one_node_need_no_network),
         TEST(a_batch_script_is_one_process),
         TEST(the_port_may_be_said),
