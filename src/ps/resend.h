@@ -16,6 +16,9 @@
  * 0 and .2 s x 2^k, at most 5 s (full jitter), from a stream of counters: the same seed gives the
  * same waits. It never gives up; that a destination is lost is told by heartbeats.
  *
+ * An answer counts when it is of the destination's present incarnation and meant for the sender's:
+ * a destination that was started again has forgotten what its former start acknowledged.
+ *
  * A request is a member of the caller's buffer: lent from put until `release`, which is called when
  * it is acknowledged or by tn_resend_clear. Nothing is allocated. One thread. Times are nanoseconds
  * of one clock that never goes back.

@@ -50,7 +50,7 @@ static void make_parts(model *m)
                                  .ranks = m->opts.ranks,
                                  .n_parts = n,
                                  .mode = m->opts.mode,
-                                 .relaxed = m->opts.faults.kills > 0,
+                                 .relaxed = m->opts.relaxed,
                                  .part = span};
     assert_int_equal(tn_ledger_new(&m->ledger, &opts, NULL), TN_OK);
     tn_free(span);
@@ -59,19 +59,30 @@ static void make_parts(model *m)
     m->weight = tn_alloc(m->result.records + 1, sizeof *m->weight, "weights");
 }
 
-/* Kills and reconnects come early, while there is work. */
+/* Early, while there is work, or within the time that restarts take. */
+static uint64_t some_time(model *m)
+{
+    const bool early = m->opts.relaxed || net_chance(&m->net, .5);
+    return net_draw(&m->net, (early ? 2 : 20) * NET_SECOND);
+}
+
 static void plan_faults(model *m)
 {
-    for (uint32_t i = 0; i < m->opts.faults.kills && m->opts.ranks > 1; i++) {
+    const uint32_t kept = m->opts.relaxed; /* rank 0 */
+    for (uint32_t i = 0; i < m->opts.faults.kills && m->opts.ranks > kept; i++) {
         const net_message x = {.kind = NET_KILL,
-                               .to = 1 + (uint32_t)net_draw(&m->net, m->opts.ranks - 1)};
-        net_put(&m->net, net_draw(&m->net, 2 * NET_SECOND), &x);
+                               .to = kept + (uint32_t)net_draw(&m->net, m->opts.ranks - kept)};
+        net_put(&m->net, some_time(m), &x);
+    }
+    for (uint32_t i = 0; i < m->opts.faults.cuts; i++) {
+        const net_message x = {.kind = NET_CUT};
+        net_put(&m->net, some_time(m), &x);
     }
     for (uint32_t i = 0; i < m->opts.faults.reconnects; i++) {
         const net_message x = {.kind = NET_RECONNECT,
                                .from = (uint32_t)net_draw(&m->net, m->opts.ranks),
                                .to = (uint32_t)net_draw(&m->net, m->opts.ranks)};
-        net_put(&m->net, net_draw(&m->net, 2 * NET_SECOND), &x);
+        net_put(&m->net, some_time(m), &x);
     }
 }
 
@@ -94,6 +105,7 @@ static void begin(model *m, const model_opts *opts)
         net_put(&m->net, net_draw(&m->net, TICK_MS * NET_MS), &first);
     }
     plan_faults(m);
+    model_cut_begin(m);
 }
 
 static void end(model *m)
@@ -107,6 +119,7 @@ static void end(model *m)
         tn_free(x->to);
         tn_free(x->dest);
     }
+    model_cut_end(m);
     tn_ledger_free(m->ledger);
     tn_totals_free(m->totals);
     tn_free(m->member);
@@ -185,6 +198,9 @@ static void handle(model *m, const net_message *x)
     case NET_RECONNECT:
         model_reconnect(m, x->from, x->to);
         return;
+    case NET_CUT:
+        m->cutting = !m->opts.relaxed;
+        return;
     case NET_PULL:
     case NET_PUSH:
     case NET_ASK:
@@ -209,7 +225,7 @@ static bool is_over(const model *m)
 /* Every record once; with kills, at the owners that kept their memory, once or more. */
 static void check_tally(model *m)
 {
-    const bool killed = m->result.kills > 0;
+    const bool killed = m->opts.relaxed && m->result.kills > 0;
     uint64_t dense[MODEL_DENSE] = {0};
     uint64_t more_shows = 0;
     for (uint64_t i = 0; i < m->result.records; i++) {
@@ -265,6 +281,9 @@ model_result model_run(const model_opts *opts)
     bool over = false;
     while (!over && net_take(&m.net, &x)) {
         handle(&m, &x);
+        if (m.cutting) {
+            model_cut(&m);
+        }
         if (++m.result.events > events_max || m.net.now_ns > SECONDS_MAX * NET_SECOND) {
             does_not_end(&m);
         }

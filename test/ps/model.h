@@ -8,8 +8,15 @@
  *     worker, rank 0 -> tn_resend -> [drop, delay, repeat, reorder, reconnect] -> tn_once -> shard
  *                            ^------------ answers, with the same faults -----------'
  *
- * Without kills every record must count exactly once, in both; with kills (relaxed recovery) the
- * bounds of reliability I4 must hold. A run that does not end fails with what everybody waits for.
+ * At a cut no batch is begun until all requests are acknowledged; then the state of everything is
+ * kept, as a checkpoint would, and every record must count once if the ledger's manifest covers it,
+ * else not at all (reliability I3). A killed rank comes back with a new incarnation:
+ *
+ *     exact      a new session: shards, once, resend, ledger and totals go back to the last cut
+ *     relaxed    the others go on, its shard is empty, its parts are dealt again
+ *
+ * In the end every record must have counted exactly once; with relaxed recovery the bounds of I4
+ * must hold. A run that does not end fails with what everybody waits for.
  */
 #ifndef TN_TEST_PS_MODEL_H
 #define TN_TEST_PS_MODEL_H
@@ -22,7 +29,8 @@ typedef struct model_faults {
     double repeat;      /* a copy comes up to 10 s later */
     double reorder;     /* overtakes what was sent before */
     uint32_t reconnects;
-    uint32_t kills; /* of ranks other than 0, which come back up to 20 s later */
+    uint32_t kills; /* relaxed: not of rank 0; they come back up to 20 s later */
+    uint32_t cuts;  /* exact only */
 } model_faults;
 
 typedef struct model_opts {
@@ -30,6 +38,7 @@ typedef struct model_opts {
     uint32_t ranks, parts, records_max; /* of a part: 0 .. records_max */
     uint32_t batch;
     tn_ledger_mode mode;
+    bool relaxed;
     uint32_t slow; /* the last rank computes so many times slower; 0, 1: as fast as the others */
     model_faults faults;
 } model_opts;
@@ -41,6 +50,8 @@ typedef struct model_result {
     uint64_t stale;        /* messages of former incarnations */
     uint64_t returned;     /* parts that stragglers gave back */
     uint64_t kills;        /* that happened */
+    uint64_t cuts;         /* that were not abandoned */
+    uint64_t rollbacks;    /* to a cut in which there were records */
     uint64_t extra;        /* times that records counted more than once */
     uint64_t updates_lost; /* acknowledged requests that went with a lost shard */
     uint64_t idle_ranks;   /* that never had a part */

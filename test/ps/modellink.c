@@ -162,6 +162,7 @@ void model_apply(model *m, const net_message *x)
     case NET_KILL:
     case NET_RESTART:
     case NET_RECONNECT:
+    case NET_CUT:
     case NET_ASK:
     case NET_ANSWER:
     case NET_BEAT:

@@ -48,7 +48,8 @@ void net_put(net *x, uint64_t at_ns, const net_message *message)
     if (x->n == x->room) {
         grow(x);
     }
-    const net_event e = {.at_ns = at_ns, .number = x->number++, .message = *message};
+    net_event e = {.at_ns = at_ns, .number = x->number++, .message = *message};
+    e.message.session = x->session;
     uint32_t i = x->n++;
     while (i > 0 && before(&e, &x->heap[(i - 1) / 2])) {
         x->heap[i] = x->heap[(i - 1) / 2];
@@ -57,11 +58,17 @@ void net_put(net *x, uint64_t at_ns, const net_message *message)
     x->heap[i] = e;
 }
 
-bool net_take(net *x, net_message *out)
+/* Messages end with their session; kills, restarts and the like belong to none. */
+static bool has_ended(const net *x, const net_message *m)
 {
-    if (x->n == 0) {
-        return false;
-    }
+    const bool fate = m->kind == NET_KILL || m->kind == NET_RESTART || m->kind == NET_RECONNECT ||
+                      m->kind == NET_CUT;
+    return !fate && m->session != x->session;
+}
+
+/* The first event, moved out of the heap. */
+static void take_first(net *x, net_message *out)
+{
     TN_ASSERT(x->heap[0].at_ns >= x->now_ns);
     x->now_ns = x->heap[0].at_ns;
     *out = x->heap[0].message;
@@ -76,5 +83,15 @@ bool net_take(net *x, net_message *out)
         i = child;
     }
     x->heap[i] = last;
-    return true;
+}
+
+bool net_take(net *x, net_message *out)
+{
+    while (x->n > 0) {
+        take_first(x, out);
+        if (!has_ended(x, out)) {
+            return true;
+        }
+    }
+    return false;
 }

@@ -20,6 +20,7 @@ typedef enum net_kind {
     NET_KILL,
     NET_RESTART,
     NET_RECONNECT,
+    NET_CUT,
     NET_PULL, /* requests with an id */
     NET_PUSH,
     NET_ASK,
@@ -32,6 +33,7 @@ typedef enum net_kind {
 typedef struct net_message {
     net_kind kind;
     net_kind request; /* that an ANSWER answers */
+    uint64_t session; /* set by net_put */
     uint32_t from, to;
     uint64_t incarnation; /* of the sender; of the rank that a timer is for */
     uint64_t meant;       /* ANSWER: the incarnation that asked */
@@ -56,6 +58,8 @@ typedef struct net {
     net_event *heap; /* owned */
     uint32_t n, room;
     uint64_t now_ns, number;
+    uint64_t
+        session; /* what was put in an earlier one does not arrive, but for what befalls ranks */
     uint64_t stream, drawn;
 } net;
 

@@ -76,7 +76,7 @@ void model_beat(model *m, const net_message *x)
     report(m, x);
     const uint32_t unclaimed =
         tn_ledger_claim(m->ledger, x->from, x->held, x->n_held, m->net.now_ns);
-    if (unclaimed > 0 && m->opts.faults.kills == 0) {
+    if (unclaimed > 0 && !m->opts.relaxed) {
         model_fail(m, "does not claim its part", x->from);
     }
     wake(m);
@@ -121,6 +121,33 @@ static void forget(model *m, uint32_t rank)
     }
 }
 
+void model_silence(model *m, uint32_t rank)
+{
+    member *r = &m->member[rank];
+    for (uint32_t i = 0; i < r->n_dest; i++) {
+        tn_resend_clear(&r->to[r->dest[i]]->resend);
+    }
+    *r = (member){.incarnation = r->incarnation,
+                  .to = r->to,
+                  .dest = r->dest,
+                  .n_dest = r->n_dest,
+                  .ask_id = r->ask_id,
+                  .was_busy = r->was_busy};
+}
+
+/* All that it did of its parts may be done once more, and its shard is empty. */
+static void lose(model *m, uint32_t rank)
+{
+    m->was_killed[rank] = true;
+    for (uint32_t i = 0; i < m->opts.parts; i++) {
+        if (m->holder[i] == rank) {
+            m->extra_max += m->part_first[i + 1] - m->part_first[i] - m->holds_from[i];
+            m->holder[i] = TN_NOBODY;
+        }
+    }
+    forget(m, rank);
+}
+
 void model_kill(model *m, uint32_t rank)
 {
     member *r = &m->member[rank];
@@ -128,18 +155,11 @@ void model_kill(model *m, uint32_t rank)
         return;
     }
     m->result.kills++;
-    m->was_killed[rank] = true;
-    for (uint32_t i = 0; i < m->opts.parts; i++) {
-        if (m->holder[i] == rank) { /* all that it did of its parts may be done once more */
-            m->extra_max += m->part_first[i + 1] - m->part_first[i] - m->holds_from[i];
-            m->holder[i] = TN_NOBODY;
-        }
+    model_silence(m, rank);
+    r->incarnation = 0;
+    if (m->opts.relaxed) {
+        lose(m, rank);
     }
-    for (uint32_t i = 0; i < r->n_dest; i++) {
-        tn_resend_clear(&r->to[r->dest[i]]->resend);
-    }
-    forget(m, rank);
-    *r = (member){.to = r->to, .dest = r->dest, .n_dest = r->n_dest, .was_busy = r->was_busy};
     const net_message again = {.kind = NET_RESTART, .to = rank};
     const uint64_t away = net_chance(&m->net, .5) ? NET_SECOND / 4 : 20 * NET_SECOND;
     net_put(&m->net, m->net.now_ns + net_draw(&m->net, away), &again);
@@ -167,6 +187,11 @@ static void adopt(model *m, uint32_t sender, uint32_t rank)
 void model_restart(model *m, uint32_t rank)
 {
     member *r = &m->member[rank];
+    if (!m->opts.relaxed) {
+        r->reborn = ++m->incarnations;
+        model_roll_back(m);
+        return;
+    }
     r->incarnation = ++m->incarnations;
     tn_totals_begin(m->totals, rank, r->incarnation);
     for (uint32_t i = 0; i < r->n_dest; i++) {

@@ -11,6 +11,16 @@
 
 enum { MODEL_WINDOW = 2, MODEL_DENSE = 13, MODEL_EPOCH = 3 };
 
+/* What a checkpoint keeps. Arrays are owned. */
+typedef struct cut {
+    tn_manifest_part *part;
+    uint32_t n_parts;
+    uint32_t *shows, *weight;
+    uint64_t dense[MODEL_DENSE];
+    uint64_t *low; /* of sender * ranks + shard */
+    tn_read_total read;
+} cut;
+
 /* Requests of one rank to another: the sender's side and the receiver's. */
 typedef struct pair {
     tn_resend resend;
@@ -31,6 +41,7 @@ typedef struct batch {
 
 typedef struct member {
     uint64_t incarnation; /* 0: dead */
+    uint64_t reborn;      /* exact: it is back under this one and waits for the new session */
     pair **to;            /* of each rank, NULL until there is something to send */
     uint32_t *dest;       /* those that are not */
     uint32_t n_dest;
@@ -61,6 +72,8 @@ typedef struct model {
     bool *was_killed; /* of each rank */
     uint64_t extra_max;
     uint64_t incarnations;
+    bool cutting; /* no batch is begun */
+    cut last;
     uint32_t open; /* requests in all */
     model_result result;
 } model;
@@ -95,5 +108,12 @@ void model_beat(model *m, const net_message *x);
 void model_tick_rank0(model *m);
 void model_kill(model *m, uint32_t rank);
 void model_restart(model *m, uint32_t rank);
+void model_silence(model *m, uint32_t rank); /* its worker and requests are gone */
+
+/* modelcut.c */
+void model_cut_begin(model *m); /* the first one: nothing is done yet */
+void model_cut_end(model *m);
+void model_cut(model *m); /* if nothing is in flight any more */
+void model_roll_back(model *m);
 
 #endif

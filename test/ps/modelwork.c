@@ -115,13 +115,13 @@ static void end_part(model *m, uint32_t rank)
     member *r = &m->member[rank];
     tn_ledger_held held = {.rank = rank, .part = r->deal.part, .attempt = r->deal.attempt};
     const bool whole = r->next == r->size;
+    held.position = r->deal.position + r->done;
     r->holds = r->drains = false;
     if (whole) {
         r->has_done = true;
         r->done_part = held;
         return;
     }
-    held.position = r->deal.position + r->done;
     if (rank == 0) {
         model_returned(m, &held);
     } else {
@@ -155,7 +155,8 @@ static void ask(model *m, uint32_t rank)
 void model_work(model *m, uint32_t rank)
 {
     member *r = &m->member[rank];
-    while (r->holds && !r->drains && r->next < r->size && r->n_batches < MODEL_WINDOW) {
+    while (r->holds && !r->drains && !m->cutting && r->next < r->size &&
+           r->n_batches < MODEL_WINDOW) {
         start_batch(m, rank);
     }
     if (r->holds && r->n_batches == 0 && (r->drains || r->next == r->size)) {
