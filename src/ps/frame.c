@@ -4,6 +4,7 @@
 #include "base/bytes.h"
 #include "base/crc32c.h"
 #include "base/error.h"
+#include "ps/requests.h"
 
 enum { AT_CRC = TN_FRAME_HEAD - 4 };
 
@@ -163,8 +164,10 @@ tn_drop tn_frame_read(tn_frame *out, const void *message, size_t size,
     if (why == TN_DROP_NONE && f.bytes != size - TN_FRAME_HEAD) {
         why = TN_DROP_SIZE;
     }
-    if (why == TN_DROP_NONE) {
+    if (spec_of(type) != NULL) {
         f.type = (tn_frame_type)type;
+    }
+    if (why == TN_DROP_NONE) {
         f.payload = (const char *)message + TN_FRAME_HEAD;
     }
     if (why == TN_DROP_NONE || why == TN_DROP_SESSION) {

@@ -18,7 +18,7 @@
  *     if (why != TN_DROP_NONE) ...                        drop it, n_dropped[why]++
  *
  * Every frame is hostile. tn_frame_read looks at nothing before it has looked at what leads there,
- * in the order of the drops in frames.def. It allocates nothing. What the payload holds is checked
+ * in the order of TN_DROP in frames.def. It allocates nothing. What the payload holds is checked
  * by whoever decodes it (requests.h, keyblock.h, values.h, notes.h), with reasons of the same list.
  * That a rank is the one whose key or address the connection has is for the receiver to check.
  * Pure functions, any thread.
@@ -84,8 +84,8 @@ typedef struct tn_frame_limits {
     uint32_t count_max[TN_FRAME_COUNTS];
 } tn_frame_limits;
 
-/* *out is written when TN_DROP_NONE, and, but for type and payload, when TN_DROP_SESSION, so that
- * its sender can be told. */
+/* *out is written when TN_DROP_NONE, and when TN_DROP_SESSION, so that its sender can be told: then
+ * without a payload, unchecked, and of type 0 when that is not known. */
 tn_drop tn_frame_read(tn_frame *out, const void *message, size_t size,
                       const tn_frame_limits *limits) TN_MUST_USE;
 

@@ -66,6 +66,26 @@ tn_drop tn_dense_params_get(tn_dense_params *out, const char *payload)
     return TN_DROP_NONE;
 }
 
+void tn_share_put(char *payload, const double *values, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        tn_store_f64(payload + i * sizeof(double), values[i]);
+    }
+}
+
+tn_drop tn_share_get(double *out, uint32_t n, const char *payload)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (!isfinite(tn_load_f64(payload + i * sizeof(double)))) {
+            return TN_DROP_VALUES;
+        }
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        out[i] = tn_load_f64(payload + i * sizeof(double));
+    }
+    return TN_DROP_NONE;
+}
+
 void tn_missing_put(char *to, const bool *missing, uint32_t n)
 {
     memset(to, 0, ((size_t)n + 7) / 8);

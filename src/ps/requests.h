@@ -42,6 +42,10 @@ tn_drop tn_pull_params_get(tn_pull_params *out, const char *payload) TN_MUST_USE
 tn_drop tn_push_params_get(tn_push_params *out, const char *payload) TN_MUST_USE;
 tn_drop tn_dense_params_get(tn_dense_params *out, const char *payload) TN_MUST_USE;
 
+/* SHARE: n doubles. TN_DROP_VALUES: one is not finite. */
+void tn_share_put(char *payload, const double *values, uint32_t n);
+tn_drop tn_share_get(double *out, uint32_t n, const char *payload) TN_MUST_USE;
+
 /* Bits for n keys, in the order of the message; `to` has room for (n + 7) / 8 bytes. */
 void tn_missing_put(char *to, const bool *missing, uint32_t n);
 

@@ -142,6 +142,17 @@ static void try_dense(const tn_frame *f)
     try_floats(f, f->payload + TN_DENSE_PARAMS);
 }
 
+static void try_share(const tn_frame *f)
+{
+    static double sums[SIZE_MAX_TRIED / sizeof(double)];
+    const uint32_t n = f->count[TN_DENSE_FLOATS];
+    if (tn_share_get(sums, n, f->payload) == TN_DROP_NONE) {
+        static char again[SIZE_MAX_TRIED];
+        tn_share_put(again, sums, n);
+        TN_ASSERT(memcmp(again, f->payload, f->bytes) == 0);
+    }
+}
+
 /* Unknown fields and long forms of numbers are not kept: what is written is the same from then on.
  */
 static void try_note(const tn_frame *f)
@@ -186,6 +197,8 @@ static void try_payload(const tn_frame *f)
         try_dense(f);
     } else if (f->type == TN_FRAME_ROWS) {
         try_floats(f, f->payload);
+    } else if (f->type == TN_FRAME_SHARE) {
+        try_share(f);
     } else if (tn_frame_has_note(f->type)) {
         try_note(f);
     }

@@ -303,6 +303,13 @@ static void who_joins_or_is_refused_needs_no_session(void **state)
     f.type = TN_FRAME_BEAT;
     tn_frame_seal(message, &f);
     assert_int_equal(tn_frame_read(&f, message, TN_FRAME_HEAD, &wire_limits), TN_DROP_SESSION);
+    assert_true(f.session == 5 && f.type == TN_FRAME_BEAT && f.payload == NULL);
+    tn_store_u8(message + 6, 99); /* of a later version, say */
+    repair(message, TN_FRAME_HEAD);
+    assert_int_equal(tn_frame_read(&f, message, TN_FRAME_HEAD, &wire_limits), TN_DROP_SESSION);
+    assert_true(f.session == 5 && f.type == 0);
+    tn_store_u8(message + 6, TN_FRAME_BEAT);
+    repair(message, TN_FRAME_HEAD);
     tn_frame_limits any = wire_limits;
     any.session = 0;
     assert_int_equal(tn_frame_read(&f, message, TN_FRAME_HEAD, &any), TN_DROP_NONE);

@@ -70,6 +70,26 @@ static void a_dense_answer_tells_norm_and_staleness(void **state)
     }
 }
 
+static void shared_sums_are_finite(void **state)
+{
+    (void)state;
+    static const double sums[] = {1.5, -0.0, -1e300};
+    char bytes[sizeof sums];
+    double got[3] = {7, 7, 7};
+    tn_share_put(bytes, sums, 3);
+    wire_equals(bytes, 8, "000000000000f83f");
+    for (uint32_t i = 2; i < STRANGE; i++) { /* those that are not finite */
+        for (uint32_t at = 0; at < 3; at++) {
+            tn_store_f64(bytes + (size_t)8 * at, strange[i]);
+            assert_int_equal(tn_share_get(got, 3, bytes), TN_DROP_VALUES);
+            assert_true(got[0] >= 7 && got[0] <= 7);
+            tn_store_f64(bytes + (size_t)8 * at, sums[at]);
+        }
+    }
+    assert_int_equal(tn_share_get(got, 3, bytes), TN_DROP_NONE);
+    assert_memory_equal(got, sums, sizeof sums);
+}
+
 /* Of any number of keys, to the places of an order. */
 static void missing_keys_are_told_by_bits(void **state)
 {
@@ -103,6 +123,7 @@ int main(void)
         cmocka_unit_test(a_pull_tells_its_batch),
         cmocka_unit_test(a_push_names_its_pull),
         cmocka_unit_test(a_dense_answer_tells_norm_and_staleness),
+        cmocka_unit_test(shared_sums_are_finite),
         cmocka_unit_test(missing_keys_are_told_by_bits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
