@@ -19,9 +19,9 @@ typedef struct shard_job {
     const tn_snapshot_layout *layout;
     uint32_t first, n_partitions;
     _Atomic uint32_t bad; /* the first tile that is known to fail; TILES_MAX: none */
-    tn_status
-        status[TILES_MAX]; /* per tile; what lies behind a bad one may not have been read .. */
-    tn_error *err;         /* .. and how the bad ones failed */
+    /* How each tile went; those behind a bad one may not have been read. */
+    tn_status status[TILES_MAX];
+    tn_error *err;
 } shard_job;
 
 static tn_status refill_row(void *arg, const tn_snapshot_row *row, tn_error *err)
