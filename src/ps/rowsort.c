@@ -133,18 +133,3 @@ const tn_row_entry *tn_rows_sort(tn_row_entry *both, size_t n)
     tn_row_entry *list = sort_coarsely(both, n, &other);
     return sort_nearly(list, n, n * MOVES_MAX) ? list : sort_fully(list, other, n);
 }
-
-tn_row_view tn_view_of(const tn_table *t, uint64_t key, const tn_row *row)
-{
-    const tn_plan *plan = tn_plan_of(t, tn_row_group(row));
-    return (tn_row_view){
-        .key = key,
-        .group = tn_row_group(row),
-        .present = tn_all_present(plan),
-        .last_seen = tn_row_day(row),
-        .show = tn_row_count(row->show_high, row->show_low),
-        .click = tn_row_count(row->click_high, row->click_low),
-        .data = row->data,
-        .n_floats = plan->n_floats,
-    };
-}
