@@ -7,7 +7,7 @@
 
 enum { NETS_MAX = 1024 };
 
-const tn_field tn_security_fields[] = {
+static const tn_field fields[] = {
     TN_FIELD_STR(tn_security_opts, key, "~", "file of this peer's secret key, by tnet-keygen"),
     TN_FIELD_STR(tn_security_opts, allow, "~", "folder of the public keys that are let in"),
     TN_FIELD_STRS(tn_security_opts, trusted_net, "~", "networks that are let in without keys"),
@@ -56,7 +56,7 @@ void tn_security_bind(const tn_binder *b, const tn_tree *tree, tn_security_opts 
         tn_diag_hint(b->diag, "{key: peer.key, allow: peers/}, or {trusted_net: [10.1.0.0/16]}");
         return;
     }
-    tn_fields_bind(&inner, tn_security_fields, tree, out);
+    tn_fields_bind(&inner, fields, tree, out);
     check(&inner, &tree->at, out);
 }
 

@@ -21,8 +21,6 @@ typedef struct tn_security_opts {
     tn_strs trusted_net;
 } tn_security_opts;
 
-extern const tn_field tn_security_fields[];
-
 /* Reads the tree of cluster.security (NULL or null: nothing is set). Faults and contradictions go
  * to b->diag; files are not looked at. */
 void tn_security_bind(const tn_binder *b, const tn_tree *tree, tn_security_opts *out);

@@ -51,6 +51,15 @@ says "did you mean '--dry-run'?"
 expect 2 tnet-eval "$config" --checkpoint a --export b
 says "not both"
 
+expect 2 tnet-keygen "$dir/keys" ../outside
+says "cannot name a key"
+
+# 0, 8: keys are made once, the secret half for its owner alone
+expect 0 tnet-keygen "$dir/keys" rank-0
+[ "$(stat -c %a "$dir/keys/rank-0.key")" = 600 ] || fail "the secret key is open to others"
+expect 8 tnet-keygen "$dir/keys" rank-0
+says "rank-0.key' is there already"
+
 # 3: configuration
 expect 3 tnet-train "$dir/none.yaml"
 grep -q "cannot open '$dir/none.yaml'" "$dir/err" || fail "$(cat "$dir/err")"
