@@ -257,6 +257,13 @@ static void i3_random_groups_that_roll_back_count_every_record_once(void **state
     assert_true(sum.rollbacks > KILL_SEEDS / 10); /* to a cut that had something in it */
 }
 
+/* Its answer to being asked for its part takes longer than 15 s, each time. */
+static void i3_a_slow_rank_behind_lost_messages_does_not_roll_the_group_back_for_ever(void **state)
+{
+    (void)state;
+    random_group(42377, EXACT);
+}
+
 static void the_same_seed_is_the_same_run(void **state)
 {
     (void)state;
@@ -283,6 +290,7 @@ int main(void)
         cmocka_unit_test(random_groups_count_every_record_once),
         cmocka_unit_test(i4_random_groups_with_restarts_keep_the_relaxed_bound),
         cmocka_unit_test(i3_random_groups_that_roll_back_count_every_record_once),
+        cmocka_unit_test(i3_a_slow_rank_behind_lost_messages_does_not_roll_the_group_back_for_ever),
         cmocka_unit_test(the_same_seed_is_the_same_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
