@@ -57,7 +57,7 @@ static uint64_t backoff(tn_resend *r, uint32_t k)
     return (uint64_t)((double)most * tn_open(tn_draw(r->stream, r->drawn++)));
 }
 
-const tn_resend_request *tn_resend_due(tn_resend *r, uint64_t now_ns)
+tn_resend_request *tn_resend_due(tn_resend *r, uint64_t now_ns)
 {
     if (r->unsent == NULL && r->oldest != NULL && now_ns >= r->due_ns) {
         r->unsent = r->oldest;

@@ -81,7 +81,7 @@ void tn_resend_put(tn_resend *r, tn_resend_request *x);
 
 /* The next request to send, oldest first; NULL: none before tn_resend_deadline. It stays due until
  * tn_resend_sent says that the transport took it. */
-const tn_resend_request *tn_resend_due(tn_resend *r, uint64_t now_ns);
+tn_resend_request *tn_resend_due(tn_resend *r, uint64_t now_ns);
 void tn_resend_sent(tn_resend *r, uint64_t now_ns);
 
 /* A new connection to the destination: what was in flight on the old one is gone. */
