@@ -50,6 +50,24 @@ tn_drop tn_push_params_get(tn_push_params *out, const char *payload)
     return TN_DROP_NONE;
 }
 
+void tn_rows_params_put(char *payload, const tn_rows_params *params)
+{
+    tn_store_u64(payload, params->first);
+    tn_store_u64(payload + 8, params->examples);
+    tn_store_f64(payload + 16, params->weight_sum);
+}
+
+tn_drop tn_rows_params_get(tn_rows_params *out, const char *payload)
+{
+    tn_rows_params p = {tn_load_u64(payload), tn_load_u64(payload + 8), tn_load_f64(payload + 16)};
+    bool weighs_nothing = p.examples == 0 && p.weight_sum > 0;
+    if (p.first > p.examples || !in_range(p.weight_sum) || weighs_nothing) {
+        return TN_DROP_PARAMS;
+    }
+    *out = p;
+    return TN_DROP_NONE;
+}
+
 void tn_dense_params_put(char *payload, const tn_dense_params *params)
 {
     tn_store_f64(payload, params->grad_norm);

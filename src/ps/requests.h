@@ -2,6 +2,7 @@
  *
  *     PULL   0 u64 examples    8 f64 weight_sum                      16 keys (ps/keyblock.h)
  *     PUSH   0 u64 pull        8 f64 lr_factor  16 u32 day  20 u32 0  24 gradients
+ *     ROWS   0 u64 first       8 u64 examples  16 f64 weight_sum      24 rows
  *     DENSE  0 f64 grad_norm   8 u64 staleness                       16 weights
  *
  * A pull brings all that its owner must know of a batch but the gradients; a push names the pull
@@ -16,7 +17,7 @@
 
 #include "ps/frame.h"
 
-enum { TN_PULL_PARAMS = 16, TN_PUSH_PARAMS = 24, TN_DENSE_PARAMS = 16 };
+enum { TN_PULL_PARAMS = 16, TN_PUSH_PARAMS = 24, TN_ROWS_PARAMS = 24, TN_DENSE_PARAMS = 16 };
 
 typedef struct tn_pull_params {
     uint64_t examples; /* in the batch; 0: an empty one, which takes part in the step */
@@ -29,6 +30,13 @@ typedef struct tn_push_params {
     uint32_t day;
 } tn_push_params;
 
+/* The joint batch of all ranks at staleness 0; zeros at any other, and to a PEEK. */
+typedef struct tn_rows_params {
+    uint64_t first; /* place of the rank's first example in it */
+    uint64_t examples;
+    double weight_sum;
+} tn_rows_params;
+
 typedef struct tn_dense_params {
     double grad_norm;   /* of all gradients of the step, before the global clip */
     uint64_t staleness; /* updates of this shard between the pull and this push */
@@ -36,10 +44,12 @@ typedef struct tn_dense_params {
 
 void tn_pull_params_put(char *payload, const tn_pull_params *params);
 void tn_push_params_put(char *payload, const tn_push_params *params);
+void tn_rows_params_put(char *payload, const tn_rows_params *params);
 void tn_dense_params_put(char *payload, const tn_dense_params *params);
 
 tn_drop tn_pull_params_get(tn_pull_params *out, const char *payload) TN_MUST_USE;
 tn_drop tn_push_params_get(tn_push_params *out, const char *payload) TN_MUST_USE;
+tn_drop tn_rows_params_get(tn_rows_params *out, const char *payload) TN_MUST_USE;
 tn_drop tn_dense_params_get(tn_dense_params *out, const char *payload) TN_MUST_USE;
 
 /* SHARE: n doubles. TN_DROP_VALUES: one is not finite. */

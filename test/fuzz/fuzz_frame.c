@@ -131,6 +131,17 @@ static void try_push(const tn_frame *f)
     try_floats(f, f->payload + TN_PUSH_PARAMS);
 }
 
+static void try_rows(const tn_frame *f)
+{
+    tn_rows_params p;
+    if (tn_rows_params_get(&p, f->payload) == TN_DROP_NONE) {
+        char again[TN_ROWS_PARAMS];
+        tn_rows_params_put(again, &p);
+        TN_ASSERT(memcmp(again, f->payload, sizeof again) == 0);
+    }
+    try_floats(f, f->payload + TN_ROWS_PARAMS);
+}
+
 static void try_dense(const tn_frame *f)
 {
     tn_dense_params p;
@@ -196,7 +207,7 @@ static void try_payload(const tn_frame *f)
     } else if (f->type == TN_FRAME_DENSE) {
         try_dense(f);
     } else if (f->type == TN_FRAME_ROWS) {
-        try_floats(f, f->payload);
+        try_rows(f);
     } else if (f->type == TN_FRAME_SHARE) {
         try_share(f);
     } else if (tn_frame_has_note(f->type)) {

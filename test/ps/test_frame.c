@@ -79,7 +79,7 @@ static const struct {
     {"bye", 0, 0, TN_FRAME_BYE, {0}, 0, false},
     {"pull", 1, 99, TN_FRAME_PULL, {3, 5, 0}, 2 | 1 << 2, true},
     {"peek", 0, 99, TN_FRAME_PEEK, {3, 5, 0}, 2 | TN_FRAME_MISSING, false},
-    {"rows", 0, 12, TN_FRAME_ROWS, {9, 5, 0}, 1 | TN_FRAME_MISSING, false},
+    {"rows", 0, 24 + 12, TN_FRAME_ROWS, {9, 5, 0}, 1 | TN_FRAME_MISSING, false},
     {"push", UINT64_MAX, 24 + 10 + 12, TN_FRAME_PUSH, {9, 5, 3}, 1, true},
     {"dense", 1, 16 + 6, TN_FRAME_DENSE, {0, 0, 3}, 2 << 2, false},
     {"share", 1, 24, TN_FRAME_SHARE, {0, 0, 3}, 0, true},

@@ -190,10 +190,11 @@ static void golden_rows(void **state)
     f.step = 5;
     f.count[TN_KEYS] = 2;
     f.count[TN_ROW_FLOATS] = 3;
-    f.bytes = 3 * 2 + 1;
-    assert_true(tn_values_write(TN_VALUES_F16, row, 3, message + TN_FRAME_HEAD) ==
-                TN_VALUES_FINITE);
-    tn_missing_put(message + TN_FRAME_HEAD + 6, missing, 2);
+    f.bytes = TN_ROWS_PARAMS + 3 * 2 + 1;
+    tn_rows_params_put(message + TN_FRAME_HEAD, &(tn_rows_params){0, 0, 0});
+    char *at = message + TN_FRAME_HEAD + TN_ROWS_PARAMS;
+    assert_true(tn_values_write(TN_VALUES_F16, row, 3, at) == TN_VALUES_FINITE);
+    tn_missing_put(at + 6, missing, 2);
     tn_frame_seal(message, &f);
     wire_equals(message, TN_FRAME_HEAD + f.bytes, wire_golden_rows);
 }

@@ -1,4 +1,5 @@
-/* test_requests.c - the fixed fields of PULL, PUSH and DENSE, and the bits of missing keys. */
+/* test_requests.c - the fixed fields of PULL, PUSH, ROWS and DENSE, and the bits of missing keys.
+ */
 #include "ps/requests.h"
 
 #include "base/bytes.h"
@@ -51,6 +52,29 @@ static void a_push_names_its_pull(void **state)
         assert_int_equal(tn_push_params_get(&p, bytes), TN_DROP_PARAMS);
         assert_int_equal(p.pull, 7);
     }
+}
+
+static void rows_tell_the_joint_batch(void **state)
+{
+    (void)state;
+    char bytes[TN_ROWS_PARAMS];
+    tn_rows_params p = {4, 9, 1.5};
+    tn_rows_params_put(bytes, &p);
+    wire_equals(bytes, sizeof bytes, "04000000000000000900000000000000000000000000f83f");
+    p = (tn_rows_params){0};
+    assert_int_equal(tn_rows_params_get(&p, bytes), TN_DROP_NONE);
+    assert_true(p.first == 4 && p.examples == 9 && p.weight_sum > 1.4 && p.weight_sum < 1.6);
+    for (uint32_t i = 0; i < STRANGE; i++) {
+        tn_rows_params_put(bytes, &(tn_rows_params){0, 9, strange[i]});
+        assert_int_equal(tn_rows_params_get(&p, bytes), TN_DROP_PARAMS);
+        assert_int_equal(p.first, 4);
+    }
+    tn_rows_params_put(bytes, &(tn_rows_params){0, 0, 0}); /* nobody has any */
+    assert_int_equal(tn_rows_params_get(&p, bytes), TN_DROP_NONE);
+    tn_rows_params_put(bytes, &(tn_rows_params){0, 0, 1}); /* weight of nothing */
+    assert_int_equal(tn_rows_params_get(&p, bytes), TN_DROP_PARAMS);
+    tn_rows_params_put(bytes, &(tn_rows_params){10, 9, 1}); /* behind the last */
+    assert_int_equal(tn_rows_params_get(&p, bytes), TN_DROP_PARAMS);
 }
 
 static void a_dense_answer_tells_norm_and_staleness(void **state)
@@ -122,6 +146,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_pull_tells_its_batch),
         cmocka_unit_test(a_push_names_its_pull),
+        cmocka_unit_test(rows_tell_the_joint_batch),
         cmocka_unit_test(a_dense_answer_tells_norm_and_staleness),
         cmocka_unit_test(shared_sums_are_finite),
         cmocka_unit_test(missing_keys_are_told_by_bits),
