@@ -34,12 +34,12 @@ void tn_link_post(tn_link *l, uint32_t to, tn_parcel *parcel)
     post(l, parcel);
 }
 
-void tn_link_answer(tn_link *l, const tn_letter *request, tn_parcel *parcel)
+void tn_link_answer(tn_link *l, const tn_frame *request, tn_parcel *parcel)
 {
-    parcel->to = request->from;
-    parcel->to_incarnation = request->frame.incarnation;
-    parcel->frame.sequence = request->frame.sequence;
-    parcel->frame.step = request->frame.step;
+    parcel->to = request->rank;
+    parcel->to_incarnation = request->incarnation;
+    parcel->frame.sequence = request->sequence;
+    parcel->frame.step = request->step;
     post(l, parcel);
 }
 

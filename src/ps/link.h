@@ -60,10 +60,10 @@ tn_status tn_link_dial(tn_link *l, uint32_t rank, const tn_endpoint *at, tn_erro
 /* In every message from now on; those of others are dropped. 0: there is none yet. */
 void tn_link_set_session(tn_link *l, uint64_t session);
 
-/* Takes the parcel and the caller's reference. An answer goes to the connection that its request
- * came by: tn_link_answer copies sequence and step. */
+/* Takes the parcel and the caller's reference. An answer goes to the rank and incarnation of its
+ * request, whose sequence and step it repeats; the payload of `request` is not looked at. */
 void tn_link_post(tn_link *l, uint32_t to, tn_parcel *parcel);
-void tn_link_answer(tn_link *l, const tn_letter *request, tn_parcel *parcel);
+void tn_link_answer(tn_link *l, const tn_frame *request, tn_parcel *parcel);
 
 typedef struct tn_link_counts {
     uint64_t bytes_out, bytes_in, messages_out,

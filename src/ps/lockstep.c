@@ -342,10 +342,15 @@ tn_joint_note tn_lockstep_note(const tn_lockstep *l, uint32_t rank)
     return note;
 }
 
+bool tn_lockstep_can_give(const tn_lockstep *l, uint32_t rank)
+{
+    return l->phase == WANTS_PUSHES && !l->slot[l->step % AHEAD].pushed[rank];
+}
+
 void tn_lockstep_give(tn_lockstep *l, tn_team *team, uint32_t rank, float *to)
 {
+    TN_ASSERT(tn_lockstep_can_give(l, rank));
     slot *s = slot_of(l, l->step);
-    TN_ASSERT(l->phase == WANTS_PUSHES && s->n_pushes == 0);
     if (s->keys[rank] != NULL) {
         tn_joint_give(s->joint, team, rank, l->rows, to);
     }

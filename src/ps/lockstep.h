@@ -82,7 +82,8 @@ tn_status tn_lockstep_do(tn_lockstep *l, tn_team *team, tn_turn *turn, tn_error 
 
 /* After ROWS or SKIPPED: of one rank. */
 tn_joint_note tn_lockstep_note(const tn_lockstep *l, uint32_t rank);
-/* After ROWS: laid out by the rank's own keys. */
+bool tn_lockstep_can_give(const tn_lockstep *l, uint32_t rank);
+/* From ROWS until the rank has pushed, as often as is wanted: laid out by the rank's own keys. */
 void tn_lockstep_give(tn_lockstep *l, tn_team *team, uint32_t rank, float *to);
 /* After NORM: this owner's part; after APPLIED: of all owners, or this one's where there is no
  * global clip. Squared. */

@@ -50,7 +50,7 @@ static void slice_batch(ranks_world *w, ranks_batch *b)
         uint32_t n = 0;
         for (uint32_t i = 0; i < b->n; i++) {
             uint32_t p = tn_partition_of(b->key[i], TN_PARTITIONS);
-            if (p >= w->from[o] && p < w->from[o + 1]) {
+            if (p >= w->shares->owners.from[o] && p < w->shares->owners.from[o + 1]) {
                 key[n++] = b->key[i];
             }
         }
@@ -71,7 +71,7 @@ static kit_model *model_of(tn_arena *arena, double clip)
 void ranks_make_shard(const kit_model *m, float *weights, uint32_t size, tn_shard *out)
 {
     const tn_dense_run run = {0, size};
-    tn_dense_opts dense = {.rule = &m->rules.dense, .size = size, .runs = &run, .n_runs = 1};
+    tn_dense_opts dense = {.rule = &m->rules.dense, .size = size, .runs = &run, .n_runs = size > 0};
     dense.weights = weights;
     *out = (tn_shard){.table = kit_table(m, 5), .rules = &m->rules};
     assert_int_equal(tn_dense_new(&out->dense, &dense, NULL), TN_OK);
@@ -82,18 +82,15 @@ ranks_world *ranks_new(uint32_t n, double clip, uint64_t seed)
     ranks_world *w = tn_alloc(1, sizeof *w, "ranks");
     *w = (ranks_world){.arena = tn_arena_new(1 << 16), .n = n, .stream = tn_stream2(seed, 1, n)};
     w->m = model_of(w->arena, clip);
-    for (uint32_t o = 0; o <= n; o++) {
-        w->from[o] = o * TN_PARTITIONS / n;
-    }
-    w->owners = (tn_owners){n, TN_PARTITIONS, w->from};
+    assert_int_equal(tn_shares_new(&w->shares, n, RANKS_DENSE, NULL), TN_OK);
     for (uint32_t o = 0; o < n; o++) {
         ranks_owner *own = &w->owner[o];
-        own->begin = o * RANKS_DENSE / n;
-        own->size = (o + 1) * RANKS_DENSE / n - own->begin;
+        own->begin = (uint32_t)w->shares->dense[o];
+        own->size = (uint32_t)w->shares->dense[o + 1] - own->begin;
         ranks_make_shard(w->m, own->weights, own->size, &own->shard);
         tn_lockstep_opts opts = {.n_ranks = n,
                                  .shard = &own->shard,
-                                 .owners = &w->owners,
+                                 .owners = &w->shares->owners,
                                  .layout = &w->m->layout,
                                  .dense = own->size};
         assert_int_equal(tn_lockstep_new(&own->lockstep, &opts, 0, NULL), TN_OK);
@@ -114,6 +111,7 @@ void ranks_free(ranks_world *w)
         tn_dense_free(w->owner[o].shard.dense);
         tn_table_free(w->owner[o].shard.table);
     }
+    tn_shares_free(w->shares);
     tn_arena_free(w->arena);
     tn_free(w);
 }

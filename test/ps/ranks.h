@@ -5,6 +5,7 @@
 
 #include "kit.h"
 #include "ps/lockstep.h"
+#include "ps/shares.h"
 
 enum {
     RANKS_MAX = 4,
@@ -47,8 +48,7 @@ typedef struct ranks_world {
     tn_arena *arena;
     kit_model *m;
     uint32_t n;
-    uint32_t from[RANKS_MAX + 1];
-    tn_owners owners;
+    tn_shares *shares;
     ranks_owner owner[RANKS_MAX];
     ranks_batch batch[RANKS_MAX][RANKS_STEPS + 1]; /* the last one is over */
     ranks_message pending[RANKS_MESSAGES_MAX];
@@ -64,6 +64,9 @@ void ranks_free(ranks_world *w);
 
 /* All messages, until every rank knows that the epoch is over. */
 void ranks_run(ranks_world *w);
+
+/* Asserts that the owners' shards together are what one process makes of the joint batches. */
+void ranks_check(ranks_world *w);
 
 uint64_t ranks_key(uint64_t i);
 

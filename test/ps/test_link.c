@@ -61,7 +61,7 @@ static void got_request(void *arg, tn_letter *letter)
     tn_parcel *parcel = NULL;
     if (answers && tn_parcel_take(&parcel, p->parcels, 0, NULL) == TN_OK) {
         parcel->frame.type = TN_FRAME_NOTED;
-        tn_link_answer(p->link, letter, parcel);
+        tn_link_answer(p->link, &letter->frame, parcel);
     }
     tn_letter_close(letter);
 }

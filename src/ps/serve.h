@@ -1,0 +1,60 @@
+/* serve.h - the owner's side of messages at staleness 0: requests are decoded and kept, and
+ * answered when the step of all ranks allows it.
+ *
+ *     tn-net   tn_serve_take: check, decode into buffers of the rank ──> inbox, bell
+ *     worker   tn_serve_run:  inbox ──> ps/lockstep.h ──> answers: by the link, or to its own rank
+ *
+ * Nothing is applied on the net thread: a step cannot end before the own rank has pushed, and then
+ * its worker waits, so the worker and its team do the work. Requests of the own rank are given to
+ * tn_serve_take by the worker itself, and answers to it are handed over by a call.
+ *
+ * A request counts once (ps/once.h). One that is repeated after its answer got lost is answered
+ * again: a pull with the same rows, a push with the weights of today. What is damaged or not due is
+ * refused with its reason.
+ */
+#ifndef TN_PS_SERVE_H
+#define TN_PS_SERVE_H
+
+#include "ps/bell.h"
+#include "ps/link.h"
+#include "ps/lockstep.h"
+#include "ps/shares.h"
+
+typedef struct tn_serve tn_serve;
+
+typedef struct tn_serve_opts {
+    uint32_t rank;
+    const tn_shares *shares; /* these must outlive it */
+    const tn_layout *layout;
+    tn_shard *shard;
+    const float *weights; /* the shard's range of the flat vector */
+    tn_parcels *parcels;
+    tn_bell *bell;
+    /* Takes an answer over; `request` as in tn_link_answer. */
+    void (*answer)(void *arg, const tn_frame *request, tn_parcel *parcel);
+    /* Takes a request to another owner over. */
+    void (*send)(void *arg, uint32_t to, tn_parcel *parcel);
+    void *arg;
+} tn_serve_opts;
+
+/* `step`: number of the first one. On failure *out is NULL. */
+tn_status tn_serve_new(tn_serve **out, const tn_serve_opts *opts, uint64_t step,
+                       tn_error *err) TN_MUST_USE;
+void tn_serve_free(tn_serve *s); /* NULL is fine */
+
+/* A rank as it is from now on: nothing of this start of it has been taken yet. Before the first
+ * request of it. */
+void tn_serve_admit(tn_serve *s, uint32_t rank, uint64_t incarnation);
+
+/* A PULL, PUSH or SHARE (of a norm) of a rank; the payload is not needed afterwards. Requests of
+ * one rank come from one thread. */
+void tn_serve_take(tn_serve *s, const tn_frame *frame);
+
+/* Does what has become possible. TN_E_DIVERGED: the norm of a gradient is not finite, nothing was
+ * changed, and all ranks are told. TN_E_PEER: a rank broke the order of a step. */
+tn_status tn_serve_run(tn_serve *s, tn_team *team, tn_error *err) TN_MUST_USE;
+
+/* Requests of every reason (tn_drop) that were refused as damaged; any thread. */
+uint64_t tn_serve_refused(const tn_serve *s);
+
+#endif

@@ -1,0 +1,304 @@
+/* sync.c - what a worker asks of all owners, and what they answer. */
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "ps/syncstate.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+static const uint64_t look_ns = 100000000; /* at least so often, at what may have gone wrong */
+
+/* ---- answers, on the worker's thread ---- */
+
+static void fail(tn_sync *g, tn_status status)
+{
+    g->failed = g->failed != TN_OK ? g->failed : status;
+}
+
+static void strange(tn_sync *g, uint32_t rank, const char *what)
+{
+    if (g->failed == TN_OK) {
+        fail(g, tn_fail(&g->err, TN_E_PEER, "rank %u sent %s that nobody can use", rank, what));
+    }
+}
+
+static void hear_rows(tn_sync *g, const tn_frame *f, uint32_t from)
+{
+    tn_asked *b = &g->batch[g->n_got % TN_SYNC_BATCHES];
+    tn_share *s = &b->share[from];
+    const tn_values kind = tn_frame_row_values(f->flags);
+    tn_rows_params p;
+    bool known = g->n_got < g->n_pulled && !s->has_rows &&
+                 tn_rows_params_get(&p, f->payload) == TN_DROP_NONE;
+    bool fits = known && f->count[TN_ROW_FLOATS] == (p.weight_sum > 0 ? s->floats : 0);
+    if (!fits) {
+        strange(g, from, "rows");
+        return;
+    }
+    if (f->count[TN_ROW_FLOATS] > 0 &&
+        tn_values_scatter(kind, f->payload + TN_ROWS_PARAMS, b->of.keys, s->order, b->of.rows) !=
+            TN_VALUES_FINITE) {
+        strange(g, from, "rows that are not finite");
+        return;
+    }
+    s->has_rows = true;
+    s->sequence = f->sequence;
+    b->n_rows++;
+    b->note.first_row = p.first;
+    b->note.rows = p.examples;
+    b->note.weight_sum = p.weight_sum;
+    b->note.over = p.examples == 0;
+}
+
+static void hear_weights(tn_sync *g, const tn_frame *f, uint32_t from)
+{
+    const size_t *cut = g->opts.shares->dense;
+    const size_t n = cut[from + 1] - cut[from];
+    tn_dense_params p;
+    if (g->has_weights[from] || f->count[TN_DENSE_FLOATS] != n ||
+        tn_dense_params_get(&p, f->payload) != TN_DROP_NONE ||
+        tn_values_read(tn_frame_dense_values(f->flags), f->payload + TN_DENSE_PARAMS, n,
+                       g->opts.weights + cut[from]) != TN_VALUES_FINITE) {
+        strange(g, from, "weights");
+        return;
+    }
+    g->has_weights[from] = true;
+    g->n_weights++;
+    bool whole = isfinite(g->opts.shard->rules->clip_global); /* then all owners know all of it */
+    double norm2 = p.grad_norm * p.grad_norm;
+    g->norm2 = whole ? norm2 : g->norm2 + norm2;
+}
+
+static void hear_refusal(tn_sync *g, const tn_frame *f, uint32_t from)
+{
+    if (g->failed == TN_OK) {
+        bool diverged = f->code == TN_REFUSAL_DIVERGED;
+        fail(g, tn_fail(&g->err, diverged ? TN_E_DIVERGED : TN_E_PEER,
+                        "rank %u refused a request of step %" PRIu64 ": %s", from, f->step,
+                        tn_refusal_text(f->code)));
+    }
+}
+
+static void hear(tn_sync *g, const tn_frame *f, uint32_t from)
+{
+    if (f->type == TN_FRAME_ROWS) {
+        hear_rows(g, f, from);
+    } else if (f->type == TN_FRAME_DENSE) {
+        hear_weights(g, f, from);
+    } else if (f->type == TN_FRAME_REFUSED) {
+        hear_refusal(g, f, from);
+    }
+}
+
+static void hear_letters(tn_sync *g)
+{
+    (void)pthread_mutex_lock(&g->lock);
+    tn_letter *letter = g->first;
+    g->first = NULL;
+    (void)pthread_mutex_unlock(&g->lock);
+    while (letter != NULL) {
+        tn_letter *next = letter->next;
+        hear(g, &letter->frame, letter->from);
+        tn_letter_close(letter);
+        letter = next;
+    }
+}
+
+/* ---- what the own shard says ---- */
+
+void tn_sync_answer(void *arg, const tn_frame *request, tn_parcel *parcel)
+{
+    tn_sync *g = arg;
+    if (request->rank != g->opts.rank) {
+        tn_link_answer(g->link, request, parcel);
+        return;
+    }
+    tn_frame f = parcel->frame;
+    f.sequence = request->sequence;
+    f.step = request->step;
+    f.payload = tn_parcel_payload(parcel);
+    hear(g, &f, g->opts.rank);
+    tn_parcel_drop(parcel);
+}
+
+void tn_sync_send(void *arg, uint32_t to, tn_parcel *parcel)
+{
+    tn_sync *g = arg;
+    parcel->frame.step = g->opts.step + g->n_done;
+    if (to != g->opts.rank) {
+        tn_link_post(g->link, to, parcel);
+        return;
+    }
+    tn_frame f = parcel->frame;
+    f.rank = to;
+    f.incarnation = g->opts.incarnation;
+    f.sequence = ++g->own_sequence;
+    f.payload = tn_parcel_payload(parcel);
+    tn_serve_take(g->serve, &f);
+    tn_parcel_drop(parcel);
+}
+
+/* ---- calls ---- */
+
+/* Works for the own shard and listens until `*count` is that of all ranks. */
+static tn_status await(tn_sync *g, tn_team *team, const uint32_t *count, const char *what,
+                       tn_error *err)
+{
+    const uint64_t begin = tn_clock_ns();
+    for (;;) {
+        uint64_t heard = tn_bell_rings(&g->bell);
+        hear_letters(g);
+        if (g->failed == TN_OK) {
+            fail(g, tn_serve_run(g->serve, team, &g->err));
+        }
+        if (g->failed != TN_OK) {
+            return tn_fail(err, g->failed, "%s", g->err.text);
+        }
+        if (*count == g->n_ranks) {
+            return TN_OK;
+        }
+        uint64_t now = tn_clock_ns();
+        if (now - begin > g->opts.patience_ns) {
+            return tn_fail(err, TN_E_PEER, "%s of %u of %u ranks did not come within %.0f s", what,
+                           g->n_ranks - *count, g->n_ranks, (double)(now - begin) * 1e-9);
+        }
+        (void)tn_bell_wait(&g->bell, heard, now + look_ns);
+    }
+}
+
+static tn_status make_room(tn_asked *b, uint32_t keys, tn_error *err)
+{
+    if (b->index != NULL && keys <= b->keys_max) {
+        return TN_OK;
+    }
+    tn_free(b->index);
+    tn_free(b->scratch);
+    b->keys_max = keys + keys / 4 + 1;
+    b->index = tn_try_alloc(b->keys_max, sizeof *b->index, "the keys of a batch", err);
+    b->scratch =
+        tn_try_alloc((size_t)2 * b->keys_max, sizeof *b->scratch, "the keys of a batch", err);
+    return b->index != NULL && b->scratch != NULL ? TN_OK : TN_E_MEMORY;
+}
+
+static tn_status pull_from(tn_sync *g, tn_asked *b, uint32_t owner, tn_error *err)
+{
+    const tn_keyset *keys = b->of.keys;
+    tn_share *s = &b->share[owner];
+    const tn_range own = tn_keys_of_peer(keys, owner);
+    tn_parcel *p = NULL;
+    s->order = tn_keyblock_sort(keys, owner, b->scratch, b->index + own.from);
+    const tn_keyblock_shape shape = tn_keyblock_measure(keys, s->order);
+    TN_TRY(tn_parcel_take(&p, g->parcels, TN_PULL_PARAMS + shape.bytes, err));
+    s->floats = shape.floats;
+    s->has_rows = false;
+    p->frame.type = TN_FRAME_PULL;
+    p->frame.flags = tn_frame_flags(g->opts.row_values, g->opts.dense_values);
+    p->frame.count[TN_KEYS] = s->order.n;
+    p->frame.count[TN_ROW_FLOATS] = shape.floats;
+    tn_pull_params_put(tn_parcel_payload(p), &(tn_pull_params){b->of.examples, b->of.weight_sum});
+    tn_keyblock_write(keys, s->order, &shape, tn_parcel_payload(p) + TN_PULL_PARAMS);
+    tn_sync_send(g, owner, p);
+    return TN_OK;
+}
+
+tn_status tn_sync_pull(tn_sync *g, const tn_sync_batch *batch, tn_error *err)
+{
+    TN_ASSERT(g->n_pulled - g->n_done < TN_SYNC_BATCHES);
+    tn_asked *b = &g->batch[g->n_pulled % TN_SYNC_BATCHES];
+    TN_TRY(make_room(b, batch->keys->n, err));
+    b->of = *batch;
+    b->n_rows = 0;
+    g->n_pulled++;
+    for (uint32_t p = 0; p < g->n_ranks; p++) {
+        TN_TRY(pull_from(g, b, p, err));
+    }
+    return TN_OK;
+}
+
+tn_status tn_sync_rows(tn_sync *g, tn_team *team, tn_joint_note *out, tn_error *err)
+{
+    TN_ASSERT(g->n_got < g->n_pulled && g->n_got == g->n_done);
+    tn_asked *b = &g->batch[g->n_got % TN_SYNC_BATCHES];
+    TN_TRY(await(g, team, &b->n_rows, "rows", err));
+    g->n_got++;
+    g->n_done += b->note.weight_sum == 0;
+    *out = b->note;
+    return TN_OK;
+}
+
+/* What rounding takes from one step the next one brings. */
+static size_t write_dense(tn_sync *g, size_t from, size_t n, const float *dense, char *to)
+{
+    const tn_values kind = g->opts.dense_values;
+    if (n == 0) {
+        return TN_VALUES_FINITE;
+    }
+    return g->residual == NULL ? tn_values_write(kind, dense + from, n, to)
+                               : tn_values_write_fed(kind, dense + from, n, g->residual + from, to);
+}
+
+/* Gradients of a batch, on their way to all owners. */
+typedef struct pushing {
+    const tn_asked *batch;
+    const float *grads, *dense;
+    const tn_push *push;
+} pushing;
+
+static tn_status push_to(tn_sync *g, const pushing *x, uint32_t owner, tn_error *err)
+{
+    const tn_sync_opts *o = &g->opts;
+    const tn_share *s = &x->batch->share[owner];
+    const size_t from = o->shares->dense[owner];
+    const size_t n_dense = x->dense != NULL ? o->shares->dense[owner + 1] - from : 0;
+    const size_t row_bytes = s->floats * tn_values_bytes(o->row_values);
+    tn_parcel *p = NULL;
+    TN_TRY(tn_parcel_take(&p, g->parcels,
+                          TN_PUSH_PARAMS + row_bytes + n_dense * tn_values_bytes(o->dense_values),
+                          err));
+    p->frame.type = TN_FRAME_PUSH;
+    p->frame.flags = tn_frame_flags(o->row_values, o->dense_values);
+    p->frame.count[TN_KEYS] = s->order.n;
+    p->frame.count[TN_ROW_FLOATS] = s->floats;
+    p->frame.count[TN_DENSE_FLOATS] = (uint32_t)n_dense;
+    char *to = tn_parcel_payload(p);
+    tn_push_params_put(to, &(tn_push_params){s->sequence, x->push->lr_factor, x->push->day});
+    to += TN_PUSH_PARAMS;
+    if (tn_values_gather(o->row_values, x->batch->of.keys, s->order, x->grads, to) !=
+            TN_VALUES_FINITE ||
+        write_dense(g, from, n_dense, x->dense, to + row_bytes) != TN_VALUES_FINITE) {
+        tn_parcel_drop(p);
+        return tn_fail(err, TN_E_DIVERGED, "the gradient of step %" PRIu64 " is not finite",
+                       o->step + g->n_done);
+    }
+    tn_sync_send(g, owner, p);
+    return TN_OK;
+}
+
+tn_status tn_sync_push(tn_sync *g, const float *grads, const float *dense, const tn_push *push,
+                       tn_error *err)
+{
+    TN_ASSERT(g->n_got == g->n_done + 1);
+    const pushing x = {&g->batch[g->n_done % TN_SYNC_BATCHES], grads, dense, push};
+    g->n_weights = 0;
+    g->norm2 = 0;
+    memset(g->has_weights, 0, g->n_ranks * sizeof *g->has_weights);
+    for (uint32_t p = 0; p < g->n_ranks; p++) {
+        TN_TRY(push_to(g, &x, p, err));
+    }
+    return TN_OK;
+}
+
+tn_status tn_sync_weights(tn_sync *g, tn_team *team, double *norm, tn_error *err)
+{
+    TN_ASSERT(g->n_got == g->n_done + 1);
+    TN_TRY(await(g, team, &g->n_weights, "weights", err));
+    g->n_done++;
+    *norm = sqrt(g->norm2);
+    return TN_OK;
+}
+
+void tn_sync_counts(tn_sync *g, tn_link_counts *out)
+{
+    tn_link_counts_of(g->link, out);
+}

@@ -1,0 +1,70 @@
+/* sync.h - a worker among its peers at staleness 0: one model, cut among all, one step at a time.
+ *
+ *     pull(k) -> rows(k) -> pull(k + 1), compute k -> push(k) -> weights(k) -> rows(k + 1) -> ..
+ *
+ * Every owner is asked for its slice of the batch's keys, the own shard too, by plain call; a batch
+ * without examples takes part in everything. One pull may be under way while the step before is
+ * computed. Rows and dense weights are those after all updates of the step before; see
+ * ps/lockstep.h for what makes N peers equal one process on the joint batch.
+ *
+ * Belongs to the worker's thread, which also does the steps of the own shard while it waits. A
+ * link of its own carries the messages (ps/link.h).
+ */
+#ifndef TN_PS_SYNC_H
+#define TN_PS_SYNC_H
+
+#include "ps/serve.h"
+
+typedef struct tn_sync tn_sync;
+
+typedef struct tn_sync_opts {
+    const tn_zmq *zmq;
+    uint32_t rank;
+    uint64_t job, incarnation;
+    uint64_t step;           /* number of the first one */
+    uint64_t patience_ns;    /* without an answer that is due: TN_E_PEER */
+    uint64_t resend_ns;      /* as in tn_link_opts */
+    const tn_shares *shares; /* these must outlive the group */
+    const tn_layout *layout;
+    const tn_security *security;
+    tn_shard *shard;
+    const float *own;                   /* weights of the shard's range of the flat vector */
+    float *weights;                     /* the worker's copy of the whole vector */
+    tn_values row_values, dense_values; /* how floats travel */
+} tn_sync_opts;
+
+/* Listens at `own`, whose address is in `bound` then. On failure *out is NULL. */
+tn_status tn_sync_open(tn_sync **out, const tn_sync_opts *opts, const tn_endpoint *own,
+                       char bound[TN_ENDPOINT_SIZE], tn_error *err) TN_MUST_USE;
+void tn_sync_close(tn_sync *g); /* NULL is fine */
+
+/* All ranks are known: their incarnations and addresses, this one's included. */
+tn_status tn_sync_join(tn_sync *g, uint64_t session, const uint64_t *incarnation,
+                       const tn_endpoint *at, tn_error *err) TN_MUST_USE;
+
+typedef struct tn_sync_batch {
+    const tn_keyset *keys; /* lent until its push has been waited for */
+    float *rows;           /* as in ps/client.h; written until tn_sync_rows returns */
+    uint64_t examples;     /* 0: the rank has no data left */
+    double weight_sum;
+} tn_sync_batch;
+
+/* Asks for the rows of a batch; at most two batches are under way. */
+tn_status tn_sync_pull(tn_sync *g, const tn_sync_batch *batch, tn_error *err) TN_MUST_USE;
+
+/* Waits for the rows of the oldest batch without. A joint weight of 0: none are written, and no
+ * push follows. */
+tn_status tn_sync_rows(tn_sync *g, tn_team *team, tn_joint_note *out, tn_error *err) TN_MUST_USE;
+
+/* Sends the gradients of that batch, of the mean loss of the joint one. dense: of the whole flat
+ * vector, NULL without examples. Of `push` lr_factor and day count. */
+tn_status tn_sync_push(tn_sync *g, const float *grads, const float *dense, const tn_push *push,
+                       tn_error *err) TN_MUST_USE;
+
+/* Waits until all owners have applied the step and the weights are up to date. *norm: of all
+ * gradients before the global clip. TN_E_DIVERGED: it was not finite; nothing was changed. */
+tn_status tn_sync_weights(tn_sync *g, tn_team *team, double *norm, tn_error *err) TN_MUST_USE;
+
+void tn_sync_counts(tn_sync *g, tn_link_counts *out);
+
+#endif

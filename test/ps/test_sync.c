@@ -1,0 +1,307 @@
+/* test_sync.c - ranks on threads of their own, with real sockets: the model is that of one process
+ * on the joint batches, and the same bits every time. */
+#include "keys.h"
+#include "ps/sync.h"
+#include "ranks.h"
+
+#include "base/alloc.h"
+#include "support/test.h"
+#include "support/tmpdir.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+static char dir[256];
+
+static int set_up(void **state)
+{
+    (void)state;
+    tn_tmpdir_make(dir);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    tn_tmpdir_remove(dir);
+    return 0;
+}
+
+typedef struct run {
+    ranks_world *w;
+    tn_security security;
+    tn_endpoint at[RANKS_MAX];
+    uint64_t incarnation[RANKS_MAX];
+    tn_sync *sync[RANKS_MAX];
+    float weights[RANKS_MAX][RANKS_DENSE]; /* every rank's copy of the flat vector */
+    uint64_t steps[RANKS_MAX];
+    tn_status status[RANKS_MAX];
+    tn_error err[RANKS_MAX];
+} run;
+
+typedef struct seat {
+    run *run;
+    uint32_t rank;
+} seat;
+
+/* All keys of a batch, by owner, not in order. */
+static kit_keys *keys_of(const run *x, tn_arena *arena, uint32_t rank, uint64_t step)
+{
+    const ranks_batch *b = &x->w->batch[rank][step];
+    uint64_t key[RANKS_KEYS];
+    for (uint32_t i = 0; i < b->n; i++) {
+        key[i] = b->key[b->n - 1 - i];
+    }
+    kit_keys *keys = kit_keys_new(arena, &x->w->m->layout, key, NULL, b->n);
+    keys->set.owners = &x->w->shares->owners;
+    return keys;
+}
+
+typedef struct place {
+    tn_arena *arena;
+    kit_keys *keys[RANKS_STEPS + 2];
+    float *rows[RANKS_STEPS + 2];
+} place;
+
+static tn_status pull(run *x, place *at, uint32_t rank, uint64_t step, tn_error *err)
+{
+    const ranks_batch *b = &x->w->batch[rank][step];
+    at->keys[step] = keys_of(x, at->arena, rank, step);
+    at->rows[step] = TN_NEW_ARRAY(at->arena, float, at->keys[step]->n_floats + 1);
+    const tn_sync_batch batch = {.keys = &at->keys[step]->set,
+                                 .rows = at->rows[step],
+                                 .examples = b->note.rows,
+                                 .weight_sum = b->note.weight_sum};
+    return tn_sync_pull(x->sync[rank], &batch, err);
+}
+
+static tn_status learn(run *x, place *at, uint32_t rank, uint64_t step, tn_error *err)
+{
+    const ranks_batch *b = &x->w->batch[rank][step];
+    const kit_keys *keys = at->keys[step];
+    float *grads = TN_NEW_ARRAY(at->arena, float, keys->n_floats + 1);
+    for (uint32_t i = 0; i < keys->n_floats; i++) {
+        grads[i] = ranks_gradient(at->rows[step][i], keys->set.key[i / RANKS_DIM], rank, step,
+                                  i % RANKS_DIM);
+    }
+    const tn_push push = {.lr_factor = 1, .day = 9};
+    double norm = 0;
+    TN_TRY(tn_sync_push(x->sync[rank], grads, b->n > 0 ? b->dense : NULL, &push, err));
+    return tn_sync_weights(x->sync[rank], NULL, &norm, err);
+}
+
+static tn_status train(run *x, place *at, uint32_t rank, tn_error *err)
+{
+    TN_TRY(pull(x, at, rank, 0, err));
+    for (uint64_t step = 0;; step++) {
+        tn_joint_note note;
+        TN_TRY(tn_sync_rows(x->sync[rank], NULL, &note, err));
+        if (note.over && step == RANKS_STEPS) { /* some steps before are empty, too */
+            return TN_OK;
+        }
+        if (step < RANKS_STEPS) {
+            TN_TRY(pull(x, at, rank, step + 1, err));
+        }
+        if (note.weight_sum > 0) {
+            x->steps[rank]++;
+            TN_TRY(learn(x, at, rank, step, err));
+        }
+    }
+}
+
+static void *work(void *arg)
+{
+    const seat *s = arg;
+    place at = {.arena = tn_arena_new(1 << 16)};
+    s->run->status[s->rank] = train(s->run, &at, s->rank, &s->run->err[s->rank]);
+    tn_arena_free(at.arena);
+    return NULL;
+}
+
+static void open_ranks(run *x, uint32_t n, double clip, tn_values kind)
+{
+    x->w = ranks_new(n, clip, 1);
+    assert_int_equal(tn_security_init(&x->security, keys_zmq(), NULL, NULL), TN_OK);
+    for (uint32_t r = 0; r < n; r++) {
+        char bound[TN_ENDPOINT_SIZE];
+        x->at[r].is_ipc = true;
+        int size = snprintf(x->at[r].path, sizeof x->at[r].path, "%s/%u.sock", dir, r);
+        assert_in_range(size, 1, sizeof x->at[r].path - 1);
+        x->incarnation[r] = 50 + r;
+        const tn_sync_opts opts = {.zmq = keys_zmq(),
+                                   .rank = r,
+                                   .job = 3,
+                                   .incarnation = x->incarnation[r],
+                                   .patience_ns = UINT64_C(60000000000),
+                                   .resend_ns = 200000000,
+                                   .shares = x->w->shares,
+                                   .layout = &x->w->m->layout,
+                                   .security = &x->security,
+                                   .shard = &x->w->owner[r].shard,
+                                   .own = x->w->owner[r].weights,
+                                   .weights = x->weights[r],
+                                   .row_values = kind,
+                                   .dense_values = kind};
+        assert_int_equal(tn_sync_open(&x->sync[r], &opts, &x->at[r], bound, NULL), TN_OK);
+    }
+    for (uint32_t r = 0; r < n; r++) {
+        assert_int_equal(tn_sync_join(x->sync[r], 8, x->incarnation, x->at, NULL), TN_OK);
+    }
+}
+
+static void run_ranks(run *x)
+{
+    pthread_t thread[RANKS_MAX];
+    seat seats[RANKS_MAX];
+    for (uint32_t r = 0; r < x->w->n; r++) {
+        seats[r] = (seat){x, r};
+        assert_int_equal(pthread_create(&thread[r], NULL, work, &seats[r]), 0);
+    }
+    for (uint32_t r = 0; r < x->w->n; r++) {
+        assert_int_equal(pthread_join(thread[r], NULL), 0);
+    }
+}
+
+static void close_ranks(run *x)
+{
+    for (uint32_t r = 0; r < x->w->n; r++) {
+        tn_sync_close(x->sync[r]);
+    }
+    tn_security_done(&x->security);
+    ranks_free(x->w);
+}
+
+static void check_ends(const run *x)
+{
+    for (uint32_t r = 0; r < x->w->n; r++) {
+        if (x->status[r] != TN_OK) {
+            fail_msg("rank %u: %s", r, x->err[r].text);
+        }
+        assert_int_equal(x->steps[r], x->steps[0]);
+        for (uint32_t o = 0; o < x->w->n; o++) {
+            const ranks_owner *own = &x->w->owner[o];
+            assert_memory_equal(x->weights[r] + own->begin, own->weights,
+                                own->size * sizeof(float));
+        }
+    }
+}
+
+static void ranks_over_sockets_train_the_model_of_the_joint_batch(void **state)
+{
+    (void)state;
+    for (uint32_t n = 1; n <= RANKS_MAX; n++) {
+        for (uint32_t clipped = 0; clipped < 2; clipped++) {
+            run *x = tn_alloc(1, sizeof *x, "a run");
+            open_ranks(x, n, clipped ? 0.7 : (double)INFINITY, TN_VALUES_F32);
+            run_ranks(x);
+            check_ends(x);
+            ranks_check(x->w);
+            close_ranks(x);
+            tn_free(x);
+        }
+    }
+}
+
+/* C10 */
+static void c10_four_ranks_repeat_exactly(void **state)
+{
+    (void)state;
+    run *x[3];
+    for (uint32_t i = 0; i < 3; i++) {
+        x[i] = tn_alloc(1, sizeof *x[i], "a run");
+        open_ranks(x[i], RANKS_MAX, 0.7, TN_VALUES_F32);
+        run_ranks(x[i]);
+        check_ends(x[i]);
+        assert_memory_equal(x[i]->weights, x[0]->weights, sizeof x[0]->weights);
+        for (uint32_t o = 0; o < RANKS_MAX; o++) {
+            for (uint64_t k = 0; k < RANKS_KEYS; k++) {
+                kit_row a;
+                kit_row b;
+                bool there = kit_row_of(x[0]->w->owner[o].shard.table, ranks_key(k), &a);
+                assert_int_equal(kit_row_of(x[i]->w->owner[o].shard.table, ranks_key(k), &b),
+                                 there);
+                if (there) {
+                    assert_memory_equal(a.data, b.data, a.view.n_floats * sizeof(float));
+                }
+            }
+        }
+    }
+    for (uint32_t i = 0; i < 3; i++) {
+        close_ranks(x[i]);
+        tn_free(x[i]);
+    }
+}
+
+/* The weights come close to those of whole floats: error feedback keeps what rounding takes. */
+static void floats_in_16_bits_train_nearly_the_same(void **state)
+{
+    (void)state;
+    run *whole = tn_alloc(1, sizeof *whole, "a run");
+    run *half = tn_alloc(1, sizeof *half, "a run");
+    open_ranks(whole, 2, (double)INFINITY, TN_VALUES_F32);
+    run_ranks(whole);
+    check_ends(whole);
+    tn_link_counts many;
+    tn_sync_counts(whole->sync[0], &many);
+    close_ranks(whole);
+    open_ranks(half, 2, (double)INFINITY, TN_VALUES_F16);
+    run_ranks(half);
+    assert_int_equal(half->status[0], TN_OK);
+    assert_int_equal(half->status[1], TN_OK);
+    for (uint32_t d = 0; d < RANKS_DENSE; d++) {
+        assert_float_equal(half->weights[0][d], whole->weights[0][d], 2e-3);
+    }
+    close_ranks(half);
+    tn_free(whole);
+    tn_free(half);
+}
+
+static void a_rank_that_never_comes_is_told_in_time(void **state)
+{
+    (void)state;
+    run *x = tn_alloc(1, sizeof *x, "a run");
+    x->w = ranks_new(2, (double)INFINITY, 1);
+    place at = {.arena = tn_arena_new(1 << 16)};
+    char bound[TN_ENDPOINT_SIZE];
+    tn_joint_note note;
+    tn_error err = {0};
+    assert_int_equal(tn_security_init(&x->security, keys_zmq(), NULL, NULL), TN_OK);
+    x->at[0] = (tn_endpoint){.host = "127.0.0.1"};
+    x->incarnation[0] = 1;
+    x->incarnation[1] = 2;
+    x->at[1] = (tn_endpoint){.host = "127.0.0.1", .port = 1};
+    const tn_sync_opts opts = {.zmq = keys_zmq(),
+                               .job = 3,
+                               .incarnation = 1,
+                               .patience_ns = 300000000,
+                               .shares = x->w->shares,
+                               .layout = &x->w->m->layout,
+                               .security = &x->security,
+                               .shard = &x->w->owner[0].shard,
+                               .own = x->w->owner[0].weights,
+                               .weights = x->weights[0]};
+    assert_int_equal(tn_sync_open(&x->sync[0], &opts, &x->at[0], bound, NULL), TN_OK);
+    assert_int_equal(tn_sync_join(x->sync[0], 8, x->incarnation, x->at, NULL), TN_OK);
+    assert_int_equal(pull(x, &at, 0, 0, NULL), TN_OK);
+    assert_int_equal(tn_sync_rows(x->sync[0], NULL, &note, &err), TN_E_PEER);
+    assert_non_null(strstr(err.text, "rows of 2 of 2 ranks did not come within"));
+    tn_sync_close(x->sync[0]);
+    tn_sync_close(NULL);
+    tn_security_done(&x->security);
+    tn_arena_free(at.arena);
+    ranks_free(x->w);
+    tn_free(x);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ranks_over_sockets_train_the_model_of_the_joint_batch),
+        cmocka_unit_test(c10_four_ranks_repeat_exactly),
+        cmocka_unit_test(floats_in_16_bits_train_nearly_the_same),
+        cmocka_unit_test(a_rank_that_never_comes_is_told_in_time),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
