@@ -10,9 +10,8 @@
 
 static void wake(tn_link *l)
 {
-    const uint64_t one = 1;
-    ssize_t n = write(l->wake, &one, sizeof one);
-    TN_ASSERT(n == sizeof one || errno == EAGAIN); /* full: it is awake */
+    int rung = eventfd_write(l->wake, 1);
+    TN_ASSERT(rung == 0 || errno == EAGAIN); /* full: it is awake */
 }
 
 static void post(tn_link *l, tn_parcel *p)
@@ -52,6 +51,12 @@ uint32_t tn_link_open_requests(tn_link *l, uint32_t rank)
 void tn_link_set_session(tn_link *l, uint64_t session)
 {
     atomic_store(&l->session, session);
+}
+
+void tn_link_expect(tn_link *l, uint32_t rank, uint64_t incarnation)
+{
+    TN_ASSERT(rank < l->opts.size);
+    atomic_store(&l->dest[rank].incarnation, incarnation);
 }
 
 void tn_link_counts_of(tn_link *l, tn_link_counts *out)

@@ -57,6 +57,10 @@ void tn_link_close(tn_link *l);
 /* Where a rank is. Messages to it may be posted before. TN_E_CONFIG: no key, or an open address. */
 tn_status tn_link_dial(tn_link *l, uint32_t rank, const tn_endpoint *at, tn_error *err) TN_MUST_USE;
 
+/* Answers of a rank count only if they are of this start of it: one that was started again has
+ * none of what the one before acknowledged. 0 (the beginning): of any. */
+void tn_link_expect(tn_link *l, uint32_t rank, uint64_t incarnation);
+
 /* In every message from now on; those of others are dropped. 0: there is none yet. */
 void tn_link_set_session(tn_link *l, uint64_t session);
 

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 
 #include <errno.h>
-#include <unistd.h>
+#include <sys/eventfd.h>
 
 enum { AT_ONCE = 64 }; /* messages of one socket before the next one's turn */
 
@@ -76,9 +76,8 @@ static void sort_outbox(tn_link *l, tn_parcel_list *outbox)
 static void take_outbox(tn_link *l)
 {
     tn_parcel_list outbox = {0};
-    uint64_t wakes;
-    ssize_t n = read(l->wake, &wakes, sizeof wakes);
-    (void)n; /* nothing to read: woken by something else */
+    eventfd_t wakes;
+    (void)eventfd_read(l->wake, &wakes); /* nothing to read: woken by something else */
     (void)pthread_mutex_lock(&l->lock);
     outbox = l->outbox;
     l->outbox = (tn_parcel_list){0};

@@ -120,7 +120,11 @@ bool tn_link_receive(tn_link *l, int64_t socket, tn_letter **out)
 {
     bool is_router = socket == TN_LINK_ROUTER;
     void *from = is_router ? l->router : l->dest[socket].dealer;
-    tn_frame sender = {.rank = is_router ? 0 : (uint32_t)socket};
+    tn_frame sender = {0};
+    if (!is_router) {
+        sender.rank = (uint32_t)socket;
+        sender.incarnation = atomic_load(&l->dest[socket].incarnation);
+    }
     bool known = true;
     zmq_msg_t m;
     *out = NULL;

@@ -22,15 +22,16 @@ void tn_parcel_list_add(tn_parcel_list *l, tn_parcel *p);
 tn_parcel *tn_parcel_list_take(tn_parcel_list *l); /* not empty */
 void tn_parcel_list_drop(tn_parcel_list *l);       /* all of them */
 
-/* Another rank, as the net thread knows it; but for `open`, which anybody may read. */
+/* Another rank, as the net thread knows it; but for the last two, which anybody may. */
 typedef struct tn_link_dest {
     void *dealer; /* NULL: nobody knows where it is */
     tn_resend resend;
-    tn_parcel_list requests; /* that have no number yet */
-    tn_parcel_list plain;    /* to be sent once */
-    bool blocked;            /* the connection takes nothing at the moment */
-    uint64_t logged_ns;      /* when a fault of it was told last */
-    _Atomic uint32_t open;   /* requests without an answer */
+    tn_parcel_list requests;      /* that have no number yet */
+    tn_parcel_list plain;         /* to be sent once */
+    bool blocked;                 /* the connection takes nothing at the moment */
+    uint64_t logged_ns;           /* when a fault of it was told last */
+    _Atomic uint32_t open;        /* requests without an answer */
+    _Atomic uint64_t incarnation; /* that answers must be of; 0: any */
 } tn_link_dest;
 
 struct tn_link {

@@ -115,6 +115,7 @@ tn_status tn_sync_join(tn_sync *g, uint64_t session, const uint64_t *incarnation
     tn_link_set_session(g->link, session);
     for (uint32_t r = 0; r < g->n_ranks; r++) {
         if (r != g->opts.rank) {
+            tn_link_expect(g->link, r, incarnation[r]);
             TN_TRY(tn_link_dial(g->link, r, &at[r], err));
         }
     }

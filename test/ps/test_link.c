@@ -242,6 +242,8 @@ static void c5_a_request_without_answer_is_repeated(void **state)
     close_peer(&b);
 }
 
+static uint64_t dropped(peer *p, tn_drop fault);
+
 static void requests_reach_a_peer_that_was_started_again(void **state)
 {
     (void)state;
@@ -255,7 +257,14 @@ static void requests_reach_a_peer_that_was_started_again(void **state)
     tn_link_close(b.link);
     post(&a, &b, 2, 1);
     post(&a, &b, 3, 100000);
+    tn_link_expect(a.link, 1, 101);
     open_again(&b, 1, 900);
+    await(&b, &b.requests, 4); /* its answers are not those of the one before */
+    while (dropped(&a, TN_DROP_RANK) == 0) {
+    }
+    assert_int_equal(a.answers, 1);
+    assert_int_equal(tn_link_open_requests(a.link, 1), 2);
+    tn_link_expect(a.link, 1, 900);
     await(&a, &a.answers, 3);
     assert_true(b.last == 3);
     close_peer(&a);
