@@ -144,6 +144,14 @@ static void post(peer *p, const peer *to, double first, uint32_t n)
     tn_link_post(p->link, to->rank, parcel);
 }
 
+static uint32_t count_of(peer *p, const uint32_t *count)
+{
+    (void)pthread_mutex_lock(&p->lock);
+    uint32_t n = *count;
+    (void)pthread_mutex_unlock(&p->lock);
+    return n;
+}
+
 /* Until *count is at least n. */
 static void await(peer *p, const uint32_t *count, uint32_t n)
 {
@@ -178,12 +186,12 @@ static void requests_are_answered_in_order_however_many(void **state)
     }
     await(&a, &a.answers, REQUESTS);
     assert_int_equal(tn_link_open_requests(a.link, 1), 0);
-    assert_int_equal(a.answers, REQUESTS);
-    assert_int_equal(a.sequence, REQUESTS);
-    assert_true(a.in_order);
+    assert_int_equal(count_of(&a, &a.answers), REQUESTS);
     await(&a, &a.ticks, 1);
     close_peer(&a);
     close_peer(&b);
+    assert_int_equal(a.sequence, REQUESTS);
+    assert_true(a.in_order);
 }
 
 static void long_messages_go_both_ways_at_once(void **state)
@@ -209,9 +217,10 @@ static void long_messages_go_both_ways_at_once(void **state)
     }
     for (uint32_t i = 0; i < PEERS; i++) {
         await(&p[i], &p[i].answers, 2 * TIMES);
-        assert_int_equal(p[i].answers, 2 * TIMES);
+        assert_int_equal(count_of(&p[i], &p[i].answers), 2 * TIMES);
         tn_link_counts counts;
-        await(&p[i], &p[i].ticks, p[i].ticks + 2); /* counts are told now and then */
+        await(&p[i], &p[i].ticks,
+              count_of(&p[i], &p[i].ticks) + 2); /* counts are told now and then */
         tn_link_counts_of(p[i].link, &counts);
         assert_true(counts.bytes_in >= UINT64_C(2) * TIMES * DOUBLES * sizeof(double));
         assert_true(counts.bytes_out >= UINT64_C(2) * TIMES * DOUBLES * sizeof(double));
@@ -230,13 +239,15 @@ static void c5_a_request_without_answer_is_repeated(void **state)
     open_peer(&a, 0);
     open_peer(&b, 1);
     dial(&a, &b);
+    (void)pthread_mutex_lock(&b.lock);
     b.ignore = 3;
+    (void)pthread_mutex_unlock(&b.lock);
     for (uint32_t i = 0; i < 5; i++) {
         post(&a, &b, i, 1);
     }
     await(&a, &a.answers, 5);
-    assert_int_equal(a.answers, 5);
-    assert_true(b.requests >= 5 + 3);
+    assert_int_equal(count_of(&a, &a.answers), 5);
+    assert_true(count_of(&b, &b.requests) >= 5 + 3);
     assert_int_equal(tn_link_open_requests(a.link, 1), 0);
     close_peer(&a);
     close_peer(&b);
@@ -262,19 +273,19 @@ static void requests_reach_a_peer_that_was_started_again(void **state)
     await(&b, &b.requests, 4); /* its answers are not those of the one before */
     while (dropped(&a, TN_DROP_RANK) == 0) {
     }
-    assert_int_equal(a.answers, 1);
+    assert_int_equal(count_of(&a, &a.answers), 1);
     assert_int_equal(tn_link_open_requests(a.link, 1), 2);
     tn_link_expect(a.link, 1, 900);
     await(&a, &a.answers, 3);
-    assert_true(b.last == 3);
     close_peer(&a);
     close_peer(&b);
+    assert_true(b.last == 3);
 }
 
 static uint64_t dropped(peer *p, tn_drop fault)
 {
     tn_link_counts counts;
-    await(p, &p->ticks, p->ticks + 2);
+    await(p, &p->ticks, count_of(p, &p->ticks) + 2);
     tn_link_counts_of(p->link, &counts);
     return counts.dropped[fault];
 }
@@ -297,8 +308,8 @@ static void what_is_of_another_session_or_job_is_dropped(void **state)
     post(&c, &b, 2, 1);
     while (dropped(&b, TN_DROP_SESSION) == 0 || dropped(&b, TN_DROP_JOB) == 0) {
     }
-    assert_int_equal(b.requests, 0);
-    assert_int_equal(a.answers + c.answers, 0);
+    assert_int_equal(count_of(&b, &b.requests), 0);
+    assert_int_equal(count_of(&a, &a.answers) + count_of(&c, &c.answers), 0);
     assert_int_equal(tn_link_open_requests(a.link, 1), 1);
     close_peer(&a);
     close_peer(&b);
