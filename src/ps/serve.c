@@ -75,11 +75,6 @@ void tn_serve_admit(tn_serve *s, uint32_t rank, uint64_t incarnation)
     tn_once_begin(&s->rank[rank].once, incarnation);
 }
 
-uint64_t tn_serve_refused(const tn_serve *s)
-{
-    return atomic_load(&s->refused);
-}
-
 /* ---- answers ---- */
 
 static uint64_t turn_of(const tn_serve_rank *r)

@@ -54,7 +54,4 @@ void tn_serve_take(tn_serve *s, const tn_frame *frame);
  * changed, and all ranks are told. TN_E_PEER: a rank broke the order of a step. */
 tn_status tn_serve_run(tn_serve *s, tn_team *team, tn_error *err) TN_MUST_USE;
 
-/* Requests of every reason (tn_drop) that were refused as damaged; any thread. */
-uint64_t tn_serve_refused(const tn_serve *s);
-
 #endif

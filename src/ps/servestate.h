@@ -56,7 +56,6 @@ struct tn_serve {
     tn_serve_rank *rank;
     float *rows; /* run's: rows of one rank */
     size_t rows_max;
-    _Atomic uint64_t refused;
 
     pthread_mutex_t lock;
     tn_serve_news *first, *last; /* guarded by lock: the inbox, oldest first .. */

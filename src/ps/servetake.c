@@ -9,7 +9,6 @@
 void tn_serve_refuse(tn_serve *s, const tn_frame *request, tn_refusal why)
 {
     tn_parcel *p = NULL;
-    (void)atomic_fetch_add(&s->refused, 1);
     if (tn_parcel_take(&p, s->opts.parcels, 0, NULL) == TN_OK) { /* else it is asked again */
         p->frame.type = TN_FRAME_REFUSED;
         p->frame.code = why;
