@@ -60,7 +60,7 @@ static tn_status publish(tn_reader *r, tn_status status, const tn_dealt *dealt, 
     if (status == TN_OK && now) {
         status = append(r, dealt, err);
     }
-    r->deal.over = status != TN_OK;
+    r->deal.over = status == TN_END; /* a failure ends the reader itself */
     (void)pthread_cond_broadcast(&r->changed);
     (void)pthread_mutex_unlock(&r->lock);
     return status;
