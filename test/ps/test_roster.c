@@ -124,7 +124,7 @@ static void many_addresses_are_bounded(void **state)
 {
     (void)state;
     static char text[5 * 4100];
-    for (uint32_t i = 0; i < 4097; i++) {
+    for (size_t i = 0; i < 4097; i++) {
         (void)snprintf(text + 2 * i, sizeof text - 2 * i, "a,");
     }
     const char *const words[] = {"TNET_RANK", "0", "TNET_PEER_LIST", text, NULL};
