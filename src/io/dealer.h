@@ -20,7 +20,8 @@ typedef struct tn_dealt {
 
 /* Who deals the parts of an epoch, when several readers share it. Called from one thread of the
  * reader. Without `wait` *now is false when there is none at present, which may change; with it
- * the call returns soon after *stop turns true, with TN_E_STOPPED. TN_END: no more. */
+ * the call returns soon after *stop turns true, with TN_E_STOPPED. TN_END: no more. Any other
+ * status ends the reader with it at once: rows that are not handed out yet are not. */
 typedef struct tn_dealer {
     tn_status (*next)(void *arg, bool wait, const atomic_bool *stop, tn_dealt *out, bool *now,
                       tn_error *err);

@@ -39,7 +39,7 @@ struct tn_joint {
 tn_status tn_joint_new(tn_joint **out, uint32_t n_ranks, const tn_owners *owners,
                        const tn_layout *layout, tn_error *err)
 {
-    TN_ASSERT(n_ranks > 0 && n_ranks <= TN_JOINT_RANKS_MAX);
+    TN_ASSERT(n_ranks > 0 && n_ranks <= TN_PARTITIONS);
     *out = NULL;
     tn_joint *j = tn_try_alloc(1, sizeof *j, "the joint batch", err);
     if (j == NULL) {

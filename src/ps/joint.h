@@ -21,8 +21,6 @@
 #include "base/record.h"
 #include "base/team.h"
 
-enum { TN_JOINT_RANKS_MAX = 4096 };
-
 typedef struct tn_joint tn_joint;
 
 /* `owners` and `layout` must outlive it. On failure *out is NULL. */

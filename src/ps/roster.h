@@ -17,9 +17,10 @@
 #define TN_PS_ROSTER_H
 
 #include "base/field.h"
+#include "base/keyset.h"
 #include "ps/endpoint.h"
 
-enum { TN_PEERS_MAX = 4096 };
+enum { TN_PEERS_MAX = TN_PARTITIONS }; /* each owns one at least */
 
 /* The option cluster.peers, as written. */
 typedef struct tn_peers_opts {

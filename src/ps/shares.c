@@ -7,13 +7,13 @@ enum { FLOATS_IN_LINE = TN_CACHE_LINE / sizeof(float) };
 
 typedef struct owned {
     tn_shares shares;
-    uint32_t from[TN_SHARES_MAX + 1];
-    size_t dense[TN_SHARES_MAX + 1];
+    uint32_t from[TN_PARTITIONS + 1];
+    size_t dense[TN_PARTITIONS + 1];
 } owned;
 
 tn_status tn_shares_new(tn_shares **out, uint32_t n_peers, size_t dense, tn_error *err)
 {
-    TN_ASSERT(n_peers > 0 && n_peers <= TN_SHARES_MAX);
+    TN_ASSERT(n_peers > 0 && n_peers <= TN_PARTITIONS);
     *out = NULL;
     owned *s = tn_try_alloc(1, sizeof *s, "the shares of the peers", err);
     if (s == NULL) {

@@ -14,14 +14,12 @@
 #include "base/keyset.h"
 #include "ps/dense.h"
 
-enum { TN_SHARES_MAX = TN_PARTITIONS };
-
 typedef struct tn_shares {
     tn_owners owners;
     const size_t *dense; /* n_peers + 1: peer p owns dense[p] .. dense[p+1] - 1, in floats */
 } tn_shares;
 
-/* 1 to TN_SHARES_MAX peers, a flat vector of `dense` floats. On failure *out is NULL. */
+/* 1 to TN_PARTITIONS peers, a flat vector of `dense` floats. On failure *out is NULL. */
 tn_status tn_shares_new(tn_shares **out, uint32_t n_peers, size_t dense, tn_error *err) TN_MUST_USE;
 void tn_shares_free(tn_shares *s); /* NULL is fine */
 

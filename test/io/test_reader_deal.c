@@ -300,7 +300,7 @@ static void a_reader_that_waits_for_a_part_can_be_stopped(void **state)
     setup_close(&s);
 }
 
-static void what_a_dealer_says_ends_the_stream_behind_its_rows(void **state)
+static void the_failure_of_a_dealer_ends_the_stream(void **state)
 {
     (void)state;
     setup s;
@@ -331,7 +331,7 @@ int main(void)
         cmocka_unit_test(a_reader_goes_on_within_a_part_that_it_is_dealt),
         cmocka_unit_test(rows_do_not_wait_for_a_part_that_is_not_dealt_yet),
         cmocka_unit_test(a_reader_that_waits_for_a_part_can_be_stopped),
-        cmocka_unit_test(what_a_dealer_says_ends_the_stream_behind_its_rows),
+        cmocka_unit_test(the_failure_of_a_dealer_ends_the_stream),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

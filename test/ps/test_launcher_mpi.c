@@ -130,8 +130,8 @@ static void words_that_are_no_numbers_are_told(void **state)
     (void)state;
     const char *const words[] = {"OMPI_COMM_WORLD_RANK", "-1", NULL};
     fakeenv_refused(&(fakeenv){.words = words}, "OMPI_COMM_WORLD_RANK is '-1', not a number");
-    const char *const large[] = {"OMPI_COMM_WORLD_RANK", "0", "OMPI_COMM_WORLD_SIZE", "4097", NULL};
-    fakeenv_refused(&(fakeenv){.words = large}, "not a number of 0 to 4096");
+    const char *const large[] = {"OMPI_COMM_WORLD_RANK", "0", "OMPI_COMM_WORLD_SIZE", "1025", NULL};
+    fakeenv_refused(&(fakeenv){.words = large}, "not a number of 0 to 1024");
 }
 
 #define TEST(name) cmocka_unit_test_teardown(name, tear_down)

@@ -108,7 +108,7 @@ static void half_words_are_told(void **state)
     const char *const none[] = {"TNET_RANK", "0", "TNET_PEERS", "0", NULL};
     fakeenv_refused(&(fakeenv){.words = none}, "TNET_PEERS is 0, not at least 1");
     const char *const word[] = {"TNET_RANK", "one", "TNET_PEERS", "2", NULL};
-    fakeenv_refused(&(fakeenv){.words = word}, "TNET_RANK is 'one', not a number of 0 to 4095");
+    fakeenv_refused(&(fakeenv){.words = word}, "TNET_RANK is 'one', not a number of 0 to 1023");
 }
 
 #define TEST(name) cmocka_unit_test_teardown(name, tear_down)

@@ -12,7 +12,7 @@ static void every_float_and_partition_has_one_owner(void **state)
 {
     (void)state;
     const size_t size[] = {0, 1, 15, 16, 17, 1000, 423280};
-    for (uint32_t n = 1; n <= TN_SHARES_MAX; n = n * 3 / 2 + 1) {
+    for (uint32_t n = 1; n <= TN_PARTITIONS; n = n * 3 / 2 + 1) {
         for (uint32_t i = 0; i < sizeof size / sizeof size[0]; i++) {
             tn_shares *s = NULL;
             assert_int_equal(tn_shares_new(&s, n, size[i], NULL), TN_OK);
