@@ -36,6 +36,7 @@ enum {
     TN_FRAME_HEAD = 80,
     TN_FRAME_VERSION = 1,
     TN_FRAME_MAGIC = 0x31464e54, /* "TNF1" */
+    TN_MEET = 1,                 /* code of PULL and ROWS: after this step all stand still */
     TN_FRAME_MISSING = 1 << 4,   /* a flag: behind the floats a bit for each key without a row */
 };
 
@@ -68,7 +69,7 @@ typedef struct tn_frame {
     tn_frame_type type;
     uint8_t flags; /* tn_frame_flags, TN_FRAME_MISSING */
     uint32_t rank; /* of the sender */
-    uint32_t code; /* of REFUSED, SHARE, BYE; elsewhere 0, and nobody looks */
+    uint32_t code; /* of REFUSED, SHARE, BYE, PULL, ROWS; elsewhere 0, and nobody looks */
     uint64_t job, session, incarnation, sequence, step;
     uint32_t count[TN_FRAME_COUNTS];
     const char *payload; /* lent by the message; at any address */

@@ -189,6 +189,7 @@ static void add_notes(tn_lockstep *l, const slot *s)
         l->told.rows += s->note[r].rows;
         l->told.weight_sum += s->note[r].weight_sum;
         l->told.over = l->told.over && s->note[r].rows == 0;
+        l->told.meet = l->told.meet || s->note[r].meet;
     }
 }
 

@@ -35,6 +35,7 @@ typedef struct tn_lockstep_opts {
 typedef struct tn_batch_note {
     uint64_t rows; /* 0: the rank has no data left in this epoch */
     double weight_sum;
+    bool meet; /* the rank wants all to stand still after this step */
 } tn_batch_note;
 
 /* What a push brings. Of lr_factor and day those of rank 0 count: they are the same of all. */
@@ -61,6 +62,7 @@ typedef struct tn_joint_note {
     uint64_t rows;
     double weight_sum;
     bool over; /* for all ranks */
+    bool meet; /* some rank wants it */
 } tn_joint_note;
 
 /* On failure *out is NULL. */

@@ -69,12 +69,6 @@ void tn_serve_free(tn_serve *s)
     tn_free(s);
 }
 
-void tn_serve_admit(tn_serve *s, uint32_t rank, uint64_t incarnation)
-{
-    TN_ASSERT(rank < s->n_ranks);
-    tn_once_begin(&s->rank[rank].once, incarnation);
-}
-
 /* ---- answers ---- */
 
 static uint64_t turn_of(const tn_serve_rank *r)
@@ -97,6 +91,7 @@ static tn_status answer_rows(tn_serve *s, uint32_t rank, tn_team *team, bool ski
     TN_TRY(tn_parcel_take(&p, s->opts.parcels, TN_ROWS_PARAMS + n * tn_values_bytes(kind), err));
     p->frame.type = TN_FRAME_ROWS;
     p->frame.flags = tn_frame_flags(kind, TN_VALUES_F32);
+    p->frame.code = note.meet ? TN_MEET : 0;
     p->frame.count[TN_KEYS] = n > 0 ? keys->n : 0;
     p->frame.count[TN_ROW_FLOATS] = n;
     tn_rows_params_put(tn_parcel_payload(p),
@@ -154,7 +149,9 @@ static tn_status hear_pull(tn_serve *s, const tn_serve_news *news, tn_error *err
     uint64_t at = turn_of(r);
     at = r->asked[at].sequence == 0 ? at : (at + 1) % TN_PULLS_AHEAD;
     const tn_serve_pull *p = &r->pull[at];
-    const tn_batch_note note = {.rows = p->params.examples, .weight_sum = p->params.weight_sum};
+    const tn_batch_note note = {.rows = p->params.examples,
+                                .weight_sum = p->params.weight_sum,
+                                .meet = news->frame.code == TN_MEET};
     r->asked[at] = news->frame;
     return tn_lockstep_pull(s->lockstep, news->frame.rank, &note,
                             p->block.keys.n > 0 ? &p->block.keys : NULL, err);

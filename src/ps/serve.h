@@ -28,6 +28,7 @@ typedef struct tn_serve_opts {
     const tn_layout *layout;
     tn_shard *shard;
     const float *weights; /* the shard's range of the flat vector */
+    tn_once *once;        /* of every rank, begun; requests of other kinds are marked there, too */
     tn_parcels *parcels;
     tn_bell *bell;
     /* Takes an answer over; `request` as in tn_link_answer. */
@@ -41,10 +42,6 @@ typedef struct tn_serve_opts {
 tn_status tn_serve_new(tn_serve **out, const tn_serve_opts *opts, uint64_t step,
                        tn_error *err) TN_MUST_USE;
 void tn_serve_free(tn_serve *s); /* NULL is fine */
-
-/* A rank as it is from now on: nothing of this start of it has been taken yet. Before the first
- * request of it. */
-void tn_serve_admit(tn_serve *s, uint32_t rank, uint64_t incarnation);
 
 /* A PULL, PUSH or SHARE (of a norm) of a rank; the payload is not needed afterwards. Requests of
  * one rank come from one thread. */

@@ -23,8 +23,7 @@ typedef struct tn_serve_pull {
 } tn_serve_pull;
 
 typedef struct tn_serve_rank {
-    tn_once once;    /* take's, as is the next */
-    uint64_t pulled; /* requests */
+    uint64_t pulled; /* requests; take's */
     tn_serve_pull pull[TN_PULLS_AHEAD];
     tn_push_params push;
     float *grads, *dense; /* of the push; owned */

@@ -136,7 +136,7 @@ static void take_new(tn_serve *s, const tn_frame *f, tn_serve_news *news, tn_ser
                                          [TOO_EARLY] = TN_REFUSAL_FULL};
     taken t = take(s, f, what);
     if (t == TAKEN) {
-        tn_once_mark(&s->rank[f->rank].once, f->sequence);
+        tn_once_mark(&s->opts.once[f->rank], f->sequence);
         tell(s, news, what);
         return;
     }
@@ -156,7 +156,7 @@ void tn_serve_take(tn_serve *s, const tn_frame *frame)
                                   : frame->type == TN_FRAME_PUSH ? TN_SERVE_PUSH
                                                                  : TN_SERVE_NORM};
     what.frame.payload = NULL;
-    const tn_once *once = &s->rank[frame->rank].once;
+    const tn_once *once = &s->opts.once[frame->rank];
     tn_once_verdict verdict = tn_once_ask(once, frame->incarnation, frame->sequence);
     if (verdict == TN_ONCE_STALE || verdict == TN_ONCE_BEYOND) {
         tn_serve_refuse(s, frame,

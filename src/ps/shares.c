@@ -11,6 +11,13 @@ typedef struct owned {
     size_t dense[TN_PARTITIONS + 1];
 } owned;
 
+void tn_shares_cut(uint32_t n_peers, uint32_t *from)
+{
+    for (uint32_t p = 0; p <= n_peers; p++) {
+        from[p] = TN_PARTITIONS * p / n_peers;
+    }
+}
+
 tn_status tn_shares_new(tn_shares **out, uint32_t n_peers, size_t dense, tn_error *err)
 {
     TN_ASSERT(n_peers > 0 && n_peers <= TN_PARTITIONS);
@@ -19,11 +26,11 @@ tn_status tn_shares_new(tn_shares **out, uint32_t n_peers, size_t dense, tn_erro
     if (s == NULL) {
         return TN_E_MEMORY;
     }
+    tn_shares_cut(n_peers, s->from);
     const size_t lines = dense / FLOATS_IN_LINE + (dense % FLOATS_IN_LINE != 0);
     for (uint32_t p = 0; p <= n_peers; p++) {
         size_t begin = lines / n_peers * p + lines % n_peers * p / n_peers;
         begin *= FLOATS_IN_LINE;
-        s->from[p] = TN_PARTITIONS * p / n_peers;
         s->dense[p] = begin < dense ? begin : dense;
     }
     s->shares = (tn_shares){{n_peers, TN_PARTITIONS, s->from}, s->dense};

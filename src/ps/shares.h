@@ -19,6 +19,9 @@ typedef struct tn_shares {
     const size_t *dense; /* n_peers + 1: peer p owns dense[p] .. dense[p+1] - 1, in floats */
 } tn_shares;
 
+/* Peer p of n owns the partitions from[p] .. from[p + 1] - 1. */
+void tn_shares_cut(uint32_t n_peers, uint32_t *from);
+
 /* 1 to TN_PARTITIONS peers, a flat vector of `dense` floats. On failure *out is NULL. */
 tn_status tn_shares_new(tn_shares **out, uint32_t n_peers, size_t dense, tn_error *err) TN_MUST_USE;
 void tn_shares_free(tn_shares *s); /* NULL is fine */

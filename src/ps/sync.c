@@ -49,6 +49,7 @@ static void hear_rows(tn_sync *g, const tn_frame *f, uint32_t from)
     b->note.rows = p.examples;
     b->note.weight_sum = p.weight_sum;
     b->note.over = p.examples == 0;
+    b->note.meet = f->code == TN_MEET;
 }
 
 static void hear_weights(tn_sync *g, const tn_frame *f, uint32_t from)
@@ -96,6 +97,10 @@ static void hear_letters(tn_sync *g)
     (void)pthread_mutex_lock(&g->lock);
     tn_letter *letter = g->first;
     g->first = NULL;
+    if (g->ended != TN_OK && g->failed == TN_OK) {
+        g->err = g->why;
+        fail(g, g->ended);
+    }
     (void)pthread_mutex_unlock(&g->lock);
     while (letter != NULL) {
         tn_letter *next = letter->next;
@@ -111,7 +116,7 @@ void tn_sync_answer(void *arg, const tn_frame *request, tn_parcel *parcel)
 {
     tn_sync *g = arg;
     if (request->rank != g->opts.rank) {
-        tn_link_answer(g->link, request, parcel);
+        tn_link_answer(g->opts.link, request, parcel);
         return;
     }
     tn_frame f = parcel->frame;
@@ -127,12 +132,12 @@ void tn_sync_send(void *arg, uint32_t to, tn_parcel *parcel)
     tn_sync *g = arg;
     parcel->frame.step = g->opts.step + g->n_done;
     if (to != g->opts.rank) {
-        tn_link_post(g->link, to, parcel);
+        tn_link_post(g->opts.link, to, parcel);
         return;
     }
     tn_frame f = parcel->frame;
     f.rank = to;
-    f.incarnation = g->opts.incarnation;
+    f.incarnation = g->opts.once[to].incarnation;
     f.sequence = ++g->own_sequence;
     f.payload = tn_parcel_payload(parcel);
     tn_serve_take(g->serve, &f);
@@ -189,13 +194,14 @@ static tn_status pull_from(tn_sync *g, tn_asked *b, uint32_t owner, tn_error *er
     tn_parcel *p = NULL;
     s->order = tn_keyblock_sort(keys, owner, b->scratch, b->index + own.from);
     const tn_keyblock_shape shape = tn_keyblock_measure(keys, s->order);
-    TN_TRY(tn_parcel_take(&p, g->parcels, TN_PULL_PARAMS + shape.bytes, err));
+    TN_TRY(tn_parcel_take(&p, g->opts.parcels, TN_PULL_PARAMS + shape.bytes, err));
     s->floats = shape.floats;
     s->has_rows = false;
     p->frame.type = TN_FRAME_PULL;
     p->frame.flags = tn_frame_flags(g->opts.row_values, g->opts.dense_values);
     p->frame.count[TN_KEYS] = s->order.n;
     p->frame.count[TN_ROW_FLOATS] = shape.floats;
+    p->frame.code = b->of.meet ? TN_MEET : 0;
     tn_pull_params_put(tn_parcel_payload(p), &(tn_pull_params){b->of.examples, b->of.weight_sum});
     tn_keyblock_write(keys, s->order, &shape, tn_parcel_payload(p) + TN_PULL_PARAMS);
     tn_sync_send(g, owner, p);
@@ -253,7 +259,7 @@ static tn_status push_to(tn_sync *g, const pushing *x, uint32_t owner, tn_error 
     const size_t n_dense = x->dense != NULL ? o->shares->dense[owner + 1] - from : 0;
     const size_t row_bytes = s->floats * tn_values_bytes(o->row_values);
     tn_parcel *p = NULL;
-    TN_TRY(tn_parcel_take(&p, g->parcels,
+    TN_TRY(tn_parcel_take(&p, g->opts.parcels,
                           TN_PUSH_PARAMS + row_bytes + n_dense * tn_values_bytes(o->dense_values),
                           err));
     p->frame.type = TN_FRAME_PUSH;
@@ -296,9 +302,4 @@ tn_status tn_sync_weights(tn_sync *g, tn_team *team, double *norm, tn_error *err
     g->n_done++;
     *norm = sqrt(g->norm2);
     return TN_OK;
-}
-
-void tn_sync_counts(tn_sync *g, tn_link_counts *out)
-{
-    tn_link_counts_of(g->link, out);
 }

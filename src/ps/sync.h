@@ -7,8 +7,7 @@
  * computed. Rows and dense weights are those after all updates of the step before; see
  * ps/lockstep.h for what makes N peers equal one process on the joint batch.
  *
- * Belongs to the worker's thread, which also does the steps of the own shard while it waits. A
- * link of its own carries the messages (ps/link.h).
+ * Belongs to the worker's thread, which also does the steps of the own shard while it waits.
  */
 #ifndef TN_PS_SYNC_H
 #define TN_PS_SYNC_H
@@ -18,35 +17,37 @@
 typedef struct tn_sync tn_sync;
 
 typedef struct tn_sync_opts {
-    const tn_zmq *zmq;
+    tn_link *link; /* carries the messages */
+    tn_parcels *parcels;
     uint32_t rank;
-    uint64_t job, incarnation;
-    uint64_t step;           /* number of the first one */
-    uint64_t patience_ns;    /* without an answer that is due: TN_E_PEER */
-    uint64_t resend_ns;      /* as in tn_link_opts */
-    const tn_shares *shares; /* these must outlive the group */
+    uint64_t step;        /* number of the first one */
+    uint64_t patience_ns; /* without an answer that is due: TN_E_PEER */
+    tn_once *once;        /* as in ps/serve.h; it and these must outlive the sync */
+    const tn_shares *shares;
     const tn_layout *layout;
-    const tn_security *security;
     tn_shard *shard;
     const float *own;                   /* weights of the shard's range of the flat vector */
     float *weights;                     /* the worker's copy of the whole vector */
     tn_values row_values, dense_values; /* how floats travel */
 } tn_sync_opts;
 
-/* Listens at `own`, whose address is in `bound` then. On failure *out is NULL. */
-tn_status tn_sync_open(tn_sync **out, const tn_sync_opts *opts, const tn_endpoint *own,
-                       char bound[TN_ENDPOINT_SIZE], tn_error *err) TN_MUST_USE;
-void tn_sync_close(tn_sync *g); /* NULL is fine */
+/* On failure *out is NULL. */
+tn_status tn_sync_open(tn_sync **out, const tn_sync_opts *opts, tn_error *err) TN_MUST_USE;
+void tn_sync_close(tn_sync *g); /* when no letter comes any more; NULL is fine */
 
-/* All ranks are known: their incarnations and addresses, this one's included. */
-tn_status tn_sync_join(tn_sync *g, uint64_t session, const uint64_t *incarnation,
-                       const tn_endpoint *at, tn_error *err) TN_MUST_USE;
+/* Letters of the link: a PULL, PUSH or SHARE, and an answer to one. On tn-net; never wait. */
+void tn_sync_take_request(tn_sync *g, tn_letter *letter);
+void tn_sync_take_answer(tn_sync *g, tn_letter *letter);
+
+/* From any thread: calls that wait, or will, end with this. The first one counts. */
+void tn_sync_fail(tn_sync *g, tn_status status, const char *why);
 
 typedef struct tn_sync_batch {
     const tn_keyset *keys; /* lent until its push has been waited for */
     float *rows;           /* as in ps/client.h; written until tn_sync_rows returns */
     uint64_t examples;     /* 0: the rank has no data left */
     double weight_sum;
+    bool meet; /* by one rank: after this step all stand still, and every one knows it */
 } tn_sync_batch;
 
 /* Asks for the rows of a batch; at most two batches are under way. */
@@ -64,7 +65,5 @@ tn_status tn_sync_push(tn_sync *g, const float *grads, const float *dense, const
 /* Waits until all owners have applied the step and the weights are up to date. *norm: of all
  * gradients before the global clip. TN_E_DIVERGED: it was not finite; nothing was changed. */
 tn_status tn_sync_weights(tn_sync *g, tn_team *team, double *norm, tn_error *err) TN_MUST_USE;
-
-void tn_sync_counts(tn_sync *g, tn_link_counts *out);
 
 #endif

@@ -1,37 +1,6 @@
-/* syncopen.c - a group is opened, joined and closed, and its letters come in. */
+/* syncopen.c - a worker among its peers is opened and closed, and its letters come in. */
 #include "base/alloc.h"
 #include "ps/syncstate.h"
-
-static void got_request(void *arg, tn_letter *letter)
-{
-    tn_sync *g = arg;
-    const tn_frame_type type = letter->frame.type;
-    if (type == TN_FRAME_PULL || type == TN_FRAME_PUSH || type == TN_FRAME_SHARE) {
-        tn_serve_take(g->serve, &letter->frame);
-    }
-    tn_letter_close(letter);
-}
-
-static void got_answer(void *arg, tn_letter *letter)
-{
-    tn_sync *g = arg;
-    letter->next = NULL;
-    (void)pthread_mutex_lock(&g->lock);
-    if (g->first == NULL) {
-        g->first = letter;
-    } else {
-        g->last->next = letter;
-    }
-    g->last = letter;
-    (void)pthread_mutex_unlock(&g->lock);
-    tn_bell_ring(&g->bell);
-}
-
-static void ticked(void *arg, uint64_t now_ns)
-{
-    (void)arg;
-    (void)now_ns;
-}
 
 static tn_status make_batches(tn_sync *g, tn_error *err)
 {
@@ -44,13 +13,11 @@ static tn_status make_batches(tn_sync *g, tn_error *err)
     return TN_OK;
 }
 
-static tn_status make(tn_sync *g, const tn_endpoint *own, char bound[TN_ENDPOINT_SIZE],
-                      tn_error *err)
+static tn_status make(tn_sync *g, tn_error *err)
 {
     const tn_sync_opts *o = &g->opts;
     const char *what = "a group of peers";
     TN_TRY(make_batches(g, err));
-    TN_TRY(tn_parcels_new(&g->parcels, err));
     g->has_weights = tn_try_alloc(g->n_ranks, sizeof *g->has_weights, what, err);
     if (g->has_weights == NULL) {
         return TN_E_MEMORY;
@@ -67,25 +34,16 @@ static tn_status make(tn_sync *g, const tn_endpoint *own, char bound[TN_ENDPOINT
                                  .layout = o->layout,
                                  .shard = o->shard,
                                  .weights = o->own,
-                                 .parcels = g->parcels,
+                                 .once = o->once,
+                                 .parcels = o->parcels,
                                  .bell = &g->bell,
                                  .answer = tn_sync_answer,
                                  .send = tn_sync_send,
                                  .arg = g};
-    TN_TRY(tn_serve_new(&g->serve, &serve, o->step, err));
-    const tn_link_opts link = {.rank = o->rank,
-                               .size = g->n_ranks,
-                               .job = o->job,
-                               .incarnation = o->incarnation,
-                               .resend_ns = o->resend_ns,
-                               .security = o->security,
-                               .parcels = g->parcels,
-                               .events = {g, got_request, got_answer, ticked}};
-    return tn_link_open(&g->link, o->zmq, &link, own, bound, err);
+    return tn_serve_new(&g->serve, &serve, o->step, err);
 }
 
-tn_status tn_sync_open(tn_sync **out, const tn_sync_opts *opts, const tn_endpoint *own,
-                       char bound[TN_ENDPOINT_SIZE], tn_error *err)
+tn_status tn_sync_open(tn_sync **out, const tn_sync_opts *opts, tn_error *err)
 {
     *out = NULL;
     tn_sync *g = tn_try_alloc(1, sizeof *g, "a group of peers", err);
@@ -96,7 +54,7 @@ tn_status tn_sync_open(tn_sync **out, const tn_sync_opts *opts, const tn_endpoin
     g->n_ranks = opts->shares->owners.n_peers;
     tn_bell_init(&g->bell);
     (void)pthread_mutex_init(&g->lock, NULL);
-    tn_status status = make(g, own, bound, err);
+    tn_status status = make(g, err);
     if (status != TN_OK) {
         tn_sync_close(g);
         return status;
@@ -105,21 +63,34 @@ tn_status tn_sync_open(tn_sync **out, const tn_sync_opts *opts, const tn_endpoin
     return TN_OK;
 }
 
-tn_status tn_sync_join(tn_sync *g, uint64_t session, const uint64_t *incarnation,
-                       const tn_endpoint *at, tn_error *err)
+void tn_sync_take_request(tn_sync *g, tn_letter *letter)
 {
-    TN_ASSERT(incarnation[g->opts.rank] == g->opts.incarnation);
-    for (uint32_t r = 0; r < g->n_ranks; r++) {
-        tn_serve_admit(g->serve, r, incarnation[r]);
+    tn_serve_take(g->serve, &letter->frame);
+    tn_letter_close(letter);
+}
+
+void tn_sync_take_answer(tn_sync *g, tn_letter *letter)
+{
+    letter->next = NULL;
+    (void)pthread_mutex_lock(&g->lock);
+    if (g->first == NULL) {
+        g->first = letter;
+    } else {
+        g->last->next = letter;
     }
-    tn_link_set_session(g->link, session);
-    for (uint32_t r = 0; r < g->n_ranks; r++) {
-        if (r != g->opts.rank) {
-            tn_link_expect(g->link, r, incarnation[r]);
-            TN_TRY(tn_link_dial(g->link, r, &at[r], err));
-        }
+    g->last = letter;
+    (void)pthread_mutex_unlock(&g->lock);
+    tn_bell_ring(&g->bell);
+}
+
+void tn_sync_fail(tn_sync *g, tn_status status, const char *why)
+{
+    (void)pthread_mutex_lock(&g->lock);
+    if (g->ended == TN_OK) {
+        g->ended = tn_fail(&g->why, status, "%s", why);
     }
-    return TN_OK;
+    (void)pthread_mutex_unlock(&g->lock);
+    tn_bell_ring(&g->bell);
 }
 
 void tn_sync_close(tn_sync *g)
@@ -127,14 +98,12 @@ void tn_sync_close(tn_sync *g)
     if (g == NULL) {
         return;
     }
-    tn_link_close(g->link);
     while (g->first != NULL) {
         tn_letter *letter = g->first;
         g->first = letter->next;
         tn_letter_close(letter);
     }
     tn_serve_free(g->serve);
-    tn_parcels_free(g->parcels);
     for (uint32_t i = 0; i < TN_SYNC_BATCHES; i++) {
         tn_free(g->batch[i].share);
         tn_free(g->batch[i].index);

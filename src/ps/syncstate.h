@@ -29,10 +29,8 @@ typedef struct tn_asked {
 struct tn_sync {
     tn_sync_opts opts;
     uint32_t n_ranks;
-    tn_parcels *parcels;
     tn_bell bell;
     tn_serve *serve;
-    tn_link *link;
     uint64_t own_sequence;
     uint64_t n_pulled, n_got, n_done; /* batches asked for, with rows, pushed or skipped */
     tn_asked batch[TN_SYNC_BATCHES];  /* by number modulo 2 */
@@ -44,7 +42,9 @@ struct tn_sync {
     tn_error err;
 
     pthread_mutex_t lock;
-    tn_letter *first, *last; /* guarded by lock: answers, oldest first */
+    tn_letter *first, *last; /* guarded by lock: answers, oldest first .. */
+    tn_status ended;         /* .. and what tn_sync_fail said */
+    tn_error why;
 };
 
 /* Of the own shard (tn_serve_opts): an answer to a rank, a request to an owner. arg: the group. */

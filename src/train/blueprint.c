@@ -1,6 +1,8 @@
 /* blueprint.c - see blueprint.h. */
 #include "train/blueprint.h"
 
+#include "ps/shares.h"
+
 #include "base/error.h"
 #include "base/number.h"
 
@@ -139,8 +141,10 @@ tn_status tn_blueprint_new(const tn_blueprint **out, const tn_run *run, const tn
     draw(p, b);
     TN_TRY(tn_diag_check(b->diag, err));
     TN_ASSERT(p->rules != NULL);
-    static const uint32_t all[] = {0, TN_PARTITIONS};
-    p->owners = (tn_owners){.n_peers = 1, .n_partitions = TN_PARTITIONS, .from = all};
+    const uint32_t n_peers = run->cluster.size > 0 ? run->cluster.size : 1;
+    uint32_t *from = TN_NEW_ARRAY(b->arena, uint32_t, n_peers + 1);
+    tn_shares_cut(n_peers, from);
+    p->owners = (tn_owners){.n_peers = n_peers, .n_partitions = TN_PARTITIONS, .from = from};
     *out = p;
     return TN_OK;
 }

@@ -28,7 +28,7 @@ typedef struct tn_blueprint {
     const uint16_t *slot_group; /* per slot of a batch */
     const bool *slot_used;      /* per slot: some input takes it */
     const bool *missing_init;   /* per group */
-    tn_owners owners;           /* one process: all partitions are its own */
+    tn_owners owners;           /* of the partitions; alone, a process owns all of them */
 } tn_blueprint;
 
 /* Faults go to b->diag, then *out is NULL and the status TN_E_CONFIG. `run` must outlive it. */

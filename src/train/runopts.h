@@ -93,6 +93,7 @@ typedef struct tn_cluster_opts {
     uint32_t recovery, on_loss;
     double wait, start_timeout;
     const tn_tree *security;
+    uint32_t rank, size; /* who this process is, set by the program; size 0: alone */
 } tn_cluster_opts;
 
 typedef struct tn_compute_opts {

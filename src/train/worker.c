@@ -87,6 +87,24 @@ static uint32_t trained_runs(const tn_params *params, tn_dense_run *run)
     return n;
 }
 
+/* What this process owns, with the first values of its range of the flat vector. */
+static tn_status make_shares(tn_worker *w, tn_error *err)
+{
+    const float *weights = tn_params_weights(w->params);
+    TN_TRY(tn_shares_new(&w->shares, w->plan->owners.n_peers, tn_params_size(w->params), err));
+    if (w->plan->owners.n_peers == 1) {
+        return TN_OK;
+    }
+    w->rank = w->plan->run->cluster.rank;
+    const size_t *cut = w->shares->dense + w->rank;
+    w->own = tn_try_alloc(cut[1] - cut[0] + 1, sizeof *w->own, "the weights of a shard", err);
+    if (w->own == NULL) {
+        return TN_E_MEMORY;
+    }
+    memcpy(w->own, weights + cut[0], (cut[1] - cut[0]) * sizeof *weights);
+    return TN_OK;
+}
+
 static tn_status make_shard(tn_worker *w, const tn_binder *b, tn_error *err)
 {
     const tn_blueprint *p = w->plan;
@@ -95,13 +113,15 @@ static tn_status make_shard(tn_worker *w, const tn_binder *b, tn_error *err)
     w->shard.rules = p->rules;
     w->shard.missing_init = p->missing_init;
     TN_TRY(tn_table_new(&w->shard.table, &table, err));
+    TN_TRY(make_shares(w, err));
     tn_dense_run *run = TN_NEW_ARRAY(b->arena, tn_dense_run, tn_params_count(w->params) + 1);
+    tn_dense_run *own = TN_NEW_ARRAY(b->arena, tn_dense_run, tn_params_count(w->params) + 1);
     uint32_t n_runs = trained_runs(w->params, run);
     tn_dense_opts dense = {.rule = &p->rules->dense,
-                           .weights = tn_params_weights(w->params),
-                           .size = tn_params_size(w->params),
-                           .runs = run,
-                           .n_runs = n_runs};
+                           .weights = w->own != NULL ? w->own : tn_params_weights(w->params),
+                           .size = w->shares->dense[w->rank + 1] - w->shares->dense[w->rank],
+                           .runs = own,
+                           .n_runs = tn_shares_runs(w->shares, w->rank, run, n_runs, own)};
     TN_TRY(tn_dense_new(&w->shard.dense, &dense, err));
     return tn_ps_open(&w->ps, &w->shard, w->team, err);
 }
@@ -168,6 +188,8 @@ void tn_worker_free(tn_worker *w)
     tn_graph_free(w->train_graph);
     tn_graph_free(w->eval_graph);
     tn_params_free(w->params);
+    tn_shares_free(w->shares);
+    tn_free(w->own);
     tn_team_close(w->team);
     tn_free(w);
 }
@@ -180,6 +202,10 @@ static void set_bias(tn_worker *w, double value)
     const tn_param_slice *bias = tn_params_find(w->params, w->output_bias);
     TN_ASSERT(bias != NULL);
     tn_params_weights(w->params)[bias->at] = (float)value;
+    const size_t *cut = w->shares->dense + w->rank;
+    if (w->own != NULL && bias->at >= cut[0] && bias->at < cut[1]) {
+        w->own[bias->at - cut[0]] = (float)value;
+    }
 }
 
 tn_status tn_worker_set_bias(tn_worker *w, const char *number, tn_error *err)

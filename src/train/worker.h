@@ -1,14 +1,16 @@
 /* worker.h - one model in memory: graphs, dense weights, table, and the team that works on them.
  *
  * The training graph and the evaluation graph share the flat vector of dense
- * weights, which in one process is also the dense shard's. A worker belongs to
- * one thread; the team works inside its calls.
+ * weights, which in one process is also the dense shard's. Among peers
+ * (run->cluster) the shard holds this one's partitions and its range of the
+ * vector. A worker belongs to one thread; the team works inside its calls.
  */
 #ifndef TN_TRAIN_WORKER_H
 #define TN_TRAIN_WORKER_H
 
 #include "nn/graph.h"
 #include "ps/client.h"
+#include "ps/shares.h"
 #include "train/blueprint.h"
 
 typedef struct tn_worker {
@@ -20,7 +22,10 @@ typedef struct tn_worker {
     tn_node *train_logit;
     tn_node *eval_logit;
     const char *output_bias; /* parameter that shifts the logit; NULL: none */
-    tn_shard shard;          /* owns table and dense */
+    uint32_t rank;           /* among the peers; 0 when alone */
+    tn_shares *shares;       /* what each peer owns */
+    tn_shard shard;          /* of this one; owns table and dense */
+    float *own;              /* weights of its range; NULL when alone: those of params */
     tn_ps *ps;
     uint64_t steps;        /* done */
     uint64_t rows, scored; /* examples of this process: learned, scored */

@@ -22,6 +22,8 @@ static int set_up(void **state)
     return 0;
 }
 
+enum { MEETS = 2 }; /* after such steps rank 0 has all stand still */
+
 static int tear_down(void **state)
 {
     (void)state;
@@ -29,11 +31,19 @@ static int tear_down(void **state)
     return 0;
 }
 
+/* What carries a rank's messages. */
+typedef struct wire {
+    tn_link *link;
+    tn_parcels *parcels;
+    tn_once once[RANKS_MAX];
+    tn_sync *_Atomic sync;
+} wire;
+
 typedef struct run {
     ranks_world *w;
     tn_security security;
     tn_endpoint at[RANKS_MAX];
-    uint64_t incarnation[RANKS_MAX];
+    wire wire[RANKS_MAX];
     tn_sync *sync[RANKS_MAX];
     float weights[RANKS_MAX][RANKS_DENSE]; /* every rank's copy of the flat vector */
     uint64_t steps[RANKS_MAX];
@@ -73,7 +83,8 @@ static tn_status pull(run *x, place *at, uint32_t rank, uint64_t step, tn_error 
     const tn_sync_batch batch = {.keys = &at->keys[step]->set,
                                  .rows = at->rows[step],
                                  .examples = b->note.rows,
-                                 .weight_sum = b->note.weight_sum};
+                                 .weight_sum = b->note.weight_sum,
+                                 .meet = rank == 0 && step % 4 == MEETS};
     return tn_sync_pull(x->sync[rank], &batch, err);
 }
 
@@ -98,6 +109,9 @@ static tn_status train(run *x, place *at, uint32_t rank, tn_error *err)
     for (uint64_t step = 0;; step++) {
         tn_joint_note note;
         TN_TRY(tn_sync_rows(x->sync[rank], NULL, &note, err));
+        if (note.meet != (step % 4 == MEETS)) {
+            return tn_fail(err, TN_E_PEER, "step %u: meet %d", (unsigned)step, note.meet);
+        }
         if (note.over && step == RANKS_STEPS) { /* some steps before are empty, too */
             return TN_OK;
         }
@@ -120,34 +134,100 @@ static void *work(void *arg)
     return NULL;
 }
 
+static void got_request(void *arg, tn_letter *letter)
+{
+    wire *w = arg;
+    if (atomic_load(&w->sync) == NULL) {
+        tn_letter_close(letter); /* it comes again */
+        return;
+    }
+    tn_sync_take_request(atomic_load(&w->sync), letter);
+}
+
+static void got_answer(void *arg, tn_letter *letter)
+{
+    wire *w = arg;
+    tn_sync_take_answer(atomic_load(&w->sync), letter);
+}
+
+static void ticked(void *arg, uint64_t now_ns)
+{
+    (void)arg;
+    (void)now_ns;
+}
+
+static uint64_t incarnation_of(uint32_t rank)
+{
+    return 50 + rank;
+}
+
+/* The link of a rank and, with `sync`, what stands on it. */
+static void open_rank(run *x, uint32_t rank, const tn_sync_opts *sync)
+{
+    wire *w = &x->wire[rank];
+    char bound[TN_ENDPOINT_SIZE];
+    *w = (wire){0};
+    assert_int_equal(tn_parcels_new(&w->parcels, NULL), TN_OK);
+    const tn_link_opts link = {.rank = rank,
+                               .size = x->w->n,
+                               .job = 3,
+                               .incarnation = incarnation_of(rank),
+                               .resend_ns = 200000000,
+                               .security = &x->security,
+                               .parcels = w->parcels,
+                               .events = {w, got_request, got_answer, ticked}};
+    assert_int_equal(tn_link_open(&w->link, keys_zmq(), &link, &x->at[rank], bound, NULL), TN_OK);
+    tn_sync_opts opts = *sync;
+    opts.link = w->link;
+    opts.parcels = w->parcels;
+    opts.rank = rank;
+    opts.once = w->once;
+    opts.shares = x->w->shares;
+    opts.layout = &x->w->m->layout;
+    opts.shard = &x->w->owner[rank].shard;
+    opts.own = x->w->owner[rank].weights;
+    opts.weights = x->weights[rank];
+    for (uint32_t r = 0; r < x->w->n; r++) {
+        tn_once_begin(&w->once[r], incarnation_of(r));
+    }
+    assert_int_equal(tn_sync_open(&x->sync[rank], &opts, NULL), TN_OK);
+    atomic_store(&w->sync, x->sync[rank]);
+}
+
+static void dial_others(run *x, uint32_t rank)
+{
+    tn_link_set_session(x->wire[rank].link, 8);
+    for (uint32_t r = 0; r < x->w->n; r++) {
+        if (r != rank) {
+            tn_link_expect(x->wire[rank].link, r, incarnation_of(r));
+            assert_int_equal(tn_link_dial(x->wire[rank].link, r, &x->at[r], NULL), TN_OK);
+        }
+    }
+}
+
+static void close_rank(run *x, uint32_t rank)
+{
+    tn_link_close(x->wire[rank].link);
+    tn_sync_close(x->sync[rank]);
+    tn_parcels_free(x->wire[rank].parcels);
+}
+
 static void open_ranks(run *x, uint32_t n, double clip, tn_values kind)
 {
+    const tn_sync_opts opts = {
+        .patience_ns = UINT64_C(60000000000), .row_values = kind, .dense_values = kind};
     x->w = ranks_new(n, clip, 1);
     assert_int_equal(tn_security_init(&x->security, keys_zmq(), NULL, NULL), TN_OK);
     for (uint32_t r = 0; r < n; r++) {
-        char bound[TN_ENDPOINT_SIZE];
         x->at[r].is_ipc = true;
         int size = snprintf(x->at[r].path, sizeof x->at[r].path, "%s/%u.sock", dir, r);
         assert_in_range(size, 1, sizeof x->at[r].path - 1);
-        x->incarnation[r] = 50 + r;
-        const tn_sync_opts opts = {.zmq = keys_zmq(),
-                                   .rank = r,
-                                   .job = 3,
-                                   .incarnation = x->incarnation[r],
-                                   .patience_ns = UINT64_C(60000000000),
-                                   .resend_ns = 200000000,
-                                   .shares = x->w->shares,
-                                   .layout = &x->w->m->layout,
-                                   .security = &x->security,
-                                   .shard = &x->w->owner[r].shard,
-                                   .own = x->w->owner[r].weights,
-                                   .weights = x->weights[r],
-                                   .row_values = kind,
-                                   .dense_values = kind};
-        assert_int_equal(tn_sync_open(&x->sync[r], &opts, &x->at[r], bound, NULL), TN_OK);
     }
     for (uint32_t r = 0; r < n; r++) {
-        assert_int_equal(tn_sync_join(x->sync[r], 8, x->incarnation, x->at, NULL), TN_OK);
+        open_rank(x, r, &opts);
+    }
+    for (uint32_t r = 0; r < n; r++) {
+        dial_others(x, r);
     }
 }
 
@@ -167,7 +247,7 @@ static void run_ranks(run *x)
 static void close_ranks(run *x)
 {
     for (uint32_t r = 0; r < x->w->n; r++) {
-        tn_sync_close(x->sync[r]);
+        close_rank(x, r);
     }
     tn_security_done(&x->security);
     ranks_free(x->w);
@@ -244,7 +324,7 @@ static void floats_in_16_bits_train_nearly_the_same(void **state)
     run_ranks(whole);
     check_ends(whole);
     tn_link_counts many;
-    tn_sync_counts(whole->sync[0], &many);
+    tn_link_counts_of(whole->wire[0].link, &many);
     close_ranks(whole);
     open_ranks(half, 2, (double)INFINITY, TN_VALUES_F16);
     run_ranks(half);
@@ -264,31 +344,43 @@ static void a_rank_that_never_comes_is_told_in_time(void **state)
     run *x = tn_alloc(1, sizeof *x, "a run");
     x->w = ranks_new(2, (double)INFINITY, 1);
     place at = {.arena = tn_arena_new(1 << 16)};
-    char bound[TN_ENDPOINT_SIZE];
     tn_joint_note note;
     tn_error err = {0};
     assert_int_equal(tn_security_init(&x->security, keys_zmq(), NULL, NULL), TN_OK);
     x->at[0] = (tn_endpoint){.host = "127.0.0.1"};
-    x->incarnation[0] = 1;
-    x->incarnation[1] = 2;
     x->at[1] = (tn_endpoint){.host = "127.0.0.1", .port = 1};
-    const tn_sync_opts opts = {.zmq = keys_zmq(),
-                               .job = 3,
-                               .incarnation = 1,
-                               .patience_ns = 300000000,
-                               .shares = x->w->shares,
-                               .layout = &x->w->m->layout,
-                               .security = &x->security,
-                               .shard = &x->w->owner[0].shard,
-                               .own = x->w->owner[0].weights,
-                               .weights = x->weights[0]};
-    assert_int_equal(tn_sync_open(&x->sync[0], &opts, &x->at[0], bound, NULL), TN_OK);
-    assert_int_equal(tn_sync_join(x->sync[0], 8, x->incarnation, x->at, NULL), TN_OK);
+    open_rank(x, 0, &(tn_sync_opts){.patience_ns = 300000000});
+    dial_others(x, 0);
     assert_int_equal(pull(x, &at, 0, 0, NULL), TN_OK);
     assert_int_equal(tn_sync_rows(x->sync[0], NULL, &note, &err), TN_E_PEER);
     assert_non_null(strstr(err.text, "rows of 2 of 2 ranks did not come within"));
-    tn_sync_close(x->sync[0]);
+    close_rank(x, 0);
     tn_sync_close(NULL);
+    tn_security_done(&x->security);
+    tn_arena_free(at.arena);
+    ranks_free(x->w);
+    tn_free(x);
+}
+
+static void a_failure_from_elsewhere_ends_the_wait(void **state)
+{
+    (void)state;
+    run *x = tn_alloc(1, sizeof *x, "a run");
+    x->w = ranks_new(2, (double)INFINITY, 1);
+    place at = {.arena = tn_arena_new(1 << 16)};
+    tn_joint_note note;
+    tn_error err = {0};
+    assert_int_equal(tn_security_init(&x->security, keys_zmq(), NULL, NULL), TN_OK);
+    x->at[0] = (tn_endpoint){.host = "127.0.0.1"};
+    x->at[1] = (tn_endpoint){.host = "127.0.0.1", .port = 1};
+    open_rank(x, 0, &(tn_sync_opts){.patience_ns = UINT64_C(60000000000)});
+    dial_others(x, 0);
+    assert_int_equal(pull(x, &at, 0, 0, NULL), TN_OK);
+    tn_sync_fail(x->sync[0], TN_E_DATA, "rank 1: no such file");
+    tn_sync_fail(x->sync[0], TN_E_PEER, "a later one");
+    assert_int_equal(tn_sync_rows(x->sync[0], NULL, &note, &err), TN_E_DATA);
+    assert_string_equal(err.text, "rank 1: no such file");
+    close_rank(x, 0);
     tn_security_done(&x->security);
     tn_arena_free(at.arena);
     ranks_free(x->w);
@@ -302,6 +394,7 @@ int main(void)
         cmocka_unit_test(c10_four_ranks_repeat_exactly),
         cmocka_unit_test(floats_in_16_bits_train_nearly_the_same),
         cmocka_unit_test(a_rank_that_never_comes_is_told_in_time),
+        cmocka_unit_test(a_failure_from_elsewhere_ends_the_wait),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
