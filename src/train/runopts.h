@@ -9,8 +9,7 @@
 #include "base/field.h"
 
 typedef struct tn_run_opts {
-    const char *name;
-    const char *dir; /* ~: runs/<name> */
+    const char *name, *dir; /* dir ~: runs/<name> */
     uint64_t seed;
     bool deterministic;
 } tn_run_opts;
@@ -91,9 +90,9 @@ typedef struct tn_cluster_opts {
     const tn_tree *peers; /* 1, a list of addresses, auto */
     double staleness;     /* INFINITY: asynchronous */
     uint32_t recovery, on_loss;
+    uint32_t rank, size; /* who this process is, set by the program; size 0: alone */
     double wait, start_timeout;
     const tn_tree *security;
-    uint32_t rank, size; /* who this process is, set by the program; size 0: alone */
 } tn_cluster_opts;
 
 typedef struct tn_compute_opts {
