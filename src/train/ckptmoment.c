@@ -58,6 +58,19 @@ tn_status tn_moment_describe(tn_manifest *m, const tn_worker *w, tn_arena *arena
     return status;
 }
 
+/* Parts of the epoch that runs: told by a ledger, or those behind a single reader. */
+static void fill_parts(tn_manifest *m, const tn_run_state *state, tn_arena *arena)
+{
+    if (state->part == NULL) {
+        m->part = tn_data_map_parts(state->data, &state->progress, arena, &m->n_parts);
+        return;
+    }
+    tn_manifest_part *part = TN_NEW_ARRAY(arena, tn_manifest_part, state->n_parts + 1);
+    memcpy(part, state->part, state->n_parts * sizeof *part);
+    m->part = part;
+    m->n_parts = state->n_parts;
+}
+
 static void fill_state(tn_manifest *m, const tn_moment_from *from, tn_arena *arena)
 {
     const tn_run_state *state = from->state;
@@ -68,7 +81,7 @@ static void fill_state(tn_manifest *m, const tn_moment_from *from, tn_arena *are
     m->clock = from->w->day;
     m->config_hash = from->text->hash;
     m->epoch = state->progress.epoch;
-    m->part = tn_data_map_parts(state->data, &state->progress, arena, &m->n_parts);
+    fill_parts(m, state, arena);
     m->seed = from->w->plan->run->run.seed;
     m->best_name = p->seen ? state->monitor : NULL;
     m->best_value = p->best;

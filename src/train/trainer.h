@@ -23,8 +23,11 @@ typedef struct tn_run_state {
     tn_patience_state patience;
     const tn_data_map *data; /* of the epoch that runs; NULL: none was begun */
     tn_data_stand stand;     /* after a resume: where in the epoch, until the reader is open */
-    uint64_t best_ordinal;   /* checkpoint that holds the best model; 0: none */
-    bool eval_owed;          /* an evaluation due at this step was stopped by a signal */
+    const tn_manifest_part
+        *part;             /* of the epoch that runs, as a ledger tells them; lent. NULL: .. */
+    uint32_t n_parts;      /* .. they follow from `progress` */
+    uint64_t best_ordinal; /* checkpoint that holds the best model; 0: none */
+    bool eval_owed;        /* an evaluation due at this step was stopped by a signal */
 } tn_run_state;
 
 /* What the caller shows and asks for. */
