@@ -13,9 +13,10 @@
  * whole. Versions, configurations, structures and numbers of peers must be equal; threads may
  * differ; kernels (cpu) may, with a warning, since the same bits are not promised then.
  *
- * Nothing here reads a clock, sends, or waits, and only new allocates: about 1 kB for each rank.
- * Hellos are hostile: their texts are compared, checked and cut before they are kept or told. That
- * a rank is the one whose key or address the connection has is the link's to check. One thread.
+ * Nothing here reads a clock, sends, or waits, and only new allocates: about 700 bytes for each
+ * rank. Hellos are hostile: their texts are compared, checked and cut before they are kept or told.
+ * That a rank is the one whose key or address the connection has is the link's to check. One
+ * thread.
  */
 #ifndef TN_PS_FORMING_H
 #define TN_PS_FORMING_H

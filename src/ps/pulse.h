@@ -19,7 +19,7 @@
  * polls at most `gap_ns` counts as silence. So who polls rarely waits longer.
  *
  * All but poll, table and totals is O(1); of a round of polls each is O(1) on average. Allocates in
- * new only, about 500 bytes for each rank. Ranks are below `size`, which the caller has checked;
+ * new only, about 250 bytes for each rank. Ranks are below `size`, which the caller has checked;
  * all else may come from outside. One thread.
  */
 #ifndef TN_PS_PULSE_H
