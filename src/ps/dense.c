@@ -205,6 +205,25 @@ void tn_dense_push(tn_dense_store *d, tn_team *team, const float *grads, const t
     pthread_mutex_unlock(&d->lock);
 }
 
+void tn_dense_copy(tn_dense_store *d, float *to)
+{
+    if (d->size > 0) {
+        pthread_mutex_lock(&d->lock);
+        memcpy(to, d->weights, d->size * sizeof *to);
+        pthread_mutex_unlock(&d->lock);
+    }
+}
+
+void tn_dense_set(tn_dense_store *d, size_t at, size_t n, const float *values)
+{
+    TN_ASSERT(at <= d->size && n <= d->size - at);
+    if (n > 0) {
+        pthread_mutex_lock(&d->lock);
+        memcpy(d->weights + at, values, n * sizeof *values);
+        pthread_mutex_unlock(&d->lock);
+    }
+}
+
 uint32_t tn_dense_states(const tn_dense_store *d, tn_state out[TN_STATES_MAX])
 {
     uint32_t n = 0;

@@ -1,6 +1,6 @@
 /* dense.h - this peer's range of the flat vector of dense weights, with optimizer state.
  *
- * norm2 and push may be called by several threads; one at a time gets in. */
+ * norm2, push, copy and set may be called by several threads; one at a time gets in. */
 #ifndef TN_PS_DENSE_H
 #define TN_PS_DENSE_H
 
@@ -35,6 +35,10 @@ double tn_dense_norm2(tn_dense_store *d, tn_team *team, const float *grads, cons
 /* One update with the gradient times `clip`. */
 void tn_dense_push(tn_dense_store *d, tn_team *team, const float *grads, const tn_push *push,
                    double clip);
+
+/* Between two updates: the whole vector to `to`, and values that no optimizer makes into it. */
+void tn_dense_copy(tn_dense_store *d, float *to);
+void tn_dense_set(tn_dense_store *d, size_t at, size_t n, const float *values);
 
 /* For snapshots: state arrays as long as the vector (zeros outside the runs), and the count of
  * updates. */

@@ -37,13 +37,14 @@ void tn_push_params_put(char *payload, const tn_push_params *params)
     tn_store_u64(payload, params->pull);
     tn_store_f64(payload + 8, params->lr_factor);
     tn_store_u32(payload + 16, params->day);
-    tn_store_u32(payload + 20, 0);
+    tn_store_f32(payload + 20, params->norm);
 }
 
 tn_drop tn_push_params_get(tn_push_params *out, const char *payload)
 {
-    tn_push_params p = {tn_load_u64(payload), tn_load_f64(payload + 8), tn_load_u32(payload + 16)};
-    if (p.pull == 0 || !in_range(p.lr_factor) || tn_load_u32(payload + 20) != 0) {
+    tn_push_params p = {tn_load_u64(payload), tn_load_f64(payload + 8), tn_load_u32(payload + 16),
+                        tn_load_f32(payload + 20)};
+    if (p.pull == 0 || !in_range(p.lr_factor) || !in_range((double)p.norm)) {
         return TN_DROP_PARAMS;
     }
     *out = p;

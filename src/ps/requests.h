@@ -1,7 +1,7 @@
 /* requests.h - what stands beside keys and floats in requests for values and in answers to them.
  *
  *     PULL   0 u64 examples    8 f64 weight_sum                      16 keys (ps/keyblock.h)
- *     PUSH   0 u64 pull        8 f64 lr_factor  16 u32 day  20 u32 0  24 gradients
+ *     PUSH   0 u64 pull        8 f64 lr_factor  16 u32 day  20 f32 norm  24 gradients
  *     ROWS   0 u64 first       8 u64 examples  16 f64 weight_sum      24 rows
  *     DENSE  0 f64 grad_norm   8 u64 staleness                       16 weights
  *
@@ -28,6 +28,7 @@ typedef struct tn_push_params {
     uint64_t pull;    /* sequence of the pull whose keys the gradients belong to */
     double lr_factor; /* as in tn_push, ps/rule.h */
     uint32_t day;
+    float norm; /* of all gradients of the push, before the global clip; 0: not told */
 } tn_push_params;
 
 /* The joint batch of all ranks at staleness 0; zeros at any other, and to a PEEK. */

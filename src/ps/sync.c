@@ -1,5 +1,4 @@
 /* sync.c - what a worker asks of all owners, and what they answer. */
-#include "base/alloc.h"
 #include "base/clock.h"
 #include "ps/syncstate.h"
 
@@ -26,25 +25,12 @@ static void strange(tn_sync *g, uint32_t rank, const char *what)
 static void hear_rows(tn_sync *g, const tn_frame *f, uint32_t from)
 {
     tn_asked *b = &g->batch[g->n_got % TN_SYNC_BATCHES];
-    tn_share *s = &b->share[from];
-    const tn_values kind = tn_frame_row_values(f->flags);
     tn_rows_params p;
-    bool known = g->n_got < g->n_pulled && !s->has_rows &&
-                 tn_rows_params_get(&p, f->payload) == TN_DROP_NONE;
-    bool fits = known && f->count[TN_ROW_FLOATS] == (p.weight_sum > 0 ? s->floats : 0);
-    if (!fits) {
+    bool known = g->n_got < g->n_pulled && tn_rows_params_get(&p, f->payload) == TN_DROP_NONE;
+    if (!known || !tn_slices_rows(&b->slices, from, f, p.weight_sum > 0)) {
         strange(g, from, "rows");
         return;
     }
-    if (f->count[TN_ROW_FLOATS] > 0 &&
-        tn_values_scatter(kind, f->payload + TN_ROWS_PARAMS, b->of.keys, s->order, b->of.rows) !=
-            TN_VALUES_FINITE) {
-        strange(g, from, "rows that are not finite");
-        return;
-    }
-    s->has_rows = true;
-    s->sequence = f->sequence;
-    b->n_rows++;
     b->note.first_row = p.first;
     b->note.rows = p.examples;
     b->note.weight_sum = p.weight_sum;
@@ -172,38 +158,12 @@ static tn_status await(tn_sync *g, tn_team *team, const uint32_t *count, const c
     }
 }
 
-static tn_status make_room(tn_asked *b, uint32_t keys, tn_error *err)
-{
-    if (b->index != NULL && keys <= b->keys_max) {
-        return TN_OK;
-    }
-    tn_free(b->index);
-    tn_free(b->scratch);
-    b->keys_max = keys + keys / 4 + 1;
-    b->index = tn_try_alloc(b->keys_max, sizeof *b->index, "the keys of a batch", err);
-    b->scratch =
-        tn_try_alloc((size_t)2 * b->keys_max, sizeof *b->scratch, "the keys of a batch", err);
-    return b->index != NULL && b->scratch != NULL ? TN_OK : TN_E_MEMORY;
-}
-
 static tn_status pull_from(tn_sync *g, tn_asked *b, uint32_t owner, tn_error *err)
 {
-    const tn_keyset *keys = b->of.keys;
-    tn_share *s = &b->share[owner];
-    const tn_range own = tn_keys_of_peer(keys, owner);
+    const tn_pull_params params = {b->examples, b->weight_sum};
     tn_parcel *p = NULL;
-    s->order = tn_keyblock_sort(keys, owner, b->scratch, b->index + own.from);
-    const tn_keyblock_shape shape = tn_keyblock_measure(keys, s->order);
-    TN_TRY(tn_parcel_take(&p, g->opts.parcels, TN_PULL_PARAMS + shape.bytes, err));
-    s->floats = shape.floats;
-    s->has_rows = false;
-    p->frame.type = TN_FRAME_PULL;
-    p->frame.flags = tn_frame_flags(g->opts.row_values, g->opts.dense_values);
-    p->frame.count[TN_KEYS] = s->order.n;
-    p->frame.count[TN_ROW_FLOATS] = shape.floats;
-    p->frame.code = b->of.meet ? TN_MEET : 0;
-    tn_pull_params_put(tn_parcel_payload(p), &(tn_pull_params){b->of.examples, b->of.weight_sum});
-    tn_keyblock_write(keys, s->order, &shape, tn_parcel_payload(p) + TN_PULL_PARAMS);
+    TN_TRY(tn_slices_pull(&b->slices, &g->io, owner, &params, &p, err));
+    p->frame.code = b->meet ? TN_MEET : 0;
     tn_sync_send(g, owner, p);
     return TN_OK;
 }
@@ -212,9 +172,10 @@ tn_status tn_sync_pull(tn_sync *g, const tn_sync_batch *batch, tn_error *err)
 {
     TN_ASSERT(g->n_pulled - g->n_done < TN_SYNC_BATCHES);
     tn_asked *b = &g->batch[g->n_pulled % TN_SYNC_BATCHES];
-    TN_TRY(make_room(b, batch->keys->n, err));
-    b->of = *batch;
-    b->n_rows = 0;
+    TN_TRY(tn_slices_begin(&b->slices, g->n_ranks, batch->keys, batch->rows, err));
+    b->examples = batch->examples;
+    b->weight_sum = batch->weight_sum;
+    b->meet = batch->meet;
     g->n_pulled++;
     for (uint32_t p = 0; p < g->n_ranks; p++) {
         TN_TRY(pull_from(g, b, p, err));
@@ -226,58 +187,10 @@ tn_status tn_sync_rows(tn_sync *g, tn_team *team, tn_joint_note *out, tn_error *
 {
     TN_ASSERT(g->n_got < g->n_pulled && g->n_got == g->n_done);
     tn_asked *b = &g->batch[g->n_got % TN_SYNC_BATCHES];
-    TN_TRY(await(g, team, &b->n_rows, "rows", err));
+    TN_TRY(await(g, team, &b->slices.n_rows, "rows", err));
     g->n_got++;
     g->n_done += b->note.weight_sum == 0;
     *out = b->note;
-    return TN_OK;
-}
-
-/* What rounding takes from one step the next one brings. */
-static size_t write_dense(tn_sync *g, size_t from, size_t n, const float *dense, char *to)
-{
-    const tn_values kind = g->opts.dense_values;
-    if (n == 0) {
-        return TN_VALUES_FINITE;
-    }
-    return g->residual == NULL ? tn_values_write(kind, dense + from, n, to)
-                               : tn_values_write_fed(kind, dense + from, n, g->residual + from, to);
-}
-
-/* Gradients of a batch, on their way to all owners. */
-typedef struct pushing {
-    const tn_asked *batch;
-    const float *grads, *dense;
-    const tn_push *push;
-} pushing;
-
-static tn_status push_to(tn_sync *g, const pushing *x, uint32_t owner, tn_error *err)
-{
-    const tn_sync_opts *o = &g->opts;
-    const tn_share *s = &x->batch->share[owner];
-    const size_t from = o->shares->dense[owner];
-    const size_t n_dense = x->dense != NULL ? o->shares->dense[owner + 1] - from : 0;
-    const size_t row_bytes = s->floats * tn_values_bytes(o->row_values);
-    tn_parcel *p = NULL;
-    TN_TRY(tn_parcel_take(&p, g->opts.parcels,
-                          TN_PUSH_PARAMS + row_bytes + n_dense * tn_values_bytes(o->dense_values),
-                          err));
-    p->frame.type = TN_FRAME_PUSH;
-    p->frame.flags = tn_frame_flags(o->row_values, o->dense_values);
-    p->frame.count[TN_KEYS] = s->order.n;
-    p->frame.count[TN_ROW_FLOATS] = s->floats;
-    p->frame.count[TN_DENSE_FLOATS] = (uint32_t)n_dense;
-    char *to = tn_parcel_payload(p);
-    tn_push_params_put(to, &(tn_push_params){s->sequence, x->push->lr_factor, x->push->day});
-    to += TN_PUSH_PARAMS;
-    if (tn_values_gather(o->row_values, x->batch->of.keys, s->order, x->grads, to) !=
-            TN_VALUES_FINITE ||
-        write_dense(g, from, n_dense, x->dense, to + row_bytes) != TN_VALUES_FINITE) {
-        tn_parcel_drop(p);
-        return tn_fail(err, TN_E_DIVERGED, "the gradient of step %" PRIu64 " is not finite",
-                       o->step + g->n_done);
-    }
-    tn_sync_send(g, owner, p);
     return TN_OK;
 }
 
@@ -285,12 +198,17 @@ tn_status tn_sync_push(tn_sync *g, const float *grads, const float *dense, const
                        tn_error *err)
 {
     TN_ASSERT(g->n_got == g->n_done + 1);
-    const pushing x = {&g->batch[g->n_done % TN_SYNC_BATCHES], grads, dense, push};
+    const tn_asked *b = &g->batch[g->n_done % TN_SYNC_BATCHES];
+    tn_push numbered = *push;
+    numbered.step = g->opts.step + g->n_done;
+    const tn_slices_gradients x = {.rows = grads, .dense = dense, .push = &numbered};
     g->n_weights = 0;
     g->norm2 = 0;
     memset(g->has_weights, 0, g->n_ranks * sizeof *g->has_weights);
-    for (uint32_t p = 0; p < g->n_ranks; p++) {
-        TN_TRY(push_to(g, &x, p, err));
+    for (uint32_t owner = 0; owner < g->n_ranks; owner++) {
+        tn_parcel *p = NULL;
+        TN_TRY(tn_slices_push(&b->slices, &g->io, owner, &x, &p, err));
+        tn_sync_send(g, owner, p);
     }
     return TN_OK;
 }

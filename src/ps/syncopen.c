@@ -2,32 +2,14 @@
 #include "base/alloc.h"
 #include "ps/syncstate.h"
 
-static tn_status make_batches(tn_sync *g, tn_error *err)
-{
-    for (uint32_t i = 0; i < TN_SYNC_BATCHES; i++) {
-        g->batch[i].share = tn_try_alloc(g->n_ranks, sizeof(tn_share), "a group of peers", err);
-        if (g->batch[i].share == NULL) {
-            return TN_E_MEMORY;
-        }
-    }
-    return TN_OK;
-}
-
 static tn_status make(tn_sync *g, tn_error *err)
 {
     const tn_sync_opts *o = &g->opts;
     const char *what = "a group of peers";
-    TN_TRY(make_batches(g, err));
+    TN_TRY(tn_batchio_init(&g->io, o->parcels, o->shares, o->row_values, o->dense_values, err));
     g->has_weights = tn_try_alloc(g->n_ranks, sizeof *g->has_weights, what, err);
     if (g->has_weights == NULL) {
         return TN_E_MEMORY;
-    }
-    if (o->dense_values != TN_VALUES_F32) {
-        size_t n = o->shares->dense[g->n_ranks];
-        g->residual = tn_try_alloc(n + 1, sizeof *g->residual, what, err);
-        if (g->residual == NULL) {
-            return TN_E_MEMORY;
-        }
     }
     const tn_serve_opts serve = {.rank = o->rank,
                                  .shares = o->shares,
@@ -105,12 +87,10 @@ void tn_sync_close(tn_sync *g)
     }
     tn_serve_free(g->serve);
     for (uint32_t i = 0; i < TN_SYNC_BATCHES; i++) {
-        tn_free(g->batch[i].share);
-        tn_free(g->batch[i].index);
-        tn_free(g->batch[i].scratch);
+        tn_slices_done(&g->batch[i].slices);
     }
     tn_free(g->has_weights);
-    tn_free(g->residual);
+    tn_batchio_done(&g->io);
     tn_bell_done(&g->bell);
     (void)pthread_mutex_destroy(&g->lock);
     tn_free(g);

@@ -37,18 +37,19 @@ static void a_push_names_its_pull(void **state)
 {
     (void)state;
     char bytes[TN_PUSH_PARAMS];
-    tn_push_params p = {7, .5, 20000};
+    tn_push_params p = {7, .5, 20000, 2};
     tn_push_params_put(bytes, &p);
-    wire_equals(bytes, sizeof bytes, "0700000000000000000000000000e03f204e000000000000");
+    wire_equals(bytes, sizeof bytes, "0700000000000000000000000000e03f204e000000000040");
     p = (tn_push_params){0};
     assert_int_equal(tn_push_params_get(&p, bytes), TN_DROP_NONE);
-    assert_true(p.pull == 7 && p.day == 20000 && p.lr_factor > .4 && p.lr_factor < .6);
-    tn_store_u32(bytes + 20, 1);
+    assert_true(p.pull == 7 && p.day == 20000 && p.norm > 1.9F && p.norm < 2.1F &&
+                p.lr_factor > .4 && p.lr_factor < .6);
+    tn_store_u32(bytes + 20, 0x7f800000); /* infinite */
     assert_int_equal(tn_push_params_get(&p, bytes), TN_DROP_PARAMS);
-    tn_push_params_put(bytes, &(tn_push_params){0, .5, 1});
+    tn_push_params_put(bytes, &(tn_push_params){0, .5, 1, 0});
     assert_int_equal(tn_push_params_get(&p, bytes), TN_DROP_PARAMS);
     for (uint32_t i = 0; i < STRANGE; i++) {
-        tn_push_params_put(bytes, &(tn_push_params){9, strange[i], 1});
+        tn_push_params_put(bytes, &(tn_push_params){9, strange[i], 1, 0});
         assert_int_equal(tn_push_params_get(&p, bytes), TN_DROP_PARAMS);
         assert_int_equal(p.pull, 7);
     }
