@@ -151,9 +151,11 @@ static tn_status take_moment(tn_checkpoints *c, tn_worker *w, const tn_ckpt_want
                              tn_error *err)
 {
     TN_ASSERT(c->moment == NULL);
+    TN_ASSERT(c->peers.announce != NULL || c->plan->owners.n_peers == 1);
     c->begin = tn_clock_s();
     c->best = want->state->best_ordinal;
     c->lost_rows = false;
+    c->announced = false;
     c->saved = (tn_saved){0};
     bool delta = want->delta && can_be_delta(c, w);
     tn_moment_from from = {.w = w,
@@ -180,6 +182,43 @@ static tn_status take_moment(tn_checkpoints *c, tn_worker *w, const tn_ckpt_want
     return TN_OK;
 }
 
+/* All ranks take the same moment: the folder is there before anybody goes on. */
+static tn_status announce(tn_checkpoints *c, tn_error *err)
+{
+    TN_TRY(tn_checkpoints_make_folder(c, err));
+    const tn_manifest *m = &c->moment->manifest;
+    const char *folder = strrchr(tn_ckptdir_folder(c->files), '/') + 1;
+    tn_ckpt_order order = {.ordinal = m->ordinal,
+                           .run_id = m->run_id,
+                           .step = m->step,
+                           .base_step = c->moment->delta ? c->base.step : 0,
+                           .delta = c->moment->delta};
+    TN_ASSERT(strlen(folder) < sizeof order.folder);
+    memcpy(order.folder, folder, strlen(folder) + 1);
+    c->announced = true;
+    return c->peers.announce(c->peers.arg, &order, err);
+}
+
+/* What is done between two steps. */
+static tn_status begin(tn_checkpoints *c, tn_worker *w, const tn_ckpt_want *want, tn_error *err)
+{
+    TN_TRY(take_moment(c, w, want, err));
+    if (c->peers.announce == NULL) {
+        return TN_OK;
+    }
+    tn_status status = announce(c, err);
+    if (status != TN_OK) {
+        tn_checkpoints_abandon(c);
+        tn_checkpoints_forget_base(c);
+        tn_moment_free(c->moment);
+        c->moment = NULL;
+        tn_error_context(err, "checkpoint not saved");
+        return status;
+    }
+    c->saved.stall = tn_clock_s() - c->begin;
+    return TN_OK;
+}
+
 static tn_status write_behind(void *arg, tn_error *err)
 {
     tn_checkpoints *c = arg;
@@ -199,7 +238,7 @@ static tn_status write_on_thread(void *arg, tn_error *err)
 tn_status tn_checkpoints_begin(tn_checkpoints *c, tn_worker *w, const tn_ckpt_want *want,
                                tn_error *err)
 {
-    TN_TRY(take_moment(c, w, want, err));
+    TN_TRY(begin(c, w, want, err));
     atomic_store(&c->written, false);
     if (tn_thread_start(&c->thread, "tn-save", write_on_thread, c, NULL) != TN_OK) {
         c->status = write_behind(c, &c->err); /* then training waits */
@@ -243,7 +282,7 @@ bool tn_checkpoints_lost_rows(const tn_checkpoints *c)
 tn_status tn_checkpoints_save(tn_checkpoints *c, tn_worker *w, const tn_ckpt_want *want,
                               tn_saved *out, tn_error *err)
 {
-    TN_TRY(take_moment(c, w, want, err));
+    TN_TRY(begin(c, w, want, err));
     c->status = write_behind(c, &c->err);
     c->saved.stall = tn_clock_s() - c->begin;
     return tn_checkpoints_end(c, out, err);

@@ -143,17 +143,23 @@ tn_status tn_ckptdir_begin(tn_ckptdir *d, uint64_t bytes, uint64_t *ordinal, tn_
     return TN_OK;
 }
 
-tn_status tn_ckptdir_add(tn_ckptdir *d, const char *name, tn_ckpt_write *make, void *ctx,
-                         tn_error *err)
+const char *tn_ckptdir_folder(const tn_ckptdir *d)
 {
-    TN_ASSERT(d->ordinal != 0 && strchr(name, '/') == NULL);
+    TN_ASSERT(d->ordinal != 0);
+    return d->tmp;
+}
+
+tn_status tn_ckpt_put(const char *folder, const char *name, tn_ckpt_write *make, void *ctx,
+                      tn_error *err)
+{
+    TN_ASSERT(strchr(name, '/') == NULL);
     char path[TN_PATH_SIZE];
     char again[TN_PATH_SIZE];
     char name_again[256];
     int length = snprintf(name_again, sizeof name_again, "%s.again", name);
     TN_ASSERT(length > 0 && (size_t)length < sizeof name_again);
-    TN_TRY(tn_path_join(d->tmp, name, path, err));
-    TN_TRY(tn_path_join(d->tmp, name_again, again, err));
+    TN_TRY(tn_path_join(folder, name, path, err));
+    TN_TRY(tn_path_join(folder, name_again, again, err));
     tn_status status = make(ctx, path, err);
     if (status != TN_E_IO) {
         return status;
@@ -163,13 +169,20 @@ tn_status tn_ckptdir_add(tn_ckptdir *d, const char *name, tn_ckpt_write *make, v
     return tn_rename(again, path, err);
 }
 
-tn_status tn_ckptdir_add_once(tn_ckptdir *d, const char *name, tn_ckpt_write *make, void *ctx,
-                              tn_error *err)
+tn_status tn_ckpt_put_once(const char *folder, const char *name, tn_ckpt_write *make, void *ctx,
+                           tn_error *err)
 {
-    TN_ASSERT(d->ordinal != 0 && strchr(name, '/') == NULL);
+    TN_ASSERT(strchr(name, '/') == NULL);
     char path[TN_PATH_SIZE];
-    TN_TRY(tn_path_join(d->tmp, name, path, err));
+    TN_TRY(tn_path_join(folder, name, path, err));
     return make(ctx, path, err);
+}
+
+tn_status tn_ckptdir_add(tn_ckptdir *d, const char *name, tn_ckpt_write *make, void *ctx,
+                         tn_error *err)
+{
+    TN_ASSERT(d->ordinal != 0);
+    return tn_ckpt_put(d->tmp, name, make, ctx, err);
 }
 
 static tn_status write_text(void *ctx, const char *path, tn_error *err)

@@ -42,15 +42,21 @@ uint64_t tn_ckptdir_session(const tn_ckptdir *d);
 tn_status tn_ckptdir_begin(tn_ckptdir *d, uint64_t bytes, uint64_t *ordinal,
                            tn_error *err) TN_MUST_USE;
 
+/* Where it is written, until commit or abandon: "<dir>/ckpt-42.<session>.tmp". */
+const char *tn_ckptdir_folder(const tn_ckptdir *d);
+
 /* `make` creates the file at `path` and commits it (tn_file, tn_snapshot). When that fails for
  * reasons of the disk it is called once more, with another path. */
 typedef tn_status tn_ckpt_write(void *ctx, const char *path, tn_error *err);
 tn_status tn_ckptdir_add(tn_ckptdir *d, const char *name, tn_ckpt_write *make, void *ctx,
                          tn_error *err) TN_MUST_USE;
 
-/* The same for what cannot be made twice. */
-tn_status tn_ckptdir_add_once(tn_ckptdir *d, const char *name, tn_ckpt_write *make, void *ctx,
-                              tn_error *err) TN_MUST_USE;
+/* The same for who does not own the directory, but adds to the folder of who does; `put_once` for
+ * what cannot be made twice. */
+tn_status tn_ckpt_put(const char *folder, const char *name, tn_ckpt_write *make, void *ctx,
+                      tn_error *err) TN_MUST_USE;
+tn_status tn_ckpt_put_once(const char *folder, const char *name, tn_ckpt_write *make, void *ctx,
+                           tn_error *err) TN_MUST_USE;
 
 /* `manifest` and its crc are those of tn_manifest_write. */
 tn_status tn_ckptdir_commit(tn_ckptdir *d, const tn_text *manifest, uint32_t crc,

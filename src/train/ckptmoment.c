@@ -111,7 +111,8 @@ static void add_array(tn_moment *m, const char *name, const float *from, size_t 
 
 static tn_status copy_dense(tn_moment *m, const tn_worker *w, tn_error *err)
 {
-    size_t n = tn_params_size(w->params);
+    const float *weights = w->own != NULL ? w->own : tn_params_weights(w->params);
+    size_t n = m->end - m->begin;
     tn_state spec[TN_STATES_MAX];
     uint32_t n_states = tn_dense_states(w->shard.dense, spec);
     m->floats =
@@ -119,7 +120,7 @@ static tn_status copy_dense(tn_moment *m, const tn_worker *w, tn_error *err)
     if (m->floats == NULL) {
         return TN_E_MEMORY;
     }
-    add_array(m, "w", tn_params_weights(w->params), n);
+    add_array(m, "w", weights, n);
     for (uint32_t i = 0; i < n_states; i++) {
         add_array(m, spec[i].name, tn_dense_state(w->shard.dense, i), n);
     }
@@ -165,38 +166,72 @@ static tn_status take_metrics(tn_moment *m, const tn_metrics *metrics, tn_error 
 
 /* ---- all of it ---- */
 
+/* What every peer takes. */
+static tn_status take_own(tn_moment *m, tn_worker *w, tn_error *err)
+{
+    const tn_shares *shares = w->shares;
+    m->rank = w->rank;
+    m->partitions = (tn_range){shares->owners.from[w->rank], shares->owners.from[w->rank + 1]};
+    m->begin = shares->dense[w->rank];
+    m->end = shares->dense[w->rank + 1];
+    TN_TRY(copy_dense(m, w, err));
+    return tn_cut_open(&m->rows, w->shard.table, m->delta, err);
+}
+
 static tn_status take(tn_moment *m, const tn_moment_from *from, tn_error *err)
 {
     fill_state(&m->manifest, from, m->arena);
     TN_TRY(tn_moment_describe(&m->manifest, from->w, m->arena, err));
     TN_TRY(tn_data_map_sources(from->state->data, &m->sources, err));
-    TN_TRY(copy_dense(m, from->w, err));
     TN_TRY(take_metrics(m, from->metrics, err));
-    TN_TRY(tn_cut_open(&m->rows, from->w->shard.table, m->delta, err));
-    m->manifest.rows = tn_cut_rows(m->rows);
-    return TN_OK;
+    return take_own(m, from->w, err);
 }
 
-tn_status tn_moment_take(tn_moment **out, const tn_moment_from *from, tn_error *err)
+static tn_moment *new_moment(tn_error *err)
 {
-    *out = NULL;
     tn_moment *m = tn_try_alloc(1, sizeof *m, "what a checkpoint is made from", err);
-    if (m == NULL) {
-        return TN_E_MEMORY;
+    if (m != NULL) {
+        m->arena = tn_arena_new(1 << 16);
     }
-    m->arena = tn_arena_new(1 << 16);
-    m->config = from->text->config;
-    m->delta = from->base != NULL;
-    m->histogram = from->base;
-    m->changes.size_max =
-        CELLS / 2 * sizeof *m->histogram; /* more than that: all of it is shorter */
-    tn_status status = take(m, from, err);
+    return m;
+}
+
+/* The outcome of taking: a whole one or none. */
+static tn_status finish(tn_moment **out, tn_moment *m, tn_status status)
+{
     if (status != TN_OK) {
         tn_moment_free(m);
         return status;
     }
     *out = m;
     return TN_OK;
+}
+
+tn_status tn_moment_take(tn_moment **out, const tn_moment_from *from, tn_error *err)
+{
+    *out = NULL;
+    tn_moment *m = new_moment(err);
+    if (m == NULL) {
+        return TN_E_MEMORY;
+    }
+    m->config = from->text->config;
+    m->delta = from->base != NULL;
+    m->histogram = from->base;
+    m->changes.size_max =
+        CELLS / 2 * sizeof *m->histogram; /* more than that: all of it is shorter */
+    return finish(out, m, take(m, from, err));
+}
+
+tn_status tn_moment_take_own(tn_moment **out, tn_worker *w, bool delta, tn_error *err)
+{
+    *out = NULL;
+    tn_moment *m = new_moment(err);
+    if (m == NULL) {
+        return TN_E_MEMORY;
+    }
+    m->delta = delta;
+    m->manifest.sparse = tn_ckpt_row_schema(w, m->arena);
+    return finish(out, m, take_own(m, w, err));
 }
 
 void tn_moment_free(tn_moment *m)

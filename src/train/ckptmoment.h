@@ -25,7 +25,10 @@ typedef struct tn_moment {
     tn_manifest manifest; /* but for the names of things that are still to be made */
     const char *config;   /* lent */
     tn_text sources;
+    uint32_t rank;
+    tn_range partitions; /* of this peer */
     tn_cut *rows;
+    size_t begin, end;                  /* its range of the flat vector */
     tn_tensor dense[TN_STATES_MAX + 1]; /* w, then each state; in floats below */
     uint32_t n_dense;
     float *floats;
@@ -45,6 +48,9 @@ typedef struct tn_moment_from {
 } tn_moment_from;
 
 tn_status tn_moment_take(tn_moment **out, const tn_moment_from *from, tn_error *err) TN_MUST_USE;
+
+/* What another peer than rank 0 takes: rows, weights, states. */
+tn_status tn_moment_take_own(tn_moment **out, tn_worker *w, bool delta, tn_error *err) TN_MUST_USE;
 void tn_moment_free(tn_moment *m); /* NULL is fine */
 
 /* sparse, dense and structure of the manifest that `w` would write. Lives in the arena. */

@@ -30,10 +30,15 @@ tn_status tn_ckpt_write_metrics(void *part, const char *path, tn_error *err) TN_
 /* What the floats of this worker's rows mean. Lives in the arena. */
 tn_row_schema tn_ckpt_row_schema(const tn_worker *w, tn_arena *arena);
 
-/* The table must be empty before the first shard file of a full one; a delta comes on top. */
+/* The partitions that are this worker's. The table must be empty before the first shard file of a
+ * full one; a delta comes on top. */
 tn_status tn_ckpt_read_shard(const char *path, const tn_row_schema *schema, tn_worker *w,
                              tn_error *err) TN_MUST_USE;
-tn_status tn_ckpt_read_dense(const char *path, tn_worker *w, uint64_t t, tn_error *err) TN_MUST_USE;
+/* Weights into the worker's copy of the flat vector, states of its range into its store. The file
+ * must begin where those before it ended, at *reached, and moves that on. When all are read,
+ * tn_worker_keep_own takes the weights of the range. */
+tn_status tn_ckpt_read_dense(const char *path, tn_worker *w, size_t *reached,
+                             tn_error *err) TN_MUST_USE;
 tn_status tn_ckpt_read_metrics(const char *path, tn_metrics *m, tn_error *err) TN_MUST_USE;
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/number.h"
 #include "base/safetensors.h"
 
 #include <string.h>
@@ -12,7 +13,7 @@
 /* Each tile opens the file for itself, some 100 us, and at 10 million rows reads 8 MB of it. */
 enum { TILE_PARTITIONS = 8, TILES_MAX = TN_PARTITIONS / TILE_PARTITIONS };
 
-/* One shard file, read by the team: a tile is some partitions. */
+/* One shard file, or what of it is this worker's, read by the team: a tile is some partitions. */
 typedef struct shard_job {
     const char *path;
     tn_worker *w;
@@ -79,6 +80,16 @@ static void read_tile(void *arg, uint32_t tile)
     }
 }
 
+/* The partitions of the file that are this worker's; perhaps none. */
+static void cut_to_own(shard_job *job, const tn_snapshot_head *head)
+{
+    const uint32_t *own = job->w->shares->owners.from + job->w->rank;
+    uint32_t from = head->first > own[0] ? head->first : own[0];
+    uint32_t to = head->last + 1 < own[1] ? head->last + 1 : own[1];
+    job->first = from;
+    job->n_partitions = from < to ? to - from : 0;
+}
+
 /* The fault that is told is the first one in the file, however many threads read it. */
 static tn_status read_rows(shard_job *job, const tn_snapshot_head *head, tn_arena *arena,
                            tn_error *err)
@@ -87,8 +98,7 @@ static tn_status read_rows(shard_job *job, const tn_snapshot_head *head, tn_aren
         return tn_fail(err, TN_E_CKPT, "'%s' has %u partitions, %d are known", job->path,
                        head->partitions, TN_PARTITIONS);
     }
-    job->first = head->first;
-    job->n_partitions = head->last - head->first + 1;
+    cut_to_own(job, head);
     uint32_t n_tiles = tn_tile_count(job->n_partitions, TILE_PARTITIONS);
     job->err = TN_NEW_ARRAY(arena, tn_error, n_tiles);
     atomic_store(&job->bad, (uint32_t)TILES_MAX);
@@ -149,37 +159,86 @@ static void close_document(document *d)
     tn_unmap(&d->map);
 }
 
-static tn_status read_flat(const document *d, const char *path, const char *name, float *out,
-                           size_t n, tn_error *err)
+/* A file of dense values: a range of the flat vector. */
+typedef struct dense_range {
+    size_t begin, end;
+} dense_range;
+
+static bool read_size(const document *d, const char *key, uint64_t most, size_t *out)
 {
-    tn_tensor_want want = {.name = name, .dtype = "F32", .rank = 1, .shape = {n}};
-    const tn_tensor *tensor = NULL;
-    TN_TRY(tn_tensor_get(&d->tensors, &want, path, &tensor, err));
-    memcpy(out, tensor->data, n * sizeof *out);
+    const char *text = tn_tensor_meta_find(&d->tensors, key);
+    uint64_t value = 0;
+    if (text == NULL || tn_read_u64(text, strlen(text), &value) != TN_NUM_OK || value > most) {
+        return false;
+    }
+    *out = (size_t)value;
+    return true;
+}
+
+/* Ranges of files in the order of their names tile the vector. */
+static tn_status read_range(const document *d, const char *path, const tn_worker *w, size_t reached,
+                            dense_range *out, tn_error *err)
+{
+    const size_t size = tn_params_size(w->params);
+    if (!read_size(d, "end", size, &out->end) || !read_size(d, "begin", out->end, &out->begin)) {
+        return tn_fail(err, TN_E_CKPT, "'%s' does not say which of %zu weights it holds", path,
+                       size);
+    }
+    if (out->begin != reached) {
+        return tn_fail(err, TN_E_CKPT, "'%s' holds weights from %zu on, but before it are %zu",
+                       path, out->begin, reached);
+    }
     return TN_OK;
 }
 
-static tn_status read_dense(const document *d, const char *path, tn_worker *w, tn_error *err)
+/* The values of one tensor; they are lent. */
+static tn_status find_flat(const document *d, const char *path, const char *name,
+                           const dense_range *range, const char **out, tn_error *err)
 {
-    size_t n = tn_params_size(w->params);
-    TN_TRY(read_flat(d, path, "w", tn_params_weights(w->params), n, err));
+    tn_tensor_want want = {
+        .name = name, .dtype = "F32", .rank = 1, .shape = {range->end - range->begin}};
+    const tn_tensor *tensor = NULL;
+    TN_TRY(tn_tensor_get(&d->tensors, &want, path, &tensor, err));
+    *out = tensor->data;
+    return TN_OK;
+}
+
+/* Every worker computes with all weights, but keeps states of its own range only. */
+static tn_status read_dense(const document *d, const char *path, tn_worker *w,
+                            const dense_range *range, tn_error *err)
+{
+    const size_t *cut = w->shares->dense + w->rank;
+    const size_t from = range->begin > cut[0] ? range->begin : cut[0];
+    const size_t to = range->end < cut[1] ? range->end : cut[1];
+    const char *data = NULL;
+    TN_TRY(find_flat(d, path, "w", range, &data, err));
+    memcpy(tn_params_weights(w->params) + range->begin, data,
+           (range->end - range->begin) * sizeof(float));
     tn_state spec[TN_STATES_MAX];
     uint32_t n_states = tn_dense_states(w->shard.dense, spec);
     for (uint32_t i = 0; i < n_states; i++) {
-        TN_TRY(read_flat(d, path, spec[i].name, tn_dense_state(w->shard.dense, i), n, err));
+        TN_TRY(find_flat(d, path, spec[i].name, range, &data, err));
+        if (from < to) {
+            memcpy(tn_dense_state(w->shard.dense, i) + (from - cut[0]),
+                   data + (from - range->begin) * sizeof(float), (to - from) * sizeof(float));
+        }
     }
     return TN_OK;
 }
 
-tn_status tn_ckpt_read_dense(const char *path, tn_worker *w, uint64_t t, tn_error *err)
+tn_status tn_ckpt_read_dense(const char *path, tn_worker *w, size_t *reached, tn_error *err)
 {
     document d;
+    dense_range range = {0};
     tn_status status = open_document(&d, path, err);
     if (status == TN_OK) {
-        status = read_dense(&d, path, w, err);
+        status = read_range(&d, path, w, *reached, &range, err);
     }
     if (status == TN_OK) {
-        tn_dense_set_t(w->shard.dense, t);
+        status = read_dense(&d, path, w, &range, err);
+    }
+    if (status == TN_OK) {
+        *reached = range.end;
     }
     close_document(&d);
     return status;

@@ -1,4 +1,4 @@
-/* ckptstate.h - what checkpoint.c, ckptsave.c and resume.c share. */
+/* ckptstate.h - what checkpoint.c, ckptsave.c, ckptshare.c and resume.c share. */
 #ifndef TN_TRAIN_CKPTSTATE_H
 #define TN_TRAIN_CKPTSTATE_H
 
@@ -7,6 +7,7 @@
 #include "train/checkpoint.h"
 #include "train/ckptdir.h"
 #include "train/ckptparts.h"
+#include "train/ckptshare.h"
 
 /* What the next delta stands on: a checkpoint in this directory and of this run. */
 typedef struct tn_ckpt_base {
@@ -24,9 +25,11 @@ struct tn_checkpoints {
     tn_text dir;
     uint64_t run_id;
     tn_ckpt_base base;
+    tn_ckpt_peers peers; /* announce NULL: alone */
 
     /* The save that runs. All but `written` belongs to its thread until that is joined. */
     tn_moment *moment; /* NULL: none */
+    bool announced;    /* to the others */
     tn_thread *thread; /* NULL: it was written at once .. */
     tn_status status;  /* .. with this outcome */
     tn_error err;
@@ -37,8 +40,14 @@ struct tn_checkpoints {
     _Atomic bool written;
 };
 
+/* Makes the folder that c->moment is written into. */
+tn_status tn_checkpoints_make_folder(tn_checkpoints *c, tn_error *err) TN_MUST_USE;
+
 /* Writes c->moment into files and commits them. */
 tn_status tn_checkpoints_write(tn_checkpoints *c, tn_error *err) TN_MUST_USE;
+
+/* A save has failed: nobody writes into its folder any more, and that goes. */
+void tn_checkpoints_abandon(tn_checkpoints *c);
 
 /* What stands in memory is not the base of anything any more. */
 void tn_checkpoints_forget_base(tn_checkpoints *c);

@@ -122,9 +122,11 @@ tn_status tn_ckpt_write_dense(void *part, const char *path, tn_error *err)
 {
     tn_ckpt_part *p = part;
     const tn_moment *m = p->moment;
+    char begin[24];
     char end[24];
-    (void)snprintf(end, sizeof end, "%llu", (unsigned long long)m->manifest.dense.size);
-    const tn_tensor_meta meta[] = {{"begin", "0"}, {"end", end}};
+    (void)snprintf(begin, sizeof begin, "%zu", m->begin);
+    (void)snprintf(end, sizeof end, "%zu", m->end);
+    const tn_tensor_meta meta[] = {{"begin", begin}, {"end", end}};
     tn_safetensors doc = {.n_meta = 2, .n_tensors = m->n_dense, .meta = meta, .tensor = m->dense};
     return write_tensors(p, path, &doc, err);
 }

@@ -76,6 +76,7 @@ static tn_status restore_dense(const char *path, tn_worker *w, tn_error *err)
         memcpy(tn_params_weights(w->params) + s->at, t->data, t->size);
     }
     if (status == TN_OK) {
+        tn_worker_keep_own(w);
         tn_dense_reset(w->shard.dense);
     }
     tn_arena_free(arena);

@@ -15,12 +15,16 @@ typedef struct loading {
     tn_run_state *state; /* NULL: weights only */
     tn_metrics *metrics; /* NULL: not wanted */
     tn_saved *which;
-    uint32_t deltas; /* read so far on the full one */
+    const tn_ckpt_peers *peers; /* who read their parts when this one has; announce NULL: nobody */
+    bool goes_on;               /* they take its steps too */
+    uint64_t top;               /* the checkpoint that is wanted; others are what it stands on */
+    uint32_t deltas;            /* read so far on the full one */
 } loading;
 
 static tn_status fits(void *ctx, const tn_manifest *m, tn_error *err)
 {
-    const loading *l = ctx;
+    loading *l = ctx;
+    l->top = m->ordinal;
     TN_TRY(tn_ckpt_fits(l->w, m, l->state != NULL, err));
     const tn_run *run = l->w->plan->run;
     if (l->state != NULL && m->n_parts > 0 && m->seed != run->run.seed && run->data.shuffle > 0) {
@@ -50,20 +54,51 @@ static tn_status read_sources(const loading *l, const char *path, const tn_manif
 }
 
 static tn_status read_one(const loading *l, const char *path, const tn_manifest *m,
-                          const tn_manifest_file *file, tn_error *err)
+                          const tn_manifest_file *file, size_t *reached, tn_error *err)
 {
     if (strcmp(file->type, "sparse") == 0) {
         return tn_ckpt_read_shard(path, &m->sparse, l->w, err);
     }
     if (strcmp(file->type, "dense") == 0) {
-        uint64_t t = m->dense.n_scalars > 0 ? m->dense.scalar[0].value : 0;
-        return tn_ckpt_read_dense(path, l->w, t, err);
+        return tn_ckpt_read_dense(path, l->w, reached, err);
     }
     if (strcmp(file->type, "metrics") == 0 && l->metrics != NULL) {
         return tn_ckpt_read_metrics(path, l->metrics, err);
     }
     if (strcmp(file->type, "sources") == 0 && l->state != NULL) {
         return read_sources(l, path, m, err);
+    }
+    return TN_OK;
+}
+
+static tn_status read_files(const loading *l, const char *path, const tn_manifest *m, tn_error *err)
+{
+    tn_worker *w = l->w;
+    const size_t size = tn_params_size(w->params);
+    size_t reached = 0; /* of the flat vector */
+    for (uint32_t i = 0; i < m->n_files; i++) {
+        tn_text file = {0};
+        tn_text_addf(&file, "%s/%s", path, m->file[i].name);
+        tn_status status = read_one(l, tn_text_str(&file), m, &m->file[i], &reached, err);
+        tn_text_done(&file);
+        TN_TRY(status);
+    }
+    if (reached != size) {
+        return tn_fail(err, TN_E_CKPT, "'%s' holds %zu dense weights of %zu", path, reached, size);
+    }
+    tn_dense_set_t(w->shard.dense, m->dense.n_scalars > 0 ? m->dense.scalar[0].value : 0);
+    tn_worker_keep_own(w);
+    return TN_OK;
+}
+
+/* Of a part only the files' own counts are known, which were checked. */
+static tn_status check_rows(const tn_worker *w, const char *path, const tn_manifest *m,
+                            tn_error *err)
+{
+    uint64_t rows = tn_table_rows(w->shard.table);
+    if (w->shares->owners.n_peers == 1 && rows != m->rows) {
+        return tn_fail(err, TN_E_CKPT, "'%s' makes %llu rows, its manifest says %llu", path,
+                       (unsigned long long)rows, (unsigned long long)m->rows);
     }
     return TN_OK;
 }
@@ -113,17 +148,10 @@ static tn_status read_all(void *ctx, const char *path, const tn_manifest *m, tn_
     if (m->base == 0) {
         tn_table_clear(l->w->shard.table);
     }
-    for (uint32_t i = 0; i < m->n_files; i++) {
-        tn_text file = {0};
-        tn_text_addf(&file, "%s/%s", path, m->file[i].name);
-        tn_status status = read_one(l, tn_text_str(&file), m, &m->file[i], err);
-        tn_text_done(&file);
-        TN_TRY(status);
-    }
-    if (tn_table_rows(l->w->shard.table) != m->rows) {
-        return tn_fail(err, TN_E_CKPT, "'%s' makes %llu rows, its manifest says %llu", path,
-                       (unsigned long long)tn_table_rows(l->w->shard.table),
-                       (unsigned long long)m->rows);
+    TN_TRY(read_files(l, path, m, err));
+    TN_TRY(check_rows(l->w, path, m, err));
+    if (m->ordinal == l->top && l->peers != NULL && l->peers->announce != NULL) {
+        TN_TRY(l->peers->load(l->peers->arg, path, l->goes_on, err));
     }
     l->w->steps = m->step;
     warn_of_changes(l, m);
@@ -177,7 +205,12 @@ tn_status tn_checkpoints_resume(tn_checkpoints *c, tn_worker *w, tn_run_state *s
     if (strcmp(o->resume, "never") == 0) {
         return TN_OK;
     }
-    loading l = {.w = w, .state = state, .metrics = metrics, .which = which};
+    loading l = {.w = w,
+                 .state = state,
+                 .metrics = metrics,
+                 .which = which,
+                 .peers = &c->peers,
+                 .goes_on = true};
     tn_ckpt_loader loader = {.fits = fits, .read = read_all, .ctx = &l, .strict = o->strict};
     bool must = strcmp(o->resume, "must") == 0;
     if (!must && strcmp(o->resume, "auto") != 0) {
@@ -206,7 +239,7 @@ tn_status tn_checkpoints_restore(tn_checkpoints *c, tn_worker *w, uint64_t ordin
 {
     TN_ASSERT(c->moment == NULL);
     uint64_t steps = w->steps;
-    loading l = {.w = w};
+    loading l = {.w = w, .peers = &c->peers};
     tn_ckpt_loader loader = {.fits = fits, .read = read_all, .ctx = &l};
     tn_text path = {0};
     tn_checkpoints_forget_base(c);
@@ -215,6 +248,20 @@ tn_status tn_checkpoints_restore(tn_checkpoints *c, tn_worker *w, uint64_t ordin
     tn_text_done(&path);
     w->steps = steps; /* the weights are older, the run is not */
     return status;
+}
+
+tn_status tn_ckptshare_load(tn_worker *w, const char *path, bool goes_on, tn_error *err)
+{
+    const uint64_t steps = w->steps;
+    loading l = {.w = w};
+    tn_ckpt_loader loader = {.fits = fits, .read = read_all, .ctx = &l};
+    TN_TRY(tn_ckptdir_load_one(path, &loader, err));
+    if (!goes_on) {
+        w->steps = steps;
+        return TN_OK;
+    }
+    bool deltas = w->plan->run->checkpoint.delta_every != NULL;
+    return deltas ? tn_table_track(w->shard.table, err) : TN_OK;
 }
 
 tn_status tn_checkpoint_load(const char *path, tn_worker *w, tn_saved *which, tn_error *err)

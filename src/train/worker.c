@@ -90,7 +90,6 @@ static uint32_t trained_runs(const tn_params *params, tn_dense_run *run)
 /* What this process owns, with the first values of its range of the flat vector. */
 static tn_status make_shares(tn_worker *w, tn_error *err)
 {
-    const float *weights = tn_params_weights(w->params);
     TN_TRY(tn_shares_new(&w->shares, w->plan->owners.n_peers, tn_params_size(w->params), err));
     if (w->plan->owners.n_peers == 1) {
         return TN_OK;
@@ -101,7 +100,7 @@ static tn_status make_shares(tn_worker *w, tn_error *err)
     if (w->own == NULL) {
         return TN_E_MEMORY;
     }
-    memcpy(w->own, weights + cut[0], (cut[1] - cut[0]) * sizeof *weights);
+    tn_worker_keep_own(w);
     return TN_OK;
 }
 
@@ -194,6 +193,14 @@ void tn_worker_free(tn_worker *w)
     tn_free(w);
 }
 
+void tn_worker_keep_own(tn_worker *w)
+{
+    if (w->own != NULL) {
+        const size_t *cut = w->shares->dense + w->rank;
+        memcpy(w->own, tn_params_weights(w->params) + cut[0], (cut[1] - cut[0]) * sizeof *w->own);
+    }
+}
+
 static void set_bias(tn_worker *w, double value)
 {
     if (w->output_bias == NULL) {
@@ -202,10 +209,7 @@ static void set_bias(tn_worker *w, double value)
     const tn_param_slice *bias = tn_params_find(w->params, w->output_bias);
     TN_ASSERT(bias != NULL);
     tn_params_weights(w->params)[bias->at] = (float)value;
-    const size_t *cut = w->shares->dense + w->rank;
-    if (w->own != NULL && bias->at >= cut[0] && bias->at < cut[1]) {
-        w->own[bias->at - cut[0]] = (float)value;
-    }
+    tn_worker_keep_own(w);
 }
 
 tn_status tn_worker_set_bias(tn_worker *w, const char *number, tn_error *err)

@@ -49,6 +49,9 @@ tn_status tn_worker_new(tn_worker **out, const tn_blueprint *plan, const tn_work
                         const tn_binder *b, tn_error *err) TN_MUST_USE;
 void tn_worker_free(tn_worker *w); /* NULL is fine */
 
+/* The flat vector was written anew: its range of the shard follows. Alone nothing is to be done. */
+void tn_worker_keep_own(tn_worker *w);
+
 /* Sets the output bias, if the model has one: ln(rate / (1 - rate)), rate kept within [1e-6, 1 -
  * 1e-6]. */
 void tn_worker_set_prior(tn_worker *w, double rate);

@@ -141,6 +141,12 @@ tn_safetensors golden_tensors(golden_case *c, const char *file)
 
 const tn_blueprint *golden_plan(tn_arena *arena, const char *name, const char *const *overrides)
 {
+    return golden_plan_of(arena, name, overrides, 0, 0);
+}
+
+const tn_blueprint *golden_plan_of(tn_arena *arena, const char *name, const char *const *overrides,
+                                   uint32_t rank, uint32_t size)
+{
     char path[256];
     (void)snprintf(path, sizeof path, "test/golden/%s.yaml", name);
     tn_config_in in = {.fields = tn_run_fields, .path = path, .overrides = overrides};
@@ -155,6 +161,8 @@ const tn_blueprint *golden_plan(tn_arena *arena, const char *name, const char *c
     const tn_tree *tree = tn_config_load(&in, arena, &diag);
     if (tree != NULL) {
         tn_run_bind(&b, tree, run);
+        run->cluster.rank = rank;
+        run->cluster.size = size;
     }
     if (diag.n_errors > 0 || tn_blueprint_new(&plan, run, &b, &err) != TN_OK) {
         fail_msg("%s%s", tn_text_str(&diag.text), err.text);

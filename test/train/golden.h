@@ -36,4 +36,8 @@ tn_safetensors golden_tensors(golden_case *c, const char *file);
 /* The configuration test/golden/<case>.yaml as a blueprint, with `overrides` ended by NULL. */
 const tn_blueprint *golden_plan(tn_arena *arena, const char *name, const char *const *overrides);
 
+/* The same for one of `size` peers. */
+const tn_blueprint *golden_plan_of(tn_arena *arena, const char *name, const char *const *overrides,
+                                   uint32_t rank, uint32_t size);
+
 #endif

@@ -169,6 +169,75 @@ static void k2_rows_with_states_come_back_bit_for_bit(void **state)
     }
 }
 
+/* One of three peers. */
+static tn_worker *new_peer(exportkit *k, uint32_t rank)
+{
+    tn_error err = {0};
+    tn_worker *w = NULL;
+    tn_run *run = TN_NEW(k->arena, tn_run);
+    const tn_blueprint *plan = NULL;
+    *run = k->run;
+    run->cluster.rank = rank;
+    run->cluster.size = 3;
+    if (tn_blueprint_new(&plan, run, &k->binder, &err) != TN_OK ||
+        tn_worker_new(&w, plan, &(tn_worker_opts){.training = true}, &k->binder, &err) != TN_OK) {
+        fail_msg("%s", err.text);
+    }
+    return w;
+}
+
+static tn_status add_row(void *arg, const tn_row_view *row, tn_error *err)
+{
+    (void)err;
+    tn_text_add_u64le(arg, row->key);
+    tn_text_add(arg, (const char *)row->data, row->n_floats * sizeof *row->data);
+    return TN_OK;
+}
+
+/* The rows of partitions `from` .. `to` - 1. */
+static tn_text rows_of(tn_worker *w, uint32_t from, uint32_t to)
+{
+    tn_text text = {0};
+    for (uint32_t p = from; p < to; p++) {
+        assert_int_equal(tn_table_walk(w->shard.table, p, add_row, &text, NULL), TN_OK);
+    }
+    return text;
+}
+
+static void each_peer_takes_what_it_owns(void **state)
+{
+    const char *const overrides[] = {state_too[0], state_too[1], state_too[2], NULL};
+    exportkit k;
+    char rows[TN_PATH_SIZE];
+    char dense[300];
+    tn_error err = {0};
+    (void)state;
+    exportkit_open(&k, models[1], overrides);
+    exportkit_train(&k);
+    tn_exported out = exportkit_export(&k);
+    assert_int_equal(tn_path_join(out.path, "dict.tsv", rows, &err), TN_OK);
+    (void)snprintf(dense, sizeof dense, "%s/dense.safetensors", k.dir);
+    tn_worker *was = trained_worker(&k);
+    save_dense(&k, was, dense);
+    for (uint32_t rank = 0; rank < 3; rank++) {
+        tn_worker *w = new_peer(&k, rank);
+        const uint32_t *own = w->shares->owners.from + rank;
+        const size_t *cut = w->shares->dense + rank;
+        assert_int_equal(tn_restore_from(from_tree(&k, rows, dense), w, &err), TN_OK);
+        tn_text a = rows_of(was, own[0], own[1]);
+        tn_text b = rows_of(w, 0, TN_PARTITIONS);
+        assert_true(b.size > 0);
+        same_text(&a, &b);
+        assert_memory_equal(w->own, tn_params_weights(was->params) + cut[0],
+                            (cut[1] - cut[0]) * sizeof(float));
+        tn_text_done(&a);
+        tn_text_done(&b);
+        tn_worker_free(w);
+    }
+    tn_worker_free(was);
+    exportkit_close(&k);
+}
+
 /* Weights alone: they are there, states are those of fresh weights (FTRL: its warm start). */
 static void without_states_a_rule_starts_fresh(void **state)
 {
@@ -277,6 +346,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(k2_rows_with_states_come_back_bit_for_bit),
+        cmocka_unit_test(each_peer_takes_what_it_owns),
         cmocka_unit_test(without_states_a_rule_starts_fresh),
         cmocka_unit_test(k3_misfits_are_listed_by_name),
         cmocka_unit_test(k3_dense_weights_are_taken_by_name),
