@@ -14,14 +14,18 @@
 enum { EXIT_BUG = 1, EXIT_SECOND_SIGINT = 130 };
 
 static atomic_bool stop_asked; /* no lock, so that handlers may set it */
+static atomic_bool sigint_seen;
 static atomic_bool save_asked;
 static atomic_bool leftover_is_set;
 static char leftover[TN_PATH_SIZE]; /* a file that a signal removes */
 static_assert(ATOMIC_BOOL_LOCK_FREE == 2, "a handler may not wait");
 
+/* Ctrl-C reaches a child of --peers twice: from the terminal, and from its parent as a SIGTERM, in
+ * any order. So only interrupts count. */
 static void on_stop(int signal)
 {
-    if (atomic_exchange(&stop_asked, true) && signal == SIGINT) {
+    atomic_store(&stop_asked, true);
+    if (signal == SIGINT && atomic_exchange(&sigint_seen, true)) {
         _exit(EXIT_SECOND_SIGINT);
     }
 }

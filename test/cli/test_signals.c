@@ -1,0 +1,70 @@
+/* test_signals.c - what counts as asking to stop, and how often. */
+#include "cli/signals.h"
+#include "support/test.h"
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* How a process ends that watches and gets these signals, ended by 0: 75 when it was asked to stop,
+ * 0 when it was not, else the code that a handler ended it with. */
+static int end_after(const int *signals)
+{
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        tn_signals_start();
+        const atomic_bool *stop = tn_signals_watch_stop();
+        for (; *signals != 0; signals++) {
+            (void)raise(*signals);
+        }
+        exit(atomic_load(stop) ? 75 : 0); // NOLINT(concurrency-mt-unsafe): one thread
+    }
+    int status = 0;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 200 + WTERMSIG(status);
+}
+
+static void only_a_second_interrupt_ends_at_once(void **state)
+{
+    (void)state;
+    assert_int_equal(end_after((const int[]){0}), 0);
+    assert_int_equal(end_after((const int[]){SIGUSR1, SIGPIPE, SIGXFSZ, 0}), 0);
+    assert_int_equal(end_after((const int[]){SIGTERM, 0}), 75);
+    assert_int_equal(end_after((const int[]){SIGINT, 0}), 75);
+    assert_int_equal(end_after((const int[]){SIGTERM, SIGTERM, SIGTERM, 0}), 75);
+    assert_int_equal(end_after((const int[]){SIGINT, SIGTERM, 0}), 75);
+    assert_int_equal(end_after((const int[]){SIGTERM, SIGINT, 0}), 75);
+    assert_int_equal(end_after((const int[]){SIGINT, SIGINT, 0}), 130);
+    assert_int_equal(end_after((const int[]){SIGTERM, SIGINT, SIGINT, 0}), 130);
+}
+
+static void an_abort_ends_with_1(void **state)
+{
+    (void)state;
+    assert_int_equal(end_after((const int[]){SIGABRT, 0}), 1);
+}
+
+static void sigusr1_asks_to_save(void **state)
+{
+    (void)state;
+    atomic_bool *save = tn_signals_watch_save();
+    assert_false(atomic_load(save));
+    (void)kill(getpid(), SIGUSR1);
+    assert_true(atomic_load(save));
+    atomic_store(save, false);
+    (void)kill(getpid(), SIGUSR1);
+    assert_true(atomic_load(save));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(only_a_second_interrupt_ends_at_once),
+        cmocka_unit_test(an_abort_ends_with_1),
+        cmocka_unit_test(sigusr1_asks_to_save),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
