@@ -1,6 +1,8 @@
 /* exits.c - see exits.h. */
 #include "cli/exits.h"
 
+#include "cli/terminal.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,7 +30,8 @@ void tn_exit_message(tn_text *out, const char *program, const tn_error *err)
 {
     const char *text = err->text[0] != '\0' ? err->text : "failed without a message";
     if (!has_place(text)) {
-        tn_text_addf(out, "%s: error: ", program);
+        const char *rank = tn_terminal_own_name();
+        tn_text_addf(out, "%s%s%s: error: ", program, rank[0] != '\0' ? ": " : "", rank);
     }
     tn_text_adds(out, text);
     if (text[strlen(text) - 1] != '\n') {

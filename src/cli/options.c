@@ -35,7 +35,8 @@ typedef struct parser {
     const char **overrides;
     int argc;
     char *const *argv;
-    int at; /* in argv */
+    int at;              /* in argv */
+    const tn_field *own; /* the program's own option that was taken last */
 } parser;
 
 const char *tn_flag_name(const tn_field *f, char out[64])
@@ -133,6 +134,7 @@ static tn_status take_own(parser *s, const char *name, tn_error *err)
     const char *value = name[size] == '=' ? name + size + 1 : NULL;
     const tn_field *f = find_flag(s->p, name, size);
     const tn_field *denied = f == NULL && value == NULL ? find_denied(s->p, name) : NULL;
+    s->own = denied != NULL ? denied : f;
     if (denied != NULL) {
         return add_value(s, denied, "false", err);
     }
@@ -233,21 +235,26 @@ static tn_status bind_flags(const parser *s, void *flags, tn_error *err)
     return status;
 }
 
+static parser begin(const tn_program *p, tn_argv args, tn_arena *arena, tn_options *out)
+{
+    size_t n = args.n > 0 ? (size_t)args.n : 0;
+    return (parser){.p = p,
+                    .arena = arena,
+                    .map = tn_tree_new(arena, TN_TREE_MAP, (tn_origin){.source = "command line"}),
+                    .out = out,
+                    .words = TN_NEW_ARRAY(arena, const char *, n),
+                    .overrides = TN_NEW_ARRAY(arena, const char *, n),
+                    .argc = args.n,
+                    .argv = args.item,
+                    .at = 1};
+}
+
 tn_status tn_options_parse(const tn_program *p, tn_argv args, tn_arena *arena, tn_options *out,
                            void *flags, tn_error *err)
 {
     TN_ASSERT((p->flags == NULL) == (flags == NULL));
-    size_t n = args.n > 0 ? (size_t)args.n : 0;
-    tn_options options = {0};
-    parser s = {.p = p,
-                .arena = arena,
-                .map = tn_tree_new(arena, TN_TREE_MAP, (tn_origin){.source = "command line"}),
-                .out = &options,
-                .words = TN_NEW_ARRAY(arena, const char *, n),
-                .overrides = TN_NEW_ARRAY(arena, const char *, n),
-                .argc = args.n,
-                .argv = args.item,
-                .at = 1};
+    tn_options options = {.args = args};
+    parser s = begin(p, args, arena, &options);
     for (; s.at < s.argc && strcmp(s.argv[s.at], "--") != 0; s.at++) {
         TN_TRY(take(&s, err));
     }
@@ -261,6 +268,29 @@ tn_status tn_options_parse(const tn_program *p, tn_argv args, tn_arena *arena, t
     options.overrides.item = s.overrides;
     *out = options;
     return TN_OK;
+}
+
+tn_argv tn_options_without(const tn_program *p, tn_argv args, const char *key, tn_arena *arena)
+{
+    TN_ASSERT(args.n > 0);
+    tn_options ignored = {0};
+    parser s = begin(p, args, arena, &ignored);
+    char **kept = TN_NEW_ARRAY(arena, char *, (size_t)args.n + 1);
+    int n = 0;
+    kept[n++] = args.item[0];
+    for (bool ended = false; s.at < s.argc; s.at++) {
+        int first = s.at;
+        s.own = NULL;
+        ended = ended || strcmp(s.argv[s.at], "--") == 0;
+        tn_status status = ended ? TN_OK : take(&s, NULL);
+        TN_ASSERT(status == TN_OK);
+        bool dropped = s.own != NULL && strcmp(s.own->key, key) == 0;
+        for (int i = first; i <= s.at && !dropped; i++) {
+            kept[n++] = s.argv[i];
+        }
+    }
+    kept[n] = NULL;
+    return (tn_argv){n, kept};
 }
 
 tn_status tn_options_check_words(const tn_program *p, const tn_options *options, tn_error *err)

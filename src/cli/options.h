@@ -40,7 +40,13 @@ typedef enum tn_answer {
     TN_ANSWER_CONFIG_DOC,
 } tn_answer;
 
+typedef struct tn_argv {
+    int n; /* argc */
+    char *const *item;
+} tn_argv;
+
 typedef struct tn_options {
+    tn_argv args; /* as they came */
     tn_answer answer;
     int verbosity; /* -1: -q; 1: -v; 0 */
     tn_strs words; /* CONFIG first, where there is one */
@@ -61,15 +67,14 @@ typedef struct tn_options {
     }
 #define TN_FLAG_BOOL(type, member, help) TN_FIELD_BOOL(type, member, "false", help)
 
-typedef struct tn_argv {
-    int n; /* argc */
-    char *const *item;
-} tn_argv;
-
 /* Reads argv into *out and into *flags, a struct of p->flags. Texts point into argv and `arena`.
  * The number of words is not checked, since some options need none. */
 tn_status tn_options_parse(const tn_program *p, tn_argv args, tn_arena *arena, tn_options *out,
                            void *flags, tn_error *err) TN_MUST_USE;
+
+/* The command line without option `key` of p->flags, for who starts the program anew;
+ * NULL-terminated, in `arena`. `args` is one that tn_options_parse took. */
+tn_argv tn_options_without(const tn_program *p, tn_argv args, const char *key, tn_arena *arena);
 
 /* TN_E_USAGE when there are too few or too many words. */
 tn_status tn_options_check_words(const tn_program *p, const tn_options *options,

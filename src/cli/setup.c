@@ -98,5 +98,5 @@ int tn_setup_exit(tn_setup *s, const char *program, tn_status status, const tn_e
     if (s->diag.n_errors > 0) {
         return tn_exit_diag(program, &s->diag);
     }
-    return status == TN_OK ? 0 : tn_exit_with(program, err);
+    return status == TN_OK ? s->exit_code : tn_exit_with(program, err);
 }

@@ -22,6 +22,7 @@ typedef struct tn_setup {
     tn_run run;
     const tn_blueprint *plan;
     tn_run_text text; /* the resolved configuration without folders, logs and paths */
+    int exit_code; /* of the processes that did the work, who told of their failures themselves */
 } tn_setup;
 
 /* Empty, so that the three below may be called; libraries log to the terminal from now on. */
@@ -31,7 +32,8 @@ tn_status tn_setup_load(tn_setup *s, const tn_options *options, tn_error *err) T
 tn_status tn_setup_plan(tn_setup *s, tn_error *err) TN_MUST_USE;
 void tn_setup_done(tn_setup *s);
 
-/* Ends a program: faults of the configuration, or the failure, once; the exit code. */
+/* Ends a program: faults of the configuration, or the failure, once; the exit code, which after a
+ * success is s->exit_code. */
 int tn_setup_exit(tn_setup *s, const char *program, tn_status status, const tn_error *err);
 
 #endif

@@ -8,8 +8,13 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+enum { NAME_BYTES = 24 };
+
 /* A moving line stands on the terminal. */
 static _Atomic bool line_moves;
+/* It may be another process's. */
+static _Atomic bool is_shared;
+static char own_name[NAME_BYTES]; /* "rank 2"; written before there are threads */
 
 bool tn_terminal_is_one(void)
 {
@@ -29,7 +34,7 @@ uint32_t tn_terminal_width(void)
 
 static void wipe(void)
 {
-    if (atomic_exchange(&line_moves, false)) {
+    if (atomic_exchange(&line_moves, false) || atomic_load(&is_shared)) {
         (void)fputs("\r\033[K", stderr);
     }
 }
@@ -51,8 +56,28 @@ void tn_terminal_show(void *unused, const char *text, bool transient)
 static void print_line(tn_log_level level, const char *line)
 {
     static const char *const words[] = {"error: ", "warning: ", "", ""};
+    const char *open = own_name[0] != '\0' ? "[" : "";
+    const char *close = own_name[0] != '\0' ? "] " : "";
     wipe();
-    (void)fprintf(stderr, "%s%s\n", words[level], line);
+    (void)fprintf(stderr, "%s%s%s%s%s\n", open, own_name, close, words[level], line);
+}
+
+void tn_terminal_share(void)
+{
+    atomic_store(&is_shared, tn_terminal_is_one());
+}
+
+void tn_terminal_rank(uint32_t rank)
+{
+    (void)snprintf(own_name, sizeof own_name, "rank %u", rank);
+    if (rank > 0) {
+        tn_terminal_share();
+    }
+}
+
+const char *tn_terminal_own_name(void)
+{
+    return own_name;
 }
 
 void tn_terminal_log(int verbosity, tn_log_level level)

@@ -1,6 +1,7 @@
 /* terminal.h - the one line that moves and the lines that stay, all on stderr.
  *
- * A moving line is wiped before a line that stays is written, whoever writes it. Any thread.
+ * A moving line is wiped before a line that stays is written, whoever writes it. Any thread. Where
+ * several processes write to one terminal, rank 0 moves the line, and the others say who they are.
  */
 #ifndef TN_CLI_TERMINAL_H
 #define TN_CLI_TERMINAL_H
@@ -18,6 +19,14 @@ void tn_terminal_show(void *unused, const char *text, bool transient);
 
 /* Log lines of the libraries. verbosity -1: warnings; 0: what `level` says; 1: all. */
 void tn_terminal_log(int verbosity, tn_log_level level);
+
+/* This process is one of a group: its log lines begin with "[rank 2] ", and its last word, which
+ * src/cli/exits.h says, with "tnet-train: rank 2: error: ". For main, before other threads. */
+void tn_terminal_rank(uint32_t rank);
+const char *tn_terminal_own_name(void); /* "rank 2", or "" where nothing was said of a rank */
+
+/* Another process may move a line on the same terminal; so it is where rank is not 0. */
+void tn_terminal_share(void);
 
 void tn_terminal_done(void); /* wipes the moving line */
 

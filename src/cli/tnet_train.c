@@ -1,6 +1,8 @@
 /* tnet_train.c - train, evaluate, checkpoint, log. */
 #include "base/fieldtext.h"
+#include "cli/children.h"
 #include "cli/exits.h"
+#include "cli/local.h"
 #include "cli/main.h"
 #include "cli/picture.h"
 #include "cli/signals.h"
@@ -20,7 +22,7 @@ typedef struct train_flags {
 } train_flags;
 
 static const tn_field flags[] = {
-    TN_FIELD_U32(train_flags, peers, "1", 1, 1024, "", "processes on this machine"),
+    TN_FIELD_U32(train_flags, peers, "~", 1, TN_CHILDREN_MAX, "", TN_LOCAL_HELP),
     TN_FLAG_BOOL(train_flags, resume, "go on from the newest checkpoint, which must exist"),
     TN_FLAG_BOOL(train_flags, dry_run, "check everything, read one batch, train nothing"),
     TN_FLAG_BOOL(train_flags, plan, "print every node: shape, parameters, FLOPs, bytes, time"),
@@ -47,7 +49,9 @@ static const tn_program program = {
     .words_max = 1,
     .notes =
         "Ctrl-C or SIGTERM saves a checkpoint and ends with code 75; the same command goes on\n"
-        "from there. SIGUSR1 saves now. Results go to stdout, all else to stderr.\n",
+        "from there. SIGUSR1 saves now. Results go to stdout, all else to stderr.\n"
+        "--peers N ends with the code of the first process that failed, with 6 where one was "
+        "killed.\n",
 };
 
 static void print_results(const tn_setup *s, const tn_outcome *out)
@@ -142,14 +146,12 @@ static tn_status answer(tn_setup *s, const train_flags *f, tn_error *err)
 static tn_status work(tn_setup *s, const tn_options *options, const void *asked, tn_error *err)
 {
     const train_flags *f = asked;
-    TN_TRY(tn_setup_load(s, options, err));
+    const tn_local local = {.program = &program, .options = options, .peers = f->peers};
+    const tn_options own = tn_local_options(&local, s->arena);
+    TN_TRY(tn_setup_load(s, &own, err));
     if (f->print_config) {
         print_config(s);
         return TN_OK;
-    }
-    if (f->peers > 1) {
-        return tn_fail(err, TN_E_CONFIG, "--peers %u: more than one process: not in this build yet",
-                       f->peers);
     }
     if (f->resume) {
         s->run.checkpoint.resume = "must";
@@ -157,6 +159,9 @@ static tn_status work(tn_setup *s, const tn_options *options, const void *asked,
     TN_TRY(tn_setup_plan(s, err));
     if (f->print_graph || f->dry_run || f->plan || f->dot) {
         return answer(s, f, err);
+    }
+    if (tn_local_is_group(&local)) {
+        return tn_local_run(&local, s, err);
     }
     return train(s, options, f->profile, err);
 }

@@ -1,0 +1,281 @@
+/* children.c - see children.h.
+ *
+ * Handlers count and ring a bell, an eventfd, for which the main thread waits. To block the signals
+ * and wait for them would not do: OpenBLAS has started threads by now, which would take them.
+ */
+#include "cli/children.h"
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "cli/exits.h"
+#include "cli/spawn.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { SECOND_SIGINT = 130 };
+
+/* What has come since it was last looked at; no lock, so that handlers may set it. */
+static atomic_uint interrupts;
+static atomic_bool stop_asked;
+static atomic_bool save_asked;
+static atomic_int bell = -1;
+static_assert(ATOMIC_INT_LOCK_FREE == 2 && ATOMIC_BOOL_LOCK_FREE == 2, "a handler may not wait");
+
+/* How far children have ended. */
+typedef struct ending {
+    int cause;        /* first code that is not 0, 6 or 75; 0: none */
+    bool lost;        /* one was killed or ended with 6 */
+    bool stopped;     /* one ended with 75 */
+    bool interrupted; /* killed at the user's word */
+} ending;
+
+typedef struct group {
+    const tn_children_opts *opts;
+    pid_t *pid; /* n; 0: has ended */
+    uint32_t n_alive;
+    uint32_t first; /* rank whose end began the grace */
+    bool grace;     /* deadline_ns counts */
+    bool killed;    /* all that were alive at the deadline */
+    uint64_t deadline_ns;
+    bool stopping;       /* children were told to */
+    uint32_t interrupts; /* how many there were */
+    ending ending;
+} group;
+
+static void on_signal(int signal)
+{
+    int failure = errno;
+    if (signal == SIGINT) {
+        (void)atomic_fetch_add(&interrupts, 1U);
+    } else if (signal == SIGTERM) {
+        atomic_store(&stop_asked, true);
+    } else if (signal == SIGUSR1) {
+        atomic_store(&save_asked, true);
+    } /* SIGCHLD: the bell is all */
+    int fd = atomic_load(&bell);
+    if (fd >= 0) {
+        (void)eventfd_write(fd, 1);
+    }
+    errno = failure;
+}
+
+static void hang_bell(int fd)
+{
+    static const int signals[] = {SIGCHLD, SIGINT, SIGTERM, SIGUSR1};
+    struct sigaction action;
+    atomic_store(&interrupts, 0U);
+    atomic_store(&stop_asked, false);
+    atomic_store(&save_asked, false);
+    atomic_store(&bell, fd);
+    memset(&action, 0, sizeof action);
+    action.sa_handler = on_signal;
+    action.sa_flags = SA_RESTART;
+    (void)sigfillset(&action.sa_mask);
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
+        (void)sigaction(signals[i], &action, NULL);
+    }
+}
+
+static void signal_all(const group *g, int signal)
+{
+    for (uint32_t r = 0; r < g->opts->n; r++) {
+        if (g->pid[r] != 0) {
+            (void)kill(g->pid[r], signal); /* one that has just ended is a zombie, still its own */
+        }
+    }
+}
+
+static void begin_grace(group *g, uint32_t rank)
+{
+    if (!g->grace) {
+        g->grace = true;
+        g->first = rank;
+        g->deadline_ns = tn_clock_ns() + (uint64_t)(g->opts->grace_s * 1e9);
+    }
+}
+
+static void tell_killed(const group *g, uint32_t rank, pid_t pid, int signal)
+{
+    const char *what = sigdescr_np(signal);
+    if (!g->killed && !g->ending.interrupted) {
+        tn_log(TN_LOG_ERROR, "rank %u (pid %d) was killed by signal %d (%s)", rank, (int)pid,
+               signal, what != NULL ? what : "of real time");
+    }
+}
+
+/* One has ended: what it means for the whole, and for the others. */
+static void count_end(group *g, uint32_t rank, pid_t pid, int status)
+{
+    int code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+    int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    if (g->stopping && (signal == SIGTERM || signal == SIGINT)) {
+        code = tn_exit_code(TN_E_STOPPED); /* it came before the child was ready to save */
+        signal = 0;
+    }
+    if (signal != 0) {
+        tell_killed(g, rank, pid, signal);
+    }
+    bool stopped = code == tn_exit_code(TN_E_STOPPED);
+    bool lost = signal != 0 || code == tn_exit_code(TN_E_PEER);
+    bool cause = !lost && !stopped && code != 0;
+    g->ending.stopped = g->ending.stopped || stopped;
+    g->ending.lost = g->ending.lost || lost;
+    g->ending.cause = cause && g->ending.cause == 0 ? code : g->ending.cause;
+    if (lost || cause || rank == 0) {
+        begin_grace(g, rank);
+    }
+}
+
+/* Passes on what has come. Before an end is counted, too: a Ctrl-C that ends a child has reached
+ * this process by then. */
+static void take_signals(group *g)
+{
+    uint32_t n = atomic_exchange(&interrupts, 0U);
+    bool stop = atomic_exchange(&stop_asked, false);
+    g->interrupts += n;
+    if (atomic_exchange(&save_asked, false) && g->pid[0] != 0) {
+        (void)kill(g->pid[0], SIGUSR1);
+    }
+    if (n > 0 && g->interrupts > 1) {
+        g->ending.interrupted = true;
+        signal_all(g, SIGKILL);
+    } else if (n > 0 || stop) {
+        g->stopping = true;
+        signal_all(g, SIGTERM);
+    }
+}
+
+static void reap(group *g)
+{
+    for (uint32_t r = 0; r < g->opts->n; r++) {
+        int status = 0;
+        if (g->pid[r] == 0) {
+            continue;
+        }
+        pid_t got = waitpid(g->pid[r], &status, WNOHANG);
+        TN_ASSERT(got == 0 || got == g->pid[r]); /* nobody else waits for them */
+        if (got != 0) {
+            pid_t pid = g->pid[r];
+            take_signals(g);
+            g->pid[r] = 0;
+            g->n_alive--;
+            count_end(g, r, pid, status);
+        }
+    }
+}
+
+static void end_grace(group *g)
+{
+    for (uint32_t r = 0; r < g->opts->n && !g->ending.interrupted; r++) {
+        if (g->pid[r] != 0) {
+            tn_log(TN_LOG_ERROR, "rank %u (pid %d) does not end, %g s after rank %u did: killed", r,
+                   (int)g->pid[r], g->opts->grace_s, g->first);
+        }
+    }
+    g->killed = true;
+    signal_all(g, SIGKILL);
+}
+
+/* Until the bell rings, or until the deadline: false. Children bound their own waits; without a
+ * deadline there is nothing to give up for. */
+static bool wait_for_bell(const group *g, int fd)
+{
+    uint64_t now = tn_clock_ns();
+    uint64_t left = g->deadline_ns > now ? g->deadline_ns - now : 0;
+    struct timespec wait = {.tv_sec = (time_t)(left / 1000000000U),
+                            .tv_nsec = (long)(left % 1000000000U)};
+    struct pollfd one = {.fd = fd, .events = POLLIN};
+    bool bounded = g->grace && !g->killed;
+    int got = ppoll(&one, 1, bounded ? &wait : NULL, NULL);
+    TN_ASSERT(got >= 0 || errno == EINTR);
+    if (got > 0) {
+        eventfd_t rung = 0;
+        (void)eventfd_read(fd, &rung);
+    }
+    return got != 0;
+}
+
+static void look_after(group *g, int fd)
+{
+    while (g->n_alive > 0) {
+        bool in_time = wait_for_bell(g, fd);
+        take_signals(g);
+        reap(g);
+        if (!in_time) {
+            end_grace(g);
+        }
+    }
+}
+
+static int group_code(const ending *e)
+{
+    if (e->interrupted) {
+        return SECOND_SIGINT;
+    }
+    if (e->cause != 0) {
+        return e->cause;
+    }
+    return tn_exit_code(e->lost ? TN_E_PEER : e->stopped ? TN_E_STOPPED : TN_OK);
+}
+
+static void kill_started(group *g)
+{
+    for (uint32_t r = 0; r < g->opts->n; r++) {
+        if (g->pid[r] != 0) {
+            (void)kill(g->pid[r], SIGKILL);
+            while (waitpid(g->pid[r], NULL, 0) < 0 && errno == EINTR) {
+            }
+        }
+    }
+}
+
+static tn_status start_all(group *g, tn_arena *arena, tn_error *err)
+{
+    const tn_children_opts *o = g->opts;
+    for (uint32_t r = 0; r < o->n; r++) {
+        const tn_spawn s = {
+            .path = o->path,
+            .words = o->words,
+            .env = tn_spawn_env(r, o->n, o->job, arena),
+            .rank = r,
+            .n = o->n,
+            .part_cpus = o->part_cpus,
+        };
+        TN_TRY(tn_spawn_one(&s, &g->pid[r], err));
+        g->n_alive++;
+    }
+    return TN_OK;
+}
+
+tn_status tn_children_run(const tn_children_opts *opts, int *code, tn_error *err)
+{
+    TN_ASSERT(opts->n > 0 && opts->n <= TN_CHILDREN_MAX && opts->grace_s >= 0);
+    int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (fd < 0) {
+        return tn_fail(err, TN_E_IO, "cannot look after processes: %s", strerrordesc_np(errno));
+    }
+    tn_arena *arena = tn_arena_new(1 << 14);
+    group g = {.opts = opts, .pid = TN_NEW_ARRAY(arena, pid_t, opts->n)};
+    hang_bell(fd);
+    tn_status status = start_all(&g, arena, err);
+    if (status == TN_OK) {
+        look_after(&g, fd);
+        *code = group_code(&g.ending);
+    } else {
+        kill_started(&g);
+    }
+    atomic_store(&bell, -1);
+    (void)close(fd);
+    tn_arena_free(arena);
+    return status;
+}

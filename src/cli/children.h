@@ -1,0 +1,51 @@
+/* children.h - one program, started n times on this machine and looked after until the last ends.
+ *
+ *     const tn_children_opts opts = {
+ *         .path = "/usr/bin/tnet-train", .words = words, .n = 4, .job = tn_random_id(), .grace_s =
+ * 20}; int code = 0; TN_TRY(tn_children_run(&opts, &code, err));
+ *
+ * Child r has TNET_RANK=r, TNET_PEERS=n, TNET_JOB, and of the parent's environment all but what
+ * tells of other groups. It shares the parent's process group, stdout and stderr; rank 0 has its
+ * stdin, too. When the parent dies, whatever the cause, the children get SIGTERM.
+ *
+ *     SIGTERM, SIGINT   to the parent: SIGTERM to every child; a terminal's Ctrl-C reaches them by
+ *                       itself, and with it nobody counts two interrupts
+ *     second SIGINT     SIGKILL to every child
+ *     SIGUSR1           to rank 0
+ *
+ * Children find out by themselves when one of them is gone. Those that do not end within grace_s
+ * after the first failed, or after rank 0 ended, are killed. The code of the whole is
+ *
+ *     130                 after a second SIGINT
+ *     that of a child     of the first that ended with a code other than 0, 6 and 75: the cause
+ *     6                   one was killed or ended with 6
+ *     75                  one ended with 75, or by a SIGTERM that was passed on before it could
+ * save 0                   all ended with 0
+ *
+ * What kills a child is told through base/log.h; a child that ends with a code speaks for itself.
+ */
+#ifndef TN_CLI_CHILDREN_H
+#define TN_CLI_CHILDREN_H
+
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { TN_CHILDREN_MAX = 1024 };
+
+typedef struct tn_children_opts {
+    const char *path;   /* of the program */
+    char *const *words; /* its argv, NULL-terminated */
+    uint32_t n;         /* 1 .. TN_CHILDREN_MAX */
+    uint64_t job;       /* names this group, anew with each call */
+    double grace_s;     /* see above */
+    bool part_cpus;     /* each child may use an nth of the processors only, for those who pin */
+} tn_children_opts;
+
+/* Starts all and returns when none is left. For the main thread of a program that ends after it:
+ * SIGINT, SIGTERM, SIGUSR1 and SIGCHLD do nothing from then on, lest one that comes late kill who
+ * has *code to tell. TN_E_IO: one could not be started; none is left then, either. */
+tn_status tn_children_run(const tn_children_opts *opts, int *code, tn_error *err) TN_MUST_USE;
+
+#endif

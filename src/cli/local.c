@@ -1,0 +1,118 @@
+/* local.c - see local.h. */
+#include "cli/local.h"
+
+#include "base/file.h"
+#include "base/threads.h"
+#include "cli/children.h"
+#include "cli/spawn.h"
+#include "cli/terminal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* The others notice a lost peer within 15 s and then end. */
+#define GRACE_S 20
+
+enum { OVERRIDE_BYTES = 48, OVERRIDES_MAX = 3 };
+
+bool tn_local_is_group(const tn_local *l)
+{
+    return l->peers != TN_UNSET_U32 && l->peers > 1;
+}
+
+static char * override(tn_arena *arena, const char *key, uint32_t value)
+{
+    char *text = TN_NEW_ARRAY(arena, char, OVERRIDE_BYTES);
+    (void)snprintf(text, OVERRIDE_BYTES, "%s=%u", key, value);
+    return text;
+}
+
+tn_options tn_local_options(const tn_local *l, tn_arena *arena)
+{
+    tn_options out = *l->options;
+    if (l->peers == TN_UNSET_U32) {
+        return out;
+    }
+    const tn_strs *given = &l->options->overrides;
+    const char **item = TN_NEW_ARRAY(arena, const char *, (size_t)given->n + 1);
+    for (uint32_t i = 0; i < given->n; i++) {
+        item[i] = given->item[i];
+    }
+    item[given->n] = override(arena, "cluster.peers", l->peers);
+    out.overrides = (tn_strs){given->n + 1, item};
+    return out;
+}
+
+tn_argv tn_local_words(const tn_local *l, const tn_run *run, tn_arena *arena)
+{
+    uint32_t cpus = tn_cpu_count();
+    tn_argv given = tn_options_without(l->program, l->options->args, "peers", arena);
+    char **item = TN_NEW_ARRAY(arena, char *, (size_t)given.n + OVERRIDES_MAX + 1);
+    int n = given.n;
+    memcpy(item, given.item, (size_t)given.n * sizeof *item);
+    item[n++] = override(arena, "cluster.peers", l->peers);
+    if (run->train.threads == TN_WORD_U32(0) && !run->compute.pin) {
+        item[n++] = override(arena, "train.threads", cpus > l->peers ? cpus / l->peers : 1);
+    }
+    if (run->data.readers == TN_AUTO && !run->compute.pin) {
+        uint32_t readers = cpus / 2 / l->peers;
+        item[n++] = override(arena, "data.readers", readers > 1 ? readers : 1);
+    }
+    item[n] = NULL;
+    return (tn_argv){n, item};
+}
+
+/* Every child reads it for itself. */
+static tn_status check_config(const char *path, tn_error *err)
+{
+    struct stat s;
+    if (strcmp(path, "-") != 0 && (stat(path, &s) != 0 || S_ISREG(s.st_mode))) {
+        return TN_OK;
+    }
+    return tn_fail(err, TN_E_USAGE,
+                   "'%s' can be read once, but with --peers every process reads it", path);
+}
+
+static tn_status check_launcher(const tn_local *l, tn_error *err)
+{
+    const char *other = tn_spawn_other_launcher();
+    return other == NULL
+               ? TN_OK
+               : tn_fail(err, TN_E_USAGE,
+                         "--peers %u, but %s says that this process is one of a group already\n"
+                         "hint: either of the two starts the processes",
+                         l->peers, other);
+}
+
+/* The file of this program, also where another has been put in its place. */
+static const char *own_path(char path[TN_PATH_SIZE])
+{
+    static const char self[] = "/proc/self/exe";
+    ssize_t size = readlink(self, path, TN_PATH_SIZE - 1);
+    if (size <= 0) {
+        return self;
+    }
+    path[size] = '\0';
+    return access(path, X_OK) == 0 ? path : self;
+}
+
+tn_status tn_local_run(const tn_local *l, tn_setup *s, tn_error *err)
+{
+    char path[TN_PATH_SIZE];
+    TN_ASSERT(tn_local_is_group(l));
+    TN_TRY(check_launcher(l, err));
+    TN_TRY(check_config(l->options->words.item[0], err));
+    const tn_children_opts opts = {
+        .path = own_path(path),
+        .words = tn_local_words(l, &s->run, s->arena).item,
+        .n = l->peers,
+        .job = tn_random_id(),
+        .grace_s = GRACE_S,
+        .part_cpus = s->run.compute.pin,
+    };
+    tn_terminal_share();
+    return tn_children_run(&opts, &s->exit_code, err);
+}

@@ -1,0 +1,40 @@
+/* local.h - `--peers N` of a program with a configuration: it starts itself N times on this
+ * machine.
+ *
+ *     const tn_local local = {.program = &program, .options = options, .peers = f->peers};
+ *     tn_options own = tn_local_options(&local, s->arena);
+ *     TN_TRY(tn_setup_load(s, &own, err));      faults are told once, before there are children
+ *     if (tn_local_is_group(&local))
+ *         return tn_local_run(&local, s, err);
+ *     ... this process does the work: alone, as a child, or as what another launcher started ...
+ *
+ * A number given by --peers takes the place of cluster.peers, whatever says that; 1 is alone.
+ */
+#ifndef TN_CLI_LOCAL_H
+#define TN_CLI_LOCAL_H
+
+#include "cli/setup.h"
+
+typedef struct tn_local {
+    const tn_program *program; /* has the option --peers */
+    const tn_options *options; /* must outlive */
+    uint32_t peers;            /* TN_UNSET_U32: not given */
+} tn_local;
+
+#define TN_LOCAL_HELP "start N processes on this machine, as one group (~: cluster.peers)"
+
+bool tn_local_is_group(const tn_local *l);
+
+/* l->options, and behind them what --peers means. */
+tn_options tn_local_options(const tn_local *l, tn_arena *arena);
+
+/* The children's command line: the same without --peers, with what --peers means, and with their
+ * share of the processors where the configuration wants all. */
+tn_argv tn_local_words(const tn_local *l, const tn_run *run, tn_arena *arena);
+
+/* Starts the children, with the configuration loaded and nothing else begun, and returns when none
+ * is left; s->exit_code is their code. TN_E_USAGE: this process is itself one of a group, or the
+ * configuration cannot be read once more. TN_E_IO: a child could not be started. */
+tn_status tn_local_run(const tn_local *l, tn_setup *s, tn_error *err) TN_MUST_USE;
+
+#endif

@@ -1,0 +1,38 @@
+/* spawn.h - one process of a group on this machine, from fork to exec; for children.c.
+ *
+ * The main thread calls these: a child is ended by the end of the thread that started it. There may
+ * be others, such as those that OpenBLAS starts when it is loaded: between fork and exec there is
+ * nothing but system calls.
+ */
+#ifndef TN_CLI_SPAWN_H
+#define TN_CLI_SPAWN_H
+
+#include "base/arena.h"
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+typedef struct tn_spawn {
+    const char *path;   /* of the program */
+    char *const *words; /* its argv, NULL-terminated */
+    char *const *env;   /* the same of NAME=value */
+    uint32_t rank, n;
+    bool part_cpus; /* it may use the nth of the processors that is its rank's */
+} tn_spawn;
+
+/* The process runs another program when this returns. Rank 0 keeps stdin, others read nothing
+ * there. SIGUSR1 is ignored until it says otherwise; SIGTERM comes when the caller ends. TN_E_IO,
+ * and then there is no process. */
+tn_status tn_spawn_one(const tn_spawn *s, pid_t *pid, tn_error *err) TN_MUST_USE;
+
+/* This process's environment with TNET_RANK, TNET_PEERS and TNET_JOB, and without what launchers of
+ * other groups set. The texts live in the arena and in `environ`. */
+char *const *tn_spawn_env(uint32_t rank, uint32_t n, uint64_t job, tn_arena *arena);
+
+/* A variable of the environment by which another launcher gives this process a place in a group,
+ * such as TNET_RANK; NULL: none does. */
+const char *tn_spawn_other_launcher(void);
+
+#endif

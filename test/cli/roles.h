@@ -1,0 +1,23 @@
+/* roles.h - what a test program does as a child of itself: "test_cli_children ROLE .. FD".
+ *
+ * FD is the writing end of a pipe that the test reads; every role tells there what it has come to,
+ * so that no test waits for a time. When the last child is gone, the pipe ends.
+ */
+#ifndef TN_TEST_CLI_ROLES_H
+#define TN_TEST_CLI_ROLES_H
+
+#include <stdbool.h>
+
+/* True: this process is a child, and *code is what it ends with.
+ *
+ *     codes C,C,.. FD     ends with the code of its rank; 200 + S: by signal S
+ *     order FROM FD       rank 1 ends with 4, and rank 0 with 3, but only after rank 1 was waited
+ * for deaf CODE FD        rank 0 ends with CODE; others say 'r', then 'T' for each SIGTERM, for
+ * ever watch FD            says 'r', ends with 75 when a signal asks for it idle FD says 'r' and
+ * does nothing cpus FD             the processors that it may use, a cpu_set_t save FD says 'r',
+ * and its rank as a digit when SIGUSR1 comes, and ends with 0 tell FD             its words, group
+ * variables and what stdin holds, a line each
+ */
+bool tn_role_play(int argc, char **argv, int *code);
+
+#endif

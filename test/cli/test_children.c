@@ -1,0 +1,315 @@
+/* test_children.c - the processes of --peers: signals, losses, the code of the whole. */
+#include "cli/children.h"
+
+#include "base/log.h"
+#include "base/text.h"
+#include "roles.h"
+#include "support/test.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { GUARD_S = 120, FD_BYTES = 16 };
+
+static const char self[] = "/proc/self/exe";
+
+typedef struct fixture {
+    int from, to; /* a pipe that every child may write to */
+    char fd[FD_BYTES], from_text[FD_BYTES];
+    tn_text log;
+} fixture;
+
+static fixture fix;
+
+static void keep_line(tn_log_level level, const char *line)
+{
+    assert_int_equal(level, TN_LOG_ERROR);
+    tn_text_addf(&fix.log, "%s\n", line);
+}
+
+static int set_up(void **state)
+{
+    int ends[2];
+    memset(&fix, 0, sizeof fix);
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    fix.from = ends[0];
+    fix.to = ends[1];
+    assert_int_equal(fcntl(fix.to, F_SETFD, 0), 0);
+    (void)snprintf(fix.fd, sizeof fix.fd, "%d", fix.to);
+    (void)snprintf(fix.from_text, sizeof fix.from_text, "%d", fix.from);
+    tn_log_set(keep_line, TN_LOG_DEBUG);
+    (void)alarm(GUARD_S); /* a fault here would be a test without end */
+    *state = &fix;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    (void)alarm(0);
+    (void)close(fix.from);
+    if (fix.to >= 0) {
+        (void)close(fix.to);
+    }
+    tn_text_done(&fix.log);
+    tn_log_set(NULL, TN_LOG_INFO);
+    return 0;
+}
+
+static char program_name[] = "test";
+
+/* The code of `n` children with these words before the pipe's. */
+static int run(uint32_t n, double grace_s, char *role, char *word)
+{
+    char *words[] = {program_name, role, word != NULL ? word : fix.fd, word != NULL ? fix.fd : NULL,
+                     NULL};
+    const tn_children_opts opts = {
+        .path = self, .words = words, .n = n, .job = 0xabc, .grace_s = grace_s};
+    tn_error err = {0};
+    int code = -1;
+    if (tn_children_run(&opts, &code, &err) != TN_OK) {
+        fail_msg("%s", err.text);
+    }
+    return code;
+}
+
+/* The same in a process of its own, whose code is that of its children. */
+static pid_t start(uint32_t n, char *role, char *word)
+{
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        (void)setpgid(0, 0);
+        int code = run(n, 100, role, word);
+        tear_down(NULL);
+        exit(code); // NOLINT(concurrency-mt-unsafe): one thread
+    }
+    return pid;
+}
+
+/* What wait says of it: its code, or 200 + the signal that killed it. */
+static int end_of(pid_t pid)
+{
+    int status = 0;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 200 + WTERMSIG(status);
+}
+
+/* The next bytes that the children say are all `byte`. */
+static void hear(char byte, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        char got = 0;
+        assert_int_equal(read(fix.from, &got, 1), 1);
+        assert_int_equal(got, byte);
+    }
+}
+
+/* Returns when nobody is left who could say anything. */
+static void hear_the_end(void)
+{
+    char got = 0;
+    (void)close(fix.to);
+    fix.to = -1;
+    while (read(fix.from, &got, 1) == 1) {
+    }
+}
+
+static void the_code_is_that_of_the_cause(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *codes; /* by rank */
+        uint32_t n;
+        int want;
+    } cases[] = {
+        {"0,0,0", 3, 0},   {"0", 1, 0},       {"75,75,75", 3, 75}, {"0,75,0", 3, 75},
+        {"0,0,3", 3, 3},   {"6,6,4", 3, 4},   {"75,6,75", 3, 6},   {"6,0", 2, 6},
+        {"75,9,6", 3, 9},  {"209,6,6", 3, 6}, {"6,209,75", 3, 6},  {"209,3", 2, 3},
+        {"0,130", 2, 130}, {"75,75,1", 3, 1}, {"0,211,0", 3, 6},   {"206,0", 2, 6},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char role[] = "codes";
+        char codes[32];
+        (void)snprintf(codes, sizeof codes, "%s", cases[i].codes);
+        int got = run(cases[i].n, 100, role, codes);
+        if (got != cases[i].want) {
+            fail_msg("children that end with %s make %d, not %d", codes, got, cases[i].want);
+        }
+    }
+}
+
+static void the_first_failure_is_the_cause(void **state)
+{
+    (void)state;
+    char role[] = "order";
+    assert_int_equal(fcntl(fix.from, F_SETFD, 0), 0); /* rank 0 reads it */
+    assert_int_equal(run(2, 100, role, fix.from_text), 4);
+}
+
+static void a_child_that_is_killed_is_named(void **state)
+{
+    (void)state;
+    char role[] = "codes";
+    char codes[] = "0,0,209,6";
+    assert_int_equal(run(4, 100, role, codes), 6);
+    assert_non_null(strstr(tn_text_str(&fix.log), "rank 2 (pid "));
+    assert_non_null(strstr(tn_text_str(&fix.log), ") was killed by signal 9 (Killed)\n"));
+    assert_null(strstr(tn_text_str(&fix.log), "rank 3"));
+}
+
+static void those_that_do_not_end_after_a_failure_are_killed(void **state)
+{
+    (void)state;
+    char role[] = "deaf";
+    char three[] = "3";
+    assert_int_equal(run(3, 0.01, role, three), 3);
+    assert_non_null(strstr(tn_text_str(&fix.log), "rank 1 (pid "));
+    assert_non_null(strstr(tn_text_str(&fix.log), "rank 2 (pid "));
+    assert_non_null(
+        strstr(tn_text_str(&fix.log), ") does not end, 0.01 s after rank 0 did: killed\n"));
+    assert_null(strstr(tn_text_str(&fix.log), "by signal")); /* told once */
+}
+
+static void nobody_outlives_rank_0(void **state)
+{
+    (void)state;
+    char role[] = "deaf";
+    char zero[] = "0";
+    char stopped[] = "75";
+    assert_int_equal(run(2, 0.01, role, zero), 6);
+    assert_int_equal(run(2, 0, role, stopped), 6);
+    hear_the_end();
+}
+
+static void sigterm_goes_to_every_child(void **state)
+{
+    (void)state;
+    char role[] = "watch";
+    pid_t pid = start(3, role, NULL);
+    hear('r', 3);
+    assert_int_equal(kill(pid, SIGTERM), 0);
+    assert_int_equal(end_of(pid), 75);
+}
+
+/* From a terminal every process of the group gets it, and the parent passes it on. */
+static void one_interrupt_of_all_is_one(void **state)
+{
+    (void)state;
+    char role[] = "watch";
+    for (uint32_t i = 0; i < 20; i++) { /* in whatever order they come */
+        pid_t pid = start(3, role, NULL);
+        hear('r', 3);
+        assert_int_equal(kill(-pid, SIGINT), 0);
+        assert_int_equal(end_of(pid), 75);
+    }
+}
+
+static void a_second_interrupt_kills_all(void **state)
+{
+    (void)state;
+    char role[] = "deaf";
+    char none[] = "-1";
+    pid_t pid = start(3, role, none);
+    hear('r', 3);
+    assert_int_equal(kill(pid, SIGINT), 0);
+    hear('T', 3);
+    assert_int_equal(kill(pid, SIGTERM), 0); /* no interrupt, so not the second */
+    hear('T', 3);
+    assert_int_equal(kill(pid, SIGINT), 0);
+    assert_int_equal(end_of(pid), 130);
+    hear_the_end();
+}
+
+static void a_stop_before_a_child_can_save_is_a_stop(void **state)
+{
+    (void)state;
+    char idle[] = "idle";
+    char codes[] = "codes";
+    char by_term[] = "215,0";
+    pid_t pid = start(2, idle, NULL);
+    hear('r', 2);
+    assert_int_equal(kill(pid, SIGTERM), 0);
+    assert_int_equal(end_of(pid), 75);
+    assert_int_equal(run(2, 100, codes, by_term), 6); /* nobody asked the parent */
+    assert_non_null(strstr(tn_text_str(&fix.log), "by signal 15 (Terminated)"));
+}
+
+static void sigusr1_goes_to_rank_0_alone(void **state)
+{
+    (void)state;
+    char role[] = "save";
+    pid_t pid = start(3, role, NULL);
+    hear('r', 3);
+    assert_int_equal(kill(pid, SIGUSR1), 0);
+    hear('0', 1);
+    assert_int_equal(kill(pid, SIGTERM), 0);
+    hear('T', 2);
+    assert_int_equal(end_of(pid), 0);
+}
+
+static void children_do_not_outlive_their_parent(void **state)
+{
+    (void)state;
+    char role[] = "watch";
+    pid_t pid = start(3, role, NULL);
+    hear('r', 3);
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(end_of(pid), 200 + SIGKILL);
+    hear_the_end();
+}
+
+static void many_children_are_one_group(void **state)
+{
+    (void)state;
+    char role[] = "watch";
+    pid_t pid = start(100, role, NULL);
+    hear('r', 100);
+    assert_int_equal(kill(pid, SIGTERM), 0);
+    assert_int_equal(end_of(pid), 75);
+    hear_the_end();
+}
+
+static void what_cannot_be_started_is_an_error(void **state)
+{
+    (void)state;
+    char *words[] = {program_name, NULL};
+    const tn_children_opts opts = {.path = "/nowhere/tnet", .words = words, .n = 3, .job = 1};
+    tn_error err = {0};
+    int code = -1;
+    assert_int_equal(tn_children_run(&opts, &code, &err), TN_E_IO);
+    assert_string_equal(err.text,
+                        "cannot start rank 0, '/nowhere/tnet': No such file or directory");
+    assert_int_equal(code, -1);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(int argc, char **argv)
+{
+    int code = 0;
+    if (tn_role_play(argc, argv, &code)) {
+        return code;
+    }
+    const struct CMUnitTest tests[] = {
+        TEST(the_code_is_that_of_the_cause),
+        TEST(the_first_failure_is_the_cause),
+        TEST(a_child_that_is_killed_is_named),
+        TEST(those_that_do_not_end_after_a_failure_are_killed),
+        TEST(nobody_outlives_rank_0),
+        TEST(sigterm_goes_to_every_child),
+        TEST(one_interrupt_of_all_is_one),
+        TEST(a_second_interrupt_kills_all),
+        TEST(a_stop_before_a_child_can_save_is_a_stop),
+        TEST(sigusr1_goes_to_rank_0_alone),
+        TEST(children_do_not_outlive_their_parent),
+        TEST(many_children_are_one_group),
+        TEST(what_cannot_be_started_is_an_error),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,219 @@
+/* test_local.c - what --peers makes of a command line, and when it refuses to start a group. */
+#include "cli/local.h"
+
+#include "base/text.h"
+#include "base/threads.h"
+#include "roles.h"
+#include "support/test.h"
+#include "support/tmpdir.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { WORDS_MAX = 16, PATH_BYTES = 300 };
+
+typedef struct flags {
+    uint32_t peers;
+    const char *profile;
+} flags;
+
+static const char *const bare[] = {"", NULL};
+
+static const tn_field flag_rows[] = {
+    TN_FIELD_U32(flags, peers, "~", 1, 1024, "", TN_LOCAL_HELP),
+    TN_FLAG_STR_OR(flags, profile, bare, "FILE", "a picture"),
+    TN_FIELD_END,
+};
+
+static const tn_field config_rows[] = {TN_FIELD_END};
+
+static const tn_program program = {.name = "test",
+                                   .summary = "tests",
+                                   .words = "CONFIG [key=value ..]",
+                                   .flags = flag_rows,
+                                   .config = config_rows,
+                                   .words_min = 1,
+                                   .words_max = 9};
+
+typedef struct fixture {
+    tn_setup setup;
+    tn_options options;
+    flags flags;
+    char *argv[WORDS_MAX];
+    char text[WORDS_MAX][PATH_BYTES];
+    char dir[256];
+} fixture;
+
+static int set_up(void **state)
+{
+    static fixture f;
+    memset(&f, 0, sizeof f);
+    f.setup.arena = tn_arena_new(1 << 12);
+    f.setup.run.train.threads = 2;
+    f.setup.run.data.readers = 1;
+    tn_tmpdir_make(f.dir);
+    *state = &f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    fixture *f = *state;
+    tn_tmpdir_remove(f->dir);
+    tn_arena_free(f->setup.arena);
+    return 0;
+}
+
+/* The command line, given as one text. */
+static tn_local parse(fixture *f, const char *line)
+{
+    int n = 0;
+    tn_error err = {0};
+    while (*line != '\0') {
+        size_t size = strcspn(line, " ");
+        (void)snprintf(f->text[n], sizeof f->text[n], "%.*s", (int)size, line);
+        f->argv[n] = f->text[n];
+        n++;
+        line += size + (line[size] == ' ');
+    }
+    const tn_argv args = {n, f->argv};
+    if (tn_options_parse(&program, args, f->setup.arena, &f->options, &f->flags, &err) != TN_OK) {
+        fail_msg("%s", err.text);
+    }
+    return (tn_local){.program = &program, .options = &f->options, .peers = f->flags.peers};
+}
+
+static void assert_words(fixture *f, const char *line, const char *want)
+{
+    tn_text text = {0};
+    const tn_local l = parse(f, line);
+    const tn_argv words = tn_local_words(&l, &f->setup.run, f->setup.arena);
+    for (int i = 0; i < words.n; i++) {
+        tn_text_addf(&text, "%s%s", i > 0 ? " " : "", words.item[i]);
+    }
+    assert_null(words.item[words.n]);
+    assert_string_equal(tn_text_str(&text), want);
+    tn_text_done(&text);
+}
+
+static void children_get_the_same_words_but_peers(void **state)
+{
+    fixture *f = *state;
+    assert_words(f, "test --peers 4 a.yaml", "test a.yaml cluster.peers=4");
+    assert_words(f, "test a.yaml --peers=4 -q --profile x.y=1",
+                 "test a.yaml -q --profile x.y=1 cluster.peers=4");
+    assert_words(f, "test --profile=p --peers 3 -- a.yaml --peers 5",
+                 "test --profile=p -- a.yaml --peers 5 cluster.peers=3");
+    assert_words(f, "test cluster.peers=2 a.yaml --peers 7",
+                 "test cluster.peers=2 a.yaml cluster.peers=7");
+}
+
+static void children_share_the_processors(void **state)
+{
+    fixture *f = *state;
+    char want[200];
+    uint32_t cpus = tn_cpu_count();
+    f->setup.run.train.threads = TN_WORD_U32(0);
+    f->setup.run.data.readers = TN_AUTO;
+    assert_words(f, "test a --peers 1024",
+                 "test a cluster.peers=1024 train.threads=1 data.readers=1");
+    (void)snprintf(want, sizeof want, "test a cluster.peers=2 train.threads=%u data.readers=%u",
+                   cpus > 2 ? cpus / 2 : 1, cpus > 7 ? cpus / 4 : 1);
+    assert_words(f, "test a --peers 2", want);
+    f->setup.run.compute.pin = true; /* they see their own only */
+    assert_words(f, "test a --peers 2", "test a cluster.peers=2");
+}
+
+static void the_number_takes_the_place_of_the_configurations(void **state)
+{
+    fixture *f = *state;
+    tn_local l = parse(f, "test a cluster.peers=2 --peers 3");
+    tn_options own = tn_local_options(&l, f->setup.arena);
+    assert_true(tn_local_is_group(&l));
+    assert_int_equal(own.overrides.n, 2);
+    assert_string_equal(own.overrides.item[0], "cluster.peers=2");
+    assert_string_equal(own.overrides.item[1], "cluster.peers=3");
+    l = parse(f, "test a --peers 1");
+    own = tn_local_options(&l, f->setup.arena);
+    assert_false(tn_local_is_group(&l));
+    assert_int_equal(own.overrides.n, 1);
+    assert_string_equal(own.overrides.item[0], "cluster.peers=1");
+    l = parse(f, "test a");
+    own = tn_local_options(&l, f->setup.arena);
+    assert_false(tn_local_is_group(&l));
+    assert_int_equal(own.overrides.n, 0);
+}
+
+static void assert_refused(fixture *f, const char *line, const char *want)
+{
+    tn_error err = {0};
+    const tn_local l = parse(f, line);
+    assert_int_equal(tn_local_run(&l, &f->setup, &err), TN_E_USAGE);
+    assert_string_equal(err.text, want);
+}
+
+static void two_launchers_are_a_usage_error(void **state)
+{
+    (void)setenv("TNET_RANK", "0", 1); // NOLINT(concurrency-mt-unsafe): one thread
+    assert_refused(*state, "test a --peers 2",
+                   "--peers 2, but TNET_RANK says that this process is one of a group already\n"
+                   "hint: either of the two starts the processes");
+    (void)unsetenv("TNET_RANK"); // NOLINT(concurrency-mt-unsafe): one thread
+}
+
+static void what_can_be_read_once_is_no_configuration_of_several(void **state)
+{
+    assert_refused(*state, "test - --peers 2",
+                   "'-' can be read once, but with --peers every process reads it");
+    assert_refused(*state, "test /dev/null --peers 2",
+                   "'/dev/null' can be read once, but with --peers every process reads it");
+}
+
+/* The program that is started is this one: it plays what its words say. */
+static void a_group_is_this_program_several_times(void **state)
+{
+    fixture *f = *state;
+    int ends[2];
+    char line[PATH_BYTES];
+    char said[4000];
+    tn_error err = {0};
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    assert_int_equal(dup2(ends[1], 100), 100);
+    (void)snprintf(line, sizeof line, "test tell --peers 3 100 a=b");
+    tn_local l = parse(f, line);
+    if (tn_local_run(&l, &f->setup, &err) != TN_OK) {
+        fail_msg("%s", err.text);
+    }
+    assert_int_equal(f->setup.exit_code, 0);
+    (void)close(ends[1]);
+    (void)close(100);
+    ssize_t n = read(ends[0], said, sizeof said - 1);
+    assert_true(n > 0);
+    said[n] = '\0';
+    assert_non_null(strstr(said, "tell 100 a=b cluster.peers=3 0 3 "));
+    assert_non_null(strstr(said, "tell 100 a=b cluster.peers=3 1 3 "));
+    assert_non_null(strstr(said, "tell 100 a=b cluster.peers=3 2 3 "));
+    (void)close(ends[0]);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(int argc, char **argv)
+{
+    int code = 0;
+    if (tn_role_play(argc, argv, &code)) {
+        return code;
+    }
+    const struct CMUnitTest tests[] = {
+        TEST(children_get_the_same_words_but_peers),
+        TEST(children_share_the_processors),
+        TEST(the_number_takes_the_place_of_the_configurations),
+        TEST(two_launchers_are_a_usage_error),
+        TEST(what_can_be_read_once_is_no_configuration_of_several),
+        TEST(a_group_is_this_program_several_times),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

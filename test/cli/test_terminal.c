@@ -1,0 +1,65 @@
+/* test_terminal.c - who speaks: lines of a process alone, and of one of a group. */
+#include "cli/exits.h"
+#include "cli/terminal.h"
+#include "support/test.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { SAID_BYTES = 1000 };
+
+static void speak(void)
+{
+    tn_error err = {0};
+    tn_log(TN_LOG_WARN, "it is late");
+    tn_log(TN_LOG_INFO, "it is early");
+    tn_log(TN_LOG_DEBUG, "unheard");
+    tn_terminal_show(NULL, "step 1", true);
+    tn_terminal_show(NULL, "a line that stays", false);
+    (void)tn_fail(&err, TN_E_DATA, "no such file");
+    assert_int_equal(tn_exit_with("tnet-test", &err), 4);
+}
+
+/* What stderr gets while this process speaks. */
+static void hear(char said[SAID_BYTES])
+{
+    int ends[2];
+    int old = dup(STDERR_FILENO);
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    assert_int_equal(dup2(ends[1], STDERR_FILENO), STDERR_FILENO);
+    speak();
+    (void)dup2(old, STDERR_FILENO);
+    (void)close(old);
+    (void)close(ends[1]);
+    ssize_t n = read(ends[0], said, SAID_BYTES - 1);
+    (void)close(ends[0]);
+    assert_true(n > 0);
+    said[n] = '\0';
+}
+
+static void lines_of_a_group_say_who_speaks(void **state)
+{
+    (void)state;
+    char said[SAID_BYTES];
+    tn_terminal_log(0, TN_LOG_INFO);
+    assert_string_equal(tn_terminal_own_name(), "");
+    hear(said);
+    assert_string_equal(said, "warning: it is late\nit is early\n"
+                              "\rstep 1\033[K\r\033[Ka line that stays\n"
+                              "tnet-test: error: no such file\n");
+    tn_terminal_rank(12);
+    assert_string_equal(tn_terminal_own_name(), "rank 12");
+    hear(said);
+    assert_string_equal(said, "[rank 12] warning: it is late\n[rank 12] it is early\n"
+                              "\rstep 1\033[K\r\033[Ka line that stays\n"
+                              "tnet-test: rank 12: error: no such file\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lines_of_a_group_say_who_speaks),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
