@@ -45,7 +45,10 @@ typedef struct free_work {
 static uint64_t skip_empty(const free_world *w, uint32_t rank, uint64_t step)
 {
     uint64_t key[FREE_KEYS];
-    while (step < w->opts.steps && free_batch(rank, step, key) == 0) {
+    const bool all = !w->opts.only.is;
+    while (step < w->opts.steps &&
+           (free_batch(rank, step, key) == 0 ||
+            !(all || (rank == w->opts.only.rank && step == w->opts.only.step)))) {
         step++;
     }
     return step;

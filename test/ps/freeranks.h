@@ -25,6 +25,11 @@ typedef struct free_opts {
     bool curved;       /* the gradient pulls weights towards a function of the key */
     bool lossy;        /* every third request is lost on its first way */
     tn_dense_run moving;
+    struct {
+        bool is;
+        uint32_t rank;
+        uint64_t step;
+    } only;               /* this batch, and no other of any rank */
     uint64_t patience_ns; /* 0: a minute */
 } free_opts;
 

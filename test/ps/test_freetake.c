@@ -1,0 +1,187 @@
+/* test_freetake.c - requests that an owner refuses, each with its reason, and what they leave. */
+#include "freeone.h"
+
+#include "base/bytes.h"
+#include "support/test.h"
+
+#include <math.h>
+
+static const free_pull good = {.rank = 1, .sequence = 1, .to = 4, .show = 1, .examples = 5};
+
+static void assert_refused(free_one *x, uint32_t rank, uint64_t sequence, tn_refusal why)
+{
+    const free_answer *a = free_one_answer(x, rank, sequence);
+    assert_non_null(a);
+    assert_int_equal(a->type, TN_FRAME_REFUSED);
+    assert_int_equal(a->code, why);
+}
+
+/* The bound on staleness, as the owner sees it. */
+static void a_rank_has_no_more_pulls_than_permits(void **state)
+{
+    (void)state;
+    free_one *x = free_one_new(2, NULL);
+    free_pull p = good;
+    for (p.sequence = 1; p.sequence <= 3; p.sequence++) {
+        free_one_pull(x, &p);
+    }
+    free_one_wait(x, 3);
+    assert_refused(x, 1, 3, TN_REFUSAL_FULL);
+    assert_int_equal(tn_freeserve_open_pulls(x->serve), 2);
+    p.rank = 2;
+    p.sequence = 1;
+    free_one_pull(x, &p); /* others have their own */
+    free_one_wait(x, 4);
+    assert_int_equal(free_one_answer(x, 2, 1)->type, TN_FRAME_ROWS);
+    p = good;
+    free_one_push(x, &(free_push){.of = &good, .sequence = 4, .value = 1});
+    free_one_wait(x, 5);
+    p.sequence = 3; /* a permit is back: the refused one may come */
+    free_one_pull(x, &p);
+    free_one_wait(x, 6);
+    assert_int_equal(free_one_answer(x, 1, 3)->type, TN_FRAME_ROWS);
+    free_one_free(x);
+}
+
+static void a_push_must_name_a_pull_that_was_answered(void **state)
+{
+    (void)state;
+    free_one *x = free_one_new(2, NULL);
+    free_pull other = good;
+    free_one_pull(x, &good);
+    free_one_wait(x, 1);
+    other.sequence = 9;
+    free_one_push(x, &(free_push){.of = &other, .sequence = 2, .value = 1});
+    other.sequence = 1;
+    other.rank = 2; /* of another rank */
+    free_one_push(x, &(free_push){.of = &other, .sequence = 1, .value = 1});
+    free_one_wait(x, 3);
+    assert_refused(x, 1, 2, TN_REFUSAL_PULL);
+    assert_refused(x, 2, 1, TN_REFUSAL_PULL);
+    free_one_push(x, &(free_push){.of = &good, .sequence = 3, .value = 1});
+    free_one_wait(x, 4);
+    free_one_push(x, &(free_push){.of = &good, .sequence = 4, .value = 1}); /* twice */
+    free_one_wait(x, 5);
+    assert_refused(x, 1, 4, TN_REFUSAL_PULL);
+    assert_int_equal(tn_freeserve_updates(x->serve), 101);
+    free_one_free(x);
+}
+
+/* ---- damage ---- */
+
+static void bad_weight(free_message *m)
+{
+    tn_store_f64(m->payload + 8, -1);
+}
+
+static void bad_keys(free_message *m)
+{
+    m->payload[TN_PULL_PARAMS] = 9; /* width of deltas */
+}
+
+static void bad_factor(free_message *m)
+{
+    tn_store_f64(m->payload + 8, (double)NAN);
+}
+
+static void fewer_keys(free_message *m)
+{
+    m->frame.count[TN_KEYS]--;
+}
+
+static void fewer_floats(free_message *m)
+{
+    m->frame.count[TN_ROW_FLOATS] -= FREE_ONE_DIM;
+}
+
+static void no_dense(free_message *m)
+{
+    m->frame.count[TN_DENSE_FLOATS] = 0;
+}
+
+static void bad_row(free_message *m)
+{
+    tn_store_f32(m->payload + TN_PUSH_PARAMS, NAN);
+}
+
+static void bad_dense(free_message *m)
+{
+    tn_store_f32(m->payload + m->frame.bytes - sizeof(float), INFINITY);
+}
+
+static void what_is_damaged_is_refused_and_changes_nothing(void **state)
+{
+    (void)state;
+    static free_edit *const of_pull[] = {bad_weight, bad_keys};
+    static const struct {
+        free_edit *edit;
+        tn_refusal why;
+    } of_push[] = {
+        {bad_factor, TN_REFUSAL_DAMAGED},   {fewer_keys, TN_REFUSAL_DAMAGED},
+        {fewer_floats, TN_REFUSAL_DAMAGED}, {no_dense, TN_REFUSAL_DAMAGED},
+        {bad_row, TN_REFUSAL_DIVERGED},     {bad_dense, TN_REFUSAL_DIVERGED},
+    };
+    free_one *x = free_one_new(1, NULL);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < sizeof of_pull / sizeof *of_pull; i++) {
+        free_pull bad = good;
+        bad.edit = of_pull[i];
+        free_one_pull(x, &bad);
+        free_one_wait(x, ++n);
+        assert_refused(x, 1, 1, TN_REFUSAL_DAMAGED);
+    }
+    free_one_pull(x, &good); /* the same id: it was never applied */
+    free_one_wait(x, ++n);
+    assert_int_equal(free_one_answer(x, 1, 1)->type, TN_FRAME_ROWS);
+    for (uint32_t i = 0; i < sizeof of_push / sizeof *of_push; i++) {
+        free_one_push(
+            x, &(free_push){.of = &good, .sequence = 2, .value = 1, .edit = of_push[i].edit});
+        free_one_wait(x, ++n);
+        assert_refused(x, 1, 2, of_push[i].why);
+    }
+    assert_int_equal(tn_freeserve_updates(x->serve), 100);
+    free_one_push(x, &(free_push){.of = &good, .sequence = 2, .value = 1});
+    free_one_wait(x, ++n);
+    assert_int_equal(free_one_answer(x, 1, 2)->type, TN_FRAME_DENSE);
+    assert_int_equal(tn_freeserve_updates(x->serve), 101);
+    free_one_free(x);
+}
+
+/* ---- strangers ---- */
+
+static void other_start(free_message *m)
+{
+    m->frame.incarnation++;
+}
+
+static void far_ahead(free_message *m)
+{
+    m->frame.sequence = TN_ONCE_WINDOW + 1;
+}
+
+static void another_start_and_what_is_far_ahead_are_refused(void **state)
+{
+    (void)state;
+    free_one *x = free_one_new(1, NULL);
+    free_pull p = good;
+    p.edit = other_start;
+    free_one_pull(x, &p);
+    p.edit = far_ahead;
+    free_one_pull(x, &p);
+    free_one_wait(x, 2);
+    assert_refused(x, 1, 1, TN_REFUSAL_INCARNATION);
+    assert_refused(x, 1, TN_ONCE_WINDOW + 1, TN_REFUSAL_BEYOND);
+    assert_int_equal(tn_freeserve_open_pulls(x->serve), 0);
+    free_one_free(x);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_rank_has_no_more_pulls_than_permits),
+        cmocka_unit_test(a_push_must_name_a_pull_that_was_answered),
+        cmocka_unit_test(what_is_damaged_is_refused_and_changes_nothing),
+        cmocka_unit_test(another_start_and_what_is_far_ahead_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
