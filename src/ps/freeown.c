@@ -16,11 +16,15 @@ tn_status tn_free_apply(tn_freeserve *s, tn_free_update *u, tn_pushed_here *out,
 {
     tn_shard *shard = s->opts.shard;
     u->push.step = atomic_fetch_add(&s->updates, 1);
+    const float *moved = u->grads.dense;
+    if (s->delays) {
+        TN_TRY(tn_delay_compensate(u->delayed, u->now, shard, u->team, &u->grads, err));
+    }
     const bool told = isfinite(shard->rules->clip_global) && u->norm > 0;
     const double norm2 =
         told ? u->norm * u->norm : tn_shard_norm2(shard, u->team, &u->grads, &u->push);
     TN_TRY(tn_shard_apply(shard, u->team, &u->grads, &u->push, norm2, err));
-    move(s, u->grads.dense);
+    move(s, moved);
     *out = (tn_pushed_here){.norm = sqrt(norm2), .staleness = u->push.step - u->pulled};
     return TN_OK;
 }
@@ -32,18 +36,23 @@ tn_status tn_freeserve_pull(tn_freeserve *s, tn_team *team, uint32_t place, cons
     tn_free_own *own = &s->own[place];
     own->keys = tn_shares_slice(keys, s->opts.rank, own->first);
     own->updates = atomic_load(&s->updates);
-    return tn_shard_pull(s->opts.shard, team, &own->keys, rows, err);
+    TN_TRY(tn_shard_pull(s->opts.shard, team, &own->keys, rows, err));
+    return s->delays ? tn_delay_keep(&own->delayed, s->opts.shard, &own->keys, rows, s->dense, err)
+                     : TN_OK;
 }
 
 tn_status tn_freeserve_push(tn_freeserve *s, tn_team *team, const tn_own_push *own,
                             tn_pushed_here *out, tn_error *err)
 {
     TN_ASSERT(own->place < s->opts.permits);
+    tn_free_own *pulled = &s->own[own->place];
     tn_free_update u = {.team = team,
-                        .grads = {&s->own[own->place].keys, own->rows, own->dense},
+                        .grads = {&pulled->keys, own->rows, own->dense},
                         .push = *own->push,
                         .norm = own->norm,
-                        .pulled = s->own[own->place].updates};
+                        .pulled = pulled->updates,
+                        .delayed = &pulled->delayed,
+                        .now = &s->own_now};
     return tn_free_apply(s, &u, out, err);
 }
 

@@ -79,6 +79,9 @@ static tn_status give(tn_freeserve *s, tn_free_place *p, bool again, tn_error *e
         }
         TN_TRY(tn_shard_pull(s->opts.shard, NULL, keys, s->rows, err));
     }
+    if (s->delays && !again) {
+        TN_TRY(tn_delay_keep(&p->delayed, s->opts.shard, keys, s->rows, s->dense, err));
+    }
     if (!again) { /* before the answer, which the push may follow at once */
         (void)pthread_mutex_lock(&s->lock);
         p->state = TN_FREE_GIVEN;
@@ -97,7 +100,9 @@ static tn_status take_gradients(tn_freeserve *s, tn_free_place *p, tn_error *err
                                      .lr_factor = p->push.lr_factor,
                                      .day = p->push.day},
                             .norm = (double)p->push.norm,
-                            .pulled = p->updates};
+                            .pulled = p->updates,
+                            .delayed = &p->delayed,
+                            .now = &s->now};
         TN_TRY(tn_free_apply(s, &u, &what, err));
     }
     (void)pthread_mutex_lock(&s->lock);
@@ -194,6 +199,7 @@ tn_status tn_freeserve_open(tn_freeserve **out, const tn_freeserve_opts *opts, t
     s->opts = *opts;
     s->n_ranks = opts->shares->owners.n_peers;
     s->dense = opts->shares->dense[opts->rank + 1] - opts->shares->dense[opts->rank];
+    s->delays = tn_delay_is_on(opts->shard->rules);
     atomic_store(&s->updates, opts->step);
     (void)pthread_mutex_init(&s->lock, NULL);
     tn_bell_init(&s->bell);
@@ -212,6 +218,7 @@ static void free_rank(tn_free_rank *r)
         tn_keyblock_done(&r->place[i].block);
         tn_free(r->place[i].grads);
         tn_free(r->place[i].dense);
+        tn_delayed_done(&r->place[i].delayed);
     }
 }
 
@@ -235,7 +242,10 @@ void tn_freeserve_close(tn_freeserve *s)
     }
     for (uint32_t i = 0; i < TN_PERMITS_MAX; i++) {
         tn_free(s->own[i].first);
+        tn_delayed_done(&s->own[i].delayed);
     }
+    tn_delay_now_done(&s->now);
+    tn_delay_now_done(&s->own_now);
     tn_free(s->rank);
     tn_free(s->moving);
     tn_free(s->rows);

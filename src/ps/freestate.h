@@ -13,6 +13,7 @@
 
 #include "base/threads.h"
 #include "ps/bell.h"
+#include "ps/delay.h"
 #include "ps/freeserve.h"
 #include "ps/keyblock.h"
 #include "ps/once.h"
@@ -44,6 +45,7 @@ typedef struct tn_free_place {
     uint64_t updates;       /* of the shard, when the rows were given first */
     float *grads, *dense;
     size_t grads_max, dense_max;
+    tn_delayed delayed;
     tn_free_done done; /* guarded by lock: the last push that was applied from here */
 } tn_free_place;
 
@@ -61,6 +63,7 @@ typedef struct tn_free_own {
     tn_keyset keys; /* of this shard; kept at this address: ps/hints.h */
     uint32_t *first;
     uint64_t updates;
+    tn_delayed delayed;
 } tn_free_own;
 
 struct tn_freeserve {
@@ -71,9 +74,11 @@ struct tn_freeserve {
     uint32_t n_moving;
     tn_free_rank *rank;
     tn_free_own own[TN_PERMITS_MAX];
+    bool delays; /* some rule has delay compensation */
     _Atomic uint64_t updates;
     float *rows, *weights; /* tn-shard's: of one answer */
     size_t rows_max, weights_max;
+    tn_delay_now now, own_now; /* tn-shard's, the worker's */
     tn_thread *thread;
     tn_bell bell;
     atomic_bool stop;
@@ -100,6 +105,8 @@ typedef struct tn_free_update {
     tn_push push;       /* all but step */
     double norm;        /* of the whole push; 0: not told */
     uint64_t pulled;    /* updates when it was pulled */
+    tn_delayed *delayed;
+    tn_delay_now *now; /* of the calling thread */
 } tn_free_update;
 tn_status tn_free_apply(tn_freeserve *s, tn_free_update *u, tn_pushed_here *out,
                         tn_error *err) TN_MUST_USE;

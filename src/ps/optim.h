@@ -51,6 +51,7 @@ typedef struct tn_rule_opts {
     uint32_t l2_mode;            /* touched dense */
     uint32_t grad_scale;         /* none show sum */
     double clip_row, clip_value; /* NAN: train.clip */
+    double dc;                   /* delay compensation, ps/delay.h; 0: none */
     tn_f64s bounds;              /* [low, high] or empty */
     tn_variant schedule;         /* read of the dense optimizer; drives rows as well */
 } tn_rule_opts;

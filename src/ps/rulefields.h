@@ -35,6 +35,9 @@ extern const char *const tn_grad_scales[]; /* in the order of TN_SCALE_* */
                      "largest size of a gradient's entry; default: train.clip.value"),             \
         TN_FIELD_F64S(tn_rule_opts, bounds, "~", -1e30, 1e30,                                      \
                       "lowest and highest value of a weight"),                                     \
+        TN_FIELD_F64(tn_rule_opts, dc, "0", 0, 1e6, "",                                            \
+                     "delay compensation of late gradients where cluster.staleness is not 0; "     \
+                     "0.04 is usual"),                                                             \
         TN_FIELD_VARIANT(tn_rule_opts, schedule, "~", tn_schedule_choices,                         \
                          "learning rate over the steps; the dense optimizer's drives rows too")
 

@@ -145,12 +145,13 @@ static double distance(const free_world *w)
 static void any_staleness_finds_the_minimum(void **state)
 {
     (void)state;
-    const double staleness[] = {0, 1, (double)INFINITY};
-    for (uint32_t i = 0; i < 3; i++) {
+    const double staleness[] = {0, 1, (double)INFINITY, (double)INFINITY};
+    for (uint32_t i = 0; i < 4; i++) {
         free_world *w = free_world_new(&(free_opts){.n = 3,
                                                     .staleness = staleness[i],
-                                                    .ahead = i == 2 ? 4 : i + 1,
+                                                    .ahead = i > 1 ? 4 : i + 1,
                                                     .steps = 150,
+                                                    .rule = i == 3 ? "lr=.1 dc=.04" : NULL,
                                                     .curved = true},
                                        dir);
         free_world_run(w);
