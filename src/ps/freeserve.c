@@ -94,7 +94,7 @@ static tn_status take_gradients(tn_freeserve *s, tn_free_place *p, tn_error *err
 {
     const tn_frame request = p->pushed;
     tn_pushed_here what = {0};
-    if (p->pull.examples > 0) {
+    if (p->pull.weight_sum > 0) {
         tn_free_update u = {.grads = {&p->block.keys, p->grads, p->dense},
                             .push = {.weight_sum = p->pull.weight_sum,
                                      .lr_factor = p->push.lr_factor,

@@ -13,8 +13,8 @@
  *
  * A request counts once (ps/once.h). One that is repeated because its answer got lost is answered
  * again: a pull with the rows of today, a push with the weights of today. A pull of a batch without
- * examples, and the push that names it, change nothing and count as no update: they ask for the
- * weights of now.
+ * examples, and the push that names it, change nothing and count as no update, as does a push of a
+ * batch that weighs nothing: they ask for the weights of now.
  *
  * Where the global clip is on, a push brings the norm of all its gradients, which only its sender
  * has: ps/pushnorm.h. Weights in answers are a copy between two updates of the range.

@@ -66,7 +66,8 @@ static taken take_pull(tn_freeserve *s, const tn_frame *f, tn_free_place **out)
     if (p == NULL) {
         return NO_PLACE;
     }
-    if (tn_pull_params_get(&p->pull, f->payload) != TN_DROP_NONE) {
+    if (tn_pull_params_get(&p->pull, f->payload) != TN_DROP_NONE ||
+        (p->pull.examples == 0 && f->count[TN_KEYS] > 0)) {
         return DAMAGED;
     }
     tn_drop why = tn_keyblock_read(&p->block, f->payload + TN_PULL_PARAMS,

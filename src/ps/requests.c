@@ -2,6 +2,7 @@
 #include "ps/requests.h"
 
 #include "base/bytes.h"
+#include "ps/row.h"
 
 #include <math.h>
 
@@ -44,7 +45,8 @@ tn_drop tn_push_params_get(tn_push_params *out, const char *payload)
 {
     tn_push_params p = {tn_load_u64(payload), tn_load_f64(payload + 8), tn_load_u32(payload + 16),
                         tn_load_f32(payload + 20)};
-    if (p.pull == 0 || !in_range(p.lr_factor) || !in_range((double)p.norm)) {
+    if (p.pull == 0 || !in_range(p.lr_factor) || p.day > TN_ROW_DAY_MAX ||
+        !in_range((double)p.norm)) {
         return TN_DROP_PARAMS;
     }
     *out = p;

@@ -2,7 +2,9 @@
 #include "freeone.h"
 
 #include "base/alloc.h"
+#include "base/bytes.h"
 #include "base/clock.h"
+#include "base/crc32c.h"
 #include "base/rng.h"
 #include "support/test.h"
 
@@ -17,6 +19,10 @@ static uint64_t incarnation_of(uint32_t rank)
 static void keep_answer(void *arg, const tn_frame *request, tn_parcel *parcel)
 {
     free_one *x = arg;
+    if (x->damage != 0 && request->rank == 1) {
+        tn_parcel_drop(parcel); /* it does not listen */
+        return;
+    }
     (void)pthread_mutex_lock(&x->lock);
     assert_true(x->n_answers < FREE_ONE_ANSWERS_MAX);
     free_answer *a = &x->answer[x->n_answers++];
@@ -123,10 +129,40 @@ void free_one_free(free_one *x)
     tn_free(x);
 }
 
+/* Some bytes are others, and all that any sender can put right is: what could be read. */
+static bool damage(free_one *x, tn_frame *f, char *bytes)
+{
+    const tn_frame_limits limits = {.bytes_max = 1 << 20,
+                                    .peers = FREE_ONE_RANKS,
+                                    .count_max = {UINT32_MAX, UINT32_MAX, UINT32_MAX}};
+    const size_t size = TN_FRAME_HEAD + f->bytes;
+    const char *payload = f->payload;
+    tn_frame_seal(bytes, f);
+    for (uint64_t n = tn_draw(x->damage, x->draws++) % 4; n > 0; n--) {
+        const uint64_t drawn = tn_draw(x->damage, x->draws++);
+        size_t at = drawn % size;
+        if (drawn >> 60 < 6) {
+            at = 4 + drawn % 76; /* half of them in the header */
+        }
+        bytes[at] = (char)(drawn >> 32);
+    }
+    tn_store_u32(bytes, TN_FRAME_MAGIC);
+    tn_store_u16(bytes + 4, TN_FRAME_VERSION);
+    tn_store_u64(bytes + 8, 0);
+    tn_store_u64(bytes + 16, 0);
+    tn_store_u64(bytes + 64, size - TN_FRAME_HEAD);
+    tn_store_u32(bytes + TN_FRAME_HEAD - 4,
+                 tn_crc32c(tn_crc32c(0, bytes, TN_FRAME_HEAD - 4), payload, f->bytes));
+    /* The rank is that of the connection. */
+    return tn_frame_read(f, bytes, size, &limits) == TN_DROP_NONE && f->rank == 1 &&
+           (f->type == TN_FRAME_PULL || f->type == TN_FRAME_PUSH);
+}
+
 /* The payload ends where its memory does, so that a reader that goes beyond is found. */
 static void take(free_one *x, tn_parcel *p, uint32_t rank, uint64_t sequence, free_edit *edit)
 {
-    free_message m = {p->frame, tn_alloc(p->frame.bytes, 1, "a payload")};
+    char *bytes = tn_alloc(TN_FRAME_HEAD + p->frame.bytes, 1, "a message");
+    free_message m = {p->frame, bytes + TN_FRAME_HEAD};
     memcpy(m.payload, tn_parcel_payload(p), m.frame.bytes);
     m.frame.rank = rank;
     m.frame.incarnation = incarnation_of(rank);
@@ -135,9 +171,14 @@ static void take(free_one *x, tn_parcel *p, uint32_t rank, uint64_t sequence, fr
     if (edit != NULL) {
         edit(&m);
     }
-    tn_freeserve_take(x->serve, &m.frame);
+    if (x->damage == 0 || rank != 1) {
+        tn_freeserve_take(x->serve, &m.frame);
+    } else if (damage(x, &m.frame, bytes)) {
+        x->n_damaged++;
+        tn_freeserve_take(x->serve, &m.frame);
+    }
     tn_parcel_drop(p);
-    tn_free(m.payload);
+    tn_free(bytes);
 }
 
 static kit_keys *keys_of(free_one *x, tn_arena *arena, const free_pull *p)

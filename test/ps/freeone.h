@@ -45,6 +45,8 @@ typedef struct free_one {
     uint32_t n_answers;
     tn_status failed;
     char why[200];
+    uint64_t damage, draws; /* stream: of what becomes of messages of rank 1; 0: nothing */
+    uint32_t n_damaged;     /* that could still be read */
 } free_one;
 
 /* The rules are plain SGD with `rule`'s options (NULL: lr=.5), rows and weights begin as 0. */

@@ -2,6 +2,7 @@
 #include "freeone.h"
 
 #include "base/bytes.h"
+#include "base/rng.h"
 #include "support/test.h"
 
 #include <math.h>
@@ -147,6 +148,96 @@ static void what_is_damaged_is_refused_and_changes_nothing(void **state)
     free_one_free(x);
 }
 
+static void keys_of_no_examples(free_message *m)
+{
+    tn_store_u64(m->payload, 0);
+    tn_store_f64(m->payload + 8, 0);
+}
+
+static void a_pull_of_keys_without_examples_is_refused(void **state)
+{
+    (void)state;
+    free_one *x = free_one_new(1, NULL);
+    free_pull p = good;
+    p.edit = keys_of_no_examples;
+    free_one_pull(x, &p);
+    free_one_wait(x, 1);
+    assert_refused(x, 1, 1, TN_REFUSAL_DAMAGED);
+    assert_int_equal(tn_table_rows(x->shard.table), 0);
+    free_one_free(x);
+}
+
+static void weighs_nothing(free_message *m)
+{
+    tn_store_f64(m->payload + 8, 0);
+}
+
+static void a_batch_that_weighs_nothing_is_no_update(void **state)
+{
+    (void)state;
+    free_one *x = free_one_new(1, NULL);
+    free_pull p = good;
+    p.edit = weighs_nothing;
+    free_one_pull(x, &p);
+    free_one_wait(x, 1);
+    free_one_push(x, &(free_push){.of = &p, .sequence = 2, .value = 1});
+    free_one_wait(x, 2);
+    assert_int_equal(free_one_answer(x, 1, 2)->type, TN_FRAME_DENSE);
+    assert_int_equal(tn_freeserve_updates(x->serve), 100);
+    assert_true(x->weights[0] == 0);
+    free_one_free(x);
+}
+
+/* ---- a peer that sends anything ---- */
+
+enum { SEQUENCES = 50000, STARTS = 50 };
+
+/* A learning rate of 1e300 is a number: then weights are none any more, and that is told. */
+static void assert_served(const free_answer *a, tn_frame_type type)
+{
+    assert_non_null(a);
+    if (a->type == TN_FRAME_REFUSED) {
+        assert_int_equal(a->code, TN_REFUSAL_DIVERGED);
+    } else {
+        assert_int_equal(a->type, type);
+    }
+}
+
+/* Pulls and pushes of rank 1 with bytes changed; those of rank 2 are served all the while. */
+static void r50000_damaged_sequences_leave_a_live_owner_well(void **state)
+{
+    (void)state;
+    uint32_t n_read = 0;
+    for (uint64_t start = 1; start <= STARTS; start++) {
+        free_one *x = free_one_new(3, NULL);
+        x->damage = tn_stream2(41, start, 1);
+        free_pull bad = good;
+        free_pull well = {.rank = 2, .to = 10, .show = 1, .examples = 3};
+        for (uint32_t i = 0; i < SEQUENCES / STARTS; i++) {
+            const uint64_t drawn = tn_draw(x->damage, x->draws++);
+            bad.sequence = 1 + drawn % (2 + i / 8);
+            bad.to = (uint32_t)(drawn >> 32) % FREE_ONE_KEYS;
+            free_one_pull(x, &bad);
+            free_one_push(x, &(free_push){.of = &bad, .sequence = bad.sequence + 1, .value = 1});
+            if (i % 100 == 99) {
+                const uint32_t before = x->n_answers;
+                well.sequence = 1 + i / 50;
+                free_one_pull(x, &well);
+                free_one_wait(x, before + 1);
+                free_one_push(x, &(free_push){.of = &well, .sequence = well.sequence + 1});
+                free_one_wait(x, before + 2);
+                assert_served(free_one_answer(x, 2, well.sequence), TN_FRAME_ROWS);
+                assert_served(free_one_answer(x, 2, well.sequence + 1), TN_FRAME_DENSE);
+            }
+        }
+        n_read += x->n_damaged;
+        assert_in_range(tn_freeserve_open_pulls(x->serve), 0, 3);
+        assert_int_equal(x->failed, TN_OK);
+        free_one_free(x);
+    }
+    assert_true(n_read > SEQUENCES / 2); /* most get past the header */
+}
+
 /* ---- strangers ---- */
 
 static void other_start(free_message *m)
@@ -181,6 +272,9 @@ int main(void)
         cmocka_unit_test(a_rank_has_no_more_pulls_than_permits),
         cmocka_unit_test(a_push_must_name_a_pull_that_was_answered),
         cmocka_unit_test(what_is_damaged_is_refused_and_changes_nothing),
+        cmocka_unit_test(a_pull_of_keys_without_examples_is_refused),
+        cmocka_unit_test(a_batch_that_weighs_nothing_is_no_update),
+        cmocka_unit_test(r50000_damaged_sequences_leave_a_live_owner_well),
         cmocka_unit_test(another_start_and_what_is_far_ahead_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

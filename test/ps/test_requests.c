@@ -1,6 +1,7 @@
 /* test_requests.c - the fixed fields of PULL, PUSH, ROWS and DENSE, and the bits of missing keys.
  */
 #include "ps/requests.h"
+#include "ps/row.h"
 
 #include "base/bytes.h"
 #include "support/test.h"
@@ -45,6 +46,8 @@ static void a_push_names_its_pull(void **state)
     assert_true(p.pull == 7 && p.day == 20000 && p.norm > 1.9F && p.norm < 2.1F &&
                 p.lr_factor > .4 && p.lr_factor < .6);
     tn_store_u32(bytes + 20, 0x7f800000); /* infinite */
+    assert_int_equal(tn_push_params_get(&p, bytes), TN_DROP_PARAMS);
+    tn_push_params_put(bytes, &(tn_push_params){9, .5, TN_ROW_DAY_MAX + 1, 0});
     assert_int_equal(tn_push_params_get(&p, bytes), TN_DROP_PARAMS);
     tn_push_params_put(bytes, &(tn_push_params){0, .5, 1, 0});
     assert_int_equal(tn_push_params_get(&p, bytes), TN_DROP_PARAMS);
