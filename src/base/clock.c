@@ -2,7 +2,10 @@
 #include "base/clock.h"
 
 #include "base/error.h"
+#include "base/number.h"
 
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 enum { NS_PER_S = 1000000000, S_PER_DAY = 86400 };
@@ -37,3 +40,18 @@ uint32_t tn_wall_day(void)
     time_t seconds = now(CLOCK_REALTIME).tv_sec;
     return seconds > 0 ? (uint32_t)(seconds / S_PER_DAY) : 0;
 }
+
+#if defined(TN_FAILPOINTS)
+uint64_t tn_timer_ns(uint64_t ns)
+{
+    const char *fast = getenv("TNET_FAST"); // NOLINT(concurrency-mt-unsafe): nobody sets it
+    uint64_t divisor = 0;
+    bool good = fast != NULL && tn_read_u64(fast, strlen(fast), &divisor) == TN_NUM_OK;
+    return good && divisor > 0 ? ns / divisor : ns;
+}
+#else
+uint64_t tn_timer_ns(uint64_t ns)
+{
+    return ns;
+}
+#endif

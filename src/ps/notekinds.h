@@ -6,28 +6,7 @@
 #ifndef TN_PS_NOTEKINDS_H
 #define TN_PS_NOTEKINDS_H
 
-#include <stddef.h>
-#include <stdint.h>
-
-typedef struct tn_note_numbers {
-    const uint64_t *at;
-    size_t n;
-} tn_note_numbers;
-
-typedef struct tn_note_texts {
-    const char *const *at;
-    size_t n;
-} tn_note_texts;
-
-typedef struct tn_note_bytes {
-    const char *at;
-    size_t n;
-} tn_note_bytes;
-
-/* Parts of the ledger (ps/ledger.h) in a rank's hands: lists of equal length. */
-typedef struct tn_note_parts {
-    tn_note_numbers part, attempt, position;
-} tn_note_parts;
+#include "ps/notelists.h"
 
 /* HELLO: who wants in; all that must be equal is compared before it is welcome. */
 typedef struct tn_hello_note {
@@ -54,12 +33,15 @@ typedef enum tn_peer_state {
     TN_PEER_STATES
 } tn_peer_state;
 
+typedef enum tn_peer_ask { TN_ASKS_NOTHING, TN_ASKS_SAVE, TN_ASKS_STOP, TN_PEER_ASKS } tn_peer_ask;
+
 /* BEAT: alive, how far, and what it waits for. The frame's step is its worker's. */
 typedef struct tn_beat_note {
     uint64_t state, records, in_flight, rss_bytes, bytes_out, bytes_in;
     uint64_t waits_for;         /* 1 + rank; 0: nobody */
     double rows_per_s, waiting; /* waiting: share of the time since the last beat */
     tn_note_parts held;
+    uint64_t asks; /* what a signal to this rank wants of all */
 } tn_beat_note;
 
 /* ASK: the next part of the epoch, please; these are done. Positions: records of each. */
@@ -84,15 +66,16 @@ typedef struct tn_report_note {
 } tn_report_note;
 
 typedef enum tn_order_what {
-    TN_ORDER_START,
+    TN_ORDER_START,    /* train until all meet again, in epoch `number` */
     TN_ORDER_CUT,      /* finish what is pulled, drain, say DONE with parts and sent */
     TN_ORDER_MARK,     /* begin the snapshot `number`, go on; DONE with files when written */
     TN_ORDER_ABANDON,  /* the cut or snapshot `number` */
     TN_ORDER_RETURN,   /* give back part `number`: DONE with its position */
     TN_ORDER_EVALUATE, /* text: the data */
     TN_ORDER_EXPORT,   /* text: where to */
-    TN_ORDER_STOP,     /* end the run; number: exit code, text: why */
+    TN_ORDER_STOP,     /* end the run; number: tn_status, text: why */
     TN_ORDER_BYE,      /* nobody needs you any more */
+    TN_ORDER_LOAD,     /* checkpoint `number`, 0: none; text: what of it */
     TN_ORDERS
 } tn_order_what;
 
@@ -110,6 +93,8 @@ typedef struct tn_done_note {
     tn_note_numbers sent;             /* after a cut: sequence of the last request to each rank */
     tn_note_numbers low, incarnation; /* after a mark: what of each rank was applied (ps/once.h) */
     tn_note_parts parts;
+    uint64_t records, samples, bad; /* of the epoch so far, or of an evaluation */
+    tn_note_bytes metrics;          /* of these: tn_metrics_pack */
 } tn_done_note;
 
 typedef struct tn_refused_note {

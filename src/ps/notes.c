@@ -60,6 +60,7 @@ static const tn_note_field beat[] = {
     LIST(tn_beat_note, 10, held.part, 1),
     LIST(tn_beat_note, 11, held.attempt, 1),
     LIST(tn_beat_note, 12, held.position, 1),
+    NAMED(tn_beat_note, 13, asks, TN_PEER_ASKS),
 };
 
 static const tn_note_field ask[] = {
@@ -111,6 +112,10 @@ static const tn_note_field done[] = {
     LIST(tn_done_note, 14, parts.part, 3),
     LIST(tn_done_note, 15, parts.attempt, 3),
     LIST(tn_done_note, 16, parts.position, 3),
+    FIELD(tn_done_note, 17, records),
+    FIELD(tn_done_note, 18, samples),
+    FIELD(tn_done_note, 19, bad),
+    FIELD(tn_done_note, 20, metrics),
 };
 
 static const tn_note_field refused[] = {FIELD(tn_refused_note, 1, text)};

@@ -1,0 +1,404 @@
+/* groupnet.c - what a group hears, and what it says without being asked; on tn-net. */
+#include "base/clock.h"
+#include "base/log.h"
+#include "ps/groupstate.h"
+#include "ps/meeting.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static const uint64_t hello_ns = 500000000;
+static const uint64_t beat_ns = 1000000000;
+
+enum { NOTE_ARENA = 1 << 12 };
+
+/* ---- saying ---- */
+
+void tn_group_post(tn_group *g, uint32_t to, tn_frame_type type, const void *note,
+                   const tn_frame *request)
+{
+    tn_text text = {0};
+    tn_parcel *p = NULL;
+    tn_note_write(type, note, &text);
+    if (tn_text_check(&text, "a note", NULL) == TN_OK &&
+        tn_parcel_take(&p, g->parcels, text.size, NULL) == TN_OK) {
+        memcpy(tn_parcel_payload(p), tn_text_str(&text), text.size);
+        p->frame.type = type;
+        p->frame.step = g->step;
+        if (request != NULL) {
+            tn_link_answer(g->link, request, p);
+        } else {
+            tn_link_post(g->link, to, p);
+        }
+    }
+    tn_text_done(&text);
+}
+
+static void answer_noted(tn_group *g, const tn_frame *request)
+{
+    tn_parcel *p = NULL;
+    if (tn_parcel_take(&p, g->parcels, 0, NULL) == TN_OK) {
+        p->frame.type = TN_FRAME_NOTED;
+        tn_link_answer(g->link, request, p);
+    }
+}
+
+/* Pages of this process in memory; 0 when the system does not say. */
+static uint64_t resident_bytes(void)
+{
+    unsigned long long size = 0;
+    unsigned long long resident = 0;
+    FILE *f = fopen("/proc/self/statm", "re");
+    if (f == NULL) {
+        return 0;
+    }
+    int n = fscanf(f, "%llu %llu", &size, &resident); // NOLINT(cert-err34-c): the kernel's numbers
+    (void)fclose(f);
+    return n == 2 ? resident * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
+}
+
+/* Locked. */
+static void beat(tn_group *g, uint64_t now)
+{
+    tn_link_counts counts;
+    tn_link_counts_of(g->link, &counts);
+    g->beat.rss_bytes = resident_bytes();
+    g->beat.bytes_out = counts.bytes_out;
+    g->beat.bytes_in = counts.bytes_in;
+    tn_pulse_heard(g->pulse, g->rank, &g->beat, g->step, now);
+    for (uint32_t r = 0; r < g->size; r++) {
+        if (r != g->rank && (r == 0 || g->rank == 0)) {
+            tn_group_post(g, r, TN_FRAME_BEAT, &g->beat, NULL);
+        }
+    }
+}
+
+/* ---- forming ---- */
+
+/* Everybody is in: who they are counts from now on; locked. */
+static void become_whole(tn_group *g, const uint64_t *incarnation)
+{
+    const uint64_t now = tn_clock_ns();
+    for (uint32_t r = 0; r < g->size; r++) {
+        if (r != g->rank) {
+            tn_once_begin(&g->once[r], incarnation[r]);
+            tn_link_expect(g->link, r, incarnation[r]);
+        }
+        if (r != g->rank && (r == 0 || g->rank == 0)) {
+            tn_pulse_watch(g->pulse, r, now);
+        }
+    }
+    g->is_whole = true;
+    g->next_beat = now;
+    (void)pthread_cond_broadcast(&g->changed);
+}
+
+static void welcome(tn_group *g, uint32_t rank)
+{
+    tn_welcome_note note;
+    tn_forming_welcome(g->forming, &note);
+    tn_group_post(g, rank, TN_FRAME_WELCOME, &note, NULL);
+}
+
+static void refuse(tn_group *g, const tn_frame *hello, uint32_t why, const char *text)
+{
+    const tn_refused_note note = {.text = text};
+    tn_text bytes = {0};
+    tn_parcel *p = NULL;
+    tn_note_write(TN_FRAME_REFUSED, &note, &bytes);
+    if (tn_text_check(&bytes, "a note", NULL) == TN_OK &&
+        tn_parcel_take(&p, g->parcels, bytes.size, NULL) == TN_OK) {
+        memcpy(tn_parcel_payload(p), tn_text_str(&bytes), bytes.size);
+        p->frame.type = TN_FRAME_REFUSED;
+        p->frame.code = why;
+        tn_link_answer(g->link, hello, p);
+    }
+    tn_text_done(&bytes);
+}
+
+/* Locked, on rank 0. A hello that comes again is of a rank that has not heard its welcome. */
+static void hear_hello(tn_group *g, const tn_frame *f, const tn_hello_note *note)
+{
+    tn_text why = {0};
+    tn_error err = {0};
+    uint32_t refusal = tn_forming_hello(g->forming, f->rank, f->incarnation, note, &why);
+    if (refusal == 0 && tn_group_dial(g, f->rank, note->address, &err) != TN_OK) {
+        refusal = TN_REFUSAL_RANK;
+        tn_text_adds(&why, err.text);
+    }
+    if (refusal != 0) {
+        tn_log(TN_LOG_WARN, "%s", tn_text_str(&why));
+        refuse(g, f, refusal, tn_text_str(&why));
+    } else {
+        tn_pulse_name(g->pulse, f->rank, note->host, note->pid);
+    }
+    tn_text_done(&why);
+    if (refusal != 0 || !tn_forming_is_whole(g->forming)) {
+        return;
+    }
+    if (g->is_whole) {
+        welcome(g, f->rank);
+        return;
+    }
+    tn_welcome_note all;
+    tn_forming_welcome(g->forming, &all);
+    become_whole(g, all.incarnation.at);
+    for (uint32_t r = 1; r < g->size; r++) {
+        welcome(g, r);
+    }
+}
+
+static bool fits(const tn_group *g, const tn_welcome_note *note)
+{
+    const uint32_t *from = g->opts.owners->from;
+    bool good = note->address.n == g->size && note->host.n == g->size &&
+                note->incarnation.n == g->size && note->owned_from.n == g->size + (size_t)1 &&
+                note->incarnation.at[g->rank] == g->incarnation;
+    for (uint32_t p = 0; good && p <= g->size; p++) {
+        good = note->owned_from.at[p] == from[p];
+    }
+    return good;
+}
+
+/* Locked, on the others. */
+static void hear_welcome(tn_group *g, const tn_frame *f, const tn_welcome_note *note)
+{
+    tn_error err = {0};
+    if (g->is_whole || g->ended != TN_OK || f->rank != 0 || !fits(g, note)) {
+        return;
+    }
+    g->session = f->session;
+    tn_link_set_session(g->link, g->session);
+    for (uint32_t r = 0; r < g->size && err.code == TN_OK; r++) {
+        tn_pulse_name(g->pulse, r, note->host.at[r], 0);
+        if (r != g->rank) {
+            tn_status status = tn_group_dial(g, r, note->address.at[r], &err);
+            (void)status; /* err has it */
+        }
+    }
+    if (err.code != TN_OK) {
+        tn_group_end(g, err.code, err.text);
+        return;
+    }
+    become_whole(g, note->incarnation.at);
+}
+
+static void say_hello(tn_group *g, uint64_t now)
+{
+    char at[TN_ENDPOINT_SIZE];
+    const tn_roster *r = g->opts.roster;
+    g->next_hello = now + hello_ns;
+    if (g->dialled[0] == NULL && r->meet != NULL &&
+        tn_meeting_look(r->meet, r->job, at, NULL) == TN_OK) {
+        tn_error err = {0};
+        if (tn_group_dial(g, 0, at, &err) != TN_OK) {
+            tn_group_end(g, err.code, err.text);
+        }
+    }
+    if (g->dialled[0] != NULL) {
+        tn_group_post(g, 0, TN_FRAME_HELLO, &g->opts.hello, NULL);
+    }
+}
+
+/* ---- hearing ---- */
+
+typedef union any_note {
+    tn_hello_note hello;
+    tn_welcome_note welcome;
+    tn_beat_note beat;
+    tn_order_note order;
+    tn_done_note done;
+    tn_refused_note refused;
+} any_note;
+
+/* Locked. *arena is taken, and then NULL, where it is kept. */
+static void hear_request(tn_group *g, const tn_frame *f, const any_note *note, tn_arena **arena)
+{
+    tn_once *once = &g->once[f->rank];
+    tn_once_verdict verdict = tn_once_ask(once, f->incarnation, f->sequence);
+    if (verdict == TN_ONCE_APPLY) {
+        if (f->type == TN_FRAME_ORDER && f->rank == 0) {
+            tn_group_take_order(g, &note->order, *arena);
+            *arena = NULL;
+        } else if (f->type == TN_FRAME_DONE && g->rank == 0) {
+            tn_group_take_done(g, f->rank, &note->done, *arena);
+            *arena = NULL;
+        }
+        tn_once_mark(once, f->sequence);
+    }
+    /* A rank that rank 0 refuses to wait for any longer has no incarnation here yet. */
+    if (verdict == TN_ONCE_STALE && f->type == TN_FRAME_ORDER && f->rank == 0 && !g->is_whole &&
+        note->order.what == TN_ORDER_STOP) {
+        tn_group_take_order(g, &note->order, *arena);
+        *arena = NULL;
+        verdict = TN_ONCE_REPEATED;
+    }
+    if (verdict == TN_ONCE_APPLY || verdict == TN_ONCE_REPEATED) {
+        answer_noted(g, f);
+    }
+}
+
+static void hear_beat(tn_group *g, const tn_frame *f, const tn_beat_note *note)
+{
+    if (f->incarnation != g->once[f->rank].incarnation) {
+        return;
+    }
+    tn_pulse_heard(g->pulse, f->rank, note, f->step, tn_clock_ns());
+    if (note->asks != TN_ASKS_NOTHING && g->rank == 0) {
+        g->asked[note->asks] = true;
+        (void)pthread_cond_broadcast(&g->changed);
+    }
+}
+
+static void hear(tn_group *g, const tn_frame *f)
+{
+    any_note note;
+    tn_arena *arena = tn_arena_new(NOTE_ARENA);
+    if (tn_note_read(&note, f->type, f->payload, f->bytes, arena) != TN_DROP_NONE) {
+        tn_log(TN_LOG_WARN, "dropped a damaged %s of rank %u", tn_frame_type_name(f->type),
+               f->rank);
+        tn_arena_free(arena);
+        return;
+    }
+    (void)pthread_mutex_lock(&g->lock);
+    if (f->type == TN_FRAME_HELLO && g->forming != NULL) {
+        hear_hello(g, f, &note.hello);
+    } else if (f->type == TN_FRAME_WELCOME) {
+        hear_welcome(g, f, &note.welcome);
+    } else if (f->type == TN_FRAME_BEAT) {
+        hear_beat(g, f, &note.beat);
+    } else if (f->type == TN_FRAME_ORDER || f->type == TN_FRAME_DONE) {
+        hear_request(g, f, &note, &arena);
+    }
+    bool ended = g->ended != TN_OK;
+    (void)pthread_mutex_unlock(&g->lock);
+    tn_arena_free(arena);
+    if (ended) {
+        tn_group_tell_values(g);
+    }
+}
+
+static void hear_of(tn_group *g, const tn_frame *f)
+{
+    (void)pthread_mutex_lock(&g->lock);
+    if (g->open && g->is_whole && f->incarnation == g->once[f->rank].incarnation) {
+        tn_pulse_heard(g->pulse, f->rank, NULL, 0, tn_clock_ns());
+    }
+    (void)pthread_mutex_unlock(&g->lock);
+}
+
+/* Hands a letter on; false: nobody takes it. */
+static bool hand_on(tn_group *g, tn_letter *letter, bool answer)
+{
+    (void)pthread_mutex_lock(&g->values_lock);
+    void (*take)(void *, tn_letter *) = answer ? g->values.answer : g->values.request;
+    if (take != NULL) {
+        take(g->values.arg, letter);
+    }
+    (void)pthread_mutex_unlock(&g->values_lock);
+    return take != NULL;
+}
+
+static bool is_ours(tn_frame_type type)
+{
+    return type == TN_FRAME_HELLO || type == TN_FRAME_WELCOME || type == TN_FRAME_BEAT ||
+           type == TN_FRAME_ORDER || type == TN_FRAME_DONE;
+}
+
+static bool is_for_values(tn_frame_type type)
+{
+    return type == TN_FRAME_PULL || type == TN_FRAME_PUSH || type == TN_FRAME_SHARE ||
+           type == TN_FRAME_PEEK;
+}
+
+void tn_group_hear_request(void *arg, tn_letter *letter)
+{
+    tn_group *g = arg;
+    const tn_frame_type type = letter->frame.type;
+    hear_of(g, &letter->frame);
+    if (is_ours(type)) {
+        hear(g, &letter->frame);
+    } else if (is_for_values(type) && hand_on(g, letter, false)) {
+        return;
+    }
+    tn_letter_close(letter);
+}
+
+/* To a hello: this rank may not come in. */
+static void hear_refused(tn_group *g, const tn_letter *letter)
+{
+    tn_refused_note note = {.text = ""};
+    const tn_frame *f = &letter->frame;
+    tn_arena *arena = tn_arena_new(NOTE_ARENA);
+    bool good = tn_note_read(&note, f->type, f->payload, f->bytes, arena) == TN_DROP_NONE;
+    (void)pthread_mutex_lock(&g->lock);
+    if (!g->is_whole && f->rank == 0) {
+        tn_group_end(g, f->code == TN_REFUSAL_CONFIG ? TN_E_CONFIG : TN_E_PEER,
+                     good && note.text[0] != '\0' ? note.text : tn_refusal_text(f->code));
+    }
+    (void)pthread_mutex_unlock(&g->lock);
+    tn_arena_free(arena);
+    tn_group_tell_values(g);
+}
+
+void tn_group_hear_answer(void *arg, tn_letter *letter)
+{
+    tn_group *g = arg;
+    const tn_frame_type type = letter->frame.type;
+    hear_of(g, &letter->frame);
+    if (type == TN_FRAME_REFUSED && letter->frame.sequence == 0) {
+        hear_refused(g, letter);
+    } else if (type == TN_FRAME_NOTED) {
+        (void)pthread_mutex_lock(&g->lock);
+        (void)pthread_cond_broadcast(&g->changed);
+        (void)pthread_mutex_unlock(&g->lock);
+    } else if (hand_on(g, letter, true)) {
+        return;
+    }
+    tn_letter_close(letter);
+}
+
+/* ---- time ---- */
+
+static const char *how_to_go_on(void)
+{
+    return "\nhint: start the same command again to go on from the newest checkpoint";
+}
+
+static void look_for_losses(tn_group *g, uint64_t now)
+{
+    tn_pulse_event event;
+    while (tn_pulse_poll(g->pulse, now, &event)) {
+        tn_text text = {0};
+        tn_pulse_event_text(g->pulse, &event, &text);
+        tn_log(event.kind == TN_PULSE_BACK ? TN_LOG_INFO : TN_LOG_WARN, "%s", tn_text_str(&text));
+        if (event.kind == TN_PULSE_LOST) {
+            tn_text_addf(&text, ", and is taken for lost%s", how_to_go_on());
+            tn_group_end(g, TN_E_PEER, tn_text_str(&text));
+        }
+        tn_text_done(&text);
+    }
+}
+
+void tn_group_tick(void *arg, uint64_t now_ns)
+{
+    tn_group *g = arg;
+    (void)pthread_mutex_lock(&g->lock);
+    if (g->open && g->rank != 0 && !g->is_whole && now_ns >= g->next_hello) {
+        say_hello(g, now_ns);
+    }
+    if (g->is_whole && g->ended == TN_OK) {
+        if (now_ns >= g->next_beat) {
+            g->next_beat = now_ns + tn_timer_ns(beat_ns);
+            beat(g, now_ns);
+        }
+        look_for_losses(g, now_ns);
+    }
+    bool ended = g->ended != TN_OK;
+    (void)pthread_mutex_unlock(&g->lock);
+    if (ended) {
+        tn_group_tell_values(g);
+    }
+}
