@@ -45,6 +45,8 @@ typedef struct tn_reader_opts {
     const tn_dealer *dealer; /* NULL: every part is this reader's, from `from` on; else only the
                               * epoch of `from` counts, and `part` of a batch's progress is how
                               * many were dealt before */
+    uint32_t share, shares;  /* with several readers and no dealer: every `shares`-th part from
+                                `share` on; shares 0: all */
     uint32_t prefetch;       /* batches kept ready; at least 1 */
     tn_trace *trace;         /* for the reader's threads; must outlive it; NULL: not recorded */
     bool use_cache; /* read a binary cache in place of the files, or make one, as data.cache says

@@ -155,7 +155,7 @@ static tn_status find_or_begin(tn_reader *r, tn_error *err)
     if (there && use(r, path, &why)) {
         return TN_OK;
     }
-    bool whole = r->opts.from.part == 0 && r->opts.dealer == NULL;
+    bool whole = r->opts.from.part == 0 && r->opts.dealer == NULL && r->opts.shares <= 1;
     if (!whole) { /* the next epoch makes it */
         return TN_OK;
     }

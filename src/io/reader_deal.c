@@ -2,7 +2,7 @@
 #include "base/alloc.h"
 #include "io/reader_private.h"
 
-/* Every part from where the reader began, in the order of the epoch. */
+/* Every part from where the reader began, in the order of the epoch; or those of its share. */
 static tn_status deal_all(void *arg, bool wait, const atomic_bool *stop, tn_dealt *out, bool *now,
                           tn_error *err)
 {
@@ -11,11 +11,12 @@ static tn_status deal_all(void *arg, bool wait, const atomic_bool *stop, tn_deal
     (void)err;
     tn_reader *r = arg;
     const tn_progress *from = &r->opts.from;
-    uint32_t place = from->part + r->deal.n_taken;
+    const uint64_t every = r->opts.shares > 0 ? r->opts.shares : 1;
+    const uint64_t place = r->opts.share + every * (from->part + (uint64_t)r->deal.n_taken);
     if (place >= r->files->n_parts) {
         return TN_END;
     }
-    *out = (tn_dealt){.place = place, .position = r->deal.n_taken == 0 ? from->position : 0};
+    *out = (tn_dealt){.place = (uint32_t)place, .position = r->deal.n_taken == 0 ? from->position : 0};
     *now = true;
     r->deal.n_taken++;
     return TN_OK;

@@ -83,7 +83,7 @@ tn_status tn_group_done(tn_group *g, const tn_done_note *note, tn_error *err) TN
 
 /* ---- life ---- */
 
-/* What the next beats say; bytes and memory are filled in. `step`: of the worker. */
+/* What the next beats say; bytes sent and received are filled in. `step`: of the worker. */
 void tn_group_tell(tn_group *g, const tn_beat_note *beat, uint64_t step);
 
 /* Rank 0: whether a signal to another rank wants that; the question is forgotten then. */

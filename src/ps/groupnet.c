@@ -4,10 +4,7 @@
 #include "ps/groupstate.h"
 #include "ps/meeting.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 static const uint64_t hello_ns = 500000000;
 static const uint64_t beat_ns = 1000000000;
@@ -45,26 +42,11 @@ static void answer_noted(tn_group *g, const tn_frame *request)
     }
 }
 
-/* Pages of this process in memory; 0 when the system does not say. */
-static uint64_t resident_bytes(void)
-{
-    unsigned long long size = 0;
-    unsigned long long resident = 0;
-    FILE *f = fopen("/proc/self/statm", "re");
-    if (f == NULL) {
-        return 0;
-    }
-    int n = fscanf(f, "%llu %llu", &size, &resident); // NOLINT(cert-err34-c): the kernel's numbers
-    (void)fclose(f);
-    return n == 2 ? resident * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
-}
-
 /* Locked. */
 static void beat(tn_group *g, uint64_t now)
 {
     tn_link_counts counts;
     tn_link_counts_of(g->link, &counts);
-    g->beat.rss_bytes = resident_bytes();
     g->beat.bytes_out = counts.bytes_out;
     g->beat.bytes_in = counts.bytes_in;
     tn_pulse_heard(g->pulse, g->rank, &g->beat, g->step, now);
