@@ -6,6 +6,7 @@
 #include "cli/children.h"
 #include "cli/spawn.h"
 #include "cli/terminal.h"
+#include "train/seat.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -115,4 +116,17 @@ tn_status tn_local_run(const tn_local *l, tn_setup *s, tn_error *err)
     };
     tn_terminal_share();
     return tn_children_run(&opts, &s->exit_code, err);
+}
+
+tn_status tn_local_seat(const tn_local *l, tn_setup *s, tn_error *err)
+{
+    if (tn_local_is_group(l)) {
+        tn_run_check_group(&s->binder, s->tree, &s->run);
+        return tn_diag_check(&s->diag, err);
+    }
+    TN_TRY(tn_seat_find(&s->binder, s->tree, &s->run, err));
+    if (s->run.cluster.size > 1) {
+        tn_terminal_rank(s->run.cluster.rank);
+    }
+    return TN_OK;
 }

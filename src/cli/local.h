@@ -4,6 +4,7 @@
  *     const tn_local local = {.program = &program, .options = options, .peers = f->peers};
  *     tn_options own = tn_local_options(&local, s->arena);
  *     TN_TRY(tn_setup_load(s, &own, err));      faults are told once, before there are children
+ *     TN_TRY(tn_local_seat(&local, s, err));
  *     if (tn_local_is_group(&local))
  *         return tn_local_run(&local, s, err);
  *     ... this process does the work: alone, as a child, or as what another launcher started ...
@@ -27,6 +28,10 @@ bool tn_local_is_group(const tn_local *l);
 
 /* l->options, and behind them what --peers means. */
 tn_options tn_local_options(const tn_local *l, tn_arena *arena);
+
+/* After tn_setup_load, before tn_setup_plan: which of several processes this one is, or that its
+ * children can be several. */
+tn_status tn_local_seat(const tn_local *l, tn_setup *s, tn_error *err) TN_MUST_USE;
 
 /* The children's command line: the same without --peers, with what --peers means, and with their
  * share of the processors where the configuration wants all. */

@@ -26,6 +26,11 @@ static const char *const not_hashed[] = {
     "eval.predictions",
     "export",
     "compute.pin",
+    "cluster.peers",
+    "cluster.security",
+    "cluster.wait",
+    "cluster.start_timeout",
+    "cluster.on_loss",
     NULL,
 };
 

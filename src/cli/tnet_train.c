@@ -156,6 +156,7 @@ static tn_status work(tn_setup *s, const tn_options *options, const void *asked,
     if (f->resume) {
         s->run.checkpoint.resume = "must";
     }
+    TN_TRY(tn_local_seat(&local, s, err));
     TN_TRY(tn_setup_plan(s, err));
     if (f->print_graph || f->dry_run || f->plan || f->dot) {
         return answer(s, f, err);

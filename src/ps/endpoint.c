@@ -88,7 +88,7 @@ void tn_endpoint_write(const tn_endpoint *e, char out[TN_ENDPOINT_SIZE])
 
 bool tn_endpoint_is_inside(const tn_endpoint *e)
 {
-    static const tn_net loopback[] = {
+    static const tn_subnet loopback[] = {
         {.bytes = {[10] = 0xff, [11] = 0xff, [12] = 127}, .bits = 104}, /* 127.0.0.0/8 */
         {.bytes = {[15] = 1}, .bits = 128},                             /* ::1 */
     };

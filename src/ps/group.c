@@ -178,23 +178,27 @@ static void tell_missing(const tn_group *g)
 
 tn_status tn_group_form(tn_group *g, const atomic_bool *stop, tn_error *err)
 {
-    const uint64_t begin_ns = tn_clock_ns();
-    uint64_t told_ns = begin_ns;
+    const uint64_t patience_ns = (uint64_t)(g->opts.start_timeout_s * 1e9);
+    uint64_t last = tn_clock_ns();
+    uint64_t waited_ns = 0;
+    uint64_t told_ns = 0;
     tn_status status = TN_OK;
     (void)pthread_mutex_lock(&g->lock);
     while (status == TN_OK && !g->is_whole) {
         const uint64_t now = tn_clock_ns();
-        const double waited_s = (double)(now - begin_ns) * 1e-9;
+        /* A process that was stopped itself has not waited. */
+        waited_ns += now - last < TN_PULSE_GAP_NS ? now - last : TN_PULSE_GAP_NS;
+        last = now;
         if (g->ended != TN_OK) {
             status = tn_fail(err, g->ended, "%s", g->why.text);
         } else if (stop != NULL && atomic_load(stop)) {
             status = tn_fail(err, TN_E_STOPPED, "stopped by a signal while waiting for the peers");
-        } else if (waited_s > g->opts.start_timeout_s) {
-            status = missing(g, waited_s, err);
+        } else if (waited_ns > patience_ns) {
+            status = missing(g, (double)waited_ns * 1e-9, err);
         } else {
-            if (now - told_ns >= tell_ns) {
+            if (waited_ns - told_ns >= tell_ns) {
                 tell_missing(g);
-                told_ns = now;
+                told_ns = waited_ns;
             }
             (void)tn_group_wait(g, now + look_ns);
         }

@@ -55,6 +55,9 @@ static void beat(tn_group *g, uint64_t now)
             tn_group_post(g, r, TN_FRAME_BEAT, &g->beat, NULL);
         }
     }
+    if (g->beat.asks != TN_ASKS_STOP) { /* that is said again and again */
+        g->beat.asks = TN_ASKS_NOTHING;
+    }
 }
 
 /* ---- forming ---- */
@@ -100,16 +103,29 @@ static void refuse(tn_group *g, const tn_frame *hello, uint32_t why, const char 
     tn_text_done(&bytes);
 }
 
+/* Nobody is dialled before: until then a rank may start anew, at another address. */
+static void welcome_all(tn_group *g)
+{
+    tn_welcome_note all;
+    tn_error err = {0};
+    tn_forming_welcome(g->forming, &all);
+    for (uint32_t r = 1; r < g->size; r++) {
+        if (tn_group_dial(g, r, all.address.at[r], &err) != TN_OK) {
+            tn_group_end(g, err.code, err.text);
+            return;
+        }
+    }
+    become_whole(g, all.incarnation.at);
+    for (uint32_t r = 1; r < g->size; r++) {
+        welcome(g, r);
+    }
+}
+
 /* Locked, on rank 0. A hello that comes again is of a rank that has not heard its welcome. */
 static void hear_hello(tn_group *g, const tn_frame *f, const tn_hello_note *note)
 {
     tn_text why = {0};
-    tn_error err = {0};
     uint32_t refusal = tn_forming_hello(g->forming, f->rank, f->incarnation, note, &why);
-    if (refusal == 0 && tn_group_dial(g, f->rank, note->address, &err) != TN_OK) {
-        refusal = TN_REFUSAL_RANK;
-        tn_text_adds(&why, err.text);
-    }
     if (refusal != 0) {
         tn_log(TN_LOG_WARN, "%s", tn_text_str(&why));
         refuse(g, f, refusal, tn_text_str(&why));
@@ -124,12 +140,7 @@ static void hear_hello(tn_group *g, const tn_frame *f, const tn_hello_note *note
         welcome(g, f->rank);
         return;
     }
-    tn_welcome_note all;
-    tn_forming_welcome(g->forming, &all);
-    become_whole(g, all.incarnation.at);
-    for (uint32_t r = 1; r < g->size; r++) {
-        welcome(g, r);
-    }
+    welcome_all(g);
 }
 
 static bool fits(const tn_group *g, const tn_welcome_note *note)

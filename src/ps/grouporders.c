@@ -158,7 +158,9 @@ tn_status tn_group_done(tn_group *g, const tn_done_note *note, tn_error *err)
 void tn_group_tell(tn_group *g, const tn_beat_note *beat, uint64_t step)
 {
     (void)pthread_mutex_lock(&g->lock);
+    const uint64_t asks = beat->asks != TN_ASKS_NOTHING ? beat->asks : g->beat.asks;
     g->beat = *beat;
+    g->beat.asks = asks; /* until it was said */
     g->step = step;
     (void)pthread_mutex_unlock(&g->lock);
 }

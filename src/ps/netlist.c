@@ -48,11 +48,11 @@ static void cut_behind(uint8_t bytes[16], uint32_t bits)
     }
 }
 
-tn_status tn_net_read(const char *text, tn_net *out, tn_error *err)
+tn_status tn_net_read(const char *text, tn_subnet *out, tn_error *err)
 {
     const char *slash = strchr(text, '/');
     size_t size = slash != NULL ? (size_t)(slash - text) : strlen(text);
-    tn_net net = {.bits = BITS};
+    tn_subnet net = {.bits = BITS};
     bool v4 = false;
     if (!read_address(text, size, net.bytes, &v4)) {
         return tn_fail(err, TN_E_CONFIG,
@@ -83,7 +83,7 @@ tn_status tn_net_read(const char *text, tn_net *out, tn_error *err)
     return TN_OK;
 }
 
-bool tn_nets_have(const tn_net *net, uint32_t n, const char *address)
+bool tn_nets_have(const tn_subnet *net, uint32_t n, const char *address)
 {
     uint8_t bytes[16];
     bool v4 = false;

@@ -16,15 +16,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-typedef struct tn_net {
+typedef struct tn_subnet {
     uint8_t bytes[16]; /* IPv4 as ::ffff:a.b.c.d */
     uint32_t bits;     /* of the prefix, 0 .. 128 */
-} tn_net;
+} tn_subnet;
 
 /* TN_E_CONFIG: no address, a prefix that is too long, or bits set behind it. */
-tn_status tn_net_read(const char *text, tn_net *out, tn_error *err) TN_MUST_USE;
+tn_status tn_net_read(const char *text, tn_subnet *out, tn_error *err) TN_MUST_USE;
 
 /* False also for what is no address. A zone ("fe80::1%eth0") is not looked at. */
-bool tn_nets_have(const tn_net *net, uint32_t n, const char *address);
+bool tn_nets_have(const tn_subnet *net, uint32_t n, const char *address);
 
 #endif

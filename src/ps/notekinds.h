@@ -82,6 +82,7 @@ typedef enum tn_order_what {
 typedef struct tn_order_note {
     uint64_t what, number, step; /* step: before which it is to be carried out; 0: at once */
     const char *text;
+    tn_note_numbers more; /* of a mark: run, step of the base, whether it is a delta */
 } tn_order_note;
 
 /* DONE: an order is carried out, or failed. Lists of an item per file, per rank, per part. */

@@ -93,6 +93,7 @@ static const tn_note_field order[] = {
     FIELD(tn_order_note, 2, number),
     FIELD(tn_order_note, 3, step),
     FIELD(tn_order_note, 4, text),
+    FIELD(tn_order_note, 5, more),
 };
 
 static const tn_note_field done[] = {

@@ -19,7 +19,7 @@ static const tn_strs loopback_nets = {sizeof loopback / sizeof *loopback, loopba
 
 static void check(const tn_binder *b, const tn_origin *at, const tn_security_opts *o)
 {
-    tn_net net;
+    tn_subnet net;
     tn_error err = {0};
     if (o->trusted_net.n > 0 && (o->key != NULL || o->allow != NULL)) {
         tn_diag_error(b->diag, at, "'%s' has both keys and trusted_net", b->path);

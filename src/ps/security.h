@@ -36,7 +36,7 @@ typedef struct tn_security {
     tn_curve_pair pair;
     tn_allow *allow; /* owned */
     uint32_t n_nets;
-    tn_net *net; /* owned; HOST: the loopback networks */
+    tn_subnet *net; /* owned; HOST: the loopback networks */
 } tn_security;
 
 /* Loads what bound options name. `opts` may be NULL: nothing is set. tn_security_done may be called

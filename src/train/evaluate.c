@@ -65,6 +65,8 @@ tn_status tn_evaluate(tn_worker *w, const tn_eval_request *request, tn_evaluatio
     if (status == TN_OK) {
         tn_reader_opts reader = tn_judging_reader(&j);
         reader.trace = w->trace;
+        reader.share = w->rank;
+        reader.shares = w->shares->owners.n_peers;
         tn_feeder_opts opts = {.plan = w->plan, .team = w->team, .ahead = run->train.prefetch};
         status = tn_feeder_open(&feeder, &opts, &reader, err);
     }

@@ -145,7 +145,7 @@ static void draw(tn_report *r, const tn_report_step *s, double now)
 
 tn_status tn_report_step_done(tn_report *r, const tn_report_step *s, tn_error *err)
 {
-    r->rows += s->rows->n;
+    r->rows += s->joint;
     TN_TRY(tn_window_sums_add(&r->window, s, err));
     double now = tn_clock_s();
     if (tn_bar_due(&r->bar, now)) {

@@ -25,6 +25,7 @@ void tn_report_close(tn_report *r); /* NULL is fine */
 typedef struct tn_report_step {
     const tn_learned *learned;
     const tn_scored *rows;
+    uint64_t joint; /* rows of all peers in this step */
     const tn_run_state *state;
     double lr;
     double wait_read_s; /* spent waiting for data */

@@ -31,6 +31,9 @@ extern const tn_field tn_run_fields[]; /* of tn_run */
  * options that this build cannot honour. Faults go to b->diag. */
 void tn_run_bind(const tn_binder *b, const tn_tree *tree, tn_run *out);
 
+/* The same for a run of several processes. */
+void tn_run_check_group(const tn_binder *b, const tn_tree *tree, const tn_run *run);
+
 /* The first metric that is shown or watched and looks at groups of rows; NULL: none. */
 const char *tn_run_grouped_metric(const tn_run *run);
 

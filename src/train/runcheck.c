@@ -66,18 +66,9 @@ static void not_yet(const tn_binder *b, const tn_tree *tree, const char *path, c
     tn_diag_error(b->diag, place(tree, path), "'%s': %s: not in this build yet", path, what);
 }
 
-static bool one_peer(const tn_tree *peers)
-{
-    return tn_tree_is_null(peers) ||
-           (peers->kind == TN_TREE_SCALAR && strcmp(peers->text, "1") == 0);
-}
-
 /* Options of later builds: better refused than ignored. */
 static void check_build(const tn_binder *b, const tn_tree *tree, const tn_run *r)
 {
-    if (!one_peer(r->cluster.peers)) {
-        not_yet(b, tree, "cluster.peers", "more than one process");
-    }
     if (r->embedding.admission.threshold > 0 || r->embedding.admission.probability < 1) {
         not_yet(b, tree, "embedding.admission", "admission of rows");
     }
@@ -230,6 +221,47 @@ static void check_metrics(const tn_binder *b, const tn_tree *tree, const tn_run 
                       "metric '%s' needs data.group, the column whose value groups rows", grouped);
     }
     check_watch(b, tree, r);
+}
+
+/* Scores that stay with the process that has made them. */
+static void check_group_eval(const tn_binder *b, const tn_tree *tree, const tn_run *r)
+{
+    if (r->eval.auc == 1) {
+        not_yet(b, tree, "eval.auc", "exact, with several processes");
+    }
+    if (tn_run_grouped_metric(r) != NULL) {
+        not_yet(b, tree, "eval.metrics", "metrics of groups, with several processes");
+    }
+    if (r->eval.slices.n > 0) {
+        not_yet(b, tree, "eval.slices", "with several processes");
+    }
+    if (r->eval.predictions != NULL) {
+        not_yet(b, tree, "eval.predictions", "with several processes");
+    }
+}
+
+void tn_run_check_group(const tn_binder *b, const tn_tree *tree, const tn_run *r)
+{
+    check_group_eval(b, tree, r);
+    if (r->cluster.staleness > 0) {
+        not_yet(b, tree, "cluster.staleness", "other than 0");
+    }
+    if (r->cluster.recovery != 0) {
+        not_yet(b, tree, "cluster.recovery", "relaxed");
+    }
+    if (r->cluster.on_loss == 1) {
+        not_yet(b, tree, "cluster.on_loss", "rollback");
+    }
+    if (!tn_tree_is_null(r->checkpoint.from)) {
+        not_yet(b, tree, "checkpoint.from", "with several processes");
+    }
+    for (uint32_t i = 0; i < r->data.train.n; i++) {
+        if (strcmp(r->data.train.item[i], "-") == 0) {
+            tn_diag_error(
+                b->diag, place(tree, "data.train"),
+                "data.train is '-', standard input, which several processes cannot share");
+        }
+    }
 }
 
 void tn_run_bind(const tn_binder *b, const tn_tree *tree, tn_run *out)

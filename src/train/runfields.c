@@ -140,7 +140,7 @@ static const tn_field checkpoint_fields[] = {
 };
 
 static const tn_field cluster_fields[] = {
-    TN_FIELD_TREE(tn_cluster_opts, peers, "1", "equal processes: a number, addresses or auto"),
+    TN_FIELD_TREE(tn_cluster_opts, peers, "auto", "equal processes: a number, addresses or auto"),
     TN_FIELD_F64W(tn_cluster_opts, staleness, "0", 0, 1e6, "steps", inf_words,
                   "that a peer may run ahead; inf: asynchronous"),
     TN_FIELD_CHOICE(tn_cluster_opts, recovery, "exact", recovery_words, "after a loss"),

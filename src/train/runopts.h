@@ -87,12 +87,12 @@ typedef struct tn_checkpoint_opts {
 } tn_checkpoint_opts;
 
 typedef struct tn_cluster_opts {
-    const tn_tree *peers; /* 1, a list of addresses, auto */
-    double staleness;     /* INFINITY: asynchronous */
+    const tn_tree *peers, *security; /* ps/roster.h, ps/security.h */
+    double staleness;                /* INFINITY: asynchronous */
     uint32_t recovery, on_loss;
-    uint32_t rank, size; /* who this process is, set by the program; size 0: alone */
+    uint32_t rank, size;            /* who this process is, set by the program; size 0: alone */
+    const struct tn_roster *roster; /* the same and more; NULL: alone */
     double wait, start_timeout;
-    const tn_tree *security;
 } tn_cluster_opts;
 
 typedef struct tn_compute_opts {

@@ -6,6 +6,7 @@
 #include "train/step.h"
 
 #include "base/alloc.h"
+#include "ps/peek.h"
 #include "train/sieve.h"
 
 #include <math.h>
@@ -162,6 +163,38 @@ static void take_running_values(tn_worker *w)
     }
 }
 
+tn_status tn_step_compute(tn_worker *w, tn_step *s, const tn_joint_note *joint, double *loss,
+                          tn_error *err)
+{
+    tn_sparse sparse = sparse_of(s, true);
+    tn_feed feed = feed_of(w, s, &sparse, true);
+    if (joint != NULL) {
+        feed.joint_rows = joint->rows;
+        feed.joint_weight = joint->weight_sum;
+        feed.info.first_row = joint->first_row;
+    }
+    tn_span_begin(w->lane, TN_PHASE_FORWARD);
+    tn_forward(w->train_graph, &feed);
+    tn_span_next(w->lane, TN_PHASE_LOSS);
+    *loss = tn_graph_loss(w->train_graph);
+    tn_span_end(w->lane);
+    if (!isfinite(*loss)) {
+        return diverged(w, "the loss", err);
+    }
+    tn_span_begin(w->lane, TN_PHASE_BACKWARD);
+    tn_backward(w->train_graph);
+    tn_span_end(w->lane);
+    return TN_OK;
+}
+
+void tn_step_count(tn_worker *w, const tn_step *s)
+{
+    const tn_keyset *keys = &s->local->keys;
+    w->rows += s->batch->rows;
+    w->keys += keys->n;
+    w->floats += keys->at[keys->n];
+}
+
 tn_status tn_step_learn(tn_worker *w, tn_step *s, double factor, tn_learned *out, tn_error *err)
 {
     if (s->weight_sum == 0) {
@@ -169,22 +202,9 @@ tn_status tn_step_learn(tn_worker *w, tn_step *s, double factor, tn_learned *out
         return TN_OK;
     }
     const tn_keyset *keys = &s->local->keys;
+    double loss = 0;
     TN_TRY(tn_ps_wait(w->ps, tn_ps_pull(w->ps, keys, s->rows), err));
-
-    tn_sparse sparse = sparse_of(s, true);
-    tn_feed feed = feed_of(w, s, &sparse, true);
-    tn_span_begin(w->lane, TN_PHASE_FORWARD);
-    tn_forward(w->train_graph, &feed);
-    tn_span_next(w->lane, TN_PHASE_LOSS);
-    double loss = tn_graph_loss(w->train_graph);
-    tn_span_end(w->lane);
-    if (!isfinite(loss)) {
-        return diverged(w, "the loss", err);
-    }
-    tn_span_begin(w->lane, TN_PHASE_BACKWARD);
-    tn_backward(w->train_graph);
-    tn_span_end(w->lane);
-
+    TN_TRY(tn_step_compute(w, s, NULL, &loss, err));
     tn_push push = {
         .step = w->steps, .weight_sum = s->weight_sum, .lr_factor = factor, .day = w->day};
     const float *dense_grads = tn_params_grads(w->params);
@@ -196,9 +216,7 @@ tn_status tn_step_learn(tn_worker *w, tn_step *s, double factor, tn_learned *out
     TN_TRY(status);
     take_running_values(w);
     w->steps++;
-    w->rows += s->batch->rows;
-    w->keys += keys->n;
-    w->floats += keys->at[keys->n];
+    tn_step_count(w, s);
     *out = (tn_learned){.loss = loss, .grad_norm = tn_ps_grad_norm(w->ps)};
     return TN_OK;
 }
@@ -206,7 +224,11 @@ tn_status tn_step_learn(tn_worker *w, tn_step *s, double factor, tn_learned *out
 tn_status tn_step_score(tn_worker *w, tn_step *s, const float **logit, tn_error *err)
 {
     const tn_keyset *keys = &s->local->keys;
-    TN_TRY(tn_ps_wait(w->ps, tn_ps_peek(w->ps, keys, s->rows, s->missing), err));
+    if (w->peek != NULL) {
+        TN_TRY(tn_peek_rows(w->peek, w->team, keys, s->rows, s->missing, err));
+    } else {
+        TN_TRY(tn_ps_wait(w->ps, tn_ps_peek(w->ps, keys, s->rows, s->missing), err));
+    }
     tn_sparse sparse = sparse_of(s, false);
     tn_sieve_in in = {s->local->bag, s->batch->rows, keys->n, s->missing};
     TN_TRY(tn_sieve_pass(s->sieve, &in, &sparse.bag, err));

@@ -15,6 +15,7 @@
 
 #include "io/localize.h"
 #include "io/reader.h"
+#include "ps/lockstep.h"
 #include "train/worker.h"
 
 typedef struct tn_step {
@@ -43,6 +44,15 @@ void tn_step_free(tn_step *s); /* NULL is fine; the batch is not its own */
 
 /* Localizes `batch`, which is lent until the step is used for another one. */
 tn_status tn_step_prepare(tn_step *s, tn_batch *batch, tn_error *err) TN_MUST_USE;
+
+/* Forward and backward over rows that were pulled; gradients are in s->grads and the worker's
+ * params. `joint`: the batch of all peers, of which this is a part; NULL: there is no other. *loss:
+ * sum of w_i l_i over W (of the joint batch). */
+tn_status tn_step_compute(tn_worker *w, tn_step *s, const tn_joint_note *joint, double *loss,
+                          tn_error *err) TN_MUST_USE;
+
+/* Adds the step to what the worker has learned from. */
+void tn_step_count(tn_worker *w, const tn_step *s);
 
 /* One update. `factor` multiplies every learning rate. A batch of weight 0 changes nothing. */
 tn_status tn_step_learn(tn_worker *w, tn_step *s, double factor, tn_learned *out,

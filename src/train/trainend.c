@@ -7,7 +7,7 @@
 
 bool tn_trainer_is_asked(const tn_trainer *t)
 {
-    return t->watch->stop != NULL && atomic_load(t->watch->stop);
+    return t->peer_stops || (t->watch->stop != NULL && atomic_load(t->watch->stop));
 }
 
 /* How to go on; the same command only does when it looks for checkpoints. */

@@ -3,11 +3,12 @@
 
 #include "base/clock.h"
 #include "ps/schedule.h"
+#include "train/trainfeed.h"
 
 #include <math.h>
 #include <string.h>
 
-static double schedule_factor(const tn_trainer *t)
+double tn_trainer_factor(const tn_trainer *t)
 {
     const tn_rule_opts *dense = t->run->train.optimizer.opts;
     uint64_t planned = t->run->train.max_steps != TN_UNSET_U64 ? t->run->train.max_steps : 0;
@@ -20,10 +21,11 @@ static double schedule_factor(const tn_trainer *t)
 static double share_of_epoch(const tn_trainer *t, tn_reader *reader)
 {
     if (t->epoch_records > 0) {
-        return fmin(1, (double)t->state.progress.records / (double)t->epoch_records);
+        double own = (double)t->epoch_records / t->plan->owners.n_peers;
+        return fmin(1, (double)t->state.progress.records / own);
     }
-    uint64_t total = tn_reader_total_bytes(reader);
-    return total > 0 ? fmin(1, (double)tn_reader_done_bytes(reader) / (double)total) : (double)NAN;
+    double total = (double)tn_reader_total_bytes(reader) / t->plan->owners.n_peers;
+    return total > 0 ? fmin(1, (double)tn_reader_done_bytes(reader) / total) : (double)NAN;
 }
 
 /* Share of the run. */
@@ -35,45 +37,62 @@ static double share_done(const tn_trainer *t, double epoch_done)
     return (t->state.progress.epoch + epoch_done) / t->run->train.epochs;
 }
 
+tn_status tn_trainer_note_step(tn_trainer *t, const tn_step_told *told, tn_error *err)
+{
+    static const tn_scored none = {0};
+    tn_scored rows = none;
+    tn_lane *lane = t->worker->lane;
+    if (told->step != NULL) {
+        const tn_batch *batch = told->step->batch;
+        rows = (tn_scored){.n = batch->rows,
+                           .logit = t->worker->train_logit->val,
+                           .label = batch->label,
+                           .weight = batch->weight};
+        tn_span_begin(lane, TN_PHASE_METRICS);
+        tn_status added = tn_metrics_add(t->epoch_metrics, &rows, err);
+        tn_span_end(lane);
+        TN_TRY(added);
+        t->state.progress = batch->progress;
+    }
+    t->state.samples = t->lead != NULL ? t->state.samples + told->joint
+                                       : t->samples_before + t->state.progress.records;
+    t->state.steps = t->worker->steps;
+    t->unsaved = true;
+    const tn_rule_opts *dense = t->run->train.optimizer.opts;
+    double epoch_done = share_of_epoch(t, told->reader);
+    tn_report_step step = {
+        .learned = told->learned,
+        .rows = &rows,
+        .joint = told->joint,
+        .state = &t->state,
+        .lr = dense->lr * told->factor,
+        .wait_read_s = told->waited_s,
+        .compute_s = told->compute_s,
+        .keys = told->step != NULL ? told->step->local->keys.n : 0,
+        .epoch_done = epoch_done,
+        .done = share_done(t, epoch_done),
+        .reader = told->reader,
+    };
+    tn_span_begin(lane, TN_PHASE_REPORT);
+    tn_status status = tn_report_step_done(t->report, &step, err);
+    tn_span_end(lane);
+    return status;
+}
+
 static tn_status learn(tn_trainer *t, tn_step *step, tn_reader *reader, double waited,
                        tn_error *err)
 {
     double begin = tn_clock_s();
-    double factor = schedule_factor(t);
     tn_learned learned;
-    TN_TRY(tn_step_learn(t->worker, step, factor, &learned, err));
-    const tn_batch *batch = step->batch;
-    tn_scored rows = {.n = batch->rows,
-                      .logit = t->worker->train_logit->val,
-                      .label = batch->label,
-                      .weight = batch->weight};
-    tn_lane *lane = t->worker->lane;
-    tn_span_begin(lane, TN_PHASE_METRICS);
-    tn_status added = tn_metrics_add(t->epoch_metrics, &rows, err);
-    tn_span_end(lane);
-    TN_TRY(added);
-    t->state.progress = batch->progress;
-    t->state.samples = t->samples_before + batch->progress.records;
-    t->state.steps = t->worker->steps;
-    t->unsaved = true;
-    const tn_rule_opts *dense = t->run->train.optimizer.opts;
-    double epoch_done = share_of_epoch(t, reader);
-    tn_report_step told = {
-        .learned = &learned,
-        .rows = &rows,
-        .state = &t->state,
-        .lr = dense->lr * factor,
-        .wait_read_s = waited,
-        .compute_s = tn_clock_s() - begin,
-        .keys = step->local->keys.n,
-        .epoch_done = epoch_done,
-        .done = share_done(t, epoch_done),
-        .reader = reader,
-    };
-    tn_span_begin(lane, TN_PHASE_REPORT);
-    tn_status status = tn_report_step_done(t->report, &told, err);
-    tn_span_end(lane);
-    return status;
+    tn_step_told told = {.step = step,
+                         .learned = &learned,
+                         .reader = reader,
+                         .joint = step->batch->rows,
+                         .factor = tn_trainer_factor(t),
+                         .waited_s = waited};
+    TN_TRY(tn_step_learn(t->worker, step, told.factor, &learned, err));
+    told.compute_s = tn_clock_s() - begin;
+    return tn_trainer_note_step(t, &told, err);
 }
 
 static bool is_due(const tn_every *every, uint64_t steps, double now, double *next)
@@ -85,8 +104,24 @@ static bool is_due(const tn_every *every, uint64_t steps, double now, double *ne
     return every->steps > 0 && steps % every->steps == 0;
 }
 
+static bool comes(const tn_every *every, uint64_t steps, double now, double next)
+{
+    return (every->seconds > 0 && now >= next) || (every->steps > 0 && steps % every->steps == 0);
+}
+
+bool tn_trainer_is_due(tn_trainer *t, uint64_t steps)
+{
+    const double now = tn_clock_s();
+    const tn_train_opts *o = &t->run->train;
+    return comes(&t->eval_every, steps, now, t->next_eval) ||
+           comes(&t->ckpt_every, steps, now, t->next_ckpt) ||
+           comes(&t->delta_every, steps, now, t->next_delta) || steps >= o->max_steps ||
+           now - t->begin >= o->max_time || tn_trainer_is_asked(t) ||
+           (t->watch->save != NULL && atomic_load(t->watch->save));
+}
+
 /* Evaluations, checkpoints and signals between two steps. */
-static tn_status between_steps(tn_trainer *t, tn_error *err)
+tn_status tn_trainer_between(tn_trainer *t, tn_error *err)
 {
     double now = tn_clock_s();
     uint64_t steps = t->worker->steps;
@@ -145,6 +180,9 @@ static tn_status all_steps(tn_trainer *t, tn_feeder *feeder, tn_error *err)
     if (status != TN_OK) {
         return reader_ended(t, status, err);
     }
+    if (t->lead != NULL) {
+        return reader_ended(t, tn_trainer_steps_together(t, feeder, err), err);
+    }
     while (!t->stop) {
         double begin = tn_clock_s();
         tn_step *step = NULL;
@@ -158,15 +196,17 @@ static tn_status all_steps(tn_trainer *t, tn_feeder *feeder, tn_error *err)
         status = learn(t, step, reader, tn_clock_s() - begin, err);
         tn_feeder_recycle(feeder, step);
         TN_TRY(status);
-        TN_TRY(between_steps(t, err));
+        TN_TRY(tn_trainer_between(t, err));
     }
     return TN_OK;
 }
 
 static void next_epoch(tn_trainer *t)
 {
-    t->epoch_records = t->state.progress.records;
+    t->epoch_records = t->state.samples - t->samples_before;
     t->samples_before = t->state.samples;
+    t->state.part = NULL;
+    t->state.n_parts = 0;
     t->state.progress = (tn_progress){.epoch = t->state.progress.epoch + 1};
 }
 
@@ -174,6 +214,7 @@ static void next_epoch(tn_trainer *t)
 static tn_status after_epoch(tn_trainer *t, tn_error *err)
 {
     const tn_progress end = t->state.progress;
+    TN_TRY(tn_trainer_sum(t, err));
     next_epoch(t);
     uint32_t epoch = t->state.progress.epoch;
     bool last = epoch == t->run->train.epochs;
@@ -193,25 +234,6 @@ static tn_status after_epoch(tn_trainer *t, tn_error *err)
     return TN_OK;
 }
 
-static tn_status open_feeder(tn_trainer *t, tn_feeder **out, tn_error *err)
-{
-    tn_reader_opts reader = {
-        .paths = t->run->data.train,
-        .batch_rows = t->run->train.batch,
-        .training = true,
-        .seed = t->run->run.seed,
-        .from = t->state.progress,
-        .prefetch = t->run->train.prefetch,
-        .trace = t->worker->trace,
-        .use_cache = true,
-    };
-    tn_feeder_opts opts = {.plan = t->plan,
-                           .team = t->worker->team,
-                           .ahead = t->run->train.prefetch,
-                           .training = true};
-    return tn_feeder_open(out, &opts, &reader, err);
-}
-
 /* The files and parts of this epoch, for checkpoints. */
 static void note_data(tn_trainer *t, const tn_reader *reader)
 {
@@ -223,7 +245,7 @@ static void note_data(tn_trainer *t, const tn_reader *reader)
 /* A feeder that stands where the state says. */
 static tn_status open_at_stand(tn_trainer *t, tn_feeder **out, tn_error *err)
 {
-    TN_TRY(open_feeder(t, out, err));
+    TN_TRY(tn_training_feeder(out, t->worker, &t->state.progress, err));
     note_data(t, tn_feeder_reader(*out));
     if (!t->state.stand.within) {
         return TN_OK;
@@ -233,7 +255,7 @@ static tn_status open_at_stand(tn_trainer *t, tn_feeder **out, tn_error *err)
     *out = NULL;
     TN_TRY(status);
     t->state.stand = (tn_data_stand){0};
-    return open_feeder(t, out, err);
+    return tn_training_feeder(out, t->worker, &t->state.progress, err);
 }
 
 tn_status tn_trainer_epoch(tn_trainer *t, tn_error *err)
@@ -247,7 +269,7 @@ tn_status tn_trainer_epoch(tn_trainer *t, tn_error *err)
     TN_TRY(open_at_stand(t, &feeder, err));
     t->opened = true;
     tn_reader *reader = tn_feeder_reader(feeder);
-    tn_status status = tn_feeder_watch(feeder, t->watch->stop, err);
+    tn_status status = tn_feeder_watch(feeder, t->lead != NULL ? NULL : t->watch->stop, err);
     if (status == TN_OK && t->state.eval_owed) {
         status = tn_trainer_validate(t, err);
         status = status == TN_E_STOPPED ? tn_trainer_stop_owing(t, err) : status;
@@ -259,7 +281,7 @@ tn_status tn_trainer_epoch(tn_trainer *t, tn_error *err)
     tn_text_clear(&t->bad_reasons);
     tn_reader_bad_reasons(reader, &t->bad_reasons);
     tn_feeder_close(feeder);
-    if (status == TN_END && t->counts.records == 0 && fresh) {
+    if (status == TN_END && t->counts.records == 0 && fresh && t->lead == NULL) {
         const tn_strs *paths = &t->run->data.train;
         status = tn_fail(err, TN_E_DATA, "data.train holds no records: '%s'%s", paths->item[0],
                          paths->n > 1 ? " and others" : "");

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "train/follow.h"
 #include "train/profile.h"
 #include "train/restore.h"
 #include "train/trainstate.h"
@@ -41,15 +42,30 @@ static tn_status first_weights(tn_trainer *t, tn_saved *which, tn_error *err)
     return tn_worker_set_bias(t->worker, model->bias_init, err);
 }
 
+/* The other processes of the run, if there are any. */
+static tn_status gather_peers(tn_trainer *t, const tn_metrics_opts *metrics, tn_error *err)
+{
+    if (t->plan->owners.n_peers == 1) {
+        return TN_OK;
+    }
+    t->whole = NULL;
+    TN_TRY(tn_metrics_new(&t->whole, metrics, err));
+    TN_TRY(tn_lead_open(&t->lead, t->worker, t->text, t->checkpoints, err));
+    t->beats = (tn_beats){.group = tn_peers_group(tn_lead_peers(t->lead)), .begin = tn_clock_s()};
+    return tn_lead_form(t->lead, t->watch->stop, err);
+}
+
 static tn_status open_parts(tn_trainer *t, const tn_binder *b, tn_error *err)
 {
     tn_metrics_opts metrics = tn_metrics_opts_of(t->run, t->plan->schema);
     metrics.exact_auc = false;
     metrics.grouped = false;
     TN_TRY(tn_metrics_new(&t->epoch_metrics, &metrics, err));
+    t->whole = t->epoch_metrics;
     TN_TRY(tn_worker_new(&t->worker, t->plan, &(tn_worker_opts){.training = true}, b, err));
     tn_profile_begin(t->watch->profile, t->worker);
     TN_TRY(tn_checkpoints_open(&t->checkpoints, t->plan, t->text, err));
+    TN_TRY(gather_peers(t, &metrics, err));
     tn_saved which;
     TN_TRY(first_weights(t, &which, err));
     t->unsaved = !t->has_saved; /* a signal may come before the first step */
@@ -69,9 +85,16 @@ tn_status tn_trainer_evaluate(tn_trainer *t, const tn_eval_request *request, tn_
                               tn_error *err)
 {
     tn_lane *lane = t->worker->lane;
+    if (t->lead != NULL) {
+        const bool test = request->paths == &t->run->data.test;
+        TN_TRY(tn_lead_evaluate(t->lead, test ? "test" : "valid", err));
+    }
     tn_span_begin(lane, TN_PHASE_EVALUATE);
     tn_lane_fold(lane, TN_PHASE_EVALUATE);
     tn_status status = tn_evaluate(t->worker, request, out, err);
+    if (status == TN_OK && t->lead != NULL) {
+        status = tn_lead_merge(t->lead, out, err);
+    }
     tn_lane_fold(lane, TN_PHASES);
     tn_span_end(lane);
     return status;
@@ -139,8 +162,7 @@ static tn_status finish(tn_trainer *t, tn_status status, tn_error *err)
     t->out->steps = t->worker != NULL ? t->worker->steps : 0;
     t->out->samples = t->state.samples;
     t->out->seconds = tn_clock_s() - t->begin;
-    t->out->loss =
-        t->epoch_metrics != NULL ? tn_metrics_get(t->epoch_metrics, "logloss") : (double)NAN;
+    t->out->loss = t->whole != NULL ? tn_metrics_get(t->whole, "logloss") : (double)NAN;
     if (t->report != NULL) {
         tn_report_end end = {
             .status = status == TN_OK          ? "ok"
@@ -152,7 +174,7 @@ static tn_status finish(tn_trainer *t, tn_status status, tn_error *err)
             .trained = t->out,
             .counts = &t->counts,
             .bad_reasons = &t->bad_reasons,
-            .train = t->epoch_metrics,
+            .train = t->whole,
             .saved = t->has_saved ? &t->saved : NULL,
         };
         tn_error second = {0};
@@ -163,9 +185,14 @@ static tn_status finish(tn_trainer *t, tn_status status, tn_error *err)
         }
     }
     tn_profile_end(t->watch->profile, t->worker);
+    tn_lead_close(t->lead, status, err != NULL ? err->text : "rank 0 has failed");
     tn_report_close(t->report);
     tn_checkpoints_close(t->checkpoints);
+    if (t->whole != t->epoch_metrics) {
+        tn_metrics_free(t->whole);
+    }
     tn_metrics_free(t->epoch_metrics);
+    tn_arena_free(t->parts);
     tn_worker_free(t->worker);
     tn_text_done(&t->bad_reasons);
     tn_arena_free(t->map);
@@ -178,6 +205,9 @@ static tn_status finish(tn_trainer *t, tn_status status, tn_error *err)
 tn_status tn_train(const tn_blueprint *plan, const tn_run_text *text, const tn_watch *watch,
                    const tn_binder *b, tn_outcome *out, tn_error *err)
 {
+    if (plan->run->cluster.rank > 0) {
+        return tn_follow(plan, text, watch, b, out, err);
+    }
     *out = (tn_outcome){0};
     tn_trainer t = {.plan = plan, .run = plan->run, .text = text, .watch = watch, .out = out};
     t.begin = tn_clock_s();

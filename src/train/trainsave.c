@@ -6,7 +6,8 @@ static tn_status begin(tn_trainer *t, bool delta, tn_error *err)
 {
     t->state.patience = t->patience.state;
     t->state.steps = t->worker->steps;
-    tn_ckpt_want want = {.state = &t->state, .metrics = t->epoch_metrics, .delta = delta};
+    TN_TRY(tn_trainer_sum(t, err));
+    tn_ckpt_want want = {.state = &t->state, .metrics = t->whole, .delta = delta};
     tn_span_begin(t->worker->lane, TN_PHASE_CHECKPOINT);
     tn_status status = tn_checkpoints_begin(t->checkpoints, t->worker, &want, err);
     tn_span_end(t->worker->lane);

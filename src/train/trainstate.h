@@ -2,8 +2,10 @@
 #ifndef TN_TRAIN_TRAINSTATE_H
 #define TN_TRAIN_TRAINSTATE_H
 
+#include "train/beats.h"
 #include "train/checkpoint.h"
 #include "train/feeder.h"
+#include "train/lead.h"
 #include "train/report.h"
 #include "train/trainer.h"
 
@@ -18,6 +20,11 @@ typedef struct tn_trainer {
 
     tn_worker *worker;
     tn_checkpoints *checkpoints;
+    tn_lead *lead;     /* of the other peers; NULL: alone */
+    tn_beats beats;    /* to them */
+    tn_metrics *whole; /* as epoch_metrics, of all peers; when alone, these */
+    tn_arena *parts;   /* holds state.part */
+    bool peer_stops;   /* a signal to another rank wants the end */
     tn_report *report;
     tn_metrics *epoch_metrics; /* progressive: scores from before each row's own update */
     tn_patience patience;
@@ -60,6 +67,28 @@ tn_status tn_trainer_save_best(tn_trainer *t, tn_error *err) TN_MUST_USE;
 /* Takes note of a save that is done; `end` waits for it. Without one they do nothing. */
 tn_status tn_trainer_note_save(tn_trainer *t, tn_error *err) TN_MUST_USE;
 tn_status tn_trainer_end_save(tn_trainer *t, tn_error *err) TN_MUST_USE;
+
+/* The steps of an epoch with other peers, until it is over, TN_END, or t->stop. */
+tn_status tn_trainer_steps_together(tn_trainer *t, tn_feeder *feeder, tn_error *err) TN_MUST_USE;
+
+/* At a meeting of all peers: where the epoch stands, into t->state and t->whole. */
+tn_status tn_trainer_sum(tn_trainer *t, tn_error *err) TN_MUST_USE;
+
+/* What a step with this batch leaves behind. `joint`: rows of all peers. */
+typedef struct tn_step_told {
+    const tn_step *step; /* NULL: this rank had none */
+    const tn_learned *learned;
+    tn_reader *reader;
+    uint64_t joint;
+    double factor, waited_s, compute_s;
+} tn_step_told;
+tn_status tn_trainer_note_step(tn_trainer *t, const tn_step_told *told, tn_error *err) TN_MUST_USE;
+
+double tn_trainer_factor(const tn_trainer *t); /* of every learning rate, now */
+
+/* Whether something is due when `steps` are done, and doing it. */
+bool tn_trainer_is_due(tn_trainer *t, uint64_t steps);
+tn_status tn_trainer_between(tn_trainer *t, tn_error *err) TN_MUST_USE;
 
 /* One epoch from t->state.progress on. */
 tn_status tn_trainer_epoch(tn_trainer *t, tn_error *err) TN_MUST_USE;

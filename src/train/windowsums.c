@@ -26,6 +26,7 @@ tn_status tn_window_sums_add(tn_window_sums *w, const tn_report_step *s, tn_erro
 {
     w->steps++;
     w->rows += s->rows->n;
+    w->joint += s->joint;
     w->keys += s->keys;
     w->loss += s->learned->loss * s->rows->n;
     w->grad_norm += s->learned->grad_norm;
@@ -42,9 +43,9 @@ tn_journal_train_record tn_window_sums_record(const tn_window_sums *w, double no
     double steps = (double)w->steps;
     return (tn_journal_train_record){
         .window = w->metrics,
-        .loss = w->loss / (double)w->rows,
+        .loss = w->rows > 0 ? w->loss / (double)w->rows : (double)NAN,
         .lr = w->lr,
-        .rows_per_s = seconds > 0 ? (double)w->rows / seconds : (double)NAN,
+        .rows_per_s = seconds > 0 ? (double)w->joint / seconds : (double)NAN,
         .grad_norm = w->grad_norm / steps,
         .wait_read_ms = 1e3 * w->wait_read_s / steps,
         .compute_ms = 1e3 * w->compute_s / steps,

@@ -11,6 +11,7 @@
 typedef struct tn_window_sums {
     double begin; /* monotonic seconds */
     uint64_t steps, rows, keys;
+    uint64_t joint; /* rows of all peers */
     double loss, grad_norm, wait_read_s, compute_s;
     double lr;           /* of the last step */
     tn_metrics *metrics; /* owned; 2^12 bins are enough for a line */

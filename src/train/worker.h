@@ -26,6 +26,7 @@ typedef struct tn_worker {
     tn_shares *shares;       /* what each peer owns */
     tn_shard shard;          /* of this one; owns table and dense */
     float *own;              /* weights of its range; NULL when alone: those of params */
+    struct tn_peek *peek;    /* rows of all owners (ps/peek.h); NULL when alone; lent */
     tn_ps *ps;
     uint64_t steps;        /* done */
     uint64_t rows, scored; /* examples of this process: learned, scored */

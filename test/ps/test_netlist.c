@@ -6,7 +6,7 @@
 
 static bool lies_in(const char *network, const char *address)
 {
-    tn_net net;
+    tn_subnet net;
     tn_error err = {0};
     if (tn_net_read(network, &net, &err) != TN_OK) {
         fail_msg("%s", err.text);
@@ -63,7 +63,7 @@ static void what_is_no_address_lies_nowhere(void **state)
 static void a_list_is_searched_to_its_end(void **state)
 {
     (void)state;
-    tn_net net[3];
+    tn_subnet net[3];
     assert_int_equal(tn_net_read("10.0.0.0/24", &net[0], NULL), TN_OK);
     assert_int_equal(tn_net_read("fd00::/8", &net[1], NULL), TN_OK);
     assert_int_equal(tn_net_read("192.0.2.1", &net[2], NULL), TN_OK);
@@ -89,7 +89,7 @@ static void faults_say_what_a_network_looks_like(void **state)
         {"fd00::1/8", "(did you mean 'fd00::/8'?)"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        tn_net net = {.bits = 7};
+        tn_subnet net = {.bits = 7};
         tn_error err = {0};
         assert_int_equal(tn_net_read(cases[i].text, &net, &err), TN_E_CONFIG);
         if (strstr(err.text, cases[i].want) == NULL) {

@@ -188,11 +188,12 @@ static void every_member_of_a_part_comes_back(void **state)
     write_note(f, TN_FRAME_ASK, &ask);
     read_note(f, TN_FRAME_ASK, &asked);
     assert_true(asked.epoch == 11 && asked.done.position.n == 1 && asked.done.position.at[0] == 9);
-    const tn_order_note order = {TN_ORDER_CUT, 2, 3, "why"};
+    const tn_order_note order = {TN_ORDER_CUT, 2, 3, "why", {list, 1}};
     tn_order_note ordered = {0};
     write_note(f, TN_FRAME_ORDER, &order);
     read_note(f, TN_FRAME_ORDER, &ordered);
     assert_true(ordered.what == TN_ORDER_CUT && ordered.number == 2 && ordered.step == 3);
+    assert_true(ordered.more.n == 1 && ordered.more.at[0] == list[0]);
     assert_string_equal(ordered.text, "why");
 }
 

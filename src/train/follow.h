@@ -1,0 +1,14 @@
+/* follow.h - a rank other than 0: it trains its parts of the data, holds its part of the model, and
+ * carries out what rank 0 orders (train/lead.h).
+ */
+#ifndef TN_TRAIN_FOLLOW_H
+#define TN_TRAIN_FOLLOW_H
+
+#include "train/trainer.h"
+
+/* The same as tn_train, which calls it; the outcome is rank 0's to tell: only steps and samples
+ * are set. */
+tn_status tn_follow(const tn_blueprint *plan, const tn_run_text *text, const tn_watch *watch,
+                    const tn_binder *b, tn_outcome *out, tn_error *err) TN_MUST_USE;
+
+#endif

@@ -1,0 +1,236 @@
+/* lead.c - see lead.h. */
+#include "train/lead.h"
+
+#include "base/alloc.h"
+#include "train/peermetrics.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct tn_lead {
+    tn_worker *w;
+    tn_peers *peers;
+    tn_group *group;
+    uint32_t n_ranks;
+    uint64_t n_orders;     /* numbers those that have none of their own */
+    uint64_t marked;       /* the checkpoint that all save */
+    tn_progress *progress; /* n_ranks: where each stood at the last sum */
+    tn_metrics_opts kinds; /* of metrics that travel */
+};
+
+/* ---- saving and loading ---- */
+
+static tn_status announce(void *arg, const tn_ckpt_order *order, tn_error *err)
+{
+    tn_lead *l = arg;
+    l->marked = order->ordinal;
+    const uint64_t more[] = {order->run_id, order->base_step, order->delta};
+    const tn_order_note note = {.what = TN_ORDER_MARK,
+                                .number = order->ordinal,
+                                .step = order->step,
+                                .text = order->folder,
+                                .more = {more, 3}};
+    return tn_group_order(l->group, &note, err);
+}
+
+static tn_status take_files(void *arg, uint32_t rank, const tn_done_note *note, tn_error *err)
+{
+    tn_ckpt_files *files = arg;
+    const size_t n = note->file.n;
+    tn_arena *arena = tn_arena_new(1 << 12);
+    tn_manifest_file *file = TN_NEW_ARRAY(arena, tn_manifest_file, n + 1);
+    for (size_t i = 0; i < n; i++) {
+        const bool dense = strncmp(note->file.at[i], "dense", 5) == 0;
+        file[i] = (tn_manifest_file){.name = note->file.at[i],
+                                     .type = dense ? "dense" : "sparse",
+                                     .bytes = note->file_bytes.at[i],
+                                     .rows = note->file_rows.at[i],
+                                     .crc = (uint32_t)note->file_crc.at[i],
+                                     .first = (uint32_t)note->file_first.at[i],
+                                     .last = (uint32_t)note->file_last.at[i]};
+    }
+    const tn_ckpt_wrote wrote = {
+        .rank = rank, .rows = note->records, .n_files = (uint32_t)n, .file = file};
+    tn_status status = tn_ckpt_files_add(files, &wrote, err);
+    tn_arena_free(arena);
+    return status;
+}
+
+static tn_status collect(void *arg, tn_ckpt_files *files, tn_error *err)
+{
+    const tn_lead *l = arg;
+    const tn_order_note order = {.what = TN_ORDER_MARK, .number = l->marked};
+    return tn_group_await(l->group, &order, take_files, files, err);
+}
+
+static void abandon(void *arg)
+{
+    const tn_lead *l = arg;
+    const tn_order_note order = {.what = TN_ORDER_ABANDON, .text = ""};
+    tn_error err;
+    if (tn_group_order(l->group, &order, &err) == TN_OK) {
+        tn_status status = tn_group_await(l->group, &order, NULL, NULL, &err);
+        (void)status; /* a group that ended writes nothing any more */
+    }
+}
+
+static tn_status load(void *arg, const char *path, bool goes_on, tn_error *err)
+{
+    const tn_lead *l = arg;
+    const tn_order_note order = {.what = TN_ORDER_LOAD, .number = goes_on, .text = path};
+    TN_TRY(tn_group_order(l->group, &order, err));
+    return tn_group_await(l->group, &order, NULL, NULL, err);
+}
+
+/* ---- opening and closing ---- */
+
+tn_status tn_lead_open(tn_lead **out, tn_worker *w, const tn_run_text *text, tn_checkpoints *c,
+                       tn_error *err)
+{
+    *out = NULL;
+    tn_lead *l = tn_try_alloc(1, sizeof *l, "rank 0 of a group", err);
+    if (l == NULL) {
+        return TN_E_MEMORY;
+    }
+    l->w = w;
+    l->n_ranks = w->plan->owners.n_peers;
+    l->kinds = tn_metrics_opts_of(w->plan->run, w->plan->schema);
+    l->progress = tn_try_alloc(l->n_ranks, sizeof *l->progress, "rank 0 of a group", err);
+    tn_status status = l->progress != NULL ? TN_OK : TN_E_MEMORY;
+    if (status == TN_OK) {
+        status = tn_peers_open(&l->peers, w, text, err);
+    }
+    if (status != TN_OK) {
+        tn_lead_close(l, status, "rank 0 could not begin");
+        return status;
+    }
+    l->group = tn_peers_group(l->peers);
+    const tn_ckpt_peers peers = {announce, collect, abandon, load, l};
+    tn_checkpoints_set_peers(c, &peers);
+    *out = l;
+    return TN_OK;
+}
+
+tn_status tn_lead_form(tn_lead *l, const atomic_bool *stop, tn_error *err)
+{
+    return tn_peers_form(l->peers, stop, err);
+}
+
+void tn_lead_close(tn_lead *l, tn_status status, const char *why)
+{
+    if (l == NULL) {
+        return;
+    }
+    if (l->group != NULL && status != TN_OK) {
+        tn_group_fail(l->group, status, why);
+    } else if (l->group != NULL) {
+        const tn_order_note bye = {.what = TN_ORDER_BYE, .text = ""};
+        tn_error err;
+        tn_status told = tn_group_order(l->group, &bye, &err);
+        (void)told; /* who is lost now has nothing left to do */
+    }
+    tn_peers_close(l->peers);
+    tn_free(l->progress);
+    tn_free(l);
+}
+
+tn_peers *tn_lead_peers(tn_lead *l)
+{
+    return l->peers;
+}
+
+/* ---- orders ---- */
+
+static tn_status order_all(tn_lead *l, tn_order_note *order, tn_error *err)
+{
+    order->number = ++l->n_orders;
+    return tn_group_order(l->group, order, err);
+}
+
+tn_status tn_lead_start(tn_lead *l, uint32_t epoch, bool is_fresh, tn_error *err)
+{
+    char bias[32] = "";
+    const tn_worker *w = l->w;
+    if (is_fresh && w->output_bias != NULL) {
+        const tn_param_slice *s = tn_params_find(w->params, w->output_bias);
+        (void)snprintf(bias, sizeof bias, "%.9g", (double)tn_params_weights(w->params)[s->at]);
+    }
+    const tn_order_note order = {.what = TN_ORDER_START, .number = epoch, .text = bias};
+    TN_TRY(tn_peers_begin(l->peers, err));
+    TN_TRY(tn_group_order(l->group, &order, err));
+    return tn_group_await(l->group, &order, NULL, NULL, err); /* all can be asked for values */
+}
+
+tn_status tn_lead_evaluate(tn_lead *l, const char *data, tn_error *err)
+{
+    tn_order_note order = {.what = TN_ORDER_EVALUATE, .text = data};
+    TN_TRY(tn_peers_begin(l->peers, err));
+    return order_all(l, &order, err);
+}
+
+/* What the others found is added to `into`. */
+typedef struct adding {
+    tn_lead *lead;
+    tn_metrics *into, *part;
+    uint64_t records, bad;
+} adding;
+
+static tn_status add_metrics(adding *a, const tn_done_note *note, tn_error *err)
+{
+    a->records += note->records;
+    a->bad += note->bad;
+    TN_TRY(tn_metrics_unpack(a->part, note->metrics.at, note->metrics.n, err));
+    return tn_metrics_merge(a->into, a->part, err);
+}
+
+static tn_status take_scores(void *arg, uint32_t rank, const tn_done_note *note, tn_error *err)
+{
+    (void)rank;
+    return add_metrics(arg, note, err);
+}
+
+static tn_status take_sum(void *arg, uint32_t rank, const tn_done_note *note, tn_error *err)
+{
+    adding *a = arg;
+    if (note->parts.part.n != 1) {
+        return tn_fail(err, TN_E_PEER, "rank %u does not say where it stands", rank);
+    }
+    a->lead->progress[rank] = (tn_progress){.part = (uint32_t)note->parts.part.at[0],
+                                            .position = note->parts.position.at[0],
+                                            .records = note->records};
+    return add_metrics(a, note, err);
+}
+
+static tn_status await_metrics(tn_lead *l, const tn_order_note *order, tn_done_take *take,
+                               adding *a, tn_error *err)
+{
+    a->lead = l;
+    TN_TRY(tn_metrics_new(&a->part, &l->kinds, err));
+    tn_status status = tn_group_await(l->group, order, take, a, err);
+    tn_metrics_free(a->part);
+    return status;
+}
+
+tn_status tn_lead_sum(tn_lead *l, const tn_progress *own, const tn_metrics *metrics,
+                      tn_metrics *whole, tn_lead_totals *out, tn_error *err)
+{
+    adding a = {.into = whole, .records = own->records};
+    tn_order_note order = {.what = TN_ORDER_CUT, .text = ""};
+    tn_metrics_clear(whole);
+    TN_TRY(tn_metrics_merge(whole, metrics, err));
+    l->progress[0] = *own;
+    TN_TRY(order_all(l, &order, err));
+    TN_TRY(await_metrics(l, &order, take_sum, &a, err));
+    *out = (tn_lead_totals){.records = a.records, .bad = a.bad, .progress = l->progress};
+    return TN_OK;
+}
+
+tn_status tn_lead_merge(tn_lead *l, tn_evaluation *own, tn_error *err)
+{
+    adding a = {.into = own->metrics};
+    const tn_order_note order = {.what = TN_ORDER_EVALUATE, .number = l->n_orders};
+    TN_TRY(await_metrics(l, &order, take_scores, &a, err));
+    own->counts.records += a.records;
+    own->counts.bad += a.bad;
+    return TN_OK;
+}

@@ -1,0 +1,53 @@
+/* lead.h - rank 0 among its peers: what the trainer has all others do, and what comes of it.
+ *
+ *     tn_lead_open, form                all are in
+ *     tn_checkpoints_resume             every rank loads its part (tn_lead_checkpoints)
+ *     tn_lead_start                     all train until they meet (train/together.h)
+ *     at a meeting: tn_lead_sum         where all stand, and what they scored
+ *                   tn_lead_evaluate .. tn_lead_merge
+ *                   tn_checkpoints_begin      every rank saves its part
+ *     tn_lead_close
+ *
+ * The others' side is train/follow.h. Belongs to the trainer's thread, but for what the
+ * checkpoints call on theirs.
+ */
+#ifndef TN_TRAIN_LEAD_H
+#define TN_TRAIN_LEAD_H
+
+#include "train/ckptshare.h"
+#include "train/evaluate.h"
+#include "train/peers.h"
+
+typedef struct tn_lead tn_lead;
+
+/* `w`, `text` and `c`, which saves and loads with all others from now on, must outlive it. On
+ * failure *out is NULL. */
+tn_status tn_lead_open(tn_lead **out, tn_worker *w, const tn_run_text *text, tn_checkpoints *c,
+                       tn_error *err) TN_MUST_USE;
+tn_status tn_lead_form(tn_lead *l, const atomic_bool *stop, tn_error *err) TN_MUST_USE;
+
+/* The run ends like this: the others do, too. Frees; NULL is fine. */
+void tn_lead_close(tn_lead *l, tn_status status, const char *why);
+
+/* All train in `epoch` until they meet. The first time with rank 0's output bias, which may have
+ * been drawn from its data, unless the weights were loaded. */
+tn_status tn_lead_start(tn_lead *l, uint32_t epoch, bool is_fresh, tn_error *err) TN_MUST_USE;
+
+/* Where the epoch stands, over all ranks. */
+typedef struct tn_lead_totals {
+    uint64_t records, bad;
+    tn_progress *progress; /* per rank; lent until the next call */
+} tn_lead_totals;
+
+/* At a meeting. `own`: this rank's; its metrics are added to those of the others in `whole`. */
+tn_status tn_lead_sum(tn_lead *l, const tn_progress *own, const tn_metrics *metrics,
+                      tn_metrics *whole, tn_lead_totals *out, tn_error *err) TN_MUST_USE;
+
+/* At a meeting: the others score their parts of a data set ("valid", "test"), and merge adds what
+ * they found to rank 0's own. */
+tn_status tn_lead_evaluate(tn_lead *l, const char *data, tn_error *err) TN_MUST_USE;
+tn_status tn_lead_merge(tn_lead *l, tn_evaluation *own, tn_error *err) TN_MUST_USE;
+
+tn_peers *tn_lead_peers(tn_lead *l);
+
+#endif

@@ -1,0 +1,192 @@
+/* peers.c - see peers.h. */
+#include "train/peers.h"
+
+#include "base/alloc.h"
+#include "base/field.h"
+#include "ps/peek.h"
+#include "ps/roster.h"
+#include "ps/security.h"
+#include "train/ckptmoment.h"
+#include "train/host.h"
+
+struct tn_peers {
+    tn_worker *w;
+    tn_arena *arena;
+    tn_zmq zmq;
+    tn_security security;
+    bool has_security;
+    tn_group *group;
+    tn_peek *peek;
+    tn_sync *sync;
+};
+
+/* A lost peer is noticed by its silence, not by the time that an answer takes. */
+#define FOR_EVER (UINT64_MAX / 2)
+
+/* ---- letters, on tn-net ---- */
+
+static void take_request(void *arg, tn_letter *letter)
+{
+    tn_peers *p = arg;
+    if (letter->frame.type == TN_FRAME_PEEK) {
+        tn_peek_take_request(p->peek, letter);
+    } else {
+        tn_sync_take_request(p->sync, letter);
+    }
+}
+
+static void take_answer(void *arg, tn_letter *letter)
+{
+    tn_peers *p = arg;
+    if (letter->frame.sequence == 0) {
+        tn_peek_take_answer(p->peek, letter);
+    } else {
+        tn_sync_take_answer(p->sync, letter);
+    }
+}
+
+static void group_ended(void *arg, tn_status status, const char *why)
+{
+    tn_peers *p = arg;
+    tn_peek_fail(p->peek, status, why);
+    tn_sync_fail(p->sync, status, why);
+}
+
+/* ---- opening ---- */
+
+/* Running values follow from the batches of one process. */
+static tn_status check_state(const tn_worker *w, tn_error *err)
+{
+    for (uint32_t i = 0; i < tn_params_count(w->params); i++) {
+        const tn_param_slice *s = tn_params_get(w->params, i);
+        if (s->state) {
+            return tn_fail(err, TN_E_CONFIG,
+                           "'%s': running statistics with several processes: not in this build yet",
+                           s->name);
+        }
+    }
+    return TN_OK;
+}
+
+static tn_status load_security(tn_peers *p, tn_error *err)
+{
+    tn_diag faults = {0}; /* none: they were told with the configuration */
+    const tn_binder b = {.arena = p->arena, .diag = &faults, .path = "cluster"};
+    tn_security_opts opts;
+    tn_security_bind(&b, p->w->plan->run->cluster.security, &opts);
+    tn_status status = tn_diag_check(&faults, err);
+    tn_diag_done(&faults);
+    TN_TRY(status);
+    p->has_security = true;
+    return tn_security_init(&p->security, &p->zmq, &opts, err);
+}
+
+static tn_status open_group(tn_peers *p, const tn_run_text *text, tn_error *err)
+{
+    const tn_run *run = p->w->plan->run;
+    tn_manifest model = {0};
+    TN_TRY(tn_moment_describe(&model, p->w, p->arena, err));
+    const tn_group_opts opts = {.zmq = &p->zmq,
+                                .roster = run->cluster.roster,
+                                .security = &p->security,
+                                .owners = &p->w->plan->owners,
+                                .hello = {.version = TN_VERSION,
+                                          .config_hash = text->hash,
+                                          .structure = model.structure,
+                                          .cpu = tn_host_cpu(),
+                                          .threads = tn_worker_threads(run)},
+                                .start_timeout_s = run->cluster.start_timeout};
+    return tn_group_open(&p->group, &opts, err);
+}
+
+tn_status tn_peers_open(tn_peers **out, tn_worker *w, const tn_run_text *text, tn_error *err)
+{
+    *out = NULL;
+    tn_peers *p = tn_try_alloc(1, sizeof *p, "a group of peers", err);
+    if (p == NULL) {
+        return TN_E_MEMORY;
+    }
+    p->w = w;
+    p->arena = tn_arena_new(1 << 14);
+    tn_status status = check_state(w, err);
+    if (status == TN_OK) {
+        status = tn_zmq_load(&p->zmq, err);
+    }
+    if (status == TN_OK) {
+        status = load_security(p, err);
+    }
+    if (status == TN_OK) {
+        status = open_group(p, text, err);
+    }
+    if (status != TN_OK) {
+        tn_peers_close(p);
+        return status;
+    }
+    *out = p;
+    return TN_OK;
+}
+
+tn_status tn_peers_form(tn_peers *p, const atomic_bool *stop, tn_error *err)
+{
+    return tn_group_form(p->group, stop, err);
+}
+
+tn_status tn_peers_begin(tn_peers *p, tn_error *err)
+{
+    const tn_worker *w = p->w;
+    if (p->sync != NULL) {
+        return TN_OK;
+    }
+    const tn_peek_opts peek = {.link = tn_group_link(p->group),
+                               .parcels = tn_group_parcels(p->group),
+                               .rank = w->rank,
+                               .shares = w->shares,
+                               .layout = w->plan->layout,
+                               .shard = &p->w->shard};
+    const tn_sync_opts sync = {.link = peek.link,
+                               .parcels = peek.parcels,
+                               .rank = w->rank,
+                               .step = w->steps,
+                               .patience_ns = FOR_EVER,
+                               .once = tn_group_once(p->group),
+                               .shares = w->shares,
+                               .layout = w->plan->layout,
+                               .shard = &p->w->shard,
+                               .own = w->own,
+                               .weights = tn_params_weights(w->params)};
+    TN_TRY(tn_peek_open(&p->peek, &peek, err));
+    TN_TRY(tn_sync_open(&p->sync, &sync, err));
+    p->w->peek = p->peek;
+    const tn_group_values values = {p, take_request, take_answer, group_ended};
+    tn_group_set_values(p->group, &values);
+    return TN_OK;
+}
+
+tn_group *tn_peers_group(tn_peers *p)
+{
+    return p->group;
+}
+
+tn_sync *tn_peers_sync(tn_peers *p)
+{
+    return p->sync;
+}
+
+void tn_peers_close(tn_peers *p)
+{
+    if (p == NULL) {
+        return;
+    }
+    if (p->group != NULL) {
+        tn_group_set_values(p->group, NULL);
+    }
+    p->w->peek = NULL;
+    tn_sync_close(p->sync);
+    tn_peek_close(p->peek);
+    tn_group_close(p->group);
+    if (p->has_security) {
+        tn_security_done(&p->security);
+    }
+    tn_arena_free(p->arena);
+    tn_free(p);
+}

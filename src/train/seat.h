@@ -1,0 +1,15 @@
+/* seat.h - which of several equal processes this one is: cluster.peers and the launcher's word. */
+#ifndef TN_TRAIN_SEAT_H
+#define TN_TRAIN_SEAT_H
+
+#include "base/field.h"
+#include "train/run.h"
+
+/* Fills rank, size and roster of run->cluster, before the blueprint is made; what they point at
+ * lives in b->arena. `tree` is the configuration that `run` was bound from. Faults go to b->diag
+ * (TN_E_CONFIG): it cannot be told who this is, or the configuration asks for what several
+ * processes cannot do. */
+tn_status tn_seat_find(const tn_binder *b, const tn_tree *tree, tn_run *run,
+                       tn_error *err) TN_MUST_USE;
+
+#endif

@@ -1,0 +1,143 @@
+/* traingroup.c - an epoch of rank 0 with other peers; see train/lead.h. */
+#include "train/together.h"
+#include "train/trainstate.h"
+
+#include "base/clock.h"
+
+/* ---- where all stand ---- */
+
+static bool continues(const tn_manifest_part *before, const tn_part_info *part)
+{
+    return before->state == TN_PART_DONE && before->source == part->source &&
+           before->end == part->first;
+}
+
+/* Part i of the epoch is the (i / n)-th of rank i mod n. */
+static tn_manifest_part part_of(const tn_part_info *part, uint32_t i, uint32_t n,
+                                const tn_progress *progress)
+{
+    const tn_progress *at = &progress[i % n];
+    const bool here = i / n == at->part && at->position > 0;
+    return (tn_manifest_part){
+        .source = part->source,
+        .begin = part->first,
+        .end = part->end,
+        .state = i / n < at->part ? TN_PART_DONE
+                 : here           ? TN_PART_DEALT
+                                  : TN_PART_FREE,
+        .position = here ? at->position : 0,
+    };
+}
+
+static void list_parts(tn_trainer *t, const tn_progress *progress)
+{
+    const tn_data_map *map = t->state.data;
+    const uint32_t n_ranks = t->plan->owners.n_peers;
+    tn_arena_free(t->parts);
+    t->parts = tn_arena_new(1 << 14);
+    tn_manifest_part *list = TN_NEW_ARRAY(t->parts, tn_manifest_part, map->n_parts + 1);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < map->n_parts; i++) {
+        const tn_manifest_part part = part_of(&map->part[i], i, n_ranks, progress);
+        if (n > 0 && part.state == TN_PART_DONE && continues(&list[n - 1], &map->part[i])) {
+            list[n - 1].end = part.end;
+        } else {
+            list[n++] = part;
+        }
+    }
+    t->state.part = list;
+    t->state.n_parts = n;
+}
+
+tn_status tn_trainer_sum(tn_trainer *t, tn_error *err)
+{
+    if (t->lead == NULL || t->state.data == NULL) {
+        return TN_OK;
+    }
+    tn_lead_totals totals;
+    TN_TRY(tn_lead_sum(t->lead, &t->state.progress, t->epoch_metrics, t->whole, &totals, err));
+    bool begun = false;
+    for (uint32_t r = 0; r < t->plan->owners.n_peers; r++) {
+        begun = begun || totals.progress[r].part > 0 || totals.progress[r].position > 0;
+    }
+    if (!begun) { /* between two epochs */
+        return TN_OK;
+    }
+    t->state.samples = t->samples_before + totals.records;
+    list_parts(t, totals.progress);
+    return TN_OK;
+}
+
+/* ---- steps ---- */
+
+static bool meets(void *arg, uint64_t steps)
+{
+    tn_trainer *t = arg;
+    tn_group *group = t->beats.group;
+    if (tn_group_is_asked(group, TN_ASKS_STOP)) {
+        t->peer_stops = true;
+    }
+    if (t->watch->save != NULL && tn_group_is_asked(group, TN_ASKS_SAVE)) {
+        atomic_store(t->watch->save, true);
+    }
+    return tn_trainer_is_due(t, steps);
+}
+
+static double factor(void *arg)
+{
+    return tn_trainer_factor(arg);
+}
+
+static tn_status note(tn_trainer *t, const tn_turn_taken *turn, tn_reader *reader, double begin,
+                      tn_error *err)
+{
+    const tn_step_told told = {.step = turn->step,
+                               .learned = &turn->learned,
+                               .reader = reader,
+                               .joint = turn->rows,
+                               .factor = tn_trainer_factor(t),
+                               .waited_s = turn->waited_s,
+                               .compute_s = tn_clock_s() - begin};
+    TN_TRY(tn_trainer_note_step(t, &told, err));
+    tn_beats_step(&t->beats, t->worker, turn->waited_s, t->state.progress.records);
+    return TN_OK;
+}
+
+static bool is_fresh(const tn_trainer *t)
+{
+    return t->worker->steps == 0 && t->state.samples == 0;
+}
+
+static tn_status take_steps(tn_trainer *t, tn_together *x, tn_reader *reader, tn_error *err)
+{
+    const tn_ahead ahead = {meets, factor, t};
+    while (!t->stop) {
+        tn_turn_taken turn;
+        const double begin = tn_clock_s();
+        tn_lane_step(t->worker->lane, t->worker->steps);
+        TN_TRY(tn_together_next(x, &ahead, &turn, err));
+        if (turn.over) {
+            return TN_END;
+        }
+        TN_TRY(note(t, &turn, reader, begin, err));
+        if (!turn.meets) {
+            TN_TRY(tn_trainer_note_save(t, err));
+            continue;
+        }
+        TN_TRY(tn_trainer_between(t, err));
+        if (!t->stop) {
+            TN_TRY(tn_lead_start(t->lead, t->state.progress.epoch, false, err));
+        }
+    }
+    return TN_OK;
+}
+
+tn_status tn_trainer_steps_together(tn_trainer *t, tn_feeder *feeder, tn_error *err)
+{
+    tn_together *x = NULL;
+    TN_TRY(tn_lead_start(t->lead, t->state.progress.epoch, is_fresh(t), err));
+    TN_TRY(tn_together_new(&x, t->worker, tn_lead_peers(t->lead), feeder, err));
+    tn_status status = take_steps(t, x, tn_feeder_reader(feeder), err);
+    tn_together_free(x);
+    return status;
+}
