@@ -75,26 +75,42 @@ static tn_status hear_letters(tn_async *g, tn_error *err)
 
 /* ---- waiting ---- */
 
-static bool has_permit(tn_async *g)
+/* What a call waits for: 1 + a rank that it is due from, 0 when it is there. */
+typedef uint32_t due_of(tn_async *g);
+
+/* Of the push that has waited longest among those with a permit. */
+static uint32_t late_push(tn_async *g, uint32_t *n_held)
 {
-    bool has = false;
+    const tn_flight *first = NULL;
+    uint32_t late = 0;
+    *n_held = 0;
     (void)pthread_mutex_lock(&g->lock);
     for (uint32_t i = 0; i < g->permits; i++) {
-        has = has || !g->flight[i].held;
+        const tn_flight *f = &g->flight[i];
+        *n_held += f->held;
+        if (f->held && f->pushed && (first == NULL || f->number < first->number)) {
+            first = f;
+        }
+    }
+    for (uint32_t r = 0; first != NULL && r < g->n_ranks && late == 0; r++) {
+        late = first->acknowledged[r] ? 0 : 1 + r;
     }
     (void)pthread_mutex_unlock(&g->lock);
-    return has;
+    return late;
 }
 
-static bool has_all_permits(tn_async *g)
+static uint32_t due_permit(tn_async *g)
 {
-    bool has = true;
-    (void)pthread_mutex_lock(&g->lock);
-    for (uint32_t i = 0; i < g->permits; i++) {
-        has = has && !g->flight[i].held;
-    }
-    (void)pthread_mutex_unlock(&g->lock);
-    return has;
+    uint32_t n_held;
+    const uint32_t late = late_push(g, &n_held);
+    return n_held < g->permits ? 0 : late;
+}
+
+static uint32_t due_all_permits(tn_async *g)
+{
+    uint32_t n_held;
+    const uint32_t late = late_push(g, &n_held);
+    return n_held == 0 ? 0 : late;
 }
 
 static tn_flight *oldest(tn_async *g)
@@ -103,24 +119,31 @@ static tn_flight *oldest(tn_async *g)
     return &g->flight[g->order[g->n_pushed % g->permits]];
 }
 
-static bool has_rows(tn_async *g)
+static uint32_t due_rows(tn_async *g)
 {
-    return oldest(g)->slices.n_rows == g->n_ranks - 1;
+    const tn_slice *of = oldest(g)->slices.of;
+    uint32_t r = 0;
+    while (r < g->n_ranks && (r == g->opts.rank || of[r].has_rows)) {
+        r++;
+    }
+    return r < g->n_ranks ? 1 + r : 0;
 }
 
-static tn_status await(tn_async *g, bool (*ready)(tn_async *g), const char *what, tn_error *err)
+static tn_status await(tn_async *g, due_of *due, const char *what, tn_error *err)
 {
     const uint64_t begin = tn_clock_ns();
     for (;;) {
         uint64_t heard = tn_bell_rings(&g->bell);
         TN_TRY(hear_letters(g, err));
-        if (ready(g)) {
+        const uint32_t late = due(g);
+        atomic_store(&g->waits_for, late);
+        if (late == 0) {
             return TN_OK;
         }
         uint64_t now = tn_clock_ns();
         if (now - begin > g->opts.patience_ns) {
-            return tn_fail(err, TN_E_PEER, "%s did not come within %.0f s", what,
-                           (double)(now - begin) * 1e-9);
+            return tn_fail(err, TN_E_PEER, "%s of rank %u did not come within %.0f s", what,
+                           late - 1, (double)(now - begin) * 1e-9);
         }
         (void)tn_bell_wait(&g->bell, heard, now + look_ns);
     }
@@ -156,7 +179,7 @@ static void post(tn_async *g, const tn_flight *f, uint32_t owner, tn_parcel *p)
 static tn_status ask(tn_async *g, const tn_async_batch *batch, tn_error *err)
 {
     TN_ASSERT(g->n_pulled - g->n_pushed < g->permits);
-    TN_TRY(await(g, has_permit, "the acknowledgement of a push", err));
+    TN_TRY(await(g, due_permit, "the acknowledgement", err));
     tn_flight *f = take_permit(g);
     const tn_pull_params params = {batch->examples, batch->weight_sum};
     f->of = *batch;
@@ -206,7 +229,7 @@ tn_status tn_async_rows(tn_async *g, tn_team *team, tn_error *err)
     TN_ASSERT(!f->has_rows);
     const uint32_t place = (uint32_t)(f - g->flight);
     TN_TRY(tn_freeserve_pull(g->serve, team, place, f->of.keys, f->of.rows, err));
-    TN_TRY(await(g, has_rows, "rows", err));
+    TN_TRY(await(g, due_rows, "rows", err));
     f->has_rows = true;
     return take_weights(g, err);
 }
@@ -294,7 +317,7 @@ tn_status tn_async_push(tn_async *g, tn_team *team, const float *grads, const fl
 tn_status tn_async_drain(tn_async *g, tn_error *err)
 {
     TN_ASSERT(g->n_pushed == g->n_pulled);
-    return await(g, has_all_permits, "the acknowledgement of a push", err);
+    return await(g, due_all_permits, "the acknowledgement", err);
 }
 
 /* A batch without examples changes nothing, and its push is answered with the weights of now. */
@@ -306,10 +329,15 @@ tn_status tn_async_refresh(tn_async *g, tn_error *err)
     const tn_slices_gradients grads = {.push = &push};
     TN_TRY(ask(g, &none, err));
     tn_flight *f = oldest(g);
-    TN_TRY(await(g, has_rows, "an answer", err));
+    TN_TRY(await(g, due_rows, "an answer", err));
     TN_TRY(send_gradients(g, f, &grads, err));
     g->n_pushed++;
     acknowledge_own(g, f, &(tn_pushed_here){0});
     TN_TRY(tn_async_drain(g, err));
     return take_weights(g, err);
+}
+
+uint32_t tn_async_waits_for(const tn_async *g)
+{
+    return atomic_load(&g->waits_for);
 }

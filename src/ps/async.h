@@ -57,6 +57,9 @@ void tn_async_take_answer(tn_async *g, tn_letter *letter);
 /* From any thread: calls that wait, or will, end with this. The first one counts. */
 void tn_async_fail(tn_async *g, tn_status status, const char *why);
 
+/* 1 + the rank whose answer the worker waits for; 0: none. From any thread. */
+uint32_t tn_async_waits_for(const tn_async *g);
+
 typedef struct tn_async_batch {
     const tn_keyset *keys; /* lent until it is pushed, as are rows */
     float *rows;           /* as in ps/client.h */

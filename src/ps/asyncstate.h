@@ -39,6 +39,7 @@ struct tn_async {
     uint32_t order[TN_PERMITS_MAX]; /* flights by number of the pull, modulo permits */
     tn_status failed;
     tn_error err;
+    _Atomic uint32_t waits_for;
 
     pthread_mutex_t lock;
     tn_flight flight[TN_PERMITS_MAX]; /* permits; guarded by lock in part */

@@ -357,6 +357,19 @@ void tn_lockstep_give(tn_lockstep *l, tn_team *team, uint32_t rank, float *to)
     }
 }
 
+uint32_t tn_lockstep_waits_for(const tn_lockstep *l)
+{
+    const slot *s = &l->slot[l->step % AHEAD];
+    const bool *has = l->phase == WANTS_PULLS    ? s->pulled
+                      : l->phase == WANTS_PUSHES ? s->pushed
+                                                 : l->normed;
+    uint32_t r = 0;
+    while (r < l->opts.n_ranks && has[r]) {
+        r++;
+    }
+    return r < l->opts.n_ranks ? 1 + r : 0;
+}
+
 double tn_lockstep_norm2(const tn_lockstep *l)
 {
     return l->total;

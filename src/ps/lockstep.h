@@ -87,6 +87,8 @@ tn_joint_note tn_lockstep_note(const tn_lockstep *l, uint32_t rank);
 bool tn_lockstep_can_give(const tn_lockstep *l, uint32_t rank);
 /* From ROWS until the rank has pushed, as often as is wanted: laid out by the rank's own keys. */
 void tn_lockstep_give(tn_lockstep *l, tn_team *team, uint32_t rank, float *to);
+/* 1 + the first rank whose request is due; 0: none is. */
+uint32_t tn_lockstep_waits_for(const tn_lockstep *l);
 /* After NORM: this owner's part; after APPLIED: of all owners, or this one's where there is no
  * global clip. Squared. */
 double tn_lockstep_norm2(const tn_lockstep *l);

@@ -297,3 +297,8 @@ tn_status tn_serve_run(tn_serve *s, tn_team *team, tn_error *err)
     TN_TRY(hear_all(s, team, err));
     return do_turns(s, team, err);
 }
+
+uint32_t tn_serve_waits_for(const tn_serve *s)
+{
+    return tn_lockstep_waits_for(s->lockstep);
+}

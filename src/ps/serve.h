@@ -51,4 +51,7 @@ void tn_serve_take(tn_serve *s, const tn_frame *frame);
  * changed, and all ranks are told. TN_E_PEER: a rank broke the order of a step. */
 tn_status tn_serve_run(tn_serve *s, tn_team *team, tn_error *err) TN_MUST_USE;
 
+/* 1 + the first rank whose request this owner waits for; 0: none. By the thread of tn_serve_run. */
+uint32_t tn_serve_waits_for(const tn_serve *s);
+
 #endif

@@ -132,6 +132,18 @@ void tn_sync_send(void *arg, uint32_t to, tn_parcel *parcel)
 
 /* ---- calls ---- */
 
+/* Everybody's answers wait for the one that is late, which the own shard knows. */
+static uint32_t late_rank(const tn_sync *g)
+{
+    const tn_asked *b = &g->batch[g->n_got % TN_SYNC_BATCHES];
+    const bool has_rows = g->n_got > g->n_done;
+    uint32_t late = tn_serve_waits_for(g->serve);
+    for (uint32_t r = 0; r < g->n_ranks && late == 0; r++) {
+        late = (has_rows ? g->has_weights[r] : b->slices.of[r].has_rows) ? 0 : 1 + r;
+    }
+    return late;
+}
+
 /* Works for the own shard and listens until `*count` is that of all ranks. */
 static tn_status await(tn_sync *g, tn_team *team, const uint32_t *count, const char *what,
                        tn_error *err)
@@ -146,13 +158,17 @@ static tn_status await(tn_sync *g, tn_team *team, const uint32_t *count, const c
         if (g->failed != TN_OK) {
             return tn_fail(err, g->failed, "%s", g->err.text);
         }
+        const uint32_t late = *count < g->n_ranks ? late_rank(g) : 0;
+        atomic_store(&g->waits_for, late);
         if (*count == g->n_ranks) {
             return TN_OK;
         }
         uint64_t now = tn_clock_ns();
         if (now - begin > g->opts.patience_ns) {
-            return tn_fail(err, TN_E_PEER, "%s of %u of %u ranks did not come within %.0f s", what,
-                           g->n_ranks - *count, g->n_ranks, (double)(now - begin) * 1e-9);
+            return tn_fail(err, TN_E_PEER,
+                           "%s of %u of %u ranks did not come within %.0f s, first that of rank %u",
+                           what, g->n_ranks - *count, g->n_ranks, (double)(now - begin) * 1e-9,
+                           late - 1);
         }
         (void)tn_bell_wait(&g->bell, heard, now + look_ns);
     }
@@ -220,4 +236,9 @@ tn_status tn_sync_weights(tn_sync *g, tn_team *team, double *norm, tn_error *err
     g->n_done++;
     *norm = sqrt(g->norm2);
     return TN_OK;
+}
+
+uint32_t tn_sync_waits_for(const tn_sync *g)
+{
+    return atomic_load(&g->waits_for);
 }

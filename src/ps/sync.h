@@ -42,6 +42,10 @@ void tn_sync_take_answer(tn_sync *g, tn_letter *letter);
 /* From any thread: calls that wait, or will, end with this. The first one counts. */
 void tn_sync_fail(tn_sync *g, tn_status status, const char *why);
 
+/* 1 + the rank that the worker waits for: one that has not asked or pushed, else one that has not
+ * answered; 0: none. From any thread. */
+uint32_t tn_sync_waits_for(const tn_sync *g);
+
 typedef struct tn_sync_batch {
     const tn_keyset *keys; /* lent until its push has been waited for */
     float *rows;           /* as in ps/client.h; written until tn_sync_rows returns */

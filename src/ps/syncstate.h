@@ -29,6 +29,7 @@ struct tn_sync {
     bool *has_weights; /* n_ranks */
     tn_status failed;
     tn_error err;
+    _Atomic uint32_t waits_for;
 
     pthread_mutex_t lock;
     tn_letter *first, *last; /* guarded by lock: answers, oldest first .. */

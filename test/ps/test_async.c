@@ -270,7 +270,8 @@ static void an_owner_that_is_silent_is_told_in_time(void **state)
     tn_async_stop(x.w->seat[1].async);
     assert_int_equal(alone_pull(&x, &err), TN_OK);
     assert_int_equal(tn_async_rows(x.g, NULL, &err), TN_E_PEER);
-    assert_non_null(strstr(err.text, "rows did not come within"));
+    assert_non_null(strstr(err.text, "rows of rank 1 did not come within"));
+    assert_int_equal(tn_async_waits_for(x.g), 2);
     free_world_free(x.w);
 }
 
@@ -287,7 +288,7 @@ static void a_push_that_nobody_acknowledges_is_told_in_time(void **state)
         assert_int_equal(alone_push(&x, &err), TN_OK);
         /* The only permit is not back. */
         assert_int_equal(drains ? tn_async_drain(x.g, &err) : alone_pull(&x, &err), TN_E_PEER);
-        assert_non_null(strstr(err.text, "the acknowledgement of a push did not come within"));
+        assert_non_null(strstr(err.text, "the acknowledgement of rank 1 did not come within"));
         free_world_free(x.w);
     }
 }
@@ -319,6 +320,28 @@ static void a_failure_from_elsewhere_ends_any_wait(void **state)
         assert_int_equal(pthread_join(thread, NULL), 0);
         free_world_free(x.w);
     }
+}
+
+/* The owner's own worker hears of it. */
+static void a_shard_that_fails_ends_its_worker(void **state)
+{
+    (void)state;
+    alone x;
+    tn_error err = {0};
+    alone_begin(&x, &(free_opts){.n = 2, .rule = "lr=.1 l2=1"});
+    const free_seat *other = &x.w->seat[1];
+    const float nan = NAN; /* makes the gradient one, by l2 */
+    tn_dense_set(other->shard.dense, 0, 1, &nan);
+    assert_int_equal(alone_pull(&x, &err), TN_OK);
+    assert_int_equal(tn_async_rows(x.g, NULL, &err), TN_OK);
+    assert_int_equal(alone_push(&x, &err), TN_OK);
+    tn_status status = TN_OK;
+    while (status == TN_OK) { /* each takes two round trips */
+        status = tn_async_refresh(other->async, &err);
+    }
+    assert_int_equal(status, TN_E_DIVERGED);
+    free_world_free(x.w);
+    tn_async_close(NULL);
 }
 
 static void a_gradient_that_is_not_finite_goes_nowhere(void **state)
@@ -399,6 +422,7 @@ int main(void)
         cmocka_unit_test(an_owner_that_is_silent_is_told_in_time),
         cmocka_unit_test(a_push_that_nobody_acknowledges_is_told_in_time),
         cmocka_unit_test(a_failure_from_elsewhere_ends_any_wait),
+        cmocka_unit_test(a_shard_that_fails_ends_its_worker),
         cmocka_unit_test(a_gradient_that_is_not_finite_goes_nowhere),
         cmocka_unit_test(answers_that_do_not_fit_are_told),
     };

@@ -222,6 +222,16 @@ static void rows_that_are_not_finite_are_refused(void **state)
     free_one_wait(x, 2);
     assert_int_equal(free_one_answer(x, 1, 2)->type, TN_FRAME_REFUSED);
     assert_int_equal(free_one_answer(x, 1, 2)->code, TN_REFUSAL_DIVERGED);
+    for (uint32_t i = 0; i < 3; i++) { /* rows grow beyond what a float holds */
+        const free_pull p = {.rank = 2, .sequence = 1 + 2 * i, .to = 2, .show = 1, .examples = 1};
+        free_one_pull(x, &p);
+        free_one_wait(x, 3 + 2 * i);
+        free_one_push(x, &(free_push){.of = &p, .sequence = 2 + 2 * i, .value = 3e38F});
+        free_one_wait(x, 4 + 2 * i);
+    }
+    free_one_pull(x, &(free_pull){.rank = 2, .sequence = 7, .to = 2, .show = 1, .examples = 1});
+    free_one_wait(x, 9);
+    assert_int_equal(free_one_answer(x, 2, 7)->code, TN_REFUSAL_DIVERGED);
     free_one_free(x);
 }
 

@@ -63,9 +63,11 @@ static void a_step_is_answered_when_all_have_asked(void **state)
 {
     (void)state;
     serving *s = serving_new(no_clip);
+    assert_int_equal(tn_serve_waits_for(s->serve), 1);
     serving_take(s, serving_pull(s, 1, 1));
     serving_run(s);
     assert_int_equal(s->n_answers, 0);
+    assert_int_equal(tn_serve_waits_for(s->serve), 1); /* rank 0 has not asked */
     serving_take(s, serving_pull(s, 0, 1));
     serving_run(s);
     assert_int_equal(s->n_answers, 2);
@@ -74,6 +76,7 @@ static void a_step_is_answered_when_all_have_asked(void **state)
     serving_take(s, serving_push(s, 0, 2, .5F));
     serving_run(s);
     assert_int_equal(s->n_answers, 2);
+    assert_int_equal(tn_serve_waits_for(s->serve), 2); /* rank 1 has not pushed */
     serving_take(s, serving_push(s, 1, 2, .25F));
     serving_run(s);
     assert_int_equal(s->n_answers, 4);

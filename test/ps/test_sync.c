@@ -256,6 +256,7 @@ static void close_ranks(run *x)
 static void check_ends(const run *x)
 {
     for (uint32_t r = 0; r < x->w->n; r++) {
+        assert_int_equal(tn_sync_waits_for(x->sync[r]), 0);
         if (x->status[r] != TN_OK) {
             fail_msg("rank %u: %s", r, x->err[r].text);
         }
@@ -354,6 +355,8 @@ static void a_rank_that_never_comes_is_told_in_time(void **state)
     assert_int_equal(pull(x, &at, 0, 0, NULL), TN_OK);
     assert_int_equal(tn_sync_rows(x->sync[0], NULL, &note, &err), TN_E_PEER);
     assert_non_null(strstr(err.text, "rows of 2 of 2 ranks did not come within"));
+    assert_non_null(strstr(err.text, "first that of rank 1"));
+    assert_int_equal(tn_sync_waits_for(x->sync[0]), 2);
     close_rank(x, 0);
     tn_sync_close(NULL);
     tn_security_done(&x->security);
