@@ -26,6 +26,10 @@ typedef struct tn_dealer {
     tn_status (*next)(void *arg, bool wait, const atomic_bool *stop, tn_dealt *out, bool *now,
                       tn_error *err);
     void *arg;
+    /* From another thread of the reader, before it waits and at its end: whatever it was dealt
+     * until then, `parts` parts, is in the first `batches` batches. A part is over when these are
+     * learned. NULL: nobody wants to know. */
+    void (*flushed)(void *arg, uint32_t parts, uint64_t batches);
 } tn_dealer;
 
 #endif

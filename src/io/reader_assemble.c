@@ -284,6 +284,15 @@ static tn_status flush(assembly *a, tn_error *err)
     return status;
 }
 
+/* All rows of the parts before this one are in batches. */
+static void tell_flushed(const assembly *a, uint32_t first)
+{
+    const tn_dealer *dealer = &a->r->deal.dealer;
+    if (dealer->flushed != NULL) {
+        dealer->flushed(dealer->arg, a->turn - first, a->batches);
+    }
+}
+
 static tn_status take_parts(assembly *a, tn_error *err)
 {
     const bool dealt_all = a->r->opts.dealer == NULL;
@@ -297,6 +306,7 @@ static tn_status take_parts(assembly *a, tn_error *err)
         status = tn_reader_await_deal(a->r, a->turn - first, false, &dealt, &now);
         if (status == TN_OK && !now) {
             TN_TRY(flush(a, err));
+            tell_flushed(a, first);
             status = tn_reader_await_deal(a->r, a->turn - first, true, &dealt, &now);
         }
         if (status == TN_OK) {
@@ -308,6 +318,7 @@ static tn_status take_parts(assembly *a, tn_error *err)
         return TN_END;
     }
     TN_TRY(flush(a, err));
+    tell_flushed(a, first);
     return tn_reader_end_cache(a->r, err);
 }
 

@@ -24,7 +24,8 @@ static tn_status deal_all(void *arg, bool wait, const atomic_bool *stop, tn_deal
 
 void tn_reader_begin_deal(tn_reader *r)
 {
-    r->deal.dealer = r->opts.dealer != NULL ? *r->opts.dealer : (tn_dealer){deal_all, r};
+    r->deal.dealer =
+        r->opts.dealer != NULL ? *r->opts.dealer : (tn_dealer){.next = deal_all, .arg = r};
 }
 
 void tn_reader_end_deal(tn_reader *r)

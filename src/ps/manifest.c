@@ -77,6 +77,9 @@ static void add_progress(tn_text *t, const tn_manifest *m)
         tn_json_close(t, ']');
     }
     tn_json_close(t, ']');
+    if (m->shared) {
+        tn_json_u64(t, "shuffle", m->shuffle);
+    }
     tn_json_close(t, '}');
 }
 

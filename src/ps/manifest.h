@@ -73,6 +73,8 @@ typedef struct tn_manifest {
     tn_manifest_dense dense;
     uint32_t epoch, n_parts, n_requests, n_logs, n_files;
     const tn_manifest_part *part;
+    bool shared;      /* several readers stand in these parts, in any order; */
+    uint32_t shuffle; /* .. then: rows in a window, which a part's position counts in */
     const tn_manifest_request *request;
     const tn_manifest_count *log;
     const tn_manifest_file *file; /* by name, bytewise */

@@ -99,6 +99,8 @@ static void read_progress(tn_members *r, const tn_json *object, tn_manifest *out
         part[out->n_parts++] = read_part(r, p);
     }
     out->part = part;
+    out->shared = tn_json_get(object, "shuffle") != NULL;
+    out->shuffle = out->shared ? tn_member_u32(r, object, "shuffle", UINT32_MAX) : 0;
 }
 
 static void read_requests(tn_members *r, const tn_json *list, tn_manifest *out)

@@ -59,8 +59,9 @@ tn_status tn_moment_describe(tn_manifest *m, const tn_worker *w, tn_arena *arena
 }
 
 /* Parts of the epoch that runs: told by a ledger, or those behind a single reader. */
-static void fill_parts(tn_manifest *m, const tn_run_state *state, tn_arena *arena)
+static void fill_parts(tn_manifest *m, const tn_moment_from *from, tn_arena *arena)
 {
+    const tn_run_state *state = from->state;
     if (state->part == NULL) {
         m->part = tn_data_map_parts(state->data, &state->progress, arena, &m->n_parts);
         return;
@@ -69,6 +70,8 @@ static void fill_parts(tn_manifest *m, const tn_run_state *state, tn_arena *aren
     memcpy(part, state->part, state->n_parts * sizeof *part);
     m->part = part;
     m->n_parts = state->n_parts;
+    m->shared = true;
+    m->shuffle = from->w->plan->run->data.shuffle;
 }
 
 static void fill_state(tn_manifest *m, const tn_moment_from *from, tn_arena *arena)
@@ -81,7 +84,7 @@ static void fill_state(tn_manifest *m, const tn_moment_from *from, tn_arena *are
     m->clock = from->w->day;
     m->config_hash = from->text->hash;
     m->epoch = state->progress.epoch;
-    fill_parts(m, state, arena);
+    fill_parts(m, from, arena);
     m->seed = from->w->plan->run->run.seed;
     m->best_name = p->seen ? state->monitor : NULL;
     m->best_value = p->best;

@@ -1,6 +1,7 @@
 /* datamap.c - see datamap.h. */
 #include "train/datamap.h"
 
+#include "base/alloc.h"
 #include "base/crc32c.h"
 #include "base/json.h"
 
@@ -155,22 +156,37 @@ static uint32_t crc_of_parts(const tn_manifest_part *part, uint32_t n)
     return crc;
 }
 
-tn_data_stand tn_data_stand_of(const tn_manifest *m)
+tn_status tn_data_stand_init(tn_data_stand *out, const tn_manifest *m, tn_error *err)
 {
+    *out = (tn_data_stand){0};
     tn_data_stand stand = {.within = m->n_parts > 0,
+                           .shared = m->shared,
                            .source = UINT32_MAX,
-                           .parts_crc = crc_of_parts(m->part, m->n_parts)};
-    for (uint32_t i = 0; i < m->n_parts; i++) {
-        const tn_manifest_part *p = &m->part[i];
+                           .parts_crc = crc_of_parts(m->part, m->n_parts),
+                           .n_parts = m->n_parts};
+    stand.part =
+        tn_try_alloc((size_t)m->n_parts + 1, sizeof *stand.part, "the parts of an epoch", err);
+    if (stand.part == NULL) {
+        return TN_E_MEMORY;
+    }
+    for (uint32_t i = m->n_parts; i > 0; i--) { /* the first that is not done stays */
+        const tn_manifest_part *p = &m->part[i - 1];
+        stand.part[i - 1] = *p;
         if (p->state != TN_PART_DONE) {
             stand.source = p->source;
             stand.begin = p->begin;
             stand.end = p->end;
             stand.position = p->position;
-            break;
         }
     }
-    return stand;
+    *out = stand;
+    return TN_OK;
+}
+
+void tn_data_stand_done(tn_data_stand *s)
+{
+    tn_free(s->part);
+    *s = (tn_data_stand){0};
 }
 
 static bool has_sources(const tn_data_map *map, uint32_t crc)
@@ -198,14 +214,28 @@ static bool stands_in(const tn_data_map *map, uint32_t i, const tn_data_stand *s
     return same;
 }
 
+static tn_status check_sources(const tn_data_map *map, const tn_data_stand *stand, tn_error *err)
+{
+    if (has_sources(map, stand->sources_crc)) {
+        return TN_OK;
+    }
+    return tn_fail(err, TN_E_DATA,
+                   "data.train does not name the files of the checkpoint, which stands within "
+                   "an epoch\nhint: the same files, or checkpoint.resume=never to begin anew");
+}
+
+tn_status tn_data_map_refuse(tn_error *err)
+{
+    return tn_fail(err, TN_E_DATA,
+                   "the data of the checkpoint was cut into other parts\nhint: data.train, "
+                   "data.part_bytes, data.shuffle and run.seed must be as they were");
+}
+
 tn_status tn_data_map_find(const tn_data_map *map, const tn_data_stand *stand, tn_progress *at,
                            tn_error *err)
 {
-    if (!has_sources(map, stand->sources_crc)) {
-        return tn_fail(err, TN_E_DATA,
-                       "data.train does not name the files of the checkpoint, which stands within "
-                       "an epoch\nhint: the same files, or checkpoint.resume=never to begin anew");
-    }
+    TN_ASSERT(!stand->shared);
+    TN_TRY(check_sources(map, stand, err));
     for (uint32_t i = 0; i < map->n_parts; i++) {
         if (stands_in(map, i, stand)) {
             at->part = i;
@@ -213,7 +243,11 @@ tn_status tn_data_map_find(const tn_data_map *map, const tn_data_stand *stand, t
             return TN_OK;
         }
     }
-    return tn_fail(err, TN_E_DATA,
-                   "the data of the checkpoint was cut into other parts\nhint: data.train, "
-                   "data.part_bytes, data.shuffle and run.seed must be as they were");
+    return tn_data_map_refuse(err);
+}
+
+tn_status tn_data_map_check_stand(const tn_data_map *map, const tn_data_stand *stand, tn_error *err)
+{
+    tn_progress at = {0};
+    return stand->shared ? check_sources(map, stand, err) : tn_data_map_find(map, stand, &at, err);
 }

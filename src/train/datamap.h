@@ -38,19 +38,34 @@ tn_status tn_data_map_check(const tn_text *lines, const char *what, tn_error *er
 const tn_manifest_part *tn_data_map_parts(const tn_data_map *map, const tn_progress *at,
                                           tn_arena *arena, uint32_t *n);
 
-/* The way back: which part a manifest was in, and how far. */
+/* The way back: where in an epoch a manifest stands. One reader stands in one part, behind those
+ * that are done; several leave any pattern of parts (`shared`, ps/ledger.h). */
 typedef struct tn_data_stand {
     bool within; /* somewhere in an epoch */
-    uint32_t source;
+    bool shared;
+    uint32_t source; /* of one reader: its part */
     uint64_t begin, end, position;
     uint32_t sources_crc; /* of sources.jsonl; by whoever read it */
     uint32_t parts_crc;   /* of all parts and their states */
+    uint32_t n_parts;
+    tn_manifest_part *part; /* as in the manifest; owned */
 } tn_data_stand;
-tn_data_stand tn_data_stand_of(const tn_manifest *m);
 
-/* The same place in the map of the same epoch, into at->part and at->position. TN_E_DATA: other
- * sources, or cut into other parts, or these in another order. */
+/* On failure *out is empty. */
+tn_status tn_data_stand_init(tn_data_stand *out, const tn_manifest *m, tn_error *err) TN_MUST_USE;
+void tn_data_stand_done(tn_data_stand *s); /* and is empty */
+
+/* The same place in the map of the same epoch, into at->part and at->position; of one reader.
+ * TN_E_DATA: other sources, or cut into other parts, or these in another order. */
 tn_status tn_data_map_find(const tn_data_map *map, const tn_data_stand *stand, tn_progress *at,
                            tn_error *err) TN_MUST_USE;
+
+/* The same sources and, as far as the stand tells it, the same order; whether the parts are the
+ * same the ledger says. TN_E_DATA. */
+tn_status tn_data_map_check_stand(const tn_data_map *map, const tn_data_stand *stand,
+                                  tn_error *err) TN_MUST_USE;
+
+/* TN_E_DATA: these are other parts. */
+tn_status tn_data_map_refuse(tn_error *err) TN_MUST_USE;
 
 #endif

@@ -5,9 +5,9 @@
 #include "train/beats.h"
 #include "train/checkpoint.h"
 #include "train/ckptshare.h"
-#include "train/trainfeed.h"
 #include "train/peermetrics.h"
 #include "train/together.h"
+#include "train/trainfeed.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -164,7 +164,7 @@ static tn_status begin_epoch(follower *f, uint32_t epoch, tn_error *err)
     f->epoch = epoch;
     f->progress = (tn_progress){.epoch = epoch};
     tn_metrics_clear(f->metrics);
-    TN_TRY(tn_training_feeder(&f->feeder, f->w, &f->progress, err));
+    TN_TRY(tn_training_feeder(&f->feeder, f->w, &f->progress, NULL, err));
     return tn_together_new(&f->steps, f->w, f->peers, f->feeder, err);
 }
 

@@ -21,21 +21,33 @@ typedef struct loading {
     uint32_t deltas;            /* read so far on the full one */
 } loading;
 
+/* Positions within an epoch count rows in an order of their own. */
+static tn_status fits_within(const tn_run *run, const tn_manifest *m, tn_error *err)
+{
+    const uint64_t seed = run->run.seed;
+    if (m->seed != seed && run->data.shuffle > 0) {
+        return tn_fail(
+            err, TN_E_CONFIG,
+            "run.seed is %llu, in checkpoint %llu %llu, and that stands within an epoch: "
+            "its rows come in another order\nhint: checkpoint.resume=never begins anew",
+            (unsigned long long)seed, (unsigned long long)m->ordinal, (unsigned long long)m->seed);
+    }
+    if (m->shared && m->shuffle != run->data.shuffle) {
+        return tn_fail(
+            err, TN_E_CONFIG,
+            "data.shuffle is %u, in checkpoint %llu %u, and that stands within an epoch: "
+            "its rows come in another order\nhint: checkpoint.resume=never begins anew",
+            run->data.shuffle, (unsigned long long)m->ordinal, m->shuffle);
+    }
+    return TN_OK;
+}
+
 static tn_status fits(void *ctx, const tn_manifest *m, tn_error *err)
 {
     loading *l = ctx;
     l->top = m->ordinal;
     TN_TRY(tn_ckpt_fits(l->w, m, l->state != NULL, err));
-    const tn_run *run = l->w->plan->run;
-    if (l->state != NULL && m->n_parts > 0 && m->seed != run->run.seed && run->data.shuffle > 0) {
-        return tn_fail(
-            err, TN_E_CONFIG,
-            "run.seed is %llu, in checkpoint %llu %llu, and that stands within an epoch: "
-            "its rows come in another order\nhint: checkpoint.resume=never begins anew",
-            (unsigned long long)run->run.seed, (unsigned long long)m->ordinal,
-            (unsigned long long)m->seed);
-    }
-    return TN_OK;
+    return l->state != NULL && m->n_parts > 0 ? fits_within(l->w->plan->run, m, err) : TN_OK;
 }
 
 /* ---- reading ---- */
@@ -103,13 +115,14 @@ static tn_status check_rows(const tn_worker *w, const char *path, const tn_manif
     return TN_OK;
 }
 
-static void take_state(const loading *l, const tn_manifest *m)
+static tn_status take_state(const loading *l, const tn_manifest *m, tn_error *err)
 {
     tn_run_state *s = l->state;
     uint32_t sources_crc = s->stand.sources_crc;
     bool same = m->best_name != NULL && s->monitor != NULL && strcmp(m->best_name, s->monitor) == 0;
+    tn_data_stand_done(&s->stand);
+    TN_TRY(tn_data_stand_init(&s->stand, m, err));
     s->progress = (tn_progress){.epoch = m->epoch};
-    s->stand = tn_data_stand_of(m);
     s->stand.sources_crc = sources_crc;
     s->steps = m->step;
     s->samples = m->samples;
@@ -121,6 +134,7 @@ static void take_state(const loading *l, const tn_manifest *m)
         s->patience.step = m->best_step;
         s->patience.bad = (uint32_t)m->bad_evals;
     }
+    return TN_OK;
 }
 
 static void warn_of_changes(const loading *l, const tn_manifest *m)
@@ -156,7 +170,7 @@ static tn_status read_all(void *ctx, const char *path, const tn_manifest *m, tn_
     l->w->steps = m->step;
     warn_of_changes(l, m);
     if (l->state != NULL) {
-        take_state(l, m);
+        TN_TRY(take_state(l, m, err));
     }
     if (l->which != NULL) {
         *l->which = (tn_saved){.ordinal = m->ordinal,

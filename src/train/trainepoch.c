@@ -53,6 +53,9 @@ tn_status tn_trainer_note_step(tn_trainer *t, const tn_step_told *told, tn_error
         tn_span_end(lane);
         TN_TRY(added);
         t->state.progress = batch->progress;
+        if (t->dealer != NULL) {
+            tn_partdealer_note(t->dealer, &batch->progress, tn_clock_ns());
+        }
     }
     t->state.samples = t->lead != NULL ? t->state.samples + told->joint
                                        : t->samples_before + t->state.progress.records;
@@ -242,20 +245,45 @@ static void note_data(tn_trainer *t, const tn_reader *reader)
     t->state.data = tn_data_map_of(reader, t->map);
 }
 
+/* What several readers left of the epoch, all for this one. */
+static tn_status open_dealer(tn_trainer *t, tn_error *err)
+{
+    tn_partdealer_opts opts = {.epoch = t->state.progress.epoch,
+                               .ranks = 1,
+                               .mode = TN_LEDGER_BY_RULE,
+                               .map = t->state.data,
+                               .stand = &t->state.stand};
+    return tn_partdealer_open(&t->dealer, &opts, err);
+}
+
 /* A feeder that stands where the state says. */
 static tn_status open_at_stand(tn_trainer *t, tn_feeder **out, tn_error *err)
 {
-    TN_TRY(tn_training_feeder(out, t->worker, &t->state.progress, err));
+    tn_data_stand *stand = &t->state.stand;
+    TN_TRY(tn_training_feeder(out, t->worker, &t->state.progress, NULL, err));
     note_data(t, tn_feeder_reader(*out));
-    if (!t->state.stand.within) {
+    if (!stand->within) {
         return TN_OK;
     }
-    tn_status status = tn_data_map_find(t->state.data, &t->state.stand, &t->state.progress, err);
     tn_feeder_close(*out);
     *out = NULL;
-    TN_TRY(status);
-    t->state.stand = (tn_data_stand){0};
-    return tn_training_feeder(out, t->worker, &t->state.progress, err);
+    TN_TRY(t->lead != NULL ? tn_data_map_refuse(err)
+           : stand->shared ? open_dealer(t, err)
+                           : tn_data_map_find(t->state.data, stand, &t->state.progress, err));
+    tn_data_stand_done(stand);
+    const tn_dealer *dealer = t->dealer != NULL ? tn_partdealer_dealer(t->dealer) : NULL;
+    return tn_training_feeder(out, t->worker, &t->state.progress, dealer, err);
+}
+
+/* The steps of an epoch, behind an evaluation that the run before owed. TN_END: it is over. */
+static tn_status pass(tn_trainer *t, tn_feeder *feeder, tn_error *err)
+{
+    tn_status status = tn_feeder_watch(feeder, t->lead != NULL ? NULL : t->watch->stop, err);
+    if (status == TN_OK && t->state.eval_owed) {
+        status = tn_trainer_validate(t, err);
+        status = status == TN_E_STOPPED ? tn_trainer_stop_owing(t, err) : status;
+    }
+    return status == TN_OK ? all_steps(t, feeder, err) : status;
 }
 
 tn_status tn_trainer_epoch(tn_trainer *t, tn_error *err)
@@ -265,18 +293,13 @@ tn_status tn_trainer_epoch(tn_trainer *t, tn_error *err)
         tn_metrics_clear(t->epoch_metrics);
     }
     t->samples_before = t->state.samples;
+    tn_partdealer_close(t->dealer); /* of the epoch before */
+    t->dealer = NULL;
     tn_feeder *feeder = NULL;
     TN_TRY(open_at_stand(t, &feeder, err));
     t->opened = true;
     tn_reader *reader = tn_feeder_reader(feeder);
-    tn_status status = tn_feeder_watch(feeder, t->lead != NULL ? NULL : t->watch->stop, err);
-    if (status == TN_OK && t->state.eval_owed) {
-        status = tn_trainer_validate(t, err);
-        status = status == TN_E_STOPPED ? tn_trainer_stop_owing(t, err) : status;
-    }
-    if (status == TN_OK) {
-        status = all_steps(t, feeder, err);
-    }
+    tn_status status = pass(t, feeder, err);
     tn_reader_counts(reader, &t->counts);
     tn_text_clear(&t->bad_reasons);
     tn_reader_bad_reasons(reader, &t->bad_reasons);

@@ -195,6 +195,8 @@ static tn_status finish(tn_trainer *t, tn_status status, tn_error *err)
     tn_arena_free(t->parts);
     tn_worker_free(t->worker);
     tn_text_done(&t->bad_reasons);
+    tn_partdealer_close(t->dealer);
+    tn_data_stand_done(&t->state.stand);
     tn_arena_free(t->map);
     if (status != TN_OK && status != TN_E_STOPPED) {
         tn_outcome_done(t->out);

@@ -2,7 +2,7 @@
 #include "train/trainfeed.h"
 
 tn_status tn_training_feeder(tn_feeder **out, const tn_worker *w, const tn_progress *from,
-                             tn_error *err)
+                             const tn_dealer *dealer, tn_error *err)
 {
     const tn_run *run = w->plan->run;
     const tn_reader_opts reader = {
@@ -11,6 +11,7 @@ tn_status tn_training_feeder(tn_feeder **out, const tn_worker *w, const tn_progr
         .training = true,
         .seed = run->run.seed,
         .from = *from,
+        .dealer = dealer,
         .share = w->rank,
         .shares = w->plan->owners.n_peers,
         .prefetch = run->train.prefetch,

@@ -5,8 +5,9 @@
 
 #include "train/feeder.h"
 
-/* From `from` on, the worker's own parts. On failure *out is NULL. */
+/* From `from` on, the worker's own parts; or those that `dealer`, which may be NULL, deals of that
+ * epoch. On failure *out is NULL. */
 tn_status tn_training_feeder(tn_feeder **out, const tn_worker *w, const tn_progress *from,
-                             tn_error *err) TN_MUST_USE;
+                             const tn_dealer *dealer, tn_error *err) TN_MUST_USE;
 
 #endif

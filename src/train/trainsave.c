@@ -2,11 +2,25 @@
  */
 #include "train/trainstate.h"
 
+#include "base/clock.h"
+
+/* How the parts of an epoch stand that several readers have shared. */
+static void tell_parts(tn_trainer *t)
+{
+    tn_run_state *s = &t->state;
+    if (t->dealer != NULL && s->progress.epoch == tn_partdealer_epoch(t->dealer)) {
+        tn_arena_free(t->parts);
+        t->parts = tn_arena_new(1 << 12);
+        s->part = tn_partdealer_parts(t->dealer, t->parts, &s->n_parts, tn_clock_ns());
+    }
+}
+
 static tn_status begin(tn_trainer *t, bool delta, tn_error *err)
 {
     t->state.patience = t->patience.state;
     t->state.steps = t->worker->steps;
     TN_TRY(tn_trainer_sum(t, err));
+    tell_parts(t);
     tn_ckpt_want want = {.state = &t->state, .metrics = t->whole, .delta = delta};
     tn_span_begin(t->worker->lane, TN_PHASE_CHECKPOINT);
     tn_status status = tn_checkpoints_begin(t->checkpoints, t->worker, &want, err);

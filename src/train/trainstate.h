@@ -6,6 +6,7 @@
 #include "train/checkpoint.h"
 #include "train/feeder.h"
 #include "train/lead.h"
+#include "train/partdealer.h"
 #include "train/report.h"
 #include "train/trainer.h"
 
@@ -48,6 +49,7 @@ typedef struct tn_trainer {
     tn_read_counts counts; /* of the last epoch */
     tn_text bad_reasons;   /* as tn_reader_bad_reasons */
     tn_arena *map;         /* holds state.data */
+    tn_partdealer *dealer; /* deals what several readers left of an epoch; NULL: nobody need */
     bool stop;             /* early stop, max_steps or max_time: end as if the data had ended */
 } tn_trainer;
 

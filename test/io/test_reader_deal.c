@@ -16,8 +16,10 @@ typedef struct table {
     pthread_cond_t changed;
     tn_dealt part[PARTS_MAX];
     uint32_t n, open, given;
-    bool waiting;   /* somebody is */
-    tn_status last; /* behind the last part */
+    bool waiting;     /* somebody is */
+    tn_status last;   /* behind the last part */
+    uint32_t flushed; /* parts, in so many .. */
+    uint64_t batches;
 } table;
 
 static void table_begin(table *t)
@@ -70,6 +72,29 @@ static tn_status deal(void *arg, bool wait, const atomic_bool *stop, tn_dealt *o
     return status;
 }
 
+static void note_flushed(void *arg, uint32_t parts, uint64_t batches)
+{
+    table *t = arg;
+    (void)pthread_mutex_lock(&t->lock);
+    t->flushed = parts;
+    t->batches = batches;
+    (void)pthread_cond_broadcast(&t->changed);
+    (void)pthread_mutex_unlock(&t->lock);
+}
+
+/* Until so many parts are said to be in batches; returns in how many. */
+static uint64_t await_flushed(table *t, uint32_t parts)
+{
+    (void)pthread_mutex_lock(&t->lock);
+    while (t->flushed < parts) {
+        (void)pthread_cond_wait(&t->changed, &t->lock);
+    }
+    assert_int_equal(t->flushed, parts);
+    uint64_t batches = t->batches;
+    (void)pthread_mutex_unlock(&t->lock);
+    return batches;
+}
+
 static const char *path;
 
 static void begin(setup *s)
@@ -106,7 +131,7 @@ static uint32_t n_parts(const setup *s)
 
 static void dump_dealt(const setup *s, table *t, tn_text *out)
 {
-    const tn_dealer dealer = {deal, t};
+    const tn_dealer dealer = {.next = deal, .arg = t};
     tn_reader_opts opts = opts_of(&dealer);
     setup_dump(s, &opts, out);
 }
@@ -188,7 +213,7 @@ static void readers_that_share_an_epoch_read_every_row_once(void **state)
 /* Reads up to `batches`; the place of the last one. */
 static tn_progress read_some(const setup *s, table *t, uint32_t batches, tn_text *out, tn_dealt *in)
 {
-    const tn_dealer dealer = {deal, t};
+    const tn_dealer dealer = {.next = deal, .arg = t};
     tn_reader_opts opts = opts_of(&dealer);
     tn_reader *reader = NULL;
     tn_batch *batch = NULL;
@@ -248,19 +273,22 @@ static void rows_do_not_wait_for_a_part_that_is_not_dealt_yet(void **state)
     t.part[1] = (tn_dealt){.place = 1};
     t.n = 2;
     t.open = 1;
-    const tn_dealer dealer = {deal, &t};
+    const tn_dealer dealer = {.next = deal, .arg = &t, .flushed = note_flushed};
     tn_reader_opts opts = opts_of(&dealer);
     assert_int_equal(tn_reader_open(&reader, s.schema, &opts, NULL), TN_OK);
     uint64_t records = 0;
+    uint64_t batches = 0;
     uint32_t last = 7;
     while (last == 7) { /* all of the first part, its last batch short */
         assert_int_equal(tn_reader_next(reader, &batch, NULL), TN_OK);
         assert_int_equal(batch->progress.part, 0);
         records += batch->rows;
+        batches++;
         last = batch->rows;
         assert_int_equal(batch->progress.records, records);
         tn_reader_recycle(reader, batch);
     }
+    assert_int_equal(await_flushed(&t, 1), batches);
     (void)pthread_mutex_lock(&t.lock);
     t.open = 2;
     (void)pthread_cond_broadcast(&t.changed);
@@ -269,6 +297,11 @@ static void rows_do_not_wait_for_a_part_that_is_not_dealt_yet(void **state)
     assert_int_equal(batch->progress.part, 1);
     assert_int_equal(batch->rows, 7);
     assert_int_equal(batch->progress.records, records + 7);
+    do {
+        tn_reader_recycle(reader, batch);
+        batches++;
+    } while (tn_reader_next(reader, &batch, NULL) == TN_OK);
+    assert_int_equal(await_flushed(&t, 2), batches);
     tn_reader_close(reader);
     table_end(&t);
     setup_close(&s);
@@ -285,7 +318,7 @@ static void a_reader_that_waits_for_a_part_can_be_stopped(void **state)
     table_begin(&t);
     t.n = 1;
     t.open = 0;
-    const tn_dealer dealer = {deal, &t};
+    const tn_dealer dealer = {.next = deal, .arg = &t};
     tn_reader_opts opts = opts_of(&dealer);
     assert_int_equal(tn_reader_open(&reader, s.schema, &opts, NULL), TN_OK);
     (void)pthread_mutex_lock(&t.lock);
@@ -311,7 +344,7 @@ static void the_failure_of_a_dealer_ends_the_stream(void **state)
     begin(&s);
     table_begin(&t);
     t.last = TN_E_PEER;
-    const tn_dealer dealer = {deal, &t};
+    const tn_dealer dealer = {.next = deal, .arg = &t};
     tn_reader_opts opts = opts_of(&dealer);
     assert_int_equal(tn_reader_open(&reader, s.schema, &opts, NULL), TN_OK);
     assert_int_equal(tn_reader_next(reader, &batch, &err), TN_E_PEER);

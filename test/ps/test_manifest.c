@@ -204,6 +204,27 @@ static void an_evaluation_that_is_owed_is_written_only_then(void **state)
     tn_arena_free(arena);
 }
 
+static void parts_that_several_stand_in_say_how_they_count(void **state)
+{
+    (void)state;
+    tn_arena *arena = tn_arena_new(1 << 14);
+    for (uint32_t shared = 0; shared < 2; shared++) {
+        tn_manifest m = sample();
+        tn_manifest got = {0};
+        tn_text text = {0};
+        uint32_t crc = 0;
+        m.shared = shared != 0;
+        m.shuffle = 100;
+        write_text(&m, &text, &crc);
+        assert_int_equal(strstr(tn_text_str(&text), "]],\"shuffle\":100},") != NULL, m.shared);
+        assert_int_equal(read_text(&text, arena, &got, NULL), TN_OK);
+        assert_int_equal(got.shared, m.shared);
+        assert_int_equal(got.shuffle, m.shared ? 100 : 0);
+        tn_text_done(&text);
+    }
+    tn_arena_free(arena);
+}
+
 static void a_delta_names_its_base(void **state)
 {
     (void)state;
@@ -413,6 +434,7 @@ int main(void)
         cmocka_unit_test(golden_model_id_of_files),
         cmocka_unit_test(what_was_written_is_read_back),
         cmocka_unit_test(an_evaluation_that_is_owed_is_written_only_then),
+        cmocka_unit_test(parts_that_several_stand_in_say_how_they_count),
         cmocka_unit_test(a_delta_names_its_base),
         cmocka_unit_test(every_cut_and_every_flipped_bit_is_detected),
         cmocka_unit_test(right_checksums_do_not_make_a_manifest_right),

@@ -131,6 +131,7 @@ void sharekit_close(sharekit *k)
     drop_shares(k);
     tn_feeder_close(k->feeder);
     tn_metrics_free(k->metrics);
+    tn_data_stand_done(&k->state.stand);
     for (uint32_t r = 0; r < k->n; r++) {
         tn_worker_free(k->w[r]);
     }

@@ -1,0 +1,55 @@
+/* partdealer.h - the parts of an epoch dealt from a ledger in this process: to its own reader, rank
+ * 0, and to whoever else asks for one.
+ *
+ *     TN_TRY(tn_partdealer_open(&d, &opts, err));            fresh, or where a checkpoint stands
+ *     reader_opts.dealer = tn_partdealer_dealer(d);
+ *     tn_partdealer_note(d, &batch->progress, now_ns);       behind each batch that is learned
+ *     parts = tn_partdealer_parts(d, arena, &n, now_ns);     for a checkpoint
+ *
+ * A process alone that goes on from a checkpoint of several has one rank: it reads what is left, in
+ * order. Parts are numbered by their places in the order of reading (tn_reader_part).
+ */
+#ifndef TN_TRAIN_PARTDEALER_H
+#define TN_TRAIN_PARTDEALER_H
+
+#include "base/arena.h"
+#include "io/dealer.h"
+#include "ps/ledger.h"
+#include "train/datamap.h"
+
+typedef struct tn_partdealer_opts {
+    uint32_t epoch, ranks;
+    tn_ledger_mode mode;
+    bool relaxed;               /* as in tn_ledger_opts */
+    const tn_data_map *map;     /* of the epoch */
+    const tn_data_stand *stand; /* NULL, or not within an epoch: at its beginning */
+} tn_partdealer_opts;
+
+typedef struct tn_partdealer tn_partdealer;
+
+/* Lends nothing. TN_E_DATA: the stand is one of other data. TN_E_LIMIT: too many parts. */
+tn_status tn_partdealer_open(tn_partdealer **out, const tn_partdealer_opts *opts,
+                             tn_error *err) TN_MUST_USE;
+/* Behind the reader, which asks until it is closed. NULL is fine. */
+void tn_partdealer_close(tn_partdealer *d);
+
+uint32_t tn_partdealer_epoch(const tn_partdealer *d);
+
+/* For the reader of rank 0, one; must outlive it. */
+const tn_dealer *tn_partdealer_dealer(const tn_partdealer *d);
+
+/* All records of rank 0 up to `at`, the progress of a batch, are learned; `end`: all that its
+ * reader was dealt. Times as in ps/ledger.h. */
+void tn_partdealer_note(tn_partdealer *d, const tn_progress *at, uint64_t now_ns);
+void tn_partdealer_end(tn_partdealer *d, uint64_t now_ns);
+
+/* How all parts stand, for a manifest; with what others have claimed. Lives in the arena. */
+const tn_manifest_part *tn_partdealer_parts(tn_partdealer *d, tn_arena *arena, uint32_t *n,
+                                            uint64_t now_ns);
+
+/* The ledger itself, for the asks and answers of other ranks: nobody else gets in until unlock,
+ * which wakes rank 0's reader. What the ledger says to rank 0 need not be handed on. */
+tn_ledger *tn_partdealer_lock(tn_partdealer *d);
+void tn_partdealer_unlock(tn_partdealer *d);
+
+#endif
