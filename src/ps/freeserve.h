@@ -61,7 +61,8 @@ void tn_freeserve_stop(tn_freeserve *s);
 /* When no request comes any more. NULL is fine. */
 void tn_freeserve_close(tn_freeserve *s);
 
-/* On tn-net: a PULL or PUSH of another rank; the payload is not needed afterwards. Never waits. */
+/* On tn-net: a PULL or PUSH of another rank, all else is refused; the payload is not needed
+ * afterwards. Never waits. */
 void tn_freeserve_take(tn_freeserve *s, const tn_frame *frame);
 
 /* The own rank's requests, by its worker: the owned slice of `keys`, which are lent until the push.

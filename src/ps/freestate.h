@@ -92,9 +92,6 @@ struct tn_freeserve {
 /* Answers that it is not done, and why. */
 void tn_free_refuse(tn_freeserve *s, const tn_frame *request, tn_refusal why);
 
-/* Under the lock. */
-void tn_free_queue(tn_freeserve *s, tn_free_place *p);
-
 /* Room for n floats; what was there is lost. */
 bool tn_free_room(float **floats, size_t *most, size_t n);
 

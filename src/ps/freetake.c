@@ -27,7 +27,8 @@ bool tn_free_room(float **floats, size_t *most, size_t n)
     return *floats != NULL;
 }
 
-void tn_free_queue(tn_freeserve *s, tn_free_place *p)
+/* Under the lock. */
+static void enqueue(tn_freeserve *s, tn_free_place *p)
 {
     if (p->queued) {
         return;
@@ -136,7 +137,7 @@ static void take_new(tn_freeserve *s, const tn_frame *f)
         tn_once_mark(&s->opts.once[f->rank], f->sequence);
         (void)pthread_mutex_lock(&s->lock);
         p->state = is_pull ? TN_FREE_ASKED : TN_FREE_PUSHED;
-        tn_free_queue(s, p);
+        enqueue(s, p);
         (void)pthread_mutex_unlock(&s->lock);
         tn_bell_ring(&s->bell);
     } else if (t != NO_MEMORY) { /* then it is sent again */
@@ -151,7 +152,7 @@ static void give_again(tn_freeserve *s, const tn_frame *f)
     for (uint32_t i = 0; i < s->opts.permits; i++) {
         tn_free_place *p = &s->rank[f->rank].place[i];
         if (p->state == TN_FREE_GIVEN && p->asked.sequence == f->sequence) {
-            tn_free_queue(s, p);
+            enqueue(s, p);
         }
     }
 }
@@ -189,8 +190,14 @@ static void take_again(tn_freeserve *s, const tn_frame *f)
 
 void tn_freeserve_take(tn_freeserve *s, const tn_frame *frame)
 {
-    TN_ASSERT(frame->rank < s->n_ranks && frame->rank != s->opts.rank);
-    TN_ASSERT(frame->type == TN_FRAME_PULL || frame->type == TN_FRAME_PUSH);
+    TN_ASSERT(frame->rank < s->n_ranks);
+    if (frame->rank == s->opts.rank) {
+        return; /* somebody who says to be this rank, which asks by calls */
+    }
+    if (frame->type != TN_FRAME_PULL && frame->type != TN_FRAME_PUSH) {
+        tn_free_refuse(s, frame, TN_REFUSAL_DAMAGED);
+        return;
+    }
     switch (tn_once_ask(&s->opts.once[frame->rank], frame->incarnation, frame->sequence)) {
     case TN_ONCE_STALE:
         tn_free_refuse(s, frame, TN_REFUSAL_INCARNATION);

@@ -250,6 +250,32 @@ static void far_ahead(free_message *m)
     m->frame.sequence = TN_ONCE_WINDOW + 1;
 }
 
+static void the_own_rank(free_message *m)
+{
+    m->frame.rank = 0;
+}
+
+static void a_share(free_message *m)
+{
+    m->frame.type = TN_FRAME_SHARE;
+}
+
+static void what_is_not_of_this_mode_is_not_served(void **state)
+{
+    (void)state;
+    free_one *x = free_one_new(1, NULL);
+    free_pull p = good;
+    p.edit = the_own_rank;
+    free_one_pull(x, &p); /* nobody to answer */
+    p.edit = a_share;
+    free_one_pull(x, &p);
+    free_one_wait(x, 1);
+    assert_refused(x, 1, 1, TN_REFUSAL_DAMAGED);
+    assert_int_equal(x->n_answers, 1);
+    assert_int_equal(tn_freeserve_open_pulls(x->serve), 0);
+    free_one_free(x);
+}
+
 static void another_start_and_what_is_far_ahead_are_refused(void **state)
 {
     (void)state;
@@ -275,6 +301,7 @@ int main(void)
         cmocka_unit_test(a_pull_of_keys_without_examples_is_refused),
         cmocka_unit_test(a_batch_that_weighs_nothing_is_no_update),
         cmocka_unit_test(r50000_damaged_sequences_leave_a_live_owner_well),
+        cmocka_unit_test(what_is_not_of_this_mode_is_not_served),
         cmocka_unit_test(another_start_and_what_is_far_ahead_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
