@@ -80,10 +80,10 @@ bool tn_ckptshare_written(const tn_ckptshare *s); /* tn_ckptshare_end will not w
 tn_status tn_ckptshare_end(tn_ckptshare *s, tn_ckpt_wrote *out, tn_error *err) TN_MUST_USE;
 void tn_ckptshare_free(tn_ckptshare *s); /* waits, if nobody has; NULL is fine */
 
-/* Reads what `w` owns of the checkpoint at `path` and of its chain. `goes_on`: steps are those of
- * the checkpoint and deltas may stand on it; else the model is older, the run is not. TN_E_CKPT:
- * missing or damaged, with the file. */
-tn_status tn_ckptshare_load(tn_worker *w, const char *path, bool goes_on,
+/* Reads what `w` owns of the checkpoint at `path` and of its chain. A run that goes on wants
+ * `stand`, where in an epoch that is: then steps are those of the checkpoint, and deltas may stand
+ * on it. NULL: the model is older, the run is not. TN_E_CKPT: missing or damaged, with the file. */
+tn_status tn_ckptshare_load(tn_worker *w, const char *path, tn_data_stand *stand,
                             tn_error *err) TN_MUST_USE;
 
 #endif

@@ -160,6 +160,7 @@ tn_status tn_data_stand_init(tn_data_stand *out, const tn_manifest *m, tn_error 
 {
     *out = (tn_data_stand){0};
     tn_data_stand stand = {.within = m->n_parts > 0,
+                           .epoch = m->epoch,
                            .shared = m->shared,
                            .source = UINT32_MAX,
                            .parts_crc = crc_of_parts(m->part, m->n_parts),
@@ -216,7 +217,7 @@ static bool stands_in(const tn_data_map *map, uint32_t i, const tn_data_stand *s
 
 static tn_status check_sources(const tn_data_map *map, const tn_data_stand *stand, tn_error *err)
 {
-    if (has_sources(map, stand->sources_crc)) {
+    if (!stand->has_sources || has_sources(map, stand->sources_crc)) {
         return TN_OK;
     }
     return tn_fail(err, TN_E_DATA,

@@ -41,11 +41,13 @@ const tn_manifest_part *tn_data_map_parts(const tn_data_map *map, const tn_progr
 /* The way back: where in an epoch a manifest stands. One reader stands in one part, behind those
  * that are done; several leave any pattern of parts (`shared`, ps/ledger.h). */
 typedef struct tn_data_stand {
-    bool within; /* somewhere in an epoch */
+    bool within;    /* somewhere in an epoch .. */
+    uint32_t epoch; /* .. this one */
     bool shared;
     uint32_t source; /* of one reader: its part */
     uint64_t begin, end, position;
-    uint32_t sources_crc; /* of sources.jsonl; by whoever read it */
+    bool has_sources;     /* by whoever read sources.jsonl; else another process checks them: */
+    uint32_t sources_crc; /* its crc */
     uint32_t parts_crc;   /* of all parts and their states */
     uint32_t n_parts;
     tn_manifest_part *part; /* as in the manifest; owned */

@@ -5,6 +5,7 @@
 #include "train/beats.h"
 #include "train/checkpoint.h"
 #include "train/ckptshare.h"
+#include "train/partdealer.h"
 #include "train/peermetrics.h"
 #include "train/together.h"
 #include "train/trainfeed.h"
@@ -23,7 +24,9 @@ typedef struct follower {
     tn_text run_dir;
     tn_beats beats;
 
-    tn_feeder *feeder; /* of the epoch that runs; NULL: none */
+    tn_data_stand stand;   /* where in an epoch the run goes on, until that is begun */
+    tn_partdealer *dealer; /* of that epoch; NULL: parts are dealt by rank alone */
+    tn_feeder *feeder;     /* of the epoch that runs; NULL: none */
     tn_together *steps;
     uint32_t epoch;
     tn_progress progress;
@@ -154,8 +157,10 @@ static void end_epoch(follower *f)
 {
     tn_together_free(f->steps);
     tn_feeder_close(f->feeder);
+    tn_partdealer_close(f->dealer);
     f->steps = NULL;
     f->feeder = NULL;
+    f->dealer = NULL;
 }
 
 static tn_status begin_epoch(follower *f, uint32_t epoch, tn_error *err)
@@ -164,7 +169,7 @@ static tn_status begin_epoch(follower *f, uint32_t epoch, tn_error *err)
     f->epoch = epoch;
     f->progress = (tn_progress){.epoch = epoch};
     tn_metrics_clear(f->metrics);
-    TN_TRY(tn_training_feeder(&f->feeder, f->w, &f->progress, NULL, err));
+    TN_TRY(tn_training_feeder(&f->feeder, f->w, &f->progress, &f->stand, &f->dealer, err));
     return tn_together_new(&f->steps, f->w, f->peers, f->feeder, err);
 }
 
@@ -250,7 +255,8 @@ static tn_status load(follower *f, const tn_order_note *order, tn_error *err)
 {
     tn_error why = {0};
     tn_beats_state(&f->beats, TN_PEER_LOADING);
-    tn_status status = tn_ckptshare_load(f->w, order->text, order->number != 0, &why);
+    tn_status status =
+        tn_ckptshare_load(f->w, order->text, order->number != 0 ? &f->stand : NULL, &why);
     return say_done(f, order, status, &why, err);
 }
 
@@ -330,6 +336,7 @@ tn_status tn_follow(const tn_blueprint *plan, const tn_run_text *text, const tn_
     }
     out->steps = f.w != NULL ? f.w->steps : 0;
     end_epoch(&f);
+    tn_data_stand_done(&f.stand);
     tn_ckptshare_free(f.share);
     tn_peers_close(f.peers);
     tn_worker_free(f.w);

@@ -8,14 +8,22 @@
 #include <pthread.h>
 #include <time.h>
 
-enum { SELF = 0, LOOK_NS = 20000000 }; /* how often who waits for a part looks at *stop */
+enum { LOOK_NS = 20000000 }; /* how often who waits for a part looks at *stop */
+
+/* Another rank that is followed. */
+typedef struct followed {
+    tn_partbook *book; /* NULL: not yet */
+    uint64_t asks;     /* which were answered with a part */
+    uint32_t part;     /* of its own, in which it stood */
+} followed;
 
 struct tn_partdealer {
-    uint32_t epoch, n_parts;
+    uint32_t epoch, n_parts, rank, ranks;
     tn_dealer dealer;
-    tn_partbook *book; /* of rank 0 */
-    uint64_t ask;      /* of rank 0's reader, the last one .. */
+    tn_partbook *book; /* of this process */
+    uint64_t ask;      /* of its reader, the last one .. */
     bool answered;     /* .. which has its answer; of the reader's thread */
+    followed *others;  /* per rank; of who follows */
 
     pthread_mutex_t lock; /* guards the ledger */
     pthread_cond_t changed;
@@ -36,20 +44,20 @@ void tn_partdealer_unlock(tn_partdealer *d)
     (void)pthread_mutex_unlock(&d->lock);
 }
 
-/* Tells the ledger which parts of rank 0 are over. Locked. */
-static void settle(tn_partdealer *d, uint64_t now_ns)
+/* Tells the ledger which parts of a rank are over. Locked. */
+static void settle(tn_partdealer *d, uint32_t rank, tn_partbook *book, uint64_t now_ns)
 {
     tn_ledger_held over;
-    while (tn_partbook_over(d->book, &over, 1) > 0) {
-        (void)tn_ledger_done(d->ledger, SELF, over.part, over.attempt, now_ns);
-        tn_partbook_settle(d->book, 1);
+    while (tn_partbook_over(book, &over, 1) > 0) {
+        (void)tn_ledger_done(d->ledger, rank, over.part, over.attempt, now_ns);
+        tn_partbook_settle(book, 1);
     }
 }
 
 static void finish_parts(tn_partdealer *d, uint64_t now_ns)
 {
     (void)tn_partdealer_lock(d);
-    settle(d, now_ns);
+    settle(d, d->rank, d->book, now_ns);
     tn_partdealer_unlock(d);
 }
 
@@ -72,10 +80,11 @@ static tn_ledger_answer ask(tn_partdealer *d, bool wait, const atomic_bool *stop
 {
     (void)pthread_mutex_lock(&d->lock);
     d->ask += d->answered;
-    tn_ledger_answer answer = tn_ledger_ask(d->ledger, SELF, d->epoch, d->ask, tn_clock_ns(), out);
+    tn_ledger_answer answer =
+        tn_ledger_ask(d->ledger, d->rank, d->epoch, d->ask, tn_clock_ns(), out);
     while (answer == TN_LEDGER_WAIT && wait && !atomic_load(stop)) {
         await_change(d);
-        answer = tn_ledger_ask(d->ledger, SELF, d->epoch, d->ask, tn_clock_ns(), out);
+        answer = tn_ledger_ask(d->ledger, d->rank, d->epoch, d->ask, tn_clock_ns(), out);
     }
     d->answered = answer != TN_LEDGER_WAIT;
     (void)pthread_mutex_unlock(&d->lock);
@@ -160,12 +169,16 @@ tn_status tn_partdealer_open(tn_partdealer **out, const tn_partdealer_opts *opts
     if (d == NULL) {
         return TN_E_MEMORY;
     }
+    TN_ASSERT(opts->rank < opts->ranks);
     init_lock(d);
     d->epoch = opts->epoch;
     d->n_parts = opts->map->n_parts;
+    d->rank = opts->rank;
+    d->ranks = opts->ranks;
     d->answered = true;
     d->dealer = (tn_dealer){.next = next, .arg = d, .flushed = flushed};
-    tn_status status = tn_partbook_new(&d->book, err);
+    d->others = tn_try_alloc(opts->ranks, sizeof *d->others, "a dealer of parts", err);
+    tn_status status = d->others != NULL ? tn_partbook_new(&d->book, err) : TN_E_MEMORY;
     if (status == TN_OK) {
         status = make_ledger(d, opts, err);
     }
@@ -185,6 +198,10 @@ void tn_partdealer_close(tn_partdealer *d)
     if (d != NULL) {
         tn_ledger_free(d->ledger);
         tn_partbook_free(d->book);
+        for (uint32_t r = 0; d->others != NULL && r < d->ranks; r++) {
+            tn_partbook_free(d->others[r].book);
+        }
+        tn_free(d->others);
         (void)pthread_mutex_destroy(&d->lock);
         (void)pthread_cond_destroy(&d->changed);
         tn_free(d);
@@ -210,17 +227,73 @@ void tn_partdealer_note(tn_partdealer *d, const tn_progress *at, uint64_t now_ns
     finish_parts(d, now_ns);
 }
 
+/* Deals a rank what it has dealt itself: all up to part `last` of its own. Locked. */
+static tn_status deal_others(tn_partdealer *d, uint32_t rank, uint32_t last, uint64_t now_ns,
+                             tn_error *err)
+{
+    followed *f = &d->others[rank];
+    while (f->asks <= last) {
+        tn_ledger_deal deal;
+        tn_ledger_answer answer =
+            tn_ledger_ask(d->ledger, rank, d->epoch, f->asks + 1, now_ns, &deal);
+        if (answer != TN_LEDGER_PART) {
+            return tn_fail(err, TN_E_PEER, "rank %u reads part %u of its own, of which are %llu",
+                           rank, last, (unsigned long long)f->asks);
+        }
+        TN_TRY(tn_partbook_add(f->book, &deal, err));
+        f->asks++;
+    }
+    return TN_OK;
+}
+
+tn_status tn_partdealer_follow(tn_partdealer *d, uint32_t rank, const tn_progress *at,
+                               uint64_t now_ns, tn_error *err)
+{
+    TN_ASSERT(rank < d->ranks && rank != d->rank);
+    followed *f = &d->others[rank];
+    if (at->part == 0 && at->position == 0) {
+        return TN_OK; /* not begun, perhaps without any part */
+    }
+    if (at->part < f->part) {
+        return tn_fail(err, TN_E_PEER, "rank %u went back from part %u of its own to %u", rank,
+                       f->part, at->part);
+    }
+    if (f->book == NULL) {
+        TN_TRY(tn_partbook_new(&f->book, err));
+    }
+    (void)tn_partdealer_lock(d);
+    tn_status status = deal_others(d, rank, at->part, now_ns, err);
+    if (status == TN_OK) {
+        tn_partbook_note(f->book, at);
+        settle(d, rank, f->book, now_ns);
+        f->part = at->part;
+    }
+    tn_partdealer_unlock(d);
+    return status;
+}
+
+/* Tells the ledger how far a rank's parts are, for which `held` has room. Locked. */
+static void claim(tn_partdealer *d, uint32_t rank, tn_partbook *book, tn_ledger_held *held,
+                  uint64_t now_ns)
+{
+    settle(d, rank, book, now_ns); /* the reader may have told just now */
+    uint32_t n = tn_partbook_held(book, held, d->n_parts);
+    (void)tn_ledger_claim(d->ledger, rank, held, n < d->n_parts ? n : d->n_parts, now_ns);
+}
+
 const tn_manifest_part *tn_partdealer_parts(tn_partdealer *d, tn_arena *arena, uint32_t *n,
                                             uint64_t now_ns)
 {
     tn_manifest_part *part = TN_NEW_ARRAY(arena, tn_manifest_part, d->n_parts + 1);
     tn_ledger_held *held = TN_NEW_ARRAY(arena, tn_ledger_held, d->n_parts + 1);
-    tn_ledger *ledger = tn_partdealer_lock(d);
-    settle(d, now_ns); /* the reader may have told just now */
-    uint32_t n_held = tn_partbook_held(d->book, held, d->n_parts);
-    n_held = n_held < d->n_parts ? n_held : d->n_parts;
-    (void)tn_ledger_claim(ledger, SELF, held, n_held, now_ns);
-    *n = tn_ledger_save(ledger, part);
+    (void)tn_partdealer_lock(d);
+    claim(d, d->rank, d->book, held, now_ns);
+    for (uint32_t r = 0; r < d->ranks; r++) {
+        if (d->others[r].book != NULL) {
+            claim(d, r, d->others[r].book, held, now_ns);
+        }
+    }
+    *n = tn_ledger_save(d->ledger, part);
     tn_partdealer_unlock(d);
     return part;
 }

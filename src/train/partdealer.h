@@ -1,13 +1,14 @@
-/* partdealer.h - the parts of an epoch dealt from a ledger in this process: to its own reader, rank
- * 0, and to whoever else asks for one.
+/* partdealer.h - the parts of an epoch dealt from a ledger in this process: to its own reader, and
+ * to whoever else asks for one.
  *
  *     TN_TRY(tn_partdealer_open(&d, &opts, err));            fresh, or where a checkpoint stands
  *     reader_opts.dealer = tn_partdealer_dealer(d);
  *     tn_partdealer_note(d, &batch->progress, now_ns);       behind each batch that is learned
- *     parts = tn_partdealer_parts(d, arena, &n, now_ns);     for a checkpoint
- *
- * A process alone that goes on from a checkpoint of several has one rank: it reads what is left, in
- * order. Parts are numbered by their places in the order of reading (tn_reader_part).
+ *     parts = tn_partdealer_parts(d, arena, &n, now_ns);     for a checkpoint * A process alone
+ * that goes on from a checkpoint of several has one rank: it reads what is left, in order. Several
+ * may deal themselves by rule, each from a ledger of its own that stands where all others do: no
+ * words are needed, and rank 0 follows the others by their progress. Parts are numbered by their
+ * places in the order of reading (tn_reader_part).
  */
 #ifndef TN_TRAIN_PARTDEALER_H
 #define TN_TRAIN_PARTDEALER_H
@@ -19,6 +20,7 @@
 
 typedef struct tn_partdealer_opts {
     uint32_t epoch, ranks;
+    uint32_t rank; /* of this process */
     tn_ledger_mode mode;
     bool relaxed;               /* as in tn_ledger_opts */
     const tn_data_map *map;     /* of the epoch */
@@ -35,20 +37,23 @@ void tn_partdealer_close(tn_partdealer *d);
 
 uint32_t tn_partdealer_epoch(const tn_partdealer *d);
 
-/* For the reader of rank 0, one; must outlive it. */
+/* For the reader of this process, one; must outlive it. */
 const tn_dealer *tn_partdealer_dealer(const tn_partdealer *d);
 
-/* All records of rank 0 up to `at`, the progress of a batch, are learned; `end`: all that its
- * reader was dealt. Times as in ps/ledger.h. */
+/* This process has learned one more batch, whose progress this is. Times as in ps/ledger.h. */
 void tn_partdealer_note(tn_partdealer *d, const tn_progress *at, uint64_t now_ns);
-void tn_partdealer_end(tn_partdealer *d, uint64_t now_ns);
 
-/* How all parts stand, for a manifest; with what others have claimed. Lives in the arena. */
+/* BY_RULE: another rank deals itself, and stands here. TN_E_PEER: there it cannot be. */
+tn_status tn_partdealer_follow(tn_partdealer *d, uint32_t rank, const tn_progress *at,
+                               uint64_t now_ns, tn_error *err) TN_MUST_USE;
+
+/* How all parts stand, for a manifest; with what others have claimed, or were followed to. Lives in
+ * the arena. */
 const tn_manifest_part *tn_partdealer_parts(tn_partdealer *d, tn_arena *arena, uint32_t *n,
                                             uint64_t now_ns);
 
 /* The ledger itself, for the asks and answers of other ranks: nobody else gets in until unlock,
- * which wakes rank 0's reader. What the ledger says to rank 0 need not be handed on. */
+ *which wakes the own reader. What the ledger says to its own rank need not be handed on. */
 tn_ledger *tn_partdealer_lock(tn_partdealer *d);
 void tn_partdealer_unlock(tn_partdealer *d);
 

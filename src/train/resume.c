@@ -15,6 +15,7 @@ typedef struct loading {
     tn_run_state *state; /* NULL: weights only */
     tn_metrics *metrics; /* NULL: not wanted */
     tn_saved *which;
+    tn_data_stand *stand;       /* NULL: not wanted */
     const tn_ckpt_peers *peers; /* who read their parts when this one has; announce NULL: nobody */
     bool goes_on;               /* they take its steps too */
     uint64_t top;               /* the checkpoint that is wanted; others are what it stands on */
@@ -60,6 +61,7 @@ static tn_status read_sources(const loading *l, const char *path, const tn_manif
     if (status == TN_OK && m->n_parts > 0) {
         status = tn_data_map_check(&lines, path, err);
     }
+    l->state->stand.has_sources = true;
     l->state->stand.sources_crc = tn_crc32c(0, tn_text_str(&lines), lines.size);
     tn_text_done(&lines);
     return status;
@@ -115,15 +117,11 @@ static tn_status check_rows(const tn_worker *w, const char *path, const tn_manif
     return TN_OK;
 }
 
-static tn_status take_state(const loading *l, const tn_manifest *m, tn_error *err)
+static void take_state(const loading *l, const tn_manifest *m)
 {
     tn_run_state *s = l->state;
-    uint32_t sources_crc = s->stand.sources_crc;
     bool same = m->best_name != NULL && s->monitor != NULL && strcmp(m->best_name, s->monitor) == 0;
-    tn_data_stand_done(&s->stand);
-    TN_TRY(tn_data_stand_init(&s->stand, m, err));
     s->progress = (tn_progress){.epoch = m->epoch};
-    s->stand.sources_crc = sources_crc;
     s->steps = m->step;
     s->samples = m->samples;
     s->eval_owed = m->eval_owed;
@@ -134,6 +132,16 @@ static tn_status take_state(const loading *l, const tn_manifest *m, tn_error *er
         s->patience.step = m->best_step;
         s->patience.bad = (uint32_t)m->bad_evals;
     }
+}
+
+/* Where in an epoch, with what was read of the sources. */
+static tn_status take_stand(const loading *l, const tn_manifest *m, tn_error *err)
+{
+    const tn_data_stand was = *l->stand;
+    tn_data_stand_done(l->stand);
+    TN_TRY(tn_data_stand_init(l->stand, m, err));
+    l->stand->has_sources = was.has_sources;
+    l->stand->sources_crc = was.sources_crc;
     return TN_OK;
 }
 
@@ -169,8 +177,11 @@ static tn_status read_all(void *ctx, const char *path, const tn_manifest *m, tn_
     }
     l->w->steps = m->step;
     warn_of_changes(l, m);
+    if (l->stand != NULL) {
+        TN_TRY(take_stand(l, m, err));
+    }
     if (l->state != NULL) {
-        TN_TRY(take_state(l, m, err));
+        take_state(l, m);
     }
     if (l->which != NULL) {
         *l->which = (tn_saved){.ordinal = m->ordinal,
@@ -221,6 +232,7 @@ tn_status tn_checkpoints_resume(tn_checkpoints *c, tn_worker *w, tn_run_state *s
     }
     loading l = {.w = w,
                  .state = state,
+                 .stand = &state->stand,
                  .metrics = metrics,
                  .which = which,
                  .peers = &c->peers,
@@ -264,13 +276,13 @@ tn_status tn_checkpoints_restore(tn_checkpoints *c, tn_worker *w, uint64_t ordin
     return status;
 }
 
-tn_status tn_ckptshare_load(tn_worker *w, const char *path, bool goes_on, tn_error *err)
+tn_status tn_ckptshare_load(tn_worker *w, const char *path, tn_data_stand *stand, tn_error *err)
 {
     const uint64_t steps = w->steps;
-    loading l = {.w = w};
+    loading l = {.w = w, .stand = stand};
     tn_ckpt_loader loader = {.fits = fits, .read = read_all, .ctx = &l};
     TN_TRY(tn_ckptdir_load_one(path, &loader, err));
-    if (!goes_on) {
+    if (stand == NULL) {
         w->steps = steps;
         return TN_OK;
     }

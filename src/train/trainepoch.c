@@ -243,36 +243,7 @@ static void note_data(tn_trainer *t, const tn_reader *reader)
     tn_arena_free(t->map);
     t->map = tn_arena_new(1 << 14);
     t->state.data = tn_data_map_of(reader, t->map);
-}
-
-/* What several readers left of the epoch, all for this one. */
-static tn_status open_dealer(tn_trainer *t, tn_error *err)
-{
-    tn_partdealer_opts opts = {.epoch = t->state.progress.epoch,
-                               .ranks = 1,
-                               .mode = TN_LEDGER_BY_RULE,
-                               .map = t->state.data,
-                               .stand = &t->state.stand};
-    return tn_partdealer_open(&t->dealer, &opts, err);
-}
-
-/* A feeder that stands where the state says. */
-static tn_status open_at_stand(tn_trainer *t, tn_feeder **out, tn_error *err)
-{
-    tn_data_stand *stand = &t->state.stand;
-    TN_TRY(tn_training_feeder(out, t->worker, &t->state.progress, NULL, err));
-    note_data(t, tn_feeder_reader(*out));
-    if (!stand->within) {
-        return TN_OK;
-    }
-    tn_feeder_close(*out);
-    *out = NULL;
-    TN_TRY(t->lead != NULL ? tn_data_map_refuse(err)
-           : stand->shared ? open_dealer(t, err)
-                           : tn_data_map_find(t->state.data, stand, &t->state.progress, err));
-    tn_data_stand_done(stand);
-    const tn_dealer *dealer = t->dealer != NULL ? tn_partdealer_dealer(t->dealer) : NULL;
-    return tn_training_feeder(out, t->worker, &t->state.progress, dealer, err);
+    t->map_epoch = t->state.progress.epoch;
 }
 
 /* The steps of an epoch, behind an evaluation that the run before owed. TN_END: it is over. */
@@ -296,9 +267,11 @@ tn_status tn_trainer_epoch(tn_trainer *t, tn_error *err)
     tn_partdealer_close(t->dealer); /* of the epoch before */
     t->dealer = NULL;
     tn_feeder *feeder = NULL;
-    TN_TRY(open_at_stand(t, &feeder, err));
+    TN_TRY(tn_training_feeder(&feeder, t->worker, &t->state.progress, &t->state.stand, &t->dealer,
+                              err));
     t->opened = true;
     tn_reader *reader = tn_feeder_reader(feeder);
+    note_data(t, reader);
     tn_status status = pass(t, feeder, err);
     tn_reader_counts(reader, &t->counts);
     tn_text_clear(&t->bad_reasons);

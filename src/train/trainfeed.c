@@ -1,7 +1,8 @@
 /* trainfeed.c - see trainfeed.h. */
 #include "train/trainfeed.h"
 
-tn_status tn_training_feeder(tn_feeder **out, const tn_worker *w, const tn_progress *from,
+/* From `from` on, the worker's own parts; or those that `dealer`, which may be NULL, deals. */
+static tn_status open_feeder(tn_feeder **out, const tn_worker *w, const tn_progress *from,
                              const tn_dealer *dealer, tn_error *err)
 {
     const tn_run *run = w->plan->run;
@@ -21,4 +22,43 @@ tn_status tn_training_feeder(tn_feeder **out, const tn_worker *w, const tn_progr
     const tn_feeder_opts opts = {
         .plan = w->plan, .team = w->team, .ahead = run->train.prefetch, .training = true};
     return tn_feeder_open(out, &opts, &reader, err);
+}
+
+/* All that go on make the same of the same stand. */
+static tn_status find_place(const tn_worker *w, const tn_data_map *map, const tn_data_stand *stand,
+                            tn_progress *from, tn_partdealer **dealer, tn_error *err)
+{
+    const tn_partdealer_opts opts = {.epoch = from->epoch,
+                                     .ranks = w->plan->owners.n_peers,
+                                     .rank = w->rank,
+                                     .mode = TN_LEDGER_BY_RULE,
+                                     .map = map,
+                                     .stand = stand};
+    bool plain = opts.ranks == 1 && !stand->shared;
+    return plain ? tn_data_map_find(map, stand, from, err) : tn_partdealer_open(dealer, &opts, err);
+}
+
+tn_status tn_training_feeder(tn_feeder **out, const tn_worker *w, tn_progress *from,
+                             tn_data_stand *stand, tn_partdealer **dealer, tn_error *err)
+{
+    *dealer = NULL;
+    TN_TRY(open_feeder(out, w, from, NULL, err));
+    if (!stand->within || stand->epoch != from->epoch) {
+        return TN_OK;
+    }
+    tn_arena *arena = tn_arena_new(1 << 14);
+    const tn_data_map *map = tn_data_map_of(tn_feeder_reader(*out), arena);
+    tn_feeder_close(*out);
+    *out = NULL;
+    tn_status status = find_place(w, map, stand, from, dealer, err);
+    tn_arena_free(arena);
+    TN_TRY(status);
+    tn_data_stand_done(stand);
+    const tn_dealer *deals = *dealer != NULL ? tn_partdealer_dealer(*dealer) : NULL;
+    status = open_feeder(out, w, from, deals, err);
+    if (status != TN_OK) {
+        tn_partdealer_close(*dealer);
+        *dealer = NULL;
+    }
+    return status;
 }

@@ -4,10 +4,14 @@
 #define TN_TRAIN_TRAINFEED_H
 
 #include "train/feeder.h"
+#include "train/partdealer.h"
 
-/* From `from` on, the worker's own parts; or those that `dealer`, which may be NULL, deals of that
- * epoch. On failure *out is NULL. */
-tn_status tn_training_feeder(tn_feeder **out, const tn_worker *w, const tn_progress *from,
-                             const tn_dealer *dealer, tn_error *err) TN_MUST_USE;
+/* The worker's own parts of the epoch of *from, from there on. Where a run goes on: from `stand`
+ * on, when that is within this epoch, and is empty behind it. Alone, behind another that was, *from
+ * becomes the place; else *dealer knows which parts are left for this worker, and is closed behind
+ * the feeder. NULL: there is none. On failure *out and *dealer are NULL. */
+tn_status tn_training_feeder(tn_feeder **out, const tn_worker *w, tn_progress *from,
+                             tn_data_stand *stand, tn_partdealer **dealer,
+                             tn_error *err) TN_MUST_USE;
 
 #endif

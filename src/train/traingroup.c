@@ -49,9 +49,19 @@ static void list_parts(tn_trainer *t, const tn_progress *progress)
     t->state.n_parts = n;
 }
 
+/* In an epoch that others have begun all ranks deal themselves what was left. */
+static tn_status follow_others(tn_trainer *t, const tn_progress *progress, tn_error *err)
+{
+    for (uint32_t r = 1; r < t->plan->owners.n_peers; r++) {
+        TN_TRY(tn_partdealer_follow(t->dealer, r, &progress[r], tn_clock_ns(), err));
+    }
+    return TN_OK;
+}
+
 tn_status tn_trainer_sum(tn_trainer *t, tn_error *err)
 {
-    if (t->lead == NULL || t->state.data == NULL) {
+    const bool runs = t->state.data != NULL && t->state.progress.epoch == t->map_epoch;
+    if (t->lead == NULL || !runs) { /* between two epochs: what the end of one summed up stays */
         return TN_OK;
     }
     tn_lead_totals totals;
@@ -60,10 +70,13 @@ tn_status tn_trainer_sum(tn_trainer *t, tn_error *err)
     for (uint32_t r = 0; r < t->plan->owners.n_peers; r++) {
         begun = begun || totals.progress[r].part > 0 || totals.progress[r].position > 0;
     }
-    if (!begun) { /* between two epochs */
+    if (!begun && t->dealer == NULL) { /* at the beginning of one */
         return TN_OK;
     }
     t->state.samples = t->samples_before + totals.records;
+    if (t->dealer != NULL) {
+        return follow_others(t, totals.progress, err);
+    }
     list_parts(t, totals.progress);
     return TN_OK;
 }

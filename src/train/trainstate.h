@@ -48,7 +48,8 @@ typedef struct tn_trainer {
     bool save_again;       /* .. begun anew when the disk fails it */
     tn_read_counts counts; /* of the last epoch */
     tn_text bad_reasons;   /* as tn_reader_bad_reasons */
-    tn_arena *map;         /* holds state.data */
+    tn_arena *map;         /* holds state.data .. */
+    uint32_t map_epoch;    /* .. of this epoch */
     tn_partdealer *dealer; /* deals what several readers left of an epoch; NULL: nobody need */
     bool stop;             /* early stop, max_steps or max_time: end as if the data had ended */
 } tn_trainer;

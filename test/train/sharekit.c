@@ -71,7 +71,10 @@ static tn_status load(void *arg, const char *path, bool goes_on, tn_error *err)
     sharekit *k = arg;
     k->loads++;
     for (uint32_t r = 1; r < k->n; r++) {
-        TN_TRY(tn_ckptshare_load(k->w[r], path, goes_on, err));
+        tn_data_stand stand = {0};
+        tn_status status = tn_ckptshare_load(k->w[r], path, goes_on ? &stand : NULL, err);
+        tn_data_stand_done(&stand);
+        TN_TRY(status);
     }
     return TN_OK;
 }

@@ -221,7 +221,7 @@ static tn_status load_two(const char *dir, uint32_t rank, tn_error *err)
     sharekit k;
     (void)snprintf(path, sizeof path, "%s/ckpt-2", dir);
     sharekit_open(&k, dir, 2, NULL);
-    tn_status status = tn_ckptshare_load(k.w[rank], path, true, err);
+    tn_status status = tn_ckptshare_load(k.w[rank], path, NULL, err);
     sharekit_close(&k);
     return status;
 }

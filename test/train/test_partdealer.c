@@ -219,6 +219,7 @@ static bool run(epoch *e, uint32_t ranks, tn_ledger_mode mode, const uint32_t *b
     m.part = tn_partdealer_parts(d, e->arena, &m.n_parts, tn_clock_ns());
     tn_data_stand_done(stand);
     assert_int_equal(tn_data_stand_init(stand, &m, NULL), TN_OK);
+    stand->has_sources = true;
     stand->sources_crc = e->sources_crc;
     tn_partdealer_close(d);
     return over;
@@ -298,7 +299,73 @@ static void read_alone(epoch *e, uint32_t batches, tn_data_stand *stand)
     tn_manifest m = {0};
     m.part = tn_data_map_parts(e->map, &at, e->arena, &m.n_parts);
     assert_int_equal(tn_data_stand_init(stand, &m, NULL), TN_OK);
+    stand->has_sources = true;
     stand->sources_crc = e->sources_crc;
+}
+
+/* The same, but each rank deals itself and is only followed. *stand is rank 0's. */
+static void run_apart(epoch *e, uint32_t ranks, const uint32_t *batches, tn_data_stand *stand)
+{
+    tn_partdealer *d[READERS_MAX];
+    tn_progress at[READERS_MAX] = {0};
+    tn_error err = {0};
+    for (uint32_t r = 0; r < ranks; r++) {
+        const tn_partdealer_opts opts = {
+            .epoch = 1, .ranks = ranks, .rank = r, .map = e->map, .stand = stand};
+        assert_int_equal(tn_partdealer_open(&d[r], &opts, NULL), TN_OK);
+        tn_reader *reader = open_reader(e, tn_partdealer_dealer(d[r]));
+        tn_batch *batch = NULL;
+        for (uint32_t i = 0; i < batches[r]; i++) {
+            if (tn_reader_next(reader, &batch, NULL) != TN_OK) {
+                break;
+            }
+            count(e->learned, batch);
+            tn_partdealer_note(d[r], &batch->progress, 1);
+            at[r] = batch->progress;
+            tn_reader_recycle(reader, batch);
+        }
+        tn_reader_close(reader);
+    }
+    for (uint32_t r = 1; r < ranks; r++) {
+        assert_int_equal(tn_partdealer_follow(d[0], r, &(tn_progress){0}, 1, &err), TN_OK);
+        assert_int_equal(tn_partdealer_follow(d[0], r, &at[r], 1, &err), TN_OK);
+        assert_int_equal(tn_partdealer_follow(d[0], r, &at[r], 2, &err), TN_OK);
+        const tn_progress beyond = {.part = 1000, .position = 1};
+        assert_int_equal(tn_partdealer_follow(d[0], r, &beyond, 2, &err), TN_E_PEER);
+        assert_non_null(strstr(err.text, "reads part 1000 of its own"));
+        if (at[r].part > 0) {
+            const tn_progress back = {.position = 1};
+            assert_int_equal(tn_partdealer_follow(d[0], r, &back, 2, &err), TN_E_PEER);
+            assert_non_null(strstr(err.text, "went back from part"));
+        }
+    }
+    tn_manifest m = {.shared = true};
+    m.part = tn_partdealer_parts(d[0], e->arena, &m.n_parts, 3);
+    tn_data_stand_done(stand);
+    assert_int_equal(tn_data_stand_init(stand, &m, NULL), TN_OK);
+    for (uint32_t r = 0; r < ranks; r++) {
+        tn_partdealer_close(d[r]);
+    }
+}
+
+static void ranks_that_deal_themselves_learn_each_record_once(void **state)
+{
+    (void)state;
+    epoch e;
+    tn_data_stand stand = {0};
+    const uint32_t some[] = {3, 5, 1};
+    const uint32_t all[] = {ALL, ALL, ALL};
+    open_epoch(&e, small);
+    read_alone(&e, 4, &stand);
+    run_apart(&e, 3, some, &stand);
+    run_apart(&e, 2, some, &stand);
+    run_apart(&e, 1, some, &stand);
+    run_apart(&e, 3, all, &stand);
+    assert_each_once(&e);
+    run_apart(&e, 2, all, &stand); /* nothing is left */
+    assert_each_once(&e);
+    tn_data_stand_done(&stand);
+    tn_arena_free(e.arena);
 }
 
 static void several_go_on_where_one_stood(void **state)
@@ -382,6 +449,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(readers_that_share_an_epoch_learn_each_record_once),
         cmocka_unit_test(any_number_of_readers_goes_on_where_others_left_an_epoch),
+        cmocka_unit_test(ranks_that_deal_themselves_learn_each_record_once),
         cmocka_unit_test(several_go_on_where_one_stood),
         cmocka_unit_test(a_stand_of_other_data_is_refused),
         cmocka_unit_test(who_waits_for_a_part_stops_when_asked),
