@@ -12,7 +12,8 @@
 
 static const uint64_t look_ns = 100000000;    /* at a stop signal, while forming */
 static const uint64_t tell_ns = 10000000000;  /* between two lines about who is missing */
-static const uint64_t linger_ns = 2000000000; /* for what was posted last */
+static const uint64_t linger_ns = 2000000000; /* for what was posted last .. */
+static const uint64_t refuse_ns = 1000000000; /* .. and for who still says hello */
 
 /* ---- opening ---- */
 
@@ -289,6 +290,17 @@ tn_status tn_group_check(tn_group *g, tn_error *err)
     return status;
 }
 
+/* Who comes to a group that will not form is told so. */
+static void turn_away(tn_group *g)
+{
+    const uint64_t until = tn_clock_ns() + tn_timer_ns(refuse_ns);
+    (void)pthread_mutex_lock(&g->lock);
+    while (g->rank == 0 && !g->is_whole && g->ended != TN_OK && tn_clock_ns() < until) {
+        (void)tn_group_wait(g, until);
+    }
+    (void)pthread_mutex_unlock(&g->lock);
+}
+
 /* Until the others have what was posted to them; those that are gone do not count for long. */
 static void linger(tn_group *g)
 {
@@ -322,6 +334,7 @@ void tn_group_close(tn_group *g)
         return;
     }
     if (g->open) {
+        turn_away(g);
         linger(g);
     }
     tn_link_close(g->link);

@@ -125,6 +125,10 @@ static void welcome_all(tn_group *g)
 static void hear_hello(tn_group *g, const tn_frame *f, const tn_hello_note *note)
 {
     tn_text why = {0};
+    if (g->ended != TN_OK) {
+        refuse(g, f, TN_REFUSAL_ENDING, g->why.text);
+        return;
+    }
     uint32_t refusal = tn_forming_hello(g->forming, f->rank, f->incarnation, note, &why);
     if (refusal != 0) {
         tn_log(TN_LOG_WARN, "%s", tn_text_str(&why));
@@ -182,7 +186,7 @@ static void say_hello(tn_group *g, uint64_t now)
 {
     char at[TN_ENDPOINT_SIZE];
     const tn_roster *r = g->opts.roster;
-    g->next_hello = now + hello_ns;
+    g->next_hello = now + tn_timer_ns(hello_ns);
     if (g->dialled[0] == NULL && r->meet != NULL &&
         tn_meeting_look(r->meet, r->job, at, NULL) == TN_OK) {
         tn_error err = {0};

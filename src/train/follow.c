@@ -317,7 +317,7 @@ static tn_status open_parts(follower *f, const tn_run_text *text, const tn_binde
     TN_TRY(tn_peers_open(&f->peers, f->w, text, err));
     f->group = tn_peers_group(f->peers);
     f->beats = (tn_beats){.group = f->group, .watch = f->watch, .begin = tn_clock_s()};
-    return tn_peers_form(f->peers, NULL, err);
+    return tn_peers_form(f->peers, f->watch->stop, err);
 }
 
 tn_status tn_follow(const tn_blueprint *plan, const tn_run_text *text, const tn_watch *watch,

@@ -5,6 +5,7 @@
 
 #include "base/arena.h"
 #include "base/safetensors.h"
+#include "ps/roster.h"
 #include "train/worker.h"
 
 /* A tab-separated file; the last line that begins with '#' names the columns. */
@@ -39,5 +40,9 @@ const tn_blueprint *golden_plan(tn_arena *arena, const char *name, const char *c
 /* The same for one of `size` peers. */
 const tn_blueprint *golden_plan_of(tn_arena *arena, const char *name, const char *const *overrides,
                                    uint32_t rank, uint32_t size);
+
+/* The same for the process that `roster` tells of, NULL: alone; it must outlive a run. */
+const tn_blueprint *golden_plan_at(tn_arena *arena, const char *name, const char *const *overrides,
+                                   const tn_roster *roster);
 
 #endif

@@ -1,0 +1,175 @@
+/* grouprun.c - see grouprun.h. */
+#include "train/grouprun.h"
+
+#include "base/file.h"
+#include "ps/roster.h"
+#include "support/test.h"
+#include "train/checkpoint.h"
+#include "train/golden.h"
+#include "train/runhash.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ROWS "test/golden/data/rows.tsv"
+#define HASH "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+enum { OVERRIDES_MAX = 32 };
+
+typedef struct seat {
+    grouprun *g;
+    uint32_t rank;
+    tn_roster roster;
+} seat;
+
+static int code_of(tn_status status)
+{
+    return (int)status;
+}
+
+static void note_line(void *arg, const char *text, bool transient)
+{
+    (void)text;
+    (void)transient;
+    grouprun *g = arg;
+    atomic_store(&g->shown, true);
+}
+
+static const tn_blueprint *plan_of(const seat *s, tn_arena *arena)
+{
+    const grouprun *g = s->g;
+    const char **overrides = TN_NEW_ARRAY(arena, const char *, OVERRIDES_MAX);
+    char *where = TN_NEW_ARRAY(arena, char, TN_PATH_SIZE);
+    uint32_t n = 0;
+    (void)snprintf(where, TN_PATH_SIZE, "run.dir=%s", g->dir);
+    overrides[n++] = where;
+    overrides[n++] = "log.progress=false";
+    overrides[n++] = "train.threads=1";
+    const char *const *lists[] = {g->more, g->own[s->rank]};
+    for (uint32_t k = 0; k < 2; k++) {
+        for (const char *const *o = lists[k]; o != NULL && *o != NULL; o++) {
+            assert_true(n + 1 < OVERRIDES_MAX);
+            overrides[n++] = *o;
+        }
+    }
+    return golden_plan_at(arena, g->config, overrides, g->n > 1 ? &s->roster : NULL);
+}
+
+static void *run(void *arg)
+{
+    seat *s = arg;
+    grouprun *g = s->g;
+    tn_arena *arena = tn_arena_new(1 << 16);
+    tn_diag diag = {0};
+    tn_binder b = {.arena = arena, .diag = &diag};
+    const tn_run_text text = {.config = "test\n", .hash = HASH};
+    const tn_watch watch = {.exit_code = code_of,
+                            .show = s->rank == 0 ? note_line : NULL,
+                            .arg = g,
+                            .stop = g->stops[s->rank] ? &g->shown : NULL};
+    tn_error err = {0};
+    tn_outcome out;
+    g->status[s->rank] = tn_train(plan_of(s, arena), &text, &watch, &b, &out, &err);
+    (void)snprintf(g->text[s->rank], GROUP_TEXT, "%s", err.text);
+    g->steps[s->rank] = out.steps;
+    if (s->rank == 0) {
+        const tn_metrics *valid = out.valid.metrics;
+        g->valid_auc = valid != NULL ? tn_metrics_get(valid, "auc") : (double)NAN;
+        g->valid_logloss = valid != NULL ? tn_metrics_get(valid, "logloss") : (double)NAN;
+        g->valid_rows = valid != NULL ? tn_metrics_rows(valid) : 0;
+    }
+    tn_outcome_done(&out);
+    tn_diag_done(&diag);
+    tn_arena_free(arena);
+    return NULL;
+}
+
+static void load(grouprun *g)
+{
+    tn_arena *arena = tn_arena_new(1 << 16);
+    tn_diag diag = {0};
+    tn_binder b = {.arena = arena, .diag = &diag};
+    tn_error err = {0};
+    tn_worker *w = NULL;
+    tn_saved which;
+    const seat alone = {
+        .g = &(grouprun){.config = g->config, .dir = g->dir, .more = g->more, .n = 1}};
+    const tn_blueprint *plan = plan_of(&alone, arena);
+    g->hash = 0;
+    if (tn_worker_new(&w, plan, &(tn_worker_opts){.training = true}, &b, &err) != TN_OK ||
+        tn_checkpoint_load(g->dir, w, &which, &err) != TN_OK ||
+        tn_run_hash(w, &g->hash, &err) != TN_OK) {
+        g->hash = 0;
+    }
+    tn_worker_free(w);
+    tn_arena_free(arena);
+}
+
+void grouprun_do(grouprun *g)
+{
+    seat seats[GROUP_MAX];
+    pthread_t thread[GROUP_MAX];
+    char at[GROUP_MAX][TN_ENDPOINT_SIZE];
+    const char *address[GROUP_MAX];
+    const char *host[GROUP_MAX] = {NULL};
+    assert_int_equal(setenv("TNET_FAST", "20", 1), 0); // NOLINT(concurrency-mt-unsafe)
+    for (uint32_t r = 0; r < g->n; r++) {
+        (void)snprintf(at[r], sizeof at[r], "ipc://%s/sockets/%u.sock", g->dir, r);
+        address[r] = at[r];
+    }
+    for (uint32_t r = 0; r < g->n; r++) {
+        seats[r] = (seat){.g = g,
+                          .rank = r,
+                          .roster = {.rank = r,
+                                     .size = g->n,
+                                     .job = 9,
+                                     .address = address,
+                                     .host = host,
+                                     .bind = at[r],
+                                     .how = "test"}};
+        assert_int_equal(pthread_create(&thread[r], NULL, run, &seats[r]), 0);
+    }
+    for (uint32_t r = 0; r < g->n; r++) {
+        assert_int_equal(pthread_join(thread[r], NULL), 0);
+    }
+    load(g);
+}
+
+void grouprun_well(grouprun *g)
+{
+    grouprun_do(g);
+    for (uint32_t r = 0; r < g->n; r++) {
+        if (g->status[r] != TN_OK) {
+            fail_msg("rank %u of %u: %s", r, g->n, g->text[r]);
+        }
+        assert_int_equal(g->steps[r], g->steps[0]);
+    }
+}
+
+void grouprun_deal(const char *to, uint32_t n, uint32_t block)
+{
+    tn_text rows = {0};
+    tn_text part[GROUP_MAX] = {{0}};
+    assert_int_equal(tn_file_read_all(ROWS, 1 << 20, &rows, NULL), TN_OK);
+    assert_int_equal(tn_file_replace(to, rows.data, rows.size, NULL), TN_OK);
+    uint32_t line = 0;
+    for (const char *at = tn_text_str(&rows); *at != '\0'; line++) {
+        const char *end = strchr(at, '\n') + 1;
+        for (uint32_t r = 0; r < n; r++) {
+            if (line == 0 || (line - 1) / block % n == r) {
+                tn_text_add(&part[r], at, (size_t)(end - at));
+            }
+        }
+        at = end;
+    }
+    for (uint32_t r = 0; r < n; r++) {
+        char path[TN_PATH_SIZE];
+        (void)snprintf(path, sizeof path, "%s-%u", to, r);
+        assert_int_equal(tn_file_replace(path, part[r].data, part[r].size, NULL), TN_OK);
+        tn_text_done(&part[r]);
+    }
+    tn_text_done(&rows);
+}

@@ -1,0 +1,37 @@
+/* grouprun.h - whole runs of several ranks, each on a thread of this process, with real sockets. */
+#ifndef TN_TEST_GROUPRUN_H
+#define TN_TEST_GROUPRUN_H
+
+#include "train/trainer.h"
+
+enum { GROUP_MAX = 4, GROUP_TEXT = 1500 };
+
+typedef struct grouprun {
+    const char *config; /* test/golden/<config>.yaml */
+    uint32_t n;
+    const char *dir;                   /* of the run */
+    const char *const *more;           /* overrides, ended by NULL; or NULL */
+    const char *const *own[GROUP_MAX]; /* the same of one rank */
+    bool stops[GROUP_MAX]; /* a signal to that rank comes with the first line that rank 0 shows */
+    atomic_bool shown;
+
+    /* What became of it. */
+    tn_status status[GROUP_MAX];
+    char text[GROUP_MAX][GROUP_TEXT];
+    uint64_t steps[GROUP_MAX];
+    double valid_auc, valid_logloss; /* rank 0's; NAN: none */
+    uint64_t valid_rows;
+    uint32_t hash; /* of the newest checkpoint, loaded by one process; 0: none */
+} grouprun;
+
+/* n 1: one process. Timers are a twentieth as long. */
+void grouprun_do(grouprun *g);
+
+/* The same, and all must have ended well. */
+void grouprun_well(grouprun *g);
+
+/* The rows of test/golden/data/rows.tsv as files: `to`, and those of `n` ranks, dealt in blocks of
+ * `block`, to-0 .. */
+void grouprun_deal(const char *to, uint32_t n, uint32_t block);
+
+#endif

@@ -1,0 +1,186 @@
+/* test_traingroup.c - several ranks train the model that one process trains on the joint batches.
+ */
+#include "base/file.h"
+#include "support/test.h"
+#include "support/tmpdir.h"
+#include "train/grouprun.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static char dir[256], rows[300], run_dir[300];
+
+static int set_up(void **state)
+{
+    (void)state;
+    tn_tmpdir_make(dir);
+    (void)snprintf(rows, sizeof rows, "%s/rows.tsv", dir);
+    (void)snprintf(run_dir, sizeof run_dir, "%s/run", dir);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    tn_tmpdir_remove(dir);
+    return 0;
+}
+
+static char texts[8][TN_PATH_SIZE];
+
+/* data.train=[rows-0,rows-1,..], one part each */
+static const char *train_files(uint32_t n)
+{
+    size_t used = (size_t)snprintf(texts[0], sizeof texts[0], "data.train=[");
+    for (uint32_t r = 0; r < n; r++) {
+        used += (size_t)snprintf(texts[0] + used, sizeof texts[0] - used, "%s%s-%u",
+                                 r > 0 ? "," : "", rows, r);
+    }
+    (void)snprintf(texts[0] + used, sizeof texts[0] - used, "]");
+    return texts[0];
+}
+
+static void ranks_train_the_model_of_one_process_on_the_joint_batch(void **state)
+{
+    (void)state;
+    static const char *const models[] = {"deepfm", "lr", "dcn", "widedeep"};
+    for (uint32_t i = 0; i < 4; i++) {
+        for (uint32_t n = 2; n <= 4; n *= 2) {
+            char batch[32];
+            (void)snprintf(batch, sizeof batch, "train.batch=%u", 32 / n);
+            grouprun_deal(rows, n, 32 / n);
+            /* Rows of weight 0 would be left out and the others move up, in each file for itself.
+             */
+            const char *const one_opts[] = {"model.dropout=0.1", "checkpoint.resume=never",
+                                            "data.weight=~", NULL};
+            const char *const opts[] = {train_files(n), batch,       one_opts[0],
+                                        one_opts[1],    one_opts[2], NULL};
+            const bool plain = strcmp(models[i], "lr") == 0;
+            grouprun one = {.config = models[i], .n = 1, .dir = run_dir, .more = one_opts + plain};
+            const char *const plain_opts[] = {opts[0], batch, one_opts[1], one_opts[2], NULL};
+            grouprun all = {
+                .config = models[i], .n = n, .dir = run_dir, .more = plain ? plain_opts : opts};
+            grouprun_well(&one);
+            grouprun_well(&all);
+            assert_int_equal(all.steps[0], one.steps[0]);
+            assert_int_equal(all.valid_rows, one.valid_rows);
+            assert_true(fabs(all.valid_logloss - one.valid_logloss) < 2e-6);
+            assert_true(fabs(all.valid_auc - one.valid_auc) < 1e-4);
+            grouprun again = all;
+            grouprun_well(&again);
+            assert_int_not_equal(all.hash, 0);
+            assert_int_equal(again.hash, all.hash);
+        }
+    }
+}
+
+static void c4_ranks_without_data_take_part_in_everything(void **state)
+{
+    (void)state;
+    const char *const opts[] = {"checkpoint.resume=never", "train.epochs=2", "eval.every=3steps",
+                                NULL};
+    grouprun one = {.config = "deepfm", .n = 1, .dir = run_dir, .more = opts};
+    grouprun all = {.config = "deepfm", .n = 4, .dir = run_dir, .more = opts};
+    grouprun_well(&one);
+    grouprun_well(&all); /* one part: rank 0 has it */
+    assert_int_equal(all.steps[3], one.steps[0]);
+    assert_true(fabs(all.valid_logloss - one.valid_logloss) < 2e-6);
+    assert_int_equal(all.valid_rows, one.valid_rows);
+}
+
+static void a_bad_record_ends_all_with_file_and_place(void **state)
+{
+    (void)state;
+    grouprun_deal(rows, 2, 16);
+    tn_text bad = {0};
+    char path[TN_PATH_SIZE];
+    (void)snprintf(path, sizeof path, "%s-1", rows);
+    assert_int_equal(tn_file_read_all(path, 1 << 20, &bad, NULL), TN_OK);
+    tn_text_adds(&bad, "no row\n");
+    assert_int_equal(tn_file_replace(path, bad.data, bad.size, NULL), TN_OK);
+    tn_text_done(&bad);
+    const char *const opts[] = {train_files(2), "checkpoint.resume=never", NULL};
+    grouprun all = {.config = "deepfm", .n = 2, .dir = run_dir, .more = opts};
+    grouprun_do(&all);
+    for (uint32_t r = 0; r < 2; r++) {
+        assert_int_equal(all.status[r], TN_E_DATA);
+        assert_non_null(strstr(all.text[r], "rows.tsv-1:130"));
+    }
+    assert_memory_equal(all.text[0], "rank 1: ", 8);
+}
+
+static void a_signal_to_any_rank_saves_and_stops_all(void **state)
+{
+    (void)state;
+    grouprun_deal(rows, 3, 8);
+    for (uint32_t who = 0; who < 3; who++) {
+        const char *const opts[] = {train_files(3),           "checkpoint.resume=never",
+                                    "train.epochs=100000",    "eval.every=5steps",
+                                    "checkpoint.every=never", NULL};
+        grouprun all = {.config = "deepfm", .n = 3, .dir = run_dir, .more = opts};
+        all.stops[who] = true;
+        grouprun_do(&all);
+        for (uint32_t r = 0; r < 3; r++) {
+            assert_int_equal(all.status[r], TN_E_STOPPED);
+            assert_non_null(strstr(all.text[r], "stopped by a signal"));
+        }
+        assert_int_not_equal(all.hash, 0);
+    }
+}
+
+static void the_best_model_comes_back_on_all_ranks(void **state)
+{
+    (void)state;
+    grouprun_deal(rows, 2, 16);
+    const char *const opts[] = {train_files(2),
+                                "train.batch=16",
+                                "checkpoint.resume=never",
+                                "train.epochs=12",
+                                "train.optimizer.lr=0.3",
+                                "train.stop.monitor=valid.logloss",
+                                "train.stop.patience=3",
+                                NULL};
+    const char *const one_opts[] = {opts[2], opts[3], opts[4], opts[5], opts[6], NULL};
+    grouprun one = {.config = "deepfm", .n = 1, .dir = run_dir, .more = one_opts};
+    grouprun all = {.config = "deepfm", .n = 2, .dir = run_dir, .more = opts};
+    grouprun_well(&one);
+    grouprun_well(&all);
+    assert_int_equal(all.steps[0], one.steps[0]);
+    assert_true(fabs(all.valid_logloss - one.valid_logloss) < 1e-4);
+}
+
+static void another_configuration_is_refused(void **state)
+{
+    (void)state;
+    const char *const opts[] = {"checkpoint.resume=never", "cluster.start_timeout=1s", NULL};
+    const char *const other[] = {"model.hidden=[8]", NULL};
+    grouprun all = {.config = "deepfm", .n = 2, .dir = run_dir, .more = opts, .own = {NULL, other}};
+    grouprun_do(&all);
+    assert_int_equal(all.status[1], TN_E_CONFIG);
+    assert_int_equal(all.status[0], TN_E_PEER);
+}
+
+static void running_statistics_are_refused(void **state)
+{
+    (void)state;
+    const char *const opts[] = {"checkpoint.resume=never", NULL};
+    grouprun all = {.config = "deepfm_bn", .n = 2, .dir = run_dir, .more = opts};
+    grouprun_do(&all);
+    assert_int_equal(all.status[0], TN_E_CONFIG);
+    assert_int_equal(all.status[1], TN_E_CONFIG);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ranks_train_the_model_of_one_process_on_the_joint_batch),
+        cmocka_unit_test(c4_ranks_without_data_take_part_in_everything),
+        cmocka_unit_test(a_bad_record_ends_all_with_file_and_place),
+        cmocka_unit_test(a_signal_to_any_rank_saves_and_stops_all),
+        cmocka_unit_test(the_best_model_comes_back_on_all_ranks),
+        cmocka_unit_test(another_configuration_is_refused),
+        cmocka_unit_test(running_statistics_are_refused),
+    };
+    return cmocka_run_group_tests_name("train/traingroup", tests, set_up, tear_down);
+}
