@@ -319,6 +319,24 @@ static void linger(tn_group *g)
     (void)pthread_mutex_unlock(&g->lock);
 }
 
+/* An answer that waits in ZeroMQ is dropped when its sender hangs up: whoever rank 0 has dismissed
+ * stays until rank 0, which has all answers then, says that it goes. */
+static void part(tn_group *g)
+{
+    const uint64_t until = tn_clock_ns() + tn_timer_ns(linger_ns);
+    (void)pthread_mutex_lock(&g->lock);
+    g->beat.state = TN_PEER_ENDING;
+    for (uint32_t r = 1; g->rank == 0 && r < g->size; r++) {
+        if (g->is_whole && g->dialled[r] != NULL) {
+            tn_group_post(g, r, TN_FRAME_BEAT, &g->beat, NULL);
+        }
+    }
+    while (g->rank != 0 && g->is_whole && g->dismissed && !g->is_last && tn_clock_ns() < until) {
+        (void)tn_group_wait(g, until);
+    }
+    (void)pthread_mutex_unlock(&g->lock);
+}
+
 static void free_orders(tn_group_order_in *o)
 {
     while (o != NULL) {
@@ -336,6 +354,7 @@ void tn_group_close(tn_group *g)
     if (g->open) {
         turn_away(g);
         linger(g);
+        part(g);
     }
     tn_link_close(g->link);
     for (size_t i = 0; g->done != NULL && i < (size_t)g->size * TN_ORDERS; i++) {

@@ -243,6 +243,10 @@ static void hear_beat(tn_group *g, const tn_frame *f, const tn_beat_note *note)
         return;
     }
     tn_pulse_heard(g->pulse, f->rank, note, f->step, tn_clock_ns());
+    if (f->rank == 0 && note->state == TN_PEER_ENDING) {
+        g->is_last = true;
+        (void)pthread_cond_broadcast(&g->changed);
+    }
     if (note->asks != TN_ASKS_NOTHING && g->rank == 0) {
         g->asked[note->asks] = true;
         (void)pthread_cond_broadcast(&g->changed);

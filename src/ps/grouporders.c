@@ -78,6 +78,7 @@ tn_status tn_group_await(tn_group *g, const tn_order_note *order, tn_done_take *
 
 void tn_group_take_order(tn_group *g, const tn_order_note *note, tn_arena *arena)
 {
+    g->dismissed = g->dismissed || note->what == TN_ORDER_STOP || note->what == TN_ORDER_BYE;
     if (note->what == TN_ORDER_STOP) {
         tn_group_end(g,
                      note->number > TN_END && note->number <= TN_E_STOPPED ? (tn_status)note->number

@@ -51,7 +51,8 @@ typedef struct tn_link_opts {
 tn_status tn_link_open(tn_link **out, const tn_zmq *z, const tn_link_opts *opts,
                        const tn_endpoint *own, char bound[TN_ENDPOINT_SIZE],
                        tn_error *err) TN_MUST_USE;
-/* Ends the thread; what was not sent is dropped. Letters may be closed later. NULL is fine. */
+/* Ends the thread; answers that were posted are still sent, what else was not sent is dropped.
+ * Letters may be closed later. NULL is fine. */
 void tn_link_close(tn_link *l);
 
 /* Where a rank is. Messages to it may be posted before. TN_E_CONFIG: no key, or an open address. */

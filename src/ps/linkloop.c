@@ -184,5 +184,10 @@ tn_status tn_link_loop(void *arg, tn_error *err)
         }
         tick(l, tn_clock_ns());
     }
+    /* Who asked for the last thing shall have its answer, or would take this peer for lost. */
+    take_outbox(l);
+    for (uint32_t r = 0; r < l->opts.size; r++) {
+        flush(l, &l->dest[r], tn_clock_ns());
+    }
     return TN_OK;
 }

@@ -125,10 +125,14 @@ const tn_zap *tn_sockets_door(const tn_sockets *s)
     return s->door;
 }
 
+/* For what was sent last to leave, while sockets are closed; then it is dropped. */
+static const int last_ms = 200;
+
 void tn_sockets_hang_up(tn_sockets *s, void *socket)
 {
     if (socket != NULL) {
         TN_ASSERT(s->n_open > 0);
+        (void)s->z.zmq_setsockopt(socket, ZMQ_LINGER, &last_ms, sizeof last_ms);
         int closed = s->z.zmq_close(socket);
         TN_ASSERT(closed == 0);
         s->n_open--;

@@ -51,7 +51,7 @@ tn_status tn_sockets_listen(tn_sockets *s, const tn_endpoint *own, void **router
 tn_status tn_sockets_dial(tn_sockets *s, uint32_t rank, const tn_endpoint *to, void **dealer,
                           tn_error *err) TN_MUST_USE;
 
-/* Closes a socket; what it had not sent yet is dropped. NULL is fine. */
+/* Closes a socket; what does not leave within 200 ms is dropped. NULL is fine. */
 void tn_sockets_hang_up(tn_sockets *s, void *socket);
 
 void *tn_sockets_context(const tn_sockets *s);      /* for inproc sockets; lent */
