@@ -1,6 +1,7 @@
 /* local.c - see local.h. */
 #include "cli/local.h"
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/threads.h"
 #include "cli/children.h"
@@ -15,7 +16,7 @@
 #include <unistd.h>
 
 /* The others notice a lost peer within 15 s and then end. */
-#define GRACE_S 20
+static const uint64_t grace_ns = 20000000000;
 
 enum { OVERRIDE_BYTES = 48, OVERRIDES_MAX = 3 };
 
@@ -111,7 +112,7 @@ tn_status tn_local_run(const tn_local *l, tn_setup *s, tn_error *err)
         .words = tn_local_words(l, &s->run, s->arena).item,
         .n = l->peers,
         .job = tn_random_id(),
-        .grace_s = GRACE_S,
+        .grace_s = (double)tn_timer_ns(grace_ns) * 1e-9,
         .part_cpus = s->run.compute.pin,
     };
     tn_terminal_share();
