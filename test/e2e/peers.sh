@@ -1,0 +1,205 @@
+#!/bin/sh
+# peers.sh - a group on this machine: what it computes, what it survives, how it ends. K8, C1, C4, I5.
+. "$(dirname "$0")/kit"
+
+# Test builds divide their timers: a silent peer is lost after 3 s instead of 15.
+export TNET_FAST=5
+
+# Numbers that do not depend on who sees which data first: no shuffling, no bias from the first rows.
+for i in 0 1 2 3; do
+    clicks "$dir/$i.tsv" 1200 $((i * 1200))
+done
+clicks "$dir/valid.tsv" 1000 4800
+cat >"$dir/c.yaml" <<END
+data: {format: criteo, valid: $dir/valid.tsv, test: $dir/valid.tsv, shuffle: 0}
+embedding: {dim: 4}
+model: {type: deepfm, hidden: [16], bias_init: -1}
+train: {batch: 60, epochs: 2, threads: 1}
+eval: {every: 10steps, metrics: [auc, logloss, copc]}
+checkpoint: {every: 10steps, keep: 9}
+log: {progress: false}
+END
+config=$dir/c.yaml
+
+# files N: the first N of the data, as a list.
+files() {
+    list=$dir/0.tsv
+    i=1
+    while [ "$i" -lt "$1" ]; do
+        list=$list,$dir/$i.tsv
+        i=$((i + 1))
+    done
+    echo "[$list]"
+}
+
+# joint N B FILE: what N peers see together, B rows of each file in turn.
+joint() {
+    awk -v n="$1" -v b="$2" -v dir="$dir" 'BEGIN {
+        do {
+            got = 0
+            for (i = 0; i < n; i++)
+                for (k = 0; k < b && (getline line < (dir "/" i ".tsv")) > 0; k++) { print line; got++ }
+        } while (got > 0)
+    }' >"$3"
+}
+
+# scores RUN: data, step, loss and AUC of every evaluation, those of a step that was done twice once.
+scores() {
+    sed -n 's/.*"kind":"eval","step":\([0-9]*\),.*"data":"\([a-z]*\)".*"loss":\([^,]*\),.*"auc":\([^,]*\),.*/\2 \1 \3 \4/p' \
+        "$1/metrics.jsonl" | sort -k1,1 -k2,2n -u
+}
+
+# near FILE FILE: the same but for rounding.
+near() {
+    awk -v other="$2" '{
+        if ((getline line < other) <= 0 || split(line, b, " ") != NF || b[1] != $1 || b[2] != $2) exit 1
+        for (i = 3; i <= NF; i++) { d = b[i] - $i; if (d > 1e-4 || d < -1e-4 || (i == 3 && d * d > 1e-12)) exit 1 }
+        n++
+    }
+    END { if (n < 5 || (getline line < other) > 0) exit 1 }' "$1" || fail "$3: $(cat "$1") other than $(cat "$2")"
+}
+
+# same_bits CKPT CKPT: weights and rows of two checkpoints of one run's length.
+same_bits() {
+    ls "$1" >"$dir/one"
+    ls "$2" >"$dir/two"
+    cmp "$dir/one" "$dir/two" || fail "$1 and $2 hold other files"
+    for file in "$1"/sparse-* "$1"/dense-*; do
+        tail -c +65 "$file" >"$dir/one"
+        tail -c +65 "$2/$(basename "$file")" >"$dir/two"
+        cmp "$dir/one" "$dir/two" || fail "$(basename "$file") of $1 and $2 differ"
+    done
+}
+
+newest() { echo "$1/$(cut -d' ' -f1 "$1/LATEST")"; }
+
+# One process, or 2, 3, 4 on their shares of the same joint batch.
+for n in 1 2 3 4; do
+    expect 0 tnet-train "$config" --peers $n data.train="$(files $n)" run.dir="$dir/of$n"
+    ! grep -q 'silent' "$dir/err" || fail "a peer was silent: $(cat "$dir/err")"
+    joint $n 60 "$dir/joint.tsv"
+    expect 0 tnet-train "$config" data.train="$dir/joint.tsv" train.batch=$((60 * n)) run.dir="$dir/alone$n"
+    scores "$dir/of$n" >"$dir/have"
+    scores "$dir/alone$n" >"$dir/want"
+    [ -s "$dir/want" ] || fail "no evaluations"
+    near "$dir/want" "$dir/have" "$n peers"
+done
+echo "$name: 2, 3 and 4 peers learn what one process learns"
+
+# The same command makes the same bits.
+expect 0 tnet-train "$config" --peers 3 data.train="$(files 3)" run.dir="$dir/again"
+same_bits "$(newest "$dir/of3")" "$(newest "$dir/again")"
+scores "$dir/again" >"$dir/have"
+scores "$dir/of3" >"$dir/want"
+cmp "$dir/want" "$dir/have" || fail "other scores the second time"
+echo "$name: the same bits twice"
+
+# C4: ranks without data take part in everything; fewer parts than peers.
+head -n 3 "$dir/0.tsv" >"$dir/few.tsv"
+expect 0 tnet-train "$config" --peers 4 data.train="$dir/few.tsv" run.dir="$dir/few" eval.every=1epoch
+grep -q '^rows ' "$dir/out" || fail "no results: $(cat "$dir/out")"
+expect 0 tnet-train "$config" --peers 4 data.train="$(files 2)" run.dir="$dir/parts"
+echo "$name: ranks without data"
+
+# K8: what 2 have saved goes on with 3, and then with 1.
+expect 0 tnet-train "$config" --peers 2 data.train="$(files 2)" run.dir="$dir/k8" train.epochs=1 checkpoint.every=1epoch
+expect 0 tnet-train "$config" --peers 3 data.train="$(files 2)" run.dir="$dir/k8" train.epochs=2 checkpoint.every=1epoch --resume
+expect 0 tnet-train "$config" --peers 1 data.train="$(files 2)" run.dir="$dir/k8" train.epochs=3 checkpoint.every=1epoch --resume
+grep -q '"kind":"end".*"step":' "$dir/k8/metrics.jsonl" || fail "no end in $dir/k8/metrics.jsonl"
+expect 0 tnet-eval "$config" run.dir="$dir/k8"
+echo "$name: 2 peers, then 3, then 1"
+
+# A record at fault: its file and offset, once from the rank that has read it.
+cp "$dir/1.tsv" "$dir/bad.tsv"
+printf 'no record at all\n' >>"$dir/bad.tsv"
+expect 4 tnet-train "$config" --peers 2 data.train="[$dir/0.tsv,$dir/bad.tsv]" run.dir="$dir/bad" data.bad_records_max=0
+grep -q 'bad.tsv' "$dir/err" || fail "no word of the file: $(cat "$dir/err")"
+echo "$name: a bad record"
+
+# ---- ends, wanted and unwanted ----
+
+# begin RUN WORD..: a group of 3 in the background that would train for long; returns when it has saved once.
+begin() {
+    run=$dir/$1
+    shift
+    tnet-train "$config" --peers 3 data.train="$(files 3)" eval.every=100steps run.dir="$run" "$@" >"$dir/out" 2>"$dir/err" &
+    group=$!
+    children="$children $group"
+    wait_for "$run/ckpt-1/MANIFEST" "$group"
+}
+
+# rank R: its process.
+rank() {
+    pids=$(cat "/proc/$group/task/$group/children")
+    for pid in $pids; do
+        if tr '\0' '\n' <"/proc/$pid/environ" | grep -qx "TNET_RANK=$1"; then
+            echo "$pid"
+            return
+        fi
+    done
+    fail "no rank $1"
+}
+
+# ends CODE: the group, all of it, within 30 s.
+ends() {
+    begun=$(date +%s)
+    pids=$(cat "/proc/$group/task/$group/children")
+    got=0
+    { wait "$group" || got=$?; } 2>"$dir/null"
+    took=$(($(date +%s) - begun))
+    [ "$got" -eq "$1" ] || fail "exit code $got, expected $1: $(tail -n 8 "$dir/err")"
+    [ "$took" -le 30 ] || fail "ended after $took s"
+    for pid in $pids; do
+        ! kill -0 "$pid" 2>"$dir/null" || fail "process $pid is left"
+    done
+}
+
+# A signal to any of them saves, and all end.
+for whom in parent 0 2; do
+    begin "term$whom" train.epochs=100000
+    [ "$whom" = parent ] && pid=$group || pid=$(rank "$whom")
+    kill -TERM "$pid"
+    ends 75
+    expect 0 tnet-eval "$config" run.dir="$dir/term$whom"
+done
+echo "$name: SIGTERM to any of them saves"
+
+# C1: a peer that is killed, whichever it is, ends all with 6 and a sentence.
+for r in 1 0; do
+    begin "kill$r" train.epochs=100000
+    victim=$(rank "$r")
+    kill -KILL "$victim"
+    ends 6
+    grep -q "error: rank $r (pid $victim) was killed by signal 9 (Killed)" "$dir/err" || fail "not told: $(cat "$dir/err")"
+    grep -q "rank $r (host .*) was last heard of .* ago at step [0-9]" "$dir/err" || fail "rank $r is not named: $(cat "$dir/err")"
+    grep -q "hint: .*go on from the newest checkpoint" "$dir/err" || fail "no hint: $(cat "$dir/err")"
+    expect 0 tnet-eval "$config" run.dir="$dir/kill$r"
+done
+echo "$name: a killed peer ends the group with 6"
+
+# A peer that stands still is lost, too.
+begin stopped train.epochs=100000
+victim=$(rank 1)
+kill -STOP "$victim"
+ends 6
+grep -q "rank 1 (host .*) was last heard of" "$dir/err" || fail "rank 1 is not named: $(cat "$dir/err")"
+grep -q "rank 1 (pid $victim) does not end" "$dir/err" || fail "rank 1 is left: $(cat "$dir/err")"
+echo "$name: a stopped peer ends the group with 6"
+
+# By hand, not all at once; one that is missing is waited for, and not for ever.
+for r in 1 0; do
+    TNET_RANK=$r TNET_PEERS=2 tnet-train "$config" data.train="$(files 2)" run.dir="$dir/hand" >"$dir/out$r" 2>"$dir/err$r" &
+    eval "pid$r=\$!"
+    children="$children $!"
+    [ "$r" = 0 ] || sleep 2
+done
+# shellcheck disable=SC2154
+wait "$pid1" || fail "rank 1: $(tail -n 3 "$dir/err1")"
+# shellcheck disable=SC2154
+wait "$pid0" || fail "rank 0: $(tail -n 3 "$dir/err0")"
+[ -s "$dir/out0" ] || fail "rank 0 prints no results"
+[ ! -s "$dir/out1" ] || fail "rank 1 prints, too: $(cat "$dir/out1")"
+same_bits "$(newest "$dir/of2")" "$(newest "$dir/hand")"
+expect 6 env TNET_RANK=0 TNET_PEERS=2 tnet-train "$config" data.train="$(files 2)" run.dir="$dir/alone" cluster.start_timeout=1s
+says "rank 1"
+echo "$name: started by hand, one after another"
