@@ -217,6 +217,7 @@ static void next_epoch(tn_trainer *t)
 static tn_status after_epoch(tn_trainer *t, tn_error *err)
 {
     const tn_progress end = t->state.progress;
+    const uint64_t samples_before = t->samples_before;
     TN_TRY(tn_trainer_sum(t, err));
     next_epoch(t);
     uint32_t epoch = t->state.progress.epoch;
@@ -225,6 +226,7 @@ static tn_status after_epoch(tn_trainer *t, tn_error *err)
         tn_status status = tn_trainer_validate(t, err);
         if (status == TN_E_STOPPED) {
             t->state.progress = end; /* so that a resumed run comes here again */
+            t->samples_before = samples_before;
             return tn_trainer_stop(t, err);
         }
         TN_TRY(status);

@@ -154,15 +154,22 @@ ends() {
     done
 }
 
-# A signal to any of them saves, and all end.
+# A signal to any of them saves, and the same command goes on to the same bits.
+long="train.epochs=30 checkpoint.every=50steps"
+# shellcheck disable=SC2086
+expect 0 tnet-train "$config" --peers 3 data.train="$(files 3)" eval.every=100steps run.dir="$dir/whole" $long
 for whom in parent 0 2; do
-    begin "term$whom" train.epochs=100000
+    # shellcheck disable=SC2086
+    begin "term$whom" $long
     [ "$whom" = parent ] && pid=$group || pid=$(rank "$whom")
     kill -TERM "$pid"
     ends 75
-    expect 0 tnet-eval "$config" run.dir="$dir/term$whom"
+    # shellcheck disable=SC2086
+    expect 0 tnet-train "$config" --peers 3 data.train="$(files 3)" eval.every=100steps run.dir="$dir/term$whom" $long
+    grep -q '"kind":"start".*"resumed_from":"' "$dir/term$whom/metrics.jsonl" || fail "SIGTERM to $whom: did not go on"
+    same_bits "$(newest "$dir/whole")" "$(newest "$dir/term$whom")"
 done
-echo "$name: SIGTERM to any of them saves"
+echo "$name: SIGTERM saves, and the same command goes on to the same bits"
 
 # C1: a peer that is killed, whichever it is, ends all with 6 and a sentence.
 for r in 1 0; do
