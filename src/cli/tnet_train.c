@@ -17,12 +17,13 @@
 typedef struct train_flags {
     uint32_t peers;
     const char *profile;
-    bool resume, dry_run, plan, dot, print_config, print_graph;
+    bool peers_table, resume, dry_run, plan, dot, print_config, print_graph;
     bool list_models, list_layers, list_ops, list_optimizers, list_formats, list_metrics;
 } train_flags;
 
 static const tn_field flags[] = {
     TN_FIELD_U32(train_flags, peers, "~", 1, TN_CHILDREN_MAX, "", TN_LOCAL_HELP),
+    TN_FLAG_BOOL(train_flags, peers_table, "show a line per process every 10 s"),
     TN_FLAG_BOOL(train_flags, resume, "go on from the newest checkpoint, which must exist"),
     TN_FLAG_BOOL(train_flags, dry_run, "check everything, read one batch, train nothing"),
     TN_FLAG_BOOL(train_flags, plan, "print every node: shape, parameters, FLOPs, bytes, time"),
@@ -85,15 +86,16 @@ static tn_status open_picture(const tn_setup *s, const char *asked, tn_picture *
     return status;
 }
 
-static tn_status train(tn_setup *s, const tn_options *options, const char *profile, tn_error *err)
+static tn_status train(tn_setup *s, const tn_options *options, const train_flags *f, tn_error *err)
 {
     if (s->run.data.train.n == 0) {
         return tn_fail(err, TN_E_CONFIG, "nothing to learn from: data.train is not set");
     }
     tn_picture picture = {0};
-    TN_TRY(open_picture(s, profile, &picture, err));
+    TN_TRY(open_picture(s, f->profile, &picture, err));
     tn_watch watch = {
         .show = options->verbosity < 0 ? NULL : tn_terminal_show,
+        .peers_table = f->peers_table,
         .terminal = tn_terminal_is_one(),
         .width = tn_terminal_width(),
         .exit_code = tn_exit_code,
@@ -164,7 +166,7 @@ static tn_status work(tn_setup *s, const tn_options *options, const void *asked,
     if (tn_local_is_group(&local)) {
         return tn_local_run(&local, s, err);
     }
-    return train(s, options, f->profile, err);
+    return train(s, options, f, err);
 }
 
 static bool print_lists(const void *asked)

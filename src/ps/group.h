@@ -25,6 +25,13 @@
 
 typedef struct tn_group tn_group;
 
+/* Who gets the table (tn_group_table) of rank 0 every so often; on tn-net. */
+typedef struct tn_group_table_opts {
+    void (*show)(void *arg, const char *table); /* NULL: nobody */
+    void *arg;
+    uint64_t every_ns;
+} tn_group_table_opts;
+
 typedef struct tn_group_opts {
     const tn_zmq *zmq; /* these must outlive the group */
     const tn_roster *roster;
@@ -32,6 +39,7 @@ typedef struct tn_group_opts {
     const tn_owners *owners;
     tn_hello_note hello; /* version, config_hash, structure, cpu, threads; the rest is filled in */
     double start_timeout_s;
+    tn_group_table_opts table;
 } tn_group_opts;
 
 /* Listens where the roster says. Nobody else is needed yet. On failure *out is NULL. */
@@ -52,6 +60,7 @@ typedef struct tn_group_values {
     void (*request)(void *arg, tn_letter *letter);
     void (*answer)(void *arg, tn_letter *letter);
     void (*ended)(void *arg, tn_status status, const char *why); /* the group; perhaps twice */
+    uint32_t (*waits_for)(void *arg); /* 1 + the rank whose values are waited for; 0: none */
 } tn_group_values;
 
 /* NULL: nobody; then letters are dropped, and come again. Returns when the one before is in no

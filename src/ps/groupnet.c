@@ -43,10 +43,11 @@ static void answer_noted(tn_group *g, const tn_frame *request)
 }
 
 /* Locked. */
-static void beat(tn_group *g, uint64_t now)
+static void beat(tn_group *g, uint32_t waits_for, uint64_t now)
 {
     tn_link_counts counts;
     tn_link_counts_of(g->link, &counts);
+    g->beat.waits_for = waits_for;
     g->beat.bytes_out = counts.bytes_out;
     g->beat.bytes_in = counts.bytes_in;
     tn_pulse_heard(g->pulse, g->rank, &g->beat, g->step, now);
@@ -77,6 +78,7 @@ static void become_whole(tn_group *g, const uint64_t *incarnation)
     }
     g->is_whole = true;
     g->next_beat = now;
+    g->next_table = now + g->opts.table.every_ns;
     (void)pthread_cond_broadcast(&g->changed);
 }
 
@@ -383,9 +385,39 @@ static void look_for_losses(tn_group *g, uint64_t now)
     }
 }
 
+/* Not locked. */
+static uint32_t whom(tn_group *g)
+{
+    (void)pthread_mutex_lock(&g->values_lock);
+    uint32_t waits_for = g->values.waits_for != NULL ? g->values.waits_for(g->values.arg) : 0;
+    (void)pthread_mutex_unlock(&g->values_lock);
+    return waits_for;
+}
+
+/* Locked. */
+static bool is_table_due(tn_group *g, uint64_t now)
+{
+    if (g->opts.table.show == NULL || now < g->next_table) {
+        return false;
+    }
+    g->next_table = now + g->opts.table.every_ns;
+    return true;
+}
+
+/* Not locked: what is shown may take its time. */
+static void show_table(tn_group *g)
+{
+    tn_text text = {0};
+    tn_group_table(g, &text);
+    g->opts.table.show(g->opts.table.arg, tn_text_str(&text));
+    tn_text_done(&text);
+}
+
 void tn_group_tick(void *arg, uint64_t now_ns)
 {
     tn_group *g = arg;
+    const uint32_t waits_for = whom(g);
+    bool table = false;
     (void)pthread_mutex_lock(&g->lock);
     if (g->open && g->rank != 0 && !g->is_whole && now_ns >= g->next_hello) {
         say_hello(g, now_ns);
@@ -393,12 +425,16 @@ void tn_group_tick(void *arg, uint64_t now_ns)
     if (g->is_whole && g->ended == TN_OK) {
         if (now_ns >= g->next_beat) {
             g->next_beat = now_ns + tn_timer_ns(beat_ns);
-            beat(g, now_ns);
+            beat(g, waits_for, now_ns);
         }
         look_for_losses(g, now_ns);
+        table = is_table_due(g, now_ns);
     }
     bool ended = g->ended != TN_OK;
     (void)pthread_mutex_unlock(&g->lock);
+    if (table) {
+        show_table(g);
+    }
     if (ended) {
         tn_group_tell_values(g);
     }

@@ -52,6 +52,7 @@ struct tn_group {
     uint64_t next_hello, next_beat;
     tn_beat_note beat;
     uint64_t step;
+    uint64_t next_table;
     bool asked[TN_PEER_ASKS];
     tn_group_order_in *first, *last; /* orders that came, oldest first */
     tn_group_order_in *current;      /* lent */

@@ -132,22 +132,31 @@ void tn_sync_send(void *arg, uint32_t to, tn_parcel *parcel)
 
 /* ---- calls ---- */
 
-/* Everybody's answers wait for the one that is late, which the own shard knows. */
-static uint32_t late_rank(const tn_sync *g)
+static bool has_come(const tn_sync *g, tn_sync_kind kind, uint32_t from)
 {
-    const tn_asked *b = &g->batch[g->n_got % TN_SYNC_BATCHES];
-    const bool has_rows = g->n_got > g->n_done;
-    uint32_t late = tn_serve_waits_for(g->serve);
-    for (uint32_t r = 0; r < g->n_ranks && late == 0; r++) {
-        late = (has_rows ? g->has_weights[r] : b->slices.of[r].has_rows) ? 0 : 1 + r;
+    return kind == TN_SYNC_ROWS ? g->batch[g->n_got % TN_SYNC_BATCHES].slices.of[from].has_rows
+                                : g->has_weights[from];
+}
+
+/* Everybody's answers wait for the one that is late, which the own shard knows. When it has
+ * answered, what it lacks now is of the turn to come: then an owner is late. */
+static uint32_t late_rank(const tn_sync *g, tn_sync_kind kind)
+{
+    if (!has_come(g, kind, g->opts.rank)) {
+        return tn_serve_waits_for(g->serve);
     }
-    return late;
+    uint32_t r = 0;
+    while (r < g->n_ranks && has_come(g, kind, r)) {
+        r++;
+    }
+    return r < g->n_ranks ? 1 + r : 0;
 }
 
 /* Works for the own shard and listens until `*count` is that of all ranks. */
-static tn_status await(tn_sync *g, tn_team *team, const uint32_t *count, const char *what,
+static tn_status await(tn_sync *g, tn_team *team, tn_sync_kind kind, const uint32_t *count,
                        tn_error *err)
 {
+    static const char *const what[TN_SYNC_KINDS] = {"rows", "weights"};
     const uint64_t begin = tn_clock_ns();
     for (;;) {
         uint64_t heard = tn_bell_rings(&g->bell);
@@ -158,7 +167,7 @@ static tn_status await(tn_sync *g, tn_team *team, const uint32_t *count, const c
         if (g->failed != TN_OK) {
             return tn_fail(err, g->failed, "%s", g->err.text);
         }
-        const uint32_t late = *count < g->n_ranks ? late_rank(g) : 0;
+        const uint32_t late = *count < g->n_ranks ? late_rank(g, kind) : 0;
         atomic_store(&g->waits_for, late);
         if (*count == g->n_ranks) {
             return TN_OK;
@@ -167,10 +176,11 @@ static tn_status await(tn_sync *g, tn_team *team, const uint32_t *count, const c
         if (now - begin > g->opts.patience_ns) {
             return tn_fail(err, TN_E_PEER,
                            "%s of %u of %u ranks did not come within %.0f s, first that of rank %u",
-                           what, g->n_ranks - *count, g->n_ranks, (double)(now - begin) * 1e-9,
-                           late - 1);
+                           what[kind], g->n_ranks - *count, g->n_ranks,
+                           (double)(now - begin) * 1e-9, late - 1);
         }
         (void)tn_bell_wait(&g->bell, heard, now + look_ns);
+        g->waited_ns[kind] += tn_clock_ns() - now;
     }
 }
 
@@ -203,7 +213,7 @@ tn_status tn_sync_rows(tn_sync *g, tn_team *team, tn_joint_note *out, tn_error *
 {
     TN_ASSERT(g->n_got < g->n_pulled && g->n_got == g->n_done);
     tn_asked *b = &g->batch[g->n_got % TN_SYNC_BATCHES];
-    TN_TRY(await(g, team, &b->slices.n_rows, "rows", err));
+    TN_TRY(await(g, team, TN_SYNC_ROWS, &b->slices.n_rows, err));
     g->n_got++;
     g->n_done += b->note.weight_sum == 0;
     *out = b->note;
@@ -232,7 +242,7 @@ tn_status tn_sync_push(tn_sync *g, const float *grads, const float *dense, const
 tn_status tn_sync_weights(tn_sync *g, tn_team *team, double *norm, tn_error *err)
 {
     TN_ASSERT(g->n_got == g->n_done + 1);
-    TN_TRY(await(g, team, &g->n_weights, "weights", err));
+    TN_TRY(await(g, team, TN_SYNC_WEIGHTS, &g->n_weights, err));
     g->n_done++;
     *norm = sqrt(g->norm2);
     return TN_OK;
@@ -241,4 +251,10 @@ tn_status tn_sync_weights(tn_sync *g, tn_team *team, double *norm, tn_error *err
 uint32_t tn_sync_waits_for(const tn_sync *g)
 {
     return atomic_load(&g->waits_for);
+}
+
+tn_sync_waits tn_sync_waited(const tn_sync *g)
+{
+    return (tn_sync_waits){.rows_s = (double)g->waited_ns[TN_SYNC_ROWS] * 1e-9,
+                           .weights_s = (double)g->waited_ns[TN_SYNC_WEIGHTS] * 1e-9};
 }

@@ -46,6 +46,13 @@ void tn_sync_fail(tn_sync *g, tn_status status, const char *why);
  * answered; 0: none. From any thread. */
 uint32_t tn_sync_waits_for(const tn_sync *g);
 
+/* How long the worker has stood still for others since the beginning; what it does for its own
+ * shard meanwhile is no waiting. */
+typedef struct tn_sync_waits {
+    double rows_s, weights_s;
+} tn_sync_waits;
+tn_sync_waits tn_sync_waited(const tn_sync *g);
+
 typedef struct tn_sync_batch {
     const tn_keyset *keys; /* lent until its push has been waited for */
     float *rows;           /* as in ps/client.h; written until tn_sync_rows returns */

@@ -7,6 +7,9 @@
 
 enum { TN_SYNC_BATCHES = 2 };
 
+/* What a worker waits for. */
+typedef enum tn_sync_kind { TN_SYNC_ROWS, TN_SYNC_WEIGHTS, TN_SYNC_KINDS } tn_sync_kind;
+
 typedef struct tn_asked {
     tn_slices slices;
     uint64_t examples;
@@ -29,6 +32,7 @@ struct tn_sync {
     bool *has_weights; /* n_ranks */
     tn_status failed;
     tn_error err;
+    uint64_t waited_ns[TN_SYNC_KINDS];
     _Atomic uint32_t waits_for;
 
     pthread_mutex_t lock;

@@ -16,11 +16,11 @@ static void tell(tn_beats *b)
     b->note.asks = TN_ASKS_NOTHING;
 }
 
-void tn_beats_step(tn_beats *b, const tn_worker *w, double waited_s, uint64_t records)
+void tn_beats_step(tn_beats *b, const tn_worker *w, const tn_turn_taken *turn, uint64_t records)
 {
     const double now = tn_clock_s();
     const double seconds = now - b->begin;
-    b->waited_s += waited_s;
+    b->waited_s += turn->waited_s + turn->waits.rows_s + turn->waits.weights_s;
     b->note.state = TN_PEER_TRAINING;
     b->note.records = records;
     b->step = w->steps;

@@ -6,6 +6,7 @@
 #define TN_TRAIN_BEATS_H
 
 #include "ps/group.h"
+#include "train/together.h"
 #include "train/trainer.h"
 #include "train/worker.h"
 
@@ -20,7 +21,7 @@ typedef struct tn_beats { /* the first three are set, the rest is 0 */
 } tn_beats;
 
 /* After a step: `records` of the epoch are read. */
-void tn_beats_step(tn_beats *b, const tn_worker *w, double waited_s, uint64_t records);
+void tn_beats_step(tn_beats *b, const tn_worker *w, const tn_turn_taken *turn, uint64_t records);
 
 /* While it does something else than training. */
 void tn_beats_state(tn_beats *b, tn_peer_state state);

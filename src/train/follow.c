@@ -118,8 +118,8 @@ static tn_status note_share(follower *f, tn_error *err)
     if (status == TN_OK) {
         status = say_files(f, &wrote, err);
     } else {
-        const tn_order_note mark = {.what = TN_ORDER_MARK, .number = f->marked};
-        status = say_done(f, &mark, status, &why, err);
+        const tn_order_note order = {.what = TN_ORDER_MARK, .number = f->marked};
+        status = say_done(f, &order, status, &why, err);
     }
     tn_ckptshare_free(f->share);
     f->share = NULL;
@@ -197,7 +197,7 @@ static tn_status train(follower *f, tn_error *err)
         TN_TRY(tn_together_next(f->steps, &ahead, &turn, err));
         TN_TRY(note_step(f, &turn, err));
         TN_TRY(note_share(f, err));
-        tn_beats_step(&f->beats, f->w, turn.waited_s, f->progress.records);
+        tn_beats_step(&f->beats, f->w, &turn, f->progress.records);
     }
     return TN_OK;
 }
@@ -314,7 +314,7 @@ static tn_status open_parts(follower *f, const tn_run_text *text, const tn_binde
     TN_TRY(tn_text_check(&f->run_dir, "run.dir", err));
     TN_TRY(tn_metrics_new(&f->metrics, &metrics, err));
     TN_TRY(tn_worker_new(&f->w, f->plan, &(tn_worker_opts){.training = true}, b, err));
-    TN_TRY(tn_peers_open(&f->peers, f->w, text, err));
+    TN_TRY(tn_peers_open(&f->peers, f->w, text, NULL, err));
     f->group = tn_peers_group(f->peers);
     f->beats = (tn_beats){.group = f->group, .watch = f->watch, .begin = tn_clock_s()};
     return tn_peers_form(f->peers, f->watch->stop, err);

@@ -84,8 +84,8 @@ static tn_status load(void *arg, const char *path, bool goes_on, tn_error *err)
 
 /* ---- opening and closing ---- */
 
-tn_status tn_lead_open(tn_lead **out, tn_worker *w, const tn_run_text *text, tn_checkpoints *c,
-                       tn_error *err)
+tn_status tn_lead_open(tn_lead **out, tn_worker *w, const tn_run_text *text, const tn_watch *watch,
+                       tn_checkpoints *c, tn_error *err)
 {
     *out = NULL;
     tn_lead *l = tn_try_alloc(1, sizeof *l, "rank 0 of a group", err);
@@ -98,7 +98,7 @@ tn_status tn_lead_open(tn_lead **out, tn_worker *w, const tn_run_text *text, tn_
     l->progress = tn_try_alloc(l->n_ranks, sizeof *l->progress, "rank 0 of a group", err);
     tn_status status = l->progress != NULL ? TN_OK : TN_E_MEMORY;
     if (status == TN_OK) {
-        status = tn_peers_open(&l->peers, w, text, err);
+        status = tn_peers_open(&l->peers, w, text, watch, err);
     }
     if (status != TN_OK) {
         tn_lead_close(l, status, "rank 0 could not begin");

@@ -20,10 +20,10 @@
 
 typedef struct tn_lead tn_lead;
 
-/* `w`, `text` and `c`, which saves and loads with all others from now on, must outlive it. On
- * failure *out is NULL. */
-tn_status tn_lead_open(tn_lead **out, tn_worker *w, const tn_run_text *text, tn_checkpoints *c,
-                       tn_error *err) TN_MUST_USE;
+/* `w`, `text`, `watch` (tn_peers_open) and `c`, which saves and loads with all others from now on,
+ * must outlive it. On failure *out is NULL. */
+tn_status tn_lead_open(tn_lead **out, tn_worker *w, const tn_run_text *text, const tn_watch *watch,
+                       tn_checkpoints *c, tn_error *err) TN_MUST_USE;
 tn_status tn_lead_form(tn_lead *l, const atomic_bool *stop, tn_error *err) TN_MUST_USE;
 
 /* The run ends like this: the others do, too. Frees; NULL is fine. */

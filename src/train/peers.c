@@ -11,6 +11,7 @@
 
 struct tn_peers {
     tn_worker *w;
+    const tn_watch *watch;
     tn_arena *arena;
     tn_zmq zmq;
     tn_security security;
@@ -22,6 +23,8 @@ struct tn_peers {
 
 /* A lost peer is noticed by its silence, not by the time that an answer takes. */
 #define FOR_EVER (UINT64_MAX / 2)
+
+#define TABLE_NS UINT64_C(10000000000) /* between two tables of peers */
 
 /* ---- letters, on tn-net ---- */
 
@@ -50,6 +53,12 @@ static void group_ended(void *arg, tn_status status, const char *why)
     tn_peers *p = arg;
     tn_peek_fail(p->peek, status, why);
     tn_sync_fail(p->sync, status, why);
+}
+
+static uint32_t waits_for(void *arg)
+{
+    const tn_peers *p = arg;
+    return tn_sync_waits_for(p->sync);
 }
 
 /* ---- opening ---- */
@@ -81,6 +90,22 @@ static tn_status load_security(tn_peers *p, tn_error *err)
     return tn_security_init(&p->security, &p->zmq, &opts, err);
 }
 
+static void show_table(void *arg, const char *table)
+{
+    const tn_peers *p = arg;
+    const tn_watch *watch = p->watch;
+    watch->show(watch->arg, table, false);
+}
+
+static tn_group_table_opts table_of(tn_peers *p)
+{
+    const tn_watch *watch = p->watch;
+    const bool wanted =
+        p->w->rank == 0 && watch != NULL && watch->peers_table && watch->show != NULL;
+    return (tn_group_table_opts){
+        .show = wanted ? show_table : NULL, .arg = p, .every_ns = TABLE_NS};
+}
+
 static tn_status open_group(tn_peers *p, const tn_run_text *text, tn_error *err)
 {
     const tn_run *run = p->w->plan->run;
@@ -95,11 +120,13 @@ static tn_status open_group(tn_peers *p, const tn_run_text *text, tn_error *err)
                                           .structure = model.structure,
                                           .cpu = tn_host_cpu(),
                                           .threads = tn_worker_threads(run)},
-                                .start_timeout_s = run->cluster.start_timeout};
+                                .start_timeout_s = run->cluster.start_timeout,
+                                .table = table_of(p)};
     return tn_group_open(&p->group, &opts, err);
 }
 
-tn_status tn_peers_open(tn_peers **out, tn_worker *w, const tn_run_text *text, tn_error *err)
+tn_status tn_peers_open(tn_peers **out, tn_worker *w, const tn_run_text *text,
+                        const tn_watch *watch, tn_error *err)
 {
     *out = NULL;
     tn_peers *p = tn_try_alloc(1, sizeof *p, "a group of peers", err);
@@ -107,6 +134,7 @@ tn_status tn_peers_open(tn_peers **out, tn_worker *w, const tn_run_text *text, t
         return TN_E_MEMORY;
     }
     p->w = w;
+    p->watch = watch;
     p->arena = tn_arena_new(1 << 14);
     tn_status status = check_state(w, err);
     if (status == TN_OK) {
@@ -157,7 +185,7 @@ tn_status tn_peers_begin(tn_peers *p, tn_error *err)
     TN_TRY(tn_peek_open(&p->peek, &peek, err));
     TN_TRY(tn_sync_open(&p->sync, &sync, err));
     p->w->peek = p->peek;
-    const tn_group_values values = {p, take_request, take_answer, group_ended};
+    const tn_group_values values = {p, take_request, take_answer, group_ended, waits_for};
     tn_group_set_values(p->group, &values);
     return TN_OK;
 }

@@ -19,10 +19,10 @@
 
 typedef struct tn_peers tn_peers;
 
-/* As the roster of the run says, which has more than one process. `w` and `text` must outlive it.
- * On failure *out is NULL. */
+/* As the roster of the run says, which has more than one process. `watch` (NULL: nobody) sees the
+ * table of peers, on rank 0. `w`, `text` and `watch` must outlive it. On failure *out is NULL. */
 tn_status tn_peers_open(tn_peers **out, tn_worker *w, const tn_run_text *text,
-                        tn_error *err) TN_MUST_USE;
+                        const tn_watch *watch, tn_error *err) TN_MUST_USE;
 void tn_peers_close(tn_peers *p); /* NULL is fine */
 
 tn_status tn_peers_form(tn_peers *p, const atomic_bool *stop, tn_error *err) TN_MUST_USE;

@@ -43,7 +43,7 @@ static tn_status write_start(tn_report *r, tn_error *err)
         .cpu = tn_host_cpu(),
         .run_id = r->opts.run_id,
         .seed = r->run->run.seed,
-        .peers = 1,
+        .peers = r->opts.plan->owners.n_peers,
         .threads = tn_worker_threads(r->run),
     };
     return tn_journal_start(r->journal, &at, &record, err);
@@ -146,6 +146,7 @@ static void draw(tn_report *r, const tn_report_step *s, double now)
 tn_status tn_report_step_done(tn_report *r, const tn_report_step *s, tn_error *err)
 {
     r->rows += s->joint;
+    r->steps++;
     TN_TRY(tn_window_sums_add(&r->window, s, err));
     double now = tn_clock_s();
     if (tn_bar_due(&r->bar, now)) {
@@ -259,9 +260,29 @@ tn_status tn_report_event(tn_report *r, const tn_run_state *state, const char *l
 
 /* ---- the end ---- */
 
+/* What a group cost: bytes of rank 0's messages. */
+static void show_bytes(const tn_report *r)
+{
+    const uint32_t n = r->opts.plan->owners.n_peers;
+    if (n == 1 || r->steps == 0) {
+        return;
+    }
+    tn_text line = {0};
+    tn_text_addf(&line, "%u peers; rank 0 received ", n);
+    tn_put_bytes(&line, (double)r->window.bytes_in);
+    tn_text_adds(&line, " and sent ");
+    tn_put_bytes(&line, (double)r->window.bytes_out);
+    tn_text_adds(&line, ", ");
+    tn_put_bytes(&line, (double)(r->window.bytes_in + r->window.bytes_out) / (double)r->steps);
+    tn_text_adds(&line, " per step");
+    show(r, tn_text_str(&line));
+    tn_text_done(&line);
+}
+
 tn_status tn_report_finish(tn_report *r, const tn_report_end *end, tn_error *err)
 {
     tn_status status = flush_window(r, end->state, end->counts, err);
+    show_bytes(r);
     if (r->journal != NULL && status == TN_OK) {
         tn_journal_at at = where(end->state);
         tn_journal_end_record record = {.status = end->status,

@@ -28,7 +28,9 @@ typedef struct tn_report_step {
     uint64_t joint; /* rows of all peers in this step */
     const tn_run_state *state;
     double lr;
-    double wait_read_s; /* spent waiting for data */
+    double wait_read_s;              /* spent waiting for data, */
+    double wait_pull_s, wait_push_s; /* for rows and for weights of other peers */
+    uint64_t bytes_in, bytes_out;    /* of this peer's messages, since the start */
     double compute_s;
     uint32_t keys;
     double epoch_done; /* share of this epoch, 0 .. 1; NAN: not known */

@@ -121,6 +121,9 @@ void tn_summary_text(const tn_summary *s, tn_text *out)
     tn_json_count(t, "samples", s->samples);
     tn_json_u64(t, "epochs", s->epochs);
     tn_json_f64(t, "rows_per_s", s->rows_per_s);
+    tn_json_u64(t, "peers", s->peers);
+    tn_json_count(t, "pulled_bytes", s->pulled_bytes);
+    tn_json_count(t, "pushed_bytes", s->pushed_bytes);
     add_data(t, &s->data);
     add_results(t, s);
     tn_json_open_key(t, "model", '{');

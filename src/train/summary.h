@@ -38,6 +38,8 @@ typedef struct tn_summary {
     uint64_t steps, samples;
     uint32_t epochs;
     double rows_per_s;
+    uint32_t peers;
+    uint64_t pulled_bytes, pushed_bytes; /* received and sent by rank 0 */
     tn_summary_data data;
     double train_loss;
     const tn_metrics *valid, *test;

@@ -8,14 +8,15 @@ struct tn_together {
     tn_worker *w;
     tn_sync *sync;
     tn_feeder *feeder;
-    bool is_over;       /* this rank's data */
-    bool pulled;        /* `next` was */
-    tn_step *next;      /* whose rows were, or are, asked for; NULL: nothing was left */
-    tn_step *taken;     /* lent to the caller */
-    double waited_s;    /* for the data of `next` */
-    tn_keyset none;     /* of a batch without rows */
-    uint32_t at[1];     /* its places .. */
-    uint32_t *no_first; /* .. and its partitions: zeros */
+    bool is_over;        /* this rank's data */
+    bool pulled;         /* `next` was */
+    tn_step *next;       /* whose rows were, or are, asked for; NULL: nothing was left */
+    tn_step *taken;      /* lent to the caller */
+    double waited_s;     /* for the data of `next` */
+    tn_sync_waits waits; /* until the last step was done */
+    tn_keyset none;      /* of a batch without rows */
+    uint32_t at[1];      /* its places .. */
+    uint32_t *no_first;  /* .. and its partitions: zeros */
 };
 
 tn_status tn_together_new(tn_together **out, tn_worker *w, tn_peers *peers, tn_feeder *feeder,
@@ -28,6 +29,7 @@ tn_status tn_together_new(tn_together **out, tn_worker *w, tn_peers *peers, tn_f
     }
     x->w = w;
     x->sync = tn_peers_sync(peers);
+    x->waits = tn_sync_waited(x->sync);
     x->feeder = feeder;
     x->no_first = tn_try_alloc(TN_PARTITIONS + 1, sizeof *x->no_first, "an empty batch", err);
     if (x->no_first == NULL) {
@@ -107,6 +109,14 @@ static void give_back(tn_together *x)
     }
 }
 
+static tn_sync_waits waits_since(tn_together *x)
+{
+    const tn_sync_waits before = x->waits;
+    x->waits = tn_sync_waited(x->sync);
+    return (tn_sync_waits){.rows_s = x->waits.rows_s - before.rows_s,
+                           .weights_s = x->waits.weights_s - before.weights_s};
+}
+
 tn_status tn_together_next(tn_together *x, const tn_ahead *ahead, tn_turn_taken *out, tn_error *err)
 {
     tn_joint_note joint;
@@ -134,5 +144,6 @@ tn_status tn_together_next(tn_together *x, const tn_ahead *ahead, tn_turn_taken 
     out->step = s;
     out->rows = joint.rows;
     out->meets = joint.meet;
+    out->waits = waits_since(x);
     return TN_OK;
 }

@@ -34,8 +34,9 @@ typedef struct tn_turn_taken {
     bool meets;    /* all stand still now */
     tn_step *step; /* what this rank learned from, lent until the next call; NULL: it had nothing */
     uint64_t rows; /* of the joint batch */
-    double waited_s;    /* for data */
-    tn_learned learned; /* loss: the mean of this rank's rows */
+    double waited_s;     /* for data .. */
+    tn_sync_waits waits; /* .. and, beside that, for others */
+    tn_learned learned;  /* loss: the mean of this rank's rows */
 } tn_turn_taken;
 
 tn_status tn_together_next(tn_together *x, const tn_ahead *ahead, tn_turn_taken *out,

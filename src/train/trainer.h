@@ -32,9 +32,11 @@ typedef struct tn_run_state {
 
 /* What the caller shows and asks for. */
 typedef struct tn_watch {
-    /* One line for a person. `transient`: it is drawn over the line before (a progress bar). */
+    /* One line for a person. `transient`: it is drawn over the line before (a progress bar). The
+     * table of peers is several lines, and comes on another thread. */
     void (*show)(void *arg, const char *text, bool transient);
     void *arg;
+    bool peers_table;                   /* show a line per peer every 10 s */
     bool terminal;                      /* somebody looks at it: draw a bar */
     uint32_t width;                     /* of the terminal, in columns */
     int (*exit_code)(tn_status status); /* documented code of an outcome, for summary.json */

@@ -104,15 +104,20 @@ static double factor(void *arg)
 static tn_status note(tn_trainer *t, const tn_turn_taken *turn, tn_reader *reader, double begin,
                       tn_error *err)
 {
+    tn_link_counts counts;
+    tn_link_counts_of(tn_group_link(t->beats.group), &counts);
     const tn_step_told told = {.step = turn->step,
                                .learned = &turn->learned,
                                .reader = reader,
                                .joint = turn->rows,
                                .factor = tn_trainer_factor(t),
                                .waited_s = turn->waited_s,
+                               .waits = turn->waits,
+                               .bytes_in = counts.bytes_in,
+                               .bytes_out = counts.bytes_out,
                                .compute_s = tn_clock_s() - begin};
     TN_TRY(tn_trainer_note_step(t, &told, err));
-    tn_beats_step(&t->beats, t->worker, turn->waited_s, t->state.progress.records);
+    tn_beats_step(&t->beats, t->worker, turn, t->state.progress.records);
     return TN_OK;
 }
 

@@ -84,6 +84,8 @@ typedef struct tn_step_told {
     tn_reader *reader;
     uint64_t joint;
     double factor, waited_s, compute_s;
+    tn_sync_waits waits;          /* for other peers */
+    uint64_t bytes_in, bytes_out; /* of messages, since the start */
 } tn_step_told;
 tn_status tn_trainer_note_step(tn_trainer *t, const tn_step_told *told, tn_error *err) TN_MUST_USE;
 

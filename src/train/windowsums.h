@@ -11,8 +11,10 @@
 typedef struct tn_window_sums {
     double begin; /* monotonic seconds */
     uint64_t steps, rows, keys;
-    uint64_t joint; /* rows of all peers */
-    double loss, grad_norm, wait_read_s, compute_s;
+    uint64_t joint;                 /* rows of all peers */
+    uint64_t bytes_in, bytes_out;   /* since the start, when the last step was done .. */
+    uint64_t in_before, out_before; /* .. and when the window began */
+    double loss, grad_norm, wait_read_s, wait_pull_s, wait_push_s, compute_s;
     double lr;           /* of the last step */
     tn_metrics *metrics; /* owned; 2^12 bins are enough for a line */
 } tn_window_sums;

@@ -355,6 +355,65 @@ static void what_ranks_say_is_known_to_rank_0(void **state)
     close_all(&x);
 }
 
+/* Of tables that were shown. */
+typedef struct shown {
+    pthread_mutex_t lock;
+    uint32_t n, n_naming; /* those that name whom rank 1 waits for */
+} shown;
+
+static void note_table(void *arg, const char *table)
+{
+    shown *s = arg;
+    (void)pthread_mutex_lock(&s->lock);
+    s->n++;
+    s->n_naming += strstr(table, "training, waits for rank 0") != NULL;
+    (void)pthread_mutex_unlock(&s->lock);
+}
+
+static bool is_enough(shown *s)
+{
+    (void)pthread_mutex_lock(&s->lock);
+    bool enough = s->n >= 3 && s->n_naming >= 2;
+    (void)pthread_mutex_unlock(&s->lock);
+    return enough;
+}
+
+static uint32_t for_rank_0(void *arg)
+{
+    (void)arg;
+    return 1;
+}
+
+static void the_table_is_shown_again_and_again_and_says_who_waits_for_whom(void **state)
+{
+    (void)state;
+    group x;
+    shown s = {.n = 0};
+    (void)pthread_mutex_init(&s.lock, NULL);
+    set(&x, 2);
+    for (uint32_t r = 0; r < x.n; r++) {
+        tn_group_opts opts = opts_of(&x, r);
+        if (r == 0) {
+            opts.table = (tn_group_table_opts){note_table, &s, 1000000};
+        }
+        open_one(&x, r, &opts);
+    }
+    for (uint32_t r = 0; r < x.n; r++) {
+        assert_int_equal(tn_group_form(x.group[r], NULL, NULL), TN_OK);
+    }
+    const tn_group_values values = {.waits_for = for_rank_0};
+    const tn_beat_note beat = {.state = TN_PEER_TRAINING};
+    tn_group_set_values(x.group[1], &values);
+    tn_group_tell(x.group[1], &beat, 12);
+    const uint64_t until = tn_clock_ns() + 20000000000;
+    while (!is_enough(&s) && tn_clock_ns() < until) {
+    }
+    assert_true(is_enough(&s));
+    tn_group_set_values(x.group[1], NULL);
+    close_all(&x);
+    (void)pthread_mutex_destroy(&s.lock);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -366,6 +425,7 @@ int main(void)
         cmocka_unit_test(who_does_not_fit_is_refused_with_the_reason),
         cmocka_unit_test(rank_0_that_never_comes_is_told_in_time),
         cmocka_unit_test(what_ranks_say_is_known_to_rank_0),
+        cmocka_unit_test(the_table_is_shown_again_and_again_and_says_who_waits_for_whom),
     };
     return cmocka_run_group_tests_name("ps/group", tests, set_up, tear_down);
 }

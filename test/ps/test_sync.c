@@ -5,6 +5,7 @@
 #include "ranks.h"
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "support/test.h"
 #include "support/tmpdir.h"
 
@@ -390,6 +391,45 @@ static void a_failure_from_elsewhere_ends_the_wait(void **state)
     tn_free(x);
 }
 
+/* Fails the run when its rank says that it waits for rank 1. */
+static void *fail_when_it_waits(void *arg)
+{
+    const run *x = arg;
+    const uint64_t until = tn_clock_ns() + UINT64_C(50000000000);
+    while (tn_sync_waits_for(x->sync[0]) != 2 && tn_clock_ns() < until) {
+    }
+    tn_sync_fail(x->sync[0], TN_E_DATA, tn_clock_ns() < until ? "seen" : "never seen");
+    return NULL;
+}
+
+static void whom_a_rank_waits_for_and_how_long_can_be_asked(void **state)
+{
+    (void)state;
+    run *x = tn_alloc(1, sizeof *x, "a run");
+    x->w = ranks_new(2, (double)INFINITY, 1);
+    place at = {.arena = tn_arena_new(1 << 16)};
+    tn_joint_note note;
+    tn_error err = {0};
+    pthread_t thread;
+    assert_int_equal(tn_security_init(&x->security, keys_zmq(), NULL, NULL), TN_OK);
+    x->at[0] = (tn_endpoint){.host = "127.0.0.1"};
+    x->at[1] = (tn_endpoint){.host = "127.0.0.1", .port = 1};
+    open_rank(x, 0, &(tn_sync_opts){.patience_ns = UINT64_C(60000000000)});
+    dial_others(x, 0);
+    assert_int_equal(pull(x, &at, 0, 0, NULL), TN_OK);
+    assert_int_equal(pthread_create(&thread, NULL, fail_when_it_waits, x), 0);
+    assert_int_equal(tn_sync_rows(x->sync[0], NULL, &note, &err), TN_E_DATA);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_string_equal(err.text, "seen");
+    const tn_sync_waits waits = tn_sync_waited(x->sync[0]);
+    assert_true(waits.rows_s > 0 && waits.weights_s == 0);
+    close_rank(x, 0);
+    tn_security_done(&x->security);
+    tn_arena_free(at.arena);
+    ranks_free(x->w);
+    tn_free(x);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -398,6 +438,7 @@ int main(void)
         cmocka_unit_test(floats_in_16_bits_train_nearly_the_same),
         cmocka_unit_test(a_rank_that_never_comes_is_told_in_time),
         cmocka_unit_test(a_failure_from_elsewhere_ends_the_wait),
+        cmocka_unit_test(whom_a_rank_waits_for_and_how_long_can_be_asked),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
