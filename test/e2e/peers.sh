@@ -171,18 +171,21 @@ for whom in parent 0 2; do
 done
 echo "$name: SIGTERM saves, and the same command goes on to the same bits"
 
-# C1: a peer that is killed, whichever it is, ends all with 6 and a sentence.
+# C1: a peer that is killed, whichever it is, ends all with 6 and a sentence. The same command goes on.
 for r in 1 0; do
-    begin "kill$r" train.epochs=100000
+    # shellcheck disable=SC2086
+    begin "kill$r" $long
     victim=$(rank "$r")
     kill -KILL "$victim"
     ends 6
     grep -q "error: rank $r (pid $victim) was killed by signal 9 (Killed)" "$dir/err" || fail "not told: $(cat "$dir/err")"
     grep -q "rank $r (host .*) was last heard of .* ago at step [0-9]" "$dir/err" || fail "rank $r is not named: $(cat "$dir/err")"
     grep -q "hint: .*go on from the newest checkpoint" "$dir/err" || fail "no hint: $(cat "$dir/err")"
-    expect 0 tnet-eval "$config" run.dir="$dir/kill$r"
+    # shellcheck disable=SC2086
+    expect 0 tnet-train "$config" --peers 3 data.train="$(files 3)" eval.every=100steps run.dir="$dir/kill$r" $long
+    same_bits "$(newest "$dir/whole")" "$(newest "$dir/kill$r")"
 done
-echo "$name: a killed peer ends the group with 6"
+echo "$name: a killed peer ends the group with 6, and the same command goes on to the same bits"
 
 # A peer that stands still is lost, too.
 begin stopped train.epochs=100000
