@@ -109,6 +109,14 @@ grep -q '"kind":"end".*"step":' "$dir/k8/metrics.jsonl" || fail "no end in $dir/
 expect 0 tnet-eval "$config" run.dir="$dir/k8"
 echo "$name: 2 peers, then 3, then 1"
 
+# What is wrong with the command is told once, by the process that was started.
+expect 3 tnet-train "$config" --peers 3 data.train="$(files 3)" train.epochs=x
+[ "$(grep -c error "$dir/err")" -eq 2 ] || fail "not told once: $(cat "$dir/err")"
+expect 3 tnet-train "$config" --peers 3 data.train="$(files 3)" eval.auc=exact
+[ "$(grep -c "'eval.auc'" "$dir/err")" -eq 1 ] || fail "not told once: $(cat "$dir/err")"
+expect 2 env TNET_RANK=0 tnet-train "$config" --peers 3 data.train="$(files 3)"
+says "TNET_RANK says that this process is one of a group already"
+
 # A record at fault: its file and offset, once from the rank that has read it.
 cp "$dir/1.tsv" "$dir/bad.tsv"
 printf 'no record at all\n' >>"$dir/bad.tsv"
@@ -143,13 +151,13 @@ rank() {
 # ends CODE: the group, all of it, within 30 s.
 ends() {
     begun=$(date +%s)
-    pids=$(cat "/proc/$group/task/$group/children")
+    alive=$(cat "/proc/$group/task/$group/children" 2>"$dir/null" || true)
     got=0
     { wait "$group" || got=$?; } 2>"$dir/null"
     took=$(($(date +%s) - begun))
     [ "$got" -eq "$1" ] || fail "exit code $got, expected $1: $(tail -n 8 "$dir/err")"
     [ "$took" -le 30 ] || fail "ended after $took s"
-    for pid in $pids; do
+    for pid in $alive; do
         ! kill -0 "$pid" 2>"$dir/null" || fail "process $pid is left"
     done
 }
@@ -170,6 +178,25 @@ for whom in parent 0 2; do
     same_bits "$(newest "$dir/whole")" "$(newest "$dir/term$whom")"
 done
 echo "$name: SIGTERM saves, and the same command goes on to the same bits"
+
+# Ctrl-C reaches all at once, and is one interrupt for each; a second one ends all now.
+begin ctrl-c train.epochs=100000
+for pid in $group $(cat "/proc/$group/task/$group/children"); do
+    kill -INT "$pid" 2>"$dir/null" || true # one may have ended by the word of another
+done
+ends 75
+begin twice train.epochs=100000
+kill -STOP "$(rank 1)" # so that the first has no end yet
+pids=$(cat "/proc/$group/task/$group/children")
+for _ in 1 2 3 4 5; do # two that come at once may count as one
+    kill -INT "$group" 2>"$dir/null" || true
+    sleep 0.1
+done
+ends 130
+for pid in $pids; do
+    ! kill -0 "$pid" 2>"$dir/null" || fail "process $pid is left"
+done
+echo "$name: Ctrl-C saves, a second one ends all"
 
 # C1: a peer that is killed, whichever it is, ends all with 6 and a sentence. The same command goes on.
 for r in 1 0; do
