@@ -3,6 +3,8 @@
 
 #include "train/checkpoint.h"
 #include "train/evalexport.h"
+#include "train/follow.h"
+#include "train/lead.h"
 #include "train/predict.h"
 
 #include <string.h>
@@ -125,15 +127,31 @@ static tn_status check_records(const tn_judge *j, tn_error *err)
 
 /* ---- a checkpoint ---- */
 
-static tn_status evaluate(tn_judge *j, tn_worker *w, const tn_strs *paths, tn_error *err)
+/* Each process scores its share, and rank 0 adds up. `lead` NULL: alone. */
+static tn_status score(tn_judge *j, tn_worker *w, tn_lead *lead, const tn_eval_request *request,
+                       tn_error *err)
+{
+    if (lead == NULL) {
+        return tn_evaluate(w, request, &j->evaluation, err);
+    }
+    TN_TRY(tn_lead_evaluate(lead, "data", err));
+    TN_TRY(tn_evaluate(w, request, &j->evaluation, err));
+    return tn_lead_merge(lead, &j->evaluation, err);
+}
+
+static tn_status evaluate(tn_judge *j, tn_worker *w, tn_lead *lead, const tn_strs *paths,
+                          tn_error *err)
 {
     TN_TRY(load(j, w, err));
+    if (lead != NULL) {
+        TN_TRY(tn_lead_load(lead, tn_text_str(&j->source), err));
+    }
     tn_profile_begin(j->profile, w);
     outputs out = {0};
     tn_status status = open_outputs(j, j->setup->run.data.negative_sampling, &out, err);
     if (status == TN_OK) {
         tn_eval_request request = request_of(j, paths, &out);
-        status = tn_evaluate(w, &request, &j->evaluation, err);
+        status = score(j, w, lead, &request, err);
     }
     if (status == TN_OK) {
         status = check_records(j, err);
@@ -141,14 +159,32 @@ static tn_status evaluate(tn_judge *j, tn_worker *w, const tn_strs *paths, tn_er
     return close_outputs(&out, status, err);
 }
 
+static tn_status evaluate_together(tn_judge *j, tn_worker *w, const tn_strs *paths, tn_error *err)
+{
+    tn_lead *lead = NULL;
+    tn_error why = {0};
+    TN_TRY(tn_lead_open(&lead, w, &j->setup->text, NULL, NULL, err));
+    tn_status status = tn_lead_form(lead, j->stop, &why);
+    if (status == TN_OK) {
+        status = evaluate(j, w, lead, paths, &why);
+    }
+    tn_lead_close(lead, status, why.text);
+    return status == TN_OK ? TN_OK : tn_fail(err, status, "%s", why.text);
+}
+
 static tn_status judge_checkpoint(tn_judge *j, const tn_strs *paths, tn_error *err)
 {
     tn_setup *s = j->setup;
     TN_TRY(tn_setup_plan(s, err));
+    if (s->run.cluster.rank > 0) {
+        const tn_watch watch = {.stop = j->stop};
+        return tn_follow_evaluation(s->plan, &s->text, &watch, paths, &s->binder, err);
+    }
     tn_worker_opts opts = {.compares = true, .fetch = j->fetch->item, .n_fetch = j->fetch->n};
     tn_worker *w = NULL;
     TN_TRY(tn_worker_new(&w, s->plan, &opts, &s->binder, err));
-    tn_status status = evaluate(j, w, paths, err);
+    tn_status status = s->run.cluster.size > 1 ? evaluate_together(j, w, paths, err)
+                                               : evaluate(j, w, NULL, paths, err);
     tn_profile_end(j->profile, w);
     tn_worker_free(w);
     j->findings.schema = s->plan->schema;
@@ -194,6 +230,9 @@ tn_status tn_judge_run(tn_judge *j, tn_error *err)
     TN_TRY(choose_data(j, &paths, err));
     TN_TRY(j->export_dir != NULL ? judge_export(j, paths, err) : judge_checkpoint(j, paths, err));
     tn_findings *f = &j->findings;
+    if (j->setup->run.cluster.rank > 0) {
+        return TN_OK;
+    }
     f->data = tn_text_str(&j->data_name);
     f->run = &j->setup->run;
     f->result = &j->evaluation;

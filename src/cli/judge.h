@@ -25,7 +25,7 @@ typedef struct tn_judge {
     const atomic_bool *stop; /* true: end with TN_E_STOPPED */
     tn_profile *profile;     /* of a checkpoint's evaluation; NULL: nobody wants it */
 
-    /* made by tn_judge_run */
+    /* made by tn_judge_run, where this process is rank 0 or alone; the others leave it to rank 0 */
     tn_evaluation evaluation;
     tn_findings findings;
     tn_text data_name, source;

@@ -125,7 +125,7 @@ tn_status tn_local_seat(const tn_local *l, tn_setup *s, tn_error *err)
         tn_run_check_group(&s->binder, s->tree, &s->run);
         return tn_diag_check(&s->diag, err);
     }
-    TN_TRY(tn_seat_find(&s->binder, s->tree, &s->run, err));
+    TN_TRY(tn_seat_find(&s->binder, s->tree, &s->run, l->folder, err));
     if (s->run.cluster.size > 1) {
         tn_terminal_rank(s->run.cluster.rank);
     }

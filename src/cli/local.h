@@ -20,6 +20,7 @@ typedef struct tn_local {
     const tn_program *program; /* has the option --peers */
     const tn_options *options; /* must outlive */
     uint32_t peers;            /* TN_UNSET_U32: not given */
+    const char *folder;        /* as in train/seat.h */
 } tn_local;
 
 #define TN_LOCAL_HELP "start N processes on this machine, as one group (~: cluster.peers)"

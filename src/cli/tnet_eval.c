@@ -1,5 +1,7 @@
 /* tnet_eval.c - how good is a model: metrics, slices, a report, every score. */
+#include "cli/children.h"
 #include "cli/judge.h"
+#include "cli/local.h"
 #include "cli/main.h"
 #include "cli/picture.h"
 #include "cli/signals.h"
@@ -11,6 +13,7 @@
 #define TRACE_FILE "trace.json" /* in the working directory */
 
 typedef struct eval_flags {
+    uint32_t peers;
     tn_strs data;
     const char *checkpoint, *export, *predictions, *report, *profile;
     tn_strs fetch;
@@ -18,6 +21,7 @@ typedef struct eval_flags {
 } eval_flags;
 
 static const tn_field flags[] = {
+    TN_FIELD_U32(eval_flags, peers, "~", 1, TN_CHILDREN_MAX, "", TN_LOCAL_HELP),
     TN_FIELD_STRS(eval_flags, data, "[]",
                   "what to evaluate; may be given again (~: data.test, else data.valid)"),
     TN_FLAG_STR(eval_flags, checkpoint, "PATH",
@@ -81,23 +85,38 @@ static tn_strs split(const tn_strs *given, tn_arena *arena)
     return (tn_strs){.n = n, .item = item};
 }
 
-static tn_status work(tn_setup *s, const tn_options *options, const void *asked, tn_error *err)
+/* What several processes cannot do yet. */
+static tn_status check_group(const eval_flags *f, tn_error *err)
 {
-    const eval_flags *f = asked;
-    if (f->export != NULL && f->checkpoint != NULL) {
-        return tn_fail(err, TN_E_USAGE, "either '--checkpoint' or '--export', not both");
+    const char *flag = f->export != NULL        ? "--export"
+                       : f->predictions != NULL ? "--predictions"
+                       : f->fetch.n > 0         ? "--fetch"
+                                                : NULL;
+    if (flag != NULL) {
+        return tn_fail(err, TN_E_CONFIG,
+                       "'%s': with several processes: not in this build yet\n"
+                       "hint: '--peers 1' evaluates in one",
+                       flag);
     }
-    if (f->export != NULL && f->profile != NULL) {
-        return tn_fail(err, TN_E_USAGE, "'--profile' needs a checkpoint");
+    for (uint32_t i = 0; i < f->data.n; i++) {
+        if (strcmp(f->data.item[i], "-") == 0) {
+            return tn_fail(err, TN_E_CONFIG,
+                           "'--data' is '-', standard input, which several processes cannot share");
+        }
     }
-    TN_TRY(tn_setup_load(s, options, err));
+    return TN_OK;
+}
+
+static tn_status run(tn_setup *s, const eval_flags *f, tn_error *err)
+{
     const tn_strs nodes = split(&f->fetch, s->arena);
     if (f->fetch.n > 0 && nodes.n == 0) {
         return tn_fail(err, TN_E_USAGE, "'--fetch' names no node");
     }
+    const bool others = s->run.cluster.rank > 0; /* rank 0 tells what they found */
     tn_picture picture = {0};
     const char *file = f->profile != NULL && f->profile[0] == '\0' ? TRACE_FILE : f->profile;
-    TN_TRY(tn_picture_open(&picture, file, TRACE_FILE, err));
+    TN_TRY(tn_picture_open(&picture, others ? NULL : file, TRACE_FILE, err));
     tn_judge j = {
         .setup = s,
         .data = &f->data,
@@ -109,11 +128,31 @@ static tn_status work(tn_setup *s, const tn_options *options, const void *asked,
         .profile = picture.profile,
     };
     tn_status status = tn_judge_run(&j, err);
-    if (status == TN_OK) {
+    if (status == TN_OK && !others) {
         status = tell(&j, f, err);
     }
     tn_judge_done(&j);
     return tn_picture_show(&picture, f->json ? stderr : stdout, status, err);
+}
+
+static tn_status work(tn_setup *s, const tn_options *options, const void *asked, tn_error *err)
+{
+    const eval_flags *f = asked;
+    if (f->export != NULL && f->checkpoint != NULL) {
+        return tn_fail(err, TN_E_USAGE, "either '--checkpoint' or '--export', not both");
+    }
+    if (f->export != NULL && f->profile != NULL) {
+        return tn_fail(err, TN_E_USAGE, "'--profile' needs a checkpoint");
+    }
+    const tn_local local = {
+        .program = &program, .options = options, .peers = f->peers, .folder = "eval"};
+    const tn_options own = tn_local_options(&local, s->arena);
+    TN_TRY(tn_setup_load(s, &own, err));
+    TN_TRY(tn_local_seat(&local, s, err));
+    if (tn_local_is_group(&local) || s->run.cluster.size > 1) {
+        TN_TRY(check_group(f, err));
+    }
+    return tn_local_is_group(&local) ? tn_local_run(&local, s, err) : run(s, f, err);
 }
 
 int main(int argc, char **argv)

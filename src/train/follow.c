@@ -18,6 +18,7 @@ static const uint64_t look_ns = 50000000; /* at what goes on beside the orders *
 typedef struct follower {
     const tn_blueprint *plan;
     const tn_watch *watch;
+    const tn_strs *paths; /* of data to evaluate, and nothing else; NULL: the run's */
     tn_worker *w;
     tn_peers *peers;
     tn_group *group;
@@ -234,8 +235,8 @@ static tn_status sum(follower *f, const tn_order_note *order, tn_error *err)
 static tn_status evaluate(follower *f, const tn_order_note *order, tn_error *err)
 {
     const tn_data_opts *data = &f->plan->run->data;
-    const tn_eval_request request = {.paths = strcmp(order->text, "test") == 0 ? &data->test
-                                                                               : &data->valid};
+    const tn_strs *own = strcmp(order->text, "test") == 0 ? &data->test : &data->valid;
+    const tn_eval_request request = {.paths = f->paths != NULL ? f->paths : own};
     tn_evaluation found;
     tn_error why = {0};
     tn_beats_state(&f->beats, TN_PEER_EVALUATING);
@@ -285,6 +286,15 @@ static tn_status carry_out(follower *f, const tn_order_note *order, tn_error *er
     }
 }
 
+/* One that does not train. */
+static tn_status judge(follower *f, const tn_order_note *order, tn_error *err)
+{
+    return order->what == TN_ORDER_EVALUATE ? evaluate(f, order, err)
+           : order->what == TN_ORDER_LOAD
+               ? load(f, order, err)
+               : tn_fail(err, TN_E_PEER, "rank 0 orders what no rank can do that evaluates");
+}
+
 static tn_status follow_orders(follower *f, tn_error *err)
 {
     for (;;) {
@@ -294,7 +304,7 @@ static tn_status follow_orders(follower *f, tn_error *err)
             return TN_OK;
         }
         if (status == TN_OK) {
-            status = carry_out(f, &order, err);
+            status = f->paths != NULL ? judge(f, &order, err) : carry_out(f, &order, err);
         }
         if (status != TN_OK && status != TN_END) {
             return status;
@@ -313,37 +323,54 @@ static tn_status open_parts(follower *f, const tn_run_text *text, const tn_binde
     tn_run_dir(&run->run, &f->run_dir);
     TN_TRY(tn_text_check(&f->run_dir, "run.dir", err));
     TN_TRY(tn_metrics_new(&f->metrics, &metrics, err));
-    TN_TRY(tn_worker_new(&f->w, f->plan, &(tn_worker_opts){.training = true}, b, err));
+    const bool trains = f->paths == NULL;
+    const tn_worker_opts worker = {.training = trains, .compares = !trains};
+    TN_TRY(tn_worker_new(&f->w, f->plan, &worker, b, err));
     TN_TRY(tn_peers_open(&f->peers, f->w, text, NULL, err));
     f->group = tn_peers_group(f->peers);
     f->beats = (tn_beats){.group = f->group, .watch = f->watch, .begin = tn_clock_s()};
     return tn_peers_form(f->peers, f->watch->stop, err);
 }
 
-tn_status tn_follow(const tn_blueprint *plan, const tn_run_text *text, const tn_watch *watch,
-                    const tn_binder *b, tn_outcome *out, tn_error *err)
+static tn_status follow(follower *f, const tn_run_text *text, const tn_binder *b, uint64_t *steps,
+                        tn_error *err)
 {
-    follower f = {.plan = plan, .watch = watch};
     tn_error why = {0};
-    *out = (tn_outcome){0};
-    tn_status status = open_parts(&f, text, b, &why);
+    tn_status status = open_parts(f, text, b, &why);
     if (status == TN_OK) {
-        status = follow_orders(&f, &why);
+        status = follow_orders(f, &why);
     }
-    if (status != TN_OK && f.group != NULL) {
-        tn_group_fail(f.group, status, why.text);
-        status = tn_group_check(f.group, &why); /* the first reason, which may be another's */
+    if (status != TN_OK && f->group != NULL) {
+        tn_group_fail(f->group, status, why.text);
+        status = tn_group_check(f->group, &why); /* the first reason, which may be another's */
     }
-    out->steps = f.w != NULL ? f.w->steps : 0;
-    end_epoch(&f);
-    tn_data_stand_done(&f.stand);
-    tn_ckptshare_free(f.share);
-    tn_peers_close(f.peers);
-    tn_worker_free(f.w);
-    tn_metrics_free(f.metrics);
-    tn_text_done(&f.run_dir);
+    *steps = f->w != NULL ? f->w->steps : 0;
+    end_epoch(f);
+    tn_data_stand_done(&f->stand);
+    tn_ckptshare_free(f->share);
+    tn_peers_close(f->peers);
+    tn_worker_free(f->w);
+    tn_metrics_free(f->metrics);
+    tn_text_done(&f->run_dir);
     if (status != TN_OK && err != NULL) {
         *err = why;
     }
     return status;
+}
+
+tn_status tn_follow(const tn_blueprint *plan, const tn_run_text *text, const tn_watch *watch,
+                    const tn_binder *b, tn_outcome *out, tn_error *err)
+{
+    follower f = {.plan = plan, .watch = watch};
+    *out = (tn_outcome){0};
+    return follow(&f, text, b, &out->steps, err);
+}
+
+tn_status tn_follow_evaluation(const tn_blueprint *plan, const tn_run_text *text,
+                               const tn_watch *watch, const tn_strs *paths, const tn_binder *b,
+                               tn_error *err)
+{
+    follower f = {.plan = plan, .watch = watch, .paths = paths};
+    uint64_t steps;
+    return follow(&f, text, b, &steps, err);
 }

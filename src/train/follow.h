@@ -11,4 +11,10 @@
 tn_status tn_follow(const tn_blueprint *plan, const tn_run_text *text, const tn_watch *watch,
                     const tn_binder *b, tn_outcome *out, tn_error *err) TN_MUST_USE;
 
+/* Trains nothing: reads its part of the checkpoint that rank 0 says, and scores its parts of
+ * `paths`. */
+tn_status tn_follow_evaluation(const tn_blueprint *plan, const tn_run_text *text,
+                               const tn_watch *watch, const tn_strs *paths, const tn_binder *b,
+                               tn_error *err) TN_MUST_USE;
+
 #endif

@@ -82,6 +82,11 @@ static tn_status load(void *arg, const char *path, bool goes_on, tn_error *err)
     return tn_group_await(l->group, &order, NULL, NULL, err);
 }
 
+tn_status tn_lead_load(tn_lead *l, const char *path, tn_error *err)
+{
+    return load(l, path, false, err);
+}
+
 /* ---- opening and closing ---- */
 
 tn_status tn_lead_open(tn_lead **out, tn_worker *w, const tn_run_text *text, const tn_watch *watch,
@@ -106,7 +111,9 @@ tn_status tn_lead_open(tn_lead **out, tn_worker *w, const tn_run_text *text, con
     }
     l->group = tn_peers_group(l->peers);
     const tn_ckpt_peers peers = {announce, collect, abandon, load, l};
-    tn_checkpoints_set_peers(c, &peers);
+    if (c != NULL) {
+        tn_checkpoints_set_peers(c, &peers);
+    }
     *out = l;
     return TN_OK;
 }

@@ -21,7 +21,7 @@
 typedef struct tn_lead tn_lead;
 
 /* `w`, `text`, `watch` (tn_peers_open) and `c`, which saves and loads with all others from now on,
- * must outlive it. On failure *out is NULL. */
+ * must outlive it; NULL: nothing is saved. On failure *out is NULL. */
 tn_status tn_lead_open(tn_lead **out, tn_worker *w, const tn_run_text *text, const tn_watch *watch,
                        tn_checkpoints *c, tn_error *err) TN_MUST_USE;
 tn_status tn_lead_form(tn_lead *l, const atomic_bool *stop, tn_error *err) TN_MUST_USE;
@@ -33,6 +33,9 @@ void tn_lead_close(tn_lead *l, tn_status status, const char *why);
  * been drawn from its data, unless the weights were loaded. */
 tn_status tn_lead_start(tn_lead *l, uint32_t epoch, bool is_fresh, tn_error *err) TN_MUST_USE;
 
+/* When rank 0 has read its part of a checkpoint that is to be evaluated: the others do the same. */
+tn_status tn_lead_load(tn_lead *l, const char *path, tn_error *err) TN_MUST_USE;
+
 /* Where the epoch stands, over all ranks. */
 typedef struct tn_lead_totals {
     uint64_t records, bad;
@@ -43,8 +46,8 @@ typedef struct tn_lead_totals {
 tn_status tn_lead_sum(tn_lead *l, const tn_progress *own, const tn_metrics *metrics,
                       tn_metrics *whole, tn_lead_totals *out, tn_error *err) TN_MUST_USE;
 
-/* At a meeting: the others score their parts of a data set ("valid", "test"), and merge adds what
- * they found to rank 0's own. */
+/* At a meeting: the others score their parts of a data set ("valid", "test"; those that evaluate
+ * only know which one), and merge adds what they found to rank 0's own. */
 tn_status tn_lead_evaluate(tn_lead *l, const char *data, tn_error *err) TN_MUST_USE;
 tn_status tn_lead_merge(tn_lead *l, tn_evaluation *own, tn_error *err) TN_MUST_USE;
 

@@ -2,6 +2,7 @@
 #include "train/peers.h"
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/field.h"
 #include "ps/peek.h"
 #include "ps/roster.h"
@@ -103,7 +104,7 @@ static tn_group_table_opts table_of(tn_peers *p)
     const bool wanted =
         p->w->rank == 0 && watch != NULL && watch->peers_table && watch->show != NULL;
     return (tn_group_table_opts){
-        .show = wanted ? show_table : NULL, .arg = p, .every_ns = TABLE_NS};
+        .show = wanted ? show_table : NULL, .arg = p, .every_ns = tn_timer_ns(TABLE_NS)};
 }
 
 static tn_status open_group(tn_peers *p, const tn_run_text *text, tn_error *err)

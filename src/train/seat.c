@@ -13,12 +13,16 @@ static const char *keep(const tn_text *text, tn_arena *arena)
     return memcpy(copy, tn_text_str(text), text->size + 1);
 }
 
-static tn_status find(tn_run *run, const tn_peers_opts *peers, tn_arena *arena, tn_error *err)
+static tn_status find(tn_run *run, const tn_peers_opts *peers, const char *folder, tn_arena *arena,
+                      tn_error *err)
 {
     tn_text dir = {0};
     char *host = TN_NEW_ARRAY(arena, char, TN_ENDPOINT_HOST);
     tn_roster *roster = TN_NEW(arena, tn_roster);
     tn_run_dir(&run->run, &dir);
+    if (folder != NULL) {
+        tn_text_addf(&dir, "/%s", folder);
+    }
     tn_status status = tn_text_check(&dir, "run.dir", err);
     if (status == TN_OK) {
         const tn_roster_in in = tn_roster_here(peers, keep(&dir, arena), host);
@@ -33,14 +37,15 @@ static tn_status find(tn_run *run, const tn_peers_opts *peers, tn_arena *arena, 
     return status;
 }
 
-tn_status tn_seat_find(const tn_binder *b, const tn_tree *tree, tn_run *run, tn_error *err)
+tn_status tn_seat_find(const tn_binder *b, const tn_tree *tree, tn_run *run, const char *folder,
+                       tn_error *err)
 {
     tn_peers_opts peers;
     tn_binder in_cluster = *b;
     in_cluster.path = "cluster";
     tn_peers_bind(&in_cluster, run->cluster.peers, &peers);
     TN_TRY(tn_diag_check(b->diag, err));
-    TN_TRY(find(run, &peers, b->arena, err));
+    TN_TRY(find(run, &peers, folder, b->arena, err));
     if (run->cluster.size > 1) {
         tn_run_check_group(b, tree, run);
     }

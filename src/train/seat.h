@@ -8,8 +8,9 @@
 /* Fills rank, size and roster of run->cluster, before the blueprint is made; what they point at
  * lives in b->arena. `tree` is the configuration that `run` was bound from. Faults go to b->diag
  * (TN_E_CONFIG): it cannot be told who this is, or the configuration asks for what several
- * processes cannot do. */
-tn_status tn_seat_find(const tn_binder *b, const tn_tree *tree, tn_run *run,
+ * processes cannot do. `folder`, in run.dir, is where the group meets, apart from one that trains
+ * there; NULL: in run.dir itself. */
+tn_status tn_seat_find(const tn_binder *b, const tn_tree *tree, tn_run *run, const char *folder,
                        tn_error *err) TN_MUST_USE;
 
 #endif
