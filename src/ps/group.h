@@ -87,6 +87,8 @@ tn_status tn_group_await(tn_group *g, const tn_order_note *order, tn_done_take *
 tn_status tn_group_next_order(tn_group *g, uint64_t deadline_ns, tn_order_note *out,
                               tn_error *err) TN_MUST_USE;
 
+bool tn_group_has_order(tn_group *g); /* the next one would not be waited for */
+
 /* The others, any thread. */
 tn_status tn_group_done(tn_group *g, const tn_done_note *note, tn_error *err) TN_MUST_USE;
 

@@ -144,6 +144,14 @@ tn_status tn_group_next_order(tn_group *g, uint64_t deadline_ns, tn_order_note *
     return status;
 }
 
+bool tn_group_has_order(tn_group *g)
+{
+    (void)pthread_mutex_lock(&g->lock);
+    bool has = g->ended != TN_OK || g->first != NULL;
+    (void)pthread_mutex_unlock(&g->lock);
+    return has;
+}
+
 tn_status tn_group_done(tn_group *g, const tn_done_note *note, tn_error *err)
 {
     TN_ASSERT(g->rank != 0);

@@ -2,6 +2,7 @@
 #include "train/follow.h"
 
 #include "base/clock.h"
+#include "train/apart.h"
 #include "train/beats.h"
 #include "train/checkpoint.h"
 #include "train/ckptshare.h"
@@ -28,7 +29,10 @@ typedef struct follower {
     tn_data_stand stand;   /* where in an epoch the run goes on, until that is begun */
     tn_partdealer *dealer; /* of that epoch; NULL: parts are dealt by rank alone */
     tn_feeder *feeder;     /* of the epoch that runs; NULL: none */
-    tn_together *steps;
+    tn_together *steps;    /* at staleness 0; else NULL .. */
+    tn_apart *apart;       /* .. as this is at 0 */
+    bool is_over;          /* its data, apart */
+    double lr_scale;
     uint32_t epoch;
     tn_progress progress;
     tn_metrics *metrics; /* progressive, of the epoch */
@@ -157,9 +161,12 @@ static tn_status abandon(follower *f, const tn_order_note *order, tn_error *err)
 static void end_epoch(follower *f)
 {
     tn_together_free(f->steps);
+    tn_apart_free(f->apart);
     tn_feeder_close(f->feeder);
     tn_partdealer_close(f->dealer);
     f->steps = NULL;
+    f->apart = NULL;
+    f->is_over = false;
     f->feeder = NULL;
     f->dealer = NULL;
 }
@@ -171,6 +178,9 @@ static tn_status begin_epoch(follower *f, uint32_t epoch, tn_error *err)
     f->progress = (tn_progress){.epoch = epoch};
     tn_metrics_clear(f->metrics);
     TN_TRY(tn_training_feeder(&f->feeder, f->w, &f->progress, &f->stand, &f->dealer, err));
+    if (tn_peers_async(f->peers) != NULL) {
+        return tn_apart_new(&f->apart, f->w, f->peers, f->feeder, err);
+    }
     return tn_together_new(&f->steps, f->w, f->peers, f->feeder, err);
 }
 
@@ -188,18 +198,35 @@ static tn_status note_step(follower *f, const tn_turn_taken *turn, tn_error *err
     return tn_metrics_add(f->metrics, &rows, err);
 }
 
-/* Until all meet. */
-static tn_status train(follower *f, tn_error *err)
+static bool has_order(void *arg, uint64_t steps)
 {
-    const tn_ahead ahead = {0};
-    tn_turn_taken turn = {0};
+    (void)steps;
+    const follower *f = arg;
+    return tn_group_has_order(f->group);
+}
+
+static double factor(void *arg)
+{
+    const follower *f = arg;
+    return f->lr_scale * tn_learning_rate_factor(f->plan->run, f->w->steps);
+}
+
+/* Until all meet, or, apart, until rank 0 orders something; `to_the_end`: not before nothing is
+ * left. */
+static tn_status train(follower *f, bool to_the_end, tn_error *err)
+{
+    const tn_ahead ahead = {.meets = to_the_end ? NULL : has_order, .factor = factor, .arg = f};
+    const tn_ahead led = {0};
+    tn_turn_taken turn = {.over = f->is_over};
     while (!turn.over && !turn.meets) {
         tn_lane_step(f->w->lane, f->w->steps);
-        TN_TRY(tn_together_next(f->steps, &ahead, &turn, err));
+        TN_TRY(f->apart != NULL ? tn_apart_next(f->apart, &ahead, &turn, err)
+                                : tn_together_next(f->steps, &led, &turn, err));
         TN_TRY(note_step(f, &turn, err));
         TN_TRY(note_share(f, err));
         tn_beats_step(&f->beats, f->w, &turn, f->progress.records);
     }
+    f->is_over = f->apart != NULL && turn.over;
     return TN_OK;
 }
 
@@ -207,6 +234,9 @@ static tn_status start(follower *f, const tn_order_note *order, tn_error *err)
 {
     tn_error why = {0};
     tn_status status = TN_OK;
+    if (order->more.n == 1) {
+        memcpy(&f->lr_scale, order->more.at, sizeof f->lr_scale);
+    }
     if (order->text[0] != '\0') {
         status = tn_worker_set_bias(f->w, order->text, &why);
     }
@@ -217,7 +247,7 @@ static tn_status start(follower *f, const tn_order_note *order, tn_error *err)
         status = begin_epoch(f, (uint32_t)order->number, &why);
     }
     TN_TRY(say_done(f, order, status, &why, err));
-    return status == TN_OK ? train(f, err) : TN_OK; /* rank 0 ends the group */
+    return status == TN_OK ? train(f, false, err) : TN_OK; /* rank 0 ends the group */
 }
 
 /* ---- orders ---- */
@@ -225,6 +255,9 @@ static tn_status start(follower *f, const tn_order_note *order, tn_error *err)
 static tn_status sum(follower *f, const tn_order_note *order, tn_error *err)
 {
     tn_read_counts counts = {0};
+    if (strcmp(order->text, TN_TO_THE_END) == 0 && f->apart != NULL) {
+        TN_TRY(train(f, true, err));
+    }
     if (f->feeder != NULL) {
         tn_reader_counts(tn_feeder_reader(f->feeder), &counts);
     }
@@ -241,6 +274,9 @@ static tn_status evaluate(follower *f, const tn_order_note *order, tn_error *err
     tn_error why = {0};
     tn_beats_state(&f->beats, TN_PEER_EVALUATING);
     tn_status status = tn_peers_begin(f->peers, &why);
+    if (status == TN_OK) {
+        status = tn_peers_refresh(f->peers, &why);
+    }
     if (status == TN_OK) {
         status = tn_evaluate(f->w, &request, &found, &why);
     }

@@ -47,7 +47,7 @@ typedef struct tn_journal_train_record {
     double loss, lr, rows_per_s, grad_norm;
     double wait_read_ms, wait_pull_ms, wait_push_ms, compute_ms;
     uint64_t keys, rss_bytes, pulled_bytes, pushed_bytes, bad_records;
-    uint32_t staleness_max;
+    uint64_t staleness_max;
 } tn_journal_train_record;
 tn_status tn_journal_train(tn_journal *j, const tn_journal_at *at, const tn_journal_train_record *r,
                            tn_error *err) TN_MUST_USE;

@@ -154,15 +154,25 @@ static tn_status order_all(tn_lead *l, tn_order_note *order, tn_error *err)
     return tn_group_order(l->group, order, err);
 }
 
-tn_status tn_lead_start(tn_lead *l, uint32_t epoch, bool is_fresh, tn_error *err)
+tn_status tn_lead_finish(tn_lead *l, tn_error *err)
+{
+    tn_order_note order = {.what = TN_ORDER_CUT, .text = TN_TO_THE_END};
+    TN_TRY(order_all(l, &order, err));
+    return tn_group_await(l->group, &order, NULL, NULL, err);
+}
+
+tn_status tn_lead_start(tn_lead *l, const tn_lead_begin *how, tn_error *err)
 {
     char bias[32] = "";
     const tn_worker *w = l->w;
-    if (is_fresh && w->output_bias != NULL) {
+    if (how->is_fresh && w->output_bias != NULL) {
         const tn_param_slice *s = tn_params_find(w->params, w->output_bias);
         (void)snprintf(bias, sizeof bias, "%.9g", (double)tn_params_weights(w->params)[s->at]);
     }
-    const tn_order_note order = {.what = TN_ORDER_START, .number = epoch, .text = bias};
+    uint64_t lr_scale = 0;
+    memcpy(&lr_scale, &how->lr_scale, sizeof lr_scale);
+    const tn_order_note order = {
+        .what = TN_ORDER_START, .number = how->epoch, .text = bias, .more = {&lr_scale, 1}};
     TN_TRY(tn_peers_begin(l->peers, err));
     TN_TRY(tn_group_order(l->group, &order, err));
     return tn_group_await(l->group, &order, NULL, NULL, err); /* all can be asked for values */
@@ -172,6 +182,7 @@ tn_status tn_lead_evaluate(tn_lead *l, const char *data, tn_error *err)
 {
     tn_order_note order = {.what = TN_ORDER_EVALUATE, .text = data};
     TN_TRY(tn_peers_begin(l->peers, err));
+    TN_TRY(tn_peers_refresh(l->peers, err));
     return order_all(l, &order, err);
 }
 

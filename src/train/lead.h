@@ -29,9 +29,17 @@ tn_status tn_lead_form(tn_lead *l, const atomic_bool *stop, tn_error *err) TN_MU
 /* The run ends like this: the others do, too. Frees; NULL is fine. */
 void tn_lead_close(tn_lead *l, tn_status status, const char *why);
 
-/* All train in `epoch` until they meet. The first time with rank 0's output bias, which may have
- * been drawn from its data, unless the weights were loaded. */
-tn_status tn_lead_start(tn_lead *l, uint32_t epoch, bool is_fresh, tn_error *err) TN_MUST_USE;
+/* At staleness above 0: waits until the others have nothing left to read in this epoch. */
+tn_status tn_lead_finish(tn_lead *l, tn_error *err) TN_MUST_USE;
+
+/* All train in `epoch` until they meet, with learning rates times `lr_scale`. The first time with
+ * rank 0's output bias, which may have been drawn from its data, unless the weights were loaded. */
+typedef struct tn_lead_begin {
+    uint32_t epoch;
+    bool is_fresh;
+    double lr_scale;
+} tn_lead_begin;
+tn_status tn_lead_start(tn_lead *l, const tn_lead_begin *how, tn_error *err) TN_MUST_USE;
 
 /* When rank 0 has read its part of a checkpoint that is to be evaluated: the others do the same. */
 tn_status tn_lead_load(tn_lead *l, const char *path, tn_error *err) TN_MUST_USE;

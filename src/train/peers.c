@@ -19,13 +19,19 @@ struct tn_peers {
     bool has_security;
     tn_group *group;
     tn_peek *peek;
-    tn_sync *sync;
+    tn_sync *sync;   /* at staleness 0; NULL: at another, or not begun */
+    tn_async *async; /* likewise */
 };
 
 /* A lost peer is noticed by its silence, not by the time that an answer takes. */
 #define FOR_EVER (UINT64_MAX / 2)
 
 #define TABLE_NS UINT64_C(10000000000) /* between two tables of peers */
+
+static bool is_free(const tn_peers *p)
+{
+    return p->w->plan->run->cluster.staleness > 0;
+}
 
 /* ---- letters, on tn-net ---- */
 
@@ -34,6 +40,8 @@ static void take_request(void *arg, tn_letter *letter)
     tn_peers *p = arg;
     if (letter->frame.type == TN_FRAME_PEEK) {
         tn_peek_take_request(p->peek, letter);
+    } else if (p->async != NULL) {
+        tn_async_take_request(p->async, letter);
     } else {
         tn_sync_take_request(p->sync, letter);
     }
@@ -44,6 +52,8 @@ static void take_answer(void *arg, tn_letter *letter)
     tn_peers *p = arg;
     if (letter->frame.sequence == 0) {
         tn_peek_take_answer(p->peek, letter);
+    } else if (p->async != NULL) {
+        tn_async_take_answer(p->async, letter);
     } else {
         tn_sync_take_answer(p->sync, letter);
     }
@@ -53,13 +63,17 @@ static void group_ended(void *arg, tn_status status, const char *why)
 {
     tn_peers *p = arg;
     tn_peek_fail(p->peek, status, why);
-    tn_sync_fail(p->sync, status, why);
+    if (p->async != NULL) {
+        tn_async_fail(p->async, status, why);
+    } else {
+        tn_sync_fail(p->sync, status, why);
+    }
 }
 
 static uint32_t waits_for(void *arg)
 {
     const tn_peers *p = arg;
-    return tn_sync_waits_for(p->sync);
+    return p->async != NULL ? tn_async_waits_for(p->async) : tn_sync_waits_for(p->sync);
 }
 
 /* ---- opening ---- */
@@ -137,7 +151,7 @@ tn_status tn_peers_open(tn_peers **out, tn_worker *w, const tn_run_text *text,
     p->w = w;
     p->watch = watch;
     p->arena = tn_arena_new(1 << 14);
-    tn_status status = check_state(w, err);
+    tn_status status = is_free(p) ? TN_OK : check_state(w, err);
     if (status == TN_OK) {
         status = tn_zmq_load(&p->zmq, err);
     }
@@ -160,20 +174,11 @@ tn_status tn_peers_form(tn_peers *p, const atomic_bool *stop, tn_error *err)
     return tn_group_form(p->group, stop, err);
 }
 
-tn_status tn_peers_begin(tn_peers *p, tn_error *err)
+static tn_status begin_sync(tn_peers *p, tn_error *err)
 {
     const tn_worker *w = p->w;
-    if (p->sync != NULL) {
-        return TN_OK;
-    }
-    const tn_peek_opts peek = {.link = tn_group_link(p->group),
+    const tn_sync_opts opts = {.link = tn_group_link(p->group),
                                .parcels = tn_group_parcels(p->group),
-                               .rank = w->rank,
-                               .shares = w->shares,
-                               .layout = w->plan->layout,
-                               .shard = &p->w->shard};
-    const tn_sync_opts sync = {.link = peek.link,
-                               .parcels = peek.parcels,
                                .rank = w->rank,
                                .step = w->steps,
                                .patience_ns = FOR_EVER,
@@ -183,12 +188,65 @@ tn_status tn_peers_begin(tn_peers *p, tn_error *err)
                                .shard = &p->w->shard,
                                .own = w->own,
                                .weights = tn_params_weights(w->params)};
+    return tn_sync_open(&p->sync, &opts, err);
+}
+
+static tn_status begin_async(tn_peers *p, tn_error *err)
+{
+    const tn_worker *w = p->w;
+    const uint32_t n = tn_params_count(w->params);
+    tn_dense_run *trained = TN_NEW_ARRAY(p->arena, tn_dense_run, n + 1);
+    tn_dense_run *moving = TN_NEW_ARRAY(p->arena, tn_dense_run, n + 1);
+    const tn_async_opts opts = {.link = tn_group_link(p->group),
+                                .parcels = tn_group_parcels(p->group),
+                                .rank = w->rank,
+                                .staleness = w->plan->run->cluster.staleness,
+                                .step = w->steps,
+                                .patience_ns = FOR_EVER,
+                                .once = tn_group_once(p->group),
+                                .shares = w->shares,
+                                .layout = w->plan->layout,
+                                .shard = &p->w->shard,
+                                .weights = tn_params_weights(w->params),
+                                .trained = trained,
+                                .n_trained = tn_worker_runs(w, false, trained),
+                                .moving = moving,
+                                .n_moving = tn_worker_runs(w, true, moving)};
+    return tn_async_open(&p->async, &opts, err);
+}
+
+tn_status tn_peers_begin(tn_peers *p, tn_error *err)
+{
+    const tn_worker *w = p->w;
+    if (p->peek != NULL) {
+        return TN_OK;
+    }
+    const tn_peek_opts peek = {.link = tn_group_link(p->group),
+                               .parcels = tn_group_parcels(p->group),
+                               .rank = w->rank,
+                               .shares = w->shares,
+                               .layout = w->plan->layout,
+                               .shard = &p->w->shard};
     TN_TRY(tn_peek_open(&p->peek, &peek, err));
-    TN_TRY(tn_sync_open(&p->sync, &sync, err));
+    TN_TRY(is_free(p) ? begin_async(p, err) : begin_sync(p, err));
     p->w->peek = p->peek;
     const tn_group_values values = {p, take_request, take_answer, group_ended, waits_for};
     tn_group_set_values(p->group, &values);
     return TN_OK;
+}
+
+tn_status tn_peers_refresh(tn_peers *p, tn_error *err)
+{
+    if (p->async == NULL) {
+        return TN_OK;
+    }
+    p->w->steps = tn_async_updates(p->async);
+    return tn_async_refresh(p->async, err);
+}
+
+tn_async *tn_peers_async(tn_peers *p)
+{
+    return p->async;
 }
 
 tn_group *tn_peers_group(tn_peers *p)
@@ -210,6 +268,10 @@ void tn_peers_close(tn_peers *p)
         tn_group_set_values(p->group, NULL);
     }
     p->w->peek = NULL;
+    if (p->async != NULL) {
+        tn_async_stop(p->async);
+    }
+    tn_async_close(p->async);
     tn_sync_close(p->sync);
     tn_peek_close(p->peek);
     tn_group_close(p->group);

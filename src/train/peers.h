@@ -12,12 +12,15 @@
 #ifndef TN_TRAIN_PEERS_H
 #define TN_TRAIN_PEERS_H
 
+#include "ps/async.h"
 #include "ps/group.h"
 #include "ps/sync.h"
 #include "train/trainer.h"
 #include "train/worker.h"
 
 typedef struct tn_peers tn_peers;
+
+#define TN_TO_THE_END "to the end" /* of a cut: when nothing of the epoch is left to read */
 
 /* As the roster of the run says, which has more than one process. `watch` (NULL: nobody) sees the
  * table of peers, on rank 0. `w`, `text` and `watch` must outlive it. On failure *out is NULL. */
@@ -31,6 +34,10 @@ tn_status tn_peers_form(tn_peers *p, const atomic_bool *stop, tn_error *err) TN_
 tn_status tn_peers_begin(tn_peers *p, tn_error *err) TN_MUST_USE;
 
 tn_group *tn_peers_group(tn_peers *p);
-tn_sync *tn_peers_sync(tn_peers *p);
+tn_sync *tn_peers_sync(tn_peers *p);   /* at staleness 0, once it has begun; else NULL .. */
+tn_async *tn_peers_async(tn_peers *p); /* .. as this is at 0 */
+
+/* At a meeting: the worker's weights and steps are those of all owners now. */
+tn_status tn_peers_refresh(tn_peers *p, tn_error *err) TN_MUST_USE;
 
 #endif

@@ -243,8 +243,10 @@ static void check_group_eval(const tn_binder *b, const tn_tree *tree, const tn_r
 void tn_run_check_group(const tn_binder *b, const tn_tree *tree, const tn_run *r)
 {
     check_group_eval(b, tree, r);
-    if (r->cluster.staleness > 0) {
-        not_yet(b, tree, "cluster.staleness", "other than 0");
+    if (!isinf(r->cluster.staleness) && r->cluster.staleness != floor(r->cluster.staleness)) {
+        tn_diag_error(b->diag, place(tree, "cluster.staleness"),
+                      "'cluster.staleness' is %g, not a whole number of steps or inf",
+                      r->cluster.staleness);
     }
     if (r->cluster.recovery != 0) {
         not_yet(b, tree, "cluster.recovery", "relaxed");

@@ -172,6 +172,8 @@ tn_status tn_step_compute(tn_worker *w, tn_step *s, const tn_joint_note *joint, 
         feed.joint_rows = joint->rows;
         feed.joint_weight = joint->weight_sum;
         feed.info.first_row = joint->first_row;
+    } else {
+        feed.info.first_row = (uint64_t)w->rank << 32; /* ranks drop different units */
     }
     tn_span_begin(w->lane, TN_PHASE_FORWARD);
     tn_forward(w->train_graph, &feed);

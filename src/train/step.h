@@ -34,8 +34,9 @@ typedef struct tn_step {
 
 /* What a step leaves behind, beside a better model. */
 typedef struct tn_learned {
-    double loss;      /* sum of w_i l_i over W, before the update, without regularisers */
-    double grad_norm; /* of all gradients, before the global clip */
+    double loss;        /* sum of w_i l_i over W, before the update, without regularisers */
+    double grad_norm;   /* of all gradients, before the global clip */
+    uint64_t staleness; /* most updates of a shard between a pull and its push, of late */
 } tn_learned;
 
 tn_status tn_step_new(tn_step **out, const tn_blueprint *plan, bool training,

@@ -2,7 +2,6 @@
 #include "train/trainstate.h"
 
 #include "base/clock.h"
-#include "ps/schedule.h"
 #include "train/trainfeed.h"
 
 #include <math.h>
@@ -10,10 +9,7 @@
 
 double tn_trainer_factor(const tn_trainer *t)
 {
-    const tn_rule_opts *dense = t->run->train.optimizer.opts;
-    uint64_t planned = t->run->train.max_steps != TN_UNSET_U64 ? t->run->train.max_steps : 0;
-    return tn_schedule_factor(&dense->schedule, t->worker->steps, planned) *
-           t->patience.state.lr_scale;
+    return tn_learning_rate_factor(t->run, t->worker->steps) * t->patience.state.lr_scale;
 }
 
 /* Share of this epoch: by records once an epoch has told how many there are, until then by bytes.
@@ -102,39 +98,44 @@ static tn_status learn(tn_trainer *t, tn_step *step, tn_reader *reader, double w
     return tn_trainer_note_step(t, &told, err);
 }
 
-static bool is_due(const tn_every *every, uint64_t steps, double now, double *next)
+/* Whether a multiple of every->steps lies behind what was looked at before. */
+static bool has_come(const tn_trainer *t, const tn_every *every, uint64_t steps)
+{
+    return every->steps > 0 && steps / every->steps > t->looked / every->steps;
+}
+
+static bool is_due(const tn_trainer *t, const tn_every *every, double now, double *next)
 {
     if (every->seconds > 0 && now >= *next) {
         *next = now + every->seconds;
         return true;
     }
-    return every->steps > 0 && steps % every->steps == 0;
+    return has_come(t, every, t->worker->steps);
 }
 
-static bool comes(const tn_every *every, uint64_t steps, double now, double next)
+static bool comes(const tn_trainer *t, const tn_every *every, uint64_t steps, double next)
 {
-    return (every->seconds > 0 && now >= next) || (every->steps > 0 && steps % every->steps == 0);
+    return (every->seconds > 0 && tn_clock_s() >= next) || has_come(t, every, steps);
 }
 
 bool tn_trainer_is_due(tn_trainer *t, uint64_t steps)
 {
     const double now = tn_clock_s();
     const tn_train_opts *o = &t->run->train;
-    return comes(&t->eval_every, steps, now, t->next_eval) ||
-           comes(&t->ckpt_every, steps, now, t->next_ckpt) ||
-           comes(&t->delta_every, steps, now, t->next_delta) || steps >= o->max_steps ||
+    return comes(t, &t->eval_every, steps, t->next_eval) ||
+           comes(t, &t->ckpt_every, steps, t->next_ckpt) ||
+           comes(t, &t->delta_every, steps, t->next_delta) || steps >= o->max_steps ||
            now - t->begin >= o->max_time || tn_trainer_is_asked(t) ||
            (t->watch->save != NULL && atomic_load(t->watch->save));
 }
 
-/* Evaluations, checkpoints and signals between two steps. */
-tn_status tn_trainer_between(tn_trainer *t, tn_error *err)
+static tn_status do_what_is_due(tn_trainer *t, tn_error *err)
 {
     double now = tn_clock_s();
     uint64_t steps = t->worker->steps;
     const tn_train_opts *o = &t->run->train;
     TN_TRY(tn_trainer_note_save(t, err));
-    if (is_due(&t->eval_every, steps, now, &t->next_eval)) {
+    if (is_due(t, &t->eval_every, now, &t->next_eval)) {
         tn_status status = tn_trainer_validate(t, err);
         if (status == TN_E_STOPPED) {
             return tn_trainer_stop_owing(t, err);
@@ -145,14 +146,22 @@ tn_status tn_trainer_between(tn_trainer *t, tn_error *err)
     if (t->stop) {
         return TN_OK; /* the run's end saves, perhaps another model than this one */
     }
-    bool delta = is_due(&t->delta_every, steps, now, &t->next_delta);
+    bool delta = is_due(t, &t->delta_every, now, &t->next_delta);
     bool save_now = t->watch->save != NULL && atomic_exchange(t->watch->save, false);
-    if (save_now || is_due(&t->ckpt_every, steps, now, &t->next_ckpt)) {
+    if (save_now || is_due(t, &t->ckpt_every, now, &t->next_ckpt)) {
         TN_TRY(tn_trainer_save(t, false, err));
     } else if (delta) {
         TN_TRY(tn_trainer_save(t, true, err));
     }
     return tn_trainer_is_asked(t) ? tn_trainer_stop(t, err) : TN_OK;
+}
+
+/* Evaluations, checkpoints and signals between two steps. */
+tn_status tn_trainer_between(tn_trainer *t, tn_error *err)
+{
+    tn_status status = do_what_is_due(t, err);
+    t->looked = t->worker->steps;
+    return status;
 }
 
 /* The label rate as first value of the output bias, unless the weights came from somewhere. */

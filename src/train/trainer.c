@@ -26,6 +26,7 @@ static tn_status first_weights(tn_trainer *t, tn_saved *which, tn_error *err)
         tn_checkpoints_resume(t->checkpoints, t->worker, &t->state, t->epoch_metrics, which, err));
     if (which->ordinal != 0) {
         t->worker->steps = t->state.steps;
+        t->looked = t->state.steps;
         const char *resume = t->run->checkpoint.resume;
         t->saved = *which;
         t->has_saved = strcmp(resume, "auto") == 0 || strcmp(resume, "must") == 0; /* it is ours */

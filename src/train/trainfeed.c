@@ -1,6 +1,8 @@
 /* trainfeed.c - see trainfeed.h. */
 #include "train/trainfeed.h"
 
+#include "ps/schedule.h"
+
 /* From `from` on, the worker's own parts; or those that `dealer`, which may be NULL, deals. */
 static tn_status open_feeder(tn_feeder **out, const tn_worker *w, const tn_progress *from,
                              const tn_dealer *dealer, tn_error *err)
@@ -61,4 +63,11 @@ tn_status tn_training_feeder(tn_feeder **out, const tn_worker *w, tn_progress *f
         *dealer = NULL;
     }
     return status;
+}
+
+double tn_learning_rate_factor(const tn_run *run, uint64_t steps)
+{
+    const tn_rule_opts *dense = run->train.optimizer.opts;
+    const uint64_t planned = run->train.max_steps != TN_UNSET_U64 ? run->train.max_steps : 0;
+    return tn_schedule_factor(&dense->schedule, steps, planned);
 }

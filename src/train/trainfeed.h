@@ -1,4 +1,5 @@
-/* trainfeed.h - the reader of a pass over the training data, the same for every process of a run.
+/* trainfeed.h - what a pass over the training data is made from, the same for every process of a
+ * run.
  */
 #ifndef TN_TRAIN_TRAINFEED_H
 #define TN_TRAIN_TRAINFEED_H
@@ -13,5 +14,8 @@
 tn_status tn_training_feeder(tn_feeder **out, const tn_worker *w, tn_progress *from,
                              tn_data_stand *stand, tn_partdealer **dealer,
                              tn_error *err) TN_MUST_USE;
+
+/* What the schedule of train.optimizer makes of every learning rate after `steps`. */
+double tn_learning_rate_factor(const tn_run *run, uint64_t steps);
 
 #endif

@@ -1,5 +1,5 @@
 /* traingroup.c - an epoch of rank 0 with other peers; see train/lead.h. */
-#include "train/together.h"
+#include "train/apart.h"
 #include "train/trainstate.h"
 
 #include "base/clock.h"
@@ -121,9 +121,20 @@ static tn_status note(tn_trainer *t, const tn_turn_taken *turn, tn_reader *reade
     return TN_OK;
 }
 
-static bool is_fresh(const tn_trainer *t)
+static tn_status start(tn_trainer *t, bool at_first, tn_error *err)
 {
-    return t->worker->steps == 0 && t->state.samples == 0;
+    const tn_lead_begin how = {.epoch = t->state.progress.epoch,
+                               .is_fresh =
+                                   at_first && t->worker->steps == 0 && t->state.samples == 0,
+                               .lr_scale = t->patience.state.lr_scale};
+    return tn_lead_start(t->lead, &how, err);
+}
+
+/* What is due while all stand still, and on. */
+static tn_status meet(tn_trainer *t, tn_error *err)
+{
+    TN_TRY(tn_trainer_between(t, err));
+    return t->stop ? TN_OK : start(t, false, err);
 }
 
 static tn_status take_steps(tn_trainer *t, tn_together *x, tn_reader *reader, tn_error *err)
@@ -142,18 +153,53 @@ static tn_status take_steps(tn_trainer *t, tn_together *x, tn_reader *reader, tn
             TN_TRY(tn_trainer_note_save(t, err));
             continue;
         }
-        TN_TRY(tn_trainer_between(t, err));
-        if (!t->stop) {
-            TN_TRY(tn_lead_start(t->lead, t->state.progress.epoch, false, err));
-        }
+        TN_TRY(meet(t, err));
     }
     return TN_OK;
+}
+
+/* The same at staleness above 0: the others stand still when they are told to. */
+static tn_status take_steps_apart(tn_trainer *t, tn_apart *x, tn_reader *reader, tn_error *err)
+{
+    const tn_ahead ahead = {meets, factor, t};
+    while (!t->stop) {
+        tn_turn_taken turn;
+        const double begin = tn_clock_s();
+        tn_lane_step(t->worker->lane, t->worker->steps);
+        TN_TRY(tn_apart_next(x, &ahead, &turn, err));
+        if (turn.over) {
+            TN_TRY(tn_lead_finish(t->lead, err));
+            TN_TRY(tn_peers_refresh(tn_lead_peers(t->lead), err));
+            return TN_END;
+        }
+        TN_TRY(note(t, &turn, reader, begin, err));
+        if (!turn.meets) {
+            TN_TRY(tn_trainer_note_save(t, err));
+            continue;
+        }
+        TN_TRY(tn_trainer_sum(t, err)); /* when it returns all stand still */
+        TN_TRY(tn_peers_refresh(tn_lead_peers(t->lead), err));
+        TN_TRY(meet(t, err));
+    }
+    return TN_OK;
+}
+
+static tn_status steps_apart(tn_trainer *t, tn_feeder *feeder, tn_error *err)
+{
+    tn_apart *x = NULL;
+    TN_TRY(tn_apart_new(&x, t->worker, tn_lead_peers(t->lead), feeder, err));
+    tn_status status = take_steps_apart(t, x, tn_feeder_reader(feeder), err);
+    tn_apart_free(x);
+    return status;
 }
 
 tn_status tn_trainer_steps_together(tn_trainer *t, tn_feeder *feeder, tn_error *err)
 {
     tn_together *x = NULL;
-    TN_TRY(tn_lead_start(t->lead, t->state.progress.epoch, is_fresh(t), err));
+    TN_TRY(start(t, true, err));
+    if (t->run->cluster.staleness > 0) {
+        return steps_apart(t, feeder, err);
+    }
     TN_TRY(tn_together_new(&x, t->worker, tn_lead_peers(t->lead), feeder, err));
     tn_status status = take_steps(t, x, tn_feeder_reader(feeder), err);
     tn_together_free(x);

@@ -38,6 +38,7 @@ typedef struct tn_trainer {
     uint64_t samples_before;                 /* consumed before the epoch that runs */
     bool opened;           /* an epoch, by this process: it has learned, or might have */
     bool unsaved;          /* something since the last checkpoint */
+    uint64_t looked;       /* steps when it was last looked for what is due */
     uint64_t evaluated;    /* steps when data.valid was last evaluated; UINT64_MAX: never */
     uint32_t saves_failed; /* in a row */
     bool has_saved;

@@ -42,6 +42,7 @@ tn_status tn_window_sums_add(tn_window_sums *w, const tn_report_step *s, tn_erro
     w->wait_push_s += s->wait_push_s;
     w->compute_s += s->compute_s;
     w->lr = s->lr;
+    w->staleness = s->learned->staleness > w->staleness ? s->learned->staleness : w->staleness;
     return tn_metrics_add(w->metrics, s->rows, err);
 }
 
@@ -63,5 +64,6 @@ tn_journal_train_record tn_window_sums_record(const tn_window_sums *w, double no
         .pushed_bytes = w->bytes_out - w->out_before,
         .compute_ms = 1e3 * w->compute_s / steps,
         .keys = w->keys / w->steps,
+        .staleness_max = w->staleness,
     };
 }

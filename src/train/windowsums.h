@@ -16,6 +16,7 @@ typedef struct tn_window_sums {
     uint64_t in_before, out_before; /* .. and when the window began */
     double loss, grad_norm, wait_read_s, wait_pull_s, wait_push_s, compute_s;
     double lr;           /* of the last step */
+    uint64_t staleness;  /* at most */
     tn_metrics *metrics; /* owned; 2^12 bins are enough for a line */
 } tn_window_sums;
 

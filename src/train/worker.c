@@ -74,13 +74,12 @@ static tn_status make_graph(tn_worker *w, bool training, const tn_worker_opts *o
     return TN_OK;
 }
 
-/* The runs of the flat vector that the optimizer trains. */
-static uint32_t trained_runs(const tn_params *params, tn_dense_run *run)
+uint32_t tn_worker_runs(const tn_worker *w, bool running, tn_dense_run *run)
 {
     uint32_t n = 0;
-    for (uint32_t i = 0; i < tn_params_count(params); i++) {
-        const tn_param_slice *s = tn_params_get(params, i);
-        if (s->train) {
+    for (uint32_t i = 0; i < tn_params_count(w->params); i++) {
+        const tn_param_slice *s = tn_params_get(w->params, i);
+        if (running ? s->state : s->train) {
             run[n++] = (tn_dense_run){s->at, s->at + (size_t)s->rows * s->cols};
         }
     }
@@ -115,7 +114,7 @@ static tn_status make_shard(tn_worker *w, const tn_binder *b, tn_error *err)
     TN_TRY(make_shares(w, err));
     tn_dense_run *run = TN_NEW_ARRAY(b->arena, tn_dense_run, tn_params_count(w->params) + 1);
     tn_dense_run *own = TN_NEW_ARRAY(b->arena, tn_dense_run, tn_params_count(w->params) + 1);
-    uint32_t n_runs = trained_runs(w->params, run);
+    uint32_t n_runs = tn_worker_runs(w, false, run);
     tn_dense_opts dense = {.rule = &p->rules->dense,
                            .weights = w->own != NULL ? w->own : tn_params_weights(w->params),
                            .size = w->shares->dense[w->rank + 1] - w->shares->dense[w->rank],

@@ -64,6 +64,10 @@ tn_status tn_worker_set_bias(tn_worker *w, const char *number, tn_error *err) TN
  * it. At most once, between two steps. `trace` must outlive the worker; NULL: nothing happens. */
 void tn_worker_trace(tn_worker *w, tn_trace *trace);
 
+/* The runs of the flat vector that the optimizer trains, or those of running values; run[] has room
+ * for all parameters. Returns how many. */
+uint32_t tn_worker_runs(const tn_worker *w, bool running, tn_dense_run *run);
+
 /* Threads that `train.threads` means on this machine. */
 uint32_t tn_worker_threads(const tn_run *run);
 

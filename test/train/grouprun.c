@@ -76,6 +76,7 @@ static void *run(void *arg)
     (void)snprintf(g->text[s->rank], GROUP_TEXT, "%s", err.text);
     g->steps[s->rank] = out.steps;
     if (s->rank == 0) {
+        g->samples = out.samples;
         const tn_metrics *valid = out.valid.metrics;
         g->valid_auc = valid != NULL ? tn_metrics_get(valid, "auc") : (double)NAN;
         g->valid_logloss = valid != NULL ? tn_metrics_get(valid, "logloss") : (double)NAN;

@@ -19,6 +19,7 @@ typedef struct grouprun {
     tn_status status[GROUP_MAX];
     char text[GROUP_MAX][GROUP_TEXT];
     uint64_t steps[GROUP_MAX];
+    uint64_t samples;                /* rank 0's */
     double valid_auc, valid_logloss; /* rank 0's; NAN: none */
     uint64_t valid_rows;
     uint32_t hash; /* of the newest checkpoint, loaded by one process; 0: none */

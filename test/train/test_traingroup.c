@@ -89,6 +89,31 @@ static void c4_ranks_without_data_take_part_in_everything(void **state)
     assert_int_equal(all.valid_rows, one.valid_rows);
 }
 
+static void ranks_that_do_not_wait_learn_every_row_once(void **state)
+{
+    (void)state;
+    static const char *const staleness[] = {"cluster.staleness=1", "cluster.staleness=3",
+                                            "cluster.staleness=inf"};
+    grouprun one = {.config = "deepfm",
+                    .n = 1,
+                    .dir = run_dir,
+                    .more =
+                        (const char *const[]){"checkpoint.resume=never", "train.epochs=4", NULL}};
+    grouprun_well(&one);
+    for (uint32_t i = 0; i < 3; i++) {
+        grouprun_deal(rows, 3, 8);
+        const char *const opts[] = {
+            train_files(3),   "checkpoint.resume=never", "train.epochs=4", "eval.every=5steps",
+            "train.batch=32", "checkpoint.every=7steps", staleness[i],     NULL};
+        grouprun all = {.config = "deepfm", .n = 3, .dir = run_dir, .more = opts};
+        grouprun_well(&all);
+        assert_int_equal(all.samples, one.samples);
+        assert_int_equal(all.valid_rows, one.valid_rows);
+        assert_true(fabs(all.valid_logloss - one.valid_logloss) < .05);
+        assert_int_not_equal(all.hash, 0);
+    }
+}
+
 static void a_bad_record_ends_all_with_file_and_place(void **state)
 {
     (void)state;
@@ -176,6 +201,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ranks_train_the_model_of_one_process_on_the_joint_batch),
         cmocka_unit_test(c4_ranks_without_data_take_part_in_everything),
+        cmocka_unit_test(ranks_that_do_not_wait_learn_every_row_once),
         cmocka_unit_test(a_bad_record_ends_all_with_file_and_place),
         cmocka_unit_test(a_signal_to_any_rank_saves_and_stops_all),
         cmocka_unit_test(the_best_model_comes_back_on_all_ranks),
