@@ -145,7 +145,10 @@ static tn_status mark(follower *f, const tn_order_note *order, tn_error *err)
     tn_error why = {0};
     tn_ckptshare_free(f->share);
     f->marked = order->number;
-    tn_status status = tn_ckptshare_begin(&f->share, f->w, tn_text_str(&f->run_dir), &what, &why);
+    tn_status status = tn_peers_refresh(f->peers, &why);
+    if (status == TN_OK) {
+        status = tn_ckptshare_begin(&f->share, f->w, tn_text_str(&f->run_dir), &what, &why);
+    }
     return status == TN_OK ? TN_OK : say_done(f, order, status, &why, err);
 }
 
