@@ -26,6 +26,7 @@ void tn_graph_free(tn_graph *g)
         tn_params_free(g->own);
         tn_free(g->block);
         tn_free(g->states);
+        tn_free(g->parts.own);
         tn_arena_free(g->arena); /* and with it, g */
     }
 }
@@ -262,7 +263,8 @@ const tn_step_info *tn_info(const tn_node *self)
 bool tn_moves(const tn_node *self)
 {
     const tn_graph *g = self->graph;
-    return g->opts.train && g->feed.info.training && g->weight > 0;
+    return g->opts.train && g->feed.info.training &&
+           (g->feed.joint_weight > 0 ? g->feed.joint_weight : g->weight) > 0;
 }
 
 const tn_node *tn_node_root(const tn_node *n)

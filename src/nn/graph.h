@@ -49,13 +49,14 @@ typedef struct tn_graph_opts {
 
 /* What one batch brings. Everything is lent until the call returns. */
 typedef struct tn_feed {
-    uint32_t rows; /* at most max_rows; 0 is legal and does nothing */
+    uint32_t rows; /* at most max_rows; 0 is legal and does nothing, but for peers */
     const tn_sparse *sparse;
     const tn_real *numeric; /* rows * n_numeric */
     const tn_real *label;   /* rows, 0 .. 1; NULL when no loss is wanted */
     const tn_real *weight;  /* rows; NULL when all are 1 */
     uint64_t joint_rows;    /* of the batches of all peers that make one step; 0: only this one */
     double joint_weight;    /* likewise; the loss is divided by these */
+    const struct tn_feed_peers *peers; /* parts.h; NULL: this batch's statistics alone */
     tn_step_info info;
 } tn_feed;
 
@@ -71,7 +72,7 @@ uint32_t tn_max_rows(const tn_node *self);
 tn_node *tn_apply(tn_graph *g, const tn_op *op, const char *name, tn_node *const *in, uint32_t n,
                   const void *attr);
 
-/* The same, but NULL when the operands' shapes do not fit. For graphs out of files. */
+/* The same, but NULL when shapes do not fit. For graphs out of files. */
 tn_node *tn_try_apply(tn_graph *g, const tn_op *op, const char *name, tn_node *const *in,
                       uint32_t n, const void *attr);
 bool tn_takes(const tn_op *op, uint32_t n); /* whether `n` operands and parameters can be right */
@@ -110,8 +111,7 @@ double tn_graph_weight(const tn_graph *g);
 /* Clears all gradients, then adds: parameters' grads in params, rows' grads in sparse->grads. */
 void tn_backward(tn_graph *g);
 
-/* Name of the first node whose value (or gradient) is not finite, or NULL. For the message when a
- * loss diverged. */
+/* Name of the first node whose value (or gradient) is not finite, or NULL. For messages. */
 const char *tn_graph_not_finite(const tn_graph *g);
 
 tn_node *tn_graph_node(const tn_graph *g, uint32_t i);       /* NULL past the end */

@@ -12,6 +12,7 @@
 
 #include "base/arena.h"
 #include "nn/graph.h"
+#include "nn/parts.h"
 #include "nn/products.h"
 
 enum { TN_NODES_MAX = 4096 };
@@ -61,6 +62,7 @@ struct tn_graph {
     size_t block_size;
     char *states; /* all scratch */
     tn_feed feed; /* of the running batch */
+    tn_parts parts;
     uint32_t rows;
     double weight; /* sum of w_i */
 };

@@ -179,6 +179,7 @@ tn_status tn_pass_memory(tn_graph *g, tn_error *err)
         return TN_E_MEMORY;
     }
     TN_TRY(take_states(g, err));
+    TN_TRY(tn_parts_init(g, err));
     for (uint32_t i = 0; i < g->n_nodes; i++) {
         tn_node *n = g->node[i];
         if (n->is_param) {

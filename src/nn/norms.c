@@ -27,6 +27,38 @@ void tn_moments(const tn_node *x, tn_range cols, double *mean, double *var)
     }
 }
 
+static tn_range piece_of(tn_range cols, uint32_t from)
+{
+    return (tn_range){from, cols.to - from < TN_NORM_PIECE ? cols.to : from + TN_NORM_PIECE};
+}
+
+void tn_moments_part(tn_node *self, tn_range cols)
+{
+    const double rows = self->shape.rows;
+    double mean[TN_NORM_PIECE] = {0};
+    double var[TN_NORM_PIECE] = {0};
+    for (uint32_t from = cols.from; from < cols.to; from += TN_NORM_PIECE) {
+        const tn_range piece = piece_of(cols, from);
+        if (rows > 0) {
+            tn_moments(self->in[0], piece, mean, var);
+        }
+        for (uint32_t c = piece.from; c < piece.to; c++) {
+            tn_part_put(self, c, rows, mean[c - from], var[c - from] * rows);
+        }
+    }
+}
+
+tn_wide tn_moments_joint(const tn_node *self, uint32_t col)
+{
+    tn_wide joint = {0};
+    for (uint32_t p = 0; p < tn_parts_of(self)->n; p++) {
+        const tn_part part = tn_part_get(self, p, col);
+        const tn_wide w = {part.count, part.a, part.b};
+        joint = joint.n > 0 ? tn_wide_merge(joint, w) : w;
+    }
+    return joint;
+}
+
 size_t tn_norm_state_bytes(const tn_node *self)
 {
     return 4 * (size_t)self->shape.cols * sizeof(tn_real);
@@ -45,14 +77,30 @@ static void move(tn_node *running, uint32_t col, double batch, double decay)
     running->grad[col] = (tn_real)(decay * (double)running->val[col] + (1 - decay) * batch);
 }
 
+/* Of the batch, or of the joint one; returns its rows. */
+static double moments_of(const tn_node *self, tn_range cols, double *mean, double *var)
+{
+    double rows = self->shape.rows;
+    if (tn_parts_of(self)->all == NULL) {
+        tn_moments(self->in[0], cols, mean, var);
+        return rows;
+    }
+    for (uint32_t c = cols.from; c < cols.to; c++) {
+        const tn_wide joint = tn_moments_joint(self, c);
+        rows = joint.n;
+        mean[c - cols.from] = joint.mean;
+        var[c - cols.from] = rows > 0 ? joint.m2 / rows : 0;
+    }
+    return rows;
+}
+
 static void norm_piece(tn_node *self, tn_range cols, tn_node *const running[2],
                        const tn_norm_rule *rule)
 {
     tn_norm_state s = tn_norm_state_of(self);
     double mean[TN_NORM_PIECE];
     double var[TN_NORM_PIECE];
-    double rows = self->shape.rows;
-    tn_moments(self->in[0], cols, mean, var);
+    double rows = moments_of(self, cols, mean, var);
     for (uint32_t c = cols.from; c < cols.to; c++) {
         double m = mean[c - cols.from];
         double v = var[c - cols.from];
@@ -148,7 +196,9 @@ static void add_sum(const tn_node *self, const tn_node *param, uint32_t col, dou
     }
 }
 
-static void sums_piece(tn_node *self, tn_range cols, bool of_batch)
+typedef enum backward_kind { CONSTANT, OF_BATCH, PART } backward_kind;
+
+static void sums_piece(tn_node *self, tn_range cols, backward_kind kind)
 {
     tn_norm_state s = tn_norm_state_of(self);
     double u[TN_NORM_PIECE] = {0};
@@ -163,8 +213,12 @@ static void sums_piece(tn_node *self, tn_range cols, bool of_batch)
     for (uint32_t c = cols.from; c < cols.to; c++) {
         double sum_u = u[c - cols.from];
         double sum_ux = ux[c - cols.from];
-        s.mean_u[c] = of_batch ? (tn_real)(sum_u / rows) : 0;
-        s.mean_ux[c] = of_batch ? (tn_real)(sum_ux / rows) : 0;
+        if (kind == PART) {
+            tn_part_put(self, c, rows, sum_u, sum_ux);
+        } else {
+            s.mean_u[c] = kind == OF_BATCH ? (tn_real)(sum_u / rows) : 0;
+            s.mean_ux[c] = kind == OF_BATCH ? (tn_real)(sum_ux / rows) : 0;
+        }
         add_sum(self, self->in[1], c, sum_ux);
         add_sum(self, self->in[2], c, sum_u);
     }
@@ -173,8 +227,30 @@ static void sums_piece(tn_node *self, tn_range cols, bool of_batch)
 void tn_norm_backward_sums(tn_node *self, tn_range cols, bool of_batch)
 {
     for (uint32_t from = cols.from; from < cols.to; from += TN_NORM_PIECE) {
-        uint32_t to = cols.to - from < TN_NORM_PIECE ? cols.to : from + TN_NORM_PIECE;
-        sums_piece(self, (tn_range){from, to}, of_batch);
+        sums_piece(self, piece_of(cols, from), of_batch ? OF_BATCH : CONSTANT);
+    }
+}
+
+void tn_norm_backward_part(tn_node *self, tn_range cols)
+{
+    for (uint32_t from = cols.from; from < cols.to; from += TN_NORM_PIECE) {
+        sums_piece(self, piece_of(cols, from), PART);
+    }
+}
+
+void tn_norm_joint_means(const tn_node *self, tn_range cols)
+{
+    tn_norm_state s = tn_norm_state_of(self);
+    for (uint32_t c = cols.from; c < cols.to; c++) {
+        tn_part sum = {0};
+        for (uint32_t p = 0; p < tn_parts_of(self)->n; p++) {
+            const tn_part part = tn_part_get(self, p, c);
+            sum.count += part.count;
+            sum.a += part.a;
+            sum.b += part.b;
+        }
+        s.mean_u[c] = sum.count > 0 ? (tn_real)(sum.a / sum.count) : 0;
+        s.mean_ux[c] = sum.count > 0 ? (tn_real)(sum.b / sum.count) : 0;
     }
 }
 

@@ -6,6 +6,7 @@
 #define TN_NN_NORMS_H
 
 #include "nn/ops.h"
+#include "nn/parts.h"
 
 /* Columns are worked on in pieces, so that sums in double fit the stack. */
 enum { TN_NORM_PIECE = 64 };
@@ -38,6 +39,10 @@ void tn_norm_backward_row(const tn_node *self, size_t row);
 /* dgamma += sum dy x^, dbeta += sum dy; and, when the batch's own statistics were used, mean_u,
  * mean_ux. */
 void tn_norm_backward_sums(tn_node *self, tn_range cols, bool of_batch);
+/* Among peers: dgamma and dbeta of this batch, and its part of mean_u and mean_ux .. */
+void tn_norm_backward_part(tn_node *self, tn_range cols);
+/* .. which these are of the joint batch. */
+void tn_norm_joint_means(const tn_node *self, tn_range cols);
 
 /* A cumulative count, mean and sum of squared deviations of one column, kept as pairs of reals in
  * a state of shape [6, n]: high and low part of each. */
@@ -47,5 +52,10 @@ typedef struct tn_wide {
 tn_wide tn_wide_get(const tn_real *sums, uint32_t cols, uint32_t col);
 void tn_wide_put(tn_real *sums, uint32_t cols, uint32_t col, tn_wide value);
 tn_wide tn_wide_merge(tn_wide a, tn_wide b); /* Chan 1979 */
+
+/* Among peers: a part pass that brings count, mean and sum of squared deviations of this batch's
+ * columns, and what all parts of one column make, merged in rank order. */
+void tn_moments_part(tn_node *self, tn_range cols);
+tn_wide tn_moments_joint(const tn_node *self, uint32_t col);
 
 #endif

@@ -7,6 +7,8 @@
  *
  * Statistics take two passes in double. The running values, which evaluation uses, move towards the
  * batch's: r = decay r + (1 - decay) batch, the variance as var B / (B - 1) when `unbiased`.
+ * Among peers all of these are of the joint batch: counts, means and sums of squared deviations are
+ * merged in rank order (Chan 1979), as are the sums behind the two means of backward.
  */
 #include "nn/norms.h"
 
@@ -52,7 +54,11 @@ static void batch_norm_forward(tn_node *y, tn_range rows)
 
 static void batch_norm_backward_cols(tn_node *y, tn_range cols)
 {
-    tn_norm_backward_sums(y, cols, tn_info(y)->training);
+    if (tn_parts_of(y)->all != NULL) {
+        tn_norm_joint_means(y, cols);
+    } else {
+        tn_norm_backward_sums(y, cols, tn_info(y)->training);
+    }
 }
 
 static void batch_norm_backward(tn_node *y, tn_range rows)
@@ -99,6 +105,8 @@ const tn_op tn_op_batch_norm = {
     .state_bytes = tn_norm_state_bytes,
     .forward_cols = batch_norm_forward_cols,
     .forward = batch_norm_forward,
+    .forward_part = tn_moments_part,
+    .backward_part = tn_norm_backward_part,
     .backward_cols = batch_norm_backward_cols,
     .backward = batch_norm_backward,
     .affine = batch_norm_affine,

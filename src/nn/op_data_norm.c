@@ -7,6 +7,8 @@
  *   backward    dx += gamma dy / sqrt(M2 / n + epsilon)
  *               dgamma += sum dy x^,  dbeta += sum dy
  *
+ * Among peers the batch is the joint one, whose parts are merged in rank order first.
+ *
  * It is the past that is scaled down, never the batch: else statistics fade once max_count is
  * reached.
  */
@@ -52,14 +54,17 @@ static void norm_piece(tn_node *y, tn_range cols)
     double var[TN_NORM_PIECE];
     double rows = y->shape.rows;
     bool moves = tn_moves(y);
-    if (moves) {
+    bool joint = tn_parts_of(y)->all != NULL;
+    if (moves && !joint) {
         tn_moments(y->in[0], cols, mean, var);
     }
     for (uint32_t c = cols.from; c < cols.to; c++) {
         tn_wide w = tn_wide_get(sums->val, y->shape.cols, c);
         if (moves) {
             uint32_t i = c - cols.from;
-            w = merged(w, (tn_wide){rows, mean[i], var[i] * rows}, a->max_count);
+            tn_wide batch =
+                joint ? tn_moments_joint(y, c) : (tn_wide){rows, mean[i], var[i] * rows};
+            w = merged(w, batch, a->max_count);
             tn_wide_put(sums->grad, y->shape.cols, c, w);
         }
         s.mean[c] = w.n > 0 ? (tn_real)w.mean : 0;
@@ -121,6 +126,7 @@ const tn_op tn_op_data_norm = {
     .state_bytes = tn_norm_state_bytes,
     .forward_cols = data_norm_forward_cols,
     .forward = data_norm_forward,
+    .forward_part = tn_moments_part,
     .backward_cols = data_norm_backward_cols,
     .backward = data_norm_backward,
     .flops = data_norm_flops,

@@ -88,7 +88,7 @@ TN_HOT static void dice_tally_row(size_t n, dice_sums *restrict sums, const tn_r
     }
 }
 
-static void sums_piece(const tn_node *y, tn_range cols)
+static void sums_piece(const tn_node *y, tn_range cols, bool part)
 {
     tn_norm_state s = tn_norm_state_of(y);
     const tn_node *alpha = y->in[ALPHA];
@@ -99,8 +99,14 @@ static void sums_piece(const tn_node *y, tn_range cols)
         dice_tally_row(cols.to - cols.from, &sums, tn_grad_row(y, r) + cols.from, &row);
     }
     for (uint32_t c = cols.from; c < cols.to; c++) {
-        s.mean_u[c] = (tn_real)(sums.u[c - cols.from] / rows); /* 0 with running values */
-        s.mean_ux[c] = (tn_real)(sums.ux[c - cols.from] / rows);
+        const double u = sums.u[c - cols.from];
+        const double ux = sums.ux[c - cols.from];
+        if (part) {
+            tn_part_put(y, c, rows, u, ux);
+        } else {
+            s.mean_u[c] = (tn_real)(u / rows); /* 0 with running values */
+            s.mean_ux[c] = (tn_real)(ux / rows);
+        }
         if (alpha->grad != NULL) {
             alpha->grad[c] =
                 (tn_adds(y, alpha) ? alpha->grad[c] : 0) + (tn_real)sums.alpha[c - cols.from];
@@ -108,11 +114,25 @@ static void sums_piece(const tn_node *y, tn_range cols)
     }
 }
 
-static void dice_backward_cols(tn_node *y, tn_range cols)
+static void backward_sums(const tn_node *y, tn_range cols, bool part)
 {
     for (uint32_t from = cols.from; from < cols.to; from += TN_NORM_PIECE) {
         uint32_t to = cols.to - from < TN_NORM_PIECE ? cols.to : from + TN_NORM_PIECE;
-        sums_piece(y, (tn_range){from, to});
+        sums_piece(y, (tn_range){from, to}, part);
+    }
+}
+
+static void dice_backward_part(tn_node *y, tn_range cols)
+{
+    backward_sums(y, cols, true);
+}
+
+static void dice_backward_cols(tn_node *y, tn_range cols)
+{
+    if (tn_parts_of(y)->all != NULL) {
+        tn_norm_joint_means(y, cols);
+    } else {
+        backward_sums(y, cols, false);
     }
 }
 
@@ -167,6 +187,8 @@ const tn_op tn_op_dice = {
     .state_bytes = tn_norm_state_bytes,
     .forward_cols = dice_forward_cols,
     .forward = dice_forward,
+    .forward_part = tn_moments_part,
+    .backward_part = dice_backward_part,
     .backward_cols = dice_backward_cols,
     .backward = dice_backward,
     .flops = dice_flops,

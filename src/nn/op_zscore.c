@@ -3,6 +3,8 @@
  *   forward     y = (x - mean) / max(s, 1e-12),  s^2 = M2 / n        n = 0: y = 0
  *   training    afterwards the batch's rows are added in order, until n reaches freeze_rows
  *
+ * Among peers the rows count in the order of ranks, and the parts are merged in it.
+ *
  * A transform of the input: it has no backward. Before any row was seen nothing is known of the
  * scale, and 0 is the mean.
  */
@@ -40,6 +42,25 @@ static tn_wide add_rows(const tn_node *x, uint32_t col, tn_wide w, double freeze
     return w;
 }
 
+/* The rows of this batch that are added: those before the freeze_rows-th of all peers. */
+static void zscore_forward_part(tn_node *y, tn_range cols)
+{
+    const double freeze = ((const zscore_attr *)y->attr)->freeze_rows;
+    const double before = (double)tn_info(y)->first_row;
+    for (uint32_t c = cols.from; c < cols.to; c++) {
+        const tn_wide past = tn_wide_get(y->in[1]->val, y->shape.cols, c);
+        const tn_wide w = add_rows(y->in[0], c, (tn_wide){0}, freeze - past.n - before);
+        tn_part_put(y, c, w.n, w.mean, w.m2);
+    }
+}
+
+/* The state after the batch. */
+static tn_wide added(const tn_node *y, uint32_t col, tn_wide past, double freeze_rows)
+{
+    return tn_parts_of(y)->all != NULL ? tn_wide_merge(past, tn_moments_joint(y, col))
+                                       : add_rows(y->in[0], col, past, freeze_rows);
+}
+
 static void zscore_forward_cols(tn_node *y, tn_range cols)
 {
     const tn_node *sums = y->in[1];
@@ -50,7 +71,7 @@ static void zscore_forward_cols(tn_node *y, tn_range cols)
         s.mean[c] = (tn_real)w.mean;
         s.rstd[c] = w.n > 0 ? (tn_real)(1 / fmax(sqrt(w.m2 / w.n), 1e-12)) : 0;
         if (tn_moves(y)) {
-            tn_wide_put(sums->grad, y->shape.cols, c, add_rows(y->in[0], c, w, freeze));
+            tn_wide_put(sums->grad, y->shape.cols, c, added(y, c, w, freeze));
         }
     }
 }
@@ -83,6 +104,7 @@ const tn_op tn_op_zscore = {
     .attr_size = sizeof(zscore_attr),
     .shape = zscore_shape,
     .state_bytes = tn_norm_state_bytes,
+    .forward_part = zscore_forward_part,
     .forward_cols = zscore_forward_cols,
     .forward = zscore_forward,
     .example = zscore_example,

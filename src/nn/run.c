@@ -38,7 +38,7 @@ void tn_forward(tn_graph *g, const tn_feed *feed)
             n->shape.rows = n->is_param ? n->shape.rows : feed->rows;
         }
     }
-    if (feed->rows > 0) {
+    if (feed->rows > 0 || feed->peers != NULL) {
         tn_sweep_forward(g);
     }
 }
@@ -109,6 +109,9 @@ void tn_backward(tn_graph *g)
     TN_ASSERT(g->opts.train && g->loss != NULL && g->loss->grad != NULL);
     if (g->rows == 0) {
         clear_parameters(g);
+        if (g->feed.peers != NULL) {
+            tn_sweep_backward(g);
+        }
     } else {
         tn_sweep_clear(g);
         seed_loss(g);

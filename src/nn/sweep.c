@@ -119,8 +119,10 @@ static tn_range even_tile(const tn_node *n, uint32_t tile)
 
 typedef enum column_pass {
     PACK,
+    FORWARD_PART,
     FORWARD_COLS,
     PREPARE,
+    BACKWARD_PART,
     BACKWARD_COLS,
     BACKWARD_PARAMS
 } column_pass;
@@ -130,10 +132,14 @@ static tn_cols_fn *cols_pass(const tn_node *n, column_pass pass)
     switch (pass) {
     case PACK:
         return n->op->pack;
+    case FORWARD_PART:
+        return n->op->forward_part;
     case FORWARD_COLS:
         return n->op->forward_cols;
     case PREPARE:
         return n->op->prepare;
+    case BACKWARD_PART:
+        return n->op->backward_part;
     case BACKWARD_COLS:
         return n->op->backward_cols;
     case BACKWARD_PARAMS:
@@ -167,7 +173,7 @@ static void do_columns(void *job, uint32_t tile)
         tile -= tiles_of(c->node[i++]);
     }
     tn_lane *lane = tn_team_lane(c->g->opts.team);
-    begin_node(lane, c->node[i], c->pass != FORWARD_COLS);
+    begin_node(lane, c->node[i], c->pass != FORWARD_PART && c->pass != FORWARD_COLS);
     cols_pass(c->node[i], c->pass)(c->node[i], even_tile(c->node[i], tile));
     end_node(lane, c->node[i]);
 }
@@ -205,6 +211,21 @@ static void run_columns_of(tn_node *n, column_pass pass)
 {
     if (cols_pass(n, pass) != NULL) {
         run_columns(&(columns){n->graph, &n, 1, tiles_of(n), pass});
+    }
+}
+
+/* Statistics over the columns: of this batch, or of the joint one. */
+static void run_statistics_of(tn_node *n, bool backward)
+{
+    column_pass part = backward ? BACKWARD_PART : FORWARD_PART;
+    bool joint = n->graph->feed.peers != NULL && cols_pass(n, part) != NULL;
+    if (joint) {
+        run_columns_of(n, part);
+        tn_parts_exchange(n);
+    }
+    run_columns_of(n, backward ? BACKWARD_COLS : FORWARD_COLS);
+    if (joint) {
+        tn_parts_forget(n->graph);
     }
 }
 
@@ -258,7 +279,7 @@ static void sweep_order(tn_graph *g, uint32_t n_order, bool backward)
         bool heavy = s.weights > 0 && s.weights + weights_of(node) > SWEEP_WEIGHTS;
         if (heavy || cols_pass(node, cols) != NULL) {
             flush(&s);
-            run_columns_of(node, cols);
+            run_statistics_of(node, backward);
         }
         if (rows_pass(node, backward) != NULL) {
             g->sweep[n++] = node;
@@ -273,7 +294,9 @@ void tn_sweep_forward(tn_graph *g)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < g->n_nodes; i++) {
-        if (g->node[i]->place->alive && g->node[i]->op != NULL) {
+        const tn_node *node = g->node[i];
+        if (node->place->alive && node->op != NULL &&
+            (g->rows > 0 || node->op->forward_part != NULL)) {
             g->order[n++] = g->node[i];
         }
     }
@@ -287,7 +310,8 @@ void tn_sweep_backward(tn_graph *g)
 {
     uint32_t n = 0;
     for (uint32_t i = g->n_nodes; i-- > 0;) {
-        if (g->node[i]->place->runs_backward) {
+        const tn_node *node = g->node[i];
+        if (node->place->runs_backward && (g->rows > 0 || node->op->backward_part != NULL)) {
             g->order[n++] = g->node[i];
         }
     }

@@ -142,6 +142,9 @@ static bool has_come(const tn_sync *g, tn_sync_kind kind, uint32_t from)
  * answered, what it lacks now is of the turn to come: then an owner is late. */
 static uint32_t late_rank(const tn_sync *g, tn_sync_kind kind)
 {
+    if (kind == TN_SYNC_STATISTICS) {
+        return tn_gather_waits_for(g->gather);
+    }
     if (!has_come(g, kind, g->opts.rank)) {
         return tn_serve_waits_for(g->serve);
     }
@@ -156,13 +159,16 @@ static uint32_t late_rank(const tn_sync *g, tn_sync_kind kind)
 static tn_status await(tn_sync *g, tn_team *team, tn_sync_kind kind, const uint32_t *count,
                        tn_error *err)
 {
-    static const char *const what[TN_SYNC_KINDS] = {"rows", "weights"};
+    static const char *const what[TN_SYNC_KINDS] = {"rows", "statistics", "weights"};
     const uint64_t begin = tn_clock_ns();
     for (;;) {
         uint64_t heard = tn_bell_rings(&g->bell);
         hear_letters(g);
         if (g->failed == TN_OK) {
             fail(g, tn_serve_run(g->serve, team, &g->err));
+        }
+        if (g->failed == TN_OK && kind == TN_SYNC_STATISTICS) {
+            fail(g, tn_gather_look(g->gather, &g->err));
         }
         if (g->failed != TN_OK) {
             return tn_fail(err, g->failed, "%s", g->err.text);
@@ -216,7 +222,31 @@ tn_status tn_sync_rows(tn_sync *g, tn_team *team, tn_joint_note *out, tn_error *
     TN_TRY(await(g, team, TN_SYNC_ROWS, &b->slices.n_rows, err));
     g->n_got++;
     g->n_done += b->note.weight_sum == 0;
+    g->n_gathers = 0;
     *out = b->note;
+    return TN_OK;
+}
+
+tn_status tn_sync_gather(tn_sync *g, tn_team *team, const double *own, uint32_t n,
+                         const double **all, tn_error *err)
+{
+    TN_ASSERT(g->n_got == g->n_done + 1);
+    g->n_gathers++;
+    TN_TRY(tn_gather_begin(g->gather, g->opts.step + g->n_done, g->n_gathers, own, n, err));
+    for (uint32_t to = 0; to < g->n_ranks; to++) {
+        tn_parcel *p = NULL;
+        if (to == g->opts.rank) {
+            continue;
+        }
+        TN_TRY(tn_parcel_take(&p, g->opts.parcels, n * sizeof *own, err));
+        p->frame.type = TN_FRAME_SHARE;
+        p->frame.code = g->n_gathers;
+        p->frame.count[TN_DENSE_FLOATS] = n;
+        tn_share_put(tn_parcel_payload(p), own, n);
+        tn_sync_send(g, to, p);
+    }
+    TN_TRY(await(g, team, TN_SYNC_STATISTICS, tn_gather_count(g->gather), err));
+    *all = tn_gather_all(g->gather);
     return TN_OK;
 }
 
@@ -255,6 +285,8 @@ uint32_t tn_sync_waits_for(const tn_sync *g)
 
 tn_sync_waits tn_sync_waited(const tn_sync *g)
 {
-    return (tn_sync_waits){.rows_s = (double)g->waited_ns[TN_SYNC_ROWS] * 1e-9,
-                           .weights_s = (double)g->waited_ns[TN_SYNC_WEIGHTS] * 1e-9};
+    return (tn_sync_waits){
+        .rows_s = (double)g->waited_ns[TN_SYNC_ROWS] * 1e-9,
+        .weights_s =
+            (double)(g->waited_ns[TN_SYNC_STATISTICS] + g->waited_ns[TN_SYNC_WEIGHTS]) * 1e-9};
 }

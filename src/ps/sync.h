@@ -49,7 +49,7 @@ uint32_t tn_sync_waits_for(const tn_sync *g);
 /* How long the worker has stood still for others since the beginning; what it does for its own
  * shard meanwhile is no waiting. */
 typedef struct tn_sync_waits {
-    double rows_s, weights_s;
+    double rows_s, weights_s; /* the latter with statistics of the joint batch */
 } tn_sync_waits;
 tn_sync_waits tn_sync_waited(const tn_sync *g);
 
@@ -67,6 +67,13 @@ tn_status tn_sync_pull(tn_sync *g, const tn_sync_batch *batch, tn_error *err) TN
 /* Waits for the rows of the oldest batch without. A joint weight of 0: none are written, and no
  * push follows. */
 tn_status tn_sync_rows(tn_sync *g, tn_team *team, tn_joint_note *out, tn_error *err) TN_MUST_USE;
+
+/* Brings own[n] of every rank to every rank: *all has n doubles of each, in rank order, lent until
+ * the next call. Between rows and push, as often as is needed; all ranks of a step that has weight
+ * make the same calls with the same n in the same order, those without examples, too.
+ * TN_E_DIVERGED: a number is not finite. */
+tn_status tn_sync_gather(tn_sync *g, tn_team *team, const double *own, uint32_t n,
+                         const double **all, tn_error *err) TN_MUST_USE;
 
 /* Sends the gradients of that batch, of the mean loss of the joint one. dense: of the whole flat
  * vector, NULL without examples. Of `push` lr_factor and day count. */

@@ -11,6 +11,7 @@ static tn_status make(tn_sync *g, tn_error *err)
     if (g->has_weights == NULL) {
         return TN_E_MEMORY;
     }
+    TN_TRY(tn_gather_new(&g->gather, o->rank, g->n_ranks, err));
     const tn_serve_opts serve = {.rank = o->rank,
                                  .shares = o->shares,
                                  .layout = o->layout,
@@ -45,8 +46,39 @@ tn_status tn_sync_open(tn_sync **out, const tn_sync_opts *opts, tn_error *err)
     return TN_OK;
 }
 
+/* A part of an exchange, which counts once. Where there is no memory it comes again. */
+static void take_part(tn_sync *g, tn_letter *letter)
+{
+    const tn_frame f = letter->frame;
+    tn_once *once = &g->opts.once[f.rank];
+    const tn_once_verdict verdict = tn_once_ask(once, f.incarnation, f.sequence);
+    tn_parcel *p = NULL;
+    if (tn_parcel_take(&p, g->opts.parcels, 0, NULL) != TN_OK) {
+        tn_letter_close(letter);
+        return;
+    }
+    p->frame.type = TN_FRAME_NOTED;
+    if (verdict == TN_ONCE_APPLY && tn_gather_put(g->gather, letter)) {
+        tn_once_mark(once, f.sequence);
+        tn_bell_ring(&g->bell);
+    } else {
+        tn_letter_close(letter);
+        if (verdict != TN_ONCE_REPEATED) {
+            p->frame.type = TN_FRAME_REFUSED;
+            p->frame.code = verdict == TN_ONCE_STALE    ? TN_REFUSAL_INCARNATION
+                            : verdict == TN_ONCE_BEYOND ? TN_REFUSAL_BEYOND
+                                                        : TN_REFUSAL_FULL;
+        }
+    }
+    tn_link_answer(g->opts.link, &f, p);
+}
+
 void tn_sync_take_request(tn_sync *g, tn_letter *letter)
 {
+    if (letter->frame.type == TN_FRAME_SHARE && letter->frame.code != 0) {
+        take_part(g, letter);
+        return;
+    }
     tn_serve_take(g->serve, &letter->frame);
     tn_letter_close(letter);
 }
@@ -86,6 +118,7 @@ void tn_sync_close(tn_sync *g)
         tn_letter_close(letter);
     }
     tn_serve_free(g->serve);
+    tn_gather_free(g->gather);
     for (uint32_t i = 0; i < TN_SYNC_BATCHES; i++) {
         tn_slices_done(&g->batch[i].slices);
     }

@@ -3,12 +3,18 @@
 #define TN_PS_SYNCSTATE_H
 
 #include "ps/batchio.h"
+#include "ps/gather.h"
 #include "ps/sync.h"
 
 enum { TN_SYNC_BATCHES = 2 };
 
 /* What a worker waits for. */
-typedef enum tn_sync_kind { TN_SYNC_ROWS, TN_SYNC_WEIGHTS, TN_SYNC_KINDS } tn_sync_kind;
+typedef enum tn_sync_kind {
+    TN_SYNC_ROWS,
+    TN_SYNC_STATISTICS,
+    TN_SYNC_WEIGHTS,
+    TN_SYNC_KINDS
+} tn_sync_kind;
 
 typedef struct tn_asked {
     tn_slices slices;
@@ -30,6 +36,8 @@ struct tn_sync {
     uint32_t n_weights; /* owners whose weights have come */
     double norm2;
     bool *has_weights; /* n_ranks */
+    tn_gather *gather;
+    uint32_t n_gathers; /* in the step that runs */
     tn_status failed;
     tn_error err;
     uint64_t waited_ns[TN_SYNC_KINDS];

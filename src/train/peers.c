@@ -9,6 +9,7 @@
 #include "ps/security.h"
 #include "train/ckptmoment.h"
 #include "train/host.h"
+#include "train/jointsums.h"
 
 struct tn_peers {
     tn_worker *w;
@@ -19,8 +20,9 @@ struct tn_peers {
     bool has_security;
     tn_group *group;
     tn_peek *peek;
-    tn_sync *sync;   /* at staleness 0; NULL: at another, or not begun */
-    tn_async *async; /* likewise */
+    tn_sync *sync;     /* at staleness 0; NULL: at another, or not begun */
+    tn_async *async;   /* likewise */
+    tn_jointsums sums; /* with sync */
 };
 
 /* A lost peer is noticed by its silence, not by the time that an answer takes. */
@@ -77,20 +79,6 @@ static uint32_t waits_for(void *arg)
 }
 
 /* ---- opening ---- */
-
-/* Running values follow from the batches of one process. */
-static tn_status check_state(const tn_worker *w, tn_error *err)
-{
-    for (uint32_t i = 0; i < tn_params_count(w->params); i++) {
-        const tn_param_slice *s = tn_params_get(w->params, i);
-        if (s->state) {
-            return tn_fail(err, TN_E_CONFIG,
-                           "'%s': running statistics with several processes: not in this build yet",
-                           s->name);
-        }
-    }
-    return TN_OK;
-}
 
 static tn_status load_security(tn_peers *p, tn_error *err)
 {
@@ -151,10 +139,7 @@ tn_status tn_peers_open(tn_peers **out, tn_worker *w, const tn_run_text *text,
     p->w = w;
     p->watch = watch;
     p->arena = tn_arena_new(1 << 14);
-    tn_status status = is_free(p) ? TN_OK : check_state(w, err);
-    if (status == TN_OK) {
-        status = tn_zmq_load(&p->zmq, err);
-    }
+    tn_status status = tn_zmq_load(&p->zmq, err);
     if (status == TN_OK) {
         status = load_security(p, err);
     }
@@ -229,6 +214,10 @@ tn_status tn_peers_begin(tn_peers *p, tn_error *err)
                                .shard = &p->w->shard};
     TN_TRY(tn_peek_open(&p->peek, &peek, err));
     TN_TRY(is_free(p) ? begin_async(p, err) : begin_sync(p, err));
+    if (p->sync != NULL) {
+        tn_jointsums_init(&p->sums, w, p->sync);
+        p->w->sums = &p->sums;
+    }
     p->w->peek = p->peek;
     const tn_group_values values = {p, take_request, take_answer, group_ended, waits_for};
     tn_group_set_values(p->group, &values);
@@ -268,6 +257,7 @@ void tn_peers_close(tn_peers *p)
         tn_group_set_values(p->group, NULL);
     }
     p->w->peek = NULL;
+    p->w->sums = NULL;
     if (p->async != NULL) {
         tn_async_stop(p->async);
     }

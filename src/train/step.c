@@ -7,10 +7,10 @@
 
 #include "base/alloc.h"
 #include "ps/peek.h"
+#include "train/jointsums.h"
 #include "train/sieve.h"
 
 #include <math.h>
-#include <string.h>
 
 tn_status tn_step_new(tn_step **out, const tn_blueprint *plan, bool training, tn_error *err)
 {
@@ -150,17 +150,17 @@ static tn_status diverged(const tn_worker *w, const char *what, tn_error *err)
                    what, (unsigned long long)w->steps + 1, node != NULL ? node : "?");
 }
 
-/* The forward pass left new running values where gradients stand; the owner of the weights, with
- * one process this one, takes them. */
-static void take_running_values(tn_worker *w)
+static void join(const tn_worker *w, const tn_joint_note *joint, tn_feed *feed)
 {
-    for (uint32_t i = 0; i < tn_params_count(w->params); i++) {
-        const tn_param_slice *s = tn_params_get(w->params, i);
-        if (s->state) {
-            memcpy(tn_params_weights(w->params) + s->at, tn_params_grads(w->params) + s->at,
-                   (size_t)s->rows * s->cols * sizeof(float));
-        }
-    }
+    feed->joint_rows = joint->rows;
+    feed->joint_weight = joint->weight_sum;
+    feed->info.first_row = joint->first_row;
+    feed->peers = w->sums != NULL ? &w->sums->peers : NULL;
+}
+
+static tn_status check_sums(const tn_worker *w, const tn_joint_note *joint, tn_error *err)
+{
+    return joint != NULL && w->sums != NULL ? tn_jointsums_check(w->sums, err) : TN_OK;
 }
 
 tn_status tn_step_compute(tn_worker *w, tn_step *s, const tn_joint_note *joint, double *loss,
@@ -169,9 +169,7 @@ tn_status tn_step_compute(tn_worker *w, tn_step *s, const tn_joint_note *joint, 
     tn_sparse sparse = sparse_of(s, true);
     tn_feed feed = feed_of(w, s, &sparse, true);
     if (joint != NULL) {
-        feed.joint_rows = joint->rows;
-        feed.joint_weight = joint->weight_sum;
-        feed.info.first_row = joint->first_row;
+        join(w, joint, &feed);
     } else {
         feed.info.first_row = (uint64_t)w->rank << 32; /* ranks drop different units */
     }
@@ -180,13 +178,23 @@ tn_status tn_step_compute(tn_worker *w, tn_step *s, const tn_joint_note *joint, 
     tn_span_next(w->lane, TN_PHASE_LOSS);
     *loss = tn_graph_loss(w->train_graph);
     tn_span_end(w->lane);
+    TN_TRY(check_sums(w, joint, err));
     if (!isfinite(*loss)) {
         return diverged(w, "the loss", err);
     }
     tn_span_begin(w->lane, TN_PHASE_BACKWARD);
     tn_backward(w->train_graph);
     tn_span_end(w->lane);
-    return TN_OK;
+    return check_sums(w, joint, err);
+}
+
+tn_status tn_step_compute_none(tn_worker *w, const tn_joint_note *joint, tn_error *err)
+{
+    tn_feed feed = {.info = {.seed = w->plan->run->run.seed, .step = w->steps, .training = true}};
+    join(w, joint, &feed);
+    tn_forward(w->train_graph, &feed);
+    tn_backward(w->train_graph);
+    return check_sums(w, joint, err);
 }
 
 void tn_step_count(tn_worker *w, const tn_step *s)
@@ -216,7 +224,7 @@ tn_status tn_step_learn(tn_worker *w, tn_step *s, double factor, tn_learned *out
         return diverged(w, "a gradient", err);
     }
     TN_TRY(status);
-    take_running_values(w);
+    tn_running_take(w);
     w->steps++;
     tn_step_count(w, s);
     *out = (tn_learned){.loss = loss, .grad_norm = tn_ps_grad_norm(w->ps)};

@@ -52,6 +52,9 @@ tn_status tn_step_prepare(tn_step *s, tn_batch *batch, tn_error *err) TN_MUST_US
 tn_status tn_step_compute(tn_worker *w, tn_step *s, const tn_joint_note *joint, double *loss,
                           tn_error *err) TN_MUST_USE;
 
+/* The same without a batch: takes part in what all ranks compute together. */
+tn_status tn_step_compute_none(tn_worker *w, const tn_joint_note *joint, tn_error *err) TN_MUST_USE;
+
 /* Adds the step to what the worker has learned from. */
 void tn_step_count(tn_worker *w, const tn_step *s);
 

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "train/jointsums.h"
 
 struct tn_together {
     tn_worker *w;
@@ -88,12 +89,16 @@ static tn_status learn(tn_together *x, tn_step *s, const tn_joint_note *joint, d
     if (has) {
         TN_TRY(tn_step_compute(w, s, joint, &out->loss, err));
         out->loss *= s->weight_sum > 0 ? joint->weight_sum / s->weight_sum : 0;
+    } else {
+        TN_TRY(tn_step_compute_none(w, joint, err));
     }
+    tn_running_keep(w);
     const tn_push push = {
         .step = w->steps, .weight_sum = joint->weight_sum, .lr_factor = factor, .day = w->day};
     const float *dense = has ? tn_params_grads(w->params) : NULL;
     TN_TRY(tn_sync_push(x->sync, has ? s->grads : NULL, dense, &push, err));
     TN_TRY(tn_sync_weights(x->sync, w->team, &out->grad_norm, err));
+    tn_running_take(w);
     w->steps++;
     if (s != NULL) {
         tn_step_count(w, s);

@@ -21,12 +21,13 @@ typedef struct tn_worker {
     tn_graph *eval_graph;
     tn_node *train_logit;
     tn_node *eval_logit;
-    const char *output_bias; /* parameter that shifts the logit; NULL: none */
-    uint32_t rank;           /* among the peers; 0 when alone */
-    tn_shares *shares;       /* what each peer owns */
-    tn_shard shard;          /* of this one; owns table and dense */
-    float *own;              /* weights of its range; NULL when alone: those of params */
-    struct tn_peek *peek;    /* rows of all owners (ps/peek.h); NULL when alone; lent */
+    const char *output_bias;   /* parameter that shifts the logit; NULL: none */
+    uint32_t rank;             /* among the peers; 0 when alone */
+    tn_shares *shares;         /* what each peer owns */
+    tn_shard shard;            /* of this one; owns table and dense */
+    float *own;                /* weights of its range; NULL when alone: those of params */
+    struct tn_peek *peek;      /* rows of all owners (ps/peek.h); NULL when alone; lent */
+    struct tn_jointsums *sums; /* of all ranks (train/jointsums.h); NULL when alone; lent */
     tn_ps *ps;
     uint64_t steps;        /* done */
     uint64_t rows, scored; /* examples of this process: learned, scored */

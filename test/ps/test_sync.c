@@ -89,6 +89,20 @@ static tn_status pull(run *x, place *at, uint32_t rank, uint64_t step, tn_error 
     return tn_sync_pull(x->sync[rank], &batch, err);
 }
 
+static tn_status gather(run *x, uint32_t rank, uint64_t step, tn_error *err)
+{
+    bool good = true;
+    for (uint32_t i = 0; i < 2; i++) {
+        const double own[] = {rank, (double)(2 * step + i)};
+        const double *all = NULL;
+        TN_TRY(tn_sync_gather(x->sync[rank], NULL, own, 2, &all, err));
+        for (size_t r = 0; r < x->w->n; r++) {
+            good = good && all[2 * r] == (double)r && all[2 * r + 1] == own[1];
+        }
+    }
+    return good ? TN_OK : tn_fail(err, TN_E_PEER, "other numbers");
+}
+
 static tn_status learn(run *x, place *at, uint32_t rank, uint64_t step, tn_error *err)
 {
     const ranks_batch *b = &x->w->batch[rank][step];
@@ -100,6 +114,7 @@ static tn_status learn(run *x, place *at, uint32_t rank, uint64_t step, tn_error
     }
     const tn_push push = {.lr_factor = 1, .day = 9};
     double norm = 0;
+    TN_TRY(gather(x, rank, step, err));
     TN_TRY(tn_sync_push(x->sync[rank], grads, b->n > 0 ? b->dense : NULL, &push, err));
     return tn_sync_weights(x->sync[rank], NULL, &norm, err);
 }
@@ -213,10 +228,8 @@ static void close_rank(run *x, uint32_t rank)
     tn_parcels_free(x->wire[rank].parcels);
 }
 
-static void open_ranks(run *x, uint32_t n, double clip, tn_values kind)
+static void open_ranks_for(run *x, uint32_t n, const tn_sync_opts *opts, double clip)
 {
-    const tn_sync_opts opts = {
-        .patience_ns = UINT64_C(60000000000), .row_values = kind, .dense_values = kind};
     x->w = ranks_new(n, clip, 1);
     assert_int_equal(tn_security_init(&x->security, keys_zmq(), NULL, NULL), TN_OK);
     for (uint32_t r = 0; r < n; r++) {
@@ -225,11 +238,18 @@ static void open_ranks(run *x, uint32_t n, double clip, tn_values kind)
         assert_in_range(size, 1, sizeof x->at[r].path - 1);
     }
     for (uint32_t r = 0; r < n; r++) {
-        open_rank(x, r, &opts);
+        open_rank(x, r, opts);
     }
     for (uint32_t r = 0; r < n; r++) {
         dial_others(x, r);
     }
+}
+
+static void open_ranks(run *x, uint32_t n, double clip, tn_values kind)
+{
+    const tn_sync_opts opts = {
+        .patience_ns = UINT64_C(60000000000), .row_values = kind, .dense_values = kind};
+    open_ranks_for(x, n, &opts, clip);
 }
 
 static void run_ranks(run *x)
@@ -430,6 +450,41 @@ static void whom_a_rank_waits_for_and_how_long_can_be_asked(void **state)
     tn_free(x);
 }
 
+static void *get_rows(void *arg)
+{
+    const seat *s = arg;
+    run *x = s->run;
+    place at = {.arena = tn_arena_new(1 << 16)};
+    tn_joint_note note;
+    x->status[s->rank] = pull(x, &at, s->rank, 0, NULL);
+    x->status[s->rank] |= tn_sync_rows(x->sync[s->rank], NULL, &note, NULL);
+    tn_arena_free(at.arena);
+    return NULL;
+}
+
+static void a_lost_rank_ends_the_wait_for_its_numbers(void **state)
+{
+    (void)state;
+    run *x = tn_alloc(1, sizeof *x, "a run");
+    seat seats[2] = {{x, 0}, {x, 1}};
+    pthread_t thread;
+    const double own = 1;
+    const double *all = NULL;
+    tn_error err = {0};
+    open_ranks_for(x, 2, &(tn_sync_opts){.patience_ns = 700000000}, (double)INFINITY);
+    assert_int_equal(pthread_create(&thread, NULL, get_rows, &seats[1]), 0);
+    (void)get_rows(&seats[0]);
+    assert_int_equal(pthread_join(thread, NULL) | (int)x->status[0] | (int)x->status[1], 0);
+    assert_int_equal(tn_sync_gather(x->sync[0], NULL, &own, 1, &all, &err), TN_E_PEER);
+    assert_non_null(strstr(err.text, "statistics of 1 of 2 ranks did not come within"));
+    assert_non_null(strstr(err.text, "first that of rank 1"));
+    tn_sync_fail(x->sync[0], TN_E_PEER, "rank 1 was last heard of 15.1 s ago");
+    assert_int_equal(tn_sync_gather(x->sync[0], NULL, &own, 1, &all, &err), TN_E_PEER);
+    assert_string_equal(err.text, "rank 1 was last heard of 15.1 s ago");
+    close_ranks(x);
+    tn_free(x);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -439,6 +494,7 @@ int main(void)
         cmocka_unit_test(a_rank_that_never_comes_is_told_in_time),
         cmocka_unit_test(a_failure_from_elsewhere_ends_the_wait),
         cmocka_unit_test(whom_a_rank_waits_for_and_how_long_can_be_asked),
+        cmocka_unit_test(a_lost_rank_ends_the_wait_for_its_numbers),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

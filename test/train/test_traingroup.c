@@ -186,16 +186,6 @@ static void another_configuration_is_refused(void **state)
     assert_int_equal(all.status[0], TN_E_PEER);
 }
 
-static void running_statistics_are_refused(void **state)
-{
-    (void)state;
-    const char *const opts[] = {"checkpoint.resume=never", NULL};
-    grouprun all = {.config = "deepfm_bn", .n = 2, .dir = run_dir, .more = opts};
-    grouprun_do(&all);
-    assert_int_equal(all.status[0], TN_E_CONFIG);
-    assert_int_equal(all.status[1], TN_E_CONFIG);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -206,7 +196,6 @@ int main(void)
         cmocka_unit_test(a_signal_to_any_rank_saves_and_stops_all),
         cmocka_unit_test(the_best_model_comes_back_on_all_ranks),
         cmocka_unit_test(another_configuration_is_refused),
-        cmocka_unit_test(running_statistics_are_refused),
     };
     return cmocka_run_group_tests_name("train/traingroup", tests, set_up, tear_down);
 }
