@@ -92,7 +92,8 @@ static tn_status train(tn_setup *s, const tn_options *options, const train_flags
         return tn_fail(err, TN_E_CONFIG, "nothing to learn from: data.train is not set");
     }
     tn_picture picture = {0};
-    TN_TRY(open_picture(s, f->profile, &picture, err));
+    const bool leads = s->run.cluster.rank == 0; /* the picture of a group is that of rank 0 */
+    TN_TRY(open_picture(s, leads ? f->profile : NULL, &picture, err));
     tn_watch watch = {
         .show = options->verbosity < 0 ? NULL : tn_terminal_show,
         .peers_table = f->peers_table,

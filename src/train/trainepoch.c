@@ -292,7 +292,8 @@ tn_status tn_trainer_epoch(tn_trainer *t, tn_error *err)
     tn_text_clear(&t->bad_reasons);
     tn_reader_bad_reasons(reader, &t->bad_reasons);
     tn_feeder_close(feeder);
-    if (status == TN_END && t->counts.records == 0 && fresh && t->lead == NULL) {
+    const bool others = t->lead != NULL && t->state.samples != t->samples_before;
+    if (status == TN_END && t->counts.records == 0 && fresh && !others) {
         const tn_strs *paths = &t->run->data.train;
         status = tn_fail(err, TN_E_DATA, "data.train holds no records: '%s'%s", paths->item[0],
                          paths->n > 1 ? " and others" : "");

@@ -8,6 +8,7 @@
 #include "base/threads.h"
 #include "io/reader.h"
 #include "support/test.h"
+#include "train/crowd.h"
 #include "train/golden.h"
 #include "train/partbook.h"
 
@@ -151,6 +152,7 @@ static void note(other *o, const tn_progress *at)
 
 typedef struct work {
     epoch *e;
+    crowd *others;
     tn_partdealer *d;
     other other; /* rank 0: not used */
     uint32_t rank, batches;
@@ -158,12 +160,13 @@ typedef struct work {
     bool ended;
 } work;
 
-/* Learns so many batches, or all there are. */
+/* Learns so many batches, or all there are, or until another one stands still. */
 static tn_status learn(void *arg, tn_error *err)
 {
     work *k = arg;
     const tn_dealer dealer = {.next = ask, .arg = &k->other, .flushed = flushed};
     tn_reader *reader = open_reader(k->e, k->rank == 0 ? tn_partdealer_dealer(k->d) : &dealer);
+    crowd_enter(k->others, k->rank, reader);
     tn_status status = TN_OK;
     for (uint32_t i = 0; i < k->batches && status == TN_OK; i++) {
         tn_batch *batch = NULL;
@@ -179,8 +182,9 @@ static tn_status learn(void *arg, tn_error *err)
         }
     }
     k->ended = status == TN_END;
+    crowd_leave(k->others, k->rank, status == TN_OK);
     tn_reader_close(reader);
-    return k->ended ? TN_OK : status;
+    return status == TN_END || status == TN_E_STOPPED ? TN_OK : status;
 }
 
 /* `ranks` readers at once from where `stand` is, of batches[] each; how the epoch stands then is
@@ -189,6 +193,7 @@ static bool run(epoch *e, uint32_t ranks, tn_ledger_mode mode, const uint32_t *b
                 tn_data_stand *stand)
 {
     static work k[READERS_MAX];
+    crowd all = CROWD_OF(ranks);
     tn_partdealer *d = NULL;
     tn_thread *thread[READERS_MAX];
     tn_error err = {0};
@@ -199,12 +204,13 @@ static bool run(epoch *e, uint32_t ranks, tn_ledger_mode mode, const uint32_t *b
     }
     assert_int_equal(tn_partdealer_epoch(d), 1);
     for (uint32_t r = 0; r < ranks; r++) {
-        k[r] = (work){.e = e, .d = d, .rank = r, .batches = batches[r]};
+        k[r] = (work){.e = e, .others = &all, .d = d, .rank = r, .batches = batches[r]};
         k[r].other = (other){.d = d, .rank = r, .ask = 1};
         assert_int_equal(tn_partbook_new(&k[r].other.book, NULL), TN_OK);
         assert_int_equal(tn_thread_start(&thread[r], "learn", learn, &k[r], NULL), TN_OK);
     }
     bool over = true;
+    crowd_watch(&all);
     for (uint32_t r = 0; r < ranks; r++) {
         if (tn_thread_join(thread[r], &err) != TN_OK) {
             fail_msg("%s", err.text);
@@ -272,8 +278,10 @@ static void any_number_of_readers_goes_on_where_others_left_an_epoch(void **stat
         for (uint32_t i = 0; i < stand.n_parts; i++) {
             states[stand.part[i].state]++;
         }
-        assert_true(states[TN_PART_FREE] > 0 && states[TN_PART_DEALT] > 1 &&
-                    states[TN_PART_DONE] > 0);
+        if (mode == TN_LEDGER_BY_RULE) { /* else it is a matter of who was faster */
+            assert_true(states[TN_PART_FREE] > 0 && states[TN_PART_DEALT] > 1 &&
+                        states[TN_PART_DONE] > 0);
+        }
         assert_false(run(&e, 1, TN_LEDGER_BY_RULE, some, &stand));
         assert_false(run(&e, 3, (tn_ledger_mode)mode, some, &stand));
         assert_true(run(&e, 1, TN_LEDGER_BY_RULE, all, &stand));
