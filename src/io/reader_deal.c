@@ -16,7 +16,8 @@ static tn_status deal_all(void *arg, bool wait, const atomic_bool *stop, tn_deal
     if (place >= r->files->n_parts) {
         return TN_END;
     }
-    *out = (tn_dealt){.place = (uint32_t)place, .position = r->deal.n_taken == 0 ? from->position : 0};
+    *out =
+        (tn_dealt){.place = (uint32_t)place, .position = r->deal.n_taken == 0 ? from->position : 0};
     *now = true;
     r->deal.n_taken++;
     return TN_OK;

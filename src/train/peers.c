@@ -35,6 +35,13 @@ static bool is_free(const tn_peers *p)
     return p->w->plan->run->cluster.staleness > 0;
 }
 
+/* How floats travel to and from other peers. */
+static tn_values wire_values(const tn_peers *p)
+{
+    static const tn_values kind[] = {TN_VALUES_F32, TN_VALUES_F16, TN_VALUES_BF16};
+    return kind[p->w->plan->run->cluster.values];
+}
+
 /* ---- letters, on tn-net ---- */
 
 static void take_request(void *arg, tn_letter *letter)
@@ -172,7 +179,9 @@ static tn_status begin_sync(tn_peers *p, tn_error *err)
                                .layout = w->plan->layout,
                                .shard = &p->w->shard,
                                .own = w->own,
-                               .weights = tn_params_weights(w->params)};
+                               .weights = tn_params_weights(w->params),
+                               .row_values = wire_values(p),
+                               .dense_values = wire_values(p)};
     return tn_sync_open(&p->sync, &opts, err);
 }
 
@@ -193,6 +202,8 @@ static tn_status begin_async(tn_peers *p, tn_error *err)
                                 .layout = w->plan->layout,
                                 .shard = &p->w->shard,
                                 .weights = tn_params_weights(w->params),
+                                .row_values = wire_values(p),
+                                .dense_values = wire_values(p),
                                 .trained = trained,
                                 .n_trained = tn_worker_runs(w, false, trained),
                                 .moving = moving,

@@ -18,6 +18,7 @@ static const char *const auc_words[] = {"histogram", "exact", NULL};
 static const char *const on_error_words[] = {"stop", "warn", NULL};
 static const char *const recovery_words[] = {"exact", "relaxed", NULL};
 static const char *const on_loss_words[] = {"wait", "rollback", "stop", NULL};
+static const char *const wire_words[] = {"f32", "fp16", "bf16", NULL};
 static const char *const gemm_words[] = {"auto", "own", "openblas", "onednn", NULL};
 static const char *const switch_words[] = {"auto", "true", "false", NULL};
 static const char *const level_words[] = {"error", "warn", "info", "debug", NULL};
@@ -145,6 +146,8 @@ static const tn_field cluster_fields[] = {
                   "that a peer may run ahead; inf: asynchronous"),
     TN_FIELD_CHOICE(tn_cluster_opts, recovery, "exact", recovery_words, "after a loss"),
     TN_FIELD_CHOICE(tn_cluster_opts, on_loss, "wait", on_loss_words, "what a lost peer means"),
+    TN_FIELD_CHOICE(tn_cluster_opts, values, "f32", wire_words,
+                    "how rows, gradients and weights travel between peers"),
     TN_FIELD_DURATION(tn_cluster_opts, wait, "300s", 0, 1e6, "for a lost peer"),
     TN_FIELD_DURATION(tn_cluster_opts, start_timeout, "120s", 0, 1e6, "for all peers to start"),
     TN_FIELD_TREE(tn_cluster_opts, security, "~", "keys and allow-list beyond this host"),

@@ -87,11 +87,11 @@ typedef struct tn_checkpoint_opts {
 } tn_checkpoint_opts;
 
 typedef struct tn_cluster_opts {
-    const tn_tree *peers, *security; /* ps/roster.h, ps/security.h */
-    double staleness;                /* INFINITY: asynchronous */
-    uint32_t recovery, on_loss;
-    uint32_t rank, size;            /* who this process is, set by the program; size 0: alone */
-    const struct tn_roster *roster; /* the same and more; NULL: alone */
+    const tn_tree *peers, *security;    /* ps/roster.h, ps/security.h */
+    double staleness;                   /* INFINITY: asynchronous */
+    uint32_t recovery, on_loss, values; /* values: f32 fp16 bf16 */
+    uint32_t rank, size;                /* who this process is, set by the program; size 0: alone */
+    const struct tn_roster *roster;     /* the same and more; NULL: alone */
     double wait, start_timeout;
 } tn_cluster_opts;
 

@@ -114,6 +114,24 @@ static void ranks_that_do_not_wait_learn_every_row_once(void **state)
     }
 }
 
+static void floats_may_travel_in_16_bits(void **state)
+{
+    (void)state;
+    static const char *const kinds[] = {"cluster.values=f32", "cluster.values=fp16",
+                                        "cluster.values=bf16"};
+    double logloss[3];
+    for (uint32_t i = 0; i < 3; i++) {
+        grouprun_deal(rows, 2, 16);
+        const char *const opts[] = {train_files(2), "train.batch=16", "checkpoint.resume=never",
+                                    kinds[i], NULL};
+        grouprun all = {.config = "deepfm", .n = 2, .dir = run_dir, .more = opts};
+        grouprun_well(&all);
+        logloss[i] = all.valid_logloss;
+    }
+    assert_true(fabs(logloss[1] - logloss[0]) < .01 && logloss[1] != logloss[0]);
+    assert_true(fabs(logloss[2] - logloss[0]) < .03 && logloss[2] != logloss[0]);
+}
+
 static void a_bad_record_ends_all_with_file_and_place(void **state)
 {
     (void)state;
@@ -192,6 +210,7 @@ int main(void)
         cmocka_unit_test(ranks_train_the_model_of_one_process_on_the_joint_batch),
         cmocka_unit_test(c4_ranks_without_data_take_part_in_everything),
         cmocka_unit_test(ranks_that_do_not_wait_learn_every_row_once),
+        cmocka_unit_test(floats_may_travel_in_16_bits),
         cmocka_unit_test(a_bad_record_ends_all_with_file_and_place),
         cmocka_unit_test(a_signal_to_any_rank_saves_and_stops_all),
         cmocka_unit_test(the_best_model_comes_back_on_all_ranks),
