@@ -44,6 +44,8 @@ expect 0 sh -c "exec tnet-train $config run.dir=$dir/closed <&- >&- 2>&-"
 expect 0 tnet-eval "$config" run.dir="$dir/closed"
 
 # 2: usage
+# A peer that never comes.
+expect 6 env TNET_RANK=0 TNET_PEERS=2 tnet-train "$config" run.dir="$dir/alone" cluster.start_timeout=1s
 expect 2 tnet-train "$config" another.yaml
 says "one word too many: 'another.yaml'"
 expect 2 tnet-train "$config" --dry-rum
