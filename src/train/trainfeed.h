@@ -15,7 +15,7 @@ tn_status tn_training_feeder(tn_feeder **out, const tn_worker *w, tn_progress *f
                              tn_data_stand *stand, tn_partdealer **dealer,
                              tn_error *err) TN_MUST_USE;
 
-/* What the schedule of train.optimizer makes of every learning rate after `steps`. */
-double tn_learning_rate_factor(const tn_run *run, uint64_t steps);
+/* What the schedule of train.optimizer makes of every learning rate after `step` steps. */
+double tn_learning_rate_factor(const tn_run *run, uint64_t step);
 
 #endif
