@@ -110,11 +110,11 @@ static bool make_room(tn_peek *p, size_t floats, size_t keys)
 
 static void refuse(tn_peek *p, const tn_frame *f)
 {
-    tn_parcel *answer = NULL;
-    if (tn_parcel_take(&answer, p->opts.parcels, 0, NULL) == TN_OK) {
-        answer->frame.type = TN_FRAME_REFUSED;
-        answer->frame.code = TN_REFUSAL_DAMAGED;
-        tn_link_answer(p->opts.link, f, answer);
+    tn_parcel *refusal = NULL;
+    if (tn_parcel_take(&refusal, p->opts.parcels, 0, NULL) == TN_OK) {
+        refusal->frame.type = TN_FRAME_REFUSED;
+        refusal->frame.code = TN_REFUSAL_DAMAGED;
+        tn_link_answer(p->opts.link, f, refusal);
     }
 }
 
@@ -134,7 +134,7 @@ static void answer(tn_peek *p, const tn_frame *f)
     }
     char *to = tn_parcel_payload(rows);
     rows->frame.type = TN_FRAME_ROWS;
-    rows->frame.flags = (uint8_t)(tn_frame_flags(TN_VALUES_F32, TN_VALUES_F32) | TN_FRAME_MISSING);
+    rows->frame.flags = TN_FRAME_MISSING; /* and floats of 32 bits */
     rows->frame.count[TN_KEYS] = keys->n;
     rows->frame.count[TN_ROW_FLOATS] = n;
     tn_rows_params_put(to, &(tn_rows_params){0});
