@@ -21,8 +21,8 @@ tn_status tn_apart_new(tn_apart **out, tn_worker *w, tn_peers *peers, tn_feeder 
 void tn_apart_free(tn_apart *x); /* NULL is fine */
 
 /* As tn_together_next, but for this rank alone: `over` is its own data's end, `meets` is asked
- * before each step and means that the step is its last for now. turn.rows are estimated: this
- * rank's, times the number of ranks, as are the worker's steps. */
+ * before each step and makes it the last one before the rank stands still. turn.rows are this
+ * rank's rows times the number of ranks, an estimate, as are the worker's steps until all meet. */
 tn_status tn_apart_next(tn_apart *x, const tn_ahead *ahead, tn_turn_taken *out,
                         tn_error *err) TN_MUST_USE;
 

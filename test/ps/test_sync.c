@@ -360,55 +360,56 @@ static void floats_in_16_bits_train_nearly_the_same(void **state)
     tn_free(half);
 }
 
-static void a_rank_that_never_comes_is_told_in_time(void **state)
+/* Rank 0 of two, of which the other never comes, has asked for its first rows. */
+static run *wait_alone(place *at, uint64_t patience_ns)
 {
-    (void)state;
     run *x = tn_alloc(1, sizeof *x, "a run");
     x->w = ranks_new(2, (double)INFINITY, 1);
-    place at = {.arena = tn_arena_new(1 << 16)};
-    tn_joint_note note;
-    tn_error err = {0};
     assert_int_equal(tn_security_init(&x->security, keys_zmq(), NULL, NULL), TN_OK);
     x->at[0] = (tn_endpoint){.host = "127.0.0.1"};
     x->at[1] = (tn_endpoint){.host = "127.0.0.1", .port = 1};
-    open_rank(x, 0, &(tn_sync_opts){.patience_ns = 300000000});
+    open_rank(x, 0, &(tn_sync_opts){.patience_ns = patience_ns});
     dial_others(x, 0);
-    assert_int_equal(pull(x, &at, 0, 0, NULL), TN_OK);
+    assert_int_equal(pull(x, at, 0, 0, NULL), TN_OK);
+    return x;
+}
+
+static void stop_waiting(run *x, place *at)
+{
+    close_rank(x, 0);
+    tn_security_done(&x->security);
+    tn_arena_free(at->arena);
+    ranks_free(x->w);
+    tn_free(x);
+}
+
+static void a_rank_that_never_comes_is_told_in_time(void **state)
+{
+    (void)state;
+    place at = {.arena = tn_arena_new(1 << 16)};
+    tn_joint_note note;
+    tn_error err = {0};
+    run *x = wait_alone(&at, 300000000);
     assert_int_equal(tn_sync_rows(x->sync[0], NULL, &note, &err), TN_E_PEER);
     assert_non_null(strstr(err.text, "rows of 2 of 2 ranks did not come within"));
     assert_non_null(strstr(err.text, "first that of rank 1"));
     assert_int_equal(tn_sync_waits_for(x->sync[0]), 2);
-    close_rank(x, 0);
     tn_sync_close(NULL);
-    tn_security_done(&x->security);
-    tn_arena_free(at.arena);
-    ranks_free(x->w);
-    tn_free(x);
+    stop_waiting(x, &at);
 }
 
 static void a_failure_from_elsewhere_ends_the_wait(void **state)
 {
     (void)state;
-    run *x = tn_alloc(1, sizeof *x, "a run");
-    x->w = ranks_new(2, (double)INFINITY, 1);
     place at = {.arena = tn_arena_new(1 << 16)};
     tn_joint_note note;
     tn_error err = {0};
-    assert_int_equal(tn_security_init(&x->security, keys_zmq(), NULL, NULL), TN_OK);
-    x->at[0] = (tn_endpoint){.host = "127.0.0.1"};
-    x->at[1] = (tn_endpoint){.host = "127.0.0.1", .port = 1};
-    open_rank(x, 0, &(tn_sync_opts){.patience_ns = UINT64_C(60000000000)});
-    dial_others(x, 0);
-    assert_int_equal(pull(x, &at, 0, 0, NULL), TN_OK);
+    run *x = wait_alone(&at, UINT64_C(60000000000));
     tn_sync_fail(x->sync[0], TN_E_DATA, "rank 1: no such file");
     tn_sync_fail(x->sync[0], TN_E_PEER, "a later one");
     assert_int_equal(tn_sync_rows(x->sync[0], NULL, &note, &err), TN_E_DATA);
     assert_string_equal(err.text, "rank 1: no such file");
-    close_rank(x, 0);
-    tn_security_done(&x->security);
-    tn_arena_free(at.arena);
-    ranks_free(x->w);
-    tn_free(x);
+    stop_waiting(x, &at);
 }
 
 /* Fails the run when its rank says that it waits for rank 1. */
@@ -425,29 +426,18 @@ static void *fail_when_it_waits(void *arg)
 static void whom_a_rank_waits_for_and_how_long_can_be_asked(void **state)
 {
     (void)state;
-    run *x = tn_alloc(1, sizeof *x, "a run");
-    x->w = ranks_new(2, (double)INFINITY, 1);
     place at = {.arena = tn_arena_new(1 << 16)};
     tn_joint_note note;
     tn_error err = {0};
     pthread_t thread;
-    assert_int_equal(tn_security_init(&x->security, keys_zmq(), NULL, NULL), TN_OK);
-    x->at[0] = (tn_endpoint){.host = "127.0.0.1"};
-    x->at[1] = (tn_endpoint){.host = "127.0.0.1", .port = 1};
-    open_rank(x, 0, &(tn_sync_opts){.patience_ns = UINT64_C(60000000000)});
-    dial_others(x, 0);
-    assert_int_equal(pull(x, &at, 0, 0, NULL), TN_OK);
+    run *x = wait_alone(&at, UINT64_C(60000000000));
     assert_int_equal(pthread_create(&thread, NULL, fail_when_it_waits, x), 0);
     assert_int_equal(tn_sync_rows(x->sync[0], NULL, &note, &err), TN_E_DATA);
     assert_int_equal(pthread_join(thread, NULL), 0);
     assert_string_equal(err.text, "seen");
     const tn_sync_waits waits = tn_sync_waited(x->sync[0]);
     assert_true(waits.rows_s > 0 && waits.weights_s == 0);
-    close_rank(x, 0);
-    tn_security_done(&x->security);
-    tn_arena_free(at.arena);
-    ranks_free(x->w);
-    tn_free(x);
+    stop_waiting(x, &at);
 }
 
 static void *get_rows(void *arg)
