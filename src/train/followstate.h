@@ -1,0 +1,59 @@
+/* followstate.h - what the parts of a rank other than 0 share; private to follow*.c.
+ *
+ *     follow.c        the run, orders, evaluations
+ *     followepoch.c   its parts of an epoch
+ *     followsave.c    its part of a checkpoint
+ */
+#ifndef TN_TRAIN_FOLLOWSTATE_H
+#define TN_TRAIN_FOLLOWSTATE_H
+
+#include "train/apart.h"
+#include "train/beats.h"
+#include "train/ckptshare.h"
+#include "train/follow.h"
+#include "train/partdealer.h"
+#include "train/together.h"
+
+typedef struct tn_follower {
+    const tn_blueprint *plan;
+    const tn_watch *watch;
+    const tn_strs *paths; /* of data to evaluate, and nothing else; NULL: the run's */
+    tn_worker *w;
+    tn_peers *peers;
+    tn_group *group;
+    tn_text run_dir;
+    tn_beats beats;
+
+    tn_data_stand stand;   /* where in an epoch the run goes on, until that is begun */
+    tn_partdealer *dealer; /* of that epoch; NULL: parts are dealt by rank alone */
+    tn_feeder *feeder;     /* of the epoch that runs; NULL: none */
+    tn_together *steps;    /* at staleness 0; else NULL .. */
+    tn_apart *apart;       /* .. as this is at 0 */
+    bool is_over;          /* its data, apart */
+    double lr_scale;
+    uint32_t epoch;
+    tn_progress progress;
+    tn_metrics *metrics; /* progressive, of the epoch */
+
+    tn_ckptshare *share; /* of the checkpoint that is being saved; NULL: none */
+    uint64_t marked;     /* its number */
+} tn_follower;
+
+/* An order that failed here fails there; one that did not is done. */
+tn_status tn_follower_say_done(tn_follower *f, const tn_order_note *order, tn_status status,
+                               const tn_error *why, tn_error *err) TN_MUST_USE;
+
+/* START: the epoch goes on, or begins. Until all meet, or, apart, until rank 0 orders something. */
+tn_status tn_follower_start(tn_follower *f, const tn_order_note *order, tn_error *err) TN_MUST_USE;
+/* The same without a word; `to_the_end`: not before nothing is left. */
+tn_status tn_follower_train(tn_follower *f, bool to_the_end, tn_error *err) TN_MUST_USE;
+void tn_follower_end_epoch(tn_follower *f);
+
+/* MARK: begins to save; ABANDON: waits for what was begun. */
+tn_status tn_follower_mark(tn_follower *f, const tn_order_note *order, tn_error *err) TN_MUST_USE;
+tn_status tn_follower_abandon(tn_follower *f, const tn_order_note *order,
+                              tn_error *err) TN_MUST_USE;
+/* Tells rank 0 what was being saved, if it is written. */
+tn_status tn_follower_note_share(tn_follower *f, tn_error *err) TN_MUST_USE;
+
+#endif
