@@ -5,6 +5,7 @@
 #include "ps/linkstate.h"
 
 #include <errno.h>
+#include <unistd.h>
 
 static const uint64_t minute_ns = 60000000000;
 
@@ -67,12 +68,22 @@ static tn_frame_limits limits_of(const tn_link *l)
                              .count_max = {UINT32_MAX, UINT32_MAX, UINT32_MAX}};
 }
 
+/* Whether the connection that a message came by is one of the rank that the message names. */
+static bool is_of(const tn_link *l, const zmq_msg_t *m, const tn_frame *frame, bool is_router)
+{
+    const tn_zap_rules rules = {.security = l->opts.security, .uid = geteuid()};
+    uint32_t key = TN_RANK_ANY;
+    if (!is_router) {
+        return tn_zap_is_dialled(&l->z, &rules, m);
+    }
+    return tn_zap_sender(&l->z, m, &key) && (key == TN_RANK_ANY || key == frame->rank);
+}
+
 /* Takes the message over; NULL when it is not one from `sender`. */
-static tn_letter *open_letter(tn_link *l, zmq_msg_t *m, const tn_frame *sender)
+static tn_letter *open_letter(tn_link *l, zmq_msg_t *m, const tn_frame *sender, bool is_router)
 {
     const tn_frame_limits limits = limits_of(l);
     tn_frame frame;
-    uint32_t key = TN_RANK_ANY;
     const size_t size = l->z.zmq_msg_size(m);
     tn_drop fault = tn_frame_read(&frame, l->z.zmq_msg_data(m), size, &limits);
     l->counts.messages_in++;
@@ -80,7 +91,7 @@ static tn_letter *open_letter(tn_link *l, zmq_msg_t *m, const tn_frame *sender)
     if (fault == TN_DROP_NONE &&
         (frame.rank != sender->rank ||
          (sender->incarnation != 0 && frame.incarnation != sender->incarnation) ||
-         !tn_zap_sender(&l->z, m, &key) || (key != TN_RANK_ANY && key != frame.rank))) {
+         !is_of(l, m, &frame, is_router))) {
         fault = TN_DROP_RANK;
     }
     tn_letter *letter =
@@ -138,7 +149,7 @@ bool tn_link_receive(tn_link *l, int64_t socket, tn_letter **out)
         return is_router;
     }
     throw_rest(l, from, &m);
-    *out = open_letter(l, &m, &sender);
+    *out = open_letter(l, &m, &sender, is_router);
     (void)l->z.zmq_msg_close(&m);
     return true;
 }

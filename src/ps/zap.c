@@ -245,3 +245,9 @@ bool tn_zap_sender(const tn_zmq *z, const zmq_msg_t *message, uint32_t *rank)
     *rank = (uint32_t)value;
     return true;
 }
+
+bool tn_zap_is_dialled(const tn_zmq *z, const tn_zap_rules *rules, const zmq_msg_t *message)
+{
+    const char *from = z->zmq_msg_gets(message, "Peer-Address");
+    return from != NULL && tn_zap_judge_dialled(rules, from) == TN_ZAP_ADMITTED;
+}

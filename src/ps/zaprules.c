@@ -32,25 +32,26 @@ const char *tn_zap_verdict_text(tn_zap_verdict v)
     return texts[v];
 }
 
-static tn_zap_verdict judge_ipc(const tn_zap_rules *rules, const tn_bytes *frame)
+static bool is_ipc(const tn_bytes *from)
 {
-    const char *uid = frame[ADDRESS].data + sizeof ipc_peer - 1;
-    size_t rest = frame[ADDRESS].size - (sizeof ipc_peer - 1);
-    const char *end = memchr(uid, ':', rest);
+    return from->size >= sizeof ipc_peer - 1 &&
+           memcmp(from->data, ipc_peer, sizeof ipc_peer - 1) == 0;
+}
+
+static tn_zap_verdict judge_user(const tn_zap_rules *rules, const tn_bytes *from)
+{
+    const char *uid = from->data + sizeof ipc_peer - 1;
+    const char *end = memchr(uid, ':', from->size - (sizeof ipc_peer - 1));
     uint64_t value = 0;
-    if (!is(&frame[MECHANISM], "NULL")) {
-        return TN_ZAP_MECHANISM;
-    }
     if (end == NULL || tn_read_u64(uid, (size_t)(end - uid), &value) != TN_NUM_OK) {
         return TN_ZAP_MALFORMED;
     }
     return value == rules->uid ? TN_ZAP_ADMITTED : TN_ZAP_USER;
 }
 
-static tn_zap_verdict judge_address(const tn_security *s, const tn_bytes *frame)
+static tn_zap_verdict judge_address(const tn_security *s, const tn_bytes *from)
 {
     char address[64];
-    const tn_bytes *from = &frame[ADDRESS];
     if (from->size >= sizeof address || memchr(from->data, '\0', from->size) != NULL) {
         return TN_ZAP_MALFORMED;
     }
@@ -82,12 +83,10 @@ tn_zap_verdict tn_zap_judge(const tn_zap_rules *rules, const tn_bytes *frame, ui
     if (!is(&frame[DOMAIN], TN_ZAP_DOMAIN)) {
         return TN_ZAP_FOREIGN;
     }
-    bool is_ipc = frame[ADDRESS].size >= sizeof ipc_peer - 1 &&
-                  memcmp(frame[ADDRESS].data, ipc_peer, sizeof ipc_peer - 1) == 0;
-    if (is_ipc) {
-        v = judge_ipc(rules, frame);
+    if (is_ipc(&frame[ADDRESS])) {
+        v = is(&frame[MECHANISM], "NULL") ? judge_user(rules, &frame[ADDRESS]) : TN_ZAP_MECHANISM;
     } else if (is(&frame[MECHANISM], "NULL") && s->kind != TN_SECURITY_CURVE) {
-        v = judge_address(s, frame);
+        v = judge_address(s, &frame[ADDRESS]);
     } else if (is(&frame[MECHANISM], "CURVE") && s->kind == TN_SECURITY_CURVE) {
         v = judge_key(s, frame, n, &whose);
     }
@@ -95,4 +94,14 @@ tn_zap_verdict tn_zap_judge(const tn_zap_rules *rules, const tn_bytes *frame, ui
         *rank = whose;
     }
     return v;
+}
+
+tn_zap_verdict tn_zap_judge_dialled(const tn_zap_rules *rules, const char *address)
+{
+    const tn_bytes from = {.data = address, .size = strlen(address)};
+    if (is_ipc(&from)) {
+        return judge_user(rules, &from);
+    }
+    return rules->security->kind == TN_SECURITY_CURVE ? TN_ZAP_ADMITTED
+                                                      : judge_address(rules->security, &from);
 }

@@ -43,4 +43,8 @@ typedef struct tn_zap_rules {
 tn_zap_verdict tn_zap_judge(const tn_zap_rules *rules, const tn_bytes *frame, uint32_t n,
                             uint32_t *rank);
 
+/* Of the other end of a connection that this process dialled, by its address as libzmq writes it.
+ * Over TCP with keys it had to show that of the rank that was meant: CURVE has seen to it. */
+tn_zap_verdict tn_zap_judge_dialled(const tn_zap_rules *rules, const char *address);
+
 #endif

@@ -4,7 +4,7 @@
 
 #include "ps/sockets.h"
 
-enum { PEERS_SLICE_MS = 10, PEERS_DEADLINE_MS = 10000 };
+enum { PEERS_SLICE_MS = 10, PEERS_DEADLINE_MS = 60000 };
 
 /* One process: its sockets, and whom it lets in. */
 typedef struct peer {
@@ -30,7 +30,7 @@ void peers_listen(peer *p, const tn_endpoint *e);
 void peers_dial(peer *p, const peer *to, uint32_t rank);
 void peers_close(peer *p);
 
-/* Ten seconds from now, of tn_clock_s. */
+/* PEERS_DEADLINE_MS from now, of tn_clock_s. */
 double peers_deadline(void);
 
 /* Sends once the connection stands: IMMEDIATE makes sending before that fail. */

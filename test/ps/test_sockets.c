@@ -82,8 +82,9 @@ static void every_option_reads_back(void **state)
         }
         assert_bytes(sockets[k], ZMQ_MAXMSGSIZE, &bytes_max, sizeof bytes_max);
         assert_bytes(sockets[k], ZMQ_ROUTING_ID, id, sizeof id);
-        assert_bytes(sockets[k], ZMQ_ZAP_DOMAIN, "tnet", sizeof "tnet");
     }
+    assert_bytes(p.router, ZMQ_ZAP_DOMAIN, "tnet", sizeof "tnet");
+    assert_bytes(p.dealer, ZMQ_ZAP_DOMAIN, "", 1); /* who dials asks nobody */
     void *context = tn_sockets_context(p.sockets);
     assert_int_equal(keys_zmq()->zmq_ctx_get(context, ZMQ_MAX_SOCKETS), 4 * 4 + 64);
     assert_int_equal(keys_zmq()->zmq_ctx_get(context, ZMQ_IO_THREADS), 1);
@@ -129,6 +130,23 @@ static void a_message_to_nobody_is_an_error(void **state)
     peers_close(&p);
 }
 
+/* A DEALER of that rank that does not come again when its connection is taken away. */
+static void *dial_once(const peer *p, const char *at, uint32_t rank)
+{
+    const tn_zmq *z = keys_zmq();
+    const int never = -1;
+    const int none = 0;
+    uint8_t id[TN_ROUTING_ID];
+    void *dealer = z->zmq_socket(tn_sockets_context(p->sockets), ZMQ_DEALER);
+    assert_non_null(dealer);
+    tn_routing_id(rank, 0xabcdef + rank, id);
+    assert_int_equal(z->zmq_setsockopt(dealer, ZMQ_LINGER, &none, sizeof none), 0);
+    assert_int_equal(z->zmq_setsockopt(dealer, ZMQ_RECONNECT_IVL, &never, sizeof never), 0);
+    assert_int_equal(z->zmq_setsockopt(dealer, ZMQ_ROUTING_ID, id, sizeof id), 0);
+    assert_int_equal(z->zmq_connect(dealer, at), 0);
+    return dealer;
+}
+
 static void a_returning_peer_takes_its_place_over(void **state)
 {
     (void)state;
@@ -139,8 +157,10 @@ static void a_returning_peer_takes_its_place_over(void **state)
     peers_open(&server, 0, NULL);
     peers_listen(&server, &loopback);
     peers_open(&old, 1, NULL);
-    peers_dial(&old, &server, 0);
-    peers_deliver(&old, &server, "old", TN_RANK_ANY);
+    void *dealer = dial_once(&old, server.at, 1);
+    assert_true(peers_send(dealer, "old", peers_deadline()));
+    assert_true(peers_receive(server.router, true, &r, peers_deadline()));
+    assert_string_equal(r.text, "old");
     peers_open(&back, 1, NULL); /* same rank, same incarnation, while the old connection stands */
     peers_dial(&back, &server, 0);
     peers_deliver(&back, &server, "back", TN_RANK_ANY);
@@ -150,6 +170,7 @@ static void a_returning_peer_takes_its_place_over(void **state)
     assert_int_equal(keys_zmq()->zmq_send(server.router, "hello", 5, 0), 5);
     assert_true(peers_receive(back.dealer, false, &r, peers_deadline()));
     assert_string_equal(r.text, "hello");
+    assert_int_equal(keys_zmq()->zmq_close(dealer), 0);
     peers_close(&old);
     peers_close(&back);
     peers_close(&server);

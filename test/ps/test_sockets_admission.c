@@ -54,6 +54,25 @@ static void refuses(const peer *p, tn_zap_verdict why)
     assert_int_equal(count[TN_ZAP_ADMITTED], 0);
 }
 
+/* A socket that tells of these events at the door of `p`. */
+static void *watch(const peer *p, int events)
+{
+    const tn_zmq *z = keys_zmq();
+    void *monitor = z->zmq_socket(tn_sockets_context(p->sockets), ZMQ_PAIR);
+    assert_non_null(monitor);
+    assert_int_equal(z->zmq_socket_monitor(p->router, "inproc://watch", events), 0);
+    assert_int_equal(z->zmq_connect(monitor, "inproc://watch"), 0);
+    return monitor;
+}
+
+/* No event may be told while nobody listens: libzmq would wait for a listener, on its own thread.
+ */
+static void stop_watching(const peer *p, void *monitor)
+{
+    assert_int_equal(keys_zmq()->zmq_socket_monitor(p->router, NULL, 0), 0);
+    assert_int_equal(keys_zmq()->zmq_close(monitor), 0);
+}
+
 static void loopback_needs_no_keys(void **state)
 {
     (void)state;
@@ -64,6 +83,11 @@ static void loopback_needs_no_keys(void **state)
     peers_open(&client, 1, NULL);
     peers_dial(&client, &server, 0);
     peers_deliver(&client, &server, "hello", TN_RANK_ANY);
+    uint64_t count[TN_ZAP_VERDICTS];
+    tn_zap_counts(tn_sockets_door(client.sockets), count);
+    for (uint32_t v = 0; v < TN_ZAP_VERDICTS; v++) {
+        assert_int_equal(count[v], 0); /* who dials asks nobody */
+    }
     peers_close(&client);
     peers_close(&server);
 }
@@ -213,7 +237,7 @@ static void noise_reaches_nobody_and_good_peers_still_come(void **state)
     peers_deliver(&client, &server, "hello", 1); /* the first message that anybody sees */
     uint64_t count[TN_ZAP_VERDICTS];
     tn_zap_counts(tn_sockets_door(server.sockets), count);
-    assert_int_equal(count[TN_ZAP_ADMITTED], 1);
+    assert_true(count[TN_ZAP_ADMITTED] >= 1); /* more when a handshake took too long */
     peers_close(&client);
     peers_close(&server);
 }
@@ -231,15 +255,13 @@ static void a_client_without_keys_gets_nowhere_at_a_curve_port(void **state)
     peer client;
     peers_open(&server, 0, &zero);
     peers_listen(&server, &loopback);
-    void *monitor = z->zmq_socket(tn_sockets_context(server.sockets), ZMQ_PAIR);
-    assert_int_equal(z->zmq_socket_monitor(server.router, "inproc://watch", failed), 0);
-    assert_int_equal(z->zmq_connect(monitor, "inproc://watch"), 0);
+    void *monitor = watch(&server, failed);
     peers_open(&client, 1, NULL);
     peers_dial(&client, &server, 0);
     zmq_pollitem_t item = {.socket = monitor, .events = ZMQ_POLLIN};
     assert_int_equal(z->zmq_poll(&item, 1, PEERS_DEADLINE_MS), 1);
     assert_false(peers_receive(server.router, true, &r, 0));
-    assert_int_equal(z->zmq_close(monitor), 0);
+    stop_watching(&server, monitor);
     peers_close(&client);
     peers_close(&server);
 }
@@ -258,10 +280,7 @@ static void a_message_over_the_limit_ends_its_connection(void **state)
         .size = 4, .incarnation = 1, .max_msg_bytes = 1000, .security = &server.security};
     assert_int_equal(tn_sockets_open(&server.sockets, z, &small, &err), TN_OK);
     peers_listen(&server, &loopback);
-    void *monitor = z->zmq_socket(tn_sockets_context(server.sockets), ZMQ_PAIR);
-    assert_int_equal(z->zmq_socket_monitor(server.router, "inproc://watch", ZMQ_EVENT_DISCONNECTED),
-                     0);
-    assert_int_equal(z->zmq_connect(monitor, "inproc://watch"), 0);
+    void *monitor = watch(&server, ZMQ_EVENT_DISCONNECTED);
     peers_open(&client, 1, NULL);
     peers_dial(&client, &server, 0);
     peers_deliver(&client, &server, "small", TN_RANK_ANY);
@@ -270,7 +289,7 @@ static void a_message_over_the_limit_ends_its_connection(void **state)
     zmq_pollitem_t item = {.socket = monitor, .events = ZMQ_POLLIN};
     assert_int_equal(z->zmq_poll(&item, 1, PEERS_DEADLINE_MS), 1);
     assert_false(peers_receive(server.router, true, &r, 0));
-    assert_int_equal(z->zmq_close(monitor), 0);
+    stop_watching(&server, monitor);
     peers_close(&client);
     peers_close(&server);
 }

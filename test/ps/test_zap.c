@@ -199,6 +199,31 @@ static void the_user_of_a_message_is_a_rank_or_any(void **state)
     assert_int_equal(f->z->zmq_msg_close(&message), 0);
 }
 
+static const char *address;
+
+static const char *gets_address(const zmq_msg_t *message, const char *property)
+{
+    (void)message;
+    assert_string_equal(property, "Peer-Address");
+    return address;
+}
+
+static void the_other_end_of_a_dialled_connection_is_known_by_its_address(void **state)
+{
+    const fixture *f = *state;
+    const tn_zap_rules rules = {.security = &f->security, .uid = geteuid()};
+    zmq_msg_t message;
+    assert_int_equal(f->z->zmq_msg_init(&message), 0);
+    assert_false(tn_zap_is_dialled(f->z, &rules, &message)); /* of no connection */
+    tn_zmq z = *f->z;
+    z.zmq_msg_gets = gets_address;
+    address = "127.0.0.1";
+    assert_true(tn_zap_is_dialled(&z, &rules, &message));
+    address = "192.0.2.1";
+    assert_false(tn_zap_is_dialled(&z, &rules, &message));
+    assert_int_equal(f->z->zmq_msg_close(&message), 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -210,6 +235,7 @@ int main(void)
         TEST(a_second_door_is_refused),
         TEST(what_cannot_be_made_is_told),
         TEST(the_user_of_a_message_is_a_rank_or_any),
+        TEST(the_other_end_of_a_dialled_connection_is_known_by_its_address),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -109,6 +109,29 @@ static void addresses_of_trusted_networks_come_in_without_keys(void **state)
     assert_verdict(&net, 6, TN_ZAP_ADDRESS);
 }
 
+static void assert_dialled(const tn_security *s, const char *address, tn_zap_verdict want)
+{
+    const tn_zap_rules rules = {.security = s, .uid = UID};
+    assert_string_equal(tn_zap_verdict_text(tn_zap_judge_dialled(&rules, address)),
+                        tn_zap_verdict_text(want));
+}
+
+static void who_was_dialled_is_judged_by_its_address(void **state)
+{
+    (void)state;
+    const tn_security *const all[] = {&host, &net, &curve};
+    for (size_t i = 0; i < 3; i++) {
+        assert_dialled(all[i], "localhost:1000:1000:4321", TN_ZAP_ADMITTED);
+        assert_dialled(all[i], "localhost:1001:1000:4321", TN_ZAP_USER);
+        assert_dialled(all[i], "localhost:", TN_ZAP_MALFORMED);
+    }
+    assert_dialled(&host, "127.0.0.1", TN_ZAP_ADMITTED);
+    assert_dialled(&host, "10.0.0.1", TN_ZAP_ADDRESS);
+    assert_dialled(&net, "10.0.0.1", TN_ZAP_ADMITTED);
+    assert_dialled(&net, "127.0.0.1", TN_ZAP_ADDRESS);
+    assert_dialled(&curve, "192.0.2.1", TN_ZAP_ADMITTED); /* it had the key */
+}
+
 static void keys_of_the_list_come_in_as_their_rank(void **state)
 {
     (void)state;
@@ -214,6 +237,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(processes_of_the_same_user_come_in_over_ipc),
         cmocka_unit_test(addresses_of_trusted_networks_come_in_without_keys),
+        cmocka_unit_test(who_was_dialled_is_judged_by_its_address),
         cmocka_unit_test(keys_of_the_list_come_in_as_their_rank),
         cmocka_unit_test(requests_that_make_no_sense_are_malformed),
         cmocka_unit_test(other_domains_and_mechanisms_are_refused),
