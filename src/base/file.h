@@ -100,7 +100,14 @@ typedef struct tn_lock tn_lock;
 tn_status tn_lock_take(tn_lock **out, const char *dir, uint64_t session, tn_error *err) TN_MUST_USE;
 /* The same lock on a folder itself, which nothing tells of: held or not to be had, TN_E_IO. */
 tn_status tn_lock_folder(tn_lock **out, const char *dir, tn_error *err) TN_MUST_USE;
+/* The same lock on the file dir/name, which is made and stays. Held: TN_E_CKPT. */
+tn_status tn_lock_name(tn_lock **out, const char *dir, const char *name, tn_error *err) TN_MUST_USE;
 void tn_lock_release(tn_lock *lock); /* NULL is fine */
+
+/* Whether another process has these locks now; nothing is made, and nothing promised for later:
+ * tn_lock_take's, TN_E_CKPT with its sentence, and tn_lock_name's. */
+tn_status tn_lock_look(const char *dir, tn_error *err) TN_MUST_USE;
+bool tn_lock_is_held(const char *dir, const char *name);
 
 /* 64 bits from getrandom(2), never 0: sessions, incarnations, run ids. */
 uint64_t tn_random_id(void);

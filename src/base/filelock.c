@@ -48,12 +48,12 @@ static tn_status held_by_another(const char *dir, tn_error *err)
     return TN_E_CKPT;
 }
 
-/* *held: by another process. */
-static tn_status flock_now(const tn_lock *lock, bool *held, tn_error *err)
+/* `kind`: LOCK_EX or LOCK_SH. *held: by another process. */
+static tn_status flock_now(const tn_lock *lock, int kind, bool *held, tn_error *err)
 {
     int failed;
     do {
-        failed = flock(lock->fd, LOCK_EX | LOCK_NB);
+        failed = flock(lock->fd, kind | LOCK_NB);
     } while (failed != 0 && errno == EINTR);
     *held = failed != 0 && errno == EWOULDBLOCK;
     return failed == 0
@@ -84,22 +84,38 @@ static tn_status write_owner(const char *dir, uint64_t session, tn_error *err)
     return status;
 }
 
-tn_status tn_lock_take(tn_lock **out, const char *dir, uint64_t session, tn_error *err)
+/* Opens dir/name with these flags and locks it, or says who does: *held. */
+static tn_status take(tn_lock **out, const char *dir, const char *name, int flags, bool *held,
+                      tn_error *err)
 {
     *out = NULL;
+    *held = false;
     tn_lock *lock = tn_try_alloc(1, sizeof *lock, "a lock", err);
     if (lock == NULL) {
         return TN_E_MEMORY;
     }
-    bool held = false;
     lock->fd = -1;
-    tn_status status = tn_path_join(dir, "LOCK", lock->path, err);
+    tn_status status = tn_path_join(dir, name, lock->path, err);
     if (status == TN_OK) {
-        status = tn_io_open(lock->path, O_RDWR | O_CREAT, &lock->fd, err);
+        status = tn_io_open(lock->path, flags, &lock->fd, err);
     }
     if (status == TN_OK) {
-        status = flock_now(lock, &held, err);
+        status = flock_now(lock, LOCK_EX, held, err);
     }
+    if (status != TN_OK) {
+        tn_lock_release(lock);
+        return status;
+    }
+    *out = lock;
+    return TN_OK;
+}
+
+tn_status tn_lock_take(tn_lock **out, const char *dir, uint64_t session, tn_error *err)
+{
+    bool held = false;
+    tn_lock *lock = NULL;
+    *out = NULL;
+    tn_status status = take(&lock, dir, "LOCK", O_RDWR | O_CREAT, &held, err);
     if (held) {
         status = held_by_another(dir, err);
     }
@@ -116,26 +132,34 @@ tn_status tn_lock_take(tn_lock **out, const char *dir, uint64_t session, tn_erro
 
 tn_status tn_lock_folder(tn_lock **out, const char *dir, tn_error *err)
 {
-    *out = NULL;
-    tn_lock *lock = tn_try_alloc(1, sizeof *lock, "a lock", err);
-    if (lock == NULL) {
-        return TN_E_MEMORY;
-    }
     bool held = false;
-    lock->fd = -1;
-    tn_status status = tn_path_join(dir, ".", lock->path, err);
-    if (status == TN_OK) {
-        status = tn_io_open(lock->path, O_RDONLY | O_DIRECTORY, &lock->fd, err);
+    return take(out, dir, ".", O_RDONLY | O_DIRECTORY, &held, err);
+}
+
+tn_status tn_lock_name(tn_lock **out, const char *dir, const char *name, tn_error *err)
+{
+    bool held = false;
+    tn_status status = take(out, dir, name, O_RDWR | O_CREAT, &held, err);
+    return held ? tn_fail(err, TN_E_CKPT, "'%s/%s' is locked by another process", dir, name)
+                : status;
+}
+
+bool tn_lock_is_held(const char *dir, const char *name)
+{
+    bool held = false;
+    tn_lock look = {.fd = -1};
+    if (tn_path_join(dir, name, look.path, NULL) == TN_OK && tn_path_exists(look.path) &&
+        tn_io_open(look.path, O_RDONLY, &look.fd, NULL) == TN_OK) {
+        tn_status status = flock_now(&look, LOCK_SH, &held, NULL);
+        (void)status; /* what cannot be locked at all is held by nobody */
+        tn_io_drop(look.fd, look.path);
     }
-    if (status == TN_OK) {
-        status = flock_now(lock, &held, err);
-    }
-    if (status != TN_OK) {
-        tn_lock_release(lock);
-        return status;
-    }
-    *out = lock;
-    return TN_OK;
+    return held;
+}
+
+tn_status tn_lock_look(const char *dir, tn_error *err)
+{
+    return tn_lock_is_held(dir, "LOCK") ? held_by_another(dir, err) : TN_OK;
 }
 
 void tn_lock_release(tn_lock *lock)

@@ -40,7 +40,8 @@ tn_argv tn_local_words(const tn_local *l, const tn_run *run, tn_arena *arena);
 
 /* Starts the children, with the configuration loaded and nothing else begun, and returns when none
  * is left; s->exit_code is their code. TN_E_USAGE: this process is itself one of a group, or the
- * configuration cannot be read once more. TN_E_IO: a child could not be started. */
+ * configuration cannot be read once more. TN_E_CKPT: the folder of the run is in use. TN_E_IO: a
+ * child could not be started. */
 tn_status tn_local_run(const tn_local *l, tn_setup *s, tn_error *err) TN_MUST_USE;
 
 #endif

@@ -1,8 +1,6 @@
 /* ipcdir.c - see ipcdir.h. */
 #include "ps/ipcdir.h"
 
-#include "base/file.h"
-
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -27,8 +25,38 @@ void tn_ipc_dir(const tn_ipc_place *p, char out[TN_ENDPOINT_PATH])
     TN_ASSERT(fits(length));
 }
 
-tn_status tn_ipc_prepare(const tn_endpoint *e, tn_error *err)
+/* "N.lock" of "N.sock", or of any other name. */
+static void name_lock(const char *socket, char out[TN_ENDPOINT_PATH])
 {
+    const char *dot = strrchr(socket, '.');
+    const size_t size = dot != NULL ? (size_t)(dot - socket) : strlen(socket);
+    int length = snprintf(out, TN_ENDPOINT_PATH, "%.*s.lock", (int)size, socket);
+    TN_ASSERT(length > 0);
+}
+
+static tn_status take(const char *dir, const tn_endpoint *e, tn_lock **lock, tn_error *err)
+{
+    char name[TN_ENDPOINT_PATH];
+    name_lock(e->path + strlen(dir) + 1, name);
+    tn_status status = tn_lock_name(lock, dir, name, err);
+    if (status == TN_E_CKPT) {
+        return tn_fail(err, TN_E_CKPT,
+                       "'ipc://%s' is in use by another process\n"
+                       "hint: a group that runs in this folder already, or the same rank twice?",
+                       e->path);
+    }
+    TN_TRY(status);
+    status = tn_remove_file(e->path, err);
+    if (status != TN_OK) {
+        tn_lock_release(*lock);
+        *lock = NULL;
+    }
+    return status;
+}
+
+tn_status tn_ipc_take(const tn_endpoint *e, tn_lock **lock, tn_error *err)
+{
+    *lock = NULL;
     if (!e->is_ipc) {
         return TN_OK;
     }
@@ -46,5 +74,32 @@ tn_status tn_ipc_prepare(const tn_endpoint *e, tn_error *err)
         *above = '/';
     }
     TN_TRY(tn_dir_make_private(dir, err));
-    return tn_remove_file(e->path, err);
+    return take(dir, e, lock, err);
+}
+
+static bool is_lock(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    return dot != NULL && strcmp(dot, ".lock") == 0;
+}
+
+tn_status tn_ipc_look(const char *run_dir, tn_error *err)
+{
+    char dir[TN_ENDPOINT_PATH];
+    if (!fits(snprintf(dir, sizeof dir, "%s/sockets", run_dir)) || !tn_path_is_dir(dir)) {
+        return TN_OK;
+    }
+    uint32_t n = 0;
+    tn_text names = {0};
+    tn_status status = tn_dir_list(dir, &names, &n, err);
+    const char *name = status == TN_OK ? tn_text_str(&names) : "";
+    for (uint32_t i = 0; i < n && status == TN_OK; i++, name += strlen(name) + 1) {
+        if (is_lock(name) && tn_lock_is_held(dir, name)) {
+            status =
+                tn_fail(err, TN_E_CKPT,
+                        "'%s' is in use by another group of processes: '%s' is locked", dir, name);
+        }
+    }
+    tn_text_done(&names);
+    return status;
 }

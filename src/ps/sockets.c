@@ -15,6 +15,7 @@ struct tn_sockets {
     void *context;
     tn_zap *door;
     uint32_t n_open; /* sockets that were not hung up */
+    tn_lock *own;    /* of the ipc address; NULL: none */
 };
 
 enum { ROUTER = 1, DEALER = 2, BOTH = ROUTER | DEALER };
@@ -112,6 +113,7 @@ void tn_sockets_close(tn_sockets *s)
     tn_zap_close(s->door);
     while (s->context != NULL && s->z.zmq_ctx_term(s->context) != 0 && errno == EINTR) {
     }
+    tn_lock_release(s->own); /* the file of the socket is gone now */
     tn_free(s);
 }
 
@@ -245,7 +247,8 @@ tn_status tn_sockets_listen(tn_sockets *s, const tn_endpoint *own, void **router
     *router = NULL;
     tn_endpoint_write(own, text);
     TN_TRY(check_open(s, own, text, err));
-    TN_TRY(tn_ipc_prepare(own, err));
+    TN_ASSERT(s->own == NULL);
+    TN_TRY(tn_ipc_take(own, &s->own, err));
     TN_TRY(make(s, ROUTER, own, &socket, err));
     tn_status status = TN_OK;
     if (s->opts.security->kind == TN_SECURITY_CURVE && !own->is_ipc) {

@@ -2,6 +2,7 @@
 #include "train/seat.h"
 
 #include "base/log.h"
+#include "ps/ipcdir.h"
 #include "ps/roster.h"
 #include "train/checkpoint.h"
 
@@ -13,17 +14,23 @@ static const char *keep(const tn_text *text, tn_arena *arena)
     return memcpy(copy, tn_text_str(text), text->size + 1);
 }
 
+/* Where the processes of a run meet. */
+static tn_status meeting_dir(const tn_run *run, const char *folder, tn_text *dir, tn_error *err)
+{
+    tn_run_dir(&run->run, dir);
+    if (folder != NULL) {
+        tn_text_addf(dir, "/%s", folder);
+    }
+    return tn_text_check(dir, "run.dir", err);
+}
+
 static tn_status find(tn_run *run, const tn_peers_opts *peers, const char *folder, tn_arena *arena,
                       tn_error *err)
 {
     tn_text dir = {0};
     char *host = TN_NEW_ARRAY(arena, char, TN_ENDPOINT_HOST);
     tn_roster *roster = TN_NEW(arena, tn_roster);
-    tn_run_dir(&run->run, &dir);
-    if (folder != NULL) {
-        tn_text_addf(&dir, "/%s", folder);
-    }
-    tn_status status = tn_text_check(&dir, "run.dir", err);
+    tn_status status = meeting_dir(run, folder, &dir, err);
     if (status == TN_OK) {
         const tn_roster_in in = tn_roster_here(peers, keep(&dir, arena), host);
         status = tn_roster_find(roster, &in, arena, err);
@@ -50,4 +57,18 @@ tn_status tn_seat_find(const tn_binder *b, const tn_tree *tree, tn_run *run, con
         tn_run_check_group(b, tree, run);
     }
     return tn_diag_check(b->diag, err);
+}
+
+tn_status tn_seat_look(const tn_run *run, const char *folder, tn_error *err)
+{
+    tn_text dir = {0};
+    tn_status status = meeting_dir(run, folder, &dir, err);
+    if (status == TN_OK && folder == NULL) {
+        status = tn_lock_look(tn_text_str(&dir), err);
+    }
+    if (status == TN_OK) {
+        status = tn_ipc_look(tn_text_str(&dir), err);
+    }
+    tn_text_done(&dir);
+    return status;
 }

@@ -134,6 +134,47 @@ static void a_folder_itself_is_locked_without_a_trace(void **state)
     assert_int_equal(tn_remove_tree(moved, &err), TN_OK);
 }
 
+static void who_looks_at_a_lock_neither_makes_nor_takes_it(void **state)
+{
+    (void)state;
+    tn_error err = {0};
+    tn_lock *lock = NULL;
+    tn_text names = {0};
+    uint32_t n = 0;
+    assert_int_equal(tn_lock_look(dir, &err), TN_OK);
+    assert_int_equal(tn_dir_list(dir, &names, &n, &err), TN_OK);
+    assert_int_equal(n, 0);
+    tn_text_done(&names);
+    pid_t child = child_that_holds();
+    assert_int_equal(tn_lock_look(dir, &err), TN_E_CKPT);
+    assert_non_null(strstr(err.text, "' is in use by pid "));
+    end(child);
+    assert_int_equal(tn_lock_look(dir, &err), TN_OK);
+    assert_int_equal(tn_lock_take(&lock, dir, 4, &err), TN_OK);
+    tn_lock_release(lock);
+}
+
+static void a_name_is_locked_until_it_is_given_back(void **state)
+{
+    (void)state;
+    char want[400];
+    tn_error err = {0};
+    tn_lock *lock = NULL;
+    tn_lock *second = NULL;
+    assert_false(tn_lock_is_held(dir, "1.lock"));
+    assert_int_equal(tn_lock_name(&lock, dir, "1.lock", &err), TN_OK);
+    assert_true(tn_lock_is_held(dir, "1.lock"));
+    assert_int_equal(tn_lock_name(&second, dir, "1.lock", &err), TN_E_CKPT);
+    assert_null(second);
+    (void)snprintf(want, sizeof want, "'%s/1.lock' is locked by another process", dir);
+    assert_string_equal(err.text, want);
+    assert_int_equal(tn_lock_name(&second, dir, "2.lock", &err), TN_OK);
+    tn_lock_release(second);
+    tn_lock_release(lock);
+    assert_false(tn_lock_is_held(dir, "1.lock"));
+    assert_int_equal(tn_lock_name(&lock, dir, "no/1.lock", &err), TN_E_IO);
+}
+
 static void every_error_is_reported_and_gives_the_lock_back(void **state)
 {
     (void)state;
@@ -161,6 +202,8 @@ int main(void)
         LOCK_TEST(a_killed_holder_loses_the_lock),
         LOCK_TEST(an_unreadable_owner_is_another_process),
         LOCK_TEST(a_folder_itself_is_locked_without_a_trace),
+        LOCK_TEST(who_looks_at_a_lock_neither_makes_nor_takes_it),
+        LOCK_TEST(a_name_is_locked_until_it_is_given_back),
         LOCK_TEST(every_error_is_reported_and_gives_the_lock_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -198,6 +198,32 @@ for pid in $pids; do
 done
 echo "$name: Ctrl-C saves, a second one ends all"
 
+# A second group where one is at work: refused at once, in one sentence, however it is started. The first goes on.
+begin busy train.epochs=100000
+# refused CODE TEXT WORDS..
+refused() {
+    code=$1
+    text=$2
+    shift 2
+    got=0
+    "$@" >"$dir/out2" 2>"$dir/err2" || got=$?
+    [ "$got" -eq "$code" ] || fail "exit code $got, expected $code, of: $*: $(cat "$dir/err2")"
+    grep -qF -- "$text" "$dir/err2" || fail "no '$text' in: $(cat "$dir/err2")"
+    [ "$(grep -c 'error: ' "$dir/err2")" -eq 1 ] || fail "not one error: $(cat "$dir/err2")"
+}
+begun=$(date +%s)
+refused 5 "run directory '$run' is in use by pid $(rank 0) on host" \
+    tnet-train "$config" --peers 3 data.train="$(files 3)" run.dir="$run"
+for r in 0 1 2; do
+    refused 5 "is in use by" env TNET_RANK=$r TNET_PEERS=3 tnet-train "$config" data.train="$(files 3)" run.dir="$run"
+done
+took=$(($(date +%s) - begun))
+[ "$took" -le 10 ] || fail "refused after $took s"
+kill -TERM "$group"
+ends 75
+! grep -q silent "$dir/err" || fail "the first group was disturbed: $(cat "$dir/err")"
+echo "$name: a second group is refused at once, and the first notices nothing"
+
 # C1: a peer that is killed, whichever it is, ends all with 6 and a sentence. The same command goes on.
 for r in 1 0; do
     # shellcheck disable=SC2086

@@ -1,11 +1,14 @@
 /* test_seat.c - which of several processes this one is, and what several cannot do. */
+#include "base/file.h"
 #include "base/tree.h"
 #include "ps/roster.h"
 #include "support/test.h"
+#include "support/tmpdir.h"
 #include "train/config.h"
 #include "train/configfile.h"
 #include "train/seat.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -116,9 +119,36 @@ static void what_several_processes_cannot_do_is_refused(void **state)
     }
 }
 
+static void a_folder_that_is_in_use_is_refused_before_anybody_starts(void **state)
+{
+    (void)state;
+    char dir[256];
+    char sockets[300];
+    tn_lock *lock = NULL;
+    tn_error err = {0};
+    tn_run run = {0};
+    tn_tmpdir_make(dir);
+    run.run.dir = dir;
+    (void)snprintf(sockets, sizeof sockets, "%s/eval/sockets", dir);
+    assert_int_equal(tn_seat_look(&run, NULL, &err), TN_OK);
+    assert_int_equal(tn_lock_take(&lock, dir, 1, &err), TN_OK);
+    assert_int_equal(tn_seat_look(&run, NULL, &err), TN_E_CKPT);
+    assert_non_null(strstr(err.text, "' is in use by pid "));
+    assert_int_equal(tn_seat_look(&run, "eval", &err), TN_OK); /* whoever trains hinders nobody */
+    tn_lock_release(lock);
+    assert_int_equal(tn_dir_make(sockets, &err), TN_OK);
+    assert_int_equal(tn_lock_name(&lock, sockets, "3.lock", &err), TN_OK);
+    assert_int_equal(tn_seat_look(&run, NULL, &err), TN_OK);
+    assert_int_equal(tn_seat_look(&run, "eval", &err), TN_E_CKPT);
+    assert_non_null(strstr(err.text, "in use by another group of processes: '3.lock' is locked"));
+    tn_lock_release(lock);
+    tn_tmpdir_remove(dir);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_folder_that_is_in_use_is_refused_before_anybody_starts),
         cmocka_unit_test(a_process_is_alone_unless_somebody_says_otherwise),
         cmocka_unit_test(a_launcher_says_rank_and_size),
         cmocka_unit_test(what_several_processes_cannot_do_is_refused),
