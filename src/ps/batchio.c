@@ -133,7 +133,8 @@ tn_status tn_slices_push(const tn_slices *s, tn_batchio *io, uint32_t owner,
     tn_push_params_put(to, &(tn_push_params){.pull = x->sequence,
                                              .lr_factor = grads->push->lr_factor,
                                              .day = grads->push->day,
-                                             .norm = (float)grads->norm});
+                                             .norm = (float)grads->norm,
+                                             .loss = grads->loss});
     to += TN_PUSH_PARAMS;
     if (tn_values_gather(io->row_values, s->keys, x->order, grads->rows, to) != TN_VALUES_FINITE ||
         write_dense(io, from, n_dense, grads->dense, to + row_bytes) != TN_VALUES_FINITE) {

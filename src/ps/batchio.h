@@ -63,7 +63,7 @@ bool tn_slices_rows(tn_slices *s, uint32_t owner, const tn_frame *answer, bool s
 typedef struct tn_slices_gradients {
     const float *rows;  /* at keys->at */
     const float *dense; /* of the whole flat vector; NULL: none */
-    double norm;        /* as in tn_push_params */
+    double norm, loss;  /* as in tn_push_params */
     const tn_push *push;
 } tn_slices_gradients;
 

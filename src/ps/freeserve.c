@@ -51,7 +51,8 @@ static tn_status answer_dense(tn_freeserve *s, const tn_frame *request, const tn
     parcel->frame.type = TN_FRAME_DENSE;
     parcel->frame.flags = tn_frame_flags(TN_VALUES_F32, kind);
     parcel->frame.count[TN_DENSE_FLOATS] = (uint32_t)s->dense;
-    tn_dense_params_put(tn_parcel_payload(parcel), &(tn_dense_params){what->norm, what->staleness});
+    tn_dense_params_put(tn_parcel_payload(parcel),
+                        &(tn_dense_params){what->norm, what->staleness, 0});
     tn_dense_copy(s->opts.shard->dense, s->weights);
     if (tn_values_write(kind, s->weights, s->dense, tn_parcel_payload(parcel) + TN_DENSE_PARAMS) !=
         TN_VALUES_FINITE) {

@@ -100,6 +100,13 @@ void tn_group_tell(tn_group *g, const tn_beat_note *beat, uint64_t step);
 /* Rank 0: whether a signal to another rank wants that; the question is forgotten then. */
 bool tn_group_is_asked(tn_group *g, tn_peer_ask what);
 
+/* The others: what this rank has learned. It reaches rank 0 once, unless the group ends. */
+void tn_group_report(tn_group *g, const tn_report_note *note);
+
+/* Rank 0: who gets reports, on tn-net; must not wait, nor call the group. NULL: nobody any more. */
+typedef void tn_report_take(void *arg, uint32_t rank, const tn_report_note *note);
+void tn_group_set_reports(tn_group *g, tn_report_take *take, void *arg);
+
 /* This rank fails: all end with that status, and the sentence names the rank. Any thread. */
 void tn_group_fail(tn_group *g, tn_status status, const char *why);
 

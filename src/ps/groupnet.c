@@ -209,6 +209,7 @@ typedef union any_note {
     tn_beat_note beat;
     tn_order_note order;
     tn_done_note done;
+    tn_report_note report;
     tn_refused_note refused;
 } any_note;
 
@@ -224,6 +225,8 @@ static void hear_request(tn_group *g, const tn_frame *f, const any_note *note, t
         } else if (f->type == TN_FRAME_DONE && g->rank == 0) {
             tn_group_take_done(g, f->rank, &note->done, *arena);
             *arena = NULL;
+        } else if (f->type == TN_FRAME_REPORT && g->take_report != NULL) {
+            g->take_report(g->reports, f->rank, &note->report);
         }
         tn_once_mark(once, f->sequence);
     }
@@ -272,7 +275,8 @@ static void hear(tn_group *g, const tn_frame *f)
         hear_welcome(g, f, &note.welcome);
     } else if (f->type == TN_FRAME_BEAT) {
         hear_beat(g, f, &note.beat);
-    } else if (f->type == TN_FRAME_ORDER || f->type == TN_FRAME_DONE) {
+    } else if (f->type == TN_FRAME_ORDER || f->type == TN_FRAME_DONE ||
+               f->type == TN_FRAME_REPORT) {
         hear_request(g, f, &note, &arena);
     }
     bool ended = g->ended != TN_OK;
@@ -307,7 +311,7 @@ static bool hand_on(tn_group *g, tn_letter *letter, bool answer)
 static bool is_ours(tn_frame_type type)
 {
     return type == TN_FRAME_HELLO || type == TN_FRAME_WELCOME || type == TN_FRAME_BEAT ||
-           type == TN_FRAME_ORDER || type == TN_FRAME_DONE;
+           type == TN_FRAME_ORDER || type == TN_FRAME_DONE || type == TN_FRAME_REPORT;
 }
 
 static bool is_for_values(tn_frame_type type)

@@ -164,6 +164,25 @@ tn_status tn_group_done(tn_group *g, const tn_done_note *note, tn_error *err)
     return status;
 }
 
+void tn_group_report(tn_group *g, const tn_report_note *note)
+{
+    TN_ASSERT(g->rank != 0);
+    (void)pthread_mutex_lock(&g->lock);
+    if (g->ended == TN_OK) {
+        tn_group_post(g, 0, TN_FRAME_REPORT, note, NULL);
+    }
+    (void)pthread_mutex_unlock(&g->lock);
+}
+
+void tn_group_set_reports(tn_group *g, tn_report_take *take, void *arg)
+{
+    TN_ASSERT(g->rank == 0);
+    (void)pthread_mutex_lock(&g->lock);
+    g->take_report = take;
+    g->reports = arg;
+    (void)pthread_mutex_unlock(&g->lock);
+}
+
 void tn_group_tell(tn_group *g, const tn_beat_note *beat, uint64_t step)
 {
     (void)pthread_mutex_lock(&g->lock);

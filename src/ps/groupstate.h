@@ -57,6 +57,8 @@ struct tn_group {
     tn_group_order_in *first, *last; /* orders that came, oldest first */
     tn_group_order_in *current;      /* lent */
     tn_group_deed *done;             /* TN_ORDERS of each rank: the last of its kind */
+    tn_report_take *take_report;     /* NULL: nobody */
+    void *reports;                   /* its argument */
     bool dismissed, is_last;         /* rank 0 said BYE or STOP; and that it goes now */
     tn_status ended;                 /* TN_OK: it has not */
     tn_error why;

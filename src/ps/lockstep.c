@@ -18,6 +18,7 @@ typedef struct slot {
     bool united;
     double lr_factor;
     uint32_t day;
+    double *loss;                 /* by rank */
     bool *pulled, *pushed;        /* by rank */
     tn_batch_note *note;          /* likewise */
     const tn_keyset **keys;       /* likewise */
@@ -37,7 +38,8 @@ struct tn_lockstep {
     double *norm2; /* of each owner */
     bool *normed;
     uint32_t n_norms;
-    double total;     /* what tn_lockstep_norm2 says */
+    double total;     /* what tn_lockstep_norm2 says .. */
+    double loss;      /* .. and tn_lockstep_loss */
     uint32_t summing; /* slot whose dense gradients are being added up */
 };
 
@@ -46,13 +48,14 @@ static bool slot_new(slot *s, const tn_lockstep_opts *o, tn_error *err)
     const char *what = "the steps of all ranks";
     s->pulled = tn_try_alloc(o->n_ranks, sizeof *s->pulled, what, err);
     s->pushed = tn_try_alloc(o->n_ranks, sizeof *s->pushed, what, err);
+    s->loss = tn_try_alloc(o->n_ranks, sizeof *s->loss, what, err);
     s->note = tn_try_alloc(o->n_ranks, sizeof *s->note, what, err);
     s->keys = tn_try_alloc(o->n_ranks, sizeof(void *), what, err);
     s->grads = tn_try_alloc(o->n_ranks, sizeof *s->grads, what, err);
     s->dense = tn_try_alloc(o->n_ranks, sizeof *s->dense, what, err);
     tn_status status = tn_joint_new(&s->joint, o->n_ranks, o->owners, o->layout, err);
-    return status == TN_OK && s->pulled != NULL && s->pushed != NULL && s->note != NULL &&
-           s->keys != NULL && s->grads != NULL && s->dense != NULL;
+    return status == TN_OK && s->pulled != NULL && s->pushed != NULL && s->loss != NULL &&
+           s->note != NULL && s->keys != NULL && s->grads != NULL && s->dense != NULL;
 }
 
 static void slot_free(slot *s)
@@ -60,6 +63,7 @@ static void slot_free(slot *s)
     tn_joint_free(s->joint);
     tn_free(s->pulled);
     tn_free(s->pushed);
+    tn_free(s->loss);
     tn_free(s->note);
     tn_free(s->keys);
     tn_free(s->grads);
@@ -159,6 +163,7 @@ tn_status tn_lockstep_push(tn_lockstep *l, uint32_t rank, const tn_pushed *pushe
     s->pushed[rank] = true;
     s->grads[rank] = s->keys[rank] != NULL ? pushed->grads : NULL;
     s->dense[rank] = pushed->dense;
+    s->loss[rank] = pushed->loss;
     if (rank == 0) {
         s->lr_factor = pushed->lr_factor;
         s->day = pushed->day;
@@ -279,6 +284,10 @@ static tn_status apply(tn_lockstep *l, tn_team *team, tn_turn *turn, tn_error *e
     tn_push push = push_of(l, s);
     tn_gradients grads = gradients_of(l, s);
     TN_TRY(tn_shard_apply(l->opts.shard, team, &grads, &push, l->total, err));
+    l->loss = 0;
+    for (uint32_t r = 0; r < l->opts.n_ranks; r++) {
+        l->loss += s->loss[r];
+    }
     slot_clear(s, l->opts.n_ranks);
     memset(l->normed, 0, l->opts.n_ranks * sizeof *l->normed);
     l->n_norms = 0;
@@ -373,4 +382,9 @@ uint32_t tn_lockstep_waits_for(const tn_lockstep *l)
 double tn_lockstep_norm2(const tn_lockstep *l)
 {
     return l->total;
+}
+
+double tn_lockstep_loss(const tn_lockstep *l)
+{
+    return l->loss;
 }

@@ -44,6 +44,7 @@ typedef struct tn_pushed {
     const float *dense; /* of the shard's range; NULL: zeros */
     double lr_factor;
     uint32_t day;
+    double loss; /* the rank's part of the joint batch's mean */
 } tn_pushed;
 
 typedef enum tn_turn {
@@ -92,5 +93,7 @@ uint32_t tn_lockstep_waits_for(const tn_lockstep *l);
 /* After NORM: this owner's part; after APPLIED: of all owners, or this one's where there is no
  * global clip. Squared. */
 double tn_lockstep_norm2(const tn_lockstep *l);
+/* After APPLIED: of the joint batch, before the update. */
+double tn_lockstep_loss(const tn_lockstep *l);
 
 #endif

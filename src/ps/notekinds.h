@@ -57,12 +57,13 @@ typedef struct tn_part_note {
     uint64_t answer, epoch, part, source, begin, end, attempt, position;
 } tn_part_note;
 
-/* REPORT: sums of the epoch so far, so that one that is lost, repeated or late does no harm. */
+/* REPORT: sums so far, so that one that is lost, repeated or late does no harm. */
 typedef struct tn_report_note {
-    uint64_t number; /* grows with every report of the rank, across restarts */
-    uint64_t epoch, records, samples, bad;
-    double loss_sum, weight_sum;
-    tn_note_bytes metrics; /* tn_metrics_pack */
+    uint64_t number;              /* grows with every report of the rank, across restarts */
+    uint64_t epoch, records, bad; /* read of that epoch */
+    uint64_t samples;             /* learned from since the rank began .. */
+    double loss_sum, weight_sum;  /* .. sum of w l, and of w; all three 0 at staleness 0 */
+    tn_note_bytes metrics;        /* of all its scores since then: tn_metrics_pack, coarse */
 } tn_report_note;
 
 typedef enum tn_order_what {

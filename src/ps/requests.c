@@ -39,14 +39,15 @@ void tn_push_params_put(char *payload, const tn_push_params *params)
     tn_store_f64(payload + 8, params->lr_factor);
     tn_store_u32(payload + 16, params->day);
     tn_store_f32(payload + 20, params->norm);
+    tn_store_f64(payload + 24, params->loss);
 }
 
 tn_drop tn_push_params_get(tn_push_params *out, const char *payload)
 {
     tn_push_params p = {tn_load_u64(payload), tn_load_f64(payload + 8), tn_load_u32(payload + 16),
-                        tn_load_f32(payload + 20)};
+                        tn_load_f32(payload + 20), tn_load_f64(payload + 24)};
     if (p.pull == 0 || !in_range(p.lr_factor) || p.day > TN_ROW_DAY_MAX ||
-        !in_range((double)p.norm)) {
+        !in_range((double)p.norm) || !isfinite(p.loss)) {
         return TN_DROP_PARAMS;
     }
     *out = p;
@@ -75,12 +76,13 @@ void tn_dense_params_put(char *payload, const tn_dense_params *params)
 {
     tn_store_f64(payload, params->grad_norm);
     tn_store_u64(payload + 8, params->staleness);
+    tn_store_f64(payload + 16, params->loss);
 }
 
 tn_drop tn_dense_params_get(tn_dense_params *out, const char *payload)
 {
-    tn_dense_params p = {tn_load_f64(payload), tn_load_u64(payload + 8)};
-    if (!in_range(p.grad_norm)) {
+    tn_dense_params p = {tn_load_f64(payload), tn_load_u64(payload + 8), tn_load_f64(payload + 16)};
+    if (!in_range(p.grad_norm) || !isfinite(p.loss)) {
         return TN_DROP_PARAMS;
     }
     *out = p;

@@ -120,7 +120,8 @@ static tn_status answer_dense(tn_serve *s, uint32_t rank, tn_error *err)
     p->frame.flags = tn_frame_flags(TN_VALUES_F32, kind);
     p->frame.count[TN_DENSE_FLOATS] = (uint32_t)s->dense;
     tn_dense_params_put(tn_parcel_payload(p),
-                        &(tn_dense_params){.grad_norm = sqrt(tn_lockstep_norm2(s->lockstep))});
+                        &(tn_dense_params){.grad_norm = sqrt(tn_lockstep_norm2(s->lockstep)),
+                                           .loss = tn_lockstep_loss(s->lockstep)});
     if (tn_values_write(kind, s->opts.weights, s->dense, tn_parcel_payload(p) + TN_DENSE_PARAMS) !=
         TN_VALUES_FINITE) {
         tn_parcel_drop(p);
@@ -163,7 +164,8 @@ static tn_status hear_push(tn_serve *s, const tn_serve_news *news, tn_error *err
     const tn_pushed pushed = {.grads = r->grads,
                               .dense = r->has_dense ? r->dense : NULL,
                               .lr_factor = r->push.lr_factor,
-                              .day = r->push.day};
+                              .day = r->push.day,
+                              .loss = r->push.loss};
     r->pushed = news->frame;
     r->answered = false;
     return tn_lockstep_push(s->lockstep, news->frame.rank, &pushed, err);

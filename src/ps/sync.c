@@ -55,6 +55,7 @@ static void hear_weights(tn_sync *g, const tn_frame *f, uint32_t from)
     bool whole = isfinite(g->opts.shard->rules->clip_global); /* then all owners know all of it */
     double norm2 = p.grad_norm * p.grad_norm;
     g->norm2 = whole ? norm2 : g->norm2 + norm2;
+    g->loss = p.loss; /* all owners add up the same numbers in the same order */
 }
 
 static void hear_refusal(tn_sync *g, const tn_frame *f, uint32_t from)
@@ -250,14 +251,15 @@ tn_status tn_sync_gather(tn_sync *g, tn_team *team, const double *own, uint32_t 
     return TN_OK;
 }
 
-tn_status tn_sync_push(tn_sync *g, const float *grads, const float *dense, const tn_push *push,
+tn_status tn_sync_push(tn_sync *g, const tn_sync_learned *learned, const tn_push *push,
                        tn_error *err)
 {
     TN_ASSERT(g->n_got == g->n_done + 1);
     const tn_asked *b = &g->batch[g->n_done % TN_SYNC_BATCHES];
     tn_push numbered = *push;
     numbered.step = g->opts.step + g->n_done;
-    const tn_slices_gradients x = {.rows = grads, .dense = dense, .push = &numbered};
+    const tn_slices_gradients x = {
+        .rows = learned->rows, .dense = learned->dense, .loss = learned->loss, .push = &numbered};
     g->n_weights = 0;
     g->norm2 = 0;
     memset(g->has_weights, 0, g->n_ranks * sizeof *g->has_weights);
@@ -269,12 +271,12 @@ tn_status tn_sync_push(tn_sync *g, const float *grads, const float *dense, const
     return TN_OK;
 }
 
-tn_status tn_sync_weights(tn_sync *g, tn_team *team, double *norm, tn_error *err)
+tn_status tn_sync_weights(tn_sync *g, tn_team *team, tn_sync_step *out, tn_error *err)
 {
     TN_ASSERT(g->n_got == g->n_done + 1);
     TN_TRY(await(g, team, TN_SYNC_WEIGHTS, &g->n_weights, err));
     g->n_done++;
-    *norm = sqrt(g->norm2);
+    *out = (tn_sync_step){.norm = sqrt(g->norm2), .loss = g->loss};
     return TN_OK;
 }
 

@@ -75,13 +75,25 @@ tn_status tn_sync_rows(tn_sync *g, tn_team *team, tn_joint_note *out, tn_error *
 tn_status tn_sync_gather(tn_sync *g, tn_team *team, const double *own, uint32_t n,
                          const double **all, tn_error *err) TN_MUST_USE;
 
-/* Sends the gradients of that batch, of the mean loss of the joint one. dense: of the whole flat
- * vector, NULL without examples. Of `push` lr_factor and day count. */
-tn_status tn_sync_push(tn_sync *g, const float *grads, const float *dense, const tn_push *push,
+/* What a rank has made of that batch. */
+typedef struct tn_sync_learned {
+    const float *rows;  /* gradients of the mean loss of the joint batch, at keys->at; .. */
+    const float *dense; /* .. of the whole flat vector; NULL without examples, as rows */
+    double loss;        /* this rank's part of that mean; finite */
+} tn_sync_learned;
+
+/* Sends it. Of `push` lr_factor and day count. */
+tn_status tn_sync_push(tn_sync *g, const tn_sync_learned *learned, const tn_push *push,
                        tn_error *err) TN_MUST_USE;
 
-/* Waits until all owners have applied the step and the weights are up to date. *norm: of all
- * gradients before the global clip. TN_E_DIVERGED: it was not finite; nothing was changed. */
-tn_status tn_sync_weights(tn_sync *g, tn_team *team, double *norm, tn_error *err) TN_MUST_USE;
+/* The step of all ranks. */
+typedef struct tn_sync_step {
+    double norm; /* of all gradients before the global clip */
+    double loss; /* mean of the joint batch before the update, the same on every rank */
+} tn_sync_step;
+
+/* Waits until all owners have applied the step and the weights are up to date. TN_E_DIVERGED: the
+ * norm was not finite; nothing was changed. */
+tn_status tn_sync_weights(tn_sync *g, tn_team *team, tn_sync_step *out, tn_error *err) TN_MUST_USE;
 
 #endif

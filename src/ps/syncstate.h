@@ -34,7 +34,7 @@ struct tn_sync {
     tn_asked batch[TN_SYNC_BATCHES];  /* by number modulo 2 */
     tn_batchio io;
     uint32_t n_weights; /* owners whose weights have come */
-    double norm2;
+    double norm2, loss;
     bool *has_weights; /* n_ranks */
     tn_gather *gather;
     uint32_t n_gathers; /* in the step that runs */

@@ -114,5 +114,6 @@ tn_status tn_apart_next(tn_apart *x, const tn_ahead *ahead, tn_turn_taken *out, 
     TN_TRY(learn(x, s, ahead->factor != NULL ? ahead->factor(ahead->arg) : 1, &out->learned, err));
     out->step = s;
     out->rows = (uint64_t)s->batch->rows * x->n_ranks;
+    out->weight = s->weight_sum;
     return out->meets ? tn_async_drain(x->async, err) : TN_OK;
 }

@@ -56,6 +56,7 @@ static tn_status sum(tn_follower *f, const tn_order_note *order, tn_error *err)
     if (f->feeder != NULL) {
         tn_reader_counts(tn_feeder_reader(f->feeder), &counts);
     }
+    TN_TRY(tn_reporter_say(&f->reporter, tn_clock_ns(), err));
     counts.records = f->progress.records;
     return say_scores(f, order, f->metrics, &counts, err);
 }
@@ -160,6 +161,7 @@ static tn_status open_parts(tn_follower *f, const tn_run_text *text, const tn_bi
     TN_TRY(tn_worker_new(&f->w, f->plan, &worker, b, err));
     TN_TRY(tn_peers_open(&f->peers, f->w, text, NULL, err));
     f->group = tn_peers_group(f->peers);
+    TN_TRY(tn_reporter_init(&f->reporter, f->group, run->data.negative_sampling, err));
     f->beats = (tn_beats){.group = f->group, .watch = f->watch, .begin = tn_clock_s()};
     return tn_peers_form(f->peers, f->watch->stop, err);
 }
@@ -183,6 +185,7 @@ static tn_status follow(tn_follower *f, const tn_run_text *text, const tn_binder
     tn_peers_close(f->peers);
     tn_worker_free(f->w);
     tn_metrics_free(f->metrics);
+    tn_reporter_done(&f->reporter);
     tn_text_done(&f->run_dir);
     if (status != TN_OK && err != NULL) {
         *err = why;

@@ -1,4 +1,5 @@
 /* followepoch.c - a rank's parts of an epoch: begun and gone on with when rank 0 orders. */
+#include "base/clock.h"
 #include "train/followstate.h"
 #include "train/trainfeed.h"
 
@@ -40,7 +41,16 @@ static tn_status note_step(tn_follower *f, const tn_turn_taken *turn, tn_error *
                             .logit = f->w->train_logit->val,
                             .label = batch->label,
                             .weight = batch->weight};
+    tn_read_counts counts;
     f->progress = batch->progress;
+    tn_reader_counts(tn_feeder_reader(f->feeder), &counts);
+    const tn_reporter_step step = {.rows = &rows,
+                                   .learned = f->apart != NULL ? &turn->learned : NULL,
+                                   .weight = turn->weight,
+                                   .epoch = f->epoch,
+                                   .records = f->progress.records,
+                                   .bad = counts.bad};
+    TN_TRY(tn_reporter_add(&f->reporter, &step, tn_clock_ns(), err));
     return tn_metrics_add(f->metrics, &rows, err);
 }
 

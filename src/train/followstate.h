@@ -12,6 +12,7 @@
 #include "train/ckptshare.h"
 #include "train/follow.h"
 #include "train/partdealer.h"
+#include "train/reported.h"
 #include "train/together.h"
 
 typedef struct tn_follower {
@@ -23,6 +24,7 @@ typedef struct tn_follower {
     tn_group *group;
     tn_text run_dir;
     tn_beats beats;
+    tn_reporter reporter;
 
     tn_data_stand stand;   /* where in an epoch the run goes on, until that is begun */
     tn_partdealer *dealer; /* of that epoch; NULL: parts are dealt by rank alone */

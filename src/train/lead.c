@@ -16,6 +16,7 @@ struct tn_lead {
     uint64_t marked;       /* the checkpoint that all save */
     tn_progress *progress; /* n_ranks: where each stood at the last sum */
     tn_metrics_opts kinds; /* of metrics that travel */
+    tn_reported *reported; /* owned */
 };
 
 /* ---- saving and loading ---- */
@@ -103,6 +104,10 @@ tn_status tn_lead_open(tn_lead **out, tn_worker *w, const tn_run_text *text, con
     l->progress = tn_try_alloc(l->n_ranks, sizeof *l->progress, "rank 0 of a group", err);
     tn_status status = l->progress != NULL ? TN_OK : TN_E_MEMORY;
     if (status == TN_OK) {
+        status =
+            tn_reported_new(&l->reported, l->n_ranks, w->plan->run->data.negative_sampling, err);
+    }
+    if (status == TN_OK) {
         status = tn_peers_open(&l->peers, w, text, watch, err);
     }
     if (status != TN_OK) {
@@ -110,6 +115,7 @@ tn_status tn_lead_open(tn_lead **out, tn_worker *w, const tn_run_text *text, con
         return status;
     }
     l->group = tn_peers_group(l->peers);
+    tn_group_set_reports(l->group, tn_reported_take, l->reported);
     const tn_ckpt_peers peers = {announce, collect, abandon, load, l};
     if (c != NULL) {
         tn_checkpoints_set_peers(c, &peers);
@@ -137,6 +143,7 @@ void tn_lead_close(tn_lead *l, tn_status status, const char *why)
         (void)told; /* who is lost now has nothing left to do */
     }
     tn_peers_close(l->peers);
+    tn_reported_free(l->reported);
     tn_free(l->progress);
     tn_free(l);
 }
@@ -144,6 +151,11 @@ void tn_lead_close(tn_lead *l, tn_status status, const char *why)
 tn_peers *tn_lead_peers(tn_lead *l)
 {
     return l->peers;
+}
+
+tn_reported *tn_lead_reported(tn_lead *l)
+{
+    return l->reported;
 }
 
 /* ---- orders ---- */

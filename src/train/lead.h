@@ -17,6 +17,7 @@
 #include "train/ckptshare.h"
 #include "train/evaluate.h"
 #include "train/peers.h"
+#include "train/reported.h"
 
 typedef struct tn_lead tn_lead;
 
@@ -60,5 +61,6 @@ tn_status tn_lead_evaluate(tn_lead *l, const char *data, tn_error *err) TN_MUST_
 tn_status tn_lead_merge(tn_lead *l, tn_evaluation *own, tn_error *err) TN_MUST_USE;
 
 tn_peers *tn_lead_peers(tn_lead *l);
+tn_reported *tn_lead_reported(tn_lead *l); /* what the others have learned */
 
 #endif

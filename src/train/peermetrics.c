@@ -133,6 +133,33 @@ tn_status tn_metrics_unpack(tn_metrics *m, const char *bytes, size_t size, tn_er
                    size);
 }
 
+static uint64_t since(uint64_t now, uint64_t then)
+{
+    return now > then ? now - then : 0;
+}
+
+static tn_u128 sum_since(tn_u128 now, tn_u128 then)
+{
+    return now > then ? now - then : 0;
+}
+
+void tn_metrics_subtract(tn_metrics *m, const tn_metrics *older)
+{
+    TN_ASSERT(m->n_bins == older->n_bins && m->kept == NULL);
+    for (size_t i = 0; i < 2 * (size_t)m->n_bins; i++) {
+        m->cell[i] = since(m->cell[i], older->cell[i]);
+    }
+    for (uint32_t k = 0; k < TN_SUMS; k++) {
+        m->sum[k] = sum_since(m->sum[k], older->sum[k]);
+    }
+    for (uint32_t i = 0; i < TN_ECE_BINS_MAX; i++) {
+        for (uint32_t k = 0; k <= TN_SUM_WP; k++) {
+            m->band[i].sum[k] = sum_since(m->band[i].sum[k], older->band[i].sum[k]);
+        }
+    }
+    m->rows = since(m->rows, older->rows);
+}
+
 tn_status tn_peer_metrics_new(tn_peer_metrics **out, uint32_t peers, const tn_metrics_opts *opts,
                               tn_error *err)
 {

@@ -23,6 +23,10 @@ void tn_metrics_pack(const tn_metrics *m, tn_text *out);
 tn_status tn_metrics_unpack(tn_metrics *m, const char *bytes, size_t size,
                             tn_error *err) TN_MUST_USE;
 
+/* Leaves what was added to `m` since it was as `older`, which has the same options; nothing where
+ * it is less. */
+void tn_metrics_subtract(tn_metrics *m, const tn_metrics *older);
+
 typedef struct tn_peer_metrics tn_peer_metrics;
 
 enum { TN_METRIC_PEERS_MAX = 1024 };

@@ -82,8 +82,8 @@ tn_status tn_report_open(tn_report **out, const tn_report_opts *opts, tn_error *
         .every = r->run->log.every,
     };
     tn_bar_init(&r->bar, &bar, NULL, r->begin);
-    tn_status status =
-        tn_window_sums_init(&r->window, r->run->data.negative_sampling, r->begin, err);
+    tn_status status = tn_window_sums_init(&r->window, r->run->data.negative_sampling,
+                                           opts->reported, r->begin, err);
     if (status == TN_OK) {
         status = open_journal(r, err);
     }
@@ -116,11 +116,11 @@ static tn_status flush_window(tn_report *r, const tn_run_state *state, const tn_
                               tn_error *err)
 {
     double now = tn_clock_s();
-    tn_status status = TN_OK;
-    if (r->journal != NULL && r->window.steps > 0) {
+    tn_status status = tn_window_sums_hear(&r->window, err);
+    if (status == TN_OK && r->journal != NULL && r->window.steps > 0) {
         tn_journal_train_record record = tn_window_sums_record(&r->window, now);
         record.rss_bytes = tn_host_rss();
-        record.bad_records = counts->bad;
+        record.bad_records = counts->bad + r->window.others.bad;
         tn_journal_at at = where(state);
         status = tn_journal_train(r->journal, &at, &record, err);
     }
@@ -128,19 +128,21 @@ static tn_status flush_window(tn_report *r, const tn_run_state *state, const tn_
     return status;
 }
 
-static void draw(tn_report *r, const tn_report_step *s, double now)
+static tn_status draw(tn_report *r, const tn_report_step *s, double now, tn_error *err)
 {
+    TN_TRY(tn_window_sums_hear(&r->window, err));
     tn_bar_state state = {
         .epoch = s->state->progress.epoch + 1,
         .epochs = r->run->train.epochs,
         .step = s->state->steps,
         .epoch_done = s->epoch_done,
         .run_done = s->done,
-        .rows = r->rows,
-        .loss = r->window.rows > 0 ? r->window.loss / (double)r->window.rows : (double)NAN,
-        .auc = tn_metrics_get(r->window.metrics, "auc"),
+        .rows = r->rows + r->window.others.rows,
+        .loss = tn_window_sums_loss(&r->window),
+        .auc = tn_metrics_get(tn_window_sums_metrics(&r->window), "auc"),
     };
     tn_bar_draw(&r->bar, &state, now);
+    return TN_OK;
 }
 
 tn_status tn_report_step_done(tn_report *r, const tn_report_step *s, tn_error *err)
@@ -150,7 +152,7 @@ tn_status tn_report_step_done(tn_report *r, const tn_report_step *s, tn_error *e
     TN_TRY(tn_window_sums_add(&r->window, s, err));
     double now = tn_clock_s();
     if (tn_bar_due(&r->bar, now)) {
-        draw(r, s, now);
+        TN_TRY(draw(r, s, now, err));
     }
     if (now - r->window.begin >= r->run->log.every) {
         tn_read_counts counts;

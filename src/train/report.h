@@ -3,6 +3,7 @@
 #define TN_TRAIN_REPORT_H
 
 #include "train/checkpoint.h"
+#include "train/reported.h"
 #include "train/step.h"
 
 typedef struct tn_report tn_report;
@@ -13,6 +14,7 @@ typedef struct tn_report_opts {
     const tn_watch *watch;
     const tn_worker *worker;
     const char *dir;
+    tn_reported *reported; /* of other ranks; NULL: there are none */
     uint64_t run_id;
     const tn_saved *resumed; /* NULL: a fresh start */
 } tn_report_opts;
@@ -25,7 +27,8 @@ void tn_report_close(tn_report *r); /* NULL is fine */
 typedef struct tn_report_step {
     const tn_learned *learned;
     const tn_scored *rows;
-    uint64_t joint; /* rows of all peers in this step */
+    uint64_t joint; /* rows that were learned from: of all peers at staleness 0, else of this one */
+    double weight;  /* of these; the loss is the mean over it */
     const tn_run_state *state;
     double lr;
     double wait_read_s;              /* spent waiting for data, */

@@ -16,7 +16,7 @@ static void fill_outcome(const tn_report *r, const tn_report_end *end, tn_summar
     s->steps = end->trained->steps;
     s->samples = end->trained->samples;
     s->epochs = end->state->progress.epoch;
-    s->rows_per_s = s->seconds > 0 ? (double)r->rows / s->seconds : 0;
+    s->rows_per_s = s->seconds > 0 ? (double)(r->rows + r->window.others.rows) / s->seconds : 0;
     s->peers = r->opts.plan->owners.n_peers;
     s->pulled_bytes = r->window.bytes_in;
     s->pushed_bytes = r->window.bytes_out;

@@ -17,7 +17,7 @@ struct tn_report {
     tn_text warnings; /* told so far, each ended by NUL */
     uint32_t n_warnings;
     double started_wall, begin;
-    uint64_t rows, steps; /* seen by this process */
+    uint64_t rows, steps; /* of the steps of this process, or of all together */
     char blas[TN_HOST_BLAS_SIZE];
 };
 

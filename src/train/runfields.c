@@ -164,7 +164,8 @@ static const tn_field compute_fields[] = {
 
 static const tn_field log_fields[] = {
     TN_FIELD_CHOICE(tn_log_opts, progress, "auto", switch_words, "a bar; auto: on a terminal"),
-    TN_FIELD_DURATION(tn_log_opts, every, "10s", 0.05, 1e6, "between lines and records"),
+    TN_FIELD_DURATION(tn_log_opts, every, "10s", 0, 1e6,
+                      "between lines and records; 0s: every step"),
     TN_FIELD_BOOL(tn_log_opts, tensorboard, "false", "event files"),
     TN_FIELD_BOOL(tn_log_opts, jsonl, "true", "metrics.jsonl"),
     TN_FIELD_CHOICE(tn_log_opts, level, "info", level_words, "what is logged"),

@@ -84,20 +84,21 @@ static tn_status learn(tn_together *x, tn_step *s, const tn_joint_note *joint, d
                        tn_learned *out, tn_error *err)
 {
     tn_worker *w = x->w;
-    const bool has = s != NULL;
-    *out = (tn_learned){0};
-    if (has) {
-        TN_TRY(tn_step_compute(w, s, joint, &out->loss, err));
-        out->loss *= s->weight_sum > 0 ? joint->weight_sum / s->weight_sum : 0;
+    tn_sync_learned own = {0};
+    tn_sync_step all;
+    if (s != NULL) {
+        TN_TRY(tn_step_compute(w, s, joint, &own.loss, err));
+        own.rows = s->grads;
+        own.dense = tn_params_grads(w->params);
     } else {
         TN_TRY(tn_step_compute_none(w, joint, err));
     }
     tn_running_keep(w);
     const tn_push push = {
         .step = w->steps, .weight_sum = joint->weight_sum, .lr_factor = factor, .day = w->day};
-    const float *dense = has ? tn_params_grads(w->params) : NULL;
-    TN_TRY(tn_sync_push(x->sync, has ? s->grads : NULL, dense, &push, err));
-    TN_TRY(tn_sync_weights(x->sync, w->team, &out->grad_norm, err));
+    TN_TRY(tn_sync_push(x->sync, &own, &push, err));
+    TN_TRY(tn_sync_weights(x->sync, w->team, &all, err));
+    *out = (tn_learned){.loss = all.loss, .grad_norm = all.norm};
     tn_running_take(w);
     w->steps++;
     if (s != NULL) {
@@ -148,6 +149,7 @@ tn_status tn_together_next(tn_together *x, const tn_ahead *ahead, tn_turn_taken 
     x->taken = s;
     out->step = s;
     out->rows = joint.rows;
+    out->weight = joint.weight_sum;
     out->meets = joint.meet;
     out->waits = waits_since(x);
     return TN_OK;

@@ -34,9 +34,10 @@ typedef struct tn_turn_taken {
     bool meets;    /* all stand still now */
     tn_step *step; /* what this rank learned from, lent until the next call; NULL: it had nothing */
     uint64_t rows; /* of the joint batch */
+    double weight; /* that the loss is the mean over */
     double waited_s;     /* for data .. */
     tn_sync_waits waits; /* .. and, beside that, for others */
-    tn_learned learned;  /* loss: the mean of this rank's rows */
+    tn_learned learned;  /* loss: the mean of the joint batch */
 } tn_turn_taken;
 
 tn_status tn_together_next(tn_together *x, const tn_ahead *ahead, tn_turn_taken *out,

@@ -12,13 +12,23 @@ double tn_trainer_factor(const tn_trainer *t)
     return tn_learning_rate_factor(t->run, t->worker->steps) * t->patience.state.lr_scale;
 }
 
+/* Records of this epoch that all ranks have read, as far as they have told. */
+static uint64_t records_of_all(const tn_trainer *t)
+{
+    tn_reported_sums others = {0};
+    if (t->lead != NULL) {
+        tn_reported_sums_of(tn_lead_reported(t->lead), &others);
+    }
+    return t->state.progress.records +
+           (others.epoch == t->state.progress.epoch ? others.records : 0);
+}
+
 /* Share of this epoch: by records once an epoch has told how many there are, until then by bytes.
  */
 static double share_of_epoch(const tn_trainer *t, tn_reader *reader)
 {
     if (t->epoch_records > 0) {
-        double own = (double)t->epoch_records / t->plan->owners.n_peers;
-        return fmin(1, (double)t->state.progress.records / own);
+        return fmin(1, (double)records_of_all(t) / (double)t->epoch_records);
     }
     double total = (double)tn_reader_total_bytes(reader) / t->plan->owners.n_peers;
     return total > 0 ? fmin(1, (double)tn_reader_done_bytes(reader) / total) : (double)NAN;
@@ -31,6 +41,12 @@ static double share_done(const tn_trainer *t, double epoch_done)
         return (double)t->worker->steps / (double)t->run->train.max_steps;
     }
     return (t->state.progress.epoch + epoch_done) / t->run->train.epochs;
+}
+
+/* Each rank makes steps of its own. */
+static bool is_apart(const tn_trainer *t)
+{
+    return t->lead != NULL && t->run->cluster.staleness > 0;
 }
 
 tn_status tn_trainer_note_step(tn_trainer *t, const tn_step_told *told, tn_error *err)
@@ -62,7 +78,8 @@ tn_status tn_trainer_note_step(tn_trainer *t, const tn_step_told *told, tn_error
     tn_report_step step = {
         .learned = told->learned,
         .rows = &rows,
-        .joint = told->joint,
+        .joint = is_apart(t) ? rows.n : told->joint,
+        .weight = told->weight,
         .state = &t->state,
         .lr = dense->lr * told->factor,
         .wait_read_s = told->waited_s,
@@ -91,6 +108,7 @@ static tn_status learn(tn_trainer *t, tn_step *step, tn_reader *reader, double w
                          .learned = &learned,
                          .reader = reader,
                          .joint = step->batch->rows,
+                         .weight = step->weight_sum,
                          .factor = tn_trainer_factor(t),
                          .waited_s = waited};
     TN_TRY(tn_step_learn(t->worker, step, told.factor, &learned, err));

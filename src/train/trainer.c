@@ -76,6 +76,7 @@ static tn_status open_parts(tn_trainer *t, const tn_binder *b, tn_error *err)
         .watch = t->watch,
         .worker = t->worker,
         .dir = tn_checkpoints_dir(t->checkpoints),
+        .reported = t->lead != NULL ? tn_lead_reported(t->lead) : NULL,
         .run_id = tn_checkpoints_run_id(t->checkpoints),
         .resumed = which.ordinal != 0 ? &which : NULL,
     };

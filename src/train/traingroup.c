@@ -110,6 +110,7 @@ static tn_status note(tn_trainer *t, const tn_turn_taken *turn, tn_reader *reade
                                .learned = &turn->learned,
                                .reader = reader,
                                .joint = turn->rows,
+                               .weight = turn->weight,
                                .factor = tn_trainer_factor(t),
                                .waited_s = turn->waited_s,
                                .waits = turn->waits,

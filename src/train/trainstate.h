@@ -84,6 +84,7 @@ typedef struct tn_step_told {
     const tn_learned *learned;
     tn_reader *reader;
     uint64_t joint;
+    double weight; /* that the loss is the mean over */
     double factor, waited_s, compute_s;
     tn_sync_waits waits;          /* for other peers */
     uint64_t bytes_in, bytes_out; /* of messages, since the start */

@@ -96,7 +96,7 @@ static void ask_owner(world *w, uint32_t owner, tn_keyblock *block)
 static void check_push(world *w, uint32_t owner, const tn_keyblock *block, uint64_t sequence)
 {
     const tn_push push = {.lr_factor = .5, .day = 8};
-    const tn_slices_gradients grads = {w->grads, w->dense, 3, &push};
+    const tn_slices_gradients grads = {w->grads, w->dense, 3, .25, &push};
     const size_t from = w->shares->dense[owner];
     const size_t n_dense = w->shares->dense[owner + 1] - from;
     float got[KEYS * DIM + FLAT];
@@ -108,7 +108,7 @@ static void check_push(world *w, uint32_t owner, const tn_keyblock *block, uint6
     assert_int_equal(p->frame.count[TN_DENSE_FLOATS], n_dense);
     assert_int_equal(tn_push_params_get(&params, tn_parcel_payload(p)), TN_DROP_NONE);
     assert_true(params.pull == sequence && params.day == 8 && params.norm > 2.9F &&
-                params.norm < 3.1F && params.lr_factor < .6);
+                params.norm < 3.1F && params.lr_factor < .6 && params.loss == .25);
     const uint32_t n = p->frame.count[TN_ROW_FLOATS];
     const char *floats = tn_parcel_payload(p) + TN_PUSH_PARAMS;
     assert_int_equal(tn_values_read(w->io.row_values, floats, n, got), TN_VALUES_FINITE);
@@ -189,7 +189,7 @@ static void a_gradient_that_cannot_travel_is_told(void **state)
     for (uint32_t dense = 0; dense < 2; dense++) {
         world *w = world_new(TN_VALUES_F16);
         const tn_push push = {.step = 12};
-        const tn_slices_gradients grads = {w->grads, w->dense, 0, &push};
+        const tn_slices_gradients grads = {w->grads, w->dense, 0, 0, &push};
         tn_keyblock block = {{0}, NULL};
         tn_parcel *p = NULL;
         tn_error err = {0};
@@ -212,7 +212,7 @@ static void error_feedback_brings_what_rounding_took(void **state)
     ask_owner(w, 0, &block);
     double sent = 0;
     for (uint32_t i = 0; i < 64; i++) {
-        const tn_slices_gradients grads = {w->grads, w->dense, 0, &push};
+        const tn_slices_gradients grads = {w->grads, w->dense, 0, 0, &push};
         tn_parcel *p = NULL;
         float got;
         assert_int_equal(tn_slices_push(&w->slices, &w->io, 0, &grads, &p, NULL), TN_OK);

@@ -1,5 +1,6 @@
 /* test_frame.c - headers of messages: their bytes, and that nothing else is taken. */
 #include "ps/frame.h"
+#include "ps/requests.h"
 
 #include "base/bytes.h"
 #include "base/crc32c.h"
@@ -29,7 +30,7 @@ static size_t make_push(char *message)
     f.count[TN_KEYS] = 3;
     f.count[TN_ROW_FLOATS] = 5;
     f.count[TN_DENSE_FLOATS] = 2;
-    f.bytes = 24 + 5 * 2 + 2 * 4;
+    f.bytes = TN_PUSH_PARAMS + 5 * 2 + 2 * 4;
     memset(message + TN_FRAME_HEAD, 0, f.bytes);
     tn_frame_seal(message, &f);
     return TN_FRAME_HEAD + f.bytes;
@@ -79,9 +80,9 @@ static const struct {
     {"bye", 0, 0, TN_FRAME_BYE, {0}, 0, false},
     {"pull", 1, 99, TN_FRAME_PULL, {3, 5, 0}, 2 | 1 << 2, true},
     {"peek", 0, 99, TN_FRAME_PEEK, {3, 5, 0}, 2 | TN_FRAME_MISSING, false},
-    {"rows", 0, 24 + 12, TN_FRAME_ROWS, {9, 5, 0}, 1 | TN_FRAME_MISSING, false},
-    {"push", UINT64_MAX, 24 + 10 + 12, TN_FRAME_PUSH, {9, 5, 3}, 1, true},
-    {"dense", 1, 16 + 6, TN_FRAME_DENSE, {0, 0, 3}, 2 << 2, false},
+    {"rows", 0, TN_ROWS_PARAMS + 12, TN_FRAME_ROWS, {9, 5, 0}, 1 | TN_FRAME_MISSING, false},
+    {"push", UINT64_MAX, TN_PUSH_PARAMS + 10 + 12, TN_FRAME_PUSH, {9, 5, 3}, 1, true},
+    {"dense", 1, TN_DENSE_PARAMS + 6, TN_FRAME_DENSE, {0, 0, 3}, 2 << 2, false},
     {"share", 1, 24, TN_FRAME_SHARE, {0, 0, 3}, 0, true},
     {"ask", 1, NOTE, TN_FRAME_ASK, {0}, 0, true},
     {"part", 1, NOTE, TN_FRAME_PART, {0}, 0, false},
@@ -281,7 +282,7 @@ static void sizes_do_not_overflow(void **state)
     memset(limits.count_max, 0xff, sizeof limits.count_max);
     tn_store_u8(message + 7, 0);
     memset(message + 52, 0xff, 12);
-    tn_store_u64(message + 64, (uint32_t)(24 + UINT32_MAX * 4U * 2U));
+    tn_store_u64(message + 64, (uint32_t)(TN_PUSH_PARAMS + UINT32_MAX * 4U * 2U));
     repair(message, size);
     tn_frame f;
     assert_int_equal(tn_frame_read(&f, message, size, &limits), TN_DROP_SIZE);

@@ -355,6 +355,59 @@ static void what_ranks_say_is_known_to_rank_0(void **state)
     close_all(&x);
 }
 
+/* Of reports that came to rank 0. */
+typedef struct reports {
+    pthread_mutex_t lock;
+    uint32_t n;
+    uint64_t sum;
+    bool whole; /* the bytes of all were there */
+} reports;
+
+static void note_report(void *arg, uint32_t rank, const tn_report_note *note)
+{
+    reports *x = arg;
+    (void)pthread_mutex_lock(&x->lock);
+    x->n++;
+    x->sum += rank * note->samples;
+    x->whole = x->whole && note->metrics.n == 3 && memcmp(note->metrics.at, "a\0b", 3) == 0;
+    (void)pthread_mutex_unlock(&x->lock);
+}
+
+static bool has_reports(reports *x, uint32_t n)
+{
+    (void)pthread_mutex_lock(&x->lock);
+    const bool all = x->n >= n;
+    (void)pthread_mutex_unlock(&x->lock);
+    return all;
+}
+
+static void reports_reach_rank_0_each_once(void **state)
+{
+    (void)state;
+    enum { EACH = 50 };
+    group x;
+    reports seen = {.lock = PTHREAD_MUTEX_INITIALIZER, .whole = true};
+    set(&x, 3);
+    form(&x);
+    tn_group_set_reports(x.group[0], note_report, &seen);
+    for (uint64_t i = 1; i <= EACH; i++) {
+        const tn_report_note note = {.number = i, .samples = i, .metrics = {"a\0b", 3}};
+        tn_group_report(x.group[1], &note);
+        tn_group_report(x.group[2], &note);
+    }
+    const uint64_t until = tn_clock_ns() + 20000000000;
+    while (!has_reports(&seen, 2 * EACH) && tn_clock_ns() < until) {
+    }
+    tn_group_set_reports(x.group[0], NULL, NULL);
+    const tn_report_note late = {.number = EACH + 1, .samples = 1000};
+    tn_group_report(x.group[1], &late); /* nobody wants it */
+    close_all(&x);
+    assert_int_equal(seen.n, 2 * EACH);
+    assert_int_equal(seen.sum, 3 * EACH * (EACH + 1) / 2);
+    assert_true(seen.whole);
+    (void)pthread_mutex_destroy(&seen.lock);
+}
+
 /* Of tables that were shown. */
 typedef struct shown {
     pthread_mutex_t lock;
@@ -425,6 +478,7 @@ int main(void)
         cmocka_unit_test(who_does_not_fit_is_refused_with_the_reason),
         cmocka_unit_test(rank_0_that_never_comes_is_told_in_time),
         cmocka_unit_test(what_ranks_say_is_known_to_rank_0),
+        cmocka_unit_test(reports_reach_rank_0_each_once),
         cmocka_unit_test(the_table_is_shown_again_and_again_and_says_who_waits_for_whom),
     };
     return cmocka_run_group_tests_name("ps/group", tests, set_up, tear_down);

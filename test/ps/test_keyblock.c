@@ -170,7 +170,7 @@ static void golden_push(void **state)
     f.count[TN_DENSE_FLOATS] = 2;
     f.bytes = TN_PUSH_PARAMS + 5 * 2 + 2 * 4;
     char *at = message + TN_FRAME_HEAD;
-    tn_push_params_put(at, &(tn_push_params){7, .5, 20000, 0});
+    tn_push_params_put(at, &(tn_push_params){7, .5, 20000, 0, .6875});
     assert_true(tn_values_write(TN_VALUES_BF16, grads, 5, at + TN_PUSH_PARAMS) == TN_VALUES_FINITE);
     assert_true(tn_values_write(TN_VALUES_F32, dense, 2, at + TN_PUSH_PARAMS + 10) ==
                 TN_VALUES_FINITE);

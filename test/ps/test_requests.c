@@ -38,21 +38,22 @@ static void a_push_names_its_pull(void **state)
 {
     (void)state;
     char bytes[TN_PUSH_PARAMS];
-    tn_push_params p = {7, .5, 20000, 2};
+    tn_push_params p = {7, .5, 20000, 2, -1.5};
     tn_push_params_put(bytes, &p);
-    wire_equals(bytes, sizeof bytes, "0700000000000000000000000000e03f204e000000000040");
+    wire_equals(bytes, sizeof bytes,
+                "0700000000000000000000000000e03f204e000000000040000000000000f8bf");
     p = (tn_push_params){0};
     assert_int_equal(tn_push_params_get(&p, bytes), TN_DROP_NONE);
     assert_true(p.pull == 7 && p.day == 20000 && p.norm > 1.9F && p.norm < 2.1F &&
-                p.lr_factor > .4 && p.lr_factor < .6);
+                p.lr_factor > .4 && p.lr_factor < .6 && p.loss < -1.4);
     tn_store_u32(bytes + 20, 0x7f800000); /* infinite */
     assert_int_equal(tn_push_params_get(&p, bytes), TN_DROP_PARAMS);
-    tn_push_params_put(bytes, &(tn_push_params){9, .5, TN_ROW_DAY_MAX + 1, 0});
+    tn_push_params_put(bytes, &(tn_push_params){9, .5, TN_ROW_DAY_MAX + 1, 0, 0});
     assert_int_equal(tn_push_params_get(&p, bytes), TN_DROP_PARAMS);
-    tn_push_params_put(bytes, &(tn_push_params){0, .5, 1, 0});
+    tn_push_params_put(bytes, &(tn_push_params){0, .5, 1, 0, 0});
     assert_int_equal(tn_push_params_get(&p, bytes), TN_DROP_PARAMS);
     for (uint32_t i = 0; i < STRANGE; i++) {
-        tn_push_params_put(bytes, &(tn_push_params){9, strange[i], 1, 0});
+        tn_push_params_put(bytes, &(tn_push_params){9, strange[i], 1, 0, 0});
         assert_int_equal(tn_push_params_get(&p, bytes), TN_DROP_PARAMS);
         assert_int_equal(p.pull, 7);
     }
@@ -85,14 +86,14 @@ static void a_dense_answer_tells_norm_and_staleness(void **state)
 {
     (void)state;
     char bytes[TN_DENSE_PARAMS];
-    tn_dense_params p = {1.5, 3};
+    tn_dense_params p = {1.5, 3, -.5};
     tn_dense_params_put(bytes, &p);
-    wire_equals(bytes, sizeof bytes, "000000000000f83f0300000000000000");
+    wire_equals(bytes, sizeof bytes, "000000000000f83f0300000000000000000000000000e0bf");
     p = (tn_dense_params){0};
     assert_int_equal(tn_dense_params_get(&p, bytes), TN_DROP_NONE);
-    assert_true(p.staleness == 3 && p.grad_norm > 1.4 && p.grad_norm < 1.6);
+    assert_true(p.staleness == 3 && p.grad_norm > 1.4 && p.grad_norm < 1.6 && p.loss < -.4);
     for (uint32_t i = 0; i < STRANGE; i++) {
-        tn_dense_params_put(bytes, &(tn_dense_params){strange[i], 9});
+        tn_dense_params_put(bytes, &(tn_dense_params){strange[i], 9, 0});
         assert_int_equal(tn_dense_params_get(&p, bytes), TN_DROP_PARAMS);
         assert_int_equal(p.staleness, 3);
     }

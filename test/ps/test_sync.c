@@ -113,10 +113,17 @@ static tn_status learn(run *x, place *at, uint32_t rank, uint64_t step, tn_error
                                   i % RANKS_DIM);
     }
     const tn_push push = {.lr_factor = 1, .day = 9};
-    double norm = 0;
+    const tn_sync_learned own = {.rows = grads,
+                                 .dense = b->n > 0 ? b->dense : NULL,
+                                 .loss = (double)(rank + 1) * (double)(step + 1)};
+    const double n = (double)x->w->n;
+    tn_sync_step all = {0};
     TN_TRY(gather(x, rank, step, err));
-    TN_TRY(tn_sync_push(x->sync[rank], grads, b->n > 0 ? b->dense : NULL, &push, err));
-    return tn_sync_weights(x->sync[rank], NULL, &norm, err);
+    TN_TRY(tn_sync_push(x->sync[rank], &own, &push, err));
+    TN_TRY(tn_sync_weights(x->sync[rank], NULL, &all, err));
+    return all.loss == n * (n + 1) / 2 * (double)(step + 1)
+               ? TN_OK
+               : tn_fail(err, TN_E_PEER, "step %u: loss %g", (unsigned)step, all.loss);
 }
 
 static tn_status train(run *x, place *at, uint32_t rank, tn_error *err)
