@@ -15,6 +15,7 @@
 #include <string.h>
 
 static char dir[256];
+static uint32_t n_runs;
 
 static int set_up(void **state)
 {
@@ -237,11 +238,12 @@ static void close_rank(run *x, uint32_t rank)
 
 static void open_ranks_for(run *x, uint32_t n, const tn_sync_opts *opts, double clip)
 {
+    n_runs++; /* several may be open */
     x->w = ranks_new(n, clip, 1);
     assert_int_equal(tn_security_init(&x->security, keys_zmq(), NULL, NULL), TN_OK);
     for (uint32_t r = 0; r < n; r++) {
         x->at[r].is_ipc = true;
-        int size = snprintf(x->at[r].path, sizeof x->at[r].path, "%s/%u.sock", dir, r);
+        int size = snprintf(x->at[r].path, sizeof x->at[r].path, "%s/%u-%u.sock", dir, n_runs, r);
         assert_in_range(size, 1, sizeof x->at[r].path - 1);
     }
     for (uint32_t r = 0; r < n; r++) {

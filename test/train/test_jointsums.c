@@ -141,7 +141,7 @@ static const tn_roster *roster_of(tn_arena *arena, const char *name, uint32_t ra
     const char **host = TN_NEW_ARRAY(arena, const char *, n);
     for (uint32_t i = 0; i < n; i++) {
         char *at = TN_NEW_ARRAY(arena, char, PATH);
-        (void)snprintf(at, PATH, "ipc://%s/%s.%u", dir, name, i);
+        (void)snprintf(at, PATH, "ipc://%s/%s-%u.sock", dir, name, i);
         address[i] = at;
     }
     *r = (tn_roster){.rank = rank,
