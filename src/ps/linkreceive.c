@@ -89,7 +89,7 @@ static tn_letter *open_letter(tn_link *l, zmq_msg_t *m, const tn_frame *sender, 
     l->counts.messages_in++;
     l->counts.bytes_in += size;
     if (fault == TN_DROP_NONE &&
-        (frame.rank != sender->rank ||
+        (frame.rank != sender->rank || frame.rank == l->opts.rank ||
          (sender->incarnation != 0 && frame.incarnation != sender->incarnation) ||
          !is_of(l, m, &frame, is_router))) {
         fault = TN_DROP_RANK;

@@ -13,24 +13,32 @@
 static void keep(served *to, const tn_frame *frame, const tn_parcel *parcel)
 {
     *to = (served){.frame = parcel->frame, .rank = frame->rank, .sequence = frame->sequence};
-    assert_true(parcel->frame.bytes <= SERVING_BYTES);
     memcpy(to->payload, tn_parcel_payload(parcel), parcel->frame.bytes);
 }
 
 static void got_answer(void *arg, const tn_frame *request, tn_parcel *parcel)
 {
     serving *s = arg;
-    assert_true(s->n_answers < SERVING_ANSWERS);
-    keep(&s->answer[s->n_answers++], request, parcel);
+    (void)pthread_mutex_lock(&s->lock);
+    if (s->n_answers < SERVING_ANSWERS && parcel->frame.bytes <= SERVING_BYTES) {
+        keep(&s->answer[s->n_answers++], request, parcel);
+    } else {
+        s->n_lost++;
+    }
+    (void)pthread_mutex_unlock(&s->lock);
     tn_parcel_drop(parcel);
+    tn_bell_ring(&s->heard);
 }
 
 static void got_request(void *arg, uint32_t to, tn_parcel *parcel)
 {
     serving *s = arg;
     const tn_frame none = {.rank = to};
-    assert_true(s->n_sent < SERVING_RANKS);
-    keep(&s->sent[s->n_sent++], &none, parcel);
+    if (s->n_sent < SERVING_RANKS && parcel->frame.bytes <= SERVING_BYTES) {
+        keep(&s->sent[s->n_sent++], &none, parcel);
+    } else {
+        s->n_lost++;
+    }
     tn_parcel_drop(parcel);
 }
 
@@ -60,6 +68,8 @@ serving *serving_new(double clip)
     ranks_make_shard(s->m, s->weights, SERVING_OWN, &s->shard);
     assert_int_equal(tn_parcels_new(&s->parcels, NULL), TN_OK);
     tn_bell_init(&s->bell);
+    tn_bell_init(&s->heard);
+    (void)pthread_mutex_init(&s->lock, NULL);
     choose_keys(s);
     for (uint32_t r = 0; r < SERVING_RANKS; r++) {
         tn_once_begin(&s->once[r], SERVING_START + r);
@@ -81,7 +91,10 @@ serving *serving_new(double clip)
 void serving_free(serving *s)
 {
     tn_serve_free(s->serve);
+    assert_int_equal(s->n_lost, 0);
     tn_bell_done(&s->bell);
+    tn_bell_done(&s->heard);
+    (void)pthread_mutex_destroy(&s->lock);
     tn_parcels_free(s->parcels);
     tn_dense_free(s->shard.dense);
     tn_table_free(s->shard.table);

@@ -38,10 +38,13 @@ typedef struct serving {
     tn_parcels *parcels;
     tn_bell bell;
     tn_serve *serve;
+    tn_bell heard;        /* rings with every answer */
+    pthread_mutex_t lock; /* of what follows, where two threads are at work */
     served answer[SERVING_ANSWERS];
     uint32_t n_answers;
     served sent[SERVING_RANKS]; /* to other owners */
     uint32_t n_sent;
+    uint32_t n_lost;                     /* answers and requests for which there was no room: 0 */
     uint64_t key[SERVING_KEYS], foreign; /* keys of this owner; of the other one */
     char payload[SERVING_BYTES];         /* of the request that was made last */
 } serving;
