@@ -64,6 +64,7 @@ void tn_link_counts_of(tn_link *l, tn_link_counts *out)
     (void)pthread_mutex_lock(&l->lock);
     *out = l->told;
     (void)pthread_mutex_unlock(&l->lock);
+    tn_zap_counts(tn_sockets_door(l->sockets), out->door);
 }
 
 tn_status tn_link_dial(tn_link *l, uint32_t rank, const tn_endpoint *at, tn_error *err)

@@ -75,6 +75,7 @@ typedef struct tn_link_counts {
         messages_in;                  /* over the network, repeats included */
     uint64_t repeated, undeliverable; /* of those sent */
     uint64_t dropped[TN_DROPS];
+    uint64_t door[TN_ZAP_VERDICTS]; /* connections of others, by verdict */
 } tn_link_counts;
 void tn_link_counts_of(tn_link *l, tn_link_counts *out);
 

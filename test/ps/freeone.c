@@ -236,7 +236,7 @@ void free_one_push(free_one *x, const free_push *p)
 
 void free_one_wait(free_one *x, uint32_t n)
 {
-    const uint64_t until = tn_clock_ns() + UINT64_C(10000000000);
+    const uint64_t until = tn_clock_ns() + UINT64_C(120000000000);
     for (;;) {
         const uint64_t heard = tn_bell_rings(&x->bell);
         (void)pthread_mutex_lock(&x->lock);

@@ -80,7 +80,7 @@ typedef struct free_push {
 } free_push;
 void free_one_push(free_one *x, const free_push *p);
 
-/* Waits until so many answers have come in all, at most ten seconds. */
+/* Waits until so many answers have come in all, at most two minutes. */
 void free_one_wait(free_one *x, uint32_t n);
 
 /* The last answer to a request; NULL: none yet. */

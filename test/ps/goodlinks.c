@@ -9,7 +9,10 @@
 #include <string.h>
 #include <time.h>
 
-enum { AT_ONCE = 16 }; /* requests of a rank under way */
+enum {
+    AT_ONCE = 16, /* requests of a rank under way */
+    LAST_S = 60,
+};
 
 static const uint64_t first_incarnation = UINT64_C(0x5eed0100);
 static const uint64_t ns_of_s = 1000000000;
@@ -226,23 +229,59 @@ static bool all_answered(const good_links *g)
     return all;
 }
 
-bool good_ask(good_links *g, const good_wish *wish)
+static void begin(good_links *g, uint32_t requests, uint32_t bytes)
 {
-    const struct timespec until = {.tv_sec = (time_t)(wish->deadline_ns / ns_of_s),
-                                   .tv_nsec = (long)(wish->deadline_ns % ns_of_s)};
-    int late = 0;
-    (void)pthread_mutex_lock(&g->lock);
     for (uint32_t r = 1; r < GOOD_RANKS; r++) {
-        g->asker[r].bytes = wish->bytes;
-        g->asker[r].to_post = wish->requests;
+        g->asker[r].bytes = bytes;
+        g->asker[r].to_post = requests;
         post(&g->asker[r], AT_ONCE);
     }
-    while (!all_answered(g) && late == 0) {
+}
+
+/* Locked. Until all is answered, if that is wanted, or the time has come. */
+static bool await(good_links *g, bool answers, uint64_t deadline_ns)
+{
+    const struct timespec until = {.tv_sec = (time_t)(deadline_ns / ns_of_s),
+                                   .tv_nsec = (long)(deadline_ns % ns_of_s)};
+    int late = 0;
+    while (late == 0 && !(answers && all_answered(g))) {
         late = pthread_cond_timedwait(&g->changed, &g->lock, &until);
     }
-    bool all = all_answered(g);
+    return all_answered(g);
+}
+
+static uint64_t answered(const good_links *g)
+{
+    uint64_t n = 0;
+    for (uint32_t r = 1; r < GOOD_RANKS; r++) {
+        n += g->asker[r].answered;
+    }
+    return n;
+}
+
+bool good_ask(good_links *g, const good_wish *wish)
+{
+    (void)pthread_mutex_lock(&g->lock);
+    begin(g, wish->requests, wish->bytes);
+    bool all = await(g, true, wish->deadline_ns);
     (void)pthread_mutex_unlock(&g->lock);
     return all;
+}
+
+uint64_t good_ask_for(good_links *g, uint32_t bytes, uint64_t ns)
+{
+    (void)pthread_mutex_lock(&g->lock);
+    const uint64_t start = tn_clock_ns();
+    const uint64_t before = answered(g);
+    begin(g, UINT32_MAX, bytes);
+    (void)await(g, false, start + ns);
+    const uint64_t n = answered(g) - before;
+    for (uint32_t r = 1; r < GOOD_RANKS; r++) {
+        g->asker[r].to_post = 0;
+    }
+    bool all = await(g, true, start + ns + LAST_S * ns_of_s);
+    (void)pthread_mutex_unlock(&g->lock);
+    return all ? n : 0;
 }
 
 bool good_is_whole(good_links *g)

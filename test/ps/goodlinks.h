@@ -63,6 +63,10 @@ typedef struct good_wish {
 /* Asks so often, a few requests at a time, and waits until all are answered. False: not in time. */
 bool good_ask(good_links *g, const good_wish *wish) TN_MUST_USE;
 
+/* Asks for so long, with requests of so many bytes, and waits for the last answers, 60 s at most.
+ * How many came in the time; 0: some did not come at all. */
+uint64_t good_ask_for(good_links *g, uint32_t bytes, uint64_t ns);
+
 /* Whether all that was asked was applied once and answered once, so far. */
 bool good_is_whole(good_links *g);
 

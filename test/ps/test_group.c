@@ -17,7 +17,7 @@ static int set_up(void **state)
 {
     (void)state;
     tn_tmpdir_make(dir);
-    return setenv("TNET_FAST", "20", 1); /* NOLINT(concurrency-mt-unsafe): no thread yet */
+    return setenv("TNET_FAST", "8", 1); /* NOLINT(concurrency-mt-unsafe): no thread yet */
 }
 
 static int tear_down(void **state)

@@ -217,6 +217,8 @@ static void long_messages_go_both_ways_at_once(void **state)
     for (uint32_t i = 0; i < PEERS; i++) {
         await(&p[i], &p[i].answers, 2 * TIMES);
         assert_int_equal(count_of(&p[i], &p[i].answers), 2 * TIMES);
+    }
+    for (uint32_t i = 0; i < PEERS; i++) { /* now each has the requests of the others, too */
         tn_link_counts counts;
         await(&p[i], &p[i].ticks,
               count_of(&p[i], &p[i].ticks) + 2); /* counts are told now and then */

@@ -470,7 +470,8 @@ static void a_lost_rank_ends_the_wait_for_its_numbers(void **state)
     const double own = 1;
     const double *all = NULL;
     tn_error err = {0};
-    open_ranks_for(x, 2, &(tn_sync_opts){.patience_ns = 700000000}, (double)INFINITY);
+    /* long enough for rows to come on a slow machine: they must */
+    open_ranks_for(x, 2, &(tn_sync_opts){.patience_ns = UINT64_C(4000000000)}, (double)INFINITY);
     assert_int_equal(pthread_create(&thread, NULL, get_rows, &seats[1]), 0);
     (void)get_rows(&seats[0]);
     assert_int_equal(pthread_join(thread, NULL) | (int)x->status[0] | (int)x->status[1], 0);

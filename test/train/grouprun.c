@@ -116,7 +116,7 @@ void grouprun_do(grouprun *g)
     char at[GROUP_MAX][TN_ENDPOINT_SIZE];
     const char *address[GROUP_MAX];
     const char *host[GROUP_MAX] = {NULL};
-    assert_int_equal(setenv("TNET_FAST", "20", 1), 0); // NOLINT(concurrency-mt-unsafe)
+    assert_int_equal(setenv("TNET_FAST", "4", 1), 0); // NOLINT(concurrency-mt-unsafe)
     for (uint32_t r = 0; r < g->n; r++) {
         (void)snprintf(at[r], sizeof at[r], "ipc://%s/sockets/%u.sock", g->dir, r);
         address[r] = at[r];

@@ -1,0 +1,335 @@
+/* bench_hostile.c - what hostile peers cost those that keep the rules: rate and memory beside them.
+ *
+ *     bench_hostile [--json] [TURNS [ATTACK ..]]      5 turns, all attacks, over TCP and CURVE
+ *     bench_hostile --flat ..                         attackers without a pause: for a look
+ *
+ * Two ranks ask a third, 16 requests of each under way, of 64 bytes and of 64 KB. Turns without and
+ * with an attacker follow each other; it is a process of its own, which does as much as 1000
+ * connections or messages a second. "rate" is the rate with it in percent of the rate just before,
+ * "memory" the most that the attacked process grew in a turn.
+ */
+#include "figure.h"
+#include "machine.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/threads.h"
+#include "ps/attacks.h"
+#include "ps/goodlinks.h"
+
+#include <fcntl.h>
+#include <math.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { TURNS = 5, TURNS_MAX = 1000, IDLE = 1000, WAIT_S = 20, SIZES = 2 };
+
+static const uint32_t sizes[SIZES] = {64, 64 << 10};
+static const uint64_t turn_ns = 300000000;
+static const uint64_t pause_ns = 1000000;
+
+static _Noreturn void give_up(const char *why)
+{
+    (void)fprintf(stderr, "bench_hostile: %s\n", why);
+    _Exit(1);
+}
+
+static void must(tn_status status, const tn_error *err)
+{
+    if (status != TN_OK) {
+        give_up(err->text);
+    }
+}
+
+/* ---- the attacker's process ---- */
+
+static attack_score *map_score(const char *dir)
+{
+    char path[TN_PATH_SIZE];
+    (void)snprintf(path, sizeof path, "%s/score", dir);
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0 || ftruncate(fd, sizeof(attack_score)) != 0) {
+        give_up("no score");
+    }
+    void *score = mmap(NULL, sizeof(attack_score), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (score == MAP_FAILED) {
+        give_up("no score");
+    }
+    (void)close(fd);
+    return score;
+}
+
+static void load_keys(tn_security *out, const tn_zmq *z, const char *dir)
+{
+    char key[TN_PATH_SIZE];
+    tn_error err = {0};
+    (void)snprintf(key, sizeof key, "%s/rank-%u.key", dir, (unsigned)GOOD_OTHER);
+    const tn_security_opts opts = {.key = key, .allow = dir};
+    must(tn_security_init(out, z, &opts, &err), &err);
+}
+
+/* bench_hostile --attack NAME ADDRESS DIR KEYS PAUSE, until it is killed. */
+static void attack_for_ever(char **argv)
+{
+    static const atomic_bool never = false;
+    tn_zmq z;
+    tn_error err = {0};
+    tn_security member = {0};
+    tn_security stranger = {0};
+    const bool has_keys = strcmp(argv[3], "curve") == 0;
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    must(tn_zmq_load(&z, &err), &err);
+    attack_on on = {.z = &z,
+                    .has_keys = has_keys,
+                    .member = &member,
+                    .stranger = &stranger,
+                    .rank = GOOD_OTHER,
+                    .size = GOOD_SEATS,
+                    .job = GOOD_JOB,
+                    .session = GOOD_SESSION,
+                    .idle = IDLE,
+                    .pause_ns = strtoull(argv[4], NULL, 10),
+                    .stop = &never,
+                    .score = map_score(argv[2])};
+    must(tn_endpoint_read(argv[1], 0, &on.at, &err), &err);
+    if (has_keys) {
+        char theirs[TN_PATH_SIZE];
+        load_keys(&member, &z, argv[2]);
+        (void)snprintf(theirs, sizeof theirs, "%s/theirs", argv[2]);
+        load_keys(&stranger, &z, theirs);
+    } else {
+        must(tn_security_init(&member, &z, NULL, &err), &err);
+    }
+    for (uint32_t i = 0; i < attack_count(); i++) {
+        if (strcmp(attack_at(i)->name, argv[0]) == 0) {
+            attack_at(i)->run(&on);
+        }
+    }
+}
+
+/* ---- the attacked ---- */
+
+typedef struct ground {
+    tn_zmq z;
+    good_links *good;
+    good_way way;
+    char dir[64], at[TN_ENDPOINT_SIZE], pause[32];
+    attack_score *score;
+} ground;
+
+static double rss_mb(void)
+{
+    char text[200] = "";
+    FILE *f = fopen("/proc/self/statm", "re");
+    if (f == NULL || fgets(text, sizeof text, f) == NULL) {
+        give_up("no /proc/self/statm");
+    }
+    (void)fclose(f);
+    char *rest = text;
+    (void)strtoull(text, &rest, 10);
+    return (double)strtoull(rest, NULL, 10) * (double)sysconf(_SC_PAGESIZE) / 1e6;
+}
+
+/* Copies the server's key beside one that nobody lists. */
+static void make_stranger(const ground *b)
+{
+    char path[3][TN_PATH_SIZE];
+    tn_curve_pair pair;
+    tn_text text = {0};
+    tn_error err = {0};
+    (void)snprintf(path[0], TN_PATH_SIZE, "%s/theirs", b->dir);
+    must(tn_dir_make(path[0], &err), &err);
+    (void)snprintf(path[0], TN_PATH_SIZE, "%s/theirs/rank-%u.key", b->dir, (unsigned)GOOD_OTHER);
+    (void)snprintf(path[1], TN_PATH_SIZE, "%s/theirs/rank-%u.pub", b->dir, (unsigned)GOOD_OTHER);
+    must(tn_curve_make(&b->z, &pair, &err), &err);
+    must(tn_curve_write(&b->z, &pair, path[0], path[1], &err), &err);
+    (void)snprintf(path[0], TN_PATH_SIZE, "%s/rank-0.pub", b->dir);
+    (void)snprintf(path[2], TN_PATH_SIZE, "%s/theirs/rank-0.pub", b->dir);
+    must(tn_file_read_all(path[0], 1000, &text, &err), &err);
+    must(tn_file_replace(path[2], text.data, text.size, &err), &err);
+    tn_text_done(&text);
+}
+
+static void open_ground(ground *b, good_way way)
+{
+    tn_error err = {0};
+    b->way = way;
+    (void)snprintf(b->dir, sizeof b->dir, "/tmp/bench_hostile.XXXXXX");
+    if (mkdtemp(b->dir) == NULL) {
+        give_up("no folder in /tmp");
+    }
+    must(tn_zmq_load(&b->z, &err), &err);
+    must(good_open(&b->good, &b->z, way, b->dir, &err), &err);
+    tn_endpoint_write(&b->good->at, b->at);
+    b->score = map_score(b->dir);
+    if (way == GOOD_CURVE) {
+        make_stranger(b);
+    }
+}
+
+static void close_ground(ground *b)
+{
+    tn_error err = {0};
+    good_close(b->good);
+    (void)munmap(b->score, sizeof *b->score);
+    must(tn_remove_tree(b->dir, &err), &err);
+}
+
+/* Returns when the attack is felt. */
+static pid_t set_loose(ground *b, const attack *a)
+{
+    char self[] = "/proc/self/exe";
+    char option[] = "--attack";
+    char name[32];
+    char way[16];
+    pid_t pid = 0;
+    (void)snprintf(name, sizeof name, "%s", a->name);
+    (void)snprintf(way, sizeof way, "%s", good_way_name(b->way));
+    char *const argv[] = {self, option, name, b->at, b->dir, way, b->pause, NULL};
+    const uint64_t wanted = strcmp(a->name, "idle") == 0 ? IDLE : 1;
+    const uint64_t until = tn_clock_ns() + WAIT_S * UINT64_C(1000000000);
+    atomic_store(&b->score->strikes, 0);
+    if (posix_spawn(&pid, self, NULL, NULL, argv, environ) != 0) {
+        give_up("cannot start an attacker");
+    }
+    while (atomic_load(&b->score->strikes) < wanted && tn_clock_ns() < until) {
+        (void)poll(NULL, 0, 1);
+    }
+    if (atomic_load(&b->score->strikes) < wanted) {
+        (void)kill(pid, SIGKILL);
+        give_up("the attacker does not get going");
+    }
+    return pid;
+}
+
+static void call_off(pid_t pid)
+{
+    (void)kill(pid, SIGKILL);
+    (void)waitpid(pid, NULL, 0);
+    (void)poll(NULL, 0, 50); /* its connections are closed */
+}
+
+/* Requests a second; *most: largest memory seen. */
+static double rate(const ground *b, uint32_t bytes, double *most)
+{
+    enum { SLICES = 6 };
+    uint64_t n = 0;
+    const uint64_t start = tn_clock_ns();
+    for (uint32_t i = 0; i < SLICES; i++) {
+        const uint64_t got = good_ask_for(b->good, bytes, turn_ns / SLICES);
+        if (got == 0) {
+            give_up("good peers get no answers");
+        }
+        n += got;
+        *most = fmax(*most, rss_mb());
+    }
+    return (double)n * 1e9 / (double)(tn_clock_ns() - start);
+}
+
+static void print(const ground *b, const char *what, uint32_t bytes, const tn_figure *figure,
+                  bool json)
+{
+    char text[120];
+    tn_figure f = *figure;
+    (void)snprintf(text, sizeof text, "%s, %u bytes: %s", good_way_name(b->way), bytes, what);
+    f.row = "C8";
+    f.what = text;
+    tn_figure_print(&f, json);
+}
+
+static void measure(ground *b, const attack *a, uint32_t bytes, uint32_t turns, bool json)
+{
+    static tn_samples share;
+    static tn_samples growth;
+    static tn_samples quiet;
+    char what[64];
+    double most = 0;
+    share.n = growth.n = quiet.n = 0;
+    (void)rate(b, bytes, &most); /* buffers grow */
+    for (uint32_t t = 0; t < turns; t++) {
+        double before = rss_mb();
+        const double alone = rate(b, bytes, &before);
+        double beside = 0;
+        const pid_t pid = set_loose(b, a);
+        const double with = rate(b, bytes, &beside);
+        call_off(pid);
+        tn_sample(&share, 100 * with / alone);
+        tn_sample(&growth, fmax(beside - before, 0));
+        tn_sample(&quiet, alone / 1e3);
+    }
+    if (!good_is_whole(b->good)) {
+        give_up("a request was lost, or answered twice");
+    }
+    (void)snprintf(what, sizeof what, "rate beside '%s'", a->name);
+    print(b, what, bytes,
+          &(tn_figure){.unit = "%",
+                       .is = tn_spread_of(&share),
+                       .yardstick = tn_spread_of(&quiet).median,
+                       .yardstick_is = "thousand/s alone",
+                       .target = 90},
+          json);
+    (void)snprintf(what, sizeof what, "memory beside '%s'", a->name);
+    print(b, what, bytes,
+          &(tn_figure){.unit = "MB", .is = tn_spread_of(&growth), .target = 64, .at_most = true},
+          json);
+}
+
+static bool is_wanted(const attack *a, good_way way, int argc, char **argv)
+{
+    bool wanted = argc == 0;
+    for (int i = 0; i < argc; i++) {
+        wanted = wanted || strcmp(argv[i], a->name) == 0;
+    }
+    return wanted && (a->kind != ATTACK_UNLISTED || way == GOOD_CURVE);
+}
+
+/* Both ends of a thousand connections are files. */
+static void allow_files(void)
+{
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+        files.rlim_cur = files.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &files);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static ground b;
+    tn_flush_denormals();
+    allow_files();
+    if (argc == 7 && strcmp(argv[1], "--attack") == 0) {
+        attack_for_ever(argv + 2);
+        return 0;
+    }
+    bool json = tn_json_wanted(&argc, argv);
+    bool flat = argc > 1 && strcmp(argv[1], "--flat") == 0;
+    argc -= flat;
+    argv += flat;
+    uint64_t turns = argc > 1 ? strtoull(argv[1], NULL, 10) : TURNS;
+    turns = turns < 1 ? 1 : turns > TURNS_MAX ? TURNS_MAX : turns;
+    (void)snprintf(b.pause, sizeof b.pause, "%llu", flat ? 0ULL : (unsigned long long)pause_ns);
+    tn_machine_print(json);
+    for (good_way way = GOOD_TCP; way <= GOOD_CURVE; way++) {
+        open_ground(&b, way);
+        for (uint32_t i = 0; i < attack_count(); i++) {
+            for (uint32_t k = 0; k < SIZES; k++) {
+                if (is_wanted(attack_at(i), way, argc > 2 ? argc - 2 : 0, argv + 2)) {
+                    measure(&b, attack_at(i), sizes[k], (uint32_t)turns, json);
+                }
+            }
+        }
+        close_ground(&b);
+    }
+    return 0;
+}
