@@ -86,9 +86,9 @@ static tn_feeder_opts feeder_opts(const tn_rig *rig, bool training)
                             .training = training};
 }
 
-static tn_status next_of_memory(void *from, bool wait, tn_batch **out, tn_error *err)
+static tn_status next_of_memory(void *from, uint64_t until_ns, tn_batch **out, tn_error *err)
 {
-    (void)wait;
+    (void)until_ns;
     (void)err;
     tn_memory *m = from;
     *out = m->batch[m->next];

@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 
 #include <pthread.h>
+#include <time.h>
 
 struct tn_queue {
     pthread_mutex_t lock; /* guards everything below */
@@ -24,9 +25,13 @@ tn_status tn_queue_new(tn_queue **out, uint32_t capacity, tn_error *err)
     if (q == NULL) {
         return TN_E_MEMORY;
     }
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_mutex_init(&q->lock, NULL);
-    pthread_cond_init(&q->not_empty, NULL);
+    pthread_cond_init(&q->not_empty, &monotonic);
     pthread_cond_init(&q->not_full, NULL);
+    pthread_condattr_destroy(&monotonic);
     q->capacity = capacity;
     *out = q;
     return TN_OK;
@@ -86,15 +91,29 @@ bool tn_queue_pop(tn_queue *q, void **out)
     return got;
 }
 
-bool tn_queue_try_pop(tn_queue *q, void **out)
+bool tn_queue_pop_until(tn_queue *q, uint64_t until_ns, void **out)
 {
+    const uint64_t ns_per_s = 1000000000;
+    const struct timespec until = {(time_t)(until_ns / ns_per_s), (long)(until_ns % ns_per_s)};
+    bool late = false;
     pthread_mutex_lock(&q->lock);
+    while (q->count == 0 && !q->closed && !late) {
+        late = pthread_cond_timedwait(&q->not_empty, &q->lock, &until) != 0;
+    }
     bool got = q->count > 0;
     if (got) {
         *out = take_first(q);
     }
     pthread_mutex_unlock(&q->lock);
     return got;
+}
+
+bool tn_queue_is_over(tn_queue *q)
+{
+    pthread_mutex_lock(&q->lock);
+    bool over = q->closed && q->count == 0;
+    pthread_mutex_unlock(&q->lock);
+    return over;
 }
 
 void tn_queue_close(tn_queue *q)

@@ -85,7 +85,7 @@ static tn_status build(tn_reader *r, tn_error *err)
                        r->opts.from.part, r->files->n_parts);
     }
     TN_TRY(order_parts(r, err));
-    tn_reader_begin_deal(r);
+    TN_TRY(tn_reader_begin_deal(r, err));
     TN_TRY(make_stages(r, err));
     return start_threads(r, err);
 }
@@ -192,8 +192,14 @@ void tn_reader_stop(tn_reader *reader)
 
 tn_status tn_reader_next(tn_reader *reader, tn_batch **out, tn_error *err)
 {
+    return tn_reader_next_until(reader, UINT64_MAX, out, err);
+}
+
+tn_status tn_reader_next_until(tn_reader *reader, uint64_t until_ns, tn_batch **out, tn_error *err)
+{
     void *item = NULL;
-    if (tn_queue_pop(reader->ready, &item)) {
+    bool got = tn_queue_pop_until(reader->ready, until_ns, &item);
+    if (got || !tn_queue_is_over(reader->ready)) {
         *out = item;
         return TN_OK;
     }
@@ -204,14 +210,6 @@ tn_status tn_reader_next(tn_reader *reader, tn_batch **out, tn_error *err)
     }
     (void)pthread_mutex_unlock(&reader->lock);
     return status == TN_E_STOPPED ? tn_fail(err, TN_E_STOPPED, "the reader was stopped") : status;
-}
-
-tn_status tn_reader_try_next(tn_reader *reader, tn_batch **out, tn_error *err)
-{
-    (void)err;
-    void *item = NULL;
-    *out = tn_queue_try_pop(reader->ready, &item) ? item : NULL;
-    return TN_OK;
 }
 
 void tn_reader_recycle(tn_reader *reader, tn_batch *batch)

@@ -77,8 +77,10 @@ void tn_reader_close(tn_reader *reader);
 
 /* The next batch, lent until recycled; only the last of an epoch may be short. TN_END after it. */
 tn_status tn_reader_next(tn_reader *reader, tn_batch **out, tn_error *err) TN_MUST_USE;
-/* The same without waiting: *out is NULL when none is ready, also at the end. */
-tn_status tn_reader_try_next(tn_reader *reader, tn_batch **out, tn_error *err) TN_MUST_USE;
+/* The same, but waits until `until_ns` of tn_clock_ns at most (0: not at all): *out is NULL when
+ * none was ready by then. */
+tn_status tn_reader_next_until(tn_reader *reader, uint64_t until_ns, tn_batch **out,
+                               tn_error *err) TN_MUST_USE;
 void tn_reader_recycle(tn_reader *reader, tn_batch *batch);
 
 /* From any thread: tn_reader_next gives what is ready and then TN_E_STOPPED, and never waits again.

@@ -289,7 +289,7 @@ static void tell_flushed(const assembly *a, uint32_t first)
 {
     const tn_dealer *dealer = &a->r->deal.dealer;
     if (dealer->flushed != NULL) {
-        dealer->flushed(dealer->arg, a->turn - first, a->batches);
+        dealer->flushed(dealer->arg, a->turn - first, a->batches, a->records);
     }
 }
 

@@ -23,10 +23,12 @@ static tn_status deal_all(void *arg, bool wait, const atomic_bool *stop, tn_deal
     return TN_OK;
 }
 
-void tn_reader_begin_deal(tn_reader *r)
+tn_status tn_reader_begin_deal(tn_reader *r, tn_error *err)
 {
-    r->deal.dealer =
-        r->opts.dealer != NULL ? *r->opts.dealer : (tn_dealer){.next = deal_all, .arg = r};
+    const tn_dealer own = {.next = deal_all, .arg = r};
+    tn_dealer *d = &r->deal.dealer;
+    *d = r->opts.dealer != NULL ? *r->opts.dealer : own;
+    return d->begin != NULL ? d->begin(d->arg, r, err) : TN_OK;
 }
 
 void tn_reader_end_deal(tn_reader *r)

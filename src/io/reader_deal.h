@@ -17,7 +17,7 @@ typedef struct tn_deal {
 } tn_deal;
 
 /* Makes opts.dealer, or one that deals all parts, the reader's. */
-void tn_reader_begin_deal(tn_reader *r);
+tn_status tn_reader_begin_deal(tn_reader *r, tn_error *err) TN_MUST_USE;
 void tn_reader_end_deal(tn_reader *r);
 
 /* The source's next part, which the assembler then finds too; false: no more, or the reader stops

@@ -112,6 +112,7 @@ tn_status tn_group_open(tn_group **out, const tn_group_opts *opts, tn_error *err
     (void)pthread_condattr_destroy(&monotonic);
     (void)pthread_mutex_init(&g->lock, NULL);
     (void)pthread_mutex_init(&g->values_lock, NULL);
+    (void)pthread_mutex_init(&g->parts_lock, NULL);
     tn_status status = make(g, err);
     if (status != TN_OK) {
         tn_group_close(g);
@@ -370,6 +371,7 @@ void tn_group_close(tn_group *g)
     tn_free(g->dialled);
     tn_free(g->done);
     (void)pthread_mutex_destroy(&g->values_lock);
+    (void)pthread_mutex_destroy(&g->parts_lock);
     (void)pthread_mutex_destroy(&g->lock);
     (void)pthread_cond_destroy(&g->changed);
     tn_free(g);

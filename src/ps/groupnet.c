@@ -43,11 +43,12 @@ static void answer_noted(tn_group *g, const tn_frame *request)
 }
 
 /* Locked. */
-static void beat(tn_group *g, uint32_t waits_for, uint64_t now)
+static void beat(tn_group *g, uint32_t waits_for, const tn_note_parts *held, uint64_t now)
 {
     tn_link_counts counts;
     tn_link_counts_of(g->link, &counts);
     g->beat.waits_for = waits_for;
+    g->beat.held = *held;
     g->beat.bytes_out = counts.bytes_out;
     g->beat.bytes_in = counts.bytes_in;
     tn_pulse_heard(g->pulse, g->rank, &g->beat, g->step, now);
@@ -56,6 +57,7 @@ static void beat(tn_group *g, uint32_t waits_for, uint64_t now)
             tn_group_post(g, r, TN_FRAME_BEAT, &g->beat, NULL);
         }
     }
+    g->beat.held = (tn_note_parts){{NULL, 0}, {NULL, 0}, {NULL, 0}};
     if (g->beat.asks != TN_ASKS_STOP) { /* that is said again and again */
         g->beat.asks = TN_ASKS_NOTHING;
     }
@@ -210,11 +212,14 @@ typedef union any_note {
     tn_order_note order;
     tn_done_note done;
     tn_report_note report;
+    tn_ask_note ask;
+    tn_part_note part;
     tn_refused_note refused;
 } any_note;
 
 /* Locked. *arena is taken, and then NULL, where it is kept. */
-static void hear_request(tn_group *g, const tn_frame *f, const any_note *note, tn_arena **arena)
+static tn_once_verdict hear_request(tn_group *g, const tn_frame *f, const any_note *note,
+                                    tn_arena **arena)
 {
     tn_once *once = &g->once[f->rank];
     tn_once_verdict verdict = tn_once_ask(once, f->incarnation, f->sequence);
@@ -222,7 +227,8 @@ static void hear_request(tn_group *g, const tn_frame *f, const any_note *note, t
         if (f->type == TN_FRAME_ORDER && f->rank == 0) {
             tn_group_take_order(g, &note->order, *arena);
             *arena = NULL;
-        } else if (f->type == TN_FRAME_DONE && g->rank == 0) {
+        } else if (f->type == TN_FRAME_DONE && g->rank == 0 &&
+                   note->done.what != TN_ORDER_RETURN) { /* those are for who deals parts */
             tn_group_take_done(g, f->rank, &note->done, *arena);
             *arena = NULL;
         } else if (f->type == TN_FRAME_REPORT && g->take_report != NULL) {
@@ -237,15 +243,17 @@ static void hear_request(tn_group *g, const tn_frame *f, const any_note *note, t
         *arena = NULL;
         verdict = TN_ONCE_REPEATED;
     }
-    if (verdict == TN_ONCE_APPLY || verdict == TN_ONCE_REPEATED) {
+    if (f->type != TN_FRAME_ASK && (verdict == TN_ONCE_APPLY || verdict == TN_ONCE_REPEATED)) {
         answer_noted(g, f);
     }
+    return verdict;
 }
 
-static void hear_beat(tn_group *g, const tn_frame *f, const tn_beat_note *note)
+/* Whether it counts. */
+static bool hear_beat(tn_group *g, const tn_frame *f, const tn_beat_note *note)
 {
     if (f->incarnation != g->once[f->rank].incarnation) {
-        return;
+        return false;
     }
     tn_pulse_heard(g->pulse, f->rank, note, f->step, tn_clock_ns());
     if (f->rank == 0 && note->state == TN_PEER_ENDING) {
@@ -256,6 +264,7 @@ static void hear_beat(tn_group *g, const tn_frame *f, const tn_beat_note *note)
         g->asked[note->asks] = true;
         (void)pthread_cond_broadcast(&g->changed);
     }
+    return true;
 }
 
 static void hear(tn_group *g, const tn_frame *f)
@@ -268,19 +277,22 @@ static void hear(tn_group *g, const tn_frame *f)
         tn_arena_free(arena);
         return;
     }
+    tn_once_verdict verdict = TN_ONCE_STALE;
     (void)pthread_mutex_lock(&g->lock);
     if (f->type == TN_FRAME_HELLO && g->forming != NULL) {
         hear_hello(g, f, &note.hello);
     } else if (f->type == TN_FRAME_WELCOME) {
         hear_welcome(g, f, &note.welcome);
     } else if (f->type == TN_FRAME_BEAT) {
-        hear_beat(g, f, &note.beat);
-    } else if (f->type == TN_FRAME_ORDER || f->type == TN_FRAME_DONE ||
-               f->type == TN_FRAME_REPORT) {
-        hear_request(g, f, &note, &arena);
+        verdict = hear_beat(g, f, &note.beat) ? TN_ONCE_APPLY : TN_ONCE_STALE;
+    } else if (tn_frame_is_request(f->type)) {
+        verdict = hear_request(g, f, &note, &arena);
     }
     bool ended = g->ended != TN_OK;
     (void)pthread_mutex_unlock(&g->lock);
+    if (verdict == TN_ONCE_APPLY || (verdict == TN_ONCE_REPEATED && f->type == TN_FRAME_ASK)) {
+        tn_group_hear_parts(g, f, &note); /* a repeated ask is answered again */
+    }
     tn_arena_free(arena);
     if (ended) {
         tn_group_tell_values(g);
@@ -311,7 +323,8 @@ static bool hand_on(tn_group *g, tn_letter *letter, bool answer)
 static bool is_ours(tn_frame_type type)
 {
     return type == TN_FRAME_HELLO || type == TN_FRAME_WELCOME || type == TN_FRAME_BEAT ||
-           type == TN_FRAME_ORDER || type == TN_FRAME_DONE || type == TN_FRAME_REPORT;
+           type == TN_FRAME_ORDER || type == TN_FRAME_DONE || type == TN_FRAME_REPORT ||
+           type == TN_FRAME_ASK;
 }
 
 static bool is_for_values(tn_frame_type type)
@@ -357,6 +370,8 @@ void tn_group_hear_answer(void *arg, tn_letter *letter)
     hear_of(g, &letter->frame);
     if (type == TN_FRAME_REFUSED && letter->frame.sequence == 0) {
         hear_refused(g, letter);
+    } else if (type == TN_FRAME_PART) {
+        tn_group_hear_part(g, &letter->frame);
     } else if (type == TN_FRAME_NOTED) {
         (void)pthread_mutex_lock(&g->lock);
         (void)pthread_cond_broadcast(&g->changed);
@@ -369,7 +384,7 @@ void tn_group_hear_answer(void *arg, tn_letter *letter)
 
 /* ---- time ---- */
 
-static const char *how_to_go_on(void)
+const char *tn_group_advice(void)
 {
     return "\nhint: start the same command again to go on from the newest checkpoint";
 }
@@ -382,7 +397,7 @@ static void look_for_losses(tn_group *g, uint64_t now)
         tn_pulse_event_text(g->pulse, &event, &text);
         tn_log(event.kind == TN_PULSE_BACK ? TN_LOG_INFO : TN_LOG_WARN, "%s", tn_text_str(&text));
         if (event.kind == TN_PULSE_LOST) {
-            tn_text_addf(&text, ", and is taken for lost%s", how_to_go_on());
+            tn_text_addf(&text, ", and is taken for lost%s", tn_group_advice());
             tn_group_end(g, TN_E_PEER, tn_text_str(&text));
         }
         tn_text_done(&text);
@@ -421,7 +436,11 @@ void tn_group_tick(void *arg, uint64_t now_ns)
 {
     tn_group *g = arg;
     const uint32_t waits_for = whom(g);
+    tn_arena *arena = tn_arena_new(NOTE_ARENA);
+    tn_note_parts held;
     bool table = false;
+    tn_group_tick_parts(g, now_ns);
+    tn_group_held(g, arena, &held);
     (void)pthread_mutex_lock(&g->lock);
     if (g->open && g->rank != 0 && !g->is_whole && now_ns >= g->next_hello) {
         say_hello(g, now_ns);
@@ -429,13 +448,14 @@ void tn_group_tick(void *arg, uint64_t now_ns)
     if (g->is_whole && g->ended == TN_OK) {
         if (now_ns >= g->next_beat) {
             g->next_beat = now_ns + tn_timer_ns(beat_ns);
-            beat(g, waits_for, now_ns);
+            beat(g, waits_for, &held, now_ns);
         }
         look_for_losses(g, now_ns);
         table = is_table_due(g, now_ns);
     }
     bool ended = g->ended != TN_OK;
     (void)pthread_mutex_unlock(&g->lock);
+    tn_arena_free(arena);
     if (table) {
         show_table(g);
     }

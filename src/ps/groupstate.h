@@ -3,6 +3,7 @@
  *     group.c         opening, forming, closing
  *     groupnet.c      letters and ticks, on tn-net
  *     grouporders.c   orders of rank 0, and what was done
+ *     groupparts.c    the parts of an epoch: asks, claims, returns
  */
 #ifndef TN_PS_GROUPSTATE_H
 #define TN_PS_GROUPSTATE_H
@@ -10,7 +11,7 @@
 #include "base/arena.h"
 #include "base/text.h"
 #include "ps/forming.h"
-#include "ps/group.h"
+#include "ps/groupparts.h"
 #include "ps/notes.h"
 #include "ps/pulse.h"
 
@@ -41,7 +42,10 @@ struct tn_group {
     pthread_mutex_t values_lock;
     tn_group_values values; /* guarded by values_lock; its functions may be NULL */
 
-    pthread_mutex_t lock; /* guards all below */
+    pthread_mutex_t parts_lock;
+    tn_group_parts parts; /* guarded by parts_lock */
+
+    pthread_mutex_t lock; /* guards all below; taken behind the other two */
     pthread_cond_t changed;
     bool open;            /* the link stands */
     tn_forming *forming;  /* rank 0 */
@@ -86,6 +90,16 @@ void tn_group_tick(void *arg, uint64_t now_ns);
 /* An ORDER or a DONE, which is not a repetition; locked. Takes the arena. */
 void tn_group_take_order(tn_group *g, const tn_order_note *note, tn_arena *arena);
 void tn_group_take_done(tn_group *g, uint32_t rank, const tn_done_note *note, tn_arena *arena);
+
+/* Of parts; not locked. Rank 0: what another rank says in an ASK, a DONE or a beat, whose note it
+ * is, and which is no repetition, unless it is an ask. The others: a PART. */
+void tn_group_hear_parts(tn_group *g, const tn_frame *frame, const void *note);
+void tn_group_hear_part(tn_group *g, const tn_frame *frame);
+void tn_group_tick_parts(tn_group *g, uint64_t now_ns);
+void tn_group_held(tn_group *g, tn_arena *arena, tn_note_parts *out);
+
+/* What to do when a rank is lost. */
+const char *tn_group_advice(void);
 
 /* Until something changes or the time has come; locked. False: it has. */
 bool tn_group_wait(tn_group *g, uint64_t deadline_ns);

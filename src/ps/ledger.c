@@ -111,6 +111,8 @@ tn_status tn_ledger_new(tn_ledger **out, const tn_ledger_opts *opts, tn_error *e
     l->n_parts = opts->n_parts;
     l->mode = opts->mode;
     l->relaxed = opts->relaxed;
+    l->straggler_ns = opts->straggler_ns != 0 ? opts->straggler_ns : TN_LEDGER_STRAGGLER_NS;
+    l->silent_ns = opts->silent_ns != 0 ? opts->silent_ns : TN_LEDGER_SILENT_NS;
     if (allocate(l, err) != TN_OK) {
         tn_ledger_free(l);
         return TN_E_MEMORY;

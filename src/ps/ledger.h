@@ -12,9 +12,9 @@
  * asks for its next part when the last ask is answered; it may hold several.
  *
  * The head of a part whose reader gave it back is done, the rest is the same part under the next
- * attempt, beginning at a later position. `attempt` fences: whatever comes of an older one, or from
- * another rank, is ignored. Numbers of parts may be any: they come from outside. Ranks are below
- * `ranks`, which the caller has checked, as it has refused frames of former incarnations (once.h).
+ * attempt, beginning at a later position; that rank waits behind all others. `attempt` fences: what
+ * comes of an older one, or from another rank, is ignored. Numbers of parts may be any: they come
+ * from outside. Ranks are below `ranks`, and of this incarnation, as the caller has checked.
  *
  * Nothing here waits, allocates (but new, restore) or reads a clock: the same calls give the same
  * answers. Asking, finishing, giving back: O(1); lost and claim: the parts that the rank holds;
@@ -26,7 +26,6 @@
 #include "ps/manifest.h"
 
 enum { TN_LEDGER_RANKS_MAX = 1024, TN_LEDGER_PARTS_MAX = 1 << 20, TN_LEDGER_FINISHED_MIN = 3 };
-
 #define TN_LEDGER_STRAGGLER_NS UINT64_C(5000000000) /* younger parts are never asked for */
 #define TN_LEDGER_SILENT_NS UINT64_C(15000000000)   /* to give a part back, to claim one */
 
@@ -40,6 +39,7 @@ typedef struct tn_ledger_span {
 typedef struct tn_ledger_opts {
     uint32_t epoch, ranks, n_parts;
     tn_ledger_mode mode;
+    uint64_t straggler_ns, silent_ns; /* 0: the constants above; tests divide them */
     bool relaxed; /* parts of a lost rank are free at once, from where it began; else by restore */
     const tn_ledger_span *part; /* in the order of reading; copied */
 } tn_ledger_opts;
@@ -105,7 +105,7 @@ bool tn_ledger_straggler(tn_ledger *l, uint64_t now_ns, tn_ledger_held *out);
 /* Its answer: all records before `position` are acknowledged. False: ignored, as for done. */
 bool tn_ledger_returned(tn_ledger *l, const tn_ledger_held *held);
 
-/* The next rank that was asked 15 s ago and neither gave back nor finished: to be taken as lost. */
+/* The next rank that was asked 15 s ago and neither gave back nor finished: it counts as lost. */
 bool tn_ledger_silent(tn_ledger *l, uint64_t now_ns, uint32_t *rank);
 
 /* For manifests: all parts by source and begin, adjacent done ones merged, with the positions of

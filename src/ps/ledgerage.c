@@ -25,7 +25,7 @@ uint32_t tn_ledger_claim(tn_ledger *l, uint32_t rank, const tn_ledger_held *held
     uint32_t before = 0;
     for (uint32_t i = l->rank[rank].held.last; i != TN_NOBODY; i = before) {
         before = l->held[i].before;
-        if (now_ns - l->part[i].claimed_ns < TN_LEDGER_SILENT_NS || is_under_way(l, rank, i)) {
+        if (now_ns - l->part[i].claimed_ns < l->silent_ns || is_under_way(l, rank, i)) {
             continue;
         }
         unclaimed++;
@@ -55,7 +55,7 @@ bool tn_ledger_straggler(tn_ledger *l, uint64_t now_ns, tn_ledger_held *out)
     }
     tn_ledger_part *p = &l->part[oldest];
     const uint64_t age = now_ns - p->dealt_ns;
-    if (age < TN_LEDGER_STRAGGLER_NS || age <= 3 * tn_recent_median(&l->ages)) {
+    if (age < l->straggler_ns || age <= 3 * tn_recent_median(&l->ages)) {
         return false;
     }
     p->asked_ns = now_ns;
@@ -65,6 +65,15 @@ bool tn_ledger_straggler(tn_ledger *l, uint64_t now_ns, tn_ledger_held *out)
     return true;
 }
 
+/* Who waits with parts in hand has asked ahead; when it gives them back others come first. */
+static void wait_anew(tn_ledger *l, uint32_t rank)
+{
+    if (l->rank[rank].waits) {
+        tn_list_remove(&l->waiting, l->waits, rank);
+        tn_list_add(&l->waiting, l->waits, rank);
+    }
+}
+
 bool tn_ledger_returned(tn_ledger *l, const tn_ledger_held *held)
 {
     const tn_ledger_part *p = tn_ledger_current(l, held->rank, held->part, held->attempt);
@@ -72,13 +81,14 @@ bool tn_ledger_returned(tn_ledger *l, const tn_ledger_held *held)
         return false;
     }
     tn_ledger_free_again(l, held->part, held->position);
+    wait_anew(l, held->rank);
     return true;
 }
 
 bool tn_ledger_silent(tn_ledger *l, uint64_t now_ns, uint32_t *rank)
 {
     const uint32_t first = l->list[TN_LIST_ASKED].first;
-    if (first == TN_NOBODY || now_ns - l->part[first].asked_ns < TN_LEDGER_SILENT_NS) {
+    if (first == TN_NOBODY || now_ns - l->part[first].asked_ns < l->silent_ns) {
         return false;
     }
     tn_ledger_move(l, first, TN_LIST_SILENT);

@@ -42,6 +42,7 @@ struct tn_ledger {
     uint32_t epoch, ranks, n_parts, n_done;
     tn_ledger_mode mode;
     bool relaxed;
+    uint64_t straggler_ns, silent_ns;
     tn_ledger_part *part; /* owned, as are the arrays below */
     uint32_t *sorted;     /* parts by source and begin */
     tn_links *links;      /* of parts, for list[] */

@@ -44,17 +44,23 @@ typedef struct tn_beat_note {
     uint64_t asks; /* what a signal to this rank wants of all */
 } tn_beat_note;
 
-/* ASK: the next part of the epoch, please; these are done. Positions: records of each. */
+/* ASK: these parts of the epoch are done (positions: records of each), and, with an id, the next
+ * one, please. */
 typedef struct tn_ask_note {
     uint64_t epoch;
     tn_note_parts done;
+    uint64_t id;     /* as tn_ledger_ask; 0: no part is wanted */
+    uint64_t number; /* of this note, not 0 */
 } tn_ask_note;
 
 enum { TN_PART_IS, TN_PART_WAIT, TN_PART_NO_MORE, TN_PART_ANSWERS };
 
-/* PART: the answer to an ASK, one of these. After TN_PART_WAIT another one comes by itself. */
+/* PART: the answer to an ASK, one of these. After TN_PART_WAIT another one comes by itself, unless
+ * it is lost: who waits asks again under its id, and gets the same. */
 typedef struct tn_part_note {
     uint64_t answer, epoch, part, source, begin, end, attempt, position;
+    uint64_t id;     /* of the ask */
+    uint64_t number; /* of the note that this answers; 0: it comes by itself */
 } tn_part_note;
 
 /* REPORT: sums so far, so that one that is lost, repeated or late does no harm. */
@@ -68,10 +74,10 @@ typedef struct tn_report_note {
 
 typedef enum tn_order_what {
     TN_ORDER_START,    /* train until all meet again, in epoch `number` */
-    TN_ORDER_CUT,      /* finish what is pulled, drain, say DONE with parts and sent */
+    TN_ORDER_CUT,      /* finish what is pulled, drain, say DONE with parts in hand and sent */
     TN_ORDER_MARK,     /* begin the snapshot `number`, go on; DONE with files when written */
     TN_ORDER_ABANDON,  /* the cut or snapshot `number` */
-    TN_ORDER_RETURN,   /* give back part `number`: DONE with its position */
+    TN_ORDER_RETURN,   /* to one rank: give back what you hold of epoch `number`: DONE with parts */
     TN_ORDER_EVALUATE, /* text: the data */
     TN_ORDER_EXPORT,   /* text: where to */
     TN_ORDER_STOP,     /* end the run; number: tn_status, text: why */

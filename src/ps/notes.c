@@ -68,6 +68,8 @@ static const tn_note_field ask[] = {
     LIST(tn_ask_note, 2, done.part, 1),
     LIST(tn_ask_note, 3, done.attempt, 1),
     LIST(tn_ask_note, 4, done.position, 1),
+    FIELD(tn_ask_note, 5, id),
+    FIELD(tn_ask_note, 6, number),
 };
 
 static const tn_note_field part[] = {
@@ -79,6 +81,8 @@ static const tn_note_field part[] = {
     FIELD(tn_part_note, 6, end),
     FIELD(tn_part_note, 7, attempt),
     FIELD(tn_part_note, 8, position),
+    FIELD(tn_part_note, 9, id),
+    FIELD(tn_part_note, 10, number),
 };
 
 static const tn_note_field report[] = {

@@ -3,6 +3,11 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/failpoint.h"
+
+#include <stdio.h>
+
+static const uint64_t look_ns = 50000000; /* who waits for data looks at what is due so often */
 
 struct tn_apart {
     tn_worker *w;
@@ -10,6 +15,7 @@ struct tn_apart {
     tn_feeder *feeder;
     uint32_t n_ranks;
     bool looks_ahead; /* there are permits for two */
+    char point[24];   /* name of the failpoint before each step: "apart.RANK" */
     bool is_over;
     tn_step *next;  /* whose rows were asked for; NULL: none */
     tn_step *taken; /* lent to the caller */
@@ -29,6 +35,7 @@ tn_status tn_apart_new(tn_apart **out, tn_worker *w, tn_peers *peers, tn_feeder 
     x->feeder = feeder;
     x->n_ranks = w->plan->owners.n_peers;
     x->looks_ahead = tn_permits_of(w->plan->run->cluster.staleness) > 1;
+    (void)snprintf(x->point, sizeof x->point, "apart.%u", w->rank);
     return TN_OK;
 }
 
@@ -37,17 +44,19 @@ void tn_apart_free(tn_apart *x)
     tn_free(x);
 }
 
-/* The next batch that weighs anything; x->next is NULL when none is left. */
-static tn_status read_next(tn_apart *x, tn_error *err)
+/* The next batch that weighs anything; x->next is NULL when none is left, or none came by then. */
+static tn_status read_next(tn_apart *x, uint64_t until_ns, tn_error *err)
 {
     const double begin = tn_clock_s();
     tn_status status = TN_OK;
     x->next = NULL;
-    while (status == TN_OK && x->next == NULL && !x->is_over) {
+    bool late = false;
+    while (status == TN_OK && x->next == NULL && !x->is_over && !late) {
         tn_span_begin(x->w->lane, TN_PHASE_WAIT_DATA);
-        status = tn_feeder_next(x->feeder, &x->next, err);
+        status = tn_feeder_next_until(x->feeder, until_ns, &x->next, err);
         tn_span_end(x->w->lane);
-        if (status == TN_OK && x->next->weight_sum == 0) {
+        late = status == TN_OK && x->next == NULL;
+        if (status == TN_OK && !late && x->next->weight_sum == 0) {
             tn_feeder_recycle(x->feeder, x->next);
             x->next = NULL;
         }
@@ -57,9 +66,9 @@ static tn_status read_next(tn_apart *x, tn_error *err)
     return status == TN_END ? TN_OK : status;
 }
 
-static tn_status pull_next(tn_apart *x, tn_error *err)
+static tn_status pull_next(tn_apart *x, uint64_t until_ns, tn_error *err)
 {
-    TN_TRY(read_next(x, err));
+    TN_TRY(read_next(x, until_ns, err));
     if (x->next == NULL) {
         return TN_OK;
     }
@@ -71,11 +80,23 @@ static tn_status pull_next(tn_apart *x, tn_error *err)
     return tn_async_pull(x->async, &batch, err);
 }
 
+/* Each push of any rank is an update of the own shard. */
+static void count_steps(tn_apart *x, uint32_t own)
+{
+    const uint64_t seen = tn_async_updates(x->async);
+    const uint64_t steps = x->w->steps + own;
+    x->w->steps = seen > steps ? seen : steps;
+}
+
 static tn_status learn(tn_apart *x, tn_step *s, double factor, tn_learned *out, tn_error *err)
 {
     tn_worker *w = x->w;
     tn_async_seen seen;
     *out = (tn_learned){0};
+    const int failure = tn_failpoint(x->point);
+    if (failure != 0) {
+        return tn_fail(err, TN_E_IO, "%s: made to fail with %d", x->point, failure);
+    }
     TN_TRY(tn_step_compute(w, s, NULL, &out->loss, err));
     const tn_push push = {
         .step = w->steps, .weight_sum = s->weight_sum, .lr_factor = factor, .day = w->day};
@@ -83,9 +104,19 @@ static tn_status learn(tn_apart *x, tn_step *s, double factor, tn_learned *out, 
     tn_async_take_seen(x->async, &seen);
     out->grad_norm = seen.norm;
     out->staleness = seen.staleness_max;
-    w->steps += x->n_ranks;
+    count_steps(x, 1);
     tn_step_count(w, s);
     return TN_OK;
+}
+
+/* Without data; the group may have ended. */
+static tn_status stand_idle(tn_apart *x, const tn_ahead *ahead, tn_turn_taken *out, tn_error *err)
+{
+    count_steps(x, 0);
+    out->waited_s = x->waited_s;
+    out->over = x->is_over;
+    out->meets = !out->over && ahead->meets != NULL && ahead->meets(ahead->arg, x->w->steps);
+    return tn_async_drain(x->async, err);
 }
 
 tn_status tn_apart_next(tn_apart *x, const tn_ahead *ahead, tn_turn_taken *out, tn_error *err)
@@ -96,19 +127,18 @@ tn_status tn_apart_next(tn_apart *x, const tn_ahead *ahead, tn_turn_taken *out, 
         x->taken = NULL;
     }
     if (x->next == NULL) {
-        TN_TRY(pull_next(x, err));
+        TN_TRY(pull_next(x, tn_clock_ns() + look_ns, err));
     }
     if (x->next == NULL) {
-        out->over = true;
-        return tn_async_drain(x->async, err);
+        return stand_idle(x, ahead, out, err);
     }
     tn_step *s = x->next;
     TN_TRY(tn_async_rows(x->async, x->w->team, err));
     out->waited_s = x->waited_s;
-    out->meets = ahead->meets != NULL && ahead->meets(ahead->arg, x->w->steps + x->n_ranks);
+    out->meets = ahead->meets != NULL && ahead->meets(ahead->arg, x->w->steps + 1);
     x->next = NULL;
     if (!out->meets && x->looks_ahead) {
-        TN_TRY(pull_next(x, err));
+        TN_TRY(pull_next(x, 0, err));
     }
     x->taken = s;
     TN_TRY(learn(x, s, ahead->factor != NULL ? ahead->factor(ahead->arg) : 1, &out->learned, err));

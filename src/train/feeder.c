@@ -35,9 +35,9 @@ struct tn_feeder {
     tn_error err;   /* of `end` and of a slot that failed */
 };
 
-static tn_status next_of_reader(void *from, bool wait, tn_batch **out, tn_error *err)
+static tn_status next_of_reader(void *from, uint64_t until_ns, tn_batch **out, tn_error *err)
 {
-    return wait ? tn_reader_next(from, out, err) : tn_reader_try_next(from, out, err);
+    return tn_reader_next_until(from, until_ns, out, err);
 }
 
 static void recycle_of_reader(void *from, tn_batch *batch)
@@ -51,11 +51,11 @@ static uint32_t after(const tn_feeder *f, uint32_t i)
 }
 
 /* Takes the next batch into the next slot, which is free; NULL: there is none. Locked. */
-static slot *take_batch(tn_feeder *f, bool wait)
+static slot *take_batch(tn_feeder *f, uint64_t until_ns)
 {
     slot *s = &f->slot[f->next];
     tn_batch *batch = NULL;
-    tn_status status = f->batches.next(f->batches.from, wait, &batch, &f->err);
+    tn_status status = f->batches.next(f->batches.from, until_ns, &batch, &f->err);
     if (status != TN_OK) {
         f->end = status;
         return NULL;
@@ -96,7 +96,7 @@ static bool prepare_aside(void *feeder)
     }
     slot *s = NULL;
     if (f->end == TN_OK && f->slot[f->next].state == FREE) {
-        s = take_batch(f, false);
+        s = take_batch(f, 0);
     }
     if (s != NULL) {
         prepare(f, s);
@@ -169,14 +169,15 @@ tn_status tn_feeder_watch(tn_feeder *f, const atomic_bool *stop, tn_error *err)
     return stop != NULL ? tn_stopper_start(&f->stopper, f->reader, stop, err) : TN_OK;
 }
 
-/* The first slot that is ready, made here if nobody else did; NULL: the end. Locked. */
-static slot *first_ready(tn_feeder *f)
+/* The first slot that is ready, made here if nobody else did; NULL: the end, or no data by then.
+ * Locked. */
+static slot *first_ready(tn_feeder *f, uint64_t until_ns)
 {
     slot *s = &f->slot[f->first];
     TN_ASSERT(s->state != LENT); /* more steps were taken than there are */
     if (s->state == FREE && f->end == TN_OK) {
         TN_ASSERT(f->first == f->next);
-        if (take_batch(f, true) != NULL) {
+        if (take_batch(f, until_ns) != NULL) {
             prepare(f, s);
         }
     }
@@ -188,19 +189,24 @@ static slot *first_ready(tn_feeder *f)
 
 tn_status tn_feeder_next(tn_feeder *f, tn_step **out, tn_error *err)
 {
+    return tn_feeder_next_until(f, UINT64_MAX, out, err);
+}
+
+tn_status tn_feeder_next_until(tn_feeder *f, uint64_t until_ns, tn_step **out, tn_error *err)
+{
     tn_team_set_aside(f->team, prepare_aside, f);
     (void)pthread_mutex_lock(&f->lock);
-    slot *s = first_ready(f);
-    tn_status status = TN_OK;
+    slot *s = first_ready(f, until_ns);
+    tn_status status = f->end;
     if (s != NULL) {
+        status = TN_OK;
         s->state = LENT;
         f->first = after(f, f->first);
         *out = s->step;
-    } else {
-        status = f->end;
-        if (status != TN_END && err != NULL) {
-            *err = f->err;
-        }
+    } else if (status == TN_OK) {
+        *out = NULL;
+    } else if (status != TN_END && err != NULL) {
+        *err = f->err;
     }
     (void)pthread_mutex_unlock(&f->lock);
     return status;

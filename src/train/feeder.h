@@ -33,9 +33,9 @@ typedef struct tn_feeder_opts {
 
 /* Where batches come from. */
 typedef struct tn_batches {
-    /* The next one, lent until recycled; TN_END after the last. Without `wait`, *out is NULL when
-     * none is ready. Calls do not overlap. */
-    tn_status (*next)(void *from, bool wait, tn_batch **out, tn_error *err);
+    /* The next one, lent until recycled; TN_END after the last. *out is NULL when none is ready by
+     * `until_ns` of tn_clock_ns. Calls do not overlap. */
+    tn_status (*next)(void *from, uint64_t until_ns, tn_batch **out, tn_error *err);
     void (*recycle)(void *from, tn_batch *batch);
     void *from; /* outlives the feeder */
 } tn_batches;
@@ -56,6 +56,10 @@ tn_status tn_feeder_watch(tn_feeder *f, const atomic_bool *stop, tn_error *err) 
 /* TN_END after the last step. A failure comes after the steps before it, and again when called
  * again. */
 tn_status tn_feeder_next(tn_feeder *f, tn_step **out, tn_error *err) TN_MUST_USE;
+/* The same, but waits for data until `until_ns` of tn_clock_ns at most (0: not at all): *out is
+ * NULL when there were none by then. */
+tn_status tn_feeder_next_until(tn_feeder *f, uint64_t until_ns, tn_step **out,
+                               tn_error *err) TN_MUST_USE;
 void tn_feeder_recycle(tn_feeder *f, tn_step *step);
 
 tn_reader *tn_feeder_reader(tn_feeder *f); /* NULL: it is over other batches */

@@ -21,13 +21,24 @@ tn_status tn_follower_say_done(tn_follower *f, const tn_order_note *order, tn_st
     return tn_group_done(f->group, &note, err);
 }
 
-/* The same with what was scored, and where the epoch stands. */
-static tn_status say_scores(tn_follower *f, const tn_order_note *order, const tn_metrics *metrics,
-                            const tn_read_counts *counts, tn_error *err)
+/* Where this rank stands in the epoch. */
+static tn_status say_where(tn_follower *f, tn_arena *arena, tn_note_parts *out, tn_error *err)
 {
-    const uint64_t part = f->progress.part;
-    const uint64_t position = f->progress.position;
-    const uint64_t attempt = 0;
+    if (f->asks != NULL) {
+        return tn_follower_held(f, arena, out, err);
+    }
+    uint64_t *list = TN_NEW_ARRAY(arena, uint64_t, 3);
+    list[0] = f->progress.part;
+    list[1] = 0;
+    list[2] = f->progress.position;
+    *out = (tn_note_parts){{list, 1}, {list + 1, 1}, {list + 2, 1}};
+    return TN_OK;
+}
+
+/* The same with what was scored; `parts`: where the epoch stands. */
+static tn_status say_scores(tn_follower *f, const tn_order_note *order, const tn_metrics *metrics,
+                            const tn_read_counts *counts, const tn_note_parts *parts, tn_error *err)
+{
     tn_text packed = {0};
     tn_metrics_pack(metrics, &packed);
     tn_status status = tn_text_check(&packed, "metrics", err);
@@ -35,7 +46,7 @@ static tn_status say_scores(tn_follower *f, const tn_order_note *order, const tn
         const tn_done_note note = {.what = order->what,
                                    .number = order->number,
                                    .text = "",
-                                   .parts = {{&part, 1}, {&attempt, 1}, {&position, 1}},
+                                   .parts = *parts,
                                    .records = counts->records,
                                    .bad = counts->bad,
                                    .metrics = {packed.data, packed.size}};
@@ -53,12 +64,21 @@ static tn_status sum(tn_follower *f, const tn_order_note *order, tn_error *err)
     if (strcmp(order->text, TN_TO_THE_END) == 0 && f->apart != NULL) {
         TN_TRY(tn_follower_train(f, true, err));
     }
+    f->trains = false;
     if (f->feeder != NULL) {
         tn_reader_counts(tn_feeder_reader(f->feeder), &counts);
     }
+    counts.bad += f->bad;
     TN_TRY(tn_reporter_say(&f->reporter, tn_clock_ns(), err));
+    tn_note_parts parts;
+    tn_arena *arena = tn_arena_new(1 << 10);
+    tn_status status = say_where(f, arena, &parts, err);
     counts.records = f->progress.records;
-    return say_scores(f, order, f->metrics, &counts, err);
+    if (status == TN_OK) {
+        status = say_scores(f, order, f->metrics, &counts, &parts, err);
+    }
+    tn_arena_free(arena);
+    return status;
 }
 
 static tn_status evaluate(tn_follower *f, const tn_order_note *order, tn_error *err)
@@ -68,6 +88,7 @@ static tn_status evaluate(tn_follower *f, const tn_order_note *order, tn_error *
     const tn_eval_request request = {.paths = f->paths != NULL ? f->paths : own};
     tn_evaluation found;
     tn_error why = {0};
+    f->trains = false;
     tn_beats_state(&f->beats, TN_PEER_EVALUATING);
     tn_status status = tn_peers_begin(f->peers, &why);
     if (status == TN_OK) {
@@ -79,7 +100,8 @@ static tn_status evaluate(tn_follower *f, const tn_order_note *order, tn_error *
     if (status != TN_OK) {
         return tn_follower_say_done(f, order, status, &why, err);
     }
-    status = say_scores(f, order, found.metrics, &found.counts, err);
+    const tn_note_parts none = {{NULL, 0}, {NULL, 0}, {NULL, 0}};
+    status = say_scores(f, order, found.metrics, &found.counts, &none, err);
     tn_evaluation_done(&found);
     return status;
 }
@@ -109,6 +131,7 @@ static tn_status carry_out(tn_follower *f, const tn_order_note *order, tn_error 
     case TN_ORDER_LOAD:
         return load(f, order, err);
     case TN_ORDER_RETURN:
+        return tn_follower_give_back(f, order, err);
     case TN_ORDER_EXPORT:
     case TN_ORDER_STOP:
     case TN_ORDER_BYE:
@@ -167,7 +190,7 @@ static tn_status open_parts(tn_follower *f, const tn_run_text *text, const tn_bi
 }
 
 static tn_status follow(tn_follower *f, const tn_run_text *text, const tn_binder *b,
-                        uint64_t *steps, tn_error *err)
+                        tn_outcome *out, tn_error *err)
 {
     tn_error why = {0};
     tn_status status = open_parts(f, text, b, &why);
@@ -178,7 +201,11 @@ static tn_status follow(tn_follower *f, const tn_run_text *text, const tn_binder
         tn_group_fail(f->group, status, why.text);
         status = tn_group_check(f->group, &why); /* the first reason, which may be another's */
     }
-    *steps = f->w != NULL ? f->w->steps : 0;
+    *out = (tn_outcome){0};
+    if (f->w != NULL) {
+        out->steps = f->w->steps;
+        out->samples = f->w->rows;
+    }
     tn_follower_end_epoch(f);
     tn_data_stand_done(&f->stand);
     tn_ckptshare_free(f->share);
@@ -197,8 +224,7 @@ tn_status tn_follow(const tn_blueprint *plan, const tn_run_text *text, const tn_
                     const tn_binder *b, tn_outcome *out, tn_error *err)
 {
     tn_follower f = {.plan = plan, .watch = watch};
-    *out = (tn_outcome){0};
-    return follow(&f, text, b, &out->steps, err);
+    return follow(&f, text, b, out, err);
 }
 
 tn_status tn_follow_evaluation(const tn_blueprint *plan, const tn_run_text *text,
@@ -206,6 +232,6 @@ tn_status tn_follow_evaluation(const tn_blueprint *plan, const tn_run_text *text
                                tn_error *err)
 {
     tn_follower f = {.plan = plan, .watch = watch, .paths = paths};
-    uint64_t steps;
-    return follow(&f, text, b, &steps, err);
+    tn_outcome out;
+    return follow(&f, text, b, &out, err);
 }

@@ -6,8 +6,8 @@
 
 #include "train/trainer.h"
 
-/* The same as tn_train, which calls it; the outcome is rank 0's to tell: only steps and samples
- * are set. */
+/* The same as tn_train, which calls it; the outcome is rank 0's to tell: only steps and samples,
+ * those that this rank has learned from, are set. */
 tn_status tn_follow(const tn_blueprint *plan, const tn_run_text *text, const tn_watch *watch,
                     const tn_binder *b, tn_outcome *out, tn_error *err) TN_MUST_USE;
 

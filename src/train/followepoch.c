@@ -5,17 +5,58 @@
 
 #include <string.h>
 
-void tn_follower_end_epoch(tn_follower *f)
+static const uint64_t again_ns = 1000000000; /* who waits for a part asks again */
+static const uint64_t settle_ns = 100000000; /* looks whether the group still is one */
+
+/* ---- an epoch ---- */
+
+static void stop_reading(tn_follower *f)
 {
     tn_together_free(f->steps);
     tn_apart_free(f->apart);
     tn_feeder_close(f->feeder);
-    tn_partdealer_close(f->dealer);
     f->steps = NULL;
     f->apart = NULL;
-    f->is_over = false;
     f->feeder = NULL;
+}
+
+void tn_follower_end_epoch(tn_follower *f)
+{
+    stop_reading(f);
+    tn_partdealer_close(f->dealer);
+    if (f->asks != NULL) {
+        tn_group_set_parts(f->group, NULL);
+    }
+    tn_askdealer_close(f->asks);
+    f->is_over = false;
     f->dealer = NULL;
+    f->asks = NULL;
+    f->records = f->bad = 0;
+}
+
+static void say_ask(void *arg, const tn_ask_note *note)
+{
+    tn_group_ask(arg, note);
+}
+
+static tn_status open_asks(tn_follower *f, tn_error *err)
+{
+    const tn_askdealer_opts opts = {
+        .epoch = f->epoch, .again_ns = tn_timer_ns(again_ns), .ask = say_ask, .arg = f->group};
+    tn_group_parts parts;
+    TN_TRY(tn_askdealer_open(&f->asks, &opts, err));
+    tn_askdealer_bind(f->asks, &parts);
+    tn_group_set_parts(f->group, &parts);
+    tn_data_stand_done(&f->stand); /* rank 0's ledger has it */
+    return TN_OK;
+}
+
+/* Parts that rank 0 deals. */
+static tn_status read_on_request(tn_follower *f, tn_error *err)
+{
+    const tn_dealer *dealer = tn_askdealer_dealer(f->asks);
+    TN_TRY(tn_dealt_feeder(&f->feeder, f->w, f->epoch, dealer, err));
+    return tn_apart_new(&f->apart, f->w, f->peers, f->feeder, err);
 }
 
 static tn_status begin_epoch(tn_follower *f, uint32_t epoch, tn_error *err)
@@ -24,10 +65,11 @@ static tn_status begin_epoch(tn_follower *f, uint32_t epoch, tn_error *err)
     f->epoch = epoch;
     f->progress = (tn_progress){.epoch = epoch};
     tn_metrics_clear(f->metrics);
-    TN_TRY(tn_training_feeder(&f->feeder, f->w, &f->progress, &f->stand, &f->dealer, err));
-    if (tn_peers_async(f->peers) != NULL) {
-        return tn_apart_new(&f->apart, f->w, f->peers, f->feeder, err);
+    if (tn_deals_on_request(f->w)) {
+        TN_TRY(open_asks(f, err));
+        return read_on_request(f, err);
     }
+    TN_TRY(tn_training_feeder(&f->feeder, f->w, &f->progress, &f->stand, &f->dealer, err));
     return tn_together_new(&f->steps, f->w, f->peers, f->feeder, err);
 }
 
@@ -43,13 +85,17 @@ static tn_status note_step(tn_follower *f, const tn_turn_taken *turn, tn_error *
                             .weight = batch->weight};
     tn_read_counts counts;
     f->progress = batch->progress;
+    f->progress.records += f->records;
+    if (f->asks != NULL) {
+        tn_askdealer_note(f->asks, &batch->progress);
+    }
     tn_reader_counts(tn_feeder_reader(f->feeder), &counts);
     const tn_reporter_step step = {.rows = &rows,
                                    .learned = f->apart != NULL ? &turn->learned : NULL,
                                    .weight = turn->weight,
                                    .epoch = f->epoch,
                                    .records = f->progress.records,
-                                   .bad = counts.bad};
+                                   .bad = f->bad + counts.bad};
     TN_TRY(tn_reporter_add(&f->reporter, &step, tn_clock_ns(), err));
     return tn_metrics_add(f->metrics, &rows, err);
 }
@@ -79,6 +125,9 @@ tn_status tn_follower_train(tn_follower *f, bool to_the_end, tn_error *err)
         TN_TRY(note_step(f, &turn, err));
         TN_TRY(tn_follower_note_share(f, err));
         tn_beats_step(&f->beats, f->w, &turn, f->progress.records);
+        if (turn.step == NULL && f->apart != NULL) {
+            tn_beats_state(&f->beats, TN_PEER_WAITING); /* for a part */
+        }
     }
     f->is_over = f->apart != NULL && turn.over;
     return TN_OK;
@@ -101,5 +150,50 @@ tn_status tn_follower_start(tn_follower *f, const tn_order_note *order, tn_error
         status = begin_epoch(f, (uint32_t)order->number, &why);
     }
     TN_TRY(tn_follower_say_done(f, order, status, &why, err));
-    return status == TN_OK ? tn_follower_train(f, false, err) : TN_OK; /* rank 0 ends the group */
+    f->trains = status == TN_OK;
+    return f->trains ? tn_follower_train(f, false, err) : TN_OK; /* else rank 0 ends the group */
+}
+
+/* ---- parts that others can have ---- */
+
+static tn_status settle(tn_follower *f, tn_error *err)
+{
+    while (!tn_askdealer_settle(f->asks, tn_clock_ns() + settle_ns)) {
+        TN_TRY(tn_group_check(f->group, err));
+    }
+    return TN_OK;
+}
+
+tn_status tn_follower_held(tn_follower *f, tn_arena *arena, tn_note_parts *out, tn_error *err)
+{
+    TN_TRY(settle(f, err));
+    f->progress.records = f->records + tn_askdealer_records(f->asks);
+    tn_askdealer_held(f->asks, arena, out);
+    return TN_OK;
+}
+
+static tn_status say_returned(tn_follower *f, const tn_order_note *order, tn_error *err)
+{
+    tn_arena *arena = tn_arena_new(1 << 10);
+    tn_done_note note = {.what = TN_ORDER_RETURN, .number = order->number, .text = ""};
+    tn_askdealer_give_back(f->asks, arena, &note.parts);
+    tn_status status = tn_group_done(f->group, &note, err);
+    tn_arena_free(arena);
+    return status;
+}
+
+tn_status tn_follower_give_back(tn_follower *f, const tn_order_note *order, tn_error *err)
+{
+    if (f->asks != NULL && f->epoch == order->number && !f->is_over) {
+        tn_read_counts counts;
+        tn_reader_counts(tn_feeder_reader(f->feeder), &counts);
+        f->bad += counts.bad;
+        stop_reading(f);
+        TN_TRY(settle(f, err));
+        f->records += tn_askdealer_records(f->asks);
+        f->progress.records = f->records;
+        TN_TRY(say_returned(f, order, err));
+        TN_TRY(read_on_request(f, err));
+    }
+    return f->trains ? tn_follower_train(f, false, err) : TN_OK;
 }

@@ -8,6 +8,7 @@
 #define TN_TRAIN_FOLLOWSTATE_H
 
 #include "train/apart.h"
+#include "train/askdealer.h"
 #include "train/beats.h"
 #include "train/ckptshare.h"
 #include "train/follow.h"
@@ -27,11 +28,14 @@ typedef struct tn_follower {
     tn_reporter reporter;
 
     tn_data_stand stand;   /* where in an epoch the run goes on, until that is begun */
-    tn_partdealer *dealer; /* of that epoch; NULL: parts are dealt by rank alone */
+    tn_partdealer *dealer; /* of that epoch; NULL: parts are dealt by rank alone, or .. */
+    tn_askdealer *asks;    /* .. asked for: of the epoch that runs; NULL: by rule */
     tn_feeder *feeder;     /* of the epoch that runs; NULL: none */
     tn_together *steps;    /* at staleness 0; else NULL .. */
     tn_apart *apart;       /* .. as this is at 0 */
     bool is_over;          /* its data, apart */
+    bool trains;           /* rank 0 said START, and has not had it stand still since */
+    uint64_t records, bad; /* of the epoch, by readers before this one */
     double lr_scale;
     uint32_t epoch;
     tn_progress progress;
@@ -50,6 +54,13 @@ tn_status tn_follower_start(tn_follower *f, const tn_order_note *order, tn_error
 /* The same without a word; `to_the_end`: not before nothing is left. */
 tn_status tn_follower_train(tn_follower *f, bool to_the_end, tn_error *err) TN_MUST_USE;
 void tn_follower_end_epoch(tn_follower *f);
+
+/* RETURN: gives back the parts it holds, and goes on with others where it was training. */
+tn_status tn_follower_give_back(tn_follower *f, const tn_order_note *order,
+                                tn_error *err) TN_MUST_USE;
+/* Standing still: what it holds of the epoch, in the arena, when rank 0 knows what is over. */
+tn_status tn_follower_held(tn_follower *f, tn_arena *arena, tn_note_parts *out,
+                           tn_error *err) TN_MUST_USE;
 
 /* MARK: begins to save; ABANDON: waits for what was begun. */
 tn_status tn_follower_mark(tn_follower *f, const tn_order_note *order, tn_error *err) TN_MUST_USE;

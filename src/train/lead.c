@@ -2,6 +2,8 @@
 #include "train/lead.h"
 
 #include "base/alloc.h"
+#include "base/clock.h"
+#include "train/partserve.h"
 #include "train/peermetrics.h"
 
 #include <stdio.h>
@@ -17,6 +19,8 @@ struct tn_lead {
     tn_progress *progress; /* n_ranks: where each stood at the last sum */
     tn_metrics_opts kinds; /* of metrics that travel */
     tn_reported *reported; /* owned */
+    tn_partserve *parts;   /* on request; NULL: at staleness 0 */
+    bool deals;            /* those of an epoch */
 };
 
 /* ---- saving and loading ---- */
@@ -88,6 +92,58 @@ tn_status tn_lead_load(tn_lead *l, const char *path, tn_error *err)
     return load(l, path, false, err);
 }
 
+/* ---- parts on request ---- */
+
+static void say_part(void *arg, const tn_frame *ask, const tn_part_note *note)
+{
+    const tn_lead *l = arg;
+    tn_group_deal(l->group, ask, note);
+}
+
+static void ask_back(void *arg, uint32_t rank, uint32_t epoch)
+{
+    const tn_lead *l = arg;
+    const tn_order_note order = {.what = TN_ORDER_RETURN, .number = epoch, .text = ""};
+    tn_group_order_one(l->group, rank, &order);
+}
+
+static void lose(void *arg, uint32_t rank, const char *what)
+{
+    const tn_lead *l = arg;
+    tn_group_lose(l->group, rank, what);
+}
+
+static tn_status serve_parts(tn_lead *l, tn_error *err)
+{
+    const tn_partserve_voice voice = {l, say_part, ask_back, lose};
+    tn_group_parts parts;
+    TN_TRY(tn_partserve_new(&l->parts, l->n_ranks, &voice, err));
+    tn_partserve_bind(l->parts, &parts);
+    tn_group_set_parts(l->group, &parts);
+    return TN_OK;
+}
+
+void tn_lead_deal(tn_lead *l, tn_partdealer *dealer)
+{
+    l->deals = dealer != NULL && l->parts != NULL;
+    if (l->parts != NULL) {
+        tn_partserve_deal(l->parts, dealer, tn_clock_ns());
+    }
+}
+
+bool tn_lead_gives_back(tn_lead *l, bool forget)
+{
+    return l->parts != NULL &&
+           (forget ? tn_partserve_is_asked(l->parts) : tn_partserve_would_be_asked(l->parts));
+}
+
+static void stand_still(tn_lead *l, bool still)
+{
+    if (l->parts != NULL) {
+        tn_partserve_pause(l->parts, still, tn_clock_ns());
+    }
+}
+
 /* ---- opening and closing ---- */
 
 tn_status tn_lead_open(tn_lead **out, tn_worker *w, const tn_run_text *text, const tn_watch *watch,
@@ -116,6 +172,13 @@ tn_status tn_lead_open(tn_lead **out, tn_worker *w, const tn_run_text *text, con
     }
     l->group = tn_peers_group(l->peers);
     tn_group_set_reports(l->group, tn_reported_take, l->reported);
+    if (w->plan->run->cluster.staleness > 0) {
+        status = serve_parts(l, err);
+    }
+    if (status != TN_OK) {
+        tn_lead_close(l, status, "rank 0 could not begin");
+        return status;
+    }
     const tn_ckpt_peers peers = {announce, collect, abandon, load, l};
     if (c != NULL) {
         tn_checkpoints_set_peers(c, &peers);
@@ -142,8 +205,12 @@ void tn_lead_close(tn_lead *l, tn_status status, const char *why)
         tn_status told = tn_group_order(l->group, &bye, &err);
         (void)told; /* who is lost now has nothing left to do */
     }
+    if (l->group != NULL) {
+        tn_group_set_parts(l->group, NULL);
+    }
     tn_peers_close(l->peers);
     tn_reported_free(l->reported);
+    tn_partserve_free(l->parts);
     tn_free(l->progress);
     tn_free(l);
 }
@@ -169,6 +236,7 @@ static tn_status order_all(tn_lead *l, tn_order_note *order, tn_error *err)
 tn_status tn_lead_finish(tn_lead *l, tn_error *err)
 {
     tn_order_note order = {.what = TN_ORDER_CUT, .text = TN_TO_THE_END};
+    stand_still(l, true);
     TN_TRY(order_all(l, &order, err));
     return tn_group_await(l->group, &order, NULL, NULL, err);
 }
@@ -187,7 +255,9 @@ tn_status tn_lead_start(tn_lead *l, const tn_lead_begin *how, tn_error *err)
         .what = TN_ORDER_START, .number = how->epoch, .text = bias, .more = {&lr_scale, 1}};
     TN_TRY(tn_peers_begin(l->peers, err));
     TN_TRY(tn_group_order(l->group, &order, err));
-    return tn_group_await(l->group, &order, NULL, NULL, err); /* all can be asked for values */
+    TN_TRY(tn_group_await(l->group, &order, NULL, NULL, err)); /* all can be asked for values */
+    stand_still(l, false);
+    return TN_OK;
 }
 
 tn_status tn_lead_evaluate(tn_lead *l, const char *data, tn_error *err)
@@ -203,6 +273,8 @@ typedef struct adding {
     tn_lead *lead;
     tn_metrics *into, *part;
     uint64_t records, bad;
+    tn_arena *arena;
+    tn_note_parts *held; /* of each rank, in the arena; NULL: parts are dealt by rule */
 } adding;
 
 static tn_status add_metrics(adding *a, const tn_done_note *note, tn_error *err)
@@ -219,9 +291,30 @@ static tn_status take_scores(void *arg, uint32_t rank, const tn_done_note *note,
     return add_metrics(arg, note, err);
 }
 
+static tn_note_numbers keep(tn_arena *arena, tn_note_numbers list)
+{
+    uint64_t *copy = TN_NEW_ARRAY(arena, uint64_t, list.n + 1);
+    for (size_t i = 0; i < list.n; i++) {
+        copy[i] = list.at[i];
+    }
+    return (tn_note_numbers){copy, list.n};
+}
+
+/* The ledger may speak to others when it hears of them: not from within the group. */
+static void keep_parts(adding *a, uint32_t rank, const tn_note_parts *parts)
+{
+    a->held[rank] = (tn_note_parts){.part = keep(a->arena, parts->part),
+                                    .attempt = keep(a->arena, parts->attempt),
+                                    .position = keep(a->arena, parts->position)};
+}
+
 static tn_status take_sum(void *arg, uint32_t rank, const tn_done_note *note, tn_error *err)
 {
     adding *a = arg;
+    if (a->held != NULL) {
+        keep_parts(a, rank, &note->parts);
+        return add_metrics(a, note, err);
+    }
     if (note->parts.part.n != 1) {
         return tn_fail(err, TN_E_PEER, "rank %u does not say where it stands", rank);
     }
@@ -241,16 +334,29 @@ static tn_status await_metrics(tn_lead *l, const tn_order_note *order, tn_done_t
     return status;
 }
 
+static tn_status sum(tn_lead *l, adding *a, tn_error *err)
+{
+    tn_order_note order = {.what = TN_ORDER_CUT, .text = ""};
+    TN_TRY(order_all(l, &order, err));
+    TN_TRY(await_metrics(l, &order, take_sum, a, err));
+    for (uint32_t r = 1; a->held != NULL && r < l->n_ranks; r++) {
+        tn_partserve_claim(l->parts, r, &a->held[r], tn_clock_ns());
+    }
+    return TN_OK;
+}
+
 tn_status tn_lead_sum(tn_lead *l, const tn_progress *own, const tn_metrics *metrics,
                       tn_metrics *whole, tn_lead_totals *out, tn_error *err)
 {
-    adding a = {.into = whole, .records = own->records};
-    tn_order_note order = {.what = TN_ORDER_CUT, .text = ""};
+    stand_still(l, true);
     tn_metrics_clear(whole);
     TN_TRY(tn_metrics_merge(whole, metrics, err));
     l->progress[0] = *own;
-    TN_TRY(order_all(l, &order, err));
-    TN_TRY(await_metrics(l, &order, take_sum, &a, err));
+    adding a = {.into = whole, .records = own->records, .arena = tn_arena_new(1 << 12)};
+    a.held = l->deals ? TN_NEW_ARRAY(a.arena, tn_note_parts, l->n_ranks) : NULL;
+    tn_status status = sum(l, &a, err);
+    tn_arena_free(a.arena);
+    TN_TRY(status);
     *out = (tn_lead_totals){.records = a.records, .bad = a.bad, .progress = l->progress};
     return TN_OK;
 }

@@ -16,6 +16,7 @@
 
 #include "train/ckptshare.h"
 #include "train/evaluate.h"
+#include "train/partdealer.h"
 #include "train/peers.h"
 #include "train/reported.h"
 
@@ -32,6 +33,14 @@ void tn_lead_close(tn_lead *l, tn_status status, const char *why);
 
 /* At staleness above 0: waits until the others have nothing left to read in this epoch. */
 tn_status tn_lead_finish(tn_lead *l, tn_error *err) TN_MUST_USE;
+
+/* At staleness above 0: the others ask for their parts of this epoch; NULL: no more. The dealer
+ * must outlive that. */
+void tn_lead_deal(tn_lead *l, tn_partdealer *dealer);
+
+/* This rank's part has taken too long and another rank is idle: it is to give back what it holds.
+ * `forget`: it does so now. */
+bool tn_lead_gives_back(tn_lead *l, bool forget);
 
 /* All train in `epoch` until they meet, with learning rates times `lr_scale`. The first time with
  * rank 0's output bias, which may have been drawn from its data, unless the weights were loaded. */
@@ -51,7 +60,8 @@ typedef struct tn_lead_totals {
     tn_progress *progress; /* per rank; lent until the next call */
 } tn_lead_totals;
 
-/* At a meeting. `own`: this rank's; its metrics are added to those of the others in `whole`. */
+/* At a meeting. `own`: this rank's; its metrics are added to those of the others in `whole`. Where
+ * parts are dealt on request, the ledger hears what the others hold. */
 tn_status tn_lead_sum(tn_lead *l, const tn_progress *own, const tn_metrics *metrics,
                       tn_metrics *whole, tn_lead_totals *out, tn_error *err) TN_MUST_USE;
 

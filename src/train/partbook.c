@@ -14,11 +14,13 @@ struct tn_partbook {
     pthread_mutex_t lock; /* guards all below */
     entry *entry;         /* dealt[0 .. n-1] */
     uint32_t n, most;
-    uint64_t learned;       /* batches */
-    uint32_t flushed;       /* so many parts are over .. */
-    uint64_t flushed_batch; /* .. when so many batches are learned */
-    uint32_t over;          /* so many are */
-    uint32_t settled;       /* .. and of these so many */
+    uint64_t learned;         /* batches */
+    uint32_t flushed;         /* so many parts are over .. */
+    uint64_t flushed_batch;   /* .. when so many batches are learned, .. */
+    uint64_t flushed_records; /* .. and then so many records .. */
+    uint64_t records;         /* .. of these so many are */
+    uint32_t over;            /* so many are */
+    uint32_t settled;         /* .. and of these so many */
 };
 
 tn_status tn_partbook_new(tn_partbook **out, tn_error *err)
@@ -78,6 +80,7 @@ static void finish(tn_partbook *b)
 {
     if (b->learned >= b->flushed_batch && b->flushed > b->over) {
         b->over = b->flushed;
+        b->records = b->flushed_records > b->records ? b->flushed_records : b->records;
     }
 }
 
@@ -87,19 +90,29 @@ void tn_partbook_note(tn_partbook *b, const tn_progress *at)
     TN_ASSERT(at->part < b->n && at->part >= b->over);
     b->over = at->part;
     b->entry[at->part].position = at->position;
+    b->records = at->records;
     b->learned++;
     finish(b);
     (void)pthread_mutex_unlock(&b->lock);
 }
 
-void tn_partbook_flushed(tn_partbook *b, uint32_t parts, uint64_t batches)
+void tn_partbook_flushed(tn_partbook *b, uint32_t parts, uint64_t batches, uint64_t records)
 {
     (void)pthread_mutex_lock(&b->lock);
     TN_ASSERT(parts <= b->n && parts >= b->flushed && batches >= b->flushed_batch);
     b->flushed = parts;
     b->flushed_batch = batches;
+    b->flushed_records = records;
     finish(b);
     (void)pthread_mutex_unlock(&b->lock);
+}
+
+uint64_t tn_partbook_records(tn_partbook *b)
+{
+    (void)pthread_mutex_lock(&b->lock);
+    uint64_t records = b->records;
+    (void)pthread_mutex_unlock(&b->lock);
+    return records;
 }
 
 /* Entries from .. to - 1. Locked. */
@@ -133,7 +146,23 @@ void tn_partbook_settle(tn_partbook *b, uint32_t n)
 uint32_t tn_partbook_held(tn_partbook *b, tn_ledger_held *out, uint32_t most)
 {
     (void)pthread_mutex_lock(&b->lock);
-    uint32_t n = list(b, b->over, b->n, out, most);
+    uint32_t n = list(b, b->settled, b->n, out, most);
     (void)pthread_mutex_unlock(&b->lock);
     return n;
+}
+
+bool tn_partbook_drop(tn_partbook *b, tn_ledger_held *out)
+{
+    (void)pthread_mutex_lock(&b->lock);
+    bool has = b->n > b->settled;
+    if (has) {
+        b->n--;
+        (void)list(b, b->n, b->n + 1, out, 1);
+        b->over = b->over < b->n ? b->over : b->n;
+    } else {
+        b->n = b->flushed = b->over = b->settled = 0;
+        b->learned = b->flushed_batch = b->flushed_records = b->records = 0;
+    }
+    (void)pthread_mutex_unlock(&b->lock);
+    return has;
 }

@@ -20,14 +20,19 @@ typedef struct followed {
 struct tn_partdealer {
     uint32_t epoch, n_parts, rank, ranks;
     tn_dealer dealer;
-    tn_partbook *book; /* of this process */
-    uint64_t ask;      /* of its reader, the last one .. */
-    bool answered;     /* .. which has its answer; of the reader's thread */
-    followed *others;  /* per rank; of who follows */
+    tn_partbook *book;       /* of this process */
+    uint64_t ask;            /* of its reader, the last one .. */
+    bool answered;           /* .. which has its answer; of the reader's thread */
+    followed *others;        /* per rank; of who follows */
+    tn_partdealer_opts opts; /* map and stand: until there is a ledger */
 
     pthread_mutex_t lock; /* guards the ledger */
     pthread_cond_t changed;
-    tn_ledger *ledger;
+    tn_ledger *ledger; /* NULL: the parts are not known yet */
+    uint64_t still_ns; /* for so long all have stood still, .. */
+    uint64_t since_ns; /* .. but for the time since then; 0: they do not */
+    void (*woken)(void *arg, const tn_ledger_wake *wake);
+    void *woken_arg;
 };
 
 /* ---- the ledger ---- */
@@ -38,8 +43,33 @@ tn_ledger *tn_partdealer_lock(tn_partdealer *d)
     return d->ledger;
 }
 
+uint64_t tn_partdealer_time(const tn_partdealer *d, uint64_t now_ns)
+{
+    return (d->since_ns != 0 ? d->since_ns : now_ns) - d->still_ns;
+}
+
+bool tn_partdealer_is_paused(const tn_partdealer *d)
+{
+    return d->since_ns != 0;
+}
+
+/* What the ledger says to the own rank its reader finds by asking again. */
+static void wake_others(tn_partdealer *d)
+{
+    tn_ledger_wake wake;
+    const uint64_t time = tn_partdealer_time(d, tn_clock_ns());
+    while (tn_ledger_woken(d->ledger, time, &wake)) {
+        if (wake.rank != d->rank) {
+            d->woken(d->woken_arg, &wake);
+        }
+    }
+}
+
 void tn_partdealer_unlock(tn_partdealer *d)
 {
+    if (d->woken != NULL) {
+        wake_others(d);
+    }
     (void)pthread_cond_broadcast(&d->changed);
     (void)pthread_mutex_unlock(&d->lock);
 }
@@ -57,7 +87,7 @@ static void settle(tn_partdealer *d, uint32_t rank, tn_partbook *book, uint64_t 
 static void finish_parts(tn_partdealer *d, uint64_t now_ns)
 {
     (void)tn_partdealer_lock(d);
-    settle(d, d->rank, d->book, now_ns);
+    settle(d, d->rank, d->book, tn_partdealer_time(d, now_ns));
     tn_partdealer_unlock(d);
 }
 
@@ -74,17 +104,23 @@ static void await_change(tn_partdealer *d)
     (void)pthread_cond_timedwait(&d->changed, &d->lock, &until);
 }
 
+/* Locked. */
+static tn_ledger_answer ask_now(tn_partdealer *d, tn_ledger_deal *out)
+{
+    const uint64_t time = tn_partdealer_time(d, tn_clock_ns());
+    return tn_ledger_ask(d->ledger, d->rank, d->epoch, d->ask, time, out);
+}
+
 /* An ask is repeated under its id until it is answered. */
 static tn_ledger_answer ask(tn_partdealer *d, bool wait, const atomic_bool *stop,
                             tn_ledger_deal *out)
 {
     (void)pthread_mutex_lock(&d->lock);
     d->ask += d->answered;
-    tn_ledger_answer answer =
-        tn_ledger_ask(d->ledger, d->rank, d->epoch, d->ask, tn_clock_ns(), out);
+    tn_ledger_answer answer = ask_now(d, out);
     while (answer == TN_LEDGER_WAIT && wait && !atomic_load(stop)) {
         await_change(d);
-        answer = tn_ledger_ask(d->ledger, d->rank, d->epoch, d->ask, tn_clock_ns(), out);
+        answer = ask_now(d, out);
     }
     d->answered = answer != TN_LEDGER_WAIT;
     (void)pthread_mutex_unlock(&d->lock);
@@ -110,18 +146,18 @@ static tn_status next(void *arg, bool wait, const atomic_bool *stop, tn_dealt *o
     return TN_OK;
 }
 
-static void flushed(void *arg, uint32_t parts, uint64_t batches)
+static void flushed(void *arg, uint32_t parts, uint64_t batches, uint64_t records)
 {
     tn_partdealer *d = arg;
-    tn_partbook_flushed(d->book, parts, batches);
+    tn_partbook_flushed(d->book, parts, batches, records);
     finish_parts(d, tn_clock_ns());
 }
 
 /* ---- opening ---- */
 
-static tn_status make_ledger(tn_partdealer *d, const tn_partdealer_opts *opts, tn_error *err)
+static tn_status make_ledger(tn_partdealer *d, const tn_data_map *map, tn_error *err)
 {
-    const tn_data_map *map = opts->map;
+    const tn_partdealer_opts *opts = &d->opts;
     tn_ledger_span *span =
         tn_try_alloc((size_t)map->n_parts + 1, sizeof *span, "the parts of the data", err);
     if (span == NULL) {
@@ -135,21 +171,46 @@ static tn_status make_ledger(tn_partdealer *d, const tn_partdealer_opts *opts, t
                              .n_parts = map->n_parts,
                              .mode = opts->mode,
                              .relaxed = opts->relaxed,
+                             .straggler_ns = tn_timer_ns(TN_LEDGER_STRAGGLER_NS),
+                             .silent_ns = tn_timer_ns(TN_LEDGER_SILENT_NS),
                              .part = span};
+    d->n_parts = map->n_parts;
     tn_status status = tn_ledger_new(&d->ledger, &ledger, err);
     tn_free(span);
     return status;
 }
 
-static tn_status stand_at(const tn_partdealer *d, const tn_partdealer_opts *opts, tn_error *err)
+static tn_status stand_at(const tn_partdealer *d, const tn_data_map *map, tn_error *err)
 {
-    const tn_data_stand *stand = opts->stand;
+    const tn_data_stand *stand = d->opts.stand;
     if (stand == NULL || !stand->within) {
         return TN_OK;
     }
-    TN_TRY(tn_data_map_check_stand(opts->map, stand, err));
+    TN_TRY(tn_data_map_check_stand(map, stand, err));
     tn_status status = tn_ledger_restore(d->ledger, stand->part, stand->n_parts, err);
     return status == TN_E_CKPT ? tn_data_map_refuse(err) : status;
+}
+
+static tn_status learn_parts(tn_partdealer *d, const tn_data_map *map, tn_error *err)
+{
+    TN_TRY(make_ledger(d, map, err));
+    TN_TRY(stand_at(d, map, err));
+    d->opts.map = NULL;
+    d->opts.stand = NULL;
+    return TN_OK;
+}
+
+/* The reader that is opened first, where no map was given. */
+static tn_status begin(void *arg, const tn_reader *reader, tn_error *err)
+{
+    tn_partdealer *d = arg;
+    if (d->ledger != NULL) {
+        return TN_OK;
+    }
+    tn_arena *arena = tn_arena_new(1 << 14);
+    tn_status status = learn_parts(d, tn_data_map_of(reader, arena), err);
+    tn_arena_free(arena);
+    return status;
 }
 
 static void init_lock(tn_partdealer *d)
@@ -172,18 +233,15 @@ tn_status tn_partdealer_open(tn_partdealer **out, const tn_partdealer_opts *opts
     TN_ASSERT(opts->rank < opts->ranks);
     init_lock(d);
     d->epoch = opts->epoch;
-    d->n_parts = opts->map->n_parts;
+    d->opts = *opts;
     d->rank = opts->rank;
     d->ranks = opts->ranks;
     d->answered = true;
-    d->dealer = (tn_dealer){.next = next, .arg = d, .flushed = flushed};
+    d->dealer = (tn_dealer){.begin = begin, .next = next, .arg = d, .flushed = flushed};
     d->others = tn_try_alloc(opts->ranks, sizeof *d->others, "a dealer of parts", err);
     tn_status status = d->others != NULL ? tn_partbook_new(&d->book, err) : TN_E_MEMORY;
-    if (status == TN_OK) {
-        status = make_ledger(d, opts, err);
-    }
-    if (status == TN_OK) {
-        status = stand_at(d, opts, err);
+    if (status == TN_OK && opts->map != NULL) {
+        status = learn_parts(d, opts->map, err);
     }
     if (status != TN_OK) {
         tn_partdealer_close(d);
@@ -206,6 +264,11 @@ void tn_partdealer_close(tn_partdealer *d)
         (void)pthread_cond_destroy(&d->changed);
         tn_free(d);
     }
+}
+
+uint64_t tn_partdealer_records(tn_partdealer *d)
+{
+    return tn_partbook_records(d->book);
 }
 
 uint32_t tn_partdealer_epoch(const tn_partdealer *d)
@@ -262,14 +325,57 @@ tn_status tn_partdealer_follow(tn_partdealer *d, uint32_t rank, const tn_progres
         TN_TRY(tn_partbook_new(&f->book, err));
     }
     (void)tn_partdealer_lock(d);
-    tn_status status = deal_others(d, rank, at->part, now_ns, err);
+    tn_status status = deal_others(d, rank, at->part, tn_partdealer_time(d, now_ns), err);
     if (status == TN_OK) {
         tn_partbook_note(f->book, at);
-        settle(d, rank, f->book, now_ns);
+        settle(d, rank, f->book, tn_partdealer_time(d, now_ns));
         f->part = at->part;
     }
     tn_partdealer_unlock(d);
     return status;
+}
+
+uint32_t tn_partdealer_claim(tn_partdealer *d, uint32_t rank, const tn_ledger_held *held,
+                             uint32_t n, uint64_t now_ns)
+{
+    (void)tn_partdealer_lock(d);
+    uint32_t late = tn_ledger_claim(d->ledger, rank, held, n, tn_partdealer_time(d, now_ns));
+    tn_partdealer_unlock(d);
+    return late;
+}
+
+void tn_partdealer_give_back(tn_partdealer *d, uint64_t now_ns)
+{
+    tn_ledger_held held;
+    (void)tn_partdealer_lock(d);
+    settle(d, d->rank, d->book, tn_partdealer_time(d, now_ns));
+    while (tn_partbook_drop(d->book, &held)) {
+        held.rank = d->rank;
+        bool returned = tn_ledger_returned(d->ledger, &held);
+        TN_ASSERT(returned);
+    }
+    tn_partdealer_unlock(d);
+}
+
+void tn_partdealer_pause(tn_partdealer *d, bool still, uint64_t now_ns)
+{
+    (void)tn_partdealer_lock(d);
+    if (still && d->since_ns == 0) {
+        d->since_ns = now_ns;
+    } else if (!still && d->since_ns != 0) {
+        d->still_ns += now_ns - d->since_ns;
+        d->since_ns = 0;
+    }
+    tn_partdealer_unlock(d);
+}
+
+void tn_partdealer_on_wake(tn_partdealer *d, void (*woken)(void *arg, const tn_ledger_wake *wake),
+                           void *arg)
+{
+    (void)tn_partdealer_lock(d);
+    d->woken = woken;
+    d->woken_arg = arg;
+    tn_partdealer_unlock(d);
 }
 
 /* Tells the ledger how far a rank's parts are, for which `held` has room. Locked. */
@@ -287,10 +393,11 @@ const tn_manifest_part *tn_partdealer_parts(tn_partdealer *d, tn_arena *arena, u
     tn_manifest_part *part = TN_NEW_ARRAY(arena, tn_manifest_part, d->n_parts + 1);
     tn_ledger_held *held = TN_NEW_ARRAY(arena, tn_ledger_held, d->n_parts + 1);
     (void)tn_partdealer_lock(d);
-    claim(d, d->rank, d->book, held, now_ns);
+    const uint64_t time = tn_partdealer_time(d, now_ns);
+    claim(d, d->rank, d->book, held, time);
     for (uint32_t r = 0; r < d->ranks; r++) {
         if (d->others[r].book != NULL) {
-            claim(d, r, d->others[r].book, held, now_ns);
+            claim(d, r, d->others[r].book, held, time);
         }
     }
     *n = tn_ledger_save(d->ledger, part);

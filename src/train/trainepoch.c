@@ -65,6 +65,7 @@ tn_status tn_trainer_note_step(tn_trainer *t, const tn_step_told *told, tn_error
         tn_span_end(lane);
         TN_TRY(added);
         t->state.progress = batch->progress;
+        t->state.progress.records += t->returned;
         if (t->dealer != NULL) {
             tn_partdealer_note(t->dealer, &batch->progress, tn_clock_ns());
         }
@@ -207,15 +208,16 @@ static tn_status reader_ended(tn_trainer *t, tn_status status, tn_error *err)
     return cut ? tn_trainer_stop(t, err) : status;
 }
 
-static tn_status all_steps(tn_trainer *t, tn_feeder *feeder, tn_error *err)
+static tn_status all_steps(tn_trainer *t, tn_feeder **own, tn_error *err)
 {
+    tn_feeder *feeder = *own;
     tn_reader *reader = tn_feeder_reader(feeder);
     tn_status status = set_prior(t, reader, err);
     if (status != TN_OK) {
         return reader_ended(t, status, err);
     }
     if (t->lead != NULL) {
-        return reader_ended(t, tn_trainer_steps_together(t, feeder, err), err);
+        return reader_ended(t, tn_trainer_steps_together(t, own, err), err);
     }
     while (!t->stop) {
         double begin = tn_clock_s();
@@ -280,14 +282,59 @@ static void note_data(tn_trainer *t, const tn_reader *reader)
 }
 
 /* The steps of an epoch, behind an evaluation that the run before owed. TN_END: it is over. */
-static tn_status pass(tn_trainer *t, tn_feeder *feeder, tn_error *err)
+static tn_status pass(tn_trainer *t, tn_feeder **feeder, tn_error *err)
 {
-    tn_status status = tn_feeder_watch(feeder, t->lead != NULL ? NULL : t->watch->stop, err);
+    tn_status status = tn_feeder_watch(*feeder, t->lead != NULL ? NULL : t->watch->stop, err);
     if (status == TN_OK && t->state.eval_owed) {
         status = tn_trainer_validate(t, err);
         status = status == TN_E_STOPPED ? tn_trainer_stop_owing(t, err) : status;
     }
     return status == TN_OK ? all_steps(t, feeder, err) : status;
+}
+
+void tn_trainer_take_counts(tn_trainer *t, tn_feeder *feeder)
+{
+    if (feeder == NULL) {
+        return;
+    }
+    tn_read_counts more;
+    tn_reader_counts(tn_feeder_reader(feeder), &more);
+    tn_read_counts *sum = &t->counts;
+    sum->records += more.records;
+    sum->bytes += more.bytes;
+    sum->blank += more.blank;
+    sum->duplicate_key += more.duplicate_key;
+    sum->zero_weight += more.zero_weight;
+    sum->sampled_out += more.sampled_out;
+    sum->bad += more.bad;
+    sum->sources = more.sources;
+    tn_reader_bad_reasons(tn_feeder_reader(feeder), &t->bad_reasons);
+}
+
+static void close_dealer(tn_trainer *t)
+{
+    if (t->lead != NULL) {
+        tn_lead_deal(t->lead, NULL);
+    }
+    tn_partdealer_close(t->dealer);
+    t->dealer = NULL;
+    t->returned = 0;
+}
+
+/* Opens the data of an epoch, and deals them to the others. */
+static tn_status open_data(tn_trainer *t, tn_feeder **out, tn_error *err)
+{
+    close_dealer(t); /* of the epoch before */
+    TN_TRY(
+        tn_training_feeder(out, t->worker, &t->state.progress, &t->state.stand, &t->dealer, err));
+    t->opened = true;
+    t->counts = (tn_read_counts){0};
+    tn_text_clear(&t->bad_reasons);
+    note_data(t, tn_feeder_reader(*out));
+    if (t->lead != NULL && tn_deals_on_request(t->worker)) {
+        tn_lead_deal(t->lead, t->dealer);
+    }
+    return TN_OK;
 }
 
 tn_status tn_trainer_epoch(tn_trainer *t, tn_error *err)
@@ -297,18 +344,10 @@ tn_status tn_trainer_epoch(tn_trainer *t, tn_error *err)
         tn_metrics_clear(t->epoch_metrics);
     }
     t->samples_before = t->state.samples;
-    tn_partdealer_close(t->dealer); /* of the epoch before */
-    t->dealer = NULL;
     tn_feeder *feeder = NULL;
-    TN_TRY(tn_training_feeder(&feeder, t->worker, &t->state.progress, &t->state.stand, &t->dealer,
-                              err));
-    t->opened = true;
-    tn_reader *reader = tn_feeder_reader(feeder);
-    note_data(t, reader);
-    tn_status status = pass(t, feeder, err);
-    tn_reader_counts(reader, &t->counts);
-    tn_text_clear(&t->bad_reasons);
-    tn_reader_bad_reasons(reader, &t->bad_reasons);
+    TN_TRY(open_data(t, &feeder, err));
+    tn_status status = pass(t, &feeder, err);
+    tn_trainer_take_counts(t, feeder);
     tn_feeder_close(feeder);
     const bool others = t->lead != NULL && t->state.samples != t->samples_before;
     if (status == TN_END && t->counts.records == 0 && fresh && !others) {

@@ -40,10 +40,47 @@ static tn_status find_place(const tn_worker *w, const tn_data_map *map, const tn
     return plain ? tn_data_map_find(map, stand, from, err) : tn_partdealer_open(dealer, &opts, err);
 }
 
+bool tn_deals_on_request(const tn_worker *w)
+{
+    return w->plan->run->cluster.staleness > 0 && w->plan->owners.n_peers > 1;
+}
+
+tn_status tn_dealt_feeder(tn_feeder **out, const tn_worker *w, uint32_t epoch,
+                          const tn_dealer *dealer, tn_error *err)
+{
+    return open_feeder(out, w, &(tn_progress){.epoch = epoch}, dealer, err);
+}
+
+static tn_status deal_on_request(tn_feeder **out, const tn_worker *w, const tn_progress *from,
+                                 tn_data_stand *stand, tn_partdealer **dealer, tn_error *err)
+{
+    const bool goes_on = stand->within && stand->epoch == from->epoch;
+    const tn_partdealer_opts opts = {.epoch = from->epoch,
+                                     .ranks = w->plan->owners.n_peers,
+                                     .rank = w->rank,
+                                     .mode = TN_LEDGER_ON_REQUEST,
+                                     .stand = goes_on ? stand : NULL};
+    *out = NULL;
+    TN_TRY(tn_partdealer_open(dealer, &opts, err));
+    tn_status status = tn_dealt_feeder(out, w, from->epoch, tn_partdealer_dealer(*dealer), err);
+    if (status != TN_OK) {
+        tn_partdealer_close(*dealer);
+        *dealer = NULL;
+        return status;
+    }
+    if (goes_on) {
+        tn_data_stand_done(stand);
+    }
+    return TN_OK;
+}
+
 tn_status tn_training_feeder(tn_feeder **out, const tn_worker *w, tn_progress *from,
                              tn_data_stand *stand, tn_partdealer **dealer, tn_error *err)
 {
     *dealer = NULL;
+    if (tn_deals_on_request(w)) {
+        return deal_on_request(out, w, from, stand, dealer, err);
+    }
     TN_TRY(open_feeder(out, w, from, NULL, err));
     if (!stand->within || stand->epoch != from->epoch) {
         return TN_OK;

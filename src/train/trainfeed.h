@@ -10,10 +10,19 @@
 /* The worker's own parts of the epoch of *from, from there on. Where a run goes on: from `stand`
  * on, when that is within this epoch, and is empty behind it. Alone, behind another that was, *from
  * becomes the place; else *dealer knows which parts are left for this worker, and is closed behind
- * the feeder. NULL: there is none. On failure *out and *dealer are NULL. */
+ * the feeder. NULL: there is none. On request: by rank 0, whose *dealer has the ledger of all. On
+ * failure *out and *dealer are NULL. */
 tn_status tn_training_feeder(tn_feeder **out, const tn_worker *w, tn_progress *from,
                              tn_data_stand *stand, tn_partdealer **dealer,
                              tn_error *err) TN_MUST_USE;
+
+/* Whether rank 0 deals the parts of an epoch as they are asked for. At staleness 0 they are dealt
+ * by rule, so that arrival decides nothing. */
+bool tn_deals_on_request(const tn_worker *w);
+
+/* The parts that `dealer` says, of one epoch. On failure *out is NULL. */
+tn_status tn_dealt_feeder(tn_feeder **out, const tn_worker *w, uint32_t epoch,
+                          const tn_dealer *dealer, tn_error *err) TN_MUST_USE;
 
 /* What the schedule of train.optimizer makes of every learning rate after `step` steps. */
 double tn_learning_rate_factor(const tn_run *run, uint64_t step);

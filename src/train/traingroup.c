@@ -1,5 +1,6 @@
 /* traingroup.c - an epoch of rank 0 with other peers; see train/lead.h. */
 #include "train/apart.h"
+#include "train/trainfeed.h"
 #include "train/trainstate.h"
 
 #include "base/clock.h"
@@ -58,6 +59,11 @@ static tn_status follow_others(tn_trainer *t, const tn_progress *progress, tn_er
     return TN_OK;
 }
 
+static bool on_request(const tn_trainer *t)
+{
+    return tn_deals_on_request(t->worker);
+}
+
 tn_status tn_trainer_sum(tn_trainer *t, tn_error *err)
 {
     const bool runs = t->state.data != NULL && t->state.progress.epoch == t->map_epoch;
@@ -65,6 +71,9 @@ tn_status tn_trainer_sum(tn_trainer *t, tn_error *err)
         return TN_OK;
     }
     tn_lead_totals totals;
+    if (on_request(t)) {
+        t->state.progress.records = t->returned + tn_partdealer_records(t->dealer);
+    }
     TN_TRY(tn_lead_sum(t->lead, &t->state.progress, t->epoch_metrics, t->whole, &totals, err));
     bool begun = false;
     for (uint32_t r = 0; r < t->plan->owners.n_peers; r++) {
@@ -74,8 +83,8 @@ tn_status tn_trainer_sum(tn_trainer *t, tn_error *err)
         return TN_OK;
     }
     t->state.samples = t->samples_before + totals.records;
-    if (t->dealer != NULL) {
-        return follow_others(t, totals.progress, err);
+    if (t->dealer != NULL) { /* on request it has heard what the others hold */
+        return on_request(t) ? TN_OK : follow_others(t, totals.progress, err);
     }
     list_parts(t, totals.progress);
     return TN_OK;
@@ -93,7 +102,7 @@ static bool meets(void *arg, uint64_t steps)
     if (t->watch->save != NULL && tn_group_is_asked(group, TN_ASKS_SAVE)) {
         atomic_store(t->watch->save, true);
     }
-    return tn_trainer_is_due(t, steps);
+    return tn_trainer_is_due(t, steps) || tn_lead_gives_back(t->lead, false);
 }
 
 static double factor(void *arg)
@@ -160,49 +169,84 @@ static tn_status take_steps(tn_trainer *t, tn_together *x, tn_reader *reader, tn
 }
 
 /* The same at staleness above 0: the others stand still when they are told to. */
-static tn_status take_steps_apart(tn_trainer *t, tn_apart *x, tn_reader *reader, tn_error *err)
+static tn_status meet_apart(tn_trainer *t, tn_error *err)
+{
+    TN_TRY(tn_trainer_sum(t, err)); /* when it returns all stand still */
+    TN_TRY(tn_peers_refresh(tn_lead_peers(t->lead), err));
+    return meet(t, err);
+}
+
+/* What this rank holds is for others that are idle; it asks anew. */
+static tn_status give_back(tn_trainer *t, tn_apart **x, tn_feeder **feeder, tn_error *err)
+{
+    tn_apart_free(*x);
+    *x = NULL;
+    tn_trainer_take_counts(t, *feeder);
+    tn_feeder_close(*feeder);
+    *feeder = NULL;
+    t->returned += tn_partdealer_records(t->dealer);
+    tn_partdealer_give_back(t->dealer, tn_clock_ns());
+    TN_TRY(tn_dealt_feeder(feeder, t->worker, t->state.progress.epoch,
+                           tn_partdealer_dealer(t->dealer), err));
+    return tn_apart_new(x, t->worker, tn_lead_peers(t->lead), *feeder, err);
+}
+
+/* One step, or a look at what is due while there are no data. */
+static tn_status step_apart(tn_trainer *t, tn_apart *x, tn_reader *reader, tn_turn_taken *turn,
+                            tn_error *err)
 {
     const tn_ahead ahead = {meets, factor, t};
+    const double begin = tn_clock_s();
+    tn_lane_step(t->worker->lane, t->worker->steps);
+    TN_TRY(tn_apart_next(x, &ahead, turn, err));
+    if (turn->step != NULL) {
+        TN_TRY(note(t, turn, reader, begin, err));
+    } else {
+        tn_beats_step(&t->beats, t->worker, turn, t->state.progress.records);
+        tn_beats_state(&t->beats, TN_PEER_WAITING);
+    }
+    return turn->meets || turn->over ? TN_OK : tn_trainer_note_save(t, err);
+}
+
+static tn_status take_steps_apart(tn_trainer *t, tn_apart **x, tn_feeder **feeder, tn_error *err)
+{
     while (!t->stop) {
         tn_turn_taken turn;
-        const double begin = tn_clock_s();
-        tn_lane_step(t->worker->lane, t->worker->steps);
-        TN_TRY(tn_apart_next(x, &ahead, &turn, err));
+        TN_TRY(step_apart(t, *x, tn_feeder_reader(*feeder), &turn, err));
         if (turn.over) {
             TN_TRY(tn_lead_finish(t->lead, err));
             TN_TRY(tn_peers_refresh(tn_lead_peers(t->lead), err));
             return TN_END;
         }
-        TN_TRY(note(t, &turn, reader, begin, err));
-        if (!turn.meets) {
-            TN_TRY(tn_trainer_note_save(t, err));
-            continue;
+        if (turn.meets && tn_lead_gives_back(t->lead, true)) {
+            TN_TRY(give_back(t, x, feeder, err));
+            turn.meets = tn_trainer_is_due(t, t->worker->steps);
         }
-        TN_TRY(tn_trainer_sum(t, err)); /* when it returns all stand still */
-        TN_TRY(tn_peers_refresh(tn_lead_peers(t->lead), err));
-        TN_TRY(meet(t, err));
+        if (turn.meets) {
+            TN_TRY(meet_apart(t, err));
+        }
     }
     return TN_OK;
 }
 
-static tn_status steps_apart(tn_trainer *t, tn_feeder *feeder, tn_error *err)
+static tn_status steps_apart(tn_trainer *t, tn_feeder **feeder, tn_error *err)
 {
     tn_apart *x = NULL;
-    TN_TRY(tn_apart_new(&x, t->worker, tn_lead_peers(t->lead), feeder, err));
-    tn_status status = take_steps_apart(t, x, tn_feeder_reader(feeder), err);
+    TN_TRY(tn_apart_new(&x, t->worker, tn_lead_peers(t->lead), *feeder, err));
+    tn_status status = take_steps_apart(t, &x, feeder, err);
     tn_apart_free(x);
     return status;
 }
 
-tn_status tn_trainer_steps_together(tn_trainer *t, tn_feeder *feeder, tn_error *err)
+tn_status tn_trainer_steps_together(tn_trainer *t, tn_feeder **feeder, tn_error *err)
 {
     tn_together *x = NULL;
     TN_TRY(start(t, true, err));
     if (t->run->cluster.staleness > 0) {
         return steps_apart(t, feeder, err);
     }
-    TN_TRY(tn_together_new(&x, t->worker, tn_lead_peers(t->lead), feeder, err));
-    tn_status status = take_steps(t, x, tn_feeder_reader(feeder), err);
+    TN_TRY(tn_together_new(&x, t->worker, tn_lead_peers(t->lead), *feeder, err));
+    tn_status status = take_steps(t, x, tn_feeder_reader(*feeder), err);
     tn_together_free(x);
     return status;
 }

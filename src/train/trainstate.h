@@ -47,10 +47,11 @@ typedef struct tn_trainer {
     bool saving_best;      /* .. that of the best model */
     bool saving_delta;     /* .. what changed, if that is known */
     bool save_again;       /* .. begun anew when the disk fails it */
-    tn_read_counts counts; /* of the last epoch */
-    tn_text bad_reasons;   /* as tn_reader_bad_reasons */
-    tn_arena *map;         /* holds state.data .. */
-    uint32_t map_epoch;    /* .. of this epoch */
+    tn_read_counts counts; /* of the last epoch, by this process */
+    uint64_t returned;   /* records of it by readers before this one, whose parts were given back */
+    tn_text bad_reasons; /* as tn_reader_bad_reasons */
+    tn_arena *map;       /* holds state.data .. */
+    uint32_t map_epoch;  /* .. of this epoch */
     tn_partdealer *dealer; /* deals what several readers left of an epoch; NULL: nobody need */
     bool stop;             /* early stop, max_steps or max_time: end as if the data had ended */
 } tn_trainer;
@@ -72,8 +73,12 @@ tn_status tn_trainer_save_best(tn_trainer *t, tn_error *err) TN_MUST_USE;
 tn_status tn_trainer_note_save(tn_trainer *t, tn_error *err) TN_MUST_USE;
 tn_status tn_trainer_end_save(tn_trainer *t, tn_error *err) TN_MUST_USE;
 
-/* The steps of an epoch with other peers, until it is over, TN_END, or t->stop. */
-tn_status tn_trainer_steps_together(tn_trainer *t, tn_feeder *feeder, tn_error *err) TN_MUST_USE;
+/* The steps of an epoch with other peers, until it is over, TN_END, or t->stop. *feeder may become
+ * another one, or NULL. */
+tn_status tn_trainer_steps_together(tn_trainer *t, tn_feeder **feeder, tn_error *err) TN_MUST_USE;
+
+/* Adds what the feeder's reader has met in this epoch. NULL is fine. */
+void tn_trainer_take_counts(tn_trainer *t, tn_feeder *feeder);
 
 /* At a meeting of all peers: where the epoch stands, into t->state and t->whole. */
 tn_status tn_trainer_sum(tn_trainer *t, tn_error *err) TN_MUST_USE;
@@ -103,8 +108,7 @@ tn_status tn_trainer_epoch(tn_trainer *t, tn_error *err) TN_MUST_USE;
 /* What is left when nothing is to be learned any more: the best model back, saved, and tested. */
 tn_status tn_trainer_wind_up(tn_trainer *t, tn_error *err) TN_MUST_USE;
 
-/* Whether a signal asked for the end. */
-bool tn_trainer_is_asked(const tn_trainer *t);
+bool tn_trainer_is_asked(const tn_trainer *t); /* a signal asked for the end */
 
 /* The end that a signal asked for: saves what is not saved, unless that would take longer than
  * checkpoint.grace. Never TN_OK. */

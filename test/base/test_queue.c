@@ -2,6 +2,7 @@
 #include "support/test.h"
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/queue.h"
 #include "base/threads.h"
 
@@ -35,17 +36,25 @@ static void items_come_out_in_the_order_they_went_in(void **state)
     tn_queue_free(q);
 }
 
-static void try_pop_never_waits(void **state)
+static void a_pop_waits_until_then_and_no_longer(void **state)
 {
     (void)state;
     int item = 0;
     void *got = &got;
     tn_queue *q = queue_of(1);
-    assert_false(tn_queue_try_pop(q, &got));
+    assert_false(tn_queue_pop_until(q, 0, &got));
     assert_ptr_equal(got, &got); /* untouched */
+    assert_false(tn_queue_is_over(q));
+    const uint64_t until = tn_clock_ns() + 2000000;
+    assert_false(tn_queue_pop_until(q, until, &got));
+    assert_true(tn_clock_ns() >= until);
     assert_true(tn_queue_push(q, &item));
-    assert_true(tn_queue_try_pop(q, &got));
+    tn_queue_close(q);
+    assert_false(tn_queue_is_over(q));
+    assert_true(tn_queue_pop_until(q, UINT64_MAX, &got));
     assert_ptr_equal(got, &item);
+    assert_true(tn_queue_is_over(q));
+    assert_false(tn_queue_pop_until(q, UINT64_MAX, &got));
     tn_queue_free(q);
 }
 
@@ -61,7 +70,7 @@ static void a_closed_queue_refuses_new_items_and_hands_out_the_old_ones(void **s
     assert_true(tn_queue_pop(q, &got));
     assert_ptr_equal(got, &item[0]);
     assert_false(tn_queue_pop(q, &got));
-    assert_false(tn_queue_try_pop(q, &got));
+    assert_false(tn_queue_pop_until(q, 0, &got));
     tn_queue_free(q);
 }
 
@@ -155,7 +164,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(items_come_out_in_the_order_they_went_in),
-        cmocka_unit_test(try_pop_never_waits),
+        cmocka_unit_test(a_pop_waits_until_then_and_no_longer),
         cmocka_unit_test(a_closed_queue_refuses_new_items_and_hands_out_the_old_ones),
         cmocka_unit_test(closing_wakes_a_producer_that_waits_for_room),
         cmocka_unit_test(every_item_of_many_producers_reaches_one_of_many_consumers),

@@ -16,10 +16,10 @@ typedef struct table {
     pthread_cond_t changed;
     tn_dealt part[PARTS_MAX];
     uint32_t n, open, given;
-    bool waiting;     /* somebody is */
-    tn_status last;   /* behind the last part */
-    uint32_t flushed; /* parts, in so many .. */
-    uint64_t batches;
+    bool waiting;              /* somebody is */
+    tn_status last;            /* behind the last part */
+    uint32_t flushed;          /* parts, in so many .. */
+    uint64_t batches, records; /* .. and of so many */
 } table;
 
 static void table_begin(table *t)
@@ -72,12 +72,13 @@ static tn_status deal(void *arg, bool wait, const atomic_bool *stop, tn_dealt *o
     return status;
 }
 
-static void note_flushed(void *arg, uint32_t parts, uint64_t batches)
+static void note_flushed(void *arg, uint32_t parts, uint64_t batches, uint64_t records)
 {
     table *t = arg;
     (void)pthread_mutex_lock(&t->lock);
     t->flushed = parts;
     t->batches = batches;
+    t->records = records;
     (void)pthread_cond_broadcast(&t->changed);
     (void)pthread_mutex_unlock(&t->lock);
 }
@@ -298,12 +299,38 @@ static void rows_do_not_wait_for_a_part_that_is_not_dealt_yet(void **state)
     assert_int_equal(batch->rows, 7);
     assert_int_equal(batch->progress.records, records + 7);
     do {
+        records += batch->rows;
         tn_reader_recycle(reader, batch);
         batches++;
     } while (tn_reader_next(reader, &batch, NULL) == TN_OK);
     assert_int_equal(await_flushed(&t, 2), batches);
+    assert_int_equal(t.records, records);
     tn_reader_close(reader);
     table_end(&t);
+    setup_close(&s);
+}
+
+static tn_status look_at_parts(void *arg, const tn_reader *reader, tn_error *err)
+{
+    uint32_t *n = arg;
+    *n = tn_reader_n_parts(reader);
+    return tn_fail(err, TN_E_DATA, "not these");
+}
+
+static void a_dealer_may_refuse_the_data(void **state)
+{
+    (void)state;
+    setup s;
+    uint32_t n = 0;
+    tn_error err = {0};
+    tn_reader *reader = NULL;
+    begin(&s);
+    const tn_dealer dealer = {.begin = look_at_parts, .next = deal, .arg = &n};
+    tn_reader_opts opts = opts_of(&dealer);
+    assert_int_equal(tn_reader_open(&reader, s.schema, &opts, &err), TN_E_DATA);
+    assert_string_equal(err.text, "not these");
+    assert_null(reader);
+    assert_true(n > 1);
     setup_close(&s);
 }
 
@@ -363,6 +390,7 @@ int main(void)
         cmocka_unit_test(readers_that_share_an_epoch_read_every_row_once),
         cmocka_unit_test(a_reader_goes_on_within_a_part_that_it_is_dealt),
         cmocka_unit_test(rows_do_not_wait_for_a_part_that_is_not_dealt_yet),
+        cmocka_unit_test(a_dealer_may_refuse_the_data),
         cmocka_unit_test(a_reader_that_waits_for_a_part_can_be_stopped),
         cmocka_unit_test(the_failure_of_a_dealer_ends_the_stream),
     };

@@ -70,6 +70,62 @@ static void an_old_part_is_asked_for_once_when_a_rank_is_idle(void **state)
     tn_ledger_free(l);
 }
 
+/* It has asked ahead, before the other one was idle. */
+static void who_gives_back_waits_behind_all_others(void **state)
+{
+    (void)state;
+    tn_ledger *l = open_ledger(false);
+    tn_ledger_deal deal[PARTS];
+    for (uint32_t i = 0; i < PARTS; i++) {
+        deal[i] = deal_to(l, 0, i + 1, 0);
+    }
+    wait_for_a_part(l, 0, PARTS + 1);
+    wait_for_a_part(l, 1, 1);
+    tn_ledger_wake w;
+    for (uint32_t i = PARTS; i-- > PARTS - 2;) {
+        const tn_ledger_held back = held_of(0, &deal[i], 10 + i);
+        assert_true(tn_ledger_returned(l, &back));
+    }
+    assert_true(tn_ledger_woken(l, 1, &w));
+    assert_true(w.rank == 1 && w.deal.part == PARTS - 2 && w.deal.position == 10 + PARTS - 2);
+    assert_true(tn_ledger_woken(l, 1, &w));
+    assert_true(w.rank == 0 && w.deal.part == PARTS - 1 && w.deal.attempt == 1);
+    tn_ledger_free(l);
+}
+
+static void times_may_be_divided(void **state)
+{
+    (void)state;
+    static const tn_ledger_span span[] = {
+        {.end = 1}, {.begin = 1, .end = 2}, {.begin = 2, .end = 3}, {.begin = 3, .end = 4}};
+    const tn_ledger_opts opts = {.ranks = 2,
+                                 .n_parts = 4,
+                                 .mode = TN_LEDGER_ON_REQUEST,
+                                 .straggler_ns = 50,
+                                 .silent_ns = 100,
+                                 .part = span};
+    tn_ledger *l = NULL;
+    tn_ledger_held asked;
+    uint32_t rank = 7;
+    assert_int_equal(tn_ledger_new(&l, &opts, NULL), TN_OK);
+    deal_to(l, 0, 1, 0);
+    for (uint32_t i = 1; i < 4; i++) {
+        const tn_ledger_deal deal = deal_to(l, 1, i, 0);
+        assert_true(tn_ledger_done(l, 1, deal.part, deal.attempt, 1));
+    }
+    wait_for_a_part(l, 1, 4);
+    assert_false(tn_ledger_straggler(l, 49, &asked));
+    assert_true(tn_ledger_straggler(l, 50, &asked));
+    assert_false(tn_ledger_silent(l, 149, &rank));
+    assert_true(tn_ledger_silent(l, 150, &rank));
+    assert_int_equal(rank, 0);
+    const tn_ledger_held held = {.part = 0};
+    assert_int_equal(tn_ledger_claim(l, 0, &held, 1, 200), 0);
+    assert_int_equal(tn_ledger_claim(l, 0, NULL, 0, 299), 0);
+    assert_int_equal(tn_ledger_claim(l, 0, NULL, 0, 300), 1);
+    tn_ledger_free(l);
+}
+
 static void a_part_is_old_above_three_medians(void **state)
 {
     (void)state;
@@ -269,6 +325,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_old_part_is_asked_for_once_when_a_rank_is_idle),
+        cmocka_unit_test(who_gives_back_waits_behind_all_others),
+        cmocka_unit_test(times_may_be_divided),
         cmocka_unit_test(a_part_is_old_above_three_medians),
         cmocka_unit_test(c3_three_finished_parts_are_enough),
         cmocka_unit_test(no_more_are_asked_for_than_there_are_idle_ranks),

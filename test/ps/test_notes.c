@@ -177,17 +177,18 @@ static void lists_and_bytes_come_back(void **state)
 static void every_member_of_a_part_comes_back(void **state)
 {
     fixture *f = *state;
-    const tn_part_note part = {TN_PART_NO_MORE, 2, 3, 4, 5, 6, 7, 8};
+    const tn_part_note part = {TN_PART_NO_MORE, 2, 3, 4, 5, 6, 7, 8, 9, 10};
     tn_part_note got = {0};
     write_note(f, TN_FRAME_PART, &part);
     read_note(f, TN_FRAME_PART, &got);
     assert_memory_equal(&got, &part, sizeof part);
     static const uint64_t list[] = {9};
-    const tn_ask_note ask = {11, {{list, 1}, {list, 1}, {list, 1}}};
+    const tn_ask_note ask = {11, {{list, 1}, {list, 1}, {list, 1}}, 12, 13};
     tn_ask_note asked = {0};
     write_note(f, TN_FRAME_ASK, &ask);
     read_note(f, TN_FRAME_ASK, &asked);
     assert_true(asked.epoch == 11 && asked.done.position.n == 1 && asked.done.position.at[0] == 9);
+    assert_true(asked.id == 12 && asked.number == 13);
     const tn_order_note order = {TN_ORDER_CUT, 2, 3, "why", {list, 1}};
     tn_order_note ordered = {0};
     write_note(f, TN_FRAME_ORDER, &order);

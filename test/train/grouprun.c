@@ -1,6 +1,7 @@
 /* grouprun.c - see grouprun.h. */
 #include "train/grouprun.h"
 
+#include "base/crc32c.h"
 #include "base/file.h"
 #include "ps/roster.h"
 #include "support/test.h"
@@ -75,6 +76,7 @@ static void *run(void *arg)
     g->status[s->rank] = tn_train(plan_of(s, arena), &text, &watch, &b, &out, &err);
     (void)snprintf(g->text[s->rank], GROUP_TEXT, "%s", err.text);
     g->steps[s->rank] = out.steps;
+    g->rows[s->rank] = out.samples;
     if (s->rank == 0) {
         g->samples = out.samples;
         const tn_metrics *valid = out.valid.metrics;
@@ -88,6 +90,25 @@ static void *run(void *arg)
     return NULL;
 }
 
+static tn_status count_row(void *arg, const tn_row_view *row, tn_error *err)
+{
+    (void)err;
+    uint32_t *crc = arg;
+    *crc = tn_crc32c(*crc, &row->key, sizeof row->key);
+    *crc = tn_crc32c(*crc, &row->show, sizeof row->show);
+    *crc = tn_crc32c(*crc, &row->click, sizeof row->click);
+    return TN_OK;
+}
+
+static void count(grouprun *g, const tn_worker *w)
+{
+    uint32_t crc = 0;
+    for (uint32_t p = 0; p < TN_PARTITIONS; p++) {
+        assert_int_equal(tn_table_walk(w->shard.table, p, count_row, &crc, NULL), TN_OK);
+    }
+    g->counts = crc;
+}
+
 static void load(grouprun *g)
 {
     tn_arena *arena = tn_arena_new(1 << 16);
@@ -99,11 +120,13 @@ static void load(grouprun *g)
     const seat alone = {
         .g = &(grouprun){.config = g->config, .dir = g->dir, .more = g->more, .n = 1}};
     const tn_blueprint *plan = plan_of(&alone, arena);
-    g->hash = 0;
+    g->hash = g->counts = 0;
     if (tn_worker_new(&w, plan, &(tn_worker_opts){.training = true}, &b, &err) != TN_OK ||
         tn_checkpoint_load(g->dir, w, &which, &err) != TN_OK ||
         tn_run_hash(w, &g->hash, &err) != TN_OK) {
         g->hash = 0;
+    } else {
+        count(g, w);
     }
     tn_worker_free(w);
     tn_arena_free(arena);

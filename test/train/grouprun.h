@@ -19,10 +19,13 @@ typedef struct grouprun {
     tn_status status[GROUP_MAX];
     char text[GROUP_MAX][GROUP_TEXT];
     uint64_t steps[GROUP_MAX];
-    uint64_t samples;                /* rank 0's */
+    uint64_t rows[GROUP_MAX];        /* that each rank beside 0 has learned */
+    uint64_t samples;                /* rank 0's: of all */
     double valid_auc, valid_logloss; /* rank 0's; NAN: none */
     uint64_t valid_rows;
-    uint32_t hash; /* of the newest checkpoint, loaded by one process; 0: none */
+    uint32_t hash;   /* of the newest checkpoint, loaded by one process; 0: none */
+    uint32_t counts; /* the same, of the shows and clicks of every row alone: who was learned, and
+                        how often, by whomever and in whatever order */
 } grouprun;
 
 /* n 1: one process. Timers are a twentieth as long. */

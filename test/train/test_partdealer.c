@@ -135,10 +135,10 @@ static void finish(other *o)
     tn_partdealer_unlock(o->d);
 }
 
-static void flushed(void *arg, uint32_t parts, uint64_t batches)
+static void flushed(void *arg, uint32_t parts, uint64_t batches, uint64_t records)
 {
     other *o = arg;
-    tn_partbook_flushed(o->book, parts, batches);
+    tn_partbook_flushed(o->book, parts, batches, records);
     finish(o);
 }
 

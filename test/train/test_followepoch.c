@@ -1,0 +1,156 @@
+/* test_followepoch.c - ranks that ask for their parts: each record once, whoever is slow, idle or
+ * takes over.
+ */
+#include "base/failpoint.h"
+#include "support/test.h"
+#include "support/tmpdir.h"
+#include "train/grouprun.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { COPIES = 4 };
+
+static char dir[256], run_dir[300], data[2000];
+
+static int set_up(void **state)
+{
+    (void)state;
+    tn_tmpdir_make(dir);
+    (void)snprintf(run_dir, sizeof run_dir, "%s/run", dir);
+    char rows[300];
+    size_t used = (size_t)snprintf(data, sizeof data, "data.train=[");
+    for (uint32_t i = 0; i < COPIES; i++) {
+        (void)snprintf(rows, sizeof rows, "%s/rows-%u.tsv", dir, i);
+        grouprun_deal(rows, 1, 1);
+        used += (size_t)snprintf(data + used, sizeof data - used, "%s%s", i > 0 ? "," : "", rows);
+    }
+    (void)snprintf(data + used, sizeof data - used, "]");
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    tn_tmpdir_remove(dir);
+    return 0;
+}
+
+/* `n` ranks, or one, over these parts; more is ended by NULL. */
+static grouprun learn(uint32_t n, const char *const *more)
+{
+    grouprun g = {.config = "deepfm", .n = n, .dir = run_dir, .more = more};
+    grouprun_well(&g);
+    assert_int_not_equal(g.counts, 0);
+    return g;
+}
+
+#define SMALL data, "data.part_bytes=1KiB", "train.epochs=1", "train.batch=8"
+#define FRESH "checkpoint.resume=never"
+
+static const char *const staleness[] = {"cluster.staleness=1", "cluster.staleness=inf"};
+
+static void c3_a_slow_rank_has_less_to_do_and_nothing_is_done_twice(void **state)
+{
+    (void)state;
+    const char *const once[] = {SMALL, FRESH, NULL};
+    const grouprun one = learn(1, once);
+    for (uint32_t i = 0; i < 2; i++) {
+        const char *const opts[] = {SMALL, FRESH, staleness[i], NULL};
+        for (uint32_t slow = 0; slow < 3; slow++) {
+            char rule[32];
+            (void)snprintf(rule, sizeof rule, "apart.%u:sleep=100", slow);
+            assert_int_equal(tn_failpoint_set(rule, NULL), TN_OK);
+            const grouprun all = learn(3, opts);
+            assert_int_equal(tn_failpoint_set(NULL, NULL), TN_OK);
+            assert_int_equal(all.samples, one.samples);
+            assert_int_equal(all.counts, one.counts);
+            const uint64_t others = all.rows[1] + all.rows[2];
+            const uint64_t own = slow == 0 ? all.samples - others : all.rows[slow];
+            assert_true(own < (all.samples - own) / 2);
+        }
+    }
+}
+
+static void c3_two_parts_are_for_two_of_three_ranks(void **state)
+{
+    (void)state;
+    const char *const opts[] = {"data.part_bytes=8KiB", "train.epochs=4", FRESH, staleness[1],
+                                NULL};
+    const grouprun one = learn(1, opts);
+    const grouprun all = learn(3, opts);
+    assert_int_equal(all.samples, one.samples);
+    assert_int_equal(all.counts, one.counts);
+}
+
+static void c4_a_rank_without_a_part_takes_part_in_everything(void **state)
+{
+    (void)state;
+    const char *const opts[] = {"eval.every=3steps", "checkpoint.every=5steps",
+                                "train.epochs=3",    "checkpoint.resume=never",
+                                staleness[0],        NULL};
+    const grouprun one = learn(1, opts);
+    const grouprun all = learn(4, opts); /* the data are one part */
+    assert_int_equal(all.samples, one.samples);
+    assert_int_equal(all.counts, one.counts);
+    assert_int_equal(all.valid_rows, one.valid_rows);
+    uint32_t idle = 0;
+    for (uint32_t r = 1; r < 4; r++) {
+        idle += all.rows[r] == 0;
+    }
+    assert_true(idle > 0);
+}
+
+/* Evaluations and checkpoints between all steps: what is held is neither lost nor read twice. */
+static void many_cuts_leave_each_record_once(void **state)
+{
+    (void)state;
+    const char *const once[] = {SMALL, FRESH, NULL};
+    const char *const opts[] = {
+        SMALL, FRESH, "checkpoint.every=5steps", "eval.every=27steps", staleness[1], NULL};
+    const grouprun one = learn(1, once);
+    const grouprun all = learn(3, opts);
+    assert_int_equal(all.samples, one.samples);
+    assert_int_equal(all.counts, one.counts);
+}
+
+/* K8 on request: 3 -> 1 -> 2 -> 4 processes, at several stalenesses, within one epoch. */
+static void k8_any_number_of_ranks_goes_on_within_an_epoch(void **state)
+{
+    (void)state;
+    const char *const once[] = {SMALL, FRESH, NULL};
+    const grouprun one = learn(1, once);
+    static const struct {
+        uint32_t n;
+        const char *staleness, *stop;
+    } turn[] = {{3, "cluster.staleness=inf", "train.max_steps=20"},
+                {1, "cluster.staleness=0", "train.max_steps=50"},
+                {2, "cluster.staleness=1", "train.max_steps=80"},
+                {3, "cluster.staleness=0", "train.max_steps=84"},
+                {4, "cluster.staleness=2", "train.max_steps=100000"}};
+    grouprun last = {0};
+    uint64_t samples = 0;
+    for (uint32_t i = 0; i < 5; i++) {
+        const char *const opts[] = {SMALL, i == 0 ? FRESH : "checkpoint.resume=must",
+                                    turn[i].staleness, turn[i].stop, NULL};
+        last = learn(turn[i].n, opts);
+        assert_true(last.samples >= samples);
+        assert_true(i == 4 || last.samples < one.samples);
+        samples = last.samples;
+    }
+    assert_int_equal(last.samples, one.samples);
+    assert_int_equal(last.counts, one.counts);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(c3_a_slow_rank_has_less_to_do_and_nothing_is_done_twice),
+        cmocka_unit_test(c3_two_parts_are_for_two_of_three_ranks),
+        cmocka_unit_test(c4_a_rank_without_a_part_takes_part_in_everything),
+        cmocka_unit_test(many_cuts_leave_each_record_once),
+        cmocka_unit_test(k8_any_number_of_ranks_goes_on_within_an_epoch),
+    };
+    return cmocka_run_group_tests_name("train/followepoch", tests, set_up, tear_down);
+}
