@@ -26,11 +26,21 @@ static bool has_place(const char *text)
     return severity != NULL && (end == NULL || severity < end);
 }
 
+/* Bytes of "rank 2: " before a text that is of rank 2 and told by it. */
+static size_t own_prefix(const char *text, const char *rank)
+{
+    const size_t size = strlen(rank);
+    const bool own =
+        size > 0 && strncmp(text, rank, size) == 0 && strncmp(text + size, ": ", 2) == 0;
+    return own ? size + 2 : 0;
+}
+
 void tn_exit_message(tn_text *out, const char *program, const tn_error *err)
 {
     const char *text = err->text[0] != '\0' ? err->text : "failed without a message";
     if (!has_place(text)) {
         const char *rank = tn_terminal_own_name();
+        text += own_prefix(text, rank);
         tn_text_addf(out, "%s%s%s: error: ", program, rank[0] != '\0' ? ": " : "", rank);
     }
     tn_text_adds(out, text);

@@ -15,8 +15,9 @@
 
 int tn_exit_code(tn_status status);
 
-/* "tnet-train: error: <text>" for stderr, with peers "tnet-train: rank 2: error: <text>"; a text
- * that begins with its own place and severity ("a.yaml:3:1: error: ..") stays as it is. */
+/* "tnet-train: error: <text>" for stderr, with peers "tnet-train: rank 2: error: <text>", where the
+ * text need not name that rank again; a text that begins with its own place and severity
+ * ("a.yaml:3:1: error: ..") stays as it is. */
 void tn_exit_message(tn_text *out, const char *program, const tn_error *err);
 
 /* Prints the message of a failure on stderr, once; returns the exit code. */

@@ -163,12 +163,16 @@ static tn_status evaluate_together(tn_judge *j, tn_worker *w, const tn_strs *pat
 {
     tn_lead *lead = NULL;
     tn_error why = {0};
-    TN_TRY(tn_lead_open(&lead, w, &j->setup->text, NULL, NULL, err));
-    tn_status status = tn_lead_form(lead, j->stop, &why);
+    tn_status status = tn_lead_open(&lead, w, &j->setup->text, NULL, NULL, &why);
+    if (status != TN_OK) {
+        tn_peers_decline(&j->setup->run, status, why.text);
+        return tn_fail(err, status, "%s", why.text);
+    }
+    status = tn_lead_form(lead, j->stop, &why);
     if (status == TN_OK) {
         status = evaluate(j, w, lead, paths, &why);
     }
-    tn_lead_close(lead, status, why.text);
+    j->setup->told_elsewhere = tn_lead_close(lead, status, why.text);
     return status == TN_OK ? TN_OK : tn_fail(err, status, "%s", why.text);
 }
 
@@ -177,14 +181,19 @@ static tn_status judge_checkpoint(tn_judge *j, const tn_strs *paths, tn_error *e
     tn_setup *s = j->setup;
     TN_TRY(tn_setup_plan(s, err));
     if (s->run.cluster.rank > 0) {
-        const tn_watch watch = {.stop = j->stop};
+        const tn_watch watch = {.stop = j->stop, .told_elsewhere = &s->told_elsewhere};
         return tn_follow_evaluation(s->plan, &s->text, &watch, paths, &s->binder, err);
     }
     tn_worker_opts opts = {.compares = true, .fetch = j->fetch->item, .n_fetch = j->fetch->n};
     tn_worker *w = NULL;
-    TN_TRY(tn_worker_new(&w, s->plan, &opts, &s->binder, err));
-    tn_status status = s->run.cluster.size > 1 ? evaluate_together(j, w, paths, err)
-                                               : evaluate(j, w, NULL, paths, err);
+    tn_error why = {0};
+    tn_status status = tn_worker_new(&w, s->plan, &opts, &s->binder, &why);
+    if (status != TN_OK) {
+        tn_peers_decline(&s->run, status, why.text);
+        return tn_fail(err, status, "%s", why.text);
+    }
+    status = s->run.cluster.size > 1 ? evaluate_together(j, w, paths, err)
+                                     : evaluate(j, w, NULL, paths, err);
     tn_profile_end(j->profile, w);
     tn_worker_free(w);
     j->findings.schema = s->plan->schema;

@@ -7,6 +7,7 @@
 #include "cli/children.h"
 #include "cli/spawn.h"
 #include "cli/terminal.h"
+#include "train/peers.h"
 #include "train/seat.h"
 
 #include <errno.h>
@@ -107,7 +108,7 @@ tn_status tn_local_run(const tn_local *l, tn_setup *s, tn_error *err)
     TN_ASSERT(tn_local_is_group(l));
     TN_TRY(check_launcher(l, err));
     TN_TRY(check_config(l->options->words.item[0], err));
-    TN_TRY(tn_seat_look(&s->run, l->folder, err));
+    TN_TRY(tn_seat_prepare(&s->run, l->folder, err));
     const tn_children_opts opts = {
         .path = own_path(path),
         .words = tn_local_words(l, &s->run, s->arena).item,
@@ -131,4 +132,19 @@ tn_status tn_local_seat(const tn_local *l, tn_setup *s, tn_error *err)
         tn_terminal_rank(s->run.cluster.rank);
     }
     return TN_OK;
+}
+
+void tn_local_decline(const tn_local *l, tn_setup *s)
+{
+    tn_diag ignored = {0}; /* what is wrong is in s->diag */
+    const tn_binder b = {.arena = s->arena, .diag = &ignored};
+    if (s->tree == NULL || tn_local_is_group(l)) {
+        return;
+    }
+    if (s->run.cluster.roster == NULL) {
+        tn_status status = tn_seat_find(&b, s->tree, &s->run, l->folder, NULL);
+        (void)status; /* it is a group, or is not */
+    }
+    tn_peers_decline(&s->run, TN_E_CONFIG, tn_text_str(&s->diag.text));
+    tn_diag_done(&ignored);
 }

@@ -34,6 +34,10 @@ tn_options tn_local_options(const tn_local *l, tn_arena *arena);
  * children can be several. */
 tn_status tn_local_seat(const tn_local *l, tn_setup *s, tn_error *err) TN_MUST_USE;
 
+/* After tn_setup_load or tn_local_seat has failed: tells the others of the group, if so much is
+ * known. */
+void tn_local_decline(const tn_local *l, tn_setup *s);
+
 /* The children's command line: the same without --peers, with what --peers means, and with their
  * share of the processors where the configuration wants all. */
 tn_argv tn_local_words(const tn_local *l, const tn_run *run, tn_arena *arena);

@@ -4,9 +4,11 @@
 #include "base/fieldtext.h"
 #include "base/sha256.h"
 #include "cli/exits.h"
+#include "cli/spawn.h"
 #include "cli/terminal.h"
 #include "io/format.h"
 #include "train/config.h"
+#include "train/peers.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -88,7 +90,12 @@ tn_status tn_setup_load(tn_setup *s, const tn_options *options, tn_error *err)
 
 tn_status tn_setup_plan(tn_setup *s, tn_error *err)
 {
-    return tn_blueprint_new(&s->plan, &s->run, &s->binder, err);
+    tn_status status = tn_blueprint_new(&s->plan, &s->run, &s->binder, err);
+    if (status != TN_OK) { /* nobody shall wait for this rank */
+        const bool faults = s->diag.n_errors > 0;
+        tn_peers_decline(&s->run, status, faults ? tn_text_str(&s->diag.text) : err->text);
+    }
+    return status;
 }
 
 void tn_setup_done(tn_setup *s)
@@ -103,5 +110,10 @@ int tn_setup_exit(tn_setup *s, const char *program, tn_status status, const tn_e
     if (s->diag.n_errors > 0) {
         return tn_exit_diag(program, &s->diag);
     }
-    return status == TN_OK ? s->exit_code : tn_exit_with(program, err);
+    if (status == TN_OK) {
+        return s->exit_code;
+    }
+    /* Processes that share a terminal tell a failure once; elsewhere every log has a line. */
+    return s->told_elsewhere && tn_spawn_is_child() ? tn_exit_code(err->code)
+                                                    : tn_exit_with(program, err);
 }

@@ -23,6 +23,7 @@ typedef struct tn_setup {
     const tn_blueprint *plan;
     tn_run_text text; /* the resolved configuration without folders, logs and paths */
     int exit_code; /* of the processes that did the work, who told of their failures themselves */
+    bool told_elsewhere; /* another process of the group has failed, and says so itself */
 } tn_setup;
 
 /* Empty, so that the three below may be called; libraries log to the terminal from now on. */

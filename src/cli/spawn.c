@@ -1,6 +1,8 @@
 /* spawn.c - see spawn.h. */
 #include "cli/spawn.h"
 
+#include "base/number.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -22,9 +24,17 @@ static const char *const group_names[] = {"TNET_RANK", "TNET_PEERS", "TNET_PEER_
 
 /* How the machines of a group find each other, and what makes a launcher known to ps/launcher.h: a
  * task of srun may well start a group of its own on its machine, whose ranks are not Slurm's. */
-static const char *const other_names[] = {
-    "TNET_JOB", "TNET_BIND", "TNET_PORT",           "TNET_SERVICE",         "OMPI_COMM_WORLD_RANK",
-    "PMI_RANK", "PMIX_RANK", "SLURM_STEP_NODELIST", "JOB_COMPLETION_INDEX", NULL};
+static const char *const other_names[] = {"TNET_PARENT",
+                                          "TNET_JOB",
+                                          "TNET_BIND",
+                                          "TNET_PORT",
+                                          "TNET_SERVICE",
+                                          "OMPI_COMM_WORLD_RANK",
+                                          "PMI_RANK",
+                                          "PMIX_RANK",
+                                          "SLURM_STEP_NODELIST",
+                                          "JOB_COMPLETION_INDEX",
+                                          NULL};
 
 static bool names(const char *variable, const char *const *list)
 {
@@ -46,9 +56,17 @@ const char *tn_spawn_other_launcher(void)
     return NULL;
 }
 
+bool tn_spawn_is_child(void)
+{
+    const char *parent = getenv("TNET_PARENT"); // NOLINT(concurrency-mt-unsafe): nobody sets it
+    uint64_t pid = 0;
+    return parent != NULL && tn_read_u64(parent, strlen(parent), &pid) == TN_NUM_OK &&
+           pid == (uint64_t)getppid();
+}
+
 char *const *tn_spawn_env(uint32_t rank, uint32_t n, uint64_t job, tn_arena *arena)
 {
-    enum { OWN = 3 };
+    enum { OWN = 4 };
     uint32_t given = 0;
     while (environ != NULL && environ[given] != NULL) {
         given++;
@@ -58,6 +76,8 @@ char *const *tn_spawn_env(uint32_t rank, uint32_t n, uint64_t job, tn_arena *are
     (void)snprintf(own, VARIABLE_BYTES, "TNET_RANK=%" PRIu32, rank);
     (void)snprintf(own + VARIABLE_BYTES, VARIABLE_BYTES, "TNET_PEERS=%" PRIu32, n);
     (void)snprintf(own + (size_t)2 * VARIABLE_BYTES, VARIABLE_BYTES, "TNET_JOB=%016" PRIx64, job);
+    (void)snprintf(own + (size_t)3 * VARIABLE_BYTES, VARIABLE_BYTES, "TNET_PARENT=%ld",
+                   (long)getpid());
     uint32_t kept = 0;
     for (uint32_t i = 0; i < given; i++) {
         if (!names(environ[i], group_names) && !names(environ[i], other_names)) {

@@ -27,9 +27,13 @@ typedef struct tn_spawn {
  * and then there is no process. */
 tn_status tn_spawn_one(const tn_spawn *s, pid_t *pid, tn_error *err) TN_MUST_USE;
 
-/* This process's environment with TNET_RANK, TNET_PEERS and TNET_JOB, and without what launchers of
+/* This process's environment with TNET_RANK, TNET_PEERS, TNET_JOB and TNET_PARENT, its own number,
+ * and without what launchers of
  * other groups set. The texts live in the arena and in `environ`. */
 char *const *tn_spawn_env(uint32_t rank, uint32_t n, uint64_t job, tn_arena *arena);
+
+/* Whether this process is one of a group that its parent has started so, on one terminal. */
+bool tn_spawn_is_child(void);
 
 /* A variable of the environment by which another launcher gives this process a place in a group,
  * such as TNET_RANK; NULL: none does. */

@@ -147,8 +147,12 @@ static tn_status work(tn_setup *s, const tn_options *options, const void *asked,
     const tn_local local = {
         .program = &program, .options = options, .peers = f->peers, .folder = "eval"};
     const tn_options own = tn_local_options(&local, s->arena);
-    TN_TRY(tn_setup_load(s, &own, err));
-    TN_TRY(tn_local_seat(&local, s, err));
+    tn_status status = tn_setup_load(s, &own, err);
+    status = status == TN_OK ? tn_local_seat(&local, s, err) : status;
+    if (status != TN_OK) {
+        tn_local_decline(&local, s);
+        return status;
+    }
     if (tn_local_is_group(&local) || s->run.cluster.size > 1) {
         TN_TRY(check_group(f, err));
     }

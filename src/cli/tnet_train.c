@@ -103,6 +103,7 @@ static tn_status train(tn_setup *s, const tn_options *options, const train_flags
         .profile = picture.profile,
         .stop = tn_signals_watch_stop(),
         .save = tn_signals_watch_save(),
+        .told_elsewhere = &s->told_elsewhere,
     };
     tn_outcome out;
     tn_status status = tn_train(s->plan, &s->text, &watch, &s->binder, &out, err);
@@ -151,15 +152,19 @@ static tn_status work(tn_setup *s, const tn_options *options, const void *asked,
     const train_flags *f = asked;
     const tn_local local = {.program = &program, .options = options, .peers = f->peers};
     const tn_options own = tn_local_options(&local, s->arena);
-    TN_TRY(tn_setup_load(s, &own, err));
-    if (f->print_config) {
+    tn_status status = tn_setup_load(s, &own, err);
+    if (status == TN_OK && f->print_config) {
         print_config(s);
         return TN_OK;
     }
     if (f->resume) {
         s->run.checkpoint.resume = "must";
     }
-    TN_TRY(tn_local_seat(&local, s, err));
+    status = status == TN_OK ? tn_local_seat(&local, s, err) : status;
+    if (status != TN_OK) {
+        tn_local_decline(&local, s);
+        return status;
+    }
     TN_TRY(tn_setup_plan(s, err));
     if (f->print_graph || f->dry_run || f->plan || f->dot) {
         return answer(s, f, err);

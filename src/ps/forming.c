@@ -259,6 +259,26 @@ bool tn_forming_is_whole(const tn_forming *f)
     return f->n_in == f->owners->n_peers;
 }
 
+bool tn_forming_is_in(const tn_forming *f, uint32_t rank)
+{
+    return rank < f->owners->n_peers && f->member[rank].incarnation != 0;
+}
+
+bool tn_forming_gives_up(const tn_forming *f, uint32_t rank, uint64_t incarnation,
+                         const tn_hello_note *note, tn_text *why)
+{
+    TN_ASSERT(note->status != 0);
+    if (rank == 0 || rank >= f->owners->n_peers || incarnation == 0) {
+        return false;
+    }
+    const member *m = &f->member[rank];
+    if (m->incarnation != incarnation && (tn_forming_is_whole(f) || was_replaced(m, incarnation))) {
+        return false;
+    }
+    tn_text_addf(why, "rank %u: %s", rank, note->text);
+    return true;
+}
+
 void tn_forming_welcome(const tn_forming *f, tn_welcome_note *out)
 {
     TN_ASSERT(tn_forming_is_whole(f));

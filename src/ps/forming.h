@@ -5,6 +5,7 @@
  *                   code != 0: answer REFUSED with code and why
  *     not yet:      "waiting for " tn_forming_missing                    for the log, every second
  *     whole:        tn_forming_welcome -> WELCOME to every rank
+ *     gives up:     tn_forming_gives_up, and all end: one that fails cannot be waited for
  *     after it:     a HELLO repeated for a WELCOME that was lost is taken again: send it once more
  *
  * A rank says hello again and again until it is welcome, and may be started again in the meantime:
@@ -47,6 +48,12 @@ uint32_t tn_forming_hello(tn_forming *f, uint32_t rank, uint64_t incarnation,
                           const tn_hello_note *note, tn_text *why);
 
 bool tn_forming_is_whole(const tn_forming *f);
+bool tn_forming_is_in(const tn_forming *f, uint32_t rank);
+
+/* A hello with a status. True: the rank is not taken by another start, so the group ends, with what
+ * is appended: "rank 2: <its text>". False: a start that does not count. */
+bool tn_forming_gives_up(const tn_forming *f, uint32_t rank, uint64_t incarnation,
+                         const tn_hello_note *note, tn_text *why);
 
 /* Only when it is whole. Lists are lent by f; `checkpoint` is 0, the caller's to set. */
 void tn_forming_welcome(const tn_forming *f, tn_welcome_note *out);

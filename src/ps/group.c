@@ -1,19 +1,12 @@
-/* group.c - a group is opened, formed, ended and closed; see group.h. */
+/* group.c - a group is opened; see group.h. */
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/log.h"
-#include "ps/groupstate.h"
+#include "ps/groupcalls.h"
 #include "ps/meeting.h"
 
-#include <math.h>
 #include <string.h>
 #include <unistd.h>
-
-static const uint64_t look_ns = 100000000;    /* at a stop signal, while forming */
-static const uint64_t tell_ns = 10000000000;  /* between two lines about who is missing */
-static const uint64_t linger_ns = 2000000000; /* for what was posted last .. */
-static const uint64_t refuse_ns = 1000000000; /* .. and for who still says hello */
 
 /* ---- opening ---- */
 
@@ -23,7 +16,8 @@ static tn_status make_lists(tn_group *g, tn_error *err)
     g->once = tn_try_alloc(g->size, sizeof *g->once, what, err);
     g->dialled = tn_try_alloc(g->size, sizeof *g->dialled, what, err);
     g->done = tn_try_alloc((size_t)g->size * TN_ORDERS, sizeof *g->done, what, err);
-    if (g->once == NULL || g->dialled == NULL || g->done == NULL) {
+    g->told = tn_try_alloc(g->size, sizeof *g->told, what, err);
+    if (g->once == NULL || g->dialled == NULL || g->done == NULL || g->told == NULL) {
         return TN_E_MEMORY;
     }
     tn_once_begin(&g->once[g->rank], g->incarnation);
@@ -104,6 +98,7 @@ tn_status tn_group_open(tn_group **out, const tn_group_opts *opts, tn_error *err
     g->rank = opts->roster->rank;
     g->size = opts->roster->size;
     g->incarnation = tn_random_id();
+    g->opened_ns = tn_clock_ns();
     g->arena = tn_arena_new(1 << 12);
     pthread_condattr_t monotonic;
     (void)pthread_condattr_init(&monotonic);
@@ -139,77 +134,12 @@ tn_status tn_group_dial(tn_group *g, uint32_t rank, const char *address, tn_erro
     return TN_OK;
 }
 
-/* ---- forming ---- */
-
 bool tn_group_wait(tn_group *g, uint64_t deadline_ns)
 {
     const uint64_t ns_per_s = 1000000000;
     const struct timespec until = {(time_t)(deadline_ns / ns_per_s),
                                    (long)(deadline_ns % ns_per_s)};
     return pthread_cond_timedwait(&g->changed, &g->lock, &until) == 0;
-}
-
-static void name_missing(const tn_group *g, tn_text *out)
-{
-    if (g->forming != NULL) {
-        tn_forming_missing(g->forming, out);
-    } else {
-        const char *at = g->dialled[0];
-        tn_text_addf(out, "rank 0 %s%s", at != NULL ? "at " : "in ",
-                     at != NULL ? at : g->opts.roster->meet);
-    }
-}
-
-static tn_status missing(const tn_group *g, double waited_s, tn_error *err)
-{
-    tn_text who = {0};
-    name_missing(g, &who);
-    tn_status status = tn_fail(err, TN_E_PEER, "waited %.0f s (cluster.start_timeout) for %s",
-                               waited_s, tn_text_str(&who));
-    tn_text_done(&who);
-    return status;
-}
-
-static void tell_missing(const tn_group *g)
-{
-    tn_text who = {0};
-    name_missing(g, &who);
-    tn_log(TN_LOG_INFO, "waiting for %s", tn_text_str(&who));
-    tn_text_done(&who);
-}
-
-tn_status tn_group_form(tn_group *g, const atomic_bool *stop, tn_error *err)
-{
-    const uint64_t patience_ns = (uint64_t)(g->opts.start_timeout_s * 1e9);
-    uint64_t last = tn_clock_ns();
-    uint64_t waited_ns = 0;
-    uint64_t told_ns = 0;
-    tn_status status = TN_OK;
-    (void)pthread_mutex_lock(&g->lock);
-    while (status == TN_OK && !g->is_whole) {
-        const uint64_t now = tn_clock_ns();
-        /* A process that was stopped itself has not waited. */
-        waited_ns += now - last < TN_PULSE_GAP_NS ? now - last : TN_PULSE_GAP_NS;
-        last = now;
-        if (g->ended != TN_OK) {
-            status = tn_fail(err, g->ended, "%s", g->why.text);
-        } else if (stop != NULL && atomic_load(stop)) {
-            status = tn_fail(err, TN_E_STOPPED, "stopped by a signal while waiting for the peers");
-        } else if (waited_ns > patience_ns) {
-            status = missing(g, (double)waited_ns * 1e-9, err);
-        } else {
-            if (waited_ns - told_ns >= tell_ns) {
-                tell_missing(g);
-                told_ns = waited_ns;
-            }
-            (void)tn_group_wait(g, now + look_ns);
-        }
-    }
-    if (status != TN_OK) {
-        tn_group_end(g, status, err != NULL ? err->text : "the group was not formed");
-    }
-    (void)pthread_mutex_unlock(&g->lock);
-    return status;
 }
 
 /* ---- values ---- */
@@ -235,144 +165,4 @@ tn_parcels *tn_group_parcels(tn_group *g)
 tn_once *tn_group_once(tn_group *g)
 {
     return g->once;
-}
-
-/* ---- ending ---- */
-
-void tn_group_end(tn_group *g, tn_status status, const char *why)
-{
-    if (g->ended != TN_OK) {
-        return;
-    }
-    g->ended = tn_fail(&g->why, status, "%s", why);
-    const tn_order_note stop = {
-        .what = TN_ORDER_STOP, .number = (uint64_t)status, .text = g->why.text};
-    for (uint32_t r = 1; g->rank == 0 && r < g->size; r++) {
-        if (g->dialled[r] != NULL) {
-            tn_group_post(g, r, TN_FRAME_ORDER, &stop, NULL);
-        }
-    }
-    (void)pthread_cond_broadcast(&g->changed);
-}
-
-void tn_group_tell_values(tn_group *g)
-{
-    tn_error why = {0};
-    tn_status ended = tn_group_check(g, &why);
-    (void)pthread_mutex_lock(&g->values_lock);
-    if (ended != TN_OK && g->values.ended != NULL) {
-        g->values.ended(g->values.arg, ended, why.text);
-    }
-    (void)pthread_mutex_unlock(&g->values_lock);
-}
-
-void tn_group_fail(tn_group *g, tn_status status, const char *why)
-{
-    tn_text named = {0};
-    tn_text_addf(&named, "rank %u: %s", g->rank, why);
-    (void)pthread_mutex_lock(&g->lock);
-    if (g->ended == TN_OK) {
-        const tn_done_note note = {.what = TN_ORDER_STOP, .status = (uint64_t)status, .text = why};
-        if (g->rank != 0 && g->dialled[0] != NULL) {
-            tn_group_post(g, 0, TN_FRAME_DONE, &note, NULL);
-        }
-        tn_group_end(g, status, tn_text_str(&named));
-    }
-    (void)pthread_mutex_unlock(&g->lock);
-    tn_group_tell_values(g);
-    tn_text_done(&named);
-}
-
-tn_status tn_group_check(tn_group *g, tn_error *err)
-{
-    (void)pthread_mutex_lock(&g->lock);
-    tn_status status = g->ended == TN_OK ? TN_OK : tn_fail(err, g->ended, "%s", g->why.text);
-    (void)pthread_mutex_unlock(&g->lock);
-    return status;
-}
-
-/* Who comes to a group that will not form is told so. */
-static void turn_away(tn_group *g)
-{
-    const uint64_t until = tn_clock_ns() + tn_timer_ns(refuse_ns);
-    (void)pthread_mutex_lock(&g->lock);
-    while (g->rank == 0 && !g->is_whole && g->ended != TN_OK && tn_clock_ns() < until) {
-        (void)tn_group_wait(g, until);
-    }
-    (void)pthread_mutex_unlock(&g->lock);
-}
-
-/* Until the others have what was posted to them; those that are gone do not count for long. */
-static void linger(tn_group *g)
-{
-    const uint64_t until = tn_clock_ns() + tn_timer_ns(linger_ns);
-    bool open = true;
-    (void)pthread_mutex_lock(&g->lock);
-    while (open && tn_clock_ns() < until) {
-        open = false;
-        for (uint32_t r = 0; r < g->size; r++) {
-            open = open || (g->dialled[r] != NULL && tn_link_open_requests(g->link, r) > 0);
-        }
-        if (open) {
-            (void)tn_group_wait(g, until);
-        }
-    }
-    (void)pthread_mutex_unlock(&g->lock);
-}
-
-/* An answer that waits in ZeroMQ is dropped when its sender hangs up: whoever rank 0 has dismissed
- * stays until rank 0, which has all answers then, says that it goes. */
-static void part(tn_group *g)
-{
-    const uint64_t until = tn_clock_ns() + tn_timer_ns(linger_ns);
-    (void)pthread_mutex_lock(&g->lock);
-    g->beat.state = TN_PEER_ENDING;
-    for (uint32_t r = 1; g->rank == 0 && r < g->size; r++) {
-        if (g->is_whole && g->dialled[r] != NULL) {
-            tn_group_post(g, r, TN_FRAME_BEAT, &g->beat, NULL);
-        }
-    }
-    while (g->rank != 0 && g->is_whole && g->dismissed && !g->is_last && tn_clock_ns() < until) {
-        (void)tn_group_wait(g, until);
-    }
-    (void)pthread_mutex_unlock(&g->lock);
-}
-
-static void free_orders(tn_group_order_in *o)
-{
-    while (o != NULL) {
-        tn_group_order_in *next = o->next;
-        tn_arena_free(o->arena);
-        o = next;
-    }
-}
-
-void tn_group_close(tn_group *g)
-{
-    if (g == NULL) {
-        return;
-    }
-    if (g->open) {
-        turn_away(g);
-        linger(g);
-        part(g);
-    }
-    tn_link_close(g->link);
-    for (size_t i = 0; g->done != NULL && i < (size_t)g->size * TN_ORDERS; i++) {
-        tn_arena_free(g->done[i].arena);
-    }
-    free_orders(g->first);
-    free_orders(g->current);
-    tn_forming_free(g->forming);
-    tn_pulse_free(g->pulse);
-    tn_parcels_free(g->parcels);
-    tn_arena_free(g->arena);
-    tn_free(g->once);
-    tn_free(g->dialled);
-    tn_free(g->done);
-    (void)pthread_mutex_destroy(&g->values_lock);
-    (void)pthread_mutex_destroy(&g->parts_lock);
-    (void)pthread_mutex_destroy(&g->lock);
-    (void)pthread_cond_destroy(&g->changed);
-    tn_free(g);
 }

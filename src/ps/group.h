@@ -4,7 +4,7 @@
  *     tn_group_open   binds, starts tn-net
  *     tn_group_form   hello ..  .. welcome: all are in, and know each other
  *     rank 0:         order to all ──> each carries it out ──> done, from all
- *     tn_group_close  rank 0 said bye, or the group has failed
+ *     tn_group_close  rank 0 said bye, or the group has failed (ps/groupend.h)
  *
  * Requests for values share the link; their letters go to tn_group_values. Every rank beats once a
  * second: who is silent for 15 s is lost. A lost rank, or one that fails, ends the group: every
@@ -17,6 +17,7 @@
 #define TN_PS_GROUP_H
 
 #include "base/keyset.h"
+#include "ps/groupend.h"
 #include "ps/link.h"
 #include "ps/notekinds.h"
 #include "ps/roster.h"
@@ -45,10 +46,8 @@ typedef struct tn_group_opts {
 /* Listens where the roster says. Nobody else is needed yet. On failure *out is NULL. */
 tn_status tn_group_open(tn_group **out, const tn_group_opts *opts, tn_error *err) TN_MUST_USE;
 
-/* What was posted is given 2 s to be acknowledged. Letters may be closed later. NULL is fine. */
-void tn_group_close(tn_group *g);
-
-/* Waits until all are in. TN_E_PEER after the timeout, with who is missing; TN_E_STOPPED. */
+/* Waits until all are in. TN_E_PEER after the timeout, with who is missing; TN_E_STOPPED. A rank
+ * that fails before, is stopped, or does not fit (version, configuration) ends it on all ranks. */
 tn_status tn_group_form(tn_group *g, const atomic_bool *stop, tn_error *err) TN_MUST_USE;
 
 /* ---- values ---- */
@@ -106,12 +105,6 @@ void tn_group_report(tn_group *g, const tn_report_note *note);
 /* Rank 0: who gets reports, on tn-net; must not wait, nor call the group. NULL: nobody any more. */
 typedef void tn_report_take(void *arg, uint32_t rank, const tn_report_note *note);
 void tn_group_set_reports(tn_group *g, tn_report_take *take, void *arg);
-
-/* This rank fails: all end with that status, and the sentence names the rank. Any thread. */
-void tn_group_fail(tn_group *g, tn_status status, const char *why);
-
-/* TN_OK, or how the group ended. Any thread. */
-tn_status tn_group_check(tn_group *g, tn_error *err) TN_MUST_USE;
 
 /* A line per peer; sum of rows per second. */
 void tn_group_table(tn_group *g, tn_text *out);

@@ -1,12 +1,10 @@
 /* groupnet.c - what a group hears, and what it says without being asked; on tn-net. */
 #include "base/clock.h"
 #include "base/log.h"
-#include "ps/groupstate.h"
-#include "ps/meeting.h"
+#include "ps/groupcalls.h"
 
 #include <string.h>
 
-static const uint64_t hello_ns = 500000000;
 static const uint64_t beat_ns = 1000000000;
 
 enum { NOTE_ARENA = 1 << 12 };
@@ -60,146 +58,6 @@ static void beat(tn_group *g, uint32_t waits_for, const tn_note_parts *held, uin
     g->beat.held = (tn_note_parts){{NULL, 0}, {NULL, 0}, {NULL, 0}};
     if (g->beat.asks != TN_ASKS_STOP) { /* that is said again and again */
         g->beat.asks = TN_ASKS_NOTHING;
-    }
-}
-
-/* ---- forming ---- */
-
-/* Everybody is in: who they are counts from now on; locked. */
-static void become_whole(tn_group *g, const uint64_t *incarnation)
-{
-    const uint64_t now = tn_clock_ns();
-    for (uint32_t r = 0; r < g->size; r++) {
-        if (r != g->rank) {
-            tn_once_begin(&g->once[r], incarnation[r]);
-            tn_link_expect(g->link, r, incarnation[r]);
-        }
-        if (r != g->rank && (r == 0 || g->rank == 0)) {
-            tn_pulse_watch(g->pulse, r, now);
-        }
-    }
-    g->is_whole = true;
-    g->next_beat = now;
-    g->next_table = now + g->opts.table.every_ns;
-    (void)pthread_cond_broadcast(&g->changed);
-}
-
-static void welcome(tn_group *g, uint32_t rank)
-{
-    tn_welcome_note note;
-    tn_forming_welcome(g->forming, &note);
-    tn_group_post(g, rank, TN_FRAME_WELCOME, &note, NULL);
-}
-
-static void refuse(tn_group *g, const tn_frame *hello, uint32_t why, const char *text)
-{
-    const tn_refused_note note = {.text = text};
-    tn_text bytes = {0};
-    tn_parcel *p = NULL;
-    tn_note_write(TN_FRAME_REFUSED, &note, &bytes);
-    if (tn_text_check(&bytes, "a note", NULL) == TN_OK &&
-        tn_parcel_take(&p, g->parcels, bytes.size, NULL) == TN_OK) {
-        memcpy(tn_parcel_payload(p), tn_text_str(&bytes), bytes.size);
-        p->frame.type = TN_FRAME_REFUSED;
-        p->frame.code = why;
-        tn_link_answer(g->link, hello, p);
-    }
-    tn_text_done(&bytes);
-}
-
-/* Nobody is dialled before: until then a rank may start anew, at another address. */
-static void welcome_all(tn_group *g)
-{
-    tn_welcome_note all;
-    tn_error err = {0};
-    tn_forming_welcome(g->forming, &all);
-    for (uint32_t r = 1; r < g->size; r++) {
-        if (tn_group_dial(g, r, all.address.at[r], &err) != TN_OK) {
-            tn_group_end(g, err.code, err.text);
-            return;
-        }
-    }
-    become_whole(g, all.incarnation.at);
-    for (uint32_t r = 1; r < g->size; r++) {
-        welcome(g, r);
-    }
-}
-
-/* Locked, on rank 0. A hello that comes again is of a rank that has not heard its welcome. */
-static void hear_hello(tn_group *g, const tn_frame *f, const tn_hello_note *note)
-{
-    tn_text why = {0};
-    if (g->ended != TN_OK) {
-        refuse(g, f, TN_REFUSAL_ENDING, g->why.text);
-        return;
-    }
-    uint32_t refusal = tn_forming_hello(g->forming, f->rank, f->incarnation, note, &why);
-    if (refusal != 0) {
-        tn_log(TN_LOG_WARN, "%s", tn_text_str(&why));
-        refuse(g, f, refusal, tn_text_str(&why));
-    } else {
-        tn_pulse_name(g->pulse, f->rank, note->host, note->pid);
-    }
-    tn_text_done(&why);
-    if (refusal != 0 || !tn_forming_is_whole(g->forming)) {
-        return;
-    }
-    if (g->is_whole) {
-        welcome(g, f->rank);
-        return;
-    }
-    welcome_all(g);
-}
-
-static bool fits(const tn_group *g, const tn_welcome_note *note)
-{
-    const uint32_t *from = g->opts.owners->from;
-    bool good = note->address.n == g->size && note->host.n == g->size &&
-                note->incarnation.n == g->size && note->owned_from.n == g->size + (size_t)1 &&
-                note->incarnation.at[g->rank] == g->incarnation;
-    for (uint32_t p = 0; good && p <= g->size; p++) {
-        good = note->owned_from.at[p] == from[p];
-    }
-    return good;
-}
-
-/* Locked, on the others. */
-static void hear_welcome(tn_group *g, const tn_frame *f, const tn_welcome_note *note)
-{
-    tn_error err = {0};
-    if (g->is_whole || g->ended != TN_OK || f->rank != 0 || !fits(g, note)) {
-        return;
-    }
-    g->session = f->session;
-    tn_link_set_session(g->link, g->session);
-    for (uint32_t r = 0; r < g->size && err.code == TN_OK; r++) {
-        tn_pulse_name(g->pulse, r, note->host.at[r], 0);
-        if (r != g->rank) {
-            tn_status status = tn_group_dial(g, r, note->address.at[r], &err);
-            (void)status; /* err has it */
-        }
-    }
-    if (err.code != TN_OK) {
-        tn_group_end(g, err.code, err.text);
-        return;
-    }
-    become_whole(g, note->incarnation.at);
-}
-
-static void say_hello(tn_group *g, uint64_t now)
-{
-    char at[TN_ENDPOINT_SIZE];
-    const tn_roster *r = g->opts.roster;
-    g->next_hello = now + tn_timer_ns(hello_ns);
-    if (g->dialled[0] == NULL && r->meet != NULL &&
-        tn_meeting_look(r->meet, r->job, at, NULL) == TN_OK) {
-        tn_error err = {0};
-        if (tn_group_dial(g, 0, at, &err) != TN_OK) {
-            tn_group_end(g, err.code, err.text);
-        }
-    }
-    if (g->dialled[0] != NULL) {
-        tn_group_post(g, 0, TN_FRAME_HELLO, &g->opts.hello, NULL);
     }
 }
 
@@ -280,9 +138,9 @@ static void hear(tn_group *g, const tn_frame *f)
     tn_once_verdict verdict = TN_ONCE_STALE;
     (void)pthread_mutex_lock(&g->lock);
     if (f->type == TN_FRAME_HELLO && g->forming != NULL) {
-        hear_hello(g, f, &note.hello);
+        tn_group_hear_hello(g, f, &note.hello);
     } else if (f->type == TN_FRAME_WELCOME) {
-        hear_welcome(g, f, &note.welcome);
+        tn_group_hear_welcome(g, f, &note.welcome);
     } else if (f->type == TN_FRAME_BEAT) {
         verdict = hear_beat(g, f, &note.beat) ? TN_ONCE_APPLY : TN_ONCE_STALE;
     } else if (tn_frame_is_request(f->type)) {
@@ -346,18 +204,16 @@ void tn_group_hear_request(void *arg, tn_letter *letter)
     tn_letter_close(letter);
 }
 
-/* To a hello: this rank may not come in. */
-static void hear_refused(tn_group *g, const tn_letter *letter)
+/* To a hello: this rank may not come in, or not yet. */
+static void hear_refused(tn_group *g, const tn_frame *f)
 {
-    tn_refused_note note = {.text = ""};
-    const tn_frame *f = &letter->frame;
+    tn_refused_note note;
     tn_arena *arena = tn_arena_new(NOTE_ARENA);
-    bool good = tn_note_read(&note, f->type, f->payload, f->bytes, arena) == TN_DROP_NONE;
-    (void)pthread_mutex_lock(&g->lock);
-    if (!g->is_whole && f->rank == 0) {
-        tn_group_end(g, f->code == TN_REFUSAL_CONFIG ? TN_E_CONFIG : TN_E_PEER,
-                     good && note.text[0] != '\0' ? note.text : tn_refusal_text(f->code));
+    if (tn_note_read(&note, f->type, f->payload, f->bytes, arena) != TN_DROP_NONE) {
+        note = (tn_refused_note){.text = ""};
     }
+    (void)pthread_mutex_lock(&g->lock);
+    tn_group_hear_refused(g, f, &note);
     (void)pthread_mutex_unlock(&g->lock);
     tn_arena_free(arena);
     tn_group_tell_values(g);
@@ -369,7 +225,7 @@ void tn_group_hear_answer(void *arg, tn_letter *letter)
     const tn_frame_type type = letter->frame.type;
     hear_of(g, &letter->frame);
     if (type == TN_FRAME_REFUSED && letter->frame.sequence == 0) {
-        hear_refused(g, letter);
+        hear_refused(g, &letter->frame);
     } else if (type == TN_FRAME_PART) {
         tn_group_hear_part(g, &letter->frame);
     } else if (type == TN_FRAME_NOTED) {
@@ -389,6 +245,7 @@ const char *tn_group_advice(void)
     return "\nhint: start the same command again to go on from the newest checkpoint";
 }
 
+/* Rank 0 tells of a lost rank, and rank 1 that rank 0 is: the others have seen that, too. */
 static void look_for_losses(tn_group *g, uint64_t now)
 {
     tn_pulse_event event;
@@ -398,7 +255,7 @@ static void look_for_losses(tn_group *g, uint64_t now)
         tn_log(event.kind == TN_PULSE_BACK ? TN_LOG_INFO : TN_LOG_WARN, "%s", tn_text_str(&text));
         if (event.kind == TN_PULSE_LOST) {
             tn_text_addf(&text, ", and is taken for lost%s", tn_group_advice());
-            tn_group_end(g, TN_E_PEER, tn_text_str(&text));
+            tn_group_end(g, TN_E_PEER, g->rank == 0 ? 0 : 1, tn_text_str(&text));
         }
         tn_text_done(&text);
     }
@@ -442,8 +299,8 @@ void tn_group_tick(void *arg, uint64_t now_ns)
     tn_group_tick_parts(g, now_ns);
     tn_group_held(g, arena, &held);
     (void)pthread_mutex_lock(&g->lock);
-    if (g->open && g->rank != 0 && !g->is_whole && now_ns >= g->next_hello) {
-        say_hello(g, now_ns);
+    if (g->open && g->rank != 0 && !g->is_whole && !g->is_refused && now_ns >= g->next_hello) {
+        tn_group_say_hello(g, now_ns);
     }
     if (g->is_whole && g->ended == TN_OK) {
         if (now_ns >= g->next_beat) {

@@ -1,6 +1,6 @@
 /* grouporders.c - what rank 0 has all others do, and how they did; see group.h. */
 #include "base/clock.h"
-#include "ps/groupstate.h"
+#include "ps/groupcalls.h"
 
 #include <string.h>
 
@@ -28,7 +28,7 @@ tn_status tn_group_order(tn_group *g, const tn_order_note *order, tn_error *err)
     while (g->ended == TN_OK && !all_have_it(g)) {
         (void)tn_group_wait(g, tn_clock_ns() + look_ns);
     }
-    tn_status status = g->ended == TN_OK ? TN_OK : tn_fail(err, g->ended, "%s", g->why.text);
+    tn_status status = tn_group_fault(g, err);
     (void)pthread_mutex_unlock(&g->lock);
     return status;
 }
@@ -58,11 +58,15 @@ tn_status tn_group_await(tn_group *g, const tn_order_note *order, tn_done_take *
     while (g->ended == TN_OK && !all_have_done(g, order)) {
         (void)tn_group_wait(g, tn_clock_ns() + look_ns);
     }
-    tn_status status = g->ended == TN_OK ? TN_OK : tn_fail(err, g->ended, "%s", g->why.text);
+    tn_status status = tn_group_fault(g, err);
     for (uint32_t r = 1; r < g->size && status == TN_OK; r++) {
         tn_group_deed *d = &g->done[(size_t)r * TN_ORDERS + order->what];
         if (d->note.status != TN_OK) {
-            status = tn_fail(err, (tn_status)d->note.status, "rank %u: %s", r, d->note.text);
+            status = tn_fail(&g->deed, (tn_status)d->note.status, "rank %u: %s", r, d->note.text);
+            g->deed_rank = r;
+            if (err != NULL) {
+                *err = g->deed;
+            }
         } else if (take != NULL) {
             status = take(arg, r, &d->note, err);
         }
@@ -80,10 +84,10 @@ void tn_group_take_order(tn_group *g, const tn_order_note *note, tn_arena *arena
 {
     g->dismissed = g->dismissed || note->what == TN_ORDER_STOP || note->what == TN_ORDER_BYE;
     if (note->what == TN_ORDER_STOP) {
-        tn_group_end(g,
-                     note->number > TN_END && note->number <= TN_E_STOPPED ? (tn_status)note->number
-                                                                           : TN_E_PEER,
-                     note->text);
+        const bool known = note->number > TN_END && note->number <= TN_E_STOPPED;
+        const bool named = note->more.n == 1 && note->more.at[0] - 1 < g->size;
+        tn_group_end(g, known ? (tn_status)note->number : TN_E_PEER,
+                     named ? (uint32_t)(note->more.at[0] - 1) : 0, note->text);
         tn_arena_free(arena);
         return;
     }
@@ -103,7 +107,7 @@ void tn_group_take_done(tn_group *g, uint32_t rank, const tn_done_note *note, tn
     if (note->what == TN_ORDER_STOP) {
         tn_text named = {0};
         tn_text_addf(&named, "rank %u: %s", rank, note->text);
-        tn_group_end(g, note->status > TN_END ? (tn_status)note->status : TN_E_PEER,
+        tn_group_end(g, note->status > TN_END ? (tn_status)note->status : TN_E_PEER, rank,
                      tn_text_str(&named));
         tn_text_done(&named);
         tn_arena_free(arena);
@@ -129,7 +133,7 @@ tn_status tn_group_next_order(tn_group *g, uint64_t deadline_ns, tn_order_note *
     }
     tn_status status = TN_END;
     if (g->ended != TN_OK) {
-        status = tn_fail(err, g->ended, "%s", g->why.text);
+        status = tn_group_fault(g, err);
     } else if (g->first != NULL) {
         if (g->current != NULL) {
             tn_arena_free(g->current->arena);
@@ -156,7 +160,7 @@ tn_status tn_group_done(tn_group *g, const tn_done_note *note, tn_error *err)
 {
     TN_ASSERT(g->rank != 0);
     (void)pthread_mutex_lock(&g->lock);
-    tn_status status = g->ended == TN_OK ? TN_OK : tn_fail(err, g->ended, "%s", g->why.text);
+    tn_status status = tn_group_fault(g, err);
     if (status == TN_OK) {
         tn_group_post(g, 0, TN_FRAME_DONE, note, NULL);
     }

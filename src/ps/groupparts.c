@@ -1,6 +1,6 @@
 /* groupparts.c - the parts of an epoch on their way between rank 0 and the others; see group.h. */
 #include "base/clock.h"
-#include "ps/groupstate.h"
+#include "ps/groupcalls.h"
 
 enum { NOTE_ARENA = 1 << 10 };
 
@@ -110,7 +110,7 @@ void tn_group_lose(tn_group *g, uint32_t rank, const char *what)
     (void)pthread_mutex_lock(&g->lock);
     tn_pulse_lost_text(g->pulse, rank, tn_clock_ns(), &text);
     tn_text_addf(&text, ", %s, and is taken for lost%s", what, tn_group_advice());
-    tn_group_end(g, TN_E_PEER, tn_text_str(&text));
+    tn_group_end(g, TN_E_PEER, 0, tn_text_str(&text));
     (void)pthread_mutex_unlock(&g->lock);
     tn_group_tell_values(g);
     tn_text_done(&text);

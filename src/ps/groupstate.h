@@ -1,9 +1,11 @@
 /* groupstate.h - what the files of the group share; for group*.c only.
  *
- *     group.c         opening, forming, closing
+ *     group.c         opening; who takes values
+ *     groupform.c     hello, welcome, refused
  *     groupnet.c      letters and ticks, on tn-net
  *     grouporders.c   orders of rank 0, and what was done
  *     groupparts.c    the parts of an epoch: asks, claims, returns
+ *     groupend.c      how it ends, and closing
  */
 #ifndef TN_PS_GROUPSTATE_H
 #define TN_PS_GROUPSTATE_H
@@ -52,6 +54,11 @@ struct tn_group {
     const char **dialled; /* size: where each rank is */
     tn_arena *arena;      /* of these addresses */
     bool is_whole;
+    char missing[128];   /* the others: whom rank 0 waits for, by its last word; empty: unknown */
+    bool is_refused;     /* the others: rank 0 has answered that there is nothing to wait for */
+    bool *told;          /* size; rank 0: who was answered so .. */
+    uint64_t last_hello; /* .. and when somebody asked last */
+    uint64_t opened_ns;
     tn_pulse *pulse;
     uint64_t next_hello, next_beat;
     tn_beat_note beat;
@@ -66,42 +73,9 @@ struct tn_group {
     bool dismissed, is_last;         /* rank 0 said BYE or STOP; and that it goes now */
     tn_status ended;                 /* TN_OK: it has not */
     tn_error why;
+    uint32_t teller;    /* the rank that tells people why */
+    tn_error deed;      /* rank 0: the last order that failed elsewhere; TN_OK: none .. */
+    uint32_t deed_rank; /* .. and where */
 };
-
-/* Posts a note to another rank; an answer when `request` is not NULL. Lost when there is no memory.
- */
-void tn_group_post(tn_group *g, uint32_t to, tn_frame_type type, const void *note,
-                   const tn_frame *request);
-
-/* The group is over; locked. The first reason stays. Rank 0 tells all others. */
-void tn_group_end(tn_group *g, tn_status status, const char *why);
-
-/* Tells whoever takes values; not locked. */
-void tn_group_tell_values(tn_group *g);
-
-/* Connects to a rank; locked. */
-tn_status tn_group_dial(tn_group *g, uint32_t rank, const char *address, tn_error *err) TN_MUST_USE;
-
-/* Link events; arg is the group. */
-void tn_group_hear_request(void *arg, tn_letter *letter);
-void tn_group_hear_answer(void *arg, tn_letter *letter);
-void tn_group_tick(void *arg, uint64_t now_ns);
-
-/* An ORDER or a DONE, which is not a repetition; locked. Takes the arena. */
-void tn_group_take_order(tn_group *g, const tn_order_note *note, tn_arena *arena);
-void tn_group_take_done(tn_group *g, uint32_t rank, const tn_done_note *note, tn_arena *arena);
-
-/* Of parts; not locked. Rank 0: what another rank says in an ASK, a DONE or a beat, whose note it
- * is, and which is no repetition, unless it is an ask. The others: a PART. */
-void tn_group_hear_parts(tn_group *g, const tn_frame *frame, const void *note);
-void tn_group_hear_part(tn_group *g, const tn_frame *frame);
-void tn_group_tick_parts(tn_group *g, uint64_t now_ns);
-void tn_group_held(tn_group *g, tn_arena *arena, tn_note_parts *out);
-
-/* What to do when a rank is lost. */
-const char *tn_group_advice(void);
-
-/* Until something changes or the time has come; locked. False: it has. */
-bool tn_group_wait(tn_group *g, uint64_t deadline_ns);
 
 #endif

@@ -8,11 +8,14 @@
 
 #include "ps/notelists.h"
 
-/* HELLO: who wants in; all that must be equal is compared before it is welcome. */
+/* HELLO: who wants in; all that must be equal is compared before it is welcome. One with a status
+ * says that its rank gives up, so that the group cannot form: the rest of it may be empty. */
 typedef struct tn_hello_note {
     const char *version, *host, *address, *config_hash, *structure, *cpu; /* cpu: set of kernels */
     uint64_t pid, peers, threads; /* peers: how many it takes the group for */
     int64_t started;              /* Unix time in milliseconds */
+    uint64_t status;              /* tn_status of one that gives up; 0: it wants in */
+    const char *text;             /* why */
 } tn_hello_note;
 
 /* WELCOME: the group is whole. Lists have an item per rank, owned_from one more. */
@@ -89,7 +92,9 @@ typedef enum tn_order_what {
 typedef struct tn_order_note {
     uint64_t what, number, step; /* step: before which it is to be carried out; 0: at once */
     const char *text;
-    tn_note_numbers more; /* of a mark: run, step of the base, whether it is a delta */
+    tn_note_numbers
+        more; /* of a mark: run, step of the base, whether it is a delta; of a start: the
+                 bits of the learning rate's factor; of a stop: 1 + the rank that tells people */
 } tn_order_note;
 
 /* DONE: an order is carried out, or failed. Lists of an item per file, per rank, per part. */
@@ -107,6 +112,8 @@ typedef struct tn_done_note {
 
 typedef struct tn_refused_note {
     const char *text; /* beside the frame's code: the sentence for people */
+    uint64_t status;  /* of a run that is ending: tn_status .. */
+    uint64_t teller;  /* .. and 1 + the rank that tells people */
 } tn_refused_note;
 
 #endif

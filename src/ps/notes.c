@@ -34,11 +34,18 @@
     }
 
 static const tn_note_field hello[] = {
-    FIELD(tn_hello_note, 1, version),     FIELD(tn_hello_note, 2, host),
-    FIELD(tn_hello_note, 3, pid),         FIELD(tn_hello_note, 4, address),
-    FIELD(tn_hello_note, 5, config_hash), FIELD(tn_hello_note, 6, structure),
-    FIELD(tn_hello_note, 7, cpu),         FIELD(tn_hello_note, 8, peers),
-    FIELD(tn_hello_note, 9, threads),     FIELD(tn_hello_note, 10, started),
+    FIELD(tn_hello_note, 1, version),
+    FIELD(tn_hello_note, 2, host),
+    FIELD(tn_hello_note, 3, pid),
+    FIELD(tn_hello_note, 4, address),
+    FIELD(tn_hello_note, 5, config_hash),
+    FIELD(tn_hello_note, 6, structure),
+    FIELD(tn_hello_note, 7, cpu),
+    FIELD(tn_hello_note, 8, peers),
+    FIELD(tn_hello_note, 9, threads),
+    FIELD(tn_hello_note, 10, started),
+    NAMED(tn_hello_note, 11, status, TN_E_STOPPED + 1),
+    FIELD(tn_hello_note, 12, text),
 };
 
 static const tn_note_field welcome[] = {
@@ -123,7 +130,11 @@ static const tn_note_field done[] = {
     FIELD(tn_done_note, 20, metrics),
 };
 
-static const tn_note_field refused[] = {FIELD(tn_refused_note, 1, text)};
+static const tn_note_field refused[] = {
+    FIELD(tn_refused_note, 1, text),
+    NAMED(tn_refused_note, 2, status, TN_E_STOPPED + 1),
+    FIELD(tn_refused_note, 3, teller),
+};
 
 #define TABLE(type, fields)                                                                        \
     {                                                                                              \

@@ -167,7 +167,7 @@ tn_status tn_lead_open(tn_lead **out, tn_worker *w, const tn_run_text *text, con
         status = tn_peers_open(&l->peers, w, text, watch, err);
     }
     if (status != TN_OK) {
-        tn_lead_close(l, status, "rank 0 could not begin");
+        (void)tn_lead_close(l, status, "rank 0 could not begin");
         return status;
     }
     l->group = tn_peers_group(l->peers);
@@ -192,13 +192,15 @@ tn_status tn_lead_form(tn_lead *l, const atomic_bool *stop, tn_error *err)
     return tn_peers_form(l->peers, stop, err);
 }
 
-void tn_lead_close(tn_lead *l, tn_status status, const char *why)
+bool tn_lead_close(tn_lead *l, tn_status status, const char *why)
 {
+    bool elsewhere = false;
     if (l == NULL) {
-        return;
+        return false;
     }
     if (l->group != NULL && status != TN_OK) {
         tn_group_fail(l->group, status, why);
+        elsewhere = tn_group_is_told_elsewhere(l->group);
     } else if (l->group != NULL) {
         const tn_order_note bye = {.what = TN_ORDER_BYE, .text = ""};
         tn_error err;
@@ -213,6 +215,7 @@ void tn_lead_close(tn_lead *l, tn_status status, const char *why)
     tn_partserve_free(l->parts);
     tn_free(l->progress);
     tn_free(l);
+    return elsewhere;
 }
 
 tn_peers *tn_lead_peers(tn_lead *l)

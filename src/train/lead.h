@@ -28,8 +28,9 @@ tn_status tn_lead_open(tn_lead **out, tn_worker *w, const tn_run_text *text, con
                        tn_checkpoints *c, tn_error *err) TN_MUST_USE;
 tn_status tn_lead_form(tn_lead *l, const atomic_bool *stop, tn_error *err) TN_MUST_USE;
 
-/* The run ends like this: the others do, too. Frees; NULL is fine. */
-void tn_lead_close(tn_lead *l, tn_status status, const char *why);
+/* The run ends like this: the others do, too. Frees; NULL is fine. True: it had failed in another
+ * rank, which tells people. */
+bool tn_lead_close(tn_lead *l, tn_status status, const char *why);
 
 /* At staleness above 0: waits until the others have nothing left to read in this epoch. */
 tn_status tn_lead_finish(tn_lead *l, tn_error *err) TN_MUST_USE;

@@ -87,17 +87,17 @@ static uint32_t waits_for(void *arg)
 
 /* ---- opening ---- */
 
-static tn_status load_security(tn_peers *p, tn_error *err)
+static tn_status load_security(tn_security *out, const tn_zmq *zmq, const tn_run *run,
+                               tn_arena *arena, tn_error *err)
 {
     tn_diag faults = {0}; /* none: they were told with the configuration */
-    const tn_binder b = {.arena = p->arena, .diag = &faults, .path = "cluster"};
+    const tn_binder b = {.arena = arena, .diag = &faults, .path = "cluster"};
     tn_security_opts opts;
-    tn_security_bind(&b, p->w->plan->run->cluster.security, &opts);
+    tn_security_bind(&b, run->cluster.security, &opts);
     tn_status status = tn_diag_check(&faults, err);
     tn_diag_done(&faults);
     TN_TRY(status);
-    p->has_security = true;
-    return tn_security_init(&p->security, &p->zmq, &opts, err);
+    return tn_security_init(out, zmq, &opts, err);
 }
 
 static void show_table(void *arg, const char *table)
@@ -148,7 +148,8 @@ tn_status tn_peers_open(tn_peers **out, tn_worker *w, const tn_run_text *text,
     p->arena = tn_arena_new(1 << 14);
     tn_status status = tn_zmq_load(&p->zmq, err);
     if (status == TN_OK) {
-        status = load_security(p, err);
+        p->has_security = true;
+        status = load_security(&p->security, &p->zmq, w->plan->run, p->arena, err);
     }
     if (status == TN_OK) {
         status = open_group(p, text, err);
@@ -159,6 +160,42 @@ tn_status tn_peers_open(tn_peers **out, tn_worker *w, const tn_run_text *text,
     }
     *out = p;
     return TN_OK;
+}
+
+/* A group in which this rank never is: it has no model, and others have what they own from it. */
+static void decline(const tn_run *run, const tn_zmq *zmq, const tn_security *security,
+                    tn_arena *arena, const tn_error *why)
+{
+    const uint32_t n = run->cluster.roster->size;
+    const tn_owners owners = {n, TN_PARTITIONS, TN_NEW_ARRAY(arena, uint32_t, (size_t)n + 1)};
+    const tn_group_opts opts = {
+        .zmq = zmq,
+        .roster = run->cluster.roster,
+        .security = security,
+        .owners = &owners,
+        .hello = {.version = TN_VERSION, .config_hash = "", .structure = "", .cpu = tn_host_cpu()}};
+    tn_group *group = NULL;
+    if (tn_group_open(&group, &opts, NULL) == TN_OK) {
+        tn_group_fail(group, why->code, why->text);
+        tn_group_close(group);
+    }
+}
+
+void tn_peers_decline(const tn_run *run, tn_status status, const char *why)
+{
+    tn_zmq zmq;
+    tn_security security = {0};
+    tn_error own = {0};
+    if (run->cluster.size < 2 || tn_zmq_load(&zmq, NULL) != TN_OK) {
+        return;
+    }
+    tn_arena *arena = tn_arena_new(1 << 12);
+    (void)tn_fail(&own, status, "%s", why);
+    if (load_security(&security, &zmq, run, arena, NULL) == TN_OK) {
+        decline(run, &zmq, &security, arena, &own);
+    }
+    tn_security_done(&security);
+    tn_arena_free(arena);
 }
 
 tn_status tn_peers_form(tn_peers *p, const atomic_bool *stop, tn_error *err)

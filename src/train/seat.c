@@ -59,10 +59,13 @@ tn_status tn_seat_find(const tn_binder *b, const tn_tree *tree, tn_run *run, con
     return tn_diag_check(b->diag, err);
 }
 
-tn_status tn_seat_look(const tn_run *run, const char *folder, tn_error *err)
+tn_status tn_seat_prepare(const tn_run *run, const char *folder, tn_error *err)
 {
     tn_text dir = {0};
     tn_status status = meeting_dir(run, folder, &dir, err);
+    if (status == TN_OK) {
+        status = tn_dir_make(tn_text_str(&dir), err);
+    }
     if (status == TN_OK && folder == NULL) {
         status = tn_lock_look(tn_text_str(&dir), err);
     }

@@ -13,9 +13,9 @@
 tn_status tn_seat_find(const tn_binder *b, const tn_tree *tree, tn_run *run, const char *folder,
                        tn_error *err) TN_MUST_USE;
 
-/* Before several processes are started on this machine: TN_E_CKPT when others are at work where
- * they would meet, or, `folder` being NULL, in run.dir itself. So it is told once; who comes a
- * moment later is refused by the same locks. */
-tn_status tn_seat_look(const tn_run *run, const char *folder, tn_error *err) TN_MUST_USE;
+/* Before several processes are started on this machine: makes the folder where they meet. TN_E_CKPT
+ * when others are at work there, or, `folder` being NULL, in run.dir itself. So faults are told
+ * once; who comes a moment later is refused by the same locks. */
+tn_status tn_seat_prepare(const tn_run *run, const char *folder, tn_error *err) TN_MUST_USE;
 
 #endif

@@ -157,6 +157,16 @@ static tn_status end_save(tn_trainer *t, tn_status status, tn_error *err)
     return status != TN_OK ? status : ended;
 }
 
+/* The other processes end the same way, also those that wait for a group still. */
+static void leave_group(tn_trainer *t, tn_status status, const tn_error *err)
+{
+    const char *why = status == TN_OK ? "" : err->text;
+    if (status != TN_OK && t->lead == NULL) {
+        tn_peers_decline(t->run, status, why);
+    }
+    tn_watch_told_elsewhere(t->watch, tn_lead_close(t->lead, status, why));
+}
+
 /* Ends the run's files; the first failure is the one that is told. */
 static tn_status finish(tn_trainer *t, tn_status status, tn_error *err)
 {
@@ -187,7 +197,7 @@ static tn_status finish(tn_trainer *t, tn_status status, tn_error *err)
         }
     }
     tn_profile_end(t->watch->profile, t->worker);
-    tn_lead_close(t->lead, status, err != NULL ? err->text : "rank 0 has failed");
+    leave_group(t, status, err);
     tn_report_close(t->report);
     tn_checkpoints_close(t->checkpoints);
     if (t->whole != t->epoch_metrics) {

@@ -45,7 +45,17 @@ typedef struct tn_watch {
      * step or a batch of an evaluation is done. Save: save between two steps and go on; cleared. */
     const atomic_bool *stop;
     atomic_bool *save;
+    /* Set when the run of several processes failed in another one, which tells people; NULL: it
+     * does not matter. */
+    bool *told_elsewhere;
 } tn_watch;
+
+static inline void tn_watch_told_elsewhere(const tn_watch *watch, bool elsewhere)
+{
+    if (watch->told_elsewhere != NULL) {
+        *watch->told_elsewhere = elsewhere;
+    }
+}
 
 typedef struct tn_outcome {
     uint64_t steps, samples;

@@ -1,5 +1,6 @@
 /* test_exits.c - exit codes, and messages that are said once. */
 #include "cli/exits.h"
+#include "cli/terminal.h"
 #include "support/test.h"
 
 #include <stdio.h>
@@ -76,6 +77,18 @@ static void results_that_cannot_be_written_are_a_failure(void **state)
     assert_int_equal(code, 8);
 }
 
+/* The last of these tests: a process has one rank. */
+static void a_rank_names_itself_once(void **state)
+{
+    (void)state;
+    tn_terminal_rank(2);
+    assert_message("rank 2: disk full", "tnet-train: rank 2: error: disk full\n");
+    assert_message("rank 1: disk full", "tnet-train: rank 2: error: rank 1: disk full\n");
+    assert_message("rank 2 (host 'b') is gone",
+                   "tnet-train: rank 2: error: rank 2 (host 'b') is gone\n");
+    assert_message("rank 2: a.tsv:3: error: no", "rank 2: a.tsv:3: error: no\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -84,6 +97,7 @@ int main(void)
         cmocka_unit_test(a_message_with_its_place_stays_as_it_is),
         cmocka_unit_test(faults_of_a_configuration_end_with_code_3),
         cmocka_unit_test(results_that_cannot_be_written_are_a_failure),
+        cmocka_unit_test(a_rank_names_itself_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

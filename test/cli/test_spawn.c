@@ -44,6 +44,7 @@ static void forget_launchers(void)
     set("TNET_RANK", NULL);
     set("TNET_PEERS", NULL);
     set("TNET_JOB", NULL);
+    set("TNET_PARENT", NULL);
 }
 
 static int set_up(void **state)
@@ -84,23 +85,42 @@ static void assert_holds(char *const *env, const char *name, const char *want)
 static void a_child_knows_its_place_and_nothing_of_other_groups(void **state)
 {
     const char *value = NULL;
+    char own[24];
     for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
         set(launchers[i], "7");
     }
     set("TNET_RANK", "5");
     set("TNET_PEERS", "6");
     set("TNET_JOB", "mine");
+    set("TNET_PARENT", "1");
     set("TNET_ROOTS", "kept");
     char *const *env = tn_spawn_env(2, 4, 0xabc, *state);
     assert_holds(env, "TNET_RANK", "2");
     assert_holds(env, "TNET_PEERS", "4");
     assert_holds(env, "TNET_JOB", "0000000000000abc");
+    (void)snprintf(own, sizeof own, "%ld", (long)getpid());
+    assert_holds(env, "TNET_PARENT", own);
     assert_holds(env, "TNET_ROOTS", "kept");
     assert_holds(env, "PATH", getenv("PATH")); // NOLINT(concurrency-mt-unsafe): one thread
     for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
         assert_int_equal(count(env, launchers[i], &value), 0);
     }
     set("TNET_ROOTS", NULL);
+}
+
+static void a_child_is_one_of_its_own_parent(void **state)
+{
+    (void)state;
+    char parent[24];
+    assert_false(tn_spawn_is_child());
+    (void)snprintf(parent, sizeof parent, "%ld", (long)getppid());
+    set("TNET_PARENT", parent);
+    assert_true(tn_spawn_is_child());
+    (void)snprintf(parent, sizeof parent, "%ld", (long)getpid()); /* handed down too far */
+    set("TNET_PARENT", parent);
+    assert_false(tn_spawn_is_child());
+    set("TNET_PARENT", "init");
+    assert_false(tn_spawn_is_child());
 }
 
 static void another_launcher_is_noticed(void **state)
@@ -197,6 +217,7 @@ int main(int argc, char **argv)
     }
     const struct CMUnitTest tests[] = {
         TEST(a_child_knows_its_place_and_nothing_of_other_groups),
+        TEST(a_child_is_one_of_its_own_parent),
         TEST(another_launcher_is_noticed),
         TEST(only_rank_0_reads_stdin),
         TEST(children_may_get_processors_of_their_own),

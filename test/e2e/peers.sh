@@ -121,7 +121,12 @@ says "TNET_RANK says that this process is one of a group already"
 cp "$dir/1.tsv" "$dir/bad.tsv"
 printf 'no record at all\n' >>"$dir/bad.tsv"
 expect 4 tnet-train "$config" --peers 2 data.train="[$dir/0.tsv,$dir/bad.tsv]" run.dir="$dir/bad" data.bad_records_max=0
-grep -q 'bad.tsv' "$dir/err" || fail "no word of the file: $(cat "$dir/err")"
+grep -q '^rank 1: .*bad.tsv:1201:17: error: too few fields' "$dir/err" || fail "no word of the place: $(cat "$dir/err")"
+[ "$(grep -c 'error: ' "$dir/err")" -eq 1 ] || fail "not told once: $(cat "$dir/err")"
+expect 4 tnet-train "$config" --peers 4 data.train="$(files 2)" run.dir="$dir/bad2" data.valid="$dir/none.tsv"
+says "cannot find '$dir/none.tsv'"
+expect 8 tnet-train "$config" --peers 4 data.train="$(files 2)" run.dir=/proc/tnet
+says "cannot make folder '/proc/tnet'"
 echo "$name: a bad record"
 
 # ---- ends, wanted and unwanted ----
@@ -248,6 +253,65 @@ ends 6
 grep -q "rank 1 (host .*) was last heard of" "$dir/err" || fail "rank 1 is not named: $(cat "$dir/err")"
 grep -q "rank 1 (pid $victim) does not end" "$dir/err" || fail "rank 1 is left: $(cat "$dir/err")"
 echo "$name: a stopped peer ends the group with 6"
+
+# A rank that cannot begin ends all at once, wherever it fails: each log has one line, with the rank at fault.
+# by_hand CODE TEXT RUN RANK WORD..: three ranks, of which RANK gets the further words.
+by_hand() {
+    code=$1
+    text=$2
+    run=$dir/$3
+    odd=$4
+    shift 4
+    begun=$(date +%s)
+    for r in 0 1 2; do
+        # shellcheck disable=SC2086
+        [ $r = "$odd" ] && more=$* || more=
+        # shellcheck disable=SC2086
+        TNET_RANK=$r TNET_PEERS=3 tnet-train "$config" data.train="$(files 2)" run.dir="$run" \
+            cluster.start_timeout=60s $more >"$dir/out$r" 2>"$dir/err$r" &
+        eval "pid$r=\$!"
+        children="$children $!"
+    done
+    for r in 0 1 2; do
+        got=0
+        eval "wait \$pid$r" 2>"$dir/null" || got=$?
+        [ "$got" -eq "$code" ] || fail "rank $r: exit code $got, expected $code: $(cat "$dir/err$r")"
+        grep -qF -- "$text" "$dir/err$r" || fail "rank $r: no '$text': $(cat "$dir/err$r")"
+        [ $r = "$odd" ] || grep -q "rank $r: error: .*rank $odd\|^rank $odd: .*error: " "$dir/err$r" ||
+            fail "rank $r does not name rank $odd: $(cat "$dir/err$r")"
+    done
+    took=$(($(date +%s) - begun))
+    [ "$took" -le 10 ] || fail "ended after $took s"
+}
+by_hand 4 "cannot find '$dir/none.tsv'" fail-data 1 data.train="$dir/none.tsv"
+by_hand 3 "the configuration of rank 2 on host" fail-config 2 train.batch=61
+by_hand 3 "unknown model 'nosuch'" fail-model 1 model.type=nosuch
+by_hand 3 "unknown model 'nosuch'" fail-leader 0 model.type=nosuch
+echo "$name: a rank that cannot begin ends all"
+
+# A rank that is stopped while others are missing.
+rm -f "$dir/err0" "$dir/err1"
+for r in 0 1; do
+    TNET_RANK=$r TNET_PEERS=3 tnet-train "$config" data.train="$(files 2)" run.dir="$dir/early" \
+        >"$dir/out$r" 2>"$dir/err$r" &
+    eval "pid$r=\$!"
+    children="$children $!"
+done
+tries=0
+until grep -qs 'rank 1 of 3' "$dir/err1" && grep -qs 'rank 0 of 3' "$dir/err0"; do
+    tries=$((tries + 1))
+    [ "$tries" -lt 600 ] || fail "ranks do not begin"
+    sleep 0.05
+done
+# shellcheck disable=SC2154
+kill -TERM "$pid1"
+for r in 1 0; do
+    got=0
+    eval "wait \$pid$r" 2>"$dir/null" || got=$?
+    [ "$got" -eq 75 ] || fail "rank $r: exit code $got, expected 75: $(cat "$dir/err$r")"
+    grep -q "stopped by a signal while waiting for the peers" "$dir/err$r" || fail "rank $r: $(cat "$dir/err$r")"
+done
+echo "$name: a rank that is stopped while the group forms ends all"
 
 # By hand, not all at once; one that is missing is waited for, and not for ever.
 for r in 1 0; do

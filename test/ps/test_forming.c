@@ -327,6 +327,44 @@ static void a_group_whose_own_name_cannot_be_told_does_not_begin(void **state)
     tn_shares_free(shares);
 }
 
+/* Whether the group ends with a hello that says so, and that it says why if it does. */
+static bool gives_up(group *g, uint32_t rank, uint64_t incarnation)
+{
+    const tn_hello_note note = {.status = TN_E_DATA, .text = "no file 'x'"};
+    tn_text_clear(&g->why);
+    bool ends = tn_forming_gives_up(g->f, rank, incarnation, &note, &g->why);
+    char want[40];
+    (void)snprintf(want, sizeof want, "rank %u: no file 'x'", rank);
+    assert_string_equal(tn_text_str(&g->why), ends ? want : "");
+    tn_text_clear(&g->why);
+    return ends;
+}
+
+static void a_rank_that_gives_up_ends_the_group_unless_another_start_counts(void **state)
+{
+    (void)state;
+    group g;
+    open_group(&g, 3);
+    const tn_hello_note b = hello("b", 2, 3);
+    const tn_hello_note c = hello("c", 3, 3);
+    assert_false(tn_forming_is_in(g.f, 1));
+    assert_true(gives_up(&g, 1, 1001)); /* it was never in */
+    assert_taken(&g, 1, 1001, &b);
+    assert_true(tn_forming_is_in(g.f, 1));
+    assert_true(gives_up(&g, 1, 1001));
+    assert_taken(&g, 1, 1002, &b);
+    assert_false(gives_up(&g, 1, 1001)); /* was replaced */
+    assert_true(gives_up(&g, 1, 1003));  /* would count, if it went on */
+    assert_taken(&g, 2, 1004, &c);
+    assert_false(gives_up(&g, 1, 1003)); /* whole: who is not in does not matter */
+    assert_true(gives_up(&g, 1, 1002));
+    assert_false(gives_up(&g, 0, ROOT)); /* nobody says that of rank 0 */
+    assert_false(gives_up(&g, 3, 1005));
+    assert_false(gives_up(&g, 2, 0));
+    assert_false(tn_forming_is_in(g.f, 3));
+    close_group(&g);
+}
+
 static void missing_ranks_are_told_in_few_words(void **state)
 {
     (void)state;
@@ -426,6 +464,7 @@ int main(void)
         cmocka_unit_test(c8_texts_of_a_hello_that_no_peer_says_are_refused),
         cmocka_unit_test(addresses_that_nobody_can_dial_are_refused),
         cmocka_unit_test(a_group_whose_own_name_cannot_be_told_does_not_begin),
+        cmocka_unit_test(a_rank_that_gives_up_ends_the_group_unless_another_start_counts),
         cmocka_unit_test(missing_ranks_are_told_in_few_words),
         cmocka_unit_test(c9_a_thousand_ranks_are_welcomed),
         cmocka_unit_test(every_allocation_that_fails_is_reported),

@@ -162,7 +162,7 @@ static void without_memory_a_note_is_dropped(void **state)
     char letters[1000];
     memset(letters, 'a', sizeof letters);
     tn_proto_add_bytes(&text, 1, letters, sizeof letters);
-    tn_refused_note refused = {"as it was"};
+    tn_refused_note refused = {.text = "as it was"};
     /* arenas that are reserved take memory from tn_alloc_fail_at's door */
     tn_alloc_fail_at(1);
     assert_int_equal(tn_note_read(&refused, TN_FRAME_REFUSED, text.data, text.size, arena),

@@ -125,7 +125,7 @@ static void long_texts_are_cut(void **state)
             text[i] = '\xc3';
             text[i + 1] = '\xa4';
         }
-        write_note(f, TN_FRAME_REFUSED, &(tn_refused_note){text});
+        write_note(f, TN_FRAME_REFUSED, &(tn_refused_note){.text = text});
         read_note(f, TN_FRAME_REFUSED, &got);
         assert_int_equal(strlen(got.text), TN_NOTE_TEXT_MAX - before % 2);
         assert_memory_equal(got.text, text, strlen(got.text));

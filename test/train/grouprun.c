@@ -70,6 +70,7 @@ static void *run(void *arg)
     const tn_watch watch = {.exit_code = code_of,
                             .show = s->rank == 0 ? note_line : NULL,
                             .arg = g,
+                            .told_elsewhere = &g->elsewhere[s->rank],
                             .stop = g->stops[s->rank] ? &g->shown : NULL};
     tn_error err = {0};
     tn_outcome out;

@@ -18,6 +18,7 @@ typedef struct grouprun {
     /* What became of it. */
     tn_status status[GROUP_MAX];
     char text[GROUP_MAX][GROUP_TEXT];
+    bool elsewhere[GROUP_MAX]; /* that is told by another rank */
     uint64_t steps[GROUP_MAX];
     uint64_t rows[GROUP_MAX];        /* that each rank beside 0 has learned */
     uint64_t samples;                /* rank 0's: of all */

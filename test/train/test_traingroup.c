@@ -151,6 +151,7 @@ static void a_bad_record_ends_all_with_file_and_place(void **state)
         assert_non_null(strstr(all.text[r], "rows.tsv-1:130"));
     }
     assert_memory_equal(all.text[0], "rank 1: ", 8);
+    assert_true(all.elsewhere[0] && !all.elsewhere[1]);
 }
 
 static void a_signal_to_any_rank_saves_and_stops_all(void **state)
@@ -193,15 +194,16 @@ static void the_best_model_comes_back_on_all_ranks(void **state)
     assert_true(fabs(all.valid_logloss - one.valid_logloss) < 1e-4);
 }
 
-static void another_configuration_is_refused(void **state)
+static void another_configuration_ends_all(void **state)
 {
     (void)state;
-    const char *const opts[] = {"checkpoint.resume=never", "cluster.start_timeout=1s", NULL};
+    const char *const opts[] = {"checkpoint.resume=never", "cluster.start_timeout=60s", NULL};
     const char *const other[] = {"model.hidden=[8]", NULL};
     grouprun all = {.config = "deepfm", .n = 2, .dir = run_dir, .more = opts, .own = {NULL, other}};
     grouprun_do(&all);
     assert_int_equal(all.status[1], TN_E_CONFIG);
-    assert_int_equal(all.status[0], TN_E_PEER);
+    assert_int_equal(all.status[0], TN_E_CONFIG);
+    assert_true(all.elsewhere[0] && !all.elsewhere[1]);
 }
 
 int main(void)
@@ -214,7 +216,7 @@ int main(void)
         cmocka_unit_test(a_bad_record_ends_all_with_file_and_place),
         cmocka_unit_test(a_signal_to_any_rank_saves_and_stops_all),
         cmocka_unit_test(the_best_model_comes_back_on_all_ranks),
-        cmocka_unit_test(another_configuration_is_refused),
+        cmocka_unit_test(another_configuration_ends_all),
     };
     return cmocka_run_group_tests_name("train/traingroup", tests, set_up, tear_down);
 }

@@ -1,0 +1,115 @@
+/* test_groupend.c - peers end together: by a failure, by an order that failed, by a loss. */
+#include "base/clock.h"
+#include "ps/groupkit.h"
+#include "support/test.h"
+
+#include <string.h>
+
+static void a_run_that_ends_by_a_failed_order_is_told_where_it_failed(void **state)
+{
+    (void)state;
+    groupkit x;
+    groupkit_seats s;
+    groupkit_set(&x, 3);
+    groupkit_form(&x);
+    groupkit_seat(&x, &s);
+    uint64_t sum = 0;
+    tn_error err = {0};
+    assert_int_equal(groupkit_order(x.group[0], TN_ORDER_MARK, 1, "fail", &sum, &err), TN_E_IO);
+    tn_error_context(&err, "cannot save");
+    tn_group_fail(x.group[0], TN_E_IO, err.text);
+    groupkit_join(&x, &s);
+    assert_string_equal(s.f[1].err.text, "cannot save: rank 1: disk full");
+    assert_string_equal(s.f[2].err.text, "cannot save: rank 1: disk full");
+    for (uint32_t r = 0; r < x.n; r++) {
+        assert_true(tn_group_is_told_elsewhere(x.group[r]) == (r != 1));
+    }
+    groupkit_close(&x);
+}
+
+static void note_end(void *arg, tn_status status, const char *why)
+{
+    (void)why;
+    atomic_store((_Atomic tn_status *)arg, status);
+}
+
+static void a_rank_that_fails_ends_all(void **state)
+{
+    (void)state;
+    groupkit x;
+    groupkit_seats s;
+    _Atomic tn_status told = TN_OK;
+    groupkit_set(&x, 3);
+    groupkit_form(&x);
+    const tn_group_values values = {.arg = &told, .ended = note_end};
+    tn_group_set_values(x.group[0], &values);
+    groupkit_seat(&x, &s);
+    tn_group_fail(x.group[2], TN_E_DATA, "line 3: a sign of 99 digits");
+    const tn_order_note order = {.what = TN_ORDER_EVALUATE};
+    tn_error err = {0};
+    tn_status status = tn_group_order(x.group[0], &order, &err);
+    status = status == TN_OK ? tn_group_await(x.group[0], &order, NULL, NULL, &err) : status;
+    assert_int_equal(status, TN_E_DATA);
+    assert_string_equal(err.text, "rank 2: line 3: a sign of 99 digits");
+    groupkit_join(&x, &s);
+    assert_int_equal(s.f[1].status, TN_E_DATA);
+    assert_string_equal(s.f[1].err.text, "rank 2: line 3: a sign of 99 digits");
+    assert_int_equal(tn_group_check(x.group[1], NULL), TN_E_DATA);
+    assert_int_equal(atomic_load(&told), TN_E_DATA);
+    for (uint32_t r = 0; r < x.n; r++) {
+        assert_true(tn_group_is_told_elsewhere(x.group[r]) == (r != 2));
+    }
+    groupkit_close(&x);
+}
+
+static void a_rank_that_falls_silent_is_lost(void **state)
+{
+    (void)state;
+    groupkit x;
+    groupkit_seats s;
+    groupkit_set(&x, 3);
+    groupkit_form(&x);
+    tn_group *gone = x.group[2]; /* its link ends, and it says nothing */
+    x.group[2] = NULL;
+    tn_group_close(gone);
+    x.n = 2;
+    groupkit_seat(&x, &s);
+    const tn_order_note order = {.what = TN_ORDER_EVALUATE};
+    tn_error err = {0};
+    assert_int_equal(tn_group_order(x.group[0], &order, &err), TN_E_PEER);
+    assert_non_null(strstr(err.text, "rank 2 (host '"));
+    assert_non_null(strstr(err.text, "is taken for lost"));
+    groupkit_join(&x, &s);
+    assert_int_equal(s.f[1].status, TN_E_PEER);
+    assert_false(tn_group_is_told_elsewhere(x.group[0]));
+    assert_true(tn_group_is_told_elsewhere(x.group[1]));
+    groupkit_close(&x);
+}
+
+static void rank_0_that_falls_silent_is_lost(void **state)
+{
+    (void)state;
+    groupkit x;
+    tn_order_note order;
+    tn_error err = {0};
+    groupkit_set(&x, 2);
+    groupkit_form(&x);
+    tn_group_close(x.group[0]);
+    x.group[0] = NULL;
+    assert_int_equal(tn_group_next_order(x.group[1], tn_clock_ns() + 20000000000, &order, &err),
+                     TN_E_PEER);
+    assert_non_null(strstr(err.text, "rank 0 (host '"));
+    assert_false(tn_group_is_told_elsewhere(x.group[1])); /* who else? */
+    groupkit_close(&x);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_run_that_ends_by_a_failed_order_is_told_where_it_failed),
+        cmocka_unit_test(a_rank_that_fails_ends_all),
+        cmocka_unit_test(a_rank_that_falls_silent_is_lost),
+        cmocka_unit_test(rank_0_that_falls_silent_is_lost),
+    };
+    return cmocka_run_group_tests_name("ps/groupend", tests, groupkit_set_up, groupkit_tear_down);
+}
