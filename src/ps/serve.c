@@ -76,26 +76,43 @@ static uint64_t turn_of(const tn_serve_rank *r)
     return atomic_load(&r->done) % TN_PULLS_AHEAD;
 }
 
-static tn_status answer_rows(tn_serve *s, uint32_t rank, tn_team *team, bool skipped, tn_error *err)
+static tn_status take_rows(tn_serve *s, const tn_joint_note *note, tn_values kind, uint64_t n,
+                           tn_parcel **out, tn_error *err)
+{
+    TN_TRY(tn_parcel_take(out, s->opts.parcels, TN_ROWS_PARAMS + n * tn_values_bytes(kind), err));
+    (*out)->frame.type = TN_FRAME_ROWS;
+    (*out)->frame.flags = tn_frame_flags(kind, TN_VALUES_F32);
+    (*out)->frame.code = note->meet ? TN_MEET : 0;
+    (*out)->frame.count[TN_ROW_FLOATS] = (uint32_t)n;
+    tn_rows_params_put(tn_parcel_payload(*out),
+                       &(tn_rows_params){note->first_row, note->rows, note->weight_sum});
+    return TN_OK;
+}
+
+/* Of a step in which nothing weighs anything: no rows. */
+static tn_status answer_skipped(tn_serve *s, uint32_t rank, tn_error *err)
+{
+    const tn_serve_rank *r = &s->rank[rank];
+    tn_parcel *p = NULL;
+    TN_TRY(take_rows(s, &r->skipped_note, tn_frame_row_values(r->skipped.flags), 0, &p, err));
+    s->opts.answer(s->opts.arg, &r->skipped, p);
+    return TN_OK;
+}
+
+static tn_status answer_rows(tn_serve *s, uint32_t rank, tn_team *team, tn_error *err)
 {
     tn_serve_rank *r = &s->rank[rank];
     const tn_frame *request = &r->asked[turn_of(r)];
     const tn_keyset *keys = &r->pull[turn_of(r)].block.keys;
     const tn_values kind = tn_frame_row_values(request->flags);
-    const uint32_t n = skipped || keys->n == 0 ? 0 : keys->at[keys->n];
+    const uint32_t n = keys->n == 0 ? 0 : keys->at[keys->n];
     const tn_joint_note note = tn_lockstep_note(s->lockstep, rank);
     tn_parcel *p = NULL;
     if (!tn_serve_room(&s->rows, &s->rows_max, n)) {
         return tn_fail(err, TN_E_MEMORY, "no memory for the rows of rank %u", rank);
     }
-    TN_TRY(tn_parcel_take(&p, s->opts.parcels, TN_ROWS_PARAMS + n * tn_values_bytes(kind), err));
-    p->frame.type = TN_FRAME_ROWS;
-    p->frame.flags = tn_frame_flags(kind, TN_VALUES_F32);
-    p->frame.code = note.meet ? TN_MEET : 0;
+    TN_TRY(take_rows(s, &note, kind, n, &p, err));
     p->frame.count[TN_KEYS] = n > 0 ? keys->n : 0;
-    p->frame.count[TN_ROW_FLOATS] = n;
-    tn_rows_params_put(tn_parcel_payload(p),
-                       &(tn_rows_params){note.first_row, note.rows, note.weight_sum});
     if (n > 0) {
         tn_lockstep_give(s->lockstep, team, rank, s->rows);
     }
@@ -171,20 +188,29 @@ static tn_status hear_push(tn_serve *s, const tn_serve_news *news, tn_error *err
     return tn_lockstep_push(s->lockstep, news->frame.rank, &pushed, err);
 }
 
+tn_status tn_serve_again(tn_serve *s, tn_serve_kind kind, const tn_frame *request, tn_error *err)
+{
+    tn_serve_rank *r = &s->rank[request->rank];
+    if (kind == TN_SERVE_NORM) {
+        answer_noted(s, request);
+    } else if (kind == TN_SERVE_PUSH && r->answered && r->pushed.sequence == request->sequence) {
+        return answer_dense(s, request->rank, err);
+    } else if (kind == TN_SERVE_PULL && r->skipped.sequence == request->sequence) {
+        return answer_skipped(s, request->rank, err);
+    }
+    return TN_OK;
+}
+
 /* An answer that was given already is given again; one that was not will be. */
 static tn_status hear_again(tn_serve *s, const tn_serve_news *news, tn_team *team, tn_error *err)
 {
     const tn_frame *f = &news->frame;
-    tn_serve_rank *r = &s->rank[f->rank];
-    if (news->kind == TN_SERVE_NORM) {
-        answer_noted(s, f);
-    } else if (news->kind == TN_SERVE_PUSH && r->answered && r->pushed.sequence == f->sequence) {
-        return answer_dense(s, f->rank, err);
-    } else if (news->kind == TN_SERVE_PULL && tn_lockstep_can_give(s->lockstep, f->rank) &&
-               r->asked[turn_of(r)].sequence == f->sequence) {
-        return answer_rows(s, f->rank, team, false, err);
+    const tn_serve_rank *r = &s->rank[f->rank];
+    if (news->kind == TN_SERVE_PULL && tn_lockstep_can_give(s->lockstep, f->rank) &&
+        r->asked[turn_of(r)].sequence == f->sequence) {
+        return answer_rows(s, f->rank, team, err);
     }
-    return TN_OK;
+    return tn_serve_again(s, news->kind, f, err);
 }
 
 static tn_status hear(tn_serve *s, const tn_serve_news *news, tn_team *team, tn_error *err)
@@ -253,18 +279,28 @@ static tn_status share_norm(tn_serve *s, tn_error *err)
     return tn_lockstep_norm(s->lockstep, s->opts.rank, norm2, err);
 }
 
+static tn_status skip_step(tn_serve *s, tn_error *err)
+{
+    for (uint32_t r = 0; r < s->n_ranks; r++) {
+        tn_serve_rank *rank = &s->rank[r];
+        rank->skipped = rank->asked[turn_of(rank)];
+        rank->skipped_note = tn_lockstep_note(s->lockstep, r);
+        TN_TRY(answer_skipped(s, r, err));
+    }
+    step_is_done(s);
+    return TN_OK;
+}
+
 static tn_status do_turn(tn_serve *s, tn_turn turn, tn_team *team, tn_error *err)
 {
     switch (turn) {
     case TN_TURN_ROWS:
-    case TN_TURN_SKIPPED:
         for (uint32_t r = 0; r < s->n_ranks; r++) {
-            TN_TRY(answer_rows(s, r, team, turn == TN_TURN_SKIPPED, err));
-        }
-        if (turn == TN_TURN_SKIPPED) {
-            step_is_done(s);
+            TN_TRY(answer_rows(s, r, team, err));
         }
         return TN_OK;
+    case TN_TURN_SKIPPED:
+        return skip_step(s, err);
     case TN_TURN_NORM:
         return share_norm(s, err);
     case TN_TURN_APPLIED:
@@ -298,6 +334,26 @@ tn_status tn_serve_run(tn_serve *s, tn_team *team, tn_error *err)
 {
     TN_TRY(hear_all(s, team, err));
     return do_turns(s, team, err);
+}
+
+tn_status tn_serve_rest(tn_serve *s, tn_team *team, tn_error *err)
+{
+    bool rests = false;
+    while (!rests) {
+        TN_TRY(tn_serve_run(s, team, err));
+        (void)pthread_mutex_lock(&s->lock);
+        rests = s->first == NULL;
+        s->rests = rests;
+        (void)pthread_mutex_unlock(&s->lock);
+    }
+    return TN_OK;
+}
+
+void tn_serve_wake(tn_serve *s)
+{
+    (void)pthread_mutex_lock(&s->lock);
+    s->rests = false;
+    (void)pthread_mutex_unlock(&s->lock);
 }
 
 uint32_t tn_serve_waits_for(const tn_serve *s)

@@ -9,8 +9,9 @@
  * tn_serve_take by the worker itself, and answers to it are handed over by a call.
  *
  * A request counts once (ps/once.h). One that is repeated after its answer got lost is answered
- * again: a pull with the same rows, a push with the weights of today. What is damaged or not due is
- * refused with its reason.
+ * again: a pull with the same rows, a push with the weights of today. While the worker rests, by
+ * the net thread: a rank that still waits for an answer cannot meet the others. What is damaged or
+ * not due is refused with its reason.
  */
 #ifndef TN_PS_SERVE_H
 #define TN_PS_SERVE_H
@@ -50,6 +51,11 @@ void tn_serve_take(tn_serve *s, const tn_frame *frame);
 /* Does what has become possible. TN_E_DIVERGED: the norm of a gradient is not finite, nothing was
  * changed, and all ranks are told. TN_E_PEER: a rank broke the order of a step. */
 tn_status tn_serve_run(tn_serve *s, tn_team *team, tn_error *err) TN_MUST_USE;
+
+/* The worker does not call run until wake, and nothing writes the weights: between two steps, when
+ * all its own answers have come. */
+tn_status tn_serve_rest(tn_serve *s, tn_team *team, tn_error *err) TN_MUST_USE;
+void tn_serve_wake(tn_serve *s);
 
 /* 1 + the first rank whose request this owner waits for; 0: none. By the thread of tn_serve_run. */
 uint32_t tn_serve_waits_for(const tn_serve *s);

@@ -5,7 +5,7 @@
  *
  * A rank's buffers are written by take and read by run, by turns: a pull uses the buffer of its
  * parity, of which at most two are under way, and a push the only one. `done` and `push_in` say
- * whose turn it is.
+ * whose turn it is. While the worker rests, take answers what comes again, under the lock.
  */
 #ifndef TN_PS_SERVESTATE_H
 #define TN_PS_SERVESTATE_H
@@ -34,6 +34,8 @@ typedef struct tn_serve_rank {
     tn_frame asked[TN_PULLS_AHEAD]; /* run's: pulls that wait for an answer, by parity, and .. */
     tn_frame pushed;                /* .. the last push */
     bool answered;                  /* the last push was */
+    tn_frame skipped;               /* the last pull of a step that was skipped */
+    tn_joint_note skipped_note;
 } tn_serve_rank;
 
 typedef enum tn_serve_kind { TN_SERVE_PULL, TN_SERVE_PUSH, TN_SERVE_NORM } tn_serve_kind;
@@ -59,10 +61,15 @@ struct tn_serve {
     pthread_mutex_t lock;
     tn_serve_news *first, *last; /* guarded by lock: the inbox, oldest first .. */
     tn_serve_news *spare;        /* .. and news that were heard */
+    bool rests;                  /* the worker, and so what is run's stands still */
 };
 
 /* Answers that it is not done, and why. */
 void tn_serve_refuse(tn_serve *s, const tn_frame *request, tn_refusal why);
+
+/* Answers once more, if it was answered, what can be answered without a step; locked or by run. */
+tn_status tn_serve_again(tn_serve *s, tn_serve_kind kind, const tn_frame *request,
+                         tn_error *err) TN_MUST_USE;
 
 /* Room for n floats; what was there is lost. */
 bool tn_serve_room(float **floats, size_t *most, size_t n);

@@ -146,6 +146,19 @@ static void take_new(tn_serve *s, const tn_frame *f, tn_serve_news *news, tn_ser
     }
 }
 
+/* What comes again while the worker rests. Without memory it comes once more. */
+static bool answer_at_rest(tn_serve *s, const tn_frame *frame, tn_serve_kind kind)
+{
+    (void)pthread_mutex_lock(&s->lock);
+    const bool rests = s->rests;
+    if (rests) {
+        tn_status status = tn_serve_again(s, kind, frame, NULL);
+        (void)status;
+    }
+    (void)pthread_mutex_unlock(&s->lock);
+    return rests;
+}
+
 void tn_serve_take(tn_serve *s, const tn_frame *frame)
 {
     TN_ASSERT(frame->rank < s->n_ranks);
@@ -161,6 +174,9 @@ void tn_serve_take(tn_serve *s, const tn_frame *frame)
     if (verdict == TN_ONCE_STALE || verdict == TN_ONCE_BEYOND) {
         tn_serve_refuse(s, frame,
                         verdict == TN_ONCE_STALE ? TN_REFUSAL_INCARNATION : TN_REFUSAL_BEYOND);
+        return;
+    }
+    if (verdict == TN_ONCE_REPEATED && answer_at_rest(s, frame, what.kind)) {
         return;
     }
     tn_serve_news *news = news_of(s);

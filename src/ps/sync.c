@@ -204,6 +204,7 @@ static tn_status pull_from(tn_sync *g, tn_asked *b, uint32_t owner, tn_error *er
 tn_status tn_sync_pull(tn_sync *g, const tn_sync_batch *batch, tn_error *err)
 {
     TN_ASSERT(g->n_pulled - g->n_done < TN_SYNC_BATCHES);
+    tn_serve_wake(g->serve);
     tn_asked *b = &g->batch[g->n_pulled % TN_SYNC_BATCHES];
     TN_TRY(tn_slices_begin(&b->slices, g->n_ranks, batch->keys, batch->rows, err));
     b->examples = batch->examples;
@@ -278,6 +279,12 @@ tn_status tn_sync_weights(tn_sync *g, tn_team *team, tn_sync_step *out, tn_error
     g->n_done++;
     *out = (tn_sync_step){.norm = sqrt(g->norm2), .loss = g->loss};
     return TN_OK;
+}
+
+tn_status tn_sync_rest(tn_sync *g, tn_team *team, tn_error *err)
+{
+    TN_ASSERT(g->n_pulled == g->n_done);
+    return tn_serve_rest(g->serve, team, err);
 }
 
 uint32_t tn_sync_waits_for(const tn_sync *g)

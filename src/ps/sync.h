@@ -96,4 +96,8 @@ typedef struct tn_sync_step {
  * norm was not finite; nothing was changed. */
 tn_status tn_sync_weights(tn_sync *g, tn_team *team, tn_sync_step *out, tn_error *err) TN_MUST_USE;
 
+/* The worker does something else than steps, with nothing of its own under way, until the next
+ * pull: others whose answers were lost get them from the net thread. */
+tn_status tn_sync_rest(tn_sync *g, tn_team *team, tn_error *err) TN_MUST_USE;
+
 #endif

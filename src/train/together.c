@@ -135,7 +135,7 @@ tn_status tn_together_next(tn_together *x, const tn_ahead *ahead, tn_turn_taken 
     x->pulled = false;
     if (joint.over) {
         out->over = true;
-        return TN_OK;
+        return tn_sync_rest(x->sync, x->w->team, err);
     }
     tn_step *s = x->next;
     out->waited_s = x->waited_s;
@@ -152,5 +152,5 @@ tn_status tn_together_next(tn_together *x, const tn_ahead *ahead, tn_turn_taken 
     out->weight = joint.weight_sum;
     out->meets = joint.meet;
     out->waits = waits_since(x);
-    return TN_OK;
+    return out->meets ? tn_sync_rest(x->sync, x->w->team, err) : TN_OK;
 }

@@ -169,6 +169,35 @@ static void c5_a_repeated_push_counts_once_and_gets_the_weights_again(void **sta
     serving_free(s);
 }
 
+/* Whoever waits for weights cannot meet the others: it gets them though no step is being made. */
+static void c5_what_is_repeated_while_the_worker_rests_is_answered_at_once(void **state)
+{
+    (void)state;
+    serving *s = serving_new(1e6);
+    pull_both(s, 1);
+    push_both(s, 2);
+    const double own = 4 * (SERVING_FLOATS + SERVING_OWN);
+    serving_take(s, serving_norm(s, 1, 3, own));
+    serving_take(s, serving_push(s, 1, 2, .5F)); /* is heard before the rest begins */
+    assert_int_equal(tn_serve_rest(s->serve, NULL, NULL), TN_OK);
+    assert_int_equal(s->n_answers, 5);
+    serving_take(s, serving_push(s, 1, 2, .5F));
+    assert_int_equal(s->n_answers, 6);
+    assert_weights(&s->answer[5], s->weights[0]);
+    serving_take(s, serving_norm(s, 1, 3, own));
+    assert_int_equal(s->n_answers, 7);
+    assert_int_equal(s->answer[6].frame.type, TN_FRAME_NOTED);
+    serving_take(s, serving_pull(s, 1, 4)); /* a new one waits, also when it comes again */
+    serving_take(s, serving_pull(s, 1, 4));
+    assert_int_equal(s->n_answers, 7);
+    tn_serve_wake(s->serve);
+    serving_take(s, serving_pull(s, 0, 4));
+    assert_int_equal(s->n_answers, 7);
+    serving_run(s);
+    assert_int_equal(s->n_answers, 9);
+    serving_free(s);
+}
+
 static void with_a_global_clip_owners_tell_each_other_their_norm(void **state)
 {
     (void)state;
@@ -270,6 +299,15 @@ static void a_batch_that_weighs_nothing_is_answered_without_rows(void **state)
         assert_true(p.weight_sum == 0);
         assert_int_equal(a->frame.bytes, TN_ROWS_PARAMS);
         assert_int_equal(a->frame.count[TN_KEYS], 0);
+    }
+    for (uint32_t i = 0; i < 2; i++) { /* whose answer got lost is told again that all is over */
+        const uint32_t n = s->n_answers;
+        take_empty(s, 1, 4, 3);
+        serving_run(s);
+        assert_int_equal(s->n_answers, n + 1);
+        assert_int_equal(tn_rows_params_get(&p, s->answer[n].payload), TN_DROP_NONE);
+        assert_int_equal(p.examples, 6);
+        assert_int_equal(s->answer[n].frame.bytes, TN_ROWS_PARAMS);
     }
     assert_int_equal(tn_table_rows(s->shard.table), 0);
     pull_both(s, 6); /* and training goes on */
@@ -398,6 +436,7 @@ int main(void)
         cmocka_unit_test(a_pull_may_come_a_step_early),
         cmocka_unit_test(c5_a_repeated_pull_gets_the_same_rows_until_its_push),
         cmocka_unit_test(c5_a_repeated_push_counts_once_and_gets_the_weights_again),
+        cmocka_unit_test(c5_what_is_repeated_while_the_worker_rests_is_answered_at_once),
         cmocka_unit_test(with_a_global_clip_owners_tell_each_other_their_norm),
         cmocka_unit_test(a_norm_that_is_not_finite_is_told_to_all),
         cmocka_unit_test(a_norm_that_is_not_due_ends_the_run),
