@@ -76,7 +76,7 @@ typedef struct tn_report_note {
 } tn_report_note;
 
 typedef enum tn_order_what {
-    TN_ORDER_START,    /* train until all meet again, in epoch `number` */
+    TN_ORDER_START,    /* train until all meet again, in epoch `number`; apart: be ready to */
     TN_ORDER_CUT,      /* finish what is pulled, drain, say DONE with parts in hand and sent */
     TN_ORDER_MARK,     /* begin the snapshot `number`, go on; DONE with files when written */
     TN_ORDER_ABANDON,  /* the cut or snapshot `number` */
@@ -86,6 +86,7 @@ typedef enum tn_order_what {
     TN_ORDER_STOP,     /* end the run; number: tn_status, text: why */
     TN_ORDER_BYE,      /* nobody needs you any more */
     TN_ORDER_LOAD,     /* checkpoint `number`, 0: none; text: what of it */
+    TN_ORDER_GO,       /* apart: train; no other rank's shard is behind the START */
     TN_ORDERS
 } tn_order_what;
 

@@ -120,6 +120,8 @@ static tn_status carry_out(tn_follower *f, const tn_order_note *order, tn_error 
     switch ((tn_order_what)order->what) {
     case TN_ORDER_START:
         return tn_follower_start(f, order, err);
+    case TN_ORDER_GO:
+        return tn_follower_go(f, err);
     case TN_ORDER_CUT:
         return sum(f, order, err);
     case TN_ORDER_EVALUATE:

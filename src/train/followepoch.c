@@ -150,8 +150,17 @@ tn_status tn_follower_start(tn_follower *f, const tn_order_note *order, tn_error
         status = begin_epoch(f, (uint32_t)order->number, &why);
     }
     TN_TRY(tn_follower_say_done(f, order, status, &why, err));
-    f->trains = status == TN_OK;
-    return f->trains ? tn_follower_train(f, false, err) : TN_OK; /* else rank 0 ends the group */
+    f->trains = status == TN_OK && f->apart == NULL; /* if not, GO follows or the end */
+    return f->trains ? tn_follower_train(f, false, err) : TN_OK;
+}
+
+tn_status tn_follower_go(tn_follower *f, tn_error *err)
+{
+    if (f->apart == NULL) {
+        return tn_fail(err, TN_E_PEER, "rank 0 orders to go on before it said with what");
+    }
+    f->trains = true;
+    return tn_follower_train(f, false, err);
 }
 
 /* ---- parts that others can have ---- */

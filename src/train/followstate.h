@@ -34,7 +34,7 @@ typedef struct tn_follower {
     tn_together *steps;    /* at staleness 0; else NULL .. */
     tn_apart *apart;       /* .. as this is at 0 */
     bool is_over;          /* its data, apart */
-    bool trains;           /* rank 0 said START, and has not had it stand still since */
+    bool trains;           /* rank 0 said START or GO, and has not had it stand still since */
     uint64_t records, bad; /* of the epoch, by readers before this one */
     double lr_scale;
     uint32_t epoch;
@@ -49,9 +49,11 @@ typedef struct tn_follower {
 tn_status tn_follower_say_done(tn_follower *f, const tn_order_note *order, tn_status status,
                                const tn_error *why, tn_error *err) TN_MUST_USE;
 
-/* START: the epoch goes on, or begins. Until all meet, or, apart, until rank 0 orders something. */
+/* START: the epoch goes on, or begins; until all meet. Apart: will go on with GO. */
 tn_status tn_follower_start(tn_follower *f, const tn_order_note *order, tn_error *err) TN_MUST_USE;
-/* The same without a word; `to_the_end`: not before nothing is left. */
+/* GO: apart, until rank 0 orders something. */
+tn_status tn_follower_go(tn_follower *f, tn_error *err) TN_MUST_USE;
+/* Until all meet, or, apart, until rank 0 orders something; to_the_end: until nothing is left. */
 tn_status tn_follower_train(tn_follower *f, bool to_the_end, tn_error *err) TN_MUST_USE;
 void tn_follower_end_epoch(tn_follower *f);
 

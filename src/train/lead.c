@@ -259,7 +259,12 @@ tn_status tn_lead_start(tn_lead *l, const tn_lead_begin *how, tn_error *err)
     TN_TRY(tn_peers_begin(l->peers, err));
     TN_TRY(tn_group_order(l->group, &order, err));
     TN_TRY(tn_group_await(l->group, &order, NULL, NULL, err)); /* all can be asked for values */
-    stand_still(l, false);
+    if (tn_peers_async(l->peers) != NULL) {
+        /* What one rank learns now must not get into what another is about to save. */
+        tn_order_note go = {.what = TN_ORDER_GO, .text = ""};
+        stand_still(l, false);
+        return order_all(l, &go, err);
+    }
     return TN_OK;
 }
 
