@@ -168,6 +168,13 @@ static tn_status take_steps(tn_trainer *t, tn_together *x, tn_reader *reader, tn
     return TN_OK;
 }
 
+/* Others may have learned after this rank's last step, and the last checkpoint. */
+static void note_others(tn_trainer *t)
+{
+    t->unsaved = t->unsaved || t->state.steps != t->worker->steps;
+    t->state.steps = t->worker->steps;
+}
+
 /* The same at staleness above 0: the others stand still when they are told to. */
 static tn_status meet_apart(tn_trainer *t, tn_error *err)
 {
@@ -216,6 +223,7 @@ static tn_status take_steps_apart(tn_trainer *t, tn_apart **x, tn_feeder **feede
         if (turn.over) {
             TN_TRY(tn_lead_finish(t->lead, err));
             TN_TRY(tn_peers_refresh(tn_lead_peers(t->lead), err));
+            note_others(t);
             return TN_END;
         }
         if (turn.meets && tn_lead_gives_back(t->lead, true)) {
