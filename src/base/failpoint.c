@@ -19,8 +19,8 @@ typedef enum action { ACTION_KILL, ACTION_SLEEP, ACTION_FAIL } action;
 
 typedef struct rule {
     char name[NAME_SIZE];
-    uint64_t nth; /* the first pass that fires, from 1 */
-    bool onwards; /* and every later one */
+    uint64_t nth;   /* the first pass that fires, from 1 */
+    uint64_t every; /* and so many behind it, again and again; 0: it alone */
     action act;
     uint32_t sleep_ms;
     int failure; /* errno or TN_FAIL_SHORT */
@@ -73,25 +73,30 @@ static bool parse_action(const char *text, rule *r)
     return true;
 }
 
+/* "#17", "#17+" or "%17", which is cut off. */
+static bool parse_passes(char *text, rule *r)
+{
+    char *end = NULL;
+    r->nth = strtoull(text + 1, &end, 10);
+    r->every = *text == '%' ? r->nth : *end == '+';
+    const bool is_number = end != text + 1 && r->nth != 0;
+    end += *text == '#' && *end == '+';
+    *text = '\0';
+    return is_number && *end == '\0';
+}
+
 /* `text` is one rule, e.g. "io#17+:EIO", and is cut into pieces. */
 static bool parse_rule(char *text, rule *r)
 {
-    *r = (rule){.nth = 1, .onwards = true};
+    *r = (rule){.nth = 1, .every = 1};
     char *colon = strchr(text, ':');
     if (colon == NULL || !parse_action(colon + 1, r)) {
         return false;
     }
     *colon = '\0';
-    char *hash = strchr(text, '#');
-    if (hash != NULL) {
-        *hash = '\0';
-        char *end = NULL;
-        r->nth = strtoull(hash + 1, &end, 10);
-        r->onwards = *end == '+';
-        end += r->onwards;
-        if (r->nth == 0 || end == hash + 1 || *end != '\0') {
-            return false;
-        }
+    char *passes = strpbrk(text, "#%");
+    if (passes != NULL && !parse_passes(passes, r)) {
+        return false;
     }
     size_t size = strlen(text);
     if (size == 0 || size >= sizeof r->name) {
@@ -153,6 +158,12 @@ static bool matches(const rule *r, const char *name)
     return strncmp(name, r->name, size) == 0 && (name[size] == '\0' || name[size] == '.');
 }
 
+static bool fires(const rule *r)
+{
+    return r->passed == r->nth ||
+           (r->every != 0 && r->passed > r->nth && (r->passed - r->nth) % r->every == 0);
+}
+
 /* The first rule that fires. Every rule that matches counts the pass. */
 static bool find_fired(const char *name, rule *out)
 {
@@ -162,8 +173,7 @@ static bool find_fired(const char *name, rule *out)
         rule *r = &rules[i];
         if (matches(r, name)) {
             r->passed++;
-            bool fires = r->passed == r->nth || (r->onwards && r->passed > r->nth);
-            if (fires && !found) {
+            if (fires(r) && !found) {
                 *out = *r;
                 found = true;
             }

@@ -7,10 +7,12 @@
  *     ckpt.before_rename:kill      every pass of this point; the first one ends the process
  *     io#17:EIO                    the 17th pass of any point that is "io" or begins with "io."
  *     io.fsync#3+:ENOSPC           the 3rd and all later ones
+ *     link.answer%7:error          the 7th, 14th, 21st ..
  *     io#2:short,io#9:sleep=50     several rules; each counts for itself
  *
- * Actions: kill (SIGKILL), error (EIO), short (half of a write), sleep[=milliseconds], or the name
- * of an errno. Without TN_FAILPOINTS (preset `release`) nothing of this exists. Any thread.
+ * Actions: kill (SIGKILL), error (EIO), short (half of a write, a message twice),
+ * sleep[=milliseconds], or the name of an errno. Without TN_FAILPOINTS (preset `release`) nothing
+ * of this exists. Any thread.
  */
 #ifndef TN_BASE_FAILPOINT_H
 #define TN_BASE_FAILPOINT_H

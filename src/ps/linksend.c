@@ -1,5 +1,6 @@
 /* linksend.c - a parcel as a message of ZeroMQ. */
 #include "base/alloc.h"
+#include "base/failpoint.h"
 #include "ps/linkstate.h"
 
 #include <errno.h>
@@ -103,9 +104,20 @@ static tn_sent transmit(tn_link *l, void *socket, const uint8_t *id, tn_parcel *
     return TN_SENT;
 }
 
+/* As the net may do: "error" loses a message, "short" brings it twice. */
+static tn_sent transmit_or_fail(tn_link *l, void *socket, const uint8_t *id, tn_parcel *p)
+{
+    const int fault = tn_failpoint(id == NULL ? "link.request" : "link.answer");
+    if (fault != 0 && fault != TN_FAIL_SHORT) {
+        return TN_SENT;
+    }
+    tn_sent sent = transmit(l, socket, id, p);
+    return fault == 0 || sent != TN_SENT ? sent : transmit(l, socket, id, p);
+}
+
 tn_sent tn_link_send(tn_link *l, void *dealer, tn_parcel *p)
 {
-    return transmit(l, dealer, NULL, p);
+    return transmit_or_fail(l, dealer, NULL, p);
 }
 
 void tn_link_send_answer(tn_link *l, tn_parcel *p)
@@ -113,7 +125,7 @@ void tn_link_send_answer(tn_link *l, tn_parcel *p)
     uint8_t id[TN_ROUTING_ID];
     tn_routing_id(p->to, p->to_incarnation, id);
     tn_link_seal(l, p);
-    if (transmit(l, l->router, id, p) != TN_SENT) {
+    if (transmit_or_fail(l, l->router, id, p) != TN_SENT) {
         l->counts.undeliverable++;
     }
     tn_parcel_drop(p);

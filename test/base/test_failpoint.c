@@ -43,6 +43,15 @@ static void a_plus_goes_on_failing(void **state)
     assert_int_equal(tn_failpoint("io.write"), EDQUOT);
 }
 
+static void every_nth_pass_fails(void **state)
+{
+    (void)state;
+    set("io%3:EIO");
+    for (int pass = 1; pass <= 9; pass++) {
+        assert_int_equal(tn_failpoint("io.write"), pass % 3 == 0 ? EIO : 0);
+    }
+}
+
 static void several_rules_count_for_themselves(void **state)
 {
     (void)state;
@@ -65,6 +74,9 @@ static void a_wrong_rule_is_refused_and_changes_nothing(void **state)
         "io#x:kill",
         "io#1x:kill",
         "io#1+x:kill",
+        "io%0:kill",
+        "io%:kill",
+        "io%3+:kill",
         "io:ENOSUCH",
         "io:sleep=abc",
         "io:kill,other",
@@ -101,6 +113,7 @@ int main(void)
         cmocka_unit_test(without_rules_nothing_fails),
         cmocka_unit_test(the_nth_pass_fails_once),
         cmocka_unit_test(a_plus_goes_on_failing),
+        cmocka_unit_test(every_nth_pass_fails),
         cmocka_unit_test(several_rules_count_for_themselves),
         cmocka_unit_test(a_wrong_rule_is_refused_and_changes_nothing),
         cmocka_unit_test(kill_ends_the_process),
