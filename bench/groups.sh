@@ -1,11 +1,13 @@
 #!/bin/sh
-# groups.sh - C7: many groups at once on one machine, none of which may fail, lose a peer or learn anything else.
+# groups.sh - C7: groups on one machine, none of which may fail, lose a peer or learn anything else.
 #
-#     bench/groups.sh build/release [GROUPS [PEERS]]      50 groups of 2 unless told
+#     bench/groups.sh build/release [GROUPS [PEERS]]      many at once: 50 groups of 2 unless told
+#     bench/groups.sh build/release 1 16                  one of 16 processes: starts, trains, ends
+#     bench/groups.sh build/release late [SECONDS]        one of 4, whose ranks start 20 s apart unless told, the
+#                                                         last first: within cluster.start_timeout, 120 s
 set -eu
 bin=$(cd "${1:?folder of the programs}" && pwd)
 groups=${2:-50}
-peers=${3:-2}
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 for part in 0 1 2 3; do
@@ -18,6 +20,26 @@ model: {type: deepfm, hidden: [16]}
 train: {batch: 100}
 log: {progress: false}
 END
+if [ "$groups" = late ]; then
+    apart=${3:-20}
+    begun=$(date +%s)
+    pids=""
+    for rank in 3 2 1 0; do
+        [ "$rank" = 3 ] || sleep "$apart"
+        TNET_RANK=$rank TNET_PEERS=4 "$bin/tnet-train" "$dir/c.yaml" run.dir="$dir/run" >"$dir/out$rank" 2>"$dir/err$rank" &
+        pids="$pids $!"
+    done
+    bad=0
+    for pid in $pids; do
+        wait "$pid" || bad=$((bad + 1))
+    done
+    [ "$bad" -eq 0 ] || tail -n 3 "$dir"/err? >&2
+    grep -h 'waiting for' "$dir/err3" | sort | uniq -c
+    echo "4 ranks that start $apart s apart: $(($(date +%s) - begun)) s in all, $bad at fault (limit 0)"
+    [ "$bad" -eq 0 ]
+    exit
+fi
+peers=${3:-2}
 begun=$(date +%s.%N)
 for i in $(seq "$groups"); do
     (

@@ -9,7 +9,7 @@
 
 enum {
     SCORED = 1 << 17, /* rows of a rank behind the metrics that it reports */
-    REPORTERS = 16,   /* ranks that report: metrics of each take 20 MB here */
+    REPORTERS = 16,   /* ranks that report */
 };
 
 /* Metrics of a rank that has scored some rows. */

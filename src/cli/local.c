@@ -108,7 +108,7 @@ tn_status tn_local_run(const tn_local *l, tn_setup *s, tn_error *err)
     TN_ASSERT(tn_local_is_group(l));
     TN_TRY(check_launcher(l, err));
     TN_TRY(check_config(l->options->words.item[0], err));
-    TN_TRY(tn_seat_prepare(&s->run, l->folder, err));
+    TN_TRY(tn_seat_prepare(&s->run, l->peers, l->folder, err));
     const tn_children_opts opts = {
         .path = own_path(path),
         .words = tn_local_words(l, &s->run, s->arena).item,

@@ -1,12 +1,19 @@
 /* group.c - a group is opened; see group.h. */
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/descriptors.h"
 #include "base/file.h"
 #include "ps/groupcalls.h"
 #include "ps/meeting.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+enum {
+    PER_PEER = 3, /* descriptors: a connection out takes two, one in takes one */
+    FILES = 128,  /* of data, checkpoints and logs, and what ZeroMQ has for itself */
+};
 
 /* ---- opening ---- */
 
@@ -86,10 +93,18 @@ static tn_status make(tn_group *g, tn_error *err)
     return status;
 }
 
+tn_status tn_group_make_room(uint32_t size, tn_error *err)
+{
+    char what[32];
+    (void)snprintf(what, sizeof what, "a group of %u peers", size);
+    return tn_descriptors_need(PER_PEER * (uint64_t)(size - 1) + FILES, what, err);
+}
+
 tn_status tn_group_open(tn_group **out, const tn_group_opts *opts, tn_error *err)
 {
     TN_ASSERT(opts->roster->size > 1);
     *out = NULL;
+    TN_TRY(tn_group_make_room(opts->roster->size, err));
     tn_group *g = tn_try_alloc(1, sizeof *g, "a group of peers", err);
     if (g == NULL) {
         return TN_E_MEMORY;

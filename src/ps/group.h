@@ -43,7 +43,13 @@ typedef struct tn_group_opts {
     tn_group_table_opts table;
 } tn_group_opts;
 
-/* Listens where the roster says. Nobody else is needed yet. On failure *out is NULL. */
+/* A rank of so many may open three connections to each other, beside its files: the limit of open
+ * files is raised where it is lower. TN_E_CONFIG: it cannot be. */
+tn_status tn_group_make_room(uint32_t size, tn_error *err) TN_MUST_USE;
+
+/* Makes room, and listens where the roster says. Nobody else is needed yet. On failure *out is
+ * NULL.
+ */
 tn_status tn_group_open(tn_group **out, const tn_group_opts *opts, tn_error *err) TN_MUST_USE;
 
 /* Waits until all are in. TN_E_PEER after the timeout, with who is missing; TN_E_STOPPED. A rank

@@ -13,12 +13,19 @@
 
 enum { FLAG_WEIGHTED = 1, FLAG_SOFT = 2, FLAG_RESTORED = 4, FLAGS = 7, VARINT_SHIFT_MAX = 63 };
 
+/* The newest report of a peer, as it came: 4 bytes per score that occurs, where all cells take 20
+ * MB.
+ */
+typedef struct packed {
+    char *bytes; /* owned; NULL until it reports */
+    size_t size;
+    uint64_t sequence;
+} packed;
+
 struct tn_peer_metrics {
     uint32_t peers;
-    tn_metrics **latest; /* owned; of each peer, NULL until it reports */
-    uint64_t *sequence;  /* owned; of `latest` */
-    tn_metrics *spare;   /* owned; what is being unpacked */
-    tn_metrics_opts opts;
+    packed *latest;  /* owned; of each peer */
+    tn_metrics *one; /* owned; the one that is being unpacked */
 };
 
 static void put_varint(tn_text *out, uint64_t value)
@@ -167,10 +174,8 @@ tn_status tn_peer_metrics_new(tn_peer_metrics **out, uint32_t peers, const tn_me
     TN_ASSERT(!opts->exact_auc && !opts->grouped);
     tn_peer_metrics *r = tn_alloc(1, sizeof *r, "reports of peers");
     r->peers = peers;
-    r->opts = *opts;
-    r->latest = tn_alloc(peers, sizeof(tn_metrics *), "reports of peers");
-    r->sequence = tn_alloc(peers, sizeof *r->sequence, "reports of peers");
-    tn_status status = tn_metrics_new(&r->spare, opts, err);
+    r->latest = tn_alloc(peers, sizeof *r->latest, "reports of peers");
+    tn_status status = tn_metrics_new(&r->one, opts, err);
     if (status != TN_OK) {
         tn_peer_metrics_free(r);
         return status;
@@ -185,11 +190,10 @@ void tn_peer_metrics_free(tn_peer_metrics *r)
         return;
     }
     for (uint32_t i = 0; i < r->peers; i++) {
-        tn_metrics_free(r->latest[i]);
+        tn_free(r->latest[i].bytes);
     }
-    tn_metrics_free(r->spare);
+    tn_metrics_free(r->one);
     tn_free(r->latest);
-    tn_free(r->sequence);
     tn_free(r);
 }
 
@@ -197,30 +201,33 @@ tn_status tn_peer_metrics_put(tn_peer_metrics *r, uint32_t peer, uint64_t sequen
                               const char *bytes, size_t size, tn_error *err)
 {
     TN_ASSERT(peer < r->peers && sequence > 0);
-    if (sequence <= r->sequence[peer]) {
+    packed *latest = &r->latest[peer];
+    if (sequence <= latest->sequence) {
         return TN_OK;
     }
-    if (r->latest[peer] == NULL) {
-        TN_TRY(tn_metrics_new(&r->latest[peer], &r->opts, err));
-    }
-    tn_status status = tn_metrics_unpack(r->spare, bytes, size, err);
+    tn_status status = tn_metrics_unpack(r->one, bytes, size, err); /* what is kept can be read */
     if (status != TN_OK) {
         tn_error_context(err, "peer %u", peer);
         return status;
     }
-    tn_metrics *old = r->latest[peer]; /* kept until the new one was whole */
-    r->latest[peer] = r->spare;
-    r->spare = old;
-    r->sequence[peer] = sequence;
+    char *copy = tn_try_alloc(size, 1, "a report of a peer", err);
+    if (copy == NULL) {
+        return TN_E_MEMORY;
+    }
+    memcpy(copy, bytes, size);
+    tn_free(latest->bytes);
+    *latest = (packed){copy, size, sequence};
     return TN_OK;
 }
 
-tn_status tn_peer_metrics_total(const tn_peer_metrics *r, tn_metrics *m, tn_error *err)
+tn_status tn_peer_metrics_total(tn_peer_metrics *r, tn_metrics *m, tn_error *err)
 {
     tn_metrics_clear(m);
     for (uint32_t i = 0; i < r->peers; i++) {
-        if (r->latest[i] != NULL) {
-            TN_TRY(tn_metrics_merge(m, r->latest[i], err));
+        const packed *latest = &r->latest[i];
+        if (latest->bytes != NULL) {
+            TN_TRY(tn_metrics_unpack(r->one, latest->bytes, latest->size, err));
+            TN_TRY(tn_metrics_merge(m, r->one, err));
         }
     }
     return TN_OK;

@@ -42,6 +42,6 @@ tn_status tn_peer_metrics_put(tn_peer_metrics *r, uint32_t peer, uint64_t sequen
                               const char *bytes, size_t size, tn_error *err) TN_MUST_USE;
 
 /* Replaces what `m` holds. */
-tn_status tn_peer_metrics_total(const tn_peer_metrics *r, tn_metrics *m, tn_error *err) TN_MUST_USE;
+tn_status tn_peer_metrics_total(tn_peer_metrics *r, tn_metrics *m, tn_error *err) TN_MUST_USE;
 
 #endif

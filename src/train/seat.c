@@ -2,6 +2,7 @@
 #include "train/seat.h"
 
 #include "base/log.h"
+#include "ps/group.h"
 #include "ps/ipcdir.h"
 #include "ps/roster.h"
 #include "train/checkpoint.h"
@@ -59,9 +60,10 @@ tn_status tn_seat_find(const tn_binder *b, const tn_tree *tree, tn_run *run, con
     return tn_diag_check(b->diag, err);
 }
 
-tn_status tn_seat_prepare(const tn_run *run, const char *folder, tn_error *err)
+tn_status tn_seat_prepare(const tn_run *run, uint32_t peers, const char *folder, tn_error *err)
 {
     tn_text dir = {0};
+    TN_TRY(tn_group_make_room(peers, err));
     tn_status status = meeting_dir(run, folder, &dir, err);
     if (status == TN_OK) {
         status = tn_dir_make(tn_text_str(&dir), err);

@@ -130,17 +130,17 @@ static void a_folder_that_is_in_use_is_refused_before_anybody_starts(void **stat
     tn_tmpdir_make(dir);
     run.run.dir = dir;
     (void)snprintf(sockets, sizeof sockets, "%s/eval/sockets", dir);
-    assert_int_equal(tn_seat_prepare(&run, NULL, &err), TN_OK);
+    assert_int_equal(tn_seat_prepare(&run, 2, NULL, &err), TN_OK);
     assert_int_equal(tn_lock_take(&lock, dir, 1, &err), TN_OK);
-    assert_int_equal(tn_seat_prepare(&run, NULL, &err), TN_E_CKPT);
+    assert_int_equal(tn_seat_prepare(&run, 2, NULL, &err), TN_E_CKPT);
     assert_non_null(strstr(err.text, "' is in use by pid "));
-    assert_int_equal(tn_seat_prepare(&run, "eval", &err),
+    assert_int_equal(tn_seat_prepare(&run, 2, "eval", &err),
                      TN_OK); /* whoever trains hinders nobody */
     tn_lock_release(lock);
     assert_int_equal(tn_dir_make(sockets, &err), TN_OK);
     assert_int_equal(tn_lock_name(&lock, sockets, "3.lock", &err), TN_OK);
-    assert_int_equal(tn_seat_prepare(&run, NULL, &err), TN_OK);
-    assert_int_equal(tn_seat_prepare(&run, "eval", &err), TN_E_CKPT);
+    assert_int_equal(tn_seat_prepare(&run, 2, NULL, &err), TN_OK);
+    assert_int_equal(tn_seat_prepare(&run, 2, "eval", &err), TN_E_CKPT);
     assert_non_null(strstr(err.text, "in use by another group of processes: '3.lock' is locked"));
     tn_lock_release(lock);
     tn_tmpdir_remove(dir);
