@@ -127,18 +127,7 @@ static tn_status check_records(const tn_judge *j, tn_error *err)
 
 /* ---- a checkpoint ---- */
 
-/* Each process scores its share, and rank 0 adds up. `lead` NULL: alone. */
-static tn_status score(tn_judge *j, tn_worker *w, tn_lead *lead, const tn_eval_request *request,
-                       tn_error *err)
-{
-    if (lead == NULL) {
-        return tn_evaluate(w, request, &j->evaluation, err);
-    }
-    TN_TRY(tn_lead_evaluate(lead, "data", err));
-    TN_TRY(tn_evaluate(w, request, &j->evaluation, err));
-    return tn_lead_merge(lead, &j->evaluation, err);
-}
-
+/* `lead` NULL: alone. */
 static tn_status evaluate(tn_judge *j, tn_worker *w, tn_lead *lead, const tn_strs *paths,
                           tn_error *err)
 {
@@ -151,7 +140,8 @@ static tn_status evaluate(tn_judge *j, tn_worker *w, tn_lead *lead, const tn_str
     tn_status status = open_outputs(j, j->setup->run.data.negative_sampling, &out, err);
     if (status == TN_OK) {
         tn_eval_request request = request_of(j, paths, &out);
-        status = score(j, w, lead, &request, err);
+        status = lead != NULL ? tn_lead_evaluate(lead, "data", &request, &j->evaluation, err)
+                              : tn_evaluate(w, &request, &j->evaluation, err);
     }
     if (status == TN_OK) {
         status = check_records(j, err);

@@ -88,10 +88,7 @@ static tn_strs split(const tn_strs *given, tn_arena *arena)
 /* What several processes cannot do yet. */
 static tn_status check_group(const eval_flags *f, tn_error *err)
 {
-    const char *flag = f->export != NULL        ? "--export"
-                       : f->predictions != NULL ? "--predictions"
-                       : f->fetch.n > 0         ? "--fetch"
-                                                : NULL;
+    const char *flag = f->export != NULL ? "--export" : f->fetch.n > 0 ? "--fetch" : NULL;
     if (flag != NULL) {
         return tn_fail(err, TN_E_CONFIG,
                        "'%s': with several processes: not in this build yet\n"

@@ -1,6 +1,7 @@
-/* grouporders.c - what rank 0 has all others do, and how they did; see group.h. */
+/* grouporders.c - what rank 0 has all others do, and how they did; see group.h, and groupone.h. */
 #include "base/clock.h"
 #include "ps/groupcalls.h"
+#include "ps/groupone.h"
 
 #include <string.h>
 
@@ -50,6 +51,30 @@ static bool all_have_done(const tn_group *g, const tn_order_note *order)
     return true;
 }
 
+/* Of what a rank has done; locked. */
+static tn_status take_done(tn_group *g, uint32_t rank, const tn_order_note *order,
+                           tn_done_take *take, void *arg, tn_error *err)
+{
+    const tn_done_note *note = &g->done[(size_t)rank * TN_ORDERS + order->what].note;
+    if (note->status != TN_OK) {
+        tn_status status =
+            tn_fail(&g->deed, (tn_status)note->status, "rank %u: %s", rank, note->text);
+        g->deed_rank = rank;
+        if (err != NULL) {
+            *err = g->deed;
+        }
+        return status;
+    }
+    return take != NULL ? take(arg, rank, note, err) : TN_OK;
+}
+
+static void forget_done(tn_group *g, uint32_t rank, const tn_order_note *order)
+{
+    tn_group_deed *d = &g->done[(size_t)rank * TN_ORDERS + order->what];
+    tn_arena_free(d->arena); /* the next order of that kind and number is another one */
+    d->arena = NULL;
+}
+
 tn_status tn_group_await(tn_group *g, const tn_order_note *order, tn_done_take *take, void *arg,
                          tn_error *err)
 {
@@ -60,21 +85,32 @@ tn_status tn_group_await(tn_group *g, const tn_order_note *order, tn_done_take *
     }
     tn_status status = tn_group_fault(g, err);
     for (uint32_t r = 1; r < g->size && status == TN_OK; r++) {
-        tn_group_deed *d = &g->done[(size_t)r * TN_ORDERS + order->what];
-        if (d->note.status != TN_OK) {
-            status = tn_fail(&g->deed, (tn_status)d->note.status, "rank %u: %s", r, d->note.text);
-            g->deed_rank = r;
-            if (err != NULL) {
-                *err = g->deed;
-            }
-        } else if (take != NULL) {
-            status = take(arg, r, &d->note, err);
-        }
+        status = take_done(g, r, order, take, arg, err);
     }
     for (uint32_t r = 1; r < g->size && g->ended == TN_OK; r++) {
-        tn_group_deed *d = &g->done[(size_t)r * TN_ORDERS + order->what];
-        tn_arena_free(d->arena); /* the next order of that kind and number is another one */
-        d->arena = NULL;
+        forget_done(g, r, order);
+    }
+    (void)pthread_mutex_unlock(&g->lock);
+    return status;
+}
+
+tn_status tn_group_have_done(tn_group *g, uint32_t rank, const tn_order_note *order,
+                             tn_done_take *take, void *arg, tn_error *err)
+{
+    TN_ASSERT(g->rank == 0 && rank > 0 && rank < g->size && order->what < TN_ORDERS);
+    (void)pthread_mutex_lock(&g->lock);
+    if (g->ended == TN_OK) {
+        tn_group_post(g, rank, TN_FRAME_ORDER, order, NULL);
+    }
+    while (g->ended == TN_OK && done_of(g, rank, order) == NULL) {
+        (void)tn_group_wait(g, tn_clock_ns() + look_ns);
+    }
+    tn_status status = tn_group_fault(g, err);
+    if (status == TN_OK) {
+        status = take_done(g, rank, order, take, arg, err);
+    }
+    if (g->ended == TN_OK) {
+        forget_done(g, rank, order);
     }
     (void)pthread_mutex_unlock(&g->lock);
     return status;

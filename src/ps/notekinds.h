@@ -87,15 +87,16 @@ typedef enum tn_order_what {
     TN_ORDER_BYE,      /* nobody needs you any more */
     TN_ORDER_LOAD,     /* checkpoint `number`, 0: none; text: what of it */
     TN_ORDER_GO,       /* apart: train; no other rank's shard is behind the START */
+    TN_ORDER_ROWS,     /* of an evaluation, to one rank: DONE with the next scored rows, or none */
     TN_ORDERS
 } tn_order_what;
 
+/* `more` of a mark: run, step of the base, whether it is a delta; of a start: bits of the rates'
+ * factor; of a stop: 1 + the rank that tells people; of evaluations, rows: train/handover.h. */
 typedef struct tn_order_note {
     uint64_t what, number, step; /* step: before which it is to be carried out; 0: at once */
     const char *text;
-    tn_note_numbers
-        more; /* of a mark: run, step of the base, whether it is a delta; of a start: the
-                 bits of the learning rate's factor; of a stop: 1 + the rank that tells people */
+    tn_note_numbers more;
 } tn_order_note;
 
 /* DONE: an order is carried out, or failed. Lists of an item per file, per rank, per part. */
@@ -108,13 +109,12 @@ typedef struct tn_done_note {
     tn_note_numbers low, incarnation; /* after a mark: what of each rank was applied (ps/once.h) */
     tn_note_parts parts;
     uint64_t records, samples, bad; /* of the epoch so far, or of an evaluation */
-    tn_note_bytes metrics;          /* of these: tn_metrics_pack */
+    tn_note_bytes metrics;          /* of these: tn_metrics_pack; of rows: tn_scored_add */
 } tn_done_note;
 
 typedef struct tn_refused_note {
-    const char *text; /* beside the frame's code: the sentence for people */
-    uint64_t status;  /* of a run that is ending: tn_status .. */
-    uint64_t teller;  /* .. and 1 + the rank that tells people */
+    const char *text;        /* beside the frame's code: the sentence for people */
+    uint64_t status, teller; /* of a run that is ending: tn_status; 1 + the rank that tells them */
 } tn_refused_note;
 
 #endif

@@ -26,7 +26,7 @@ typedef struct tn_scores {
 typedef tn_status tn_score_sink(void *arg, const tn_scores *scores, tn_error *err);
 
 typedef struct tn_evaluation {
-    tn_metrics *metrics; /* owned */
+    tn_metrics *metrics; /* owned; NULL: only scores were wanted */
     tn_slices **slices;  /* owned; one per eval.slices */
     uint32_t n_slices;
     tn_read_counts counts;
@@ -36,6 +36,7 @@ typedef struct tn_evaluation {
 typedef struct tn_eval_request {
     const tn_strs *paths;
     bool want_ids;
+    bool only_scores;    /* neither metrics nor slices: they are made elsewhere */
     tn_score_sink *sink; /* NULL: none */
     void *sink_arg;
     const atomic_bool *stop; /* true: end with TN_E_STOPPED; NULL: never */

@@ -3,11 +3,9 @@
 
 #include "base/clock.h"
 #include "train/followstate.h"
-#include "train/peermetrics.h"
+#include "train/restore.h"
 
 #include <string.h>
-
-static const uint64_t look_ns = 50000000; /* at what goes on beside the orders */
 
 /* ---- answers ---- */
 
@@ -35,27 +33,6 @@ static tn_status say_where(tn_follower *f, tn_arena *arena, tn_note_parts *out, 
     return TN_OK;
 }
 
-/* The same with what was scored; `parts`: where the epoch stands. */
-static tn_status say_scores(tn_follower *f, const tn_order_note *order, const tn_metrics *metrics,
-                            const tn_read_counts *counts, const tn_note_parts *parts, tn_error *err)
-{
-    tn_text packed = {0};
-    tn_metrics_pack(metrics, &packed);
-    tn_status status = tn_text_check(&packed, "metrics", err);
-    if (status == TN_OK) {
-        const tn_done_note note = {.what = order->what,
-                                   .number = order->number,
-                                   .text = "",
-                                   .parts = *parts,
-                                   .records = counts->records,
-                                   .bad = counts->bad,
-                                   .metrics = {packed.data, packed.size}};
-        status = tn_group_done(f->group, &note, err);
-    }
-    tn_text_done(&packed);
-    return status;
-}
-
 /* ---- orders ---- */
 
 static tn_status sum(tn_follower *f, const tn_order_note *order, tn_error *err)
@@ -75,34 +52,9 @@ static tn_status sum(tn_follower *f, const tn_order_note *order, tn_error *err)
     tn_status status = say_where(f, arena, &parts, err);
     counts.records = f->progress.records;
     if (status == TN_OK) {
-        status = say_scores(f, order, f->metrics, &counts, &parts, err);
+        status = tn_follower_say_scores(f, order, f->metrics, &counts, &parts, err);
     }
     tn_arena_free(arena);
-    return status;
-}
-
-static tn_status evaluate(tn_follower *f, const tn_order_note *order, tn_error *err)
-{
-    const tn_data_opts *data = &f->plan->run->data;
-    const tn_strs *own = strcmp(order->text, "test") == 0 ? &data->test : &data->valid;
-    const tn_eval_request request = {.paths = f->paths != NULL ? f->paths : own};
-    tn_evaluation found;
-    tn_error why = {0};
-    f->trains = false;
-    tn_beats_state(&f->beats, TN_PEER_EVALUATING);
-    tn_status status = tn_peers_begin(f->peers, &why);
-    if (status == TN_OK) {
-        status = tn_peers_refresh(f->peers, &why);
-    }
-    if (status == TN_OK) {
-        status = tn_evaluate(f->w, &request, &found, &why);
-    }
-    if (status != TN_OK) {
-        return tn_follower_say_done(f, order, status, &why, err);
-    }
-    const tn_note_parts none = {{NULL, 0}, {NULL, 0}, {NULL, 0}};
-    status = say_scores(f, order, found.metrics, &found.counts, &none, err);
-    tn_evaluation_done(&found);
     return status;
 }
 
@@ -110,8 +62,11 @@ static tn_status load(tn_follower *f, const tn_order_note *order, tn_error *err)
 {
     tn_error why = {0};
     tn_beats_state(&f->beats, TN_PEER_LOADING);
-    tn_status status =
-        tn_ckptshare_load(f->w, order->text, order->number != 0 ? &f->stand : NULL, &why);
+    tn_data_stand *stand = order->number != 0 ? &f->stand : NULL;
+    const tn_tree *files = f->plan->run->checkpoint.from;
+    tn_status status = order->text[0] != '\0'   ? tn_ckptshare_load(f->w, order->text, stand, &why)
+                       : tn_tree_is_null(files) ? TN_OK
+                                                : tn_restore_from(files, f->w, &why);
     return tn_follower_say_done(f, order, status, &why, err);
 }
 
@@ -125,7 +80,7 @@ static tn_status carry_out(tn_follower *f, const tn_order_note *order, tn_error 
     case TN_ORDER_CUT:
         return sum(f, order, err);
     case TN_ORDER_EVALUATE:
-        return evaluate(f, order, err);
+        return tn_follower_evaluate(f, order, err);
     case TN_ORDER_MARK:
         return tn_follower_mark(f, order, err);
     case TN_ORDER_ABANDON:
@@ -134,6 +89,7 @@ static tn_status carry_out(tn_follower *f, const tn_order_note *order, tn_error 
         return load(f, order, err);
     case TN_ORDER_RETURN:
         return tn_follower_give_back(f, order, err);
+    case TN_ORDER_ROWS: /* of an evaluation that runs */
     case TN_ORDER_EXPORT:
     case TN_ORDER_STOP:
     case TN_ORDER_BYE:
@@ -146,17 +102,28 @@ static tn_status carry_out(tn_follower *f, const tn_order_note *order, tn_error 
 /* One that does not train. */
 static tn_status judge(tn_follower *f, const tn_order_note *order, tn_error *err)
 {
-    return order->what == TN_ORDER_EVALUATE ? evaluate(f, order, err)
+    return order->what == TN_ORDER_EVALUATE ? tn_follower_evaluate(f, order, err)
            : order->what == TN_ORDER_LOAD
                ? load(f, order, err)
                : tn_fail(err, TN_E_PEER, "rank 0 orders what no rank can do that evaluates");
+}
+
+/* One that ended an evaluation comes first. */
+static tn_status next_order(tn_follower *f, tn_order_note *out, tn_error *err)
+{
+    if (f->has_instead) {
+        f->has_instead = false;
+        *out = f->instead;
+        return TN_OK;
+    }
+    return tn_group_next_order(f->group, tn_clock_ns() + TN_FOLLOWER_LOOK_NS, out, err);
 }
 
 static tn_status follow_orders(tn_follower *f, tn_error *err)
 {
     for (;;) {
         tn_order_note order;
-        tn_status status = tn_group_next_order(f->group, tn_clock_ns() + look_ns, &order, err);
+        tn_status status = next_order(f, &order, err);
         if (status == TN_OK && order.what == TN_ORDER_BYE) {
             return TN_OK;
         }
@@ -178,6 +145,8 @@ static tn_status open_parts(tn_follower *f, const tn_run_text *text, const tn_bi
 {
     const tn_run *run = f->plan->run;
     tn_metrics_opts metrics = tn_metrics_opts_of(run, f->plan->schema);
+    metrics.exact_auc = false; /* progressive ones add up */
+    metrics.grouped = false;
     tn_run_dir(&run->run, &f->run_dir);
     TN_TRY(tn_text_check(&f->run_dir, "run.dir", err));
     TN_TRY(tn_metrics_new(&f->metrics, &metrics, err));

@@ -1,8 +1,9 @@
 /* followstate.h - what the parts of a rank other than 0 share; private to follow*.c.
  *
- *     follow.c        the run, orders, evaluations
+ *     follow.c        the run, orders
  *     followepoch.c   its parts of an epoch
  *     followsave.c    its part of a checkpoint
+ *     followeval.c    what it scores of a data set
  */
 #ifndef TN_TRAIN_FOLLOWSTATE_H
 #define TN_TRAIN_FOLLOWSTATE_H
@@ -15,6 +16,8 @@
 #include "train/partdealer.h"
 #include "train/reported.h"
 #include "train/together.h"
+
+#define TN_FOLLOWER_LOOK_NS UINT64_C(50000000) /* at what goes on beside the orders */
 
 typedef struct tn_follower {
     const tn_blueprint *plan;
@@ -41,6 +44,9 @@ typedef struct tn_follower {
     tn_progress progress;
     tn_metrics *metrics; /* progressive, of the epoch */
 
+    tn_order_note instead; /* what rank 0 ordered when it gave up an evaluation .. */
+    bool has_instead;      /* .. if it did */
+
     tn_ckptshare *share; /* of the checkpoint that is being saved; NULL: none */
     uint64_t marked;     /* its number */
 } tn_follower;
@@ -63,6 +69,15 @@ tn_status tn_follower_give_back(tn_follower *f, const tn_order_note *order,
 /* Standing still: what it holds of the epoch, in the arena, when rank 0 knows what is over. */
 tn_status tn_follower_held(tn_follower *f, tn_arena *arena, tn_note_parts *out,
                            tn_error *err) TN_MUST_USE;
+
+/* EVALUATE: scores its parts, and says what they make or hands over the rows. */
+tn_status tn_follower_evaluate(tn_follower *f, const tn_order_note *order,
+                               tn_error *err) TN_MUST_USE;
+/* DONE with what was scored; `parts`: where the epoch stands. `metrics` NULL: rank 0 has the rows.
+ */
+tn_status tn_follower_say_scores(tn_follower *f, const tn_order_note *order,
+                                 const tn_metrics *metrics, const tn_read_counts *counts,
+                                 const tn_note_parts *parts, tn_error *err) TN_MUST_USE;
 
 /* MARK: begins to save; ABANDON: waits for what was begun. */
 tn_status tn_follower_mark(tn_follower *f, const tn_order_note *order, tn_error *err) TN_MUST_USE;

@@ -77,6 +77,9 @@ tn_status tn_judging_begin(tn_judging *j, tn_error *err)
 {
     *j->out = (tn_evaluation){0};
     j->began = tn_clock_s();
+    if (j->request->only_scores) {
+        return TN_OK;
+    }
     tn_metrics_opts opts = tn_metrics_opts_of(j->run, j->schema);
     opts.sampling = j->sampling;
     TN_TRY(tn_metrics_new(&j->out->metrics, &opts, err));
@@ -86,7 +89,7 @@ tn_status tn_judging_begin(tn_judging *j, tn_error *err)
 tn_status tn_judging_add(tn_judging *j, const tn_batch *batch, const float *logit,
                          const tn_graph *graph, tn_error *err)
 {
-    if (!j->schema->label->none) {
+    if (j->out->metrics != NULL && !j->schema->label->none) {
         tn_scored rows = {.n = batch->rows,
                           .logit = logit,
                           .label = batch->label,

@@ -3,11 +3,16 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "ps/groupone.h"
+#include "train/leadeval.h"
 #include "train/partserve.h"
 #include "train/peermetrics.h"
 
 #include <stdio.h>
 #include <string.h>
+
+/* Rows of other ranks that rank 0 asks for: of all ranks together, and of one. */
+enum { PIECES_BYTES = 64 << 20, PIECE_MAX = 1 << 20 };
 
 struct tn_lead {
     tn_worker *w;
@@ -16,6 +21,7 @@ struct tn_lead {
     uint32_t n_ranks;
     uint64_t n_orders;     /* numbers those that have none of their own */
     uint64_t marked;       /* the checkpoint that all save */
+    uint64_t evaluation;   /* number of the order */
     tn_progress *progress; /* n_ranks: where each stood at the last sum */
     tn_metrics_opts kinds; /* of metrics that travel */
     tn_reported *reported; /* owned */
@@ -157,6 +163,8 @@ tn_status tn_lead_open(tn_lead **out, tn_worker *w, const tn_run_text *text, con
     l->w = w;
     l->n_ranks = w->plan->owners.n_peers;
     l->kinds = tn_metrics_opts_of(w->plan->run, w->plan->schema);
+    l->kinds.exact_auc = false; /* rows that are kept one by one come as rows */
+    l->kinds.grouped = false;
     l->progress = tn_try_alloc(l->n_ranks, sizeof *l->progress, "rank 0 of a group", err);
     tn_status status = l->progress != NULL ? TN_OK : TN_E_MEMORY;
     if (status == TN_OK) {
@@ -268,14 +276,6 @@ tn_status tn_lead_start(tn_lead *l, const tn_lead_begin *how, tn_error *err)
     return TN_OK;
 }
 
-tn_status tn_lead_evaluate(tn_lead *l, const char *data, tn_error *err)
-{
-    tn_order_note order = {.what = TN_ORDER_EVALUATE, .text = data};
-    TN_TRY(tn_peers_begin(l->peers, err));
-    TN_TRY(tn_peers_refresh(l->peers, err));
-    return order_all(l, &order, err);
-}
-
 /* What the others found is added to `into`. */
 typedef struct adding {
     tn_lead *lead;
@@ -289,6 +289,9 @@ static tn_status add_metrics(adding *a, const tn_done_note *note, tn_error *err)
 {
     a->records += note->records;
     a->bad += note->bad;
+    if (a->into == NULL) {
+        return TN_OK;
+    }
     TN_TRY(tn_metrics_unpack(a->part, note->metrics.at, note->metrics.n, err));
     return tn_metrics_merge(a->into, a->part, err);
 }
@@ -369,12 +372,52 @@ tn_status tn_lead_sum(tn_lead *l, const tn_progress *own, const tn_metrics *metr
     return TN_OK;
 }
 
-tn_status tn_lead_merge(tn_lead *l, tn_evaluation *own, tn_error *err)
+/* ---- evaluations ---- */
+
+tn_status tn_lead_begin_evaluation(tn_lead *l, const char *data, uint64_t how, tn_error *err)
 {
-    adding a = {.into = own->metrics};
-    const tn_order_note order = {.what = TN_ORDER_EVALUATE, .number = l->n_orders};
+    tn_order_note order = {.what = TN_ORDER_EVALUATE, .text = data, .more = {&how, 1}};
+    TN_TRY(tn_peers_begin(l->peers, err));
+    TN_TRY(tn_peers_refresh(l->peers, err));
+    TN_TRY(order_all(l, &order, err));
+    l->evaluation = order.number;
+    return TN_OK;
+}
+
+tn_status tn_lead_end_evaluation(tn_lead *l, tn_evaluation *own, bool adds_up, tn_error *err)
+{
+    adding a = {.into = adds_up ? own->metrics : NULL};
+    const tn_order_note order = {.what = TN_ORDER_EVALUATE, .number = l->evaluation};
     TN_TRY(await_metrics(l, &order, take_scores, &a, err));
     own->counts.records += a.records;
     own->counts.bad += a.bad;
     return TN_OK;
+}
+
+static tn_status take_rows(void *arg, uint32_t rank, const tn_done_note *note, tn_error *err)
+{
+    (void)rank;
+    tn_text *out = arg;
+    tn_text_add(out, note->metrics.at, note->metrics.n);
+    return tn_text_check(out, "scored rows", err);
+}
+
+tn_status tn_lead_more_rows(void *lead, uint32_t other, tn_text *out, tn_error *err)
+{
+    tn_lead *l = lead;
+    const uint64_t share = PIECES_BYTES / (l->n_ranks - 1);
+    const uint64_t most = share < PIECE_MAX ? share : PIECE_MAX;
+    const tn_order_note order = {
+        .what = TN_ORDER_ROWS, .number = ++l->n_orders, .text = "", .more = {&most, 1}};
+    return tn_group_have_done(l->group, other + 1, &order, take_rows, out, err);
+}
+
+tn_worker *tn_lead_worker(const tn_lead *l)
+{
+    return l->w;
+}
+
+uint32_t tn_lead_ranks(const tn_lead *l)
+{
+    return l->n_ranks;
 }

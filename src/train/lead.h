@@ -4,7 +4,7 @@
  *     tn_checkpoints_resume             every rank loads its part (tn_lead_checkpoints)
  *     tn_lead_start                     all train until they meet (train/together.h)
  *     at a meeting: tn_lead_sum         where all stand, and what they scored
- *                   tn_lead_evaluate .. tn_lead_merge
+ *                   tn_lead_evaluate          all score their parts of a data set
  *                   tn_checkpoints_begin      every rank saves its part
  *     tn_lead_close
  *
@@ -52,7 +52,8 @@ typedef struct tn_lead_begin {
 } tn_lead_begin;
 tn_status tn_lead_start(tn_lead *l, const tn_lead_begin *how, tn_error *err) TN_MUST_USE;
 
-/* When rank 0 has read its part of a checkpoint that is to be evaluated: the others do the same. */
+/* When rank 0 has read its part of a checkpoint that is to be evaluated: the others do the same.
+ * Path "": first weights, from the files of checkpoint.from. */
 tn_status tn_lead_load(tn_lead *l, const char *path, tn_error *err) TN_MUST_USE;
 
 /* Where the epoch stands, over all ranks. */
@@ -66,10 +67,12 @@ typedef struct tn_lead_totals {
 tn_status tn_lead_sum(tn_lead *l, const tn_progress *own, const tn_metrics *metrics,
                       tn_metrics *whole, tn_lead_totals *out, tn_error *err) TN_MUST_USE;
 
-/* At a meeting: the others score their parts of a data set ("valid", "test"; those that evaluate
- * only know which one), and merge adds what they found to rank 0's own. */
-tn_status tn_lead_evaluate(tn_lead *l, const char *data, tn_error *err) TN_MUST_USE;
-tn_status tn_lead_merge(tn_lead *l, tn_evaluation *own, tn_error *err) TN_MUST_USE;
+/* At a meeting: tn_evaluate by all ranks, each of its parts of a data set: "valid" or "test"; those
+ * that evaluate only know which one. The result is that of one process to the last bit: integers
+ * are added up, and where rows themselves are wanted (exact AUC, groups, slices, a sink) they all
+ * come to rank 0, in the order of the data (train/scoremerge.h). */
+tn_status tn_lead_evaluate(tn_lead *l, const char *data, const tn_eval_request *request,
+                           tn_evaluation *out, tn_error *err) TN_MUST_USE;
 
 tn_peers *tn_lead_peers(tn_lead *l);
 tn_reported *tn_lead_reported(tn_lead *l); /* what the others have learned */

@@ -223,26 +223,8 @@ static void check_metrics(const tn_binder *b, const tn_tree *tree, const tn_run 
     check_watch(b, tree, r);
 }
 
-/* Scores that stay with the process that has made them. */
-static void check_group_eval(const tn_binder *b, const tn_tree *tree, const tn_run *r)
-{
-    if (r->eval.auc == 1) {
-        not_yet(b, tree, "eval.auc", "exact, with several processes");
-    }
-    if (tn_run_grouped_metric(r) != NULL) {
-        not_yet(b, tree, "eval.metrics", "metrics of groups, with several processes");
-    }
-    if (r->eval.slices.n > 0) {
-        not_yet(b, tree, "eval.slices", "with several processes");
-    }
-    if (r->eval.predictions != NULL) {
-        not_yet(b, tree, "eval.predictions", "with several processes");
-    }
-}
-
 void tn_run_check_group(const tn_binder *b, const tn_tree *tree, const tn_run *r)
 {
-    check_group_eval(b, tree, r);
     if (!isinf(r->cluster.staleness) && r->cluster.staleness != floor(r->cluster.staleness)) {
         tn_diag_error(b->diag, place(tree, "cluster.staleness"),
                       "'cluster.staleness' is %g, not a whole number of steps or inf",
@@ -253,9 +235,6 @@ void tn_run_check_group(const tn_binder *b, const tn_tree *tree, const tn_run *r
     }
     if (r->cluster.on_loss == 1) {
         not_yet(b, tree, "cluster.on_loss", "rollback");
-    }
-    if (!tn_tree_is_null(r->checkpoint.from)) {
-        not_yet(b, tree, "checkpoint.from", "with several processes");
     }
     for (uint32_t i = 0; i < r->data.train.n; i++) {
         if (strcmp(r->data.train.item[i], "-") == 0) {

@@ -34,7 +34,8 @@ static tn_status first_weights(tn_trainer *t, tn_saved *which, tn_error *err)
         return TN_OK;
     }
     if (!tn_tree_is_null(t->run->checkpoint.from)) {
-        return tn_restore_from(t->run->checkpoint.from, t->worker, err);
+        TN_TRY(tn_restore_from(t->run->checkpoint.from, t->worker, err));
+        return t->lead != NULL ? tn_lead_load(t->lead, "", err) : TN_OK;
     }
     const tn_model_common *model = t->run->model.shared;
     if (t->worker->output_bias == NULL || strcmp(model->bias_init, "prior") == 0) {
@@ -87,16 +88,11 @@ tn_status tn_trainer_evaluate(tn_trainer *t, const tn_eval_request *request, tn_
                               tn_error *err)
 {
     tn_lane *lane = t->worker->lane;
-    if (t->lead != NULL) {
-        const bool test = request->paths == &t->run->data.test;
-        TN_TRY(tn_lead_evaluate(t->lead, test ? "test" : "valid", err));
-    }
+    const char *data = request->paths == &t->run->data.test ? "test" : "valid";
     tn_span_begin(lane, TN_PHASE_EVALUATE);
     tn_lane_fold(lane, TN_PHASE_EVALUATE);
-    tn_status status = tn_evaluate(t->worker, request, out, err);
-    if (status == TN_OK && t->lead != NULL) {
-        status = tn_lead_merge(t->lead, out, err);
-    }
+    tn_status status = t->lead != NULL ? tn_lead_evaluate(t->lead, data, request, out, err)
+                                       : tn_evaluate(t->worker, request, out, err);
     tn_lane_fold(lane, TN_PHASES);
     tn_span_end(lane);
     return status;

@@ -3,9 +3,11 @@
 
 #include "base/crc32c.h"
 #include "base/file.h"
+#include "base/safetensors.h"
 #include "ps/roster.h"
 #include "support/test.h"
 #include "train/checkpoint.h"
+#include "train/exportrows.h"
 #include "train/golden.h"
 #include "train/runhash.h"
 
@@ -16,6 +18,7 @@
 #include <string.h>
 
 #define ROWS "test/golden/data/rows.tsv"
+#define ID "00000000000000000000000000000000"
 #define HASH "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
 enum { OVERRIDES_MAX = 32 };
@@ -110,25 +113,70 @@ static void count(grouprun *g, const tn_worker *w)
     g->counts = crc;
 }
 
-static void load(grouprun *g)
+/* The newest checkpoint in one process; NULL: it does not load. */
+static tn_worker *load(const grouprun *g, const tn_binder *b)
+{
+    tn_worker *w = NULL;
+    tn_saved which;
+    tn_error err = {0};
+    const seat alone = {
+        .g = &(grouprun){.config = g->config, .dir = g->dir, .more = g->more, .n = 1}};
+    const tn_blueprint *plan = plan_of(&alone, b->arena);
+    if (tn_worker_new(&w, plan, &(tn_worker_opts){.training = true}, b, &err) == TN_OK &&
+        tn_checkpoint_load(g->dir, w, &which, &err) == TN_OK) {
+        return w;
+    }
+    tn_worker_free(w);
+    return NULL;
+}
+
+static void hash(grouprun *g)
 {
     tn_arena *arena = tn_arena_new(1 << 16);
     tn_diag diag = {0};
-    tn_binder b = {.arena = arena, .diag = &diag};
-    tn_error err = {0};
-    tn_worker *w = NULL;
-    tn_saved which;
-    const seat alone = {
-        .g = &(grouprun){.config = g->config, .dir = g->dir, .more = g->more, .n = 1}};
-    const tn_blueprint *plan = plan_of(&alone, arena);
+    const tn_binder b = {.arena = arena, .diag = &diag};
+    tn_worker *w = load(g, &b);
     g->hash = g->counts = 0;
-    if (tn_worker_new(&w, plan, &(tn_worker_opts){.training = true}, &b, &err) != TN_OK ||
-        tn_checkpoint_load(g->dir, w, &which, &err) != TN_OK ||
-        tn_run_hash(w, &g->hash, &err) != TN_OK) {
+    if (w == NULL || tn_run_hash(w, &g->hash, NULL) != TN_OK) {
         g->hash = 0;
     } else {
         count(g, w);
     }
+    tn_worker_free(w);
+    tn_arena_free(arena);
+}
+
+static void save_dense(const tn_worker *w, const char *path, tn_arena *arena)
+{
+    const uint32_t n = tn_params_count(w->params);
+    tn_tensor *t = TN_NEW_ARRAY(arena, tn_tensor, n);
+    for (uint32_t i = 0; i < n; i++) {
+        const tn_param_slice *s = tn_params_get(w->params, i);
+        t[i] = (tn_tensor){.name = s->name,
+                           .dtype = "F32",
+                           .rank = 2,
+                           .shape = {s->rows, s->cols},
+                           .data = (const char *)(tn_params_weights(w->params) + s->at),
+                           .size = (size_t)s->rows * s->cols * sizeof(float)};
+    }
+    const tn_safetensors doc = {.n_tensors = n, .tensor = t};
+    tn_file *f = NULL;
+    assert_int_equal(tn_file_create(&f, path, NULL), TN_OK);
+    assert_int_equal(tn_safetensors_write(f, &doc, NULL), TN_OK);
+    assert_int_equal(tn_file_commit(f, NULL), TN_OK);
+}
+
+void grouprun_files(const grouprun *g, const char *rows, const char *dense)
+{
+    tn_arena *arena = tn_arena_new(1 << 16);
+    tn_diag diag = {0};
+    const tn_binder b = {.arena = arena, .diag = &diag};
+    tn_export_done done;
+    tn_worker *w = load(g, &b);
+    assert_non_null(w);
+    const tn_export_rows dump = {.plan = w->plan, .table = w->shard.table, .model_id = ID};
+    assert_int_equal(tn_export_dump(&dump, rows, &done, NULL), TN_OK);
+    save_dense(w, dense, arena);
     tn_worker_free(w);
     tn_arena_free(arena);
 }
@@ -160,7 +208,7 @@ void grouprun_do(grouprun *g)
     for (uint32_t r = 0; r < g->n; r++) {
         assert_int_equal(pthread_join(thread[r], NULL), 0);
     }
-    load(g);
+    hash(g);
 }
 
 void grouprun_well(grouprun *g)

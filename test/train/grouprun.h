@@ -35,6 +35,9 @@ void grouprun_do(grouprun *g);
 /* The same, and all must have ended well. */
 void grouprun_well(grouprun *g);
 
+/* The model of the newest checkpoint of g->dir as files for checkpoint.from. */
+void grouprun_files(const grouprun *g, const char *rows, const char *dense);
+
 /* The rows of test/golden/data/rows.tsv as files: `to`, and those of `n` ranks, dealt in blocks of
  * `block`, to-0 .. */
 void grouprun_deal(const char *to, uint32_t n, uint32_t block);

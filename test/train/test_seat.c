@@ -95,13 +95,9 @@ static void what_several_processes_cannot_do_is_refused(void **state)
     static const struct {
         const char *option, *says;
     } refused[] = {
-        {"eval.auc=exact", "'eval.auc': exact, with several processes: not in this build yet"},
-        {"eval.slices=[city]", "'eval.slices': with several processes"},
-        {"eval.predictions=p.tsv", "'eval.predictions': with several processes"},
         {"cluster.recovery=relaxed", "'cluster.recovery': relaxed"},
         {"cluster.on_loss=rollback", "'cluster.on_loss': rollback"},
         {"cluster.staleness=1.5", "'cluster.staleness' is 1.5, not a whole number of steps or inf"},
-        {"checkpoint.from={rows: a.tsv}", "'checkpoint.from': with several processes"},
         {"data.train=-", "standard input, which several processes cannot share"},
     };
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {

@@ -206,6 +206,82 @@ static void another_configuration_ends_all(void **state)
     assert_true(all.elsewhere[0] && !all.elsewhere[1]);
 }
 
+/* With rules that change nothing, what comes out is what went in. */
+static void weights_from_files_are_those_of_one_process(void **state)
+{
+    (void)state;
+    char dump[TN_PATH_SIZE];
+    char dense[TN_PATH_SIZE];
+    char from[2 * TN_PATH_SIZE + 64];
+    (void)snprintf(dump, sizeof dump, "%s/dump.tsv", dir);
+    (void)snprintf(dense, sizeof dense, "%s/dense.safetensors", dir);
+    (void)snprintf(from, sizeof from, "checkpoint.from={rows: \"%s\", dense: \"%s\"}", dump, dense);
+    const char *const learns[] = {"train.optimizer={type: sgd, lr: 0.1}",
+                                  "train.sparse={type: sgd, lr: 0.1}", "checkpoint.resume=never",
+                                  NULL};
+    grouprun before = {.config = "deepfm", .n = 1, .dir = run_dir, .more = learns};
+    grouprun_well(&before);
+    grouprun_files(&before, dump, dense);
+    const char *const stays[] = {"train.optimizer={type: sgd, lr: 0}",
+                                 "train.sparse={type: sgd, lr: 0}", "checkpoint.resume=never",
+                                 "train.epochs=1", NULL};
+    const char *const opts[] = {stays[0], stays[1], stays[2], stays[3], from, NULL};
+    const char *const apart[] = {
+        stays[0], stays[1], stays[2], stays[3], from, "cluster.staleness=2", NULL};
+    grouprun fresh = {.config = "deepfm", .n = 1, .dir = run_dir, .more = stays};
+    grouprun one = {.config = "deepfm", .n = 1, .dir = run_dir, .more = opts};
+    grouprun_well(&fresh);
+    grouprun_well(&one);
+    assert_int_not_equal(one.hash, 0);
+    assert_int_not_equal(one.hash, fresh.hash);
+    for (uint32_t n = 2; n <= 4; n++) {
+        grouprun all = {.config = "deepfm", .n = n, .dir = run_dir, .more = n < 4 ? opts : apart};
+        grouprun_well(&all);
+        assert_int_equal(all.hash, one.hash);
+        assert_true(fabs(all.valid_logloss - one.valid_logloss) < 1e-12);
+    }
+}
+
+static void weights_from_files_that_do_not_fit_end_all(void **state)
+{
+    (void)state;
+    const char *const opts[] = {"checkpoint.resume=never", "checkpoint.from={rows: none.tsv}",
+                                NULL};
+    grouprun all = {.config = "deepfm", .n = 2, .dir = run_dir, .more = opts};
+    grouprun_do(&all);
+    assert_int_not_equal(all.status[0], TN_OK);
+    assert_int_equal(all.status[1], all.status[0]);
+    assert_non_null(strstr(all.text[1], "none.tsv"));
+}
+
+/* A metric of groups, which no sum of ranks' metrics tells, says when to stop. */
+static void what_is_watched_may_need_all_rows(void **state)
+{
+    (void)state;
+    grouprun_deal(rows, 2, 16);
+    const char *const opts[] = {"checkpoint.resume=never",
+                                "train.epochs=12",
+                                "train.stop.monitor=valid.gauc",
+                                "train.stop.patience=2",
+                                "train.optimizer.lr=0.3",
+                                "data.group=city",
+                                "eval.metrics=[auc,logloss,gauc]",
+                                "eval.slices=[city]",
+                                "eval.auc=exact",
+                                "eval.every=3steps",
+                                NULL};
+    const char *joint[16] = {train_files(2), "train.batch=16"};
+    memcpy(joint + 2, opts, sizeof opts);
+    grouprun one = {.config = "deepfm", .n = 1, .dir = run_dir, .more = opts};
+    grouprun all = {.config = "deepfm", .n = 2, .dir = run_dir, .more = joint};
+    grouprun_well(&one);
+    grouprun_well(&all);
+    assert_int_equal(all.steps[0], one.steps[0]);
+    assert_int_equal(all.valid_rows, one.valid_rows);
+    assert_true(fabs(all.valid_logloss - one.valid_logloss) < 1e-4);
+    assert_true(fabs(all.valid_auc - one.valid_auc) < 1e-3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -217,6 +293,9 @@ int main(void)
         cmocka_unit_test(a_signal_to_any_rank_saves_and_stops_all),
         cmocka_unit_test(the_best_model_comes_back_on_all_ranks),
         cmocka_unit_test(another_configuration_ends_all),
+        cmocka_unit_test(weights_from_files_are_those_of_one_process),
+        cmocka_unit_test(weights_from_files_that_do_not_fit_end_all),
+        cmocka_unit_test(what_is_watched_may_need_all_rows),
     };
     return cmocka_run_group_tests_name("train/traingroup", tests, set_up, tear_down);
 }
