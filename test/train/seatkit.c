@@ -1,0 +1,95 @@
+/* seatkit.c - see seatkit.h. */
+#include "train/seatkit.h"
+
+#include "base/file.h"
+#include "support/test.h"
+#include "support/tmpdir.h"
+#include "train/golden.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { OVERRIDES_MAX = 16 };
+
+const tn_run_text seatkit_text = {
+    .config = "test\n", .hash = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"};
+
+static const tn_blueprint *plan_of(seatkit *k, uint32_t rank, const char *const *more,
+                                   const char *last)
+{
+    const char **overrides = TN_NEW_ARRAY(k->arena, const char *, OVERRIDES_MAX);
+    char *where = TN_NEW_ARRAY(k->arena, char, TN_PATH_SIZE);
+    uint32_t n = 0;
+    (void)snprintf(where, TN_PATH_SIZE, "run.dir=%s", k->dir);
+    overrides[n++] = where;
+    overrides[n++] = "train.threads=1";
+    for (; more != NULL && *more != NULL; more++) {
+        assert_true(n + 2 < OVERRIDES_MAX);
+        overrides[n++] = *more;
+    }
+    if (last != NULL && rank == k->n - 1) {
+        overrides[n++] = last;
+    }
+    return golden_plan_at(k->arena, "deepfm", overrides, &k->roster[rank]);
+}
+
+void seatkit_open(seatkit *k, uint32_t n, const char *const *more, const char *last)
+{
+    tn_error err = {0};
+    assert_in_range(n, 2, SEATKIT_MAX);
+    assert_int_equal(setenv("TNET_FAST", "20", 1), 0); // NOLINT(concurrency-mt-unsafe)
+    *k = (seatkit){.n = n, .arena = tn_arena_new(1 << 16)};
+    tn_tmpdir_make(k->dir);
+    const tn_binder b = {.arena = k->arena, .diag = &k->diag};
+    for (uint32_t r = 0; r < n; r++) {
+        (void)snprintf(k->at[r], sizeof k->at[r], "ipc://%s/sockets/%u.sock", k->dir, r);
+        k->address[r] = k->at[r];
+        k->roster[r] = (tn_roster){.rank = r,
+                                   .size = n,
+                                   .job = 9,
+                                   .address = k->address,
+                                   .host = k->host,
+                                   .bind = k->at[r],
+                                   .how = "test"};
+    }
+    for (uint32_t r = 0; r < n; r++) {
+        k->plan[r] = plan_of(k, r, more, last);
+        if (tn_worker_new(&k->w[r], k->plan[r], &(tn_worker_opts){.training = true}, &b, &err) !=
+            TN_OK) {
+            fail_msg("%s", err.text);
+        }
+    }
+}
+
+void seatkit_close(seatkit *k)
+{
+    for (uint32_t r = k->n; r > 0; r--) {
+        tn_peers_close(k->peers[r - 1]);
+        tn_worker_free(k->w[r - 1]);
+    }
+    tn_diag_done(&k->diag);
+    tn_arena_free(k->arena);
+    tn_tmpdir_remove(k->dir);
+}
+
+void seatkit_listen(seatkit *k, uint32_t rank)
+{
+    tn_error err = {0};
+    if (tn_peers_open(&k->peers[rank], k->w[rank], &seatkit_text, NULL, &err) != TN_OK) {
+        fail_msg("rank %u: %s", rank, err.text);
+    }
+}
+
+void seatkit_form(seatkit *k)
+{
+    tn_error err = {0};
+    for (uint32_t r = 0; r < k->n; r++) {
+        seatkit_listen(k, r);
+    }
+    for (uint32_t r = 0; r < k->n; r++) {
+        if (tn_peers_form(k->peers[r], NULL, &err) != TN_OK) {
+            fail_msg("rank %u: %s", r, err.text);
+        }
+    }
+}

@@ -1,0 +1,134 @@
+/* test_peers.c - the other processes of a run: found, begun, and told of a rank that cannot begin.
+ */
+#include "train/peers.h"
+
+#include "support/test.h"
+#include "train/seatkit.h"
+
+#include <string.h>
+
+static void values_flow_from_the_beginning_to_the_end(void **state)
+{
+    (void)state;
+    for (uint32_t n = 2; n <= 3; n++) {
+        seatkit k;
+        tn_error err = {0};
+        seatkit_open(&k, n, NULL, NULL);
+        seatkit_form(&k);
+        for (uint32_t r = 0; r < n; r++) {
+            assert_null(tn_peers_sync(k.peers[r]));
+            assert_null(k.w[r]->peek);
+            assert_int_equal(tn_peers_begin(k.peers[r], &err), TN_OK);
+            const tn_sync *sync = tn_peers_sync(k.peers[r]);
+            assert_non_null(sync);
+            assert_null(tn_peers_async(k.peers[r]));
+            assert_non_null(k.w[r]->peek);
+            assert_non_null(k.w[r]->sums);
+            assert_int_equal(tn_peers_begin(k.peers[r], &err), TN_OK); /* once is enough */
+            assert_ptr_equal(tn_peers_sync(k.peers[r]), sync);
+            assert_int_equal(tn_group_check(tn_peers_group(k.peers[r]), &err), TN_OK);
+        }
+        tn_peers_close(k.peers[n - 1]); /* the worker has nobody to ask any more */
+        k.peers[n - 1] = NULL;
+        assert_null(k.w[n - 1]->peek);
+        assert_null(k.w[n - 1]->sums);
+        seatkit_close(&k);
+    }
+}
+
+static void above_staleness_0_weights_are_those_of_all_owners(void **state)
+{
+    (void)state;
+    const char *const more[] = {"cluster.staleness=1", NULL};
+    seatkit k;
+    tn_error err = {0};
+    seatkit_open(&k, 2, more, NULL);
+    seatkit_form(&k);
+    for (uint32_t r = 0; r < k.n; r++) {
+        assert_int_equal(tn_peers_refresh(k.peers[r], &err), TN_OK); /* before it has begun */
+        assert_int_equal(tn_peers_begin(k.peers[r], &err), TN_OK);
+        assert_null(tn_peers_sync(k.peers[r]));
+        assert_non_null(tn_peers_async(k.peers[r]));
+        assert_null(k.w[r]->sums);
+    }
+    const size_t bytes = tn_params_size(k.w[0]->params) * sizeof(float);
+    float *own = TN_NEW_ARRAY(k.arena, float, tn_params_size(k.w[0]->params));
+    memcpy(own, tn_params_weights(k.w[0]->params), bytes);
+    memset(tn_params_weights(k.w[0]->params), 0, bytes);
+    assert_int_equal(tn_peers_refresh(k.peers[0], &err), TN_OK);
+    assert_memory_equal(tn_params_weights(k.w[0]->params), own, bytes);
+    assert_int_equal(k.w[0]->steps, 0);
+    seatkit_close(&k);
+}
+
+static void another_model_ends_all(void **state)
+{
+    (void)state;
+    seatkit k;
+    seatkit_open(&k, 3, NULL, "model.hidden=[8]");
+    for (uint32_t r = 0; r < k.n; r++) {
+        seatkit_listen(&k, r);
+    }
+    for (uint32_t r = 0; r < k.n; r++) {
+        tn_error err = {0};
+        assert_int_equal(tn_peers_form(k.peers[r], NULL, &err), TN_E_CONFIG);
+        assert_memory_equal(err.text, "the structure of the model of rank 2 on host '", 46);
+    }
+    seatkit_close(&k);
+}
+
+static void a_rank_that_cannot_begin_tells_the_others(void **state)
+{
+    (void)state;
+    for (uint32_t who = 0; who < 2; who++) {
+        seatkit k;
+        tn_error err = {0};
+        seatkit_open(&k, 2, NULL, NULL);
+        seatkit_listen(&k, 1 - who);
+        tn_peers_decline(k.plan[who]->run, TN_E_DATA, "no dictionary 'x'");
+        assert_int_equal(tn_peers_form(k.peers[1 - who], NULL, &err), TN_E_DATA);
+        assert_string_equal(err.text,
+                            who == 0 ? "rank 0: no dictionary 'x'" : "rank 1: no dictionary 'x'");
+        assert_true(tn_group_is_told_elsewhere(tn_peers_group(k.peers[1 - who])));
+        seatkit_close(&k);
+    }
+}
+
+/* Its address is taken by the rank that is in: so it does not end the group of that one. */
+static void a_second_start_that_cannot_begin_does_no_harm(void **state)
+{
+    (void)state;
+    seatkit k;
+    seatkit_open(&k, 2, NULL, NULL);
+    seatkit_form(&k);
+    for (uint32_t r = 0; r < k.n; r++) {
+        tn_peers_decline(k.plan[r]->run, TN_E_DATA, "no dictionary 'x'");
+    }
+    const tn_order_note order = {.what = TN_ORDER_ABANDON, .text = ""};
+    assert_int_equal(tn_group_order(tn_peers_group(k.peers[0]), &order, NULL), TN_OK);
+    for (uint32_t r = 0; r < k.n; r++) {
+        assert_int_equal(tn_group_check(tn_peers_group(k.peers[r]), NULL), TN_OK);
+    }
+    seatkit_close(&k);
+}
+
+static void who_is_alone_has_nobody_to_tell(void **state)
+{
+    (void)state;
+    const tn_run run = {.cluster = {.size = 0}};
+    tn_peers_decline(&run, TN_E_DATA, "no dictionary 'x'");
+    tn_peers_close(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(values_flow_from_the_beginning_to_the_end),
+        cmocka_unit_test(above_staleness_0_weights_are_those_of_all_owners),
+        cmocka_unit_test(another_model_ends_all),
+        cmocka_unit_test(a_rank_that_cannot_begin_tells_the_others),
+        cmocka_unit_test(a_second_start_that_cannot_begin_does_no_harm),
+        cmocka_unit_test(who_is_alone_has_nobody_to_tell),
+    };
+    return cmocka_run_group_tests_name("train/peers", tests, NULL, NULL);
+}
