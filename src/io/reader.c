@@ -219,17 +219,25 @@ void tn_reader_recycle(tn_reader *reader, tn_batch *batch)
     (void)pthread_mutex_unlock(&reader->lock);
 }
 
+/* Others have all parts, and may not finish any before this reader has told its prior. Locked. */
+static bool awaits_first_part(const tn_reader *reader)
+{
+    return reader->deal.n == 0 && reader->deal.waits;
+}
+
 tn_status tn_reader_prior(tn_reader *reader, double *rate, tn_error *err)
 {
     (void)pthread_mutex_lock(&reader->lock);
-    while (!reader->prior_known && !reader->ended && !atomic_load(&reader->stop)) {
+    while (!reader->prior_known && !reader->ended && !atomic_load(&reader->stop) &&
+           !awaits_first_part(reader)) {
         (void)pthread_cond_wait(&reader->changed, &reader->lock);
     }
     bool known = reader->prior_known && reader->prior_weight > 0;
-    tn_status status = known                 ? TN_OK
-                       : reader->ended       ? reader->status
-                       : reader->prior_known ? TN_END
-                                             : TN_E_STOPPED;
+    tn_status status = known                       ? TN_OK
+                       : reader->ended             ? reader->status
+                       : reader->prior_known       ? TN_END
+                       : awaits_first_part(reader) ? TN_END
+                                                   : TN_E_STOPPED;
     if (known) {
         *rate = reader->prior_clicks / reader->prior_weight;
     } else if (status != TN_END && err != NULL) {

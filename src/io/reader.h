@@ -88,7 +88,8 @@ void tn_reader_recycle(tn_reader *reader, tn_batch *batch);
 void tn_reader_stop(tn_reader *reader);
 
 /* Share of clicks (weighted) in the first shuffle window (without shuffle: in the first quarter
- * megabyte), after down-sampling; waits for it. TN_END: there is no row. For bias_init: prior. */
+ * megabyte), after down-sampling; waits for it. TN_END: there is no row, or no part for this reader
+ * yet. For bias_init: prior. */
 tn_status tn_reader_prior(tn_reader *reader, double *rate, tn_error *err) TN_MUST_USE;
 
 /* The unfinished file of opts.make_cache; NULL: none is being made. */

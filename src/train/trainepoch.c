@@ -5,6 +5,7 @@
 #include "train/trainfeed.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 double tn_trainer_factor(const tn_trainer *t)
@@ -246,12 +247,23 @@ static void next_epoch(tn_trainer *t)
     t->state.progress = (tn_progress){.epoch = t->state.progress.epoch + 1};
 }
 
-/* What an epoch's end asks for. */
-static tn_status after_epoch(tn_trainer *t, tn_error *err)
+/* Neither this rank nor any other one found one. */
+static tn_status no_records(const tn_trainer *t, tn_error *err)
+{
+    const tn_strs *paths = &t->run->data.train;
+    return tn_fail(err, TN_E_DATA, "data.train holds no records: '%s'%s", paths->item[0],
+                   paths->n > 1 ? " and others" : "");
+}
+
+/* What an epoch's end asks for. `whole`: it was read from its beginning. */
+static tn_status after_epoch(tn_trainer *t, bool whole, tn_error *err)
 {
     const tn_progress end = t->state.progress;
     const uint64_t samples_before = t->samples_before;
     TN_TRY(tn_trainer_sum(t, err));
+    if (whole && t->counts.records == 0 && t->state.samples == samples_before) {
+        return no_records(t, err);
+    }
     next_epoch(t);
     uint32_t epoch = t->state.progress.epoch;
     bool last = epoch == t->run->train.epochs;
@@ -321,12 +333,29 @@ static void close_dealer(tn_trainer *t)
     t->returned = 0;
 }
 
+static tn_status warn_of_spare_ranks(tn_trainer *t, tn_error *err)
+{
+    const uint32_t n_ranks = t->plan->owners.n_peers;
+    const uint32_t n_parts = t->state.data->n_parts;
+    if (n_parts >= n_ranks) {
+        return TN_OK;
+    }
+    char line[160];
+    (void)snprintf(
+        line, sizeof line,
+        "data.train has %u part%s for %u processes, so %u will have no rows: more files, "
+        "or a smaller data.part_bytes",
+        n_parts, n_parts == 1 ? "" : "s", n_ranks, n_ranks - n_parts);
+    return tn_report_event(t->report, &t->state, "warn", line, err);
+}
+
 /* Opens the data of an epoch, and deals them to the others. */
 static tn_status open_data(tn_trainer *t, tn_feeder **out, tn_error *err)
 {
     close_dealer(t); /* of the epoch before */
     TN_TRY(
         tn_training_feeder(out, t->worker, &t->state.progress, &t->state.stand, &t->dealer, err));
+    const bool first = !t->opened;
     t->opened = true;
     t->counts = (tn_read_counts){0};
     tn_text_clear(&t->bad_reasons);
@@ -334,7 +363,7 @@ static tn_status open_data(tn_trainer *t, tn_feeder **out, tn_error *err)
     if (t->lead != NULL && tn_deals_on_request(t->worker)) {
         tn_lead_deal(t->lead, t->dealer);
     }
-    return TN_OK;
+    return first ? warn_of_spare_ranks(t, err) : TN_OK;
 }
 
 tn_status tn_trainer_epoch(tn_trainer *t, tn_error *err)
@@ -345,17 +374,13 @@ tn_status tn_trainer_epoch(tn_trainer *t, tn_error *err)
     }
     t->samples_before = t->state.samples;
     tn_feeder *feeder = NULL;
-    TN_TRY(open_data(t, &feeder, err));
-    tn_status status = pass(t, &feeder, err);
+    tn_status status = open_data(t, &feeder, err);
+    if (status == TN_OK) {
+        status = pass(t, &feeder, err);
+    }
     tn_trainer_take_counts(t, feeder);
     tn_feeder_close(feeder);
-    const bool others = t->lead != NULL && t->state.samples != t->samples_before;
-    if (status == TN_END && t->counts.records == 0 && fresh && !others) {
-        const tn_strs *paths = &t->run->data.train;
-        status = tn_fail(err, TN_E_DATA, "data.train holds no records: '%s'%s", paths->item[0],
-                         paths->n > 1 ? " and others" : "");
-    }
-    status = status == TN_END ? after_epoch(t, err) : status;
+    status = status == TN_END ? after_epoch(t, fresh, err) : status;
     t->epoch_records = fresh ? t->epoch_records : 0; /* of the rest of an epoch says nothing */
     return status;
 }

@@ -317,6 +317,35 @@ static tn_status look_at_parts(void *arg, const tn_reader *reader, tn_error *err
     return tn_fail(err, TN_E_DATA, "not these");
 }
 
+/* Who has the parts may wait for the rate before it learns. */
+static void without_a_part_there_is_no_prior_to_wait_for(void **state)
+{
+    (void)state;
+    setup s;
+    table t;
+    double rate = 0;
+    tn_reader *reader = NULL;
+    begin(&s);
+    table_begin(&t);
+    t.n = 1;
+    t.open = 0;
+    const tn_dealer dealer = {.next = deal, .arg = &t};
+    tn_reader_opts opts = opts_of(&dealer);
+    assert_int_equal(tn_reader_open(&reader, s.schema, &opts, NULL), TN_OK);
+    assert_int_equal(tn_reader_prior(reader, &rate, NULL), TN_END);
+    (void)pthread_mutex_lock(&t.lock);
+    t.open = 1;
+    (void)pthread_cond_broadcast(&t.changed);
+    (void)pthread_mutex_unlock(&t.lock);
+    tn_batch *batch = NULL;
+    assert_int_equal(tn_reader_next(reader, &batch, NULL), TN_OK);
+    tn_reader_recycle(reader, batch);
+    assert_int_equal(tn_reader_prior(reader, &rate, NULL), TN_OK);
+    tn_reader_close(reader);
+    table_end(&t);
+    setup_close(&s);
+}
+
 static void a_dealer_may_refuse_the_data(void **state)
 {
     (void)state;
@@ -390,6 +419,7 @@ int main(void)
         cmocka_unit_test(readers_that_share_an_epoch_read_every_row_once),
         cmocka_unit_test(a_reader_goes_on_within_a_part_that_it_is_dealt),
         cmocka_unit_test(rows_do_not_wait_for_a_part_that_is_not_dealt_yet),
+        cmocka_unit_test(without_a_part_there_is_no_prior_to_wait_for),
         cmocka_unit_test(a_dealer_may_refuse_the_data),
         cmocka_unit_test(a_reader_that_waits_for_a_part_can_be_stopped),
         cmocka_unit_test(the_failure_of_a_dealer_ends_the_stream),

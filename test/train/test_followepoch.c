@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <stdlib.h>
 
 enum { COPIES = 4 };
 
@@ -143,14 +144,47 @@ static void k8_any_number_of_ranks_goes_on_within_an_epoch(void **state)
     assert_int_equal(last.counts, one.counts);
 }
 
+/* Alive, but with a step that takes longer than the limit. */
+static void who_does_not_give_back_ends_all_with_its_name(void **state)
+{
+    (void)state;
+    static const char slow[] = "apart.0:sleep=5,apart.2:sleep=5,apart.1:sleep=5500";
+    const char *const opts[] = {SMALL, FRESH, staleness[1], NULL};
+    grouprun all = {.config = "deepfm", .n = 3, .dir = run_dir, .more = opts};
+    assert_int_equal(tn_failpoint_set(slow, NULL), TN_OK);
+    grouprun_do(&all);
+    assert_int_equal(tn_failpoint_set(NULL, NULL), TN_OK);
+    for (uint32_t r = 0; r < 3; r++) {
+        assert_int_equal(all.status[r], TN_E_PEER);
+        assert_memory_equal(all.text[r], "rank 1 (host '", 14);
+        assert_non_null(strstr(all.text[r], " at step "));
+        assert_non_null(strstr(all.text[r], "does not give back the part of the data that it has, "
+                                            "and is taken for lost"));
+    }
+}
+
+/* Rank 0 or another one fails while the others wait for a part. */
+static void a_failure_ends_those_that_wait_for_a_part(void **state)
+{
+    (void)state;
+    const char *const opts[] = {FRESH, staleness[0], NULL}; /* one part */
+    grouprun all = {.config = "deepfm", .n = 3, .dir = run_dir, .more = opts};
+    assert_int_equal(tn_failpoint_set("apart#4:EIO", NULL), TN_OK);
+    grouprun_do(&all);
+    assert_int_equal(tn_failpoint_set(NULL, NULL), TN_OK);
+    for (uint32_t r = 0; r < 3; r++) {
+        assert_int_equal(all.status[r], TN_E_IO);
+        assert_non_null(strstr(all.text[r], "made to fail"));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(c3_a_slow_rank_has_less_to_do_and_nothing_is_done_twice),
-        cmocka_unit_test(c3_two_parts_are_for_two_of_three_ranks),
-        cmocka_unit_test(c4_a_rank_without_a_part_takes_part_in_everything),
-        cmocka_unit_test(many_cuts_leave_each_record_once),
-        cmocka_unit_test(k8_any_number_of_ranks_goes_on_within_an_epoch),
+        cmocka_unit_test(c3_a_slow_rank_has_less_to_do_and_nothing_is_done_twice),cmocka_unit_test(c3_two_parts_are_for_two_of_three_ranks),cmocka_unit_test(c4_a_rank_without_a_part_takes_part_in_everything),cmocka_unit_test(many_cuts_leave_each_record_once),cmocka_unit_test(k8_any_number_of_ranks_goes_on_within_an_epoch),
+        cmocka_unit_test(who_does_not_give_back_ends_all_with_its_name),
+        cmocka_unit_test(a_failure_ends_those_that_wait_for_a_part),
     };
+    cmocka_set_test_filter(getenv("FILTER"));
     return cmocka_run_group_tests_name("train/followepoch", tests, set_up, tear_down);
 }
