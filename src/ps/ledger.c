@@ -37,6 +37,7 @@ void tn_ledger_free_again(tn_ledger *l, uint32_t part, uint64_t start)
     tn_ledger_move(l, part, TN_LIST_NONE);
     p->state = TN_PART_FREE;
     p->attempt++;
+    l->n_again++;
     p->start = p->position = start;
     if (l->mode == TN_LEDGER_ON_REQUEST) {
         p->list = TN_LIST_FREE;
@@ -151,6 +152,11 @@ bool tn_ledger_is_over(const tn_ledger *l)
 uint32_t tn_ledger_spare_ranks(const tn_ledger *l)
 {
     return l->ranks > l->n_parts ? l->ranks - l->n_parts : 0;
+}
+
+uint32_t tn_ledger_reassigned(const tn_ledger *l)
+{
+    return l->n_again;
 }
 
 /* The part that `rank` would get now, or TN_NOBODY. */

@@ -39,7 +39,7 @@ typedef struct tn_ledger_rank {
 } tn_ledger_rank;
 
 struct tn_ledger {
-    uint32_t epoch, ranks, n_parts, n_done;
+    uint32_t epoch, ranks, n_parts, n_done, n_again;
     tn_ledger_mode mode;
     bool relaxed;
     uint64_t straggler_ns, silent_ns;

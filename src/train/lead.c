@@ -29,23 +29,6 @@ struct tn_lead {
     bool deals;            /* those of an epoch */
 };
 
-/* ---- standing still ---- */
-
-static tn_status order_all(tn_lead *l, tn_order_note *order, tn_error *err)
-{
-    order->number = ++l->n_orders;
-    return tn_group_order(l->group, order, err);
-}
-
-/* All drain, and say so. Orders are carried out one after another, so what was ordered before is
- * done, or begun, too. */
-static tn_status cut(tn_lead *l, const char *text, tn_error *err)
-{
-    tn_order_note order = {.what = TN_ORDER_CUT, .text = text};
-    TN_TRY(order_all(l, &order, err));
-    return tn_group_await(l->group, &order, NULL, NULL, err);
-}
-
 /* ---- saving and loading ---- */
 
 static tn_status announce(void *arg, const tn_ckpt_order *order, tn_error *err)
@@ -58,10 +41,7 @@ static tn_status announce(void *arg, const tn_ckpt_order *order, tn_error *err)
                                 .step = order->step,
                                 .text = order->folder,
                                 .more = {more, 3}};
-    TN_TRY(tn_group_order(l->group, &note, err));
-    /* Apart, whoever trains again first pushes to shards of which each must be saved as it is now.
-     */
-    return l->w->plan->run->cluster.staleness > 0 ? cut(l, "", err) : TN_OK;
+    return tn_group_order(l->group, &note, err);
 }
 
 static tn_status take_files(void *arg, uint32_t rank, const tn_done_note *note, tn_error *err)
@@ -258,10 +238,18 @@ tn_reported *tn_lead_reported(tn_lead *l)
 
 /* ---- orders ---- */
 
+static tn_status order_all(tn_lead *l, tn_order_note *order, tn_error *err)
+{
+    order->number = ++l->n_orders;
+    return tn_group_order(l->group, order, err);
+}
+
 tn_status tn_lead_finish(tn_lead *l, tn_error *err)
 {
+    tn_order_note order = {.what = TN_ORDER_CUT, .text = TN_TO_THE_END};
     stand_still(l, true);
-    return cut(l, TN_TO_THE_END, err);
+    TN_TRY(order_all(l, &order, err));
+    return tn_group_await(l->group, &order, NULL, NULL, err);
 }
 
 tn_status tn_lead_start(tn_lead *l, const tn_lead_begin *how, tn_error *err)

@@ -271,6 +271,14 @@ uint64_t tn_partdealer_records(tn_partdealer *d)
     return tn_partbook_records(d->book);
 }
 
+uint32_t tn_partdealer_reassigned(tn_partdealer *d)
+{
+    const tn_ledger *ledger = tn_partdealer_lock(d);
+    const uint32_t n = ledger != NULL ? tn_ledger_reassigned(ledger) : 0;
+    tn_partdealer_unlock(d);
+    return n;
+}
+
 uint32_t tn_partdealer_epoch(const tn_partdealer *d)
 {
     return d->epoch;

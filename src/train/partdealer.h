@@ -41,6 +41,7 @@ tn_status tn_partdealer_open(tn_partdealer **out, const tn_partdealer_opts *opts
 void tn_partdealer_close(tn_partdealer *d);
 
 uint32_t tn_partdealer_epoch(const tn_partdealer *d);
+uint32_t tn_partdealer_reassigned(tn_partdealer *d); /* as tn_ledger_reassigned */
 
 /* For the reader of this process, one; must outlive it. */
 const tn_dealer *tn_partdealer_dealer(const tn_partdealer *d);

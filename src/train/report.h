@@ -68,6 +68,7 @@ typedef struct tn_report_end {
     const tn_text *bad_reasons;
     const tn_metrics *train; /* progressive, of the last epoch; NULL: none */
     const tn_saved *saved;   /* NULL: none */
+    uint64_t reassigned;     /* parts of the data that another rank went on with */
 } tn_report_end;
 tn_status tn_report_finish(tn_report *r, const tn_report_end *end, tn_error *err) TN_MUST_USE;
 

@@ -62,6 +62,7 @@ tn_status tn_report_summary(const tn_report *r, const tn_report_end *end, tn_err
                  .records = end->counts->records,
                  .blank = end->counts->blank,
                  .bad = end->counts->bad,
+                 .parts_reassigned = end->reassigned,
                  .duplicate_key = end->counts->duplicate_key,
                  .bad_reasons = end->bad_reasons->data,
                  .bad_reasons_size = end->bad_reasons->size},

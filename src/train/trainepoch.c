@@ -328,6 +328,7 @@ static void close_dealer(tn_trainer *t)
     if (t->lead != NULL) {
         tn_lead_deal(t->lead, NULL);
     }
+    t->reassigned += t->dealer != NULL ? tn_partdealer_reassigned(t->dealer) : 0;
     tn_partdealer_close(t->dealer);
     t->dealer = NULL;
     t->returned = 0;

@@ -184,6 +184,8 @@ static tn_status finish(tn_trainer *t, tn_status status, tn_error *err)
             .bad_reasons = &t->bad_reasons,
             .train = t->whole,
             .saved = t->has_saved ? &t->saved : NULL,
+            .reassigned =
+                t->reassigned + (t->dealer != NULL ? tn_partdealer_reassigned(t->dealer) : 0),
         };
         tn_error second = {0};
         tn_status written = tn_report_finish(t->report, &end, &second);

@@ -42,16 +42,16 @@ typedef struct tn_trainer {
     uint64_t evaluated;    /* steps when data.valid was last evaluated; UINT64_MAX: never */
     uint32_t saves_failed; /* in a row */
     bool has_saved;
-    tn_saved saved;        /* the newest one, perhaps of the process before */
-    bool saving;           /* one is being written: it will be .. */
-    bool saving_best;      /* .. that of the best model */
-    bool saving_delta;     /* .. what changed, if that is known */
-    bool save_again;       /* .. begun anew when the disk fails it */
-    tn_read_counts counts; /* of the last epoch, by this process */
-    uint64_t returned;   /* records of it by readers before this one, whose parts were given back */
-    tn_text bad_reasons; /* as tn_reader_bad_reasons */
-    tn_arena *map;       /* holds state.data .. */
-    uint32_t map_epoch;  /* .. of this epoch */
+    tn_saved saved;                /* the newest one, perhaps of the process before */
+    bool saving;                   /* one is being written: it will be .. */
+    bool saving_best;              /* .. that of the best model */
+    bool saving_delta;             /* .. what changed, if that is known */
+    bool save_again;               /* .. begun anew when the disk fails it */
+    tn_read_counts counts;         /* of the last epoch, by this process */
+    uint64_t returned, reassigned; /* records of it by readers before; parts taken back before it */
+    tn_text bad_reasons;           /* as tn_reader_bad_reasons */
+    tn_arena *map;                 /* holds state.data .. */
+    uint32_t map_epoch;            /* .. of this epoch */
     tn_partdealer *dealer; /* deals what several readers left of an epoch; NULL: nobody need */
     bool stop;             /* early stop, max_steps or max_time: end as if the data had ended */
 } tn_trainer;

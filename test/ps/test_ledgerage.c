@@ -90,6 +90,7 @@ static void who_gives_back_waits_behind_all_others(void **state)
     assert_true(w.rank == 1 && w.deal.part == PARTS - 2 && w.deal.position == 10 + PARTS - 2);
     assert_true(tn_ledger_woken(l, 1, &w));
     assert_true(w.rank == 0 && w.deal.part == PARTS - 1 && w.deal.attempt == 1);
+    assert_int_equal(tn_ledger_reassigned(l), 2);
     tn_ledger_free(l);
 }
 

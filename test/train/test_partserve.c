@@ -208,6 +208,7 @@ static void c3_a_straggler_gives_the_rest_to_an_idle_rank(void **state)
     assert_int_equal(r.said.n, 1);
     assert_int_equal(r.said.to[0].rank, 2); /* .. but others come first */
     assert_part(&r.said.note[0], PARTS - 1, 1, 40);
+    assert_int_equal(tn_partdealer_reassigned(r.dealer), 1);
     give_back(&r, 1, EPOCH, &last, 50); /* again: not its own any more */
     assert_int_equal(r.said.n, 1);
     const tn_part_note over = ask(&r, 2, 2, &r.said.note[0]);
