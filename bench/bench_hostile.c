@@ -1,12 +1,14 @@
 /* bench_hostile.c - what hostile peers cost those that keep the rules: rate and memory beside them.
  *
- *     bench_hostile [--json] [TURNS [ATTACK ..]]      5 turns, all attacks, over TCP and CURVE
+ *     bench_hostile [--json] [TURNS [ATTACK ..]]      9 turns, all attacks, over TCP and CURVE
  *     bench_hostile --flat ..                         attackers without a pause: for a look
  *
  * Two ranks ask a third, 16 requests of each under way, of 64 bytes and of 64 KB. Turns without and
- * with an attacker follow each other; it is a process of its own, which does as much as 1000
- * connections or messages a second. "rate" is the rate with it in percent of the rate just before,
- * "memory" the most that the attacked process grew in a turn.
+ * with an attacker follow each other; it is a process of its own, which does as much as 500
+ * connections or messages a second. "rate" is requests per processor second of the attacked process
+ * beside it, in percent of those just before: an attacker comes with a processor of its own, which
+ * this machine may not have to spare. "clock" is the same per second, whoever wants the processors.
+ * "memory" is the most that the attacked process grew in a turn.
  */
 #include "figure.h"
 #include "machine.h"
@@ -32,11 +34,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { TURNS = 5, TURNS_MAX = 1000, IDLE = 1000, WAIT_S = 20, SIZES = 2 };
+enum { TURNS = 9, TURNS_MAX = 1000, IDLE = 1000, WAIT_S = 20, SIZES = 2 };
 
 static const uint32_t sizes[SIZES] = {64, 64 << 10};
-static const uint64_t turn_ns = 300000000;
-static const uint64_t pause_ns = 1000000;
+static const uint64_t turn_ns = 240000000;
+static const uint64_t flood_ns = 2000000000;
+static const uint64_t pause_ns = 2000000;
 
 static _Noreturn void give_up(const char *why)
 {
@@ -219,69 +222,83 @@ static void call_off(pid_t pid)
     (void)poll(NULL, 0, 50); /* its connections are closed */
 }
 
-/* Requests a second; *most: largest memory seen. */
-static double rate(const ground *b, uint32_t bytes, double *most)
+typedef struct pace {
+    double clock, cpu; /* requests a second, and a processor second of this process */
+    double most_mb;    /* memory */
+} pace;
+
+static pace measure_pace(const ground *b, uint32_t bytes, uint64_t ns)
 {
-    enum { SLICES = 6 };
-    uint64_t n = 0;
+    enum { SLICES = 24 };
+    const tn_lap lap = tn_lap_begin();
     const uint64_t start = tn_clock_ns();
+    uint64_t n = 0;
+    pace p = {.most_mb = 0};
     for (uint32_t i = 0; i < SLICES; i++) {
-        const uint64_t got = good_ask_for(b->good, bytes, turn_ns / SLICES);
+        const uint64_t got = good_ask_for(b->good, bytes, ns / SLICES);
         if (got == 0) {
             give_up("good peers get no answers");
         }
         n += got;
-        *most = fmax(*most, rss_mb());
+        p.most_mb = fmax(p.most_mb, rss_mb());
     }
-    return (double)n * 1e9 / (double)(tn_clock_ns() - start);
+    p.clock = (double)n * 1e9 / (double)(tn_clock_ns() - start);
+    p.cpu = tn_lap_per_cpu(lap, p.clock);
+    return p;
 }
 
-static void print(const ground *b, const char *what, uint32_t bytes, const tn_figure *figure,
-                  bool json)
+/* Of one attack and one size. */
+typedef struct outcome {
+    tn_samples rate, clock, growth, alone;
+} outcome;
+
+static void take_turn(ground *b, const attack *a, uint32_t bytes, outcome *o)
 {
-    char text[120];
-    tn_figure f = *figure;
-    (void)snprintf(text, sizeof text, "%s, %u bytes: %s", good_way_name(b->way), bytes, what);
-    f.row = "C8";
-    f.what = text;
-    tn_figure_print(&f, json);
+    const bool is_endless = strcmp(a->name, "endless") == 0; /* it takes time to fill a memory */
+    const uint64_t ns = is_endless ? flood_ns : turn_ns;
+    const pace alone = measure_pace(b, bytes, ns);
+    const pid_t pid = set_loose(b, a);
+    const pace beside = measure_pace(b, bytes, ns);
+    call_off(pid);
+    tn_sample(&o->rate, 100 * beside.cpu / alone.cpu);
+    tn_sample(&o->clock, 100 * beside.clock / alone.clock);
+    tn_sample(&o->growth, fmax(beside.most_mb - alone.most_mb, 0));
+    tn_sample(&o->alone, alone.cpu / 1e3);
 }
 
 static void measure(ground *b, const attack *a, uint32_t bytes, uint32_t turns, bool json)
 {
-    static tn_samples share;
-    static tn_samples growth;
-    static tn_samples quiet;
-    char what[64];
-    double most = 0;
-    share.n = growth.n = quiet.n = 0;
-    (void)rate(b, bytes, &most); /* buffers grow */
+    static outcome o;
+    memset(&o, 0, sizeof o);
+    (void)measure_pace(b, bytes, turn_ns); /* buffers grow */
     for (uint32_t t = 0; t < turns; t++) {
-        double before = rss_mb();
-        const double alone = rate(b, bytes, &before);
-        double beside = 0;
-        const pid_t pid = set_loose(b, a);
-        const double with = rate(b, bytes, &beside);
-        call_off(pid);
-        tn_sample(&share, 100 * with / alone);
-        tn_sample(&growth, fmax(beside - before, 0));
-        tn_sample(&quiet, alone / 1e3);
+        take_turn(b, a, bytes, &o);
     }
     if (!good_is_whole(b->good)) {
         give_up("a request was lost, or answered twice");
     }
-    (void)snprintf(what, sizeof what, "rate beside '%s'", a->name);
-    print(b, what, bytes,
-          &(tn_figure){.unit = "%",
-                       .is = tn_spread_of(&share),
-                       .yardstick = tn_spread_of(&quiet).median,
-                       .yardstick_is = "thousand/s alone",
-                       .target = 90},
-          json);
-    (void)snprintf(what, sizeof what, "memory beside '%s'", a->name);
-    print(b, what, bytes,
-          &(tn_figure){.unit = "MB", .is = tn_spread_of(&growth), .target = 64, .at_most = true},
-          json);
+    const tn_figure figures[] = {
+        {.what = "rate",
+         .unit = "%",
+         .is = tn_spread_of(&o.rate),
+         .yardstick = tn_spread_of(&o.alone).median,
+         .yardstick_is = "thousand a processor second alone",
+         .target = 90},
+        {.what = "clock", .unit = "%", .is = tn_spread_of(&o.clock), .target = (double)NAN},
+        {.what = "memory",
+         .unit = "MB",
+         .is = tn_spread_of(&o.growth),
+         .target = 64,
+         .at_most = true}};
+    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) {
+        char what[120];
+        tn_figure f = figures[i];
+        (void)snprintf(what, sizeof what, "%s, %u bytes, '%s': %s", good_way_name(b->way), bytes,
+                       a->name, f.what);
+        f.row = "C8";
+        f.what = what;
+        tn_figure_print(&f, json);
+    }
 }
 
 static bool is_wanted(const attack *a, good_way way, int argc, char **argv)

@@ -109,6 +109,10 @@ static tn_status make(tn_link *l, const tn_endpoint *own, char bound[TN_ENDPOINT
                                      .security = o->security};
     TN_TRY(tn_sockets_open(&l->sockets, &l->z, &sockets, err));
     TN_TRY(tn_sockets_listen(l->sockets, own, &l->router, bound, err));
+    if (!own->is_ipc) {
+        TN_TRY(tn_flood_open(&l->flood, &l->z, tn_sockets_context(l->sockets), l->router,
+                             l->opts.bytes_max + TN_FRAME_HEAD, err));
+    }
     return tn_thread_start(&l->thread, "tn-net", tn_link_loop, l, err);
 }
 
@@ -158,6 +162,7 @@ void tn_link_close(tn_link *l)
     for (uint32_t r = 0; l->dialled != NULL && r < l->opts.size; r++) {
         tn_sockets_hang_up(l->sockets, l->dialled[r]);
     }
+    tn_flood_close(l->flood);
     if (l->router != NULL) {
         tn_sockets_hang_up(l->sockets, l->router);
     }

@@ -76,6 +76,7 @@ typedef struct tn_link_counts {
     uint64_t repeated, undeliverable; /* of those sent */
     uint64_t dropped[TN_DROPS];
     uint64_t door[TN_ZAP_VERDICTS]; /* connections of others, by verdict */
+    uint64_t floods;                /* connections that were cut: ps/flood.h */
 } tn_link_counts;
 void tn_link_counts_of(tn_link *l, tn_link_counts *out);
 

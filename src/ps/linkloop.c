@@ -157,6 +157,7 @@ static void tick(tn_link *l, uint64_t now)
 {
     if (now >= l->next_tick) {
         l->next_tick = now + tick_ns;
+        l->counts.floods += l->flood != NULL ? tn_flood_look(l->flood) : 0;
         l->opts.events.tick(l->opts.events.arg, now);
     }
 }

@@ -120,6 +120,9 @@ static bool take_id(tn_link *l, void *socket, tn_frame *sender, bool *known)
              tn_routing_id_read(l->z.zmq_msg_data(&id), l->z.zmq_msg_size(&id), &sender->rank,
                                 &sender->incarnation);
     if (!*known) {
+        if (l->flood != NULL) {
+            tn_flood_heard(l->flood, &id);
+        }
         throw_rest(l, socket, &id);
         count_fault(l, TN_DROP_RANK, UINT32_MAX);
     }
@@ -149,6 +152,9 @@ bool tn_link_receive(tn_link *l, int64_t socket, tn_letter **out)
         return is_router;
     }
     throw_rest(l, from, &m);
+    if (is_router && l->flood != NULL) {
+        tn_flood_heard(l->flood, &m);
+    }
     *out = open_letter(l, &m, &sender, is_router);
     (void)l->z.zmq_msg_close(&m);
     return true;

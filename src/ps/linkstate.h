@@ -9,6 +9,7 @@
 #define TN_PS_LINKSTATE_H
 
 #include "base/threads.h"
+#include "ps/flood.h"
 #include "ps/link.h"
 
 #include <pthread.h>
@@ -39,7 +40,8 @@ struct tn_link {
     tn_link_opts opts;
     tn_sockets *sockets;
     void *router;
-    int wake; /* eventfd */
+    tn_flood *flood; /* over the router's connections; NULL: over ipc */
+    int wake;        /* eventfd */
     tn_thread *thread;
     atomic_bool stop;
     _Atomic uint64_t session;

@@ -59,10 +59,11 @@ static int dial(const attack_on *on)
     return fd;
 }
 
-static void await(int fd, short events, int ms)
+/* Whether the other side has said its last word. */
+static bool await(int fd, short events, int ms)
 {
-    struct pollfd p = {.fd = fd, .events = events};
-    (void)poll(&p, 1, ms);
+    struct pollfd p = {.fd = fd, .events = (short)(events | POLLRDHUP)};
+    return poll(&p, 1, ms) > 0 && (p.revents & (POLLRDHUP | POLLERR | POLLHUP)) != 0;
 }
 
 /* False: the other side does not want it, or the attack is over. */
@@ -74,8 +75,10 @@ static bool send_all(const attack_on *on, int fd, const void *bytes, size_t size
         if (n < 0 && errno != EAGAIN && errno != EINTR) {
             return false;
         }
+        if (n < 0 && await(fd, POLLOUT, WAIT_MS)) {
+            return false; /* who does not read any more does not say so, either */
+        }
         if (n < 0) {
-            await(fd, POLLOUT, WAIT_MS);
             continue;
         }
         at += n;
@@ -93,7 +96,7 @@ static bool receive(const attack_on *on, int fd, uint8_t *bytes, size_t size)
             return false;
         }
         if (n < 0) {
-            await(fd, POLLIN, WAIT_MS);
+            (void)await(fd, POLLIN, WAIT_MS);
             continue;
         }
         bytes += n;
@@ -116,7 +119,7 @@ static bool is_cut(int fd)
 static void take_breath(const attack_on *on)
 {
     if (on->pause_ns > 0) {
-        (void)poll(NULL, 0, (int)(on->pause_ns / 1000000) + 1);
+        (void)poll(NULL, 0, (int)(on->pause_ns / 1000000));
     }
 }
 
@@ -132,7 +135,7 @@ static void await_cut(const attack_on *on, int fd)
 {
     bool cut = is_cut(fd);
     while (!cut && !attack_is_over(on)) {
-        await(fd, POLLIN, WAIT_MS);
+        (void)await(fd, POLLIN, WAIT_MS);
         cut = is_cut(fd);
     }
     hang_up(on, fd, cut);

@@ -91,6 +91,7 @@ static void make_stranger(const char *dir, const good_links *g, tn_security *out
 
 typedef struct siege {
     const attack *how;
+    good_way way;
     attack_on on;
     attack_score score;
     atomic_bool stop;
@@ -108,7 +109,7 @@ static tn_status lay(void *arg, tn_error *err)
 static bool is_felt(const siege *s, const good_links *g)
 {
     tn_link_counts counts;
-    const bool endless_inside = strcmp(s->how->name, "endless") == 0 && !s->on.has_keys;
+    const bool is_endless = strcmp(s->how->name, "endless") == 0;
     tn_link_counts_of(g->link[0], &counts);
     uint64_t refused = 0;
     for (uint32_t v = TN_ZAP_ADMITTED + 1; v < TN_ZAP_VERDICTS; v++) {
@@ -120,9 +121,13 @@ static bool is_felt(const siege *s, const good_links *g)
     if (s->how->drop != TN_DROP_NONE) {
         return counts.dropped[s->how->drop] >= STRIKES;
     }
-    const uint64_t wanted = strcmp(s->how->name, "idle") == 0 ? s->on.idle : STRIKES;
+    const uint64_t wanted = strcmp(s->how->name, "idle") == 0  ? s->on.idle
+                            : is_endless && s->way == GOOD_TCP ? 1
+                                                               : STRIKES;
     return atomic_load(&s->score.strikes) >= wanted &&
-           (s->how->kind == ATTACK_MEMBER || endless_inside || atomic_load(&s->score.cuts) > 0);
+           (s->how->kind == ATTACK_MEMBER || (is_endless && s->way == GOOD_IPC) ||
+            atomic_load(&s->score.cuts) > 0) &&
+           (!is_endless || s->way != GOOD_TCP || counts.floods > 0);
 }
 
 /* What arrived of the attack is what should. */
@@ -148,7 +153,7 @@ static void hold_out(const attack *how, good_way way)
     tn_thread *thread = NULL;
     tn_security stranger = {0};
     good_links *g = open_good(way, dir);
-    siege s = {.how = how};
+    siege s = {.how = how, .way = way};
     s.on = (attack_on){.z = keys_zmq(),
                        .at = g->at,
                        .has_keys = way == GOOD_CURVE,
@@ -159,7 +164,7 @@ static void hold_out(const attack *how, good_way way)
                        .job = GOOD_JOB,
                        .session = GOOD_SESSION,
                        .idle = idle_connections(),
-                       .flood_bytes = 4 << 20,
+                       .flood_bytes = way == GOOD_IPC ? 4 << 20 : 0, /* else it is cut */
                        .pause_ns = 200000,
                        .stop = &s.stop,
                        .score = &s.score};

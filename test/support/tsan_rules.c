@@ -19,6 +19,7 @@ const char *__tsan_default_suppressions(void); // NOLINT: the run time's name
 const char *__tsan_default_suppressions(void) // NOLINT: as above
 {
     return "called_from_lib:libzmq.so.5\n"
+           "called_from_lib:libsodium.so.23\n"
            "race:libzmq.so.5\n"
            "race:libstdc++.so.6\n";
 }

@@ -1,0 +1,230 @@
+/* flood.c - see flood.h.
+ *
+ * A descriptor is libzmq's: it may be closed at any moment and given to something else. So it is
+ * shut down only while it is still the socket that was accepted, by its inode. Between that look
+ * and the call another connection of this process may take its place, once in a blue moon, and is
+ * then dialled again by whoever lost it.
+ */
+#include "ps/flood.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/number.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+enum {
+    EVENT_BYTES = 6,     /* u16 what, u32 value, in the order of this machine */
+    FILES_MAX = 1 << 20, /* descriptors above are not watched */
+    NAME_BYTES = 64
+};
+
+typedef struct connection {
+    bool open, heard; /* heard: a message of it was handed on since the last look */
+    ino_t inode;
+    uint64_t from; /* bytes that had come at that look */
+} connection;
+
+struct tn_flood {
+    tn_zmq z;
+    void *router, *events; /* a PAIR, to which libzmq tells what happens */
+    uint64_t most;
+    connection *of; /* by descriptor */
+    uint32_t n_files, n_open;
+};
+
+static tn_status refused(const tn_flood *f, tn_error *err)
+{
+    return tn_fail(err, TN_E_PEER, "cannot watch connections: %s", f->z.zmq_strerror(errno));
+}
+
+static tn_status watch(tn_flood *f, void *context, tn_error *err)
+{
+    const int none = 0;
+    char name[NAME_BYTES];
+    /* a name of its own: that of one that was closed is free some time later */
+    (void)snprintf(name, sizeof name, "inproc://flood-%p-%" PRIu64, f->router, tn_clock_ns());
+    f->events = f->z.zmq_socket(context, ZMQ_PAIR);
+    /* no limit: libzmq would wait for room, on the thread of all connections */
+    if (f->events == NULL || f->z.zmq_setsockopt(f->events, ZMQ_RCVHWM, &none, sizeof none) != 0 ||
+        f->z.zmq_setsockopt(f->events, ZMQ_LINGER, &none, sizeof none) != 0 ||
+        f->z.zmq_socket_monitor(f->router, name, ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_DISCONNECTED) !=
+            0) {
+        return refused(f, err);
+    }
+    return f->z.zmq_connect(f->events, name) == 0 ? TN_OK : refused(f, err);
+}
+
+tn_status tn_flood_open(tn_flood **out, const tn_zmq *z, void *context, void *router, uint64_t most,
+                        tn_error *err)
+{
+    *out = NULL;
+    tn_flood *f = tn_try_alloc(1, sizeof *f, "the watch over connections", err);
+    if (f == NULL) {
+        return TN_E_MEMORY;
+    }
+    f->z = *z;
+    f->router = router;
+    f->most = most;
+    tn_status status = watch(f, context, err);
+    if (status != TN_OK) {
+        tn_flood_close(f);
+        return status;
+    }
+    *out = f;
+    return TN_OK;
+}
+
+void tn_flood_close(tn_flood *f)
+{
+    if (f == NULL) {
+        return;
+    }
+    /* first the one that tells: without a listener it would wait for one */
+    (void)f->z.zmq_socket_monitor(f->router, NULL, 0);
+    if (f->events != NULL) {
+        (void)f->z.zmq_close(f->events);
+    }
+    tn_free(f->of);
+    tn_free(f);
+}
+
+/* ---- what libzmq tells ---- */
+
+/* False: there is no room for it. */
+static bool make_room(tn_flood *f, uint32_t fd)
+{
+    if (fd < f->n_files) {
+        return true;
+    }
+    const uint32_t n = 2 * fd + 64;
+    connection *of = fd < FILES_MAX ? tn_try_alloc(n, sizeof *of, "connections", NULL) : NULL;
+    if (of == NULL) {
+        return false;
+    }
+    for (uint32_t i = 0; i < f->n_files; i++) {
+        of[i] = f->of[i];
+    }
+    tn_free(f->of);
+    f->of = of;
+    f->n_files = n;
+    return true;
+}
+
+static void forget(tn_flood *f, uint32_t fd)
+{
+    if (fd < f->n_files && f->of[fd].open) {
+        f->of[fd].open = false;
+        f->n_open--;
+    }
+}
+
+static void begin(tn_flood *f, uint32_t fd)
+{
+    struct stat st;
+    forget(f, fd);
+    if (make_room(f, fd) && fstat((int)fd, &st) == 0) {
+        f->of[fd] = (connection){.open = true, .inode = st.st_ino};
+        f->n_open++;
+    }
+}
+
+/* An event is a part with its number and a descriptor, and a last one with the address. */
+static bool hear_event(tn_flood *f)
+{
+    uint8_t event[EVENT_BYTES];
+    uint16_t what = 0;
+    uint32_t fd = 0;
+    int more = 0;
+    size_t size = sizeof more;
+    int n = f->z.zmq_recv(f->events, event, sizeof event, ZMQ_DONTWAIT);
+    if (n < 0) {
+        return errno == EINTR;
+    }
+    if (f->z.zmq_getsockopt(f->events, ZMQ_RCVMORE, &more, &size) != 0 || more == 0 ||
+        n != EVENT_BYTES) {
+        return true;
+    }
+    memcpy(&what, event, sizeof what);
+    memcpy(&fd, event + sizeof what, sizeof fd);
+    if (what == ZMQ_EVENT_ACCEPTED) {
+        begin(f, fd);
+    } else {
+        forget(f, fd);
+    }
+    return true;
+}
+
+/* ---- looking ---- */
+
+void tn_flood_heard(tn_flood *f, const zmq_msg_t *message)
+{
+    const char *fd = f->z.zmq_msg_gets(message, "__fd");
+    uint64_t at = 0;
+    if (fd != NULL && tn_read_u64(fd, strlen(fd), &at) == TN_NUM_OK && at < f->n_files) {
+        f->of[at].heard = true;
+    }
+}
+
+static bool count_bytes(uint32_t fd, uint64_t *bytes)
+{
+    struct tcp_info info = {0};
+    socklen_t size = sizeof info;
+    if (getsockopt((int)fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0 ||
+        size < offsetof(struct tcp_info, tcpi_bytes_received) + sizeof info.tcpi_bytes_received) {
+        return false;
+    }
+    *bytes = info.tcpi_bytes_received;
+    return true;
+}
+
+static bool cut(const tn_flood *f, uint32_t fd, uint64_t bytes)
+{
+    struct stat st;
+    if (fstat((int)fd, &st) != 0 || st.st_ino != f->of[fd].inode ||
+        shutdown((int)fd, SHUT_RDWR) != 0) {
+        return false;
+    }
+    tn_log(TN_LOG_WARN, "cut a connection that sent %" PRIu64 " MB and no whole message",
+           bytes >> 20);
+    return true;
+}
+
+uint32_t tn_flood_look(tn_flood *f)
+{
+    uint32_t n_cut = 0;
+    while (hear_event(f)) {
+    }
+    for (uint32_t fd = 0, left = f->n_open; left > 0; fd++) {
+        connection *c = &f->of[fd];
+        uint64_t bytes = 0;
+        if (!c->open) {
+            continue;
+        }
+        left--;
+        if (!count_bytes(fd, &bytes)) {
+            forget(f, fd);
+        } else if (c->heard) {
+            c->heard = false;
+            c->from = bytes;
+        } else if (bytes > c->from && bytes - c->from > f->most) {
+            n_cut += cut(f, fd, bytes - c->from);
+            forget(f, fd);
+        }
+    }
+    return n_cut;
+}
+
+uint32_t tn_flood_watched(const tn_flood *f)
+{
+    return f->n_open;
+}
