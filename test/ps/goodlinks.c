@@ -268,20 +268,20 @@ bool good_ask(good_links *g, const good_wish *wish)
     return all;
 }
 
-uint64_t good_ask_for(good_links *g, uint32_t bytes, uint64_t ns)
+bool good_ask_for(good_links *g, uint32_t bytes, uint64_t ns, uint64_t *n)
 {
     (void)pthread_mutex_lock(&g->lock);
     const uint64_t start = tn_clock_ns();
     const uint64_t before = answered(g);
     begin(g, UINT32_MAX, bytes);
     (void)await(g, false, start + ns);
-    const uint64_t n = answered(g) - before;
+    *n = answered(g) - before;
     for (uint32_t r = 1; r < GOOD_RANKS; r++) {
         g->asker[r].to_post = 0;
     }
     bool all = await(g, true, start + ns + LAST_S * ns_of_s);
     (void)pthread_mutex_unlock(&g->lock);
-    return all ? n : 0;
+    return all;
 }
 
 bool good_is_whole(good_links *g)

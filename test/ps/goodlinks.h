@@ -64,8 +64,8 @@ typedef struct good_wish {
 bool good_ask(good_links *g, const good_wish *wish) TN_MUST_USE;
 
 /* Asks for so long, with requests of so many bytes, and waits for the last answers, 60 s at most.
- * How many came in the time; 0: some did not come at all. */
-uint64_t good_ask_for(good_links *g, uint32_t bytes, uint64_t ns);
+ * *n: how many came in the time. False: some did not come at all. */
+bool good_ask_for(good_links *g, uint32_t bytes, uint64_t ns, uint64_t *n) TN_MUST_USE;
 
 /* Whether all that was asked was applied once and answered once, so far. */
 bool good_is_whole(good_links *g);

@@ -26,8 +26,8 @@ static const struct {
     {TN_DROP_NOTE, TN_FRAME_REFUSED, "0a01c3"},                    /* half a character */
     {TN_DROP_NOTE, TN_FRAME_REFUSED, "00000a026f6b"},              /* field 0 */
     {TN_DROP_NOTE, TN_FRAME_REFUSED, "7b0a026f6b"},                /* a group of old */
-    {TN_DROP_NONE, TN_FRAME_ORDER, "0809"},                        /* bye */
-    {TN_DROP_NOTE, TN_FRAME_ORDER, "080a"},                        /* no such order */
+    {TN_DROP_NONE, TN_FRAME_ORDER, "080a"},                        /* go */
+    {TN_DROP_NOTE, TN_FRAME_ORDER, "087f"},                        /* no such order */
     {TN_DROP_NOTE, TN_FRAME_ORDER, "08ffffffffffffffffff02"},      /* more than 64 bits */
     {TN_DROP_NOTE, TN_FRAME_ORDER, "0d00000000"},                  /* four bytes for a varint */
     {TN_DROP_NONE, TN_FRAME_DONE, "180b"},                         /* the last status */
