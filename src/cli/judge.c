@@ -114,6 +114,7 @@ static tn_eval_request request_of(const tn_judge *j, const tn_strs *paths, outpu
                              .want_ids = wanted,
                              .sink = wanted ? take_scores : NULL,
                              .sink_arg = out,
+                             .fetch = out->fetch != NULL ? j->fetch : NULL,
                              .stop = j->stop};
 }
 
@@ -172,7 +173,8 @@ static tn_status judge_checkpoint(tn_judge *j, const tn_strs *paths, tn_error *e
     TN_TRY(tn_setup_plan(s, err));
     if (s->run.cluster.rank > 0) {
         const tn_watch watch = {.stop = j->stop, .told_elsewhere = &s->told_elsewhere};
-        return tn_follow_evaluation(s->plan, &s->text, &watch, paths, &s->binder, err);
+        const tn_follow_data data = {paths, j->fetch->n > 0 ? j->fetch : NULL};
+        return tn_follow_evaluation(s->plan, &s->text, &watch, &data, &s->binder, err);
     }
     tn_worker_opts opts = {.compares = true, .fetch = j->fetch->item, .n_fetch = j->fetch->n};
     tn_worker *w = NULL;

@@ -88,12 +88,10 @@ static tn_strs split(const tn_strs *given, tn_arena *arena)
 /* What several processes cannot do yet. */
 static tn_status check_group(const eval_flags *f, tn_error *err)
 {
-    const char *flag = f->export != NULL ? "--export" : f->fetch.n > 0 ? "--fetch" : NULL;
-    if (flag != NULL) {
+    if (f->export != NULL) {
         return tn_fail(err, TN_E_CONFIG,
-                       "'%s': with several processes: not in this build yet\n"
-                       "hint: '--peers 1' evaluates in one",
-                       flag);
+                       "'--export': with several processes: not in this build yet\n"
+                       "hint: '--peers 1' evaluates in one");
     }
     for (uint32_t i = 0; i < f->data.n; i++) {
         if (strcmp(f->data.item[i], "-") == 0) {

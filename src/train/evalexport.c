@@ -35,7 +35,8 @@ static tn_status run_through(exam *x, tn_error *err)
     while (status == TN_OK && (status = tn_reader_next(x->reader, &batch, err)) == TN_OK) {
         status = tn_scorer_score(x->scorer, batch, x->logit, NULL, err);
         if (status == TN_OK) {
-            status = tn_judging_add(&x->j, batch, x->logit, NULL, err);
+            const tn_scores scores = {.batch = batch, .logit = x->logit};
+            status = tn_judging_add(&x->j, &scores, err);
         }
         tn_reader_recycle(x->reader, batch);
     }

@@ -20,7 +20,8 @@ static tn_status judge(tn_worker *w, tn_judging *j, tn_step *step, tn_error *err
     const float *logit = NULL;
     TN_TRY(tn_step_score(w, step, &logit, err));
     tn_span_begin(w->lane, TN_PHASE_METRICS);
-    tn_status status = tn_judging_add(j, step->batch, logit, w->eval_graph, err);
+    const tn_scores scores = {.batch = step->batch, .logit = logit, .graph = w->eval_graph};
+    tn_status status = tn_judging_add(j, &scores, err);
     tn_span_end(w->lane);
     return status;
 }

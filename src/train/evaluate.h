@@ -14,12 +14,20 @@
 
 #include <stdatomic.h>
 
+/* Values of the nodes that a request fetches, of rows that another rank has scored. */
+typedef struct tn_fetched {
+    const uint32_t *cols; /* of each node */
+    uint32_t width;       /* of all */
+    const float *value;   /* row behind row, node behind node */
+} tn_fetched;
+
 /* One batch and its scores; everything is lent for the call. */
 typedef struct tn_scores {
     const tn_batch *batch;
     const float *logit;
-    const tn_graph *graph; /* to fetch other nodes by name */
-    const char *source;    /* name of the file the batch's first row stands in */
+    const tn_graph *graph;     /* to fetch other nodes by name; NULL: there is none */
+    uint32_t first;            /* row of the graph that is the batch's first */
+    const tn_fetched *fetched; /* NULL: in the graph */
 } tn_scores;
 
 /* Who wants every score: predictions, fetched nodes. A status other than TN_OK ends the pass. */
@@ -39,6 +47,7 @@ typedef struct tn_eval_request {
     bool only_scores;    /* neither metrics nor slices: they are made elsewhere */
     tn_score_sink *sink; /* NULL: none */
     void *sink_arg;
+    const tn_strs *fetch; /* nodes that the sink looks at, among tn_worker_opts.fetch; NULL: none */
     const atomic_bool *stop; /* true: end with TN_E_STOPPED; NULL: never */
 } tn_eval_request;
 

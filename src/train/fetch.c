@@ -83,15 +83,40 @@ tn_status tn_fetch_open(tn_fetch **out, const char *path, const tn_strs *nodes, 
     return TN_OK;
 }
 
-static tn_status add_values(spool *s, const tn_graph *g, uint32_t rows, tn_error *err)
+const tn_node *tn_fetch_node(const tn_graph *graph, const char *name, tn_error *err)
 {
-    const tn_node *n = tn_graph_find(g, s->name);
-    if (n == NULL || n->val == NULL || n->is_param) {
-        return tn_fail(err, TN_E_CONFIG, "no node '%s' to fetch in the graph", s->name);
+    const tn_node *n = tn_graph_find(graph, name);
+    if (n != NULL && n->val != NULL && !n->is_param) {
+        return n;
+    }
+    tn_status told = tn_fail(err, TN_E_CONFIG, "no node '%s' to fetch in the graph", name);
+    (void)told; /* TN_E_CONFIG, as the caller knows */
+    return NULL;
+}
+
+static tn_status add_values(spool *s, const tn_scores *scores, tn_error *err)
+{
+    const tn_node *n = tn_fetch_node(scores->graph, s->name, err);
+    if (n == NULL) {
+        return TN_E_CONFIG;
     }
     s->cols = n->shape.cols;
-    for (uint32_t r = 0; r < rows; r++) {
-        TN_TRY(tn_file_write(s->file, tn_val_row(n, r), s->cols * sizeof(float), err));
+    for (uint32_t r = 0; r < scores->batch->rows; r++) {
+        const float *row = tn_val_row(n, scores->first + r);
+        TN_TRY(tn_file_write(s->file, row, s->cols * sizeof(float), err));
+    }
+    return TN_OK;
+}
+
+/* The same of rows that another rank has scored; `at`: of the node within a row. */
+static tn_status add_fetched(spool *s, const tn_scores *scores, uint32_t cols, uint32_t at,
+                             tn_error *err)
+{
+    const tn_fetched *f = scores->fetched;
+    s->cols = cols;
+    for (uint32_t r = 0; r < scores->batch->rows; r++) {
+        const float *row = f->value + (size_t)r * f->width + at;
+        TN_TRY(tn_file_write(s->file, row, cols * sizeof(float), err));
     }
     return TN_OK;
 }
@@ -121,8 +146,15 @@ tn_status tn_fetch_sink(void *fetch, const tn_scores *scores, tn_error *err)
 {
     tn_fetch *f = fetch;
     uint32_t rows = scores->batch->rows;
+    uint32_t at = 0;
     for (uint32_t i = 0; i < f->n; i++) {
-        TN_TRY(add_values(&f->node[i], scores->graph, rows, err));
+        if (scores->fetched != NULL) {
+            const uint32_t cols = scores->fetched->cols[i];
+            TN_TRY(add_fetched(&f->node[i], scores, cols, at, err));
+            at += cols;
+        } else {
+            TN_TRY(add_values(&f->node[i], scores, err));
+        }
     }
     f->rows += rows;
     return add_ids(f, scores->batch, err);

@@ -151,7 +151,10 @@ static tn_status open_parts(tn_follower *f, const tn_run_text *text, const tn_bi
     TN_TRY(tn_text_check(&f->run_dir, "run.dir", err));
     TN_TRY(tn_metrics_new(&f->metrics, &metrics, err));
     const bool trains = f->paths == NULL;
-    const tn_worker_opts worker = {.training = trains, .compares = !trains};
+    const tn_worker_opts worker = {.training = trains,
+                                   .compares = !trains,
+                                   .fetch = f->fetch != NULL ? f->fetch->item : NULL,
+                                   .n_fetch = f->fetch != NULL ? f->fetch->n : 0};
     TN_TRY(tn_worker_new(&f->w, f->plan, &worker, b, err));
     TN_TRY(tn_peers_open(&f->peers, f->w, text, NULL, err));
     f->group = tn_peers_group(f->peers);
@@ -202,10 +205,10 @@ tn_status tn_follow(const tn_blueprint *plan, const tn_run_text *text, const tn_
 }
 
 tn_status tn_follow_evaluation(const tn_blueprint *plan, const tn_run_text *text,
-                               const tn_watch *watch, const tn_strs *paths, const tn_binder *b,
-                               tn_error *err)
+                               const tn_watch *watch, const tn_follow_data *data,
+                               const tn_binder *b, tn_error *err)
 {
-    tn_follower f = {.plan = plan, .watch = watch, .paths = paths};
+    tn_follower f = {.plan = plan, .watch = watch, .paths = data->paths, .fetch = data->fetch};
     tn_outcome out;
     return follow(&f, text, b, &out, err);
 }

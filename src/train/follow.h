@@ -11,10 +11,16 @@
 tn_status tn_follow(const tn_blueprint *plan, const tn_run_text *text, const tn_watch *watch,
                     const tn_binder *b, tn_outcome *out, tn_error *err) TN_MUST_USE;
 
+/* What is evaluated. */
+typedef struct tn_follow_data {
+    const tn_strs *paths;
+    const tn_strs *fetch; /* nodes whose values rank 0 wants; NULL: none */
+} tn_follow_data;
+
 /* Trains nothing: reads its part of the checkpoint that rank 0 says, and scores its parts of
- * `paths`. */
+ * the data. */
 tn_status tn_follow_evaluation(const tn_blueprint *plan, const tn_run_text *text,
-                               const tn_watch *watch, const tn_strs *paths, const tn_binder *b,
-                               tn_error *err) TN_MUST_USE;
+                               const tn_watch *watch, const tn_follow_data *data,
+                               const tn_binder *b, tn_error *err) TN_MUST_USE;
 
 #endif

@@ -61,9 +61,14 @@ static tn_status hand_over(tn_follower *f, const tn_order_note *order, const tn_
                            tn_error *err)
 {
     const tn_order_note said = *order; /* of which the next one leaves no text */
+    const bool nodes = (order->more.at[0] & TN_EVALUATES_WITH_NODES) != 0;
+    if (nodes && f->fetch == NULL) {
+        return tn_fail(err, TN_E_USAGE, "rank 0 fetches nodes that this rank was not told of");
+    }
     const tn_handover_pass pass = {.w = f->w,
                                    .paths = paths,
                                    .ids = (order->more.at[0] & TN_EVALUATES_WITH_IDS) != 0,
+                                   .fetch = nodes ? f->fetch : NULL,
                                    .line = {look_for_order, say_rows, f}};
     tn_read_counts counts = {0};
     TN_TRY(tn_peers_begin(f->peers, err));

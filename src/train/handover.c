@@ -139,9 +139,14 @@ tn_status tn_handover_run(const tn_handover_pass *pass, tn_read_counts *counts,
 {
     const tn_blueprint *plan = pass->w->plan;
     tn_arena *arena = tn_arena_new(1 << 12);
-    const tn_scored_form form = tn_scored_form_of(plan->run, plan->schema, pass->ids, arena);
+    tn_scored_form form = tn_scored_form_of(plan->run, plan->schema, pass->ids, arena);
     tn_handover *h = NULL;
-    tn_status status = tn_handover_new(&h, &form, &pass->line, 0, err);
+    tn_status status = pass->fetch != NULL ? tn_scored_form_fetch(&form, pass->w->eval_graph,
+                                                                  pass->fetch, arena, err)
+                                           : TN_OK;
+    if (status == TN_OK) {
+        status = tn_handover_new(&h, &form, &pass->line, 0, err);
+    }
     if (status == TN_OK) {
         status = score(h, pass, counts, err);
     }

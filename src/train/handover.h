@@ -18,7 +18,7 @@ enum { TN_HANDOVER_BYTES = 32 << 20 };
 
 /* How rows are to be had, as the order to evaluate says it in `more`: a sum of these. `more` of an
  * order for rows: bytes at most. */
-enum { TN_EVALUATES_ROWS = 1, TN_EVALUATES_WITH_IDS = 2 };
+enum { TN_EVALUATES_ROWS = 1, TN_EVALUATES_WITH_IDS = 2, TN_EVALUATES_WITH_NODES = 4 };
 
 /* How orders come and answers go. */
 typedef struct tn_handover_line {
@@ -50,7 +50,8 @@ const tn_order_note *tn_handover_instead(const tn_handover *h);
 typedef struct tn_handover_pass {
     tn_worker *w;
     const tn_strs *paths;
-    bool ids; /* rank 0 wants them */
+    bool ids;             /* rank 0 wants them */
+    const tn_strs *fetch; /* and values of these nodes; NULL: of none */
     tn_handover_line line;
 } tn_handover_pass;
 

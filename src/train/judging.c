@@ -86,12 +86,12 @@ tn_status tn_judging_begin(tn_judging *j, tn_error *err)
     return make_slices(j, err);
 }
 
-tn_status tn_judging_add(tn_judging *j, const tn_batch *batch, const float *logit,
-                         const tn_graph *graph, tn_error *err)
+tn_status tn_judging_add(tn_judging *j, const tn_scores *scores, tn_error *err)
 {
+    const tn_batch *batch = scores->batch;
     if (j->out->metrics != NULL && !j->schema->label->none) {
         tn_scored rows = {.n = batch->rows,
-                          .logit = logit,
+                          .logit = scores->logit,
                           .label = batch->label,
                           .weight = batch->weight,
                           .group = batch->group};
@@ -99,8 +99,7 @@ tn_status tn_judging_add(tn_judging *j, const tn_batch *batch, const float *logi
         TN_TRY(add_slices(j, batch, &rows, err));
     }
     if (j->request->sink != NULL) {
-        const tn_scores scores = {.batch = batch, .logit = logit, .graph = graph};
-        TN_TRY(j->request->sink(j->request->sink_arg, &scores, err));
+        TN_TRY(j->request->sink(j->request->sink_arg, scores, err));
     }
     if (j->request->stop != NULL && atomic_load(j->request->stop)) {
         return tn_fail(err, TN_E_STOPPED, "stopped by a signal while evaluating");

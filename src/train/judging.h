@@ -18,8 +18,7 @@ typedef struct tn_judging {
 
 /* The first five members are set. Then add for each batch, and end, whatever happened. */
 tn_status tn_judging_begin(tn_judging *j, tn_error *err) TN_MUST_USE;
-tn_status tn_judging_add(tn_judging *j, const tn_batch *batch, const float *logit,
-                         const tn_graph *graph, tn_error *err) TN_MUST_USE;
+tn_status tn_judging_add(tn_judging *j, const tn_scores *scores, tn_error *err) TN_MUST_USE;
 /* After a failure *j->out is empty. */
 void tn_judging_end(tn_judging *j, tn_status status);
 

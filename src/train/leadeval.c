@@ -46,14 +46,15 @@ static tn_status more(void *arg, uint32_t other, tn_text *out, tn_error *err)
 static tn_status take(void *arg, const tn_scores *scores, tn_error *err)
 {
     judged *j = arg;
-    return tn_judging_add(&j->judging, scores->batch, scores->logit, scores->graph, err);
+    return tn_judging_add(&j->judging, scores, err);
 }
 
 static tn_status score_all(judged *j, const char *data, const tn_eval_request *request,
                            tn_error *err)
 {
     tn_worker *w = tn_lead_worker(j->lead);
-    const bool ids = request->want_ids;
+    const uint64_t how = TN_EVALUATES_ROWS | (request->want_ids ? TN_EVALUATES_WITH_IDS : 0U) |
+                         (request->fetch != NULL ? TN_EVALUATES_WITH_NODES : 0U);
     const tn_eval_request own = {.paths = request->paths,
                                  .want_ids = true,
                                  .only_scores = true,
@@ -61,8 +62,7 @@ static tn_status score_all(judged *j, const char *data, const tn_eval_request *r
                                  .sink_arg = j->merge,
                                  .stop = request->stop};
     tn_evaluation scored = {0};
-    TN_TRY(tn_lead_begin_evaluation(j->lead, data,
-                                    TN_EVALUATES_ROWS | (ids ? TN_EVALUATES_WITH_IDS : 0U), err));
+    TN_TRY(tn_lead_begin_evaluation(j->lead, data, how, err));
     TN_TRY(tn_evaluate(w, &own, &scored, err));
     TN_TRY(tn_scoremerge_end(j->merge, err));
     TN_TRY(tn_lead_end_evaluation(j->lead, &scored, false, err));
@@ -82,13 +82,16 @@ static tn_status bring_rows(tn_lead *l, const char *data, const tn_eval_request 
                             .request = request,
                             .sampling = run->data.negative_sampling,
                             .out = out}};
-    const tn_scoremerge_opts opts = {
+    tn_scoremerge_opts opts = {
         .form = tn_scored_form_of(run, w->plan->schema, request->want_ids, arena),
         .others = tn_lead_ranks(l) - 1,
         .more = more,
         .take = take,
         .arg = &j};
     tn_status status = tn_judging_begin(&j.judging, err);
+    if (status == TN_OK && request->fetch != NULL) {
+        status = tn_scored_form_fetch(&opts.form, w->eval_graph, request->fetch, arena, err);
+    }
     if (status == TN_OK) {
         status = tn_scoremerge_new(&j.merge, &opts, err);
     }

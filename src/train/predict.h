@@ -37,4 +37,7 @@ tn_status tn_fetch_sink(void *fetch, const tn_scores *scores, tn_error *err);
 tn_status tn_fetch_commit(tn_fetch *f, tn_error *err) TN_MUST_USE; /* frees f */
 void tn_fetch_abandon(tn_fetch *f);                                /* NULL is fine */
 
+/* A node whose values can be fetched; NULL, and TN_E_CONFIG in *err: there is none of that name. */
+const tn_node *tn_fetch_node(const tn_graph *graph, const char *name, tn_error *err);
+
 #endif

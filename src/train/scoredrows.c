@@ -5,6 +5,8 @@
 #include "base/arena.h"
 #include "base/bytes.h"
 #include "io/rows.h"
+#include "nn/op.h"
+#include "train/predict.h"
 
 #include <math.h>
 #include <string.h>
@@ -27,6 +29,8 @@ struct tn_scored_rows {
     tn_arena *arena; /* of the rows; NULL: none */
     tn_batch batch;
     float *logit;
+    float *value; /* of nodes */
+    tn_fetched fetched;
     tn_scores scores;
 };
 
@@ -42,7 +46,35 @@ tn_scored_form tn_scored_form_of(const tn_run *run, const tn_schema *schema, boo
     return (tn_scored_form){.schema = schema, .slot = slot, .ids = ids};
 }
 
+tn_status tn_scored_form_fetch(tn_scored_form *form, const tn_graph *graph, const tn_strs *nodes,
+                               tn_arena *arena, tn_error *err)
+{
+    const tn_node **node = TN_NEW_ARRAY(arena, const tn_node *, (size_t)nodes->n + 1);
+    uint32_t *cols = TN_NEW_ARRAY(arena, uint32_t, (size_t)nodes->n + 1);
+    uint32_t width = 0;
+    for (uint32_t i = 0; i < nodes->n; i++) {
+        node[i] = tn_fetch_node(graph, nodes->item[i], err);
+        if (node[i] == NULL) {
+            return TN_E_CONFIG;
+        }
+        cols[i] = node[i]->shape.cols;
+        width += cols[i];
+    }
+    form->n_nodes = nodes->n;
+    form->node = node;
+    form->cols = cols;
+    form->width = width;
+    return TN_OK;
+}
+
 /* ---- writing ---- */
+
+static void add_values(const tn_scored_form *form, uint32_t row, tn_text *out)
+{
+    for (uint32_t i = 0; i < form->n_nodes; i++) {
+        tn_text_add(out, tn_val_row(form->node[i], row), form->cols[i] * sizeof(float));
+    }
+}
 
 static void add_keys(const tn_slot *slot, uint32_t row, tn_text *out)
 {
@@ -78,6 +110,7 @@ static void add_row(const tn_scored_form *form, const tn_scores *scores, uint32_
     if (form->ids) {
         add_id(b, row, out);
     }
+    add_values(form, scores->first + row, out);
     for (uint32_t s = 0; s < form->schema->n_slots; s++) {
         if (form->slot[s]) {
             add_keys(&b->slot[s], row, out);
@@ -150,6 +183,7 @@ static void clear(tn_scored_rows *r)
     r->arena = NULL;
     r->batch = (tn_batch){0};
     r->scores.logit = NULL;
+    r->scores.fetched = NULL;
 }
 
 /* How much there is of what. */
@@ -186,6 +220,7 @@ static bool count_row(const tn_scored_form *form, tn_bytes *in, counts *c)
         const uint32_t id = tn_get_u32(&row);
         c->id_bytes += tn_get(&row, id) != NULL ? id : 0;
     }
+    (void)tn_get(&row, form->width * sizeof(float));
     for (uint32_t s = 0; s < form->schema->n_slots; s++) {
         if (form->slot[s]) {
             const uint32_t n = tn_get_u32(&row);
@@ -208,6 +243,9 @@ static void make_room(tn_scored_rows *r, const counts *c)
     b->source_at = TN_NEW_ARRAY(a, uint64_t, c->rows);
     r->logit = TN_NEW_ARRAY(a, float, c->rows);
     r->scores.logit = r->logit;
+    r->value = TN_NEW_ARRAY(a, float, c->rows * r->form.width + 1);
+    r->fetched = (tn_fetched){r->form.cols, r->form.width, r->value};
+    r->scores.fetched = r->form.n_nodes > 0 ? &r->fetched : NULL;
     b->slot = TN_NEW_ARRAY(a, tn_slot, (size_t)b->n_slots + 1);
     if (r->form.ids) {
         b->id_offset = TN_NEW_ARRAY(a, uint32_t, c->rows + 1);
@@ -246,6 +284,7 @@ static void place_row(tn_scored_rows *r, tn_bytes *in)
         copy(in, b->id_text + b->id_offset[row], size);
         b->id_offset[row + 1] = b->id_offset[row] + size;
     }
+    copy(in, r->value + (size_t)row * r->form.width, r->form.width * sizeof(float));
     for (uint32_t s = 0; s < b->n_slots; s++) {
         if (r->form.slot[s]) {
             tn_slot *slot = &b->slot[s];
@@ -303,5 +342,13 @@ void tn_scored_view_of(const tn_scored_form *form, const tn_scores *of, uint32_t
         .source = b->source + from,
         .source_at = b->source_at + from,
     };
-    out->scores = (tn_scores){.batch = &out->batch, .logit = of->logit + from, .graph = of->graph};
+    out->scores = (tn_scores){.batch = &out->batch,
+                              .logit = of->logit + from,
+                              .graph = of->graph,
+                              .first = of->first + from};
+    if (of->fetched != NULL) {
+        out->fetched = *of->fetched;
+        out->fetched.value += (size_t)from * out->fetched.width;
+        out->scores.fetched = &out->fetched;
+    }
 }

@@ -2,11 +2,12 @@
  * metrics, slices and predictions are made of the rows of all.
  *
  *     u32 bytes that follow | u32 source | u64 place in it | f32 logit | f32 label | f32 weight |
- *     u64 group | u32 bytes of the id, id | per slot of the form: u32 keys, 8 bytes each
+ *     u64 group | u32 bytes of the id, id | floats of nodes | per slot of the form: u32 keys, 8
+ * bytes each
  *
  * Little-endian, row behind row: any run of whole rows is a message. Bytes may come from outside:
  * whatever they hold, reading them is safe, and what was read is fit for tn_metrics_add.
- * The id is there when the form says so. One thread per object.
+ * The id and floats are there when the form says so. One thread per object.
  */
 #ifndef TN_TRAIN_SCOREDROWS_H
 #define TN_TRAIN_SCOREDROWS_H
@@ -19,6 +20,10 @@ typedef struct tn_scored_form {
     const tn_schema *schema; /* must outlive whoever has the form */
     const bool *slot;        /* of each slot of the schema: whether its keys travel; likewise */
     bool ids;
+    uint32_t n_nodes;     /* whose values travel; 0: none */
+    const tn_node **node; /* of the evaluation graph; likewise, as is .. */
+    const uint32_t *cols; /* .. what each has per row */
+    uint32_t width;       /* of all */
 } tn_scored_form;
 
 enum { TN_SCORED_ROW_MAX = 16 << 20 }; /* bytes of a row */
@@ -27,6 +32,9 @@ enum { TN_SCORED_ROW_MAX = 16 << 20 }; /* bytes of a row */
  * in the arena. */
 tn_scored_form tn_scored_form_of(const tn_run *run, const tn_schema *schema, bool ids,
                                  tn_arena *arena);
+/* Values of these nodes travel, too. TN_E_CONFIG: the graph has no such node. */
+tn_status tn_scored_form_fetch(tn_scored_form *form, const tn_graph *graph, const tn_strs *nodes,
+                               tn_arena *arena, tn_error *err) TN_MUST_USE;
 
 /* Appends the rows of a batch that was read with ids. TN_E_LIMIT: one is too long; TN_E_MEMORY. */
 tn_status tn_scored_add(const tn_scored_form *form, const tn_scores *scores, tn_text *out,
@@ -51,6 +59,7 @@ tn_status tn_scored_read(tn_scored_rows *r, const char *bytes, size_t size,
  * slot[] has room for those of the schema. Everything is lent by `of`; a view is not copied. */
 typedef struct tn_scored_view {
     tn_batch batch;
+    tn_fetched fetched;
     tn_scores scores; /* of this batch */
 } tn_scored_view;
 void tn_scored_view_of(const tn_scored_form *form, const tn_scores *of, uint32_t from, uint32_t n,

@@ -46,6 +46,11 @@ done
 grep -q '"gauc":0.[0-9].*"C1":\[{.*"auc_bootstrap":{"low":0' "$dir/want" || fail "no such findings: $(cat "$dir/want")"
 [ "$(wc -l <"$dir/p1.tsv")" -eq 3001 ] || fail "not a line per row"
 
+# Values of nodes.
+(cd "$dir" && tnet-eval "$config" run.dir="$dir/two" --fetch logit --json >out 2>err && mv fetch.npz one.npz)
+(cd "$dir" && tnet-eval "$config" run.dir="$dir/two" --fetch logit --json --peers 3 >out 2>err)
+cmp "$dir/one.npz" "$dir/fetch.npz" || fail "3 peers fetch something else"
+
 # More values than slices have places: who is among "other" does not depend on the peers.
 awk 'BEGIN { print "label\tuser"; for (i = 0; i < 9000; i++) print (i % 3 == 0) "\t" (i * 7919) % 6000 }' >"$dir/users.tsv"
 cat >"$dir/users.yaml" <<END
@@ -83,7 +88,7 @@ expect 5 tnet-eval "$config" run.dir="$dir/none" --peers 2
 grep -q "no checkpoint" "$dir/err" || fail "not said: $(cat "$dir/err")"
 
 # What one process does only.
-for word in --fetch=logit --export=x --data=-; do
+for word in --export=x --data=-; do
     expect 3 tnet-eval "$config" run.dir="$dir/one" --peers 2 "$word"
     says "several processes"
 done
