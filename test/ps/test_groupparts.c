@@ -17,7 +17,7 @@ static int set_up(void **state)
 {
     (void)state;
     tn_tmpdir_make(dir);
-    return setenv("TNET_FAST", "20", 1); /* NOLINT(concurrency-mt-unsafe): no thread yet */
+    return setenv("TNET_FAST", "4", 1); /* NOLINT(concurrency-mt-unsafe): no thread yet */
 }
 
 static int tear_down(void **state)
@@ -205,7 +205,7 @@ static void an_ask_is_answered(void **state)
         await(&p, &p.parts, i);
     }
     assert_true(p.part.part == 7 && p.part.id == 1500 && p.part.number == 3000);
-    assert_int_equal(p.asks, 1500);
+    assert_true(p.asks >= 1500); /* a slow answer makes one come again */
     assert_true(p.ask.epoch == 2 && p.done == 33);
     assert_int_equal(p.frame.rank, 1);
     end(&p);
