@@ -225,7 +225,7 @@ static bool awaits_first_part(const tn_reader *reader)
     return reader->deal.n == 0 && reader->deal.waits;
 }
 
-tn_status tn_reader_prior(tn_reader *reader, double *rate, tn_error *err)
+tn_status tn_reader_prior(tn_reader *reader, tn_prior *out, tn_error *err)
 {
     (void)pthread_mutex_lock(&reader->lock);
     while (!reader->prior_known && !reader->ended && !atomic_load(&reader->stop) &&
@@ -239,7 +239,7 @@ tn_status tn_reader_prior(tn_reader *reader, double *rate, tn_error *err)
                        : awaits_first_part(reader) ? TN_END
                                                    : TN_E_STOPPED;
     if (known) {
-        *rate = reader->prior_clicks / reader->prior_weight;
+        *out = (tn_prior){reader->prior_clicks, reader->prior_weight};
     } else if (status != TN_END && err != NULL) {
         *err = reader->err;
     }

@@ -87,10 +87,13 @@ void tn_reader_recycle(tn_reader *reader, tn_batch *batch);
  */
 void tn_reader_stop(tn_reader *reader);
 
-/* Share of clicks (weighted) in the first shuffle window (without shuffle: in the first quarter
- * megabyte), after down-sampling; waits for it. TN_END: there is no row, or no part for this reader
- * yet. For bias_init: prior. */
-tn_status tn_reader_prior(tn_reader *reader, double *rate, tn_error *err) TN_MUST_USE;
+/* Clicks and rows, weighted, in the first shuffle window (without shuffle: in the first quarter
+ * megabyte), after down-sampling; waits for it. TN_END: there is no row, or no part for
+ * this reader yet. For bias_init: prior. */
+typedef struct tn_prior {
+    double clicks, weight; /* weight > 0; their ratio is the rate */
+} tn_prior;
+tn_status tn_reader_prior(tn_reader *reader, tn_prior *out, tn_error *err) TN_MUST_USE;
 
 /* The unfinished file of opts.make_cache; NULL: none is being made. */
 const char *tn_reader_cache_tmp(const tn_reader *reader);

@@ -88,6 +88,7 @@ typedef enum tn_order_what {
     TN_ORDER_LOAD,     /* checkpoint `number`, 0: none; text: what of it */
     TN_ORDER_GO,       /* apart: train; no other rank's shard is behind the START */
     TN_ORDER_ROWS,     /* of an evaluation, to one rank: DONE with the next scored rows, or none */
+    TN_ORDER_PRIOR,    /* begin epoch `number`: DONE with clicks and weight of its first rows */
     TN_ORDERS
 } tn_order_what;
 
@@ -110,6 +111,7 @@ typedef struct tn_done_note {
     tn_note_parts parts;
     uint64_t records, samples, bad; /* of the epoch so far, or of an evaluation */
     tn_note_bytes metrics;          /* of these: tn_metrics_pack; of rows: tn_scored_add */
+    double clicks, weight;          /* of the first rows */
 } tn_done_note;
 
 typedef struct tn_refused_note {

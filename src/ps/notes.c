@@ -128,6 +128,8 @@ static const tn_note_field done[] = {
     FIELD(tn_done_note, 18, samples),
     FIELD(tn_done_note, 19, bad),
     FIELD(tn_done_note, 20, metrics),
+    FIELD(tn_done_note, 21, clicks),
+    FIELD(tn_done_note, 22, weight),
 };
 
 static const tn_note_field refused[] = {

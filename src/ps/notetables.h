@@ -5,7 +5,7 @@
 
 #include "ps/notes.h"
 
-enum { TN_NOTE_FIELDS_MAX = 20, TN_NOTE_GROUPS = 4 };
+enum { TN_NOTE_FIELDS_MAX = 24, TN_NOTE_GROUPS = 4 };
 
 typedef enum tn_note_kind {
     TN_NOTE_U64,

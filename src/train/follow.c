@@ -87,6 +87,8 @@ static tn_status carry_out(tn_follower *f, const tn_order_note *order, tn_error 
         return tn_follower_abandon(f, order, err);
     case TN_ORDER_LOAD:
         return load(f, order, err);
+    case TN_ORDER_PRIOR:
+        return tn_follower_prior(f, order, err);
     case TN_ORDER_RETURN:
         return tn_follower_give_back(f, order, err);
     case TN_ORDER_ROWS: /* of an evaluation that runs */

@@ -59,8 +59,11 @@ static tn_status read_on_request(tn_follower *f, tn_error *err)
     return tn_apart_new(&f->apart, f->w, f->peers, f->feeder, err);
 }
 
-static tn_status begin_epoch(tn_follower *f, uint32_t epoch, tn_error *err)
+static tn_status open_epoch(tn_follower *f, uint32_t epoch, tn_error *err)
 {
+    if (f->feeder != NULL && f->epoch == epoch) {
+        return TN_OK;
+    }
     tn_follower_end_epoch(f);
     f->epoch = epoch;
     f->progress = (tn_progress){.epoch = epoch};
@@ -69,8 +72,40 @@ static tn_status begin_epoch(tn_follower *f, uint32_t epoch, tn_error *err)
         TN_TRY(open_asks(f, err));
         return read_on_request(f, err);
     }
-    TN_TRY(tn_training_feeder(&f->feeder, f->w, &f->progress, &f->stand, &f->dealer, err));
-    return tn_together_new(&f->steps, f->w, f->peers, f->feeder, err);
+    return tn_training_feeder(&f->feeder, f->w, &f->progress, &f->stand, &f->dealer, err);
+}
+
+static tn_status begin_epoch(tn_follower *f, uint32_t epoch, tn_error *err)
+{
+    TN_TRY(open_epoch(f, epoch, err));
+    return f->apart != NULL || f->steps != NULL
+               ? TN_OK
+               : tn_together_new(&f->steps, f->w, f->peers, f->feeder, err);
+}
+
+static tn_status first_rows(tn_follower *f, uint32_t epoch, tn_prior *out, tn_error *err)
+{
+    if (tn_deals_on_request(f->w)) {
+        return tn_first_rows(f->w, epoch, out, err);
+    }
+    TN_TRY(open_epoch(f, epoch, err));
+    return tn_reader_prior(tn_feeder_reader(f->feeder), out, err);
+}
+
+tn_status tn_follower_prior(tn_follower *f, const tn_order_note *order, tn_error *err)
+{
+    tn_prior prior = {0};
+    tn_error why = {0};
+    tn_status status = first_rows(f, (uint32_t)order->number, &prior, &why);
+    if (status != TN_OK && status != TN_END) {
+        return tn_follower_say_done(f, order, status, &why, err);
+    }
+    const tn_done_note note = {.what = order->what,
+                               .number = order->number,
+                               .text = "",
+                               .clicks = prior.clicks,
+                               .weight = prior.weight};
+    return tn_group_done(f->group, &note, err);
 }
 
 static tn_status note_step(tn_follower *f, const tn_turn_taken *turn, tn_error *err)
@@ -146,7 +181,7 @@ tn_status tn_follower_start(tn_follower *f, const tn_order_note *order, tn_error
     if (status == TN_OK) {
         status = tn_peers_begin(f->peers, &why);
     }
-    if (status == TN_OK && (f->feeder == NULL || f->epoch != order->number)) {
+    if (status == TN_OK) {
         status = begin_epoch(f, (uint32_t)order->number, &why);
     }
     TN_TRY(tn_follower_say_done(f, order, status, &why, err));

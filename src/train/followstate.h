@@ -56,6 +56,9 @@ typedef struct tn_follower {
 tn_status tn_follower_say_done(tn_follower *f, const tn_order_note *order, tn_status status,
                                const tn_error *why, tn_error *err) TN_MUST_USE;
 
+/* PRIOR: an epoch is opened; what its first rows hold is told. */
+tn_status tn_follower_prior(tn_follower *f, const tn_order_note *order, tn_error *err) TN_MUST_USE;
+
 /* START: the epoch goes on, or begins; until all meet. Apart: will go on with GO. */
 tn_status tn_follower_start(tn_follower *f, const tn_order_note *order, tn_error *err) TN_MUST_USE;
 /* GO: apart, until rank 0 orders something. */

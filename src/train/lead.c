@@ -276,6 +276,30 @@ tn_status tn_lead_start(tn_lead *l, const tn_lead_begin *how, tn_error *err)
     return TN_OK;
 }
 
+tn_status tn_lead_prior(tn_lead *l, uint32_t epoch, tn_error *err)
+{
+    const tn_order_note order = {.what = TN_ORDER_PRIOR, .number = epoch, .text = ""};
+    return tn_group_order(l->group, &order, err);
+}
+
+static tn_status add_prior(void *arg, uint32_t rank, const tn_done_note *note, tn_error *err)
+{
+    tn_prior *sum = arg;
+    if (!(note->clicks >= 0 && note->clicks <= note->weight)) {
+        return tn_fail(err, TN_E_PEER, "rank %u has %g clicks in rows that weigh %g", rank,
+                       note->clicks, note->weight);
+    }
+    sum->clicks += note->clicks;
+    sum->weight += note->weight;
+    return TN_OK;
+}
+
+tn_status tn_lead_add_priors(tn_lead *l, uint32_t epoch, tn_prior *sum, tn_error *err)
+{
+    const tn_order_note order = {.what = TN_ORDER_PRIOR, .number = epoch};
+    return tn_group_await(l->group, &order, add_prior, sum, err);
+}
+
 /* What the others found is added to `into`. */
 typedef struct adding {
     tn_lead *lead;

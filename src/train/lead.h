@@ -43,6 +43,11 @@ void tn_lead_deal(tn_lead *l, tn_partdealer *dealer);
  * `forget`: it does so now. */
 bool tn_lead_gives_back(tn_lead *l, bool forget);
 
+/* The others open `epoch`, the first of a run, and look at its first rows (tn_reader_prior). What
+ * they hold is added to *sum, which has rank 0's, in rank order. */
+tn_status tn_lead_prior(tn_lead *l, uint32_t epoch, tn_error *err) TN_MUST_USE;
+tn_status tn_lead_add_priors(tn_lead *l, uint32_t epoch, tn_prior *sum, tn_error *err) TN_MUST_USE;
+
 /* All train in `epoch` until they meet, with learning rates times `lr_scale`. The first time with
  * rank 0's output bias, which may have been drawn from its data, unless the weights were loaded. */
 typedef struct tn_lead_begin {

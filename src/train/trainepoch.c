@@ -184,6 +184,20 @@ tn_status tn_trainer_between(tn_trainer *t, tn_error *err)
     return status;
 }
 
+/* Of this rank, or of all ranks. TN_END: when alone, there are none. */
+static tn_status first_rows(tn_trainer *t, tn_reader *reader, tn_prior *out, tn_error *err)
+{
+    if (t->lead == NULL) {
+        return tn_reader_prior(reader, out, err);
+    }
+    const uint32_t epoch = t->state.progress.epoch;
+    TN_TRY(tn_lead_prior(t->lead, epoch, err));
+    tn_status status = tn_deals_on_request(t->worker) ? tn_first_rows(t->worker, epoch, out, err)
+                                                      : tn_reader_prior(reader, out, err);
+    return status == TN_OK || status == TN_END ? tn_lead_add_priors(t->lead, epoch, out, err)
+                                               : status;
+}
+
 /* The label rate as first value of the output bias, unless the weights came from somewhere. */
 static tn_status set_prior(tn_trainer *t, tn_reader *reader, tn_error *err)
 {
@@ -193,12 +207,14 @@ static tn_status set_prior(tn_trainer *t, tn_reader *reader, tn_error *err)
     if (!fresh || strcmp(model->bias_init, "prior") != 0 || t->worker->output_bias == NULL) {
         return TN_OK;
     }
-    double rate = 0;
+    tn_prior prior = {0};
     tn_span_begin(t->worker->lane, TN_PHASE_WAIT_DATA);
-    tn_status status = tn_reader_prior(reader, &rate, err);
+    tn_status status = first_rows(t, reader, &prior, err);
     tn_span_end(t->worker->lane);
     TN_TRY(status);
-    tn_worker_set_prior(t->worker, rate);
+    if (prior.weight > 0) { /* else no rank has rows, as it will find */
+        tn_worker_set_prior(t->worker, prior.clicks / prior.weight);
+    }
     return TN_OK;
 }
 

@@ -3,12 +3,11 @@
 
 #include "ps/schedule.h"
 
-/* From `from` on, the worker's own parts; or those that `dealer`, which may be NULL, deals. */
-static tn_status open_feeder(tn_feeder **out, const tn_worker *w, const tn_progress *from,
-                             const tn_dealer *dealer, tn_error *err)
+static tn_reader_opts reader_opts(const tn_worker *w, const tn_progress *from,
+                                  const tn_dealer *dealer)
 {
     const tn_run *run = w->plan->run;
-    const tn_reader_opts reader = {
+    return (tn_reader_opts){
         .paths = run->data.train,
         .batch_rows = run->train.batch,
         .training = true,
@@ -21,6 +20,14 @@ static tn_status open_feeder(tn_feeder **out, const tn_worker *w, const tn_progr
         .trace = w->trace,
         .use_cache = true,
     };
+}
+
+/* From `from` on, the worker's own parts; or those that `dealer`, which may be NULL, deals. */
+static tn_status open_feeder(tn_feeder **out, const tn_worker *w, const tn_progress *from,
+                             const tn_dealer *dealer, tn_error *err)
+{
+    const tn_run *run = w->plan->run;
+    const tn_reader_opts reader = reader_opts(w, from, dealer);
     const tn_feeder_opts opts = {
         .plan = w->plan, .team = w->team, .ahead = run->train.prefetch, .training = true};
     return tn_feeder_open(out, &opts, &reader, err);
@@ -49,6 +56,17 @@ tn_status tn_dealt_feeder(tn_feeder **out, const tn_worker *w, uint32_t epoch,
                           const tn_dealer *dealer, tn_error *err)
 {
     return open_feeder(out, w, &(tn_progress){.epoch = epoch}, dealer, err);
+}
+
+tn_status tn_first_rows(const tn_worker *w, uint32_t epoch, tn_prior *out, tn_error *err)
+{
+    tn_reader *reader = NULL;
+    tn_reader_opts opts = reader_opts(w, &(tn_progress){.epoch = epoch}, NULL);
+    opts.use_cache = false; /* it would be made twice at once */
+    TN_TRY(tn_reader_open(&reader, w->plan->schema, &opts, err));
+    tn_status status = tn_reader_prior(reader, out, err);
+    tn_reader_close(reader);
+    return status;
 }
 
 static tn_status deal_on_request(tn_feeder **out, const tn_worker *w, const tn_progress *from,

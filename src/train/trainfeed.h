@@ -20,6 +20,12 @@ tn_status tn_training_feeder(tn_feeder **out, const tn_worker *w, tn_progress *f
  * by rule, so that arrival decides nothing. */
 bool tn_deals_on_request(const tn_worker *w);
 
+/* What the first rows hold that the worker would read by rule (tn_reader_prior), for where parts
+ * are dealt on request: who gets which is not known before, and there may be fewer than ranks. They
+ * are read once more later. */
+tn_status tn_first_rows(const tn_worker *w, uint32_t epoch, tn_prior *out,
+                        tn_error *err) TN_MUST_USE;
+
 /* The parts that `dealer` says, of one epoch. On failure *out is NULL. */
 tn_status tn_dealt_feeder(tn_feeder **out, const tn_worker *w, uint32_t epoch,
                           const tn_dealer *dealer, tn_error *err) TN_MUST_USE;

@@ -27,7 +27,9 @@ static totals read_all(datasets *d, const tn_dataset *set, const char *name)
     const tn_reader_opts opts = {
         .paths = {1, &path}, .batch_rows = 3, .prefetch = 1, .training = true};
     assert_int_equal(tn_reader_open(&reader, set->schema, &opts, &d->err), TN_OK);
-    assert_int_equal(tn_reader_prior(reader, &t.prior, &d->err), TN_OK);
+    tn_prior prior;
+    assert_int_equal(tn_reader_prior(reader, &prior, &d->err), TN_OK);
+    t.prior = prior.clicks / prior.weight;
     while (tn_reader_next(reader, &batch, &d->err) == TN_OK) {
         for (uint32_t i = 0; i < batch->rows; i++) {
             double weight = batch->weight != NULL ? (double)batch->weight[i] : 1;

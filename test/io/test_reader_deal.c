@@ -323,7 +323,7 @@ static void without_a_part_there_is_no_prior_to_wait_for(void **state)
     (void)state;
     setup s;
     table t;
-    double rate = 0;
+    tn_prior prior;
     tn_reader *reader = NULL;
     begin(&s);
     table_begin(&t);
@@ -332,7 +332,7 @@ static void without_a_part_there_is_no_prior_to_wait_for(void **state)
     const tn_dealer dealer = {.next = deal, .arg = &t};
     tn_reader_opts opts = opts_of(&dealer);
     assert_int_equal(tn_reader_open(&reader, s.schema, &opts, NULL), TN_OK);
-    assert_int_equal(tn_reader_prior(reader, &rate, NULL), TN_END);
+    assert_int_equal(tn_reader_prior(reader, &prior, NULL), TN_END);
     (void)pthread_mutex_lock(&t.lock);
     t.open = 1;
     (void)pthread_cond_broadcast(&t.changed);
@@ -340,7 +340,7 @@ static void without_a_part_there_is_no_prior_to_wait_for(void **state)
     tn_batch *batch = NULL;
     assert_int_equal(tn_reader_next(reader, &batch, NULL), TN_OK);
     tn_reader_recycle(reader, batch);
-    assert_int_equal(tn_reader_prior(reader, &rate, NULL), TN_OK);
+    assert_int_equal(tn_reader_prior(reader, &prior, NULL), TN_OK);
     tn_reader_close(reader);
     table_end(&t);
     setup_close(&s);

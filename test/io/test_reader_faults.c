@@ -195,9 +195,9 @@ static void a_pipe_with_a_name_is_one_part_and_waiting_for_it_can_be_stopped(voi
     assert_int_equal(tn_reader_open(&reader, s.schema, &opts, NULL), TN_OK);
     assert_int_equal(tn_reader_n_parts(reader), 1);
     tn_error err = {0};
-    double rate = 0;
+    tn_prior prior;
     tn_reader_stop(reader); /* nobody ever opens the other end */
-    assert_int_equal(tn_reader_prior(reader, &rate, &err), TN_E_STOPPED);
+    assert_int_equal(tn_reader_prior(reader, &prior, &err), TN_E_STOPPED);
     assert_string_equal(err.text, "the reader was stopped");
     tn_reader_close(reader);
     int silent = open(path, O_RDWR | O_CLOEXEC);

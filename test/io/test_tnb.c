@@ -156,12 +156,12 @@ static void dump(const setup *s, const tn_reader_opts *opts, tn_text *out)
         tn_reader_recycle(reader, batch);
     }
     assert_int_equal(status, TN_END);
-    double prior = 0;
+    tn_prior prior;
     tn_read_counts n;
     assert_int_equal(tn_reader_prior(reader, &prior, &err), TN_OK);
     tn_reader_counts(reader, &n);
-    tn_text_addf(out, "prior %a records %" PRIu64 " bytes %" PRIu64 " blank %" PRIu64, prior,
-                 n.records, n.bytes, n.blank);
+    tn_text_addf(out, "prior %a records %" PRIu64 " bytes %" PRIu64 " blank %" PRIu64,
+                 prior.clicks / prior.weight, n.records, n.bytes, n.blank);
     tn_text_addf(out, " duplicate %" PRIu64 " weightless %" PRIu64 " out %" PRIu64 " bad %" PRIu64,
                  n.duplicate_key, n.zero_weight, n.sampled_out, n.bad);
     tn_text_addf(out, " sources %u total %" PRIu64 " done %" PRIu64 "\n", n.sources,

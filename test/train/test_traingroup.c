@@ -75,6 +75,28 @@ static void ranks_train_the_model_of_one_process_on_the_joint_batch(void **state
     }
 }
 
+static void the_first_bias_is_that_of_the_rows_of_all_ranks(void **state)
+{
+    (void)state;
+    /* Nothing is learned, so the bias is what the evaluation sees; the parts have other rates. */
+    static const char *const staleness[] = {"cluster.staleness=0", "cluster.staleness=2"};
+    const char *const one_opts[] = {"model.bias_init=prior",      "train.optimizer.lr=1e-30",
+                                    "train.sparse.wide.lr=1e-30", "train.sparse.deep.lr=1e-30",
+                                    "checkpoint.resume=never",    NULL};
+    grouprun one = {.config = "deepfm", .n = 1, .dir = run_dir, .more = one_opts};
+    grouprun_well(&one);
+    for (uint32_t i = 0; i < 2; i++) {
+        for (uint32_t n = 2; n <= 4; n++) {
+            grouprun_deal(rows, n, 128 / n);
+            const char *const opts[] = {train_files(n), one_opts[0], one_opts[1],  one_opts[2],
+                                        one_opts[3],    one_opts[4], staleness[i], NULL};
+            grouprun all = {.config = "deepfm", .n = n, .dir = run_dir, .more = opts};
+            grouprun_well(&all);
+            assert_true(fabs(all.valid_logloss - one.valid_logloss) < 1e-9);
+        }
+    }
+}
+
 static void c4_ranks_without_data_take_part_in_everything(void **state)
 {
     (void)state;
@@ -286,6 +308,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ranks_train_the_model_of_one_process_on_the_joint_batch),
+        cmocka_unit_test(the_first_bias_is_that_of_the_rows_of_all_ranks),
         cmocka_unit_test(c4_ranks_without_data_take_part_in_everything),
         cmocka_unit_test(ranks_that_do_not_wait_learn_every_row_once),
         cmocka_unit_test(floats_may_travel_in_16_bits),
