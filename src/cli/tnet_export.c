@@ -1,18 +1,23 @@
 /* tnet_export.c - from a checkpoint to an inference dictionary and a graph. */
 #include "base/log.h"
+#include "cli/children.h"
+#include "cli/local.h"
 #include "cli/main.h"
 #include "cli/signals.h"
 #include "train/checkpoint.h"
 #include "train/export.h"
+#include "train/follow.h"
 
 #include <stdio.h>
 
 typedef struct export_flags {
+    uint32_t peers;
     const char *checkpoint, *to, *delta_from;
     bool json;
 } export_flags;
 
 static const tn_field flags[] = {
+    TN_FIELD_U32(export_flags, peers, "~", 1, TN_CHILDREN_MAX, "", TN_LOCAL_HELP),
     TN_FLAG_STR(export_flags, checkpoint, "PATH",
                 "a checkpoint, or a run directory (~: the newest of this run)"),
     TN_FLAG_STR(export_flags, to, "DIR", "folder of exports (~: export.to)"),
@@ -55,11 +60,15 @@ static void print_result(const tn_exported *out, bool json)
     tn_text_done(&text);
 }
 
-static tn_status work(tn_setup *s, const tn_options *options, const void *asked, tn_error *err)
+/* Of several processes rank 0 tells what all have written. */
+static tn_status export(tn_setup *s, const export_flags *f, tn_error *err)
 {
-    const export_flags *f = asked;
-    TN_TRY(tn_setup_load(s, options, err));
     TN_TRY(tn_setup_plan(s, err));
+    if (s->run.cluster.rank > 0) {
+        const tn_watch watch = {.stop = tn_signals_watch_stop(),
+                                .told_elsewhere = &s->told_elsewhere};
+        return tn_follow_export(s->plan, &s->text, &watch, &s->binder, err);
+    }
     tn_text dir = {0};
     tn_run_dir(&s->run.run, &dir);
     tn_export_request request = {
@@ -67,6 +76,8 @@ static tn_status work(tn_setup *s, const tn_options *options, const void *asked,
         .to = f->to,
         .delta_from = f->delta_from,
         .binder = &s->binder,
+        .text = &s->text,
+        .told_elsewhere = &s->told_elsewhere,
         .stop = tn_signals_watch_stop(),
     };
     tn_exported out;
@@ -78,6 +89,21 @@ static tn_status work(tn_setup *s, const tn_options *options, const void *asked,
                (double)out.bytes / 1e6, out.seconds, out.existed ? "; it was there already" : "");
     }
     return status;
+}
+
+static tn_status work(tn_setup *s, const tn_options *options, const void *asked, tn_error *err)
+{
+    const export_flags *f = asked;
+    const tn_local local = {
+        .program = &program, .options = options, .peers = f->peers, .folder = "export"};
+    const tn_options own = tn_local_options(&local, s->arena);
+    tn_status status = tn_setup_load(s, &own, err);
+    status = status == TN_OK ? tn_local_seat(&local, s, err) : status;
+    if (status != TN_OK) {
+        tn_local_decline(&local, s);
+        return status;
+    }
+    return tn_local_is_group(&local) ? tn_local_run(&local, s, err) : export(s, f, err);
 }
 
 int main(int argc, char **argv)

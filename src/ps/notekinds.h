@@ -1,8 +1,7 @@
 /* notekinds.h - what peers and rank 0 tell each other beside keys and floats: a struct for each
  * type of frame that carries a note. How they travel, and who owns what, notes.h says. Session,
- * step, rank and incarnation are in the frame (ps/frame.h). Enumerations travel as numbers, so they
- * are u64 here; a reader refuses those without a name.
- */
+ * step, rank and incarnation are in the frame (ps/frame.h). Enumerations are u64, since they travel
+ * as numbers; a reader refuses those without a name. */
 #ifndef TN_PS_NOTEKINDS_H
 #define TN_PS_NOTEKINDS_H
 
@@ -68,10 +67,9 @@ typedef struct tn_part_note {
 
 /* REPORT: sums so far, so that one that is lost, repeated or late does no harm. */
 typedef struct tn_report_note {
-    uint64_t number;              /* grows with every report of the rank, across restarts */
+    uint64_t number, samples;     /* grows across restarts; learned from since the rank began .. */
+    double loss_sum, weight_sum;  /* .. sum of w l, and of w; these three are 0 at staleness 0 */
     uint64_t epoch, records, bad; /* read of that epoch */
-    uint64_t samples;             /* learned from since the rank began .. */
-    double loss_sum, weight_sum;  /* .. sum of w l, and of w; all three 0 at staleness 0 */
     tn_note_bytes metrics;        /* of all its scores since then: tn_metrics_pack, coarse */
 } tn_report_note;
 
@@ -82,7 +80,7 @@ typedef enum tn_order_what {
     TN_ORDER_ABANDON,  /* the cut or snapshot `number` */
     TN_ORDER_RETURN,   /* to one rank: give back what you hold of epoch `number`: DONE with parts */
     TN_ORDER_EVALUATE, /* text: the data */
-    TN_ORDER_EXPORT,   /* text: where to */
+    TN_ORDER_EXPORT,   /* write the rows of the model of `step`; text: where to */
     TN_ORDER_STOP,     /* end the run; number: tn_status, text: why */
     TN_ORDER_BYE,      /* nobody needs you any more */
     TN_ORDER_LOAD,     /* checkpoint `number`, 0: none; text: what of it */

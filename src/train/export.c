@@ -11,7 +11,8 @@
 #include "train/ckptdir.h"
 #include "train/exportdir.h"
 #include "train/exportjson.h"
-#include "train/exportrows.h"
+#include "train/exportparts.h"
+#include "train/lead.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -28,6 +29,8 @@ typedef struct exporting {
     const tn_blueprint *plan;
     const tn_export_request *request;
     tn_worker *w;
+    tn_lead *lead; /* of other processes, once there are any; NULL: alone */
+    tn_export_parts parts;
     tn_exported *out;
     tn_exportdir dir;
     char base[TN_PATH_SIZE]; /* of a delta */
@@ -195,7 +198,8 @@ static tn_status write_rows(exporting *x, tn_error *err)
                                  .team = x->w->team,
                                  .model_id = x->out->model_id,
                                  .base = x->request->delta_from != NULL ? x->base : NULL,
-                                 .stop = x->request->stop};
+                                 .stop = x->request->stop,
+                                 .parts = x->lead != NULL ? &x->parts : NULL};
     char path[TN_PATH_SIZE];
     tn_export_done done = {0};
     if (wants(&x->plan->run->export.dict, "tnd")) {
@@ -239,10 +243,29 @@ static tn_status write_index(exporting *x, tn_error *err)
 
 /* ---- directory ---- */
 
+/* The others have written their rows when this returns, whatever became of the graph: nobody writes
+ * into a folder that is removed. */
+static tn_status write_graph_together(exporting *x, tn_error *err)
+{
+    tn_error second = {0};
+    if (x->lead == NULL) {
+        return write_graph(x, err);
+    }
+    TN_TRY(tn_export_parts_init(&x->parts, x->w, x->w->steps, x->dir.tmp, x->request->binder->arena,
+                                err));
+    TN_TRY(tn_lead_export(x->lead, x->dir.tmp, err));
+    tn_status status = write_graph(x, err);
+    tn_status others = tn_lead_exported(x->lead, status == TN_OK ? err : &second);
+    return status != TN_OK ? status : others;
+}
+
 static tn_status fill(exporting *x, tn_error *err)
 {
-    TN_TRY(write_graph(x, err));
+    TN_TRY(write_graph_together(x, err));
     TN_TRY(write_rows(x, err));
+    if (x->lead != NULL) {
+        TN_TRY(tn_export_parts_remove(&x->parts, err));
+    }
     TN_TRY(write_index(x, err));
     TN_TRY(tn_exportdir_settle(&x->dir, &x->out->existed, err));
     memcpy(x->out->path, x->dir.path, sizeof x->out->path);
@@ -254,15 +277,17 @@ static tn_status write_export(exporting *x, tn_error *err)
     const tn_export_request *r = x->request;
     const char *to = r->to != NULL ? r->to : x->plan->run->export.to;
     tn_saved which = {0};
-    char manifest[TN_PATH_SIZE];
+    char folder[TN_PATH_SIZE];
     TN_TRY(tn_checkpoint_load(r->checkpoint, x->w, &which, err));
-    TN_TRY(tn_path_join(r->checkpoint, "MANIFEST", manifest, err));
-    if (tn_path_exists(manifest)) {
-        TN_TRY(id_of_model(r->checkpoint, x->out->model_id, err));
+    TN_TRY(tn_path_join(r->checkpoint, "MANIFEST", folder, err));
+    if (tn_path_exists(folder)) {
+        (void)snprintf(folder, sizeof folder, "%s", r->checkpoint);
     } else {
-        char folder[TN_PATH_SIZE];
         TN_TRY(tn_path_join(r->checkpoint, which.name, folder, err));
-        TN_TRY(id_of_model(folder, x->out->model_id, err));
+    }
+    TN_TRY(id_of_model(folder, x->out->model_id, err));
+    if (x->lead != NULL) {
+        TN_TRY(tn_lead_load(x->lead, folder, err));
     }
     x->out->step = x->w->steps;
     if (r->delta_from != NULL) {
@@ -276,19 +301,39 @@ static tn_status write_export(exporting *x, tn_error *err)
     return status;
 }
 
+static tn_status export_together(exporting *x, tn_error *err)
+{
+    const tn_watch watch = {.told_elsewhere = x->request->told_elsewhere};
+    TN_TRY(tn_lead_open(&x->lead, x->w, x->request->text, NULL, NULL, err));
+    tn_status status = tn_lead_form(x->lead, x->request->stop, err);
+    if (status == TN_OK) {
+        status = write_export(x, err);
+    }
+    tn_watch_told_elsewhere(&watch, tn_lead_close(x->lead, status, err->text));
+    return status;
+}
+
 tn_status tn_export(const tn_blueprint *plan, const tn_export_request *request, tn_exported *out,
                     tn_error *err)
 {
     tn_exported made = {.model_id = ""};
+    tn_error why = {0};
     exporting x = {.plan = plan, .request = request, .out = &made};
     double begin = tn_clock_s();
     /* the training graph too: a checkpoint is known by it */
-    TN_TRY(tn_worker_new(&x.w, plan, &(tn_worker_opts){.compares = true}, request->binder, err));
-    tn_status status = write_export(&x, err);
-    tn_worker_free(x.w);
+    const tn_worker_opts opts = {.compares = true};
+    tn_status status = tn_worker_new(&x.w, plan, &opts, request->binder, &why);
     if (status == TN_OK) {
-        made.seconds = tn_clock_s() - begin;
-        *out = made;
+        status = plan->owners.n_peers > 1 ? export_together(&x, &why) : write_export(&x, &why);
     }
-    return status;
+    if (status != TN_OK && x.lead == NULL) {
+        tn_peers_decline(plan->run, status, why.text);
+    }
+    tn_worker_free(x.w);
+    if (status != TN_OK) {
+        return tn_fail(err, status, "%s", why.text);
+    }
+    made.seconds = tn_clock_s() - begin;
+    *out = made;
+    return TN_OK;
 }

@@ -15,6 +15,7 @@
 #define TN_TRAIN_EXPORT_H
 
 #include "base/file.h"
+#include "train/trainer.h"
 #include "train/worker.h"
 
 #include <stdatomic.h>
@@ -25,6 +26,8 @@ typedef struct tn_export_request {
     const char *delta_from; /* id of an export in that folder: the dictionary holds what changed
                                since and needs it beside; NULL: all rows */
     const tn_binder *binder;
+    const tn_run_text *text; /* of the run, when the plan is for several processes; else NULL */
+    bool *told_elsewhere;    /* as in tn_watch, of that run; NULL: nobody asks */
     const atomic_bool *stop; /* true: remove what is half made, TN_E_STOPPED; NULL: nobody asks */
 } tn_export_request;
 
@@ -36,7 +39,9 @@ typedef struct tn_exported {
     double seconds;
 } tn_exported;
 
-/* Loads the checkpoint into a worker of its own and writes. TN_E_CKPT, TN_E_IO, TN_E_CONFIG. */
+/* Loads the checkpoint into a worker of its own and writes. Of several processes this is rank 0,
+ * and every other one calls tn_follow_export: each loads its part, and the bytes are those that one
+ * process writes. TN_E_CKPT, TN_E_IO, TN_E_CONFIG, TN_E_PEER. */
 tn_status tn_export(const tn_blueprint *plan, const tn_export_request *request, tn_exported *out,
                     tn_error *err) TN_MUST_USE;
 

@@ -7,6 +7,7 @@
 #include "base/number.h"
 #include "io/dictwrite.h"
 #include "train/exportdelta.h"
+#include "train/exportparts.h"
 #include "train/rowcolumns.h"
 
 #include <math.h>
@@ -20,17 +21,19 @@ static double score_of(const tn_row_view *row)
     return click * row->click + no_click * (row->show - row->click);
 }
 
-/* One partition, unless a signal asks to stop. */
-static tn_status walk_partition(const tn_export_rows *r, uint32_t partition, tn_row_visit *visit,
-                                void *arg, tn_error *err)
+tn_status tn_export_walk(const tn_export_rows *r, uint32_t partition, tn_row_visit *visit,
+                         void *arg, tn_error *err)
 {
     if (r->stop != NULL && atomic_load(r->stop)) {
         return tn_fail(err, TN_E_STOPPED, "stopped by a signal; nothing is exported");
     }
+    if (r->parts != NULL && tn_export_part_is_other(r->parts, partition)) {
+        return tn_export_part_walk(r->parts, partition, visit, arg, err);
+    }
     return tn_table_walk(r->table, partition, visit, arg, err);
 }
 
-static bool is_exported(const tn_export_rows *r, const tn_row_view *row)
+bool tn_export_keeps(const tn_export_rows *r, const tn_row_view *row)
 {
     double least = r->plan->run->export.min_score;
     return isnan(least) || score_of(row) >= least;
@@ -66,7 +69,7 @@ static tn_status give_row(void *arg, const tn_row_view *row, tn_error *err)
 {
     const table_walk *w = arg;
     const tn_export_rows *rows = w->from->rows;
-    if (!is_exported(rows, row)) {
+    if (!tn_export_keeps(rows, row)) {
         return TN_OK;
     }
     uint32_t record = rows->plan->layout->group[row->group].record;
@@ -83,7 +86,7 @@ static tn_status walk_table(void *arg, uint32_t piece, tn_dict_visit *visit, voi
 {
     const table_source *from = arg;
     table_walk w = {.from = from, .visit = visit, .visitor = visitor};
-    return walk_partition(from->rows, piece, give_row, &w, err);
+    return tn_export_walk(from->rows, piece, give_row, &w, err);
 }
 
 /* {"model_id":"..","segments":["wide",..],"slots":[..]} */
@@ -190,7 +193,7 @@ static tn_status print_row(void *arg, const tn_row_view *row, tn_error *err)
 {
     dump_hand *h = arg;
     const dump_job *j = h->job;
-    if (!is_exported(j->rows, row)) {
+    if (!tn_export_keeps(j->rows, row)) {
         return TN_OK;
     }
     const tn_group *group = &j->rows->plan->layout->group[row->group];
@@ -217,7 +220,7 @@ static tn_status print_partition(void *job, uint32_t piece, void *hand, tn_error
     h->job = job;
     h->n = 0;
     tn_text_clear(&h->lines);
-    return walk_partition(h->job->rows, piece, print_row, h, err);
+    return tn_export_walk(h->job->rows, piece, print_row, h, err);
 }
 
 static tn_status put_partition(void *job, uint32_t piece, void *hand, tn_error *err)

@@ -13,7 +13,16 @@ typedef struct tn_export_rows {
     const char *model_id;    /* 32 hex digits */
     const char *base;        /* folder of an export: only what changed since; NULL: all */
     const atomic_bool *stop; /* true: end with TN_E_STOPPED; NULL: nobody asks */
+    const struct tn_export_parts *parts; /* what other ranks have written (train/exportparts.h);
+                                            NULL: the table has all rows */
 } tn_export_rows;
+
+/* Whether a row is exported: export.min_score. */
+bool tn_export_keeps(const tn_export_rows *r, const tn_row_view *row);
+
+/* The rows of a partition, which may be another rank's, unless a signal asks to stop. */
+tn_status tn_export_walk(const tn_export_rows *r, uint32_t partition, tn_row_visit *visit,
+                         void *arg, tn_error *err) TN_MUST_USE;
 
 typedef struct tn_export_done {
     uint64_t bytes, rows;

@@ -2,6 +2,7 @@
 #include "train/follow.h"
 
 #include "base/clock.h"
+#include "train/exportparts.h"
 #include "train/followstate.h"
 #include "train/restore.h"
 
@@ -101,13 +102,36 @@ static tn_status carry_out(tn_follower *f, const tn_order_note *order, tn_error 
     }
 }
 
+static tn_status write_rows(const tn_follower *f, const tn_order_note *order, tn_error *err)
+{
+    const tn_export_rows rows = {
+        .plan = f->plan, .table = f->w->shard.table, .team = f->w->team, .stop = f->watch->stop};
+    tn_arena *arena = tn_arena_new(1 << 14);
+    tn_export_parts parts;
+    tn_status status = tn_export_parts_init(&parts, f->w, order->step, order->text, arena, err);
+    if (status == TN_OK) {
+        status = tn_export_part_write(&parts, &rows, err);
+    }
+    tn_arena_free(arena);
+    return status;
+}
+
+static tn_status export(tn_follower *f, const tn_order_note *order, tn_error *err)
+{
+    tn_error why = {0};
+    tn_beats_state(&f->beats, TN_PEER_SAVING);
+    tn_status status = write_rows(f, order, &why);
+    return tn_follower_say_done(f, order, status, &why, err);
+}
+
 /* One that does not train. */
 static tn_status judge(tn_follower *f, const tn_order_note *order, tn_error *err)
 {
     return order->what == TN_ORDER_EVALUATE ? tn_follower_evaluate(f, order, err)
-           : order->what == TN_ORDER_LOAD
-               ? load(f, order, err)
-               : tn_fail(err, TN_E_PEER, "rank 0 orders what no rank can do that evaluates");
+           : order->what == TN_ORDER_LOAD   ? load(f, order, err)
+           : order->what == TN_ORDER_EXPORT
+               ? export(f, order, err)
+               : tn_fail(err, TN_E_PEER, "rank 0 orders what no rank can do that does not train");
 }
 
 /* One that ended an evaluation comes first. */
@@ -211,6 +235,15 @@ tn_status tn_follow_evaluation(const tn_blueprint *plan, const tn_run_text *text
                                const tn_binder *b, tn_error *err)
 {
     tn_follower f = {.plan = plan, .watch = watch, .paths = data->paths, .fetch = data->fetch};
+    tn_outcome out;
+    return follow(&f, text, b, &out, err);
+}
+
+tn_status tn_follow_export(const tn_blueprint *plan, const tn_run_text *text, const tn_watch *watch,
+                           const tn_binder *b, tn_error *err)
+{
+    const tn_strs none = {0};
+    tn_follower f = {.plan = plan, .watch = watch, .paths = &none};
     tn_outcome out;
     return follow(&f, text, b, &out, err);
 }

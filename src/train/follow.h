@@ -23,4 +23,9 @@ tn_status tn_follow_evaluation(const tn_blueprint *plan, const tn_run_text *text
                                const tn_watch *watch, const tn_follow_data *data,
                                const tn_binder *b, tn_error *err) TN_MUST_USE;
 
+/* Exports nothing by itself: reads its part of the checkpoint that rank 0 says, and writes its rows
+ * where rank 0 finds them (train/export.h). */
+tn_status tn_follow_export(const tn_blueprint *plan, const tn_run_text *text, const tn_watch *watch,
+                           const tn_binder *b, tn_error *err) TN_MUST_USE;
+
 #endif

@@ -22,7 +22,7 @@
 typedef struct tn_follower {
     const tn_blueprint *plan;
     const tn_watch *watch;
-    const tn_strs *paths; /* of data to evaluate, and nothing else; NULL: the run's */
+    const tn_strs *paths; /* it does not train: of data to evaluate; NULL: it trains */
     const tn_strs *fetch; /* nodes whose values are wanted of them; NULL: of none */
     tn_worker *w;
     tn_peers *peers;

@@ -276,6 +276,18 @@ tn_status tn_lead_start(tn_lead *l, const tn_lead_begin *how, tn_error *err)
     return TN_OK;
 }
 
+tn_status tn_lead_export(tn_lead *l, const char *folder, tn_error *err)
+{
+    tn_order_note order = {.what = TN_ORDER_EXPORT, .step = l->w->steps, .text = folder};
+    return order_all(l, &order, err);
+}
+
+tn_status tn_lead_exported(tn_lead *l, tn_error *err)
+{
+    const tn_order_note order = {.what = TN_ORDER_EXPORT, .number = l->n_orders};
+    return tn_group_await(l->group, &order, NULL, NULL, err);
+}
+
 tn_status tn_lead_prior(tn_lead *l, uint32_t epoch, tn_error *err)
 {
     const tn_order_note order = {.what = TN_ORDER_PRIOR, .number = epoch, .text = ""};
@@ -284,13 +296,13 @@ tn_status tn_lead_prior(tn_lead *l, uint32_t epoch, tn_error *err)
 
 static tn_status add_prior(void *arg, uint32_t rank, const tn_done_note *note, tn_error *err)
 {
-    tn_prior *sum = arg;
+    tn_prior *all = arg;
     if (!(note->clicks >= 0 && note->clicks <= note->weight)) {
         return tn_fail(err, TN_E_PEER, "rank %u has %g clicks in rows that weigh %g", rank,
                        note->clicks, note->weight);
     }
-    sum->clicks += note->clicks;
-    sum->weight += note->weight;
+    all->clicks += note->clicks;
+    all->weight += note->weight;
     return TN_OK;
 }
 

@@ -79,6 +79,10 @@ tn_status tn_lead_sum(tn_lead *l, const tn_progress *own, const tn_metrics *metr
 tn_status tn_lead_evaluate(tn_lead *l, const char *data, const tn_eval_request *request,
                            tn_evaluation *out, tn_error *err) TN_MUST_USE;
 
+/* The others write their rows into the folder of an export (train/exportparts.h); and all have. */
+tn_status tn_lead_export(tn_lead *l, const char *folder, tn_error *err) TN_MUST_USE;
+tn_status tn_lead_exported(tn_lead *l, tn_error *err) TN_MUST_USE;
+
 tn_peers *tn_lead_peers(tn_lead *l);
 tn_reported *tn_lead_reported(tn_lead *l); /* what the others have learned */
 

@@ -151,24 +151,36 @@ static const char *format_preset(const char *name)
     return format != NULL ? format->preset : NULL;
 }
 
-static void load(exportkit *k, const char *const *overrides)
+static const tn_blueprint *load(const exportkit *k, const char *const *overrides,
+                                const tn_roster *roster, tn_run *run, tn_binder *b)
 {
     static const tn_presets presets = {.format = format_preset, .model = tn_model_preset};
     char path[300];
     tn_error err = {0};
+    const tn_blueprint *plan = NULL;
     (void)snprintf(path, sizeof path, "%s/kit.yaml", k->dir);
     tn_config_in in = {
         .fields = tn_run_fields, .presets = &presets, .path = path, .overrides = overrides};
     while (overrides != NULL && overrides[in.n_overrides] != NULL) {
         in.n_overrides++;
     }
-    const tn_tree *tree = tn_config_load(&in, k->arena, &k->diag);
+    const tn_tree *tree = tn_config_load(&in, b->arena, b->diag);
     if (tree != NULL) {
-        tn_run_bind(&k->binder, tree, &k->run);
+        tn_run_bind(b, tree, run);
+        run->cluster.rank = roster != NULL ? roster->rank : 0;
+        run->cluster.size = roster != NULL ? roster->size : 0;
+        run->cluster.roster = roster;
     }
-    if (k->diag.n_errors > 0 || tn_blueprint_new(&k->plan, &k->run, &k->binder, &err) != TN_OK) {
-        fail_msg("%s%s", tn_text_str(&k->diag.text), err.text);
+    if (b->diag->n_errors > 0 || tn_blueprint_new(&plan, run, b, &err) != TN_OK) {
+        fail_msg("%s%s", tn_text_str(&b->diag->text), err.text);
     }
+    return plan;
+}
+
+const tn_blueprint *exportkit_plan_of(const exportkit *k, const char *const *overrides,
+                                      const tn_roster *roster, tn_binder *b)
+{
+    return load(k, overrides, roster, TN_NEW(b->arena, tn_run), b);
 }
 
 void exportkit_open(exportkit *k, const char *model, const char *const *overrides)
@@ -182,7 +194,7 @@ void exportkit_open(exportkit *k, const char *model, const char *const *override
     tn_text_addf(&t, config, k->dir, k->dir, k->dir, k->dir, model);
     write_file(k, "kit.yaml", &t);
     tn_text_done(&t);
-    load(k, overrides);
+    k->plan = load(k, overrides, NULL, &k->run, &k->binder);
 }
 
 void exportkit_close(exportkit *k)

@@ -2,6 +2,7 @@
 #ifndef TN_TEST_EXPORTKIT_H
 #define TN_TEST_EXPORTKIT_H
 
+#include "ps/roster.h"
 #include "train/bundle.h"
 #include "train/export.h"
 
@@ -21,6 +22,11 @@ typedef struct exportkit {
  * `model` is YAML of the section `model`; `overrides` are "key=value", NULL-terminated, or NULL. */
 void exportkit_open(exportkit *k, const char *model, const char *const *overrides);
 void exportkit_close(exportkit *k);
+
+/* The same configuration for one of several processes, with other overrides; in the binder's arena.
+ */
+const tn_blueprint *exportkit_plan_of(const exportkit *k, const char *const *overrides,
+                                      const tn_roster *roster, tn_binder *b);
 
 /* Trains and leaves a checkpoint in <dir>/run. */
 void exportkit_train(exportkit *k);
