@@ -159,11 +159,19 @@ uint32_t tn_ledger_reassigned(const tn_ledger *l)
     return l->n_again;
 }
 
+/* Who reads fast asks far ahead of what it learns: no rank holds more than its share of what is not
+ * done, and so there is a part for each as long as there are so many. */
+static bool has_share(const tn_ledger *l, uint32_t rank)
+{
+    const uint32_t left = l->n_parts - l->n_done;
+    return l->rank[rank].held.n >= (left + l->ranks - 1) / l->ranks;
+}
+
 /* The part that `rank` would get now, or TN_NOBODY. */
 static uint32_t next_free(tn_ledger *l, uint32_t rank)
 {
     if (l->mode == TN_LEDGER_ON_REQUEST) {
-        return l->list[TN_LIST_FREE].first;
+        return has_share(l, rank) ? TN_NOBODY : l->list[TN_LIST_FREE].first;
     }
     uint32_t *next = &l->rank[rank].next;
     while (*next < l->n_parts && l->part[*next].state != TN_PART_FREE) {
@@ -241,8 +249,12 @@ tn_ledger_answer tn_ledger_ask(tn_ledger *l, uint32_t rank, uint32_t epoch, uint
 
 bool tn_ledger_woken(tn_ledger *l, uint64_t now_ns, tn_ledger_wake *out)
 {
-    uint32_t rank = l->waiting.first;
-    if (rank == TN_NOBODY || (l->list[TN_LIST_FREE].n == 0 && !tn_ledger_is_over(l))) {
+    const bool over = tn_ledger_is_over(l);
+    uint32_t rank = over || l->list[TN_LIST_FREE].n > 0 ? l->waiting.first : TN_NOBODY;
+    while (rank != TN_NOBODY && !over && has_share(l, rank)) {
+        rank = l->waits[rank].next;
+    }
+    if (rank == TN_NOBODY) {
         return false;
     }
     tn_ledger_answer a = answer(l, rank, now_ns);

@@ -4,22 +4,22 @@
  *       '<-- lost, returned, not claimed: attempt + 1 --'
  *
  * BY_RULE: part i goes to rank i mod ranks, in order; arrival decides nothing. ON_REQUEST: whoever
- * asks gets the next free part, what was given back first. One epoch is one ledger.
+ * asks gets the next free part, what was given back first; of all that are not done it holds at most
+ * ceil(parts / ranks). One epoch is one ledger.
  *
  * A rank asks under an id that grows with each ask, and asks again under the same id until it is
- * answered (resend.h): PART and NO_MORE are final answers, an id gets the same one again, else a
- * part would leak. WAIT is none: the answer comes from tn_ledger_woken, or to a repetition. A rank
- * asks for its next part when the last ask is answered; it may hold several.
+ * answered (resend.h): PART and NO_MORE are final, an id gets the same one again, else a part would
+ * leak. WAIT is none: the answer comes from tn_ledger_woken, or to a repetition. A rank asks for
+ * its next part when the last ask is answered.
  *
  * The head of a part whose reader gave it back is done, the rest is the same part under the next
- * attempt, beginning at a later position; that rank waits behind all others. `attempt` fences: what
- * comes of an older one, or from another rank, is ignored. Numbers of parts may be any: they come
- * from outside. Ranks are below `ranks`, and of this incarnation, as the caller has checked.
+ * attempt, beginning later; that rank waits behind all others. `attempt` fences: what comes of an
+ * older one, or from another rank, is ignored. Numbers of parts may be any: they come from outside.
+ * Ranks are below `ranks`, and of this incarnation, as the caller has checked.
  *
  * Nothing here waits, allocates (but new, restore) or reads a clock: the same calls give the same
- * answers. Asking, finishing, giving back: O(1); lost and claim: the parts that the rank holds;
- * straggler: the ranks that wait. One thread. Times are nanoseconds of a monotonic clock.
- */
+ * answers. One thread. Times are nanoseconds of a monotonic clock. Asking, finishing, giving back
+ * are O(1); lost, claim: the parts the rank holds; straggler, woken: the ranks that wait. */
 #ifndef TN_PS_LEDGER_H
 #define TN_PS_LEDGER_H
 

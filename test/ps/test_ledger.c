@@ -192,7 +192,7 @@ static void only_the_current_attempt_can_finish_a_part(void **state)
 static void parts_of_a_lost_rank_are_dealt_again_in_order_and_from_where_they_began(void **state)
 {
     (void)state;
-    tn_ledger *l = open_relaxed(2, 5);
+    tn_ledger *l = open_relaxed(2, 7);
     part_of(l, 0, 1, 0);
     part_of(l, 1, 1, 0);
     part_of(l, 0, 2, 0);
@@ -207,6 +207,29 @@ static void parts_of_a_lost_rank_are_dealt_again_in_order_and_from_where_they_be
     assert_int_equal(deal.attempt, 1);
     assert_int_equal(deal.position, 0);
     assert_int_equal(part_of(l, 1, 4, 1), 3);
+    tn_ledger_free(l);
+}
+
+/* Three ranks, seven parts: three, then two, then one are the most that a rank holds. */
+static void who_asks_ahead_leaves_others_their_share(void **state)
+{
+    (void)state;
+    tn_ledger *l = open_relaxed(3, 7);
+    tn_ledger_wake w;
+    for (uint32_t i = 0; i < 3; i++) {
+        assert_int_equal(part_of(l, 0, i + 1, 0), i);
+    }
+    assert_int_equal(ask(l, 0, 4), TN_LEDGER_WAIT); /* though four are free */
+    assert_false(tn_ledger_woken(l, 0, &w));
+    assert_int_equal(part_of(l, 1, 1, 0), 3);
+    assert_true(tn_ledger_done(l, 0, 0, 0, 1));
+    assert_false(tn_ledger_woken(l, 1, &w)); /* two are in hand, six are left */
+    assert_true(tn_ledger_done(l, 0, 1, 0, 2));
+    assert_true(tn_ledger_woken(l, 2, &w));
+    assert_true(w.rank == 0 && w.id == 4 && w.answer == TN_LEDGER_PART && w.deal.part == 4);
+    assert_int_equal(part_of(l, 1, 2, 2), 5);
+    assert_int_equal(ask(l, 1, 3), TN_LEDGER_WAIT);
+    assert_int_equal(part_of(l, 2, 1, 2), 6); /* the last one: who comes late has it */
     tn_ledger_free(l);
 }
 
@@ -363,6 +386,7 @@ int main(void)
         cmocka_unit_test(a_lost_rank_that_waited_is_not_woken),
         cmocka_unit_test(only_the_current_attempt_can_finish_a_part),
         cmocka_unit_test(parts_of_a_lost_rank_are_dealt_again_in_order_and_from_where_they_began),
+        cmocka_unit_test(who_asks_ahead_leaves_others_their_share),
         cmocka_unit_test(by_rule_a_rank_that_came_back_gets_its_own_parts_again),
         cmocka_unit_test(exact_a_lost_rank_keeps_its_parts_until_the_rollback),
         cmocka_unit_test(too_many_parts_and_too_little_memory_are_errors),
