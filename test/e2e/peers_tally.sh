@@ -65,8 +65,9 @@ tallies() {
 train() {
     what="$1 peers, staleness $2, $3 records, $4"
     rm -rf "$dir/run"
-    expect 0 env TNET_FAIL="$4" tnet-train -q "$dir/c.yaml" --peers "$1" run.dir="$dir/run" \
+    expect 0 env TNET_FAIL="$4" tnet-train "$dir/c.yaml" --peers "$1" run.dir="$dir/run" \
         cluster.staleness="$2" data.train="$dir/a.svm"
+    cp "$dir/err" "$dir/train.err"
     tallies "$dir/run" "$3"
 }
 
@@ -85,3 +86,9 @@ records 1 200 >"$dir/a.svm"
 for staleness in 0 1; do
     train 3 "$staleness" 200 "$rough"
 done
+
+# A straggler is asked for the rest of what it holds, and others learn it.
+records 1 5000 >"$dir/a.svm"
+sed -i 's/part_bytes: 1KiB/part_bytes: 6KiB/; s/every: 20steps/every: 400steps/' "$dir/c.yaml"
+train 3 1 5000 link.request%7:short,link.answer%5:short,link.answer%97:error,apart.1:sleep=300
+grep -q 'rank 1 is asked to give back part' "$dir/train.err" || fail "$what: $(cat "$dir/train.err")"
