@@ -4,7 +4,7 @@
  *       '<-- lost, returned, not claimed: attempt + 1 --'
  *
  * BY_RULE: part i goes to rank i mod ranks, in order; arrival decides nothing. ON_REQUEST: whoever
- * asks gets the next free part, what was given back first; of all that are not done it holds at most
+ * asks gets the next free part, what was given back first; of those not done it holds at most
  * ceil(parts / ranks). One epoch is one ledger.
  *
  * A rank asks under an id that grows with each ask, and asks again under the same id until it is
