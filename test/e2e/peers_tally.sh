@@ -17,7 +17,7 @@ train:
   threads: 1
   optimizer: {type: sgd, lr: 1e-6}
   sparse: {type: sgd, lr: 1e-6, grad_scale: sum}
-checkpoint: {every: 20steps, keep: 99}
+checkpoint: {every: 10steps, keep: 99}
 export: {dict: [tsv], state: true}
 log: {progress: false}
 END
@@ -72,23 +72,23 @@ train() {
 }
 
 # A net that loses requests, loses acknowledgements, and brings both twice.
-rough=link.request%11:error,link.answer%13:error,link.request%7:short,link.answer%5:short
-records 1 320 >"$dir/a.svm"
+rough=link.request%29:error,link.answer%31:error,link.request%7:short,link.answer%5:short
+records 1 160 >"$dir/a.svm"
 for peers in 1 2 3 4; do
     for staleness in 0 inf; do
-        train "$peers" "$staleness" 320 "$rough"
+        train "$peers" "$staleness" 160 "$rough"
     done
 done
-train 3 1 320 "$rough"
+train 3 1 160 "$rough"
 
 # Two parts for three: one rank has nothing to read, and takes part in everything.
-records 1 200 >"$dir/a.svm"
+records 1 150 >"$dir/a.svm"
 for staleness in 0 1; do
-    train 3 "$staleness" 200 "$rough"
+    train 3 "$staleness" 150 "$rough"
 done
 
 # A straggler is asked for the rest of what it holds, and others learn it.
 records 1 5000 >"$dir/a.svm"
-sed -i 's/part_bytes: 1KiB/part_bytes: 6KiB/; s/every: 20steps/every: 400steps/' "$dir/c.yaml"
+sed -i 's/part_bytes: 1KiB/part_bytes: 6KiB/; s/every: 10steps/every: 400steps/' "$dir/c.yaml"
 train 3 1 5000 link.request%7:short,link.answer%5:short,link.answer%97:error,apart.1:sleep=300
 grep -q 'rank 1 is asked to give back part' "$dir/train.err" || fail "$what: $(cat "$dir/train.err")"
