@@ -2,8 +2,7 @@
  *
  *     a rank fails     tn_group_fail    ──> rank 0 ──> all: tn_group_check
  *     a rank is lost   rank 0 notices; of rank 0 that is lost, all others do
- *     it cannot form   a rank gives up, is stopped, or does not fit: in its hello, and in the
- * answers
+ *     it cannot form   a rank gives up, is stopped, or does not fit: in hellos and answers to them
  *
  * The first reason stays. Part of ps/group.h, which includes this. Any thread, but for closing.
  */

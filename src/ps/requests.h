@@ -8,8 +8,8 @@
  * A pull brings all that its owner must know of a batch but the gradients; a push names the pull
  * and brings those. `get` reads the first bytes of a payload that tn_frame_read has found long
  * enough, and yields TN_DROP_PARAMS, *out untouched, when a number is not finite or (but for a
- * loss) negative, when
- * weight stands without examples, when no pull is named, or with a day that rows cannot hold.
+ * loss) negative, when weight stands without examples, when no pull is named, or with a day that
+ * rows cannot hold.
  * Behind the floats of ROWS that answer a PEEK with TN_FRAME_MISSING stands a bit for each key, the
  * first in bit 0 of the first byte: 1, it has no row. Pure functions, any thread.
  */

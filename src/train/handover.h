@@ -1,8 +1,7 @@
 /* handover.h - a rank other than 0 scores its parts of a data set and hands the rows to rank 0,
  * which asks for them when it has come to where they stand (train/scoremerge.h).
  *
- *     scored rows ->  [ up to TN_HANDOVER_BYTES, in order ]  -> ORDER ROWS of rank 0: DONE with
- * some
+ *     scored rows ──> [ up to TN_HANDOVER_BYTES, in order ] ──> DONE to an ORDER ROWS of rank 0
  *
  * When so much is held it waits until rank 0 asks. After the last row it waits until all are handed
  * over, and answers once more with nothing. An order for anything else means that rank 0 has given

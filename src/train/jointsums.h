@@ -1,10 +1,11 @@
-/* jointsums.h - statistics over the joint batch of all ranks at staleness 0: what the graph asks
- * of its peers (nn/parts.h), carried by ps/sync.h, and the running values that
- * follow from it.
+/* jointsums.h - statistics over the joint batch of all ranks at staleness 0: what the graph asks of
+ * its peers (nn/parts.h), carried by ps/sync.h, and the running values that follow from it.
  *
- *     tn_forward, tn_backward with feed.peers = &sums.peers;   TN_TRY(tn_jointsums_check(&sums,
- * err)) tn_running_keep(w);           before the push: owners answer it with the running values of
- * now push, weights tn_running_take(w);           which may have been rounded on their way
+ *     forward, backward with feed.peers = &sums.peers
+ *     TN_TRY(tn_jointsums_check(&sums, err));
+ *     tn_running_keep(w);         before the push: owners answer it with the running values of now
+ *     push, weights
+ *     tn_running_take(w);         which may have been rounded on their way
  *
  * Every rank computes the same running values from the same numbers. Belongs to the worker's
  * thread.

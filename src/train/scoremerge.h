@@ -1,9 +1,8 @@
 /* scoremerge.h - scored rows of several ranks in the order of the data, as one process has them.
  *
- *     own rows     a.tsv:0 .. a.tsv:900             c.tsv:0 ..       batch by batch, as scored here
- *     rank 1                           b.tsv:0 ..                    asked for when it is their
- * turn
- *     ->           a.tsv:0 .. a.tsv:900 b.tsv:0 .. c.tsv:0 ..        take
+ *     own rows   a.tsv:0 .. a.tsv:900             c.tsv:0 ..   batch by batch, as scored here
+ *     rank 1                         b.tsv:0 ..                asked for when it is their turn
+ *     ->         a.tsv:0 .. a.tsv:900 b.tsv:0 .. c.tsv:0 ..    take
  *
  * Every rank scores the rows of its parts in the order of the data (number of the source, place in
  * it), and parts do not overlap, so this is a merge of sorted rows. Of every other rank it holds

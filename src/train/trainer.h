@@ -1,7 +1,6 @@
 /* trainer.h - a whole run: epochs, evaluations, checkpoints, early stop, the final test.
  *
- *     resume -> [ epoch: steps .. evaluate .. checkpoint ] .. -> restore the best -> test ->
- * summary
+ *     resume -> [ epoch: steps .. evaluate .. checkpoint ] .. -> the best again -> test -> summary
  *
  * Prints nothing: what a person sees goes line by line to the watch, what programs read to
  * metrics.jsonl and summary.json in the run directory. Belongs to the thread that calls it.
