@@ -68,7 +68,8 @@ static double linear(const sched_opts *o, uint64_t step, uint64_t end)
 
 static double cosine(const sched_opts *o, uint64_t step, uint64_t end)
 {
-    return o->final + (1 - o->final) * (1 + cos_pi(way(o, step, end))) / 2;
+    const double up = 1 + cos_pi(way(o, step, end)); /* at the end a rounding below 0 */
+    return o->final + (1 - o->final) * (up > 0 ? up : 0) / 2;
 }
 
 static double polynomial(const sched_opts *o, uint64_t step, uint64_t end)

@@ -76,6 +76,23 @@ static void every_schedule_warms_up_and_none_is_the_base_rate(void **state)
     tn_arena_free(a);
 }
 
+/* An owner refuses a push with a negative rate. */
+static void no_rate_falls_below_zero(void **state)
+{
+    (void)state;
+    static const char *const falls[] = {"linear", "cosine", "polynomial"};
+    tn_arena *a = tn_arena_new(1 << 12);
+    for (size_t i = 0; i < sizeof falls / sizeof falls[0]; i++) {
+        tn_variant v = kit_schedule(a, falls[i], "final=0");
+        for (uint64_t end = 1; end < 400; end++) {
+            for (uint64_t s = 0; s < end + 2; s++) {
+                assert_true(tn_schedule_factor(&v, s, end) >= 0);
+            }
+        }
+    }
+    tn_arena_free(a);
+}
+
 static void an_end_may_be_the_schedules_own(void **state)
 {
     (void)state;
@@ -112,6 +129,7 @@ int main(void)
         cmocka_unit_test(v20_cosine_after_warmup),
         cmocka_unit_test(every_schedule_follows_its_formula),
         cmocka_unit_test(every_schedule_warms_up_and_none_is_the_base_rate),
+        cmocka_unit_test(no_rate_falls_below_zero),
         cmocka_unit_test(an_end_may_be_the_schedules_own),
         cmocka_unit_test(schedules_that_cannot_run_say_why),
     };
