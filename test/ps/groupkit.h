@@ -8,7 +8,7 @@
 
 enum { GROUPKIT_RANKS = 4, GROUPKIT_TEXT = 1500 };
 
-/* Of a group of tests: the folder, and timers that are a twentieth as long. */
+/* Of a group of tests: the folder, and timers that are an eighth as long. */
 int groupkit_set_up(void **state);
 int groupkit_tear_down(void **state);
 

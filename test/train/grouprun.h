@@ -29,7 +29,7 @@ typedef struct grouprun {
                         how often, by whomever and in whatever order */
 } grouprun;
 
-/* n 1: one process. Timers are a twentieth as long. */
+/* n 1: one process. Timers are a quarter as long. */
 void grouprun_do(grouprun *g);
 
 /* The same, and all must have ended well. */
