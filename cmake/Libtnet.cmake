@@ -5,7 +5,10 @@
 set(tnet_map ${PROJECT_SOURCE_DIR}/cmake/libtnet.map)
 add_library(tnet SHARED ${PROJECT_SOURCE_DIR}/src/train/tnet.c)
 target_link_libraries(tnet PRIVATE tnet_train tnet_warnings)
-target_link_options(tnet PRIVATE -Wl,--version-script=${tnet_map} -Wl,-z,defs -Wl,--gc-sections)
+target_link_options(tnet PRIVATE -Wl,--version-script=${tnet_map} -Wl,--gc-sections)
+if(NOT TNET_SANITIZE) # clang leaves the sanitizer's functions to the program
+  target_link_options(tnet PRIVATE -Wl,-z,defs)
+endif()
 set_target_properties(tnet PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION 1 LINK_DEPENDS ${tnet_map}
   PUBLIC_HEADER ${PROJECT_SOURCE_DIR}/src/train/tnet.h)
 

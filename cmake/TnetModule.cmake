@@ -36,45 +36,43 @@ endfunction()
 
 # tnet_room_tests(io [F64 ops graph])
 #
-# Every test/<room>/test_<file>.c becomes the program test_<room>_<file> and the ctest <room>/<file>. Files of
-# test/<room>/ that do not begin with test_ are linked into all of the room's tests; test/support is linked everywhere.
-# Those named after F64 are built once more against the double engine.
+# All of test/<room>/ and test/support/ is one program, test_<room>: linking one for every file takes longer than compiling.
+# `test_io reader` runs test/io/test_reader.c, which is the ctest io/reader; see test/support/runner.c. The files named
+# after F64 are built once more against the double engine, as test_<room>_f64.
 function(tnet_room_tests room)
   cmake_parse_arguments(T "" "" "F64" ${ARGN})
   file(GLOB tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/test/${room}/test_*.c)
-  file(GLOB helpers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/test/${room}/*.c)
-  list(FILTER helpers EXCLUDE REGEX "/test_[^/]*$")
-  tnet_test_helpers(${room} "" ${helpers})
+  tnet_test_program(${room} "" ${tests})
   if(T_F64)
-    tnet_test_helpers(${room} _f64 ${helpers})
+    list(TRANSFORM T_F64 REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/test/${room}/test_\\1.c")
+    tnet_test_program(${room} _f64 ${T_F64})
   endif()
-  foreach(source ${tests})
-    get_filename_component(file ${source} NAME_WE)
-    string(REGEX REPLACE "^test_" "" file ${file})
-    tnet_one_test(${room} ${file} "" ${source})
-    if(file IN_LIST T_F64)
-      tnet_one_test(${room} ${file} _f64 ${source})
+endfunction()
+
+function(tnet_test_program room kind)
+  set(target test_${room}${kind})
+  set(list ${CMAKE_BINARY_DIR}/${target}.def)
+  file(GLOB helpers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/test/${room}/*.c ${PROJECT_SOURCE_DIR}/test/support/*.c)
+  list(FILTER helpers EXCLUDE REGEX "/(test_[^/]*|fuzz_main)\\.c$")
+  set(rows "")
+  foreach(source ${ARGN})
+    string(REGEX REPLACE ".*/test_([^/]*)\\.c$" "\\1" file ${source})
+    file(STRINGS ${source} takes_words REGEX "^int main\\(int")
+    if(takes_words)
+      string(APPEND rows "TN_TEST_WITH_WORDS(${file})\n")
+    else()
+      string(APPEND rows "TN_TEST(${file})\n")
     endif()
+    set_source_files_properties(${source} PROPERTIES COMPILE_DEFINITIONS main=tn_test_${file})
+    add_test(NAME ${room}/${file}${kind} COMMAND ${target} ${file} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+    set_tests_properties(${room}/${file}${kind} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600)
   endforeach()
-endfunction()
-
-# What all tests of a room share, compiled once: objects and no library, so that each test has all of them.
-function(tnet_test_helpers room kind)
-  file(GLOB support CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/test/support/*.c)
-  list(FILTER support EXCLUDE REGEX "/fuzz_main\\.c$")
-  set(target helpers_${room}${kind})
-  add_library(${target} OBJECT ${ARGN} ${support})
+  file(CONFIGURE OUTPUT ${list} CONTENT "${rows}")
+  add_executable(${target} ${ARGN} ${helpers})
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/test)
-  target_link_libraries(${target} PRIVATE tnet_${room}${kind} tnet_warnings cmocka)
-endfunction()
-
-function(tnet_one_test room file kind)
-  set(target test_${room}_${file}${kind})
-  add_executable(${target} ${ARGN} $<TARGET_OBJECTS:helpers_${room}${kind}>)
-  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/test)
+  target_compile_definitions(${target} PRIVATE TN_TESTS="${list}")
+  target_compile_options(${target} PRIVATE -include support/runner.h)
   target_link_libraries(${target} PRIVATE tnet_${room}${kind} tnet_warnings cmocka ${CMAKE_DL_LIBS})
-  add_test(NAME ${room}/${file}${kind} COMMAND ${target} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-  set_tests_properties(${room}/${file}${kind} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600)
 endfunction()
 
 # test/fuzz/fuzz_<name>.c: a libFuzzer target in the preset `fuzz`; elsewhere a program that replays the corpus as a test.

@@ -238,7 +238,8 @@ tn_status tn_filling_add(tn_filling *f, const tn_rows *rows, uint32_t i, uint32_
     bool good = bare != NULL ? add_bare(f, bare, i, row->first, n)
                              : add_entries(f, rows->entry + row->first, n);
     if (good && f->want_ids) {
-        good = add_id(f, rows->text + row->id.at, row->id.size);
+        const char *id = row->id.size > 0 ? rows->text + row->id.at : ""; /* no text at all: NULL */
+        good = add_id(f, id, row->id.size);
         f->batch.source[r] = source;
         f->batch.source_at[r] = row->at;
     }

@@ -289,6 +289,9 @@ static tn_status visit_rows(tn_cut *cut, uint32_t p, const tn_row_bytes *aside, 
     const tn_table *t = cut->t;
     size_t n_copied = list_rows(t, p, &cut->copied, NULL);
     size_t n = n_copied + list_rows(t, p, aside, NULL);
+    if (n == 0) {
+        return TN_OK;
+    }
     if (2 * n > cut->entries_max) {
         tn_free(cut->entry);
         cut->entries_max = 0;
@@ -300,7 +303,7 @@ static tn_status visit_rows(tn_cut *cut, uint32_t p, const tn_row_bytes *aside, 
     }
     (void)list_rows(t, p, &cut->copied, cut->entry);
     (void)list_rows(t, p, aside, cut->entry + n_copied);
-    const tn_row_entry *sorted = n > 0 ? tn_rows_sort(cut->entry, n) : NULL;
+    const tn_row_entry *sorted = tn_rows_sort(cut->entry, n);
     for (size_t i = 0; i < n; i++) {
         if (i == 0 || !same_row(&sorted[i], &sorted[i - 1])) {
             tn_row_view view = tn_view_of(t, sorted[i].key, sorted[i].row);

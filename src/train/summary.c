@@ -18,13 +18,12 @@ static void add_data(tn_text *t, const tn_summary_data *d)
     tn_json_open_key(t, "bad", '{');
     tn_json_u64(t, "total", d->bad);
     tn_json_open_key(t, "by_reason", '{');
-    const char *at = d->bad_reasons;
-    const char *end = at + d->bad_reasons_size;
-    while (d->bad_reasons_size > 0 && at < end) {
-        const char *count = at + strlen(at) + 1;
-        TN_ASSERT(count < end);
-        tn_json_raw(t, at, count);
-        at = count + strlen(count) + 1;
+    for (size_t at = 0; at < d->bad_reasons_size;) {
+        const char *reason = d->bad_reasons + at;
+        const char *count = reason + strlen(reason) + 1;
+        tn_json_raw(t, reason, count);
+        at += strlen(reason) + strlen(count) + 2;
+        TN_ASSERT(at <= d->bad_reasons_size);
     }
     tn_json_close(t, '}');
     tn_json_close(t, '}');

@@ -4,9 +4,9 @@
 # Slurm is a controller and two nodes of this machine, in a folder of their own and at ports of their own. What is not
 # installed is left out with a line that says so.
 . "$(dirname "$0")/kit"
-show=$bin/test_ps_launcher
+show=$bin/test_ps
 [ -x "$show" ] || {
-    echo "skipped: needs test_ps_launcher"
+    echo "skipped: needs test_ps"
     exit 77
 }
 left_out=0
@@ -22,7 +22,7 @@ lines() {
 
 if command -v mpirun >/dev/null; then
     OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
-        timeout 60 mpirun --oversubscribe -np 3 "$show" show runs/x >"$dir/out" 2>"$dir/err" || fail "mpirun: $(cat "$dir/err")"
+        timeout 60 mpirun --oversubscribe -np 3 "$show" launcher show runs/x >"$dir/out" 2>"$dir/err" || fail "mpirun: $(cat "$dir/err")"
     socket=ipc://runs/x/sockets
     lines "0 of 3 root $socket/0.sock bind $socket/0.sock host - meet -: rank 0 of 3 by MPI, job .*" \
         "1 of 3 root $socket/0.sock bind $socket/1.sock host - meet -: rank 1 of 3 by MPI, job .*" \
@@ -80,7 +80,7 @@ END
 
 # tasks [OPTION ..]: what the tasks of a step say
 tasks() {
-    timeout 60 srun -N2 --overcommit "$@" "$show" show runs/x >"$dir/out" 2>"$dir/err" || fail "srun $*: $(cat "$dir/err" "$dir/out")"
+    timeout 60 srun -N2 --overcommit "$@" "$show" launcher show runs/x >"$dir/out" 2>"$dir/err" || fail "srun $*: $(cat "$dir/err" "$dir/out")"
 }
 
 if command -v slurmctld >/dev/null && command -v slurmd >/dev/null && command -v srun >/dev/null; then
@@ -102,7 +102,7 @@ if command -v slurmctld >/dev/null && command -v slurmd >/dev/null && command -v
         lines "0 of 2 root tcp://n01:5555 bind tcp://lo:5555 host n01 meet -: .*" \
             "1 of 2 root tcp://n01:5555 bind tcp://lo:0 host n02 meet -: .*"
         # a batch script is no task of a step
-        printf '#!/bin/sh\n#SBATCH -N2 -n2 --overcommit -o %s/out\n%s show runs/x\n' "$dir" "$show" >"$dir/job.sh"
+        printf '#!/bin/sh\n#SBATCH -N2 -n2 --overcommit -o %s/out\n%s launcher show runs/x\n' "$dir" "$show" >"$dir/job.sh"
         timeout 60 sbatch --wait "$dir/job.sh" >"$dir/null" || fail "sbatch"
         lines "0 of 1 root - bind - host - meet -: alone: in a Slurm job .*"
         echo "$name: Slurm"
