@@ -2,13 +2,14 @@
 # make test     installs what is missing, builds, runs every test
 # make bench    prints speeds beside their limits, ROW=P8 for one; see bench/README.md
 # make fuzz     30 seconds for every fuzz target; SECONDS=600 for more
-# make sanitize every test with the address, then with the thread sanitizer
-# make analyze  what gcc -fanalyzer thinks of src/base, src/io and src/ps
+# make nightly  what .ci/run leaves out for its time; STEPS="asan tsan" for some of it
+# make analyze  clang-tidy and cppcheck on every file, gcc -fanalyzer on src/base, src/io and src/ps
 #
 # Everything is made in build/, data/ and runs/ of this folder.
-BUILD = build/gcc
+# make test PRESET=coverage is the same in another tree; CMakePresets.json lists them.
+PRESET = gcc
 
-.PHONY: all run test bench fuzz sanitize analyze clean
+.PHONY: all run test bench fuzz nightly analyze clean
 all: build
 
 .PHONY: build
@@ -22,9 +23,9 @@ run: build
 
 test:
 	@.ci/install test
-	@cmake --preset gcc >/dev/null
-	@cmake --build $(BUILD) -- --quiet
-	@ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j 2
+	@cmake --preset $(PRESET) >/dev/null
+	@cmake --build build/$(PRESET) -- --quiet
+	@ctest --test-dir build/$(PRESET) --output-on-failure --no-tests=error -j 2
 
 bench: build
 	@TNET_BIN=build/release bench/row $(or $(ROW),all)
@@ -33,18 +34,11 @@ fuzz:
 	@.ci/install gates
 	@test/fuzz/run.sh $(SECONDS)
 
-# End-to-end scripts take too long with the thread sanitizer, as does e2e/learning with any.
-sanitize:
-	@.ci/install gates
-	@for kind in asan tsan; do \
-	    cmake --preset $$kind >/dev/null && cmake --build build/$$kind -- --quiet && \
-	    ctest --test-dir build/$$kind --output-on-failure --no-tests=error -j 2 \
-	        -E "^e2e/$$([ $$kind = asan ] && echo learning || echo .*)$$" || exit 1; \
-	done
+nightly:
+	@.ci/nightly $(STEPS)
 
 analyze:
-	@.ci/install build
-	@.ci/analyze
+	@.ci/nightly analyze
 
 clean:
 	rm -rf build
