@@ -240,7 +240,7 @@ int main(int argc, char **argv)
     r.n = n_args > 0 ? strtoull(arg[0], NULL, 10) : 10000000;
     tn_record record = {
         .width = 1 + dim, .n_segments = 2, .segment = {{"wide", 0, 1}, {"deep", 1, dim}}};
-    const tn_group group = {.name = "g", .salt = 7};
+    const tn_share_group group = {.name = "g", .salt = 7};
     const tn_layout layout = {.n_groups = 1, .group = &group, .n_records = 1, .record = &record};
     const tn_dict_spec spec = {.layout = &layout,
                                .check_groups = true,

@@ -192,12 +192,12 @@ static void learn_flat(flat *f, tn_step *s)
                         .bag = s->local->bag,
                         .occurrences = s->local->occurrences,
                         .apart = s->local->apart};
-    tn_feed feed = {.rows = s->batch->rows,
-                    .sparse = &sparse,
-                    .numeric = s->batch->numeric,
-                    .label = s->batch->label,
-                    .weight = s->batch->weight,
-                    .info = {.seed = 1, .step = w->steps, .training = true}};
+    tn_graph_feed feed = {.rows = s->batch->rows,
+                          .sparse = &sparse,
+                          .numeric = s->batch->numeric,
+                          .label = s->batch->label,
+                          .weight = s->batch->weight,
+                          .info = {.seed = 1, .step = w->steps, .training = true}};
     tn_forward(w->train_graph, &feed);
     tn_backward(w->train_graph);
     tn_keyset none = {.owners = &f->rig->plan->owners, .at = none_at, .first = none_first};

@@ -81,7 +81,7 @@ static tn_localizer *localizer(uint32_t slots, bool occurrences)
 {
     static uint16_t group[SLOTS_MAX];
     static bool used[SLOTS_MAX];
-    static tn_group groups[SLOTS_MAX];
+    static tn_share_group groups[SLOTS_MAX];
     static const uint32_t from[2] = {0, PARTITIONS};
     static const tn_owners owners = {1, PARTITIONS, from};
     static const tn_record record = {.width = 9};

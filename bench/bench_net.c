@@ -28,7 +28,7 @@ static const tn_segment deep_segment = {.name = "deep", .at = 1, .dim = DIM};
 typedef struct bench {
     tn_sparse sparse;
     tn_bag bag[SLOTS];
-    tn_feed feed;
+    tn_graph_feed feed;
     tn_graph *g;
     tn_params *params;
 } bench;
@@ -93,7 +93,7 @@ static void fill_batch(bench *b, uint32_t rows)
                             .grads = tn_alloc((size_t)KEYS * WIDTH, sizeof(tn_real), "gradients"),
                             .bag = b->bag};
     fill_occurrences(b, rows);
-    b->feed = (tn_feed){
+    b->feed = (tn_graph_feed){
         .rows = rows, .sparse = &b->sparse, .label = label, .info = {.training = true, .seed = 1}};
 }
 

@@ -58,7 +58,7 @@ static void fill(bench_batch *b)
 
 typedef struct bench_op {
     tn_graph *g;
-    tn_feed feed;
+    tn_graph_feed feed;
     bool backward;
 } bench_op;
 
@@ -88,11 +88,11 @@ static bench_op open_op(const tn_op *op, bench_batch *b)
     tn_status status = tn_graph_finish(o.g, &(tn_wanted){.loss = loss}, &err);
     TN_ASSERT(status == TN_OK);
     randomize(o.g);
-    o.feed = (tn_feed){.rows = ROWS,
-                       .sparse = &b->sparse,
-                       .numeric = b->numeric,
-                       .label = b->label,
-                       .info = {.training = true}};
+    o.feed = (tn_graph_feed){.rows = ROWS,
+                             .sparse = &b->sparse,
+                             .numeric = b->numeric,
+                             .label = b->label,
+                             .info = {.training = true}};
     return o;
 }
 

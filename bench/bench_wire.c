@@ -135,7 +135,7 @@ static sample *sample_new(void)
     static const uint32_t from[] = {0, TN_PARTITIONS};
     static const tn_owners owners = {1, TN_PARTITIONS, from};
     static const tn_record record = {.width = DIM};
-    static const tn_group group[GROUPS];
+    static const tn_share_group group[GROUPS];
     static const tn_layout layout = {GROUPS, group, 1, &record};
     sample *s = tn_alloc(1, sizeof *s, "messages");
     uint32_t place[TN_PARTITIONS + 1] = {0};

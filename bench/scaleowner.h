@@ -13,7 +13,7 @@
 typedef struct tn_scale_owner {
     tn_arena *arena;
     tn_bench_model base; /* for its options */
-    tn_group group[TN_SCALE_SLOTS];
+    tn_share_group group[TN_SCALE_SLOTS];
     tn_rule rule[TN_SCALE_SLOTS * TN_SEGMENTS_MAX];
     tn_record record;
     tn_layout layout;

@@ -13,7 +13,7 @@ enum { TN_BENCH_KEYS = 16384 };
 
 typedef struct tn_bench_model {
     tn_record record;
-    tn_group group;
+    tn_share_group group;
     tn_layout layout;
     tn_rule rule[TN_SEGMENTS_MAX];
     tn_rules rules;

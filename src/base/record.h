@@ -30,16 +30,16 @@ typedef struct tn_record {
     tn_segment segment[TN_SEGMENTS_MAX];
 } tn_record;
 
-typedef struct tn_group {
+typedef struct tn_share_group {
     const char *name; /* the `share` name, or the slot's own */
     uint64_t salt;    /* XXH64(name): key = mix(sign ^ salt), see base/key.h */
     uint32_t record;  /* index into tn_layout.record */
-} tn_group;
+} tn_share_group;
 
 /* Fixed once the model is built; everything it points to outlives its users. */
 typedef struct tn_layout {
     uint32_t n_groups;
-    const tn_group *group;
+    const tn_share_group *group;
     uint32_t n_records;
     const tn_record *record;
 } tn_layout;

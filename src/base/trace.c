@@ -117,7 +117,7 @@ static tn_lane *new_lane(tn_trace *t, const char *name, uint32_t number)
 {
     uint32_t n = atomic_load_explicit(&t->n_lanes, memory_order_relaxed);
     tn_lane *lane = n < TN_LANES_MAX ? tn_try_alloc(1, sizeof *lane, "a lane", NULL) : NULL;
-    tn_span *ring = lane != NULL ? tn_try_alloc(t->ring, sizeof *ring, "spans", NULL) : NULL;
+    tn_trace_span *ring = lane != NULL ? tn_try_alloc(t->ring, sizeof *ring, "spans", NULL) : NULL;
     if (ring == NULL) {
         tn_free(lane);
         t->lost = true;
@@ -270,12 +270,13 @@ static void close_at(tn_lane *l, uint64_t now)
     if (l->depth > 0) {
         l->open[l->depth - 1].inside += all;
     }
-    l->ring[l->n_spans++ & l->ring_mask] = (tn_span){.begin = o->begin,
-                                                     .end = o->begin + all,
-                                                     .label = o->label,
-                                                     .step = l->step & ((UINT64_C(1) << 48) - 1),
-                                                     .phase = (uint8_t)o->phase,
-                                                     .depth = (uint8_t)l->depth};
+    l->ring[l->n_spans++ & l->ring_mask] =
+        (tn_trace_span){.begin = o->begin,
+                        .end = o->begin + all,
+                        .label = o->label,
+                        .step = l->step & ((UINT64_C(1) << 48) - 1),
+                        .phase = (uint8_t)o->phase,
+                        .depth = (uint8_t)l->depth};
 }
 
 void tn_lane_begin(tn_lane *lane, tn_phase phase, const char *label)

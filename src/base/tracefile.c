@@ -32,8 +32,8 @@ uint64_t tn_trace_kept_from(const tn_trace *t)
 /* Outer spans first, when two begin at the same tick. */
 static int by_begin(const void *a, const void *b)
 {
-    const tn_span *x = a;
-    const tn_span *y = b;
+    const tn_trace_span *x = a;
+    const tn_trace_span *y = b;
     if (x->begin != y->begin) {
         return x->begin < y->begin ? -1 : 1;
     }
@@ -67,7 +67,7 @@ static void open_event(tn_text *out, const char *kind, const char *name, uint32_
 }
 
 /* Both ends are rounded down the same way, so what was inside another span stays inside. */
-static void add_span(const tn_trace *t, uint32_t thread, const tn_span *s, tn_text *out)
+static void add_span(const tn_trace *t, uint32_t thread, const tn_trace_span *s, tn_text *out)
 {
     tn_phase phase = (tn_phase)s->phase;
     const char *name = tn_phase_name(phase);
@@ -91,7 +91,7 @@ static void add_metadata(const char *what, uint32_t thread, const char *name, tn
     tn_json_close(out, '}');
 }
 
-static void add_lane(const tn_trace *t, uint32_t i, tn_span *room, tn_text *out)
+static void add_lane(const tn_trace *t, uint32_t i, tn_trace_span *room, tn_text *out)
 {
     const tn_lane *l = t->lane[i];
     uint64_t first = tn_trace_kept_from(t);
@@ -109,7 +109,7 @@ static void add_lane(const tn_trace *t, uint32_t i, tn_span *room, tn_text *out)
 
 tn_status tn_trace_json(const tn_trace *trace, tn_text *out, tn_error *err)
 {
-    tn_span *room = tn_try_alloc(trace->ring, sizeof *room, "spans", err);
+    tn_trace_span *room = tn_try_alloc(trace->ring, sizeof *room, "spans", err);
     if (room == NULL) {
         return TN_E_MEMORY;
     }

@@ -15,13 +15,13 @@
 /* Times per step are counted in buckets, 16 to an octave of ticks: 4 % apart. */
 enum { TN_LANE_DEPTH = 24, TN_SUB_BUCKETS = 16, TN_BUCKETS = 40 * TN_SUB_BUCKETS };
 
-typedef struct tn_span {
+typedef struct tn_trace_span {
     uint64_t begin, end; /* ticks */
     const char *label;   /* NULL: the phase's name */
     uint64_t step : 48;
     uint64_t phase : 8;
     uint64_t depth : 8;
-} tn_span;
+} tn_trace_span;
 
 typedef struct tn_open_span {
     uint64_t begin;
@@ -50,7 +50,7 @@ struct tn_lane {
     tn_open_span open[TN_LANE_DEPTH];
     uint64_t n_spans; /* ever; the ring holds the last of them */
     uint32_t ring_mask;
-    tn_span *ring;
+    tn_trace_span *ring;
     tn_phase_sum sum[TN_PHASES];
 };
 

@@ -30,7 +30,7 @@ static int longest_first(const void *a, const void *b)
 }
 
 /* An evaluation within a run is no part of a step. */
-static bool counts(const tn_span *s, uint64_t first)
+static bool counts(const tn_trace_span *s, uint64_t first)
 {
     return s->label != NULL && s->begin >= first && s->phase != TN_PHASE_EVALUATE;
 }
@@ -43,7 +43,7 @@ static void find_steps(const tn_trace *t, uint64_t begin, uint64_t *first, uint6
     for (uint32_t i = 0; i < tn_trace_lanes(t); i++) {
         const tn_lane *l = t->lane[i];
         for (uint32_t k = 0; k < tn_lane_kept(l); k++) {
-            const tn_span *s = &l->ring[k];
+            const tn_trace_span *s = &l->ring[k];
             if (counts(s, begin)) {
                 *first = s->step < *first ? s->step : *first;
                 *last = s->step > *last ? s->step : *last;
@@ -57,7 +57,7 @@ static uint32_t collect(const tn_lane *l, uint64_t begin, uint64_t step, node_su
 {
     uint32_t n = 0;
     for (uint32_t k = 0; k < tn_lane_kept(l); k++) {
-        const tn_span *s = &l->ring[k];
+        const tn_trace_span *s = &l->ring[k];
         if (counts(s, begin) && s->step >= step) {
             out[n++] = (node_sum){s->label, (tn_phase)s->phase, s->end - s->begin, 1};
         }

@@ -21,7 +21,7 @@ static const uint64_t grace_ns = 20000000000;
 
 enum { OVERRIDE_BYTES = 48, OVERRIDES_MAX = 3 };
 
-bool tn_local_is_group(const tn_local *l)
+bool tn_local_is_group(const tn_local_group *l)
 {
     return l->peers != TN_UNSET_U32 && l->peers > 1;
 }
@@ -33,7 +33,7 @@ static char * override(tn_arena *arena, const char *key, uint32_t value)
     return text;
 }
 
-tn_options tn_local_options(const tn_local *l, tn_arena *arena)
+tn_options tn_local_options(const tn_local_group *l, tn_arena *arena)
 {
     tn_options out = *l->options;
     if (l->peers == TN_UNSET_U32) {
@@ -49,7 +49,7 @@ tn_options tn_local_options(const tn_local *l, tn_arena *arena)
     return out;
 }
 
-tn_argv tn_local_words(const tn_local *l, const tn_run *run, tn_arena *arena)
+tn_argv tn_local_words(const tn_local_group *l, const tn_run *run, tn_arena *arena)
 {
     uint32_t cpus = tn_cpu_count();
     tn_argv given = tn_options_without(l->program, l->options->args, "peers", arena);
@@ -79,7 +79,7 @@ static tn_status check_config(const char *path, tn_error *err)
                    "'%s' can be read once, but with --peers every process reads it", path);
 }
 
-static tn_status check_launcher(const tn_local *l, tn_error *err)
+static tn_status check_launcher(const tn_local_group *l, tn_error *err)
 {
     const char *other = tn_spawn_other_launcher();
     return other == NULL
@@ -102,7 +102,7 @@ static const char *own_path(char path[TN_PATH_SIZE])
     return access(path, X_OK) == 0 ? path : self;
 }
 
-tn_status tn_local_run(const tn_local *l, tn_setup *s, tn_error *err)
+tn_status tn_local_run(const tn_local_group *l, tn_setup *s, tn_error *err)
 {
     char path[TN_PATH_SIZE];
     TN_ASSERT(tn_local_is_group(l));
@@ -121,7 +121,7 @@ tn_status tn_local_run(const tn_local *l, tn_setup *s, tn_error *err)
     return tn_children_run(&opts, &s->exit_code, err);
 }
 
-tn_status tn_local_seat(const tn_local *l, tn_setup *s, tn_error *err)
+tn_status tn_local_seat(const tn_local_group *l, tn_setup *s, tn_error *err)
 {
     if (tn_local_is_group(l)) {
         tn_run_check_group(&s->binder, s->tree, &s->run);
@@ -134,7 +134,7 @@ tn_status tn_local_seat(const tn_local *l, tn_setup *s, tn_error *err)
     return TN_OK;
 }
 
-void tn_local_decline(const tn_local *l, tn_setup *s)
+void tn_local_decline(const tn_local_group *l, tn_setup *s)
 {
     tn_diag ignored = {0}; /* what is wrong is in s->diag */
     const tn_binder b = {.arena = s->arena, .diag = &ignored};

@@ -1,7 +1,7 @@
 /* local.h - `--peers N` of a program with a configuration: it starts itself N times on this
  * machine.
  *
- *     const tn_local local = {.program = &program, .options = options, .peers = f->peers};
+ *     const tn_local_group local = {.program = &program, .options = options, .peers = f->peers};
  *     tn_options own = tn_local_options(&local, s->arena);
  *     TN_TRY(tn_setup_load(s, &own, err));      faults are told once, before there are children
  *     TN_TRY(tn_local_seat(&local, s, err));
@@ -16,36 +16,36 @@
 
 #include "cli/setup.h"
 
-typedef struct tn_local {
+typedef struct tn_local_group {
     const tn_program *program; /* has the option --peers */
     const tn_options *options; /* must outlive */
     uint32_t peers;            /* TN_UNSET_U32: not given */
     const char *folder;        /* as in train/seat.h */
-} tn_local;
+} tn_local_group;
 
 #define TN_LOCAL_HELP "start N processes on this machine, as one group (~: cluster.peers)"
 
-bool tn_local_is_group(const tn_local *l);
+bool tn_local_is_group(const tn_local_group *l);
 
 /* l->options, and behind them what --peers means. */
-tn_options tn_local_options(const tn_local *l, tn_arena *arena);
+tn_options tn_local_options(const tn_local_group *l, tn_arena *arena);
 
 /* After tn_setup_load, before tn_setup_plan: which of several processes this one is, or that its
  * children can be several. */
-tn_status tn_local_seat(const tn_local *l, tn_setup *s, tn_error *err) TN_MUST_USE;
+tn_status tn_local_seat(const tn_local_group *l, tn_setup *s, tn_error *err) TN_MUST_USE;
 
 /* After tn_setup_load or tn_local_seat has failed: tells the others of the group, if so much is
  * known. */
-void tn_local_decline(const tn_local *l, tn_setup *s);
+void tn_local_decline(const tn_local_group *l, tn_setup *s);
 
 /* The children's command line: the same without --peers, with what --peers means, and with their
  * share of the processors where the configuration wants all. */
-tn_argv tn_local_words(const tn_local *l, const tn_run *run, tn_arena *arena);
+tn_argv tn_local_words(const tn_local_group *l, const tn_run *run, tn_arena *arena);
 
 /* Starts the children, with the configuration loaded and nothing else begun, and returns when none
  * is left; s->exit_code is their code. TN_E_USAGE: this process is itself one of a group, or the
  * configuration cannot be read once more. TN_E_CKPT: the folder of the run is in use. TN_E_IO: a
  * child could not be started. */
-tn_status tn_local_run(const tn_local *l, tn_setup *s, tn_error *err) TN_MUST_USE;
+tn_status tn_local_run(const tn_local_group *l, tn_setup *s, tn_error *err) TN_MUST_USE;
 
 #endif

@@ -139,7 +139,7 @@ static tn_status work(tn_setup *s, const tn_options *options, const void *asked,
     if (f->export != NULL && f->profile != NULL) {
         return tn_fail(err, TN_E_USAGE, "'--profile' needs a checkpoint");
     }
-    const tn_local local = {
+    const tn_local_group local = {
         .program = &program, .options = options, .peers = f->peers, .folder = "eval"};
     const tn_options own = tn_local_options(&local, s->arena);
     tn_status status = tn_setup_load(s, &own, err);

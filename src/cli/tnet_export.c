@@ -94,7 +94,7 @@ static tn_status export(tn_setup *s, const export_flags *f, tn_error *err)
 static tn_status work(tn_setup *s, const tn_options *options, const void *asked, tn_error *err)
 {
     const export_flags *f = asked;
-    const tn_local local = {
+    const tn_local_group local = {
         .program = &program, .options = options, .peers = f->peers, .folder = "export"};
     const tn_options own = tn_local_options(&local, s->arena);
     tn_status status = tn_setup_load(s, &own, err);

@@ -150,7 +150,7 @@ static tn_status answer(tn_setup *s, const train_flags *f, tn_error *err)
 static tn_status work(tn_setup *s, const tn_options *options, const void *asked, tn_error *err)
 {
     const train_flags *f = asked;
-    const tn_local local = {.program = &program, .options = options, .peers = f->peers};
+    const tn_local_group local = {.program = &program, .options = options, .peers = f->peers};
     const tn_options own = tn_local_options(&local, s->arena);
     tn_status status = tn_setup_load(s, &own, err);
     if (status == TN_OK && f->print_config) {

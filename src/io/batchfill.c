@@ -226,7 +226,7 @@ static bool add_id(tn_filling *f, const char *text, uint32_t size)
 tn_status tn_filling_add(tn_filling *f, const tn_rows *rows, uint32_t i, uint32_t source,
                          tn_error *err)
 {
-    const tn_row *row = &rows->row[i];
+    const tn_parsed_row *row = &rows->row[i];
     uint32_t r = f->batch.rows;
     const tn_bare *bare = tn_rows_bare(rows);
     uint32_t n = count_keys(rows, bare, i);

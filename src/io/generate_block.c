@@ -153,7 +153,7 @@ static void add_row(tn_gen_block *block, const tn_generator *g)
 {
     tn_rows *rows = &block->rows;
     const tn_gen_row *row = &block->row;
-    rows->row[rows->n] = (tn_row){
+    rows->row[rows->n] = (tn_parsed_row){
         .label = row->click ? 1 : 0,
         .weight = 1,
         .first = rows->n_entries,

@@ -68,7 +68,7 @@ void tn_stat_free(tn_stat *s)
     tn_free(s);
 }
 
-static void count_row(tn_stat *s, const tn_row *row)
+static void count_row(tn_stat *s, const tn_parsed_row *row)
 {
     s->rows++;
     s->weights += (double)row->weight;

@@ -89,7 +89,7 @@ static void release_window(assembly *a)
 /* Whether training leaves the row out: it weighs nothing, or is a negative that was not sampled. */
 static bool is_left_out(const assembly *a, const tn_pick *pick, uint64_t stream, bool *weightless)
 {
-    const tn_row *row = &pick->work->parsed.rows->row[pick->row];
+    const tn_parsed_row *row = &pick->work->parsed.rows->row[pick->row];
     double share = a->r->schema->data->negative_sampling;
     *weightless = row->weight == 0;
     if (!a->r->opts.training || *weightless) {
@@ -106,7 +106,7 @@ static void learn_prior(assembly *a, uint64_t stream)
     for (uint32_t i = 0; i < a->window.n; i++) {
         bool weightless;
         const tn_pick *pick = &a->window.pick[i];
-        const tn_row *row = &pick->work->parsed.rows->row[pick->row];
+        const tn_parsed_row *row = &pick->work->parsed.rows->row[pick->row];
         if (!is_left_out(a, pick, stream, &weightless)) {
             weight += (double)row->weight;
             clicks += row->label > 0.5F ? (double)row->weight : 0;

@@ -205,11 +205,11 @@ static tn_status make_room(tn_rows *rows, uint32_t values, tn_error *err)
 static void open_row(tn_rows *rows)
 {
     struct rows_private *p = rows->private;
-    rows->row[rows->n] = (tn_row){.label = NAN,
-                                  .weight = 1,
-                                  .first = rows->n_entries,
-                                  .id = {rows->text_size, 0},
-                                  .group = TN_NO_GROUP};
+    rows->row[rows->n] = (tn_parsed_row){.label = NAN,
+                                         .weight = 1,
+                                         .first = rows->n_entries,
+                                         .id = {rows->text_size, 0},
+                                         .group = TN_NO_GROUP};
     p->text_first = rows->text_size;
     if (++p->serial == 0) { /* once in four billion rows */
         memset(p->seen, 0, rows->schema->n_specs * sizeof *p->seen);

@@ -30,14 +30,14 @@ typedef struct tn_token { /* in tn_rows.text */
     uint32_t size; /* TN_TOKEN_NONE: nothing in the record stands behind it (`absent`) */
 } tn_token;
 
-typedef struct tn_row {
+typedef struct tn_parsed_row {
     float label;    /* 0 .. 1; NAN with `label: none` */
     float weight;   /* 1 when none is given */
     uint32_t first; /* of its entries; tn_rows_end_of is behind the last */
     tn_token id;    /* record id; size 0: none */
     uint64_t group; /* sign of data.group, or the qid */
     uint64_t at;    /* where the record begins in its source; set by the reader */
-} tn_row;
+} tn_parsed_row;
 
 /* Why something was not taken; io/place.h makes a sentence of it. */
 typedef enum tn_fault {
@@ -63,7 +63,7 @@ typedef enum tn_fault {
 typedef struct tn_rows {
     const tn_schema *schema;
     uint32_t n;
-    tn_row *row;
+    tn_parsed_row *row;
     uint32_t n_entries;
     tn_entry *entry;
     float *numeric; /* n * schema->n_numeric */

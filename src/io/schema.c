@@ -15,7 +15,7 @@ enum { NAME_MAX_BYTES = 255 };
 typedef struct making {
     tn_schema *s;
     tn_slot_spec *spec;
-    tn_group *group;
+    tn_share_group *group;
     const tn_binder *b;
 } making;
 
@@ -61,7 +61,7 @@ static uint16_t group_of(making *m, const char *name)
             return (uint16_t)g;
         }
     }
-    m->group[m->s->n_groups] = (tn_group){.name = name, .salt = tn_salt(name)};
+    m->group[m->s->n_groups] = (tn_share_group){.name = name, .salt = tn_salt(name)};
     return (uint16_t)m->s->n_groups++;
 }
 
@@ -233,7 +233,7 @@ static void make_specs(making *m, const tn_tables *slots)
     tn_schema *s = m->s;
     s->n_specs = slots->n;
     m->spec = TN_NEW_ARRAY(arena, tn_slot_spec, slots->n + 1);
-    m->group = TN_NEW_ARRAY(arena, tn_group, slots->n + 1);
+    m->group = TN_NEW_ARRAY(arena, tn_share_group, slots->n + 1);
     refuse_doubles(m, slots);
     for (uint32_t i = 0; i < slots->n; i++) {
         make_spec(m, i, slot_at(slots, i),

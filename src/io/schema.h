@@ -82,7 +82,7 @@ typedef struct tn_schema {
     uint32_t n_numeric;
     const tn_slot_spec *const *numeric;
     uint32_t n_groups;
-    const tn_group *group; /* record is not set here: the model decides it */
+    const tn_share_group *group; /* record is not set here: the model decides it */
     const tn_label_rule *label;
     const tn_slot_spec *group_spec; /* the slot that reads the column data.group; NULL: none does */
     uint32_t index_base;            /* 0 or 1: decided, also when it is `auto` */

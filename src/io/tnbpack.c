@@ -30,7 +30,7 @@ static uint32_t flags_of(const tn_rows *rows, uint64_t *id_bytes)
     uint32_t flags = 0;
     *id_bytes = 0;
     for (uint32_t r = 0; r < rows->n; r++) {
-        const tn_row *row = &rows->row[r];
+        const tn_parsed_row *row = &rows->row[r];
         flags |= row->weight != 1 ? TN_TNB_WEIGHTS : 0U;
         flags |= row->group != TN_NO_GROUP ? TN_TNB_GROUPS : 0U;
         flags |= row->id.size > 0 ? TN_TNB_IDS : 0U;
@@ -89,7 +89,7 @@ static void put_rows(char *to, const tn_tnb_layout *lay, const tn_tnb_counts *n,
                      const tn_rows *rows)
 {
     for (uint32_t r = 0; r < n->rows; r++) {
-        const tn_row *row = &rows->row[r];
+        const tn_parsed_row *row = &rows->row[r];
         size_t four = sizeof(uint32_t) * r;
         if (n->width == 0) {
             tn_store_u32(to + lay->end + four, tn_rows_end_of(rows, r));

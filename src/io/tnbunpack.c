@@ -191,7 +191,7 @@ static bool make_room(tn_rows *rows, const unpacking *u)
     uint32_t entries = u->bare ? 0 : n->entries;
     good = good && tn_rows_grow(&entry, 0, entries, sizeof(tn_entry), &p->entries_max);
     rows->entry = entry;
-    good = good && tn_rows_grow(&row, 0, n->rows, sizeof(tn_row), &p->rows_max);
+    good = good && tn_rows_grow(&row, 0, n->rows, sizeof(tn_parsed_row), &p->rows_max);
     rows->row = row;
     good = good && (n_numeric == 0 ||
                     tn_rows_grow(&numeric, 0, n->rows, n_numeric * sizeof(float), &p->numeric_max));
@@ -226,7 +226,7 @@ static void put_rows(const unpacking *u)
     uint32_t first = 0;
     for (uint32_t r = 0; r < n->rows; r++) {
         size_t four = sizeof(uint32_t) * r;
-        u->rows->row[r] = (tn_row){
+        u->rows->row[r] = (tn_parsed_row){
             .label = tn_load_f32(u->from + u->lay.label + four),
             .weight = weights ? tn_load_f32(u->from + u->lay.weight + four) : 1,
             .first = first,

@@ -245,7 +245,7 @@ static tn_status write_column(const tn_writer *w, const tn_write_column *column,
                               tn_write_walk *walk, tn_text *out, tn_error *err)
 {
     const tn_rows *rows = walk->rows;
-    const tn_row *r = &rows->row[row];
+    const tn_parsed_row *r = &rows->row[row];
     size_t at = out->size;
     tn_bytes token = {0};
     uint32_t n = 0;

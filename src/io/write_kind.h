@@ -83,7 +83,8 @@ bool tn_write_token(const tn_writer *w, const tn_rows *rows, uint32_t i, char *b
 tn_status tn_write_check_x(const tn_slot_spec *spec, float x, tn_error *err) TN_MUST_USE;
 
 /* TN_E_DATA: the row has a weight or a group and no column to keep it in, or no label. */
-tn_status tn_write_check_row(const tn_writer *w, const tn_row *row, tn_error *err) TN_MUST_USE;
+tn_status tn_write_check_row(const tn_writer *w, const tn_parsed_row *row,
+                             tn_error *err) TN_MUST_USE;
 
 /* A float in the shortest form that reads back equal; quick for whole numbers. */
 void tn_write_float(tn_text *out, float value);

@@ -74,7 +74,7 @@ static tn_status plan_libffm(tn_writer *w, tn_error *err)
     return TN_OK;
 }
 
-static void write_label(const tn_row *row, bool none, tn_text *out)
+static void write_label(const tn_parsed_row *row, bool none, tn_text *out)
 {
     if (none) {
         return;
@@ -165,7 +165,7 @@ static void write_numerics(const tn_writer *w, const tn_rows *rows, uint32_t row
 static tn_status write_svm(const tn_writer *w, const tn_rows *rows, uint32_t row, tn_text *out,
                            tn_error *err)
 {
-    const tn_row *r = &rows->row[row];
+    const tn_parsed_row *r = &rows->row[row];
     size_t begin = out->size;
     bool none = w->schema->label->none;
     if (!none && isnan(r->label)) {

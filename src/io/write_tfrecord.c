@@ -158,7 +158,7 @@ static tn_status write_column(const tn_writer *w, const tn_write_column *column,
                               tn_write_walk *walk, tn_text *out, tn_error *err)
 {
     const tn_rows *rows = walk->rows;
-    const tn_row *r = &rows->row[row];
+    const tn_parsed_row *r = &rows->row[row];
     tn_bytes token = {0};
     float value = 0;
     feature f;

@@ -190,7 +190,7 @@ tn_status tn_write_check_x(const tn_slot_spec *spec, float x, tn_error *err)
                    spec->name, (double)x);
 }
 
-tn_status tn_write_check_row(const tn_writer *w, const tn_row *row, tn_error *err)
+tn_status tn_write_check_row(const tn_writer *w, const tn_parsed_row *row, tn_error *err)
 {
     const tn_schema *s = w->schema;
     if (isnan(row->label) && !s->label->none) {

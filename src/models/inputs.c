@@ -213,7 +213,7 @@ static bool same_record(const tn_record *a, const tn_record *b)
 }
 
 /* One record per kind of group: equal segments and equal class. */
-static void share_records(tn_layout *layout, tn_group *group, const tn_record *of_group,
+static void share_records(tn_layout *layout, tn_share_group *group, const tn_record *of_group,
                           tn_record *record, const tn_features *f)
 {
     for (uint32_t g = 0; g < f->n_groups; g++) {
@@ -255,7 +255,7 @@ const tn_layout *tn_layout_make(const tn_model_inputs *inputs, const tn_features
         return NULL;
     }
     tn_layout *layout = TN_NEW(b->arena, tn_layout);
-    tn_group *group = TN_NEW_ARRAY(b->arena, tn_group, f->n_groups);
+    tn_share_group *group = TN_NEW_ARRAY(b->arena, tn_share_group, f->n_groups);
     tn_record *record = TN_NEW_ARRAY(b->arena, tn_record, f->n_groups);
     memcpy(group, f->group, f->n_groups * sizeof *group);
     layout->n_groups = f->n_groups;

@@ -43,7 +43,7 @@ typedef struct tn_features {
     const char *const *numeric;    /* names of the numeric columns */
     const uint64_t *zscore_freeze; /* per numeric column: rows of a running zscore; 0: none */
     uint32_t n_groups;
-    const tn_group *group;       /* record is not set */
+    const tn_share_group *group; /* record is not set */
     const uint32_t *group_class; /* groups of one class may share a record (equal optimizers) */
 } tn_features;
 

@@ -55,7 +55,7 @@ static size_t smaller(size_t a, size_t b)
 }
 
 /* One panel of columns over one depth. */
-static void panel_product(const tn_kernels *kernels, tn_dims d, tn_block *block, bool packs)
+static void panel_product(const tn_kernels *kernels, tn_dims d, tn_gemm_block *block, bool packs)
 {
     _Alignas(64) tn_real panel[DEPTH_ALONG * PANEL_MAX];
     size_t width = (d.n + kernels->lanes - 1) / kernels->lanes * kernels->lanes;
@@ -125,15 +125,15 @@ static void multiply(const tn_products *by, const tn_factors *f)
         for (size_t j = 0; j < d.n; j += n) {
             bool one = d.m == 1 && !transposed && d.n - j >= wide;
             n = one ? wide : smaller(2 * kernels->lanes, d.n - j);
-            tn_block block = {.depth = smaller(deepest, d.k - p),
-                              .a = transposed ? a.at + p * a.stride : a.at + p,
-                              .a_stride = a.stride,
-                              .across = transposed,
-                              .b = b.at + p * b.stride + j,
-                              .b_stride = b.stride,
-                              .c = c.at + j,
-                              .c_stride = c.stride,
-                              .add = c.add || p > 0};
+            tn_gemm_block block = {.depth = smaller(deepest, d.k - p),
+                                   .a = transposed ? a.at + p * a.stride : a.at + p,
+                                   .a_stride = a.stride,
+                                   .across = transposed,
+                                   .b = b.at + p * b.stride + j,
+                                   .b_stride = b.stride,
+                                   .c = c.at + j,
+                                   .c_stride = c.stride,
+                                   .add = c.add || p > 0};
             tn_dims part = {d.m, n, block.depth};
             expect_share(&below);
             panel_product(kernels, part, &block, packs || (!ends && n % kernels->lanes != 0));

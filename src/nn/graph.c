@@ -98,7 +98,7 @@ static tn_node *node_new(tn_graph *g, const char *name, const tn_op *op)
         name = NULL;
     }
     tn_node *n = TN_NEW(g->arena, tn_node);
-    n->place = TN_NEW(g->arena, tn_place);
+    n->place = TN_NEW(g->arena, tn_node_place);
     n->place->index = g->n_nodes;
     n->place->alive = true;
     n->op = op;
@@ -245,7 +245,7 @@ void tn_param_freeze(tn_node *param)
     tn_params_freeze(param->place->params, param->place->slice);
 }
 
-const tn_feed *tn_feed_of(const tn_node *self)
+const tn_graph_feed *tn_feed_of(const tn_node *self)
 {
     return &self->graph->feed;
 }

@@ -48,7 +48,7 @@ typedef struct tn_graph_opts {
 } tn_graph_opts;
 
 /* What one batch brings. Everything is lent until the call returns. */
-typedef struct tn_feed {
+typedef struct tn_graph_feed {
     uint32_t rows; /* at most max_rows; 0 is legal and does nothing, but for peers */
     const tn_sparse *sparse;
     const tn_real *numeric; /* rows * n_numeric */
@@ -58,13 +58,13 @@ typedef struct tn_feed {
     double joint_weight;    /* likewise; the loss is divided by these */
     const struct tn_feed_peers *peers; /* parts.h; NULL: this batch's statistics alone */
     tn_step_info info;
-} tn_feed;
+} tn_graph_feed;
 
 tn_graph *tn_graph_new(const tn_graph_opts *opts);
 void tn_graph_free(tn_graph *g); /* NULL is fine */
 
 /* For operator files: what the running batch brought. */
-const tn_feed *tn_feed_of(const tn_node *self);
+const tn_graph_feed *tn_feed_of(const tn_node *self);
 uint32_t tn_max_rows(const tn_node *self);
 
 /* For operator files: adds a node with `n` operands (parameters included). `attr` is copied.
@@ -100,7 +100,7 @@ tn_status tn_graph_finish(tn_graph *g, const tn_wanted *wanted, tn_error *err) T
 /* Work on every node is a span of its name in the lanes of the team. After tn_graph_finish. */
 void tn_graph_trace(tn_graph *g, tn_trace *trace);
 
-void tn_forward(tn_graph *g, const tn_feed *feed);
+void tn_forward(tn_graph *g, const tn_graph_feed *feed);
 
 /* The loss of the last forward: sum of w_i l_i over the rows, divided by W (of the joint batch, if
  * it is part of one). In double, by index. */

@@ -17,7 +17,7 @@
 
 enum { TN_NODES_MAX = 4096 };
 
-typedef struct tn_place {
+typedef struct tn_node_place {
     uint32_t index;     /* in the graph's list */
     bool alive;         /* a wanted output needs it */
     bool kept;          /* wanted by name or as an output: not fused away, memory not reused */
@@ -39,7 +39,7 @@ typedef struct tn_place {
     size_t val_at;   /* root: offset in the graph's block, in floats */
     size_t grad_at;
     const char *label; /* of its spans in a trace; NULL: not recorded */
-} tn_place;
+} tn_node_place;
 
 struct tn_graph {
     tn_arena *arena;
@@ -60,8 +60,8 @@ struct tn_graph {
     tn_node *loss;
     tn_real *block; /* all values and gradients */
     size_t block_size;
-    char *states; /* all scratch */
-    tn_feed feed; /* of the running batch */
+    char *states;       /* all scratch */
+    tn_graph_feed feed; /* of the running batch */
     tn_parts parts;
     uint32_t rows;
     double weight; /* sum of w_i */

@@ -16,7 +16,7 @@ enum { VECTORS = 2, PANEL = VECTORS * LANES, GROUPS = ROWS / 3, LINE = 64 };
 #define INLINE __attribute__((always_inline)) TARGET static inline
 
 /* Empty sums; c is on its way. */
-INLINE void begin(const tn_block *k, float *c, VEC sum[][VECTORS], const int rows,
+INLINE void begin(const tn_gemm_block *k, float *c, VEC sum[][VECTORS], const int rows,
                   const int vectors)
 {
     UNROLL for (int i = 0; i < rows; i++, c += k->c_stride)
@@ -30,7 +30,8 @@ INLINE void begin(const tn_block *k, float *c, VEC sum[][VECTORS], const int row
 }
 
 /* Sums to c, assigned or added. */
-INLINE void put(const tn_block *k, float *c, VEC sum[][VECTORS], const int rows, const int vectors)
+INLINE void put(const tn_gemm_block *k, float *c, VEC sum[][VECTORS], const int rows,
+                const int vectors)
 {
     UNROLL for (int i = 0; i < rows; i++, c += k->c_stride)
     {
@@ -67,7 +68,7 @@ INLINE void expect_panel(const float *b)
 
 /* c[i0 .. i0 + rows) (+)= a b, for 1 or 2 vectors of columns. a[g] is row 3 g: base + 1 or 2
  * strides is one address. */
-INLINE void multiply(const tn_block *k, size_t i0, const int rows, const int vectors,
+INLINE void multiply(const tn_gemm_block *k, size_t i0, const int rows, const int vectors,
                      const bool across)
 {
     VEC sum[ROWS][VECTORS];

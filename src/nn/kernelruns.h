@@ -15,7 +15,7 @@ static inline bool takes_full(size_t left)
 }
 
 #define BLOCKS(vectors, layout, across)                                                            \
-    TARGET static void run_##layout##_##vectors(const tn_block *k, size_t rows)                    \
+    TARGET static void run_##layout##_##vectors(const tn_gemm_block *k, size_t rows)               \
     {                                                                                              \
         size_t i = 0;                                                                              \
         for (; takes_full(rows - i); i += ROWS) {                                                  \
@@ -43,7 +43,7 @@ BLOCKS(1, across, true)
 BLOCKS(2, across, true)
 
 /* One row at a time is how a single example is scored: eight vectors keep the adders busy. */
-TARGET static void run_wide_row(const tn_block *k)
+TARGET static void run_wide_row(const tn_gemm_block *k)
 {
     VEC sum[WIDE];
     const float *b = k->b;
@@ -65,7 +65,7 @@ TARGET static void run_wide_row(const tn_block *k)
     }
 }
 
-static void run_vectors(const tn_block *k, size_t rows, size_t cols)
+static void run_vectors(const tn_gemm_block *k, size_t rows, size_t cols)
 {
     if (cols == (size_t)WIDE * LANES && rows == 1 && !k->across) {
         run_wide_row(k);
@@ -77,12 +77,12 @@ static void run_vectors(const tn_block *k, size_t rows, size_t cols)
 }
 
 /* Columns that are no whole vectors go through a block of their own. */
-static void run_narrow(const tn_block *k, size_t rows, size_t cols)
+static void run_narrow(const tn_gemm_block *k, size_t rows, size_t cols)
 {
     float c[ROWS * PANEL];
     for (size_t i = 0; i < rows; i += ROWS) {
         size_t n = rows - i < ROWS ? rows - i : ROWS;
-        tn_block part = *k;
+        tn_gemm_block part = *k;
         part.a += k->across ? i : i * k->a_stride;
         part.c = c;
         part.c_stride = PANEL;
@@ -97,7 +97,7 @@ static void run_narrow(const tn_block *k, size_t rows, size_t cols)
     }
 }
 
-static void run_blocks(const tn_block *k, size_t rows, size_t cols)
+static void run_blocks(const tn_gemm_block *k, size_t rows, size_t cols)
 {
     (cols % LANES == 0 ? run_vectors : run_narrow)(k, rows, cols);
 }

@@ -36,7 +36,7 @@
 #define TN_KERNELS_AVX2 0
 #endif
 
-typedef struct tn_block {
+typedef struct tn_gemm_block {
     size_t depth;
     const tn_real *a;
     size_t a_stride; /* from row to row of the block; from p to p when `across` */
@@ -46,7 +46,7 @@ typedef struct tn_block {
     tn_real *c;
     size_t c_stride;
     bool add;
-} tn_block;
+} tn_gemm_block;
 
 enum {
     TN_WIDE_VECTORS = 8,
@@ -59,7 +59,7 @@ typedef struct tn_kernels {
     size_t lanes; /* floats in a vector; a panel is two vectors wide */
     /* Any number of rows; columns: 1 .. 2 * lanes, of which b holds whole vectors. A single row
      * that is not `across` may have exactly TN_WIDE_VECTORS * lanes. */
-    void (*run)(const tn_block *block, size_t rows, size_t cols);
+    void (*run)(const tn_gemm_block *block, size_t rows, size_t cols);
     /* to[j][i] = from[i][j], 8 x 8 */
     void (*transpose)(const tn_real *from, size_t from_stride, tn_real *to, size_t to_stride);
 } tn_kernels;

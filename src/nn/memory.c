@@ -28,7 +28,7 @@ static bool is_value(const tn_node *n)
     return n->place->alive && !n->is_param;
 }
 
-static tn_place *root_place(const tn_node *n)
+static tn_node_place *root_place(const tn_node *n)
 {
     return tn_node_root(n)->place;
 }
@@ -44,7 +44,7 @@ static void find_lives(tn_graph *g)
         if (!is_value(n)) {
             continue;
         }
-        tn_place *root = root_place(n);
+        tn_node_place *root = root_place(n);
         root->born = i < root->born ? i : root->born;
         root->dies = i > root->dies ? i : root->dies;
         root->group_kept |= n->place->kept || n->op == NULL;
@@ -73,7 +73,7 @@ typedef struct planner {
 /* A free piece whose rows lie as those of `n` do, else a new one at the end. */
 static size_t take_piece(planner *p, const tn_node *n, size_t size, bool share)
 {
-    const tn_place *life = n->place;
+    const tn_node_place *life = n->place;
     piece *best = NULL;
     for (uint32_t i = 0; share && i < p->n && best == NULL; i++) {
         piece *q = &p->piece[i];
@@ -104,7 +104,7 @@ static void plan_block(tn_graph *g)
         }
         for (uint32_t i = 0; i < g->n_nodes; i++) {
             tn_node *n = g->node[i];
-            tn_place *place = n->place;
+            tn_node_place *place = n->place;
             if (!is_value(n) || place->home != NULL || place->born != born) {
                 continue;
             }

@@ -36,7 +36,7 @@ struct tn_node {
     void *attr;                  /* the operator's constants; owned by the graph */
     void *state; /* the operator's scratch (masks, statistics); owned by the graph */
     tn_graph *graph;
-    struct tn_place *place; /* the graph's own notes: graphcore.h */
+    struct tn_node_place *place; /* the graph's own notes: graphcore.h */
 };
 
 /* What an operator may ask about the step that runs. */

@@ -65,8 +65,8 @@ struct tn_op {
     tn_cols_fn *backward_fields; /* instead: adds to blocks [from, to) of all keys' grads, of .. */
     uint32_t (*fields)(const tn_node *self); /* .. so many, cut in tiles of TN_FIELDS_TILE */
 
-    /* Of a batch that is a part of a joint one (tn_feed.peers): column passes before the two of
-     * statistics, which then find the parts of all peers (parts.h). Also without rows. */
+    /* Of a batch that is a part of a joint one (tn_graph_feed.peers): column passes before the two
+     * of statistics, which then find the parts of all peers (parts.h). Also without rows. */
     tn_cols_fn *forward_part;
     tn_cols_fn *backward_part;
 

@@ -102,13 +102,13 @@ static void pass_gradients(tn_graph *g)
 {
     bool train = g->opts.train;
     for (uint32_t i = 0; i < g->n_nodes; i++) {
-        tn_place *p = g->node[i]->place;
+        tn_node_place *p = g->node[i]->place;
         p->wants_grad = train && p->alive && upstream(g->node[i]);
         p->reached = train && g->node[i] == g->loss;
     }
     for (uint32_t i = g->n_nodes; train && i-- > 0;) {
         tn_node *n = g->node[i];
-        tn_place *p = n->place;
+        tn_node_place *p = n->place;
         p->wants_grad = p->wants_grad && p->reached;
         for (uint32_t k = 0; p->wants_grad && k < n->n_in; k++) {
             n->in[k]->place->reached = true;
@@ -183,7 +183,7 @@ static void first_touch(tn_node *n, tn_node *operand)
 static void pass_first_writers(tn_graph *g)
 {
     if (g->loss != NULL && g->loss->grad != NULL) {
-        tn_place *p = tn_node_root(g->loss)->place;
+        tn_node_place *p = tn_node_root(g->loss)->place;
         p->touched = true;
         p->clear = tn_node_root(g->loss) != g->loss;
     }

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-static double weight_of(const tn_feed *feed)
+static double weight_of(const tn_graph_feed *feed)
 {
     if (feed->weight == NULL) {
         return feed->rows;
@@ -24,7 +24,7 @@ static void propose_old_state(const tn_node *n)
     }
 }
 
-void tn_forward(tn_graph *g, const tn_feed *feed)
+void tn_forward(tn_graph *g, const tn_graph_feed *feed)
 {
     TN_ASSERT(g->finished && feed->rows <= g->opts.max_rows);
     g->feed = *feed;

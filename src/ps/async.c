@@ -25,7 +25,7 @@ static void hear_rows(tn_async *g, const tn_frame *f, uint32_t from)
 {
     for (uint64_t i = g->n_pushed; i < g->n_pulled; i++) {
         tn_flight *x = &g->flight[g->order[i % g->permits]];
-        if (x->number == f->step && tn_slices_rows(&x->slices, from, f, true)) {
+        if (x->number == f->step && tn_owner_slices_rows(&x->slices, from, f, true)) {
             return;
         }
     }
@@ -121,7 +121,7 @@ static tn_flight *oldest(tn_async *g)
 
 static uint32_t due_rows(tn_async *g)
 {
-    const tn_slice *of = oldest(g)->slices.of;
+    const tn_owner_slice *of = oldest(g)->slices.of;
     uint32_t r = 0;
     while (r < g->n_ranks && (r == g->opts.rank || of[r].has_rows)) {
         r++;
@@ -184,12 +184,12 @@ static tn_status ask(tn_async *g, const tn_async_batch *batch, tn_error *err)
     const tn_pull_params params = {batch->examples, batch->weight_sum};
     f->of = *batch;
     f->has_rows = false;
-    TN_TRY(tn_slices_begin(&f->slices, g->n_ranks, batch->keys, batch->rows, err));
+    TN_TRY(tn_owner_slices_begin(&f->slices, g->n_ranks, batch->keys, batch->rows, err));
     g->order[g->n_pulled++ % g->permits] = (uint32_t)(f - g->flight);
     for (uint32_t owner = 0; owner < g->n_ranks; owner++) {
         tn_parcel *p = NULL;
         if (owner != g->opts.rank) {
-            TN_TRY(tn_slices_pull(&f->slices, &g->io, owner, &params, &p, err));
+            TN_TRY(tn_owner_slices_pull(&f->slices, &g->io, owner, &params, &p, err));
             post(g, f, owner, p);
         }
     }
@@ -267,7 +267,7 @@ static tn_status send_gradients(tn_async *g, tn_flight *f, const tn_slices_gradi
     memset(g->parcel, 0, g->n_ranks * sizeof(void *));
     for (uint32_t owner = 0; owner < g->n_ranks && status == TN_OK; owner++) {
         if (owner != g->opts.rank) {
-            status = tn_slices_push(&f->slices, &g->io, owner, grads, &g->parcel[owner], err);
+            status = tn_owner_slices_push(&f->slices, &g->io, owner, grads, &g->parcel[owner], err);
         }
     }
     (void)pthread_mutex_lock(&g->lock);

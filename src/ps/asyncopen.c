@@ -102,7 +102,7 @@ void tn_async_close(tn_async *g)
         tn_letter_close(g->newest[r]);
     }
     for (uint32_t i = 0; i < g->permits; i++) {
-        tn_slices_done(&g->flight[i].slices);
+        tn_owner_slices_done(&g->flight[i].slices);
         tn_free(g->flight[i].acknowledged);
     }
     tn_batchio_done(&g->io);

@@ -12,7 +12,7 @@
 
 /* A batch on its way: one permit. */
 typedef struct tn_flight {
-    tn_slices slices; /* the worker's, as are these two */
+    tn_owner_slices slices; /* the worker's, as are these two */
     tn_async_batch of;
     bool has_rows;
     /* Guarded by lock: */

@@ -28,8 +28,8 @@ void tn_batchio_done(tn_batchio *io)
     io->residual = NULL;
 }
 
-tn_status tn_slices_begin(tn_slices *s, uint32_t n_ranks, const tn_keyset *keys, float *rows,
-                          tn_error *err)
+tn_status tn_owner_slices_begin(tn_owner_slices *s, uint32_t n_ranks, const tn_keyset *keys,
+                                float *rows, tn_error *err)
 {
     const char *what = "the keys of a batch";
     if (s->of == NULL) {
@@ -55,19 +55,19 @@ tn_status tn_slices_begin(tn_slices *s, uint32_t n_ranks, const tn_keyset *keys,
     return TN_OK;
 }
 
-void tn_slices_done(tn_slices *s)
+void tn_owner_slices_done(tn_owner_slices *s)
 {
     tn_free(s->of);
     tn_free(s->index);
     tn_free(s->scratch);
-    *s = (tn_slices){0};
+    *s = (tn_owner_slices){0};
 }
 
-tn_status tn_slices_pull(tn_slices *s, const tn_batchio *io, uint32_t owner,
-                         const tn_pull_params *params, tn_parcel **out, tn_error *err)
+tn_status tn_owner_slices_pull(tn_owner_slices *s, const tn_batchio *io, uint32_t owner,
+                               const tn_pull_params *params, tn_parcel **out, tn_error *err)
 {
     const tn_range own = tn_keys_of_peer(s->keys, owner);
-    tn_slice *x = &s->of[owner];
+    tn_owner_slice *x = &s->of[owner];
     tn_parcel *p = NULL;
     x->order = tn_keyblock_sort(s->keys, owner, s->scratch, s->index + own.from);
     const tn_keyblock_shape shape = tn_keyblock_measure(s->keys, x->order);
@@ -83,9 +83,9 @@ tn_status tn_slices_pull(tn_slices *s, const tn_batchio *io, uint32_t owner,
     return TN_OK;
 }
 
-bool tn_slices_rows(tn_slices *s, uint32_t owner, const tn_frame *answer, bool some)
+bool tn_owner_slices_rows(tn_owner_slices *s, uint32_t owner, const tn_frame *answer, bool some)
 {
-    tn_slice *x = &s->of[owner];
+    tn_owner_slice *x = &s->of[owner];
     const tn_values kind = tn_frame_row_values(answer->flags);
     const uint32_t n = answer->count[TN_ROW_FLOATS];
     if (x->has_rows || n != (some ? x->floats : 0)) {
@@ -113,10 +113,10 @@ static size_t write_dense(tn_batchio *io, size_t from, size_t n, const float *de
                : tn_values_write_fed(kind, dense + from, n, io->residual + from, to);
 }
 
-tn_status tn_slices_push(const tn_slices *s, tn_batchio *io, uint32_t owner,
-                         const tn_slices_gradients *grads, tn_parcel **out, tn_error *err)
+tn_status tn_owner_slices_push(const tn_owner_slices *s, tn_batchio *io, uint32_t owner,
+                               const tn_slices_gradients *grads, tn_parcel **out, tn_error *err)
 {
-    const tn_slice *x = &s->of[owner];
+    const tn_owner_slice *x = &s->of[owner];
     const size_t from = io->shares->dense[owner];
     const size_t n_dense = grads->dense != NULL ? io->shares->dense[owner + 1] - from : 0;
     const size_t row_bytes = x->floats * tn_values_bytes(io->row_values);

@@ -16,8 +16,8 @@ enum {
     HUGE_PAGE = 2 << 20,
 };
 
-struct tn_extent {
-    tn_extent *older;
+struct tn_table_extent {
+    tn_table_extent *older;
     void *mapping;
     size_t size;
 };
@@ -32,7 +32,7 @@ void tn_extents_init(tn_extents *e, bool huge_pages, uint64_t bytes_max)
 void tn_extents_clear(tn_extents *e)
 {
     while (e->newest != NULL) {
-        tn_extent *x = e->newest;
+        tn_table_extent *x = e->newest;
         e->newest = x->older;
         int failure = munmap(x->mapping, x->size);
         TN_ASSERT(failure == 0);
@@ -56,7 +56,7 @@ static tn_status grow(tn_extents *e, size_t bytes, tn_error *err)
     size_t size = e->next_size > bytes ? e->next_size : bytes;
     bool huge = e->huge_pages && size >= HUGE_FROM;
     size_t slack = huge ? HUGE_PAGE : 0;
-    tn_extent *x = tn_try_alloc(1, sizeof *x, "an extent of the table", err);
+    tn_table_extent *x = tn_try_alloc(1, sizeof *x, "an extent of the table", err);
     if (x == NULL) {
         return TN_E_MEMORY;
     }

@@ -18,11 +18,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef struct tn_extent tn_extent;
+typedef struct tn_table_extent tn_table_extent;
 
 typedef struct tn_extents {
     pthread_mutex_t lock; /* guards the next four */
-    tn_extent *newest;
+    tn_table_extent *newest;
     char *at;
     size_t left;
     size_t next_size;

@@ -22,7 +22,7 @@ static void fetch_index(const tn_table *t, const tn_keyset *keys, tn_range run, 
 {
     const uint64_t *key = keys->key + run.from;
     const uint16_t *group = keys->group + run.from;
-    const tn_group *groups = t->layout->group;
+    const tn_share_group *groups = t->layout->group;
     const tn_shelf *shelves = t->shelves;
     const uint32_t n = run.to - run.from;
     const size_t n_records = t->layout->n_records;
@@ -89,7 +89,7 @@ void tn_look_up_hinted(const tn_table *t, const tn_keyset *keys, tn_range run, t
 {
     const uint64_t *key = keys->key + run.from;
     const uint16_t *group = keys->group + run.from;
-    const tn_group *groups = t->layout->group;
+    const tn_share_group *groups = t->layout->group;
     const tn_plan *plan = t->plan;
     const uint32_t n = run.to - run.from;
     bool right = true;

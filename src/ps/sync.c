@@ -27,7 +27,7 @@ static void hear_rows(tn_sync *g, const tn_frame *f, uint32_t from)
     tn_asked *b = &g->batch[g->n_got % TN_SYNC_BATCHES];
     tn_rows_params p;
     bool known = g->n_got < g->n_pulled && tn_rows_params_get(&p, f->payload) == TN_DROP_NONE;
-    if (!known || !tn_slices_rows(&b->slices, from, f, p.weight_sum > 0)) {
+    if (!known || !tn_owner_slices_rows(&b->slices, from, f, p.weight_sum > 0)) {
         strange(g, from, "rows");
         return;
     }
@@ -195,7 +195,7 @@ static tn_status pull_from(tn_sync *g, tn_asked *b, uint32_t owner, tn_error *er
 {
     const tn_pull_params params = {b->examples, b->weight_sum};
     tn_parcel *p = NULL;
-    TN_TRY(tn_slices_pull(&b->slices, &g->io, owner, &params, &p, err));
+    TN_TRY(tn_owner_slices_pull(&b->slices, &g->io, owner, &params, &p, err));
     p->frame.code = b->meet ? TN_MEET : 0;
     tn_sync_send(g, owner, p);
     return TN_OK;
@@ -206,7 +206,7 @@ tn_status tn_sync_pull(tn_sync *g, const tn_sync_batch *batch, tn_error *err)
     TN_ASSERT(g->n_pulled - g->n_done < TN_SYNC_BATCHES);
     tn_serve_wake(g->serve);
     tn_asked *b = &g->batch[g->n_pulled % TN_SYNC_BATCHES];
-    TN_TRY(tn_slices_begin(&b->slices, g->n_ranks, batch->keys, batch->rows, err));
+    TN_TRY(tn_owner_slices_begin(&b->slices, g->n_ranks, batch->keys, batch->rows, err));
     b->examples = batch->examples;
     b->weight_sum = batch->weight_sum;
     b->meet = batch->meet;
@@ -266,7 +266,7 @@ tn_status tn_sync_push(tn_sync *g, const tn_sync_learned *learned, const tn_push
     memset(g->has_weights, 0, g->n_ranks * sizeof *g->has_weights);
     for (uint32_t owner = 0; owner < g->n_ranks; owner++) {
         tn_parcel *p = NULL;
-        TN_TRY(tn_slices_push(&b->slices, &g->io, owner, &x, &p, err));
+        TN_TRY(tn_owner_slices_push(&b->slices, &g->io, owner, &x, &p, err));
         tn_sync_send(g, owner, p);
     }
     return TN_OK;

@@ -120,7 +120,7 @@ void tn_sync_close(tn_sync *g)
     tn_serve_free(g->serve);
     tn_gather_free(g->gather);
     for (uint32_t i = 0; i < TN_SYNC_BATCHES; i++) {
-        tn_slices_done(&g->batch[i].slices);
+        tn_owner_slices_done(&g->batch[i].slices);
     }
     tn_free(g->has_weights);
     tn_batchio_done(&g->io);

@@ -17,7 +17,7 @@ typedef enum tn_sync_kind {
 } tn_sync_kind;
 
 typedef struct tn_asked {
-    tn_slices slices;
+    tn_owner_slices slices;
     uint64_t examples;
     double weight_sum;
     bool meet;

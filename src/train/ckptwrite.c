@@ -51,7 +51,7 @@ tn_row_schema tn_ckpt_row_schema(const tn_worker *w, tn_arena *arena)
     tn_row_record *record = TN_NEW_ARRAY(arena, tn_row_record, layout->n_records);
     tn_row_group *group = TN_NEW_ARRAY(arena, tn_row_group, layout->n_groups);
     for (uint32_t g = 0; g < layout->n_groups; g++) {
-        const tn_group *from = &layout->group[g];
+        const tn_share_group *from = &layout->group[g];
         group[g] = (tn_row_group){from->name, from->salt, from->record};
         tn_row_record *r = &record[from->record];
         r->n_segments = layout->record[from->record].n_segments;

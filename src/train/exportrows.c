@@ -196,7 +196,7 @@ static tn_status print_row(void *arg, const tn_row_view *row, tn_error *err)
     if (!tn_export_keeps(j->rows, row)) {
         return TN_OK;
     }
-    const tn_group *group = &j->rows->plan->layout->group[row->group];
+    const tn_share_group *group = &j->rows->plan->layout->group[row->group];
     for (uint32_t c = 0; c < j->columns->n; c++) {
         const tn_row_place *p = tn_row_place_of(j->columns, row->group, c);
         bool there = p->n > 0 && (row->present >> p->segment & 1) != 0;

@@ -272,7 +272,7 @@ tn_status tn_scorer_score(tn_scorer *s, const tn_batch *batch, float *logit, flo
         uint32_t n = left < s->max_rows ? left : s->max_rows;
         TN_TRY(gather(s, batch, (tn_range){from, from + n}, err));
         const tn_sparse sparse = {.n = s->n, .at = s->at, .rows = s->rows, .bag = s->bag};
-        const tn_feed feed = {
+        const tn_graph_feed feed = {
             .rows = n,
             .sparse = &sparse,
             .numeric =

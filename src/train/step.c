@@ -116,9 +116,10 @@ tn_status tn_step_prepare(tn_step *s, tn_batch *batch, tn_error *err)
 }
 
 /* What the graph reads of this step. */
-static tn_feed feed_of(const tn_worker *w, const tn_step *s, const tn_sparse *sparse, bool training)
+static tn_graph_feed feed_of(const tn_worker *w, const tn_step *s, const tn_sparse *sparse,
+                             bool training)
 {
-    return (tn_feed){
+    return (tn_graph_feed){
         .rows = s->batch->rows,
         .sparse = sparse,
         .numeric = s->batch->numeric,
@@ -150,7 +151,7 @@ static tn_status diverged(const tn_worker *w, const char *what, tn_error *err)
                    what, (unsigned long long)w->steps + 1, node != NULL ? node : "?");
 }
 
-static void join(const tn_worker *w, const tn_joint_note *joint, tn_feed *feed)
+static void join(const tn_worker *w, const tn_joint_note *joint, tn_graph_feed *feed)
 {
     feed->joint_rows = joint->rows;
     feed->joint_weight = joint->weight_sum;
@@ -167,7 +168,7 @@ tn_status tn_step_compute(tn_worker *w, tn_step *s, const tn_joint_note *joint, 
                           tn_error *err)
 {
     tn_sparse sparse = sparse_of(s, true);
-    tn_feed feed = feed_of(w, s, &sparse, true);
+    tn_graph_feed feed = feed_of(w, s, &sparse, true);
     if (joint != NULL) {
         join(w, joint, &feed);
     } else {
@@ -190,7 +191,8 @@ tn_status tn_step_compute(tn_worker *w, tn_step *s, const tn_joint_note *joint, 
 
 tn_status tn_step_compute_none(tn_worker *w, const tn_joint_note *joint, tn_error *err)
 {
-    tn_feed feed = {.info = {.seed = w->plan->run->run.seed, .step = w->steps, .training = true}};
+    tn_graph_feed feed = {
+        .info = {.seed = w->plan->run->run.seed, .step = w->steps, .training = true}};
     join(w, joint, &feed);
     tn_forward(w->train_graph, &feed);
     tn_backward(w->train_graph);
@@ -242,7 +244,7 @@ tn_status tn_step_score(tn_worker *w, tn_step *s, const float **logit, tn_error 
     tn_sparse sparse = sparse_of(s, false);
     tn_sieve_in in = {s->local->bag, s->batch->rows, keys->n, s->missing};
     TN_TRY(tn_sieve_pass(s->sieve, &in, &sparse.bag, err));
-    tn_feed feed = feed_of(w, s, &sparse, false);
+    tn_graph_feed feed = feed_of(w, s, &sparse, false);
     tn_span_begin(w->lane, TN_PHASE_FORWARD);
     tn_forward(w->eval_graph, &feed);
     tn_span_end(w->lane);

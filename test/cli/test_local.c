@@ -68,7 +68,7 @@ static int tear_down(void **state)
 }
 
 /* The command line, given as one text. */
-static tn_local parse(fixture *f, const char *line)
+static tn_local_group parse(fixture *f, const char *line)
 {
     int n = 0;
     tn_error err = {0};
@@ -83,13 +83,13 @@ static tn_local parse(fixture *f, const char *line)
     if (tn_options_parse(&program, args, f->setup.arena, &f->options, &f->flags, &err) != TN_OK) {
         fail_msg("%s", err.text);
     }
-    return (tn_local){.program = &program, .options = &f->options, .peers = f->flags.peers};
+    return (tn_local_group){.program = &program, .options = &f->options, .peers = f->flags.peers};
 }
 
 static void assert_words(fixture *f, const char *line, const char *want)
 {
     tn_text text = {0};
-    const tn_local l = parse(f, line);
+    const tn_local_group l = parse(f, line);
     const tn_argv words = tn_local_words(&l, &f->setup.run, f->setup.arena);
     for (int i = 0; i < words.n; i++) {
         tn_text_addf(&text, "%s%s", i > 0 ? " " : "", words.item[i]);
@@ -130,7 +130,7 @@ static void children_share_the_processors(void **state)
 static void the_number_takes_the_place_of_the_configurations(void **state)
 {
     fixture *f = *state;
-    tn_local l = parse(f, "test a cluster.peers=2 --peers 3");
+    tn_local_group l = parse(f, "test a cluster.peers=2 --peers 3");
     tn_options own = tn_local_options(&l, f->setup.arena);
     assert_true(tn_local_is_group(&l));
     assert_int_equal(own.overrides.n, 2);
@@ -150,7 +150,7 @@ static void the_number_takes_the_place_of_the_configurations(void **state)
 static void assert_refused(fixture *f, const char *line, const char *want)
 {
     tn_error err = {0};
-    const tn_local l = parse(f, line);
+    const tn_local_group l = parse(f, line);
     assert_int_equal(tn_local_run(&l, &f->setup, &err), TN_E_USAGE);
     assert_string_equal(err.text, want);
 }
@@ -183,7 +183,7 @@ static void a_group_is_this_program_several_times(void **state)
     assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
     assert_int_equal(dup2(ends[1], 100), 100);
     (void)snprintf(line, sizeof line, "test tell --peers 3 100 a=b");
-    tn_local l = parse(f, line);
+    tn_local_group l = parse(f, line);
     if (tn_local_run(&l, &f->setup, &err) != TN_OK) {
         fail_msg("%s", err.text);
     }

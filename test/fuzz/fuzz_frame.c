@@ -46,7 +46,7 @@ static void try_keys(const tn_frame *f, const char *from, uint64_t size)
     static const uint32_t owned[] = {0, 256, 1024};
     static const tn_owners owners = {2, 1024, owned};
     static const tn_record record[2] = {{.width = 9}, {.width = 1}};
-    static tn_group group[GROUPS];
+    static tn_share_group group[GROUPS];
     static const tn_layout layout = {GROUPS, group, 2, record};
     static const tn_keyblock_rules rules = {&owners, &layout, PEER};
     group[GROUPS - 1].record = 1;

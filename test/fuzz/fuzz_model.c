@@ -51,7 +51,7 @@ static void run_graph(const tn_bundle *b)
         bag[i] = (tn_bag){.offset = offset, .index = index};
     }
     const tn_sparse sparse = {.at = at, .rows = row, .bag = bag};
-    const tn_feed feed = {.rows = ROWS, .sparse = &sparse, .numeric = numeric};
+    const tn_graph_feed feed = {.rows = ROWS, .sparse = &sparse, .numeric = numeric};
     tn_forward(x.g, &feed);
     tn_graph_free(x.g);
 }

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const tn_group groups[] = {
+static const tn_share_group groups[] = {
     {.name = "user", .salt = UINT64_C(0x3da0fd9c44cfc9ee), .record = 0},
     {.name = "item", .salt = UINT64_C(0x5fe193bb4b6b9cd0), .record = 0},
 };

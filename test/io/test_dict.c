@@ -267,7 +267,7 @@ static void short_values_are_near(void **state)
 /* Ten segments and many sets of them: at most 8 tables per group, rare sets zero-filled. */
 static void rare_sets_share_a_table_that_contains_them(void **state)
 {
-    static const tn_group group = {.name = "g", .salt = 7, .record = 0};
+    static const tn_share_group group = {.name = "g", .salt = 7, .record = 0};
     static tn_record record = {.width = 10, .n_segments = 10};
     static const char *const names[] = {"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"};
     const tn_layout layout = {.n_groups = 1, .group = &group, .n_records = 1, .record = &record};

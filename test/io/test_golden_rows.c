@@ -98,7 +98,7 @@ static void check_line(const counted *c, const tn_schema *schema, const char *li
         i++;
     }
     assert_true(i < c->n);
-    const tn_group *g = &schema->group[c->group[i]];
+    const tn_share_group *g = &schema->group[c->group[i]];
     assert_string_equal(g->name, group);
     assert_true(tn_sign_of(key, g->salt) == sign);
     assert_int_equal(key >> 54, partition);

@@ -15,7 +15,7 @@ static const tn_owners owners = {PEERS, PARTITIONS, owned_from};
 /* Slots 1 and 3 share group 2; nobody takes slot 2. */
 static const uint16_t slot_group[SLOTS] = {0, 2, 1, 2};
 static const bool slot_used[SLOTS] = {true, true, false, true};
-static const tn_group groups[GROUPS] = {{"a", 0, 0}, {"b", 0, 0}, {"c", 0, 1}};
+static const tn_share_group groups[GROUPS] = {{"a", 0, 0}, {"b", 0, 0}, {"c", 0, 1}};
 static const tn_record records[2] = {{.width = 9}, {.width = 1}};
 static const tn_layout layout = {GROUPS, groups, 2, records};
 
@@ -284,7 +284,7 @@ static void rows_beyond_2_to_the_32_floats_are_a_limit(void **state)
 {
     (void)state;
     static const tn_record wide[1] = {{.width = UINT32_MAX}};
-    static const tn_group one[1] = {{"a", 0, 0}};
+    static const tn_share_group one[1] = {{"a", 0, 0}};
     static const tn_layout huge = {1, one, 1, wide};
     static const uint16_t group[1] = {0};
     static const bool used[1] = {true};

@@ -107,8 +107,8 @@ static bool same_rows(const tn_rows *a, const tn_rows *b)
         return false;
     }
     for (uint32_t i = 0; i < a->n; i++) {
-        const tn_row *x = &a->row[i];
-        const tn_row *y = &b->row[i];
+        const tn_parsed_row *x = &a->row[i];
+        const tn_parsed_row *y = &b->row[i];
         if (!same_float(x->label, y->label) || !same_float(x->weight, y->weight) ||
             x->group != y->group || x->first != y->first || x->id.size != y->id.size) {
             return false;

@@ -12,13 +12,13 @@ void kit_init(kit *k, uint32_t slots, uint32_t dim, uint32_t numeric)
     memset(k, 0, sizeof *k);
     k->arena = tn_arena_new(1 << 16);
     tn_model_slot *slot = TN_NEW_ARRAY(k->arena, tn_model_slot, slots);
-    tn_group *group = TN_NEW_ARRAY(k->arena, tn_group, slots);
+    tn_share_group *group = TN_NEW_ARRAY(k->arena, tn_share_group, slots);
     uint32_t *class = TN_NEW_ARRAY(k->arena, uint32_t, slots);
     for (uint32_t i = 0; i < slots; i++) {
         char *name = TN_NEW_ARRAY(k->arena, char, 16);
         (void)snprintf(name, 16, "s%u", i);
         slot[i] = (tn_model_slot){.name = name, .slot = i, .group = i, .dim = dim};
-        group[i] = (tn_group){.name = name, .salt = tn_salt(name)};
+        group[i] = (tn_share_group){.name = name, .salt = tn_salt(name)};
     }
     const char **names = TN_NEW_ARRAY(k->arena, const char *, numeric + 1);
     uint64_t *freeze = TN_NEW_ARRAY(k->arena, uint64_t, numeric + 1);

@@ -177,11 +177,11 @@ static void run_graph(kit *k, batch *b, outcome *out)
     }
     assert_int_equal(tn_graph_finish(k->graph, &wanted, &err), TN_OK);
     tn_params_init(k->params, 3);
-    tn_feed feed = {.rows = ROWS,
-                    .sparse = &b->sparse,
-                    .numeric = b->numeric,
-                    .label = b->label,
-                    .info = {.seed = 5, .training = k->opts.train}};
+    tn_graph_feed feed = {.rows = ROWS,
+                          .sparse = &b->sparse,
+                          .numeric = b->numeric,
+                          .label = b->label,
+                          .info = {.seed = 5, .training = k->opts.train}};
     tn_forward(k->graph, &feed);
     for (uint32_t r = 0; r < ROWS; r++) {
         out->number[out->n++] = (double)*tn_val_row(k->made.logit, r);

@@ -147,11 +147,11 @@ void tn_check_open(tn_check *c, tn_node *(*build)(tn_graph *g), const tn_graph_o
         }
     }
     c->has_grads = c->loss->grad != NULL;
-    c->feed = (tn_feed){.rows = TN_CHECK_ROWS,
-                        .sparse = &c->batch->sparse,
-                        .numeric = c->batch->numeric,
-                        .label = c->batch->label,
-                        .info = {.seed = 42, .step = 3, .training = opts->train}};
+    c->feed = (tn_graph_feed){.rows = TN_CHECK_ROWS,
+                              .sparse = &c->batch->sparse,
+                              .numeric = c->batch->numeric,
+                              .label = c->batch->label,
+                              .info = {.seed = 42, .step = 3, .training = opts->train}};
 }
 
 void tn_check_close(tn_check *c)

@@ -18,7 +18,7 @@ typedef struct tn_check {
     tn_node *loss;
     bool has_grads;
     struct tn_check_batch *batch;
-    tn_feed feed;
+    tn_graph_feed feed;
 } tn_check;
 
 /* `build` adds nodes and returns the last one. Leaves get random values away from 0. */

@@ -50,7 +50,7 @@ tn_trial tn_trial_open(tn_graph *g, tn_node *y, uint32_t rows, bool training)
     if (tn_graph_finish(g, &wanted, &err) != TN_OK) {
         fail_msg("%s", err.text);
     }
-    t.feed = (tn_feed){.rows = rows, .info = {.training = training}};
+    t.feed = (tn_graph_feed){.rows = rows, .info = {.training = training}};
     return t;
 }
 

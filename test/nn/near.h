@@ -17,7 +17,7 @@ typedef struct tn_trial {
     tn_graph *g;
     tn_node *y;
     tn_node *factor;
-    tn_feed feed;
+    tn_graph_feed feed;
 } tn_trial;
 tn_graph *tn_trial_graph(uint32_t rows, bool train);
 /* Finishes the graph with loss = sum(y * factor); leaves can be filled afterwards. */

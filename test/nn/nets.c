@@ -212,14 +212,14 @@ void tn_test_batch_free(tn_test_batch *b)
     tn_free(b);
 }
 
-tn_feed tn_test_feed(tn_test_batch *b, bool training)
+tn_graph_feed tn_test_feed(tn_test_batch *b, bool training)
 {
-    return (tn_feed){.rows = b->n,
-                     .sparse = &b->sparse,
-                     .numeric = b->numeric,
-                     .label = b->label,
-                     .weight = b->row_weight,
-                     .info = {.seed = 7, .step = 2, .training = training}};
+    return (tn_graph_feed){.rows = b->n,
+                           .sparse = &b->sparse,
+                           .numeric = b->numeric,
+                           .label = b->label,
+                           .weight = b->row_weight,
+                           .info = {.seed = 7, .step = 2, .training = training}};
 }
 
 size_t tn_test_grads_size(const tn_test_batch *b)

@@ -21,7 +21,7 @@ tn_node *tn_test_net_input(tn_graph *g, const char *name);
 typedef struct tn_test_batch tn_test_batch;
 tn_test_batch *tn_test_batch_new(uint32_t rows, uint64_t seed);
 void tn_test_batch_free(tn_test_batch *b);
-tn_feed tn_test_feed(tn_test_batch *b, bool training);
+tn_graph_feed tn_test_feed(tn_test_batch *b, bool training);
 size_t tn_test_grads_size(const tn_test_batch *b); /* of feed.sparse->grads, in reals */
 
 #endif

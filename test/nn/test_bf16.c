@@ -166,7 +166,7 @@ static outcome step(const tn_graph_opts *opts, uint32_t rows)
     tn_test_net n = tn_test_net_build(NULL, opts);
     tn_test_net_finish(&n);
     tn_test_batch *batch = tn_test_batch_new(rows, 7);
-    tn_feed feed = tn_test_feed(batch, true);
+    tn_graph_feed feed = tn_test_feed(batch, true);
     size_t n_rows = tn_test_grads_size(batch);
     size_t n_dense = tn_params_size(n.params);
     outcome o = {.n = n_rows + n_dense};

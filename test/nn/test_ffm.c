@@ -168,7 +168,7 @@ static double layer_of_values(uint32_t k, bool within_slot, bool normalise)
     assert_non_null(y);
     tn_error err = {0};
     assert_int_equal(tn_graph_finish(g, &(tn_wanted){.logit = y}, &err), TN_OK);
-    tn_forward(g, &(tn_feed){.rows = 1, .sparse = &sparse});
+    tn_forward(g, &(tn_graph_feed){.rows = 1, .sparse = &sparse});
     double value = (double)*y->val;
     tn_graph_free(g);
     tn_diag_done(&diag);

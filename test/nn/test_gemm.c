@@ -236,14 +236,14 @@ static void avx2_and_avx512_give_the_same_bits(void **state)
         b[i] = (float)(tn_unit(tn_draw(2, (uint64_t)i)) - .5);
     }
     for (int across = 0; across < 2; across++) {
-        tn_block block = {.depth = across ? 64 : K,
-                          .a = a,
-                          .a_stride = across ? 140 : K,
-                          .across = across == 1,
-                          .b = b,
-                          .b_stride = 32,
-                          .c = c[0],
-                          .c_stride = 32};
+        tn_gemm_block block = {.depth = across ? 64 : K,
+                               .a = a,
+                               .a_stride = across ? 140 : K,
+                               .across = across == 1,
+                               .b = b,
+                               .b_stride = 32,
+                               .c = c[0],
+                               .c_stride = 32};
         tn_kernels_avx512.run(&block, M, 32);
         for (size_t j = 0; j < 32; j += 16) {
             block.b = b + j;

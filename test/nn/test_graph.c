@@ -36,7 +36,7 @@ typedef struct outcome {
 static outcome step_of(tn_test_net *n, uint32_t rows)
 {
     tn_test_batch *b = tn_test_batch_new(rows, SEED);
-    tn_feed feed = tn_test_feed(b, true);
+    tn_graph_feed feed = tn_test_feed(b, true);
     tn_forward(n->g, &feed);
     tn_backward(n->g);
     assert_null(tn_graph_not_finite(n->g));
@@ -121,7 +121,7 @@ static void an_example_is_scored_alike_in_every_batch(void **state)
     tn_test_net n = tn_test_net_build(params, &(tn_graph_opts){.max_rows = ROWS});
     tn_test_net_finish(&n);
     tn_test_batch *b = tn_test_batch_new(ROWS, SEED);
-    tn_feed feed = tn_test_feed(b, false);
+    tn_graph_feed feed = tn_test_feed(b, false);
     tn_forward(n.g, &feed);
     tn_real all[ROWS];
     for (uint32_t r = 0; r < ROWS; r++) {
@@ -146,7 +146,7 @@ static void a_warm_step_allocates_nothing(void **state)
     assert_int_equal(tn_team_open(&team, 2, &err), TN_OK);
     tn_test_net n = train_net(team, false);
     tn_test_batch *b = tn_test_batch_new(ROWS, SEED);
-    tn_feed feed = tn_test_feed(b, true);
+    tn_graph_feed feed = tn_test_feed(b, true);
     tn_forward(n.g, &feed);
     tn_backward(n.g);
     uint64_t before = tn_mallocs();
@@ -234,7 +234,7 @@ static void frozen_weights_swallow_the_batch_norm(void **state)
     tn_test_net plain = scorer(trained.params, false, false);
     tn_test_net frozen = scorer(trained.params, true, false);
     tn_test_batch *b = tn_test_batch_new(ROWS, SEED);
-    tn_feed feed = tn_test_feed(b, false);
+    tn_graph_feed feed = tn_test_feed(b, false);
     feed.label = NULL;
     tn_forward(plain.g, &feed);
     tn_forward(frozen.g, &feed);
@@ -301,7 +301,7 @@ static void a_fetched_node_stays_and_is_not_fused(void **state)
     assert_int_equal(tn_graph_finish(n.g, &wanted, &err), TN_OK);
     tn_params_init(n.params, 42);
     tn_test_batch *b = tn_test_batch_new(ROWS, SEED);
-    tn_feed feed = tn_test_feed(b, false);
+    tn_graph_feed feed = tn_test_feed(b, false);
     tn_forward(n.g, &feed);
     const tn_node *z = tn_graph_find(n.g, "deep.2");
     const tn_node *drop = tn_graph_find(n.g, "deep.1.drop");
@@ -353,7 +353,7 @@ static void what_is_not_finite_is_named(void **state)
     const tn_param_slice *s = tn_params_find(n.params, "deep.2.W");
     tn_params_weights(n.params)[s->at + 3] = (tn_real)NAN;
     tn_test_batch *b = tn_test_batch_new(ROWS, SEED);
-    tn_feed feed = tn_test_feed(b, true);
+    tn_graph_feed feed = tn_test_feed(b, true);
     tn_forward(n.g, &feed);
     assert_true(isnan(tn_graph_loss(n.g)) != 0);
     assert_string_equal(tn_graph_not_finite(n.g), "deep.2.W");

@@ -91,7 +91,7 @@ static void a_graph_out_of_its_own_json_scores_alike(void **state)
     tn_wanted wanted = {.logit = logit};
     assert_int_equal(tn_graph_finish(s.g, &wanted, &err), TN_OK);
     tn_test_batch *b = tn_test_batch_new(ROWS, SEED);
-    tn_feed feed = tn_test_feed(b, false);
+    tn_graph_feed feed = tn_test_feed(b, false);
     tn_forward(f.g, &feed);
     tn_forward(s.g, &feed);
     for (uint32_t r = 0; r < ROWS; r++) {

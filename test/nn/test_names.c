@@ -64,7 +64,7 @@ static void a_folded_norm_finds_free_names(void **state)
     assert_string_equal(y->op->name, "dense");
     assert_string_equal(y->in[1]->name, "a.folded1.W");
     tn_put(x, (const double[]){4, 5, 0, 1});
-    tn_forward(g, &(tn_feed){.rows = 2});
+    tn_forward(g, &(tn_graph_feed){.rows = 2});
     tn_assert_near("y", y, y->val,
                    (const double[]){1 + 7 / 2.0000025, 1 - 1 / 2.0000025}); /* (x w + 1 - 3) / 2 */
     tn_graph_free(g);

@@ -151,7 +151,7 @@ static void a14_every_parameter_has_a_gradient(void **state)
     tn_test_net net = tn_test_net_build(NULL, &(tn_graph_opts){.max_rows = ROWS, .train = true});
     tn_test_net_finish(&net);
     tn_test_batch *batch = tn_test_batch_new(ROWS, 14);
-    tn_feed feed = tn_test_feed(batch, true);
+    tn_graph_feed feed = tn_test_feed(batch, true);
     tn_forward(net.g, &feed);
     tn_backward(net.g);
     for (uint32_t i = 0; i < tn_params_count(net.params); i++) {

@@ -36,13 +36,13 @@ static net make_net(tn_reduction reduction)
     return n;
 }
 
-static tn_feed feed_of(uint32_t from, uint32_t to)
+static tn_graph_feed feed_of(uint32_t from, uint32_t to)
 {
-    return (tn_feed){.rows = to - from,
-                     .numeric = numbers + (size_t)from * COLS,
-                     .label = labels + from,
-                     .weight = weights + from,
-                     .info = {.training = true}};
+    return (tn_graph_feed){.rows = to - from,
+                           .numeric = numbers + (size_t)from * COLS,
+                           .label = labels + from,
+                           .weight = weights + from,
+                           .info = {.training = true}};
 }
 
 static void parts_of_a_joint_batch_add_up_to_it(void **state)
@@ -51,7 +51,7 @@ static void parts_of_a_joint_batch_add_up_to_it(void **state)
     const tn_reduction mode[MODES] = {TN_REDUCE_MEAN, TN_REDUCE_SUM, TN_REDUCE_ROWS};
     for (uint32_t m = 0; m < MODES; m++) {
         net n = make_net(mode[m]);
-        tn_feed all = feed_of(0, ROWS);
+        tn_graph_feed all = feed_of(0, ROWS);
         tn_forward(n.g, &all);
         tn_backward(n.g);
         double loss = tn_graph_loss(n.g);
@@ -59,7 +59,7 @@ static void parts_of_a_joint_batch_add_up_to_it(void **state)
         double sum_loss = 0;
         double sum[COLS] = {0, 0};
         for (uint32_t from = 0; from < ROWS; from += 2) {
-            tn_feed part = feed_of(from, from + 2);
+            tn_graph_feed part = feed_of(from, from + 2);
             part.joint_rows = ROWS;
             part.joint_weight = 1 + 2 + .5 + 1 + 3 + .25;
             tn_forward(n.g, &part);

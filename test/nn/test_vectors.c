@@ -37,7 +37,7 @@ static void check_pool(tn_pool pool, const float *x, const double *want)
     tn_bag bag = {
         .offset = (const uint32_t[]){0, 3}, .index = (const uint32_t[]){0, 1, 2}, .weight = x};
     tn_sparse sparse = {.n = 3, .at = at, .rows = rows, .bag = &bag};
-    tn_forward(g, &(tn_feed){.rows = 1, .sparse = &sparse});
+    tn_forward(g, &(tn_graph_feed){.rows = 1, .sparse = &sparse});
     tn_assert_near("pool", y, y->val, want);
     tn_graph_free(g);
 }
@@ -216,7 +216,7 @@ static void v15_bce(void **state)
     (void)state;
     loss_trial t = open_loss(5, TN_REDUCE_SUM, NULL);
     tn_put(t.z, (const double[]){-40, -2, 0, 1.5, 100});
-    tn_feed feed = {.rows = 5, .label = (const tn_real[]){0, 1, 1, 0, 1}};
+    tn_graph_feed feed = {.rows = 5, .label = (const tn_real[]){0, 1, 1, 0, 1}};
     tn_forward(t.g, &feed);
     tn_backward(t.g);
     tn_assert_near("l", t.loss, t.loss->val,
@@ -241,7 +241,7 @@ static void v16_weighted_bce(void **state)
         loss_trial t = open_loss(3, cases[i].reduction, NULL);
         double f = 3.5 / cases[i].w;
         tn_put(t.z, (const double[]){.5, -1, 2});
-        tn_forward(t.g, &(tn_feed){.rows = 3, .label = label, .weight = weight});
+        tn_forward(t.g, &(tn_graph_feed){.rows = 3, .label = label, .weight = weight});
         tn_backward(t.g);
         tn_assert_value(tn_graph_loss(t.g), sum / cases[i].w);
         tn_assert_value(tn_graph_weight(t.g), 3.5);
@@ -256,9 +256,9 @@ static void weights_of_0_are_no_division_by_0(void **state)
     (void)state;
     loss_trial t = open_loss(2, TN_REDUCE_MEAN, NULL);
     tn_put(t.z, (const double[]){.5, -1});
-    tn_forward(
-        t.g,
-        &(tn_feed){.rows = 2, .label = (const tn_real[]){1, 0}, .weight = (const tn_real[]){0, 0}});
+    tn_forward(t.g, &(tn_graph_feed){.rows = 2,
+                                     .label = (const tn_real[]){1, 0},
+                                     .weight = (const tn_real[]){0, 0}});
     tn_backward(t.g);
     tn_assert_value(tn_graph_loss(t.g), 0);
     tn_assert_value(tn_graph_weight(t.g), 0);
@@ -271,7 +271,7 @@ static void positive_weight_and_smoothing_follow_their_formulas(void **state)
     (void)state;
     loss_trial t = open_loss(1, TN_REDUCE_SUM, &(tn_bce_attr){3, .2});
     tn_put(t.z, (const double[]){.7});
-    tn_forward(t.g, &(tn_feed){.rows = 1, .label = (const tn_real[]){1}});
+    tn_forward(t.g, &(tn_graph_feed){.rows = 1, .label = (const tn_real[]){1}});
     tn_backward(t.g);
     double y = .9;
     double p = 1 / (1 + exp(-.7));

@@ -195,13 +195,14 @@ void free_one_pull(free_one *x, const free_pull *p)
 {
     tn_arena *arena = tn_arena_new(1 << 14);
     const tn_pull_params params = {p->examples, (double)p->examples};
-    tn_slices slices = {0};
+    tn_owner_slices slices = {0};
     tn_parcel *parcel = NULL;
     assert_int_equal(
-        tn_slices_begin(&slices, FREE_ONE_RANKS, &keys_of(x, arena, p)->set, NULL, NULL), TN_OK);
-    assert_int_equal(tn_slices_pull(&slices, &x->io, 0, &params, &parcel, NULL), TN_OK);
+        tn_owner_slices_begin(&slices, FREE_ONE_RANKS, &keys_of(x, arena, p)->set, NULL, NULL),
+        TN_OK);
+    assert_int_equal(tn_owner_slices_pull(&slices, &x->io, 0, &params, &parcel, NULL), TN_OK);
     take(x, parcel, p->rank, p->sequence, p->edit);
-    tn_slices_done(&slices);
+    tn_owner_slices_done(&slices);
     tn_arena_free(arena);
 }
 
@@ -211,7 +212,7 @@ void free_one_push(free_one *x, const free_push *p)
     const tn_push push = {.lr_factor = 1, .day = 9};
     float grads[FREE_ONE_ROW_FLOATS];
     float dense[FREE_ONE_FLAT];
-    tn_slices slices = {0};
+    tn_owner_slices slices = {0};
     tn_parcel *parcel = NULL;
     for (uint32_t i = 0; i < FREE_ONE_ROW_FLOATS; i++) {
         grads[i] = p->value;
@@ -222,15 +223,15 @@ void free_one_push(free_one *x, const free_push *p)
     const tn_slices_gradients all = {
         .rows = grads, .dense = p->of->examples > 0 ? dense : NULL, .norm = p->norm, .push = &push};
     assert_int_equal(
-        tn_slices_begin(&slices, FREE_ONE_RANKS, &keys_of(x, arena, p->of)->set, NULL, NULL),
+        tn_owner_slices_begin(&slices, FREE_ONE_RANKS, &keys_of(x, arena, p->of)->set, NULL, NULL),
         TN_OK);
-    assert_int_equal(tn_slices_pull(&slices, &x->io, 0, &(tn_pull_params){0}, &parcel, NULL),
+    assert_int_equal(tn_owner_slices_pull(&slices, &x->io, 0, &(tn_pull_params){0}, &parcel, NULL),
                      TN_OK); /* for the order of the keys */
     tn_parcel_drop(parcel);
     slices.of[0].sequence = p->of->sequence;
-    assert_int_equal(tn_slices_push(&slices, &x->io, 0, &all, &parcel, NULL), TN_OK);
+    assert_int_equal(tn_owner_slices_push(&slices, &x->io, 0, &all, &parcel, NULL), TN_OK);
     take(x, parcel, p->of->rank, p->sequence, p->edit);
-    tn_slices_done(&slices);
+    tn_owner_slices_done(&slices);
     tn_arena_free(arena);
 }
 

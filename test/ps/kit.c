@@ -79,7 +79,7 @@ kit_model *kit_model_new(tn_arena *arena, const kit_segment *segments, uint32_t 
 {
     kit_model *m = TN_NEW(arena, kit_model);
     tn_record *record = TN_NEW(arena, tn_record);
-    tn_group *group = TN_NEW_ARRAY(arena, tn_group, n_groups);
+    tn_share_group *group = TN_NEW_ARRAY(arena, tn_share_group, n_groups);
     for (; segments->name != NULL; segments++) {
         record->segment[record->n_segments++] =
             (tn_segment){.name = segments->name, .at = record->width, .dim = segments->dim};

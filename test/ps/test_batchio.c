@@ -17,7 +17,7 @@ typedef struct world {
     tn_parcels *parcels;
     tn_shares *shares;
     tn_batchio io;
-    tn_slices slices;
+    tn_owner_slices slices;
     float rows[KEYS * DIM], grads[KEYS * DIM], dense[FLAT];
 } world;
 
@@ -42,13 +42,13 @@ static world *world_new(tn_values kind)
     assert_int_equal(tn_batchio_init(&w->io, w->parcels, w->shares, kind, kind, NULL), TN_OK);
     w->keys = kit_keys_new(arena, &w->m->layout, key, NULL, KEYS);
     w->keys->set.owners = &w->shares->owners;
-    assert_int_equal(tn_slices_begin(&w->slices, RANKS, &w->keys->set, w->rows, NULL), TN_OK);
+    assert_int_equal(tn_owner_slices_begin(&w->slices, RANKS, &w->keys->set, w->rows, NULL), TN_OK);
     return w;
 }
 
 static void world_free(world *w)
 {
-    tn_slices_done(&w->slices);
+    tn_owner_slices_done(&w->slices);
     tn_batchio_done(&w->io);
     tn_parcels_free(w->parcels);
     tn_shares_free(w->shares);
@@ -83,7 +83,7 @@ static void ask_owner(world *w, uint32_t owner, tn_keyblock *block)
     const tn_pull_params params = {KEYS, 45};
     tn_pull_params got;
     tn_parcel *p = NULL;
-    assert_int_equal(tn_slices_pull(&w->slices, &w->io, owner, &params, &p, NULL), TN_OK);
+    assert_int_equal(tn_owner_slices_pull(&w->slices, &w->io, owner, &params, &p, NULL), TN_OK);
     assert_int_equal(p->frame.type, TN_FRAME_PULL);
     assert_int_equal(tn_pull_params_get(&got, tn_parcel_payload(p)), TN_DROP_NONE);
     assert_true(got.examples == KEYS && got.weight_sum > 44 && got.weight_sum < 46);
@@ -102,7 +102,7 @@ static void check_push(world *w, uint32_t owner, const tn_keyblock *block, uint6
     float got[KEYS * DIM + FLAT];
     tn_push_params params;
     tn_parcel *p = NULL;
-    assert_int_equal(tn_slices_push(&w->slices, &w->io, owner, &grads, &p, NULL), TN_OK);
+    assert_int_equal(tn_owner_slices_push(&w->slices, &w->io, owner, &grads, &p, NULL), TN_OK);
     assert_int_equal(p->frame.type, TN_FRAME_PUSH);
     assert_int_equal(p->frame.count[TN_KEYS], block->keys.n);
     assert_int_equal(p->frame.count[TN_DENSE_FLOATS], n_dense);
@@ -145,7 +145,7 @@ static void every_owner_gets_its_slice_and_its_answer_finds_home(void **state)
         assert_int_equal(n, KEYS);
         for (uint32_t r = 0; r < RANKS; r++) {
             tn_frame f = answer_of(w, &block[r].keys, payload, 40 + r);
-            assert_true(tn_slices_rows(&w->slices, r, &f, true));
+            assert_true(tn_owner_slices_rows(&w->slices, r, &f, true));
             assert_int_equal(w->slices.n_rows, r + 1);
             check_push(w, r, &block[r], 40 + r);
             tn_keyblock_done(&block[r]);
@@ -167,17 +167,17 @@ static void an_answer_that_does_not_fit_is_told(void **state)
     tn_frame f = answer_of(w, &block.keys, payload, 7);
     tn_frame shorter = f;
     shorter.count[TN_ROW_FLOATS]--;
-    assert_false(tn_slices_rows(&w->slices, 1, &shorter, true));
-    assert_false(tn_slices_rows(&w->slices, 1, &f, false)); /* none were due */
+    assert_false(tn_owner_slices_rows(&w->slices, 1, &shorter, true));
+    assert_false(tn_owner_slices_rows(&w->slices, 1, &f, false)); /* none were due */
     const float bad = NAN;
     char was[sizeof bad];
     memcpy(was, payload + TN_ROWS_PARAMS, sizeof was);
     memcpy(payload + TN_ROWS_PARAMS, &bad, sizeof bad);
-    assert_false(tn_slices_rows(&w->slices, 1, &f, true));
+    assert_false(tn_owner_slices_rows(&w->slices, 1, &f, true));
     memcpy(payload + TN_ROWS_PARAMS, was, sizeof was);
     assert_int_equal(w->slices.n_rows, 0);
-    assert_true(tn_slices_rows(&w->slices, 1, &f, true));
-    assert_false(tn_slices_rows(&w->slices, 1, &f, true)); /* twice */
+    assert_true(tn_owner_slices_rows(&w->slices, 1, &f, true));
+    assert_false(tn_owner_slices_rows(&w->slices, 1, &f, true)); /* twice */
     assert_int_equal(w->slices.n_rows, 1);
     tn_keyblock_done(&block);
     world_free(w);
@@ -196,7 +196,8 @@ static void a_gradient_that_cannot_travel_is_told(void **state)
         ask_owner(w, 0, &block);
         float *which = dense ? &w->dense[0] : &w->grads[0];
         *which = 1e9F; /* beyond f16 */
-        assert_int_equal(tn_slices_push(&w->slices, &w->io, 0, &grads, &p, &err), TN_E_DIVERGED);
+        assert_int_equal(tn_owner_slices_push(&w->slices, &w->io, 0, &grads, &p, &err),
+                         TN_E_DIVERGED);
         assert_string_equal(err.text, "the gradient of step 12 is not finite");
         tn_keyblock_done(&block);
         world_free(w);
@@ -215,7 +216,7 @@ static void error_feedback_brings_what_rounding_took(void **state)
         const tn_slices_gradients grads = {w->grads, w->dense, 0, 0, &push};
         tn_parcel *p = NULL;
         float got;
-        assert_int_equal(tn_slices_push(&w->slices, &w->io, 0, &grads, &p, NULL), TN_OK);
+        assert_int_equal(tn_owner_slices_push(&w->slices, &w->io, 0, &grads, &p, NULL), TN_OK);
         const size_t at = TN_PUSH_PARAMS + sizeof(uint16_t) * block.keys.n * DIM;
         assert_int_equal(tn_values_read(TN_VALUES_BF16, tn_parcel_payload(p) + at, 1, &got),
                          TN_VALUES_FINITE);

@@ -14,7 +14,7 @@ enum { RANKS_MAX = 9, KEYS_MAX = 700, GROUPS = 3, SPACE = 1200 };
 /* Groups 0 and 2 have rows of 3 floats, group 1 of 2. */
 static tn_record records[2] = {{.width = 3, .n_segments = 1, .segment = {{"a", 0, 3}}},
                                {.width = 2, .n_segments = 1, .segment = {{"b", 0, 2}}}};
-static const tn_group groups[GROUPS] = {{"x", 0, 0}, {"y", 0, 1}, {"z", 0, 0}};
+static const tn_share_group groups[GROUPS] = {{"x", 0, 0}, {"y", 0, 1}, {"z", 0, 0}};
 static const tn_layout layout = {GROUPS, groups, 2, records};
 
 typedef struct world {

@@ -55,7 +55,7 @@ uint32_t wire_width(uint32_t group)
 const tn_layout *wire_layout(void)
 {
     static const tn_record record[3] = {{.width = 2}, {.width = 1}, {.width = WIRE_WIDE}};
-    static tn_group group[WIRE_GROUPS];
+    static tn_share_group group[WIRE_GROUPS];
     static const tn_layout layout = {WIRE_GROUPS, group, 3, record};
     for (uint32_t g = 0; g < WIRE_GROUPS; g++) {
         group[g].record = g == WIRE_GROUPS - 1 ? 2 : g % 2;
