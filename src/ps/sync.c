@@ -52,9 +52,7 @@ static void hear_weights(tn_sync *g, const tn_frame *f, uint32_t from)
     }
     g->has_weights[from] = true;
     g->n_weights++;
-    bool whole = isfinite(g->opts.shard->rules->clip_global); /* then all owners know all of it */
-    double norm2 = p.grad_norm * p.grad_norm;
-    g->norm2 = whole ? norm2 : g->norm2 + norm2;
+    g->norm[from] = p.grad_norm;
     g->loss = p.loss; /* all owners add up the same numbers in the same order */
 }
 
@@ -262,7 +260,6 @@ tn_status tn_sync_push(tn_sync *g, const tn_sync_learned *learned, const tn_push
     const tn_slices_gradients x = {
         .rows = learned->rows, .dense = learned->dense, .loss = learned->loss, .push = &numbered};
     g->n_weights = 0;
-    g->norm2 = 0;
     memset(g->has_weights, 0, g->n_ranks * sizeof *g->has_weights);
     for (uint32_t owner = 0; owner < g->n_ranks; owner++) {
         tn_parcel *p = NULL;
@@ -272,12 +269,22 @@ tn_status tn_sync_push(tn_sync *g, const tn_sync_learned *learned, const tn_push
     return TN_OK;
 }
 
+/* In rank order: arrival decides no bit. With the global clip every owner knows all of it. */
+static double norm_of_all(const tn_sync *g)
+{
+    double norm2 = 0;
+    for (uint32_t r = 0; r < g->n_ranks; r++) {
+        norm2 += g->norm[r] * g->norm[r];
+    }
+    return isfinite(g->opts.shard->rules->clip_global) ? g->norm[0] : sqrt(norm2);
+}
+
 tn_status tn_sync_weights(tn_sync *g, tn_team *team, tn_sync_step *out, tn_error *err)
 {
     TN_ASSERT(g->n_got == g->n_done + 1);
     TN_TRY(await(g, team, TN_SYNC_WEIGHTS, &g->n_weights, err));
     g->n_done++;
-    *out = (tn_sync_step){.norm = sqrt(g->norm2), .loss = g->loss};
+    *out = (tn_sync_step){.norm = norm_of_all(g), .loss = g->loss};
     return TN_OK;
 }
 

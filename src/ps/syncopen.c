@@ -8,7 +8,8 @@ static tn_status make(tn_sync *g, tn_error *err)
     const char *what = "a group of peers";
     TN_TRY(tn_batchio_init(&g->io, o->parcels, o->shares, o->row_values, o->dense_values, err));
     g->has_weights = tn_try_alloc(g->n_ranks, sizeof *g->has_weights, what, err);
-    if (g->has_weights == NULL) {
+    g->norm = tn_try_alloc(g->n_ranks, sizeof *g->norm, what, err);
+    if (g->has_weights == NULL || g->norm == NULL) {
         return TN_E_MEMORY;
     }
     TN_TRY(tn_gather_new(&g->gather, o->rank, g->n_ranks, err));
@@ -123,6 +124,7 @@ void tn_sync_close(tn_sync *g)
         tn_owner_slices_done(&g->batch[i].slices);
     }
     tn_free(g->has_weights);
+    tn_free(g->norm);
     tn_batchio_done(&g->io);
     tn_bell_done(&g->bell);
     (void)pthread_mutex_destroy(&g->lock);

@@ -34,8 +34,9 @@ struct tn_sync {
     tn_asked batch[TN_SYNC_BATCHES];  /* by number modulo 2 */
     tn_batchio io;
     uint32_t n_weights; /* owners whose weights have come */
-    double norm2, loss;
+    double loss;
     bool *has_weights; /* n_ranks */
+    double *norm;      /* likewise: of the gradients, as each owner says */
     tn_gather *gather;
     uint32_t n_gathers; /* in the step that runs */
     tn_status failed;
