@@ -177,6 +177,15 @@ tn_status tn_file_replace(const char *path, const void *data, size_t size, tn_er
     return status;
 }
 
+bool tn_is_unfinished(const char *name, const char *of)
+{
+    enum { HEX = 16 };
+    static const char hex[] = "0123456789abcdef";
+    size_t size = strlen(of);
+    return strncmp(name, of, size) == 0 && name[size] == '.' &&
+           strspn(name + size + 1, hex) == HEX && strcmp(name + size + 1 + HEX, ".tmp") == 0;
+}
+
 uint64_t tn_random_id(void)
 {
     uint64_t id = 0;

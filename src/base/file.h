@@ -49,6 +49,9 @@ void tn_append_close(tn_appender *a);          /* NULL is fine */
 tn_status tn_file_replace(const char *path, const void *data, size_t size,
                           tn_error *err) TN_MUST_USE;
 
+/* Whether `name` is "<of>.<16 hex digits>.tmp", as unfinished files and folders are named. */
+bool tn_is_unfinished(const char *name, const char *of);
+
 tn_status tn_dir_make(const char *path, tn_error *err) TN_MUST_USE; /* with parents; may exist */
 tn_status tn_dir_make_new(const char *path, tn_error *err) TN_MUST_USE; /* one level; must not */
 /* One level with mode 0700. What is there already must be a folder of this user's, and nobody
@@ -102,6 +105,10 @@ tn_status tn_lock_take(tn_lock **out, const char *dir, uint64_t session, tn_erro
 tn_status tn_lock_folder(tn_lock **out, const char *dir, tn_error *err) TN_MUST_USE;
 /* The same lock on the file dir/name, which is made and stays. Held: TN_E_CKPT. */
 tn_status tn_lock_name(tn_lock **out, const char *dir, const char *name, tn_error *err) TN_MUST_USE;
+/* Removes from the folder that tn_lock_take has locked, with all that is in them, the entries whose
+ * names `is_ours` knows; those that changed after the lock was taken stay. */
+tn_status tn_lock_sweep(const tn_lock *lock, const char *dir, bool (*is_ours)(const char *name),
+                        tn_error *err) TN_MUST_USE;
 void tn_lock_release(tn_lock *lock); /* NULL is fine */
 
 /* Whether another process has these locks now; nothing is made, and nothing promised for later:

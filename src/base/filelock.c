@@ -14,12 +14,15 @@
 #include <limits.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { OWNER_BYTES_MAX = 4096 };
 
 struct tn_lock {
     int fd;
+    struct timespec
+        taken; /* by tn_lock_take: the time of OWNER, by the clock of that file system */
     char path[TN_PATH_SIZE];
 };
 
@@ -61,7 +64,8 @@ static tn_status flock_now(const tn_lock *lock, int kind, bool *held, tn_error *
                : tn_fail(err, TN_E_IO, "cannot lock '%s': %s", lock->path, strerrordesc_np(errno));
 }
 
-static tn_status write_owner(const char *dir, uint64_t session, tn_error *err)
+/* *at: when, as the file system has it. */
+static tn_status write_owner(const char *dir, uint64_t session, struct timespec *at, tn_error *err)
 {
     char path[TN_PATH_SIZE];
     TN_TRY(tn_path_join(dir, "OWNER", path, err));
@@ -81,6 +85,10 @@ static tn_status write_owner(const char *dir, uint64_t session, tn_error *err)
         status = tn_file_replace(path, text.data, text.size, err);
     }
     tn_text_done(&text);
+    struct stat st;
+    if (status == TN_OK && stat(path, &st) == 0) {
+        *at = st.st_mtim;
+    }
     return status;
 }
 
@@ -120,7 +128,7 @@ tn_status tn_lock_take(tn_lock **out, const char *dir, uint64_t session, tn_erro
         status = held_by_another(dir, err);
     }
     if (status == TN_OK) {
-        status = write_owner(dir, session, err);
+        status = write_owner(dir, session, &lock->taken, err);
     }
     if (status != TN_OK) {
         tn_lock_release(lock);
@@ -128,6 +136,33 @@ tn_status tn_lock_take(tn_lock **out, const char *dir, uint64_t session, tn_erro
     }
     *out = lock;
     return TN_OK;
+}
+
+static bool is_later(const struct timespec *a, const struct timespec *b)
+{
+    return a->tv_sec != b->tv_sec ? a->tv_sec > b->tv_sec : a->tv_nsec > b->tv_nsec;
+}
+
+tn_status tn_lock_sweep(const tn_lock *lock, const char *dir, bool (*is_ours)(const char *name),
+                        tn_error *err)
+{
+    tn_text names = {0};
+    uint32_t n = 0;
+    tn_status status = tn_dir_list(dir, &names, &n, err);
+    const char *name = tn_text_str(&names);
+    for (uint32_t i = 0; i < n && status == TN_OK; i++, name += strlen(name) + 1) {
+        char path[TN_PATH_SIZE];
+        struct stat st;
+        if (!is_ours(name)) {
+            continue;
+        }
+        status = tn_path_join(dir, name, path, err);
+        if (status == TN_OK && lstat(path, &st) == 0 && !is_later(&st.st_mtim, &lock->taken)) {
+            status = tn_remove_tree(path, err);
+        }
+    }
+    tn_text_done(&names);
+    return status;
 }
 
 tn_status tn_lock_folder(tn_lock **out, const char *dir, tn_error *err)

@@ -25,29 +25,27 @@ static tn_status pass(const char *point, tn_error *err)
     return failure == 0 ? TN_OK : tn_fail(err, TN_E_IO, "failed on request at '%s'", point);
 }
 
-static bool ends_in_tmp(const char *name)
+/* "ckpt-<digits>.<16 hex>.tmp", or an unfinished file of those that a run writes by renaming:
+ * nothing else is ours to remove. */
+static bool is_unfinished(const char *name)
 {
-    size_t size = strlen(name);
-    return size >= 4 && strcmp(name + size - 4, ".tmp") == 0;
-}
-
-/* Nothing of this session is unfinished yet, so all of it is somebody else's. */
-static tn_status remove_unfinished(const char *dir, tn_error *err)
-{
-    tn_text names = {0};
-    uint32_t n = 0;
-    tn_status status = tn_dir_list(dir, &names, &n, err);
-    const char *name = tn_text_str(&names);
-    for (uint32_t i = 0; i < n && status == TN_OK; i++) {
-        if (ends_in_tmp(name)) {
-            char path[TN_PATH_SIZE];
-            status = tn_path_join(dir, name, path, err);
-            status = status == TN_OK ? tn_remove_tree(path, err) : status;
+    static const char *const own[] = {"OWNER", "LATEST", "summary.json", "trace.json",
+                                      "peers.root"};
+    static const char head[] = "ckpt-";
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) {
+        if (tn_is_unfinished(name, own[i])) {
+            return true;
         }
-        name += strlen(name) + 1;
     }
-    tn_text_done(&names);
-    return status;
+    char ckpt[sizeof head + 20];
+    size_t size = sizeof head - 1;
+    size += strncmp(name, head, size) == 0 ? strspn(name + size, "0123456789") : 0;
+    if (size == sizeof head - 1 || size >= sizeof ckpt) {
+        return false;
+    }
+    memcpy(ckpt, name, size);
+    ckpt[size] = '\0';
+    return tn_is_unfinished(name, ckpt);
 }
 
 tn_status tn_ckptdir_open(tn_ckptdir **out, const char *dir, tn_error *err)
@@ -68,7 +66,7 @@ tn_status tn_ckptdir_open(tn_ckptdir **out, const char *dir, tn_error *err)
         status = tn_lock_take(&d->lock, dir, d->session, err);
     }
     if (status == TN_OK) {
-        status = remove_unfinished(dir, err);
+        status = tn_lock_sweep(d->lock, dir, is_unfinished, err);
     }
     if (status != TN_OK) {
         tn_ckptdir_close(d);

@@ -7,9 +7,11 @@
 #include "support/tmpdir.h"
 #include "train/toyckpt.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 
 static const toy_base none = {0};
 
@@ -298,14 +300,65 @@ static void opening_removes_what_others_left_unfinished(void **state)
     (void)save(p, 1);
     tn_ckptdir_close(p->d);
     p->d = NULL;
+    static const char *const left[] = {"LATEST.00000000000000aa.tmp", "OWNER.0123456789abcdef.tmp",
+                                       "summary.json.00000000000000aa.tmp"};
     assert_int_equal(tn_dir_make(in_dir(p, "ckpt-2.00000000000000aa.tmp/x"), &err), TN_OK);
-    assert_int_equal(tn_file_replace(in_dir(p, "LATEST.1.tmp"), "x", 1, &err), TN_OK);
-    assert_int_equal(tn_file_replace(in_dir(p, "metrics.jsonl"), "x", 1, &err), TN_OK);
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(tn_file_replace(in_dir(p, left[i]), "x", 1, &err), TN_OK);
+    }
     assert_int_equal(tn_ckptdir_open(&p->d, p->dir, &err), TN_OK);
     assert_false(tn_path_exists(in_dir(p, "ckpt-2.00000000000000aa.tmp")));
-    assert_false(tn_path_exists(in_dir(p, "LATEST.1.tmp")));
-    assert_true(tn_path_exists(in_dir(p, "metrics.jsonl")));
+    for (size_t i = 0; i < 3; i++) {
+        assert_false(tn_path_exists(in_dir(p, left[i])));
+    }
     assert_newest(p, 1);
+}
+
+static void opening_removes_nothing_of_the_user(void **state)
+{
+    place *p = *state;
+    tn_error err = {0};
+    tn_ckptdir_close(p->d);
+    p->d = NULL;
+    static const char *const users[] = {
+        "thesis.tmp",
+        "LATEST.1.tmp",
+        "notes.0123456789abcdef.tmp",
+        "ckpt-2.tmp",
+        "ckpt-2.0123456789abcdeg.tmp",
+        "ckpt-2.0123456789abcdef0.tmp",
+        "ckpt-.0123456789abcdef.tmp",
+        "ckpt-2a.0123456789abcdef.tmp",
+        "ckpt-123456789012345678901234567890.0123456789abcdef.tmp",
+        "metrics.jsonl",
+    };
+    enum { N = sizeof users / sizeof users[0] };
+    for (size_t i = 0; i < N; i++) {
+        char inner[TN_PATH_SIZE];
+        assert_int_equal(tn_path_join(in_dir(p, users[i]), "chapter", inner, &err), TN_OK);
+        assert_int_equal(tn_dir_make(p->path, &err), TN_OK);
+        assert_int_equal(tn_file_replace(inner, "x", 1, &err), TN_OK);
+    }
+    assert_int_equal(tn_ckptdir_open(&p->d, p->dir, &err), TN_OK);
+    for (size_t i = 0; i < N; i++) {
+        char inner[TN_PATH_SIZE];
+        assert_int_equal(tn_path_join(in_dir(p, users[i]), "chapter", inner, &err), TN_OK);
+        assert_true(tn_path_exists(inner));
+    }
+}
+
+/* Of a former owner that woke up, or of a clock that went back: not known to be left over. */
+static void opening_leaves_what_is_younger_than_the_lock(void **state)
+{
+    place *p = *state;
+    tn_error err = {0};
+    tn_ckptdir_close(p->d);
+    p->d = NULL;
+    assert_int_equal(tn_dir_make(in_dir(p, "ckpt-2.00000000000000aa.tmp"), &err), TN_OK);
+    const struct timespec later[2] = {{time(NULL) + 3600, 0}, {time(NULL) + 3600, 0}};
+    assert_int_equal(utimensat(AT_FDCWD, p->path, later, 0), 0);
+    assert_int_equal(tn_ckptdir_open(&p->d, p->dir, &err), TN_OK);
+    assert_true(tn_path_exists(p->path));
 }
 
 static void a_directory_in_use_is_refused(void **state)
@@ -443,6 +496,8 @@ int main(void)
         DIR_TEST(a_delta_on_a_broken_base_gives_way),
         DIR_TEST(a_delta_on_another_base_gives_way),
         DIR_TEST(opening_removes_what_others_left_unfinished),
+        DIR_TEST(opening_removes_nothing_of_the_user),
+        DIR_TEST(opening_leaves_what_is_younger_than_the_lock),
         DIR_TEST(a_directory_in_use_is_refused),
         DIR_TEST(a_fenced_owner_cannot_commit),
         DIR_TEST(a_failed_fsync_is_answered_by_a_new_file),
