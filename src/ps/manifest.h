@@ -5,7 +5,8 @@
  *
  * Plain values; strings and lists are lent by whoever fills them until the write returns, or live
  * in the arena after a read. A list is a pointer and its n_. The members are those of the JSON
- * document, in its order. Errors: TN_E_CKPT with the file and the member.
+ * document, in its order. Errors: TN_E_CKPT with the file and the member; TN_E_LIMIT: whole, but
+ * newer or larger than this build reads.
  */
 #ifndef TN_PS_MANIFEST_H
 #define TN_PS_MANIFEST_H

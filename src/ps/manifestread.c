@@ -250,8 +250,11 @@ tn_status tn_manifest_read(tn_manifest *out, const tn_text *text, tn_arena *aren
     }
     const tn_json *version = tn_json_get(top, "version");
     uint64_t major = 0;
-    if (version == NULL || !tn_json_as_u64(tn_json_item(version, 0), &major) || major != 1) {
-        return tn_fail(err, TN_E_CKPT, "'%s' was written by a newer version", what);
+    if (version == NULL || !tn_json_as_u64(tn_json_item(version, 0), &major) || major == 0) {
+        return tn_fail(err, TN_E_CKPT, "'%s': member 'version' is missing or wrong", what);
+    }
+    if (major > 1) {
+        return tn_fail(err, TN_E_LIMIT, "'%s' was written by a newer version", what);
     }
     tn_members r = {.arena = arena};
     tn_manifest m = {0};

@@ -13,7 +13,8 @@
  * their partition. It holds one block (1 MiB) at a time. A writer or a reader belongs to one
  * thread; several may work on different files. Bytes: see snapshot.c.
  *
- * Errors: TN_E_CKPT with file and offset for what is wrong in the file, else TN_E_IO, TN_E_MEMORY.
+ * Errors: TN_E_CKPT with file and offset for what is wrong in the file; TN_E_LIMIT: written by a
+ * newer version; else TN_E_IO, TN_E_MEMORY.
  */
 #ifndef TN_PS_SNAPSHOT_H
 #define TN_PS_SNAPSHOT_H

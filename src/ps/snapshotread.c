@@ -46,6 +46,16 @@ static tn_status broken(const tn_snapshot *s, uint64_t at, const char *why, tn_e
                    (unsigned long long)at, why);
 }
 
+/* Its crc is right: it is whole, and more than this build knows. */
+static tn_status newer(const tn_snapshot *s, uint64_t at, const char *why, tn_error *err)
+{
+    (void)broken(s, at, why, err);
+    if (err != NULL) {
+        err->code = TN_E_LIMIT;
+    }
+    return TN_E_LIMIT;
+}
+
 static tn_status read_header(tn_snapshot *s, tn_error *err)
 {
     char bytes[TN_TNS_HEADER];
@@ -56,8 +66,11 @@ static tn_status read_header(tn_snapshot *s, tn_error *err)
     if (tn_load_u32(bytes + 60) != tn_crc32c(0, bytes, 60)) {
         return broken(s, 60, "the header's crc is wrong", err);
     }
-    if (tn_load_u16(bytes + 8) != TN_TNS_MAJOR) {
-        return broken(s, 8, "written by a newer version", err);
+    if (tn_load_u16(bytes + 8) > TN_TNS_MAJOR) {
+        return newer(s, 8, "written by a newer version", err);
+    }
+    if (tn_load_u16(bytes + 8) == 0) {
+        return broken(s, 8, "there is no version 0", err);
     }
     s->header_bytes = tn_load_u32(bytes + 12);
     bool longer = tn_load_u16(bytes + 10) > TN_TNS_MINOR;
@@ -298,7 +311,7 @@ static tn_status read_block(tn_snapshot *s, const cursor *c, uint64_t bytes_left
         return broken(s, c->block_at, "a block's crc is wrong", err);
     }
     if (tn_load_u8(header + 14) != TN_TNS_CODEC_NONE) {
-        return broken(s, c->block_at + 14, "compressed by a codec that this build lacks", err);
+        return newer(s, c->block_at + 14, "compressed by a codec that this build lacks", err);
     }
     if (stored != raw || tn_load_u16(header + 12) != c->partition ||
         tn_load_u8(header + 15) != TN_TNS_KIND_ROWS || tn_load_u32(header + 24) != 0 ||

@@ -6,8 +6,9 @@
  *     TN_TRY(tn_checkpoints_end(c, &saved, err));          waits for it
  *
  * Bytes in docs/formats.md, the order of writing in train/ckptdir.h. Loading tries the newest first
- * and falls back to the one before; a checkpoint whose model differs is refused with the
- * differences listed.
+ * and falls back to the one before when its bytes are wrong (TN_E_CKPT if none is whole); one that
+ * cannot be read (TN_E_IO), or not by this version (TN_E_CKPT), ends it, and so does one whose
+ * model differs, with the differences listed.
  */
 #ifndef TN_TRAIN_CHECKPOINT_H
 #define TN_TRAIN_CHECKPOINT_H
@@ -73,7 +74,8 @@ tn_status tn_checkpoints_save(tn_checkpoints *c, tn_worker *w, const tn_ckpt_wan
 tn_status tn_checkpoints_resume(tn_checkpoints *c, tn_worker *w, tn_run_state *state,
                                 tn_metrics *metrics, tn_saved *which, tn_error *err) TN_MUST_USE;
 
-/* Weights and optimizer state of one ordinal; `state` is left alone. */
+/* Weights and optimizer state of one ordinal; `state` is left alone. On failure the model in memory
+ * is lost; a checkpoint that is damaged is set aside. */
 tn_status tn_checkpoints_restore(tn_checkpoints *c, tn_worker *w, uint64_t ordinal,
                                  tn_error *err) TN_MUST_USE;
 

@@ -6,9 +6,21 @@
 #include "base/file.h"
 #include "ps/snapshot.h"
 
+#include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { PIECE_BYTES = 1 << 20 };
+
+/* A file that lacks in a folder that is there is damage. Whatever else keeps one from being opened
+ * (rights, descriptors, the disk, a server that does not answer) says nothing about its bytes. */
+static tn_status blame(tn_status status, const char *folder, const char *file, tn_error *err)
+{
+    struct stat st;
+    const bool missing =
+        status == TN_E_IO && tn_path_is_dir(folder) && lstat(file, &st) != 0 && errno == ENOENT;
+    return missing ? tn_fail(err, TN_E_CKPT, "'%s' is not there", file) : status;
+}
 
 tn_status tn_ckpt_read_manifest(const char *path, tn_arena *arena, tn_manifest *out, tn_error *err)
 {
@@ -20,7 +32,7 @@ tn_status tn_ckpt_read_manifest(const char *path, tn_arena *arena, tn_manifest *
         status = tn_manifest_read(out, &text, arena, file, err);
     }
     tn_text_done(&text);
-    return status;
+    return blame(status, path, file, err);
 }
 
 static tn_status check_crc(const tn_infile *f, uint32_t want, tn_error *err)
@@ -39,8 +51,8 @@ static tn_status check_crc(const tn_infile *f, uint32_t want, tn_error *err)
     }
     tn_free(piece);
     if (status == TN_OK && crc != want) {
-        return tn_fail(err, TN_E_CKPT, "'%s' is damaged: crc %08x, %08x in the manifest",
-                       tn_infile_path(f), crc, want);
+        return tn_fail(err, TN_E_CKPT, "'%s' at bytes 0 to %llu: crc %08x, %08x in the manifest",
+                       tn_infile_path(f), (unsigned long long)size, crc, want);
     }
     return status;
 }
@@ -87,7 +99,7 @@ static tn_status check_file(const char *path, const tn_manifest *m, const tn_man
     char name[TN_PATH_SIZE];
     tn_infile *f = NULL;
     TN_TRY(tn_path_join(path, file->name, name, err));
-    TN_TRY(tn_infile_open(&f, name, err));
+    TN_TRY(blame(tn_infile_open(&f, name, err), path, name, err));
     bool is_shard = strcmp(file->type, "sparse") == 0;
     tn_status status = TN_OK;
     if (tn_infile_size(f) != file->bytes) {

@@ -11,11 +11,12 @@
 #include "base/error.h"
 #include "ps/manifest.h"
 
-/* Reads the manifest in folder `path`; its parts live in the arena. */
+/* Reads the manifest in folder `path`; its parts live in the arena. TN_E_CKPT: damaged, or not in
+ * there; TN_E_LIMIT: of a newer version; TN_E_IO: it cannot be read, which says nothing of it. */
 tn_status tn_ckpt_read_manifest(const char *path, tn_arena *arena, tn_manifest *out,
                                 tn_error *err) TN_MUST_USE;
 
-/* TN_E_CKPT or TN_E_IO, naming the first file that is not what it should be. */
+/* The same for the first file that is not what it should be, with its name. */
 tn_status tn_ckpt_check_files(const char *path, const tn_manifest *m, tn_error *err) TN_MUST_USE;
 
 #endif

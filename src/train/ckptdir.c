@@ -128,9 +128,16 @@ tn_status tn_ckptdir_begin(tn_ckptdir *d, uint64_t bytes, uint64_t *ordinal, tn_
     TN_TRY(check_space(d, bytes, err));
     tn_arena *arena = tn_arena_new(4096);
     const uint64_t *present = NULL;
+    const uint64_t *aside = NULL;
     uint32_t n = 0;
+    uint32_t n_aside = 0;
     tn_status status = tn_ckptdir_list(d->dir, arena, &present, &n, err);
-    uint64_t next = status == TN_OK && n > 0 ? present[0] + 1 : 1;
+    if (status == TN_OK) {
+        status = tn_ckptdir_list_damaged(d->dir, arena, &aside, &n_aside, err);
+    }
+    uint64_t highest = n > 0 ? present[0] : 0;
+    highest = n_aside > 0 && aside[0] > highest ? aside[0] : highest;
+    const uint64_t next = highest + 1;
     tn_arena_free(arena);
     TN_TRY(status);
     TN_TRY(path_of(d, next, true, d->tmp, err));
@@ -242,32 +249,86 @@ void tn_ckptdir_abandon(tn_ckptdir *d)
     }
 }
 
-static bool holds(const uint64_t *list, uint32_t n, uint64_t value)
+tn_status tn_ckptdir_set_aside(const tn_ckptdir *d, uint64_t ordinal, tn_error *err)
 {
-    for (uint32_t i = 0; i < n; i++) {
-        if (list[i] == value) {
-            return true;
+    enum { TRIES = 1000 };
+    char from[TN_PATH_SIZE];
+    TN_TRY(path_of(d, ordinal, false, from, err));
+    for (uint32_t i = 1; i <= TRIES; i++) {
+        char name[64];
+        char to[TN_PATH_SIZE];
+        int length = snprintf(name, sizeof name, "ckpt-%" PRIu64 TN_CKPT_DAMAGED, ordinal);
+        TN_ASSERT(length > 0 && (size_t)length < sizeof name);
+        if (i > 1) {
+            (void)snprintf(name + length, sizeof name - (size_t)length, ".%u", i);
         }
+        TN_TRY(tn_path_join(d->dir, name, to, err));
+        if (tn_path_exists(to)) {
+            continue;
+        }
+        TN_TRY(tn_rename(from, to, err));
+        tn_log(TN_LOG_WARN, "ckpt-%" PRIu64 " is kept as '%s', which nothing reads or removes",
+               ordinal, to);
+        return TN_OK;
     }
-    return false;
+    return tn_fail(err, TN_E_IO, "more than %d damaged checkpoints %" PRIu64 " in '%s'", TRIES,
+                   ordinal, d->dir);
 }
 
-/* Adds the bases of the deltas among kept[0 .. *n - 1]; a base may be a delta itself. What cannot
- * be read has no base that anybody could use. */
-static tn_status keep_bases(const tn_ckptdir *d, uint64_t *kept, uint32_t *n, tn_error *err)
+/* A checkpoint that is present. */
+typedef struct entry {
+    uint64_t ordinal, base;
+    uint32_t crc;
+    bool whole; /* as far as manifests tell, down to the full one */
+    bool kept;
+} entry;
+
+static entry *find(entry *list, uint32_t n, uint64_t ordinal)
 {
-    for (uint32_t i = 0; i < *n; i++) {
-        char path[TN_PATH_SIZE];
-        tn_manifest m = {0};
-        TN_TRY(path_of(d, kept[i], false, path, err));
-        tn_arena *arena = tn_arena_new(1 << 16);
-        bool is_delta = tn_ckpt_read_manifest(path, arena, &m, NULL) == TN_OK && m.base != 0;
-        tn_arena_free(arena);
-        if (is_delta && !holds(kept, *n, m.base)) {
-            kept[(*n)++] = m.base;
+    for (uint32_t i = 0; i < n; i++) {
+        if (list[i].ordinal == ordinal) {
+            return &list[i];
         }
     }
-    return TN_OK;
+    return NULL;
+}
+
+/* Takes list[i] for whole or sets it aside; what it may stand on was looked at before. */
+static tn_status look_at(const tn_ckptdir *d, entry *list, uint32_t n, uint32_t i, tn_error *err)
+{
+    char path[TN_PATH_SIZE];
+    tn_manifest m = {0};
+    tn_error why = {0};
+    entry *e = &list[i];
+    TN_TRY(path_of(d, e->ordinal, false, path, err));
+    tn_arena *arena = tn_arena_new(1 << 14);
+    tn_status status = tn_ckpt_read_manifest(path, arena, &m, &why);
+    tn_arena_free(arena);
+    if (status != TN_OK && status != TN_E_CKPT) {
+        return tn_fail(err, status, "%s", why.text);
+    }
+    if (status == TN_OK) {
+        const entry *base = m.base != 0 ? find(list, n, m.base) : NULL;
+        e->base = m.base;
+        e->crc = m.crc;
+        e->whole = m.base == 0 || (base != NULL && base->whole && base->crc == m.base_crc);
+        (void)snprintf(why.text, sizeof why.text, "ckpt-%" PRIu64 ", its base, is not whole",
+                       m.base);
+    }
+    if (e->whole) {
+        return TN_OK;
+    }
+    tn_log(TN_LOG_WARN, "ckpt-%" PRIu64 " is damaged: %s", e->ordinal, why.text);
+    return tn_ckptdir_set_aside(d, e->ordinal, err);
+}
+
+/* This one and what it stands on. */
+static void keep_chain(entry *list, uint32_t n, entry *e)
+{
+    while (e != NULL && e->whole) {
+        e->kept = true;
+        e = e->base != 0 ? find(list, n, e->base) : NULL;
+    }
 }
 
 /* Without its final name first: a folder that bears one is complete, whenever we are killed. */
@@ -287,20 +348,24 @@ static tn_status prune(const tn_ckptdir *d, uint32_t keep, uint64_t best, tn_are
     const uint64_t *present = NULL;
     uint32_t n = 0;
     TN_TRY(tn_ckptdir_list(d->dir, arena, &present, &n, err));
-    /* Every entry but `best` adds at most itself and one base that is not there. */
-    uint64_t *kept = TN_NEW_ARRAY(arena, uint64_t, 2 * (size_t)n + 2);
-    uint32_t n_kept = 0;
-    while (n_kept < n && (n_kept < keep || n_kept == 0)) {
-        kept[n_kept] = present[n_kept];
-        n_kept++;
+    entry *list = TN_NEW_ARRAY(arena, entry, n + 1);
+    for (uint32_t i = 0; i < n; i++) {
+        list[i].ordinal = present[i];
     }
-    if (best != 0 && !holds(kept, n_kept, best)) {
-        kept[n_kept++] = best;
+    for (uint32_t i = n; i > 0; i--) { /* bases come before their deltas */
+        TN_TRY(look_at(d, list, n, i - 1, err));
     }
-    TN_TRY(keep_bases(d, kept, &n_kept, err));
-    for (uint32_t i = n; i > 0; i--) { /* the oldest first */
-        if (!holds(kept, n_kept, present[i - 1])) {
-            TN_TRY(remove_checkpoint(d, present[i - 1], err));
+    uint32_t left = keep > 0 ? keep : 1;
+    for (uint32_t i = 0; i < n && left > 0; i++) {
+        if (list[i].whole) {
+            keep_chain(list, n, &list[i]);
+            left--;
+        }
+    }
+    keep_chain(list, n, best != 0 ? find(list, n, best) : NULL);
+    for (uint32_t i = 0; i < n; i++) { /* deltas before their bases, whenever we are killed */
+        if (list[i].whole && !list[i].kept) {
+            TN_TRY(remove_checkpoint(d, list[i].ordinal, err));
         }
     }
     return TN_OK;

@@ -3,6 +3,7 @@
  *     LOCK OWNER             one process owns the directory
  *     ckpt-42.<session>.tmp  being written, or being removed
  *     ckpt-42                complete: it was renamed after every file in it was synced
+ *     ckpt-41.damaged        its bytes are wrong: nobody reads it, counts it or removes it
  *     LATEST                 for people; never read here
  *
  *     TN_TRY(tn_ckptdir_begin(d, bytes, &ordinal, err));
@@ -31,6 +32,8 @@
 
 typedef struct tn_ckptdir tn_ckptdir;
 
+#define TN_CKPT_DAMAGED ".damaged"
+
 /* Makes the directory when it is missing, takes its lock, removes what others left unfinished.
  * TN_E_CKPT: in use. */
 tn_status tn_ckptdir_open(tn_ckptdir **out, const char *dir, tn_error *err) TN_MUST_USE;
@@ -38,7 +41,8 @@ void tn_ckptdir_close(tn_ckptdir *d); /* abandons; NULL is fine */
 const char *tn_ckptdir_path(const tn_ckptdir *d);
 uint64_t tn_ckptdir_session(const tn_ckptdir *d);
 
-/* Checks that `bytes` and 5 % more are free and opens ckpt-<1 + the highest present>. */
+/* Checks that `bytes` and 5 % more are free and opens ckpt-<1 + the highest present>; one that was
+ * set aside is present, too. */
 tn_status tn_ckptdir_begin(tn_ckptdir *d, uint64_t bytes, uint64_t *ordinal,
                            tn_error *err) TN_MUST_USE;
 
@@ -63,23 +67,36 @@ tn_status tn_ckptdir_commit(tn_ckptdir *d, const tn_text *manifest, uint32_t crc
                             tn_error *err) TN_MUST_USE;
 void tn_ckptdir_abandon(tn_ckptdir *d); /* without a begin: nothing */
 
-/* Keeps the newest `keep` (at least one), `best` (0: none) and the bases of kept deltas. */
+/* Keeps the newest `keep` (at least one), `best` (0: none) and the bases of kept deltas. Whose
+ * manifest is damaged, or that of a base, is set aside and does not count. While a manifest cannot
+ * be read, or is of a newer version, nothing is removed. */
 tn_status tn_ckptdir_prune(tn_ckptdir *d, uint32_t keep, uint64_t best, tn_error *err) TN_MUST_USE;
 
-/* The functions below need no lock and write nothing. */
+/* Renames ckpt-N, whose bytes are wrong, to ckpt-N.damaged and tells so. One of that name stays:
+ * the second is ckpt-N.damaged.2. */
+tn_status tn_ckptdir_set_aside(const tn_ckptdir *d, uint64_t ordinal, tn_error *err) TN_MUST_USE;
+
+/* The functions below need no lock and write nothing, but for loader->owner. */
 
 /* Ordinals of what bears a final name, descending; the list lives in the arena. */
 tn_status tn_ckptdir_list(const char *dir, tn_arena *arena, const uint64_t **out, uint32_t *n,
                           tn_error *err) TN_MUST_USE;
 
+/* The same for those that were set aside; of a number that is there twice, two. */
+tn_status tn_ckptdir_list_damaged(const char *dir, tn_arena *arena, const uint64_t **out,
+                                  uint32_t *n, tn_error *err) TN_MUST_USE;
+
 /* How a checkpoint is taken in. `fits` (may be NULL) sees a manifest first; a failure of it is
  * final: damage is one thing, another model another. Then `read` is called: for a full checkpoint
  * once, for a delta with the full one of its chain first, which starts from nothing. When read
- * returns TN_E_CKPT or TN_E_IO the checkpoint is damaged, any other failure is final. */
+ * returns TN_E_CKPT the checkpoint is damaged; any other failure is final: what cannot be read now
+ * (TN_E_IO) or by this version (TN_E_LIMIT) may be whole. */
 typedef struct tn_ckpt_loader {
     tn_status (*fits)(void *ctx, const tn_manifest *m, tn_error *err);
     tn_status (*read)(void *ctx, const char *path, const tn_manifest *m, tn_error *err);
     void *ctx;
+    const tn_ckptdir
+        *owner;  /* damaged ones are set aside, once another is loaded; NULL: by nobody */
     bool strict; /* no fallback: the newest must be good */
 } tn_ckpt_loader;
 

@@ -20,14 +20,21 @@ typedef struct chain {
     } * link[CHAIN_MAX];
 } chain;
 
-/* The ordinal in "ckpt-42"; 0: another name. */
-static uint64_t ordinal_of(const char *name)
+/* The ordinal in "ckpt-42" or, of what was set aside, in "ckpt-42.damaged" and
+ * "ckpt-42.damaged.2"; 0: another name. */
+static uint64_t ordinal_of(const char *name, bool *damaged)
 {
     static const char prefix[] = "ckpt-";
+    static const char suffix[] = TN_CKPT_DAMAGED;
     uint64_t ordinal = 0;
     const char *digits = name + sizeof prefix - 1;
-    if (strncmp(name, prefix, sizeof prefix - 1) != 0 || *digits == '0' ||
-        tn_read_u64(digits, strlen(digits), &ordinal) != TN_NUM_OK || ordinal > INT64_MAX - 1) {
+    if (strncmp(name, prefix, sizeof prefix - 1) != 0 || *digits == '0') {
+        return 0;
+    }
+    size_t n = strcspn(digits, ".");
+    *damaged = strncmp(digits + n, suffix, sizeof suffix - 1) == 0;
+    if ((digits[n] != '\0' && !*damaged) || tn_read_u64(digits, n, &ordinal) != TN_NUM_OK ||
+        ordinal > INT64_MAX - 1) {
         return 0;
     }
     return ordinal;
@@ -40,29 +47,43 @@ static int descending(const void *left, const void *right)
     return *a > *b ? -1 : *a < *b;
 }
 
-tn_status tn_ckptdir_list(const char *dir, tn_arena *arena, const uint64_t **out, uint32_t *n,
-                          tn_error *err)
+/* Ordinals of those that bear a final name, or of those that were set aside. */
+static tn_status list(const char *dir, bool damaged, tn_arena *arena, const uint64_t **out,
+                      uint32_t *n, tn_error *err)
 {
     tn_text names = {0};
     uint32_t n_names = 0;
     tn_status status = tn_dir_list(dir, &names, &n_names, err);
     if (status == TN_OK) {
-        uint64_t *list = TN_NEW_ARRAY(arena, uint64_t, n_names);
+        uint64_t *found = TN_NEW_ARRAY(arena, uint64_t, n_names + 1);
         uint32_t count = 0;
         const char *name = tn_text_str(&names);
         for (uint32_t i = 0; i < n_names; i++) {
-            uint64_t ordinal = ordinal_of(name);
-            if (ordinal != 0) {
-                list[count++] = ordinal;
+            bool is_damaged = false;
+            uint64_t ordinal = ordinal_of(name, &is_damaged);
+            if (ordinal != 0 && is_damaged == damaged) {
+                found[count++] = ordinal;
             }
             name += strlen(name) + 1;
         }
-        qsort(list, count, sizeof *list, descending);
-        *out = list;
+        qsort(found, count, sizeof *found, descending);
+        *out = found;
         *n = count;
     }
     tn_text_done(&names);
     return status;
+}
+
+tn_status tn_ckptdir_list(const char *dir, tn_arena *arena, const uint64_t **out, uint32_t *n,
+                          tn_error *err)
+{
+    return list(dir, false, arena, out, n, err);
+}
+
+tn_status tn_ckptdir_list_damaged(const char *dir, tn_arena *arena, const uint64_t **out,
+                                  uint32_t *n, tn_error *err)
+{
+    return list(dir, true, arena, out, n, err);
 }
 
 tn_status tn_ckptdir_beside(const char *path, uint64_t ordinal, char out[TN_PATH_SIZE],
@@ -124,32 +145,47 @@ static tn_status build_chain(const char *path, tn_arena *arena, chain *c, tn_err
 static tn_status check_place(const char *path, const tn_manifest *m, tn_error *err)
 {
     const char *slash = strrchr(path, '/');
-    uint64_t named = ordinal_of(slash != NULL ? slash + 1 : path);
+    bool damaged = false;
+    uint64_t named = ordinal_of(slash != NULL ? slash + 1 : path, &damaged);
     if (named != 0 && named != m->ordinal) {
         return tn_fail(err, TN_E_CKPT, "'%s' holds checkpoint %" PRIu64, path, m->ordinal);
     }
     return TN_OK;
 }
 
-/* *is_final: the failure is about more than this checkpoint. */
+/* *damaged: the failure is about the bytes of this checkpoint, or of one that it stands on. */
 static tn_status load(const char *path, const tn_ckpt_loader *loader, tn_arena *arena,
-                      bool *is_final, tn_error *err)
+                      bool *damaged, tn_error *err)
 {
     chain *c = TN_NEW(arena, chain);
-    *is_final = false;
-    TN_TRY(build_chain(path, arena, c, err));
-    TN_TRY(check_place(path, &c->link[0]->manifest, err));
-    *is_final = true;
+    tn_status status = build_chain(path, arena, c, err);
+    if (status == TN_OK) {
+        status = check_place(path, &c->link[0]->manifest, err);
+    }
+    *damaged = status == TN_E_CKPT;
+    TN_TRY(status);
     if (loader->fits != NULL) {
         TN_TRY(loader->fits(loader->ctx, &c->link[0]->manifest, err));
     }
     for (uint32_t i = c->n; i > 0; i--) {
-        tn_status status =
-            loader->read(loader->ctx, c->link[i - 1]->path, &c->link[i - 1]->manifest, err);
-        *is_final = status != TN_E_CKPT && status != TN_E_IO;
+        status = loader->read(loader->ctx, c->link[i - 1]->path, &c->link[i - 1]->manifest, err);
+        *damaged = status == TN_E_CKPT;
         TN_TRY(status);
     }
     return TN_OK;
+}
+
+/* What a user can do about a checkpoint that is not damaged and yet cannot be taken. */
+static void advise(tn_status status, tn_error *err)
+{
+    const char *hint = status == TN_E_IO ? "nothing was removed; start again when it can be read"
+                       : status == TN_E_LIMIT
+                           ? "nothing was removed; the version that wrote it reads it"
+                           : NULL;
+    const size_t size = err != NULL ? strlen(err->text) : 0;
+    if (hint != NULL && err != NULL && strstr(err->text, "\nhint: ") == NULL) {
+        (void)snprintf(err->text + size, sizeof err->text - size, "\nhint: %s", hint);
+    }
 }
 
 tn_status tn_ckptdir_load_one(const char *path, const tn_ckpt_loader *loader, tn_error *err)
@@ -165,16 +201,11 @@ tn_status tn_ckptdir_load_one(const char *path, const tn_ckpt_loader *loader, tn
     }
     memcpy(plain, path, size);
     plain[size] = '\0';
-    bool is_final = false;
+    bool damaged = false;
     tn_arena *arena = tn_arena_new(1 << 16);
-    tn_status status = load(plain, loader, arena, &is_final, err);
+    tn_status status = load(plain, loader, arena, &damaged, err);
     tn_arena_free(arena);
-    if (status == TN_E_IO && !is_final) {
-        if (err != NULL) {
-            err->code = TN_E_CKPT;
-        }
-        status = TN_E_CKPT;
-    }
+    advise(status, err);
     return status;
 }
 
@@ -188,42 +219,62 @@ static tn_status try_one(const char *dir, uint64_t ordinal, const tn_ckpt_loader
     TN_ASSERT(length > 0 && (size_t)length < sizeof name);
     TN_TRY(tn_path_join(dir, name, path, err));
     tn_error why = {0};
-    bool is_final = false;
+    bool damaged = false;
     tn_arena *arena = tn_arena_new(1 << 16);
-    tn_status status = load(path, loader, arena, &is_final, &why);
+    tn_status status = load(path, loader, arena, &damaged, &why);
     tn_arena_free(arena);
     if (status == TN_OK) {
         return TN_OK;
     }
-    if (!is_final && !loader->strict && status != TN_E_MEMORY) {
+    if (damaged && !loader->strict) {
         tn_log(TN_LOG_WARN, "%s is damaged, the one before is tried: %s", name, why.text);
         return TN_END;
     }
-    return tn_fail(err, is_final || status == TN_E_MEMORY ? status : TN_E_CKPT, "%s", why.text);
+    advise(status, &why);
+    return tn_fail(err, status, "%s", why.text);
+}
+
+/* From the top down to one that is whole: *found, 0 for none. *n_damaged were passed over. */
+static tn_status try_all(const char *dir, const tn_ckpt_loader *loader, tn_arena *arena,
+                         uint64_t *found, uint32_t *n_damaged, tn_error *err)
+{
+    const uint64_t *present = NULL;
+    uint32_t n = 0;
+    uint32_t i = 0;
+    tn_status status = TN_END;
+    TN_TRY(tn_ckptdir_list(dir, arena, &present, &n, err));
+    while (i < n && status == TN_END) {
+        status = try_one(dir, present[i++], loader, err);
+    }
+    *found = status == TN_OK ? present[i - 1] : 0;
+    *n_damaged = status == TN_OK ? i - 1 : i;
+    if (status == TN_OK &&
+        loader->owner != NULL) { /* not before: a start without any is no start */
+        for (uint32_t k = 0; k < *n_damaged; k++) {
+            TN_TRY(tn_ckptdir_set_aside(loader->owner, present[k], err));
+        }
+    }
+    return status == TN_END ? TN_OK : status;
 }
 
 tn_status tn_ckptdir_load(const char *dir, const tn_ckpt_loader *loader, uint64_t *ordinal,
                           tn_error *err)
 {
-    const uint64_t *present = NULL;
-    uint32_t n = 0;
-    tn_arena *arena = tn_arena_new(4096);
-    tn_status status = tn_ckptdir_list(dir, arena, &present, &n, err);
     uint64_t found = 0;
-    uint32_t damaged = 0;
-    for (uint32_t i = 0; i < n && status == TN_OK && found == 0; i++) {
-        status = try_one(dir, present[i], loader, err);
-        found = status == TN_OK ? present[i] : 0;
-        if (status == TN_END) {
-            status = TN_OK;
-            damaged++;
-        }
+    uint32_t n_damaged = 0;
+    uint32_t n_aside = 0;
+    const uint64_t *aside = NULL;
+    tn_arena *arena = tn_arena_new(4096);
+    tn_status status = try_all(dir, loader, arena, &found, &n_damaged, err);
+    if (status == TN_OK && found == 0) {
+        status = tn_ckptdir_list_damaged(dir, arena, &aside, &n_aside, err);
     }
     tn_arena_free(arena);
     TN_TRY(status);
-    if (found == 0 && damaged > 0) {
-        return tn_fail(err, TN_E_CKPT, "no checkpoint in '%s' is whole, of %u that are there", dir,
-                       damaged);
+    if (found == 0 && n_damaged + n_aside > 0) {
+        return tn_fail(err, TN_E_CKPT, "no checkpoint in '%s' is whole, of %u that are there%s",
+                       dir, n_damaged + n_aside,
+                       loader->owner != NULL ? "\nhint: checkpoint.resume=never begins anew" : "");
     }
     *ordinal = found;
     return TN_OK;

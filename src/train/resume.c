@@ -6,8 +6,10 @@
 #include "train/ckptstate.h"
 #include "train/host.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* What a checkpoint is read into. */
 typedef struct loading {
@@ -200,26 +202,51 @@ static tn_status read_all(void *ctx, const char *path, const tn_manifest *m, tn_
 
 /* ---- which one ---- */
 
-/* The newest checkpoint of that step which took itself for the best; 0: none. */
-static uint64_t best_of_step(const tn_checkpoints *c, uint64_t step)
+/* For who asks for a checkpoint, one that this version cannot read is a fault of the checkpoint. */
+static tn_status as_ckpt(tn_status status, tn_error *err)
+{
+    if (status == TN_E_LIMIT && err != NULL) {
+        err->code = TN_E_CKPT;
+    }
+    return status == TN_E_LIMIT ? TN_E_CKPT : status;
+}
+
+static bool is_missing(const char *path)
+{
+    struct stat st;
+    return lstat(path, &st) != 0 && errno == ENOENT;
+}
+
+static tn_status load_one(const char *path, const tn_ckpt_loader *loader, tn_error *err)
+{
+    if (is_missing(path)) {
+        return tn_fail(err, TN_E_CKPT, "no checkpoint '%s'", path);
+    }
+    return as_ckpt(tn_ckptdir_load_one(path, loader, err), err);
+}
+
+/* The newest checkpoint of that step which took itself for the best; 0: none. It is not to be
+ * pruned, so what cannot be read is a failure; what is damaged is passed over. */
+static tn_status best_of_step(const tn_checkpoints *c, uint64_t step, uint64_t *out, tn_error *err)
 {
     tn_arena *arena = tn_arena_new(1 << 12);
     const uint64_t *ordinals = NULL;
     uint32_t n = 0;
-    uint64_t found = 0;
-    tn_status status = tn_ckptdir_list(tn_checkpoints_dir(c), arena, &ordinals, &n, NULL);
-    for (uint32_t i = 0; status == TN_OK && i < n && found == 0; i++) {
+    tn_status status = tn_ckptdir_list(tn_checkpoints_dir(c), arena, &ordinals, &n, err);
+    *out = 0;
+    for (uint32_t i = 0; status == TN_OK && i < n && *out == 0; i++) {
         tn_text path = {0};
         tn_manifest m = {0};
         tn_text_addf(&path, "%s/ckpt-%llu", tn_checkpoints_dir(c), (unsigned long long)ordinals[i]);
-        if (tn_ckpt_read_manifest(tn_text_str(&path), arena, &m, NULL) == TN_OK && m.step == step &&
-            m.best_name != NULL && m.best_step == step) {
-            found = ordinals[i];
+        status = tn_ckpt_read_manifest(tn_text_str(&path), arena, &m, err);
+        if (status == TN_OK && m.step == step && m.best_name != NULL && m.best_step == step) {
+            *out = ordinals[i];
         }
+        status = status == TN_E_CKPT ? TN_OK : status;
         tn_text_done(&path);
     }
     tn_arena_free(arena);
-    return found;
+    return status;
 }
 
 tn_status tn_checkpoints_resume(tn_checkpoints *c, tn_worker *w, tn_run_state *state,
@@ -237,13 +264,14 @@ tn_status tn_checkpoints_resume(tn_checkpoints *c, tn_worker *w, tn_run_state *s
                  .which = which,
                  .peers = &c->peers,
                  .goes_on = true};
-    tn_ckpt_loader loader = {.fits = fits, .read = read_all, .ctx = &l, .strict = o->strict};
+    tn_ckpt_loader loader = {
+        .fits = fits, .read = read_all, .ctx = &l, .owner = c->files, .strict = o->strict};
     bool must = strcmp(o->resume, "must") == 0;
     if (!must && strcmp(o->resume, "auto") != 0) {
-        TN_TRY(tn_ckptdir_load_one(o->resume, &loader, err));
+        TN_TRY(load_one(o->resume, &loader, err));
     } else {
         uint64_t ordinal = 0;
-        TN_TRY(tn_ckptdir_load(tn_checkpoints_dir(c), &loader, &ordinal, err));
+        TN_TRY(as_ckpt(tn_ckptdir_load(tn_checkpoints_dir(c), &loader, &ordinal, err), err));
         if (ordinal == 0 && must) {
             return tn_fail(err, TN_E_CKPT, "no checkpoint to go on from in '%s'",
                            tn_checkpoints_dir(c));
@@ -256,7 +284,7 @@ tn_status tn_checkpoints_resume(tn_checkpoints *c, tn_worker *w, tn_run_state *s
         }
     }
     if (state->patience.seen) {
-        state->best_ordinal = best_of_step(c, state->patience.step);
+        return as_ckpt(best_of_step(c, state->patience.step, &state->best_ordinal, err), err);
     }
     return TN_OK;
 }
@@ -270,10 +298,17 @@ tn_status tn_checkpoints_restore(tn_checkpoints *c, tn_worker *w, uint64_t ordin
     tn_text path = {0};
     tn_checkpoints_forget_base(c);
     tn_text_addf(&path, "%s/ckpt-%llu", tn_checkpoints_dir(c), (unsigned long long)ordinal);
-    tn_status status = tn_ckptdir_load_one(tn_text_str(&path), &loader, err);
+    const char *folder = tn_text_str(&path);
+    tn_status status = is_missing(folder) ? tn_fail(err, TN_E_CKPT, "no checkpoint '%s'", folder)
+                                          : tn_ckptdir_load_one(folder, &loader, err);
+    tn_error second = {0};
+    if (status == TN_E_CKPT && !is_missing(folder) &&
+        tn_ckptdir_set_aside(c->files, ordinal, &second) != TN_OK) {
+        tn_log(TN_LOG_WARN, "ckpt-%llu is damaged: %s", (unsigned long long)ordinal, second.text);
+    }
     tn_text_done(&path);
     w->steps = steps; /* the weights are older, the run is not */
-    return status;
+    return as_ckpt(status, err);
 }
 
 tn_status tn_ckptshare_load(tn_worker *w, const char *path, tn_data_stand *stand, tn_error *err)
@@ -299,16 +334,16 @@ tn_status tn_checkpoint_load(const char *path, tn_worker *w, tn_saved *which, tn
     bool one = tn_path_exists(tn_text_str(&manifest));
     tn_text_done(&manifest);
     if (one) {
-        return tn_ckptdir_load_one(path, &loader, err);
+        return load_one(path, &loader, err);
     }
-    if (!tn_path_exists(path)) {
+    if (is_missing(path)) {
         return tn_fail(err, TN_E_CKPT, "no checkpoint or run directory '%s'", path);
     }
     if (!tn_path_is_dir(path)) {
         return tn_fail(err, TN_E_CKPT, "'%s' is a file, not a checkpoint or run directory", path);
     }
     uint64_t ordinal = 0;
-    TN_TRY(tn_ckptdir_load(path, &loader, &ordinal, err));
+    TN_TRY(as_ckpt(tn_ckptdir_load(path, &loader, &ordinal, err), err));
     if (ordinal == 0) {
         return tn_fail(err, TN_E_CKPT, "no checkpoint in '%s'", path);
     }

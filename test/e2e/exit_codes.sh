@@ -107,6 +107,28 @@ expect 5 tnet-eval "$config" --checkpoint "$dir/broken/ckpt-1"
 says "$sparse"
 expect 5 tnet-train "$config" run.dir="$dir/broken"
 says "no checkpoint in '$dir/broken' is whole"
+# 8: one that cannot be read now may be whole; 0: one that is damaged gives way to the one before.
+# Only the run whose folder it is renames anything.
+expect 0 tnet-train "$config" run.dir="$dir/two" train.epochs=2
+mv "$dir/two/ckpt-2/MANIFEST" "$dir/manifest"
+mkdir "$dir/two/ckpt-2/MANIFEST"
+for program in "tnet-train train.epochs=3 checkpoint.keep=1" "tnet-eval --json" "tnet-export --to $dir/two.export"; do
+    # shellcheck disable=SC2086
+    expect 8 ${program%% *} "$config" run.dir="$dir/two" ${program#* }
+    says "cannot read '$dir/two/ckpt-2/MANIFEST'"
+    grep -q 'hint: nothing was removed; start again when it can be read' "$dir/err" || fail "no hint: $(cat "$dir/err")"
+done
+rmdir "$dir/two/ckpt-2/MANIFEST"
+head -c 100 "$dir/manifest" >"$dir/two/ckpt-2/MANIFEST"
+for program in "tnet-eval --json" "tnet-export --to $dir/two.export" "tnet-train train.epochs=3"; do
+    [ -d "$dir/two/ckpt-2" ] || fail "ckpt-2 is gone"
+    # shellcheck disable=SC2086
+    expect 0 ${program%% *} "$config" run.dir="$dir/two" ${program#* }
+    grep -q "ckpt-2 is damaged, the one before is tried: .*'$dir/two/ckpt-2/MANIFEST'" "$dir/err" ||
+        fail "no word of damage: $(cat "$dir/err")"
+done
+[ -d "$dir/two/ckpt-2.damaged" ] || fail "not set aside"
+[ ! -e "$dir/two/ckpt-2" ] || fail "copied aside"
 cp -r "$dir/run" "$dir/whole"
 rm "$dir/run/ckpt-1/MANIFEST"
 expect 5 tnet-eval "$config"

@@ -72,7 +72,9 @@ static tn_status load(void *arg, const char *path, bool goes_on, tn_error *err)
     k->loads++;
     for (uint32_t r = 1; r < k->n; r++) {
         tn_data_stand stand = {0};
+        assert_int_equal(tn_failpoint_set(r == k->hiccup ? "io.open:ESTALE" : NULL, NULL), TN_OK);
         tn_status status = tn_ckptshare_load(k->w[r], path, goes_on ? &stand : NULL, err);
+        assert_int_equal(tn_failpoint_set(NULL, NULL), TN_OK);
         tn_data_stand_done(&stand);
         TN_TRY(status);
     }

@@ -27,6 +27,7 @@ typedef struct sharekit {
     uint32_t orders, abandoned, loads;
     uint32_t broken; /* rank whose disk refuses to write; 0: none */
     uint32_t silent; /* rank that never tells what it wrote; 0: none */
+    uint32_t hiccup; /* rank that can open no file while it loads; 0: none */
 } sharekit;
 
 /* `n` workers that share run directory `dir`; `more` overrides, ended by NULL, or NULL. */

@@ -441,6 +441,221 @@ static void too_little_space_is_known_before_anything_is_written(void **state)
     assert_int_equal(ordinal, 9);
 }
 
+/* ---- damaged, unreadable, newer ---- */
+
+/* As a run does that owns the directory. */
+static tn_status take(place *p, uint64_t *ordinal, tn_error *err)
+{
+    toy_state seen = {0};
+    tn_ckpt_loader loader = toy_loader(&seen);
+    loader.owner = p->d;
+    *ordinal = 99;
+    return tn_ckptdir_load(p->dir, &loader, ordinal, err);
+}
+
+/* The names that begin with ckpt-, with a blank behind each. */
+static void assert_there(place *p, const char *want)
+{
+    tn_text names = {0};
+    tn_text got = {0};
+    uint32_t n = 0;
+    assert_int_equal(tn_dir_list(p->dir, &names, &n, NULL), TN_OK);
+    const char *name = tn_text_str(&names);
+    for (uint32_t i = 0; i < n; i++, name += strlen(name) + 1) {
+        if (strncmp(name, "ckpt-", 5) == 0) {
+            tn_text_addf(&got, "%s ", name);
+        }
+    }
+    assert_string_equal(tn_text_str(&got), want);
+    tn_text_done(&names);
+    tn_text_done(&got);
+}
+
+static void damage_is_set_aside_by_the_owner_and_never_removed(void **state)
+{
+    place *p = *state;
+    tn_error err = {0};
+    uint64_t ordinal = 0;
+    tn_text before = {0};
+    tn_text after = {0};
+    (void)save(p, 1);
+    (void)save(p, 2);
+    (void)save(p, 3);
+    spoil(p, "ckpt-3/sparse-0000-0003.tns");
+    assert_int_equal(
+        tn_file_read_all(in_dir(p, "ckpt-3/sparse-0000-0003.tns"), 1 << 20, &before, &err), TN_OK);
+    assert_newest(p, 2); /* by somebody else, who renames nothing */
+    assert_there(p, "ckpt-1 ckpt-2 ckpt-3 ");
+    assert_int_equal(take(p, &ordinal, &err), TN_OK);
+    assert_int_equal(ordinal, 2);
+    assert_there(p, "ckpt-1 ckpt-2 ckpt-3.damaged ");
+    assert_non_null(strstr(last_line, "ckpt-3 is kept as "));
+    (void)save(p, 4); /* a number is not used twice */
+    assert_int_equal(tn_ckptdir_prune(p->d, 2, 0, &err), TN_OK);
+    assert_there(p, "ckpt-2 ckpt-3.damaged ckpt-4 ");
+    assert_int_equal(tn_ckptdir_prune(p->d, 1, 0, &err), TN_OK);
+    assert_there(p, "ckpt-3.damaged ckpt-4 ");
+    assert_int_equal(
+        tn_file_read_all(in_dir(p, "ckpt-3.damaged/sparse-0000-0003.tns"), 1 << 20, &after, &err),
+        TN_OK);
+    assert_true(before.size == after.size && memcmp(before.data, after.data, before.size) == 0);
+    tn_text_done(&before);
+    tn_text_done(&after);
+}
+
+static void what_was_set_aside_before_stays_beside(void **state)
+{
+    place *p = *state;
+    tn_error err = {0};
+    uint64_t ordinal = 0;
+    (void)save(p, 1);
+    (void)save(p, 2);
+    assert_int_equal(tn_dir_make(in_dir(p, "ckpt-2.damaged"), &err), TN_OK);
+    spoil(p, "ckpt-2/MANIFEST");
+    assert_int_equal(take(p, &ordinal, &err), TN_OK);
+    assert_there(p, "ckpt-1 ckpt-2.damaged ckpt-2.damaged.2 ");
+    assert_true(tn_path_exists(in_dir(p, "ckpt-2.damaged.2/MANIFEST")));
+    assert_false(tn_path_exists(in_dir(p, "ckpt-2.damaged/MANIFEST")));
+    (void)save(p, 3);
+}
+
+static void nothing_but_damage_is_no_fresh_start_either(void **state)
+{
+    place *p = *state;
+    tn_error err = {0};
+    uint64_t ordinal = 0;
+    (void)save(p, 1);
+    (void)save(p, 2);
+    spoil(p, "ckpt-1/MANIFEST");
+    spoil(p, "ckpt-2/config.yaml");
+    assert_int_equal(take(p, &ordinal, &err), TN_E_CKPT);
+    assert_int_equal(ordinal, 99);
+    assert_there(p, "ckpt-1 ckpt-2 "); /* renamed they would be no checkpoints any more */
+    char to[TN_PATH_SIZE];
+    assert_int_equal(tn_path_join(p->dir, "ckpt-1.damaged", to, &err), TN_OK);
+    assert_int_equal(tn_rename(in_dir(p, "ckpt-1"), to, &err), TN_OK);
+    assert_int_equal(tn_remove_tree(in_dir(p, "ckpt-2"), &err), TN_OK);
+    assert_int_equal(take(p, &ordinal, &err), TN_E_CKPT);
+    assert_non_null(strstr(err.text, "is whole, of 1 that are there"));
+    assert_non_null(strstr(err.text, "hint: checkpoint.resume=never begins anew"));
+}
+
+static void what_cannot_be_read_is_not_damaged(void **state)
+{
+    static const struct {
+        const char *call, *error;
+    } fault[] = {{"open", ":EACCES"}, {"open", ":EMFILE"}, {"read", ":EIO"}, {"open", "+:ESTALE"}};
+    place *p = *state;
+    for (uint64_t i = 1; i <= 3; i++) {
+        (void)save(p, i);
+    }
+    for (size_t i = 0; i < sizeof fault / sizeof fault[0]; i++) {
+        tn_status status = TN_E_IO;
+        uint32_t n = 1;
+        for (; status != TN_OK; n++) {
+            char rule[40];
+            tn_error err = {0};
+            uint64_t ordinal = 0;
+            (void)snprintf(rule, sizeof rule, "io.%s#%u%s", fault[i].call, n, fault[i].error);
+            assert_int_equal(tn_failpoint_set(rule, &err), TN_OK);
+            status = take(p, &ordinal, &err);
+            assert_int_equal(tn_failpoint_set(NULL, NULL), TN_OK);
+            assert_int_equal(status, status == TN_OK ? TN_OK : TN_E_IO);
+            assert_int_equal(ordinal, status == TN_OK ? 3 : 99);
+            assert_there(p, "ckpt-1 ckpt-2 ckpt-3 ");
+            assert_true(status == TN_OK || strstr(err.text, "hint: nothing was removed") != NULL ||
+                        strstr(err.text, "cannot open") != NULL);
+        }
+        assert_true(n > 3);
+    }
+}
+
+static void nothing_is_removed_while_something_cannot_be_read(void **state)
+{
+    place *p = *state;
+    for (uint64_t i = 1; i <= 4; i++) {
+        (void)save(p, i);
+    }
+    for (uint32_t n = 2; n <= 5; n++) { /* the folder was the first to be opened */
+        char rule[40];
+        tn_error err = {0};
+        (void)snprintf(rule, sizeof rule, "io.open#%u:EMFILE", n);
+        assert_int_equal(tn_failpoint_set(rule, &err), TN_OK);
+        assert_int_equal(tn_ckptdir_prune(p->d, 1, 0, &err), TN_E_IO);
+        assert_int_equal(tn_failpoint_set(NULL, NULL), TN_OK);
+        assert_there(p, "ckpt-1 ckpt-2 ckpt-3 ckpt-4 ");
+    }
+}
+
+static void a_newer_version_is_neither_passed_over_nor_removed(void **state)
+{
+    place *p = *state;
+    tn_error err = {0};
+    uint64_t ordinal = 0;
+    (void)save(p, 1);
+    (void)save(p, 2);
+    toy_make_newer(in_dir(p, "ckpt-2/MANIFEST"));
+    assert_int_equal(take(p, &ordinal, &err), TN_E_LIMIT);
+    assert_non_null(strstr(err.text, "/ckpt-2/MANIFEST' was written by a newer version\nhint: "));
+    assert_int_equal(ordinal, 99);
+    assert_there(p, "ckpt-1 ckpt-2 ");
+    (void)save(p, 3);
+    assert_int_equal(tn_ckptdir_prune(p->d, 1, 0, &err), TN_E_LIMIT);
+    assert_there(p, "ckpt-1 ckpt-2 ckpt-3 ");
+}
+
+static void what_is_damaged_does_not_count(void **state)
+{
+    place *p = *state;
+    tn_error err = {0};
+    for (uint64_t i = 1; i <= 4; i++) {
+        (void)save(p, i);
+    }
+    spoil(p, "ckpt-3/MANIFEST");
+    assert_int_equal(tn_ckptdir_prune(p->d, 2, 3, &err), TN_OK); /* the best, too */
+    assert_there(p, "ckpt-2 ckpt-3.damaged ckpt-4 ");
+    assert_newest(p, 4);
+}
+
+static void deltas_on_damage_are_set_aside_with_it(void **state)
+{
+    place *p = *state;
+    tn_error err = {0};
+    uint64_t ordinal = 0;
+    save_chain(p);
+    spoil(p, "ckpt-2/config.yaml");
+    assert_int_equal(take(p, &ordinal, &err), TN_OK);
+    assert_int_equal(ordinal, 1);
+    assert_there(p, "ckpt-1 ckpt-2.damaged ckpt-3.damaged ");
+}
+
+static void deltas_on_damage_do_not_count(void **state)
+{
+    place *p = *state;
+    tn_error err = {0};
+    save_chain(p);
+    spoil(p, "ckpt-2/MANIFEST");
+    (void)save(p, 4);
+    assert_int_equal(tn_ckptdir_prune(p->d, 2, 0, &err), TN_OK);
+    assert_there(p, "ckpt-1 ckpt-2.damaged ckpt-3.damaged ckpt-4 ");
+}
+
+static void a_base_goes_after_what_stands_on_it(void **state)
+{
+    place *p = *state;
+    tn_error err = {0};
+    save_chain(p);
+    (void)save(p, 4);
+    assert_int_equal(tn_failpoint_set("io.rename#2:EIO", &err), TN_OK); /* or we are killed */
+    assert_int_equal(tn_ckptdir_prune(p->d, 1, 0, &err), TN_E_IO);
+    assert_int_equal(tn_failpoint_set(NULL, NULL), TN_OK);
+    assert_there(p, "ckpt-1 ckpt-2 ckpt-4 ");
+    spoil(p, "ckpt-4/MANIFEST");
+    assert_newest(p, 2);
+    assert_int_equal(tn_ckptdir_prune(p->d, 1, 0, &err), TN_OK);
+    assert_there(p, "ckpt-1 ckpt-2 ckpt-4.damaged ");
+}
+
 static tn_status refuse(void *ctx, const tn_manifest *m, tn_error *err)
 {
     (void)ctx;
@@ -505,6 +720,16 @@ int main(void)
         DIR_TEST(a_latest_that_cannot_be_written_does_not_fail_the_checkpoint),
         DIR_TEST(too_little_space_is_known_before_anything_is_written),
         DIR_TEST(another_model_is_not_damage),
+        DIR_TEST(damage_is_set_aside_by_the_owner_and_never_removed),
+        DIR_TEST(what_was_set_aside_before_stays_beside),
+        DIR_TEST(nothing_but_damage_is_no_fresh_start_either),
+        DIR_TEST(what_cannot_be_read_is_not_damaged),
+        DIR_TEST(nothing_is_removed_while_something_cannot_be_read),
+        DIR_TEST(a_newer_version_is_neither_passed_over_nor_removed),
+        DIR_TEST(what_is_damaged_does_not_count),
+        DIR_TEST(deltas_on_damage_are_set_aside_with_it),
+        DIR_TEST(deltas_on_damage_do_not_count),
+        DIR_TEST(a_base_goes_after_what_stands_on_it),
         DIR_TEST(no_memory_is_not_damage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,6 +9,7 @@
 #include "train/feeder.h"
 #include "train/golden.h"
 #include "train/runhash.h"
+#include "train/toyckpt.h"
 #include "train/trainrun.h"
 
 #include <stdio.h>
@@ -136,27 +137,6 @@ static void what_is_written_behind_training_has_the_bytes_of_what_stops_it(void 
 
 #define DELTAS "checkpoint.every=7steps", "checkpoint.delta_every=1step"
 
-/* The hash of what checkpoint `n` of `dir` loads to; 0: it does not load. */
-static uint32_t hash_of(const char *dir, uint64_t n, tn_saved *which)
-{
-    char path[TN_PATH_SIZE];
-    uint32_t hash = 0;
-    (void)snprintf(path, sizeof path, "%s/ckpt-%llu", dir, (unsigned long long)n);
-    tn_arena *arena = tn_arena_new(1 << 16);
-    tn_diag diag = {0};
-    tn_binder b = {.arena = arena, .diag = &diag};
-    const tn_blueprint *plan =
-        golden_plan(arena, "deepfm_bn", (const char *const[]){"model.dropout=0.2", NULL});
-    tn_worker *w = NULL;
-    assert_int_equal(tn_worker_new(&w, plan, &(tn_worker_opts){.training = true}, &b, NULL), TN_OK);
-    if (tn_checkpoint_load(path, w, which, NULL) == TN_OK) {
-        assert_int_equal(tn_run_hash(w, &hash, NULL), TN_OK);
-    }
-    tn_worker_free(w);
-    tn_arena_free(arena);
-    return hash;
-}
-
 static void a_delta_loads_to_what_a_full_one_of_the_same_step_does(void **state)
 {
     (void)state;
@@ -171,9 +151,9 @@ static void a_delta_loads_to_what_a_full_one_of_the_same_step_does(void **state)
     uint32_t n_deltas = 0;
     for (uint64_t n = 1; n <= 24; n++) {
         tn_saved which[2];
-        uint32_t hash = hash_of(dir[0], n, &which[0]);
+        uint32_t hash = trainrun_hash_of(dir[0], n, &which[0]);
         assert_true(hash != 0);
-        assert_int_equal(hash, hash_of(dir[1], n, &which[1]));
+        assert_int_equal(hash, trainrun_hash_of(dir[1], n, &which[1]));
         assert_int_equal(which[0].step, which[1].step);
         assert_int_equal(which[0].deltas, 0);
         n_deltas += which[1].deltas > 0;
@@ -202,19 +182,6 @@ static void a_run_that_goes_on_from_a_delta_ends_with_the_same_bits(void **state
     }
 }
 
-/* One byte in the middle of a shard file. */
-static void damage(const char *dir, uint64_t n)
-{
-    char path[TN_PATH_SIZE];
-    tn_text text = {0};
-    (void)snprintf(path, sizeof path, "%s/ckpt-%llu/sparse-0000-1023.tns", dir,
-                   (unsigned long long)n);
-    assert_int_equal(tn_file_read_all(path, 1 << 28, &text, NULL), TN_OK);
-    text.data[200] = (char)(text.data[200] ^ 4);
-    assert_int_equal(tn_file_replace(path, text.data, text.size, NULL), TN_OK);
-    tn_text_done(&text);
-}
-
 static void a_delta_that_is_damaged_or_stands_on_damage_is_passed_over(void **state)
 {
     (void)state;
@@ -228,15 +195,48 @@ static void a_delta_that_is_damaged_or_stands_on_damage_is_passed_over(void **st
         const char *first[] = {DELTAS, "train.max_steps=10", "data.valid=~", NULL};
         const char *rest[] = {DELTAS, NULL};
         assert_int_equal(trainrun_do(dir, first, NULL).status, TN_OK);
-        damage(dir, 10);
-        damage(dir, damaged[i]);
-        assert_int_equal(hash_of(dir, 9, &which), 0);
-        assert_true(hash_of(dir, 6, &which) != 0);
+        trainrun_damage(dir, 10);
+        trainrun_damage(dir, damaged[i]);
+        assert_int_equal(trainrun_hash_of(dir, 9, &which), 0);
+        assert_true(trainrun_hash_of(dir, 6, &which) != 0);
         trainrun o = trainrun_do(dir, rest, NULL);
         assert_int_equal(o.status, TN_OK);
         assert_int_equal(o.hash, want);
         tn_tmpdir_remove(dir);
     }
+}
+
+static void a_run_ends_before_one_that_is_newer_or_not_to_be_read(void **state)
+{
+    (void)state;
+    static const char *const keep_one[] = {"checkpoint.every=4steps", "checkpoint.keep=1",
+                                           "data.valid=~", NULL};
+    char dir[256];
+    char manifest[TN_PATH_SIZE];
+    char aside[TN_PATH_SIZE];
+    tn_saved which;
+    tn_tmpdir_make(dir);
+    const char *first[] = {"checkpoint.every=4steps", "train.max_steps=8", "data.valid=~", NULL};
+    assert_int_equal(trainrun_do(dir, first, NULL).status, TN_OK);
+    const uint32_t want = trainrun_hash_of(dir, 2, &which);
+    (void)snprintf(manifest, sizeof manifest, "%s/ckpt-2/MANIFEST", dir);
+    (void)snprintf(aside, sizeof aside, "%s/aside", dir);
+    assert_int_equal(tn_rename(manifest, aside, NULL), TN_OK);
+    assert_int_equal(tn_dir_make(manifest, NULL), TN_OK); /* cannot be read */
+    trainrun o = trainrun_do(dir, keep_one, NULL);
+    assert_int_equal(o.status, TN_E_IO);
+    assert_non_null(strstr(o.text, "cannot read '"));
+    assert_non_null(strstr(o.text, "\nhint: nothing was removed"));
+    assert_int_equal(tn_remove_tree(manifest, NULL), TN_OK);
+    assert_int_equal(tn_rename(aside, manifest, NULL), TN_OK);
+    assert_int_equal(trainrun_hash_of(dir, 2, &which), want); /* nothing was lost by waiting */
+    toy_make_newer(manifest);
+    o = trainrun_do(dir, keep_one, NULL);
+    assert_int_equal(o.status, TN_E_CKPT);
+    assert_non_null(strstr(o.text, "/ckpt-2/MANIFEST' was written by a newer version\nhint: "));
+    assert_true(trainrun_hash_of(dir, 1, &which) != 0);
+    assert_true(tn_path_exists(manifest));
+    tn_tmpdir_remove(dir);
 }
 
 /* ---- failures ---- */
@@ -292,6 +292,7 @@ int main(void)
         cmocka_unit_test(a_delta_loads_to_what_a_full_one_of_the_same_step_does),
         cmocka_unit_test(a_run_that_goes_on_from_a_delta_ends_with_the_same_bits),
         cmocka_unit_test(a_delta_that_is_damaged_or_stands_on_damage_is_passed_over),
+        cmocka_unit_test(a_run_ends_before_one_that_is_newer_or_not_to_be_read),
         cmocka_unit_test(a_disk_that_fails_once_is_asked_again),
         cmocka_unit_test(a_disk_that_stays_broken_ends_the_run_between_two_steps),
     };

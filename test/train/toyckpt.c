@@ -1,7 +1,9 @@
 /* toyckpt.c - see toyckpt.h. */
 #include "train/toyckpt.h"
 
+#include "base/json.h"
 #include "base/keyset.h"
+#include "support/test.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -190,4 +192,19 @@ static tn_status read_toy(void *ctx, const char *path, const tn_manifest *m, tn_
 tn_ckpt_loader toy_loader(toy_state *state)
 {
     return (tn_ckpt_loader){.read = read_toy, .ctx = state};
+}
+
+void toy_make_newer(const char *path)
+{
+    tn_text text = {0};
+    assert_int_equal(tn_file_read_all(path, 1 << 24, &text, NULL), TN_OK);
+    strstr(text.data, "[1,0]")[1] = '2';
+    const char *last = text.data; /* files have a crc, too */
+    for (const char *at = text.data; (at = strstr(at, "\"crc32c")) != NULL; at++) {
+        last = at;
+    }
+    text.size = (size_t)(last - text.data);
+    tn_json_close_with_crc(&text);
+    assert_int_equal(tn_file_replace(path, text.data, text.size, NULL), TN_OK);
+    tn_text_done(&text);
 }

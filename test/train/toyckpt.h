@@ -26,4 +26,7 @@ tn_status toy_save(tn_ckptdir *d, toy_base base, uint64_t *ordinal, uint32_t *cr
 /* Checks every byte. `ctx` of the loader is a toy_state. */
 tn_ckpt_loader toy_loader(toy_state *state);
 
+/* Makes of the manifest at `path` one as a later major version would write it. */
+void toy_make_newer(const char *path);
+
 #endif

@@ -13,6 +13,23 @@ enum { OVERRIDES_MAX = 24 };
 
 #define HASH "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
+/* Who looks on. */
+static trainrun_line *on_line;
+static void *on_line_arg;
+
+static void tell_line(void *arg, const char *text, bool transient)
+{
+    (void)arg;
+    (void)transient;
+    on_line(on_line_arg, text);
+}
+
+void trainrun_watch(trainrun_line *line, void *arg)
+{
+    on_line = line;
+    on_line_arg = arg;
+}
+
 static int code_of(tn_status status)
 {
     return (int)status;
@@ -36,7 +53,10 @@ static trainrun run(const char *dir, const char *const *more, const atomic_bool 
     tn_diag diag = {0};
     tn_binder b = {.arena = arena, .diag = &diag};
     tn_run_text text = {.config = "test\n", .hash = HASH};
-    tn_watch watch = {.exit_code = code_of, .stop = stop, .profile = profile};
+    tn_watch watch = {.exit_code = code_of,
+                      .stop = stop,
+                      .profile = profile,
+                      .show = on_line != NULL ? tell_line : NULL};
     tn_error err = {0};
     tn_outcome out;
     trainrun o = {0};
@@ -79,4 +99,36 @@ uint32_t trainrun_hash(const char *const *more)
     tn_tmpdir_remove(dir);
     assert_true(o.hash != 0);
     return o.hash;
+}
+
+uint32_t trainrun_hash_of(const char *dir, uint64_t n, tn_saved *which)
+{
+    char path[TN_PATH_SIZE];
+    uint32_t hash = 0;
+    (void)snprintf(path, sizeof path, "%s/ckpt-%llu", dir, (unsigned long long)n);
+    tn_arena *arena = tn_arena_new(1 << 16);
+    tn_diag diag = {0};
+    tn_binder b = {.arena = arena, .diag = &diag};
+    const tn_blueprint *plan =
+        golden_plan(arena, "deepfm_bn", (const char *const[]){"model.dropout=0.2", NULL});
+    tn_worker *w = NULL;
+    assert_int_equal(tn_worker_new(&w, plan, &(tn_worker_opts){.training = true}, &b, NULL), TN_OK);
+    if (tn_checkpoint_load(path, w, which, NULL) == TN_OK) {
+        assert_int_equal(tn_run_hash(w, &hash, NULL), TN_OK);
+    }
+    tn_worker_free(w);
+    tn_arena_free(arena);
+    return hash;
+}
+
+void trainrun_damage(const char *dir, uint64_t n)
+{
+    char path[TN_PATH_SIZE];
+    tn_text text = {0};
+    (void)snprintf(path, sizeof path, "%s/ckpt-%llu/sparse-0000-1023.tns", dir,
+                   (unsigned long long)n);
+    assert_int_equal(tn_file_read_all(path, 1 << 28, &text, NULL), TN_OK);
+    text.data[200] = (char)(text.data[200] ^ 4);
+    assert_int_equal(tn_file_replace(path, text.data, text.size, NULL), TN_OK);
+    tn_text_done(&text);
 }

@@ -4,7 +4,7 @@
 #ifndef TN_TEST_TRAINRUN_H
 #define TN_TEST_TRAINRUN_H
 
-#include "train/trainer.h"
+#include "train/checkpoint.h"
 
 typedef struct trainrun {
     tn_status status;
@@ -21,5 +21,15 @@ trainrun trainrun_record(const char *dir, const char *const *more, struct tn_pro
 
 /* The same in a folder of its own; must succeed. */
 uint32_t trainrun_hash(const char *const *more);
+
+/* Runs from now on tell `line` of what they show; NULL: nobody. */
+typedef void trainrun_line(void *arg, const char *text);
+void trainrun_watch(trainrun_line *line, void *arg);
+
+/* The hash of what checkpoint `n` of `dir` loads to; 0: it does not load. */
+uint32_t trainrun_hash_of(const char *dir, uint64_t n, tn_saved *which);
+
+/* Makes a byte in the middle of its shard file a wrong one. */
+void trainrun_damage(const char *dir, uint64_t n);
 
 #endif
