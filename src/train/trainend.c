@@ -56,6 +56,42 @@ tn_status tn_trainer_stop_owing(tn_trainer *t, tn_error *err)
     return tn_trainer_stop(t, err);
 }
 
+static bool is_never(const tn_every *every)
+{
+    return every->epochs == 0 && every->steps == 0 && every->seconds == 0;
+}
+
+/* A run that keeps no checkpoints but the best ones. */
+static bool saves_nothing(const tn_trainer *t)
+{
+    return is_never(&t->ckpt_every) && is_never(&t->delta_every);
+}
+
+/* The best model into memory, in the place of the last one: that is saved before, and comes back
+ * when the best cannot be read, for the reason in `why`. */
+static tn_status bring_back(tn_trainer *t, bool *back, tn_error *why, tn_error *err)
+{
+    const bool kept = !saves_nothing(t);
+    if (kept) {
+        TN_TRY(save_at_last(t, false, err));
+    }
+    const uint64_t last = t->saved.ordinal;
+    tn_status status =
+        tn_checkpoints_restore(t->checkpoints, t->worker, t->state.best_ordinal, why);
+    *back = status == TN_OK;
+    if (*back) {
+        t->unsaved = true;
+        tn_evaluation_done(&t->out->valid); /* was of the model that is gone */
+        return TN_OK;
+    }
+    why->text[strcspn(why->text, "\n")] = '\0'; /* no hint: the run goes on */
+    t->state.best_ordinal = 0;
+    if (kept) {
+        return tn_checkpoints_restore(t->checkpoints, t->worker, last, err);
+    }
+    return tn_fail(err, status, "the best model cannot be read back: %s", why->text);
+}
+
 /* The best model back; it is not saved as the newest checkpoint yet. */
 static tn_status restore_best(tn_trainer *t, tn_error *err)
 {
@@ -64,18 +100,19 @@ static tn_status restore_best(tn_trainer *t, tn_error *err)
     if (stop->monitor == NULL || stop->restore != 0 || !p->seen || p->step == t->worker->steps) {
         return TN_OK;
     }
-    bool there = t->state.best_ordinal != 0;
-    if (there) {
-        TN_TRY(tn_checkpoints_restore(t->checkpoints, t->worker, t->state.best_ordinal, err));
-        t->unsaved = true;
-        tn_evaluation_done(&t->out->valid); /* was of the model that is gone */
+    tn_error why = {.text = "was not kept"};
+    bool back = false;
+    if (t->state.best_ordinal != 0) {
+        TN_TRY(bring_back(t, &back, &why, err));
+        tn_error_context(&why, "cannot be read back");
     }
-    char line[200];
+    char line[sizeof why.text + 200];
+    const unsigned long long step = p->step;
     (void)snprintf(line, sizeof line,
-                   there ? "restored the best model: %s %.6f at step %llu"
-                         : "the best model, %s %.6f at step %llu, was not kept: the last one stays",
-                   t->patience.metric, p->best, (unsigned long long)p->step);
-    return tn_report_event(t->report, &t->state, there ? "info" : "warn", line, err);
+                   back ? "restored the best model: %s %.6f at step %llu"
+                        : "the best model, %s %.6f at step %llu, %s: the last one stays",
+                   t->patience.metric, p->best, step, why.text);
+    return tn_report_event(t->report, &t->state, back ? "info" : "warn", line, err);
 }
 
 static tn_status evaluate_test(tn_trainer *t, tn_predictions *predictions, tn_error *err)
@@ -134,18 +171,12 @@ static tn_status choose_the_last(tn_trainer *t, tn_error *err)
     return restore_best(t, err);
 }
 
-static bool is_never(const tn_every *every)
-{
-    return every->epochs == 0 && every->steps == 0 && every->seconds == 0;
-}
-
 tn_status tn_trainer_wind_up(tn_trainer *t, tn_error *err)
 {
     TN_TRY(tn_trainer_end_save(t, err));
     TN_TRY(choose_the_last(t, err));
     TN_TRY(tn_trainer_end_save(t, err)); /* of the best model, which it may be */
-    bool never = is_never(&t->ckpt_every) && is_never(&t->delta_every);
-    if (t->opened && !never && !tn_trainer_is_asked(t)) {
+    if (t->opened && !saves_nothing(t) && !tn_trainer_is_asked(t)) {
         TN_TRY(save_at_last(t, false, err));
     }
     tn_status status = tn_trainer_is_asked(t) ? TN_E_STOPPED : judge_the_last(t, err);

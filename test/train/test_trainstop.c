@@ -4,6 +4,8 @@
 #include "base/threads.h"
 #include "support/test.h"
 #include "support/tmpdir.h"
+#include "train/ckptcheck.h"
+#include "train/ckptdir.h"
 #include "train/trainrun.h"
 
 #include <stdio.h>
@@ -293,6 +295,117 @@ static void a_checkpoint_at_the_last_step_does_not_keep_the_best_model_away(void
     tn_tmpdir_remove(dir);
 }
 
+/* Checkpoints of a run that has stopped early, or is about to. */
+typedef struct kept {
+    uint64_t newest;
+    uint64_t best; /* the first of the step that the newest takes for the best: saved for that */
+    uint64_t last; /* of the last step, before the newest; 0: none */
+} kept;
+
+static kept look(const char *dir)
+{
+    tn_arena *arena = tn_arena_new(1 << 16);
+    const uint64_t *ordinal = NULL;
+    uint32_t n = 0;
+    kept k = {0};
+    tn_manifest newest = {0};
+    assert_int_equal(tn_ckptdir_list(dir, arena, &ordinal, &n, NULL), TN_OK);
+    for (uint32_t i = 0; i < n; i++) {
+        char path[TN_PATH_SIZE];
+        tn_manifest m = {0};
+        (void)snprintf(path, sizeof path, "%s/ckpt-%llu", dir, (unsigned long long)ordinal[i]);
+        assert_int_equal(tn_ckpt_read_manifest(path, arena, &m, NULL), TN_OK);
+        if (i == 0) {
+            newest = m;
+            k.newest = m.ordinal;
+        } else if (m.step == newest.step && k.last == 0) {
+            k.last = m.ordinal;
+        }
+        if (m.step == newest.best_step) {
+            k.best = m.ordinal;
+        }
+    }
+    tn_arena_free(arena);
+    return k;
+}
+
+static void early_stopping_leaves_the_best_model(void **state)
+{
+    (void)state;
+    static const char *const every[] = {"checkpoint.every=4steps", "checkpoint.every=100steps"};
+    for (size_t i = 0; i < 2; i++) {
+        char dir[256];
+        tn_saved which;
+        tn_tmpdir_make(dir);
+        trainrun o = trainrun_do(
+            dir, (const char *const[]){RUINED, "eval.every=4steps", every[i], NULL}, NULL);
+        assert_int_equal(o.status, TN_OK);
+        const kept k = look(dir);
+        assert_true(k.best != 0 && k.last > k.best && k.newest > k.last);
+        assert_true(o.hash != 0);
+        assert_int_equal(o.hash, trainrun_hash_of(dir, k.best, &which));
+        assert_true(which.step < 24);
+        assert_int_not_equal(o.hash, trainrun_hash_of(dir, k.last, &which));
+        tn_tmpdir_remove(dir);
+    }
+}
+
+/* What happens to the best checkpoint when the run has just decided to stop. */
+typedef struct mishap {
+    const char *dir;
+    bool unreadable; /* else its bytes are wrong */
+    uint64_t best;
+} mishap;
+
+static void befall(void *arg, const char *line)
+{
+    mishap *m = arg;
+    if (strstr(line, "in a row: stopping") == NULL) {
+        return;
+    }
+    m->best = look(m->dir).best;
+    if (m->unreadable) {
+        char path[TN_PATH_SIZE];
+        (void)snprintf(path, sizeof path, "%s/ckpt-%llu/MANIFEST", m->dir,
+                       (unsigned long long)m->best);
+        assert_int_equal(tn_remove_file(path, NULL), TN_OK);
+        assert_int_equal(tn_dir_make(path, NULL), TN_OK);
+    } else {
+        trainrun_damage(m->dir, m->best);
+    }
+}
+
+static void a_best_model_that_cannot_be_read_back_costs_no_other(void **state)
+{
+    (void)state;
+    static const char *const last[] = {RUINED, "eval.every=4steps", "checkpoint.every=4steps",
+                                       "train.stop.restore=last", NULL};
+    const uint32_t want = trainrun_hash(last);
+    for (int i = 0; i < 2; i++) {
+        char dir[256];
+        char name[40];
+        char path[TN_PATH_SIZE];
+        mishap m = {.dir = dir, .unreadable = i == 1};
+        tn_tmpdir_make(dir);
+        trainrun_watch(befall, &m);
+        trainrun o = trainrun_do(
+            dir,
+            (const char *const[]){RUINED, "eval.every=4steps", "checkpoint.every=4steps", NULL},
+            NULL);
+        trainrun_watch(NULL, NULL);
+        if (o.status != TN_OK || o.hash != want) {
+            fail_msg("mishap %d: hash %08x: %s", i, o.hash, o.text);
+        }
+        assert_int_equal(count_in(dir, "metrics.jsonl", "cannot be read back: "), 1);
+        assert_int_equal(count_in(dir, "metrics.jsonl", ": the last one stays"), 1);
+        (void)snprintf(name, sizeof name, "ckpt-%llu%s", (unsigned long long)m.best,
+                       m.unreadable ? "" : ".damaged");
+        assert_int_equal(tn_path_join(dir, name, path, NULL), TN_OK);
+        assert_true(tn_path_exists(path));
+        tn_tmpdir_remove(dir);
+    }
+}
+
 static void the_last_checkpoint_must_be_saved_whatever_is_allowed_for(void **state)
 {
     (void)state;
@@ -347,6 +460,8 @@ int main(void)
         cmocka_unit_test(three_saves_may_not_fail_in_a_row),
         cmocka_unit_test(the_last_checkpoint_must_be_saved_whatever_is_allowed_for),
         cmocka_unit_test(a_best_model_that_was_not_saved_is_not_mistaken_for_another),
+        cmocka_unit_test(early_stopping_leaves_the_best_model),
+        cmocka_unit_test(a_best_model_that_cannot_be_read_back_costs_no_other),
     };
     return cmocka_run_group_tests_name("train/trainstop", tests, NULL, NULL);
 }
