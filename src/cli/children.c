@@ -57,7 +57,7 @@ static void on_signal(int signal)
     int failure = errno;
     if (signal == SIGINT) {
         (void)atomic_fetch_add(&interrupts, 1U);
-    } else if (signal == SIGTERM) {
+    } else if (signal == SIGTERM || signal == SIGHUP) {
         atomic_store(&stop_asked, true);
     } else if (signal == SIGUSR1) {
         atomic_store(&save_asked, true);
@@ -71,8 +71,9 @@ static void on_signal(int signal)
 
 static void hang_bell(int fd)
 {
-    static const int signals[] = {SIGCHLD, SIGINT, SIGTERM, SIGUSR1};
+    static const int signals[] = {SIGCHLD, SIGINT, SIGTERM, SIGUSR1, SIGHUP};
     struct sigaction action;
+    struct sigaction now;
     atomic_store(&interrupts, 0U);
     atomic_store(&stop_asked, false);
     atomic_store(&save_asked, false);
@@ -82,7 +83,10 @@ static void hang_bell(int fd)
     action.sa_flags = SA_RESTART;
     (void)sigfillset(&action.sa_mask);
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
-        (void)sigaction(signals[i], &action, NULL);
+        bool ignored = sigaction(signals[i], NULL, &now) == 0 && now.sa_handler == SIG_IGN;
+        if (signals[i] != SIGHUP || !ignored) { /* nohup means the children, too */
+            (void)sigaction(signals[i], &action, NULL);
+        }
     }
 }
 

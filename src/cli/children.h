@@ -8,8 +8,9 @@
  * tells of other groups. It shares the parent's process group, stdout and stderr; rank 0 has its
  * stdin, too. When the parent dies, whatever the cause, the children get SIGTERM.
  *
- *     SIGTERM, SIGINT   to the parent: SIGTERM to every child; a terminal's Ctrl-C reaches them by
- *                       itself, and with it nobody counts two interrupts
+ *     SIGTERM, SIGINT,  to the parent: SIGTERM to every child; a terminal's Ctrl-C reaches them by
+ *     SIGHUP            itself, and with it nobody counts two interrupts. One that comes before a
+ *                       child watches them (cli/signals.h) waits until it does.
  *     second SIGINT     SIGKILL to every child
  *     SIGUSR1           to rank 0
  *
@@ -19,8 +20,8 @@
  *     130                 after a second SIGINT
  *     that of a child     of the first that ended with a code other than 0, 6 and 75: the cause
  *     6                   one was killed or ended with 6
- *     75                  one ended with 75, or by a SIGTERM that was passed on before it could
- * save 0                   all ended with 0
+ *     75                  one ended with 75, or was ended by a SIGTERM that was passed on
+ *     0                   all ended with 0
  *
  * What kills a child is told through base/log.h; a child that ends with a code speaks for itself.
  */
@@ -44,8 +45,8 @@ typedef struct tn_children_opts {
 } tn_children_opts;
 
 /* Starts all and returns when none is left. For the main thread of a program that ends after it:
- * SIGINT, SIGTERM, SIGUSR1 and SIGCHLD do nothing from then on, lest one that comes late kill who
- * has *code to tell. TN_E_IO: one could not be started; none is left then, either. */
+ * SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGCHLD do nothing from then on, lest one that comes late
+ * kill who has *code to tell. TN_E_IO: one could not be started; none is left then, either. */
 tn_status tn_children_run(const tn_children_opts *opts, int *code, tn_error *err) TN_MUST_USE;
 
 #endif

@@ -6,12 +6,13 @@
 
 #include <assert.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
 
 enum { EXIT_BUG = 1, EXIT_SECOND_SIGINT = 130 };
+
+static const int stops[] = {SIGINT, SIGTERM, SIGHUP};
 
 static atomic_bool stop_asked; /* no lock, so that handlers may set it */
 static atomic_bool sigint_seen;
@@ -53,6 +54,21 @@ static void handle(int signal, void (*handler)(int))
     (void)sigaction(signal, &action, NULL);
 }
 
+/* As nohup has it, of SIGHUP. */
+static bool is_ignored(int signal)
+{
+    struct sigaction now;
+    return sigaction(signal, NULL, &now) == 0 && now.sa_handler == SIG_IGN;
+}
+
+void tn_signals_stops(sigset_t *out)
+{
+    (void)sigemptyset(out);
+    for (size_t i = 0; i < sizeof stops / sizeof stops[0]; i++) {
+        (void)sigaddset(out, stops[i]);
+    }
+}
+
 static void on_end(int signal)
 {
     if (atomic_load(&leftover_is_set)) {
@@ -64,17 +80,15 @@ static void on_end(int signal)
 
 void tn_signals_remove(const char *path)
 {
-    static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
     atomic_store(&leftover_is_set, false);
     if (path == NULL || strlen(path) >= sizeof leftover) {
         return;
     }
     memcpy(leftover, path, strlen(path) + 1);
     atomic_store(&leftover_is_set, true);
-    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
-        struct sigaction now;
-        if (sigaction(ends[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN) {
-            handle(ends[i], on_end);
+    for (size_t i = 0; i < sizeof stops / sizeof stops[0]; i++) {
+        if (!is_ignored(stops[i])) {
+            handle(stops[i], on_end);
         }
     }
 }
@@ -95,9 +109,15 @@ void tn_signals_start(void)
 
 const atomic_bool *tn_signals_watch_stop(void)
 {
+    sigset_t set;
     handle(SIGINT, on_stop);
     handle(SIGTERM, on_stop);
+    if (!is_ignored(SIGHUP)) {
+        handle(SIGHUP, on_stop);
+    }
     handle(SIGUSR1, SIG_IGN);
+    tn_signals_stops(&set);
+    (void)pthread_sigmask(SIG_UNBLOCK, &set, NULL);
     return &stop_asked;
 }
 

@@ -1,6 +1,7 @@
 /* signals.h - what signals ask of a run, as flags that are read between two steps.
  *
- *     SIGINT, SIGTERM   save and end with code 75; a second SIGINT ends at once with 130
+ *     SIGINT, SIGTERM,  save and end with code 75; a second SIGINT ends at once with 130
+ *     SIGHUP            (the terminal was closed; where it is ignored, as by nohup, it stays so)
  *     SIGUSR1           save and go on
  *     SIGPIPE, SIGXFSZ  ignored: write(2) then says what is wrong
  *     SIGABRT           a bug was noticed: ends with 1
@@ -8,13 +9,18 @@
 #ifndef TN_CLI_SIGNALS_H
 #define TN_CLI_SIGNALS_H
 
+#include <signal.h>
 #include <stdatomic.h>
 
 /* First thing in main: looks after the last three, opens /dev/null where 0, 1 or 2 is closed,
  * flushes denormals. */
 void tn_signals_start(void);
 
-/* From now on SIGINT and SIGTERM set the flag that is returned. SIGUSR1 does nothing, until .. */
+/* The first three. Whoever starts a program that watches them leaves them blocked for it. */
+void tn_signals_stops(sigset_t *out);
+
+/* From now on these set the flag that is returned, also where they came before and were blocked
+ * until now. SIGUSR1 does nothing, until .. */
 const atomic_bool *tn_signals_watch_stop(void);
 
 /* .. it sets this one, which whoever saves clears again. */

@@ -2,6 +2,7 @@
 #include "cli/spawn.h"
 
 #include "base/number.h"
+#include "cli/signals.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -121,9 +122,6 @@ static void take_part_of_cpus(uint32_t rank, uint32_t n)
 static void become(const tn_spawn *s, pid_t parent, const sigset_t *mask)
 {
     (void)signal(SIGUSR1, SIG_IGN);
-    (void)signal(SIGTERM, SIG_DFL); /* the parent's handlers are not for here */
-    (void)signal(SIGINT, SIG_DFL);
-    (void)signal(SIGCHLD, SIG_DFL);
     if (prctl(PR_SET_PDEATHSIG, SIGTERM) != 0 || getppid() != parent) {
         return; /* the parent is gone already, and nobody will tell */
     }
@@ -140,18 +138,22 @@ static void become(const tn_spawn *s, pid_t parent, const sigset_t *mask)
     (void)execve(s->path, s->words, s->env);
 }
 
-/* As fork, and the child becomes what it is to be, or tells why not. */
+/* As fork, and the child becomes what it is to be, or tells why not. Until its own handlers stand,
+ * which saves what there is to save, a stop waits. */
 static pid_t fork_child(const tn_spawn *s, int fd)
 {
     sigset_t all;
     sigset_t mask;
+    sigset_t own;
     pid_t parent = getpid();
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &mask);
+    tn_signals_stops(&own);
+    (void)sigorset(&own, &own, &mask);
     pid_t child = fork();
     int failure = errno;
     if (child == 0) {
-        become(s, parent, &mask);
+        become(s, parent, &own);
         failure = errno;
         ssize_t told = send(fd, &failure, sizeof failure, MSG_NOSIGNAL);
         _exit(told == (ssize_t)sizeof failure ? NO_PROGRAM : EXIT_FAILURE);

@@ -23,8 +23,8 @@ typedef struct tn_spawn {
 } tn_spawn;
 
 /* The process runs another program when this returns. Rank 0 keeps stdin, others read nothing
- * there. SIGUSR1 is ignored until it says otherwise; SIGTERM comes when the caller ends. TN_E_IO,
- * and then there is no process. */
+ * there. SIGUSR1 is ignored and what asks for the end is blocked until it says otherwise
+ * (cli/signals.h); SIGTERM comes when the caller ends. TN_E_IO, and then there is no process. */
 tn_status tn_spawn_one(const tn_spawn *s, pid_t *pid, tn_error *err) TN_MUST_USE;
 
 /* This process's environment with TNET_RANK, TNET_PEERS, TNET_JOB and TNET_PARENT, its own number,

@@ -49,8 +49,9 @@ static const tn_program program = {
     .words_min = 1,
     .words_max = 1,
     .notes =
-        "Ctrl-C or SIGTERM saves a checkpoint and ends with code 75; the same command goes on\n"
-        "from there. SIGUSR1 saves now. Results go to stdout, all else to stderr.\n"
+        "Ctrl-C, SIGTERM or a closed terminal (SIGHUP) saves a checkpoint and ends with code 75;\n"
+        "the same command goes on from there. SIGUSR1 saves now. Results go to stdout, all else to "
+        "stderr.\n"
         "--peers N ends with the code of the first process that failed, with 6 where one was "
         "killed.\n",
 };

@@ -107,6 +107,27 @@ static int play_watch(int fd)
     return 75;
 }
 
+/* The stop comes while nobody watches. */
+static int play_late(int fd)
+{
+    sigset_t waiting;
+    say(fd, "r", 1);
+    do {
+        (void)nanosleep(&soon, NULL);
+        (void)sigpending(&waiting);
+    } while (sigismember(&waiting, SIGTERM) == 0);
+    say(fd, "w", 1);
+    return atomic_load(tn_signals_watch_stop()) ? 75 : 99;
+}
+
+/* Children that watch for signals have these blocked when they begin. */
+static void let_signals_in(void)
+{
+    sigset_t stops;
+    tn_signals_stops(&stops);
+    (void)sigprocmask(SIG_UNBLOCK, &stops, NULL);
+}
+
 static int play_cpus(int fd)
 {
     cpu_set_t set;
@@ -161,6 +182,11 @@ bool tn_role_play(int argc, char **argv, int *code)
 {
     const char *role = argc > 2 ? argv[1] : "";
     int fd = argc > 2 ? number(argv[argc - 1]) : -1;
+    if (strcmp(role, "late") == 0) {
+        *code = play_late(fd);
+        return true;
+    }
+    let_signals_in();
     if (strcmp(role, "codes") == 0) {
         *code = play_codes(argv[2]);
     } else if (strcmp(role, "order") == 0) {

@@ -11,12 +11,14 @@
 /* True: this process is a child, and *code is what it ends with.
  *
  *     codes C,C,.. FD     ends with the code of its rank; 200 + S: by signal S
- *     order FROM FD       rank 1 ends with 4, and rank 0 with 3, but only after rank 1 was waited
- * for deaf CODE FD        rank 0 ends with CODE; others say 'r', then 'T' for each SIGTERM, for
- * ever watch FD            says 'r', ends with 75 when a signal asks for it idle FD says 'r' and
- * does nothing cpus FD             the processors that it may use, a cpu_set_t save FD says 'r',
- * and its rank as a digit when SIGUSR1 comes, and ends with 0 tell FD             its words, group
- * variables and what stdin holds, a line each
+ *     order FROM FD       rank 1 ends with 4; rank 0 with 3, but after rank 1 was waited for
+ *     deaf CODE FD        rank 0 ends with CODE; others say 'r', then 'T' for each SIGTERM
+ *     watch FD            says 'r', ends with 75 when a signal asks for it
+ *     late FD             says 'r', 'w' when a SIGTERM waits, then looks and ends with 75
+ *     idle FD             says 'r' and does nothing
+ *     cpus FD             the processors that it may use, a cpu_set_t
+ *     save FD             says 'r', its rank as a digit when SIGUSR1 comes, and ends with 0
+ *     tell FD             its words, group variables and what stdin holds, a line each
  */
 bool tn_role_play(int argc, char **argv, int *code);
 

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { GUARD_S = 120, FD_BYTES = 16 };
@@ -195,6 +196,27 @@ static void sigterm_goes_to_every_child(void **state)
     hear('r', 3);
     assert_int_equal(kill(pid, SIGTERM), 0);
     assert_int_equal(end_of(pid), 75);
+    pid = start(3, role, NULL);
+    hear('r', 3);
+    assert_int_equal(kill(pid, SIGHUP), 0);
+    assert_int_equal(end_of(pid), 75);
+}
+
+/* As nohup starts it: neither the parent nor a child knows of a closed terminal. */
+static void an_ignored_sighup_stays_ignored(void **state)
+{
+    (void)state;
+    char role[] = "watch";
+    (void)signal(SIGHUP, SIG_IGN);
+    pid_t pid = start(2, role, NULL);
+    (void)signal(SIGHUP, SIG_DFL);
+    hear('r', 2);
+    assert_int_equal(kill(-pid, SIGHUP), 0);
+    const struct timespec while_it_ends = {.tv_nsec = 50000000};
+    (void)nanosleep(&while_it_ends, NULL);
+    assert_int_equal(waitpid(pid, NULL, WNOHANG), 0);
+    assert_int_equal(kill(pid, SIGTERM), 0);
+    assert_int_equal(end_of(pid), 75);
 }
 
 /* From a terminal every process of the group gets it, and the parent passes it on. */
@@ -230,9 +252,15 @@ static void a_stop_before_a_child_can_save_is_a_stop(void **state)
 {
     (void)state;
     char idle[] = "idle";
+    char late[] = "late";
     char codes[] = "codes";
     char by_term[] = "215,0";
-    pid_t pid = start(2, idle, NULL);
+    pid_t pid = start(3, late, NULL);
+    hear('r', 3);
+    assert_int_equal(kill(pid, SIGTERM), 0);
+    hear('w', 3); /* none was ended by it */
+    assert_int_equal(end_of(pid), 75);
+    pid = start(2, idle, NULL);
     hear('r', 2);
     assert_int_equal(kill(pid, SIGTERM), 0);
     assert_int_equal(end_of(pid), 75);
@@ -303,6 +331,7 @@ int main(int argc, char **argv)
         TEST(those_that_do_not_end_after_a_failure_are_killed),
         TEST(nobody_outlives_rank_0),
         TEST(sigterm_goes_to_every_child),
+        TEST(an_ignored_sighup_stays_ignored),
         TEST(one_interrupt_of_all_is_one),
         TEST(a_second_interrupt_kills_all),
         TEST(a_stop_before_a_child_can_save_is_a_stop),

@@ -41,6 +41,36 @@ static void only_a_second_interrupt_ends_at_once(void **state)
     assert_int_equal(end_after((const int[]){SIGTERM, SIGINT, SIGINT, 0}), 130);
 }
 
+static void a_closed_terminal_asks_to_stop_unless_it_is_ignored(void **state)
+{
+    (void)state;
+    assert_int_equal(end_after((const int[]){SIGHUP, 0}), 75);
+    assert_int_equal(end_after((const int[]){SIGHUP, SIGHUP, SIGTERM, 0}), 75);
+    (void)signal(SIGHUP, SIG_IGN); /* as nohup does */
+    assert_int_equal(end_after((const int[]){SIGHUP, 0}), 0);
+    assert_int_equal(end_after((const int[]){SIGHUP, SIGTERM, 0}), 75);
+    (void)signal(SIGHUP, SIG_DFL);
+}
+
+/* A parent blocks them until its child watches. */
+static void a_stop_that_came_before_counts(void **state)
+{
+    (void)state;
+    sigset_t stops;
+    tn_signals_stops(&stops);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        (void)sigprocmask(SIG_BLOCK, &stops, NULL);
+        (void)raise(SIGTERM);
+        exit(atomic_load(tn_signals_watch_stop()) ? 75 : 0); // NOLINT(concurrency-mt-unsafe)
+    }
+    int status = 0;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 75);
+}
+
 static void an_abort_ends_with_1(void **state)
 {
     (void)state;
@@ -63,6 +93,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_a_second_interrupt_ends_at_once),
+        cmocka_unit_test(a_closed_terminal_asks_to_stop_unless_it_is_ignored),
+        cmocka_unit_test(a_stop_that_came_before_counts),
         cmocka_unit_test(an_abort_ends_with_1),
         cmocka_unit_test(sigusr1_asks_to_save),
     };

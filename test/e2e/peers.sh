@@ -320,6 +320,26 @@ for r in 1 0; do
 done
 echo "$name: a rank that is stopped while the group forms ends all"
 
+# At whatever moment of a start SIGTERM comes: no rank is ended by it before it can tell the others. Before
+# there are ranks it ends the parent as it ends any program.
+for ms in 5 15 25 35 50 70; do
+    begun=$(date +%s)
+    tnet-train "$config" --peers 2 data.train="$(files 2)" train.epochs=100000 run.dir="$dir/sweep$ms" >"$dir/out" 2>"$dir/err" &
+    pid=$!
+    children="$children $pid"
+    sleep "0.0$(printf %02d "$ms")"
+    kill -TERM "$pid"
+    got=0
+    wait "$pid" 2>"$dir/null" || got=$?
+    case $got in
+    75) ! grep -q 'was killed\|lost' "$dir/err" || fail "SIGTERM after $ms ms: $(cat "$dir/err")" ;;
+    143) [ ! -s "$dir/err" ] || fail "SIGTERM after $ms ms: $(cat "$dir/err")" ;;
+    *) fail "SIGTERM after $ms ms: exit code $got: $(cat "$dir/err")" ;;
+    esac
+    [ $(($(date +%s) - begun)) -le 8 ] || fail "SIGTERM after $ms ms: ended after $(($(date +%s) - begun)) s"
+done
+echo "$name: SIGTERM in the first moments stops a group at once"
+
 # By hand, not all at once; one that is missing is waited for, and not for ever.
 for r in 1 0; do
     TNET_RANK=$r TNET_PEERS=2 tnet-train "$config" data.train="$(files 2)" run.dir="$dir/hand" >"$dir/out$r" 2>"$dir/err$r" &

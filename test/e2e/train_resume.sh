@@ -1,6 +1,7 @@
 #!/bin/sh
 # train_resume.sh - K1, K4: a run that is killed at random moments and resumed, again and again, ends with
-# the bits of one that was never interrupted: losses of every evaluation, weights, table, results.
+# the bits of one that was never interrupted: losses of every evaluation, weights, table, results. So does
+# one whose terminal is closed.
 # The seed of the moments is printed; TNET_SEED replays one.
 . "$(dirname "$0")/kit"
 seed=${TNET_SEED:-$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')}
@@ -32,6 +33,35 @@ results() {
     sed -n 's/.*\("steps":[0-9]*\),.*\("valid":{[^}]*},"test":{[^}]*},"best":[^}]*\).*/\1 \2/p' "$1/summary.json"
 }
 
+newest() { echo "$1/$(cut -d' ' -f1 "$1/LATEST")"; }
+plain() {
+    sed -E 's/"ordinal":[0-9]+/"ordinal":0/; s/"requests":\[[^]]*\]//; s/"logs":\{[^}]*\}//; s/"crc32c":"[0-9a-f]{8}"\}$//' "$1/MANIFEST"
+}
+
+# same_as_whole RUN: losses, results, tables, and the newest checkpoints, but for ordinals and the log's length.
+same_as_whole() {
+    losses "$dir/whole" >"$dir/want"
+    losses "$dir/$1" >"$dir/have"
+    [ "$(wc -l <"$dir/want")" -ge 22 ] || fail "evaluations are missing: $(cat "$dir/want")"
+    cmp "$dir/want" "$dir/have" || fail "$1: other losses: $(diff "$dir/want" "$dir/have" | head -n 4)"
+    results "$dir/whole" >"$dir/want"
+    results "$dir/$1" >"$dir/have"
+    [ -s "$dir/want" ] || fail "no results in summary.json"
+    cmp "$dir/want" "$dir/have" || fail "$1: other results: $(cat "$dir/want" "$dir/have")"
+    cmp "$dir/whole.out" "$dir/out" || fail "$1: other tables"
+
+    whole=$(newest "$dir/whole")
+    cut=$(newest "$dir/$1")
+    for file in "$whole"/*; do
+        file=$(basename "$file")
+        [ "$file" != MANIFEST ] || continue
+        cmp "$whole/$file" "$cut/$file" || fail "$1: $file differs"
+    done
+    plain "$whole" >"$dir/want"
+    plain "$cut" >"$dir/have"
+    cmp "$dir/want" "$dir/have" || fail "$1: manifests differ"
+}
+
 expect 0 tnet-train "$dir/c.yaml" run.dir="$dir/whole"
 cp "$dir/out" "$dir/whole.out"
 
@@ -50,46 +80,50 @@ while [ "$done" -eq 0 ]; do
         sleep "$(awk -v seed="$seed" -v i="$i" 'BEGIN { srand(seed + i); printf "%.3f", 0.03 + 0.6 * rand() }')"
         signal=KILL
         [ $((i % 4)) -ne 0 ] || signal=TERM
+        [ $((i % 4)) -ne 2 ] || signal=HUP
         kill -s "$signal" "$pid" 2>"$dir/null" || true
     fi
     got=0
     { wait "$pid" || got=$?; } 2>"$dir/null"
     case $got in
     0) done=1 ;;
-    137 | 143 | 75) stops=$((stops + 1)) ;; # 143: before the handlers stood
+    137 | 143 | 129 | 75) stops=$((stops + 1)) ;; # 143, 129: before the handlers stood
     *) fail "seed $seed: exit code $got after $stops stops: $(tail -n 3 "$dir/err")" ;;
     esac
 done
 echo "train_resume: $stops stops"
 [ "$stops" -gt 0 ] || fail "seed $seed: nothing was interrupted"
 
-losses "$dir/whole" >"$dir/want"
-losses "$dir/cut" >"$dir/have"
-[ "$(wc -l <"$dir/want")" -ge 22 ] || fail "evaluations are missing: $(cat "$dir/want")"
-cmp "$dir/want" "$dir/have" || fail "seed $seed: other losses: $(diff "$dir/want" "$dir/have" | head -n 4)"
-results "$dir/whole" >"$dir/want"
-results "$dir/cut" >"$dir/have"
-[ -s "$dir/want" ] || fail "no results in summary.json"
-cmp "$dir/want" "$dir/have" || fail "seed $seed: other results: $(cat "$dir/want" "$dir/have")"
-cmp "$dir/whole.out" "$dir/out" || fail "seed $seed: other tables"
-
-# The newest checkpoints hold the same bytes; only their ordinals and the log's length may differ.
-newest() { echo "$1/$(cut -d' ' -f1 "$1/LATEST")"; }
-whole=$(newest "$dir/whole")
-cut=$(newest "$dir/cut")
-for file in "$whole"/*; do
-    file=$(basename "$file")
-    [ "$file" != MANIFEST ] || continue
-    cmp "$whole/$file" "$cut/$file" || fail "seed $seed: $file differs"
-done
-plain() {
-    sed -E 's/"ordinal":[0-9]+/"ordinal":0/; s/"requests":\[[^]]*\]//; s/"logs":\{[^}]*\}//; s/"crc32c":"[0-9a-f]{8}"\}$//' "$1/MANIFEST"
-}
-plain "$whole" >"$dir/want"
-plain "$cut" >"$dir/have"
-cmp "$dir/want" "$dir/have" || fail "seed $seed: manifests differ"
+same_as_whole cut
 
 # Left-overs of the killed are gone.
 for left in "$dir"/cut/*.tmp; do
     [ ! -e "$left" ] || fail "left behind: $left"
 done
+
+# A terminal that is closed: its shell passes SIGHUP to the run, and nobody takes what it writes.
+if [ -z "$(command -v script || true)" ]; then
+    echo "$name: skipped: a closed terminal: no script(1)"
+    exit 0
+fi
+cat >"$dir/shell" <<'END'
+dir=$1
+trap 'kill -HUP $pid' HUP
+tnet-train "$dir/c.yaml" run.dir="$dir/closed" log.progress=true &
+pid=$!
+wait "$pid"
+wait "$pid"
+echo $? >"$dir/code.tmp"
+mv "$dir/code.tmp" "$dir/code"
+END
+script -qc "sh '$dir/shell' '$dir'" "$dir/seen" >"$dir/null" 2>&1 </dev/null &
+pid=$!
+children="$children $pid"
+wait_for "$dir/closed/ckpt-1" "$pid"
+kill -KILL "$pid"
+{ wait "$pid" || true; } 2>"$dir/null"
+wait_for "$dir/code" $$
+[ "$(cat "$dir/code")" -eq 75 ] || fail "a closed terminal: exit code $(cat "$dir/code")"
+expect 0 tnet-train "$dir/c.yaml" run.dir="$dir/closed"
+grep -q '"resumed_from":' "$dir/closed/metrics.jsonl" || fail "after a closed terminal it did not go on"
+same_as_whole closed
