@@ -3,58 +3,24 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
-#include "base/number.h"
+#include "io/badlimit.h"
 #include "io/writer.h"
 
-#include <string.h>
-
-enum { FAULTS_LOGGED = 20, JUDGED_FROM = 10000 };
-
-/* How many records may be at fault. */
-typedef struct allowance {
-    uint64_t most;
-    double share; /* of the records; judged from 10,000 on; 0: by `most` */
-} allowance;
+enum { FAULTS_LOGGED = 20 };
 
 typedef struct converting {
     const tn_writer *writer;
     tn_sink *sink;
-    allowance allowed;
+    tn_bad_limit allowed;
     uint64_t bad, rows;
     tn_text text[TN_PASS_PIECES];
 } converting;
-
-static tn_status read_allowance(const char *text, allowance *out, tn_error *err)
-{
-    *out = (allowance){0};
-    size_t size = strlen(text);
-    if (size > 1 && text[size - 1] == '%') {
-        double percent = 0;
-        if (tn_read_f64(text, size - 1, &percent) == TN_NUM_OK && percent >= 0 && percent <= 100) {
-            out->share = percent / 100;
-            return TN_OK;
-        }
-    } else if (tn_read_u64(text, size, &out->most) == TN_NUM_OK) {
-        return TN_OK;
-    }
-    return tn_fail(err, TN_E_CONFIG,
-                   "'bad_records_max' is a number or a share such as 0.1%%, not '%s'", text);
-}
-
-static bool too_many(const converting *c)
-{
-    if (c->allowed.share <= 0) {
-        return c->bad > c->allowed.most;
-    }
-    uint64_t records = c->rows + c->bad;
-    return records >= JUDGED_FROM && (double)c->bad > c->allowed.share * (double)records;
-}
 
 static tn_status take_fault(void *ctx, const char *text, tn_error *err)
 {
     converting *c = ctx;
     c->bad++;
-    if (too_many(c)) {
+    if (!tn_bad_limit_allows(&c->allowed, c->rows + c->bad, c->bad)) {
         return tn_fail(err, TN_E_DATA, "%s", text);
     }
     if (c->bad <= FAULTS_LOGGED) {
@@ -107,15 +73,16 @@ static tn_status run(const tn_convert_in *in, converting *c, tn_pass_counts *out
         .records = true,
         .team = in->team,
     };
-    return tn_pass_run(&pass, &visitor, out, err);
+    TN_TRY(tn_pass_run(&pass, &visitor, out, err));
+    return tn_bad_limit_end(&c->allowed, c->rows + c->bad, c->bad, err);
 }
 
 tn_status tn_convert(const tn_convert_in *in, tn_sink *sink, tn_text *columns, tn_pass_counts *out,
                      tn_error *err)
 {
     *out = (tn_pass_counts){0};
-    allowance allowed;
-    TN_TRY(read_allowance(in->from->data.bad_records_max, &allowed, err));
+    tn_bad_limit allowed;
+    TN_TRY(tn_bad_limit_read(in->from->data.bad_records_max, &allowed, err));
     tn_writer *writer = NULL;
     TN_TRY(tn_writer_new(&writer, in->to->data.format, in->to->schema, in->flags, err));
     if (columns != NULL) {

@@ -36,7 +36,7 @@ const tn_field tn_data_fields[] = {
                  "rows held back and permuted while training; 0: as read"),
     TN_FIELD_U32W(tn_data_opts, readers, "auto", 1, 256, "threads", auto_word,
                   "threads that parse records"),
-    TN_FIELD_F64(tn_data_opts, negative_sampling, "1", 0, 1, "",
+    TN_FIELD_F64(tn_data_opts, negative_sampling, "1", 1e-9, 1, "",
                  "share of negative rows kept while training"),
     TN_FIELD_U32W(tn_data_opts, index_base, "0", 0, 1, "", auto_word,
                   "libsvm family: first index of the data; 1 makes index 0 an error"),

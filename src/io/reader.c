@@ -76,7 +76,7 @@ static tn_status build(tn_reader *r, tn_error *err)
     if (tn_format_find(data->format) == NULL) {
         return tn_fail(err, TN_E_CONFIG, "unknown data.format '%s'", data->format);
     }
-    TN_TRY(tn_reader_read_bad_max(r, data->bad_records_max, err));
+    TN_TRY(tn_bad_limit_read(data->bad_records_max, &r->bad_limit, err));
     TN_TRY(tn_fileset_new(&r->files, &r->opts.paths, r->schema, err));
     TN_TRY(tn_reader_begin_cache(r, err));
     r->packs = r->cache != NULL;

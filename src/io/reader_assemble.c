@@ -319,6 +319,7 @@ static tn_status take_parts(assembly *a, tn_error *err)
     }
     TN_TRY(flush(a, err));
     tell_flushed(a, first);
+    TN_TRY(tn_reader_judge_all(a->r, err));
     return tn_reader_end_cache(a->r, err);
 }
 

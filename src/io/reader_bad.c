@@ -1,13 +1,9 @@
 /* reader_bad.c - bad records: counted by reason, shown, and judged against what is allowed. */
 #include "base/log.h"
-#include "base/number.h"
 #include "io/reader_private.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
-
-enum { SHARE_FROM = 10000 }; /* records, before a share of bad ones is judged */
 
 static uint64_t kept_at_most(uint64_t n, uint64_t most)
 {
@@ -42,27 +38,23 @@ static tn_status judge(const tn_reader *r, const tn_parsed *p, uint64_t before, 
     if (p->n_messages == 0) { /* nothing is bad, or there was no memory to say it */
         return TN_OK;
     }
-    if (!isnan(r->bad_share)) {
-        uint64_t records = r->counts.records;
-        if (records < SHARE_FROM || (double)bad <= r->bad_share * (double)records) {
-            return TN_OK;
-        }
+    uint64_t records = r->counts.records;
+    if (tn_bad_limit_allows(&r->bad_limit, records, bad)) {
+        return TN_OK;
+    }
+    if (r->bad_limit.share > 0) {
         return tn_fail(err, TN_E_DATA,
                        "%s\nhint: %" PRIu64 " of %" PRIu64
                        " records are bad, more than data.bad_records_max (%s)",
-                       tn_parsed_message(p, p->n_messages - 1), bad, records,
-                       r->schema->data->bad_records_max);
+                       tn_parsed_message(p, p->n_messages - 1), bad, records, r->bad_limit.text);
     }
-    if (bad <= r->bad_max) {
-        return TN_OK;
-    }
-    uint64_t which = kept_at_most(r->bad_max - before, p->n_messages - 1);
+    uint64_t most = r->bad_limit.most;
+    uint64_t which = kept_at_most(most - before, p->n_messages - 1);
     const char *message = tn_parsed_message(p, (uint32_t)which);
-    return r->bad_max == 0
-               ? tn_fail(err, TN_E_DATA, "%s", message)
-               : tn_fail(err, TN_E_DATA,
-                         "%s\nhint: more bad records than data.bad_records_max (%" PRIu64 ")",
-                         message, r->bad_max);
+    return most == 0 ? tn_fail(err, TN_E_DATA, "%s", message)
+                     : tn_fail(err, TN_E_DATA,
+                               "%s\nhint: more bad records than data.bad_records_max (%" PRIu64 ")",
+                               message, most);
 }
 
 static void log_bad(tn_reader *r, const tn_work *work)
@@ -107,19 +99,10 @@ tn_status tn_reader_take_note(tn_reader *r, const tn_work *work, tn_error *err)
     return p->fault;
 }
 
-tn_status tn_reader_read_bad_max(tn_reader *r, const char *text, tn_error *err)
+tn_status tn_reader_judge_all(const tn_reader *r, tn_error *err)
 {
-    size_t size = strlen(text);
-    r->bad_share = (double)NAN;
-    if (size > 0 && text[size - 1] == '%') {
-        double percent;
-        if (tn_read_f64(text, size - 1, &percent) == TN_NUM_OK && percent >= 0 && percent <= 100) {
-            r->bad_share = percent > 0 ? percent / 100 : (double)NAN; /* none is none */
-            return TN_OK;
-        }
-    } else if (tn_read_u64(text, size, &r->bad_max) == TN_NUM_OK) {
-        return TN_OK;
-    }
-    return tn_fail(err, TN_E_CONFIG,
-                   "data.bad_records_max must be a number or a share as in 0.1%%, not '%s'", text);
+    const tn_progress *from = &r->opts.from;
+    bool all = r->opts.dealer == NULL && r->opts.shares <= 1 && from->part == 0 &&
+               from->position == 0; /* else others know more, or the run before did */
+    return all ? tn_bad_limit_end(&r->bad_limit, r->counts.records, r->counts.bad, err) : TN_OK;
 }

@@ -12,6 +12,7 @@
 
 #include "base/queue.h"
 #include "base/threads.h"
+#include "io/badlimit.h"
 #include "io/batchfill.h"
 #include "io/reader_deal.h"
 #include "io/tnb.h"
@@ -43,8 +44,7 @@ struct tn_reader {
     tn_reader_opts opts;
     tn_fileset *files;
     uint32_t *order; /* n_parts: parts in the order of this epoch */
-    uint64_t bad_max;
-    double bad_share; /* NAN: bad_max counts */
+    tn_bad_limit bad_limit;
 
     tn_tnb_writer *cache;         /* assembler only, once threads run; NULL: none is made */
     char cache_tmp[TN_PATH_SIZE]; /* of opts.make_cache */
@@ -108,8 +108,8 @@ void tn_reader_return_work(tn_reader *r, tn_work *work);
 /* Takes note of a block; fails when the stream ends with it. */
 tn_status tn_reader_take_note(tn_reader *r, const tn_work *work, tn_error *err) TN_MUST_USE;
 
-/* Sets bad_max or bad_share from data.bad_records_max. */
-tn_status tn_reader_read_bad_max(tn_reader *r, const char *text, tn_error *err) TN_MUST_USE;
+/* Judges the bad records once more, when all records of the data went through this reader. */
+tn_status tn_reader_judge_all(const tn_reader *r, tn_error *err) TN_MUST_USE;
 
 /* Ends the stream: what is ready is still handed out, then `status`. The first one counts. */
 void tn_reader_end(tn_reader *r, tn_status status, const tn_error *err);

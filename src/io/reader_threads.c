@@ -145,7 +145,7 @@ static bool publish(tn_reader *r, tn_work *work)
 
 static void parse(tn_reader *r, const tn_numbered_block *b, tn_work *work)
 {
-    bool one = r->bad_max == 0 && !(r->bad_share > 0);
+    bool one = r->bad_limit.most == 0 && !(r->bad_limit.share > 0);
     tn_block_parse(&b->block, r->schema, r->files, one ? 1 : TN_MESSAGES_MAX, &work->parsed);
     work->sequence = b->sequence;
     work->taken = b->block.taken;

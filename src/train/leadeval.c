@@ -4,6 +4,7 @@
 #include "train/leadeval.h"
 
 #include "base/arena.h"
+#include "io/badlimit.h"
 #include "train/handover.h"
 #include "train/judging.h"
 #include "train/scoremerge.h"
@@ -107,6 +108,14 @@ static tn_status bring_rows(tn_lead *l, const char *data, const tn_eval_request 
 tn_status tn_lead_evaluate(tn_lead *l, const char *data, const tn_eval_request *request,
                            tn_evaluation *out, tn_error *err)
 {
-    const bool rows = needs_rows(tn_lead_worker(l)->plan->run, request);
-    return rows ? bring_rows(l, data, request, out, err) : add_up(l, data, request, out, err);
+    const tn_run *run = tn_lead_worker(l)->plan->run;
+    tn_bad_limit limit;
+    TN_TRY(tn_bad_limit_read(run->data.bad_records_max, &limit, err));
+    TN_TRY(needs_rows(run, request) ? bring_rows(l, data, request, out, err)
+                                    : add_up(l, data, request, out, err));
+    tn_status status = tn_bad_limit_end(&limit, out->counts.records, out->counts.bad, err);
+    if (status != TN_OK) {
+        tn_evaluation_done(out);
+    }
+    return status;
 }

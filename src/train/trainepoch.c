@@ -2,6 +2,7 @@
 #include "train/trainstate.h"
 
 #include "base/clock.h"
+#include "io/badlimit.h"
 #include "train/trainfeed.h"
 
 #include <math.h>
@@ -271,12 +272,28 @@ static tn_status no_records(const tn_trainer *t, tn_error *err)
                    paths->n > 1 ? " and others" : "");
 }
 
+/* Bad records of all ranks; one process's reader has judged its own. What a rank tells of its
+ * records ends with its last batch, so those behind it are added. */
+static tn_status judge_bad(const tn_trainer *t, uint64_t samples_before, tn_error *err)
+{
+    const uint64_t bad = t->counts.bad + t->bad_of_others;
+    const uint64_t told = t->state.samples - samples_before;
+    const uint64_t learned = tn_metrics_rows(t->whole);
+    const uint64_t records = told > learned + bad ? told : learned + bad;
+    tn_bad_limit limit;
+    TN_TRY(tn_bad_limit_read(t->run->data.bad_records_max, &limit, err));
+    return tn_bad_limit_end(&limit, records, bad, err);
+}
+
 /* What an epoch's end asks for. `whole`: it was read from its beginning. */
 static tn_status after_epoch(tn_trainer *t, bool whole, tn_error *err)
 {
     const tn_progress end = t->state.progress;
     const uint64_t samples_before = t->samples_before;
     TN_TRY(tn_trainer_sum(t, err));
+    if (whole && t->lead != NULL) {
+        TN_TRY(judge_bad(t, samples_before, err));
+    }
     if (whole && t->counts.records == 0 && t->state.samples == samples_before) {
         return no_records(t, err);
     }

@@ -75,6 +75,7 @@ tn_status tn_trainer_sum(tn_trainer *t, tn_error *err)
         t->state.progress.records = t->returned + tn_partdealer_records(t->dealer);
     }
     TN_TRY(tn_lead_sum(t->lead, &t->state.progress, t->epoch_metrics, t->whole, &totals, err));
+    t->bad_of_others = totals.bad;
     bool begun = false;
     for (uint32_t r = 0; r < t->plan->owners.n_peers; r++) {
         begun = begun || totals.progress[r].part > 0 || totals.progress[r].position > 0;

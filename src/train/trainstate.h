@@ -48,6 +48,7 @@ typedef struct tn_trainer {
     bool saving_delta;             /* .. what changed, if that is known */
     bool save_again;               /* .. begun anew when the disk fails it */
     tn_read_counts counts;         /* of the last epoch, by this process */
+    uint64_t bad_of_others;        /* in this epoch, as of the last meeting */
     uint64_t returned, reassigned; /* records of it by readers before; parts taken back before it */
     tn_text bad_reasons;           /* as tn_reader_bad_reasons */
     tn_arena *map;                 /* holds state.data .. */

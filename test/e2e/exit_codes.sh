@@ -91,6 +91,29 @@ if [ "$(id -u)" -ne 0 ]; then
     says "cannot open '$dir/secret.tsv': Permission denied"
 fi
 
+# 4: no record is good, or too many of few are bad, whatever is allowed
+yes 'no record' | head -n 50 >"$dir/bad.tsv"
+head -n 49 "$dir/clicks.tsv" >"$dir/one.tsv"
+echo 'no record' >>"$dir/one.tsv"
+# bad WORD.. : the program and its words, FILE is what it reads
+bad() {
+    while read -r code file most words; do
+        # shellcheck disable=SC2046 # one file is one word
+        expect "$code" $(echo "$@" | sed "s,FILE,$dir/$file.tsv,") "data.bad_records_max=$most"
+        grep -qF -- "error: $words" "$dir/err" || [ -z "$words" ] || fail "no '$words' in: $(cat "$dir/err")"
+    done <<END
+4 bad 1000 no record is good: all 50 are bad
+4 one 1% 1 of 50 records are bad, more than data.bad_records_max (1%)
+0 one 2%
+END
+}
+bad tnet-train "$config" run.dir="$dir/run5" data.train=FILE
+bad tnet-train "$config" run.dir="$dir/run6" data.valid=FILE
+bad tnet-eval "$config" --data FILE
+bad tnet-data convert --from FILE format=criteo to.format=csv --to "$dir/out.csv"
+expect 3 tnet-train "$config" data.negative_sampling=0
+grep -qF "'negative_sampling' is 0, not within 1e-09 .. 1" "$dir/err" || fail "$(cat "$dir/err")"
+
 # 5: checkpoints
 expect 5 tnet-train "$config" run.dir="$dir/fresh" --resume
 says "no checkpoint to go on from in '$dir/fresh'"

@@ -200,7 +200,15 @@ static void records_at_fault_are_passed_over_when_allowed(void **state)
     in = datasets_bind(d, "{data: {format: libsvm, bad_records_max: 1}}", 0);
     assert_int_equal(datasets_convert(d, in, "in", out, "out", 0), TN_E_DATA);
     in = datasets_bind(d, "{data: {format: libsvm, bad_records_max: 10%}}", 0);
-    assert_int_equal(datasets_convert(d, in, "in", out, "out", 0), TN_OK); /* judged from 10,000 */
+    assert_int_equal(datasets_convert(d, in, "in", out, "out", 0), TN_E_DATA);
+    assert_non_null(strstr(d->err.text, "2 of 4 records are bad, more than data.bad_records_max"));
+    in = datasets_bind(d, "{data: {format: libsvm, bad_records_max: 50%}}", 0);
+    assert_int_equal(datasets_convert(d, in, "in", out, "out", 0), TN_OK);
+    datasets_write(d, "in", "1 x\nz\n", 6);
+    in = datasets_bind(d, "{data: {format: libsvm, bad_records_max: 1000}}", 0);
+    assert_int_equal(datasets_convert(d, in, "in", out, "out", 0), TN_E_DATA);
+    assert_non_null(strstr(d->err.text, "no record is good: all 2 are bad"));
+    assert_string_equal(datasets_read(d, "out")->data, "1 2\n0 3\n");
 }
 
 static tn_status sample(datasets *d, tn_sample_in in, const char *out, uint64_t *taken)

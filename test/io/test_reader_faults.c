@@ -74,7 +74,7 @@ static void what_cannot_be_read_is_named(void **state)
     setup_close(&s);
 }
 
-static void a_share_of_bad_records_is_judged_after_ten_thousand(void **state)
+static void a_share_of_bad_records_is_judged_from_ten_thousand_on_and_at_the_end(void **state)
 {
     (void)state;
     setup s;
@@ -86,15 +86,42 @@ static void a_share_of_bad_records_is_judged_after_ten_thousand(void **state)
     }
     const char *path = setup_file(&s, "rows", text.data, text.size);
     const tn_reader_opts opts = {.paths = {1, &path}, .batch_rows = 100, .prefetch = 1};
-    assert_int_equal(setup_drain(&s, &opts, &err), TN_END);
+    assert_int_equal(setup_drain(&s, &opts, &err), TN_E_DATA);
+    assert_non_null(
+        strstr(err.text, "180 of 9000 records are bad, more than data.bad_records_max"));
+    const tn_reader_opts rest = {
+        .paths = {1, &path}, .batch_rows = 100, .prefetch = 1, .from = {.position = 8000}};
+    assert_int_equal(setup_drain(&s, &rest, &err), TN_END); /* it does not know the whole */
     for (uint32_t i = 0; i < 9000; i++) {
         tn_text_adds(&text, i % 50 == 0 ? "x\n" : "1 2\n");
     }
     path = setup_file(&s, "rows", text.data, text.size);
     assert_int_equal(setup_drain(&s, &opts, &err), TN_E_DATA);
+    assert_non_null(strstr(err.text, "rows:"));
     assert_non_null(strstr(err.text, "records are bad, more than data.bad_records_max (1%)"));
     tn_text_done(&text);
     setup_close(&s);
+}
+
+static void data_without_a_good_record_are_refused_whatever_is_allowed(void **state)
+{
+    (void)state;
+    static const char *const allowed[] = {"1000", "100%"};
+    for (uint32_t i = 0; i < 2; i++) {
+        setup s;
+        char config[128];
+        tn_error err = {0};
+        (void)snprintf(config, sizeof config, "{data: {format: libsvm, bad_records_max: '%s'}}",
+                       allowed[i]);
+        setup_open(&s, config);
+        const char *path = setup_file(&s, "rows", "x\n\ny\n", 5);
+        const tn_reader_opts opts = {.paths = {1, &path}, .batch_rows = 4, .prefetch = 1};
+        assert_int_equal(setup_drain(&s, &opts, &err), TN_E_DATA);
+        assert_non_null(strstr(err.text, "no record is good: all 2 are bad"));
+        path = setup_file(&s, "rows", "x\n\ny\n1 2\n", 9);
+        assert_int_equal(setup_drain(&s, &opts, &err), TN_END);
+        setup_close(&s);
+    }
 }
 
 static void standard_input_is_one_part_and_waiting_for_it_can_be_stopped(void **state)
@@ -224,7 +251,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bad_records_end_the_stream_or_are_counted),
         cmocka_unit_test(what_cannot_be_read_is_named),
-        cmocka_unit_test(a_share_of_bad_records_is_judged_after_ten_thousand),
+        cmocka_unit_test(a_share_of_bad_records_is_judged_from_ten_thousand_on_and_at_the_end),
+        cmocka_unit_test(data_without_a_good_record_are_refused_whatever_is_allowed),
         cmocka_unit_test(a_share_of_nothing_is_none),
         cmocka_unit_test(bad_records_without_memory_end_the_stream),
         cmocka_unit_test(standard_input_is_one_part_and_waiting_for_it_can_be_stopped),

@@ -176,6 +176,40 @@ static void a_bad_record_ends_all_with_file_and_place(void **state)
     assert_true(all.elsewhere[0] && !all.elsewhere[1]);
 }
 
+/* Alone, no rank can tell how many of all records are bad. */
+static void bad_records_are_judged_over_all_ranks(void **state)
+{
+    (void)state;
+    static const char *const limits[] = {"data.bad_records_max=60%", "data.bad_records_max=40%",
+                                         "data.bad_records_max=1000"};
+    static const char *const staleness[] = {"cluster.staleness=0", "cluster.staleness=1"};
+    for (uint32_t i = 0; i < 6; i++) {
+        const uint32_t limit = i % 3;
+        grouprun_deal(rows, 2, 16);
+        for (uint32_t f = limit == 2 ? 0 : 1; f < 2; f++) {
+            char path[TN_PATH_SIZE];
+            tn_text bad = {0};
+            (void)snprintf(path, sizeof path, "%s-%u", rows, f);
+            assert_int_equal(tn_file_read_all(path, 1 << 20, &bad, NULL), TN_OK);
+            const char *head = memchr(bad.data, '\n', bad.size);
+            for (size_t at = (size_t)(head - bad.data); at < bad.size; at++) { /* no row is good */
+                bad.data[at] = bad.data[at] == '\n' ? '\n' : 'x';
+            }
+            assert_int_equal(tn_file_replace(path, bad.data, bad.size, NULL), TN_OK);
+            tn_text_done(&bad);
+        }
+        const char *const opts[] = {train_files(2),   "checkpoint.resume=never", limits[limit],
+                                    staleness[i / 3], "train.epochs=1",          NULL};
+        grouprun all = {.config = "deepfm", .n = 2, .dir = run_dir, .more = opts};
+        grouprun_do(&all);
+        if (all.status[0] != (limit == 0 ? TN_OK : TN_E_DATA)) {
+            fail_msg("%u: %d: %s", i, all.status[0], all.text[0]);
+        }
+        assert_true(limit != 1 || strstr(all.text[0], " records are bad, more than data.bad_rec"));
+        assert_true(limit != 2 || strstr(all.text[0], "no record is good: all "));
+    }
+}
+
 static void a_signal_to_any_rank_saves_and_stops_all(void **state)
 {
     (void)state;
@@ -313,6 +347,7 @@ int main(void)
         cmocka_unit_test(ranks_that_do_not_wait_learn_every_row_once),
         cmocka_unit_test(floats_may_travel_in_16_bits),
         cmocka_unit_test(a_bad_record_ends_all_with_file_and_place),
+        cmocka_unit_test(bad_records_are_judged_over_all_ranks),
         cmocka_unit_test(a_signal_to_any_rank_saves_and_stops_all),
         cmocka_unit_test(the_best_model_comes_back_on_all_ranks),
         cmocka_unit_test(another_configuration_ends_all),
