@@ -5,6 +5,7 @@
 #include "io/columns.h"
 #include "io/line.h"
 
+#include <math.h>
 #include <string.h>
 
 /* One record on its way into a row. */
@@ -69,7 +70,7 @@ static tn_status read_x(const taking *t, const tn_slot_spec *spec, const tn_span
                         tn_bytes text, float *x, tn_error *err)
 {
     tn_numeral how = tn_read_f32(text.data, text.size, x);
-    if (how == TN_NUM_OK || (how == TN_NUM_NOT_FINITE && spec->non_finite_absent)) {
+    if (how == TN_NUM_OK || (how == TN_NUM_NOT_FINITE && (spec->non_finite_absent || isnan(*x)))) {
         return TN_OK;
     }
     return fault_in(t, span, text,

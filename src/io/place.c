@@ -19,6 +19,7 @@ static const char *const fault_text[] = {
     [TN_FAULT_FLOAT_RANGE] = "number too large for a float",
     [TN_FAULT_NOT_FINITE] = "number is not finite",
     [TN_FAULT_LABEL] = "expected a label",
+    [TN_FAULT_NO_LABEL] = "the label is missing",
     [TN_FAULT_WEIGHT] = "expected a weight from 0 to 1048576",
     [TN_FAULT_VALUES] = "more than 1048576 values in a row",
     [TN_FAULT_TWO_VALUES] = "a second value for a number",

@@ -51,6 +51,7 @@ typedef enum tn_fault {
     TN_FAULT_FLOAT_RANGE,
     TN_FAULT_NOT_FINITE,
     TN_FAULT_LABEL,      /* not 0, 1, -1 or between; not one of label.values */
+    TN_FAULT_NO_LABEL,   /* the field is empty, or nan */
     TN_FAULT_WEIGHT,     /* not in 0 .. 2^20 */
     TN_FAULT_VALUES,     /* more than TN_VALUES_MAX values in a row */
     TN_FAULT_TWO_VALUES, /* a second value for a number */

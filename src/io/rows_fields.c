@@ -2,6 +2,7 @@
  */
 #include "base/key.h"
 #include "base/number.h"
+#include "io/frameword.h"
 #include "io/rows_private.h"
 
 #include <string.h>
@@ -96,12 +97,30 @@ void tn_rows_group_text(tn_rows *rows, const char *text, size_t size)
         how = tn_read_i64(text, size, &number);
         sign = (uint64_t)number;
     }
-    tn_rows_group(rows, how == TN_NUM_OK ? sign : tn_xxh64(text, size, 0));
+    bool may_be_frame = how != TN_NUM_OK && spec != NULL && rows->schema->frame_words;
+    tn_bytes plain = {NULL, 0, true};
+    if (may_be_frame && type != TN_SIGN_STR) {
+        plain = tn_frame_plain(text, size);
+    }
+    if (plain.failed) {
+        tn_rows_group(rows, how == TN_NUM_OK ? sign : tn_xxh64(text, size, 0));
+    } else if (plain.size > 0) { /* else it is missing */
+        tn_rows_group_text(rows, plain.data, plain.size);
+    }
 }
 
 tn_fault tn_rows_label(tn_rows *rows, const char *text, size_t size)
 {
-    bool good = tn_label_of_text(rows->schema->label, text, size, &rows->row[rows->n].label);
+    float *label = &rows->row[rows->n].label;
+    if (tn_label_of_text(rows->schema->label, text, size, label)) {
+        return TN_FAULT_NONE;
+    }
+    if (size == 0 || tn_frame_missing(text, size)) {
+        return TN_FAULT_NO_LABEL;
+    }
+    tn_bytes plain = tn_frame_plain(text, size);
+    bool good = rows->schema->frame_words && !plain.failed &&
+                tn_label_of_text(rows->schema->label, plain.data, plain.size, label);
     return good ? TN_FAULT_NONE : TN_FAULT_LABEL;
 }
 

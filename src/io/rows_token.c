@@ -2,6 +2,7 @@
 #include "base/key.h"
 #include "base/number.h"
 #include "io/digits.h"
+#include "io/frameword.h"
 #include "io/rows.h"
 #include "io/rows_private.h"
 
@@ -129,24 +130,48 @@ static tn_fault take_id(tn_rows *rows, const tn_slot_spec *spec, float x, source
                                    : add_key(rows, spec, v, x, from);
 }
 
+/* A field that is no number as such: it may be one as dataframes write it. */
+static tn_fault take_frame_word(tn_rows *rows, const tn_slot_spec *spec, float x, source from,
+                                tn_fault fault)
+{
+    if (!rows->schema->frame_words) {
+        return fault;
+    }
+    tn_bytes plain = tn_frame_plain(from.text, from.size);
+    if (plain.failed || plain.size == 0) {
+        return plain.failed ? fault : TN_FAULT_NONE;
+    }
+    from = (source){plain.data, plain.size};
+    return spec->type == TN_SIGN_ID    ? take_id(rows, spec, x, from)
+           : spec->type == TN_SIGN_INT ? take_int(rows, spec, x, from)
+                                       : take_float(rows, spec, from);
+}
+
 tn_fault tn_rows_token(tn_rows *rows, const tn_slot_spec *spec, const char *text, size_t size,
                        float x)
 {
     source from = {text, size};
+    tn_fault fault;
     uint64_t sign;
     switch (spec->type) {
     case TN_SIGN_ID:
-        return take_id(rows, spec, x, from);
+        fault = take_id(rows, spec, x, from);
+        return fault == TN_FAULT_ID ? take_frame_word(rows, spec, x, from, fault) : fault;
     case TN_SIGN_INT:
-        return take_int(rows, spec, x, from);
+        fault = take_int(rows, spec, x, from);
+        return fault == TN_FAULT_INT ? take_frame_word(rows, spec, x, from, fault) : fault;
     case TN_SIGN_HEX:
         if ((size != 8 || !tn_read_hex8(text, &sign)) &&
             tn_read_hex(text, size, &sign) != TN_NUM_OK) {
-            return TN_FAULT_HEX;
+            return rows->schema->frame_words && tn_frame_missing(text, size) ? TN_FAULT_NONE
+                                                                             : TN_FAULT_HEX;
         }
         return add_key(rows, spec, sign, x, from);
     case TN_SIGN_FLOAT:
-        return take_float(rows, spec, from);
+        fault = take_float(rows, spec, from);
+        return fault == TN_FAULT_FLOAT || fault == TN_FAULT_NOT_FINITE
+                   ? take_frame_word(rows, spec, x, from, fault)
+                   : fault;
     case TN_SIGN_STR:
     default:
         return add_key(rows, spec, tn_xxh64(text, size, 0), x, from);

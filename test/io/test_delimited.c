@@ -223,11 +223,64 @@ static void labels_map_texts_and_thresholds(void **state)
     setup_parsed_free(&parsed);
     assert_begins(setup_fault(&s, "a,y\n1,50K\n"),
                   "parsed:2:3: error: expected a label, found \"50K\"");
-    assert_begins(setup_fault(&s, "a,y\n1,\n"), "parsed:2:3: error: expected a label, found \"\"");
+    assert_begins(setup_fault(&s, "a,y\n1,\n"),
+                  "parsed:2:3: error: the label is missing, found \"\"");
     setup_close(&s);
     setup_open(&s, "{data: {format: csv, label: {column: r, threshold: 3}}, slots: [{name: a}]}");
     rows = parse(&s, "a,r\n1,3\n2,3.5\n3,-8\n", &parsed);
     assert_true(rows->row[0].label == 0 && rows->row[1].label == 1 && rows->row[2].label == 0);
+    setup_parsed_free(&parsed);
+    setup_close(&s);
+}
+
+static void fields_as_dataframes_write_them(void **state)
+{
+    (void)state;
+    setup s;
+    tn_parsed parsed;
+    setup_open(&s,
+               "{data: {format: csv, group: u}, slots: [{name: u}, {name: i, type: int}, "
+               "{name: x, type: hex}, {name: f, as: value, absent: -9}, {name: t, type: str}]}");
+    const tn_rows *rows = parse(&s,
+                                "label,u,i,x,f,t\n"
+                                "1.0,7.0,-3.00,ff,True,nan\n"
+                                "True,nan,NaN,NaN,NaN,1.0\n"
+                                "FALSE,TRUE,false,a,false,True\n"
+                                "0,7,-3,ff,2.5,a\n",
+                                &parsed);
+    assert_int_equal(rows->n, 4);
+    const float label[] = {1, 1, 0, 0};
+    const float number[] = {1, -9, 0, 2.5F};
+    const uint32_t first[] = {0, 4, 5, 9};
+    for (uint32_t r = 0; r < 4; r++) {
+        assert_true(rows->row[r].label == label[r] && rows->numeric[r] == number[r]);
+        assert_int_equal(rows->row[r].first, first[r]);
+    }
+    for (uint32_t i = 0; i < 3; i++) {
+        assert_int_equal(rows->entry[i].key, rows->entry[9 + i].key);
+    }
+    assert_int_equal(sign_of(&s, rows, 0), 7);
+    assert_int_equal(sign_of(&s, rows, 5), 1);
+    assert_int_equal(sign_of(&s, rows, 6), 0);
+    assert_int_equal(rows->row[0].group, rows->row[3].group);
+    assert_true(rows->row[1].group == TN_NO_GROUP);
+    setup_parsed_free(&parsed);
+    assert_begins(setup_fault(&s, "label,u,i,x,f,t\nNaN,1,1,1,1,1\n"),
+                  "parsed:2:1: error: the label is missing, found \"NaN\"");
+    assert_begins(setup_fault(&s, "label,u,i,x,f,t\n1,1.5,1,1,1,1\n"),
+                  "parsed:2:3: error: expected a decimal integer, found \"1.5\"");
+    assert_begins(setup_fault(&s, "label,u,i,x,f,t\n1,-1.0,1,1,1,1\n"),
+                  "parsed:2:3: error: expected a decimal integer, found \"-1.0\"");
+    assert_begins(setup_fault(&s, "label,u,i,x,f,t\n1,.0,1,1,1,1\n"),
+                  "parsed:2:3: error: expected a decimal integer, found \".0\"");
+    assert_begins(setup_fault(&s, "label,u,i,x,f,t\n1,1,1,1,inf,1\n"),
+                  "parsed:2:9: error: number is not finite, found \"inf\"");
+    setup_close(&s);
+    setup_open(&s,
+               "{data: {format: tsv, columns: [y, a], label: {column: y, values: {1: 0, 2: 1}}}, "
+               "slots: [{name: a}]}");
+    rows = parse(&s, "2.0\t1\nTrue\t1\n2\t1\n", &parsed);
+    assert_true(rows->row[0].label == 1 && rows->row[1].label == 0 && rows->row[2].label == 1);
     setup_parsed_free(&parsed);
     setup_close(&s);
 }
@@ -433,6 +486,7 @@ int main(void)
         cmocka_unit_test(nulls_trim_and_comments_are_as_configured),
         cmocka_unit_test(lists_and_their_values_go_side_by_side),
         cmocka_unit_test(labels_map_texts_and_thresholds),
+        cmocka_unit_test(fields_as_dataframes_write_them),
         cmocka_unit_test(numbers_and_their_absence),
         cmocka_unit_test(criteo_rows_become_buckets_and_signs),
         cmocka_unit_test(d2_criteo_tokens_and_short_rows_never_end_the_program),

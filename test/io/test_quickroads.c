@@ -188,10 +188,22 @@ static void add_number(tn_text *out, uint64_t x)
     }
 }
 
+/* As dataframes write numbers, and nearly so. */
+static const char *frame_word(uint64_t x)
+{
+    static const char *const word[] = {"1.0",  "NaN", "True", "false", "0.00", "nan",
+                                       "-4.0", "1.5", ".0",   "nana",  "inf",  "123456789012.0"};
+    return word[x % (sizeof word / sizeof *word)];
+}
+
 /* Integers, then hexadecimal ones, then ids; some are missing. */
 static void tsv_field(tn_text *out, uint64_t i, uint64_t x)
 {
     if (x % 5 == 0 || (i == 3 && x % 3 == 0)) {
+        return;
+    }
+    if (x % 61 == 0) {
+        tn_text_adds(out, frame_word(x / 61));
         return;
     }
     if (i < 7) {
@@ -207,7 +219,11 @@ static void tsv_field(tn_text *out, uint64_t i, uint64_t x)
 static void tsv_line(tn_text *out, uint64_t seed)
 {
     uint64_t x = tn_draw(1, seed);
-    tn_text_adds(out, x % 50 == 0 ? "" : x % 3 == 0 ? "1" : x % 40 == 1 ? "0.25" : "0");
+    tn_text_adds(out, x % 50 == 0   ? ""
+                      : x % 3 == 0  ? "1"
+                      : x % 40 == 1 ? "0.25"
+                      : x % 7 == 1  ? frame_word(x / 7)
+                                    : "0");
     for (uint64_t i = 0; i < FIELDS; i++) {
         tn_text_addc(out, '\t');
         tsv_field(out, i, tn_draw(seed + 2, i));
