@@ -58,11 +58,16 @@ void tn_put_duration(tn_text *out, double seconds)
     tn_text_addf(out, ":%02u:%02u", s / 60 % 60, s % 60);
 }
 
+static double period_of(const tn_bar *bar)
+{
+    return bar->opts.terminal ? TERMINAL_SECONDS : bar->opts.every;
+}
+
 void tn_bar_init(tn_bar *bar, const tn_bar_opts *opts, const tn_bar_state *start, double now)
 {
     *bar = (tn_bar){.opts = *opts};
     bar->opts.width = opts->width > 0 ? opts->width : WIDTH_DEFAULT;
-    bar->next = now + (opts->terminal ? TERMINAL_SECONDS : opts->every);
+    bar->next = now + period_of(bar);
     bar->last_at = now;
     bar->last_rows = start != NULL ? start->rows : 0;
     bar->last_done = start != NULL ? start->run_done : (double)NAN;
@@ -95,6 +100,13 @@ static double smooth(double average, double rate, double seconds)
     return average + weight * (rate - average);
 }
 
+void tn_bar_begin(tn_bar *bar, double now)
+{
+    bar->last_at = now;
+    /* The pace of one step says nothing. */
+    bar->next = fmax(bar->next, now + fmin(period_of(bar), TERMINAL_SECONDS));
+}
+
 static void measure(tn_bar *bar, const tn_bar_state *s, double now)
 {
     double seconds = now - bar->last_at;
@@ -112,8 +124,7 @@ static void measure(tn_bar *bar, const tn_bar_state *s, double now)
 void tn_bar_draw(tn_bar *bar, const tn_bar_state *s, double now)
 {
     measure(bar, s, now);
-    double period = bar->opts.terminal ? TERMINAL_SECONDS : bar->opts.every;
-    bar->next = now + period;
+    bar->next = now + period_of(bar);
     if (bar->opts.show == NULL) {
         return;
     }
@@ -149,7 +160,7 @@ static void make_pieces(const tn_bar_state *s, const tn_bar_pace *pace, tn_text 
     }
     cut(t, begin, out->text[0]);
     if (isfinite(pace->eta_s) && pace->eta_s >= 0) {
-        tn_text_adds(t, "eta ");
+        tn_text_adds(t, s->may_end_early ? "at most " : "eta ");
         tn_put_duration(t, pace->eta_s);
     }
     cut(t, begin, out->text[1]);
@@ -177,27 +188,50 @@ static void put_bar(tn_text *out, double done, uint32_t size)
     tn_text_addc(out, ']');
 }
 
-void tn_bar_line(const tn_bar_state *s, const tn_bar_pace *pace, uint32_t width, tn_text *out)
+/* "epoch 1/3  42%", with the percentage where it is known. */
+static void put_epoch(tn_text *out, const tn_bar_state *s)
 {
-    static const int order[PIECES] = {3, 4, 0, 2, 1}; /* rate, step, loss, auc, eta */
-    pieces p;
-    make_pieces(s, pace, out, &p);
-    size_t begin = out->size;
     tn_text_addf(out, "epoch %u/%u", s->epoch, s->epochs);
     if (!isnan(s->epoch_done)) {
         tn_text_addf(out, " %3.0f%%", floor(100 * fmin(fmax(s->epoch_done, 0), 1)));
     }
-    size_t used = out->size - begin;
+}
+
+/* Drops the pieces that do not fit into what is left of the width; returns what is used then. A
+ * piece that does not fit is not replaced by a smaller one of less weight: the line would jump. */
+static size_t fit(pieces *p, size_t used, uint32_t width)
+{
+    bool full = false;
     for (uint32_t i = 0; i < PIECES; i++) {
-        size_t size = p.text[i][0] != 0 ? 2 + strlen(p.text[i]) : 0;
-        if (width > 0 && used + size > width) {
-            p.text[i][0] = 0;
+        size_t size = p->text[i][0] != 0 ? 2 + strlen(p->text[i]) : 0;
+        char *unit = width > 0 && used + size > width ? strstr(p->text[i], " rows/s") : NULL;
+        if (unit != NULL) {
+            memcpy(unit, "/s", sizeof "/s");
+            size = 2 + strlen(p->text[i]);
+        }
+        full = full || (width > 0 && used + size > width);
+        if (full) {
+            p->text[i][0] = 0;
         } else {
             used += size;
         }
     }
-    if (width > used + BAR_MIN + 3 && !isnan(s->epoch_done)) {
-        size_t room = width - used - 3;
+    return used;
+}
+
+void tn_bar_line(const tn_bar_state *s, const tn_bar_pace *pace, uint32_t width, tn_text *out)
+{
+    static const int order[PIECES] = {3, 4, 0, 2, 1}; /* rate, step, loss, auc, eta */
+    enum { FRAME = 3 };                               /* " [" and "]" */
+    pieces p;
+    make_pieces(s, pace, out, &p);
+    size_t begin = out->size;
+    put_epoch(out, s);
+    size_t used = out->size - begin;
+    const bool bar = !isnan(s->epoch_done) && width >= used + FRAME + BAR_MIN;
+    used = fit(&p, used + (bar ? FRAME + BAR_MIN : 0), width);
+    if (bar) {
+        size_t room = BAR_MIN + width - used;
         put_bar(out, s->epoch_done, room < BAR_MAX ? (uint32_t)room : BAR_MAX);
     }
     for (uint32_t i = 0; i < PIECES; i++) {

@@ -1,6 +1,6 @@
 /* progress.h - what a person sees of a run: one line that moves, or plain lines now and then.
  *
- *     epoch 1/3  42% [=========>              ]  61.2k rows/s  loss 0.4498  auc 0.8071  eta 0:03:12
+ *     epoch 1/3  42% [====>     ]  61.2k rows/s  loss 0.4498  auc 0.8071  eta 0:03:12
  *
  *     tn_bar_init(&bar, &(tn_bar_opts){.show = show, .terminal = true, .width = 80}, NULL, now);
  *     if (tn_bar_due(&bar, now))         cheap; the AUC is worth computing only then
@@ -30,9 +30,10 @@ typedef struct tn_bar_opts {
 typedef struct tn_bar_state {
     uint32_t epoch, epochs; /* from 1 */
     uint64_t step;
-    double epoch_done; /* share of this epoch, 0 .. 1 */
-    double run_done;   /* share of the run, for the ETA */
-    uint64_t rows;     /* seen since the start, for the rate */
+    double epoch_done;  /* share of this epoch, 0 .. 1 */
+    double run_done;    /* share of the run, for the ETA */
+    bool may_end_early; /* the ETA is the latest end there can be */
+    uint64_t rows;      /* seen since the start, for the rate */
     double loss, auc;
 } tn_bar_state;
 
@@ -51,13 +52,17 @@ typedef struct tn_bar {
 void tn_bar_init(tn_bar *bar, const tn_bar_opts *opts, const tn_bar_state *start, double now);
 void tn_bar_done(tn_bar *bar);
 
+/* Time before this counts for no rate: the first rows are being read and shuffled. */
+void tn_bar_begin(tn_bar *bar, double now);
+
 bool tn_bar_due(const tn_bar *bar, double now);
 /* Draws whether due or not. */
 void tn_bar_draw(tn_bar *bar, const tn_bar_state *s, double now);
 
 double tn_bar_rate(const tn_bar *bar); /* rows per second, smoothed; NAN before the first line */
 
-/* The line alone, at most `width` characters: what matters less is left out first. */
+/* The line alone, at most `width` characters (0: without a bar, as long as it is): what matters
+ * less is left out first, the bar never. */
 typedef struct tn_bar_pace {
     double rows_per_s, eta_s;
 } tn_bar_pace;

@@ -137,6 +137,7 @@ static tn_status draw(tn_report *r, const tn_report_step *s, double now, tn_erro
         .step = s->state->steps,
         .epoch_done = s->epoch_done,
         .run_done = s->done,
+        .may_end_early = r->run->train.stop.monitor != NULL,
         .rows = r->rows + r->window.others.rows,
         .loss = tn_window_sums_loss(&r->window),
         .auc = tn_metrics_get(tn_window_sums_metrics(&r->window), "auc"),
@@ -147,10 +148,13 @@ static tn_status draw(tn_report *r, const tn_report_step *s, double now, tn_erro
 
 tn_status tn_report_step_done(tn_report *r, const tn_report_step *s, tn_error *err)
 {
+    double now = tn_clock_s();
+    if (r->steps == 0) {
+        tn_bar_begin(&r->bar, now - s->compute_s);
+    }
     r->rows += s->joint;
     r->steps++;
     TN_TRY(tn_window_sums_add(&r->window, s, err));
-    double now = tn_clock_s();
     if (tn_bar_due(&r->bar, now)) {
         TN_TRY(draw(r, s, now, err));
     }
@@ -281,10 +285,23 @@ static void show_bytes(const tn_report *r)
     tn_text_done(&line);
 }
 
+/* A run that had nothing to learn any more has said so. */
+static void show_closing(const tn_report *r, const tn_report_end *end)
+{
+    if (end->result != TN_OK || r->rows + r->window.others.rows == 0) {
+        return;
+    }
+    tn_text line = {0};
+    tn_report_closing(r, end, &line);
+    show(r, tn_text_str(&line));
+    tn_text_done(&line);
+}
+
 tn_status tn_report_finish(tn_report *r, const tn_report_end *end, tn_error *err)
 {
     tn_status status = flush_window(r, end->state, end->counts, err);
     show_bytes(r);
+    show_closing(r, end);
     if (r->journal != NULL && status == TN_OK) {
         tn_journal_at at = where(end->state);
         tn_journal_end_record record = {.status = end->status,

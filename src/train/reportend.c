@@ -1,10 +1,55 @@
-/* reportend.c - summary.json of a run, from what it told and what became of it. */
+/* reportend.c - the closing line and summary.json of a run, from what it told and what became of
+ * it. */
 #include "base/threads.h"
 #include "train/reportstate.h"
 #include "train/summary.h"
 
 #include <math.h>
 #include <string.h>
+
+static uint64_t trained_rows(const tn_report *r)
+{
+    return r->rows + r->window.others.rows;
+}
+
+/* "; valid loss 0.4957, auc 0.7387"; what is not known is left out. */
+static void put_scores(tn_text *out, const char *whose, const tn_metrics *m)
+{
+    const double loss = tn_metrics_get(m, "logloss");
+    const double auc = tn_metrics_get(m, "auc");
+    if (isnan(loss)) {
+        return;
+    }
+    tn_text_addf(out, "; %s loss %.4f", whose, loss);
+    if (!isnan(auc)) {
+        tn_text_addf(out, ", auc %.4f", auc);
+    }
+}
+
+void tn_report_closing(const tn_report *r, const tn_report_end *end, tn_text *out)
+{
+    const tn_outcome *t = end->trained;
+    const uint64_t rows = trained_rows(r);
+    tn_text_addf(out, "trained %llu rows in ", (unsigned long long)rows);
+    if (t->seconds < 60) {
+        tn_text_addf(out, "%.1f s", t->seconds);
+    } else {
+        tn_put_duration(out, t->seconds);
+    }
+    if (t->seconds > 0) {
+        tn_text_adds(out, ", ");
+        tn_put_count(out, (double)rows / t->seconds);
+        tn_text_adds(out, " rows/s");
+    }
+    if (t->valid.metrics != NULL) {
+        put_scores(out, "valid", t->valid.metrics);
+    } else if (end->train != NULL) {
+        put_scores(out, "progressive", end->train);
+        tn_text_addf(out, " (%seach row scored before it was learned)",
+                     r->run->train.epochs > 1 ? "of the last epoch, " : "");
+    }
+    tn_text_addf(out, "; all in %s", r->opts.dir);
+}
 
 static void fill_outcome(const tn_report *r, const tn_report_end *end, tn_summary *s)
 {
@@ -16,7 +61,7 @@ static void fill_outcome(const tn_report *r, const tn_report_end *end, tn_summar
     s->steps = end->trained->steps;
     s->samples = end->trained->samples;
     s->epochs = end->state->progress.epoch;
-    s->rows_per_s = s->seconds > 0 ? (double)(r->rows + r->window.others.rows) / s->seconds : 0;
+    s->rows_per_s = s->seconds > 0 ? (double)trained_rows(r) / s->seconds : 0;
     s->peers = r->opts.plan->owners.n_peers;
     s->pulled_bytes = r->window.bytes_in;
     s->pushed_bytes = r->window.bytes_out;

@@ -21,6 +21,9 @@ struct tn_report {
     char blas[TN_HOST_BLAS_SIZE];
 };
 
+/* What a run that ended well says last: rows, time, scores, where it all is. */
+void tn_report_closing(const tn_report *r, const tn_report_end *end, tn_text *out);
+
 /* Replaces summary.json. */
 tn_status tn_report_summary(const tn_report *r, const tn_report_end *end,
                             tn_error *err) TN_MUST_USE;

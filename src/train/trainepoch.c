@@ -25,24 +25,35 @@ static uint64_t records_of_all(const tn_trainer *t)
            (others.epoch == t->state.progress.epoch ? others.records : 0);
 }
 
-/* Share of this epoch: by records once an epoch has told how many there are, until then by bytes.
+/* Share of this epoch that is learned, not what is read: with a large shuffle window all is read
+ * before the first step. Until an epoch has told how many records there are, by what the bytes that
+ * were read held.
  */
 static double share_of_epoch(const tn_trainer *t, tn_reader *reader)
 {
-    if (t->epoch_records > 0) {
-        return fmin(1, (double)records_of_all(t) / (double)t->epoch_records);
+    double all = (double)t->epoch_records;
+    if (t->epoch_records == 0) {
+        tn_read_counts read;
+        tn_reader_counts(reader, &read);
+        const double bytes = (double)tn_reader_done_bytes(reader);
+        const double total = (double)tn_reader_total_bytes(reader);
+        all = bytes > 0 ? (double)read.records * total / bytes : 0;
     }
-    double total = (double)tn_reader_total_bytes(reader) / t->plan->owners.n_peers;
-    return total > 0 ? fmin(1, (double)tn_reader_done_bytes(reader) / total) : (double)NAN;
+    return all > 0 ? fmin(1, (double)records_of_all(t) / all) : (double)NAN;
 }
 
-/* Share of the run. */
+/* Share of the run: of what ends it first. */
 static double share_done(const tn_trainer *t, double epoch_done)
 {
-    if (t->run->train.max_steps != TN_UNSET_U64) {
-        return (double)t->worker->steps / (double)t->run->train.max_steps;
+    const tn_train_opts *o = &t->run->train;
+    double share = (t->state.progress.epoch + epoch_done) / o->epochs;
+    if (o->max_steps != TN_UNSET_U64) {
+        share = fmax(share, (double)t->worker->steps / (double)o->max_steps);
     }
-    return (t->state.progress.epoch + epoch_done) / t->run->train.epochs;
+    if (!isnan(o->max_time)) {
+        share = fmax(share, (tn_clock_s() - t->begin) / o->max_time);
+    }
+    return share;
 }
 
 /* Each rank makes steps of its own. */

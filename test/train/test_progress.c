@@ -33,20 +33,35 @@ static void a_wide_line_says_all(void **state)
                 "loss 0.4498  auc 0.8071  eta 0:03:12");
 }
 
-static void a_narrow_line_leaves_out_what_matters_less(void **state)
+static void a_narrow_line_leaves_out_what_matters_less_and_keeps_its_bar(void **state)
 {
     (void)state;
     assert_line(&half, 79,
-                "epoch 1/3  42%  61.2k rows/s  step 1200  loss 0.4498  auc 0.8071  eta 0:03:12");
-    assert_line(&half, 70, "epoch 1/3  42%  61.2k rows/s  loss 0.4498  auc 0.8071  eta 0:03:12");
-    assert_line(&half, 45, "epoch 1/3  42%  loss 0.4498  eta 0:03:12");
+                "epoch 1/3  42% [====>     ]  61.2k rows/s  loss 0.4498  auc 0.8071  eta 0:03:12");
+    assert_line(&half, 72,
+                "epoch 1/3  42% [===>    ]  61.2k/s  loss 0.4498  auc 0.8071  eta 0:03:12");
+    assert_line(&half, 59, "epoch 1/3  42% [======>         ]  loss 0.4498  eta 0:03:12");
+    assert_line(&half, 39, "epoch 1/3  42% [===>     ]  loss 0.4498");
+    assert_line(&half, 25, "epoch 1/3  42% [===>    ]");
     assert_line(&half, 12, "epoch 1/3  4");
     for (uint32_t width = 1; width < 150; width++) {
         tn_text t = {0};
         tn_bar_line(&half, &pace, width, &t);
         assert_true(t.size <= width);
+        assert_true(width < 25 || strstr(tn_text_str(&t), " [===") != NULL);
         tn_text_done(&t);
     }
+}
+
+static void an_eta_of_a_run_that_may_end_early_is_the_latest(void **state)
+{
+    (void)state;
+    tn_bar_state s = half;
+    s.may_end_early = true;
+    assert_line(&s, 79,
+                "epoch 1/3  42% [====>      ]  61.2k/s  loss 0.4498  auc 0.8071  at most 0:03:12");
+    assert_line(
+        &s, 0, "epoch 1/3  42%  61.2k rows/s  step 1200  loss 0.4498  auc 0.8071  at most 0:03:12");
 }
 
 static void a_line_without_width_has_no_bar(void **state)
@@ -167,6 +182,22 @@ static void a_resumed_run_does_not_take_its_past_for_speed(void **state)
     tn_bar_done(&bar);
 }
 
+static void reading_before_the_first_step_counts_for_no_rate(void **state)
+{
+    (void)state;
+    seen s = {0};
+    tn_bar bar;
+    tn_bar_state at = half;
+    tn_bar_init(&bar, &(tn_bar_opts){.show = see, .arg = &s, .terminal = true}, NULL, 0);
+    tn_bar_begin(&bar, 60); /* a minute to fill the first window */
+    assert_false(tn_bar_due(&bar, 60.1));
+    assert_true(tn_bar_due(&bar, 60.6));
+    at.rows = 1000;
+    tn_bar_draw(&bar, &at, 61);
+    assert_true(fabs(tn_bar_rate(&bar) - 1000) < 1e-6);
+    tn_bar_done(&bar);
+}
+
 static void a_warm_bar_allocates_nothing(void **state)
 {
     (void)state;
@@ -217,7 +248,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_wide_line_says_all),
-        cmocka_unit_test(a_narrow_line_leaves_out_what_matters_less),
+        cmocka_unit_test(a_narrow_line_leaves_out_what_matters_less_and_keeps_its_bar),
+        cmocka_unit_test(an_eta_of_a_run_that_may_end_early_is_the_latest),
+        cmocka_unit_test(reading_before_the_first_step_counts_for_no_rate),
         cmocka_unit_test(a_line_without_width_has_no_bar),
         cmocka_unit_test(what_is_not_known_is_left_out),
         cmocka_unit_test(a_terminal_sees_two_lines_per_second),

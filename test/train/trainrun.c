@@ -35,11 +35,18 @@ static int code_of(tn_status status)
     return (int)status;
 }
 
-static trainrun run(const char *dir, const char *const *more, const atomic_bool *stop,
-                    struct tn_profile *profile)
+static void keep_line(void *arg, const char *text, bool transient)
 {
-    const char *overrides[OVERRIDES_MAX] = {"model.dropout=0.2", "data.shuffle=100",
-                                            "log.progress=false", "checkpoint.keep=100"};
+    tn_text *shown = arg;
+    assert_false(transient);
+    tn_text_addf(shown, "%s\n", text);
+}
+
+static trainrun run(const char *dir, const char *const *more, const tn_watch *asked)
+{
+    const char *overrides[OVERRIDES_MAX] = {
+        "model.dropout=0.2", "data.shuffle=100", "checkpoint.keep=100",
+        asked->show != NULL ? "log.progress=auto" : "log.progress=false"};
     uint32_t n = 4;
     char where[300];
     (void)snprintf(where, sizeof where, "run.dir=%s", dir);
@@ -53,10 +60,11 @@ static trainrun run(const char *dir, const char *const *more, const atomic_bool 
     tn_diag diag = {0};
     tn_binder b = {.arena = arena, .diag = &diag};
     tn_run_text text = {.config = "test\n", .hash = HASH};
-    tn_watch watch = {.exit_code = code_of,
-                      .stop = stop,
-                      .profile = profile,
-                      .show = on_line != NULL ? tell_line : NULL};
+    tn_watch watch = *asked;
+    watch.exit_code = code_of;
+    if (on_line != NULL) {
+        watch.show = tell_line;
+    }
     tn_error err = {0};
     tn_outcome out;
     trainrun o = {0};
@@ -80,12 +88,17 @@ static trainrun run(const char *dir, const char *const *more, const atomic_bool 
 
 trainrun trainrun_do(const char *dir, const char *const *more, const atomic_bool *stop)
 {
-    return run(dir, more, stop, NULL);
+    return run(dir, more, &(tn_watch){.stop = stop});
 }
 
 trainrun trainrun_record(const char *dir, const char *const *more, struct tn_profile *profile)
 {
-    return run(dir, more, NULL, profile);
+    return run(dir, more, &(tn_watch){.profile = profile});
+}
+
+trainrun trainrun_show(const char *dir, const char *const *more, tn_text *shown)
+{
+    return run(dir, more, &(tn_watch){.show = keep_line, .arg = shown});
 }
 
 uint32_t trainrun_hash(const char *const *more)

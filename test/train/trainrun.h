@@ -19,6 +19,10 @@ trainrun trainrun_do(const char *dir, const char *const *more, const atomic_bool
 /* The same without `stop`, recorded. */
 trainrun trainrun_record(const char *dir, const char *const *more, struct tn_profile *profile);
 
+/* The same with a bar off the terminal; what people were shown is appended to `shown`, a line each.
+ */
+trainrun trainrun_show(const char *dir, const char *const *more, tn_text *shown);
+
 /* The same in a folder of its own; must succeed. */
 uint32_t trainrun_hash(const char *const *more);
 
