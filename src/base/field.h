@@ -100,6 +100,7 @@ typedef struct tn_binder {
     tn_arena *arena;
     tn_diag *diag;
     const char *path;    /* section that is being read, "train.optimizer"; NULL: all */
+    const tn_field *all; /* table of the whole that the section is in; NULL: that of the binding */
     const tn_origin *at; /* where it stands; may be NULL */
     bool optional;       /* it may be absent as a whole, and is */
 } tn_binder;

@@ -241,6 +241,64 @@ static void bind_one(const tn_binder *b, const tn_field *f, const tn_tree *given
     }
 }
 
+/* Where a key is known, if not where it was written. */
+typedef struct places {
+    const char *key;
+    tn_text text; /* "'train.batch' or 'eval.batch'" */
+    uint32_t n;
+} places;
+
+enum { PLACES_MAX = 3, SECTIONS_DEEP = 3 };
+
+static void add_place(places *out, const char *path)
+{
+    if (out->n == PLACES_MAX || strstr(tn_text_str(&out->text), path) != NULL) {
+        return; /* of another choice of the same rule */
+    }
+    tn_text_addf(&out->text, "%s%s'%s'", out->n > 0 ? " or " : "",
+                 strchr(path, '.') == NULL ? "the section " : "", path);
+    out->n++;
+}
+
+static void find_places(const tn_binder *b, const tn_field *fields, uint32_t deep, places *out)
+{
+    for (const tn_field *f = fields; f != NULL && f->kind != TN_KIND_END; f++) {
+        if (strcmp(f->key, out->key) == 0) {
+            add_place(out, path_of(b, f->key));
+        }
+        if (deep == 0 || (f->kind != TN_KIND_TABLE && f->kind != TN_KIND_VARIANT)) {
+            continue;
+        }
+        const tn_binder inner = section_of(b, f->key, NULL);
+        find_places(&inner, f->table, deep - 1, out);
+        for (uint32_t i = 0; f->kind == TN_KIND_VARIANT && f->choices[i] != NULL; i++) {
+            find_places(&inner, f->choices[i]->fields, deep - 1, out);
+        }
+    }
+}
+
+/* Options of sections below this one first, then those of any; else what may stand here. */
+static void report_stranger(const tn_binder *b, const tn_field *const tables[2],
+                            const tn_tree *item, const char *const *keys, uint32_t n)
+{
+    places found = {.key = item->key};
+    const tn_binder whole = {.arena = b->arena};
+    if (tn_nearest(item->key, keys, n) == NULL) {
+        find_places(b, tables[0], SECTIONS_DEEP, &found);
+        find_places(b, tables[1], SECTIONS_DEEP, &found);
+        if (found.n == 0) {
+            find_places(&whole, b->all, SECTIONS_DEEP, &found);
+        }
+    }
+    if (found.n > 0) {
+        tn_diag_error(b->diag, &item->key_at, "unknown key '%s' (did you mean %s?)", item->key,
+                      tn_text_str(&found.text));
+    } else {
+        tn_diag_unknown(b->diag, &item->key_at, "key", item->key, keys, n);
+    }
+    tn_text_done(&found.text);
+}
+
 static void report_unknown(const tn_binder *b, const tn_field *const tables[2], const tn_tree *map)
 {
     bool variant = tables[1] != NULL;
@@ -252,7 +310,7 @@ static void report_unknown(const tn_binder *b, const tn_field *const tables[2], 
         }
         uint32_t n = 0;
         const char *const *keys = tn_field_keys(b->arena, tables[0], tables[1], variant, &n);
-        tn_diag_unknown(b->diag, &item->key_at, "key", item->key, keys, n);
+        report_stranger(b, tables, item, keys, n);
     }
 }
 
@@ -292,5 +350,6 @@ void tn_fields_bind_some(const tn_binder *b, const tn_field *fields, const tn_tr
     }
     tn_binder inner = *b;
     inner.at = map != NULL && inner.at == NULL ? &map->at : inner.at;
+    inner.all = inner.all != NULL ? inner.all : fields;
     bind_known(&inner, fields, map, opts);
 }

@@ -58,8 +58,12 @@ static void add_help(tn_text *out, const char *left, const char *help)
 
 void tn_describe_help(tn_text *out, const tn_program *p)
 {
-    tn_text_addf(out, "usage: %s [option ..]%s%s\n\n%s\n\noptions:\n", p->name,
-                 p->words[0] != '\0' ? " " : "", p->words, p->summary);
+    tn_text_addf(out, "usage: %s [option ..]%s%s\n", p->name, p->words[0] != '\0' ? " " : "",
+                 p->words);
+    if (p->example != NULL) {
+        tn_text_addf(out, "as in: %s\n", p->example);
+    }
+    tn_text_addf(out, "\n%s\n\noptions:\n", p->summary);
     each_flag(out, p, add_help);
     if (p->notes != NULL) {
         tn_text_addf(out, "\n%s\n", p->notes);
@@ -118,6 +122,11 @@ void tn_describe_man(tn_text *out, const tn_program *p)
     tn_text_adds(out, "\\fR [option ..] ");
     add_roff(out, p->words);
     tn_text_addc(out, '\n');
+    if (p->example != NULL) {
+        tn_text_adds(out, ".PP\nAs in: ");
+        add_roff(out, p->example);
+        tn_text_addc(out, '\n');
+    }
     add_heading(out, "OPTIONS");
     each_flag(out, p, add_roff_flag);
     if (p->notes != NULL) {

@@ -293,14 +293,28 @@ tn_argv tn_options_without(const tn_program *p, tn_argv args, const char *key, t
     return (tn_argv){n, kept};
 }
 
+/* The n-th word of "CONFIG [key=value ..]"; one of a choice of commands has no name. */
+static tn_status word_missing(const tn_program *p, uint32_t n, tn_error *err)
+{
+    const char *at = p->words;
+    for (; n > 0; n--) {
+        at += strcspn(at, " ");
+        at += strspn(at, " ");
+    }
+    size_t size = strspn(at, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_");
+    return tn_fail(
+        err, TN_E_USAGE, "no %.*s is given\nhint: %s %s%s%s\nhint: '%s --help' says more",
+        size > 0 ? (int)size : 7, size > 0 ? at : "command", p->name, p->words,
+        p->example != NULL ? ", as in: " : "", p->example != NULL ? p->example : "", p->name);
+}
+
 tn_status tn_options_check_words(const tn_program *p, const tn_options *options, tn_error *err)
 {
     if (options->words.n >= p->words_min && options->words.n <= p->words_max) {
         return TN_OK;
     }
     if (options->words.n < p->words_min) {
-        return tn_fail(err, TN_E_USAGE, "%u of %u words missing\nhint: %s %s",
-                       p->words_min - options->words.n, p->words_min, p->name, p->words);
+        return word_missing(p, options->words.n, err);
     }
     return tn_fail(err, TN_E_USAGE, "one word too many: '%s'\nhint: %s %s",
                    options->words.item[p->words_max], p->name, p->words);

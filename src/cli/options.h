@@ -26,7 +26,8 @@ typedef struct tn_program {
     const tn_field *config; /* table of key=value; NULL: the program takes none */
     uint32_t words_min;     /* without key=value */
     uint32_t words_max;
-    const char *notes; /* more lines for --help, or NULL */
+    const char *notes;   /* more lines for --help, or NULL */
+    const char *example; /* a whole command, for who gives too few words; or NULL */
 } tn_program;
 
 /* A question that the program itself can answer without doing its work. */

@@ -44,6 +44,7 @@ static const tn_program program = {
     .config = tn_run_fields,
     .words_min = 1,
     .words_max = 1,
+    .example = "tnet-eval configs/widedeep.yaml --data data/demo/test.tsv",
     .notes = "Results go to stdout, all else to stderr. eval.auc=exact adds intervals of the AUC,\n"
              "eval.slices=[slot] a table for each value of a slot.\n",
 };

@@ -35,6 +35,7 @@ static const tn_program program = {
     .config = tn_run_fields,
     .words_min = 1,
     .words_max = 1,
+    .example = "tnet-export configs/widedeep.yaml --to export",
     .notes =
         "Writes <export.to>/<model id>/ and prints its path. Equal checkpoints give equal ids\n"
         "and equal files. tnet-score and libtnet read the folder; see docs/serving.md.\n",

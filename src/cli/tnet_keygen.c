@@ -10,6 +10,7 @@ static const tn_program program = {
     .words = "DIR NAME",
     .words_min = 2,
     .words_max = 2,
+    .example = "tnet-keygen keys rank-0",
     .notes =
         "Writes DIR/NAME.key, the secret half, which only its owner can read, and DIR/NAME.pub,\n"
         "the public half; prints both paths. Nothing is overwritten. In the folder that\n"

@@ -36,6 +36,7 @@ static const tn_program program = {
     .config = tn_data_fields,
     .words_min = 1,
     .words_max = 1,
+    .example = "tnet-score export/08d2.. <rows.tsv",
     .notes =
         "Reads rows as the model's data were written; key=value changes how, as in format=tsv\n"
         "or label=none. Prints id, label, weight, logit and pctr, one line per row.\n",

@@ -48,6 +48,7 @@ static const tn_program program = {
     .config = tn_run_fields,
     .words_min = 1,
     .words_max = 1,
+    .example = "tnet-train configs/widedeep.yaml train.epochs=2",
     .notes =
         "Ctrl-C, SIGTERM or a closed terminal (SIGHUP) saves a checkpoint and ends with code 75;\n"
         "the same command goes on from there. SIGUSR1 saves now. Results go to stdout, all else to "
@@ -90,7 +91,9 @@ static tn_status open_picture(const tn_setup *s, const char *asked, tn_picture *
 static tn_status train(tn_setup *s, const tn_options *options, const train_flags *f, tn_error *err)
 {
     if (s->run.data.train.n == 0) {
-        return tn_fail(err, TN_E_CONFIG, "nothing to learn from: data.train is not set");
+        return tn_fail(err, TN_E_CONFIG,
+                       "nothing to learn from: data.train is not set\nhint: 'data.train=PATH' "
+                       "names files, a pattern or a folder");
     }
     tn_picture picture = {0};
     const bool leads = s->run.cluster.rank == 0; /* the picture of a group is that of rank 0 */

@@ -31,10 +31,7 @@ static void check_format(const tn_data_opts *data, const tn_tree *tree, const tn
         names[n] = tn_all_formats[n]->name;
         n++;
     }
-    const char *nearest = tn_nearest(data->format, names, n);
-    tn_diag_error(b->diag, &at->at, "unknown format '%s'%s%s%s", data->format,
-                  nearest != NULL ? " (did you mean '" : "", nearest != NULL ? nearest : "",
-                  nearest != NULL ? "'?)" : "");
+    tn_diag_unknown(b->diag, &at->at, "format", data->format, names, n);
 }
 
 static void switch_rules_off(const tn_tables *slots)

@@ -30,6 +30,16 @@ void tn_head_clear(tn_head *head, const tn_schema *schema); /* no column has a p
 bool tn_head_set(tn_head *head, const tn_schema *schema, const char *name, size_t size,
                  uint32_t place);
 
+/* Names of columns as a header line has them, or data.columns where there is no header, for people:
+ * "id, click, price", and ".." where there are more than anybody reads. */
+typedef struct tn_listing {
+    tn_text names;
+    const char *wanted; /* NULL: nothing is looked for */
+    char near[64];      /* the first column that `wanted` may have meant; or "" */
+    uint32_t n;
+} tn_listing;
+void tn_listing_add(tn_listing *listing, tn_bytes line, const tn_schema *schema);
+
 /* Completes a head. Fails when a column that something reads has no place. */
 tn_status tn_head_check(tn_head *head, const tn_schema *schema, const tn_place *place,
                         tn_bytes line, tn_error *err) TN_MUST_USE;

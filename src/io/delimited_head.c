@@ -4,6 +4,7 @@
 #include "io/delimited.h"
 #include "io/line.h"
 
+#include <stdio.h>
 #include <string.h>
 
 bool tn_head_set(tn_head *head, const tn_schema *schema, const char *name, size_t size,
@@ -29,13 +30,84 @@ static uint32_t in_row(const tn_head *head, const tn_schema *schema)
     return first;
 }
 
+/* Text of others goes to a terminal. */
+static void list_name(tn_listing *l, const char *name, size_t size)
+{
+    enum { LISTED_MAX = 300 };
+    char shown[sizeof l->near];
+    (void)snprintf(shown, sizeof shown, "%.*s",
+                   (int)(size < sizeof shown ? size : sizeof shown - 1), name);
+    for (char *c = shown; *c != '\0'; c++) {
+        *c = (char)((unsigned char)*c < ' ' || *c == 0x7f ? '?' : *c);
+    }
+    if (l->names.size < LISTED_MAX) {
+        tn_text_addf(&l->names, "%s%s", l->n > 0 ? ", " : "", shown);
+    } else if (tn_text_str(&l->names)[l->names.size - 1] != '.') {
+        tn_text_adds(&l->names, ", ..");
+    }
+    l->n++;
+    const char *const one = shown;
+    if (l->wanted != NULL && l->near[0] == '\0' && tn_nearest(l->wanted, &one, 1) != NULL) {
+        memcpy(l->near, shown, sizeof shown);
+    }
+}
+
+void tn_listing_add(tn_listing *listing, tn_bytes line, const tn_schema *schema)
+{
+    const tn_strs *columns = &schema->data->columns;
+    if (!schema->header) {
+        for (uint32_t i = 0; i < columns->n; i++) {
+            list_name(listing, columns->item[i], strlen(columns->item[i]));
+        }
+        return;
+    }
+    tn_text scratch = {0};
+    tn_split split = tn_split_of(line, schema, &scratch);
+    tn_span span;
+    const char *bad = NULL;
+    while (tn_split_next(&split, &span, &bad) && bad == NULL) {
+        list_name(listing, span.text != NULL ? span.text : tn_text_str(&scratch), span.size);
+        tn_text_clear(&scratch);
+    }
+    tn_text_done(&scratch);
+}
+
+/* Names the option that asks for the column, and the columns that there are. */
+static tn_status no_column(const tn_schema *schema, uint32_t i, const tn_place *place,
+                           tn_bytes line, tn_error *err)
+{
+    const tn_columns *c = schema->columns;
+    tn_listing there = {.wanted = c->name[i]};
+    tn_error fault = {0};
+    tn_listing_add(&there, line, schema);
+    tn_status status = tn_place_fail(place, line, NULL, &fault,
+                                     "there is no column '%s', which %s names%s%s%s", c->name[i],
+                                     i == c->label       ? "data.label"
+                                     : i == c->weight    ? "data.weight"
+                                     : i == c->group     ? "data.group"
+                                     : i == c->record_id ? "data.record_id"
+                                                         : "'slots'",
+                                     there.near[0] != '\0' ? " (did you mean '" : "", there.near,
+                                     there.near[0] != '\0' ? "'?)" : "");
+    if (there.n == 1) {
+        (void)tn_fail(err, status,
+                      "%s\nhint: the line is one column; does data.format or "
+                      "data.delimiter say another thing than the file?",
+                      fault.text);
+    } else {
+        (void)tn_fail(err, status, "%s\nhint: the columns are %s", fault.text,
+                      tn_text_str(&there.names));
+    }
+    tn_text_done(&there.names);
+    return status;
+}
+
 tn_status tn_head_check(tn_head *head, const tn_schema *schema, const tn_place *place,
                         tn_bytes line, tn_error *err)
 {
     for (uint32_t i = 0; i < schema->columns->n; i++) {
         if (head->column[i] == TN_NOWHERE) {
-            return tn_place_fail(place, line, NULL, err, "there is no column '%s'",
-                                 schema->columns->name[i]);
+            return no_column(schema, i, place, line, err);
         }
     }
     head->in_row = in_row(head, schema);

@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/number.h"
+#include "io/delimited.h"
 #include "io/fileset.h"
 #include "io/line.h"
 #include "io/tnbfiles.h"
@@ -160,6 +161,60 @@ static tn_status see_data(seen *s, const tn_schema *schema, tn_error *err)
     tn_source_close(source);
     tn_fileset_free(files);
     return status;
+}
+
+/* The first line that is neither blank nor a comment. */
+static tn_status header_of(tn_source *source, const tn_schema *schema, tn_text *text, tn_bytes *out)
+{
+    enum { HEADER_MAX = 1 << 16 };
+    size_t n = 0;
+    char *to = tn_text_grow(text, HEADER_MAX);
+    TN_TRY(tn_text_check(text, "the header", NULL));
+    TN_TRY(tn_source_read(source, to, HEADER_MAX, &n, NULL));
+    tn_bytes window = {to, n, false};
+    tn_status status = TN_OK;
+    do {
+        status = tn_delimited_cut(&window, n < HEADER_MAX, schema, out, NULL);
+    } while (status == TN_OK && tn_delimited_is_nothing(*out, schema));
+    return status;
+}
+
+static void list_header(const tn_schema *schema, tn_fileset *files, tn_listing *out)
+{
+    tn_source *source = NULL;
+    tn_text text = {0};
+    tn_bytes line;
+    if (files->tnb != NULL || files->file[0].once ||
+        tn_fileset_open(files, 0, 0, NULL, &source, NULL) != TN_OK) {
+        return;
+    }
+    if (header_of(source, schema, &text, &line) == TN_OK) {
+        tn_listing_add(out, line, schema);
+    }
+    tn_source_close(source);
+    tn_text_done(&text);
+}
+
+void tn_scan_columns(const tn_schema *schema, tn_text *out)
+{
+    const tn_format *format = tn_format_find(schema->data->format);
+    tn_listing there = {0};
+    tn_fileset *files = NULL;
+    if (format == NULL || format->head == NULL || schema->data->train.n == 0 ||
+        tn_fileset_new(&files, &schema->data->train, schema, NULL) != TN_OK) {
+        return;
+    }
+    if (schema->header) {
+        list_header(schema, files, &there);
+    } else {
+        tn_listing_add(&there, (tn_bytes){"", 0, false}, schema);
+    }
+    if (there.n > 0) {
+        tn_text_addf(out, "the columns of '%s' are %s", files->file[0].path,
+                     tn_text_str(&there.names));
+    }
+    tn_text_done(&there.names);
+    tn_fileset_free(files);
 }
 
 static const tn_slot_opts plain_slot = {

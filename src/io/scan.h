@@ -17,4 +17,9 @@ enum { TN_SCAN_LINES = 10000, TN_SCAN_BASE_ROWS = 1000 };
 tn_status tn_scan_first_file(const tn_schema *schema, const tn_tables *slots, tn_arena *arena,
                              tn_tables *out, uint32_t *index_base, tn_error *err) TN_MUST_USE;
 
+/* The columns of the first file that data.train names, for a hint to who has listed no slots: from
+ * its header, or from data.columns. Nothing where the format has no columns, or they cannot be
+ * seen without taking bytes from who reads them later. Appends to `out`. */
+void tn_scan_columns(const tn_schema *schema, tn_text *out);
+
 #endif

@@ -287,6 +287,26 @@ static void read_text_options(making *m)
     s->index_base = data->index_base == TN_AUTO ? 0 : data->index_base;
 }
 
+/* Says what could be listed, since nobody knows the columns of a file by heart. */
+static void refuse_count(const making *m, uint32_t n)
+{
+    static const tn_origin at = {.source = "slots"};
+    tn_diag *diag = m->b->diag;
+    if (n > 0) {
+        tn_diag_error(diag, &at, "%u slots; there must be 1 to %d", n, TN_SLOTS_MAX);
+        return;
+    }
+    tn_diag_error(diag, &at, "no slots are listed, and a model learns from 1 to %d", TN_SLOTS_MAX);
+    tn_text columns = {0};
+    tn_scan_columns(m->s, &columns);
+    if (columns.size > 0) {
+        tn_diag_hint(diag, "%s", tn_text_str(&columns));
+    }
+    tn_diag_hint(diag, "list those to learn from, as in 'slots: [user, {name: price, type: float, "
+                       "as: value}]'");
+    tn_text_done(&columns);
+}
+
 tn_status tn_schema_new(const tn_schema **out, const tn_data_opts *data, const tn_tables *slots,
                         const tn_binder *b, tn_error *err)
 {
@@ -303,8 +323,7 @@ tn_status tn_schema_new(const tn_schema **out, const tn_data_opts *data, const t
     }
     TN_TRY(tn_scan_first_file(s, slots, b->arena, &found, &s->index_base, err));
     if (found.n == 0 || found.n > TN_SLOTS_MAX) {
-        tn_diag_error(b->diag, &data_origin, "%u slots; there must be 1 to %d", found.n,
-                      TN_SLOTS_MAX);
+        refuse_count(&m, found.n);
     } else {
         make_specs(&m, &found);
         s->columns = tn_columns_new(s, b);

@@ -48,7 +48,10 @@ static tn_status read_json(opening *o, const char *name, size_t size_max, const 
     TN_TRY(in_dir(o, name, path));
     tn_text_clear(&o->text);
     if (!tn_path_exists(path)) {
-        return tn_fail(o->err, TN_E_CKPT, "no export in '%s': '%s' is missing", o->dir, name);
+        return tn_fail(o->err, TN_E_CKPT,
+                       "no export in '%s': '%s' is missing\nhint: 'tnet-export CONFIG' makes one "
+                       "and prints its folder",
+                       o->dir, name);
     }
     TN_TRY(tn_file_read_all(path, size_max, &o->text, o->err));
     const char *text = tn_text_str(&o->text);

@@ -120,6 +120,8 @@ static tn_tree *load(const tn_binder *b, const tn_field *fields, const visit *v)
     }
     if (tree->kind != TN_TREE_MAP) {
         tn_diag_error(b->diag, &tree->at, "a configuration must be a map of sections");
+        tn_diag_hint(b->diag, "as 'data: {format: csv, train: clicks.csv}' and 'model: lr' are; "
+                              "docs/data.md and configs/ have whole ones");
         return NULL;
     }
     const tn_tree *below = load_includes(b, fields, v, tree);

@@ -337,7 +337,11 @@ tn_status tn_checkpoint_load(const char *path, tn_worker *w, tn_saved *which, tn
         return load_one(path, &loader, err);
     }
     if (is_missing(path)) {
-        return tn_fail(err, TN_E_CKPT, "no checkpoint or run directory '%s'", path);
+        return tn_fail(
+            err, TN_E_CKPT,
+            "no checkpoint or run directory '%s'\nhint: 'tnet-train CONFIG' makes one where "
+            "run.dir says",
+            path);
     }
     if (!tn_path_is_dir(path)) {
         return tn_fail(err, TN_E_CKPT, "'%s' is a file, not a checkpoint or run directory", path);

@@ -123,8 +123,8 @@ static void check_stdin(const tn_binder *b, const tn_tree *tree, const tn_run *r
     }
 }
 
-static void check_words(const tn_binder *b, const tn_origin *at, const tn_strs *given,
-                        const char *const *known, uint32_t n_known)
+static void check_words(const tn_binder *b, const tn_origin *at, const char *what,
+                        const tn_strs *given, const char *const *known, uint32_t n_known)
 {
     for (uint32_t i = 0; i < given->n; i++) {
         bool found = false;
@@ -132,10 +132,7 @@ static void check_words(const tn_binder *b, const tn_origin *at, const tn_strs *
             found = strcmp(given->item[i], known[k]) == 0;
         }
         if (!found) {
-            const char *near = tn_nearest(given->item[i], known, n_known);
-            tn_diag_error(b->diag, at, "unknown word '%s'%s%s%s", given->item[i],
-                          near != NULL ? " (did you mean '" : "", near != NULL ? near : "",
-                          near != NULL ? "'?)" : "");
+            tn_diag_unknown(b->diag, at, what, given->item[i], known, n_known);
         }
     }
 }
@@ -150,7 +147,7 @@ static void check_format(const tn_binder *b, const tn_tree *tree, const tn_run *
     }
     if (r->data.format != NULL) {
         const tn_strs given = {1, &r->data.format};
-        check_words(b, place(tree, "data.format"), &given, names, n);
+        check_words(b, place(tree, "data.format"), "format", &given, names, n);
     }
 }
 
@@ -213,7 +210,7 @@ static void check_metrics(const tn_binder *b, const tn_tree *tree, const tn_run 
     for (const tn_metric *const *m = tn_all_metrics; *m != NULL && n < 128; m++) {
         names[n++] = (*m)->name;
     }
-    check_words(b, place(tree, "eval.metrics"), &r->eval.metrics, names, n);
+    check_words(b, place(tree, "eval.metrics"), "metric", &r->eval.metrics, names, n);
     const char *grouped = tn_run_grouped_metric(r);
     bool qid = r->data.format != NULL && strcmp(r->data.format, "libsvm") == 0;
     if (grouped != NULL && r->data.group == NULL && !qid) {
@@ -251,14 +248,12 @@ void tn_run_bind(const tn_binder *b, const tn_tree *tree, tn_run *out)
     static const char *const graphs[] = {"native"};
     tn_fields_bind(b, tn_run_fields, tree, out);
     check_format(b, tree, out);
-    if (b->diag->n_errors > 0) {
-        return; /* what follows would repeat them */
-    }
+    /* Also where some option is at fault already, and has its default: all faults at once. */
     check_every(b, tree, "eval.every", out->eval.every);
     check_every(b, tree, "checkpoint.every", out->checkpoint.every);
     check_every(b, tree, "checkpoint.delta_every", out->checkpoint.delta_every);
-    check_words(b, place(tree, "export.dict"), &out->export.dict, dicts, 2);
-    check_words(b, place(tree, "export.graph"), &out->export.graph, graphs, 1);
+    check_words(b, place(tree, "export.dict"), "kind of dictionary", &out->export.dict, dicts, 2);
+    check_words(b, place(tree, "export.graph"), "kind of graph", &out->export.graph, graphs, 1);
     check_metrics(b, tree, out);
     check_stdin(b, tree, out);
     check_build(b, tree, out);

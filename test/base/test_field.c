@@ -316,6 +316,12 @@ static void a_bad_value_is_refused_in_words(void **state)
         {"{stop: x, halt: {patience: 3}}", "required key 'halt.monitor' is missing"},
         {"{epochs: 3}", "required key 'stop.monitor' is missing"},
         {"{stop: x, epochz: 3}", "unknown key 'epochz' (did you mean 'epochs'?)"},
+        {"{stop: x, patience: 3}",
+         "unknown key 'patience' (did you mean 'stop.patience' or 'halt.patience'?)"},
+        {"{stop: x, beta1: .5}",
+         "unknown key 'beta1' (did you mean 'optimizer.beta1' or 'sparse.beta1'?)"},
+        {"{stop: {monitor: x, epochs: 3}}",
+         "unknown key 'epochs' (did you mean the section 'epochs'?)"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_fault(*state, cases[i].text, cases[i].want);

@@ -77,7 +77,7 @@ train: {epochs: x, batch: -3, epochs: 4}
 END
 wrong 3 "many.yaml:4:31: error: " tnet-train many.yaml
 sed -i 's/, epochs: 4//' many.yaml
-wrong 3 "many.yaml:1:16: error: unknown word 'cvs' (did you mean 'csv'?)" tnet-train many.yaml
+wrong 3 "many.yaml:1:16: error: unknown format 'cvs' (did you mean 'csv'?)" tnet-train many.yaml
 grep -qF "many.yaml:3:23: error: unknown key 'hiden' (did you mean 'hidden'?)" err || fail "$(cat err)"
 grep -qF "many.yaml:4:17: error: 'epochs' is not a number: 'x'" err || fail "$(cat err)"
 grep -qF "many.yaml:4:27: error: 'batch' is -3, not within 1 .." err || fail "$(cat err)"

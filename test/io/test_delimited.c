@@ -63,7 +63,13 @@ static void headers_that_miss_or_repeat_a_column_are_errors(void **state)
     setup s;
     setup_open(&s, csv);
     assert_string_equal(setup_fault(&s, "a,label\n1,1\n"),
-                        "parsed:1:1: error: there is no column 'b'\n  a,label\n  ^");
+                        "parsed:1:1: error: there is no column 'b', which 'slots' names\n  a,label\n  ^\n"
+                        "hint: the columns are a, label");
+    assert_string_equal(setup_fault(&s, "a,b,lable\n"),
+                        "parsed:1:1: error: there is no column 'label', which data.label names "
+                        "(did you mean 'lable'?)\n  a,b,lable\n  ^\n"
+                        "hint: the columns are a, b, lable");
+    assert_non_null(strstr(setup_fault(&s, "a b label\n"), "hint: the line is one column; "));
     assert_string_equal(
         setup_fault(&s, "a,label,b,a\n"),
         "parsed:1:11: error: column 'a' stands twice\n  a,label,b,a\n            ^");

@@ -43,7 +43,7 @@ static void check_fault(const char *config, const char *words)
 static void contradictions_are_found_before_anything_is_read(void **state)
 {
     (void)state;
-    check_fault("{data: {format: csv}}", "0 slots; there must be 1 to 4096");
+    check_fault("{data: {format: csv}}", "no slots are listed, and a model learns from 1 to 4096");
     check_fault("{data: {format: csv}, slots: [{name: a}, {name: a}]}", "slot 'a' stands twice");
     check_fault("{data: {format: csv}, slots: [{name: 'a b'}]}", "slot name 'a b' is not 1 to 255");
     check_fault("{data: {format: csv}, slots: [{name: a, share: ''}]}", "share group ''");

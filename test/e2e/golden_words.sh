@@ -1,0 +1,72 @@
+#!/bin/sh
+# golden_words.sh - what a new user reads: each file of golden-words/ holds a command, its exit code and
+# all that it says, of the commonest mistakes, of a run that goes well, and of `make run`.
+#
+#     test/e2e/golden_words.sh                compares; a difference is shown as a diff
+#     test/e2e/golden_words.sh --write        renews the files; read the diff before it is committed
+#     echo '$ COMMAND' > test/e2e/golden-words/NAME, then --write: one more
+#
+# Commands run in copies of one folder (see below). Numbers with a point, rates and names that differ
+# from machine to machine are masked by N.
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/kit"
+root=$(pwd)
+base=$dir/base
+mkdir "$base" "$dir/words"
+cd "$base"
+
+# A small log, a configuration, and a run that is finished.
+tnet-data gen -q preset=plain slots=3 ids=20 rows=300 --to rows.csv --format csv --config-to generated.yaml >"$dir/null"
+{
+    sed 's/model:/run: {name: done}\n&/' generated.yaml
+    echo "train: {batch: 100, threads: 1, shuffle: 0}"
+} | sed 's/, shuffle: 0//' >clicks.yaml
+printf 'data: {format: csv, train: rows.csv}\nmodel: lr\n' >noslots.yaml
+sed 's/^model:/modle:/' clicks.yaml >typo.yaml
+printf 'data:\n\tformat: csv\n' >tab.yaml
+cat >many.yaml <<'END'
+data: {format: cvs, train: rows.csv}
+slots: [s0, {name: s1, tpye: str}]
+model: {type: deepfm, hiden: [8]}
+train: {epochs: x, batch: -3}
+eval: {metrics: [auk]}
+END
+: >empty.csv
+mkdir folder
+sed '7s/,[0-9]*,/,4x2,/' rows.csv >badnumber.csv
+sed '7s/^[01]/maybe/' rows.csv >badlabel.csv
+sed '7s/$/,9/' rows.csv >wide.csv
+awk 'NR > 1 { print "1 3:1 5:1" }' rows.csv >rows.libsvm
+ln -s "$root/configs" "$root/datasets" .
+tnet-train -q clicks.yaml >"$dir/null"
+
+mask() {
+    sed -E -e "s,$dir/[a-z]*,DIR,g" -e '/^epoch [0-9]/d' -e '/^(asked|heard)/d' \
+        -e 's/[0-9]+(\.[0-9]+)?[kM]? ?rows\/s/N rows\/s/g' -e 's/[0-9a-f]{32}/ID/g' \
+        -e 's/-?[0-9]+\.[0-9]+(e-?[0-9]+)?/N/g' -e 's/[0-9]+ (kB|MB)/N MB/g' -e 's/N kB/N MB/g' -e 's/ in [0-9]:[0-9:]+,/ in N s,/'
+}
+
+bad=0
+n=0
+for file in "$here"/golden-words/*; do
+    case_name=$(basename "$file")
+    command=$(sed -n '1s/^\$ //p' "$file")
+    [ -n "$command" ] || fail "$file does not begin with '\$ COMMAND'"
+    cp -R "$base" "$dir/case"
+    code=0
+    (cd "$dir/case" && ROWS=3000 TNET_BIN="$bin" sh -c "$command") >"$dir/said" 2>&1 </dev/null || code=$?
+    {
+        echo "\$ $command"
+        echo "exit code $code"
+        mask <"$dir/said"
+    } >"$dir/words/$case_name"
+    rm -rf "$dir/case"
+    n=$((n + 1))
+    if [ "${1:-}" = --write ]; then
+        cp "$dir/words/$case_name" "$file"
+    elif ! diff -u "$file" "$dir/words/$case_name"; then
+        bad=1
+    fi
+done
+[ "$bad" -eq 0 ] || fail "other words than those kept (left); where they are better: $0 --write"
+echo "$name: $n texts"
