@@ -117,27 +117,42 @@ static void add_metrics(tn_text *t, const tn_manifest *m)
     tn_json_close(t, '}');
 }
 
-void tn_manifest_add_files(tn_text *out, const char *key, const tn_manifest *m)
+static void add_file(tn_text *t, const tn_manifest_file *f, bool is_sparse)
 {
-    tn_json_open_key(out, key, '[');
+    tn_json_open(t, '{');
+    tn_json_str(t, "name", f->name);
+    tn_json_str(t, "type", f->type);
+    tn_json_count(t, "bytes", f->bytes);
+    add_crc(t, "crc32c", f->crc);
+    if (is_sparse) {
+        tn_json_count(t, "rows", f->rows);
+        tn_json_open_key(t, "partitions", '[');
+        tn_json_u64(t, NULL, f->first);
+        tn_json_u64(t, NULL, f->last);
+        tn_json_close(t, ']');
+    }
+    tn_json_close(t, '}');
+}
+
+/* All of them, or those of what was learned. */
+static void add_files(tn_text *t, const char *key, const tn_manifest *m, bool learned)
+{
+    tn_json_open_key(t, key, '[');
     for (uint32_t i = 0; i < m->n_files; i++) {
         const tn_manifest_file *f = &m->file[i];
         TN_ASSERT(i == 0 || strcmp(m->file[i - 1].name, f->name) < 0);
-        tn_json_open(out, '{');
-        tn_json_str(out, "name", f->name);
-        tn_json_str(out, "type", f->type);
-        tn_json_count(out, "bytes", f->bytes);
-        add_crc(out, "crc32c", f->crc);
-        if (strcmp(f->type, "sparse") == 0) {
-            tn_json_count(out, "rows", f->rows);
-            tn_json_open_key(out, "partitions", '[');
-            tn_json_u64(out, NULL, f->first);
-            tn_json_u64(out, NULL, f->last);
-            tn_json_close(out, ']');
+        const bool is_sparse = strcmp(f->type, "sparse") == 0;
+        if (!learned || is_sparse || strcmp(f->type, "dense") == 0) {
+            add_file(t, f, is_sparse);
         }
-        tn_json_close(out, '}');
     }
-    tn_json_close(out, ']');
+    tn_json_close(t, ']');
+}
+
+void tn_manifest_add_learned(tn_text *out, const tn_manifest *m)
+{
+    tn_json_str(out, NULL, m->structure);
+    add_files(out, NULL, m, true);
 }
 
 static void add_identity(tn_text *t, const tn_manifest *m)
@@ -186,7 +201,7 @@ tn_status tn_manifest_write(const tn_manifest *m, tn_text *out, uint32_t *crc, t
     tn_json_str(t, "cpu", m->cpu);
     tn_json_str(t, "blas", m->blas);
     tn_json_close(t, '}');
-    tn_manifest_add_files(t, "files", m);
+    add_files(t, "files", m, false);
     tn_json_close_with_crc(t);
     TN_TRY(tn_text_check(t, "MANIFEST", err));
     if (t->size > TN_MANIFEST_BYTES_MAX) {

@@ -94,8 +94,9 @@ tn_status tn_manifest_write(const tn_manifest *m, tn_text *out, uint32_t *crc,
 tn_status tn_manifest_read(tn_manifest *out, const tn_text *text, tn_arena *arena, const char *what,
                            tn_error *err) TN_MUST_USE;
 
-/* The member "files" as it stands in MANIFEST, from `[` to `]`: its hash names a model. */
-void tn_manifest_add_files(tn_text *out, const char *key, const tn_manifest *m);
+/* What names a model, by its hash: "<structure>", and of the member "files" the entries of what was
+ * learned, rows and dense values. Files beside them tell of paths and times of the data. */
+void tn_manifest_add_learned(tn_text *out, const tn_manifest *m);
 
 /* SHA-256 in hex over "sparse", "params" and `nodes`, the training graph as in model.json. */
 tn_status tn_manifest_structure(const tn_manifest *m, const char *nodes, char out[65],

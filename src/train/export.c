@@ -38,7 +38,7 @@ typedef struct exporting {
     uint32_t n_files;
 } exporting;
 
-/* The lists of files of a checkpoint and of what it stands on, down to the full one. */
+/* What a checkpoint holds and what it stands on, down to the full one. */
 static tn_status add_lists(const char *folder, tn_arena *arena, tn_text *out, tn_error *err)
 {
     char link[TN_PATH_SIZE];
@@ -46,7 +46,7 @@ static tn_status add_lists(const char *folder, tn_arena *arena, tn_text *out, tn
     (void)snprintf(link, sizeof link, "%s", folder);
     for (;;) {
         TN_TRY(tn_ckpt_read_manifest(link, arena, &m, err));
-        tn_manifest_add_files(out, NULL, &m);
+        tn_manifest_add_learned(out, &m);
         if (m.base == 0) {
             return tn_text_check(out, "the files of a checkpoint", err);
         }

@@ -1,6 +1,7 @@
 /* runcheck.c - what no single option can say about itself; see run.h. */
 #include "train/run.h"
 
+#include "base/clock.h"
 #include "base/number.h"
 #include "base/threads.h"
 #include "io/format.h"
@@ -50,6 +51,53 @@ bool tn_every_read(const char *text, tn_every *out)
     bool good = tn_read_scalar(&b, &duration, &scalar, &out->seconds) && out->seconds > 0;
     tn_diag_done(&quiet);
     return good;
+}
+
+/* Digits text[0 .. n - 1]. */
+static bool read_digits(const char *text, size_t n, uint64_t *out)
+{
+    return strspn(text, "0123456789") >= n && tn_read_u64(text, n, out) == TN_NUM_OK;
+}
+
+bool tn_day_read(const char *text, uint32_t *out)
+{
+    static const uint64_t before[] = {0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334, 365};
+    uint64_t year = 0;
+    uint64_t month = 0;
+    uint64_t day = 0;
+    *out = 0;
+    if (text == NULL) {
+        return true;
+    }
+    if (strcmp(text, "today") == 0) {
+        *out = tn_wall_day();
+        return true;
+    }
+    if (strlen(text) != 10 || text[4] != '-' || text[7] != '-' || !read_digits(text, 4, &year) ||
+        !read_digits(text + 5, 2, &month) || !read_digits(text + 8, 2, &day) || year < 1970 ||
+        month < 1 || month > 12) {
+        return false;
+    }
+    const bool leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    const uint64_t days = before[month] - before[month - 1] + (leap && month == 2);
+    if (day < 1 || day > days) {
+        return false;
+    }
+    const uint64_t last = year - 1; /* leap years up to it, since year 1; 477 before 1970 */
+    const uint64_t leaps = last / 4 - last / 100 + last / 400 - 477;
+    *out =
+        (uint32_t)((year - 1970) * 365 + leaps + before[month - 1] + (leap && month > 2) + day - 1);
+    return true;
+}
+
+static void check_day(const tn_binder *b, const tn_tree *tree, const char *text)
+{
+    uint32_t day = 0;
+    if (!tn_day_read(text, &day)) {
+        tn_diag_error(b->diag, place(tree, "run.day"),
+                      "'run.day' is '%s', not a date from 1970-01-01 on like 2026-11-07, nor today",
+                      text);
+    }
 }
 
 static void check_every(const tn_binder *b, const tn_tree *tree, const char *path, const char *text)
@@ -249,6 +297,7 @@ void tn_run_bind(const tn_binder *b, const tn_tree *tree, tn_run *out)
     tn_fields_bind(b, tn_run_fields, tree, out);
     check_format(b, tree, out);
     /* Also where some option is at fault already, and has its default: all faults at once. */
+    check_day(b, tree, out->run.day);
     check_every(b, tree, "eval.every", out->eval.every);
     check_every(b, tree, "checkpoint.every", out->checkpoint.every);
     check_every(b, tree, "checkpoint.delta_every", out->checkpoint.delta_every);

@@ -29,6 +29,9 @@ static const tn_field run_fields[] = {
     TN_FIELD_STR(tn_run_opts, dir, "~", "checkpoints, logs and summary; ~: runs/<name>"),
     TN_FIELD_U64(tn_run_opts, seed, "42", 0, 0x1p53, "", "of everything that is drawn"),
     TN_FIELD_BOOL(tn_run_opts, deterministic, "true", "same bits at any number of threads"),
+    TN_FIELD_STR(tn_run_opts, day, "~",
+                 "last-seen day of rows: a date, 2026-11-07; today: the clock's; ~: 0, "
+                 "so that nothing depends on the clock"),
     TN_FIELD_END,
 };
 

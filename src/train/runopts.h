@@ -12,6 +12,7 @@ typedef struct tn_run_opts {
     const char *name, *dir; /* dir ~: runs/<name> */
     uint64_t seed;
     bool deterministic;
+    const char *day; /* tn_day_read */
 } tn_run_opts;
 
 typedef struct tn_admission_opts {

@@ -133,7 +133,8 @@ tn_status tn_worker_new(tn_worker **out, const tn_blueprint *plan, const tn_work
         return TN_E_MEMORY;
     }
     w->plan = plan;
-    w->day = tn_wall_day();
+    bool good = tn_day_read(plan->run->run.day, &w->day);
+    TN_ASSERT(good); /* checked with the configuration */
     w->params = tn_params_new();
     tn_status status = tn_team_open(&w->team, tn_worker_threads(plan->run), err);
     if (status == TN_OK && plan->run->compute.pin) {

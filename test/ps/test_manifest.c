@@ -133,12 +133,19 @@ static void golden_manifest_members_in_order(void **state)
 static void golden_model_id_of_files(void **state)
 {
     (void)state;
-    const tn_manifest_file dense = {
-        .name = "dense-0000.safetensors", .type = "dense", .bytes = 120, .crc = 0xd06f75ab};
-    const tn_manifest m = {.n_files = 1, .file = &dense};
+    const tn_manifest_file files[] = {
+        {.name = "config.yaml", .type = "config", .bytes = 9, .crc = 1},
+        {.name = "dense-0000.safetensors", .type = "dense", .bytes = 120, .crc = 0xd06f75ab},
+        {.name = "metrics.safetensors", .type = "metrics", .bytes = 9, .crc = 2},
+        {.name = "sources.jsonl", .type = "sources", .bytes = 9, .crc = 3}};
+    const tn_manifest m = {.n_files = 4,
+                           .file = files,
+                           .structure =
+                               "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"};
     tn_text text = {0};
-    tn_manifest_add_files(&text, NULL, &m);
+    tn_manifest_add_learned(&text, &m);
     assert_string_equal(tn_text_str(&text),
+                        "\"00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff\","
                         "[{\"name\":\"dense-0000.safetensors\",\"type\":"
                         "\"dense\",\"bytes\":\"120\",\"crc32c\":\"d06f75ab\"}]");
     tn_sha256 h;
@@ -148,7 +155,7 @@ static void golden_model_id_of_files(void **state)
     tn_sha256_add(&h, text.data, text.size);
     tn_sha256_end(&h, digest);
     tn_sha256_hex(digest, hex);
-    assert_memory_equal(hex, "001ff2044284a99c25fd62a9204473cc", 32);
+    assert_memory_equal(hex, "c1665130c99209d740b70206fae732da", 32);
     tn_text_done(&text);
 }
 

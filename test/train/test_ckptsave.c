@@ -1,9 +1,11 @@
 /* test_ckptsave.c - checkpoints that are written while training goes on, and deltas. */
+#include "base/clock.h"
 #include "base/failpoint.h"
 #include "base/file.h"
 #include "support/test.h"
 #include "support/tmpdir.h"
 #include "train/checkpoint.h"
+#include "train/ckptcheck.h"
 #include "train/ckptdir.h"
 #include "train/datamap.h"
 #include "train/feeder.h"
@@ -131,6 +133,87 @@ static void what_is_written_behind_training_has_the_bytes_of_what_stops_it(void 
         tn_tmpdir_remove(dir[0]);
         tn_tmpdir_remove(dir[1]);
     }
+}
+
+/* ---- days ---- */
+
+static tn_status check_day(void *arg, const tn_row_view *row, tn_error *err)
+{
+    const uint32_t *day = arg;
+    return row->last_seen == *day ? TN_OK
+                                  : tn_fail(err, TN_E_DATA, "day %u of a row", row->last_seen);
+}
+
+/* All rows of ckpt-1, as they are loaded; and what its manifest says. */
+static void assert_days(const char *dir, uint32_t day)
+{
+    char path[TN_PATH_SIZE];
+    tn_saved which;
+    tn_error err = {0};
+    tn_manifest m = {0};
+    tn_worker *w = NULL;
+    tn_diag diag = {0};
+    tn_arena *arena = tn_arena_new(1 << 16);
+    tn_binder b = {.arena = arena, .diag = &diag};
+    const tn_blueprint *plan =
+        golden_plan(arena, "deepfm_bn", (const char *const[]){"model.dropout=0.2", NULL});
+    (void)snprintf(path, sizeof path, "%s/ckpt-1", dir);
+    assert_int_equal(tn_ckpt_read_manifest(path, arena, &m, &err), TN_OK);
+    assert_int_equal(m.clock, day);
+    assert_int_equal(tn_worker_new(&w, plan, &(tn_worker_opts){.training = true}, &b, &err), TN_OK);
+    assert_int_equal(tn_checkpoint_load(path, w, &which, &err), TN_OK);
+    assert_true(tn_table_rows(w->shard.table) > 20);
+    for (uint32_t p = 0; p < TN_PARTITIONS; p++) {
+        if (tn_table_walk(w->shard.table, p, check_day, &day, &err) != TN_OK) {
+            fail_msg("%s, not %u", err.text, day);
+        }
+    }
+    tn_worker_free(w);
+    tn_arena_free(arena);
+}
+
+static void rows_hold_the_day_of_the_configuration(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *option;
+        uint32_t day;
+    } cases[] = {{"run.day=~", 0},
+                 {"run.day=2026-11-07", 20764},
+                 {"run.day=2024-02-29", 19782},
+                 {"run.day=2100-03-01", 47541}};
+    const uint32_t before = tn_wall_day();
+    char dir[256];
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        tn_tmpdir_make(dir);
+        const char *opts[] = {"train.max_steps=4", "data.valid=~", cases[i].option, NULL};
+        assert_int_equal(trainrun_do(dir, opts, NULL).status, TN_OK);
+        assert_days(dir, cases[i].day);
+        tn_tmpdir_remove(dir);
+    }
+    tn_tmpdir_make(dir);
+    const char *today[] = {"train.max_steps=4", "data.valid=~", "run.day=today", NULL};
+    assert_int_equal(trainrun_do(dir, today, NULL).status, TN_OK);
+    if (tn_wall_day() == before) { /* not at midnight */
+        assert_days(dir, before);
+    }
+    tn_tmpdir_remove(dir);
+}
+
+static void what_is_no_day_is_refused(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"",           "tomorrow",   "2026-11-7",  "2026-13-01",
+                                      "2025-02-29", "2026-00-10", "2026-04-31", "1969-12-31",
+                                      "2026/11/07", "2026-11-00", "+026-11-07", "9999-12-31 "};
+    uint32_t day = 7;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        if (tn_day_read(bad[i], &day)) {
+            fail_msg("'%s' is day %u", bad[i], day);
+        }
+    }
+    assert_true(tn_day_read("1970-01-01", &day) && day == 0);
+    assert_true(tn_day_read("2000-12-31", &day) && day == 11322);
 }
 
 /* ---- deltas ---- */
@@ -289,6 +372,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_written_behind_training_has_the_bytes_of_what_stops_it),
+        cmocka_unit_test(rows_hold_the_day_of_the_configuration),
+        cmocka_unit_test(what_is_no_day_is_refused),
         cmocka_unit_test(a_delta_loads_to_what_a_full_one_of_the_same_step_does),
         cmocka_unit_test(a_run_that_goes_on_from_a_delta_ends_with_the_same_bits),
         cmocka_unit_test(a_delta_that_is_damaged_or_stands_on_damage_is_passed_over),

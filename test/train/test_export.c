@@ -13,6 +13,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <utime.h>
 
 #define NARROW "slots: {deep: [user, item, hist, tags, top, gone, age, count, amount]}"
 
@@ -186,6 +187,34 @@ static void equal_checkpoints_have_equal_exports(void **state)
     assert_true(!first.existed && again.existed);
     assert_string_equal(again.model_id, first.model_id);
     exportkit_close(&k);
+}
+
+/* The id of what a run over the same rows, written at another time into another folder, learns. */
+static void id_of_run(const char *const *overrides, time_t written, char out[33])
+{
+    exportkit k;
+    char path[320];
+    exportkit_open(&k, models[2], overrides);
+    (void)snprintf(path, sizeof path, "%s/train.csv", k.dir);
+    const struct utimbuf times = {.actime = written, .modtime = written};
+    assert_int_equal(utime(path, &times), 0);
+    exportkit_train(&k);
+    const tn_exported exported = exportkit_export(&k);
+    memcpy(out, exported.model_id, 33);
+    exportkit_close(&k);
+}
+
+static void the_id_is_of_what_was_learned(void **state)
+{
+    (void)state;
+    char id[4][33];
+    id_of_run(NULL, 1000000000, id[0]);
+    id_of_run(NULL, 1700000000, id[1]);
+    id_of_run((const char *const[]){"run.seed=8", NULL}, 1000000000, id[2]);
+    id_of_run((const char *const[]){"run.day=2026-11-07", NULL}, 1000000000, id[3]);
+    assert_string_equal(id[0], id[1]);
+    assert_string_not_equal(id[0], id[2]);
+    assert_string_not_equal(id[0], id[3]); /* rows tell it */
 }
 
 static void another_export_in_its_place_is_refused(void **state)
@@ -467,6 +496,7 @@ int main(void)
         cmocka_unit_test(d1_sampled_negatives_are_corrected_in_the_bias),
         cmocka_unit_test(short_values_score_nearly_the_same),
         cmocka_unit_test(equal_checkpoints_have_equal_exports),
+        cmocka_unit_test(the_id_is_of_what_was_learned),
         cmocka_unit_test(another_export_in_its_place_is_refused),
         cmocka_unit_test(files_of_two_models_are_not_mixed),
         cmocka_unit_test(every_flipped_byte_of_an_export_is_noticed),
