@@ -3,6 +3,7 @@
 #include "base/fileio.h"
 
 #include "base/alloc.h"
+#include "base/failpoint.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -259,6 +260,6 @@ tn_status tn_disk_free(const char *path, uint64_t *bytes, tn_error *err)
         return tn_fail(err, TN_E_IO, "cannot ask for free space at '%s': %s", path,
                        strerrordesc_np(errno));
     }
-    *bytes = (uint64_t)st.f_bavail * st.f_frsize;
+    *bytes = tn_failpoint("disk.full") == 0 ? (uint64_t)st.f_bavail * st.f_frsize : 0;
     return TN_OK;
 }

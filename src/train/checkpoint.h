@@ -22,8 +22,8 @@ typedef struct tn_saved {
     char name[32]; /* ckpt-42 */
     uint64_t ordinal;
     uint64_t run_id;
-    uint64_t bytes;   /* of its files */
-    uint64_t rows;    /* of the model .. */
+    uint64_t bytes; /* of its files; when it was loaded, of rows and dense values of the full one */
+    uint64_t rows;  /* of the model .. */
     uint64_t written; /* .. and in the files of this one */
     uint64_t step, samples;
     uint32_t epoch;
@@ -60,6 +60,17 @@ tn_status tn_checkpoints_begin(tn_checkpoints *c, tn_worker *w, const tn_ckpt_wa
                                tn_error *err) TN_MUST_USE;
 bool tn_checkpoints_written(const tn_checkpoints *c); /* tn_checkpoints_end will not wait */
 tn_status tn_checkpoints_end(tn_checkpoints *c, tn_saved *out, tn_error *err) TN_MUST_USE;
+
+/* What is known before the first save. */
+typedef struct tn_ckpt_room {
+    uint64_t least;  /* bytes that every full checkpoint will take */
+    uint64_t unused; /* bytes of the disk */
+    uint32_t wanted; /* checkpoints that are still to come before the oldest goes */
+} tn_ckpt_room;
+
+/* `w` was loaded as `from` tells; its ordinal 0: begun anew. */
+tn_status tn_checkpoints_room(const tn_checkpoints *c, const tn_worker *w, const tn_saved *from,
+                              tn_ckpt_room *out, tn_error *err) TN_MUST_USE;
 
 /* Whether the last one failed because the disk refused rows: these are not kept once they are
  * written, so nothing but another save can try that file again. */

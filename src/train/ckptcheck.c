@@ -12,13 +12,19 @@
 
 enum { PIECE_BYTES = 1 << 20 };
 
-/* A file that lacks in a folder that is there is damage. Whatever else keeps one from being opened
- * (rights, descriptors, the disk, a server that does not answer) says nothing about its bytes. */
-static tn_status blame(tn_status status, const char *folder, const char *file, tn_error *err)
+static bool is_missing(const char *path)
 {
     struct stat st;
+    return lstat(path, &st) != 0 && errno == ENOENT;
+}
+
+/* A file that is not there is damage; its folder may lack with it, but not lie behind a link to
+ * nowhere. Whatever else keeps one from being opened (rights, descriptors, the disk, a server that
+ * does not answer) says nothing about its bytes. */
+static tn_status blame(tn_status status, const char *folder, const char *file, tn_error *err)
+{
     const bool missing =
-        status == TN_E_IO && tn_path_is_dir(folder) && lstat(file, &st) != 0 && errno == ENOENT;
+        status == TN_E_IO && is_missing(file) && (tn_path_is_dir(folder) || is_missing(folder));
     return missing ? tn_fail(err, TN_E_CKPT, "'%s' is not there", file) : status;
 }
 

@@ -96,8 +96,9 @@ typedef struct tn_ckpt_loader {
     tn_status (*read)(void *ctx, const char *path, const tn_manifest *m, tn_error *err);
     void *ctx;
     const tn_ckptdir
-        *owner;  /* damaged ones are set aside, once another is loaded; NULL: by nobody */
+        *owner;  /* sets damaged ones aside, once another is loaded; NULL: nobody does */
     bool strict; /* no fallback: the newest must be good */
+    bool seen;   /* by another rank, as whole: what is not so here cannot be read here */
 } tn_ckpt_loader;
 
 /* The newest that is whole, from the top; each damaged one is logged with file and place. *ordinal

@@ -162,6 +162,12 @@ static tn_status load(const char *path, const tn_ckpt_loader *loader, tn_arena *
     if (status == TN_OK) {
         status = check_place(path, &c->link[0]->manifest, err);
     }
+    if (status == TN_E_CKPT && loader->seen) {
+        status = TN_E_IO;
+        if (err != NULL) {
+            err->code = status;
+        }
+    }
     *damaged = status == TN_E_CKPT;
     TN_TRY(status);
     if (loader->fits != NULL) {

@@ -155,15 +155,13 @@ static void take_changes(tn_moment *m, const uint64_t *now)
 static tn_status take_metrics(tn_moment *m, const tn_metrics *metrics, tn_error *err)
 {
     tn_metrics_sums(metrics, m->sums);
-    if (m->delta) {
-        take_changes(m, tn_metrics_histogram(metrics));
-        return TN_OK;
+    if (!m->delta) { /* all zeros, which is what a full one stands on */
+        m->histogram = tn_try_alloc(CELLS, sizeof *m->histogram, "a copy of a histogram", err);
     }
-    m->histogram = tn_try_alloc(CELLS, sizeof *m->histogram, "a copy of a histogram", err);
     if (m->histogram == NULL) {
         return TN_E_MEMORY;
     }
-    memcpy(m->histogram, tn_metrics_histogram(metrics), CELLS * sizeof *m->histogram);
+    take_changes(m, tn_metrics_histogram(metrics));
     return TN_OK;
 }
 

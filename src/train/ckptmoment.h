@@ -34,7 +34,8 @@ typedef struct tn_moment {
     float *floats;
     bool delta;
     uint64_t *histogram; /* [2][TN_MOMENT_BINS]; of a delta: that of its base, lent, made today's */
-    tn_text changes;     /* of a delta: cell and new value, u64 each, where these two differed */
+    tn_text changes;     /* cell and new value, u64 each, where it differed from the base's, or from
+                            zeros; failed: all of it is shorter */
     uint64_t sums[TN_MOMENT_SUMS][2];
 } tn_moment;
 

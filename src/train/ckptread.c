@@ -246,21 +246,27 @@ tn_status tn_ckpt_read_dense(const char *path, tn_worker *w, size_t *reached, tn
 
 #define CELLS (2UL * TN_MOMENT_BINS)
 
-/* The histogram, whole or, in a delta, as what differs from that of the base, which `m` holds. */
+/* The histogram into `cells`, which are zeros: whole, or cells that are not 0, or, in a delta,
+ * those that differ from the base, which `m` holds. */
 static tn_status read_cells(const document *d, const char *path, const tn_metrics *m,
                             uint64_t *cells, tn_error *err)
 {
+    const tn_tensor *given = tn_tensor_find(&d->tensors, "hist.click.cells");
     const tn_tensor *changes = tn_tensor_find(&d->tensors, "hist.click.changes");
     const tn_tensor *whole = NULL;
+    const bool stands = given == NULL;
+    changes = stands ? changes : given;
     if (changes == NULL) {
         tn_tensor_want want = {"hist.click", "U64", 2, {2, TN_MOMENT_BINS}};
         TN_TRY(tn_tensor_get(&d->tensors, &want, path, &whole, err));
         memcpy(cells, whole->data, whole->size);
         return TN_OK;
     }
-    tn_tensor_want want = {"hist.click.changes", "U64", 2, {changes->shape[0], 2}};
+    tn_tensor_want want = {changes->name, "U64", 2, {changes->shape[0], 2}};
     TN_TRY(tn_tensor_get(&d->tensors, &want, path, &changes, err));
-    memcpy(cells, tn_metrics_histogram(m), CELLS * sizeof *cells);
+    if (stands) {
+        memcpy(cells, tn_metrics_histogram(m), CELLS * sizeof *cells);
+    }
     for (uint64_t i = 0; i < changes->shape[0]; i++) {
         uint64_t pair[2];
         memcpy(pair, changes->data + i * sizeof pair, sizeof pair);

@@ -94,10 +94,34 @@ static tn_status commit(saving *s, tn_error *err)
 /* What the files will take, about: keys are mixed, so peers hold as many rows each. */
 static uint64_t expected_bytes(const tn_checkpoints *c)
 {
-    const uint64_t small = (uint64_t)18 << 20; /* the histogram and texts */
     const tn_moment *m = c->moment;
-    return small + tn_cut_bytes(m->rows) * c->plan->owners.n_peers +
-           4 * sizeof(float) * m->manifest.dense.size;
+    const uint64_t histogram =
+        m->changes.failed ? 2 * TN_MOMENT_BINS * sizeof *m->histogram : m->changes.size;
+    return TN_CKPT_SMALL_BYTES + histogram + m->sources.size +
+           tn_cut_bytes(m->rows) * c->plan->owners.n_peers +
+           (1 + m->manifest.dense.n_states) * sizeof(float) * m->manifest.dense.size;
+}
+
+/* Rows are kept for good, so a model never gets smaller. */
+tn_status tn_checkpoints_room(const tn_checkpoints *c, const tn_worker *w, const tn_saved *from,
+                              tn_ckpt_room *out, tn_error *err)
+{
+    tn_state spec[TN_STATES_MAX];
+    const uint64_t arrays = 1 + tn_dense_states(w->shard.dense, spec);
+    const uint64_t dense = arrays * sizeof(float) * tn_params_size(w->params);
+    const uint32_t keep = c->plan->run->checkpoint.keep;
+    const uint64_t *present = NULL;
+    uint32_t n = 0;
+    uint64_t room = 0;
+    tn_arena *arena = tn_arena_new(1 << 12);
+    tn_status status = tn_ckptdir_list(tn_checkpoints_dir(c), arena, &present, &n, err);
+    tn_arena_free(arena);
+    TN_TRY(status);
+    TN_TRY(tn_disk_free(tn_checkpoints_dir(c), &room, err));
+    *out = (tn_ckpt_room){.least = from->ordinal != 0 && from->bytes > dense ? from->bytes : dense,
+                          .unused = room,
+                          .wanted = n > keep ? 1 : keep + 1 - n};
+    return TN_OK;
 }
 
 tn_status tn_checkpoints_make_folder(tn_checkpoints *c, tn_error *err)

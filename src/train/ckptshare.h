@@ -82,7 +82,8 @@ void tn_ckptshare_free(tn_ckptshare *s); /* waits, if nobody has; NULL is fine *
 
 /* Reads what `w` owns of the checkpoint at `path` and of its chain. A run that goes on wants
  * `stand`, where in an epoch that is: then steps are those of the checkpoint, and deltas may stand
- * on it. NULL: the model is older, the run is not. TN_E_CKPT: missing or damaged, with the file. */
+ * on it. NULL: the model is older, the run is not. TN_E_CKPT: its rows are damaged, with the file.
+ * TN_E_IO: they cannot be read, or other files than rank 0 has found whole are there. */
 tn_status tn_ckptshare_load(tn_worker *w, const char *path, tn_data_stand *stand,
                             tn_error *err) TN_MUST_USE;
 

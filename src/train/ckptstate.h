@@ -9,6 +9,9 @@
 #include "train/ckptparts.h"
 #include "train/ckptshare.h"
 
+/* Texts, the head of a shard file and its index. */
+enum { TN_CKPT_SMALL_BYTES = 64 << 10 };
+
 /* What the next delta stands on: a checkpoint in this directory and of this run. */
 typedef struct tn_ckpt_base {
     uint64_t ordinal; /* 0: none */

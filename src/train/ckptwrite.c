@@ -149,8 +149,8 @@ tn_status tn_ckpt_write_metrics(void *part, const char *path, tn_error *err)
          .data = (const char *)m->sums,
          .size = sizeof m->sums},
     };
-    if (m->delta && !m->changes.failed) {
-        tensor[0] = (tn_tensor){.name = "hist.click.changes",
+    if (!m->changes.failed) {
+        tensor[0] = (tn_tensor){.name = m->delta ? "hist.click.changes" : "hist.click.cells",
                                 .dtype = "U64",
                                 .rank = 2,
                                 .shape = {m->changes.size / (2 * sizeof *m->histogram), 2},

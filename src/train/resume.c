@@ -22,6 +22,7 @@ typedef struct loading {
     bool goes_on;               /* they take its steps too */
     uint64_t top;               /* the checkpoint that is wanted; others are what it stands on */
     uint32_t deltas;            /* read so far on the full one */
+    uint64_t bytes;             /* of rows and dense values of that */
 } loading;
 
 /* Positions within an epoch count rows in an order of their own. */
@@ -165,11 +166,23 @@ static void warn_of_changes(const loading *l, const tn_manifest *m)
     }
 }
 
+static uint64_t learned_bytes(const tn_manifest *m)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < m->n_files; i++) {
+        const char *type = m->file[i].type;
+        const bool learned = strcmp(type, "sparse") == 0 || strcmp(type, "dense") == 0;
+        bytes += learned ? m->file[i].bytes : 0;
+    }
+    return bytes;
+}
+
 static tn_status read_all(void *ctx, const char *path, const tn_manifest *m, tn_error *err)
 {
     loading *l = ctx;
     l->deltas = m->base != 0 ? l->deltas + 1 : 0;
     if (m->base == 0) {
+        l->bytes = learned_bytes(m);
         tn_table_clear(l->w->shard.table);
     }
     TN_TRY(read_files(l, path, m, err));
@@ -189,6 +202,7 @@ static tn_status read_all(void *ctx, const char *path, const tn_manifest *m, tn_
         *l->which = (tn_saved){.ordinal = m->ordinal,
                                .run_id = m->run_id,
                                .deltas = l->deltas,
+                               .bytes = l->bytes,
                                .rows = m->rows,
                                .step = m->step,
                                .samples = m->samples,
@@ -315,7 +329,7 @@ tn_status tn_ckptshare_load(tn_worker *w, const char *path, tn_data_stand *stand
 {
     const uint64_t steps = w->steps;
     loading l = {.w = w, .stand = stand};
-    tn_ckpt_loader loader = {.fits = fits, .read = read_all, .ctx = &l};
+    tn_ckpt_loader loader = {.fits = fits, .read = read_all, .ctx = &l, .seen = true};
     TN_TRY(tn_ckptdir_load_one(path, &loader, err));
     if (stand == NULL) {
         w->steps = steps;

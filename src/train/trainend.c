@@ -61,8 +61,7 @@ static bool is_never(const tn_every *every)
     return every->epochs == 0 && every->steps == 0 && every->seconds == 0;
 }
 
-/* A run that keeps no checkpoints but the best ones. */
-static bool saves_nothing(const tn_trainer *t)
+bool tn_trainer_saves_nothing(const tn_trainer *t)
 {
     return is_never(&t->ckpt_every) && is_never(&t->delta_every);
 }
@@ -71,7 +70,7 @@ static bool saves_nothing(const tn_trainer *t)
  * when the best cannot be read, for the reason in `why`. */
 static tn_status bring_back(tn_trainer *t, bool *back, tn_error *why, tn_error *err)
 {
-    const bool kept = !saves_nothing(t);
+    const bool kept = !tn_trainer_saves_nothing(t);
     if (kept) {
         TN_TRY(save_at_last(t, false, err));
     }
@@ -176,7 +175,7 @@ tn_status tn_trainer_wind_up(tn_trainer *t, tn_error *err)
     TN_TRY(tn_trainer_end_save(t, err));
     TN_TRY(choose_the_last(t, err));
     TN_TRY(tn_trainer_end_save(t, err)); /* of the best model, which it may be */
-    if (t->opened && !saves_nothing(t) && !tn_trainer_is_asked(t)) {
+    if (t->opened && !tn_trainer_saves_nothing(t) && !tn_trainer_is_asked(t)) {
         TN_TRY(save_at_last(t, false, err));
     }
     tn_status status = tn_trainer_is_asked(t) ? TN_E_STOPPED : judge_the_last(t, err);

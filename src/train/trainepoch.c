@@ -408,7 +408,11 @@ static tn_status open_data(tn_trainer *t, tn_feeder **out, tn_error *err)
     if (t->lead != NULL && tn_deals_on_request(t->worker)) {
         tn_lead_deal(t->lead, t->dealer);
     }
-    return first ? warn_of_spare_ranks(t, err) : TN_OK;
+    if (!first) {
+        return TN_OK;
+    }
+    TN_TRY(tn_trainer_check_room(t, err));
+    return warn_of_spare_ranks(t, err);
 }
 
 tn_status tn_trainer_epoch(tn_trainer *t, tn_error *err)

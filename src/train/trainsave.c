@@ -3,6 +3,9 @@
 #include "train/trainstate.h"
 
 #include "base/clock.h"
+#include "base/file.h"
+
+#include <stdio.h>
 
 /* How the parts of an epoch stand that several readers have shared. */
 static void tell_parts(tn_trainer *t)
@@ -102,4 +105,33 @@ tn_status tn_trainer_save_best(tn_trainer *t, tn_error *err)
     TN_TRY(tn_trainer_save(t, false, err));
     t->saving_best = t->saving;
     return TN_OK;
+}
+
+tn_status tn_trainer_check_room(tn_trainer *t, tn_error *err)
+{
+    tn_ckpt_room room;
+    const tn_checkpoint_opts *o = &t->run->checkpoint;
+    const char *dir = tn_checkpoints_dir(t->checkpoints);
+    if (tn_trainer_saves_nothing(t)) {
+        return TN_OK;
+    }
+    TN_TRY(tn_checkpoints_room(t->checkpoints, t->worker, &t->saved, &room, err));
+    const double free_mb = (double)room.unused / 1e6;
+    const double least_mb = (double)room.least / 1e6;
+    if (room.unused < room.least && o->on_error == 0) {
+        return tn_fail(err, TN_E_IO,
+                       "no room for any checkpoint in '%s': %.1f MB free, at least %.1f needed\n"
+                       "hint: another run.dir, or checkpoint.every=never",
+                       dir, free_mb, least_mb);
+    }
+    if (room.unused / room.wanted >= room.least) {
+        return TN_OK;
+    }
+    char line[TN_PATH_SIZE + 200];
+    (void)snprintf(
+        line, sizeof line,
+        "%.1f MB are free in '%s', and with checkpoint.keep=%u up to %u more checkpoints "
+        "of at least %.1f MB will stand there",
+        free_mb, dir, o->keep, room.wanted, least_mb);
+    return tn_report_event(t->report, &t->state, "warn", line, err);
 }

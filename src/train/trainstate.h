@@ -70,6 +70,11 @@ tn_status tn_trainer_validate(tn_trainer *t, tn_error *err) TN_MUST_USE;
 tn_status tn_trainer_save(tn_trainer *t, bool delta, tn_error *err) TN_MUST_USE;
 tn_status tn_trainer_save_best(tn_trainer *t, tn_error *err) TN_MUST_USE;
 
+bool tn_trainer_saves_nothing(const tn_trainer *t); /* it keeps no checkpoints but the best ones */
+
+/* Before the first step: TN_E_IO when not even the smallest checkpoint will fit the disk. */
+tn_status tn_trainer_check_room(tn_trainer *t, tn_error *err) TN_MUST_USE;
+
 /* Takes note of a save that is done; `end` waits for it. Without one they do nothing. */
 tn_status tn_trainer_note_save(tn_trainer *t, tn_error *err) TN_MUST_USE;
 tn_status tn_trainer_end_save(tn_trainer *t, tn_error *err) TN_MUST_USE;

@@ -177,7 +177,15 @@ says "File too large"
 if [ "$(id -u)" -eq 0 ] && mkdir "$dir/disk" && mount -t tmpfs -o size=1m none "$dir/disk" 2>"$dir/null"; then
     full=0
     tnet-train "$config" run.dir="$dir/disk/run" >"$dir/out" 2>"$dir/err" || full=$?
+    cp "$dir/err" "$dir/late"
+    large=0
+    tnet-train "$config" run.dir="$dir/disk/large" 'model.hidden=[400, 400]' >"$dir/out" 2>"$dir/err" || large=$?
+    cp "$dir/disk/large/summary.json" "$dir/large.json"
     umount "$dir/disk"
+    [ "$large" -eq 8 ] || fail "exit code $large on a small disk, expected 8: $(cat "$dir/err")"
+    says "no room for any checkpoint in '$dir/disk/large'"
+    grep -q '"steps":0,' "$dir/large.json" || fail "found out late: $(cat "$dir/large.json")"
+    mv "$dir/late" "$dir/err"
     [ "$full" -eq 8 ] || fail "exit code $full on a full disk, expected 8: $(cat "$dir/err")"
     says "checkpoint not saved"
 fi

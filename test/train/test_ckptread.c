@@ -1,4 +1,5 @@
 /* test_ckptread.c - shard files read into a worker by one thread and by several. */
+#include "base/alloc.h"
 #include "base/bytes.h"
 #include "base/file.h"
 #include "base/key.h"
@@ -169,12 +170,122 @@ static void rows_of_another_layout_are_refused(void **state)
     tn_worker_free(w);
 }
 
+/* ---- metrics ---- */
+
+enum { CELLS = 2 * TN_MOMENT_BINS };
+
+/* A moment of nothing but metrics: `n` pairs of cell and value. */
+static void make_moment(tn_moment *m, const uint64_t *pairs, size_t n)
+{
+    *m = (tn_moment){.sums = {{1, 2}, {3, 4}, {5, 6}, {7, 8}, {9, 10}, {11, 12}}};
+    m->histogram = tn_alloc(CELLS, sizeof *m->histogram, "a histogram");
+    for (size_t i = 0; i < 2 * n; i += 2) {
+        tn_text_add_u64le(&m->changes, pairs[i]);
+        tn_text_add_u64le(&m->changes, pairs[i + 1]);
+        m->histogram[pairs[i] % CELLS] = pairs[i + 1];
+    }
+}
+
+static void drop_moment(tn_moment *m)
+{
+    tn_free(m->histogram);
+    tn_text_done(&m->changes);
+}
+
+static void cells_of_a_histogram_have_these_bytes(void **state)
+{
+    fixture *f = *state;
+    static const char header[] =
+        "{\"hist.click.cells\":{\"dtype\":\"U64\",\"shape\":[2,2],\"data_offsets\":[0,32]},"
+        "\"sums.click\":{\"dtype\":\"U64\",\"shape\":[6,2],\"data_offsets\":[32,128]}}";
+    static const uint64_t pairs[] = {5, 7, CELLS - 1, 1};
+    char path[320];
+    tn_moment m;
+    tn_text file = {0};
+    make_moment(&m, pairs, 2);
+    tn_ckpt_part part = {.moment = &m};
+    (void)snprintf(path, sizeof path, "%s/cells", f->dir);
+    assert_int_equal(tn_ckpt_write_metrics(&part, path, NULL), TN_OK);
+    assert_int_equal(tn_file_read_all(path, 4096, &file, NULL), TN_OK);
+    const size_t padded = (sizeof header - 1 + 7) / 8 * 8;
+    assert_int_equal(file.size, 8 + padded + 128);
+    assert_int_equal(tn_load_u64(file.data), padded);
+    assert_memory_equal(file.data + 8, header, sizeof header - 1);
+    const char *data = file.data + 8 + padded;
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(tn_load_u64(data + 8 * i), pairs[i]);
+    }
+    assert_memory_equal(data + 32, m.sums, sizeof m.sums);
+    tn_text_done(&file);
+    drop_moment(&m);
+}
+
+static void all_kinds_of_histograms_are_read(void **state)
+{
+    fixture *f = *state;
+    static const uint64_t pairs[] = {0, 3, 5, 7, TN_MOMENT_BINS, 9, CELLS - 1, 1};
+    static const uint64_t later[] = {5, 8, 6, 1};
+    char path[320];
+    tn_metrics *got = NULL;
+    tn_moment m;
+    tn_ckpt_part part = {.moment = &m};
+    uint64_t sums[TN_MOMENT_SUMS][2];
+    for (uint32_t whole = 0; whole < 2; whole++) { /* as all were written once */
+        make_moment(&m, pairs, 4);
+        m.changes.failed = whole != 0;
+        (void)snprintf(path, sizeof path, "%s/metrics-%u", f->dir, whole);
+        assert_int_equal(tn_ckpt_write_metrics(&part, path, NULL), TN_OK);
+        assert_int_equal(part.file.bytes > 8UL * CELLS, whole);
+        assert_int_equal(tn_metrics_new(&got, &(tn_metrics_opts){0}, NULL), TN_OK);
+        assert_int_equal(tn_ckpt_read_metrics(path, got, NULL), TN_OK);
+        assert_memory_equal(tn_metrics_histogram(got), m.histogram, 8UL * CELLS);
+        tn_metrics_sums(got, sums);
+        assert_memory_equal(sums, m.sums, sizeof sums);
+        const uint64_t nine = m.histogram[TN_MOMENT_BINS];
+        drop_moment(&m);
+        make_moment(&m, later, 2); /* a delta changes what stands there */
+        m.delta = true;
+        (void)snprintf(path, sizeof path, "%s/delta-%u", f->dir, whole);
+        assert_int_equal(tn_ckpt_write_metrics(&part, path, NULL), TN_OK);
+        assert_int_equal(tn_ckpt_read_metrics(path, got, NULL), TN_OK);
+        const uint64_t *now = tn_metrics_histogram(got);
+        assert_true(now[0] == 3 && now[5] == 8 && now[6] == 1 && now[TN_MOMENT_BINS] == nine);
+        drop_moment(&m);
+        tn_metrics_free(got);
+    }
+}
+
+static void a_cell_outside_the_histogram_is_damage(void **state)
+{
+    fixture *f = *state;
+    static const uint64_t pairs[] = {CELLS, 1};
+    char path[320];
+    tn_error err = {0};
+    tn_metrics *got = NULL;
+    tn_moment m;
+    tn_ckpt_part part = {.moment = &m};
+    assert_int_equal(tn_metrics_new(&got, &(tn_metrics_opts){0}, NULL), TN_OK);
+    for (uint32_t delta = 0; delta < 2; delta++) {
+        make_moment(&m, pairs, 1);
+        m.delta = delta != 0;
+        (void)snprintf(path, sizeof path, "%s/outside-%u", f->dir, delta);
+        assert_int_equal(tn_ckpt_write_metrics(&part, path, NULL), TN_OK);
+        assert_int_equal(tn_ckpt_read_metrics(path, got, &err), TN_E_CKPT);
+        assert_non_null(strstr(err.text, "a cell 2097152 of a histogram of 2097152"));
+        drop_moment(&m);
+    }
+    tn_metrics_free(got);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_number_of_threads_reads_the_same_rows),
         cmocka_unit_test(the_first_fault_of_the_file_is_told),
         cmocka_unit_test(rows_of_another_layout_are_refused),
+        cmocka_unit_test(cells_of_a_histogram_have_these_bytes),
+        cmocka_unit_test(all_kinds_of_histograms_are_read),
+        cmocka_unit_test(a_cell_outside_the_histogram_is_damage),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

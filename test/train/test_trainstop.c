@@ -276,6 +276,29 @@ static void three_saves_may_not_fail_in_a_row(void **state)
     tn_tmpdir_remove(dir);
 }
 
+static void a_disk_without_room_is_told_before_the_first_step(void **state)
+{
+    (void)state;
+    char dir[256];
+    tn_error err = {0};
+    tn_tmpdir_make(dir);
+    assert_int_equal(tn_failpoint_set("disk.full:error", &err), TN_OK);
+    trainrun o = trainrun_do(dir, NULL, NULL);
+    assert_int_equal(o.status, TN_E_IO);
+    assert_non_null(strstr(o.text, "no room for any checkpoint in '"));
+    assert_non_null(strstr(o.text, " MB free, at least "));
+    assert_int_equal(count_in(dir, "summary.json", "\"steps\":0,"), 1);
+    const char *warn[] = {"checkpoint.on_error=warn", "train.max_steps=2", NULL};
+    o = trainrun_do(dir, warn, NULL); /* it may have room later; at last it must */
+    assert_non_null(strstr(o.text, "checkpoint not saved: no room for a checkpoint"));
+    assert_int_equal(count_in(dir, "metrics.jsonl", "0.0 MB are free in"), 1);
+    const char *never[] = {"checkpoint.every=never", NULL};
+    o = trainrun_do(dir, never, NULL);
+    assert_int_equal(o.status, TN_OK);
+    assert_int_equal(tn_failpoint_set(NULL, &err), TN_OK);
+    tn_tmpdir_remove(dir);
+}
+
 /* A rate that ruins the model after a good start. */
 #define RUINED                                                                                     \
     "train.epochs=30", "train.optimizer.lr=0.3", "train.stop={monitor: valid.auc, patience: 2}"
@@ -458,6 +481,7 @@ int main(void)
         cmocka_unit_test(a_checkpoint_at_the_last_step_does_not_keep_the_best_model_away),
         cmocka_unit_test(a_save_that_would_take_too_long_is_left_out),
         cmocka_unit_test(three_saves_may_not_fail_in_a_row),
+        cmocka_unit_test(a_disk_without_room_is_told_before_the_first_step),
         cmocka_unit_test(the_last_checkpoint_must_be_saved_whatever_is_allowed_for),
         cmocka_unit_test(a_best_model_that_was_not_saved_is_not_mistaken_for_another),
         cmocka_unit_test(early_stopping_leaves_the_best_model),
