@@ -1,4 +1,5 @@
 /* test_ckptsave.c - checkpoints that are written while training goes on, and deltas. */
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/failpoint.h"
 #include "base/file.h"
@@ -7,6 +8,7 @@
 #include "train/checkpoint.h"
 #include "train/ckptcheck.h"
 #include "train/ckptdir.h"
+#include "train/ckptparts.h"
 #include "train/datamap.h"
 #include "train/feeder.h"
 #include "train/golden.h"
@@ -51,6 +53,26 @@ static void assert_same_folder(const char *a, const char *b)
 
 /* ---- the same bytes ---- */
 
+#define HISTOGRAM_BYTES (2UL * TN_MOMENT_BINS * sizeof(uint64_t))
+
+/* What the two checkpoints of `dir`, a full one and perhaps a delta on it, tell of the epoch; a few
+ * hundred rows take no megabytes. */
+static void assert_metrics(const char *dir, const uint64_t *want)
+{
+    tn_metrics *m = NULL;
+    assert_int_equal(tn_metrics_new(&m, &(tn_metrics_opts){0}, NULL), TN_OK);
+    for (uint32_t n = 1; n <= 2; n++) {
+        char path[TN_PATH_SIZE];
+        tn_text file = {0};
+        (void)snprintf(path, sizeof path, "%s/ckpt-%u/metrics.safetensors", dir, n);
+        assert_int_equal(tn_file_read_all(path, 8192, &file, NULL), TN_OK);
+        tn_text_done(&file);
+        assert_int_equal(tn_ckpt_read_metrics(path, m, NULL), TN_OK);
+    }
+    assert_memory_equal(tn_metrics_histogram(m), want, HISTOGRAM_BYTES);
+    tn_metrics_free(m);
+}
+
 /* A run of a few steps, saved at the 4th and at the 6th; ckpt-1 and ckpt-2 in `dir`. */
 static void run_and_save(const char *dir, const char *delta_every, bool behind, uint32_t *hash)
 {
@@ -71,6 +93,7 @@ static void run_and_save(const char *dir, const char *delta_every, bool behind, 
     tn_feeder *feeder = NULL;
     tn_metrics_opts mopts = {0};
     tn_reader_opts ropts = {.paths = plan->run->data.train, .batch_rows = 16, .training = true};
+    uint64_t *at_six = tn_alloc(1, HISTOGRAM_BYTES, "a histogram");
     assert_int_equal(tn_metrics_new(&metrics, &mopts, NULL), TN_OK);
     assert_int_equal(tn_worker_new(&w, plan, &(tn_worker_opts){.training = true}, &b, NULL), TN_OK);
     assert_int_equal(tn_checkpoints_open(&c, plan, &text, NULL), TN_OK);
@@ -96,6 +119,9 @@ static void run_and_save(const char *dir, const char *delta_every, bool behind, 
         if (behind && (i == 6 || i == 9)) {
             assert_int_equal(tn_checkpoints_end(c, &saved, NULL), TN_OK);
         }
+        if (i == 6) {
+            memcpy(at_six, tn_metrics_histogram(metrics), HISTOGRAM_BYTES);
+        }
         if (i == 4 || i == 6) {
             assert_int_equal(behind ? tn_checkpoints_begin(c, w, &want, NULL)
                                     : tn_checkpoints_save(c, w, &want, &saved, NULL),
@@ -104,6 +130,8 @@ static void run_and_save(const char *dir, const char *delta_every, bool behind, 
     }
     assert_int_equal(saved.step, 6);
     assert_int_equal(saved.deltas, strcmp(delta_every, "~") != 0);
+    assert_metrics(dir, at_six);
+    tn_free(at_six);
     assert_int_equal(tn_run_hash(w, hash, NULL), TN_OK);
     tn_feeder_close(feeder);
     tn_checkpoints_close(c);
@@ -322,7 +350,117 @@ static void a_run_ends_before_one_that_is_newer_or_not_to_be_read(void **state)
     tn_tmpdir_remove(dir);
 }
 
+/* Checkpoints that are there, the newest first; in the arena. */
+static const uint64_t *present_in(const char *dir, tn_arena *arena, uint32_t *n)
+{
+    const uint64_t *list = NULL;
+    assert_int_equal(tn_ckptdir_list(dir, arena, &list, n, NULL), TN_OK);
+    return list;
+}
+
+/* Every checkpoint of `dir` loads to what that of the same step does in a run that saves all. */
+static void assert_all_load(const char *dir, const char *whole, uint32_t want)
+{
+    uint32_t n = 0;
+    tn_arena *arena = tn_arena_new(1 << 12);
+    const uint64_t *list = present_in(dir, arena, &n);
+    assert_int_equal(n, want);
+    for (uint32_t i = 0; i < n; i++) {
+        tn_saved which;
+        tn_saved other;
+        const uint32_t hash = trainrun_hash_of(dir, list[i], &which);
+        if (hash == 0 || hash != trainrun_hash_of(whole, which.step, &other)) {
+            fail_msg("ckpt-%u, step %u: other rows", (unsigned)list[i], (unsigned)which.step);
+        }
+        assert_int_equal(other.step, which.step);
+    }
+    tn_arena_free(arena);
+}
+
+static void pruning_counts_what_loads(void **state)
+{
+    (void)state;
+    char dir[256];
+    char whole[256];
+    char aside[300];
+    tn_tmpdir_make(dir);
+    tn_tmpdir_make(whole);
+    const char *all[] = {"checkpoint.every=1step", "data.valid=~", NULL};
+    const char *first[] = {"checkpoint.every=3steps", "train.max_steps=9", "data.valid=~", NULL};
+    const char *rest[] = {"checkpoint.every=3steps", "train.max_steps=15", "data.valid=~",
+                          "checkpoint.keep=2", NULL};
+    const char *last[] = {"checkpoint.every=100steps", "data.valid=~", "checkpoint.keep=2", NULL};
+    assert_int_equal(trainrun_do(whole, all, NULL).status, TN_OK);
+    assert_int_equal(trainrun_do(dir, first, NULL).status, TN_OK);
+    trainrun_damage(dir, 3);
+    assert_int_equal(trainrun_do(dir, rest, NULL).status, TN_OK);
+    assert_all_load(dir, whole, 2);
+    (void)snprintf(aside, sizeof aside, "%s/ckpt-3.damaged", dir);
+    assert_true(tn_path_exists(aside));
+    uint32_t n = 0;
+    tn_arena *arena = tn_arena_new(1 << 12);
+    const uint64_t *list = present_in(dir, arena, &n);
+    trainrun_damage(dir, list[0]); /* the next fault, and there is one to go on from */
+    trainrun o = trainrun_do(dir, last, NULL);
+    assert_int_equal(o.status, TN_OK);
+    tn_saved which;
+    assert_int_equal(o.hash, trainrun_hash_of(whole, 24, &which));
+    assert_all_load(dir, whole, 2);
+    tn_arena_free(arena);
+    tn_tmpdir_remove(whole);
+    tn_tmpdir_remove(dir);
+}
+
 /* ---- failures ---- */
+
+static void a_delta_never_stands_on_one_that_failed(void **state)
+{
+    (void)state;
+    static const char *const points[] = {"ckpt.begin#3:ENOSPC", "ckpt.before_manifest#3:ENOSPC",
+                                         "ckpt.before_rename#3:ENOSPC"};
+    char whole[256];
+    tn_error err = {0};
+    tn_tmpdir_make(whole);
+    const char *all[] = {"checkpoint.every=1step", "data.valid=~", "train.max_steps=6", NULL};
+    const char *deltas[] = {
+        "checkpoint.every=100steps", "checkpoint.delta_every=1step", "data.valid=~",
+        "train.max_steps=6",         "checkpoint.on_error=warn",     NULL};
+    assert_int_equal(trainrun_do(whole, all, NULL).status, TN_OK);
+    for (size_t i = 0; i < sizeof points / sizeof points[0]; i++) {
+        char dir[256];
+        tn_tmpdir_make(dir);
+        assert_int_equal(tn_failpoint_set(points[i], &err), TN_OK);
+        trainrun o = trainrun_do(dir, deltas, NULL);
+        assert_int_equal(tn_failpoint_set(NULL, &err), TN_OK);
+        assert_int_equal(o.status, TN_OK);
+        assert_all_load(dir, whole, 5); /* of steps 1, 2, 4, 5 and the last, full; not of 3 */
+        tn_tmpdir_remove(dir);
+    }
+    tn_tmpdir_remove(whole);
+}
+
+static void saves_may_fail_now_and_then(void **state)
+{
+    (void)state;
+    char dir[256];
+    tn_error err = {0};
+    tn_tmpdir_make(dir);
+    const char *opts[] = {"checkpoint.every=2steps", "checkpoint.on_error=warn", "data.valid=~",
+                          NULL};
+    assert_int_equal(tn_failpoint_set("ckpt.before_rename#2:EIO,ckpt.before_rename#3:EIO,"
+                                      "ckpt.before_rename#5:EIO,ckpt.before_rename#6:EIO,"
+                                      "ckpt.before_rename#8:EIO",
+                                      &err),
+                     TN_OK);
+    trainrun o = trainrun_do(dir, opts, NULL);
+    assert_int_equal(tn_failpoint_set(NULL, &err), TN_OK);
+    if (o.status != TN_OK) {
+        fail_msg("%s", o.text);
+    }
+    const char *plain[] = {"data.valid=~", NULL};
+    assert_int_equal(o.hash, trainrun_hash(plain));
+    tn_tmpdir_remove(dir);
+}
 
 static void a_disk_that_fails_once_is_asked_again(void **state)
 {
@@ -378,6 +516,9 @@ int main(void)
         cmocka_unit_test(a_run_that_goes_on_from_a_delta_ends_with_the_same_bits),
         cmocka_unit_test(a_delta_that_is_damaged_or_stands_on_damage_is_passed_over),
         cmocka_unit_test(a_run_ends_before_one_that_is_newer_or_not_to_be_read),
+        cmocka_unit_test(pruning_counts_what_loads),
+        cmocka_unit_test(a_delta_never_stands_on_one_that_failed),
+        cmocka_unit_test(saves_may_fail_now_and_then),
         cmocka_unit_test(a_disk_that_fails_once_is_asked_again),
         cmocka_unit_test(a_disk_that_stays_broken_ends_the_run_between_two_steps),
     };
