@@ -30,6 +30,9 @@ typedef struct tn_file tn_file;
 tn_status tn_file_create(tn_file **out, const char *path, tn_error *err) TN_MUST_USE;
 /* The same with mode 0600, for secrets: nobody else can have opened it. */
 tn_status tn_file_create_private(tn_file **out, const char *path, tn_error *err) TN_MUST_USE;
+/* A file without a name, for what is read again later: see tn_file_map. `beside` says on which disk
+ * it lies. It is gone when it is abandoned, or with the process. */
+tn_status tn_file_create_nameless(tn_file **out, const char *beside, tn_error *err) TN_MUST_USE;
 tn_status tn_file_write(tn_file *f, const void *data, size_t size, tn_error *err) TN_MUST_USE;
 uint64_t tn_file_size(const tn_file *f); /* bytes written so far */
 uint32_t tn_file_crc(const tn_file *f);  /* CRC-32C of them */
@@ -80,6 +83,8 @@ typedef struct tn_map {
 } tn_map;
 tn_status tn_map_file(tn_map *out, const char *path, tn_error *err) TN_MUST_USE;
 void tn_unmap(tn_map *map);
+/* What was written to a nameless file so far. */
+tn_status tn_file_map(tn_map *out, tn_file *f, tn_error *err) TN_MUST_USE;
 
 /* A file read in pieces at any place. A failing disk is an error here, in a map it is SIGBUS. */
 typedef struct tn_infile tn_infile;

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -43,6 +44,12 @@ tn_status tn_io_rename(const char *from, const char *to, tn_error *err) TN_MUST_
 /* What is not there counts as removed. */
 tn_status tn_io_unlink(const char *path, tn_error *err) TN_MUST_USE;
 tn_status tn_io_rmdir(const char *path, tn_error *err) TN_MUST_USE;
+
+/* A tn_file (file.h) of a descriptor that is open for writing; takes it, on failure too. A stream
+ * is neither synced nor removed: its bytes are gone where they went. */
+struct tn_file;
+tn_status tn_file_take(struct tn_file **out, int fd, const char *path, bool stream,
+                       tn_error *err) TN_MUST_USE;
 
 typedef enum tn_file_op_kind {
     TN_FILE_CREATED,   /* by open; emptied when it was there */

@@ -2,7 +2,7 @@
 #include "base/tracefile.h"
 
 #include "base/alloc.h"
-#include "base/file.h"
+#include "base/fileout.h"
 #include "base/json.h"
 #include "base/tracelane.h"
 #include "base/tracesum.h"
@@ -134,7 +134,7 @@ tn_status tn_trace_write(const tn_trace *trace, const char *path, tn_error *err)
     tn_text text = {0};
     tn_status status = tn_trace_json(trace, &text, err);
     if (status == TN_OK) {
-        status = tn_file_replace(path, tn_text_str(&text), text.size, err);
+        status = tn_output_put(path, tn_text_str(&text), text.size, NULL, err);
     }
     tn_text_done(&text);
     return status;

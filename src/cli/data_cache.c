@@ -43,6 +43,7 @@ static tn_status drain(tn_reader *reader, tn_error *err)
 tn_status tn_data_make_cache(const tn_data_input *in, const char *path, tn_error *err)
 {
     TN_TRY(check_target(in, path, err));
+    TN_TRY(tn_output_check(path, &in->inputs, err));
     const tn_reader_opts opts = {
         .paths = in->paths, .batch_rows = BATCH_ROWS, .prefetch = PREFETCH, .make_cache = path};
     tn_reader *reader = NULL;
@@ -53,9 +54,10 @@ tn_status tn_data_make_cache(const tn_data_input *in, const char *path, tn_error
     tn_reader_counts(reader, &n);
     tn_reader_close(reader);
     if (status == TN_OK) {
-        (void)printf("rows %llu, blank %llu, bad %llu, duplicate names %llu, sources %u\n",
-                     (unsigned long long)(n.records - n.bad), (unsigned long long)n.blank,
-                     (unsigned long long)n.bad, (unsigned long long)n.duplicate_key, n.sources);
+        (void)fprintf(tn_data_counts_to(path),
+                      "rows %llu, blank %llu, bad %llu, duplicate names %llu, sources %u\n",
+                      (unsigned long long)(n.records - n.bad), (unsigned long long)n.blank,
+                      (unsigned long long)n.bad, (unsigned long long)n.duplicate_key, n.sources);
     }
     return status;
 }

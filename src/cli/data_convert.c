@@ -1,6 +1,5 @@
 /* data_convert.c - tnet-data convert: the same rows in another format; tnet-data sample: some rows.
  */
-#include "base/file.h"
 #include "cli/data_cache.h"
 #include "cli/data_tool.h"
 #include "io/convert.h"
@@ -9,7 +8,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 typedef struct convert_flags {
     const char *from;
@@ -30,25 +28,26 @@ static const tn_field convert_fields[] = {
     TN_FIELD_END,
 };
 
-static tn_status write_config(const tn_dataset *to, const convert_flags *flags,
-                              const tn_text *columns, tn_error *err)
+static tn_status write_config(const tn_convert_in *in, const tn_inputs *inputs,
+                              const convert_flags *flags, const tn_text *columns, tn_error *err)
 {
+    const tn_output_with with = {.inputs = inputs};
     tn_text text = {0};
-    tn_dataset_config(to, flags->to, columns->size > 0 ? columns->data : NULL, &text);
+    tn_dataset_config(in->to, flags->to, columns->size > 0 ? columns->data : NULL, &text);
     tn_status status = tn_text_check(&text, "a configuration", err);
     if (status == TN_OK) {
-        status = tn_file_replace(flags->config_to, text.data, text.size, err);
+        status = tn_output_put(flags->config_to, text.data, text.size, &with, err);
     }
     tn_text_done(&text);
     return status;
 }
 
-static tn_status convert_into(const tn_convert_in *in, const convert_flags *flags,
-                              tn_pass_counts *counts, tn_error *err)
+static tn_status convert_into(const tn_convert_in *in, const tn_inputs *inputs,
+                              const convert_flags *flags, tn_pass_counts *counts, tn_error *err)
 {
     tn_sink *sink = NULL;
     tn_text columns = {0};
-    TN_TRY(tn_data_sink(flags->to, in->to->data.compression, &sink, err));
+    TN_TRY(tn_data_sink(flags->to, inputs, in->to->data.compression, &sink, err));
     tn_status status = tn_convert(in, sink, &columns, counts, err);
     if (status == TN_OK) {
         status = tn_sink_commit(sink, err);
@@ -56,7 +55,7 @@ static tn_status convert_into(const tn_convert_in *in, const convert_flags *flag
         tn_sink_abandon(sink);
     }
     if (status == TN_OK && flags->config_to != NULL) {
-        status = write_config(in->to, flags, &columns, err);
+        status = write_config(in, inputs, flags, &columns, err);
     }
     tn_text_done(&columns);
     return status;
@@ -69,6 +68,9 @@ static tn_status convert_open(tn_data_input *in, const tn_data_call *call, tn_er
                               (tn_data_ask){flags->from, TN_DATASET_AS_READ, flags->threads}, err));
     if (in->to == NULL) {
         return tn_fail(err, TN_E_USAGE, "no format to write\nhint: 'to.format=csv' names it");
+    }
+    if (flags->config_to != NULL) {
+        TN_TRY(tn_output_check(flags->config_to, &in->inputs, err));
     }
     if (tn_data_to_cache(in->to)) {
         in->from.data.readers = tn_data_threads(flags->threads);
@@ -85,8 +87,8 @@ static tn_status convert_open(tn_data_input *in, const tn_data_call *call, tn_er
         .team = in->team,
     };
     tn_pass_counts counts;
-    TN_TRY(convert_into(&job, flags, &counts, err));
-    (void)fprintf(strcmp(flags->to, "-") == 0 ? stderr : stdout,
+    TN_TRY(convert_into(&job, &in->inputs, flags, &counts, err));
+    (void)fprintf(tn_data_counts_to(flags->to),
                   "rows %llu, blank %llu, bad %llu, duplicate names %llu, sources %u\n",
                   (unsigned long long)counts.rows, (unsigned long long)counts.blank,
                   (unsigned long long)counts.bad, (unsigned long long)counts.duplicate_key,
@@ -142,7 +144,7 @@ static tn_status sample_into(const tn_data_input *in, const sample_flags *flags,
         .team = in->team,
     };
     tn_sink *sink = NULL;
-    TN_TRY(tn_data_sink(flags->to, flags->compression, &sink, err));
+    TN_TRY(tn_data_sink(flags->to, &in->inputs, flags->compression, &sink, err));
     uint64_t taken = 0;
     tn_pass_counts counts;
     tn_status status = tn_sample_rows(&job, sink, &taken, &counts, err);
@@ -151,8 +153,8 @@ static tn_status sample_into(const tn_data_input *in, const sample_flags *flags,
         return status;
     }
     TN_TRY(tn_sink_commit(sink, err));
-    (void)fprintf(strcmp(flags->to, "-") == 0 ? stderr : stdout, "rows %llu of %llu\n",
-                  (unsigned long long)taken, (unsigned long long)counts.rows);
+    (void)fprintf(tn_data_counts_to(flags->to), "rows %llu of %llu\n", (unsigned long long)taken,
+                  (unsigned long long)counts.rows);
     return TN_OK;
 }
 

@@ -1,6 +1,5 @@
 /* data_gen.c - tnet-data gen: synthetic clicks whose truth is known. */
 #include "base/clock.h"
-#include "base/file.h"
 #include "cli/data_tool.h"
 #include "io/generate_file.h"
 #include "io/yaml.h"
@@ -43,6 +42,7 @@ typedef struct making {
     tn_team *team;
     tn_generator *g;
     tn_text config, truth, path;
+    bool stream; /* the rows went to one */
     tn_gen_report report;
 } making;
 
@@ -89,7 +89,8 @@ static tn_status write_rows(making *m, tn_error *err)
     const tn_schema *schema = NULL;
     TN_TRY(make_schema(m, &schema, err));
     tn_sink *sink = NULL;
-    TN_TRY(tn_data_sink(m->flags->to, m->flags->compression, &sink, err));
+    TN_TRY(tn_data_sink(m->flags->to, NULL, m->flags->compression, &sink, err));
+    m->stream = tn_sink_tmp(sink) == NULL;
     tn_status status = tn_gen_write(m->g, schema, sink, m->team, &m->report, err);
     if (status != TN_OK) {
         tn_sink_abandon(sink);
@@ -102,21 +103,21 @@ static tn_status write_rows(making *m, tn_error *err)
 static tn_status write_beside(making *m, const char *asked, const char *ending, const tn_text *text,
                               tn_error *err)
 {
-    if (asked == NULL && strcmp(m->flags->to, "-") == 0) {
-        return TN_OK;
+    if (asked == NULL && m->stream) {
+        return TN_OK; /* there is no place beside a stream */
     }
     tn_text_clear(&m->path);
     tn_text_addf(&m->path, "%s%s", asked != NULL ? asked : m->flags->to,
                  asked != NULL ? "" : ending);
     TN_TRY(tn_text_check(&m->path, "a path", err));
     TN_TRY(tn_text_check(text, "a description of generated data", err));
-    return tn_file_replace(m->path.data, text->data, text->size, err);
+    return tn_output_put(m->path.data, text->data, text->size, NULL, err);
 }
 
 static void print_report(const making *m, double seconds)
 {
     const tn_gen_report *r = &m->report;
-    FILE *out = strcmp(m->flags->to, "-") == 0 ? stderr : stdout;
+    FILE *out = tn_data_counts_to(m->flags->to);
     (void)fprintf(out, "rows %llu, %.1f MB, %.2f s, %.0f rows/s\n", (unsigned long long)r->rows,
                   (double)r->bytes / 1e6, seconds, (double)r->rows / seconds);
     (void)fprintf(out, "parameters that occur %llu, distinguishable %llu\n",

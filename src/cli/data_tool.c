@@ -4,13 +4,13 @@
 #include "base/fieldtree.h"
 #include "base/threads.h"
 #include "cli/data_cache.h"
+#include "cli/runinputs.h"
 #include "cli/signals.h"
 #include "io/format.h"
 #include "io/tnb.h"
 #include "train/config.h"
 #include "train/run.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -165,12 +165,14 @@ tn_status tn_data_input_open(tn_data_input *in, const tn_data_call *call, tn_dat
                        "no data to read\nhint: '--from PATH' or 'train=PATH' names it, '-' is "
                        "standard input");
     }
+    TN_TRY(tn_inputs_of(&in->inputs, root, config, &in->from.data, err));
     return tn_data_team(ask.threads, &in->team, err);
 }
 
 void tn_data_input_done(tn_data_input *in)
 {
     tn_team_close(in->team);
+    tn_inputs_done(&in->inputs);
     tn_arena_free(in->arena);
     *in = (tn_data_input){0};
 }
@@ -185,23 +187,15 @@ tn_status tn_data_team(uint32_t threads, tn_team **out, tn_error *err)
     return tn_team_open(out, tn_data_threads(threads), err);
 }
 
-static tn_status write_stdout(void *ctx, const void *data, size_t size, tn_error *err)
+tn_status tn_data_sink(const char *path, const tn_inputs *inputs, uint32_t compression,
+                       tn_sink **out, tn_error *err)
 {
-    (void)ctx;
-    errno = 0;
-    if (fwrite(data, 1, size, stdout) == size) {
-        return TN_OK;
-    }
-    return tn_fail(err, TN_E_IO, "cannot write to stdout: %s",
-                   errno != 0 ? strerrordesc_np(errno) : "an earlier write failed");
-}
-
-tn_status tn_data_sink(const char *path, uint32_t compression, tn_sink **out, tn_error *err)
-{
-    if (strcmp(path, "-") == 0) {
-        return tn_sink_open_stream(out, write_stdout, NULL, compression, err);
-    }
-    TN_TRY(tn_sink_open(out, path, compression, err));
+    TN_TRY(tn_sink_open(out, path, inputs, compression, err));
     tn_signals_remove(tn_sink_tmp(*out));
     return TN_OK;
+}
+
+FILE *tn_data_counts_to(const char *path)
+{
+    return tn_output_is_stdout(path) ? stderr : stdout;
 }

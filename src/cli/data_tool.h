@@ -14,6 +14,8 @@
 #include "io/pass.h"
 #include "io/write_sink.h"
 
+#include <stdio.h>
+
 /* What one call of a tool was asked for, and how it ended. */
 typedef struct tn_data_call {
     const tn_options *options;
@@ -39,6 +41,7 @@ typedef struct tn_data_input {
     tn_binder binder;
     tn_dataset from;
     tn_strs paths;
+    tn_inputs inputs;  /* what outputs may not replace */
     const tn_tree *to; /* the options `to.`, a map as the section `data`; NULL: none */
     tn_team *team;
 } tn_data_input;
@@ -59,8 +62,10 @@ void tn_data_input_done(tn_data_input *in);
 uint32_t tn_data_threads(uint32_t threads);
 tn_status tn_data_team(uint32_t threads, tn_team **out, tn_error *err) TN_MUST_USE;
 
-/* A file, or standard output for "-". A signal leaves nothing of the file behind. */
-tn_status tn_data_sink(const char *path, uint32_t compression, tn_sink **out,
-                       tn_error *err) TN_MUST_USE;
+/* tn_sink_open; a signal leaves nothing of a file behind. */
+tn_status tn_data_sink(const char *path, const tn_inputs *inputs, uint32_t compression,
+                       tn_sink **out, tn_error *err) TN_MUST_USE;
+/* Where a tool that writes there prints its counts: stdout, unless it is that. */
+FILE *tn_data_counts_to(const char *path);
 
 #endif

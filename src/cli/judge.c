@@ -9,8 +9,6 @@
 
 #include <string.h>
 
-#define FETCH_FILE "fetch.npz"
-
 /* ---- which data, which model ---- */
 
 static tn_status choose_data(tn_judge *j, const tn_strs **paths, tn_error *err)
@@ -77,9 +75,13 @@ typedef struct outputs {
 static tn_status open_outputs(const tn_judge *j, double sampling, outputs *out, tn_error *err)
 {
     if (j->predictions != NULL) {
-        TN_TRY(tn_predictions_open(&out->predictions, j->predictions, sampling, err));
+        const tn_predictions_opts opts = {.path = j->predictions,
+                                          .sampling = sampling,
+                                          .inputs = &j->setup->inputs,
+                                          .stop = j->stop};
+        TN_TRY(tn_predictions_open(&out->predictions, &opts, err));
     }
-    return j->fetch->n == 0 ? TN_OK : tn_fetch_open(&out->fetch, FETCH_FILE, j->fetch, err);
+    return j->fetch->n == 0 ? TN_OK : tn_fetch_open(&out->fetch, TN_FETCH_FILE, j->fetch, err);
 }
 
 static tn_status take_scores(void *arg, const tn_scores *scores, tn_error *err)

@@ -15,6 +15,8 @@
 
 #include <stdatomic.h>
 
+#define TN_FETCH_FILE "fetch.npz" /* in the working directory */
+
 typedef struct tn_judge {
     tn_setup *setup;         /* loaded, not planned */
     const tn_strs *data;     /* paths; none: data.test, else data.valid */

@@ -1,29 +1,10 @@
 /* picture.c - see picture.h. */
 #include "cli/picture.h"
 
-#include "base/file.h"
-
 const char *const tn_picture_bare[] = {"", NULL};
 
-/* Whether a file of this name could be made: by making one beside it. */
-static tn_status try_path(const char *path, tn_error *err)
-{
-    if (tn_path_is_dir(path)) {
-        return tn_fail(err, TN_E_IO, "cannot write '%s': it is a folder", path);
-    }
-    tn_text beside = {0};
-    tn_file *file = NULL;
-    tn_text_addf(&beside, "%s.%016llx.tmp", path, (unsigned long long)tn_random_id());
-    tn_status status = tn_text_check(&beside, "a path", err);
-    if (status == TN_OK) {
-        status = tn_file_create(&file, tn_text_str(&beside), err);
-    }
-    tn_file_abandon(file);
-    tn_text_done(&beside);
-    return status;
-}
-
-tn_status tn_picture_open(tn_picture *p, const char *asked, const char *usual, tn_error *err)
+tn_status tn_picture_open(tn_picture *p, const char *asked, const char *usual,
+                          const tn_inputs *inputs, tn_error *err)
 {
     *p = (tn_picture){0};
     if (asked == NULL) {
@@ -32,8 +13,8 @@ tn_status tn_picture_open(tn_picture *p, const char *asked, const char *usual, t
     bool named = asked[0] != '\0';
     tn_text_adds(&p->path, named ? asked : usual);
     tn_status status = tn_text_check(&p->path, "a path", err);
-    if (status == TN_OK && named) {
-        status = try_path(asked, err);
+    if (status == TN_OK) { /* the folder of the usual one may not be there yet */
+        status = named ? tn_output_try(asked, inputs, err) : tn_output_check(usual, inputs, err);
     }
     if (status == TN_OK) {
         status = tn_profile_open(&p->profile, err);

@@ -1,13 +1,14 @@
 /* picture.h - `--profile[=FILE]`: a table of what the run's threads did, and a file of their spans.
  *
  *     tn_picture picture = {0};
- *     TN_TRY(tn_picture_open(&picture, flags.profile, "runs/a/trace.json", err));
+ *     TN_TRY(tn_picture_open(&picture, flags.profile, "runs/a/trace.json", &inputs, err));
  *     ... a run that is given picture.profile ...
  *     status = tn_picture_show(&picture, stdout, status, err);      also after a failure
  */
 #ifndef TN_CLI_PICTURE_H
 #define TN_CLI_PICTURE_H
 
+#include "base/fileout.h"
 #include "train/profile.h"
 
 #include <stdio.h>
@@ -22,10 +23,11 @@ typedef struct tn_picture {
     tn_text path;
 } tn_picture;
 
-/* `asked`: the option's value, NULL when it was not given. A FILE that cannot be written is
- * TN_E_IO right here, and not after hours. `usual` is meant when none is named. */
+/* `asked`: the option's value, NULL when it was not given. A FILE that cannot be written, or that
+ * is one of `inputs`, is told right here, and not after hours. `usual` is meant when none is named.
+ */
 tn_status tn_picture_open(tn_picture *p, const char *asked, const char *usual,
-                          tn_error *err) TN_MUST_USE;
+                          const tn_inputs *inputs, tn_error *err) TN_MUST_USE;
 
 /* Prints to `out`, stdout or stderr, writes and frees, whatever became of the run; nothing of a run
  * that never began. Returns `status`, or the failure to write when that was good. */

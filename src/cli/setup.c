@@ -4,8 +4,10 @@
 #include "base/fieldtext.h"
 #include "base/sha256.h"
 #include "cli/exits.h"
+#include "cli/runinputs.h"
 #include "cli/spawn.h"
 #include "cli/terminal.h"
+#include "io/fileset.h"
 #include "io/format.h"
 #include "train/config.h"
 #include "train/peers.h"
@@ -78,6 +80,7 @@ tn_status tn_setup_load(tn_setup *s, const tn_options *options, tn_error *err)
         .overrides = options->overrides.item,
         .n_overrides = options->overrides.n,
     };
+    s->config = options->words.item[0];
     s->tree = tn_config_load(&in, s->arena, &s->diag);
     if (s->tree != NULL) {
         tn_run_bind(&s->binder, s->tree, &s->run);
@@ -86,6 +89,12 @@ tn_status tn_setup_load(tn_setup *s, const tn_options *options, tn_error *err)
     tn_terminal_log(options->verbosity, (tn_log_level)s->run.log.level);
     resolve_text(s);
     return TN_OK;
+}
+
+tn_status tn_setup_inputs(tn_setup *s, const tn_strs *more, tn_error *err)
+{
+    TN_TRY(tn_inputs_of(&s->inputs, s->tree, s->config, &s->run.data, err));
+    return tn_fileset_inputs(more, &s->inputs, err);
 }
 
 tn_status tn_setup_plan(tn_setup *s, tn_error *err)
@@ -100,6 +109,7 @@ tn_status tn_setup_plan(tn_setup *s, tn_error *err)
 
 void tn_setup_done(tn_setup *s)
 {
+    tn_inputs_done(&s->inputs);
     tn_diag_done(&s->diag);
     tn_arena_free(s->arena);
 }

@@ -10,6 +10,7 @@
 #ifndef TN_CLI_SETUP_H
 #define TN_CLI_SETUP_H
 
+#include "base/fileout.h"
 #include "cli/options.h"
 #include "train/blueprint.h"
 #include "train/trainer.h"
@@ -20,6 +21,8 @@ typedef struct tn_setup {
     tn_binder binder;
     const tn_tree *tree;
     tn_run run;
+    const char *config; /* the file's name; NULL: not loaded */
+    tn_inputs inputs;   /* what the run reads; see tn_setup_inputs */
     const tn_blueprint *plan;
     tn_run_text text; /* the resolved configuration without folders, logs and paths */
     int exit_code; /* of the processes that did the work, who told of their failures themselves */
@@ -31,6 +34,8 @@ void tn_setup_begin(tn_setup *s, int verbosity);
 /* The configuration named by the first word, changed by environment and key=value. */
 tn_status tn_setup_load(tn_setup *s, const tn_options *options, tn_error *err) TN_MUST_USE;
 tn_status tn_setup_plan(tn_setup *s, tn_error *err) TN_MUST_USE;
+/* Fills s->inputs, with data that the configuration does not name. */
+tn_status tn_setup_inputs(tn_setup *s, const tn_strs *more, tn_error *err) TN_MUST_USE;
 void tn_setup_done(tn_setup *s);
 
 /* Ends a program: faults of the configuration, or the failure, once; the exit code, which after a

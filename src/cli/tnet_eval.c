@@ -27,7 +27,9 @@ static const tn_field flags[] = {
     TN_FLAG_STR(eval_flags, checkpoint, "PATH",
                 "a checkpoint, or a run directory (~: the newest of this run)"),
     TN_FLAG_STR(eval_flags, export, "DIR", "evaluate an export instead"),
-    TN_FLAG_STR(eval_flags, predictions, "FILE", "write every score (~: eval.predictions)"),
+    TN_FLAG_STR(eval_flags, predictions, "FILE",
+                "write every score (~: eval.predictions); of several files of data into FILE, and "
+                "with a number before its ending: F.tsv, F.1.tsv, F.2.tsv"),
     TN_FLAG_STR(eval_flags, report, "FILE.html", "write a page with curves and calibration"),
     TN_FIELD_STRS(eval_flags, fetch, "[]",
                   "nodes whose values go to fetch.npz; by commas, or given again"),
@@ -49,13 +51,13 @@ static const tn_program program = {
              "eval.slices=[slot] a table for each value of a slot.\n",
 };
 
-static tn_status tell(const tn_judge *j, const eval_flags *f, tn_error *err)
+static tn_status tell(const tn_judge *j, const eval_flags *f, FILE *out, tn_error *err)
 {
     tn_text text = {0};
     tn_status status = f->json ? tn_findings_json(&j->findings, &text, err)
                                : tn_findings_text(&j->findings, &text, err);
     if (status == TN_OK) {
-        (void)fputs(tn_text_str(&text), stdout);
+        (void)fputs(tn_text_str(&text), out);
     }
     tn_text_done(&text);
     TN_TRY(status);
@@ -103,6 +105,36 @@ static tn_status check_group(const eval_flags *f, tn_error *err)
     return TN_OK;
 }
 
+/* Where every score goes; NULL: nowhere. */
+static const char *predictions_of(const tn_setup *s, const eval_flags *f)
+{
+    return f->predictions != NULL ? f->predictions : s->run.eval.predictions;
+}
+
+/* Where tables go: beside whatever has standard output for itself. */
+static FILE *tables_of(const tn_setup *s, const eval_flags *f)
+{
+    return tn_output_is_stdout(predictions_of(s, f)) || tn_output_is_stdout(f->report) ? stderr
+                                                                                       : stdout;
+}
+
+/* What cannot be written is told before anything is evaluated. */
+static tn_status check_outputs(tn_setup *s, const eval_flags *f, tn_error *err)
+{
+    const char *const names[] = {predictions_of(s, f), f->report,
+                                 f->fetch.n > 0 ? TN_FETCH_FILE : NULL};
+    if (s->run.cluster.rank > 0) {
+        return TN_OK; /* rank 0 writes */
+    }
+    TN_TRY(tn_setup_inputs(s, &f->data, err));
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (names[i] != NULL) {
+            TN_TRY(tn_output_try(names[i], &s->inputs, err));
+        }
+    }
+    return TN_OK;
+}
+
 static tn_status run(tn_setup *s, const eval_flags *f, tn_error *err)
 {
     const tn_strs nodes = split(&f->fetch, s->arena);
@@ -112,23 +144,24 @@ static tn_status run(tn_setup *s, const eval_flags *f, tn_error *err)
     const bool others = s->run.cluster.rank > 0; /* rank 0 tells what they found */
     tn_picture picture = {0};
     const char *file = f->profile != NULL && f->profile[0] == '\0' ? TRACE_FILE : f->profile;
-    TN_TRY(tn_picture_open(&picture, others ? NULL : file, TRACE_FILE, err));
+    TN_TRY(check_outputs(s, f, err));
+    TN_TRY(tn_picture_open(&picture, others ? NULL : file, TRACE_FILE, &s->inputs, err));
     tn_judge j = {
         .setup = s,
         .data = &f->data,
         .checkpoint = f->checkpoint,
         .export_dir = f->export,
-        .predictions = f->predictions != NULL ? f->predictions : s->run.eval.predictions,
+        .predictions = predictions_of(s, f),
         .fetch = &nodes,
         .stop = tn_signals_watch_stop(),
         .profile = picture.profile,
     };
     tn_status status = tn_judge_run(&j, err);
     if (status == TN_OK && !others) {
-        status = tell(&j, f, err);
+        status = tell(&j, f, tables_of(s, f), err);
     }
     tn_judge_done(&j);
-    return tn_picture_show(&picture, f->json ? stderr : stdout, status, err);
+    return tn_picture_show(&picture, f->json ? stderr : tables_of(s, f), status, err);
 }
 
 static tn_status work(tn_setup *s, const tn_options *options, const void *asked, tn_error *err)

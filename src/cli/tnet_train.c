@@ -59,6 +59,7 @@ static const tn_program program = {
 
 static void print_results(const tn_setup *s, const tn_outcome *out)
 {
+    FILE *table_out = tn_output_is_stdout(s->run.eval.predictions) ? stderr : stdout;
     tn_result results[2];
     uint32_t n = 0;
     if (out->valid.metrics != NULL) {
@@ -71,7 +72,7 @@ static void print_results(const tn_setup *s, const tn_outcome *out)
     if (n > 0) {
         tn_results_text(results, n, s->run.eval.metrics.item, s->run.eval.metrics.n, &text);
     }
-    (void)fputs(tn_text_str(&text), stdout);
+    (void)fputs(tn_text_str(&text), table_out);
     tn_text_done(&text);
 }
 
@@ -82,10 +83,21 @@ static tn_status open_picture(const tn_setup *s, const char *asked, tn_picture *
     tn_text_adds(&usual, "/trace.json");
     tn_status status = tn_text_check(&usual, "run.dir", err);
     if (status == TN_OK) {
-        status = tn_picture_open(out, asked, tn_text_str(&usual), err);
+        status = tn_picture_open(out, asked, tn_text_str(&usual), &s->inputs, err);
     }
     tn_text_done(&usual);
     return status;
+}
+
+/* What must not be written over is told before anything is trained. */
+static tn_status check_outputs(tn_setup *s, const train_flags *f, tn_error *err)
+{
+    const char *predictions = s->run.eval.predictions;
+    if (predictions == NULL && f->profile == NULL) {
+        return TN_OK;
+    }
+    TN_TRY(tn_setup_inputs(s, &(tn_strs){0}, err));
+    return predictions != NULL ? tn_output_check(predictions, &s->inputs, err) : TN_OK;
 }
 
 static tn_status train(tn_setup *s, const tn_options *options, const train_flags *f, tn_error *err)
@@ -97,6 +109,9 @@ static tn_status train(tn_setup *s, const tn_options *options, const train_flags
     }
     tn_picture picture = {0};
     const bool leads = s->run.cluster.rank == 0; /* the picture of a group is that of rank 0 */
+    if (leads) {
+        TN_TRY(check_outputs(s, f, err));
+    }
     TN_TRY(open_picture(s, leads ? f->profile : NULL, &picture, err));
     tn_watch watch = {
         .show = options->verbosity < 0 ? NULL : tn_terminal_show,
@@ -104,6 +119,7 @@ static tn_status train(tn_setup *s, const tn_options *options, const train_flags
         .terminal = tn_terminal_is_one(),
         .width = tn_terminal_width(),
         .exit_code = tn_exit_code,
+        .inputs = &s->inputs,
         .profile = picture.profile,
         .stop = tn_signals_watch_stop(),
         .save = tn_signals_watch_save(),

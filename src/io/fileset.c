@@ -228,6 +228,23 @@ tn_status tn_fileset_new(tn_fileset **out, const tn_strs *paths, const tn_schema
     return TN_OK;
 }
 
+tn_status tn_fileset_inputs(const tn_strs *paths, tn_inputs *out, tn_error *err)
+{
+    tn_arena *arena = tn_arena_new(ARENA_BYTES);
+    tn_status status = TN_OK;
+    for (uint32_t i = 0; i < paths->n && status == TN_OK; i++) {
+        listing l = {.arena = arena};
+        if (add_item(&l, paths->item[i], NULL) != TN_OK) {
+            continue;
+        }
+        for (uint32_t k = 0; k < l.n && status == TN_OK; k++) {
+            status = tn_inputs_add(out, l.file[k].path, err);
+        }
+    }
+    tn_arena_free(arena);
+    return status;
+}
+
 void tn_fileset_free(tn_fileset *files)
 {
     if (files != NULL) {

@@ -14,6 +14,7 @@
 #define TN_IO_FILESET_H
 
 #include "base/field.h"
+#include "base/fileout.h"
 #include "io/reader.h"
 #include "io/source.h"
 
@@ -42,6 +43,9 @@ typedef struct tn_fileset {
 tn_status tn_fileset_new(tn_fileset **out, const tn_strs *paths, const tn_schema *schema,
                          tn_error *err) TN_MUST_USE;
 void tn_fileset_free(tn_fileset *files); /* NULL is fine */
+
+/* Adds the files of `paths` to what a run reads; those that cannot be found are passed over. */
+tn_status tn_fileset_inputs(const tn_strs *paths, tn_inputs *out, tn_error *err) TN_MUST_USE;
 
 /* Opens a file at a byte, inflated where it is compressed (then `from` is 0). */
 tn_status tn_fileset_open(const tn_fileset *files, uint32_t file, uint64_t from,

@@ -7,7 +7,7 @@
 #include "io/npz.h"
 
 #include "base/alloc.h"
-#include "base/file.h"
+#include "base/fileout.h"
 
 #include <string.h>
 #include <zlib.h>
@@ -30,7 +30,7 @@ enum {
 #define LARGE UINT32_C(0xffffffff)
 
 struct tn_npz {
-    tn_file *file;
+    tn_output *file;
     tn_text directory;
     tn_text scratch;
     uint64_t n;
@@ -63,7 +63,7 @@ tn_status tn_npz_create(tn_npz **out, const char *path, tn_error *err)
     if (z == NULL) {
         return TN_E_MEMORY;
     }
-    tn_status status = tn_file_create(&z->file, path, err);
+    tn_status status = tn_output_open(&z->file, path, NULL, err);
     if (status != TN_OK) {
         tn_free(z);
         return status;
@@ -175,7 +175,7 @@ tn_status tn_npz_add(tn_npz *z, const tn_npy *array, const void *data, tn_error 
     uint64_t bytes = bytes_of(array);
     if (status == TN_OK) {
         entry e = {.name = array->name,
-                   .at = tn_file_size(z->file),
+                   .at = tn_output_size(z->file),
                    .size = head.size + bytes,
                    .crc = crc_of(crc_of(0, head.data, head.size), data, bytes)};
         add_local(&z->scratch, &e);
@@ -184,10 +184,10 @@ tn_status tn_npz_add(tn_npz *z, const tn_npy *array, const void *data, tn_error 
         status = tn_text_check(&z->scratch, "an array", err);
     }
     if (status == TN_OK) {
-        status = tn_file_write(z->file, z->scratch.data, z->scratch.size, err);
+        status = tn_output_write(z->file, z->scratch.data, z->scratch.size, err);
     }
     if (status == TN_OK) {
-        status = tn_file_write(z->file, data, (size_t)bytes, err);
+        status = tn_output_write(z->file, data, (size_t)bytes, err);
     }
     tn_text_clear(&z->scratch);
     tn_text_done(&head);
@@ -226,13 +226,13 @@ static void add_end(tn_npz *z, uint64_t at)
 
 tn_status tn_npz_commit(tn_npz *z, tn_error *err)
 {
-    add_end(z, tn_file_size(z->file));
+    add_end(z, tn_output_size(z->file));
     tn_status status = tn_text_check(&z->directory, "the directory of an npz file", err);
     if (status == TN_OK) {
-        status = tn_file_write(z->file, z->directory.data, z->directory.size, err);
+        status = tn_output_write(z->file, z->directory.data, z->directory.size, err);
     }
     if (status == TN_OK) {
-        status = tn_file_commit(z->file, err);
+        status = tn_output_commit(z->file, err);
         z->file = NULL;
     }
     tn_npz_abandon(z);
@@ -242,7 +242,7 @@ tn_status tn_npz_commit(tn_npz *z, tn_error *err)
 void tn_npz_abandon(tn_npz *z)
 {
     if (z != NULL) {
-        tn_file_abandon(z->file);
+        tn_output_abandon(z->file);
         tn_text_done(&z->directory);
         tn_text_done(&z->scratch);
         tn_free(z);

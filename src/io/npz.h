@@ -32,6 +32,7 @@ void tn_npy_head(tn_text *out, const tn_npy *array);
 
 typedef struct tn_npz tn_npz;
 
+/* An output (base/fileout.h): it appears when it is committed. */
 tn_status tn_npz_create(tn_npz **out, const char *path, tn_error *err) TN_MUST_USE;
 /* `data` has as many bytes as shape and type say. A name must not stand twice. */
 tn_status tn_npz_add(tn_npz *z, const tn_npy *array, const void *data, tn_error *err) TN_MUST_USE;

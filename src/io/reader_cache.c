@@ -176,7 +176,8 @@ tn_status tn_reader_begin_cache(tn_reader *r, tn_error *err)
                            r->opts.make_cache);
         }
         TN_TRY(tn_tnb_create(&r->cache, r->opts.make_cache, r->schema, r->files, err));
-        (void)snprintf(r->cache_tmp, sizeof r->cache_tmp, "%s", tn_tnb_tmp(r->cache));
+        const char *tmp = tn_tnb_tmp(r->cache);
+        (void)snprintf(r->cache_tmp, sizeof r->cache_tmp, "%s", tmp != NULL ? tmp : "");
         return TN_OK;
     }
     if (!is_wanted(r) || is_cache) {

@@ -99,12 +99,9 @@ tn_status tn_tnb_add(tn_tnb_writer *w, uint32_t part, const tn_text *block, uint
  * was read. */
 tn_status tn_tnb_commit(tn_tnb_writer *w, tn_error *err) TN_MUST_USE;
 void tn_tnb_abandon(tn_tnb_writer *w);          /* NULL is fine; nothing is left of the file */
-const char *tn_tnb_tmp(const tn_tnb_writer *w); /* the file until then */
+const char *tn_tnb_tmp(const tn_tnb_writer *w); /* the file until then; NULL: a stream */
 
-/* tnbsweep.c: an unfinished file is locked while its writer lives. -1: it cannot be. Then what is
- * left of others in a folder of caches is removed; what cannot be removed stays. */
-int tn_tnb_hold(const char *tmp);
-void tn_tnb_let_go(int held); /* -1 is fine */
+/* Removes what killed writers have left in a folder of caches; what cannot be removed stays. */
 void tn_tnb_sweep(const char *folder);
 
 #endif

@@ -1,18 +1,14 @@
 /* tnbwrite.c - writing a .tnb file, block by block; index and tail when all is there. */
 #include "base/alloc.h"
 #include "base/crc32c.h"
+#include "base/fileout.h"
 #include "io/tnbbytes.h"
-
-#include <stdio.h>
 
 enum { ONCE = 1 << 8 };
 
 struct tn_tnb_writer {
     const tn_fileset *files;
-    tn_file *file;
-    int held; /* see tn_tnb_hold */
-    char path[TN_PATH_SIZE];
-    char tmp[TN_PATH_SIZE];
+    tn_output *file;
     uint64_t *mtime_ns; /* files->n */
     tn_tnb_part *part;  /* files->n_parts; n_blocks 0: not yet */
     uint32_t now;       /* the part that is being added */
@@ -47,7 +43,7 @@ static tn_status write_header(const tn_tnb_writer *w, const tn_schema *schema, t
         status = tn_fail(err, TN_E_LIMIT, "the slots are too many words for a binary cache");
     }
     if (status == TN_OK) {
-        status = tn_file_write(w->file, head.data, head.size, err);
+        status = tn_output_write(w->file, head.data, head.size, err);
     }
     tn_text_done(&shape);
     tn_text_done(&head);
@@ -69,12 +65,6 @@ static tn_status look_at_sources(const tn_tnb_writer *w, tn_error *err)
 static tn_status begin(tn_tnb_writer *w, const char *path, const tn_schema *schema, tn_error *err)
 {
     const tn_fileset *files = w->files;
-    int n = snprintf(w->path, sizeof w->path, "%s", path);
-    int m =
-        snprintf(w->tmp, sizeof w->tmp, "%s.%016llx.tmp", path, (unsigned long long)tn_random_id());
-    if (n < 0 || m < 0 || (size_t)m >= sizeof w->tmp) {
-        return tn_fail(err, TN_E_LIMIT, "path longer than %d bytes", TN_PATH_SIZE - 1);
-    }
     w->mtime_ns = tn_try_alloc((size_t)files->n + 1, sizeof *w->mtime_ns, "a binary cache", err);
     w->part = tn_try_alloc((size_t)files->n_parts + 1, sizeof *w->part, "a binary cache", err);
     if (w->mtime_ns == NULL || w->part == NULL) {
@@ -83,8 +73,7 @@ static tn_status begin(tn_tnb_writer *w, const char *path, const tn_schema *sche
     w->now = files->n_parts;
     w->block_bytes.size_max = (size_t)UINT32_MAX;
     TN_TRY(look_at_sources(w, err));
-    TN_TRY(tn_file_create(&w->file, w->tmp, err));
-    w->held = tn_tnb_hold(w->tmp);
+    TN_TRY(tn_output_open(&w->file, path, NULL, err));
     return write_header(w, schema, err);
 }
 
@@ -97,7 +86,6 @@ tn_status tn_tnb_create(tn_tnb_writer **out, const char *path, const tn_schema *
         return TN_E_MEMORY;
     }
     w->files = files;
-    w->held = -1;
     tn_status status = begin(w, path, schema, err);
     if (status != TN_OK) {
         tn_tnb_abandon(w);
@@ -109,7 +97,7 @@ tn_status tn_tnb_create(tn_tnb_writer **out, const char *path, const tn_schema *
 
 const char *tn_tnb_tmp(const tn_tnb_writer *w)
 {
-    return w->tmp;
+    return tn_output_tmp(w->file);
 }
 
 tn_status tn_tnb_add(tn_tnb_writer *w, uint32_t part, const tn_text *block, uint32_t rows,
@@ -119,7 +107,7 @@ tn_status tn_tnb_add(tn_tnb_writer *w, uint32_t part, const tn_text *block, uint
     TN_ASSERT(part < w->files->n_parts && (part == w->now || p->n_blocks == 0));
     TN_TRY(tn_text_check(block, "a block of a binary cache", err));
     if (part != w->now) {
-        p->at = tn_file_size(w->file);
+        p->at = tn_output_size(w->file);
         p->first_block = w->n_blocks;
         w->now = part;
     }
@@ -128,7 +116,7 @@ tn_status tn_tnb_add(tn_tnb_writer *w, uint32_t part, const tn_text *block, uint
     w->n_blocks++;
     tn_text_add_u32le(&w->block_bytes, (uint32_t)block->size);
     TN_TRY(tn_text_check(&w->block_bytes, "the index of a binary cache", err));
-    return tn_file_write(w->file, block->data, block->size, err);
+    return tn_output_write(w->file, block->data, block->size, err);
 }
 
 static void add_sources(const tn_tnb_writer *w, tn_text *index)
@@ -181,7 +169,7 @@ static tn_status write_index(const tn_tnb_writer *w, tn_error *err)
     add_parts(w, &index);
     tn_status status = tn_text_check(&index, "the index of a binary cache", err);
     if (status == TN_OK) {
-        tn_text_add_u64le(&tail, tn_file_size(w->file));
+        tn_text_add_u64le(&tail, tn_output_size(w->file));
         tn_text_add_u64le(&tail, index.size);
         tn_text_add_u32le(&tail, tn_crc32c(0, index.data, index.size));
         tn_text_add_u32le(&tail, tn_crc32c(0, tn_text_str(&tail), tail.size));
@@ -189,10 +177,10 @@ static tn_status write_index(const tn_tnb_writer *w, tn_error *err)
         status = tn_text_check(&tail, "the end of a binary cache", err);
     }
     if (status == TN_OK) {
-        status = tn_file_write(w->file, index.data, index.size, err);
+        status = tn_output_write(w->file, index.data, index.size, err);
     }
     if (status == TN_OK) {
-        status = tn_file_write(w->file, tail.data, tail.size, err);
+        status = tn_output_write(w->file, tail.data, tail.size, err);
     }
     tn_text_done(&index);
     tn_text_done(&tail);
@@ -223,14 +211,9 @@ tn_status tn_tnb_commit(tn_tnb_writer *w, tn_error *err)
         status = look_again(w, err);
     }
     if (status == TN_OK) {
-        tn_file *file = w->file;
+        tn_output *file = w->file;
         w->file = NULL; /* gone either way */
-        status = tn_file_commit(file, err);
-        if (status == TN_OK) {
-            status = tn_rename(w->tmp, w->path, err);
-            tn_status removed = status == TN_OK ? TN_OK : tn_remove_file(w->tmp, NULL);
-            (void)removed;
-        }
+        status = tn_output_commit(file, err);
     }
     tn_tnb_abandon(w);
     return status;
@@ -241,8 +224,7 @@ void tn_tnb_abandon(tn_tnb_writer *w)
     if (w == NULL) {
         return;
     }
-    tn_file_abandon(w->file);
-    tn_tnb_let_go(w->held);
+    tn_output_abandon(w->file);
     tn_text_done(&w->block_bytes);
     tn_free(w->mtime_ns);
     tn_free(w->part);

@@ -2,8 +2,6 @@
 #include "io/write_sink.h"
 
 #include "base/alloc.h"
-#include "base/file.h"
-#include "base/text.h"
 #include "io/dataopts.h"
 
 #include <string.h>
@@ -14,10 +12,7 @@
 enum { OUT_BYTES = 1 << 16, LEVEL = 6, GZIP_WINDOW = 15 + 16, ZLIB_WINDOW = 15, MEMORY_LEVEL = 8 };
 
 struct tn_sink {
-    tn_file *file; /* NULL: a stream */
-    tn_text path, tmp;
-    tn_sink_fn *write;
-    void *ctx;
+    tn_output *file;
     bool compressed;
     z_stream z;
     unsigned char out[OUT_BYTES];
@@ -41,11 +36,6 @@ static uint32_t compression_of(const char *path, uint32_t asked)
     return ends_with(path, ".zz") ? TN_COMPRESSION_ZLIB : TN_COMPRESSION_NONE;
 }
 
-static tn_status write_file(void *ctx, const void *data, size_t size, tn_error *err)
-{
-    return tn_file_write(ctx, data, size, err);
-}
-
 static tn_status begin(tn_sink *sink, uint32_t compression, tn_error *err)
 {
     sink->compressed = compression == TN_COMPRESSION_GZIP || compression == TN_COMPRESSION_ZLIB;
@@ -61,43 +51,16 @@ static tn_status begin(tn_sink *sink, uint32_t compression, tn_error *err)
     return TN_OK;
 }
 
-tn_status tn_sink_open(tn_sink **out, const char *path, uint32_t compression, tn_error *err)
+tn_status tn_sink_open(tn_sink **out, const char *path, const tn_inputs *inputs,
+                       uint32_t compression, tn_error *err)
 {
     *out = NULL;
     tn_sink *sink = tn_alloc(1, sizeof *sink, "an output file");
-    tn_text_adds(&sink->path, path);
-    tn_text_addf(&sink->tmp, "%s.%016llx.tmp", path, (unsigned long long)tn_random_id());
-    tn_status status = tn_text_check(&sink->path, "a path", err);
+    const tn_output_with with = {.inputs = inputs};
+    tn_status status = tn_output_open(&sink->file, path, &with, err);
     if (status == TN_OK) {
-        status = tn_text_check(&sink->tmp, "a path", err);
+        status = begin(sink, compression_of(path, compression), err);
     }
-    if (status == TN_OK) {
-        status = tn_file_create(&sink->file, sink->tmp.data, err);
-    }
-    if (status != TN_OK) {
-        goto fail;
-    }
-    sink->write = write_file;
-    sink->ctx = sink->file;
-    status = begin(sink, compression_of(path, compression), err);
-    if (status != TN_OK) {
-        goto fail;
-    }
-    *out = sink;
-    return TN_OK;
-fail:
-    tn_sink_abandon(sink);
-    return status;
-}
-
-tn_status tn_sink_open_stream(tn_sink **out, tn_sink_fn *write, void *ctx, uint32_t compression,
-                              tn_error *err)
-{
-    *out = NULL;
-    tn_sink *sink = tn_alloc(1, sizeof *sink, "an output stream");
-    sink->write = write;
-    sink->ctx = ctx;
-    tn_status status = begin(sink, compression, err);
     if (status != TN_OK) {
         tn_sink_abandon(sink);
         return status;
@@ -108,7 +71,12 @@ tn_status tn_sink_open_stream(tn_sink **out, tn_sink_fn *write, void *ctx, uint3
 
 const char *tn_sink_tmp(const tn_sink *sink)
 {
-    return sink->file != NULL ? sink->tmp.data : NULL;
+    return tn_output_tmp(sink->file);
+}
+
+tn_status tn_sink_expect(const tn_sink *sink, uint64_t bytes, tn_error *err)
+{
+    return sink->compressed ? TN_OK : tn_output_expect(sink->file, bytes, err);
 }
 
 /* Runs what stands in z.next_in through the compressor; `flush` is zlib's. */
@@ -119,7 +87,7 @@ static tn_status deflate_all(tn_sink *sink, int flush, tn_error *err)
         sink->z.avail_out = OUT_BYTES;
         int done = deflate(&sink->z, flush);
         TN_ASSERT(done != Z_STREAM_ERROR);
-        TN_TRY(sink->write(sink->ctx, sink->out, OUT_BYTES - sink->z.avail_out, err));
+        TN_TRY(tn_output_write(sink->file, sink->out, OUT_BYTES - sink->z.avail_out, err));
     } while (sink->z.avail_out == 0);
     return TN_OK;
 }
@@ -127,7 +95,7 @@ static tn_status deflate_all(tn_sink *sink, int flush, tn_error *err)
 tn_status tn_sink_add(tn_sink *sink, const void *data, size_t size, tn_error *err)
 {
     if (!sink->compressed) {
-        return sink->write(sink->ctx, data, size, err);
+        return tn_output_write(sink->file, data, size, err);
     }
     const unsigned char *at = data;
     while (size > 0) {
@@ -148,17 +116,10 @@ tn_status tn_sink_commit(tn_sink *sink, tn_error *err)
         sink->z.avail_in = 0;
         status = deflate_all(sink, Z_FINISH, err);
     }
-    if (status == TN_OK && sink->file != NULL) {
-        tn_file *file = sink->file;
+    if (status == TN_OK) {
+        tn_output *file = sink->file;
         sink->file = NULL; /* gone either way */
-        status = tn_file_commit(file, err);
-    }
-    if (status == TN_OK && sink->path.size > 0) {
-        status = tn_rename(sink->tmp.data, sink->path.data, err);
-        if (status != TN_OK) {
-            tn_status removed = tn_remove_file(sink->tmp.data, NULL);
-            (void)removed;
-        }
+        status = tn_output_commit(file, err);
     }
     tn_sink_abandon(sink);
     return status;
@@ -172,8 +133,6 @@ void tn_sink_abandon(tn_sink *sink)
     if (sink->compressed) {
         (void)deflateEnd(&sink->z);
     }
-    tn_file_abandon(sink->file);
-    tn_text_done(&sink->path);
-    tn_text_done(&sink->tmp);
+    tn_output_abandon(sink->file);
     tn_free(sink);
 }

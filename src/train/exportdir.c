@@ -1,6 +1,7 @@
 /* exportdir.c - see exportdir.h. */
 #include "train/exportdir.h"
 
+#include "base/fileout.h"
 #include "base/log.h"
 #include "base/number.h"
 
@@ -68,6 +69,7 @@ tn_status tn_exportdir_begin(tn_exportdir *d, const char *to, const char *model_
     char name[TN_PATH_SIZE];
     d->lock = NULL;
     d->made = false;
+    TN_TRY(tn_output_check_folder(to, err));
     TN_TRY(tn_path_join(to, model_id, d->path, err));
     (void)snprintf(name, sizeof name, "%s.%016llx.tmp", model_id,
                    (unsigned long long)tn_random_id());

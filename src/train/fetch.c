@@ -16,14 +16,12 @@
 /* One array on its way. */
 typedef struct spool {
     const char *name; /* the caller's */
-    tn_file *file;
+    tn_file *file;    /* without a name, beside the output */
     uint32_t cols;
-    char path[TN_PATH_SIZE];
 } spool;
 
 struct tn_fetch {
     char path[TN_PATH_SIZE];
-    char tmp[TN_PATH_SIZE];
     uint32_t n;
     spool *node;
     spool id; /* texts, each behind its u32 length */
@@ -32,24 +30,17 @@ struct tn_fetch {
     tn_text text;
 };
 
-static tn_status open_spool(tn_fetch *f, spool *s, const char *name, uint32_t number, tn_error *err)
+static tn_status open_spool(const tn_fetch *f, spool *s, const char *name, tn_error *err)
 {
     s->name = name;
-    int length = snprintf(s->path, sizeof s->path, "%s.%u", f->tmp, number);
-    if (length < 0 || (size_t)length >= sizeof s->path) {
-        return tn_fail(err, TN_E_LIMIT, "path longer than %d bytes: '%.64s..'", TN_PATH_SIZE - 1,
-                       f->path);
-    }
-    return tn_file_create(&s->file, s->path, err);
+    return tn_file_create_nameless(&s->file, f->path, err);
 }
 
 static tn_status open_all(tn_fetch *f, const char *path, const tn_strs *nodes, tn_error *err)
 {
     int length = snprintf(f->path, sizeof f->path, "%s", path);
-    int tmp =
-        snprintf(f->tmp, sizeof f->tmp, "%s.%016llx.tmp", path, (unsigned long long)tn_random_id());
-    if (length < 0 || tmp < 0 || (size_t)tmp >= sizeof f->tmp) {
-        return tn_fail(err, TN_E_LIMIT, "path longer than %d bytes: '%.64s..'", TN_PATH_SIZE - 1,
+    if (length < 0 || (size_t)length >= sizeof f->path) {
+        return tn_fail(err, TN_E_USAGE, "path longer than %d bytes: '%.64s..'", TN_PATH_SIZE - 1,
                        path);
     }
     f->node = tn_try_alloc((size_t)nodes->n + 1, sizeof *f->node, "fetched nodes", err);
@@ -62,9 +53,9 @@ static tn_status open_all(tn_fetch *f, const char *path, const tn_strs *nodes, t
                            nodes->item[i]);
         }
         f->n = i + 1;
-        TN_TRY(open_spool(f, &f->node[i], nodes->item[i], i + 1, err));
+        TN_TRY(open_spool(f, &f->node[i], nodes->item[i], err));
     }
-    return open_spool(f, &f->id, "id", 0, err);
+    return open_spool(f, &f->id, "id", err);
 }
 
 tn_status tn_fetch_open(tn_fetch **out, const char *path, const tn_strs *nodes, tn_error *err)
@@ -160,27 +151,10 @@ tn_status tn_fetch_sink(void *fetch, const tn_scores *scores, tn_error *err)
     return add_ids(f, scores->batch, err);
 }
 
-static void drop_spool(spool *s)
-{
-    tn_file_abandon(s->file);
-    if (s->path[0] != '\0') {
-        tn_status removed = tn_remove_file(s->path, NULL);
-        (void)removed; /* a left-over says by its name that it is one */
-    }
-}
-
-static tn_status close_spool(spool *s, tn_map *map, tn_error *err)
-{
-    tn_file *file = s->file;
-    s->file = NULL;
-    TN_TRY(tn_file_commit(file, err));
-    return tn_map_file(map, s->path, err);
-}
-
 static tn_status put_node(tn_fetch *f, tn_npz *z, spool *s, tn_error *err)
 {
     tn_map map = {0};
-    TN_TRY(close_spool(s, &map, err));
+    TN_TRY(tn_file_map(&map, s->file, err));
     const tn_npy array = {.name = s->name,
                           .type = "<f4",
                           .item_bytes = sizeof(float),
@@ -194,7 +168,7 @@ static tn_status put_node(tn_fetch *f, tn_npz *z, spool *s, tn_error *err)
 /* Texts of one length, padded with NULs, in a spool of their own. */
 static tn_status pad_ids(tn_fetch *f, const tn_map *texts, spool *out, tn_error *err)
 {
-    TN_TRY(open_spool(f, out, "id", f->n + 1, err));
+    TN_TRY(open_spool(f, out, "id", err));
     tn_bytes in = {texts->data, texts->size, false};
     tn_text_clear(&f->text);
     char *padded = tn_text_grow(&f->text, f->id_bytes);
@@ -218,10 +192,10 @@ static tn_status put_ids(tn_fetch *f, tn_npz *z, tn_error *err)
     char type[24];
     f->id_bytes = f->id_bytes == 0 ? 1 : f->id_bytes;
     (void)snprintf(type, sizeof type, "|S%zu", f->id_bytes);
-    TN_TRY(close_spool(&f->id, &texts, err));
+    TN_TRY(tn_file_map(&texts, f->id.file, err));
     tn_status status = pad_ids(f, &texts, &padded, err);
     if (status == TN_OK) {
-        status = close_spool(&padded, &map, err);
+        status = tn_file_map(&map, padded.file, err);
     }
     if (status == TN_OK) {
         const tn_npy array = {.name = "id",
@@ -232,7 +206,7 @@ static tn_status put_ids(tn_fetch *f, tn_npz *z, tn_error *err)
         status = tn_npz_add(z, &array, map.data, err);
         tn_unmap(&map);
     }
-    drop_spool(&padded);
+    tn_file_abandon(padded.file);
     tn_unmap(&texts);
     return status;
 }
@@ -240,7 +214,7 @@ static tn_status put_ids(tn_fetch *f, tn_npz *z, tn_error *err)
 static tn_status write_npz(tn_fetch *f, tn_error *err)
 {
     tn_npz *z = NULL;
-    TN_TRY(tn_npz_create(&z, f->tmp, err));
+    TN_TRY(tn_npz_create(&z, f->path, err));
     tn_status status = TN_OK;
     for (uint32_t i = 0; i < f->n && status == TN_OK; i++) {
         status = put_node(f, z, &f->node[i], err);
@@ -252,12 +226,7 @@ static tn_status write_npz(tn_fetch *f, tn_error *err)
         tn_npz_abandon(z);
         return status;
     }
-    TN_TRY(tn_npz_commit(z, err));
-    status = tn_rename(f->tmp, f->path, err);
-    if (status != TN_OK && tn_remove_file(f->tmp, NULL) != TN_OK) {
-        tn_error_context(err, "'%s' is left behind", f->tmp);
-    }
-    return status;
+    return tn_npz_commit(z, err);
 }
 
 tn_status tn_fetch_commit(tn_fetch *f, tn_error *err)
@@ -273,9 +242,9 @@ void tn_fetch_abandon(tn_fetch *f)
         return;
     }
     for (uint32_t i = 0; i < f->n; i++) {
-        drop_spool(&f->node[i]);
+        tn_file_abandon(f->node[i].file);
     }
-    drop_spool(&f->id);
+    tn_file_abandon(f->id.file);
     tn_free(f->node);
     tn_text_done(&f->text);
     tn_free(f);

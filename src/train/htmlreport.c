@@ -1,7 +1,7 @@
 /* htmlreport.c - the page: facts, tables, and the figures between them. */
 #include "train/htmlreport.h"
 
-#include "base/file.h"
+#include "base/fileout.h"
 #include "train/chart.h"
 #include "train/curves.h"
 #include "train/htmlfigures.h"
@@ -237,7 +237,7 @@ tn_status tn_html_report_write(const tn_findings *f, const char *config, const c
     tn_text page = {0};
     tn_status status = tn_html_report(f, config, &page, err);
     if (status == TN_OK) {
-        status = tn_file_replace(path, tn_text_str(&page), page.size, err);
+        status = tn_output_put(path, tn_text_str(&page), page.size, NULL, err);
     }
     tn_text_done(&page);
     return status;

@@ -12,10 +12,13 @@
 
 struct tn_predictions {
     char path[TN_PATH_SIZE];
-    char session[17];
+    tn_output_with with;
     double shift;
-    tn_file *file;    /* of source `n_files - 1` */
-    uint32_t n_files; /* begun so far */
+    bool stream;        /* one output for all sources */
+    uint32_t n_sources; /* begun so far */
+    uint32_t n, capacity;
+    tn_output *
+        *output; /* of these; owned; the last one is being written, the others are finished */
     tn_text text;
 };
 
@@ -75,28 +78,27 @@ void tn_prediction_lines(tn_text *out, const tn_batch *batch, const float *logit
     (void)uselocale(before);
 }
 
-tn_status tn_predictions_open(tn_predictions **out, const char *path, double sampling,
-                              tn_error *err)
+tn_status tn_predictions_open(tn_predictions **out, const tn_predictions_opts *opts, tn_error *err)
 {
     *out = NULL;
     tn_predictions *p = tn_try_alloc(1, sizeof *p, "predictions", err);
     if (p == NULL) {
         return TN_E_MEMORY;
     }
-    int length = snprintf(p->path, sizeof p->path, "%s", path);
+    int length = snprintf(p->path, sizeof p->path, "%s", opts->path);
     if (length < 0 || (size_t)length >= sizeof p->path) {
         tn_free(p);
-        return tn_fail(err, TN_E_LIMIT, "path longer than %d bytes: '%.64s..'", TN_PATH_SIZE - 1,
-                       path);
+        return tn_fail(err, TN_E_USAGE, "path longer than %d bytes: '%.64s..'", TN_PATH_SIZE - 1,
+                       opts->path);
     }
-    (void)snprintf(p->session, sizeof p->session, "%016llx", (unsigned long long)tn_random_id());
-    p->shift = tn_ln(sampling);
+    p->with = (tn_output_with){.inputs = opts->inputs, .stop = opts->stop};
+    p->shift = tn_ln(opts->sampling);
     *out = p;
     return TN_OK;
 }
 
 /* "dir/pred.2.tsv" of "dir/pred.tsv" and 2. */
-static tn_status name_of(const tn_predictions *p, uint32_t source, bool tmp, char out[TN_PATH_SIZE],
+static tn_status name_of(const tn_predictions *p, uint32_t source, char out[TN_PATH_SIZE],
                          tn_error *err)
 {
     const char *slash = strrchr(p->path, '/');
@@ -106,10 +108,10 @@ static tn_status name_of(const tn_predictions *p, uint32_t source, bool tmp, cha
     if (source > 0) {
         (void)snprintf(number, sizeof number, ".%u", source);
     }
-    int length = snprintf(out, TN_PATH_SIZE, "%.*s%s%s%s%s%s", (int)(ending - p->path), p->path,
-                          number, ending, tmp ? "." : "", tmp ? p->session : "", tmp ? ".tmp" : "");
+    int length =
+        snprintf(out, TN_PATH_SIZE, "%.*s%s%s", (int)(ending - p->path), p->path, number, ending);
     if (length < 0 || length >= TN_PATH_SIZE) {
-        return tn_fail(err, TN_E_LIMIT, "path longer than %d bytes: '%.64s..'", TN_PATH_SIZE - 1,
+        return tn_fail(err, TN_E_USAGE, "path longer than %d bytes: '%.64s..'", TN_PATH_SIZE - 1,
                        p->path);
     }
     return TN_OK;
@@ -118,29 +120,57 @@ static tn_status name_of(const tn_predictions *p, uint32_t source, bool tmp, cha
 static tn_status flush(tn_predictions *p, tn_error *err)
 {
     TN_TRY(tn_text_check(&p->text, "predictions", err));
-    TN_TRY(tn_file_write(p->file, p->text.data, p->text.size, err));
+    if (p->n > 0) {
+        TN_TRY(tn_output_write(p->output[p->n - 1], p->text.data, p->text.size, err));
+    }
     tn_text_clear(&p->text);
     return TN_OK;
 }
 
-static tn_status close_file(tn_predictions *p, tn_error *err)
+static tn_status grow(tn_predictions *p, tn_error *err)
 {
-    tn_file *f = p->file;
-    p->file = NULL;
-    return f != NULL ? tn_file_commit(f, err) : TN_OK;
+    if (p->n < p->capacity) {
+        return TN_OK;
+    }
+    uint32_t more = p->capacity == 0 ? 4 : 2 * p->capacity;
+    tn_output **output = tn_try_alloc(more, sizeof(tn_output *), "predictions", err);
+    if (output == NULL) {
+        return TN_E_MEMORY;
+    }
+    for (uint32_t i = 0; i < p->n; i++) {
+        output[i] = p->output[i];
+    }
+    tn_free(p->output);
+    p->output = output;
+    p->capacity = more;
+    return TN_OK;
 }
 
-/* Ends the file that is open and begins those up to `source`; one without rows has its head. */
+/* Ends the file that is open and begins the next, with its head. */
+static tn_status begin(tn_predictions *p, tn_error *err)
+{
+    char path[TN_PATH_SIZE];
+    tn_output *o = NULL;
+    TN_TRY(grow(p, err));
+    if (p->n > 0) {
+        TN_TRY(tn_output_finish(p->output[p->n - 1], err));
+    }
+    TN_TRY(name_of(p, p->n, path, err));
+    p->with.lead = p->n > 0 ? p->output[0] : NULL;
+    TN_TRY(tn_output_open(&o, path, &p->with, err));
+    p->stream = p->stream || tn_output_is_stream(o);
+    p->output[p->n++] = o;
+    tn_prediction_head(&p->text);
+    return flush(p, err);
+}
+
+/* Begins what is written of the sources up to this one; one without rows has its head. */
 static tn_status turn_to(tn_predictions *p, uint32_t source, tn_error *err)
 {
-    while (p->n_files <= source) {
-        char path[TN_PATH_SIZE];
-        TN_TRY(close_file(p, err));
-        TN_TRY(name_of(p, p->n_files, true, path, err));
-        TN_TRY(tn_file_create(&p->file, path, err));
-        p->n_files++;
-        tn_prediction_head(&p->text);
-        TN_TRY(flush(p, err));
+    for (; p->n_sources <= source; p->n_sources++) {
+        if (p->n == 0 || !p->stream) {
+            TN_TRY(begin(p, err));
+        }
     }
     return TN_OK;
 }
@@ -152,39 +182,28 @@ tn_status tn_predictions_sink(void *predictions, const tn_scores *scores, tn_err
     locale_t before = uselocale(tn_locale_c());
     tn_status status = TN_OK;
     for (uint32_t r = 0; r < batch->rows && status == TN_OK; r++) {
-        if (batch->source[r] + 1 != p->n_files) {
-            TN_ASSERT(batch->source[r] + 1 > p->n_files); /* unshuffled, so sources ascend */
-            status = p->file != NULL ? flush(p, err) : TN_OK;
+        if (batch->source[r] + 1 != p->n_sources) {
+            TN_ASSERT(batch->source[r] + 1 > p->n_sources); /* unshuffled, so sources ascend */
+            status = flush(p, err);
             status = status == TN_OK ? turn_to(p, batch->source[r], err) : status;
         }
         add_line(&p->text, batch, r, (double)scores->logit[r] + p->shift);
     }
     (void)uselocale(before);
-    return status == TN_OK && p->file != NULL ? flush(p, err) : status;
-}
-
-static tn_status rename_all(tn_predictions *p, tn_error *err)
-{
-    for (uint32_t i = 0; i < p->n_files; i++) {
-        char from[TN_PATH_SIZE];
-        char to[TN_PATH_SIZE];
-        TN_TRY(name_of(p, i, true, from, err));
-        TN_TRY(name_of(p, i, false, to, err));
-        TN_TRY(tn_rename(from, to, err));
-    }
-    return TN_OK;
+    return status == TN_OK ? flush(p, err) : status;
 }
 
 tn_status tn_predictions_commit(tn_predictions *p, tn_error *err)
 {
     tn_status status = turn_to(p, 0, err); /* no rows at all: a head */
     if (status == TN_OK) {
-        status = close_file(p, err);
+        status = tn_output_finish(p->output[p->n - 1], err);
     }
-    if (status == TN_OK) {
-        status = rename_all(p, err);
+    while (status == TN_OK && p->n > 0) { /* the first one, whose lock stands for all, at last */
+        tn_output *o = p->output[--p->n];
+        status = tn_output_commit(o, err);
     }
-    tn_predictions_abandon(p); /* what was renamed is out of its reach */
+    tn_predictions_abandon(p);
     return status;
 }
 
@@ -193,15 +212,10 @@ void tn_predictions_abandon(tn_predictions *p)
     if (p == NULL) {
         return;
     }
-    tn_file_abandon(p->file);
-    for (uint32_t i = 0; i < p->n_files; i++) {
-        char path[TN_PATH_SIZE];
-        tn_status removed = name_of(p, i, true, path, NULL);
-        if (removed == TN_OK) {
-            removed = tn_remove_file(path, NULL);
-        }
-        (void)removed; /* a left-over says by its name that it is one */
+    while (p->n > 0) {
+        tn_output_abandon(p->output[--p->n]);
     }
+    tn_free(p->output);
     tn_text_done(&p->text);
     tn_free(p);
 }

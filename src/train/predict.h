@@ -5,13 +5,15 @@
  *     0:4096  0      1       ..                                   no record id: source:byte offset
  *
  * One file per source of data: the first has the name that was asked for, the others have their
- * number before the ending (pred.tsv, pred.1.tsv, pred.2.tsv). With `label: none` the column label
- * is empty. Files appear when all of them are complete, by tmp, fsync and rename. Logit and pctr
- * are corrected for sampled negatives. The sinks are for tn_evaluate, with want_ids.
+ * number before the ending (pred.tsv, pred.1.tsv, pred.2.tsv). A stream (base/fileout.h) takes all
+ * sources under one head. With `label: none` the column label is empty. Files appear when all of
+ * them are complete. Logit and pctr are corrected for sampled negatives. The sinks are for
+ * tn_evaluate, with want_ids.
  */
 #ifndef TN_TRAIN_PREDICT_H
 #define TN_TRAIN_PREDICT_H
 
+#include "base/fileout.h"
 #include "train/evaluate.h"
 
 /* The first line, and one line for each row of a batch; `shift` is added to the logits. */
@@ -20,8 +22,14 @@ void tn_prediction_lines(tn_text *out, const tn_batch *batch, const float *logit
 
 typedef struct tn_predictions tn_predictions;
 
-/* `sampling` is data.negative_sampling: 1 changes nothing. */
-tn_status tn_predictions_open(tn_predictions **out, const char *path, double sampling,
+typedef struct tn_predictions_opts {
+    const char *path;        /* copied */
+    double sampling;         /* data.negative_sampling: 1 changes nothing */
+    const tn_inputs *inputs; /* NULL: none; must outlive the predictions, as must .. */
+    const atomic_bool *stop; /* .. this; NULL: never */
+} tn_predictions_opts;
+
+tn_status tn_predictions_open(tn_predictions **out, const tn_predictions_opts *opts,
                               tn_error *err) TN_MUST_USE;
 tn_status tn_predictions_sink(void *predictions, const tn_scores *scores, tn_error *err);
 tn_status tn_predictions_commit(tn_predictions *p, tn_error *err) TN_MUST_USE; /* frees p */

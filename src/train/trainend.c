@@ -128,7 +128,11 @@ static tn_status evaluate_test(tn_trainer *t, tn_predictions *predictions, tn_er
 static tn_status test_with_predictions(tn_trainer *t, tn_error *err)
 {
     tn_predictions *p = NULL;
-    TN_TRY(tn_predictions_open(&p, t->run->eval.predictions, t->run->data.negative_sampling, err));
+    const tn_predictions_opts opts = {.path = t->run->eval.predictions,
+                                      .sampling = t->run->data.negative_sampling,
+                                      .inputs = t->watch->inputs,
+                                      .stop = t->watch->stop};
+    TN_TRY(tn_predictions_open(&p, &opts, err));
     tn_status status = evaluate_test(t, p, err);
     if (status != TN_OK) {
         tn_predictions_abandon(p);

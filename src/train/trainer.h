@@ -39,6 +39,7 @@ typedef struct tn_watch {
     bool terminal;                      /* somebody looks at it: draw a bar */
     uint32_t width;                     /* of the terminal, in columns */
     int (*exit_code)(tn_status status); /* documented code of an outcome, for summary.json */
+    const struct tn_inputs *inputs;     /* what outputs may not replace; NULL: nothing */
     struct tn_profile *profile; /* the run's picture (train/profile.h); NULL: nobody wants it */
     /* Set by signal handlers; NULL: nobody asks. Stop: end with TN_E_STOPPED, saved, as soon as a
      * step or a batch of an evaluation is done. Save: save between two steps and go on; cleared. */

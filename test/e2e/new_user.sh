@@ -124,7 +124,7 @@ wrong 5 "no checkpoint or run directory 'elsewhere'" tnet-eval rows.csv.yaml --d
 mkdir fetch.npz
 for output in "--fetch=logit" "--predictions=nothing" "--report=nothing"; do
     expect 8 tnet-eval rows.csv.yaml --data rows.csv run.dir=good-csv "$output"
-    says "cannot rename"
+    says "it is a folder"
     if ls ./*.tmp >null 2>&1; then
         fail "$output leaves $(ls ./*.tmp)"
     fi

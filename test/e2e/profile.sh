@@ -70,9 +70,10 @@ says "'$dir/none/t.json"
 expect 8 tnet-train "$config" run.dir="$dir/never" --profile="$dir"
 says "it is a folder"
 # .. and one that turns out so at the end, behind results and model
-mkdir -p "$dir/late/trace.json"
+mkdir "$dir/late"
+ln -s none/t.json "$dir/late/trace.json"
 expect 8 tnet-train "$config" run.dir="$dir/late" --profile
-says "'$dir/late/trace.json'"
+says "'$dir/late/none/t.json"
 grep -q '^metric  *valid' "$dir/out" || fail "no results before the failure: $(cat "$dir/out")"
 [ -e "$dir/late/ckpt-1" ] || fail "no model is left"
 

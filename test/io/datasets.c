@@ -87,8 +87,8 @@ tn_status datasets_convert(datasets *d, const tn_dataset *from, const char *in,
     const tn_convert_in job = {from, to, &paths, flags, d->team};
     tn_sink *sink = NULL;
     tn_pass_counts counts;
-    assert_int_equal(tn_sink_open(&sink, datasets_path(d, out), to->data.compression, &d->err),
-                     TN_OK);
+    assert_int_equal(
+        tn_sink_open(&sink, datasets_path(d, out), NULL, to->data.compression, &d->err), TN_OK);
     tn_status status = tn_convert(&job, sink, NULL, &counts, &d->err);
     if (status != TN_OK) {
         tn_sink_abandon(sink);

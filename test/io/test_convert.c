@@ -215,7 +215,7 @@ static tn_status sample(datasets *d, tn_sample_in in, const char *out, uint64_t 
 {
     tn_sink *sink = NULL;
     tn_pass_counts counts;
-    assert_int_equal(tn_sink_open(&sink, datasets_path(d, out), TN_COMPRESSION_NONE, &d->err),
+    assert_int_equal(tn_sink_open(&sink, datasets_path(d, out), NULL, TN_COMPRESSION_NONE, &d->err),
                      TN_OK);
     tn_status status = tn_sample_rows(&in, sink, taken, &counts, &d->err);
     if (status != TN_OK) {

@@ -63,8 +63,8 @@ static tn_dataset *make(datasets *d, tn_gen_opts o, const char *format, const ch
     assert_int_equal(tn_generator_new(&g, &o, d->team, &d->err), TN_OK);
     assert_int_equal(tn_gen_config(g, format, datasets_path(d, name), &yaml, &d->err), TN_OK);
     tn_dataset *set = datasets_bind(d, yaml.data, TN_DATASET_AS_READ);
-    assert_int_equal(tn_sink_open(&sink, datasets_path(d, name), TN_COMPRESSION_NONE, &d->err),
-                     TN_OK);
+    assert_int_equal(
+        tn_sink_open(&sink, datasets_path(d, name), NULL, TN_COMPRESSION_NONE, &d->err), TN_OK);
     assert_int_equal(tn_gen_write(g, set->schema, sink, d->team, report, &d->err), TN_OK);
     assert_int_equal(tn_sink_commit(sink, &d->err), TN_OK);
     assert_int_equal(datasets_read(d, name)->size, report->bytes);

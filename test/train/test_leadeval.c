@@ -165,7 +165,7 @@ static tn_status judge(seat *s, tn_worker *w, tn_lead *lead, tn_error *err)
     tn_eval_request request = {.paths = &s->paths, .want_ids = s->g->predicts};
     (void)snprintf(file, sizeof file, "%s/p.tsv", dir);
     if (s->g->predicts) {
-        TN_TRY(tn_predictions_open(&p, file, 1, err));
+        TN_TRY(tn_predictions_open(&p, &(tn_predictions_opts){.path = file, .sampling = 1}, err));
         request.sink = tn_predictions_sink;
         request.sink_arg = p;
     }

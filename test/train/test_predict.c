@@ -48,7 +48,8 @@ static void predict(const tn_strs *paths, const char *file, double sampling)
     tn_error err = {0};
     tn_predictions *p = NULL;
     tn_evaluation out;
-    assert_int_equal(tn_predictions_open(&p, file, sampling, &err), TN_OK);
+    const tn_predictions_opts opts = {.path = file, .sampling = sampling};
+    assert_int_equal(tn_predictions_open(&p, &opts, &err), TN_OK);
     tn_eval_request request = {
         .paths = paths, .want_ids = true, .sink = tn_predictions_sink, .sink_arg = p};
     if (tn_evaluate(w, &request, &out, &err) != TN_OK || tn_predictions_commit(p, &err) != TN_OK) {
@@ -168,7 +169,8 @@ static void a_pass_that_fails_leaves_nothing(void **state)
     (void)state;
     assert_int_equal(tn_dir_list(k.dir, &names, &before, &err), TN_OK);
     (void)snprintf(path, sizeof path, "%s/none.tsv", k.dir);
-    assert_int_equal(tn_predictions_open(&p, path, 1, &err), TN_OK);
+    const tn_predictions_opts opts = {.path = path, .sampling = 1};
+    assert_int_equal(tn_predictions_open(&p, &opts, &err), TN_OK);
     tn_eval_request request = {.paths = &k.run.data.valid,
                                .want_ids = true,
                                .sink = tn_predictions_sink,
