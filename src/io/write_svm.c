@@ -136,13 +136,8 @@ static tn_status write_entry(const tn_writer *w, const tn_rows *rows, uint32_t i
     }
     TN_TRY(check_index(w, spec, &token, err));
     tn_text_add(out, token.data, token.size);
-    float x = rows->entry[i].value;
-    if (x != 1) {
-        tn_text_addc(out, ':');
-        tn_write_float(out, x);
-    } else if (w->field != NULL) {
-        tn_text_add(out, ":1", 2);
-    }
+    tn_text_addc(out, ':');
+    tn_write_float(out, rows->entry[i].value);
     return TN_OK;
 }
 

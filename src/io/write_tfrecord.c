@@ -4,7 +4,8 @@
  *     u64 n   u32 mask(crc of n)   data[n]   u32 mask(crc of data)
  *
  * id and int go into int64 lists (ids by reinterpretation), words and hex digits into bytes lists,
- * numbers, labels and weights into float lists. A slot without values has no entry.
+ * numbers, labels and weights into float lists. A slot without values has no entry. A record id is
+ * a bytes list, unless a slot reads its column, too.
  */
 #include "io/write_kind.h"
 
@@ -17,13 +18,6 @@ enum { FRAME_HEAD = 12 };
 /* Field numbers. */
 enum { EXAMPLE_FEATURES = 1, FEATURES_ENTRY = 1, ENTRY_KEY = 1, ENTRY_VALUE = 2, LIST_VALUE = 1 };
 enum { BYTES_LIST = 1, FLOAT_LIST = 2, INT64_LIST = 3 };
-
-static tn_status plan_tfrecord(tn_writer *w, tn_error *err)
-{
-    (void)err;
-    tn_write_plan_columns(w);
-    return TN_OK;
-}
 
 /* The messages around the items of one feature. */
 typedef struct feature {
@@ -102,6 +96,13 @@ static uint32_t kind_of(const tn_writer *w, const tn_write_column *column)
     return text && !signs ? BYTES_LIST : INT64_LIST;
 }
 
+static tn_status plan_tfrecord(tn_writer *w, tn_error *err)
+{
+    (void)err;
+    tn_write_plan_columns(w);
+    return TN_OK;
+}
+
 static tn_status add_item(const tn_writer *w, const tn_write_column *column, uint32_t kind,
                           const tn_bytes *token, tn_text *out, tn_error *err)
 {
@@ -120,6 +121,38 @@ static tn_status add_item(const tn_writer *w, const tn_write_column *column, uin
         tn_proto_add_varint(out, integer);
         return TN_OK;
     }
+}
+
+/* Whether a list of what a slot reads holds the text of each value. `from`: the slot as it was
+ * read, which tells words from their signs. */
+static bool keeps_text(const tn_writer *w, const tn_slot_spec *from)
+{
+    bool text = from->type == TN_SIGN_STR || from->type == TN_SIGN_HEX;
+    return from->slot != TN_NOWHERE && from->type != TN_SIGN_FLOAT && !(w->signs && text);
+}
+
+/* As the slot that reads the column has it, if one does. */
+static tn_status write_id(const tn_writer *w, const tn_write_column *column, const tn_rows *rows,
+                          const tn_parsed_row *row, tn_text *out, tn_error *err)
+{
+    uint32_t kind = BYTES_LIST;
+    const tn_bytes id = {.data = rows->text + row->id.at, .size = row->id.size};
+    if (id.size == 0) {
+        return TN_OK;
+    }
+    if (column->spec != NULL) {
+        kind = kind_of(w, column);
+        if (!keeps_text(w, &rows->schema->spec[column->spec - w->schema->spec])) {
+            return tn_fail(err, TN_E_CONFIG,
+                           "column '%s' is record_id and slot '%s', whose %s do not keep its "
+                           "text\nhint: 'record_id=~' leaves the ids out",
+                           column->name, column->spec->name, w->signs ? "signs" : "floats");
+        }
+    }
+    feature f = begin_feature(out, column, kind);
+    TN_TRY(add_item(w, column, kind, &id, out, err));
+    end_feature(out, &f);
+    return TN_OK;
 }
 
 /* A slot without values leaves no trace. */
@@ -170,12 +203,7 @@ static tn_status write_column(const tn_writer *w, const tn_write_column *column,
         add_float(out, column, r->weight);
         return TN_OK;
     case WRITE_ID:
-        if (r->id.size > 0) {
-            f = begin_feature(out, column, BYTES_LIST);
-            tn_proto_add_bytes(out, LIST_VALUE, rows->text + r->id.at, r->id.size);
-            end_feature(out, &f);
-        }
-        return TN_OK;
+        return write_id(w, column, rows, r, out, err);
     case WRITE_GROUP:
         if (r->group != TN_NO_GROUP) {
             f = begin_feature(out, column, INT64_LIST);

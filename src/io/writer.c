@@ -98,6 +98,17 @@ static void add_column(tn_writer *w, tn_write_source source, const char *name,
     w->column[w->n_columns++] = (tn_write_column){source, name, (uint32_t)strlen(name), spec};
 }
 
+/* The first slot or number that reads a column; NULL: none does. */
+static const tn_slot_spec *reader_of(const tn_schema *s, const char *column)
+{
+    for (uint32_t i = 0; i < s->n_specs; i++) {
+        if (strcmp(s->spec[i].column, column) == 0) {
+            return &s->spec[i];
+        }
+    }
+    return NULL;
+}
+
 void tn_write_plan_columns(tn_writer *w)
 {
     const tn_schema *s = w->schema;
@@ -109,7 +120,7 @@ void tn_write_plan_columns(tn_writer *w)
         add_column(w, WRITE_WEIGHT, s->data->weight, NULL);
     }
     if (s->data->record_id != NULL) {
-        add_column(w, WRITE_ID, s->data->record_id, NULL);
+        add_column(w, WRITE_ID, s->data->record_id, reader_of(s, s->data->record_id));
     }
     if (s->data->group != NULL && s->group_spec == NULL) {
         add_column(w, WRITE_GROUP, s->data->group, NULL);

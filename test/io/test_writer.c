@@ -53,11 +53,12 @@ static void check_refused(void **state, const char *from, const char *line, cons
 
 static void libsvm_keeps_labels_weights_order_and_values(void **state)
 {
-    check(state, SVM, "-1:2.5 7 3:1 3:2\n", "{format: libsvm}", "0:2.5 7 3 3:2\n");
+    check(state, SVM, "-1:2.5 7 3:1 3:2\n", "{format: libsvm}",
+          "0:2.5 7:1 3:1 3:2\n"); /* others want every value */
     check(state, SVM, "+1 \n", "{format: libsvm}", "1\n");
     check(state, SVM, "0.25 18446744073709551615:-1e-3 007\n", "{format: libsvm}",
-          "0.25 18446744073709551615:-0.001 7\n");
-    check(state, SVM, "1 qid:12 5\n", "{format: libsvm}", "1 qid:12 5\n");
+          "0.25 18446744073709551615:-0.001 7:1\n");
+    check(state, SVM, "1 qid:12 5\n", "{format: libsvm}", "1 qid:12 5:1\n");
 }
 
 static void libffm_writes_every_value(void **state)
@@ -135,7 +136,7 @@ static void ranges_and_numbers_fit_into_libsvm(void **state)
                        "{name: b, range: [10, 20]}, {name: p, type: float, as: weighted, range: "
                        "[20, 21]}, {name: q, type: float, as: value, range: [21, 22]}]}";
     check(state, from, "label,a,b,p,q\n1,3,15,0.25,-7e2\n", "{format: libsvm}",
-          "1 3 15 20:0.25 21:-7e2\n");
+          "1 3:1 15:1 20:0.25 21:-7e2\n");
     check(state, from, "label,a,b,p,q\n1,,,,\n", "{format: libsvm}", "1\n");
     check_refused(state, from, "label,a,b,p,q\n1,13,15,,\n", "{format: libsvm}",
                   "index 13 of slot 'a' is not within its range");
@@ -156,13 +157,13 @@ static void signs_stand_for_words_and_negative_numbers(void **state)
 static void an_index_base_is_taken_off(void **state)
 {
     check(state, "{data: {format: libsvm, index_base: 1}}", "1 5 1\n", "{format: libsvm}",
-          "1 4 0\n");
+          "1 4:1 0:1\n");
     check_refused(state, SVM, "1 5\n", "{format: libsvm, index_base: 1}", "written from 0");
 }
 
 static void label_none_writes_no_label(void **state)
 {
-    check(state, "{data: {format: libsvm, label: none}}", "3 4\n", "{format: libsvm}", "3 4\n");
+    check(state, "{data: {format: libsvm, label: none}}", "3 4\n", "{format: libsvm}", "3:1 4:1\n");
     check(
         state,
         "{data: {format: csv, label: none}, slots: [{name: C1, type: hex}, {name: I2, type: int}]}",
@@ -223,9 +224,37 @@ static void a_frame_holds_length_and_both_crcs(void **state)
     assert_int_equal(tn_load_u32(file->data + 14), tn_crc_mask(tn_crc32c(0, "\x0a\0", 2)));
 }
 
+/* Else whoever reads the slot finds a text where an integer was written before. */
+static void a_record_id_that_is_a_slot_is_written_as_the_slot(void **state)
+{
+    datasets *d = *state;
+    static const char *const from[] = {
+        "{data: {format: csv, record_id: n}, slots: [{name: n, type: id}]}",
+        "{data: {format: csv, record_id: n}, slots: [{name: n, type: int}]}",
+        "{data: {format: csv, record_id: n}, slots: [{name: n, type: str}]}",
+        "{data: {format: csv, record_id: n}, slots: [{name: n, type: float, as: value}]}",
+    };
+    static const char integer[] = "\x0a\x0b\x0a\x01n\x12\x06\x1a\x04\x0a\x02\xac\x02";
+    static const char text[] = "\x0a\x0c\x0a\x01n\x12\x07\x0a\x05\x0a\x03"
+                               "300";
+    for (size_t i = 0; i < 3; i++) {
+        const char *got = datasets_line(d, from[i], "label,n\n1,300\n", "{format: tfrecord}", 0);
+        size_t size = i == 2 ? sizeof text - 1 : sizeof integer - 1;
+        /* behind 12 bytes of frame, 2 of features, 19 of the label */
+        assert_memory_equal(got + 12 + 2 + 19, i == 2 ? text : integer, size);
+    }
+    check_refused(state, from[3], "label,n\n1,300\n", "{format: tfrecord}",
+                  "whose floats do not keep its text");
+    assert_string_equal(
+        datasets_line(d, from[2], "label,n\n1,a\n", "{format: tfrecord}", TN_WRITE_SIGNS), "");
+    assert_non_null(strstr(d->err.text, "whose signs do not keep its text"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_record_id_that_is_a_slot_is_written_as_the_slot, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(libsvm_keeps_labels_weights_order_and_values, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(libffm_writes_every_value, set_up, tear_down),
