@@ -55,7 +55,8 @@ tn_status tn_file_replace(const char *path, const void *data, size_t size,
 /* Whether `name` is "<of>.<16 hex digits>.tmp", as unfinished files and folders are named. */
 bool tn_is_unfinished(const char *name, const char *of);
 
-tn_status tn_dir_make(const char *path, tn_error *err) TN_MUST_USE; /* with parents; may exist */
+/* With parents; may exist. TN_E_USAGE: a name that no disk would take. */
+tn_status tn_dir_make(const char *path, tn_error *err) TN_MUST_USE;
 tn_status tn_dir_make_new(const char *path, tn_error *err) TN_MUST_USE; /* one level; must not */
 /* One level with mode 0700. What is there already must be a folder of this user's, and nobody
  * else's; a link is not followed. */

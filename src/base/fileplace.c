@@ -89,6 +89,11 @@ static tn_status check_inputs(const char *asked, const struct stat *st, const tn
 
 /* ---- checkpoints and exports ---- */
 
+static tn_status too_long(const char *path, tn_error *err)
+{
+    return tn_fail(err, TN_E_USAGE, "path longer than %d bytes: '%.64s..'", TN_PATH_SIZE - 1, path);
+}
+
 static bool holds(const char *dir, const char *name)
 {
     char path[TN_PATH_SIZE];
@@ -133,6 +138,9 @@ static tn_status check_parent(const char *asked, const char *path, tn_error *err
 tn_status tn_output_check_folder(const char *path, tn_error *err)
 {
     char real[PATH_MAX];
+    if (strlen(path) >= TN_PATH_SIZE) {
+        return too_long(path, err);
+    }
     return realpath(path, real) != NULL ? check_folders(path, real, err)
                                         : check_parent(path, path, err);
 }
@@ -220,9 +228,11 @@ tn_status tn_place_find(tn_place *out, const char *path, const tn_inputs *inputs
     bool magic = false;
     *out = (tn_place){.kind = TN_PLACE_FILE, .fd = STDOUT_FILENO};
     int size = snprintf(out->path, sizeof out->path, "%s", path);
-    if (size <= 0 || size >= TN_PATH_SIZE) {
-        return tn_fail(err, TN_E_USAGE, "an output needs a name of 1 to %d bytes, not '%.64s'",
-                       TN_PATH_SIZE - 1, path);
+    if (size <= 0) {
+        return tn_fail(err, TN_E_USAGE, "an output without a name");
+    }
+    if (size >= TN_PATH_SIZE) {
+        return too_long(path, err);
     }
     if (strcmp(path, "-") == 0) {
         (void)snprintf(out->path, sizeof out->path, "stdout");

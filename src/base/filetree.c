@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -108,14 +109,28 @@ static tn_status make_level(const char *path, tn_error *err)
     return tn_dir_sync(parent, err);
 }
 
+/* No disk would take it, whatever its state. */
+static tn_status check_name(const char *path, tn_error *err)
+{
+    size_t longest = 0;
+    for (const char *at = path; *at != '\0'; at += *at == '/') {
+        size_t part = strcspn(at, "/");
+        longest = part > longest ? part : longest;
+        at += part;
+    }
+    if (path[0] == '\0' || longest > NAME_MAX || strlen(path) >= TN_PATH_SIZE) {
+        return tn_fail(err, TN_E_USAGE,
+                       "cannot make folder '%.64s': its name has not 1 to %d bytes", path,
+                       longest > NAME_MAX ? NAME_MAX : TN_PATH_SIZE - 1);
+    }
+    return TN_OK;
+}
+
 tn_status tn_dir_make(const char *path, tn_error *err)
 {
     char level[TN_PATH_SIZE];
     size_t size = strlen(path);
-    if (size == 0 || size >= sizeof level) {
-        return tn_fail(err, TN_E_IO, "cannot make folder '%.64s': %s", path,
-                       size == 0 ? "no name" : "name too long");
-    }
+    TN_TRY(check_name(path, err));
     for (size_t i = 1; i < size; i++) {
         if (path[i] == '/' && path[i - 1] != '/') {
             memcpy(level, path, i);

@@ -38,19 +38,42 @@ static bool begins_with(const char *text, const char *head)
     return strncmp(text, head, strlen(head)) == 0;
 }
 
-/* "format=csv" as "data.format=csv"; keys with a section stay. */
+/* "format=csv" as "data.format=csv". Keys with a section stay, and so do sections; a key of `data`
+ * that is a section, too, is that of `data`: here nothing is trained. */
 static const char *with_section(tn_arena *arena, const char *word)
 {
     size_t key = strcspn(word, ".=");
     char name[64];
     (void)snprintf(name, sizeof name, "%.*s", (int)(key < 63 ? key : 63), word);
-    if (word[key] == '.' || tn_field_find(tn_run_fields, name) != NULL) {
+    bool of_data = tn_field_find(tn_data_fields, name) != NULL;
+    bool section = tn_field_find(tn_run_fields, name) != NULL;
+    if (section && (word[key] == '.' || !of_data)) {
         return word;
+    }
+    if (word[key] == '.' && !of_data) {
+        return word; /* unknown, and told with the others */
     }
     size_t size = strlen(word) + sizeof "data.";
     char *out = TN_NEW_ARRAY(arena, char, size);
     (void)snprintf(out, size, "data.%s", word);
     return out;
+}
+
+/* Whether a tool listens to an option: a section of a file may say more, a word may not. */
+static tn_status check_word(const char *asked, const char *word, bool target, tn_error *err)
+{
+    if (begins_with(word, "data.") || begins_with(word, "data=") ||
+        (!target && (begins_with(word, "slots.") || begins_with(word, "slots=")))) {
+        return TN_OK;
+    }
+    size_t key = strcspn(word, ".=");
+    char name[64];
+    (void)snprintf(name, sizeof name, "%.*s", (int)(key < 63 ? key : 63), word);
+    if (tn_field_find(tn_run_fields, name) == NULL) {
+        return TN_OK; /* unknown, and told with the others */
+    }
+    return tn_fail(err, TN_E_CONFIG, "'%s' changes nothing here: only options of %s do", asked,
+                   target ? "'data'" : "'data' and 'slots'");
 }
 
 /* data.train="<path>", as YAML. */
@@ -75,24 +98,29 @@ typedef struct word_lists {
     uint32_t n_in, n_to;
 } word_lists;
 
-static word_lists part_words(tn_arena *arena, const tn_strs *words, const char *from)
+static tn_status part_words(word_lists *out, tn_arena *arena, const tn_strs *words,
+                            const char *from, tn_error *err)
 {
     word_lists lists = {
         .in = TN_NEW_ARRAY(arena, const char *, words->n + 1),
         .to = TN_NEW_ARRAY(arena, const char *, words->n + 1),
     };
     for (uint32_t i = 0; i < words->n; i++) {
-        const char *word = words->item[i];
-        if (begins_with(word, "to.")) {
-            lists.to[lists.n_to++] = with_section(arena, word + strlen("to."));
+        const char *asked = words->item[i];
+        bool target = begins_with(asked, "to.");
+        const char *word = with_section(arena, asked + (target ? strlen("to.") : 0));
+        TN_TRY(check_word(asked, word, target, err));
+        if (target) {
+            lists.to[lists.n_to++] = word;
         } else {
-            lists.in[lists.n_in++] = with_section(arena, word);
+            lists.in[lists.n_in++] = word;
         }
     }
     if (from != NULL) {
         lists.in[lists.n_in++] = train_override(arena, from);
     }
-    return lists;
+    *out = lists;
+    return TN_OK;
 }
 
 /* Sections that no configuration has. */
@@ -154,7 +182,8 @@ tn_status tn_data_input_open(tn_data_input *in, const tn_data_call *call, tn_dat
     const tn_options *options = call->options;
     *in = (tn_data_input){.arena = tn_arena_new(1 << 16)};
     in->binder = (tn_binder){.arena = in->arena, .diag = call->diag};
-    word_lists words = part_words(in->arena, &options->overrides, ask.from);
+    word_lists words;
+    TN_TRY(part_words(&words, in->arena, &options->overrides, ask.from, err));
     const char *config = options->words.n > 0 ? options->words.item[0] : NULL;
     const tn_tree *root = NULL;
     TN_TRY(load(in, config, &words, &root, err));

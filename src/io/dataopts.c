@@ -62,7 +62,7 @@ const tn_field tn_data_fields[] = {
                   "files are cut into parts of about this size"),
     TN_FIELD_STR(
         tn_data_opts, cache, "none",
-        "binary cache of parsed rows, made by the first epoch and read by later ones: none, "
+        "binary cache of parsed rows, made by the first epoch and read by later ones: none or off, "
         "auto (a folder .tnet-cache beside the first file), or a folder"),
     TN_FIELD_END,
 };

@@ -47,7 +47,7 @@ typedef struct tn_data_opts {
     bool row_norm;
     uint64_t record_bytes_max;
     uint64_t part_bytes; /* parts are cut near this size */
-    const char *cache;   /* none, auto, or a folder */
+    const char *cache;   /* none or off, auto, or a folder */
 } tn_data_opts;
 
 typedef struct tn_slot_opts {

@@ -76,7 +76,9 @@ static tn_status add_path(listing *l, const char *path, bool nested, tn_error *e
 {
     struct stat st;
     if (stat(path, &st) != 0) {
-        return tn_fail(err, errno == ENOENT ? TN_E_DATA : TN_E_IO, "cannot find '%s': %s", path,
+        bool named_wrong =
+            errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG || errno == ELOOP;
+        return tn_fail(err, named_wrong ? TN_E_DATA : TN_E_IO, "cannot find '%s': %s", path,
                        strerrordesc_np(errno));
     }
     if (S_ISDIR(st.st_mode)) {

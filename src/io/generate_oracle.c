@@ -74,7 +74,9 @@ static void judge_logloss(const tn_oracle_row *row, size_t n, tn_oracle *out)
 tn_oracle tn_oracle_judge(tn_oracle_row *row, size_t n)
 {
     tn_oracle out = {.rows = n};
-    qsort(row, n, sizeof *row, by_logit);
+    if (n > 0) {
+        qsort(row, n, sizeof *row, by_logit);
+    }
     judge_auc(row, n, &out);
     judge_logloss(row, n, &out);
     return out;

@@ -18,7 +18,8 @@
 static bool is_wanted(const tn_reader *r)
 {
     const char *cache = r->schema->data->cache;
-    return r->opts.use_cache && cache != NULL && strcmp(cache, "none") != 0;
+    return r->opts.use_cache && cache != NULL && strcmp(cache, "none") != 0 &&
+           strcmp(cache, "off") != 0;
 }
 
 /* What cannot be read twice cannot be looked up again. */

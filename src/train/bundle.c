@@ -95,6 +95,10 @@ static tn_status check_file(const opening *o, const tn_json *file)
         tn_read_hex(crc, 8, &want) != TN_NUM_OK) {
         return tn_fail(o->err, TN_E_CKPT, "'%s': size or crc of '%s' is missing", o->dir, name);
     }
+    if (!tn_path_exists(path)) {
+        return tn_fail(o->err, TN_E_CKPT, "export '%s' is not whole: '%s' is missing", o->dir,
+                       name);
+    }
     tn_map map = {0};
     TN_TRY(tn_map_file(&map, path, o->err));
     tn_status status = TN_OK;

@@ -52,7 +52,7 @@ tn_status tn_ckptdir_open(tn_ckptdir **out, const char *dir, tn_error *err)
 {
     *out = NULL;
     if (strlen(dir) >= TN_PATH_SIZE) {
-        return tn_fail(err, TN_E_LIMIT, "path longer than %d bytes: '%.64s..'", TN_PATH_SIZE - 1,
+        return tn_fail(err, TN_E_USAGE, "path longer than %d bytes: '%.64s..'", TN_PATH_SIZE - 1,
                        dir);
     }
     tn_ckptdir *d = tn_try_alloc(1, sizeof *d, "a run directory", err);

@@ -95,6 +95,10 @@ static tn_status path_of(const tn_tree *from, const char *key, const char **out,
     if (value->kind != TN_TREE_SCALAR) {
         return tn_fail(err, TN_E_CONFIG, "checkpoint.from.%s is not a path", key);
     }
+    if (!tn_path_exists(value->text) || tn_path_is_dir(value->text)) {
+        return tn_fail(err, TN_E_CKPT, "checkpoint.from.%s: there is no file '%s'", key,
+                       value->text);
+    }
     *out = value->text;
     return TN_OK;
 }

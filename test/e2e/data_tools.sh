@@ -59,6 +59,19 @@ grep -q '"auc_expected":0\.[6-9]' "$dir/a.csv.truth.json" || fail "no oracle bes
 expect 0 "$data" check "$dir/a.csv.yaml"
 grep -q '^rows 4000, blank 0, bad 0' "$dir/out" || fail "check: $(cat "$dir/out")"
 
+# words mean what they say, or are refused: a bare key is one of `data`, also where a section is called so
+head -n 11 "$dir/a.csv" >"$dir/ten.csv"
+expect 0 "$data" stat "$dir/a.csv.yaml" train="$dir/ten.csv"
+grep -q '^rows 10$' "$dir/out" || fail "train=FILE is not read: $(head -n 1 "$dir/out")"
+for word in train.batch=3 train.type=x run.name=x 'model={type: lr}' to.slots.a.type=str to.train.batch=3; do
+    expect 3 "$data" stat "$dir/a.csv.yaml" "$word"
+    grep -q "'$word' changes nothing here" "$dir/err" || fail "$word: $(cat "$dir/err")"
+done
+
+# no rows are no rows
+expect 0 "$data" gen --to "$dir/none.csv" --format csv rows=0
+[ "$(wc -l <"$dir/none.csv")" -eq 1 ] || fail "rows of rows=0: $(cat "$dir/none.csv")"
+
 # a reader that goes away is a failure with a sentence, not a signal
 (
     code=0
@@ -106,7 +119,7 @@ expect 0 "$data" stat "$dir/c.tsv.yaml" --quantiles I5 --parts 4
 # pipes
 printf '1 3:0.5 4\n0 5\n' |
     "$data" convert --from - format=libsvm to.format=libsvm --to - >"$dir/pipe" 2>"$dir/err"
-printf '1 3:0.5 4\n0 5\n' | cmp - "$dir/pipe" || fail "a pipe changed rows"
+printf '1 3:0.5 4:1\n0 5:1\n' | cmp - "$dir/pipe" || fail "a pipe changed rows"
 
 # samples are lines of the file
 expect 0 "$data" sample "$dir/a.csv.yaml" --rows 50 --to "$dir/some.csv"

@@ -62,6 +62,13 @@ expect 0 tnet-keygen "$dir/keys" rank-0
 expect 8 tnet-keygen "$dir/keys" rank-0
 says "rank-0.key' is there already"
 
+long=$(printf '%0300d' 0)
+# .. a run directory that no disk could hold
+for path in "$dir/$long" "$long/$long/$long/$long/$long/$long/$long/$long/$long/$long/$long/$long/$long/$long"; do
+    expect 2 tnet-train "$config" run.dir="$path"
+    expect 2 tnet-export "$config" --to "$path"
+done
+
 # 3: configuration
 expect 3 tnet-train "$dir/none.yaml"
 grep -q "cannot open '$dir/none.yaml'" "$dir/err" || fail "$(cat "$dir/err")"
@@ -84,6 +91,13 @@ says "cannot find '$dir/absent.tsv'"
 expect 4 tnet-eval "$config" --data /dev/null --predictions "$dir/none.tsv"
 says "'/dev/null' holds no records"
 [ ! -e "$dir/none.tsv" ] || fail "predictions of nothing"
+# .. also where a name cannot be that of a file
+ln -s loop "$dir/loop"
+for path in "$dir/$long" "$long/$long/$long/$long/$long/$long/$long/$long/$long/$long/$long/$long/$long/$long" \
+    "$dir/loop" "$dir/clicks.tsv/x"; do
+    expect 4 tnet-train "$config" checkpoint.resume=never data.train="$path"
+    expect 4 tnet-eval "$config" --data "$path"
+done
 cp "$dir/clicks.tsv" "$dir/secret.tsv"
 chmod 000 "$dir/secret.tsv"
 if [ "$(id -u)" -ne 0 ]; then
@@ -123,6 +137,18 @@ expect 5 tnet-eval "$config" --checkpoint "$dir/fresh"
 says "no checkpoint in '$dir/fresh'"
 expect 5 tnet-eval "$config" --checkpoint "$config"
 says "'$config' is a file, not a checkpoint or run directory"
+for from in rows dense; do
+    expect 5 tnet-train "$config" run.dir="$dir/fresh" "checkpoint.from={$from: $dir/absent}"
+    says "checkpoint.from.$from: there is no file '$dir/absent'"
+done
+expect 0 tnet-export "$config" --to "$dir/export"
+export=$(cat "$dir/out")
+for file in dense.safetensors model.json dict.tnd EXPORT.json; do
+    mv "$export/$file" "$dir/away"
+    expect 5 tnet-score "$export" --data "$dir/clicks.tsv"
+    says "'$file' is missing"
+    mv "$dir/away" "$export/$file"
+done
 cp -r "$dir/run" "$dir/broken"
 sparse=$(echo "$dir"/broken/ckpt-1/sparse-*)
 head -c 1000 /dev/zero | dd of="$sparse" bs=1 seek=2000 conv=notrunc 2>"$dir/null"
