@@ -15,16 +15,16 @@ all: build
 .PHONY: build
 build:
 	@.ci/install build
-	@cmake --preset release >/dev/null
-	@cmake --build build/release -- --quiet
+	@.ci/build release
 
-run: build
+run:
+	@.ci/install build
+	@.ci/build release tnet-data tnet-train tnet-eval tnet-export tnet-score
 	@TNET_BIN=build/release datasets/demo.sh
 
 test:
 	@.ci/install test
-	@cmake --preset $(PRESET) >/dev/null
-	@cmake --build build/$(PRESET) -- --quiet
+	@.ci/build $(PRESET)
 	@ctest --test-dir build/$(PRESET) --output-on-failure --no-tests=error -j 2
 
 bench: build

@@ -11,17 +11,35 @@
 
 static const char *const pool_words[] = {"sum", "mean", "sqrtn", "max", "concat"};
 
-static bool takes(const tn_blueprint *plan, const char *input, uint32_t slot)
+static bool takes(const tn_blueprint *plan, const tn_model_input *in, uint32_t slot)
 {
-    for (uint32_t i = 0; i < plan->inputs->n; i++) {
-        const tn_model_input *in = &plan->inputs->input[i];
-        for (uint32_t k = 0; !in->numeric && k < in->n; k++) {
-            if (strcmp(in->name, input) == 0 && plan->features->slot[in->item[k]].slot == slot) {
-                return true;
-            }
+    for (uint32_t k = 0; !in->numeric && k < in->n; k++) {
+        if (plan->features->slot[in->item[k]].slot == slot) {
+            return true;
         }
     }
     return false;
+}
+
+/* "wide, deep": the inputs that a slot is in, as many as a table has room for. */
+static const char *inputs_of(const tn_blueprint *plan, uint32_t slot, tn_arena *arena)
+{
+    enum { USED_MAX = 24 };
+    tn_text names = {0};
+    for (uint32_t i = 0; i < plan->inputs->n && names.size <= USED_MAX; i++) {
+        const tn_model_input *in = &plan->inputs->input[i];
+        if (takes(plan, in, slot)) {
+            const char *comma = names.size > 0 ? ", " : "";
+            bool fits = names.size + strlen(comma) + strlen(in->name) <= USED_MAX;
+            tn_text_addf(&names, "%s%s", comma, fits ? in->name : "..");
+            if (!fits) {
+                break;
+            }
+        }
+    }
+    const char *text = tn_tree_text(arena, tn_text_str(&names), names.size);
+    tn_text_done(&names);
+    return text;
 }
 
 /* Bytes of a row of the first record, with states, as a snapshot holds it. */
@@ -55,8 +73,7 @@ static void model_table(const tn_blueprint *plan, uint64_t dense_params, uint64_
             .share = f->group[s->group].name,
             .pool = pool_words[s->pool],
             .dim = s->dim,
-            .wide = takes(plan, "wide", s->slot),
-            .deep = takes(plan, "deep", s->slot),
+            .used_by = inputs_of(plan, s->slot, arena),
         };
     }
     tn_model_facts facts = {
@@ -78,8 +95,10 @@ static tn_status try_data(tn_worker *w, const char *name, const tn_strs *paths, 
     if (paths->n == 0) {
         return TN_OK;
     }
+    const bool trained = paths == &w->plan->run->data.train;
     tn_reader_opts opts = {.paths = *paths,
-                           .batch_rows = w->plan->run->eval.batch,
+                           .batch_rows =
+                               trained ? w->plan->run->train.batch : w->plan->run->eval.batch,
                            .seed = w->plan->run->run.seed,
                            .prefetch = 1};
     tn_reader *reader = NULL;

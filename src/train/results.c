@@ -193,11 +193,7 @@ void tn_model_text(const tn_model_facts *m, tn_text *out)
         tn_text_add_u64(&t, l->dim);
         put_cell(&s, &t);
         put_word(&s, &t, l->pool);
-        put_word(&s, &t,
-                 l->wide && l->deep ? "wide, deep"
-                 : l->wide          ? "wide"
-                 : l->deep          ? "deep"
-                                    : "");
+        put_word(&s, &t, l->used_by);
     }
     end_sheet(&s, COLS, &t, out);
 }

@@ -32,7 +32,7 @@ void tn_results_text(const tn_result *results, uint32_t n, const char *const *me
 typedef struct tn_slot_line {
     const char *slot, *share, *pool;
     uint32_t dim;
-    bool wide, deep;
+    const char *used_by; /* inputs of the model; "" for none */
 } tn_slot_line;
 
 typedef struct tn_model_facts {

@@ -31,6 +31,14 @@ model: {type: deepfm, hiden: [8]}
 train: {epochs: x, batch: -3}
 eval: {metrics: [auk]}
 END
+cat >graph.yaml <<'END'
+include: [clicks.yaml]
+model:
+  type: graph
+  inputs: {left: {embed: [s0, s1]}, right: {embed: [s1]}}
+  layers: [{name: logit, dense: [left, right], units: 1}]
+  output: logit
+END
 : >empty.csv
 mkdir folder
 sed '7s/,[0-9]*,/,4x2,/' rows.csv >badnumber.csv
@@ -38,6 +46,19 @@ sed '7s/^[01]/maybe/' rows.csv >badlabel.csv
 sed '7s/$/,9/' rows.csv >wide.csv
 awk 'NR > 1 { print "1 3:1 5:1" }' rows.csv >rows.libsvm
 ln -s "$root/configs" "$root/datasets" .
+# What CMake and Ninja print into a pipe; FAILS: how far they come.
+ln -s "$root/.ci" ci
+mkdir fake
+cat >fake/cmake <<'END'
+#!/bin/sh
+[ "$1" = --build ] || exit 0
+awk -v fails="${FAILS:-101}" 'BEGIN {
+    for (i = 0; i < 300 && i / 3 < fails; i++) printf "[%3d%%] Building C object %d.o\n", (i + 1) / 3, i
+    if (i < 300) print "FAILED: x.o\nx.c:1:1: error: expected a declaration\nninja: build stopped: subcommand failed."
+    exit i < 300
+}'
+END
+chmod +x fake/cmake
 tnet-train -q clicks.yaml >"$dir/null"
 
 mask() {

@@ -48,10 +48,10 @@ static void results_show_what_belongs_beside_a_metric(void **state)
 static void a_model_is_shown_slot_by_slot(void **state)
 {
     (void)state;
-    static const tn_slot_line slots[] = {{"user", "user", "sum", 8, true, true},
-                                         {"hist", "item", "mean", 16, false, true},
-                                         {"rare", "rare", "sum", 8, true, false},
-                                         {"note", NULL, "sum", 8, false, false}};
+    static const tn_slot_line slots[] = {{"user", "user", "sum", 8, "wide, deep"},
+                                         {"hist", "item", "mean", 16, "left"},
+                                         {"rare", "rare", "sum", 8, "wide"},
+                                         {"note", NULL, "sum", 8, ""}};
     tn_model_facts m = {.model = "deepfm",
                         .slot = slots,
                         .n_slots = 4,
@@ -65,7 +65,7 @@ static void a_model_is_shown_slot_by_slot(void **state)
         "model deepfm: 4 slots, 945 dense parameters, 55 rows of 80 bytes (4.4 kB)\n"
         "slot  share  dim  pool  used by\n"
         "user  user     8  sum   wide, deep\n"
-        "hist  item    16  mean  deep\n"
+        "hist  item    16  mean  left\n"
         "rare  rare     8  sum   wide\n"
         "note           8  sum\n");
     tn_text_done(&t);
