@@ -196,7 +196,7 @@ static void records_at_fault_are_passed_over_when_allowed(void **state)
     tn_dataset *in = datasets_bind(d, "{data: {format: libsvm, bad_records_max: 2}}", 0);
     tn_dataset *out = datasets_target(d, in, "{format: libsvm}", 0);
     assert_int_equal(datasets_convert(d, in, "in", out, "out", 0), TN_OK);
-    assert_string_equal(datasets_read(d, "out")->data, "1 2\n0 3\n");
+    assert_string_equal(datasets_read(d, "out")->data, "1 2:1\n0 3:1\n");
     in = datasets_bind(d, "{data: {format: libsvm, bad_records_max: 1}}", 0);
     assert_int_equal(datasets_convert(d, in, "in", out, "out", 0), TN_E_DATA);
     in = datasets_bind(d, "{data: {format: libsvm, bad_records_max: 10%}}", 0);
