@@ -257,7 +257,6 @@ double tn_rig_train_file(tn_rig *rig, double seconds)
 
 double tn_rig_flops(const tn_rig *rig)
 {
-    tn_cost cost =
-        tn_graph_cost(rig->worker->train_graph, &(tn_rates){.products = 1e9, .bytes = 1e9}, 1);
+    tn_cost cost = tn_graph_cost(rig->worker->train_graph);
     return cost.product_flops / rig->run.train.batch;
 }

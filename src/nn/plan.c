@@ -6,11 +6,10 @@
 #include "nn/gemm.h"
 #include "nn/graphcore.h"
 #include "nn/ops.h"
-#include "nn/vec.h"
 
 #include <string.h>
 
-enum { SIDE = 256, VECTOR = 1 << 20, ROUNDS = 4 };
+enum { SIDE = 256, ROUNDS = 4 };
 
 static double product_rate(const tn_products *by, tn_real *m)
 {
@@ -26,25 +25,13 @@ static double product_rate(const tn_products *by, tn_real *m)
     return best;
 }
 
-static double byte_rate(tn_real *m)
+tn_status tn_measure_products(const tn_graph *g, double *out, tn_error *err)
 {
-    double best = 0;
-    for (int i = 0; i < ROUNDS; i++) {
-        double start = tn_clock_s();
-        tn_vec_copy(VECTOR / 2, m, m + VECTOR / 2, true);
-        double rate = 1.5 * VECTOR * (double)sizeof *m / (tn_clock_s() - start + 1e-9);
-        best = rate > best ? rate : best;
-    }
-    return best;
-}
-
-tn_status tn_measure_rates(const tn_graph *g, tn_rates *out, tn_error *err)
-{
-    tn_real *m = tn_try_alloc(VECTOR, sizeof *m, "measuring this machine", err);
+    tn_real *m = tn_try_alloc((size_t)3 * SIDE * SIDE, sizeof *m, "measuring this machine", err);
     if (m == NULL) {
         return TN_E_MEMORY;
     }
-    *out = (tn_rates){.products = product_rate(&g->products, m), .bytes = byte_rate(m)};
+    *out = product_rate(&g->products, m);
     tn_free(m);
     return TN_OK;
 }
@@ -95,9 +82,9 @@ static bool runs(const tn_node *n)
     return n->place->alive && n->op != NULL;
 }
 
-tn_cost tn_graph_cost(const tn_graph *g, const tn_rates *rates, uint32_t threads)
+tn_cost tn_graph_cost(const tn_graph *g)
 {
-    TN_ASSERT(g->finished && threads > 0);
+    TN_ASSERT(g->finished);
     double backward = g->opts.train ? 2 : 0;
     tn_cost c = {.memory = (double)g->block_size * sizeof(tn_real)};
     for (uint32_t i = 0; i < g->n_nodes; i++) {
@@ -114,7 +101,6 @@ tn_cost tn_graph_cost(const tn_graph *g, const tn_rates *rates, uint32_t threads
             c.other_flops += forward_flops(n) * times;
         }
     }
-    c.seconds = (c.product_flops / rates->products + c.bytes / rates->bytes) / threads;
     return c;
 }
 
@@ -134,11 +120,11 @@ static void print_node(const tn_graph *g, const tn_node *n, tn_text *out)
     tn_text_addc(out, '\n');
 }
 
-void tn_graph_print(const tn_graph *g, const tn_rates *rates, uint32_t threads, tn_text *out)
+void tn_graph_print(const tn_graph *g, double products, tn_text *out)
 {
     char kernels[TN_PRODUCTS_NAME];
     tn_products_describe(&g->products, kernels);
-    tn_cost c = tn_graph_cost(g, rates, threads);
+    tn_cost c = tn_graph_cost(g);
     tn_text_addf(out, "%-28s %-15s %7s %10s %12s %9s  %s\n", "node", "op", "cols", "params",
                  "kFLOP/row", "KB/row", "in");
     for (uint32_t i = 0; i < g->n_nodes; i++) {
@@ -149,13 +135,10 @@ void tn_graph_print(const tn_graph *g, const tn_rates *rates, uint32_t threads, 
     double rows = g->opts.max_rows;
     tn_text_addf(out,
                  "total: %llu dense parameters; %.1f kFLOP per row %s; %.1f MB for %u rows\n"
-                 "products: %s%s, %.1f GFLOP/s per thread; expected step: %.2f ms on %u thread%s, "
-                 "%.0f rows/s\n",
+                 "products: %s%s, %.1f GFLOP/s per thread\n",
                  (unsigned long long)c.params, (c.product_flops + c.other_flops) / rows / 1e3,
                  g->opts.train ? "forward and backward" : "forward", c.memory / 1048576,
-                 g->opts.max_rows, kernels, g->opts.bf16 ? " (most in bf16)" : "",
-                 rates->products * 1e-9, c.seconds * 1e3, threads, threads == 1 ? "" : "s",
-                 rows / c.seconds);
+                 g->opts.max_rows, kernels, g->opts.bf16 ? " (most in bf16)" : "", products * 1e-9);
 }
 
 static const char *kind_word(const tn_field *f)

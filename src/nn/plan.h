@@ -11,12 +11,9 @@
 #include "base/text.h"
 #include "nn/graph.h"
 
-/* Rates of this machine with the graph's products, one thread, measured in some 20 ms. */
-typedef struct tn_rates {
-    double products; /* multiply-adds times two per second, in matrix products */
-    double bytes;    /* per second, read or written by an elementwise loop over some MB */
-} tn_rates;
-tn_status tn_measure_rates(const tn_graph *g, tn_rates *out, tn_error *err) TN_MUST_USE;
+/* Multiply-adds times two per second of one thread, in matrix products as this graph makes them;
+ * measured in a few ms. */
+tn_status tn_measure_products(const tn_graph *g, double *out, tn_error *err) TN_MUST_USE;
 
 /* Of a batch of max_rows. FLOPs and bytes: forward; with backward for a graph that trains. */
 typedef struct tn_cost {
@@ -25,12 +22,11 @@ typedef struct tn_cost {
     double other_flops;
     double bytes;  /* touched outside of products */
     double memory; /* that the graph holds */
-    double seconds;
 } tn_cost;
-tn_cost tn_graph_cost(const tn_graph *g, const tn_rates *rates, uint32_t threads);
+tn_cost tn_graph_cost(const tn_graph *g);
 
-/* One line per node, then the sums and the expected time of a step. */
-void tn_graph_print(const tn_graph *g, const tn_rates *rates, uint32_t threads, tn_text *out);
+/* One line per node, then the sums. `products`: as tn_measure_products. */
+void tn_graph_print(const tn_graph *g, double products, tn_text *out);
 
 /* For graphviz: inputs, operators, parameters as notes on their operator. */
 void tn_graph_dot(const tn_graph *g, tn_text *out);

@@ -4,6 +4,7 @@
 #include "io/reader.h"
 #include "nn/plan.h"
 #include "ps/snapshot.h"
+#include "train/forecast.h"
 #include "train/results.h"
 #include "train/step.h"
 
@@ -149,12 +150,17 @@ tn_status tn_describe_graph(const tn_blueprint *plan, const tn_binder *b, bool d
 {
     tn_worker *w = NULL;
     TN_TRY(tn_worker_new(&w, plan, &(tn_worker_opts){.training = true}, b, err));
-    tn_rates rates;
+    double products = 0;
+    tn_pace pace;
     tn_status status = TN_OK;
     if (dot) {
         tn_graph_dot(w->train_graph, out);
-    } else if ((status = tn_measure_rates(w->train_graph, &rates, err)) == TN_OK) {
-        tn_graph_print(w->train_graph, &rates, tn_worker_threads(plan->run), out);
+    } else if ((status = tn_measure_products(w->train_graph, &products, err)) == TN_OK) {
+        tn_graph_print(w->train_graph, products, out);
+        status = tn_pace_measure(w, &pace, err);
+        if (status == TN_OK) {
+            tn_pace_text(&pace, out);
+        }
     }
     tn_worker_free(w);
     return status == TN_OK ? tn_text_check(out, "the plan", err) : status;

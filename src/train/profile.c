@@ -80,8 +80,7 @@ void tn_profile_end(tn_profile *p, const tn_worker *w)
     p->rows = p->trained ? w->rows - p->rows_before : w->scored;
     p->effort.threads = tn_worker_threads(w->plan->run);
     if (p->rows > 0) {
-        const tn_rates any = {1, 1}; /* no time is asked for */
-        tn_cost cost = tn_graph_cost(p->trained ? w->train_graph : w->eval_graph, &any, 1);
+        tn_cost cost = tn_graph_cost(p->trained ? w->train_graph : w->eval_graph);
         const tn_run *run = w->plan->run;
         uint32_t batch = p->trained ? run->train.batch : run->eval.batch;
         p->effort.flops = (cost.product_flops + cost.other_flops) / batch;

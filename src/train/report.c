@@ -73,6 +73,9 @@ tn_status tn_report_open(tn_report **out, const tn_report_opts *opts, tn_error *
     r->run = opts->plan->run;
     r->started_wall = tn_wall_s();
     r->begin = tn_clock_s();
+    r->paced.pace.batch = r->run->train.batch;
+    r->paced.pace.batches = (double)r->run->data.shuffle / r->run->train.batch;
+    r->paced.pace.ahead = 2 * r->run->train.prefetch;
     tn_host_blas(&r->run->compute, r->blas);
     tn_bar_opts bar = {
         .show = wants_bar(r) ? opts->watch->show : NULL,
@@ -155,6 +158,9 @@ tn_status tn_report_step_done(tn_report *r, const tn_report_step *s, tn_error *e
     r->rows += s->joint;
     r->steps++;
     TN_TRY(tn_window_sums_add(&r->window, s, err));
+    if (s->took_s > 0) {
+        tn_paced_step(&r->paced, s->wait_read_s, s->took_s);
+    }
     if (tn_bar_due(&r->bar, now)) {
         TN_TRY(draw(r, s, now, err));
     }

@@ -35,6 +35,7 @@ typedef struct tn_report_step {
     double wait_pull_s, wait_push_s; /* for rows and for weights of other peers */
     uint64_t bytes_in, bytes_out;    /* of this peer's messages, since the start */
     double compute_s;
+    double took_s; /* alone: the whole step, waiting and metrics included; among peers 0 */
     uint32_t keys;
     double epoch_done; /* share of this epoch, 0 .. 1; NAN: not known */
     double done;       /* share of the run, 0 .. 1; NAN: not known */

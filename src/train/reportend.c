@@ -12,6 +12,14 @@ static uint64_t trained_rows(const tn_report *r)
     return r->rows + r->window.others.rows;
 }
 
+#define TOLD_S 10.0 /* in steps, before the closing line has their mean */
+
+/* Mean over all steps. */
+static double step_ms(const tn_report *r)
+{
+    return r->paced.n > 0 ? r->paced.seconds / (double)r->paced.n * 1e3 : (double)NAN;
+}
+
 /* "; valid loss 0.4957, auc 0.7387"; what is not known is left out. */
 static void put_scores(tn_text *out, const char *whose, const tn_metrics *m)
 {
@@ -41,6 +49,10 @@ void tn_report_closing(const tn_report *r, const tn_report_end *end, tn_text *ou
         tn_put_count(out, (double)rows / t->seconds);
         tn_text_adds(out, " rows/s");
     }
+    if (r->paced.predicted > 0 && r->paced.seconds >= TOLD_S) {
+        tn_text_addf(out, ", %.2f ms a step (predicted %.2f)", step_ms(r),
+                     r->paced.predicted * 1e3);
+    }
     if (t->valid.metrics != NULL) {
         put_scores(out, "valid", t->valid.metrics);
     } else if (end->train != NULL) {
@@ -62,6 +74,8 @@ static void fill_outcome(const tn_report *r, const tn_report_end *end, tn_summar
     s->samples = end->trained->samples;
     s->epochs = end->state->progress.epoch;
     s->rows_per_s = s->seconds > 0 ? (double)trained_rows(r) / s->seconds : 0;
+    s->step_predicted = r->paced.predicted > 0 ? r->paced.predicted * 1e3 : (double)NAN;
+    s->step_measured = step_ms(r);
     s->peers = r->opts.plan->owners.n_peers;
     s->pulled_bytes = r->window.bytes_in;
     s->pushed_bytes = r->window.bytes_out;

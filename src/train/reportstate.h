@@ -2,6 +2,7 @@
 #ifndef TN_TRAIN_REPORTSTATE_H
 #define TN_TRAIN_REPORTSTATE_H
 
+#include "train/forecast.h"
 #include "train/host.h"
 #include "train/journal.h"
 #include "train/progress.h"
@@ -17,6 +18,7 @@ struct tn_report {
     tn_text warnings; /* told so far, each ended by NUL */
     uint32_t n_warnings;
     double started_wall, begin;
+    tn_paced paced;
     uint64_t rows, steps; /* of the steps of this process, or of all together */
     char blas[TN_HOST_BLAS_SIZE];
 };

@@ -120,6 +120,10 @@ void tn_summary_text(const tn_summary *s, tn_text *out)
     tn_json_count(t, "samples", s->samples);
     tn_json_u64(t, "epochs", s->epochs);
     tn_json_f64(t, "rows_per_s", s->rows_per_s);
+    tn_json_open_key(t, "step_ms", '{');
+    tn_json_f64(t, "predicted", s->step_predicted);
+    tn_json_f64(t, "measured", s->step_measured);
+    tn_json_close(t, '}');
     tn_json_u64(t, "peers", s->peers);
     tn_json_count(t, "pulled_bytes", s->pulled_bytes);
     tn_json_count(t, "pushed_bytes", s->pushed_bytes);

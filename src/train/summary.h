@@ -38,6 +38,7 @@ typedef struct tn_summary {
     uint64_t steps, samples;
     uint32_t epochs;
     double rows_per_s;
+    double step_predicted, step_measured; /* ms: by the first steps, and of all */
     uint32_t peers;
     uint64_t pulled_bytes, pushed_bytes; /* received and sent by rank 0 */
     tn_summary_data data;

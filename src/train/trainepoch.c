@@ -67,6 +67,7 @@ tn_status tn_trainer_note_step(tn_trainer *t, const tn_step_told *told, tn_error
     static const tn_scored none = {0};
     tn_scored rows = none;
     tn_lane *lane = t->worker->lane;
+    const double begin = tn_clock_s();
     if (told->step != NULL) {
         const tn_batch *batch = told->step->batch;
         rows = (tn_scored){.n = batch->rows,
@@ -102,6 +103,7 @@ tn_status tn_trainer_note_step(tn_trainer *t, const tn_step_told *told, tn_error
         .bytes_in = told->bytes_in,
         .bytes_out = told->bytes_out,
         .compute_s = told->compute_s,
+        .took_s = t->lead == NULL ? told->waited_s + told->compute_s + tn_clock_s() - begin : 0,
         .keys = told->step != NULL ? told->step->local->keys.n : 0,
         .epoch_done = epoch_done,
         .done = share_done(t, epoch_done),

@@ -5,7 +5,6 @@
 
 #include <string.h>
 
-static const tn_rates rates = {.products = 1e11, .bytes = 1e10};
 enum { ROWS = 64 };
 
 static void the_cost_counts_products_and_parameters(void **state)
@@ -13,13 +12,11 @@ static void the_cost_counts_products_and_parameters(void **state)
     (void)state;
     tn_test_net n = tn_test_net_build(NULL, &(tn_graph_opts){.max_rows = ROWS, .train = true});
     tn_test_net_finish(&n);
-    tn_cost c = tn_graph_cost(n.g, &rates, 1);
+    tn_cost c = tn_graph_cost(n.g);
     double in = 6 * 8 + 3;
     double forward = 2.0 * ROWS * (in * 40 + 40 * 40 + (40 + in));
     assert_true(c.product_flops >= 3 * forward && c.product_flops <= 3 * forward);
     assert_int_equal(c.params, tn_params_trained(n.params));
-    assert_true(c.seconds > c.product_flops / rates.products);
-    assert_true(tn_graph_cost(n.g, &rates, 2).seconds < c.seconds);
     tn_graph_free(n.g);
     tn_params_free(n.params);
 }
@@ -30,12 +27,11 @@ static void the_plan_names_every_node_that_runs(void **state)
     tn_test_net n = tn_test_net_build(NULL, &(tn_graph_opts){.max_rows = ROWS, .train = true});
     tn_test_net_finish(&n);
     tn_text t = {0};
-    tn_graph_print(n.g, &rates, 2, &t);
+    tn_graph_print(n.g, 1e11, &t);
     const char *text = tn_text_str(&t);
     assert_non_null(strstr(text, "deep.2.act"));
     assert_non_null(strstr(text, "(inside e)"));
-    assert_non_null(strstr(text, "expected step: "));
-    assert_non_null(strstr(text, " ms on 2 threads"));
+    assert_non_null(strstr(text, ", 100.0 GFLOP/s per thread"));
     assert_null(strstr(text, "matmul"));
     tn_text_done(&t);
     tn_graph_free(n.g);
@@ -78,15 +74,15 @@ static void the_list_names_every_operator(void **state)
     tn_text_done(&t);
 }
 
-static void rates_are_measured(void **state)
+static void products_are_measured(void **state)
 {
     (void)state;
-    tn_rates r = {0};
+    double products = 0;
     tn_error err = {0};
     tn_test_net n = tn_test_net_build(NULL, &(tn_graph_opts){.max_rows = ROWS});
     tn_test_net_finish(&n);
-    assert_int_equal(tn_measure_rates(n.g, &r, &err), TN_OK);
-    assert_true(r.products > 1e6 && r.bytes > 1e6);
+    assert_int_equal(tn_measure_products(n.g, &products, &err), TN_OK);
+    assert_true(products > 1e6);
     tn_graph_free(n.g);
     tn_params_free(n.params);
 }
@@ -98,7 +94,7 @@ int main(void)
         cmocka_unit_test(the_plan_names_every_node_that_runs),
         cmocka_unit_test(the_drawing_has_a_box_per_node_and_an_arrow_per_operand),
         cmocka_unit_test(the_list_names_every_operator),
-        cmocka_unit_test(rates_are_measured),
+        cmocka_unit_test(products_are_measured),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,6 +28,8 @@ static tn_summary example(void)
                         .samples = 49152000,
                         .epochs = 1,
                         .rows_per_s = 60500,
+                        .step_predicted = (double)NAN,
+                        .step_measured = 67.5,
                         .peers = 4,
                         .pulled_bytes = UINT64_C(9000000000),
                         .pushed_bytes = UINT64_C(8000000000),
@@ -63,7 +65,7 @@ static void the_document_has_its_documented_form(void **state)
         "{\"format\":\"tnet-summary\",\"version\":[1,0],\"status\":\"ok\",\"exit_code\":0,"
         "\"run_id\":\"0000000000001234\",\"tnet\":\"" TN_VERSION "\",\"config_hash\":\"00ff\","
         "\"started\":1738317600,\"seconds\":812.4,\"steps\":12000,\"samples\":\"49152000\","
-        "\"epochs\":1,\"rows_per_s\":60500,\"peers\":4,\"pulled_bytes\":\"9000000000\","
+        "\"epochs\":1,\"rows_per_s\":60500,\"step_ms\":{\"predicted\":null,\"measured\":67.5},\"peers\":4,\"pulled_bytes\":\"9000000000\","
         "\"pushed_bytes\":\"8000000000\",\"data\":{\"sources\":24,\"bytes\":\"11260000000\","
         "\"records\":\"49152000\",\"blank\":0,\"bad\":{\"total\":3,\"by_reason\":{"
         "\"truncated record\":2,\"bad \\\"label\\\"\":1}},\"duplicate_key\":0,"
