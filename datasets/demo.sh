@@ -4,7 +4,7 @@
 #
 # A value that occurs once or twice teaches nobody what it is worth. With values as rare as the generator
 # makes them by default, 300000 rows reach an AUC of .736 where the truth reaches .777; zipf=1.5 makes the
-# frequent ones more frequent.
+# frequent ones more frequent. The numbers at the end were measured on 50000 rows from row 4000000 on.
 #
 # TNET_BIN is the folder of the programs; ROWS (default 1000000) how much is generated.
 set -e
@@ -32,7 +32,7 @@ reached=$(sed -n 's/^auc  *//p' runs/widedeep/test.txt)
 oracle=$(sed -n 's/^oracle .* auc \([0-9.]*\) .*/\1/p' data/demo/test.txt)
 echo
 echo "auc $reached of the $oracle that the planted truth itself reaches on these rows:"
-echo "what is missing is rows in which rare values occur (ROWS=3000000 make run)"
+echo "more rows come nearer; of .781, 300000 reached .767, 1000000 .770, 3000000 .774"
 
 say "export: inference dictionary and dense graph"
 "$bin/tnet-export" configs/widedeep.yaml --to runs/widedeep/export >runs/widedeep/export.txt

@@ -197,27 +197,30 @@ void tn_describe_schema(tn_text *out, const tn_program *p)
 
 void tn_describe_config_doc(tn_text *out, const tn_program *p)
 {
-    tn_text_adds(out,
-                 "# Configuration\n\n"
-                 "Made from the option tables by `tnet-train --print-config-doc`; a test keeps "
-                 "it equal.\n\n"
-                 "- Precedence: default < preset < `include` < file < environment "
-                 "(`TNET_TRAIN__EPOCHS`) < command line\n"
-                 "  (`train.epochs=3`, YAML on the right; `slots.C1.dim=4` reaches an item by "
-                 "its name).\n"
-                 "- The file may be `-`, standard input; its includes are relative to the working "
-                 "directory.\n"
-                 "- Counts may end in `k`, `M` or `G` (thousands, millions, 10^9). Durations "
-                 "carry a unit: `500ms`, `20s`, `10min`,\n"
-                 "  `2h30m`. Sizes carry one too: `64kB`, `512MB`, `12GiB`. `~` is not set: "
-                 "the default holds.\n"
-                 "- A section or a rule may be shortened to its first option: `optimizer: "
-                 "adam` is `optimizer: {type: adam}`.\n"
-                 "- A layer that gives a rule (optimizer, schedule, loss) another type begins it "
-                 "anew: options of the layers below are\n"
-                 "  dropped. Another `model.type` keeps those that the new model has too. Trees "
-                 "such as `{uniform: [a, b]}` are replaced\n"
-                 "  as a whole.\n");
+    tn_text_adds(
+        out, "# Configuration\n\n"
+             "Made from the option tables by `tnet-train --print-config-doc`; a test keeps "
+             "it equal.\n\n"
+             "- Precedence: default < preset < `include` < file < environment "
+             "(`TNET_TRAIN__EPOCHS`) < command line\n"
+             "  (`train.epochs=3`, YAML on the right; `slots.C1.dim=4` reaches an item by "
+             "its name).\n"
+             "- `tnet-train --schema > tnet.schema.json` and a first line `# yaml-language-server: "
+             "$schema=tnet.schema.json` let an\n"
+             "  editor complete and check the keys.\n"
+             "- The file may be `-`, standard input; its includes are relative to the working "
+             "directory.\n"
+             "- Counts may end in `k`, `M` or `G` (thousands, millions, 10^9). Durations "
+             "carry a unit: `500ms`, `20s`, `10min`,\n"
+             "  `2h30m`. Sizes carry one too: `64kB`, `512MB`, `12GiB`. `~` is not set: "
+             "the default holds.\n"
+             "- A section or a rule may be shortened to its first option: `optimizer: "
+             "adam` is `optimizer: {type: adam}`.\n"
+             "- A layer that gives a rule (optimizer, schedule, loss) another type begins it "
+             "anew: options of the layers below are\n"
+             "  dropped. Another `model.type` keeps those that the new model has too. Trees "
+             "such as `{uniform: [a, b]}` are replaced\n"
+             "  as a whole.\n");
     tn_fields_markdown(out, p->config);
 }
 

@@ -19,7 +19,7 @@ static const tn_program program = {
     .words = "gen | convert | check | stat | sample ..",
     .words_min = 1,
     .words_max = 1,
-    .example = "tnet-data gen preset=criteo rows=1000 --to clicks.tsv",
+    .example = "tnet-data check configs/widedeep.yaml",
     .notes = "gen       make synthetic clicks whose truth is known\n"
              "convert   write the same rows in another format\n"
              "check     read every record and say what is wrong\n"
