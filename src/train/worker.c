@@ -2,7 +2,6 @@
 #include "train/worker.h"
 
 #include "base/alloc.h"
-#include "base/clock.h"
 #include "base/fmath.h"
 #include "base/number.h"
 #include "base/threads.h"

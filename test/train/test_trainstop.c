@@ -373,6 +373,19 @@ static void early_stopping_leaves_the_best_model(void **state)
     }
 }
 
+/* What summary.json says of data.test: figures of the model that was in memory at the end. */
+static void figures(const char *dir, tn_text *out)
+{
+    char path[TN_PATH_SIZE];
+    tn_text all = {0};
+    assert_int_equal(tn_path_join(dir, "summary.json", path, NULL), TN_OK);
+    assert_int_equal(tn_file_read_all(path, 1 << 20, &all, NULL), TN_OK);
+    const char *from = strstr(tn_text_str(&all), "\"test\":{");
+    assert_non_null(from);
+    tn_text_add(out, from, (size_t)(strchr(from, '}') - from));
+    tn_text_done(&all);
+}
+
 /* What happens to the best checkpoint when the run has just decided to stop. */
 typedef struct mishap {
     const char *dir;
@@ -401,9 +414,16 @@ static void befall(void *arg, const char *line)
 static void a_best_model_that_cannot_be_read_back_costs_no_other(void **state)
 {
     (void)state;
-    static const char *const last[] = {RUINED, "eval.every=4steps", "checkpoint.every=4steps",
-                                       "train.stop.restore=last", NULL};
-    const uint32_t want = trainrun_hash(last);
+    static const char *const last[] = {
+        RUINED,    "eval.every=4steps",       "checkpoint.every=4steps",
+        TEST_ROWS, "train.stop.restore=last", NULL};
+    char by_choice[256];
+    tn_text test = {0};
+    tn_tmpdir_make(by_choice);
+    const uint32_t want = trainrun_do(by_choice, last, NULL).hash;
+    assert_true(want != 0);
+    figures(by_choice, &test);
+    tn_tmpdir_remove(by_choice);
     for (int i = 0; i < 2; i++) {
         char dir[256];
         char name[40];
@@ -411,22 +431,61 @@ static void a_best_model_that_cannot_be_read_back_costs_no_other(void **state)
         mishap m = {.dir = dir, .unreadable = i == 1};
         tn_tmpdir_make(dir);
         trainrun_watch(befall, &m);
-        trainrun o = trainrun_do(
-            dir,
-            (const char *const[]){RUINED, "eval.every=4steps", "checkpoint.every=4steps", NULL},
-            NULL);
+        trainrun o = trainrun_do(dir,
+                                 (const char *const[]){RUINED, "eval.every=4steps",
+                                                       "checkpoint.every=4steps", TEST_ROWS, NULL},
+                                 NULL);
         trainrun_watch(NULL, NULL);
         if (o.status != TN_OK || o.hash != want) {
             fail_msg("mishap %d: hash %08x: %s", i, o.hash, o.text);
         }
         assert_int_equal(count_in(dir, "metrics.jsonl", "cannot be read back: "), 1);
         assert_int_equal(count_in(dir, "metrics.jsonl", ": the last one stays"), 1);
+        tn_text got = {0};
+        figures(dir, &got);
+        assert_string_equal(tn_text_str(&got), tn_text_str(&test));
+        tn_text_done(&got);
         (void)snprintf(name, sizeof name, "ckpt-%llu%s", (unsigned long long)m.best,
                        m.unreadable ? "" : ".damaged");
         assert_int_equal(tn_path_join(dir, name, path, NULL), TN_OK);
         assert_true(tn_path_exists(path));
         tn_tmpdir_remove(dir);
     }
+    tn_text_done(&test);
+}
+
+static void a_best_model_that_cannot_be_found_is_not_pruned(void **state)
+{
+    (void)state;
+    static const char *const first[] = {RUINED,
+                                        "eval.every=4steps",
+                                        "checkpoint.every=4steps",
+                                        "train.max_steps=20",
+                                        "train.stop.restore=last",
+                                        NULL};
+    static const char *const rest[] = {RUINED, "eval.every=4steps", "checkpoint.every=4steps",
+                                       "checkpoint.keep=1", NULL};
+    char dir[256];
+    char path[TN_PATH_SIZE];
+    char aside[TN_PATH_SIZE];
+    tn_error err = {0};
+    tn_tmpdir_make(dir);
+    const char *whole[] = {RUINED, "eval.every=4steps", NULL};
+    const uint32_t want = trainrun_hash(whole);
+    assert_int_equal(trainrun_do(dir, first, NULL).status, TN_OK);
+    const kept k = look(dir);
+    assert_true(k.best != 0 && k.best < k.newest);
+    (void)snprintf(path, sizeof path, "%s/ckpt-%llu/MANIFEST", dir, (unsigned long long)k.best);
+    (void)snprintf(aside, sizeof aside, "%s/aside", dir);
+    assert_int_equal(tn_rename(path, aside, &err), TN_OK);
+    assert_int_equal(tn_dir_make(path, &err), TN_OK);
+    assert_int_equal(trainrun_do(dir, rest, NULL).status, TN_E_IO);
+    assert_int_equal(tn_remove_tree(path, &err), TN_OK);
+    assert_int_equal(tn_rename(aside, path, &err), TN_OK);
+    trainrun o = trainrun_do(dir, rest, NULL);
+    assert_int_equal(o.status, TN_OK);
+    assert_int_equal(o.hash, want);
+    tn_tmpdir_remove(dir);
 }
 
 static void the_last_checkpoint_must_be_saved_whatever_is_allowed_for(void **state)
@@ -486,6 +545,7 @@ int main(void)
         cmocka_unit_test(a_best_model_that_was_not_saved_is_not_mistaken_for_another),
         cmocka_unit_test(early_stopping_leaves_the_best_model),
         cmocka_unit_test(a_best_model_that_cannot_be_read_back_costs_no_other),
+        cmocka_unit_test(a_best_model_that_cannot_be_found_is_not_pruned),
     };
     return cmocka_run_group_tests_name("train/trainstop", tests, NULL, NULL);
 }
