@@ -17,25 +17,13 @@
 
 /* What does not make another run: where it is kept, what is shown, where the files lie. */
 static const char *const not_hashed[] = {
-    "run.name",
-    "run.dir",
-    "log",
-    "data.train",
-    "data.valid",
-    "data.test",
-    "data.readers",
-    "train.threads",
-    "train.prefetch",
-    "checkpoint",
-    "eval.predictions",
-    "export",
-    "compute.pin",
-    "cluster.peers",
-    "cluster.security",
-    "cluster.wait",
-    "cluster.start_timeout",
-    "cluster.on_loss",
-    NULL,
+    "run.name",         "run.dir",      "log",
+    "data.train",       "data.valid",   "data.test",
+    "data.readers",     "data.changed", "train.threads",
+    "train.prefetch",   "checkpoint",   "eval.predictions",
+    "export",           "compute.pin",  "cluster.peers",
+    "cluster.security", "cluster.wait", "cluster.start_timeout",
+    "cluster.on_loss",  NULL,
 };
 
 static const char *format_preset(const char *name)

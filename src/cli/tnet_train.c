@@ -17,7 +17,7 @@
 typedef struct train_flags {
     uint32_t peers;
     const char *profile;
-    bool peers_table, resume, dry_run, plan, dot, print_config, print_graph;
+    bool peers_table, resume, fresh, dry_run, plan, dot, print_config, print_graph;
     bool list_models, list_layers, list_ops, list_optimizers, list_formats, list_metrics;
 } train_flags;
 
@@ -25,6 +25,7 @@ static const tn_field flags[] = {
     TN_FIELD_U32(train_flags, peers, "~", 1, TN_CHILDREN_MAX, "", TN_LOCAL_HELP),
     TN_FLAG_BOOL(train_flags, peers_table, "show a line per process every 10 s"),
     TN_FLAG_BOOL(train_flags, resume, "go on from the newest checkpoint, which must exist"),
+    TN_FLAG_BOOL(train_flags, fresh, "begin anew; what is there is kept in the folder earlier-<n>"),
     TN_FLAG_BOOL(train_flags, dry_run, "check everything, read one batch, train nothing"),
     TN_FLAG_BOOL(train_flags, plan, "print every node: shape, parameters, FLOPs, bytes, time"),
     TN_FLAG_STR_OR(train_flags, profile, tn_picture_bare, "FILE", TN_PICTURE_HELP),
@@ -170,6 +171,10 @@ static tn_status answer(tn_setup *s, const train_flags *f, tn_error *err)
 static tn_status work(tn_setup *s, const tn_options *options, const void *asked, tn_error *err)
 {
     const train_flags *f = asked;
+    if (f->fresh && f->resume) {
+        return tn_fail(err, TN_E_USAGE,
+                       "--fresh begins anew and --resume goes on: only one of them");
+    }
     const tn_local_group local = {.program = &program, .options = options, .peers = f->peers};
     const tn_options own = tn_local_options(&local, s->arena);
     tn_status status = tn_setup_load(s, &own, err);
@@ -180,6 +185,7 @@ static tn_status work(tn_setup *s, const tn_options *options, const void *asked,
     if (f->resume) {
         s->run.checkpoint.resume = "must";
     }
+    s->run.checkpoint.fresh = f->fresh;
     status = status == TN_OK ? tn_local_seat(&local, s, err) : status;
     if (status != TN_OK) {
         tn_local_decline(&local, s);

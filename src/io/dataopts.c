@@ -14,6 +14,7 @@ static const char *const ways[] = {"key", "value", "weighted", NULL};
 static const char *const ends[] = {"first", "last", NULL};
 static const char *const duplicates[] = {"keep", "sum", "error", NULL};
 static const char *const non_finites[] = {"error", "absent", NULL};
+static const char *const changes[] = {"refuse", "accept", NULL};
 static const char *const missings[] = {"zero", "init", NULL};
 
 const tn_field tn_data_fields[] = {
@@ -64,6 +65,10 @@ const tn_field tn_data_fields[] = {
         tn_data_opts, cache, "none",
         "binary cache of parsed rows, made by the first epoch and read by later ones: none or off, "
         "auto (a folder .tnet-cache beside the first file), or a folder"),
+    TN_FIELD_CHOICE(
+        tn_data_opts, changed, "refuse", changes,
+        "training files that hold other bytes than the epoch before, or the checkpoint, "
+        "has read: end with code 4, or learn from them"),
     TN_FIELD_END,
 };
 

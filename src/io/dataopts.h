@@ -17,6 +17,7 @@ enum { TN_HEADER_AUTO, TN_HEADER_TRUE, TN_HEADER_FALSE };
 enum { TN_QUOTE_AUTO, TN_QUOTE_NONE, TN_QUOTE_LINE, TN_QUOTE_MULTILINE };
 enum { TN_ROWS_ERROR, TN_ROWS_PAD };             /* short_rows */
 enum { TN_FIELD_IS_ERROR, TN_FIELD_IS_IGNORED }; /* unknown_field */
+enum { TN_CHANGED_REFUSE, TN_CHANGED_ACCEPT };   /* changed */
 enum { TN_KEEP_FIRST, TN_KEEP_LAST };
 enum { TN_DUPLICATES_KEEP, TN_DUPLICATES_SUM, TN_DUPLICATES_ERROR };
 enum { TN_NON_FINITE_ERROR, TN_NON_FINITE_ABSENT };
@@ -48,6 +49,7 @@ typedef struct tn_data_opts {
     uint64_t record_bytes_max;
     uint64_t part_bytes; /* parts are cut near this size */
     const char *cache;   /* none or off, auto, or a folder */
+    uint32_t changed;    /* of train/, when the files are others than before */
 } tn_data_opts;
 
 typedef struct tn_slot_opts {

@@ -80,6 +80,12 @@ static void add_progress(tn_text *t, const tn_manifest *m)
     if (m->shared) {
         tn_json_u64(t, "shuffle", m->shuffle);
     }
+    if (m->epoch_step > 0) {
+        tn_json_u64(t, "step", m->epoch_step);
+    }
+    if (m->begun) {
+        add_crc(t, "begun", m->begun_crc);
+    }
     tn_json_close(t, '}');
 }
 

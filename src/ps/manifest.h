@@ -74,8 +74,11 @@ typedef struct tn_manifest {
     tn_manifest_dense dense;
     uint32_t epoch, n_parts, n_requests, n_logs, n_files;
     const tn_manifest_part *part;
-    bool shared;      /* several readers stand in these parts, in any order; */
-    uint32_t shuffle; /* .. then: rows in a window, which a part's position counts in */
+    uint64_t epoch_step; /* steps when this epoch began; 0: at the first, or not known */
+    bool begun;          /* with weights that are not this run's .. */
+    uint32_t begun_crc;  /* .. but of the checkpoint with this manifest; 0: of files */
+    bool shared;         /* several readers stand in these parts, in any order; */
+    uint32_t shuffle;    /* .. then: rows in a window, which a part's position counts in */
     const tn_manifest_request *request;
     const tn_manifest_count *log;
     const tn_manifest_file *file; /* by name, bytewise */

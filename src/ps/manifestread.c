@@ -101,6 +101,11 @@ static void read_progress(tn_members *r, const tn_json *object, tn_manifest *out
     out->part = part;
     out->shared = tn_json_get(object, "shuffle") != NULL;
     out->shuffle = out->shared ? tn_member_u32(r, object, "shuffle", UINT32_MAX) : 0;
+    if (tn_json_get(object, "step") != NULL) {
+        out->epoch_step = tn_member_u64(r, object, "step", UINT64_MAX);
+    }
+    out->begun = tn_json_get(object, "begun") != NULL;
+    out->begun_crc = out->begun ? tn_member_crc(r, object, "begun") : 0;
 }
 
 static void read_requests(tn_members *r, const tn_json *list, tn_manifest *out)

@@ -379,3 +379,86 @@ tn_status tn_ckptdir_prune(tn_ckptdir *d, uint32_t keep, uint64_t best, tn_error
     tn_arena_free(arena);
     return status;
 }
+
+/* ---- beginning anew ---- */
+
+static tn_status move_into(const char *dir, const char *folder, const char *name, tn_error *err)
+{
+    char from[TN_PATH_SIZE];
+    char to[TN_PATH_SIZE];
+    TN_TRY(tn_path_join(dir, name, from, err));
+    TN_TRY(tn_path_join(folder, name, to, err));
+    return tn_path_exists(from) ? tn_rename(from, to, err) : TN_OK;
+}
+
+/* The first name that nothing bears. */
+static tn_status make_aside(const char *dir, char out[TN_PATH_SIZE], tn_error *err)
+{
+    for (uint32_t i = 1;; i++) {
+        char name[32];
+        (void)snprintf(name, sizeof name, "earlier-%" PRIu32, i);
+        TN_TRY(tn_path_join(dir, name, out, err));
+        if (!tn_path_exists(out)) {
+            return tn_dir_make_new(out, err);
+        }
+    }
+}
+
+/* What is left of a run besides checkpoints that bear their final names. */
+static bool is_left(const char *name)
+{
+    static const char *const own[] = {"LATEST", "metrics.jsonl", "summary.json"};
+    bool is_one = strncmp(name, "ckpt-", 5) == 0 && strstr(name, ".damaged") != NULL;
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) {
+        is_one = is_one || strcmp(name, own[i]) == 0;
+    }
+    return is_one;
+}
+
+static tn_status move_all(const char *dir, const char *folder, const uint64_t *ordinal, uint32_t n,
+                          const tn_text *names, tn_error *err)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        char name[32];
+        (void)snprintf(name, sizeof name, "ckpt-%" PRIu64, ordinal[i]);
+        TN_TRY(move_into(dir, folder, name, err));
+    }
+    const char *end = tn_text_str(names) + names->size;
+    for (const char *name = tn_text_str(names); name < end; name += strlen(name) + 1) {
+        if (is_left(name)) {
+            TN_TRY(move_into(dir, folder, name, err));
+        }
+    }
+    return TN_OK;
+}
+
+static bool any_left(const tn_text *names)
+{
+    const char *end = tn_text_str(names) + names->size;
+    for (const char *name = tn_text_str(names); name < end; name += strlen(name) + 1) {
+        if (is_left(name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+tn_status tn_ckptdir_begin_anew(tn_ckptdir *d, tn_text *out, tn_error *err)
+{
+    char folder[TN_PATH_SIZE];
+    tn_text names = {0};
+    const uint64_t *ordinal = NULL;
+    uint32_t n = 0;
+    uint32_t n_names = 0;
+    tn_arena *arena = tn_arena_new(4096);
+    tn_status status = tn_ckptdir_list(d->dir, arena, &ordinal, &n, err);
+    status = status == TN_OK ? tn_dir_list(d->dir, &names, &n_names, err) : status;
+    if (status == TN_OK && (n > 0 || any_left(&names))) {
+        status = make_aside(d->dir, folder, err);
+        status = status == TN_OK ? move_all(d->dir, folder, ordinal, n, &names, err) : status;
+        tn_text_adds(out, folder);
+    }
+    tn_text_done(&names);
+    tn_arena_free(arena);
+    return status == TN_OK ? tn_text_check(out, "run.dir", err) : status;
+}

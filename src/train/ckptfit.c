@@ -133,7 +133,7 @@ tn_status tn_ckpt_fits(const tn_worker *w, const tn_manifest *m, bool goes_on, t
         if (differences.size == 0) {
             differ(&differences, "the same weights, but layers that use them differently");
         }
-        const char *hint = "\nhint: checkpoint.resume=never begins anew, run.name=.. elsewhere";
+        const char *hint = "\nhint: --fresh begins anew, run.name=.. elsewhere";
         status =
             tn_fail(err, TN_E_CONFIG, "the model differs from that of checkpoint %llu:%.1300s%s",
                     (unsigned long long)m->ordinal, tn_text_str(&differences), goes_on ? hint : "");

@@ -84,6 +84,9 @@ static void fill_state(tn_manifest *m, const tn_moment_from *from, tn_arena *are
     m->clock = from->w->day;
     m->config_hash = from->text->hash;
     m->epoch = state->progress.epoch;
+    m->epoch_step = state->epoch_step;
+    m->begun = state->begun;
+    m->begun_crc = state->begun_crc;
     fill_parts(m, from, arena);
     m->seed = from->w->plan->run->run.seed;
     m->best_name = p->seen ? state->monitor : NULL;
@@ -179,11 +182,17 @@ static tn_status take_own(tn_moment *m, tn_worker *w, tn_error *err)
     return tn_cut_open(&m->rows, w->shard.table, m->delta, err);
 }
 
+/* Those of the epoch that runs, or ran last. */
+static const tn_sources *sources_of(const tn_run_state *state)
+{
+    return state->data != NULL ? state->data->sources : NULL;
+}
+
 static tn_status take(tn_moment *m, const tn_moment_from *from, tn_error *err)
 {
     fill_state(&m->manifest, from, m->arena);
     TN_TRY(tn_moment_describe(&m->manifest, from->w, m->arena, err));
-    TN_TRY(tn_data_map_sources(from->state->data, &m->sources, err));
+    TN_TRY(tn_sources_write(sources_of(from->state), &m->sources, err));
     TN_TRY(take_metrics(m, from->metrics, err));
     return take_own(m, from->w, err);
 }

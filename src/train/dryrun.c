@@ -5,6 +5,7 @@
 #include "nn/plan.h"
 #include "ps/snapshot.h"
 #include "train/forecast.h"
+#include "train/restore.h"
 #include "train/results.h"
 #include "train/step.h"
 
@@ -134,7 +135,11 @@ tn_status tn_dry_run(const tn_blueprint *plan, const tn_binder *b, tn_text *out,
     tn_worker *w = NULL;
     TN_TRY(tn_worker_new(&w, plan, &(tn_worker_opts){.training = true}, b, err));
     model_table(plan, tn_params_trained(w->params), 0, out);
-    tn_status status = try_data(w, "train", &plan->run->data.train, out, err);
+    const tn_tree *from = plan->run->checkpoint.from;
+    tn_status status = tn_tree_is_null(from) ? TN_OK : tn_restore_from(from, w, err);
+    if (status == TN_OK) {
+        status = try_data(w, "train", &plan->run->data.train, out, err);
+    }
     if (status == TN_OK) {
         status = try_data(w, "valid", &plan->run->data.valid, out, err);
     }

@@ -208,7 +208,7 @@ static tn_status begin(void *arg, const tn_reader *reader, tn_error *err)
         return TN_OK;
     }
     tn_arena *arena = tn_arena_new(1 << 14);
-    tn_status status = learn_parts(d, tn_data_map_of(reader, arena), err);
+    tn_status status = learn_parts(d, tn_data_map_of(reader, NULL, arena), err);
     tn_arena_free(arena);
     return status;
 }

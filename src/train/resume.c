@@ -1,5 +1,4 @@
 /* resume.c - loading a run; see checkpoint.h. */
-#include "base/crc32c.h"
 #include "base/log.h"
 #include "train/ckptcheck.h"
 #include "train/ckptfit.h"
@@ -33,14 +32,14 @@ static tn_status fits_within(const tn_run *run, const tn_manifest *m, tn_error *
         return tn_fail(
             err, TN_E_CONFIG,
             "run.seed is %llu, in checkpoint %llu %llu, and that stands within an epoch: "
-            "its rows come in another order\nhint: checkpoint.resume=never begins anew",
+            "its rows come in another order\nhint: --fresh begins anew",
             (unsigned long long)seed, (unsigned long long)m->ordinal, (unsigned long long)m->seed);
     }
     if (m->shared && m->shuffle != run->data.shuffle) {
         return tn_fail(
             err, TN_E_CONFIG,
             "data.shuffle is %u, in checkpoint %llu %u, and that stands within an epoch: "
-            "its rows come in another order\nhint: checkpoint.resume=never begins anew",
+            "its rows come in another order\nhint: --fresh begins anew",
             run->data.shuffle, (unsigned long long)m->ordinal, m->shuffle);
     }
     return TN_OK;
@@ -56,23 +55,17 @@ static tn_status fits(void *ctx, const tn_manifest *m, tn_error *err)
 
 /* ---- reading ---- */
 
-static tn_status read_sources(const loading *l, const char *path, const tn_manifest *m,
-                              tn_error *err)
+/* A text of a checkpoint, for who asked for its past. */
+static tn_status read_past(const char *path, tn_text *out, tn_error *err)
 {
-    tn_text lines = {0};
-    tn_status status = tn_file_read_all(path, (size_t)1 << 30, &lines, err);
-    if (status == TN_OK && m->n_parts > 0) {
-        status = tn_data_map_check(&lines, path, err);
-    }
-    l->state->stand.has_sources = true;
-    l->state->stand.sources_crc = tn_crc32c(0, tn_text_str(&lines), lines.size);
-    tn_text_done(&lines);
-    return status;
+    tn_text_clear(out);
+    return tn_file_read_all(path, (size_t)1 << 30, out, err);
 }
 
 static tn_status read_one(const loading *l, const char *path, const tn_manifest *m,
                           const tn_manifest_file *file, size_t *reached, tn_error *err)
 {
+    tn_past *past = l->state != NULL ? l->state->past : NULL;
     if (strcmp(file->type, "sparse") == 0) {
         return tn_ckpt_read_shard(path, &m->sparse, l->w, err);
     }
@@ -82,8 +75,11 @@ static tn_status read_one(const loading *l, const char *path, const tn_manifest 
     if (strcmp(file->type, "metrics") == 0 && l->metrics != NULL) {
         return tn_ckpt_read_metrics(path, l->metrics, err);
     }
-    if (strcmp(file->type, "sources") == 0 && l->state != NULL) {
-        return read_sources(l, path, m, err);
+    if (strcmp(file->type, "sources") == 0 && past != NULL) {
+        return read_past(path, &past->sources, err);
+    }
+    if (strcmp(file->type, "config") == 0 && past != NULL) {
+        return read_past(path, &past->config, err);
     }
     return TN_OK;
 }
@@ -128,6 +124,9 @@ static void take_state(const loading *l, const tn_manifest *m)
     s->steps = m->step;
     s->samples = m->samples;
     s->eval_owed = m->eval_owed;
+    s->epoch_step = m->epoch_step;
+    s->begun = m->begun;
+    s->begun_crc = m->begun_crc;
     s->patience = (tn_patience_state){.lr_scale = m->lr_scale};
     if (same) { /* values of another metric say nothing */
         s->patience.seen = true;
@@ -135,17 +134,6 @@ static void take_state(const loading *l, const tn_manifest *m)
         s->patience.step = m->best_step;
         s->patience.bad = (uint32_t)m->bad_evals;
     }
-}
-
-/* Where in an epoch, with what was read of the sources. */
-static tn_status take_stand(const loading *l, const tn_manifest *m, tn_error *err)
-{
-    const tn_data_stand was = *l->stand;
-    tn_data_stand_done(l->stand);
-    TN_TRY(tn_data_stand_init(l->stand, m, err));
-    l->stand->has_sources = was.has_sources;
-    l->stand->sources_crc = was.sources_crc;
-    return TN_OK;
 }
 
 static void warn_of_changes(const loading *l, const tn_manifest *m)
@@ -193,7 +181,8 @@ static tn_status read_all(void *ctx, const char *path, const tn_manifest *m, tn_
     l->w->steps = m->step;
     warn_of_changes(l, m);
     if (l->stand != NULL) {
-        TN_TRY(take_stand(l, m, err));
+        tn_data_stand_done(l->stand);
+        TN_TRY(tn_data_stand_init(l->stand, m, err));
     }
     if (l->state != NULL) {
         take_state(l, m);
@@ -263,14 +252,95 @@ static tn_status best_of_step(const tn_checkpoints *c, uint64_t step, uint64_t *
     return status;
 }
 
+/* ---- the beginning of a run ---- */
+
+/* Whether the folder that holds `path` is the run's own. */
+static bool is_own(const tn_checkpoints *c, const char *path)
+{
+    char beside[TN_PATH_SIZE];
+    struct stat dir;
+    struct stat other;
+    if (tn_ckptdir_beside(path, 1, beside, NULL) != TN_OK) {
+        return false;
+    }
+    char *slash = strrchr(beside, '/');
+    const char *folder = slash != NULL ? beside : ".";
+    if (slash != NULL) {
+        slash[slash == beside] = '\0';
+    }
+    return stat(tn_checkpoints_dir(c), &dir) == 0 && stat(folder, &other) == 0 &&
+           dir.st_dev == other.st_dev && dir.st_ino == other.st_ino;
+}
+
+/* The weights and their optimizer state alone: what is begun here is a run of its own. */
+static tn_status begin_with(tn_checkpoints *c, tn_worker *w, tn_run_state *state, tn_saved *which,
+                            tn_error *err)
+{
+    const char *path = c->plan->run->checkpoint.resume;
+    loading l = {.w = w, .which = which, .peers = &c->peers};
+    tn_ckpt_loader loader = {.fits = fits, .read = read_all, .ctx = &l, .strict = true};
+    TN_TRY(load_one(path, &loader, err));
+    state->begun = true;
+    state->begun_crc = which->crc;
+    which->ordinal = 0;
+    w->steps = 0;
+    return TN_OK;
+}
+
+/* A run that was begun with these very weights goes on where it stands; any other one stays. */
+static tn_status check_begun(const tn_checkpoints *c, const tn_run_state *state,
+                             const tn_saved *which, tn_error *err)
+{
+    const char *path = c->plan->run->checkpoint.resume;
+    const char *hint = "checkpoint.resume=auto goes on with this run; --fresh begins anew with "
+                       "those weights, and keeps what is there";
+    tn_arena *arena = tn_arena_new(1 << 14);
+    tn_manifest m = {0};
+    tn_status status = tn_ckpt_read_manifest(path, arena, &m, err);
+    const uint32_t crc = m.crc;
+    tn_arena_free(arena);
+    if (status != TN_OK) {
+        return tn_fail(err, TN_E_CKPT, "no checkpoint '%s' to begin with\nhint: %s", path, hint);
+    }
+    if (state->begun && state->begun_crc == crc) {
+        return TN_OK;
+    }
+    return tn_fail(err, TN_E_CONFIG,
+                   "'%s' holds checkpoints of a run of its own (%s, step %llu), and "
+                   "checkpoint.resume names one of another, '%s'\nhint: %s",
+                   tn_checkpoints_dir(c), which->name, (unsigned long long)which->step, path, hint);
+}
+
+static tn_status load_newest(tn_checkpoints *c, const tn_ckpt_loader *loader, tn_saved *which,
+                             tn_error *err)
+{
+    const loading *l = loader->ctx;
+    uint64_t ordinal = 0;
+    TN_TRY(as_ckpt(tn_ckptdir_load(tn_checkpoints_dir(c), loader, &ordinal, err), err));
+    return ordinal != 0 && l->metrics != NULL
+               ? tn_checkpoints_set_base(c, l->w, which, tn_metrics_histogram(l->metrics), err)
+               : TN_OK;
+}
+
+/* Everything a run before has left, into a folder of its own beside it. */
+static tn_status begin_anew(tn_checkpoints *c, tn_error *err)
+{
+    tn_text folder = {0};
+    tn_status status = tn_ckptdir_begin_anew(c->files, &folder, err);
+    if (status == TN_OK && folder.size > 0) {
+        tn_log(TN_LOG_INFO, "begins anew; the run before is kept in '%s'", tn_text_str(&folder));
+    }
+    tn_text_done(&folder);
+    return status;
+}
+
 tn_status tn_checkpoints_resume(tn_checkpoints *c, tn_worker *w, tn_run_state *state,
                                 tn_metrics *metrics, tn_saved *which, tn_error *err)
 {
     const tn_checkpoint_opts *o = &c->plan->run->checkpoint;
-    *which = (tn_saved){0};
-    if (strcmp(o->resume, "never") == 0) {
-        return TN_OK;
-    }
+    const bool must = strcmp(o->resume, "must") == 0;
+    const bool never = strcmp(o->resume, "never") == 0;
+    const bool path = !must && !never && strcmp(o->resume, "auto") != 0;
     loading l = {.w = w,
                  .state = state,
                  .stand = &state->stand,
@@ -278,23 +348,24 @@ tn_status tn_checkpoints_resume(tn_checkpoints *c, tn_worker *w, tn_run_state *s
                  .which = which,
                  .peers = &c->peers,
                  .goes_on = true};
-    tn_ckpt_loader loader = {
+    const tn_ckpt_loader loader = {
         .fits = fits, .read = read_all, .ctx = &l, .owner = c->files, .strict = o->strict};
-    bool must = strcmp(o->resume, "must") == 0;
-    if (!must && strcmp(o->resume, "auto") != 0) {
+    *which = (tn_saved){0};
+    if (o->fresh || never) {
+        TN_TRY(path ? begin_with(c, w, state, which, err) : TN_OK);
+        return o->fresh ? begin_anew(c, err) : TN_OK;
+    }
+    if (path && is_own(c, o->resume)) {
         TN_TRY(load_one(o->resume, &loader, err));
     } else {
-        uint64_t ordinal = 0;
-        TN_TRY(as_ckpt(tn_ckptdir_load(tn_checkpoints_dir(c), &loader, &ordinal, err), err));
-        if (ordinal == 0 && must) {
+        TN_TRY(load_newest(c, &loader, which, err));
+        if (which->ordinal == 0 && must) {
             return tn_fail(err, TN_E_CKPT, "no checkpoint to go on from in '%s'",
                            tn_checkpoints_dir(c));
         }
-        if (ordinal == 0) {
-            return TN_OK;
-        }
-        if (metrics != NULL) {
-            TN_TRY(tn_checkpoints_set_base(c, w, which, tn_metrics_histogram(metrics), err));
+        if (path) {
+            TN_TRY(which->ordinal == 0 ? begin_with(c, w, state, which, err)
+                                       : check_begun(c, state, which, err));
         }
     }
     if (state->patience.seen) {

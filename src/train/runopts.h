@@ -81,6 +81,7 @@ typedef struct tn_checkpoint_opts {
     const char *every, *delta_every;
     uint32_t keep;
     const char *resume;  /* auto never PATH */
+    bool fresh;          /* set by the program: as never, and what is there is set aside */
     const tn_tree *from; /* {rows: dict.tsv, dense: x.safetensors} */
     uint32_t on_error;   /* stop warn */
     double grace;

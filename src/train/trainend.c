@@ -15,8 +15,10 @@ static const char *advice(const tn_trainer *t)
 {
     const char *resume = t->run->checkpoint.resume;
     bool same = strcmp(resume, "auto") == 0 || strcmp(resume, "must") == 0;
-    return same ? "start the same command again to go on"
-                : "start it again with checkpoint.resume=auto to go on";
+    same = same || (t->state.begun && strcmp(resume, "never") != 0);
+    return t->run->checkpoint.fresh ? "start it again without --fresh to go on"
+           : same                   ? "start the same command again to go on"
+                                    : "start it again with checkpoint.resume=auto to go on";
 }
 
 /* Also where failures are allowed for: there is no next time. */
@@ -179,7 +181,8 @@ tn_status tn_trainer_wind_up(tn_trainer *t, tn_error *err)
     TN_TRY(tn_trainer_end_save(t, err));
     TN_TRY(choose_the_last(t, err));
     TN_TRY(tn_trainer_end_save(t, err)); /* of the best model, which it may be */
-    if (t->opened && !tn_trainer_saves_nothing(t) && !tn_trainer_is_asked(t)) {
+    const bool imported = t->state.begun && !t->has_saved; /* also where nothing is learned */
+    if ((t->opened || imported) && !tn_trainer_saves_nothing(t) && !tn_trainer_is_asked(t)) {
         TN_TRY(save_at_last(t, false, err));
     }
     tn_status status = tn_trainer_is_asked(t) ? TN_E_STOPPED : judge_the_last(t, err);

@@ -216,8 +216,7 @@ static tn_status first_rows(tn_trainer *t, tn_reader *reader, tn_prior *out, tn_
 static tn_status set_prior(tn_trainer *t, tn_reader *reader, tn_error *err)
 {
     const tn_model_common *model = t->run->model.shared;
-    bool fresh =
-        t->worker->steps == 0 && t->state.samples == 0 && tn_tree_is_null(t->run->checkpoint.from);
+    bool fresh = t->worker->steps == 0 && t->state.samples == 0 && !t->state.begun;
     if (!fresh || strcmp(model->bias_init, "prior") != 0 || t->worker->output_bias == NULL) {
         return TN_OK;
     }
@@ -298,11 +297,62 @@ static tn_status judge_bad(const tn_trainer *t, uint64_t samples_before, tn_erro
     return tn_bad_limit_end(&limit, records, bad, err);
 }
 
+/* Files that hold other bytes than before are an end, or, where data.changed allows it, a line. */
+static tn_status check_sources(tn_trainer *t, const tn_sources *was, const tn_sources *now,
+                               const char *since, tn_error *err)
+{
+    tn_text how = {0};
+    tn_status status = TN_OK;
+    if (tn_sources_differ(was, now, &how)) {
+        char line[1200];
+        (void)snprintf(line, sizeof line, "the training data have changed %s: %s", since,
+                       tn_text_str(&how));
+        status = t->run->data.changed == TN_CHANGED_ACCEPT
+                     ? tn_report_event(t->report, &t->state, "warn", line, err)
+                     : tn_fail(err, TN_E_DATA,
+                               "%s\nhint: data.changed=accept learns from them as they are, "
+                               "--fresh begins anew",
+                               line);
+    }
+    tn_text_done(&how);
+    return status;
+}
+
+/* The files as they are when an epoch begins, into `arena`. */
+static tn_status look_at_sources(tn_trainer *t, tn_arena *arena, const tn_sources **out,
+                                 tn_error *err)
+{
+    const tn_sources *was = t->state.data != NULL ? t->state.data->sources : NULL;
+    const char *since = "since the epoch before";
+    TN_TRY(tn_sources_now(out, &t->run->data.train, t->plan->schema, arena, err));
+    if (t->state.data == NULL) {
+        since = "since the checkpoint";
+        TN_TRY(tn_sources_read(&was, &t->past.sources, "sources.jsonl", arena, err));
+    }
+    return check_sources(t, was, *out, since, err);
+}
+
+/* The same files once more when an epoch is over: they may have changed under the reader. */
+static tn_status look_again(tn_trainer *t, tn_error *err)
+{
+    const tn_sources *was = t->state.data->sources;
+    const tn_sources *now = tn_sources_again(was, t->map);
+    char since[64];
+    (void)snprintf(since, sizeof since, "while epoch %u was read", t->state.progress.epoch + 1);
+    TN_TRY(check_sources(t, was, now, since, err));
+    tn_data_map *map = TN_NEW(t->map, tn_data_map);
+    *map = *t->state.data;
+    map->sources = now;
+    t->state.data = map;
+    return TN_OK;
+}
+
 /* What an epoch's end asks for. `whole`: it was read from its beginning. */
 static tn_status after_epoch(tn_trainer *t, bool whole, tn_error *err)
 {
     const tn_progress end = t->state.progress;
     const uint64_t samples_before = t->samples_before;
+    TN_TRY(look_again(t, err));
     TN_TRY(tn_trainer_sum(t, err));
     if (whole && t->lead != NULL) {
         TN_TRY(judge_bad(t, samples_before, err));
@@ -328,15 +378,6 @@ static tn_status after_epoch(tn_trainer *t, bool whole, tn_error *err)
         return tn_trainer_save(t, !full, err); /* the last one is saved with the run's end */
     }
     return TN_OK;
-}
-
-/* The files and parts of this epoch, for checkpoints. */
-static void note_data(tn_trainer *t, const tn_reader *reader)
-{
-    tn_arena_free(t->map);
-    t->map = tn_arena_new(1 << 14);
-    t->state.data = tn_data_map_of(reader, t->map);
-    t->map_epoch = t->state.progress.epoch;
 }
 
 /* The steps of an epoch, behind an evaluation that the run before owed. TN_END: it is over. */
@@ -396,19 +437,45 @@ static tn_status warn_of_spare_ranks(tn_trainer *t, tn_error *err)
     return tn_report_event(t->report, &t->state, "warn", line, err);
 }
 
+/* A reader of the files that were looked at; they become the files of this epoch. */
+static tn_status open_feeder(tn_trainer *t, tn_feeder **out, tn_error *err)
+{
+    const tn_sources *sources = NULL;
+    tn_arena *arena = tn_arena_new(1 << 14);
+    tn_status status = look_at_sources(t, arena, &sources, err);
+    if (status == TN_OK) {
+        status = tn_training_feeder(out, t->worker, &t->state.progress, &t->state.stand, &t->dealer,
+                                    err);
+    }
+    if (status != TN_OK) {
+        tn_arena_free(arena);
+        return status;
+    }
+    tn_arena_free(t->map);
+    t->map = arena;
+    t->state.data = tn_data_map_of(tn_feeder_reader(*out), sources, arena);
+    t->map_epoch = t->state.progress.epoch;
+    return TN_OK;
+}
+
 /* Opens the data of an epoch, and deals them to the others. */
 static tn_status open_data(tn_trainer *t, tn_feeder **out, tn_error *err)
 {
+    const bool within = t->state.stand.within;
     close_dealer(t); /* of the epoch before */
-    TN_TRY(
-        tn_training_feeder(out, t->worker, &t->state.progress, &t->state.stand, &t->dealer, err));
+    TN_TRY(open_feeder(t, out, err));
     const bool first = !t->opened;
     t->opened = true;
     t->counts = (tn_read_counts){0};
     tn_text_clear(&t->bad_reasons);
-    note_data(t, tn_feeder_reader(*out));
     if (t->lead != NULL && tn_deals_on_request(t->worker)) {
         tn_lead_deal(t->lead, t->dealer);
+    }
+    const tn_progress *at = &t->state.progress;
+    if (within && t->dealer == NULL && at->part == 0 && at->position == 0) {
+        TN_TRY(tn_report_event(t->report, &t->state, "warn",
+                               "the place in the epoch is lost with the data: it begins anew",
+                               err));
     }
     if (!first) {
         return TN_OK;
@@ -419,13 +486,15 @@ static tn_status open_data(tn_trainer *t, tn_feeder **out, tn_error *err)
 
 tn_status tn_trainer_epoch(tn_trainer *t, tn_error *err)
 {
-    bool fresh = !t->state.stand.within;
+    const bool within = t->state.stand.within;
+    tn_feeder *feeder = NULL;
+    t->samples_before = t->state.samples;
+    tn_status status = open_data(t, &feeder, err);
+    const tn_progress *at = &t->state.progress;
+    const bool fresh = t->dealer == NULL ? at->part == 0 && at->position == 0 : !within;
     if (fresh) {
         tn_metrics_clear(t->epoch_metrics);
     }
-    t->samples_before = t->state.samples;
-    tn_feeder *feeder = NULL;
-    tn_status status = open_data(t, &feeder, err);
     if (status == TN_OK) {
         status = pass(t, &feeder, err);
     }

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "train/follow.h"
 #include "train/profile.h"
+#include "train/rerun.h"
 #include "train/restore.h"
 #include "train/trainstate.h"
 
@@ -19,21 +20,38 @@ void tn_outcome_done(tn_outcome *t)
     *t = (tn_outcome){0};
 }
 
+/* Where a run before has left off, and what is said of it. */
+static tn_status go_on(tn_trainer *t, const tn_saved *which, tn_error *err)
+{
+    t->worker->steps = t->state.steps;
+    t->looked = t->state.steps;
+    t->saved = *which;
+    t->has_saved = true;
+    t->patience.state = t->state.patience;
+    const tn_rerun rerun = {
+        .plan = t->plan,
+        .text = t->text,
+        .state = &t->state,
+        .name = which->name,
+        .finish = tn_run_finish(t->run, &t->state, tn_patience_is_over(&t->patience))};
+    return tn_rerun_tell(&rerun, &t->beginning, err);
+}
+
 /* Weights to begin with: a checkpoint, files, or first values with the label rate as bias. */
 static tn_status first_weights(tn_trainer *t, tn_saved *which, tn_error *err)
 {
     TN_TRY(
         tn_checkpoints_resume(t->checkpoints, t->worker, &t->state, t->epoch_metrics, which, err));
     if (which->ordinal != 0) {
-        t->worker->steps = t->state.steps;
-        t->looked = t->state.steps;
-        const char *resume = t->run->checkpoint.resume;
-        t->saved = *which;
-        t->has_saved = strcmp(resume, "auto") == 0 || strcmp(resume, "must") == 0; /* it is ours */
-        t->patience.state = t->state.patience;
-        return TN_OK;
+        return go_on(t, which, err);
+    }
+    if (t->state.begun) {
+        tn_text_addf(&t->beginning, "begins with the weights of '%s' (epoch %u, step %llu)",
+                     t->run->checkpoint.resume, which->epoch, (unsigned long long)which->step);
+        return tn_text_check(&t->beginning, "a sentence", err);
     }
     if (!tn_tree_is_null(t->run->checkpoint.from)) {
+        t->state.begun = true;
         TN_TRY(tn_restore_from(t->run->checkpoint.from, t->worker, err));
         return t->lead != NULL ? tn_lead_load(t->lead, "", err) : TN_OK;
     }
@@ -81,7 +99,10 @@ static tn_status open_parts(tn_trainer *t, const tn_binder *b, tn_error *err)
         .run_id = tn_checkpoints_run_id(t->checkpoints),
         .resumed = which.ordinal != 0 ? &which : NULL,
     };
-    return tn_report_open(&t->report, &report, err);
+    TN_TRY(tn_report_open(&t->report, &report, err));
+    return t->beginning.size > 0
+               ? tn_report_event(t->report, &t->state, "info", tn_text_str(&t->beginning), err)
+               : TN_OK;
 }
 
 tn_status tn_trainer_evaluate(tn_trainer *t, const tn_eval_request *request, tn_evaluation *out,
@@ -207,6 +228,9 @@ static tn_status finish(tn_trainer *t, tn_status status, tn_error *err)
     tn_text_done(&t->bad_reasons);
     tn_partdealer_close(t->dealer);
     tn_data_stand_done(&t->state.stand);
+    tn_text_done(&t->past.config);
+    tn_text_done(&t->past.sources);
+    tn_text_done(&t->beginning);
     tn_arena_free(t->map);
     if (status != TN_OK && status != TN_E_STOPPED) {
         tn_outcome_done(t->out);
@@ -226,6 +250,7 @@ tn_status tn_train(const tn_blueprint *plan, const tn_run_text *text, const tn_w
     t.evaluated = UINT64_MAX;
     tn_patience_init(&t.patience, &t.run->train);
     t.state.patience = t.patience.state;
+    t.state.past = &t.past;
     t.state.monitor = t.patience.metric;
     bool good = tn_every_read(t.run->eval.every, &t.eval_every) &&
                 tn_every_read(t.run->checkpoint.every, &t.ckpt_every) &&

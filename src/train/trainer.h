@@ -13,11 +13,21 @@
 #include "train/evaluate.h"
 #include "train/patience.h"
 
+/* What a checkpoint says of how it came about: its texts. */
+typedef struct tn_past {
+    tn_text config;  /* config.yaml; empty: not known */
+    tn_text sources; /* sources.jsonl */
+} tn_past;
+
 /* Where a run stands: what a checkpoint keeps beside the weights. */
 typedef struct tn_run_state {
     tn_progress progress; /* of the epoch that runs */
     uint64_t steps;
     uint64_t samples;    /* records consumed since the start */
+    uint64_t epoch_step; /* steps when this epoch began; 0: at the first, or not known */
+    bool begun;          /* with weights from elsewhere, as in tn_manifest .. */
+    uint32_t begun_crc;
+    tn_past *past;       /* a resume fills it in; NULL: nobody asks */
     const char *monitor; /* metric that patience watches; NULL: none */
     tn_patience_state patience;
     const tn_data_map *data; /* of the epoch that runs; NULL: none was begun */

@@ -69,6 +69,13 @@ tn_status tn_first_rows(const tn_worker *w, uint32_t epoch, tn_prior *out, tn_er
     return status;
 }
 
+/* Whether other data than the checkpoint's may be learned from, at the cost of the place in them.
+ */
+static bool accepts(const tn_worker *w)
+{
+    return w->plan->run->data.changed == TN_CHANGED_ACCEPT;
+}
+
 static tn_status deal_on_request(tn_feeder **out, const tn_worker *w, const tn_progress *from,
                                  tn_data_stand *stand, tn_partdealer **dealer, tn_error *err)
 {
@@ -84,8 +91,12 @@ static tn_status deal_on_request(tn_feeder **out, const tn_worker *w, const tn_p
     if (status != TN_OK) {
         tn_partdealer_close(*dealer);
         *dealer = NULL;
-        return status;
     }
+    if (status == TN_E_DATA && goes_on && accepts(w)) {
+        tn_data_stand_done(stand);
+        return deal_on_request(out, w, from, stand, dealer, err);
+    }
+    TN_TRY(status);
     if (goes_on) {
         tn_data_stand_done(stand);
     }
@@ -104,12 +115,14 @@ tn_status tn_training_feeder(tn_feeder **out, const tn_worker *w, tn_progress *f
         return TN_OK;
     }
     tn_arena *arena = tn_arena_new(1 << 14);
-    const tn_data_map *map = tn_data_map_of(tn_feeder_reader(*out), arena);
+    const tn_data_map *map = tn_data_map_of(tn_feeder_reader(*out), NULL, arena);
     tn_feeder_close(*out);
     *out = NULL;
     tn_status status = find_place(w, map, stand, from, dealer, err);
     tn_arena_free(arena);
-    TN_TRY(status);
+    if (status != TN_E_DATA || !accepts(w)) { /* else the epoch begins anew, on every rank */
+        TN_TRY(status);
+    }
     tn_data_stand_done(stand);
     const tn_dealer *deals = *dealer != NULL ? tn_partdealer_dealer(*dealer) : NULL;
     status = open_feeder(out, w, from, deals, err);

@@ -135,8 +135,8 @@ static tn_status note(tn_trainer *t, const tn_turn_taken *turn, tn_reader *reade
 static tn_status start(tn_trainer *t, bool at_first, tn_error *err)
 {
     const tn_lead_begin how = {.epoch = t->state.progress.epoch,
-                               .is_fresh =
-                                   at_first && t->worker->steps == 0 && t->state.samples == 0,
+                               .is_fresh = at_first && t->worker->steps == 0 &&
+                                           t->state.samples == 0 && !t->state.begun,
                                .lr_scale = t->patience.state.lr_scale};
     return tn_lead_start(t->lead, &how, err);
 }

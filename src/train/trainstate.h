@@ -30,6 +30,8 @@ typedef struct tn_trainer {
     tn_metrics *epoch_metrics; /* progressive: scores from before each row's own update */
     tn_patience patience;
     tn_run_state state;
+    tn_past past;      /* of the checkpoint that the run goes on from */
+    tn_text beginning; /* what is said of it; empty: a fresh start */
 
     tn_every eval_every, ckpt_every, delta_every;
     double begin;                            /* monotonic seconds */

@@ -244,7 +244,9 @@ cp "$dir/long.err" "$dir/err"
 says "stopped by a signal at step"
 grep -q '^hint: ' "$dir/err" || fail "no hint how to go on"
 grep -q '"status":"stopped","exit_code":75' "$dir/long/summary.json" || fail "summary.json does not say so"
-expect 0 tnet-train "$config" run.dir="$dir/long" train.epochs=1 --resume
+expect 3 tnet-train "$config" run.dir="$dir/long" train.epochs=1 --resume
+says "1 option differs: train.epochs; nothing trained"
+expect 0 tnet-train "$config" run.dir="$dir/long" train.epochs=100000 train.max_time=10ms --resume
 
 # 75: an evaluation that is stopped leaves no half of a file
 mkfifo "$dir/endless"

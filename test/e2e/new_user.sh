@@ -118,7 +118,7 @@ fi
 wrong 3 "data.train '-', standard input, can be read once" tnet-train rows.csv.yaml data.train=- train.epochs=2 run.dir=twice
 
 # --- the run directory ---
-wrong 3 "hint: checkpoint.resume=never begins anew" tnet-train rows.csv.yaml run.dir=good-csv 'model={type: deepfm, hidden: [3]}'
+wrong 3 "hint: --fresh begins anew" tnet-train rows.csv.yaml run.dir=good-csv 'model={type: deepfm, hidden: [3]}'
 wrong 8 "cannot make folder 'rows.csv'" tnet-train rows.csv.yaml run.dir=rows.csv
 wrong 5 "no checkpoint or run directory 'elsewhere'" tnet-eval rows.csv.yaml --data rows.csv run.dir=elsewhere
 mkdir fetch.npz

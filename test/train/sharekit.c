@@ -101,7 +101,7 @@ static void open_data(sharekit *k)
     tn_reader_opts reader = {.paths = w->plan->run->data.train, .batch_rows = 16, .training = true};
     tn_feeder_opts opts = {.plan = w->plan, .ahead = 1, .training = true};
     assert_int_equal(tn_feeder_open(&k->feeder, &opts, &reader, NULL), TN_OK);
-    k->state.data = tn_data_map_of(tn_feeder_reader(k->feeder), k->arena);
+    k->state.data = tn_data_map_of(tn_feeder_reader(k->feeder), NULL, k->arena);
 }
 
 void sharekit_open(sharekit *k, const char *dir, uint32_t n, const char *const *more)

@@ -99,7 +99,7 @@ static void run_and_save(const char *dir, const char *delta_every, bool behind, 
     assert_int_equal(tn_checkpoints_open(&c, plan, &text, NULL), TN_OK);
     tn_feeder_opts fopts = {.plan = plan, .team = w->team, .ahead = 2, .training = true};
     assert_int_equal(tn_feeder_open(&feeder, &fopts, &ropts, NULL), TN_OK);
-    tn_run_state state = {.data = tn_data_map_of(tn_feeder_reader(feeder), arena)};
+    tn_run_state state = {.data = tn_data_map_of(tn_feeder_reader(feeder), NULL, arena)};
     tn_saved saved;
     for (uint32_t i = 1; i <= 9; i++) {
         tn_step *step = NULL;

@@ -4,7 +4,6 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "base/crc32c.h"
 #include "base/threads.h"
 #include "io/reader.h"
 #include "support/test.h"
@@ -22,7 +21,6 @@ typedef struct epoch {
     tn_arena *arena;
     const tn_blueprint *plan;
     const tn_data_map *map;
-    uint32_t sources_crc;
     uint8_t all[BYTES_MAX]; /* what one reader alone learns */
     uint8_t learned[BYTES_MAX];
 } epoch;
@@ -64,11 +62,7 @@ static void open_epoch(epoch *e, const char *part_bytes)
     e->plan = golden_plan(e->arena, "deepfm_bn",
                           (const char *const[]){part_bytes, "data.shuffle=20", NULL});
     tn_reader *reader = open_reader(e, NULL);
-    e->map = tn_data_map_of(reader, e->arena);
-    tn_text lines = {0};
-    assert_int_equal(tn_data_map_sources(e->map, &lines, NULL), TN_OK);
-    e->sources_crc = tn_crc32c(0, tn_text_str(&lines), lines.size);
-    tn_text_done(&lines);
+    e->map = tn_data_map_of(reader, NULL, e->arena);
     tn_batch *batch = NULL;
     while (tn_reader_next(reader, &batch, NULL) == TN_OK) {
         count(e->all, batch);
@@ -225,8 +219,6 @@ static bool run(epoch *e, uint32_t ranks, tn_ledger_mode mode, const uint32_t *b
     m.part = tn_partdealer_parts(d, e->arena, &m.n_parts, tn_clock_ns());
     tn_data_stand_done(stand);
     assert_int_equal(tn_data_stand_init(stand, &m, NULL), TN_OK);
-    stand->has_sources = true;
-    stand->sources_crc = e->sources_crc;
     tn_partdealer_close(d);
     return over;
 }
@@ -307,8 +299,6 @@ static void read_alone(epoch *e, uint32_t batches, tn_data_stand *stand)
     tn_manifest m = {0};
     m.part = tn_data_map_parts(e->map, &at, e->arena, &m.n_parts);
     assert_int_equal(tn_data_stand_init(stand, &m, NULL), TN_OK);
-    stand->has_sources = true;
-    stand->sources_crc = e->sources_crc;
 }
 
 /* The same, but each rank deals itself and is only followed. *stand is rank 0's. */
@@ -414,8 +404,6 @@ static void a_stand_of_other_data_is_refused(void **state)
     assert_false(run(&e[0], 2, TN_LEDGER_BY_RULE, some, &stand));
     refuse(&e[1], &stand, "was cut into other parts");
     refuse(&e[1], &alone, "was cut into other parts");
-    stand.sources_crc++;
-    refuse(&e[0], &stand, "does not name the files of the checkpoint");
     tn_data_stand_done(&stand);
     tn_data_stand_done(&alone);
     tn_arena_free(e[0].arena);

@@ -1,15 +1,20 @@
 /* test_resume.c - what may change between a checkpoint and the run that goes on from it. */
+#include "base/alloc.h"
 #include "base/failpoint.h"
 #include "base/file.h"
+#include "base/threads.h"
 #include "support/test.h"
 #include "support/tmpdir.h"
-#include "train/datamap.h"
 #include "train/golden.h"
 #include "train/sharekit.h"
+#include "train/sources.h"
 #include "train/trainrun.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define ROWS "test/golden/data/rows.tsv"
 
@@ -173,49 +178,199 @@ static void other_files_within_an_epoch_are_refused(void **state)
     put_rows(data, "a.tsv", path); /* what is known of b and c is still true */
     o = trainrun_do(dir, (const char *const[]){train, NULL}, NULL);
     assert_int_equal(o.status, TN_E_DATA);
-    assert_non_null(strstr(o.text, "does not name the files of the checkpoint"));
+    assert_non_null(strstr(o.text, "have changed since the checkpoint: 3 files, 2 before"));
     tn_error err = {0};
     assert_int_equal(tn_remove_file(path, &err), TN_OK);
     o = trainrun_do(dir, (const char *const[]){train, NULL}, NULL);
     assert_int_equal(o.status, TN_OK);
-    put_rows(data, "a.tsv", path); /* between epochs they may be others */
+    put_rows(data, "a.tsv", path); /* between epochs too, but one word is enough there */
     o = trainrun_do(dir, (const char *const[]){train, "train.epochs=4", NULL}, NULL);
+    assert_int_equal(o.status, TN_E_DATA);
+    o = trainrun_do(
+        dir, (const char *const[]){train, "train.epochs=4", "data.changed=accept", NULL}, NULL);
     assert_int_equal(o.status, TN_OK);
+    assert_true(says(dir, "metrics.jsonl", "\"text\":\"the training data have changed since"));
     tn_tmpdir_remove(data);
     tn_tmpdir_remove(dir);
 }
 
-static void a_file_is_known_as_it_was_when_it_was_opened(void **state)
+/* ---- which data ---- */
+
+static const tn_sources *look(const char *path, tn_arena *arena)
+{
+    const char **uri = TN_NEW(arena, const char *);
+    *uri = path;
+    return tn_sources_again(&(tn_sources){.n = 1, .uri = uri}, arena);
+}
+
+static bool differ(const tn_sources *was, const tn_sources *now, const char *words)
+{
+    tn_text how = {0};
+    bool other = tn_sources_differ(was, now, &how);
+    if (other && strstr(tn_text_str(&how), words) == NULL) {
+        fail_msg("%s", tn_text_str(&how));
+    }
+    tn_text_done(&how);
+    return other;
+}
+
+/* The same through sources.jsonl. */
+static const tn_sources *written(const tn_sources *s, tn_arena *arena)
+{
+    tn_text lines = {0};
+    tn_error err = {0};
+    const tn_sources *back = NULL;
+    assert_int_equal(tn_sources_write(s, &lines, &err), TN_OK);
+    assert_int_equal(tn_sources_read(&back, &lines, "sources.jsonl", arena, &err), TN_OK);
+    tn_text_done(&lines);
+    return back;
+}
+
+static void a_file_is_what_is_in_it(void **state)
 {
     (void)state;
+    enum { SIZE = 1 << 20 };
+    static const size_t seen[] = {0, 9000, 20000, SIZE - 1};
     char data[256];
     char path[TN_PATH_SIZE];
-    char train[TN_PATH_SIZE + 16];
+    char moved[TN_PATH_SIZE];
+    char *bytes = tn_alloc(1, SIZE, "a file");
     tn_error err = {0};
-    tn_reader *reader = NULL;
-    tn_text lines = {0};
     tn_tmpdir_make(data);
-    put_rows(data, "a.tsv", path);
-    (void)snprintf(train, sizeof train, "data.train=%s", path);
     tn_arena *arena = tn_arena_new(1 << 16);
-    const tn_blueprint *plan = golden_plan(arena, "deepfm_bn", (const char *const[]){train, NULL});
-    tn_reader_opts opts = {.paths = plan->run->data.train, .batch_rows = 32, .training = true};
-    assert_int_equal(tn_reader_open(&reader, plan->schema, &opts, &err), TN_OK);
-    const tn_data_map *map = tn_data_map_of(reader, arena);
-    assert_int_equal(tn_data_map_sources(map, &lines, &err), TN_OK);
-    assert_int_equal(tn_data_map_check(&lines, "sources.jsonl", &err), TN_OK);
-    assert_int_equal(tn_file_replace(path, "id\n", 3, &err), TN_OK);
-    tn_text_clear(&lines);
-    assert_int_equal(tn_data_map_sources(map, &lines, &err), TN_OK);
-    assert_int_equal(tn_data_map_check(&lines, "sources.jsonl", &err), TN_E_DATA);
-    assert_non_null(strstr(err.text, "has changed since the checkpoint"));
-    assert_int_equal(tn_remove_file(path, &err), TN_OK); /* a run that reads it can still save */
-    tn_text_clear(&lines);
-    assert_int_equal(tn_data_map_sources(map, &lines, &err), TN_OK);
-    tn_text_done(&lines);
-    tn_reader_close(reader);
+    assert_int_equal(tn_path_join(data, "a.tsv", path, &err), TN_OK);
+    assert_int_equal(tn_path_join(data, "b.tsv", moved, &err), TN_OK);
+    memset(bytes, 'x', SIZE);
+    assert_int_equal(tn_file_replace(path, bytes, SIZE, &err), TN_OK);
+    const tn_sources *was = written(look(path, arena), arena);
+    assert_true(was->id[0].known && was->id[0].hashed);
+    const struct timespec old[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
+    assert_int_equal(utimensat(AT_FDCWD, path, old, 0), 0);
+    assert_false(differ(was, look(path, arena), ""));
+    assert_int_equal(tn_rename(path, moved, &err), TN_OK);
+    assert_false(differ(was, look(moved, arena), ""));
+    assert_false(differ(was, look(path, arena), "")); /* it is gone, and said to be so elsewhere */
+    for (size_t i = 0; i < sizeof seen / sizeof seen[0]; i++) {
+        bytes[seen[i]] = 'y';
+        assert_int_equal(tn_file_replace(path, bytes, SIZE, &err), TN_OK);
+        assert_true(differ(was, look(path, arena), "holds other bytes than before"));
+        bytes[seen[i]] = 'x';
+    }
+    assert_int_equal(tn_file_replace(path, bytes, SIZE - 1, &err), TN_OK);
+    assert_true(differ(was, look(path, arena), "has 1048575 bytes, 1048576 before"));
     tn_arena_free(arena);
+    tn_free(bytes);
     tn_tmpdir_remove(data);
+}
+
+static void lines_of_earlier_versions_tell_sizes(void **state)
+{
+    (void)state;
+    static const char old[] = "{\"uri\":\"" ROWS "\",\"bytes\":\"%zu\",\"tag\":\"%u\"}\n";
+    char line[200];
+    tn_text rows = {0};
+    tn_error err = {0};
+    tn_arena *arena = tn_arena_new(1 << 16);
+    assert_int_equal(tn_file_read_all(ROWS, 1 << 20, &rows, &err), TN_OK);
+    for (uint32_t i = 0; i < 3; i++) { /* as it is; shorter; of a source that was not known */
+        const tn_sources *was = NULL;
+        tn_text lines = {0};
+        (void)snprintf(line, sizeof line, old, rows.size + (i > 0), i < 2 ? 17U : 0U);
+        tn_text_adds(&lines, line);
+        assert_int_equal(tn_sources_read(&was, &lines, "sources.jsonl", arena, &err), TN_OK);
+        assert_int_equal(differ(was, look(ROWS, arena), "bytes, "), i == 1);
+        tn_text_done(&lines);
+    }
+    tn_text lines = {0};
+    const tn_sources *none = NULL;
+    tn_text_adds(&lines, "{\"uri\":\"a\",\"hash\":\"12\"}\n");
+    assert_int_equal(tn_sources_read(&none, &lines, "sources.jsonl", arena, &err), TN_E_CKPT);
+    tn_text_done(&lines);
+    tn_text_done(&rows);
+    tn_arena_free(arena);
+}
+
+/* Validation rows that come by a pipe: when somebody has begun to read them, the training file
+ * changes; then the rest comes. */
+typedef struct change {
+    const char *path;
+    tn_text rows;
+    int to, from, stdin_before;
+    tn_thread *thread;
+} change;
+
+static tn_status change_and_write(void *arg, tn_error *err)
+{
+    change *c = arg;
+    const char *at = tn_text_str(&c->rows);
+    for (size_t left = c->rows.size; left > 0;) {
+        ssize_t n = write(c->to, at, left < 4096 ? left : 4096);
+        assert_true(n > 0);
+        at += n;
+        left -= (size_t)n;
+        if (left < 4096 && c->path != NULL) { /* more than a pipe holds has gone through */
+            TN_TRY(tn_file_replace(c->path, "id\n", 3, err));
+            c->path = NULL;
+        }
+    }
+    (void)close(c->to);
+    return TN_OK;
+}
+
+static trainrun run_with_change(const char *dir, const char *path, const char *const *opts)
+{
+    int ends[2];
+    tn_text rows = {0};
+    change c = {.path = path, .stdin_before = dup(STDIN_FILENO)};
+    assert_int_equal(pipe(ends), 0);
+    c.from = ends[0];
+    c.to = ends[1];
+    assert_int_equal(dup2(c.from, STDIN_FILENO), STDIN_FILENO);
+    assert_int_equal(tn_file_read_all(ROWS, 1 << 20, &rows, NULL), TN_OK);
+    tn_text_add(&c.rows, tn_text_str(&rows), rows.size);
+    const char *body = strchr(tn_text_str(&rows), '\n') + 1;
+    while (c.rows.size < 1 << 17) {
+        tn_text_adds(&c.rows, body);
+    }
+    assert_int_equal(tn_thread_start(&c.thread, "rows", change_and_write, &c, NULL), TN_OK);
+    trainrun o = trainrun_do(dir, opts, NULL);
+    assert_int_equal(tn_thread_join(c.thread, NULL), TN_OK);
+    assert_int_equal(dup2(c.stdin_before, STDIN_FILENO), STDIN_FILENO);
+    (void)close(c.stdin_before);
+    (void)close(c.from);
+    tn_text_done(&c.rows);
+    tn_text_done(&rows);
+    return o;
+}
+
+static void files_that_change_while_they_are_read_are_noticed(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *every, *epochs, *says;
+    } cases[] = {
+        {"eval.every=5steps", "train.epochs=1", "have changed while epoch 1 was read: "},
+        {"eval.every=1epoch", "train.epochs=2", "have changed since the epoch before: "},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char dir[256];
+        char data[256];
+        char path[TN_PATH_SIZE];
+        char train[TN_PATH_SIZE + 16];
+        tn_tmpdir_make(dir);
+        tn_tmpdir_make(data);
+        put_rows(data, "a.tsv", path);
+        (void)snprintf(train, sizeof train, "data.train=%s", path);
+        const char *const opts[] = {train, "data.valid=-", cases[i].every, cases[i].epochs, NULL};
+        trainrun o = run_with_change(dir, path, opts);
+        assert_int_equal(o.status, TN_E_DATA);
+        if (strstr(o.text, cases[i].says) == NULL ||
+            strstr(o.text, "\nhint: data.changed=accept") == NULL) {
+            fail_msg("%s", o.text);
+        }
+        tn_tmpdir_remove(data);
+        tn_tmpdir_remove(dir);
+    }
 }
 
 static void another_metric_to_watch_begins_anew(void **state)
@@ -258,7 +413,9 @@ int main(void)
         cmocka_unit_test(parts_that_several_left_keep_their_order),
         cmocka_unit_test(another_seed_within_an_epoch_is_refused),
         cmocka_unit_test(other_files_within_an_epoch_are_refused),
-        cmocka_unit_test(a_file_is_known_as_it_was_when_it_was_opened),
+        cmocka_unit_test(a_file_is_what_is_in_it),
+        cmocka_unit_test(lines_of_earlier_versions_tell_sizes),
+        cmocka_unit_test(files_that_change_while_they_are_read_are_noticed),
         cmocka_unit_test(another_metric_to_watch_begins_anew),
         cmocka_unit_test(an_old_checkpoint_that_cannot_be_removed_is_no_failure),
     };
