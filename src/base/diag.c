@@ -92,45 +92,59 @@ static void add_place(tn_text *out, const tn_origin *at)
     tn_text_adds(out, ": ");
 }
 
-static void TN_PRINTF(4, 0) add_message(tn_diag *d, const tn_origin *at, const char *severity,
-                                        const char *fmt, va_list args)
+/* Whether these lines stand in `text`, from the beginning of one. */
+static bool stands_in(const char *text, const char *lines)
 {
-    if (d->n_errors + d->n_warnings > TN_DIAG_MAX) {
-        return;
+    const char *at = strstr(text, lines);
+    while (at != NULL && at > text && at[-1] != '\n') {
+        at = strstr(at + 1, lines);
     }
+    return at != NULL;
+}
+
+/* Counts in *n, unless the same stands there already: what many slots inherit is one fault. */
+static void TN_PRINTF(4, 0)
+    add_message(tn_diag *d, uint32_t *n, const tn_origin *at, const char *fmt, va_list args)
+{
+    const char *severity = n == &d->n_errors ? "error" : "warning";
+    tn_text text = {0};
     char words[1000];
     int size = vsnprintf(words, sizeof words, fmt, args);
     TN_ASSERT(size >= 0);
-    add_place(&d->text, at);
-    tn_text_addf(&d->text, "%s: ", severity);
-    add_clean(&d->text, words, strlen(words));
-    tn_text_addc(&d->text, '\n');
+    add_place(&text, at);
+    tn_text_addf(&text, "%s: ", severity);
+    add_clean(&text, words, strlen(words));
+    tn_text_addc(&text, '\n');
     if (at != NULL && at->text != NULL) {
-        add_line_and_caret(&d->text, at->text, at->col);
+        add_line_and_caret(&text, at->text, at->col);
     }
+    d->repeated = stands_in(tn_text_str(&d->text), tn_text_str(&text));
+    *n += !d->repeated;
+    if (!d->repeated && d->n_errors + d->n_warnings <= TN_DIAG_MAX) {
+        tn_text_add(&d->text, tn_text_str(&text), text.size);
+    }
+    tn_text_done(&text);
 }
 
 void tn_diag_error(tn_diag *d, const tn_origin *at, const char *fmt, ...)
 {
-    d->n_errors++;
     va_list args;
     va_start(args, fmt);
-    add_message(d, at, "error", fmt, args);
+    add_message(d, &d->n_errors, at, fmt, args);
     va_end(args);
 }
 
 void tn_diag_warning(tn_diag *d, const tn_origin *at, const char *fmt, ...)
 {
-    d->n_warnings++;
     va_list args;
     va_start(args, fmt);
-    add_message(d, at, "warning", fmt, args);
+    add_message(d, &d->n_warnings, at, fmt, args);
     va_end(args);
 }
 
 void tn_diag_hint(tn_diag *d, const char *fmt, ...)
 {
-    if (d->n_errors + d->n_warnings > TN_DIAG_MAX) {
+    if (d->repeated || d->n_errors + d->n_warnings > TN_DIAG_MAX) {
         return;
     }
     char words[500];

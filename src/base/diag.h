@@ -20,7 +20,8 @@ enum { TN_DIAG_MAX = 50 }; /* more are counted, not kept */
 typedef struct tn_diag {
     uint32_t n_errors;
     uint32_t n_warnings;
-    tn_text text; /* every message, ready to print */
+    tn_text text;  /* every message, ready to print */
+    bool repeated; /* the last one stood there already: it is told and counted once */
 } tn_diag;
 
 void tn_diag_done(tn_diag *d);

@@ -212,5 +212,8 @@ const char *tn_schedule_check(const tn_variant *schedule, uint64_t steps)
     if (s->needs_end && o->steps == TN_UNSET_U64 && steps == 0) {
         return "the run has no known end, so the schedule needs `steps`";
     }
+    if (s->needs_end && o->steps != TN_UNSET_U64 && o->warmup >= o->steps) {
+        return "`warmup` must be shorter than `steps`";
+    }
     return NULL;
 }

@@ -145,7 +145,7 @@ static bool has_order(void *arg, uint64_t steps)
 static double factor(void *arg)
 {
     const tn_follower *f = arg;
-    return f->lr_scale * tn_learning_rate_factor(f->plan->run, f->w->steps);
+    return f->lr_scale * tn_learning_rate_factor(f->plan->run, f->w->steps, f->end);
 }
 
 tn_status tn_follower_train(tn_follower *f, bool to_the_end, tn_error *err)
@@ -172,8 +172,9 @@ tn_status tn_follower_start(tn_follower *f, const tn_order_note *order, tn_error
 {
     tn_error why = {0};
     tn_status status = TN_OK;
-    if (order->more.n == 1) {
+    if (order->more.n == 2) {
         memcpy(&f->lr_scale, order->more.at, sizeof f->lr_scale);
+        f->end = order->more.at[1];
     }
     if (order->text[0] != '\0') {
         status = tn_worker_set_bias(f->w, order->text, &why);

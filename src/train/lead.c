@@ -260,10 +260,10 @@ tn_status tn_lead_start(tn_lead *l, const tn_lead_begin *how, tn_error *err)
         const tn_param_slice *s = tn_params_find(w->params, w->output_bias);
         (void)snprintf(bias, sizeof bias, "%.9g", (double)tn_params_weights(w->params)[s->at]);
     }
-    uint64_t lr_scale = 0;
-    memcpy(&lr_scale, &how->lr_scale, sizeof lr_scale);
+    uint64_t rates[2] = {0, how->end};
+    memcpy(&rates[0], &how->lr_scale, sizeof how->lr_scale);
     const tn_order_note order = {
-        .what = TN_ORDER_START, .number = how->epoch, .text = bias, .more = {&lr_scale, 1}};
+        .what = TN_ORDER_START, .number = how->epoch, .text = bias, .more = {rates, 2}};
     TN_TRY(tn_peers_begin(l->peers, err));
     TN_TRY(tn_group_order(l->group, &order, err));
     TN_TRY(tn_group_await(l->group, &order, NULL, NULL, err)); /* all can be asked for values */

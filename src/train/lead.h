@@ -48,12 +48,14 @@ bool tn_lead_gives_back(tn_lead *l, bool forget);
 tn_status tn_lead_prior(tn_lead *l, uint32_t epoch, tn_error *err) TN_MUST_USE;
 tn_status tn_lead_add_priors(tn_lead *l, uint32_t epoch, tn_prior *sum, tn_error *err) TN_MUST_USE;
 
-/* All train in `epoch` until they meet, with learning rates times `lr_scale`. The first time with
- * rank 0's output bias, which may have been drawn from its data, unless the weights were loaded. */
+/* All train in `epoch` until they meet, with learning rates times `lr_scale` and a schedule that
+ * ends at step `end`, if it ends with the run. The first time with rank 0's output bias, which may
+ * have been drawn from its data, unless the weights were loaded. */
 typedef struct tn_lead_begin {
     uint32_t epoch;
     bool is_fresh;
     double lr_scale;
+    uint64_t end;
 } tn_lead_begin;
 tn_status tn_lead_start(tn_lead *l, const tn_lead_begin *how, tn_error *err) TN_MUST_USE;
 

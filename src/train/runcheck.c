@@ -7,6 +7,8 @@
 #include "io/format.h"
 #include "models/model.h"
 #include "nn/bf16.h"
+#include "ps/schedule.h"
+#include "train/epochlen.h"
 #include "train/metrics.h"
 #include "train/worker.h"
 
@@ -171,6 +173,26 @@ static void check_stdin(const tn_binder *b, const tn_tree *tree, const tn_run *r
     }
 }
 
+static void check_schedule(const tn_binder *b, const tn_tree *tree, const tn_run *r)
+{
+    const tn_rule_opts *dense = r->train.optimizer.opts;
+    const tn_origin *at = place(tree, "train.optimizer.schedule");
+    const char *why = tn_schedule_check(&dense->schedule, 1);
+    if (why != NULL) {
+        tn_diag_error(b->diag, at, "'train.optimizer.schedule': %s", why);
+    }
+    for (uint32_t i = 0; i < r->data.train.n && tn_schedule_ends_with_run(r); i++) {
+        if (strcmp(r->data.train.item[i], "-") == 0) {
+            tn_diag_error(b->diag, at,
+                          "schedule '%s' ends with the run, and how long data.train '-', standard "
+                          "input, is nobody knows",
+                          dense->schedule.choice->name);
+            tn_diag_hint(b->diag, "set train.optimizer.schedule.steps or train.max_steps");
+            return;
+        }
+    }
+}
+
 static void check_words(const tn_binder *b, const tn_origin *at, const char *what,
                         const tn_strs *given, const char *const *known, uint32_t n_known)
 {
@@ -305,6 +327,7 @@ void tn_run_bind(const tn_binder *b, const tn_tree *tree, tn_run *out)
     check_words(b, place(tree, "export.graph"), "kind of graph", &out->export.graph, graphs, 1);
     check_metrics(b, tree, out);
     check_stdin(b, tree, out);
+    check_schedule(b, tree, out);
     check_build(b, tree, out);
     check_compute(b, tree, out);
 }

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "io/badlimit.h"
+#include "train/epochlen.h"
 #include "train/trainfeed.h"
 
 #include <math.h>
@@ -11,7 +12,7 @@
 
 double tn_trainer_factor(const tn_trainer *t)
 {
-    return tn_learning_rate_factor(t->run, t->worker->steps) * t->patience.state.lr_scale;
+    return tn_learning_rate_factor(t->run, t->worker->steps, t->end) * t->patience.state.lr_scale;
 }
 
 /* Records of this epoch that all ranks have read, as far as they have told. */
@@ -273,6 +274,7 @@ static void next_epoch(tn_trainer *t)
     t->samples_before = t->state.samples;
     t->state.part = NULL;
     t->state.n_parts = 0;
+    t->state.epoch_step = t->worker->steps;
     t->state.progress = (tn_progress){.epoch = t->state.progress.epoch + 1};
 }
 
@@ -352,6 +354,7 @@ static tn_status after_epoch(tn_trainer *t, bool whole, tn_error *err)
 {
     const tn_progress end = t->state.progress;
     const uint64_t samples_before = t->samples_before;
+    const uint64_t epoch_step = t->state.epoch_step;
     TN_TRY(look_again(t, err));
     TN_TRY(tn_trainer_sum(t, err));
     if (whole && t->lead != NULL) {
@@ -367,6 +370,7 @@ static tn_status after_epoch(tn_trainer *t, bool whole, tn_error *err)
         tn_status status = tn_trainer_validate(t, err);
         if (status == TN_E_STOPPED) {
             t->state.progress = end; /* so that a resumed run comes here again */
+            t->state.epoch_step = epoch_step;
             t->samples_before = samples_before;
             return tn_trainer_stop(t, err);
         }
@@ -443,6 +447,10 @@ static tn_status open_feeder(tn_trainer *t, tn_feeder **out, tn_error *err)
     const tn_sources *sources = NULL;
     tn_arena *arena = tn_arena_new(1 << 14);
     tn_status status = look_at_sources(t, arena, &sources, err);
+    if (status == TN_OK && tn_schedule_ends_with_run(t->run)) {
+        const tn_run_state *s = &t->state;
+        status = tn_run_end(t->plan, s->progress.epoch, s->epoch_step, &t->end, err);
+    }
     if (status == TN_OK) {
         status = tn_training_feeder(out, t->worker, &t->state.progress, &t->state.stand, &t->dealer,
                                     err);

@@ -133,9 +133,9 @@ tn_status tn_training_feeder(tn_feeder **out, const tn_worker *w, tn_progress *f
     return status;
 }
 
-double tn_learning_rate_factor(const tn_run *run, uint64_t step)
+double tn_learning_rate_factor(const tn_run *run, uint64_t step, uint64_t end)
 {
     const tn_rule_opts *dense = run->train.optimizer.opts;
-    const uint64_t planned = run->train.max_steps != TN_UNSET_U64 ? run->train.max_steps : 0;
+    const uint64_t planned = run->train.max_steps != TN_UNSET_U64 ? run->train.max_steps : end;
     return tn_schedule_factor(&dense->schedule, step, planned);
 }

@@ -137,7 +137,8 @@ static tn_status start(tn_trainer *t, bool at_first, tn_error *err)
     const tn_lead_begin how = {.epoch = t->state.progress.epoch,
                                .is_fresh = at_first && t->worker->steps == 0 &&
                                            t->state.samples == 0 && !t->state.begun,
-                               .lr_scale = t->patience.state.lr_scale};
+                               .lr_scale = t->patience.state.lr_scale,
+                               .end = t->end};
     return tn_lead_start(t->lead, &how, err);
 }
 

@@ -36,6 +36,7 @@ typedef struct tn_trainer {
     tn_every eval_every, ckpt_every, delta_every;
     double begin;                            /* monotonic seconds */
     double next_eval, next_ckpt, next_delta; /* when timed */
+    uint64_t end;                            /* of the schedule, when that is the run's */
     uint64_t epoch_records;                  /* in the epoch before; 0: not known */
     uint64_t samples_before;                 /* consumed before the epoch that runs */
     bool opened;           /* an epoch, by this process: it has learned, or might have */

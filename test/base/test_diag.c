@@ -131,9 +131,30 @@ static void only_a_near_word_is_suggested(void **state)
     assert_null(tn_nearest("units", NULL, 0));
 }
 
+static void a_fault_is_told_and_counted_once(void **state)
+{
+    (void)state;
+    static const tn_origin places[] = {{.source = "a.yaml", .line = 3, .col = 1, .text = "x: 1"},
+                                       {.source = "a.yaml", .line = 4, .col = 1, .text = "x: 1"}};
+    tn_diag d = {0};
+    for (uint32_t i = 0; i < 78; i++) {
+        tn_diag_error(&d, &places[0], "unknown key '%s'", "x");
+        tn_diag_hint(&d, "there is only: y");
+    }
+    assert_int_equal(d.n_errors, 1);
+    assert_string_equal(tn_text_str(&d.text), "a.yaml:3:1: error: unknown key 'x'\nx: 1\n^\n"
+                                              "hint: there is only: y\n");
+    tn_diag_error(&d, &places[1], "unknown key '%s'", "x");
+    tn_diag_error(&d, NULL, "unknown key '%s'", "x");
+    tn_diag_error(&d, NULL, "unknown key '%s'", "x");
+    assert_int_equal(d.n_errors, 3);
+    tn_diag_done(&d);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_fault_is_told_and_counted_once),
         cmocka_unit_test(a_fault_shows_file_line_caret_and_suggestion),
         cmocka_unit_test(a_word_like_no_other_lists_what_there_is),
         cmocka_unit_test(a_place_without_line_is_named_alone),

@@ -16,7 +16,7 @@ cat >"$dir/c.yaml" <<END
 data: {format: criteo, train: [$dir/a.tsv, $dir/b.tsv.gz], valid: $dir/valid.tsv, test: $dir/valid.tsv, shuffle: 1000}
 embedding: {dim: 4}
 model: {type: deepfm, hidden: [16], dropout: 0.2, batch_norm: true}
-train: {batch: 100, epochs: 8, threads: 2, optimizer: {type: adam, schedule: {type: cosine, warmup: 50, steps: 560}}}
+train: {batch: 100, epochs: 8, threads: 2, optimizer: {type: adam, schedule: {type: cosine, warmup: 50}}}
 eval: {every: 25steps, metrics: [auc, logloss, copc]}
 checkpoint: {every: 10steps, keep: 2}
 log: {progress: false}

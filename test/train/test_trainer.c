@@ -1,10 +1,14 @@
 /* test_trainer.c - a run gives the same bits on any number of threads and when it is interrupted.
  */
 #include "base/file.h"
+#include "io/rowcount.h"
 #include "support/test.h"
 #include "support/tmpdir.h"
+#include "train/epochlen.h"
+#include "train/golden.h"
 #include "train/trainrun.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -65,6 +69,92 @@ static void checkpoints_in_between_change_nothing(void **state)
     assert_int_equal(plain, often);
 }
 
+/* 8 steps an epoch: the data are short, so that is known from the start. */
+static void a_schedule_ends_with_the_run(void **state)
+{
+    (void)state;
+    static const char *const types[] = {"linear", "cosine", "polynomial"};
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        char open[100];
+        char own[100];
+        (void)snprintf(open, sizeof open, "train.optimizer.schedule={type: %s, warmup: 5}",
+                       types[i]);
+        (void)snprintf(own, sizeof own, "train.optimizer.schedule={type: %s, warmup: 5, steps: 24}",
+                       types[i]);
+        const uint32_t want = trainrun_hash((const char *const[]){own, NULL});
+        assert_int_equal(trainrun_hash((const char *const[]){open, "train.threads=1", NULL}), want);
+        assert_int_equal(trainrun_hash((const char *const[]){open, "train.threads=3", NULL}), want);
+    }
+}
+
+static void what_an_epoch_took_is_known_behind_it(void **state)
+{
+    (void)state;
+    const char *const linear = "train.optimizer.schedule={type: linear}";
+    const char *const root = "train.optimizer.schedule={type: inverse_sqrt}";
+    uint64_t end = 0;
+    tn_error err = {0};
+    tn_arena *arena = tn_arena_new(1 << 16);
+    const tn_blueprint *plan = golden_plan(arena, "deepfm_bn", (const char *const[]){linear, NULL});
+    assert_true(tn_schedule_ends_with_run(plan->run));
+    assert_int_equal(tn_run_end(plan, 0, 0, &end, &err), TN_OK);
+    assert_int_equal(end, 24);
+    assert_int_equal(tn_run_end(plan, 1, 0, &end, &err), TN_OK); /* not told: counted again */
+    assert_int_equal(end, 24);
+    assert_int_equal(tn_run_end(plan, 1, 9, &end, &err), TN_OK);
+    assert_int_equal(end, 27);
+    assert_int_equal(tn_run_end(plan, 2, 17, &end, &err), TN_OK);
+    assert_int_equal(end, 26);
+    plan =
+        golden_plan(arena, "deepfm_bn", (const char *const[]){linear, "train.max_steps=9", NULL});
+    assert_false(tn_schedule_ends_with_run(plan->run));
+    plan = golden_plan(arena, "deepfm_bn", (const char *const[]){root, NULL});
+    assert_false(tn_schedule_ends_with_run(plan->run));
+    tn_arena_free(arena);
+}
+
+static void rows_of_long_data_are_estimated_by_bytes(void **state)
+{
+    (void)state;
+    enum { COPIES = 234 };
+    char dir[256];
+    char path[TN_PATH_SIZE];
+    char train[TN_PATH_SIZE + 16];
+    tn_text text = {0};
+    tn_error err = {0};
+    double rows = 0;
+    tn_tmpdir_make(dir);
+    assert_int_equal(tn_path_join(dir, "rows.tsv", path, &err), TN_OK);
+    assert_int_equal(tn_file_read_all("test/golden/data/rows.tsv", 1 << 20, &text, &err), TN_OK);
+    const char *body = strchr(tn_text_str(&text), '\n') + 1;
+    tn_text all = {0};
+    tn_text_add(&all, tn_text_str(&text), (size_t)(body - tn_text_str(&text)));
+    for (uint32_t i = 0; i < COPIES; i++) {
+        tn_text_adds(&all, body);
+    }
+    assert_int_equal(tn_file_replace(path, all.data, all.size, &err), TN_OK);
+    (void)snprintf(train, sizeof train, "data.train=%s", path);
+    tn_arena *arena = tn_arena_new(1 << 16);
+    const tn_blueprint *plan = golden_plan(
+        arena, "deepfm_bn", (const char *const[]){train, "data.part_bytes=256KiB", NULL});
+    const double want = COPIES * 251; /* 5 of the 256 weigh nothing */
+    assert_int_equal(
+        tn_row_count(&plan->run->data.train, plan->schema, TN_ROWCOUNT_BLOCKS, &rows, &err), TN_OK);
+    assert_true(rows == want);
+    assert_int_equal(tn_row_count(&plan->run->data.train, plan->schema, 4, &rows, &err), TN_OK);
+    assert_true(rows != want && fabs(rows - want) < 0.02 * want);
+    plan = golden_plan(arena, "deepfm_bn",
+                       (const char *const[]){train, "data.negative_sampling=0.5", NULL});
+    double half = 0;
+    assert_int_equal(
+        tn_row_count(&plan->run->data.train, plan->schema, TN_ROWCOUNT_BLOCKS, &half, &err), TN_OK);
+    assert_true(half > 0.5 * want && half < 0.9 * want);
+    tn_arena_free(arena);
+    tn_text_done(&all);
+    tn_text_done(&text);
+    tn_tmpdir_remove(dir);
+}
+
 static void another_model_is_refused_with_its_differences(void **state)
 {
     (void)state;
@@ -113,6 +203,9 @@ int main(void)
         cmocka_unit_test(s4_two_runs_are_equal_and_another_seed_is_not),
         cmocka_unit_test(k1_a_run_that_goes_on_equals_one_that_was_never_stopped),
         cmocka_unit_test(checkpoints_in_between_change_nothing),
+        cmocka_unit_test(a_schedule_ends_with_the_run),
+        cmocka_unit_test(what_an_epoch_took_is_known_behind_it),
+        cmocka_unit_test(rows_of_long_data_are_estimated_by_bytes),
         cmocka_unit_test(another_model_is_refused_with_its_differences),
         cmocka_unit_test(early_stop_restores_the_best_model),
     };
