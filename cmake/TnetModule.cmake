@@ -1,4 +1,4 @@
-# tnet_module(nn DEPS base LIBS OpenBLAS::OpenBLAS DOUBLE)
+# tnet_module(nn DEPS base LIBS ZLIB::ZLIB DOUBLE)
 #
 # One static library per folder of src/. DOUBLE builds the same sources once more with
 # tn_real = double, as tnet_<name>_f64, for the gradient tests.

@@ -1,7 +1,7 @@
 /* children.c - see children.h.
  *
  * Handlers count and ring a bell, an eventfd, for which the main thread waits. To block the signals
- * and wait for them would not do: OpenBLAS has started threads by now, which would take them.
+ * and wait for them would not do: libraries may have started threads by now, which would take them.
  */
 #include "cli/children.h"
 

@@ -1,8 +1,8 @@
 /* spawn.h - one process of a group on this machine, from fork to exec; for children.c.
  *
  * The main thread calls these: a child is ended by the end of the thread that started it. There may
- * be others, such as those that OpenBLAS starts when it is loaded: between fork and exec there is
- * nothing but system calls.
+ * be others, of libraries or of a terminal: between fork and exec there is nothing but system
+ * calls.
  */
 #ifndef TN_CLI_SPAWN_H
 #define TN_CLI_SPAWN_H

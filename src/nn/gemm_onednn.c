@@ -7,12 +7,11 @@
  * Debian's oneDNN spreads a product over OpenMP threads. Parallelism is ours, so each call says
  * first that it wants one; that is a note of the calling thread alone.
  */
+#include "base/library.h"
 #include "nn/products.h"
 
 #if defined(TN_HAVE_ONEDNN) && !defined(TN_REAL_DOUBLE)
-#include <dlfcn.h>
 #include <dnnl.h>
-#include <string.h>
 
 typedef void set_threads(int n);
 
@@ -32,30 +31,15 @@ static void multiply(const tn_products *by, const tn_factors *f)
     TN_ASSERT(status == dnnl_success);
 }
 
-/* A function's address out of an object's, which C has no cast for. */
-static bool find(void *library, const char *name, void (**out)(void))
-{
-    void *at = dlsym(library, name);
-    memcpy(out, &at, sizeof at);
-    return at != NULL;
-}
-
-/* It stays loaded to the end of the process: its code may be in use by any thread. */
 static tn_status load(tn_products *out, tn_error *err)
 {
-    void *library = dlopen(LIBRARY(DNNL_VERSION_MAJOR), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    if (library == NULL) {
-        return tn_fail(err, TN_E_CONFIG,
-                       "onednn cannot be loaded: %s\n"
-                       "hint: install libdnnl2, or choose 'auto'",
-                       dlerror()); // NOLINT(concurrency-mt-unsafe): glibc keeps one per thread
-    }
+    static const tn_library_name name = {LIBRARY(DNNL_VERSION_MAJOR), "onednn",
+                                         "install libdnnl2, or choose 'auto'"};
+    void *library = NULL;
     tn_products p = {.name = "onednn (" LIBRARY(DNNL_VERSION_MAJOR) ")", .multiply = multiply};
-    if (!find(library, "dnnl_sgemm", &p.library[SGEMM]) ||
-        !find(library, "omp_set_num_threads", &p.library[SET_THREADS])) {
-        return tn_fail(err, TN_E_CONFIG, "'%s' has no products on OpenMP threads",
-                       LIBRARY(DNNL_VERSION_MAJOR));
-    }
+    TN_TRY(tn_library_load(&library, &name, err));
+    TN_TRY(tn_library_find(library, &name, "dnnl_sgemm", &p.library[SGEMM], err));
+    TN_TRY(tn_library_find(library, &name, "omp_set_num_threads", &p.library[SET_THREADS], err));
     *out = p;
     return TN_OK;
 }

@@ -36,6 +36,13 @@
 #define TN_KERNELS_AVX2 0
 #endif
 
+/* Every x86-64 has it, and it is nobody's choice but that of products without any library. */
+#if defined(__x86_64__) && !defined(TN_REAL_DOUBLE)
+#define TN_KERNELS_SSE2 1
+#else
+#define TN_KERNELS_SSE2 0
+#endif
+
 typedef struct tn_gemm_block {
     size_t depth;
     const tn_real *a;
@@ -60,7 +67,7 @@ typedef struct tn_kernels {
     /* Any number of rows; columns: 1 .. 2 * lanes, of which b holds whole vectors. A single row
      * that is not `across` may have exactly TN_WIDE_VECTORS * lanes. */
     void (*run)(const tn_gemm_block *block, size_t rows, size_t cols);
-    /* to[j][i] = from[i][j], 8 x 8 */
+    /* to[j][i] = from[i][j], 8 x 8; NULL: none */
     void (*transpose)(const tn_real *from, size_t from_stride, tn_real *to, size_t to_stride);
 } tn_kernels;
 
@@ -69,6 +76,7 @@ const tn_kernels *tn_kernels_find(void);
 
 extern const tn_kernels tn_kernels_avx512;
 extern const tn_kernels tn_kernels_avx2;
+extern const tn_kernels tn_kernels_sse2;
 extern const tn_kernels tn_kernels_bf16; /* the same on pairs: bf16.h */
 void tn_transpose_8x8(const float *from, size_t from_stride, float *to, size_t to_stride);
 

@@ -1,6 +1,8 @@
 /* products.c - see products.h: choosing, and trying what was chosen. */
 #include "nn/products.h"
 
+#include "base/failpoint.h"
+
 #include <stdio.h>
 
 enum { TEST = 37, TEST_STRIDE = 40 };
@@ -51,7 +53,7 @@ static bool is_right(const tn_products *p, bool transposed)
 
 static tn_status choose(tn_products *out, tn_products_choice choice, tn_error *err)
 {
-    const tn_kernels *kernels = tn_kernels_find();
+    const tn_kernels *kernels = tn_failpoint("nn.no_kernels") != 0 ? NULL : tn_kernels_find();
     switch (choice) {
     case TN_PRODUCTS_OPENBLAS:
         return tn_products_openblas(out, err);
@@ -65,6 +67,14 @@ static tn_status choose(tn_products *out, tn_products_choice choice, tn_error *e
         }
         break;
     case TN_PRODUCTS_AUTO:
+        if (kernels == NULL) {
+            return tn_products_openblas(out, err);
+        }
+        break;
+    case TN_PRODUCTS_ALONE:
+#if TN_KERNELS_SSE2
+        kernels = kernels != NULL ? kernels : &tn_kernels_sse2;
+#endif
         if (kernels == NULL) {
             return tn_products_openblas(out, err);
         }
@@ -90,8 +100,8 @@ tn_status tn_products_find(tn_products *out, tn_products_choice choice, tn_error
 
 void tn_products_describe(const tn_products *p, char out[TN_PRODUCTS_NAME])
 {
-    if (p->kernels == NULL && p->library[0] == NULL) {
-        (void)snprintf(out, TN_PRODUCTS_NAME, "%s (%s)", p->name, tn_openblas_core());
+    if (p->core != NULL) {
+        (void)snprintf(out, TN_PRODUCTS_NAME, "%s (%s)", p->name, p->core);
     } else {
         (void)snprintf(out, TN_PRODUCTS_NAME, "%s", p->name);
     }

@@ -6,6 +6,7 @@
  *
  * `auto` is our own kernels where the processor has AVX-512 or AVX2 with fused multiply-add, and
  * OpenBLAS elsewhere. The processor alone decides, never a clock, so a machine repeats its bits.
+ * The libraries are loaded when they are chosen. The failpoint "nn.no_kernels" is an old processor.
  *
  * A tn_products is a constant that may be copied. Any number of threads use it at once; a product
  * is made by the thread that asks for it, whoever makes it.
@@ -22,6 +23,8 @@ typedef enum tn_products_choice {
     TN_PRODUCTS_OWN,
     TN_PRODUCTS_OPENBLAS,
     TN_PRODUCTS_ONEDNN,
+    TN_PRODUCTS_ALONE, /* our own on any processor, and no word: what a host program links may not
+                          load libraries that end it where memory runs out, as OpenBLAS does */
 } tn_products_choice;
 
 typedef struct tn_factors {
@@ -35,7 +38,8 @@ struct tn_products {
     const char *name;
     void (*multiply)(const tn_products *by, const tn_factors *f);
     const tn_kernels *kernels; /* of our own; else NULL */
-    void (*library[2])(void);  /* oneDNN: its product; what sets the threads of a call */
+    void (*library[2])(void);  /* of a library: its product; oneDNN's threads of a call */
+    const char *core;          /* the processor that OpenBLAS takes this one for; of others NULL */
 };
 
 /* TN_E_CONFIG: not on this processor, not in this build, not installed, or its products are wrong;
@@ -50,6 +54,5 @@ void tn_products_describe(const tn_products *p, char out[TN_PRODUCTS_NAME]);
 tn_products tn_products_own(const tn_kernels *kernels);
 tn_status tn_products_openblas(tn_products *out, tn_error *err) TN_MUST_USE;
 tn_status tn_products_onednn(tn_products *out, tn_error *err) TN_MUST_USE;
-const char *tn_openblas_core(void);
 
 #endif

@@ -1,9 +1,9 @@
 /* zmqcalls.c - see zmqcalls.h. */
 #include "ps/zmqcalls.h"
 
-#include <dlfcn.h>
+#include "base/library.h"
+
 #include <stddef.h>
-#include <string.h>
 
 #define LIBRARY "libzmq.so.5"
 
@@ -13,14 +13,6 @@ static const struct {
     const char *name;
     size_t at; /* in a tn_zmq */
 } calls[] = {TN_ZMQ_CALLS(NAME_AND_PLACE)};
-
-/* An address out of an object's, which C has no cast for. */
-static bool find(void *library, const char *name, void *out)
-{
-    void *at = dlsym(library, name);
-    memcpy(out, &at, sizeof at);
-    return at != NULL;
-}
 
 static tn_status check_version(const tn_zmq *z, tn_error *err)
 {
@@ -35,21 +27,14 @@ static tn_status check_version(const tn_zmq *z, tn_error *err)
     return TN_OK;
 }
 
-/* It stays loaded to the end of the process: its threads may be running. */
 tn_status tn_zmq_load_from(tn_zmq *out, const char *file, tn_error *err)
 {
-    void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    if (library == NULL) {
-        return tn_fail(err, TN_E_CONFIG,
-                       "peers need ZeroMQ, which cannot be loaded: %s\n"
-                       "hint: install libzmq5",
-                       dlerror()); // NOLINT(concurrency-mt-unsafe): glibc keeps one per thread
-    }
+    const tn_library_name name = {file, "peers need ZeroMQ, which", "install libzmq5"};
+    void *library = NULL;
     tn_zmq z = {0};
+    TN_TRY(tn_library_load(&library, &name, err));
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
-        if (!find(library, calls[i].name, (char *)&z + calls[i].at)) {
-            return tn_fail(err, TN_E_CONFIG, "'%s' has no '%s'", file, calls[i].name);
-        }
+        TN_TRY(tn_library_find(library, &name, calls[i].name, (char *)&z + calls[i].at, err));
     }
     TN_TRY(check_version(&z, err));
     *out = z;

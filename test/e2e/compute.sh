@@ -50,3 +50,20 @@ trains pinned compute.pin=true
 loss_of() { grep -o '"loss":[0-9.e-]*' "$dir/$1/summary.json"; }
 [ "$(loss_of pinned)" = "$(loss_of auto)" ] || fail "compute.pin changes the model"
 expect 3 tnet-train "$dir/run.yaml" run.dir="$dir/none" compute.pin=true train.threads=1000
+
+# OpenBLAS is loaded where it is used: without it, who asks is told, and others do not notice.
+library=$(ldconfig -p | sed -n 's/^[^/]*libopenblas\.so\.0 .*=> //p' | head -n 1)
+: >"$dir/empty"
+without() {
+    # shellcheck disable=SC2016
+    unshare -m sh -c 'mount --bind "$0" "$1" && shift && exec "$@"' "$dir/empty" "$(readlink -f "$library")" "$@"
+}
+if [ -z "$library" ] || ! without true 2>"$dir/null"; then
+    echo "$name: not tried without OpenBLAS, which takes root" >&2
+else
+    expect 3 without "$bin/tnet-train" "$dir/run.yaml" run.dir="$dir/none" compute.gemm=openblas
+    grep -q "openblas.* cannot be loaded: .*hint: install libopenblas0-pthread" "$dir/err" || fail "$(cat "$dir/err")"
+    if [ -s "$dir/own/summary.json" ]; then
+        expect 0 without "$bin/tnet-train" "$dir/run.yaml" run.dir="$dir/none"
+    fi
+fi

@@ -1,5 +1,6 @@
 /* test_gemm.c - matrix products against three loops, in every shape that takes another road. */
 #include "base/alloc.h"
+#include "base/failpoint.h"
 #include "base/rng.h"
 #include "base/team.h"
 #include "nn/products.h"
@@ -84,7 +85,7 @@ static void check(buffers *x, tn_dims d, bool transposed, bool add)
 }
 
 /* All that this machine and this build can do; the number of them. */
-static uint32_t all_ways(tn_products out[4])
+static uint32_t all_ways(tn_products out[5])
 {
     uint32_t n = 0;
     tn_error err = {0};
@@ -97,6 +98,9 @@ static uint32_t all_ways(tn_products out[4])
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
         out[n++] = tn_products_own(&tn_kernels_avx2);
     }
+#endif
+#if TN_KERNELS_SSE2
+    out[n++] = tn_products_own(&tn_kernels_sse2);
 #endif
     n += tn_products_find(&out[n], TN_PRODUCTS_OPENBLAS, &err) == TN_OK;
     if (tn_products_find(&out[n], TN_PRODUCTS_ONEDNN, &err) == TN_OK) {
@@ -111,7 +115,7 @@ static void products_are_those_of_three_loops(void **state)
 {
     (void)state;
     buffers x = new_buffers();
-    tn_products way[4];
+    tn_products way[5];
     uint32_t n_ways = all_ways(way);
     assert_true(n_ways > 0);
     for (uint32_t w = 0; w < n_ways; w++) {
@@ -146,6 +150,26 @@ static void a_choice_is_honoured_or_refused_with_a_reason(void **state)
             assert_null(p.multiply);
         }
     }
+}
+
+/* A processor without AVX2: OpenBLAS for programs, our own for what links no library. */
+static void old_processors_have_products_too(void **state)
+{
+    (void)state;
+    tn_error err = {0};
+    tn_products p;
+    char name[TN_PRODUCTS_NAME];
+    assert_int_equal(tn_failpoint_set("nn.no_kernels:error", &err), TN_OK);
+    assert_int_equal(tn_products_find(&p, TN_PRODUCTS_AUTO, &err), TN_OK);
+    tn_products_describe(&p, name);
+    assert_memory_equal(name, "openblas (", strlen("openblas ("));
+    assert_int_equal(tn_products_find(&p, TN_PRODUCTS_ALONE, &err), TN_OK);
+    tn_products_describe(&p, name);
+#if TN_KERNELS_SSE2
+    assert_string_equal(name, "sse2");
+#endif
+    assert_int_equal(tn_products_find(&p, TN_PRODUCTS_OWN, &err), TN_E_CONFIG);
+    assert_int_equal(tn_failpoint_set(NULL, &err), TN_OK);
 }
 
 /* Whole vectors are read where they may be, instead of a copy. */
@@ -276,7 +300,7 @@ static void threads_may_multiply_at_once(void **state)
     enum { TILES = 32 };
     tn_error err = {0};
     tn_team *team = NULL;
-    tn_products way[4];
+    tn_products way[5];
     buffers x = new_buffers();
     uint32_t n_ways = all_ways(way);
     assert_int_equal(tn_team_open(&team, 4, &err), TN_OK);
@@ -297,6 +321,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products_are_those_of_three_loops),
         cmocka_unit_test(a_choice_is_honoured_or_refused_with_a_reason),
+        cmocka_unit_test(old_processors_have_products_too),
         cmocka_unit_test(padded_rows_give_the_same_bits),
         cmocka_unit_test(transposing_twice_is_the_identity),
         cmocka_unit_test(an_entry_has_the_same_bits_in_every_tile),
