@@ -219,6 +219,9 @@ static tn_status read_header(const tn_json *header, const tn_bytes *rest, tn_are
 {
     const tn_json *meta = tn_json_get(header, "__metadata__");
     uint32_t n = header->n - (meta != NULL);
+    const size_t bytes = n * (2 * sizeof(tn_tensor) + sizeof(tn_tensor *)) +
+                         (meta != NULL ? meta->n : 0) * sizeof(tn_tensor_meta) + TN_CACHE_LINE;
+    TN_TRY(tn_arena_reserve(arena, bytes, "the tensors of a file", err));
     tn_tensor *unsorted = TN_NEW_ARRAY(arena, tn_tensor, n);
     tn_tensor *sorted = TN_NEW_ARRAY(arena, tn_tensor, n);
     const tn_tensor **list = TN_NEW_ARRAY(arena, const tn_tensor *, n);

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { SPEC_BYTES = 192 }; /* of all tables, for a slot and its two names */
+
 /* What is being built. `name` and `table` have room for every name there can be. */
 typedef struct making {
     tn_columns *c;
@@ -144,10 +146,6 @@ static void fault_at(const tn_binder *b, const tn_slot_spec *spec, const char *t
 /* Several slots may have no field at all (other formats); none may share one. */
 static void make_fields(tn_columns *c, const tn_schema *s, const tn_binder *b)
 {
-    for (uint32_t i = 0; i < s->n_specs; i++) {
-        uint32_t field = s->spec[i].field;
-        c->n_fields = field != TN_UNSET_U32 && field >= c->n_fields ? field + 1 : c->n_fields;
-    }
     uint32_t *of = TN_NEW_ARRAY(b->arena, uint32_t, (size_t)c->n_fields + 1);
     memset(of, 0xff, ((size_t)c->n_fields + 1) * sizeof *of);
     for (uint32_t i = 0; i < s->n_specs; i++) {
@@ -202,13 +200,24 @@ uint32_t tn_columns_of_index(const tn_columns *columns, const tn_schema *schema,
     return inside ? columns->spec_by_range[from] : TN_NOWHERE;
 }
 
-const tn_columns *tn_columns_new(const tn_schema *schema, const tn_binder *b)
+tn_status tn_columns_new(const tn_columns **out, const tn_schema *schema, const tn_binder *b,
+                         tn_error *err)
 {
+    uint32_t n_fields = 0;
+    for (uint32_t i = 0; i < schema->n_specs; i++) {
+        uint32_t field = schema->spec[i].field;
+        n_fields = field != TN_UNSET_U32 && field >= n_fields ? field + 1 : n_fields;
+    }
+    const size_t bytes = ((size_t)schema->n_specs + 4) * SPEC_BYTES +
+                         ((size_t)n_fields + 1) * sizeof(uint32_t) + sizeof(tn_columns);
+    TN_TRY(tn_arena_reserve(b->arena, bytes, "columns", err));
     tn_columns *c = TN_NEW(b->arena, tn_columns);
+    c->n_fields = n_fields;
     make_names(c, schema, b->arena);
     make_roads(c, schema, b->arena);
     make_words(c, schema, b->arena);
     make_fields(c, schema, b);
     make_ranges(c, schema, b);
-    return c;
+    *out = c;
+    return TN_OK;
 }

@@ -34,7 +34,8 @@ static tn_status check_same(const tn_dict *a, const tn_dict *b, const char *path
         same = tn_dict_salt(a, g) == tn_dict_salt(b, g) &&
                strcmp(tn_dict_group_name(a, g), tn_dict_group_name(b, g)) == 0;
     }
-    tn_arena *arena = tn_arena_new(1 << 12);
+    tn_arena *arena = NULL;
+    TN_TRY(tn_arena_open(&arena, 1 << 12, "a dictionary", err));
     const char *text[2] = {NULL, NULL};
     size_t size[2] = {0, 0};
     tn_status status = segments_of(a, arena, &text[0], &size[0], err);

@@ -326,7 +326,7 @@ tn_status tn_schema_new(const tn_schema **out, const tn_data_opts *data, const t
         refuse_count(&m, found.n);
     } else {
         make_specs(&m, &found);
-        s->columns = tn_columns_new(s, b);
+        TN_TRY(tn_columns_new(&s->columns, s, b, err));
     }
     if (b->diag->n_errors != faults) {
         return tn_fail(err, TN_E_CONFIG, "slots: the options do not fit together");

@@ -20,6 +20,8 @@
 #include "base/record.h"
 #include "nn/real.h"
 
+#include <stddef.h>
+
 typedef struct tn_graph tn_graph;
 typedef struct tn_node tn_node;
 
@@ -53,6 +55,9 @@ typedef struct tn_embed_slot {
 
 /* -> [B, sum of the slots' columns]. The list is copied, names included. */
 tn_node *tn_embed(tn_graph *g, const char *name, const tn_embed_slot *slots, uint32_t n);
+
+/* What it takes of the graph's arena beside the node (tn_graph_reserve). */
+size_t tn_embed_bytes(const tn_embed_slot *slots, uint32_t n);
 
 /* First column and number of columns of slot i of an embed node. */
 void tn_embed_columns(const tn_node *embed, uint32_t i, uint32_t *first, uint32_t *cols);

@@ -8,16 +8,41 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { CHUNK_BYTES = 1 << 16, NAME_MAX_BYTES = 256 };
+enum {
+    CHUNK_BYTES = 1 << 16,
+    NAME_MAX_BYTES = 256,
+    FAULT_BYTES = 4 * NAME_MAX_BYTES, /* of its words, and of a name for a node that has none */
+    NODE_BYTES =
+        sizeof(tn_node) + sizeof(tn_node_place) + 128, /* attributes and aligning included */
+};
 
-tn_graph *tn_graph_new(const tn_graph_opts *opts)
+static tn_graph *graph_in(tn_arena *arena, const tn_graph_opts *opts)
 {
     TN_ASSERT(opts->max_rows > 0 && !(opts->train && opts->frozen));
-    tn_arena *arena = tn_arena_new(CHUNK_BYTES);
     tn_graph *g = TN_NEW(arena, tn_graph);
     g->arena = arena;
     g->opts = *opts;
     return g;
+}
+
+tn_graph *tn_graph_new(const tn_graph_opts *opts)
+{
+    return graph_in(tn_arena_new(CHUNK_BYTES), opts);
+}
+
+tn_status tn_graph_open(tn_graph **out, const tn_graph_opts *opts, tn_error *err)
+{
+    tn_arena *arena = NULL;
+    *out = NULL;
+    TN_TRY(tn_arena_open(&arena, sizeof(tn_graph) + FAULT_BYTES, "a graph", err));
+    *out = graph_in(arena, opts);
+    return TN_OK;
+}
+
+tn_status tn_graph_reserve(tn_graph *g, uint32_t nodes, uint32_t n_in, size_t bytes, tn_error *err)
+{
+    return tn_arena_reserve(g->arena, nodes * (size_t)NODE_BYTES + n_in * sizeof(tn_node *) + bytes,
+                            "a graph", err);
 }
 
 void tn_graph_free(tn_graph *g)

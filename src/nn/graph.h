@@ -61,6 +61,11 @@ typedef struct tn_graph_feed {
 } tn_graph_feed;
 
 tn_graph *tn_graph_new(const tn_graph_opts *opts);
+/* One that never ends the process (base/arena.h): whoever adds to it reserves first, for so many
+ * nodes and parameters, `bytes` of their names and `n_in` operands in all. */
+tn_status tn_graph_open(tn_graph **out, const tn_graph_opts *opts, tn_error *err) TN_MUST_USE;
+tn_status tn_graph_reserve(tn_graph *g, uint32_t nodes, uint32_t n_in, size_t bytes,
+                           tn_error *err) TN_MUST_USE;
 void tn_graph_free(tn_graph *g); /* NULL is fine */
 
 /* For operator files: what the running batch brought. */

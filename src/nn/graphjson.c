@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { OPERANDS_MAX = 4096 };
+enum { OPERANDS_MAX = 4096, PARAMS_MAX = 16 }; /* of a node */
 
 static uint32_t count_params(const tn_op *op)
 {
@@ -97,9 +97,9 @@ void tn_graph_json_nodes(const tn_graph *g, tn_text *out)
 typedef struct reading {
     tn_graph *g;
     const tn_json_lookup *lookup;
-    tn_arena *arena;
     const char *what;
     const char *node; /* its name, for messages */
+    tn_node **in;     /* its operands */
     tn_error *err;
 } reading;
 
@@ -145,7 +145,7 @@ static tn_status read_attr(const reading *r, const tn_op *op, const tn_json *nod
     if (op->attr_size == 0) {
         return TN_OK;
     }
-    char *attr = tn_arena_alloc(r->arena, 1, op->attr_size, _Alignof(max_align_t));
+    char *attr = tn_arena_alloc(r->g->arena, 1, op->attr_size, _Alignof(max_align_t));
     const tn_json *given = tn_json_get(node, "attr");
     for (const tn_field *f = op->attrs; f != NULL && f->kind != TN_KIND_END; f++) {
         const tn_json *value = tn_json_get(given, f->key);
@@ -157,7 +157,7 @@ static tn_status read_attr(const reading *r, const tn_op *op, const tn_json *nod
     return TN_OK;
 }
 
-static tn_status read_operands(const reading *r, const tn_json *node, tn_node **in, uint32_t *n)
+static tn_status read_operands(const reading *r, const tn_json *node, uint32_t *n)
 {
     const tn_json *list = tn_json_get(node, "in");
     uint32_t count = list != NULL ? list->n : 0;
@@ -173,13 +173,12 @@ static tn_status read_operands(const reading *r, const tn_json *node, tn_node **
         if (found == NULL || found->is_param) {
             return bad(r, "no input or earlier node", name != NULL ? name : "?");
         }
-        in[(*n)++] = found;
+        r->in[(*n)++] = found;
     }
     return TN_OK;
 }
 
-static tn_status read_params(const reading *r, const tn_op *op, const tn_json *node, tn_node **in,
-                             uint32_t *n)
+static tn_status read_params(const reading *r, const tn_op *op, const tn_json *node, uint32_t *n)
 {
     const tn_json *given = tn_json_get(node, "params");
     for (uint32_t i = 0; op->params != NULL && op->params[i] != NULL; i++) {
@@ -192,9 +191,18 @@ static tn_status read_params(const reading *r, const tn_op *op, const tn_json *n
         if (param == NULL) {
             return bad(r, "no parameter", text != NULL ? text : op->params[i]);
         }
-        in[(*n)++] = param;
+        r->in[(*n)++] = param;
     }
     return TN_OK;
+}
+
+/* For the node and its parameters, whose names are all in the text of the node. */
+static tn_status reserve(const reading *r, const tn_op *op, const tn_json *node, uint32_t n)
+{
+    const uint32_t params = count_params(op);
+    TN_ASSERT(params <= PARAMS_MAX);
+    const size_t bytes = node->end - node->begin + params + 2 * op->attr_size;
+    return tn_graph_reserve(r->g, 2 + params, n + params, bytes, r->err);
 }
 
 static tn_status read_node(reading *r, const tn_json *node)
@@ -214,19 +222,19 @@ static tn_status read_node(reading *r, const tn_json *node)
     if (!tn_json_as_u64(tn_json_get(node, "cols"), &cols) || cols == 0 || cols > TN_COLS_MAX) {
         return bad(r, "missing or wrong", "cols");
     }
-    tn_node **in = TN_NEW_ARRAY(r->arena, tn_node *, OPERANDS_MAX + 16);
     uint32_t n = 0;
     void *attr = NULL;
-    TN_TRY(read_operands(r, node, in, &n));
+    TN_TRY(read_operands(r, node, &n));
+    TN_TRY(reserve(r, op, node, n));
     if (op->n_in != TN_ANY && n != op->n_in) {
         return bad(r, "wrong number of inputs of", op->name);
     }
-    TN_TRY(read_params(r, op, node, in, &n));
+    TN_TRY(read_params(r, op, node, &n));
     TN_TRY(read_attr(r, op, node, &attr));
     if (!tn_takes(op, n)) {
         return bad(r, "missing parameters of", op->name);
     }
-    tn_node *made = tn_try_apply(r->g, op, name, in, n, attr);
+    tn_node *made = tn_try_apply(r->g, op, name, r->in, n, attr);
     if (made == NULL) {
         return bad(r, "operands do not fit", op->name);
     }
@@ -234,12 +242,14 @@ static tn_status read_node(reading *r, const tn_json *node)
 }
 
 tn_status tn_graph_from_json(tn_graph *g, const tn_json *nodes, const tn_json_lookup *lookup,
-                             tn_arena *arena, const char *what, tn_error *err)
+                             const char *what, tn_error *err)
 {
-    reading r = {.g = g, .lookup = lookup, .arena = arena, .what = what, .err = err};
+    reading r = {.g = g, .lookup = lookup, .what = what, .err = err};
     if (nodes == NULL || nodes->kind != TN_JSON_LIST || nodes->n > 4096) {
         return tn_fail(err, TN_E_CKPT, "'%s': 'nodes' is not a list of at most 4096", what);
     }
+    TN_TRY(tn_graph_reserve(g, 1, OPERANDS_MAX + PARAMS_MAX, 0, err));
+    r.in = TN_NEW_ARRAY(g->arena, tn_node *, OPERANDS_MAX + PARAMS_MAX);
     for (const tn_json *node = nodes->first; node != NULL; node = node->next) {
         TN_TRY(read_node(&r, node));
     }

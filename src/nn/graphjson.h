@@ -24,8 +24,8 @@ typedef struct tn_json_lookup {
 } tn_json_lookup;
 
 /* Adds the nodes of such a list to a graph that does not train; the caller finishes it. Nodes are
- * then found by name. TN_E_CKPT with the node and the fault: the list is hostile. */
+ * then found by name. TN_E_CKPT with the node and the fault: the list is hostile. TN_E_MEMORY. */
 tn_status tn_graph_from_json(tn_graph *g, const tn_json *nodes, const tn_json_lookup *lookup,
-                             tn_arena *arena, const char *what, tn_error *err) TN_MUST_USE;
+                             const char *what, tn_error *err) TN_MUST_USE;
 
 #endif

@@ -19,6 +19,7 @@
 #include "nn/graphcore.h"
 
 #include <math.h>
+#include <string.h>
 
 static const tn_embed_list *embed_of(const tn_node *y)
 {
@@ -173,6 +174,17 @@ static const tn_slot_use *uses_of(tn_graph *g, const tn_embed_list *e)
                                         .scaled = keeps_scale(slot)};
     }
     return use;
+}
+
+size_t tn_embed_bytes(const tn_embed_slot *slots, uint32_t n)
+{
+    uint32_t uses = 0;
+    size_t bytes = 64; /* to align four arrays */
+    for (uint32_t i = 0; i < n; i++) {
+        uses = slots[i].slot >= uses ? slots[i].slot + 1 : uses;
+        bytes += sizeof slots[i] + sizeof(uint32_t) + strlen(slots[i].name) + 1;
+    }
+    return bytes + sizeof(uint32_t) + (uses + (size_t)1) * sizeof(tn_slot_use);
 }
 
 tn_node *tn_embed(tn_graph *g, const char *name, const tn_embed_slot *slots, uint32_t n)

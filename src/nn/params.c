@@ -18,13 +18,32 @@ struct tn_params {
     tn_real *grads;
 };
 
-tn_params *tn_params_new(void)
+static tn_params *params_in(tn_arena *arena)
 {
-    tn_arena *arena = tn_arena_new(CHUNK_BYTES);
     tn_params *p = TN_NEW(arena, tn_params);
     p->arena = arena;
     p->slice = TN_NEW_ARRAY(arena, tn_param_slice, SLICES_MAX);
     return p;
+}
+
+tn_params *tn_params_new(void)
+{
+    return params_in(tn_arena_new(CHUNK_BYTES));
+}
+
+tn_status tn_params_open(tn_params **out, tn_error *err)
+{
+    enum { BYTES = sizeof(tn_params) + SLICES_MAX * sizeof(tn_param_slice) + TN_CACHE_LINE };
+    tn_arena *arena = NULL;
+    *out = NULL;
+    TN_TRY(tn_arena_open(&arena, BYTES, "names of dense weights", err));
+    *out = params_in(arena);
+    return TN_OK;
+}
+
+tn_status tn_params_reserve(tn_params *p, size_t bytes, tn_error *err)
+{
+    return tn_arena_reserve(p->arena, bytes, "names of dense weights", err);
 }
 
 void tn_params_free(tn_params *p)

@@ -36,6 +36,9 @@ typedef struct tn_param_slice {
 typedef struct tn_params tn_params;
 
 tn_params *tn_params_new(void);
+/* As tn_graph_open: tn_params_reserve before `bytes` of names, their ends included, are added. */
+tn_status tn_params_open(tn_params **out, tn_error *err) TN_MUST_USE;
+tn_status tn_params_reserve(tn_params *p, size_t bytes, tn_error *err) TN_MUST_USE;
 void tn_params_free(tn_params *p); /* NULL is fine */
 
 /* Index of the slice. A name that exists must have the same shape (asserted). train false: a

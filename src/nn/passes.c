@@ -5,6 +5,8 @@
 #include "base/diag.h"
 #include "nn/gemm.h"
 
+enum { PASSES_BYTES = 192 }; /* what passes take from the arena for a node of a graph at rest */
+
 /* Whoever a kept node needs, directly or not. */
 void tn_pass_alive(tn_graph *g)
 {
@@ -234,6 +236,7 @@ tn_status tn_graph_finish(tn_graph *g, const tn_wanted *wanted, tn_error *err)
     if (g->opts.bf16) {
         TN_TRY(tn_bf16_products(&g->halves, err));
     }
+    TN_TRY(tn_arena_reserve(g->arena, (g->n_nodes + 1) * (size_t)PASSES_BYTES, "a graph", err));
     TN_TRY(run_passes(g, wanted, err));
     TN_TRY(tn_pass_memory(g, err));
     pass_first_writers(g);

@@ -15,10 +15,8 @@ enum {
     INDEX_BYTES_MAX = 1 << 20,
     MODEL_BYTES_MAX = 64 << 20,
     TENSORS_MAX = 4096,
-    NODES_MAX = 4096,
     ID_DIGITS = 32,
-    NODE_BYTES =
-        36 << 10, /* of a node that is being read: room for 4096 operands and its options */
+    INPUT_BYTES = 256, /* of a node that is an input: its attribute, aligned */
 };
 
 typedef struct opening {
@@ -139,6 +137,11 @@ static tn_status take_tensors(const opening *o, const tn_safetensors *doc, const
     if (doc->n_tensors > TENSORS_MAX) {
         return tn_fail(o->err, TN_E_LIMIT, "'%s': more than %d tensors", path, TENSORS_MAX);
     }
+    size_t names = 0;
+    for (uint32_t i = 0; i < doc->n_tensors; i++) {
+        names += strlen(doc->tensor[i].name) + 1;
+    }
+    TN_TRY(tn_params_reserve(params, names, o->err));
     for (uint32_t i = 0; i < doc->n_tensors; i++) {
         const tn_tensor *t = &doc->tensor[i];
         if (strcmp(t->dtype, "F32") != 0 || t->rank != 2 || t->shape[0] == 0 || t->shape[1] == 0 ||
@@ -207,23 +210,26 @@ static tn_node *find_param(void *arg, tn_graph *g, const char *name)
                     (tn_init){.kind = TN_INIT_CONSTANT});
 }
 
-static void add_inputs(tn_graph *g, const tn_bundle *b)
+static tn_status add_inputs(tn_graph *g, const tn_bundle *b, tn_error *err)
 {
     for (uint32_t i = 0; i < b->n_inputs; i++) {
         const tn_bundle_input *in = &b->input[i];
+        const size_t slots = in->numeric ? 0 : tn_embed_bytes(in->slot, in->n);
+        TN_TRY(tn_graph_reserve(g, 1, 1, slots + strlen(in->name) + INPUT_BYTES, err));
         if (in->numeric) {
             (void)tn_numeric(g, in->name, in->cols);
         } else {
             (void)tn_embed(g, in->name, in->slot, in->n);
         }
     }
+    return TN_OK;
 }
 
-static tn_status build(tn_bundle_graph *x, const tn_bundle *b, tn_arena *arena, tn_error *err)
+static tn_status build(tn_bundle_graph *x, const tn_bundle *b, tn_error *err)
 {
     const tn_json_lookup lookup = {.input = no_input, .param = find_param, .arg = b->params};
-    add_inputs(x->g, b);
-    TN_TRY(tn_graph_from_json(x->g, b->nodes, &lookup, arena, "model.json", err));
+    TN_TRY(add_inputs(x->g, b, err));
+    TN_TRY(tn_graph_from_json(x->g, b->nodes, &lookup, "model.json", err));
     tn_node *logit = tn_graph_find(x->g, b->logit);
     tn_node *pctr = tn_graph_find(x->g, b->pctr);
     if (logit == NULL || pctr == NULL || logit->is_param || pctr->is_param ||
@@ -239,15 +245,10 @@ static tn_status build(tn_bundle_graph *x, const tn_bundle *b, tn_arena *arena, 
 tn_status tn_bundle_graph_new(tn_bundle_graph *out, const tn_bundle *b, uint32_t max_rows,
                               tn_error *err)
 {
-    tn_arena *arena = tn_arena_new(1 << 16);
-    tn_bundle_graph x = {.g = tn_graph_new(&(tn_graph_opts){.max_rows = max_rows})};
-    uint32_t n_nodes = b->nodes != NULL ? b->nodes->n : 0;
-    size_t read = n_nodes < NODES_MAX ? n_nodes : NODES_MAX; /* of more, none is read */
-    tn_status status = tn_arena_reserve(arena, read * NODE_BYTES, "a graph", err);
-    if (status == TN_OK) {
-        status = build(&x, b, arena, err);
-    }
-    tn_arena_free(arena);
+    tn_bundle_graph x = {0};
+    const tn_graph_opts opts = {.max_rows = max_rows, .products = TN_PRODUCTS_ALONE};
+    TN_TRY(tn_graph_open(&x.g, &opts, err));
+    tn_status status = build(&x, b, err);
     if (status != TN_OK) {
         tn_graph_free(x.g);
         return status;
@@ -290,10 +291,10 @@ tn_status tn_bundle_open(tn_bundle **out, const char *dir, const tn_bundle_opts 
     if (b == NULL) {
         return TN_E_MEMORY;
     }
-    b->arena = tn_arena_new(1 << 16);
-    b->params = tn_params_new();
     opening o = {.b = b, .dir = dir, .opts = opts, .err = err};
-    tn_status status = read_all(&o);
+    tn_status status = tn_arena_open(&b->arena, 1 << 12, "an export", err);
+    status = status == TN_OK ? tn_params_open(&b->params, err) : status;
+    status = status == TN_OK ? read_all(&o) : status;
     tn_text_done(&o.text);
     tn_diag_done(&b->diag);
     if (status != TN_OK) {

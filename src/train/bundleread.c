@@ -10,7 +10,10 @@ enum {
     CONCAT_MAX = 4096,
     INPUTS_MAX = 64,
     VALUE_BYTES = sizeof(tn_tree) + 64, /* of a JSON value: its tree, a number, part of an input */
-    SLOT_BYTES = 8192, /* of a slot: its options, its description, the table of its transform */
+    LEVELS = 4,                         /* of trees of the section `data` */
+    OPTIONS_BYTES = 8192,               /* defaults of a table of options, as trees, twice */
+    SLOT_BYTES = OPTIONS_BYTES + sizeof(tn_slot_opts) + sizeof(tn_slot_spec) +
+                 sizeof(tn_bundle_group) + TN_LN2_SMALL + 256,
 };
 
 typedef struct reading {
@@ -303,6 +306,15 @@ static tn_status read_outputs(reading *r)
     return TN_OK;
 }
 
+static size_t count_tree(const tn_tree *tree)
+{
+    size_t n = 1;
+    for (const tn_tree *t = tree->first; t != NULL; t = t->next) {
+        n += count_tree(t);
+    }
+    return n;
+}
+
 static size_t count_values(const tn_json *value)
 {
     size_t n = 1;
@@ -319,7 +331,10 @@ static tn_status reserve(const reading *r)
     size_t slots = (size_t)items_in(tn_json_get(r->model, "slots")) +
                    items_in(tn_json_get(r->model, "numeric"));
     size_t text = r->model->end - r->model->begin;
-    size_t bytes = count_values(r->model) * VALUE_BYTES + slots * SLOT_BYTES + 4 * text;
+    size_t bytes = count_values(r->model) * VALUE_BYTES + (slots + 1) * SLOT_BYTES + 4 * text;
+    if (r->data != NULL) { /* laid over what the model says, level by level */
+        bytes += LEVELS * (count_values(r->model) + count_tree(r->data)) * sizeof(tn_tree);
+    }
     return tn_arena_reserve(r->b->arena, bytes, "a model", r->err);
 }
 

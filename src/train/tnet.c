@@ -20,9 +20,13 @@ struct tnet_scorer {
     tn_rows *rows;
     float *spare; /* what the caller did not ask for */
     uint32_t spare_max;
-    uint32_t room; /* values that the open row may still take */
+    uint32_t *numbered; /* per field: the last row that got a number of it by tnet_add_number */
+    uint32_t n_begun;   /* rows, the open one included */
     bool open;
 };
+
+static const char no_scorer[] = "'scorer' is NULL";
+static const char no_row[] = "no row is open";
 
 static int code_of(tn_status status)
 {
@@ -79,7 +83,13 @@ const char *tnet_version(void)
 
 int tnet_open(const char *dir, int verify, tnet_model **out, tnet_error *err)
 {
+    if (out == NULL) {
+        return usage(err, "'out' is NULL");
+    }
     *out = NULL;
+    if (dir == NULL) {
+        return usage(err, "'dir' is NULL");
+    }
     if (verify < TNET_VERIFY_FULL || verify > TNET_VERIFY_NONE) {
         return usage(err, "verify is not full, lazy or none");
     }
@@ -106,13 +116,13 @@ void tnet_close(tnet_model *model)
 
 const char *tnet_model_id(const tnet_model *model)
 {
-    return model->bundle->model_id;
+    return model != NULL ? model->bundle->model_id : NULL;
 }
 
 uint64_t tnet_rows(const tnet_model *model)
 {
     uint64_t rows = 0;
-    for (uint32_t i = 0; i < model->bundle->dict.n; i++) {
+    for (uint32_t i = 0; model != NULL && i < model->bundle->dict.n; i++) {
         rows += tn_dict_about_of(model->bundle->dict.layer[i]).rows;
     }
     return rows;
@@ -120,7 +130,7 @@ uint64_t tnet_rows(const tnet_model *model)
 
 int tnet_n_fields(const tnet_model *model)
 {
-    return (int)model->bundle->schema->n_specs;
+    return model != NULL ? (int)model->bundle->schema->n_specs : 0;
 }
 
 /* NULL: there is none. */
@@ -131,13 +141,13 @@ static const tn_slot_spec *spec_of(const tn_bundle *b, int field)
 
 const char *tnet_field_name(const tnet_model *model, int field)
 {
-    const tn_slot_spec *spec = spec_of(model->bundle, field);
+    const tn_slot_spec *spec = model != NULL ? spec_of(model->bundle, field) : NULL;
     return spec != NULL ? spec->name : NULL;
 }
 
 int tnet_field(const tnet_model *model, const char *name)
 {
-    for (int i = 0; i < tnet_n_fields(model); i++) {
+    for (int i = 0; name != NULL && i < tnet_n_fields(model); i++) {
         if (strcmp(tnet_field_name(model, i), name) == 0) {
             return i;
         }
@@ -147,13 +157,19 @@ int tnet_field(const tnet_model *model, const char *name)
 
 int tnet_field_is_number(const tnet_model *model, int field)
 {
-    const tn_slot_spec *spec = spec_of(model->bundle, field);
+    const tn_slot_spec *spec = model != NULL ? spec_of(model->bundle, field) : NULL;
     return spec != NULL && tn_spec_is_number(spec);
 }
 
 int tnet_scorer_new(tnet_model *model, tnet_scorer **out, tnet_error *err)
 {
+    if (out == NULL) {
+        return usage(err, "'out' is NULL");
+    }
     *out = NULL;
+    if (model == NULL) {
+        return usage(err, "'model' is NULL");
+    }
     tn_error e = {0};
     tnet_scorer *s = tn_try_alloc(1, sizeof *s, "a scorer", &e);
     if (s == NULL) {
@@ -163,6 +179,11 @@ int tnet_scorer_new(tnet_model *model, tnet_scorer **out, tnet_error *err)
     tn_status status = tn_scorer_new(&s->scorer, model->bundle, 0, &e);
     if (status == TN_OK) {
         status = tn_rows_new(&s->rows, model->bundle->schema, 0, &e);
+    }
+    if (status == TN_OK) {
+        s->numbered =
+            tn_try_alloc(model->bundle->schema->n_specs, sizeof *s->numbered, "a scorer", &e);
+        status = s->numbered != NULL ? TN_OK : (tn_status)TN_E_MEMORY;
     }
     if (status != TN_OK) {
         tnet_scorer_free(s);
@@ -178,6 +199,7 @@ void tnet_scorer_free(tnet_scorer *scorer)
         tn_scorer_free(scorer->scorer);
         tn_rows_free(scorer->rows);
         tn_free(scorer->spare);
+        tn_free(scorer->numbered);
         tn_free(scorer);
     }
 }
@@ -186,24 +208,33 @@ void tnet_scorer_free(tnet_scorer *scorer)
 
 void tnet_clear(tnet_scorer *scorer)
 {
-    tn_rows_clear(scorer->rows);
-    scorer->open = false;
+    if (scorer != NULL) {
+        tn_rows_clear(scorer->rows);
+        scorer->open = false;
+    }
 }
 
 int tnet_begin_row(tnet_scorer *scorer, tnet_error *err)
 {
+    if (scorer == NULL) {
+        return usage(err, no_scorer);
+    }
     if (scorer->open) {
         return usage(err, "a row is open already");
     }
     tn_error e = {0};
     tn_status status = tn_rows_begin(scorer->rows, VALUES_AT_ONCE, &e);
     scorer->open = status == TN_OK;
+    if (++scorer->n_begun == 0) { /* once in four billion rows */
+        memset(scorer->numbered, 0, scorer->bundle->schema->n_specs * sizeof *scorer->numbered);
+        scorer->n_begun = 1;
+    }
     return result(status, &e, err);
 }
 
 void tnet_drop_row(tnet_scorer *scorer)
 {
-    if (scorer->open) {
+    if (scorer != NULL && scorer->open) {
         tn_rows_rollback(scorer->rows);
         scorer->open = false;
     }
@@ -211,7 +242,7 @@ void tnet_drop_row(tnet_scorer *scorer)
 
 size_t tnet_row_count(const tnet_scorer *scorer)
 {
-    return scorer->rows->n;
+    return scorer != NULL ? scorer->rows->n : 0;
 }
 
 /* What tn_rows refused, in words. */
@@ -226,16 +257,17 @@ static int refused(const tn_slot_spec *spec, tn_bytes token, tn_fault fault, tne
     tn_status status = tn_place_fault(&(tn_place){.source = ""}, token, token, fault, &told);
     const char *words = strstr(told.text, mark); /* a caller's value has no place in a file */
     words = words != NULL ? words + sizeof mark - 1 : told.text;
-    status = tn_fail(&e, status, "field '%s': %.*s", spec != NULL ? spec->name : "?",
-                     (int)strcspn(words, "\n"), words);
+    size_t size = token.size > 0 ? strcspn(words, "\n") : tn_place_reason(told.text).size;
+    status =
+        tn_fail(&e, status, "field '%s': %.*s", spec != NULL ? spec->name : "?", (int)size, words);
     return result(status, &e, err);
 }
 
 int tnet_end_row(tnet_scorer *scorer, tnet_error *err)
 {
     const tn_slot_spec *spec = NULL;
-    if (!scorer->open) {
-        return usage(err, "no row is open");
+    if (scorer == NULL || !scorer->open) {
+        return usage(err, scorer == NULL ? no_scorer : no_row);
     }
     int code = refused(spec, (tn_bytes){"", 0, false}, tn_rows_end(scorer->rows, &spec), err);
     scorer->open = code != TNET_OK;
@@ -245,10 +277,10 @@ int tnet_end_row(tnet_scorer *scorer, tnet_error *err)
 /* The field of an open row, with room for one more value. */
 static int prepare(tnet_scorer *s, int field, const tn_slot_spec **out, tnet_error *err)
 {
-    *out = spec_of(s->bundle, field);
-    if (!s->open) {
-        return usage(err, "no row is open");
+    if (s == NULL || !s->open) {
+        return usage(err, s == NULL ? no_scorer : no_row);
     }
+    *out = spec_of(s->bundle, field);
     if (*out == NULL) {
         return usage(err, "the model has no such field");
     }
@@ -280,6 +312,16 @@ int tnet_add_text(tnet_scorer *scorer, int field, const char *text, size_t size,
     int code = prepare(scorer, field, &spec, err);
     if (code != TNET_OK) {
         return code;
+    }
+    if (text == NULL) {
+        return usage(err, "'text' is NULL");
+    }
+    if (size > scorer->bundle->data.record_bytes_max) {
+        tn_error e = {0};
+        return result(tn_fail(&e, TN_E_LIMIT, "field '%s': a text of %zu bytes, %llu at most",
+                              spec->name, size,
+                              (unsigned long long)scorer->bundle->data.record_bytes_max),
+                      &e, err);
     }
     const tn_bytes token = {text, size, false};
     if (!isfinite(x)) {
@@ -314,7 +356,11 @@ int tnet_add_number(tnet_scorer *scorer, int field, double value, tnet_error *er
     if (!tn_spec_is_number(spec)) {
         return usage(err, "the field takes ids, not a number");
     }
-    return refused(spec, (tn_bytes){"", 0, false}, add_number(scorer->rows, spec, value), err);
+    uint32_t *last = &scorer->numbered[field];
+    bool again = *last == scorer->n_begun;
+    tn_fault fault = again ? TN_FAULT_TWO_VALUES : add_number(scorer->rows, spec, value);
+    *last = fault == TN_FAULT_NONE ? scorer->n_begun : *last;
+    return refused(spec, (tn_bytes){"", 0, false}, fault, err);
 }
 
 static tn_status room_for_spare(tnet_scorer *s, tn_error *e)
@@ -333,6 +379,9 @@ static tn_status room_for_spare(tnet_scorer *s, tn_error *e)
 
 int tnet_score(tnet_scorer *scorer, float *logits, float *clicks, tnet_error *err)
 {
+    if (scorer == NULL) {
+        return usage(err, no_scorer);
+    }
     if (scorer->open) {
         return usage(err, "a row is still open");
     }

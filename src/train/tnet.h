@@ -18,13 +18,24 @@
  *     tnet_scorer_free(scorer);
  *     tnet_close(model);
  *
- * The library does not print and keeps no state of its own. Functions return 0 (TNET_OK) or a
- * TNET_E_ code and then fill *err, which may be NULL. A model may be used by many threads, a scorer
- * by one at a time; scorers are made one at a time per model. Fields are slots and numbers by the
- * names of the configuration. A slot that gets nothing is empty and pools to zeros; a number that
- * gets nothing is what the configuration's `absent` says. The score of a row equals that of the
- * trainer to 1e-6. C++ safe. Versions: tnet_abi() changes when this header does in a way that
- * compiled programs notice.
+ * Errors. The library does not print, ends no process and keeps no state of its own. Functions
+ * return 0 (TNET_OK) or a TNET_E_ code and then fill *err, which may be NULL; outputs are written
+ * on success only, and handles are NULL on failure. Where a handle or a text may not be NULL, or
+ * calls come in the wrong order, the answer is TNET_E_USAGE; functions without a status take NULL
+ * for a model without fields and rows, or a scorer without rows. Where memory runs out it is
+ * TNET_E_MEMORY: whatever was there stays as it was, and the same call may be tried again. What was
+ * freed may not be used.
+ *
+ * Threads. A model may be used by many threads, a scorer by one at a time; scorers are made one at
+ * a time per model. The library starts no threads where the processor has AVX2.
+ *
+ * Limits. 2^20 values in a row, 2^31 rows or values between two tnet_clear, texts of
+ * data.record_bytes_max (64 MiB), 8 deltas. Memory grows with the largest block of rows, and stays.
+ *
+ * Fields are slots and numbers by the names of the configuration. A slot that gets nothing is empty
+ * and pools to zeros; a number that gets nothing is what the configuration's `absent` says. The
+ * score of a row equals that of the trainer to 1e-6. C++ safe. Versions: tnet_abi() changes when
+ * this header does in a way that compiled programs notice.
  */
 #ifndef TNET_H
 #define TNET_H
@@ -46,12 +57,12 @@ enum { TNET_ABI = 1 };
 
 typedef enum tnet_status {
     TNET_OK = 0,
-    TNET_E_USAGE = 2,  /* the call makes no sense: no such field, no row is open */
+    TNET_E_USAGE = 2,  /* the call makes no sense: NULL, no such field, no row is open */
     TNET_E_DATA = 4,   /* a value is not what the field takes */
     TNET_E_EXPORT = 5, /* the export is missing, damaged or mixed up */
-    TNET_E_MEMORY = 7,
-    TNET_E_IO = 8,
-    TNET_E_LIMIT = 10, /* over a stated limit: 2^20 values in a row, 2^31 in a block */
+    TNET_E_MEMORY = 7, /* there was none; try again, or do with less */
+    TNET_E_IO = 8,     /* the operating system refused to read */
+    TNET_E_LIMIT = 10, /* over a stated limit */
 } tnet_status;
 
 typedef struct tnet_error {
@@ -73,7 +84,7 @@ TNET_API const char *tnet_version(void); /* "0.1.0" */
 TNET_API int tnet_open(const char *dir, int verify, tnet_model **out, tnet_error *err);
 TNET_API void tnet_close(tnet_model *model); /* after its scorers; NULL is fine */
 
-TNET_API const char *tnet_model_id(const tnet_model *model); /* 32 hex digits */
+TNET_API const char *tnet_model_id(const tnet_model *model); /* 32 hex digits; NULL of NULL */
 TNET_API uint64_t tnet_rows(const tnet_model *model);        /* of the dictionary, all layers */
 
 /* Number of a slot or numeric column; -1: the model has none of that name. */
@@ -85,8 +96,8 @@ TNET_API int tnet_field_is_number(const tnet_model *model, int field);    /* tak
 TNET_API int tnet_scorer_new(tnet_model *model, tnet_scorer **out, tnet_error *err);
 TNET_API void tnet_scorer_free(tnet_scorer *scorer); /* NULL is fine */
 
-/* Rows are put together in the scorer and stay until tnet_clear. A call that fails leaves the row
- * open and without that value; tnet_drop_row takes it back. */
+/* Rows are put together in the scorer and stay until tnet_clear, which drops an open row, too. A
+ * call that fails leaves the row open and without that value; tnet_drop_row takes the row back. */
 TNET_API void tnet_clear(tnet_scorer *scorer);
 TNET_API int tnet_begin_row(tnet_scorer *scorer, tnet_error *err);
 TNET_API int tnet_end_row(tnet_scorer *scorer, tnet_error *err);
@@ -103,7 +114,8 @@ TNET_API int tnet_add_text(tnet_scorer *scorer, int field, const char *text, siz
                            tnet_error *err);
 
 /* A raw number of a field that takes one (tnet_field_is_number): log, zscore, buckets and the like
- * are applied here. At most one per row and numeric column. */
+ * are applied here. A second one in a row is TNET_E_DATA; where the data have lists of numbers, all
+ * of them are texts. */
 TNET_API int tnet_add_number(tnet_scorer *scorer, int field, double value, tnet_error *err);
 
 /* Scores all rows: logits[tnet_row_count] and probabilities of a click; either may be NULL. */

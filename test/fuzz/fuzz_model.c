@@ -26,6 +26,9 @@ static bool add_params(tn_bundle *b, const tn_json *model)
             rows * cols > COUNT_MAX) {
             return false;
         }
+        if (tn_params_reserve(b->params, strlen(p->key) + 1, NULL) != TN_OK) {
+            return false;
+        }
         (void)tn_params_add(b->params, p->key, (uint32_t)rows, (uint32_t)cols, true,
                             (tn_init){.kind = TN_INIT_CONSTANT});
     }
@@ -68,10 +71,12 @@ static bool is_small(const tn_bundle *b)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) // NOLINT
 {
-    tn_bundle b = {.arena = tn_arena_new(1 << 14), .params = tn_params_new()};
+    tn_bundle b = {0}; /* whose arenas assert that all they give was reserved */
     const tn_json *model = NULL;
     tn_error err = {0};
-    if (tn_json_parse(&model, (const char *)data, size, b.arena, "fuzz", &err) == TN_OK &&
+    if (tn_arena_open(&b.arena, 1 << 12, "fuzz", &err) == TN_OK &&
+        tn_params_open(&b.params, &err) == TN_OK &&
+        tn_json_parse(&model, (const char *)data, size, b.arena, "fuzz", &err) == TN_OK &&
         add_params(&b, model)) {
         tn_status status = tn_bundle_read_model(&b, model, NULL, "fuzz", &err);
         TN_ASSERT(status == TN_OK || err.text[0] != '\0');

@@ -54,7 +54,7 @@ static tn_status build(shelf *s, const char *text, tn_error *err)
     tn_json_lookup lookup = {find_input, find_param, s};
     tn_status status = tn_json_parse(&nodes, text, strlen(text), arena, "model.json", err);
     if (status == TN_OK) {
-        status = tn_graph_from_json(s->g, nodes, &lookup, arena, "model.json", err);
+        status = tn_graph_from_json(s->g, nodes, &lookup, "model.json", err);
     }
     tn_arena_free(arena);
     return status;

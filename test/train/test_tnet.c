@@ -5,13 +5,20 @@
 #include "support/test.h"
 
 #include "base/alloc.h"
+#include "base/failpoint.h"
+#include "base/file.h"
 #include "exportkit.h"
+#include "nn/kernels.h"
 #include "support/mallocs.h"
 
+#include <dirent.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct fixture {
     exportkit kit;
@@ -233,6 +240,368 @@ static void wrong_calls_say_why(void **state)
     tnet_scorer_free(NULL);
 }
 
+/* ---- every function, called wrongly ---- */
+
+/* A refusal with a sentence; the same without a place for it. */
+static void refused(int code, int want, tnet_error *err)
+{
+    assert_int_equal(code, want);
+    assert_int_equal(err->code, want);
+    size_t size = strlen(err->text);
+    assert_true(size > 5 && err->text[size - 1] != '.' && err->text[size - 1] != '\n');
+    *err = (tnet_error){0};
+}
+
+static void wrong_of_whole(void)
+{
+    assert_int_equal(tnet_abi(), TNET_ABI);
+    assert_string_equal(tnet_version(), TN_VERSION);
+}
+
+static void wrong_open(void)
+{
+    tnet_error err = {0};
+    tnet_model *m = f.model;
+    refused(tnet_open(NULL, TNET_VERIFY_FULL, &m, &err), TNET_E_USAGE, &err);
+    assert_null(m);
+    refused(tnet_open(f.out.path, TNET_VERIFY_FULL, NULL, &err), TNET_E_USAGE, &err);
+    refused(tnet_open(f.out.path, -1, &m, &err), TNET_E_USAGE, &err);
+    refused(tnet_open("", TNET_VERIFY_FULL, &m, &err), TNET_E_EXPORT, &err);
+    assert_int_equal(tnet_open(NULL, TNET_VERIFY_FULL, NULL, NULL), TNET_E_USAGE);
+    char *lengthy = tn_alloc(1, 1 << 20, "a path");
+    memset(lengthy, 'a', (1 << 20) - 1);
+    refused(tnet_open(lengthy, TNET_VERIFY_FULL, &m, &err), TNET_E_LIMIT, &err);
+    tn_free(lengthy);
+}
+
+static void wrong_model(void)
+{
+    tnet_close(NULL);
+    assert_null(tnet_model_id(NULL));
+    assert_int_equal(tnet_rows(NULL), 0);
+    assert_int_equal(tnet_n_fields(NULL), 0);
+}
+
+static void wrong_field(void)
+{
+    int n = tnet_n_fields(f.model);
+    const int none[] = {-1, n, INT_MAX, INT_MIN};
+    assert_int_equal(tnet_field(NULL, "user"), -1);
+    assert_int_equal(tnet_field(f.model, NULL), -1);
+    assert_int_equal(tnet_field(f.model, ""), -1);
+    assert_null(tnet_field_name(NULL, 0));
+    assert_false(tnet_field_is_number(NULL, 0));
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
+        tnet_error err = {0};
+        assert_null(tnet_field_name(f.model, none[i]));
+        assert_false(tnet_field_is_number(f.model, none[i]));
+        good(tnet_begin_row(f.scorer, &err), &err);
+        refused(tnet_add_id(f.scorer, none[i], 1, 1, &err), TNET_E_USAGE, &err);
+        refused(tnet_add_text(f.scorer, none[i], "1", 1, 1, &err), TNET_E_USAGE, &err);
+        refused(tnet_add_number(f.scorer, none[i], 1, &err), TNET_E_USAGE, &err);
+        tnet_drop_row(f.scorer);
+    }
+}
+
+static void wrong_scorer(void)
+{
+    tnet_error err = {0};
+    tnet_scorer *s = f.scorer;
+    refused(tnet_scorer_new(NULL, &s, &err), TNET_E_USAGE, &err);
+    assert_null(s);
+    refused(tnet_scorer_new(f.model, NULL, &err), TNET_E_USAGE, &err);
+    tnet_scorer_free(NULL);
+    tnet_clear(NULL);
+    tnet_drop_row(NULL);
+    assert_int_equal(tnet_row_count(NULL), 0);
+    tnet_clear(f.scorer);
+    tnet_clear(f.scorer);
+    tnet_drop_row(f.scorer); /* none is open */
+    assert_int_equal(tnet_row_count(f.scorer), 0);
+}
+
+/* Calls that a row must be open for, or may not. */
+static int begin_row(tnet_scorer *s, tnet_error *err)
+{
+    return tnet_begin_row(s, err);
+}
+
+static int end_row(tnet_scorer *s, tnet_error *err)
+{
+    return tnet_end_row(s, err);
+}
+
+static int add_id(tnet_scorer *s, tnet_error *err)
+{
+    return tnet_add_id(s, tnet_field(f.model, "user"), 1, 1, err);
+}
+
+static int add_text(tnet_scorer *s, tnet_error *err)
+{
+    return tnet_add_text(s, tnet_field(f.model, "item"), "a1", 2, 1, err);
+}
+
+static int add_number(tnet_scorer *s, tnet_error *err)
+{
+    return tnet_add_number(s, tnet_field(f.model, "price"), 1, err);
+}
+
+static int score(tnet_scorer *s, tnet_error *err)
+{
+    float logit[16];
+    return tnet_score(s, logit, NULL, err);
+}
+
+static void wrong_order(void)
+{
+    static const struct {
+        int (*call)(tnet_scorer *s, tnet_error *err);
+        bool when_open;
+    } calls[] = {{begin_row, false}, {score, false},   {end_row, true},
+                 {add_id, true},     {add_text, true}, {add_number, true}};
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        tnet_error err = {0};
+        refused(calls[i].call(NULL, &err), TNET_E_USAGE, &err);
+        assert_int_equal(calls[i].call(NULL, NULL), TNET_E_USAGE);
+        if (!calls[i].when_open) {
+            good(tnet_begin_row(f.scorer, &err), &err);
+        }
+        for (uint32_t again = 0; again < 2; again++) { /* a refusal changes nothing */
+            refused(calls[i].call(f.scorer, &err), TNET_E_USAGE, &err);
+        }
+        if (calls[i].when_open) {
+            good(tnet_begin_row(f.scorer, &err), &err);
+        } else {
+            good(tnet_end_row(f.scorer, &err), &err);
+            assert_int_equal(tnet_row_count(f.scorer), 1);
+        }
+        good(calls[i].call(f.scorer, &err), &err);
+        tnet_clear(f.scorer); /* an open row, too */
+        assert_int_equal(tnet_row_count(f.scorer), 0);
+    }
+}
+
+static void wrong_values(void)
+{
+    tnet_error err = {0};
+    tnet_scorer *s = f.scorer;
+    int user = tnet_field(f.model, "user");
+    int item = tnet_field(f.model, "item");
+    int count = tnet_field(f.model, "count");
+    float logit[2];
+    good(tnet_begin_row(s, &err), &err);
+    refused(tnet_add_text(s, item, NULL, 0, 1, &err), TNET_E_USAGE, &err);
+    refused(tnet_add_text(s, item, NULL, 2, 1, &err), TNET_E_USAGE, &err);
+    refused(tnet_add_text(s, item, "a", SIZE_MAX, 1, &err), TNET_E_LIMIT, &err);
+    refused(tnet_add_text(s, user, "", 0, 1, &err), TNET_E_DATA, &err);
+    refused(tnet_add_text(s, user, "1", 1, NAN, &err), TNET_E_DATA, &err);
+    refused(tnet_add_id(s, count, 1, 1, &err), TNET_E_USAGE, &err);
+    refused(tnet_add_number(s, user, 1, &err), TNET_E_USAGE, &err);
+    good(tnet_add_text(s, item, "", 0, 1, &err), &err);
+    for (int field = 0; field < tnet_n_fields(f.model); field++) { /* one number for each .. */
+        if (tnet_field_is_number(f.model, field)) {
+            good(tnet_add_number(s, field, 1, &err), &err);
+            refused(tnet_add_number(s, field, 1, &err), TNET_E_DATA, &err);
+        }
+    }
+    good(tnet_end_row(s, &err), &err);
+    good(tnet_begin_row(s, &err), &err);
+    good(tnet_add_number(s, count, 1, &err), &err); /* .. and row */
+    good(tnet_end_row(s, &err), &err);
+    good(tnet_score(s, NULL, NULL, &err), &err);
+    good(tnet_score(s, logit, NULL, &err), &err);
+    good(tnet_score(s, NULL, logit, &err), &err);
+    tnet_clear(s);
+}
+
+static const struct {
+    const char *name;
+    void (*wrong)(void);
+} functions[] = {
+    {"tnet_abi", wrong_of_whole},      {"tnet_version", wrong_of_whole},
+    {"tnet_open", wrong_open},         {"tnet_close", wrong_model},
+    {"tnet_model_id", wrong_model},    {"tnet_rows", wrong_model},
+    {"tnet_n_fields", wrong_model},    {"tnet_field", wrong_field},
+    {"tnet_field_name", wrong_field},  {"tnet_field_is_number", wrong_field},
+    {"tnet_scorer_new", wrong_scorer}, {"tnet_scorer_free", wrong_scorer},
+    {"tnet_clear", wrong_scorer},      {"tnet_drop_row", wrong_scorer},
+    {"tnet_row_count", wrong_scorer},  {"tnet_begin_row", wrong_order},
+    {"tnet_end_row", wrong_order},     {"tnet_add_id", wrong_order},
+    {"tnet_add_text", wrong_values},   {"tnet_add_number", wrong_values},
+    {"tnet_score", wrong_order},
+};
+
+enum { N_FUNCTIONS = sizeof functions / sizeof *functions };
+
+static void every_function_refuses_wrong_calls(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < N_FUNCTIONS; i++) {
+        functions[i].wrong();
+    }
+}
+
+/* A function that is new in the header has no wrong calls above. */
+static void the_header_has_no_other_function(void **state)
+{
+    (void)state;
+    static const char mark[] = "\nTNET_API ";
+    tn_text header = {0};
+    tn_error err = {0};
+    uint32_t found = 0;
+    assert_int_equal(tn_file_read_all("src/train/tnet.h", 1 << 20, &header, &err), TN_OK);
+    for (const char *at = header.data; (at = strstr(at, mark)) != NULL; found++) {
+        at += sizeof mark - 1;
+        const char *name = strstr(at, "tnet_");
+        const size_t before_name = strcspn(at, "(");
+        while (name != NULL && name[strcspn(name, " (*")] != '(') {
+            name = strstr(name + 1, "tnet_"); /* past the type of what it returns */
+        }
+        if (name == NULL || name > at + before_name) {
+            fail_msg("no name in '%.*s'", (int)before_name, at);
+            return;
+        }
+        size_t i = 0;
+        size_t size = strcspn(name, "(");
+        while (i < N_FUNCTIONS &&
+               (strncmp(functions[i].name, name, size) != 0 || functions[i].name[size] != '\0')) {
+            i++;
+        }
+        if (i == N_FUNCTIONS) {
+            fail_msg("no wrong calls of '%.*s'", (int)size, name);
+        }
+    }
+    assert_int_equal(found, N_FUNCTIONS);
+    tn_text_done(&header);
+}
+
+/* ---- no memory ---- */
+
+/* The whole life of a model; the first failure ends it, and what is there is closed. */
+static int live(const char *path, float *click)
+{
+    tnet_error err = {0};
+    tnet_model *model = NULL;
+    tnet_scorer *s = NULL;
+    int code = tnet_open(path, TNET_VERIFY_LAZY, &model, &err);
+    assert_true((code == TNET_OK) == (model != NULL));
+    if (code == TNET_OK) {
+        code = tnet_scorer_new(model, &s, &err);
+        assert_true((code == TNET_OK) == (s != NULL));
+    }
+    for (uint32_t row = 0; row < 2 && code == TNET_OK; row++) {
+        code = tnet_begin_row(s, &err);
+        for (uint64_t i = 0; i < 1500 && code == TNET_OK; i++) {
+            code = tnet_add_id(s, tnet_field(model, "user"), i % 5, 1, &err);
+        }
+        for (uint64_t i = 0; i < 30 && code == TNET_OK; i++) {
+            code = tnet_add_text(s, tnet_field(model, "hist"), "a1", 2, 1, &err);
+        }
+        code = code == TNET_OK ? tnet_add_number(s, tnet_field(model, "price"), 9.5, &err) : code;
+        code = code == TNET_OK ? tnet_end_row(s, &err) : code;
+    }
+    code = code == TNET_OK ? tnet_score(s, NULL, click, &err) : code;
+    if (code != TNET_OK) {
+        assert_int_equal(err.code, code);
+        assert_non_null(strstr(err.text, "memory"));
+    }
+    tnet_scorer_free(s);
+    tnet_close(model);
+    return code;
+}
+
+/* The nth allocation fails, n = 1, 2, .. until none does: malloc's own, whoever calls it. */
+static void fail_each_in_turn(const char *path)
+{
+    float click[2];
+    float again[2];
+    assert_int_equal(live(path, click), TNET_OK);
+    uint64_t n = 1;
+    for (bool failed = true; failed; n++) {
+        const int64_t before = tn_mallocs_live();
+        (void)tn_mallocs_fail_at(n);
+        int code = live(path, again);
+        failed = tn_mallocs_fail_at(0) == 0;
+        if (tn_mallocs_live() != before) {
+            fail_msg("allocation %d: %d blocks are left", (int)n,
+                     (int)(tn_mallocs_live() - before));
+        }
+        if (code != TNET_OK || !failed) {
+            assert_int_equal(code, failed ? TNET_E_MEMORY : TNET_OK);
+        }
+        assert_int_equal(live(path, again), TNET_OK);
+        assert_memory_equal(again, click, sizeof click);
+    }
+    assert_true(n > 60);
+}
+
+static void every_allocation_may_fail(void **state)
+{
+    (void)state;
+#if defined(TN_SANITIZED)
+    skip(); /* they define malloc themselves */
+#endif
+    tn_error err = {0};
+    char told[300];
+    (void)snprintf(told, sizeof told, "%s/told", f.kit.dir);
+    (void)fflush(NULL);
+    int screen[2] = {dup(STDOUT_FILENO), dup(STDERR_FILENO)};
+    int fd = open(told, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    assert_true(screen[0] >= 0 && screen[1] >= 0 && fd >= 0);
+    assert_true(dup2(fd, STDOUT_FILENO) >= 0 && dup2(fd, STDERR_FILENO) >= 0);
+    fail_each_in_turn(f.out.path);
+    assert_int_equal(tn_failpoint_set("nn.no_kernels:error", &err), TN_OK); /* an old processor */
+    fail_each_in_turn(f.out.path);
+    assert_int_equal(tn_failpoint_set(NULL, &err), TN_OK);
+    (void)fflush(NULL);
+    assert_true(dup2(screen[0], STDOUT_FILENO) >= 0 && dup2(screen[1], STDERR_FILENO) >= 0);
+    assert_int_equal(lseek(fd, 0, SEEK_END), 0); /* nothing was printed */
+    assert_true(close(fd) == 0 && close(screen[0]) == 0 && close(screen[1]) == 0);
+}
+
+/* Neither do programs, where the processor has AVX2: nothing that is loaded starts any. */
+static void a_scorer_starts_no_thread(void **state)
+{
+    (void)state;
+#if defined(TN_SANITIZED)
+    skip(); /* they start some themselves */
+#endif
+    float click[2];
+    uint32_t n = 0;
+    assert_int_equal(live(f.out.path, click), TNET_OK);
+    DIR *tasks = opendir("/proc/self/task");
+    assert_non_null(tasks);
+    for (const struct dirent *e; (e = readdir(tasks)) != NULL;) { // NOLINT(concurrency-mt-unsafe)
+        n += e->d_name[0] != '.';
+    }
+    assert_int_equal(closedir(tasks), 0);
+    if (tn_kernels_find() == NULL) {
+        skip(); /* the run of the fixture has loaded OpenBLAS */
+    }
+    assert_int_equal(n, 1);
+}
+
+/* Scores of an old processor are those of the trainer, too. */
+static void a_processor_without_kernels_scores_alike(void **state)
+{
+    (void)state;
+    tnet_error err;
+    tn_error why = {0};
+    tnet_scorer *s = NULL;
+    float logit[16];
+    assert_int_equal(tn_failpoint_set("nn.no_kernels:error", &why), TN_OK);
+    good(tnet_scorer_new(f.model, &s, &err), &err);
+    assert_int_equal(tn_failpoint_set(NULL, &why), TN_OK);
+    for (size_t i = 0; exportkit_edge_lines[i] != NULL; i++) {
+        add_line(s, f.model, exportkit_edge_lines[i]);
+    }
+    good(tnet_score(s, logit, NULL, &err), &err);
+    for (size_t i = 0; i < tnet_row_count(s); i++) {
+        near(logit[i], f.trainer[i]);
+    }
+    tnet_scorer_free(s);
+}
+
 /* A thread with a scorer of its own. */
 typedef struct scoring {
     tnet_scorer *scorer;
@@ -289,6 +658,11 @@ int main(void)
         cmocka_unit_test(a_warm_scorer_allocates_nothing),
         cmocka_unit_test(many_values_grow_the_row),
         cmocka_unit_test(wrong_calls_say_why),
+        cmocka_unit_test(every_function_refuses_wrong_calls),
+        cmocka_unit_test(the_header_has_no_other_function),
+        cmocka_unit_test(every_allocation_may_fail),
+        cmocka_unit_test(a_scorer_starts_no_thread),
+        cmocka_unit_test(a_processor_without_kernels_scores_alike),
         cmocka_unit_test(threads_share_a_model),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
