@@ -30,6 +30,8 @@ static tn_status add_file(listing *l, const char *path, uint64_t size, bool once
         if (more > FILES_MAX) {
             return tn_fail(err, TN_E_LIMIT, "more than %d files", FILES_MAX);
         }
+        TN_TRY(tn_arena_reserve(l->arena, (more + (size_t)1) * sizeof(tn_file_entry),
+                                "names of files", err));
         tn_file_entry *file = TN_NEW_ARRAY(l->arena, tn_file_entry, more);
         if (l->n > 0) {
             memcpy(file, l->file, l->n * sizeof *file);
@@ -173,6 +175,7 @@ static tn_status make_parts(tn_fileset *files, const tn_schema *schema, tn_error
                        "data.part_bytes",
                        (unsigned long long)n, PARTS_MAX);
     }
+    TN_TRY(tn_arena_reserve(files->arena, (n + 2) * sizeof(tn_part_info), "parts of files", err));
     tn_part_info *part = TN_NEW_ARRAY(files->arena, tn_part_info, n + 1);
     uint32_t k = 0;
     bool known = true;

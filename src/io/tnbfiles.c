@@ -83,6 +83,9 @@ static tn_status put_in_place(tn_fileset *files, tn_tnb_set *set, tn_error *err)
     if (n > UINT32_MAX - 1) {
         return tn_fail(err, TN_E_LIMIT, "the caches have more than %u sources", UINT32_MAX - 1);
     }
+    const size_t bytes = (n + 1) * sizeof(tn_file_entry) +
+                         ((size_t)set->first_part[set->n] + 1) * sizeof(tn_part_info) + 16;
+    TN_TRY(tn_arena_reserve(files->arena, bytes, "parts of caches", err));
     tn_file_entry *file = TN_NEW_ARRAY(files->arena, tn_file_entry, n + 1);
     tn_part_info *part =
         TN_NEW_ARRAY(files->arena, tn_part_info, (size_t)set->first_part[set->n] + 1);

@@ -1,4 +1,5 @@
 /* tnbread.c - opening a .tnb file: header, shape, index; and whether it fits. */
+#include "base/alloc.h"
 #include "base/crc32c.h"
 #include "io/tnbbytes.h"
 
@@ -80,6 +81,7 @@ static tn_status read_header(tn_tnb *t, header *out, tn_error *err)
 
 static tn_status read_shape(tn_tnb *t, const header *h, tn_error *err)
 {
+    TN_TRY(tn_arena_reserve(t->arena, (size_t)h->shape_bytes + 1, "the shape of rows", err));
     char *shape = tn_arena_alloc(t->arena, (size_t)h->shape_bytes + 1, 1, 1);
     TN_TRY(read_at(t, TN_TNB_HEADER, shape, h->shape_bytes, err));
     shape[h->shape_bytes] = '\0';
@@ -111,6 +113,7 @@ static tn_status read_index(const tn_tnb *t, tn_bytes *out, uint64_t *at, tn_err
         return tn_fail(err, TN_E_LIMIT, "the index of binary cache '%s' has %" PRIu64 " bytes",
                        t->path, bytes);
     }
+    TN_TRY(tn_arena_reserve(t->arena, (size_t)bytes + 8, "the index of a cache", err));
     char *index = tn_arena_alloc(t->arena, (size_t)bytes + 1, 1, 8);
     TN_TRY(read_at(t, *at, index, bytes, err));
     *out = (tn_bytes){index, (size_t)bytes, false};
@@ -195,6 +198,15 @@ static bool take_blocks(tn_tnb *t, tn_bytes *in, uint64_t end)
     return true;
 }
 
+/* All that is made of the index, whose counts have been found to fit into it. */
+static tn_status reserve(const tn_tnb *t, size_t index_bytes, tn_error *err)
+{
+    const size_t bytes = (t->n_sources + (size_t)1) * sizeof(tn_tnb_source) +
+                         (t->n_parts + (size_t)1) * sizeof(tn_tnb_part) +
+                         (t->n_blocks + 1) * sizeof(uint32_t) + index_bytes + TN_CACHE_LINE;
+    return tn_arena_reserve(t->arena, bytes, "the index of a cache", err);
+}
+
 static tn_status open_all(tn_tnb *t, tn_error *err)
 {
     header h = {0};
@@ -211,6 +223,9 @@ static tn_status open_all(tn_tnb *t, tn_error *err)
     bool good = t->n_sources <= in.size / TN_TNB_SOURCE && t->n_sources <= SOURCES_MAX &&
                 t->n_parts <= in.size / TN_TNB_PART && t->n_parts <= PARTS_MAX &&
                 t->n_blocks <= in.size / sizeof(uint32_t);
+    if (good) {
+        TN_TRY(reserve(t, in.size, err));
+    }
     good = good && take_sources(t, &in) && take_parts(t, &in) && take_blocks(t, &in, end);
     return good ? TN_OK : damaged(t, "its index contradicts itself", err);
 }

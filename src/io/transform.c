@@ -95,7 +95,9 @@ static bool read_quantiles(tn_transform *out, const tn_tree *tree, const tn_bind
     tn_text text = {0};
     tn_error err = {0};
     tn_f64s list = {0, NULL};
-    bool good = tn_file_read_all(tree->text, QUANTILES_BYTES_MAX, &text, &err) == TN_OK;
+    bool good = tn_file_read_all(tree->text, QUANTILES_BYTES_MAX, &text, &err) == TN_OK &&
+                tn_arena_reserve(b->arena, (text.size / 2 + 2) * sizeof(double),
+                                 "bounds of buckets", &err) == TN_OK;
     if (!good) {
         tn_diag_error(b->diag, &tree->at, "%s", err.text);
     } else if (!scan_numbers(&text, b->arena, &list)) {

@@ -1,6 +1,7 @@
 /* test_fileset.c - which files are meant, how they are compressed, and where they are cut. */
 #include "io/fileset.h"
 
+#include "base/alloc.h"
 #include "base/file.h"
 #include "io/feed.h"
 #include "io/lines.h"
@@ -251,6 +252,49 @@ static void blocks_do_not_depend_on_where_parts_begin(void **state)
     setup_close(&s);
 }
 
+/* Opens `path` with its nth allocation failing, n = 1, 2, .. until none does; fails the test when
+ * nobody asked for `what`. */
+static void check_asked_for(const setup *s, const char *path, const char *what)
+{
+    const tn_strs paths = {1, &path};
+    tn_fileset *files = NULL;
+    bool asked = false;
+    tn_status status = TN_E_MEMORY;
+    for (uint64_t nth = 1; status == TN_E_MEMORY; nth++) {
+        tn_error err = {0};
+        tn_alloc_fail_at(nth);
+        status = tn_fileset_new(&files, &paths, s->schema, &err);
+        tn_alloc_fail_at(0);
+        asked |= strstr(err.text, what) != NULL;
+    }
+    assert_int_equal(status, TN_OK);
+    tn_fileset_free(files);
+    assert_true(asked);
+}
+
+static void memory_for_what_files_say_is_asked_for(void **state)
+{
+    enum { ROWS = 4000 };
+    (void)state;
+    setup s;
+    tn_error err = {0};
+    tn_text rows = {0};
+    setup_open(&s, "{data: {format: libsvm, part_bytes: 4B}}");
+    for (uint32_t i = 0; i < ROWS; i++) {
+        tn_text_adds(&rows, "1 1\n");
+    }
+    const char *path = setup_file(&s, "rows", rows.data, rows.size);
+    check_asked_for(&s, path, "for parts of files");
+    const char *cache = setup_file(&s, "rows.tnb", "", 0);
+    const tn_reader_opts opts = {
+        .paths = {1, &path}, .batch_rows = 8, .prefetch = 1, .make_cache = cache};
+    assert_int_equal(setup_drain(&s, &opts, &err), TN_END);
+    check_asked_for(&s, cache, "for the index of a cache");
+    check_asked_for(&s, cache, "for parts of caches");
+    tn_text_done(&rows);
+    setup_close(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -261,6 +305,7 @@ int main(void)
         cmocka_unit_test(zlib_must_be_asked_for_in_text),
         cmocka_unit_test(compressions_that_are_not_read_are_named),
         cmocka_unit_test(a_gzipped_tfrecord_is_known_by_its_first_bytes),
+        cmocka_unit_test(memory_for_what_files_say_is_asked_for),
         cmocka_unit_test(blocks_do_not_depend_on_where_parts_begin),
     };
     return cmocka_run_group_tests_name("io/fileset", tests, NULL, NULL);

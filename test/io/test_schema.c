@@ -1,6 +1,7 @@
 /* test_schema.c - slots resolved, contradictions found, and the rules of whole slots. */
 #include "io/schema.h"
 
+#include "base/alloc.h"
 #include "base/key.h"
 #include "setup.h"
 #include "support/test.h"
@@ -121,6 +122,41 @@ static void quantiles_come_from_a_file(void **state)
                 "no.txt");
 }
 
+/* Many bounds are a configuration that does not fit, and no end of the process. */
+static void a_file_of_many_bounds_asks_for_its_memory(void **state)
+{
+    enum { BOUNDS = 20000 };
+    (void)state;
+    setup files;
+    setup s;
+    tn_text bounds = {0};
+    tn_text config = {0};
+    bool asked = false;
+    setup_open(&files, "{data: {format: csv}, slots: [{name: a}]}");
+    for (uint32_t i = 0; i < BOUNDS; i++) {
+        tn_text_addf(&bounds, "%u\n", i);
+    }
+    tn_text_addf(&config,
+                 "{data: {format: csv}, slots: [{name: a, type: float, transform: "
+                 "{quantiles: %s}}]}",
+                 setup_file(&files, "bounds", bounds.data, bounds.size));
+    for (uint64_t nth = 1; nth < 100; nth++) {
+        tn_alloc_fail_at(nth);
+        tn_status status = setup_try(&s, config.data);
+        tn_alloc_fail_at(0);
+        asked |= strstr(tn_text_str(&s.diag.text), "for bounds of buckets") != NULL;
+        bool whole = status == TN_OK && s.schema->spec[0].transform.n_bounds == BOUNDS;
+        setup_close(&s);
+        if (whole) {
+            break;
+        }
+    }
+    assert_true(asked);
+    tn_text_done(&bounds);
+    tn_text_done(&config);
+    setup_close(&files);
+}
+
 /* Values of slot 0, as "sign:x sign:x ..", of the first row of a libffm line. */
 static void check_rule(const char *rule, const char *line, const char *expected)
 {
@@ -214,6 +250,7 @@ int main(void)
         cmocka_unit_test(contradictions_are_found_before_anything_is_read),
         cmocka_unit_test(transforms_give_the_numbers_of_the_document),
         cmocka_unit_test(quantiles_come_from_a_file),
+        cmocka_unit_test(a_file_of_many_bounds_asks_for_its_memory),
         cmocka_unit_test(rules_of_whole_slots_are_applied_in_order),
         cmocka_unit_test(many_duplicates_are_found_without_delay),
         cmocka_unit_test(a_row_of_too_many_values_is_an_error),
