@@ -5,9 +5,11 @@
 #include "base/threads.h"
 
 #include <assert.h>
+#include <execinfo.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 enum { EXIT_BUG = 1, EXIT_SECOND_SIGINT = 130 };
@@ -37,13 +39,6 @@ static void on_save(int signal)
     atomic_store(&save_asked, true);
 }
 
-/* An assertion, here or in the C library, has told what is wrong; scripts go by the code. */
-static void on_abort(int signal)
-{
-    (void)signal;
-    _exit(EXIT_BUG);
-}
-
 static void handle(int signal, void (*handler)(int))
 {
     struct sigaction action;
@@ -67,6 +62,21 @@ void tn_signals_stops(sigset_t *out)
     for (size_t i = 0; i < sizeof stops / sizeof stops[0]; i++) {
         (void)sigaddset(out, stops[i]);
     }
+}
+
+/* An assertion, here or in the C library, has told what is wrong. The addresses say from where it
+ * was called, to addr2line. Scripts go by the code, and where a core is wanted there is none. */
+static void on_abort(int signal)
+{
+    enum { FRAMES_MAX = 64 };
+    void *frame[FRAMES_MAX];
+    struct rlimit core;
+    backtrace_symbols_fd(frame, backtrace(frame, FRAMES_MAX), STDERR_FILENO);
+    if (getrlimit(RLIMIT_CORE, &core) != 0 || core.rlim_cur == 0) {
+        _exit(EXIT_BUG);
+    }
+    handle(signal, SIG_DFL);
+    (void)raise(signal); /* as in on_end */
 }
 
 static void on_end(int signal)
@@ -97,6 +107,8 @@ void tn_signals_start(void)
 {
     handle(SIGPIPE, SIG_IGN);
     handle(SIGXFSZ, SIG_IGN);
+    void *frame;
+    (void)backtrace(&frame, 1); /* takes memory the first time, which a handler may not */
     handle(SIGABRT, on_abort);
     for (int fd = 0; fd <= 2; fd++) {
         if (fcntl(fd, F_GETFD) < 0) {

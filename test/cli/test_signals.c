@@ -5,6 +5,8 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -71,10 +73,29 @@ static void a_stop_that_came_before_counts(void **state)
     assert_int_equal(WEXITSTATUS(status), 75);
 }
 
-static void an_abort_ends_with_1(void **state)
+static void an_abort_says_where_and_ends_with_1_or_a_core(void **state)
 {
     (void)state;
-    assert_int_equal(end_after((const int[]){SIGABRT, 0}), 1);
+    struct rlimit before;
+    char file[] = "/tmp/tnet-signals-XXXXXX";
+    char told[4096] = "";
+    int fd = mkstemp(file);
+    int screen = dup(STDERR_FILENO);
+    assert_true(fd >= 0 && screen >= 0 && dup2(fd, STDERR_FILENO) >= 0);
+    assert_int_equal(getrlimit(RLIMIT_CORE, &before), 0);
+    struct rlimit core = {0, before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_CORE, &core), 0);
+    int plain = end_after((const int[]){SIGABRT, 0});
+    core.rlim_cur = before.rlim_max > 0; /* one byte: allowed, but nothing is written */
+    assert_int_equal(setrlimit(RLIMIT_CORE, &core), 0);
+    int cored = end_after((const int[]){SIGABRT, 0});
+    assert_int_equal(setrlimit(RLIMIT_CORE, &before), 0);
+    assert_true(dup2(screen, STDERR_FILENO) >= 0);
+    assert_true(pread(fd, told, sizeof told - 1, 0) > 0);
+    assert_int_equal(plain, 1);
+    assert_int_equal(cored, before.rlim_max > 0 ? 200 + SIGABRT : 1);
+    assert_non_null(strstr(told, "test_cli(")); /* where it was, for addr2line */
+    assert_true(close(fd) == 0 && close(screen) == 0 && unlink(file) == 0);
 }
 
 static void sigusr1_asks_to_save(void **state)
@@ -95,7 +116,7 @@ int main(void)
         cmocka_unit_test(only_a_second_interrupt_ends_at_once),
         cmocka_unit_test(a_closed_terminal_asks_to_stop_unless_it_is_ignored),
         cmocka_unit_test(a_stop_that_came_before_counts),
-        cmocka_unit_test(an_abort_ends_with_1),
+        cmocka_unit_test(an_abort_says_where_and_ends_with_1_or_a_core),
         cmocka_unit_test(sigusr1_asks_to_save),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -36,8 +36,9 @@ expect 0 tnet-eval "$config" --json --report "$dir/r.html" --predictions "$dir/p
 grep -q '"kind":"eval"' "$dir/out" || fail "no JSON: $(cat "$dir/out")"
 
 # 1: a bug; here an assertion on what only tests may set
-expect 1 env TNET_FAIL=nonsense tnet-train "$config"
+expect 1 sh -c "ulimit -c 0 && TNET_FAIL=nonsense exec tnet-train $config"
 grep -q '^tnet: bug at .*: .* is false$' "$dir/err" || fail "no word of a bug: $(cat "$dir/err")"
+grep -q 'tnet-train[([]' "$dir/err" || fail "no backtrace: $(cat "$dir/err")"
 
 # 0: a descriptor that is closed at the start does not become a file of the run
 expect 0 sh -c "exec tnet-train $config run.dir=$dir/closed <&- >&- 2>&-"
