@@ -2,8 +2,7 @@
 # serving.sh - from a run to a service: the export, the programs that read it, the library and the
 # example of docs/serving.md agree to the last digits that matter.
 . "$(dirname "$0")/kit"
-docs=$(pwd)/docs
-header=$(pwd)/src/train
+root=$(pwd)
 clicks "$dir/train.tsv" 6000 0
 clicks "$dir/test.tsv" 1000 6000
 cd "$dir"
@@ -66,23 +65,35 @@ printf 'x' | dd of=broken/dict.tnd bs=1 seek=2000 conv=notrunc 2>null
 expect 5 tnet-score broken --data test.tsv
 grep -q "damaged (crc" err || fail "$(cat err)"
 
-# the library: the example of the manual, shared and static
-command -v cc >null || skip "no C compiler"
+# the library: the commands of the manual as they stand, from a root with what `make run` leaves
+command -v gcc >null || skip "no C compiler"
 sanitized && exit 0
-# shellcheck disable=SC2016
-sed -n '/^```c$/,/^```$/p' "$docs/serving.md" | grep -v '^```' >example.c
-cc -Wall -Wextra -Werror -I"$header" example.c -L"$bin" -ltnet -Wl,-rpath,"$bin" -o shared
-./shared "$export_dir" >shared.out || fail "shared: $(cat shared.out)"
-grep -q "^$(basename "$export_dir") 0\.[0-9]*$" shared.out || fail "$(cat shared.out)"
-if [ -e "$bin/libtnet.a" ]; then
-    cc -Wall -Wextra -Werror -I"$header" example.c "$bin/libtnet.a" -lz -lopenblas -lpthread -lm -o static
-    ./static "$export_dir" | cmp - shared.out || fail "shared and static differ"
-    [ "$(nm -g --defined-only "$bin/libtnet.a" | awk 'NF == 3 { print $3 }' | grep -cv '^tnet_')" -eq 0 ] ||
-        fail "libtnet.a shows more than tnet_*"
+mkdir -p root/build root/runs/widedeep
+ln -s "$root/src" "$root/docs" root
+ln -s "$bin" root/build/release
+ln -s "$dir/export" root/runs/widedeep/export
+awk '/^```sh$/ { on = 1; next } /^```/ { on = 0 } on' "$root/docs/serving.md" >commands
+[ "$(wc -l <commands)" -ge 5 ] || fail "docs/serving.md has no commands"
+if [ ! -e "$bin/libtnet.a" ]; then
+    grep -v static commands >shared
+    mv shared commands
 fi
+(cd root && sh -eu ../commands) >out 2>err || fail "docs/serving.md: $(tail -n 3 err)"
+score="$(basename "$export_dir") 0\.[0-9]*"
+[ "$(grep -c "^$score$" out)" -eq "$(grep -c '^\./' commands)" ] || fail "docs/serving.md: $(cat out)"
+[ "$(sort -u out | wc -l)" -eq 1 ] || fail "shared and static differ: $(cat out)"
+[ ! -e "$bin/libtnet.a" ] ||
+    [ "$(nm -g --defined-only "$bin/libtnet.a" | awk 'NF == 3 { print $3 }' | grep -cv '^tnet_')" -eq 0 ] ||
+    fail "libtnet.a shows more than tnet_*"
 [ "$(nm -D --defined-only "$bin/libtnet.so" | awk '{ print $3 }' | grep -cvE '^(tnet_|TNET_1)')" -eq 0 ] ||
     fail "libtnet.so shows more than tnet_*"
 if command -v c++ >null; then
     echo '#include "tnet.h"' >include.cc
-    c++ -std=c++11 -Wall -Wextra -Werror -I"$header" -fsyntax-only include.cc || fail "tnet.h is not for C++"
+    c++ -std=c++11 -Wall -Wextra -Werror -I"$root/src/train" -fsyntax-only include.cc || fail "tnet.h is not for C++"
 fi
+
+# nothing is linked that brings threads or a runtime of its own; what is used is loaded then
+for file in libtnet.so tnet-train tnet-eval tnet-export tnet-score tnet-data; do
+    ldd "$bin/$file" >linked
+    ! grep -E 'blas|gfortran|gomp|dnnl|zmq|stdc\+\+' linked || fail "$file is linked with too much"
+done
