@@ -22,7 +22,7 @@ static void parse(probe *p)
     tn_parsed parsed = {.rows = p->rows};
     tn_block_parse(&p->block, p->schema, p->files, 0, &parsed);
     for (uint32_t i = 0; i < parsed.rows->n; i++) {
-        const tn_row *row = &parsed.rows->row[i];
+        const tn_parsed_row *row = &parsed.rows->row[i];
         const double share = row->label > 0.5F ? 1 : p->schema->data->negative_sampling;
         p->kept += row->weight == 0 ? 0 : share;
     }
