@@ -9,7 +9,6 @@
 #include "io/batchfill.h"
 #include "train/evaluate.h"
 #include "train/feeder.h"
-#include "train/trainfeed.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -299,8 +298,7 @@ static tn_status one_step(pacing *x, tn_feeder *feeder, tn_error *err)
     tn_learned learned;
     double begin = tn_clock_s();
     TN_TRY(tn_feeder_next(feeder, &step, err));
-    tn_status status = tn_step_learn(
-        x->w, step, QUIET * tn_learning_rate_factor(x->w->plan->run, x->w->steps), &learned, err);
+    tn_status status = tn_step_learn(x->w, step, QUIET, &learned, err);
     const tn_batch *b = step->batch;
     const tn_scored scored = {
         .n = b->rows, .logit = x->w->train_logit->val, .label = b->label, .weight = b->weight};
