@@ -207,6 +207,12 @@ static bool read_duration(const tn_binder *b, const tn_field *f, const tn_tree *
 static bool read_size(const tn_binder *b, const tn_field *f, const tn_tree *t, void *out)
 {
     double bytes = 0;
+    const uint32_t word = word_index(f, t->text);
+    if (word != UINT32_MAX) {
+        const uint64_t value = TN_WORD_U64(word);
+        memcpy(out, &value, sizeof value);
+        return true;
+    }
     if (!read_scaled(t->text, size_scales, true, &bytes)) {
         (void)refuse(b, f, t, "a size");
         tn_diag_hint(b->diag, "write a number with a unit, such as 64kB, 512MB or 12GiB");

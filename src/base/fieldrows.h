@@ -40,6 +40,11 @@
         TN_ROW(TN_KIND_SIZE, type, member, uint64_t, fallback, lo, hi, "bytes", help)              \
     }
 /* Numbers that may also be one of words_; see field.h. */
+#define TN_FIELD_SIZEW(type, member, fallback, lo, hi, words_, help)                               \
+    {                                                                                              \
+        TN_ROW(TN_KIND_SIZE, type, member, uint64_t, fallback, lo, hi, "bytes", help),             \
+            .words = (words_)                                                                      \
+    }
 #define TN_FIELD_U32W(type, member, fallback, lo, hi, unit, words_, help)                          \
     {                                                                                              \
         TN_ROW(TN_KIND_U32, type, member, uint32_t, fallback, lo, hi, unit, help),                 \

@@ -1,6 +1,7 @@
 /* main.c - see main.h. */
 #include "cli/main.h"
 
+#include "base/alloc.h"
 #include "cli/describe.h"
 #include "cli/exits.h"
 #include "cli/signals.h"
@@ -43,6 +44,7 @@ static int run(const tn_main *m, tn_argv args, tn_arena *arena)
 int tn_main_run(const tn_main *m, tn_argv args)
 {
     tn_signals_start();
+    tn_alloc_spare_address_space();
     tn_arena *arena = tn_arena_new(1 << 14);
     int code = run(m, args, arena);
     tn_arena_free(arena);

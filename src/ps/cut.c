@@ -12,7 +12,8 @@ enum {
     ROWS_LOCKED = 512,    /* copied under one lock: a push waits for some 50 us, if nobody takes the
                            * walker's processor just then */
     ASIDE_MIN = 64 << 20, /* bytes */
-    ASIDE_SHARE = 4,      /* of the table: one in .. */
+    ASIDE_LEAST = 1 << 20,
+    ASIDE_SHARE = 4,                 /* of the table: one in .. */
     CUTS_MAX = TN_ROW_STAMP_MAX - 1, /* until a stamp may come again */
     FETCH_AHEAD = 16,                /* rows */
 };
@@ -88,6 +89,19 @@ static void open_partition(tn_cut *cut, uint32_t p)
     pthread_mutex_unlock(&t->partition[p].lock);
 }
 
+/* What copies may take: also not more than what the table's limit leaves. */
+static uint64_t aside_max(const tn_table *t)
+{
+    const uint64_t bytes = tn_table_bytes(t);
+    const uint64_t share = bytes / ASIDE_SHARE;
+    const uint64_t most = share > ASIDE_MIN ? share : ASIDE_MIN;
+    const uint64_t left = t->extents.limit > bytes ? t->extents.limit - bytes : 0;
+    if (t->extents.limit == 0 || left >= most) {
+        return most;
+    }
+    return left > ASIDE_LEAST ? left : ASIDE_LEAST;
+}
+
 tn_status tn_cut_open(tn_cut **out, tn_table *t, bool delta, tn_error *err)
 {
     *out = NULL;
@@ -115,8 +129,7 @@ tn_status tn_cut_open(tn_cut **out, tn_table *t, bool delta, tn_error *err)
     c->delta = delta;
     cut->rows = tn_table_rows(t);
     cut->bytes = delta ? 0 : tn_table_bytes(t);
-    uint64_t share = tn_table_bytes(t) / ASIDE_SHARE;
-    c->aside_max = share > ASIDE_MIN ? share : ASIDE_MIN;
+    c->aside_max = aside_max(t);
     for (uint32_t p = 0; p < TN_PARTITIONS; p++) {
         open_partition(cut, p);
     }

@@ -7,9 +7,9 @@
  *
  * Rows that change before their partition was walked are copied aside first, so that walks see what
  * a table that stood still would have shown, bit for bit. Copies take at most a quarter of the
- * table (but always 64 MB); beyond, pushes wait for the walks, and from half of that on a push for
- * one partition's walk, but not longer than some 20 ms. Rules with l2_mode: dense touch
- * every row in every push: these wait until the cut is closed.
+ * table (but always 64 MB, and not more than what its limit leaves); beyond, pushes wait for the
+ * walks, and from half of that on a push for one partition's walk, but not longer than some 20 ms.
+ * Rules with l2_mode: dense touch every row in every push: these wait until the cut is closed.
  *
  * A delta holds the rows that were touched or created since the cut before. For that the table must
  * be tracked, which costs eight bytes per row that is touched between two cuts.

@@ -5,7 +5,6 @@
 #include "base/alloc.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -22,9 +21,9 @@ struct tn_table_extent {
     size_t size;
 };
 
-void tn_extents_init(tn_extents *e, bool huge_pages, uint64_t bytes_max)
+void tn_extents_init(tn_extents *e, bool huge_pages)
 {
-    *e = (tn_extents){.next_size = FIRST_SIZE, .huge_pages = huge_pages, .bytes_max = bytes_max};
+    *e = (tn_extents){.next_size = FIRST_SIZE, .huge_pages = huge_pages};
     int failure = pthread_mutex_init(&e->lock, NULL);
     TN_ASSERT(failure == 0);
 }
@@ -50,10 +49,22 @@ void tn_extents_done(tn_extents *e)
     pthread_mutex_destroy(&e->lock);
 }
 
+/* Not more than what the table is to grow by: address space may have a limit, too. Locked. */
+static size_t next_size(const tn_extents *e)
+{
+    const uint64_t used = atomic_load(&e->used);
+    const uint64_t left = e->limit > used ? e->limit - used : 0;
+    if (e->limit == 0 || e->next_size <= left) {
+        return e->next_size;
+    }
+    return left > FIRST_SIZE ? left / TN_CACHE_LINE * TN_CACHE_LINE : FIRST_SIZE;
+}
+
 /* One more extent that holds `bytes`. What is left of the one before stays unused. */
 static tn_status grow(tn_extents *e, size_t bytes, tn_error *err)
 {
-    size_t size = e->next_size > bytes ? e->next_size : bytes;
+    size_t size = next_size(e);
+    size = size > bytes ? size : bytes;
     bool huge = e->huge_pages && size >= HUGE_FROM;
     size_t slack = huge ? HUGE_PAGE : 0;
     tn_table_extent *x = tn_try_alloc(1, sizeof *x, "an extent of the table", err);
@@ -83,16 +94,17 @@ static tn_status grow(tn_extents *e, size_t bytes, tn_error *err)
     return TN_OK;
 }
 
-tn_status tn_extents_charge(tn_extents *e, uint64_t bytes, tn_error *err)
+size_t tn_extents_next(tn_extents *e)
 {
-    uint64_t before = atomic_fetch_add(&e->used, bytes);
-    if (e->bytes_max != 0 && before + bytes > e->bytes_max) {
-        atomic_fetch_sub(&e->used, bytes);
-        return tn_fail(err, TN_E_LIMIT,
-                       "the table of rows needs more than its limit of %" PRIu64 " bytes",
-                       e->bytes_max);
-    }
-    return TN_OK;
+    pthread_mutex_lock(&e->lock);
+    const size_t size = next_size(e);
+    pthread_mutex_unlock(&e->lock);
+    return size;
+}
+
+void tn_extents_charge(tn_extents *e, uint64_t bytes)
+{
+    (void)atomic_fetch_add(&e->used, bytes);
 }
 
 void tn_extents_refund(tn_extents *e, uint64_t bytes)
@@ -104,7 +116,7 @@ void tn_extents_refund(tn_extents *e, uint64_t bytes)
 tn_status tn_extents_take(tn_extents *e, size_t bytes, void **out, tn_error *err)
 {
     size_t size = (bytes + TN_CACHE_LINE - 1) / TN_CACHE_LINE * TN_CACHE_LINE;
-    TN_TRY(tn_extents_charge(e, size, err));
+    tn_extents_charge(e, size);
     pthread_mutex_lock(&e->lock);
     tn_status status = e->left >= size ? TN_OK : grow(e, size, err);
     if (status == TN_OK) {

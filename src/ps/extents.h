@@ -4,8 +4,8 @@
  *     '- cut ----------------------------------------'    '- untouched: costs no memory yet
  *
  * Fresh memory is zero. One counter knows every byte of the table, also of those that its owner
- * takes elsewhere and only charges here, so that a limit can be kept. All functions may run on
- * several threads at once, but for init, done and clear.
+ * takes elsewhere and only charges here, so that whoever sets a limit can keep it. All functions
+ * may run on several threads at once, but for init, done and clear.
  */
 #ifndef TN_PS_EXTENTS_H
 #define TN_PS_EXTENTS_H
@@ -27,19 +27,21 @@ typedef struct tn_extents {
     size_t left;
     size_t next_size;
     bool huge_pages;
-    uint64_t bytes_max; /* 0: none */
+    uint64_t limit; /* what `used` is meant to stay below; 0: none. Set before there are threads. */
     _Atomic uint64_t used;
 } tn_extents;
 
-void tn_extents_init(tn_extents *e, bool huge_pages, uint64_t bytes_max);
+void tn_extents_init(tn_extents *e, bool huge_pages);
 void tn_extents_done(tn_extents *e);
 void tn_extents_clear(tn_extents *e); /* everything taken is gone */
 
-/* Zeroed memory on a cache line: TN_E_LIMIT or TN_E_MEMORY. */
+/* Zeroed memory on a cache line. TN_E_MEMORY. */
 tn_status tn_extents_take(tn_extents *e, size_t bytes, void **out, tn_error *err) TN_MUST_USE;
 
+size_t tn_extents_next(tn_extents *e); /* bytes of the next piece */
+
 /* Counts memory that comes from elsewhere. */
-tn_status tn_extents_charge(tn_extents *e, uint64_t bytes, tn_error *err) TN_MUST_USE;
+void tn_extents_charge(tn_extents *e, uint64_t bytes);
 void tn_extents_refund(tn_extents *e, uint64_t bytes);
 
 #endif

@@ -56,7 +56,7 @@ static void beat(tn_group *g, uint32_t waits_for, const tn_note_parts *held, uin
         }
     }
     g->beat.held = (tn_note_parts){{NULL, 0}, {NULL, 0}, {NULL, 0}};
-    if (g->beat.asks != TN_ASKS_STOP) { /* that is said again and again */
+    if (g->beat.asks == TN_ASKS_SAVE) { /* the others are said again and again */
         g->beat.asks = TN_ASKS_NOTHING;
     }
 }

@@ -227,6 +227,9 @@ void tn_group_tell(tn_group *g, const tn_beat_note *beat, uint64_t step)
 {
     (void)pthread_mutex_lock(&g->lock);
     const uint64_t asks = beat->asks != TN_ASKS_NOTHING ? beat->asks : g->beat.asks;
+    if (asks == TN_ASKS_ROOM && g->beat.asks != asks) {
+        g->next_beat = 0; /* soon: it grows */
+    }
     g->beat = *beat;
     g->beat.asks = asks; /* until it was said */
     g->step = step;

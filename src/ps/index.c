@@ -8,6 +8,7 @@ enum {
     BLOCK_ENTRIES = 1024,
     AHEAD = 32,     /* rows asked for before they are needed */
     DEPTH_MAX = 14, /* bits of the hash that neither tag nor position use */
+    SPREAD = 16,    /* keys by which blocks of one depth differ, at least most of them */
 };
 
 static size_t block_bytes(uint32_t entries)
@@ -66,7 +67,7 @@ static tn_status new_block(uint32_t entries, tn_extents *e, tn_index_block **out
         *out = block;
         return TN_OK;
     }
-    TN_TRY(tn_extents_charge(e, bytes, err));
+    tn_extents_charge(e, bytes);
     block = tn_try_alloc(1, bytes, "an index of rows", err);
     if (block == NULL) {
         tn_extents_refund(e, bytes);
@@ -80,7 +81,7 @@ static tn_status new_directory(uint32_t depth, tn_extents *e, tn_index_block ***
 {
     tn_index_block **directory = NULL;
     size_t bytes = sizeof(void *) << depth;
-    TN_TRY(tn_extents_charge(e, bytes, err));
+    tn_extents_charge(e, bytes);
     directory = tn_try_alloc(1, bytes, "the directory of an index", err);
     if (directory == NULL) {
         tn_extents_refund(e, bytes);
@@ -253,4 +254,29 @@ void tn_index_renumber(tn_index *x, uint32_t hash, uint32_t from, uint32_t to)
     tn_index_block *b = block_of(x, hash);
     uint32_t at = place_of(b, x->mask, hash, from);
     b->entry[at] = tn_index_tag(hash) << TN_INDEX_NUMBER_BITS | (to + 1);
+}
+
+uint64_t tn_index_growth(const tn_index *x, uint32_t rows)
+{
+    if (rows == 0) {
+        return 0;
+    }
+    const bool whole = x->directory != NULL && x->mask + 1 == BLOCK_ENTRIES;
+    const uint32_t n = x->directory != NULL && !whole ? x->directory[0]->n : 0;
+    uint32_t entries = x->directory == NULL ? FIRST_ENTRIES : x->mask + 1;
+    if (whole) {
+        const uint64_t blocks = UINT64_C(1) << x->depth;
+        const uint64_t splits = 1 + rows / SPREAD;
+        return (splits < blocks ? splits : blocks) * block_bytes(BLOCK_ENTRIES);
+    }
+    while (entries < BLOCK_ENTRIES && n + rows > entries / 32 * 27) {
+        entries *= 2;
+    }
+    const bool grows = x->directory == NULL || entries > x->mask + 1;
+    return grows ? block_bytes(entries) + sizeof(void *) : 0;
+}
+
+uint64_t tn_index_growth_most(uint32_t rows)
+{
+    return (2 + (uint64_t)rows / SPREAD) * block_bytes(BLOCK_ENTRIES);
 }

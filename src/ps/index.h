@@ -38,6 +38,11 @@ void tn_index_clear(tn_index *x, tn_extents *e);
 tn_status tn_index_reserve(tn_index *x, const tn_slab *rows, uint32_t hash, tn_extents *e,
                            tn_error *err) TN_MUST_USE;
 
+/* About the most that `rows` more keys take: keys are spread so evenly that blocks of one depth
+ * split within some keys of each other. And at most, whatever there is. */
+uint64_t tn_index_growth(const tn_index *x, uint32_t rows);
+uint64_t tn_index_growth_most(uint32_t rows);
+
 /* After tn_index_reserve. */
 void tn_index_put(tn_index *x, uint32_t hash, uint32_t number);
 

@@ -35,7 +35,13 @@ typedef enum tn_peer_state {
     TN_PEER_STATES
 } tn_peer_state;
 
-typedef enum tn_peer_ask { TN_ASKS_NOTHING, TN_ASKS_SAVE, TN_ASKS_STOP, TN_PEER_ASKS } tn_peer_ask;
+typedef enum tn_peer_ask {
+    TN_ASKS_NOTHING,
+    TN_ASKS_SAVE,
+    TN_ASKS_STOP,
+    TN_ASKS_ROOM, /* its memory is full: the end, too */
+    TN_PEER_ASKS
+} tn_peer_ask;
 
 /* BEAT: alive, how far, and what it waits for. The frame's step is its worker's. */
 typedef struct tn_beat_note {
@@ -43,7 +49,7 @@ typedef struct tn_beat_note {
     uint64_t waits_for;         /* 1 + rank; 0: nobody */
     double rows_per_s, waiting; /* waiting: share of the time since the last beat */
     tn_note_parts held;
-    uint64_t asks; /* what a signal to this rank wants of all */
+    uint64_t asks; /* what a signal to this rank, or its memory, wants of all */
 } tn_beat_note;
 
 /* ASK: these parts of the epoch are done (positions: records of each), and, with an id, the next

@@ -50,7 +50,7 @@ static tn_status more_marks(tn_shelf *s, tn_extents *e, tn_error *err)
         return TN_OK;
     }
     words *= 2;
-    TN_TRY(tn_extents_charge(e, (words - s->mark_words) * sizeof s->mark[0], err));
+    tn_extents_charge(e, (words - s->mark_words) * sizeof s->mark[0]);
     uint64_t *mark = tn_try_alloc(words, sizeof *mark, "marks of rows", err);
     if (mark == NULL) {
         tn_extents_refund(e, (words - s->mark_words) * sizeof s->mark[0]);

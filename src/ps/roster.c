@@ -301,10 +301,30 @@ static tn_status find_bind(search *s, tn_roster *out)
     return TN_OK;
 }
 
+static bool same_machine(const char *a, const char *b)
+{
+    tn_endpoint x;
+    tn_endpoint y;
+    return a != NULL && b != NULL && tn_endpoint_read(a, TN_ENDPOINT_PORT, &x, NULL) == TN_OK &&
+           tn_endpoint_read(b, TN_ENDPOINT_PORT, &y, NULL) == TN_OK && x.is_ipc == y.is_ipc &&
+           (x.is_ipc || strcmp(x.host, y.host) == 0);
+}
+
+static uint32_t count_here(const tn_roster *r)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < r->size; i++) {
+        const char *own = r->host[r->rank];
+        const bool named = own != NULL && r->host[i] != NULL && strcmp(own, r->host[i]) == 0;
+        n += i == r->rank || named || same_machine(r->address[i], r->address[r->rank]) ? 1 : 0;
+    }
+    return n;
+}
+
 tn_status tn_roster_find(tn_roster *out, const tn_roster_in *in, tn_arena *arena, tn_error *err)
 {
     search s = {.in = in, .arena = arena, .err = err, .size = TN_UNSET_U32};
-    tn_roster r = {.size = 1, .how = "alone"};
+    tn_roster r = {.size = 1, .n_here = 1, .how = "alone"};
     s.found = (tn_launched){.rank = TN_UNSET_U32, .size = TN_UNSET_U32};
     TN_TRY(hear_user(&s));
     if (s.size != 1) {
@@ -326,6 +346,7 @@ tn_status tn_roster_find(tn_roster *out, const tn_roster_in *in, tn_arena *arena
     r.job = name_run(&s);
     r.host = s.found.host != NULL ? s.found.host : TN_NEW_ARRAY(arena, const char *, s.size);
     TN_TRY(find_addresses(&s, &r));
+    r.n_here = count_here(&r);
     TN_TRY(find_bind(&s, &r));
     r.how =
         tn_arena_text(arena, "rank %u of %u by %s%s%s", r.rank, r.size, s.by,

@@ -47,6 +47,7 @@ typedef struct tn_roster {
     uint64_t job;               /* tells runs apart; the same in all peers, never 0 */
     const char *const *address; /* size; NULL where it is not known yet */
     const char *const *host;    /* size; for messages; NULL where it is not known */
+    uint32_t n_here;            /* ranks on this machine, as far as names and addresses tell */
     const char *bind; /* own address to listen at; the port may be 0: the system's choice */
     const char *meet; /* file of rank 0's address, where address[0] is NULL; else NULL */
     const char *how;  /* "rank 2 of 8 by Slurm, job 17.0"; for the log */

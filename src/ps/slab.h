@@ -27,6 +27,10 @@ void tn_slab_clear(tn_slab *s, tn_extents *e);
 /* Makes room for one more row. */
 tn_status tn_slab_reserve(tn_slab *s, tn_extents *e, tn_error *err) TN_MUST_USE;
 
+/* What `rows` more rows take beyond what there is; and at most, whatever there is. */
+uint64_t tn_slab_growth(const tn_slab *s, uint32_t rows);
+uint64_t tn_slab_growth_most(const tn_slab *s, uint32_t rows);
+
 /* After tn_slab_reserve: a zeroed row behind all others; its number was n_rows. */
 tn_row *tn_slab_add(tn_slab *s);
 

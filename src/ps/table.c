@@ -5,6 +5,8 @@
 #include "base/rng.h"
 #include "ps/tabledef.h"
 
+#include <math.h>
+
 static uint32_t round_up(uint32_t bytes, uint32_t unit)
 {
     return (bytes + unit - 1) / unit * unit;
@@ -124,7 +126,7 @@ tn_status tn_table_new(tn_table **out, const tn_table_opts *opts, tn_error *err)
     t->layout = opts->rules->layout;
     tn_hints_init(&t->hints);
     tn_changes_init(&t->changes);
-    tn_extents_init(&t->extents, opts->huge_pages, opts->bytes_max);
+    tn_extents_init(&t->extents, opts->huge_pages);
     t->plan = tn_try_alloc((size_t)n_records + 1, sizeof *t->plan, "layouts of rows", err);
     t->shelves = t->plan == NULL ? NULL
                                  : tn_try_alloc((size_t)TN_PARTITIONS * n_records + 1,
@@ -222,4 +224,82 @@ void tn_table_parts_of(const tn_table *t, tn_table_parts *out)
     out->headers = n_rows * sizeof(tn_row);
     out->spare = tn_table_bytes(t) - out->rows - out->index;
     out->load = entries > 0 ? (double)n_rows / (double)entries : 0;
+}
+
+/* ---- a limit ---- */
+
+void tn_table_set_limit(tn_table *t, uint64_t bytes)
+{
+    t->extents.limit = bytes;
+}
+
+uint64_t tn_table_limit(const tn_table *t)
+{
+    return t->extents.limit;
+}
+
+size_t tn_table_next_extent(tn_table *t)
+{
+    return tn_extents_next(&t->extents);
+}
+
+uint32_t tn_table_stride(const tn_table *t, uint32_t group)
+{
+    return tn_plan_of(t, group)->stride;
+}
+
+uint64_t tn_table_aside(const tn_table *t)
+{
+    return atomic_load(&t->changes.aside);
+}
+
+/* Of so many rows, those of the partition that gets most, or nearly; and *share of the partitions
+ * gets any. */
+static uint32_t rows_of_one(tn_range partitions, uint64_t rows, double *share)
+{
+    const double mean = (double)rows / (partitions.to - partitions.from);
+    *share = mean < 1 ? mean : 1;
+    return (uint32_t)fmin(ceil(mean + 3 * sqrt(mean)) + 1, TN_SLAB_ROWS_MAX);
+}
+
+uint64_t tn_table_growth(tn_table *t, tn_range partitions, uint64_t rows)
+{
+    double share = 0;
+    const uint32_t more = rows_of_one(partitions, rows, &share);
+    uint64_t bytes = 0;
+    for (uint32_t p = partitions.from; p < partitions.to; p++) {
+        const tn_shelf *shelf = t->partition[p].shelf;
+        pthread_mutex_lock(&t->partition[p].lock);
+        for (uint32_t r = 0; r < t->layout->n_records; r++) {
+            bytes += tn_slab_growth(&shelf[r].slab, more);
+            bytes += tn_index_growth(&shelf[r].index, more);
+        }
+        pthread_mutex_unlock(&t->partition[p].lock);
+    }
+    return (uint64_t)(share * (double)bytes);
+}
+
+uint64_t tn_table_growth_most(const tn_table *t, tn_range partitions, uint64_t rows)
+{
+    double share = 0;
+    const uint32_t more = rows_of_one(partitions, rows, &share);
+    uint64_t bytes = 0;
+    for (uint32_t r = 0; r < t->layout->n_records; r++) {
+        bytes += tn_slab_growth_most(&t->shelves[r].slab, more) + tn_index_growth_most(more);
+    }
+    return bytes * (partitions.to - partitions.from);
+}
+
+void tn_table_count_groups(tn_table *t, uint64_t *rows)
+{
+    memset(rows, 0, t->layout->n_groups * sizeof *rows);
+    for (size_t i = 0; i < (size_t)TN_PARTITIONS * t->layout->n_records; i++) {
+        pthread_mutex_t *lock = &t->partition[i / t->layout->n_records].lock;
+        const tn_slab *slab = &t->shelves[i].slab;
+        pthread_mutex_lock(lock);
+        for (uint32_t k = 0; k < slab->n_rows; k++) {
+            rows[tn_row_group(tn_slab_at(slab, k))]++;
+        }
+        pthread_mutex_unlock(lock);
+    }
 }

@@ -26,7 +26,6 @@ typedef struct tn_table_opts {
     const tn_rules *rules; /* must outlive the table */
     uint64_t seed;
     bool huge_pages;
-    uint64_t bytes_max; /* 0: none; TN_E_LIMIT beyond */
 } tn_table_opts;
 
 tn_status tn_table_new(tn_table **out, const tn_table_opts *opts, tn_error *err) TN_MUST_USE;
@@ -68,6 +67,27 @@ typedef struct tn_table_parts {
     double load;    /* part of the index's entries that is in use */
 } tn_table_parts;
 void tn_table_parts_of(const tn_table *t, tn_table_parts *out);
+
+/* ---- a limit ---- */
+
+/* What tn_table_bytes and copies of rows aside are to stay below; 0: nothing. Rows of a checkpoint
+ * that do not fit are TN_E_MEMORY. Training makes rows none the less: whoever trains looks between
+ * two steps whether the next one fits. Before anything else. */
+void tn_table_set_limit(tn_table *t, uint64_t bytes);
+uint64_t tn_table_limit(const tn_table *t);
+
+/* About the most by which tn_table_bytes grows when these partitions get so many rows more, by
+ * chance some more than others: room comes in chunks, and index blocks of one age split at about
+ * the same time. */
+uint64_t tn_table_growth(tn_table *t, tn_range partitions, uint64_t rows);
+uint64_t tn_table_growth_most(const tn_table *t, tn_range partitions, uint64_t rows); /* ever */
+
+size_t tn_table_next_extent(tn_table *t); /* address space that it takes next, at once */
+uint32_t tn_table_stride(const tn_table *t, uint32_t group); /* bytes of a row */
+uint64_t tn_table_aside(const tn_table *t); /* bytes of rows that stand aside for a cut */
+
+/* How many rows each group of the layout has. */
+void tn_table_count_groups(tn_table *t, uint64_t *rows);
 
 /* One row as snapshots, exports and tests see it. `data` holds per present segment w[dim], then
  * each state. */

@@ -19,6 +19,16 @@ static tn_status check_view(const tn_table *t, const tn_row_view *view, tn_error
     return TN_OK;
 }
 
+static tn_status check_limit(const tn_table *t, tn_error *err)
+{
+    const uint64_t limit = tn_table_limit(t);
+    return limit == 0 || tn_table_bytes(t) <= limit
+               ? TN_OK
+               : tn_fail(err, TN_E_MEMORY,
+                         "the rows take more than %.1f MB, which is what the table may take",
+                         (double)limit * 1e-6);
+}
+
 void tn_refill_begin(tn_refill *r, tn_table *t, uint32_t partition)
 {
     TN_ASSERT(partition < TN_PARTITIONS);
@@ -41,6 +51,7 @@ tn_status tn_refill_add(tn_refill *r, const tn_row_view *view, tn_error *err)
     if (row == NULL) {
         TN_TRY(tn_shelf_add(shelf, &t->extents, view->key, view->group, &row, err));
         r->added++;
+        TN_TRY(check_limit(t, err));
     }
     r->last_key = view->key;
     r->n++;

@@ -2,13 +2,15 @@
 #include "train/beats.h"
 
 #include "base/clock.h"
-#include "train/host.h"
+#include "base/memlimit.h"
 
 static void tell(tn_beats *b)
 {
     const tn_watch *watch = b->watch;
     if (watch != NULL && watch->stop != NULL && atomic_load(watch->stop)) {
         b->note.asks = TN_ASKS_STOP;
+    } else if (b->is_full) {
+        b->note.asks = TN_ASKS_ROOM;
     } else if (watch != NULL && watch->save != NULL && atomic_exchange(watch->save, false)) {
         b->note.asks = TN_ASKS_SAVE;
     }
@@ -24,10 +26,13 @@ void tn_beats_step(tn_beats *b, const tn_worker *w, const tn_turn_taken *turn, u
     b->note.state = TN_PEER_TRAINING;
     b->note.records = records;
     b->step = w->steps;
+    b->is_full = b->memory != NULL && tn_room_is_over(tn_memory_cap_look(b->memory));
     if (seconds >= 1) {
         b->note.rows_per_s = (double)(w->rows - b->rows) / seconds;
         b->note.waiting = b->waited_s < seconds ? b->waited_s / seconds : 1;
-        b->note.rss_bytes = tn_host_rss();
+        tn_memory_use use;
+        tn_memory_use_of("", &use);
+        b->note.rss_bytes = use.resident;
         b->begin = now;
         b->rows = w->rows;
         b->waited_s = 0;

@@ -6,18 +6,21 @@
 #define TN_TRAIN_BEATS_H
 
 #include "ps/group.h"
+#include "train/memorycap.h"
 #include "train/together.h"
 #include "train/trainer.h"
 #include "train/worker.h"
 
-typedef struct tn_beats { /* the first three are set, the rest is 0 */
+typedef struct tn_beats { /* the first four are set, the rest is 0 */
     tn_group *group;
     const tn_watch *watch; /* whose signals are passed on; NULL: nobody's */
+    tn_memory_cap *memory; /* that is looked at after each step; NULL: nobody's */
     double begin;          /* tn_clock_s() */
     double waited_s;       /* since */
     uint64_t rows;         /* the worker's, then */
     tn_beat_note note;
     uint64_t step;
+    bool is_full; /* its memory, after the last step */
 } tn_beats;
 
 /* After a step: `records` of the epoch are read. */

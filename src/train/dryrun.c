@@ -3,8 +3,10 @@
 
 #include "io/reader.h"
 #include "nn/plan.h"
+#include "ps/roster.h"
 #include "ps/snapshot.h"
 #include "train/forecast.h"
+#include "train/memorycap.h"
 #include "train/restore.h"
 #include "train/results.h"
 #include "train/step.h"
@@ -90,6 +92,19 @@ static void model_table(const tn_blueprint *plan, uint64_t dense_params, uint64_
     tn_arena_free(arena);
 }
 
+/* What the rows may take, in each of the processes. */
+static void tell_memory(tn_worker *w, const tn_binder *b, tn_text *out)
+{
+    tn_memory_cap memory;
+    tn_peers_opts peers;
+    tn_peers_bind(b, w->plan->run->cluster.peers, &peers);
+    const bool here = w->plan->run->cluster.roster == NULL && peers.n > 1 && peers.address.n == 0;
+    tn_memory_cap_init(&memory, w, here ? peers.n : 0);
+    tn_text_adds(out, "rows   ");
+    tn_memory_cap_text(&memory, out);
+    tn_text_addc(out, '\n');
+}
+
 /* Reads and scores the first batch of one data set. */
 static tn_status try_data(tn_worker *w, const char *name, const tn_strs *paths, tn_text *out,
                           tn_error *err)
@@ -135,6 +150,7 @@ tn_status tn_dry_run(const tn_blueprint *plan, const tn_binder *b, tn_text *out,
     tn_worker *w = NULL;
     TN_TRY(tn_worker_new(&w, plan, &(tn_worker_opts){.training = true}, b, err));
     model_table(plan, tn_params_trained(w->params), 0, out);
+    tell_memory(w, b, out);
     const tn_tree *from = plan->run->checkpoint.from;
     tn_status status = tn_tree_is_null(from) ? TN_OK : tn_restore_from(from, w, err);
     if (status == TN_OK) {
@@ -162,6 +178,7 @@ tn_status tn_describe_graph(const tn_blueprint *plan, const tn_binder *b, bool d
         tn_graph_dot(w->train_graph, out);
     } else if ((status = tn_measure_products(w->train_graph, &products, err)) == TN_OK) {
         tn_graph_print(w->train_graph, products, out);
+        tell_memory(w, b, out);
         status = tn_pace_measure(w, &pace, err);
         if (status == TN_OK) {
             tn_pace_text(&pace, out);

@@ -68,6 +68,10 @@ static tn_status load(tn_follower *f, const tn_order_note *order, tn_error *err)
     tn_status status = order->text[0] != '\0'   ? tn_ckptshare_load(f->w, order->text, stand, &why)
                        : tn_tree_is_null(files) ? TN_OK
                                                 : tn_restore_from(files, f->w, &why);
+    tn_memory_cap_begin(&f->memory);
+    if (status == TN_OK && stand != NULL && tn_room_is_over(tn_memory_cap_look(&f->memory))) {
+        status = tn_memory_cap_fail(&f->memory, order->text, &why); /* no step fits */
+    }
     return tn_follower_say_done(f, order, status, &why, err);
 }
 
@@ -182,10 +186,14 @@ static tn_status open_parts(tn_follower *f, const tn_run_text *text, const tn_bi
                                    .fetch = f->fetch != NULL ? f->fetch->item : NULL,
                                    .n_fetch = f->fetch != NULL ? f->fetch->n : 0};
     TN_TRY(tn_worker_new(&f->w, f->plan, &worker, b, err));
+    if (trains) {
+        tn_memory_cap_init(&f->memory, f->w, 0);
+    }
     TN_TRY(tn_peers_open(&f->peers, f->w, text, NULL, err));
     f->group = tn_peers_group(f->peers);
     TN_TRY(tn_reporter_init(&f->reporter, f->group, run->data.negative_sampling, err));
-    f->beats = (tn_beats){.group = f->group, .watch = f->watch, .begin = tn_clock_s()};
+    f->beats = (tn_beats){
+        .group = f->group, .watch = f->watch, .memory = &f->memory, .begin = tn_clock_s()};
     return tn_peers_form(f->peers, f->watch->stop, err);
 }
 

@@ -29,6 +29,7 @@ typedef struct tn_follower {
     tn_group *group;
     tn_text run_dir;
     tn_beats beats;
+    tn_memory_cap memory; /* NULL worker: it does not train */
     tn_reporter reporter;
 
     tn_data_stand stand;   /* where in an epoch the run goes on, until that is begun */

@@ -1,14 +1,11 @@
 /* host.c - see host.h. */
 #include "train/host.h"
 
-#include "base/number.h"
 #include "nn/products.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 const char *tn_host_cpu(void)
 {
@@ -33,24 +30,6 @@ void tn_host_blas(const tn_compute_opts *opts, char out[TN_HOST_BLAS_SIZE])
         tn_products_describe(&p, name);
     }
     (void)snprintf(out, TN_HOST_BLAS_SIZE, "%s%s", name, opts->bf16 ? ", bf16" : "");
-}
-
-/* The second number of /proc/self/statm: resident pages. */
-uint64_t tn_host_rss(void)
-{
-    char text[128] = {0};
-    int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
-        return 0;
-    }
-    ssize_t n = read(fd, text, sizeof text - 1);
-    (void)close(fd);
-    const char *blank = n > 0 ? strchr(text, ' ') : NULL;
-    uint64_t pages = 0;
-    if (blank == NULL || tn_read_u64(blank + 1, strcspn(blank + 1, " "), &pages) != TN_NUM_OK) {
-        return 0;
-    }
-    return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
 uint64_t tn_host_peak_rss(void)

@@ -4,7 +4,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "train/host.h"
+#include "base/memlimit.h"
 #include "train/reportstate.h"
 
 #include <math.h>
@@ -122,7 +122,9 @@ static tn_status flush_window(tn_report *r, const tn_run_state *state, const tn_
     tn_status status = tn_window_sums_hear(&r->window, err);
     if (status == TN_OK && r->journal != NULL && r->window.steps > 0) {
         tn_journal_train_record record = tn_window_sums_record(&r->window, now);
-        record.rss_bytes = tn_host_rss();
+        tn_memory_use use;
+        tn_memory_use_of("", &use);
+        record.rss_bytes = use.resident;
         record.bad_records = counts->bad + r->window.others.bad;
         tn_journal_at at = where(state);
         status = tn_journal_train(r->journal, &at, &record, err);

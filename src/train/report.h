@@ -3,6 +3,7 @@
 #define TN_TRAIN_REPORT_H
 
 #include "train/checkpoint.h"
+#include "train/memorycap.h"
 #include "train/reported.h"
 #include "train/step.h"
 
@@ -17,6 +18,7 @@ typedef struct tn_report_opts {
     tn_reported *reported; /* of other ranks; NULL: there are none */
     uint64_t run_id;
     const tn_saved *resumed; /* NULL: a fresh start */
+    const tn_memory_cap *memory;
 } tn_report_opts;
 
 tn_status tn_report_open(tn_report **out, const tn_report_opts *opts, tn_error *err) TN_MUST_USE;

@@ -130,10 +130,15 @@ tn_status tn_report_summary(const tn_report *r, const tn_report_end *end, tn_err
     tn_arena *arena = tn_arena_new(1 << 12);
     s.warnings = list_warnings(r, arena);
     s.n_warnings = r->n_warnings;
+    tn_text memory = {0};
+    tn_memory_cap_text(r->opts.memory, &memory);
+    s.sparse_bytes_max = tn_table_limit(r->opts.worker->shard.table);
+    s.memory = tn_text_str(&memory);
     tn_text path = {0};
     tn_text_addf(&path, "%s/summary.json", r->opts.dir);
     tn_status status = tn_summary_write(&s, tn_text_str(&path), err);
     tn_text_done(&path);
+    tn_text_done(&memory);
     tn_arena_free(arena);
     return status;
 }

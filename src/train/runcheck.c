@@ -128,8 +128,8 @@ static void check_build(const tn_binder *b, const tn_tree *tree, const tn_run *r
     if (r->embedding.cvm) {
         not_yet(b, tree, "embedding.cvm", "show and click as inputs");
     }
-    if (r->embedding.memory != TN_UNSET_U64) {
-        not_yet(b, tree, "embedding.memory", "a cap of the table");
+    if (r->embedding.on_full != 0) {
+        not_yet(b, tree, "embedding.on_full", "rows that leave a full table");
     }
     if (r->log.tensorboard) {
         not_yet(b, tree, "log.tensorboard", "event files");

@@ -17,6 +17,8 @@ static const char *const restore_words[] = {"best", "last", NULL};
 static const char *const auc_words[] = {"histogram", "exact", NULL};
 static const char *const on_error_words[] = {"stop", "warn", NULL};
 static const char *const recovery_words[] = {"exact", "relaxed", NULL};
+static const char *const memory_words[] = {"auto", "none", NULL};
+static const char *const on_full_words[] = {"stop", "evict", NULL};
 static const char *const on_loss_words[] = {"wait", "rollback", "stop", NULL};
 static const char *const wire_words[] = {"f32", "fp16", "bf16", NULL};
 static const char *const gemm_words[] = {"auto", "own", "openblas", "onednn", NULL};
@@ -53,7 +55,10 @@ static const tn_field embedding_fields[] = {
                    "when a key gets a row"),
     TN_FIELD_TREE(tn_embedding_opts, expiry, "~", "when a row is dropped"),
     TN_FIELD_BOOL(tn_embedding_opts, cvm, "false", "show and click as inputs"),
-    TN_FIELD_SIZE(tn_embedding_opts, memory, "~", 0, 0x1p50, "cap of the table"),
+    TN_FIELD_SIZEW(tn_embedding_opts, memory, "auto", 1e5, 0x1p50, memory_words,
+                   "cap of the table; auto: 80 % of cgroup, ulimit -v or RAM, less all else"),
+    TN_FIELD_CHOICE(tn_embedding_opts, on_full, "stop", on_full_words,
+                    "at the cap: save and end with code 7"),
     TN_FIELD_END,
 };
 

@@ -20,6 +20,9 @@ typedef struct tn_admission_opts {
     double probability;
 } tn_admission_opts;
 
+#define TN_MEMORY_AUTO TN_WORD_U64(0)
+#define TN_MEMORY_NONE TN_WORD_U64(1)
+
 typedef struct tn_embedding_opts {
     uint32_t dim;
     const tn_tree *pool; /* sum mean sqrtn max concat(k) */
@@ -28,7 +31,8 @@ typedef struct tn_embedding_opts {
     tn_admission_opts admission;
     const tn_tree *expiry;
     bool cvm;
-    uint64_t memory; /* bytes; TN_UNSET_U64: no cap */
+    uint64_t memory;  /* bytes, TN_MEMORY_AUTO or TN_MEMORY_NONE */
+    uint32_t on_full; /* stop evict */
 } tn_embedding_opts;
 
 typedef struct tn_bce_opts {

@@ -133,6 +133,10 @@ void tn_summary_text(const tn_summary *s, tn_text *out)
     tn_json_u64(t, "dense_params", s->dense_params);
     tn_json_count(t, "sparse_rows", s->sparse_rows);
     tn_json_count(t, "sparse_bytes", s->sparse_bytes);
+    if (s->sparse_bytes_max > 0) {
+        tn_json_count(t, "sparse_bytes_max", s->sparse_bytes_max);
+        tn_json_str(t, "memory", s->memory);
+    }
     tn_json_close(t, '}');
     add_checkpoint(t, s);
     add_host(t, s);

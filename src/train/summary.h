@@ -48,7 +48,9 @@ typedef struct tn_summary {
     uint32_t n_metrics;
     const tn_summary_best *best;
     uint64_t dense_params, sparse_rows, sparse_bytes;
-    const char *checkpoint; /* its name; NULL: none */
+    uint64_t sparse_bytes_max; /* embedding.memory of this process; 0: none .. */
+    const char *memory;        /* .. and where it comes from */
+    const char *checkpoint;    /* its name; NULL: none */
     uint32_t checkpoint_crc;
     const char *cpu, *blas;
     uint32_t cores;

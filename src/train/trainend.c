@@ -1,4 +1,5 @@
 /* trainend.c - how a run ends: by itself, with the best model saved and tested, or by a signal. */
+#include "base/file.h"
 #include "train/predict.h"
 #include "train/trainstate.h"
 
@@ -91,6 +92,19 @@ static tn_status bring_back(tn_trainer *t, bool *back, tn_error *why, tn_error *
         return tn_checkpoints_restore(t->checkpoints, t->worker, last, err);
     }
     return tn_fail(err, status, "the best model cannot be read back: %s", why->text);
+}
+
+bool tn_trainer_is_full(tn_trainer *t)
+{
+    return t->peer_is_full || tn_room_is_over(tn_memory_cap_look(&t->memory));
+}
+
+tn_status tn_trainer_stop_full(tn_trainer *t, tn_error *err)
+{
+    char path[TN_PATH_SIZE];
+    TN_TRY(save_at_last(t, true, err));
+    TN_TRY(tn_path_join(tn_checkpoints_dir(t->checkpoints), t->saved.name, path, err));
+    return tn_memory_cap_fail(&t->memory, path, err);
 }
 
 /* The best model back; it is not saved as the newest checkpoint yet. */

@@ -160,8 +160,18 @@ bool tn_trainer_is_due(tn_trainer *t, uint64_t steps)
     return comes(t, &t->eval_every, steps, t->next_eval) ||
            comes(t, &t->ckpt_every, steps, t->next_ckpt) ||
            comes(t, &t->delta_every, steps, t->next_delta) || steps >= o->max_steps ||
-           now - t->begin >= o->max_time || tn_trainer_is_asked(t) ||
+           now - t->begin >= o->max_time || tn_trainer_is_asked(t) || tn_trainer_is_full(t) ||
            (t->watch->save != NULL && atomic_load(t->watch->save));
+}
+
+static tn_status stop_if_full(tn_trainer *t, tn_error *err)
+{
+    if (tn_memory_cap_look(&t->memory) == TN_ROOM_AFTER_SAVE) {
+        TN_TRY(tn_trainer_end_save(t, err));
+        (void)tn_memory_cap_look(&t->memory);
+    }
+    const bool full = t->peer_is_full || tn_room_is_over(t->memory.room);
+    return full ? tn_trainer_stop_full(t, err) : TN_OK;
 }
 
 static tn_status do_what_is_due(tn_trainer *t, tn_error *err)
@@ -188,7 +198,10 @@ static tn_status do_what_is_due(tn_trainer *t, tn_error *err)
     } else if (delta) {
         TN_TRY(tn_trainer_save(t, true, err));
     }
-    return tn_trainer_is_asked(t) ? tn_trainer_stop(t, err) : TN_OK;
+    if (tn_trainer_is_asked(t)) {
+        return tn_trainer_stop(t, err);
+    }
+    return stop_if_full(t, err);
 }
 
 /* Evaluations, checkpoints and signals between two steps. */

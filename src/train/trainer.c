@@ -84,10 +84,12 @@ static tn_status open_parts(tn_trainer *t, const tn_binder *b, tn_error *err)
     t->whole = t->epoch_metrics;
     TN_TRY(tn_worker_new(&t->worker, t->plan, &(tn_worker_opts){.training = true}, b, err));
     tn_profile_begin(t->watch->profile, t->worker);
+    tn_memory_cap_init(&t->memory, t->worker, 0);
     TN_TRY(tn_checkpoints_open(&t->checkpoints, t->plan, t->text, err));
     TN_TRY(gather_peers(t, &metrics, err));
     tn_saved which;
     TN_TRY(first_weights(t, &which, err));
+    tn_memory_cap_begin(&t->memory);
     t->unsaved = !t->has_saved; /* a signal may come before the first step */
     tn_report_opts report = {
         .plan = t->plan,
@@ -98,6 +100,7 @@ static tn_status open_parts(tn_trainer *t, const tn_binder *b, tn_error *err)
         .reported = t->lead != NULL ? tn_lead_reported(t->lead) : NULL,
         .run_id = tn_checkpoints_run_id(t->checkpoints),
         .resumed = which.ordinal != 0 ? &which : NULL,
+        .memory = &t->memory,
     };
     TN_TRY(tn_report_open(&t->report, &report, err));
     return t->beginning.size > 0
@@ -159,6 +162,10 @@ tn_status tn_trainer_validate(tn_trainer *t, tn_error *err)
 static tn_status run_epochs(tn_trainer *t, tn_error *err)
 {
     t->stop = tn_patience_is_over(&t->patience) || t->worker->steps >= t->run->train.max_steps;
+    const bool goes_on = t->worker->steps > 0 && t->state.progress.epoch < t->run->train.epochs;
+    if (!t->stop && goes_on && tn_trainer_is_full(t)) {
+        return tn_trainer_stop_full(t, err);
+    }
     while ((!t->stop || t->state.eval_owed) && t->state.progress.epoch < t->run->train.epochs) {
         TN_TRY(tn_trainer_epoch(t, err));
     }

@@ -100,6 +100,9 @@ static bool meets(void *arg, uint64_t steps)
     if (tn_group_is_asked(group, TN_ASKS_STOP)) {
         t->peer_stops = true;
     }
+    if (tn_group_is_asked(group, TN_ASKS_ROOM)) {
+        t->peer_is_full = true;
+    }
     if (t->watch->save != NULL && tn_group_is_asked(group, TN_ASKS_SAVE)) {
         atomic_store(t->watch->save, true);
     }

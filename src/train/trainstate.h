@@ -6,6 +6,7 @@
 #include "train/checkpoint.h"
 #include "train/feeder.h"
 #include "train/lead.h"
+#include "train/memorycap.h"
 #include "train/partdealer.h"
 #include "train/report.h"
 #include "train/trainer.h"
@@ -26,6 +27,8 @@ typedef struct tn_trainer {
     tn_metrics *whole; /* as epoch_metrics, of all peers; when alone, these */
     tn_arena *parts;   /* holds state.part */
     bool peer_stops;   /* a signal to another rank wants the end */
+    tn_memory_cap memory;
+    bool peer_is_full; /* the memory of another rank is */
     tn_report *report;
     tn_metrics *epoch_metrics; /* progressive: scores from before each row's own update */
     tn_patience patience;
@@ -125,5 +128,9 @@ tn_status tn_trainer_stop(tn_trainer *t, tn_error *err) TN_MUST_USE;
 
 /* The same when the signal came within an evaluation: a resumed run begins with it. */
 tn_status tn_trainer_stop_owing(tn_trainer *t, tn_error *err) TN_MUST_USE;
+
+/* Whether memory is full, here or at another rank; and the end then: saves, and is TN_E_MEMORY. */
+bool tn_trainer_is_full(tn_trainer *t);
+tn_status tn_trainer_stop_full(tn_trainer *t, tn_error *err) TN_MUST_USE;
 
 #endif

@@ -270,25 +270,65 @@ static void every_failing_allocation_is_told_and_leaves_a_table_that_works(void 
     assert_true(nth > 10);
 }
 
-static void a_limit_of_bytes_is_told_and_kept(void **state)
+/* Batch by batch, through all sizes of chunks and blocks that so many rows come to. */
+static void what_rows_will_take_is_known_before(void **state)
+{
+    (void)state;
+    enum { MANY = 1500, BATCHES = 700 };
+    world x = {.arena = tn_arena_new(1 << 20)};
+    x.m = kit_model_plain(x.arena, NAIVE_DIM, kit_rule(x.arena, "sgd", NULL));
+    const tn_table_opts opts = {.rules = &x.m->rules, .seed = 1};
+    const tn_range all = {0, TN_PARTITIONS};
+    assert_int_equal(tn_table_new(&x.t, &opts, NULL), TN_OK);
+    uint64_t told = 0;
+    for (uint32_t b = 0; b < BATCHES; b++) {
+        uint64_t key[MANY];
+        for (uint32_t i = 0; i < MANY; i++) {
+            key[i] = tn_mix(b * MANY + i);
+        }
+        tn_arena *arena = tn_arena_new(1 << 20);
+        kit_keys *k = kit_keys_new(arena, &x.m->layout, key, NULL, MANY);
+        float *rows = TN_NEW_ARRAY(arena, float, k->n_floats);
+        const uint64_t before = tn_table_bytes(x.t);
+        const uint64_t most = tn_table_growth(x.t, all, MANY);
+        assert_true(most <= tn_table_growth_most(x.t, all, MANY));
+        assert_int_equal(tn_table_pull(x.t, NULL, &k->set, rows, NULL), TN_OK);
+        if (tn_table_bytes(x.t) - before > most) {
+            fail_msg("batch %u took %llu bytes, %llu were foreseen", b,
+                     (unsigned long long)(tn_table_bytes(x.t) - before), (unsigned long long)most);
+        }
+        told += most;
+        tn_arena_free(arena);
+    }
+    assert_true(told < 60 * tn_table_bytes(x.t)); /* not by far too much */
+    uint64_t groups[4] = {0};
+    tn_table_count_groups(x.t, groups);
+    assert_int_equal(groups[0], tn_table_rows(x.t));
+    end(&x);
+}
+
+static void rows_beyond_the_limit_are_not_put_back(void **state)
 {
     (void)state;
     enum { KEYS = 3000 };
     world x = {.arena = tn_arena_new(1 << 20)};
     x.m = kit_model_plain(x.arena, NAIVE_DIM, kit_rule(x.arena, "sgd", NULL));
-    uint64_t key[KEYS];
-    for (uint32_t i = 0; i < KEYS; i++) {
-        key[i] = tn_mix(i);
-    }
-    kit_keys *k = kit_keys_new(x.arena, &x.m->layout, key, NULL, KEYS);
-    float *rows = TN_NEW_ARRAY(x.arena, float, k->n_floats);
+    const tn_table_opts opts = {.rules = &x.m->rules, .seed = 1};
+    float data[64] = {0};
     tn_error err = {0};
-    tn_table_opts opts = {.rules = &x.m->rules, .seed = 1, .bytes_max = 100000};
     assert_int_equal(tn_table_new(&x.t, &opts, NULL), TN_OK);
-    assert_int_equal(tn_table_pull(x.t, NULL, &k->set, rows, &err), TN_E_LIMIT);
-    assert_non_null(strstr(err.text, "100000 bytes"));
-    assert_in_range(tn_table_bytes(x.t), 50000, 100000);
-    assert_in_range(tn_table_rows(x.t), 1, KEYS - 1);
+    tn_table_set_limit(x.t, 100000);
+    assert_int_equal(tn_table_limit(x.t), 100000);
+    tn_status status = TN_OK;
+    for (uint32_t i = 0; i < KEYS && status == TN_OK; i++) {
+        const tn_row_view row = {
+            .key = tn_mix(i), .present = 1, .data = data, .n_floats = NAIVE_DIM};
+        status = tn_table_restore(x.t, &row, &err);
+    }
+    assert_int_equal(status, TN_E_MEMORY);
+    assert_non_null(strstr(err.text, "more than 0.1 MB"));
+    assert_in_range(tn_table_bytes(x.t), 100000, 110000);
+    assert_in_range(tn_table_next_extent(x.t), 1, 1 << 20);
     end(&x);
 }
 
@@ -299,7 +339,8 @@ int main(void)
         cmocka_unit_test(a13_touched_l2_leaves_rows_outside_the_batch_alone),
         cmocka_unit_test(a_partition_grows_from_one_row_to_many),
         cmocka_unit_test(every_failing_allocation_is_told_and_leaves_a_table_that_works),
-        cmocka_unit_test(a_limit_of_bytes_is_told_and_kept),
+        cmocka_unit_test(what_rows_will_take_is_known_before),
+        cmocka_unit_test(rows_beyond_the_limit_are_not_put_back),
     };
     return cmocka_run_group_tests_name("ps/table_model", tests, NULL, NULL);
 }

@@ -1,0 +1,190 @@
+/* test_memlimit.c - limits and use of memory, as trees of files under a folder say it. */
+#include "base/memlimit.h"
+
+#include "base/file.h"
+#include "support/test.h"
+#include "support/tmpdir.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+static char root[256];
+
+static void put(const char *path, const char *text)
+{
+    char whole[512];
+    tn_error err = {0};
+    for (const char *at = strchr(path + 1, '/'); at != NULL; at = strchr(at + 1, '/')) {
+        (void)snprintf(whole, sizeof whole, "%s%.*s", root, (int)(at - path), path);
+        assert_int_equal(tn_dir_make(whole, &err), TN_OK);
+    }
+    (void)snprintf(whole, sizeof whole, "%s%s", root, path);
+    assert_int_equal(tn_file_replace(whole, text, strlen(text), &err), TN_OK);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    tn_tmpdir_make(root);
+    put("/proc/meminfo", "MemTotal:        4000 kB\nMemFree:         1000 kB\n");
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    tn_tmpdir_remove(root);
+    return 0;
+}
+
+static void assert_limit(uint64_t resident, const char *by)
+{
+    tn_memory_limit limit;
+    tn_memory_limit_of(root, &limit);
+    assert_int_equal(limit.resident, resident);
+    assert_string_equal(limit.by, by);
+}
+
+static const char v2_mount[] =
+    "22 1 8:1 / / rw - ext4 /dev/sda rw\n"
+    "30 22 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n";
+static const char v1_mounts[] =
+    "31 22 0:27 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n"
+    "35 22 0:31 / /sys/fs/cgroup/memory rw,relatime shared:9 - cgroup cgroup rw,memory\n";
+
+static void ram_is_the_limit_where_nothing_else_is(void **state)
+{
+    (void)state;
+    assert_limit(4000 * 1024, "RAM");
+    put("/proc/self/cgroup", "0::/a\n");
+    put("/proc/self/mountinfo", v2_mount);
+    assert_limit(4000 * 1024, "RAM"); /* no such file */
+    put("/sys/fs/cgroup/a/memory.max", "max\n");
+    assert_limit(4000 * 1024, "RAM");
+    put("/sys/fs/cgroup/a/memory.max", "9000000000\n");
+    assert_limit(4000 * 1024, "RAM"); /* more than there is */
+}
+
+static void the_least_of_all_cgroups_above_counts(void **state)
+{
+    (void)state;
+    put("/proc/self/cgroup", "0::/a/b/c\n");
+    put("/proc/self/mountinfo", v2_mount);
+    put("/sys/fs/cgroup/a/b/c/memory.max", "max\n");
+    put("/sys/fs/cgroup/a/b/memory.max", "3000000\n");
+    put("/sys/fs/cgroup/a/memory.max", "2000000\n");
+    assert_limit(2000000, "cgroup memory.max");
+    put("/sys/fs/cgroup/a/b/c/memory.max", "1000000\n");
+    assert_limit(1000000, "cgroup memory.max");
+    put("/sys/fs/cgroup/memory.max", "500000\n"); /* a container sees its own as the top */
+    assert_limit(500000, "cgroup memory.max");
+}
+
+static void version_1_says_it_in_its_own_words(void **state)
+{
+    (void)state;
+    put("/proc/self/cgroup", "5:cpu:/x\n4:hugetlb,memory:/a/b\n0::/\n");
+    put("/proc/self/mountinfo", v1_mounts);
+    put("/sys/fs/cgroup/memory/a/b/memory.limit_in_bytes", "9223372036854771712\n");
+    assert_limit(4000 * 1024, "RAM");
+    put("/sys/fs/cgroup/memory/a/memory.limit_in_bytes", "1500000\n");
+    assert_limit(1500000, "cgroup memory.limit_in_bytes");
+    put("/sys/fs/cgroup/cpu/x/memory.limit_in_bytes", "1\n"); /* nobody's */
+    assert_limit(1500000, "cgroup memory.limit_in_bytes");
+}
+
+/* As in a container without a namespace of cgroups: what is mounted is a part of the whole. */
+static void a_mounted_part_of_the_hierarchy_begins_at_its_top(void **state)
+{
+    (void)state;
+    put("/proc/self/cgroup", "0::/docker/123/job\n");
+    put("/proc/self/mountinfo", "30 22 0:26 /docker/123 /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+    put("/sys/fs/cgroup/memory.max", "3000000\n");
+    put("/sys/fs/cgroup/job/memory.max", "2000000\n");
+    assert_limit(2000000, "cgroup memory.max");
+    put("/proc/self/cgroup", "0::/../other\n"); /* outside of what is seen */
+    assert_limit(3000000, "cgroup memory.max");
+}
+
+/* More lines than are read at once, and one that is longer than any. */
+static void a_long_list_of_mounts_is_read_to_its_end(void **state)
+{
+    (void)state;
+    tn_text mounts = {0};
+    for (uint32_t i = 0; i < 400; i++) {
+        tn_text_addf(&mounts, "%u 22 0:27 / /mnt/%0*u rw - tmpfs tmpfs rw\n", i, i == 7 ? 9000 : 40,
+                     i);
+    }
+    tn_text_adds(&mounts, v2_mount);
+    put("/proc/self/cgroup", "0::/a");
+    put("/proc/self/mountinfo", tn_text_str(&mounts));
+    put("/sys/fs/cgroup/a/memory.max", "12345");
+    assert_limit(12345, "cgroup memory.max");
+    tn_text_done(&mounts);
+}
+
+static void address_space_is_a_limit_of_its_own(void **state)
+{
+    (void)state;
+    tn_memory_limit limit;
+    tn_memory_limit_of(root, &limit);
+    assert_int_equal(limit.address_space, UINT64_MAX);
+    put("/proc/self/limits",
+        "Limit                     Soft Limit           Hard Limit           Units     \n"
+        "Max cpu time              unlimited            unlimited            seconds   \n"
+        "Max address space         123456789            unlimited            bytes     \n");
+    tn_memory_limit_of(root, &limit);
+    assert_int_equal(limit.address_space, 123456789);
+    assert_int_equal(limit.resident, 4000 * 1024);
+    put("/proc/self/limits",
+        "Max address space         unlimited            unlimited            bytes     \n");
+    tn_memory_limit_of(root, &limit);
+    assert_int_equal(limit.address_space, UINT64_MAX);
+}
+
+static void use_is_counted_in_pages(void **state)
+{
+    (void)state;
+    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    tn_memory_use use = {1, 1};
+    tn_memory_use_of(root, &use);
+    assert_int_equal(use.resident, 0);
+    put("/proc/self/statm", "3000 700 60 5 0 400 0\n");
+    tn_memory_use_of(root, &use);
+    assert_int_equal(use.address_space, 3000 * page);
+    assert_int_equal(use.resident, 700 * page);
+}
+
+static void this_machine_says_it_too(void **state)
+{
+    (void)state;
+    tn_memory_limit limit;
+    tn_memory_use use;
+    struct rlimit own;
+    assert_int_equal(getrlimit(RLIMIT_AS, &own), 0);
+    tn_memory_limit_of("", &limit);
+    tn_memory_use_of("", &use);
+    assert_true(use.resident > 0 && use.resident <= use.address_space);
+    assert_true(limit.resident > use.resident && limit.resident < UINT64_MAX);
+    assert_int_equal(limit.address_space,
+                     own.rlim_cur == RLIM_INFINITY ? UINT64_MAX : own.rlim_cur);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(ram_is_the_limit_where_nothing_else_is),
+        TEST(the_least_of_all_cgroups_above_counts),
+        TEST(version_1_says_it_in_its_own_words),
+        TEST(a_mounted_part_of_the_hierarchy_begins_at_its_top),
+        TEST(a_long_list_of_mounts_is_read_to_its_end),
+        TEST(address_space_is_a_limit_of_its_own),
+        TEST(use_is_counted_in_pages),
+        cmocka_unit_test(this_machine_says_it_too),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
