@@ -4,6 +4,7 @@
 #include "train/checkpoint.h"
 #include "train/evalexport.h"
 #include "train/follow.h"
+#include "train/journal.h"
 #include "train/lead.h"
 #include "train/predict.h"
 
@@ -77,6 +78,7 @@ static tn_status open_outputs(const tn_judge *j, double sampling, outputs *out, 
     if (j->predictions != NULL) {
         const tn_predictions_opts opts = {.path = j->predictions,
                                           .sampling = sampling,
+                                          .schema = j->findings.schema,
                                           .inputs = &j->setup->inputs,
                                           .stop = j->stop};
         TN_TRY(tn_predictions_open(&out->predictions, &opts, err));
@@ -178,6 +180,7 @@ static tn_status judge_checkpoint(tn_judge *j, const tn_strs *paths, tn_error *e
         const tn_follow_data data = {paths, j->fetch->n > 0 ? j->fetch : NULL};
         return tn_follow_evaluation(s->plan, &s->text, &watch, &data, &s->binder, err);
     }
+    j->findings.schema = s->plan->schema;
     tn_worker_opts opts = {.compares = true, .fetch = j->fetch->item, .n_fetch = j->fetch->n};
     tn_worker *w = NULL;
     tn_error why = {0};
@@ -190,7 +193,6 @@ static tn_status judge_checkpoint(tn_judge *j, const tn_strs *paths, tn_error *e
                                      : evaluate(j, w, NULL, paths, err);
     tn_profile_end(j->profile, w);
     tn_worker_free(w);
-    j->findings.schema = s->plan->schema;
     return status;
 }
 
@@ -227,6 +229,22 @@ static tn_status judge_export(tn_judge *j, const tn_strs *paths, tn_error *err)
     return evaluate_export(j, paths, err);
 }
 
+/* Values of slices that are shown, in the words of the data. */
+static tn_status find_words(tn_judge *j, const tn_strs *paths, tn_error *err)
+{
+    const tn_sign_search search = {
+        .schema = j->findings.schema,
+        .paths = paths,
+        .slots = &j->setup->run.eval.slices,
+        .result = &j->evaluation,
+        .most = TN_JOURNAL_SLICES,
+        .stop = j->stop,
+    };
+    TN_TRY(tn_sign_words_find(&j->words, &search, err));
+    j->findings.words = j->words;
+    return TN_OK;
+}
+
 tn_status tn_judge_run(tn_judge *j, tn_error *err)
 {
     const tn_strs *paths = NULL;
@@ -241,12 +259,14 @@ tn_status tn_judge_run(tn_judge *j, tn_error *err)
     f->result = &j->evaluation;
     f->source = tn_text_str(&j->source);
     f->config_hash = j->setup->text.hash;
+    TN_TRY(find_words(j, paths, err));
     return tn_findings_intervals(f, err);
 }
 
 void tn_judge_done(tn_judge *j)
 {
     tn_evaluation_done(&j->evaluation);
+    tn_sign_words_free(j->words);
     tn_bundle_close(j->bundle);
     tn_text_done(&j->data_name);
     tn_text_done(&j->source);

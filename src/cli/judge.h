@@ -31,7 +31,8 @@ typedef struct tn_judge {
     tn_evaluation evaluation;
     tn_findings findings;
     tn_text data_name, source;
-    tn_bundle *bundle; /* of the export; NULL: none */
+    tn_sign_words *words; /* behind the hashes of slices; NULL: none */
+    tn_bundle *bundle;    /* of the export; NULL: none */
 } tn_judge;
 
 tn_status tn_judge_run(tn_judge *j, tn_error *err) TN_MUST_USE;

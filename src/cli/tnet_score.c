@@ -75,7 +75,7 @@ static tn_status score_all(tn_reader *reader, tn_scorer *scorer, tn_error *err)
     tn_text text = {0};
     tn_batch *batch = NULL;
     tn_status status = TN_OK;
-    tn_prediction_head(&text);
+    tn_prediction_head(&text, false);
     while (status == TN_OK && (status = tn_reader_next(reader, &batch, err)) == TN_OK) {
         status = tn_scorer_score(scorer, batch, logit, NULL, err);
         if (status == TN_OK) {

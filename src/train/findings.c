@@ -71,18 +71,13 @@ void tn_findings_value(const tn_findings *f, uint32_t i, const tn_slice *slice, 
     }
     const tn_slot_spec *spec = find_slot(f->schema, f->run->eval.slices.item[i]);
     TN_ASSERT(spec != NULL);
-    bool is_bucket = spec->transform.kind != TN_TRANSFORM_IDENTITY;
-    if (spec->transform.kind == TN_TRANSFORM_LN2_BUCKET) {
-        bool is_small = slice->sign >> 32 != 0; /* formats.md section 4: then the number itself */
-        tn_text_addf(out, is_small ? "%" PRId32 : "ln2 %" PRId32, (int32_t)(uint32_t)slice->sign);
-    } else if (spec->type == TN_SIGN_STR && !is_bucket) {
-        tn_text_addf(out, "%016" PRIx64, slice->sign);
-    } else if (spec->type == TN_SIGN_HEX && !is_bucket) {
-        tn_text_addf(out, "%" PRIx64, slice->sign);
-    } else if (spec->type == TN_SIGN_ID && !is_bucket) {
-        tn_text_add_u64(out, slice->sign);
-    } else {
-        tn_text_addf(out, "%" PRId64, (int64_t)slice->sign); /* an int, or the number of a bucket */
+    const char *word = tn_sign_word(f->words, i, slice->sign);
+    for (const char *c = word; c != NULL && *c != '\0'; c++) {
+        bool control = (unsigned char)*c < ' ' || *c == 0x7f;
+        tn_text_add(out, control ? "?" : c, 1);
+    }
+    if (word == NULL) {
+        tn_sign_text(spec, slice->sign, out);
     }
 }
 
@@ -197,7 +192,7 @@ tn_status tn_findings_json(const tn_findings *f, tn_text *out, tn_error *err)
         return TN_E_MEMORY;
     }
     for (uint32_t i = 0; i < e->n_slices; i++) {
-        slices[i] = (tn_journal_slices){names->item[i], e->slices[i]};
+        slices[i] = (tn_journal_slices){names->item[i], e->slices[i], f->words, i};
     }
     tn_journal_at at = {.step = f->step, .samples = f->samples, .epoch = f->epoch};
     tn_journal_eval_record record = {.data = f->data,

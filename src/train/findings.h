@@ -10,7 +10,7 @@
 #ifndef TN_TRAIN_FINDINGS_H
 #define TN_TRAIN_FINDINGS_H
 
-#include "train/evaluate.h"
+#include "train/signtext.h"
 
 typedef struct tn_findings {
     const char *data; /* test, valid, or the paths that were given */
@@ -22,6 +22,7 @@ typedef struct tn_findings {
     const char *config_hash;     /* of the configuration; NULL: not known */
     uint64_t step, samples;      /* that the model was trained for */
     uint32_t epoch;
+    const tn_sign_words *words; /* of the slices' hashes; NULL: not looked for */
     bool has_intervals;
     tn_interval delong, bootstrap; /* of the AUC; NAN: not defined */
 } tn_findings;
@@ -41,8 +42,8 @@ typedef struct tn_slice_cut {
 tn_status tn_findings_slices(const tn_findings *f, uint32_t i, uint32_t max, tn_slice *out,
                              tn_slice_cut *cut, tn_error *err) TN_MUST_USE;
 
-/* A value of slot i of eval.slices as a person writes it; "other" for the rest. A hash has no way
- * back: 16 hex digits. */
+/* A value of slot i of eval.slices as a person writes it; "other" for the rest. A hash whose
+ * word is not known: 16 hex digits. */
 void tn_findings_value(const tn_findings *f, uint32_t i, const tn_slice *slice, tn_text *out);
 
 #endif

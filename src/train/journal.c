@@ -130,7 +130,8 @@ tn_status tn_journal_train(tn_journal *j, const tn_journal_at *at, const tn_jour
     return end(j, err);
 }
 
-/* "<slot>":[{"sign":"<16 hex>","rows":..},..,{"sign":null,..}]: the last is everything else. */
+/* "<slot>":[{"sign":"<16 hex>","value":"<its word>","rows":..},..,{"sign":null,..}]: the last is
+ * everything else. */
 static tn_status add_slices(tn_text *t, const tn_journal_slices *s, tn_error *err)
 {
     static const char *const names[] = {"auc", "logloss", "copc", "ctr", "pctr"};
@@ -151,6 +152,10 @@ static tn_status add_slices(tn_text *t, const tn_journal_slices *s, tn_error *er
             tn_json_str(t, "sign", NULL);
         } else {
             tn_json_hex64(t, "sign", slice[i].sign);
+            const char *word = tn_sign_word(s->words, s->place, slice[i].sign);
+            if (word != NULL) {
+                tn_json_str(t, "value", word);
+            }
         }
         tn_json_u64(t, "rows", tn_metrics_rows(slice[i].metrics));
         for (size_t k = 0; k < sizeof names / sizeof names[0]; k++) {

@@ -15,7 +15,7 @@
 
 #include "base/error.h"
 #include "train/metrics.h"
-#include "train/slices.h"
+#include "train/signtext.h"
 
 typedef struct tn_journal tn_journal;
 
@@ -57,6 +57,8 @@ enum { TN_JOURNAL_SLICES = 100 };
 typedef struct tn_journal_slices {
     const char *slot;
     tn_slices *slices;
+    const tn_sign_words *words; /* NULL: not known */
+    uint32_t place;             /* of the slot in them */
 } tn_journal_slices;
 
 typedef struct tn_journal_eval_record {

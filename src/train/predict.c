@@ -5,6 +5,8 @@
 #include "base/file.h"
 #include "base/fmath.h"
 #include "base/number.h"
+#include "io/rows.h"
+#include "train/signtext.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -14,17 +16,19 @@ struct tn_predictions {
     char path[TN_PATH_SIZE];
     tn_output_with with;
     double shift;
-    bool stream;        /* one output for all sources */
-    uint32_t n_sources; /* begun so far */
+    const tn_schema *grouped; /* whose groups are written; NULL: none */
+    bool stream;              /* one output for all sources */
+    uint32_t n_sources;       /* begun so far */
     uint32_t n, capacity;
     tn_output *
         *output; /* of these; owned; the last one is being written, the others are finished */
     tn_text text;
 };
 
-void tn_prediction_head(tn_text *out)
+void tn_prediction_head(tn_text *out, bool grouped)
 {
-    tn_text_adds(out, "id\tlabel\tweight\tlogit\tpctr\n");
+    tn_text_adds(out, "id\tlabel\tweight\tlogit\tpctr");
+    tn_text_adds(out, grouped ? "\tgroup\n" : "\n");
 }
 
 static void add_id(tn_text *out, const tn_batch *batch, uint32_t row)
@@ -53,7 +57,7 @@ static void add_float(tn_text *out, float x)
     tn_text_add(out, text, (size_t)size);
 }
 
-/* One line of row `row`. */
+/* One line of row `row`, without its end. */
 static void add_line(tn_text *out, const tn_batch *batch, uint32_t row, double logit)
 {
     add_id(out, batch, row);
@@ -65,7 +69,16 @@ static void add_line(tn_text *out, const tn_batch *batch, uint32_t row, double l
     add_float(out, batch->weight != NULL ? batch->weight[row] : 1);
     add_float(out, (float)logit);
     add_float(out, (float)tn_sigmoid(logit));
-    tn_text_addc(out, '\n');
+}
+
+static void add_group(tn_text *out, const tn_schema *schema, const tn_batch *batch, uint32_t row)
+{
+    uint64_t sign = batch->group != NULL ? batch->group[row] : TN_NO_GROUP;
+    const tn_slot_spec *spec = schema->group_spec;
+    tn_text_addc(out, '\t');
+    if (sign != TN_NO_GROUP) {
+        tn_sign_text(spec != NULL && tn_spec_is_number(spec) ? NULL : spec, sign, out);
+    }
 }
 
 void tn_prediction_lines(tn_text *out, const tn_batch *batch, const float *logit, double shift)
@@ -74,6 +87,7 @@ void tn_prediction_lines(tn_text *out, const tn_batch *batch, const float *logit
     locale_t before = uselocale(tn_locale_c());
     for (uint32_t r = 0; r < batch->rows; r++) {
         add_line(out, batch, r, (double)logit[r] + shift);
+        tn_text_addc(out, '\n');
     }
     (void)uselocale(before);
 }
@@ -93,6 +107,8 @@ tn_status tn_predictions_open(tn_predictions **out, const tn_predictions_opts *o
     }
     p->with = (tn_output_with){.inputs = opts->inputs, .stop = opts->stop};
     p->shift = tn_ln(opts->sampling);
+    bool grouped = opts->schema != NULL && opts->schema->data->group != NULL;
+    p->grouped = grouped ? opts->schema : NULL;
     *out = p;
     return TN_OK;
 }
@@ -160,7 +176,7 @@ static tn_status begin(tn_predictions *p, tn_error *err)
     TN_TRY(tn_output_open(&o, path, &p->with, err));
     p->stream = p->stream || tn_output_is_stream(o);
     p->output[p->n++] = o;
-    tn_prediction_head(&p->text);
+    tn_prediction_head(&p->text, p->grouped != NULL);
     return flush(p, err);
 }
 
@@ -188,6 +204,10 @@ tn_status tn_predictions_sink(void *predictions, const tn_scores *scores, tn_err
             status = status == TN_OK ? turn_to(p, batch->source[r], err) : status;
         }
         add_line(&p->text, batch, r, (double)scores->logit[r] + p->shift);
+        if (p->grouped != NULL) {
+            add_group(&p->text, p->grouped, batch, r);
+        }
+        tn_text_addc(&p->text, '\n');
     }
     (void)uselocale(before);
     return status == TN_OK ? flush(p, err) : status;

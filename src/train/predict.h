@@ -4,6 +4,8 @@
  *     17      1      1       -2.30258509  0.0909090909            in the order of the records
  *     0:4096  0      1       ..                                   no record id: source:byte offset
  *
+ * With data.group a column `group` comes last: the number, or the 16 hex digits of a word's hash.
+ *
  * One file per source of data: the first has the name that was asked for, the others have their
  * number before the ending (pred.tsv, pred.1.tsv, pred.2.tsv). A stream (base/fileout.h) takes all
  * sources under one head. With `label: none` the column label is empty. Files appear when all of
@@ -17,7 +19,7 @@
 #include "train/evaluate.h"
 
 /* The first line, and one line for each row of a batch; `shift` is added to the logits. */
-void tn_prediction_head(tn_text *out);
+void tn_prediction_head(tn_text *out, bool grouped);
 void tn_prediction_lines(tn_text *out, const tn_batch *batch, const float *logit, double shift);
 
 typedef struct tn_predictions tn_predictions;
@@ -25,6 +27,7 @@ typedef struct tn_predictions tn_predictions;
 typedef struct tn_predictions_opts {
     const char *path;        /* copied */
     double sampling;         /* data.negative_sampling: 1 changes nothing */
+    const tn_schema *schema; /* whose data.group gets a column; NULL: no such column */
     const tn_inputs *inputs; /* NULL: none; must outlive the predictions, as must .. */
     const atomic_bool *stop; /* .. this; NULL: never */
 } tn_predictions_opts;

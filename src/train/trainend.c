@@ -146,6 +146,7 @@ static tn_status test_with_predictions(tn_trainer *t, tn_error *err)
     tn_predictions *p = NULL;
     const tn_predictions_opts opts = {.path = t->run->eval.predictions,
                                       .sampling = t->run->data.negative_sampling,
+                                      .schema = t->worker->plan->schema,
                                       .inputs = t->watch->inputs,
                                       .stop = t->watch->stop};
     TN_TRY(tn_predictions_open(&p, &opts, err));

@@ -70,6 +70,19 @@ done
 expect 2 tnet-data gen --to "$export/x.tsv" rows=1
 expect 2 tnet-export run.yaml --to "$ckpt/export"
 
+# --- groups beside predictions, words instead of hashes ---
+expect 0 tnet-eval run.yaml --data in.csv --predictions grouped.tsv data.group=s0
+sed 1d grouped.tsv | cut -f 6 >groups
+head -n 1 grouped.tsv | grep -q "$(printf 'pctr\tgroup$')" || fail "no group in the head: $(head -n 1 grouped.tsv)"
+sed 1d in.csv | cut -d , -f 2 | cmp - groups || fail "other groups than those of the data"
+expect 0 tnet-data gen -q --to films.csv --format csv preset=movies rows=400
+expect 0 tnet-train films.csv.yaml train.threads=1 log.progress=false run.name=films
+for form in "" --json; do
+    expect 0 tnet-eval films.csv.yaml run.name=films --data films.csv 'eval.slices=[device]' --report films.html $form
+    grep -q phone out || fail "no word in the slices: $(cat out)"
+    grep -q phone films.html || fail "no word in the report"
+done
+
 # --- streams ---
 mkfifo pipe
 cat pipe >by-pipe &
