@@ -194,23 +194,23 @@ static tn_status open_socket(const char *path, int *fd, tn_error *err)
     return tn_fail(err, TN_E_IO, "cannot connect to '%s': %s", path, strerrordesc_np(failure));
 }
 
-static tn_status open_place(tn_output *o, const tn_place *p, const tn_output_with *with, int *fd,
-                            tn_error *err)
+static tn_status open_place(tn_output *o, const tn_out_place *p, const tn_output_with *with,
+                            int *fd, tn_error *err)
 {
     switch (p->kind) {
-    case TN_PLACE_FILE:
+    case TN_OUT_FILE:
         sweep(p->path, with->lead);
         return open_file(o, with->lead, fd, err);
-    case TN_PLACE_FIFO:
+    case TN_OUT_FIFO:
         return open_fifo(p->path, with->stop, fd, err);
-    case TN_PLACE_SOCKET:
+    case TN_OUT_SOCKET:
         return open_socket(p->path, fd, err);
-    case TN_PLACE_DESCRIPTOR:
+    case TN_OUT_DESCRIPTOR:
         *fd = fcntl(p->fd, F_DUPFD_CLOEXEC, 3);
         return *fd >= 0 ? TN_OK
                         : tn_fail(err, TN_E_IO, "cannot write '%s': %s", p->path,
                                   strerrordesc_np(errno));
-    case TN_PLACE_DEVICE:
+    case TN_OUT_DEVICE:
         break;
     }
     return tn_io_open(p->path, O_WRONLY | O_NOCTTY, fd, err);
@@ -229,13 +229,13 @@ tn_status tn_output_open(tn_output **out, const char *path, const tn_output_with
     int fd = -1;
     o->held = -1;
     o->leads = with->lead == NULL;
-    tn_place place;
-    tn_status status = tn_place_find(&place, path, with->inputs, err);
+    tn_out_place place;
+    tn_status status = tn_out_place_find(&place, path, with->inputs, err);
     if (status == TN_OK) {
         status = name(o, place.path, err);
     }
     if (status == TN_OK) {
-        o->stream = place.kind != TN_PLACE_FILE;
+        o->stream = place.kind != TN_OUT_FILE;
         status = open_place(o, &place, with, &fd, err);
     }
     if (status == TN_OK) {
@@ -253,16 +253,16 @@ tn_status tn_output_open(tn_output **out, const char *path, const tn_output_with
 
 tn_status tn_output_check(const char *path, const tn_inputs *inputs, tn_error *err)
 {
-    tn_place place;
-    return tn_place_find(&place, path, inputs, err);
+    tn_out_place place;
+    return tn_out_place_find(&place, path, inputs, err);
 }
 
 tn_status tn_output_try(const char *path, const tn_inputs *inputs, tn_error *err)
 {
-    tn_place place;
+    tn_out_place place;
     tn_output *o = NULL;
-    TN_TRY(tn_place_find(&place, path, inputs, err));
-    if (place.kind == TN_PLACE_FILE) { /* a stream has whoever reads it see that it was opened */
+    TN_TRY(tn_out_place_find(&place, path, inputs, err));
+    if (place.kind == TN_OUT_FILE) { /* a stream has whoever reads it see that it was opened */
         TN_TRY(tn_output_open(&o, path, NULL, err));
     }
     tn_output_abandon(o);
@@ -271,9 +271,9 @@ tn_status tn_output_try(const char *path, const tn_inputs *inputs, tn_error *err
 
 bool tn_output_is_stdout(const char *path)
 {
-    tn_place place;
-    return path != NULL && tn_place_find(&place, path, NULL, NULL) == TN_OK &&
-           place.kind == TN_PLACE_DESCRIPTOR && place.fd == STDOUT_FILENO;
+    tn_out_place place;
+    return path != NULL && tn_out_place_find(&place, path, NULL, NULL) == TN_OK &&
+           place.kind == TN_OUT_DESCRIPTOR && place.fd == STDOUT_FILENO;
 }
 
 /* ---- writing ---- */

@@ -209,24 +209,26 @@ static tn_status follow(const char *asked, char path[TN_PATH_SIZE], bool *magic,
     return cannot(asked, ELOOP, err);
 }
 
-static tn_status find_descriptor(tn_place *out, const char *asked, struct stat *st, tn_error *err)
+static tn_status find_descriptor(tn_out_place *out, const char *asked, struct stat *st,
+                                 tn_error *err)
 {
-    out->kind = TN_PLACE_DESCRIPTOR;
+    out->kind = TN_OUT_DESCRIPTOR;
     return fstat(out->fd, st) == 0 ? TN_OK : cannot(asked, errno, err);
 }
 
-static tn_place_kind kind_of(const struct stat *st)
+static tn_out_kind kind_of(const struct stat *st)
 {
-    return S_ISFIFO(st->st_mode)   ? TN_PLACE_FIFO
-           : S_ISSOCK(st->st_mode) ? TN_PLACE_SOCKET
-                                   : TN_PLACE_DEVICE;
+    return S_ISFIFO(st->st_mode)   ? TN_OUT_FIFO
+           : S_ISSOCK(st->st_mode) ? TN_OUT_SOCKET
+                                   : TN_OUT_DEVICE;
 }
 
-tn_status tn_place_find(tn_place *out, const char *path, const tn_inputs *inputs, tn_error *err)
+tn_status tn_out_place_find(tn_out_place *out, const char *path, const tn_inputs *inputs,
+                            tn_error *err)
 {
     struct stat st = {0};
     bool magic = false;
-    *out = (tn_place){.kind = TN_PLACE_FILE, .fd = STDOUT_FILENO};
+    *out = (tn_out_place){.kind = TN_OUT_FILE, .fd = STDOUT_FILENO};
     int size = snprintf(out->path, sizeof out->path, "%s", path);
     if (size <= 0) {
         return tn_fail(err, TN_E_USAGE, "an output without a name");
@@ -251,7 +253,7 @@ tn_status tn_place_find(tn_place *out, const char *path, const tn_inputs *inputs
     if (S_ISDIR(st.st_mode)) {
         return tn_fail(err, TN_E_IO, "cannot write '%s': it is a folder", path);
     }
-    out->kind = S_ISREG(st.st_mode) && !magic ? TN_PLACE_FILE : kind_of(&st);
+    out->kind = S_ISREG(st.st_mode) && !magic ? TN_OUT_FILE : kind_of(&st);
     TN_TRY(check_inputs(path, &st, inputs, err));
-    return out->kind == TN_PLACE_SOCKET ? TN_OK : check_parent(path, out->path, err);
+    return out->kind == TN_OUT_SOCKET ? TN_OK : check_parent(path, out->path, err);
 }
