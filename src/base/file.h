@@ -72,6 +72,8 @@ tn_status tn_remove_tree(const char *path, tn_error *err) TN_MUST_USE; /* links 
 /* Names in a folder, sorted bytewise, each ended by NUL in `out`; *n is how many. */
 tn_status tn_dir_list(const char *path, tn_text *out, uint32_t *n, tn_error *err) TN_MUST_USE;
 tn_status tn_disk_free(const char *path, uint64_t *bytes, tn_error *err) TN_MUST_USE;
+/* TN_E_IO: where `path` lies, so many bytes have no room. */
+tn_status tn_disk_need(const char *path, uint64_t bytes, tn_error *err) TN_MUST_USE;
 
 /* The whole file, at most size_max bytes (else TN_E_LIMIT). Appends to `out`. */
 tn_status tn_file_read_all(const char *path, size_t size_max, tn_text *out,

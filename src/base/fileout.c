@@ -280,15 +280,7 @@ bool tn_output_is_stdout(const char *path)
 
 tn_status tn_output_expect(const tn_output *o, uint64_t bytes, tn_error *err)
 {
-    uint64_t room = 0;
-    if (o->stream) {
-        return TN_OK;
-    }
-    TN_TRY(tn_disk_free(o->tmp, &room, err));
-    return room >= bytes
-               ? TN_OK
-               : tn_fail(err, TN_E_IO, "no room for '%s': %llu bytes free, about %llu needed",
-                         o->path, (unsigned long long)room, (unsigned long long)bytes);
+    return o->stream ? TN_OK : tn_disk_need(o->tmp, bytes, err);
 }
 
 tn_status tn_output_write(tn_output *o, const void *data, size_t size, tn_error *err)

@@ -278,3 +278,14 @@ tn_status tn_disk_free(const char *path, uint64_t *bytes, tn_error *err)
     *bytes = tn_failpoint("disk.full") == 0 ? (uint64_t)st.f_bavail * st.f_frsize : 0;
     return TN_OK;
 }
+
+tn_status tn_disk_need(const char *path, uint64_t bytes, tn_error *err)
+{
+    uint64_t room = 0;
+    TN_TRY(tn_disk_free(path, &room, err));
+    if (room < bytes) {
+        return tn_fail(err, TN_E_IO, "no room for '%s': %llu bytes free, about %llu needed", path,
+                       (unsigned long long)room, (unsigned long long)bytes);
+    }
+    return TN_OK;
+}

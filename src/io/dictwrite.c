@@ -142,6 +142,9 @@ tn_status tn_dict_write(const char *path, const tn_dict_spec *spec, const tn_dic
         status = tn_dict_out_open(&w.out, path, err);
     }
     if (status == TN_OK) {
+        status = tn_disk_need(path, w.plan->crc_at, err); /* the checksums behind are few */
+    }
+    if (status == TN_OK) {
         status = put_all(&w, err);
     }
     if (status == TN_OK) {

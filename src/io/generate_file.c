@@ -64,6 +64,14 @@ static void make_block(void *job, uint32_t i)
     p->status = make_rows(w, p, first, n);
 }
 
+/* Rows are about as long as those of the first round; a little less is asked for, so that nothing
+ * is refused that would have had room. */
+static uint64_t still_to_come(const work *w, uint64_t bytes)
+{
+    double each = (double)bytes / (double)w->done;
+    return (uint64_t)(0.95 * each * (double)(w->rows - w->done));
+}
+
 static tn_status run_rounds(work *w, tn_sink *sink, tn_team *team, uint64_t *bytes, tn_error *err)
 {
     for (w->done = 0; w->done < w->rows;) {
@@ -76,7 +84,11 @@ static tn_status run_rounds(work *w, tn_sink *sink, tn_team *team, uint64_t *byt
             TN_TRY(tn_sink_add(sink, p->text.data, p->text.size, err));
             *bytes += p->text.size;
         }
+        bool first = w->done == 0;
         w->done += (uint64_t)BLOCKS_IN_ROUND * w->rows_in_block;
+        if (first && w->done < w->rows) {
+            TN_TRY(tn_sink_expect(sink, still_to_come(w, *bytes), err));
+        }
     }
     return TN_OK;
 }

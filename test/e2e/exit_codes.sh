@@ -216,6 +216,18 @@ if [ "$(id -u)" -eq 0 ] && mkdir "$dir/disk" && mount -t tmpfs -o size=1m none "
     [ "$full" -eq 8 ] || fail "exit code $full on a full disk, expected 8: $(cat "$dir/err")"
     says "checkpoint not saved"
 fi
+# .. and what is known to be too large is told before it is written
+if [ "$(id -u)" -eq 0 ] && mkdir "$dir/little" && mount -t tmpfs -o size=200k none "$dir/little" 2>"$dir/null"; then
+    for words in "tnet-data gen --format csv rows=1G --to $dir/little/x.csv" \
+        "tnet-export $config --checkpoint $dir/whole/ckpt-1 --to $dir/little"; do
+        full=0
+        # shellcheck disable=SC2086
+        $words >"$dir/out" 2>"$dir/err" || full=$?
+        grep -q "no room for '$dir/little/" "$dir/err" || full=0
+        [ "$full" -eq 8 ] || { umount "$dir/little"; fail "not told at the start: $(cat "$dir/err")"; }
+    done
+    umount "$dir/little"
+fi
 expect 0 tnet-train "$config"
 expect 8 sh -c "exec tnet-eval $config >/dev/full"
 says "cannot write to stdout"
