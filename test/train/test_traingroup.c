@@ -4,6 +4,7 @@
 #include "support/test.h"
 #include "support/tmpdir.h"
 #include "train/grouprun.h"
+#include "train/toyckpt.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -250,6 +251,48 @@ static void the_best_model_comes_back_on_all_ranks(void **state)
     assert_true(fabs(all.valid_logloss - one.valid_logloss) < 1e-4);
 }
 
+/* Whether that is in run_dir. */
+static bool stands(const char *name)
+{
+    char path[TN_PATH_SIZE];
+    assert_int_equal(tn_path_join(run_dir, name, path, NULL), TN_OK);
+    return tn_path_exists(path);
+}
+
+static void a_checkpoint_that_cannot_be_read_ends_all_and_stays(void **state)
+{
+    (void)state;
+    char manifest[TN_PATH_SIZE];
+    char aside[TN_PATH_SIZE];
+    static const char *const opts[] = {"checkpoint.every=1epoch", "train.epochs=2", NULL};
+    static const char *const on[] = {"checkpoint.every=1epoch", "train.epochs=3",
+                                     "checkpoint.keep=1", NULL};
+    tn_error err = {0};
+    assert_int_equal(tn_remove_tree(run_dir, &err), TN_OK); /* of the tests before */
+    grouprun first = {.config = "lr", .n = 2, .dir = run_dir, .more = opts};
+    grouprun_well(&first);
+    (void)snprintf(manifest, sizeof manifest, "%s/ckpt-2/MANIFEST", run_dir);
+    (void)snprintf(aside, sizeof aside, "%s/aside", run_dir);
+    assert_int_equal(tn_rename(manifest, aside, NULL), TN_OK);
+    assert_int_equal(tn_dir_make(manifest, NULL), TN_OK);
+    grouprun again = {.config = "lr", .n = 2, .dir = run_dir, .more = on};
+    grouprun_do(&again);
+    assert_int_equal(tn_remove_tree(manifest, NULL), TN_OK);
+    assert_int_equal(tn_rename(aside, manifest, NULL), TN_OK);
+    toy_make_newer(manifest);
+    grouprun newer = {.config = "lr", .n = 2, .dir = run_dir, .more = on};
+    grouprun_do(&newer);
+    for (uint32_t r = 0; r < 2; r++) {
+        assert_int_equal(again.status[r], TN_E_IO);
+        assert_int_equal(newer.status[r], TN_E_CKPT);
+        assert_non_null(strstr(again.text[r], "/ckpt-2/MANIFEST"));
+        assert_non_null(strstr(newer.text[r], "/ckpt-2/MANIFEST' was written by a newer version"));
+    }
+    assert_true(stands("ckpt-1") && stands("ckpt-2/MANIFEST"));
+    assert_false(stands("ckpt-2.damaged") || stands("ckpt-3"));
+    assert_int_equal(tn_remove_tree(run_dir, &err), TN_OK);
+}
+
 static void another_configuration_ends_all(void **state)
 {
     (void)state;
@@ -350,6 +393,7 @@ int main(void)
         cmocka_unit_test(bad_records_are_judged_over_all_ranks),
         cmocka_unit_test(a_signal_to_any_rank_saves_and_stops_all),
         cmocka_unit_test(the_best_model_comes_back_on_all_ranks),
+        cmocka_unit_test(a_checkpoint_that_cannot_be_read_ends_all_and_stays),
         cmocka_unit_test(another_configuration_ends_all),
         cmocka_unit_test(weights_from_files_are_those_of_one_process),
         cmocka_unit_test(weights_from_files_that_do_not_fit_end_all),
