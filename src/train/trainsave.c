@@ -116,13 +116,11 @@ tn_status tn_trainer_check_room(tn_trainer *t, tn_error *err)
         return TN_OK;
     }
     TN_TRY(tn_checkpoints_room(t->checkpoints, t->worker, &t->saved, &room, err));
-    const double free_mb = (double)room.unused / 1e6;
-    const double least_mb = (double)room.least / 1e6;
     if (room.unused < room.least && o->on_error == 0) {
         return tn_fail(err, TN_E_IO,
-                       "no room for any checkpoint in '%s': %.1f MB free, at least %.1f needed\n"
+                       "no room for any checkpoint in '%s': %llu bytes free, at least %llu needed\n"
                        "hint: another run.dir, or checkpoint.every=never",
-                       dir, free_mb, least_mb);
+                       dir, (unsigned long long)room.unused, (unsigned long long)room.least);
     }
     if (room.unused / room.wanted >= room.least) {
         return TN_OK;
@@ -132,6 +130,6 @@ tn_status tn_trainer_check_room(tn_trainer *t, tn_error *err)
         line, sizeof line,
         "%.1f MB are free in '%s', and with checkpoint.keep=%u up to %u more checkpoints "
         "of at least %.1f MB will stand there",
-        free_mb, dir, o->keep, room.wanted, least_mb);
+        (double)room.unused / 1e6, dir, o->keep, room.wanted, (double)room.least / 1e6);
     return tn_report_event(t->report, &t->state, "warn", line, err);
 }

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 static const toy_base none = {0};
 
@@ -629,6 +630,30 @@ static void deltas_on_damage_are_set_aside_with_it(void **state)
     assert_there(p, "ckpt-1 ckpt-2.damaged ckpt-3.damaged ");
 }
 
+static void a_delta_whose_base_is_gone_is_damaged(void **state)
+{
+    place *p = *state;
+    tn_error err = {0};
+    uint64_t ordinal = 0;
+    save_chain(p);
+    assert_int_equal(tn_remove_tree(in_dir(p, "ckpt-2"), &err), TN_OK);
+    assert_int_equal(take(p, &ordinal, &err), TN_OK);
+    assert_int_equal(ordinal, 1);
+    assert_there(p, "ckpt-1 ckpt-3.damaged ");
+}
+
+static void a_link_to_what_is_not_mounted_is_not_damaged(void **state)
+{
+    place *p = *state;
+    tn_error err = {0};
+    uint64_t ordinal = 0;
+    (void)save(p, 1);
+    assert_int_equal(symlink("/nowhere/ckpt-2", in_dir(p, "ckpt-2")), 0);
+    assert_int_equal(take(p, &ordinal, &err), TN_E_IO);
+    assert_int_equal(tn_ckptdir_prune(p->d, 1, 0, &err), TN_E_IO);
+    assert_there(p, "ckpt-1 ckpt-2 ");
+}
+
 static void deltas_on_damage_do_not_count(void **state)
 {
     place *p = *state;
@@ -728,6 +753,8 @@ int main(void)
         DIR_TEST(a_newer_version_is_neither_passed_over_nor_removed),
         DIR_TEST(what_is_damaged_does_not_count),
         DIR_TEST(deltas_on_damage_are_set_aside_with_it),
+        DIR_TEST(a_delta_whose_base_is_gone_is_damaged),
+        DIR_TEST(a_link_to_what_is_not_mounted_is_not_damaged),
         DIR_TEST(deltas_on_damage_do_not_count),
         DIR_TEST(a_base_goes_after_what_stands_on_it),
         DIR_TEST(no_memory_is_not_damage),

@@ -286,7 +286,7 @@ static void a_disk_without_room_is_told_before_the_first_step(void **state)
     trainrun o = trainrun_do(dir, NULL, NULL);
     assert_int_equal(o.status, TN_E_IO);
     assert_non_null(strstr(o.text, "no room for any checkpoint in '"));
-    assert_non_null(strstr(o.text, " MB free, at least "));
+    assert_non_null(strstr(o.text, ": 0 bytes free, at least "));
     assert_int_equal(count_in(dir, "summary.json", "\"steps\":0,"), 1);
     const char *warn[] = {"checkpoint.on_error=warn", "train.max_steps=2", NULL};
     o = trainrun_do(dir, warn, NULL); /* it may have room later; at last it must */
@@ -296,6 +296,37 @@ static void a_disk_without_room_is_told_before_the_first_step(void **state)
     o = trainrun_do(dir, never, NULL);
     assert_int_equal(o.status, TN_OK);
     assert_int_equal(tn_failpoint_set(NULL, &err), TN_OK);
+    tn_tmpdir_remove(dir);
+}
+
+static void a_run_that_goes_on_knows_its_table(void **state)
+{
+    (void)state;
+    char dir[256];
+    char path[TN_PATH_SIZE];
+    char want[64];
+    tn_error err = {0};
+    tn_manifest m = {0};
+    uint64_t bytes[2] = {0}; /* dense; and rows */
+    tn_arena *arena = tn_arena_new(1 << 16);
+    tn_tmpdir_make(dir);
+    const char *first[] = {"train.max_steps=8", NULL};
+    assert_int_equal(trainrun_do(dir, first, NULL).status, TN_OK);
+    (void)snprintf(path, sizeof path, "%s/ckpt-1", dir);
+    assert_int_equal(tn_ckpt_read_manifest(path, arena, &m, &err), TN_OK);
+    for (uint32_t i = 0; i < m.n_files; i++) {
+        bytes[0] += strcmp(m.file[i].type, "dense") == 0 ? m.file[i].bytes : 0;
+        bytes[1] += strcmp(m.file[i].type, "sparse") == 0 ? m.file[i].bytes : 0;
+    }
+    assert_true(bytes[0] > 0 && bytes[1] > 1000);
+    assert_int_equal(tn_failpoint_set("disk.full:error", &err), TN_OK);
+    trainrun o = trainrun_do(dir, NULL, NULL);
+    assert_int_equal(tn_failpoint_set(NULL, &err), TN_OK);
+    assert_int_equal(o.status, TN_E_IO);
+    (void)snprintf(want, sizeof want, "at least %llu needed",
+                   (unsigned long long)(bytes[0] + bytes[1]));
+    assert_non_null(strstr(o.text, want));
+    tn_arena_free(arena);
     tn_tmpdir_remove(dir);
 }
 
@@ -541,6 +572,7 @@ int main(void)
         cmocka_unit_test(a_save_that_would_take_too_long_is_left_out),
         cmocka_unit_test(three_saves_may_not_fail_in_a_row),
         cmocka_unit_test(a_disk_without_room_is_told_before_the_first_step),
+        cmocka_unit_test(a_run_that_goes_on_knows_its_table),
         cmocka_unit_test(the_last_checkpoint_must_be_saved_whatever_is_allowed_for),
         cmocka_unit_test(a_best_model_that_was_not_saved_is_not_mistaken_for_another),
         cmocka_unit_test(early_stopping_leaves_the_best_model),
