@@ -96,7 +96,7 @@ static uint64_t expected_bytes(const tn_checkpoints *c)
 {
     const tn_moment *m = c->moment;
     const uint64_t histogram =
-        m->changes.failed ? 2 * TN_MOMENT_BINS * sizeof *m->histogram : m->changes.size;
+        m->changes.failed ? 2UL * TN_MOMENT_BINS * sizeof *m->histogram : m->changes.size;
     return TN_CKPT_SMALL_BYTES + histogram + m->sources.size +
            tn_cut_bytes(m->rows) * c->plan->owners.n_peers +
            (1 + m->manifest.dense.n_states) * sizeof(float) * m->manifest.dense.size;
