@@ -665,6 +665,17 @@ static void deltas_on_damage_do_not_count(void **state)
     assert_there(p, "ckpt-1 ckpt-2.damaged ckpt-3.damaged ckpt-4 ");
 }
 
+static void a_chain_is_no_better_than_its_end(void **state)
+{
+    place *p = *state;
+    tn_error err = {0};
+    save_chain(p);
+    spoil(p, "ckpt-1/MANIFEST");
+    (void)save(p, 4);
+    assert_int_equal(tn_ckptdir_prune(p->d, 2, 0, &err), TN_OK);
+    assert_there(p, "ckpt-1.damaged ckpt-2.damaged ckpt-3.damaged ckpt-4 ");
+}
+
 static void a_base_goes_after_what_stands_on_it(void **state)
 {
     place *p = *state;
@@ -756,6 +767,7 @@ int main(void)
         DIR_TEST(a_delta_whose_base_is_gone_is_damaged),
         DIR_TEST(a_link_to_what_is_not_mounted_is_not_damaged),
         DIR_TEST(deltas_on_damage_do_not_count),
+        DIR_TEST(a_chain_is_no_better_than_its_end),
         DIR_TEST(a_base_goes_after_what_stands_on_it),
         DIR_TEST(no_memory_is_not_damage),
     };
