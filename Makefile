@@ -19,7 +19,7 @@ build:
 
 run:
 	@.ci/install build
-	@.ci/build release tnet-data tnet-train tnet-eval tnet-export tnet-score
+	@.ci/build release tnet-data tnet-train tnet-eval tnet-export tnet-score tnet tnet_archive
 	@TNET_BIN=build/release datasets/demo.sh
 
 test:

@@ -252,7 +252,9 @@ static bool read_choice(const tn_binder *b, const tn_field *f, const tn_tree *t,
         while (f->words[n] != NULL) {
             n++;
         }
-        tn_diag_unknown(b->diag, &t->at, f->key, t->text, f->words, n);
+        char what[80];
+        (void)snprintf(what, sizeof what, "value of '%s':", f->key);
+        tn_diag_unknown(b->diag, &t->at, what, t->text, f->words, n);
         return false;
     }
     memcpy(out, &index, sizeof index);

@@ -299,7 +299,7 @@ static void a_bad_value_is_refused_in_words(void **state)
         {"{stop: x, memory: 1.5B}", "'memory' is not a whole number of bytes: '1.5B'"},
         {"{stop: x, memory: 9999TiB}", "'memory' is 9999TiB, not within 1 .. "},
         {"{stop: x, fast: maybe}", "'fast' is not true or false: 'maybe'"},
-        {"{stop: x, gemm: blass}", "unknown gemm 'blass' (did you mean 'blas'?)"},
+        {"{stop: x, gemm: blass}", "unknown value of 'gemm': 'blass' (did you mean 'blas'?)"},
         {"{stop: x, optimizer: adma}", "unknown optimizer 'adma' (did you mean 'adam'?)"},
         {"{stop: x, optimizer: [adam]}", "'optimizer' must be a name, or a map with a 'type'"},
         {"{stop: x, optimizer: {lrr: 1}}", "unknown key 'lrr' (did you mean 'lr'?)"},

@@ -143,12 +143,21 @@ awk '/^```sh$/ { on = 1; next } /^```/ { on = 0 } on' README.md >"$tmp/commands"
 (cd "$tmp/try" && PATH="$bin:$PATH" sh -eu "$tmp/commands") >"$tmp/out" 2>"$tmp/err" ||
     fail "README.md: a command failed: $(tail -n 3 "$tmp/err")"
 
+# What `make run` does, with less data; in the sanitizers' builds it would take long.
+if [ -f "$bin/libtnet.a" ]; then
+    (cd "$tmp/try" && ROWS=6000 TNET_BIN="$bin" datasets/demo.sh) >"$tmp/out" 2>"$tmp/err" ||
+        fail "datasets/demo.sh failed: $(tail -n 3 "$tmp/err")"
+    grep -q '^export  *runs/widedeep/export/' "$tmp/out" || fail "datasets/demo.sh does not say where its export is"
+fi
+
 # The commands of the other pages, each page in a folder with what its readers have by then: small data where
-# `make run` puts it, a configuration widedeep.yaml, and a log a.csv.
+# `make run` puts it, a configuration widedeep.yaml, a log a.csv, and where a page names runs/, that of the demo.
 mkdir -p "$tmp/demo"
 for file in train valid test; do
     "$bin/tnet-data" gen -q preset=criteo zipf=1.5 rows=500 --to "$tmp/demo/$file.tsv" >"$tmp/out"
 done
+# A library with a sanitizer in it wants a program that has one too.
+instrumented() { grep -qsE '__(asan|tsan)_init' "$bin/libtnet.so"; }
 commands_of() {
     awk '
         function flush() { if (ours && !skip) printf "%s", block; if (block != "") skip = 0; block = ""; ours = 0 }
@@ -169,9 +178,14 @@ for page in $pages; do
     [ "$page" != README.md ] || continue
     # Fails: libffm from a pipe wants its slots and data.index_base. This goes when the page gives them.
     commands_of "$page" | grep -v '^zcat a.ffm.gz | ' >"$tmp/commands" || continue
+    if grep -q runs/ "$tmp/commands" && { instrumented || [ ! -f "$bin/libtnet.a" ]; }; then
+        continue # wants what make run leaves, and programs that link it
+    fi
     rm -rf "$tmp/page"
-    mkdir -p "$tmp/page/data"
-    ln -s "$root/datasets" "$root/configs" "$tmp/page"
+    mkdir -p "$tmp/page/data" "$tmp/page/build"
+    ln -s "$root/datasets" "$root/configs" "$root/docs" "$root/src" "$tmp/page"
+    ln -s "$bin" "$tmp/page/build/release"
+    ! grep -q runs/ "$tmp/commands" || cp -R "$tmp/try/runs" "$tmp/page"
     ln -s "$tmp/demo" "$tmp/page/data/demo"
     echo "include: [configs/widedeep.yaml]" >"$tmp/page/widedeep.yaml"
     printf 'label,u,i\n1,4,5\n0,4,6\n1,7,5\n' >"$tmp/page/a.csv"
@@ -179,17 +193,9 @@ for page in $pages; do
         fail "$page: a command failed: $(grep '^+ ' "$tmp/err" | tail -n 1): $(grep -v '^+ ' "$tmp/err" | tail -n 3)"
 done
 
-# What `make run` does, with less data; in the sanitizers' builds it would take long.
-if [ -f "$bin/libtnet.a" ]; then
-    (cd "$tmp/try" && ROWS=6000 TNET_BIN="$bin" datasets/demo.sh) >"$tmp/out" 2>"$tmp/err" ||
-        fail "datasets/demo.sh failed: $(tail -n 3 "$tmp/err")"
-    grep -q '^export  *runs/widedeep/export/' "$tmp/out" || fail "datasets/demo.sh does not say where its export is"
-fi
-
 # The program of docs/serving.md scores a row of what the README exported.
 awk '/^```c$/ { on = 1; next } /^```/ { on = 0 } on' docs/serving.md >"$tmp/score.c"
-# A library with a sanitizer in it wants a program that has one too.
-if [ -f "$bin/libtnet.so" ] && ! grep -qE '__(asan|tsan)_init' "$bin/libtnet.so"; then
+if [ -f "$bin/libtnet.so" ] && ! instrumented; then
     cc -std=c99 -Wall -Werror -Isrc/train -o "$tmp/score" "$tmp/score.c" -L"$bin" -ltnet -Wl,-rpath,"$bin" ||
         fail "docs/serving.md: the C program does not compile"
     "$tmp/score" "$tmp"/try/export/*/ | grep -qE ' 0\.[0-9]+$' ||
