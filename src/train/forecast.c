@@ -22,7 +22,6 @@ enum {
     HELD_ROWS = 32768,  /* examples kept in memory for steps, */
     HELD_LEAST = 8,     /* in so many batches */
     HELD_MAX = 512,
-    WARM = 3, /* steps that nobody counts: memory is touched for the first time */
     STEPS_LEAST = 8,
     STEPS_MOST = 4096,
     STALL = 4, /* times the usual wait for a batch: a window was loaded */
@@ -31,9 +30,8 @@ enum {
 };
 #define FRESH_S 0.5  /* for steps that make rows, .. */
 #define STEADY_S 0.4 /* .. and that find them */
-#define PACED_S 0.5  /* of a run, and .. */
-#define QUIET                                                                                      \
-    1e-3 /* of the learning rate: a batch that comes again and again is not learned by heart */
+#define PACED_S 0.1  /* of a run, and .. */
+#define QUIET 1e-3   /* of each learning rate: a batch that comes again and again stays news */
 
 /* ---- arithmetic ---- */
 
@@ -340,24 +338,25 @@ static double busy_s(void)
                : 0;
 }
 
-/* Once through the batches, which makes rows, and then over those that were used. */
+/* Once through the batches, which makes rows, and then over those that were used. The first half
+ * of the rows would say too much of what one costs: memory is touched, and each partition begins.
+ */
 static tn_status pace_steps(pacing *x, held *h, tn_pace *p, tn_error *err)
 {
     TN_TRY(take_steps(x, h, FRESH_S, h->n, err));
     const uint32_t n = x->n;
-    const uint32_t warm = n > 2 * WARM ? WARM : 0;
-    p->examples = (double)n * p->batch;
     const uint32_t half = n / 2;
-    p->keys[0] = half > 0 ? (double)x->rows[half - 1] : (double)x->rows[0];
+    p->examples = (double)n * p->batch;
+    p->keys[0] = (double)x->rows[half > 0 ? half - 1 : 0];
     p->keys[1] = (double)x->rows[n - 1];
-    const double made = warm > 0 ? p->keys[1] - (double)x->rows[warm - 1] : p->keys[1];
-    const double fresh = typical(x->time + warm, n - warm);
+    const double made = (p->keys[1] - p->keys[0]) / (n - half);
+    const double fresh = typical(x->time + half, n - half);
     h->n = n;
     const double before = busy_s();
     TN_TRY(take_steps(x, h, STEADY_S, STEPS_MOST, err));
     p->step_busy = (busy_s() - before) / x->n;
     p->step = typical(x->time, x->n);
-    p->new_row = made > 0 ? fmax(0, fresh - p->step) * (n - warm) / made : 0;
+    p->new_row = made > 0 ? fmax(0, fresh - p->step) / made : 0;
     return TN_OK;
 }
 
