@@ -208,7 +208,7 @@ static void records_at_fault_are_passed_over_when_allowed(void **state)
     in = datasets_bind(d, "{data: {format: libsvm, bad_records_max: 1000}}", 0);
     assert_int_equal(datasets_convert(d, in, "in", out, "out", 0), TN_E_DATA);
     assert_non_null(strstr(d->err.text, "no record is good: all 2 are bad"));
-    assert_string_equal(datasets_read(d, "out")->data, "1 2\n0 3\n");
+    assert_string_equal(datasets_read(d, "out")->data, "1 2:1\n0 3:1\n");
 }
 
 static tn_status sample(datasets *d, tn_sample_in in, const char *out, uint64_t *taken)
