@@ -66,16 +66,24 @@ static void make_block(void *job, uint32_t i)
 
 /* Rows are about as long as those of the first round; a little less is asked for, so that nothing
  * is refused that would have had room. */
-static uint64_t still_to_come(const work *w, uint64_t bytes)
+static tn_status check_room(const work *w, const tn_sink *sink, tn_error *err)
 {
-    double each = (double)bytes / (double)w->done;
-    return (uint64_t)(0.95 * each * (double)(w->rows - w->done));
+    uint64_t made = (uint64_t)BLOCKS_IN_ROUND * w->rows_in_block;
+    double bytes = 0;
+    for (uint32_t i = 0; i < BLOCKS_IN_ROUND; i++) {
+        bytes += (double)w->piece[i].text.size;
+    }
+    double rounds = made < w->rows ? (double)w->rows / (double)made : 1;
+    return tn_sink_expect(sink, (uint64_t)(0.95 * bytes * rounds), err);
 }
 
 static tn_status run_rounds(work *w, tn_sink *sink, tn_team *team, uint64_t *bytes, tn_error *err)
 {
     for (w->done = 0; w->done < w->rows;) {
         tn_team_run(team, BLOCKS_IN_ROUND, make_block, w);
+        if (w->done == 0) {
+            TN_TRY(check_room(w, sink, err));
+        }
         for (uint32_t i = 0; i < BLOCKS_IN_ROUND; i++) {
             piece *p = &w->piece[i];
             if (p->status != TN_OK) {
@@ -84,11 +92,7 @@ static tn_status run_rounds(work *w, tn_sink *sink, tn_team *team, uint64_t *byt
             TN_TRY(tn_sink_add(sink, p->text.data, p->text.size, err));
             *bytes += p->text.size;
         }
-        bool first = w->done == 0;
         w->done += (uint64_t)BLOCKS_IN_ROUND * w->rows_in_block;
-        if (first && w->done < w->rows) {
-            TN_TRY(tn_sink_expect(sink, still_to_come(w, *bytes), err));
-        }
     }
     return TN_OK;
 }

@@ -206,7 +206,8 @@ tn_status tn_report_eval_done(tn_report *r, const tn_report_eval *e, tn_error *e
     uint32_t n = e->result->n_slices < 64 ? e->result->n_slices : 64;
     // cppcheck-suppress knownConditionTrueFalse; there may be slices
     for (uint32_t i = 0; i < n; i++) {
-        slices[i] = (tn_journal_slices){r->run->eval.slices.item[i], e->result->slices[i]};
+        slices[i] = (tn_journal_slices){.slot = r->run->eval.slices.item[i],
+                                        .slices = e->result->slices[i]};
     }
     tn_journal_eval_record record = {
         .data = e->data,
