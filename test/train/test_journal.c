@@ -187,7 +187,7 @@ static void an_evaluation_lists_metrics_and_slices(void **state)
                                    .best = true,
                                    .more = more,
                                    .n_more = 3,
-                                   .slices = &(tn_journal_slices){"country", s},
+                                   .slices = &(tn_journal_slices){.slot = "country", .slices = s},
                                    .n_slices = 1};
     assert_int_equal(tn_journal_eval(l->j, &at, &eval, NULL), TN_OK);
     read_log(l);
