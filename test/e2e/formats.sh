@@ -27,12 +27,12 @@ add() {
 cp "$dir/rows.csv.yaml" "$dir/csv.yaml"
 train csv data.readers=1
 for format in tsv libffm tfrecord csv; do
-    add "rows.$format" to.format="$format"
-    add "rows.$format.gz" to.format="$format" to.compression=gzip
+    add "to.$format" to.format="$format"
+    add "to.$format.gz" to.format="$format" to.compression=gzip
 done
 add rows.zz to.format=tfrecord to.compression=zlib
 add semicolon.csv to.format=csv "to.delimiter=';'"
-[ "$(head -c 2 "$dir/rows.tsv.gz" | od -An -tx1 | tr -d ' ')" = 1f8b ] || fail "rows.tsv.gz is not gzip"
+[ "$(head -c 2 "$dir/to.tsv.gz" | od -An -tx1 | tr -d ' ')" = 1f8b ] || fail "to.tsv.gz is not gzip"
 
 # back again: the text of the first file, and what readers make of it on other threads
 expect 0 tnet-data convert -q "$dir/rows.zz.yaml" to.format=csv --to "$dir/back.csv"
@@ -57,7 +57,7 @@ judge() {
     sed -E 's/.*"rows":([0-9]+),"loss":([^,]*),.*"auc":([^,]*),.*/\1 \2 \3/' "$dir/out"
 }
 want=$(judge rows.csv)
-for format in rows.tsv rows.libffm rows.libffm.gz rows.tfrecord rows.zz semicolon.csv; do
+for format in to.tsv to.libffm to.libffm.gz to.tfrecord rows.zz semicolon.csv; do
     have=$(judge $format)
     [ "$want" = "$have" ] || fail "$format is judged '$have', csv '$want'"
 done
