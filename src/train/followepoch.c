@@ -172,9 +172,10 @@ tn_status tn_follower_start(tn_follower *f, const tn_order_note *order, tn_error
 {
     tn_error why = {0};
     tn_status status = TN_OK;
-    if (order->more.n == 2) {
+    if (order->more.n == 3 && order->more.at[2] <= TN_DAY_MAX) {
         memcpy(&f->lr_scale, order->more.at, sizeof f->lr_scale);
         f->end = order->more.at[1];
+        f->w->day = (uint32_t)order->more.at[2];
     }
     if (order->text[0] != '\0') {
         status = tn_worker_set_bias(f->w, order->text, &why);

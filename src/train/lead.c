@@ -260,10 +260,10 @@ tn_status tn_lead_start(tn_lead *l, const tn_lead_begin *how, tn_error *err)
         const tn_param_slice *s = tn_params_find(w->params, w->output_bias);
         (void)snprintf(bias, sizeof bias, "%.9g", (double)tn_params_weights(w->params)[s->at]);
     }
-    uint64_t rates[2] = {0, how->end};
-    memcpy(&rates[0], &how->lr_scale, sizeof how->lr_scale);
+    uint64_t same[3] = {0, how->end, w->day}; /* for all, whatever their clocks say */
+    memcpy(&same[0], &how->lr_scale, sizeof how->lr_scale);
     const tn_order_note order = {
-        .what = TN_ORDER_START, .number = how->epoch, .text = bias, .more = {rates, 2}};
+        .what = TN_ORDER_START, .number = how->epoch, .text = bias, .more = {same, 3}};
     TN_TRY(tn_peers_begin(l->peers, err));
     TN_TRY(tn_group_order(l->group, &order, err));
     TN_TRY(tn_group_await(l->group, &order, NULL, NULL, err)); /* all can be asked for values */

@@ -47,6 +47,7 @@ bool tn_every_read(const char *text, tn_every *out);
 
 /* The day that rows are stamped with, in days since 1970-01-01: "2026-11-07", "today" (UTC), NULL:
  * 0. False: none of these. */
+enum { TN_DAY_MAX = 2932896 }; /* 9999-12-31 */
 bool tn_day_read(const char *text, uint32_t *out);
 
 #endif

@@ -97,20 +97,23 @@ static void *run(void *arg)
 static tn_status count_row(void *arg, const tn_row_view *row, tn_error *err)
 {
     (void)err;
-    uint32_t *crc = arg;
-    *crc = tn_crc32c(*crc, &row->key, sizeof row->key);
-    *crc = tn_crc32c(*crc, &row->show, sizeof row->show);
-    *crc = tn_crc32c(*crc, &row->click, sizeof row->click);
+    grouprun *g = arg;
+    g->counts = tn_crc32c(g->counts, &row->key, sizeof row->key);
+    g->counts = tn_crc32c(g->counts, &row->show, sizeof row->show);
+    g->counts = tn_crc32c(g->counts, &row->click, sizeof row->click);
+    g->first_day = row->last_seen < g->first_day ? row->last_seen : g->first_day;
+    g->last_day = row->last_seen > g->last_day ? row->last_seen : g->last_day;
     return TN_OK;
 }
 
 static void count(grouprun *g, const tn_worker *w)
 {
-    uint32_t crc = 0;
+    g->counts = 0;
+    g->first_day = UINT32_MAX;
+    g->last_day = 0;
     for (uint32_t p = 0; p < TN_PARTITIONS; p++) {
-        assert_int_equal(tn_table_walk(w->shard.table, p, count_row, &crc, NULL), TN_OK);
+        assert_int_equal(tn_table_walk(w->shard.table, p, count_row, g, NULL), TN_OK);
     }
-    g->counts = crc;
 }
 
 /* The newest checkpoint in one process; NULL: it does not load. */

@@ -24,7 +24,8 @@ typedef struct grouprun {
     uint64_t samples;                /* rank 0's: of all */
     double valid_auc, valid_logloss; /* rank 0's; NAN: none */
     uint64_t valid_rows;
-    uint32_t hash;   /* of the newest checkpoint, loaded by one process; 0: none */
+    uint32_t first_day, last_day; /* of rows of the newest checkpoint */
+    uint32_t hash;                /* of the newest checkpoint, loaded by one process; 0: none */
     uint32_t counts; /* the same, of the shows and clicks of every row alone: who was learned, and
                         how often, by whomever and in whatever order */
 } grouprun;

@@ -43,7 +43,7 @@ static tn_status answer(other *o, const tn_order_note *order)
     const size_t used = strlen(o->said);
     (void)snprintf(o->said + used, SAID - used, "%u %u %s;", (uint32_t)order->what,
                    (uint32_t)order->number, order->text);
-    if (order->what == TN_ORDER_START && order->more.n == 2) {
+    if (order->what == TN_ORDER_START && order->more.n == 3) {
         o->more = order->more.at[0];
     }
     const bool bad = o->fails != NULL && strcmp(order->text, o->fails) == 0;

@@ -251,6 +251,28 @@ static void the_best_model_comes_back_on_all_ranks(void **state)
     assert_true(fabs(all.valid_logloss - one.valid_logloss) < 1e-4);
 }
 
+/* As where `today` is another day for one of them. */
+static void all_ranks_take_the_day_of_rank_0(void **state)
+{
+    (void)state;
+    tn_error err = {0};
+    grouprun_deal(rows, 2, 16);
+    const char *const tomorrow[] = {"run.day=2026-11-08", NULL};
+    for (uint32_t apart = 0; apart < 2; apart++) {
+        const char *const opts[] = {train_files(2), "train.batch=16", "run.day=2026-11-07",
+                                    apart != 0 ? "cluster.staleness=1" : "cluster.staleness=0",
+                                    NULL};
+        grouprun all = {
+            .config = "lr", .n = 2, .dir = run_dir, .more = opts, .own = {NULL, tomorrow}};
+        assert_int_equal(tn_remove_tree(run_dir, &err), TN_OK);
+        grouprun_well(&all);
+        assert_true(all.rows[1] > 0);
+        assert_int_equal(all.first_day, 20764);
+        assert_int_equal(all.last_day, 20764);
+    }
+    assert_int_equal(tn_remove_tree(run_dir, &err), TN_OK);
+}
+
 /* Whether that is in run_dir. */
 static bool stands(const char *name)
 {
@@ -393,6 +415,7 @@ int main(void)
         cmocka_unit_test(bad_records_are_judged_over_all_ranks),
         cmocka_unit_test(a_signal_to_any_rank_saves_and_stops_all),
         cmocka_unit_test(the_best_model_comes_back_on_all_ranks),
+        cmocka_unit_test(all_ranks_take_the_day_of_rank_0),
         cmocka_unit_test(a_checkpoint_that_cannot_be_read_ends_all_and_stays),
         cmocka_unit_test(another_configuration_ends_all),
         cmocka_unit_test(weights_from_files_are_those_of_one_process),
