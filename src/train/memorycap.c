@@ -58,7 +58,8 @@ static uint64_t planned(const tn_worker *w)
     const uint64_t parsers = run->data.readers == TN_AUTO ? 2 : run->data.readers;
     const uint64_t window = run->data.shuffle * (ROW_BYTES + keys * KEY_BYTES);
     const uint64_t floats = (uint64_t)widest(w->plan->layout) / DIFFERENT; /* per key */
-    const uint64_t batch = run->train.batch * keys * (3 * KEY_BYTES + 2 * sizeof(float) * floats);
+    const uint64_t batch =
+        run->train.batch * keys * (UINT64_C(3) * KEY_BYTES + 2 * sizeof(float) * floats);
     const uint64_t batches =
         run->train.prefetch + UINT64_C(2) * (w->plan->owners.n_peers > 1 ? 2 : 1);
     return window + (2 * parsers + MORE_BLOCKS) * BLOCK_BYTES + batches * batch + SAVE_BYTES;

@@ -26,9 +26,7 @@ typedef struct tn_trainer {
     tn_beats beats;    /* to them */
     tn_metrics *whole; /* as epoch_metrics, of all peers; when alone, these */
     tn_arena *parts;   /* holds state.part */
-    bool peer_stops;   /* a signal to another rank wants the end */
     tn_memory_cap memory;
-    bool peer_is_full; /* the memory of another rank is */
     tn_report *report;
     tn_metrics *epoch_metrics; /* progressive: scores from before each row's own update */
     tn_patience patience;
@@ -42,6 +40,8 @@ typedef struct tn_trainer {
     uint64_t end;                            /* of the schedule, when that is the run's */
     uint64_t epoch_records;                  /* in the epoch before; 0: not known */
     uint64_t samples_before;                 /* consumed before the epoch that runs */
+    bool peer_stops;                         /* a signal to another rank wants the end .. */
+    bool peer_is_full;                       /* .. or its memory */
     bool opened;           /* an epoch, by this process: it has learned, or might have */
     bool unsaved;          /* something since the last checkpoint */
     uint64_t looked;       /* steps when it was last looked for what is due */

@@ -96,7 +96,7 @@ static const tn_field fields[] = {
     TN_FIELD_F64(all_opts, rate, "0.5", 0, 1, "", "h"),
     TN_FIELD_F64W(all_opts, staleness, "0", 0, 1e6, "steps", endless, "h"),
     TN_FIELD_DURATION(all_opts, grace, "20s", 0, 86400, "h"),
-    TN_FIELD_SIZE(all_opts, memory, "~", 1, 1e15, "h"),
+    TN_FIELD_SIZEW(all_opts, memory, "~", 1, 1e15, all, "h"),
     TN_FIELD_STR(all_opts, dir, "runs/x", "h"),
     TN_FIELD_CHOICE(all_opts, gemm, "auto", gemms, "h"),
     TN_FIELD_STRS(all_opts, metrics, "[auc, logloss]", "h"),
@@ -206,6 +206,8 @@ static void counts_sizes_and_durations_have_units(void **state)
     assert_true(o->seed == UINT64_MAX - 1);
     assert_true(o->grace == 9000);
     assert_true(o->memory == 3ULL << 29);
+    o = bind_well(*state, "{stop: x, memory: auto}");
+    assert_true(o->memory == TN_WORD_U64(1));
     o = bind_well(*state, "{stop: x, epochs: 1M, grace: 500ms, memory: 512MB}");
     assert_int_equal(o->epochs, 1000000);
     assert_true(o->grace == 0.5);

@@ -57,14 +57,14 @@ static const char v1_mounts[] =
 static void ram_is_the_limit_where_nothing_else_is(void **state)
 {
     (void)state;
-    assert_limit(4000 * 1024, "RAM");
+    assert_limit(UINT64_C(4000) * 1024, "RAM");
     put("/proc/self/cgroup", "0::/a\n");
     put("/proc/self/mountinfo", v2_mount);
-    assert_limit(4000 * 1024, "RAM"); /* no such file */
+    assert_limit(UINT64_C(4000) * 1024, "RAM"); /* no such file */
     put("/sys/fs/cgroup/a/memory.max", "max\n");
-    assert_limit(4000 * 1024, "RAM");
+    assert_limit(UINT64_C(4000) * 1024, "RAM");
     put("/sys/fs/cgroup/a/memory.max", "9000000000\n");
-    assert_limit(4000 * 1024, "RAM"); /* more than there is */
+    assert_limit(UINT64_C(4000) * 1024, "RAM"); /* more than there is */
 }
 
 static void the_least_of_all_cgroups_above_counts(void **state)
@@ -88,7 +88,7 @@ static void version_1_says_it_in_its_own_words(void **state)
     put("/proc/self/cgroup", "5:cpu:/x\n4:hugetlb,memory:/a/b\n0::/\n");
     put("/proc/self/mountinfo", v1_mounts);
     put("/sys/fs/cgroup/memory/a/b/memory.limit_in_bytes", "9223372036854771712\n");
-    assert_limit(4000 * 1024, "RAM");
+    assert_limit(UINT64_C(4000) * 1024, "RAM");
     put("/sys/fs/cgroup/memory/a/memory.limit_in_bytes", "1500000\n");
     assert_limit(1500000, "cgroup memory.limit_in_bytes");
     put("/sys/fs/cgroup/cpu/x/memory.limit_in_bytes", "1\n"); /* nobody's */
@@ -137,7 +137,7 @@ static void address_space_is_a_limit_of_its_own(void **state)
         "Max address space         123456789            unlimited            bytes     \n");
     tn_memory_limit_of(root, &limit);
     assert_int_equal(limit.address_space, 123456789);
-    assert_int_equal(limit.resident, 4000 * 1024);
+    assert_int_equal(limit.resident, UINT64_C(4000) * 1024);
     put("/proc/self/limits",
         "Max address space         unlimited            unlimited            bytes     \n");
     tn_memory_limit_of(root, &limit);

@@ -125,7 +125,7 @@ static void let_signals_in(void)
 {
     sigset_t stops;
     tn_signals_stops(&stops);
-    (void)sigprocmask(SIG_UNBLOCK, &stops, NULL);
+    (void)pthread_sigmask(SIG_UNBLOCK, &stops, NULL);
 }
 
 static int play_cpus(int fd)

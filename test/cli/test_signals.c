@@ -63,7 +63,7 @@ static void a_stop_that_came_before_counts(void **state)
     pid_t pid = fork();
     assert_true(pid >= 0);
     if (pid == 0) {
-        (void)sigprocmask(SIG_BLOCK, &stops, NULL);
+        (void)pthread_sigmask(SIG_BLOCK, &stops, NULL);
         (void)raise(SIGTERM);
         exit(atomic_load(tn_signals_watch_stop()) ? 75 : 0); // NOLINT(concurrency-mt-unsafe)
     }

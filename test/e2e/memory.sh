@@ -85,6 +85,14 @@ for part in "$(ckpt "$dir/whole")"/sparse-* "$(ckpt "$dir/whole")"/dense-*; do
 done
 echo "$name: one process, to the same bits"
 
+# A cap that is more than there is: the process as a whole is looked at.
+little=250
+within "$little" tnet-train "$dir/c.yaml" run.dir="$dir/near" embedding.memory=100GB
+[ "$got" -eq 7 ] || fail "near the limit: exit code $got, expected 7: $(tail -n 5 "$dir/err")"
+says "memory is nearly full at step "
+[ -s "$dir/near/LATEST" ] || fail "near the limit: nothing is saved: $(cat "$dir/err")"
+echo "$name: near the limit of the process"
+
 little=450
 within "$little" tnet-train "$dir/c.yaml" --peers 2 run.dir="$dir/two"
 full two
@@ -94,7 +102,7 @@ echo "$name: two processes"
 
 # The same of address space. What is left at last is a sentence, whatever cannot be had.
 got=0
-prlimit --as=500000000 tnet-train "$dir/c.yaml" run.dir="$dir/virtual" >"$dir/out" 2>"$dir/err" || got=$?
+prlimit --as=300000000 tnet-train "$dir/c.yaml" run.dir="$dir/virtual" >"$dir/out" 2>"$dir/err" || got=$?
 [ "$got" -eq 7 ] || fail "ulimit -v: exit code $got, expected 7: $(tail -n 5 "$dir/err")"
 says "ulimit -v"
 [ -s "$dir/virtual/LATEST" ] || fail "ulimit -v: nothing is saved: $(cat "$dir/err")"

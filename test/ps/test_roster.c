@@ -47,6 +47,7 @@ static void a_list_tells_the_rank_by_the_own_address(void **state)
     assert_string_equal(r.address[2], "tcp://[fd00::3]:4770");
     assert_string_equal(r.bind, "tcp://b:2");
     assert_string_equal(r.how, "rank 1 of 3 by address");
+    assert_int_equal(r.n_here, 1);
     assert_int_equal(fakeenv_roster(&(fakeenv){.peers = list, .local = "fd00::3"}).rank, 2);
     fakeenv_refused(&(fakeenv){.peers = list}, "nothing says which of them this process is");
 }
@@ -61,6 +62,21 @@ static void two_own_addresses_need_a_rank(void **state)
     const char *const words[] = {"TNET_RANK", "1", NULL};
     tn_roster r = fakeenv_roster(&(fakeenv){.words = words, .peers = twice, .local = "a"});
     assert_string_equal(r.bind, "tcp://a:2");
+    assert_int_equal(r.n_here, 2);
+}
+
+/* They share its memory. */
+static void processes_of_one_machine_are_counted(void **state)
+{
+    (void)state;
+    static const char *const mixed[] = {"a:1", "b:1", "a:2", "c:1", "a:3"};
+    const tn_peers_opts five = {.n = 5, .address = {.n = 5, .item = mixed}};
+    const char *const third[] = {"TNET_RANK", "2", NULL};
+    assert_int_equal(fakeenv_roster(&(fakeenv){.words = third, .peers = five}).n_here, 3);
+    const char *const second[] = {"TNET_RANK", "1", NULL};
+    assert_int_equal(fakeenv_roster(&(fakeenv){.words = second, .peers = five}).n_here, 1);
+    const char *const sockets[] = {"TNET_RANK", "1", "TNET_PEERS", "4", NULL};
+    assert_int_equal(fakeenv_roster(&(fakeenv){.words = sockets}).n_here, 4);
 }
 
 static void addresses_that_nobody_can_find_are_refused(void **state)
