@@ -107,4 +107,8 @@ prlimit --as=300000000 tnet-train "$dir/c.yaml" run.dir="$dir/virtual" >"$dir/ou
 says "ulimit -v"
 [ -s "$dir/virtual/LATEST" ] || fail "ulimit -v: nothing is saved: $(cat "$dir/err")"
 expect 0 tnet-train "$dir/c.yaml" run.dir="$dir/virtual"
+got=0
+prlimit --as=300000000 tnet-train "$dir/c.yaml" run.dir="$dir/none" embedding.memory=none >"$dir/out" 2>"$dir/err" || got=$?
+[ "$got" -eq 7 ] || fail "no cap under ulimit -v: exit code $got, expected 7: $(tail -n 5 "$dir/err")"
+grep -q 'out of memory: ' "$dir/err" || fail "no cap under ulimit -v: $(cat "$dir/err")"
 echo "$name: ulimit -v"
