@@ -63,7 +63,7 @@ tnet-train -q clicks.yaml >"$dir/null"
 
 mask() {
     sed -E -e "s,$dir/[a-z]*,DIR,g" -e '/^epoch [0-9]/d' -e '/^(asked|heard)/d' \
-        -e 's/[0-9]+(\.[0-9]+)?[kM]? ?rows\/s/N rows\/s/g' -e 's/[0-9a-f]{32}/ID/g' \
+        -e 's/^rows .* % of .*/rows   N of this machine/' -e 's/[0-9]+(\.[0-9]+)?[kM]? ?rows\/s/N rows\/s/g' -e 's/[0-9a-f]{32}/ID/g' \
         -e 's/-?[0-9]+\.[0-9]+(e-?[0-9]+)?/N/g' -e 's/[0-9]+ (kB|MB)/N MB/g' -e 's/N kB/N MB/g' -e 's/ in [0-9]:[0-9:]+,/ in N s,/'
 }
 
