@@ -538,7 +538,7 @@ static void nothing_but_damage_is_no_fresh_start_either(void **state)
     assert_int_equal(tn_remove_tree(in_dir(p, "ckpt-2"), &err), TN_OK);
     assert_int_equal(take(p, &ordinal, &err), TN_E_CKPT);
     assert_non_null(strstr(err.text, "is whole, of 1 that are there"));
-    assert_non_null(strstr(err.text, "hint: checkpoint.resume=never begins anew"));
+    assert_non_null(strstr(err.text, "hint: --fresh begins anew"));
 }
 
 static void what_cannot_be_read_is_not_damaged(void **state)
