@@ -10,7 +10,7 @@ typedef struct batch_norm_opts {
 static const tn_field batch_norm_fields[] = {
     TN_FIELD_F64(batch_norm_opts, decay, "0.9", 0, 1, "",
                  "share of the running value that is kept"),
-    TN_FIELD_F64(batch_norm_opts, epsilon, "1e-5", 0, 1, "", "added to the variance"),
+    TN_FIELD_F64(batch_norm_opts, epsilon, "1e-5", TN_EPSILON_MIN, 1, "", "added to the variance"),
     TN_FIELD_BOOL(batch_norm_opts, unbiased, "true", "running variance by B - 1"),
     TN_FIELD_END,
 };

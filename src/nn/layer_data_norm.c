@@ -9,7 +9,7 @@ typedef struct data_norm_opts {
 
 static const tn_field data_norm_fields[] = {
     TN_FIELD_F64(data_norm_opts, max_count, "1e6", 1, 1e15, "rows", "the past never weighs more"),
-    TN_FIELD_F64(data_norm_opts, epsilon, "1e-5", 0, 1, "", "added to the variance"),
+    TN_FIELD_F64(data_norm_opts, epsilon, "1e-5", TN_EPSILON_MIN, 1, "", "added to the variance"),
     TN_FIELD_END,
 };
 

@@ -7,7 +7,7 @@ typedef struct layer_norm_opts {
 } layer_norm_opts;
 
 static const tn_field layer_norm_fields[] = {
-    TN_FIELD_F64(layer_norm_opts, epsilon, "1e-5", 0, 1, "", "added to the variance"),
+    TN_FIELD_F64(layer_norm_opts, epsilon, "1e-5", TN_EPSILON_MIN, 1, "", "added to the variance"),
     TN_FIELD_END,
 };
 

@@ -69,7 +69,7 @@ extern const char *const tn_activation_words[]; /* NULL-terminated; 0 is "none" 
     TN_FIELD_CHOICE(type, activation, activation_, tn_activation_words, "what follows the sums"),  \
         TN_FIELD_BOOL(type, batch_norm, "false", "normalise each unit over the batch before it"),  \
         TN_FIELD_F64(type, bn_decay, "0.9", 0, 1, "", "share of the running value that is kept"),  \
-        TN_FIELD_F64(type, bn_epsilon, "1e-5", 0, 1, "", "added to the variance"),                 \
+        TN_FIELD_F64(type, bn_epsilon, "1e-5", TN_EPSILON_MIN, 1, "", "added to the variance"),    \
         TN_FIELD_BOOL(type, bn_unbiased, "true", "running variance by B - 1"),                     \
         TN_FIELD_F64(type, dropout, "0", 0, 0.999, "", "share of units set to 0 while training")
 

@@ -38,6 +38,9 @@ typedef struct tn_act tn_act; /* act.h */
 #define TN_ANY UINT32_MAX
 enum { TN_FIELDS_TILE = 8 };
 
+/* Of what is added to a variance: without it a column of one value would be divided by 0. */
+#define TN_EPSILON_MIN 1e-12
+
 struct tn_op {
     const char *name;
     const char *formula;       /* one line for --list-ops: "y = x W + b" */

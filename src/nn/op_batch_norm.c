@@ -15,7 +15,8 @@
 #include <math.h>
 
 static const tn_field attrs[] = {
-    TN_FIELD_F64(tn_batch_norm_attr, epsilon, "1e-5", 0, 1, "", "added to the variance"),
+    TN_FIELD_F64(tn_batch_norm_attr, epsilon, "1e-5", TN_EPSILON_MIN, 1, "",
+                 "added to the variance"),
     TN_FIELD_F64(tn_batch_norm_attr, decay, "0.9", 0, 1, "", "share of the running value kept"),
     TN_FIELD_BOOL(tn_batch_norm_attr, unbiased, "true", "running variance over B - 1"),
     TN_FIELD_END,

@@ -17,7 +17,8 @@
 #include <math.h>
 
 static const tn_field attrs[] = {
-    TN_FIELD_F64(tn_data_norm_attr, epsilon, "1e-5", 0, 1, "", "added to the variance"),
+    TN_FIELD_F64(tn_data_norm_attr, epsilon, "1e-5", TN_EPSILON_MIN, 1, "",
+                 "added to the variance"),
     TN_FIELD_F64(tn_data_norm_attr, max_count, "1e6", 0, 1e15, "rows", "rows remembered at most"),
     TN_FIELD_END,
 };

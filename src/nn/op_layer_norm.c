@@ -16,7 +16,7 @@ typedef struct layer_norm_attr {
 } layer_norm_attr;
 
 static const tn_field attrs[] = {
-    TN_FIELD_F64(layer_norm_attr, epsilon, "1e-5", 0, 1, "", "added to the variance"),
+    TN_FIELD_F64(layer_norm_attr, epsilon, "1e-5", TN_EPSILON_MIN, 1, "", "added to the variance"),
     TN_FIELD_END,
 };
 

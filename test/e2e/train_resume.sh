@@ -12,12 +12,13 @@ clicks "$dir/a.tsv" 4000 0
 clicks "$dir/b.tsv" 3000 4000
 clicks "$dir/valid.tsv" 1000 7000
 gzip -k "$dir/b.tsv"
+# Where negatives are sampled, how long an epoch is, and so the schedule, is known behind the first only.
 cat >"$dir/c.yaml" <<END
-data: {format: criteo, train: [$dir/a.tsv, $dir/b.tsv.gz], valid: $dir/valid.tsv, test: $dir/valid.tsv, shuffle: 1000}
+data: {format: criteo, train: [$dir/a.tsv, $dir/b.tsv.gz], valid: $dir/valid.tsv, test: $dir/valid.tsv, shuffle: 1000, negative_sampling: 0.97}
 embedding: {dim: 4}
 model: {type: deepfm, hidden: [16], dropout: 0.2, batch_norm: true}
 train: {batch: 100, epochs: 8, threads: 2, optimizer: {type: adam, schedule: {type: cosine, warmup: 50}}}
-eval: {every: 25steps, metrics: [auc, logloss, copc]}
+eval: {every: 20steps, metrics: [auc, logloss, copc]}
 checkpoint: {every: 10steps, keep: 2}
 log: {progress: false}
 END

@@ -94,6 +94,10 @@ static void layers_refuse_what_does_not_fit(void **state)
 {
     (void)state;
     static const char *const wrong[][2] = {
+        {"{name: x, data_norm: deep, epsilon: 0}", "epsilon"},
+        {"{name: x, batch_norm: deep, epsilon: 0}", "epsilon"},
+        {"{name: x, layer_norm: deep, epsilon: 0}", "epsilon"},
+        {"{name: x, dense: deep, units: 3, batch_norm: true, bn_epsilon: 0}", "bn_epsilon"},
         {"{name: x, mul: deep}", "'mul' takes two inputs, not 1"},
         {"{name: x, mul: [deep, wide, wide]}", "'mul' takes two inputs, not 3"},
         {"{name: x, mul: [deep, wide]}", "inputs of 'mul' have 12 and 3 columns"},

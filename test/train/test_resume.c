@@ -373,6 +373,64 @@ static void files_that_change_while_they_are_read_are_noticed(void **state)
     }
 }
 
+/* A line that is no record behind every ninth row. */
+static uint32_t put_bad_rows(const char *dir, char path[TN_PATH_SIZE])
+{
+    tn_text rows = {0};
+    tn_text bad = {0};
+    tn_error err = {0};
+    uint32_t n = 0;
+    uint32_t n_bad = 0;
+    assert_int_equal(tn_file_read_all(ROWS, 1 << 20, &rows, &err), TN_OK);
+    for (const char *c = tn_text_str(&rows); *c != '\0'; c++) {
+        tn_text_addc(&bad, *c);
+        if (*c == '\n' && ++n % 9 == 2) {
+            tn_text_adds(&bad, "no record\n");
+            n_bad++;
+        }
+    }
+    assert_int_equal(tn_path_join(dir, "bad.tsv", path, &err), TN_OK);
+    assert_int_equal(tn_file_replace(path, bad.data, bad.size, &err), TN_OK);
+    tn_text_done(&rows);
+    tn_text_done(&bad);
+    return n_bad;
+}
+
+static void records_are_counted_once_behind_bad_ones(void **state)
+{
+    (void)state;
+    static const char *const windows[] = {"data.shuffle=0", "data.shuffle=30", "data.shuffle=1000"};
+    char data[256];
+    char path[TN_PATH_SIZE];
+    char train[TN_PATH_SIZE + 16];
+    char samples[64];
+    tn_tmpdir_make(data);
+    const uint32_t n_bad = put_bad_rows(data, path);
+    (void)snprintf(train, sizeof train, "data.train=%s", path);
+    (void)snprintf(samples, sizeof samples, "\"samples\":\"%u\"", 2 * (256 + n_bad));
+    for (size_t i = 0; i < sizeof windows / sizeof windows[0]; i++) {
+        static const char *const ends[] = {"train.max_steps=3", "train.max_steps=6",
+                                           "train.max_steps=13", "train.epochs=2"};
+        char dir[256];
+        tn_tmpdir_make(dir);
+        for (size_t k = 0; k < sizeof ends / sizeof ends[0]; k++) {
+            trainrun o = trainrun_do(dir,
+                                     (const char *const[]){train, windows[i], "train.epochs=2",
+                                                           "data.bad_records_max=1000", ends[k],
+                                                           "data.part_bytes=8KiB", NULL},
+                                     NULL);
+            if (o.status != TN_OK) {
+                fail_msg("%s", o.text);
+            }
+        }
+        if (!says(dir, "summary.json", samples)) {
+            fail_msg("%s: not %s", windows[i], samples);
+        }
+        tn_tmpdir_remove(dir);
+    }
+    tn_tmpdir_remove(data);
+}
+
 static void another_metric_to_watch_begins_anew(void **state)
 {
     (void)state;
@@ -416,6 +474,7 @@ int main(void)
         cmocka_unit_test(a_file_is_what_is_in_it),
         cmocka_unit_test(lines_of_earlier_versions_tell_sizes),
         cmocka_unit_test(files_that_change_while_they_are_read_are_noticed),
+        cmocka_unit_test(records_are_counted_once_behind_bad_ones),
         cmocka_unit_test(another_metric_to_watch_begins_anew),
         cmocka_unit_test(an_old_checkpoint_that_cannot_be_removed_is_no_failure),
     };

@@ -173,6 +173,27 @@ static void another_model_is_refused_with_its_differences(void **state)
     tn_tmpdir_remove(dir);
 }
 
+/* Every evaluation is a bad one but the first: rates fall again and again, as far as they may. */
+static uint32_t plateau_hash(const char *rule)
+{
+    return trainrun_hash((const char *const[]){"train.optimizer.lr=0.3", "eval.every=2steps",
+                                               "train.stop={monitor: valid.auc, patience: 1000, "
+                                               "min_delta: 1, restore: last}",
+                                               rule, NULL});
+}
+
+static void rates_never_fall_below_the_least_one(void **state)
+{
+    (void)state;
+    const uint32_t steady = plateau_hash("train.reduce_on_plateau=~");
+    assert_int_equal(plateau_hash("train.reduce_on_plateau={factor: 0.1, min_lr: 0.3}"), steady);
+    assert_int_equal(plateau_hash("train.reduce_on_plateau={factor: 0.1, min_lr: 5}"), steady);
+    const uint32_t half = plateau_hash("train.reduce_on_plateau={factor: 0.5, min_lr: 0.15}");
+    assert_true(half != steady);
+    assert_int_equal(plateau_hash("train.reduce_on_plateau={factor: 0.1, min_lr: 0.15}"), half);
+    assert_true(plateau_hash("train.reduce_on_plateau={factor: 0.5, min_lr: 0}") != half);
+}
+
 static void early_stop_restores_the_best_model(void **state)
 {
     (void)state;
@@ -207,6 +228,7 @@ int main(void)
         cmocka_unit_test(what_an_epoch_took_is_known_behind_it),
         cmocka_unit_test(rows_of_long_data_are_estimated_by_bytes),
         cmocka_unit_test(another_model_is_refused_with_its_differences),
+        cmocka_unit_test(rates_never_fall_below_the_least_one),
         cmocka_unit_test(early_stop_restores_the_best_model),
     };
     return cmocka_run_group_tests_name("train/trainer", tests, NULL, NULL);
