@@ -68,7 +68,8 @@ static int result(tn_status status, const tn_error *from, tnet_error *err)
 static int usage(tnet_error *err, const char *text)
 {
     tn_error e = {0};
-    return result(tn_fail(&e, TN_E_USAGE, "%s", text), &e, err);
+    (void)result(tn_fail(&e, TN_E_USAGE, "%s", text), &e, err);
+    return TNET_E_USAGE;
 }
 
 int tnet_abi(void)
