@@ -19,15 +19,14 @@
  *     tnet_close(model);
  *
  * Errors. The library does not print, ends no process and keeps no state of its own. Functions
- * return 0 (TNET_OK) or a TNET_E_ code and then fill *err, which may be NULL; outputs are written
- * on success only, and handles are NULL on failure. Where a handle or a text may not be NULL, or
- * calls come in the wrong order, the answer is TNET_E_USAGE; functions without a status take NULL
- * for a model without fields and rows, or a scorer without rows. Where memory runs out it is
- * TNET_E_MEMORY: whatever was there stays as it was, and the same call may be tried again. What was
- * freed may not be used.
+ * return 0 (TNET_OK) or a TNET_E_ code and then fill *err, which may be NULL; handles are NULL on
+ * failure. Where a handle or a text may not be NULL, or calls come in the wrong order, the answer
+ * is TNET_E_USAGE; functions without a status take NULL for a model without fields and rows, or a
+ * scorer without rows. Where memory runs out it is TNET_E_MEMORY: whatever was there stays as it
+ * was, and the same call may be tried again. What was freed may not be used.
  *
  * Threads. A model may be used by many threads, a scorer by one at a time; scorers are made one at
- * a time per model. The library starts no threads where the processor has AVX2.
+ * a time per model. The library starts no threads.
  *
  * Limits. 2^20 values in a row, 2^31 rows or values between two tnet_clear, texts of
  * data.record_bytes_max (64 MiB), 8 deltas. Memory grows with the largest block of rows, and stays.
@@ -109,7 +108,8 @@ TNET_API size_t tnet_row_count(const tnet_scorer *scorer);
 TNET_API int tnet_add_id(tnet_scorer *scorer, int field, uint64_t id, float x, tnet_error *err);
 
 /* The text of one value, read as the field's type says (id, int, hex, str, float), then
- * transformed: what stands in a data file. */
+ * transformed: what stands in a data file. It need not end with NUL. An empty one is a value, too:
+ * leave out what has none. */
 TNET_API int tnet_add_text(tnet_scorer *scorer, int field, const char *text, size_t size, float x,
                            tnet_error *err);
 
@@ -118,7 +118,8 @@ TNET_API int tnet_add_text(tnet_scorer *scorer, int field, const char *text, siz
  * of them are texts. */
 TNET_API int tnet_add_number(tnet_scorer *scorer, int field, double value, tnet_error *err);
 
-/* Scores all rows: logits[tnet_row_count] and probabilities of a click; either may be NULL. */
+/* Scores all rows: logits[tnet_row_count] and probabilities of a click; either may be NULL. After a
+ * failure some may be written; the rows are still there. */
 TNET_API int tnet_score(tnet_scorer *scorer, float *logits, float *clicks, tnet_error *err);
 
 #ifdef __cplusplus

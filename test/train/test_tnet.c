@@ -559,6 +559,48 @@ static void every_allocation_may_fail(void **state)
     assert_true(close(fd) == 0 && close(screen[0]) == 0 && close(screen[1]) == 0);
 }
 
+/* The call, and once more when there was no memory. */
+static void insist(int (*call)(tnet_scorer *s, tnet_error *err), tnet_scorer *s)
+{
+    tnet_error err = {0};
+    int code = call(s, &err);
+    good(code == TNET_E_MEMORY ? call(s, &err) : code, &err);
+}
+
+static void a_failed_call_may_be_tried_again(void **state)
+{
+    (void)state;
+#if defined(TN_SANITIZED)
+    skip(); /* they define malloc themselves */
+#endif
+    tnet_error err = {0};
+    float first = NAN;
+    bool failed = true;
+    for (uint64_t n = 1; failed; n++) {
+        tnet_scorer *s = NULL;
+        float clicks[2];
+        good(tnet_scorer_new(f.model, &s, &err), &err);
+        (void)tn_mallocs_fail_at(n);
+        for (uint32_t row = 0; row < 2; row++) {
+            insist(begin_row, s);
+            for (uint32_t i = 0; i < 1500; i++) {
+                insist(add_id, s);
+            }
+            insist(add_text, s);
+            insist(add_number, s);
+            insist(end_row, s);
+        }
+        insist(score, s);
+        failed = tn_mallocs_fail_at(0) == 0;
+        assert_int_equal(tnet_row_count(s), 2);
+        good(tnet_score(s, NULL, clicks, &err), &err);
+        first = n == 1 ? clicks[0] : first;
+        assert_memory_equal(&clicks[0], &first, sizeof first);
+        assert_memory_equal(&clicks[1], &first, sizeof first);
+        tnet_scorer_free(s);
+    }
+}
+
 /* Neither do programs, where the processor has AVX2: nothing that is loaded starts any. */
 static void a_scorer_starts_no_thread(void **state)
 {
@@ -661,6 +703,7 @@ int main(void)
         cmocka_unit_test(every_function_refuses_wrong_calls),
         cmocka_unit_test(the_header_has_no_other_function),
         cmocka_unit_test(every_allocation_may_fail),
+        cmocka_unit_test(a_failed_call_may_be_tried_again),
         cmocka_unit_test(a_scorer_starts_no_thread),
         cmocka_unit_test(a_processor_without_kernels_scores_alike),
         cmocka_unit_test(threads_share_a_model),
