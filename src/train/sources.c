@@ -30,14 +30,14 @@ static tn_status add_piece(const tn_infile *f, uint64_t at, size_t size, tn_sha2
 /* Short files whole, of others both ends and samples at equal distances. */
 static tn_status add_pieces(const tn_infile *f, uint64_t size, tn_sha256 *h)
 {
-    const uint64_t whole = 2 * END_BYTES + SAMPLES * SAMPLE_BYTES;
+    const uint64_t whole = 2 * (uint64_t)END_BYTES + (uint64_t)SAMPLES * SAMPLE_BYTES;
     if (size <= whole) {
         for (uint64_t at = 0; at < size; at += END_BYTES) {
             TN_TRY(add_piece(f, at, size - at < END_BYTES ? (size_t)(size - at) : END_BYTES, h));
         }
         return TN_OK;
     }
-    const uint64_t inner = size - 2 * END_BYTES - SAMPLE_BYTES;
+    const uint64_t inner = size - 2 * (uint64_t)END_BYTES - SAMPLE_BYTES;
     TN_TRY(add_piece(f, 0, END_BYTES, h));
     for (uint64_t i = 0; i < SAMPLES; i++) {
         TN_TRY(add_piece(f, END_BYTES + inner / (SAMPLES - 1) * i, SAMPLE_BYTES, h));

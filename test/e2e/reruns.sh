@@ -94,6 +94,7 @@ run 0 train.epochs=2
 told "goes on from ckpt-3 (epoch 2 of 2, step 9)"
 silent differ
 grep -q '"parts":\[\],"step":18}' "runs/x/$(cut -d' ' -f1 runs/x/LATEST)/MANIFEST" || fail "where the epoch began is not kept"
+grep -q '"step":9}' runs/x/ckpt-5/MANIFEST || fail "where the epoch began is not known behind a resume"
 run 0 run.name=twice train.epochs=2
 same runs/x runs/twice
 run 3 train.epochs=1
