@@ -61,7 +61,7 @@ static stages open_stages(const tn_schema *schema, const tn_strs *paths)
 {
     tn_error err = {0};
     stages s = {.schema = schema};
-    must(tn_fileset_new(&s.files, paths, schema, &err), &err);
+    must(tn_fileset_new(&s.files, paths, schema, 1, &err), &err);
     must(tn_feed_new(&s.feed, schema, s.files, NULL, &err), &err);
     must(tn_rows_new(&s.parsed.rows, schema, TN_ROWS_BARE, &err), &err);
     must(tn_filling_new(&s.filling, schema, BATCH, false, &err), &err);

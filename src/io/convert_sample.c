@@ -137,7 +137,7 @@ static tn_status write_head(sampling *s, tn_error *err)
         return TN_OK;
     }
     tn_fileset *files = NULL;
-    TN_TRY(tn_fileset_new(&files, s->in->paths, s->in->from->schema, err));
+    TN_TRY(tn_fileset_new(&files, s->in->paths, s->in->from->schema, 1, err));
     tn_status status = take_heads(s, files, err);
     tn_fileset_free(files);
     TN_TRY(status);

@@ -14,6 +14,10 @@
 #include <sys/stat.h>
 
 enum { FILES_MAX = 10000000, PARTS_MAX = 100000000, ARENA_BYTES = 1 << 16 };
+enum {
+    PARTS_OF_RANK = 4,         /* at least, where files can be cut */
+    SHARED_FILES_MAX = 1 << 18 /* times ranks: with more of them each is some rank's alone */
+};
 
 /* Paths as they are found. */
 typedef struct listing {
@@ -161,13 +165,49 @@ static bool is_cut(const tn_file_entry *file, const tn_schema *schema)
            schema->quote != TN_QUOTE_MULTILINE;
 }
 
+/* Bytes that all ranks together take of a file at a time, a part each. */
+static uint64_t unit_bytes(const tn_fileset *files, const tn_schema *schema)
+{
+    const uint64_t part = schema->data->part_bytes;
+    uint64_t cut = 0;
+    for (uint32_t i = 0; i < files->n; i++) {
+        cut += is_cut(&files->file[i], schema) ? files->file[i].size : 0;
+    }
+    const uint64_t most = part < UINT64_MAX / files->ranks ? part * files->ranks : UINT64_MAX;
+    const uint64_t few = cut / PARTS_OF_RANK + 1;
+    return few < most ? few : most;
+}
+
+/* How many parts a file is cut into. */
+static uint64_t count_parts(const tn_fileset *files, const tn_schema *schema, uint32_t file,
+                            uint64_t unit)
+{
+    const uint64_t size = files->file[file].size;
+    if (!is_cut(&files->file[file], schema) || size < files->ranks) {
+        return 1;
+    }
+    uint64_t units = size > 0 ? (size - 1) / unit + 1 : 1;
+    const uint64_t most = size > 0 ? size / files->ranks : 1;
+    units = units < most ? units : most;
+    return units * files->ranks;
+}
+
+/* Where part k of n ends. */
+static uint64_t end_of(uint64_t size, uint64_t k, uint64_t n, uint64_t step)
+{
+    const uint64_t more = size % n;
+    const uint64_t even = size / n * (k + 1) + (k + 1 < more ? k + 1 : more);
+    return step == 0 ? even : k + 1 < n ? (k + 1) * step : size;
+}
+
 static tn_status make_parts(tn_fileset *files, const tn_schema *schema, tn_error *err)
 {
-    uint64_t step = schema->data->part_bytes;
+    files->ranks = files->n <= SHARED_FILES_MAX / files->ranks ? files->ranks : 1;
+    const uint64_t step = files->ranks > 1 ? 0 : schema->data->part_bytes;
+    const uint64_t unit = files->ranks > 1 ? unit_bytes(files, schema) : step;
     uint64_t n = 0;
     for (uint32_t i = 0; i < files->n; i++) {
-        uint64_t size = files->file[i].size;
-        n += is_cut(&files->file[i], schema) && size > 0 ? (size - 1) / step + 1 : 1;
+        n += count_parts(files, schema, i, unit);
     }
     if (n > PARTS_MAX) {
         return tn_fail(err, TN_E_LIMIT,
@@ -177,30 +217,39 @@ static tn_status make_parts(tn_fileset *files, const tn_schema *schema, tn_error
     }
     TN_TRY(tn_arena_reserve(files->arena, (n + 2) * sizeof(tn_part_info), "parts of files", err));
     tn_part_info *part = TN_NEW_ARRAY(files->arena, tn_part_info, n + 1);
-    uint32_t k = 0;
+    uint32_t p = 0;
     bool known = true;
     for (uint32_t i = 0; i < files->n; i++) {
-        uint64_t size = files->file[i].size;
-        bool cut = is_cut(&files->file[i], schema);
+        const uint64_t size = files->file[i].size;
+        const bool cut = is_cut(&files->file[i], schema);
+        const uint64_t of_file = count_parts(files, schema, i, unit);
         uint64_t from = 0;
-        do {
-            uint64_t end = !cut ? UINT64_MAX : size - from > step ? from + step : size;
-            part[k++] = (tn_part_info){.source = i, .first = from, .end = end};
+        for (uint64_t k = 0; k < of_file; k++) {
+            const uint64_t end = cut ? end_of(size, k, of_file, step) : UINT64_MAX;
+            part[p++] = (tn_part_info){.source = i, .first = from, .end = end};
             from = end;
-        } while (cut && from < size);
+        }
         known = known && size != UINT64_MAX;
         files->bytes += known ? size : 0;
     }
-    TN_ASSERT(k == n);
+    TN_ASSERT(p == n);
     files->bytes = known ? files->bytes : 0;
     files->part = part;
-    files->n_parts = k;
+    files->n_parts = p;
     return TN_OK;
 }
 
-tn_status tn_fileset_new(tn_fileset **out, const tn_strs *paths, const tn_schema *schema,
-                         tn_error *err)
+uint32_t tn_fileset_unit(const tn_fileset *files, uint32_t part)
 {
+    const bool alone = files->ranks == 1 || part + 1 == files->n_parts ||
+                       files->part[part + 1].source != files->part[part].source;
+    return alone ? 1 : files->ranks;
+}
+
+tn_status tn_fileset_new(tn_fileset **out, const tn_strs *paths, const tn_schema *schema,
+                         uint32_t ranks, tn_error *err)
+{
+    TN_ASSERT(ranks > 0);
     *out = NULL;
     tn_arena *arena = tn_arena_new(ARENA_BYTES);
     tn_fileset *files = TN_NEW(arena, tn_fileset);
@@ -214,9 +263,11 @@ tn_status tn_fileset_new(tn_fileset **out, const tn_strs *paths, const tn_schema
     files->arena = arena;
     files->n = l.n;
     files->file = l.file;
+    files->ranks = 1; /* of binary caches */
     status = status == TN_OK ? tn_tnb_set_open(files, schema, err) : status;
     if (files->tnb == NULL) {
         status = status == TN_OK ? find_compressions(&l, schema, files->binary, err) : status;
+        files->ranks = ranks;
         status = status == TN_OK ? make_parts(files, schema, err) : status;
     }
     if (status == TN_OK) {

@@ -7,8 +7,12 @@
  * whole names. Of a folder, names that begin with '.' or '_' are passed over (_SUCCESS, hidden and
  * unfinished files), and so are folders in it. A path that matches nothing is an error.
  *
- * A part owns the records that begin in its bytes. Parts are cut by size alone, so all peers and
+ * A part owns the records that begin in its bytes. Parts are cut by sizes alone, so all peers and
  * all epochs agree on them; what cannot be cut (compressed, standard input) is one part.
+ *
+ * For several ranks each file is cut into as many times `ranks` parts of equal size as it takes to
+ * make them no larger than part_bytes, and four for each rank in all: whoever deals them in turn
+ * gives every rank the same share of every file.
  */
 #ifndef TN_IO_FILESET_H
 #define TN_IO_FILESET_H
@@ -30,6 +34,7 @@ typedef struct tn_fileset {
     const tn_file_entry *file;
     uint32_t n_parts;
     const tn_part_info *part; /* in the order of files */
+    uint32_t ranks;           /* so many parts side by side belong together; 1: each is alone */
     bool binary;              /* the format is */
     uint64_t bytes;           /* all files together; 0: not known */
     struct tn_lines *lines;   /* owned; io/lines.h: for messages */
@@ -38,10 +43,13 @@ typedef struct tn_fileset {
     tn_arena *arena;          /* owned; holds all of this */
 } tn_fileset;
 
-/* Looks at the first bytes of each file when `compression` is auto. TN_E_DATA, TN_E_IO, TN_E_LIMIT.
- * On failure *out is NULL. */
+/* Looks at the first bytes of each file when `compression` is auto. `ranks`: that share the parts,
+ * at least 1; binary caches have parts of their own. TN_E_DATA, TN_E_IO, TN_E_LIMIT. On failure
+ * *out is NULL. */
 tn_status tn_fileset_new(tn_fileset **out, const tn_strs *paths, const tn_schema *schema,
-                         tn_error *err) TN_MUST_USE;
+                         uint32_t ranks, tn_error *err) TN_MUST_USE;
+/* How many parts from `part` on belong together: one of each rank, or one alone. */
+uint32_t tn_fileset_unit(const tn_fileset *files, uint32_t part);
 void tn_fileset_free(tn_fileset *files); /* NULL is fine */
 
 /* Adds the files of `paths` to what a run reads; those that cannot be found are passed over. */

@@ -132,7 +132,7 @@ static tn_status hand_on(pass *p, uint32_t i, tn_error *err)
 
 static tn_status run(pass *p, tn_error *err)
 {
-    TN_TRY(tn_fileset_new(&p->files, p->in->paths, p->in->schema, err));
+    TN_TRY(tn_fileset_new(&p->files, p->in->paths, p->in->schema, 1, err));
     if (p->in->records && p->files->tnb != NULL) {
         return tn_fail(err, TN_E_DATA,
                        "a binary cache holds keys, not the texts they came from: "

@@ -20,6 +20,26 @@ static uint32_t parsers_of(const tn_schema *schema)
     return n < TN_PARSERS_MAX ? n : TN_PARSERS_MAX;
 }
 
+/* From the first parts of units to all parts: those of a unit stay side by side. */
+static tn_status spread_units(tn_reader *r, uint32_t units, tn_error *err)
+{
+    uint32_t *all = tn_try_alloc(r->files->n_parts, sizeof *all, "the order of parts", err);
+    if (all == NULL) {
+        return TN_E_MEMORY;
+    }
+    uint32_t n = 0;
+    for (uint32_t u = 0; u < units; u++) {
+        const uint32_t parts = tn_fileset_unit(r->files, r->order[u]);
+        for (uint32_t i = 0; i < parts; i++) {
+            all[n++] = r->order[u] + i;
+        }
+    }
+    TN_ASSERT(n == r->files->n_parts);
+    tn_free(r->order);
+    r->order = all;
+    return TN_OK;
+}
+
 static tn_status order_parts(tn_reader *r, tn_error *err)
 {
     uint32_t n = r->files->n_parts;
@@ -27,14 +47,15 @@ static tn_status order_parts(tn_reader *r, tn_error *err)
     if (r->order == NULL) {
         return TN_E_MEMORY;
     }
-    for (uint32_t i = 0; i < n; i++) {
-        r->order[i] = i;
+    uint32_t units = 0;
+    for (uint32_t i = 0; i < n; i += tn_fileset_unit(r->files, i)) {
+        r->order[units++] = i;
     }
     if (r->shuffle) {
         uint64_t stream = tn_stream3(r->opts.seed, TN_RNG_SHUFFLE, r->opts.from.epoch, UINT64_MAX);
-        tn_shuffle(stream, r->order, n);
+        tn_shuffle(stream, r->order, units);
     }
-    return TN_OK;
+    return units == n ? TN_OK : spread_units(r, units, err);
 }
 
 static tn_status make_stages(tn_reader *r, tn_error *err)
@@ -77,7 +98,7 @@ static tn_status build(tn_reader *r, tn_error *err)
         return tn_fail(err, TN_E_CONFIG, "unknown data.format '%s'", data->format);
     }
     TN_TRY(tn_bad_limit_read(data->bad_records_max, &r->bad_limit, err));
-    TN_TRY(tn_fileset_new(&r->files, &r->opts.paths, r->schema, err));
+    TN_TRY(tn_fileset_new(&r->files, &r->opts.paths, r->schema, tn_reader_cut_for(r), err));
     TN_TRY(tn_reader_begin_cache(r, err));
     r->packs = r->cache != NULL;
     if (r->opts.from.part > r->files->n_parts) {
@@ -280,6 +301,11 @@ tn_part_info tn_reader_part(const tn_reader *reader, uint32_t i)
 {
     TN_ASSERT(i < reader->files->n_parts);
     return reader->files->part[reader->order[i]];
+}
+
+uint32_t tn_reader_cut_for(const tn_reader *reader)
+{
+    return reader->opts.cut_for > 1 ? reader->opts.cut_for : 1;
 }
 
 uint32_t tn_reader_n_sources(const tn_reader *reader)

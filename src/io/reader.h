@@ -45,10 +45,12 @@ typedef struct tn_reader_opts {
     const tn_dealer *dealer; /* NULL: every part is this reader's, from `from` on; else only the
                               * epoch of `from` counts, and `part` of a batch's progress is how
                               * many were dealt before */
-    uint32_t share, shares;  /* with several readers and no dealer: every `shares`-th part from
-                                `share` on; shares 0: all */
-    uint32_t prefetch;       /* batches kept ready; at least 1 */
-    tn_trace *trace;         /* for the reader's threads; must outlive it; NULL: not recorded */
+    uint32_t cut_for; /* ranks that share the epoch, for which the files are cut (io/fileset.h): 0,
+                         1: into parts of part_bytes; more: binary caches are not looked for */
+    uint32_t share, shares; /* with several readers and no dealer: every `shares`-th part from
+                               `share` on; shares 0: all */
+    uint32_t prefetch;      /* batches kept ready; at least 1 */
+    tn_trace *trace;        /* for the reader's threads; must outlive it; NULL: not recorded */
     bool use_cache; /* read a binary cache in place of the files, or make one, as data.cache says
                      */
     const char *make_cache; /* make this one, of all that is read, or fail; NULL: none */
@@ -103,6 +105,7 @@ void tn_reader_counts(tn_reader *reader, tn_read_counts *out);
 void tn_reader_bad_reasons(tn_reader *reader, tn_text *out);
 uint32_t tn_reader_n_parts(const tn_reader *reader);
 tn_part_info tn_reader_part(const tn_reader *reader, uint32_t i); /* in the order of this epoch */
+uint32_t tn_reader_cut_for(const tn_reader *reader);              /* at least 1 */
 uint32_t tn_reader_n_sources(const tn_reader *reader);
 const char *tn_reader_source(const tn_reader *reader, uint32_t i);
 /* The i-th part that was dealt: i at most `part` of a batch's progress. */

@@ -18,8 +18,8 @@
 static bool is_wanted(const tn_reader *r)
 {
     const char *cache = r->schema->data->cache;
-    return r->opts.use_cache && cache != NULL && strcmp(cache, "none") != 0 &&
-           strcmp(cache, "off") != 0;
+    return r->opts.use_cache && r->opts.cut_for <= 1 && cache != NULL &&
+           strcmp(cache, "none") != 0 && strcmp(cache, "off") != 0;
 }
 
 /* What cannot be read twice cannot be looked up again. */
@@ -103,7 +103,7 @@ static bool use(tn_reader *r, const char *path, tn_error *why)
 {
     tn_fileset *cache = NULL;
     const tn_strs paths = {1, &path};
-    if (tn_fileset_new(&cache, &paths, r->schema, why) != TN_OK) {
+    if (tn_fileset_new(&cache, &paths, r->schema, 1, why) != TN_OK) {
         return false;
     }
     if (!stands_for(cache, r->files)) {

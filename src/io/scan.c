@@ -143,7 +143,7 @@ static tn_status see_data(seen *s, const tn_schema *schema, tn_error *err)
 {
     tn_fileset *files = NULL;
     tn_source *source = NULL;
-    TN_TRY(tn_fileset_new(&files, &schema->data->train, schema, err));
+    TN_TRY(tn_fileset_new(&files, &schema->data->train, schema, 1, err));
     tn_status status = TN_OK;
     if (files->tnb != NULL) {
         see_shape(s, tn_tnb_set_shape(files->tnb));
@@ -201,7 +201,7 @@ void tn_scan_columns(const tn_schema *schema, tn_text *out)
     tn_listing there = {0};
     tn_fileset *files = NULL;
     if (format == NULL || format->head == NULL || schema->data->train.n == 0 ||
-        tn_fileset_new(&files, &schema->data->train, schema, NULL) != TN_OK) {
+        tn_fileset_new(&files, &schema->data->train, schema, 1, NULL) != TN_OK) {
         return;
     }
     if (schema->header) {

@@ -159,12 +159,13 @@ uint32_t tn_ledger_reassigned(const tn_ledger *l)
     return l->n_again;
 }
 
-/* Who reads fast asks far ahead of what it learns: no rank holds more than its share of what is not
- * done, and so there is a part for each as long as there are so many. */
+/* Who reads fast would ask far ahead of what it learns: a rank holds the part that it learns from,
+ * one more, and not more than its share of what is not done. */
 static bool has_share(const tn_ledger *l, uint32_t rank)
 {
     const uint32_t left = l->n_parts - l->n_done;
-    return l->rank[rank].held.n >= (left + l->ranks - 1) / l->ranks;
+    const uint32_t held = l->rank[rank].held.n;
+    return held >= TN_LEDGER_AHEAD || held >= (left + l->ranks - 1) / l->ranks;
 }
 
 /* The part that `rank` would get now, or TN_NOBODY. */

@@ -4,8 +4,8 @@
  *       '<-- lost, returned, not claimed: attempt + 1 --'
  *
  * BY_RULE: part i goes to rank i mod ranks, in order; arrival decides nothing. ON_REQUEST: whoever
- * asks gets the next free part, what was given back first; of those not done it holds at most
- * ceil(parts / ranks). One epoch is one ledger.
+ * asks gets the next free part, what was given back first; of those not done it holds at most two,
+ * and at most ceil(parts / ranks). One epoch is one ledger.
  *
  * A rank asks under an id that grows with each ask, and asks again under the same id until it is
  * answered (resend.h): PART and NO_MORE are final, an id gets the same one again, else a part would
@@ -25,7 +25,12 @@
 
 #include "ps/manifest.h"
 
-enum { TN_LEDGER_RANKS_MAX = 1024, TN_LEDGER_PARTS_MAX = 1 << 20, TN_LEDGER_FINISHED_MIN = 3 };
+enum {
+    TN_LEDGER_RANKS_MAX = 1024,
+    TN_LEDGER_PARTS_MAX = 1 << 20,
+    TN_LEDGER_FINISHED_MIN = 3,
+    TN_LEDGER_AHEAD = 2
+};
 #define TN_LEDGER_STRAGGLER_NS UINT64_C(5000000000) /* younger parts are never asked for */
 #define TN_LEDGER_SILENT_NS UINT64_C(15000000000)   /* to give a part back, to claim one */
 

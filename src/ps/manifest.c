@@ -79,6 +79,9 @@ static void add_progress(tn_text *t, const tn_manifest *m)
     tn_json_close(t, ']');
     if (m->shared) {
         tn_json_u64(t, "shuffle", m->shuffle);
+        if (m->cut_for > 1) {
+            tn_json_u64(t, "ranks", m->cut_for);
+        }
     }
     if (m->epoch_step > 0) {
         tn_json_u64(t, "step", m->epoch_step);

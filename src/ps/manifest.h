@@ -18,7 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { TN_MANIFEST_BYTES_MAX = 64 << 20, TN_MANIFEST_RANK_MAX = 8 };
+enum { TN_MANIFEST_BYTES_MAX = 64 << 20, TN_MANIFEST_RANK_MAX = 8, TN_MANIFEST_RANKS_MAX = 1024 };
 
 typedef struct tn_manifest_param {
     const char *name;
@@ -79,6 +79,7 @@ typedef struct tn_manifest {
     uint32_t begun_crc;  /* .. but of the checkpoint with this manifest; 0: of files */
     bool shared;         /* several readers stand in these parts, in any order; */
     uint32_t shuffle;    /* .. then: rows in a window, which a part's position counts in */
+    uint32_t cut_for;    /* .. and the ranks that the parts were cut for, at least 1 */
     const tn_manifest_request *request;
     const tn_manifest_count *log;
     const tn_manifest_file *file; /* by name, bytewise */

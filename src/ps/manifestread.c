@@ -101,6 +101,11 @@ static void read_progress(tn_members *r, const tn_json *object, tn_manifest *out
     out->part = part;
     out->shared = tn_json_get(object, "shuffle") != NULL;
     out->shuffle = out->shared ? tn_member_u32(r, object, "shuffle", UINT32_MAX) : 0;
+    const bool cut = out->shared && tn_json_get(object, "ranks") != NULL;
+    out->cut_for = cut ? tn_member_u32(r, object, "ranks", TN_MANIFEST_RANKS_MAX) : 1;
+    if (out->cut_for == 0) {
+        tn_member_spoil(r, "progress.ranks");
+    }
     if (tn_json_get(object, "step") != NULL) {
         out->epoch_step = tn_member_u64(r, object, "step", UINT64_MAX);
     }

@@ -71,6 +71,7 @@ static void fill_parts(tn_manifest *m, const tn_moment_from *from, tn_arena *are
     m->part = part;
     m->n_parts = state->n_parts;
     m->shared = true;
+    m->cut_for = state->data->cut_for;
     m->shuffle = from->w->plan->run->data.shuffle;
 }
 

@@ -9,6 +9,7 @@ const tn_data_map *tn_data_map_of(const tn_reader *reader, const tn_sources *sou
 {
     tn_data_map *map = TN_NEW(arena, tn_data_map);
     map->sources = sources;
+    map->cut_for = tn_reader_cut_for(reader);
     map->n_parts = tn_reader_n_parts(reader);
     tn_part_info *part = TN_NEW_ARRAY(arena, tn_part_info, map->n_parts);
     for (uint32_t i = 0; i < map->n_parts; i++) {
@@ -70,6 +71,7 @@ tn_status tn_data_stand_init(tn_data_stand *out, const tn_manifest *m, tn_error 
     tn_data_stand stand = {.within = m->n_parts > 0,
                            .epoch = m->epoch,
                            .shared = m->shared,
+                           .cut_for = m->n_parts > 0 ? m->cut_for : 0,
                            .source = UINT32_MAX,
                            .parts_crc = crc_of_parts(m->part, m->n_parts),
                            .n_parts = m->n_parts};

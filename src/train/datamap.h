@@ -16,6 +16,7 @@ typedef struct tn_data_map {
     const tn_sources *sources; /* when the epoch was opened; NULL: nobody has looked */
     uint32_t n_parts;
     const tn_part_info *part; /* in the order of this epoch */
+    uint32_t cut_for;         /* ranks, as in tn_reader_opts */
 } tn_data_map;
 
 /* Copies the reader's parts into the arena. `sources` lives as long, or is NULL. */
@@ -32,7 +33,8 @@ typedef struct tn_data_stand {
     bool within;    /* somewhere in an epoch .. */
     uint32_t epoch; /* .. this one */
     bool shared;
-    uint32_t source; /* of one reader: its part */
+    uint32_t cut_for; /* ranks, as in tn_reader_opts; 0: not within an epoch */
+    uint32_t source;  /* of one reader: its part */
     uint64_t begin, end, position;
     uint32_t parts_crc; /* of all parts and their states */
     uint32_t n_parts;

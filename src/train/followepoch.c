@@ -47,6 +47,7 @@ static tn_status open_asks(tn_follower *f, tn_error *err)
     TN_TRY(tn_askdealer_open(&f->asks, &opts, err));
     tn_askdealer_bind(f->asks, &parts);
     tn_group_set_parts(f->group, &parts);
+    f->cut_for = tn_dealt_epoch_of(f->w, f->epoch, &f->stand).cut_for;
     tn_data_stand_done(&f->stand); /* rank 0's ledger has it */
     return TN_OK;
 }
@@ -55,7 +56,8 @@ static tn_status open_asks(tn_follower *f, tn_error *err)
 static tn_status read_on_request(tn_follower *f, tn_error *err)
 {
     const tn_dealer *dealer = tn_askdealer_dealer(f->asks);
-    TN_TRY(tn_dealt_feeder(&f->feeder, f->w, f->epoch, dealer, err));
+    const tn_dealt_epoch of = {f->epoch, f->cut_for};
+    TN_TRY(tn_dealt_feeder(&f->feeder, f->w, &of, dealer, err));
     return tn_apart_new(&f->apart, f->w, f->peers, f->feeder, err);
 }
 

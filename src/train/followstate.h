@@ -42,8 +42,8 @@ typedef struct tn_follower {
     bool trains;           /* rank 0 said START or GO, and has not had it stand still since */
     uint64_t records, bad; /* of the epoch, by readers before this one */
     double lr_scale;
-    uint64_t end; /* of a schedule that ends with the run */
-    uint32_t epoch;
+    uint64_t end;            /* of a schedule that ends with the run */
+    uint32_t epoch, cut_for; /* the latter with `asks`, as in tn_reader_opts */
     tn_progress progress;
     tn_metrics *metrics; /* progressive, of the epoch */
 

@@ -3,7 +3,20 @@
 
 #include "ps/schedule.h"
 
-static tn_reader_opts reader_opts(const tn_worker *w, const tn_progress *from,
+#include <string.h>
+
+/* Ranks that an epoch is cut for: those that begin it, unless its parts are those of a cache. */
+static uint32_t cut_of(const tn_worker *w, const tn_data_stand *stand, uint32_t epoch)
+{
+    const char *cache = w->plan->run->data.cache;
+    if (stand != NULL && stand->within && stand->epoch == epoch) {
+        return stand->cut_for;
+    }
+    const bool cached = cache != NULL && strcmp(cache, "none") != 0 && strcmp(cache, "off") != 0;
+    return cached ? 1 : w->plan->owners.n_peers;
+}
+
+static tn_reader_opts reader_opts(const tn_worker *w, const tn_progress *from, uint32_t cut_for,
                                   const tn_dealer *dealer)
 {
     const tn_run *run = w->plan->run;
@@ -14,6 +27,7 @@ static tn_reader_opts reader_opts(const tn_worker *w, const tn_progress *from,
         .seed = run->run.seed,
         .from = *from,
         .dealer = dealer,
+        .cut_for = cut_for,
         .share = w->rank,
         .shares = w->plan->owners.n_peers,
         .prefetch = run->train.prefetch,
@@ -24,10 +38,10 @@ static tn_reader_opts reader_opts(const tn_worker *w, const tn_progress *from,
 
 /* From `from` on, the worker's own parts; or those that `dealer`, which may be NULL, deals. */
 static tn_status open_feeder(tn_feeder **out, const tn_worker *w, const tn_progress *from,
-                             const tn_dealer *dealer, tn_error *err)
+                             uint32_t cut_for, const tn_dealer *dealer, tn_error *err)
 {
     const tn_run *run = w->plan->run;
-    const tn_reader_opts reader = reader_opts(w, from, dealer);
+    const tn_reader_opts reader = reader_opts(w, from, cut_for, dealer);
     const tn_feeder_opts opts = {
         .plan = w->plan, .team = w->team, .ahead = run->train.prefetch, .training = true};
     return tn_feeder_open(out, &opts, &reader, err);
@@ -52,16 +66,22 @@ bool tn_deals_on_request(const tn_worker *w)
     return w->plan->run->cluster.staleness > 0 && w->plan->owners.n_peers > 1;
 }
 
-tn_status tn_dealt_feeder(tn_feeder **out, const tn_worker *w, uint32_t epoch,
+tn_status tn_dealt_feeder(tn_feeder **out, const tn_worker *w, const tn_dealt_epoch *of,
                           const tn_dealer *dealer, tn_error *err)
 {
-    return open_feeder(out, w, &(tn_progress){.epoch = epoch}, dealer, err);
+    return open_feeder(out, w, &(tn_progress){.epoch = of->epoch}, of->cut_for, dealer, err);
+}
+
+tn_dealt_epoch tn_dealt_epoch_of(const tn_worker *w, uint32_t epoch, const tn_data_stand *stand)
+{
+    return (tn_dealt_epoch){.epoch = epoch, .cut_for = cut_of(w, stand, epoch)};
 }
 
 tn_status tn_first_rows(const tn_worker *w, uint32_t epoch, tn_prior *out, tn_error *err)
 {
     tn_reader *reader = NULL;
-    tn_reader_opts opts = reader_opts(w, &(tn_progress){.epoch = epoch}, NULL);
+    tn_reader_opts opts =
+        reader_opts(w, &(tn_progress){.epoch = epoch}, cut_of(w, NULL, epoch), NULL);
     opts.use_cache = false; /* it would be made twice at once */
     TN_TRY(tn_reader_open(&reader, w->plan->schema, &opts, err));
     tn_status status = tn_reader_prior(reader, out, err);
@@ -87,7 +107,8 @@ static tn_status deal_on_request(tn_feeder **out, const tn_worker *w, const tn_p
                                      .stand = goes_on ? stand : NULL};
     *out = NULL;
     TN_TRY(tn_partdealer_open(dealer, &opts, err));
-    tn_status status = tn_dealt_feeder(out, w, from->epoch, tn_partdealer_dealer(*dealer), err);
+    const tn_dealt_epoch of = tn_dealt_epoch_of(w, from->epoch, stand);
+    tn_status status = tn_dealt_feeder(out, w, &of, tn_partdealer_dealer(*dealer), err);
     if (status != TN_OK) {
         tn_partdealer_close(*dealer);
         *dealer = NULL;
@@ -110,7 +131,8 @@ tn_status tn_training_feeder(tn_feeder **out, const tn_worker *w, tn_progress *f
     if (tn_deals_on_request(w)) {
         return deal_on_request(out, w, from, stand, dealer, err);
     }
-    TN_TRY(open_feeder(out, w, from, NULL, err));
+    const uint32_t cut_for = cut_of(w, stand, from->epoch);
+    TN_TRY(open_feeder(out, w, from, cut_for, NULL, err));
     if (!stand->within || stand->epoch != from->epoch) {
         return TN_OK;
     }
@@ -125,7 +147,7 @@ tn_status tn_training_feeder(tn_feeder **out, const tn_worker *w, tn_progress *f
     }
     tn_data_stand_done(stand);
     const tn_dealer *deals = *dealer != NULL ? tn_partdealer_dealer(*dealer) : NULL;
-    status = open_feeder(out, w, from, deals, err);
+    status = open_feeder(out, w, from, cut_for, deals, err);
     if (status != TN_OK) {
         tn_partdealer_close(*dealer);
         *dealer = NULL;

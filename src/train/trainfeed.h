@@ -26,8 +26,15 @@ bool tn_deals_on_request(const tn_worker *w);
 tn_status tn_first_rows(const tn_worker *w, uint32_t epoch, tn_prior *out,
                         tn_error *err) TN_MUST_USE;
 
+typedef struct tn_dealt_epoch {
+    uint32_t epoch, cut_for; /* as in tn_reader_opts */
+} tn_dealt_epoch;
+
+/* Where a run goes on within the epoch its parts are those of the checkpoint. */
+tn_dealt_epoch tn_dealt_epoch_of(const tn_worker *w, uint32_t epoch, const tn_data_stand *stand);
+
 /* The parts that `dealer` says, of one epoch. On failure *out is NULL. */
-tn_status tn_dealt_feeder(tn_feeder **out, const tn_worker *w, uint32_t epoch,
+tn_status tn_dealt_feeder(tn_feeder **out, const tn_worker *w, const tn_dealt_epoch *of,
                           const tn_dealer *dealer, tn_error *err) TN_MUST_USE;
 
 /* What the schedule of train.optimizer makes of every learning rate after `step` steps. `end`: where

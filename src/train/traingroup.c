@@ -198,8 +198,8 @@ static tn_status give_back(tn_trainer *t, tn_apart **x, tn_feeder **feeder, tn_e
     *feeder = NULL;
     t->returned += tn_partdealer_records(t->dealer);
     tn_partdealer_give_back(t->dealer, tn_clock_ns());
-    TN_TRY(tn_dealt_feeder(feeder, t->worker, t->state.progress.epoch,
-                           tn_partdealer_dealer(t->dealer), err));
+    const tn_dealt_epoch of = {t->state.progress.epoch, t->state.data->cut_for};
+    TN_TRY(tn_dealt_feeder(feeder, t->worker, &of, tn_partdealer_dealer(t->dealer), err));
     return tn_apart_new(x, t->worker, tn_lead_peers(t->lead), *feeder, err);
 }
 

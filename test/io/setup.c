@@ -63,7 +63,7 @@ void setup_parse(const setup *s, const char *bytes, size_t size, tn_parsed *out)
     tn_error err = {0};
     memset(out, 0, sizeof *out);
     assert_int_equal(tn_rows_new(&out->rows, s->schema, TN_ROWS_IDS, &err), TN_OK);
-    tn_status status = tn_fileset_new(&files, &paths, s->schema, &err);
+    tn_status status = tn_fileset_new(&files, &paths, s->schema, 1, &err);
     if (status != TN_OK) {
         out->fault = status;
         out->err = err;

@@ -25,7 +25,7 @@ static void check_files(const setup *s, const char *item, const char *expected)
     (void)snprintf(path, sizeof path, "%s/%s", s->dir, item);
     const char *only = path;
     const tn_strs paths = {1, &only};
-    tn_status status = tn_fileset_new(&files, &paths, s->schema, &err);
+    tn_status status = tn_fileset_new(&files, &paths, s->schema, 1, &err);
     for (uint32_t i = 0; status == TN_OK && i < files->n; i++) {
         tn_text_addf(&got, "%s%s", i > 0 ? " " : "", strrchr(files->file[i].path, '/') + 1);
     }
@@ -70,14 +70,14 @@ static void items_keep_their_order_and_unknown_schemes_are_refused(void **state)
     setup_open(&s, libsvm);
     const char *two[] = {setup_file(&s, "z", "1 1\n", 4), setup_file(&s, "a", "", 0)};
     const tn_strs paths = {2, two};
-    assert_int_equal(tn_fileset_new(&files, &paths, s.schema, &err), TN_OK);
+    assert_int_equal(tn_fileset_new(&files, &paths, s.schema, 1, &err), TN_OK);
     assert_string_equal(files->file[0].path, two[0]);
     assert_int_equal(files->n_parts, 2);
     assert_int_equal(files->bytes, 4);
     tn_fileset_free(files);
     const char *url = "s3://bucket/key";
     const tn_strs remote = {1, &url};
-    assert_int_equal(tn_fileset_new(&files, &remote, s.schema, &err), TN_E_DATA);
+    assert_int_equal(tn_fileset_new(&files, &remote, s.schema, 1, &err), TN_E_DATA);
     assert_string_equal(err.text, "this build cannot read from s3://");
     setup_close(&s);
 }
@@ -92,7 +92,7 @@ static void parts_cover_a_file_and_nothing_more(void **state)
     for (size_t size = 0; size <= 31; size++) {
         const char *path = setup_file(&s, "f", "1 1\n1 2\n1 3\n1 4\n1 5\n1 6\n1 7\n1 8\n", size);
         const tn_strs paths = {1, &path};
-        assert_int_equal(tn_fileset_new(&files, &paths, s.schema, &err), TN_OK);
+        assert_int_equal(tn_fileset_new(&files, &paths, s.schema, 1, &err), TN_OK);
         assert_int_equal(files->n_parts, size == 0 ? 1 : (size + 9) / 10);
         uint64_t end = 0;
         for (uint32_t i = 0; i < files->n_parts; i++) {
@@ -165,6 +165,55 @@ static void gzip_members_are_one_stream_and_a_cut_one_is_an_error(void **state)
     tn_text_done(&bytes);
 }
 
+/* Every rank gets as many bytes of each file as any other one, to one byte a part. */
+static void several_ranks_have_equal_shares_of_each_file(void **state)
+{
+    (void)state;
+    static const uint32_t sizes[] = {1000, 31, 3, 2, 0};
+    enum { FILES = sizeof sizes / sizeof sizes[0], RANKS = 3 };
+    char bytes[1000];
+    const char *path[FILES];
+    char names[FILES][300];
+    setup s;
+    tn_error err = {0};
+    tn_fileset *files = NULL;
+    memset(bytes, '1', sizeof bytes);
+    setup_open(&s, "{data: {format: libsvm, part_bytes: 100B}}");
+    for (uint32_t i = 0; i < FILES; i++) {
+        char name[8];
+        (void)snprintf(name, sizeof name, "f%u", i);
+        (void)snprintf(names[i], sizeof names[i], "%s", setup_file(&s, name, bytes, sizes[i]));
+        path[i] = names[i];
+    }
+    const tn_strs paths = {FILES, path};
+    assert_int_equal(tn_fileset_new(&files, &paths, s.schema, RANKS, &err), TN_OK);
+    uint32_t p = 0;
+    uint32_t n[FILES];
+    for (uint32_t i = 0; i < FILES; i++) {
+        uint64_t at = 0;
+        for (n[i] = 0; p < files->n_parts && files->part[p].source == i; p++, n[i]++) {
+            const tn_part_info *part = &files->part[p];
+            assert_int_equal(part->first, at);
+            assert_true(part->end - at <= 100);
+            assert_int_equal(tn_fileset_unit(files, p - n[i]), sizes[i] < RANKS ? 1 : RANKS);
+            at = part->end;
+        }
+        assert_int_equal(at, sizes[i]);
+        for (uint32_t k = p - n[i]; k < p; k++) {
+            const uint64_t size = files->part[k].end - files->part[k].first;
+            assert_in_range(size, sizes[i] / n[i], sizes[i] / n[i] + 1);
+        }
+    }
+    assert_int_equal(p, files->n_parts);
+    assert_true(n[0] == 4 * RANKS && n[1] == RANKS && n[2] == RANKS && n[3] == 1 && n[4] == 1);
+    tn_fileset_free(files);
+    const tn_strs one = {1, path + 1}; /* small data: still four parts for each rank */
+    assert_int_equal(tn_fileset_new(&files, &one, s.schema, RANKS, &err), TN_OK);
+    assert_int_equal(files->n_parts, 4 * RANKS);
+    tn_fileset_free(files);
+    setup_close(&s);
+}
+
 static void zlib_must_be_asked_for_in_text(void **state)
 {
     (void)state;
@@ -194,7 +243,7 @@ static void compressions_that_are_not_read_are_named(void **state)
     for (uint32_t i = 0; i < 5; i++) {
         const char *path = setup_file(&s, "f", marks[i], 8);
         const tn_strs paths = {1, &path};
-        assert_int_equal(tn_fileset_new(&files, &paths, s.schema, &err), TN_E_DATA);
+        assert_int_equal(tn_fileset_new(&files, &paths, s.schema, 1, &err), TN_E_DATA);
         assert_non_null(strstr(err.text, names[i]));
     }
     setup_close(&s);
@@ -229,7 +278,7 @@ static void blocks_do_not_depend_on_where_parts_begin(void **state)
     setup_open(&s, libsvm);
     const char *path = setup_file(&s, "f", "1 11\n\n0 2\n1 333\n0", 17);
     const tn_strs paths = {1, &path};
-    assert_int_equal(tn_fileset_new(&files, &paths, s.schema, &err), TN_OK);
+    assert_int_equal(tn_fileset_new(&files, &paths, s.schema, 1, &err), TN_OK);
     assert_int_equal(tn_feed_new(&feed, s.schema, files, NULL, &err), TN_OK);
     const uint32_t records[] = {3, 2}; /* begin at 0 5 6 | 10 16 */
     for (uint32_t round = 0; round < 2; round++) {
@@ -302,6 +351,7 @@ int main(void)
         cmocka_unit_test(items_keep_their_order_and_unknown_schemes_are_refused),
         cmocka_unit_test(parts_cover_a_file_and_nothing_more),
         cmocka_unit_test(gzip_members_are_one_stream_and_a_cut_one_is_an_error),
+        cmocka_unit_test(several_ranks_have_equal_shares_of_each_file),
         cmocka_unit_test(zlib_must_be_asked_for_in_text),
         cmocka_unit_test(compressions_that_are_not_read_are_named),
         cmocka_unit_test(a_gzipped_tfrecord_is_known_by_its_first_bytes),

@@ -32,7 +32,7 @@ static void every_place_has_its_line_in_any_order(void **state)
     const char *path[2] = {setup_file(&s, "a", "1 1\n0 2\n", 8),
                            setup_file(&s, "b", text.data, text.size)};
     const tn_strs paths = {2, path};
-    assert_int_equal(tn_fileset_new(&files, &paths, s.schema, &err), TN_OK);
+    assert_int_equal(tn_fileset_new(&files, &paths, s.schema, 1, &err), TN_OK);
     assert_true(files->n_parts > 20);
     uint64_t before = setup_bytes_read();
     uint64_t at = 0;

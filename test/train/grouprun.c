@@ -52,8 +52,10 @@ static const tn_blueprint *plan_of(const seat *s, tn_arena *arena)
     overrides[n++] = where;
     overrides[n++] = "log.progress=false";
     overrides[n++] = "train.threads=1";
-    const char *const *lists[] = {g->more, g->own[s->rank]};
-    for (uint32_t k = 0; k < 2; k++) {
+    static const char *const whole[] = {"data.cache=auto",
+                                        NULL}; /* parts are those of one process */
+    const char *const *lists[] = {g->more, g->own[s->rank], g->whole ? whole : NULL};
+    for (uint32_t k = 0; k < sizeof lists / sizeof lists[0]; k++) {
         for (const char *const *o = lists[k]; o != NULL && *o != NULL; o++) {
             assert_true(n + 1 < OVERRIDES_MAX);
             overrides[n++] = *o;

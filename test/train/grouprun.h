@@ -12,6 +12,7 @@ typedef struct grouprun {
     const char *dir;                   /* of the run */
     const char *const *more;           /* overrides, ended by NULL; or NULL */
     const char *const *own[GROUP_MAX]; /* the same of one rank */
+    bool whole;                        /* each file is one part, and so one rank's alone */
     bool stops[GROUP_MAX]; /* a signal to that rank comes with the first line that rank 0 shows */
     atomic_bool shown;
 

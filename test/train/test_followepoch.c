@@ -38,12 +38,17 @@ static int tear_down(void **state)
 }
 
 /* `n` ranks, or one, over these parts; more is ended by NULL. */
-static grouprun learn(uint32_t n, const char *const *more)
+static grouprun learn_parts(uint32_t n, const char *const *more, bool whole)
 {
-    grouprun g = {.config = "deepfm", .n = n, .dir = run_dir, .more = more};
+    grouprun g = {.config = "deepfm", .n = n, .dir = run_dir, .more = more, .whole = whole};
     grouprun_well(&g);
     assert_int_not_equal(g.counts, 0);
     return g;
+}
+
+static grouprun learn(uint32_t n, const char *const *more)
+{
+    return learn_parts(n, more, false);
 }
 
 #define SMALL data, "data.part_bytes=1KiB", "train.epochs=1", "train.batch=8"
@@ -76,10 +81,11 @@ static void c3_a_slow_rank_has_less_to_do_and_nothing_is_done_twice(void **state
 static void c3_two_parts_are_for_two_of_three_ranks(void **state)
 {
     (void)state;
-    const char *const opts[] = {"data.part_bytes=8KiB", "train.epochs=4", FRESH, staleness[1],
-                                NULL};
+    char two[700];
+    (void)snprintf(two, sizeof two, "data.train=[%s/rows-0.tsv,%s/rows-1.tsv]", dir, dir);
+    const char *const opts[] = {two, "train.epochs=4", FRESH, staleness[1], NULL};
     const grouprun one = learn(1, opts);
-    const grouprun all = learn(3, opts);
+    const grouprun all = learn_parts(3, opts, true);
     assert_int_equal(all.samples, one.samples);
     assert_int_equal(all.counts, one.counts);
 }
@@ -95,7 +101,7 @@ static void c4_a_rank_without_a_part_takes_part_in_everything(void **state)
                                 staleness[0],
                                 NULL};
     const grouprun one = learn(1, opts);
-    const grouprun all = learn(4, opts); /* the data are one part */
+    const grouprun all = learn_parts(4, opts, true); /* the data are one part */
     assert_int_equal(all.samples, one.samples);
     assert_int_equal(all.counts, one.counts);
     assert_int_equal(all.valid_rows, one.valid_rows);
@@ -171,7 +177,7 @@ static void a_failure_ends_those_that_wait_for_a_part(void **state)
 {
     (void)state;
     const char *const opts[] = {FRESH, staleness[0], NULL}; /* one part */
-    grouprun all = {.config = "deepfm", .n = 3, .dir = run_dir, .more = opts};
+    grouprun all = {.config = "deepfm", .n = 3, .dir = run_dir, .more = opts, .whole = true};
     assert_int_equal(tn_failpoint_set("apart#4:EIO", NULL), TN_OK);
     grouprun_do(&all);
     assert_int_equal(tn_failpoint_set(NULL, NULL), TN_OK);

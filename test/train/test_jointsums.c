@@ -26,6 +26,7 @@ static const char config[] =
     "  format: tsv\n"
     "  header: true\n"
     "  shuffle: 0\n"
+    "  quote: multiline\n" /* a file is one part */
     "  label: {column: label}\n"
     "slots:\n"
     "  - {name: user}\n"

@@ -203,7 +203,7 @@ static void run_both(uint32_t n, const char *every)
     const char *const opts[] = {every,       train_files(files, n), batch,
                                 one_opts[1], one_opts[2],           NULL};
     grouprun one = {.config = "deepfm", .n = 1, .dir = one_dir, .more = one_opts};
-    grouprun all = {.config = "deepfm", .n = n, .dir = all_dir, .more = opts};
+    grouprun all = {.config = "deepfm", .n = n, .dir = all_dir, .more = opts, .whole = true};
     grouprun_well(&one);
     grouprun_well(&all);
     assert_int_equal(all.steps[0], one.steps[0]);

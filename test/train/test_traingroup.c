@@ -60,8 +60,11 @@ static void ranks_train_the_model_of_one_process_on_the_joint_batch(void **state
             const bool plain = strcmp(models[i], "lr") == 0;
             grouprun one = {.config = models[i], .n = 1, .dir = run_dir, .more = one_opts + plain};
             const char *const plain_opts[] = {opts[0], batch, one_opts[1], one_opts[2], NULL};
-            grouprun all = {
-                .config = models[i], .n = n, .dir = run_dir, .more = plain ? plain_opts : opts};
+            grouprun all = {.config = models[i],
+                            .n = n,
+                            .dir = run_dir,
+                            .more = plain ? plain_opts : opts,
+                            .whole = true};
             grouprun_well(&one);
             grouprun_well(&all);
             assert_int_equal(all.steps[0], one.steps[0]);
@@ -91,7 +94,8 @@ static void the_first_bias_is_that_of_the_rows_of_all_ranks(void **state)
             grouprun_deal(rows, n, 128 / n);
             const char *const opts[] = {train_files(n), one_opts[0], one_opts[1],  one_opts[2],
                                         one_opts[3],    one_opts[4], staleness[i], NULL};
-            grouprun all = {.config = "deepfm", .n = n, .dir = run_dir, .more = opts};
+            grouprun all = {
+                .config = "deepfm", .n = n, .dir = run_dir, .more = opts, .whole = true};
             grouprun_well(&all);
             assert_true(fabs(all.valid_logloss - one.valid_logloss) < 1e-9);
         }
@@ -104,7 +108,7 @@ static void c4_ranks_without_data_take_part_in_everything(void **state)
     const char *const opts[] = {"checkpoint.resume=never", "train.epochs=2", "eval.every=3steps",
                                 NULL};
     grouprun one = {.config = "deepfm", .n = 1, .dir = run_dir, .more = opts};
-    grouprun all = {.config = "deepfm", .n = 4, .dir = run_dir, .more = opts};
+    grouprun all = {.config = "deepfm", .n = 4, .dir = run_dir, .more = opts, .whole = true};
     grouprun_well(&one);
     grouprun_well(&all); /* one part: rank 0 has it */
     assert_int_equal(all.steps[3], one.steps[0]);
@@ -135,6 +139,59 @@ static void ranks_that_do_not_wait_learn_every_row_once(void **state)
         assert_true(fabs(all.valid_logloss - one.valid_logloss) < .05);
         assert_int_not_equal(all.hash, 0);
     }
+}
+
+/* Of a single file, too: the last joint batches are as full as those of one process. */
+static void ranks_end_within_a_batch_of_each_other(void **state)
+{
+    (void)state;
+    static const char *const shuffle[] = {"data.shuffle=0", "data.shuffle=50"};
+    grouprun_deal(rows, 1, 1); /* 256 rows */
+    for (uint32_t i = 0; i < 2; i++) {
+        for (uint32_t n = 2; n <= 4; n++) {
+            const char *const opts[] = {train_files(1),
+                                        "train.batch=10",
+                                        "train.epochs=3",
+                                        "data.weight=~",
+                                        shuffle[i],
+                                        "checkpoint.resume=never",
+                                        NULL};
+            grouprun all = {.config = "deepfm", .n = n, .dir = run_dir, .more = opts};
+            grouprun_well(&all);
+            const uint64_t least = (256 + 10 * n - 1) / (10 * n);
+            assert_int_equal(all.samples, 3 * 256);
+            assert_in_range(all.steps[0], 3 * least, 3 * (least + 1));
+        }
+    }
+}
+
+/* K8 at staleness 0: whoever goes on reads the parts that were cut for those that began. */
+static void k8_another_number_of_ranks_goes_on_within_an_epoch(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t n;
+        const char *stop;
+    } turn[] = {{4, "train.max_steps=2"},
+                {2, "train.max_steps=5"},
+                {1, "train.max_steps=8"},
+                {3, "train.max_steps=11"},
+                {4, "train.max_steps=1000"}};
+    grouprun_deal(rows, 1, 1);
+#define SMALL train_files(1), "train.batch=8", "train.epochs=1", "data.weight=~", "data.shuffle=50"
+    const char *const once[] = {SMALL, "checkpoint.resume=never", NULL};
+    grouprun one = {.config = "deepfm", .n = 1, .dir = run_dir, .more = once};
+    grouprun_well(&one);
+    for (uint32_t i = 0; i < 5; i++) {
+        const char *const opts[] = {SMALL,
+                                    i == 0 ? "checkpoint.resume=never" : "checkpoint.resume=must",
+                                    turn[i].stop, NULL};
+        grouprun all = {.config = "deepfm", .n = turn[i].n, .dir = run_dir, .more = opts};
+        grouprun_well(&all);
+        assert_true(i == 4 ? all.samples == one.samples && all.counts == one.counts
+                           : all.samples < one.samples);
+    }
+#undef SMALL
 }
 
 static void floats_may_travel_in_16_bits(void **state)
@@ -244,7 +301,7 @@ static void the_best_model_comes_back_on_all_ranks(void **state)
                                 NULL};
     const char *const one_opts[] = {opts[2], opts[3], opts[4], opts[5], opts[6], NULL};
     grouprun one = {.config = "deepfm", .n = 1, .dir = run_dir, .more = one_opts};
-    grouprun all = {.config = "deepfm", .n = 2, .dir = run_dir, .more = opts};
+    grouprun all = {.config = "deepfm", .n = 2, .dir = run_dir, .more = opts, .whole = true};
     grouprun_well(&one);
     grouprun_well(&all);
     assert_int_equal(all.steps[0], one.steps[0]);
@@ -394,7 +451,7 @@ static void what_is_watched_may_need_all_rows(void **state)
     const char *joint[16] = {train_files(2), "train.batch=16"};
     memcpy(joint + 2, opts, sizeof opts);
     grouprun one = {.config = "deepfm", .n = 1, .dir = run_dir, .more = opts};
-    grouprun all = {.config = "deepfm", .n = 2, .dir = run_dir, .more = joint};
+    grouprun all = {.config = "deepfm", .n = 2, .dir = run_dir, .more = joint, .whole = true};
     grouprun_well(&one);
     grouprun_well(&all);
     assert_int_equal(all.steps[0], one.steps[0]);
@@ -410,6 +467,8 @@ int main(void)
         cmocka_unit_test(the_first_bias_is_that_of_the_rows_of_all_ranks),
         cmocka_unit_test(c4_ranks_without_data_take_part_in_everything),
         cmocka_unit_test(ranks_that_do_not_wait_learn_every_row_once),
+        cmocka_unit_test(ranks_end_within_a_batch_of_each_other),
+        cmocka_unit_test(k8_another_number_of_ranks_goes_on_within_an_epoch),
         cmocka_unit_test(floats_may_travel_in_16_bits),
         cmocka_unit_test(a_bad_record_ends_all_with_file_and_place),
         cmocka_unit_test(bad_records_are_judged_over_all_ranks),
