@@ -60,6 +60,8 @@ static bool refuse(const tn_binder *b, const tn_field *f, const tn_tree *at, con
     return false;
 }
 
+const char *const tn_field_default_alone[] = {NULL};
+
 /* Which of `f->words` the text is; UINT32_MAX: none. */
 static uint32_t word_index(const tn_field *f, const char *text)
 {

@@ -13,7 +13,9 @@
  * lists, NAN for reals, TN_UNSET_U32 and TN_UNSET_U64 for counts and choices, false; a fallback of
  * NULL makes the option required. A user's "~" is the same as not writing the key. Texts and lists
  * live in the binder's arena. A number may be one of `words` instead (threads: all): row U32W and
- * its like. Word i reads as TN_WORD_U32(i) or TN_WORD_U64(i); a real's only word is INFINITY.
+ * its like. What a later version is to take stands in the table, too (`later`): it is refused, and
+ * help and documentation say so. Word i reads as TN_WORD_U32(i) or TN_WORD_U64(i); a real's only
+ * word is INFINITY.
  */
 #ifndef TN_BASE_FIELD_H
 #define TN_BASE_FIELD_H
@@ -86,15 +88,19 @@ struct tn_field {
     const char *key;
     size_t offset;
     const char *fallback;
-    double min, max;                 /* numbers, durations, sizes; both included */
-    const char *unit;                /* "rows", "threads"; "" for a bare number */
-    const char *help;                /* one line, lower case */
-    const char *const *words;        /* CHOICE, numbers; NULL-terminated */
-    const char *first;               /* TREE: how layers merge; see TN_FIELD_TREE_OF */
-    const tn_field *table;           /* TABLE, TABLES; VARIANT: of `shared`, or NULL */
-    size_t size;                     /* of one struct of `table`: TABLES, VARIANT */
+    double min, max;          /* numbers, durations, sizes; both included */
+    const char *unit;         /* "rows", "threads"; "" for a bare number */
+    const char *help;         /* one line, lower case */
+    const char *const *words; /* CHOICE, numbers; NULL-terminated */
+    const char *const *later; /* values that this build refuses: some of `words`; none of them: all
+                                 but the default; NULL: it takes all */
+    const char *first;        /* TREE: how layers merge; see TN_FIELD_TREE_OF */
+    const tn_field *table;    /* TABLE, TABLES; VARIANT: of `shared`, or NULL */
+    size_t size;              /* of one struct of `table`: TABLES, VARIANT */
     const tn_choice *const *choices; /* VARIANT: NULL-terminated */
 };
+
+extern const char *const tn_field_default_alone[]; /* for `later`: no words */
 
 typedef struct tn_binder {
     tn_arena *arena;

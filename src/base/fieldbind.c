@@ -215,6 +215,42 @@ static void bind_absent(const tn_binder *b, const tn_field *f, void *at)
     bind(&inner, (const tn_field *const[2]){f->table, NULL}, NULL, (void *const[2]){at, NULL});
 }
 
+/* Whether a value that was read is the default. */
+static bool is_default(const tn_binder *b, const tn_field *f, const void *at)
+{
+    static const size_t sizes[] = {
+        [TN_KIND_BOOL] = sizeof(bool),     [TN_KIND_U32] = sizeof(uint32_t),
+        [TN_KIND_U64] = sizeof(uint64_t),  [TN_KIND_F64] = sizeof(double),
+        [TN_KIND_SIZE] = sizeof(uint64_t), [TN_KIND_DURATION] = sizeof(double),
+    };
+    unsigned char value[sizeof(uint64_t)];
+    const tn_tree *fallback = tn_field_value(b->arena, f, NULL);
+    if (tn_tree_is_null(fallback) || f->kind == TN_KIND_TREE) {
+        return false; /* the default is that it is not given */
+    }
+    bool good = kinds[f->kind](b, f, fallback, value);
+    TN_ASSERT(good && sizes[f->kind] > 0);
+    return memcmp(value, at, sizes[f->kind]) == 0;
+}
+
+/* Values of later versions: better refused than ignored. */
+static bool is_taken(const tn_binder *b, const tn_field *f, const tn_tree *given, const void *at)
+{
+    if (f->later == NULL || tn_tree_is_null(given)) {
+        return true;
+    }
+    const char *const *word = f->later;
+    while (*word != NULL && strcmp(*word, given->text) != 0) {
+        word++;
+    }
+    if (f->kind == TN_KIND_CHOICE ? *word == NULL : is_default(b, f, at)) {
+        return true;
+    }
+    tn_diag_error(b->diag, &given->at, "'%s': %s: not in this build yet", path_of(b, f->key),
+                  f->kind == TN_KIND_TREE ? f->help : given->text);
+    return false;
+}
+
 static void bind_one(const tn_binder *b, const tn_field *f, const tn_tree *given, void *at)
 {
     TN_ASSERT((size_t)f->kind < sizeof kinds / sizeof *kinds && kinds[f->kind] != NULL);
@@ -229,7 +265,7 @@ static void bind_one(const tn_binder *b, const tn_field *f, const tn_tree *given
     if (f->kind != TN_KIND_TABLE) {
         set_unset(f, at);
     }
-    if (tn_tree_is_null(value) || kinds[f->kind](b, f, value, at)) {
+    if (tn_tree_is_null(value) || (kinds[f->kind](b, f, value, at) && is_taken(b, f, given, at))) {
         return;
     }
     value = tn_field_value(b->arena, f, NULL);

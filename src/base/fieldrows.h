@@ -68,6 +68,18 @@
         TN_ROW(TN_KIND_CHOICE, type, member, uint32_t, fallback, 0, 0, "", help),                  \
             .words = (words_)                                                                      \
     }
+/* Words of which this build refuses those of later_. */
+#define TN_FIELD_CHOICE_LATER(type, member, fallback, words_, later_, help)                        \
+    {                                                                                              \
+        TN_ROW(TN_KIND_CHOICE, type, member, uint32_t, fallback, 0, 0, "", help),                  \
+            .words = (words_), .later = (later_)                                                   \
+    }
+/* A single value or a tree of which this build takes the default alone. */
+#define TN_FIELD_LATER(kind, type, member, want, fallback, lo, hi, unit, help)                     \
+    {                                                                                              \
+        TN_ROW(kind, type, member, want, fallback, lo, hi, unit, help),                            \
+            .later = tn_field_default_alone                                                        \
+    }
 #define TN_FIELD_STRS(type, member, fallback, help)                                                \
     {                                                                                              \
         TN_ROW(TN_KIND_STRS, type, member, tn_strs, fallback, 0, 0, "", help)                      \

@@ -64,6 +64,25 @@ static void add_words(tn_text *out, const char *const *words, const char *quote)
     }
 }
 
+static bool is_later(const tn_field *f, const char *word)
+{
+    const char *const *later = f->later;
+    while (later != NULL && *later != NULL && strcmp(*later, word) != 0) {
+        later++;
+    }
+    return later != NULL && *later != NULL;
+}
+
+/* The words of a choice that this build takes. */
+static void add_taken(tn_text *out, const tn_field *f, const char *quote)
+{
+    for (const char *const *word = f->words; *word != NULL; word++) {
+        if (!is_later(f, *word)) {
+            tn_text_addf(out, " %s%s%s", quote, *word, quote);
+        }
+    }
+}
+
 static void add_choices(tn_text *out, const tn_field *f, const char *quote)
 {
     for (const tn_choice *const *c = f->choices; *c != NULL; c++) {
@@ -88,11 +107,21 @@ static void add_type(tn_text *out, const tn_field *f, const char *quote)
     if (f->kind == TN_KIND_VARIANT) {
         add_choices(out, f, quote);
     } else if (f->kind == TN_KIND_CHOICE) {
-        add_words(out, f->words, quote);
+        add_taken(out, f, quote);
     } else if (f->words != NULL) {
         tn_text_adds(out, " or");
         add_words(out, f->words, quote);
     }
+}
+
+/* "; not yet `wait` `rollback`", "; only the default yet", or nothing. */
+static void add_later(tn_text *out, const tn_field *f, const char *quote)
+{
+    if (f->later == NULL) {
+        return;
+    }
+    tn_text_adds(out, f->later[0] != NULL ? "; not in this build yet:" : "; only the default yet");
+    add_words(out, f->later, quote);
 }
 
 static void add_number(tn_text *out, double number)
@@ -136,6 +165,7 @@ static void help_row(walker *w, const tn_field *f)
     } while (w->out->size - before < HELP_COLUMN && !w->out->failed);
     tn_text_addf(w->out, "%s; ", f->help);
     add_type(w->out, f, "");
+    add_later(w->out, f, "");
     if (f->fallback == NULL) {
         tn_text_adds(w->out, "; required\n");
     } else {
@@ -179,6 +209,7 @@ static void markdown_row(walker *w, const tn_field *f)
     }
     tn_text_addf(w->out, "| `%s` | ", w->path);
     add_type(w->out, f, "`");
+    add_later(w->out, f, "`");
     tn_text_adds(w->out, " | ");
     if (f->fallback == NULL) {
         tn_text_adds(w->out, "required");

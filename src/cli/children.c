@@ -16,13 +16,15 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { SECOND_SIGINT = 130 };
+enum { SECOND_SIGINT = 130, FAULT = 1, NEWS_BYTES = 200 };
 
 /* What has come since it was last looked at; no lock, so that handlers may set it. */
 static atomic_uint interrupts;
@@ -42,6 +44,7 @@ typedef struct ending {
 typedef struct group {
     const tn_children_opts *opts;
     pid_t *pid; /* n; 0: has ended */
+    int *news;  /* n: this end of each child's socket */
     uint32_t n_alive;
     uint32_t first; /* rank whose end began the grace */
     bool grace;     /* deadline_ns counts */
@@ -108,13 +111,38 @@ static void begin_grace(group *g, uint32_t rank)
     }
 }
 
-static void tell_killed(const group *g, uint32_t rank, pid_t pid, int signal)
+/* The others hear of it now, in place of after a silence; who cannot be told is ending itself. */
+static void tell_others(const group *g, uint32_t rank, const char *sentence)
 {
-    const char *what = sigdescr_np(signal);
-    if (!g->killed && !g->ending.interrupted) {
-        tn_log(TN_LOG_ERROR, "rank %u (pid %d) was killed by signal %d (%s)", rank, (int)pid,
-               signal, what != NULL ? what : "of real time");
+    char line[NEWS_BYTES];
+    int size = snprintf(line, sizeof line, "%u %s", rank, sentence);
+    for (uint32_t r = 0; size > 0 && r < g->opts->n; r++) {
+        if (g->pid[r] != 0) {
+            (void)send(g->news[r], line, (size_t)size, MSG_NOSIGNAL | MSG_DONTWAIT);
+        }
     }
+}
+
+/* It could not tell anybody itself. */
+static void tell_end(const group *g, uint32_t rank, pid_t pid, int code, int signal)
+{
+    char line[NEWS_BYTES];
+    const char *what = sigdescr_np(signal);
+    if (g->killed || g->ending.interrupted) {
+        return;
+    }
+    if (signal != 0) {
+        (void)snprintf(line, sizeof line, "rank %u (pid %d) was killed by signal %d (%s)", rank,
+                       (int)pid, signal, what != NULL ? what : "of real time");
+        tn_log(
+            TN_LOG_ERROR,
+            "%s\nhint: start the same command again; training goes on from the newest checkpoint",
+            line);
+    } else {
+        (void)snprintf(line, sizeof line, "rank %u (pid %d) ended with code %d", rank, (int)pid,
+                       code);
+    }
+    tell_others(g, rank, line);
 }
 
 /* One has ended: what it means for the whole, and for the others. */
@@ -126,8 +154,8 @@ static void count_end(group *g, uint32_t rank, pid_t pid, int status)
         code = tn_exit_code(TN_E_STOPPED); /* it came before the child was ready to save */
         signal = 0;
     }
-    if (signal != 0) {
-        tell_killed(g, rank, pid, signal);
+    if (signal != 0 || code == FAULT) {
+        tell_end(g, rank, pid, code, signal);
     }
     bool stopped = code == tn_exit_code(TN_E_STOPPED);
     bool lost = signal != 0 || code == tn_exit_code(TN_E_PEER);
@@ -247,18 +275,35 @@ static tn_status start_all(group *g, tn_arena *arena, tn_error *err)
 {
     const tn_children_opts *o = g->opts;
     for (uint32_t r = 0; r < o->n; r++) {
-        const tn_spawn s = {
+        int ends[2];
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
+            return tn_fail(err, TN_E_IO, "cannot start rank %u: %s", r, strerrordesc_np(errno));
+        }
+        tn_spawn s = {
             .path = o->path,
             .words = o->words,
-            .env = tn_spawn_env(r, o->n, o->job, arena),
             .rank = r,
             .n = o->n,
+            .news = ends[1],
             .part_cpus = o->part_cpus,
         };
-        TN_TRY(tn_spawn_one(&s, &g->pid[r], err));
+        s.env = tn_spawn_env(&s, o->job, arena);
+        tn_status status = tn_spawn_one(&s, &g->pid[r], err);
+        (void)close(ends[1]);
+        g->news[r] = ends[0];
+        TN_TRY(status);
         g->n_alive++;
     }
     return TN_OK;
+}
+
+static void close_news(const group *g)
+{
+    for (uint32_t r = 0; r < g->opts->n; r++) {
+        if (g->news[r] > 0) {
+            (void)close(g->news[r]);
+        }
+    }
 }
 
 tn_status tn_children_run(const tn_children_opts *opts, int *code, tn_error *err)
@@ -269,7 +314,9 @@ tn_status tn_children_run(const tn_children_opts *opts, int *code, tn_error *err
         return tn_fail(err, TN_E_IO, "cannot look after processes: %s", strerrordesc_np(errno));
     }
     tn_arena *arena = tn_arena_new(1 << 14);
-    group g = {.opts = opts, .pid = TN_NEW_ARRAY(arena, pid_t, opts->n)};
+    group g = {.opts = opts,
+               .pid = TN_NEW_ARRAY(arena, pid_t, opts->n),
+               .news = TN_NEW_ARRAY(arena, int, opts->n)};
     hang_bell(fd);
     tn_status status = start_all(&g, arena, err);
     if (status == TN_OK) {
@@ -280,6 +327,7 @@ tn_status tn_children_run(const tn_children_opts *opts, int *code, tn_error *err
     }
     atomic_store(&bell, -1);
     (void)close(fd);
+    close_news(&g);
     tn_arena_free(arena);
     return status;
 }

@@ -14,8 +14,10 @@
  *     second SIGINT     SIGKILL to every child
  *     SIGUSR1           to rank 0
  *
- * Children find out by themselves when one of them is gone. Those that do not end within grace_s
- * after the first failed, or after rank 0 ended, are killed. The code of the whole is
+ * Of one that is killed, or ends by a fault that it cannot tell of, the others hear at once: each
+ * has a socket (TNET_NEWS) to which "RANK SENTENCE" is written. Of another machine's or of one that
+ * hangs they find out by themselves. Those that do not end within grace_s after the first failed,
+ * or after rank 0 ended, are killed. The code of the whole is
  *
  *     130                 after a second SIGINT
  *     that of a child     of the first that ended with a code other than 0, 6 and 75: the cause

@@ -128,6 +128,7 @@ tn_status tn_local_seat(const tn_local_group *l, tn_setup *s, tn_error *err)
         return tn_diag_check(&s->diag, err);
     }
     TN_TRY(tn_seat_find(&s->binder, s->tree, &s->run, l->folder, err));
+    s->run.cluster.news = tn_spawn_news();
     if (s->run.cluster.size > 1) {
         tn_terminal_rank(s->run.cluster.rank);
     }

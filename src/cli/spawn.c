@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -26,6 +27,7 @@ static const char *const group_names[] = {"TNET_RANK", "TNET_PEERS", "TNET_PEER_
 /* How the machines of a group find each other, and what makes a launcher known to ps/launcher.h: a
  * task of srun may well start a group of its own on its machine, whose ranks are not Slurm's. */
 static const char *const other_names[] = {"TNET_PARENT",
+                                          "TNET_NEWS",
                                           "TNET_JOB",
                                           "TNET_BIND",
                                           "TNET_PORT",
@@ -65,20 +67,30 @@ bool tn_spawn_is_child(void)
            pid == (uint64_t)getppid();
 }
 
-char *const *tn_spawn_env(uint32_t rank, uint32_t n, uint64_t job, tn_arena *arena)
+int tn_spawn_news(void)
 {
-    enum { OWN = 4 };
+    const char *news = getenv("TNET_NEWS"); // NOLINT(concurrency-mt-unsafe): nobody sets it
+    uint64_t fd = 0;
+    const bool is_given = tn_spawn_is_child() && news != NULL &&
+                          tn_read_u64(news, strlen(news), &fd) == TN_NUM_OK && fd <= INT_MAX;
+    return is_given ? (int)fd : 0;
+}
+
+char *const *tn_spawn_env(const tn_spawn *s, uint64_t job, tn_arena *arena)
+{
+    enum { OWN = 5 };
     uint32_t given = 0;
     while (environ != NULL && environ[given] != NULL) {
         given++;
     }
     char **env = TN_NEW_ARRAY(arena, char *, (size_t)given + OWN + 1);
     char *own = TN_NEW_ARRAY(arena, char, (size_t)OWN *VARIABLE_BYTES);
-    (void)snprintf(own, VARIABLE_BYTES, "TNET_RANK=%" PRIu32, rank);
-    (void)snprintf(own + VARIABLE_BYTES, VARIABLE_BYTES, "TNET_PEERS=%" PRIu32, n);
+    (void)snprintf(own, VARIABLE_BYTES, "TNET_RANK=%" PRIu32, s->rank);
+    (void)snprintf(own + VARIABLE_BYTES, VARIABLE_BYTES, "TNET_PEERS=%" PRIu32, s->n);
     (void)snprintf(own + (size_t)2 * VARIABLE_BYTES, VARIABLE_BYTES, "TNET_JOB=%016" PRIx64, job);
     (void)snprintf(own + (size_t)3 * VARIABLE_BYTES, VARIABLE_BYTES, "TNET_PARENT=%ld",
                    (long)getpid());
+    (void)snprintf(own + (size_t)4 * VARIABLE_BYTES, VARIABLE_BYTES, "TNET_NEWS=%d", s->news);
     uint32_t kept = 0;
     for (uint32_t i = 0; i < given; i++) {
         if (!names(environ[i], group_names) && !names(environ[i], other_names)) {
@@ -130,6 +142,9 @@ static void become(const tn_spawn *s, pid_t parent, const sigset_t *mask)
         if (nothing < 0 || dup2(nothing, STDIN_FILENO) < 0) {
             return;
         }
+    }
+    if (s->news > 0 && fcntl(s->news, F_SETFD, 0) != 0) {
+        return;
     }
     if (s->part_cpus) {
         take_part_of_cpus(s->rank, s->n);

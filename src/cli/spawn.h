@@ -19,6 +19,7 @@ typedef struct tn_spawn {
     char *const *words; /* its argv, NULL-terminated */
     char *const *env;   /* the same of NAME=value */
     uint32_t rank, n;
+    int news;       /* the child's end of a socket, by which it hears of the others (children.h) */
     bool part_cpus; /* it may use the nth of the processors that is its rank's */
 } tn_spawn;
 
@@ -27,13 +28,16 @@ typedef struct tn_spawn {
  * (cli/signals.h); SIGTERM comes when the caller ends. TN_E_IO, and then there is no process. */
 tn_status tn_spawn_one(const tn_spawn *s, pid_t *pid, tn_error *err) TN_MUST_USE;
 
-/* This process's environment with TNET_RANK, TNET_PEERS, TNET_JOB and TNET_PARENT, its own number,
- * and without what launchers of
- * other groups set. The texts live in the arena and in `environ`. */
-char *const *tn_spawn_env(uint32_t rank, uint32_t n, uint64_t job, tn_arena *arena);
+/* This process's environment with TNET_RANK, TNET_PEERS, TNET_JOB, TNET_NEWS and TNET_PARENT, its
+ * own number, and without what launchers of other groups set. The texts live in the arena and in
+ * `environ`. */
+char *const *tn_spawn_env(const tn_spawn *s, uint64_t job, tn_arena *arena);
 
 /* Whether this process is one of a group that its parent has started so, on one terminal. */
 bool tn_spawn_is_child(void);
+
+/* Its socket of news then; 0: it has none. */
+int tn_spawn_news(void);
 
 /* A variable of the environment by which another launcher gives this process a place in a group,
  * such as TNET_RANK; NULL: none does. */

@@ -85,7 +85,7 @@ tn_status tn_row_count(const tn_strs *paths, const tn_schema *schema, uint32_t b
                        double *out, tn_error *err)
 {
     tn_fileset *files = NULL;
-    TN_TRY(tn_fileset_new(&files, paths, schema, err));
+    TN_TRY(tn_fileset_new(&files, paths, schema, 1, err));
     probe p = {.schema = schema, .files = files};
     tn_status status = estimate(&p, blocks_max, out, err);
     tn_rows_free(p.rows);

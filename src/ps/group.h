@@ -40,6 +40,7 @@ typedef struct tn_group_opts {
     const tn_owners *owners;
     tn_hello_note hello; /* version, config_hash, structure, cpu, threads; the rest is filled in */
     double start_timeout_s;
+    int news; /* where whoever started all writes "RANK SENTENCE" of one that is gone; 0: nobody */
     tn_group_table_opts table;
 } tn_group_opts;
 

@@ -126,7 +126,7 @@ static void turn_away(tn_group *g)
 {
     (void)pthread_mutex_lock(&g->lock);
     const uint64_t until = patience_of(g);
-    while (!g->is_whole && g->ended != TN_OK && tn_clock_ns() < until &&
+    while (!g->is_whole && g->gone == 0 && g->ended != TN_OK && tn_clock_ns() < until &&
            !(g->rank == 0 ? all_are_told(g) : g->is_refused)) {
         const uint64_t soon = tn_clock_ns() + look_ns;
         (void)tn_group_wait(g, soon < until ? soon : until);
@@ -143,7 +143,8 @@ static void linger(tn_group *g)
     while (open && tn_clock_ns() < until) {
         open = false;
         for (uint32_t r = 0; r < g->size; r++) {
-            open = open || (g->dialled[r] != NULL && tn_link_open_requests(g->link, r) > 0);
+            const bool there = g->dialled[r] != NULL && r + 1 != g->gone;
+            open = open || (there && tn_link_open_requests(g->link, r) > 0);
         }
         if (open) {
             (void)tn_group_wait(g, until);

@@ -3,11 +3,13 @@
 #include "base/log.h"
 #include "ps/groupcalls.h"
 
+#include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 static const uint64_t beat_ns = 1000000000;
 
-enum { NOTE_ARENA = 1 << 12 };
+enum { NOTE_ARENA = 1 << 12, NEWS_BYTES = 256 };
 
 /* ---- saying ---- */
 
@@ -261,6 +263,27 @@ static void look_for_losses(tn_group *g, uint64_t now)
     }
 }
 
+/* Whoever started all ranks has told people already, and tells all. */
+static void hear_news(tn_group *g)
+{
+    char line[NEWS_BYTES];
+    ssize_t size = g->opts.news > 0 ? recv(g->opts.news, line, sizeof line - 1, MSG_DONTWAIT) : 0;
+    if (size <= 0) {
+        return;
+    }
+    line[size] = '\0';
+    char *sentence = NULL;
+    const unsigned long rank = strtoul(line, &sentence, 10);
+    if (rank >= g->size || rank == g->rank || *sentence != ' ') {
+        return;
+    }
+    tn_text text = {0};
+    tn_text_addf(&text, "%s%s", sentence + 1, tn_group_advice());
+    g->gone = 1 + (uint32_t)rank;
+    tn_group_end(g, TN_E_PEER, (uint32_t)rank, tn_text_str(&text));
+    tn_text_done(&text);
+}
+
 /* Not locked. */
 static uint32_t whom(tn_group *g)
 {
@@ -302,6 +325,7 @@ void tn_group_tick(void *arg, uint64_t now_ns)
     if (g->open && g->rank != 0 && !g->is_whole && !g->is_refused && now_ns >= g->next_hello) {
         tn_group_say_hello(g, now_ns);
     }
+    hear_news(g);
     if (g->is_whole && g->ended == TN_OK) {
         if (now_ns >= g->next_beat) {
             g->next_beat = now_ns + tn_timer_ns(beat_ns);

@@ -73,8 +73,9 @@ struct tn_group {
     bool dismissed, is_last;         /* rank 0 said BYE or STOP; and that it goes now */
     tn_status ended;                 /* TN_OK: it has not */
     tn_error why;
-    uint32_t teller;    /* the rank that tells people why */
-    tn_error deed;      /* rank 0: the last order that failed elsewhere; TN_OK: none .. */
+    uint32_t gone;   /* 1 + a rank that has ended, as `news` say, which all ranks hear; 0: none */
+    uint32_t teller; /* the rank that tells people why */
+    tn_error deed;   /* rank 0: the last order that failed elsewhere; TN_OK: none .. */
     uint32_t deed_rank; /* .. and where */
 };
 

@@ -131,6 +131,7 @@ static tn_status open_group(tn_peers *p, const tn_run_text *text, tn_error *err)
                                           .cpu = tn_host_cpu(),
                                           .threads = tn_worker_threads(run)},
                                 .start_timeout_s = run->cluster.start_timeout,
+                                .news = run->cluster.news,
                                 .table = table_of(p)};
     return tn_group_open(&p->group, &opts, err);
 }

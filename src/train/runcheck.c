@@ -111,34 +111,6 @@ static void check_every(const tn_binder *b, const tn_tree *tree, const char *pat
     }
 }
 
-static void not_yet(const tn_binder *b, const tn_tree *tree, const char *path, const char *what)
-{
-    tn_diag_error(b->diag, place(tree, path), "'%s': %s: not in this build yet", path, what);
-}
-
-/* Options of later builds: better refused than ignored. */
-static void check_build(const tn_binder *b, const tn_tree *tree, const tn_run *r)
-{
-    if (r->embedding.admission.threshold > 0 || r->embedding.admission.probability < 1) {
-        not_yet(b, tree, "embedding.admission", "admission of rows");
-    }
-    if (!tn_tree_is_null(r->embedding.expiry)) {
-        not_yet(b, tree, "embedding.expiry", "expiry of rows");
-    }
-    if (r->embedding.cvm) {
-        not_yet(b, tree, "embedding.cvm", "show and click as inputs");
-    }
-    if (r->embedding.on_full != 0) {
-        not_yet(b, tree, "embedding.on_full", "rows that leave a full table");
-    }
-    if (r->log.tensorboard) {
-        not_yet(b, tree, "log.tensorboard", "event files");
-    }
-    if (r->train.workers > 1) {
-        not_yet(b, tree, "train.workers", "asynchronous workers");
-    }
-}
-
 /* Better told before the data are opened than when the first graph is made. */
 static void check_compute(const tn_binder *b, const tn_tree *tree, const tn_run *r)
 {
@@ -297,12 +269,6 @@ void tn_run_check_group(const tn_binder *b, const tn_tree *tree, const tn_run *r
                       "'cluster.staleness' is %g, not a whole number of steps or inf",
                       r->cluster.staleness);
     }
-    if (r->cluster.recovery != 0) {
-        not_yet(b, tree, "cluster.recovery", "relaxed");
-    }
-    if (r->cluster.on_loss == 1) {
-        not_yet(b, tree, "cluster.on_loss", "rollback");
-    }
     for (uint32_t i = 0; i < r->data.train.n; i++) {
         if (strcmp(r->data.train.item[i], "-") == 0) {
             tn_diag_error(
@@ -328,6 +294,5 @@ void tn_run_bind(const tn_binder *b, const tn_tree *tree, tn_run *out)
     check_metrics(b, tree, out);
     check_stdin(b, tree, out);
     check_schedule(b, tree, out);
-    check_build(b, tree, out);
     check_compute(b, tree, out);
 }

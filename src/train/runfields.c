@@ -19,7 +19,10 @@ static const char *const on_error_words[] = {"stop", "warn", NULL};
 static const char *const recovery_words[] = {"exact", "relaxed", NULL};
 static const char *const memory_words[] = {"auto", "none", NULL};
 static const char *const on_full_words[] = {"stop", "evict", NULL};
+static const char *const on_full_later[] = {"evict", NULL};
+static const char *const recovery_later[] = {"relaxed", NULL};
 static const char *const on_loss_words[] = {"wait", "rollback", "stop", NULL};
+static const char *const on_loss_later[] = {"wait", "rollback", NULL};
 static const char *const wire_words[] = {"f32", "fp16", "bf16", NULL};
 static const char *const gemm_words[] = {"auto", "own", "openblas", "onednn", NULL};
 static const char *const switch_words[] = {"auto", "true", "false", NULL};
@@ -38,8 +41,10 @@ static const tn_field run_fields[] = {
 };
 
 static const tn_field admission_fields[] = {
-    TN_FIELD_U32(tn_admission_opts, threshold, "0", 0, 1e9, "occurrences", "seen before a row"),
-    TN_FIELD_F64(tn_admission_opts, probability, "1", 0, 1, "", "that a new key gets a row"),
+    TN_FIELD_LATER(TN_KIND_U32, tn_admission_opts, threshold, uint32_t, "0", 0, 1e9, "occurrences",
+                   "seen before a row"),
+    TN_FIELD_LATER(TN_KIND_F64, tn_admission_opts, probability, double, "1", 0, 1, "",
+                   "that a new key gets a row"),
     TN_FIELD_END,
 };
 
@@ -53,12 +58,14 @@ static const tn_field embedding_fields[] = {
         "a key without a row outside training: left out of its slot, or as it would begin"),
     TN_FIELD_TABLE(tn_embedding_opts, admission, tn_admission_opts, admission_fields,
                    "when a key gets a row"),
-    TN_FIELD_TREE(tn_embedding_opts, expiry, "~", "when a row is dropped"),
-    TN_FIELD_BOOL(tn_embedding_opts, cvm, "false", "show and click as inputs"),
+    TN_FIELD_LATER(TN_KIND_TREE, tn_embedding_opts, expiry, const tn_tree *, "~", 0, 0, "",
+                   "when a row is dropped"),
+    TN_FIELD_LATER(TN_KIND_BOOL, tn_embedding_opts, cvm, bool, "false", 0, 0, "",
+                   "show and click as inputs"),
     TN_FIELD_SIZEW(tn_embedding_opts, memory, "auto", 1e5, 0x1p50, memory_words,
                    "cap of the table; auto: 80 % of cgroup, ulimit -v or RAM, less all else"),
-    TN_FIELD_CHOICE(tn_embedding_opts, on_full, "stop", on_full_words,
-                    "at the cap: save and end with code 7"),
+    TN_FIELD_CHOICE_LATER(tn_embedding_opts, on_full, "stop", on_full_words, on_full_later,
+                          "at the cap: save and end with code 7"),
     TN_FIELD_END,
 };
 
@@ -107,7 +114,8 @@ static const tn_field train_fields[] = {
     TN_FIELD_U32(tn_train_opts, batch, "1024", 1, 1 << 20, "rows", "of one step"),
     TN_FIELD_U32W(tn_train_opts, threads, "all", 1, 1024, "threads", all_words,
                   "that share each step"),
-    TN_FIELD_U32(tn_train_opts, workers, "1", 1, 1024, "", "asynchronous workers"),
+    TN_FIELD_LATER(TN_KIND_U32, tn_train_opts, workers, uint32_t, "1", 1, 1024, "",
+                   "asynchronous workers"),
     TN_FIELD_VARIANT(tn_train_opts, optimizer, "{type: adam, lr: 1e-3}", tn_optim_choices,
                      "rule of the dense weights"),
     TN_FIELD_TREE_OF(tn_train_opts, sparse, "{type: adam, lr: 1e-3}", "type",
@@ -152,11 +160,14 @@ static const tn_field cluster_fields[] = {
     TN_FIELD_TREE(tn_cluster_opts, peers, "auto", "equal processes: a number, addresses or auto"),
     TN_FIELD_F64W(tn_cluster_opts, staleness, "0", 0, 1e6, "steps", inf_words,
                   "that a peer may run ahead; inf: asynchronous"),
-    TN_FIELD_CHOICE(tn_cluster_opts, recovery, "exact", recovery_words, "after a loss"),
-    TN_FIELD_CHOICE(tn_cluster_opts, on_loss, "wait", on_loss_words, "what a lost peer means"),
+    TN_FIELD_CHOICE_LATER(tn_cluster_opts, recovery, "exact", recovery_words, recovery_later,
+                          "after a loss"),
+    TN_FIELD_CHOICE_LATER(tn_cluster_opts, on_loss, "stop", on_loss_words, on_loss_later,
+                          "what a lost peer means"),
     TN_FIELD_CHOICE(tn_cluster_opts, values, "f32", wire_words,
                     "how rows, gradients and weights travel between peers"),
-    TN_FIELD_DURATION(tn_cluster_opts, wait, "300s", 0, 1e6, "for a lost peer"),
+    TN_FIELD_LATER(TN_KIND_DURATION, tn_cluster_opts, wait, double, "300s", 0, 1e6, "s",
+                   "for a lost peer"),
     TN_FIELD_DURATION(tn_cluster_opts, start_timeout, "120s", 0, 1e6, "for all peers to start"),
     TN_FIELD_TREE(tn_cluster_opts, security, "~", "keys and allow-list beyond this host"),
     TN_FIELD_END,
@@ -174,7 +185,7 @@ static const tn_field log_fields[] = {
     TN_FIELD_CHOICE(tn_log_opts, progress, "auto", switch_words, "a bar; auto: on a terminal"),
     TN_FIELD_DURATION(tn_log_opts, every, "10s", 0, 1e6,
                       "between lines and records; 0s: every step"),
-    TN_FIELD_BOOL(tn_log_opts, tensorboard, "false", "event files"),
+    TN_FIELD_LATER(TN_KIND_BOOL, tn_log_opts, tensorboard, bool, "false", 0, 0, "", "event files"),
     TN_FIELD_BOOL(tn_log_opts, jsonl, "true", "metrics.jsonl"),
     TN_FIELD_CHOICE(tn_log_opts, level, "info", level_words, "what is logged"),
     TN_FIELD_END,

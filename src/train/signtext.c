@@ -158,7 +158,7 @@ static tn_status pass_over(void *ctx, const char *text, tn_error *err)
 static bool can_be_read_again(const tn_sign_search *in)
 {
     tn_fileset *files = NULL;
-    if (tn_fileset_new(&files, in->paths, in->schema, NULL) != TN_OK) {
+    if (tn_fileset_new(&files, in->paths, in->schema, 1, NULL) != TN_OK) {
         return false;
     }
     bool can = files->tnb == NULL; /* which holds keys, and no words */

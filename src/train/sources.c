@@ -89,7 +89,7 @@ tn_status tn_sources_now(const tn_sources **out, const tn_strs *paths, const tn_
                          tn_arena *arena, tn_error *err)
 {
     tn_fileset *files = NULL;
-    TN_TRY(tn_fileset_new(&files, paths, schema, err));
+    TN_TRY(tn_fileset_new(&files, paths, schema, 1, err));
     const char **uri = TN_NEW_ARRAY(arena, const char *, files->n + 1);
     for (uint32_t i = 0; i < files->n; i++) {
         uri[i] = kept(arena, files->file[i].path);

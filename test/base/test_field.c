@@ -330,6 +330,51 @@ static void a_bad_value_is_refused_in_words(void **state)
     }
 }
 
+typedef struct later_opts {
+    uint32_t how, threads;
+    const tn_tree *plan;
+} later_opts;
+
+static void values_of_later_versions_are_refused(void **state)
+{
+    static const char *const words[] = {"wait", "stop", NULL};
+    static const char *const later[] = {"wait", NULL};
+    static const tn_field fields[] = {
+        TN_FIELD_CHOICE_LATER(later_opts, how, "stop", words, later, "h"),
+        TN_FIELD_LATER(TN_KIND_U32, later_opts, threads, uint32_t, "1", 1, 9, "", "h"),
+        TN_FIELD_LATER(TN_KIND_TREE, later_opts, plan, const tn_tree *, "~", 0, 0, "", "a plan"),
+        TN_FIELD_END,
+    };
+    static const struct {
+        const char *key, *value, *says;
+    } cases[] = {
+        {"how", "stop", NULL},
+        {"how", "wait", "'how': wait: not in this build yet"},
+        {"threads", "1", NULL},
+        {"threads", "2", "'threads': 2: not in this build yet"},
+        {"plan", "x", "'plan': a plan: not in this build yet"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tn_arena *arena = tn_arena_new(1 << 12);
+        tn_diag diag = {0};
+        const tn_binder b = {.arena = arena, .diag = &diag};
+        const tn_origin at = {.source = "test"};
+        later_opts opts;
+        tn_tree *map = tn_tree_new(arena, TN_TREE_MAP, at);
+        tn_tree *value = tn_tree_new(arena, TN_TREE_SCALAR, at);
+        value->text = cases[i].value;
+        tn_tree_put(arena, map, cases[i].key, value);
+        tn_fields_bind(&b, fields, map, &opts);
+        assert_int_equal(diag.n_errors, cases[i].says != NULL);
+        assert_true(cases[i].says == NULL ||
+                    strstr(tn_text_str(&diag.text), cases[i].says) != NULL);
+        assert_true(opts.how == 1 && opts.threads == 1);
+        tn_diag_done(&diag);
+        tn_arena_free(arena);
+    }
+}
+
 static void a_field_at_fault_has_its_default(void **state)
 {
     const all_opts *o = bind(*state, "{stop: x, epochs: 0, metrics: {a: 1}, optimizer: adma}");
@@ -377,6 +422,7 @@ int main(void)
         TEST(not_set_is_the_default),
         TEST(lists_may_be_single_values),
         TEST(a_bad_value_is_refused_in_words),
+        TEST(values_of_later_versions_are_refused),
         TEST(a_field_at_fault_has_its_default),
         TEST(a_list_is_no_configuration),
         TEST(every_fault_is_shown_not_only_the_first),

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -158,6 +159,21 @@ static int play_save(int fd)
     return 0;
 }
 
+static int play_news(int fd)
+{
+    char line[300];
+    if (rank_of() == 0) {
+        (void)raise(SIGKILL);
+    }
+    ssize_t size = recv(number(variable("TNET_NEWS")), line, sizeof line - 1, 0);
+    if (size <= 0) {
+        return 99;
+    }
+    line[size] = '\n';
+    say(fd, line, (size_t)size + 1);
+    return 6;
+}
+
 static int play_tell(int argc, char **argv, int fd)
 {
     char text[2000];
@@ -201,6 +217,8 @@ bool tn_role_play(int argc, char **argv, int *code)
         *code = play_cpus(fd);
     } else if (strcmp(role, "save") == 0) {
         *code = play_save(fd);
+    } else if (strcmp(role, "news") == 0) {
+        *code = play_news(fd);
     } else if (strcmp(role, "tell") == 0) {
         *code = play_tell(argc, argv, number(argv[2]));
     } else {

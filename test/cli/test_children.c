@@ -164,6 +164,29 @@ static void a_child_that_is_killed_is_named(void **state)
     assert_null(strstr(tn_text_str(&fix.log), "rank 3"));
 }
 
+static void the_others_hear_at_once_who_was_killed(void **state)
+{
+    (void)state;
+    static const char end[] = ") was killed by signal 9 (Killed)\n";
+    char role[] = "news";
+    char text[1000];
+    assert_int_equal(run(3, 100, role, NULL), 6);
+    (void)close(fix.to);
+    fix.to = -1;
+    size_t n = 0;
+    ssize_t got = 0;
+    while ((got = read(fix.from, text + n, sizeof text - 1 - n)) > 0) {
+        n += (size_t)got;
+    }
+    text[n] = '\0';
+    const char *first = strstr(text, "0 rank 0 (pid ");
+    assert_ptr_equal(first, text);
+    const char *second = strstr(first + 1, "\n0 rank 0 (pid ");
+    assert_non_null(second);
+    assert_non_null(strstr(text, end));
+    assert_string_equal(text + n - strlen(end), end);
+}
+
 static void those_that_do_not_end_after_a_failure_are_killed(void **state)
 {
     (void)state;
@@ -328,6 +351,7 @@ int main(int argc, char **argv)
         TEST(the_code_is_that_of_the_cause),
         TEST(the_first_failure_is_the_cause),
         TEST(a_child_that_is_killed_is_named),
+        TEST(the_others_hear_at_once_who_was_killed),
         TEST(those_that_do_not_end_after_a_failure_are_killed),
         TEST(nobody_outlives_rank_0),
         TEST(sigterm_goes_to_every_child),

@@ -94,12 +94,13 @@ static void a_child_knows_its_place_and_nothing_of_other_groups(void **state)
     set("TNET_JOB", "mine");
     set("TNET_PARENT", "1");
     set("TNET_ROOTS", "kept");
-    char *const *env = tn_spawn_env(2, 4, 0xabc, *state);
+    char *const *env = tn_spawn_env(&(tn_spawn){.rank = 2, .n = 4, .news = 77}, 0xabc, *state);
     assert_holds(env, "TNET_RANK", "2");
     assert_holds(env, "TNET_PEERS", "4");
     assert_holds(env, "TNET_JOB", "0000000000000abc");
     (void)snprintf(own, sizeof own, "%ld", (long)getpid());
     assert_holds(env, "TNET_PARENT", own);
+    assert_holds(env, "TNET_NEWS", "77");
     assert_holds(env, "TNET_ROOTS", "kept");
     assert_holds(env, "PATH", getenv("PATH")); // NOLINT(concurrency-mt-unsafe): one thread
     for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
@@ -116,9 +117,14 @@ static void a_child_is_one_of_its_own_parent(void **state)
     (void)snprintf(parent, sizeof parent, "%ld", (long)getppid());
     set("TNET_PARENT", parent);
     assert_true(tn_spawn_is_child());
+    assert_int_equal(tn_spawn_news(), 0);
+    set("TNET_NEWS", "77");
+    assert_int_equal(tn_spawn_news(), 77);
     (void)snprintf(parent, sizeof parent, "%ld", (long)getpid()); /* handed down too far */
     set("TNET_PARENT", parent);
     assert_false(tn_spawn_is_child());
+    assert_int_equal(tn_spawn_news(), 0);
+    set("TNET_NEWS", NULL);
     set("TNET_PARENT", "init");
     assert_false(tn_spawn_is_child());
 }
@@ -171,7 +177,9 @@ static void only_rank_0_reads_stdin(void **state)
     int file = open(path, O_RDONLY | O_CLOEXEC);
     assert_true(file >= 0 && dup2(file, STDIN_FILENO) == STDIN_FILENO);
     for (uint32_t rank = 0; rank < 3; rank++) {
-        tn_spawn s = {.rank = rank, .n = 3, .env = tn_spawn_env(rank, 3, 1, *state)};
+        tn_spawn s = {.rank = rank,
+                      .n = 3,
+                      .env = tn_spawn_env(&(tn_spawn){.rank = rank, .n = 3}, 1, *state)};
         size_t n = hear(s, role, said, sizeof said - 1);
         said[n] = '\0';
         assert_non_null(strstr(said, rank == 0 ? " stdin\n" : " nothing\n"));
@@ -196,7 +204,7 @@ static void children_may_get_processors_of_their_own(void **state)
         for (uint32_t rank = 0; rank < n; rank++) {
             cpu_set_t own;
             tn_spawn s = {.rank = rank, .n = n, .part_cpus = true};
-            s.env = tn_spawn_env(rank, n, 1, *state);
+            s.env = tn_spawn_env(&(tn_spawn){.rank = rank, .n = n}, 1, *state);
             assert_int_equal(hear(s, role, &own, sizeof own), sizeof own);
             assert_true(CPU_COUNT(&own) >= 1);
             CPU_OR(&together, &together, &own);

@@ -312,7 +312,7 @@ static void check_asked_for(const setup *s, const char *path, const char *what)
     for (uint64_t nth = 1; status == TN_E_MEMORY; nth++) {
         tn_error err = {0};
         tn_alloc_fail_at(nth);
-        status = tn_fileset_new(&files, &paths, s->schema, &err);
+        status = tn_fileset_new(&files, &paths, s->schema, 1, &err);
         tn_alloc_fail_at(0);
         asked |= strstr(err.text, what) != NULL;
     }

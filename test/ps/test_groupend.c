@@ -1,9 +1,12 @@
 /* test_groupend.c - peers end together: by a failure, by an order that failed, by a loss. */
 #include "base/clock.h"
 #include "ps/groupkit.h"
+#include "ps/pulse.h"
 #include "support/test.h"
 
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 static void a_run_that_ends_by_a_failed_order_is_told_where_it_failed(void **state)
 {
@@ -103,6 +106,54 @@ static void rank_0_that_falls_silent_is_lost(void **state)
     groupkit_close(&x);
 }
 
+/* Whoever started all writes it to each: nobody waits until a silence is long enough. */
+static void who_is_gone_by_the_news_ends_all_at_once(void **state)
+{
+    (void)state;
+    static const char line[] = "2 rank 2 (pid 4711) was killed by signal 9 (Killed)";
+    static const char *const no_news[] = {"rank 2", "9 nobody", "1", ""};
+    groupkit x;
+    groupkit_seats s;
+    int news[GROUPKIT_RANKS][2];
+    groupkit_set(&x, 3);
+    for (uint32_t r = 3; r-- > 0;) {
+        tn_group_opts opts = groupkit_opts(&x, r);
+        assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, news[r]), 0);
+        opts.news = news[r][1];
+        groupkit_open(&x, r, &opts);
+    }
+    for (uint32_t r = 0; r < 3; r++) {
+        assert_int_equal(tn_group_form(x.group[r], NULL, NULL), TN_OK);
+    }
+    tn_group *gone = x.group[2];
+    x.group[2] = NULL;
+    tn_group_close(gone);
+    x.n = 2;
+    groupkit_seat(&x, &s);
+    const uint64_t begin = tn_clock_ns();
+    for (uint32_t r = 0; r < 2; r++) {
+        for (uint32_t i = 0; i < 4; i++) {
+            assert_true(send(news[r][0], no_news[i], strlen(no_news[i]), 0) >= 0);
+        }
+        assert_true(send(news[r][0], line, sizeof line - 1, 0) > 0);
+    }
+    const tn_order_note order = {.what = TN_ORDER_EVALUATE};
+    tn_error err = {0};
+    tn_status status = tn_group_order(x.group[0], &order, &err);
+    status = status == TN_OK ? tn_group_await(x.group[0], &order, NULL, NULL, &err) : status;
+    assert_int_equal(status, TN_E_PEER);
+    assert_memory_equal(err.text, line + 2, sizeof line - 3);
+    groupkit_join(&x, &s);
+    assert_int_equal(s.f[1].status, TN_E_PEER);
+    assert_memory_equal(s.f[1].err.text, line + 2, sizeof line - 3);
+    assert_true(tn_group_is_told_elsewhere(x.group[0]) && tn_group_is_told_elsewhere(x.group[1]));
+    assert_true(tn_clock_ns() - begin < tn_timer_ns(TN_PULSE_LOST_NS));
+    groupkit_close(&x);
+    for (uint32_t r = 0; r < 3; r++) {
+        assert_int_equal(close(news[r][0]) | close(news[r][1]), 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -110,6 +161,7 @@ int main(void)
         cmocka_unit_test(a_rank_that_fails_ends_all),
         cmocka_unit_test(a_rank_that_falls_silent_is_lost),
         cmocka_unit_test(rank_0_that_falls_silent_is_lost),
+        cmocka_unit_test(who_is_gone_by_the_news_ends_all_at_once),
     };
     return cmocka_run_group_tests_name("ps/groupend", tests, groupkit_set_up, groupkit_tear_down);
 }

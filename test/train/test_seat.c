@@ -95,8 +95,6 @@ static void what_several_processes_cannot_do_is_refused(void **state)
     static const struct {
         const char *option, *says;
     } refused[] = {
-        {"cluster.recovery=relaxed", "'cluster.recovery': relaxed"},
-        {"cluster.on_loss=rollback", "'cluster.on_loss': rollback"},
         {"cluster.staleness=1.5", "'cluster.staleness' is 1.5, not a whole number of steps or inf"},
         {"data.train=-", "standard input, which several processes cannot share"},
     };
