@@ -164,6 +164,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(nothing_said_is_alone),
+        TEST(processes_of_one_machine_are_counted),
         TEST(one_peer_is_alone_under_any_launcher),
         TEST(a_list_tells_the_rank_by_the_own_address),
         TEST(two_own_addresses_need_a_rank),
