@@ -195,7 +195,7 @@ tn_status tn_trainer_wind_up(tn_trainer *t, tn_error *err)
 {
     TN_TRY(tn_trainer_end_save(t, err));
     TN_TRY(choose_the_last(t, err));
-    TN_TRY(tn_trainer_end_save(t, err)); /* of the best model, which it may be */
+    TN_TRY(tn_trainer_end_save(t, err));                   /* of the best model, which it may be */
     const bool imported = t->state.begun && !t->has_saved; /* also where nothing is learned */
     if ((t->opened || imported) && !tn_trainer_saves_nothing(t) && !tn_trainer_is_asked(t)) {
         TN_TRY(save_at_last(t, false, err));
