@@ -339,7 +339,7 @@ static void values_of_later_versions_are_refused(void **state)
 {
     static const char *const words[] = {"wait", "stop", NULL};
     static const char *const later[] = {"wait", NULL};
-    static const tn_field fields[] = {
+    static const tn_field later_fields[] = {
         TN_FIELD_CHOICE_LATER(later_opts, how, "stop", words, later, "h"),
         TN_FIELD_LATER(TN_KIND_U32, later_opts, threads, uint32_t, "1", 1, 9, "", "h"),
         TN_FIELD_LATER(TN_KIND_TREE, later_opts, plan, const tn_tree *, "~", 0, 0, "", "a plan"),
@@ -365,7 +365,7 @@ static void values_of_later_versions_are_refused(void **state)
         tn_tree *value = tn_tree_new(arena, TN_TREE_SCALAR, at);
         value->text = cases[i].value;
         tn_tree_put(arena, map, cases[i].key, value);
-        tn_fields_bind(&b, fields, map, &opts);
+        tn_fields_bind(&b, later_fields, map, &opts);
         assert_int_equal(diag.n_errors, cases[i].says != NULL);
         assert_true(cases[i].says == NULL ||
                     strstr(tn_text_str(&diag.text), cases[i].says) != NULL);
