@@ -220,6 +220,21 @@ run 0 run.name=w checkpoint.resume=runs/x/ckpt-1
 told "goes on from ckpt-1 (epoch 1 of 1, step 0)"
 same runs/w kept/begun
 
+finished
+expect 0 tnet-export s.yaml --to exp export.dict='[tsv]' export.state=true
+model=$(echo exp/*)
+files="checkpoint.from={rows: $model/dict.tsv, dense: $model/dense.safetensors}"
+for words in train.epochs=0 train.max_steps=0; do
+    rm -rf runs/v
+    run 0 run.name=v "$files" "$words"
+    grep -q '"rows":"[1-9].*"begun":"00000000"' runs/v/ckpt-1/MANIFEST || fail "$words: nothing was imported"
+done
+run 0 --dry-run "$files"
+run 5 --dry-run "checkpoint.from={rows: absent.tsv}"
+told "absent.tsv"
+run 3 "$files"
+says "1 option differs: checkpoint.from; nothing trained"
+
 # ---- anew
 finished
 mkdir runs/x/mine && echo keep >runs/x/notes.txt

@@ -176,10 +176,10 @@ static void another_model_is_refused_with_its_differences(void **state)
 /* Every evaluation is a bad one but the first: rates fall again and again, as far as they may. */
 static uint32_t plateau_hash(const char *rule)
 {
-    return trainrun_hash((const char *const[]){"train.optimizer.lr=0.3", "eval.every=2steps",
-                                               "train.stop={monitor: valid.auc, patience: 1000, "
-                                               "min_delta: 1, restore: last}",
-                                               rule, NULL});
+    const char *const stop =
+        "train.stop={monitor: valid.auc, patience: 1000, min_delta: 1, restore: last}";
+    return trainrun_hash(
+        (const char *const[]){"train.optimizer.lr=0.3", "eval.every=2steps", stop, rule, NULL});
 }
 
 static void rates_never_fall_below_the_least_one(void **state)
