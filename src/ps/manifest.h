@@ -75,8 +75,8 @@ typedef struct tn_manifest {
     uint32_t epoch, n_parts, n_requests, n_logs, n_files;
     const tn_manifest_part *part;
     uint64_t epoch_step; /* steps when this epoch began; 0: at the first, or not known */
-    bool begun;          /* with weights that are not this run's .. */
-    uint32_t begun_crc;  /* .. but of the checkpoint with this manifest; 0: of files */
+    uint32_t begun_crc;  /* weights to begin with: of the checkpoint with this manifest .. */
+    bool begun;          /* .. if they were not this run's; crc 0: of files */
     bool shared;         /* several readers stand in these parts, in any order; */
     uint32_t shuffle;    /* .. then: rows in a window, which a part's position counts in */
     uint32_t cut_for;    /* .. and the ranks that the parts were cut for, at least 1 */
