@@ -102,12 +102,19 @@ bool tn_group_is_told_elsewhere(tn_group *g)
     return elsewhere;
 }
 
+/* No longer than the user would wait for all to start. */
+static uint64_t at_most_timeout(const tn_group *g, uint64_t ns)
+{
+    const double timeout_ns = g->opts.start_timeout_s * 1e9;
+    return timeout_ns > 0 && timeout_ns < (double)ns ? (uint64_t)timeout_ns : ns;
+}
+
 /* Until when somebody who was not reached yet is waited for: who starts late comes in the first
  * seconds, and who looks for rank 0 again does that every 2 s. */
 static uint64_t patience_of(const tn_group *g)
 {
-    const uint64_t least = tn_clock_ns() + tn_timer_ns(refuse_ns);
-    const uint64_t late = g->opened_ns + tn_timer_ns(late_ns);
+    const uint64_t least = tn_clock_ns() + at_most_timeout(g, tn_timer_ns(refuse_ns));
+    const uint64_t late = g->opened_ns + at_most_timeout(g, tn_timer_ns(late_ns));
     return late > least && g->ended != TN_E_STOPPED ? late : least;
 }
 

@@ -154,6 +154,24 @@ static void who_is_gone_by_the_news_ends_all_at_once(void **state)
     }
 }
 
+/* Who gives up after a short time does not look out for others for a long one. */
+static void a_short_timeout_is_short(void **state)
+{
+    (void)state;
+    groupkit x;
+    groupkit_set(&x, 2);
+    tn_group_opts opts = groupkit_opts(&x, 0);
+    opts.start_timeout_s = .2;
+    const uint64_t begin = tn_clock_ns();
+    tn_error err = {0};
+    groupkit_open(&x, 0, &opts);
+    assert_int_equal(tn_group_form(x.group[0], NULL, &err), TN_E_PEER);
+    tn_group_close(x.group[0]);
+    x.group[0] = NULL;
+    assert_true(tn_clock_ns() - begin < UINT64_C(1100000000)); /* not an eighth of 10 s */
+    groupkit_close(&x);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -161,6 +179,7 @@ int main(void)
         cmocka_unit_test(a_rank_that_fails_ends_all),
         cmocka_unit_test(a_rank_that_falls_silent_is_lost),
         cmocka_unit_test(rank_0_that_falls_silent_is_lost),
+        cmocka_unit_test(a_short_timeout_is_short),
         cmocka_unit_test(who_is_gone_by_the_news_ends_all_at_once),
     };
     return cmocka_run_group_tests_name("ps/groupend", tests, groupkit_set_up, groupkit_tear_down);
