@@ -278,9 +278,10 @@ tn_status tn_ckptdir_load(const char *dir, const tn_ckpt_loader *loader, uint64_
     tn_arena_free(arena);
     TN_TRY(status);
     if (found == 0 && n_damaged + n_aside > 0) {
-        return tn_fail(err, TN_E_CKPT, "no checkpoint in '%s' is whole, of %u that are there%s",
-                       dir, n_damaged + n_aside,
-                       loader->owner != NULL ? "\nhint: --fresh begins anew, and keeps what is there" : "");
+        return tn_fail(
+            err, TN_E_CKPT, "no checkpoint in '%s' is whole, of %u that are there%s", dir,
+            n_damaged + n_aside,
+            loader->owner != NULL ? "\nhint: --fresh begins anew, and keeps what is there" : "");
     }
     *ordinal = found;
     return TN_OK;

@@ -37,8 +37,8 @@ tn_dealt_epoch tn_dealt_epoch_of(const tn_worker *w, uint32_t epoch, const tn_da
 tn_status tn_dealt_feeder(tn_feeder **out, const tn_worker *w, const tn_dealt_epoch *of,
                           const tn_dealer *dealer, tn_error *err) TN_MUST_USE;
 
-/* What the schedule of train.optimizer makes of every learning rate after `step` steps. `end`: where
- * it ends, when that is with the run (train/epochlen.h). */
+/* What the schedule of train.optimizer makes of every learning rate after `step` steps. `end`:
+ * where it ends, when that is with the run (train/epochlen.h). */
 double tn_learning_rate_factor(const tn_run *run, uint64_t step, uint64_t end);
 
 #endif

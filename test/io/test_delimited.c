@@ -62,9 +62,10 @@ static void headers_that_miss_or_repeat_a_column_are_errors(void **state)
     (void)state;
     setup s;
     setup_open(&s, csv);
-    assert_string_equal(setup_fault(&s, "a,label\n1,1\n"),
-                        "parsed:1:1: error: there is no column 'b', which 'slots' names\n  a,label\n  ^\n"
-                        "hint: the columns are a, label");
+    assert_string_equal(
+        setup_fault(&s, "a,label\n1,1\n"),
+        "parsed:1:1: error: there is no column 'b', which 'slots' names\n  a,label\n  ^\n"
+        "hint: the columns are a, label");
     assert_string_equal(setup_fault(&s, "a,b,lable\n"),
                         "parsed:1:1: error: there is no column 'label', which data.label names "
                         "(did you mean 'lable'?)\n  a,b,lable\n  ^\n"
