@@ -90,8 +90,11 @@ static bool is_watched(const tn_run *run)
     return run->train.stop.monitor != NULL || !isnan(run->train.reduce_on_plateau.factor);
 }
 
-uint32_t tn_options_changed(const char *was, const char *now, const tn_run *run, bool finished,
-                            tn_text *names)
+/* Adds the names of options that differ in two resolved configurations, ", " between them, and
+ * returns how many there are. Options that only one of them has are not compared; where a run ends
+ * is none of them while it is not `finished`. */
+static uint32_t options_changed(const char *was, const char *now, const tn_run *run, bool finished,
+                                tn_text *names)
 {
     const char *passed_over[] = {"compute.gemm",
                                  "compute.huge_pages",
@@ -210,8 +213,8 @@ static uint32_t say_changes(const tn_rerun *r, bool other_data, tn_text *out)
 {
     const tn_run *run = r->plan->run;
     tn_text names = {0};
-    uint32_t n = tn_options_changed(tn_text_str(&r->state->past->config), r->text->config, run,
-                                    r->finish != TN_FINISH_NOT, &names);
+    uint32_t n = options_changed(tn_text_str(&r->state->past->config), r->text->config, run,
+                                 r->finish != TN_FINISH_NOT, &names);
     if (other_data) {
         add_name(&names, n++, "data.train");
     }

@@ -10,12 +10,6 @@
 
 #include "train/trainer.h"
 
-/* Adds the names of options that differ in two resolved configurations, ", " between them, and
- * returns how many there are. Options that only one of them has are not compared; where a run ends
- * is none of them while it is not `finished`. */
-uint32_t tn_options_changed(const char *was, const char *now, const tn_run *run, bool finished,
-                            tn_text *names);
-
 /* Why nothing is left to learn; NULL: something is. */
 typedef enum tn_finish {
     TN_FINISH_NOT,
