@@ -70,11 +70,56 @@ static void a_first_batch_without_keys_has_rows(void **state)
     tn_tmpdir_remove(dir);
 }
 
+/* Of the first 32 rows, as rank `rank` of three that do not wait for each other sees them. */
+static double loss_of_first_batch(uint32_t rank, const char *dropout)
+{
+    tn_arena *arena = tn_arena_new(1 << 16);
+    const char *const opts[] = {dropout, "cluster.staleness=1", NULL};
+    const tn_blueprint *plan = golden_plan_of(arena, "deepfm", opts, rank, 3);
+    tn_reader_opts reading = {.paths = plan->run->data.train, .batch_rows = 32, .training = true};
+    tn_feeder_opts feeding = {.plan = plan, .ahead = 1, .training = true};
+    tn_diag diag = {0};
+    tn_binder b = {.arena = arena, .diag = &diag};
+    tn_error err = {0};
+    tn_feeder *feeder = NULL;
+    tn_step *step = NULL;
+    tn_worker *w = NULL;
+    double loss = 0;
+    assert_int_equal(tn_worker_new(&w, plan, &(tn_worker_opts){.training = true}, &b, &err), TN_OK);
+    assert_int_equal(tn_feeder_open(&feeder, &feeding, &reading, &err), TN_OK);
+    assert_int_equal(tn_feeder_next(feeder, &step, &err), TN_OK);
+    for (size_t i = 0; i < step->local->keys.at[step->local->keys.n]; i++) {
+        step->rows[i] = (float)(i % 7) * .1F;
+    }
+    assert_int_equal(tn_step_compute(w, step, NULL, &loss, &err), TN_OK);
+    tn_feeder_recycle(feeder, step);
+    tn_feeder_close(feeder);
+    tn_worker_free(w);
+    tn_diag_done(&diag);
+    tn_arena_free(arena);
+    return loss;
+}
+
+/* Else each unit that one leaves out would be left out of every batch of that step. */
+static void ranks_that_do_not_wait_drop_units_of_their_own(void **state)
+{
+    (void)state;
+    double loss[3];
+    for (uint32_t r = 0; r < 3; r++) {
+        loss[r] = loss_of_first_batch(r, "model.dropout=0.5");
+        assert_true(loss_of_first_batch(r, "model.dropout=0.5") == loss[r]);
+        assert_true(loss_of_first_batch(r, "model.dropout=0") ==
+                    loss_of_first_batch(0, "model.dropout=0"));
+    }
+    assert_true(loss[0] != loss[1] && loss[1] != loss[2] && loss[0] != loss[2]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_model_without_dense_weights_has_a_worker),
         cmocka_unit_test(a_first_batch_without_keys_has_rows),
+        cmocka_unit_test(ranks_that_do_not_wait_drop_units_of_their_own),
     };
     return cmocka_run_group_tests_name("train/worker", tests, NULL, NULL);
 }
