@@ -37,7 +37,7 @@ static void hear_refusal(tn_async *g, const tn_frame *f, uint32_t from)
     if (g->failed == TN_OK) {
         bool diverged = f->code == TN_REFUSAL_DIVERGED;
         g->failed = tn_fail(&g->err, diverged ? TN_E_DIVERGED : TN_E_PEER,
-                            "rank %u refused a request of step %" PRIu64 ": %s", from, f->step,
+                            "rank %u refused a request of step %" PRIu64 ": %s", from, f->step + 1,
                             tn_refusal_text(f->code));
     }
 }
@@ -254,7 +254,7 @@ static tn_status measure(tn_async *g, tn_team *team, const tn_flight *f, tn_slic
     grads->norm = sqrt(tn_pushnorm2(team, &all));
     if (!isfinite((float)grads->norm)) {
         return tn_fail(err, TN_E_DIVERGED, "the gradient of step %" PRIu64 " is not finite",
-                       grads->push->step);
+                       grads->push->step + 1);
     }
     return TN_OK;
 }

@@ -140,7 +140,7 @@ tn_status tn_owner_slices_push(const tn_owner_slices *s, tn_batchio *io, uint32_
         write_dense(io, from, n_dense, grads->dense, to + row_bytes) != TN_VALUES_FINITE) {
         tn_parcel_drop(p);
         return tn_fail(err, TN_E_DIVERGED, "the gradient of step %" PRIu64 " is not finite",
-                       grads->push->step);
+                       grads->push->step + 1);
     }
     *out = p;
     return TN_OK;

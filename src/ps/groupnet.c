@@ -164,6 +164,9 @@ static void hear_of(tn_group *g, const tn_frame *f)
     (void)pthread_mutex_lock(&g->lock);
     if (g->open && g->is_whole && f->incarnation == g->once[f->rank].incarnation) {
         tn_pulse_heard(g->pulse, f->rank, NULL, 0, tn_clock_ns());
+        if (f->type == TN_FRAME_PUSH) {
+            tn_pulse_pushed(g->pulse, f->rank, f->step);
+        }
     }
     (void)pthread_mutex_unlock(&g->lock);
 }

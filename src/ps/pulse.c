@@ -156,7 +156,18 @@ static void take_beat(tn_pulse *p, tn_pulse_rank *r, const tn_beat_note *beat, u
     r->waits_for = beat->waits_for <= p->opts.size ? beat->waits_for : 0;
     r->rows_per_s = within(beat->rows_per_s, ROWS_PER_S_MAX);
     r->waiting = within(beat->waiting, 1);
+    r->at_beat = r->pushed;
     r->n_beats++;
+}
+
+void tn_pulse_pushed(tn_pulse *p, uint32_t rank, uint64_t number)
+{
+    tn_pulse_rank *r = rank_of(p, rank);
+    if (!r->has_pushed) {
+        r->has_pushed = true;
+        r->pushed = r->at_beat = number;
+    }
+    r->pushed = number > r->pushed ? number : r->pushed; /* it may be sent again */
 }
 
 void tn_pulse_heard(tn_pulse *p, uint32_t rank, const tn_beat_note *beat, uint64_t step,

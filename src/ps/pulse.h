@@ -75,6 +75,9 @@ void tn_pulse_unwatch(tn_pulse *p, uint32_t rank); /* its last figures stay in t
 void tn_pulse_heard(tn_pulse *p, uint32_t rank, const tn_beat_note *beat, uint64_t step,
                     uint64_t now_ns);
 
+/* It has pushed what it calls step `number`: where it is between two beats, for texts. */
+void tn_pulse_pushed(tn_pulse *p, uint32_t rank, uint64_t number);
+
 /* The next thing that happened up to now, each once, by rank; false: that was all. */
 bool tn_pulse_poll(tn_pulse *p, uint64_t now_ns, tn_pulse_event *out);
 

@@ -28,6 +28,8 @@ typedef struct tn_pulse_rank {
     uint64_t silent_ns;         /* how long it was silent before the last frame, if suspect then */
     uint64_t n_beats;           /* 0: nothing below is known */
     uint64_t step, stood_awake; /* since when it has been at this step, or training */
+    bool has_pushed;            /* else the next two are nothing */
+    uint64_t pushed, at_beat;   /* the number of its last push, now and at its last beat */
     uint64_t state;             /* tn_peer_state */
     uint64_t records, rss_bytes, waits_for;
     double rows_per_s, waiting;

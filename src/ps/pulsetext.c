@@ -24,7 +24,8 @@ static void add_who(const tn_pulse *p, uint32_t rank, tn_text *out)
 static void add_step(const tn_pulse_rank *r, const char *before, tn_text *out)
 {
     if (r->n_beats > 0) {
-        tn_text_addf(out, "%s%llu", before, (unsigned long long)r->step);
+        const uint64_t step = r->step + (r->pushed - r->at_beat);
+        tn_text_addf(out, "%s%llu", before, (unsigned long long)step);
     }
 }
 

@@ -38,7 +38,7 @@ tn_status tn_shard_apply(tn_shard *s, tn_team *team, const tn_gradients *grads, 
     double norm = sqrt(norm2);
     if (!isfinite(norm)) {
         return tn_fail(err, TN_E_DIVERGED, "the gradient of step %" PRIu64 " is not finite",
-                       push->step);
+                       push->step + 1);
     }
     tn_lane *lane = tn_team_lane(team);
     double clip = tn_clip_factor(norm, s->rules->clip_global);

@@ -61,7 +61,7 @@ static void hear_refusal(tn_sync *g, const tn_frame *f, uint32_t from)
     if (g->failed == TN_OK) {
         bool diverged = f->code == TN_REFUSAL_DIVERGED;
         fail(g, tn_fail(&g->err, diverged ? TN_E_DIVERGED : TN_E_PEER,
-                        "rank %u refused a request of step %" PRIu64 ": %s", from, f->step,
+                        "rank %u refused a request of step %" PRIu64 ": %s", from, f->step + 1,
                         tn_refusal_text(f->code)));
     }
 }

@@ -163,6 +163,7 @@ static tn_status follow_orders(tn_follower *f, tn_error *err)
         if (status != TN_OK && status != TN_END) {
             return status;
         }
+        f->beats.step = f->w->steps; /* of what was loaded, too */
         tn_beats_state(&f->beats, TN_PEER_WAITING);
         TN_TRY(tn_follower_note_share(f, err));
     }

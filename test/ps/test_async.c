@@ -393,7 +393,7 @@ static void answers_that_do_not_fit_are_told(void **state)
         {{.type = TN_FRAME_DENSE, .count = {0, 0, 3}}, TN_E_PEER, "rank 1 sent weights that"},
         {{.type = TN_FRAME_REFUSED, .step = 4, .code = TN_REFUSAL_FULL},
          TN_E_PEER,
-         "rank 1 refused a request of step 4: too many requests are waiting"},
+         "rank 1 refused a request of step 5: too many requests are waiting"},
         {{.type = TN_FRAME_REFUSED, .code = TN_REFUSAL_DIVERGED}, TN_E_DIVERGED, "not finite"},
     };
     for (uint32_t i = 0; i < sizeof strange / sizeof *strange; i++) {

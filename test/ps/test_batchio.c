@@ -198,7 +198,7 @@ static void a_gradient_that_cannot_travel_is_told(void **state)
         *which = 1e9F; /* beyond f16 */
         assert_int_equal(tn_owner_slices_push(&w->slices, &w->io, 0, &grads, &p, &err),
                          TN_E_DIVERGED);
-        assert_string_equal(err.text, "the gradient of step 12 is not finite");
+        assert_string_equal(err.text, "the gradient of step 13 is not finite");
         tn_keyblock_done(&block);
         world_free(w);
     }

@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "ps/groupkit.h"
 #include "ps/pulse.h"
+#include "ps/requests.h"
 #include "support/test.h"
 
 #include <string.h>
@@ -86,6 +87,55 @@ static void a_rank_that_falls_silent_is_lost(void **state)
     assert_int_equal(s.f[1].status, TN_E_PEER);
     assert_false(tn_group_is_told_elsewhere(x.group[0]));
     assert_true(tn_group_is_told_elsewhere(x.group[1]));
+    groupkit_close(&x);
+}
+
+/* Rank 1: pushes between two beats, and then its net thread stands still. */
+typedef struct stopper {
+    tn_group *group;
+    uint32_t n_ticks;
+    atomic_bool goes_on;
+} stopper;
+
+static uint32_t push_and_stop(void *arg)
+{
+    enum { LAST = 5 };
+    stopper *s = arg;
+    s->n_ticks++;
+    for (uint64_t step = 7; s->n_ticks == LAST && step < 10; step++) {
+        tn_parcel *p = NULL;
+        tn_parcels *parcels = tn_group_parcels(s->group);
+        assert_int_equal(tn_parcel_take(&p, parcels, TN_PUSH_PARAMS, NULL), TN_OK);
+        memset(tn_parcel_payload(p), 0, TN_PUSH_PARAMS);
+        p->frame.type = TN_FRAME_PUSH;
+        p->frame.step = step;
+        tn_link_post(tn_group_link(s->group), 0, p);
+    }
+    while (s->n_ticks > LAST && !atomic_load(&s->goes_on)) {
+        (void)usleep(1000);
+    }
+    return 0;
+}
+
+static void the_step_of_a_lost_rank_is_that_of_its_last_push(void **state)
+{
+    (void)state;
+    groupkit x;
+    groupkit_set(&x, 2);
+    groupkit_form(&x);
+    stopper s = {.group = x.group[1]};
+    const tn_beat_note beat = {.state = TN_PEER_TRAINING};
+    const tn_group_values values = {.arg = &s, .waits_for = push_and_stop};
+    tn_group_tell(x.group[1], &beat, 100);
+    tn_group_set_values(x.group[1], &values);
+    const tn_order_note order = {.what = TN_ORDER_EVALUATE};
+    tn_error err = {0};
+    tn_status status = tn_group_order(x.group[0], &order, &err);
+    status = status == TN_OK ? tn_group_await(x.group[0], &order, NULL, NULL, &err) : status;
+    assert_int_equal(status, TN_E_PEER);
+    assert_non_null(strstr(err.text, "s ago at step 102, and is taken for lost"));
+    atomic_store(&s.goes_on, true);
+    tn_group_set_values(x.group[1], NULL);
     groupkit_close(&x);
 }
 
@@ -178,6 +228,7 @@ int main(void)
         cmocka_unit_test(a_run_that_ends_by_a_failed_order_is_told_where_it_failed),
         cmocka_unit_test(a_rank_that_fails_ends_all),
         cmocka_unit_test(a_rank_that_falls_silent_is_lost),
+        cmocka_unit_test(the_step_of_a_lost_rank_is_that_of_its_last_push),
         cmocka_unit_test(rank_0_that_falls_silent_is_lost),
         cmocka_unit_test(a_short_timeout_is_short),
         cmocka_unit_test(who_is_gone_by_the_news_ends_all_at_once),

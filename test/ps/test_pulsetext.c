@@ -70,6 +70,31 @@ static void sentences_name_rank_host_process_and_step(void **state)
     tn_pulse_free(p);
 }
 
+/* Beats come once a second, pushes with every step; what a rank calls its steps is its own affair.
+ */
+static void a_lost_rank_is_told_with_the_step_of_its_last_push(void **state)
+{
+    (void)state;
+    tn_pulse *p = open_pulse(2);
+    const tn_beat_note beat = {.state = TN_PEER_TRAINING};
+    tn_pulse_heard(p, 1, &beat, 0, SECOND);
+    tn_pulse_pushed(p, 1, 70);
+    assert_lost_text(p, 1, 2 * SECOND,
+                     "rank 1 (host 'b', pid 4711) was last heard of 1.0 s ago at step 0");
+    tn_pulse_pushed(p, 1, 71);
+    tn_pulse_pushed(p, 1, 72);
+    tn_pulse_pushed(p, 1, 71); /* once more */
+    assert_lost_text(p, 1, 2 * SECOND,
+                     "rank 1 (host 'b', pid 4711) was last heard of 1.0 s ago at step 2");
+    tn_pulse_heard(p, 1, &beat, 3, 2 * SECOND);
+    assert_lost_text(p, 1, 3 * SECOND,
+                     "rank 1 (host 'b', pid 4711) was last heard of 1.0 s ago at step 3");
+    tn_pulse_pushed(p, 1, 80);
+    assert_event_text(p, 8 * SECOND,
+                      "rank 1 (host 'b', pid 4711) has been silent for 6.0 s, at step 11");
+    tn_pulse_free(p);
+}
+
 static void what_is_not_known_is_left_out(void **state)
 {
     (void)state;
@@ -267,6 +292,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sentences_name_rank_host_process_and_step),
+        cmocka_unit_test(a_lost_rank_is_told_with_the_step_of_its_last_push),
         cmocka_unit_test(what_is_not_known_is_left_out),
         cmocka_unit_test(c8_hosts_are_cut_and_made_printable),
         cmocka_unit_test(the_table_has_a_line_for_each_rank_and_one_of_sums),
