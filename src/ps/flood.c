@@ -25,11 +25,17 @@
 enum {
     EVENT_BYTES = 6,     /* u16 what, u32 value, in the order of this machine */
     FILES_MAX = 1 << 20, /* descriptors above are not watched */
-    NAME_BYTES = 64
+    NAME_BYTES = 64,
+    WATCHED = ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_HANDSHAKE_SUCCEEDED |
+              ZMQ_EVENT_HANDSHAKE_FAILED_AUTH | ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL |
+              ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL
 };
 
+static const uint64_t minute_ns = 60000000000;
+
 typedef struct connection {
-    bool open, heard; /* heard: a message of it was handed on since the last look */
+    bool open, heard; /* heard: a message of it was handed on since the last look .. */
+    bool spoke;       /* .. or before it */
     ino_t inode;
     uint64_t from; /* bytes that had come at that look */
 } connection;
@@ -40,7 +46,13 @@ struct tn_flood {
     uint64_t most;
     connection *of; /* by descriptor */
     uint32_t n_files, n_open;
+    uint64_t undecided;     /* accepted and not yet let in or refused; those that ended, too */
+    uint64_t silent;        /* that ended without a message */
+    const char *why;        /* one was not let in, of late */
+    uint64_t told, told_ns; /* how many were logged, and when */
 };
+
+static const char foreign[] = "did not speak as a peer does";
 
 static tn_status refused(const tn_flood *f, tn_error *err)
 {
@@ -57,8 +69,7 @@ static tn_status watch(tn_flood *f, void *context, tn_error *err)
     /* no limit: libzmq would wait for room, on the thread of all connections */
     if (f->events == NULL || f->z.zmq_setsockopt(f->events, ZMQ_RCVHWM, &none, sizeof none) != 0 ||
         f->z.zmq_setsockopt(f->events, ZMQ_LINGER, &none, sizeof none) != 0 ||
-        f->z.zmq_socket_monitor(f->router, name, ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_DISCONNECTED) !=
-            0) {
+        f->z.zmq_socket_monitor(f->router, name, WATCHED) != 0) {
         return refused(f, err);
     }
     return f->z.zmq_connect(f->events, name) == 0 ? TN_OK : refused(f, err);
@@ -75,6 +86,7 @@ tn_status tn_flood_open(tn_flood **out, const tn_zmq *z, void *context, void *ro
     f->z = *z;
     f->router = router;
     f->most = most;
+    f->why = foreign;
     tn_status status = watch(f, context, err);
     if (status != TN_OK) {
         tn_flood_close(f);
@@ -84,11 +96,28 @@ tn_status tn_flood_open(tn_flood **out, const tn_zmq *z, void *context, void *ro
     return TN_OK;
 }
 
+/* A thousand a second must not fill the log; how many they were is told at the end. */
+static void tell_failures(tn_flood *f, bool is_last)
+{
+    const uint64_t n = tn_flood_failed(f).n;
+    const uint64_t now = tn_clock_ns();
+    if (n == f->told || (f->told > 0 && !is_last && now - f->told_ns < minute_ns)) {
+        return;
+    }
+    f->told = n;
+    f->told_ns = now;
+    tn_log(TN_LOG_WARN,
+           "connections that broke off before they were let in: %" PRIu64
+           " so far; the last one %s",
+           n, f->why);
+}
+
 void tn_flood_close(tn_flood *f)
 {
     if (f == NULL) {
         return;
     }
+    tell_failures(f, true);
     /* first the one that tells: without a listener it would wait for one */
     (void)f->z.zmq_socket_monitor(f->router, NULL, 0);
     if (f->events != NULL) {
@@ -123,14 +152,35 @@ static bool make_room(tn_flood *f, uint32_t fd)
 static void forget(tn_flood *f, uint32_t fd)
 {
     if (fd < f->n_files && f->of[fd].open) {
-        f->of[fd].open = false;
+        f->of[fd].open = f->of[fd].spoke = false;
         f->n_open--;
+    }
+}
+
+static void end(tn_flood *f, uint32_t fd)
+{
+    f->silent += fd >= f->n_files || !(f->of[fd].spoke || f->of[fd].heard);
+    forget(f, fd);
+}
+
+/* How a greeting ended. One of ZMTP 1, and so of whatever is no peer, ends without an event. */
+static void decide(tn_flood *f, uint16_t what, uint32_t reason)
+{
+    if (what == ZMQ_EVENT_HANDSHAKE_SUCCEEDED || what == ZMQ_EVENT_HANDSHAKE_FAILED_AUTH) {
+        f->undecided -= f->undecided > 0;
+    } else if (what == ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL) {
+        f->why = "closed, or was silent";
+    } else {
+        f->why = reason == ZMQ_PROTOCOL_ERROR_ZMTP_CRYPTOGRAPHIC
+                     ? "has another key for this peer than this peer has"
+                     : foreign;
     }
 }
 
 static void begin(tn_flood *f, uint32_t fd)
 {
     struct stat st;
+    f->undecided++;
     forget(f, fd);
     if (make_room(f, fd) && fstat((int)fd, &st) == 0) {
         f->of[fd] = (connection){.open = true, .inode = st.st_ino};
@@ -158,8 +208,10 @@ static bool hear_event(tn_flood *f)
     memcpy(&fd, event + sizeof what, sizeof fd);
     if (what == ZMQ_EVENT_ACCEPTED) {
         begin(f, fd);
+    } else if (what == ZMQ_EVENT_DISCONNECTED) {
+        end(f, fd);
     } else {
-        forget(f, fd);
+        decide(f, what, fd); /* a reason is in its place */
     }
     return true;
 }
@@ -204,6 +256,7 @@ uint32_t tn_flood_look(tn_flood *f)
     uint32_t n_cut = 0;
     while (hear_event(f)) {
     }
+    tell_failures(f, false);
     for (uint32_t fd = 0, left = f->n_open; left > 0; fd++) {
         connection *c = &f->of[fd];
         uint64_t bytes = 0;
@@ -215,6 +268,7 @@ uint32_t tn_flood_look(tn_flood *f)
             forget(f, fd);
         } else if (c->heard) {
             c->heard = false;
+            c->spoke = true;
             c->from = bytes;
         } else if (bytes > c->from && bytes - c->from > f->most) {
             n_cut += cut(f, fd, bytes - c->from);
@@ -222,6 +276,12 @@ uint32_t tn_flood_look(tn_flood *f)
         }
     }
     return n_cut;
+}
+
+tn_flood_failures tn_flood_failed(const tn_flood *f)
+{
+    const uint64_t n = f->silent < f->undecided ? f->silent : f->undecided;
+    return (tn_flood_failures){n, f->why};
 }
 
 uint32_t tn_flood_watched(const tn_flood *f)

@@ -22,6 +22,12 @@
 
 typedef struct tn_flood tn_flood;
 
+/* Connections that ended before they were let in or refused: ZAP (ps/zap.h) never saw them. */
+typedef struct tn_flood_failures {
+    uint64_t n;
+    const char *why; /* what the last one did; static */
+} tn_flood_failures;
+
 /* What was accepted before is not watched. Both must outlive it. TN_E_PEER: libzmq refuses. */
 tn_status tn_flood_open(tn_flood **out, const tn_zmq *z, void *context, void *router, uint64_t most,
                         tn_error *err) TN_MUST_USE;
@@ -33,6 +39,9 @@ void tn_flood_heard(tn_flood *f, const zmq_msg_t *message);
 
 /* Cuts whom it must; ten times a second is well. Returns how many. */
 uint32_t tn_flood_look(tn_flood *f);
+
+/* As of the last look; the log has them once a minute at most, and at the end. */
+tn_flood_failures tn_flood_failed(const tn_flood *f);
 
 /* Connections that are watched, as of the last look. */
 uint32_t tn_flood_watched(const tn_flood *f);

@@ -10,8 +10,13 @@
 #include "ps/socketpeers.h"
 #include "support/test.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 enum { MOST = 1 << 20, PART = MOST / 2 };
 
@@ -117,6 +122,64 @@ static void who_never_finishes_a_message_is_cut(void **state)
 }
 
 /* Twenty times what one message may have, in messages of half of it. */
+static char told[200]; /* the last line of those that were not let in */
+
+static void keep_failures(tn_log_level level, const char *line)
+{
+    (void)level;
+    const char *at = strstr(line, "connections that broke off before they were let in: ");
+    n_lines += at != NULL;
+    (void)snprintf(told, sizeof told, "%s", at != NULL ? at : told);
+}
+
+/* A thousand a second must leave a line, and not a thousand. */
+static void who_is_never_let_in_is_counted_in_one_line(void **state)
+{
+    (void)state;
+    enum { STRANGERS = 300 };
+    static const char word[] = "GET / HTTP/1.1\r\nHost: somewhere.example\r\n\r\n";
+    fixture x;
+    peer client;
+    tn_endpoint e;
+    open_fixture(&x);
+    assert_int_equal(tn_endpoint_read(x.server.at, 0, &e, NULL), TN_OK);
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons((uint16_t)e.port)};
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    const void *address = &to;
+    n_lines = 0;
+    tn_log_set(keep_failures, TN_LOG_INFO);
+    peers_open(&client, 1, NULL); /* it is let in, says nothing and goes: nothing to tell */
+    peers_dial(&client, &x.server, 0);
+    while (tn_flood_watched(x.flood) == 0) {
+        turn(&x);
+    }
+    for (uint32_t i = 0; i < STRANGERS; i++) { /* silent, foreign */
+        int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        assert_int_equal(connect(fd, address, sizeof to), 0);
+        if (i % 2 == 1) {
+            (void)send(fd, word, sizeof word - 1, MSG_NOSIGNAL);
+        }
+        (void)close(fd);
+        if (i % 16 == 0) {
+            turn(&x);
+        }
+    }
+    const uint64_t until = tn_clock_ns() + patience_ns;
+    while (tn_flood_failed(x.flood).n < STRANGERS && tn_clock_ns() < until) {
+        turn(&x);
+    }
+    peers_close(&client);
+    while (tn_flood_watched(x.flood) > 0 && tn_clock_ns() < until) {
+        turn(&x);
+    }
+    assert_int_equal(tn_flood_failed(x.flood).n, STRANGERS);
+    assert_int_equal(n_lines, 1);
+    close_fixture(&x);
+    tn_log_set(NULL, TN_LOG_INFO);
+    assert_int_equal(n_lines, 2); /* the count, at the end */
+    assert_non_null(strstr(told, ": 300 so far; the last one "));
+}
+
 static void who_finishes_its_messages_is_left_alone(void **state)
 {
     (void)state;
@@ -209,6 +272,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_never_finishes_a_message_is_cut),
+        cmocka_unit_test(who_is_never_let_in_is_counted_in_one_line),
         cmocka_unit_test(who_finishes_its_messages_is_left_alone),
         cmocka_unit_test(what_cannot_be_watched_is_told),
     };
