@@ -9,7 +9,8 @@
  *     tn_curve_forget(&pair);
  *
  * Z85 is RFC 32 of ZeroMQ: 5 printable characters for 4 bytes. Keys are 32 bytes here, text in
- * files only; messages name files, never keys. Any thread.
+ * files only; messages name files, and of keys only the public half of one that is refused. Any
+ * thread.
  */
 #ifndef TN_PS_CURVEKEYS_H
 #define TN_PS_CURVEKEYS_H

@@ -240,10 +240,32 @@ static void name_missing(const tn_group *g, tn_text *out)
     }
 }
 
+/* Whom it cannot hear, and why, as far as libzmq tells. */
+static void name_refused(const tn_group *g, tn_text *out)
+{
+    tn_link_counts counts;
+    tn_link_counts_of(g->link, &counts);
+    const char *greeting = tn_greeting_text(counts.greeting);
+    if (greeting != NULL) {
+        tn_text_addf(out, "; %s", greeting);
+    }
+    for (uint32_t v = TN_ZAP_ADMITTED + 1; v < TN_ZAP_VERDICTS; v++) {
+        if (counts.door[v] > 0) {
+            tn_text_addf(out, "; connections refused: %llu (%s)",
+                         (unsigned long long)counts.door[v], tn_zap_verdict_text(v));
+        }
+    }
+    if (counts.failures.n > 0) {
+        tn_text_addf(out, "; connections that broke off: %llu, the last of which %s",
+                     (unsigned long long)counts.failures.n, counts.failures.why);
+    }
+}
+
 static tn_status missing(const tn_group *g, double waited_s, tn_error *err)
 {
     tn_text who = {0};
     name_missing(g, &who);
+    name_refused(g, &who);
     tn_status status = tn_fail(err, TN_E_PEER, "waited %.0f s (cluster.start_timeout) for %s",
                                waited_s, tn_text_str(&who));
     tn_text_done(&who);
@@ -254,6 +276,7 @@ static void tell_missing(const tn_group *g)
 {
     tn_text who = {0};
     name_missing(g, &who);
+    name_refused(g, &who);
     tn_log(TN_LOG_INFO, "waiting for %s", tn_text_str(&who));
     tn_text_done(&who);
 }

@@ -63,6 +63,7 @@ void tn_link_counts_of(tn_link *l, tn_link_counts *out)
 {
     (void)pthread_mutex_lock(&l->lock);
     *out = l->told;
+    out->greeting = l->greeter != NULL ? tn_greeter_look(l->greeter) : TN_GREETING_NONE;
     (void)pthread_mutex_unlock(&l->lock);
     tn_zap_counts(tn_sockets_door(l->sockets), out->door);
 }
@@ -74,6 +75,10 @@ tn_status tn_link_dial(tn_link *l, uint32_t rank, const tn_endpoint *at, tn_erro
     (void)pthread_mutex_lock(&l->lock); /* sockets are made by one thread at a time */
     TN_ASSERT(l->dialled[rank] == NULL);
     tn_status status = tn_sockets_dial(l->sockets, rank, at, &dealer, err);
+    if (status == TN_OK && rank == 0 && !at->is_ipc &&
+        l->opts.security->kind == TN_SECURITY_CURVE) {
+        status = tn_greeter_open(&l->greeter, &l->z, tn_sockets_context(l->sockets), dealer, err);
+    }
     l->dialled[rank] = dealer; /* from here on the net thread's */
     l->news = true;
     (void)pthread_mutex_unlock(&l->lock);
@@ -159,6 +164,7 @@ void tn_link_close(tn_link *l)
         tn_status status = tn_thread_join(l->thread, NULL);
         TN_ASSERT(status == TN_OK);
     }
+    tn_greeter_close(l->greeter);
     for (uint32_t r = 0; l->dialled != NULL && r < l->opts.size; r++) {
         tn_sockets_hang_up(l->sockets, l->dialled[r]);
     }

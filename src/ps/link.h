@@ -15,6 +15,8 @@
 #ifndef TN_PS_LINK_H
 #define TN_PS_LINK_H
 
+#include "ps/flood.h"
+#include "ps/greeting.h"
 #include "ps/parcel.h"
 #include "ps/sockets.h"
 
@@ -77,6 +79,8 @@ typedef struct tn_link_counts {
     uint64_t dropped[TN_DROPS];
     uint64_t door[TN_ZAP_VERDICTS]; /* connections of others, by verdict */
     uint64_t floods;                /* connections that were cut: ps/flood.h */
+    tn_flood_failures failures;     /* and those that were never let in */
+    tn_greeting greeting;           /* of this peer by rank 0, over TCP with keys */
 } tn_link_counts;
 void tn_link_counts_of(tn_link *l, tn_link_counts *out);
 

@@ -157,7 +157,10 @@ static void tick(tn_link *l, uint64_t now)
 {
     if (now >= l->next_tick) {
         l->next_tick = now + tick_ns;
-        l->counts.floods += l->flood != NULL ? tn_flood_look(l->flood) : 0;
+        if (l->flood != NULL) {
+            l->counts.floods += tn_flood_look(l->flood);
+            l->counts.failures = tn_flood_failed(l->flood);
+        }
         l->opts.events.tick(l->opts.events.arg, now);
     }
 }

@@ -9,7 +9,6 @@
 #define TN_PS_LINKSTATE_H
 
 #include "base/threads.h"
-#include "ps/flood.h"
 #include "ps/link.h"
 
 #include <pthread.h>
@@ -40,8 +39,9 @@ struct tn_link {
     tn_link_opts opts;
     tn_sockets *sockets;
     void *router;
-    tn_flood *flood; /* over the router's connections; NULL: over ipc */
-    int wake;        /* eventfd */
+    tn_greeter *greeter; /* of the dealer to rank 0; guarded by lock; NULL: none */
+    tn_flood *flood;     /* over the router's connections; NULL: over ipc */
+    int wake;            /* eventfd */
     tn_thread *thread;
     atomic_bool stop;
     _Atomic uint64_t session;

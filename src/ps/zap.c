@@ -108,7 +108,8 @@ static void answer(const tn_zap *zap, const request *r, tn_zap_verdict v, uint32
 /* A stranger who knocks a thousand times a second must not fill the log. */
 static void tell(tn_zap *zap, const request *r, tn_zap_verdict v)
 {
-    enum { AT = 3 }; /* the address */
+    enum { AT = 3, KEY = 6 }; /* the address; the public half of a key */
+    char key[TN_CURVE_CHARS + 1] = "";
     double now = tn_clock_s();
     uint64_t count = atomic_load_explicit(&zap->count[v], memory_order_relaxed);
     if (v == TN_ZAP_ADMITTED || (count > 1 && now - zap->told_s[v] < LOG_EVERY_S)) {
@@ -116,9 +117,12 @@ static void tell(tn_zap *zap, const request *r, tn_zap_verdict v)
     }
     zap->told_s[v] = now;
     tn_bytes from = r->kept > AT ? r->frame[AT] : (tn_bytes){.data = ""};
-    tn_log(TN_LOG_WARN, "refused a connection from '%.*s': %s (%llu so far)",
+    if (v == TN_ZAP_KEY) { /* as it stands in its .pub file */
+        (void)zap->z.zmq_z85_encode(key, (const uint8_t *)r->frame[KEY].data, TN_CURVE_BYTES);
+    }
+    tn_log(TN_LOG_WARN, "refused a connection from '%.*s': %s (%llu so far)%s%s",
            (int)(from.size < 80 ? from.size : 80), from.data, tn_zap_verdict_text(v),
-           (unsigned long long)count);
+           (unsigned long long)count, key[0] != '\0' ? "; its public half is " : "", key);
 }
 
 static void serve(tn_zap *zap)

@@ -63,8 +63,23 @@ grep -q 'tcp://127.0.0.1' "$dir/err.0" || fail "not over TCP: $(cat "$dir/err.0"
 same_model "$dir/near" "$dir/far"
 echo "$name: over CURVE the same bits as over sockets of this machine"
 
-group none "$dir/other" cluster.start_timeout=3s
+! grep -q 'broke off\|refused' "$dir/err.0" "$dir/err.1" || fail "told of nothing: $(cat "$dir"/err.?)"
+
+group none "$dir/other" cluster.start_timeout=2s
 codes 66
 grep -q 'the key is not on the list' "$dir/err.0" || fail "rank 0 does not say why: $(cat "$dir/err.0")"
+grep -qF "its public half is $(cat "$dir/other/rank-1.pub")" "$dir/err.0" || fail "whose key: $(cat "$dir/err.0")"
+grep -q 'error: waited .* connections refused: .*the key is not on the list' "$dir/err.0" || fail "no: $(cat "$dir/err.0")"
+grep -q 'error: .*it refused the key of this peer' "$dir/err.1" || fail "rank 1 does not know why: $(cat "$dir/err.1")"
 grep -q 'for rank 1' "$dir/err.0" || fail "rank 0 does not say whom it waited for: $(cat "$dir/err.0")"
 echo "$name: a key of its own making opens nothing"
+
+# Rank 1 expects another key of rank 0 than that has.
+mkdir "$dir/stale"
+cp "$dir"/peers/rank-1.* "$dir/stale"
+tnet-keygen "$dir/stale" rank-0 >"$dir/log"
+group stale "$dir/stale" cluster.start_timeout=2s
+codes 66
+grep -q 'the last of which has another key for this peer' "$dir/err.0" || fail "rank 0: $(cat "$dir/err.0")"
+grep -q 'error: .*it hung up on this peer: is its key another' "$dir/err.1" || fail "rank 1: $(cat "$dir/err.1")"
+echo "$name: an old key of rank 0 is told as such"

@@ -1,6 +1,7 @@
 /* test_sockets_admission.c - who gets in and who does not, with real sockets. */
 #include "base/clock.h"
 #include "base/file.h"
+#include "ps/greeting.h"
 #include "ps/keys.h"
 #include "ps/socketpeers.h"
 #include "support/test.h"
@@ -171,6 +172,24 @@ static void copy_file(const char *from, const char *to)
     tn_text_done(&text);
 }
 
+static tn_greeter *dial_and_watch(peer *client, const peer *server)
+{
+    tn_greeter *g = NULL;
+    peers_dial(client, server, 0);
+    assert_int_equal(
+        tn_greeter_open(&g, keys_zmq(), tn_sockets_context(client->sockets), client->dealer, NULL),
+        TN_OK);
+    return g;
+}
+
+static void await_greeting(tn_greeter *g, tn_greeting want)
+{
+    const double until = peers_deadline();
+    while (tn_greeter_look(g) != want) {
+        assert_true(tn_clock_s() < until);
+    }
+}
+
 static void an_unlisted_key_is_refused(void **state)
 {
     (void)state;
@@ -187,9 +206,41 @@ static void an_unlisted_key_is_refused(void **state)
     peers_open(&server, 0, &zero);
     peers_listen(&server, &loopback);
     peers_open(&client, 1, &one);
-    peers_dial(&client, &server, 0);
+    tn_greeter *g = dial_and_watch(&client, &server);
     refuses(&server, TN_ZAP_KEY);
+    await_greeting(g, TN_GREETING_REFUSED);
+    tn_greeter_close(g);
     peers_close(&client);
+    peers_close(&server);
+}
+
+/* A client that lists another key than the server has. */
+static void a_server_with_another_key_is_told_from_one_that_refuses(void **state)
+{
+    (void)state;
+    char path[2][300];
+    const char *ours = folder("ours", path[0]);
+    const char *theirs = folder("theirs", path[1]);
+    (void)keys_make(ours, "rank-0");
+    (void)keys_make(ours, "rank-1");
+    (void)keys_make(theirs, "rank-0");
+    copy_file(keys_path(ours, "rank-1.pub"), keys_path(theirs, "rank-1.pub"));
+    const tn_security_opts zero = {.key = keys_path(ours, "rank-0.key"), .allow = ours};
+    const tn_security_opts one = {.key = keys_path(ours, "rank-1.key"), .allow = theirs};
+    const tn_security_opts good = {.key = keys_path(ours, "rank-1.key"), .allow = ours};
+    peer server;
+    peers_open(&server, 0, &zero);
+    peers_listen(&server, &loopback);
+    for (uint32_t i = 0; i < 2; i++) {
+        peer client;
+        peers_open(&client, 1, i == 0 ? &one : &good);
+        tn_greeter *g = dial_and_watch(&client, &server);
+        await_greeting(g, i == 0 ? TN_GREETING_BROKEN : TN_GREETING_DONE);
+        assert_true((tn_greeting_text(tn_greeter_look(g)) == NULL) == (i == 1));
+        tn_greeter_close(g);
+        peers_close(&client);
+    }
+    tn_greeter_close(NULL);
     peers_close(&server);
 }
 
@@ -324,6 +375,7 @@ int main(void)
         TEST(ipc_is_for_the_same_user_and_never_encrypted),
         TEST(a_listed_key_comes_in_as_its_rank),
         TEST(an_unlisted_key_is_refused),
+        TEST(a_server_with_another_key_is_told_from_one_that_refuses),
         TEST(noise_reaches_nobody_and_good_peers_still_come),
         TEST(a_client_without_keys_gets_nowhere_at_a_curve_port),
         TEST(a_message_over_the_limit_ends_its_connection),
