@@ -204,6 +204,27 @@ static void who_is_gone_by_the_news_ends_all_at_once(void **state)
     }
 }
 
+/* Its last answer might still be on its way, and is lost when it hangs up. */
+static void who_is_dismissed_stays_until_rank_0_goes(void **state)
+{
+    (void)state;
+    static const uint64_t patience_ns = 2000000000; /* of a rank for rank 0 */
+    groupkit x;
+    groupkit_seats s;
+    groupkit_set(&x, 2);
+    groupkit_form(&x);
+    groupkit_seat(&x, &s);
+    const tn_order_note bye = {.what = TN_ORDER_BYE};
+    assert_int_equal(tn_group_order(x.group[0], &bye, NULL), TN_OK);
+    groupkit_join(&x, &s);
+    assert_int_equal(s.f[1].status, TN_OK);
+    const uint64_t begin = tn_clock_ns();
+    tn_group_close(x.group[1]);
+    x.group[1] = NULL;
+    assert_true(tn_clock_ns() - begin >= tn_timer_ns(patience_ns)); /* rank 0 is there still */
+    groupkit_close(&x);
+}
+
 /* Who gives up after a short time does not look out for others for a long one. */
 static void a_short_timeout_is_short(void **state)
 {
@@ -230,6 +251,7 @@ int main(void)
         cmocka_unit_test(a_rank_that_falls_silent_is_lost),
         cmocka_unit_test(the_step_of_a_lost_rank_is_that_of_its_last_push),
         cmocka_unit_test(rank_0_that_falls_silent_is_lost),
+        cmocka_unit_test(who_is_dismissed_stays_until_rank_0_goes),
         cmocka_unit_test(a_short_timeout_is_short),
         cmocka_unit_test(who_is_gone_by_the_news_ends_all_at_once),
     };
