@@ -138,20 +138,22 @@ tn_status tn_reader_open(tn_reader **out, const tn_schema *schema, const tn_read
 }
 
 /* What went wrong stands in r->err; a thread itself fails for lack of memory only. */
-static void join(tn_thread *thread)
+static void join(tn_thread **thread)
 {
     tn_error ignored = {0};
-    tn_status status = tn_thread_join(thread, &ignored);
+    tn_status status = tn_thread_join(*thread, &ignored);
     TN_ASSERT(status == TN_OK || status == TN_E_MEMORY);
+    *thread = NULL;
 }
 
-static void join_all(tn_reader *r)
+void tn_reader_quit(tn_reader *reader)
 {
-    join(r->source);
-    for (uint32_t i = 0; i < r->n_parsers; i++) {
-        join(r->parser[i]);
+    tn_reader_halt(reader);
+    join(&reader->source);
+    for (uint32_t i = 0; i < reader->n_parsers; i++) {
+        join(&reader->parser[i]);
     }
-    join(r->assembler);
+    join(&reader->assembler);
 }
 
 static void free_works(tn_reader *r)
@@ -178,8 +180,7 @@ void tn_reader_close(tn_reader *reader)
         return;
     }
     if (r->ready != NULL) { /* else no thread was started */
-        tn_reader_halt(r);
-        join_all(r);
+        tn_reader_quit(r);
     }
     free_works(r);
     for (uint32_t i = 0; i < r->n_fillings; i++) {
@@ -281,13 +282,42 @@ void tn_reader_counts(tn_reader *reader, tn_read_counts *out)
     out->sources = reader->files->n;
 }
 
+static void add_reason(tn_text *out, const tn_reason *reason, uint64_t count)
+{
+    if (count > 0) {
+        tn_text_add(out, reason->text, strlen(reason->text) + 1);
+        tn_text_addf(out, "%" PRIu64, count);
+        tn_text_addc(out, '\0');
+    }
+}
+
 void tn_reader_bad_reasons(tn_reader *reader, tn_text *out)
 {
     (void)pthread_mutex_lock(&reader->lock);
     for (uint32_t i = 0; i < reader->n_reasons; i++) {
-        tn_text_add(out, reader->reason[i].text, strlen(reader->reason[i].text) + 1);
-        tn_text_addf(out, "%" PRIu64, reader->reason[i].count);
-        tn_text_addc(out, '\0');
+        add_reason(out, &reader->reason[i], reader->reason[i].count);
+    }
+    (void)pthread_mutex_unlock(&reader->lock);
+}
+
+void tn_reader_counts_of(tn_reader *reader, uint32_t parts, tn_read_counts *out, tn_text *reasons)
+{
+    uint64_t bad[TN_REASONS_MAX] = {0};
+    *out = (tn_read_counts){.sources = reader->files->n};
+    (void)pthread_mutex_lock(&reader->lock);
+    for (uint32_t p = 0; p < parts && p < reader->deal.n; p++) {
+        const tn_deal_part *part = &reader->deal.part[p];
+        out->records += part->counts.records;
+        out->bytes += part->counts.bytes;
+        out->blank += part->counts.blank;
+        out->duplicate_key += part->counts.duplicate_key;
+        out->bad += part->counts.bad;
+        for (uint32_t i = 0; part->reason != NULL && i < reader->n_reasons; i++) {
+            bad[i] += part->reason[i];
+        }
+    }
+    for (uint32_t i = 0; i < reader->n_reasons; i++) {
+        add_reason(reasons, &reader->reason[i], bad[i]);
     }
     (void)pthread_mutex_unlock(&reader->lock);
 }

@@ -88,6 +88,8 @@ void tn_reader_recycle(tn_reader *reader, tn_batch *batch);
 /* From any thread: tn_reader_next gives what is ready and then TN_E_STOPPED, and never waits again.
  */
 void tn_reader_stop(tn_reader *reader);
+/* The same, and waits for its threads: it counts nothing any more, and calls no dealer. */
+void tn_reader_quit(tn_reader *reader);
 
 /* Clicks and rows, weighted, in the first shuffle window (without shuffle: in the first quarter
  * megabyte), after down-sampling; waits for it. TN_END: there is no row, or no part for
@@ -103,6 +105,9 @@ const char *tn_reader_cache_tmp(const tn_reader *reader);
 void tn_reader_counts(tn_reader *reader, tn_read_counts *out);
 /* Bad records by reason, "reason\0count\0" pairs appended to `out`. */
 void tn_reader_bad_reasons(tn_reader *reader, tn_text *out);
+/* Both, of the first `parts` parts that were dealt, without what a row's weight or sampling left
+ * out. */
+void tn_reader_counts_of(tn_reader *reader, uint32_t parts, tn_read_counts *out, tn_text *reasons);
 uint32_t tn_reader_n_parts(const tn_reader *reader);
 tn_part_info tn_reader_part(const tn_reader *reader, uint32_t i); /* in the order of this epoch */
 uint32_t tn_reader_cut_for(const tn_reader *reader);              /* at least 1 */

@@ -16,7 +16,8 @@ typedef struct assembly {
     uint32_t current_at; /* its next row */
     tn_filling *filling; /* NULL: none is begun */
 
-    uint32_t turn; /* how many parts before this one */
+    uint32_t turn;   /* how many parts before this one */
+    uint32_t number; /* of this one, of those that were dealt */
     uint32_t part;
     uint64_t base;    /* rows of the part before the window */
     uint64_t skip;    /* rows of the part that were handed out before */
@@ -38,7 +39,7 @@ static tn_status next_block(assembly *a, tn_error *err)
     }
     a->part_over = a->current->last;
     a->bad += a->current->parsed.n_bad;
-    TN_TRY(tn_reader_take_note(a->r, a->current, err));
+    TN_TRY(tn_reader_take_note(a->r, a->number, a->current, err));
     return tn_reader_add_to_cache(a->r, a->part, a->current, err);
 }
 
@@ -303,11 +304,12 @@ static tn_status take_parts(assembly *a, tn_error *err)
     while (status == TN_OK) {
         tn_dealt dealt;
         bool now = false;
-        status = tn_reader_await_deal(a->r, a->turn - first, false, &dealt, &now);
+        a->number = a->turn - first;
+        status = tn_reader_await_deal(a->r, a->number, false, &dealt, &now);
         if (status == TN_OK && !now) {
             TN_TRY(flush(a, err));
             tell_flushed(a, first);
-            status = tn_reader_await_deal(a->r, a->turn - first, true, &dealt, &now);
+            status = tn_reader_await_deal(a->r, a->number, true, &dealt, &now);
         }
         if (status == TN_OK) {
             TN_TRY(take_part(a, &dealt, err));

@@ -1,4 +1,5 @@
 /* reader_bad.c - bad records: counted by reason, shown, and judged against what is allowed. */
+#include "base/alloc.h"
 #include "base/log.h"
 #include "io/reader_private.h"
 
@@ -10,25 +11,51 @@ static uint64_t kept_at_most(uint64_t n, uint64_t most)
     return n < most ? n : most;
 }
 
-/* Counts `n` bad records of one kind. */
-static void count_reason(tn_reader *r, const char *message, uint64_t n)
+/* Which of the reasons that is; the last one stands for all that are too many. */
+static uint32_t find_reason(tn_reader *r, const char *message)
 {
     tn_bytes reason = tn_place_reason(message);
     size_t size = (size_t)kept_at_most(reason.size, TN_REASON_BYTES - 1);
     for (uint32_t i = 0; i < r->n_reasons; i++) {
         if (strlen(r->reason[i].text) == size &&
             memcmp(r->reason[i].text, reason.data, size) == 0) {
-            r->reason[i].count += n;
-            return;
+            return i;
         }
     }
     if (r->n_reasons == TN_REASONS_MAX) {
-        r->reason[TN_REASONS_MAX - 1].count += n;
-        return;
+        return TN_REASONS_MAX - 1;
     }
     memcpy(r->reason[r->n_reasons].text, reason.data, size);
     r->reason[r->n_reasons].text[size] = '\0';
-    r->reason[r->n_reasons++].count = n;
+    return r->n_reasons++;
+}
+
+/* Locked. */
+static tn_status count_reasons(tn_reader *r, tn_deal_part *part, const tn_parsed *p, tn_error *err)
+{
+    if (p->n_messages > 0 && part->reason == NULL) {
+        part->reason = tn_try_alloc(TN_REASONS_MAX, sizeof *part->reason, "bad records", err);
+        if (part->reason == NULL) {
+            return TN_E_MEMORY;
+        }
+    }
+    for (uint32_t i = 0; i < p->n_messages; i++) {
+        bool last = i + 1 == p->n_messages; /* those that were not kept go with it */
+        uint64_t n = last ? 1 + p->n_bad - p->n_messages : 1;
+        uint32_t which = find_reason(r, tn_parsed_message(p, i));
+        r->reason[which].count += n;
+        part->reason[which] += n;
+    }
+    return TN_OK;
+}
+
+static void count(tn_read_counts *c, const tn_parsed *p)
+{
+    c->records += p->records;
+    c->bytes += p->bytes;
+    c->blank += p->blank;
+    c->bad += p->n_bad;
+    c->duplicate_key += p->rows->duplicate_key;
 }
 
 /* More than data.bad_records_max? Shows the record that was one too many. */
@@ -75,22 +102,18 @@ static void log_bad(tn_reader *r, const tn_work *work)
     }
 }
 
-tn_status tn_reader_take_note(tn_reader *r, const tn_work *work, tn_error *err)
+tn_status tn_reader_take_note(tn_reader *r, uint32_t i, const tn_work *work, tn_error *err)
 {
     const tn_parsed *p = &work->parsed;
     (void)pthread_mutex_lock(&r->lock);
+    tn_deal_part *part = &r->deal.part[i];
     uint64_t before = r->counts.bad;
-    r->counts.records += p->records;
-    r->counts.bytes += p->bytes;
-    r->counts.blank += p->blank;
-    r->counts.bad += p->n_bad;
-    r->counts.duplicate_key += p->rows->duplicate_key;
+    count(&r->counts, p);
+    count(&part->counts, p);
     r->done_bytes += work->taken;
-    for (uint32_t i = 0; i < p->n_messages; i++) {
-        bool last = i + 1 == p->n_messages; /* those that were not kept go with it */
-        count_reason(r, tn_parsed_message(p, i), last ? 1 + p->n_bad - p->n_messages : 1);
-    }
+    tn_status counted = count_reasons(r, part, p, err);
     (void)pthread_mutex_unlock(&r->lock);
+    TN_TRY(counted);
     TN_TRY(judge(r, p, before, err));
     log_bad(r, work);
     if (p->fault != TN_OK && err != NULL) {

@@ -33,6 +33,9 @@ tn_status tn_reader_begin_deal(tn_reader *r, tn_error *err)
 
 void tn_reader_end_deal(tn_reader *r)
 {
+    for (uint32_t i = 0; i < r->deal.n; i++) {
+        tn_free(r->deal.part[i].reason);
+    }
     tn_free(r->deal.part);
 }
 
@@ -41,7 +44,7 @@ static tn_status append(tn_reader *r, const tn_dealt *dealt, tn_error *err)
 {
     if (r->deal.n == r->deal.most) {
         uint32_t most = 2 * r->deal.most + 16;
-        tn_dealt *more = tn_try_alloc(most, sizeof *more, "the parts that were dealt", err);
+        tn_deal_part *more = tn_try_alloc(most, sizeof *more, "the parts that were dealt", err);
         if (more == NULL) {
             return TN_E_MEMORY;
         }
@@ -52,7 +55,7 @@ static tn_status append(tn_reader *r, const tn_dealt *dealt, tn_error *err)
         r->deal.part = more;
         r->deal.most = most;
     }
-    r->deal.part[r->deal.n++] = *dealt;
+    r->deal.part[r->deal.n++] = (tn_deal_part){.dealt = *dealt};
     return TN_OK;
 }
 
@@ -98,7 +101,7 @@ tn_status tn_reader_await_deal(tn_reader *r, uint32_t i, bool wait, tn_dealt *ou
     }
     *now = r->deal.n > i;
     if (*now) {
-        *out = r->deal.part[i];
+        *out = r->deal.part[i].dealt;
     }
     bool stopped = r->ended || atomic_load(&r->stop);
     tn_status status = *now || (r->deal.waits && !wait) ? TN_OK : TN_END;
@@ -110,7 +113,7 @@ tn_dealt tn_reader_dealt(tn_reader *reader, uint32_t i)
 {
     (void)pthread_mutex_lock(&reader->lock);
     TN_ASSERT(i < reader->deal.n);
-    tn_dealt dealt = reader->deal.part[i];
+    tn_dealt dealt = reader->deal.part[i].dealt;
     (void)pthread_mutex_unlock(&reader->lock);
     return dealt;
 }

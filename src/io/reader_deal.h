@@ -6,11 +6,18 @@
 
 #include "io/reader.h"
 
+/* One of them, and what was met in it. */
+typedef struct tn_deal_part {
+    tn_dealt dealt;
+    tn_read_counts counts;
+    uint64_t *reason; /* bad records, by the reader's reasons; owned; NULL: none */
+} tn_deal_part;
+
 /* Guarded by the reader's lock, but the first two, which are the source thread's. */
 typedef struct tn_deal {
     tn_dealer dealer;
-    uint32_t n_taken; /* parts, where all are this reader's */
-    tn_dealt *part;   /* n, in the order they were dealt; owned */
+    uint32_t n_taken;   /* parts, where all are this reader's */
+    tn_deal_part *part; /* n, in the order they were dealt; owned */
     uint32_t n, most;
     bool waits; /* the source has nothing to read until more is dealt */
     bool over;

@@ -105,8 +105,9 @@ tn_lane *tn_reader_join(const tn_reader *r, const char *stage);
 tn_work *tn_reader_next_work(tn_reader *r);
 void tn_reader_return_work(tn_reader *r, tn_work *work);
 
-/* Takes note of a block; fails when the stream ends with it. */
-tn_status tn_reader_take_note(tn_reader *r, const tn_work *work, tn_error *err) TN_MUST_USE;
+/* Takes note of a block of the i-th part that was dealt; fails when the stream ends with it. */
+tn_status tn_reader_take_note(tn_reader *r, uint32_t i, const tn_work *work,
+                              tn_error *err) TN_MUST_USE;
 
 /* Judges the bad records once more, when all records of the data went through this reader. */
 tn_status tn_reader_judge_all(const tn_reader *r, tn_error *err) TN_MUST_USE;

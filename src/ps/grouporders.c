@@ -138,6 +138,15 @@ void tn_group_take_order(tn_group *g, const tn_order_note *note, tn_arena *arena
     (void)pthread_cond_broadcast(&g->changed);
 }
 
+/* They are lent by the message. */
+static void keep_bytes(tn_note_bytes *bytes, tn_arena *arena)
+{
+    if (bytes->n > 0) {
+        char *copy = TN_NEW_ARRAY(arena, char, bytes->n);
+        bytes->at = memcpy(copy, bytes->at, bytes->n);
+    }
+}
+
 void tn_group_take_done(tn_group *g, uint32_t rank, const tn_done_note *note, tn_arena *arena)
 {
     if (note->what == TN_ORDER_STOP) {
@@ -152,10 +161,8 @@ void tn_group_take_done(tn_group *g, uint32_t rank, const tn_done_note *note, tn
     tn_group_deed *d = &g->done[(size_t)rank * TN_ORDERS + note->what];
     tn_arena_free(d->arena);
     *d = (tn_group_deed){arena, *note};
-    if (note->metrics.n > 0) { /* lent by the message */
-        char *copy = TN_NEW_ARRAY(arena, char, note->metrics.n);
-        d->note.metrics.at = memcpy(copy, note->metrics.at, note->metrics.n);
-    }
+    keep_bytes(&d->note.metrics, arena);
+    keep_bytes(&d->note.figures, arena);
     (void)pthread_cond_broadcast(&g->changed);
 }
 

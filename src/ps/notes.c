@@ -130,6 +130,7 @@ static const tn_note_field done[] = {
     FIELD(tn_done_note, 20, metrics),
     FIELD(tn_done_note, 21, clicks),
     FIELD(tn_done_note, 22, weight),
+    FIELD(tn_done_note, 23, figures),
 };
 
 static const tn_note_field refused[] = {

@@ -243,6 +243,11 @@ uint64_t tn_askdealer_records(tn_askdealer *d)
     return tn_partbook_records(d->book);
 }
 
+uint32_t tn_askdealer_ended(tn_askdealer *d)
+{
+    return tn_partbook_ended(d->book);
+}
+
 bool tn_askdealer_settle(tn_askdealer *d, uint64_t until_ns)
 {
     (void)pthread_mutex_lock(&d->lock);

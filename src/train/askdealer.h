@@ -41,6 +41,7 @@ void tn_askdealer_note(tn_askdealer *d, const tn_progress *at);
 
 /* Records that the present reader has brought, those left out included. */
 uint64_t tn_askdealer_records(tn_askdealer *d);
+uint32_t tn_askdealer_ended(tn_askdealer *d); /* parts of its that are over */
 
 /* For tn_group_set_parts: what rank 0 answers, and what heartbeats claim. On tn-net. */
 void tn_askdealer_bind(tn_askdealer *d, tn_group_parts *out);

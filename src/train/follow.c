@@ -10,14 +10,39 @@
 
 /* ---- answers ---- */
 
+void tn_follower_met(tn_follower *f, tn_met *to)
+{
+    tn_met_add(to, &f->met);
+    if (f->feeder != NULL) {
+        tn_met_add_reader(to, tn_feeder_reader(f->feeder), TN_ALL_PARTS);
+    }
+}
+
+tn_status tn_follower_tell(tn_follower *f, tn_done_note *note, tn_error *err)
+{
+    tn_text packed = {0};
+    tn_figures figures = {
+        .number = ++f->n_told, .epoch = f->epoch, .held = tn_held_of(f->w->shard.table)};
+    tn_follower_met(f, &figures.met);
+    tn_figures_pack(&figures, &packed);
+    tn_met_done(&figures.met);
+    tn_status status = tn_text_check(&packed, "figures", err);
+    if (status == TN_OK) {
+        note->figures = (tn_note_bytes){packed.data, packed.size};
+        status = tn_group_done(f->group, note, err);
+    }
+    tn_text_done(&packed);
+    return status;
+}
+
 tn_status tn_follower_say_done(tn_follower *f, const tn_order_note *order, tn_status status,
                                const tn_error *why, tn_error *err)
 {
-    const tn_done_note note = {.what = order->what,
-                               .number = order->number,
-                               .status = (uint64_t)status,
-                               .text = status == TN_OK ? "" : why->text};
-    return tn_group_done(f->group, &note, err);
+    tn_done_note note = {.what = order->what,
+                         .number = order->number,
+                         .status = (uint64_t)status,
+                         .text = status == TN_OK ? "" : why->text};
+    return tn_follower_tell(f, &note, err);
 }
 
 /* Where this rank stands in the epoch. */
@@ -38,15 +63,14 @@ static tn_status say_where(tn_follower *f, tn_arena *arena, tn_note_parts *out, 
 
 static tn_status sum(tn_follower *f, const tn_order_note *order, tn_error *err)
 {
-    tn_read_counts counts = {0};
+    tn_met met = {0};
     if (strcmp(order->text, TN_TO_THE_END) == 0 && f->apart != NULL) {
         TN_TRY(tn_follower_train(f, true, err));
     }
     f->trains = false;
-    if (f->feeder != NULL) {
-        tn_reader_counts(tn_feeder_reader(f->feeder), &counts);
-    }
-    counts.bad += f->bad;
+    tn_follower_met(f, &met);
+    tn_read_counts counts = {.bad = met.counts.bad};
+    tn_met_done(&met);
     TN_TRY(tn_reporter_say(&f->reporter, tn_clock_ns(), err));
     tn_note_parts parts;
     tn_arena *arena = tn_arena_new(1 << 10);
@@ -225,6 +249,7 @@ static tn_status follow(tn_follower *f, const tn_run_text *text, const tn_binder
     tn_worker_free(f->w);
     tn_metrics_free(f->metrics);
     tn_reporter_done(&f->reporter);
+    tn_met_done(&f->met);
     tn_text_done(&f->run_dir);
     if (status != TN_OK && err != NULL) {
         *err = why;

@@ -31,7 +31,8 @@ void tn_follower_end_epoch(tn_follower *f)
     f->is_over = false;
     f->dealer = NULL;
     f->asks = NULL;
-    f->records = f->bad = 0;
+    f->records = 0;
+    tn_met_clear(&f->met);
 }
 
 static void say_ask(void *arg, const tn_ask_note *note)
@@ -132,7 +133,7 @@ static tn_status note_step(tn_follower *f, const tn_turn_taken *turn, tn_error *
                                    .weight = turn->weight,
                                    .epoch = f->epoch,
                                    .records = f->progress.records,
-                                   .bad = f->bad + counts.bad};
+                                   .bad = f->met.counts.bad + counts.bad};
     TN_TRY(tn_reporter_add(&f->reporter, &step, tn_clock_ns(), err));
     return tn_metrics_add(f->metrics, &rows, err);
 }
@@ -233,9 +234,11 @@ static tn_status say_returned(tn_follower *f, const tn_order_note *order, tn_err
 tn_status tn_follower_give_back(tn_follower *f, const tn_order_note *order, tn_error *err)
 {
     if (f->asks != NULL && f->epoch == order->number && !f->is_over) {
-        tn_read_counts counts;
-        tn_reader_counts(tn_feeder_reader(f->feeder), &counts);
-        f->bad += counts.bad;
+        tn_reader *reader = tn_feeder_reader(f->feeder);
+        tn_apart_free(f->apart);
+        f->apart = NULL;
+        tn_reader_quit(reader); /* so that no part is over between these two */
+        tn_met_add_reader(&f->met, reader, tn_askdealer_ended(f->asks));
         stop_reading(f);
         TN_TRY(settle(f, err));
         f->records += tn_askdealer_records(f->asks);

@@ -19,14 +19,14 @@ tn_status tn_follower_say_scores(tn_follower *f, const tn_order_note *order,
     }
     tn_status status = tn_text_check(&packed, "metrics", err);
     if (status == TN_OK) {
-        const tn_done_note note = {.what = order->what,
-                                   .number = order->number,
-                                   .text = "",
-                                   .parts = *parts,
-                                   .records = counts->records,
-                                   .bad = counts->bad,
-                                   .metrics = {packed.data, packed.size}};
-        status = tn_group_done(f->group, &note, err);
+        tn_done_note note = {.what = order->what,
+                             .number = order->number,
+                             .text = "",
+                             .parts = *parts,
+                             .records = counts->records,
+                             .bad = counts->bad,
+                             .metrics = {packed.data, packed.size}};
+        status = tn_follower_tell(f, &note, err);
     }
     tn_text_done(&packed);
     return status;

@@ -21,17 +21,17 @@ static tn_status say_files(tn_follower *f, const tn_ckpt_wrote *wrote, tn_error 
             number[k * n + i] = of_file[k];
         }
     }
-    const tn_done_note note = {.what = TN_ORDER_MARK,
-                               .number = f->marked,
-                               .text = "",
-                               .file = {name, n},
-                               .file_bytes = {number, n},
-                               .file_crc = {number + n, n},
-                               .file_rows = {number + 2UL * n, n},
-                               .file_first = {number + 3UL * n, n},
-                               .file_last = {number + 4UL * n, n},
-                               .records = wrote->rows};
-    tn_status status = tn_group_done(f->group, &note, err);
+    tn_done_note note = {.what = TN_ORDER_MARK,
+                         .number = f->marked,
+                         .text = "",
+                         .file = {name, n},
+                         .file_bytes = {number, n},
+                         .file_crc = {number + n, n},
+                         .file_rows = {number + 2UL * n, n},
+                         .file_first = {number + 3UL * n, n},
+                         .file_last = {number + 4UL * n, n},
+                         .records = wrote->rows};
+    tn_status status = tn_follower_tell(f, &note, err);
     tn_arena_free(arena);
     return status;
 }

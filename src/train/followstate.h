@@ -40,7 +40,9 @@ typedef struct tn_follower {
     tn_apart *apart;       /* .. as this is at 0 */
     bool is_over;          /* its data, apart */
     bool trains;           /* rank 0 said START or GO, and has not had it stand still since */
-    uint64_t records, bad; /* of the epoch, by readers before this one */
+    uint64_t records;      /* of the epoch, by readers before this one .. */
+    tn_met met;            /* .. and what they have met, but for what they gave back */
+    uint64_t n_told;       /* figures */
     double lr_scale;
     uint64_t end;            /* of a schedule that ends with the run */
     uint32_t epoch, cut_for; /* the latter with `asks`, as in tn_reader_opts */
@@ -57,6 +59,11 @@ typedef struct tn_follower {
 /* An order that failed here fails there; one that did not is done. */
 tn_status tn_follower_say_done(tn_follower *f, const tn_order_note *order, tn_status status,
                                const tn_error *why, tn_error *err) TN_MUST_USE;
+
+/* DONE with the figures of this rank, which it adds to the note. */
+tn_status tn_follower_tell(tn_follower *f, tn_done_note *note, tn_error *err) TN_MUST_USE;
+/* Adds what is met of the epoch so far. */
+void tn_follower_met(tn_follower *f, tn_met *to);
 
 /* PRIOR: an epoch is opened; what its first rows hold is told. */
 tn_status tn_follower_prior(tn_follower *f, const tn_order_note *order, tn_error *err) TN_MUST_USE;

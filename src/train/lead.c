@@ -29,6 +29,28 @@ struct tn_lead {
     bool deals;            /* those of an epoch */
 };
 
+/* ---- what the others have done ---- */
+
+typedef struct hearing {
+    const tn_lead *lead;
+    tn_done_take *take; /* NULL: nothing else is wanted */
+    void *arg;
+} hearing;
+
+static tn_status hear(void *arg, uint32_t rank, const tn_done_note *note, tn_error *err)
+{
+    const hearing *h = arg;
+    tn_reported_tell(h->lead->reported, rank, note->figures);
+    return h->take != NULL ? h->take(h->arg, rank, note, err) : TN_OK;
+}
+
+static tn_status await(const tn_lead *l, const tn_order_note *order, tn_done_take *take, void *arg,
+                       tn_error *err)
+{
+    hearing h = {l, take, arg};
+    return tn_group_await(l->group, order, hear, &h, err);
+}
+
 /* ---- saving and loading ---- */
 
 static tn_status announce(void *arg, const tn_ckpt_order *order, tn_error *err)
@@ -71,7 +93,7 @@ static tn_status collect(void *arg, tn_ckpt_files *files, tn_error *err)
 {
     const tn_lead *l = arg;
     const tn_order_note order = {.what = TN_ORDER_MARK, .number = l->marked};
-    return tn_group_await(l->group, &order, take_files, files, err);
+    return await(l, &order, take_files, files, err);
 }
 
 static void abandon(void *arg)
@@ -80,7 +102,7 @@ static void abandon(void *arg)
     const tn_order_note order = {.what = TN_ORDER_ABANDON, .text = ""};
     tn_error err;
     if (tn_group_order(l->group, &order, &err) == TN_OK) {
-        tn_status status = tn_group_await(l->group, &order, NULL, NULL, &err);
+        tn_status status = await(l, &order, NULL, NULL, &err);
         (void)status; /* a group that ended writes nothing any more */
     }
 }
@@ -90,7 +112,7 @@ static tn_status load(void *arg, const char *path, bool goes_on, tn_error *err)
     const tn_lead *l = arg;
     const tn_order_note order = {.what = TN_ORDER_LOAD, .number = goes_on, .text = path};
     TN_TRY(tn_group_order(l->group, &order, err));
-    return tn_group_await(l->group, &order, NULL, NULL, err);
+    return await(l, &order, NULL, NULL, err);
 }
 
 tn_status tn_lead_load(tn_lead *l, const char *path, tn_error *err)
@@ -249,7 +271,7 @@ tn_status tn_lead_finish(tn_lead *l, tn_error *err)
     tn_order_note order = {.what = TN_ORDER_CUT, .text = TN_TO_THE_END};
     stand_still(l, true);
     TN_TRY(order_all(l, &order, err));
-    return tn_group_await(l->group, &order, NULL, NULL, err);
+    return await(l, &order, NULL, NULL, err);
 }
 
 tn_status tn_lead_start(tn_lead *l, const tn_lead_begin *how, tn_error *err)
@@ -266,7 +288,7 @@ tn_status tn_lead_start(tn_lead *l, const tn_lead_begin *how, tn_error *err)
         .what = TN_ORDER_START, .number = how->epoch, .text = bias, .more = {same, 3}};
     TN_TRY(tn_peers_begin(l->peers, err));
     TN_TRY(tn_group_order(l->group, &order, err));
-    TN_TRY(tn_group_await(l->group, &order, NULL, NULL, err)); /* all can be asked for values */
+    TN_TRY(await(l, &order, NULL, NULL, err)); /* all can be asked for values */
     if (tn_peers_async(l->peers) != NULL) {
         /* What one rank learns now must not get into what another is about to save. */
         tn_order_note go = {.what = TN_ORDER_GO, .text = ""};
@@ -285,7 +307,7 @@ tn_status tn_lead_export(tn_lead *l, const char *folder, tn_error *err)
 tn_status tn_lead_exported(tn_lead *l, tn_error *err)
 {
     const tn_order_note order = {.what = TN_ORDER_EXPORT, .number = l->n_orders};
-    return tn_group_await(l->group, &order, NULL, NULL, err);
+    return await(l, &order, NULL, NULL, err);
 }
 
 tn_status tn_lead_prior(tn_lead *l, uint32_t epoch, tn_error *err)
@@ -309,7 +331,7 @@ static tn_status add_prior(void *arg, uint32_t rank, const tn_done_note *note, t
 tn_status tn_lead_add_priors(tn_lead *l, uint32_t epoch, tn_prior *sum, tn_error *err)
 {
     const tn_order_note order = {.what = TN_ORDER_PRIOR, .number = epoch};
-    return tn_group_await(l->group, &order, add_prior, sum, err);
+    return await(l, &order, add_prior, sum, err);
 }
 
 /* What the others found is added to `into`. */
@@ -376,7 +398,7 @@ static tn_status await_metrics(tn_lead *l, const tn_order_note *order, tn_done_t
 {
     a->lead = l;
     TN_TRY(tn_metrics_new(&a->part, &l->kinds, err));
-    tn_status status = tn_group_await(l->group, order, take, a, err);
+    tn_status status = await(l, order, take, a, err);
     tn_metrics_free(a->part);
     return status;
 }

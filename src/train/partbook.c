@@ -115,6 +115,14 @@ uint64_t tn_partbook_records(tn_partbook *b)
     return records;
 }
 
+uint32_t tn_partbook_ended(tn_partbook *b)
+{
+    (void)pthread_mutex_lock(&b->lock);
+    uint32_t n = b->over;
+    (void)pthread_mutex_unlock(&b->lock);
+    return n;
+}
+
 /* Entries from .. to - 1. Locked. */
 static uint32_t list(const tn_partbook *b, uint32_t from, uint32_t to, tn_ledger_held *out,
                      uint32_t most)

@@ -32,6 +32,9 @@ void tn_partbook_flushed(tn_partbook *b, uint32_t parts, uint64_t batches, uint6
 /* Records that are learned, or left out between those. */
 uint64_t tn_partbook_records(tn_partbook *b);
 
+/* Parts that are over, of all that its reader was dealt. */
+uint32_t tn_partbook_ended(tn_partbook *b);
+
 /* Parts that are over and not settled yet, in the order they were dealt, as for tn_ledger_done.
  * Writes at most `most`, returns how many there are. */
 uint32_t tn_partbook_over(tn_partbook *b, tn_ledger_held *out, uint32_t most);

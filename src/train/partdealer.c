@@ -271,6 +271,11 @@ uint64_t tn_partdealer_records(tn_partdealer *d)
     return tn_partbook_records(d->book);
 }
 
+uint32_t tn_partdealer_ended(tn_partdealer *d)
+{
+    return tn_partbook_ended(d->book);
+}
+
 uint32_t tn_partdealer_reassigned(tn_partdealer *d)
 {
     const tn_ledger *ledger = tn_partdealer_lock(d);

@@ -51,6 +51,7 @@ void tn_partdealer_note(tn_partdealer *d, const tn_progress *at, uint64_t now_ns
 
 /* Records that the present reader of this process has brought, those left out included. */
 uint64_t tn_partdealer_records(tn_partdealer *d);
+uint32_t tn_partdealer_ended(tn_partdealer *d); /* parts of its that are over */
 
 /* BY_RULE: another rank deals itself, and stands here. TN_E_PEER: there it cannot be. */
 tn_status tn_partdealer_follow(tn_partdealer *d, uint32_t rank, const tn_progress *at,

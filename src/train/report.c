@@ -225,13 +225,9 @@ tn_status tn_report_eval_done(tn_report *r, const tn_report_eval *e, tn_error *e
 
 static tn_status write_table(tn_report *r, const tn_run_state *state, tn_error *err)
 {
-    const tn_table *table = r->opts.worker->shard.table;
+    const tn_held held = tn_report_held(r);
     tn_journal_table_record record = {
-        .created = tn_table_created(table),
-        .admitted = tn_table_created(table),
-        .rows = tn_table_rows(table),
-        .bytes = tn_table_bytes(table),
-    };
+        .created = held.created, .admitted = held.created, .rows = held.rows, .bytes = held.bytes};
     tn_journal_at at = where(state);
     return tn_journal_table(r->journal, &at, &record, err);
 }
@@ -308,7 +304,7 @@ static void show_closing(const tn_report *r, const tn_report_end *end)
 
 tn_status tn_report_finish(tn_report *r, const tn_report_end *end, tn_error *err)
 {
-    tn_status status = flush_window(r, end->state, end->counts, err);
+    tn_status status = flush_window(r, end->state, &end->met->counts, err);
     show_bytes(r);
     show_closing(r, end);
     if (r->journal != NULL && status == TN_OK) {

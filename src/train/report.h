@@ -67,8 +67,8 @@ typedef struct tn_report_end {
     const char *message; /* NULL: none */
     const tn_run_state *state;
     const tn_outcome *trained;
-    const tn_read_counts *counts; /* of the last epoch */
-    const tn_text *bad_reasons;
+    const tn_met *met;       /* by this process, of .. */
+    uint32_t epoch;          /* .. the last epoch */
     const tn_metrics *train; /* progressive, of the last epoch; NULL: none */
     const tn_saved *saved;   /* NULL: none */
     uint64_t reassigned;     /* parts of the data that another rank went on with */

@@ -66,6 +66,7 @@ struct tn_reported {
     pthread_mutex_t lock;     /* guards all below */
     tn_peer_metrics *metrics; /* owned */
     tn_report_note *note;     /* owned; the newest of each rank, without metrics */
+    tn_figures *figures;      /* owned; the newest of each rank */
     uint32_t n_ranks;
 };
 
@@ -80,7 +81,8 @@ tn_status tn_reported_new(tn_reported **out, uint32_t n_ranks, double sampling, 
     (void)pthread_mutex_init(&r->lock, NULL);
     r->n_ranks = n_ranks;
     r->note = tn_try_alloc(n_ranks, sizeof *r->note, "reports of peers", err);
-    tn_status status = r->note != NULL ? TN_OK : TN_E_MEMORY;
+    r->figures = tn_try_alloc(n_ranks, sizeof *r->figures, "reports of peers", err);
+    tn_status status = r->note != NULL && r->figures != NULL ? TN_OK : TN_E_MEMORY;
     if (status == TN_OK) {
         status = tn_peer_metrics_new(&r->metrics, n_ranks, &kind, err);
     }
@@ -96,6 +98,10 @@ void tn_reported_free(tn_reported *r)
 {
     if (r != NULL) {
         tn_peer_metrics_free(r->metrics);
+        for (uint32_t k = 0; r->figures != NULL && k < r->n_ranks; k++) {
+            tn_met_done(&r->figures[k].met);
+        }
+        tn_free(r->figures);
         tn_free(r->note);
         (void)pthread_mutex_destroy(&r->lock);
         tn_free(r);
@@ -147,4 +153,54 @@ tn_status tn_reported_scores(tn_reported *r, tn_metrics *m, tn_error *err)
     tn_status status = tn_peer_metrics_total(r->metrics, m, err);
     (void)pthread_mutex_unlock(&r->lock);
     return status;
+}
+
+/* ---- what was read, and tables ---- */
+
+void tn_reported_tell(tn_reported *r, uint32_t rank, tn_note_bytes figures)
+{
+    TN_ASSERT(rank < r->n_ranks);
+    tn_figures told = {0};
+    if (!tn_figures_unpack(&told, figures)) {
+        return; /* a rank that has none, as where nothing is trained */
+    }
+    (void)pthread_mutex_lock(&r->lock);
+    if (told.number > r->figures[rank].number) {
+        const tn_figures old = r->figures[rank];
+        r->figures[rank] = told;
+        told = old;
+    }
+    (void)pthread_mutex_unlock(&r->lock);
+    tn_met_done(&told.met);
+}
+
+void tn_reported_met(tn_reported *r, uint64_t epoch, tn_met *to)
+{
+    if (r == NULL) {
+        return;
+    }
+    (void)pthread_mutex_lock(&r->lock);
+    for (uint32_t k = 0; k < r->n_ranks; k++) {
+        if (r->figures[k].number > 0 && r->figures[k].epoch == epoch) {
+            tn_met_add(to, &r->figures[k].met);
+        }
+    }
+    (void)pthread_mutex_unlock(&r->lock);
+}
+
+tn_held tn_reported_held(tn_reported *r)
+{
+    tn_held sum = {0};
+    if (r == NULL) {
+        return sum;
+    }
+    (void)pthread_mutex_lock(&r->lock);
+    for (uint32_t k = 0; k < r->n_ranks; k++) {
+        const tn_held *held = &r->figures[k].held;
+        sum.created += held->created;
+        sum.rows += held->rows;
+        sum.bytes += held->bytes;
+    }
+    (void)pthread_mutex_unlock(&r->lock);
+    return sum;
 }

@@ -1,9 +1,12 @@
-/* reported.h - what the other ranks have learned so far, for the bar and the log of rank 0.
+/* reported.h - what the other ranks have learned so far, for the bar and the log of rank 0; and
+ * what they have read and hold, for its summary.
  *
  *     others   tn_reporter_step, every step    once a second a REPORT goes out (ps/notekinds.h)
  *              tn_reporter_say                 where rank 0 wants to know all, before it asks
  *     rank 0   tn_reported_take                on tn-net
  *              tn_reported_sums, _scores       the trainer, when something is drawn or recorded
+ *              tn_reported_tell                what comes with a DONE: as of the last meeting
+ *              tn_reported_met, _held          the trainer, for the summary and `table` records
  *
  * A report holds sums since its rank began, so one that is lost, repeated or late changes nothing,
  * and a rank that is silent is never added again. Scores are histograms of 2^12 bins, about 10 kB
@@ -14,6 +17,7 @@
 #define TN_TRAIN_REPORTED_H
 
 #include "ps/group.h"
+#include "train/met.h"
 #include "train/peermetrics.h"
 #include "train/step.h"
 
@@ -69,6 +73,15 @@ typedef struct tn_reported_sums {
     uint64_t records, bad; /* .. read of it */
 } tn_reported_sums;
 void tn_reported_sums_of(tn_reported *r, tn_reported_sums *out);
+
+/* Figures of a rank (tn_figures_pack), which count when they are newer than the last ones. Any
+ * thread. */
+void tn_reported_tell(tn_reported *r, uint32_t rank, tn_note_bytes figures);
+
+/* Adds what the others have told to be read of that epoch; what their tables hold. `r` NULL: there
+ * are no others. */
+void tn_reported_met(tn_reported *r, uint64_t epoch, tn_met *to);
+tn_held tn_reported_held(tn_reported *r);
 
 /* Replaces what `m` holds, which is coarse. */
 tn_status tn_reported_scores(tn_reported *r, tn_metrics *m, tn_error *err) TN_MUST_USE;

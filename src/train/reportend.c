@@ -63,9 +63,19 @@ void tn_report_closing(const tn_report *r, const tn_report_end *end, tn_text *ou
     tn_text_addf(out, "; all in %s", r->opts.dir);
 }
 
+tn_held tn_report_held(const tn_report *r)
+{
+    const tn_held own = tn_held_of(r->opts.worker->shard.table);
+    const tn_held others = tn_reported_held(r->opts.reported);
+    return (tn_held){.created = own.created + others.created,
+                     .rows = own.rows + others.rows,
+                     .bytes = own.bytes + others.bytes};
+}
+
 static void fill_outcome(const tn_report *r, const tn_report_end *end, tn_summary *s)
 {
     const tn_worker *w = r->opts.worker;
+    const tn_held held = tn_report_held(r);
     s->run_id = r->opts.run_id;
     s->config_hash = r->opts.text->hash;
     s->started = r->started_wall;
@@ -85,8 +95,8 @@ static void fill_outcome(const tn_report *r, const tn_report_end *end, tn_summar
     s->metrics = r->run->eval.metrics.item;
     s->n_metrics = r->run->eval.metrics.n;
     s->dense_params = tn_params_trained(w->params);
-    s->sparse_rows = tn_table_rows(w->shard.table);
-    s->sparse_bytes = tn_table_bytes(w->shard.table);
+    s->sparse_rows = held.rows;
+    s->sparse_bytes = held.bytes;
     s->checkpoint = end->saved != NULL ? end->saved->name : NULL;
     s->checkpoint_crc = end->saved != NULL ? end->saved->crc : 0;
     s->cpu = tn_host_cpu();
@@ -111,20 +121,23 @@ tn_status tn_report_summary(const tn_report *r, const tn_report_end *end, tn_err
     tn_summary_best best = {.name = end->state->monitor,
                             .value = end->state->patience.best,
                             .step = end->state->patience.step};
+    tn_met met = {0}; /* by all ranks */
+    tn_met_add(&met, end->met);
+    tn_reported_met(r->opts.reported, end->epoch, &met);
     tn_summary s = {
         .status = end->status,
         .exit_code = r->opts.watch->exit_code(end->result),
         .error = end->message,
         .best = end->state->patience.seen ? &best : NULL,
-        .data = {.sources = end->counts->sources,
-                 .bytes = end->counts->bytes,
-                 .records = end->counts->records,
-                 .blank = end->counts->blank,
-                 .bad = end->counts->bad,
+        .data = {.sources = met.counts.sources,
+                 .bytes = met.counts.bytes,
+                 .records = met.counts.records,
+                 .blank = met.counts.blank,
+                 .bad = met.counts.bad,
                  .parts_reassigned = end->reassigned,
-                 .duplicate_key = end->counts->duplicate_key,
-                 .bad_reasons = end->bad_reasons->data,
-                 .bad_reasons_size = end->bad_reasons->size},
+                 .duplicate_key = met.counts.duplicate_key,
+                 .bad_reasons = met.reasons.data,
+                 .bad_reasons_size = met.reasons.size},
     };
     fill_outcome(r, end, &s);
     tn_arena *arena = tn_arena_new(1 << 12);
@@ -139,6 +152,7 @@ tn_status tn_report_summary(const tn_report *r, const tn_report_end *end, tn_err
     tn_status status = tn_summary_write(&s, tn_text_str(&path), err);
     tn_text_done(&path);
     tn_text_done(&memory);
+    tn_met_done(&met);
     tn_arena_free(arena);
     return status;
 }

@@ -26,6 +26,9 @@ struct tn_report {
 /* What a run that ended well says last: rows, time, scores, where it all is. */
 void tn_report_closing(const tn_report *r, const tn_report_end *end, tn_text *out);
 
+/* What the tables of all ranks hold. */
+tn_held tn_report_held(const tn_report *r);
+
 /* Replaces summary.json. */
 tn_status tn_report_summary(const tn_report *r, const tn_report_end *end,
                             tn_error *err) TN_MUST_USE;

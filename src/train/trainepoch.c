@@ -303,7 +303,7 @@ static tn_status no_records(const tn_trainer *t, tn_error *err)
  * records ends with its last batch, so those behind it are added. */
 static tn_status judge_bad(const tn_trainer *t, uint64_t samples_before, tn_error *err)
 {
-    const uint64_t bad = t->counts.bad + t->bad_of_others;
+    const uint64_t bad = t->met.counts.bad + t->bad_of_others;
     const uint64_t told = t->state.samples - samples_before;
     const uint64_t learned = tn_metrics_rows(t->whole);
     const uint64_t records = told > learned + bad ? told : learned + bad;
@@ -373,7 +373,7 @@ static tn_status after_epoch(tn_trainer *t, bool whole, tn_error *err)
     if (whole && t->lead != NULL) {
         TN_TRY(judge_bad(t, samples_before, err));
     }
-    if (whole && t->counts.records == 0 && t->state.samples == samples_before) {
+    if (whole && t->met.counts.records == 0 && t->state.samples == samples_before) {
         return no_records(t, err);
     }
     next_epoch(t);
@@ -406,25 +406,6 @@ static tn_status pass(tn_trainer *t, tn_feeder **feeder, tn_error *err)
         status = status == TN_E_STOPPED ? tn_trainer_stop_owing(t, err) : status;
     }
     return status == TN_OK ? all_steps(t, feeder, err) : status;
-}
-
-void tn_trainer_take_counts(tn_trainer *t, tn_feeder *feeder)
-{
-    if (feeder == NULL) {
-        return;
-    }
-    tn_read_counts more;
-    tn_reader_counts(tn_feeder_reader(feeder), &more);
-    tn_read_counts *sum = &t->counts;
-    sum->records += more.records;
-    sum->bytes += more.bytes;
-    sum->blank += more.blank;
-    sum->duplicate_key += more.duplicate_key;
-    sum->zero_weight += more.zero_weight;
-    sum->sampled_out += more.sampled_out;
-    sum->bad += more.bad;
-    sum->sources = more.sources;
-    tn_reader_bad_reasons(tn_feeder_reader(feeder), &t->bad_reasons);
 }
 
 static void close_dealer(tn_trainer *t)
@@ -487,8 +468,7 @@ static tn_status open_data(tn_trainer *t, tn_feeder **out, tn_error *err)
     TN_TRY(open_feeder(t, out, err));
     const bool first = !t->opened;
     t->opened = true;
-    t->counts = (tn_read_counts){0};
-    tn_text_clear(&t->bad_reasons);
+    tn_met_clear(&t->met);
     if (t->lead != NULL && tn_deals_on_request(t->worker)) {
         tn_lead_deal(t->lead, t->dealer);
     }
@@ -519,7 +499,9 @@ tn_status tn_trainer_epoch(tn_trainer *t, tn_error *err)
     if (status == TN_OK) {
         status = pass(t, &feeder, err);
     }
-    tn_trainer_take_counts(t, feeder);
+    if (feeder != NULL) {
+        tn_met_add_reader(&t->met, tn_feeder_reader(feeder), TN_ALL_PARTS);
+    }
     tn_feeder_close(feeder);
     status = status == TN_END ? after_epoch(t, fresh, err) : status;
     t->epoch_records = fresh ? t->epoch_records : 0; /* of the rest of an epoch says nothing */

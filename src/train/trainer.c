@@ -208,8 +208,8 @@ static tn_status finish(tn_trainer *t, tn_status status, tn_error *err)
             .message = status == TN_OK ? NULL : err->text,
             .state = &t->state,
             .trained = t->out,
-            .counts = &t->counts,
-            .bad_reasons = &t->bad_reasons,
+            .met = &t->met,
+            .epoch = t->map_epoch,
             .train = t->whole,
             .saved = t->has_saved ? &t->saved : NULL,
             .reassigned =
@@ -232,7 +232,7 @@ static tn_status finish(tn_trainer *t, tn_status status, tn_error *err)
     tn_metrics_free(t->epoch_metrics);
     tn_arena_free(t->parts);
     tn_worker_free(t->worker);
-    tn_text_done(&t->bad_reasons);
+    tn_met_done(&t->met);
     tn_partdealer_close(t->dealer);
     tn_data_stand_done(&t->state.stand);
     tn_text_done(&t->past.config);

@@ -170,7 +170,7 @@ static tn_status take_steps(tn_trainer *t, tn_together *x, tn_reader *reader, tn
         }
         TN_TRY(meet(t, err));
     }
-    return TN_OK;
+    return tn_trainer_sum(t, err); /* the run is over, perhaps with nothing to save */
 }
 
 /* Others may have learned after this rank's last step, and the last checkpoint. */
@@ -193,7 +193,8 @@ static tn_status give_back(tn_trainer *t, tn_apart **x, tn_feeder **feeder, tn_e
 {
     tn_apart_free(*x);
     *x = NULL;
-    tn_trainer_take_counts(t, *feeder);
+    tn_reader_quit(tn_feeder_reader(*feeder)); /* so that no part is over between these two */
+    tn_met_add_reader(&t->met, tn_feeder_reader(*feeder), tn_partdealer_ended(t->dealer));
     tn_feeder_close(*feeder);
     *feeder = NULL;
     t->returned += tn_partdealer_records(t->dealer);

@@ -53,10 +53,9 @@ typedef struct tn_trainer {
     bool saving_best;              /* .. that of the best model */
     bool saving_delta;             /* .. what changed, if that is known */
     bool save_again;               /* .. begun anew when the disk fails it */
-    tn_read_counts counts;         /* of the last epoch, by this process */
+    tn_met met;                    /* of the last epoch, by this process */
     uint64_t bad_of_others;        /* in this epoch, as of the last meeting */
     uint64_t returned, reassigned; /* records of it by readers before; parts taken back before it */
-    tn_text bad_reasons;           /* as tn_reader_bad_reasons */
     tn_arena *map;                 /* holds state.data .. */
     uint32_t map_epoch;            /* .. of this epoch */
     tn_partdealer *dealer; /* deals what several readers left of an epoch; NULL: nobody need */
@@ -88,9 +87,6 @@ tn_status tn_trainer_end_save(tn_trainer *t, tn_error *err) TN_MUST_USE;
 /* The steps of an epoch with other peers, until it is over, TN_END, or t->stop. *feeder may become
  * another one, or NULL. */
 tn_status tn_trainer_steps_together(tn_trainer *t, tn_feeder **feeder, tn_error *err) TN_MUST_USE;
-
-/* Adds what the feeder's reader has met in this epoch. NULL is fine. */
-void tn_trainer_take_counts(tn_trainer *t, tn_feeder *feeder);
 
 /* At a meeting of all peers: where the epoch stands, into t->state and t->whole. */
 tn_status tn_trainer_sum(tn_trainer *t, tn_error *err) TN_MUST_USE;

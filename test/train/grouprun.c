@@ -171,6 +171,37 @@ static void save_dense(const tn_worker *w, const char *path, tn_arena *arena)
     assert_int_equal(tn_file_commit(f, NULL), TN_OK);
 }
 
+/* From one word to the next, appended. */
+static void cut(const tn_text *from, const char *begin, const char *end, tn_text *to)
+{
+    const char *at = strstr(tn_text_str(from), begin);
+    assert_non_null(at);
+    const char *behind = strstr(at, end);
+    assert_non_null(behind);
+    tn_text_add(to, at, (size_t)(behind - at));
+}
+
+static void read_summary(grouprun *g)
+{
+    static const char reassigned[] = "\"parts_reassigned\":";
+    char path[TN_PATH_SIZE];
+    tn_text all = {0};
+    tn_text some = {0};
+    g->summary[0] = '\0';
+    g->reassigned = 0;
+    assert_int_equal(tn_path_join(g->dir, "summary.json", path, NULL), TN_OK);
+    if (tn_file_read_all(path, 1 << 20, &all, NULL) == TN_OK) {
+        cut(&all, "\"data\":", reassigned, &some);
+        cut(&all, "\"sparse_rows\":", ",", &some);
+        assert_in_range(some.size, 1, GROUP_TEXT - 1);
+        memcpy(g->summary, tn_text_str(&some), some.size + 1);
+        const char *at = strstr(tn_text_str(&all), reassigned) + strlen(reassigned);
+        g->reassigned = strtoull(at, NULL, 10);
+    }
+    tn_text_done(&some);
+    tn_text_done(&all);
+}
+
 void grouprun_files(const grouprun *g, const char *rows, const char *dense)
 {
     tn_arena *arena = tn_arena_new(1 << 16);
@@ -193,7 +224,8 @@ void grouprun_do(grouprun *g)
     char at[GROUP_MAX][TN_ENDPOINT_SIZE];
     const char *address[GROUP_MAX];
     const char *host[GROUP_MAX] = {NULL};
-    assert_int_equal(setenv("TNET_FAST", "4", 1), 0); // NOLINT(concurrency-mt-unsafe)
+    const char *fast = g->fast != NULL ? g->fast : "4";
+    assert_int_equal(setenv("TNET_FAST", fast, 1), 0); // NOLINT(concurrency-mt-unsafe)
     for (uint32_t r = 0; r < g->n; r++) {
         (void)snprintf(at[r], sizeof at[r], "ipc://%s/sockets/%u.sock", g->dir, r);
         address[r] = at[r];
@@ -214,6 +246,7 @@ void grouprun_do(grouprun *g)
         assert_int_equal(pthread_join(thread[r], NULL), 0);
     }
     hash(g);
+    read_summary(g);
 }
 
 void grouprun_well(grouprun *g)

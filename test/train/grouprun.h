@@ -14,6 +14,7 @@ typedef struct grouprun {
     const char *const *own[GROUP_MAX]; /* the same of one rank */
     bool whole;                        /* each file is one part, and so one rank's alone */
     bool stops[GROUP_MAX]; /* a signal to that rank comes with the first line that rank 0 shows */
+    const char *fast;      /* what timers are divided by; NULL: 4 */
     atomic_bool shown;
 
     /* What became of it. */
@@ -25,6 +26,8 @@ typedef struct grouprun {
     uint64_t samples;                /* rank 0's: of all */
     double valid_auc, valid_logloss; /* rank 0's; NAN: none */
     uint64_t valid_rows;
+    char summary[GROUP_TEXT]; /* of summary.json what was read, and rows of tables: for all ranks */
+    uint64_t reassigned;      /* parts, by the same; "" and 0: there is none */
     uint32_t first_day, last_day; /* of rows of the newest checkpoint */
     uint32_t hash;                /* of the newest checkpoint, loaded by one process; 0: none */
     uint32_t counts; /* the same, of the shows and clicks of every row alone: who was learned, and

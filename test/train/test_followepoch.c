@@ -2,6 +2,7 @@
  * takes over.
  */
 #include "base/failpoint.h"
+#include "base/file.h"
 #include "support/test.h"
 #include "support/tmpdir.h"
 #include "train/grouprun.h"
@@ -71,10 +72,51 @@ static void c3_a_slow_rank_has_less_to_do_and_nothing_is_done_twice(void **state
             assert_int_equal(tn_failpoint_set(NULL, NULL), TN_OK);
             assert_int_equal(all.samples, one.samples);
             assert_int_equal(all.counts, one.counts);
+            assert_string_equal(all.summary, one.summary);
             const uint64_t others = all.rows[1] + all.rows[2];
             const uint64_t own = slow == 0 ? all.samples - others : all.rows[slow];
             assert_true(own < (all.samples - own) / 2);
         }
+    }
+}
+
+/* Rows that both have read are counted once, also bad ones. */
+static void what_a_straggler_gives_back_is_counted_once(void **state)
+{
+    (void)state;
+    char bad[TN_PATH_SIZE];
+    tn_text rows = {0};
+    (void)snprintf(bad, sizeof bad, "%s/rows-0.tsv", dir);
+    assert_int_equal(tn_file_read_all(bad, 1 << 20, &rows, NULL), TN_OK);
+    for (char *at = rows.data + rows.size / 8; at < rows.data + rows.size; at += rows.size / 8) {
+        *strchr(at, '\n') = ' '; /* two rows in a line */
+    }
+    (void)snprintf(bad, sizeof bad, "%s/bad.tsv", dir);
+    assert_int_equal(tn_file_replace(bad, rows.data, rows.size, NULL), TN_OK);
+    tn_text_done(&rows);
+    char files[3 * sizeof bad + 32];
+    (void)snprintf(files, sizeof files, "data.train=[%s,%s,%s]", bad, bad, bad);
+    const char *const opts[] = {files,
+                                "data.part_bytes=4KiB",
+                                "data.bad_records_max=50%",
+                                "data.shuffle=0",
+                                "train.epochs=1",
+                                "train.batch=4",
+                                FRESH,
+                                staleness[0],
+                                NULL};
+    const grouprun one = learn(1, opts);
+    for (uint32_t slow = 0; slow < 2; slow++) {
+        char rule[32];
+        (void)snprintf(rule, sizeof rule, "apart.%u:sleep=100", slow);
+        assert_int_equal(tn_failpoint_set(rule, NULL), TN_OK);
+        grouprun all = {.config = "deepfm", .n = 2, .dir = run_dir, .more = opts, .fast = "20"};
+        grouprun_well(&all);
+        assert_int_equal(tn_failpoint_set(NULL, NULL), TN_OK);
+        assert_true(all.reassigned > 0);
+        assert_null(strstr(all.summary, "\"total\":0,"));
+        assert_string_equal(all.summary, one.summary);
+        assert_int_equal(all.counts, one.counts);
     }
 }
 
@@ -191,6 +233,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(c3_a_slow_rank_has_less_to_do_and_nothing_is_done_twice),
+        cmocka_unit_test(what_a_straggler_gives_back_is_counted_once),
         cmocka_unit_test(c3_two_parts_are_for_two_of_three_ranks),
         cmocka_unit_test(c4_a_rank_without_a_part_takes_part_in_everything),
         cmocka_unit_test(many_cuts_leave_each_record_once),

@@ -124,6 +124,51 @@ static void of_two_epochs_the_newer_one_counts(void **state)
     tn_reported_free(r);
 }
 
+static void tell(tn_reported *r, uint32_t rank, const tn_figures *f, size_t cut)
+{
+    tn_text packed = {0};
+    tn_figures_pack(f, &packed);
+    tn_reported_tell(r, rank, (tn_note_bytes){packed.data, packed.size - cut});
+    tn_text_done(&packed);
+}
+
+static void figures_are_the_newest_of_each_rank(void **state)
+{
+    (void)state;
+    static char two[] = "x\0007\0y\0001";
+    static char three[] = "y\0002\0z\0003";
+    tn_reported *r = NULL;
+    assert_int_equal(tn_reported_new(&r, 4, 1, NULL), TN_OK);
+    tn_figures one = {.number = 5, .epoch = 2, .held = {30, 20, 400}};
+    one.met = (tn_met){.counts = {.records = 10, .bytes = 100, .blank = 1, .bad = 8},
+                       .reasons = {.data = two, .size = sizeof two}};
+    tn_figures other = {.number = 1, .epoch = 2, .held = {3, 2, 40}};
+    other.met = (tn_met){.counts = {.records = 7, .bytes = 70, .bad = 5, .duplicate_key = 2},
+                         .reasons = {.data = three, .size = sizeof three}};
+    const tn_figures before = {.number = 9, .epoch = 1, .held = {1, 1, 1}, .met = one.met};
+    tell(r, 1, &one, 0);
+    tell(r, 2, &other, 0);
+    tell(r, 3, &before, 0); /* still in the epoch before */
+    one.met.counts.records = 99;
+    one.number = 4;
+    tell(r, 1, &one, 0); /* late */
+    one.number = 6;
+    tell(r, 1, &one, 1); /* no figures, three times */
+    tell(r, 1, &one, 3);
+    tn_reported_tell(r, 1, (tn_note_bytes){0});
+    tn_met sum = {0};
+    tn_reported_met(r, 2, &sum);
+    assert_true(sum.counts.records == 17 && sum.counts.bytes == 170 && sum.counts.blank == 1);
+    assert_true(sum.counts.bad == 13 && sum.counts.duplicate_key == 2);
+    static const char all[] = "x\0007\0y\0003\0z\0003";
+    assert_int_equal(sum.reasons.size, sizeof all);
+    assert_memory_equal(sum.reasons.data, all, sizeof all);
+    const tn_held held = tn_reported_held(r);
+    assert_true(held.created == 34 && held.rows == 23 && held.bytes == 441);
+    tn_met_done(&sum);
+    tn_reported_free(r);
+}
+
 /* ---- runs ---- */
 
 static char dir[256], data[300], one_dir[300], all_dir[300];
@@ -269,16 +314,111 @@ static void so_it_is_where_ranks_do_not_wait(void **state)
     tn_text_done(&text);
 }
 
+/* Each file ends with bad rows and a blank line. */
+static void spoil(uint32_t n)
+{
+    for (uint32_t r = 0; r < n; r++) {
+        tn_text text = {0};
+        char path[TN_PATH_SIZE];
+        (void)snprintf(path, sizeof path, "%s-%u", data, r);
+        assert_int_equal(tn_file_read_all(path, 1 << 20, &text, NULL), TN_OK);
+        tn_text_adds(&text, r == 0 ? "no row\n\n" : "x\ty\nno row\n\n");
+        assert_int_equal(tn_file_replace(path, text.data, text.size, NULL), TN_OK);
+        tn_text_done(&text);
+    }
+}
+
+/* The last number of that name in a run's `table` records. */
+static double told_of_table(const char *run, const char *name)
+{
+    tn_text text = {0};
+    char path[TN_PATH_SIZE];
+    double value = NAN;
+    tn_arena *arena = tn_arena_new(1 << 16);
+    (void)snprintf(path, sizeof path, "%s/metrics.jsonl", run);
+    assert_int_equal(tn_file_read_all(path, 1 << 24, &text, NULL), TN_OK);
+    for (const char *at = tn_text_str(&text); *at != '\0'; at = strchr(at, '\n') + 1) {
+        const tn_json *j = NULL;
+        const size_t size = (size_t)(strchr(at, '\n') - at);
+        assert_int_equal(tn_json_parse(&j, at, size, arena, "a record", NULL), TN_OK);
+        if (strcmp(tn_json_as_str(tn_json_get(j, "kind")), "table") == 0) {
+            value = number_of(j, name);
+        }
+    }
+    tn_arena_free(arena);
+    tn_text_done(&text);
+    return value;
+}
+
+static void the_summary_is_about_the_data_and_tables_of_all_ranks(void **state)
+{
+    (void)state;
+    static const char *const staleness[] = {"cluster.staleness=0", "cluster.staleness=1",
+                                            "cluster.staleness=inf"};
+    static const char *const every[] = {"checkpoint.every=1epoch", "checkpoint.every=never"};
+    char files[TN_PATH_SIZE];
+    grouprun_deal(data, 3, 8);
+    spoil(3);
+    for (uint32_t i = 0; i < 6; i++) {
+        const char *const opts[] = {train_files(files, 3),      "train.epochs=2",
+                                    "data.bad_records_max=50%", "checkpoint.resume=never",
+                                    "train.batch=16",           every[i % 2],
+                                    staleness[i / 2],           NULL};
+        const char *const one_opts[] = {opts[0], opts[1], opts[2], opts[3], opts[4], opts[5], NULL};
+        grouprun one = {.config = "deepfm", .n = 1, .dir = one_dir, .more = one_opts};
+        grouprun all = {.config = "deepfm", .n = 2 + i % 2, .dir = all_dir, .more = opts};
+        grouprun_well(&one);
+        grouprun_well(&all);
+        assert_non_null(strstr(one.summary, "\"blank\":3,\"bad\":{\"total\":5,"));
+        assert_string_equal(all.summary, one.summary);
+        const char *const names[] = {"rows", "created", "bytes"};
+        for (uint32_t k = 0; i % 2 == 0 && k < 3; k++) {
+            const double ours = told_of_table(all_dir, names[k]);
+            assert_true(ours > 0);
+            assert_true(ours == told_of_table(one_dir, names[k]));
+        }
+        tn_tmpdir_remove(all_dir);
+        tn_tmpdir_remove(one_dir);
+    }
+}
+
+/* Also where the run ends within an epoch, and nothing is saved that others could tell of. */
+static void tables_are_counted_where_nothing_is_saved(void **state)
+{
+    (void)state;
+    char files[TN_PATH_SIZE];
+    grouprun_deal(data, 2, 16);
+    const char *const one_opts[] = {
+        "train.max_steps=3", "train.batch=32",         "data.shuffle=0",          "data.weight=~",
+        "data.valid=~",      "checkpoint.every=never", "checkpoint.resume=never", NULL};
+    const char *const opts[] = {one_opts[0], "train.batch=16",      one_opts[2],
+                                one_opts[3], one_opts[4],           one_opts[5],
+                                one_opts[6], train_files(files, 2), NULL};
+    grouprun one = {.config = "deepfm", .n = 1, .dir = one_dir, .more = one_opts};
+    grouprun all = {.config = "deepfm", .n = 2, .dir = all_dir, .more = opts, .whole = true};
+    grouprun_well(&one);
+    grouprun_well(&all);
+    assert_string_equal(strstr(all.summary, "\"sparse_rows\""),
+                        strstr(one.summary, "\"sparse_rows\""));
+    tn_tmpdir_remove(all_dir);
+    tn_tmpdir_remove(one_dir);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(m4_lost_repeated_and_late_reports_change_no_total),
         cmocka_unit_test(what_is_no_report_does_not_count),
         cmocka_unit_test(of_two_epochs_the_newer_one_counts),
+        cmocka_unit_test(figures_are_the_newest_of_each_rank),
         cmocka_unit_test_setup_teardown(losses_of_every_step_are_those_of_one_process, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_record_is_about_the_rows_of_all_ranks, set_up, tear_down),
         cmocka_unit_test_setup_teardown(so_it_is_where_ranks_do_not_wait, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_summary_is_about_the_data_and_tables_of_all_ranks,
+                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(tables_are_counted_where_nothing_is_saved, set_up,
+                                        tear_down),
     };
     return cmocka_run_group_tests_name("train/reported", tests, NULL, NULL);
 }
