@@ -323,6 +323,13 @@ static void allow_files(void)
     }
 }
 
+static void measure_sizes(ground *b, const attack *a, uint32_t turns, bool json)
+{
+    for (uint32_t k = 0; k < SIZES; k++) {
+        measure(b, a, sizes[k], turns, json);
+    }
+}
+
 int main(int argc, char **argv)
 {
     static ground b;
@@ -343,10 +350,8 @@ int main(int argc, char **argv)
     for (good_way way = GOOD_TCP; way <= GOOD_CURVE; way++) {
         open_ground(&b, way);
         for (uint32_t i = 0; i < attack_count(); i++) {
-            for (uint32_t k = 0; k < SIZES; k++) {
-                if (is_wanted(attack_at(i), way, argc > 2 ? argc - 2 : 0, argv + 2)) {
-                    measure(&b, attack_at(i), sizes[k], (uint32_t)turns, json);
-                }
+            if (is_wanted(attack_at(i), way, argc > 2 ? argc - 2 : 0, argv + 2)) {
+                measure_sizes(&b, attack_at(i), (uint32_t)turns, json);
             }
         }
         close_ground(&b);

@@ -105,7 +105,7 @@ static void sweep(const char *of, const tn_output *lead)
 
 /* ---- opening ---- */
 
-static tn_status name(tn_output *o, const char *path, tn_error *err)
+static tn_status set_name(tn_output *o, const char *path, tn_error *err)
 {
     size_t size = strlen(path);
     size_t tail = ID_DIGITS + sizeof "..tmp";
@@ -232,7 +232,7 @@ tn_status tn_output_open(tn_output **out, const char *path, const tn_output_with
     tn_out_place place;
     tn_status status = tn_out_place_find(&place, path, with->inputs, err);
     if (status == TN_OK) {
-        status = name(o, place.path, err);
+        status = set_name(o, place.path, err);
     }
     if (status == TN_OK) {
         o->stream = place.kind != TN_OUT_FILE;

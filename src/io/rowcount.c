@@ -59,7 +59,7 @@ static double sample(probe *p, uint32_t most)
     const uint32_t n_parts = p->files->n_parts;
     const uint32_t n = n_parts < PARTS_MAX ? n_parts : PARTS_MAX;
     p->kept = p->taken = 0;
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < n; i++) { // cppcheck-suppress knownConditionTrueFalse
         const uint32_t part = (uint32_t)((uint64_t)n_parts * i / n);
         (void)look(p, part, most / n > 0 ? most / n : 1);
     }

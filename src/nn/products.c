@@ -54,6 +54,11 @@ static bool is_right(const tn_products *p, bool transposed)
 static tn_status choose(tn_products *out, tn_products_choice choice, tn_error *err)
 {
     const tn_kernels *kernels = tn_failpoint("nn.no_kernels") != 0 ? NULL : tn_kernels_find();
+#if TN_KERNELS_SSE2
+    if (choice == TN_PRODUCTS_ALONE && kernels == NULL) {
+        kernels = &tn_kernels_sse2;
+    }
+#endif
     switch (choice) {
     case TN_PRODUCTS_OPENBLAS:
         return tn_products_openblas(out, err);
@@ -67,14 +72,7 @@ static tn_status choose(tn_products *out, tn_products_choice choice, tn_error *e
         }
         break;
     case TN_PRODUCTS_AUTO:
-        if (kernels == NULL) {
-            return tn_products_openblas(out, err);
-        }
-        break;
     case TN_PRODUCTS_ALONE:
-#if TN_KERNELS_SSE2
-        kernels = kernels != NULL ? kernels : &tn_kernels_sse2;
-#endif
         if (kernels == NULL) {
             return tn_products_openblas(out, err);
         }

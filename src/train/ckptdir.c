@@ -445,7 +445,6 @@ static bool any_left(const tn_text *names)
 
 tn_status tn_ckptdir_begin_anew(tn_ckptdir *d, tn_text *out, tn_error *err)
 {
-    char folder[TN_PATH_SIZE];
     tn_text names = {0};
     const uint64_t *ordinal = NULL;
     uint32_t n = 0;
@@ -454,6 +453,7 @@ tn_status tn_ckptdir_begin_anew(tn_ckptdir *d, tn_text *out, tn_error *err)
     tn_status status = tn_ckptdir_list(d->dir, arena, &ordinal, &n, err);
     status = status == TN_OK ? tn_dir_list(d->dir, &names, &n_names, err) : status;
     if (status == TN_OK && (n > 0 || any_left(&names))) {
+        char folder[TN_PATH_SIZE];
         status = make_aside(d->dir, folder, err);
         status = status == TN_OK ? move_all(d->dir, folder, ordinal, n, &names, err) : status;
         tn_text_adds(out, folder);

@@ -64,7 +64,7 @@ static void a_stop_that_came_before_counts(void **state)
     assert_true(pid >= 0);
     if (pid == 0) {
         (void)pthread_sigmask(SIG_BLOCK, &stops, NULL);
-        (void)raise(SIGTERM);
+        (void)kill(getpid(), SIGTERM);
         exit(atomic_load(tn_signals_watch_stop()) ? 75 : 0); // NOLINT(concurrency-mt-unsafe)
     }
     int status = 0;

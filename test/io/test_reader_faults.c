@@ -95,7 +95,7 @@ static void a_share_of_bad_records_is_judged_from_ten_thousand_on_and_at_the_end
     for (uint32_t i = 0; i < 9000; i++) {
         tn_text_adds(&text, i % 50 == 0 ? "x\n" : "1 2\n");
     }
-    path = setup_file(&s, "rows", text.data, text.size);
+    (void)setup_file(&s, "rows", text.data, text.size);
     assert_int_equal(setup_drain(&s, &opts, &err), TN_E_DATA);
     assert_non_null(strstr(err.text, "rows:"));
     assert_non_null(strstr(err.text, "records are bad, more than data.bad_records_max (1%)"));

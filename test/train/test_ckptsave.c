@@ -73,6 +73,8 @@ static void assert_metrics(const char *dir, const uint64_t *want)
     tn_metrics_free(m);
 }
 
+#define HASH "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
 /* A run of a few steps, saved at the 4th and at the 6th; ckpt-1 and ckpt-2 in `dir`. */
 static void run_and_save(const char *dir, const char *delta_every, bool behind, uint32_t *hash)
 {
@@ -85,16 +87,14 @@ static void run_and_save(const char *dir, const char *delta_every, bool behind, 
         golden_plan(arena, "deepfm_bn", (const char *const[]){where, deltas, NULL});
     tn_diag diag = {0};
     tn_binder b = {.arena = arena, .diag = &diag};
-    tn_run_text text = {.config = "test\n", .hash = "00"};
-    text.hash = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+    tn_run_text text = {.config = "test\n", .hash = HASH};
     tn_worker *w = NULL;
     tn_checkpoints *c = NULL;
     tn_metrics *metrics = NULL;
     tn_feeder *feeder = NULL;
-    tn_metrics_opts mopts = {0};
     tn_reader_opts ropts = {.paths = plan->run->data.train, .batch_rows = 16, .training = true};
     uint64_t *at_six = tn_alloc(1, HISTOGRAM_BYTES, "a histogram");
-    assert_int_equal(tn_metrics_new(&metrics, &mopts, NULL), TN_OK);
+    assert_int_equal(tn_metrics_new(&metrics, &(tn_metrics_opts){0}, NULL), TN_OK);
     assert_int_equal(tn_worker_new(&w, plan, &(tn_worker_opts){.training = true}, &b, NULL), TN_OK);
     assert_int_equal(tn_checkpoints_open(&c, plan, &text, NULL), TN_OK);
     tn_feeder_opts fopts = {.plan = plan, .team = w->team, .ahead = 2, .training = true};
@@ -370,8 +370,8 @@ static void assert_all_load(const char *dir, const char *whole, uint32_t want)
     const uint64_t *list = present_in(dir, arena, &n);
     assert_int_equal(n, want);
     for (uint32_t i = 0; i < n; i++) {
-        tn_saved which;
-        tn_saved other;
+        tn_saved which = {0};
+        tn_saved other = {0};
         const uint32_t hash = trainrun_hash_of(dir, list[i], &which);
         if (hash == 0 || hash != trainrun_hash_of(whole, which.step, &other)) {
             fail_msg("ckpt-%u, step %u: other rows", (unsigned)list[i], (unsigned)which.step);

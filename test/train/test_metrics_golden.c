@@ -76,7 +76,7 @@ static void golden_metrics_of_all_cases(void **state)
     (void)state;
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         double want[EPOCHS * COLUMNS];
-        double pred[ROWS * (EPOCHS + 2)];
+        double pred[ROWS * (EPOCHS + 2)] = {0};
         assert_int_equal(read_table(cases[c], "metrics.tsv", 0, COLUMNS, want), EPOCHS);
         assert_int_equal(read_table(cases[c], "pred.tsv", 1, EPOCHS + 2, pred), ROWS);
         float z[ROWS];

@@ -324,7 +324,7 @@ static void a_run_that_goes_on_knows_its_table(void **state)
     assert_int_equal(tn_failpoint_set(NULL, &err), TN_OK);
     assert_int_equal(o.status, TN_E_IO);
     (void)snprintf(want, sizeof want, "at least %llu needed",
-                   (unsigned long long)(bytes[0] + bytes[1]));
+                   (unsigned long long)bytes[0] + bytes[1]);
     assert_non_null(strstr(o.text, want));
     tn_arena_free(arena);
     tn_tmpdir_remove(dir);
