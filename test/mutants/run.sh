@@ -1,0 +1,59 @@
+#!/bin/sh
+# run.sh - shows that tests see one-line faults in the code that decides what is kept, restored, retried or dropped.
+#
+#     test/mutants/run.sh [WORD..]     every row of test/mutants/list, or those that contain one of the words
+#
+# A row is FILE, a sed expression that changes a line of it, and a regular expression of the ctest tests that must fail
+# then, with tabs between. Each mutant is built in a copy of the committed tree in build/mutants and those tests run. A mutant that
+# lives, changes nothing or does not compile is printed; the exit code is 1 then. `make nightly STEPS=mutants` runs all.
+set -eu
+cd "$(dirname "$0")/../.."
+list=$PWD/test/mutants/list
+words=$(printf '%s\n' "$@")
+rm -rf build/mutants/src
+mkdir -p build/mutants
+git archive HEAD | tar -x -m -C build/mutants # -m: as new, or Ninja takes what it built of another commit for today's
+cd build/mutants
+cmake --preset gcc -DTNET_WERROR=OFF -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG="-g1 -O1" >/dev/null
+cmake --build build/gcc -- --quiet
+bad=0
+n=0
+
+# Tests that fail anyway kill nothing.
+all=$(grep -v '^#' "$list" | cut -f 3 | sort -u | paste -s -d '|')
+ctest --test-dir build/gcc -R "$all" --no-tests=error --timeout 300 -j "$(nproc)" >log 2>&1 || {
+    echo "mutants: these tests fail without any mutant" >&2
+    grep -A 99 'tests FAILED' log >&2
+    exit 1
+}
+
+# verdict FILE EDIT WHAT
+verdict() {
+    printf '%-9s %s  %s\n' "$3" "$1" "$2"
+    [ "$3" = killed ] || bad=$((bad + 1))
+}
+
+tab=$(printf '\t')
+while IFS=$tab read -r file edit regex; do
+    case $file in '' | '#'*) continue ;; esac
+    [ -z "$words" ] || printf '%s %s %s\n' "$file" "$edit" "$regex" | grep -qF -e "$words" || continue
+    n=$((n + 1))
+    cp "$file" original
+    sed -i -e "$edit" "$file"
+    if cmp -s "$file" original; then
+        verdict "$file" "$edit" unchanged
+        continue
+    fi
+    if ! cmake --build build/gcc -- --quiet >log 2>&1; then
+        verdict "$file" "$edit" broken
+    elif ctest --test-dir build/gcc -R "$regex" --no-tests=error --timeout 120 -j "$(nproc)" >log 2>&1; then
+        verdict "$file" "$edit" lives
+    elif grep -q 'No tests were found' log; then
+        verdict "$file" "$edit" untested
+    else
+        verdict "$file" "$edit" killed
+    fi
+    cp original "$file"
+done <"$list"
+echo "mutants: $n, of which $bad were not killed"
+[ "$bad" -eq 0 ] && [ "$n" -gt 0 ]
