@@ -6,7 +6,7 @@
 # make analyze  clang-tidy and cppcheck on every file, gcc -fanalyzer on src/base, src/io and src/ps
 #
 # Everything is made in build/, data/ and runs/ of this folder.
-# make test PRESET=coverage is the same in another tree; CMakePresets.json lists them.
+# make test PRESET=strict is the same in another tree; CMakePresets.json lists them.
 PRESET = gcc
 
 .PHONY: all run test bench fuzz nightly analyze clean
