@@ -151,18 +151,23 @@ void tn_memory_cap_init(tn_memory_cap *m, tn_worker *w, uint32_t sharers)
 
 /* ---- whether there is room ---- */
 
-/* Without anything that takes memory: it may be the last that is left. */
-static bool is_near_limit(tn_memory_cap *m)
+/* Without anything that takes memory: it may be the last that is left. Looked at anew after a
+ * while, or when the table, now of so many bytes, has taken an eighth of the room that was left. */
+static bool is_near_limit(tn_memory_cap *m, uint64_t bytes)
 {
     const double now = tn_clock_s();
-    if (now < m->next_look) {
+    const uint64_t grown = less(bytes, m->bytes);
+    if (now < m->next_look && grown < less(m->share, m->use.resident) / 8) {
         return false;
     }
     m->next_look = now + look_s;
+    m->bytes = bytes;
     tn_memory_use_of("", &m->use);
-    const uint64_t soon =
-        m->use.address_space + tn_table_next_extent(m->w->shard.table) + SAVE_BYTES;
-    return (double)m->use.resident > (double)m->share * near_share || soon > m->limit.address_space;
+    tn_table *table = m->w->shard.table;
+    const uint64_t resident =
+        m->use.resident + tn_table_growth(table, m->partitions, m->rows) + SAVE_BYTES;
+    const uint64_t soon = m->use.address_space + tn_table_next_extent(table) + SAVE_BYTES;
+    return (double)resident > (double)m->share * near_share || soon > m->limit.address_space;
 }
 
 tn_room tn_memory_cap_look(tn_memory_cap *m)
@@ -181,7 +186,7 @@ tn_room tn_memory_cap_look(tn_memory_cap *m)
                   : then + aside > m->cap ? TN_ROOM_AFTER_SAVE
                                           : TN_ROOM_ENOUGH;
     }
-    if (m->room != TN_ROOM_NONE && is_near_limit(m)) {
+    if (m->room != TN_ROOM_NONE && is_near_limit(m, bytes)) {
         m->room = TN_ROOM_NEAR_LIMIT;
     }
     return m->room;

@@ -9,8 +9,8 @@
  *     if (tn_memory_cap_look(&m) == TN_ROOM_NONE) { save;  return tn_memory_cap_fail(&m, ..); }
  *
  * The cap is one of bytes that the table counts, so it comes at the same step each time. Beside it,
- * ten times a second at most, the process as a whole is looked at, in case what is not table grows.
- * One thread.
+ * ten times a second, more often while the table grows fast, the process as a whole is looked at,
+ * in case what is not table grows. One thread.
  */
 #ifndef TN_TRAIN_MEMORYCAP_H
 #define TN_TRAIN_MEMORYCAP_H
@@ -40,6 +40,7 @@ typedef struct tn_memory_cap {
     tn_range partitions;     /* the own ones */
     uint64_t look_from;      /* bytes of the table */
     double next_look;        /* at the process; monotonic seconds */
+    uint64_t bytes;          /* of the table at the last look at the process */
     tn_room room;            /* as last seen */
     tn_memory_use use;       /* the same */
 } tn_memory_cap;
