@@ -10,7 +10,8 @@
 
 /* ---- answers ---- */
 
-void tn_follower_met(tn_follower *f, tn_met *to)
+/* Adds what is met of the epoch so far. */
+static void add_met(tn_follower *f, tn_met *to)
 {
     tn_met_add(to, &f->met);
     if (f->feeder != NULL) {
@@ -23,7 +24,7 @@ tn_status tn_follower_tell(tn_follower *f, tn_done_note *note, tn_error *err)
     tn_text packed = {0};
     tn_figures figures = {
         .number = ++f->n_told, .epoch = f->epoch, .held = tn_held_of(f->w->shard.table)};
-    tn_follower_met(f, &figures.met);
+    add_met(f, &figures.met);
     tn_figures_pack(&figures, &packed);
     tn_met_done(&figures.met);
     tn_status status = tn_text_check(&packed, "figures", err);
@@ -68,7 +69,7 @@ static tn_status sum(tn_follower *f, const tn_order_note *order, tn_error *err)
         TN_TRY(tn_follower_train(f, true, err));
     }
     f->trains = false;
-    tn_follower_met(f, &met);
+    add_met(f, &met);
     tn_read_counts counts = {.bad = met.counts.bad};
     tn_met_done(&met);
     TN_TRY(tn_reporter_say(&f->reporter, tn_clock_ns(), err));

@@ -62,8 +62,6 @@ tn_status tn_follower_say_done(tn_follower *f, const tn_order_note *order, tn_st
 
 /* DONE with the figures of this rank, which it adds to the note. */
 tn_status tn_follower_tell(tn_follower *f, tn_done_note *note, tn_error *err) TN_MUST_USE;
-/* Adds what is met of the epoch so far. */
-void tn_follower_met(tn_follower *f, tn_met *to);
 
 /* PRIOR: an epoch is opened; what its first rows hold is told. */
 tn_status tn_follower_prior(tn_follower *f, const tn_order_note *order, tn_error *err) TN_MUST_USE;

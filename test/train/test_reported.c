@@ -333,7 +333,7 @@ static double told_of_table(const char *run, const char *name)
 {
     tn_text text = {0};
     char path[TN_PATH_SIZE];
-    double value = NAN;
+    double value = (double)NAN;
     tn_arena *arena = tn_arena_new(1 << 16);
     (void)snprintf(path, sizeof path, "%s/metrics.jsonl", run);
     assert_int_equal(tn_file_read_all(path, 1 << 24, &text, NULL), TN_OK);
