@@ -75,6 +75,24 @@ static void assert_metrics(const char *dir, const uint64_t *want)
 
 #define HASH "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
+/* One step; its rows go to the metrics, its place to the state. */
+static void learn_one(tn_worker *w, tn_feeder *feeder, tn_metrics *metrics, tn_run_state *state)
+{
+    tn_step *step = NULL;
+    tn_learned learned;
+    assert_int_equal(tn_feeder_next(feeder, &step, NULL), TN_OK);
+    assert_int_equal(tn_step_learn(w, step, 1, &learned, NULL), TN_OK);
+    tn_scored rows = {.n = step->batch->rows,
+                      .logit = w->train_logit->val,
+                      .label = step->batch->label,
+                      .weight = step->batch->weight};
+    assert_int_equal(tn_metrics_add(metrics, &rows, NULL), TN_OK);
+    state->progress = step->batch->progress;
+    state->samples += step->batch->rows;
+    state->steps = w->steps;
+    tn_feeder_recycle(feeder, step);
+}
+
 /* A run of a few steps, saved at the 4th and at the 6th; ckpt-1 and ckpt-2 in `dir`. */
 static void run_and_save(const char *dir, const char *delta_every, bool behind, uint32_t *hash)
 {
@@ -102,22 +120,10 @@ static void run_and_save(const char *dir, const char *delta_every, bool behind, 
     tn_run_state state = {.data = tn_data_map_of(tn_feeder_reader(feeder), NULL, arena)};
     tn_saved saved;
     for (uint32_t i = 1; i <= 9; i++) {
-        tn_step *step = NULL;
-        tn_learned learned;
-        assert_int_equal(tn_feeder_next(feeder, &step, NULL), TN_OK);
-        assert_int_equal(tn_step_learn(w, step, 1, &learned, NULL), TN_OK);
-        tn_scored rows = {.n = step->batch->rows,
-                          .logit = w->train_logit->val,
-                          .label = step->batch->label,
-                          .weight = step->batch->weight};
         if (i == 5) { /* as where an epoch ends: cells are 0 again */
             tn_metrics_clear(metrics);
         }
-        assert_int_equal(tn_metrics_add(metrics, &rows, NULL), TN_OK);
-        state.progress = step->batch->progress;
-        state.samples += step->batch->rows;
-        state.steps = w->steps;
-        tn_feeder_recycle(feeder, step);
+        learn_one(w, feeder, metrics, &state);
         tn_ckpt_want want = {.state = &state, .metrics = metrics, .delta = true};
         if (behind && (i == 6 || i == 9)) {
             assert_int_equal(tn_checkpoints_end(c, &saved, NULL), TN_OK);
