@@ -89,6 +89,9 @@ static tn_status make(tn_group *g, tn_error *err)
     say_who(g);
     tn_status status = begin(g, err);
     g->open = status == TN_OK;
+    if (g->open && g->opts.hello.status != 0) { /* before its first hello, which may not wish in */
+        tn_group_end_here(g, (tn_status)g->opts.hello.status, g->opts.hello.text);
+    }
     (void)pthread_mutex_unlock(&g->lock);
     return status;
 }

@@ -38,7 +38,9 @@ typedef struct tn_group_opts {
     const tn_roster *roster;
     const tn_security *security;
     const tn_owners *owners;
-    tn_hello_note hello; /* version, config_hash, structure, cpu, threads; the rest is filled in */
+    /* version, config_hash, structure, cpu, threads; the rest is filled in. A status and its text:
+     * of a rank that only says why it does not come, and is in no group. */
+    tn_hello_note hello;
     double start_timeout_s;
     int news; /* where whoever started all writes "RANK SENTENCE" of one that is gone; 0: nobody */
     tn_group_table_opts table;

@@ -169,15 +169,18 @@ static void decline(const tn_run *run, const tn_zmq *zmq, const tn_security *sec
 {
     const uint32_t n = run->cluster.roster->size;
     const tn_owners owners = {n, TN_PARTITIONS, TN_NEW_ARRAY(arena, uint32_t, (size_t)n + 1)};
-    const tn_group_opts opts = {
-        .zmq = zmq,
-        .roster = run->cluster.roster,
-        .security = security,
-        .owners = &owners,
-        .hello = {.version = TN_VERSION, .config_hash = "", .structure = "", .cpu = tn_host_cpu()}};
+    const tn_group_opts opts = {.zmq = zmq,
+                                .roster = run->cluster.roster,
+                                .security = security,
+                                .owners = &owners,
+                                .hello = {.version = TN_VERSION,
+                                          .config_hash = "",
+                                          .structure = "",
+                                          .cpu = tn_host_cpu(),
+                                          .status = (uint64_t)why->code,
+                                          .text = why->text}};
     tn_group *group = NULL;
     if (tn_group_open(&group, &opts, NULL) == TN_OK) {
-        tn_group_fail(group, why->code, why->text);
         tn_group_close(group);
     }
 }
