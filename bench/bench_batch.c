@@ -8,8 +8,8 @@
  *            rows per second at batch 128 beside 4096, and at 65,536
  *     P19    nanoseconds per value of whole steps of an FM, dim 8, beside the first configuration
  */
-#include "base/number.h"
-#include "base/threads.h"
+#include "base/core/number.h"
+#include "base/thread/threads.h"
 #include "figure.h"
 #include "rig.h"
 

@@ -18,14 +18,14 @@
  * A stall is the longest step during the save beside the median one. Everything is measured in one
  * run, in turns; medians with [least, largest]. Nothing is gated.
  */
-#include "base/alloc.h"
-#include "base/clock.h"
-#include "base/key.h"
-#include "base/number.h"
-#include "base/threads.h"
+#include "base/core/alloc.h"
+#include "base/core/clock.h"
+#include "base/core/number.h"
+#include "base/math/key.h"
+#include "base/thread/threads.h"
 #include "ckptrun.h"
 #include "machine.h"
-#include "train/exportrows.h"
+#include "train/export/exportrows.h"
 
 #include <stdio.h>
 #include <stdlib.h>

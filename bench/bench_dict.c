@@ -7,14 +7,14 @@
  * fsynced plainly; for look-ups, one dependent read at a random place of the file. Keys are half
  * present, half absent, in random order; the file is in the page cache.
  */
-#include "base/alloc.h"
-#include "base/clock.h"
-#include "base/file.h"
-#include "base/key.h"
-#include "base/keyset.h"
+#include "base/core/alloc.h"
+#include "base/core/clock.h"
+#include "base/file/file.h"
+#include "base/keys/keyset.h"
+#include "base/math/key.h"
 #include "figure.h"
-#include "io/dict.h"
-#include "io/dictwrite.h"
+#include "io/dict/dict.h"
+#include "io/dict/dictwrite.h"
 #include "machine.h"
 
 #include <math.h>

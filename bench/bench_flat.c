@@ -10,15 +10,15 @@
  * slots rows from the start. All else is the same code: localizing, forward, backward, the
  * optimizer's update of rows, the dense weights. Rates are of processor time.
  */
-#include "base/alloc.h"
-#include "base/key.h"
-#include "base/number.h"
-#include "base/threads.h"
+#include "base/core/alloc.h"
+#include "base/core/number.h"
+#include "base/math/key.h"
+#include "base/thread/threads.h"
 #include "figure.h"
 #include "machine.h"
 #include "rig.h"
 
-#include "base/clock.h"
+#include "base/core/clock.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -8,12 +8,12 @@
  * Activations are taken from memory that the caches have forgotten, as in a step; weights are the
  * same each time.
  */
-#include "base/peak.h"
+#include "base/machine/machine_peak.h"
 
-#include "base/alloc.h"
-#include "base/clock.h"
-#include "base/threads.h"
-#include "nn/products.h"
+#include "base/core/alloc.h"
+#include "base/core/clock.h"
+#include "base/thread/threads.h"
+#include "nn/gemm/gemm_backends.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -13,12 +13,12 @@
 #include "figure.h"
 #include "machine.h"
 
-#include "base/alloc.h"
-#include "base/clock.h"
-#include "base/file.h"
-#include "base/threads.h"
-#include "ps/attacks.h"
-#include "ps/goodlinks.h"
+#include "base/core/alloc.h"
+#include "base/core/clock.h"
+#include "base/file/file.h"
+#include "base/thread/threads.h"
+#include "cluster/attacks.h"
+#include "cluster/goodlinks.h"
 
 #include <fcntl.h>
 #include <math.h>

@@ -8,9 +8,9 @@
  */
 #include "counted.h"
 
-#include "base/alloc.h"
-#include "base/clock.h"
-#include "ps/ledger.h"
+#include "base/core/alloc.h"
+#include "base/core/clock.h"
+#include "cluster/ledger/ledger.h"
 
 #include <stdio.h>
 #include <string.h>

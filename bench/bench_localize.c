@@ -13,10 +13,10 @@
 #include "figure.h"
 #include "machine.h"
 
-#include "base/alloc.h"
-#include "base/key.h"
-#include "base/threads.h"
-#include "io/localize.h"
+#include "base/core/alloc.h"
+#include "base/math/key.h"
+#include "base/thread/threads.h"
+#include "io/localize/localize.h"
 
 #include <inttypes.h>
 #include <math.h>

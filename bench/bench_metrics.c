@@ -9,10 +9,10 @@
  */
 #include "counted.h"
 
-#include "base/clock.h"
-#include "base/rng.h"
-#include "train/metrics.h"
-#include "train/slices.h"
+#include "base/core/clock.h"
+#include "base/math/rng.h"
+#include "metrics/metrics.h"
+#include "metrics/slices.h"
 
 #include <stdio.h>
 #include <string.h>

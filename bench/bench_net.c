@@ -7,14 +7,14 @@
  * 400-400-400 or 128-64-32 with relu, bce. No reader, no table, no optimizer. Printed per net: rows
  * per second, and the share of the FMA peak measured in the same run, forward, backward, both.
  */
-#include "base/peak.h"
+#include "base/machine/machine_peak.h"
 #include "counted.h"
 
-#include "base/alloc.h"
-#include "base/clock.h"
-#include "base/rng.h"
-#include "base/threads.h"
-#include "nn/ops.h"
+#include "base/core/alloc.h"
+#include "base/core/clock.h"
+#include "base/math/rng.h"
+#include "base/thread/threads.h"
+#include "nn/op/ops.h"
 
 #include <stdio.h>
 #include <stdlib.h>

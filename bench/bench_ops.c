@@ -7,11 +7,11 @@
  * Examples are a few columns wide: what is measured is the work around the loops as much as the
  * loops. bench_net measures whole nets.
  */
-#include "base/alloc.h"
-#include "base/clock.h"
-#include "base/rng.h"
-#include "base/threads.h"
-#include "nn/ops.h"
+#include "base/core/alloc.h"
+#include "base/core/clock.h"
+#include "base/math/rng.h"
+#include "base/thread/threads.h"
+#include "nn/op/ops.h"
 
 #include <stdio.h>
 #include <string.h>

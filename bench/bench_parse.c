@@ -11,15 +11,15 @@
 #include "counted.h"
 #include "logs.h"
 
-#include "base/alloc.h"
-#include "base/clock.h"
-#include "base/file.h"
-#include "base/flow.h"
-#include "base/threads.h"
-#include "io/batchfill.h"
-#include "io/blockparse.h"
-#include "io/reader.h"
-#include "io/rows_bare.h"
+#include "base/core/alloc.h"
+#include "base/core/clock.h"
+#include "base/file/file.h"
+#include "base/thread/threads.h"
+#include "config/yaml_flow.h"
+#include "io/read/blockparse.h"
+#include "io/read/reader.h"
+#include "io/rows/batch_builder.h"
+#include "io/rows/rows_compact.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -14,8 +14,8 @@
  * so that a share is of what the machine gave in those moments. The limit shown is that of the best
  * of them, as the targets want it.
  */
-#include "base/number.h"
-#include "base/threads.h"
+#include "base/core/number.h"
+#include "base/thread/threads.h"
 #include "figure.h"
 #include "machine.h"
 #include "rig.h"

@@ -11,7 +11,7 @@
 #include "machine.h"
 #include "scale.h"
 
-#include "base/threads.h"
+#include "base/thread/threads.h"
 
 #include <math.h>
 #include <stdio.h>

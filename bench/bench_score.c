@@ -7,12 +7,12 @@
  * 1,000 rows that are there. Limit of the dense part: its multiply-adds at the peak of this core,
  * measured in the same run.
  */
-#include "base/clock.h"
-#include "base/key.h"
-#include "base/peak.h"
+#include "base/core/clock.h"
+#include "base/machine/machine_peak.h"
+#include "base/math/key.h"
 #include "figure.h"
-#include "train/bundle.h"
-#include "train/tnet.h"
+#include "serve/exported_model.h"
+#include "serve/tnet.h"
 
 #include <stdbool.h>
 #include <stdio.h>

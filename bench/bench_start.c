@@ -8,8 +8,8 @@
  * for none: wall time of the whole process, and the peak RSS of a run that only reads its
  * configuration and builds its model.
  */
-#include "base/clock.h"
-#include "base/error.h"
+#include "base/core/clock.h"
+#include "base/core/error.h"
 #include "figure.h"
 
 #include <math.h>

@@ -9,9 +9,9 @@
  *
  * Rows are libffm text of 8 slots with 1000 ids each; the model is an FM.
  */
-#include "base/clock.h"
-#include "base/key.h"
-#include "base/number.h"
+#include "base/core/clock.h"
+#include "base/core/number.h"
+#include "base/math/key.h"
 #include "figure.h"
 
 #include <errno.h>

@@ -17,11 +17,11 @@
 #include "tablerows.h"
 #include "touch.h"
 
-#include "base/alloc.h"
-#include "base/clock.h"
-#include "base/rng.h"
-#include "base/threads.h"
-#include "ps/table.h"
+#include "base/core/alloc.h"
+#include "base/core/clock.h"
+#include "base/math/rng.h"
+#include "base/thread/threads.h"
+#include "ps/table/table.h"
 
 #include <inttypes.h>
 #include <math.h>

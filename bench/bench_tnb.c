@@ -8,12 +8,12 @@
  */
 #include "logs.h"
 
-#include "base/clock.h"
-#include "base/crc32c.h"
-#include "base/file.h"
-#include "base/flow.h"
-#include "io/reader.h"
-#include "io/tnb.h"
+#include "base/core/clock.h"
+#include "base/file/file.h"
+#include "base/math/crc32c.h"
+#include "config/yaml_flow.h"
+#include "io/read/cache.h"
+#include "io/read/reader.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -17,14 +17,14 @@
  * it first prints what every thread's time went to; FILE takes the latest spans, for
  * ui.perfetto.dev. Figures beside their targets: bench_rates.
  */
-#include "base/clock.h"
-#include "base/number.h"
-#include "base/peak.h"
-#include "base/threads.h"
+#include "base/core/clock.h"
+#include "base/core/number.h"
+#include "base/machine/machine_peak.h"
+#include "base/thread/threads.h"
 #include "figure.h"
 #include "machine.h"
 #include "rig.h"
-#include "train/profile.h"
+#include "train/report/profile.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -10,9 +10,9 @@
  * A ratio is of two neighbouring turns, since what a shared machine gives changes by the minute;
  * the median of those ratios is shown.
  */
-#include "base/error.h"
-#include "base/number.h"
-#include "base/threads.h"
+#include "base/core/error.h"
+#include "base/core/number.h"
+#include "base/thread/threads.h"
 #include "figure.h"
 #include "machine.h"
 #include "rig.h"

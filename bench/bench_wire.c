@@ -12,10 +12,10 @@
 #include "figure.h"
 #include "machine.h"
 
-#include "base/alloc.h"
-#include "base/key.h"
-#include "base/threads.h"
-#include "ps/keyblock.h"
+#include "base/core/alloc.h"
+#include "base/math/key.h"
+#include "base/thread/threads.h"
+#include "cluster/wire/key_codec.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,11 +1,11 @@
 /* ckptrun.c - see ckptrun.h. */
 #include "ckptrun.h"
 
-#include "base/clock.h"
-#include "base/key.h"
-#include "base/rng.h"
-#include "base/threads.h"
-#include "io/format.h"
+#include "base/core/clock.h"
+#include "base/math/key.h"
+#include "base/math/rng.h"
+#include "base/thread/threads.h"
+#include "io/format/format.h"
 
 #include <stdio.h>
 #include <stdlib.h>

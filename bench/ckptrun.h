@@ -9,11 +9,11 @@
 #ifndef TN_BENCH_CKPTRUN_H
 #define TN_BENCH_CKPTRUN_H
 
-#include "base/file.h"
-#include "train/checkpoint.h"
-#include "train/config.h"
-#include "train/evaluate.h"
-#include "train/step.h"
+#include "base/file/file.h"
+#include "train/checkpoint/checkpoint.h"
+#include "train/config/config.h"
+#include "train/eval/evaluate.h"
+#include "train/step/step.h"
 
 enum { TN_BENCH_BATCHES = 60, TN_BENCH_STEPS_MAX = 1 << 16 };
 

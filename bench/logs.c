@@ -1,9 +1,9 @@
 /* logs.c - see logs.h */
 #include "logs.h"
 
-#include "base/crc32c.h"
-#include "base/key.h"
-#include "base/proto.h"
+#include "base/codec/proto.h"
+#include "base/math/crc32c.h"
+#include "base/math/key.h"
 
 #include <inttypes.h>
 #include <stdio.h>

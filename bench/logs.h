@@ -2,7 +2,7 @@
 #ifndef TN_BENCH_LOGS_H
 #define TN_BENCH_LOGS_H
 
-#include "base/text.h"
+#include "base/core/text.h"
 
 typedef struct tn_log {
     const char *name;

@@ -1,10 +1,10 @@
 /* machine.c - see machine.h. */
 #include "machine.h"
 
-#include "base/alloc.h"
-#include "base/clock.h"
-#include "base/peak.h"
-#include "base/threads.h"
+#include "base/core/alloc.h"
+#include "base/core/clock.h"
+#include "base/machine/machine_peak.h"
+#include "base/thread/threads.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,11 +1,11 @@
 /* rig.c - see rig.h. */
 #include "rig.h"
 
-#include "base/alloc.h"
-#include "base/clock.h"
-#include "io/format.h"
-#include "nn/plan.h"
-#include "train/evaluate.h"
+#include "base/core/alloc.h"
+#include "base/core/clock.h"
+#include "io/format/format.h"
+#include "nn/passes/plan.h"
+#include "train/eval/evaluate.h"
 
 #include <stdio.h>
 #include <stdlib.h>

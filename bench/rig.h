@@ -14,9 +14,9 @@
 #ifndef TN_BENCH_RIG_H
 #define TN_BENCH_RIG_H
 
-#include "train/config.h"
-#include "train/feeder.h"
-#include "train/metrics.h"
+#include "metrics/metrics.h"
+#include "train/config/config.h"
+#include "train/step/step_prefetch.h"
 
 enum { TN_RIG_BATCHES_MAX = 4096 };
 

@@ -12,10 +12,10 @@
 #ifndef TN_BENCH_SCALE_H
 #define TN_BENCH_SCALE_H
 
+#include "cluster/wire/frame.h"
+#include "cluster/wire/key_codec.h"
 #include "figure.h"
-#include "ps/frame.h"
-#include "ps/keyblock.h"
-#include "ps/shares.h"
+#include "ps/shard/ownership.h"
 
 enum {
     TN_SCALE_EXAMPLES = 1024, /* of a rank in a step */

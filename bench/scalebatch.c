@@ -1,9 +1,9 @@
 /* scalebatch.c - messages and batches: see scale.h. */
 #include "scale.h"
 
-#include "base/alloc.h"
-#include "base/key.h"
-#include "base/rng.h"
+#include "base/core/alloc.h"
+#include "base/math/key.h"
+#include "base/math/rng.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,10 +1,10 @@
 /* scalecontrol.c - what rank 0 does for its group: see scale.h. */
 #include "scaleroot.h"
 
-#include "base/alloc.h"
-#include "ps/linkstate.h"
-#include "ps/notes.h"
-#include "ps/servestate.h"
+#include "base/core/alloc.h"
+#include "cluster/net/linkstate.h"
+#include "cluster/sync/sync_server_state.h"
+#include "cluster/wire/control_messages.h"
 
 #include <malloc.h>
 #include <stdio.h>

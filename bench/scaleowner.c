@@ -1,7 +1,7 @@
 /* scaleowner.c - see scaleowner.h. */
 #include "scaleowner.h"
 
-#include "base/alloc.h"
+#include "base/core/alloc.h"
 
 #include <math.h>
 

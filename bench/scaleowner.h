@@ -6,7 +6,7 @@
 #ifndef TN_BENCH_SCALEOWNER_H
 #define TN_BENCH_SCALEOWNER_H
 
-#include "ps/lockstep.h"
+#include "cluster/sync/sync_step.h"
 #include "scale.h"
 #include "tablerows.h"
 

@@ -1,11 +1,11 @@
 /* scalereports.c - reports of all ranks and cuts, as rank 0 has them: see scale.h. */
 #include "scaleroot.h"
 
-#include "base/alloc.h"
-#include "base/fmath.h"
-#include "base/rng.h"
-#include "ps/notes.h"
-#include "train/peermetrics.h"
+#include "base/core/alloc.h"
+#include "base/math/fmath.h"
+#include "base/math/rng.h"
+#include "cluster/wire/control_messages.h"
+#include "metrics/metrics_pack.h"
 
 enum {
     SCORED = 1 << 17, /* rows of a rank behind the metrics that it reports */

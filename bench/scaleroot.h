@@ -3,12 +3,12 @@
 #ifndef TN_BENCH_SCALEROOT_H
 #define TN_BENCH_SCALEROOT_H
 
-#include "base/arena.h"
-#include "base/text.h"
-#include "ps/forming.h"
-#include "ps/ledger.h"
-#include "ps/pulse.h"
-#include "ps/totals.h"
+#include "base/core/arena.h"
+#include "base/core/text.h"
+#include "cluster/group/failure_detector.h"
+#include "cluster/group/rendezvous.h"
+#include "cluster/ledger/ledger.h"
+#include "cluster/ledger/totals.h"
 #include "scale.h"
 
 typedef struct tn_scale_root {

@@ -6,8 +6,8 @@
 #include "scale.h"
 #include "scaleowner.h"
 
-#include "base/alloc.h"
-#include "ps/requests.h"
+#include "base/core/alloc.h"
+#include "cluster/wire/request_headers.h"
 
 typedef struct world {
     uint32_t n;

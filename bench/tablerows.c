@@ -1,9 +1,9 @@
 /* tablerows.c - see tablerows.h */
 #include "tablerows.h"
 
-#include "base/alloc.h"
-#include "base/clock.h"
-#include "base/rng.h"
+#include "base/core/alloc.h"
+#include "base/core/clock.h"
+#include "base/math/rng.h"
 
 #include <math.h>
 #include <string.h>

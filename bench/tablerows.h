@@ -5,9 +5,9 @@
 #ifndef TN_BENCH_TABLEROWS_H
 #define TN_BENCH_TABLEROWS_H
 
-#include "base/arena.h"
+#include "base/core/arena.h"
 #include "figure.h"
-#include "ps/table.h"
+#include "ps/table/table.h"
 
 enum { TN_BENCH_KEYS = 16384 };
 

@@ -1,9 +1,9 @@
 /* touch.c - see touch.h */
 #include "touch.h"
 
-#include "base/clock.h"
-#include "base/error.h"
-#include "base/rng.h"
+#include "base/core/clock.h"
+#include "base/core/error.h"
+#include "base/math/rng.h"
 
 #include <stddef.h>
 #include <stdlib.h>

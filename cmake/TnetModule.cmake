@@ -4,7 +4,7 @@
 # tn_real = double, as tnet_<name>_f64, for the gradient tests.
 function(tnet_module name)
   cmake_parse_arguments(M "DOUBLE" "" "DEPS;LIBS" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.c)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.c)
   list(FILTER sources EXCLUDE REGEX "/tnet_[a-z]+\\.c$") # programs
   set(kinds "")
   if(M_DOUBLE)
@@ -23,7 +23,7 @@ function(tnet_module name)
     endforeach()
     target_link_libraries(${target} PUBLIC ${M_LIBS} PRIVATE tnet_warnings)
     if(CMAKE_C_COMPILER_ID STREQUAL GNU)
-      target_compile_options(${target} PRIVATE -include base/banned.h)
+      target_compile_options(${target} PRIVATE -include base/core/banned.h)
     endif()
     # gcc 12 does not vectorise clones at -O2.
     target_compile_options(${target} PRIVATE $<$<NOT:$<CONFIG:Debug>>:-O3>)
@@ -34,15 +34,18 @@ function(tnet_module name)
   endif()
 endfunction()
 
-# tnet_room_tests(io [F64 ops graph])
+# tnet_room_tests(io [F64 ops graph] [KITS ps/kit])
 #
 # All of test/<room>/ and test/support/ is one program, test_<room>: linking one for every file takes longer than compiling.
 # `test_io reader` runs test/io/test_reader.c, which is the ctest io/reader; see test/support/runner.c. The files named
-# after F64 are built once more against the double engine, as test_<room>_f64.
+# after F64 are built once more against the double engine, as test_<room>_f64. KITS are helpers of another room's tests.
 function(tnet_room_tests room)
-  cmake_parse_arguments(T "" "" "F64" ${ARGN})
+  cmake_parse_arguments(T "" "" "F64;KITS" ${ARGN})
   file(GLOB tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/test/${room}/test_*.c)
   tnet_test_program(${room} "" ${tests})
+  foreach(kit ${T_KITS})
+    target_sources(test_${room} PRIVATE ${PROJECT_SOURCE_DIR}/test/${kit}.c)
+  endforeach()
   if(T_F64)
     list(TRANSFORM T_F64 REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/test/${room}/test_\\1.c")
     tnet_test_program(${room} _f64 ${T_F64})

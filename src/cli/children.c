@@ -5,9 +5,9 @@
  */
 #include "cli/children.h"
 
-#include "base/arena.h"
-#include "base/clock.h"
-#include "base/log.h"
+#include "base/core/arena.h"
+#include "base/core/clock.h"
+#include "base/core/log.h"
 #include "cli/exits.h"
 #include "cli/spawn.h"
 

@@ -25,12 +25,13 @@
  *     75                  one ended with 75, or was ended by a SIGTERM that was passed on
  *     0                   all ended with 0
  *
- * What kills a child is told through base/log.h; a child that ends with a code speaks for itself.
+ * What kills a child is told through base/core/log.h; a child that ends with a code speaks for
+ * itself.
  */
 #ifndef TN_CLI_CHILDREN_H
 #define TN_CLI_CHILDREN_H
 
-#include "base/error.h"
+#include "base/core/error.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,8 +3,8 @@
 #include "cli/data_cache.h"
 
 #include "cli/signals.h"
-#include "io/reader.h"
-#include "io/tnb.h"
+#include "io/read/cache.h"
+#include "io/read/reader.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* data_cache.h - tnet-data convert to.format=tnb: rows into a binary cache (io/tnb.h). */
+/* data_cache.h - tnet-data convert to.format=tnb: rows into a binary cache (io/read/cache.h). */
 #ifndef TN_CLI_DATA_CACHE_H
 #define TN_CLI_DATA_CACHE_H
 

@@ -2,9 +2,9 @@
  */
 #include "cli/data_cache.h"
 #include "cli/data_tool.h"
-#include "io/convert.h"
-#include "io/writer.h"
-#include "train/run.h"
+#include "io/write/convert.h"
+#include "io/write/writer.h"
+#include "train/config/run.h"
 
 #include <math.h>
 #include <stdio.h>

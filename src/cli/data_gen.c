@@ -1,9 +1,9 @@
 /* data_gen.c - tnet-data gen: synthetic clicks whose truth is known. */
-#include "base/clock.h"
+#include "base/core/clock.h"
 #include "cli/data_tool.h"
-#include "io/generate_file.h"
-#include "io/yaml.h"
-#include "train/config.h"
+#include "config/yaml.h"
+#include "io/synth/generate_file.h"
+#include "train/config/config.h"
 
 #include <stdio.h>
 #include <string.h>

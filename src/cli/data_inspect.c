@@ -1,9 +1,9 @@
 /* data_inspect.c - tnet-data check: every fault of some files; tnet-data stat: what they hold. */
-#include "base/json.h"
+#include "base/codec/json.h"
 #include "cli/data_tool.h"
 #include "cli/exits.h"
-#include "io/inspect_stat.h"
-#include "train/run.h"
+#include "io/inspect/inspect_stat.h"
+#include "train/config/run.h"
 
 #include <stdio.h>
 

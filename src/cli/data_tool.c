@@ -1,15 +1,15 @@
 /* data_tool.c - see data_tool.h. */
 #include "cli/data_tool.h"
 
-#include "base/fieldtree.h"
-#include "base/threads.h"
+#include "base/thread/threads.h"
 #include "cli/data_cache.h"
-#include "cli/runinputs.h"
+#include "cli/run_inputs.h"
 #include "cli/signals.h"
-#include "io/format.h"
-#include "io/tnb.h"
-#include "train/config.h"
-#include "train/run.h"
+#include "config/fieldtree.h"
+#include "io/format/format.h"
+#include "io/read/cache.h"
+#include "train/config/config.h"
+#include "train/config/run.h"
 
 #include <stdio.h>
 #include <string.h>

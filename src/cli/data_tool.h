@@ -8,11 +8,11 @@
 #ifndef TN_CLI_DATA_TOOL_H
 #define TN_CLI_DATA_TOOL_H
 
-#include "base/team.h"
+#include "base/thread/team.h"
 #include "cli/options.h"
-#include "io/dataset.h"
-#include "io/pass.h"
-#include "io/write_sink.h"
+#include "io/read/dataset.h"
+#include "io/read/row_scan.h"
+#include "io/write/write_sink.h"
 
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 /* describe.c - see describe.h. */
 #include "cli/describe.h"
 
-#include "base/fieldtext.h"
+#include "config/fieldtext.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,11 +1,11 @@
 /* describe.h - a program in its own words: help, manual page, completion, schema, documentation.
  *
- * All of it is made from the tables of cli/options.h and base/field.h.
+ * All of it is made from the tables of cli/options.h and config/field.h.
  */
 #ifndef TN_CLI_DESCRIBE_H
 #define TN_CLI_DESCRIBE_H
 
-#include "base/text.h"
+#include "base/core/text.h"
 #include "cli/options.h"
 
 void tn_describe_help(tn_text *out, const tn_program *p);

@@ -9,9 +9,9 @@
 #ifndef TN_CLI_EXITS_H
 #define TN_CLI_EXITS_H
 
-#include "base/diag.h"
-#include "base/error.h"
-#include "base/text.h"
+#include "base/core/error.h"
+#include "base/core/text.h"
+#include "config/diag.h"
 
 int tn_exit_code(tn_status status);
 

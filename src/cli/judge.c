@@ -1,12 +1,12 @@
 /* judge.c - see judge.h. */
 #include "cli/judge.h"
 
-#include "train/checkpoint.h"
-#include "train/evalexport.h"
-#include "train/follow.h"
-#include "train/journal.h"
-#include "train/lead.h"
-#include "train/predict.h"
+#include "train/checkpoint/checkpoint.h"
+#include "train/eval/evalexport.h"
+#include "train/eval/predict.h"
+#include "train/peers/leader.h"
+#include "train/report/metrics_jsonl.h"
+#include "train/run/follower.h"
 
 #include <string.h>
 

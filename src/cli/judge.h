@@ -9,9 +9,9 @@
 #define TN_CLI_JUDGE_H
 
 #include "cli/setup.h"
-#include "train/bundle.h"
-#include "train/findings.h"
-#include "train/profile.h"
+#include "serve/exported_model.h"
+#include "train/report/eval_result.h"
+#include "train/report/profile.h"
 
 #include <stdatomic.h>
 

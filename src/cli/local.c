@@ -1,14 +1,14 @@
 /* local.c - see local.h. */
 #include "cli/local.h"
 
-#include "base/clock.h"
-#include "base/file.h"
-#include "base/threads.h"
+#include "base/core/clock.h"
+#include "base/file/file.h"
+#include "base/thread/threads.h"
 #include "cli/children.h"
 #include "cli/spawn.h"
 #include "cli/terminal.h"
-#include "train/peers.h"
-#include "train/seat.h"
+#include "train/config/rank.h"
+#include "train/peers/peers.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -20,7 +20,7 @@ typedef struct tn_local_group {
     const tn_program *program; /* has the option --peers */
     const tn_options *options; /* must outlive */
     uint32_t peers;            /* TN_UNSET_U32: not given */
-    const char *folder;        /* as in train/seat.h */
+    const char *folder;        /* as in train/config/rank.h */
 } tn_local_group;
 
 #define TN_LOCAL_HELP "start N processes on this machine, as one group (~: cluster.peers)"

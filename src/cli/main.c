@@ -1,7 +1,7 @@
 /* main.c - see main.h. */
 #include "cli/main.h"
 
-#include "base/alloc.h"
+#include "base/core/alloc.h"
 #include "cli/describe.h"
 #include "cli/exits.h"
 #include "cli/signals.h"

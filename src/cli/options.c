@@ -6,8 +6,8 @@
  */
 #include "cli/options.h"
 
-#include "base/diag.h"
-#include "base/fieldtree.h"
+#include "config/diag.h"
+#include "config/fieldtree.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  *
  *     tnet-train [option ..] CONFIG [key=value ..]
  *
- * Options of one program are rows of an option table (base/field.h): `dry_run` is
+ * Options of one program are rows of an option table (config/field.h): `dry_run` is
  * --dry-run; a truth value takes no argument (--no-dry-run denies it), every other
  * kind takes one, as --peers 4 or --peers=4, or may do without, as --profile or --profile=FILE.
  * What all programs have is built in:
@@ -15,8 +15,8 @@
 #ifndef TN_CLI_OPTIONS_H
 #define TN_CLI_OPTIONS_H
 
-#include "base/error.h"
-#include "base/field.h"
+#include "base/core/error.h"
+#include "config/field.h"
 
 typedef struct tn_program {
     const char *name;       /* "tnet-train" */

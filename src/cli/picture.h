@@ -8,8 +8,8 @@
 #ifndef TN_CLI_PICTURE_H
 #define TN_CLI_PICTURE_H
 
-#include "base/fileout.h"
-#include "train/profile.h"
+#include "base/file/output_file.h"
+#include "train/report/profile.h"
 
 #include <stdio.h>
 

@@ -1,16 +1,16 @@
 /* setup.c - see setup.h. */
 #include "cli/setup.h"
 
-#include "base/fieldtext.h"
-#include "base/sha256.h"
+#include "base/math/sha256.h"
 #include "cli/exits.h"
-#include "cli/runinputs.h"
+#include "cli/run_inputs.h"
 #include "cli/spawn.h"
 #include "cli/terminal.h"
-#include "io/fileset.h"
-#include "io/format.h"
-#include "train/config.h"
-#include "train/peers.h"
+#include "config/fieldtext.h"
+#include "io/format/format.h"
+#include "io/read/fileset.h"
+#include "train/config/config.h"
+#include "train/peers/peers.h"
 
 #include <string.h>
 #include <unistd.h>

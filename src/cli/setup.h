@@ -10,10 +10,10 @@
 #ifndef TN_CLI_SETUP_H
 #define TN_CLI_SETUP_H
 
-#include "base/fileout.h"
+#include "base/file/output_file.h"
 #include "cli/options.h"
-#include "train/blueprint.h"
-#include "train/trainer.h"
+#include "train/run/trainer.h"
+#include "train/step/model_plan.h"
 
 typedef struct tn_setup {
     tn_arena *arena;

@@ -1,8 +1,8 @@
 /* signals.c - see signals.h. */
 #include "cli/signals.h"
 
-#include "base/file.h"
-#include "base/threads.h"
+#include "base/file/file.h"
+#include "base/thread/threads.h"
 
 #include <assert.h>
 #include <execinfo.h>

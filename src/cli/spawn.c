@@ -1,7 +1,7 @@
 /* spawn.c - see spawn.h. */
 #include "cli/spawn.h"
 
-#include "base/number.h"
+#include "base/core/number.h"
 #include "cli/signals.h"
 
 #include <errno.h>
@@ -24,8 +24,9 @@ enum { VARIABLE_BYTES = 48, NO_PROGRAM = 127 };
 static const char *const group_names[] = {"TNET_RANK", "TNET_PEERS", "TNET_PEER_LIST", "TNET_ROOT",
                                           NULL};
 
-/* How the machines of a group find each other, and what makes a launcher known to ps/launcher.h: a
- * task of srun may well start a group of its own on its machine, whose ranks are not Slurm's. */
+/* How the machines of a group find each other, and what makes a launcher known to
+ * cluster/launch/launcher.h: a task of srun may well start a group of its own on its machine, whose
+ * ranks are not Slurm's. */
 static const char *const other_names[] = {"TNET_PARENT",
                                           "TNET_NEWS",
                                           "TNET_JOB",

@@ -7,8 +7,8 @@
 #ifndef TN_CLI_SPAWN_H
 #define TN_CLI_SPAWN_H
 
-#include "base/arena.h"
-#include "base/error.h"
+#include "base/core/arena.h"
+#include "base/core/error.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -6,7 +6,7 @@
 #ifndef TN_CLI_TERMINAL_H
 #define TN_CLI_TERMINAL_H
 
-#include "base/log.h"
+#include "base/core/log.h"
 
 #include <stdbool.h>
 #include <stdint.h>

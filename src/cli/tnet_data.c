@@ -1,10 +1,10 @@
 /* tnet_data.c - make, convert, check and describe data sets. */
-#include "base/diag.h"
 #include "cli/data_tool.h"
 #include "cli/exits.h"
 #include "cli/main.h"
 #include "cli/signals.h"
 #include "cli/terminal.h"
+#include "config/diag.h"
 
 #include <string.h>
 

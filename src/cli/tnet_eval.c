@@ -5,7 +5,7 @@
 #include "cli/main.h"
 #include "cli/picture.h"
 #include "cli/signals.h"
-#include "train/htmlreport.h"
+#include "train/report/htmlreport.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,12 +1,12 @@
 /* tnet_export.c - from a checkpoint to an inference dictionary and a graph. */
-#include "base/log.h"
+#include "base/core/log.h"
 #include "cli/children.h"
 #include "cli/local.h"
 #include "cli/main.h"
 #include "cli/signals.h"
-#include "train/checkpoint.h"
-#include "train/export.h"
-#include "train/follow.h"
+#include "train/checkpoint/checkpoint.h"
+#include "train/export/export.h"
+#include "train/run/follower.h"
 
 #include <stdio.h>
 

@@ -1,11 +1,11 @@
 /* tnet_score.c - rows on stdin, predictions on stdout, by an export alone. */
-#include "base/alloc.h"
-#include "base/fieldtree.h"
+#include "base/core/alloc.h"
 #include "cli/main.h"
-#include "io/reader.h"
-#include "train/config.h"
-#include "train/predict.h"
-#include "train/score.h"
+#include "config/fieldtree.h"
+#include "io/read/reader.h"
+#include "serve/score.h"
+#include "train/config/config.h"
+#include "train/eval/predict.h"
 
 #include <stdio.h>
 #include <string.h>

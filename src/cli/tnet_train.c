@@ -1,5 +1,4 @@
 /* tnet_train.c - train, evaluate, checkpoint, log. */
-#include "base/fieldtext.h"
 #include "cli/children.h"
 #include "cli/exits.h"
 #include "cli/local.h"
@@ -7,10 +6,11 @@
 #include "cli/picture.h"
 #include "cli/signals.h"
 #include "cli/terminal.h"
-#include "train/checkpoint.h"
-#include "train/dryrun.h"
-#include "train/lists.h"
-#include "train/results.h"
+#include "config/fieldtext.h"
+#include "train/checkpoint/checkpoint.h"
+#include "train/config/lists.h"
+#include "train/report/text_tables.h"
+#include "train/run/dryrun.h"
 
 #include <stdio.h>
 

@@ -1,8 +1,8 @@
 /* inputnode.c - see inputnode.h. */
 #include "models/inputnode.h"
 
-#include "base/error.h"
-#include "nn/ops.h"
+#include "base/core/error.h"
+#include "nn/op/ops.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #ifndef TN_MODELS_INPUTNODE_H
 #define TN_MODELS_INPUTNODE_H
 
-#include "base/arena.h"
+#include "base/core/arena.h"
 #include "models/layerlist.h"
 
 /* The node that carries the input's value. */

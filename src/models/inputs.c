@@ -1,7 +1,7 @@
 /* inputs.c - the inputs of a list: which slots take part, and how rows are laid out for them. */
 #include "models/layerlist.h"
 
-#include "base/error.h"
+#include "base/core/error.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,9 +1,9 @@
 /* layerlist.c - from a list of layers to the nodes of a graph; see layerlist.h. */
 #include "models/layerlist.h"
 
-#include "base/error.h"
+#include "base/core/error.h"
 #include "models/inputnode.h"
-#include "nn/ops.h"
+#include "nn/op/ops.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -10,9 +10,9 @@
  *       - {name: logit, dense: [deep.1, wide], units: 1}
  *     output: logit
  *
- * An embedding input is a segment of every row it takes (base/record.h), called like the input.
- * The list is a tn_tree: written by a model (tn_list_writer) or by the user. It is read in two
- * steps, because rows are laid out once and graphs are built several times:
+ * An embedding input is a segment of every row it takes (base/keys/record.h), called like the
+ * input. The list is a tn_tree: written by a model (tn_list_writer) or by the user. It is read in
+ * two steps, because rows are laid out once and graphs are built several times:
  *
  *     tn_inputs_read    inputs -> which slots take part in which segment
  *     tn_layout_make    -> segments side by side in each group's record
@@ -21,9 +21,9 @@
 #ifndef TN_MODELS_LAYERLIST_H
 #define TN_MODELS_LAYERLIST_H
 
-#include "base/field.h"
-#include "base/record.h"
-#include "nn/layers.h"
+#include "base/keys/record.h"
+#include "config/field.h"
+#include "nn/layer/layers.h"
 
 /* A slot as models see it. */
 typedef struct tn_model_slot {

@@ -1,7 +1,7 @@
 /* listwrite.c - writing a list of layers as a tree; see layerlist.h. */
 #include "models/layerlist.h"
 
-#include "base/error.h"
+#include "base/core/error.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* model.c - the list of models, and what several of them share. */
 #include "models/model.h"
 
-#include "base/error.h"
+#include "base/core/error.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -11,7 +11,7 @@
 #ifndef TN_MODELS_MODEL_H
 #define TN_MODELS_MODEL_H
 
-#include "base/field.h"
+#include "config/field.h"
 #include "models/layerlist.h"
 
 /* Options that every model has. */

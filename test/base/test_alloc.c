@@ -1,7 +1,7 @@
 /* test_alloc.c - the door to the heap. */
 #include "support/test.h"
 
-#include "base/alloc.h"
+#include "base/core/alloc.h"
 
 #include <string.h>
 #include <sys/wait.h>

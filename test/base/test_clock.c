@@ -1,5 +1,5 @@
 /* test_clock.c - clocks run forward and agree with each other. */
-#include "base/clock.h"
+#include "base/core/clock.h"
 #include "support/test.h"
 
 #include <math.h>

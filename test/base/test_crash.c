@@ -4,7 +4,7 @@
  */
 #include "support/test.h"
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "support/crash.h"
 #include "support/tmpdir.h"
 

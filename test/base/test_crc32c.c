@@ -1,6 +1,6 @@
 /* test_crc32c.c - vectors of docs/formats.md; the CPU and the tables agree. */
-#include "base/crc32c.h"
-#include "base/rng.h"
+#include "base/math/crc32c.h"
+#include "base/math/rng.h"
 #include "support/test.h"
 
 static void golden_crc(void **state)

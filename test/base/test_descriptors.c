@@ -1,5 +1,5 @@
 /* test_descriptors.c - the limit of open files, raised where it must be. */
-#include "base/descriptors.h"
+#include "base/machine/descriptors.h"
 #include "support/test.h"
 
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* test_error.c - filling an error, adding context, asserting. */
 #include "support/test.h"
 
-#include "base/error.h"
+#include "base/core/error.h"
 
 #include <signal.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* test_failpoint.c - rules that make a test build fail. */
 #include "support/test.h"
 
-#include "base/failpoint.h"
+#include "base/core/failpoint.h"
 
 #include <errno.h>
 #include <signal.h>

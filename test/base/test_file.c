@@ -1,10 +1,10 @@
 /* test_file.c - files that are written once and then stand. */
 #include "support/test.h"
 
-#include "base/alloc.h"
-#include "base/crc32c.h"
-#include "base/failpoint.h"
-#include "base/file.h"
+#include "base/core/alloc.h"
+#include "base/core/failpoint.h"
+#include "base/file/file.h"
+#include "base/math/crc32c.h"
 #include "support/tmpdir.h"
 
 #include <stdio.h>

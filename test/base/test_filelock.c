@@ -1,8 +1,8 @@
 /* test_filelock.c - one owner per run directory. */
 #include "support/test.h"
 
-#include "base/failpoint.h"
-#include "base/file.h"
+#include "base/core/failpoint.h"
+#include "base/file/file.h"
 #include "support/tmpdir.h"
 
 #include <signal.h>

@@ -1,9 +1,9 @@
 /* test_fileread.c - reading: all of it, mapped, or in pieces; and logs that grow. */
 #include "support/test.h"
 
-#include "base/alloc.h"
-#include "base/failpoint.h"
-#include "base/file.h"
+#include "base/core/alloc.h"
+#include "base/core/failpoint.h"
+#include "base/file/file.h"
 #include "support/tmpdir.h"
 
 #include <stdio.h>

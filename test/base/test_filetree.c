@@ -1,8 +1,8 @@
 /* test_filetree.c - folders: make, list, rename, sync, remove. */
 #include "support/test.h"
 
-#include "base/failpoint.h"
-#include "base/file.h"
+#include "base/core/failpoint.h"
+#include "base/file/file.h"
 #include "support/tmpdir.h"
 
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* test_init.c - first values: bounds, mean and deviation of every rule, and where they come from.
  */
-#include "base/init.h"
+#include "base/keys/init.h"
 
-#include "base/rng.h"
+#include "base/math/rng.h"
 #include "support/test.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* test_json.c - what is written, what is read, and what is refused. */
-#include "base/alloc.h"
-#include "base/json.h"
-#include "base/rng.h"
+#include "base/codec/json.h"
+#include "base/core/alloc.h"
+#include "base/math/rng.h"
 #include "support/mallocs.h"
 #include "support/test.h"
 

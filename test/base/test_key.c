@@ -1,6 +1,6 @@
 /* test_key.c - vectors of docs/formats.md, section 4. */
-#include "base/key.h"
-#include "base/keyset.h"
+#include "base/keys/keyset.h"
+#include "base/math/key.h"
 #include "support/test.h"
 
 #include <string.h>

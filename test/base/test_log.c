@@ -1,6 +1,6 @@
 /* test_log.c - what reaches the sink. */
-#include "base/log.h"
-#include "base/threads.h"
+#include "base/core/log.h"
+#include "base/thread/threads.h"
 #include "support/test.h"
 
 #include <stdatomic.h>

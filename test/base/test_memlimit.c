@@ -1,7 +1,7 @@
 /* test_memlimit.c - limits and use of memory, as trees of files under a folder say it. */
-#include "base/memlimit.h"
+#include "base/machine/memlimit.h"
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "support/test.h"
 #include "support/tmpdir.h"
 

@@ -1,8 +1,8 @@
 /* test_number.c - the number rules of docs/formats.md, section 1. */
-#include "base/bytes.h"
-#include "base/number.h"
-#include "base/rng.h"
-#include "base/threads.h"
+#include "base/core/bytes.h"
+#include "base/core/number.h"
+#include "base/math/rng.h"
+#include "base/thread/threads.h"
 #include "support/test.h"
 
 #include <float.h>

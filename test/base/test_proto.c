@@ -1,8 +1,8 @@
 /* test_proto.c - golden messages of docs/formats.md, and messages that must be refused. */
-#include "base/alloc.h"
-#include "base/number.h"
-#include "base/proto.h"
-#include "base/rng.h"
+#include "base/codec/proto.h"
+#include "base/core/alloc.h"
+#include "base/core/number.h"
+#include "base/math/rng.h"
 #include "support/test.h"
 
 #include <string.h>

@@ -1,10 +1,10 @@
 /* test_queue.c - a bounded queue between threads. */
 #include "support/test.h"
 
-#include "base/alloc.h"
-#include "base/clock.h"
-#include "base/queue.h"
-#include "base/threads.h"
+#include "base/core/alloc.h"
+#include "base/core/clock.h"
+#include "base/thread/queue.h"
+#include "base/thread/threads.h"
 
 #include <stdatomic.h>
 

@@ -1,7 +1,7 @@
 /* test_rng.c - V17 of docs/numerics.md: every bit of it. */
-#include "base/bytes.h"
-#include "base/init.h"
-#include "base/rng.h"
+#include "base/core/bytes.h"
+#include "base/keys/init.h"
+#include "base/math/rng.h"
 #include "support/test.h"
 
 #include <math.h>

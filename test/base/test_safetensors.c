@@ -1,9 +1,9 @@
 /* test_safetensors.c - one form when writing, every valid file and no other when reading. */
 #include "support/test.h"
 
-#include "base/crc32c.h"
-#include "base/failpoint.h"
-#include "base/safetensors.h"
+#include "base/core/failpoint.h"
+#include "base/file/safetensors.h"
+#include "base/math/crc32c.h"
 #include "support/tmpdir.h"
 
 #include <stdio.h>

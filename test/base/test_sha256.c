@@ -1,5 +1,5 @@
 /* test_sha256.c - vectors of FIPS 180-4 and of docs/formats.md. */
-#include "base/sha256.h"
+#include "base/math/sha256.h"
 #include "support/test.h"
 
 #include <string.h>

@@ -1,10 +1,10 @@
 /* test_team.c - every tile once, and nothing left behind. */
 #include "support/test.h"
 
-#include "base/alloc.h"
-#include "base/team.h"
-#include "base/threads.h"
-#include "base/tracesum.h"
+#include "base/core/alloc.h"
+#include "base/thread/team.h"
+#include "base/thread/threads.h"
+#include "base/trace/tracesum.h"
 
 #include "support/mallocs.h"
 

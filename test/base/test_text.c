@@ -1,7 +1,7 @@
 /* test_text.c - appending, the ceiling, failures that are remembered. */
-#include "base/alloc.h"
-#include "base/bytes.h"
-#include "base/text.h"
+#include "base/core/alloc.h"
+#include "base/core/bytes.h"
+#include "base/core/text.h"
 #include "support/test.h"
 
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* test_threads.c - threads that report how they ended. */
 #include "support/test.h"
 
-#include "base/alloc.h"
-#include "base/threads.h"
+#include "base/core/alloc.h"
+#include "base/thread/threads.h"
 
 #include <math.h>
 #include <pthread.h>

@@ -1,10 +1,10 @@
 /* test_trace.c - spans nest, sums are of own time, and threads find their lanes. */
 #include "support/test.h"
 
-#include "base/alloc.h"
-#include "base/clock.h"
-#include "base/threads.h"
-#include "base/tracesum.h"
+#include "base/core/alloc.h"
+#include "base/core/clock.h"
+#include "base/thread/threads.h"
+#include "base/trace/tracesum.h"
 
 #include "support/mallocs.h"
 

@@ -1,13 +1,13 @@
 /* test_tracefile.c - a file that viewers read, from rings that wrap, and the nodes in them. */
 #include "support/test.h"
 
-#include "base/alloc.h"
-#include "base/clock.h"
-#include "base/file.h"
-#include "base/json.h"
-#include "base/threads.h"
-#include "base/tracefile.h"
-#include "base/tracesum.h"
+#include "base/codec/json.h"
+#include "base/core/alloc.h"
+#include "base/core/clock.h"
+#include "base/file/file.h"
+#include "base/thread/threads.h"
+#include "base/trace/tracefile.h"
+#include "base/trace/tracesum.h"
 
 #include "support/tmpdir.h"
 

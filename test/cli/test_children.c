@@ -1,8 +1,8 @@
 /* test_children.c - the processes of --peers: signals, losses, the code of the whole. */
 #include "cli/children.h"
 
-#include "base/log.h"
-#include "base/text.h"
+#include "base/core/log.h"
+#include "base/core/text.h"
 #include "roles.h"
 #include "support/test.h"
 

@@ -1,8 +1,8 @@
 /* test_docs.c - the documentation says what the tables say. */
-#include "base/file.h"
+#include "base/file/file.h"
 #include "cli/describe.h"
 #include "support/test.h"
-#include "train/run.h"
+#include "train/config/run.h"
 
 static const tn_program program = {
     .name = "tnet-train", .summary = "s", .words = "CONFIG", .config = tn_run_fields};

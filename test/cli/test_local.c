@@ -1,8 +1,8 @@
 /* test_local.c - what --peers makes of a command line, and when it refuses to start a group. */
 #include "cli/local.h"
 
-#include "base/text.h"
-#include "base/threads.h"
+#include "base/core/text.h"
+#include "base/thread/threads.h"
 #include "roles.h"
 #include "support/test.h"
 #include "support/tmpdir.h"

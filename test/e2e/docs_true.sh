@@ -196,7 +196,7 @@ done
 # The program of docs/serving.md scores a row of what the README exported.
 awk '/^```c$/ { on = 1; next } /^```/ { on = 0 } on' docs/serving.md >"$tmp/score.c"
 if [ -f "$bin/libtnet.so" ] && ! instrumented; then
-    cc -std=c99 -Wall -Werror -Isrc/train -o "$tmp/score" "$tmp/score.c" -L"$bin" -ltnet -Wl,-rpath,"$bin" ||
+    cc -std=c99 -Wall -Werror -Isrc/serve -o "$tmp/score" "$tmp/score.c" -L"$bin" -ltnet -Wl,-rpath,"$bin" ||
         fail "docs/serving.md: the C program does not compile"
     "$tmp/score" "$tmp"/try/export/*/ | grep -qE ' 0\.[0-9]+$' ||
         fail "docs/serving.md: the C program does not score"

@@ -89,7 +89,7 @@ score="$(basename "$export_dir") 0\.[0-9]*"
     fail "libtnet.so shows more than tnet_*"
 if command -v c++ >null; then
     echo '#include "tnet.h"' >include.cc
-    c++ -std=c++11 -Wall -Wextra -Werror -I"$root/src/train" -fsyntax-only include.cc || fail "tnet.h is not for C++"
+    c++ -std=c++11 -Wall -Wextra -Werror -I"$root/src/serve" -fsyntax-only include.cc || fail "tnet.h is not for C++"
 fi
 
 # nothing is linked that brings threads or a runtime of its own; what is used is loaded then

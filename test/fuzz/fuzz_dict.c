@@ -3,10 +3,10 @@
  * The header's crc is made right, so that the fuzzer gets past it; checksums of the rest are not
  * looked at (verify none) and then are (verify full).
  */
-#include "base/crc32c.h"
-#include "base/error.h"
-#include "base/key.h"
-#include "io/dict.h"
+#include "base/core/error.h"
+#include "base/math/crc32c.h"
+#include "base/math/key.h"
+#include "io/dict/dict.h"
 
 #include <stdio.h>
 #include <string.h>

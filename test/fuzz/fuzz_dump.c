@@ -2,8 +2,8 @@
  *
  * The first byte says which columns hold whole numbers.
  */
-#include "base/error.h"
-#include "io/dump.h"
+#include "base/core/error.h"
+#include "io/dict/dump.h"
 
 #include <stdio.h>
 #include <string.h>

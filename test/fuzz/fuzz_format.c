@@ -3,10 +3,10 @@
  * The first byte picks a row of the list of configurations below, which covers formats.def; the
  * rest is the file.
  */
-#include "base/alloc.h"
-#include "base/flow.h"
-#include "io/columns.h"
-#include "io/format.h"
+#include "base/core/alloc.h"
+#include "config/yaml_flow.h"
+#include "io/format/format.h"
+#include "io/schema/columns.h"
 
 #include <stddef.h>
 #include <stdint.h>

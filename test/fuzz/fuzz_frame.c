@@ -3,12 +3,12 @@
  *
  * Each input is read as it is; then once more with magic, version, job, session, length and
  * checksum put right. */
-#include "base/alloc.h"
-#include "base/bytes.h"
-#include "base/crc32c.h"
-#include "ps/keyblock.h"
-#include "ps/notes.h"
-#include "ps/requests.h"
+#include "base/core/alloc.h"
+#include "base/core/bytes.h"
+#include "base/math/crc32c.h"
+#include "cluster/wire/control_messages.h"
+#include "cluster/wire/key_codec.h"
+#include "cluster/wire/request_headers.h"
 
 #include <stddef.h>
 #include <stdint.h>

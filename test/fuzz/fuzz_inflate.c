@@ -1,8 +1,8 @@
 /* fuzz_inflate.c - any bytes as gzip or zlib: the same bytes or the same failure for reads of any
  * size. */
-#include "base/crc32c.h"
-#include "io/dataopts.h"
-#include "io/source.h"
+#include "base/math/crc32c.h"
+#include "io/schema/dataopts.h"
+#include "io/source/source.h"
 
 #include <stdio.h>
 #include <sys/mman.h>

@@ -1,7 +1,7 @@
 /* fuzz_json.c - any bytes as JSON; what parses is walked, written again and must parse to the same.
  */
-#include "base/arena.h"
-#include "base/json.h"
+#include "base/codec/json.h"
+#include "base/core/arena.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* fuzz_manifest.c - any bytes as MANIFEST. The crc is put right first, so that the parser behind it
  * is reached; what is accepted can be written again. */
-#include "base/json.h"
-#include "ps/manifest.h"
+#include "base/codec/json.h"
+#include "ps/snapshot/manifest.h"
 
 #include <stddef.h>
 #include <stdint.h>

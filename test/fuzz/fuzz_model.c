@@ -3,8 +3,8 @@
  * The weights that it may name stand in a member of its own, which only this program reads:
  * "fuzz_params":{"deep.1.W":[8,4]}.
  */
-#include "base/error.h"
-#include "train/bundle.h"
+#include "base/core/error.h"
+#include "serve/exported_model.h"
 
 #include <string.h>
 

@@ -3,11 +3,11 @@
  * Each line is one override. What binds without a fault must print to YAML that reads back and
  * prints the same.
  */
-#include "base/fieldtext.h"
-#include "io/yaml.h"
+#include "config/fieldtext.h"
+#include "config/yaml.h"
 #include "models/model.h"
-#include "train/config.h"
-#include "train/run.h"
+#include "train/config/config.h"
+#include "train/config/run.h"
 
 #include <string.h>
 

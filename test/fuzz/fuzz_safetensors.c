@@ -1,5 +1,5 @@
 /* fuzz_safetensors.c - any bytes as safetensors; what is accepted lies inside the file. */
-#include "base/safetensors.h"
+#include "base/file/safetensors.h"
 
 #include <stddef.h>
 #include <stdint.h>

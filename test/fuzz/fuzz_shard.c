@@ -1,8 +1,8 @@
 /* fuzz_shard.c - any bytes as a shard file. The reader works on files, so each input becomes one in
  * memory; the checksums of header, first block, index and trailer are put right first. */
-#include "base/bytes.h"
-#include "base/crc32c.h"
-#include "ps/snapshot.h"
+#include "base/core/bytes.h"
+#include "base/math/crc32c.h"
+#include "ps/snapshot/snapshot.h"
 
 #include <stddef.h>
 #include <stdint.h>

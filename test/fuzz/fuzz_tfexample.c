@@ -1,7 +1,7 @@
 /* fuzz_tfexample.c - any bytes as a tf.Example: refused with a sentence, or the same rows each
  * time. */
-#include "base/flow.h"
-#include "io/tfexample.h"
+#include "config/yaml_flow.h"
+#include "io/format/tfexample.h"
 
 #include <stddef.h>
 #include <stdint.h>

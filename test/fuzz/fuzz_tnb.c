@@ -1,10 +1,10 @@
 /* fuzz_tnb.c - any bytes as a binary cache. The reader works on files, so each input becomes one in
  * memory; checksums are put right first, so that what they cover is looked at. */
-#include "base/alloc.h"
-#include "base/crc32c.h"
-#include "base/flow.h"
-#include "io/rows_bare.h"
-#include "io/tnbbytes.h"
+#include "base/core/alloc.h"
+#include "base/math/crc32c.h"
+#include "config/yaml_flow.h"
+#include "io/read/cache_layout.h"
+#include "io/rows/rows_compact.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* fuzz_yaml.c - any bytes as YAML: a tree that prints and reads back equal, or a reported fault. */
-#include "base/error.h"
-#include "io/yaml.h"
+#include "base/core/error.h"
+#include "config/yaml.h"
 
 #include <string.h>
 

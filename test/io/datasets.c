@@ -1,9 +1,9 @@
 /* datasets.c - see datasets.h. */
 #include "datasets.h"
 
-#include "base/file.h"
-#include "io/writer.h"
-#include "io/yaml.h"
+#include "base/file/file.h"
+#include "config/yaml.h"
+#include "io/write/writer.h"
 #include "support/test.h"
 #include "support/tmpdir.h"
 

@@ -3,8 +3,8 @@
 #ifndef TN_TEST_IO_DATASETS_H
 #define TN_TEST_IO_DATASETS_H
 
-#include "io/convert.h"
-#include "io/dataset.h"
+#include "io/read/dataset.h"
+#include "io/write/convert.h"
 
 typedef struct datasets {
     char dir[256]; /* of this test */

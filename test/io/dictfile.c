@@ -3,7 +3,7 @@
 
 #include "support/test.h"
 
-#include "base/alloc.h"
+#include "base/core/alloc.h"
 #include "support/tmpdir.h"
 
 #include <stdio.h>

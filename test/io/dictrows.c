@@ -1,7 +1,7 @@
 /* dictrows.c - see dictrows.h. */
 #include "dictrows.h"
 
-#include "base/key.h"
+#include "base/math/key.h"
 
 #include <assert.h>
 #include <stdlib.h>

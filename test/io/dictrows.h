@@ -2,7 +2,7 @@
 #ifndef TN_TEST_DICTROWS_H
 #define TN_TEST_DICTROWS_H
 
-#include "io/dictwrite.h"
+#include "io/dict/dictwrite.h"
 
 enum { TN_DICTROWS_MAX = 8192, TN_DICTROWS_WIDTH = 24, TN_DICTROWS_PIECES = 7 };
 

@@ -1,10 +1,10 @@
 /* setup.c - schemas, files and rows for the tests of io. */
 #include "setup.h"
 
-#include "base/alloc.h"
-#include "base/file.h"
-#include "base/flow.h"
-#include "base/number.h"
+#include "base/core/alloc.h"
+#include "base/core/number.h"
+#include "base/file/file.h"
+#include "config/yaml_flow.h"
 #include "support/test.h"
 #include "support/tmpdir.h"
 

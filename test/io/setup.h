@@ -3,9 +3,9 @@
 #ifndef TN_TEST_IO_SETUP_H
 #define TN_TEST_IO_SETUP_H
 
-#include "io/blockparse.h"
-#include "io/reader.h"
-#include "io/schema.h"
+#include "io/read/blockparse.h"
+#include "io/read/reader.h"
+#include "io/schema/schema.h"
 
 typedef struct setup {
     tn_arena *arena;

@@ -1,8 +1,8 @@
 /* test_convert.c - rows travel through every format and come back as they were; samples are rows of
  * the file. */
-#include "base/file.h"
+#include "base/file/file.h"
 #include "datasets.h"
-#include "io/writer.h"
+#include "io/write/writer.h"
 #include "support/test.h"
 
 #include <math.h>

@@ -1,10 +1,10 @@
 /* test_data_memory.c - the data tools when memory runs out: every allocation fails once, and each
  * time it is reported, nothing is left behind and the next try goes well. */
-#include "base/alloc.h"
-#include "base/file.h"
+#include "base/core/alloc.h"
+#include "base/file/file.h"
 #include "datasets.h"
-#include "io/generate_file.h"
-#include "io/inspect_stat.h"
+#include "io/inspect/inspect_stat.h"
+#include "io/synth/generate_file.h"
 #include "support/test.h"
 
 #include <math.h>

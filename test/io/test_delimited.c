@@ -1,6 +1,6 @@
 /* test_delimited.c - csv, tsv and criteo: headers, quotes, nulls, lists, and rows that do not fit.
  */
-#include "base/key.h"
+#include "base/math/key.h"
 #include "setup.h"
 #include "support/test.h"
 

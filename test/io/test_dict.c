@@ -1,12 +1,12 @@
 /* test_dict.c - the inference dictionary: its bytes, its look-ups, and what hostile files get. */
-#include "io/dict.h"
+#include "io/dict/dict.h"
 
 #include "support/test.h"
 
-#include "base/alloc.h"
-#include "base/crc32c.h"
-#include "base/file.h"
-#include "base/key.h"
+#include "base/core/alloc.h"
+#include "base/file/file.h"
+#include "base/math/crc32c.h"
+#include "base/math/key.h"
 #include "dictfile.h"
 
 #include <math.h>

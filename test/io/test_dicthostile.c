@@ -1,13 +1,13 @@
 /* test_dicthostile.c - dictionaries that are cut, flipped or lie: refused, or at least kept inside.
  */
-#include "io/dict.h"
+#include "io/dict/dict.h"
 
 #include "support/test.h"
 
-#include "base/alloc.h"
-#include "base/crc32c.h"
-#include "base/file.h"
-#include "base/key.h"
+#include "base/core/alloc.h"
+#include "base/file/file.h"
+#include "base/math/crc32c.h"
+#include "base/math/key.h"
 #include "dictfile.h"
 
 #include <string.h>

@@ -1,13 +1,13 @@
 /* test_dictwrite.c - what the writer of a dictionary does not take: sources that change between two
  * walks, weights that are not finite, keys out of order; and what it makes of several threads. */
-#include "io/dictwrite.h"
+#include "io/dict/dictwrite.h"
 
 #include "support/test.h"
 
-#include "base/alloc.h"
-#include "base/file.h"
+#include "base/core/alloc.h"
+#include "base/file/file.h"
 #include "dictfile.h"
-#include "io/dict.h"
+#include "io/dict/dict.h"
 
 #include <float.h>
 #include <math.h>

@@ -1,10 +1,10 @@
 /* test_dump.c - dict.tsv: every bit comes back, and what is wrong is told with its line. */
-#include "io/dump.h"
+#include "io/dict/dump.h"
 
 #include "support/test.h"
 
-#include "base/file.h"
-#include "base/key.h"
+#include "base/file/file.h"
+#include "base/math/key.h"
 #include "support/tmpdir.h"
 
 #include <float.h>

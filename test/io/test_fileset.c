@@ -1,10 +1,10 @@
 /* test_fileset.c - which files are meant, how they are compressed, and where they are cut. */
-#include "io/fileset.h"
+#include "io/read/fileset.h"
 
-#include "base/alloc.h"
-#include "base/file.h"
-#include "io/feed.h"
-#include "io/lines.h"
+#include "base/core/alloc.h"
+#include "base/file/file.h"
+#include "io/read/block_reader.h"
+#include "io/read/line_numbers.h"
 #include "setup.h"
 #include "support/test.h"
 

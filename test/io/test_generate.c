@@ -1,6 +1,6 @@
 /* test_generate.c - rows of a planted world: pure, of the asked rate, and true to their p. */
-#include "base/fmath.h"
-#include "io/generate.h"
+#include "base/math/fmath.h"
+#include "io/synth/generate.h"
 #include "support/test.h"
 
 #include <math.h>

@@ -1,8 +1,8 @@
 /* test_generate_file.c - generated files: the same bytes for any thread count and any range, in any
  * format the same rows, and the truth that is written beside them. */
-#include "base/json.h"
+#include "base/codec/json.h"
 #include "datasets.h"
-#include "io/generate_file.h"
+#include "io/synth/generate_file.h"
 #include "support/test.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* test_generate_oracle.c - the figures of a known p. */
-#include "base/fmath.h"
-#include "base/rng.h"
-#include "io/generate_oracle.h"
+#include "base/math/fmath.h"
+#include "base/math/rng.h"
+#include "io/synth/generate_oracle.h"
 #include "support/test.h"
 
 #include <math.h>

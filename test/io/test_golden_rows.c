@@ -1,7 +1,7 @@
 /* test_golden_rows.c - the rows of test/golden/data come out alike, with the keys they must have.
  */
-#include "base/key.h"
-#include "io/reader.h"
+#include "base/math/key.h"
+#include "io/read/reader.h"
 #include "setup.h"
 #include "support/test.h"
 

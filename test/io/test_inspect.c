@@ -1,9 +1,9 @@
 /* test_inspect.c - counts of different, frequent and numeric values; the report on known rows. */
-#include "base/json.h"
-#include "base/rng.h"
+#include "base/codec/json.h"
+#include "base/math/rng.h"
 #include "datasets.h"
-#include "io/inspect_sketch.h"
-#include "io/inspect_stat.h"
+#include "io/inspect/inspect_sketch.h"
+#include "io/inspect/inspect_stat.h"
 #include "support/test.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* test_libsvm.c - lines of libsvm and libffm files, right and wrong ones. */
-#include "base/key.h"
+#include "base/math/key.h"
 #include "setup.h"
 #include "support/test.h"
 

@@ -1,7 +1,7 @@
 /* test_localize.c - keys go in as read and come out once each, owner by owner. */
-#include "base/alloc.h"
-#include "base/key.h"
-#include "io/localize.h"
+#include "base/core/alloc.h"
+#include "base/math/key.h"
+#include "io/localize/localize.h"
 #include "support/mallocs.h"
 #include "support/test.h"
 

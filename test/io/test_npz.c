@@ -1,10 +1,10 @@
 /* test_npz.c - bytes of npy and npz files; Python's zipfile and struct read them, where there is
  * one. */
-#include "io/npz.h"
+#include "io/dict/npz.h"
 
 #include "support/test.h"
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "support/tmpdir.h"
 
 #include <stdio.h>

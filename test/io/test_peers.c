@@ -1,7 +1,7 @@
 /* test_peers.c - mistakes that others made in reading data: D3, D4 and D7 of the list of peers. */
-#include "base/alloc.h"
+#include "base/core/alloc.h"
 #include "datasets.h"
-#include "io/reader.h"
+#include "io/read/reader.h"
 #include "setup.h"
 #include "support/mallocs.h"
 #include "support/test.h"

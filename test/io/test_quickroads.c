@@ -3,11 +3,11 @@
  * Rows that keep the text of tokens go the long road. Records as files have them, and damaged
  * ones, are parsed both ways: rows, entries and faults must be the same.
  */
-#include "base/alloc.h"
-#include "base/key.h"
-#include "base/proto.h"
-#include "base/rng.h"
-#include "io/rows_bare.h"
+#include "base/codec/proto.h"
+#include "base/core/alloc.h"
+#include "base/math/key.h"
+#include "base/math/rng.h"
+#include "io/rows/rows_compact.h"
 #include "setup.h"
 #include "support/test.h"
 

@@ -1,8 +1,8 @@
 /* test_reader.c - the stream of batches: the same whatever the threads, and from any point on. */
-#include "io/reader.h"
+#include "io/read/reader.h"
 
-#include "base/alloc.h"
-#include "base/key.h"
+#include "base/core/alloc.h"
+#include "base/math/key.h"
 #include "setup.h"
 #include "support/mallocs.h"
 #include "support/test.h"

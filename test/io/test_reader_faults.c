@@ -1,7 +1,7 @@
 /* test_reader_faults.c - bad records, files that cannot be read, and inputs that never end. */
-#include "base/alloc.h"
-#include "base/threads.h"
-#include "io/reader.h"
+#include "base/core/alloc.h"
+#include "base/thread/threads.h"
+#include "io/read/reader.h"
 #include "setup.h"
 #include "support/test.h"
 

@@ -1,8 +1,8 @@
 /* test_schema.c - slots resolved, contradictions found, and the rules of whole slots. */
-#include "io/schema.h"
+#include "io/schema/schema.h"
 
-#include "base/alloc.h"
-#include "base/key.h"
+#include "base/core/alloc.h"
+#include "base/math/key.h"
 #include "setup.h"
 #include "support/test.h"
 

@@ -1,7 +1,7 @@
 /* test_tfdamage.c - what is damaged in a TFRecord file is counted once, however it is cut into
  * parts. */
-#include "base/crc32c.h"
-#include "base/proto.h"
+#include "base/codec/proto.h"
+#include "base/math/crc32c.h"
 #include "setup.h"
 #include "support/test.h"
 

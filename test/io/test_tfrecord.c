@@ -1,8 +1,8 @@
 /* test_tfrecord.c - framing, damage, and the protobuf inside; bytes of docs/formats.md, section 2.
  */
-#include "base/crc32c.h"
-#include "base/key.h"
-#include "base/proto.h"
+#include "base/codec/proto.h"
+#include "base/math/crc32c.h"
+#include "base/math/key.h"
 #include "setup.h"
 #include "support/test.h"
 

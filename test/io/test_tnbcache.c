@@ -1,8 +1,8 @@
 /* test_tnbcache.c - data.cache: made by the first pass, read by later ones, never in the way. */
-#include "base/failpoint.h"
-#include "base/file.h"
-#include "base/log.h"
-#include "io/tnb.h"
+#include "base/core/failpoint.h"
+#include "base/core/log.h"
+#include "base/file/file.h"
+#include "io/read/cache.h"
 #include "setup.h"
 #include "support/test.h"
 

@@ -1,9 +1,9 @@
 /* test_tnbhostile.c - binary caches that are cut, changed, old or of something else. */
-#include "io/tnb.h"
+#include "io/read/cache.h"
 
-#include "base/alloc.h"
-#include "base/crc32c.h"
-#include "io/tnbbytes.h"
+#include "base/core/alloc.h"
+#include "base/math/crc32c.h"
+#include "io/read/cache_layout.h"
 #include "setup.h"
 #include "support/test.h"
 

@@ -1,8 +1,8 @@
 /* test_writer.c - rows in every format that is written: the exact text, and what is refused. */
-#include "base/bytes.h"
-#include "base/crc32c.h"
+#include "base/core/bytes.h"
+#include "base/math/crc32c.h"
 #include "datasets.h"
-#include "io/writer.h"
+#include "io/write/writer.h"
 #include "support/test.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* test_zipf.c - popularity falls like a power, however many ids there are. */
-#include "base/rng.h"
-#include "io/zipf.h"
+#include "base/math/rng.h"
+#include "io/synth/zipf.h"
 #include "support/test.h"
 
 #include <math.h>

@@ -1,8 +1,8 @@
 /* modelkit.c - see modelkit.h. */
 #include "models/modelkit.h"
 
-#include "base/flow.h"
-#include "base/key.h"
+#include "base/math/key.h"
+#include "config/yaml_flow.h"
 
 #include <stdio.h>
 #include <string.h>

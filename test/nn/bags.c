@@ -1,8 +1,8 @@
 /* bags.c - see bags.h. */
 #include "nn/bags.h"
 
-#include "base/alloc.h"
-#include "base/rng.h"
+#include "base/core/alloc.h"
+#include "base/math/rng.h"
 #include "nn/near.h"
 #include "support/test.h"
 

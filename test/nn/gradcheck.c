@@ -1,8 +1,8 @@
 /* gradcheck.c - see gradcheck.h. Central differences, every entry. */
 #include "nn/gradcheck.h"
 
-#include "base/alloc.h"
-#include "nn/graphcore.h"
+#include "base/core/alloc.h"
+#include "nn/graph/graphcore.h"
 #include "support/test.h"
 
 #include <math.h>

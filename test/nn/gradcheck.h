@@ -6,7 +6,7 @@
 #ifndef TN_TEST_GRADCHECK_H
 #define TN_TEST_GRADCHECK_H
 
-#include "nn/ops.h"
+#include "nn/op/ops.h"
 
 enum { TN_CHECK_ROWS = 6, TN_CHECK_ROWS_MAX = 9, TN_CHECK_SLOTS = 5, TN_CHECK_NUMERIC = 3 };
 

@@ -1,9 +1,9 @@
 /* loops_avx2.c - the loops over pairs of vectors, with AVX2. */
 #include "nn/loopsets.h"
 
-#include "base/compiler.h"
-#include "base/record.h"
-#include "nn/ops.h"
+#include "base/core/compiler.h"
+#include "base/keys/record.h"
+#include "nn/op/ops.h"
 
 #include <string.h>
 

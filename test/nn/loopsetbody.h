@@ -2,7 +2,7 @@
 #ifndef TN_TEST_LOOPSETBODY_H
 #define TN_TEST_LOOPSETBODY_H
 
-#include "base/compiler.h"
+#include "base/core/compiler.h"
 #include "nn/loopsets.h"
 
 #undef TN_HOT
@@ -29,8 +29,8 @@ void tn_fm_add(const tn_fm_rows *p, uint32_t row, const tn_real *v);
 void tn_fm_back_slot(const tn_fm_rows *p, const tn_embed_slot *slot, uint32_t n_rows);
 void tn_fm_back_keys(const tn_fm_rows *p, tn_range keys);
 
-#include "../../src/nn/ffmloops.c" // NOLINT(bugprone-suspicious-include): the point of this file
-#include "../../src/nn/fmrows.c"   // NOLINT(bugprone-suspicious-include)
+#include "../../src/nn/pooling/ffmloops.c" // NOLINT(bugprone-suspicious-include): the point of this file
+#include "../../src/nn/pooling/fmrows.c"   // NOLINT(bugprone-suspicious-include)
 
 #define TN_LOOPSET_OF(label)                                                                       \
     {                                                                                              \

@@ -4,8 +4,8 @@
 #ifndef TN_TEST_LOOPSETS_H
 #define TN_TEST_LOOPSETS_H
 
-#include "nn/ffmloops.h"
-#include "nn/fmrows.h"
+#include "nn/pooling/ffmloops.h"
+#include "nn/pooling/fmrows.h"
 
 typedef struct tn_loopset {
     const char *name;

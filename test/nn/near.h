@@ -2,7 +2,7 @@
 #ifndef TN_TEST_NEAR_H
 #define TN_TEST_NEAR_H
 
-#include "nn/ops.h"
+#include "nn/op/ops.h"
 
 /* Fails unless rows x cols numbers of n's matrix (or its gradient) are those of `want`, row by row.
  */

@@ -1,8 +1,8 @@
 /* nets.c - see nets.h. */
 #include "nn/nets.h"
 
-#include "base/alloc.h"
-#include "base/rng.h"
+#include "base/core/alloc.h"
+#include "base/math/rng.h"
 #include "support/test.h"
 
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #ifndef TN_TEST_NETS_H
 #define TN_TEST_NETS_H
 
-#include "nn/ops.h"
+#include "nn/op/ops.h"
 
 typedef struct tn_test_net {
     tn_graph *g;

@@ -1,10 +1,10 @@
 /* test_bf16.c - rounding to bfloat16, its products, and layers that use them. */
-#include "base/alloc.h"
-#include "base/rng.h"
-#include "base/team.h"
-#include "nn/bf16.h"
+#include "base/core/alloc.h"
+#include "base/math/rng.h"
+#include "base/thread/team.h"
+#include "nn/gemm/bf16.h"
 #include "nn/nets.h"
-#include "nn/vecfloat.h"
+#include "nn/vec/vecfloat.h"
 #include "support/test.h"
 
 #include <math.h>

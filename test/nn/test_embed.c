@@ -1,8 +1,8 @@
 /* test_embed.c - the short ways of pooling and of its gradient have the bits of the long ones. */
-#include "nn/embed.h"
+#include "nn/pooling/embed.h"
 
-#include "base/alloc.h"
-#include "base/rng.h"
+#include "base/core/alloc.h"
+#include "base/math/rng.h"
 #include "nn/near.h"
 #include "support/test.h"
 

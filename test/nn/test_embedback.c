@@ -1,8 +1,8 @@
 /* test_embedback.c - gradients of rows are the same bits by keys and slot by slot. */
 #include "nn/bags.h"
-#include "nn/ops.h"
+#include "nn/op/ops.h"
 
-#include "base/alloc.h"
+#include "base/core/alloc.h"
 #include "support/test.h"
 
 #include <string.h>

@@ -1,10 +1,10 @@
 /* test_ffm.c - field-aware and field-weighted pairs: vectors of numerics.md, plain loops. */
-#include "nn/ffmloops.h"
-#include "nn/layers.h"
+#include "nn/layer/layers.h"
 #include "nn/near.h"
+#include "nn/pooling/ffmloops.h"
 #include "support/test.h"
 
-#include "base/alloc.h"
+#include "base/core/alloc.h"
 
 #include <math.h>
 

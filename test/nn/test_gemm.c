@@ -1,9 +1,9 @@
 /* test_gemm.c - matrix products against three loops, in every shape that takes another road. */
-#include "base/alloc.h"
-#include "base/failpoint.h"
-#include "base/rng.h"
-#include "base/team.h"
-#include "nn/products.h"
+#include "base/core/alloc.h"
+#include "base/core/failpoint.h"
+#include "base/math/rng.h"
+#include "base/thread/team.h"
+#include "nn/gemm/gemm_backends.h"
 #include "support/test.h"
 
 #include <math.h>

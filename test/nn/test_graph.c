@@ -1,6 +1,6 @@
 /* test_graph.c - passes, memory, threads and steps of a graph. */
-#include "base/alloc.h"
-#include "nn/graphcore.h"
+#include "base/core/alloc.h"
+#include "nn/graph/graphcore.h"
 #include "nn/near.h"
 #include "nn/nets.h"
 #include "support/mallocs.h"

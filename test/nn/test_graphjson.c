@@ -1,8 +1,8 @@
 /* test_graphjson.c - a graph to JSON and back; what a damaged list is. */
-#include "nn/graphcore.h"
-#include "nn/graphjson.h"
+#include "nn/graph/graphcore.h"
 #include "nn/near.h"
 #include "nn/nets.h"
+#include "nn/passes/graphjson.h"
 #include "support/test.h"
 
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* test_loopsets.c - pairs of vectors have the same bits with every set of instructions. */
 #include "nn/loopsets.h"
 
-#include "base/alloc.h"
-#include "base/rng.h"
+#include "base/core/alloc.h"
+#include "base/math/rng.h"
 #include "support/test.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* test_names.c - what several nodes want: a parameter, a name, the last place of the list. */
-#include "nn/graphcore.h"
+#include "nn/graph/graphcore.h"
 #include "nn/near.h"
 #include "support/test.h"
 

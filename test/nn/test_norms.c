@@ -1,6 +1,6 @@
 /* test_norms.c - batch, data and layer norm, dice, zscore against the vectors of numerics.md. */
 #include "nn/near.h"
-#include "nn/norms.h"
+#include "nn/op/norms.h"
 #include "support/test.h"
 
 static const tn_init zero = {.kind = TN_INIT_CONSTANT};

@@ -1,8 +1,8 @@
 /* test_params.c - slices of the flat vector and first values. */
-#include "base/alloc.h"
-#include "base/rng.h"
+#include "base/core/alloc.h"
+#include "base/math/rng.h"
+#include "nn/graph/params.h"
 #include "nn/nets.h"
-#include "nn/params.h"
 #include "support/test.h"
 
 #include <stdio.h>

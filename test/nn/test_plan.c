@@ -1,6 +1,6 @@
 /* test_plan.c - a graph as text, as a drawing, and what it costs. */
 #include "nn/nets.h"
-#include "nn/plan.h"
+#include "nn/passes/plan.h"
 #include "support/test.h"
 
 #include <string.h>

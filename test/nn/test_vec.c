@@ -1,8 +1,8 @@
 /* test_vec.c - loops over vectors: alike at every length, and right. */
-#include "nn/act.h"
-#include "nn/ops.h"
-#include "nn/vec.h"
-#include "nn/vecmath.h"
+#include "nn/op/activations.h"
+#include "nn/op/ops.h"
+#include "nn/vec/vec.h"
+#include "nn/vec/vecmath.h"
 #include "support/test.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* kit.c - see kit.h. */
 #include "kit.h"
 
-#include "ps/schedule.h"
+#include "ps/optim/schedule.h"
 
 #include "support/test.h"
 

@@ -3,8 +3,8 @@
 #ifndef TN_TEST_PS_KIT_H
 #define TN_TEST_PS_KIT_H
 
-#include "base/arena.h"
-#include "ps/client.h"
+#include "base/core/arena.h"
+#include "ps/shard/client.h"
 
 #include <stdbool.h>
 

@@ -2,7 +2,7 @@
 #ifndef TN_TEST_PS_NAIVE_H
 #define TN_TEST_PS_NAIVE_H
 
-#include "base/record.h"
+#include "base/keys/record.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* onetable.c - see onetable.h. */
 #include "onetable.h"
 
-#include "base/key.h"
+#include "base/math/key.h"
 
 onetable onetable_begin(const char *optim, const char *options, uint64_t seed)
 {

@@ -3,8 +3,8 @@
 
 #include "support/test.h"
 
-#include "base/failpoint.h"
-#include "base/keyset.h"
+#include "base/core/failpoint.h"
+#include "base/keys/keyset.h"
 #include "support/tmpdir.h"
 
 static const uint32_t record_of_group[2] = {0, 1};

@@ -2,8 +2,8 @@
 #ifndef TN_TEST_SHARDFILES_H
 #define TN_TEST_SHARDFILES_H
 
-#include "base/file.h"
-#include "ps/snapshot.h"
+#include "base/file/file.h"
+#include "ps/snapshot/snapshot.h"
 
 #include <stdbool.h>
 

@@ -1,5 +1,5 @@
 /* test_dense.c - the store of dense weights: runs, state, norms, threads. */
-#include "base/alloc.h"
+#include "base/core/alloc.h"
 #include "drive.h"
 #include "support/mallocs.h"
 #include "support/test.h"

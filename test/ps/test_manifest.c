@@ -1,9 +1,9 @@
 /* test_manifest.c - MANIFEST as docs/formats.md writes it, and everything that must be refused. */
 #include "support/test.h"
 
-#include "base/json.h"
-#include "base/sha256.h"
-#include "ps/manifest.h"
+#include "base/codec/json.h"
+#include "base/math/sha256.h"
+#include "ps/snapshot/manifest.h"
 
 #include <stdio.h>
 #include <stdlib.h>

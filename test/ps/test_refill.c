@@ -1,6 +1,6 @@
 /* test_refill.c - rows put back and taken out, beside a list that knows what should be there. */
-#include "base/key.h"
-#include "base/rng.h"
+#include "base/math/key.h"
+#include "base/math/rng.h"
 #include "onetable.h"
 #include "support/test.h"
 

@@ -1,9 +1,9 @@
 /* test_rowsort.c - rows in key order: keys that are mixed, keys that are not, and equal ones. */
-#include "ps/rowsort.h"
+#include "ps/table/rowsort.h"
 
-#include "base/alloc.h"
-#include "base/key.h"
-#include "ps/row.h"
+#include "base/core/alloc.h"
+#include "base/math/key.h"
+#include "ps/table/row.h"
 #include "support/test.h"
 
 #include <string.h>

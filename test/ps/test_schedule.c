@@ -1,6 +1,6 @@
 /* test_schedule.c - the rate over the steps. */
 #include "kit.h"
-#include "ps/schedule.h"
+#include "ps/optim/schedule.h"
 #include "support/test.h"
 
 #include <math.h>

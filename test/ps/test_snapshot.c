@@ -1,8 +1,8 @@
 /* test_snapshot.c - shard files: exact bytes and round trips. */
 #include "support/test.h"
 
-#include "base/crc32c.h"
-#include "base/failpoint.h"
+#include "base/core/failpoint.h"
+#include "base/math/crc32c.h"
 #include "ps/shardfiles.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* test_snapshotread.c - shard files with every kind of damage. */
 #include "support/test.h"
 
-#include "base/crc32c.h"
+#include "base/math/crc32c.h"
 #include "ps/shardfiles.h"
 
 #include <stdio.h>

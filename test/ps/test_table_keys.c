@@ -1,5 +1,5 @@
 /* test_table_keys.c - which keys have rows, what a row holds and counts. */
-#include "base/key.h"
+#include "base/math/key.h"
 #include "onetable.h"
 #include "support/test.h"
 

@@ -1,7 +1,7 @@
 /* test_table_model.c - the table against a plain list under random operations, its growth from one
  * row to many, and every allocation that can fail. */
-#include "base/alloc.h"
-#include "base/rng.h"
+#include "base/core/alloc.h"
+#include "base/math/rng.h"
 #include "drive.h"
 #include "naive.h"
 #include "support/test.h"

@@ -1,7 +1,7 @@
 /* test_table_together.c - rows of many keys updated at once get the bits of rows updated alone. */
-#include "base/rng.h"
+#include "base/math/rng.h"
 #include "kit.h"
-#include "ps/tabledef.h"
+#include "ps/table/tabledef.h"
 #include "support/test.h"
 
 #include <math.h>

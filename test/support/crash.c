@@ -5,8 +5,8 @@
 #include "support/test.h"
 #include "support/tmpdir.h"
 
-#include "base/failpoint.h"
-#include "base/key.h"
+#include "base/core/failpoint.h"
+#include "base/math/key.h"
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -16,7 +16,7 @@
 #ifndef TN_TEST_CRASH_H
 #define TN_TEST_CRASH_H
 
-#include "base/error.h"
+#include "base/core/error.h"
 
 #include <stdint.h>
 

@@ -3,8 +3,8 @@
 
 #include "support/test.h"
 
-#include "base/fileio.h"
-#include "base/key.h"
+#include "base/file/fileio.h"
+#include "base/math/key.h"
 
 #include <fcntl.h>
 #include <stdbool.h>

@@ -3,8 +3,8 @@
  * Linked with test/fuzz/fuzz_<name>.c where libFuzzer is not; every file of the folders given on
  * the command line is one input. So each past finding is an ordinary test.
  */
-#include "base/file.h"
-#include "base/text.h"
+#include "base/core/text.h"
+#include "base/file/file.h"
 
 #include <stdint.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #ifndef TN_TEST_CROWD_H
 #define TN_TEST_CROWD_H
 
-#include "io/reader.h"
+#include "io/read/reader.h"
 
 #include <pthread.h>
 

@@ -3,19 +3,19 @@
 
 #include "support/test.h"
 
-#include "base/alloc.h"
-#include "base/file.h"
-#include "base/fmath.h"
-#include "base/key.h"
-#include "io/format.h"
-#include "io/reader.h"
-#include "io/yaml.h"
+#include "base/core/alloc.h"
+#include "base/file/file.h"
+#include "base/math/fmath.h"
+#include "base/math/key.h"
+#include "config/yaml.h"
+#include "io/format/format.h"
+#include "io/read/reader.h"
+#include "serve/score.h"
 #include "support/tmpdir.h"
-#include "train/checkpoint.h"
-#include "train/config.h"
-#include "train/evaluate.h"
-#include "train/score.h"
-#include "train/trainer.h"
+#include "train/checkpoint/checkpoint.h"
+#include "train/config/config.h"
+#include "train/eval/evaluate.h"
+#include "train/run/trainer.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,12 +2,12 @@
 #ifndef TN_TEST_EXPORTKIT_H
 #define TN_TEST_EXPORTKIT_H
 
-#include "ps/roster.h"
-#include "train/bundle.h"
-#include "train/export.h"
+#include "cluster/launch/membership.h"
+#include "serve/exported_model.h"
+#include "train/export/export.h"
 
-#include "base/arena.h"
-#include "base/diag.h"
+#include "base/core/arena.h"
+#include "config/diag.h"
 
 typedef struct exportkit {
     char dir[256];

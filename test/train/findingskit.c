@@ -1,7 +1,7 @@
 /* findingskit.c - see findingskit.h. */
 #include "train/findingskit.h"
 
-#include "base/alloc.h"
+#include "base/core/alloc.h"
 #include "support/test.h"
 
 enum { ROWS = 8 };

@@ -2,7 +2,7 @@
 #ifndef TN_TEST_FINDINGSKIT_H
 #define TN_TEST_FINDINGSKIT_H
 
-#include "train/findings.h"
+#include "train/report/eval_result.h"
 
 typedef struct findings_kit {
     tn_run run;

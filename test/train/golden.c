@@ -1,11 +1,11 @@
 /* golden.c - see golden.h. */
 #include "train/golden.h"
 
-#include "base/number.h"
-#include "io/format.h"
+#include "base/core/number.h"
+#include "io/format/format.h"
 #include "models/model.h"
 #include "support/test.h"
-#include "train/config.h"
+#include "train/config/config.h"
 
 #include <math.h>
 #include <stdio.h>

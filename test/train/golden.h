@@ -3,10 +3,10 @@
 #ifndef TN_TEST_GOLDEN_H
 #define TN_TEST_GOLDEN_H
 
-#include "base/arena.h"
-#include "base/safetensors.h"
-#include "ps/roster.h"
-#include "train/worker.h"
+#include "base/core/arena.h"
+#include "base/file/safetensors.h"
+#include "cluster/launch/membership.h"
+#include "train/step/worker.h"
 
 /* A tab-separated file; the last line that begins with '#' names the columns. */
 typedef struct golden_table {

@@ -1,15 +1,15 @@
 /* grouprun.c - see grouprun.h. */
 #include "train/grouprun.h"
 
-#include "base/crc32c.h"
-#include "base/file.h"
-#include "base/safetensors.h"
-#include "ps/roster.h"
+#include "base/file/file.h"
+#include "base/file/safetensors.h"
+#include "base/math/crc32c.h"
+#include "cluster/launch/membership.h"
 #include "support/test.h"
-#include "train/checkpoint.h"
-#include "train/exportrows.h"
+#include "train/checkpoint/checkpoint.h"
+#include "train/checkpoint/model_hash.h"
+#include "train/export/exportrows.h"
 #include "train/golden.h"
-#include "train/runhash.h"
 
 #include <math.h>
 #include <pthread.h>

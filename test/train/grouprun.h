@@ -2,7 +2,7 @@
 #ifndef TN_TEST_GROUPRUN_H
 #define TN_TEST_GROUPRUN_H
 
-#include "train/trainer.h"
+#include "train/run/trainer.h"
 
 enum { GROUP_MAX = 4, GROUP_TEXT = 1500 };
 

@@ -1,8 +1,8 @@
 /* scoredkit.c - see scoredkit.h. */
 #include "train/scoredkit.h"
 
-#include "base/rng.h"
-#include "io/rows.h"
+#include "base/math/rng.h"
+#include "io/rows/rows.h"
 #include "support/test.h"
 #include "train/golden.h"
 

@@ -2,8 +2,8 @@
 #ifndef TN_TEST_SCOREDKIT_H
 #define TN_TEST_SCOREDKIT_H
 
-#include "base/arena.h"
-#include "train/scoredrows.h"
+#include "base/core/arena.h"
+#include "train/peers/scored_rows.h"
 
 typedef struct scoredkit {
     tn_arena *arena;

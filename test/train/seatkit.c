@@ -1,7 +1,7 @@
 /* seatkit.c - see seatkit.h. */
 #include "train/seatkit.h"
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "support/test.h"
 #include "support/tmpdir.h"
 #include "train/golden.h"

@@ -3,8 +3,8 @@
 #ifndef TN_TEST_SEATKIT_H
 #define TN_TEST_SEATKIT_H
 
-#include "base/diag.h"
-#include "train/peers.h"
+#include "config/diag.h"
+#include "train/peers/peers.h"
 
 enum { SEATKIT_MAX = 4 };
 

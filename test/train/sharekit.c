@@ -1,11 +1,11 @@
 /* sharekit.c - see sharekit.h. */
 #include "train/sharekit.h"
 
-#include "base/alloc.h"
-#include "base/crc32c.h"
-#include "base/failpoint.h"
+#include "base/core/alloc.h"
+#include "base/core/failpoint.h"
+#include "base/math/crc32c.h"
 #include "support/test.h"
-#include "train/datamap.h"
+#include "train/checkpoint/epoch_parts.h"
 #include "train/golden.h"
 
 #include <stdio.h>

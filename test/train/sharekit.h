@@ -7,8 +7,8 @@
 #ifndef TN_TEST_SHAREKIT_H
 #define TN_TEST_SHAREKIT_H
 
-#include "train/ckptshare.h"
-#include "train/feeder.h"
+#include "train/checkpoint/ckpt_peers.h"
+#include "train/step/step_prefetch.h"
 
 enum { SHAREKIT_PEERS_MAX = 4 };
 

@@ -1,5 +1,5 @@
 /* test_chart.c - figures: what stands where. */
-#include "train/chart.h"
+#include "train/report/chart.h"
 
 #include "support/test.h"
 

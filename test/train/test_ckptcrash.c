@@ -2,7 +2,7 @@
  * last one reported saved, and a folder with a final name is complete. */
 #include "support/test.h"
 
-#include "base/key.h"
+#include "base/math/key.h"
 #include "support/crash.h"
 #include "support/tmpdir.h"
 #include "train/toyckpt.h"

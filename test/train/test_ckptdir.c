@@ -1,9 +1,9 @@
 /* test_ckptdir.c - the run directory: saving, pruning, loading the newest that is whole. */
 #include "support/test.h"
 
-#include "base/alloc.h"
-#include "base/failpoint.h"
-#include "base/log.h"
+#include "base/core/alloc.h"
+#include "base/core/failpoint.h"
+#include "base/core/log.h"
 #include "support/tmpdir.h"
 #include "train/toyckpt.h"
 

@@ -1,8 +1,8 @@
 /* test_ckptfiles.c - the list of a checkpoint's files, and what a rank may put into it. */
-#include "train/ckptfiles.h"
+#include "train/checkpoint/ckptfiles.h"
 
 #include "support/test.h"
-#include "train/ckptshare.h"
+#include "train/checkpoint/ckpt_peers.h"
 
 #include <string.h>
 

@@ -1,13 +1,13 @@
 /* test_ckptread.c - shard files read into a worker by one thread and by several. */
-#include "base/alloc.h"
-#include "base/bytes.h"
-#include "base/file.h"
-#include "base/key.h"
+#include "base/core/alloc.h"
+#include "base/core/bytes.h"
+#include "base/file/file.h"
+#include "base/math/key.h"
 #include "support/test.h"
 #include "support/tmpdir.h"
-#include "train/ckptparts.h"
+#include "train/checkpoint/ckptparts.h"
+#include "train/checkpoint/model_hash.h"
 #include "train/golden.h"
-#include "train/runhash.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* test_config.c - layers of a configuration: precedence, includes, presets, overrides, ranges. */
 #include "support/test.h"
 #include "support/tmpdir.h"
-#include "train/config.h"
+#include "train/config/config.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,14 +1,14 @@
 /* test_export.c - trainer, export and scorer agree; what is exported, and what a loader refuses. */
-#include "train/export.h"
+#include "train/export/export.h"
 
 #include "support/test.h"
 
-#include "base/alloc.h"
-#include "base/crc32c.h"
-#include "base/json.h"
-#include "base/key.h"
+#include "base/codec/json.h"
+#include "base/core/alloc.h"
+#include "base/math/crc32c.h"
+#include "base/math/key.h"
 #include "exportkit.h"
-#include "io/dict.h"
+#include "io/dict/dict.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,13 +1,13 @@
 /* test_exportfaults.c - no memory, no disk: exports and scorers fail in order and leave nothing. */
-#include "train/export.h"
+#include "train/export/export.h"
 
 #include "support/test.h"
 
-#include "base/alloc.h"
-#include "base/failpoint.h"
+#include "base/core/alloc.h"
+#include "base/core/failpoint.h"
 #include "exportkit.h"
-#include "train/score.h"
-#include "train/tnet.h"
+#include "serve/score.h"
+#include "serve/tnet.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,11 +1,11 @@
 /* test_exportparts.c - several ranks export what one process does, byte for byte. */
-#include "train/exportparts.h"
+#include "train/export/exportparts.h"
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "support/test.h"
-#include "train/checkpoint.h"
+#include "train/checkpoint/checkpoint.h"
 #include "train/exportkit.h"
-#include "train/follow.h"
+#include "train/run/follower.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* test_exportrows.c - rows of the table written by one thread and by several. */
 #include "support/test.h"
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "exportkit.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* test_forecast.c - what a step will take: arithmetic on given rates, and rates that are measured.
  */
-#include "train/forecast.h"
+#include "train/report/forecast.h"
 
 #include "support/test.h"
 #include "support/tmpdir.h"

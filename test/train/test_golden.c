@@ -4,17 +4,17 @@
  * norm, the gradients of step 1, the predictions after each epoch, all final weights, states and
  * counters are compared within the tolerances of each case.
  */
-#include "base/crc32c.h"
-#include "base/key.h"
-#include "base/number.h"
-#include "io/label.h"
-#include "ps/schedule.h"
+#include "base/core/number.h"
+#include "base/math/crc32c.h"
+#include "base/math/key.h"
+#include "io/schema/label.h"
+#include "ps/optim/schedule.h"
 #include "support/test.h"
-#include "train/evaluate.h"
-#include "train/feeder.h"
+#include "train/checkpoint/import.h"
+#include "train/checkpoint/model_hash.h"
+#include "train/eval/evaluate.h"
 #include "train/golden.h"
-#include "train/restore.h"
-#include "train/runhash.h"
+#include "train/step/step_prefetch.h"
 
 #include <math.h>
 #include <stdio.h>

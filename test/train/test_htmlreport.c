@@ -1,11 +1,11 @@
 /* test_htmlreport.c - the page: well formed, alone, escaped. */
-#include "train/htmlreport.h"
+#include "train/report/htmlreport.h"
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "support/test.h"
 #include "support/tmpdir.h"
 #include "train/findingskit.h"
-#include "train/htmlfigures.h"
+#include "train/report/htmlfigures.h"
 
 #include <ctype.h>
 #include <math.h>

@@ -1,6 +1,6 @@
 /* test_peers.c - the other processes of a run: found, begun, and told of a rank that cannot begin.
  */
-#include "train/peers.h"
+#include "train/peers/peers.h"
 
 #include "support/test.h"
 #include "train/seatkit.h"

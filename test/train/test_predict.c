@@ -1,13 +1,13 @@
 /* test_predict.c - predictions, one line per row whatever the batch, and fetched nodes. */
-#include "train/predict.h"
+#include "train/eval/predict.h"
 
 #include "support/test.h"
 
-#include "base/alloc.h"
-#include "base/file.h"
+#include "base/core/alloc.h"
+#include "base/file/file.h"
 #include "exportkit.h"
-#include "train/checkpoint.h"
-#include "train/evalexport.h"
+#include "train/checkpoint/checkpoint.h"
+#include "train/eval/evalexport.h"
 
 #include <math.h>
 #include <stdio.h>

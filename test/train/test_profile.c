@@ -1,11 +1,11 @@
 /* test_profile.c - a recorded run: the same bits, a line for every thread, a verdict, a file. */
-#include "base/file.h"
-#include "base/json.h"
-#include "base/tracelane.h"
+#include "base/codec/json.h"
+#include "base/file/file.h"
+#include "base/trace/tracelane.h"
 #include "support/test.h"
 #include "support/tmpdir.h"
-#include "train/bound.h"
-#include "train/profile.h"
+#include "train/report/bottleneck.h"
+#include "train/report/profile.h"
 #include "train/trainrun.h"
 
 #include <math.h>

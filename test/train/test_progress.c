@@ -1,5 +1,5 @@
 /* test_progress.c - the line of a run: what it says, when it is drawn, how it fits. */
-#include "train/progress.h"
+#include "train/report/progress.h"
 
 #include "support/mallocs.h"
 #include "support/test.h"

@@ -1,13 +1,13 @@
 /* test_resume.c - what may change between a checkpoint and the run that goes on from it. */
-#include "base/alloc.h"
-#include "base/failpoint.h"
-#include "base/file.h"
-#include "base/threads.h"
+#include "base/core/alloc.h"
+#include "base/core/failpoint.h"
+#include "base/file/file.h"
+#include "base/thread/threads.h"
 #include "support/test.h"
 #include "support/tmpdir.h"
+#include "train/checkpoint/sources.h"
 #include "train/golden.h"
 #include "train/sharekit.h"
-#include "train/sources.h"
 #include "train/trainrun.h"
 
 #include <fcntl.h>

@@ -1,11 +1,11 @@
 /* test_shipped.c - every configuration in configs/ binds, and prints to one that is the same. */
-#include "base/fieldtext.h"
-#include "base/file.h"
-#include "io/yaml.h"
+#include "base/file/file.h"
+#include "config/fieldtext.h"
+#include "config/yaml.h"
 #include "models/model.h"
 #include "support/test.h"
-#include "train/config.h"
-#include "train/run.h"
+#include "train/config/config.h"
+#include "train/config/run.h"
 
 #include <stdio.h>
 #include <string.h>

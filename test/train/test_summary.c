@@ -1,11 +1,11 @@
 /* test_summary.c - summary.json, byte by byte where the format fixes it.
  */
-#include "train/summary.h"
+#include "train/report/summary.h"
 
-#include "base/file.h"
+#include "base/file/file.h"
+#include "metrics/v21.h"
 #include "support/test.h"
 #include "support/tmpdir.h"
-#include "train/v21.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,14 +1,14 @@
 /* test_tnet.c - libtnet by its public header: scores, errors, threads. The first test is the
  * example. */
-#include "train/tnet.h"
+#include "serve/tnet.h"
 
 #include "support/test.h"
 
-#include "base/alloc.h"
-#include "base/failpoint.h"
-#include "base/file.h"
+#include "base/core/alloc.h"
+#include "base/core/failpoint.h"
+#include "base/file/file.h"
 #include "exportkit.h"
-#include "nn/kernels.h"
+#include "nn/gemm/kernels.h"
 #include "support/mallocs.h"
 
 #include <dirent.h>
@@ -449,7 +449,7 @@ static void the_header_has_no_other_function(void **state)
     tn_text header = {0};
     tn_error err = {0};
     uint32_t found = 0;
-    assert_int_equal(tn_file_read_all("src/train/tnet.h", 1 << 20, &header, &err), TN_OK);
+    assert_int_equal(tn_file_read_all("src/serve/tnet.h", 1 << 20, &header, &err), TN_OK);
     for (const char *at = header.data; (at = strstr(at, mark)) != NULL; found++) {
         at += sizeof mark - 1;
         const char *name = strstr(at, "tnet_");

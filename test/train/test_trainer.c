@@ -1,10 +1,10 @@
 /* test_trainer.c - a run gives the same bits on any number of threads and when it is interrupted.
  */
-#include "base/file.h"
-#include "io/rowcount.h"
+#include "base/file/file.h"
+#include "io/read/row_estimate.h"
 #include "support/test.h"
 #include "support/tmpdir.h"
-#include "train/epochlen.h"
+#include "train/config/run_length.h"
 #include "train/golden.h"
 #include "train/trainrun.h"
 

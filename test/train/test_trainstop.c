@@ -1,11 +1,11 @@
 /* test_trainstop.c - a signal ends a run at once, wherever it is, and costs nothing but time. */
-#include "base/failpoint.h"
-#include "base/file.h"
-#include "base/threads.h"
+#include "base/core/failpoint.h"
+#include "base/file/file.h"
+#include "base/thread/threads.h"
 #include "support/test.h"
 #include "support/tmpdir.h"
-#include "train/ckptcheck.h"
-#include "train/ckptdir.h"
+#include "train/checkpoint/ckptcheck.h"
+#include "train/checkpoint/ckptdir.h"
 #include "train/trainrun.h"
 
 #include <stdio.h>

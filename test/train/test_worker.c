@@ -1,9 +1,9 @@
 /* test_worker.c - a worker is made for every model, a step for every batch, whatever they lack. */
-#include "base/file.h"
+#include "base/file/file.h"
 #include "support/test.h"
 #include "support/tmpdir.h"
-#include "train/feeder.h"
 #include "train/golden.h"
+#include "train/step/step_prefetch.h"
 
 #include <stdio.h>
 #include <string.h>

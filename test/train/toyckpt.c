@@ -1,8 +1,8 @@
 /* toyckpt.c - see toyckpt.h. */
 #include "train/toyckpt.h"
 
-#include "base/json.h"
-#include "base/keyset.h"
+#include "base/codec/json.h"
+#include "base/keys/keyset.h"
 #include "support/test.h"
 
 #include <stdio.h>

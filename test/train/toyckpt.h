@@ -5,7 +5,7 @@
 #ifndef TN_TEST_TOYCKPT_H
 #define TN_TEST_TOYCKPT_H
 
-#include "train/ckptdir.h"
+#include "train/checkpoint/ckptdir.h"
 
 enum { TOY_ROWS = 40 };
 

@@ -3,9 +3,9 @@
 
 #include "support/test.h"
 #include "support/tmpdir.h"
-#include "train/checkpoint.h"
+#include "train/checkpoint/checkpoint.h"
+#include "train/checkpoint/model_hash.h"
 #include "train/golden.h"
-#include "train/runhash.h"
 
 #include <stdio.h>
 

@@ -4,7 +4,7 @@
 #ifndef TN_TEST_TRAINRUN_H
 #define TN_TEST_TRAINRUN_H
 
-#include "train/checkpoint.h"
+#include "train/checkpoint/checkpoint.h"
 
 typedef struct trainrun {
     tn_status status;

@@ -1,0 +1,346 @@
+/* json.c - the reading half of json.h: one descent, every byte looked at once.
+ *
+ * Duplicate members are found when an object closes, by hash, so an object with a
+ * million members costs no more than it weighs.
+ */
+#include "base/codec/json.h"
+
+#include "base/codec/utf8.h"
+#include "base/core/alloc.h"
+#include "base/core/number.h"
+#include "base/math/key.h"
+
+#include <string.h>
+
+enum {
+    DEPTH_MAX = 32,
+    VALUES_MAX = 1 << 22, /* 72 bytes each and their text */
+    FEW_PLACES = 16,
+};
+
+typedef struct parser {
+    const char *text;
+    size_t size;
+    size_t at;
+    uint32_t depth;
+    uint32_t n_values;
+    tn_arena *arena;
+    const char *what;
+    tn_error *err;
+} parser;
+
+static tn_status parse_value(parser *p, tn_json *out) TN_MUST_USE;
+
+static tn_status fault(const parser *p, const char *problem)
+{
+    return tn_fail(p->err, TN_E_CKPT, "bad JSON: %s at byte %zu of '%s'", problem, p->at, p->what);
+}
+
+static bool at_end(const parser *p)
+{
+    return p->at == p->size;
+}
+
+/* The byte at the cursor; 0, which JSON nowhere allows, at the end. */
+static char peek(const parser *p)
+{
+    return (char)(at_end(p) ? 0 : p->text[p->at]);
+}
+
+static void skip_blanks(parser *p)
+{
+    while (peek(p) == ' ' || peek(p) == '\n' || peek(p) == '\r' || peek(p) == '\t') {
+        p->at++;
+    }
+}
+
+static bool eat(parser *p, char c)
+{
+    bool there = peek(p) == c && !at_end(p);
+    p->at += there;
+    return there;
+}
+
+static bool eat_word(parser *p, const char *word)
+{
+    size_t size = strlen(word);
+    bool there = size <= p->size - p->at && memcmp(p->text + p->at, word, size) == 0;
+    p->at += there ? size : 0;
+    return there;
+}
+
+/* Four hex digits at the cursor. False: something else. */
+static bool eat_hex4(parser *p, uint32_t *out)
+{
+    uint64_t value = 0;
+    if (p->size - p->at < 4 || tn_read_hex(p->text + p->at, 4, &value) != TN_NUM_OK) {
+        return false;
+    }
+    p->at += 4;
+    *out = (uint32_t)value;
+    return true;
+}
+
+/* Behind "\u". */
+static tn_status parse_code_point(parser *p, char **out)
+{
+    uint32_t c = 0;
+    uint32_t low = 0;
+    if (!eat_hex4(p, &c)) {
+        return fault(p, "expected four hex digits");
+    }
+    if (c >= 0xd800 && c <= 0xdfff) {
+        if (c >= 0xdc00 || !eat_word(p, "\\u") || !eat_hex4(p, &low) || low < 0xdc00 ||
+            low > 0xdfff) {
+            return fault(p, "lone surrogate");
+        }
+        c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
+    }
+    if (c == 0) {
+        return fault(p, "NUL in a string");
+    }
+    *out = tn_utf8_put(*out, c);
+    return TN_OK;
+}
+
+/* Behind a backslash. */
+static tn_status parse_escape(parser *p, char **out)
+{
+    static const char letters[] = "\"\\/bfnrt";
+    static const char meant[] = "\"\\/\b\f\n\r\t";
+    if (eat(p, 'u')) {
+        return parse_code_point(p, out);
+    }
+    char c = peek(p);
+    const char *letter = c != 0 ? strchr(letters, c) : NULL;
+    if (letter == NULL) {
+        return fault(p, "unknown escape");
+    }
+    *(*out)++ = meant[letter - letters];
+    p->at++;
+    return TN_OK;
+}
+
+/* The bytes up to the closing quote, escapes and all; SIZE_MAX when there is none. */
+static size_t raw_string_size(const parser *p)
+{
+    for (size_t i = p->at; i < p->size; i++) {
+        if (p->text[i] == '"') {
+            return i - p->at;
+        }
+        i += p->text[i] == '\\';
+    }
+    return SIZE_MAX;
+}
+
+static tn_status parse_string(parser *p, const char **out)
+{
+    if (!eat(p, '"')) {
+        return fault(p, "expected a string");
+    }
+    size_t raw_size = raw_string_size(p);
+    if (raw_size == SIZE_MAX) {
+        return fault(p, "string without end");
+    }
+    char *decoded = tn_arena_alloc(p->arena, raw_size + 1, 1, 1);
+    char *end = decoded;
+    while (!eat(p, '"')) {
+        size_t size = tn_utf8_size(p->text + p->at, p->size - p->at);
+        if (eat(p, '\\')) {
+            TN_TRY(parse_escape(p, &end));
+        } else if (size == 0) {
+            return fault(p, "invalid UTF-8");
+        } else if ((unsigned char)peek(p) < ' ') {
+            return fault(p, "control character in a string");
+        } else {
+            memcpy(end, p->text + p->at, size);
+            end += size;
+            p->at += size;
+        }
+    }
+    TN_ASSERT((size_t)(end - decoded) <= raw_size);
+    *out = decoded;
+    return TN_OK;
+}
+
+static bool eat_digits(parser *p)
+{
+    size_t begin = p->at;
+    while (peek(p) >= '0' && peek(p) <= '9') {
+        p->at++;
+    }
+    return p->at > begin;
+}
+
+static tn_status parse_number(parser *p, tn_json *out)
+{
+    size_t begin = p->at;
+    (void)eat(p, '-');
+    if (!eat(p, '0') && !eat_digits(p)) {
+        return fault(p, p->at == begin ? "expected a value" : "malformed number");
+    }
+    bool whole = !eat(p, '.') || eat_digits(p);
+    if (eat(p, 'e') || eat(p, 'E')) {
+        (void)(eat(p, '-') || eat(p, '+'));
+        whole = eat_digits(p) && whole;
+    }
+    if (!whole) {
+        return fault(p, "malformed number");
+    }
+    size_t size = p->at - begin;
+    if (tn_read_f64(p->text + begin, size, &out->number) != TN_NUM_OK) {
+        return fault(p, "number too large");
+    }
+    char *copy = tn_arena_alloc(p->arena, size + 1, 1, 1);
+    memcpy(copy, p->text + begin, size);
+    out->string = copy;
+    out->kind = TN_JSON_NUMBER;
+    return TN_OK;
+}
+
+/* The first member whose name an earlier one has; NULL when there is none. */
+static const char *find_twice(const tn_json *object, const tn_json **table, size_t mask)
+{
+    /* Where the table lies is not to be foreseen, so nobody can prepare names that collide. */
+    uint64_t seed = tn_mix((uint64_t)(uintptr_t)table);
+    for (const tn_json *m = object->first; m != NULL; m = m->next) {
+        size_t i = tn_xxh64(m->key, strlen(m->key), seed) & mask;
+        while (table[i] != NULL) {
+            if (strcmp(table[i]->key, m->key) == 0) {
+                return m->key;
+            }
+            i = (i + 1) & mask;
+        }
+        table[i] = m;
+    }
+    return NULL;
+}
+
+static tn_status refuse_duplicates(const parser *p, const tn_json *object)
+{
+    const tn_json *few[FEW_PLACES] = {NULL};
+    const tn_json **table = few;
+    size_t places = FEW_PLACES;
+    while (places < 2 * (size_t)object->n) {
+        places *= 2;
+    }
+    if (places > FEW_PLACES) {
+        table = tn_try_alloc(places, sizeof(const tn_json *), "members of JSON", p->err);
+        if (table == NULL) {
+            return TN_E_MEMORY;
+        }
+    }
+    const char *twice = find_twice(object, table, places - 1);
+    tn_status status = TN_OK;
+    if (twice != NULL) {
+        status = tn_fail(p->err, TN_E_CKPT, "bad JSON: duplicate member '%.200s' of '%s'", twice,
+                         p->what);
+    }
+    if (table != few) {
+        tn_free(table);
+    }
+    return status;
+}
+
+/* One item or member, appended at *tail. */
+static tn_status parse_item(parser *p, tn_json *parent, tn_json ***tail)
+{
+    if (++p->n_values > VALUES_MAX) {
+        return tn_fail(p->err, TN_E_LIMIT, "too large: '%s' has more than %d values", p->what,
+                       VALUES_MAX);
+    }
+    tn_json *item = TN_NEW(p->arena, tn_json);
+    skip_blanks(p);
+    if (parent->kind == TN_JSON_OBJECT) {
+        TN_TRY(parse_string(p, &item->key));
+        skip_blanks(p);
+        if (!eat(p, ':')) {
+            return fault(p, "expected a ':'");
+        }
+    }
+    TN_TRY(parse_value(p, item));
+    parent->n++;
+    **tail = item;
+    *tail = &item->next;
+    return TN_OK;
+}
+
+/* Behind the opening bracket. */
+static tn_status parse_items(parser *p, tn_json *out, char closing)
+{
+    tn_json **tail = &out->first;
+    skip_blanks(p);
+    if (eat(p, closing)) {
+        return TN_OK;
+    }
+    do {
+        TN_TRY(parse_item(p, out, &tail));
+        skip_blanks(p);
+    } while (eat(p, ','));
+    if (!eat(p, closing)) {
+        return fault(p, closing == '}' ? "expected a ',' or '}'" : "expected a ',' or ']'");
+    }
+    return closing == '}' ? refuse_duplicates(p, out) : TN_OK;
+}
+
+static tn_status parse_container(parser *p, tn_json *out)
+{
+    if (++p->depth > DEPTH_MAX) {
+        return fault(p, "nested more than 32 deep");
+    }
+    bool object = p->text[p->at++] == '{';
+    out->kind = object ? TN_JSON_OBJECT : TN_JSON_LIST;
+    TN_TRY(parse_items(p, out, object ? '}' : ']'));
+    p->depth--;
+    return TN_OK;
+}
+
+static tn_status parse_value(parser *p, tn_json *out)
+{
+    skip_blanks(p);
+    out->begin = p->at;
+    tn_status status = TN_OK;
+    if (peek(p) == '{' || peek(p) == '[') {
+        status = parse_container(p, out);
+    } else if (peek(p) == '"') {
+        out->kind = TN_JSON_STRING;
+        status = parse_string(p, &out->string);
+    } else if (eat_word(p, "true")) {
+        out->kind = TN_JSON_BOOL;
+        out->boolean = true;
+    } else if (eat_word(p, "false")) {
+        out->kind = TN_JSON_BOOL;
+    } else if (!eat_word(p, "null")) {
+        status = parse_number(p, out);
+    }
+    out->end = p->at;
+    return status;
+}
+
+/* Room for the tree of `text`: each value but the first stands behind a bracket or comma, and no
+ * text grows when it is copied. */
+static tn_status reserve(const parser *p)
+{
+    size_t values = 1;
+    for (size_t i = 0; i < p->size && values <= VALUES_MAX; i++) {
+        char c = p->text[i];
+        values += c == ',' || c == '[' || c == '{';
+    }
+    size_t each = sizeof(tn_json) + _Alignof(tn_json) + 2; /* two texts end with NUL */
+    return tn_arena_reserve(p->arena, values * each + p->size, p->what, p->err);
+}
+
+tn_status tn_json_parse(const tn_json **out, const char *text, size_t size, tn_arena *arena,
+                        const char *what, tn_error *err)
+{
+    parser p = {.text = text, .size = size, .arena = arena, .what = what, .err = err};
+    TN_TRY(reserve(&p));
+    tn_json *root = TN_NEW(arena, tn_json);
+    TN_TRY(parse_value(&p, root));
+    skip_blanks(&p);
+    if (!at_end(&p)) {
+        return fault(&p, "something behind the value");
+    }
+    *out = root;
+    return TN_OK;
+}

@@ -1,0 +1,79 @@
+/* alloc.c - see alloc.h. */
+#include "base/core/alloc.h"
+
+#include <malloc.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+enum { EXIT_MEMORY = 7, PAGE = 4 << 10, HUGE_PAGE = 2 << 20 };
+
+static _Atomic uint64_t calls_to_failure;
+
+/* Large arrays wish for huge pages, before they are touched: each random place in small pages costs
+ * a walk through the tables of pages. */
+static void *reserve(size_t bytes)
+{
+    if (bytes < HUGE_PAGE) {
+        return aligned_alloc(TN_CACHE_LINE, bytes);
+    }
+    void *memory = NULL;
+    if (posix_memalign(&memory, HUGE_PAGE, bytes) != 0) {
+        return NULL;
+    }
+    (void)madvise(memory, bytes / PAGE * PAGE, MADV_HUGEPAGE);
+    return memory;
+}
+
+/* NULL when there is none. */
+static void *zeroed(size_t count, size_t size)
+{
+    if (size != 0 && count > (SIZE_MAX - TN_CACHE_LINE) / size) {
+        return NULL;
+    }
+    size_t bytes = (count * size + TN_CACHE_LINE - 1) / TN_CACHE_LINE * TN_CACHE_LINE;
+    void *memory = reserve(bytes != 0 ? bytes : TN_CACHE_LINE);
+    return memory != NULL ? memset(memory, 0, bytes) : NULL;
+}
+
+void *tn_alloc(size_t count, size_t size, const char *what)
+{
+    void *memory = zeroed(count, size);
+    if (memory == NULL) {
+        (void)fprintf(stderr, "tnet: out of memory: %zu x %zu bytes for %s\n", count, size, what);
+        exit(EXIT_MEMORY); // NOLINT(concurrency-mt-unsafe): nothing is left to race with
+    }
+    return memory;
+}
+
+void *tn_try_alloc(size_t count, size_t size, const char *what, tn_error *err)
+{
+    bool fail = atomic_load(&calls_to_failure) > 0 && atomic_fetch_sub(&calls_to_failure, 1) == 1;
+    void *memory = fail ? NULL : zeroed(count, size);
+    if (memory == NULL) {
+        (void)tn_fail(err, TN_E_MEMORY, "out of memory: %zu x %zu bytes for %s", count, size, what);
+    }
+    return memory;
+}
+
+void tn_free(void *memory)
+{
+    free(memory);
+}
+
+void tn_alloc_fail_at(uint64_t nth)
+{
+    atomic_store(&calls_to_failure, nth);
+}
+
+void tn_alloc_spare_address_space(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
+        (void)mallopt(M_ARENA_MAX, 1); // NOLINT(concurrency-mt-unsafe): first thing in main
+    }
+}

@@ -1,0 +1,40 @@
+/* alloc.h - the only door to the heap.
+ *
+ * Memory runs out in two ways that deserve different answers:
+ *
+ *   tn_try_alloc   the size comes from a file, the config or a peer: it may fail
+ *                  and is reported like any other failure of the outside world
+ *   tn_alloc       small things of fixed size while a program is set up: never
+ *                  NULL; the process says what it was for and ends with code 7
+ *
+ *     float *rows = tn_try_alloc(n, sizeof *rows, "embedding rows", err);
+ *     if (rows == NULL)
+ *         goto fail;
+ *
+ * Memory is zeroed and starts on a cache line. `what` is a noun for the message.
+ */
+#ifndef TN_BASE_ALLOC_H
+#define TN_BASE_ALLOC_H
+
+#include "base/core/error.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { TN_CACHE_LINE = 64 };
+
+void *tn_alloc(size_t count, size_t size, const char *what) TN_MUST_USE;
+
+/* NULL, and *err filled, when there is none. */
+void *tn_try_alloc(size_t count, size_t size, const char *what, tn_error *err) TN_MUST_USE;
+
+void tn_free(void *memory); /* NULL is fine */
+
+/* Under a limit of address space threads share one heap: the 64 MB that each would reserve are
+ * hardly used, and count. Before there are threads. */
+void tn_alloc_spare_address_space(void);
+
+/* For tests: the nth tn_try_alloc from now on fails, once. 0: none. */
+void tn_alloc_fail_at(uint64_t nth);
+
+#endif

@@ -1,0 +1,46 @@
+/* log.c - see log.h. */
+#include "base/core/log.h"
+
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { LINE_MAX_BYTES = 4096 };
+
+static const char cut_mark[] = " ...";
+
+/* Both may change while others log: a line then goes to either sink. */
+static _Atomic(tn_log_sink *) log_sink;
+static _Atomic int log_most = TN_LOG_INFO;
+
+void tn_log_set(tn_log_sink *sink, tn_log_level most)
+{
+    atomic_store(&log_most, (int)most);
+    atomic_store(&log_sink, sink);
+}
+
+bool tn_log_wants(tn_log_level level)
+{
+    return (int)level <= atomic_load(&log_most) && atomic_load(&log_sink) != NULL;
+}
+
+void tn_log(tn_log_level level, const char *fmt, ...)
+{
+    tn_log_sink *sink = atomic_load(&log_sink);
+    if (sink == NULL || (int)level > atomic_load(&log_most)) {
+        return;
+    }
+    char line[LINE_MAX_BYTES];
+    va_list args;
+    va_start(args, fmt);
+    int length = vsnprintf(line, sizeof line, fmt, args);
+    va_end(args);
+    if (length < 0) {
+        return;
+    }
+    if ((size_t)length >= sizeof line) {
+        memcpy(line + sizeof line - sizeof cut_mark, cut_mark, sizeof cut_mark);
+    }
+    sink(level, line);
+}

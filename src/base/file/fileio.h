@@ -1,0 +1,80 @@
+/* fileio.h - the system calls under file.h, one function each. Only src/base/file*.c include this.
+ *
+ * Each loops over EINTR, passes the failpoint "io.<call>" before the real call, words its own
+ * error (TN_E_IO, "cannot <verb> '<path>': <reason>") and, in test builds, tells the watcher about
+ * every change it made, in order and with the data, so that a replayer can build the directories
+ * that a power cut might leave behind (test/support/crashlog.h).
+ */
+#ifndef TN_BASE_FILEIO_H
+#define TN_BASE_FILEIO_H
+
+#include "base/core/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Flags of open(2); O_CLOEXEC is added. New files get mode 0644. */
+tn_status tn_io_open(const char *path, int flags, int *fd, tn_error *err) TN_MUST_USE;
+/* The same; new files are their owner's alone from the first moment: 0600. */
+tn_status tn_io_open_private(const char *path, int flags, int *fd, tn_error *err) TN_MUST_USE;
+
+/* All of it, at the descriptor's position, which is `at` bytes into the file. */
+tn_status tn_io_write(int fd, const char *path, uint64_t at, const void *data, size_t size,
+                      tn_error *err) TN_MUST_USE;
+
+/* Up to `size` bytes from `at`; fewer only at the end of the file. A pipe is read in order. */
+tn_status tn_io_read(int fd, const char *path, uint64_t at, void *data, size_t *size,
+                     tn_error *err) TN_MUST_USE;
+
+/* Lets the disk begin with what was written there; says nothing about when it ends. */
+void tn_io_start_writing(int fd, uint64_t at, uint64_t size);
+
+tn_status tn_io_fsync(int fd, const char *path, tn_error *err) TN_MUST_USE;
+tn_status tn_io_truncate(int fd, const char *path, uint64_t size, tn_error *err) TN_MUST_USE;
+
+/* The descriptor is gone, whatever is returned. */
+tn_status tn_io_close(int fd, const char *path, tn_error *err) TN_MUST_USE;
+/* The same where nothing hangs on it: reads, and files that failed already. */
+void tn_io_drop(int fd, const char *path);
+
+tn_status tn_io_mkdir(const char *path, tn_error *err) TN_MUST_USE;
+tn_status tn_io_mkdir_private(const char *path, tn_error *err) TN_MUST_USE; /* 0700 */
+tn_status tn_io_rename(const char *from, const char *to, tn_error *err) TN_MUST_USE;
+/* What is not there counts as removed. */
+tn_status tn_io_unlink(const char *path, tn_error *err) TN_MUST_USE;
+tn_status tn_io_rmdir(const char *path, tn_error *err) TN_MUST_USE;
+
+/* A tn_file (file.h) of a descriptor that is open for writing; takes it, on failure too. A stream
+ * is neither synced nor removed: its bytes are gone where they went. */
+struct tn_file;
+tn_status tn_file_take(struct tn_file **out, int fd, const char *path, bool stream,
+                       tn_error *err) TN_MUST_USE;
+
+typedef enum tn_file_op_kind {
+    TN_FILE_CREATED,   /* by open; emptied when it was there */
+    TN_FILE_WRITTEN,   /* data, size at `at` */
+    TN_FILE_TRUNCATED, /* to `at` bytes */
+    TN_FILE_SYNCED,    /* a file or a folder */
+    TN_FILE_RENAMED,   /* path -> to */
+    TN_FILE_UNLINKED,
+    TN_DIR_MADE,
+    TN_DIR_REMOVED,
+} tn_file_op_kind;
+
+typedef struct tn_file_op {
+    tn_file_op_kind kind;
+    const char *path; /* as the caller named it */
+    const char *to;
+    uint64_t at;
+    const void *data;
+    size_t size;
+} tn_file_op;
+
+#if defined(TN_FAILPOINTS)
+/* `watch` is called under a lock after each successful change; NULL ends it. */
+typedef void tn_file_watch_fn(void *ctx, const tn_file_op *op);
+void tn_file_watch(tn_file_watch_fn *watch, void *ctx);
+#endif
+
+#endif

@@ -1,0 +1,378 @@
+/* output_file.c - writes outputs: files beside their place until they are whole, streams at once.
+ */
+#include "base/file/output_file.h"
+
+#include "base/core/alloc.h"
+#include "base/file/fileio.h"
+#include "base/file/output_place.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum { ATTEMPTS = 8, POLL_MS = 20, ID_DIGITS = 16 };
+
+struct tn_output {
+    tn_file *file; /* NULL: finished */
+    uint64_t size; /* then */
+    bool stream;
+    bool leads; /* its lock stays until it has its name */
+    int held;   /* the locked descriptor, a copy of the file's; -1: none */
+    char *path; /* behind all links; owned */
+    char *tmp;  /* of a file, until it has its name: path.<id>.tmp, in the same memory */
+    char id[ID_DIGITS + 1];
+};
+
+/* ---- unfinished files ---- */
+
+static bool lock_now(int fd)
+{
+    int failed;
+    do {
+        failed = flock(fd, LOCK_EX | LOCK_NB);
+    } while (failed != 0 && errno == EINTR);
+    return failed == 0;
+}
+
+/* Opens a file for its lock; -1: somebody holds it, or it cannot be locked. */
+static int lock_path(const char *path)
+{
+    int fd = -1;
+    struct stat st;
+    if (tn_io_open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, &fd, NULL) != TN_OK) {
+        return -1;
+    }
+    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || !lock_now(fd)) {
+        tn_io_drop(fd, path);
+        return -1;
+    }
+    return fd;
+}
+
+void tn_unfinished_remove(const char *path)
+{
+    int fd = lock_path(path);
+    if (fd >= 0) {
+        tn_status removed = tn_io_unlink(path, NULL);
+        (void)removed;
+        tn_io_drop(fd, path);
+    }
+}
+
+/* Whether the first of the outputs that were to appear together is still being written. */
+static bool lead_lives(const tn_output *lead, const char *id)
+{
+    char path[TN_PATH_SIZE + ID_DIGITS + 8];
+    (void)snprintf(path, sizeof path, "%s.%.*s.tmp", lead->path, (int)ID_DIGITS, id);
+    int fd = tn_path_exists(path) ? lock_path(path) : -1;
+    if (fd >= 0) {
+        tn_io_drop(fd, path);
+        return false;
+    }
+    return tn_path_exists(path);
+}
+
+/* What killed writers of the same output left. It hinders nobody, so no failure. */
+static void sweep(const char *of, const tn_output *lead)
+{
+    char folder[TN_PATH_SIZE];
+    const char *slash = strrchr(of, '/');
+    const char *base = slash != NULL ? slash + 1 : of;
+    size_t size = slash == NULL || slash == of ? 1 : (size_t)(slash - of);
+    memcpy(folder, slash == NULL ? "." : of, size);
+    folder[size] = '\0';
+    DIR *dir = opendir(folder);
+    const struct dirent *entry;
+    while (dir != NULL && (entry = readdir(dir)) != NULL) { // NOLINT(concurrency-mt-unsafe): own
+        char path[TN_PATH_SIZE];
+        const char *name = entry->d_name;
+        if (tn_is_unfinished(name, base) && tn_path_join(folder, name, path, NULL) == TN_OK &&
+            (lead == NULL || !lead_lives(lead, name + strlen(base) + 1))) {
+            tn_unfinished_remove(path);
+        }
+    }
+    if (dir != NULL) {
+        (void)closedir(dir);
+    }
+}
+
+/* ---- opening ---- */
+
+static tn_status set_name(tn_output *o, const char *path, tn_error *err)
+{
+    size_t size = strlen(path);
+    size_t tail = ID_DIGITS + sizeof "..tmp";
+    if (size + tail > TN_PATH_SIZE) {
+        return tn_fail(err, TN_E_USAGE, "path longer than %zu bytes: '%.64s..'",
+                       TN_PATH_SIZE - tail, path);
+    }
+    o->path = tn_try_alloc(2 * (size + 1) + tail, 1, "an output", err);
+    if (o->path == NULL) {
+        return TN_E_MEMORY;
+    }
+    memcpy(o->path, path, size + 1);
+    return TN_OK;
+}
+
+/* The unfinished file of an output, another one each time but below a lead, which has the id. */
+static void name_tmp(tn_output *o, const tn_output *lead)
+{
+    size_t size = strlen(o->path);
+    if (lead != NULL) {
+        memcpy(o->id, lead->id, sizeof o->id);
+    } else {
+        (void)snprintf(o->id, sizeof o->id, "%016llx", (unsigned long long)tn_random_id());
+    }
+    o->tmp = o->path + size + 1;
+    memcpy(o->tmp, o->path, size);
+    (void)snprintf(o->tmp + size, ID_DIGITS + sizeof "..tmp", ".%s.tmp", o->id);
+}
+
+/* A new file and its lock. One that sweeps may come between the two; then once more. */
+static tn_status open_file(tn_output *o, const tn_output *lead, int *fd, tn_error *err)
+{
+    for (uint32_t i = 0;; i++) {
+        struct stat st;
+        name_tmp(o, lead);
+        TN_TRY(tn_io_open(o->tmp, O_WRONLY | O_CREAT | O_EXCL, fd, err));
+        bool locked = lock_now(*fd);
+        bool taken = !locked && errno == EWOULDBLOCK;
+        bool lost = taken || (fstat(*fd, &st) == 0 && st.st_nlink == 0);
+        if (!lost || i == ATTEMPTS) {
+            o->held = locked ? fcntl(*fd, F_DUPFD_CLOEXEC, 3) : -1;
+            return TN_OK;
+        }
+        tn_io_drop(*fd, o->tmp);
+    }
+}
+
+/* Where nobody reads yet the system waits for ever; here a signal may end it. */
+static tn_status open_fifo(const char *path, const atomic_bool *stop, int *fd, tn_error *err)
+{
+    while ((*fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC)) < 0 &&
+           (errno == ENXIO || errno == EINTR)) {
+        if (stop != NULL && atomic_load(stop)) {
+            return tn_fail(err, TN_E_STOPPED, "stopped by a signal: nobody reads '%s'", path);
+        }
+        (void)poll(NULL, 0, POLL_MS);
+    }
+    int flags = *fd >= 0 ? fcntl(*fd, F_GETFL) : -1;
+    if (flags >= 0 && fcntl(*fd, F_SETFL, flags & ~O_NONBLOCK) == 0) {
+        return TN_OK;
+    }
+    int failure = errno;
+    if (*fd >= 0) {
+        tn_io_drop(*fd, path);
+    }
+    return tn_fail(err, TN_E_IO, "cannot open '%s': %s", path, strerrordesc_np(failure));
+}
+
+static tn_status open_socket(const char *path, int *fd, tn_error *err)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    size_t size = strlen(path);
+    if (size >= sizeof address.sun_path) {
+        return tn_fail(err, TN_E_USAGE, "the path of a socket is longer than %zu bytes: '%s'",
+                       sizeof address.sun_path - 1, path);
+    }
+    memcpy(address.sun_path, path, size);
+    *fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (*fd >= 0 && connect(*fd, (const struct sockaddr *)&address, sizeof address) == 0) {
+        return TN_OK;
+    }
+    int failure = errno;
+    if (*fd >= 0) {
+        tn_io_drop(*fd, path);
+    }
+    return tn_fail(err, TN_E_IO, "cannot connect to '%s': %s", path, strerrordesc_np(failure));
+}
+
+static tn_status open_place(tn_output *o, const tn_out_place *p, const tn_output_with *with,
+                            int *fd, tn_error *err)
+{
+    switch (p->kind) {
+    case TN_OUT_FILE:
+        sweep(p->path, with->lead);
+        return open_file(o, with->lead, fd, err);
+    case TN_OUT_FIFO:
+        return open_fifo(p->path, with->stop, fd, err);
+    case TN_OUT_SOCKET:
+        return open_socket(p->path, fd, err);
+    case TN_OUT_DESCRIPTOR:
+        *fd = fcntl(p->fd, F_DUPFD_CLOEXEC, 3);
+        return *fd >= 0 ? TN_OK
+                        : tn_fail(err, TN_E_IO, "cannot write '%s': %s", p->path,
+                                  strerrordesc_np(errno));
+    case TN_OUT_DEVICE:
+        break;
+    }
+    return tn_io_open(p->path, O_WRONLY | O_NOCTTY, fd, err);
+}
+
+tn_status tn_output_open(tn_output **out, const char *path, const tn_output_with *with,
+                         tn_error *err)
+{
+    static const tn_output_with nothing = {0};
+    *out = NULL;
+    with = with != NULL ? with : &nothing;
+    tn_output *o = tn_try_alloc(1, sizeof *o, "an output", err);
+    if (o == NULL) {
+        return TN_E_MEMORY;
+    }
+    int fd = -1;
+    o->held = -1;
+    o->leads = with->lead == NULL;
+    tn_out_place place;
+    tn_status status = tn_out_place_find(&place, path, with->inputs, err);
+    if (status == TN_OK) {
+        status = set_name(o, place.path, err);
+    }
+    if (status == TN_OK) {
+        o->stream = place.kind != TN_OUT_FILE;
+        status = open_place(o, &place, with, &fd, err);
+    }
+    if (status == TN_OK) {
+        status = tn_file_take(&o->file, fd, o->stream ? o->path : o->tmp, o->stream, err);
+    }
+    if (status != TN_OK) {
+        tn_output_abandon(o);
+        return status;
+    }
+    *out = o;
+    return TN_OK;
+}
+
+/* ---- looking beforehand ---- */
+
+tn_status tn_output_check(const char *path, const tn_inputs *inputs, tn_error *err)
+{
+    tn_out_place place;
+    return tn_out_place_find(&place, path, inputs, err);
+}
+
+tn_status tn_output_try(const char *path, const tn_inputs *inputs, tn_error *err)
+{
+    tn_out_place place;
+    tn_output *o = NULL;
+    TN_TRY(tn_out_place_find(&place, path, inputs, err));
+    if (place.kind == TN_OUT_FILE) { /* a stream has whoever reads it see that it was opened */
+        TN_TRY(tn_output_open(&o, path, NULL, err));
+    }
+    tn_output_abandon(o);
+    return TN_OK;
+}
+
+bool tn_output_is_stdout(const char *path)
+{
+    tn_out_place place;
+    return path != NULL && tn_out_place_find(&place, path, NULL, NULL) == TN_OK &&
+           place.kind == TN_OUT_DESCRIPTOR && place.fd == STDOUT_FILENO;
+}
+
+/* ---- writing ---- */
+
+tn_status tn_output_expect(const tn_output *o, uint64_t bytes, tn_error *err)
+{
+    return o->stream ? TN_OK : tn_disk_need(o->tmp, bytes, err);
+}
+
+tn_status tn_output_write(tn_output *o, const void *data, size_t size, tn_error *err)
+{
+    return tn_file_write(o->file, data, size, err);
+}
+
+uint64_t tn_output_size(const tn_output *o)
+{
+    return o->file != NULL ? tn_file_size(o->file) : o->size;
+}
+
+bool tn_output_is_stream(const tn_output *o)
+{
+    return o->stream;
+}
+
+const char *tn_output_tmp(const tn_output *o)
+{
+    return o->tmp;
+}
+
+static void let_go(tn_output *o)
+{
+    if (o->held >= 0) {
+        tn_io_drop(o->held, o->path);
+        o->held = -1;
+    }
+}
+
+tn_status tn_output_finish(tn_output *o, tn_error *err)
+{
+    tn_file *file = o->file;
+    o->size = tn_file_size(file);
+    o->file = NULL; /* gone either way */
+    tn_status status = tn_file_commit(file, err);
+    if (status != TN_OK) {
+        o->tmp = NULL; /* removed */
+    }
+    if (!o->leads) {
+        let_go(o); /* thousands of them would be too many descriptors */
+    }
+    return status;
+}
+
+tn_status tn_output_commit(tn_output *o, tn_error *err)
+{
+    tn_status status = o->file != NULL ? tn_output_finish(o, err) : TN_OK;
+    if (status == TN_OK && !o->stream) {
+        status = tn_rename(o->tmp, o->path, err);
+        if (status == TN_OK) {
+            o->tmp = NULL;
+        }
+    }
+    tn_output_abandon(o);
+    return status;
+}
+
+void tn_output_abandon(tn_output *o)
+{
+    if (o == NULL) {
+        return;
+    }
+    tn_file_abandon(o->file);
+    if (o->file == NULL && o->tmp != NULL) {
+        tn_status removed = tn_io_unlink(o->tmp, NULL);
+        (void)removed; /* the next writer of this output removes it */
+    }
+    let_go(o);
+    tn_free(o->path);
+    tn_free(o);
+}
+
+tn_status tn_output_put(const char *path, const void *data, size_t size, const tn_output_with *with,
+                        tn_error *err)
+{
+    enum { TWICE = 2 };
+    tn_status status = TN_OK;
+    for (uint32_t i = 0; i < TWICE; i++) {
+        tn_output *o = NULL;
+        TN_TRY(tn_output_open(&o, path, with, err));
+        bool stream = o->stream;
+        status = tn_output_write(o, data, size, err);
+        if (status != TN_OK) {
+            tn_output_abandon(o);
+        } else {
+            status = tn_output_commit(o, err);
+        }
+        if (status != TN_E_IO || stream) {
+            break;
+        }
+    }
+    return status;
+}

@@ -1,0 +1,84 @@
+/* output_file.h - outputs that a user names: predictions, reports, pictures, generated data.
+ *
+ *     tn_output *o = NULL;
+ *     TN_TRY(tn_output_open(&o, "pred.tsv", &(tn_output_with){.inputs = &in}, err));
+ *     TN_TRY(tn_output_write(o, data, size, err));     as often as needed
+ *     TN_TRY(tn_output_commit(o, err));                or tn_output_abandon(o)
+ *
+ *     the name means                       what is done
+ *     nothing yet, a regular file          NAME.<16 hex>.tmp, fsync, rename: all of it or nothing
+ *     a link                               the same, beside its target; the link stays
+ *     a device, a FIFO, a socket,          opened and written to as a stream, never replaced
+ *     a descriptor as /dev/stdout is, -    .. the last: standard output
+ *     a file that the run reads, one in    refused with TN_E_USAGE, also through links
+ *     a checkpoint or in an export
+ *
+ * An unfinished file is locked (flock) while its writer lives. Whoever opens the same output next
+ * removes what killed writers have left of it: exactly NAME.<16 hex>.tmp, and unlocked. Where locks
+ * do not work nothing is removed.
+ *
+ * A handle belongs to one thread. Failures are TN_E_IO unless said otherwise.
+ */
+#ifndef TN_BASE_OUTPUT_FILE_H
+#define TN_BASE_OUTPUT_FILE_H
+
+#include "base/core/error.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Files that a run reads. Zeros are an empty one. */
+typedef struct tn_inputs {
+    uint32_t n, capacity;
+    struct tn_input *item; /* owned */
+} tn_inputs;
+
+/* "-" is standard input. What is not there, or a terminal, nothing can be written over. */
+tn_status tn_inputs_add(tn_inputs *in, const char *path, tn_error *err) TN_MUST_USE;
+void tn_inputs_done(tn_inputs *in);
+
+typedef struct tn_output tn_output;
+
+typedef struct tn_output_with {
+    const tn_inputs *inputs; /* NULL: none */
+    const tn_output *lead;   /* the first of several that appear together; NULL: alone, or first */
+    const atomic_bool *stop; /* true ends the wait for the reader of a FIFO; NULL: never */
+} tn_output_with;
+
+/* Whether an output may have this name. `inputs` may be NULL. */
+tn_status tn_output_check(const char *path, const tn_inputs *inputs, tn_error *err) TN_MUST_USE;
+/* The same, and whether it could be made, of a file by making one beside it; nothing stays. */
+tn_status tn_output_try(const char *path, const tn_inputs *inputs, tn_error *err) TN_MUST_USE;
+/* Whether a folder may be written into: not in a checkpoint, nor in an export. TN_E_USAGE. */
+tn_status tn_output_check_folder(const char *path, tn_error *err) TN_MUST_USE;
+/* Whether it would be standard output, so that other results go elsewhere. */
+bool tn_output_is_stdout(const char *path);
+
+/* `with` may be NULL. TN_E_USAGE, TN_E_STOPPED. On failure *out is NULL. */
+tn_status tn_output_open(tn_output **out, const char *path, const tn_output_with *with,
+                         tn_error *err) TN_MUST_USE;
+/* So many bytes are still to come: TN_E_IO where a file has no room for them. */
+tn_status tn_output_expect(const tn_output *o, uint64_t bytes, tn_error *err) TN_MUST_USE;
+/* After a failure, here and below, only abandon is left. */
+tn_status tn_output_write(tn_output *o, const void *data, size_t size, tn_error *err) TN_MUST_USE;
+uint64_t tn_output_size(const tn_output *o); /* bytes written so far */
+bool tn_output_is_stream(const tn_output *o);
+const char *tn_output_tmp(const tn_output *o); /* the unfinished file; NULL: a stream */
+
+/* All is written and synced, and not under its name yet: one of several that appear together. Of
+ * these commit the lead last: its lock stands for all. */
+tn_status tn_output_finish(tn_output *o, tn_error *err) TN_MUST_USE;
+/* Under its name; frees `o` either way, and removes the file on failure. */
+tn_status tn_output_commit(tn_output *o, tn_error *err) TN_MUST_USE;
+void tn_output_abandon(tn_output *o); /* leaves nothing; NULL is fine */
+
+/* A whole output at once; after a failed fsync once more, under another name. */
+tn_status tn_output_put(const char *path, const void *data, size_t size, const tn_output_with *with,
+                        tn_error *err) TN_MUST_USE;
+
+/* Removes an unfinished file that nobody writes any more; what cannot be removed stays. */
+void tn_unfinished_remove(const char *path);
+
+#endif

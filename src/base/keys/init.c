@@ -1,0 +1,68 @@
+/* init.c - see init.h; formulas of numerics section 5. */
+#include "base/keys/init.h"
+
+#include "base/core/error.h"
+#include "base/math/rng.h"
+
+#include <math.h>
+
+/* P(Z < -2), the mass that a truncated normal leaves out on each side. */
+static const double tail_mass = 0.022750131948179207;
+
+static double uniform(double a, double b, uint64_t x)
+{
+    return a + (b - a) * tn_unit(x);
+}
+
+static double truncated(double mean, double deviation, uint64_t x)
+{
+    double p = tail_mass + tn_open(x) * ((1 - tail_mass) - tail_mass);
+    return mean + deviation * tn_normal_quantile(p);
+}
+
+float tn_init_value(const tn_init *init, uint64_t stream, uint64_t index, uint32_t in, uint32_t out)
+{
+    TN_ASSERT(init->kind <= TN_INIT_HE_NORMAL);
+    uint64_t x = tn_draw(stream, index);
+    double fan_in = in;
+    double fans = fan_in + out;
+    switch (init->kind) {
+    case TN_INIT_CONSTANT:
+        return (float)init->a;
+    case TN_INIT_UNIFORM:
+        return (float)uniform(init->a, init->b, x);
+    case TN_INIT_NORMAL:
+        return (float)(init->a + init->b * tn_normal(x));
+    case TN_INIT_TRUNCATED:
+        return (float)truncated(init->a, init->b, x);
+    case TN_INIT_GLOROT_UNIFORM:
+        return (float)uniform(-sqrt(6 / fans), sqrt(6 / fans), x);
+    case TN_INIT_XAVIER_NORMAL:
+        return (float)(sqrt(2 / fans) * tn_normal(x));
+    case TN_INIT_HE_UNIFORM:
+        return (float)uniform(-sqrt(6 / fan_in), sqrt(6 / fan_in), x);
+    case TN_INIT_HE_NORMAL:
+        return (float)(sqrt(2 / fan_in) * tn_normal(x));
+    }
+    return 0;
+}
+
+/* Where most rows begin; the same operations as above. */
+static void uniform_values(double a, double b, uint64_t stream, uint32_t n, float *w)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        w[i] = (float)uniform(a, b, tn_draw(stream, i));
+    }
+}
+
+void tn_init_values(const tn_init *init, uint64_t stream, uint32_t n, uint32_t in, uint32_t out,
+                    float *w)
+{
+    if (init->kind == TN_INIT_UNIFORM) {
+        uniform_values(init->a, init->b, stream, n, w);
+        return;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        w[i] = tn_init_value(init, stream, i, in, out);
+    }
+}

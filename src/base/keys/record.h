@@ -1,0 +1,52 @@
+/* record.h - what one key holds, as the training side sees it.
+ *
+ * A model may use a key more than once: a wide weight, a deep vector. Each use
+ * is a segment, and the segments of a key lie side by side in one row, so a step
+ * asks for a key once:
+ *
+ *     row    | wide | deep . . . . . . . |       width 9: the w of one row
+ *     at       0      1                  9
+ *
+ * Slots that share vectors form a share group (a slot alone is a group of its
+ * own), and a group picks one record, so widths may differ between groups.
+ * Optimizer state, show, click and age belong to the server and do not travel.
+ */
+#ifndef TN_BASE_RECORD_H
+#define TN_BASE_RECORD_H
+
+#include <stdint.h>
+
+enum { TN_SEGMENTS_MAX = 16, TN_GROUPS_MAX = 4096, TN_DIM_MAX = 4096 };
+
+typedef struct tn_segment {
+    const char *name; /* "wide", "deep", ..: the name of the model's input */
+    uint32_t at;      /* in floats, from the start of the row */
+    uint32_t dim;
+} tn_segment;
+
+typedef struct tn_record {
+    uint32_t width; /* floats in a row */
+    uint32_t n_segments;
+    tn_segment segment[TN_SEGMENTS_MAX];
+} tn_record;
+
+typedef struct tn_share_group {
+    const char *name; /* the `share` name, or the slot's own */
+    uint64_t salt;    /* XXH64(name): key = mix(sign ^ salt), see base/math/key.h */
+    uint32_t record;  /* index into tn_layout.record */
+} tn_share_group;
+
+/* Fixed once the model is built; everything it points to outlives its users. */
+typedef struct tn_layout {
+    uint32_t n_groups;
+    const tn_share_group *group;
+    uint32_t n_records;
+    const tn_record *record;
+} tn_layout;
+
+static inline const tn_record *tn_record_of(const tn_layout *layout, uint32_t group)
+{
+    return &layout->record[layout->group[group].record];
+}
+
+#endif

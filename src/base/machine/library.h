@@ -1,0 +1,30 @@
+/* library.h - shared libraries that are loaded when somebody uses them.
+ *
+ *     static const tn_library_name it = {"libzmq.so.5", "peers need ZeroMQ, which",
+ *                                        "install libzmq5"};
+ *     TN_TRY(tn_library_load(&library, &it, err));
+ *     TN_TRY(tn_library_find(library, &it, "zmq_ctx_new", &calls->zmq_ctx_new, err));
+ *
+ * Linked libraries cost every start of every program, and what they start themselves; one that is
+ * missing would keep all programs from starting. Loaded ones stay to the end of the process: their
+ * code may be in use by any thread. Any thread.
+ */
+#ifndef TN_BASE_LIBRARY_H
+#define TN_BASE_LIBRARY_H
+
+#include "base/core/error.h"
+
+typedef struct tn_library_name {
+    const char *file;
+    const char *subject; /* of "<subject> cannot be loaded: .." */
+    const char *hint;
+} tn_library_name;
+
+/* TN_E_CONFIG: it is not there; TN_E_MEMORY. */
+tn_status tn_library_load(void **out, const tn_library_name *name, tn_error *err) TN_MUST_USE;
+
+/* Writes an address to *out, a pointer to a function. TN_E_CONFIG: the library has none. */
+tn_status tn_library_find(void *library, const tn_library_name *name, const char *call, void *out,
+                          tn_error *err) TN_MUST_USE;
+
+#endif

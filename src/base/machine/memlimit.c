@@ -1,0 +1,262 @@
+/* memlimit.c - what the kernel's files say of memory. */
+#include "base/machine/memlimit.h"
+
+#include "base/core/number.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PATH_SIZE = 4096, LINE_SIZE = 8192, MOUNT_FIELDS = 5 };
+
+/* v1 writes no limit as the largest number of whole pages. */
+static const uint64_t no_limit = UINT64_C(1) << 60;
+
+/* ---- files ---- */
+
+typedef bool line_take(void *arg, char *line); /* true: no more are wanted */
+
+/* The lines that are whole, and those of the end; what is left over moves to the front. */
+static bool hand_lines(char *text, size_t *size, bool end, line_take *take, void *arg)
+{
+    char *at = text;
+    bool enough = false;
+    text[*size] = '\0';
+    while (!enough && *at != '\0') {
+        char *stop = strchr(at, '\n');
+        if (stop == NULL && !end) {
+            break;
+        }
+        char *next = stop != NULL ? stop + 1 : at + strlen(at);
+        if (stop != NULL) {
+            *stop = '\0';
+        }
+        enough = take(arg, at);
+        at = next;
+    }
+    *size -= (size_t)(at - text);
+    memmove(text, at, *size);
+    return enough;
+}
+
+/* Each line of a file, without its end; nothing where there is no such file. Without the file
+ * module: nobody is told of what fails here, and memory may be short. */
+static void for_each_line(const char *root, const char *path, line_take *take, void *arg)
+{
+    char text[LINE_SIZE];
+    size_t size = 0;
+    ssize_t got = 1;
+    int length = snprintf(text, sizeof text, "%s%s", root, path);
+    bool fits = length > 0 && (size_t)length < sizeof text;
+    int fd = fits ? open(text, O_RDONLY | O_CLOEXEC) : -1;
+    if (fd < 0) {
+        return;
+    }
+    while (got > 0) {
+        got = read(fd, text + size, sizeof text - 1 - size);
+        size += got > 0 ? (size_t)got : 0;
+        const bool end = got <= 0 || size == sizeof text - 1; /* a longer line is cut */
+        if (hand_lines(text, &size, end, take, arg)) {
+            break;
+        }
+    }
+    (void)close(fd);
+}
+
+/* The number behind `name` and blanks. */
+static bool number_behind(const char *line, const char *name, uint64_t *out)
+{
+    const size_t size = strlen(name);
+    if (strncmp(line, name, size) != 0) {
+        return false;
+    }
+    const char *at = line + size + strspn(line + size, " \t");
+    return tn_read_u64(at, strspn(at, "0123456789"), out) == TN_NUM_OK;
+}
+
+static void keep_least(uint64_t value, const char *by, tn_memory_limit *out)
+{
+    if (value < no_limit && value < out->resident) {
+        out->resident = value;
+        (void)snprintf(out->by, sizeof out->by, "%s", by);
+    }
+}
+
+/* ---- RAM, ulimit ---- */
+
+static bool take_total(void *arg, char *line)
+{
+    uint64_t kb = 0;
+    if (!number_behind(line, "MemTotal:", &kb)) {
+        return false;
+    }
+    keep_least(kb * 1024, "RAM", arg);
+    return true;
+}
+
+static bool take_address_space(void *arg, char *line)
+{
+    uint64_t *out = arg;
+    return number_behind(line, "Max address space", out);
+}
+
+/* ---- cgroups ---- */
+
+/* One hierarchy that limits memory: what tells it, and where. */
+typedef struct hierarchy {
+    bool v2;
+    const char *file; /* that holds the limit */
+    const char *by;
+    const char *root;      /* before all paths */
+    char own[PATH_SIZE];   /* path of this process's cgroup in it */
+    char mount[PATH_SIZE]; /* where it is mounted; "": nowhere */
+    char top[PATH_SIZE];   /* the cgroup that stands there */
+    uint64_t limit;        /* of the file that is read */
+} hierarchy;
+
+/* Whether a list "cpu,memory" names memory. */
+static bool has_memory(const char *list)
+{
+    static const char word[] = "memory";
+    const size_t size = sizeof word - 1;
+    for (const char *at = list; at != NULL; at = strchr(at, ',')) {
+        at += *at == ',' ? 1 : 0;
+        if (strncmp(at, word, size) == 0 && (at[size] == '\0' || at[size] == ',')) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* "4:memory:/a/b", "0::/a/b" */
+static bool take_own(void *arg, char *line)
+{
+    hierarchy *h = arg;
+    char *list = strchr(line, ':');
+    char *path = list != NULL ? strchr(list + 1, ':') : NULL;
+    if (path == NULL) {
+        return false;
+    }
+    *path++ = '\0';
+    list++;
+    if (h->v2 ? *list != '\0' : !has_memory(list)) {
+        return false;
+    }
+    (void)snprintf(h->own, sizeof h->own, "%s", path);
+    return true;
+}
+
+/* "36 31 0:32 /top /mount rw,relatime shared:1 - cgroup cgroup rw,memory" */
+static bool take_mount(void *arg, char *line)
+{
+    hierarchy *h = arg;
+    const char *field[MOUNT_FIELDS] = {NULL};
+    char *rest = strstr(line, " - ");
+    if (rest == NULL) {
+        return false;
+    }
+    *rest = '\0';
+    rest += 3;
+    char *next = line;
+    for (int i = 0; i < MOUNT_FIELDS; i++) {
+        field[i] = strsep(&next, " ");
+        if (field[i] == NULL) {
+            return false;
+        }
+    }
+    const char *kind = strsep(&rest, " ");
+    const char *options = rest != NULL ? strrchr(rest, ' ') : NULL;
+    const bool is_it =
+        h->v2 ? strcmp(kind, "cgroup2") == 0
+              : strcmp(kind, "cgroup") == 0 && options != NULL && has_memory(options + 1);
+    if (is_it) {
+        (void)snprintf(h->top, sizeof h->top, "%s", field[3]);
+        (void)snprintf(h->mount, sizeof h->mount, "%s", field[4]);
+    }
+    return is_it;
+}
+
+/* A number, or "max". */
+static bool take_limit(void *arg, char *line)
+{
+    hierarchy *h = arg;
+    if (!number_behind(line, "", &h->limit)) {
+        h->limit = UINT64_MAX;
+    }
+    return true;
+}
+
+/* The own cgroup as seen from the mount; in a container it may lie outside of what is mounted. */
+static const char *below_top(const hierarchy *h)
+{
+    const size_t size = strcmp(h->top, "/") == 0 ? 0 : strlen(h->top);
+    const char *own = strncmp(h->own, h->top, size) == 0 ? h->own + size : "";
+    return strncmp(own, "/..", 3) == 0 || *own != '/' ? "" : own;
+}
+
+/* From the own cgroup up to what is mounted: each limits all below it. */
+static void walk_up(hierarchy *h, tn_memory_limit *out)
+{
+    char own[PATH_SIZE];
+    char path[2 * PATH_SIZE + 64];
+    (void)snprintf(own, sizeof own, "%s", below_top(h));
+    for (;;) {
+        char *slash = strrchr(own, '/');
+        const char *between = strcmp(own, "/") == 0 ? "" : own;
+        (void)snprintf(path, sizeof path, "%s%s/%s", h->mount, between, h->file);
+        h->limit = UINT64_MAX;
+        for_each_line(h->root, path, take_limit, h);
+        keep_least(h->limit, h->by, out);
+        if (slash == NULL) {
+            return;
+        }
+        *slash = '\0';
+    }
+}
+
+static void ask_hierarchy(const char *root, bool v2, tn_memory_limit *out)
+{
+    hierarchy h = {.v2 = v2,
+                   .file = v2 ? "memory.max" : "memory.limit_in_bytes",
+                   .by = v2 ? "cgroup memory.max" : "cgroup memory.limit_in_bytes",
+                   .root = root};
+    for_each_line(root, "/proc/self/cgroup", take_own, &h);
+    for_each_line(root, "/proc/self/mountinfo", take_mount, &h);
+    if (h.own[0] != '\0' && h.mount[0] != '\0') {
+        walk_up(&h, out);
+    }
+}
+
+/* ---- what others call ---- */
+
+void tn_memory_limit_of(const char *root, tn_memory_limit *out)
+{
+    *out = (tn_memory_limit){.resident = UINT64_MAX, .address_space = UINT64_MAX};
+    for_each_line(root, "/proc/meminfo", take_total, out);
+    ask_hierarchy(root, false, out);
+    ask_hierarchy(root, true, out);
+    for_each_line(root, "/proc/self/limits", take_address_space, &out->address_space);
+}
+
+/* The first two numbers of statm, in pages. Without stdio, which takes memory: it is asked again
+ * and again. */
+void tn_memory_use_of(const char *root, tn_memory_use *out)
+{
+    char text[PATH_SIZE];
+    uint64_t pages[2] = {0, 0};
+    *out = (tn_memory_use){0, 0};
+    (void)snprintf(text, sizeof text, "%s/proc/self/statm", root);
+    int fd = open(text, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return;
+    }
+    ssize_t n = read(fd, text, sizeof text - 1);
+    (void)close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    const char *resident = text + strcspn(text, " ");
+    if (number_behind(text, "", &pages[0]) && number_behind(resident, " ", &pages[1])) {
+        const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+        *out = (tn_memory_use){.resident = pages[1] * page, .address_space = pages[0] * page};
+    }
+}

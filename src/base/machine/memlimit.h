@@ -1,0 +1,37 @@
+/* memlimit.h - how much memory this process may take, and how much it takes.
+ *
+ *     cgroup v2   /proc/self/cgroup "0::/a/b"        memory.max             of /a/b, /a and /
+ *     cgroup v1   /proc/self/cgroup "4:memory:/a/b"  memory.limit_in_bytes  the same
+ *     RAM         /proc/meminfo      MemTotal
+ *     ulimit -v   /proc/self/limits  Max address space (RLIMIT_AS)
+ *
+ * The kernel ends a process whose resident memory passes the first three, and fails allocations of
+ * one whose address space passes the last: two limits for two measures. Where cgroups are mounted
+ * stands in /proc/self/mountinfo. `root` is put before all of these paths: "" for this machine, a
+ * tree of files for a test. What cannot be read limits nothing. Any thread.
+ */
+#ifndef TN_BASE_MEMLIMIT_H
+#define TN_BASE_MEMLIMIT_H
+
+#include "base/core/error.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { TN_MEMORY_BY_SIZE = 32 };
+
+typedef struct tn_memory_limit {
+    uint64_t resident;          /* shared with all of the cgroup, or of the machine */
+    char by[TN_MEMORY_BY_SIZE]; /* what says so: "RAM", "cgroup memory.max" */
+    uint64_t address_space;     /* of this process alone */
+} tn_memory_limit;              /* UINT64_MAX: none */
+
+void tn_memory_limit_of(const char *root, tn_memory_limit *out);
+
+typedef struct tn_memory_use {
+    uint64_t resident, address_space; /* bytes; 0: not known */
+} tn_memory_use;
+
+void tn_memory_use_of(const char *root, tn_memory_use *out);
+
+#endif

@@ -1,0 +1,134 @@
+/* queue.c - a ring under one mutex; two conditions, one per direction. */
+#include "base/thread/queue.h"
+
+#include "base/core/alloc.h"
+
+#include <pthread.h>
+#include <time.h>
+
+struct tn_queue {
+    pthread_mutex_t lock; /* guards everything below */
+    pthread_cond_t not_empty;
+    pthread_cond_t not_full;
+    bool closed;
+    uint32_t capacity;
+    uint32_t first; /* the oldest item */
+    uint32_t count;
+    void *item[];
+};
+
+tn_status tn_queue_new(tn_queue **out, uint32_t capacity, tn_error *err)
+{
+    *out = NULL;
+    TN_ASSERT(capacity > 0);
+    tn_queue *q = tn_try_alloc(1, sizeof *q + capacity * sizeof q->item[0], "a queue", err);
+    if (q == NULL) {
+        return TN_E_MEMORY;
+    }
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_mutex_init(&q->lock, NULL);
+    pthread_cond_init(&q->not_empty, &monotonic);
+    pthread_cond_init(&q->not_full, NULL);
+    pthread_condattr_destroy(&monotonic);
+    q->capacity = capacity;
+    *out = q;
+    return TN_OK;
+}
+
+void tn_queue_free(tn_queue *q)
+{
+    if (q == NULL) {
+        return;
+    }
+    pthread_cond_destroy(&q->not_full);
+    pthread_cond_destroy(&q->not_empty);
+    pthread_mutex_destroy(&q->lock);
+    tn_free(q);
+}
+
+bool tn_queue_push(tn_queue *q, void *item)
+{
+    pthread_mutex_lock(&q->lock);
+    while (q->count == q->capacity && !q->closed) {
+        pthread_cond_wait(&q->not_full, &q->lock);
+    }
+    bool taken = !q->closed;
+    if (taken) {
+        TN_ASSERT(q->count < q->capacity);
+        uint32_t room = q->capacity - q->first; /* places from the oldest item to the ring's end */
+        q->item[q->count < room ? q->first + q->count : q->count - room] = item;
+        q->count++;
+        pthread_cond_signal(&q->not_empty);
+    }
+    pthread_mutex_unlock(&q->lock);
+    return taken;
+}
+
+/* The oldest item; the lock is held and there is one. */
+static void *take_first(tn_queue *q)
+{
+    TN_ASSERT(q->count > 0 && q->first < q->capacity);
+    void *item = q->item[q->first];
+    q->first = q->first + 1 == q->capacity ? 0 : q->first + 1;
+    q->count--;
+    pthread_cond_signal(&q->not_full);
+    return item;
+}
+
+bool tn_queue_pop(tn_queue *q, void **out)
+{
+    pthread_mutex_lock(&q->lock);
+    while (q->count == 0 && !q->closed) {
+        pthread_cond_wait(&q->not_empty, &q->lock);
+    }
+    bool got = q->count > 0;
+    if (got) {
+        *out = take_first(q);
+    }
+    pthread_mutex_unlock(&q->lock);
+    return got;
+}
+
+bool tn_queue_pop_until(tn_queue *q, uint64_t until_ns, void **out)
+{
+    const uint64_t ns_per_s = 1000000000;
+    const struct timespec until = {(time_t)(until_ns / ns_per_s), (long)(until_ns % ns_per_s)};
+    bool late = false;
+    pthread_mutex_lock(&q->lock);
+    while (q->count == 0 && !q->closed && !late) {
+        late = pthread_cond_timedwait(&q->not_empty, &q->lock, &until) != 0;
+    }
+    bool got = q->count > 0;
+    if (got) {
+        *out = take_first(q);
+    }
+    pthread_mutex_unlock(&q->lock);
+    return got;
+}
+
+bool tn_queue_is_over(tn_queue *q)
+{
+    pthread_mutex_lock(&q->lock);
+    bool over = q->closed && q->count == 0;
+    pthread_mutex_unlock(&q->lock);
+    return over;
+}
+
+void tn_queue_close(tn_queue *q)
+{
+    pthread_mutex_lock(&q->lock);
+    q->closed = true;
+    pthread_cond_broadcast(&q->not_empty);
+    pthread_cond_broadcast(&q->not_full);
+    pthread_mutex_unlock(&q->lock);
+}
+
+uint32_t tn_queue_count(tn_queue *q)
+{
+    pthread_mutex_lock(&q->lock);
+    uint32_t count = q->count;
+    pthread_mutex_unlock(&q->lock);
+    return count;
+}

@@ -1,0 +1,59 @@
+/* team.h - a few threads that share one piece of work, tile by tile.
+ *
+ * The work is cut by its size alone, never by the number of threads, and a tile
+ * is done by one thread from start to end. So a tile's sums come out the same
+ * whoever does it, and a run gives the same bits on 1, 2 or 64 threads.
+ *
+ *     tn_team_run(team, tn_tile_count(rows, 64), scale_tile, &job);
+ *
+ * Every thread begins with the same share of the tiles in each run, so tiles that stand for the
+ * same rows in two runs mostly meet the same cache; who is done early helps the others. Tiles of
+ * one run may not touch each other's output. run() returns when all are done, and everything they
+ * wrote can then be read without a lock. A team belongs to one worker: only that thread calls
+ * run().
+ */
+#ifndef TN_BASE_TEAM_H
+#define TN_BASE_TEAM_H
+
+#include "base/core/error.h"
+#include "base/trace/trace.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { TN_TEAM_THREADS_MAX = 1024 };
+
+typedef struct tn_team tn_team;
+typedef void tn_tile_fn(void *job, uint32_t tile);
+typedef bool tn_aside_fn(void *arg);
+
+/* `threads` counts the caller of run(). On failure *out is NULL. */
+tn_status tn_team_open(tn_team **out, uint32_t threads, tn_error *err) TN_MUST_USE;
+void tn_team_close(tn_team *team); /* NULL is fine */
+
+/* Keeps each helper to a processor of its own, from the second of the process on; the caller stays
+ * with what the system gives it, since threads that it starts would be kept there too. */
+tn_status tn_team_pin(tn_team *team, tn_error *err) TN_MUST_USE;
+
+/* From the next run on helpers have lanes in `trace`: the phase that the caller is in, while they
+ * work on tiles of it, and waiting. At most once, between two runs; `trace` must outlive the team.
+ */
+void tn_team_trace(tn_team *team, tn_trace *trace);
+
+/* The calling thread's lane; NULL when the team records nothing, or is NULL. */
+tn_lane *tn_team_lane(const tn_team *team);
+
+/* Calls work(job, 0) .. work(job, n_tiles - 1), each once, in any order.
+ * A NULL team is the calling thread alone. */
+void tn_team_run(tn_team *team, uint32_t n_tiles, tn_tile_fn *work, void *job);
+
+/* The same for tiles of uneven size, the largest first: they are begun in ascending order, each by
+ * whoever is free, so that nobody waits for more than one of the last. */
+void tn_team_run_in_order(tn_team *team, uint32_t n_tiles, tn_tile_fn *work, void *job);
+
+/* Other work for helpers that find no tile: `aside` does a piece of it and says whether there was
+ * one. It may run in several helpers at once, beside a run too, and must not wait for anything.
+ * NULL: none (the beginning). Returns when nobody is inside the one before. A NULL team is fine. */
+void tn_team_set_aside(tn_team *team, tn_aside_fn *aside, void *arg);
+
+#endif

@@ -1,0 +1,138 @@
+/* threads.c - pthreads with a name, blocked signals and an error to take home. */
+#include "base/thread/threads.h"
+
+#include "base/core/alloc.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
+
+struct tn_thread {
+    pthread_t id;
+    tn_thread_fn *run;
+    void *arg;
+    tn_status status; /* written by the thread, read after the join */
+    tn_error err;
+};
+
+static void *thread_main(void *arg)
+{
+    tn_thread *t = arg;
+    tn_flush_denormals();
+    t->status = t->run(t->arg, &t->err);
+    return NULL;
+}
+
+/* Signals belong to main: a thread inherits its starter's mask, so it is full for a moment. */
+static int create_without_signals(tn_thread *t)
+{
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int failure = pthread_create(&t->id, NULL, thread_main, t);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return failure;
+}
+
+tn_status tn_thread_start(tn_thread **out, const char *name, tn_thread_fn *run, void *arg,
+                          tn_error *err)
+{
+    *out = NULL;
+    TN_ASSERT(name != NULL && strlen(name) <= 15);
+    tn_thread *t = tn_try_alloc(1, sizeof *t, "a thread", err);
+    if (t == NULL) {
+        return TN_E_MEMORY;
+    }
+    t->run = run;
+    t->arg = arg;
+    int failure = create_without_signals(t);
+    if (failure != 0) {
+        tn_free(t);
+        return tn_fail(err, TN_E_IO, "cannot start thread '%s': %s", name,
+                       strerrordesc_np(failure));
+    }
+    /* From outside, so that the name stands when start returns; it only serves people. */
+    (void)pthread_setname_np(t->id, name);
+    *out = t;
+    return TN_OK;
+}
+
+tn_status tn_thread_join(tn_thread *thread, tn_error *err)
+{
+    if (thread == NULL) {
+        return TN_OK;
+    }
+    int failure = pthread_join(thread->id, NULL);
+    TN_ASSERT(failure == 0);
+    tn_status status = thread->status;
+    if (status != TN_OK && err != NULL) {
+        *err = thread->err;
+    }
+    tn_free(thread);
+    return status;
+}
+
+tn_status tn_thread_pin(const tn_thread *thread, uint32_t nth, tn_error *err)
+{
+    cpu_set_t all;
+    cpu_set_t one;
+    CPU_ZERO(&all);
+    CPU_ZERO(&one);
+    int failure = sched_getaffinity(0, sizeof all, &all) == 0 ? 0 : errno;
+    uint32_t left = nth;
+    for (size_t cpu = 0; failure == 0 && cpu < CPU_SETSIZE && CPU_COUNT(&one) == 0; cpu++) {
+        if (CPU_ISSET(cpu, &all) && left-- == 0) {
+            CPU_SET(cpu, &one);
+        }
+    }
+    if (failure == 0) { /* an empty set is EINVAL */
+        failure = pthread_setaffinity_np(thread->id, sizeof one, &one);
+    }
+    return failure == 0 ? TN_OK
+                        : tn_fail(err, TN_E_IO, "cannot keep a thread to processor %u of %u: %s",
+                                  nth + 1, tn_cpu_count(), strerrordesc_np(failure));
+}
+
+/* Of the thread, not of the process: Linux keeps a nice value for each. */
+void tn_thread_step_back(int by)
+{
+    errno = 0;
+    int now = getpriority(PRIO_PROCESS, 0); /* -1 is a value */
+    if (errno == 0) {
+        (void)setpriority(PRIO_PROCESS, 0, now + by); /* the system keeps it below 20 */
+    }
+}
+
+void tn_flush_denormals(void)
+{
+#if defined(__x86_64__)
+    enum { FLUSH_TO_ZERO = 0x8000, DENORMALS_ARE_ZERO = 0x0040 };
+    _mm_setcsr(_mm_getcsr() | FLUSH_TO_ZERO | DENORMALS_ARE_ZERO);
+#elif defined(__aarch64__)
+    uint64_t control;
+    __asm__ volatile("mrs %0, fpcr" : "=r"(control));
+    control |= UINT64_C(1) << 24;
+    __asm__ volatile("msr fpcr, %0" ::"r"(control));
+#endif
+}
+
+uint32_t tn_cpu_count(void)
+{
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    int count = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 0;
+    if (count > 0) {
+        return (uint32_t)count;
+    }
+    long online = sysconf(_SC_NPROCESSORS_ONLN); /* more processors than the set can hold */
+    return online > 0 ? (uint32_t)online : 1;
+}

@@ -1,0 +1,40 @@
+/* threads.h - named threads that report how they ended.
+ *
+ * A thread's function returns a status and fills its own error; join hands both
+ * over. Every thread of TNet is started here, so that each one flushes denormals
+ * to zero (see tn_flush_denormals) and blocks the signals that main handles.
+ */
+#ifndef TN_BASE_THREADS_H
+#define TN_BASE_THREADS_H
+
+#include "base/core/error.h"
+
+#include <stdint.h>
+
+typedef struct tn_thread tn_thread;
+typedef tn_status tn_thread_fn(void *arg, tn_error *err);
+
+/* `name` of at most 15 bytes shows in top and gdb. On failure *out is NULL. */
+tn_status tn_thread_start(tn_thread **out, const char *name, tn_thread_fn *run, void *arg,
+                          tn_error *err) TN_MUST_USE;
+
+/* Waits for the end, frees the thread and returns what its function returned. NULL: TN_OK. */
+tn_status tn_thread_join(tn_thread *thread, tn_error *err) TN_MUST_USE;
+
+/* Keeps a thread to the `nth` of the processors that the caller may use, counted from 0.
+ * TN_E_IO: there are fewer, or the system refuses. */
+tn_status tn_thread_pin(const tn_thread *thread, uint32_t nth, tn_error *err) TN_MUST_USE;
+
+/* The calling thread, and no other, steps back behind whoever else wants a processor: its nice
+ * value rises by `by`. There is no way back without a privilege. What the system refuses is left
+ * undone. */
+void tn_thread_step_back(int by);
+
+/* FTZ and DAZ for the calling thread: decayed rows would otherwise turn denormal and an epoch
+ * takes ten times longer. main() calls it first thing. */
+void tn_flush_denormals(void);
+
+/* Processors this process may use; at least 1. */
+uint32_t tn_cpu_count(void);
+
+#endif

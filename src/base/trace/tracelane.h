@@ -1,0 +1,75 @@
+/* tracelane.h - the inside of a trace, for the files that record it, sum it and write it.
+ *
+ * Everything of a lane is written by its thread alone, and read by others when that has left.
+ * `owner` is what a thread finds its lane by; 0: nobody's.
+ */
+#ifndef TN_BASE_TRACELANE_H
+#define TN_BASE_TRACELANE_H
+
+#include "base/core/arena.h"
+#include "base/trace/trace.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+/* Times per step are counted in buckets, 16 to an octave of ticks: 4 % apart. */
+enum { TN_LANE_DEPTH = 24, TN_SUB_BUCKETS = 16, TN_BUCKETS = 40 * TN_SUB_BUCKETS };
+
+typedef struct tn_trace_span {
+    uint64_t begin, end; /* ticks */
+    const char *label;   /* NULL: the phase's name */
+    uint64_t step : 48;
+    uint64_t phase : 8;
+    uint64_t depth : 8;
+} tn_trace_span;
+
+typedef struct tn_open_span {
+    uint64_t begin;
+    uint64_t inside; /* ticks of spans that ended within this one */
+    const char *label;
+    tn_phase phase;
+} tn_open_span;
+
+typedef struct tn_phase_sum {
+    uint64_t in_step; /* own ticks since the step began */
+    uint64_t total;   /* own ticks of the steps before */
+    uint64_t calls;
+    uint64_t steps; /* in which it had any */
+    uint32_t bucket[TN_BUCKETS];
+} tn_phase_sum;
+
+struct tn_lane {
+    tn_trace *trace;
+    char name[TN_LANE_NAME_SIZE];
+    uint32_t number; /* among those of this name, from 1 */
+    tn_phase fold;   /* TN_PHASES: none */
+    uint64_t step;
+    uint64_t joined;  /* tick */
+    uint64_t present; /* ticks, of the times before */
+    uint32_t depth;
+    tn_open_span open[TN_LANE_DEPTH];
+    uint64_t n_spans; /* ever; the ring holds the last of them */
+    uint32_t ring_mask;
+    tn_trace_span *ring;
+    tn_phase_sum sum[TN_PHASES];
+};
+
+struct tn_trace {
+    uint32_t ring;
+    uint64_t begin, end;       /* ticks; end 0: it goes on */
+    uint64_t begin_ns, end_ns; /* the same moments, by the clock */
+    pthread_mutex_t lock;      /* joining and naming: guards names, lost and new lanes */
+    tn_arena *names;
+    bool lost; /* a lane that there was no memory for */
+    _Atomic uint32_t n_lanes;
+    _Atomic uintptr_t owner[TN_LANES_MAX];
+    tn_lane *lane[TN_LANES_MAX]; /* those below n_lanes stand still */
+};
+
+uint32_t tn_lane_kept(const tn_lane *lane);         /* spans in its ring */
+uint64_t tn_trace_kept_from(const tn_trace *trace); /* tick from which on no ring has lost any */
+
+void tn_lane_name(const tn_lane *lane, char out[TN_LANE_NAME_SIZE + 12]); /* "team 2" */
+double tn_ticks_to_s(const tn_trace *trace, uint64_t ticks);              /* once it has ended */
+
+#endif

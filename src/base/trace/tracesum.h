@@ -1,0 +1,50 @@
+/* tracesum.h - a trace that has ended, as times per thread and phase.
+ *
+ *     tn_trace_end(trace);
+ *     for (uint32_t i = 0; i < tn_trace_lanes(trace); i++) {
+ *         tn_lane_times times;
+ *         tn_trace_times(trace, i, &times);                 its shares sum to 1
+ *     }
+ *     tn_trace_table(trace, &text);                         the same for a person
+ *
+ * Times are a phase's own: what happens inside it under another name is not in them. All threads
+ * have left.
+ */
+#ifndef TN_BASE_TRACESUM_H
+#define TN_BASE_TRACESUM_H
+
+#include "base/core/text.h"
+#include "base/trace/trace.h"
+
+typedef struct tn_phase_times {
+    double seconds;
+    double share; /* of the run */
+    uint64_t calls;
+    double median_s, p99_s; /* per step that had any; within 4 % */
+} tn_phase_times;
+
+typedef struct tn_lane_times {
+    char name[TN_LANE_NAME_SIZE + 12]; /* "team 2" */
+    tn_phase_times phase[TN_PHASES];
+    double other_s; /* in no span */
+    double away_s;  /* the run went on without such a thread */
+} tn_lane_times;
+
+double tn_trace_seconds(const tn_trace *trace); /* of the run */
+uint32_t tn_trace_lanes(const tn_trace *trace);
+void tn_trace_times(const tn_trace *trace, uint32_t i, tn_lane_times *out);
+
+/* Seconds of `phase` in all lanes of that name: "team" is every helper. */
+double tn_trace_phase_s(const tn_trace *trace, const char *lanes, tn_phase phase);
+double tn_trace_lane_s(const tn_trace *trace, const char *lanes); /* that there was such a thread */
+
+/* One line per thread and phase that took any time; every thread's shares sum to 100 %. */
+void tn_trace_table(const tn_trace *trace, tn_text *out);
+
+enum { TN_NODES_SHOWN = 24 };
+
+/* What labelled spans took, of all threads together, in the steps that the rings still hold; the
+ * longest first, nothing when there are none. */
+tn_status tn_trace_nodes(const tn_trace *trace, tn_text *out, tn_error *err) TN_MUST_USE;
+
+#endif

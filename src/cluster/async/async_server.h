@@ -1,0 +1,96 @@
+/* async_server.h - the owner's side of messages at staleness s and inf: requests are served as they
+ * come, each push is one update.
+ *
+ *     tn-net     tn_freeserve_take: check, decode into a place of the rank ──> inbox
+ *     tn-shard   PULL: rows of now   PUSH: one update, weights of now      ──> answers
+ *     worker     tn_freeserve_pull, _push: the own rank's, at once, with its team
+ *
+ * Neither the net thread nor a worker waits for the shard: it has a thread of its own. A rank has
+ * at most `permits` pulls without a push: that is its bound on staleness, and the owner refuses
+ * any further one. Each keeps its decoded keys until the push that names it; how many updates of
+ * this shard came between the two, the answer tells. Other ranks do not count: a slow rank holds
+ * nobody up, and its gradients are late by as many updates as the others made meanwhile.
+ *
+ * A request counts once (cluster/wire/dedup.h). One that is repeated because its answer got lost is
+ * answered again: a pull with the rows of today, a push with the weights of today. A pull of a
+ * batch without examples, and the push that names it, change nothing and count as no update, as
+ * does a push of a batch that weighs nothing: they ask for the weights of now.
+ *
+ * Where the global clip is on, a push brings the norm of all its gradients, which only its sender
+ * has: cluster/async/pushnorm.h. Weights in answers are a copy between two updates of the range.
+ */
+#ifndef TN_CLUSTER_ASYNC_SERVER_H
+#define TN_CLUSTER_ASYNC_SERVER_H
+
+#include "cluster/net/link.h"
+#include "ps/shard/ownership.h"
+#include "ps/shard/shard.h"
+
+enum { TN_PERMITS_MAX = 32 }; /* half of what a sender may have unacknowledged */
+
+/* Permits of a worker at `staleness` steps: one more, at most TN_PERMITS_MAX; INFINITY too. */
+uint32_t tn_permits_of(double staleness);
+
+typedef struct tn_freeserve tn_freeserve;
+
+typedef struct tn_freeserve_opts {
+    uint32_t rank;
+    uint32_t permits;        /* 1 .. TN_PERMITS_MAX */
+    uint64_t step;           /* updates of the run so far */
+    const tn_shares *shares; /* these must outlive it */
+    const tn_layout *layout;
+    tn_shard *shard;
+    /* Runs of the flat vector that no optimizer trains and whose gradient is their new value
+     * (running statistics): the last push wins. Read by open only. */
+    const tn_dense_run *moving;
+    uint32_t n_moving;
+    tn_once *once; /* of every rank, begun; requests of other kinds are marked there, too */
+    tn_parcels *parcels;
+    /* On tn-net or tn-shard. Takes an answer over; `request` as in tn_link_answer. */
+    void (*answer)(void *arg, const tn_frame *request, tn_parcel *parcel);
+    /* On tn-shard: nothing is served any more. */
+    void (*failed)(void *arg, tn_status status, const char *why);
+    void *arg;
+} tn_freeserve_opts;
+
+/* Starts the thread. On failure *out is NULL. */
+tn_status tn_freeserve_open(tn_freeserve **out, const tn_freeserve_opts *opts,
+                            tn_error *err) TN_MUST_USE;
+/* Ends it, before what `answer` needs is gone; requests may still come and are not served. */
+void tn_freeserve_stop(tn_freeserve *s);
+/* When no request comes any more. NULL is fine. */
+void tn_freeserve_close(tn_freeserve *s);
+
+/* On tn-net: a PULL or PUSH of another rank, all else is refused; the payload is not needed
+ * afterwards. Never waits. */
+void tn_freeserve_take(tn_freeserve *s, const tn_frame *frame);
+
+/* The own rank's requests, by its worker: the owned slice of `keys`, which are lent until the push.
+ * `place` (below permits) is the caller's name of the pull until then. Laid out by keys->at. */
+tn_status tn_freeserve_pull(tn_freeserve *s, tn_team *team, uint32_t place, const tn_keyset *keys,
+                            float *rows, tn_error *err) TN_MUST_USE;
+
+/* What a push did. */
+typedef struct tn_pushed_here {
+    double norm;        /* of this owner's part, before the global clip */
+    uint64_t staleness; /* updates of this shard since the pull */
+} tn_pushed_here;
+
+/* norm: of the whole push where the global clip is on; 0: there is no other part. dense: of the
+ * shard's range. Of `push` weight_sum, lr_factor and day. */
+typedef struct tn_own_push {
+    uint32_t place; /* of its pull, whose keys it is of */
+    const float *rows, *dense;
+    double norm;
+    const tn_push *push;
+} tn_own_push;
+tn_status tn_freeserve_push(tn_freeserve *s, tn_team *team, const tn_own_push *own,
+                            tn_pushed_here *out, tn_error *err) TN_MUST_USE;
+
+/* Updates of this shard so far: the step of a checkpoint. Any thread. */
+uint64_t tn_freeserve_updates(const tn_freeserve *s);
+
+/* Pulls of others that wait for their push: 0 at a cut. Any thread. */
+uint32_t tn_freeserve_open_pulls(tn_freeserve *s);
+
+#endif

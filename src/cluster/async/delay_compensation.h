@@ -1,0 +1,44 @@
+/* delay_compensation.h - delay compensation: a late gradient, corrected for how far its weights
+ * have moved.
+ *
+ *     g += dc * g * g * (w - w when it was pulled)        before all else of the chain
+ * (ps/optim/rule.h)
+ *
+ * g * g stands for the diagonal of the Hessian: Zheng et al., Asynchronous SGD with Delay
+ * Compensation (2017). `dc` is an option of each optimizer; where it is 0 everywhere nothing is
+ * kept. The owner keeps what it gave with a pull until the push: its rows, and its range of the
+ * dense vector as it was at that moment, which is at most one message newer than what the worker
+ * computes with. A norm that came with the push (cluster/async/pushnorm.h) is of the gradients as
+ * they were sent. One thread at a time.
+ */
+#ifndef TN_CLUSTER_DELAY_COMPENSATION_H
+#define TN_CLUSTER_DELAY_COMPENSATION_H
+
+#include "ps/shard/shard.h"
+
+/* Weights as they were pulled, then the gradients that take their place. Zeros to begin with. */
+typedef struct tn_delayed {
+    float *rows, *dense; /* at keys->at; the shard's range */
+    size_t rows_max, dense_max, n_dense;
+} tn_delayed;
+
+/* Weights of now, for a thread that compensates. Zeros to begin with. */
+typedef struct tn_delay_now {
+    float *rows, *dense;
+    size_t rows_max, dense_max;
+} tn_delay_now;
+
+bool tn_delay_is_on(const tn_rules *rules);
+
+/* Keeps `rows`, which the pull of `keys` has just brought, and the `dense` weights of now. */
+tn_status tn_delay_keep(tn_delayed *d, tn_shard *shard, const tn_keyset *keys, const float *rows,
+                        size_t dense, tn_error *err) TN_MUST_USE;
+
+/* Of the same pull: grads is compensated and points into d afterwards, until the next keep. */
+tn_status tn_delay_compensate(tn_delayed *d, tn_delay_now *now, tn_shard *shard, tn_team *team,
+                              tn_gradients *grads, tn_error *err) TN_MUST_USE;
+
+void tn_delayed_done(tn_delayed *d);
+void tn_delay_now_done(tn_delay_now *now);
+
+#endif

@@ -1,0 +1,72 @@
+/* pushnorm.c - see pushnorm.h. */
+#include "cluster/async/pushnorm.h"
+
+enum { KEY_TILES = 128, CHUNK = 1024 };
+
+typedef struct job {
+    const tn_pushnorm *x;
+    double sum[KEY_TILES + 1]; /* of keys; the last: of runs */
+} job;
+
+static double key_norm2(const tn_pushnorm *x, uint32_t k, float *g)
+{
+    const tn_keyset *keys = x->keys;
+    const uint32_t group = keys->group[k];
+    const tn_record *record = tn_record_of(x->rules->layout, group);
+    double sum = 0;
+    for (uint32_t i = 0; i < record->n_segments; i++) {
+        const tn_segment *seg = &record->segment[i];
+        const uint32_t at = keys->at[k] + seg->at;
+        const tn_trained part = {.n = seg->dim,
+                                 .w = x->rows + at,
+                                 .grad = x->grads + at,
+                                 .show = keys->show[k],
+                                 .is_row = true};
+        sum += tn_rule_grad(&x->rules->rule[group * TN_SEGMENTS_MAX + i], x->push, &part, 1, g);
+    }
+    return sum;
+}
+
+static double run_norm2(const tn_pushnorm *x, const tn_dense_run *run)
+{
+    float g[CHUNK];
+    double sum = 0;
+    for (size_t at = run->begin; at < run->end; at += CHUNK) {
+        const size_t left = run->end - at;
+        const tn_trained part = {
+            .n = left < CHUNK ? left : CHUNK, .w = x->weights + at, .grad = x->dense + at};
+        sum += tn_rule_grad(&x->rules->dense, x->push, &part, 1, g);
+    }
+    return sum;
+}
+
+static void do_tile(void *arg, uint32_t tile)
+{
+    job *j = arg;
+    const tn_pushnorm *x = j->x;
+    double sum = 0;
+    if (tile == KEY_TILES) {
+        for (uint32_t i = 0; i < x->n_runs; i++) {
+            sum += run_norm2(x, &x->run[i]);
+        }
+    } else {
+        float g[TN_DIM_MAX];
+        const uint64_t n = x->keys->n;
+        const uint32_t to = (uint32_t)(n * (tile + 1) / KEY_TILES);
+        for (uint32_t k = (uint32_t)(n * tile / KEY_TILES); k < to; k++) {
+            sum += key_norm2(x, k, g);
+        }
+    }
+    j->sum[tile] = sum;
+}
+
+double tn_pushnorm2(tn_team *team, const tn_pushnorm *x)
+{
+    job j = {.x = x};
+    tn_team_run(team, KEY_TILES + 1, do_tile, &j);
+    double sum = j.sum[KEY_TILES];
+    for (uint32_t i = 0; i < KEY_TILES; i++) {
+        sum += j.sum[i];
+    }
+    return sum;
+}

@@ -1,0 +1,147 @@
+/* batch_messages.c - see batch_messages.h. */
+#include "cluster/exchange/batch_messages.h"
+
+#include "base/core/alloc.h"
+
+#include <inttypes.h>
+
+tn_status tn_batchio_init(tn_batchio *io, tn_parcels *parcels, const tn_shares *shares,
+                          tn_values row_values, tn_values dense_values, tn_error *err)
+{
+    const size_t n = shares->dense[shares->owners.n_peers];
+    *io = (tn_batchio){.parcels = parcels,
+                       .shares = shares,
+                       .row_values = row_values,
+                       .dense_values = dense_values};
+    if (dense_values != TN_VALUES_F32) {
+        io->residual = tn_try_alloc(n + 1, sizeof *io->residual, "a group of peers", err);
+        if (io->residual == NULL) {
+            return TN_E_MEMORY;
+        }
+    }
+    return TN_OK;
+}
+
+void tn_batchio_done(tn_batchio *io)
+{
+    tn_free(io->residual);
+    io->residual = NULL;
+}
+
+tn_status tn_owner_slices_begin(tn_owner_slices *s, uint32_t n_ranks, const tn_keyset *keys,
+                                float *rows, tn_error *err)
+{
+    const char *what = "the keys of a batch";
+    if (s->of == NULL) {
+        s->of = tn_try_alloc(n_ranks, sizeof *s->of, what, err);
+    }
+    if (s->index == NULL || keys->n > s->keys_max) {
+        tn_free(s->index);
+        tn_free(s->scratch);
+        s->keys_max = keys->n + keys->n / 4 + 1;
+        s->index = tn_try_alloc(s->keys_max, sizeof *s->index, what, err);
+        s->scratch = tn_try_alloc((size_t)2 * s->keys_max, sizeof *s->scratch, what, err);
+    }
+    if (s->of == NULL || s->index == NULL || s->scratch == NULL) {
+        s->keys_max = 0;
+        return TN_E_MEMORY;
+    }
+    s->keys = keys;
+    s->rows = rows;
+    s->n_rows = 0;
+    for (uint32_t r = 0; r < n_ranks; r++) {
+        s->of[r].has_rows = false;
+    }
+    return TN_OK;
+}
+
+void tn_owner_slices_done(tn_owner_slices *s)
+{
+    tn_free(s->of);
+    tn_free(s->index);
+    tn_free(s->scratch);
+    *s = (tn_owner_slices){0};
+}
+
+tn_status tn_owner_slices_pull(tn_owner_slices *s, const tn_batchio *io, uint32_t owner,
+                               const tn_pull_params *params, tn_parcel **out, tn_error *err)
+{
+    const tn_range own = tn_keys_of_peer(s->keys, owner);
+    tn_owner_slice *x = &s->of[owner];
+    tn_parcel *p = NULL;
+    x->order = tn_keyblock_sort(s->keys, owner, s->scratch, s->index + own.from);
+    const tn_keyblock_shape shape = tn_keyblock_measure(s->keys, x->order);
+    TN_TRY(tn_parcel_take(&p, io->parcels, TN_PULL_PARAMS + shape.bytes, err));
+    x->floats = shape.floats;
+    p->frame.type = TN_FRAME_PULL;
+    p->frame.flags = tn_frame_flags(io->row_values, io->dense_values);
+    p->frame.count[TN_KEYS] = x->order.n;
+    p->frame.count[TN_ROW_FLOATS] = shape.floats;
+    tn_pull_params_put(tn_parcel_payload(p), params);
+    tn_keyblock_write(s->keys, x->order, &shape, tn_parcel_payload(p) + TN_PULL_PARAMS);
+    *out = p;
+    return TN_OK;
+}
+
+bool tn_owner_slices_rows(tn_owner_slices *s, uint32_t owner, const tn_frame *answer, bool some)
+{
+    tn_owner_slice *x = &s->of[owner];
+    const tn_values kind = tn_frame_row_values(answer->flags);
+    const uint32_t n = answer->count[TN_ROW_FLOATS];
+    if (x->has_rows || n != (some ? x->floats : 0)) {
+        return false;
+    }
+    if (n > 0 && tn_values_scatter(kind, answer->payload + TN_ROWS_PARAMS, s->keys, x->order,
+                                   s->rows) != TN_VALUES_FINITE) {
+        return false;
+    }
+    x->has_rows = true;
+    x->sequence = answer->sequence;
+    s->n_rows++;
+    return true;
+}
+
+/* What rounding takes from one step the next one brings. */
+static size_t write_dense(tn_batchio *io, size_t from, size_t n, const float *dense, char *to)
+{
+    const tn_values kind = io->dense_values;
+    if (n == 0) {
+        return TN_VALUES_FINITE;
+    }
+    return io->residual == NULL
+               ? tn_values_write(kind, dense + from, n, to)
+               : tn_values_write_fed(kind, dense + from, n, io->residual + from, to);
+}
+
+tn_status tn_owner_slices_push(const tn_owner_slices *s, tn_batchio *io, uint32_t owner,
+                               const tn_slices_gradients *grads, tn_parcel **out, tn_error *err)
+{
+    const tn_owner_slice *x = &s->of[owner];
+    const size_t from = io->shares->dense[owner];
+    const size_t n_dense = grads->dense != NULL ? io->shares->dense[owner + 1] - from : 0;
+    const size_t row_bytes = x->floats * tn_values_bytes(io->row_values);
+    tn_parcel *p = NULL;
+    TN_TRY(tn_parcel_take(&p, io->parcels,
+                          TN_PUSH_PARAMS + row_bytes + n_dense * tn_values_bytes(io->dense_values),
+                          err));
+    p->frame.type = TN_FRAME_PUSH;
+    p->frame.flags = tn_frame_flags(io->row_values, io->dense_values);
+    p->frame.count[TN_KEYS] = x->order.n;
+    p->frame.count[TN_ROW_FLOATS] = x->floats;
+    p->frame.count[TN_DENSE_FLOATS] = (uint32_t)n_dense;
+    char *to = tn_parcel_payload(p);
+    tn_push_params_put(to, &(tn_push_params){.pull = x->sequence,
+                                             .lr_factor = grads->push->lr_factor,
+                                             .day = grads->push->day,
+                                             .norm = (float)grads->norm,
+                                             .loss = grads->loss});
+    to += TN_PUSH_PARAMS;
+    if (tn_values_gather(io->row_values, s->keys, x->order, grads->rows, to) != TN_VALUES_FINITE ||
+        write_dense(io, from, n_dense, grads->dense, to + row_bytes) != TN_VALUES_FINITE) {
+        tn_parcel_drop(p);
+        return tn_fail(err, TN_E_DIVERGED, "the gradient of step %" PRIu64 " is not finite",
+                       grads->push->step + 1);
+    }
+    *out = p;
+    return TN_OK;
+}

@@ -1,0 +1,78 @@
+/* batch_messages.h - the messages of one batch: a slice of its keys to each owner, rows back, a
+ * slice of its gradients to each owner.
+ *
+ *     tn_owner_slices_begin                     whose keys, where the rows go
+ *     tn_owner_slices_pull    per owner         a PULL; keys ascending, their order is kept
+ *     tn_owner_slices_rows    per owner         the floats of a ROWS to their places
+ *     tn_owner_slices_push    per owner         a PUSH that names the pull, gradients in that order
+ *
+ * What cluster/sync/sync_worker.h and cluster/async/async_worker.h have in common. One thread at a
+ * time.
+ */
+#ifndef TN_CLUSTER_BATCH_MESSAGES_H
+#define TN_CLUSTER_BATCH_MESSAGES_H
+
+#include "cluster/net/out_message.h"
+#include "cluster/wire/key_codec.h"
+#include "cluster/wire/request_headers.h"
+#include "ps/optim/rule.h"
+#include "ps/shard/ownership.h"
+
+/* How a worker's messages are written. */
+typedef struct tn_batchio {
+    tn_parcels *parcels; /* these must outlive it */
+    const tn_shares *shares;
+    tn_values row_values, dense_values;
+    float *residual; /* of dense gradients in 16 bits: error feedback; else NULL */
+} tn_batchio;
+
+/* After a failure tn_batchio_done is fine. */
+tn_status tn_batchio_init(tn_batchio *io, tn_parcels *parcels, const tn_shares *shares,
+                          tn_values row_values, tn_values dense_values, tn_error *err) TN_MUST_USE;
+void tn_batchio_done(tn_batchio *io);
+
+/* What one owner has of a batch. */
+typedef struct tn_owner_slice {
+    tn_key_order order;
+    uint32_t floats;
+    uint64_t sequence; /* of its answer, and so of the pull */
+    bool has_rows;
+} tn_owner_slice;
+
+/* Zeros to begin with; used again for batch after batch. */
+typedef struct tn_owner_slices {
+    const tn_keyset *keys; /* lent until the push is written, as are rows */
+    float *rows;           /* at keys->at */
+    tn_owner_slice *of;    /* n_ranks */
+    uint32_t *index;       /* keys_max: of the slices' orders */
+    tn_key_place *scratch; /* 2 keys_max */
+    uint32_t keys_max;
+    uint32_t n_rows; /* owners that have answered */
+} tn_owner_slices;
+
+tn_status tn_owner_slices_begin(tn_owner_slices *s, uint32_t n_ranks, const tn_keyset *keys,
+                                float *rows, tn_error *err) TN_MUST_USE;
+void tn_owner_slices_done(tn_owner_slices *s);
+
+tn_status tn_owner_slices_pull(tn_owner_slices *s, const tn_batchio *io, uint32_t owner,
+                               const tn_pull_params *params, tn_parcel **out,
+                               tn_error *err) TN_MUST_USE;
+
+/* False: not what was asked for, or asked for no more. `some`: it has rows at all. */
+bool tn_owner_slices_rows(tn_owner_slices *s, uint32_t owner, const tn_frame *answer,
+                          bool some) TN_MUST_USE;
+
+/* Gradients of a batch. */
+typedef struct tn_slices_gradients {
+    const float *rows;  /* at keys->at */
+    const float *dense; /* of the whole flat vector; NULL: none */
+    double norm, loss;  /* as in tn_push_params */
+    const tn_push *push;
+} tn_slices_gradients;
+
+/* TN_E_DIVERGED: one is not finite, or not so in 16 bits. */
+tn_status tn_owner_slices_push(const tn_owner_slices *s, tn_batchio *io, uint32_t owner,
+                               const tn_slices_gradients *grads, tn_parcel **out,
+                               tn_error *err) TN_MUST_USE;
+
+#endif

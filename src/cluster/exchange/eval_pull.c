@@ -1,0 +1,301 @@
+/* eval_pull.c - see eval_pull.h. */
+#include "cluster/exchange/eval_pull.h"
+
+#include "base/core/alloc.h"
+#include "base/core/clock.h"
+#include "cluster/net/wakeup.h"
+#include "cluster/wire/key_codec.h"
+#include "cluster/wire/request_headers.h"
+
+#include <string.h>
+
+static const uint64_t again_ns = 1000000000;
+
+/* What one owner has of the keys that are asked for. */
+typedef struct asked {
+    tn_key_order order;
+    uint32_t floats;
+    bool has_answered;
+} asked;
+
+struct tn_peek {
+    tn_peek_opts opts;
+    uint32_t n_ranks;
+    tn_bell bell;
+
+    /* The worker's. */
+    uint64_t number; /* of the peek that runs */
+    const tn_keyset *keys;
+    float *rows;
+    bool *missing;
+    asked *owner;
+    uint32_t n_answers;
+    uint32_t *index;
+    tn_key_place *scratch;
+    uint32_t keys_max;
+    uint32_t *first; /* partitions + 1: of the own slice */
+
+    /* tn-net's. */
+    tn_keyblock block;
+    float *given;
+    bool *lacks;
+    size_t given_max, lacks_max;
+
+    pthread_mutex_t lock; /* guards all below */
+    tn_letter *letters;   /* answers */
+    tn_status ended;
+    tn_error why;
+};
+
+tn_status tn_peek_open(tn_peek **out, const tn_peek_opts *opts, tn_error *err)
+{
+    const char *what = "rows of other peers";
+    *out = NULL;
+    tn_peek *p = tn_try_alloc(1, sizeof *p, what, err);
+    if (p == NULL) {
+        return TN_E_MEMORY;
+    }
+    p->opts = *opts;
+    p->n_ranks = opts->shares->owners.n_peers;
+    tn_bell_init(&p->bell);
+    (void)pthread_mutex_init(&p->lock, NULL);
+    p->owner = tn_try_alloc(p->n_ranks, sizeof *p->owner, what, err);
+    p->first = tn_try_alloc(TN_PARTITIONS + 1, sizeof *p->first, what, err);
+    if (p->owner == NULL || p->first == NULL) {
+        tn_peek_close(p);
+        return TN_E_MEMORY;
+    }
+    *out = p;
+    return TN_OK;
+}
+
+void tn_peek_close(tn_peek *p)
+{
+    if (p == NULL) {
+        return;
+    }
+    while (p->letters != NULL) {
+        tn_letter *letter = p->letters;
+        p->letters = letter->next;
+        tn_letter_close(letter);
+    }
+    tn_keyblock_done(&p->block);
+    tn_free(p->given);
+    tn_free(p->lacks);
+    tn_free(p->owner);
+    tn_free(p->index);
+    tn_free(p->scratch);
+    tn_free(p->first);
+    tn_bell_done(&p->bell);
+    (void)pthread_mutex_destroy(&p->lock);
+    tn_free(p);
+}
+
+/* ---- the owner, on tn-net ---- */
+
+static bool make_room(tn_peek *p, size_t floats, size_t keys)
+{
+    if (floats > p->given_max || p->given == NULL) {
+        tn_free(p->given);
+        p->given_max = floats + floats / 4 + 1;
+        p->given = tn_try_alloc(p->given_max, sizeof *p->given, "rows for a peer", NULL);
+    }
+    if (keys > p->lacks_max || p->lacks == NULL) {
+        tn_free(p->lacks);
+        p->lacks_max = keys + keys / 4 + 1;
+        p->lacks = tn_try_alloc(p->lacks_max, sizeof *p->lacks, "rows for a peer", NULL);
+    }
+    return p->given != NULL && p->lacks != NULL;
+}
+
+static void refuse(tn_peek *p, const tn_frame *f)
+{
+    tn_parcel *refusal = NULL;
+    if (tn_parcel_take(&refusal, p->opts.parcels, 0, NULL) == TN_OK) {
+        refusal->frame.type = TN_FRAME_REFUSED;
+        refusal->frame.code = TN_REFUSAL_DAMAGED;
+        tn_link_answer(p->opts.link, f, refusal);
+    }
+}
+
+/* Without memory nothing is answered: it is asked again. */
+static void answer(tn_peek *p, const tn_frame *f)
+{
+    const tn_keyset *keys = &p->block.keys;
+    const uint32_t n = keys->n > 0 ? keys->at[keys->n] : 0;
+    const size_t row_bytes = n * tn_values_bytes(TN_VALUES_F32);
+    const uint64_t bytes = TN_ROWS_PARAMS + row_bytes + (keys->n + 7) / 8;
+    tn_parcel *rows = NULL;
+    if (!make_room(p, n, keys->n) || tn_parcel_take(&rows, p->opts.parcels, bytes, NULL) != TN_OK) {
+        return;
+    }
+    if (keys->n > 0) {
+        tn_shard_peek(p->opts.shard, NULL, keys, p->given, p->lacks);
+    }
+    char *to = tn_parcel_payload(rows);
+    rows->frame.type = TN_FRAME_ROWS;
+    rows->frame.flags = TN_FRAME_MISSING; /* and floats of 32 bits */
+    rows->frame.count[TN_KEYS] = keys->n;
+    rows->frame.count[TN_ROW_FLOATS] = n;
+    tn_rows_params_put(to, &(tn_rows_params){0});
+    tn_missing_put(to + TN_ROWS_PARAMS + row_bytes, p->lacks, keys->n);
+    if (tn_values_write(TN_VALUES_F32, p->given, n, to + TN_ROWS_PARAMS) != TN_VALUES_FINITE) {
+        tn_parcel_drop(rows);
+        refuse(p, f);
+        return;
+    }
+    tn_link_answer(p->opts.link, f, rows);
+}
+
+void tn_peek_take_request(tn_peek *p, tn_letter *letter)
+{
+    const tn_frame *f = &letter->frame;
+    const tn_keyblock_rules rules = {&p->opts.shares->owners, p->opts.layout, p->opts.rank};
+    tn_drop why = tn_keyblock_read(&p->block, f->payload, f->bytes, f->count, &rules);
+    if (why == TN_DROP_NONE) {
+        answer(p, f);
+    } else if (why != TN_DROP_MEMORY) {
+        refuse(p, f);
+    }
+    tn_letter_close(letter);
+}
+
+/* ---- the worker ---- */
+
+void tn_peek_take_answer(tn_peek *p, tn_letter *letter)
+{
+    (void)pthread_mutex_lock(&p->lock);
+    letter->next = p->letters;
+    p->letters = letter;
+    (void)pthread_mutex_unlock(&p->lock);
+    tn_bell_ring(&p->bell);
+}
+
+void tn_peek_fail(tn_peek *p, tn_status status, const char *why)
+{
+    (void)pthread_mutex_lock(&p->lock);
+    if (p->ended == TN_OK) {
+        p->ended = tn_fail(&p->why, status, "%s", why);
+    }
+    (void)pthread_mutex_unlock(&p->lock);
+    tn_bell_ring(&p->bell);
+}
+
+static tn_status make_index(tn_peek *p, uint32_t keys, tn_error *err)
+{
+    const char *what = "the keys of a batch";
+    if (p->index != NULL && keys <= p->keys_max) {
+        return TN_OK;
+    }
+    tn_free(p->index);
+    tn_free(p->scratch);
+    p->keys_max = keys + keys / 4 + 1;
+    p->index = tn_try_alloc(p->keys_max, sizeof *p->index, what, err);
+    p->scratch = tn_try_alloc((size_t)2 * p->keys_max, sizeof *p->scratch, what, err);
+    return p->index != NULL && p->scratch != NULL ? TN_OK : TN_E_MEMORY;
+}
+
+static tn_status ask(tn_peek *p, uint32_t owner, tn_error *err)
+{
+    tn_parcel *parcel = NULL;
+    asked *a = &p->owner[owner];
+    const tn_keyblock_shape shape = tn_keyblock_measure(p->keys, a->order);
+    TN_TRY(tn_parcel_take(&parcel, p->opts.parcels, shape.bytes, err));
+    a->floats = shape.floats;
+    parcel->frame.type = TN_FRAME_PEEK;
+    parcel->frame.flags = TN_FRAME_MISSING;
+    parcel->frame.step = p->number;
+    parcel->frame.count[TN_KEYS] = a->order.n;
+    parcel->frame.count[TN_ROW_FLOATS] = shape.floats;
+    tn_keyblock_write(p->keys, a->order, &shape, tn_parcel_payload(parcel));
+    tn_link_post(p->opts.link, owner, parcel);
+    return TN_OK;
+}
+
+static tn_status hear(tn_peek *p, const tn_frame *f, uint32_t from, tn_error *err)
+{
+    asked *a = &p->owner[from];
+    if (f->step != p->number || a->has_answered) {
+        return TN_OK; /* to a question that was asked twice */
+    }
+    const char *rows = f->payload + TN_ROWS_PARAMS;
+    bool good = f->type == TN_FRAME_ROWS && (f->flags & TN_FRAME_MISSING) != 0 &&
+                f->count[TN_KEYS] == a->order.n && f->count[TN_ROW_FLOATS] == a->floats;
+    const tn_values kind = tn_frame_row_values(f->flags);
+    good = good && tn_values_scatter(kind, rows, p->keys, a->order, p->rows) == TN_VALUES_FINITE &&
+           tn_missing_get(p->missing, a->order, rows + a->floats * tn_values_bytes(kind)) ==
+               TN_DROP_NONE;
+    if (!good) {
+        return tn_fail(err, TN_E_PEER, "rank %u answered a request for rows with %s", from,
+                       f->type == TN_FRAME_REFUSED ? tn_refusal_text(f->code) : "nonsense");
+    }
+    a->has_answered = true;
+    p->n_answers++;
+    return TN_OK;
+}
+
+static tn_status hear_all(tn_peek *p, tn_error *err)
+{
+    (void)pthread_mutex_lock(&p->lock);
+    tn_letter *letter = p->letters;
+    tn_status status = p->ended == TN_OK ? TN_OK : tn_fail(err, p->ended, "%s", p->why.text);
+    p->letters = NULL;
+    (void)pthread_mutex_unlock(&p->lock);
+    while (letter != NULL) {
+        tn_letter *next = letter->next;
+        status = status == TN_OK ? hear(p, &letter->frame, letter->from, err) : status;
+        tn_letter_close(letter);
+        letter = next;
+    }
+    return status;
+}
+
+static tn_status ask_all(tn_peek *p, tn_error *err)
+{
+    for (uint32_t r = 0; r < p->n_ranks; r++) {
+        if (r != p->opts.rank && !p->owner[r].has_answered) {
+            TN_TRY(ask(p, r, err));
+        }
+    }
+    return TN_OK;
+}
+
+static void peek_own(tn_peek *p, tn_team *team)
+{
+    const tn_range own = tn_keys_of_peer(p->keys, p->opts.rank);
+    const tn_keyset slice = tn_shares_slice(p->keys, p->opts.rank, p->first);
+    if (slice.n > 0) {
+        tn_shard_peek(p->opts.shard, team, &slice, p->rows, p->missing + own.from);
+    }
+}
+
+tn_status tn_peek_rows(tn_peek *p, tn_team *team, const tn_keyset *keys, float *rows, bool *missing,
+                       tn_error *err)
+{
+    TN_TRY(make_index(p, keys->n, err));
+    p->number++;
+    p->keys = keys;
+    p->rows = rows;
+    p->missing = missing;
+    p->n_answers = 1;
+    for (uint32_t r = 0; r < p->n_ranks; r++) {
+        const tn_range part = tn_keys_of_peer(keys, r);
+        p->owner[r].order = tn_keyblock_sort(keys, r, p->scratch, p->index + part.from);
+        p->owner[r].has_answered = p->owner[r].order.n == 0 && r != p->opts.rank;
+        p->n_answers += p->owner[r].has_answered;
+    }
+    TN_TRY(ask_all(p, err));
+    peek_own(p, team);
+    uint64_t again = tn_clock_ns() + tn_timer_ns(again_ns);
+    for (;;) {
+        uint64_t heard = tn_bell_rings(&p->bell);
+        TN_TRY(hear_all(p, err));
+        if (p->n_answers == p->n_ranks) {
+            return TN_OK;
+        }
+        if (!tn_bell_wait(&p->bell, heard, again)) {
+            TN_TRY(ask_all(p, err));
+            again = tn_clock_ns() + tn_timer_ns(again_ns);
+        }
+    }
+}

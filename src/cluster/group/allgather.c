@@ -1,0 +1,186 @@
+/* allgather.c - see allgather.h. */
+#include "cluster/group/allgather.h"
+
+#include "base/core/alloc.h"
+#include "cluster/wire/request_headers.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <pthread.h>
+#include <string.h>
+
+enum { AHEAD = 2 };
+
+struct tn_gather {
+    uint32_t rank, n_ranks;
+
+    /* The worker's. */
+    uint64_t step; /* of the exchange that runs, or was last */
+    uint32_t code, n;
+    uint32_t n_in;
+    bool *has;   /* n_ranks */
+    double *all; /* n_ranks * n */
+    size_t all_max;
+
+    pthread_mutex_t lock; /* guards these two: */
+    tn_letter *letters;
+    uint8_t *kept; /* n_ranks: letters of each */
+};
+
+tn_status tn_gather_new(tn_gather **out, uint32_t rank, uint32_t n_ranks, tn_error *err)
+{
+    const char *what = "numbers of all ranks";
+    TN_ASSERT(rank < n_ranks);
+    *out = NULL;
+    tn_gather *g = tn_try_alloc(1, sizeof *g, what, err);
+    if (g == NULL) {
+        return TN_E_MEMORY;
+    }
+    g->rank = rank;
+    g->n_ranks = n_ranks;
+    (void)pthread_mutex_init(&g->lock, NULL);
+    g->has = tn_try_alloc(n_ranks, sizeof *g->has, what, err);
+    g->kept = tn_try_alloc(n_ranks, sizeof *g->kept, what, err);
+    if (g->has == NULL || g->kept == NULL) {
+        tn_gather_free(g);
+        return TN_E_MEMORY;
+    }
+    *out = g;
+    return TN_OK;
+}
+
+void tn_gather_free(tn_gather *g)
+{
+    if (g == NULL) {
+        return;
+    }
+    while (g->letters != NULL) {
+        tn_letter *letter = g->letters;
+        g->letters = letter->next;
+        tn_letter_close(letter);
+    }
+    tn_free(g->has);
+    tn_free(g->kept);
+    tn_free(g->all);
+    (void)pthread_mutex_destroy(&g->lock);
+    tn_free(g);
+}
+
+bool tn_gather_put(tn_gather *g, tn_letter *letter)
+{
+    const uint32_t from = letter->from;
+    TN_ASSERT(from < g->n_ranks);
+    (void)pthread_mutex_lock(&g->lock);
+    const bool fits = g->kept[from] < AHEAD;
+    if (fits) {
+        g->kept[from]++;
+        letter->next = g->letters;
+        g->letters = letter;
+    }
+    (void)pthread_mutex_unlock(&g->lock);
+    return fits;
+}
+
+static bool all_finite(const double *x, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (!isfinite(x[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+tn_status tn_gather_begin(tn_gather *g, uint64_t step, uint32_t code, const double *own, uint32_t n,
+                          tn_error *err)
+{
+    const size_t size = (size_t)g->n_ranks * n;
+    TN_ASSERT(code > 0 && n > 0);
+    if (!all_finite(own, n)) {
+        return tn_fail(err, TN_E_DIVERGED,
+                       "a statistic of the batch is not finite at step %" PRIu64, step + 1);
+    }
+    if (size > g->all_max) {
+        tn_free(g->all);
+        g->all = tn_try_alloc(size, sizeof *g->all, "numbers of all ranks", err);
+        g->all_max = g->all != NULL ? size : 0;
+    }
+    if (g->all == NULL) {
+        return TN_E_MEMORY;
+    }
+    g->step = step;
+    g->code = code;
+    g->n = n;
+    g->n_in = 1;
+    memset(g->has, 0, g->n_ranks * sizeof *g->has);
+    g->has[g->rank] = true;
+    memcpy(g->all + (size_t)g->rank * n, own, n * sizeof *own);
+    return TN_OK;
+}
+
+/* The letters of this exchange, unlinked. */
+static tn_letter *take_letters(tn_gather *g)
+{
+    tn_letter *mine = NULL;
+    (void)pthread_mutex_lock(&g->lock);
+    for (tn_letter **at = &g->letters; *at != NULL;) {
+        tn_letter *letter = *at;
+        if (letter->frame.step != g->step || letter->frame.code != g->code) {
+            at = &letter->next;
+            continue;
+        }
+        *at = letter->next;
+        g->kept[letter->from]--;
+        letter->next = mine;
+        mine = letter;
+    }
+    (void)pthread_mutex_unlock(&g->lock);
+    return mine;
+}
+
+static tn_status hear(tn_gather *g, const tn_letter *letter, tn_error *err)
+{
+    const tn_frame *f = &letter->frame;
+    const uint32_t from = letter->from;
+    if (g->has[from] || f->count[TN_DENSE_FLOATS] != g->n ||
+        tn_share_get(g->all + (size_t)from * g->n, g->n, f->payload) != TN_DROP_NONE) {
+        return tn_fail(err, TN_E_PEER, "rank %u sent statistics that nobody can use", from);
+    }
+    g->has[from] = true;
+    g->n_in++;
+    return TN_OK;
+}
+
+tn_status tn_gather_look(tn_gather *g, tn_error *err)
+{
+    tn_status status = TN_OK;
+    tn_letter *letter = take_letters(g);
+    while (letter != NULL) {
+        tn_letter *next = letter->next;
+        status = status == TN_OK ? hear(g, letter, err) : status;
+        tn_letter_close(letter);
+        letter = next;
+    }
+    return status;
+}
+
+const uint32_t *tn_gather_count(const tn_gather *g)
+{
+    return &g->n_in;
+}
+
+uint32_t tn_gather_waits_for(const tn_gather *g)
+{
+    for (uint32_t r = 0; r < g->n_ranks; r++) {
+        if (!g->has[r]) {
+            return 1 + r;
+        }
+    }
+    return 0;
+}
+
+const double *tn_gather_all(const tn_gather *g)
+{
+    TN_ASSERT(g->n_in == g->n_ranks);
+    return g->all;
+}

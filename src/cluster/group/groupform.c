@@ -1,0 +1,311 @@
+/* groupform.c - how a group forms, or does not; see group.h.
+ *
+ * Until it is whole nobody is connected to anybody but rank 0, and rank 0 to nobody: all that is
+ * said are hellos, again and again, and the answers to them. So a rank that gives up says that in
+ * its hello, until rank 0 has answered, and rank 0 answers every hello of a group that is over with
+ * the reason.
+ */
+#include "base/core/clock.h"
+#include "base/core/log.h"
+#include "cluster/group/groupcalls.h"
+#include "cluster/group/startwait.h"
+#include "cluster/launch/rendezvous_file.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const uint64_t look_ns = 100000000; /* at a stop signal */
+
+/* ---- rank 0 ---- */
+
+/* Everybody is in: who they are counts from now on; locked. */
+static void become_whole(tn_group *g, const uint64_t *incarnation)
+{
+    const uint64_t now = tn_clock_ns();
+    for (uint32_t r = 0; r < g->size; r++) {
+        if (r != g->rank) {
+            tn_once_begin(&g->once[r], incarnation[r]);
+            tn_link_expect(g->link, r, incarnation[r]);
+        }
+        if (r != g->rank && (r == 0 || g->rank == 0)) {
+            tn_pulse_watch(g->pulse, r, now);
+        }
+    }
+    g->is_whole = true;
+    g->next_beat = now;
+    g->next_table = now + g->opts.table.every_ns;
+    (void)pthread_cond_broadcast(&g->changed);
+}
+
+static void welcome(tn_group *g, uint32_t rank)
+{
+    tn_welcome_note note;
+    tn_forming_welcome(g->forming, &note);
+    tn_group_post(g, rank, TN_FRAME_WELCOME, &note, NULL);
+}
+
+/* Answers a hello; to one of a group that is over with how it ended. */
+static void refuse(tn_group *g, const tn_frame *hello, uint32_t why, const char *text)
+{
+    tn_refused_note note = {.text = text};
+    tn_text bytes = {0};
+    tn_parcel *p = NULL;
+    if (g->ended != TN_OK) {
+        note = (tn_refused_note){g->why.text, (uint64_t)g->ended, 1 + (uint64_t)g->teller};
+        g->told[hello->rank] = true;
+    }
+    tn_note_write(TN_FRAME_REFUSED, &note, &bytes);
+    if (tn_text_check(&bytes, "a note", NULL) == TN_OK &&
+        tn_parcel_take(&p, g->parcels, bytes.size, NULL) == TN_OK) {
+        memcpy(tn_parcel_payload(p), tn_text_str(&bytes), bytes.size);
+        p->frame.type = TN_FRAME_REFUSED;
+        p->frame.code = why;
+        tn_link_answer(g->link, hello, p);
+    }
+    tn_text_done(&bytes);
+}
+
+/* Nobody is dialled before: until then a rank may start anew, at another address. */
+static void welcome_all(tn_group *g)
+{
+    tn_welcome_note all;
+    tn_error err = {0};
+    tn_forming_welcome(g->forming, &all);
+    for (uint32_t r = 1; r < g->size; r++) {
+        if (tn_group_dial(g, r, all.address.at[r], &err) != TN_OK) {
+            tn_group_end_here(g, err.code, err.text);
+            return;
+        }
+    }
+    become_whole(g, all.incarnation.at);
+    for (uint32_t r = 1; r < g->size; r++) {
+        welcome(g, r);
+    }
+}
+
+/* One that fails cannot be waited for. */
+static void hear_giving_up(tn_group *g, const tn_frame *f, const tn_hello_note *note)
+{
+    tn_text why = {0};
+    if (g->ended == TN_OK && tn_forming_gives_up(g->forming, f->rank, f->incarnation, note, &why)) {
+        tn_group_end(g, note->status > TN_END ? (tn_status)note->status : TN_E_PEER, f->rank,
+                     tn_text_str(&why));
+    }
+    const bool over = g->ended != TN_OK;
+    refuse(g, f, over ? TN_REFUSAL_ENDING : TN_REFUSAL_RANK, tn_refusal_text(TN_REFUSAL_RANK));
+    tn_text_done(&why);
+}
+
+/* One that never fits cannot be waited for, either; but a second process with the rank of one that
+ * is in already does no harm. */
+static void turn_down(tn_group *g, const tn_frame *f, uint32_t refusal, const char *why)
+{
+    const bool never = refusal == TN_REFUSAL_CONFIG || refusal == TN_REFUSAL_VERSION;
+    if (never && !tn_forming_is_in(g->forming, f->rank)) {
+        tn_group_end(g, refusal == TN_REFUSAL_CONFIG ? TN_E_CONFIG : TN_E_PEER, f->rank, why);
+    } else {
+        tn_log(TN_LOG_WARN, "%s", why);
+    }
+    refuse(g, f, refusal, why);
+}
+
+/* It is heard, and whom all wait for is known to all. */
+static void ask_to_wait(tn_group *g, const tn_frame *f)
+{
+    tn_text who = {0};
+    tn_forming_missing(g->forming, &who);
+    refuse(g, f, TN_REFUSAL_FORMING, tn_text_str(&who));
+    tn_text_done(&who);
+}
+
+/* One that wants in. It comes again from a rank that has not heard its welcome. */
+static void hear_wish(tn_group *g, const tn_frame *f, const tn_hello_note *note)
+{
+    tn_text why = {0};
+    uint32_t refusal = tn_forming_hello(g->forming, f->rank, f->incarnation, note, &why);
+    if (refusal != 0) {
+        turn_down(g, f, refusal, tn_text_str(&why));
+    } else {
+        tn_pulse_name(g->pulse, f->rank, note->host, note->pid);
+        if (g->is_whole) {
+            welcome(g, f->rank);
+        } else if (tn_forming_is_whole(g->forming)) {
+            welcome_all(g);
+        } else {
+            ask_to_wait(g, f);
+        }
+    }
+    tn_text_done(&why);
+}
+
+void tn_group_hear_hello(tn_group *g, const tn_frame *f, const tn_hello_note *note)
+{
+    g->last_hello = tn_clock_ns();
+    if (note->status != 0) {
+        hear_giving_up(g, f, note);
+    } else if (g->ended != TN_OK) {
+        refuse(g, f, TN_REFUSAL_ENDING, "");
+    } else {
+        hear_wish(g, f, note);
+    }
+}
+
+/* ---- the others ---- */
+
+static bool fits(const tn_group *g, const tn_welcome_note *note)
+{
+    const uint32_t *from = g->opts.owners->from;
+    bool good = note->address.n == g->size && note->host.n == g->size &&
+                note->incarnation.n == g->size && note->owned_from.n == g->size + (size_t)1 &&
+                note->incarnation.at[g->rank] == g->incarnation;
+    for (uint32_t p = 0; good && p <= g->size; p++) {
+        good = note->owned_from.at[p] == from[p];
+    }
+    return good;
+}
+
+void tn_group_hear_welcome(tn_group *g, const tn_frame *f, const tn_welcome_note *note)
+{
+    tn_error err = {0};
+    if (g->is_whole || g->ended != TN_OK || f->rank != 0 || !fits(g, note)) {
+        return;
+    }
+    g->session = f->session;
+    tn_link_set_session(g->link, g->session);
+    for (uint32_t r = 0; r < g->size && err.code == TN_OK; r++) {
+        tn_pulse_name(g->pulse, r, note->host.at[r], 0);
+        if (r != g->rank) {
+            tn_status status = tn_group_dial(g, r, note->address.at[r], &err);
+            (void)status; /* err has it */
+        }
+    }
+    if (err.code != TN_OK) {
+        tn_group_end_here(g, err.code, err.text);
+        return;
+    }
+    become_whole(g, note->incarnation.at);
+}
+
+void tn_group_hear_refused(tn_group *g, const tn_frame *f, const tn_refused_note *note)
+{
+    if (g->is_whole || f->rank != 0) {
+        return;
+    }
+    if (f->code == TN_REFUSAL_FORMING) {
+        (void)snprintf(g->missing, sizeof g->missing, "%s", note->text);
+        tn_group_tame(g->missing);
+        return;
+    }
+    const char *text = note->text[0] != '\0' ? note->text : tn_refusal_text(f->code);
+    g->is_refused = true;
+    if (f->code == TN_REFUSAL_ENDING) {
+        const bool known = note->teller > 0 && note->teller <= g->size;
+        tn_group_end(g, note->status > TN_END ? (tn_status)note->status : TN_E_PEER,
+                     known ? (uint32_t)note->teller - 1 : 0, text);
+    } else {
+        tn_group_end(g, f->code == TN_REFUSAL_CONFIG ? TN_E_CONFIG : TN_E_PEER, g->rank, text);
+    }
+    (void)pthread_cond_broadcast(&g->changed);
+}
+
+void tn_group_say_hello(tn_group *g, uint64_t now_ns)
+{
+    char at[TN_ENDPOINT_SIZE];
+    const tn_roster *r = g->opts.roster;
+    g->next_hello = now_ns + tn_timer_ns(TN_GROUP_HELLO_NS);
+    if (g->dialled[0] == NULL && r->meet != NULL &&
+        tn_meeting_look(r->meet, r->job, at, NULL) == TN_OK) {
+        tn_error err = {0};
+        if (tn_group_dial(g, 0, at, &err) != TN_OK) {
+            tn_group_end_here(g, err.code, err.text);
+        }
+    }
+    if (g->dialled[0] != NULL) {
+        tn_group_post(g, 0, TN_FRAME_HELLO, &g->opts.hello, NULL);
+    }
+}
+
+/* ---- waiting ---- */
+
+static void name_missing(const tn_group *g, tn_text *out)
+{
+    if (g->forming != NULL) {
+        tn_forming_missing(g->forming, out);
+    } else if (g->missing[0] != '\0') {
+        tn_text_adds(out, g->missing);
+    } else {
+        const char *at = g->dialled[0];
+        tn_text_addf(out, "rank 0 %s%s", at != NULL ? "at " : "in ",
+                     at != NULL ? at : g->opts.roster->meet);
+    }
+}
+
+/* Whom it cannot hear, and why, as far as libzmq tells. */
+static void name_refused(const tn_group *g, tn_text *out)
+{
+    tn_link_counts counts;
+    tn_link_counts_of(g->link, &counts);
+    const char *greeting = tn_greeting_text(counts.greeting);
+    if (greeting != NULL) {
+        tn_text_addf(out, "; %s", greeting);
+    }
+    for (uint32_t v = TN_ZAP_ADMITTED + 1; v < TN_ZAP_VERDICTS; v++) {
+        if (counts.door[v] > 0) {
+            tn_text_addf(out, "; connections refused: %llu (%s)",
+                         (unsigned long long)counts.door[v], tn_zap_verdict_text(v));
+        }
+    }
+    if (counts.failures.n > 0) {
+        tn_text_addf(out, "; connections that broke off: %llu, the last of which %s",
+                     (unsigned long long)counts.failures.n, counts.failures.why);
+    }
+}
+
+static tn_status missing(const tn_group *g, double waited_s, tn_error *err)
+{
+    tn_text who = {0};
+    name_missing(g, &who);
+    name_refused(g, &who);
+    tn_status status = tn_fail(err, TN_E_PEER, "waited %.0f s (cluster.start_timeout) for %s",
+                               waited_s, tn_text_str(&who));
+    tn_text_done(&who);
+    return status;
+}
+
+static void tell_missing(const tn_group *g)
+{
+    tn_text who = {0};
+    name_missing(g, &who);
+    name_refused(g, &who);
+    tn_log(TN_LOG_INFO, "waiting for %s", tn_text_str(&who));
+    tn_text_done(&who);
+}
+
+tn_status tn_group_form(tn_group *g, const atomic_bool *stop, tn_error *err)
+{
+    tn_startwait wait;
+    tn_error why = {0};
+    tn_status status = TN_OK;
+    tn_startwait_begin(&wait, (uint64_t)(g->opts.start_timeout_s * 1e9), tn_clock_ns());
+    (void)pthread_mutex_lock(&g->lock);
+    while (status == TN_OK && g->ended == TN_OK && !g->is_whole) {
+        const uint64_t now = tn_clock_ns();
+        const tn_startwait_verdict verdict = tn_startwait_look(&wait, now);
+        if (stop != NULL && atomic_load(stop)) {
+            status = tn_fail(&why, TN_E_STOPPED, "stopped by a signal while waiting for the peers");
+        } else if (verdict == TN_STARTWAIT_OVER) {
+            status = missing(g, tn_startwait_s(&wait), &why);
+        } else {
+            if (verdict == TN_STARTWAIT_TELL) {
+                tell_missing(g);
+            }
+            (void)tn_group_wait(g, now + look_ns);
+        }
+    }
+    if (status != TN_OK) {
+        tn_group_end_here(g, status, why.text);
+    }
+    status = tn_group_fault(g, err);
+    (void)pthread_mutex_unlock(&g->lock);
+    return status;
+}

@@ -1,0 +1,349 @@
+/* groupnet.c - what a group hears, and what it says without being asked; on tn-net. */
+#include "base/core/clock.h"
+#include "base/core/log.h"
+#include "cluster/group/groupcalls.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+static const uint64_t beat_ns = 1000000000;
+
+enum { NOTE_ARENA = 1 << 12, NEWS_BYTES = 256 };
+
+/* ---- saying ---- */
+
+void tn_group_post(tn_group *g, uint32_t to, tn_frame_type type, const void *note,
+                   const tn_frame *request)
+{
+    tn_text text = {0};
+    tn_parcel *p = NULL;
+    tn_note_write(type, note, &text);
+    if (tn_text_check(&text, "a note", NULL) == TN_OK &&
+        tn_parcel_take(&p, g->parcels, text.size, NULL) == TN_OK) {
+        memcpy(tn_parcel_payload(p), tn_text_str(&text), text.size);
+        p->frame.type = type;
+        p->frame.step = g->step;
+        if (request != NULL) {
+            tn_link_answer(g->link, request, p);
+        } else {
+            tn_link_post(g->link, to, p);
+        }
+    }
+    tn_text_done(&text);
+}
+
+static void answer_noted(tn_group *g, const tn_frame *request)
+{
+    tn_parcel *p = NULL;
+    if (tn_parcel_take(&p, g->parcels, 0, NULL) == TN_OK) {
+        p->frame.type = TN_FRAME_NOTED;
+        tn_link_answer(g->link, request, p);
+    }
+}
+
+/* Locked. */
+static void beat(tn_group *g, uint32_t waits_for, const tn_note_parts *held, uint64_t now)
+{
+    tn_link_counts counts;
+    tn_link_counts_of(g->link, &counts);
+    g->beat.waits_for = waits_for;
+    g->beat.held = *held;
+    g->beat.bytes_out = counts.bytes_out;
+    g->beat.bytes_in = counts.bytes_in;
+    tn_pulse_heard(g->pulse, g->rank, &g->beat, g->step, now);
+    for (uint32_t r = 0; r < g->size; r++) {
+        if (r != g->rank && (r == 0 || g->rank == 0)) {
+            tn_group_post(g, r, TN_FRAME_BEAT, &g->beat, NULL);
+        }
+    }
+    g->beat.held = (tn_note_parts){{NULL, 0}, {NULL, 0}, {NULL, 0}};
+    if (g->beat.asks == TN_ASKS_SAVE) { /* the others are said again and again */
+        g->beat.asks = TN_ASKS_NOTHING;
+    }
+}
+
+/* ---- hearing ---- */
+
+typedef union any_note {
+    tn_hello_note hello;
+    tn_welcome_note welcome;
+    tn_beat_note beat;
+    tn_order_note order;
+    tn_done_note done;
+    tn_report_note report;
+    tn_ask_note ask;
+    tn_part_note part;
+    tn_refused_note refused;
+} any_note;
+
+/* Locked. *arena is taken, and then NULL, where it is kept. */
+static tn_once_verdict hear_request(tn_group *g, const tn_frame *f, const any_note *note,
+                                    tn_arena **arena)
+{
+    tn_once *once = &g->once[f->rank];
+    tn_once_verdict verdict = tn_once_ask(once, f->incarnation, f->sequence);
+    if (verdict == TN_ONCE_APPLY) {
+        if (f->type == TN_FRAME_ORDER && f->rank == 0) {
+            tn_group_take_order(g, &note->order, *arena);
+            *arena = NULL;
+        } else if (f->type == TN_FRAME_DONE && g->rank == 0 &&
+                   note->done.what != TN_ORDER_RETURN) { /* those are for who deals parts */
+            tn_group_take_done(g, f->rank, &note->done, *arena);
+            *arena = NULL;
+        } else if (f->type == TN_FRAME_REPORT && g->take_report != NULL) {
+            g->take_report(g->reports, f->rank, &note->report);
+        }
+        tn_once_mark(once, f->sequence);
+    }
+    /* A rank that rank 0 refuses to wait for any longer has no incarnation here yet. */
+    if (verdict == TN_ONCE_STALE && f->type == TN_FRAME_ORDER && f->rank == 0 && !g->is_whole &&
+        note->order.what == TN_ORDER_STOP) {
+        tn_group_take_order(g, &note->order, *arena);
+        *arena = NULL;
+        verdict = TN_ONCE_REPEATED;
+    }
+    if (f->type != TN_FRAME_ASK && (verdict == TN_ONCE_APPLY || verdict == TN_ONCE_REPEATED)) {
+        answer_noted(g, f);
+    }
+    return verdict;
+}
+
+/* Whether it counts. */
+static bool hear_beat(tn_group *g, const tn_frame *f, const tn_beat_note *note)
+{
+    if (f->incarnation != g->once[f->rank].incarnation) {
+        return false;
+    }
+    tn_pulse_heard(g->pulse, f->rank, note, f->step, tn_clock_ns());
+    if (f->rank == 0 && note->state == TN_PEER_ENDING) {
+        g->is_last = true;
+        (void)pthread_cond_broadcast(&g->changed);
+    }
+    if (note->asks != TN_ASKS_NOTHING && g->rank == 0) {
+        g->asked[note->asks] = true;
+        (void)pthread_cond_broadcast(&g->changed);
+    }
+    return true;
+}
+
+static void hear(tn_group *g, const tn_frame *f)
+{
+    any_note note;
+    tn_arena *arena = tn_arena_new(NOTE_ARENA);
+    if (tn_note_read(&note, f->type, f->payload, f->bytes, arena) != TN_DROP_NONE) {
+        tn_log(TN_LOG_WARN, "dropped a damaged %s of rank %u", tn_frame_type_name(f->type),
+               f->rank);
+        tn_arena_free(arena);
+        return;
+    }
+    tn_once_verdict verdict = TN_ONCE_STALE;
+    (void)pthread_mutex_lock(&g->lock);
+    if (f->type == TN_FRAME_HELLO && g->forming != NULL) {
+        tn_group_hear_hello(g, f, &note.hello);
+    } else if (f->type == TN_FRAME_WELCOME) {
+        tn_group_hear_welcome(g, f, &note.welcome);
+    } else if (f->type == TN_FRAME_BEAT) {
+        verdict = hear_beat(g, f, &note.beat) ? TN_ONCE_APPLY : TN_ONCE_STALE;
+    } else if (tn_frame_is_request(f->type)) {
+        verdict = hear_request(g, f, &note, &arena);
+    }
+    bool ended = g->ended != TN_OK;
+    (void)pthread_mutex_unlock(&g->lock);
+    if (verdict == TN_ONCE_APPLY || (verdict == TN_ONCE_REPEATED && f->type == TN_FRAME_ASK)) {
+        tn_group_hear_parts(g, f, &note); /* a repeated ask is answered again */
+    }
+    tn_arena_free(arena);
+    if (ended) {
+        tn_group_tell_values(g);
+    }
+}
+
+static void hear_of(tn_group *g, const tn_frame *f)
+{
+    (void)pthread_mutex_lock(&g->lock);
+    if (g->open && g->is_whole && f->incarnation == g->once[f->rank].incarnation) {
+        tn_pulse_heard(g->pulse, f->rank, NULL, 0, tn_clock_ns());
+        if (f->type == TN_FRAME_PUSH) {
+            tn_pulse_pushed(g->pulse, f->rank, f->step);
+        }
+    }
+    (void)pthread_mutex_unlock(&g->lock);
+}
+
+/* Hands a letter on; false: nobody takes it. */
+static bool hand_on(tn_group *g, tn_letter *letter, bool answer)
+{
+    (void)pthread_mutex_lock(&g->values_lock);
+    void (*take)(void *, tn_letter *) = answer ? g->values.answer : g->values.request;
+    if (take != NULL) {
+        take(g->values.arg, letter);
+    }
+    (void)pthread_mutex_unlock(&g->values_lock);
+    return take != NULL;
+}
+
+static bool is_ours(tn_frame_type type)
+{
+    return type == TN_FRAME_HELLO || type == TN_FRAME_WELCOME || type == TN_FRAME_BEAT ||
+           type == TN_FRAME_ORDER || type == TN_FRAME_DONE || type == TN_FRAME_REPORT ||
+           type == TN_FRAME_ASK;
+}
+
+static bool is_for_values(tn_frame_type type)
+{
+    return type == TN_FRAME_PULL || type == TN_FRAME_PUSH || type == TN_FRAME_SHARE ||
+           type == TN_FRAME_PEEK;
+}
+
+void tn_group_hear_request(void *arg, tn_letter *letter)
+{
+    tn_group *g = arg;
+    const tn_frame_type type = letter->frame.type;
+    hear_of(g, &letter->frame);
+    if (is_ours(type)) {
+        hear(g, &letter->frame);
+    } else if (is_for_values(type) && hand_on(g, letter, false)) {
+        return;
+    }
+    tn_letter_close(letter);
+}
+
+/* To a hello: this rank may not come in, or not yet. */
+static void hear_refused(tn_group *g, const tn_frame *f)
+{
+    tn_refused_note note;
+    tn_arena *arena = tn_arena_new(NOTE_ARENA);
+    if (tn_note_read(&note, f->type, f->payload, f->bytes, arena) != TN_DROP_NONE) {
+        note = (tn_refused_note){.text = ""};
+    }
+    (void)pthread_mutex_lock(&g->lock);
+    tn_group_hear_refused(g, f, &note);
+    (void)pthread_mutex_unlock(&g->lock);
+    tn_arena_free(arena);
+    tn_group_tell_values(g);
+}
+
+void tn_group_hear_answer(void *arg, tn_letter *letter)
+{
+    tn_group *g = arg;
+    const tn_frame_type type = letter->frame.type;
+    hear_of(g, &letter->frame);
+    if (type == TN_FRAME_REFUSED && letter->frame.sequence == 0) {
+        hear_refused(g, &letter->frame);
+    } else if (type == TN_FRAME_PART) {
+        tn_group_hear_part(g, &letter->frame);
+    } else if (type == TN_FRAME_NOTED) {
+        (void)pthread_mutex_lock(&g->lock);
+        (void)pthread_cond_broadcast(&g->changed);
+        (void)pthread_mutex_unlock(&g->lock);
+    } else if (hand_on(g, letter, true)) {
+        return;
+    }
+    tn_letter_close(letter);
+}
+
+/* ---- time ---- */
+
+const char *tn_group_advice(void)
+{
+    return "\nhint: start the same command again to go on from the newest checkpoint";
+}
+
+/* Rank 0 tells of a lost rank, and rank 1 that rank 0 is: the others have seen that, too. */
+static void look_for_losses(tn_group *g, uint64_t now)
+{
+    tn_pulse_event event;
+    while (tn_pulse_poll(g->pulse, now, &event)) {
+        tn_text text = {0};
+        tn_pulse_event_text(g->pulse, &event, &text);
+        tn_log(event.kind == TN_PULSE_BACK ? TN_LOG_INFO : TN_LOG_WARN, "%s", tn_text_str(&text));
+        if (event.kind == TN_PULSE_LOST) {
+            tn_text_addf(&text, ", and is taken for lost%s", tn_group_advice());
+            tn_group_end(g, TN_E_PEER, g->rank == 0 ? 0 : 1, tn_text_str(&text));
+        }
+        tn_text_done(&text);
+    }
+}
+
+/* Whoever started all ranks has told people already, and tells all. */
+static void hear_news(tn_group *g)
+{
+    char line[NEWS_BYTES];
+    ssize_t size = g->opts.news > 0 ? recv(g->opts.news, line, sizeof line - 1, MSG_DONTWAIT) : 0;
+    if (size <= 0) {
+        return;
+    }
+    line[size] = '\0';
+    char *sentence = NULL;
+    const unsigned long rank = strtoul(line, &sentence, 10);
+    if (rank >= g->size || rank == g->rank || *sentence != ' ') {
+        return;
+    }
+    tn_text text = {0};
+    tn_text_addf(&text, "%s%s", sentence + 1, tn_group_advice());
+    g->gone = 1 + (uint32_t)rank;
+    tn_group_end(g, TN_E_PEER, (uint32_t)rank, tn_text_str(&text));
+    tn_text_done(&text);
+}
+
+/* Not locked. */
+static uint32_t whom(tn_group *g)
+{
+    (void)pthread_mutex_lock(&g->values_lock);
+    uint32_t waits_for = g->values.waits_for != NULL ? g->values.waits_for(g->values.arg) : 0;
+    (void)pthread_mutex_unlock(&g->values_lock);
+    return waits_for;
+}
+
+/* Locked. */
+static bool is_table_due(tn_group *g, uint64_t now)
+{
+    if (g->opts.table.show == NULL || now < g->next_table) {
+        return false;
+    }
+    g->next_table = now + g->opts.table.every_ns;
+    return true;
+}
+
+/* Not locked: what is shown may take its time. */
+static void show_table(tn_group *g)
+{
+    tn_text text = {0};
+    tn_group_table(g, &text);
+    g->opts.table.show(g->opts.table.arg, tn_text_str(&text));
+    tn_text_done(&text);
+}
+
+void tn_group_tick(void *arg, uint64_t now_ns)
+{
+    tn_group *g = arg;
+    const uint32_t waits_for = whom(g);
+    tn_arena *arena = tn_arena_new(NOTE_ARENA);
+    tn_note_parts held;
+    bool table = false;
+    tn_group_tick_parts(g, now_ns);
+    tn_group_held(g, arena, &held);
+    (void)pthread_mutex_lock(&g->lock);
+    if (g->open && g->rank != 0 && !g->is_whole && !g->is_refused && now_ns >= g->next_hello) {
+        tn_group_say_hello(g, now_ns);
+    }
+    hear_news(g);
+    if (g->is_whole && g->ended == TN_OK) {
+        if (now_ns >= g->next_beat) {
+            g->next_beat = now_ns + tn_timer_ns(beat_ns);
+            beat(g, waits_for, &held, now_ns);
+        }
+        look_for_losses(g, now_ns);
+        table = is_table_due(g, now_ns);
+    }
+    bool ended = g->ended != TN_OK;
+    (void)pthread_mutex_unlock(&g->lock);
+    tn_arena_free(arena);
+    if (table) {
+        show_table(g);
+    }
+    if (ended) {
+        tn_group_tell_values(g);
+    }
+}

@@ -1,0 +1,269 @@
+/* grouporders.c - what rank 0 has all others do, and how they did; see group.h, and groupone.h. */
+#include "base/core/clock.h"
+#include "cluster/group/groupcalls.h"
+#include "cluster/group/groupone.h"
+
+#include <string.h>
+
+/* Whether every other rank has acknowledged what was posted to it. */
+static bool all_have_it(const tn_group *g)
+{
+    for (uint32_t r = 1; r < g->size; r++) {
+        if (tn_link_open_requests(g->link, r) > 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Waits are woken by whatever comes; this is for what was missed. */
+static const uint64_t look_ns = 200000000;
+
+tn_status tn_group_order(tn_group *g, const tn_order_note *order, tn_error *err)
+{
+    TN_ASSERT(g->rank == 0);
+    (void)pthread_mutex_lock(&g->lock);
+    for (uint32_t r = 1; r < g->size && g->ended == TN_OK; r++) {
+        tn_group_post(g, r, TN_FRAME_ORDER, order, NULL);
+    }
+    while (g->ended == TN_OK && !all_have_it(g)) {
+        (void)tn_group_wait(g, tn_clock_ns() + look_ns);
+    }
+    tn_status status = tn_group_fault(g, err);
+    (void)pthread_mutex_unlock(&g->lock);
+    return status;
+}
+
+/* What a rank has done of an order; NULL: nothing yet. */
+static const tn_group_deed *done_of(const tn_group *g, uint32_t rank, const tn_order_note *order)
+{
+    const tn_group_deed *d = &g->done[(size_t)rank * TN_ORDERS + order->what];
+    return d->arena != NULL && d->note.number == order->number ? d : NULL;
+}
+
+static bool all_have_done(const tn_group *g, const tn_order_note *order)
+{
+    for (uint32_t r = 1; r < g->size; r++) {
+        if (done_of(g, r, order) == NULL) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Of what a rank has done; locked. */
+static tn_status take_done(tn_group *g, uint32_t rank, const tn_order_note *order,
+                           tn_done_take *take, void *arg, tn_error *err)
+{
+    const tn_done_note *note = &g->done[(size_t)rank * TN_ORDERS + order->what].note;
+    if (note->status != TN_OK) {
+        tn_status status =
+            tn_fail(&g->deed, (tn_status)note->status, "rank %u: %s", rank, note->text);
+        g->deed_rank = rank;
+        if (err != NULL) {
+            *err = g->deed;
+        }
+        return status;
+    }
+    return take != NULL ? take(arg, rank, note, err) : TN_OK;
+}
+
+static void forget_done(tn_group *g, uint32_t rank, const tn_order_note *order)
+{
+    tn_group_deed *d = &g->done[(size_t)rank * TN_ORDERS + order->what];
+    tn_arena_free(d->arena); /* the next order of that kind and number is another one */
+    d->arena = NULL;
+}
+
+tn_status tn_group_await(tn_group *g, const tn_order_note *order, tn_done_take *take, void *arg,
+                         tn_error *err)
+{
+    TN_ASSERT(g->rank == 0 && order->what < TN_ORDERS);
+    (void)pthread_mutex_lock(&g->lock);
+    while (g->ended == TN_OK && !all_have_done(g, order)) {
+        (void)tn_group_wait(g, tn_clock_ns() + look_ns);
+    }
+    tn_status status = tn_group_fault(g, err);
+    for (uint32_t r = 1; r < g->size && status == TN_OK; r++) {
+        status = take_done(g, r, order, take, arg, err);
+    }
+    for (uint32_t r = 1; r < g->size && g->ended == TN_OK; r++) {
+        forget_done(g, r, order);
+    }
+    (void)pthread_mutex_unlock(&g->lock);
+    return status;
+}
+
+tn_status tn_group_have_done(tn_group *g, uint32_t rank, const tn_order_note *order,
+                             tn_done_take *take, void *arg, tn_error *err)
+{
+    TN_ASSERT(g->rank == 0 && rank > 0 && rank < g->size && order->what < TN_ORDERS);
+    (void)pthread_mutex_lock(&g->lock);
+    if (g->ended == TN_OK) {
+        tn_group_post(g, rank, TN_FRAME_ORDER, order, NULL);
+    }
+    while (g->ended == TN_OK && done_of(g, rank, order) == NULL) {
+        (void)tn_group_wait(g, tn_clock_ns() + look_ns);
+    }
+    tn_status status = tn_group_fault(g, err);
+    if (status == TN_OK) {
+        status = take_done(g, rank, order, take, arg, err);
+    }
+    if (g->ended == TN_OK) {
+        forget_done(g, rank, order);
+    }
+    (void)pthread_mutex_unlock(&g->lock);
+    return status;
+}
+
+void tn_group_take_order(tn_group *g, const tn_order_note *note, tn_arena *arena)
+{
+    g->dismissed = g->dismissed || note->what == TN_ORDER_STOP || note->what == TN_ORDER_BYE;
+    if (note->what == TN_ORDER_STOP) {
+        const bool known = note->number > TN_END && note->number <= TN_E_STOPPED;
+        const bool named = note->more.n == 1 && note->more.at[0] - 1 < g->size;
+        tn_group_end(g, known ? (tn_status)note->number : TN_E_PEER,
+                     named ? (uint32_t)(note->more.at[0] - 1) : 0, note->text);
+        tn_arena_free(arena);
+        return;
+    }
+    tn_group_order_in *o = TN_NEW(arena, tn_group_order_in);
+    *o = (tn_group_order_in){.arena = arena, .note = *note};
+    if (g->first == NULL) {
+        g->first = o;
+    } else {
+        g->last->next = o;
+    }
+    g->last = o;
+    (void)pthread_cond_broadcast(&g->changed);
+}
+
+/* They are lent by the message. */
+static void keep_bytes(tn_note_bytes *bytes, tn_arena *arena)
+{
+    if (bytes->n > 0) {
+        char *copy = TN_NEW_ARRAY(arena, char, bytes->n);
+        bytes->at = memcpy(copy, bytes->at, bytes->n);
+    }
+}
+
+void tn_group_take_done(tn_group *g, uint32_t rank, const tn_done_note *note, tn_arena *arena)
+{
+    if (note->what == TN_ORDER_STOP) {
+        tn_text named = {0};
+        tn_text_addf(&named, "rank %u: %s", rank, note->text);
+        tn_group_end(g, note->status > TN_END ? (tn_status)note->status : TN_E_PEER, rank,
+                     tn_text_str(&named));
+        tn_text_done(&named);
+        tn_arena_free(arena);
+        return;
+    }
+    tn_group_deed *d = &g->done[(size_t)rank * TN_ORDERS + note->what];
+    tn_arena_free(d->arena);
+    *d = (tn_group_deed){arena, *note};
+    keep_bytes(&d->note.metrics, arena);
+    keep_bytes(&d->note.figures, arena);
+    (void)pthread_cond_broadcast(&g->changed);
+}
+
+tn_status tn_group_next_order(tn_group *g, uint64_t deadline_ns, tn_order_note *out, tn_error *err)
+{
+    TN_ASSERT(g->rank != 0);
+    (void)pthread_mutex_lock(&g->lock);
+    bool late = false;
+    while (g->ended == TN_OK && g->first == NULL && !late) {
+        late = !tn_group_wait(g, deadline_ns);
+    }
+    tn_status status = TN_END;
+    if (g->ended != TN_OK) {
+        status = tn_group_fault(g, err);
+    } else if (g->first != NULL) {
+        if (g->current != NULL) {
+            tn_arena_free(g->current->arena);
+        }
+        g->current = g->first;
+        g->first = g->first->next;
+        g->current->next = NULL;
+        *out = g->current->note;
+        status = TN_OK;
+    }
+    (void)pthread_mutex_unlock(&g->lock);
+    return status;
+}
+
+bool tn_group_has_order(tn_group *g)
+{
+    (void)pthread_mutex_lock(&g->lock);
+    bool has = g->ended != TN_OK || g->first != NULL;
+    (void)pthread_mutex_unlock(&g->lock);
+    return has;
+}
+
+tn_status tn_group_done(tn_group *g, const tn_done_note *note, tn_error *err)
+{
+    TN_ASSERT(g->rank != 0);
+    (void)pthread_mutex_lock(&g->lock);
+    tn_status status = tn_group_fault(g, err);
+    if (status == TN_OK) {
+        tn_group_post(g, 0, TN_FRAME_DONE, note, NULL);
+    }
+    (void)pthread_mutex_unlock(&g->lock);
+    return status;
+}
+
+void tn_group_report(tn_group *g, const tn_report_note *note)
+{
+    TN_ASSERT(g->rank != 0);
+    (void)pthread_mutex_lock(&g->lock);
+    if (g->ended == TN_OK) {
+        tn_group_post(g, 0, TN_FRAME_REPORT, note, NULL);
+    }
+    (void)pthread_mutex_unlock(&g->lock);
+}
+
+void tn_group_set_reports(tn_group *g, tn_report_take *take, void *arg)
+{
+    TN_ASSERT(g->rank == 0);
+    (void)pthread_mutex_lock(&g->lock);
+    g->take_report = take;
+    g->reports = arg;
+    (void)pthread_mutex_unlock(&g->lock);
+}
+
+void tn_group_tell(tn_group *g, const tn_beat_note *beat, uint64_t step)
+{
+    (void)pthread_mutex_lock(&g->lock);
+    const uint64_t asks = beat->asks != TN_ASKS_NOTHING ? beat->asks : g->beat.asks;
+    if (asks == TN_ASKS_ROOM && g->beat.asks != asks) {
+        g->next_beat = 0; /* soon: it grows */
+    }
+    g->beat = *beat;
+    g->beat.asks = asks; /* until it was said */
+    g->step = step;
+    (void)pthread_mutex_unlock(&g->lock);
+}
+
+bool tn_group_is_asked(tn_group *g, tn_peer_ask what)
+{
+    (void)pthread_mutex_lock(&g->lock);
+    bool asked = g->asked[what];
+    g->asked[what] = false;
+    (void)pthread_mutex_unlock(&g->lock);
+    return asked;
+}
+
+void tn_group_table(tn_group *g, tn_text *out)
+{
+    (void)pthread_mutex_lock(&g->lock);
+    tn_pulse_table(g->pulse, tn_clock_ns(), out);
+    (void)pthread_mutex_unlock(&g->lock);
+}
+
+double tn_group_rate(tn_group *g)
+{
+    tn_pulse_totals totals;
+    (void)pthread_mutex_lock(&g->lock);
+    tn_pulse_totals_of(g->pulse, &totals);
+    (void)pthread_mutex_unlock(&g->lock);
+    return totals.rows_per_s;
+}

@@ -1,0 +1,338 @@
+/* rendezvous.c - see rendezvous.h. */
+#include "cluster/group/rendezvous.h"
+
+#include "base/core/alloc.h"
+#include "base/core/log.h"
+#include "cluster/launch/endpoint.h"
+
+#include <string.h>
+
+enum {
+    WORD = 256, /* longest version, hash or set of kernels, and its NUL */
+    RUNS = 4,   /* of missing ranks that are told one by one */
+};
+
+typedef struct member {
+    uint64_t incarnation; /* 0: not in */
+    uint64_t pid;
+    uint64_t replaced[TN_FORMING_STARTS]; /* a ring: the k-th at k % TN_FORMING_STARTS */
+    uint64_t n_replaced;
+    char host[TN_ENDPOINT_HOST];
+    char address[TN_ENDPOINT_SIZE];
+} member;
+
+struct tn_forming {
+    const tn_owners *owners;
+    uint32_t n_in;
+    char version[WORD], config_hash[WORD], structure[WORD], cpu[WORD]; /* rank 0's */
+    member *member;                                                    /* owned, as are these */
+    const char **address, **host; /* into member: the lists of a welcome */
+    uint64_t *incarnation, *owned_from;
+};
+
+/* Not NULL, of fewer than `size` bytes, and fit for a line of a log. */
+static bool is_plain(const char *text, size_t size)
+{
+    size_t n = 0;
+    while (text != NULL && n < size && (unsigned char)text[n] >= ' ' && text[n] != 0x7f) {
+        n++;
+    }
+    return text != NULL && n < size && text[n] == 0;
+}
+
+static bool is_reachable(const char *address)
+{
+    tn_endpoint e;
+    return is_plain(address, TN_ENDPOINT_SIZE) && tn_endpoint_read(address, 0, &e, NULL) == TN_OK &&
+           (e.is_ipc || (e.port != 0 && strcmp(e.host, "*") != 0));
+}
+
+/* The name of what no program of this kind says, or NULL. */
+static const char *damage_of(const tn_hello_note *note)
+{
+    const struct {
+        const char *name;
+        bool ok;
+    } check[] = {
+        {"version", is_plain(note->version, WORD)},
+        {"host", is_plain(note->host, TN_ENDPOINT_HOST) && note->host[0] != 0},
+        {"address", is_reachable(note->address)},
+        {"config_hash", is_plain(note->config_hash, WORD)},
+        {"structure", is_plain(note->structure, WORD)},
+        {"cpu", is_plain(note->cpu, WORD)},
+    };
+    for (size_t i = 0; i < sizeof check / sizeof check[0]; i++) {
+        if (!check[i].ok) {
+            return check[i].name;
+        }
+    }
+    return NULL;
+}
+
+/* `to` has room for what damage_of found right. */
+static void keep(char *to, const char *text)
+{
+    memcpy(to, text, strlen(text) + 1);
+}
+
+static void let_in(tn_forming *f, uint32_t rank, uint64_t incarnation, const tn_hello_note *note)
+{
+    member *m = &f->member[rank];
+    if (m->incarnation == 0) {
+        f->n_in++;
+    } else {
+        m->replaced[m->n_replaced++ % TN_FORMING_STARTS] = m->incarnation;
+    }
+    m->incarnation = f->incarnation[rank] = incarnation;
+    m->pid = note->pid;
+    keep(m->host, note->host);
+    keep(m->address, note->address);
+}
+
+static tn_status allocate(tn_forming *f, tn_error *err)
+{
+    const char *what = "the group that forms";
+    const size_t n = f->owners->n_peers;
+    bool ok = (f->member = tn_try_alloc(n, sizeof *f->member, what, err)) != NULL &&
+              (f->address = tn_try_alloc(n, sizeof *f->address, what, err)) != NULL &&
+              (f->host = tn_try_alloc(n, sizeof *f->host, what, err)) != NULL &&
+              (f->incarnation = tn_try_alloc(n, sizeof *f->incarnation, what, err)) != NULL &&
+              (f->owned_from = tn_try_alloc(n + 1, sizeof *f->owned_from, what, err)) != NULL;
+    return ok ? TN_OK : TN_E_MEMORY;
+}
+
+tn_status tn_forming_new(tn_forming **out, const tn_owners *owners, uint64_t incarnation,
+                         const tn_hello_note *own, tn_error *err)
+{
+    TN_ASSERT(owners->n_peers > 0 && incarnation != 0);
+    *out = NULL;
+    const char *damage = damage_of(own);
+    if (damage != NULL) {
+        return tn_fail(err, TN_E_CONFIG, "the '%s' of this peer cannot be told to others", damage);
+    }
+    tn_forming *f = tn_try_alloc(1, sizeof *f, "the group that forms", err);
+    if (f == NULL) {
+        return TN_E_MEMORY;
+    }
+    f->owners = owners;
+    if (allocate(f, err) != TN_OK) {
+        tn_forming_free(f);
+        return TN_E_MEMORY;
+    }
+    for (uint32_t r = 0; r < owners->n_peers; r++) {
+        f->address[r] = f->member[r].address;
+        f->host[r] = f->member[r].host;
+    }
+    for (uint32_t r = 0; r <= owners->n_peers; r++) {
+        f->owned_from[r] = owners->from[r];
+    }
+    keep(f->version, own->version);
+    keep(f->config_hash, own->config_hash);
+    keep(f->structure, own->structure);
+    keep(f->cpu, own->cpu);
+    let_in(f, 0, incarnation, own);
+    *out = f;
+    return TN_OK;
+}
+
+void tn_forming_free(tn_forming *f)
+{
+    if (f == NULL) {
+        return;
+    }
+    tn_free(f->member);
+    tn_free((void *)f->address);
+    tn_free((void *)f->host);
+    tn_free(f->incarnation);
+    tn_free(f->owned_from);
+    tn_free(f);
+}
+
+typedef struct trait {
+    const char *name, *theirs, *ours;
+} trait;
+
+/* "the <name> of rank 2 on host 'b' is 'x', that of rank 0 on host 'a' is 'y'", when it is not. */
+static bool differs(const tn_forming *f, uint32_t rank, const char *host, const trait *t,
+                    tn_text *why)
+{
+    if (strcmp(t->theirs, t->ours) == 0) {
+        return false;
+    }
+    tn_text_addf(why, "the %s of rank %u on host '%s' is '%s', that of rank 0 on host '%s' is '%s'",
+                 t->name, rank, host, t->theirs, f->member[0].host, t->ours);
+    return true;
+}
+
+/* Whether it is the same program with the same work, as a refusal. */
+static uint32_t compare(const tn_forming *f, uint32_t rank, const tn_hello_note *note, tn_text *why)
+{
+    const trait version = {"version", note->version, f->version};
+    const trait config = {"configuration", note->config_hash, f->config_hash};
+    const trait structure = {"structure of the model", note->structure, f->structure};
+    if (differs(f, rank, note->host, &version, why)) {
+        return TN_REFUSAL_VERSION;
+    }
+    if (note->peers != f->owners->n_peers) {
+        tn_text_addf(why,
+                     "rank %u on host '%s' takes the group for one of %llu peers, rank 0 on host "
+                     "'%s' for one of %u",
+                     rank, note->host, (unsigned long long)note->peers, f->member[0].host,
+                     f->owners->n_peers);
+        return TN_REFUSAL_CONFIG;
+    }
+    if (differs(f, rank, note->host, &config, why)) {
+        tn_text_adds(why, "\nhint: all peers need the same options; compare --print-config");
+        return TN_REFUSAL_CONFIG;
+    }
+    return differs(f, rank, note->host, &structure, why) ? TN_REFUSAL_CONFIG : 0;
+}
+
+static bool was_replaced(const member *m, uint64_t incarnation)
+{
+    for (uint64_t i = 0; i < m->n_replaced && i < TN_FORMING_STARTS; i++) {
+        if (m->replaced[i] == incarnation) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static uint32_t refuse_taken(const tn_forming *f, uint32_t rank, const tn_hello_note *note,
+                             tn_text *why)
+{
+    const member *m = &f->member[rank];
+    tn_text_addf(why,
+                 "rank %u of host '%s', pid %llu is taken by host '%s', pid %llu\n"
+                 "hint: was the same rank started twice?",
+                 rank, note->host, (unsigned long long)note->pid, m->host,
+                 (unsigned long long)m->pid);
+    return TN_REFUSAL_RANK;
+}
+
+static void tell_arrival(const tn_forming *f, uint32_t rank, const tn_hello_note *note)
+{
+    if (f->member[rank].n_replaced > 0) {
+        tn_log(TN_LOG_INFO, "rank %u was started again: host '%s', pid %llu", rank, note->host,
+               (unsigned long long)note->pid);
+    }
+    if (strcmp(note->cpu, f->cpu) != 0) {
+        tn_log(TN_LOG_WARN,
+               "rank %u on host '%s' computes with '%s', rank 0 on host '%s' with '%s': the same "
+               "bits run after run only if every rank stays on its kind of processor",
+               rank, note->host, note->cpu, f->member[0].host, f->cpu);
+    }
+}
+
+uint32_t tn_forming_hello(tn_forming *f, uint32_t rank, uint64_t incarnation,
+                          const tn_hello_note *note, tn_text *why)
+{
+    const char *damage = incarnation == 0 ? "incarnation" : damage_of(note);
+    if (damage != NULL) {
+        tn_text_addf(why, "rank %u says hello with a damaged '%s'", rank, damage);
+        return TN_REFUSAL_DAMAGED;
+    }
+    uint32_t refusal = compare(f, rank, note, why);
+    if (refusal != 0) {
+        return refusal;
+    }
+    if (rank >= f->owners->n_peers) {
+        tn_text_addf(why, "rank %u on host '%s' is none of %u peers", rank, note->host,
+                     f->owners->n_peers);
+        return TN_REFUSAL_RANK;
+    }
+    const member *m = &f->member[rank];
+    if (m->incarnation == incarnation) {
+        bool same = rank != 0 && m->pid == note->pid && strcmp(m->host, note->host) == 0;
+        return same ? 0 : refuse_taken(f, rank, note, why);
+    }
+    if (rank == 0 || tn_forming_is_whole(f) || was_replaced(m, incarnation)) {
+        return refuse_taken(f, rank, note, why);
+    }
+    let_in(f, rank, incarnation, note);
+    tell_arrival(f, rank, note);
+    return 0;
+}
+
+bool tn_forming_is_whole(const tn_forming *f)
+{
+    return f->n_in == f->owners->n_peers;
+}
+
+bool tn_forming_is_in(const tn_forming *f, uint32_t rank)
+{
+    return rank < f->owners->n_peers && f->member[rank].incarnation != 0;
+}
+
+bool tn_forming_gives_up(const tn_forming *f, uint32_t rank, uint64_t incarnation,
+                         const tn_hello_note *note, tn_text *why)
+{
+    TN_ASSERT(note->status != 0);
+    if (rank == 0 || rank >= f->owners->n_peers || incarnation == 0) {
+        return false;
+    }
+    const member *m = &f->member[rank];
+    if (m->incarnation != incarnation && (tn_forming_is_whole(f) || was_replaced(m, incarnation))) {
+        return false;
+    }
+    tn_text_addf(why, "rank %u: %s", rank, note->text);
+    return true;
+}
+
+void tn_forming_welcome(const tn_forming *f, tn_welcome_note *out)
+{
+    TN_ASSERT(tn_forming_is_whole(f));
+    const size_t n = f->owners->n_peers;
+    *out = (tn_welcome_note){.address = {f->address, n},
+                             .host = {f->host, n},
+                             .incarnation = {f->incarnation, n},
+                             .owned_from = {f->owned_from, n + 1}};
+}
+
+/* Missing ranks from `rank` on that are told as one: a run of three or more, or a single one. */
+static uint32_t run_from(const tn_forming *f, uint32_t rank)
+{
+    uint32_t end = rank;
+    while (end < f->owners->n_peers && f->member[end].incarnation == 0) {
+        end++;
+    }
+    return end - rank > 2 ? end - rank : 1;
+}
+
+void tn_forming_missing(const tn_forming *f, tn_text *out)
+{
+    uint32_t left = f->owners->n_peers - f->n_in;
+    uint32_t rank = 0;
+    if (left > 0) {
+        tn_text_adds(out, left == 1 ? "rank " : "ranks ");
+    }
+    for (uint32_t i = 0; left > 0; i++) {
+        while (f->member[rank].incarnation != 0) {
+            rank++;
+        }
+        uint32_t n = run_from(f, rank);
+        const char *before = i == 0 ? "" : i == RUNS || n == left ? " and " : ", ";
+        if (i == RUNS && n < left) {
+            tn_text_addf(out, "%s%u others", before, left);
+            return;
+        }
+        tn_text_addf(out, "%s%u", before, rank);
+        if (n > 1) {
+            tn_text_addf(out, "..%u", rank + n - 1);
+        }
+        rank += n;
+        left -= n;
+    }
+}
+
+const char *tn_forming_host(const tn_forming *f, uint32_t rank)
+{
+    TN_ASSERT(rank < f->owners->n_peers && f->member[rank].incarnation != 0);
+    return f->member[rank].host;
+}
+
+uint64_t tn_forming_pid(const tn_forming *f, uint32_t rank)
+{
+    TN_ASSERT(rank < f->owners->n_peers && f->member[rank].incarnation != 0);
+    return f->member[rank].pid;
+}

@@ -1,0 +1,68 @@
+/* rendezvous.h - how rank 0 collects its group: who said hello, who may come in, who is missing.
+ *
+ *     tn_forming_new(&f, &owners, incarnation, &own, err)
+ *     each HELLO:   code = tn_forming_hello(f, frame.rank, frame.incarnation, &note, &why);
+ *                   code != 0: answer REFUSED with code and why
+ *     not yet:      "waiting for " tn_forming_missing                    for the log, every second
+ *     whole:        tn_forming_welcome -> WELCOME to every rank
+ *     gives up:     tn_forming_gives_up, and all end: one that fails cannot be waited for
+ *     after it:     a HELLO repeated for a WELCOME that was lost is taken again: send it once more
+ *
+ * A rank says hello again and again until it is welcome, and may be started again in the meantime:
+ * until the group is whole, its newest start counts. A start that was replaced and still speaks is
+ * a second process with the same rank: it is refused, as is every new start once the group is
+ * whole. Versions, configurations, structures and numbers of peers must be equal; threads may
+ * differ; kernels (cpu) may, with a warning, since the same bits are not promised then.
+ *
+ * Nothing here reads a clock, sends, or waits, and only new allocates: about 700 bytes for each
+ * rank. Hellos are hostile: their texts are compared, checked and cut before they are kept or told.
+ * That a rank is the one whose key or address the connection has is the link's to check. One
+ * thread.
+ */
+#ifndef TN_CLUSTER_RENDEZVOUS_H
+#define TN_CLUSTER_RENDEZVOUS_H
+
+#include "base/core/text.h"
+#include "base/keys/keyset.h"
+#include "cluster/wire/control_structs.h"
+#include "cluster/wire/frame.h"
+
+enum { TN_FORMING_STARTS = 8 }; /* replaced starts of a rank that are remembered */
+
+typedef struct tn_forming tn_forming;
+
+/* Rank 0 of owners->n_peers. `owners` must outlive it. `own`: what rank 0 would say itself;
+ * incarnation: its own. Copied. TN_E_MEMORY. */
+tn_status tn_forming_new(tn_forming **out, const tn_owners *owners, uint64_t incarnation,
+                         const tn_hello_note *own, tn_error *err) TN_MUST_USE;
+void tn_forming_free(tn_forming *f); /* NULL is fine */
+
+/* 0: it is in, again or for the first time. Else why not, a tn_refusal, and `why` has the sentence
+ * for people, which names rank, host and both values:
+ *     VERSION   of the program
+ *     CONFIG    the options, the structure of the model or the number of peers
+ *     RANK      taken, by rank 0, by a later start, or because the group is whole
+ *     DAMAGED   a text that no program of this kind says, an address that is none, no incarnation
+ * A refused hello changes nothing. */
+uint32_t tn_forming_hello(tn_forming *f, uint32_t rank, uint64_t incarnation,
+                          const tn_hello_note *note, tn_text *why);
+
+bool tn_forming_is_whole(const tn_forming *f);
+bool tn_forming_is_in(const tn_forming *f, uint32_t rank);
+
+/* A hello with a status. True: the rank is not taken by another start, so the group ends, with what
+ * is appended: "rank 2: <its text>". False: a start that does not count. */
+bool tn_forming_gives_up(const tn_forming *f, uint32_t rank, uint64_t incarnation,
+                         const tn_hello_note *note, tn_text *why);
+
+/* Only when it is whole. Lists are lent by f; `checkpoint` is 0, the caller's to set. */
+void tn_forming_welcome(const tn_forming *f, tn_welcome_note *out);
+
+/* Appends "rank 3", "ranks 2, 5 and 9", "ranks 3..17, 20 and 40 others"; nothing when whole. */
+void tn_forming_missing(const tn_forming *f, tn_text *out);
+
+/* Of a rank that is in: where it runs, for messages. Lent by f. */
+const char *tn_forming_host(const tn_forming *f, uint32_t rank);
+uint64_t tn_forming_pid(const tn_forming *f, uint32_t rank);
+
+#endif

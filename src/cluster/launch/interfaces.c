@@ -1,0 +1,247 @@
+/* interfaces.c - see interfaces.h. */
+#include "cluster/launch/interfaces.h"
+
+#include "base/core/log.h"
+#include "base/core/text.h"
+#include "cluster/launch/membership.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* The number of an IPv4 or IPv6 address. False: another family. */
+static bool to_text(const struct sockaddr *a, char out[64])
+{
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+    if (a != NULL && a->sa_family == AF_INET) {
+        memcpy(&v4, a, sizeof v4);
+        return inet_ntop(AF_INET, &v4.sin_addr, out, 64) != NULL;
+    }
+    if (a != NULL && a->sa_family == AF_INET6) {
+        memcpy(&v6, a, sizeof v6);
+        return inet_ntop(AF_INET6, &v6.sin6_addr, out, 64) != NULL;
+    }
+    return false;
+}
+
+static void add_family(const struct ifaddrs *list, int family, tn_interface *out, uint32_t *n)
+{
+    for (const struct ifaddrs *i = list; i != NULL && *n < TN_INTERFACES_MAX; i = i->ifa_next) {
+        tn_interface *at = &out[*n];
+        bool wanted = i->ifa_addr != NULL && i->ifa_addr->sa_family == family &&
+                      (i->ifa_flags & IFF_UP) != 0 && to_text(i->ifa_addr, at->address);
+        /* an address of one link is of no use without its zone */
+        if (!wanted || strncmp(at->address, "fe80:", 5) == 0) {
+            continue;
+        }
+        (void)snprintf(at->name, sizeof at->name, "%s", i->ifa_name);
+        at->is_loopback = (i->ifa_flags & IFF_LOOPBACK) != 0;
+        (*n)++;
+    }
+}
+
+tn_status tn_interfaces_list(tn_interface out[TN_INTERFACES_MAX], uint32_t *n, tn_error *err)
+{
+    struct ifaddrs *list = NULL;
+    if (getifaddrs(&list) != 0) {
+        return tn_fail(err, TN_E_IO, "cannot list the network interfaces: %s",
+                       strerrordesc_np(errno));
+    }
+    *n = 0;
+    add_family(list, AF_INET, out, n);
+    add_family(list, AF_INET6, out, n);
+    freeifaddrs(list);
+    return TN_OK;
+}
+
+static const tn_interface *with_address(const tn_interface *list, uint32_t n, const char *address)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (strcmp(list[i].address, address) == 0) {
+            return &list[i];
+        }
+    }
+    return NULL;
+}
+
+static const tn_interface *with_name(const tn_interface *list, uint32_t n, const char *name)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (strcmp(list[i].name, name) == 0) {
+            return &list[i];
+        }
+    }
+    return NULL;
+}
+
+static struct addrinfo *look_up(const char *host, const char *port)
+{
+    const struct addrinfo wish = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_DGRAM};
+    struct addrinfo *found = NULL;
+    return getaddrinfo(host, port, &wish, &found) == 0 ? found : NULL;
+}
+
+/* The interface that a name stands for, one that others can reach if there is one. *known says
+ * whether it stands for anything. */
+static const tn_interface *of_name(const tn_interface *list, uint32_t n, const char *host,
+                                   bool *known)
+{
+    const tn_interface *best = NULL;
+    struct addrinfo *found = look_up(host, NULL);
+    *known = found != NULL;
+    for (const struct addrinfo *a = found; a != NULL; a = a->ai_next) {
+        char address[64];
+        const tn_interface *i =
+            to_text(a->ai_addr, address) ? with_address(list, n, address) : NULL;
+        if (i != NULL && (best == NULL || (best->is_loopback && !i->is_loopback))) {
+            best = i;
+        }
+    }
+    if (found != NULL) {
+        freeaddrinfo(found);
+    }
+    return best;
+}
+
+bool tn_interfaces_have(const char *host)
+{
+    tn_interface list[TN_INTERFACES_MAX];
+    uint32_t n = 0;
+    bool known = false;
+    return tn_interfaces_list(list, &n, NULL) == TN_OK && of_name(list, n, host, &known) != NULL;
+}
+
+/* The interface that packets to `e` leave by; nothing is sent. */
+static const tn_interface *on_the_way(const tn_interface *list, uint32_t n, const tn_endpoint *e)
+{
+    const tn_interface *best = NULL;
+    struct addrinfo *found = look_up(e->host, "9");
+    for (const struct addrinfo *a = found; a != NULL && best == NULL; a = a->ai_next) {
+        int fd = socket(a->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+        struct sockaddr_storage own = {0};
+        socklen_t size = sizeof own;
+        char address[64];
+        void *at = &own;
+        if (fd >= 0 && connect(fd, a->ai_addr, a->ai_addrlen) == 0 &&
+            getsockname(fd, at, &size) == 0 && to_text(at, address)) {
+            best = with_address(list, n, address);
+        }
+        if (fd >= 0) {
+            (void)close(fd);
+        }
+    }
+    if (found != NULL) {
+        freeaddrinfo(found);
+    }
+    return best;
+}
+
+static const tn_interface *the_only_open_one(const tn_interface *list, uint32_t n)
+{
+    const tn_interface *only = NULL;
+    for (uint32_t i = 0; i < n; i++) {
+        if (list[i].is_loopback) {
+            continue;
+        }
+        if (only != NULL && strcmp(only->name, list[i].name) != 0) {
+            return NULL;
+        }
+        only = only == NULL ? &list[i] : only;
+    }
+    return only;
+}
+
+static tn_status none_fits(const tn_interface *list, uint32_t n, const char *host, tn_error *err)
+{
+    tn_text text = {0};
+    for (uint32_t i = 0; i < n; i++) {
+        tn_text_addf(&text, " %s (%s)", list[i].name, list[i].address);
+    }
+    tn_status status = tn_fail(err, TN_E_CONFIG,
+                               "'%s' is no address of this machine that others could reach\n"
+                               "hint: set TNET_BIND to one of its interfaces:%.800s",
+                               host, tn_text_str(&text));
+    tn_text_done(&text);
+    return status;
+}
+
+tn_status tn_interfaces_choose(tn_endpoint *bind, const tn_endpoint *toward,
+                               char name[TN_INTERFACE_NAME], tn_error *err)
+{
+    tn_interface list[TN_INTERFACES_MAX];
+    uint32_t n = 0;
+    name[0] = '\0';
+    if (bind->is_ipc || strcmp(bind->host, "*") == 0) {
+        return TN_OK;
+    }
+    TN_TRY(tn_interfaces_list(list, &n, err));
+    const tn_interface *i = with_name(list, n, bind->host);
+    bool said = i != NULL || tn_endpoint_is_inside(bind);
+    bool known = false;
+    i = i != NULL ? i : of_name(list, n, bind->host, &known);
+    if (!said && (i == NULL ? !known : i->is_loopback)) {
+        const tn_interface *way =
+            toward != NULL && !toward->is_ipc ? on_the_way(list, n, toward) : NULL;
+        i = way != NULL ? way : the_only_open_one(list, n);
+    }
+    if (i == NULL) {
+        return none_fits(list, n, bind->host, err);
+    }
+    (void)snprintf(bind->host, sizeof bind->host, "%s", i->address);
+    memcpy(name, i->name, sizeof i->name);
+    return TN_OK;
+}
+
+tn_status tn_roster_place(const tn_roster *r, tn_endpoint *out, tn_error *err)
+{
+    tn_endpoint own;
+    tn_endpoint root;
+    char name[TN_INTERFACE_NAME];
+    char text[TN_ENDPOINT_SIZE];
+    const char *first = r->rank > 0 ? r->address[0] : NULL;
+    TN_TRY(tn_endpoint_read(r->bind, 0, &own, err));
+    if (first != NULL) {
+        TN_TRY(tn_endpoint_read(first, 0, &root, err));
+    }
+    TN_TRY(tn_interfaces_choose(&own, first != NULL ? &root : NULL, name, err));
+    tn_endpoint_write(&own, text);
+    tn_log(TN_LOG_INFO, "%s: at %s%s%s", r->how, text, name[0] != '\0' ? ", interface " : "", name);
+    *out = own;
+    return TN_OK;
+}
+
+static const char *get_env(void *ctx, const char *name)
+{
+    (void)ctx;
+    return getenv(name); // NOLINT(concurrency-mt-unsafe): nobody sets it
+}
+
+static bool is_local(void *ctx, const char *host)
+{
+    (void)ctx;
+    return tn_interfaces_have(host);
+}
+
+tn_roster_in tn_roster_here(const tn_peers_opts *opts, const char *run_dir,
+                            char host[TN_ENDPOINT_HOST])
+{
+    if (gethostname(host, TN_ENDPOINT_HOST) != 0) {
+        memcpy(host, "localhost", sizeof "localhost");
+    }
+    host[TN_ENDPOINT_HOST - 1] = '\0';
+    return (tn_roster_in){.get = get_env,
+                          .is_local = is_local,
+                          .peers = *opts,
+                          .host = host,
+                          .run_dir = run_dir,
+                          .uid = geteuid()};
+}

@@ -1,0 +1,43 @@
+/* interfaces.h - which of this machine's addresses the others should use.
+ *
+ * A machine has many: loopback, bridges of containers, a management network, a fast one. What a
+ * peer binds is found in this order:
+ *
+ *     an interface by name, a number           as they are
+ *     a name                                   the address it stands for
+ *     loopback, or a name nobody knows yet     the address that is the way to rank 0
+ *     no way either                            the only interface that is up, or an error
+ *
+ * The third is what Debian makes of a machine's own name (127.0.1.1). A name or a number of another
+ * machine is an error, which lists what there is. Names may be asked of DNS, so these block as long
+ * as the resolver does: call them before anything else runs.
+ */
+#ifndef TN_CLUSTER_INTERFACES_H
+#define TN_CLUSTER_INTERFACES_H
+
+#include "cluster/launch/endpoint.h"
+
+enum { TN_INTERFACE_NAME = 16 }; /* longest name and its NUL */
+
+typedef struct tn_interface {
+    char name[TN_INTERFACE_NAME]; /* "eth0" */
+    char address[64];             /* "10.1.0.7" */
+    bool is_loopback;
+} tn_interface;
+
+enum { TN_INTERFACES_MAX = 64 };
+
+/* The addresses of interfaces that are up, IPv4 first; at most TN_INTERFACES_MAX. TN_E_IO. */
+tn_status tn_interfaces_list(tn_interface out[TN_INTERFACES_MAX], uint32_t *n,
+                             tn_error *err) TN_MUST_USE;
+
+/* Whether `host` is a name or an address of this machine. Unknown names are not. */
+bool tn_interfaces_have(const char *host);
+
+/* Puts a number in place of the host of `bind`, which stays as it is when it is ipc or "*".
+ * `toward` is the address of rank 0, or NULL. *name is the interface's, "" when it has none.
+ * TN_E_CONFIG: nothing above fits. */
+tn_status tn_interfaces_choose(tn_endpoint *bind, const tn_endpoint *toward,
+                               char name[TN_INTERFACE_NAME], tn_error *err) TN_MUST_USE;
+
+#endif

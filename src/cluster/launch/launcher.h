@@ -1,0 +1,48 @@
+/* launcher.h - what starts processes tells each of them who it is, in its environment.
+ *
+ * A launcher is a constant of one function that reads the environment; the list is launchers.def.
+ * The first that knows this process's rank decides; later ones that agree with it add what it
+ * does not know (membership.c). Nothing is looked up, opened or waited for.
+ */
+#ifndef TN_CLUSTER_LAUNCHER_H
+#define TN_CLUSTER_LAUNCHER_H
+
+#include "cluster/launch/membership.h"
+
+/* What a launcher says. Texts live in the environment or in the arena. */
+typedef struct tn_launched {
+    bool is_here;               /* this process is of its making; else only `note` counts */
+    bool one_host;              /* all of the group are on one machine */
+    uint32_t rank;              /* TN_UNSET_U32: it does not say */
+    uint32_t size;              /* the same */
+    const char *root;           /* address of rank 0, or NULL */
+    const char *const *address; /* of every rank, or NULL */
+    const char *const *host;    /* names of every rank's machine, or NULL */
+    const char *job;            /* names this run, the same text in every rank; or NULL */
+    const char *note;           /* why it is not here although it seems so; or NULL */
+} tn_launched;
+
+typedef struct tn_launcher {
+    const char *name; /* as messages call it: "Slurm" */
+    /* `size` is what the user said, TN_UNSET_U32 when nothing. Half a message of a launcher is
+     * TN_E_CONFIG. */
+    tn_status (*find)(const tn_roster_in *in, uint32_t size, tn_arena *arena, tn_launched *out,
+                      tn_error *err);
+} tn_launcher;
+
+#define TN_LAUNCHER(name) extern const tn_launcher tn_launcher_##name;
+#include "cluster/launch/launchers.def"
+#undef TN_LAUNCHER
+
+/* A whole number below `limit` in variable `name`. *out stays as it is when the variable is not
+ * set or empty. TN_E_CONFIG: it holds something else. */
+tn_status tn_env_u32(const tn_roster_in *in, const char *name, uint32_t limit, uint32_t *out,
+                     tn_error *err) TN_MUST_USE;
+
+/* A variable; NULL when it is not set or empty. */
+const char *tn_env(const tn_roster_in *in, const char *name);
+
+/* Text as printf makes it, in the arena. */
+const char *tn_arena_text(tn_arena *arena, const char *fmt, ...) TN_PRINTF(2, 3);
+
+#endif

@@ -1,0 +1,75 @@
+/* launcher_kubernetes.c - pods of an indexed Job or of a StatefulSet, behind a headless service.
+ *
+ *     indexed Job      JOB_COMPLETION_INDEX=2, host name train-2      train-0.SERVICE is rank 0
+ *     StatefulSet      host name tnet-2                               tnet-0.SERVICE
+ *
+ * Kubernetes tells a pod neither how many there are nor the service's name: TNET_PEERS and
+ * TNET_SERVICE do. A pod has a network of its own, so all listen at the same port.
+ */
+#include "base/core/number.h"
+#include "cluster/launch/launcher.h"
+
+#include <string.h>
+
+/* The number at the end of "train-2", and where its '-' stands; NULL: there is none. */
+static const char *ordinal(const char *host, uint32_t *out)
+{
+    const char *dash = strrchr(host, '-');
+    uint64_t value = 0;
+    if (dash == NULL || dash == host ||
+        tn_read_u64(dash + 1, strlen(dash + 1), &value) != TN_NUM_OK || value >= TN_PEERS_MAX) {
+        return NULL;
+    }
+    *out = (uint32_t)value;
+    return dash;
+}
+
+static tn_status name_pods(const tn_roster_in *in, const char *service, const char *dash,
+                           tn_arena *arena, tn_launched *out, tn_error *err)
+{
+    uint32_t port = TN_ENDPOINT_PORT;
+    TN_TRY(tn_env_u32(in, "TNET_PORT", UINT16_MAX + 1, &port, err));
+    const char **address = TN_NEW_ARRAY(arena, const char *, out->size);
+    const char **host = TN_NEW_ARRAY(arena, const char *, out->size);
+    for (uint32_t r = 0; r < out->size; r++) {
+        host[r] = tn_arena_text(arena, "%.*s-%u", (int)(dash - in->host), in->host, r);
+        address[r] = tn_arena_text(arena, "%s.%s:%u", host[r], service, port);
+    }
+    out->address = address;
+    out->host = host;
+    out->job = tn_arena_text(arena, "%.*s.%s", (int)(dash - in->host), in->host, service);
+    return TN_OK;
+}
+
+static tn_status find(const tn_roster_in *in, uint32_t size, tn_arena *arena, tn_launched *out,
+                      tn_error *err)
+{
+    const char *service = tn_env(in, "TNET_SERVICE");
+    uint32_t number = TN_UNSET_U32;
+    const char *dash = ordinal(in->host, &number);
+    TN_TRY(tn_env_u32(in, "JOB_COMPLETION_INDEX", TN_PEERS_MAX, &out->rank, err));
+    bool is_pod = tn_env(in, "KUBERNETES_SERVICE_HOST") != NULL;
+    if (out->rank == TN_UNSET_U32 && (!is_pod || service == NULL || dash == NULL)) {
+        return TN_OK; /* a pod by itself, or none */
+    }
+    if (size == TN_UNSET_U32 && service == NULL) {
+        return TN_OK; /* an indexed Job whose pods have nothing to do with each other */
+    }
+    out->is_here = true;
+    out->size = size;
+    if (out->rank == TN_UNSET_U32) {
+        out->rank = number;
+    }
+    if (size == TN_UNSET_U32 || size == 1 || service == NULL) {
+        return TN_OK;
+    }
+    if (dash == NULL || number != out->rank) {
+        return tn_fail(err, TN_E_CONFIG,
+                       "pod %u has the host name '%s', which does not end in -%u\n"
+                       "hint: set the pods' subdomain to the name of the headless service",
+                       out->rank, in->host, out->rank);
+    }
+    return name_pods(in, service, dash, arena, out, err);
+}
+
+const tn_launcher tn_launcher_kubernetes = {.name = "Kubernetes", .find = find};

@@ -1,0 +1,72 @@
+/* membership.h - who this process is in its group: rank, size, and where the others are.
+ *
+ *     cluster.peers        auto (a launcher's word, alone without one), a number, a list of
+ * addresses TNET_RANK            this process, from 0          TNET_PEERS       how many
+ *     TNET_PEER_LIST       addresses of all, by rank     TNET_ROOT        the address of rank 0
+ *     TNET_PORT            of rank 0, or of every pod    TNET_BIND        own interface or address
+ *     TNET_SERVICE         headless service of the pods  TNET_JOB         names the run
+ *
+ * and what Slurm, Open MPI, PMI and Kubernetes set by themselves; see docs/cluster.md. Rank 0 must
+ * be findable; the others may have no address yet: they bind a port that the system chooses, tell
+ * it to rank 0, and learn each other's from it.
+ *
+ * tn_roster_find is a function of its input alone: no file, no socket, no environment but what
+ * `get` returns. What it returns lives in the arena or where the input's texts live.
+ */
+#ifndef TN_CLUSTER_MEMBERSHIP_H
+#define TN_CLUSTER_MEMBERSHIP_H
+
+#include "base/keys/keyset.h"
+#include "cluster/launch/endpoint.h"
+#include "config/field.h"
+
+enum { TN_PEERS_MAX = TN_PARTITIONS }; /* each owns one at least */
+
+/* The option cluster.peers, as written. */
+typedef struct tn_peers_opts {
+    uint32_t n;      /* 0: auto */
+    tn_strs address; /* or a list of n addresses, by rank */
+} tn_peers_opts;
+
+/* Reads the tree of cluster.peers (NULL or null: auto). Faults go to b->diag. */
+void tn_peers_bind(const tn_binder *b, const tn_tree *tree, tn_peers_opts *out);
+
+typedef struct tn_roster_in {
+    const char *(*get)(void *ctx, const char *name); /* an environment variable, or NULL */
+    bool (*is_local)(void *ctx,
+                     const char *host); /* whether this machine has that name or address */
+    void *ctx;
+    tn_peers_opts peers;
+    const char *host;    /* name of this machine */
+    const char *run_dir; /* the same for all peers; NULL: none */
+    uint32_t uid;        /* of this process */
+} tn_roster_in;
+
+typedef struct tn_roster {
+    uint32_t rank, size;        /* size 1: alone; then nothing below is set but `how` */
+    uint64_t job;               /* tells runs apart; the same in all peers, never 0 */
+    const char *const *address; /* size; NULL where it is not known yet */
+    const char *const *host;    /* size; for messages; NULL where it is not known */
+    uint32_t n_here;            /* ranks on this machine, as far as names and addresses tell */
+    const char *bind; /* own address to listen at; the port may be 0: the system's choice */
+    const char *meet; /* file of rank 0's address, where address[0] is NULL; else NULL */
+    const char *how;  /* "rank 2 of 8 by Slurm, job 17.0"; for the log */
+} tn_roster;
+
+/* TN_E_CONFIG: sizes or ranks that contradict each other, a rank without a size, no way to find
+ * rank 0, words that cannot be read. */
+tn_status tn_roster_find(tn_roster *out, const tn_roster_in *in, tn_arena *arena,
+                         tn_error *err) TN_MUST_USE;
+
+/* The input of a real process: its environment, interfaces, name and user. `opts` and `run_dir` are
+ * kept, not copied. */
+tn_roster_in tn_roster_here(const tn_peers_opts *opts, const char *run_dir,
+                            char host[TN_ENDPOINT_HOST]);
+
+/* Where this process listens: r->bind with a number in place of a name
+ * (cluster/launch/interfaces.h), which may ask DNS. Tells the log who the process is and which
+ * interface it chose. TN_E_CONFIG: the machine has no such address, or several that might be meant.
+ */
+tn_status tn_roster_place(const tn_roster *r, tn_endpoint *out, tn_error *err) TN_MUST_USE;
+
+#endif

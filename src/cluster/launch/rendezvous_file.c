@@ -1,0 +1,62 @@
+/* rendezvous_file.c - see rendezvous_file.h. */
+#include "cluster/launch/rendezvous_file.h"
+
+#include "base/core/number.h"
+#include "base/file/file.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { JOB_CHARS = 16 };
+
+tn_status tn_meeting_tell(const char *path, uint64_t job, const char *address, tn_error *err)
+{
+    char dir[TN_PATH_SIZE] = ".";
+    const char *slash = strrchr(path, '/');
+    if (slash != NULL && slash != path && (size_t)(slash - path) < sizeof dir) {
+        memcpy(dir, path, (size_t)(slash - path));
+        dir[slash - path] = '\0';
+        TN_TRY(tn_dir_make(dir, err));
+    }
+    tn_text line = {0};
+    tn_text_addf(&line, "%0*" PRIx64 " %s\n", JOB_CHARS, job, address);
+    tn_status status = tn_text_check(&line, "the address of rank 0", err);
+    if (status == TN_OK) {
+        status = tn_file_replace(path, line.data, line.size, err);
+    }
+    tn_text_done(&line);
+    return status;
+}
+
+/* Whether `line` is "job address\n" of this run. */
+static bool is_ours(const tn_text *line, uint64_t job, tn_endpoint *out)
+{
+    uint64_t named = 0;
+    if (line->size < JOB_CHARS + 3 || line->data[JOB_CHARS] != ' ' ||
+        line->data[line->size - 1] != '\n' ||
+        tn_read_hex(line->data, JOB_CHARS, &named) != TN_NUM_OK || named != job) {
+        return false;
+    }
+    line->data[line->size - 1] = '\0';
+    tn_error ignored;
+    return tn_endpoint_read(line->data + JOB_CHARS + 1, 0, out, &ignored) == TN_OK &&
+           (out->is_ipc || out->port != 0);
+}
+
+tn_status tn_meeting_look(const char *path, uint64_t job, char out[TN_ENDPOINT_SIZE], tn_error *err)
+{
+    tn_text line = {0};
+    tn_endpoint e;
+    if (!tn_path_exists(path)) {
+        return TN_END;
+    }
+    tn_status status = tn_file_read_all(path, TN_ENDPOINT_SIZE + JOB_CHARS + 2, &line, err);
+    if (status == TN_E_LIMIT || (status == TN_OK && !is_ours(&line, job, &e))) {
+        status = TN_END;
+    }
+    if (status == TN_OK) {
+        tn_endpoint_write(&e, out);
+    }
+    tn_text_done(&line);
+    return status;
+}

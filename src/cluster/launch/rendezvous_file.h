@@ -1,0 +1,22 @@
+/* rendezvous_file.h - a file in which rank 0 writes where it is, for launchers that do not say.
+ *
+ *     RUN_DIR/peers.root     "0123456789abcdef tcp://10.1.0.7:41234\n": the run, the address
+ *
+ * The run's name keeps the address of an earlier run from being taken for this one's. The folder
+ * must be one that all machines see; a file system may show the file late, so the others look again
+ * until their own deadline.
+ */
+#ifndef TN_CLUSTER_RENDEZVOUS_FILE_H
+#define TN_CLUSTER_RENDEZVOUS_FILE_H
+
+#include "cluster/launch/endpoint.h"
+
+/* By rank 0, once it has bound. Makes the folder. */
+tn_status tn_meeting_tell(const char *path, uint64_t job, const char *address,
+                          tn_error *err) TN_MUST_USE;
+
+/* By the others: TN_END while there is nothing of this run. Never waits. */
+tn_status tn_meeting_look(const char *path, uint64_t job, char out[TN_ENDPOINT_SIZE],
+                          tn_error *err) TN_MUST_USE;
+
+#endif

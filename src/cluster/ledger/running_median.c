@@ -1,0 +1,46 @@
+/* running_median.c - see running_median.h. */
+#include "cluster/ledger/running_median.h"
+
+#include <string.h>
+
+static uint32_t count(const tn_recent *r)
+{
+    return r->added < TN_RECENT_MAX ? (uint32_t)r->added : TN_RECENT_MAX;
+}
+
+/* How many of the n sorted values are below `value`. */
+static uint32_t below(const tn_recent *r, uint32_t n, uint64_t value)
+{
+    uint32_t low = 0;
+    while (low < n) {
+        uint32_t middle = low + (n - low) / 2;
+        if (r->sorted[middle] < value) {
+            low = middle + 1;
+        } else {
+            n = middle;
+        }
+    }
+    return low;
+}
+
+void tn_recent_add(tn_recent *r, uint64_t value)
+{
+    uint32_t n = count(r);
+    uint64_t *oldest = &r->value[r->added % TN_RECENT_MAX];
+    if (n == TN_RECENT_MAX) {
+        uint32_t i = below(r, n, *oldest);
+        n--;
+        memmove(&r->sorted[i], &r->sorted[i + 1], (n - i) * sizeof r->sorted[0]);
+    }
+    uint32_t i = below(r, n, value);
+    memmove(&r->sorted[i + 1], &r->sorted[i], (n - i) * sizeof r->sorted[0]);
+    r->sorted[i] = value;
+    *oldest = value;
+    r->added++;
+}
+
+uint64_t tn_recent_median(const tn_recent *r)
+{
+    uint32_t n = count(r);
+    return n == 0 ? 0 : r->sorted[n / 2];
+}

@@ -1,0 +1,50 @@
+/* flood_guard.h - connections that send and send and never finish a message are cut.
+ *
+ *     bytes that came, as the kernel counts them   ───┬───────────────┬────>
+ *                                                     │   <= most     │
+ *                               the last message was handed on        now: cut when it is more
+ *
+ * libzmq hands a message on with its last part, limits each part and counts parts nowhere: one
+ * message that never ends fills the memory, and nothing of it is ever seen. So whoever owns a
+ * ROUTER learns from libzmq which connections it accepts, asks the kernel now and then how much
+ * came by each, and shuts down one that has sent more than a message may have since its last
+ * message was handed on. Memory then grows by `most` and what arrives between two looks.
+ *
+ * Only over TCP: over ipc the kernel does not count, and the other side is the same user, who could
+ * end this process as well. One thread.
+ */
+#ifndef TN_CLUSTER_FLOOD_GUARD_H
+#define TN_CLUSTER_FLOOD_GUARD_H
+
+#include "cluster/security/zmqcalls.h"
+
+#include <stdint.h>
+
+typedef struct tn_flood tn_flood;
+
+/* Connections that ended before they were let in or refused: ZAP (cluster/net/zap.h) never saw
+ * them. */
+typedef struct tn_flood_failures {
+    uint64_t n;
+    const char *why; /* what the last one did; static */
+} tn_flood_failures;
+
+/* What was accepted before is not watched. Both must outlive it. TN_E_PEER: libzmq refuses. */
+tn_status tn_flood_open(tn_flood **out, const tn_zmq *z, void *context, void *router, uint64_t most,
+                        tn_error *err) TN_MUST_USE;
+/* Before the router is closed. NULL is fine. */
+void tn_flood_close(tn_flood *f);
+
+/* A message, or a part of one, that the router handed on. */
+void tn_flood_heard(tn_flood *f, const zmq_msg_t *message);
+
+/* Cuts whom it must; ten times a second is well. Returns how many. */
+uint32_t tn_flood_look(tn_flood *f);
+
+/* As of the last look; the log has them once a minute at most, and at the end. */
+tn_flood_failures tn_flood_failed(const tn_flood *f);
+
+/* Connections that are watched, as of the last look. */
+uint32_t tn_flood_watched(const tn_flood *f);
+
+#endif

@@ -1,0 +1,126 @@
+/* out_message.c - see out_message.h. */
+#include "cluster/net/out_message.h"
+
+#include "base/core/alloc.h"
+
+#include <pthread.h>
+
+enum { BIN_FIRST = 9, BIN_LAST = 30, BINS = BIN_LAST - BIN_FIRST + 1 }; /* 512 bytes .. 1 GiB */
+
+struct tn_parcels {
+    pthread_mutex_t lock;
+    tn_parcel *idle[BINS]; /* guarded by lock, as are these */
+    uint64_t bytes;
+    uint32_t n_taken;
+};
+
+tn_status tn_parcels_new(tn_parcels **out, tn_error *err)
+{
+    *out = tn_try_alloc(1, sizeof **out, "messages", err);
+    if (*out == NULL) {
+        return TN_E_MEMORY;
+    }
+    (void)pthread_mutex_init(&(*out)->lock, NULL);
+    return TN_OK;
+}
+
+void tn_parcels_free(tn_parcels *pool)
+{
+    if (pool == NULL) {
+        return;
+    }
+    TN_ASSERT(pool->n_taken == 0);
+    for (uint32_t bin = 0; bin < BINS; bin++) {
+        while (pool->idle[bin] != NULL) {
+            tn_parcel *p = pool->idle[bin];
+            pool->idle[bin] = p->next;
+            tn_free(p->bytes);
+            tn_free(p);
+        }
+    }
+    (void)pthread_mutex_destroy(&pool->lock);
+    tn_free(pool);
+}
+
+static uint32_t bin_of(uint64_t bytes)
+{
+    uint32_t bin = 0;
+    while (UINT64_C(1) << (BIN_FIRST + bin) < bytes) {
+        bin++;
+    }
+    return bin;
+}
+
+static tn_parcel *make(uint32_t bin, tn_error *err)
+{
+    tn_parcel *p = tn_try_alloc(1, sizeof *p, "a message", err);
+    char *bytes = tn_try_alloc((size_t)1 << (BIN_FIRST + bin), 1, "a message", err);
+    if (p == NULL || bytes == NULL) {
+        tn_free(p);
+        tn_free(bytes);
+        return NULL;
+    }
+    p->bytes = bytes;
+    p->bin = bin;
+    return p;
+}
+
+tn_status tn_parcel_take(tn_parcel **out, tn_parcels *pool, uint64_t payload, tn_error *err)
+{
+    *out = NULL;
+    if (payload > (UINT64_C(1) << BIN_LAST) - TN_FRAME_HEAD) {
+        return tn_fail(err, TN_E_LIMIT, "a message of %llu bytes is longer than 1 GiB",
+                       (unsigned long long)payload);
+    }
+    const uint32_t bin = bin_of(payload + TN_FRAME_HEAD);
+    (void)pthread_mutex_lock(&pool->lock);
+    tn_parcel *p = pool->idle[bin];
+    if (p != NULL) {
+        pool->idle[bin] = p->next;
+    }
+    pool->n_taken++;
+    pool->bytes += p == NULL ? UINT64_C(1) << (BIN_FIRST + bin) : 0;
+    (void)pthread_mutex_unlock(&pool->lock);
+    p = p != NULL ? p : make(bin, err);
+    if (p == NULL) {
+        (void)pthread_mutex_lock(&pool->lock);
+        pool->n_taken--;
+        pool->bytes -= UINT64_C(1) << (BIN_FIRST + bin);
+        (void)pthread_mutex_unlock(&pool->lock);
+        return TN_E_MEMORY;
+    }
+    p->frame = (tn_frame){.bytes = payload};
+    p->sealed = false;
+    p->to_incarnation = 0;
+    p->next = NULL;
+    p->pool = pool;
+    atomic_store_explicit(&p->references, 1, memory_order_relaxed);
+    *out = p;
+    return TN_OK;
+}
+
+void tn_parcel_hold(tn_parcel *p)
+{
+    (void)atomic_fetch_add_explicit(&p->references, 1, memory_order_relaxed);
+}
+
+void tn_parcel_drop(tn_parcel *p)
+{
+    if (p == NULL || atomic_fetch_sub_explicit(&p->references, 1, memory_order_acq_rel) > 1) {
+        return;
+    }
+    tn_parcels *pool = p->pool;
+    (void)pthread_mutex_lock(&pool->lock);
+    p->next = pool->idle[p->bin];
+    pool->idle[p->bin] = p;
+    pool->n_taken--;
+    (void)pthread_mutex_unlock(&pool->lock);
+}
+
+uint64_t tn_parcels_bytes(tn_parcels *pool)
+{
+    (void)pthread_mutex_lock(&pool->lock);
+    uint64_t bytes = pool->bytes;
+    (void)pthread_mutex_unlock(&pool->lock);
+    return bytes;
+}

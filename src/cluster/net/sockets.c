@@ -1,0 +1,291 @@
+/* sockets.c - see sockets.h. */
+#include "cluster/net/sockets.h"
+
+#include "base/core/alloc.h"
+#include "base/core/bytes.h"
+#include "cluster/launch/ipcdir.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+struct tn_sockets {
+    tn_zmq z;
+    tn_sockets_opts opts;
+    void *context;
+    tn_zap *door;
+    uint32_t n_open; /* sockets that were not hung up */
+    tn_lock *own;    /* of the ipc address; NULL: none */
+};
+
+enum { ROUTER = 1, DEALER = 2, BOTH = ROUTER | DEALER };
+
+/* Options of type int. MAXMSGSIZE, the routing id, the domain and the keys follow by hand. */
+static const struct {
+    int option;
+    int value;
+    int on;
+} options[] = {
+    {ZMQ_LINGER, 0, BOTH},               /* -1 would hang at the end; answers say what arrived */
+    {ZMQ_ROUTER_MANDATORY, 1, ROUTER},   /* else what cannot be sent is dropped in silence */
+    {ZMQ_ROUTER_HANDOVER, 1, ROUTER},    /* a peer that returns is not kept out by its old self */
+    {ZMQ_IMMEDIATE, 1, BOTH},            /* nothing is queued for a connection that is not there */
+    {ZMQ_SNDHWM, 256, BOTH},             /* messages; our own caps are lower */
+    {ZMQ_RCVHWM, 256, BOTH},             /* the same */
+    {ZMQ_HEARTBEAT_IVL, 2000, BOTH},     /* ms; drops half-open connections */
+    {ZMQ_HEARTBEAT_TIMEOUT, 6000, BOTH}, /* ms */
+    {ZMQ_HANDSHAKE_IVL, 5000, BOTH},     /* ms; a slow handshake is none */
+    {ZMQ_CONNECT_TIMEOUT, 2000, BOTH},   /* ms */
+    {ZMQ_RECONNECT_IVL_MAX, 2000, BOTH}, /* ms; from 100 on, doubled */
+    {ZMQ_SNDTIMEO, 0, BOTH},             /* never wait inside a call: poll, with a deadline */
+    {ZMQ_RCVTIMEO, 0, BOTH},             /* the same */
+    {ZMQ_BACKLOG, 1024, BOTH},           /* all peers of a large group may come at once */
+};
+
+static tn_status failed(const tn_sockets *s, const char *what, tn_error *err)
+{
+    return tn_fail(err, TN_E_PEER, "cannot %s: %s", what, s->z.zmq_strerror(errno));
+}
+
+void tn_routing_id(uint32_t rank, uint64_t incarnation, uint8_t out[TN_ROUTING_ID])
+{
+    out[0] = 'T'; /* 0 is for ids that libzmq makes up */
+    tn_store_u32(out + 1, rank);
+    tn_store_u64(out + 5, incarnation);
+}
+
+bool tn_routing_id_read(const void *id, size_t size, uint32_t *rank, uint64_t *incarnation)
+{
+    const uint8_t *at = id;
+    if (size != TN_ROUTING_ID || at[0] != 'T') {
+        return false;
+    }
+    *rank = tn_load_u32(at + 1);
+    *incarnation = tn_load_u64(at + 5);
+    return true;
+}
+
+static tn_status open_context(tn_sockets *s, tn_error *err)
+{
+    bool keys = s->opts.security->kind == TN_SECURITY_CURVE;
+    int sockets = (int)(4 * s->opts.size + 64);
+    s->context = s->z.zmq_ctx_new();
+    /* one thread encrypts 185 MB/s */
+    if (s->context == NULL || s->z.zmq_ctx_set(s->context, ZMQ_IO_THREADS, keys ? 2 : 1) != 0 ||
+        s->z.zmq_ctx_set(s->context, ZMQ_MAX_SOCKETS, sockets) != 0) {
+        return failed(s, "start ZeroMQ", err);
+    }
+    return TN_OK;
+}
+
+tn_status tn_sockets_open(tn_sockets **out, const tn_zmq *z, const tn_sockets_opts *opts,
+                          tn_error *err)
+{
+    *out = NULL;
+    tn_sockets *s = tn_try_alloc(1, sizeof *s, "sockets", err);
+    if (s == NULL) {
+        return TN_E_MEMORY;
+    }
+    s->z = *z;
+    s->opts = *opts;
+    if (s->opts.max_msg_bytes == 0) {
+        s->opts.max_msg_bytes = TN_MESSAGE_BYTES_MAX;
+    }
+    tn_status status = open_context(s, err);
+    if (status == TN_OK) {
+        const tn_zap_rules rules = {.security = opts->security, .uid = geteuid()};
+        status = tn_zap_open(&s->door, z, s->context, &rules, err);
+    }
+    if (status != TN_OK) {
+        tn_sockets_close(s);
+        return status;
+    }
+    *out = s;
+    return TN_OK;
+}
+
+void tn_sockets_close(tn_sockets *s)
+{
+    if (s == NULL) {
+        return;
+    }
+    TN_ASSERT(s->n_open == 0); /* zmq_ctx_term() would wait for them */
+    tn_zap_close(s->door);
+    while (s->context != NULL && s->z.zmq_ctx_term(s->context) != 0 && errno == EINTR) {
+    }
+    tn_lock_release(s->own); /* the file of the socket is gone now */
+    tn_free(s);
+}
+
+void *tn_sockets_context(const tn_sockets *s)
+{
+    return s->context;
+}
+
+const tn_zap *tn_sockets_door(const tn_sockets *s)
+{
+    return s->door;
+}
+
+/* For what was sent last to leave, while sockets are closed; then it is dropped. */
+static const int last_ms = 200;
+
+void tn_sockets_hang_up(tn_sockets *s, void *socket)
+{
+    if (socket != NULL) {
+        TN_ASSERT(s->n_open > 0);
+        (void)s->z.zmq_setsockopt(socket, ZMQ_LINGER, &last_ms, sizeof last_ms);
+        int closed = s->z.zmq_close(socket);
+        TN_ASSERT(closed == 0);
+        s->n_open--;
+    }
+}
+
+static tn_status set(const tn_sockets *s, void *socket, int option, const void *value, size_t size,
+                     tn_error *err)
+{
+    return s->z.zmq_setsockopt(socket, option, value, size) == 0
+               ? TN_OK
+               : tn_fail(err, TN_E_PEER, "ZeroMQ refuses option %d: %s", option,
+                         s->z.zmq_strerror(errno));
+}
+
+static tn_status set_options(const tn_sockets *s, void *socket, int role, bool v6, tn_error *err)
+{
+    const int64_t bytes_max = (int64_t)s->opts.max_msg_bytes;
+    const int on = v6 ? 1 : 0;
+    uint8_t id[TN_ROUTING_ID];
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        if ((options[i].on & role) != 0) {
+            TN_TRY(set(s, socket, options[i].option, &options[i].value, sizeof(int), err));
+        }
+    }
+    tn_routing_id(s->opts.rank, s->opts.incarnation, id);
+    TN_TRY(set(s, socket, ZMQ_ROUTING_ID, id, sizeof id, err));
+    TN_TRY(set(s, socket, ZMQ_MAXMSGSIZE, &bytes_max, sizeof bytes_max, err));
+    TN_TRY(set(s, socket, ZMQ_IPV6, &on, sizeof on, err));
+    /* Who dials does not ask its own door (zap.h, tn_zap_is_dialled): libzmq keeps one pipe to the
+     * door for all connections of a DEALER, and 4.3.4 ends the process when an answer for one that
+     * broke comes while the next one is being greeted. */
+    return role == DEALER
+               ? TN_OK
+               : set(s, socket, ZMQ_ZAP_DOMAIN, TN_ZAP_DOMAIN, sizeof TN_ZAP_DOMAIN - 1, err);
+}
+
+static tn_status set_server_keys(const tn_sockets *s, void *socket, tn_error *err)
+{
+    const int yes = 1;
+    TN_TRY(set(s, socket, ZMQ_CURVE_SERVER, &yes, sizeof yes, err));
+    return set(s, socket, ZMQ_CURVE_SECRETKEY, s->opts.security->pair.secret, TN_CURVE_BYTES, err);
+}
+
+static tn_status set_client_keys(const tn_sockets *s, void *socket, uint32_t rank, tn_error *err)
+{
+    const tn_security *security = s->opts.security;
+    uint8_t theirs[TN_CURVE_BYTES];
+    TN_TRY(tn_allow_key_of(security->allow, rank, theirs, err));
+    TN_TRY(set(s, socket, ZMQ_CURVE_SERVERKEY, theirs, sizeof theirs, err));
+    TN_TRY(set(s, socket, ZMQ_CURVE_PUBLICKEY, security->pair.open, TN_CURVE_BYTES, err));
+    return set(s, socket, ZMQ_CURVE_SECRETKEY, security->pair.secret, TN_CURVE_BYTES, err);
+}
+
+static tn_status check_open(const tn_sockets *s, const tn_endpoint *e, const char *text,
+                            tn_error *err)
+{
+    if (s->opts.security->kind == TN_SECURITY_HOST && !tn_endpoint_is_inside(e)) {
+        return tn_fail(err, TN_E_CONFIG,
+                       "'%s' is open to other machines, and cluster.security says nothing\n"
+                       "hint: cluster.security: {key: PEER.key, allow: FOLDER} with keys from "
+                       "tnet-keygen, or {trusted_net: [10.1.0.0/16]} where nobody else can be",
+                       text);
+    }
+    return TN_OK;
+}
+
+/* A socket with its options; *out is NULL when it has none. */
+static tn_status make(tn_sockets *s, int role, const tn_endpoint *e, void **out, tn_error *err)
+{
+    void *socket = s->z.zmq_socket(s->context, role == ROUTER ? ZMQ_ROUTER : ZMQ_DEALER);
+    *out = NULL;
+    if (socket == NULL) {
+        return failed(s, "make a socket", err);
+    }
+    s->n_open++;
+    tn_status status = set_options(s, socket, role, strchr(e->host, ':') != NULL, err);
+    if (status != TN_OK) {
+        tn_sockets_hang_up(s, socket);
+        return status;
+    }
+    *out = socket;
+    return TN_OK;
+}
+
+static tn_status bind_to(const tn_sockets *s, void *socket, const char *text,
+                         char bound[TN_ENDPOINT_SIZE], tn_error *err)
+{
+    char at[TN_ENDPOINT_SIZE];
+    size_t size = sizeof at;
+    if (s->z.zmq_bind(socket, text) != 0) {
+        return tn_fail(
+            err, TN_E_PEER, "cannot listen at '%s': %s%s", text, s->z.zmq_strerror(errno),
+            errno == EADDRINUSE ? "\nhint: choose another port, by TNET_PORT or in the list "
+                                  "of peers"
+                                : "");
+    }
+    if (s->z.zmq_getsockopt(socket, ZMQ_LAST_ENDPOINT, at, &size) != 0) {
+        return failed(s, "ask for the port", err);
+    }
+    memcpy(bound, at, sizeof at);
+    return TN_OK;
+}
+
+tn_status tn_sockets_listen(tn_sockets *s, const tn_endpoint *own, void **router,
+                            char bound[TN_ENDPOINT_SIZE], tn_error *err)
+{
+    char text[TN_ENDPOINT_SIZE];
+    void *socket = NULL;
+    *router = NULL;
+    tn_endpoint_write(own, text);
+    TN_TRY(check_open(s, own, text, err));
+    TN_ASSERT(s->own == NULL);
+    TN_TRY(tn_ipc_take(own, &s->own, err));
+    TN_TRY(make(s, ROUTER, own, &socket, err));
+    tn_status status = TN_OK;
+    if (s->opts.security->kind == TN_SECURITY_CURVE && !own->is_ipc) {
+        status = set_server_keys(s, socket, err);
+    }
+    if (status == TN_OK) {
+        status = bind_to(s, socket, text, bound, err);
+    }
+    if (status != TN_OK) {
+        tn_sockets_hang_up(s, socket);
+        return status;
+    }
+    *router = socket;
+    return TN_OK;
+}
+
+tn_status tn_sockets_dial(tn_sockets *s, uint32_t rank, const tn_endpoint *to, void **dealer,
+                          tn_error *err)
+{
+    char text[TN_ENDPOINT_SIZE];
+    void *socket = NULL;
+    *dealer = NULL;
+    tn_endpoint_write(to, text);
+    TN_TRY(check_open(s, to, text, err));
+    TN_TRY(make(s, DEALER, to, &socket, err));
+    tn_status status = TN_OK;
+    if (s->opts.security->kind == TN_SECURITY_CURVE && !to->is_ipc) {
+        status = set_client_keys(s, socket, rank, err);
+    }
+    if (status == TN_OK && s->z.zmq_connect(socket, text) != 0) {
+        status =
+            tn_fail(err, TN_E_PEER, "cannot connect to '%s': %s", text, s->z.zmq_strerror(errno));
+    }
+    if (status != TN_OK) {
+        tn_sockets_hang_up(s, socket);
+        return status;
+    }
+    *dealer = socket;
+    return TN_OK;
+}

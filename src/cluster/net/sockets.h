@@ -1,0 +1,64 @@
+/* sockets.h - the sockets of a peer, with every option that matters set; docs/cluster.md has why.
+ *
+ *     tn_sockets *s;
+ *     TN_TRY(tn_sockets_open(&s, &z, &opts, err));         context and door (cluster/net/zap.h)
+ *     TN_TRY(tn_sockets_listen(s, &own, &router, bound, err));     bound: "tcp://10.1.0.7:41234"
+ *     TN_TRY(tn_sockets_dial(s, 3, &address_of_3, &dealer, err));
+ *     ..
+ *     tn_sockets_hang_up(s, dealer);  tn_sockets_hang_up(s, router);
+ *     tn_sockets_close(s);
+ *
+ * No call on these sockets waits: both timeouts are 0, zmq_poll() has the deadline. All functions
+ * belong to one thread, and a context does not survive a fork.
+ *
+ * An address that other machines can reach needs keys or a list of trusted networks. Over TCP all
+ * peers of a group with keys speak CURVE; ipc never does: there the user is checked.
+ */
+#ifndef TN_CLUSTER_SOCKETS_H
+#define TN_CLUSTER_SOCKETS_H
+
+#include "cluster/launch/endpoint.h"
+#include "cluster/net/zap.h"
+
+enum {
+    TN_ROUTING_ID = 13,              /* bytes: 'T', u32 rank, u64 incarnation, little-endian */
+    TN_MESSAGE_BYTES_MAX = 64 << 20, /* of one message, unless said otherwise */
+};
+
+typedef struct tn_sockets_opts {
+    uint32_t rank, size;
+    uint64_t incarnation;
+    uint64_t max_msg_bytes;      /* longer ones end their connection; 0: TN_MESSAGE_BYTES_MAX */
+    const tn_security *security; /* must outlive the sockets */
+} tn_sockets_opts;
+
+typedef struct tn_sockets tn_sockets;
+
+/* TN_E_PEER: no context, no thread. */
+tn_status tn_sockets_open(tn_sockets **out, const tn_zmq *z, const tn_sockets_opts *opts,
+                          tn_error *err) TN_MUST_USE;
+/* Every socket must have been hung up. NULL is fine. */
+void tn_sockets_close(tn_sockets *s);
+
+/* A ROUTER at `own`, a number or ipc (cluster/launch/interfaces.h makes numbers of names), whose
+ * folder is made. Port 0 is a free one that the system chooses: `bound` says which. TN_E_CONFIG: an
+ * open address without security; TN_E_PEER: taken, or not this machine's. */
+tn_status tn_sockets_listen(tn_sockets *s, const tn_endpoint *own, void **router,
+                            char bound[TN_ENDPOINT_SIZE], tn_error *err) TN_MUST_USE;
+
+/* A DEALER that connects to `rank` now or later, again and again. TN_E_CONFIG: as above, or no key
+ * of that rank. */
+tn_status tn_sockets_dial(tn_sockets *s, uint32_t rank, const tn_endpoint *to, void **dealer,
+                          tn_error *err) TN_MUST_USE;
+
+/* Closes a socket; what does not leave within 200 ms is dropped. NULL is fine. */
+void tn_sockets_hang_up(tn_sockets *s, void *socket);
+
+void *tn_sockets_context(const tn_sockets *s);      /* for inproc sockets; lent */
+const tn_zap *tn_sockets_door(const tn_sockets *s); /* for its counters; lent */
+
+/* What a peer is called on the wire. False: not a routing id of ours. */
+void tn_routing_id(uint32_t rank, uint64_t incarnation, uint8_t out[TN_ROUTING_ID]);
+bool tn_routing_id_read(const void *id, size_t size, uint32_t *rank, uint64_t *incarnation);
+
+#endif

@@ -1,0 +1,257 @@
+/* zap.c - see zap.h. */
+#include "cluster/net/zap.h"
+
+#include "base/core/alloc.h"
+#include "base/core/clock.h"
+#include "base/core/log.h"
+#include "base/core/number.h"
+#include "base/thread/threads.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#define DOOR "inproc://zeromq.zap.01"
+#define ANY "any"
+
+enum { POLL_MS = 10000, LOG_EVERY_S = 60 };
+
+struct tn_zap {
+    tn_zmq z;
+    tn_zap_rules rules;
+    void *socket; /* REP; the thread's once it runs */
+    int stop;     /* eventfd: readable when the thread shall end */
+    tn_thread *thread;
+    double told_s[TN_ZAP_VERDICTS]; /* when the log last heard of it; the thread's */
+    _Atomic uint64_t count[TN_ZAP_VERDICTS];
+};
+
+/* One request, whole: the first TN_ZAP_FRAMES frames are kept, how many there were is counted. */
+typedef struct request {
+    zmq_msg_t message[TN_ZAP_FRAMES];
+    tn_bytes frame[TN_ZAP_FRAMES];
+    uint32_t kept, n;
+} request;
+
+/* False: nothing there, or the context ends. */
+static bool receive_frame(const tn_zap *zap, zmq_msg_t *message)
+{
+    int got;
+    do {
+        got = zap->z.zmq_msg_recv(message, zap->socket, ZMQ_DONTWAIT);
+    } while (got < 0 && errno == EINTR);
+    return got >= 0;
+}
+
+static bool receive(const tn_zap *zap, request *r)
+{
+    bool more = true;
+    r->kept = r->n = 0;
+    while (more) {
+        zmq_msg_t extra;
+        zmq_msg_t *message = r->kept < TN_ZAP_FRAMES ? &r->message[r->kept] : &extra;
+        (void)zap->z.zmq_msg_init(message);
+        if (!receive_frame(zap, message)) {
+            (void)zap->z.zmq_msg_close(message);
+            return false;
+        }
+        more = zap->z.zmq_msg_more(message) != 0;
+        r->n++;
+        if (message == &extra) {
+            (void)zap->z.zmq_msg_close(&extra);
+            continue;
+        }
+        r->frame[r->kept++] =
+            (tn_bytes){.data = zap->z.zmq_msg_data(message), .size = zap->z.zmq_msg_size(message)};
+    }
+    return true;
+}
+
+static void forget(const tn_zap *zap, request *r)
+{
+    for (uint32_t i = 0; i < r->kept; i++) {
+        (void)zap->z.zmq_msg_close(&r->message[i]);
+    }
+}
+
+/* A frame of an answer. There is room for it: a REP has one request at a time. */
+static void send_frame(const tn_zap *zap, const void *data, size_t size, int more)
+{
+    int sent;
+    do {
+        sent = zap->z.zmq_send(zap->socket, data, size, ZMQ_DONTWAIT | more);
+    } while (sent < 0 && errno == EINTR);
+}
+
+static void answer(const tn_zap *zap, const request *r, tn_zap_verdict v, uint32_t rank)
+{
+    const char *code = v == TN_ZAP_ADMITTED ? "200" : v == TN_ZAP_MALFORMED ? "500" : "400";
+    const char *text = tn_zap_verdict_text(v);
+    char user[16] = "";
+    if (v == TN_ZAP_ADMITTED && rank == TN_RANK_ANY) {
+        memcpy(user, ANY, sizeof ANY);
+    } else if (v == TN_ZAP_ADMITTED) {
+        (void)snprintf(user, sizeof user, "%u", rank);
+    }
+    const tn_bytes id = r->kept > TN_ZAP_ID ? r->frame[TN_ZAP_ID] : (tn_bytes){.data = ""};
+    send_frame(zap, "1.0", 3, ZMQ_SNDMORE);
+    send_frame(zap, id.data, id.size, ZMQ_SNDMORE);
+    send_frame(zap, code, 3, ZMQ_SNDMORE);
+    send_frame(zap, text, strlen(text), ZMQ_SNDMORE);
+    send_frame(zap, user, strlen(user), ZMQ_SNDMORE);
+    send_frame(zap, "", 0, 0);
+}
+
+/* A stranger who knocks a thousand times a second must not fill the log. */
+static void tell(tn_zap *zap, const request *r, tn_zap_verdict v)
+{
+    enum { AT = 3, KEY = 6 }; /* the address; the public half of a key */
+    char key[TN_CURVE_CHARS + 1] = "";
+    double now = tn_clock_s();
+    uint64_t count = atomic_load_explicit(&zap->count[v], memory_order_relaxed);
+    if (v == TN_ZAP_ADMITTED || (count > 1 && now - zap->told_s[v] < LOG_EVERY_S)) {
+        return;
+    }
+    zap->told_s[v] = now;
+    tn_bytes from = r->kept > AT ? r->frame[AT] : (tn_bytes){.data = ""};
+    if (v == TN_ZAP_KEY) { /* as it stands in its .pub file */
+        (void)zap->z.zmq_z85_encode(key, (const uint8_t *)r->frame[KEY].data, TN_CURVE_BYTES);
+    }
+    tn_log(TN_LOG_WARN, "refused a connection from '%.*s': %s (%llu so far)%s%s",
+           (int)(from.size < 80 ? from.size : 80), from.data, tn_zap_verdict_text(v),
+           (unsigned long long)count, key[0] != '\0' ? "; its public half is " : "", key);
+}
+
+static void serve(tn_zap *zap)
+{
+    request r;
+    bool whole = receive(zap, &r);
+    if (whole) {
+        uint32_t rank = TN_RANK_ANY;
+        tn_zap_verdict v =
+            r.n == r.kept ? tn_zap_judge(&zap->rules, r.frame, r.n, &rank) : TN_ZAP_MALFORMED;
+        atomic_fetch_add_explicit(&zap->count[v], 1, memory_order_relaxed);
+        answer(zap, &r, v, rank);
+        tell(zap, &r, v);
+    }
+    forget(zap, &r);
+}
+
+static tn_status run(void *arg, tn_error *err)
+{
+    tn_zap *zap = arg;
+    (void)err;
+    for (;;) {
+        zmq_pollitem_t items[] = {{.socket = zap->socket, .events = ZMQ_POLLIN},
+                                  {.fd = zap->stop, .events = ZMQ_POLLIN}};
+        int ready = zap->z.zmq_poll(items, 2, POLL_MS);
+        if (ready < 0 && errno != EINTR) {
+            break; /* the context ends */
+        }
+        if (ready > 0 && items[1].revents != 0) {
+            break;
+        }
+        if (ready > 0 && items[0].revents != 0) {
+            serve(zap);
+        }
+    }
+    (void)zap->z.zmq_close(zap->socket);
+    return TN_OK;
+}
+
+static tn_status open_socket(tn_zap *zap, void *context, tn_error *err)
+{
+    const int none = 0;
+    zap->socket = zap->z.zmq_socket(context, ZMQ_REP);
+    if (zap->socket == NULL) {
+        return tn_fail(err, TN_E_PEER, "cannot make a socket: %s", zap->z.zmq_strerror(errno));
+    }
+    if (zap->z.zmq_setsockopt(zap->socket, ZMQ_LINGER, &none, sizeof none) != 0 ||
+        zap->z.zmq_bind(zap->socket, DOOR) != 0) {
+        return tn_fail(err, TN_E_PEER, "cannot answer who may connect: %s",
+                       zap->z.zmq_strerror(errno));
+    }
+    return TN_OK;
+}
+
+tn_status tn_zap_open(tn_zap **out, const tn_zmq *z, void *context, const tn_zap_rules *rules,
+                      tn_error *err)
+{
+    *out = NULL;
+    tn_zap *zap = tn_try_alloc(1, sizeof *zap, "the door of the sockets", err);
+    if (zap == NULL) {
+        return TN_E_MEMORY;
+    }
+    zap->z = *z;
+    zap->rules = *rules;
+    zap->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    tn_status status = TN_OK;
+    if (zap->stop < 0) {
+        status = tn_fail(err, TN_E_PEER, "cannot make an eventfd: %s", strerrordesc_np(errno));
+    }
+    if (status == TN_OK) {
+        status = open_socket(zap, context, err);
+    }
+    if (status == TN_OK) {
+        status = tn_thread_start(&zap->thread, "tn-zap", run, zap, err);
+    }
+    if (status != TN_OK) {
+        tn_zap_close(zap);
+        return status;
+    }
+    *out = zap;
+    return TN_OK;
+}
+
+void tn_zap_close(tn_zap *zap)
+{
+    if (zap == NULL) {
+        return;
+    }
+    if (zap->thread != NULL) {
+        int failed = eventfd_write(zap->stop, 1);
+        TN_ASSERT(failed == 0);
+        tn_status ended = tn_thread_join(zap->thread, NULL);
+        TN_ASSERT(ended == TN_OK);
+    } else if (zap->socket != NULL) {
+        (void)zap->z.zmq_close(zap->socket);
+    }
+    if (zap->stop >= 0) {
+        (void)close(zap->stop);
+    }
+    tn_free(zap);
+}
+
+void tn_zap_counts(const tn_zap *zap, uint64_t out[TN_ZAP_VERDICTS])
+{
+    for (uint32_t v = 0; v < TN_ZAP_VERDICTS; v++) {
+        out[v] = atomic_load_explicit(&zap->count[v], memory_order_relaxed);
+    }
+}
+
+bool tn_zap_sender(const tn_zmq *z, const zmq_msg_t *message, uint32_t *rank)
+{
+    const char *user = z->zmq_msg_gets(message, "User-Id");
+    uint64_t value = 0;
+    if (user == NULL) {
+        return false;
+    }
+    if (strcmp(user, ANY) == 0) {
+        *rank = TN_RANK_ANY;
+        return true;
+    }
+    if (tn_read_u64(user, strlen(user), &value) != TN_NUM_OK || value >= TN_RANK_ANY) {
+        return false;
+    }
+    *rank = (uint32_t)value;
+    return true;
+}
+
+bool tn_zap_is_dialled(const tn_zmq *z, const tn_zap_rules *rules, const zmq_msg_t *message)
+{
+    const char *from = z->zmq_msg_gets(message, "Peer-Address");
+    return from != NULL && tn_zap_judge_dialled(rules, from) == TN_ZAP_ADMITTED;
+}

@@ -1,0 +1,152 @@
+/* curvekeys.c - see curvekeys.h. */
+#include "cluster/security/curvekeys.h"
+
+#include "base/file/file.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum {
+    TEXT_SIZE = TN_CURVE_CHARS + 1, /* with its NUL */
+    FILE_MAX = 1024,                /* bytes read of what may not be a key at all */
+    OTHERS = 077                    /* mode bits of everybody but the owner */
+};
+
+static tn_status check_curve(const tn_zmq *z, tn_error *err)
+{
+    if (z->zmq_has("curve") == 0) {
+        return tn_fail(err, TN_E_CONFIG, "this libzmq was built without CURVE");
+    }
+    return TN_OK;
+}
+
+tn_status tn_curve_make(const tn_zmq *z, tn_curve_pair *out, tn_error *err)
+{
+    char open[TEXT_SIZE];
+    char secret[TEXT_SIZE];
+    TN_TRY(check_curve(z, err));
+    if (z->zmq_curve_keypair(open, secret) != 0) {
+        return tn_fail(err, TN_E_CONFIG, "cannot make a key: %s", z->zmq_strerror(errno));
+    }
+    bool decoded = z->zmq_z85_decode(out->open, open) != NULL &&
+                   z->zmq_z85_decode(out->secret, secret) != NULL;
+    explicit_bzero(secret, sizeof secret);
+    TN_ASSERT(decoded);
+    return TN_OK;
+}
+
+typedef tn_status create_fn(tn_file **out, const char *path, tn_error *err);
+
+static tn_status write_key(const tn_zmq *z, const uint8_t key[TN_CURVE_BYTES], const char *path,
+                           create_fn *create, tn_error *err)
+{
+    char line[TEXT_SIZE];
+    tn_file *f = NULL;
+    TN_TRY(create(&f, path, err));
+    const char *text = z->zmq_z85_encode(line, key, TN_CURVE_BYTES);
+    TN_ASSERT(text != NULL);
+    line[TN_CURVE_CHARS] = '\n';
+    tn_status status = tn_file_write(f, line, sizeof line, err);
+    explicit_bzero(line, sizeof line);
+    if (status != TN_OK) {
+        tn_file_abandon(f);
+        return status;
+    }
+    return tn_file_commit(f, err);
+}
+
+tn_status tn_curve_write(const tn_zmq *z, const tn_curve_pair *pair, const char *secret_path,
+                         const char *open_path, tn_error *err)
+{
+    TN_TRY(write_key(z, pair->secret, secret_path, tn_file_create_private, err));
+    tn_status status = write_key(z, pair->open, open_path, tn_file_create, err);
+    tn_error later = {0}; /* the first failure is the one to tell */
+    if (status != TN_OK && tn_remove_file(secret_path, &later) != TN_OK) {
+        tn_error_context(err, "%s", later.text);
+    }
+    return status;
+}
+
+/* The 40 characters of a key file, ended by NUL; a newline may follow them and nothing else. */
+static tn_status read_text(const char *path, char out[TEXT_SIZE], tn_error *err)
+{
+    tn_text text = {0};
+    tn_status status = tn_file_read_all(path, FILE_MAX, &text, err);
+    if (status == TN_OK) {
+        size_t size = text.size;
+        size -= size == TEXT_SIZE && text.data[TN_CURVE_CHARS] == '\n' ? 1 : 0;
+        if (size == TN_CURVE_CHARS && memchr(text.data, '\0', size) == NULL) {
+            memcpy(out, text.data, size);
+            out[size] = '\0';
+        } else {
+            status = TN_E_LIMIT;
+        }
+    }
+    if (text.data != NULL) {
+        explicit_bzero(text.data, text.size);
+    }
+    tn_text_done(&text);
+    if (status == TN_E_LIMIT) {
+        return tn_fail(err, TN_E_CONFIG, "'%s' is no key: not %d characters", path, TN_CURVE_CHARS);
+    }
+    return status == TN_E_IO ? (err->code = TN_E_CONFIG) : status;
+}
+
+static tn_status not_z85(const char *path, tn_error *err)
+{
+    return tn_fail(err, TN_E_CONFIG, "'%s' is no key: not Z85", path);
+}
+
+static tn_status check_mode(const char *path, tn_error *err)
+{
+    struct stat st;
+    if (stat(path, &st) != 0) {
+        return tn_fail(err, TN_E_CONFIG, "cannot read '%s': %s", path, strerrordesc_np(errno));
+    }
+    if ((st.st_mode & OTHERS) != 0) {
+        return tn_fail(err, TN_E_CONFIG,
+                       "the secret key '%s' is open to others: its mode is 0%o, not 0600\n"
+                       "hint: chmod 600 %s, and make a new one if somebody may have read it",
+                       path, (unsigned)(st.st_mode & 07777), path);
+    }
+    return TN_OK;
+}
+
+tn_status tn_curve_read(const tn_zmq *z, const char *secret_path, tn_curve_pair *out, tn_error *err)
+{
+    char secret[TEXT_SIZE];
+    char open[TEXT_SIZE];
+    tn_curve_pair pair;
+    TN_TRY(check_curve(z, err));
+    TN_TRY(check_mode(secret_path, err));
+    TN_TRY(read_text(secret_path, secret, err));
+    /* zmq_curve_public() must not see what is not Z85 */
+    bool is_key = z->zmq_z85_decode(pair.secret, secret) != NULL &&
+                  z->zmq_curve_public(open, secret) == 0 &&
+                  z->zmq_z85_decode(pair.open, open) != NULL;
+    if (is_key) {
+        *out = pair;
+    }
+    explicit_bzero(secret, sizeof secret);
+    tn_curve_forget(&pair);
+    return is_key ? TN_OK : not_z85(secret_path, err);
+}
+
+tn_status tn_curve_read_open(const tn_zmq *z, const char *open_path, uint8_t out[TN_CURVE_BYTES],
+                             tn_error *err)
+{
+    char text[TEXT_SIZE];
+    uint8_t key[TN_CURVE_BYTES];
+    TN_TRY(read_text(open_path, text, err));
+    if (z->zmq_z85_decode(key, text) == NULL) {
+        return not_z85(open_path, err);
+    }
+    memcpy(out, key, sizeof key);
+    return TN_OK;
+}
+
+void tn_curve_forget(tn_curve_pair *pair)
+{
+    explicit_bzero(pair, sizeof *pair);
+}

@@ -1,0 +1,314 @@
+/* batch_union.c - see batch_union.h.
+ *
+ * A tile is some partitions. It first sorts their keys of all ranks and counts the different ones;
+ * once all tiles have, each knows where its keys and rows begin, and writes them. */
+#include "cluster/sync/batch_union.h"
+
+#include "base/core/alloc.h"
+#include "cluster/sync/batch_union_sort.h"
+
+#include <limits.h>
+#include <string.h>
+
+enum { TILE_PARTITIONS = 16, KEYS_MAX = INT32_MAX };
+
+struct tn_joint {
+    uint32_t n_ranks;
+    const tn_owners *owners;
+    const tn_layout *layout;
+    const tn_keyset *const *of; /* n_ranks, lent by the caller of unite */
+    uint32_t n_members;         /* keys of all ranks */
+    tn_member *members;         /* members_max: of each partition one behind the other, sorted */
+    tn_member *spare;           /* likewise: the other side of a merge */
+    uint32_t members_max;
+    uint32_t *begin;  /* n_partitions + 1: of a partition, in members */
+    uint64_t *floats; /* n_partitions + 1: of its rows; then of all rows before it */
+    uint32_t *first;  /* n_partitions + 1: the same of its different keys */
+    uint32_t *place;  /* members_max: of rank r's key i at from[r] + i, in the joint keyset */
+    uint32_t *from;   /* n_ranks + 1 */
+    uint64_t *key;    /* these, members_max (at: and one more), are the joint keyset's */
+    uint16_t *group;
+    uint32_t *at, *show, *click;
+    tn_keyset keys;
+    const float *rows; /* of what runs: see give and gather */
+    float *to;
+    const float *const *grads;
+    uint32_t rank;
+};
+
+tn_status tn_joint_new(tn_joint **out, uint32_t n_ranks, const tn_owners *owners,
+                       const tn_layout *layout, tn_error *err)
+{
+    TN_ASSERT(n_ranks > 0 && n_ranks <= TN_PARTITIONS);
+    *out = NULL;
+    tn_joint *j = tn_try_alloc(1, sizeof *j, "the joint batch", err);
+    if (j == NULL) {
+        return TN_E_MEMORY;
+    }
+    size_t n = (size_t)owners->n_partitions + 1;
+    *j = (tn_joint){.n_ranks = n_ranks, .owners = owners, .layout = layout};
+    j->begin = tn_try_alloc(n, sizeof *j->begin, "the joint batch", err);
+    j->floats = tn_try_alloc(n, sizeof *j->floats, "the joint batch", err);
+    j->first = tn_try_alloc(n, sizeof *j->first, "the joint batch", err);
+    j->from = tn_try_alloc((size_t)n_ranks + 1, sizeof *j->from, "the joint batch", err);
+    if (j->begin == NULL || j->floats == NULL || j->first == NULL || j->from == NULL) {
+        tn_joint_free(j);
+        return TN_E_MEMORY;
+    }
+    *out = j;
+    return TN_OK;
+}
+
+static void free_members(tn_joint *j)
+{
+    tn_free(j->members);
+    tn_free(j->spare);
+    tn_free(j->place);
+    tn_free(j->key);
+    tn_free(j->group);
+    tn_free(j->at);
+    tn_free(j->show);
+    tn_free(j->click);
+    j->members_max = 0;
+}
+
+void tn_joint_free(tn_joint *j)
+{
+    if (j == NULL) {
+        return;
+    }
+    free_members(j);
+    tn_free(j->begin);
+    tn_free(j->floats);
+    tn_free(j->first);
+    tn_free(j->from);
+    tn_free(j);
+}
+
+/* A quarter more than asked, so that it settles soon. */
+static tn_status make_room(tn_joint *j, uint32_t members, tn_error *err)
+{
+    if (j->key != NULL && members <= j->members_max) {
+        return TN_OK;
+    }
+    size_t n = (size_t)members + members / 4 + 1;
+    free_members(j);
+    j->members = tn_try_alloc(n, sizeof *j->members, "the joint batch", err);
+    j->spare = tn_try_alloc(n, sizeof *j->spare, "the joint batch", err);
+    j->place = tn_try_alloc(n, sizeof *j->place, "the joint batch", err);
+    j->key = tn_try_alloc(n, sizeof *j->key, "the joint batch", err);
+    j->group = tn_try_alloc(n, sizeof *j->group, "the joint batch", err);
+    j->at = tn_try_alloc(n + 1, sizeof *j->at, "the joint batch", err);
+    j->show = tn_try_alloc(n, sizeof *j->show, "the joint batch", err);
+    j->click = tn_try_alloc(n, sizeof *j->click, "the joint batch", err);
+    bool all = j->members != NULL && j->spare != NULL && j->place != NULL && j->key != NULL &&
+               j->group != NULL && j->at != NULL && j->show != NULL && j->click != NULL;
+    if (!all) {
+        free_members(j);
+        j->members = j->spare = NULL;
+        j->key = NULL;
+        j->group = NULL;
+        j->place = j->at = j->show = j->click = NULL;
+        return TN_E_MEMORY;
+    }
+    j->members_max = (uint32_t)n;
+    return TN_OK;
+}
+
+static tn_range tile_of(const tn_joint *j, uint32_t tile)
+{
+    return tn_tile(j->owners->n_partitions, TILE_PARTITIONS, tile);
+}
+
+static uint32_t n_tiles(const tn_joint *j)
+{
+    return tn_tile_count(j->owners->n_partitions, TILE_PARTITIONS);
+}
+
+/* The partition's keys of all ranks, one rank behind the other. */
+static void collect(const tn_joint *j, uint32_t partition)
+{
+    tn_member *to = j->members + j->begin[partition];
+    for (uint32_t r = 0; r < j->n_ranks; r++) {
+        const tn_keyset *keys = j->of[r];
+        if (keys == NULL) {
+            continue;
+        }
+        tn_range run = tn_keys_of_partition(keys, partition);
+        for (uint32_t i = run.from; i < run.to; i++) {
+            *to++ = (tn_member){
+                .key = keys->key[i], .index = i, .rank = (uint16_t)r, .group = keys->group[i]};
+        }
+    }
+}
+
+/* First round: sorted members, and how many different keys and floats they are. */
+static void count_tile(void *job, uint32_t tile)
+{
+    tn_joint *j = job;
+    tn_range run = tile_of(j, tile);
+    for (uint32_t p = run.from; p < run.to; p++) {
+        uint32_t n = j->begin[p + 1] - j->begin[p];
+        tn_member *m = j->members + j->begin[p];
+        collect(j, p);
+        tn_members_sort(m, j->spare + j->begin[p], n);
+        j->first[p] = 0;
+        j->floats[p] = 0;
+        for (uint32_t i = 0; i < n; i++) {
+            if (i == 0 || !tn_member_is_same(&m[i], &m[i - 1])) {
+                j->first[p]++;
+                j->floats[p] += tn_record_of(j->layout, m[i].group)->width;
+            }
+        }
+    }
+}
+
+/* Counts become places: the sum of all before. */
+static tn_status add_up(tn_joint *j, tn_error *err)
+{
+    uint32_t keys = 0;
+    uint64_t floats = 0;
+    const uint32_t n = j->owners->n_partitions;
+    for (uint32_t p = 0; p < n; p++) {
+        uint32_t own_keys = j->first[p];
+        uint64_t own_floats = j->floats[p];
+        j->first[p] = keys;
+        j->floats[p] = floats;
+        keys += own_keys;
+        floats += own_floats;
+    }
+    j->first[n] = keys;
+    j->floats[n] = floats;
+    if (floats > UINT32_MAX) {
+        return tn_fail(err, TN_E_LIMIT, "the joint batch has rows of %llu floats, at most 2^32 - 1",
+                       (unsigned long long)floats);
+    }
+    return TN_OK;
+}
+
+/* Second round: the joint keys of a tile, and the places of its members. */
+static void write_tile(void *job, uint32_t tile)
+{
+    tn_joint *j = job;
+    tn_range run = tile_of(j, tile);
+    uint32_t k = j->first[run.from];
+    uint32_t at = (uint32_t)j->floats[run.from];
+    const tn_member *m = j->members + j->begin[run.from];
+    const tn_member *end = j->members + j->begin[run.to];
+    while (m < end) {
+        const tn_member *lead = m;
+        j->key[k] = lead->key;
+        j->group[k] = lead->group;
+        j->at[k] = at;
+        j->show[k] = 0;
+        j->click[k] = 0;
+        for (; m < end && tn_member_is_same(m, lead); m++) {
+            j->show[k] += j->of[m->rank]->show[m->index];
+            j->click[k] += j->of[m->rank]->click[m->index];
+            j->place[j->from[m->rank] + m->index] = k;
+        }
+        at += tn_record_of(j->layout, lead->group)->width;
+        k++;
+    }
+}
+
+/* Where each partition's members begin, and each rank's places. */
+static tn_status lay_out(tn_joint *j, tn_error *err)
+{
+    uint64_t members = 0;
+    for (uint32_t r = 0; r < j->n_ranks; r++) {
+        j->from[r] = (uint32_t)members;
+        members += j->of[r] != NULL ? j->of[r]->n : 0;
+        if (members > KEYS_MAX) {
+            return tn_fail(err, TN_E_LIMIT, "the joint batch has more than %d keys", KEYS_MAX);
+        }
+    }
+    j->n_members = (uint32_t)members;
+    j->from[j->n_ranks] = j->n_members;
+    for (uint32_t p = 0; p <= j->owners->n_partitions; p++) {
+        j->begin[p] = 0;
+        for (uint32_t r = 0; r < j->n_ranks; r++) {
+            j->begin[p] += j->of[r] != NULL ? j->of[r]->first[p] : 0;
+        }
+    }
+    return make_room(j, j->n_members, err);
+}
+
+tn_status tn_joint_unite(tn_joint *j, tn_team *team, const tn_keyset *const *keys, tn_error *err)
+{
+    j->of = keys;
+    TN_TRY(lay_out(j, err));
+    tn_team_run(team, n_tiles(j), count_tile, j);
+    TN_TRY(add_up(j, err));
+    tn_team_run(team, n_tiles(j), write_tile, j);
+    uint32_t n = j->first[j->owners->n_partitions];
+    j->at[n] = (uint32_t)j->floats[j->owners->n_partitions];
+    j->keys = (tn_keyset){.owners = j->owners,
+                          .n = n,
+                          .key = j->key,
+                          .group = j->group,
+                          .at = j->at,
+                          .show = j->show,
+                          .click = j->click,
+                          .first = j->first};
+    return TN_OK;
+}
+
+const tn_keyset *tn_joint_keys(const tn_joint *j)
+{
+    return &j->keys;
+}
+
+static void give_tile(void *job, uint32_t tile)
+{
+    tn_joint *j = job;
+    const tn_keyset *keys = j->of[j->rank];
+    const uint32_t *place = j->place + j->from[j->rank];
+    tn_range run = tile_of(j, tile);
+    for (uint32_t i = keys->first[run.from]; i < keys->first[run.to]; i++) {
+        memcpy(j->to + keys->at[i], j->rows + j->at[place[i]],
+               (keys->at[i + 1] - keys->at[i]) * sizeof *j->to);
+    }
+}
+
+void tn_joint_give(tn_joint *j, tn_team *team, uint32_t rank, const float *rows, float *to)
+{
+    TN_ASSERT(rank < j->n_ranks && j->of[rank] != NULL);
+    j->rank = rank;
+    j->rows = rows;
+    j->to = to;
+    tn_team_run(team, n_tiles(j), give_tile, j);
+}
+
+static void add_floats(float *restrict to, const float *restrict from, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        to[i] += from[i];
+    }
+}
+
+static void gather_tile(void *job, uint32_t tile)
+{
+    tn_joint *j = job;
+    tn_range run = tile_of(j, tile);
+    uint64_t begin = j->floats[run.from];
+    memset(j->to + begin, 0, (j->floats[run.to] - begin) * sizeof *j->to);
+    for (uint32_t r = 0; r < j->n_ranks; r++) {
+        const tn_keyset *keys = j->of[r];
+        if (keys == NULL || j->grads[r] == NULL) {
+            continue;
+        }
+        const uint32_t *place = j->place + j->from[r];
+        for (uint32_t i = keys->first[run.from]; i < keys->first[run.to]; i++) {
+            add_floats(j->to + j->at[place[i]], j->grads[r] + keys->at[i],
+                       keys->at[i + 1] - keys->at[i]);
+        }
+    }
+}
+
+void tn_joint_gather(tn_joint *j, tn_team *team, const float *const *from, float *sum)
+{
+    j->grads = from;
+    j->to = sum;
+    tn_team_run(team, n_tiles(j), gather_tile, j);
+}

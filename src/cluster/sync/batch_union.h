@@ -1,0 +1,47 @@
+/* batch_union.h - the batches of all ranks as one: the union of their keys, and sums in rank order.
+ *
+ *     rank 0   a   c d        joint    a b c d e        place of rank 0's keys   0 2 3
+ *     rank 1     b c   e                                place of rank 1's keys   1 2 4
+ *
+ * At staleness 0 the owner of some partitions makes one pull and one update per key and step, as a
+ * single process would on the joint batch (Chen et al. 2016, synchronous SGD): it unites the
+ * keysets of a step, pulls the joint one, gives every rank its rows, and adds up the gradients that
+ * come back, always in rank order, so that arrival decides no bit. Shows and clicks are added up.
+ *
+ *     unite -> tn_table_pull(joint keys, rows) -> give, each rank .. -> gather -> tn_table_push
+ *
+ * Memory grows to the largest step and then stays. A joint belongs to one thread; the team works
+ * inside its calls.
+ */
+#ifndef TN_CLUSTER_BATCH_UNION_H
+#define TN_CLUSTER_BATCH_UNION_H
+
+#include "base/core/error.h"
+#include "base/keys/keyset.h"
+#include "base/keys/record.h"
+#include "base/thread/team.h"
+
+typedef struct tn_joint tn_joint;
+
+/* `owners` and `layout` must outlive it. On failure *out is NULL. */
+tn_status tn_joint_new(tn_joint **out, uint32_t n_ranks, const tn_owners *owners,
+                       const tn_layout *layout, tn_error *err) TN_MUST_USE;
+void tn_joint_free(tn_joint *j); /* NULL is fine */
+
+/* Begins a step: keys[r] is rank r's keyset, lent until the next call, in ascending order of (key,
+ * group) within each partition; NULL: it has none. Groups are known to the layout. TN_E_MEMORY;
+ * TN_E_LIMIT (2^31 keys or 2^32 floats). */
+tn_status tn_joint_unite(tn_joint *j, tn_team *team, const tn_keyset *const *keys,
+                         tn_error *err) TN_MUST_USE;
+
+/* What the last unite made; in ascending order too. Lasts until the next one. */
+const tn_keyset *tn_joint_keys(const tn_joint *j);
+
+/* to[at of rank's keys] := rows[at of the joint keys], for every key of that rank. */
+void tn_joint_give(tn_joint *j, tn_team *team, uint32_t rank, const float *rows, float *to);
+
+/* sum := the ranks' gradients added up in rank order, as long as the joint rows. from[r] is laid
+ * out by the `at` of rank r's keys; NULL where it had no keys. */
+void tn_joint_gather(tn_joint *j, tn_team *team, const float *const *from, float *sum);
+
+#endif

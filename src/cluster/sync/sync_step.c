@@ -1,0 +1,390 @@
+/* sync_step.c - see sync_step.h. */
+#include "cluster/sync/sync_step.h"
+
+#include "base/core/alloc.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+enum { AHEAD = 2, DENSE_TILE = 4096 };
+
+typedef enum phase { WANTS_PULLS, WANTS_PUSHES, WANTS_NORMS } phase;
+
+/* What has come for one step. */
+typedef struct slot {
+    tn_joint *joint;
+    uint32_t n_pulls, n_pushes;
+    bool united;
+    double lr_factor;
+    uint32_t day;
+    double *loss;                 /* by rank */
+    bool *pulled, *pushed;        /* by rank */
+    tn_batch_note *note;          /* likewise */
+    const tn_keyset **keys;       /* likewise */
+    const float **grads, **dense; /* likewise */
+} slot;
+
+struct tn_lockstep {
+    tn_lockstep_opts opts;
+    uint64_t step;
+    phase phase;
+    slot slot[AHEAD];    /* of steps `step` and `step` + 1, by step modulo 2 */
+    tn_joint_note told;  /* of the last ROWS or SKIPPED, first_row apart */
+    uint64_t *first_row; /* n_ranks; likewise */
+    float *rows;         /* rows_max: joint rows, then their gradients */
+    size_t rows_max;
+    float *dense;  /* opts.dense: sum of the ranks' gradients */
+    double *norm2; /* of each owner */
+    bool *normed;
+    uint32_t n_norms;
+    double total;     /* what tn_lockstep_norm2 says .. */
+    double loss;      /* .. and tn_lockstep_loss */
+    uint32_t summing; /* slot whose dense gradients are being added up */
+};
+
+static bool slot_new(slot *s, const tn_lockstep_opts *o, tn_error *err)
+{
+    const char *what = "the steps of all ranks";
+    s->pulled = tn_try_alloc(o->n_ranks, sizeof *s->pulled, what, err);
+    s->pushed = tn_try_alloc(o->n_ranks, sizeof *s->pushed, what, err);
+    s->loss = tn_try_alloc(o->n_ranks, sizeof *s->loss, what, err);
+    s->note = tn_try_alloc(o->n_ranks, sizeof *s->note, what, err);
+    s->keys = tn_try_alloc(o->n_ranks, sizeof(void *), what, err);
+    s->grads = tn_try_alloc(o->n_ranks, sizeof *s->grads, what, err);
+    s->dense = tn_try_alloc(o->n_ranks, sizeof *s->dense, what, err);
+    tn_status status = tn_joint_new(&s->joint, o->n_ranks, o->owners, o->layout, err);
+    return status == TN_OK && s->pulled != NULL && s->pushed != NULL && s->loss != NULL &&
+           s->note != NULL && s->keys != NULL && s->grads != NULL && s->dense != NULL;
+}
+
+static void slot_free(slot *s)
+{
+    tn_joint_free(s->joint);
+    tn_free(s->pulled);
+    tn_free(s->pushed);
+    tn_free(s->loss);
+    tn_free(s->note);
+    tn_free(s->keys);
+    tn_free(s->grads);
+    tn_free(s->dense);
+}
+
+static void slot_clear(slot *s, uint32_t n_ranks)
+{
+    s->n_pulls = 0;
+    s->n_pushes = 0;
+    s->united = false;
+    memset(s->pulled, 0, n_ranks * sizeof *s->pulled);
+    memset(s->pushed, 0, n_ranks * sizeof *s->pushed);
+}
+
+tn_status tn_lockstep_new(tn_lockstep **out, const tn_lockstep_opts *opts, uint64_t step,
+                          tn_error *err)
+{
+    *out = NULL;
+    const char *what = "the steps of all ranks";
+    tn_lockstep *l = tn_try_alloc(1, sizeof *l, what, err);
+    if (l == NULL) {
+        return TN_E_MEMORY;
+    }
+    l->opts = *opts;
+    l->step = step;
+    l->first_row = tn_try_alloc(opts->n_ranks, sizeof *l->first_row, what, err);
+    l->dense = tn_try_alloc(opts->dense + 1, sizeof *l->dense, what, err);
+    l->norm2 = tn_try_alloc(opts->n_ranks, sizeof *l->norm2, what, err);
+    l->normed = tn_try_alloc(opts->n_ranks, sizeof *l->normed, what, err);
+    bool made = l->first_row != NULL && l->dense != NULL && l->norm2 != NULL && l->normed != NULL;
+    for (uint32_t i = 0; i < AHEAD && made; i++) {
+        made = slot_new(&l->slot[i], opts, err);
+    }
+    if (!made) {
+        tn_lockstep_free(l);
+        return TN_E_MEMORY;
+    }
+    *out = l;
+    return TN_OK;
+}
+
+void tn_lockstep_free(tn_lockstep *l)
+{
+    if (l == NULL) {
+        return;
+    }
+    for (uint32_t i = 0; i < AHEAD; i++) {
+        slot_free(&l->slot[i]);
+    }
+    tn_free(l->first_row);
+    tn_free(l->rows);
+    tn_free(l->dense);
+    tn_free(l->norm2);
+    tn_free(l->normed);
+    tn_free(l);
+}
+
+static slot *slot_of(tn_lockstep *l, uint64_t step)
+{
+    return &l->slot[step % AHEAD];
+}
+
+static tn_status not_due(const tn_lockstep *l, uint32_t rank, const char *what, tn_error *err)
+{
+    return tn_fail(err, TN_E_PEER, "rank %u sent a %s that is not due in step %" PRIu64, rank, what,
+                   l->step);
+}
+
+tn_status tn_lockstep_pull(tn_lockstep *l, uint32_t rank, const tn_batch_note *note,
+                           const tn_keyset *keys, tn_error *err)
+{
+    TN_ASSERT(rank < l->opts.n_ranks);
+    slot *s = slot_of(l, l->step);
+    if (s->pulled[rank]) {
+        s = slot_of(l, l->step + 1);
+    }
+    if (s->pulled[rank]) {
+        return not_due(l, rank, "pull", err);
+    }
+    s->pulled[rank] = true;
+    s->note[rank] = *note;
+    s->keys[rank] = keys;
+    s->grads[rank] = NULL;
+    s->dense[rank] = NULL;
+    s->n_pulls++;
+    return TN_OK;
+}
+
+tn_status tn_lockstep_push(tn_lockstep *l, uint32_t rank, const tn_pushed *pushed, tn_error *err)
+{
+    TN_ASSERT(rank < l->opts.n_ranks);
+    slot *s = slot_of(l, l->step);
+    if (l->phase != WANTS_PUSHES || s->pushed[rank]) {
+        return not_due(l, rank, "push", err);
+    }
+    s->pushed[rank] = true;
+    s->grads[rank] = s->keys[rank] != NULL ? pushed->grads : NULL;
+    s->dense[rank] = pushed->dense;
+    s->loss[rank] = pushed->loss;
+    if (rank == 0) {
+        s->lr_factor = pushed->lr_factor;
+        s->day = pushed->day;
+    }
+    s->n_pushes++;
+    return TN_OK;
+}
+
+/* An owner that is faster may tell its part before this one has all pushes. */
+tn_status tn_lockstep_norm(tn_lockstep *l, uint32_t owner, double norm2, tn_error *err)
+{
+    TN_ASSERT(owner < l->opts.n_ranks);
+    if (l->phase == WANTS_PULLS || l->normed[owner]) {
+        return not_due(l, owner, "norm", err);
+    }
+    l->normed[owner] = true;
+    l->norm2[owner] = norm2;
+    l->n_norms++;
+    return TN_OK;
+}
+
+/* The joint batch from the notes of all. */
+static void add_notes(tn_lockstep *l, const slot *s)
+{
+    l->told = (tn_joint_note){.step = l->step, .over = true};
+    for (uint32_t r = 0; r < l->opts.n_ranks; r++) {
+        l->first_row[r] = l->told.rows;
+        l->told.rows += s->note[r].rows;
+        l->told.weight_sum += s->note[r].weight_sum;
+        l->told.over = l->told.over && s->note[r].rows == 0;
+        l->told.meet = l->told.meet || s->note[r].meet;
+    }
+}
+
+static tn_status make_rows(tn_lockstep *l, size_t floats, tn_error *err)
+{
+    if (l->rows != NULL && floats <= l->rows_max) {
+        return TN_OK;
+    }
+    tn_free(l->rows);
+    l->rows_max = floats + floats / 4 + 1;
+    l->rows = tn_try_alloc(l->rows_max, sizeof *l->rows, "rows of the joint batch", err);
+    return l->rows != NULL ? TN_OK : TN_E_MEMORY;
+}
+
+static tn_status unite(tn_lockstep *l, slot *s, tn_team *team, tn_error *err)
+{
+    if (s->united || s->n_pulls < l->opts.n_ranks) {
+        return TN_OK;
+    }
+    TN_TRY(tn_joint_unite(s->joint, team, s->keys, err));
+    s->united = true;
+    return TN_OK;
+}
+
+static tn_status do_pulls(tn_lockstep *l, tn_team *team, tn_turn *turn, tn_error *err)
+{
+    slot *s = slot_of(l, l->step);
+    if (s->n_pulls < l->opts.n_ranks) {
+        return TN_OK;
+    }
+    add_notes(l, s);
+    if (l->told.weight_sum == 0) {
+        /* The step does not count: what came early is of the step of the same number. */
+        slot_clear(s, l->opts.n_ranks);
+        slot was = *s;
+        *s = *slot_of(l, l->step + 1);
+        *slot_of(l, l->step + 1) = was;
+        *turn = TN_TURN_SKIPPED;
+        return TN_OK;
+    }
+    TN_TRY(unite(l, s, team, err));
+    const tn_keyset *keys = tn_joint_keys(s->joint);
+    TN_TRY(make_rows(l, keys->at[keys->n], err));
+    TN_TRY(tn_shard_pull(l->opts.shard, team, keys, l->rows, err));
+    l->phase = WANTS_PUSHES;
+    *turn = TN_TURN_ROWS;
+    return TN_OK;
+}
+
+static void add_floats(float *restrict sum, const float *restrict part, size_t from, size_t to)
+{
+    for (size_t i = from; i < to; i++) {
+        sum[i] += part[i];
+    }
+}
+
+static void add_dense_tile(void *job, uint32_t tile)
+{
+    const tn_lockstep *l = job;
+    const slot *s = &l->slot[l->summing];
+    size_t from = (size_t)tile * DENSE_TILE;
+    size_t to = from + DENSE_TILE < l->opts.dense ? from + DENSE_TILE : l->opts.dense;
+    memset(l->dense + from, 0, (to - from) * sizeof *l->dense);
+    for (uint32_t r = 0; r < l->opts.n_ranks; r++) {
+        if (s->dense[r] != NULL) {
+            add_floats(l->dense, s->dense[r], from, to);
+        }
+    }
+}
+
+static tn_push push_of(const tn_lockstep *l, const slot *s)
+{
+    return (tn_push){.step = l->step,
+                     .weight_sum = l->told.weight_sum,
+                     .lr_factor = s->lr_factor,
+                     .day = s->day};
+}
+
+static tn_gradients gradients_of(const tn_lockstep *l, const slot *s)
+{
+    return (tn_gradients){.keys = tn_joint_keys(s->joint), .rows = l->rows, .dense = l->dense};
+}
+
+static tn_status apply(tn_lockstep *l, tn_team *team, tn_turn *turn, tn_error *err)
+{
+    slot *s = slot_of(l, l->step);
+    tn_push push = push_of(l, s);
+    tn_gradients grads = gradients_of(l, s);
+    TN_TRY(tn_shard_apply(l->opts.shard, team, &grads, &push, l->total, err));
+    l->loss = 0;
+    for (uint32_t r = 0; r < l->opts.n_ranks; r++) {
+        l->loss += s->loss[r];
+    }
+    slot_clear(s, l->opts.n_ranks);
+    memset(l->normed, 0, l->opts.n_ranks * sizeof *l->normed);
+    l->n_norms = 0;
+    l->step++;
+    l->phase = WANTS_PULLS;
+    *turn = TN_TURN_APPLIED;
+    return TN_OK;
+}
+
+static tn_status do_pushes(tn_lockstep *l, tn_team *team, tn_turn *turn, tn_error *err)
+{
+    slot *s = slot_of(l, l->step);
+    if (s->n_pushes < l->opts.n_ranks) {
+        return unite(l, slot_of(l, l->step + 1), team, err); /* time for what came early */
+    }
+    tn_joint_gather(s->joint, team, s->grads, l->rows);
+    l->summing = (uint32_t)(l->step % AHEAD);
+    uint32_t tiles = (uint32_t)((l->opts.dense + DENSE_TILE - 1) / DENSE_TILE);
+    tn_team_run(team, tiles, add_dense_tile, l);
+    tn_push push = push_of(l, s);
+    tn_gradients grads = gradients_of(l, s);
+    l->total = tn_shard_norm2(l->opts.shard, team, &grads, &push);
+    if (isfinite(l->opts.shard->rules->clip_global)) {
+        l->phase = WANTS_NORMS;
+        *turn = TN_TURN_NORM;
+        return TN_OK;
+    }
+    return apply(l, team, turn, err);
+}
+
+static tn_status do_norms(tn_lockstep *l, tn_team *team, tn_turn *turn, tn_error *err)
+{
+    if (l->n_norms < l->opts.n_ranks) {
+        return unite(l, slot_of(l, l->step + 1), team, err);
+    }
+    l->total = 0;
+    for (uint32_t r = 0; r < l->opts.n_ranks; r++) {
+        l->total += l->norm2[r];
+    }
+    return apply(l, team, turn, err);
+}
+
+tn_status tn_lockstep_do(tn_lockstep *l, tn_team *team, tn_turn *turn, tn_error *err)
+{
+    *turn = TN_TURN_NONE;
+    switch (l->phase) {
+    case WANTS_PUSHES:
+        return do_pushes(l, team, turn, err);
+    case WANTS_NORMS:
+        return do_norms(l, team, turn, err);
+    case WANTS_PULLS:
+    default:
+        return do_pulls(l, team, turn, err);
+    }
+}
+
+tn_joint_note tn_lockstep_note(const tn_lockstep *l, uint32_t rank)
+{
+    TN_ASSERT(rank < l->opts.n_ranks);
+    tn_joint_note note = l->told;
+    note.first_row = l->first_row[rank];
+    return note;
+}
+
+bool tn_lockstep_can_give(const tn_lockstep *l, uint32_t rank)
+{
+    return l->phase == WANTS_PUSHES && !l->slot[l->step % AHEAD].pushed[rank];
+}
+
+void tn_lockstep_give(tn_lockstep *l, tn_team *team, uint32_t rank, float *to)
+{
+    TN_ASSERT(tn_lockstep_can_give(l, rank));
+    slot *s = slot_of(l, l->step);
+    if (s->keys[rank] != NULL) {
+        tn_joint_give(s->joint, team, rank, l->rows, to);
+    }
+}
+
+uint32_t tn_lockstep_waits_for(const tn_lockstep *l)
+{
+    const slot *s = &l->slot[l->step % AHEAD];
+    const bool *has = l->phase == WANTS_PULLS    ? s->pulled
+                      : l->phase == WANTS_PUSHES ? s->pushed
+                                                 : l->normed;
+    uint32_t r = 0;
+    while (r < l->opts.n_ranks && has[r]) {
+        r++;
+    }
+    return r < l->opts.n_ranks ? 1 + r : 0;
+}
+
+double tn_lockstep_norm2(const tn_lockstep *l)
+{
+    return l->total;
+}
+
+double tn_lockstep_loss(const tn_lockstep *l)
+{
+    return l->loss;
+}

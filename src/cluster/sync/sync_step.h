@@ -1,0 +1,99 @@
+/* sync_step.h - staleness 0 as one owner sees it: a step of all ranks becomes one update.
+ *
+ *     pull of rank 0 --.                .--> rows of rank 0 --> push --.
+ *     pull of rank 1 --+--> one pull --+--> rows of rank 1 --> push --+--> one update --> answers
+ *     pull of rank 2 --'                '--> rows of rank 2 --> push --'
+ *
+ * Pulls say how many rows and how much weight their batches have, so every rank learns the joint
+ * batch before it computes: where its rows begin in it (dropout draws by that place) and the weight
+ * W to divide by. A rank without data sends an empty pull and an empty push. The gradients are of
+ * the mean loss of the joint batch; they are added up in rank order, whoever came first. Where the
+ * global clip is on, owners tell each other their part of the norm before any of them updates.
+ *
+ * A pull may come one step early, while the step before is computed: it is united with the others
+ * at once and answered after the update. It is a machine without clock, threads or sockets: calls
+ * put requests in, tn_lockstep_do says what has become possible. One thread at a time; the team
+ * works inside its calls.
+ */
+#ifndef TN_CLUSTER_SYNC_STEP_H
+#define TN_CLUSTER_SYNC_STEP_H
+
+#include "cluster/sync/batch_union.h"
+#include "ps/shard/shard.h"
+
+typedef struct tn_lockstep tn_lockstep;
+
+typedef struct tn_lockstep_opts {
+    uint32_t n_ranks;
+    tn_shard *shard; /* these three must outlive it */
+    const tn_owners *owners;
+    const tn_layout *layout;
+    size_t dense; /* floats of the shard's range of the flat vector */
+} tn_lockstep_opts;
+
+/* What a pull says of its batch. */
+typedef struct tn_batch_note {
+    uint64_t rows; /* 0: the rank has no data left in this epoch */
+    double weight_sum;
+    bool meet; /* the rank wants all to stand still after this step */
+} tn_batch_note;
+
+/* What a push brings. Of lr_factor and day those of rank 0 count: they are the same of all. */
+typedef struct tn_pushed {
+    const float *grads; /* laid out by the keys of the pull; NULL: zeros */
+    const float *dense; /* of the shard's range; NULL: zeros */
+    double lr_factor;
+    uint32_t day;
+    double loss; /* the rank's part of the joint batch's mean */
+} tn_pushed;
+
+typedef enum tn_turn {
+    TN_TURN_NONE,    /* some rank has not sent what is due */
+    TN_TURN_ROWS,    /* give each rank its rows */
+    TN_TURN_SKIPPED, /* the joint batch weighs nothing: no push follows, the step does not count;
+                        `over` in the joint note: the epoch is over */
+    TN_TURN_NORM,    /* tell every owner this one's part, this one included */
+    TN_TURN_APPLIED, /* answer the pushes; what was lent for the step is free */
+} tn_turn;
+
+/* What a rank's answer says of the joint batch. */
+typedef struct tn_joint_note {
+    uint64_t step;
+    uint64_t first_row; /* of the rank's own rows */
+    uint64_t rows;
+    double weight_sum;
+    bool over; /* for all ranks */
+    bool meet; /* some rank wants it */
+} tn_joint_note;
+
+/* On failure *out is NULL. */
+tn_status tn_lockstep_new(tn_lockstep **out, const tn_lockstep_opts *opts, uint64_t step,
+                          tn_error *err) TN_MUST_USE;
+void tn_lockstep_free(tn_lockstep *l); /* NULL is fine */
+
+/* Requests of a rank, each in its order; TN_E_PEER: it is not due. Keys as tn_joint_unite wants
+ * them (NULL: none). Keys and gradients are lent until the step is applied or skipped. */
+tn_status tn_lockstep_pull(tn_lockstep *l, uint32_t rank, const tn_batch_note *note,
+                           const tn_keyset *keys, tn_error *err) TN_MUST_USE;
+tn_status tn_lockstep_push(tn_lockstep *l, uint32_t rank, const tn_pushed *pushed,
+                           tn_error *err) TN_MUST_USE;
+tn_status tn_lockstep_norm(tn_lockstep *l, uint32_t owner, double norm2, tn_error *err) TN_MUST_USE;
+
+/* Goes one turn on. Call until TN_TURN_NONE. TN_E_DIVERGED: the norm is not finite, nothing was
+ * changed. */
+tn_status tn_lockstep_do(tn_lockstep *l, tn_team *team, tn_turn *turn, tn_error *err) TN_MUST_USE;
+
+/* After ROWS or SKIPPED: of one rank. */
+tn_joint_note tn_lockstep_note(const tn_lockstep *l, uint32_t rank);
+bool tn_lockstep_can_give(const tn_lockstep *l, uint32_t rank);
+/* From ROWS until the rank has pushed, as often as is wanted: laid out by the rank's own keys. */
+void tn_lockstep_give(tn_lockstep *l, tn_team *team, uint32_t rank, float *to);
+/* 1 + the first rank whose request is due; 0: none is. */
+uint32_t tn_lockstep_waits_for(const tn_lockstep *l);
+/* After NORM: this owner's part; after APPLIED: of all owners, or this one's where there is no
+ * global clip. Squared. */
+double tn_lockstep_norm2(const tn_lockstep *l);
+/* After APPLIED: of the joint batch, before the update. */
+double tn_lockstep_loss(const tn_lockstep *l);
+
+#endif

@@ -1,0 +1,102 @@
+/* dedup.c - see dedup.h.
+ *
+ * The window is a ring of bits. A bit at or below low is clear, so moving low needs no shifting.
+ */
+#include "cluster/wire/dedup.h"
+
+#include "base/core/error.h"
+
+enum { WORD_BITS = 64 };
+
+static uint64_t mask_of(uint64_t sequence)
+{
+    return UINT64_C(1) << (sequence % WORD_BITS);
+}
+
+static uint64_t word_of(uint64_t sequence)
+{
+    return sequence % TN_ONCE_WINDOW / WORD_BITS;
+}
+
+static bool is_set(const tn_once *o, uint64_t sequence)
+{
+    return (o->bit[word_of(sequence)] & mask_of(sequence)) != 0;
+}
+
+tn_once_verdict tn_once_ask(const tn_once *o, uint64_t incarnation, uint64_t sequence)
+{
+    if (incarnation == 0 || incarnation != o->incarnation) {
+        return TN_ONCE_STALE;
+    }
+    if (sequence == 0) {
+        return TN_ONCE_BEYOND;
+    }
+    if (sequence <= o->low) {
+        return TN_ONCE_REPEATED;
+    }
+    if (sequence - o->low > TN_ONCE_WINDOW) {
+        return TN_ONCE_BEYOND;
+    }
+    return is_set(o, sequence) ? TN_ONCE_REPEATED : TN_ONCE_APPLY;
+}
+
+void tn_once_mark(tn_once *o, uint64_t sequence)
+{
+    TN_ASSERT(sequence > o->low && sequence - o->low <= TN_ONCE_WINDOW);
+    TN_ASSERT(!is_set(o, sequence));
+    o->bit[word_of(sequence)] |= mask_of(sequence);
+    o->above++;
+    o->top = sequence > o->top ? sequence : o->top;
+    /* No bit stands above top, so this ends there at the latest. */
+    while (o->above > 0 && is_set(o, o->low + 1)) {
+        o->low++;
+        o->above--;
+        o->bit[word_of(o->low)] &= ~mask_of(o->low);
+    }
+}
+
+void tn_once_begin(tn_once *o, uint64_t incarnation)
+{
+    tn_once_restore(o, incarnation, 0);
+}
+
+void tn_once_restore(tn_once *o, uint64_t incarnation, uint64_t low)
+{
+    TN_ASSERT(incarnation != 0);
+    *o = (tn_once){.incarnation = incarnation, .low = low, .top = low};
+}
+
+/* Whether open[0..n) ascends below `next` and fits one window. */
+static bool is_list(uint64_t next, const uint64_t *open, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (open[i] >= next || open[i] <= (i == 0 ? 0 : open[i - 1])) {
+            return false;
+        }
+    }
+    return n == 0 || next - open[0] <= TN_ONCE_WINDOW;
+}
+
+bool tn_once_adopt(tn_once *o, uint64_t incarnation, uint64_t next, const uint64_t *open,
+                   uint32_t n)
+{
+    if (incarnation == 0 || next == 0 || !is_list(next, open, n)) {
+        return false;
+    }
+    const uint64_t first = n == 0 ? next : open[0];
+    tn_once_restore(o, incarnation, first - 1);
+    uint32_t k = 0;
+    for (uint64_t s = first; s < next; s++) {
+        if (k < n && open[k] == s) {
+            k++;
+        } else {
+            tn_once_mark(o, s);
+        }
+    }
+    return true;
+}
+
+uint64_t tn_once_holes(const tn_once *o)
+{
+    return o->top - o->low - o->above;
+}

@@ -1,0 +1,70 @@
+/* request_headers.h - what stands beside keys and floats in requests for values and in answers to
+ * them.
+ *
+ *     PULL   0 u64 examples    8 f64 weight_sum                      16 keys
+ * (cluster/wire/key_codec.h) PUSH   0 u64 pull        8 f64 lr_factor  16 u32 day  20 f32 norm  24
+ * f64 loss  32 gradients ROWS   0 u64 first       8 u64 examples  16 f64 weight_sum      24 rows
+ *     DENSE  0 f64 grad_norm   8 u64 staleness  16 f64 loss           24 weights
+ *
+ * A pull brings all that its owner must know of a batch but the gradients; a push names the pull
+ * and brings those. `get` reads the first bytes of a payload that tn_frame_read has found long
+ * enough, and yields TN_DROP_PARAMS, *out untouched, when a number is not finite or (but for a
+ * loss) negative, when weight stands without examples, when no pull is named, or with a day that
+ * rows cannot hold.
+ * Behind the floats of ROWS that answer a PEEK with TN_FRAME_MISSING stands a bit for each key, the
+ * first in bit 0 of the first byte: 1, it has no row. Pure functions, any thread.
+ */
+#ifndef TN_CLUSTER_REQUEST_HEADERS_H
+#define TN_CLUSTER_REQUEST_HEADERS_H
+
+#include "cluster/wire/frame.h"
+
+enum { TN_PULL_PARAMS = 16, TN_PUSH_PARAMS = 32, TN_ROWS_PARAMS = 24, TN_DENSE_PARAMS = 24 };
+
+typedef struct tn_pull_params {
+    uint64_t examples; /* in the batch; 0: an empty one, which takes part in the step */
+    double weight_sum; /* W of the batch: sum of the examples' weights */
+} tn_pull_params;
+
+typedef struct tn_push_params {
+    uint64_t pull;    /* sequence of the pull whose keys the gradients belong to */
+    double lr_factor; /* as in tn_push, ps/optim/rule.h */
+    uint32_t day;
+    float norm;  /* of all gradients of the push, before the global clip; 0: not told */
+    double loss; /* the rank's part of the joint batch's mean; 0 above staleness 0 */
+} tn_push_params;
+
+/* The joint batch of all ranks at staleness 0; zeros at any other, and to a PEEK. */
+typedef struct tn_rows_params {
+    uint64_t first; /* place of the rank's first example in it */
+    uint64_t examples;
+    double weight_sum;
+} tn_rows_params;
+
+typedef struct tn_dense_params {
+    double grad_norm;   /* of all gradients of the step, before the global clip */
+    uint64_t staleness; /* updates of this shard between the pull and this push */
+    double loss;        /* of the joint batch, before the update; 0 above staleness 0 */
+} tn_dense_params;
+
+void tn_pull_params_put(char *payload, const tn_pull_params *params);
+void tn_push_params_put(char *payload, const tn_push_params *params);
+void tn_rows_params_put(char *payload, const tn_rows_params *params);
+void tn_dense_params_put(char *payload, const tn_dense_params *params);
+
+tn_drop tn_pull_params_get(tn_pull_params *out, const char *payload) TN_MUST_USE;
+tn_drop tn_push_params_get(tn_push_params *out, const char *payload) TN_MUST_USE;
+tn_drop tn_rows_params_get(tn_rows_params *out, const char *payload) TN_MUST_USE;
+tn_drop tn_dense_params_get(tn_dense_params *out, const char *payload) TN_MUST_USE;
+
+/* SHARE: n doubles. TN_DROP_VALUES: one is not finite. */
+void tn_share_put(char *payload, const double *values, uint32_t n);
+tn_drop tn_share_get(double *out, uint32_t n, const char *payload) TN_MUST_USE;
+
+/* Bits for n keys, in the order of the message; `to` has room for (n + 7) / 8 bytes. */
+void tn_missing_put(char *to, const bool *missing, uint32_t n);
+
+/* missing[order.index[i]] := bit i. TN_DROP_MISSING: bits behind the last key. */
+tn_drop tn_missing_get(bool *missing, tn_key_order order, const char *from) TN_MUST_USE;
+
+#endif

@@ -1,0 +1,54 @@
+/* fieldtree.h - how an option table looks at a tree: shorthands, defaults, layers.
+ *
+ * What every walker of tables needs (binding, printing, merging of layers). All
+ * new nodes live in `arena`; given nodes are shared, never changed.
+ */
+#ifndef TN_CONFIG_FIELDTREE_H
+#define TN_CONFIG_FIELDTREE_H
+
+#include "config/field.h"
+
+/* The row of `key`, or NULL. `fields` may be NULL: no rows. */
+const tn_field *tn_field_find(const tn_field *fields, const char *key);
+
+/* All keys that may stand in a map that is read by `f` as `choice` (which is NULL but for
+ * variants), "type" included; for suggestions. */
+const char *const *tn_field_keys(tn_arena *arena, const tn_field *fields, const tn_field *more,
+                                 bool variant, uint32_t *n);
+
+/* `optimizer: adam` as {type: adam}: the map that a scalar stands for when `f` is a TABLE or a
+ * VARIANT; every other tree as it is. */
+const tn_tree *tn_field_unfold(tn_arena *arena, const tn_field *f, const tn_tree *tree);
+
+/* What `f` is read from: `given` (NULL: nothing) on top of the default. NULL when nothing is given
+ * and the option is required; a tree of kind NULL when it is "not set". */
+const tn_tree *tn_field_value(tn_arena *arena, const tn_field *f, const tn_tree *given);
+
+/* The choice that the unfolded map of a variant names, by itself or by the default; NULL when it
+ * names none that exists. */
+const tn_choice *tn_field_choice(tn_arena *arena, const tn_field *f, const tn_tree *map);
+
+/* Lays `over` on top of `under`, both values of option `f`; see tn_fields_merge. */
+tn_tree *tn_field_merge(const tn_binder *b, const tn_field *f, const tn_tree *under,
+                        const tn_tree *over);
+
+/* Lays a layer on top of another, key by key, as tn_tree_merge but knowing the tables: shorthands
+ * are unfolded; a rule that changes its type begins anew with the defaults of that type, and a
+ * variant whose choices share options (a model) keeps those that the new choice has too; a map
+ * over a list of tables changes the items that its keys name:
+ *
+ *     slots: {C1: {dim: 4}}      on      slots: [{name: C1}, {name: C2}]
+ *
+ * A name without an item is reported to `diag`. */
+tn_tree *tn_fields_merge(const tn_binder *b, const tn_field *fields, const tn_tree *under,
+                         const tn_tree *over);
+
+/* The same for two pieces of one layer, in the order in which they were written: options that
+ * stand beside a type belong to it, whichever came first.
+ *
+ *     optimizer.lr=0.5  optimizer.type=sgd       is {type: sgd, lr: 0.5}
+ */
+tn_tree *tn_fields_join(const tn_binder *b, const tn_field *fields, const tn_tree *first,
+                        const tn_tree *second);
+
+#endif

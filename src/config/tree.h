@@ -1,0 +1,79 @@
+/* tree.h - a configuration as a tree of texts that know where they stand.
+ *
+ * YAML, environment and command line all end up in one tree; option tables
+ * (config/field.h) read it. Scalars stay text: their type is the option's, never a
+ * guess of the parser.
+ *
+ *     data:                        map
+ *       train: [a.tsv, b.tsv]      "train": list of two scalars
+ *       label: ~                   "label": null
+ *
+ * A tree lives in an arena, is built by one thread and then only read.
+ */
+#ifndef TN_CONFIG_TREE_H
+#define TN_CONFIG_TREE_H
+
+#include "base/core/arena.h"
+#include "base/core/text.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef enum tn_tree_kind { TN_TREE_NULL, TN_TREE_SCALAR, TN_TREE_LIST, TN_TREE_MAP } tn_tree_kind;
+
+/* Where a text comes from. line 0: no place in a file ("command line", "TNET_TRAIN__EPOCHS",
+ * "preset criteo"). */
+typedef struct tn_origin {
+    const char *source;
+    uint32_t line;    /* from 1 */
+    uint32_t col;     /* in bytes, from 1 */
+    const char *text; /* the whole line, for the message; NULL when there is none */
+} tn_origin;
+
+typedef struct tn_tree tn_tree;
+struct tn_tree {
+    tn_tree_kind kind;
+    const char *key;  /* in a map: this member's name; NULL elsewhere */
+    tn_origin key_at; /* where the name stands */
+    tn_origin at;     /* where the value stands */
+    const char *text; /* scalar: its text */
+    bool quoted;      /* scalar in quotes: '~' is a text then */
+    tn_tree *first;   /* of a list or map */
+    tn_tree *last;
+    tn_tree *next; /* sibling */
+};
+
+tn_tree *tn_tree_new(tn_arena *arena, tn_tree_kind kind, tn_origin at);
+tn_tree *tn_tree_scalar(tn_arena *arena, const char *text, tn_origin at); /* copies text */
+tn_tree *tn_tree_copy(tn_arena *arena, const tn_tree *tree);              /* deep */
+/* A copy of `size` bytes, ended by NUL. */
+char *tn_tree_text(tn_arena *arena, const char *bytes, size_t size);
+
+/* Appends to a list or a map; in a map `item->key` must be set. */
+void tn_tree_append(tn_tree *parent, tn_tree *item);
+/* Adds or replaces member `key` (copied), which keeps its place in the order. `value` must not be
+ * part of a tree yet. */
+void tn_tree_put(tn_arena *arena, tn_tree *map, const char *key, tn_tree *value);
+/* {key: tree}, in the place of `tree`. */
+tn_tree *tn_tree_wrap(tn_arena *arena, const char *key, const tn_tree *tree);
+
+const tn_tree *tn_tree_get(const tn_tree *map, const char *key);  /* NULL: none, or not a map */
+const tn_tree *tn_tree_at(const tn_tree *tree, const char *path); /* "train.optimizer.lr" */
+uint32_t tn_tree_count(const tn_tree *tree);                      /* children */
+bool tn_tree_is_null(const tn_tree *tree);                        /* NULL, or '~', or empty */
+
+/* Lays `over` on top of `under`, member by member; scalars and lists are replaced. Returns a new
+ * tree whose nodes keep their origins. */
+tn_tree *tn_tree_merge(tn_arena *arena, const tn_tree *under, const tn_tree *over);
+/* Where a merged map stands: in the later of the two files. */
+tn_origin tn_tree_later(const tn_origin *under, const tn_origin *over);
+
+/* As YAML, behind `indent` blanks: block style for maps and for lists that hold maps or lists down
+ * to `flow_depth` levels, flow style on one line below. Ends with a newline. Reading it back gives
+ * an equal tree. */
+void tn_tree_print(tn_text *out, const tn_tree *tree, uint32_t indent, uint32_t flow_depth);
+/* The same in flow style, without a newline; and one text, in quotes when it needs them. */
+void tn_tree_print_flow(tn_text *out, const tn_tree *tree);
+void tn_tree_print_scalar(tn_text *out, const char *text);
+
+#endif

@@ -1,0 +1,84 @@
+/* dict.h - the inference dictionary (.tnd): from (group, key) to a row of weights, by mmap.
+ *
+ *     TN_TRY(tn_dict_open(&d, "dict.tnd", TN_VERIFY_FULL, err));
+ *     uint32_t user = tn_dict_group(d, "user");
+ *     tn_dict_row row;
+ *     TN_TRY(tn_dict_find(d, user, tn_key_of(sign, tn_dict_salt(d, user)), &row, err));
+ *     tn_dict_get(&row, segment, w, 8);              zeros when there is no such row or segment
+ *
+ * Bytes in io/dict/dictformat.h. The file is hostile: every offset is checked when it is opened, so
+ * no look-up leaves the mapping, whatever `verify` says. verify decides about the checksums: full
+ * checks all of them and the order of keys at once, lazy checks each megabyte when it is first
+ * touched, none trusts the disk. The file must not be changed or cut while it is open.
+ * After opening, any number of threads may look up.
+ */
+#ifndef TN_IO_DICT_H
+#define TN_IO_DICT_H
+
+#include "base/core/error.h"
+#include "io/dict/dictvalue.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum tn_verify { TN_VERIFY_FULL, TN_VERIFY_LAZY, TN_VERIFY_NONE } tn_verify;
+
+typedef struct tn_dict tn_dict;
+typedef struct tn_dict_table tn_dict_table;
+
+#define TN_DICT_NO_GROUP UINT32_MAX
+
+/* TN_E_CKPT: it does not follow the format; TN_E_IO, TN_E_MEMORY. On failure *out is NULL. */
+tn_status tn_dict_open(tn_dict **out, const char *path, tn_verify verify,
+                       tn_error *err) TN_MUST_USE;
+void tn_dict_close(tn_dict *d); /* NULL is fine */
+
+typedef struct tn_dict_about {
+    const uint8_t *model_id; /* 16 bytes each */
+    const uint8_t *base_id;  /* of a delta: the layer below */
+    bool delta;
+    uint64_t rows, bytes;
+    uint32_t n_groups, n_tables;
+    const char *json; /* json_bytes of them, not NUL-terminated */
+    uint32_t json_bytes;
+} tn_dict_about;
+tn_dict_about tn_dict_about_of(const tn_dict *d);
+
+uint32_t tn_dict_group(const tn_dict *d, const char *name); /* TN_DICT_NO_GROUP: none */
+const char *tn_dict_group_name(const tn_dict *d, uint32_t group);
+uint64_t tn_dict_salt(const tn_dict *d, uint32_t group);
+
+/* One row, lent until the dictionary is closed. */
+typedef struct tn_dict_row {
+    const tn_dict_table *table; /* NULL: no such row */
+    const char *at;             /* NULL: a delta says that the key is gone */
+} tn_dict_row;
+
+/* A key that is not there, or not in the file's partitions, is TN_OK with table NULL. TN_E_CKPT:
+ * what was touched is damaged (not after verify full). */
+tn_status tn_dict_find(const tn_dict *d, uint32_t group, uint64_t key, tn_dict_row *out,
+                       tn_error *err) TN_MUST_USE;
+
+/* The same for many, several at a time, so that their cache misses overlap. */
+typedef struct tn_dict_query {
+    uint64_t key;
+    uint32_t group;
+} tn_dict_query;
+tn_status tn_dict_find_all(const tn_dict *d, uint32_t n, const tn_dict_query *query,
+                           tn_dict_row *out, tn_error *err) TN_MUST_USE;
+
+/* w[dim] := segment `segment` (by its number in the file's JSON); zeros when the row or the segment
+ * is absent or not `dim` wide. False: it was. */
+bool tn_dict_get(const tn_dict_row *row, uint32_t segment, uint32_t dim, float *w);
+
+/* Every row of every table, in the order of the file, for tests and dumps. */
+typedef struct tn_dict_item {
+    uint64_t key;
+    uint32_t group; /* TN_DICT_NO_GROUP: not stored */
+    tn_dict_row row;
+} tn_dict_item;
+typedef tn_status tn_dict_each(void *arg, const tn_dict_item *item, tn_error *err);
+tn_status tn_dict_walk(const tn_dict *d, tn_dict_each *each, void *arg, tn_error *err) TN_MUST_USE;
+
+#endif

@@ -1,0 +1,42 @@
+/* dict_deltas.h - a dictionary and the deltas on top of it, looked up as one.
+ *
+ *     delta of c:  changed rows, removed keys      newest: asked first
+ *     delta of b:  changed rows, removed keys      what one says, those below are not asked
+ *     full    a:   all rows
+ *
+ * Each delta names the model it stands on. All layers must have the same groups and segments in the
+ * same order, so a number means the same in each. Owns its layers; any thread may look up.
+ */
+#ifndef TN_IO_DICT_DELTAS_H
+#define TN_IO_DICT_DELTAS_H
+
+#include "io/dict/dict.h"
+
+enum { TN_DICT_DELTAS_MAX = 8 };
+
+typedef struct tn_dict_stack {
+    uint32_t n;
+    tn_dict *layer[TN_DICT_DELTAS_MAX + 1]; /* newest first; the last is a full one */
+} tn_dict_stack;
+
+/* Opens `<dir>/<name>` and, while that is a delta, `<dir>/../<id of its base>/<name>`. TN_E_CKPT: a
+ * layer is missing, damaged or of another model. On failure *out is empty. */
+tn_status tn_dict_stack_open(tn_dict_stack *out, const char *dir, const char *name,
+                             tn_verify verify, tn_error *err) TN_MUST_USE;
+void tn_dict_stack_close(tn_dict_stack *s);
+
+/* As tn_dict_find_all. A removed key has table and no `at`. */
+tn_status tn_dict_stack_find(const tn_dict_stack *s, uint32_t n, const tn_dict_query *query,
+                             tn_dict_row *out, tn_error *err) TN_MUST_USE;
+
+/* Every key that is there, ascending by (key, group), each once. TN_E_CKPT: some layer does not
+ * store groups. */
+typedef struct tn_dict_live {
+    uint64_t key;
+    uint32_t group;
+    uint32_t layer; /* that has its newest row */
+} tn_dict_live;
+tn_status tn_dict_stack_list(const tn_dict_stack *s, tn_dict_live **out, uint64_t *n,
+                             tn_error *err) TN_MUST_USE; /* tn_free */
+
+#endif

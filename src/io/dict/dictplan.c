@@ -1,0 +1,276 @@
+/* dictplan.c - the tables of a dictionary, and which sets of rows they take; see dictplan.h. */
+#include "io/dict/dictplan.h"
+
+#include "base/core/alloc.h"
+
+#include <string.h>
+
+static bool contains(uint16_t big, uint16_t small)
+{
+    return (big & small) == small;
+}
+
+static uint32_t bits_in(uint16_t present)
+{
+    return (uint32_t)__builtin_popcount(present);
+}
+
+/* Sets in the order of their tables: by layout, removed keys last, then by rows, then by segments.
+ */
+static bool comes_first(const tn_dict_set *a, const tn_dict_set *b)
+{
+    if ((a->present == 0) != (b->present == 0)) {
+        return b->present == 0;
+    }
+    if (a->layout != b->layout) {
+        return a->layout < b->layout;
+    }
+    if (a->rows != b->rows) {
+        return a->rows > b->rows;
+    }
+    return bits_in(a->present) != bits_in(b->present) ? bits_in(a->present) > bits_in(b->present)
+                                                      : a->present < b->present;
+}
+
+static void sort_sets(tn_dict_plan *p)
+{
+    for (uint32_t i = 1; i < p->n_sets; i++) {
+        tn_dict_set moving = p->set[i];
+        uint32_t k = i;
+        for (; k > 0 && comes_first(&moving, &p->set[k - 1]); k--) {
+            p->set[k] = p->set[k - 1];
+        }
+        p->set[k] = moving;
+    }
+}
+
+static uint16_t all_of(const tn_dict_plan *p, const tn_dict_set *s)
+{
+    return (uint16_t)((1U << p->spec->layout->record[s->layout].n_segments) - 1);
+}
+
+static uint32_t padded(uint32_t bytes)
+{
+    return (bytes + 3) / 4 * 4;
+}
+
+static uint32_t segment_number(const tn_dict_plan *p, const char *name)
+{
+    uint32_t i = 0;
+    while (strcmp(p->segment[i], name) != 0) {
+        i++;
+    }
+    return i;
+}
+
+/* Where the segments of a table's rows lie. */
+static void lay_out(const tn_dict_plan *p, tn_dict_plan_table *t)
+{
+    const tn_record *record = &p->spec->layout->record[t->set->layout];
+    for (uint32_t s = 0; s < record->n_segments; s++) {
+        if ((t->set->present >> s & 1) == 0) {
+            continue;
+        }
+        tn_dict_column *c = &t->column[t->n_columns++];
+        c->scale = TN_DICT_NO_SCALE;
+        if (p->spec->type == TN_DICT_INT8) {
+            c->scale = t->stride;
+            t->stride += (uint32_t)sizeof(float);
+        }
+        c->offset = t->stride;
+        c->at = record->segment[s].at;
+        c->dim = record->segment[s].dim;
+        c->segment = segment_number(p, record->segment[s].name);
+        c->of_record = s;
+        uint32_t bytes = tn_dict_bytes(p->spec->type, c->dim);
+        t->stride += padded(bytes);
+        t->has_gaps |= padded(bytes) != bytes;
+    }
+    t->is_run = p->spec->type == TN_DICT_F32;
+    for (uint32_t i = 0; i < t->n_columns; i++) {
+        t->is_run &= t->column[i].at - t->column[0].at == t->column[i].offset / sizeof(float);
+    }
+}
+
+static uint32_t places_of(const tn_dict_plan *p)
+{
+    return TN_DICT_GROUP_TABLES - (p->spec->delta ? 1 : 0); /* one for removed keys */
+}
+
+/* How many sets have the layout of s, and whether one of them is the whole record. */
+static uint32_t alike(const tn_dict_plan *p, const tn_dict_set *s, bool *has_all)
+{
+    uint32_t n = 0;
+    *has_all = false;
+    for (uint32_t i = 0; i < p->n_sets; i++) {
+        const tn_dict_set *o = &p->set[i];
+        if (o->layout == s->layout && o->present != 0) {
+            n++;
+            *has_all |= o->present == all_of(p, s);
+        }
+    }
+    return n;
+}
+
+/* Where sets are more than tables, there is one that holds them all: the whole record. */
+static tn_status add_whole_records(tn_dict_plan *p, tn_error *err)
+{
+    const tn_layout *layout = p->spec->layout;
+    for (uint32_t i = 0, n = p->n_sets; i < n; i++) {
+        const tn_dict_set *s = &p->set[i];
+        bool has_all = false;
+        if (s->present == 0 || alike(p, s, &has_all) <= places_of(p) || has_all) {
+            continue;
+        }
+        uint16_t group = 0;
+        while (p->layout_of[layout->group[group].record] != s->layout) {
+            group++;
+        }
+        tn_dict_entry whole = {.group = group, .present = all_of(p, s)};
+        if (tn_dict_plan_set(p, &whole, err) == NULL) {
+            return err != NULL ? err->code : TN_E_MEMORY;
+        }
+    }
+    return TN_OK;
+}
+
+/* The most frequent sets of a layout and the whole record get a table of their own. */
+static bool gets_table(const tn_dict_plan *p, const tn_dict_set *s, uint32_t made, bool made_all)
+{
+    bool has_all = false;
+    bool crowded = alike(p, s, &has_all) > places_of(p);
+    if (s->present == 0 || s->present == all_of(p, s) || !crowded) {
+        return true;
+    }
+    return made + (made_all ? 0 : 1) < places_of(p);
+}
+
+static void add_table(tn_dict_plan *p, tn_dict_set *s)
+{
+    s->table = p->n_tables;
+    tn_dict_plan_table *t = &p->table[p->n_tables++];
+    t->set = s;
+    lay_out(p, t);
+}
+
+static bool set_has_table(const tn_dict_plan *p, const tn_dict_set *s)
+{
+    return s->table < p->n_tables && p->table[s->table].set == s;
+}
+
+/* The smallest table of the layout that contains s; p->n_tables: none. */
+static uint32_t smallest_around(const tn_dict_plan *p, const tn_dict_set *s)
+{
+    uint32_t best = p->n_tables;
+    for (uint32_t t = 0; t < p->n_tables; t++) {
+        const tn_dict_set *o = p->table[t].set;
+        if (o->layout == s->layout && o->present != 0 && contains(o->present, s->present) &&
+            (best == p->n_tables || bits_in(o->present) < bits_in(p->table[best].set->present))) {
+            best = t;
+        }
+    }
+    return best;
+}
+
+static tn_status check_rows(const tn_dict_plan *p, tn_error *err)
+{
+    for (uint32_t i = 0; i < p->n_tables; i++) {
+        if (p->table[i].rows > UINT32_MAX) {
+            return tn_fail(err, TN_E_LIMIT, "more than %u rows in a table of a dictionary",
+                           UINT32_MAX);
+        }
+    }
+    return TN_OK;
+}
+
+static void choose_tables(tn_dict_plan *p)
+{
+    uint32_t made = 0;
+    bool made_all = false;
+    for (uint32_t i = 0; i < p->n_sets; i++) {
+        tn_dict_set *s = &p->set[i];
+        s->table = UINT32_MAX;
+        if (i == 0 || s->layout != p->set[i - 1].layout) {
+            made = 0;
+            made_all = false;
+        }
+        if (gets_table(p, s, made, made_all)) {
+            made_all |= s->present == all_of(p, s);
+            made++;
+            add_table(p, s);
+        }
+    }
+}
+
+tn_status tn_dict_plan_tables(tn_dict_plan *p, tn_error *err)
+{
+    TN_TRY(add_whole_records(p, err));
+    sort_sets(p);
+    p->table = tn_try_alloc((size_t)p->n_sets + 1, sizeof *p->table, "a dictionary", err);
+    if (p->table == NULL) {
+        return TN_E_MEMORY;
+    }
+    choose_tables(p);
+    for (uint32_t i = 0; i < p->n_sets; i++) {
+        tn_dict_set *s = &p->set[i];
+        s->table = set_has_table(p, s) ? s->table : smallest_around(p, s);
+        TN_ASSERT(s->table < p->n_tables);
+        p->table_of[s->met] = s->table;
+        p->place_of[s->met] = i;
+        p->table[s->table].rows += s->rows;
+        p->rows += s->rows;
+    }
+    return check_rows(p, err);
+}
+
+/* Rows of a group in a table. */
+static uint64_t rows_in(const tn_dict_plan *p, uint32_t table, uint32_t group)
+{
+    uint64_t rows = 0;
+    for (uint32_t i = 0; i < p->n_sets; i++) {
+        rows += p->set[i].table == table ? p->set[i].group_rows[group] : 0;
+    }
+    return rows;
+}
+
+uint32_t tn_dict_plan_group(const tn_dict_plan *p, uint32_t group,
+                            uint16_t table[TN_DICT_GROUP_TABLES])
+{
+    uint64_t rows[TN_DICT_GROUP_TABLES];
+    uint32_t n = 0;
+    for (uint32_t t = 0; t < p->n_tables; t++) {
+        uint64_t here = rows_in(p, t, group);
+        if (here == 0) {
+            continue;
+        }
+        TN_ASSERT(n < TN_DICT_GROUP_TABLES);
+        uint32_t k = n++;
+        for (; k > 0 && rows[k - 1] < here && p->table[t].set->present != 0; k--) {
+            rows[k] = rows[k - 1];
+            table[k] = table[k - 1];
+        }
+        rows[k] = here;
+        table[k] = (uint16_t)t;
+    }
+    return n;
+}
+
+/* The smallest key of a partition; of the one behind the last, 0: 2^64. */
+static uint64_t first_key(uint32_t partition, uint32_t partitions)
+{
+    uint64_t high = (((uint64_t)partition << 32) + partitions - 1) / partitions;
+    return high << 32;
+}
+
+void tn_dict_plan_buckets(const tn_dict_plan *p, tn_dict_plan_table *t)
+{
+    const tn_dict_spec *s = p->spec;
+    t->base = first_key(s->first, s->partitions);
+    uint64_t range = first_key(s->last + 1, s->partitions) - 1 - t->base;
+    t->shift = TN_DICT_ONE_BUCKET;
+    t->buckets = 1;
+    while (t->rows > (uint64_t)TN_DICT_BUCKET_KEYS * t->buckets) {
+        t->shift--;
+        t->buckets = (uint32_t)((range >> t->shift) + 1);
+    }
+}

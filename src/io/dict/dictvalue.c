@@ -1,0 +1,143 @@
+/* dictvalue.c - see dictvalue.h. */
+#include "io/dict/dictvalue.h"
+
+#include "base/core/bytes.h"
+#include "base/core/error.h"
+
+#include <math.h>
+
+enum { INT8_MOST = 127 };
+
+uint32_t tn_dict_bytes(tn_dict_type type, uint32_t dim)
+{
+    static const uint32_t size[TN_DICT_TYPES] = {4, 2, 2, 1};
+    TN_ASSERT(type < TN_DICT_TYPES);
+    return size[type] * dim;
+}
+
+static uint32_t bits_of(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+static float float_of(uint32_t bits)
+{
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+/* x / 2^shift to the nearest whole number, halves to even. */
+static uint32_t shifted(uint32_t x, uint32_t shift)
+{
+    uint32_t half = UINT32_C(1) << (shift - 1);
+    uint32_t whole = x >> shift;
+    uint32_t rest = x & ((half << 1) - 1);
+    return whole + (rest > half || (rest == half && (whole & 1) != 0));
+}
+
+static uint16_t bf16_of(float x)
+{
+    return (uint16_t)shifted(bits_of(x), 16);
+}
+
+static uint16_t fp16_of(float x)
+{
+    const uint32_t smallest_normal = UINT32_C(113) << 23; /* 2^-14 */
+    const uint32_t rebias = UINT32_C(112) << 23;
+    const float most = 65504;
+    uint32_t sign = bits_of(x) >> 16 & 0x8000;
+    float size = fabsf(x) < most ? fabsf(x) : most;
+    uint32_t bits = bits_of(size);
+    if (bits >= smallest_normal) {
+        uint32_t half = shifted(bits - rebias, 13);
+        return (uint16_t)(sign | (half < 0x7c00 ? half : 0x7bff));
+    }
+    uint32_t exponent = bits >> 23;
+    const uint32_t least = 101; /* below 2^-26 nothing is left */
+    if (exponent < least) {
+        return (uint16_t)sign;
+    }
+    uint32_t mantissa = (bits & 0x7fffff) | 0x800000;
+    return (uint16_t)(sign | shifted(mantissa, 126 - exponent));
+}
+
+static float float_of_fp16(uint16_t half)
+{
+    uint32_t sign = (uint32_t)(half & 0x8000) << 16;
+    uint32_t exponent = half >> 10 & 31;
+    uint32_t mantissa = half & 0x3ff;
+    if (exponent == 0) {
+        return copysignf((float)mantissa * 0x1p-24F, float_of(sign | bits_of(1)));
+    }
+    if (exponent == 31) { /* never written */
+        return float_of(sign | 0x7f800000 | mantissa << 13);
+    }
+    return float_of(sign | (exponent + 112) << 23 | mantissa << 13);
+}
+
+static float encode_int8(uint32_t dim, const float *w, char *to)
+{
+    float most = 0;
+    for (uint32_t i = 0; i < dim; i++) {
+        most = fmaxf(most, fabsf(w[i]));
+    }
+    float scale = most / INT8_MOST;
+    for (uint32_t i = 0; i < dim; i++) {
+        float q = scale > 0 ? rintf(w[i] / scale) : 0;
+        q = fminf(fmaxf(q, -INT8_MOST), INT8_MOST);
+        to[i] = (char)(int8_t)q;
+    }
+    return scale;
+}
+
+float tn_dict_encode(tn_dict_type type, uint32_t dim, const float *w, char *to)
+{
+    switch (type) {
+    case TN_DICT_BF16:
+        for (uint32_t i = 0; i < dim; i++) {
+            tn_store_u16(to + (size_t)i * 2, bf16_of(w[i]));
+        }
+        return 1;
+    case TN_DICT_FP16:
+        for (uint32_t i = 0; i < dim; i++) {
+            tn_store_u16(to + (size_t)i * 2, fp16_of(w[i]));
+        }
+        return 1;
+    case TN_DICT_INT8:
+        return encode_int8(dim, w, to);
+    case TN_DICT_F32:
+    case TN_DICT_TYPES:
+    default:
+        memcpy(to, w, dim * sizeof *w);
+        return 1;
+    }
+}
+
+void tn_dict_decode(tn_dict_type type, uint32_t dim, const char *from, float scale, float *w)
+{
+    switch (type) {
+    case TN_DICT_BF16:
+        for (uint32_t i = 0; i < dim; i++) {
+            w[i] = float_of((uint32_t)tn_load_u16(from + (size_t)i * 2) << 16);
+        }
+        break;
+    case TN_DICT_FP16:
+        for (uint32_t i = 0; i < dim; i++) {
+            w[i] = float_of_fp16(tn_load_u16(from + (size_t)i * 2));
+        }
+        break;
+    case TN_DICT_INT8:
+        for (uint32_t i = 0; i < dim; i++) {
+            w[i] = (float)(int8_t)from[i] * scale;
+        }
+        break;
+    case TN_DICT_F32:
+    case TN_DICT_TYPES:
+    default:
+        memcpy(w, from, dim * sizeof *w);
+        break;
+    }
+}

@@ -1,0 +1,66 @@
+/* delimited.h - fields between delimiters: csv, tsv and the presets made of them.
+ *
+ * Options come from the schema (delimiter, header, quote) and from data (columns, trim, null,
+ * short_rows, list, comment). With `quote: multiline` a record may hold line breaks.
+ */
+#ifndef TN_IO_DELIMITED_H
+#define TN_IO_DELIMITED_H
+
+#include "io/format/format.h"
+#include "io/rows/rows_private.h"
+
+/* Functions of a tn_format. The head comes from the first line, or from data.columns. */
+tn_status tn_delimited_cut(tn_bytes *window, bool last, const tn_schema *schema, tn_bytes *record,
+                           tn_error *err) TN_MUST_USE;
+tn_status tn_delimited_head(tn_bytes *window, bool last, const tn_schema *schema,
+                            const tn_place *place, tn_head *head, tn_error *err) TN_MUST_USE;
+tn_status tn_delimited_parse(tn_bytes record, const tn_schema *schema, const tn_place *place,
+                             tn_rows *rows, tn_error *err) TN_MUST_USE;
+
+/* The short road of tn_delimited_parse: a line as most are, of slots as most are. False: any other;
+ * nothing was appended, and whoever takes the long road finds what is wrong. */
+bool tn_delimited_quick(tn_bytes line, const tn_schema *schema, const tn_head *head, tn_rows *rows);
+
+/* A blank line or a comment; one '\r' may end it. */
+bool tn_delimited_is_nothing(tn_bytes line, const tn_schema *schema);
+
+void tn_head_clear(tn_head *head, const tn_schema *schema); /* no column has a place */
+
+/* Sets the place of one column; a name that nothing reads is passed over. False: it has one. */
+bool tn_head_set(tn_head *head, const tn_schema *schema, const char *name, size_t size,
+                 uint32_t place);
+
+/* Names of columns as a header line has them, or data.columns where there is no header, for people:
+ * "id, click, price", and ".." where there are more than anybody reads. */
+typedef struct tn_listing {
+    tn_text names;
+    const char *wanted; /* NULL: nothing is looked for */
+    char near[64];      /* the first column that `wanted` may have meant; or "" */
+    uint32_t n;
+} tn_listing;
+void tn_listing_add(tn_listing *listing, tn_bytes line, const tn_schema *schema);
+
+/* Completes a head. Fails when a column that something reads has no place. */
+tn_status tn_head_check(tn_head *head, const tn_schema *schema, const tn_place *place,
+                        tn_bytes line, tn_error *err) TN_MUST_USE;
+
+/* Walks the fields of one line. */
+typedef struct tn_split {
+    tn_bytes line;
+    const char *at; /* NULL: no field is left */
+    char delimiter;
+    bool quotes;
+    bool trim;
+    tn_text *scratch; /* where fields with "" in them are put together */
+} tn_split;
+
+/* All fields of a line that knows neither quotes nor trimming, at most `max`; how many. */
+uint32_t tn_split_plain(tn_bytes line, char delimiter, tn_span *out, uint32_t max);
+
+tn_split tn_split_of(tn_bytes line, const tn_schema *schema, tn_text *scratch);
+
+/* The next field; false: there is none. *bad is set where a quoted field is at fault. A field that
+ * was put together has no `text`: its `size` bytes were appended to the scratch. */
+bool tn_split_next(tn_split *split, tn_span *out, const char **bad);
+
+#endif

@@ -1,0 +1,54 @@
+/* format.h - what a data format is: pure functions on bytes. io/write/writer.h is the way back.
+ *
+ * cut, head and parse never open a file, never block, know no locale and keep no
+ * state. That makes a format trivially parallel (each reader thread parses its own
+ * records) and trivially fuzzable (test/fuzz/fuzz_format.c walks formats.def).
+ *
+ * To add one: write src/io/format_<name>.c, add TN_FORMAT(<name>) to formats.def.
+ */
+#ifndef TN_IO_FORMAT_H
+#define TN_IO_FORMAT_H
+
+#include "base/core/bytes.h"
+#include "base/core/error.h"
+#include "io/format/record_location.h"
+#include "io/rows/rows.h"
+#include "io/schema/schema.h"
+
+typedef struct tn_format {
+    const char *name;
+    const char *help;
+    bool binary;        /* places are byte offsets, not lines */
+    const char *preset; /* YAML laid under the user's file when this format is named; or NULL */
+
+    /* Cuts the next record off the front of *window; `last`: nothing comes behind it. TN_END: no
+     * whole record yet, come back with more bytes (never when `last` and not empty). Checks framing
+     * and checksums, looks no deeper. On failure *window is as before. */
+    tn_status (*cut)(tn_bytes *window, bool last, const tn_schema *schema, tn_bytes *record,
+                     tn_error *err);
+
+    /* After a cut failed and bad records are allowed: bytes to pass over; *found: a record can
+     * begin behind them, or nothing is left of a last window; else more bytes are needed to go on
+     * looking. NULL: cut never fails. */
+    size_t (*resync)(tn_bytes window, bool last, const tn_schema *schema, bool *found);
+
+    /* Binary: the bytes of the record that begins the window, by its header alone; 0: the header is
+     * not whole, or wrong. Finds where the records of a part begin without reading those before. */
+    uint64_t (*hop)(tn_bytes window, const tn_schema *schema);
+
+    /* Fills head->column (room for schema->columns->n) from the beginning of a source, and takes
+     * what says so off the window. TN_END: more bytes are needed. NULL: records need no head. */
+    tn_status (*head)(tn_bytes *window, bool last, const tn_schema *schema, const tn_place *place,
+                      tn_head *head, tn_error *err);
+
+    /* Appends the one example in `record` to `rows`. TN_END: there is none, the record is blank or
+     * a comment. On failure (TN_E_DATA; TN_E_MEMORY, TN_E_LIMIT) nothing was appended. */
+    tn_status (*parse)(tn_bytes record, const tn_schema *schema, const tn_place *place,
+                       tn_rows *rows, tn_error *err);
+} tn_format;
+
+extern const tn_format *const tn_all_formats[]; /* NULL-terminated */
+
+const tn_format *tn_format_find(const char *name); /* NULL: there is none */
+
+#endif

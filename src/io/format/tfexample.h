@@ -1,0 +1,21 @@
+/* tfexample.h - tf.Example and tf.SequenceExample messages to rows.
+ *
+ *     Example         { Features features = 1 }
+ *     SequenceExample { Features context = 1; FeatureLists feature_lists = 2 }
+ *     Features        { repeated entry { string key = 1; Feature value = 2 } = 1 }
+ *     FeatureLists    { repeated entry { string key = 1; FeatureList value = 2 } = 1 }
+ *     FeatureList     { repeated Feature feature = 1 }
+ *
+ * One pass finds the features that the schema reads; then each slot takes its values. A feature
+ * list feeds a slot one value per step. Nothing is trusted, nothing that is unknown is refused.
+ */
+#ifndef TN_IO_TFEXAMPLE_H
+#define TN_IO_TFEXAMPLE_H
+
+#include "io/format/format.h"
+
+/* tn_format.parse of a bare message. */
+tn_status tn_tfexample_parse(tn_bytes record, const tn_schema *schema, const tn_place *place,
+                             tn_rows *rows, tn_error *err) TN_MUST_USE;
+
+#endif

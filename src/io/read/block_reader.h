@@ -1,0 +1,63 @@
+/* block_reader.h - the first stage of reading: parts of files, as blocks of whole records.
+ *
+ *     file     ...aaaa\nbb|bbb\ncc\n...        '|' a part begins: it owns the records that begin
+ *     part                 cc\n...             behind it
+ *     block    data: cc\n....   record: {0, 2} ..
+ *
+ * A record never spans two blocks; what is left over begins the next one. Blocks depend on the part
+ * alone, not on how the bytes arrive. A fault in the framing ends a block and stands in it. One
+ * thread at a time.
+ */
+#ifndef TN_IO_BLOCK_READER_H
+#define TN_IO_BLOCK_READER_H
+
+#include "io/format/format.h"
+#include "io/read/fileset.h"
+
+/* Where a record lies in a block. */
+typedef struct tn_extent {
+    uint32_t at;
+    uint32_t size;
+} tn_extent;
+
+typedef struct tn_block {
+    tn_text bytes;     /* owned, as are the records */
+    tn_extent *record; /* side by side, in order */
+    uint32_t n_records;
+    uint32_t records_max;
+
+    uint32_t file;
+    const char *cache;   /* NULL; else `bytes` are a block of this .tnb file, without records */
+    uint64_t offset;     /* of bytes.data[0] in the file, inflated */
+    uint64_t line;       /* of the first record; 0: not known, the part begins inside the file */
+    const tn_head *head; /* of the file; lives as long as the feed; NULL: the format has none */
+    uint64_t taken;      /* bytes taken off the disk since the last block */
+    uint64_t passed;     /* bytes in front that were passed over as damaged */
+    bool last;           /* of its part */
+    tn_status fault;     /* behind the records: TN_OK, or why nothing follows */
+    bool damage;         /* .. the framing is wrong, and reading can go on behind it */
+    tn_error err;
+} tn_block;
+
+void tn_block_done(tn_block *block); /* frees what it owns */
+
+typedef struct tn_feed tn_feed;
+
+/* Everything must outlive the feed. `stop`: as in tn_source_open. */
+tn_status tn_feed_new(tn_feed **out, const tn_schema *schema, const tn_fileset *files,
+                      const atomic_bool *stop, tn_error *err) TN_MUST_USE;
+void tn_feed_free(tn_feed *feed); /* NULL is fine */
+
+/* Sources opened from now on record into this lane, which is of the thread that calls the feed. */
+void tn_feed_trace(tn_feed *feed, tn_lane *lane);
+
+/* Leaves the part it is in and goes to the beginning of another, in the order of files. */
+void tn_feed_go(tn_feed *feed, uint32_t part);
+
+/* The next block of the part; the last one of it may hold no records. Failures stand in the block.
+ */
+void tn_feed_next(tn_feed *feed, tn_block *block);
+
+enum { TN_BLOCK_BYTES = 1 << 18 };
+
+#endif

@@ -1,0 +1,337 @@
+/* cache_open.c - opening a .tnb file: header, shape, index; and whether it fits. */
+#include "base/core/alloc.h"
+#include "base/math/crc32c.h"
+#include "io/read/cache_layout.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <sys/stat.h>
+
+enum { SOURCES_MAX = 10000000, PARTS_MAX = 100000000, ONCE = 1 << 8 };
+
+static tn_status damaged(const tn_tnb *t, const char *what, tn_error *err)
+{
+    return tn_fail(err, TN_E_DATA, "binary cache '%s' is damaged: %s\nhint: make it anew", t->path,
+                   what);
+}
+
+static tn_status read_at(const tn_tnb *t, uint64_t at, void *to, uint64_t size, tn_error *err)
+{
+    return tn_infile_read(t->file, at, to, size, err);
+}
+
+bool tn_tnb_is_named(const char *path)
+{
+    size_t size = strlen(path);
+    return size >= 4 && memcmp(path + size - 4, ".tnb", 4) == 0;
+}
+
+/* What the first 64 bytes say. */
+typedef struct header {
+    uint32_t shape_bytes, shape_crc;
+    uint32_t n_slots, n_numeric;
+} header;
+
+static tn_status check_kind(const tn_tnb *t, const char *bytes, tn_error *err)
+{
+    enum { VERSION_AT = 8, ORDER_AT = 12 };
+    uint32_t order = tn_load_u32(bytes + ORDER_AT);
+    uint32_t major = tn_load_u16(bytes + VERSION_AT);
+    if (memcmp(bytes, TN_TNB_MAGIC, 8) != 0) {
+        return tn_fail(err, TN_E_DATA, "'%s' is not a binary cache, by its first bytes", t->path);
+    }
+    if (order == __builtin_bswap32(TN_TNB_ORDER)) {
+        return tn_fail(err, TN_E_DATA,
+                       "binary cache '%s' was written by a machine of the other byte order",
+                       t->path);
+    }
+    if (major != TN_TNB_MAJOR) {
+        return tn_fail(err, TN_E_DATA,
+                       "binary cache '%s' has version %u, and this TNet reads %d\nhint: make it "
+                       "anew",
+                       t->path, major, TN_TNB_MAJOR);
+    }
+    return order == TN_TNB_ORDER ? TN_OK : damaged(t, "its byte order is none", err);
+}
+
+static tn_status read_header(tn_tnb *t, header *out, tn_error *err)
+{
+    enum { REST_AT = 16, CRC_AT = TN_TNB_HEADER - 4 };
+    char bytes[TN_TNB_HEADER] = {0};
+    uint64_t size = tn_infile_size(t->file);
+    TN_TRY(read_at(t, 0, bytes, size < sizeof bytes ? size : sizeof bytes, err));
+    TN_TRY(check_kind(t, bytes, err));
+    if (size < TN_TNB_HEADER + TN_TNB_TAIL) {
+        return damaged(t, "it is cut off", err);
+    }
+    if (tn_load_u32(bytes + CRC_AT) != tn_crc32c(0, bytes, CRC_AT)) {
+        return damaged(t, "the checksum of its header does not hold", err);
+    }
+    tn_bytes in = {bytes + REST_AT, CRC_AT - REST_AT, false};
+    out->shape_bytes = tn_get_u32(&in);
+    out->shape_crc = tn_get_u32(&in);
+    t->part_bytes = tn_get_u64(&in);
+    out->n_slots = tn_get_u32(&in);
+    out->n_numeric = tn_get_u32(&in);
+    return out->shape_bytes <= TN_TNB_SHAPE_MAX &&
+                   out->shape_bytes <= size - TN_TNB_HEADER - TN_TNB_TAIL
+               ? TN_OK
+               : damaged(t, "it is cut off", err);
+}
+
+static tn_status read_shape(tn_tnb *t, const header *h, tn_error *err)
+{
+    TN_TRY(tn_arena_reserve(t->arena, (size_t)h->shape_bytes + 1, "the shape of rows", err));
+    char *shape = tn_arena_alloc(t->arena, (size_t)h->shape_bytes + 1, 1, 1);
+    TN_TRY(read_at(t, TN_TNB_HEADER, shape, h->shape_bytes, err));
+    shape[h->shape_bytes] = '\0';
+    t->shape = shape;
+    return tn_crc32c(0, shape, h->shape_bytes) == h->shape_crc && strlen(shape) == h->shape_bytes
+               ? TN_OK
+               : damaged(t, "the checksum of its shape does not hold", err);
+}
+
+/* The index as it stands in the file, in memory of the arena; *at: where it begins. */
+static tn_status read_index(const tn_tnb *t, tn_bytes *out, uint64_t *at, tn_error *err)
+{
+    enum { END_AT = 24, CRC_AT = 20 };
+    char tail[TN_TNB_TAIL];
+    uint64_t size = tn_infile_size(t->file);
+    TN_TRY(read_at(t, size - sizeof tail, tail, sizeof tail, err));
+    if (memcmp(tail + END_AT, TN_TNB_END, 8) != 0) {
+        return damaged(t, "it is cut off", err);
+    }
+    tn_bytes in = {tail, END_AT, false};
+    *at = tn_get_u64(&in);
+    uint64_t bytes = tn_get_u64(&in);
+    uint32_t crc = tn_get_u32(&in);
+    bool whole = *at <= size - sizeof tail && bytes == size - sizeof tail - *at;
+    if (tn_get_u32(&in) != tn_crc32c(0, tail, CRC_AT) || !whole) {
+        return damaged(t, "the checksum of its end does not hold", err);
+    }
+    if (bytes > UINT32_MAX) {
+        return tn_fail(err, TN_E_LIMIT, "the index of binary cache '%s' has %" PRIu64 " bytes",
+                       t->path, bytes);
+    }
+    TN_TRY(tn_arena_reserve(t->arena, (size_t)bytes + 8, "the index of a cache", err));
+    char *index = tn_arena_alloc(t->arena, (size_t)bytes + 1, 1, 8);
+    TN_TRY(read_at(t, *at, index, bytes, err));
+    *out = (tn_bytes){index, (size_t)bytes, false};
+    return crc == tn_crc32c(0, index, (size_t)bytes)
+               ? TN_OK
+               : damaged(t, "the checksum of its index does not hold", err);
+}
+
+static bool take_sources(tn_tnb *t, tn_bytes *in)
+{
+    tn_tnb_source *source = TN_NEW_ARRAY(t->arena, tn_tnb_source, (size_t)t->n_sources + 1);
+    for (uint32_t i = 0; i < t->n_sources; i++) {
+        tn_file_entry *f = &source[i].file;
+        f->size = tn_get_u64(in);
+        source[i].mtime_ns = tn_get_u64(in);
+        uint32_t flags = tn_get_u32(in);
+        uint32_t bytes = tn_get_u32(in);
+        const char *path = tn_get(in, bytes);
+        if (path == NULL || bytes >= TN_PATH_SIZE || memchr(path, '\0', bytes) != NULL) {
+            return false;
+        }
+        char *copy = tn_arena_alloc(t->arena, (size_t)bytes + 1, 1, 1);
+        memcpy(copy, path, bytes);
+        copy[bytes] = '\0';
+        f->path = copy;
+        f->once = (flags & ONCE) != 0;
+        f->compression = flags & (ONCE - 1);
+    }
+    t->source = source;
+    return !in->failed;
+}
+
+/* Parts lie side by side in any order; together they are all that is in front of the index. */
+static bool take_parts(tn_tnb *t, tn_bytes *in)
+{
+    tn_tnb_part *part = TN_NEW_ARRAY(t->arena, tn_tnb_part, (size_t)t->n_parts + 1);
+    uint64_t blocks = 0;
+    uint64_t rows = 0;
+    for (uint32_t i = 0; i < t->n_parts; i++) {
+        tn_tnb_part *p = &part[i];
+        p->info.source = tn_get_u32(in);
+        p->n_blocks = tn_get_u32(in);
+        p->info.first = tn_get_u64(in);
+        p->info.end = tn_get_u64(in);
+        p->at = tn_get_u64(in);
+        p->rows = tn_get_u64(in);
+        p->first_block = blocks;
+        blocks += p->n_blocks;
+        rows += p->rows;
+        if (p->info.source >= t->n_sources || p->n_blocks == 0) {
+            return false;
+        }
+    }
+    t->part = part;
+    return !in->failed && blocks == t->n_blocks && rows == t->rows;
+}
+
+static bool take_blocks(tn_tnb *t, tn_bytes *in, uint64_t end)
+{
+    const char *bytes = tn_get(in, t->n_blocks * sizeof(uint32_t));
+    if (bytes == NULL || in->size != 0) {
+        return false;
+    }
+    uint32_t *size = TN_NEW_ARRAY(t->arena, uint32_t, t->n_blocks + 1);
+    for (uint64_t i = 0; i < t->n_blocks; i++) {
+        size[i] = tn_load_u32(bytes + i * sizeof(uint32_t));
+        if (size[i] < TN_TNB_BLOCK || size[i] % 8 != 0) {
+            return false;
+        }
+    }
+    for (uint32_t i = 0; i < t->n_parts; i++) {
+        const tn_tnb_part *p = &t->part[i];
+        uint64_t at = p->at;
+        for (uint32_t k = 0; k < p->n_blocks; k++) {
+            if (at < TN_TNB_HEADER || at > end || size[p->first_block + k] > end - at) {
+                return false;
+            }
+            at += size[p->first_block + k];
+        }
+    }
+    t->block_bytes = size;
+    return true;
+}
+
+/* All that is made of the index, whose counts have been found to fit into it. */
+static tn_status reserve(const tn_tnb *t, size_t index_bytes, tn_error *err)
+{
+    const size_t bytes = (t->n_sources + (size_t)1) * sizeof(tn_tnb_source) +
+                         (t->n_parts + (size_t)1) * sizeof(tn_tnb_part) +
+                         (t->n_blocks + 1) * sizeof(uint32_t) + index_bytes + TN_CACHE_LINE;
+    return tn_arena_reserve(t->arena, bytes, "the index of a cache", err);
+}
+
+static tn_status open_all(tn_tnb *t, tn_error *err)
+{
+    header h = {0};
+    tn_bytes in = {0};
+    uint64_t end = 0;
+    TN_TRY(tn_infile_open(&t->file, t->path, err));
+    TN_TRY(read_header(t, &h, err));
+    TN_TRY(read_shape(t, &h, err));
+    TN_TRY(read_index(t, &in, &end, err));
+    t->n_sources = tn_get_u32(&in);
+    t->n_parts = tn_get_u32(&in);
+    t->n_blocks = tn_get_u64(&in);
+    t->rows = tn_get_u64(&in);
+    bool good = t->n_sources <= in.size / TN_TNB_SOURCE && t->n_sources <= SOURCES_MAX &&
+                t->n_parts <= in.size / TN_TNB_PART && t->n_parts <= PARTS_MAX &&
+                t->n_blocks <= in.size / sizeof(uint32_t);
+    if (good) {
+        TN_TRY(reserve(t, in.size, err));
+    }
+    good = good && take_sources(t, &in) && take_parts(t, &in) && take_blocks(t, &in, end);
+    return good ? TN_OK : damaged(t, "its index contradicts itself", err);
+}
+
+tn_status tn_tnb_open(tn_tnb **out, const char *path, tn_error *err)
+{
+    *out = NULL;
+    tn_arena *arena = tn_arena_new(1 << 14);
+    tn_tnb *t = TN_NEW(arena, tn_tnb);
+    size_t size = strlen(path) + 1;
+    char *copy = tn_arena_alloc(arena, size, 1, 1);
+    memcpy(copy, path, size);
+    t->arena = arena;
+    t->path = copy;
+    tn_status status = open_all(t, err);
+    if (status != TN_OK) {
+        tn_tnb_close(t);
+        return status;
+    }
+    *out = t;
+    return TN_OK;
+}
+
+void tn_tnb_close(tn_tnb *tnb)
+{
+    if (tnb != NULL) {
+        tn_infile_close(tnb->file);
+        tn_arena_free(tnb->arena);
+    }
+}
+
+/* ---- does it fit? ---- */
+
+/* The line that begins at *at, without its end; *at goes behind it. */
+static tn_bytes take_line(const char **at)
+{
+    const char *end = strchr(*at, '\n');
+    size_t size = end != NULL ? (size_t)(end - *at) : strlen(*at);
+    tn_bytes line = {*at, size, false};
+    *at += size + (end != NULL);
+    return line;
+}
+
+static tn_status tell_shape(const tn_tnb *tnb, const char *ours, tn_error *err)
+{
+    enum { SHOWN = 200 };
+    const char *theirs = tnb->shape;
+    tn_bytes a;
+    tn_bytes b;
+    do {
+        a = take_line(&ours);
+        b = take_line(&theirs);
+    } while (a.size == b.size && memcmp(a.data, b.data, a.size) == 0 && *ours != '\0');
+    return tn_fail(err, TN_E_CONFIG,
+                   "binary cache '%s' was made with another configuration\n  cache  %.*s\n  now    "
+                   "%.*s\nhint: make it anew, or read it as it was made",
+                   tnb->path, (int)(b.size < SHOWN ? b.size : SHOWN), b.data,
+                   (int)(a.size < SHOWN ? a.size : SHOWN), a.data);
+}
+
+static tn_status check_shape(const tn_tnb *tnb, const tn_schema *schema, tn_error *err)
+{
+    tn_text shape = {0};
+    tn_tnb_shape(schema, &shape);
+    tn_status status = tn_text_check(&shape, "the shape of rows", err);
+    if (status == TN_OK && strcmp(shape.data, tnb->shape) != 0) {
+        status = tell_shape(tnb, shape.data, err);
+    }
+    tn_text_done(&shape);
+    TN_TRY(status);
+    bool one_part = schema->data->part_bytes == TN_PART_WHOLE; /* tools: they ask for no parts */
+    if (!one_part && tnb->part_bytes != schema->data->part_bytes) {
+        return tn_fail(err, TN_E_CONFIG,
+                       "binary cache '%s' was made with data.part_bytes %" PRIu64 ", not %" PRIu64,
+                       tnb->path, tnb->part_bytes, schema->data->part_bytes);
+    }
+    return TN_OK;
+}
+
+tn_status tn_tnb_check(const tn_tnb *tnb, const tn_schema *schema, tn_error *err)
+{
+    TN_TRY(check_shape(tnb, schema, err));
+    for (uint32_t i = 0; i < tnb->n_sources; i++) {
+        const tn_tnb_source *s = &tnb->source[i];
+        uint64_t size;
+        uint64_t mtime;
+        if (s->file.once || !tn_tnb_look(s->file.path, &size, &mtime)) {
+            continue;
+        }
+        if (size != s->file.size || mtime != s->mtime_ns) {
+            return tn_fail(err, TN_E_DATA,
+                           "'%s' has changed since binary cache '%s' was made of it\nhint: make it "
+                           "anew",
+                           s->file.path, tnb->path);
+        }
+    }
+    return TN_OK;
+}
+
+bool tn_tnb_look(const char *path, uint64_t *size, uint64_t *mtime_ns)
+{
+    struct stat st;
+    if (stat(path, &st) != 0 || !S_ISREG(st.st_mode)) {
+        return false;
+    }
+    *size = (uint64_t)st.st_size;
+    *mtime_ns = (uint64_t)st.st_mtim.tv_sec * UINT64_C(1000000000) + (uint64_t)st.st_mtim.tv_nsec;
+    return true;
+}

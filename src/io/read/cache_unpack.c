@@ -1,0 +1,349 @@
+/* cache_unpack.c - the bytes of a block of a .tnb file to the rows it was made of.
+ *
+ * A block that passes its checksum, which whoever read it has looked at, was written by TNet;
+ * still, no count in it is believed before it has been checked, so that bytes made by somebody else
+ * do no harm either.
+ */
+#include "base/core/number.h"
+#include "io/read/cache_layout.h"
+#include "io/rows/rows_grid.h"
+
+#include <stdio.h>
+
+/* One block while it is unpacked. */
+typedef struct unpacking {
+    const char *from;
+    tn_tnb_counts n;
+    tn_tnb_layout lay;
+    tn_rows *rows;
+    bool ids, signs; /* are wanted */
+    bool bare;       /* keys stay as they lie */
+} unpacking;
+
+static const char damaged[] = "damaged block";
+
+static tn_status check_size(tn_bytes block, tn_error *err)
+{
+    uint32_t size = block.size < TN_TNB_BLOCK ? 0 : tn_load_u32(block.data + sizeof(uint32_t));
+    return size == block.size && size > 0
+               ? TN_OK
+               : tn_fail(err, TN_E_DATA, "%s (%u bytes by itself, %zu by the index)", damaged, size,
+                         block.size);
+}
+
+static tn_status read_counts(tn_bytes block, tn_tnb_counts *n, tn_error *err)
+{
+    TN_TRY(check_size(block, err));
+    tn_bytes in = {block.data + sizeof(uint64_t), block.size - sizeof(uint64_t), false};
+    n->rows = tn_get_u32(&in);
+    n->entries = tn_get_u32(&in);
+    n->flags = tn_get_u32(&in);
+    n->width = tn_get_u32(&in);
+    n->records = tn_get_u64(&in);
+    n->blank = tn_get_u64(&in);
+    n->bytes = tn_get_u64(&in);
+    n->taken = tn_get_u64(&in);
+    n->passed = tn_get_u64(&in);
+    n->duplicate_key = tn_get_u64(&in);
+    n->first_at = tn_get_u64(&in);
+    n->bad = tn_get_u32(&in);
+    n->messages = tn_get_u32(&in);
+    n->message_bytes = tn_get_u32(&in);
+    n->id_bytes = tn_get_u32(&in);
+    TN_ASSERT(!in.failed);
+    return TN_OK;
+}
+
+static bool are_counts(const unpacking *u, uint64_t size)
+{
+    const tn_tnb_counts *n = &u->n;
+    return n->rows <= TN_ROWS_ITEMS_MAX && n->entries <= TN_ROWS_ITEMS_MAX &&
+           n->flags <= TN_TNB_FLAGS &&
+           (n->width == 0 || (uint64_t)n->width * n->rows == n->entries) && n->messages <= n->bad &&
+           u->lay.size == size;
+}
+
+/* Every slot exists. */
+static bool are_slots(const unpacking *u)
+{
+    uint32_t n = u->n.width > 0 ? u->n.width : u->n.entries;
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t slot = tn_load_u16(u->from + u->lay.slot + sizeof(uint16_t) * i);
+        most = slot > most ? slot : most;
+    }
+    return n == 0 || most < u->rows->schema->n_slots;
+}
+
+/* A column of ends ascends, and its last is `total`. */
+static bool are_ends(const char *column, uint32_t n, uint32_t total)
+{
+    uint32_t before = 0;
+    for (uint32_t r = 0; r < n; r++) {
+        uint32_t end = tn_load_u32(column + sizeof(uint32_t) * r);
+        if (end < before) {
+            return false;
+        }
+        before = end;
+    }
+    return before == total;
+}
+
+static bool are_messages(const unpacking *u)
+{
+    const char *at = u->from + u->lay.message;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < u->n.message_bytes; i++) {
+        n += at[i] == '\0';
+    }
+    return n == u->n.messages && (u->n.message_bytes == 0 || at[u->n.message_bytes - 1] == '\0');
+}
+
+static tn_status check(const unpacking *u, uint64_t size, tn_error *err)
+{
+    const tn_tnb_counts *n = &u->n;
+    bool good = are_counts(u, size) && are_slots(u) && are_messages(u);
+    if (good && n->width == 0) {
+        good = are_ends(u->from + u->lay.end, n->rows, n->entries);
+    }
+    if (good) {
+        good = (n->flags & TN_TNB_IDS) != 0
+                   ? are_ends(u->from + u->lay.id_end, n->rows, n->id_bytes)
+                   : n->id_bytes == 0;
+    }
+    return good ? TN_OK : tn_fail(err, TN_E_DATA, "%s (its counts contradict each other)", damaged);
+}
+
+static bool ascend(const char *slot, uint32_t from, uint32_t to)
+{
+    uint32_t before = 0;
+    for (uint32_t i = from; i < to; i++) {
+        uint32_t here = tn_load_u16(slot + sizeof(uint16_t) * i);
+        if (here < before) {
+            return false;
+        }
+        before = here;
+    }
+    return true;
+}
+
+/* The slots of every row ascend, and x_j are 1: see io/rows/rows_compact.h. */
+static bool are_bare(const unpacking *u)
+{
+    const char *slot = u->from + u->lay.slot;
+    if ((u->n.flags & TN_TNB_VALUES) != 0 || u->n.width > 0) {
+        return (u->n.flags & TN_TNB_VALUES) == 0 && ascend(slot, 0, u->n.width);
+    }
+    bool bare = true;
+    for (uint32_t r = 0, from = 0; bare && r < u->n.rows; r++) {
+        uint32_t to = tn_load_u32(u->from + u->lay.end + sizeof(uint32_t) * r);
+        bare = ascend(slot, from, to);
+        from = to;
+    }
+    return bare;
+}
+
+/* Rows differ in their slots, and have keys of most: a grid pays (io/rows/rows_compact.h). */
+static bool is_dense(const unpacking *u)
+{
+    const tn_tnb_counts *n = &u->n;
+    return n->width == 0 && (n->flags & TN_TNB_VALUES) == 0 && u->rows->schema->n_slots > 1 &&
+           2 * (uint64_t)n->entries >= (uint64_t)n->rows * u->rows->schema->n_slots;
+}
+
+/* Keys as they lie, or as a grid; *good: there was memory. */
+static bool put_keys(const unpacking *u, bool *good)
+{
+    const char *from = u->from;
+    if (is_dense(u) && tn_rows_put_as_grid(u->rows, from + u->lay.key, from + u->lay.slot,
+                                           from + u->lay.end, u->n.rows)) {
+        return true;
+    }
+    if (!are_bare(u)) {
+        return false;
+    }
+    *good =
+        tn_rows_put_bare(u->rows, from + u->lay.key, u->n.entries, from + u->lay.slot, u->n.width);
+    return true;
+}
+
+/* Room for all of the block in rows that hold nothing. */
+static bool make_room(tn_rows *rows, const unpacking *u)
+{
+    struct rows_private *p = rows->private;
+    const tn_tnb_counts *n = &u->n;
+    uint32_t n_numeric = rows->schema->n_numeric;
+    void *row = rows->row;
+    void *entry = rows->entry;
+    void *numeric = rows->numeric;
+    void *token = rows->token;
+    void *numeric_token = rows->numeric_token;
+    uint32_t entries_max = p->entries_max;
+    uint32_t numeric_max = p->numeric_max;
+    bool good = true;
+    if (u->signs) {
+        good = tn_rows_grow(&token, 0, n->entries, sizeof(tn_token), &entries_max);
+        rows->token = token;
+        good = good && (n_numeric == 0 || tn_rows_grow(&numeric_token, 0, n->rows,
+                                                       n_numeric * sizeof(tn_token), &numeric_max));
+        rows->numeric_token = numeric_token;
+    }
+    uint32_t entries = u->bare ? 0 : n->entries;
+    good = good && tn_rows_grow(&entry, 0, entries, sizeof(tn_entry), &p->entries_max);
+    rows->entry = entry;
+    good = good && tn_rows_grow(&row, 0, n->rows, sizeof(tn_parsed_row), &p->rows_max);
+    rows->row = row;
+    good = good && (n_numeric == 0 ||
+                    tn_rows_grow(&numeric, 0, n->rows, n_numeric * sizeof(float), &p->numeric_max));
+    rows->numeric = numeric;
+    return good;
+}
+
+static void put_entries(const unpacking *u)
+{
+    const tn_tnb_counts *n = &u->n;
+    const char *key = u->from + u->lay.key;
+    const char *slot = u->from + u->lay.slot;
+    const char *value = (n->flags & TN_TNB_VALUES) != 0 ? u->from + u->lay.value : NULL;
+    uint32_t width = n->width > 0 ? n->width : n->entries;
+    tn_entry *to = u->rows->entry;
+    for (uint32_t first = 0; first < n->entries; first += width) {
+        for (uint32_t i = 0; i < width; i++) {
+            to[first + i] = (tn_entry){tn_load_u64(key + sizeof(uint64_t) * (first + i)),
+                                       tn_load_u16(slot + sizeof(uint16_t) * i), 1.0F};
+        }
+    }
+    for (uint32_t i = 0; value != NULL && i < n->entries; i++) {
+        to[i].value = tn_load_f32(value + sizeof(float) * i);
+    }
+}
+
+static void put_rows(const unpacking *u)
+{
+    const tn_tnb_counts *n = &u->n;
+    bool weights = (n->flags & TN_TNB_WEIGHTS) != 0;
+    bool groups = (n->flags & TN_TNB_GROUPS) != 0;
+    uint32_t first = 0;
+    for (uint32_t r = 0; r < n->rows; r++) {
+        size_t four = sizeof(uint32_t) * r;
+        u->rows->row[r] = (tn_parsed_row){
+            .label = tn_load_f32(u->from + u->lay.label + four),
+            .weight = weights ? tn_load_f32(u->from + u->lay.weight + four) : 1,
+            .first = first,
+            .group = groups ? tn_load_u64(u->from + u->lay.group + 2 * four) : TN_NO_GROUP,
+            .at = n->first_at + tn_load_u32(u->from + u->lay.at + four),
+        };
+        first = n->width > 0 ? first + n->width : tn_load_u32(u->from + u->lay.end + four);
+    }
+    size_t numeric = (size_t)n->rows * u->rows->schema->n_numeric;
+    if (numeric > 0) {
+        memcpy(u->rows->numeric, u->from + u->lay.numeric, numeric * sizeof(float));
+    }
+}
+
+static bool put_ids(const unpacking *u)
+{
+    tn_token all;
+    if (!tn_rows_add_text(u->rows, u->from + u->lay.id, u->n.id_bytes, &all)) {
+        return false;
+    }
+    uint32_t before = 0;
+    for (uint32_t r = 0; r < u->n.rows; r++) {
+        uint32_t end = tn_load_u32(u->from + u->lay.id_end + sizeof(uint32_t) * r);
+        u->rows->row[r].id = (tn_token){all.at + before, end - before};
+        before = end;
+    }
+    return true;
+}
+
+/* What stands for the text of a key: its sign, or its factor where that is all it has. */
+static size_t text_of(const tn_slot_spec *spec, const tn_entry *e, char text[TN_NUMBER_TEXT_MAX])
+{
+    uint64_t sign = tn_sign_of(e->key, spec->salt);
+    if (spec->as == TN_AS_WEIGHTED) {
+        return tn_write_f32(text, e->value);
+    }
+    bool hex = spec->type == TN_SIGN_HEX || spec->type == TN_SIGN_STR;
+    bool below = spec->type == TN_SIGN_INT && !tn_spec_is_number(spec) && sign >> 63 != 0;
+    sign = below ? 0 - sign : sign;
+    int n = snprintf(text + below, (size_t)TN_NUMBER_TEXT_MAX - 1, hex ? "%llx" : "%llu",
+                     (unsigned long long)sign);
+    TN_ASSERT(n > 0 && n < TN_NUMBER_TEXT_MAX - 1);
+    if (below) {
+        text[0] = '-';
+    }
+    return (size_t)n + below;
+}
+
+static bool put_signs(const unpacking *u)
+{
+    char text[TN_NUMBER_TEXT_MAX];
+    tn_rows *rows = u->rows;
+    for (uint32_t i = 0; i < u->n.entries; i++) {
+        const tn_slot_spec *spec = rows->schema->slot[rows->entry[i].slot];
+        size_t size = text_of(spec, &rows->entry[i], text);
+        if (!tn_rows_add_text(rows, text, size, &rows->token[i])) {
+            return false;
+        }
+    }
+    size_t numbers = (size_t)u->n.rows * rows->schema->n_numeric;
+    for (size_t i = 0; i < numbers; i++) {
+        size_t size = tn_write_f32(text, rows->numeric[i]);
+        if (!tn_rows_add_text(rows, text, size, &rows->numeric_token[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void put_counts(const unpacking *u, tn_parsed *out)
+{
+    const tn_tnb_counts *n = &u->n;
+    out->records = n->records;
+    out->blank = n->blank;
+    out->bytes = n->bytes;
+    out->n_bad = n->bad;
+    out->n_messages = n->messages;
+    u->rows->duplicate_key = n->duplicate_key;
+    u->rows->n = n->rows;
+    u->rows->n_entries = n->entries;
+    tn_text_clear(&out->messages);
+    tn_text_add(&out->messages, u->from + u->lay.message, n->message_bytes);
+}
+
+tn_status tn_tnb_unpack(tn_bytes block, tn_parsed *out, tn_error *err)
+{
+    tn_rows *rows = out->rows;
+    unpacking u = {.from = block.data,
+                   .rows = rows,
+                   .ids = (rows->private->keep & (TN_ROWS_IDS | TN_ROWS_SIGNS)) != 0,
+                   .signs = (rows->private->keep & TN_ROWS_SIGNS) != 0};
+    tn_rows_clear(rows);
+    TN_TRY(read_counts(block, &u.n, err));
+    u.lay = tn_tnb_lay_out(&u.n, rows->schema->n_numeric);
+    TN_TRY(check(&u, block.size, err));
+    bool good = true;
+    u.bare = (rows->private->keep & TN_ROWS_BARE) != 0 && put_keys(&u, &good);
+    good = good && make_room(rows, &u);
+    if (good && !u.bare) {
+        put_entries(&u);
+    }
+    if (good) {
+        put_rows(&u);
+    }
+    if (good && u.ids && (u.n.flags & TN_TNB_IDS) != 0) {
+        good = put_ids(&u);
+    }
+    if (good && u.signs) {
+        good = put_signs(&u);
+    }
+    if (good) {
+        put_counts(&u, out);
+        good = !out->messages.failed;
+    }
+    if (!good) {
+        tn_rows_clear(rows);
+        return tn_fail(err, TN_E_MEMORY, "no memory for the rows of a cache");
+    }
+    return TN_OK;
+}

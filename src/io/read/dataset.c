@@ -1,0 +1,238 @@
+/* dataset.c - see dataset.h. */
+#include "io/read/dataset.h"
+
+#include "io/format/format.h"
+
+#include <math.h>
+#include <string.h>
+
+static const tn_field sections[] = {
+    TN_FIELD_TABLE(tn_dataset, data, tn_data_opts, tn_data_fields, "what is read, and how"),
+    TN_FIELD_TABLES(tn_dataset, slots, tn_slot_opts, "[]", tn_slot_fields, "what a row holds"),
+    TN_FIELD_END,
+};
+
+static tn_slot_opts *slot_at(const tn_tables *slots, uint32_t i)
+{
+    return (tn_slot_opts *)slots->item + i;
+}
+
+/* A format that exists, before anything is asked of it. */
+static void check_format(const tn_data_opts *data, const tn_tree *tree, const tn_binder *b)
+{
+    enum { NAMES_MAX = 64 };
+    const char *names[NAMES_MAX];
+    uint32_t n = 0;
+    const tn_tree *at = tn_tree_get(tree, "format");
+    if (data->format == NULL || at == NULL || tn_format_find(data->format) != NULL) {
+        return;
+    }
+    while (n < NAMES_MAX && tn_all_formats[n] != NULL) {
+        names[n] = tn_all_formats[n]->name;
+        n++;
+    }
+    tn_diag_unknown(b->diag, &at->at, "format", data->format, names, n);
+}
+
+static void switch_rules_off(const tn_tables *slots)
+{
+    for (uint32_t i = 0; i < slots->n; i++) {
+        tn_slot_opts *o = slot_at(slots, i);
+        o->max_len = 0;
+        o->absent = NULL;
+        o->duplicates = TN_DUPLICATES_KEEP;
+        o->drop_zero = false;
+    }
+}
+
+tn_status tn_dataset_bind(tn_dataset *out, const tn_tree *root, uint32_t flags, const tn_binder *b,
+                          tn_error *err)
+{
+    *out = (tn_dataset){0};
+    uint32_t faults = b->diag->n_errors;
+    tn_fields_bind_some(b, sections, root, out);
+    check_format(&out->data, tn_tree_get(root, "data"), b);
+    if (b->diag->n_errors != faults) {
+        return tn_fail(err, TN_E_CONFIG, "the options do not fit together");
+    }
+    if ((flags & TN_DATASET_PARTS) == 0) {
+        out->data.part_bytes = TN_PART_WHOLE;
+    }
+    if ((flags & TN_DATASET_AS_READ) != 0) {
+        switch_rules_off(&out->slots);
+    }
+    return tn_schema_new(&out->schema, &out->data, &out->slots, b, err);
+}
+
+static void inherit(tn_arena *arena, tn_tree *map, const char *key, const char *value)
+{
+    static const tn_origin inherited = {.source = "the options of the input"};
+    if (value != NULL) {
+        tn_tree *name = tn_tree_scalar(arena, value, inherited);
+        name->quoted = true; /* a column, whatever it is called */
+        tn_tree_put(arena, map, key, name);
+    }
+}
+
+/* The slots of the schema, those that were found by looking at the data included. */
+static void copy_slots(tn_dataset *out, const tn_dataset *from, uint32_t flags, tn_arena *arena)
+{
+    const tn_schema *s = from->schema;
+    out->slots = (tn_tables){.n = s->n_specs, .tree = NULL};
+    out->slots.item = TN_NEW_ARRAY(arena, tn_slot_opts, s->n_specs + 1);
+    for (uint32_t i = 0; i < s->n_specs; i++) {
+        tn_slot_opts *o = slot_at(&out->slots, i);
+        *o = *s->spec[i].opts;
+        if ((flags & TN_DATASET_SIGNS) != 0 && o->as == TN_AS_KEY) {
+            o->type = TN_SIGN_ID;
+            o->transform = NULL;
+        }
+    }
+}
+
+/* Field numbers by place, unless some slot has one. */
+static void number_fields(const tn_tables *slots)
+{
+    for (uint32_t i = 0; i < slots->n; i++) {
+        if (slot_at(slots, i)->field != TN_UNSET_U32) {
+            return;
+        }
+    }
+    for (uint32_t i = 0; i < slots->n; i++) {
+        slot_at(slots, i)->field = i;
+    }
+}
+
+tn_status tn_dataset_bind_target(tn_dataset *out, const tn_dataset *from, const tn_tree *data,
+                                 uint32_t flags, const tn_binder *b, tn_error *err)
+{
+    static const tn_origin nowhere = {.source = "the options of the output"};
+    *out = (tn_dataset){0};
+    uint32_t faults = b->diag->n_errors;
+    tn_tree *names = tn_tree_new(b->arena, TN_TREE_MAP, nowhere);
+    const tn_label_rule *label = from->schema->label;
+    inherit(b->arena, names, "label", label->column);
+    if (label->none) {
+        tn_tree_put(b->arena, names, "label", tn_tree_scalar(b->arena, "none", nowhere));
+    }
+    inherit(b->arena, names, "weight", from->data.weight);
+    inherit(b->arena, names, "group", from->data.group);
+    inherit(b->arena, names, "record_id", from->data.record_id);
+    tn_binder inner = *b;
+    inner.path = "to";
+    tn_fields_bind(&inner, tn_data_fields, tn_tree_merge(b->arena, names, data), &out->data);
+    check_format(&out->data, data, b);
+    if (b->diag->n_errors != faults) {
+        return tn_fail(err, TN_E_CONFIG, "the options of the output do not fit together");
+    }
+    copy_slots(out, from, flags, b->arena);
+    if (out->data.format != NULL && strcmp(out->data.format, "libffm") == 0) {
+        number_fields(&out->slots);
+    }
+    return tn_schema_new(&out->schema, &out->data, &out->slots, b, err);
+}
+
+static void add_quoted(tn_text *out, const char *text)
+{
+    tn_text_addc(out, '"');
+    for (const char *c = text; *c != '\0'; c++) {
+        if (*c == '"' || *c == '\\') {
+            tn_text_addc(out, '\\');
+        }
+        if ((unsigned char)*c < ' ') {
+            tn_text_addf(out, "\\x%02x", (unsigned char)*c);
+        } else {
+            tn_text_addc(out, *c);
+        }
+    }
+    tn_text_addc(out, '"');
+}
+
+static void add_option(tn_text *out, const char *before, const char *key, const char *value)
+{
+    if (value != NULL) {
+        tn_text_addf(out, "%s%s: ", before, key);
+        add_quoted(out, value);
+    }
+}
+
+static void add_byte(tn_text *out, const char *before, const char *key, char value)
+{
+    char text[2] = {value, '\0'};
+    add_option(out, before, key, value != 0 ? text : NULL);
+}
+
+static void describe_text_options(const tn_dataset *d, tn_text *out)
+{
+    static const char *const quotes[] = {"auto", "none", "line", "multiline"};
+    const tn_schema *s = d->schema;
+    bool csv = strcmp(d->data.format, "csv") == 0;
+    bool tsv = strcmp(d->data.format, "tsv") == 0;
+    if (!csv && !tsv) {
+        return;
+    }
+    add_byte(out, "\n  ", "delimiter", s->delimiter);
+    tn_text_addf(out, "\n  header: %s", s->header ? "true" : "false");
+    tn_text_addf(out, "\n  quote: %s", quotes[s->quote]);
+    if (d->data.trim) {
+        tn_text_adds(out, "\n  trim: true");
+    }
+    add_option(out, "\n  ", "comment", d->data.comment);
+    tn_text_adds(out, "\n  null: [");
+    for (uint32_t i = 0; i < d->data.null.n; i++) {
+        tn_text_adds(out, i > 0 ? ", " : "");
+        add_quoted(out, d->data.null.item[i]);
+    }
+    tn_text_addc(out, ']');
+}
+
+static void describe_slot(const tn_slot_spec *spec, tn_text *out)
+{
+    static const char *const types[] = {"id", "int", "hex", "str", "float"};
+    static const char *const ways[] = {"key", "value", "weighted"};
+    const tn_slot_opts *o = spec->opts;
+    add_option(out, "  - {", "name", spec->name);
+    add_option(out, ", ", "column", o->column);
+    tn_text_addf(out, ", type: %s", types[spec->type]);
+    if (spec->as != TN_AS_KEY) {
+        tn_text_addf(out, ", as: %s", ways[spec->as]);
+    }
+    if (!tn_tree_is_null(o->transform)) {
+        tn_text_adds(out, ", transform: ");
+        tn_tree_print(out, o->transform, 0, 0);
+        if (out->size > 0 && !out->failed && out->data[out->size - 1] == '\n') {
+            out->size--;
+        }
+    }
+    add_option(out, ", ", "share", o->share);
+    add_byte(out, ", ", "list", spec->list);
+    add_option(out, ", ", "values", o->values);
+    if (spec->field != TN_UNSET_U32) {
+        tn_text_addf(out, ", field: %u", spec->field);
+    }
+    if (o->range.n == 2) {
+        tn_text_addf(out, ", range: [%.0f, %.0f]", o->range.item[0], o->range.item[1]);
+    }
+    tn_text_adds(out, "}\n");
+}
+
+void tn_dataset_config(const tn_dataset *d, const char *path, const char *columns, tn_text *out)
+{
+    const tn_schema *s = d->schema;
+    tn_text_addf(out, "data:\n  format: %s", d->data.format);
+    add_option(out, "\n  ", "train", path);
+    tn_text_adds(out, s->label->none ? "\n  label: none" : "");
+    add_option(out, "\n  ", "label", s->label->column);
+    add_option(out, "\n  ", "weight", d->data.weight);
+    add_option(out, "\n  ", "group", d->data.group);
+    add_option(out, "\n  ", "record_id", d->data.record_id);
+    describe_text_options(d, out);
+    bool text = strcmp(d->data.format, "csv") == 0 || strcmp(d->data.format, "tsv") == 0;
+    if (columns != NULL && text && !s->header) {
+        tn_text_addf(out, "\n  columns: [%s]", columns);
+    }
+    tn_text_adds(out, "\nslots:\n");
+    for (uint32_t i = 0; i < s->n_specs; i++) {
+        describe_slot(&s->spec[i], out);
+    }
+}

@@ -1,0 +1,338 @@
+/* fileset.c - paths to files, files to parts. */
+#include "io/read/fileset.h"
+
+#include "base/core/alloc.h"
+#include "base/file/file.h"
+#include "io/format/format.h"
+#include "io/read/cache_files.h"
+#include "io/read/line_numbers.h"
+
+#include <errno.h>
+#include <glob.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { FILES_MAX = 10000000, PARTS_MAX = 100000000, ARENA_BYTES = 1 << 16 };
+enum {
+    PARTS_OF_RANK = 4,         /* at least, where files can be cut */
+    SHARED_FILES_MAX = 1 << 18 /* times ranks: with more of them each is some rank's alone */
+};
+
+/* Paths as they are found. */
+typedef struct listing {
+    tn_arena *arena;
+    tn_file_entry *file;
+    uint32_t n;
+    uint32_t capacity;
+} listing;
+
+static tn_status add_file(listing *l, const char *path, uint64_t size, bool once, tn_error *err)
+{
+    if (l->n == l->capacity) {
+        uint32_t more = l->capacity == 0 ? 64 : 2 * l->capacity;
+        if (more > FILES_MAX) {
+            return tn_fail(err, TN_E_LIMIT, "more than %d files", FILES_MAX);
+        }
+        TN_TRY(tn_arena_reserve(l->arena, (more + (size_t)1) * sizeof(tn_file_entry),
+                                "names of files", err));
+        tn_file_entry *file = TN_NEW_ARRAY(l->arena, tn_file_entry, more);
+        if (l->n > 0) {
+            memcpy(file, l->file, l->n * sizeof *file);
+        }
+        l->file = file;
+        l->capacity = more;
+    }
+    size_t length = strlen(path) + 1;
+    char *copy = tn_arena_alloc(l->arena, length, 1, 1);
+    memcpy(copy, path, length);
+    l->file[l->n++] = (tn_file_entry){.path = copy, .size = size, .once = once};
+    return TN_OK;
+}
+
+/* A file, or every file in a folder; `nested`: folders are passed over. */
+static tn_status add_path(listing *l, const char *path, bool nested, tn_error *err);
+
+static tn_status add_folder(listing *l, const char *path, tn_error *err)
+{
+    tn_text names = {0};
+    tn_text full = {0};
+    uint32_t n = 0;
+    tn_status status = tn_dir_list(path, &names, &n, err);
+    const char *name = tn_text_str(&names);
+    uint32_t before = l->n;
+    for (uint32_t i = 0; i < n && status == TN_OK; i++, name += strlen(name) + 1) {
+        if (name[0] == '.' || name[0] == '_') {
+            continue;
+        }
+        tn_text_clear(&full);
+        tn_text_addf(&full, "%s%s%s", path, path[strlen(path) - 1] == '/' ? "" : "/", name);
+        status = tn_text_check(&full, "a path", err);
+        status = status == TN_OK ? add_path(l, full.data, true, err) : status;
+    }
+    if (status == TN_OK && l->n == before) {
+        status = tn_fail(err, TN_E_DATA, "no files in folder '%s'", path);
+    }
+    tn_text_done(&names);
+    tn_text_done(&full);
+    return status;
+}
+
+static tn_status add_path(listing *l, const char *path, bool nested, tn_error *err)
+{
+    struct stat st;
+    if (stat(path, &st) != 0) {
+        bool named_wrong =
+            errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG || errno == ELOOP;
+        return tn_fail(err, named_wrong ? TN_E_DATA : TN_E_IO, "cannot find '%s': %s", path,
+                       strerrordesc_np(errno));
+    }
+    if (S_ISDIR(st.st_mode)) {
+        return nested ? TN_OK : add_folder(l, path, err);
+    }
+    bool regular = S_ISREG(st.st_mode);
+    if (nested && !regular) {
+        return TN_OK;
+    }
+    return add_file(l, path, regular ? (uint64_t)st.st_size : UINT64_MAX, !regular, err);
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static tn_status add_pattern(listing *l, const char *pattern, tn_error *err)
+{
+    glob_t found;
+    int result = glob(pattern, GLOB_NOSORT, NULL, &found); // NOLINT(concurrency-mt-unsafe)
+    if (result == GLOB_NOSPACE) {
+        return tn_fail(err, TN_E_MEMORY, "no memory to list '%s'", pattern);
+    }
+    tn_status status = TN_OK;
+    if (result != 0 || found.gl_pathc == 0) {
+        status = tn_fail(err, TN_E_DATA, "no file matches '%s'", pattern);
+    } else {
+        qsort(found.gl_pathv, found.gl_pathc, sizeof *found.gl_pathv, by_bytes);
+    }
+    for (size_t i = 0; status == TN_OK && i < found.gl_pathc; i++) {
+        status = add_path(l, found.gl_pathv[i], false, err);
+    }
+    globfree(&found);
+    return status;
+}
+
+static tn_status add_item(listing *l, const char *item, tn_error *err)
+{
+    const tn_source_kind *kind;
+    TN_TRY(tn_source_find(item, &kind, err));
+    struct stat st;
+    if (kind->once) {
+        return add_file(l, item, UINT64_MAX, true, err);
+    }
+    bool pattern = strpbrk(item, "*?[") != NULL && stat(item, &st) != 0;
+    return pattern ? add_pattern(l, item, err) : add_path(l, item, false, err);
+}
+
+/* A file that cannot be opened twice is looked at when it is read. */
+static tn_status sniff(tn_file_entry *file, bool binary, tn_error *err)
+{
+    tn_source *source = NULL;
+    tn_bytes first;
+    TN_TRY(tn_source_open(&source, file->path, 0, NULL, err));
+    tn_status status = tn_source_peek(source, &first, err);
+    if (status == TN_OK) {
+        status = tn_compression_of(first, binary, file->path, &file->compression, err);
+    }
+    tn_source_close(source);
+    return status;
+}
+
+static tn_status find_compressions(listing *l, const tn_schema *schema, bool binary, tn_error *err)
+{
+    for (uint32_t i = 0; i < l->n; i++) {
+        l->file[i].compression = schema->data->compression;
+        if (l->file[i].compression == TN_COMPRESSION_AUTO && !l->file[i].once) {
+            TN_TRY(sniff(&l->file[i], binary, err));
+        }
+    }
+    return TN_OK;
+}
+
+static bool is_cut(const tn_file_entry *file, const tn_schema *schema)
+{
+    return file->compression == TN_COMPRESSION_NONE && !file->once &&
+           schema->quote != TN_QUOTE_MULTILINE;
+}
+
+/* Bytes that all ranks together take of a file at a time, a part each. */
+static uint64_t unit_bytes(const tn_fileset *files, const tn_schema *schema)
+{
+    const uint64_t part = schema->data->part_bytes;
+    uint64_t cut = 0;
+    for (uint32_t i = 0; i < files->n; i++) {
+        cut += is_cut(&files->file[i], schema) ? files->file[i].size : 0;
+    }
+    const uint64_t most = part < UINT64_MAX / files->ranks ? part * files->ranks : UINT64_MAX;
+    const uint64_t few = cut / PARTS_OF_RANK + 1;
+    return few < most ? few : most;
+}
+
+/* How many parts a file is cut into. */
+static uint64_t count_parts(const tn_fileset *files, const tn_schema *schema, uint32_t file,
+                            uint64_t unit)
+{
+    const uint64_t size = files->file[file].size;
+    if (!is_cut(&files->file[file], schema) || size < files->ranks) {
+        return 1;
+    }
+    uint64_t units = size > 0 ? (size - 1) / unit + 1 : 1;
+    const uint64_t most = size > 0 ? size / files->ranks : 1;
+    units = units < most ? units : most;
+    return units * files->ranks;
+}
+
+/* Where part k of n ends. */
+static uint64_t end_of(uint64_t size, uint64_t k, uint64_t n, uint64_t step)
+{
+    const uint64_t more = size % n;
+    const uint64_t even = size / n * (k + 1) + (k + 1 < more ? k + 1 : more);
+    return step == 0 ? even : k + 1 < n ? (k + 1) * step : size;
+}
+
+static tn_status make_parts(tn_fileset *files, const tn_schema *schema, tn_error *err)
+{
+    files->ranks = files->n <= SHARED_FILES_MAX / files->ranks ? files->ranks : 1;
+    const uint64_t step = files->ranks > 1 ? 0 : schema->data->part_bytes;
+    const uint64_t unit = files->ranks > 1 ? unit_bytes(files, schema) : step;
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < files->n; i++) {
+        n += count_parts(files, schema, i, unit);
+    }
+    if (n > PARTS_MAX) {
+        return tn_fail(err, TN_E_LIMIT,
+                       "the data has %llu parts, more than %d\nhint: raise "
+                       "data.part_bytes",
+                       (unsigned long long)n, PARTS_MAX);
+    }
+    TN_TRY(tn_arena_reserve(files->arena, (n + 2) * sizeof(tn_part_info), "parts of files", err));
+    tn_part_info *part = TN_NEW_ARRAY(files->arena, tn_part_info, n + 1);
+    uint32_t p = 0;
+    bool known = true;
+    for (uint32_t i = 0; i < files->n; i++) {
+        const uint64_t size = files->file[i].size;
+        const bool cut = is_cut(&files->file[i], schema);
+        const uint64_t of_file = count_parts(files, schema, i, unit);
+        uint64_t from = 0;
+        for (uint64_t k = 0; k < of_file; k++) {
+            const uint64_t end = cut ? end_of(size, k, of_file, step) : UINT64_MAX;
+            part[p++] = (tn_part_info){.source = i, .first = from, .end = end};
+            from = end;
+        }
+        known = known && size != UINT64_MAX;
+        files->bytes += known ? size : 0;
+    }
+    TN_ASSERT(p == n);
+    files->bytes = known ? files->bytes : 0;
+    files->part = part;
+    files->n_parts = p;
+    return TN_OK;
+}
+
+uint32_t tn_fileset_unit(const tn_fileset *files, uint32_t part)
+{
+    const bool alone = files->ranks == 1 || part + 1 == files->n_parts ||
+                       files->part[part + 1].source != files->part[part].source;
+    return alone ? 1 : files->ranks;
+}
+
+tn_status tn_fileset_new(tn_fileset **out, const tn_strs *paths, const tn_schema *schema,
+                         uint32_t ranks, tn_error *err)
+{
+    TN_ASSERT(ranks > 0);
+    *out = NULL;
+    tn_arena *arena = tn_arena_new(ARENA_BYTES);
+    tn_fileset *files = TN_NEW(arena, tn_fileset);
+    listing l = {.arena = arena};
+    tn_status status = paths->n > 0 ? TN_OK : tn_fail(err, TN_E_DATA, "no data files are named");
+    for (uint32_t i = 0; i < paths->n && status == TN_OK; i++) {
+        status = add_item(&l, paths->item[i], err);
+    }
+    const tn_format *format = tn_format_find(schema->data->format);
+    files->binary = format != NULL && format->binary;
+    files->arena = arena;
+    files->n = l.n;
+    files->file = l.file;
+    files->ranks = 1; /* of binary caches */
+    status = status == TN_OK ? tn_tnb_set_open(files, schema, err) : status;
+    if (files->tnb == NULL) {
+        status = status == TN_OK ? find_compressions(&l, schema, files->binary, err) : status;
+        files->ranks = ranks;
+        status = status == TN_OK ? make_parts(files, schema, err) : status;
+    }
+    if (status == TN_OK) {
+        files->lines = tn_lines_new(err);
+        status = files->lines != NULL ? TN_OK : TN_E_MEMORY;
+    }
+    if (status != TN_OK) {
+        tn_lines_free(files->lines);
+        tn_tnb_set_free(files->tnb);
+        tn_arena_free(arena);
+        return status;
+    }
+    *out = files;
+    return TN_OK;
+}
+
+tn_status tn_fileset_inputs(const tn_strs *paths, tn_inputs *out, tn_error *err)
+{
+    tn_arena *arena = tn_arena_new(ARENA_BYTES);
+    tn_status status = TN_OK;
+    for (uint32_t i = 0; i < paths->n && status == TN_OK; i++) {
+        listing l = {.arena = arena};
+        if (add_item(&l, paths->item[i], NULL) != TN_OK) {
+            continue;
+        }
+        for (uint32_t k = 0; k < l.n && status == TN_OK; k++) {
+            status = tn_inputs_add(out, l.file[k].path, err);
+        }
+    }
+    tn_arena_free(arena);
+    return status;
+}
+
+void tn_fileset_free(tn_fileset *files)
+{
+    if (files != NULL) {
+        tn_lines_free(files->lines);
+        tn_tnb_set_free(files->tnb);
+        tn_arena_free(files->arena);
+    }
+}
+
+tn_status tn_fileset_open(const tn_fileset *files, uint32_t file, uint64_t from,
+                          const atomic_bool *stop, tn_source **out, tn_error *err)
+{
+    const tn_file_entry *f = &files->file[file];
+    uint32_t compression = f->compression;
+    tn_source *source = NULL;
+    *out = NULL;
+    TN_TRY(tn_source_open(&source, f->path, from, stop, err));
+    tn_status status = TN_OK;
+    if (compression == TN_COMPRESSION_AUTO) { /* a pipe: never read before */
+        tn_bytes first;
+        status = tn_source_peek(source, &first, err);
+        status = status == TN_OK
+                     ? tn_compression_of(first, files->binary, f->path, &compression, err)
+                     : status;
+    }
+    if (status == TN_OK && compression != TN_COMPRESSION_NONE) {
+        status = tn_inflate(&source, compression, err);
+    }
+    if (status != TN_OK) {
+        tn_source_close(source);
+        return status;
+    }
+    *out = source;
+    return TN_OK;
+}

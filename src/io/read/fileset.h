@@ -1,0 +1,63 @@
+/* fileset.h - which files a list of paths means, and the parts they are cut into.
+ *
+ *     day_1.tsv     a file               logs/    every file in it
+ *     day_*.tsv     a pattern            -        standard input
+ *
+ * Items keep their order; the files of one pattern or folder are sorted bytewise. Patterns match
+ * whole names. Of a folder, names that begin with '.' or '_' are passed over (_SUCCESS, hidden and
+ * unfinished files), and so are folders in it. A path that matches nothing is an error.
+ *
+ * A part owns the records that begin in its bytes. Parts are cut by sizes alone, so all peers and
+ * all epochs agree on them; what cannot be cut (compressed, standard input) is one part.
+ *
+ * For several ranks each file is cut into as many times `ranks` parts of equal size as it takes to
+ * make them no larger than part_bytes, and four for each rank in all: whoever deals them in turn
+ * gives every rank the same share of every file.
+ */
+#ifndef TN_IO_FILESET_H
+#define TN_IO_FILESET_H
+
+#include "base/file/output_file.h"
+#include "config/field.h"
+#include "io/read/reader.h"
+#include "io/source/source.h"
+
+typedef struct tn_file_entry {
+    const char *path;
+    uint64_t size; /* UINT64_MAX: not known */
+    uint32_t compression;
+    bool once; /* cannot be opened again */
+} tn_file_entry;
+
+typedef struct tn_fileset {
+    uint32_t n;
+    const tn_file_entry *file;
+    uint32_t n_parts;
+    const tn_part_info *part; /* in the order of files */
+    uint32_t ranks;           /* so many parts side by side belong together; 1: each is alone */
+    bool binary;              /* the format is */
+    uint64_t bytes;           /* all files together; 0: not known */
+    struct tn_lines *lines;   /* owned; io/read/line_numbers.h: for messages */
+    struct tn_tnb_set
+        *tnb;        /* owned; io/read/cache_files.h: where blocks come from; NULL: the files */
+    bool spare;      /* a block of `tnb` that is damaged may be made of the files anew */
+    tn_arena *arena; /* owned; holds all of this */
+} tn_fileset;
+
+/* Looks at the first bytes of each file when `compression` is auto. `ranks`: that share the parts,
+ * at least 1; binary caches have parts of their own. TN_E_DATA, TN_E_IO, TN_E_LIMIT. On failure
+ * *out is NULL. */
+tn_status tn_fileset_new(tn_fileset **out, const tn_strs *paths, const tn_schema *schema,
+                         uint32_t ranks, tn_error *err) TN_MUST_USE;
+/* How many parts from `part` on belong together: one of each rank, or one alone. */
+uint32_t tn_fileset_unit(const tn_fileset *files, uint32_t part);
+void tn_fileset_free(tn_fileset *files); /* NULL is fine */
+
+/* Adds the files of `paths` to what a run reads; those that cannot be found are passed over. */
+tn_status tn_fileset_inputs(const tn_strs *paths, tn_inputs *out, tn_error *err) TN_MUST_USE;
+
+/* Opens a file at a byte, inflated where it is compressed (then `from` is 0). */
+tn_status tn_fileset_open(const tn_fileset *files, uint32_t file, uint64_t from,
+                          const atomic_bool *stop, tn_source **out, tn_error *err) TN_MUST_USE;
+
+#endif

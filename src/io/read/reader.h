@@ -1,0 +1,122 @@
+/* reader.h - a stream of batches from many files, in the background.
+ *
+ *     files -> [read, inflate, cut] -> [parse] x readers -> [shuffle, fill batches] -> queue ->
+ * tn_reader_next
+ *
+ *     tn_batch *batch = NULL;
+ *     while ((status = tn_reader_next(reader, &batch, &err)) == TN_OK) {
+ *         ... use batch ...
+ *         tn_reader_recycle(reader, batch);
+ *     }
+ *
+ * One reader is one pass over the data. The stream of batches is a function of
+ * (files, options, seed, epoch) alone: neither the number of threads nor their
+ * speed shows. Records leave in the order of parts; within a part, windows of
+ * `shuffle` records are permuted by stream (seed, 4, epoch, part); with shuffle
+ * the parts themselves are visited in a permuted order of this epoch.
+ *
+ * Several readers, in one process or many, may share an epoch: a dealer gives each the parts that
+ * are its own. Rows of a part come in the same order whoever reads it. A reader that has to wait
+ * for a part hands out what it has in a short batch first.
+ *
+ * A record that cannot be parsed ends the stream with file, place and fault,
+ * unless bad_records_max allows for it: then it is skipped, counted and logged.
+ */
+#ifndef TN_IO_READER_H
+#define TN_IO_READER_H
+
+#include "base/core/error.h"
+#include "base/core/text.h"
+#include "base/trace/trace.h"
+#include "io/read/dealer.h"
+#include "io/rows/batch.h"
+#include "io/schema/schema.h"
+
+typedef struct tn_reader tn_reader;
+
+typedef struct tn_reader_opts {
+    tn_strs paths; /* files, globs, folders, "-" */
+    uint32_t batch_rows;
+    bool training; /* shuffle, sample negatives, leave out rows of weight 0; else as read, all rows
+                    */
+    bool want_ids; /* fill id_*, source, source_at */
+    uint64_t seed;
+    tn_progress from;        /* epoch, and where to go on in it: all 0 at its start */
+    const tn_dealer *dealer; /* NULL: every part is this reader's, from `from` on; else only the
+                              * epoch of `from` counts, and `part` of a batch's progress is how
+                              * many were dealt before */
+    uint32_t
+        cut_for; /* ranks that share the epoch, for which the files are cut (io/read/fileset.h): 0,
+                    1: into parts of part_bytes; more: binary caches are not looked for */
+    uint32_t share, shares; /* with several readers and no dealer: every `shares`-th part from
+                               `share` on; shares 0: all */
+    uint32_t prefetch;      /* batches kept ready; at least 1 */
+    tn_trace *trace;        /* for the reader's threads; must outlive it; NULL: not recorded */
+    bool use_cache; /* read a binary cache in place of the files, or make one, as data.cache says
+                     */
+    const char *make_cache; /* make this one, of all that is read, or fail; NULL: none */
+} tn_reader_opts;
+
+/* What was met so far. */
+typedef struct tn_read_counts {
+    uint64_t records, bytes, blank, duplicate_key, zero_weight, sampled_out;
+    uint64_t bad;
+    uint32_t sources;
+} tn_read_counts;
+
+/* One piece of the data of this epoch. */
+typedef struct tn_part_info {
+    uint32_t source;
+    uint64_t first, end; /* bytes; end UINT64_MAX: to the end of a source that cannot be cut */
+} tn_part_info;
+
+/* `schema` must outlive the reader. TN_E_DATA: no such file, no match, unknown compression.
+ * On failure *out is NULL. */
+tn_status tn_reader_open(tn_reader **out, const tn_schema *schema, const tn_reader_opts *opts,
+                         tn_error *err) TN_MUST_USE;
+
+/* Stops the threads, frees everything, batches not recycled included. NULL is fine. */
+void tn_reader_close(tn_reader *reader);
+
+/* The next batch, lent until recycled; only the last of an epoch may be short. TN_END after it. */
+tn_status tn_reader_next(tn_reader *reader, tn_batch **out, tn_error *err) TN_MUST_USE;
+/* The same, but waits until `until_ns` of tn_clock_ns at most (0: not at all): *out is NULL when
+ * none was ready by then. */
+tn_status tn_reader_next_until(tn_reader *reader, uint64_t until_ns, tn_batch **out,
+                               tn_error *err) TN_MUST_USE;
+void tn_reader_recycle(tn_reader *reader, tn_batch *batch);
+
+/* From any thread: tn_reader_next gives what is ready and then TN_E_STOPPED, and never waits again.
+ */
+void tn_reader_stop(tn_reader *reader);
+/* The same, and waits for its threads: it counts nothing any more, and calls no dealer. */
+void tn_reader_quit(tn_reader *reader);
+
+/* Clicks and rows, weighted, in the first shuffle window (without shuffle: in the first quarter
+ * megabyte), after down-sampling; waits for it. TN_END: there is no row, or no part for
+ * this reader yet. For bias_init: prior. */
+typedef struct tn_prior {
+    double clicks, weight; /* weight > 0; their ratio is the rate */
+} tn_prior;
+tn_status tn_reader_prior(tn_reader *reader, tn_prior *out, tn_error *err) TN_MUST_USE;
+
+/* The unfinished file of opts.make_cache; NULL: none is being made. */
+const char *tn_reader_cache_tmp(const tn_reader *reader);
+
+void tn_reader_counts(tn_reader *reader, tn_read_counts *out);
+/* Bad records by reason, "reason\0count\0" pairs appended to `out`. */
+void tn_reader_bad_reasons(tn_reader *reader, tn_text *out);
+/* Both, of the first `parts` parts that were dealt, without what a row's weight or sampling left
+ * out. */
+void tn_reader_counts_of(tn_reader *reader, uint32_t parts, tn_read_counts *out, tn_text *reasons);
+uint32_t tn_reader_n_parts(const tn_reader *reader);
+tn_part_info tn_reader_part(const tn_reader *reader, uint32_t i); /* in the order of this epoch */
+uint32_t tn_reader_cut_for(const tn_reader *reader);              /* at least 1 */
+uint32_t tn_reader_n_sources(const tn_reader *reader);
+const char *tn_reader_source(const tn_reader *reader, uint32_t i);
+/* The i-th part that was dealt: i at most `part` of a batch's progress. */
+tn_dealt tn_reader_dealt(tn_reader *reader, uint32_t i);
+uint64_t tn_reader_total_bytes(const tn_reader *reader); /* for the ETA; 0 when not known */
+uint64_t tn_reader_done_bytes(tn_reader *reader);
+
+#endif

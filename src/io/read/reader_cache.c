@@ -1,0 +1,228 @@
+/* reader_cache.c - the binary cache of what a reader reads: used when it fits, else made on the
+ * way.
+ *
+ * data.cache is a convenience: whatever is wrong with it is one line in the log, and the data is
+ * read as if there were none. A cache that was asked for by name (opts.make_cache) is a duty: what
+ * is wrong with it ends the reader.
+ */
+#include "base/core/log.h"
+#include "base/math/key.h"
+#include "io/read/cache_files.h"
+#include "io/read/reader_private.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define BESIDE ".tnet-cache" /* `auto`: a folder beside the first file */
+
+static bool is_wanted(const tn_reader *r)
+{
+    const char *cache = r->schema->data->cache;
+    return r->opts.use_cache && r->opts.cut_for <= 1 && cache != NULL &&
+           strcmp(cache, "none") != 0 && strcmp(cache, "off") != 0;
+}
+
+/* What cannot be read twice cannot be looked up again. */
+static bool has_stream(const tn_fileset *files)
+{
+    for (uint32_t i = 0; i < files->n; i++) {
+        if (files->file[i].once) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static tn_status name_folder(const tn_reader *r, char out[TN_PATH_SIZE], tn_error *err)
+{
+    const char *cache = r->schema->data->cache;
+    const char *first = r->files->file[0].path;
+    const char *slash = strrchr(first, '/');
+    char parent[TN_PATH_SIZE];
+    if (strcmp(cache, "auto") != 0) {
+        int n = snprintf(out, TN_PATH_SIZE, "%s", cache);
+        return n > 0 && n < TN_PATH_SIZE ? TN_OK : tn_fail(err, TN_E_LIMIT, "its path is too long");
+    }
+    int n = slash == NULL
+                ? snprintf(parent, sizeof parent, ".")
+                : snprintf(parent, sizeof parent, "%.*s", (int)(slash - first) + 1, first);
+    if (n < 0 || n >= TN_PATH_SIZE) {
+        return tn_fail(err, TN_E_LIMIT, "its path is too long");
+    }
+    return tn_path_join(parent, BESIDE, out, err);
+}
+
+/* <folder>/<16 hex>.tnb: one name for the same files, read in the same way. */
+static tn_status name_cache(const tn_reader *r, const char *folder, char out[TN_PATH_SIZE],
+                            tn_error *err)
+{
+    tn_text text = {0};
+    tn_tnb_shape(r->schema, &text);
+    tn_text_add_u64le(&text, r->schema->data->part_bytes);
+    for (uint32_t i = 0; i < r->files->n; i++) {
+        const char *path = r->files->file[i].path;
+        tn_text_add(&text, path, strlen(path) + 1);
+    }
+    tn_status status = tn_text_check(&text, "the name of a binary cache", err);
+    if (status == TN_OK) {
+        char name[32];
+        (void)snprintf(name, sizeof name, "%016llx.tnb",
+                       (unsigned long long)tn_xxh64(text.data, text.size, 0));
+        status = tn_path_join(folder, name, out, err);
+    }
+    tn_text_done(&text);
+    return status;
+}
+
+/* The same sources in the same order, cut into the same parts. */
+static bool stands_for(const tn_fileset *cache, const tn_fileset *files)
+{
+    if (cache->n != files->n || cache->n_parts != files->n_parts) {
+        return false;
+    }
+    for (uint32_t i = 0; i < files->n; i++) {
+        const tn_file_entry *a = &cache->file[i];
+        const tn_file_entry *b = &files->file[i];
+        if (strcmp(a->path, b->path) != 0 || a->size != b->size ||
+            a->compression != b->compression) {
+            return false;
+        }
+    }
+    for (uint32_t i = 0; i < files->n_parts; i++) {
+        const tn_part_info *a = &cache->part[i];
+        const tn_part_info *b = &files->part[i];
+        if (a->source != b->source || a->first != b->first || a->end != b->end) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Puts the cache in the place of the files, if it is there and fits; else `why` it does not. */
+static bool use(tn_reader *r, const char *path, tn_error *why)
+{
+    tn_fileset *cache = NULL;
+    const tn_strs paths = {1, &path};
+    if (tn_fileset_new(&cache, &paths, r->schema, 1, why) != TN_OK) {
+        return false;
+    }
+    if (!stands_for(cache, r->files)) {
+        tn_status status = tn_fail(why, TN_E_DATA, "binary cache '%s' is of other files", path);
+        (void)status;
+        tn_fileset_free(cache);
+        return false;
+    }
+    cache->spare = true;
+    tn_fileset_free(r->files);
+    r->files = cache;
+    return true;
+}
+
+/* The sources bound from above what a cache takes, roughly; a full disk harms more than this. */
+static tn_status check_room(const tn_reader *r, const char *folder, tn_error *err)
+{
+    uint64_t room = 0;
+    TN_TRY(tn_dir_make(folder, err));
+    TN_TRY(tn_disk_free(folder, &room, err));
+    return room >= r->files->bytes
+               ? TN_OK
+               : tn_fail(err, TN_E_IO, "'%s': the disk has no room for it", folder);
+}
+
+static void go_without(const tn_error *why)
+{
+    tn_log(TN_LOG_WARN, "no binary cache is made: %s", why->text);
+}
+
+/* Rather than out of date. */
+static bool is_damaged(const char *path)
+{
+    tn_tnb *tnb = NULL;
+    tn_error why = {0};
+    tn_status status = tn_tnb_open(&tnb, path, &why);
+    tn_tnb_close(tnb);
+    return status != TN_OK;
+}
+
+static tn_status find_or_begin(tn_reader *r, tn_error *err)
+{
+    char folder[TN_PATH_SIZE];
+    char path[TN_PATH_SIZE];
+    tn_error why = {0};
+    TN_TRY(name_folder(r, folder, err));
+    TN_TRY(name_cache(r, folder, path, err));
+    tn_tnb_sweep(folder);
+    bool there = tn_path_exists(path);
+    if (there && use(r, path, &why)) {
+        return TN_OK;
+    }
+    bool whole = r->opts.from.part == 0 && r->opts.dealer == NULL && r->opts.shares <= 1;
+    if (!whole) { /* the next epoch makes it */
+        return TN_OK;
+    }
+    TN_TRY(check_room(r, folder, err));
+    TN_TRY(tn_tnb_create(&r->cache, path, r->schema, r->files, err));
+    tn_log(there && is_damaged(path) ? TN_LOG_WARN : TN_LOG_INFO, "making binary cache '%s'%s%s",
+           path, there ? " anew: " : "", why.text);
+    return TN_OK;
+}
+
+tn_status tn_reader_begin_cache(tn_reader *r, tn_error *err)
+{
+    tn_error why = {0};
+    bool is_cache = r->files->tnb != NULL;
+    if (r->opts.make_cache != NULL) {
+        if (is_cache) {
+            return tn_fail(err, TN_E_USAGE, "'%s' is made of data, not of binary caches",
+                           r->opts.make_cache);
+        }
+        TN_TRY(tn_tnb_create(&r->cache, r->opts.make_cache, r->schema, r->files, err));
+        const char *tmp = tn_tnb_tmp(r->cache);
+        (void)snprintf(r->cache_tmp, sizeof r->cache_tmp, "%s", tmp != NULL ? tmp : "");
+        return TN_OK;
+    }
+    if (!is_wanted(r) || is_cache) {
+        return TN_OK;
+    }
+    if (has_stream(r->files)) {
+        tn_status status =
+            tn_fail(&why, TN_E_DATA, "'%s' cannot be read twice", r->files->file[0].path);
+        (void)status;
+        go_without(&why);
+    } else if (find_or_begin(r, &why) != TN_OK) {
+        go_without(&why);
+    }
+    return TN_OK;
+}
+
+static tn_status give_up(tn_reader *r, const tn_error *why, tn_error *err)
+{
+    tn_tnb_abandon(r->cache);
+    r->cache = NULL;
+    if (r->opts.make_cache != NULL) {
+        return tn_fail(err, why->code, "%s", why->text);
+    }
+    go_without(why);
+    return TN_OK;
+}
+
+tn_status tn_reader_add_to_cache(tn_reader *r, uint32_t part, const tn_work *work, tn_error *err)
+{
+    tn_error why = {0};
+    if (r->cache == NULL ||
+        tn_tnb_add(r->cache, part, &work->packed, work->parsed.rows->n, &why) == TN_OK) {
+        return TN_OK;
+    }
+    return give_up(r, &why, err);
+}
+
+tn_status tn_reader_end_cache(tn_reader *r, tn_error *err)
+{
+    tn_error why = {0};
+    if (r->cache == NULL) {
+        return TN_OK;
+    }
+    tn_tnb_writer *cache = r->cache;
+    r->cache = NULL; /* gone either way */
+    return tn_tnb_commit(cache, &why) == TN_OK ? TN_OK : give_up(r, &why, err);
+}

@@ -1,0 +1,121 @@
+/* reader_private.h - the threads of a reader and what they share; for reader*.c only.
+ *
+ *     source --to_parse--> parsers --ring--> assembler --ready--> tn_reader_next
+ *        ^----free_blocks-----'  ^---idle works---'  ^----idle batches---'
+ *
+ * Blocks are numbered as they are cut; the ring puts parsed ones back into that order and holds
+ * parsers back that run too far ahead. Queues and lists have locks of their own; everything under
+ * `lock` says so.
+ */
+#ifndef TN_IO_READER_PRIVATE_H
+#define TN_IO_READER_PRIVATE_H
+
+#include "base/thread/queue.h"
+#include "base/thread/threads.h"
+#include "io/read/bad_record_limit.h"
+#include "io/read/cache.h"
+#include "io/read/reader_deal.h"
+#include "io/read/shuffle_window.h"
+#include "io/rows/batch_builder.h"
+
+#include <pthread.h>
+
+enum {
+    TN_PARSERS_MAX = 256,
+    TN_FILLINGS_MAX = 4096,
+    TN_REASONS_MAX = 64,
+    TN_REASON_BYTES = 80,
+    TN_LOGGED_PER_FILE = 20, /* bad records */
+    TN_MESSAGES_MAX = 64,    /* kept per block */
+};
+
+typedef struct tn_numbered_block {
+    tn_block block;
+    uint64_t sequence;
+} tn_numbered_block;
+
+typedef struct tn_reason {
+    char text[TN_REASON_BYTES];
+    uint64_t count;
+} tn_reason;
+
+struct tn_reader {
+    const tn_schema *schema;
+    tn_reader_opts opts;
+    tn_fileset *files;
+    uint32_t *order; /* n_parts: parts in the order of this epoch */
+    tn_bad_limit bad_limit;
+
+    tn_tnb_writer *cache;         /* assembler only, once threads run; NULL: none is made */
+    char cache_tmp[TN_PATH_SIZE]; /* of opts.make_cache */
+    bool packs;                   /* parsers pack blocks for a cache */
+    tn_feed *feed;                /* source thread only */
+    tn_numbered_block *block;     /* n_blocks */
+    tn_queue *free_blocks;
+    tn_queue *to_parse;
+    tn_queue *ready;
+    uint32_t n_blocks;
+    uint32_t n_parsers;
+    tn_thread *source;
+    tn_thread *parser[TN_PARSERS_MAX];
+    tn_thread *assembler;
+    unsigned char *logged; /* assembler only; by file: bad records shown */
+    bool shuffle;
+    atomic_bool stop;
+
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    /* guarded by `lock`: */
+    tn_work **ring; /* n_blocks: parsed, by sequence modulo n_blocks */
+    uint64_t next;  /* sequence the assembler waits for */
+    tn_work *idle_works;
+    tn_filling **idle;    /* n_idle batches without work */
+    tn_filling **filling; /* n_fillings: all there are */
+    uint32_t n_idle;
+    uint32_t n_fillings;
+    uint32_t fillings_max;
+    tn_status status; /* when `ended`: nothing more will be made ready, and why */
+    bool ended;
+    bool prior_known;
+    tn_error err;
+    double prior_clicks;
+    double prior_weight;
+    tn_read_counts counts;
+    uint64_t done_bytes;
+    tn_deal deal;
+    uint32_t n_reasons;
+    tn_reason reason[TN_REASONS_MAX];
+};
+
+/* reader_cache.c: before the threads run; by the assembler, each block in order; at the end. */
+tn_status tn_reader_begin_cache(tn_reader *r, tn_error *err) TN_MUST_USE;
+tn_status tn_reader_add_to_cache(tn_reader *r, uint32_t part, const tn_work *work,
+                                 tn_error *err) TN_MUST_USE;
+tn_status tn_reader_end_cache(tn_reader *r, tn_error *err) TN_MUST_USE;
+
+/* The three kinds of threads; `arg` is the reader. */
+tn_status tn_reader_source_thread(void *arg, tn_error *err);
+tn_status tn_reader_parser_thread(void *arg, tn_error *err);
+tn_status tn_reader_assembler_thread(void *arg, tn_error *err);
+
+/* The calling thread's lane in the trace of the options; NULL when there is none. */
+tn_lane *tn_reader_join(const tn_reader *r, const char *stage);
+
+/* The next block in order, or NULL: stopped, or the reader has ended. */
+tn_work *tn_reader_next_work(tn_reader *r);
+void tn_reader_return_work(tn_reader *r, tn_work *work);
+
+/* Takes note of a block of the i-th part that was dealt; fails when the stream ends with it. */
+tn_status tn_reader_take_note(tn_reader *r, uint32_t i, const tn_work *work,
+                              tn_error *err) TN_MUST_USE;
+
+/* Judges the bad records once more, when all records of the data went through this reader. */
+tn_status tn_reader_judge_all(const tn_reader *r, tn_error *err) TN_MUST_USE;
+
+/* Ends the stream: what is ready is still handed out, then `status`. The first one counts. */
+void tn_reader_end(tn_reader *r, tn_status status, const tn_error *err);
+
+/* Wakes everybody up and lets nobody wait again. */
+void tn_reader_halt(tn_reader *r);
+
+#endif

@@ -1,0 +1,177 @@
+/* row_scan.c - see row_scan.h. */
+#include "io/read/row_scan.h"
+
+#include "base/core/alloc.h"
+#include "io/read/blockparse.h"
+
+#include <string.h>
+
+typedef struct piece {
+    tn_block block;
+    tn_parsed parsed;
+    tn_bytes *raw; /* of each row */
+    uint32_t raw_max;
+    tn_status status; /* of the visitor, or of the memory for it */
+    tn_error err;
+} piece;
+
+typedef struct pass {
+    const tn_pass_in *in;
+    const tn_pass_visitor *visitor;
+    tn_pass_counts counts;
+    tn_fileset *files;
+    tn_feed *feed;
+    uint32_t part;     /* that the feed is in; files->n_parts: behind the last */
+    uint32_t n_pieces; /* of this round */
+    piece piece[TN_PASS_PIECES];
+} pass;
+
+/* Up to eight blocks. */
+static void fetch_round(pass *p)
+{
+    p->n_pieces = 0;
+    while (p->n_pieces < TN_PASS_PIECES && p->part < p->files->n_parts) {
+        tn_block *block = &p->piece[p->n_pieces++].block;
+        tn_feed_next(p->feed, block);
+        if (!block->last) {
+            continue;
+        }
+        p->part++;
+        if (p->part < p->files->n_parts) {
+            tn_feed_go(p->feed, p->part);
+        }
+    }
+}
+
+static tn_status make_room(piece *out, uint32_t rows)
+{
+    if (rows <= out->raw_max) {
+        return TN_OK;
+    }
+    tn_free(out->raw);
+    out->raw_max = 0;
+    out->raw = tn_try_alloc(rows, 2 * sizeof *out->raw, "a block of records", &out->err);
+    if (out->raw == NULL) {
+        return TN_E_MEMORY;
+    }
+    out->raw_max = 2 * rows;
+    return TN_OK;
+}
+
+/* Rows and records stand in the same order, but some records are no rows. */
+static tn_status find_raw(piece *out)
+{
+    const tn_block *block = &out->block;
+    const tn_rows *rows = out->parsed.rows;
+    TN_TRY(make_room(out, rows->n));
+    uint32_t i = 0;
+    for (uint32_t r = 0; block->cache != NULL && r < rows->n; r++) {
+        out->raw[r] = (tn_bytes){.data = NULL};
+    }
+    for (uint32_t r = 0; block->cache == NULL && r < rows->n; r++, i++) {
+        while (block->offset + block->record[i].at != rows->row[r].at) {
+            i++;
+            TN_ASSERT(i < block->n_records);
+        }
+        const tn_extent *record = &block->record[i];
+        out->raw[r] = (tn_bytes){block->bytes.data + record->at, record->size, false};
+    }
+    return TN_OK;
+}
+
+static tn_pass_block block_of(const pass *p, uint32_t i)
+{
+    const piece *done = &p->piece[i];
+    return (tn_pass_block){i, p->files->file[done->block.file].path, done->parsed.rows, done->raw};
+}
+
+static void do_piece(void *job, uint32_t i)
+{
+    pass *p = job;
+    piece *out = &p->piece[i];
+    tn_block_parse(&out->block, p->in->schema, p->files, UINT32_MAX, &out->parsed);
+    out->status = find_raw(out);
+    if (out->status == TN_OK && p->visitor->piece != NULL) {
+        tn_pass_block block = block_of(p, i);
+        out->status = p->visitor->piece(p->visitor->ctx, &block, &out->err);
+    }
+}
+
+static tn_status tell_faults(pass *p, const tn_parsed *parsed, tn_error *err)
+{
+    const char *text = tn_text_str(&parsed->messages);
+    for (uint32_t i = 0; i < parsed->n_messages; i++) {
+        p->counts.bad++;
+        if (p->visitor->fault == NULL) {
+            return tn_fail(err, TN_E_DATA, "%s", text);
+        }
+        TN_TRY(p->visitor->fault(p->visitor->ctx, text, err));
+        text += strlen(text) + 1;
+    }
+    return tn_text_check(&parsed->messages, "messages of records at fault", err);
+}
+
+static tn_status hand_on(pass *p, uint32_t i, tn_error *err)
+{
+    piece *done = &p->piece[i];
+    const tn_parsed *parsed = &done->parsed;
+    p->counts.blank += parsed->blank;
+    p->counts.bytes += parsed->bytes;
+    p->counts.duplicate_key += parsed->rows->duplicate_key;
+    p->counts.rows += parsed->rows->n;
+    TN_TRY(tell_faults(p, parsed, err));
+    if (done->status != TN_OK) {
+        return tn_fail(err, done->status, "%s", done->err.text);
+    }
+    if (p->visitor->block != NULL) {
+        tn_pass_block block = block_of(p, i);
+        TN_TRY(p->visitor->block(p->visitor->ctx, &block, err));
+    }
+    return parsed->fault == TN_OK ? TN_OK : tn_fail(err, parsed->fault, "%s", parsed->err.text);
+}
+
+static tn_status run(pass *p, tn_error *err)
+{
+    TN_TRY(tn_fileset_new(&p->files, p->in->paths, p->in->schema, 1, err));
+    if (p->in->records && p->files->tnb != NULL) {
+        return tn_fail(err, TN_E_DATA,
+                       "a binary cache holds keys, not the texts they came from: "
+                       "read the data it was made of");
+    }
+    TN_TRY(tn_feed_new(&p->feed, p->in->schema, p->files, NULL, err));
+    for (uint32_t i = 0; i < TN_PASS_PIECES; i++) {
+        TN_TRY(tn_rows_new(&p->piece[i].parsed.rows, p->in->schema, p->in->keep, err));
+    }
+    p->counts.sources = p->files->n;
+    if (p->files->n_parts > 0) {
+        tn_feed_go(p->feed, 0);
+    }
+    while (p->part < p->files->n_parts) {
+        fetch_round(p);
+        tn_team_run(p->in->team, p->n_pieces, do_piece, p);
+        for (uint32_t i = 0; i < p->n_pieces; i++) {
+            TN_TRY(hand_on(p, i, err));
+        }
+    }
+    return TN_OK;
+}
+
+tn_status tn_pass_run(const tn_pass_in *in, const tn_pass_visitor *visitor, tn_pass_counts *out,
+                      tn_error *err)
+{
+    pass *p = tn_alloc(1, sizeof *p, "a pass over data");
+    p->in = in;
+    p->visitor = visitor;
+    tn_status status = run(p, err);
+    *out = p->counts;
+    for (uint32_t i = 0; i < TN_PASS_PIECES; i++) {
+        tn_rows_free(p->piece[i].parsed.rows);
+        tn_parsed_done(&p->piece[i].parsed);
+        tn_block_done(&p->piece[i].block);
+        tn_free(p->piece[i].raw);
+    }
+    tn_feed_free(p->feed);
+    tn_fileset_free(p->files);
+    tn_free(p);
+    return status;
+}

@@ -1,0 +1,286 @@
+/* scan.c - slots of libffm files and the base of indices, from the head of the first file. */
+#include "io/read/scan.h"
+
+#include "base/core/alloc.h"
+#include "base/core/log.h"
+#include "base/core/number.h"
+#include "io/format/delimited.h"
+#include "io/format/line.h"
+#include "io/read/cache_files.h"
+#include "io/read/fileset.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { SCAN_BYTES_MAX = 64 << 20, SCAN_STEP = 1 << 20 };
+
+/* What was seen so far. */
+typedef struct seen {
+    bool ffm;
+    bool zero; /* index 0, within the first rows */
+    uint32_t rows;
+    uint32_t n_fields;                       /* the highest, and 1 */
+    unsigned char field[TN_COLUMNS_MAX + 1]; /* 1: it occurs */
+} seen;
+
+/* The pieces of field:index:value that are numbers; what is damaged is left to the parser. */
+static void see_pair(seen *s, tn_bytes pair)
+{
+    const char *colon = memchr(pair.data, ':', pair.size);
+    size_t first = colon != NULL ? (size_t)(colon - pair.data) : pair.size;
+    uint64_t number;
+    if (tn_read_u64(pair.data, first, &number) != TN_NUM_OK) {
+        return;
+    }
+    if (!s->ffm) {
+        s->zero = s->zero || (number == 0 && s->rows < TN_SCAN_BASE_ROWS);
+        return;
+    }
+    if (colon == NULL || number > TN_COLUMNS_MAX) {
+        return;
+    }
+    s->field[number] = 1;
+    s->n_fields = number >= s->n_fields ? (uint32_t)number + 1 : s->n_fields;
+    const char *index = colon + 1;
+    const char *end = pair.data + pair.size;
+    colon = memchr(index, ':', (size_t)(end - index));
+    uint64_t i;
+    size_t size = (size_t)((colon != NULL ? colon : end) - index);
+    if (s->rows < TN_SCAN_BASE_ROWS && tn_read_u64(index, size, &i) == TN_NUM_OK && i == 0) {
+        s->zero = true;
+    }
+}
+
+static void see_line(seen *s, tn_bytes line, bool labelled)
+{
+    const char *p = line.data;
+    const char *end = line.data + line.size;
+    bool begun = false;
+    while (p < end) {
+        while (p < end && (tn_is_blank(*p) || *p == '\r')) {
+            p++;
+        }
+        const char *from = p;
+        while (p < end && !tn_is_blank(*p) && *p != '\r') {
+            p++;
+        }
+        if (p == from || *from == '#') {
+            break;
+        }
+        if (begun || !labelled) {
+            see_pair(s, (tn_bytes){from, (size_t)(p - from), false});
+        }
+        begun = true;
+    }
+    s->rows += begun;
+}
+
+/* Walks the lines that are there; what is left of the last one is moved to the front. */
+static void see_lines(seen *s, tn_text *text, bool last, const tn_schema *schema)
+{
+    tn_bytes window = {text->data, text->size, false};
+    tn_bytes line;
+    while (s->rows < TN_SCAN_LINES && tn_line_cut(&window, last, schema, &line, NULL) == TN_OK) {
+        see_line(s, line, !schema->label->none);
+    }
+    memmove(text->data, window.data, window.size);
+    text->size = window.size;
+}
+
+static tn_status see_file(seen *s, const tn_schema *schema, tn_source *source, tn_error *err)
+{
+    tn_text text = {0};
+    tn_status status = TN_OK;
+    bool last = false;
+    for (size_t read = 0; status == TN_OK && !last && s->rows < TN_SCAN_LINES; read += SCAN_STEP) {
+        char *to = tn_text_grow(&text, SCAN_STEP);
+        status = tn_text_check(&text, "the head of the data", err);
+        size_t n = 0;
+        if (status == TN_OK) {
+            status = tn_source_read(source, to, SCAN_STEP, &n, err);
+            text.size -= SCAN_STEP - n;
+            last = n < SCAN_STEP || read >= SCAN_BYTES_MAX;
+        }
+        if (status == TN_OK) {
+            see_lines(s, &text, last, schema);
+        }
+    }
+    tn_text_done(&text);
+    return status;
+}
+
+/* The number behind the last `key` of a line; false: none. */
+static bool number_behind(tn_bytes line, const char *key, uint64_t *out)
+{
+    size_t size = strlen(key);
+    for (size_t i = line.size; i-- > size;) {
+        if (memcmp(line.data + i - size, key, size) == 0) {
+            size_t digits = strspn(line.data + i, "0123456789");
+            return tn_read_u64(line.data + i, digits, out) == TN_NUM_OK;
+        }
+    }
+    return false;
+}
+
+/* A binary cache says what was found in the data it was made of (io/read/cache_key.c). */
+static void see_shape(seen *s, const char *shape)
+{
+    for (const char *end; (end = strchr(shape, '\n')) != NULL; shape = end + 1) {
+        tn_bytes line = {shape, (size_t)(end - shape), false};
+        uint64_t number = 0;
+        if (strncmp(shape, "index_base: ", 12) == 0 && number_behind(line, ": ", &number)) {
+            s->zero = number == 0;
+        } else if (strncmp(shape, "slot f", 6) == 0 && number_behind(line, ": field ", &number) &&
+                   number <= TN_COLUMNS_MAX) {
+            s->field[number] = 1;
+            s->n_fields = number >= s->n_fields ? (uint32_t)number + 1 : s->n_fields;
+        }
+    }
+}
+
+static tn_status see_data(seen *s, const tn_schema *schema, tn_error *err)
+{
+    tn_fileset *files = NULL;
+    tn_source *source = NULL;
+    TN_TRY(tn_fileset_new(&files, &schema->data->train, schema, 1, err));
+    tn_status status = TN_OK;
+    if (files->tnb != NULL) {
+        see_shape(s, tn_tnb_set_shape(files->tnb));
+        tn_fileset_free(files);
+        return TN_OK;
+    }
+    if (files->file[0].once) {
+        status = tn_fail(err, TN_E_DATA,
+                         "cannot look ahead in '%s'\nhint: list the slots and set data.index_base",
+                         files->file[0].path);
+    } else {
+        status = tn_fileset_open(files, 0, 0, NULL, &source, err);
+    }
+    status = status == TN_OK ? see_file(s, schema, source, err) : status;
+    tn_source_close(source);
+    tn_fileset_free(files);
+    return status;
+}
+
+/* The first line that is neither blank nor a comment. */
+static tn_status header_of(tn_source *source, const tn_schema *schema, tn_text *text, tn_bytes *out)
+{
+    enum { HEADER_MAX = 1 << 16 };
+    size_t n = 0;
+    char *to = tn_text_grow(text, HEADER_MAX);
+    TN_TRY(tn_text_check(text, "the header", NULL));
+    TN_TRY(tn_source_read(source, to, HEADER_MAX, &n, NULL));
+    tn_bytes window = {to, n, false};
+    tn_status status = TN_OK;
+    do {
+        status = tn_delimited_cut(&window, n < HEADER_MAX, schema, out, NULL);
+    } while (status == TN_OK && tn_delimited_is_nothing(*out, schema));
+    return status;
+}
+
+static void list_header(const tn_schema *schema, tn_fileset *files, tn_listing *out)
+{
+    tn_source *source = NULL;
+    tn_text text = {0};
+    tn_bytes line;
+    if (files->tnb != NULL || files->file[0].once ||
+        tn_fileset_open(files, 0, 0, NULL, &source, NULL) != TN_OK) {
+        return;
+    }
+    if (header_of(source, schema, &text, &line) == TN_OK) {
+        tn_listing_add(out, line, schema);
+    }
+    tn_source_close(source);
+    tn_text_done(&text);
+}
+
+void tn_scan_columns(const tn_schema *schema, tn_text *out)
+{
+    const tn_format *format = tn_format_find(schema->data->format);
+    tn_listing there = {0};
+    tn_fileset *files = NULL;
+    if (format == NULL || format->head == NULL || schema->data->train.n == 0 ||
+        tn_fileset_new(&files, &schema->data->train, schema, 1, NULL) != TN_OK) {
+        return;
+    }
+    if (schema->header) {
+        list_header(schema, files, &there);
+    } else {
+        tn_listing_add(&there, (tn_bytes){"", 0, false}, schema);
+    }
+    if (there.n > 0) {
+        tn_text_addf(out, "the columns of '%s' are %s", files->file[0].path,
+                     tn_text_str(&there.names));
+    }
+    tn_text_done(&there.names);
+    tn_fileset_free(files);
+}
+
+static const tn_slot_opts plain_slot = {
+    .field = TN_UNSET_U32, .dim = TN_UNSET_U32, .keep = TN_KEEP_LAST};
+
+static tn_slot_opts *make_slots(tn_arena *arena, uint32_t n, tn_tables *out)
+{
+    tn_slot_opts *slot = TN_NEW_ARRAY(arena, tn_slot_opts, n);
+    for (uint32_t i = 0; i < n; i++) {
+        slot[i] = plain_slot;
+        slot[i].lr = (double)NAN;
+        slot[i].l2 = slot[i].lr;
+    }
+    *out = (tn_tables){.n = n, .item = slot};
+    return slot;
+}
+
+static void slots_of_fields(const seen *s, tn_arena *arena, tn_tables *out)
+{
+    enum { NAME_BYTES = 16 };
+    uint32_t n = 0;
+    for (uint32_t f = 0; f < s->n_fields; f++) {
+        n += s->field[f];
+    }
+    tn_slot_opts *slot = make_slots(arena, n, out);
+    uint32_t i = 0;
+    for (uint32_t f = 0; f < s->n_fields; f++) {
+        if (s->field[f] == 0) {
+            continue;
+        }
+        char *name = tn_arena_alloc(arena, NAME_BYTES, 1, 1);
+        (void)snprintf(name, NAME_BYTES, "f%u", f);
+        slot[i].name = name;
+        slot[i++].field = f;
+    }
+}
+
+tn_status tn_scan_first_file(const tn_schema *schema, const tn_tables *slots, tn_arena *arena,
+                             tn_tables *out, uint32_t *index_base, tn_error *err)
+{
+    bool ffm = strcmp(schema->data->format, "libffm") == 0;
+    bool svm = strcmp(schema->data->format, "libsvm") == 0;
+    bool want_base = schema->data->index_base == TN_AUTO && (ffm || svm);
+    bool want_slots = slots->n == 0 && ffm;
+    *out = *slots;
+    if (slots->n == 0 && svm) {
+        make_slots(arena, 1, out)->name = "_";
+    }
+    if (!want_base && !want_slots) {
+        return TN_OK;
+    }
+    seen *s = tn_try_alloc(1, sizeof *s, "the head of the data", err);
+    if (s == NULL) {
+        return TN_E_MEMORY;
+    }
+    s->ffm = ffm;
+    tn_status status = see_data(s, schema, err);
+    if (status == TN_OK && want_slots) {
+        slots_of_fields(s, arena, out);
+        tn_log(TN_LOG_INFO, "found %u fields in the first %u rows: slots f<number>", out->n,
+               s->rows);
+    }
+    if (status == TN_OK && want_base) {
+        *index_base = s->zero ? 0 : 1;
+        tn_log(TN_LOG_INFO, "data.index_base: auto is %u", *index_base);
+    }
+    tn_free(s);
+    return status;
+}

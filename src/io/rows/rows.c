@@ -1,0 +1,313 @@
+/* rows.c - memory of a block of rows; begin and end of a row. */
+#include "io/rows/rows.h"
+
+#include "base/core/alloc.h"
+#include "io/rows/rows_grid.h"
+#include "io/schema/columns.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { FIRST_CAPACITY = 1024 };
+
+bool tn_rows_grow(void **at, uint32_t used, uint32_t need, size_t size, uint32_t *capacity)
+{
+    uint64_t wanted = (uint64_t)used + need;
+    if (wanted <= *capacity) {
+        return true;
+    }
+    uint64_t room = *capacity < FIRST_CAPACITY ? FIRST_CAPACITY : (uint64_t)*capacity * 2;
+    room = room < wanted ? wanted : room;
+    if (room > TN_ROWS_ITEMS_MAX + (uint64_t)TN_VALUES_MAX) {
+        return false;
+    }
+    void *more = tn_try_alloc((size_t)room, size, "parsed rows", NULL);
+    if (more == NULL) {
+        return false;
+    }
+    if (used > 0) {
+        memcpy(more, *at, used * size);
+    }
+    tn_free(*at);
+    *at = more;
+    *capacity = (uint32_t)room;
+    return true;
+}
+
+/* All its keys are of slots that have one or none, and their x_j is 1. */
+static bool has_grids(const tn_schema *schema)
+{
+    bool grids = !schema->ruled && schema->n_slots > 0 && schema->n_specs <= TN_GRID_SLOTS;
+    for (uint32_t i = 0; i < schema->n_specs; i++) {
+        grids = grids && schema->spec[i].as != TN_AS_WEIGHTED;
+    }
+    return grids;
+}
+
+tn_status tn_rows_new(tn_rows **out, const tn_schema *schema, uint32_t keep, tn_error *err)
+{
+    *out = NULL;
+    tn_rows *rows = tn_try_alloc(1, sizeof *rows, "a block of rows", err);
+    if (rows == NULL) {
+        return TN_E_MEMORY;
+    }
+    struct rows_private *p = tn_try_alloc(1, sizeof *p, "a block of rows", err);
+    rows->private = p;
+    if (p == NULL) {
+        goto fail;
+    }
+    rows->schema = schema;
+    p->keep = keep;
+    p->bare.grids = (keep & TN_ROWS_BARE) != 0 && has_grids(schema);
+    p->marks = tn_marks_find();
+    p->seen = tn_try_alloc(schema->n_specs, sizeof *p->seen, "a block of rows", err);
+    p->count = tn_try_alloc((size_t)schema->n_slots + 1, sizeof *p->count, "a block of rows", err);
+    p->skip = tn_try_alloc((size_t)schema->n_slots + 1, sizeof *p->skip, "a block of rows", err);
+    if (p->seen == NULL || p->count == NULL || p->skip == NULL) {
+        goto fail;
+    }
+    *out = rows;
+    return TN_OK;
+fail:
+    tn_rows_free(rows);
+    return TN_E_MEMORY;
+}
+
+void tn_rows_free(tn_rows *rows)
+{
+    if (rows == NULL) {
+        return;
+    }
+    if (rows->private != NULL) {
+        tn_rows_free_bare(rows);
+        tn_free(rows->private->seen);
+        tn_free(rows->private->count);
+        tn_free(rows->private->skip);
+        tn_free(rows->private->table);
+        tn_free(rows->private->span);
+        tn_free(rows->private->guess);
+        tn_free(rows->private->shape);
+        tn_free(rows->private->place);
+        tn_lanes_done(&rows->private->lanes);
+        tn_text_done(&rows->private->scratch);
+        tn_free(rows->private);
+    }
+    tn_free(rows->row);
+    tn_free(rows->entry);
+    tn_free(rows->numeric);
+    tn_free(rows->text);
+    tn_free(rows->token);
+    tn_free(rows->numeric_token);
+    tn_free(rows);
+}
+
+void tn_rows_clear(tn_rows *rows)
+{
+    rows->n = 0;
+    rows->n_entries = 0;
+    rows->text_size = 0;
+    rows->duplicate_key = 0;
+    rows->private->bare.now = (tn_bare){.key = NULL};
+}
+
+bool tn_rows_grow_entries(tn_rows *rows, uint32_t need)
+{
+    struct rows_private *p = rows->private;
+    const tn_schema *s = rows->schema;
+    uint32_t capacity = p->entries_max;
+    if (p->keep & TN_ROWS_SIGNS) {
+        void *token = rows->token;
+        bool grown = tn_rows_grow(&token, rows->n_entries, need + s->n_slots, sizeof *rows->token,
+                                  &capacity);
+        rows->token = token;
+        if (!grown) {
+            return false;
+        }
+    }
+    void *entry = rows->entry;
+    bool grown = tn_rows_grow(&entry, rows->n_entries, need + s->n_slots, sizeof *rows->entry,
+                              &p->entries_max);
+    rows->entry = entry;
+    p->entries_end = grown ? rows->n_entries + need : p->entries_end;
+    return grown;
+}
+
+/* The values that a record can hold: none takes less than a byte, but several slots may read the
+ * same one. */
+static uint32_t values_of(const tn_rows *rows, size_t record_bytes)
+{
+    uint64_t values = ((uint64_t)record_bytes + 1) * rows->schema->columns->readers_max;
+    return values < TN_VALUES_MAX ? (uint32_t)values : (uint32_t)TN_VALUES_MAX;
+}
+
+tn_status tn_rows_more(tn_rows *rows, tn_error *err)
+{
+    enum { VALUES_AT_ONCE = 256 };
+    struct rows_private *p = rows->private;
+    if (rows->n_entries < p->entries_end) {
+        return TN_OK;
+    }
+    if (rows->n_entries - rows->row[rows->n].first >= TN_VALUES_MAX) {
+        return tn_fail(err, TN_E_LIMIT, "more than %d values in a row", TN_VALUES_MAX);
+    }
+    if (rows->n_entries >= TN_ROWS_ITEMS_MAX) {
+        return tn_fail(err, TN_E_LIMIT, "more than %u values in one block", TN_ROWS_ITEMS_MAX);
+    }
+    return tn_rows_grow_entries(rows, VALUES_AT_ONCE)
+               ? TN_OK
+               : tn_fail(err, TN_E_MEMORY, "no memory for the values of a row");
+}
+
+static bool reserve_numbers(tn_rows *rows)
+{
+    struct rows_private *p = rows->private;
+    uint32_t n = rows->schema->n_numeric;
+    if (n == 0) {
+        return true;
+    }
+    void *numeric = rows->numeric;
+    void *token = rows->numeric_token;
+    uint32_t capacity = p->numeric_max;
+    bool grown = true;
+    if (p->keep & TN_ROWS_SIGNS) {
+        grown = tn_rows_grow(&token, rows->n, 1, n * sizeof(tn_token), &capacity);
+    }
+    grown = grown && tn_rows_grow(&numeric, rows->n, 1, n * sizeof(float), &p->numeric_max);
+    rows->numeric_token = token;
+    rows->numeric = numeric;
+    if (!grown) {
+        return false;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        rows->numeric[(size_t)rows->n * n + i] = rows->schema->numeric[i]->absent;
+        if (token != NULL) {
+            rows->numeric_token[(size_t)rows->n * n + i] = (tn_token){0, TN_TOKEN_NONE};
+        }
+    }
+    return true;
+}
+
+static tn_status make_room(tn_rows *rows, uint32_t values, tn_error *err)
+{
+    if (rows->n >= TN_ROWS_ITEMS_MAX || rows->n_entries >= TN_ROWS_ITEMS_MAX) {
+        return tn_fail(err, TN_E_LIMIT, "more than %u rows or values in one block",
+                       TN_ROWS_ITEMS_MAX);
+    }
+    void *row = rows->row;
+    bool grown = tn_rows_grow(&row, rows->n, 1, sizeof *rows->row, &rows->private->rows_max);
+    rows->row = row;
+    if (!grown || !tn_rows_grow_entries(rows, values) || !reserve_numbers(rows)) {
+        return tn_fail(err, TN_E_MEMORY, "no memory for parsed rows");
+    }
+    return TN_OK;
+}
+
+static void open_row(tn_rows *rows)
+{
+    struct rows_private *p = rows->private;
+    rows->row[rows->n] = (tn_parsed_row){.label = NAN,
+                                         .weight = 1,
+                                         .first = rows->n_entries,
+                                         .id = {rows->text_size, 0},
+                                         .group = TN_NO_GROUP};
+    p->text_first = rows->text_size;
+    if (++p->serial == 0) { /* once in four billion rows */
+        memset(p->seen, 0, rows->schema->n_specs * sizeof *p->seen);
+        p->serial = 1;
+    }
+}
+
+tn_status tn_rows_begin(tn_rows *rows, size_t record_bytes, tn_error *err)
+{
+    struct rows_private *p = rows->private;
+    uint32_t values = values_of(rows, record_bytes);
+    if (p->bare.now.stride > 0 && !tn_rows_leave_grid(rows)) {
+        return tn_fail(err, TN_E_MEMORY, "no memory for parsed rows");
+    }
+    if (rows->n < p->rows_max && rows->schema->n_numeric == 0 &&
+        (uint64_t)rows->n_entries + values + rows->schema->n_slots <= p->entries_max) {
+        p->entries_end = rows->n_entries + values;
+    } else {
+        TN_TRY(make_room(rows, values, err));
+    }
+    open_row(rows);
+    return TN_OK;
+}
+
+uint64_t *tn_rows_begin_grid(tn_rows *rows)
+{
+    struct rows_private *p = rows->private;
+    struct rows_bare *b = &p->bare;
+    uint32_t stride = rows->schema->n_slots + 1;
+    if (!b->grids || (b->now.stride == 0 && rows->n > 0) || rows->n >= TN_ROWS_ITEMS_MAX) {
+        return NULL;
+    }
+    if (rows->n >= b->grid_max || rows->n >= p->rows_max || rows->schema->n_numeric > 0 ||
+        p->entries_max == 0) {
+        void *row = rows->row;
+        void *grid = b->grid;
+        bool grown = tn_rows_grow(&row, rows->n, 1, sizeof *rows->row, &p->rows_max);
+        rows->row = row;
+        grown = grown && tn_rows_grow(&grid, rows->n, 1, stride * sizeof *b->grid, &b->grid_max);
+        b->grid = grid;
+        /* one entry is what tn_rows_token makes of a value that is unusual */
+        if (!grown || !reserve_numbers(rows) ||
+            (p->entries_max == 0 && !tn_rows_grow_entries(rows, 1))) {
+            return NULL;
+        }
+    }
+    b->now = (tn_bare){.key = b->grid, .stride = stride};
+    open_row(rows);
+    return b->grid + (size_t)rows->n * stride + 1;
+}
+
+void tn_rows_expect(tn_rows *rows, uint32_t n)
+{
+    struct rows_private *p = rows->private;
+    size_t stride = (size_t)rows->schema->n_slots + 1;
+    void *row = rows->row;
+    void *grid = p->bare.grid;
+    uint32_t more = n / 8; /* the next block may have some more */
+    bool grown =
+        n <= p->rows_max || tn_rows_grow(&row, 0, n + more, sizeof *rows->row, &p->rows_max);
+    rows->row = row;
+    if (grown && p->bare.grids && n > p->bare.grid_max) {
+        bool made = tn_rows_grow(&grid, 0, n + more, stride * sizeof(uint64_t), &p->bare.grid_max);
+        p->bare.grid = made ? grid : p->bare.grid;
+    }
+}
+
+void tn_rows_rollback(tn_rows *rows)
+{
+    rows->n_entries = rows->row[rows->n].first;
+    rows->text_size = rows->private->text_first;
+}
+
+tn_fault tn_rows_end(tn_rows *rows, const tn_slot_spec **spec)
+{
+    if (rows->schema->ruled) {
+        tn_fault fault = tn_rows_apply_rules(rows, spec);
+        if (fault != TN_FAULT_NONE) {
+            return fault;
+        }
+    }
+    rows->n++;
+    return TN_FAULT_NONE;
+}
+
+/* There is always room for an entry more than those that count: see grow_entries. */
+void tn_rows_put_lanes(tn_rows *rows)
+{
+    const tn_lanes *l = &rows->private->lanes;
+    const uint64_t *restrict key = l->sign;
+    const uint64_t *restrict size = l->size;
+    const uint32_t *restrict slot = rows->schema->columns->slot;
+    tn_entry *restrict to = rows->entry + rows->n_entries;
+    uint32_t n_specs = rows->schema->n_specs;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < n_specs; i++) {
+        to[n] = (tn_entry){key[i], slot[i], 1};
+        n += size[i] != 0;
+    }
+    rows->n_entries += n;
+}

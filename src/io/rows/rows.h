@@ -1,0 +1,121 @@
+/* rows.h - a growing block of parsed examples: parsers write it, batches are made of it.
+ *
+ *     row      label weight first ..        entry    slot key x
+ *      0         1     1     0                0        3   a  1     in the order of the record
+ *      1         0     2.5   2                1        0   b  1
+ *                                             2        3   c  .5    row 1 begins here
+ *     numeric  n * schema->n_numeric floats, row by row, after transforms
+ * A parser begins a row, adds what it finds, and ends it, or rolls it back. What lies between a
+ * token and a key happens in here: types, salts, transforms and the rules of the slot. Memory is
+ * kept for the next block. One thread at a time.
+ */
+#ifndef TN_IO_ROWS_H
+#define TN_IO_ROWS_H
+
+#include "base/core/error.h"
+#include "io/schema/schema.h"
+
+/* One key of a row. */
+typedef struct tn_entry {
+    uint64_t key;
+    uint32_t slot; /* place among the slots of a batch: schema->slot[slot] */
+    float value;   /* x_j */
+} tn_entry;
+
+#define TN_TOKEN_NONE UINT32_MAX
+#define TN_NO_GROUP UINT64_C(0xef46db3751d8e999) /* a row without one: the sign of no text */
+
+typedef struct tn_token { /* in tn_rows.text */
+    uint32_t at;
+    uint32_t size; /* TN_TOKEN_NONE: nothing in the record stands behind it (`absent`) */
+} tn_token;
+
+typedef struct tn_parsed_row {
+    float label;    /* 0 .. 1; NAN with `label: none` */
+    float weight;   /* 1 when none is given */
+    uint32_t first; /* of its entries; tn_rows_end_of is behind the last */
+    tn_token id;    /* record id; size 0: none */
+    uint64_t group; /* sign of data.group, or the qid */
+    uint64_t at;    /* where the record begins in its source; set by the reader */
+} tn_parsed_row;
+
+/* Why something was not taken; io/format/record_location.h makes a sentence of it. */
+typedef enum tn_fault {
+    TN_FAULT_NONE = 0,
+    TN_FAULT_ID,
+    TN_FAULT_ID_RANGE,
+    TN_FAULT_INT,
+    TN_FAULT_INT_RANGE,
+    TN_FAULT_HEX,
+    TN_FAULT_FLOAT,
+    TN_FAULT_FLOAT_RANGE,
+    TN_FAULT_NOT_FINITE,
+    TN_FAULT_LABEL,      /* not 0, 1, -1 or between; not one of label.values */
+    TN_FAULT_NO_LABEL,   /* the field is empty, or nan */
+    TN_FAULT_WEIGHT,     /* not in 0 .. 2^20 */
+    TN_FAULT_VALUES,     /* more than TN_VALUES_MAX values in a row */
+    TN_FAULT_TWO_VALUES, /* a second value for a number */
+    TN_FAULT_DUPLICATE,  /* `duplicates: error` */
+    TN_FAULT_SUM,        /* `duplicates: sum` beyond a float */
+    TN_FAULT_BASE,       /* index 0 with `index_base: 1` */
+    TN_FAULT_MEMORY,
+} tn_fault;
+
+typedef struct tn_rows {
+    const tn_schema *schema;
+    uint32_t n;
+    tn_parsed_row *row;
+    uint32_t n_entries;
+    tn_entry *entry;
+    float *numeric; /* n * schema->n_numeric */
+    char *text;     /* record ids, and tokens when signs are kept */
+    uint32_t text_size;
+    tn_token *token;         /* n_entries: the text each came from; NULL unless signs are kept */
+    tn_token *numeric_token; /* n * n_numeric, likewise */
+    uint64_t duplicate_key;  /* tf.Example: names that stood twice */
+    struct rows_private *private; /* io/rows/rows_private.h */
+} tn_rows;
+
+enum {
+    TN_ROWS_IDS = 1,   /* keep record ids; else tn_rows_id does nothing */
+    TN_ROWS_SIGNS = 2, /* and the text of every token, so that rows can be written again */
+};
+/* `schema` must outlive it; `keep` is TN_ROWS_x or 0. On failure *out is NULL. */
+tn_status tn_rows_new(tn_rows **out, const tn_schema *schema, uint32_t keep,
+                      tn_error *err) TN_MUST_USE;
+void tn_rows_free(tn_rows *rows);  /* NULL is fine */
+void tn_rows_clear(tn_rows *rows); /* keeps the memory */
+
+static inline uint32_t tn_rows_end_of(const tn_rows *rows, uint32_t i)
+{
+    return i + 1 < rows->n ? rows->row[i + 1].first : rows->n_entries;
+}
+
+/* Makes room for whatever a record of that many bytes can hold. The new row is rows->row[rows->n]
+ * and counts once it is ended. TN_E_MEMORY, TN_E_LIMIT (2^31 of anything in one block). */
+tn_status tn_rows_begin(tn_rows *rows, size_t record_bytes, tn_error *err) TN_MUST_USE;
+/* Room for one more value of the open row, where its size is not known when it begins. */
+tn_status tn_rows_more(tn_rows *rows, tn_error *err) TN_MUST_USE;
+
+/* One value of a slot or numeric column, never a null one; `x` is its x_j. int64 features are
+ * reinterpreted for `id`; a real goes only where a number is wanted (tn_spec_is_number). */
+tn_fault tn_rows_token(tn_rows *rows, const tn_slot_spec *spec, const char *text, size_t size,
+                       float x) TN_MUST_USE;
+tn_fault tn_rows_integer(tn_rows *rows, const tn_slot_spec *spec, int64_t value,
+                         float x) TN_MUST_USE;
+tn_fault tn_rows_real(tn_rows *rows, const tn_slot_spec *spec, float value) TN_MUST_USE;
+
+tn_fault tn_rows_label(tn_rows *rows, const char *text, size_t size) TN_MUST_USE;
+tn_fault tn_rows_label_number(tn_rows *rows, double value) TN_MUST_USE;
+tn_fault tn_rows_weight(tn_rows *rows, const char *text, size_t size) TN_MUST_USE;
+tn_fault tn_rows_weight_number(tn_rows *rows, double value) TN_MUST_USE;
+void tn_rows_group(tn_rows *rows, uint64_t sign);
+/* By the type of the slot that reads the column; without one an id, or what is hashed. */
+void tn_rows_group_text(tn_rows *rows, const char *text, size_t size);
+tn_fault tn_rows_id(tn_rows *rows, const char *text, size_t size) TN_MUST_USE;
+
+/* Applies the rules of whole slots and keeps the row; on a fault (*spec: whose) it stays open. */
+tn_fault tn_rows_end(tn_rows *rows, const tn_slot_spec **spec) TN_MUST_USE;
+void tn_rows_rollback(tn_rows *rows);
+
+#endif

@@ -1,0 +1,120 @@
+/* rows_private.h - what a tn_rows keeps to itself, and the scratch it lends to parsers. */
+#ifndef TN_IO_ROWS_PRIVATE_H
+#define TN_IO_ROWS_PRIVATE_H
+
+#include "base/core/text.h"
+#include "base/math/key.h"
+#include "io/rows/rows.h"
+#include "io/rows/rows_compact.h"
+#include "io/text/delimiter_masks.h"
+#include "io/text/digits.h"
+#include "io/text/token_vectors.h"
+
+/* A piece of a record that a parser found. */
+typedef struct tn_span {
+    const char *text;
+    uint32_t size;
+    uint32_t at; /* where it begins in the record, for messages */
+    bool quoted;
+    bool found;
+} tn_span;
+
+#define TN_ROWS_ITEMS_MAX (UINT32_C(1) << 31)
+
+/* Memory behind tn_rows_bare. */
+struct rows_bare {
+    tn_bare now; /* key NULL: rows are not bare */
+    uint64_t *key;
+    uint32_t keys_max;
+    uint16_t *slot;
+    uint32_t slots_max;
+    uint64_t *grid;
+    uint32_t grid_max; /* rows */
+    bool grids;        /* parsers may make grids */
+};
+
+/* An entry of a tf.Example as it stood in its place last time: io/format/tfexample_fast.c. */
+typedef struct tn_tf_shape {
+    uint64_t head, head_mask; /* its first eight bytes, if its value had none */
+    uint64_t more, more_mask; /* the next eight */
+    uint32_t value_at;        /* 0: none has stood there */
+    uint32_t spec;
+} tn_tf_shape;
+
+struct rows_private {
+    struct rows_bare bare;
+    uint32_t keep;
+    uint32_t rows_max;
+    uint32_t entries_max;
+    uint32_t numeric_max; /* rows whose numbers have room */
+    uint32_t text_max;
+    uint32_t
+        entries_end; /* of the open row: here tokens end, for absent keys there is room behind */
+    uint32_t text_first; /* of the open row */
+    uint32_t serial;     /* of the open row; never 0 */
+    uint32_t *seen;      /* n_specs: serial of the last row that gave this number */
+    uint32_t *count;     /* n_slots: values in the open row, see rows_rules.c */
+    uint32_t *skip;      /* n_slots */
+    uint32_t *table;     /* places of keys, for duplicates; 0: free */
+    uint32_t table_max;
+    tn_span *span; /* scratch of parsers */
+    uint32_t spans_max;
+    uint32_t *guess;
+    uint32_t guesses_max;
+    tn_tf_shape *shape;
+    uint32_t shapes_max;
+    tn_text scratch;
+    const tn_marks *marks;
+    uint16_t *place; /* of marks, behind one in front of the line */
+    uint32_t places_max;
+    tn_lanes lanes; /* scratch of parsers */
+};
+
+/* The innermost part of tn_rows_token, for a slot with plain_key, while rows->token is NULL. False:
+ * too many values. */
+static inline bool tn_rows_put(tn_rows *rows, const tn_slot_spec *spec, uint64_t sign, float x)
+{
+    uint32_t n = rows->n_entries;
+    if (n >= rows->private->entries_end) {
+        return false;
+    }
+    rows->entry[n] = (tn_entry){tn_key_of(sign, spec->salt), spec->slot, x};
+    rows->n_entries = n + 1;
+    return true;
+}
+
+/* An entry for each spec whose lane is not empty, by the key that stands in it. */
+void tn_rows_put_lanes(tn_rows *rows);
+
+/* Room for `n` rows and the most that a parser may make of their keys without entries; less is
+ * taken where it is not needed, or not to be had. */
+void tn_rows_expect(tn_rows *rows, uint32_t n);
+
+/* Room for `need` more entries, and behind them for absent keys. False: no memory. */
+bool tn_rows_grow_entries(tn_rows *rows, uint32_t need);
+
+/* Makes room for `need` more items; false: no memory. *at points to the array. */
+bool tn_rows_grow(void **at, uint32_t used, uint32_t need, size_t size, uint32_t *capacity);
+
+/* Copies bytes behind the others; false: no memory. */
+bool tn_rows_add_text(tn_rows *rows, const char *text, size_t size, tn_token *out);
+
+/* Scratch that lasts until the next row: `n` spans as the last row left them (NULL: no memory), and
+ * a text. */
+tn_span *tn_rows_spans(tn_rows *rows, uint32_t n);
+tn_text *tn_rows_scratch(tn_rows *rows);
+
+/* Room for the places of the marks of a line of at most TN_MARKS_LINE_MAX bytes. What lies in front
+ * of the first field, as if a mark stood there, is at [0]: a field begins at
+ * (uint16_t)(place[i] + 1) and ends at place[i + 1]. NULL: no memory. */
+uint16_t *tn_rows_places(tn_rows *rows, size_t line_bytes);
+
+/* `n` numbers that a parser finds as it left them, to look there first: names stand in the same
+ * order in record after record. 0 at first; never decides a result. NULL: no memory. */
+uint32_t *tn_rows_guesses(tn_rows *rows, uint32_t n);
+tn_tf_shape *tn_rows_shapes(tn_rows *rows, uint32_t n); /* likewise */
+
+/* The rules of whole slots; rows_rules.c. */
+tn_fault tn_rows_apply_rules(tn_rows *rows, const tn_slot_spec **spec);
+
+#endif

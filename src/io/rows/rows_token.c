@@ -1,0 +1,214 @@
+/* rows_token.c - one value of a slot: type, transform, salt. The hot path of every parser. */
+#include "base/core/number.h"
+#include "base/math/key.h"
+#include "io/rows/rows.h"
+#include "io/rows/rows_private.h"
+#include "io/schema/dataframe_words.h"
+#include "io/text/digits.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+/* What stands in the record, for rows that are to be written again. */
+typedef struct source {
+    const char *text;
+    size_t size;
+} source;
+
+static inline tn_fault add_key(tn_rows *rows, const tn_slot_spec *spec, uint64_t sign, float x,
+                               source from)
+{
+    if (rows->token == NULL && spec->plain_key) {
+        return tn_rows_put(rows, spec, sign, x) ? TN_FAULT_NONE : TN_FAULT_VALUES;
+    }
+    uint32_t n = rows->n_entries;
+    if (spec->drop_zero && x == 0) {
+        return TN_FAULT_NONE;
+    }
+    if (n >= rows->private->entries_end) {
+        return TN_FAULT_VALUES;
+    }
+    if (rows->token != NULL && !tn_rows_add_text(rows, from.text, from.size, &rows->token[n])) {
+        return TN_FAULT_MEMORY;
+    }
+    rows->entry[n] = (tn_entry){tn_key_of(sign, spec->salt), spec->slot, x};
+    rows->n_entries = n + 1;
+    return TN_FAULT_NONE;
+}
+
+/* A finite number of a slot that wants one. */
+static tn_fault add_number(tn_rows *rows, const tn_slot_spec *spec, double v, source from)
+{
+    if (spec->as == TN_AS_KEY) {
+        return add_key(rows, spec, tn_transform_sign(&spec->transform, v), 1, from);
+    }
+    uint32_t *seen = &rows->private->seen[spec - rows->schema->spec];
+    if (*seen == rows->private->serial) {
+        return TN_FAULT_TWO_VALUES;
+    }
+    *seen = rows->private->serial;
+    float value = tn_transform_value(&spec->transform, v);
+    if (spec->as == TN_AS_WEIGHTED) {
+        return add_key(rows, spec, 0, value, from);
+    }
+    size_t at = (size_t)rows->n * rows->schema->n_numeric + spec->numeric;
+    rows->numeric[at] = value;
+    if (rows->numeric_token != NULL &&
+        !tn_rows_add_text(rows, from.text, from.size, &rows->numeric_token[at])) {
+        return TN_FAULT_MEMORY;
+    }
+    return TN_FAULT_NONE;
+}
+
+static tn_fault not_read(tn_numeral how, tn_fault none, tn_fault range)
+{
+    return how == TN_NUM_RANGE ? range : none;
+}
+
+static tn_fault read_float(const tn_slot_spec *spec, const char *text, size_t size, float *v)
+{
+    tn_numeral how = tn_read_f32(text, size, v);
+    if (how == TN_NUM_NOT_FINITE) {
+        return spec->non_finite_absent ? TN_FAULT_NONE : TN_FAULT_NOT_FINITE;
+    }
+    return how == TN_NUM_OK ? TN_FAULT_NONE : not_read(how, TN_FAULT_FLOAT, TN_FAULT_FLOAT_RANGE);
+}
+
+static tn_fault take_float(tn_rows *rows, const tn_slot_spec *spec, source from)
+{
+    float v;
+    tn_fault fault = read_float(spec, from.text, from.size, &v);
+    if (fault != TN_FAULT_NONE || !isfinite(v)) {
+        return fault;
+    }
+    return add_number(rows, spec, (double)v, from);
+}
+
+/* Up to 18 digits, which always fit; false: anything else. */
+static inline bool read_digits(const char *text, size_t size, uint64_t *out)
+{
+    enum { SHORT_MAX = 18 };
+    uint64_t value = 0;
+    for (size_t i = 0; i < size; i++) {
+        unsigned digit = (unsigned)(unsigned char)text[i] - '0';
+        if (digit > 9) {
+            return false;
+        }
+        value = value * 10 + digit;
+    }
+    *out = value;
+    return size > 0 && size <= SHORT_MAX;
+}
+
+static tn_fault take_int(tn_rows *rows, const tn_slot_spec *spec, float x, source from)
+{
+    int64_t v;
+    uint64_t digits;
+    if (read_digits(from.text, from.size, &digits)) {
+        v = (int64_t)digits;
+    } else {
+        tn_numeral how = tn_read_i64(from.text, from.size, &v);
+        if (how != TN_NUM_OK) {
+            return not_read(how, TN_FAULT_INT, TN_FAULT_INT_RANGE);
+        }
+    }
+    return tn_spec_is_number(spec) ? add_number(rows, spec, (double)v, from)
+                                   : add_key(rows, spec, (uint64_t)v, x, from);
+}
+
+static tn_fault take_id(tn_rows *rows, const tn_slot_spec *spec, float x, source from)
+{
+    uint64_t v;
+    if (!read_digits(from.text, from.size, &v)) {
+        tn_numeral how = tn_read_u64(from.text, from.size, &v);
+        if (how != TN_NUM_OK) {
+            return not_read(how, TN_FAULT_ID, TN_FAULT_ID_RANGE);
+        }
+    }
+    return tn_spec_is_number(spec) ? add_number(rows, spec, (double)v, from)
+                                   : add_key(rows, spec, v, x, from);
+}
+
+/* A field that is no number as such: it may be one as dataframes write it. */
+static tn_fault take_frame_word(tn_rows *rows, const tn_slot_spec *spec, float x, source from,
+                                tn_fault fault)
+{
+    if (!rows->schema->frame_words) {
+        return fault;
+    }
+    tn_bytes plain = tn_frame_plain(from.text, from.size);
+    if (plain.failed || plain.size == 0) {
+        return plain.failed ? fault : TN_FAULT_NONE;
+    }
+    from = (source){plain.data, plain.size};
+    return spec->type == TN_SIGN_ID    ? take_id(rows, spec, x, from)
+           : spec->type == TN_SIGN_INT ? take_int(rows, spec, x, from)
+                                       : take_float(rows, spec, from);
+}
+
+tn_fault tn_rows_token(tn_rows *rows, const tn_slot_spec *spec, const char *text, size_t size,
+                       float x)
+{
+    source from = {text, size};
+    tn_fault fault;
+    uint64_t sign;
+    switch (spec->type) {
+    case TN_SIGN_ID:
+        fault = take_id(rows, spec, x, from);
+        return fault == TN_FAULT_ID ? take_frame_word(rows, spec, x, from, fault) : fault;
+    case TN_SIGN_INT:
+        fault = take_int(rows, spec, x, from);
+        return fault == TN_FAULT_INT ? take_frame_word(rows, spec, x, from, fault) : fault;
+    case TN_SIGN_HEX:
+        if ((size != 8 || !tn_read_hex8(text, &sign)) &&
+            tn_read_hex(text, size, &sign) != TN_NUM_OK) {
+            return rows->schema->frame_words && tn_frame_missing(text, size) ? TN_FAULT_NONE
+                                                                             : TN_FAULT_HEX;
+        }
+        return add_key(rows, spec, sign, x, from);
+    case TN_SIGN_FLOAT:
+        fault = take_float(rows, spec, from);
+        return fault == TN_FAULT_FLOAT || fault == TN_FAULT_NOT_FINITE
+                   ? take_frame_word(rows, spec, x, from, fault)
+                   : fault;
+    case TN_SIGN_STR:
+    default:
+        return add_key(rows, spec, tn_xxh64(text, size, 0), x, from);
+    }
+}
+
+tn_fault tn_rows_integer(tn_rows *rows, const tn_slot_spec *spec, int64_t value, float x)
+{
+    if (rows->token == NULL && !tn_spec_is_number(spec)) {
+        return add_key(rows, spec, (uint64_t)value, x, (source){NULL, 0});
+    }
+    char text[TN_NUMBER_TEXT_MAX];
+    source from = {text, 0};
+    if (rows->private->keep & TN_ROWS_SIGNS) {
+        int size = spec->type == TN_SIGN_ID
+                       ? snprintf(text, sizeof text, "%" PRIu64, (uint64_t)value)
+                       : snprintf(text, sizeof text, "%" PRId64, value);
+        from.size = (size_t)size;
+    }
+    if (tn_spec_is_number(spec)) {
+        double v = spec->type == TN_SIGN_ID      ? (double)(uint64_t)value
+                   : spec->type == TN_SIGN_FLOAT ? (double)(float)value /* as from text */
+                                                 : (double)value;
+        return add_number(rows, spec, v, from);
+    }
+    return add_key(rows, spec, (uint64_t)value, x, from);
+}
+
+tn_fault tn_rows_real(tn_rows *rows, const tn_slot_spec *spec, float value)
+{
+    if (!isfinite(value)) {
+        return spec->non_finite_absent ? TN_FAULT_NONE : TN_FAULT_NOT_FINITE;
+    }
+    char text[TN_NUMBER_TEXT_MAX];
+    source from = {text, 0};
+    if (rows->private->keep & TN_ROWS_SIGNS) {
+        from.size = tn_write_f32(text, value);
+    }
+    return add_number(rows, spec, (double)value, from);
+}

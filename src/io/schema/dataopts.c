@@ -1,0 +1,115 @@
+/* dataopts.c - the option tables of `data:` and `slots:`. */
+#include "io/schema/dataopts.h"
+
+#include "io/schema/schema.h"
+
+static const char *const auto_word[] = {"auto", NULL};
+static const char *const compressions[] = {"auto", "none", "gzip", "zlib", NULL};
+static const char *const headers[] = {"auto", "true", "false", NULL};
+static const char *const quotes[] = {"auto", "none", "line", "multiline", NULL};
+static const char *const short_rows[] = {"error", "pad", NULL};
+static const char *const unknown_fields[] = {"error", "ignore", NULL};
+static const char *const types[] = {"id", "int", "hex", "str", "float", NULL};
+static const char *const ways[] = {"key", "value", "weighted", NULL};
+static const char *const ends[] = {"first", "last", NULL};
+static const char *const duplicates[] = {"keep", "sum", "error", NULL};
+static const char *const non_finites[] = {"error", "absent", NULL};
+static const char *const changes[] = {"refuse", "accept", NULL};
+static const char *const missings[] = {"zero", "init", NULL};
+
+const tn_field tn_data_fields[] = {
+    TN_FIELD_STR(tn_data_opts, format, NULL,
+                 "how records are written; see tnet-train --list-formats"),
+    TN_FIELD_STRS(tn_data_opts, train, "~", "files to learn from: paths, globs, folders, '-'"),
+    TN_FIELD_STRS(tn_data_opts, valid, "~", "files to evaluate while training"),
+    TN_FIELD_STRS(tn_data_opts, test, "~", "files to evaluate once, at the end"),
+    TN_FIELD_CHOICE(tn_data_opts, compression, "auto", compressions,
+                    "what surrounds the records; auto looks at the first bytes"),
+    TN_FIELD_TREE_OF(tn_data_opts, label, "~", "column",
+                     "column of the label (default label), {column: .., values: {text: number}}, "
+                     "{column: .., threshold: t}, or none"),
+    TN_FIELD_STR(tn_data_opts, weight, "~", "column of row weights"),
+    TN_FIELD_STR(tn_data_opts, group, "~", "column whose value groups GAUC"),
+    TN_FIELD_STR(tn_data_opts, record_id, "~", "column carried into predictions"),
+    TN_FIELD_STR(tn_data_opts, bad_records_max, "0",
+                 "bad records to skip before the run ends: a number, or a share as in 0.1%"),
+    TN_FIELD_U32(tn_data_opts, shuffle, "65536", 0, 16777216, "rows",
+                 "rows held back and permuted while training; 0: as read"),
+    TN_FIELD_U32W(tn_data_opts, readers, "auto", 1, 256, "threads", auto_word,
+                  "threads that parse records"),
+    TN_FIELD_F64(tn_data_opts, negative_sampling, "1", 1e-9, 1, "",
+                 "share of negative rows kept while training"),
+    TN_FIELD_U32W(tn_data_opts, index_base, "0", 0, 1, "", auto_word,
+                  "libsvm family: first index of the data; 1 makes index 0 an error"),
+    TN_FIELD_STR(tn_data_opts, delimiter, "~", "csv, tsv: one byte between fields"),
+    TN_FIELD_CHOICE(tn_data_opts, header, "auto", headers,
+                    "csv, tsv: the first line names the columns (auto: csv true, tsv false)"),
+    TN_FIELD_STRS(tn_data_opts, columns, "~", "csv, tsv: names of the columns without a header"),
+    TN_FIELD_CHOICE(tn_data_opts, quote, "auto", quotes,
+                    "csv, tsv: what quotes may hold (auto: csv line, tsv none)"),
+    TN_FIELD_BOOL(tn_data_opts, trim, "false", "csv, tsv: drop blanks around fields"),
+    TN_FIELD_STRS(tn_data_opts, null, "[\"\"]", "csv, tsv: texts that mean no value"),
+    TN_FIELD_CHOICE(tn_data_opts, short_rows, "error", short_rows,
+                    "csv, tsv: rows with too few fields; pad: the rest is null"),
+    TN_FIELD_STR(tn_data_opts, list, "~", "csv, tsv: one byte between the values of a field"),
+    TN_FIELD_STR(tn_data_opts, comment, "~", "csv, tsv: lines that begin with it are skipped"),
+    TN_FIELD_CHOICE(tn_data_opts, unknown_field, "error", unknown_fields,
+                    "libsvm family: a field or an index that no slot takes"),
+    TN_FIELD_BOOL(tn_data_opts, row_norm, "false",
+                  "libffm: divide the values of a row by their norm"),
+    TN_FIELD_SIZE(tn_data_opts, record_bytes_max, "64MiB", 1, 1073741824,
+                  "longest record that is taken"),
+    TN_FIELD_SIZE(tn_data_opts, part_bytes, "64MiB", 1, 1e15,
+                  "files are cut into parts of about this size"),
+    TN_FIELD_STR(
+        tn_data_opts, cache, "none",
+        "binary cache of parsed rows, made by the first epoch and read by later ones: none or off, "
+        "auto (a folder .tnet-cache beside the first file), or a folder"),
+    TN_FIELD_CHOICE(
+        tn_data_opts, changed, "refuse", changes,
+        "training files that hold other bytes than the epoch before, or the checkpoint, "
+        "has read: end with code 4, or learn from them"),
+    TN_FIELD_END,
+};
+
+const tn_field tn_slot_fields[] = {
+    TN_FIELD_STR(tn_slot_opts, name, NULL, "name of the slot; part of its keys unless shared"),
+    TN_FIELD_STR(tn_slot_opts, column, "~", "column or feature it reads; default: its name"),
+    TN_FIELD_CHOICE(tn_slot_opts, type, "id", types, "what its values are"),
+    TN_FIELD_STR(tn_slot_opts, share, "~", "slots of one share group have one vector per sign"),
+    TN_FIELD_CHOICE(tn_slot_opts, as, "key", ways,
+                    "keys, a number of the numeric input, or a number times one vector"),
+    TN_FIELD_TREE_ONE(tn_slot_opts, transform, "~",
+                      "identity, log, {minmax: [a, b]}, zscore, {zscore: [mean, deviation]}, "
+                      "ln2_bucket, {buckets: [..]}, {quantiles: file}"),
+    TN_FIELD_STR(tn_slot_opts, list, "~", "one byte between values; default: data.list"),
+    TN_FIELD_STR(tn_slot_opts, values, "~", "column of x_j, one number per value"),
+    TN_FIELD_U32(tn_slot_opts, max_len, "0", 0, 1048576, "values", "values kept; 0: all"),
+    TN_FIELD_CHOICE(tn_slot_opts, keep, "last", ends, "which ones, when there are more"),
+    TN_FIELD_TREE_ONE(tn_slot_opts, absent, "~",
+                      "no value: none, key (one of its own), or the number it stands for"),
+    TN_FIELD_CHOICE(tn_slot_opts, duplicates, "keep", duplicates, "a key twice in the slot"),
+    TN_FIELD_BOOL(tn_slot_opts, drop_zero, "false", "leave out pairs whose value is 0"),
+    TN_FIELD_CHOICE(tn_slot_opts, non_finite, "error", non_finites, "nan and inf as a value"),
+    TN_FIELD_U32(tn_slot_opts, field, "~", 0, 65535, "", "libffm: number of its field"),
+    TN_FIELD_F64S(tn_slot_opts, range, "~", 0, 18446744073709551615.0,
+                  "libsvm: [a, b), the indices it takes"),
+    TN_FIELD_U32(tn_slot_opts, dim, "~", 1, TN_DIM_MAX, "", "width of its vectors"),
+    TN_FIELD_TREE_ONE(tn_slot_opts, pool, "~", "how its vectors are pooled"),
+    TN_FIELD_CHOICE(tn_slot_opts, missing, "zero", missings,
+                    "a key without a row outside training: left out (zero), or as it would begin"),
+    TN_FIELD_TREE_OF(tn_slot_opts, optimizer, "~", "type", "rule of its rows"),
+    TN_FIELD_F64(tn_slot_opts, lr, "~", 0, 1e6, "", "learning rate of its rows"),
+    TN_FIELD_F64(tn_slot_opts, l2, "~", 0, 1e6, "", "L2 of its rows"),
+    TN_FIELD_TREE(tn_slot_opts, admission, "~", "which keys get a row"),
+    TN_FIELD_TREE(tn_slot_opts, expiry, "~", "which rows leave"),
+    TN_FIELD_TREE_ONE(tn_slot_opts, init, "~", "first values of its vectors"),
+    TN_FIELD_STRS(tn_slot_opts, uses, "~", "inputs of the model that take it; default: all"),
+    TN_FIELD_END,
+};
+
+const tn_field tn_data_config_fields[] = {
+    TN_FIELD_TABLE(tn_data_config, data, tn_data_opts, tn_data_fields, "data"),
+    TN_FIELD_TABLES(tn_data_config, slots, tn_slot_opts, "[]", tn_slot_fields, "slots"),
+    TN_FIELD_END,
+};

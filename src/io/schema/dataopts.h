@@ -1,0 +1,95 @@
+/* dataopts.h - the sections `data:` and `slots:` of a configuration, as structs and option tables.
+ *
+ * The words are those of docs/config.md. What the model does with a slot (dim,
+ * pool, optimizer, ..) stands in the same list but is read by train/: io only
+ * carries it.
+ */
+#ifndef TN_IO_DATAOPTS_H
+#define TN_IO_DATAOPTS_H
+
+#include "config/field.h"
+
+/* tn_data_opts.part_bytes of tools, which ask for no parts: every file is one. */
+#define TN_PART_WHOLE (UINT64_C(1) << 62)
+
+enum { TN_COMPRESSION_AUTO, TN_COMPRESSION_NONE, TN_COMPRESSION_GZIP, TN_COMPRESSION_ZLIB };
+enum { TN_HEADER_AUTO, TN_HEADER_TRUE, TN_HEADER_FALSE };
+enum { TN_QUOTE_AUTO, TN_QUOTE_NONE, TN_QUOTE_LINE, TN_QUOTE_MULTILINE };
+enum { TN_ROWS_ERROR, TN_ROWS_PAD };             /* short_rows */
+enum { TN_FIELD_IS_ERROR, TN_FIELD_IS_IGNORED }; /* unknown_field */
+enum { TN_CHANGED_REFUSE, TN_CHANGED_ACCEPT };   /* changed */
+enum { TN_KEEP_FIRST, TN_KEEP_LAST };
+enum { TN_DUPLICATES_KEEP, TN_DUPLICATES_SUM, TN_DUPLICATES_ERROR };
+enum { TN_NON_FINITE_ERROR, TN_NON_FINITE_ABSENT };
+
+typedef struct tn_data_opts {
+    const char *format; /* row of formats.def */
+    tn_strs train, valid, test;
+    uint32_t compression;
+    const tn_tree *label; /* column name, {column, values | threshold}, or none */
+    const char *weight;
+    const char *group;
+    const char *record_id;
+    const char *bad_records_max; /* "N" or "P%" */
+    uint32_t shuffle;
+    uint32_t readers; /* auto: TN_AUTO */
+    double negative_sampling;
+    uint32_t index_base; /* 0, 1; auto: TN_AUTO */
+    const char *delimiter;
+    uint32_t header;
+    tn_strs columns;
+    uint32_t quote;
+    bool trim;
+    tn_strs null;
+    uint32_t short_rows;
+    const char *list;
+    const char *comment;
+    uint32_t unknown_field;
+    bool row_norm;
+    uint64_t record_bytes_max;
+    uint64_t part_bytes; /* parts are cut near this size */
+    const char *cache;   /* none or off, auto, or a folder */
+    uint32_t changed;    /* of train/, when the files are others than before */
+} tn_data_opts;
+
+typedef struct tn_slot_opts {
+    const char *name;
+    const char *column; /* ~: the name */
+    uint32_t type;      /* tn_sign_type */
+    const char *share;
+    uint32_t as;              /* tn_slot_as */
+    const tn_tree *transform; /* identity log minmax zscore ln2_bucket buckets quantiles */
+    const char *list;
+    const char *values;
+    uint32_t max_len; /* 0: no limit */
+    uint32_t keep;
+    const tn_tree *absent; /* none | key, or a number for `value` */
+    uint32_t duplicates;
+    bool drop_zero;
+    uint32_t non_finite;
+    uint32_t field; /* libffm: ~ or the field number */
+    tn_f64s range;  /* libsvm: [a, b) */
+    /* read by train/ */
+    uint32_t dim;
+    const tn_tree *pool;
+    uint32_t missing; /* zero init */
+    const tn_tree *optimizer;
+    double lr, l2;
+    const tn_tree *admission;
+    const tn_tree *expiry;
+    const tn_tree *init;
+    tn_strs uses;
+} tn_slot_opts;
+
+extern const tn_field tn_data_fields[];
+extern const tn_field tn_slot_fields[];
+
+/* Both sections and nothing else: what tests and benchmarks of reading are configured by. */
+typedef struct tn_data_config {
+    tn_data_opts data;
+    tn_tables slots;
+} tn_data_config;
+
+extern const tn_field tn_data_config_fields[];
+
+#endif

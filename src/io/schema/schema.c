@@ -1,0 +1,336 @@
+/* schema.c - from options to what parsers read: slots, groups, numbers, label. */
+#include "io/schema/schema.h"
+
+#include "base/core/number.h"
+#include "base/math/key.h"
+#include "io/read/scan.h"
+#include "io/schema/columns.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { NAME_MAX_BYTES = 255 };
+
+/* What is being built; `s` is what will be handed out. */
+typedef struct making {
+    tn_schema *s;
+    tn_slot_spec *spec;
+    tn_share_group *group;
+    const tn_binder *b;
+} making;
+
+static const tn_origin data_origin = {.source = "data"};
+
+static bool is_name(const char *name)
+{
+    size_t size = strlen(name);
+    for (size_t i = 0; i < size; i++) {
+        char c = name[i];
+        bool letter = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+        if (!letter && !(c >= '0' && c <= '9') && c != '_' && c != '.' && c != '-') {
+            return false;
+        }
+    }
+    return size >= 1 && size <= NAME_MAX_BYTES;
+}
+
+static void check_name(const making *m, const tn_origin *at, const char *what, const char *name)
+{
+    if (!is_name(name)) {
+        tn_diag_error(m->b->diag, at, "%s '%s' is not 1 to %d of A-Z a-z 0-9 _ . -", what, name,
+                      NAME_MAX_BYTES);
+    }
+}
+
+/* A setting of one byte; 0 when it is not set. */
+static char one_byte(const making *m, const tn_origin *at, const char *what, const char *text)
+{
+    if (text == NULL) {
+        return 0;
+    }
+    if (strlen(text) != 1 || text[0] == '\n' || text[0] == '\r') {
+        tn_diag_error(m->b->diag, at, "%s must be one byte, not '%s'", what, text);
+    }
+    return text[0];
+}
+
+static uint16_t group_of(making *m, const char *name)
+{
+    for (uint32_t g = 0; g < m->s->n_groups; g++) {
+        if (strcmp(m->group[g].name, name) == 0) {
+            return (uint16_t)g;
+        }
+    }
+    m->group[m->s->n_groups] = (tn_share_group){.name = name, .salt = tn_salt(name)};
+    return (uint16_t)m->s->n_groups++;
+}
+
+/* What contradicts itself in the type, the way and the transform of a slot; NULL: nothing. */
+static const char *clash_of(const tn_slot_spec *spec)
+{
+    bool sign = tn_transform_is_sign(&spec->transform);
+    bool text = spec->type == TN_SIGN_HEX || spec->type == TN_SIGN_STR;
+    if (text && tn_spec_is_number(spec)) {
+        return "hex and str are no numbers: no transform, only 'as: key'";
+    }
+    if (spec->as != TN_AS_KEY && sign) {
+        return "ln2_bucket and buckets make keys: they need 'as: key'";
+    }
+    if (spec->as == TN_AS_KEY && !sign && spec->transform.kind != TN_TRANSFORM_IDENTITY) {
+        return "this transform makes a number: it needs 'as: value' or 'as: weighted'";
+    }
+    if (spec->as == TN_AS_KEY && spec->type == TN_SIGN_FLOAT && !sign) {
+        return "a float makes a key only by ln2_bucket or buckets";
+    }
+    if (spec->as == TN_AS_WEIGHTED && spec->transform.kind == TN_TRANSFORM_ZSCORE &&
+        isnan(spec->transform.a)) {
+        return "running zscore needs 'as: value'";
+    }
+    if (spec->values != NULL && tn_spec_is_number(spec)) {
+        return "values belong to keys, not to numbers";
+    }
+    return NULL;
+}
+
+static void read_absent(const making *m, tn_slot_spec *spec, const tn_tree *tree)
+{
+    static const tn_field number = {.kind = TN_KIND_F64,
+                                    .key = "absent",
+                                    .min = -3.4028234663852886e38,
+                                    .max = 3.4028234663852886e38,
+                                    .unit = ""};
+    if (tn_tree_is_null(tree)) {
+        return;
+    }
+    if (spec->as == TN_AS_VALUE) {
+        double value = 0;
+        if (tn_read_scalar(m->b, &number, tree, &value)) {
+            spec->absent = (float)value;
+        }
+        return;
+    }
+    bool scalar = tree->kind == TN_TREE_SCALAR;
+    spec->absent_key = scalar && strcmp(tree->text, "key") == 0;
+    if (!spec->absent_key && !(scalar && strcmp(tree->text, "none") == 0)) {
+        tn_diag_error(m->b->diag, &tree->at, "expected none or key");
+    } else if (spec->absent_key && tn_spec_is_number(spec) && spec->as != TN_AS_KEY) {
+        tn_diag_error(m->b->diag, &tree->at, "absent: key needs 'as: key'");
+    }
+}
+
+static void read_range(const making *m, tn_slot_spec *spec, const tn_slot_opts *o,
+                       const tn_origin *at)
+{
+    spec->range_from = 0;
+    spec->range_to = UINT64_MAX;
+    if (o->range.n == 0) {
+        return;
+    }
+    if (o->range.n != 2 || !(o->range.item[0] < o->range.item[1]) ||
+        o->range.item[0] != floor(o->range.item[0]) ||
+        o->range.item[1] != floor(o->range.item[1])) {
+        tn_diag_error(m->b->diag, at, "range must be [a, b) of whole numbers with a < b");
+        return;
+    }
+    spec->range_from = (uint64_t)o->range.item[0];
+    spec->range_to = o->range.item[1] < 0x1p64 ? (uint64_t)o->range.item[1] - 1 : UINT64_MAX;
+}
+
+/* Place, group and salt. */
+static void place_spec(making *m, tn_slot_spec *spec, const tn_slot_opts *o)
+{
+    tn_schema *s = m->s;
+    if (spec->as == TN_AS_VALUE) {
+        spec->slot = TN_NOWHERE;
+        spec->numeric = s->n_numeric++;
+        spec->group = UINT16_MAX;
+        return;
+    }
+    spec->numeric = TN_NOWHERE;
+    spec->slot = s->n_slots++;
+    spec->group = group_of(m, o->share != NULL ? o->share : o->name);
+    spec->salt = m->group[spec->group].salt;
+}
+
+static tn_slot_road road_of(const tn_slot_spec *spec)
+{
+    if (spec->list != 0 || spec->values != NULL) {
+        return TN_ROAD_ANY;
+    }
+    if (spec->as == TN_AS_KEY && spec->type == TN_SIGN_INT && !spec->drop_zero &&
+        spec->transform.kind == TN_TRANSFORM_LN2_BUCKET) {
+        return TN_ROAD_LN2;
+    }
+    if (!spec->plain_key || spec->type == TN_SIGN_FLOAT) {
+        return TN_ROAD_TOKEN;
+    }
+    return spec->type == TN_SIGN_HEX   ? TN_ROAD_HEX
+           : spec->type == TN_SIGN_STR ? TN_ROAD_TEXT
+                                       : TN_ROAD_WHOLE;
+}
+
+static void make_spec(making *m, uint32_t i, const tn_slot_opts *o, const tn_origin *at)
+{
+    tn_slot_spec *spec = &m->spec[i];
+    *spec = (tn_slot_spec){
+        .name = o->name,
+        .column = o->column != NULL ? o->column : o->name,
+        .type = (tn_sign_type)o->type,
+        .as = (tn_slot_as)o->as,
+        .values = o->values,
+        .max_len = o->max_len,
+        .keep_last = o->keep == TN_KEEP_LAST,
+        .duplicates = o->duplicates,
+        .drop_zero = o->drop_zero,
+        .non_finite_absent = o->non_finite == TN_NON_FINITE_ABSENT,
+        .field = o->field,
+        .opts = o,
+    };
+    check_name(m, at, "slot name", o->name);
+    if (o->share != NULL) {
+        check_name(m, at, "share group", o->share);
+    }
+    (void)tn_transform_read(&spec->transform, o->transform, m->b);
+    if (spec->as != TN_AS_KEY && spec->type == TN_SIGN_ID) {
+        spec->type = TN_SIGN_FLOAT; /* id is the default of keys; a number is a float */
+    }
+    const char *clash = clash_of(spec);
+    if (clash != NULL) {
+        tn_diag_error(m->b->diag, at, "slot '%s': %s", o->name, clash);
+    }
+    const char *list = o->list != NULL ? o->list : m->s->data->list;
+    spec->list = one_byte(m, at, "list", spec->as == TN_AS_KEY ? list : NULL);
+    read_absent(m, spec, o->absent);
+    read_range(m, spec, o, at);
+    spec->ruled = spec->as != TN_AS_VALUE &&
+                  (spec->max_len > 0 || spec->duplicates != TN_DUPLICATES_KEEP || spec->absent_key);
+    spec->plain_key = spec->as == TN_AS_KEY && !tn_spec_is_number(spec) && !spec->drop_zero;
+    spec->road = road_of(spec);
+    m->s->ruled = m->s->ruled || spec->ruled;
+    place_spec(m, spec, o);
+}
+
+static const tn_slot_opts *slot_at(const tn_tables *slots, uint32_t i)
+{
+    return (const tn_slot_opts *)slots->item + i;
+}
+
+static void refuse_doubles(const making *m, const tn_tables *slots)
+{
+    for (uint32_t i = 0; i < slots->n; i++) {
+        for (uint32_t j = 0; j < i; j++) {
+            if (strcmp(slot_at(slots, i)->name, slot_at(slots, j)->name) == 0) {
+                const tn_origin *at = slots->tree != NULL ? &slots->tree[i]->at : &data_origin;
+                tn_diag_error(m->b->diag, at, "slot '%s' stands twice", slot_at(slots, i)->name);
+            }
+        }
+    }
+}
+
+static void make_specs(making *m, const tn_tables *slots)
+{
+    tn_arena *arena = m->b->arena;
+    tn_schema *s = m->s;
+    s->n_specs = slots->n;
+    m->spec = TN_NEW_ARRAY(arena, tn_slot_spec, slots->n + 1);
+    m->group = TN_NEW_ARRAY(arena, tn_share_group, slots->n + 1);
+    refuse_doubles(m, slots);
+    for (uint32_t i = 0; i < slots->n; i++) {
+        make_spec(m, i, slot_at(slots, i),
+                  slots->tree != NULL ? &slots->tree[i]->at : &data_origin);
+    }
+    const tn_slot_spec **slot = TN_NEW_ARRAY(arena, const tn_slot_spec *, slots->n + 1);
+    const tn_slot_spec **numeric = TN_NEW_ARRAY(arena, const tn_slot_spec *, slots->n + 1);
+    for (uint32_t i = 0; i < slots->n; i++) {
+        if (m->spec[i].slot != TN_NOWHERE) {
+            slot[m->spec[i].slot] = &m->spec[i];
+        } else {
+            numeric[m->spec[i].numeric] = &m->spec[i];
+        }
+        if (s->data->group != NULL && m->spec[i].as == TN_AS_KEY &&
+            strcmp(m->spec[i].column, s->data->group) == 0) {
+            s->group_spec = &m->spec[i];
+        }
+    }
+    s->quick_fields = !s->data->trim && s->empty_is_null;
+    s->quick_features = true;
+    for (uint32_t i = 0; i < slots->n; i++) {
+        s->quick_fields = s->quick_fields && m->spec[i].road != TN_ROAD_ANY;
+        s->quick_features = s->quick_features && m->spec[i].values == NULL &&
+                            m->spec[i].plain_key && m->spec[i].type <= TN_SIGN_INT;
+    }
+    s->spec = m->spec;
+    s->slot = slot;
+    s->numeric = numeric;
+    s->group = m->group;
+}
+
+static void read_text_options(making *m)
+{
+    tn_schema *s = m->s;
+    const tn_data_opts *data = s->data;
+    bool csv = strcmp(data->format, "csv") == 0;
+    s->delimiter = one_byte(m, &data_origin, "delimiter",
+                            data->delimiter != NULL ? data->delimiter
+                            : csv                   ? ","
+                                                    : "\t");
+    s->frame_words = csv || strcmp(data->format, "tsv") == 0 || strcmp(data->format, "criteo") == 0;
+    s->header = data->header == TN_HEADER_AUTO ? csv : data->header == TN_HEADER_TRUE;
+    s->quote = data->quote != TN_QUOTE_AUTO ? data->quote : csv ? TN_QUOTE_LINE : TN_QUOTE_NONE;
+    s->plain_fields = s->quote == TN_QUOTE_NONE && !data->trim;
+    s->empty_is_null = data->null.n == 1 && data->null.item[0][0] == '\0';
+    (void)one_byte(m, &data_origin, "comment", data->comment);
+    if (data->columns.n > TN_COLUMNS_MAX) {
+        tn_diag_error(m->b->diag, &data_origin, "%u columns, more than %d", data->columns.n,
+                      TN_COLUMNS_MAX);
+    }
+    s->index_base = data->index_base == TN_AUTO ? 0 : data->index_base;
+}
+
+/* Says what could be listed, since nobody knows the columns of a file by heart. */
+static void refuse_count(const making *m, uint32_t n)
+{
+    static const tn_origin at = {.source = "slots"};
+    tn_diag *diag = m->b->diag;
+    if (n > 0) {
+        tn_diag_error(diag, &at, "%u slots; there must be 1 to %d", n, TN_SLOTS_MAX);
+        return;
+    }
+    tn_diag_error(diag, &at, "no slots are listed, and a model learns from 1 to %d", TN_SLOTS_MAX);
+    tn_text columns = {0};
+    tn_scan_columns(m->s, &columns);
+    if (columns.size > 0) {
+        tn_diag_hint(diag, "%s", tn_text_str(&columns));
+    }
+    tn_diag_hint(diag, "list those to learn from, as in 'slots: [user, {name: price, type: float, "
+                       "as: value}]'");
+    tn_text_done(&columns);
+}
+
+tn_status tn_schema_new(const tn_schema **out, const tn_data_opts *data, const tn_tables *slots,
+                        const tn_binder *b, tn_error *err)
+{
+    *out = NULL;
+    uint32_t faults = b->diag->n_errors;
+    tn_schema *s = TN_NEW(b->arena, tn_schema);
+    making m = {.s = s, .b = b};
+    tn_tables found;
+    s->data = data;
+    read_text_options(&m);
+    s->label = tn_label_rule_read(data->label, b);
+    if (data->format == NULL || b->diag->n_errors != faults) {
+        return tn_fail(err, TN_E_CONFIG, "data: the options do not fit together");
+    }
+    TN_TRY(tn_scan_first_file(s, slots, b->arena, &found, &s->index_base, err));
+    if (found.n == 0 || found.n > TN_SLOTS_MAX) {
+        refuse_count(&m, found.n);
+    } else {
+        make_specs(&m, &found);
+        TN_TRY(tn_columns_new(&s->columns, s, b, err));
+    }
+    if (b->diag->n_errors != faults) {
+        return tn_fail(err, TN_E_CONFIG, "slots: the options do not fit together");
+    }
+    *out = s;
+    return TN_OK;
+}

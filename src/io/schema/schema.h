@@ -1,0 +1,109 @@
+/* schema.h - what a record holds: slots, share groups, numeric columns, label, weight, ids.
+ *
+ * Made once from `data:` and `slots:`, then read by every parser on any thread. Slots keep the
+ * order of the configuration; groups are numbered as first seen.
+ */
+#ifndef TN_IO_SCHEMA_H
+#define TN_IO_SCHEMA_H
+
+#include "base/core/error.h"
+#include "base/keys/record.h"
+#include "io/schema/dataopts.h"
+#include "io/schema/label.h"
+#include "io/schema/transform.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { TN_SLOTS_MAX = 4096, TN_COLUMNS_MAX = 65535, TN_VALUES_MAX = 1048576 };
+
+#define TN_NOWHERE UINT32_MAX
+
+typedef enum tn_sign_type {
+    TN_SIGN_ID,
+    TN_SIGN_INT,
+    TN_SIGN_HEX,
+    TN_SIGN_STR,
+    TN_SIGN_FLOAT
+} tn_sign_type;
+/* What stands in a field of a slot that takes one value, where nothing but its type is left to
+ * decide; parsers have a short road for it. */
+typedef enum tn_slot_road {
+    TN_ROAD_ANY,   /* the long road */
+    TN_ROAD_HEX,   /* a key by hex digits */
+    TN_ROAD_LN2,   /* a key by ln2_bucket of an integer */
+    TN_ROAD_WHOLE, /* a key by decimal digits */
+    TN_ROAD_TEXT,  /* a key by the bytes */
+    TN_ROAD_TOKEN  /* one value, of any other type */
+} tn_slot_road;
+typedef enum tn_slot_as { TN_AS_KEY, TN_AS_VALUE, TN_AS_WEIGHTED } tn_slot_as;
+
+/* One entry of `slots:`, resolved. A slot that is `as: value` has no keys: it is a column of the
+ * numeric input. */
+typedef struct tn_slot_spec {
+    const char *name;
+    const char *column;
+    tn_sign_type type;
+    tn_slot_as as;
+    tn_transform transform;
+    uint32_t slot;    /* place among the slots of a batch; TN_NOWHERE when `as: value` */
+    uint32_t numeric; /* place among the numeric columns; TN_NOWHERE otherwise */
+    uint16_t group;   /* index into tn_schema.group */
+    uint64_t salt;
+    char list;          /* separator of several values; 0: none */
+    const char *values; /* column of x_j; NULL: none */
+    uint32_t max_len;   /* 0: no limit */
+    bool keep_last;
+    bool absent_key; /* no value: the key of the empty text instead of an empty slot */
+    float absent;    /* `as: value`: stands for a missing number, not transformed */
+    uint32_t duplicates;
+    bool drop_zero;
+    bool non_finite_absent;
+    bool ruled;     /* has a rule that needs the whole slot: see tn_rows_end */
+    bool plain_key; /* a key by its sign alone, whatever its x_j */
+    tn_slot_road road;
+    uint32_t field;                /* libffm; TN_UNSET_U32: none */
+    uint64_t range_from, range_to; /* libsvm, [from, to]; 0 .. UINT64_MAX: all */
+    const tn_slot_opts *opts;      /* for train/ */
+} tn_slot_spec;
+
+/* Reads a number, not a sign: `as: value`, `as: weighted`, or a transform that makes the sign. */
+static inline bool tn_spec_is_number(const tn_slot_spec *spec)
+{
+    return spec->as != TN_AS_KEY || spec->transform.kind != TN_TRANSFORM_IDENTITY;
+}
+
+typedef struct tn_schema {
+    const tn_data_opts *data;
+    uint32_t n_specs;
+    const tn_slot_spec *spec; /* everything in `slots:`, in its order */
+    uint32_t n_slots;         /* those with keys: the slots of a batch */
+    const tn_slot_spec *const *slot;
+    uint32_t n_numeric;
+    const tn_slot_spec *const *numeric;
+    uint32_t n_groups;
+    const tn_share_group *group; /* record is not set here: the model decides it */
+    const tn_label_rule *label;
+    const tn_slot_spec *group_spec; /* the slot that reads the column data.group; NULL: none does */
+    uint32_t index_base;            /* 0 or 1: decided, also when it is `auto` */
+    char delimiter;
+    bool header;
+    uint32_t quote;
+    bool plain_fields;   /* neither quotes nor trim */
+    bool empty_is_null;  /* and nothing else is */
+    bool ruled;          /* some spec is */
+    bool frame_words;    /* fields may be as dataframes write them (dataframe_words.h) */
+    bool quick_fields;   /* no trim, and no slot has a long road to go */
+    bool quick_features; /* all slots are keys by int64s alone */
+    const struct tn_columns *columns; /* io/schema/columns.h: names, fields and ranges */
+} tn_schema;
+
+/* `data` and `slots` (tn_slot_opts items) must outlive the schema, which lives in b->arena. Faults
+ * go to b->diag; then *out is NULL and the status TN_E_CONFIG. Without slots, libsvm has one slot
+ * `_`, and libffm one slot f<number> for every field within the first 10,000 lines (and 64 MiB) of
+ * the first file of data.train; `index_base: auto` looks at the first 1000 rows there. TN_E_DATA
+ * and TN_E_IO when that file cannot be read. */
+tn_status tn_schema_new(const tn_schema **out, const tn_data_opts *data, const tn_tables *slots,
+                        const tn_binder *b, tn_error *err) TN_MUST_USE;
+
+#endif

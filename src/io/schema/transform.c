@@ -1,0 +1,281 @@
+/* transform.c - numbers before they become inputs or keys. */
+#include "io/schema/transform.h"
+
+#include "base/core/bytes.h"
+#include "base/core/number.h"
+#include "base/file/file.h"
+#include "base/math/fmath.h"
+
+#include <math.h>
+#include <string.h>
+
+#define SMALLEST_DEVIATION 1e-12
+#define QUANTILES_BYTES_MAX ((size_t)64 << 20)
+
+enum { N_NAMES = 7 };
+
+static const char *const names[N_NAMES] = {"identity",   "log",     "minmax",   "zscore",
+                                           "ln2_bucket", "buckets", "quantiles"};
+
+static bool fault(const tn_binder *b, const tn_tree *at, const char *text)
+{
+    tn_diag_error(b->diag, &at->at, "%s", text);
+    return false;
+}
+
+/* A list of `n` numbers; n 0: any count. */
+static bool read_numbers(const tn_binder *b, const tn_tree *list, uint32_t n, tn_f64s *out)
+{
+    static const tn_field number = {.kind = TN_KIND_F64,
+                                    .key = "transform",
+                                    .min = -(double)INFINITY,
+                                    .max = (double)INFINITY,
+                                    .unit = ""};
+    uint32_t count = tn_tree_count(list);
+    if (list == NULL || list->kind != TN_TREE_LIST || count == 0 || (n != 0 && count != n)) {
+        return fault(b, list,
+                     n == 2 ? "expected a list of two numbers" : "expected a list of numbers");
+    }
+    double *item = TN_NEW_ARRAY(b->arena, double, count);
+    uint32_t i = 0;
+    for (const tn_tree *t = list->first; t != NULL; t = t->next) {
+        if (t->kind != TN_TREE_SCALAR || !tn_read_scalar(b, &number, t, &item[i])) {
+            return t->kind == TN_TREE_SCALAR ? false : fault(b, t, "expected a number");
+        }
+        i++;
+    }
+    *out = (tn_f64s){count, item};
+    return true;
+}
+
+static bool read_bounds(tn_transform *out, const tn_f64s *list, const tn_tree *at,
+                        const tn_binder *b)
+{
+    for (uint32_t i = 1; i < list->n; i++) {
+        if (!(list->item[i - 1] < list->item[i])) {
+            return fault(b, at, "bounds of buckets must ascend");
+        }
+    }
+    out->kind = TN_TRANSFORM_BUCKETS;
+    out->n_bounds = list->n;
+    out->bound = list->item;
+    return true;
+}
+
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == ',';
+}
+
+/* Numbers between blanks, line ends or commas; false: something else is there. */
+static bool scan_numbers(const tn_text *text, tn_arena *arena, tn_f64s *out)
+{
+    double *item = TN_NEW_ARRAY(arena, double, text->size / 2 + 1);
+    uint32_t n = 0;
+    size_t at = 0;
+    while (at < text->size) {
+        size_t end = at;
+        while (end < text->size && !is_space(text->data[end])) {
+            end++;
+        }
+        if (end > at && tn_read_f64(text->data + at, end - at, &item[n++]) != TN_NUM_OK) {
+            return false;
+        }
+        at = end + 1;
+    }
+    *out = (tn_f64s){n, item};
+    return n > 0;
+}
+
+static bool read_quantiles(tn_transform *out, const tn_tree *tree, const tn_binder *b)
+{
+    if (tree->kind != TN_TREE_SCALAR) {
+        return fault(b, tree, "expected the path of a file of bounds");
+    }
+    tn_text text = {0};
+    tn_error err = {0};
+    tn_f64s list = {0, NULL};
+    bool good = tn_file_read_all(tree->text, QUANTILES_BYTES_MAX, &text, &err) == TN_OK &&
+                tn_arena_reserve(b->arena, (text.size / 2 + 2) * sizeof(double),
+                                 "bounds of buckets", &err) == TN_OK;
+    if (!good) {
+        tn_diag_error(b->diag, &tree->at, "%s", err.text);
+    } else if (!scan_numbers(&text, b->arena, &list)) {
+        good = fault(b, tree, "expected a file of numbers, one bound per line");
+    } else {
+        good = read_bounds(out, &list, tree, b);
+    }
+    tn_text_done(&text);
+    return good;
+}
+
+static bool read_zscore(tn_transform *out, const tn_tree *tree, const tn_binder *b)
+{
+    static const tn_field freeze = {
+        .kind = TN_KIND_U64, .key = "freeze_rows", .min = 0, .max = 1e18, .unit = "rows"};
+    out->kind = TN_TRANSFORM_ZSCORE;
+    out->a = (double)NAN;
+    out->freeze_rows = 1000000;
+    if (tree == NULL || tn_tree_is_null(tree)) {
+        return true;
+    }
+    if (tree->kind == TN_TREE_MAP) {
+        const tn_tree *rows = tn_tree_get(tree, "freeze_rows");
+        if (rows == NULL || tn_tree_count(tree) != 1) {
+            return fault(b, tree, "expected [mean, deviation] or {freeze_rows: n}");
+        }
+        return tn_read_scalar(b, &freeze, rows, &out->freeze_rows);
+    }
+    tn_f64s pair;
+    if (!read_numbers(b, tree, 2, &pair)) {
+        return false;
+    }
+    if (!isfinite(pair.item[0]) || !(pair.item[1] >= 0) || isinf(pair.item[1])) {
+        return fault(b, tree, "zscore needs a finite mean and a deviation of at least 0");
+    }
+    out->a = pair.item[0];
+    out->b = pair.item[1];
+    return true;
+}
+
+static bool read_minmax(tn_transform *out, const tn_tree *tree, const tn_binder *b)
+{
+    tn_f64s pair;
+    if (!read_numbers(b, tree, 2, &pair)) {
+        return false;
+    }
+    if (!(pair.item[0] < pair.item[1]) || isinf(pair.item[1] - pair.item[0])) {
+        return fault(b, tree, "minmax needs a < b");
+    }
+    out->kind = TN_TRANSFORM_MINMAX;
+    out->a = pair.item[0];
+    out->b = pair.item[1];
+    return true;
+}
+
+static bool read_plain(tn_transform *out, tn_transform_kind kind, const tn_tree *more,
+                       const tn_binder *b)
+{
+    out->kind = kind;
+    if (kind == TN_TRANSFORM_LN2_BUCKET) {
+        uint8_t *small = TN_NEW_ARRAY(b->arena, uint8_t, TN_LN2_SMALL);
+        for (uint32_t v = 3; v < TN_LN2_SMALL; v++) {
+            double ln = tn_ln(v);
+            small[v] = (uint8_t)(ln * ln);
+        }
+        out->small = small;
+    }
+    return tn_tree_is_null(more) || fault(b, more, "this transform takes no options");
+}
+
+static bool refuse_name(const tn_tree *at, const char *name, const tn_binder *b)
+{
+    const char *nearest = tn_nearest(name, names, N_NAMES);
+    tn_diag_error(b->diag, &at->at, "unknown transform '%s'%s%s%s", name,
+                  nearest != NULL ? " (did you mean '" : "", nearest != NULL ? nearest : "",
+                  nearest != NULL ? "'?)" : "");
+    return false;
+}
+
+/* `name` alone, or with what stands behind its colon. */
+static bool read_named(tn_transform *out, const tn_tree *at, const char *name, const tn_tree *more,
+                       const tn_binder *b)
+{
+    static const tn_transform_kind plain[] = {TN_TRANSFORM_IDENTITY, TN_TRANSFORM_LOG};
+    uint32_t which = 0;
+    while (which < N_NAMES && strcmp(names[which], name) != 0) {
+        which++;
+    }
+    tn_f64s list;
+    switch (which) {
+    case 0:
+    case 1:
+        return read_plain(out, plain[which], more, b);
+    case 3:
+        return read_zscore(out, more, b);
+    case 4:
+        return read_plain(out, TN_TRANSFORM_LN2_BUCKET, more, b);
+    case N_NAMES:
+        return refuse_name(at, name, b);
+    default:
+        break;
+    }
+    if (more == NULL || tn_tree_is_null(more)) {
+        tn_diag_error(b->diag, &at->at, "transform '%s' needs numbers, as in {%s: ..}", name, name);
+        return false;
+    }
+    if (which == 2) {
+        return read_minmax(out, more, b);
+    }
+    return which == 6 ? read_quantiles(out, more, b)
+                      : read_numbers(b, more, 0, &list) && read_bounds(out, &list, more, b);
+}
+
+bool tn_transform_read(tn_transform *out, const tn_tree *tree, const tn_binder *b)
+{
+    *out = (tn_transform){.kind = TN_TRANSFORM_IDENTITY};
+    if (tn_tree_is_null(tree)) {
+        return true;
+    }
+    if (tree->kind == TN_TREE_SCALAR) {
+        return read_named(out, tree, tree->text, NULL, b);
+    }
+    if (tree->kind != TN_TREE_MAP || tn_tree_count(tree) != 1) {
+        return fault(b, tree, "expected one transform, as in log or {buckets: [18, 25]}");
+    }
+    return read_named(out, tree->first, tree->first->key, tree->first, b);
+}
+
+float tn_transform_value(const tn_transform *t, double v)
+{
+    switch (t->kind) {
+    case TN_TRANSFORM_LOG:
+        return (float)copysign(tn_log1p(fabs(v)), v);
+    case TN_TRANSFORM_MINMAX: {
+        double x = (v - t->a) / (t->b - t->a);
+        return (float)(x < 0 ? 0 : x > 1 ? 1 : x);
+    }
+    case TN_TRANSFORM_ZSCORE:
+        return (float)(isnan(t->a) ? v : (v - t->a) / fmax(t->b, SMALLEST_DEVIATION));
+    case TN_TRANSFORM_IDENTITY:
+    case TN_TRANSFORM_LN2_BUCKET:
+    case TN_TRANSFORM_BUCKETS:
+    default:
+        return (float)v;
+    }
+}
+
+/* Small whole numbers, nearly all there are, are read off a table. */
+static uint64_t ln2_sign(const tn_transform *t, double v)
+{
+    if (v > 2) {
+        if (v < TN_LN2_SMALL) {
+            uint32_t whole = (uint32_t)v;
+            if (whole == v) {
+                return t->small[whole];
+            }
+        }
+        double ln = tn_ln(v);
+        return (uint64_t)(ln * ln);
+    }
+    double whole = v < INT32_MIN ? (double)INT32_MIN : trunc(v);
+    return TN_LN2_OFFSET + (uint32_t)(int32_t)whole;
+}
+
+static uint64_t bucket_of(const tn_transform *t, double v)
+{
+    uint32_t from = 0;
+    uint32_t n = t->n_bounds;
+    while (n > 0) {
+        uint32_t half = n / 2;
+        bool above = t->bound[from + half] <= v;
+        from = above ? from + half + 1 : from;
+        n = above ? n - half - 1 : half;
+    }
+    return from;
+}
+
+uint64_t tn_transform_sign(const tn_transform *t, double v)
+{
+    return t->kind == TN_TRANSFORM_LN2_BUCKET ? ln2_sign(t, v) : bucket_of(t, v);
+}

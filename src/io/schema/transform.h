@@ -1,0 +1,53 @@
+/* transform.h - what becomes of a raw number before it is an input or a key.
+ *
+ *     identity   v                      minmax   (v - a) / (b - a), cut to 0 .. 1
+ *     log        sign(v) ln(1 + |v|)    zscore   (v - a) / max(b, 1e-12)
+ *
+ *     ln2_bucket   v > 2: sign floor(ln(v)^2); else 2^32 + (u32)(i32) trunc(v), not below -2^31
+ *     buckets      sign = number of bounds <= v
+ *
+ * Pure functions of a finite v; any thread.
+ */
+#ifndef TN_IO_TRANSFORM_H
+#define TN_IO_TRANSFORM_H
+
+#include "config/field.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef enum tn_transform_kind {
+    TN_TRANSFORM_IDENTITY,
+    TN_TRANSFORM_LOG,
+    TN_TRANSFORM_MINMAX, /* a .. b */
+    TN_TRANSFORM_ZSCORE, /* given: mean a, deviation b; running: a is NAN, done by the graph */
+    TN_TRANSFORM_LN2_BUCKET,
+    TN_TRANSFORM_BUCKETS,
+} tn_transform_kind;
+
+typedef struct tn_transform {
+    tn_transform_kind kind;
+    double a, b;
+    uint32_t n_bounds;
+    const double *bound;
+    uint64_t freeze_rows; /* running zscore */
+    const uint8_t *small; /* ln2_bucket of whole numbers below TN_LN2_SMALL, from 3 on */
+} tn_transform;
+
+enum { TN_LN2_SMALL = 4096 };
+
+#define TN_LN2_OFFSET (UINT64_C(1) << 32)
+
+/* From its piece of configuration (NULL: identity). Faults go to b->diag; false then. */
+bool tn_transform_read(tn_transform *out, const tn_tree *tree, const tn_binder *b);
+
+/* Makes signs (ln2_bucket, buckets) rather than values. */
+static inline bool tn_transform_is_sign(const tn_transform *t)
+{
+    return t->kind == TN_TRANSFORM_LN2_BUCKET || t->kind == TN_TRANSFORM_BUCKETS;
+}
+
+float tn_transform_value(const tn_transform *t, double v);
+uint64_t tn_transform_sign(const tn_transform *t, double v);
+
+#endif

@@ -1,0 +1,109 @@
+/* generate.h - synthetic clicks whose truth is known.
+ *
+ * A world is planted by a seed: weights for every id, a bias, a model. Row i of
+ * it is a pure function of (seed, i): any order, any thread, any range, always
+ * the same example. Its label is a coin thrown with the planted probability
+ *
+ *     lr     p = sigmoid(bias + sum of weights)
+ *     fm     p = sigmoid(bias + sum of weights + pairs of slot vectors, pooled by sum)
+ *     deep   p = sigmoid(bias + sum of weights + a hidden layer of tanh over the slot vectors)
+ *
+ * so nothing predicts better than p itself, and what p reaches (the Bayes AUC
+ * and logloss) is the mark for a trainer. TNet's lr and fm models hold the
+ * planted ones exactly. Scales are set so that the logit has the asked standard
+ * deviation and the clicks the asked rate.
+ *
+ * Streams (docs/numerics.md section 5, purpose 8): second word what for, third which.
+ */
+#ifndef TN_IO_GENERATE_H
+#define TN_IO_GENERATE_H
+
+#include "base/thread/team.h"
+#include "config/field.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef enum tn_gen_model { TN_GEN_LR, TN_GEN_FM, TN_GEN_DEEP } tn_gen_model;
+typedef enum tn_gen_preset { TN_GEN_PLAIN, TN_GEN_CRITEO, TN_GEN_MOVIES } tn_gen_preset;
+
+typedef struct tn_gen_opts {
+    uint32_t preset; /* tn_gen_preset */
+    uint32_t model;  /* tn_gen_model */
+    uint64_t rows;
+    uint64_t first_row;
+    uint64_t seed;
+    uint32_t slots; /* this and the next five: preset `plain` only */
+    uint32_t ids;
+    uint32_t multi;
+    uint32_t values_max;
+    uint32_t numeric;
+    double missing;
+    double zipf;
+    double rate;
+    double spread;
+    double interaction;
+    uint32_t dim;
+    bool truth;
+} tn_gen_opts;
+
+extern const tn_field tn_gen_fields[];
+
+typedef enum tn_gen_kind {
+    TN_GEN_ID,     /* sign = first_sign + id */
+    TN_GEN_SMALL,  /* the same, type int: hours */
+    TN_GEN_HEX,    /* eight hex digits, a bijection of the id */
+    TN_GEN_STR,    /* one of `words` */
+    TN_GEN_COUNT,  /* a whole number with a heavy tail, used by its ln2 bucket */
+    TN_GEN_NUMBER, /* a real, used as it is or by its logarithm */
+} tn_gen_kind;
+
+typedef struct tn_gen_slot {
+    const char *name;
+    uint64_t ids;             /* COUNT: buckets; NUMBER: 0 */
+    uint64_t first_sign;      /* ID */
+    const char *const *words; /* STR: ids of them */
+    double missing;           /* share of rows without any */
+    double centre;            /* COUNT: mean of ln v; NUMBER with `log`: likewise */
+    double width;             /* its deviation */
+    tn_gen_kind kind;
+    uint32_t values_max; /* 1 .. values_max values in a row */
+    int32_t least;       /* COUNT: the smallest value */
+    bool log;            /* NUMBER: enters the logit as sign(x) ln(1 + |x|) */
+} tn_gen_slot;
+
+/* What was planted. */
+typedef struct tn_gen_truth {
+    double bias;
+    double linear; /* factor of the unit weights */
+    double mixed;  /* factor of the pairs, or of the hidden layer; 0 for lr */
+    double rate;   /* mean p of the sample that the bias was found on */
+} tn_gen_truth;
+
+typedef struct tn_generator tn_generator;
+
+/* `opts` is copied. TN_E_CONFIG: options that contradict each other. On failure *out is NULL. */
+tn_status tn_generator_new(tn_generator **out, const tn_gen_opts *opts, tn_team *team,
+                           tn_error *err) TN_MUST_USE;
+void tn_generator_free(tn_generator *g); /* NULL is fine */
+
+const tn_gen_opts *tn_generator_opts(const tn_generator *g);
+uint32_t tn_generator_n_slots(const tn_generator *g);
+const tn_gen_slot *tn_generator_slot(const tn_generator *g, uint32_t i);
+tn_gen_truth tn_generator_truth(const tn_generator *g);
+
+/* One example; arrays are the caller's, one row for each thread. */
+typedef struct tn_gen_row {
+    bool click;
+    double logit, p;
+    uint32_t *first; /* n_slots + 1: values of slot s are id[first[s]] .. id[first[s + 1] - 1] */
+    uint64_t *id;    /* COUNT: the bucket */
+    double *number;  /* n_slots: COUNT and NUMBER; NAN where there is none */
+    double *scratch;
+} tn_gen_row;
+
+tn_status tn_gen_row_init(tn_gen_row *row, const tn_generator *g, tn_error *err) TN_MUST_USE;
+void tn_gen_row_done(tn_gen_row *row);
+void tn_gen_row_draw(tn_gen_row *row, const tn_generator *g, uint64_t index);
+
+#endif

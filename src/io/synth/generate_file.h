@@ -1,0 +1,38 @@
+/* generate_file.h - a range of a planted world as a data file, and what its truth is worth. */
+#ifndef TN_IO_GENERATE_FILE_H
+#define TN_IO_GENERATE_FILE_H
+
+#include "base/core/text.h"
+#include "io/schema/schema.h"
+#include "io/synth/generate.h"
+#include "io/synth/generate_oracle.h"
+#include "io/write/write_sink.h"
+
+/* The oracle judges at most this many rows: the first of the file. */
+#define TN_GEN_ORACLE_ROWS UINT64_C(4000000)
+
+typedef struct tn_gen_report {
+    uint64_t rows;
+    uint64_t bytes;      /* before compression */
+    uint64_t parameters; /* planted ones that occur in the rows: what a trainer gets to see; 0: not
+                          * counted, the world has too many ids */
+    uint64_t free_parameters; /* of the model `lr` or `fm`, those that the rows can tell apart: a
+                               * right model trained on n rows misses the oracle's logloss by about
+                               * free_parameters / (2n); 0: not known */
+    tn_oracle oracle;
+} tn_gen_report;
+
+/* The configuration that reads the file `path`: sections data, slots and model. TN_E_CONFIG: the
+ * world cannot be written in this format. */
+tn_status tn_gen_config(const tn_generator *g, const char *format, const char *path, tn_text *out,
+                        tn_error *err) TN_MUST_USE;
+
+/* Writes opts->rows rows from opts->first_row on. `schema` is that of tn_gen_config, with a float
+ * slot `truth` (as: value) behind the others when the options ask for the truth. */
+tn_status tn_gen_write(const tn_generator *g, const tn_schema *schema, tn_sink *sink, tn_team *team,
+                       tn_gen_report *out, tn_error *err) TN_MUST_USE;
+
+/* What was planted and what it is worth, as JSON. */
+void tn_gen_truth_json(const tn_generator *g, const tn_gen_report *report, tn_text *out);
+
+#endif

@@ -1,0 +1,41 @@
+/* convert.h - records of some files into one file of another format, or some of them as they are.
+ *
+ * Converting reads every row and writes it again (io/write/writer.h): order, labels,
+ * weights, values, x_j, groups and record ids are kept, or it is an error that
+ * says what cannot be. Sampling copies the bytes of whole records.
+ */
+#ifndef TN_IO_CONVERT_H
+#define TN_IO_CONVERT_H
+
+#include "io/read/dataset.h"
+#include "io/read/row_scan.h"
+#include "io/write/write_sink.h"
+
+typedef struct tn_convert_in {
+    const tn_dataset *from; /* bound with TN_DATASET_AS_READ */
+    const tn_dataset *to;
+    const tn_strs *paths;
+    uint32_t flags; /* TN_WRITE_SIGNS or 0 */
+    tn_team *team;
+} tn_convert_in;
+
+/* Into `sink`, which stays open. TN_E_DATA: a record at fault beyond data.bad_records_max, or a row
+ * that the other format has no words for. `columns` (may be NULL) gets tn_writer_columns. */
+tn_status tn_convert(const tn_convert_in *in, tn_sink *sink, tn_text *columns, tn_pass_counts *out,
+                     tn_error *err) TN_MUST_USE;
+
+typedef struct tn_sample_in {
+    const tn_dataset *from;
+    const tn_strs *paths;
+    uint64_t rows; /* this many, each set of rows equally likely; or .. */
+    double share;  /* .. each row with this probability; NAN: take `rows` */
+    uint64_t seed;
+    tn_team *team;
+} tn_sample_in;
+
+/* Rows in the order of the files, with the header of the first file. *taken: how many. Which ones
+ * depends on the seed and on the number of each row alone. */
+tn_status tn_sample_rows(const tn_sample_in *in, tn_sink *sink, uint64_t *taken,
+                         tn_pass_counts *out, tn_error *err) TN_MUST_USE;
+
+#endif

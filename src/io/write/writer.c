@@ -1,0 +1,240 @@
+/* writer.c - see writer.h; the parts that all formats share. */
+#include "io/write/writer.h"
+
+#include "base/core/alloc.h"
+#include "base/core/number.h"
+#include "base/math/key.h"
+#include "config/tree.h"
+#include "io/write/write_kind.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const tn_write_kind *const kinds[] = {
+    &tn_write_libsvm, &tn_write_libffm, &tn_write_csv,
+    &tn_write_tsv,    &tn_write_criteo, &tn_write_tfrecord,
+};
+
+enum { N_KINDS = sizeof kinds / sizeof kinds[0] };
+
+static const tn_write_kind *find_kind(const char *name)
+{
+    for (uint32_t i = 0; i < N_KINDS; i++) {
+        if (strcmp(kinds[i]->name, name) == 0) {
+            return kinds[i];
+        }
+    }
+    return NULL;
+}
+
+tn_status tn_writer_new(tn_writer **out, const char *format, const tn_schema *schema,
+                        uint32_t flags, tn_error *err)
+{
+    *out = NULL;
+    const tn_write_kind *kind = find_kind(format);
+    if (kind == NULL) {
+        return tn_fail(err, TN_E_CONFIG, "format '%s' is not written here", format);
+    }
+    tn_writer *w = tn_alloc(1, sizeof *w, "a writer");
+    w->kind = kind;
+    w->schema = schema;
+    w->signs = (flags & TN_WRITE_SIGNS) != 0;
+    w->arena = tn_arena_new(1 << 14);
+    tn_status status = kind->plan(w, err);
+    if (status != TN_OK) {
+        tn_writer_free(w);
+        return status;
+    }
+    *out = w;
+    return TN_OK;
+}
+
+void tn_writer_free(tn_writer *w)
+{
+    if (w != NULL) {
+        tn_arena_free(w->arena);
+        tn_free(w);
+    }
+}
+
+const tn_schema *tn_writer_schema(const tn_writer *w)
+{
+    return w->schema;
+}
+
+void tn_writer_columns(const tn_writer *w, tn_text *out)
+{
+    for (uint32_t i = 0; i < w->n_columns; i++) {
+        tn_text_adds(out, i > 0 ? ", " : "");
+        tn_tree_print_scalar(out, w->column[i].name);
+    }
+}
+
+void tn_writer_head(const tn_writer *w, tn_text *out)
+{
+    if (w->kind->head != NULL) {
+        w->kind->head(w, out);
+    }
+}
+
+tn_status tn_writer_row(const tn_writer *w, const tn_rows *rows, uint32_t row, tn_text *out,
+                        tn_error *err)
+{
+    TN_ASSERT(row < rows->n && rows->schema->n_slots == w->schema->n_slots);
+    TN_ASSERT(rows->schema->n_numeric == w->schema->n_numeric);
+    TN_ASSERT(rows->token != NULL || rows->n_entries == 0);
+    return w->kind->row(w, rows, row, out, err);
+}
+
+static void add_column(tn_writer *w, tn_write_source source, const char *name,
+                       const tn_slot_spec *spec)
+{
+    for (uint32_t i = 0; i < w->n_columns; i++) {
+        if (strcmp(w->column[i].name, name) == 0) {
+            return; /* a second reader of the same column */
+        }
+    }
+    w->column[w->n_columns++] = (tn_write_column){source, name, (uint32_t)strlen(name), spec};
+}
+
+/* The first slot or number that reads a column; NULL: none does. */
+static const tn_slot_spec *reader_of(const tn_schema *s, const char *column)
+{
+    for (uint32_t i = 0; i < s->n_specs; i++) {
+        if (strcmp(s->spec[i].column, column) == 0) {
+            return &s->spec[i];
+        }
+    }
+    return NULL;
+}
+
+void tn_write_plan_columns(tn_writer *w)
+{
+    const tn_schema *s = w->schema;
+    w->column = TN_NEW_ARRAY(w->arena, tn_write_column, 4 + 2 * (size_t)s->n_specs);
+    if (!s->label->none) {
+        add_column(w, WRITE_LABEL, s->label->column, NULL);
+    }
+    if (s->data->weight != NULL) {
+        add_column(w, WRITE_WEIGHT, s->data->weight, NULL);
+    }
+    if (s->data->record_id != NULL) {
+        add_column(w, WRITE_ID, s->data->record_id, reader_of(s, s->data->record_id));
+    }
+    if (s->data->group != NULL && s->group_spec == NULL) {
+        add_column(w, WRITE_GROUP, s->data->group, NULL);
+    }
+    for (uint32_t i = 0; i < s->n_specs; i++) {
+        const tn_slot_spec *spec = &s->spec[i];
+        add_column(w, spec->slot != TN_NOWHERE ? WRITE_SLOT : WRITE_NUMERIC, spec->column, spec);
+        if (spec->values != NULL) {
+            add_column(w, WRITE_VALUES, spec->values, spec);
+        }
+    }
+}
+
+tn_write_walk tn_write_walk_row(const tn_rows *rows, uint32_t row)
+{
+    tn_write_walk walk = {.rows = rows, .from = rows->row[row].first, .ascending = true};
+    walk.to = tn_rows_end_of(rows, row);
+    walk.at = walk.from;
+    for (uint32_t i = walk.from + 1; i < walk.to; i++) {
+        walk.ascending = walk.ascending && rows->entry[i - 1].slot <= rows->entry[i].slot;
+    }
+    return walk;
+}
+
+/* From entry `at` on, the first of the slot; walk->to: none. */
+static uint32_t seek(tn_write_walk *walk, uint32_t slot, uint32_t at)
+{
+    const tn_entry *entry = walk->rows->entry;
+    for (; at < walk->to && entry[at].slot != slot; at++) {
+        if (walk->ascending && entry[at].slot > slot) {
+            return walk->to;
+        }
+    }
+    if (at < walk->to) {
+        walk->at = at;
+    }
+    return at;
+}
+
+uint32_t tn_write_first(tn_write_walk *walk, uint32_t slot)
+{
+    bool behind = walk->ascending && walk->at < walk->to && walk->rows->entry[walk->at].slot < slot;
+    return seek(walk, slot, behind ? walk->at : walk->from);
+}
+
+uint32_t tn_write_next(tn_write_walk *walk, uint32_t slot, uint32_t i)
+{
+    return seek(walk, slot, i + 1);
+}
+
+bool tn_write_token(const tn_writer *w, const tn_rows *rows, uint32_t i, char *buffer,
+                    tn_bytes *out)
+{
+    const tn_entry *entry = &rows->entry[i];
+    if (rows->token[i].size == TN_TOKEN_NONE) {
+        return false;
+    }
+    const tn_slot_spec *spec = rows->schema->slot[entry->slot];
+    bool shifted =
+        rows->schema->index_base != 0 && spec->type == TN_SIGN_ID && !tn_spec_is_number(spec);
+    if (spec->as == TN_AS_KEY && (w->signs || shifted)) {
+        int size = snprintf(buffer, TN_WRITE_TOKEN_MAX, "%llu",
+                            (unsigned long long)tn_sign_of(entry->key, spec->salt));
+        *out = (tn_bytes){.data = buffer, .size = (size_t)size};
+    } else {
+        *out = (tn_bytes){.data = rows->text + rows->token[i].at, .size = rows->token[i].size};
+    }
+    return true;
+}
+
+tn_status tn_write_check_x(const tn_slot_spec *spec, float x, tn_error *err)
+{
+    if (x == 1 || spec->values != NULL || tn_spec_is_number(spec)) {
+        return TN_OK;
+    }
+    return tn_fail(err, TN_E_DATA,
+                   "a value of slot '%s' has x = %g and the slot no column 'values' to keep it in",
+                   spec->name, (double)x);
+}
+
+tn_status tn_write_check_row(const tn_writer *w, const tn_parsed_row *row, tn_error *err)
+{
+    const tn_schema *s = w->schema;
+    if (isnan(row->label) && !s->label->none) {
+        return tn_fail(err, TN_E_DATA, "the row has no label\nhint: 'label=none' leaves it out");
+    }
+    if (row->weight != 1 && s->data->weight == NULL) {
+        return tn_fail(err, TN_E_DATA, "the row weighs %g and no column 'weight' can keep it",
+                       (double)row->weight);
+    }
+    if (row->group != TN_NO_GROUP && s->data->group == NULL) {
+        return tn_fail(err, TN_E_DATA,
+                       "the row belongs to group %llu and no column 'group' can keep it",
+                       (unsigned long long)row->group);
+    }
+    return TN_OK;
+}
+
+void tn_write_float(tn_text *out, float value)
+{
+    if (value >= 0 && value < 1e6F && value == truncf(value) && !signbit(value)) {
+        tn_text_add_u64(out, (uint64_t)value);
+        return;
+    }
+    char text[TN_NUMBER_TEXT_MAX];
+    tn_text_add(out, text, tn_write_f32(text, value));
+}
+
+bool tn_write_numeric(const tn_rows *rows, uint32_t row, uint32_t column, tn_bytes *out)
+{
+    const tn_token *token = &rows->numeric_token[(size_t)row * rows->schema->n_numeric + column];
+    if (token->size == TN_TOKEN_NONE) {
+        return false;
+    }
+    *out = (tn_bytes){.data = rows->text + token->at, .size = token->size};
+    return true;
+}

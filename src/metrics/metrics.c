@@ -1,0 +1,251 @@
+/* metrics.c - adding up and merging; what is computed from the sums stands in metric_*.c. */
+#include "metrics/metrics.h"
+
+#include "base/core/alloc.h"
+#include "io/rows/rows.h"
+#include "metrics/metrics_state.h"
+
+#include <string.h>
+
+#define WEIGHT_SUM_MAX_BINS 0x1p46  /* so that a class stays below 2^62 in units of 2^-16 .. */
+#define WEIGHT_SUM_MAX_EXACT 0x1p38 /* .. and of 2^-24 */
+
+const tn_metric *const tn_all_metrics[] = {
+#define TN_METRIC(name) &tn_metric_##name,
+#include "metrics/metrics.def"
+#undef TN_METRIC
+    NULL,
+};
+
+const tn_metric *tn_metric_find(const char *name)
+{
+    for (const tn_metric *const *metric = tn_all_metrics; *metric != NULL; metric++) {
+        if (strcmp((*metric)->name, name) == 0) {
+            return *metric;
+        }
+    }
+    return NULL;
+}
+
+tn_status tn_metrics_new(tn_metrics **out, const tn_metrics_opts *opts, tn_error *err)
+{
+    TN_ASSERT(opts->ece_bins <= TN_ECE_BINS_MAX);
+    TN_ASSERT(opts->sampling >= 0 && opts->sampling <= 1);
+    TN_ASSERT(opts->clip >= 0 && opts->clip < 0.5);
+    tn_metrics *m = tn_try_alloc(1, sizeof *m, "metrics", err);
+    if (m == NULL) {
+        return TN_E_MEMORY;
+    }
+    m->opts = *opts;
+    m->scoring = tn_scoring_of(opts);
+    m->n_bins = opts->coarse ? TN_BINS >> TN_COARSE_SHIFT : TN_BINS;
+    m->cell = tn_try_alloc(2 * (size_t)m->n_bins, sizeof *m->cell, "histogram of scores", err);
+    if (m->cell == NULL) {
+        tn_metrics_free(m);
+        return TN_E_MEMORY;
+    }
+    if (opts->exact_auc || opts->grouped) {
+        m->kept = tn_kept_new();
+    }
+    *out = m;
+    return TN_OK;
+}
+
+void tn_metrics_free(tn_metrics *m)
+{
+    if (m != NULL) {
+        tn_kept_free(m->kept);
+        tn_free(m->cell);
+        tn_free(m->block);
+        tn_free(m);
+    }
+}
+
+void tn_metrics_clear(tn_metrics *m)
+{
+    m->rows = 0;
+    m->weighted = false;
+    m->soft = false;
+    m->restored = false;
+    memset(m->sum, 0, sizeof m->sum);
+    memset(m->band, 0, sizeof m->band);
+    memset(m->cell, 0, 2 * (size_t)m->n_bins * sizeof *m->cell);
+    if (m->kept != NULL) {
+        tn_kept_clear(m->kept);
+    }
+}
+
+static tn_status check_weight(const tn_metrics *m, tn_error *err)
+{
+    double max = m->kept != NULL ? WEIGHT_SUM_MAX_EXACT : WEIGHT_SUM_MAX_BINS;
+    double sum = tn_metrics_sum(m, TN_SUM_W);
+    if (sum < max) {
+        return TN_OK;
+    }
+    return tn_fail(err, TN_E_LIMIT, "row weights add up to %.6g, metrics hold less than %.6g", sum,
+                   max);
+}
+
+static void add_cells(tn_metrics *m)
+{
+    const tn_score_block *b = m->block;
+    uint32_t shift = m->opts.coarse ? TN_COARSE_SHIFT : 0;
+    uint64_t *negatives = m->cell;
+    uint64_t *positives = m->cell + m->n_bins;
+    for (uint32_t i = 0; i < b->n; i++) {
+        uint64_t *side = b->y[i] > 0.5 ? positives : negatives;
+        side[(uint32_t)b->bin[i] >> shift] += (uint64_t)b->cell[i];
+    }
+}
+
+static void add_bands(tn_metrics *m)
+{
+    const tn_score_block *b = m->block;
+    for (uint32_t i = 0; i < b->n; i++) {
+        tn_band *band = &m->band[b->band[i]];
+        for (uint32_t k = 0; k <= TN_SUM_WP; k++) {
+            band->sum[k] += tn_score_term(b, k, i);
+        }
+    }
+}
+
+static void keep_rows(tn_metrics *m, const tn_scored *rows, uint32_t from)
+{
+    for (uint32_t i = from; i < from + m->block->n; i++) {
+        float weight = rows->weight != NULL ? rows->weight[i] : 1;
+        if (weight > 0) {
+            uint64_t group = rows->group != NULL ? rows->group[i] : TN_NO_GROUP;
+            tn_kept_add(m->kept, (tn_kept_row){.group = group,
+                                               .key = tn_kept_key(rows->logit[i]),
+                                               .label = rows->label[i],
+                                               .weight = weight});
+        }
+    }
+}
+
+static void add_block(tn_metrics *m)
+{
+    const tn_score_block *b = m->block;
+    for (uint32_t k = 0; k < TN_SUMS; k++) {
+        m->sum[k] += tn_score_block_total(b, k);
+    }
+    for (uint32_t i = 0; i < b->n; i++) {
+        m->rows += b->w[i] > 0 ? 1 : 0;
+    }
+    m->weighted |= b->weighted;
+    m->soft |= b->soft;
+    add_cells(m);
+    add_bands(m);
+}
+
+void tn_metrics_add_scored(tn_metrics *m, const tn_score_block *b, uint32_t row)
+{
+    TN_ASSERT(m->opts.coarse && m->kept == NULL);
+    for (uint32_t k = 0; k < TN_SUMS; k++) {
+        m->sum[k] += tn_score_term(b, (tn_sum)k, row);
+    }
+    for (uint32_t k = 0; k <= TN_SUM_WP; k++) {
+        m->band[b->band[row]].sum[k] += tn_score_term(b, (tn_sum)k, row);
+    }
+    m->rows += b->w[row] > 0 ? 1 : 0;
+    m->weighted |= b->w[row] != 1;
+    m->soft |= b->y[row] > 0 && b->y[row] < 1;
+    uint32_t bin = (uint32_t)b->bin[row] >> TN_COARSE_SHIFT;
+    m->cell[(b->y[row] > 0.5 ? m->n_bins : 0) + bin] += (uint64_t)b->cell[row];
+}
+
+tn_status tn_metrics_add(tn_metrics *m, const tn_scored *rows, tn_error *err)
+{
+    if (m->block == NULL) {
+        m->block = tn_try_alloc(1, sizeof *m->block, "scores of a block of rows", err);
+        if (m->block == NULL) {
+            return TN_E_MEMORY;
+        }
+    }
+    if (m->kept != NULL) {
+        TN_TRY(tn_kept_reserve(m->kept, rows->n, err));
+    }
+    for (uint32_t from = 0; from < rows->n; from += TN_SCORE_BLOCK) {
+        TN_TRY(tn_score_block_fill(m->block, &m->scoring, rows, from, err));
+        add_block(m);
+        if (m->kept != NULL) {
+            keep_rows(m, rows, from);
+        }
+    }
+    return check_weight(m, err);
+}
+
+tn_status tn_metrics_merge(tn_metrics *m, const tn_metrics *other, tn_error *err)
+{
+    TN_ASSERT(m != other && m->n_bins == other->n_bins);
+    TN_ASSERT(m->scoring.n_bands == other->scoring.n_bands);
+    TN_ASSERT((m->kept == NULL) == (other->kept == NULL));
+    if (m->kept != NULL) {
+        TN_TRY(tn_kept_merge(m->kept, other->kept, err));
+    }
+    for (size_t i = 0; i < 2 * (size_t)m->n_bins; i++) {
+        m->cell[i] += other->cell[i];
+    }
+    for (uint32_t k = 0; k < TN_SUMS; k++) {
+        m->sum[k] += other->sum[k];
+    }
+    for (uint32_t i = 0; i < TN_ECE_BINS_MAX; i++) {
+        for (uint32_t k = 0; k <= TN_SUM_WP; k++) {
+            m->band[i].sum[k] += other->band[i].sum[k];
+        }
+    }
+    m->rows += other->rows;
+    m->weighted |= other->weighted;
+    m->soft |= other->soft;
+    m->restored |= other->restored;
+    return check_weight(m, err);
+}
+
+double tn_metrics_get(const tn_metrics *m, const char *name)
+{
+    const tn_metric *metric = tn_metric_find(name);
+    TN_ASSERT(metric != NULL);
+    if ((metric->needs_exact && !m->opts.exact_auc) || (metric->needs_groups && !m->opts.grouped)) {
+        return (double)NAN;
+    }
+    return metric->value(m);
+}
+
+uint64_t tn_metrics_rows(const tn_metrics *m)
+{
+    return m->rows;
+}
+
+double tn_ratio(double a, double b)
+{
+    return b == 0 ? (double)NAN : a / b;
+}
+
+double tn_metrics_sum(const tn_metrics *m, tn_sum k)
+{
+    return (double)m->sum[k] * 0x1p-32;
+}
+
+const uint64_t *tn_metrics_histogram(const tn_metrics *m)
+{
+    return m->cell;
+}
+
+void tn_metrics_sums(const tn_metrics *m, uint64_t out[TN_SAVED_SUMS][2])
+{
+    for (uint32_t k = 0; k < TN_SAVED_SUMS; k++) {
+        out[k][0] = (uint64_t)m->sum[k];
+        out[k][1] = (uint64_t)(m->sum[k] >> 64);
+    }
+}
+
+void tn_metrics_restore(tn_metrics *m, const uint64_t *histogram, const uint64_t *sums)
+{
+    tn_metrics_clear(m);
+    memcpy(m->cell, histogram, 2 * (size_t)m->n_bins * sizeof *m->cell);
+    for (uint32_t k = 0; k < TN_SAVED_SUMS; k++) {
+        const uint64_t *word = sums + (size_t)2 * k;
+        m->sum[k] = (tn_u128)word[1] << 64 | word[0];
+    }
+    m->restored = true;
+}

@@ -1,0 +1,87 @@
+/* metrics.h - what a model is worth, as integers that merge: threads, slices, peers and restarts in
+ * any order give one result.
+ *
+ * Per row, from the float logit z in double: p = sigmoid(z), l = log loss. Sums are 128-bit
+ * integers of rint(x * 2^32), histogram cells u64 of rint(w * 2^16) over 2^20 bins of the logit.
+ *
+ *     tn_metrics_add(m, &(tn_scored){.n = rows, .logit = z, .label = y, .weight = w});
+ *     tn_metrics_get(m, "auc")         NAN when not defined: null in JSON, n/a in text
+ *
+ * One thread per object at a time, for get as well: it may sort rows that are kept.
+ * A metric is one constant in its own file metric_<name>.c plus a row in metrics.def.
+ */
+#ifndef TN_METRICS_METRICS_H
+#define TN_METRICS_METRICS_H
+
+#include "base/core/error.h"
+#include "base/core/text.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct tn_metrics tn_metrics;
+
+enum { TN_ECE_BINS = 20, TN_ECE_BINS_MAX = 64 };
+
+typedef enum tn_gauc_by { TN_GAUC_WEIGHT, TN_GAUC_CLICKS, TN_GAUC_ONE } tn_gauc_by;
+
+typedef struct tn_metrics_opts {
+    bool exact_auc;     /* keep (z, y, w) of every row and sort: auc, intervals, bootstrap */
+    bool grouped;       /* GAUC: keep the rows' groups */
+    bool coarse;        /* 2^12 bins: for slices */
+    double sampling;    /* share of negatives that were kept in training: p and z are corrected
+                         * (numerics section 8); 0 and 1: none */
+    double clip;        /* the loss sees p within clip .. 1 - clip; 0: unclipped */
+    uint32_t ece_bins;  /* equal-width bins of p, at most TN_ECE_BINS_MAX; 0: TN_ECE_BINS */
+    tn_gauc_by gauc_by; /* what a group counts for */
+} tn_metrics_opts;
+
+/* Rows with their scores. Everything is lent for the call. */
+typedef struct tn_scored {
+    uint32_t n;
+    const float *logit;
+    const float *label;    /* 0 .. 1; above .5 is a click */
+    const float *weight;   /* NULL: all 1; rows of weight 0 add nothing */
+    const uint64_t *group; /* NULL: TN_NO_GROUP for all, which is a group like others */
+} tn_scored;
+
+tn_status tn_metrics_new(tn_metrics **out, const tn_metrics_opts *opts, tn_error *err) TN_MUST_USE;
+void tn_metrics_free(tn_metrics *m); /* NULL is fine */
+void tn_metrics_clear(tn_metrics *m);
+
+tn_status tn_metrics_add(tn_metrics *m, const tn_scored *rows, tn_error *err) TN_MUST_USE;
+tn_status tn_metrics_merge(tn_metrics *m, const tn_metrics *other, tn_error *err) TN_MUST_USE;
+
+/* The value of a metric of metrics.def; NAN when it is not defined. The name must exist (see
+ * tn_metric_find). */
+double tn_metrics_get(const tn_metrics *m, const char *name);
+uint64_t tn_metrics_rows(const tn_metrics *m);
+
+typedef struct tn_metric {
+    const char *name; /* "auc", "copc", .. */
+    const char *help;
+    double (*value)(const tn_metrics *m);
+    bool needs_exact, needs_groups;
+    bool larger_is_better; /* for train.stop; false: smaller is better */
+} tn_metric;
+
+extern const tn_metric *const tn_all_metrics[]; /* NULL-terminated */
+const tn_metric *tn_metric_find(const char *name);
+
+/* An interval of .95. */
+typedef struct tn_interval {
+    double value, low, high, variance;
+} tn_interval;
+
+/* DeLong's interval of the AUC (unweighted rows; exact_auc). */
+tn_interval tn_metrics_delong(const tn_metrics *m);
+
+/* Integers in progress, for checkpoints: what metrics.safetensors holds. The histogram is
+ * [2][bins]: negatives, positives; the sums are [6] pairs, low word first, in the order of numerics
+ * section 7. What else is counted (rows, bins of ece, mape) begins anew after restore: those
+ * metrics are NAN. */
+const uint64_t *tn_metrics_histogram(const tn_metrics *m);
+void tn_metrics_sums(const tn_metrics *m, uint64_t out[6][2]);
+void tn_metrics_restore(tn_metrics *m, const uint64_t *histogram, const uint64_t *sums);
+
+#endif

@@ -1,0 +1,234 @@
+/* metrics_pack.c - packing of metrics, and the newest report of every peer.
+ *
+ *     u64 rows | u8 flags | u8 bands | sums, 16 bytes each | bands x (w, wy, wp), 16 bytes each
+ *     then per cell that is not 0:  varint 1 + cells skipped, varint value;  at the end a varint 0
+ */
+#include "metrics/metrics_pack.h"
+
+#include "base/core/alloc.h"
+#include "base/core/bytes.h"
+#include "metrics/metrics_state.h"
+
+#include <string.h>
+
+enum { FLAG_WEIGHTED = 1, FLAG_SOFT = 2, FLAG_RESTORED = 4, FLAGS = 7, VARINT_SHIFT_MAX = 63 };
+
+/* The newest report of a peer, as it came: 4 bytes per score that occurs, where all cells take 20
+ * MB.
+ */
+typedef struct packed {
+    char *bytes; /* owned; NULL until it reports */
+    size_t size;
+    uint64_t sequence;
+} packed;
+
+struct tn_peer_metrics {
+    uint32_t peers;
+    packed *latest;  /* owned; of each peer */
+    tn_metrics *one; /* owned; the one that is being unpacked */
+};
+
+static void put_varint(tn_text *out, uint64_t value)
+{
+    for (; value >= 0x80; value >>= 7) {
+        tn_text_addc(out, (char)(unsigned char)(value | 0x80));
+    }
+    tn_text_addc(out, (char)(unsigned char)value);
+}
+
+static uint64_t get_varint(tn_bytes *in)
+{
+    uint64_t value = 0;
+    for (uint32_t shift = 0; shift <= VARINT_SHIFT_MAX; shift += 7) {
+        uint8_t byte = tn_get_u8(in);
+        value |= (uint64_t)(byte & 0x7f) << shift;
+        if (byte < 0x80) {
+            return value;
+        }
+    }
+    in->failed = true;
+    return 0;
+}
+
+static void put_u128(tn_text *out, tn_u128 value)
+{
+    tn_text_add_u64le(out, (uint64_t)value);
+    tn_text_add_u64le(out, (uint64_t)(value >> 64));
+}
+
+static tn_u128 get_u128(tn_bytes *in)
+{
+    uint64_t low = tn_get_u64(in);
+    uint64_t high = tn_get_u64(in);
+    return (tn_u128)high << 64 | low;
+}
+
+void tn_metrics_pack(const tn_metrics *m, tn_text *out)
+{
+    uint32_t flags = (m->weighted ? FLAG_WEIGHTED : 0U) | (m->soft ? FLAG_SOFT : 0U) |
+                     (m->restored ? FLAG_RESTORED : 0U);
+    const uint32_t n_bands = (uint32_t)m->scoring.n_bands;
+    tn_text_add_u64le(out, m->rows);
+    tn_text_addc(out, (char)flags);
+    tn_text_addc(out, (char)n_bands);
+    for (uint32_t k = 0; k < TN_SUMS; k++) {
+        put_u128(out, m->sum[k]);
+    }
+    for (uint32_t b = 0; b < n_bands; b++) {
+        for (uint32_t k = 0; k <= TN_SUM_WP; k++) {
+            put_u128(out, m->band[b].sum[k]);
+        }
+    }
+    size_t next = 0;
+    for (size_t i = 0; i < 2 * (size_t)m->n_bins; i++) {
+        if (m->cell[i] != 0) {
+            put_varint(out, 1 + i - next);
+            put_varint(out, m->cell[i]);
+            next = i + 1;
+        }
+    }
+    put_varint(out, 0);
+}
+
+/* False when a cell lies outside of the histogram. */
+static bool get_cells(tn_metrics *m, tn_bytes *in)
+{
+    const size_t cells = 2 * (size_t)m->n_bins;
+    size_t next = 0;
+    for (uint64_t skip = get_varint(in); skip != 0; skip = get_varint(in)) {
+        if (skip > cells - next) {
+            return false;
+        }
+        next += (size_t)skip;
+        m->cell[next - 1] = get_varint(in);
+    }
+    return !in->failed && in->size == 0;
+}
+
+static bool get_metrics(tn_metrics *m, tn_bytes *in)
+{
+    m->rows = tn_get_u64(in);
+    uint8_t flags = tn_get_u8(in);
+    const uint32_t n_bands = (uint32_t)m->scoring.n_bands;
+    if (tn_get_u8(in) != n_bands || flags > FLAGS) {
+        return false;
+    }
+    m->weighted = (flags & FLAG_WEIGHTED) != 0;
+    m->soft = (flags & FLAG_SOFT) != 0;
+    m->restored = (flags & FLAG_RESTORED) != 0;
+    for (uint32_t k = 0; k < TN_SUMS; k++) {
+        m->sum[k] = get_u128(in);
+    }
+    for (uint32_t b = 0; b < n_bands; b++) {
+        for (uint32_t k = 0; k <= TN_SUM_WP; k++) {
+            m->band[b].sum[k] = get_u128(in);
+        }
+    }
+    return get_cells(m, in);
+}
+
+tn_status tn_metrics_unpack(tn_metrics *m, const char *bytes, size_t size, tn_error *err)
+{
+    TN_ASSERT(m->kept == NULL);
+    tn_bytes in = {bytes, size, false};
+    tn_metrics_clear(m);
+    if (get_metrics(m, &in)) {
+        return TN_OK;
+    }
+    tn_metrics_clear(m);
+    return tn_fail(err, TN_E_PEER, "report of metrics of %zu bytes does not follow its format",
+                   size);
+}
+
+static uint64_t since(uint64_t now, uint64_t then)
+{
+    return now > then ? now - then : 0;
+}
+
+static tn_u128 sum_since(tn_u128 now, tn_u128 then)
+{
+    return now > then ? now - then : 0;
+}
+
+void tn_metrics_subtract(tn_metrics *m, const tn_metrics *older)
+{
+    TN_ASSERT(m->n_bins == older->n_bins && m->kept == NULL);
+    for (size_t i = 0; i < 2 * (size_t)m->n_bins; i++) {
+        m->cell[i] = since(m->cell[i], older->cell[i]);
+    }
+    for (uint32_t k = 0; k < TN_SUMS; k++) {
+        m->sum[k] = sum_since(m->sum[k], older->sum[k]);
+    }
+    for (uint32_t i = 0; i < TN_ECE_BINS_MAX; i++) {
+        for (uint32_t k = 0; k <= TN_SUM_WP; k++) {
+            m->band[i].sum[k] = sum_since(m->band[i].sum[k], older->band[i].sum[k]);
+        }
+    }
+    m->rows = since(m->rows, older->rows);
+}
+
+tn_status tn_peer_metrics_new(tn_peer_metrics **out, uint32_t peers, const tn_metrics_opts *opts,
+                              tn_error *err)
+{
+    TN_ASSERT(peers >= 1 && peers <= TN_METRIC_PEERS_MAX);
+    TN_ASSERT(!opts->exact_auc && !opts->grouped);
+    tn_peer_metrics *r = tn_alloc(1, sizeof *r, "reports of peers");
+    r->peers = peers;
+    r->latest = tn_alloc(peers, sizeof *r->latest, "reports of peers");
+    tn_status status = tn_metrics_new(&r->one, opts, err);
+    if (status != TN_OK) {
+        tn_peer_metrics_free(r);
+        return status;
+    }
+    *out = r;
+    return TN_OK;
+}
+
+void tn_peer_metrics_free(tn_peer_metrics *r)
+{
+    if (r == NULL) {
+        return;
+    }
+    for (uint32_t i = 0; i < r->peers; i++) {
+        tn_free(r->latest[i].bytes);
+    }
+    tn_metrics_free(r->one);
+    tn_free(r->latest);
+    tn_free(r);
+}
+
+tn_status tn_peer_metrics_put(tn_peer_metrics *r, uint32_t peer, uint64_t sequence,
+                              const char *bytes, size_t size, tn_error *err)
+{
+    TN_ASSERT(peer < r->peers && sequence > 0);
+    packed *latest = &r->latest[peer];
+    if (sequence <= latest->sequence) {
+        return TN_OK;
+    }
+    tn_status status = tn_metrics_unpack(r->one, bytes, size, err); /* what is kept can be read */
+    if (status != TN_OK) {
+        tn_error_context(err, "peer %u", peer);
+        return status;
+    }
+    char *copy = tn_try_alloc(size, 1, "a report of a peer", err);
+    if (copy == NULL) {
+        return TN_E_MEMORY;
+    }
+    memcpy(copy, bytes, size);
+    tn_free(latest->bytes);
+    *latest = (packed){copy, size, sequence};
+    return TN_OK;
+}
+
+tn_status tn_peer_metrics_total(tn_peer_metrics *r, tn_metrics *m, tn_error *err)
+{
+    tn_metrics_clear(m);
+    for (uint32_t i = 0; i < r->peers; i++) {
+        const packed *latest = &r->latest[i];
+        if (latest->bytes != NULL) {
+            TN_TRY(tn_metrics_unpack(r->one, latest->bytes, latest->size, err));
+            TN_TRY(tn_metrics_merge(m, r->one, err));
+        }
+    }
+    return TN_OK;
+}

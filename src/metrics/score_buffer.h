@@ -1,0 +1,49 @@
+/* score_buffer.h - rows that are kept one by one, for exact ranks, groups and resampling.
+ *
+ * 24 bytes each. Sorting is done in place, when somebody asks, and remembered: the same rows give
+ * the same order of (group, score) however they came. Limited to 2^32 - 1 rows and by memory.
+ */
+#ifndef TN_METRICS_SCORE_BUFFER_H
+#define TN_METRICS_SCORE_BUFFER_H
+
+#include "base/core/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { TN_KEPT_ONE = 1 << 24 }; /* weight 1 of a kept row, as an integer */
+
+typedef struct tn_kept_row {
+    uint64_t group;
+    uint32_t key; /* ascends with the logit; see tn_kept_logit */
+    uint32_t row; /* the how-manieth that came */
+    float label;
+    float weight;
+} tn_kept_row;
+
+typedef struct tn_kept_rows tn_kept_rows;
+
+typedef enum tn_kept_order { TN_KEPT_UNSORTED, TN_KEPT_BY_SCORE, TN_KEPT_BY_GROUP } tn_kept_order;
+
+tn_kept_rows *tn_kept_new(void);
+void tn_kept_free(tn_kept_rows *k); /* NULL is fine */
+void tn_kept_clear(tn_kept_rows *k);
+size_t tn_kept_count(const tn_kept_rows *k);
+
+/* Makes room for n more. */
+tn_status tn_kept_reserve(tn_kept_rows *k, size_t n, tn_error *err) TN_MUST_USE;
+/* Room was made. `row.row` is filled in, counting on. */
+void tn_kept_add(tn_kept_rows *k, tn_kept_row row);
+
+/* Appends the rows of another; they number on from those of k. */
+tn_status tn_kept_merge(tn_kept_rows *k, const tn_kept_rows *other, tn_error *err) TN_MUST_USE;
+
+/* The rows in an order; lent until the next add, clear or sort. */
+const tn_kept_row *tn_kept_sorted(tn_kept_rows *k, tn_kept_order order);
+
+uint32_t tn_kept_key(float logit); /* finite; -0 is 0 */
+float tn_kept_logit(uint32_t key);
+uint64_t tn_kept_weight(float weight); /* rint(w * 2^24) */
+
+#endif

@@ -1,0 +1,198 @@
+/* slices.c - an open-addressed table from signs to coarse metrics. A block of rows is scored once,
+ * then each row is dealt out. */
+#include "metrics/slices.h"
+
+#include "base/core/alloc.h"
+#include "base/math/key.h"
+#include "metrics/metrics_state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct tn_slices {
+    tn_slices_opts opts;
+    tn_scoring scoring;
+    tn_metrics **slice; /* owned; slices_max of them, n in use; their signs beside them */
+    uint64_t *sign;
+    uint64_t *seen; /* owned; last row that counted, by slice; behind them that of `rest` */
+    uint64_t row;   /* number of the row that is dealt out, from 1 */
+    uint32_t n;
+    uint32_t *index; /* owned; 1 + number of a slice, 0 when free; at most half full */
+    uint32_t index_mask;
+    tn_metrics *rest;   /* owned; values without a place */
+    tn_metrics *joined; /* owned; `rest` and small slices: what a report calls "other" */
+    tn_score_block block;
+};
+
+static tn_status new_metrics(const tn_slices *s, tn_metrics **out, tn_error *err)
+{
+    return tn_metrics_new(out, &(tn_metrics_opts){.coarse = true, .sampling = s->opts.sampling},
+                          err);
+}
+
+static tn_status allocate(tn_slices *s, tn_error *err)
+{
+    size_t places = 2;
+    while (places < 2 * (size_t)s->opts.slices_max) {
+        places *= 2;
+    }
+    s->index_mask = (uint32_t)places - 1;
+    s->index = tn_try_alloc(places, sizeof *s->index, "index of slices", err);
+    s->slice = tn_try_alloc(s->opts.slices_max, sizeof(tn_metrics *), "slices", err);
+    s->sign = tn_try_alloc(s->opts.slices_max, sizeof *s->sign, "signs of slices", err);
+    s->seen = tn_try_alloc((size_t)s->opts.slices_max + 1, sizeof *s->seen, "slices", err);
+    if (s->index == NULL || s->slice == NULL || s->sign == NULL || s->seen == NULL) {
+        return TN_E_MEMORY;
+    }
+    TN_TRY(new_metrics(s, &s->rest, err));
+    return new_metrics(s, &s->joined, err);
+}
+
+tn_status tn_slices_new(tn_slices **out, const tn_slices_opts *opts, tn_error *err)
+{
+    TN_ASSERT(opts->slices_max >= 1 && opts->slices_max <= TN_SLICES_MAX);
+    tn_slices *s = tn_try_alloc(1, sizeof *s, "slices", err);
+    if (s == NULL) {
+        return TN_E_MEMORY;
+    }
+    s->opts = *opts;
+    s->scoring = tn_scoring_of(&(tn_metrics_opts){.sampling = opts->sampling});
+    tn_status status = allocate(s, err);
+    if (status != TN_OK) {
+        tn_slices_free(s);
+        return status;
+    }
+    *out = s;
+    return TN_OK;
+}
+
+void tn_slices_free(tn_slices *s)
+{
+    if (s == NULL) {
+        return;
+    }
+    for (uint32_t i = 0; i < s->n; i++) {
+        tn_metrics_free(s->slice[i]);
+    }
+    tn_metrics_free(s->rest);
+    tn_metrics_free(s->joined);
+    tn_free(s->sign);
+    tn_free(s->seen);
+    tn_free(s->slice);
+    tn_free(s->index);
+    tn_free(s);
+}
+
+void tn_slices_clear(tn_slices *s)
+{
+    for (uint32_t i = 0; i < s->n; i++) {
+        tn_metrics_free(s->slice[i]);
+        s->slice[i] = NULL;
+    }
+    s->n = 0;
+    memset(s->index, 0, ((size_t)s->index_mask + 1) * sizeof *s->index);
+    tn_metrics_clear(s->rest);
+    tn_metrics_clear(s->joined);
+}
+
+uint32_t tn_slices_count(const tn_slices *s)
+{
+    return s->n;
+}
+
+/* The number of a value's slice: its own, a new one while there are places, else slices_max: the
+ * rest. */
+static tn_status find(tn_slices *s, uint64_t sign, uint32_t *out, tn_error *err)
+{
+    uint32_t at = (uint32_t)tn_mix(sign) & s->index_mask;
+    while (s->index[at] != 0 && s->sign[s->index[at] - 1] != sign) {
+        at = (at + 1) & s->index_mask;
+    }
+    if (s->index[at] == 0 && s->n < s->opts.slices_max) {
+        TN_TRY(new_metrics(s, &s->slice[s->n], err));
+        s->sign[s->n] = sign;
+        s->seen[s->n] = 0;
+        s->n++;
+        s->index[at] = s->n;
+    }
+    *out = s->index[at] != 0 ? s->index[at] - 1 : s->opts.slices_max;
+    return TN_OK;
+}
+
+static tn_metrics *metrics_at(const tn_slices *s, uint32_t i)
+{
+    return i < s->opts.slices_max ? s->slice[i] : s->rest;
+}
+
+/* A row counts once in a slice, however often the value occurs in it. */
+static tn_status deal(tn_slices *s, uint32_t from, const tn_slice_keys *keys, tn_error *err)
+{
+    for (uint32_t i = 0; i < s->block.n; i++) {
+        uint32_t row = from + i;
+        uint32_t at = keys->start != NULL ? keys->start[row] : row;
+        uint32_t end = keys->start != NULL ? keys->start[row + 1] : row + 1;
+        s->row++;
+        for (; at < end; at++) {
+            uint32_t slice = 0;
+            TN_TRY(find(s, keys->sign[at], &slice, err));
+            if (s->seen[slice] != s->row) {
+                s->seen[slice] = s->row;
+                tn_metrics_add_scored(metrics_at(s, slice), &s->block, i);
+            }
+        }
+    }
+    return TN_OK;
+}
+
+tn_status tn_slices_add(tn_slices *s, const tn_scored *rows, const tn_slice_keys *keys,
+                        tn_error *err)
+{
+    for (uint32_t from = 0; from < rows->n; from += TN_SCORE_BLOCK) {
+        TN_TRY(tn_score_block_fill(&s->block, &s->scoring, rows, from, err));
+        TN_TRY(deal(s, from, keys, err));
+    }
+    return TN_OK;
+}
+
+tn_status tn_slices_merge(tn_slices *s, const tn_slices *other, tn_error *err)
+{
+    TN_ASSERT(s != other);
+    for (uint32_t i = 0; i < other->n; i++) {
+        uint32_t slice = 0;
+        TN_TRY(find(s, other->sign[i], &slice, err));
+        TN_TRY(tn_metrics_merge(metrics_at(s, slice), other->slice[i], err));
+    }
+    return tn_metrics_merge(s->rest, other->rest, err);
+}
+
+static int by_rows(const void *a, const void *b)
+{
+    const tn_slice *x = a;
+    const tn_slice *y = b;
+    uint64_t n_x = tn_metrics_rows(x->metrics);
+    uint64_t n_y = tn_metrics_rows(y->metrics);
+    if (n_x != n_y) {
+        return n_x > n_y ? -1 : 1;
+    }
+    return x->sign < y->sign ? -1 : x->sign > y->sign;
+}
+
+tn_status tn_slices_report(tn_slices *s, tn_slice *out, uint32_t *n, tn_error *err)
+{
+    uint32_t used = 0;
+    tn_metrics_clear(s->joined);
+    TN_TRY(tn_metrics_merge(s->joined, s->rest, err));
+    for (uint32_t i = 0; i < s->n; i++) {
+        if (tn_metrics_rows(s->slice[i]) < s->opts.rows_min) {
+            TN_TRY(tn_metrics_merge(s->joined, s->slice[i], err));
+        } else {
+            out[used++] = (tn_slice){.sign = s->sign[i], .metrics = s->slice[i]};
+        }
+    }
+    qsort(out, used, sizeof *out, by_rows);
+    if (tn_metrics_rows(s->joined) > 0) {
+        out[used++] = (tn_slice){.is_other = true, .metrics = s->joined};
+    }
+    *n = used;
+    return TN_OK;
+}

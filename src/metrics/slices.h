@@ -1,0 +1,54 @@
+/* slices.h - the metrics of every value of a slot, in bounded memory.
+ *
+ *     tn_slices_add(s, &rows, &(tn_slice_keys){sign, start}, err);    like tn_metrics_add
+ *     n = tn_slices_report(s, out, err);                              largest first, "other" last
+ *
+ * One object per slot. A value that comes when slices_max others have a place goes to "other", and
+ * so does, in a report, a slice of fewer than rows_min rows. A row with several values counts in
+ * each of them once, a row with none in no slice. A slice costs about 70 KB (coarse
+ * histogram: 2^-7 of a logit per bin).
+ */
+#ifndef TN_METRICS_SLICES_H
+#define TN_METRICS_SLICES_H
+
+#include "metrics/metrics.h"
+
+typedef struct tn_slices tn_slices;
+
+enum { TN_SLICES_MAX = 1 << 16 };
+
+typedef struct tn_slices_opts {
+    uint32_t slices_max; /* 1 .. TN_SLICES_MAX */
+    uint64_t rows_min;   /* 0: every slice is reported */
+    double sampling;     /* as in tn_metrics_opts */
+} tn_slices_opts;
+
+/* Signs of the slot's values. Lent for the call. */
+typedef struct tn_slice_keys {
+    const uint64_t *sign;
+    const uint32_t
+        *start; /* of row i: sign[start[i]] .. sign[start[i + 1] - 1]; NULL: one per row */
+} tn_slice_keys;
+
+typedef struct tn_slice {
+    uint64_t sign;
+    bool is_other;
+    const tn_metrics *metrics; /* lent until the slices change */
+} tn_slice;
+
+tn_status tn_slices_new(tn_slices **out, const tn_slices_opts *opts, tn_error *err) TN_MUST_USE;
+void tn_slices_free(tn_slices *s); /* NULL is fine */
+void tn_slices_clear(tn_slices *s);
+
+tn_status tn_slices_add(tn_slices *s, const tn_scored *rows, const tn_slice_keys *keys,
+                        tn_error *err) TN_MUST_USE;
+/* Exact while the values of both together find places. */
+tn_status tn_slices_merge(tn_slices *s, const tn_slices *other, tn_error *err) TN_MUST_USE;
+
+uint32_t tn_slices_count(const tn_slices *s); /* values that have a place */
+
+/* By rows, the largest first, equal ones by sign; then "other", when anything is in it. `out` holds
+ * tn_slices_count + 1. */
+tn_status tn_slices_report(tn_slices *s, tn_slice *out, uint32_t *n, tn_error *err) TN_MUST_USE;
+
+#endif

@@ -1,0 +1,22 @@
+/* kernel_bf16.c - blocks of 12 x 32 of products in bfloat16: as kernel_avx512.c, where each float
+ * of a and b is a pair of bfloat16 (bf16.h) and a step of p takes two terms. */
+#include "nn/gemm/kernels.h"
+
+#if TN_KERNELS_AVX512
+#include <immintrin.h>
+#include <stdint.h>
+
+#define TARGET __attribute__((target("avx512f,avx512bf16")))
+#define VEC __m512
+enum { LANES = 16, ROWS = 12 };
+#define LOAD(p) _mm512_loadu_ps(p)
+#define STORE(p, x) _mm512_storeu_ps(p, x)
+#define SPREAD(p) _mm512_set1_ps(*(p))
+#define FMA(a, b, c) _mm512_dpbf16_ps(c, (__m512bh)(a), (__m512bh)(b))
+#define ADD(a, b) _mm512_add_ps(a, b)
+#define ZERO() _mm512_setzero_ps()
+#include "nn/gemm/kernelbody.h"
+#include "nn/gemm/kernelruns.h"
+
+const tn_kernels tn_kernels_bf16 = {"avx512_bf16", ROWS, LANES, run_blocks, tn_transpose_8x8};
+#endif

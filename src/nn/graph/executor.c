@@ -1,0 +1,348 @@
+/* executor.c - the team over a step: who does what tile, and what needs not wait.
+ *
+ * A row pass touches its own rows only. So nodes that follow each other with nothing but row passes
+ * are one sweep: whoever takes a tile of rows takes it through all of them, while it is in cache,
+ * and nobody waits in between.
+ *
+ *     rows    0 ..  63    embed -> dense -> dense -> add -> bce        one thread
+ *            64 .. 127    embed -> dense -> dense -> add -> bce        another
+ *
+ * A node with a column pass (a batch norm needs all rows) ends the sweep before it. Nets whose
+ * weights do not stay in cache beside a tile are swept in parts. Gradients of parameters come last,
+ * the tiles of all of them in one run, the largest first.
+ *
+ * Tiles are cut by operator and shape. The number of threads is nowhere in here.
+ */
+#include "nn/graph/graphcore.h"
+
+enum { TILE_FLOATS = 32768, TILE_ROWS_MIN = 64, TILE_ROWS_MAX = 1024, TILE_COLS = 64 };
+enum {
+    SWEEP_ROWS = 64,
+    SWEEP_WEIGHTS = 1 << 17, /* floats of parameters in one sweep */
+    UNIT = 32,               /* columns are cut at whole panels of the products */
+};
+
+static uint32_t tile_size(const tn_node *n, bool cols)
+{
+    if (n->op->tile != NULL) {
+        return n->op->tile(n, cols);
+    }
+    if (cols) {
+        return TILE_COLS;
+    }
+    uint32_t width = n->shape.cols;
+    for (uint32_t i = 0; i < n->n_in; i++) {
+        width = !n->in[i]->is_param && n->in[i]->shape.cols > width ? n->in[i]->shape.cols : width;
+    }
+    uint32_t rows = TILE_FLOATS / width / UNIT * UNIT;
+    rows = rows < TILE_ROWS_MIN ? TILE_ROWS_MIN : rows;
+    return rows > TILE_ROWS_MAX ? TILE_ROWS_MAX : rows;
+}
+
+/* ---- rows ---- */
+
+/* Nodes to be done on one tile of rows after the other. */
+typedef struct sweep {
+    tn_graph *g;
+    tn_node *const *node;
+    uint32_t n;
+    bool backward;
+    size_t weights;
+} sweep;
+
+static tn_rows_fn *rows_pass(const tn_node *n, bool backward)
+{
+    return backward ? n->op->backward : n->op->forward;
+}
+
+/* In pieces that the operator likes. */
+static void do_node(tn_node *n, tn_range rows, tn_rows_fn *pass)
+{
+    uint32_t size = tile_size(n, false);
+    for (uint32_t from = rows.from; from < rows.to; from += size) {
+        pass(n, (tn_range){from, rows.to - from < size ? rows.to : from + size});
+    }
+}
+
+/* A span of the node in `lane`; nothing where none is recorded. */
+static void begin_node(tn_lane *lane, const tn_node *n, bool backward)
+{
+    tn_span_part(lane, backward ? TN_PHASE_BACKWARD : TN_PHASE_FORWARD, n->place->label);
+}
+
+static void end_node(tn_lane *lane, const tn_node *n)
+{
+    tn_span_end(n->place->label != NULL ? lane : NULL);
+}
+
+static void do_sweep(void *job, uint32_t tile)
+{
+    const sweep *s = job;
+    tn_range rows = tn_tile(s->g->rows, SWEEP_ROWS, tile);
+    tn_lane *lane = tn_team_lane(s->g->opts.team);
+    for (uint32_t i = 0; i < s->n; i++) {
+        begin_node(lane, s->node[i], s->backward);
+        do_node(s->node[i], rows, rows_pass(s->node[i], s->backward));
+        end_node(lane, s->node[i]);
+    }
+}
+
+static void flush(sweep *s)
+{
+    if (s->n > 0) {
+        tn_team_run(s->g->opts.team, tn_tile_count(s->g->rows, SWEEP_ROWS), do_sweep, s);
+    }
+    s->node += s->n;
+    s->n = 0;
+    s->weights = 0;
+}
+
+static size_t weights_of(const tn_node *n)
+{
+    size_t total = 0;
+    for (uint32_t k = 0; k < n->n_in; k++) {
+        total += n->in[k]->is_param ? (size_t)n->in[k]->shape.rows * n->in[k]->shape.cols : 0;
+    }
+    return total;
+}
+
+/* ---- columns ---- */
+
+static tn_range even_tile(const tn_node *n, uint32_t tile)
+{
+    uint64_t units = tn_tile_count(n->shape.cols, UNIT);
+    uint32_t n_tiles = tn_tile_count(n->shape.cols, tile_size(n, true));
+    uint32_t from = (uint32_t)(units * tile / n_tiles) * UNIT;
+    uint32_t to = (uint32_t)(units * (tile + 1) / n_tiles) * UNIT;
+    return (tn_range){from, to < n->shape.cols ? to : n->shape.cols};
+}
+
+typedef enum column_pass {
+    PACK,
+    FORWARD_PART,
+    FORWARD_COLS,
+    PREPARE,
+    BACKWARD_PART,
+    BACKWARD_COLS,
+    BACKWARD_PARAMS
+} column_pass;
+
+static tn_cols_fn *cols_pass(const tn_node *n, column_pass pass)
+{
+    switch (pass) {
+    case PACK:
+        return n->op->pack;
+    case FORWARD_PART:
+        return n->op->forward_part;
+    case FORWARD_COLS:
+        return n->op->forward_cols;
+    case PREPARE:
+        return n->op->prepare;
+    case BACKWARD_PART:
+        return n->op->backward_part;
+    case BACKWARD_COLS:
+        return n->op->backward_cols;
+    case BACKWARD_PARAMS:
+        break;
+    }
+    return n->op->backward_params;
+}
+
+/* The tiles of several nodes, one node's behind the other's. */
+typedef struct columns {
+    tn_graph *g;
+    tn_node **node;
+    uint32_t n;
+    uint32_t n_tiles;
+    column_pass pass;
+} columns;
+
+/* Even tiles of whole vectors: 400 by 128 is 96 96 96 112, not 128 128 128 16, for which a second
+ * thread would wait. */
+static uint32_t tiles_of(const tn_node *n)
+{
+    TN_ASSERT(tile_size(n, true) >= UNIT);
+    return tn_tile_count(n->shape.cols, tile_size(n, true));
+}
+
+static void do_columns(void *job, uint32_t tile)
+{
+    const columns *c = job;
+    uint32_t i = 0;
+    while (tile >= tiles_of(c->node[i])) {
+        tile -= tiles_of(c->node[i++]);
+    }
+    tn_lane *lane = tn_team_lane(c->g->opts.team);
+    begin_node(lane, c->node[i], c->pass != FORWARD_PART && c->pass != FORWARD_COLS);
+    cols_pass(c->node[i], c->pass)(c->node[i], even_tile(c->node[i], tile));
+    end_node(lane, c->node[i]);
+}
+
+static double work_of_tile(const tn_node *n)
+{
+    double work = (double)n->shape.rows * n->shape.cols;
+    return (n->op->flops != NULL ? n->op->flops(n) : work) / tiles_of(n);
+}
+
+/* Nodes with large tiles first, so that the small ones fill what is left of a thread's time. */
+static void largest_first(tn_node **node, uint32_t n)
+{
+    for (uint32_t i = 1; i < n; i++) {
+        tn_node *moved = node[i];
+        double work = work_of_tile(moved);
+        uint32_t to = i;
+        for (; to > 0 && work_of_tile(node[to - 1]) < work; to--) {
+            node[to] = node[to - 1];
+        }
+        node[to] = moved;
+    }
+}
+
+static void run_columns(columns *c)
+{
+    largest_first(c->node, c->n);
+    tn_team_run_in_order(c->g->opts.team, c->n_tiles, do_columns, c);
+    c->node += c->n;
+    c->n = 0;
+    c->n_tiles = 0;
+}
+
+static void run_columns_of(tn_node *n, column_pass pass)
+{
+    if (cols_pass(n, pass) != NULL) {
+        run_columns(&(columns){n->graph, &n, 1, tiles_of(n), pass});
+    }
+}
+
+/* Statistics over the columns: of this batch, or of the joint one. */
+static void run_statistics_of(tn_node *n, bool backward)
+{
+    column_pass part = backward ? BACKWARD_PART : FORWARD_PART;
+    bool joint = n->graph->feed.peers != NULL && cols_pass(n, part) != NULL;
+    if (joint) {
+        run_columns_of(n, part);
+        tn_parts_exchange(n);
+    }
+    run_columns_of(n, backward ? BACKWARD_COLS : FORWARD_COLS);
+    if (joint) {
+        tn_parts_forget(n->graph);
+    }
+}
+
+/* Two nodes that share a parameter may not add to it at once. */
+static bool shares_parameter(const tn_node *n)
+{
+    for (uint32_t k = 0; k < n->n_in; k++) {
+        if (n->in[k]->is_param && n->in[k]->place->writers > 1) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* `pass` of every node of g->order, all tiles in one run as far as that is possible. */
+static void run_all_columns(tn_graph *g, uint32_t n_order, column_pass pass)
+{
+    columns c = {.g = g, .node = g->columns, .pass = pass};
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < n_order; i++) {
+        tn_node *node = g->order[i];
+        if (cols_pass(node, pass) == NULL) {
+            continue;
+        }
+        bool alone = pass == BACKWARD_PARAMS && shares_parameter(node);
+        if (alone && c.n > 0) {
+            run_columns(&c);
+        }
+        g->columns[n++] = node;
+        c.n++;
+        c.n_tiles += tiles_of(node);
+        if (alone) {
+            run_columns(&c);
+        }
+    }
+    if (c.n > 0) {
+        run_columns(&c);
+    }
+}
+
+/* ---- a step ---- */
+
+/* Node after node of g->order: column passes at once, row passes as late as they may be. */
+static void sweep_order(tn_graph *g, uint32_t n_order, bool backward)
+{
+    sweep s = {.g = g, .node = g->sweep, .backward = backward};
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < n_order; i++) {
+        tn_node *node = g->order[i];
+        column_pass cols = backward ? BACKWARD_COLS : FORWARD_COLS;
+        bool heavy = s.weights > 0 && s.weights + weights_of(node) > SWEEP_WEIGHTS;
+        if (heavy || cols_pass(node, cols) != NULL) {
+            flush(&s);
+            run_statistics_of(node, backward);
+        }
+        if (rows_pass(node, backward) != NULL) {
+            g->sweep[n++] = node;
+            s.n++;
+            s.weights += weights_of(node);
+        }
+    }
+    flush(&s);
+}
+
+void tn_sweep_forward(tn_graph *g)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < g->n_nodes; i++) {
+        const tn_node *node = g->node[i];
+        if (node->place->alive && node->op != NULL &&
+            (g->rows > 0 || node->op->forward_part != NULL)) {
+            g->order[n++] = g->node[i];
+        }
+    }
+    if (g->opts.bf16) { /* nobody else packs */
+        run_all_columns(g, n, PACK);
+    }
+    sweep_order(g, n, false);
+}
+
+void tn_sweep_backward(tn_graph *g)
+{
+    uint32_t n = 0;
+    for (uint32_t i = g->n_nodes; i-- > 0;) {
+        const tn_node *node = g->node[i];
+        if (node->place->runs_backward && (g->rows > 0 || node->op->backward_part != NULL)) {
+            g->order[n++] = g->node[i];
+        }
+    }
+    run_all_columns(g, n, PREPARE);
+    sweep_order(g, n, true);
+    run_all_columns(g, n, BACKWARD_PARAMS);
+}
+
+static void clear_tile(void *job, uint32_t tile)
+{
+    const tn_graph *g = job;
+    tn_range rows = tn_tile(g->rows, SWEEP_ROWS, tile);
+    for (uint32_t i = 0; i < g->n_nodes; i++) {
+        const tn_node *n = g->node[i];
+        for (size_t r = rows.from; r < rows.to && n->place->clear && !n->is_param; r++) {
+            tn_clear(tn_grad_row(n, r), n->shape.cols);
+        }
+    }
+}
+
+void tn_sweep_clear(tn_graph *g)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < g->n_nodes; i++) {
+        const tn_node *n = g->node[i];
+        if (n->place->clear && n->is_param) {
+            tn_clear(n->grad, (size_t)n->shape.rows * n->shape.cols);
+        }
+        any |= n->place->clear && !n->is_param;
+    }
+    if (any) {
+        tn_team_run(g->opts.team, tn_tile_count(g->rows, SWEEP_ROWS), clear_tile, g);
+    }
+}

@@ -1,0 +1,306 @@
+/* graph.c - building a graph: nodes, leaves and what operators may ask. See graph.h. */
+#include "nn/graph/graphcore.h"
+
+#include "base/core/alloc.h"
+#include "base/core/number.h"
+#include "nn/op/ops.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    CHUNK_BYTES = 1 << 16,
+    NAME_MAX_BYTES = 256,
+    FAULT_BYTES = 4 * NAME_MAX_BYTES, /* of its words, and of a name for a node that has none */
+    NODE_BYTES =
+        sizeof(tn_node) + sizeof(tn_node_place) + 128, /* attributes and aligning included */
+};
+
+static tn_graph *graph_in(tn_arena *arena, const tn_graph_opts *opts)
+{
+    TN_ASSERT(opts->max_rows > 0 && !(opts->train && opts->frozen));
+    tn_graph *g = TN_NEW(arena, tn_graph);
+    g->arena = arena;
+    g->opts = *opts;
+    return g;
+}
+
+tn_graph *tn_graph_new(const tn_graph_opts *opts)
+{
+    return graph_in(tn_arena_new(CHUNK_BYTES), opts);
+}
+
+tn_status tn_graph_open(tn_graph **out, const tn_graph_opts *opts, tn_error *err)
+{
+    tn_arena *arena = NULL;
+    *out = NULL;
+    TN_TRY(tn_arena_open(&arena, sizeof(tn_graph) + FAULT_BYTES, "a graph", err));
+    *out = graph_in(arena, opts);
+    return TN_OK;
+}
+
+tn_status tn_graph_reserve(tn_graph *g, uint32_t nodes, uint32_t n_in, size_t bytes, tn_error *err)
+{
+    return tn_arena_reserve(g->arena, nodes * (size_t)NODE_BYTES + n_in * sizeof(tn_node *) + bytes,
+                            "a graph", err);
+}
+
+void tn_graph_free(tn_graph *g)
+{
+    if (g != NULL) {
+        tn_params_free(g->own);
+        tn_free(g->block);
+        tn_free(g->states);
+        tn_free(g->parts.own);
+        tn_arena_free(g->arena); /* and with it, g */
+    }
+}
+
+tn_node *tn_graph_find(const tn_graph *g, const char *name)
+{
+    for (uint32_t i = 0; i < g->n_nodes; i++) {
+        if (strcmp(g->node[i]->name, name) == 0) {
+            return g->node[i];
+        }
+    }
+    return NULL;
+}
+
+tn_node *tn_graph_node(const tn_graph *g, uint32_t i)
+{
+    return i < g->n_nodes ? g->node[i] : NULL;
+}
+
+const char *tn_graph_copy_text(tn_graph *g, const char *text)
+{
+    size_t size = strlen(text) + 1;
+    char *copy = tn_arena_alloc(g->arena, size, 1, 1);
+    memcpy(copy, text, size);
+    return copy;
+}
+
+/* "mul.3": the operator's name and a number that no other node has. */
+static const char *free_name(tn_graph *g, const char *stem)
+{
+    char name[NAME_MAX_BYTES];
+    do {
+        (void)snprintf(name, sizeof name, "%s.%u", stem, ++g->n_free_names);
+    } while (tn_graph_find(g, name) != NULL);
+    return tn_graph_copy_text(g, name);
+}
+
+/* Keeps the first fault. */
+static void add_fault(tn_graph *g, const char *what, const char *name)
+{
+    if (g->fault == NULL) {
+        char text[2 * NAME_MAX_BYTES];
+        (void)snprintf(text, sizeof text, "%s '%s'", what, name);
+        g->fault = tn_graph_copy_text(g, text);
+    }
+}
+
+const char *tn_graph_fault(const tn_graph *g)
+{
+    return g->fault;
+}
+
+void tn_graph_chapter(tn_graph *g)
+{
+    g->chapter = g->n_nodes;
+}
+
+/* Appends a node. */
+static tn_node *node_new(tn_graph *g, const char *name, const tn_op *op)
+{
+    TN_ASSERT(!g->finished);
+    const char *stem = op != NULL ? op->name : "leaf";
+    if (g->n_nodes == TN_NODES_MAX) {
+        add_fault(g, "a graph of more than 4096 nodes, at", name != NULL ? name : stem);
+        g->n_nodes--; /* the last one gives way */
+    }
+    if (name != NULL && tn_graph_find(g, name) != NULL) {
+        add_fault(g, "two nodes are called", name);
+        name = NULL;
+    }
+    tn_node *n = TN_NEW(g->arena, tn_node);
+    n->place = TN_NEW(g->arena, tn_node_place);
+    n->place->index = g->n_nodes;
+    n->place->alive = true;
+    n->op = op;
+    n->graph = g;
+    if (name == NULL) {
+        n->name = free_name(g, stem);
+    } else {
+        n->name = tn_graph_copy_text(g, name);
+    }
+    g->node[g->n_nodes++] = n;
+    return n;
+}
+
+static uint32_t params_max(const tn_op *op)
+{
+    uint32_t n = 0;
+    while (op->params != NULL && op->params[n] != NULL) {
+        n++;
+    }
+    return n;
+}
+
+bool tn_takes(const tn_op *op, uint32_t n)
+{
+    if (op->n_in == TN_ANY) {
+        return n > 0;
+    }
+    uint32_t most = op->n_in + params_max(op);
+    return n <= most && n + op->n_optional >= most;
+}
+
+tn_node *tn_try_apply(tn_graph *g, const tn_op *op, const char *name, tn_node *const *in,
+                      uint32_t n, const void *attr)
+{
+    TN_ASSERT(tn_takes(op, n));
+    tn_node *node = node_new(g, name, op);
+    node->n_in = n;
+    node->in = TN_NEW_ARRAY(g->arena, tn_node *, n + 1);
+    for (uint32_t i = 0; i < n; i++) {
+        TN_ASSERT(in[i] != NULL && in[i]->graph == g);
+        TN_ASSERT(op->n_in == TN_ANY || in[i]->is_param == (i >= op->n_in));
+        node->in[i] = in[i];
+    }
+    if (attr != NULL && op->attr_size > 0) {
+        node->attr = tn_arena_alloc(g->arena, 1, op->attr_size, _Alignof(max_align_t));
+        memcpy(node->attr, attr, op->attr_size);
+    }
+    node->shape = op->shape(node);
+    if (node->shape.cols == 0) {
+        g->n_nodes--;
+        return NULL;
+    }
+    return node;
+}
+
+tn_node *tn_apply(tn_graph *g, const tn_op *op, const char *name, tn_node *const *in, uint32_t n,
+                  const void *attr)
+{
+    tn_node *node = tn_try_apply(g, op, name, in, n, attr);
+    TN_ASSERT(node != NULL);
+    return node;
+}
+
+tn_node *tn_input(tn_graph *g, const char *name, uint32_t cols, bool wants_grad)
+{
+    TN_ASSERT(cols > 0);
+    tn_node *n = node_new(g, name, NULL);
+    n->shape = (tn_shape){g->opts.max_rows, cols};
+    n->place->wants_grad = wants_grad;
+    return n;
+}
+
+static tn_params *own_params(tn_graph *g)
+{
+    if (g->own == NULL) {
+        g->own = tn_params_new();
+    }
+    return g->own;
+}
+
+/* Of an earlier chapter. */
+static bool is_older(const tn_graph *g, const tn_node *n)
+{
+    return n->place->index < g->chapter;
+}
+
+/* Whether `name` is a parameter of this shape that may be had here, or still free. */
+static bool is_fit(const tn_graph *g, const tn_params *params, const char *name, tn_shape shape)
+{
+    const tn_node *n = tn_graph_find(g, name);
+    const tn_param_slice *s = tn_params_find(params, name);
+    bool ours = n == NULL || (n->is_param && n->place->params == params && !is_older(g, n));
+    return ours && (s == NULL || (s->rows == shape.rows && s->cols == shape.cols));
+}
+
+/* The node of a slice, the same one whenever it is asked for again. */
+static tn_node *param_node(tn_graph *g, tn_params *params, const char *name, tn_shape shape,
+                           const tn_param_slice *as)
+{
+    char made[NAME_MAX_BYTES];
+    if (params == NULL) {
+        params = own_params(g);
+    }
+    if (name == NULL) {
+        (void)snprintf(made, sizeof made, "param.%u", tn_params_count(params) + 1);
+        name = made;
+    }
+    if (!is_fit(g, params, name, shape)) {
+        add_fault(g, "two parameters, or a node and one, are called", name);
+    }
+    uint32_t slice = 0;
+    tn_node *n = NULL;
+    if (g->fault == NULL) {
+        slice = tn_params_add(params, name, shape.rows, shape.cols, as->train, as->init);
+        n = tn_graph_find(g, name);
+    }
+    if (n != NULL) {
+        return n;
+    }
+    n = node_new(g, g->fault == NULL ? name : NULL, NULL);
+    n->is_param = true;
+    n->is_state = !as->train;
+    n->shape = shape;
+    n->stride = shape.cols;
+    n->place->params = params;
+    n->place->slice = slice;
+    return n;
+}
+
+tn_node *tn_param(tn_graph *g, tn_params *params, const char *name, tn_shape shape, tn_init init)
+{
+    return param_node(g, params, name, shape, &(tn_param_slice){.train = true, .init = init});
+}
+
+tn_node *tn_running(tn_graph *g, tn_params *params, const char *name, tn_shape shape, double value)
+{
+    tn_init init = {.kind = TN_INIT_CONSTANT, .a = value};
+    return param_node(g, params, name, shape, &(tn_param_slice){.train = false, .init = init});
+}
+
+void tn_param_freeze(tn_node *param)
+{
+    TN_ASSERT(param->is_param);
+    tn_params_freeze(param->place->params, param->place->slice);
+}
+
+const tn_graph_feed *tn_feed_of(const tn_node *self)
+{
+    return &self->graph->feed;
+}
+
+uint32_t tn_max_rows(const tn_node *self)
+{
+    return self->graph->opts.max_rows;
+}
+
+const tn_step_info *tn_info(const tn_node *self)
+{
+    return &self->graph->feed.info;
+}
+
+bool tn_moves(const tn_node *self)
+{
+    const tn_graph *g = self->graph;
+    return g->opts.train && g->feed.info.training &&
+           (g->feed.joint_weight > 0 ? g->feed.joint_weight : g->weight) > 0;
+}
+
+const tn_node *tn_node_root(const tn_node *n)
+{
+    while (n->place->home != NULL) {
+        n = n->place->home;
+    }
+    return n;
+}
+
+uint32_t tn_operands(const tn_node *n)
+{
+    return n->op == NULL || n->op->n_in == TN_ANY ? n->n_in : n->op->n_in;
+}

@@ -1,0 +1,126 @@
+/* graph.h - a network as a list of nodes, in the order they were made.
+ *
+ * A node can only use older nodes, so the list is already in topological order:
+ * forward walks it up, backward walks it down. There is no sort, no visited
+ * set, no recursion.
+ *
+ *     tn_graph *g = tn_graph_new(&(tn_graph_opts){.max_rows = 1024, .team = team, .train = true});
+ *     tn_node *x = tn_numeric(g, "num", 13);               [B,13], fed per batch
+ *     tn_node *w = tn_param(g, params, "out.W", ...);      trained
+ *     tn_node *z = tn_matmul(g, "out", x, w);
+ *     TN_TRY(tn_graph_finish(g, &(tn_wanted){...}, err));  passes run, memory is taken
+ *     tn_forward(g, &feed);  tn_backward(g);               ... use the parameters' gradients ...
+ *     tn_graph_free(g);
+ *
+ * The passes: drop what no wanted output needs, fold constants (batch norm into
+ * the dense layer before it when not training), fuse dense = GEMM + bias +
+ * activation, place concat's operands inside its matrix, plan memory by
+ * liveness (forward-only graphs reuse buffers). A step allocates nothing.
+ *
+ * One thread uses a graph at a time; the team works inside the calls. Parameters
+ * (nn/graph/params.h) outlive the graph and may be shared by several: one to train,
+ * one to evaluate.
+ */
+#ifndef TN_NN_GRAPH_H
+#define TN_NN_GRAPH_H
+
+#include "base/thread/team.h"
+#include "nn/gemm/gemm_backends.h"
+#include "nn/graph/op.h"
+#include "nn/graph/params.h"
+#include "nn/pooling/embed.h"
+
+/* L = sum of w_i l_i over the rows, divided by W: the sum of w_i, 1, or the rows. */
+typedef enum tn_reduction { TN_REDUCE_MEAN, TN_REDUCE_SUM, TN_REDUCE_ROWS } tn_reduction;
+
+enum { TN_COLS_MAX = 1 << 20 }; /* of a node in a graph out of a file */
+
+typedef struct tn_graph_opts {
+    uint32_t max_rows;
+    bool train;     /* false: forward only; dropout is gone, norms use running values */
+    bool frozen;    /* with !train: weights are final at tn_graph_finish, so norms fold into them */
+    bool no_passes; /* for tests: the graph as it was written */
+    tn_reduction reduction;
+    tn_products_choice products; /* who multiplies */
+    bool bf16;                   /* layers of more than one column multiply in bfloat16: bf16.h */
+    uint64_t seed;
+    tn_team *team; /* must outlive the graph; NULL: the calling thread alone */
+} tn_graph_opts;
+
+/* What one batch brings. Everything is lent until the call returns. */
+typedef struct tn_graph_feed {
+    uint32_t rows; /* at most max_rows; 0 is legal and does nothing, but for peers */
+    const tn_sparse *sparse;
+    const tn_real *numeric; /* rows * n_numeric */
+    const tn_real *label;   /* rows, 0 .. 1; NULL when no loss is wanted */
+    const tn_real *weight;  /* rows; NULL when all are 1 */
+    uint64_t joint_rows;    /* of the batches of all peers that make one step; 0: only this one */
+    double joint_weight;    /* likewise; the loss is divided by these */
+    const struct tn_feed_peers
+        *peers; /* peer_column_stats.h; NULL: this batch's statistics alone */
+    tn_step_info info;
+} tn_graph_feed;
+
+tn_graph *tn_graph_new(const tn_graph_opts *opts);
+/* One that never ends the process (base/core/arena.h): whoever adds to it reserves first, for so
+ * many nodes and parameters, `bytes` of their names and `n_in` operands in all. */
+tn_status tn_graph_open(tn_graph **out, const tn_graph_opts *opts, tn_error *err) TN_MUST_USE;
+tn_status tn_graph_reserve(tn_graph *g, uint32_t nodes, uint32_t n_in, size_t bytes,
+                           tn_error *err) TN_MUST_USE;
+void tn_graph_free(tn_graph *g); /* NULL is fine */
+
+/* For operator files: what the running batch brought. */
+const tn_graph_feed *tn_feed_of(const tn_node *self);
+uint32_t tn_max_rows(const tn_node *self);
+
+/* For operator files: adds a node with `n` operands (parameters included). `attr` is copied.
+ * `name` is copied; NULL: made from the operator's name and a number. */
+tn_node *tn_apply(tn_graph *g, const tn_op *op, const char *name, tn_node *const *in, uint32_t n,
+                  const void *attr);
+
+/* The same, but NULL when shapes do not fit. For graphs out of files. */
+tn_node *tn_try_apply(tn_graph *g, const tn_op *op, const char *name, tn_node *const *in,
+                      uint32_t n, const void *attr);
+bool tn_takes(const tn_op *op, uint32_t n); /* whether `n` operands and parameters can be right */
+
+/* Lists of layers are written by users, who may call two things the same, or write too many. A
+ * graph keeps the first such fault, and whatever is added afterwards only serves to go on; NULL:
+ * none. tn_graph_finish takes it for a bug. */
+const char *tn_graph_fault(const tn_graph *g);
+/* From here on it is a fault to ask for a parameter that was made before. Else it is shared. */
+void tn_graph_chapter(tn_graph *g);
+
+/* Names of the outputs to keep and, for training, of the loss. Other nodes may go, unless they
+ * are in `fetch`. */
+typedef struct tn_wanted {
+    tn_node *logit;
+    tn_node *loss; /* NULL: none */
+    const char *const *fetch;
+    uint32_t n_fetch;
+} tn_wanted;
+
+/* Runs the passes and takes all memory. TN_E_CONFIG: unknown fetch, or opts.products
+ * cannot be had; TN_E_MEMORY. */
+tn_status tn_graph_finish(tn_graph *g, const tn_wanted *wanted, tn_error *err) TN_MUST_USE;
+
+/* Work on every node is a span of its name in the lanes of the team. After tn_graph_finish. */
+void tn_graph_trace(tn_graph *g, tn_trace *trace);
+
+void tn_forward(tn_graph *g, const tn_graph_feed *feed);
+
+/* The loss of the last forward: sum of w_i l_i over the rows, divided by W (of the joint batch, if
+ * it is part of one). In double, by index. */
+double tn_graph_loss(const tn_graph *g);
+/* Sum of w_i of the last forward. 0: the step must change nothing. */
+double tn_graph_weight(const tn_graph *g);
+
+/* Clears all gradients, then adds: parameters' grads in params, rows' grads in sparse->grads. */
+void tn_backward(tn_graph *g);
+
+/* Name of the first node whose value (or gradient) is not finite, or NULL. For messages. */
+const char *tn_graph_not_finite(const tn_graph *g);
+
+tn_node *tn_graph_node(const tn_graph *g, uint32_t i);       /* NULL past the end */
+tn_node *tn_graph_find(const tn_graph *g, const char *name); /* NULL: none */
+
+#endif

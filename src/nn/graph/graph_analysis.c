@@ -1,0 +1,246 @@
+/* graph_analysis.c - what is needed, what is an identity, what has a gradient, who lives inside
+ * whom. */
+#include "nn/gemm/bf16.h"
+#include "nn/graph/graphcore.h"
+
+#include "config/diag.h"
+#include "nn/gemm/gemm.h"
+
+enum { PASSES_BYTES = 192 }; /* what passes take from the arena for a node of a graph at rest */
+
+/* Whoever a kept node needs, directly or not. */
+void tn_pass_alive(tn_graph *g)
+{
+    for (uint32_t i = 0; i < g->n_nodes; i++) {
+        g->node[i]->place->alive = g->node[i]->place->kept;
+    }
+    for (uint32_t i = g->n_nodes; i-- > 0;) {
+        const tn_node *n = g->node[i];
+        for (uint32_t k = 0; n->place->alive && k < n->n_in; k++) {
+            n->in[k]->place->alive = true;
+        }
+    }
+}
+
+static tn_status unknown_node(tn_graph *g, const char *name, tn_error *err)
+{
+    const char **names = TN_NEW_ARRAY(g->arena, const char *, g->n_nodes);
+    for (uint32_t i = 0; i < g->n_nodes; i++) {
+        names[i] = g->node[i]->name;
+    }
+    const char *near = tn_nearest(name, names, g->n_nodes);
+    if (near != NULL) {
+        return tn_fail(err, TN_E_CONFIG, "no node '%s' in the graph (did you mean '%s'?)", name,
+                       near);
+    }
+    return tn_fail(err, TN_E_CONFIG, "no node '%s' in the graph", name);
+}
+
+static tn_status pass_drop(tn_graph *g, const tn_wanted *wanted, tn_error *err)
+{
+    g->logit = wanted->logit;
+    g->loss = wanted->loss;
+    TN_ASSERT(g->logit != NULL || g->loss != NULL || wanted->n_fetch > 0);
+    TN_ASSERT(!g->opts.train || g->loss != NULL);
+    if (g->logit != NULL) {
+        g->logit->place->kept = true;
+    }
+    if (g->loss != NULL) {
+        TN_ASSERT(g->loss->shape.cols == 1);
+        g->loss->place->kept = true;
+    }
+    for (uint32_t i = 0; i < wanted->n_fetch; i++) {
+        tn_node *n = tn_graph_find(g, wanted->fetch[i]);
+        if (n == NULL) {
+            return unknown_node(g, wanted->fetch[i], err);
+        }
+        n->place->kept = true;
+    }
+    if (!g->opts.no_passes) {
+        tn_pass_alive(g);
+    }
+    return TN_OK;
+}
+
+static void pass_rest(tn_graph *g)
+{
+    for (uint32_t i = 0; i < g->n_nodes; i++) {
+        tn_node *n = g->node[i];
+        for (uint32_t k = 0; k < n->n_in; k++) {
+            tn_node *x = n->in[k];
+            while (x->op != NULL && x->op->at_rest != NULL && x->op->at_rest(x) != NULL) {
+                x = x->op->at_rest(x);
+            }
+            n->in[k] = x;
+        }
+    }
+    tn_pass_alive(g);
+}
+
+static bool has_backward(const tn_node *n)
+{
+    const tn_op *op = n->op;
+    return op != NULL &&
+           (op->backward_cols != NULL || op->backward != NULL || op->backward_params != NULL ||
+            op->backward_keys != NULL || op->backward_fields != NULL);
+}
+
+/* Something upstream is trained. */
+static bool upstream(const tn_node *n)
+{
+    if (n->is_param) {
+        return tn_params_get(n->place->params, n->place->slice)->train;
+    }
+    if (n->op == NULL) {
+        return n->place->wants_grad;
+    }
+    bool any = n->op->backward_keys != NULL || n->op->backward_fields != NULL;
+    for (uint32_t k = 0; has_backward(n) && k < n->n_in; k++) {
+        any |= n->in[k]->place->wants_grad;
+    }
+    return any;
+}
+
+static void pass_gradients(tn_graph *g)
+{
+    bool train = g->opts.train;
+    for (uint32_t i = 0; i < g->n_nodes; i++) {
+        tn_node_place *p = g->node[i]->place;
+        p->wants_grad = train && p->alive && upstream(g->node[i]);
+        p->reached = train && g->node[i] == g->loss;
+    }
+    for (uint32_t i = g->n_nodes; train && i-- > 0;) {
+        tn_node *n = g->node[i];
+        tn_node_place *p = n->place;
+        p->wants_grad = p->wants_grad && p->reached;
+        for (uint32_t k = 0; p->wants_grad && k < n->n_in; k++) {
+            n->in[k]->place->reached = true;
+            p->runs_backward |= n->in[k]->place->wants_grad;
+        }
+    }
+}
+
+static void place_inside(tn_node *n, tn_node *home, uint32_t col)
+{
+    n->place->home = home;
+    n->place->home_col = col;
+}
+
+/* An operand that already lives elsewhere, or feeds the join twice, is copied. */
+static void place_operands(tn_node *join)
+{
+    uint32_t col = 0;
+    for (uint32_t k = 0; k < join->n_in; k++) {
+        tn_node *x = join->in[k];
+        if (!x->is_param && x->place->home == NULL && x != join) {
+            place_inside(x, join, col);
+        }
+        col += x->shape.cols;
+    }
+}
+
+static void pass_place(tn_graph *g)
+{
+    for (uint32_t i = 0; i < g->n_nodes; i++) {
+        tn_node *n = g->node[i];
+        if (!n->place->alive || n->op == NULL) {
+            continue;
+        }
+        if (n->op->joins) {
+            place_operands(n);
+        } else if (n->op->part != NULL) {
+            place_inside(n, n->in[0], n->op->part(n));
+        }
+    }
+}
+
+/* How many operands of n live in the group of `root`. */
+static uint32_t operands_in(const tn_node *n, const tn_node *root)
+{
+    uint32_t count = 0;
+    for (uint32_t k = 0; k < n->n_in; k++) {
+        count += tn_node_root(n->in[k]) == root;
+    }
+    return count;
+}
+
+/* Backward's first touch of a gradient may assign it if it covers all of it at once: the whole
+ * matrix of the group, by one operand. Else the matrix is cleared beforehand. */
+static void first_touch(tn_node *n, tn_node *operand)
+{
+    tn_node *root = operand;
+    while (root->place->home != NULL) {
+        root = root->place->home;
+    }
+    root->place->writers++;
+    if (!root->place->touched) {
+        root->place->touched = true;
+        if (operand == root && operands_in(n, root) == 1) {
+            root->first_writer = n;
+        } else {
+            root->place->clear = true;
+        }
+    }
+}
+
+static void pass_first_writers(tn_graph *g)
+{
+    if (g->loss != NULL && g->loss->grad != NULL) {
+        tn_node_place *p = tn_node_root(g->loss)->place;
+        p->touched = true;
+        p->clear = tn_node_root(g->loss) != g->loss;
+    }
+    for (uint32_t i = g->n_nodes; i-- > 0;) {
+        tn_node *n = g->node[i];
+        for (uint32_t k = 0; n->place->runs_backward && k < n->n_in; k++) {
+            if (n->in[k]->place->wants_grad) {
+                first_touch(n, n->in[k]);
+            }
+        }
+    }
+    for (uint32_t i = 0; i < g->n_nodes; i++) {
+        tn_node *n = g->node[i];
+        if (n->is_param && n->place->writers > 1) {
+            n->first_writer = NULL; /* sums over columns come before what came first here */
+            n->place->clear = true;
+        }
+        n->grad_alone = n->first_writer != NULL && n->place->writers == 1;
+        if (n->grad != NULL && !n->is_state && n->place->home == NULL && !n->place->touched) {
+            n->place->clear = true;
+        }
+    }
+}
+
+static tn_status run_passes(tn_graph *g, const tn_wanted *wanted, tn_error *err)
+{
+    TN_TRY(pass_drop(g, wanted, err));
+    if (g->opts.no_passes) {
+        pass_gradients(g);
+        return TN_OK;
+    }
+    if (!g->opts.train) {
+        pass_rest(g);
+    }
+    if (g->opts.frozen) {
+        TN_TRY(tn_pass_fold(g, err));
+    }
+    tn_pass_fuse(g);
+    pass_gradients(g);
+    pass_place(g);
+    return TN_OK;
+}
+
+tn_status tn_graph_finish(tn_graph *g, const tn_wanted *wanted, tn_error *err)
+{
+    TN_ASSERT(!g->finished && g->fault == NULL);
+    TN_TRY(tn_products_find(&g->products, g->opts.products, err));
+    if (g->opts.bf16) {
+        TN_TRY(tn_bf16_products(&g->halves, err));
+    }
+    TN_TRY(tn_arena_reserve(g->arena, (g->n_nodes + 1) * (size_t)PASSES_BYTES, "a graph", err));
+    TN_TRY(run_passes(g, wanted, err));
+    TN_TRY(tn_pass_memory(g, err));
+    pass_first_writers(g);
+    g->finished = true;
+    return TN_OK;
+}

@@ -1,0 +1,128 @@
+/* op_cross.c - cross layer of the first kind (Wang 2017).
+ *
+ *   forward     s    = x w  of each row
+ *               y    = x0 s + b + x
+ *   backward    t    = dy x0  of each row
+ *               dx  += dy + t w,  dx0 += s dy
+ *               dw  += sum_r t x,  db += sum_r dy
+ */
+#include "nn/op/ops.h"
+#include "nn/vec/vec.h"
+
+enum { X0, X, W, B };
+
+/* State: s and t of each row. */
+typedef struct row_dots {
+    tn_real s, t;
+} row_dots;
+
+static size_t cross_state_bytes(const tn_node *y)
+{
+    return (size_t)tn_max_rows(y) * sizeof(row_dots);
+}
+
+static row_dots *dots_of(const tn_node *y, size_t r)
+{
+    return (row_dots *)y->state + r;
+}
+
+static tn_shape cross_shape(const tn_node *y)
+{
+    tn_shape x = y->in[X]->shape;
+    if (y->in[X0]->shape.cols != x.cols) {
+        return TN_MISFIT;
+    }
+    if (y->in[W]->shape.rows != 1 || y->in[W]->shape.cols != x.cols) {
+        return TN_MISFIT;
+    }
+    if (y->in[B]->shape.rows != 1 || y->in[B]->shape.cols != x.cols) {
+        return TN_MISFIT;
+    }
+    return x;
+}
+
+static void cross_forward(tn_node *y, tn_range rows)
+{
+    uint32_t n = y->shape.cols;
+    for (size_t r = rows.from; r < rows.to; r++) {
+        const tn_real *x = tn_val_row(y->in[X], r);
+        tn_real s = tn_vec_dot(n, x, y->in[W]->val);
+        dots_of(y, r)->s = s;
+        tn_vec_add(n, tn_val_row(y, r), x, y->in[B]->val);
+        tn_vec_scale(n, tn_val_row(y, r), tn_val_row(y->in[X0], r), s, true);
+    }
+}
+
+static void cross_backward(tn_node *y, tn_range rows)
+{
+    const tn_node *x0 = y->in[X0];
+    const tn_node *x = y->in[X];
+    uint32_t n = y->shape.cols;
+    for (size_t r = rows.from; r < rows.to; r++) {
+        const tn_real *dy = tn_grad_row(y, r);
+        row_dots *dots = dots_of(y, r);
+        dots->t = tn_vec_dot(n, dy, tn_val_row(x0, r));
+        if (x->grad != NULL) {
+            tn_vec_copy(n, tn_grad_row(x, r), dy, tn_adds(y, x));
+            tn_vec_scale(n, tn_grad_row(x, r), y->in[W]->val, dots->t, true);
+        }
+        if (x0->grad != NULL) {
+            tn_vec_scale(n, tn_grad_row(x0, r), dy, dots->s, tn_adds(y, x0));
+        }
+    }
+}
+
+static void cross_backward_params(tn_node *y, tn_range cols)
+{
+    const tn_node *w = y->in[W];
+    const tn_node *b = y->in[B];
+    size_t n = cols.to - cols.from;
+    for (size_t r = 0; r < y->shape.rows; r++) {
+        if (w->grad != NULL) {
+            tn_vec_scale(n, w->grad + cols.from, tn_val_row(y->in[X], r) + cols.from,
+                         dots_of(y, r)->t, r > 0 || tn_adds(y, w));
+        }
+        if (b->grad != NULL) {
+            tn_vec_copy(n, b->grad + cols.from, tn_grad_row(y, r) + cols.from,
+                        r > 0 || tn_adds(y, b));
+        }
+    }
+}
+
+static double cross_flops(const tn_node *y)
+{
+    return 5.0 * y->shape.rows * y->shape.cols;
+}
+
+static tn_node *cross_example(tn_graph *g)
+{
+    tn_init init = {.kind = TN_INIT_CONSTANT};
+    tn_shape s = {1, 5};
+    tn_node *x0 = tn_input(g, NULL, 5, true);
+    tn_node *first[] = {tn_param(g, NULL, NULL, s, init), tn_param(g, NULL, NULL, s, init)};
+    tn_node *second[] = {tn_param(g, NULL, NULL, s, init), tn_param(g, NULL, NULL, s, init)};
+    tn_node *x1 = tn_cross(g, NULL, (tn_node *[]){x0, x0}, first);
+    return tn_cross(g, NULL, (tn_node *[]){x0, x1}, second);
+}
+
+static const char *const params[] = {"w", "b", NULL};
+
+const tn_op tn_op_cross = {
+    .name = "cross",
+    .formula = "y = x0 (x w) + b + x",
+    .n_in = 2,
+    .params = params,
+    .shape = cross_shape,
+    .state_bytes = cross_state_bytes,
+    .forward = cross_forward,
+    .backward = cross_backward,
+    .backward_params = cross_backward_params,
+    .flops = cross_flops,
+    .example = cross_example,
+};
+
+tn_node *tn_cross(tn_graph *g, const char *name, tn_node *const x0_x[2], tn_node *const wb[2])
+{
+    tn_node *in[] = {x0_x[0], x0_x[1], wb[0], wb[1]};
+    return tn_apply(g, &tn_op_cross, name, in, 4, NULL);
+}

@@ -1,0 +1,203 @@
+/* op_dice.c - an activation that bends where the data is (Zhou 2018).
+ *
+ *   forward     x^  = batch norm of x without scale and shift, p = sigmoid(x^)
+ *               y   = x (a + (1 - a) p)
+ *   backward    dx += dy (a + (1 - a) p) + rstd (u - mean(u) - x^ mean(u x^)),
+ *                     u = dy (1 - a) x p (1 - p)
+ *               da += sum dy x (1 - p)
+ */
+#include "nn/op/norms.h"
+#include "nn/vec/vecmath.h"
+
+#include "base/core/compiler.h"
+
+#include <math.h>
+
+enum { ALPHA = 1, MEAN, VAR };
+
+static tn_shape dice_shape(const tn_node *y)
+{
+    tn_shape x = y->in[0]->shape;
+    for (uint32_t k = ALPHA; k < y->n_in; k++) {
+        if (y->in[k]->shape.rows != 1 || y->in[k]->shape.cols != x.cols) {
+            return TN_MISFIT;
+        }
+    }
+    return x;
+}
+
+static void dice_forward_cols(tn_node *y, tn_range cols)
+{
+    static const tn_norm_rule rule = {.epsilon = 1e-8, .decay = 0.9, .unbiased = true};
+    tn_norm_batch(y, cols, &y->in[MEAN], &rule);
+}
+
+/* One row or a piece of it. */
+typedef struct dice_row {
+    const tn_real *restrict x;
+    const tn_real *restrict alpha;
+    tn_norm_state s;
+} dice_row;
+
+TN_HOT static void dice_forward_row(size_t n, tn_real *restrict y, const dice_row *row)
+{
+    const tn_real *restrict x = row->x;
+    const tn_real *restrict a = row->alpha;
+    const tn_real *restrict mean = row->s.mean;
+    const tn_real *restrict rstd = row->s.rstd;
+    for (size_t c = 0; c < n; c++) {
+        tn_real p = tn_sigmoid_of((x[c] - mean[c]) * rstd[c]);
+        y[c] = x[c] * (a[c] + (1 - a[c]) * p);
+    }
+}
+
+static dice_row row_of(const tn_node *y, size_t r, size_t from)
+{
+    tn_norm_state s = tn_norm_state_of(y);
+    s.mean += from;
+    s.rstd += from;
+    return (dice_row){tn_val_row(y->in[0], r) + from, y->in[ALPHA]->val + from, s};
+}
+
+static void dice_forward(tn_node *y, tn_range rows)
+{
+    for (size_t r = rows.from; r < rows.to; r++) {
+        dice_row row = row_of(y, r, 0);
+        dice_forward_row(y->shape.cols, tn_val_row(y, r), &row);
+    }
+}
+
+typedef struct dice_sums {
+    double u[TN_NORM_PIECE], ux[TN_NORM_PIECE], alpha[TN_NORM_PIECE];
+} dice_sums;
+
+TN_HOT static void dice_tally_row(size_t n, dice_sums *restrict sums, const tn_real *restrict dy,
+                                  const dice_row *row)
+{
+    const tn_real *restrict x = row->x;
+    const tn_real *restrict a = row->alpha;
+    const tn_real *restrict mean = row->s.mean;
+    const tn_real *restrict rstd = row->s.rstd;
+    for (size_t c = 0; c < n; c++) {
+        tn_real xhat = (x[c] - mean[c]) * rstd[c];
+        tn_real p = tn_sigmoid_of(xhat);
+        tn_real u = dy[c] * (1 - a[c]) * x[c] * p * (1 - p);
+        sums->u[c] += (double)u;
+        sums->ux[c] += (double)(u * xhat);
+        sums->alpha[c] += (double)(dy[c] * x[c] * (1 - p));
+    }
+}
+
+static void sums_piece(const tn_node *y, tn_range cols, bool part)
+{
+    tn_norm_state s = tn_norm_state_of(y);
+    const tn_node *alpha = y->in[ALPHA];
+    dice_sums sums = {.u = {0}};
+    double rows = tn_info(y)->training ? y->shape.rows : HUGE_VAL;
+    for (size_t r = 0; r < y->shape.rows; r++) {
+        dice_row row = row_of(y, r, cols.from);
+        dice_tally_row(cols.to - cols.from, &sums, tn_grad_row(y, r) + cols.from, &row);
+    }
+    for (uint32_t c = cols.from; c < cols.to; c++) {
+        const double u = sums.u[c - cols.from];
+        const double ux = sums.ux[c - cols.from];
+        if (part) {
+            tn_part_put(y, c, rows, u, ux);
+        } else {
+            s.mean_u[c] = (tn_real)(u / rows); /* 0 with running values */
+            s.mean_ux[c] = (tn_real)(ux / rows);
+        }
+        if (alpha->grad != NULL) {
+            alpha->grad[c] =
+                (tn_adds(y, alpha) ? alpha->grad[c] : 0) + (tn_real)sums.alpha[c - cols.from];
+        }
+    }
+}
+
+static void backward_sums(const tn_node *y, tn_range cols, bool part)
+{
+    for (uint32_t from = cols.from; from < cols.to; from += TN_NORM_PIECE) {
+        uint32_t to = cols.to - from < TN_NORM_PIECE ? cols.to : from + TN_NORM_PIECE;
+        sums_piece(y, (tn_range){from, to}, part);
+    }
+}
+
+static void dice_backward_part(tn_node *y, tn_range cols)
+{
+    backward_sums(y, cols, true);
+}
+
+static void dice_backward_cols(tn_node *y, tn_range cols)
+{
+    if (tn_parts_of(y)->all != NULL) {
+        tn_norm_joint_means(y, cols);
+    } else {
+        backward_sums(y, cols, false);
+    }
+}
+
+TN_HOT static void dice_backward_row(size_t n, tn_real *restrict dx, const tn_real *restrict dy,
+                                     const dice_row *row)
+{
+    const tn_real *restrict x = row->x;
+    const tn_real *restrict a = row->alpha;
+    const tn_norm_state s = row->s;
+    for (size_t c = 0; c < n; c++) {
+        tn_real xhat = (x[c] - s.mean[c]) * s.rstd[c];
+        tn_real p = tn_sigmoid_of(xhat);
+        tn_real u = dy[c] * (1 - a[c]) * x[c] * p * (1 - p);
+        dx[c] +=
+            dy[c] * (a[c] + (1 - a[c]) * p) + s.rstd[c] * (u - s.mean_u[c] - xhat * s.mean_ux[c]);
+    }
+}
+
+static void dice_backward(tn_node *y, tn_range rows)
+{
+    const tn_node *x = y->in[0];
+    for (size_t r = rows.from; r < rows.to && x->grad != NULL; r++) {
+        if (!tn_adds(y, x)) {
+            tn_clear(tn_grad_row(x, r), y->shape.cols);
+        }
+        dice_row row = row_of(y, r, 0);
+        dice_backward_row(y->shape.cols, tn_grad_row(x, r), tn_grad_row(y, r), &row);
+    }
+}
+
+static double dice_flops(const tn_node *y)
+{
+    return 20.0 * y->shape.rows * y->shape.cols;
+}
+
+static tn_node *dice_example(tn_graph *g)
+{
+    tn_shape s = {1, 5};
+    tn_node *weights[] = {tn_param(g, NULL, NULL, s, (tn_init){.kind = TN_INIT_CONSTANT}),
+                          tn_running(g, NULL, NULL, s, 0), tn_running(g, NULL, NULL, s, 1)};
+    return tn_dice(g, NULL, tn_input(g, NULL, 5, true), weights);
+}
+
+static const char *const params[] = {"alpha", "mean", "var", NULL};
+
+const tn_op tn_op_dice = {
+    .name = "dice",
+    .formula = "y = x (a + (1 - a) sigmoid(x^)), x^ normalised over the batch",
+    .n_in = 1,
+    .params = params,
+    .shape = dice_shape,
+    .state_bytes = tn_norm_state_bytes,
+    .forward_cols = dice_forward_cols,
+    .forward = dice_forward,
+    .forward_part = tn_moments_part,
+    .backward_part = dice_backward_part,
+    .backward_cols = dice_backward_cols,
+    .backward = dice_backward,
+    .flops = dice_flops,
+    .example = dice_example,
+};
+
+tn_node *tn_dice(tn_graph *g, const char *name, tn_node *x, tn_node *const param[3])
+{
+    TN_ASSERT(param[1]->is_state && param[2]->is_state);
+    tn_node *in[] = {x, param[0], param[1], param[2]};
+    return tn_apply(g, &tn_op_dice, name, in, 4, NULL);
+}

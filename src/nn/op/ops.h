@@ -1,0 +1,115 @@
+/* ops.h - the functions that put operators on a graph, with the shapes they take and give.
+ *
+ * B is the batch. Names are copied; NULL makes one from the operator's name and a number. A node's
+ * operands are older than it; parameters come from tn_param and tn_running. Shapes that do not fit
+ * are bugs (asserted). Formulas stand on top of each op_<name>.c and in docs/numerics.md.
+ */
+#ifndef TN_NN_OPS_H
+#define TN_NN_OPS_H
+
+#include "nn/graph/graph.h"     /* IWYU pragma: export */
+#include "nn/op/interactions.h" /* IWYU pragma: export */
+
+/* Leaves. `params` NULL: the graph's own (for examples and tests). */
+tn_node *tn_input(tn_graph *g, const char *name, uint32_t cols,
+                  bool wants_grad); /* [B,cols], val set from outside */
+tn_node *tn_param(tn_graph *g, tn_params *params, const char *name, tn_shape shape, tn_init init);
+/* A running value: saved and sent like a weight, touched by no optimizer. Begins as `value`. */
+tn_node *tn_running(tn_graph *g, tn_params *params, const char *name, tn_shape shape, double value);
+/* tn_params_freeze for a parameter node (a bias right in front of a batch norm). */
+void tn_param_freeze(tn_node *param);
+/* tn_embed and tn_numeric: see embed.h */
+
+/* Linear. matmul, bias and an activation behind each other become one `dense` when the graph is
+ * finished. */
+/* x W: [B,n] [n,m] -> [B,m];  x + b: [B,n] [1,n] -> [B,n] */
+tn_node *tn_matmul(tn_graph *g, const char *name, tn_node *x, tn_node *w);
+tn_node *tn_bias(tn_graph *g, const char *name, tn_node *x, tn_node *b);
+
+typedef struct tn_dense_attr {
+    uint32_t activation; /* 0 none, 1 relu, 2 leaky_relu, 3 sigmoid, 4 tanh */
+    double slope;        /* of leaky_relu */
+} tn_dense_attr;
+/* act(x W + b); b may be NULL.                                           [B,n] -> [B,m] */
+tn_node *tn_dense(tn_graph *g, const char *name, tn_node *x, tn_node *const wb[2],
+                  const tn_dense_attr *attr);
+
+/* Activations, [B,n] -> [B,n]. */
+tn_node *tn_relu(tn_graph *g, const char *name, tn_node *x);
+tn_node *tn_leaky_relu(tn_graph *g, const char *name, tn_node *x, double slope); /* usually .01 */
+tn_node *tn_sigmoid_act(tn_graph *g, const char *name, tn_node *x);
+tn_node *tn_tanh_act(tn_graph *g, const char *name, tn_node *x);
+tn_node *tn_gelu(tn_graph *g, const char *name, tn_node *x);
+tn_node *tn_gelu_tanh(tn_graph *g, const char *name, tn_node *x);
+tn_node *tn_silu(tn_graph *g, const char *name, tn_node *x);
+tn_node *tn_softplus(tn_graph *g, const char *name, tn_node *x);
+tn_node *tn_prelu(tn_graph *g, const char *name, tn_node *x, tn_node *a); /* a [1,n], init .25 */
+/* One of those without parameters by its name; leaky_relu with slope .01. NULL: none. */
+tn_node *tn_activate(tn_graph *g, const char *name, tn_node *x, const char *activation);
+
+/* Norms. params as listed: gamma, beta [1,n] from tn_param; mean, var .. [1,n] from tn_running. */
+typedef struct tn_batch_norm_attr {
+    double epsilon; /* 1e-5 */
+    double decay;   /* .9: the fraction of the running value that is kept */
+    bool unbiased;  /* true: var enters the running value as var * B / (B - 1) */
+} tn_batch_norm_attr;
+/* gamma (init 1), beta (0), mean (0), var (1); attr NULL: the defaults */
+tn_node *tn_batch_norm(tn_graph *g, const char *name, tn_node *x, tn_node *const params[4],
+                       const tn_batch_norm_attr *attr);
+/* x (alpha + (1 - alpha) sigmoid(bn(x))): alpha [1,n] (init 0), mean (0), var (1) */
+tn_node *tn_dice(tn_graph *g, const char *name, tn_node *x, tn_node *const params[3]);
+
+typedef struct tn_data_norm_attr {
+    double epsilon;   /* 1e-5 */
+    double max_count; /* 1e6 */
+} tn_data_norm_attr;
+/* gamma (1), beta (0), sums [6,n] (state, 0: see tn_wide_get: n, mean, M2 as pairs of high and low
+ * part) */
+tn_node *tn_data_norm(tn_graph *g, const char *name, tn_node *x, tn_node *const params[3],
+                      const tn_data_norm_attr *attr);
+tn_node *tn_layer_norm(tn_graph *g, const char *name, tn_node *x, tn_node *const params[2],
+                       double epsilon); /* gamma (1), beta (0); epsilon 1e-5 */
+/* (x - mean) / max(s, 1e-12) by the rows before the batch; sums [6,n] (state, 0). Stops adding
+ * after `freeze_rows` (1e6). No gradient. */
+tn_node *tn_zscore(tn_graph *g, const char *name, tn_node *x, tn_node *sums, double freeze_rows);
+
+/* p: the probability to become 0; gone when the graph does not train.            [B,n] -> [B,n] */
+tn_node *tn_dropout(tn_graph *g, const char *name, tn_node *x, double p);
+
+/* Elementwise and columns. */
+tn_node *tn_add(tn_graph *g, const char *name, tn_node *const *in,
+                uint32_t n); /* n x [B,m] -> [B,m] */
+tn_node *tn_mul(tn_graph *g, const char *name, tn_node *a,
+                tn_node *b); /* [B,n] [B,n] -> [B,n]; b may be [B,1] */
+tn_node *tn_concat(tn_graph *g, const char *name, tn_node *const *in,
+                   uint32_t n); /* -> [B, sum of cols] */
+tn_node *tn_slice(tn_graph *g, const char *name, tn_node *x, uint32_t first,
+                  uint32_t cols);                                /* -> [B,cols] */
+tn_node *tn_sum_cols(tn_graph *g, const char *name, tn_node *x); /* [B,n] -> [B,1] sum of a row */
+tn_node *tn_scale(tn_graph *g, const char *name, tn_node *x, double by,
+                  double plus);                                 /* by * x + plus */
+tn_node *tn_softmax(tn_graph *g, const char *name, tn_node *x); /* over each row */
+
+/* Cross v1: x0 (x w) + b + x; w, b [1,n].                                [B,n] [B,n] -> [B,n] */
+tn_node *tn_cross(tn_graph *g, const char *name, tn_node *const x0_x[2], tn_node *const wb[2]);
+/* x0 * h + x. Cross v2: h = matmul + bias of x, low rank by two matmuls. [B,n] x 3 -> [B,n] */
+tn_node *tn_cross_merge(tn_graph *g, const char *name, tn_node *x0, tn_node *h, tn_node *x);
+
+/* Loss per row, from the logit and the feed's labels; weights enter by tn_wanted.loss. [B,1] ->
+ * [B,1] */
+typedef struct tn_bce_attr {
+    double pos_weight;      /* 1 */
+    double label_smoothing; /* 0 */
+} tn_bce_attr;
+tn_node *tn_bce(tn_graph *g, const char *name, tn_node *logit,
+                const tn_bce_attr *attr); /* NULL: 1, 0 */
+
+#define TN_OP(name) extern const tn_op tn_op_##name;
+#include "nn/op/ops.def"
+#undef TN_OP
+
+/* All operators, NULL at the end. */
+extern const tn_op *const tn_all_ops[];
+const tn_op *tn_op_find(const char *name); /* NULL: none */
+
+#endif

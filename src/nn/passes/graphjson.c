@@ -1,0 +1,260 @@
+/* graphjson.c - see graphjson.h. */
+#include "nn/passes/graphjson.h"
+
+#include "base/core/alloc.h"
+#include "nn/graph/graphcore.h"
+#include "nn/op/ops.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { OPERANDS_MAX = 4096, PARAMS_MAX = 16 }; /* of a node */
+
+static uint32_t count_params(const tn_op *op)
+{
+    uint32_t n = 0;
+    while (op->params != NULL && op->params[n] != NULL) {
+        n++;
+    }
+    return n;
+}
+
+static bool is_input(const tn_node *n)
+{
+    return n->op == NULL || n->op == &tn_op_embed || n->op == &tn_op_numeric;
+}
+
+/* ---- writing ---- */
+
+static void write_attr(tn_text *out, const tn_field *f, const void *attr)
+{
+    const char *at = (const char *)attr + f->offset;
+    if (f->kind == TN_KIND_BOOL) {
+        tn_json_bool(out, f->key, *(const bool *)at);
+    } else if (f->kind == TN_KIND_F64) {
+        double value = 0;
+        memcpy(&value, at, sizeof value);
+        tn_json_f64(out, f->key, value);
+    } else {
+        TN_ASSERT(f->kind == TN_KIND_U32 || f->kind == TN_KIND_CHOICE);
+        uint32_t value = 0;
+        memcpy(&value, at, sizeof value);
+        if (f->kind == TN_KIND_CHOICE) {
+            tn_json_str(out, f->key, f->words[value]);
+        } else {
+            tn_json_u64(out, f->key, value);
+        }
+    }
+}
+
+static void write_node(tn_text *out, const tn_node *n)
+{
+    uint32_t n_params = count_params(n->op);
+    uint32_t n_data = n->n_in - (n_params < n->n_in ? n_params : n->n_in);
+    while (n_data < n->n_in && !n->in[n_data]->is_param) {
+        n_data++; /* a parameter that this node does without */
+    }
+    tn_json_open(out, '{');
+    tn_json_str(out, "name", n->name);
+    tn_json_str(out, "op", n->op->name);
+    tn_json_open_key(out, "in", '[');
+    for (uint32_t i = 0; i < n_data; i++) {
+        tn_json_str(out, NULL, n->in[i]->name);
+    }
+    tn_json_close(out, ']');
+    tn_json_u64(out, "cols", n->shape.cols);
+    if (n->op->attrs != NULL) {
+        tn_json_open_key(out, "attr", '{');
+        for (const tn_field *f = n->op->attrs; f->kind != TN_KIND_END; f++) {
+            write_attr(out, f, n->attr);
+        }
+        tn_json_close(out, '}');
+    }
+    if (n_data < n->n_in) {
+        tn_json_open_key(out, "params", '{');
+        for (uint32_t i = n_data; i < n->n_in; i++) {
+            tn_json_str(out, n->op->params[i - n_data], n->in[i]->name);
+        }
+        tn_json_close(out, '}');
+    }
+    tn_json_close(out, '}');
+}
+
+void tn_graph_json_nodes(const tn_graph *g, tn_text *out)
+{
+    tn_json_open(out, '[');
+    const tn_node *n;
+    for (uint32_t i = 0; (n = tn_graph_node(g, i)) != NULL; i++) {
+        if (n->place->alive && !is_input(n)) {
+            write_node(out, n);
+        }
+    }
+    tn_json_close(out, ']');
+}
+
+/* ---- reading ---- */
+
+typedef struct reading {
+    tn_graph *g;
+    const tn_json_lookup *lookup;
+    const char *what;
+    const char *node; /* its name, for messages */
+    tn_node **in;     /* its operands */
+    tn_error *err;
+} reading;
+
+static tn_status bad(const reading *r, const char *fault, const char *subject)
+{
+    return tn_fail(r->err, TN_E_CKPT, "'%s': node '%s': %s '%s'", r->what, r->node, fault, subject);
+}
+
+static bool read_value(const tn_field *f, const tn_json *value, char *at)
+{
+    if (f->kind == TN_KIND_BOOL) {
+        *(bool *)at = value->boolean;
+        return value->kind == TN_JSON_BOOL;
+    }
+    if (f->kind == TN_KIND_F64) {
+        double number = 0;
+        bool good = tn_json_as_f64(value, &number) && number >= f->min && number <= f->max;
+        memcpy(at, &number, sizeof number);
+        return good;
+    }
+    uint32_t number = 0;
+    uint64_t wide = 0;
+    if (f->kind == TN_KIND_CHOICE) {
+        const char *word = tn_json_as_str(value);
+        while (word != NULL && f->words[number] != NULL && strcmp(f->words[number], word) != 0) {
+            number++;
+        }
+        if (word == NULL || f->words[number] == NULL) {
+            return false;
+        }
+    } else if (!tn_json_as_u64(value, &wide) || (double)wide < f->min || (double)wide > f->max) {
+        return false;
+    } else {
+        number = (uint32_t)wide;
+    }
+    memcpy(at, &number, sizeof number);
+    return true;
+}
+
+static tn_status read_attr(const reading *r, const tn_op *op, const tn_json *node, void **out)
+{
+    *out = NULL;
+    if (op->attr_size == 0) {
+        return TN_OK;
+    }
+    char *attr = tn_arena_alloc(r->g->arena, 1, op->attr_size, _Alignof(max_align_t));
+    const tn_json *given = tn_json_get(node, "attr");
+    for (const tn_field *f = op->attrs; f != NULL && f->kind != TN_KIND_END; f++) {
+        const tn_json *value = tn_json_get(given, f->key);
+        if (value == NULL || !read_value(f, value, attr + f->offset)) {
+            return bad(r, "missing or wrong attribute", f->key);
+        }
+    }
+    *out = attr;
+    return TN_OK;
+}
+
+static tn_status read_operands(const reading *r, const tn_json *node, uint32_t *n)
+{
+    const tn_json *list = tn_json_get(node, "in");
+    uint32_t count = list != NULL ? list->n : 0;
+    if (count == 0 || count > OPERANDS_MAX) {
+        return bad(r, "no or too many inputs in", "in");
+    }
+    for (const tn_json *item = list->first; item != NULL; item = item->next) {
+        const char *name = tn_json_as_str(item);
+        tn_node *found = name != NULL ? tn_graph_find(r->g, name) : NULL;
+        if (found == NULL && name != NULL) {
+            found = r->lookup->input(r->lookup->arg, name);
+        }
+        if (found == NULL || found->is_param) {
+            return bad(r, "no input or earlier node", name != NULL ? name : "?");
+        }
+        r->in[(*n)++] = found;
+    }
+    return TN_OK;
+}
+
+static tn_status read_params(const reading *r, const tn_op *op, const tn_json *node, uint32_t *n)
+{
+    const tn_json *given = tn_json_get(node, "params");
+    for (uint32_t i = 0; op->params != NULL && op->params[i] != NULL; i++) {
+        const tn_json *name = tn_json_get(given, op->params[i]);
+        if (name == NULL) {
+            continue; /* a dense layer without bias; check_node refuses what may not be missing */
+        }
+        const char *text = tn_json_as_str(name);
+        tn_node *param = text != NULL ? r->lookup->param(r->lookup->arg, r->g, text) : NULL;
+        if (param == NULL) {
+            return bad(r, "no parameter", text != NULL ? text : op->params[i]);
+        }
+        r->in[(*n)++] = param;
+    }
+    return TN_OK;
+}
+
+/* For the node and its parameters, whose names are all in the text of the node. */
+static tn_status reserve(const reading *r, const tn_op *op, const tn_json *node, uint32_t n)
+{
+    const uint32_t params = count_params(op);
+    TN_ASSERT(params <= PARAMS_MAX);
+    const size_t bytes = node->end - node->begin + params + 2 * op->attr_size;
+    return tn_graph_reserve(r->g, 2 + params, n + params, bytes, r->err);
+}
+
+static tn_status read_node(reading *r, const tn_json *node)
+{
+    const char *name = tn_json_as_str(tn_json_get(node, "name"));
+    const char *op_name = tn_json_as_str(tn_json_get(node, "op"));
+    uint64_t cols = 0;
+    r->node = name != NULL ? name : "?";
+    const tn_op *op = op_name != NULL ? tn_op_find(op_name) : NULL;
+    if (name == NULL || tn_graph_find(r->g, name) != NULL) {
+        return bad(r, "missing or repeated", "name");
+    }
+    if (op == NULL || op == &tn_op_embed || op == &tn_op_embed_sum || op == &tn_op_embed_ffm ||
+        op == &tn_op_embed_fm || op == &tn_op_numeric || op == &tn_op_bce) {
+        return bad(r, "unknown operator", op_name != NULL ? op_name : "?");
+    }
+    if (!tn_json_as_u64(tn_json_get(node, "cols"), &cols) || cols == 0 || cols > TN_COLS_MAX) {
+        return bad(r, "missing or wrong", "cols");
+    }
+    uint32_t n = 0;
+    void *attr = NULL;
+    TN_TRY(read_operands(r, node, &n));
+    TN_TRY(reserve(r, op, node, n));
+    if (op->n_in != TN_ANY && n != op->n_in) {
+        return bad(r, "wrong number of inputs of", op->name);
+    }
+    TN_TRY(read_params(r, op, node, &n));
+    TN_TRY(read_attr(r, op, node, &attr));
+    if (!tn_takes(op, n)) {
+        return bad(r, "missing parameters of", op->name);
+    }
+    tn_node *made = tn_try_apply(r->g, op, name, r->in, n, attr);
+    if (made == NULL) {
+        return bad(r, "operands do not fit", op->name);
+    }
+    return made->shape.cols == cols ? TN_OK : bad(r, "another width than", "cols");
+}
+
+tn_status tn_graph_from_json(tn_graph *g, const tn_json *nodes, const tn_json_lookup *lookup,
+                             const char *what, tn_error *err)
+{
+    reading r = {.g = g, .lookup = lookup, .what = what, .err = err};
+    if (nodes == NULL || nodes->kind != TN_JSON_LIST || nodes->n > 4096) {
+        return tn_fail(err, TN_E_CKPT, "'%s': 'nodes' is not a list of at most 4096", what);
+    }
+    TN_TRY(tn_graph_reserve(g, 1, OPERANDS_MAX + PARAMS_MAX, 0, err));
+    r.in = TN_NEW_ARRAY(g->arena, tn_node *, OPERANDS_MAX + PARAMS_MAX);
+    for (const tn_json *node = nodes->first; node != NULL; node = node->next) {
+        TN_TRY(read_node(&r, node));
+    }
+    if (tn_graph_fault(g) != NULL) {
+        return tn_fail(err, TN_E_CKPT, "'%s': %s", what, tn_graph_fault(g));
+    }
+    return TN_OK;
+}

@@ -1,0 +1,187 @@
+/* plan.c - see plan.h. */
+#include "nn/passes/plan.h"
+
+#include "base/core/alloc.h"
+#include "base/core/clock.h"
+#include "nn/gemm/gemm.h"
+#include "nn/graph/graphcore.h"
+#include "nn/op/ops.h"
+
+#include <string.h>
+
+enum { SIDE = 256, ROUNDS = 4 };
+
+static double product_rate(const tn_products *by, tn_real *m)
+{
+    size_t n = (size_t)SIDE * SIDE;
+    double best = 0;
+    for (int i = 0; i < ROUNDS; i++) {
+        double start = tn_clock_s();
+        tn_gemm(by, (tn_dims){SIDE, SIDE, SIDE}, (tn_mat){m, SIDE, false},
+                (tn_mat){m + n, SIDE, false}, (tn_product){m + 2 * n, SIDE, false});
+        double rate = 2.0 * SIDE * SIDE * SIDE / (tn_clock_s() - start + 1e-9);
+        best = rate > best ? rate : best;
+    }
+    return best;
+}
+
+tn_status tn_measure_products(const tn_graph *g, double *out, tn_error *err)
+{
+    tn_real *m = tn_try_alloc((size_t)3 * SIDE * SIDE, sizeof *m, "measuring this machine", err);
+    if (m == NULL) {
+        return TN_E_MEMORY;
+    }
+    *out = product_rate(&g->products, m);
+    tn_free(m);
+    return TN_OK;
+}
+
+static bool is_product(const tn_node *n)
+{
+    return n->op == &tn_op_matmul || n->op == &tn_op_dense;
+}
+
+static double forward_flops(const tn_node *n)
+{
+    return n->op->flops != NULL ? n->op->flops(n) : (double)n->shape.rows * n->shape.cols;
+}
+
+/* Own parameters: those that no earlier node has. */
+static uint64_t params_of(const tn_graph *g, const tn_node *n)
+{
+    uint64_t total = 0;
+    for (uint32_t k = 0; k < n->n_in; k++) {
+        const tn_node *p = n->in[k];
+        bool counted = !p->is_param || p->is_state;
+        for (uint32_t i = 0; !counted && g->node[i] != n; i++) {
+            const tn_node *earlier = g->node[i];
+            for (uint32_t j = 0; earlier->place->alive && j < earlier->n_in; j++) {
+                counted |= earlier->in[j] == p;
+            }
+        }
+        total += counted ? 0 : (uint64_t)p->shape.rows * p->shape.cols;
+    }
+    return total;
+}
+
+/* Read and written by the node itself; a node that lies inside another's matrix costs nothing. */
+static double bytes_of(const tn_node *n)
+{
+    if (n->op->joins || n->op->part != NULL) {
+        return 0;
+    }
+    double cols = n->shape.cols;
+    for (uint32_t k = 0; k < n->n_in; k++) {
+        cols += n->in[k]->is_param ? 0 : n->in[k]->shape.cols;
+    }
+    return cols * n->shape.rows * sizeof(tn_real);
+}
+
+static bool runs(const tn_node *n)
+{
+    return n->place->alive && n->op != NULL;
+}
+
+tn_cost tn_graph_cost(const tn_graph *g)
+{
+    TN_ASSERT(g->finished);
+    double backward = g->opts.train ? 2 : 0;
+    tn_cost c = {.memory = (double)g->block_size * sizeof(tn_real)};
+    for (uint32_t i = 0; i < g->n_nodes; i++) {
+        const tn_node *n = g->node[i];
+        if (!runs(n)) {
+            continue;
+        }
+        double times = 1 + (n->place->wants_grad ? backward : 0);
+        c.params += params_of(g, n);
+        c.bytes += bytes_of(n) * times;
+        if (is_product(n)) {
+            c.product_flops += forward_flops(n) * times;
+        } else {
+            c.other_flops += forward_flops(n) * times;
+        }
+    }
+    return c;
+}
+
+static void print_node(const tn_graph *g, const tn_node *n, tn_text *out)
+{
+    double rows = g->opts.max_rows;
+    uint64_t params = params_of(g, n);
+    tn_text_addf(out, "%-28s %-15s %7u %10llu %12.1f %9.1f ", n->name, n->op->name, n->shape.cols,
+                 (unsigned long long)params, forward_flops(n) / rows / 1e3,
+                 n->place->home != NULL ? 0.0 : (double)(n->stride * sizeof(tn_real)) / 1024.0);
+    for (uint32_t k = 0; k < tn_operands(n) && k < n->n_in; k++) {
+        tn_text_addf(out, " %s", n->in[k]->name);
+    }
+    if (n->place->home != NULL) {
+        tn_text_addf(out, " (inside %s)", n->place->home->name);
+    }
+    tn_text_addc(out, '\n');
+}
+
+void tn_graph_print(const tn_graph *g, double products, tn_text *out)
+{
+    char kernels[TN_PRODUCTS_NAME];
+    tn_products_describe(&g->products, kernels);
+    tn_cost c = tn_graph_cost(g);
+    tn_text_addf(out, "%-28s %-15s %7s %10s %12s %9s  %s\n", "node", "op", "cols", "params",
+                 "kFLOP/row", "KB/row", "in");
+    for (uint32_t i = 0; i < g->n_nodes; i++) {
+        if (runs(g->node[i])) {
+            print_node(g, g->node[i], out);
+        }
+    }
+    double rows = g->opts.max_rows;
+    tn_text_addf(out,
+                 "total: %llu dense parameters; %.1f kFLOP per row %s; %.1f MB for %u rows\n"
+                 "products: %s%s, %.1f GFLOP/s per thread\n",
+                 (unsigned long long)c.params, (c.product_flops + c.other_flops) / rows / 1e3,
+                 g->opts.train ? "forward and backward" : "forward", c.memory / 1048576,
+                 g->opts.max_rows, kernels, g->opts.bf16 ? " (most in bf16)" : "", products * 1e-9);
+}
+
+static const char *kind_word(const tn_field *f)
+{
+    switch (f->kind) {
+    case TN_KIND_BOOL:
+        return "true or false";
+    case TN_KIND_U32:
+    case TN_KIND_U64:
+        return "count";
+    case TN_KIND_CHOICE:
+        return "word";
+    case TN_KIND_END:
+    case TN_KIND_F64:
+    case TN_KIND_DURATION:
+    case TN_KIND_SIZE:
+    case TN_KIND_STR:
+    case TN_KIND_STRS:
+    case TN_KIND_F64S:
+    case TN_KIND_TABLE:
+    case TN_KIND_TABLES:
+    case TN_KIND_VARIANT:
+    case TN_KIND_TREE:
+        break;
+    }
+    return "number";
+}
+
+void tn_ops_print(tn_text *out)
+{
+    for (const tn_op *const *at = tn_all_ops; *at != NULL; at++) {
+        const tn_op *op = *at;
+        tn_text_addf(out, "%-16s %s\n", op->name, op->formula);
+        if (op->params != NULL) {
+            tn_text_addf(out, "%-16s   parameters:", "");
+            for (uint32_t i = 0; op->params[i] != NULL; i++) {
+                tn_text_addf(out, " %s", op->params[i]);
+            }
+            tn_text_addc(out, '\n');
+        }
+        for (const tn_field *f = op->attrs; f != NULL && f->kind != TN_KIND_END; f++) {
+            tn_text_addf(out, "%-16s   %s: %s (%s, default %s)\n", "", f->key, f->help,
+                         kind_word(f), f->fallback);
+        }
+    }
+}

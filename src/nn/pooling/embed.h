@@ -1,0 +1,74 @@
+/* embed.h - where sparse features enter a graph.
+ *
+ * One node per model input: it gathers one segment of the rows an example holds
+ * (base/keys/record.h) and pools them slot by slot, straight into the matrix the first
+ * layer multiplies: putting slots side by side is a layout, not a copy.
+ *
+ *   sum, mean, sqrtn   out = sum_j x_j v_j / D       D = 1, sum |x_j|, sqrt(sum x_j^2)
+ *   max                out = max_j x_j v_j           elementwise, ties to the first
+ *   concat(k)          the first k x_j v_j side by side, zeros behind
+ *   D = 0 or an empty slot gives zeros. dv_j = (x_j / D) dout.
+ *
+ * Two examples may hold the same key. So backward runs over tiles of keys, not
+ * of examples (base/keys/bag.h, tn_occurrences): each row of grads has one writer and
+ * one order of additions. So it has when slots without a common key are tiles.
+ */
+#ifndef TN_NN_EMBED_H
+#define TN_NN_EMBED_H
+
+#include "base/keys/bag.h"
+#include "base/keys/record.h"
+#include "nn/vec/real.h"
+
+#include <stddef.h>
+
+typedef struct tn_graph tn_graph;
+typedef struct tn_node tn_node;
+
+/* The batch's own small table. Lent by the step for one forward and backward. */
+typedef struct tn_sparse {
+    uint32_t n;          /* rows in the table: the keys of the batch */
+    const uint32_t *at;  /* n + 1: where row i begins, in floats */
+    const tn_real *rows; /* at[n] floats */
+    tn_real *grads;      /* at[n]; NULL when only scoring. Assigned by backward, not added to */
+    const tn_bag *bag;   /* one per slot of the schema */
+    tn_occurrences occurrences; /* first == NULL when only scoring, and where slots are .. */
+    bool apart; /* .. apart: no key stands in two slots, so backward goes slot by slot */
+} tn_sparse;
+
+typedef enum tn_pool {
+    TN_POOL_SUM,
+    TN_POOL_MEAN,
+    TN_POOL_SQRTN,
+    TN_POOL_MAX,
+    TN_POOL_CONCAT
+} tn_pool;
+
+/* One slot's part of an embedding input: `dim` columns (k * dim for concat). */
+typedef struct tn_embed_slot {
+    const char *name;
+    uint32_t slot;             /* of the schema */
+    const tn_segment *segment; /* of the slot's record; read at run time, must outlive the graph */
+    tn_pool pool;
+    uint32_t k; /* concat */
+} tn_embed_slot;
+
+/* -> [B, sum of the slots' columns]. The list is copied, names included. */
+tn_node *tn_embed(tn_graph *g, const char *name, const tn_embed_slot *slots, uint32_t n);
+
+/* What it takes of the graph's arena beside the node (tn_graph_reserve). */
+size_t tn_embed_bytes(const tn_embed_slot *slots, uint32_t n);
+
+/* First column and number of columns of slot i of an embed node. */
+void tn_embed_columns(const tn_node *embed, uint32_t i, uint32_t *first, uint32_t *cols);
+uint32_t tn_embed_count(const tn_node *embed);
+const tn_embed_slot *tn_embed_get(const tn_node *embed, uint32_t i);
+
+/* The sum over all slots of an embedding of single weights; the node itself is not read. -> [B,1]
+ */
+tn_node *tn_embed_sum(tn_graph *g, const char *name, const tn_node *embed);
+
+/* The batch's numeric columns. -> [B, cols] */
+tn_node *tn_numeric(tn_graph *g, const char *name, uint32_t cols);
+
+#endif

@@ -1,0 +1,325 @@
+/* embedloops.c - see embedloops.h. Vectors are short (8 to 64), so what counts is to call nothing
+ * per vector and to let the compiler see the common lengths. */
+#include "nn/pooling/embedloops.h"
+
+#include "base/core/compiler.h"
+
+#include <string.h>
+
+static const tn_real *vector_of(const tn_pooling *p, uint32_t entry)
+{
+    return p->sparse->rows + p->sparse->at[p->bag->index[entry]] + p->slot->segment->at;
+}
+
+static tn_real weight_of(const tn_pooling *p, uint32_t entry)
+{
+    return p->bag->weight == NULL ? 1 : (tn_real)p->bag->weight[entry];
+}
+
+static inline void put_scaled(uint32_t n, tn_real *restrict y, const tn_real *restrict x,
+                              tn_real by)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        y[i] = x[i] * by;
+    }
+}
+
+static inline void add_scaled(uint32_t n, tn_real *restrict y, const tn_real *restrict x,
+                              tn_real by)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        y[i] += x[i] * by;
+    }
+}
+
+/* The same loops for lengths that unroll completely. */
+static void put(uint32_t n, tn_real *restrict y, const tn_real *restrict x, tn_real by)
+{
+    switch (n) {
+    case 1:
+        put_scaled(1, y, x, by);
+        break;
+    case 8:
+        put_scaled(8, y, x, by);
+        break;
+    case 16:
+        put_scaled(16, y, x, by);
+        break;
+    default:
+        put_scaled(n, y, x, by);
+        break;
+    }
+}
+
+void tn_add_scaled(uint32_t dim, tn_real *dv, const tn_real *dout, tn_real by)
+{
+    switch (dim) {
+    case 1:
+        add_scaled(1, dv, dout, by);
+        break;
+    case 8:
+        add_scaled(8, dv, dout, by);
+        break;
+    case 16:
+        add_scaled(16, dv, dout, by);
+        break;
+    default:
+        add_scaled(dim, dv, dout, by);
+        break;
+    }
+}
+
+enum { AHEAD = 8, AHEAD_BACK = 16 }; /* vectors on their way to the near cache */
+
+__attribute__((always_inline)) static inline void add_vector(const uint32_t n, tn_real *restrict y,
+                                                             const tn_real *restrict x)
+{
+#pragma omp simd
+    for (uint32_t i = 0; i < n; i++) {
+        y[i] += x[i];
+    }
+}
+
+/* One loop over the occurrences of all keys: most keys have one to three, and a loop of their own
+ * would end where the processor does not expect it. */
+__attribute__((always_inline)) static inline void add_plain(const tn_plain_sum *p, tn_range keys,
+                                                            const uint32_t dim)
+{
+    const tn_occurrence *item = p->sparse->occurrences.item;
+    const uint32_t *first = p->sparse->occurrences.first;
+    const uint32_t *at = p->sparse->at;
+    tn_real *grads = p->sparse->grads;
+    const uint32_t last = first[keys.to] - 1;
+    uint32_t k = keys.from;
+    for (uint32_t j = first[keys.from]; j <= last; j++) {
+        const tn_occurrence *later = &item[j + AHEAD_BACK < last ? j + AHEAD_BACK : last];
+        const tn_slot_use *soon = tn_use_of(p->use, p->n_uses, later->slot);
+        __builtin_prefetch(p->dout + later->row * p->stride + soon->col);
+        k += j == first[k + 1]; /* without a branch */
+        while (j >= first[k + 1]) {
+            k++; /* keys that nobody holds: never in a batch, but harmless */
+        }
+        const tn_slot_use *use = tn_use_of(p->use, p->n_uses, item[j].slot);
+        if (use->i != TN_NO_SLOT) {
+            add_vector(dim, grads + at[k] + use->segment->at,
+                       p->dout + item[j].row * p->stride + use->col);
+        }
+    }
+}
+
+TN_HOT static void add_plain_1(const tn_plain_sum *p, tn_range keys)
+{
+    add_plain(p, keys, 1);
+}
+
+TN_HOT static void add_plain_8(const tn_plain_sum *p, tn_range keys)
+{
+    add_plain(p, keys, 8);
+}
+
+TN_HOT static void add_plain_16(const tn_plain_sum *p, tn_range keys)
+{
+    add_plain(p, keys, 16);
+}
+
+TN_HOT static void add_plain_n(const tn_plain_sum *p, tn_range keys)
+{
+    add_plain(p, keys, p->dim);
+}
+
+void tn_add_plain(const tn_plain_sum *p, tn_range keys)
+{
+    if (p->sparse->occurrences.first[keys.from] == p->sparse->occurrences.first[keys.to]) {
+        return;
+    }
+    switch (p->dim) {
+    case 1:
+        add_plain_1(p, keys);
+        break;
+    case 8:
+        add_plain_8(p, keys);
+        break;
+    case 16:
+        add_plain_16(p, keys);
+        break;
+    default:
+        add_plain_n(p, keys);
+        break;
+    }
+}
+
+__attribute__((always_inline)) static inline void add_slot(const tn_plain_slot *p,
+                                                           const uint32_t dim)
+{
+    const tn_bag *bag = &p->sparse->bag[p->slot->slot];
+    const uint32_t *index = bag->index;
+    const uint32_t *at = p->sparse->at;
+    const tn_real *dout = p->dout;
+    const size_t stride = p->stride;
+    tn_real *grads = p->sparse->grads + p->slot->segment->at;
+    const uint32_t n = p->n_rows;
+    if (!bag->ones) {
+        for (uint32_t r = 0; r < n; r++, dout += stride) {
+            for (uint32_t j = bag->offset[r]; j < bag->offset[r + 1]; j++) {
+                add_vector(dim, grads + at[index[j]], dout);
+            }
+        }
+        return;
+    }
+    for (uint32_t r = 0; r < n; r++, dout += stride) {
+        if (dim > 1) {
+            __builtin_prefetch(grads + at[index[r + AHEAD < n ? r + AHEAD : r]], 1);
+            __builtin_prefetch(r + AHEAD < n ? dout + AHEAD * stride : dout);
+        }
+        add_vector(dim, grads + at[index[r]], dout);
+    }
+}
+
+TN_HOT static void add_plain_slot_1(const tn_plain_slot *p)
+{
+    add_slot(p, 1);
+}
+
+TN_HOT static void add_plain_slot_8(const tn_plain_slot *p)
+{
+    add_slot(p, 8);
+}
+
+TN_HOT static void add_plain_slot_16(const tn_plain_slot *p)
+{
+    add_slot(p, 16);
+}
+
+TN_HOT static void add_plain_slot_n(const tn_plain_slot *p)
+{
+    add_slot(p, p->slot->segment->dim);
+}
+
+void tn_add_plain_slot(const tn_plain_slot *p)
+{
+    switch (p->slot->segment->dim) {
+    case 1:
+        add_plain_slot_1(p);
+        break;
+    case 8:
+        add_plain_slot_8(p);
+        break;
+    case 16:
+        add_plain_slot_16(p);
+        break;
+    default:
+        add_plain_slot_n(p);
+        break;
+    }
+}
+
+/* Every example takes one vector. */
+__attribute__((always_inline)) static inline void copy_all(const tn_pooling *p, tn_range rows,
+                                                           size_t stride, const uint32_t dim)
+{
+    const uint32_t *index = p->bag->index;
+    const uint32_t *at = p->sparse->at;
+    const tn_real *table = p->sparse->rows + p->slot->segment->at;
+    const uint32_t last = rows.to - 1;
+    tn_real *out = p->out;
+    for (uint32_t r = rows.from; r <= last; r++, out += stride) {
+        __builtin_prefetch(table + at[index[r + AHEAD < last ? r + AHEAD : last]]);
+        memcpy(out, table + at[index[r]], dim * sizeof *out);
+    }
+}
+
+/* Rows as long as they take one vector. */
+__attribute__((always_inline)) static inline uint32_t copy_ones(const tn_pooling *p, tn_range rows,
+                                                                size_t stride, const uint32_t dim)
+{
+    const uint32_t *offset = p->bag->offset;
+    const uint32_t *index = p->bag->index;
+    const uint32_t *at = p->sparse->at;
+    const tn_real *table = p->sparse->rows + p->slot->segment->at;
+    const uint32_t last = offset[rows.to];
+    tn_real *out = p->out;
+    uint32_t r = rows.from;
+    for (; r < rows.to && offset[r + 1] - offset[r] == 1; r++, out += stride) {
+        uint32_t entry = offset[r];
+        if (entry + AHEAD < last) {
+            __builtin_prefetch(table + at[index[entry + AHEAD]]);
+        }
+        memcpy(out, table + at[index[entry]], dim * sizeof *out);
+    }
+    return r - rows.from;
+}
+
+static void pool_all(const tn_pooling *p, tn_range rows, size_t stride)
+{
+    uint32_t dim = p->slot->segment->dim;
+    switch (dim) {
+    case 1:
+        copy_all(p, rows, stride, 1);
+        break;
+    case 8:
+        copy_all(p, rows, stride, 8);
+        break;
+    case 16:
+        copy_all(p, rows, stride, 16);
+        break;
+    default:
+        copy_all(p, rows, stride, dim);
+        break;
+    }
+}
+
+uint32_t tn_pool_ones(const tn_pooling *p, tn_range rows, size_t stride)
+{
+    if (p->bag->ones) {
+        pool_all(p, rows, stride);
+        return rows.to - rows.from;
+    }
+    return copy_ones(p, rows, stride, p->slot->segment->dim);
+}
+
+/* The first vector is assigned. Multiplying by 1 changes no bit. */
+void tn_pool_sum(const tn_pooling *p, tn_real scale)
+{
+    uint32_t first = p->entries.from;
+    uint32_t dim = p->slot->segment->dim;
+    put(dim, p->out, vector_of(p, first), weight_of(p, first) * scale);
+    for (uint32_t j = first + 1; j < p->entries.to; j++) {
+        tn_add_scaled(dim, p->out, vector_of(p, j), weight_of(p, j) * scale);
+    }
+}
+
+void tn_pool_max(const tn_pooling *p, uint32_t *winner)
+{
+    for (uint32_t j = p->entries.from; j < p->entries.to; j++) {
+        const tn_real *v = vector_of(p, j);
+        tn_real x = weight_of(p, j);
+        for (uint32_t c = 0; c < p->slot->segment->dim; c++) {
+            tn_real y = x * v[c];
+            if (j == p->entries.from || y > p->out[c]) {
+                p->out[c] = y;
+                winner[c] = j;
+            }
+        }
+    }
+}
+
+void tn_pool_concat(const tn_pooling *p)
+{
+    uint32_t dim = p->slot->segment->dim;
+    uint32_t n = p->entries.to - p->entries.from;
+    n = n < p->slot->k ? n : p->slot->k;
+    for (uint32_t j = 0; j < n; j++) {
+        uint32_t entry = p->entries.from + j;
+        put(dim, p->out + (size_t)j * dim, vector_of(p, entry), weight_of(p, entry));
+    }
+    memset(p->out + (size_t)n * dim, 0, (p->cols - n * dim) * sizeof *p->out);
+}
+
+void tn_add_won(uint32_t dim, tn_real *dv, const tn_real *dout, const tn_won *won)
+{
+    for (uint32_t c = 0; c < dim; c++) {
+        if (won->winner[c] == won->entry) {
+            dv[c] += won->x * dout[c];
+        }
+    }
+}

@@ -1,0 +1,202 @@
+/* vec.c - see vec.h. The loops are static and the functions around them plain:
+ * compiler.h says why. */
+#include "nn/vec/vec.h"
+
+#include "base/core/compiler.h"
+
+#include <string.h>
+
+TN_HOT static void vec_add_to(size_t n, tn_real *restrict y, const tn_real *restrict x)
+{
+    for (size_t i = 0; i < n; i++) {
+        y[i] += x[i];
+    }
+}
+
+void tn_vec_copy(size_t n, tn_real *y, const tn_real *x, bool add)
+{
+    if (add) {
+        vec_add_to(n, y, x);
+    } else {
+        memcpy(y, x, n * sizeof *y);
+    }
+}
+
+TN_HOT static void vec_sum_of(size_t n, tn_real *restrict y, const tn_real *restrict a,
+                              const tn_real *restrict b)
+{
+    for (size_t i = 0; i < n; i++) {
+        y[i] = a[i] + b[i];
+    }
+}
+
+void tn_vec_add(size_t n, tn_real *y, const tn_real *a, const tn_real *b)
+{
+    vec_sum_of(n, y, a, b);
+}
+
+TN_HOT static void vec_mul(size_t n, tn_real *restrict y, const tn_real *restrict a,
+                           const tn_real *restrict b)
+{
+    for (size_t i = 0; i < n; i++) {
+        y[i] = a[i] * b[i];
+    }
+}
+
+TN_HOT static void vec_add_mul(size_t n, tn_real *restrict y, const tn_real *restrict a,
+                               const tn_real *restrict b)
+{
+    for (size_t i = 0; i < n; i++) {
+        y[i] += a[i] * b[i];
+    }
+}
+
+void tn_vec_mul(size_t n, tn_real *y, const tn_real *a, const tn_real *b, bool add)
+{
+    (add ? vec_add_mul : vec_mul)(n, y, a, b);
+}
+
+TN_HOT static void vec_scale(size_t n, tn_real *restrict y, const tn_real *restrict x, tn_real by)
+{
+    for (size_t i = 0; i < n; i++) {
+        y[i] = x[i] * by;
+    }
+}
+
+TN_HOT static void vec_add_scaled(size_t n, tn_real *restrict y, const tn_real *restrict x,
+                                  tn_real by)
+{
+    for (size_t i = 0; i < n; i++) {
+        y[i] += x[i] * by;
+    }
+}
+
+void tn_vec_scale(size_t n, tn_real *y, const tn_real *x, tn_real by, bool add)
+{
+    (add ? vec_add_scaled : vec_scale)(n, y, x, by);
+}
+
+TN_HOT static void vec_affine(size_t n, tn_real *restrict y, const tn_real *restrict x,
+                              const tn_real *restrict by, const tn_real *restrict plus)
+{
+    for (size_t i = 0; i < n; i++) {
+        y[i] = x[i] * by[i] + plus[i];
+    }
+}
+
+void tn_vec_affine(size_t n, tn_real *y, const tn_real *x, const tn_real *by, const tn_real *plus)
+{
+    vec_affine(n, y, x, by, plus);
+}
+
+TN_HOT static void vec_shift(size_t n, tn_real *y, tn_real plus)
+{
+    for (size_t i = 0; i < n; i++) {
+        y[i] += plus;
+    }
+}
+
+void tn_vec_shift(size_t n, tn_real *y, tn_real plus)
+{
+    vec_shift(n, y, plus);
+}
+
+/* Without the pragma a sum must be taken one number at a time. */
+TN_HOT static tn_real vec_sum(size_t n, const tn_real *x)
+{
+    tn_real total = 0;
+#pragma omp simd reduction(+ : total)
+    for (size_t i = 0; i < n; i++) {
+        total += x[i];
+    }
+    return total;
+}
+
+tn_real tn_vec_sum(size_t n, const tn_real *x)
+{
+    return vec_sum(n, x);
+}
+
+TN_HOT static tn_real vec_dot(size_t n, const tn_real *a, const tn_real *b)
+{
+    tn_real total = 0;
+#pragma omp simd reduction(+ : total)
+    for (size_t i = 0; i < n; i++) {
+        total += a[i] * b[i];
+    }
+    return total;
+}
+
+tn_real tn_vec_dot(size_t n, const tn_real *a, const tn_real *b)
+{
+    return vec_dot(n, a, b);
+}
+
+TN_HOT static void vec_tally(size_t n, double *restrict total, const tn_real *restrict x)
+{
+    for (size_t i = 0; i < n; i++) {
+        total[i] += (double)x[i];
+    }
+}
+
+void tn_vec_tally(size_t n, double *total, const tn_real *x)
+{
+    vec_tally(n, total, x);
+}
+
+TN_HOT static void vec_tally_mul(size_t n, double *restrict total, const tn_real *restrict a,
+                                 const tn_real *restrict b)
+{
+    for (size_t i = 0; i < n; i++) {
+        total[i] += (double)a[i] * (double)b[i];
+    }
+}
+
+void tn_vec_tally_mul(size_t n, double *total, const tn_real *a, const tn_real *b)
+{
+    vec_tally_mul(n, total, a, b);
+}
+
+TN_HOT static void vec_tally_square(size_t n, double *restrict total, const tn_real *restrict x,
+                                    const double *restrict mean)
+{
+    for (size_t i = 0; i < n; i++) {
+        double d = (double)x[i] - mean[i];
+        total[i] += d * d;
+    }
+}
+
+void tn_vec_tally_square(size_t n, double *total, const tn_real *x, const double *mean)
+{
+    vec_tally_square(n, total, x, mean);
+}
+
+TN_HOT static void vec_add_row(size_t rows, size_t n, tn_real *restrict y, size_t stride,
+                               const tn_real *restrict row)
+{
+    for (size_t r = 0; r < rows; r++) {
+        for (size_t i = 0; i < n; i++) {
+            y[r * stride + i] += row[i];
+        }
+    }
+}
+
+void tn_vec_add_row(size_t rows, size_t n, tn_real *y, size_t stride, const tn_real *row)
+{
+    vec_add_row(rows, n, y, stride, row);
+}
+
+TN_HOT static void vec_sum_rows(size_t rows, size_t n, const tn_real *restrict x, size_t stride,
+                                tn_real *restrict total)
+{
+    for (size_t r = 0; r < rows; r++) {
+        for (size_t i = 0; i < n; i++) {
+            total[i] += x[r * stride + i];
+        }
+    }
+}
+
+void tn_vec_sum_rows(size_t rows, size_t n, const tn_real *x, size_t stride, tn_real *total)
+{
+    vec_sum_rows(rows, n, x, stride, total);
+}

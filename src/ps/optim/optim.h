@@ -1,0 +1,91 @@
+/* optim.h - what an optimizer is: one rule for rows of the table and for dense weights.
+ *
+ * An optimizer is one constant in its own file optim_<name>.c plus one row in optims.def. The
+ * chain around it is the same for all (ps/optim/rule.c), per row segment or tile of the dense
+ * vector:
+ *
+ *   g *= grad_scale;  g += l2 * w (not FTRL);  value clip;  row clip (rows);  global clip;
+ *   update();  L1 prox (not FTRL);  bounds
+ *
+ * The tests train every optimizer of the list on rows and on a dense vector. All functions are
+ * pure: any thread.
+ */
+#ifndef TN_PS_OPTIM_H
+#define TN_PS_OPTIM_H
+
+#include "config/field.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { TN_STATES_MAX = 4, TN_ROWS_MAX = 64 };
+
+/* One array of optimizer state. */
+typedef struct tn_state {
+    const char *name; /* "m", "v", "n", "z", "t" */
+    bool per_row;     /* one 4-byte word per row instead of one per weight */
+    bool count;       /* an unsigned count of updates (u32) instead of floats; implies per_row */
+} tn_state;
+
+/* What an update may depend on beside the weights. */
+typedef struct tn_update {
+    double lr;     /* resolved rate of this step: base * schedule * plateau */
+    uint64_t t;    /* count of updates, this one included: the row's own if it has a count
+                      state, else the global step; of the dense vector: its own */
+    uint64_t step; /* global step, from 1 */
+} tn_update;
+
+/* Segments of rows that are laid out alike. */
+typedef struct tn_row_run {
+    uint32_t n; /* rows: at most TN_ROWS_MAX */
+    uint32_t dim;
+    float *const *w;
+    const float *const *grad;
+    uint32_t state[TN_STATES_MAX]; /* array s of row i begins at w[i] + state[s] */
+} tn_row_run;
+
+/* Every optimizer's options begin with these. */
+typedef struct tn_rule_opts {
+    double lr;
+    double l1, l2;
+    uint32_t l2_mode;            /* touched dense */
+    uint32_t grad_scale;         /* none show sum */
+    double clip_row, clip_value; /* NAN: train.clip */
+    double dc;           /* delay compensation, cluster/async/delay_compensation.h; 0: none */
+    tn_f64s bounds;      /* [low, high] or empty */
+    tn_variant schedule; /* read of the dense optimizer; drives rows as well */
+} tn_rule_opts;
+
+enum { TN_L2_TOUCHED, TN_L2_DENSE };
+enum { TN_SCALE_NONE, TN_SCALE_SHOW, TN_SCALE_SUM };
+
+typedef struct tn_optim {
+    tn_choice choice; /* name, help, fields (those of tn_rule_opts that apply, then its own), size,
+                       * and impl: this constant itself */
+    bool own_l2;      /* FTRL: l1 and l2 act inside the rule only */
+
+    /* Its state arrays under these options, at most TN_STATES_MAX. */
+    uint32_t (*states)(const void *opts, tn_state out[TN_STATES_MAX]);
+
+    /* State of fresh weights (FTRL: warm start from w). state[i] has n words, or 1 if per_row. */
+    void (*init)(const void *opts, size_t n, const float *w, float *const state[]);
+
+    /* One update of n weights that belong together (a row's segment, a tile of the dense vector;
+     * rowwise rules are for rows only, see `dense`). g is already scaled, regularised and clipped.
+     * A count state is kept by the caller: read u->t. */
+    void (*update)(const void *opts, const tn_update *u, size_t n, float *w, float *const state[],
+                   const float *g);
+
+    /* update() of every row, bit for bit, faster; NULL: there is no such thing. */
+    void (*update_rows)(const void *opts, const tn_update *u, const tn_row_run *rows);
+
+    /* NULL, or why these options cannot train dense weights; itself NULL: they always can. */
+    const char *(*dense)(const void *opts);
+} tn_optim;
+
+extern const tn_optim *const tn_all_optims[];     /* NULL-terminated, in the order of optims.def */
+extern const tn_choice *const tn_optim_choices[]; /* &tn_optim_<name>.choice, for option tables */
+const tn_optim *tn_optim_find(const char *name);
+
+#endif

@@ -1,0 +1,223 @@
+/* optim_adagrad.c - Adagrad (Duchi 2011), per coordinate or with one sum per row, and Paddle's.
+ *
+ *   per coordinate   n += g^2                 w -= lr g / (sqrt(n) + eps)
+ *   rowwise          n += mean of g_j^2       the same with the row's n
+ *   paddle           w -= lr g sqrt(n0 / (n0 + n)),  then n += g^2 (or the mean); n starts at 0
+ */
+#include "base/core/compiler.h"
+#include "ps/optim/rulefields.h"
+#include "ps/optim/sum_squares.h"
+
+#include <math.h>
+
+typedef struct adagrad_opts {
+    tn_rule_opts rule;
+    bool rowwise, paddle;
+    double n0, eps;
+} adagrad_opts;
+
+extern const tn_optim tn_optim_adagrad;
+
+typedef struct row_rates {
+    float lr, eps;
+    float n0; /* 0 but for paddle */
+} row_rates;
+
+static double first_sum(const adagrad_opts *o)
+{
+    const double textbook = 0.1;
+    const double paddle = 3;
+    if (!isnan(o->n0)) {
+        return o->n0;
+    }
+    return o->paddle ? paddle : textbook;
+}
+
+TN_HOT static void adagrad_each(size_t n, float *restrict w, float *restrict sum,
+                                const float *restrict g, float lr, float eps)
+{
+    for (size_t i = 0; i < n; i++) {
+        sum[i] += g[i] * g[i];
+        w[i] -= lr * g[i] / (sqrtf(sum[i]) + eps);
+    }
+}
+
+TN_HOT static void adagrad_each_paddle(size_t n, float *restrict w, float *restrict sum,
+                                       const float *restrict g, float lr, float n0)
+{
+    for (size_t i = 0; i < n; i++) {
+        w[i] -= lr * g[i] * sqrtf(n0 / (n0 + sum[i]));
+        sum[i] += g[i] * g[i];
+    }
+}
+
+__attribute__((always_inline)) static inline void descend(const size_t n, float *restrict w,
+                                                          const float *restrict g, float rate)
+{
+#pragma omp simd
+    for (size_t i = 0; i < n; i++) {
+        w[i] -= rate * g[i];
+    }
+}
+
+/* One row; paddle's n0 or, as usual, eps. Inlined below with lengths that the compiler knows. */
+static inline void adagrad_one(size_t n, float *restrict w, float *restrict sum,
+                               const float *restrict g, const row_rates *rates)
+{
+    float mean = (float)(tn_square_sum(n, g) / (double)n);
+    float next = *sum + mean;
+    float rate = rates->n0 > 0 ? rates->lr * sqrtf(rates->n0 / (rates->n0 + *sum))
+                               : rates->lr / (sqrtf(next) + rates->eps);
+    *sum = next;
+    descend(n, w, g, rate);
+}
+
+TN_HOT static void adagrad_row(size_t n, float *restrict w, float *restrict sum,
+                               const float *restrict g, const row_rates *rates)
+{
+    enum { D8 = 8, D16 = 16, D32 = 32 };
+    switch (n) {
+    case D8:
+        adagrad_one(D8, w, sum, g, rates);
+        break;
+    case D16:
+        adagrad_one(D16, w, sum, g, rates);
+        break;
+    case D32:
+        adagrad_one(D32, w, sum, g, rates);
+        break;
+    default:
+        adagrad_one(n, w, sum, g, rates);
+        break;
+    }
+}
+
+/* Steps of its own for mean squares, rates and weights, so that roots and quotients of many rows
+ * are taken at once. The squares of one weight are its square. */
+__attribute__((always_inline)) static inline void
+adagrad_together(const tn_row_run *rows, const row_rates *rates, const uint32_t dim)
+{
+    float sum[TN_ROWS_MAX];
+    float mean[TN_ROWS_MAX];
+    float rate[TN_ROWS_MAX];
+    for (uint32_t i = 0; i < rows->n; i++) {
+        const float *g = rows->grad[i];
+        mean[i] = dim == 1 ? *g * *g : (float)(tn_square_sum(dim, g) / (double)dim);
+        sum[i] = rows->w[i][rows->state[0]];
+    }
+    if (rates->n0 > 0) {
+        for (uint32_t i = 0; i < rows->n; i++) {
+            rate[i] = rates->lr * sqrtf(rates->n0 / (rates->n0 + sum[i]));
+        }
+    } else {
+        for (uint32_t i = 0; i < rows->n; i++) {
+            rate[i] = rates->lr / (sqrtf(sum[i] + mean[i]) + rates->eps);
+        }
+    }
+    for (uint32_t i = 0; i < rows->n; i++) {
+        rows->w[i][rows->state[0]] = sum[i] + mean[i];
+        descend(dim, rows->w[i], rows->grad[i], rate[i]);
+    }
+}
+
+TN_HOT static void adagrad_rows(const tn_row_run *rows, const row_rates *rates)
+{
+    enum { D1 = 1, D8 = 8, D16 = 16, D32 = 32 };
+    switch (rows->dim) {
+    case D1:
+        adagrad_together(rows, rates, D1);
+        break;
+    case D8:
+        adagrad_together(rows, rates, D8);
+        break;
+    case D16:
+        adagrad_together(rows, rates, D16);
+        break;
+    case D32:
+        adagrad_together(rows, rates, D32);
+        break;
+    default:
+        adagrad_together(rows, rates, rows->dim);
+        break;
+    }
+}
+
+static uint32_t adagrad_states(const void *opts, tn_state out[TN_STATES_MAX])
+{
+    const adagrad_opts *o = opts;
+    out[0] = (tn_state){.name = "n", .per_row = o->rowwise};
+    return 1;
+}
+
+static void adagrad_init(const void *opts, size_t n, const float *w, float *const state[])
+{
+    (void)w;
+    const adagrad_opts *o = opts;
+    float first = o->paddle ? 0 : (float)first_sum(o);
+    for (size_t i = 0; i < (o->rowwise ? 1 : n); i++) {
+        state[0][i] = first;
+    }
+}
+
+static row_rates rates_of(const adagrad_opts *o, const tn_update *u)
+{
+    return (row_rates){(float)u->lr, (float)o->eps, o->paddle ? (float)first_sum(o) : 0};
+}
+
+static void adagrad_update(const void *opts, const tn_update *u, size_t n, float *w,
+                           float *const state[], const float *g)
+{
+    const adagrad_opts *o = opts;
+    float lr = (float)u->lr;
+    if (o->rowwise) {
+        row_rates rates = rates_of(o, u);
+        adagrad_row(n, w, state[0], g, &rates);
+    } else if (o->paddle) {
+        adagrad_each_paddle(n, w, state[0], g, lr, (float)first_sum(o));
+    } else {
+        adagrad_each(n, w, state[0], g, lr, (float)o->eps);
+    }
+}
+
+static void adagrad_update_rows(const void *opts, const tn_update *u, const tn_row_run *rows)
+{
+    const adagrad_opts *o = opts;
+    if (o->rowwise) {
+        row_rates rates = rates_of(o, u);
+        adagrad_rows(rows, &rates);
+        return;
+    }
+    for (uint32_t i = 0; i < rows->n; i++) {
+        float *state[] = {rows->w[i] + rows->state[0]};
+        adagrad_update(opts, u, rows->dim, rows->w[i], state, rows->grad[i]);
+    }
+}
+
+static const char *adagrad_dense(const void *opts)
+{
+    const adagrad_opts *o = opts;
+    return o->rowwise ? "`rowwise` is for rows; dense weights have a sum each" : NULL;
+}
+
+static const tn_field adagrad_fields[] = {
+    TN_RULE_LR("0.05"),
+    TN_FIELD_BOOL(adagrad_opts, rowwise, "false", "one sum per row: the mean of its squares"),
+    TN_FIELD_BOOL(adagrad_opts, paddle, "false", "lr * sqrt(n0 / (n0 + n)), n starts at 0"),
+    TN_FIELD_F64(adagrad_opts, n0, "~", 1e-30, 1e30, "", "first sum; default: 0.1, paddle 3"),
+    TN_FIELD_F64(adagrad_opts, eps, "1e-8", 0, 1, "", "added to the root of the sum"),
+    TN_RULE_L1,
+    TN_RULE_L2,
+    TN_RULE_L2_MODE,
+    TN_RULE_CHAIN,
+    TN_FIELD_END,
+};
+
+const tn_optim tn_optim_adagrad = {
+    .choice = {"adagrad", "steps shrink with the sum of squared gradients (Duchi 2011)",
+               adagrad_fields, sizeof(adagrad_opts), &tn_optim_adagrad},
+    .states = adagrad_states,
+    .init = adagrad_init,
+    .update = adagrad_update,
+    .update_rows = adagrad_update_rows,
+    .dense = adagrad_dense,
+};

@@ -1,0 +1,61 @@
+/* optim_momentum.c - m = mu m + g,  w -= lr m */
+#include "base/core/compiler.h"
+#include "ps/optim/rulefields.h"
+
+#include <string.h>
+
+typedef struct momentum_opts {
+    tn_rule_opts rule;
+    double mu;
+} momentum_opts;
+
+extern const tn_optim tn_optim_momentum;
+
+TN_HOT static void momentum_descend(size_t n, float *restrict w, float *restrict m,
+                                    const float *restrict g, float lr, float mu)
+{
+    for (size_t i = 0; i < n; i++) {
+        float v = mu * m[i] + g[i];
+        m[i] = v;
+        w[i] -= lr * v;
+    }
+}
+
+static uint32_t momentum_states(const void *opts, tn_state out[TN_STATES_MAX])
+{
+    (void)opts;
+    out[0] = (tn_state){.name = "m"};
+    return 1;
+}
+
+static void momentum_init(const void *opts, size_t n, const float *w, float *const state[])
+{
+    (void)opts;
+    (void)w;
+    memset(state[0], 0, n * sizeof *state[0]);
+}
+
+static void momentum_update(const void *opts, const tn_update *u, size_t n, float *w,
+                            float *const state[], const float *g)
+{
+    const momentum_opts *o = opts;
+    momentum_descend(n, w, state[0], g, (float)u->lr, (float)o->mu);
+}
+
+static const tn_field momentum_fields[] = {
+    TN_RULE_LR("0.01"),
+    TN_FIELD_F64(momentum_opts, mu, "0.9", 0, 0.999999, "", "share of the last step that is kept"),
+    TN_RULE_L1,
+    TN_RULE_L2,
+    TN_RULE_L2_MODE,
+    TN_RULE_CHAIN,
+    TN_FIELD_END,
+};
+
+const tn_optim tn_optim_momentum = {
+    .choice = {"momentum", "gradient descent with momentum (Polyak)", momentum_fields,
+               sizeof(momentum_opts), &tn_optim_momentum},
+    .states = momentum_states,
+    .init = momentum_init,
+    .update = momentum_update,
+};

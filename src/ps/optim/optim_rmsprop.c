@@ -1,0 +1,64 @@
+/* optim_rmsprop.c - v = rho v + (1 - rho) g^2,  w -= lr g / (sqrt(v) + eps)  (Hinton 2012) */
+#include "base/core/compiler.h"
+#include "ps/optim/rulefields.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct rmsprop_opts {
+    tn_rule_opts rule;
+    double rho, eps;
+} rmsprop_opts;
+
+extern const tn_optim tn_optim_rmsprop;
+
+TN_HOT static void rmsprop_descend(size_t n, float *restrict w, float *restrict v,
+                                   const float *restrict g, float lr, const rmsprop_opts *o)
+{
+    float keep = (float)o->rho;
+    float add = (float)(1 - o->rho);
+    float eps = (float)o->eps;
+    for (size_t i = 0; i < n; i++) {
+        v[i] = keep * v[i] + add * g[i] * g[i];
+        w[i] -= lr * g[i] / (sqrtf(v[i]) + eps);
+    }
+}
+
+static uint32_t rmsprop_states(const void *opts, tn_state out[TN_STATES_MAX])
+{
+    (void)opts;
+    out[0] = (tn_state){.name = "v"};
+    return 1;
+}
+
+static void rmsprop_init(const void *opts, size_t n, const float *w, float *const state[])
+{
+    (void)opts;
+    (void)w;
+    memset(state[0], 0, n * sizeof *state[0]);
+}
+
+static void rmsprop_update(const void *opts, const tn_update *u, size_t n, float *w,
+                           float *const state[], const float *g)
+{
+    rmsprop_descend(n, w, state[0], g, (float)u->lr, opts);
+}
+
+static const tn_field rmsprop_fields[] = {
+    TN_RULE_LR("1e-3"),
+    TN_FIELD_F64(rmsprop_opts, rho, "0.9", 0, 0.999999, "", "share of the old mean square"),
+    TN_FIELD_F64(rmsprop_opts, eps, "1e-8", 1e-15, 1, "", "added to the root"),
+    TN_RULE_L1,
+    TN_RULE_L2,
+    TN_RULE_L2_MODE,
+    TN_RULE_CHAIN,
+    TN_FIELD_END,
+};
+
+const tn_optim tn_optim_rmsprop = {
+    .choice = {"rmsprop", "steps divided by a running root mean square (Hinton 2012)",
+               rmsprop_fields, sizeof(rmsprop_opts), &tn_optim_rmsprop},
+    .states = rmsprop_states,
+    .init = rmsprop_init,
+    .update = rmsprop_update,
+};

@@ -1,0 +1,63 @@
+/* rule.h - how one segment of one group, or the dense vector, is trained: optimizer, options, init.
+ */
+#ifndef TN_PS_RULE_H
+#define TN_PS_RULE_H
+
+#include "base/keys/init.h"
+#include "base/keys/record.h"
+#include "ps/optim/optim.h"
+
+typedef struct tn_rule {
+    const tn_optim *optim;
+    const void *opts;            /* of optim->choice.fields; begins with tn_rule_opts */
+    double clip_row, clip_value; /* resolved; INFINITY: none */
+    tn_init init;                /* rows: first values. Dense: unused */
+} tn_rule;
+
+/* The rules of a run. rule[group * TN_SEGMENTS_MAX + segment]; all groups of one record agree on
+ * the optimizer's state layout (TN_ASSERTed), rates and init may differ. Outlives the table. */
+typedef struct tn_rules {
+    const tn_layout *layout;
+    const tn_rule *rule;
+    tn_rule dense;
+    double clip_global; /* INFINITY: none */
+} tn_rules;
+
+/* One push, as every owner sees it. */
+typedef struct tn_push {
+    uint64_t step;     /* 0-based step of the run */
+    double weight_sum; /* W: grads are of the mean loss; `grad_scale: sum` multiplies by it */
+    double lr_factor;  /* schedule * plateau; not for FTRL's alpha */
+    uint32_t day;      /* last_seen of the rows */
+} tn_push;
+
+static inline const tn_rule_opts *tn_rule_common(const tn_rule *rule)
+{
+    return rule->opts;
+}
+
+/* Weights that are trained together, with the gradient of the batch. */
+typedef struct tn_trained {
+    size_t n;
+    const float *w;    /* NULL: zeros, for a key without a row */
+    const float *grad; /* NULL: zeros, for a row outside the batch */
+    uint32_t show;     /* occurrences in the batch */
+    bool is_row;       /* the row clip is for rows only */
+} tn_trained;
+
+/* True: tn_rule_grad would only copy. */
+bool tn_rule_plain(const tn_rule *rule);
+
+/* g[n] := the gradient after scale, L2, value and row clip, times `clip`. Returns its squared norm
+ * before the last: not finite if the gradient is not. g may not overlap the gradient. */
+double tn_rule_grad(const tn_rule *rule, const tn_push *push, const tn_trained *x, double clip,
+                    float *g);
+
+/* The rule, then L1 prox and bounds, with the rate and count of u. */
+void tn_rule_update(const tn_rule *rule, const tn_update *u, size_t n, float *w,
+                    float *const state[], const float *g);
+
+/* The global clip's factor for a norm: min(1, most / norm). */
+double tn_clip_factor(double norm, double most);
+
+#endif

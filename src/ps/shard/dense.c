@@ -1,0 +1,258 @@
+/* dense.c - see dense.h. Work is cut into tiles of the runs, whatever the number of threads. */
+#include "ps/shard/dense.h"
+
+#include "base/core/alloc.h"
+#include "ps/optim/sum_squares.h"
+
+#include <pthread.h>
+#include <string.h>
+
+enum { TILE = 4096 };
+
+typedef struct tile {
+    size_t at;
+    size_t n;
+} tile;
+
+struct tn_dense_store {
+    const tn_rule *rule;
+    float *weights;
+    size_t size;
+    tile *tiles;
+    uint32_t n_tiles;
+    uint32_t n_states;
+    tn_state spec[TN_STATES_MAX];
+    float *state[TN_STATES_MAX]; /* NULL for a count, which is t */
+    pthread_mutex_t lock;        /* one push at a time; guards the weights, states and these two: */
+    uint64_t t;
+    double *norm2; /* of each tile */
+};
+
+/* One call, as its tiles see it. */
+typedef struct job {
+    tn_dense_store *d;
+    const float *grads;
+    const tn_push *push;
+    double clip;
+} job;
+
+/* Cuts the runs; with tiles NULL only counts. */
+static uint32_t cut(const tn_dense_run *runs, uint32_t n_runs, tile *tiles)
+{
+    uint32_t n = 0;
+    for (uint32_t r = 0; r < n_runs; r++) {
+        for (size_t at = runs[r].begin; at < runs[r].end; at += TILE) {
+            size_t left = runs[r].end - at;
+            if (tiles != NULL) {
+                tiles[n] = (tile){at, left < TILE ? left : TILE};
+            }
+            n++;
+        }
+    }
+    return n;
+}
+
+static void check_runs(const tn_dense_run *runs, uint32_t n_runs, size_t size)
+{
+    for (uint32_t r = 0; r < n_runs; r++) {
+        TN_ASSERT(runs[r].begin <= runs[r].end && runs[r].end <= size);
+        TN_ASSERT(r == 0 || runs[r - 1].end <= runs[r].begin);
+    }
+}
+
+static tn_status allocate(tn_dense_store *d, tn_error *err)
+{
+    d->tiles = tn_try_alloc(d->n_tiles, sizeof *d->tiles, "tiles of dense weights", err);
+    d->norm2 = d->tiles == NULL
+                   ? NULL
+                   : tn_try_alloc(d->n_tiles, sizeof *d->norm2, "norms of dense weights", err);
+    if (d->norm2 == NULL) {
+        return TN_E_MEMORY;
+    }
+    for (uint32_t i = 0; i < d->n_states; i++) {
+        if (d->spec[i].count) {
+            continue;
+        }
+        d->state[i] = tn_try_alloc(d->size, sizeof(float), "optimizer state", err);
+        if (d->state[i] == NULL) {
+            return TN_E_MEMORY;
+        }
+    }
+    return TN_OK;
+}
+
+tn_status tn_dense_new(tn_dense_store **out, const tn_dense_opts *opts, tn_error *err)
+{
+    *out = NULL;
+    const tn_rule *rule = opts->rule;
+    const char *fault = rule->optim->dense != NULL ? rule->optim->dense(rule->opts) : NULL;
+    if (fault != NULL) {
+        return tn_fail(err, TN_E_CONFIG, "optimizer '%s' cannot train dense weights: %s",
+                       rule->optim->choice.name, fault);
+    }
+    check_runs(opts->runs, opts->n_runs, opts->size);
+    tn_dense_store *d = tn_try_alloc(1, sizeof *d, "a store of dense weights", err);
+    if (d == NULL) {
+        return TN_E_MEMORY;
+    }
+    *d = (tn_dense_store){.rule = rule, .weights = opts->weights, .size = opts->size};
+    int failure = pthread_mutex_init(&d->lock, NULL);
+    TN_ASSERT(failure == 0);
+    d->n_states = rule->optim->states(rule->opts, d->spec);
+    d->n_tiles = cut(opts->runs, opts->n_runs, NULL);
+    tn_status status = allocate(d, err);
+    if (status != TN_OK) {
+        tn_dense_free(d);
+        return status;
+    }
+    (void)cut(opts->runs, opts->n_runs, d->tiles);
+    tn_dense_reset(d);
+    *out = d;
+    return TN_OK;
+}
+
+void tn_dense_free(tn_dense_store *d)
+{
+    if (d == NULL) {
+        return;
+    }
+    pthread_mutex_destroy(&d->lock);
+    for (uint32_t i = 0; i < TN_STATES_MAX; i++) {
+        tn_free(d->state[i]);
+    }
+    tn_free(d->tiles);
+    tn_free(d->norm2);
+    tn_free(d);
+}
+
+static void states_at(const tn_dense_store *d, size_t at, float *state[TN_STATES_MAX])
+{
+    for (uint32_t i = 0; i < d->n_states; i++) {
+        state[i] = d->state[i] != NULL ? d->state[i] + at : NULL;
+    }
+}
+
+void tn_dense_reset(tn_dense_store *d)
+{
+    d->t = 0;
+    for (uint32_t i = 0; i < d->n_tiles; i++) {
+        const tile *x = &d->tiles[i];
+        float *state[TN_STATES_MAX];
+        states_at(d, x->at, state);
+        d->rule->optim->init(d->rule->opts, x->n, d->weights + x->at, state);
+    }
+}
+
+static tn_trained trained(const job *j, const tile *x)
+{
+    return (tn_trained){.n = x->n, .w = j->d->weights + x->at, .grad = j->grads + x->at};
+}
+
+static void norm_tile(void *arg, uint32_t i)
+{
+    const job *j = arg;
+    tn_trained x = trained(j, &j->d->tiles[i]);
+    if (tn_rule_plain(j->d->rule)) {
+        j->d->norm2[i] = tn_square_sum(x.n, x.grad);
+        return;
+    }
+    float g[TILE];
+    j->d->norm2[i] = tn_rule_grad(j->d->rule, j->push, &x, 1, g);
+}
+
+double tn_dense_norm2(tn_dense_store *d, tn_team *team, const float *grads, const tn_push *push)
+{
+    job j = {.d = d, .grads = grads, .push = push};
+    double sum = 0;
+    pthread_mutex_lock(&d->lock);
+    tn_team_run(team, d->n_tiles, norm_tile, &j);
+    for (uint32_t i = 0; i < d->n_tiles; i++) {
+        sum += d->norm2[i];
+    }
+    pthread_mutex_unlock(&d->lock);
+    return sum;
+}
+
+static void push_tile(void *arg, uint32_t i)
+{
+    const job *j = arg;
+    const tn_dense_store *d = j->d;
+    const tile *where = &d->tiles[i];
+    tn_trained x = trained(j, where);
+    tn_update u = {
+        .lr = tn_rule_common(d->rule)->lr * j->push->lr_factor,
+        .t = d->t,
+        .step = j->push->step + 1,
+    };
+    float *state[TN_STATES_MAX];
+    states_at(d, where->at, state);
+    if (j->clip == 1 && tn_rule_plain(d->rule)) {
+        tn_rule_update(d->rule, &u, x.n, d->weights + where->at, state, x.grad);
+        return;
+    }
+    float g[TILE];
+    (void)tn_rule_grad(d->rule, j->push, &x, j->clip, g);
+    tn_rule_update(d->rule, &u, x.n, d->weights + where->at, state, g);
+}
+
+void tn_dense_push(tn_dense_store *d, tn_team *team, const float *grads, const tn_push *push,
+                   double clip)
+{
+    job j = {.d = d, .grads = grads, .push = push, .clip = clip};
+    pthread_mutex_lock(&d->lock);
+    d->t++;
+    tn_team_run(team, d->n_tiles, push_tile, &j);
+    pthread_mutex_unlock(&d->lock);
+}
+
+void tn_dense_copy(tn_dense_store *d, float *to)
+{
+    if (d->size > 0) {
+        pthread_mutex_lock(&d->lock);
+        memcpy(to, d->weights, d->size * sizeof *to);
+        pthread_mutex_unlock(&d->lock);
+    }
+}
+
+void tn_dense_set(tn_dense_store *d, size_t at, size_t n, const float *values)
+{
+    TN_ASSERT(at <= d->size && n <= d->size - at);
+    if (n > 0) {
+        pthread_mutex_lock(&d->lock);
+        memcpy(d->weights + at, values, n * sizeof *values);
+        pthread_mutex_unlock(&d->lock);
+    }
+}
+
+uint32_t tn_dense_states(const tn_dense_store *d, tn_state out[TN_STATES_MAX])
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < d->n_states; i++) {
+        if (d->state[i] != NULL) {
+            out[n++] = d->spec[i];
+        }
+    }
+    return n;
+}
+
+float *tn_dense_state(tn_dense_store *d, uint32_t i)
+{
+    uint32_t k = 0;
+    for (; k < d->n_states; k++) {
+        if (d->state[k] != NULL && i-- == 0) {
+            break;
+        }
+    }
+    TN_ASSERT(k < d->n_states);
+    return d->state[k];
+}
+
+uint64_t tn_dense_t(const tn_dense_store *d)
+{
+    return d->t;
+}
+
+void tn_dense_set_t(tn_dense_store *d, uint64_t t)
+{
+    d->t = t;
+}

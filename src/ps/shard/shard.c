@@ -1,0 +1,64 @@
+/* shard.c - see shard.h. */
+#include "ps/shard/shard.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+tn_status tn_shard_pull(tn_shard *s, tn_team *team, const tn_keyset *keys, float *rows,
+                        tn_error *err)
+{
+    tn_lane *lane = tn_team_lane(team);
+    tn_span_begin(lane, TN_PHASE_PULL);
+    tn_status status = tn_table_pull(s->table, team, keys, rows, err);
+    tn_span_end(lane);
+    return status;
+}
+
+void tn_shard_peek(tn_shard *s, tn_team *team, const tn_keyset *keys, float *rows, bool *missing)
+{
+    tn_lane *lane = tn_team_lane(team);
+    tn_span_begin(lane, TN_PHASE_PULL);
+    tn_table_peek(s->table, team, keys, s->missing_init, rows, missing);
+    tn_span_end(lane);
+}
+
+double tn_shard_norm2(tn_shard *s, tn_team *team, const tn_gradients *grads, const tn_push *push)
+{
+    tn_lane *lane = tn_team_lane(team);
+    tn_span_begin(lane, TN_PHASE_NORM);
+    double sum = tn_dense_norm2(s->dense, team, grads->dense, push);
+    sum += tn_table_norm2(s->table, team, grads->keys, grads->rows, push);
+    tn_span_end(lane);
+    return sum;
+}
+
+tn_status tn_shard_apply(tn_shard *s, tn_team *team, const tn_gradients *grads, const tn_push *push,
+                         double norm2, tn_error *err)
+{
+    double norm = sqrt(norm2);
+    if (!isfinite(norm)) {
+        return tn_fail(err, TN_E_DIVERGED, "the gradient of step %" PRIu64 " is not finite",
+                       push->step + 1);
+    }
+    tn_lane *lane = tn_team_lane(team);
+    double clip = tn_clip_factor(norm, s->rules->clip_global);
+    tn_span_begin(lane, TN_PHASE_PUSH_DENSE);
+    tn_dense_push(s->dense, team, grads->dense, push, clip);
+    tn_span_next(lane, TN_PHASE_PUSH_ROWS);
+    tn_table_push(s->table, team, grads->keys, grads->rows, push, clip);
+    tn_span_end(lane);
+    return TN_OK;
+}
+
+tn_status tn_shard_push(tn_shard *s, tn_team *team, const tn_gradients *grads, const tn_push *push,
+                        double *norm, tn_error *err)
+{
+    if (push->weight_sum == 0) {
+        *norm = 0;
+        return TN_OK;
+    }
+    double norm2 = tn_shard_norm2(s, team, grads, push);
+    TN_TRY(tn_shard_apply(s, team, grads, push, norm2, err));
+    *norm = sqrt(norm2);
+    return TN_OK;
+}

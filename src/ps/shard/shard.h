@@ -1,0 +1,42 @@
+/* shard.h - one peer's part of the model: its partitions of the table, its range of the dense
+ * vector.
+ *
+ * One request in, one reply out, no sockets: what a server loop calls for other peers, the client
+ * calls for its own. */
+#ifndef TN_PS_SHARD_H
+#define TN_PS_SHARD_H
+
+#include "ps/shard/dense.h"
+#include "ps/table/table.h"
+
+typedef struct tn_shard {
+    tn_table *table;
+    tn_dense_store *dense;
+    const tn_rules *rules;
+    const bool *missing_init; /* per group */
+} tn_shard;
+
+/* What one push carries. */
+typedef struct tn_gradients {
+    const tn_keyset *keys;
+    const float *rows;  /* row of key n at keys->at[n] */
+    const float *dense; /* as long as the flat vector */
+} tn_gradients;
+
+tn_status tn_shard_pull(tn_shard *s, tn_team *team, const tn_keyset *keys, float *rows,
+                        tn_error *err) TN_MUST_USE;
+void tn_shard_peek(tn_shard *s, tn_team *team, const tn_keyset *keys, float *rows, bool *missing);
+
+/* Scale, L2, clip (global over dense and rows together), rule, prox, bounds; *norm is that of all
+ * gradients before the global clip. A norm that is not finite changes nothing and is TN_E_DIVERGED.
+ * A weight_sum of 0 changes nothing either, counts included. */
+tn_status tn_shard_push(tn_shard *s, tn_team *team, const tn_gradients *grads, const tn_push *push,
+                        double *norm, tn_error *err) TN_MUST_USE;
+
+/* The two halves of a push, for a model that lies on several shards: the squared norm of this
+ * one's gradients, and the update, given that of all. */
+double tn_shard_norm2(tn_shard *s, tn_team *team, const tn_gradients *grads, const tn_push *push);
+tn_status tn_shard_apply(tn_shard *s, tn_team *team, const tn_gradients *grads, const tn_push *push,
+                         double norm2, tn_error *err) TN_MUST_USE;
+
+#endif

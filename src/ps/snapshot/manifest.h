@@ -1,0 +1,109 @@
+/* manifest.h - MANIFEST: the document that makes a folder of files a checkpoint.
+ *
+ *     TN_TRY(tn_manifest_write(&m, &text, &crc, err));              JSON that ends in its own crc
+ *     TN_TRY(tn_manifest_read(&m, text, size, arena, path, err));   hostile input
+ *
+ * Plain values; strings and lists are lent by whoever fills them until the write returns, or live
+ * in the arena after a read. A list is a pointer and its n_. The members are those of the JSON
+ * document, in its order. Errors: TN_E_CKPT with the file and the member; TN_E_LIMIT: whole, but
+ * newer or larger than this build reads.
+ */
+#ifndef TN_PS_MANIFEST_H
+#define TN_PS_MANIFEST_H
+
+#include "base/core/arena.h"
+#include "base/core/text.h"
+#include "ps/snapshot/rowschema.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { TN_MANIFEST_BYTES_MAX = 64 << 20, TN_MANIFEST_RANK_MAX = 8, TN_MANIFEST_RANKS_MAX = 1024 };
+
+typedef struct tn_manifest_param {
+    const char *name;
+    uint32_t rank;
+    uint64_t shape[TN_MANIFEST_RANK_MAX];
+    uint64_t at; /* in the flat vector */
+    bool train;
+} tn_manifest_param;
+
+/* A name and a number: scalars of the dense optimizer ("t"), sizes of logs. */
+typedef struct tn_manifest_count {
+    const char *name;
+    uint64_t value;
+} tn_manifest_count;
+
+typedef struct tn_manifest_dense {
+    uint64_t size;
+    const char *optimizer;
+    uint32_t n_states, n_scalars, n_params;
+    const char *state[TN_ROW_STATES_MAX];
+    const tn_manifest_count *scalar;
+    const tn_manifest_param *param;
+} tn_manifest_dense;
+
+typedef enum tn_part_state { TN_PART_FREE, TN_PART_DEALT, TN_PART_DONE } tn_part_state;
+
+typedef struct tn_manifest_part {
+    uint32_t source;
+    uint64_t begin, end; /* bytes */
+    tn_part_state state;
+    uint32_t attempt;  /* not of a part that is done */
+    uint64_t position; /* records */
+} tn_manifest_part;
+
+typedef struct tn_manifest_request {
+    uint32_t shard, sender;
+    uint64_t incarnation, low;
+} tn_manifest_request;
+
+typedef struct tn_manifest_file {
+    const char *name, *type; /* sparse dense admit metrics config sources */
+    uint64_t bytes, rows;    /* rows and partitions: of a sparse file only */
+    uint32_t crc, first, last;
+} tn_manifest_file;
+
+typedef struct tn_manifest {
+    uint64_t ordinal, base; /* base 0: a full one; else the ordinal of a delta's predecessor */
+    uint32_t base_crc;
+    uint64_t run_id, step, samples, rows;
+    uint32_t clock;
+    const char *config_hash, *structure; /* 64 hex digits each */
+    tn_row_schema sparse;
+    tn_manifest_dense dense;
+    uint32_t epoch, n_parts, n_requests, n_logs, n_files;
+    const tn_manifest_part *part;
+    uint64_t epoch_step; /* steps when this epoch began; 0: at the first, or not known */
+    uint32_t begun_crc;  /* weights to begin with: of the checkpoint with this manifest .. */
+    bool begun;          /* .. if they were not this run's; crc 0: of files */
+    bool shared;         /* several readers stand in these parts, in any order; */
+    uint32_t shuffle;    /* .. then: rows in a window, which a part's position counts in */
+    uint32_t cut_for;    /* .. and the ranks that the parts were cut for, at least 1 */
+    const tn_manifest_request *request;
+    const tn_manifest_count *log;
+    const tn_manifest_file *file; /* by name, bytewise */
+    uint64_t seed;
+    const char *best_name; /* NULL: none yet */
+    double best_value, lr_scale;
+    uint64_t best_step, bad_evals;
+    bool eval_owed; /* an evaluation due at this step is still to come */
+    const char *cpu, *blas;
+    uint32_t crc; /* of a manifest that was read: its last member */
+} tn_manifest;
+
+/* Sorts nothing and checks with TN_ASSERT what a program can know. *crc: the crc32c member. */
+tn_status tn_manifest_write(const tn_manifest *m, tn_text *out, uint32_t *crc,
+                            tn_error *err) TN_MUST_USE;
+tn_status tn_manifest_read(tn_manifest *out, const tn_text *text, tn_arena *arena, const char *what,
+                           tn_error *err) TN_MUST_USE;
+
+/* What names a model, by its hash: "<structure>", and of the member "files" the entries of what was
+ * learned, rows and dense values. Files beside them tell of paths and times of the data. */
+void tn_manifest_add_learned(tn_text *out, const tn_manifest *m);
+
+/* SHA-256 in hex over "sparse", "params" and `nodes`, the training graph as in model.json. */
+tn_status tn_manifest_structure(const tn_manifest *m, const char *nodes, char out[65],
+                                tn_error *err) TN_MUST_USE;
+
+#endif

@@ -1,0 +1,104 @@
+/* snapshot.h - shard files (.tns): rows of a run of partitions, ascending by key, one file.
+ *
+ *     header | blocks of partition first | .. | blocks of partition last | index | trailer
+ *
+ *     tn_snapshot_create(&w, path, &head, err);
+ *     for each partition, ascending:   tn_snapshot_begin(w, partition, err)
+ *         for each row, ascending:     tn_snapshot_add(w, &row, err)
+ *     tn_snapshot_commit(w, &done, err);            fsynced; frees w either way
+ *
+ * What a row's floats mean is not written here: the manifest's records say it, and the header holds
+ * eight bytes of their hash. The reader takes a layout that was made from them. It trusts nothing:
+ * sizes are checked before memory is taken, every byte is under a crc, keys must ascend and lie in
+ * their partition. It holds one block (1 MiB) at a time. A writer or a reader belongs to one
+ * thread; several may work on different files. Bytes: see snapshot.c.
+ *
+ * Errors: TN_E_CKPT with file and offset for what is wrong in the file; TN_E_LIMIT: written by a
+ * newer version; else TN_E_IO, TN_E_MEMORY.
+ */
+#ifndef TN_PS_SNAPSHOT_H
+#define TN_PS_SNAPSHOT_H
+
+#include "base/core/error.h"
+#include "base/keys/record.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+    TN_SNAPSHOT_PARTITIONS_MAX = 65536,
+    TN_SNAPSHOT_BLOCK_MAX = 1 << 20,    /* bytes of rows in a block, so of a row too */
+    TN_SNAPSHOT_ROW_BYTES = 32,         /* before its floats */
+    TN_SNAPSHOT_FILE_BYTES = 256 << 20, /* where callers cut between partitions */
+    TN_SNAPSHOT_SCHEMA_BYTES = 8
+};
+
+typedef struct tn_snapshot_head {
+    uint64_t run_id;
+    uint64_t step;
+    uint64_t base_step; /* of a delta: that of its predecessor */
+    uint8_t
+        schema[TN_SNAPSHOT_SCHEMA_BYTES]; /* first bytes of SHA-256 of the manifest's "sparse" */
+    uint32_t partitions;                  /* of the whole key space, 1 .. 65536 */
+    uint32_t first, last;                 /* those of this file */
+    bool delta;                           /* may hold removed rows */
+} tn_snapshot_head;
+
+typedef struct tn_snapshot_row {
+    uint64_t key;
+    uint16_t group;
+    uint16_t present; /* bit i: segment i */
+    uint32_t last_seen;
+    bool removed; /* deltas only: key and last_seen, nothing else */
+    double show, click;
+    const float *values; /* per present segment w[dim], then each state; 4-byte words */
+    uint32_t n_values;
+} tn_snapshot_row;
+
+/* How many words each segment of a group's record takes, states included. */
+typedef struct tn_snapshot_record {
+    uint32_t n_segments;
+    uint32_t words[TN_SEGMENTS_MAX];
+} tn_snapshot_record;
+
+typedef struct tn_snapshot_layout {
+    uint32_t n_groups;
+    const uint32_t *record_of_group;
+    const tn_snapshot_record *record;
+} tn_snapshot_layout;
+
+/* What the manifest says of a file. */
+typedef struct tn_snapshot_done {
+    uint64_t bytes;
+    uint64_t rows;
+    uint32_t crc;
+} tn_snapshot_done;
+
+typedef struct tn_snapshot_writer tn_snapshot_writer;
+
+tn_status tn_snapshot_create(tn_snapshot_writer **out, const char *path,
+                             const tn_snapshot_head *head, tn_error *err) TN_MUST_USE;
+tn_status tn_snapshot_begin(tn_snapshot_writer *w, uint32_t partition, tn_error *err) TN_MUST_USE;
+tn_status tn_snapshot_add(tn_snapshot_writer *w, const tn_snapshot_row *row,
+                          tn_error *err) TN_MUST_USE;
+uint64_t tn_snapshot_bytes(const tn_snapshot_writer *w); /* so far */
+tn_status tn_snapshot_commit(tn_snapshot_writer *w, tn_snapshot_done *out,
+                             tn_error *err) TN_MUST_USE;
+void tn_snapshot_abandon(tn_snapshot_writer *w); /* removes the file; NULL is fine */
+
+typedef struct tn_snapshot tn_snapshot;
+
+/* Checks header, index and trailer. */
+tn_status tn_snapshot_open(tn_snapshot **out, const char *path, tn_error *err) TN_MUST_USE;
+void tn_snapshot_close(tn_snapshot *s); /* NULL is fine */
+
+const tn_snapshot_head *tn_snapshot_head_of(const tn_snapshot *s);
+uint64_t tn_snapshot_rows(const tn_snapshot *s);
+
+/* Checks the blocks of one partition and calls visit (which may be NULL) for its rows; a row and
+ * its floats are lent until visit returns. Another status than TN_OK stops and is handed on. */
+typedef tn_status tn_snapshot_visit(void *arg, const tn_snapshot_row *row, tn_error *err);
+tn_status tn_snapshot_read(tn_snapshot *s, uint32_t partition, const tn_snapshot_layout *layout,
+                           tn_snapshot_visit *visit, void *arg, tn_error *err) TN_MUST_USE;
+
+#endif

@@ -1,0 +1,204 @@
+/* changed_rows.c - see changed_rows.h. */
+#include "ps/table/changed_rows.h"
+
+#include "base/core/alloc.h"
+#include "ps/table/tabledef.h"
+
+#include <errno.h>
+#include <time.h>
+
+enum {
+    LIST_FIRST = 64,
+    BYTES_FIRST = 4096,
+    PAUSE_NS = 20 << 20, /* 21 ms: the longest a push steps back before copies are too many */
+    SECOND_NS = 1000000000,
+};
+
+void tn_changes_init(tn_changes *c)
+{
+    *c = (tn_changes){0};
+    int failure = pthread_mutex_init(&c->lock, NULL);
+    TN_ASSERT(failure == 0);
+    pthread_condattr_t monotonic;
+    failure = pthread_condattr_init(&monotonic);
+    TN_ASSERT(failure == 0);
+    failure = pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    TN_ASSERT(failure == 0);
+    failure = pthread_cond_init(&c->less, &monotonic);
+    TN_ASSERT(failure == 0);
+    pthread_condattr_destroy(&monotonic);
+}
+
+void tn_changes_forget(tn_changes *c)
+{
+    TN_ASSERT(!c->open);
+    for (uint32_t p = 0; c->part != NULL && p < TN_PARTITIONS; p++) {
+        tn_row_list_clear(&c->part[p].touched);
+    }
+}
+
+void tn_changes_done(tn_changes *c)
+{
+    for (uint32_t p = 0; c->part != NULL && p < TN_PARTITIONS; p++) {
+        tn_free(c->part[p].touched.row);
+        tn_free(c->part[p].due.row);
+        tn_free(c->part[p].aside.data);
+    }
+    tn_free(c->part);
+    pthread_cond_destroy(&c->less);
+    pthread_mutex_destroy(&c->lock);
+}
+
+tn_status tn_changes_need(tn_changes *c, tn_error *err)
+{
+    if (c->part == NULL) {
+        c->part = tn_try_alloc(TN_PARTITIONS, sizeof *c->part, "changes of rows", err);
+    }
+    return c->part != NULL ? TN_OK : TN_E_MEMORY;
+}
+
+static bool list_add(const tn_table *t, tn_row_list *l, tn_row *row)
+{
+    if (l->n == l->most) {
+        uint32_t most = l->most == 0 ? LIST_FIRST : 2 * l->most;
+        tn_row **more = tn_try_alloc(most, sizeof(tn_row *), "rows that changed", NULL);
+        if (more == NULL) {
+            return false;
+        }
+        if (l->n > 0) {
+            memcpy(more, l->row, l->n * sizeof(tn_row *));
+        }
+        tn_free(l->row);
+        l->row = more;
+        l->most = most;
+    }
+    l->row[l->n++] = row;
+    l->bytes += tn_plan_of(t, tn_row_group(row))->stride;
+    return true;
+}
+
+bool tn_row_bytes_reserve(tn_row_bytes *b, size_t size)
+{
+    if (size > b->most - b->size) {
+        size_t most = b->most == 0 ? BYTES_FIRST : 2 * b->most;
+        most = most > b->size + size ? most : b->size + size;
+        char *more = tn_try_alloc(most, 1, "copies of rows", NULL);
+        if (more == NULL) {
+            return false;
+        }
+        if (b->size > 0) {
+            memcpy(more, b->data, b->size);
+        }
+        tn_free(b->data);
+        b->data = more;
+        b->most = most;
+    }
+    return true;
+}
+
+bool tn_row_bytes_add(tn_row_bytes *b, const tn_row *row, size_t size)
+{
+    if (!tn_row_bytes_reserve(b, size)) {
+        return false;
+    }
+    memcpy(b->data + b->size, row, size);
+    b->size += size;
+    return true;
+}
+
+/* Without memory for its copy a row cannot be written as it was: the cut is worth nothing then. */
+static void copy_aside(tn_table *t, tn_part_changes *part, const tn_row *row)
+{
+    uint32_t stride = tn_plan_of(t, tn_row_group(row))->stride;
+    if (tn_row_bytes_add(&part->aside, row, stride)) {
+        atomic_fetch_add_explicit(&t->changes.aside, stride, memory_order_relaxed);
+    } else {
+        part->lost = true;
+    }
+}
+
+static void first_touch(tn_table *t, uint64_t key, tn_row *row)
+{
+    tn_changes *c = &t->changes;
+    tn_part_changes *part = &c->part[tn_partition_of(key, TN_PARTITIONS)];
+    if (part->open && (!c->delta || tn_row_stamp(row) == c->before)) {
+        copy_aside(t, part, row);
+    }
+    if (c->tracking && !list_add(t, &part->touched, row)) {
+        atomic_store(&c->forgot, true);
+    }
+    tn_row_set_stamp(row, c->stamp);
+}
+
+void tn_changes_note(tn_table *t, const uint64_t *key, tn_row *const *row, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (row[i] != NULL && tn_row_stamp(row[i]) != t->changes.stamp) {
+            first_touch(t, key[i], row[i]);
+        }
+    }
+}
+
+void tn_changes_note_new(tn_table *t, uint64_t key, tn_row *row)
+{
+    tn_changes *c = &t->changes;
+    if (!tn_changes_watched(c)) {
+        return;
+    }
+    tn_part_changes *part = &c->part[tn_partition_of(key, TN_PARTITIONS)];
+    if (c->tracking && !list_add(t, &part->touched, row)) {
+        atomic_store(&c->forgot, true);
+    }
+    tn_row_set_stamp(row, c->stamp); /* it was not there at the cut */
+}
+
+static uint32_t longest_row(const tn_table *t)
+{
+    uint32_t most = 0;
+    for (uint32_t r = 0; r < t->layout->n_records; r++) {
+        most = t->plan[r].stride > most ? t->plan[r].stride : most;
+    }
+    return most;
+}
+
+/* Until the walker has taken one more partition, or for a short while. Locked. */
+static void pause_for_walker(tn_changes *c)
+{
+    struct timespec until;
+    int failure = clock_gettime(CLOCK_MONOTONIC, &until);
+    TN_ASSERT(failure == 0);
+    long ns = until.tv_nsec + PAUSE_NS;
+    until.tv_sec += ns / SECOND_NS;
+    until.tv_nsec = ns % SECOND_NS;
+    failure = pthread_cond_timedwait(&c->less, &c->lock, &until);
+    TN_ASSERT(failure == 0 || failure == ETIMEDOUT);
+}
+
+/* A sweep touches every row, so it waits for the end. */
+void tn_changes_wait(tn_table *t, uint32_t n)
+{
+    tn_changes *c = &t->changes;
+    uint64_t need = (uint64_t)n * longest_row(t);
+    pthread_mutex_lock(&c->lock);
+    if (c->open && atomic_load(&c->aside) > c->aside_max / 2) {
+        pause_for_walker(c);
+    }
+    for (;;) {
+        uint64_t aside = atomic_load(&c->aside);
+        bool full = t->sweeps || (aside > 0 && aside + need > c->aside_max);
+        if (!c->open || !full) {
+            break;
+        }
+        pthread_cond_wait(&c->less, &c->lock);
+    }
+    pthread_mutex_unlock(&c->lock);
+}
+
+void tn_changes_refund(tn_changes *c, uint64_t bytes)
+{
+    uint64_t before = atomic_fetch_sub(&c->aside, bytes);
+    TN_ASSERT(before >= bytes);
+    pthread_mutex_lock(&c->lock);
+    pthread_cond_broadcast(&c->less);
+    pthread_mutex_unlock(&c->lock);
+}

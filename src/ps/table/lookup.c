@@ -1,0 +1,174 @@
+/* lookup.c - many keys at once, so that their cache misses overlap.
+ *
+ *     pass 1   key -> hash, shelf, block: fetch the line of the index
+ *     pass 2   probe by tag -> a likely row: fetch its lines
+ *     pass 3   compare the key; one row in a hundred is another's, then look again alone
+ */
+#include "ps/table/lookup.h"
+
+enum {
+    FETCH_LINES_MAX = 8, /* the hardware sees the rest coming */
+    SHELVES_FETCHED = 4 * TN_TILE_PARTITIONS,
+};
+
+/* A key between two passes. */
+typedef struct probe {
+    const tn_shelf *shelf;
+    uint32_t hash;
+    uint32_t number; /* TN_INDEX_NONE: no row has this tag */
+} probe;
+
+static void fetch_index(const tn_table *t, const tn_keyset *keys, tn_range run, probe *probes)
+{
+    const uint64_t *key = keys->key + run.from;
+    const uint16_t *group = keys->group + run.from;
+    const tn_share_group *groups = t->layout->group;
+    const tn_shelf *shelves = t->shelves;
+    const uint32_t n = run.to - run.from;
+    const size_t n_records = t->layout->n_records;
+    for (uint32_t i = 0; i < n; i++) {
+        size_t record = n_records == 1 ? 0 : groups[group[i]].record;
+        const tn_shelf *shelf =
+            &shelves[tn_partition_of(key[i], TN_PARTITIONS) * n_records + record];
+        uint32_t hash = tn_index_hash(key[i]);
+        const tn_index_block *block = tn_index_block_of(&shelf->index, hash);
+        if (block != NULL) {
+            __builtin_prefetch(&block->entry[hash & shelf->index.mask]);
+        }
+        probes[i].shelf = shelf;
+        probes[i].hash = hash;
+    }
+}
+
+static inline void fetch_row(const tn_row *row, uint32_t stride)
+{
+    const char *line = (const char *)row - (uintptr_t)row % TN_CACHE_LINE;
+    const char *end = (const char *)row + stride;
+    for (uint32_t i = 0; i < FETCH_LINES_MAX && line < end; i++) {
+        __builtin_prefetch(line, 1);
+        line += TN_CACHE_LINE;
+    }
+}
+
+static void fetch_rows(probe *probes, uint32_t n, tn_row **row)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        const tn_shelf *shelf = probes[i].shelf;
+        uint32_t number = tn_index_likely(&shelf->index, probes[i].hash);
+        probes[i].number = number;
+        row[i] = NULL;
+        if (number != TN_INDEX_NONE) {
+            row[i] = tn_slab_at(&shelf->slab, number);
+            fetch_row(row[i], shelf->slab.stride);
+        }
+    }
+}
+
+void tn_look_up(const tn_table *t, const tn_keyset *keys, tn_range run, bool mark, tn_row **row)
+{
+    probe probes[TN_LOOK_KEYS];
+    const uint64_t *key = keys->key + run.from;
+    const uint16_t *group = keys->group + run.from;
+    const uint32_t n = run.to - run.from;
+    TN_ASSERT(n <= TN_LOOK_KEYS);
+    fetch_index(t, keys, run, probes);
+    fetch_rows(probes, n, row);
+    for (uint32_t i = 0; i < n; i++) {
+        probe *p = &probes[i];
+        if (row[i] != NULL && !tn_row_is(row[i], key[i], group[i])) {
+            row[i] = tn_shelf_find(p->shelf, key[i], group[i], &p->number);
+        }
+        if (mark && row[i] != NULL) {
+            tn_shelf_mark(tn_shelf_of(t, key[i], group[i]), p->number);
+        }
+    }
+}
+
+void tn_look_up_hinted(const tn_table *t, const tn_keyset *keys, tn_range run, tn_row *const *hint,
+                       tn_row **row)
+{
+    const uint64_t *key = keys->key + run.from;
+    const uint16_t *group = keys->group + run.from;
+    const tn_share_group *groups = t->layout->group;
+    const tn_plan *plan = t->plan;
+    const uint32_t n = run.to - run.from;
+    bool right = true;
+    TN_ASSERT(n <= TN_LOOK_KEYS);
+    for (uint32_t i = 0; i < n; i++) {
+        row[i] = hint[run.from + i];
+        fetch_row(row[i], plan[groups[group[i]].record].stride);
+    }
+    for (uint32_t i = 0; i < n && right; i++) {
+        right = tn_row_is(row[i], key[i], group[i]);
+    }
+    if (!right) {
+        tn_look_up(t, keys, run, false, row);
+    }
+}
+
+tn_range tn_tile_keys(const tn_keyset *keys, uint32_t tile)
+{
+    uint32_t from = tile * TN_TILE_PARTITIONS;
+    return (tn_range){keys->first[from], keys->first[from + TN_TILE_PARTITIONS]};
+}
+
+static bool takes_part(const tn_keyset *keys, uint32_t partition, bool all)
+{
+    tn_range run = tn_keys_of_partition(keys, partition);
+    return all || run.from < run.to;
+}
+
+void tn_tile_lock(const tn_table *t, const tn_keyset *keys, uint32_t tile, bool all)
+{
+    uint32_t n_shelves = TN_TILE_PARTITIONS * t->layout->n_records;
+    for (uint32_t i = 0; i < TN_TILE_PARTITIONS; i++) {
+        __builtin_prefetch(&t->partition[tile * TN_TILE_PARTITIONS + i], 1);
+    }
+    for (uint32_t i = 0; i < n_shelves && i < SHELVES_FETCHED; i++) {
+        __builtin_prefetch(&t->shelves[(size_t)tile * n_shelves + i]);
+    }
+    for (uint32_t i = 0; i < TN_TILE_PARTITIONS; i++) {
+        uint32_t p = tile * TN_TILE_PARTITIONS + i;
+        if (takes_part(keys, p, all)) {
+            pthread_mutex_lock(&t->partition[p].lock);
+        }
+    }
+}
+
+void tn_tile_unlock(const tn_table *t, const tn_keyset *keys, uint32_t tile, bool all)
+{
+    for (uint32_t i = 0; i < TN_TILE_PARTITIONS; i++) {
+        uint32_t p = tile * TN_TILE_PARTITIONS + i;
+        if (takes_part(keys, p, all)) {
+            pthread_mutex_unlock(&t->partition[p].lock);
+        }
+    }
+}
+
+/* A partition's directory and list of chunks, if its keys are worth all of them. */
+static void fetch_ways(const tn_shelf *s, uint32_t n_keys)
+{
+    const size_t in_line = TN_CACHE_LINE / sizeof(void *);
+    size_t blocks = s->index.directory != NULL ? (size_t)1 << s->index.depth : 0;
+    size_t chunks = s->slab.n_chunks;
+    if ((blocks + chunks) / in_line > n_keys) {
+        return;
+    }
+    for (size_t i = 0; i < blocks; i += in_line) {
+        __builtin_prefetch(&s->index.directory[i]);
+    }
+    for (size_t i = 0; i < chunks; i += in_line) {
+        __builtin_prefetch(&s->slab.chunk[i]);
+    }
+}
+
+void tn_tile_fetch(const tn_table *t, const tn_keyset *keys, uint32_t tile)
+{
+    uint32_t n_records = t->layout->n_records;
+    for (uint32_t p = tile * TN_TILE_PARTITIONS; p < (tile + 1) * TN_TILE_PARTITIONS; p++) {
+        tn_range run = tn_keys_of_partition(keys, p);
+        for (uint32_t r = 0; r < n_records && run.from < run.to; r++) {
+            fetch_ways(&t->partition[p].shelf[r], run.to - run.from);
+        }
+    }
+}

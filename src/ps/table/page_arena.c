@@ -1,0 +1,133 @@
+/* page_arena.c - see page_arena.h. An extent is a private mapping, aligned to a huge page if it has
+ * any.
+ */
+#include "ps/table/page_arena.h"
+
+#include "base/core/alloc.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum {
+    FIRST_SIZE = 1 << 20,
+    LAST_SIZE = 64 << 20,
+    HUGE_FROM = 4 << 20, /* smaller extents are touched page by page */
+    HUGE_PAGE = 2 << 20,
+};
+
+struct tn_table_extent {
+    tn_table_extent *older;
+    void *mapping;
+    size_t size;
+};
+
+void tn_extents_init(tn_extents *e, bool huge_pages)
+{
+    *e = (tn_extents){.next_size = FIRST_SIZE, .huge_pages = huge_pages};
+    int failure = pthread_mutex_init(&e->lock, NULL);
+    TN_ASSERT(failure == 0);
+}
+
+void tn_extents_clear(tn_extents *e)
+{
+    while (e->newest != NULL) {
+        tn_table_extent *x = e->newest;
+        e->newest = x->older;
+        int failure = munmap(x->mapping, x->size);
+        TN_ASSERT(failure == 0);
+        tn_free(x);
+    }
+    e->at = NULL;
+    e->left = 0;
+    e->next_size = FIRST_SIZE;
+    atomic_store(&e->used, 0);
+}
+
+void tn_extents_done(tn_extents *e)
+{
+    tn_extents_clear(e);
+    pthread_mutex_destroy(&e->lock);
+}
+
+/* Not more than what the table is to grow by: address space may have a limit, too. Locked. */
+static size_t next_size(const tn_extents *e)
+{
+    const uint64_t used = atomic_load(&e->used);
+    const uint64_t left = e->limit > used ? e->limit - used : 0;
+    if (e->limit == 0 || e->next_size <= left) {
+        return e->next_size;
+    }
+    return left > FIRST_SIZE ? left / TN_CACHE_LINE * TN_CACHE_LINE : FIRST_SIZE;
+}
+
+/* One more extent that holds `bytes`. What is left of the one before stays unused. */
+static tn_status grow(tn_extents *e, size_t bytes, tn_error *err)
+{
+    size_t size = next_size(e);
+    size = size > bytes ? size : bytes;
+    bool huge = e->huge_pages && size >= HUGE_FROM;
+    size_t slack = huge ? HUGE_PAGE : 0;
+    tn_table_extent *x = tn_try_alloc(1, sizeof *x, "an extent of the table", err);
+    if (x == NULL) {
+        return TN_E_MEMORY;
+    }
+    x->size = size + slack;
+    x->mapping = mmap(NULL, x->size, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (x->mapping == MAP_FAILED) {
+        tn_status status =
+            tn_fail(err, TN_E_MEMORY, "out of memory: %zu bytes for rows of the table: %s", x->size,
+                    strerrordesc_np(errno));
+        tn_free(x);
+        return status;
+    }
+    char *start = x->mapping;
+    if (huge) {
+        start += (HUGE_PAGE - (uintptr_t)start % HUGE_PAGE) % HUGE_PAGE;
+        (void)madvise(start, size, MADV_HUGEPAGE); /* a wish: without it rows are only slower */
+    }
+    x->older = e->newest;
+    e->newest = x;
+    e->at = start;
+    e->left = size;
+    e->next_size = e->next_size < LAST_SIZE ? 2 * e->next_size : LAST_SIZE;
+    return TN_OK;
+}
+
+size_t tn_extents_next(tn_extents *e)
+{
+    pthread_mutex_lock(&e->lock);
+    const size_t size = next_size(e);
+    pthread_mutex_unlock(&e->lock);
+    return size;
+}
+
+void tn_extents_charge(tn_extents *e, uint64_t bytes)
+{
+    (void)atomic_fetch_add(&e->used, bytes);
+}
+
+void tn_extents_refund(tn_extents *e, uint64_t bytes)
+{
+    uint64_t before = atomic_fetch_sub(&e->used, bytes);
+    TN_ASSERT(before >= bytes);
+}
+
+tn_status tn_extents_take(tn_extents *e, size_t bytes, void **out, tn_error *err)
+{
+    size_t size = (bytes + TN_CACHE_LINE - 1) / TN_CACHE_LINE * TN_CACHE_LINE;
+    tn_extents_charge(e, size);
+    pthread_mutex_lock(&e->lock);
+    tn_status status = e->left >= size ? TN_OK : grow(e, size, err);
+    if (status == TN_OK) {
+        *out = e->at;
+        e->at += size;
+        e->left -= size;
+    }
+    pthread_mutex_unlock(&e->lock);
+    if (status != TN_OK) {
+        tn_extents_refund(e, size);
+    }
+    return status;
+}

@@ -1,0 +1,305 @@
+/* table.c - the table's life, how its rows are laid out, and its counters. */
+#include "ps/table/table.h"
+
+#include "base/core/alloc.h"
+#include "base/math/rng.h"
+#include "ps/table/tabledef.h"
+
+#include <math.h>
+
+static uint32_t round_up(uint32_t bytes, uint32_t unit)
+{
+    return (bytes + unit - 1) / unit * unit;
+}
+
+/* Rows that nearly fill cache lines are padded to them, so that they touch fewer. Half lines save
+ * less, so less is given for them. */
+static uint32_t stride_of(uint32_t n_floats)
+{
+    enum { OF_LINES = 12, OF_HALF_LINES = 32 };
+    uint32_t bytes = (uint32_t)sizeof(tn_row) + n_floats * (uint32_t)sizeof(float);
+    uint32_t lines = round_up(bytes, TN_CACHE_LINE);
+    uint32_t half_lines = round_up(bytes, TN_CACHE_LINE / 2);
+    if (lines - bytes <= bytes / OF_LINES) {
+        return lines;
+    }
+    return half_lines - bytes <= bytes / OF_HALF_LINES ? half_lines : bytes;
+}
+
+static void plan_segment(const tn_rule *rule, const tn_segment *from, uint64_t seed,
+                         tn_plan_segment *s, uint32_t *n_floats)
+{
+    tn_state spec[TN_STATES_MAX];
+    *s = (tn_plan_segment){.dim = from->dim, .at = from->at, .w = *n_floats, .count = TN_NO_COUNT};
+    s->stream = tn_stream2(seed, TN_RNG_ROW, tn_name64(from->name));
+    *n_floats += from->dim;
+    s->n_states = rule->optim->states(rule->opts, spec);
+    TN_ASSERT(s->n_states <= TN_STATES_MAX);
+    for (uint32_t i = 0; i < s->n_states; i++) {
+        s->state[i] = *n_floats;
+        *n_floats += spec[i].per_row ? 1 : from->dim;
+        s->count = spec[i].count ? i : s->count;
+    }
+}
+
+static bool same_states(const tn_rule *a, const tn_rule *b)
+{
+    tn_state x[TN_STATES_MAX];
+    tn_state y[TN_STATES_MAX];
+    uint32_t n = a->optim->states(a->opts, x);
+    bool same = n == b->optim->states(b->opts, y);
+    for (uint32_t i = 0; same && i < n; i++) {
+        same = x[i].per_row == y[i].per_row && x[i].count == y[i].count;
+    }
+    return same;
+}
+
+/* Lays out the rows of a record by the rules of the first group that picks it. */
+static void plan_record(tn_table *t, uint32_t record, uint64_t seed)
+{
+    const tn_record *r = &t->layout->record[record];
+    tn_plan *plan = &t->plan[record];
+    uint32_t first = t->layout->n_groups;
+    for (uint32_t g = 0; g < t->layout->n_groups; g++) {
+        if (t->layout->group[g].record != record) {
+            continue;
+        }
+        first = first < g ? first : g;
+        for (uint32_t s = 0; s < r->n_segments; s++) {
+            TN_ASSERT(same_states(tn_rule_of(t, first, s), tn_rule_of(t, g, s)));
+        }
+    }
+    uint32_t width = 0;
+    for (uint32_t s = 0; s < r->n_segments && first < t->layout->n_groups; s++) {
+        plan_segment(tn_rule_of(t, first, s), &r->segment[s], seed, &plan->segment[s],
+                     &plan->n_floats);
+        width += r->segment[s].dim;
+    }
+    plan->n_segments = first < t->layout->n_groups ? r->n_segments : 0;
+    plan->stride = stride_of(plan->n_floats);
+    plan->group = first;
+    t->plain = t->plain && width == r->width;
+}
+
+static void plan_rules(tn_table *t)
+{
+    for (uint32_t g = 0; g < t->layout->n_groups; g++) {
+        for (uint32_t s = 0; s < tn_record_of(t->layout, g)->n_segments; s++) {
+            const tn_rule *rule = tn_rule_of(t, g, s);
+            const tn_rule_opts *o = rule->opts;
+            bool dense = o->l2 != 0 && !rule->optim->own_l2 && o->l2_mode == TN_L2_DENSE;
+            t->sweeps = t->sweeps || dense;
+            t->plain = t->plain && tn_rule_plain(rule);
+        }
+    }
+}
+
+static void build(tn_table *t, const tn_table_opts *opts)
+{
+    uint32_t n_records = t->layout->n_records;
+    t->plain = true;
+    plan_rules(t);
+    for (uint32_t r = 0; r < n_records; r++) {
+        plan_record(t, r, opts->seed);
+    }
+    t->together = tn_pushes_together(t);
+    for (uint32_t p = 0; p < TN_PARTITIONS; p++) {
+        tn_partition *part = &t->partition[p];
+        int failure = pthread_mutex_init(&part->lock, NULL);
+        TN_ASSERT(failure == 0);
+        part->shelf = t->shelves + (size_t)p * n_records;
+        for (uint32_t r = 0; r < n_records; r++) {
+            tn_shelf_init(&part->shelf[r], t->plan[r].stride, t->sweeps);
+        }
+    }
+}
+
+tn_status tn_table_new(tn_table **out, const tn_table_opts *opts, tn_error *err)
+{
+    *out = NULL;
+    uint32_t n_records = opts->rules->layout->n_records;
+    tn_table *t = tn_try_alloc(1, sizeof *t, "a table of rows", err);
+    if (t == NULL) {
+        return TN_E_MEMORY;
+    }
+    t->rules = opts->rules;
+    t->layout = opts->rules->layout;
+    tn_hints_init(&t->hints);
+    tn_changes_init(&t->changes);
+    tn_extents_init(&t->extents, opts->huge_pages);
+    t->plan = tn_try_alloc((size_t)n_records + 1, sizeof *t->plan, "layouts of rows", err);
+    t->shelves = t->plan == NULL ? NULL
+                                 : tn_try_alloc((size_t)TN_PARTITIONS * n_records + 1,
+                                                sizeof *t->shelves, "shelves of rows", err);
+    t->partition = t->shelves == NULL
+                       ? NULL
+                       : tn_try_alloc(TN_PARTITIONS, sizeof *t->partition, "partitions", err);
+    if (t->partition == NULL) {
+        tn_table_free(t);
+        return TN_E_MEMORY;
+    }
+    build(t, opts);
+    *out = t;
+    return TN_OK;
+}
+
+void tn_table_clear(tn_table *t)
+{
+    for (size_t s = 0; s < (size_t)TN_PARTITIONS * t->layout->n_records; s++) {
+        tn_shelf_clear(&t->shelves[s], &t->extents);
+    }
+    tn_extents_clear(&t->extents);
+    tn_hints_forget(&t->hints);
+    tn_changes_forget(&t->changes);
+    atomic_store(&t->rows, 0);
+}
+
+void tn_table_free(tn_table *t)
+{
+    if (t == NULL) {
+        return;
+    }
+    if (t->partition != NULL) {
+        tn_table_clear(t);
+        for (uint32_t p = 0; p < TN_PARTITIONS; p++) {
+            pthread_mutex_destroy(&t->partition[p].lock);
+        }
+    }
+    tn_extents_done(&t->extents);
+    tn_hints_done(&t->hints);
+    tn_changes_done(&t->changes);
+    tn_free(t->partition);
+    tn_free(t->shelves);
+    tn_free(t->plan);
+    tn_free(t);
+}
+
+tn_place_in_row tn_table_place(const tn_table *t, uint32_t record, uint32_t segment)
+{
+    TN_ASSERT(record < t->layout->n_records && segment < t->plan[record].n_segments);
+    const tn_plan_segment *s = &t->plan[record].segment[segment];
+    tn_place_in_row place = {.w = s->w, .n_states = s->n_states};
+    for (uint32_t g = 0; g < t->layout->n_groups; g++) {
+        if (t->layout->group[g].record == record) {
+            const tn_rule *rule = tn_rule_of(t, g, segment);
+            (void)rule->optim->states(rule->opts, place.spec);
+            break;
+        }
+    }
+    memcpy(place.state, s->state, sizeof place.state);
+    return place;
+}
+
+uint64_t tn_table_rows(const tn_table *t)
+{
+    return atomic_load(&t->rows);
+}
+
+uint64_t tn_table_bytes(const tn_table *t)
+{
+    return atomic_load(&t->extents.used);
+}
+
+uint64_t tn_table_created(const tn_table *t)
+{
+    return atomic_load(&t->created);
+}
+
+uint64_t tn_table_dropped(const tn_table *t)
+{
+    return atomic_load(&t->dropped);
+}
+
+void tn_table_parts_of(const tn_table *t, tn_table_parts *out)
+{
+    uint64_t n_rows = 0;
+    uint64_t entries = 0;
+    *out = (tn_table_parts){0};
+    for (size_t i = 0; i < (size_t)TN_PARTITIONS * t->layout->n_records; i++) {
+        const tn_shelf *shelf = &t->shelves[i];
+        n_rows += shelf->slab.n_rows;
+        out->rows += (uint64_t)shelf->slab.n_rows * shelf->slab.stride;
+        out->index += tn_index_bytes(&shelf->index, &entries);
+    }
+    out->headers = n_rows * sizeof(tn_row);
+    out->spare = tn_table_bytes(t) - out->rows - out->index;
+    out->load = entries > 0 ? (double)n_rows / (double)entries : 0;
+}
+
+/* ---- a limit ---- */
+
+void tn_table_set_limit(tn_table *t, uint64_t bytes)
+{
+    t->extents.limit = bytes;
+}
+
+uint64_t tn_table_limit(const tn_table *t)
+{
+    return t->extents.limit;
+}
+
+size_t tn_table_next_extent(tn_table *t)
+{
+    return tn_extents_next(&t->extents);
+}
+
+uint32_t tn_table_stride(const tn_table *t, uint32_t group)
+{
+    return tn_plan_of(t, group)->stride;
+}
+
+uint64_t tn_table_aside(const tn_table *t)
+{
+    return atomic_load(&t->changes.aside);
+}
+
+/* Of so many rows, those of the partition that gets most, or nearly; and *share of the partitions
+ * gets any. */
+static uint32_t rows_of_one(tn_range partitions, uint64_t rows, double *share)
+{
+    const double mean = (double)rows / (partitions.to - partitions.from);
+    *share = mean < 1 ? mean : 1;
+    return (uint32_t)fmin(ceil(mean + 3 * sqrt(mean)) + 1, TN_SLAB_ROWS_MAX);
+}
+
+uint64_t tn_table_growth(tn_table *t, tn_range partitions, uint64_t rows)
+{
+    double share = 0;
+    const uint32_t more = rows_of_one(partitions, rows, &share);
+    uint64_t bytes = 0;
+    for (uint32_t p = partitions.from; p < partitions.to; p++) {
+        const tn_shelf *shelf = t->partition[p].shelf;
+        pthread_mutex_lock(&t->partition[p].lock);
+        for (uint32_t r = 0; r < t->layout->n_records; r++) {
+            bytes += tn_slab_growth(&shelf[r].slab, more);
+            bytes += tn_index_growth(&shelf[r].index, more);
+        }
+        pthread_mutex_unlock(&t->partition[p].lock);
+    }
+    return (uint64_t)(share * (double)bytes);
+}
+
+uint64_t tn_table_growth_most(const tn_table *t, tn_range partitions, uint64_t rows)
+{
+    double share = 0;
+    const uint32_t more = rows_of_one(partitions, rows, &share);
+    uint64_t bytes = 0;
+    for (uint32_t r = 0; r < t->layout->n_records; r++) {
+        bytes += tn_slab_growth_most(&t->shelves[r].slab, more) + tn_index_growth_most(more);
+    }
+    return bytes * (partitions.to - partitions.from);
+}
+
+void tn_table_count_groups(tn_table *t, uint64_t *rows)
+{
+    memset(rows, 0, t->layout->n_groups * sizeof *rows);
+    for (size_t i = 0; i < (size_t)TN_PARTITIONS * t->layout->n_records; i++) {
+        pthread_mutex_t *lock = &t->partition[i / t->layout->n_records].lock;
+        const tn_slab *slab = &t->shelves[i].slab;
+        pthread_mutex_lock(lock);
+        for (uint32_t k = 0; k < slab->n_rows; k++) {
+            rows[tn_row_group(tn_slab_at(slab, k))]++;
+        }
+        pthread_mutex_unlock(lock);
+    }
+}

@@ -1,0 +1,138 @@
+/* table.h - the unbounded table of rows: key -> record, by partition.
+ *
+ *     partition p   lock | index: key -> row number | slab: rows that never move
+ *
+ *     row           key group last_seen show click         | wide: w, z, n | deep: w[8], n |
+ *                   24 bytes                                 per segment: weights, then each state
+ *
+ * One probe per key and step serves all segments. A partition (base/keys/keyset.h) is the unit of
+ * locking, of parallel work (the team gets tiles of partitions) and of snapshots. Rows are
+ * created by training pulls only; their first values are a pure function of (seed, segment, key).
+ * All functions may run on several threads at once unless said otherwise.
+ */
+#ifndef TN_PS_TABLE_H
+#define TN_PS_TABLE_H
+
+#include "base/core/error.h"
+#include "base/keys/keyset.h"
+#include "base/thread/team.h"
+#include "ps/optim/rule.h"
+
+#include <stdbool.h>
+
+typedef struct tn_table tn_table;
+
+typedef struct tn_table_opts {
+    const tn_rules *rules; /* must outlive the table */
+    uint64_t seed;
+    bool huge_pages;
+} tn_table_opts;
+
+tn_status tn_table_new(tn_table **out, const tn_table_opts *opts, tn_error *err) TN_MUST_USE;
+void tn_table_free(tn_table *t); /* NULL is fine */
+
+/* rows[keys->at[n]] := the weights of `keys`; missing rows are created. After a failure some may
+ * be, and `rows` is partly written. TN_E_LIMIT, TN_E_MEMORY. */
+tn_status tn_table_pull(tn_table *t, tn_team *team, const tn_keyset *keys, float *rows,
+                        tn_error *err) TN_MUST_USE;
+
+/* The same without creating: a missing row reads as zeros, and missing[i] says so (NULL: not
+ * wanted), or as its first values where missing_init[group], and is not missing then. */
+void tn_table_peek(tn_table *t, tn_team *team, const tn_keyset *keys, const bool *missing_init,
+                   float *rows, bool *missing);
+
+/* Squared L2 norm of the rows' gradients after scale, L2 and value and row clip: the part of the
+ * global clip that rows bring. In double, in keyset order. Rows of `l2_mode: dense` outside the
+ * batch are included; a key without a row counts as if its weights were 0. */
+double tn_table_norm2(tn_table *t, tn_team *team, const tn_keyset *keys, const float *grads,
+                      const tn_push *push);
+
+/* Applies grads (same layout as rows) times `clip`, adds show and click, sets last_seen; then,
+ * where a rule says l2_mode: dense, decays the rows that are not in the batch. A key without a row
+ * is dropped and counted. */
+void tn_table_push(tn_table *t, tn_team *team, const tn_keyset *keys, const float *grads,
+                   const tn_push *push, double clip);
+
+uint64_t tn_table_rows(const tn_table *t);
+uint64_t tn_table_bytes(const tn_table *t);   /* of slabs and indexes */
+uint64_t tn_table_created(const tn_table *t); /* since the table was made */
+uint64_t tn_table_dropped(const tn_table *t); /* gradients for keys without a row */
+
+/* Where those bytes are. Nobody else inside. */
+typedef struct tn_table_parts {
+    uint64_t rows;    /* bytes of rows in use .. */
+    uint64_t headers; /* .. of which key, counts and age */
+    uint64_t index;
+    uint64_t spare; /* room for rows to come, and what leads to the rows */
+    double load;    /* part of the index's entries that is in use */
+} tn_table_parts;
+void tn_table_parts_of(const tn_table *t, tn_table_parts *out);
+
+/* ---- a limit ---- */
+
+/* What tn_table_bytes and copies of rows aside are to stay below; 0: nothing. Rows of a checkpoint
+ * that do not fit are TN_E_MEMORY. Training makes rows none the less: whoever trains looks between
+ * two steps whether the next one fits. Before anything else. */
+void tn_table_set_limit(tn_table *t, uint64_t bytes);
+uint64_t tn_table_limit(const tn_table *t);
+
+/* About the most by which tn_table_bytes grows when these partitions get so many rows more, by
+ * chance some more than others: room comes in chunks, and index blocks of one age split at about
+ * the same time. */
+uint64_t tn_table_growth(tn_table *t, tn_range partitions, uint64_t rows);
+uint64_t tn_table_growth_most(const tn_table *t, tn_range partitions, uint64_t rows); /* ever */
+
+size_t tn_table_next_extent(tn_table *t); /* address space that it takes next, at once */
+uint32_t tn_table_stride(const tn_table *t, uint32_t group); /* bytes of a row */
+uint64_t tn_table_aside(const tn_table *t); /* bytes of rows that stand aside for a cut */
+
+/* How many rows each group of the layout has. */
+void tn_table_count_groups(tn_table *t, uint64_t *rows);
+
+/* One row as snapshots, exports and tests see it. `data` holds per present segment w[dim], then
+ * each state. */
+typedef struct tn_row_view {
+    uint64_t key;
+    uint16_t group;
+    uint16_t present; /* bit i: segment i */
+    uint32_t last_seen;
+    double show, click;
+    const float *data;
+    uint32_t n_floats;
+} tn_row_view;
+
+/* Calls visit for every row of a partition in ascending key order, under its lock. Stops at a
+ * status other than TN_OK. */
+typedef tn_status tn_row_visit(void *arg, const tn_row_view *row, tn_error *err);
+tn_status tn_table_walk(tn_table *t, uint32_t partition, tn_row_visit *visit, void *arg,
+                        tn_error *err) TN_MUST_USE;
+
+/* Puts rows of one partition back under its lock, best in ascending key order. Floats must be
+ * n_floats of a row's record with all segments present, else TN_E_CKPT. Rows may move when one is
+ * removed, so nobody else may be inside then. */
+typedef struct tn_refill {
+    tn_table *t;
+    uint32_t partition;
+    bool fresh; /* it was empty, and keys ascended so far: nothing need be looked for */
+    uint64_t last_key, n;
+    int64_t added;
+} tn_refill;
+void tn_refill_begin(tn_refill *r, tn_table *t, uint32_t partition);
+tn_status tn_refill_add(tn_refill *r, const tn_row_view *view, tn_error *err) TN_MUST_USE;
+tn_status tn_refill_remove(tn_refill *r, uint64_t key, uint16_t group, tn_error *err) TN_MUST_USE;
+void tn_refill_end(tn_refill *r);
+
+/* Adds or replaces a row. */
+tn_status tn_table_restore(tn_table *t, const tn_row_view *row, tn_error *err) TN_MUST_USE;
+void tn_table_clear(tn_table *t); /* nobody else inside */
+
+/* Where segment s of record r and its states lie in `data`. */
+typedef struct tn_place_in_row {
+    uint32_t w;
+    uint32_t state[TN_STATES_MAX];
+    uint32_t n_states;
+    tn_state spec[TN_STATES_MAX];
+} tn_place_in_row;
+tn_place_in_row tn_table_place(const tn_table *t, uint32_t record, uint32_t segment);
+
+#endif

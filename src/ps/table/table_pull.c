@@ -1,0 +1,255 @@
+/* table_pull.c - rows copied out of the table: for training, which creates, and for evaluation. */
+#include "base/math/rng.h"
+#include "ps/table/lookup.h"
+
+/* Fans are the segment's length: a row has no other. */
+static void first_values(const tn_plan_segment *s, const tn_init *init, uint64_t key, float *w)
+{
+    uint64_t stream = tn_stream_next(s->stream, key);
+    tn_init_values(init, stream, s->dim, s->dim, s->dim, w);
+}
+
+static void init_row(const tn_table *t, uint64_t key, uint32_t group, tn_row *row)
+{
+    const tn_plan *plan = tn_plan_of(t, group);
+    for (uint32_t i = 0; i < plan->n_segments; i++) {
+        const tn_plan_segment *s = &plan->segment[i];
+        const tn_rule *rule = tn_rule_of(t, group, i);
+        float *w = row->data + s->w;
+        float *state[TN_STATES_MAX];
+        first_values(s, &rule->init, key, w);
+        tn_states_of(s, row, state);
+        rule->optim->init(rule->opts, s->dim, w, state);
+    }
+}
+
+/* Weights of some rows on their way to the batch. */
+typedef struct copying {
+    tn_row *const *row;
+    const uint32_t *at; /* of each row in `to` */
+    float *to;
+    uint32_t n;
+} copying;
+
+__attribute__((always_inline)) static inline void
+copy_all(const copying *c, const tn_plan_segment *s, const uint32_t dim)
+{
+    for (uint32_t i = 0; i < c->n; i++) {
+        memcpy(c->to + c->at[i] + s->at, c->row[i]->data + s->w, dim * sizeof *c->to);
+    }
+}
+
+/* Sizes that the compiler knows become moves. */
+static void copy_segment(const copying *c, const tn_plan_segment *s)
+{
+    enum { D1 = 1, D8 = 8, D16 = 16, D32 = 32, D64 = 64 };
+    switch (s->dim) {
+    case D1:
+        copy_all(c, s, D1);
+        break;
+    case D8:
+        copy_all(c, s, D8);
+        break;
+    case D16:
+        copy_all(c, s, D16);
+        break;
+    case D32:
+        copy_all(c, s, D32);
+        break;
+    case D64:
+        copy_all(c, s, D64);
+        break;
+    default:
+        copy_all(c, s, s->dim);
+        break;
+    }
+}
+
+static void copy_weights(const tn_plan *plan, const copying *c)
+{
+    for (uint32_t i = 0; i < plan->n_segments; i++) {
+        copy_segment(c, &plan->segment[i]);
+    }
+}
+
+/* Of keys whose rows may be laid out differently, those with the same record together. */
+static void copy_run(const tn_table_job *job, tn_range run, tn_row *const *row)
+{
+    const tn_keyset *keys = job->keys;
+    for (uint32_t from = run.from; from < run.to;) {
+        const tn_plan *plan = tn_plan_of(job->t, keys->group[from]);
+        uint32_t to = job->t->layout->n_records == 1 ? run.to : from + 1;
+        while (to < run.to && tn_plan_of(job->t, keys->group[to]) == plan) {
+            to++;
+        }
+        copy_weights(plan, &(copying){.row = row + (from - run.from),
+                                      .at = keys->at + from,
+                                      .to = job->rows,
+                                      .n = to - from});
+        from = to;
+    }
+}
+
+/* A keyset holds a key once; should one not, both get the same row. */
+static tn_status create_row(tn_table_job *job, uint32_t tile, uint32_t k, tn_row **out,
+                            tn_error *err)
+{
+    tn_table *t = job->t;
+    uint64_t key = job->keys->key[k];
+    uint16_t group = job->keys->group[k];
+    tn_shelf *shelf = tn_shelf_of(t, key, group);
+    uint32_t number = 0;
+    *out = tn_shelf_find(shelf, key, group, &number);
+    if (*out == NULL) {
+        TN_TRY(tn_shelf_add(shelf, &t->extents, key, group, out, err));
+        init_row(t, key, group, *out);
+        tn_changes_note_new(t, key, *out);
+        job->created[tile]++;
+    }
+    return TN_OK;
+}
+
+/* Asks for what rows to come are written to. */
+static uint32_t fetch_new(const tn_table_job *job, tn_range run, tn_row *const *row)
+{
+    uint32_t n = 0;
+    for (uint32_t k = run.from; k < run.to; k++) {
+        if (row[k - run.from] != NULL) {
+            continue;
+        }
+        uint64_t key = job->keys->key[k];
+        const tn_shelf *shelf = tn_shelf_of(job->t, key, job->keys->group[k]);
+        const tn_index_block *block = tn_index_block_of(&shelf->index, tn_index_hash(key));
+        if (block != NULL) {
+            __builtin_prefetch(block, 1);
+        }
+        if (shelf->slab.n_rows < shelf->slab.capacity) {
+            __builtin_prefetch(tn_slab_at(&shelf->slab, shelf->slab.n_rows), 1);
+        }
+        n++;
+    }
+    return n;
+}
+
+static tn_status pull_run(tn_table_job *job, uint32_t tile, tn_range run, tn_error *err)
+{
+    tn_row *row[TN_LOOK_KEYS];
+    tn_look_up(job->t, job->keys, run, false, row);
+    uint32_t missing = fetch_new(job, run, row);
+    for (uint32_t k = run.from; k < run.to && missing > 0; k++) {
+        if (row[k - run.from] == NULL) {
+            TN_TRY(create_row(job, tile, k, &row[k - run.from], err));
+        }
+    }
+    copy_run(job, run, row);
+    if (job->hint != NULL) {
+        memcpy(job->hint->row + run.from, row, (run.to - run.from) * sizeof(tn_row *));
+    }
+    return TN_OK;
+}
+
+/* The first failure of a job is the one that is told. */
+static void fail_job(tn_table_job *job, tn_status status, const tn_error *err)
+{
+    if (!atomic_exchange(&job->failed, true)) {
+        job->status = status;
+        if (job->err != NULL) {
+            *job->err = *err;
+        }
+    }
+}
+
+static void pull_tile(void *arg, uint32_t tile)
+{
+    tn_table_job *job = arg;
+    tn_table *t = job->t;
+    tn_range all = tn_tile_keys(job->keys, tile);
+    tn_status status = TN_OK;
+    tn_error err;
+    tn_tile_lock(t, job->keys, tile, false);
+    tn_tile_fetch(t, job->keys, tile);
+    for (uint32_t i = 0; i < tn_tile_count(all.to - all.from, TN_LOOK_KEYS) && status == TN_OK;
+         i++) {
+        status = pull_run(job, tile, tn_look_run(all, i), &err);
+    }
+    tn_tile_unlock(t, job->keys, tile, false);
+    if (job->created[tile] > 0) {
+        atomic_fetch_add(&t->rows, job->created[tile]);
+        atomic_fetch_add(&t->created, job->created[tile]);
+    }
+    if (status != TN_OK) {
+        fail_job(job, status, &err);
+    }
+}
+
+tn_status tn_table_pull(tn_table *t, tn_team *team, const tn_keyset *keys, float *rows,
+                        tn_error *err)
+{
+    TN_ASSERT(keys->owners->n_partitions == TN_PARTITIONS);
+    tn_table_job job = {.t = t, .keys = keys, .err = err};
+    job.rows = rows;
+    if (!t->sweeps) {
+        TN_TRY(tn_hints_write(&t->hints, keys, &job.hint, err));
+    }
+    tn_team_run(team, TN_TABLE_TILES, pull_tile, &job);
+    tn_status status = atomic_load(&job.failed) ? job.status : TN_OK;
+    tn_hints_release(&t->hints, job.hint, status == TN_OK);
+    return status;
+}
+
+/* What a row would hold if it were created now. */
+static void first_weights(const tn_table *t, uint64_t key, uint32_t group, float *to)
+{
+    const tn_plan *plan = tn_plan_of(t, group);
+    for (uint32_t i = 0; i < plan->n_segments; i++) {
+        const tn_plan_segment *s = &plan->segment[i];
+        first_values(s, &tn_rule_of(t, group, i)->init, key, to + s->at);
+    }
+}
+
+static void peek_run(const tn_table_job *job, tn_range run)
+{
+    tn_row *row[TN_LOOK_KEYS];
+    const tn_table *t = job->t;
+    const tn_keyset *keys = job->keys;
+    tn_look_up(t, keys, run, false, row);
+    for (uint32_t k = run.from; k < run.to; k++) {
+        tn_row *r = row[k - run.from];
+        uint32_t group = keys->group[k];
+        float *to = job->rows + keys->at[k];
+        bool zero = r == NULL && !(job->missing_init != NULL && job->missing_init[group]);
+        if (job->missing != NULL) {
+            job->missing[k] = zero;
+        }
+        if (r != NULL) {
+            copy_weights(tn_plan_of(t, group),
+                         &(copying){.row = &r, .at = keys->at + k, .to = job->rows, .n = 1});
+        } else if (zero) {
+            memset(to, 0, tn_record_of(t->layout, group)->width * sizeof *to);
+        } else {
+            first_weights(t, keys->key[k], group, to);
+        }
+    }
+}
+
+static void peek_tile(void *arg, uint32_t tile)
+{
+    tn_table_job *job = arg;
+    tn_range all = tn_tile_keys(job->keys, tile);
+    tn_tile_lock(job->t, job->keys, tile, false);
+    tn_tile_fetch(job->t, job->keys, tile);
+    for (uint32_t i = 0; i < tn_tile_count(all.to - all.from, TN_LOOK_KEYS); i++) {
+        peek_run(job, tn_look_run(all, i));
+    }
+    tn_tile_unlock(job->t, job->keys, tile, false);
+}
+
+void tn_table_peek(tn_table *t, tn_team *team, const tn_keyset *keys, const bool *missing_init,
+                   float *rows, bool *missing)
+{
+    TN_ASSERT(keys->owners->n_partitions == TN_PARTITIONS);
+    tn_table_job job = {.t = t, .keys = keys, .missing_init = missing_init};
+    job.rows = rows;
+    job.missing = missing;
+    tn_team_run(team, TN_TABLE_TILES, peek_tile, &job);
+}

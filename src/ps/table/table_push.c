@@ -1,0 +1,260 @@
+/* table_push.c - gradients into the table: their norm, the update of the batch's rows, and the
+ * sweep that brings L2 to all others where a rule says l2_mode: dense. */
+#include "base/core/compiler.h"
+#include "ps/optim/sum_squares.h"
+#include "ps/table/lookup.h"
+
+/* What one tile hands from call to call. */
+typedef struct scratch {
+    tn_row *row[TN_LOOK_KEYS];
+    float g[TN_DIM_MAX];
+} scratch;
+
+TN_HOT static double push_square_sum(size_t n, const float *x)
+{
+    return tn_square_sum(n, x);
+}
+
+static void look_up(const tn_table_job *job, tn_range run, tn_row **row)
+{
+    if (job->hint != NULL) {
+        tn_look_up_hinted(job->t, job->keys, run, job->hint->row, row);
+    } else {
+        tn_look_up(job->t, job->keys, run, job->t->sweeps, row);
+    }
+}
+
+static bool is_swept(const tn_rule *rule)
+{
+    const tn_rule_opts *o = tn_rule_common(rule);
+    return o->l2 != 0 && o->l2_mode == TN_L2_DENSE && !rule->optim->own_l2;
+}
+
+/* Squared norm of one key's gradients; row may be NULL. */
+static double key_norm2(const tn_table_job *job, uint32_t k, const tn_row *row, scratch *s)
+{
+    const tn_table *t = job->t;
+    uint32_t group = job->keys->group[k];
+    const tn_plan *plan = tn_plan_of(t, group);
+    double sum = 0;
+    for (uint32_t i = 0; i < plan->n_segments; i++) {
+        const tn_plan_segment *seg = &plan->segment[i];
+        tn_trained x = {
+            .n = seg->dim,
+            .w = row != NULL ? row->data + seg->w : NULL,
+            .grad = job->grads + job->keys->at[k] + seg->at,
+            .show = job->keys->show[k],
+            .is_row = true,
+        };
+        sum += tn_rule_grad(tn_rule_of(t, group, i), job->push, &x, 1, s->g);
+    }
+    return sum;
+}
+
+/* Squared norm of a swept row outside the batch: of l2 * w alone. */
+static double swept_norm2(const tn_table_job *job, const tn_row *row, scratch *s)
+{
+    const tn_plan *plan = tn_plan_of(job->t, tn_row_group(row));
+    double sum = 0;
+    for (uint32_t i = 0; i < plan->n_segments; i++) {
+        const tn_plan_segment *seg = &plan->segment[i];
+        const tn_rule *rule = tn_rule_of(job->t, tn_row_group(row), i);
+        if (is_swept(rule)) {
+            tn_trained x = {.n = seg->dim, .w = row->data + seg->w, .is_row = true};
+            sum += tn_rule_grad(rule, job->push, &x, 1, s->g);
+        }
+    }
+    return sum;
+}
+
+/* One update of a segment; grad is NULL for a row outside the batch. */
+static void update_segment(const tn_table_job *job, tn_row *row, uint32_t segment,
+                           const tn_trained *x, float *g)
+{
+    uint32_t group = tn_row_group(row);
+    const tn_plan_segment *seg = &tn_plan_of(job->t, group)->segment[segment];
+    const tn_rule *rule = tn_rule_of(job->t, group, segment);
+    const tn_push *push = job->push;
+    tn_update u = {
+        .lr = tn_rule_common(rule)->lr * push->lr_factor,
+        .t = push->step + 1,
+        .step = push->step + 1,
+    };
+    float *state[TN_STATES_MAX];
+    tn_states_of(seg, row, state);
+    if (seg->count != TN_NO_COUNT) {
+        uint32_t count = tn_row_word(state[seg->count]);
+        count += count < UINT32_MAX;
+        tn_row_set_word(state[seg->count], count);
+        u.t = count;
+    }
+    if (job->clip == 1 && x->grad != NULL && (job->t->plain || tn_rule_plain(rule))) {
+        tn_rule_update(rule, &u, seg->dim, row->data + seg->w, state, x->grad);
+        return;
+    }
+    (void)tn_rule_grad(rule, push, x, job->clip, g);
+    tn_rule_update(rule, &u, seg->dim, row->data + seg->w, state, g);
+}
+
+static void update_key(const tn_table_job *job, uint32_t k, tn_row *row, scratch *s)
+{
+    const tn_keyset *keys = job->keys;
+    const tn_plan *plan = tn_plan_of(job->t, tn_row_group(row));
+    tn_row_touch(job, k, row);
+    for (uint32_t i = 0; i < plan->n_segments; i++) {
+        const tn_plan_segment *seg = &plan->segment[i];
+        tn_trained x = {
+            .n = seg->dim,
+            .w = row->data + seg->w,
+            .grad = job->grads + keys->at[k] + seg->at,
+            .show = keys->show[k],
+            .is_row = true,
+        };
+        update_segment(job, row, i, &x, s->g);
+    }
+}
+
+static void update_swept(const tn_table_job *job, tn_row *row, scratch *s)
+{
+    const tn_plan *plan = tn_plan_of(job->t, tn_row_group(row));
+    for (uint32_t i = 0; i < plan->n_segments; i++) {
+        const tn_plan_segment *seg = &plan->segment[i];
+        if (is_swept(tn_rule_of(job->t, tn_row_group(row), i))) {
+            tn_trained x = {.n = seg->dim, .w = row->data + seg->w, .is_row = true};
+            update_segment(job, row, i, &x, s->g);
+        }
+    }
+}
+
+/* Every row of a tile that the look-ups have not marked; forgets the marks. Returns the squared
+ * norm if it is only asked for. */
+static double sweep(const tn_table_job *job, uint32_t tile, bool update, scratch *s)
+{
+    uint32_t n_records = job->t->layout->n_records;
+    uint32_t n_shelves = TN_TILE_PARTITIONS * n_records;
+    tn_shelf *shelf = job->t->shelves + (size_t)tile * n_shelves;
+    double sum = 0;
+    for (uint32_t i = 0; i < n_shelves; i++, shelf++) {
+        for (uint32_t number = 0; number < shelf->slab.n_rows; number++) {
+            tn_row *row = tn_slab_at(&shelf->slab, number);
+            if (tn_shelf_is_marked(shelf, number)) {
+                continue;
+            }
+            if (update) {
+                if (job->watched) {
+                    uint64_t key = tn_row_key(row, tile * TN_TILE_PARTITIONS + i / n_records);
+                    tn_changes_note(job->t, &key, &row, 1);
+                }
+                update_swept(job, row, s);
+            } else {
+                sum += swept_norm2(job, row, s);
+            }
+        }
+        tn_shelf_unmark(shelf);
+    }
+    return sum;
+}
+
+/* Without L2, scales and clips the norm is that of the gradients as they lie. */
+static void plain_norm_tile(void *arg, uint32_t tile)
+{
+    tn_table_job *job = arg;
+    tn_range all = tn_tile_keys(job->keys, tile);
+    uint32_t from = job->keys->at[all.from];
+    job->norm2[tile] = push_square_sum(job->keys->at[all.to] - from, job->grads + from);
+}
+
+static void norm_tile(void *arg, uint32_t tile)
+{
+    tn_table_job *job = arg;
+    const tn_table *t = job->t;
+    tn_range all = tn_tile_keys(job->keys, tile);
+    scratch s;
+    double sum = 0;
+    tn_tile_lock(t, job->keys, tile, t->sweeps);
+    for (uint32_t i = 0; i < tn_tile_count(all.to - all.from, TN_LOOK_KEYS); i++) {
+        tn_range run = tn_look_run(all, i);
+        look_up(job, run, s.row);
+        for (uint32_t k = run.from; k < run.to; k++) {
+            sum += key_norm2(job, k, s.row[k - run.from], &s);
+        }
+    }
+    job->norm2[tile] = sum + (t->sweeps ? sweep(job, tile, false, &s) : 0);
+    tn_tile_unlock(t, job->keys, tile, t->sweeps);
+}
+
+double tn_table_norm2(tn_table *t, tn_team *team, const tn_keyset *keys, const float *grads,
+                      const tn_push *push)
+{
+    TN_ASSERT(keys->owners->n_partitions == TN_PARTITIONS);
+    tn_table_job job = {.t = t, .keys = keys, .grads = grads, .push = push, .clip = 1};
+    job.hint = t->plain ? NULL : tn_hints_read(&t->hints, keys);
+    tn_team_run(team, TN_TABLE_TILES, t->plain ? plain_norm_tile : norm_tile, &job);
+    tn_hints_release(&t->hints, job.hint, true);
+    double sum = 0;
+    for (uint32_t i = 0; i < TN_TABLE_TILES; i++) {
+        sum += job.norm2[i];
+    }
+    return sum;
+}
+
+/* Returns how many keys have no row. */
+static uint32_t push_run(const tn_table_job *job, tn_range run, scratch *s)
+{
+    uint32_t dropped = 0;
+    look_up(job, run, s->row);
+    if (job->watched) {
+        tn_changes_note(job->t, job->keys->key + run.from, s->row, run.to - run.from);
+    }
+    if (job->clip == 1 && job->t->together) {
+        return tn_push_together(job, run, s->row);
+    }
+    for (uint32_t k = run.from; k < run.to; k++) {
+        tn_row *row = s->row[k - run.from];
+        if (row != NULL) {
+            update_key(job, k, row, s);
+        } else {
+            dropped++;
+        }
+    }
+    return dropped;
+}
+
+static void push_tile(void *arg, uint32_t tile)
+{
+    tn_table_job *job = arg;
+    tn_table *t = job->t;
+    tn_range all = tn_tile_keys(job->keys, tile);
+    scratch s;
+    uint32_t dropped = 0;
+    tn_tile_lock(t, job->keys, tile, t->sweeps);
+    if (job->hint == NULL) {
+        tn_tile_fetch(t, job->keys, tile);
+    }
+    for (uint32_t i = 0; i < tn_tile_count(all.to - all.from, TN_LOOK_KEYS); i++) {
+        dropped += push_run(job, tn_look_run(all, i), &s);
+    }
+    if (t->sweeps) {
+        (void)sweep(job, tile, true, &s);
+    }
+    tn_tile_unlock(t, job->keys, tile, t->sweeps);
+    if (dropped > 0) {
+        atomic_fetch_add(&t->dropped, dropped);
+    }
+}
+
+void tn_table_push(tn_table *t, tn_team *team, const tn_keyset *keys, const float *grads,
+                   const tn_push *push, double clip)
+{
+    TN_ASSERT(keys->owners->n_partitions == TN_PARTITIONS);
+    TN_ASSERT(push->day <= TN_ROW_DAY_MAX);
+    tn_table_job job = {.t = t, .keys = keys, .grads = grads, .push = push, .clip = clip};
+    job.watched = tn_changes_watched(&t->changes);
+    job.seen = t->changes.stamp << TN_ROW_STAMP_SHIFT | push->day;
+    if (job.watched) {
+        tn_changes_wait(t, keys->n);
+    }
+    job.hint = tn_hints_read(&t->hints, keys);
+    tn_team_run(team, TN_TABLE_TILES, push_tile, &job);
+    tn_hints_release(&t->hints, job.hint, true);
+}

@@ -1,0 +1,353 @@
+/* table_snapshot.c - see table_snapshot.h. A walk copies the untouched rows of a partition as they
+ * lie, some thousand under one lock, takes over the copies of the touched ones, and sorts them all
+ * behind the lock. A row may be copied by the walk first and be touched before the walk is done:
+ * then there are two equal copies. */
+#include "ps/table/table_snapshot.h"
+
+#include "base/core/alloc.h"
+#include "ps/table/rowsort.h"
+#include "ps/table/tabledef.h"
+
+enum {
+    ROWS_LOCKED = 512,    /* copied under one lock: a push waits for some 50 us, if nobody takes the
+                           * walker's processor just then */
+    ASIDE_MIN = 64 << 20, /* bytes */
+    ASIDE_LEAST = 1 << 20,
+    ASIDE_SHARE = 4,                 /* of the table: one in .. */
+    CUTS_MAX = TN_ROW_STAMP_MAX - 1, /* until a stamp may come again */
+    FETCH_AHEAD = 16,                /* rows */
+};
+
+struct tn_cut {
+    tn_table *t;
+    bool delta;
+    uint64_t rows, bytes;
+    uint32_t walked;     /* partitions */
+    uint32_t *n_rows;    /* at the cut: [partition][record] */
+    tn_row_bytes copied; /* rows of the partition that is walked */
+    tn_row_entry *entry;
+    size_t entries_max;
+};
+
+tn_status tn_table_track(tn_table *t, tn_error *err)
+{
+    tn_changes *c = &t->changes;
+    TN_ASSERT(!c->open);
+    TN_TRY(tn_changes_need(c, err));
+    if (!c->tracking) {
+        c->tracking = true;
+        c->stamp = c->stamp % TN_ROW_STAMP_MAX + 1;
+        c->cuts++;
+        atomic_store(&c->watched, true);
+    }
+    return TN_OK;
+}
+
+bool tn_table_knows_changes(const tn_table *t)
+{
+    return t->changes.tracking && !atomic_load(&t->changes.forgot);
+}
+
+/* ---- beginning ---- */
+
+/* All but today's, so that a stamp that comes again is on no row. Seldom: complete walks do the
+ * same.
+ */
+static void take_stamps_off(tn_table *t)
+{
+    for (uint32_t s = 0; s < TN_PARTITIONS * t->layout->n_records; s++) {
+        const tn_slab *slab = &t->shelves[s].slab;
+        for (uint32_t i = 0; i < slab->n_rows; i++) {
+            tn_row *row = tn_slab_at(slab, i);
+            if (tn_row_stamp(row) != t->changes.stamp) {
+                tn_row_set_stamp(row, 0);
+            }
+        }
+    }
+    t->changes.cuts = 0;
+}
+
+static void open_partition(tn_cut *cut, uint32_t p)
+{
+    const tn_table *t = cut->t;
+    tn_part_changes *part = &t->changes.part[p];
+    uint32_t n_records = t->layout->n_records;
+    pthread_mutex_lock(&t->partition[p].lock);
+    for (uint32_t r = 0; r < n_records; r++) {
+        cut->n_rows[(size_t)p * n_records + r] = t->partition[p].shelf[r].slab.n_rows;
+    }
+    TN_ASSERT(part->aside.size == 0 && part->due.n == 0);
+    if (cut->delta) {
+        tn_row_list swap = part->due;
+        part->due = part->touched;
+        part->touched = swap;
+        cut->bytes += part->due.bytes;
+    }
+    tn_row_list_clear(&part->touched);
+    part->open = true;
+    part->lost = false;
+    pthread_mutex_unlock(&t->partition[p].lock);
+}
+
+/* What copies may take: also not more than what the table's limit leaves. */
+static uint64_t aside_max(const tn_table *t)
+{
+    const uint64_t bytes = tn_table_bytes(t);
+    const uint64_t share = bytes / ASIDE_SHARE;
+    const uint64_t most = share > ASIDE_MIN ? share : ASIDE_MIN;
+    const uint64_t left = t->extents.limit > bytes ? t->extents.limit - bytes : 0;
+    if (t->extents.limit == 0 || left >= most) {
+        return most;
+    }
+    return left > ASIDE_LEAST ? left : ASIDE_LEAST;
+}
+
+tn_status tn_cut_open(tn_cut **out, tn_table *t, bool delta, tn_error *err)
+{
+    *out = NULL;
+    tn_changes *c = &t->changes;
+    TN_ASSERT(!c->open && (!delta || tn_table_knows_changes(t)));
+    TN_TRY(tn_changes_need(c, err));
+    tn_cut *cut = tn_try_alloc(1, sizeof *cut, "a cut of the table", err);
+    if (cut == NULL) {
+        return TN_E_MEMORY;
+    }
+    cut->t = t;
+    cut->delta = delta;
+    size_t n_shelves = (size_t)TN_PARTITIONS * t->layout->n_records;
+    cut->n_rows = tn_try_alloc(n_shelves + 1, sizeof *cut->n_rows, "a cut of the table", err);
+    if (cut->n_rows == NULL) {
+        tn_free(cut);
+        return TN_E_MEMORY;
+    }
+    if (c->cuts >= CUTS_MAX) {
+        take_stamps_off(t);
+    }
+    c->cuts++;
+    c->before = c->stamp;
+    c->stamp = c->stamp % TN_ROW_STAMP_MAX + 1;
+    c->delta = delta;
+    cut->rows = tn_table_rows(t);
+    cut->bytes = delta ? 0 : tn_table_bytes(t);
+    c->aside_max = aside_max(t);
+    for (uint32_t p = 0; p < TN_PARTITIONS; p++) {
+        open_partition(cut, p);
+    }
+    atomic_store(&c->forgot, false);
+    pthread_mutex_lock(&c->lock);
+    c->open = true;
+    pthread_mutex_unlock(&c->lock);
+    atomic_store(&c->watched, true);
+    *out = cut;
+    return TN_OK;
+}
+
+/* ---- the end ---- */
+
+/* What stands aside is the caller's then; the partition may change as it likes. Locked. */
+static tn_row_bytes take_aside(tn_part_changes *part)
+{
+    tn_row_bytes aside = part->aside;
+    part->aside = (tn_row_bytes){0};
+    tn_row_list_clear(&part->due);
+    part->open = false;
+    return aside;
+}
+
+void tn_cut_close(tn_cut *cut)
+{
+    if (cut == NULL) {
+        return;
+    }
+    tn_table *t = cut->t;
+    tn_changes *c = &t->changes;
+    for (uint32_t p = 0; p < TN_PARTITIONS; p++) {
+        pthread_mutex_lock(&t->partition[p].lock);
+        tn_row_bytes aside = take_aside(&c->part[p]);
+        pthread_mutex_unlock(&t->partition[p].lock);
+        tn_free(aside.data);
+        atomic_fetch_sub(&c->aside, aside.size);
+    }
+    if (!c->tracking) {
+        atomic_store(&c->watched, false);
+    }
+    pthread_mutex_lock(&c->lock);
+    c->open = false;
+    if (!cut->delta && cut->walked == TN_PARTITIONS) {
+        c->cuts = 0;
+    }
+    pthread_cond_broadcast(&c->less);
+    pthread_mutex_unlock(&c->lock);
+    tn_free(cut->copied.data);
+    tn_free(cut->entry);
+    tn_free(cut->n_rows);
+    tn_free(cut);
+}
+
+uint64_t tn_cut_rows(const tn_cut *c)
+{
+    return c->rows;
+}
+
+uint64_t tn_cut_bytes(const tn_cut *c)
+{
+    return c->bytes;
+}
+
+/* ---- one partition ---- */
+
+static tn_status no_room(tn_error *err)
+{
+    return tn_fail(err, TN_E_MEMORY, "out of memory: copies of rows that are being saved");
+}
+
+/* A row that nobody has touched since the cut; of one that was there is a copy aside. */
+static bool copy_row(tn_cut *cut, const tn_row *row)
+{
+    const tn_changes *c = &cut->t->changes;
+    if (tn_row_stamp(row) == c->stamp) {
+        return true;
+    }
+    return tn_row_bytes_add(&cut->copied, row, tn_plan_of(cut->t, tn_row_group(row))->stride);
+}
+
+static size_t most_bytes(const tn_cut *cut, uint32_t p)
+{
+    const tn_table *t = cut->t;
+    size_t bytes = 0;
+    if (cut->delta) {
+        return (size_t)t->changes.part[p].due.bytes;
+    }
+    for (uint32_t r = 0; r < t->layout->n_records; r++) {
+        bytes += (size_t)cut->n_rows[(size_t)p * t->layout->n_records + r] * t->plan[r].stride;
+    }
+    return bytes;
+}
+
+/* The same for a run of rows of a full cut, for which there is room. Old stamps are taken off as it
+ * passes. Locked. */
+static void copy_run(tn_cut *cut, const tn_slab *slab, tn_range run)
+{
+    const uint32_t stamp = cut->t->changes.stamp;
+    char *to = cut->copied.data + cut->copied.size;
+    for (uint32_t k = run.from; k < run.to; k++) {
+        tn_row *row = tn_slab_at(slab, k);
+        uint32_t has = tn_row_stamp(row);
+        if (has == stamp) {
+            continue;
+        }
+        if (has != 0) {
+            tn_row_set_stamp(row, 0);
+        }
+        memcpy(to, row, slab->stride);
+        to += slab->stride;
+    }
+    cut->copied.size = (size_t)(to - cut->copied.data);
+    TN_ASSERT(cut->copied.size <= cut->copied.most);
+}
+
+static void copy_shelf(tn_cut *cut, uint32_t p, uint32_t record)
+{
+    tn_partition *part = &cut->t->partition[p];
+    uint32_t n = cut->n_rows[(size_t)p * cut->t->layout->n_records + record];
+    for (uint32_t i = 0; i < tn_tile_count(n, ROWS_LOCKED); i++) {
+        pthread_mutex_lock(&part->lock);
+        copy_run(cut, &part->shelf[record].slab, tn_tile(n, ROWS_LOCKED, i));
+        pthread_mutex_unlock(&part->lock);
+    }
+}
+
+static tn_status copy_due(tn_cut *cut, uint32_t p, tn_error *err)
+{
+    const tn_row_list *due = &cut->t->changes.part[p].due; /* nobody else writes it */
+    bool good = true;
+    for (uint32_t i = 0; i < tn_tile_count(due->n, ROWS_LOCKED) && good; i++) {
+        tn_range run = tn_tile(due->n, ROWS_LOCKED, i);
+        pthread_mutex_lock(&cut->t->partition[p].lock);
+        for (uint32_t k = run.from; k < run.to && good; k++) {
+            if (due->n - k > FETCH_AHEAD) { /* they lie anywhere */
+                const char *soon = (const char *)due->row[k + FETCH_AHEAD];
+                __builtin_prefetch(soon);
+                __builtin_prefetch(soon + TN_CACHE_LINE);
+            }
+            good = copy_row(cut, due->row[k]);
+        }
+        pthread_mutex_unlock(&cut->t->partition[p].lock);
+    }
+    return good ? TN_OK : no_room(err);
+}
+
+/* Lists rows of a partition that lie one behind the other; with out NULL only counts. */
+static size_t list_rows(const tn_table *t, uint32_t p, const tn_row_bytes *b, tn_row_entry *out)
+{
+    size_t n = 0;
+    for (size_t at = 0; at < b->size; n++) {
+        const tn_row *row = (const tn_row *)(const void *)(b->data + at);
+        if (out != NULL) {
+            out[n] = (tn_row_entry){tn_row_key(row, p), row};
+        }
+        at += tn_plan_of(t, tn_row_group(row))->stride;
+    }
+    return n;
+}
+
+static bool same_row(const tn_row_entry *a, const tn_row_entry *b)
+{
+    return a->key == b->key && tn_row_group(a->row) == tn_row_group(b->row);
+}
+
+static tn_status visit_rows(tn_cut *cut, uint32_t p, const tn_row_bytes *aside, tn_row_visit *visit,
+                            void *arg, tn_error *err)
+{
+    const tn_table *t = cut->t;
+    size_t n_copied = list_rows(t, p, &cut->copied, NULL);
+    size_t n = n_copied + list_rows(t, p, aside, NULL);
+    if (n == 0) {
+        return TN_OK;
+    }
+    if (2 * n > cut->entries_max) {
+        tn_free(cut->entry);
+        cut->entries_max = 0;
+        cut->entry = tn_try_alloc(3 * n, sizeof *cut->entry, "rows in key order", err);
+        if (cut->entry == NULL) {
+            return TN_E_MEMORY;
+        }
+        cut->entries_max = 3 * n;
+    }
+    (void)list_rows(t, p, &cut->copied, cut->entry);
+    (void)list_rows(t, p, aside, cut->entry + n_copied);
+    const tn_row_entry *sorted = tn_rows_sort(cut->entry, n);
+    for (size_t i = 0; i < n; i++) {
+        if (i == 0 || !same_row(&sorted[i], &sorted[i - 1])) {
+            tn_row_view view = tn_view_of(t, sorted[i].key, sorted[i].row);
+            TN_TRY(visit(arg, &view, err));
+        }
+    }
+    return TN_OK;
+}
+
+tn_status tn_cut_walk(tn_cut *cut, uint32_t p, tn_row_visit *visit, void *arg, tn_error *err)
+{
+    tn_table *t = cut->t;
+    TN_ASSERT(p < TN_PARTITIONS);
+    cut->copied.size = 0;
+    if (!tn_row_bytes_reserve(&cut->copied, most_bytes(cut, p))) {
+        return no_room(err);
+    }
+    if (cut->delta) {
+        TN_TRY(copy_due(cut, p, err));
+    } else {
+        for (uint32_t r = 0; r < t->layout->n_records; r++) {
+            copy_shelf(cut, p, r);
+        }
+    }
+    pthread_mutex_lock(&t->partition[p].lock);
+    bool lost = t->changes.part[p].lost;
+    tn_row_bytes aside = take_aside(&t->changes.part[p]);
+    pthread_mutex_unlock(&t->partition[p].lock);
+    tn_status status = lost ? no_room(err) : visit_rows(cut, p, &aside, visit, arg, err);
+    tn_free(aside.data);
+    tn_changes_refund(&t->changes, aside.size);
+    cut->walked++;
+    return status;
+}

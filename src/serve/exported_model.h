@@ -1,0 +1,88 @@
+/* exported_model.h - an export directory, opened to score: everything that scorers share and nobody
+ * changes.
+ *
+ *     EXPORT.json        sizes and crcs of the files
+ *     model.json         slots, transforms, inputs, nodes       -> schema, inputs, nodes
+ *     dense.safetensors  the weights of the nodes               -> params
+ *     dict.tnd           key -> row                             -> dict
+ *
+ * All of them must hold one model_id. The directory is hostile: names, shapes and numbers are
+ * checked before anything is built from them, and a graph is built once to see that it can be.
+ * After opening a bundle is read by any number of threads, but scorers are made one at a time.
+ */
+#ifndef TN_SERVE_EXPORTED_MODEL_H
+#define TN_SERVE_EXPORTED_MODEL_H
+
+#include "base/codec/json.h"
+#include "base/keys/init.h"
+#include "config/diag.h"
+#include "io/dict/dict_deltas.h"
+#include "io/schema/schema.h"
+#include "nn/graph/graph.h"
+
+/* One entry of "inputs". */
+typedef struct tn_bundle_input {
+    const char *name;
+    bool numeric;
+    uint32_t cols;
+    uint32_t n; /* slots */
+    const tn_embed_slot *slot;
+} tn_bundle_input;
+
+/* What the rows of one share group hold, and where the dictionary has it. */
+typedef struct tn_bundle_group {
+    tn_record record;
+    uint32_t in_dict;                  /* the dictionary's number of the group, in every layer */
+    uint32_t segment[TN_SEGMENTS_MAX]; /* the dictionary's numbers of the record's segments */
+    bool missing_init;                 /* a key without a row reads as first values */
+    tn_init init[TN_SEGMENTS_MAX];
+} tn_bundle_group;
+
+typedef struct tn_bundle {
+    tn_arena *arena;
+    char model_id[33];
+    uint64_t step;
+    const tn_schema *schema; /* of rows that are scored */
+    tn_data_opts data;
+    uint64_t seed; /* of first values */
+    uint32_t n_inputs;
+    tn_bundle_input *input;
+    tn_bundle_group *group; /* per group of the schema */
+    bool *used;             /* per slot: some input takes it */
+    const tn_json *nodes;
+    const char *logit;
+    const char *pctr;
+    tn_params *params;
+    tn_dict_stack dict;
+    tn_diag diag; /* used while opening */
+} tn_bundle;
+
+typedef struct tn_bundle_opts {
+    tn_verify verify;
+    const tn_tree *data; /* options of `data` laid over those of the export; NULL: none */
+} tn_bundle_opts;
+
+/* TN_E_CKPT: missing, damaged, mixed up, or of another version; TN_E_CONFIG: opts->data is wrong;
+ * TN_E_LIMIT, TN_E_IO, TN_E_MEMORY. On failure *out is NULL. */
+tn_status tn_bundle_open(tn_bundle **out, const char *dir, const tn_bundle_opts *opts,
+                         tn_error *err) TN_MUST_USE;
+void tn_bundle_close(tn_bundle *b); /* no scorer may be left; NULL is fine */
+
+/* The graph of the bundle for up to `max_rows` rows. */
+typedef struct tn_bundle_graph {
+    tn_graph *g;
+    const tn_node *logit;
+    const tn_node *pctr;
+} tn_bundle_graph;
+tn_status tn_bundle_graph_new(tn_bundle_graph *out, const tn_bundle *b, uint32_t max_rows,
+                              tn_error *err) TN_MUST_USE;
+
+/* Parts of opening, in exported_model_read.c and exported_model_rows.c: from model.json's parsed
+ * text, and from the dictionary. */
+tn_status tn_bundle_read_model(tn_bundle *b, const tn_json *model, const tn_tree *data,
+                               const char *what, tn_error *err) TN_MUST_USE;
+tn_status tn_bundle_read_init(tn_bundle *b, const tn_json *model, const char *what,
+                              tn_error *err) TN_MUST_USE;
+tn_status tn_bundle_read_dict(tn_bundle *b, const char *what, tn_error *err) TN_MUST_USE;
+
+#endif

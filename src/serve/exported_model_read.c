@@ -1,0 +1,352 @@
+/* exported_model_read.c - what model.json says, checked word by word; see exported_model.h. */
+#include "base/core/number.h"
+#include "serve/exported_model.h"
+#include "serve/fieldjson.h"
+
+#include <string.h>
+
+enum {
+    COLS_MAX = 1 << 20,
+    CONCAT_MAX = 4096,
+    INPUTS_MAX = 64,
+    VALUE_BYTES = sizeof(tn_tree) + 64, /* of a JSON value: its tree, a number, part of an input */
+    LEVELS = 4,                         /* of trees of the section `data` */
+    OPTIONS_BYTES = 8192,               /* defaults of a table of options, as trees, twice */
+    SLOT_BYTES = OPTIONS_BYTES + sizeof(tn_slot_opts) + sizeof(tn_slot_spec) +
+                 sizeof(tn_bundle_group) + TN_LN2_SMALL + 256,
+};
+
+typedef struct reading {
+    tn_bundle *b;
+    const tn_json *model;
+    const tn_tree *data;
+    const char *what;
+    tn_slot_opts *opts;   /* all slots, then all numbers */
+    const tn_tree **tree; /* of each */
+    tn_pool *pool;        /* per slot */
+    uint32_t *pool_k;
+    uint32_t n_slots;
+    tn_error *err;
+} reading;
+
+static tn_status bad(const reading *r, const char *fault, const char *subject)
+{
+    return tn_fail(r->err, TN_E_CKPT, "'%s': %s '%s'", r->what, fault,
+                   subject != NULL ? subject : "?");
+}
+
+/* ---- slots and numbers ---- */
+
+static bool read_pool(const char *text, tn_pool *pool, uint32_t *k)
+{
+    static const char *const words[] = {"sum", "mean", "sqrtn", "max"};
+    static const char concat[] = "concat(";
+    size_t head = sizeof concat - 1;
+    for (uint32_t i = 0; text != NULL && i < sizeof words / sizeof words[0]; i++) {
+        if (strcmp(text, words[i]) == 0) {
+            *pool = (tn_pool)i;
+            return true;
+        }
+    }
+    size_t size = text != NULL ? strlen(text) : 0;
+    uint64_t items = 0;
+    if (size < head + 2 || strncmp(text, concat, head) != 0 || text[size - 1] != ')' ||
+        tn_read_u64(text + head, size - head - 1, &items) != TN_NUM_OK || items == 0 ||
+        items > CONCAT_MAX) {
+        return false;
+    }
+    *pool = TN_POOL_CONCAT;
+    *k = (uint32_t)items;
+    return true;
+}
+
+static void put_text(const reading *r, tn_tree *map, const char *key, const char *text)
+{
+    tn_arena *arena = r->b->arena;
+    tn_tree_put(arena, map, key, tn_tree_scalar(arena, text, map->at));
+}
+
+/* One object of "slots" or "numeric" as the options of a slot. */
+static tn_status read_spec(reading *r, const tn_json *object, bool numeric, uint32_t i)
+{
+    const char *name = tn_json_as_str(tn_json_get(object, "name"));
+    const char *group = tn_json_as_str(tn_json_get(object, "group"));
+    if (name == NULL || (!numeric && group == NULL)) {
+        return bad(r, "a slot without name or group", name);
+    }
+    tn_tree *map = tn_json_tree(r->b->arena, object, r->what);
+    if (numeric) {
+        put_text(r, map, "as", "value");
+    } else {
+        put_text(r, map, "share", group);
+    }
+    const tn_binder b = {.arena = r->b->arena, .diag = &r->b->diag, .path = name};
+    tn_fields_bind_some(&b, tn_slot_fields, map, &r->opts[i]);
+    r->tree[i] = map;
+    if (numeric) {
+        return TN_OK;
+    }
+    const char *pool = tn_json_as_str(tn_json_get(object, "pool"));
+    if (!read_pool(pool, &r->pool[i], &r->pool_k[i])) {
+        return bad(r, "a slot with an unknown pool", pool);
+    }
+    return TN_OK;
+}
+
+/* How records are written: what the model was trained on, and what the caller says instead. */
+static const tn_tree *source_of(const reading *r)
+{
+    tn_arena *arena = r->b->arena;
+    const tn_json *source = tn_json_get(r->model, "source");
+    const tn_origin at = {.source = r->what};
+    tn_tree *map = source != NULL && source->kind == TN_JSON_OBJECT
+                       ? tn_json_tree(arena, source, r->what)
+                       : tn_tree_new(arena, TN_TREE_MAP, at);
+    if (tn_tree_get(map, "format") == NULL) {
+        tn_tree_put(arena, map, "format", tn_tree_scalar(arena, "csv", at));
+    }
+    return r->data != NULL ? tn_tree_merge(arena, map, r->data) : map;
+}
+
+static tn_status make_schema(reading *r, uint32_t n)
+{
+    tn_bundle *b = r->b;
+    const tn_binder binder = {.arena = b->arena, .diag = &b->diag};
+    tn_status status = TN_OK;
+    tn_status fault = b->diag.n_errors > 0 || r->data == NULL ? TN_E_CKPT : TN_E_CONFIG;
+    tn_fields_bind_some(&binder, tn_data_fields, source_of(r), &b->data);
+    if (b->diag.n_errors == 0) {
+        b->data.index_base = b->data.index_base == TN_AUTO ? 0 : b->data.index_base;
+        const tn_tables slots = {.n = n, .item = r->opts, .tree = r->tree};
+        status = tn_schema_new(&b->schema, &b->data, &slots, &binder, r->err);
+    }
+    if (b->diag.n_errors > 0) {
+        return tn_fail(r->err, fault, "'%s': %.1200s", r->what, tn_text_str(&b->diag.text));
+    }
+    return status;
+}
+
+static uint32_t items_in(const tn_json *list)
+{
+    return list != NULL && list->kind == TN_JSON_LIST ? list->n : 0;
+}
+
+static tn_status read_slots(reading *r)
+{
+    const tn_json *slots = tn_json_get(r->model, "slots");
+    const tn_json *numeric = tn_json_get(r->model, "numeric");
+    uint32_t n_slots = items_in(slots);
+    uint32_t n = n_slots + items_in(numeric);
+    if (n_slots > TN_SLOTS_MAX || n > TN_COLUMNS_MAX || n == 0) {
+        return bad(r, "no or too many slots in", "slots");
+    }
+    r->n_slots = n_slots;
+    r->opts = TN_NEW_ARRAY(r->b->arena, tn_slot_opts, n);
+    r->tree = TN_NEW_ARRAY(r->b->arena, const tn_tree *, n);
+    r->pool = TN_NEW_ARRAY(r->b->arena, tn_pool, n);
+    r->pool_k = TN_NEW_ARRAY(r->b->arena, uint32_t, n);
+    uint32_t i = 0;
+    for (const tn_json *s = n_slots > 0 ? slots->first : NULL; s != NULL; s = s->next) {
+        TN_TRY(read_spec(r, s, false, i++));
+    }
+    for (const tn_json *s = n > n_slots ? numeric->first : NULL; s != NULL; s = s->next) {
+        TN_TRY(read_spec(r, s, true, i++));
+    }
+    TN_TRY(make_schema(r, n));
+    if (r->b->schema->n_slots != n_slots) {
+        return bad(r, "a number among", "slots");
+    }
+    return TN_OK;
+}
+
+/* ---- inputs ---- */
+
+static uint32_t find_slot(const reading *r, const char *name)
+{
+    uint32_t i = 0;
+    while (i < r->n_slots && (name == NULL || strcmp(r->b->schema->slot[i]->name, name) != 0)) {
+        i++;
+    }
+    return i;
+}
+
+/* The segment of a group's record, added when it is new. NULL: it does not fit. */
+static const tn_segment *add_segment(tn_record *record, const char *name, uint32_t dim)
+{
+    uint32_t s = 0;
+    while (s < record->n_segments && strcmp(record->segment[s].name, name) != 0) {
+        s++;
+    }
+    if (s == TN_SEGMENTS_MAX || (s < record->n_segments && record->segment[s].dim != dim)) {
+        return NULL;
+    }
+    if (s == record->n_segments) {
+        record->segment[record->n_segments++] =
+            (tn_segment){.name = name, .at = record->width, .dim = dim};
+        record->width += dim;
+    }
+    return &record->segment[s];
+}
+
+/* ["user",0,16]: a slot's columns of the input. */
+static tn_status read_part(reading *r, const tn_json *part, const char *segment, uint64_t *col,
+                           tn_embed_slot *out)
+{
+    uint64_t first = 0;
+    uint64_t cols = 0;
+    const tn_json *name = items_in(part) == 3 ? part->first : NULL;
+    uint32_t slot = find_slot(r, tn_json_as_str(name));
+    if (name == NULL || slot == r->n_slots || !tn_json_as_u64(name->next, &first) ||
+        !tn_json_as_u64(name->next->next, &cols) || first != *col || cols == 0 || cols > COLS_MAX) {
+        return bad(r, "columns that do not add up in input", segment);
+    }
+    TN_ASSERT(r->pool != NULL);
+    uint32_t items = r->pool[slot] == TN_POOL_CONCAT ? r->pool_k[slot] : 1;
+    uint32_t dim = (uint32_t)cols / items;
+    if (cols % items != 0 || dim > TN_DIM_MAX) {
+        return bad(r, "a width that does not fit the pooling in input", segment);
+    }
+    const tn_slot_spec *spec = r->b->schema->slot[slot];
+    const tn_segment *s = add_segment(&r->b->group[spec->group].record, segment, dim);
+    if (s == NULL) {
+        return bad(r, "two widths of one segment, or too many, in input", segment);
+    }
+    r->b->used[slot] = true;
+    *col += cols;
+    *out = (tn_embed_slot){
+        .name = spec->name, .slot = slot, .segment = s, .pool = r->pool[slot], .k = items};
+    return TN_OK;
+}
+
+static bool has_slot(const tn_embed_slot *list, uint32_t n, uint32_t slot)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (list[i].slot == slot) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static tn_status read_embed(reading *r, const tn_json *from, tn_bundle_input *out)
+{
+    static const char prefix[] = "in.";
+    const char *segment = out->name + sizeof prefix - 1;
+    uint32_t n = items_in(from);
+    if (strncmp(out->name, prefix, sizeof prefix - 1) != 0 || *segment == '\0' || n == 0 ||
+        n > TN_SLOTS_MAX) {
+        return bad(r, "no slots, or a name that does not begin with 'in.', in input", out->name);
+    }
+    tn_embed_slot *slot = TN_NEW_ARRAY(r->b->arena, tn_embed_slot, n);
+    uint64_t col = 0;
+    for (const tn_json *part = from->first; part != NULL; part = part->next) {
+        TN_TRY(read_part(r, part, segment, &col, &slot[out->n]));
+        if (has_slot(slot, out->n, slot[out->n].slot)) {
+            return bad(r, "a slot stands twice in input", out->name);
+        }
+        out->n++;
+    }
+    out->slot = slot;
+    return col == out->cols ? TN_OK : bad(r, "columns that do not add up in input", out->name);
+}
+
+static tn_status read_input(reading *r, const tn_json *object)
+{
+    tn_bundle *b = r->b;
+    tn_bundle_input *in = &b->input[b->n_inputs];
+    uint64_t cols = 0;
+    in->name = tn_json_as_str(tn_json_get(object, "name"));
+    if (in->name == NULL || !tn_json_as_u64(tn_json_get(object, "cols"), &cols) || cols == 0 ||
+        cols > COLS_MAX) {
+        return bad(r, "an input without name or columns", in->name);
+    }
+    for (uint32_t i = 0; i < b->n_inputs; i++) {
+        if (strcmp(b->input[i].name, in->name) == 0) {
+            return bad(r, "two inputs are called", in->name);
+        }
+    }
+    in->cols = (uint32_t)cols;
+    b->n_inputs++;
+    const tn_json *from = tn_json_get(object, "from");
+    if (from != NULL) {
+        return read_embed(r, from, in);
+    }
+    in->numeric = true;
+    return in->cols == b->schema->n_numeric
+               ? TN_OK
+               : bad(r, "another number of columns than 'numeric' in input", in->name);
+}
+
+static tn_status read_inputs(reading *r)
+{
+    tn_bundle *b = r->b;
+    const tn_json *inputs = tn_json_get(r->model, "inputs");
+    uint32_t n = items_in(inputs);
+    if (n == 0 || n > INPUTS_MAX) {
+        return bad(r, "no or too many", "inputs");
+    }
+    b->input = TN_NEW_ARRAY(b->arena, tn_bundle_input, n);
+    b->group = TN_NEW_ARRAY(b->arena, tn_bundle_group, (size_t)b->schema->n_groups + 1);
+    b->used = TN_NEW_ARRAY(b->arena, bool, (size_t)b->schema->n_slots + 1);
+    for (const tn_json *in = inputs->first; in != NULL; in = in->next) {
+        TN_TRY(read_input(r, in));
+    }
+    return TN_OK;
+}
+
+static tn_status read_outputs(reading *r)
+{
+    const tn_json *outputs = tn_json_get(r->model, "outputs");
+    const tn_json *one = items_in(outputs) == 1 ? outputs->first : NULL;
+    r->b->logit = tn_json_as_str(tn_json_get(one, "logit"));
+    r->b->pctr = tn_json_as_str(tn_json_get(one, "pctr"));
+    if (r->b->logit == NULL || r->b->pctr == NULL) {
+        return bad(r, "not one task with logit and pctr in", "outputs");
+    }
+    return TN_OK;
+}
+
+static size_t count_tree(const tn_tree *tree)
+{
+    size_t n = 1;
+    for (const tn_tree *t = tree->first; t != NULL; t = t->next) {
+        n += count_tree(t);
+    }
+    return n;
+}
+
+static size_t count_values(const tn_json *value)
+{
+    size_t n = 1;
+    for (const tn_json *v = value->first; v != NULL; v = v->next) {
+        n += count_values(v); /* the parser has bounded the depth */
+    }
+    return n;
+}
+
+/* All that is made of the model lives in the arena, so memory for all of it is asked for at once.
+ */
+static tn_status reserve(const reading *r)
+{
+    size_t slots = (size_t)items_in(tn_json_get(r->model, "slots")) +
+                   items_in(tn_json_get(r->model, "numeric"));
+    size_t text = r->model->end - r->model->begin;
+    size_t bytes = count_values(r->model) * VALUE_BYTES + (slots + 1) * SLOT_BYTES + 4 * text;
+    if (r->data != NULL) { /* laid over what the model says, level by level */
+        bytes += LEVELS * (count_values(r->model) + count_tree(r->data)) * sizeof(tn_tree);
+    }
+    return tn_arena_reserve(r->b->arena, bytes, "a model", r->err);
+}
+
+tn_status tn_bundle_read_model(tn_bundle *b, const tn_json *model, const tn_tree *data,
+                               const char *what, tn_error *err)
+{
+    reading r = {.b = b, .model = model, .data = data, .what = what, .err = err};
+    TN_TRY(reserve(&r));
+    TN_TRY(read_slots(&r));
+    TN_TRY(read_inputs(&r));
+    TN_TRY(tn_bundle_read_init(b, model, what, err));
+    TN_TRY(read_outputs(&r));
+    b->nodes = tn_json_get(model, "nodes");
+    return TN_OK;
+}

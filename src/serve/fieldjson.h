@@ -1,0 +1,22 @@
+/* fieldjson.h - options as JSON and back: how model.json carries what the configuration said.
+ *
+ *     struct + table -> JSON member -> ... -> tree -> tn_fields_bind -> the same struct
+ */
+#ifndef TN_SERVE_FIELDJSON_H
+#define TN_SERVE_FIELDJSON_H
+
+#include "base/codec/json.h"
+#include "config/field.h"
+
+/* Appends member f->key with the value that it has in *opts. */
+void tn_field_json(tn_text *out, const tn_field *f, const void *opts);
+
+/* The same of all rows whose value is another one than in *usual, but for keys in `without`, which
+ * ends with NULL. */
+void tn_fields_json_changed(tn_text *out, const tn_field *fields, const void *opts,
+                            const void *usual, const char *const *without);
+
+/* The way back. `source` names the file in messages; it and `value` must outlive the tree. */
+tn_tree *tn_json_tree(tn_arena *arena, const tn_json *value, const char *source);
+
+#endif

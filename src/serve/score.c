@@ -1,0 +1,297 @@
+/* score.c - see score.h. */
+#include "serve/score.h"
+
+#include "base/core/alloc.h"
+#include "base/math/rng.h"
+#include "nn/op/ops.h"
+#include "serve/rows_to_batch.h"
+
+#include <string.h>
+
+struct tn_scorer {
+    const tn_bundle *b;
+    tn_bundle_graph graph;
+    uint32_t max_rows;
+    uint64_t *stream;   /* per group * TN_SEGMENTS_MAX: of first values, before the key */
+    tn_bag *bag;        /* per slot */
+    uint32_t *offset;   /* of all bags: slots * (max_rows + 1) */
+    tn_row_batch *made; /* from parsed rows */
+    uint32_t n_asked;   /* keys of the piece */
+    uint32_t n;         /* those that have a row */
+    uint32_t keys_max;
+    tn_dict_query *query;
+    tn_dict_row *found;
+    float *weight;   /* of the keys that have a row, as the two below */
+    uint32_t *index; /* 0, 1, 2 .. */
+    uint32_t *at;    /* keys_max + 1 */
+    size_t floats_max;
+    float *rows;
+};
+
+static tn_status take_fixed(tn_scorer *s, tn_error *err)
+{
+    const tn_schema *schema = s->b->schema;
+    size_t n_streams = ((size_t)schema->n_groups + 1) * TN_SEGMENTS_MAX;
+    size_t n_offsets = (size_t)schema->n_slots * ((size_t)s->max_rows + 1) + 1;
+    s->stream = tn_try_alloc(n_streams, sizeof *s->stream, "a scorer", err);
+    s->bag = tn_try_alloc((size_t)schema->n_slots + 1, sizeof *s->bag, "a scorer", err);
+    s->offset = tn_try_alloc(n_offsets, sizeof *s->offset, "a scorer", err);
+    if (s->stream == NULL || s->bag == NULL || s->offset == NULL) {
+        return TN_E_MEMORY;
+    }
+    for (uint32_t g = 0; g < schema->n_groups; g++) {
+        const tn_record *record = &s->b->group[g].record;
+        for (uint32_t i = 0; i < record->n_segments; i++) {
+            s->stream[g * TN_SEGMENTS_MAX + i] =
+                tn_stream2(s->b->seed, TN_RNG_ROW, tn_name64(record->segment[i].name));
+        }
+    }
+    TN_TRY(tn_row_batch_new(&s->made, schema, err));
+    return tn_bundle_graph_new(&s->graph, s->b, s->max_rows, err);
+}
+
+tn_status tn_scorer_new(tn_scorer **out, const tn_bundle *b, uint32_t max_rows, tn_error *err)
+{
+    *out = NULL;
+    tn_scorer *s = tn_try_alloc(1, sizeof *s, "a scorer", err);
+    if (s == NULL) {
+        return TN_E_MEMORY;
+    }
+    s->b = b;
+    s->max_rows = max_rows == 0 ? (uint32_t)TN_SCORE_ROWS : max_rows;
+    s->max_rows = s->max_rows > TN_SCORE_ROWS_MAX ? (uint32_t)TN_SCORE_ROWS_MAX : s->max_rows;
+    tn_status status = take_fixed(s, err);
+    if (status != TN_OK) {
+        tn_scorer_free(s);
+        return status;
+    }
+    *out = s;
+    return TN_OK;
+}
+
+static void free_keys(tn_scorer *s)
+{
+    tn_free(s->query);
+    tn_free(s->found);
+    tn_free(s->weight);
+    tn_free(s->index);
+    tn_free(s->at);
+    s->query = NULL;
+    s->found = NULL;
+    s->weight = NULL;
+    s->index = NULL;
+    s->at = NULL;
+    s->keys_max = 0;
+}
+
+void tn_scorer_free(tn_scorer *s)
+{
+    if (s == NULL) {
+        return;
+    }
+    free_keys(s);
+    tn_graph_free(s->graph.g);
+    tn_row_batch_free(s->made);
+    tn_free(s->stream);
+    tn_free(s->bag);
+    tn_free(s->offset);
+    tn_free(s->rows);
+    tn_free(s);
+}
+
+/* Room for the keys of a piece; a quarter more than asked, so that it settles soon. */
+static tn_status room_for_keys(tn_scorer *s, uint64_t n, tn_error *err)
+{
+    if (n <= s->keys_max && s->at != NULL) {
+        return TN_OK;
+    }
+    const uint64_t most = UINT64_C(1) << 30;
+    if (n > most) {
+        return tn_fail(err, TN_E_LIMIT, "more than %llu keys in %u rows", (unsigned long long)most,
+                       s->max_rows);
+    }
+    size_t room = (size_t)(n + n / 4 + 64);
+    free_keys(s);
+    s->query = tn_try_alloc(room, sizeof *s->query, "keys to score", err);
+    s->found = tn_try_alloc(room, sizeof *s->found, "keys to score", err);
+    s->weight = tn_try_alloc(room, sizeof *s->weight, "keys to score", err);
+    s->index = tn_try_alloc(room, sizeof *s->index, "keys to score", err);
+    s->at = tn_try_alloc(room + 1, sizeof *s->at, "keys to score", err);
+    if (s->query == NULL || s->found == NULL || s->weight == NULL || s->index == NULL ||
+        s->at == NULL) {
+        free_keys(s);
+        return TN_E_MEMORY;
+    }
+    for (uint32_t i = 0; i < room; i++) {
+        s->index[i] = i;
+    }
+    s->keys_max = (uint32_t)room;
+    return TN_OK;
+}
+
+static tn_status room_for_floats(tn_scorer *s, uint64_t n, tn_error *err)
+{
+    if (n <= s->floats_max && s->rows != NULL) {
+        return TN_OK;
+    }
+    if (n > UINT32_MAX) {
+        return tn_fail(err, TN_E_LIMIT, "more than %u floats of rows at once", UINT32_MAX);
+    }
+    tn_free(s->rows);
+    s->floats_max = 0;
+    size_t room = (size_t)(n + n / 4 + 64);
+    s->rows = tn_try_alloc(room, sizeof *s->rows, "rows to score", err);
+    if (s->rows == NULL) {
+        return TN_E_MEMORY;
+    }
+    s->floats_max = room;
+    return TN_OK;
+}
+
+/* All keys of rows from .. to, slot behind slot. */
+static void ask(tn_scorer *s, const tn_batch *batch, tn_range rows)
+{
+    const tn_bundle *b = s->b;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < b->schema->n_slots; i++) {
+        const tn_slot *slot = &batch->slot[i];
+        uint32_t in_dict = b->group[b->schema->slot[i]->group].in_dict;
+        for (uint32_t k = slot->offset[rows.from]; b->used[i] && k < slot->offset[rows.to]; k++) {
+            s->query[n++] = (tn_dict_query){slot->key[k], in_dict};
+        }
+    }
+    s->n_asked = n;
+}
+
+static void first_values(const tn_scorer *s, uint32_t group, uint64_t key, float *row)
+{
+    const tn_bundle_group *g = &s->b->group[group];
+    for (uint32_t i = 0; i < g->record.n_segments; i++) {
+        const tn_segment *segment = &g->record.segment[i];
+        uint64_t stream = tn_stream_next(s->stream[group * TN_SEGMENTS_MAX + i], key);
+        for (uint32_t k = 0; k < segment->dim; k++) {
+            row[segment->at + k] =
+                tn_init_value(&g->init[i], stream, k, segment->dim, segment->dim);
+        }
+    }
+}
+
+static void take_row(tn_scorer *s, uint32_t group, const tn_dict_query *query,
+                     const tn_dict_row *found)
+{
+    const tn_bundle_group *g = &s->b->group[group];
+    float *row = s->rows + s->at[s->n];
+    s->at[s->n + 1] = s->at[s->n] + g->record.width;
+    s->n++;
+    if (found->at == NULL) {
+        first_values(s, group, query->key, row);
+        return;
+    }
+    for (uint32_t k = 0; k < g->record.n_segments; k++) {
+        const tn_segment *segment = &g->record.segment[k];
+        (void)tn_dict_get(found, g->segment[k], segment->dim, row + segment->at);
+    }
+}
+
+/* One slot's bag, its answers beginning at number `next`. As in evaluation
+ * (train/step/unknown_keys.h) a key without a row is left out of its slot, unless such keys read as
+ * first values. */
+static uint32_t take_slot(tn_scorer *s, const tn_slot *slot, uint32_t number, tn_range rows,
+                          uint32_t next)
+{
+    uint32_t group = s->b->schema->slot[number]->group;
+    bool keep = s->b->group[group].missing_init;
+    uint32_t *offset = s->offset + (size_t)number * ((size_t)s->max_rows + 1);
+    uint32_t first = s->n;
+    for (uint32_t r = rows.from; r < rows.to; r++) {
+        offset[r - rows.from] = s->n - first;
+        for (uint32_t k = slot->offset[r]; k < slot->offset[r + 1]; k++, next++) {
+            if (s->found[next].at != NULL || keep) {
+                s->weight[s->n] = slot->value != NULL ? slot->value[k] : 1;
+                take_row(s, group, &s->query[next], &s->found[next]);
+            }
+        }
+    }
+    offset[rows.to - rows.from] = s->n - first;
+    s->bag[number] = (tn_bag){.offset = offset,
+                              .index = s->index + first,
+                              .weight = slot->value != NULL ? s->weight + first : NULL};
+    return next;
+}
+
+/* The widest that the rows of these keys can be together. */
+static uint64_t floats_of(const tn_scorer *s, const tn_batch *batch, tn_range rows)
+{
+    const tn_bundle *b = s->b;
+    uint64_t floats = 0;
+    for (uint32_t i = 0; i < b->schema->n_slots; i++) {
+        const uint32_t *offset = batch->slot[i].offset;
+        floats += (uint64_t)(offset[rows.to] - offset[rows.from]) *
+                  b->group[b->schema->slot[i]->group].record.width;
+    }
+    return floats;
+}
+
+/* The keys of rows from .. to and their rows of the dictionary. */
+static tn_status gather(tn_scorer *s, const tn_batch *batch, tn_range rows, tn_error *err)
+{
+    const tn_bundle *b = s->b;
+    uint64_t keys = 0;
+    for (uint32_t i = 0; i < b->schema->n_slots; i++) {
+        keys += batch->slot[i].offset[rows.to] - batch->slot[i].offset[rows.from];
+    }
+    TN_TRY(room_for_keys(s, keys, err));
+    TN_TRY(room_for_floats(s, floats_of(s, batch, rows), err));
+    ask(s, batch, rows);
+    TN_TRY(tn_dict_stack_find(&b->dict, s->n_asked, s->query, s->found, err));
+    s->n = 0;
+    s->at[0] = 0;
+    uint32_t next = 0;
+    for (uint32_t i = 0; i < b->schema->n_slots; i++) {
+        if (b->used[i]) {
+            next = take_slot(s, &batch->slot[i], i, rows, next);
+        }
+    }
+    TN_ASSERT(next == s->n_asked);
+    return TN_OK;
+}
+
+static void copy_column(const tn_node *n, uint32_t rows, float *out)
+{
+    for (uint32_t r = 0; r < rows; r++) {
+        out[r] = *tn_val_row(n, r);
+    }
+}
+
+tn_status tn_scorer_score(tn_scorer *s, const tn_batch *batch, float *logit, float *pctr,
+                          tn_error *err)
+{
+    const tn_schema *schema = s->b->schema;
+    TN_ASSERT(batch->n_slots == schema->n_slots && batch->n_numeric == schema->n_numeric);
+    for (uint32_t from = 0; from < batch->rows; from += s->max_rows) {
+        uint32_t left = batch->rows - from;
+        uint32_t n = left < s->max_rows ? left : s->max_rows;
+        TN_TRY(gather(s, batch, (tn_range){from, from + n}, err));
+        const tn_sparse sparse = {.n = s->n, .at = s->at, .rows = s->rows, .bag = s->bag};
+        const tn_graph_feed feed = {
+            .rows = n,
+            .sparse = &sparse,
+            .numeric =
+                batch->numeric != NULL ? batch->numeric + (size_t)from * schema->n_numeric : NULL,
+        };
+        tn_forward(s->graph.g, &feed);
+        copy_column(s->graph.logit, n, logit + from);
+        if (pctr != NULL) {
+            copy_column(s->graph.pctr, n, pctr + from);
+        }
+    }
+    return TN_OK;
+}
+
+tn_status tn_scorer_score_rows(tn_scorer *s, const tn_rows *rows, float *logit, float *pctr,
+                               tn_error *err)
+{
+    const tn_batch *batch = NULL;
+    TN_TRY(tn_row_batch_fill(s->made, rows, &batch, err));
+    return tn_scorer_score(s, batch, logit, pctr, err);
+}

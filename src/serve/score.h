@@ -1,0 +1,37 @@
+/* score.h - scoring rows with an export: what libtnet, tnet-score and tnet-eval --export run.
+ *
+ *     tn_bundle_open(&b, "export/001f..", &(tn_bundle_opts){0}, err);
+ *     tn_scorer_new(&s, b, 0, err);                         one per thread
+ *     tn_scorer_score(s, batch, logit, pctr, err);          batch: of b->schema
+ *
+ * The rows of the batch's keys are fetched from the dictionary into a small table of their own and
+ * go through the same embedding operator and the same graph as in training, so pooling of empty
+ * slots, repeated keys and keys without a row is the trainer's. After the largest batch a
+ * scorer allocates nothing.
+ */
+#ifndef TN_SERVE_SCORE_H
+#define TN_SERVE_SCORE_H
+
+#include "io/rows/batch.h"
+#include "io/rows/rows.h"
+#include "serve/exported_model.h"
+
+enum { TN_SCORE_ROWS = 256, TN_SCORE_ROWS_MAX = 65536 };
+
+typedef struct tn_scorer tn_scorer;
+
+/* `b` must outlive it. Rows go through the graph at most `max_rows` at a time; 0: TN_SCORE_ROWS. */
+tn_status tn_scorer_new(tn_scorer **out, const tn_bundle *b, uint32_t max_rows,
+                        tn_error *err) TN_MUST_USE;
+void tn_scorer_free(tn_scorer *s); /* NULL is fine */
+
+/* logit[batch->rows] and, unless NULL, pctr[batch->rows]; corrected for sampled negatives.
+ * TN_E_CKPT: the dictionary is damaged (verify lazy); then some may be written. */
+tn_status tn_scorer_score(tn_scorer *s, const tn_batch *batch, float *logit, float *pctr,
+                          tn_error *err) TN_MUST_USE;
+
+/* The same for parsed rows of b->schema. */
+tn_status tn_scorer_score_rows(tn_scorer *s, const tn_rows *rows, float *logit, float *pctr,
+                               tn_error *err) TN_MUST_USE;
+
+#endif

@@ -1,0 +1,397 @@
+/* tnet.c - libtnet's public functions over exported_model.h and score.h. */
+#include "serve/tnet.h"
+
+#include "base/core/alloc.h"
+#include "io/format/record_location.h"
+#include "serve/score.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { VALUES_AT_ONCE = 256 };
+
+struct tnet_model {
+    tn_bundle *bundle;
+};
+
+struct tnet_scorer {
+    const tn_bundle *bundle;
+    tn_scorer *scorer;
+    tn_rows *rows;
+    float *spare; /* what the caller did not ask for */
+    uint32_t spare_max;
+    uint32_t *numbered; /* per field: the last row that got a number of it by tnet_add_number */
+    uint32_t n_begun;   /* rows, the open one included */
+    bool open;
+};
+
+static const char no_scorer[] = "'scorer' is NULL";
+static const char no_row[] = "no row is open";
+
+static int code_of(tn_status status)
+{
+    switch (status) {
+    case TN_OK:
+    case TN_END:
+        return TNET_OK;
+    case TN_E_USAGE:
+        return TNET_E_USAGE;
+    case TN_E_DATA:
+        return TNET_E_DATA;
+    case TN_E_MEMORY:
+        return TNET_E_MEMORY;
+    case TN_E_IO:
+        return TNET_E_IO;
+    case TN_E_LIMIT:
+        return TNET_E_LIMIT;
+    case TN_E_CONFIG:
+    case TN_E_CKPT:
+    case TN_E_PEER:
+    case TN_E_DIVERGED:
+    case TN_E_STOPPED:
+    default:
+        return TNET_E_EXPORT;
+    }
+}
+
+static int result(tn_status status, const tn_error *from, tnet_error *err)
+{
+    int code = code_of(status);
+    if (code != TNET_OK && err != NULL) {
+        _Static_assert(sizeof err->text == sizeof from->text, "texts of one size");
+        err->code = code;
+        memcpy(err->text, from->text, sizeof err->text);
+    }
+    return code;
+}
+
+static int usage(tnet_error *err, const char *text)
+{
+    tn_error e = {0};
+    (void)result(tn_fail(&e, TN_E_USAGE, "%s", text), &e, err);
+    return TNET_E_USAGE;
+}
+
+int tnet_abi(void)
+{
+    return TNET_ABI;
+}
+
+const char *tnet_version(void)
+{
+    return TN_VERSION;
+}
+
+int tnet_open(const char *dir, int verify, tnet_model **out, tnet_error *err)
+{
+    if (out == NULL) {
+        return usage(err, "'out' is NULL");
+    }
+    *out = NULL;
+    if (dir == NULL) {
+        return usage(err, "'dir' is NULL");
+    }
+    if (verify < TNET_VERIFY_FULL || verify > TNET_VERIFY_NONE) {
+        return usage(err, "verify is not full, lazy or none");
+    }
+    tn_error e = {0};
+    const tn_bundle_opts opts = {.verify = (tn_verify)verify};
+    tnet_model *m = tn_try_alloc(1, sizeof *m, "a model", &e);
+    tn_status status =
+        m != NULL ? tn_bundle_open(&m->bundle, dir, &opts, &e) : (tn_status)TN_E_MEMORY;
+    if (status != TN_OK) {
+        tn_free(m);
+        return result(status, &e, err);
+    }
+    *out = m;
+    return TNET_OK;
+}
+
+void tnet_close(tnet_model *model)
+{
+    if (model != NULL) {
+        tn_bundle_close(model->bundle);
+        tn_free(model);
+    }
+}
+
+const char *tnet_model_id(const tnet_model *model)
+{
+    return model != NULL ? model->bundle->model_id : NULL;
+}
+
+uint64_t tnet_rows(const tnet_model *model)
+{
+    uint64_t rows = 0;
+    for (uint32_t i = 0; model != NULL && i < model->bundle->dict.n; i++) {
+        rows += tn_dict_about_of(model->bundle->dict.layer[i]).rows;
+    }
+    return rows;
+}
+
+int tnet_n_fields(const tnet_model *model)
+{
+    return model != NULL ? (int)model->bundle->schema->n_specs : 0;
+}
+
+/* NULL: there is none. */
+static const tn_slot_spec *spec_of(const tn_bundle *b, int field)
+{
+    return field >= 0 && (uint32_t)field < b->schema->n_specs ? &b->schema->spec[field] : NULL;
+}
+
+const char *tnet_field_name(const tnet_model *model, int field)
+{
+    const tn_slot_spec *spec = model != NULL ? spec_of(model->bundle, field) : NULL;
+    return spec != NULL ? spec->name : NULL;
+}
+
+int tnet_field(const tnet_model *model, const char *name)
+{
+    for (int i = 0; name != NULL && i < tnet_n_fields(model); i++) {
+        if (strcmp(tnet_field_name(model, i), name) == 0) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+int tnet_field_is_number(const tnet_model *model, int field)
+{
+    const tn_slot_spec *spec = model != NULL ? spec_of(model->bundle, field) : NULL;
+    return spec != NULL && tn_spec_is_number(spec);
+}
+
+int tnet_scorer_new(tnet_model *model, tnet_scorer **out, tnet_error *err)
+{
+    if (out == NULL) {
+        return usage(err, "'out' is NULL");
+    }
+    *out = NULL;
+    if (model == NULL) {
+        return usage(err, "'model' is NULL");
+    }
+    tn_error e = {0};
+    tnet_scorer *s = tn_try_alloc(1, sizeof *s, "a scorer", &e);
+    if (s == NULL) {
+        return result(TN_E_MEMORY, &e, err);
+    }
+    s->bundle = model->bundle;
+    tn_status status = tn_scorer_new(&s->scorer, model->bundle, 0, &e);
+    if (status == TN_OK) {
+        status = tn_rows_new(&s->rows, model->bundle->schema, 0, &e);
+    }
+    if (status == TN_OK) {
+        s->numbered =
+            tn_try_alloc(model->bundle->schema->n_specs, sizeof *s->numbered, "a scorer", &e);
+        status = s->numbered != NULL ? TN_OK : (tn_status)TN_E_MEMORY;
+    }
+    if (status != TN_OK) {
+        tnet_scorer_free(s);
+        return result(status, &e, err);
+    }
+    *out = s;
+    return TNET_OK;
+}
+
+void tnet_scorer_free(tnet_scorer *scorer)
+{
+    if (scorer != NULL) {
+        tn_scorer_free(scorer->scorer);
+        tn_rows_free(scorer->rows);
+        tn_free(scorer->spare);
+        tn_free(scorer->numbered);
+        tn_free(scorer);
+    }
+}
+
+/* ---- rows ---- */
+
+void tnet_clear(tnet_scorer *scorer)
+{
+    if (scorer != NULL) {
+        tn_rows_clear(scorer->rows);
+        scorer->open = false;
+    }
+}
+
+int tnet_begin_row(tnet_scorer *scorer, tnet_error *err)
+{
+    if (scorer == NULL) {
+        return usage(err, no_scorer);
+    }
+    if (scorer->open) {
+        return usage(err, "a row is open already");
+    }
+    tn_error e = {0};
+    tn_status status = tn_rows_begin(scorer->rows, VALUES_AT_ONCE, &e);
+    scorer->open = status == TN_OK;
+    if (++scorer->n_begun == 0) { /* once in four billion rows */
+        memset(scorer->numbered, 0, scorer->bundle->schema->n_specs * sizeof *scorer->numbered);
+        scorer->n_begun = 1;
+    }
+    return result(status, &e, err);
+}
+
+void tnet_drop_row(tnet_scorer *scorer)
+{
+    if (scorer != NULL && scorer->open) {
+        tn_rows_rollback(scorer->rows);
+        scorer->open = false;
+    }
+}
+
+size_t tnet_row_count(const tnet_scorer *scorer)
+{
+    return scorer != NULL ? scorer->rows->n : 0;
+}
+
+/* What tn_rows refused, in words. */
+static int refused(const tn_slot_spec *spec, tn_bytes token, tn_fault fault, tnet_error *err)
+{
+    static const char mark[] = ": error: ";
+    if (fault == TN_FAULT_NONE) {
+        return TNET_OK;
+    }
+    tn_error told = {0};
+    tn_error e = {0};
+    tn_status status = tn_place_fault(&(tn_place){.source = ""}, token, token, fault, &told);
+    const char *words = strstr(told.text, mark); /* a caller's value has no place in a file */
+    words = words != NULL ? words + sizeof mark - 1 : told.text;
+    size_t size = token.size > 0 ? strcspn(words, "\n") : tn_place_reason(told.text).size;
+    status =
+        tn_fail(&e, status, "field '%s': %.*s", spec != NULL ? spec->name : "?", (int)size, words);
+    return result(status, &e, err);
+}
+
+int tnet_end_row(tnet_scorer *scorer, tnet_error *err)
+{
+    const tn_slot_spec *spec = NULL;
+    if (scorer == NULL || !scorer->open) {
+        return usage(err, scorer == NULL ? no_scorer : no_row);
+    }
+    int code = refused(spec, (tn_bytes){"", 0, false}, tn_rows_end(scorer->rows, &spec), err);
+    scorer->open = code != TNET_OK;
+    return code;
+}
+
+/* The field of an open row, with room for one more value. */
+static int prepare(tnet_scorer *s, int field, const tn_slot_spec **out, tnet_error *err)
+{
+    if (s == NULL || !s->open) {
+        return usage(err, s == NULL ? no_scorer : no_row);
+    }
+    *out = spec_of(s->bundle, field);
+    if (*out == NULL) {
+        return usage(err, "the model has no such field");
+    }
+    tn_error e = {0};
+    return result(tn_rows_more(s->rows, &e), &e, err);
+}
+
+int tnet_add_id(tnet_scorer *scorer, int field, uint64_t id, float x, tnet_error *err)
+{
+    const tn_slot_spec *spec = NULL;
+    int code = prepare(scorer, field, &spec, err);
+    if (code != TNET_OK) {
+        return code;
+    }
+    if (tn_spec_is_number(spec)) {
+        return usage(err, "the field takes a number, not an id");
+    }
+    if (!isfinite(x)) {
+        return refused(spec, (tn_bytes){"", 0, false}, TN_FAULT_NOT_FINITE, err);
+    }
+    tn_fault fault = tn_rows_integer(scorer->rows, spec, (int64_t)id, x);
+    return refused(spec, (tn_bytes){"", 0, false}, fault, err);
+}
+
+int tnet_add_text(tnet_scorer *scorer, int field, const char *text, size_t size, float x,
+                  tnet_error *err)
+{
+    const tn_slot_spec *spec = NULL;
+    int code = prepare(scorer, field, &spec, err);
+    if (code != TNET_OK) {
+        return code;
+    }
+    if (text == NULL) {
+        return usage(err, "'text' is NULL");
+    }
+    if (size > scorer->bundle->data.record_bytes_max) {
+        tn_error e = {0};
+        return result(tn_fail(&e, TN_E_LIMIT, "field '%s': a text of %zu bytes, %llu at most",
+                              spec->name, size,
+                              (unsigned long long)scorer->bundle->data.record_bytes_max),
+                      &e, err);
+    }
+    const tn_bytes token = {text, size, false};
+    if (!isfinite(x)) {
+        return refused(spec, token, TN_FAULT_NOT_FINITE, err);
+    }
+    return refused(spec, token, tn_rows_token(scorer->rows, spec, text, size, x), err);
+}
+
+/* As the same number in a data file would be read. */
+static tn_fault add_number(tn_rows *rows, const tn_slot_spec *spec, double value)
+{
+    if (!isfinite(value) || !isfinite((float)value)) {
+        return TN_FAULT_NOT_FINITE;
+    }
+    if (spec->type == TN_SIGN_FLOAT) {
+        return tn_rows_real(rows, spec, (float)value);
+    }
+    bool id = spec->type == TN_SIGN_ID;
+    if (value != trunc(value) || value < (id ? 0 : -0x1p63) || value >= (id ? 0x1p64 : 0x1p63)) {
+        return id ? TN_FAULT_ID : TN_FAULT_INT;
+    }
+    return tn_rows_integer(rows, spec, id ? (int64_t)(uint64_t)value : (int64_t)value, 1);
+}
+
+int tnet_add_number(tnet_scorer *scorer, int field, double value, tnet_error *err)
+{
+    const tn_slot_spec *spec = NULL;
+    int code = prepare(scorer, field, &spec, err);
+    if (code != TNET_OK) {
+        return code;
+    }
+    if (!tn_spec_is_number(spec)) {
+        return usage(err, "the field takes ids, not a number");
+    }
+    uint32_t *last = &scorer->numbered[field];
+    bool again = *last == scorer->n_begun;
+    tn_fault fault = again ? TN_FAULT_TWO_VALUES : add_number(scorer->rows, spec, value);
+    *last = fault == TN_FAULT_NONE ? scorer->n_begun : *last;
+    return refused(spec, (tn_bytes){"", 0, false}, fault, err);
+}
+
+static tn_status room_for_spare(tnet_scorer *s, tn_error *e)
+{
+    if (s->rows->n > s->spare_max) {
+        tn_free(s->spare);
+        s->spare_max = 0;
+        s->spare = tn_try_alloc(s->rows->n, sizeof *s->spare, "scores", e);
+        if (s->spare == NULL) {
+            return TN_E_MEMORY;
+        }
+        s->spare_max = s->rows->n;
+    }
+    return TN_OK;
+}
+
+int tnet_score(tnet_scorer *scorer, float *logits, float *clicks, tnet_error *err)
+{
+    if (scorer == NULL) {
+        return usage(err, no_scorer);
+    }
+    if (scorer->open) {
+        return usage(err, "a row is still open");
+    }
+    tn_error e = {0};
+    if (logits == NULL) {
+        if (room_for_spare(scorer, &e) != TN_OK) {
+            return result(TN_E_MEMORY, &e, err);
+        }
+        logits = scorer->spare;
+    }
+    return result(tn_scorer_score_rows(scorer->scorer, scorer->rows, logits, clicks, &e), &e, err);
+}

@@ -1,0 +1,98 @@
+/* checkpoint.h - one moment of everything: table, dense weights, optimizer state, progress,
+ * metrics.
+ *
+ *     TN_TRY(tn_checkpoints_begin(c, w, &want, err));      between two steps: takes the moment
+ *     .. steps ..                                          a thread of its own writes
+ *     TN_TRY(tn_checkpoints_end(c, &saved, err));          waits for it
+ *
+ * Bytes in docs/formats.md, the order of writing in train/checkpoint/ckptdir.h. Loading tries the
+ * newest first and falls back to the one before when its bytes are wrong (TN_E_CKPT if none is
+ * whole); one that cannot be read (TN_E_IO), or not by this version (TN_E_CKPT), ends it, and so
+ * does one whose model differs, with the differences listed.
+ */
+#ifndef TN_TRAIN_CHECKPOINT_H
+#define TN_TRAIN_CHECKPOINT_H
+
+#include "metrics/metrics.h"
+#include "train/run/trainer.h"
+
+typedef struct tn_checkpoints tn_checkpoints;
+
+typedef struct tn_saved {
+    char name[32]; /* ckpt-42 */
+    uint64_t ordinal;
+    uint64_t run_id;
+    uint64_t bytes; /* of its files; when it was loaded, of rows and dense values of the full one */
+    uint64_t rows;  /* of the model .. */
+    uint64_t written; /* .. and in the files of this one */
+    uint64_t step, samples;
+    uint32_t epoch;
+    uint32_t deltas; /* up from the full one; 0: it is one */
+    double seconds;
+    double stall; /* seconds of these in which training stood still */
+    uint32_t crc; /* of the manifest */
+} tn_saved;
+
+enum { TN_CKPT_DELTAS_MAX = 64 }; /* after so many the next one is full */
+
+/* run.dir, or where runs of this name are kept. */
+void tn_run_dir(const tn_run_opts *run, tn_text *out);
+
+/* Takes the run directory (made when it is missing): lock, owner, left-overs removed. TN_E_CKPT: in
+ * use. */
+tn_status tn_checkpoints_open(tn_checkpoints **out, const tn_blueprint *plan,
+                              const tn_run_text *text, tn_error *err) TN_MUST_USE;
+void tn_checkpoints_close(tn_checkpoints *c); /* NULL is fine */
+const char *tn_checkpoints_dir(const tn_checkpoints *c);
+uint64_t tn_checkpoints_run_id(const tn_checkpoints *c);
+
+/* What is to be saved. `delta`: what changed since the checkpoint before is enough, if that can be
+ * told (checkpoint.delta_every). */
+typedef struct tn_ckpt_want {
+    const tn_run_state *state;
+    const tn_metrics *metrics;
+    bool delta;
+} tn_ckpt_want;
+
+/* Begins to write all of `w` and `want` as they are now, while steps go on; the caller must end it.
+ * Then prunes to `keep`, never state->best_ordinal. Only one at a time. */
+tn_status tn_checkpoints_begin(tn_checkpoints *c, tn_worker *w, const tn_ckpt_want *want,
+                               tn_error *err) TN_MUST_USE;
+bool tn_checkpoints_written(const tn_checkpoints *c); /* tn_checkpoints_end will not wait */
+tn_status tn_checkpoints_end(tn_checkpoints *c, tn_saved *out, tn_error *err) TN_MUST_USE;
+
+/* What is known before the first save. */
+typedef struct tn_ckpt_room {
+    uint64_t least;  /* bytes that every full checkpoint will take */
+    uint64_t unused; /* bytes of the disk */
+    uint32_t wanted; /* checkpoints that are still to come before the oldest goes */
+} tn_ckpt_room;
+
+/* `w` was loaded as `from` tells; its ordinal 0: begun anew. */
+tn_status tn_checkpoints_room(const tn_checkpoints *c, const tn_worker *w, const tn_saved *from,
+                              tn_ckpt_room *out, tn_error *err) TN_MUST_USE;
+
+/* Whether the last one failed because the disk refused rows: these are not kept once they are
+ * written, so nothing but another save can try that file again. */
+bool tn_checkpoints_lost_rows(const tn_checkpoints *c);
+
+/* Both at once. */
+tn_status tn_checkpoints_save(tn_checkpoints *c, tn_worker *w, const tn_ckpt_want *want,
+                              tn_saved *out, tn_error *err) TN_MUST_USE;
+
+/* As checkpoint.resume says, into `w`, `state` and `metrics` (which may be NULL). which->ordinal is
+ * 0 when there was nothing to load. */
+tn_status tn_checkpoints_resume(tn_checkpoints *c, tn_worker *w, tn_run_state *state,
+                                tn_metrics *metrics, tn_saved *which, tn_error *err) TN_MUST_USE;
+
+/* Weights and optimizer state of one ordinal; `state` is left alone. On failure the model in memory
+ * is lost; a checkpoint that is damaged is set aside. */
+tn_status tn_checkpoints_restore(tn_checkpoints *c, tn_worker *w, uint64_t ordinal,
+                                 tn_error *err) TN_MUST_USE;
+
+/* Loads a checkpoint for evaluation or export without taking the run directory: `path` is a
+ * checkpoint, or a run directory whose newest good one is taken. */
+tn_status tn_checkpoint_load(const char *path, tn_worker *w, tn_saved *which,
+                             tn_error *err) TN_MUST_USE;
+
+#endif

@@ -1,0 +1,90 @@
+/* ckpt_peers.h - one checkpoint by several processes: each adds what it owns to the same folder.
+ *
+ *     rank 0                                       every other rank
+ *     takes the moment, makes the folder
+ *     announce(order)     ---------------------->  tn_ckptshare_begin, between the same two steps
+ *     writes its own files                         a thread of its own writes its files
+ *     collect(files)      <----------------------  tn_ckptshare_end: what it wrote
+ *     MANIFEST, rename: it is saved                tn_ckptshare_free
+ *
+ * Everybody writes the shard files of its partitions and the dense file of its range; rank 0 also
+ * config, sources and metrics, and the manifest, without which there is no checkpoint. The run
+ * directory must be one folder for all. How orders and answers travel is the caller's business.
+ * A checkpoint is loaded the same way: rank 0 says which one, each reads what it owns, whatever
+ * the number of those who wrote it.
+ */
+#ifndef TN_TRAIN_CKPT_PEERS_H
+#define TN_TRAIN_CKPT_PEERS_H
+
+#include "train/checkpoint/checkpoint.h"
+
+/* What rank 0 tells the others when a save begins. */
+typedef struct tn_ckpt_order {
+    char folder[64]; /* in the run directory: ckpt-42.<session>.tmp */
+    uint64_t ordinal;
+    uint64_t run_id, step;
+    uint64_t base_step; /* of a delta: that of its predecessor */
+    bool delta;         /* what changed since the save or the load before */
+} tn_ckpt_order;
+
+/* What one worker wrote. Strings and the list are lent by whoever fills it. */
+typedef struct tn_ckpt_wrote {
+    uint32_t rank;
+    uint64_t rows; /* of the model, in its partitions; of a delta, files hold fewer */
+    uint32_t n_files;
+    const tn_manifest_file *file; /* by name, bytewise */
+} tn_ckpt_wrote;
+
+/* ---- rank 0 ---- */
+
+/* What a save collects. */
+typedef struct tn_ckpt_files tn_ckpt_files;
+
+/* Copies what a rank wrote. TN_E_PEER: no such rank, or it has told already, or its files are not
+ * those that it owes. */
+tn_status tn_ckpt_files_add(tn_ckpt_files *f, const tn_ckpt_wrote *wrote,
+                            tn_error *err) TN_MUST_USE;
+
+/* How rank 0 reaches the others. Any failure fails the save, or the load, with the same status. */
+typedef struct tn_ckpt_peers {
+    /* On the trainer's thread, inside tn_checkpoints_begin: all others are to begin. */
+    tn_status (*announce)(void *arg, const tn_ckpt_order *order, tn_error *err);
+    /* On the thread that saves: waits until all have written, tn_ckpt_files_add for each. TN_E_IO:
+     * a disk refused rows, another save may be tried. */
+    tn_status (*collect)(void *arg, tn_ckpt_files *files, tn_error *err);
+    /* On either thread: a save that was announced has failed, its folder is removed next. When it
+     * returns, no living rank writes there any more. */
+    void (*abandon)(void *arg);
+    /* On the trainer's thread, when rank 0 has read its part of the checkpoint at `path`: all
+     * others are to do the same (tn_ckptshare_load). TN_E_CKPT: it is damaged, and the one before
+     * is tried when that is allowed. */
+    tn_status (*load)(void *arg, const char *path, bool goes_on, tn_error *err);
+    void *arg;
+} tn_ckpt_peers;
+
+/* From now on `c` saves and loads with others. Copied. Needed when w->shares has several peers. */
+void tn_checkpoints_set_peers(tn_checkpoints *c, const tn_ckpt_peers *peers);
+
+/* ---- the others ---- */
+
+typedef struct tn_ckptshare tn_ckptshare;
+
+/* Takes the moment of `w` and begins to write into `run_dir`/order->folder while steps go on. One
+ * at a time, between two steps. On failure *out is NULL. TN_E_IO: the folder is not there.
+ * TN_E_MEMORY also when a delta is asked for and what changed is not known. `w` must outlive it. */
+tn_status tn_ckptshare_begin(tn_ckptshare **out, tn_worker *w, const char *run_dir,
+                             const tn_ckpt_order *order, tn_error *err) TN_MUST_USE;
+bool tn_ckptshare_written(const tn_ckptshare *s); /* tn_ckptshare_end will not wait */
+
+/* Waits for it, once. *out is lent until free. */
+tn_status tn_ckptshare_end(tn_ckptshare *s, tn_ckpt_wrote *out, tn_error *err) TN_MUST_USE;
+void tn_ckptshare_free(tn_ckptshare *s); /* waits, if nobody has; NULL is fine */
+
+/* Reads what `w` owns of the checkpoint at `path` and of its chain. A run that goes on wants
+ * `stand`, where in an epoch that is: then steps are those of the checkpoint, and deltas may stand
+ * on it. NULL: the model is older, the run is not. TN_E_CKPT: its rows are damaged, with the file.
+ * TN_E_IO: they cannot be read, or other files than rank 0 has found whole are there. */
+tn_status tn_ckptshare_load(tn_worker *w, const char *path, tn_data_stand *stand,
+                            tn_error *err) TN_MUST_USE;
+
+#endif

@@ -1,0 +1,261 @@
+/* ckpt_state.c - see ckpt_state.h. */
+#include "train/checkpoint/ckpt_state.h"
+
+#include "base/core/alloc.h"
+#include "nn/passes/graphjson.h"
+#include "train/checkpoint/ckptparts.h"
+#include "train/step/host.h"
+
+#include <string.h>
+
+#define CELLS ((size_t)2 * TN_MOMENT_BINS)
+
+static void fill_params(tn_manifest_dense *dense, const tn_worker *w, tn_arena *arena)
+{
+    uint32_t n = tn_params_count(w->params);
+    tn_manifest_param *param = TN_NEW_ARRAY(arena, tn_manifest_param, n);
+    for (uint32_t i = 0; i < n; i++) {
+        const tn_param_slice *s = tn_params_get(w->params, i);
+        param[i] = (tn_manifest_param){.name = s->name,
+                                       .rank = 2,
+                                       .shape = {s->rows, s->cols},
+                                       .at = s->at,
+                                       .train = s->train};
+    }
+    dense->n_params = n;
+    dense->param = param;
+}
+
+static void fill_dense(tn_manifest_dense *dense, const tn_worker *w, tn_arena *arena)
+{
+    *dense = (tn_manifest_dense){.size = tn_params_size(w->params),
+                                 .optimizer = w->plan->rules->dense.optim->choice.name};
+    tn_state spec[TN_STATES_MAX];
+    dense->n_states = tn_dense_states(w->shard.dense, spec);
+    for (uint32_t i = 0; i < dense->n_states; i++) {
+        dense->state[i] = spec[i].name;
+    }
+    tn_manifest_count *t = TN_NEW(arena, tn_manifest_count);
+    *t = (tn_manifest_count){"t", tn_dense_t(w->shard.dense)};
+    dense->scalar = t;
+    dense->n_scalars = 1;
+    fill_params(dense, w, arena);
+}
+
+tn_status tn_moment_describe(tn_manifest *m, const tn_worker *w, tn_arena *arena, tn_error *err)
+{
+    m->sparse = tn_ckpt_row_schema(w, arena);
+    fill_dense(&m->dense, w, arena);
+    char *structure = TN_NEW_ARRAY(arena, char, 65);
+    tn_text nodes = {0};
+    tn_graph_json_nodes(w->train_graph, &nodes);
+    tn_status status = tn_text_check(&nodes, "the graph", err);
+    if (status == TN_OK) {
+        status = tn_manifest_structure(m, tn_text_str(&nodes), structure, err);
+    }
+    tn_text_done(&nodes);
+    m->structure = structure;
+    return status;
+}
+
+/* Parts of the epoch that runs: told by a ledger, or those behind a single reader. */
+static void fill_parts(tn_manifest *m, const tn_moment_from *from, tn_arena *arena)
+{
+    const tn_run_state *state = from->state;
+    if (state->part == NULL) {
+        m->part = tn_data_map_parts(state->data, &state->progress, arena, &m->n_parts);
+        return;
+    }
+    tn_manifest_part *part = TN_NEW_ARRAY(arena, tn_manifest_part, state->n_parts + 1);
+    memcpy(part, state->part, state->n_parts * sizeof *part);
+    m->part = part;
+    m->n_parts = state->n_parts;
+    m->shared = true;
+    m->cut_for = state->data->cut_for;
+    m->shuffle = from->w->plan->run->data.shuffle;
+}
+
+static void fill_state(tn_manifest *m, const tn_moment_from *from, tn_arena *arena)
+{
+    const tn_run_state *state = from->state;
+    const tn_patience_state *p = &state->patience;
+    m->run_id = from->run_id;
+    m->step = state->steps;
+    m->samples = state->samples;
+    m->clock = from->w->day;
+    m->config_hash = from->text->hash;
+    m->epoch = state->progress.epoch;
+    m->epoch_step = state->epoch_step;
+    m->begun = state->begun;
+    m->begun_crc = state->begun_crc;
+    fill_parts(m, from, arena);
+    m->seed = from->w->plan->run->run.seed;
+    m->best_name = p->seen ? state->monitor : NULL;
+    m->best_value = p->best;
+    m->best_step = p->step;
+    m->bad_evals = p->bad;
+    m->lr_scale = p->lr_scale;
+    m->eval_owed = state->eval_owed;
+    m->cpu = tn_host_cpu();
+    char *blas = TN_NEW_ARRAY(arena, char, TN_HOST_BLAS_SIZE);
+    tn_host_blas(&from->w->plan->run->compute, blas);
+    m->blas = blas;
+}
+
+/* ---- arrays ---- */
+
+static void add_array(tn_moment *m, const char *name, const float *from, size_t n)
+{
+    float *to = m->floats + m->n_dense * n;
+    memcpy(to, from, n * sizeof *to);
+    m->dense[m->n_dense++] = (tn_tensor){.name = name,
+                                         .dtype = "F32",
+                                         .rank = 1,
+                                         .shape = {n},
+                                         .data = (const char *)to,
+                                         .size = n * sizeof *to};
+}
+
+static tn_status copy_dense(tn_moment *m, const tn_worker *w, tn_error *err)
+{
+    const float *weights = w->own != NULL ? w->own : tn_params_weights(w->params);
+    size_t n = m->end - m->begin;
+    tn_state spec[TN_STATES_MAX];
+    uint32_t n_states = tn_dense_states(w->shard.dense, spec);
+    m->floats =
+        tn_try_alloc((1 + n_states) * n + 1, sizeof *m->floats, "a copy of the weights", err);
+    if (m->floats == NULL) {
+        return TN_E_MEMORY;
+    }
+    add_array(m, "w", weights, n);
+    for (uint32_t i = 0; i < n_states; i++) {
+        add_array(m, spec[i].name, tn_dense_state(w->shard.dense, i), n);
+    }
+    return TN_OK;
+}
+
+/* Few cells differ, and those in heaps: blocks are compared whole first. */
+static void take_changes(tn_moment *m, const uint64_t *now)
+{
+    enum { BLOCK = 512 };
+    for (size_t from = 0; from < CELLS; from += BLOCK) {
+        if (memcmp(m->histogram + from, now + from, BLOCK * sizeof *now) == 0) {
+            continue;
+        }
+        for (size_t i = from; i < from + BLOCK; i++) {
+            if (m->histogram[i] != now[i]) {
+                m->histogram[i] = now[i];
+                tn_text_add_u64le(&m->changes, i);
+                tn_text_add_u64le(&m->changes, now[i]);
+            }
+        }
+    }
+    if (m->changes.size == 0) { /* a list is never empty */
+        tn_text_add_u64le(&m->changes, 0);
+        tn_text_add_u64le(&m->changes, now[0]);
+    }
+}
+
+static tn_status take_metrics(tn_moment *m, const tn_metrics *metrics, tn_error *err)
+{
+    tn_metrics_sums(metrics, m->sums);
+    if (!m->delta) { /* all zeros, which is what a full one stands on */
+        m->histogram = tn_try_alloc(CELLS, sizeof *m->histogram, "a copy of a histogram", err);
+    }
+    if (m->histogram == NULL) {
+        return TN_E_MEMORY;
+    }
+    take_changes(m, tn_metrics_histogram(metrics));
+    return TN_OK;
+}
+
+/* ---- all of it ---- */
+
+/* What every peer takes. */
+static tn_status take_own(tn_moment *m, tn_worker *w, tn_error *err)
+{
+    const tn_shares *shares = w->shares;
+    m->rank = w->rank;
+    m->partitions = (tn_range){shares->owners.from[w->rank], shares->owners.from[w->rank + 1]};
+    m->begin = shares->dense[w->rank];
+    m->end = shares->dense[w->rank + 1];
+    TN_TRY(copy_dense(m, w, err));
+    return tn_cut_open(&m->rows, w->shard.table, m->delta, err);
+}
+
+/* Those of the epoch that runs, or ran last. */
+static const tn_sources *sources_of(const tn_run_state *state)
+{
+    return state->data != NULL ? state->data->sources : NULL;
+}
+
+static tn_status take(tn_moment *m, const tn_moment_from *from, tn_error *err)
+{
+    fill_state(&m->manifest, from, m->arena);
+    TN_TRY(tn_moment_describe(&m->manifest, from->w, m->arena, err));
+    TN_TRY(tn_sources_write(sources_of(from->state), &m->sources, err));
+    TN_TRY(take_metrics(m, from->metrics, err));
+    return take_own(m, from->w, err);
+}
+
+static tn_moment *new_moment(tn_error *err)
+{
+    tn_moment *m = tn_try_alloc(1, sizeof *m, "what a checkpoint is made from", err);
+    if (m != NULL) {
+        m->arena = tn_arena_new(1 << 16);
+    }
+    return m;
+}
+
+/* The outcome of taking: a whole one or none. */
+static tn_status finish(tn_moment **out, tn_moment *m, tn_status status)
+{
+    if (status != TN_OK) {
+        tn_moment_free(m);
+        return status;
+    }
+    *out = m;
+    return TN_OK;
+}
+
+tn_status tn_moment_take(tn_moment **out, const tn_moment_from *from, tn_error *err)
+{
+    *out = NULL;
+    tn_moment *m = new_moment(err);
+    if (m == NULL) {
+        return TN_E_MEMORY;
+    }
+    m->config = from->text->config;
+    m->delta = from->base != NULL;
+    m->histogram = from->base;
+    m->changes.size_max =
+        CELLS / 2 * sizeof *m->histogram; /* more than that: all of it is shorter */
+    return finish(out, m, take(m, from, err));
+}
+
+tn_status tn_moment_take_own(tn_moment **out, tn_worker *w, bool delta, tn_error *err)
+{
+    *out = NULL;
+    tn_moment *m = new_moment(err);
+    if (m == NULL) {
+        return TN_E_MEMORY;
+    }
+    m->delta = delta;
+    m->manifest.sparse = tn_ckpt_row_schema(w, m->arena);
+    return finish(out, m, take_own(m, w, err));
+}
+
+void tn_moment_free(tn_moment *m)
+{
+    if (m != NULL) {
+        tn_cut_close(m->rows);
+        tn_text_done(&m->sources);
+        if (!m->delta) {
+            tn_free(m->histogram);
+        }
+        tn_text_done(&m->changes);
+        tn_free(m->floats);
+        tn_arena_free(m->arena);
+        tn_free(m);
+    }
+}

@@ -1,0 +1,464 @@
+/* ckptdir.c - owning the run directory, and saving: tmp, sync, rename, sync. */
+#include "train/checkpoint/ckptdir.h"
+
+#include "base/core/alloc.h"
+#include "base/core/failpoint.h"
+#include "base/core/log.h"
+#include "train/checkpoint/ckptcheck.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+struct tn_ckptdir {
+    tn_lock *lock;
+    uint64_t session;
+    uint64_t ordinal;       /* being written; 0: none */
+    char tmp[TN_PATH_SIZE]; /* where */
+    char dir[TN_PATH_SIZE];
+};
+
+/* A named place for chaos tests; a release has none. */
+static tn_status pass(const char *point, tn_error *err)
+{
+    int failure = tn_failpoint(point);
+    return failure == 0 ? TN_OK : tn_fail(err, TN_E_IO, "failed on request at '%s'", point);
+}
+
+/* "ckpt-<digits>.<16 hex>.tmp", or an unfinished file of those that a run writes by renaming:
+ * nothing else is ours to remove. */
+static bool is_unfinished(const char *name)
+{
+    static const char *const own[] = {"OWNER", "LATEST", "summary.json", "trace.json",
+                                      "peers.root"};
+    static const char head[] = "ckpt-";
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) {
+        if (tn_is_unfinished(name, own[i])) {
+            return true;
+        }
+    }
+    char ckpt[sizeof head + 20];
+    size_t size = sizeof head - 1;
+    size += strncmp(name, head, size) == 0 ? strspn(name + size, "0123456789") : 0;
+    if (size == sizeof head - 1 || size >= sizeof ckpt) {
+        return false;
+    }
+    memcpy(ckpt, name, size);
+    ckpt[size] = '\0';
+    return tn_is_unfinished(name, ckpt);
+}
+
+tn_status tn_ckptdir_open(tn_ckptdir **out, const char *dir, tn_error *err)
+{
+    *out = NULL;
+    if (strlen(dir) >= TN_PATH_SIZE) {
+        return tn_fail(err, TN_E_USAGE, "path longer than %d bytes: '%.64s..'", TN_PATH_SIZE - 1,
+                       dir);
+    }
+    tn_ckptdir *d = tn_try_alloc(1, sizeof *d, "a run directory", err);
+    if (d == NULL) {
+        return TN_E_MEMORY;
+    }
+    memcpy(d->dir, dir, strlen(dir) + 1);
+    d->session = tn_random_id();
+    tn_status status = tn_dir_make(dir, err);
+    if (status == TN_OK) {
+        status = tn_lock_take(&d->lock, dir, d->session, err);
+    }
+    if (status == TN_OK) {
+        status = tn_lock_sweep(d->lock, dir, is_unfinished, err);
+    }
+    if (status != TN_OK) {
+        tn_ckptdir_close(d);
+        return status;
+    }
+    *out = d;
+    return TN_OK;
+}
+
+void tn_ckptdir_close(tn_ckptdir *d)
+{
+    if (d != NULL) {
+        tn_ckptdir_abandon(d);
+        tn_lock_release(d->lock);
+        tn_free(d);
+    }
+}
+
+const char *tn_ckptdir_path(const tn_ckptdir *d)
+{
+    return d->dir;
+}
+
+uint64_t tn_ckptdir_session(const tn_ckptdir *d)
+{
+    return d->session;
+}
+
+/* "<dir>/ckpt-<ordinal>" and, when `tmp`, ".<session>.tmp". */
+static tn_status path_of(const tn_ckptdir *d, uint64_t ordinal, bool tmp, char out[TN_PATH_SIZE],
+                         tn_error *err)
+{
+    char name[64];
+    int length = tmp ? snprintf(name, sizeof name, "ckpt-%" PRIu64 ".%016" PRIx64 ".tmp", ordinal,
+                                d->session)
+                     : snprintf(name, sizeof name, "ckpt-%" PRIu64, ordinal);
+    TN_ASSERT(length > 0 && (size_t)length < sizeof name);
+    return tn_path_join(d->dir, name, out, err);
+}
+
+static tn_status check_space(const tn_ckptdir *d, uint64_t bytes, tn_error *err)
+{
+    uint64_t room = 0;
+    uint64_t need = bytes + bytes / 20;
+    TN_TRY(tn_disk_free(d->dir, &room, err));
+    if (need > room) {
+        return tn_fail(err, TN_E_IO,
+                       "no room for a checkpoint in '%s': %" PRIu64 " bytes free, %" PRIu64
+                       " needed",
+                       d->dir, room, need);
+    }
+    return TN_OK;
+}
+
+tn_status tn_ckptdir_begin(tn_ckptdir *d, uint64_t bytes, uint64_t *ordinal, tn_error *err)
+{
+    TN_ASSERT(d->ordinal == 0);
+    TN_TRY(pass("ckpt.begin", err));
+    TN_TRY(check_space(d, bytes, err));
+    tn_arena *arena = tn_arena_new(4096);
+    const uint64_t *present = NULL;
+    const uint64_t *aside = NULL;
+    uint32_t n = 0;
+    uint32_t n_aside = 0;
+    tn_status status = tn_ckptdir_list(d->dir, arena, &present, &n, err);
+    if (status == TN_OK) {
+        status = tn_ckptdir_list_damaged(d->dir, arena, &aside, &n_aside, err);
+    }
+    uint64_t highest = n > 0 ? present[0] : 0;
+    highest = n_aside > 0 && aside[0] > highest ? aside[0] : highest;
+    const uint64_t next = highest + 1;
+    tn_arena_free(arena);
+    TN_TRY(status);
+    TN_TRY(path_of(d, next, true, d->tmp, err));
+    TN_TRY(tn_remove_tree(d->tmp, err)); /* what an abandon could not remove */
+    TN_TRY(tn_dir_make_new(d->tmp, err));
+    d->ordinal = next;
+    *ordinal = next;
+    return TN_OK;
+}
+
+const char *tn_ckptdir_folder(const tn_ckptdir *d)
+{
+    TN_ASSERT(d->ordinal != 0);
+    return d->tmp;
+}
+
+tn_status tn_ckpt_put(const char *folder, const char *name, tn_ckpt_write *make, void *ctx,
+                      tn_error *err)
+{
+    TN_ASSERT(strchr(name, '/') == NULL);
+    char path[TN_PATH_SIZE];
+    char again[TN_PATH_SIZE];
+    char name_again[256];
+    int length = snprintf(name_again, sizeof name_again, "%s.again", name);
+    TN_ASSERT(length > 0 && (size_t)length < sizeof name_again);
+    TN_TRY(tn_path_join(folder, name, path, err));
+    TN_TRY(tn_path_join(folder, name_again, again, err));
+    tn_status status = make(ctx, path, err);
+    if (status != TN_E_IO) {
+        return status;
+    }
+    /* After a failed fsync the kernel has dropped the pages: only a new file can be trusted. */
+    TN_TRY(make(ctx, again, err));
+    return tn_rename(again, path, err);
+}
+
+tn_status tn_ckpt_put_once(const char *folder, const char *name, tn_ckpt_write *make, void *ctx,
+                           tn_error *err)
+{
+    TN_ASSERT(strchr(name, '/') == NULL);
+    char path[TN_PATH_SIZE];
+    TN_TRY(tn_path_join(folder, name, path, err));
+    return make(ctx, path, err);
+}
+
+tn_status tn_ckptdir_add(tn_ckptdir *d, const char *name, tn_ckpt_write *make, void *ctx,
+                         tn_error *err)
+{
+    TN_ASSERT(d->ordinal != 0);
+    return tn_ckpt_put(d->tmp, name, make, ctx, err);
+}
+
+static tn_status write_text(void *ctx, const char *path, tn_error *err)
+{
+    const tn_text *text = ctx;
+    tn_file *f = NULL;
+    TN_TRY(tn_file_create(&f, path, err));
+    tn_status status = tn_file_write(f, text->data, text->size, err);
+    if (status != TN_OK) {
+        tn_file_abandon(f);
+        return status;
+    }
+    return tn_file_commit(f, err);
+}
+
+/* For people and scripts. The checkpoint is saved already, so a failure is only told. */
+static void write_latest(const tn_ckptdir *d, uint64_t ordinal, uint32_t crc)
+{
+    char path[TN_PATH_SIZE];
+    char line[64];
+    tn_error err = {0};
+    int length = snprintf(line, sizeof line, "ckpt-%" PRIu64 " %08x\n", ordinal, crc);
+    TN_ASSERT(length > 0 && (size_t)length < sizeof line);
+    tn_status status = tn_path_join(d->dir, "LATEST", path, &err);
+    if (status == TN_OK) {
+        status = tn_file_replace(path, line, (size_t)length, &err);
+    }
+    if (status != TN_OK) {
+        tn_log(TN_LOG_WARN, "ckpt-%" PRIu64 " is saved, but LATEST is not: %s", ordinal, err.text);
+    }
+}
+
+tn_status tn_ckptdir_commit(tn_ckptdir *d, const tn_text *manifest, uint32_t crc, tn_error *err)
+{
+    TN_ASSERT(d->ordinal != 0);
+    char final[TN_PATH_SIZE];
+    tn_text text = *manifest; /* lent */
+    TN_TRY(path_of(d, d->ordinal, false, final, err));
+    TN_TRY(pass("ckpt.before_manifest", err));
+    TN_TRY(tn_ckptdir_add(d, "MANIFEST", write_text, &text, err));
+    TN_TRY(tn_dir_sync(d->tmp, err));
+    TN_TRY(pass("ckpt.before_rename", err));
+    TN_TRY(tn_rename(d->tmp, final, err));
+    uint64_t saved = d->ordinal;
+    d->ordinal = 0;
+    write_latest(d, saved, crc);
+    return pass("ckpt.after_rename", err);
+}
+
+void tn_ckptdir_abandon(tn_ckptdir *d)
+{
+    if (d->ordinal == 0) {
+        return;
+    }
+    tn_error err = {0};
+    d->ordinal = 0;
+    if (tn_remove_tree(d->tmp, &err) != TN_OK) {
+        tn_log(TN_LOG_WARN, "an unfinished checkpoint stays until the next start: %s", err.text);
+    }
+}
+
+tn_status tn_ckptdir_set_aside(const tn_ckptdir *d, uint64_t ordinal, tn_error *err)
+{
+    enum { TRIES = 1000 };
+    char from[TN_PATH_SIZE];
+    TN_TRY(path_of(d, ordinal, false, from, err));
+    for (uint32_t i = 1; i <= TRIES; i++) {
+        char name[64];
+        char to[TN_PATH_SIZE];
+        int length = snprintf(name, sizeof name, "ckpt-%" PRIu64 TN_CKPT_DAMAGED, ordinal);
+        TN_ASSERT(length > 0 && (size_t)length < sizeof name);
+        if (i > 1) {
+            (void)snprintf(name + length, sizeof name - (size_t)length, ".%u", i);
+        }
+        TN_TRY(tn_path_join(d->dir, name, to, err));
+        if (tn_path_exists(to)) {
+            continue;
+        }
+        TN_TRY(tn_rename(from, to, err));
+        tn_log(TN_LOG_WARN, "ckpt-%" PRIu64 " is kept as '%s', which nothing reads or removes",
+               ordinal, to);
+        return TN_OK;
+    }
+    return tn_fail(err, TN_E_IO, "more than %d damaged checkpoints %" PRIu64 " in '%s'", TRIES,
+                   ordinal, d->dir);
+}
+
+/* A checkpoint that is present. */
+typedef struct entry {
+    uint64_t ordinal, base;
+    uint32_t crc;
+    bool whole; /* as far as manifests tell, down to the full one */
+    bool kept;
+} entry;
+
+static entry *find(entry *list, uint32_t n, uint64_t ordinal)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (list[i].ordinal == ordinal) {
+            return &list[i];
+        }
+    }
+    return NULL;
+}
+
+/* Takes list[i] for whole or sets it aside; what it may stand on was looked at before. */
+static tn_status look_at(const tn_ckptdir *d, entry *list, uint32_t n, uint32_t i, tn_error *err)
+{
+    char path[TN_PATH_SIZE];
+    tn_manifest m = {0};
+    tn_error why = {0};
+    entry *e = &list[i];
+    TN_TRY(path_of(d, e->ordinal, false, path, err));
+    tn_arena *arena = tn_arena_new(1 << 14);
+    tn_status status = tn_ckpt_read_manifest(path, arena, &m, &why);
+    tn_arena_free(arena);
+    if (status != TN_OK && status != TN_E_CKPT) {
+        return tn_fail(err, status, "%s", why.text);
+    }
+    if (status == TN_OK) {
+        const entry *base = m.base != 0 ? find(list, n, m.base) : NULL;
+        e->base = m.base;
+        e->crc = m.crc;
+        e->whole = m.base == 0 || (base != NULL && base->whole && base->crc == m.base_crc);
+        (void)snprintf(why.text, sizeof why.text, "ckpt-%" PRIu64 ", its base, is not whole",
+                       m.base);
+    }
+    if (e->whole) {
+        return TN_OK;
+    }
+    tn_log(TN_LOG_WARN, "ckpt-%" PRIu64 " is damaged: %s", e->ordinal, why.text);
+    return tn_ckptdir_set_aside(d, e->ordinal, err);
+}
+
+/* This one and what it stands on. */
+static void keep_chain(entry *list, uint32_t n, entry *e)
+{
+    while (e != NULL && e->whole) {
+        e->kept = true;
+        e = e->base != 0 ? find(list, n, e->base) : NULL;
+    }
+}
+
+/* Without its final name first: a folder that bears one is complete, whenever we are killed. */
+static tn_status remove_checkpoint(const tn_ckptdir *d, uint64_t ordinal, tn_error *err)
+{
+    char final[TN_PATH_SIZE];
+    char tmp[TN_PATH_SIZE];
+    TN_TRY(path_of(d, ordinal, false, final, err));
+    TN_TRY(path_of(d, ordinal, true, tmp, err));
+    TN_TRY(tn_rename(final, tmp, err));
+    return tn_remove_tree(tmp, err);
+}
+
+static tn_status prune(const tn_ckptdir *d, uint32_t keep, uint64_t best, tn_arena *arena,
+                       tn_error *err)
+{
+    const uint64_t *present = NULL;
+    uint32_t n = 0;
+    TN_TRY(tn_ckptdir_list(d->dir, arena, &present, &n, err));
+    entry *list = TN_NEW_ARRAY(arena, entry, n + 1);
+    for (uint32_t i = 0; i < n; i++) {
+        list[i].ordinal = present[i];
+    }
+    for (uint32_t i = n; i > 0; i--) { /* bases come before their deltas */
+        TN_TRY(look_at(d, list, n, i - 1, err));
+    }
+    uint32_t left = keep > 0 ? keep : 1;
+    for (uint32_t i = 0; i < n && left > 0; i++) {
+        if (list[i].whole) {
+            keep_chain(list, n, &list[i]);
+            left--;
+        }
+    }
+    keep_chain(list, n, best != 0 ? find(list, n, best) : NULL);
+    for (uint32_t i = 0; i < n; i++) { /* deltas before their bases, whenever we are killed */
+        if (list[i].whole && !list[i].kept) {
+            TN_TRY(remove_checkpoint(d, list[i].ordinal, err));
+        }
+    }
+    return TN_OK;
+}
+
+tn_status tn_ckptdir_prune(tn_ckptdir *d, uint32_t keep, uint64_t best, tn_error *err)
+{
+    TN_TRY(pass("ckpt.before_prune", err));
+    tn_arena *arena = tn_arena_new(4096);
+    tn_status status = prune(d, keep, best, arena, err);
+    tn_arena_free(arena);
+    return status;
+}
+
+/* ---- beginning anew ---- */
+
+static tn_status move_into(const char *dir, const char *folder, const char *name, tn_error *err)
+{
+    char from[TN_PATH_SIZE];
+    char to[TN_PATH_SIZE];
+    TN_TRY(tn_path_join(dir, name, from, err));
+    TN_TRY(tn_path_join(folder, name, to, err));
+    return tn_path_exists(from) ? tn_rename(from, to, err) : TN_OK;
+}
+
+/* The first name that nothing bears. */
+static tn_status make_aside(const char *dir, char out[TN_PATH_SIZE], tn_error *err)
+{
+    for (uint32_t i = 1;; i++) {
+        char name[32];
+        (void)snprintf(name, sizeof name, "earlier-%" PRIu32, i);
+        TN_TRY(tn_path_join(dir, name, out, err));
+        if (!tn_path_exists(out)) {
+            return tn_dir_make_new(out, err);
+        }
+    }
+}
+
+/* What is left of a run besides checkpoints that bear their final names. */
+static bool is_left(const char *name)
+{
+    static const char *const own[] = {"LATEST", "metrics.jsonl", "summary.json"};
+    bool is_one = strncmp(name, "ckpt-", 5) == 0 && strstr(name, ".damaged") != NULL;
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) {
+        is_one = is_one || strcmp(name, own[i]) == 0;
+    }
+    return is_one;
+}
+
+static tn_status move_all(const char *dir, const char *folder, const uint64_t *ordinal, uint32_t n,
+                          const tn_text *names, tn_error *err)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        char name[32];
+        (void)snprintf(name, sizeof name, "ckpt-%" PRIu64, ordinal[i]);
+        TN_TRY(move_into(dir, folder, name, err));
+    }
+    const char *end = tn_text_str(names) + names->size;
+    for (const char *name = tn_text_str(names); name < end; name += strlen(name) + 1) {
+        if (is_left(name)) {
+            TN_TRY(move_into(dir, folder, name, err));
+        }
+    }
+    return TN_OK;
+}
+
+static bool any_left(const tn_text *names)
+{
+    const char *end = tn_text_str(names) + names->size;
+    for (const char *name = tn_text_str(names); name < end; name += strlen(name) + 1) {
+        if (is_left(name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+tn_status tn_ckptdir_begin_anew(tn_ckptdir *d, tn_text *out, tn_error *err)
+{
+    tn_text names = {0};
+    const uint64_t *ordinal = NULL;
+    uint32_t n = 0;
+    uint32_t n_names = 0;
+    tn_arena *arena = tn_arena_new(4096);
+    tn_status status = tn_ckptdir_list(d->dir, arena, &ordinal, &n, err);
+    status = status == TN_OK ? tn_dir_list(d->dir, &names, &n_names, err) : status;
+    if (status == TN_OK && (n > 0 || any_left(&names))) {
+        char folder[TN_PATH_SIZE];
+        status = make_aside(d->dir, folder, err);
+        status = status == TN_OK ? move_all(d->dir, folder, ordinal, n, &names, err) : status;
+        tn_text_adds(out, folder);
+    }
+    tn_text_done(&names);
+    tn_arena_free(arena);
+    return status == TN_OK ? tn_text_check(out, "run.dir", err) : status;
+}

@@ -1,0 +1,123 @@
+/* ckptdir.h - the run directory and its checkpoints: when one exists, and which one is taken.
+ *
+ *     LOCK OWNER             one process owns the directory
+ *     ckpt-42.<session>.tmp  being written, or being removed
+ *     ckpt-42                complete: it was renamed after every file in it was synced
+ *     ckpt-41.damaged        its bytes are wrong: nobody reads it, counts it or removes it
+ *     LATEST                 for people; never read here
+ *
+ *     TN_TRY(tn_ckptdir_begin(d, bytes, &ordinal, err));
+ *     TN_TRY(tn_ckptdir_add(d, "config.yaml", write_config, ctx, err));     for each file
+ *     TN_TRY(tn_ckptdir_commit(d, &manifest, crc, err));                    now it is saved
+ *     TN_TRY(tn_ckptdir_prune(d, keep, best, err));
+ *
+ * After any failure of these: tn_ckptdir_abandon; what was saved before stays, and begin may be
+ * tried again. Whatever happens, the newest loadable checkpoint is at least the last one whose
+ * commit returned TN_OK. What the files hold is the caller's business. add may run on several
+ * threads at once, everything else on the owner's. Failpoints: ckpt.begin, ckpt.before_manifest,
+ * ckpt.before_rename, ckpt.after_rename, ckpt.before_prune.
+ */
+#ifndef TN_TRAIN_CKPTDIR_H
+#define TN_TRAIN_CKPTDIR_H
+
+#include "base/core/arena.h"
+#include "base/core/error.h"
+#include "base/core/text.h"
+#include "base/file/file.h"
+#include "ps/snapshot/manifest.h"
+#include "ps/snapshot/snapshot.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct tn_ckptdir tn_ckptdir;
+
+#define TN_CKPT_DAMAGED ".damaged"
+
+/* Makes the directory when it is missing, takes its lock, removes what others left unfinished.
+ * TN_E_CKPT: in use. */
+tn_status tn_ckptdir_open(tn_ckptdir **out, const char *dir, tn_error *err) TN_MUST_USE;
+void tn_ckptdir_close(tn_ckptdir *d); /* abandons; NULL is fine */
+const char *tn_ckptdir_path(const tn_ckptdir *d);
+uint64_t tn_ckptdir_session(const tn_ckptdir *d);
+
+/* Checks that `bytes` and 5 % more are free and opens ckpt-<1 + the highest present>; one that was
+ * set aside is present, too. */
+tn_status tn_ckptdir_begin(tn_ckptdir *d, uint64_t bytes, uint64_t *ordinal,
+                           tn_error *err) TN_MUST_USE;
+
+/* Where it is written, until commit or abandon: "<dir>/ckpt-42.<session>.tmp". */
+const char *tn_ckptdir_folder(const tn_ckptdir *d);
+
+/* `make` creates the file at `path` and commits it (tn_file, tn_snapshot). When that fails for
+ * reasons of the disk it is called once more, with another path. */
+typedef tn_status tn_ckpt_write(void *ctx, const char *path, tn_error *err);
+tn_status tn_ckptdir_add(tn_ckptdir *d, const char *name, tn_ckpt_write *make, void *ctx,
+                         tn_error *err) TN_MUST_USE;
+
+/* The same for who does not own the directory, but adds to the folder of who does; `put_once` for
+ * what cannot be made twice. */
+tn_status tn_ckpt_put(const char *folder, const char *name, tn_ckpt_write *make, void *ctx,
+                      tn_error *err) TN_MUST_USE;
+tn_status tn_ckpt_put_once(const char *folder, const char *name, tn_ckpt_write *make, void *ctx,
+                           tn_error *err) TN_MUST_USE;
+
+/* `manifest` and its crc are those of tn_manifest_write. */
+tn_status tn_ckptdir_commit(tn_ckptdir *d, const tn_text *manifest, uint32_t crc,
+                            tn_error *err) TN_MUST_USE;
+void tn_ckptdir_abandon(tn_ckptdir *d); /* without a begin: nothing */
+
+/* Keeps the newest `keep` (at least one), `best` (0: none) and the bases of kept deltas. Whose
+ * manifest is damaged, or that of a base, is set aside and does not count. While a manifest cannot
+ * be read, or is of a newer version, nothing is removed. */
+tn_status tn_ckptdir_prune(tn_ckptdir *d, uint32_t keep, uint64_t best, tn_error *err) TN_MUST_USE;
+
+/* Renames ckpt-N, whose bytes are wrong, to ckpt-N.damaged and tells so. One of that name stays:
+ * the second is ckpt-N.damaged.2. */
+tn_status tn_ckptdir_set_aside(const tn_ckptdir *d, uint64_t ordinal, tn_error *err) TN_MUST_USE;
+
+/* Moves what a run has left here (checkpoints, also damaged ones, LATEST, metrics.jsonl,
+ * summary.json) into a new folder earlier-<n> in the directory, and nothing else; `out` gets its
+ * path, or stays empty: there was nothing. The newest go first, so that a crash leaves no delta
+ * without what it stands on. */
+tn_status tn_ckptdir_begin_anew(tn_ckptdir *d, tn_text *out, tn_error *err) TN_MUST_USE;
+
+/* The functions below need no lock and write nothing, but for loader->owner. */
+
+/* Ordinals of what bears a final name, descending; the list lives in the arena. */
+tn_status tn_ckptdir_list(const char *dir, tn_arena *arena, const uint64_t **out, uint32_t *n,
+                          tn_error *err) TN_MUST_USE;
+
+/* The same for those that were set aside; of a number that is there twice, two. */
+tn_status tn_ckptdir_list_damaged(const char *dir, tn_arena *arena, const uint64_t **out,
+                                  uint32_t *n, tn_error *err) TN_MUST_USE;
+
+/* How a checkpoint is taken in. `fits` (may be NULL) sees a manifest first; a failure of it is
+ * final: damage is one thing, another model another. Then `read` is called: for a full checkpoint
+ * once, for a delta with the full one of its chain first, which starts from nothing. When read
+ * returns TN_E_CKPT the checkpoint is damaged; any other failure is final: what cannot be read now
+ * (TN_E_IO) or by this version (TN_E_LIMIT) may be whole. */
+typedef struct tn_ckpt_loader {
+    tn_status (*fits)(void *ctx, const tn_manifest *m, tn_error *err);
+    tn_status (*read)(void *ctx, const char *path, const tn_manifest *m, tn_error *err);
+    void *ctx;
+    const tn_ckptdir
+        *owner;  /* sets damaged ones aside, once another is loaded; NULL: nobody does */
+    bool strict; /* no fallback: the newest must be good */
+    bool seen;   /* by another rank, as whole: what is not so here cannot be read here */
+} tn_ckpt_loader;
+
+/* The newest that is whole, from the top; each damaged one is logged with file and place. *ordinal
+ * is 0 when there is none at all; some, but none good: TN_E_CKPT. */
+tn_status tn_ckptdir_load(const char *dir, const tn_ckpt_loader *loader, uint64_t *ordinal,
+                          tn_error *err) TN_MUST_USE;
+
+/* The folder of checkpoint `ordinal` beside the one at `path`. */
+tn_status tn_ckptdir_beside(const char *path, uint64_t ordinal, char out[TN_PATH_SIZE],
+                            tn_error *err) TN_MUST_USE;
+
+/* One checkpoint by its path, e.g. "runs/a/ckpt-42". Its chain lies beside it. */
+tn_status tn_ckptdir_load_one(const char *path, const tn_ckpt_loader *loader,
+                              tn_error *err) TN_MUST_USE;
+
+#endif

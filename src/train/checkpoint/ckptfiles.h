@@ -1,0 +1,56 @@
+/* ckptfiles.h - the files of an unfinished checkpoint: put into its folder, and listed for its
+ * manifest.
+ *
+ *     tn_ckpt_files_init(&files, arena, &w->shares->owners);
+ *     TN_TRY(tn_ckpt_write_own(&own, &files, err));             what this worker owes
+ *     TN_TRY(tn_ckpt_files_add(&files, &wrote, err));           for every other (ckpt_peers.h)
+ *     TN_TRY(tn_ckpt_files_check(&files, err));                 nobody is missing
+ *
+ * A list belongs to one thread.
+ */
+#ifndef TN_TRAIN_CKPTFILES_H
+#define TN_TRAIN_CKPTFILES_H
+
+#include "base/core/arena.h"
+#include "base/keys/keyset.h"
+#include "ps/snapshot/manifest.h"
+#include "train/checkpoint/ckpt_state.h"
+#include "train/checkpoint/ckptdir.h"
+
+/* Every shard file holds a partition, every peer one dense file. */
+enum { TN_CKPT_FILES_MAX = 2 * TN_PARTITIONS + 8, TN_CKPT_FILE_NAME_SIZE = 48 };
+
+struct tn_ckpt_files {
+    tn_arena *arena; /* holds names and lists; must outlive the list */
+    const tn_owners *owners;
+    uint32_t n, n_told;     /* files; ranks that have written all of theirs */
+    tn_manifest_file *file; /* by name, bytewise */
+    bool *told;             /* per rank */
+    uint64_t rows;          /* of the model, in the partitions of those ranks */
+    uint64_t written;       /* rows in files */
+    uint64_t bytes;
+};
+typedef struct tn_ckpt_files tn_ckpt_files;
+
+void tn_ckpt_files_init(tn_ckpt_files *f, tn_arena *arena, const tn_owners *owners);
+
+/* Lists a file that was written; copies `name`. */
+void tn_ckpt_files_list(tn_ckpt_files *f, const char *name, const tn_manifest_file *file);
+
+/* `rank` has written all it owes, which holds so many rows of the model. */
+void tn_ckpt_files_tell(tn_ckpt_files *f, uint32_t rank, uint64_t rows);
+
+/* All ranks have. TN_E_PEER names the first that has not. */
+tn_status tn_ckpt_files_check(const tn_ckpt_files *f, tn_error *err) TN_MUST_USE;
+
+/* What a worker writes into `folder`, wherever that is: the rows and the dense range of its moment.
+ */
+typedef struct tn_ckpt_own {
+    const char *folder;
+    tn_moment *moment;     /* its rows are given up when they are written */
+    tn_snapshot_head head; /* run, step, base step, delta */
+    bool lost_rows;        /* set: the disk refused rows, which are not kept */
+} tn_ckpt_own;
+tn_status tn_ckpt_write_own(tn_ckpt_own *own, tn_ckpt_files *files, tn_error *err) TN_MUST_USE;
+
+#endif

@@ -1,0 +1,288 @@
+/* ckptload.c - finding the newest checkpoint that is whole; the reading half of ckptdir.h. */
+#include "base/core/log.h"
+#include "base/core/number.h"
+#include "train/checkpoint/ckptcheck.h"
+#include "train/checkpoint/ckptdir.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CHAIN_MAX = 1024 }; /* deltas on one full checkpoint */
+
+/* A checkpoint and what it stands on: the wanted one first, the full one last. */
+typedef struct chain {
+    uint32_t n;
+    struct {
+        char path[TN_PATH_SIZE];
+        tn_manifest manifest;
+    } * link[CHAIN_MAX];
+} chain;
+
+/* The ordinal in "ckpt-42" or, of what was set aside, in "ckpt-42.damaged" and
+ * "ckpt-42.damaged.2"; 0: another name. */
+static uint64_t ordinal_of(const char *name, bool *damaged)
+{
+    static const char prefix[] = "ckpt-";
+    static const char suffix[] = TN_CKPT_DAMAGED;
+    uint64_t ordinal = 0;
+    const char *digits = name + sizeof prefix - 1;
+    if (strncmp(name, prefix, sizeof prefix - 1) != 0 || *digits == '0') {
+        return 0;
+    }
+    size_t n = strcspn(digits, ".");
+    *damaged = strncmp(digits + n, suffix, sizeof suffix - 1) == 0;
+    if ((digits[n] != '\0' && !*damaged) || tn_read_u64(digits, n, &ordinal) != TN_NUM_OK ||
+        ordinal > INT64_MAX - 1) {
+        return 0;
+    }
+    return ordinal;
+}
+
+static int descending(const void *left, const void *right)
+{
+    const uint64_t *a = left;
+    const uint64_t *b = right;
+    return *a > *b ? -1 : *a < *b;
+}
+
+/* Ordinals of those that bear a final name, or of those that were set aside. */
+static tn_status list(const char *dir, bool damaged, tn_arena *arena, const uint64_t **out,
+                      uint32_t *n, tn_error *err)
+{
+    tn_text names = {0};
+    uint32_t n_names = 0;
+    tn_status status = tn_dir_list(dir, &names, &n_names, err);
+    if (status == TN_OK) {
+        uint64_t *found = TN_NEW_ARRAY(arena, uint64_t, n_names + 1);
+        uint32_t count = 0;
+        const char *name = tn_text_str(&names);
+        for (uint32_t i = 0; i < n_names; i++) {
+            bool is_damaged = false;
+            uint64_t ordinal = ordinal_of(name, &is_damaged);
+            if (ordinal != 0 && is_damaged == damaged) {
+                found[count++] = ordinal;
+            }
+            name += strlen(name) + 1;
+        }
+        qsort(found, count, sizeof *found, descending);
+        *out = found;
+        *n = count;
+    }
+    tn_text_done(&names);
+    return status;
+}
+
+tn_status tn_ckptdir_list(const char *dir, tn_arena *arena, const uint64_t **out, uint32_t *n,
+                          tn_error *err)
+{
+    return list(dir, false, arena, out, n, err);
+}
+
+tn_status tn_ckptdir_list_damaged(const char *dir, tn_arena *arena, const uint64_t **out,
+                                  uint32_t *n, tn_error *err)
+{
+    return list(dir, true, arena, out, n, err);
+}
+
+tn_status tn_ckptdir_beside(const char *path, uint64_t ordinal, char out[TN_PATH_SIZE],
+                            tn_error *err)
+{
+    size_t dir_size = strlen(path);
+    while (dir_size > 1 && path[dir_size - 1] == '/') {
+        dir_size--;
+    }
+    while (dir_size > 0 && path[dir_size - 1] != '/') {
+        dir_size--;
+    }
+    if (dir_size >= TN_PATH_SIZE) {
+        dir_size = TN_PATH_SIZE - 1; /* and does not fit */
+    }
+    int length = snprintf(out, TN_PATH_SIZE, "%.*sckpt-%" PRIu64, (int)dir_size, path, ordinal);
+    if (length < 0 || length >= TN_PATH_SIZE) {
+        return tn_fail(err, TN_E_LIMIT, "path longer than %d bytes: '%.64s..'", TN_PATH_SIZE - 1,
+                       path);
+    }
+    return TN_OK;
+}
+
+/* Reads the manifest at `path` as the next link and checks that its files are all there. */
+static tn_status add_link(chain *c, const char *path, tn_arena *arena, tn_error *err)
+{
+    if (c->n == CHAIN_MAX) {
+        return tn_fail(err, TN_E_CKPT, "'%s' stands on more than %d deltas", path, CHAIN_MAX);
+    }
+    c->link[c->n] = tn_arena_alloc(arena, 1, sizeof *c->link[0], 8);
+    memcpy(c->link[c->n]->path, path, strlen(path) + 1);
+    TN_TRY(tn_ckpt_read_manifest(path, arena, &c->link[c->n]->manifest, err));
+    TN_TRY(tn_ckpt_check_files(path, &c->link[c->n]->manifest, err));
+    c->n++;
+    return TN_OK;
+}
+
+static tn_status build_chain(const char *path, tn_arena *arena, chain *c, tn_error *err)
+{
+    TN_TRY(add_link(c, path, arena, err));
+    for (;;) {
+        const tn_manifest *top = &c->link[c->n - 1]->manifest;
+        if (top->base == 0) {
+            return TN_OK;
+        }
+        char base[TN_PATH_SIZE];
+        TN_TRY(tn_ckptdir_beside(path, top->base, base, err));
+        TN_TRY(add_link(c, base, arena, err));
+        const tn_manifest *below = &c->link[c->n - 1]->manifest;
+        if (below->ordinal != top->base || below->crc != top->base_crc ||
+            below->run_id != top->run_id) {
+            return tn_fail(err, TN_E_CKPT, "'%s' is not the base of ckpt-%" PRIu64, base,
+                           top->ordinal);
+        }
+    }
+}
+
+/* Whether the manifest stands where its ordinal says; a folder may have been renamed by hand. */
+static tn_status check_place(const char *path, const tn_manifest *m, tn_error *err)
+{
+    const char *slash = strrchr(path, '/');
+    bool damaged = false;
+    uint64_t named = ordinal_of(slash != NULL ? slash + 1 : path, &damaged);
+    if (named != 0 && named != m->ordinal) {
+        return tn_fail(err, TN_E_CKPT, "'%s' holds checkpoint %" PRIu64, path, m->ordinal);
+    }
+    return TN_OK;
+}
+
+/* *damaged: the failure is about the bytes of this checkpoint, or of one that it stands on. */
+static tn_status load(const char *path, const tn_ckpt_loader *loader, tn_arena *arena,
+                      bool *damaged, tn_error *err)
+{
+    chain *c = TN_NEW(arena, chain);
+    tn_status status = build_chain(path, arena, c, err);
+    if (status == TN_OK) {
+        status = check_place(path, &c->link[0]->manifest, err);
+    }
+    if (status == TN_E_CKPT && loader->seen) {
+        status = TN_E_IO;
+        if (err != NULL) {
+            err->code = status;
+        }
+    }
+    *damaged = status == TN_E_CKPT;
+    TN_TRY(status);
+    if (loader->fits != NULL) {
+        TN_TRY(loader->fits(loader->ctx, &c->link[0]->manifest, err));
+    }
+    for (uint32_t i = c->n; i > 0; i--) {
+        status = loader->read(loader->ctx, c->link[i - 1]->path, &c->link[i - 1]->manifest, err);
+        *damaged = status == TN_E_CKPT;
+        TN_TRY(status);
+    }
+    return TN_OK;
+}
+
+/* What a user can do about a checkpoint that is not damaged and yet cannot be taken. */
+static void advise(tn_status status, tn_error *err)
+{
+    const char *hint = status == TN_E_IO ? "nothing was removed; start again when it can be read"
+                       : status == TN_E_LIMIT
+                           ? "nothing was removed; the version that wrote it reads it"
+                           : NULL;
+    const size_t size = err != NULL ? strlen(err->text) : 0;
+    if (hint != NULL && err != NULL && strstr(err->text, "\nhint: ") == NULL) {
+        (void)snprintf(err->text + size, sizeof err->text - size, "\nhint: %s", hint);
+    }
+}
+
+tn_status tn_ckptdir_load_one(const char *path, const tn_ckpt_loader *loader, tn_error *err)
+{
+    char plain[TN_PATH_SIZE]; /* without slashes behind it */
+    size_t size = strlen(path);
+    while (size > 1 && path[size - 1] == '/') {
+        size--;
+    }
+    if (size >= sizeof plain) {
+        return tn_fail(err, TN_E_LIMIT, "path longer than %d bytes: '%.64s..'", TN_PATH_SIZE - 1,
+                       path);
+    }
+    memcpy(plain, path, size);
+    plain[size] = '\0';
+    bool damaged = false;
+    tn_arena *arena = tn_arena_new(1 << 16);
+    tn_status status = load(plain, loader, arena, &damaged, err);
+    tn_arena_free(arena);
+    advise(status, err);
+    return status;
+}
+
+/* One of the directory's. TN_END: it is damaged and was logged. */
+static tn_status try_one(const char *dir, uint64_t ordinal, const tn_ckpt_loader *loader,
+                         tn_error *err)
+{
+    char name[32];
+    char path[TN_PATH_SIZE];
+    int length = snprintf(name, sizeof name, "ckpt-%" PRIu64, ordinal);
+    TN_ASSERT(length > 0 && (size_t)length < sizeof name);
+    TN_TRY(tn_path_join(dir, name, path, err));
+    tn_error why = {0};
+    bool damaged = false;
+    tn_arena *arena = tn_arena_new(1 << 16);
+    tn_status status = load(path, loader, arena, &damaged, &why);
+    tn_arena_free(arena);
+    if (status == TN_OK) {
+        return TN_OK;
+    }
+    if (damaged && !loader->strict) {
+        tn_log(TN_LOG_WARN, "%s is damaged, the one before is tried: %s", name, why.text);
+        return TN_END;
+    }
+    advise(status, &why);
+    return tn_fail(err, status, "%s", why.text);
+}
+
+/* From the top down to one that is whole: *found, 0 for none. *n_damaged were passed over. */
+static tn_status try_all(const char *dir, const tn_ckpt_loader *loader, tn_arena *arena,
+                         uint64_t *found, uint32_t *n_damaged, tn_error *err)
+{
+    const uint64_t *present = NULL;
+    uint32_t n = 0;
+    uint32_t i = 0;
+    tn_status status = TN_END;
+    TN_TRY(tn_ckptdir_list(dir, arena, &present, &n, err));
+    while (i < n && status == TN_END) {
+        status = try_one(dir, present[i++], loader, err);
+    }
+    *found = status == TN_OK ? present[i - 1] : 0;
+    *n_damaged = status == TN_OK ? i - 1 : i;
+    if (status == TN_OK &&
+        loader->owner != NULL) { /* not before: a start without any is no start */
+        for (uint32_t k = 0; k < *n_damaged; k++) {
+            TN_TRY(tn_ckptdir_set_aside(loader->owner, present[k], err));
+        }
+    }
+    return status == TN_END ? TN_OK : status;
+}
+
+tn_status tn_ckptdir_load(const char *dir, const tn_ckpt_loader *loader, uint64_t *ordinal,
+                          tn_error *err)
+{
+    uint64_t found = 0;
+    uint32_t n_damaged = 0;
+    uint32_t n_aside = 0;
+    const uint64_t *aside = NULL;
+    tn_arena *arena = tn_arena_new(4096);
+    tn_status status = try_all(dir, loader, arena, &found, &n_damaged, err);
+    if (status == TN_OK && found == 0) {
+        status = tn_ckptdir_list_damaged(dir, arena, &aside, &n_aside, err);
+    }
+    tn_arena_free(arena);
+    TN_TRY(status);
+    if (found == 0 && n_damaged + n_aside > 0) {
+        return tn_fail(
+            err, TN_E_CKPT, "no checkpoint in '%s' is whole, of %u that are there%s", dir,
+            n_damaged + n_aside,
+            loader->owner != NULL ? "\nhint: --fresh begins anew, and keeps what is there" : "");
+    }
+    *ordinal = found;
+    return TN_OK;
+}

@@ -1,0 +1,62 @@
+/* ckptstate.h - what checkpoint.c, ckptsave.c, ckpt_peers.c and resume.c share. */
+#ifndef TN_TRAIN_CKPTSTATE_H
+#define TN_TRAIN_CKPTSTATE_H
+
+#include "base/core/clock.h"
+#include "base/thread/threads.h"
+#include "train/checkpoint/checkpoint.h"
+#include "train/checkpoint/ckpt_peers.h"
+#include "train/checkpoint/ckptdir.h"
+#include "train/checkpoint/ckptparts.h"
+
+/* Texts, the head of a shard file and its index. */
+enum { TN_CKPT_SMALL_BYTES = 64 << 10 };
+
+/* What the next delta stands on: a checkpoint in this directory and of this run. */
+typedef struct tn_ckpt_base {
+    uint64_t ordinal; /* 0: none */
+    uint64_t step;
+    uint32_t crc;        /* of its manifest */
+    uint32_t deltas;     /* in its chain */
+    uint64_t *histogram; /* owned */
+} tn_ckpt_base;
+
+struct tn_checkpoints {
+    const tn_blueprint *plan;
+    const tn_run_text *text;
+    tn_ckptdir *files;
+    tn_text dir;
+    uint64_t run_id;
+    tn_ckpt_base base;
+    tn_ckpt_peers peers; /* announce NULL: alone */
+
+    /* The save that runs. All but `written` belongs to its thread until that is joined. */
+    tn_moment *moment; /* NULL: none */
+    bool announced;    /* to the others */
+    tn_thread *thread; /* NULL: it was written at once .. */
+    tn_status status;  /* .. with this outcome */
+    tn_error err;
+    tn_saved saved;
+    uint64_t best; /* never pruned */
+    double begin;
+    bool lost_rows; /* the disk refused rows, which are not kept */
+    _Atomic bool written;
+};
+
+/* Makes the folder that c->moment is written into. */
+tn_status tn_checkpoints_make_folder(tn_checkpoints *c, tn_error *err) TN_MUST_USE;
+
+/* Writes c->moment into files and commits them. */
+tn_status tn_checkpoints_write(tn_checkpoints *c, tn_error *err) TN_MUST_USE;
+
+/* A save has failed: nobody writes into its folder any more, and that goes. */
+void tn_checkpoints_abandon(tn_checkpoints *c);
+
+/* What stands in memory is not the base of anything any more. */
+void tn_checkpoints_forget_base(tn_checkpoints *c);
+
+/* The changes of `w` are known from now on, so deltas may stand on what was loaded or saved. */
+tn_status tn_checkpoints_set_base(tn_checkpoints *c, tn_worker *w, const tn_saved *on,
+                                  const uint64_t *histogram, tn_error *err) TN_MUST_USE;
+
+#endif

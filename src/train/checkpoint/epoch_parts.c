@@ -1,0 +1,144 @@
+/* epoch_parts.c - see epoch_parts.h. */
+#include "train/checkpoint/epoch_parts.h"
+
+#include "base/core/alloc.h"
+#include "base/math/crc32c.h"
+
+const tn_data_map *tn_data_map_of(const tn_reader *reader, const tn_sources *sources,
+                                  tn_arena *arena)
+{
+    tn_data_map *map = TN_NEW(arena, tn_data_map);
+    map->sources = sources;
+    map->cut_for = tn_reader_cut_for(reader);
+    map->n_parts = tn_reader_n_parts(reader);
+    tn_part_info *part = TN_NEW_ARRAY(arena, tn_part_info, map->n_parts);
+    for (uint32_t i = 0; i < map->n_parts; i++) {
+        part[i] = tn_reader_part(reader, i);
+    }
+    map->part = part;
+    return map;
+}
+
+static bool continues(const tn_manifest_part *before, const tn_part_info *part)
+{
+    return before->state == TN_PART_DONE && before->source == part->source &&
+           before->end == part->first;
+}
+
+const tn_manifest_part *tn_data_map_parts(const tn_data_map *map, const tn_progress *at,
+                                          tn_arena *arena, uint32_t *n)
+{
+    *n = 0;
+    if (map == NULL || (at->part == 0 && at->position == 0)) {
+        return NULL; /* between two epochs */
+    }
+    tn_manifest_part *out = TN_NEW_ARRAY(arena, tn_manifest_part, map->n_parts);
+    for (uint32_t i = 0; i < map->n_parts; i++) {
+        const tn_part_info *part = &map->part[i];
+        if (i<at->part && * n> 0 && continues(&out[*n - 1], part)) {
+            out[*n - 1].end = part->end;
+            continue;
+        }
+        bool here = i == at->part && at->position > 0;
+        out[(*n)++] = (tn_manifest_part){
+            .source = part->source,
+            .begin = part->first,
+            .end = part->end,
+            .state = i < at->part ? TN_PART_DONE
+                     : here       ? TN_PART_DEALT
+                                  : TN_PART_FREE,
+            .position = here ? at->position : 0,
+        };
+    }
+    return out;
+}
+
+/* Over the members that a manifest keeps. */
+static uint32_t crc_of_parts(const tn_manifest_part *part, uint32_t n)
+{
+    uint32_t crc = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const uint64_t words[] = {part[i].source, part[i].begin, part[i].end, part[i].state,
+                                  part[i].position};
+        crc = tn_crc32c(crc, words, sizeof words);
+    }
+    return crc;
+}
+
+tn_status tn_data_stand_init(tn_data_stand *out, const tn_manifest *m, tn_error *err)
+{
+    *out = (tn_data_stand){0};
+    tn_data_stand stand = {.within = m->n_parts > 0,
+                           .epoch = m->epoch,
+                           .shared = m->shared,
+                           .cut_for = m->n_parts > 0 ? m->cut_for : 0,
+                           .source = UINT32_MAX,
+                           .parts_crc = crc_of_parts(m->part, m->n_parts),
+                           .n_parts = m->n_parts};
+    stand.part =
+        tn_try_alloc((size_t)m->n_parts + 1, sizeof *stand.part, "the parts of an epoch", err);
+    if (stand.part == NULL) {
+        return TN_E_MEMORY;
+    }
+    for (uint32_t i = m->n_parts; i > 0; i--) { /* the first that is not done stays */
+        const tn_manifest_part *p = &m->part[i - 1];
+        stand.part[i - 1] = *p;
+        if (p->state != TN_PART_DONE) {
+            stand.source = p->source;
+            stand.begin = p->begin;
+            stand.end = p->end;
+            stand.position = p->position;
+        }
+    }
+    *out = stand;
+    return TN_OK;
+}
+
+void tn_data_stand_done(tn_data_stand *s)
+{
+    tn_free(s->part);
+    *s = (tn_data_stand){0};
+}
+
+/* Whether reading that stands in part i has the same parts behind it and before it. */
+static bool stands_in(const tn_data_map *map, uint32_t i, const tn_data_stand *stand)
+{
+    const tn_part_info *part = &map->part[i];
+    if (part->source != stand->source || part->first != stand->begin || part->end != stand->end) {
+        return false;
+    }
+    tn_arena *arena = tn_arena_new(1 << 12);
+    uint32_t n = 0;
+    const tn_progress at = {.part = i, .position = stand->position};
+    const tn_manifest_part *parts = tn_data_map_parts(map, &at, arena, &n);
+    bool same = crc_of_parts(parts, n) == stand->parts_crc;
+    tn_arena_free(arena);
+    return same;
+}
+
+tn_status tn_data_map_refuse(tn_error *err)
+{
+    return tn_fail(err, TN_E_DATA,
+                   "the data of the checkpoint was cut into other parts\nhint: data.train, "
+                   "data.part_bytes, data.shuffle and run.seed must be as they were");
+}
+
+tn_status tn_data_map_find(const tn_data_map *map, const tn_data_stand *stand, tn_progress *at,
+                           tn_error *err)
+{
+    TN_ASSERT(!stand->shared);
+    for (uint32_t i = 0; i < map->n_parts; i++) {
+        if (stands_in(map, i, stand)) {
+            at->part = i;
+            at->position = stand->position;
+            return TN_OK;
+        }
+    }
+    return tn_data_map_refuse(err);
+}
+
+tn_status tn_data_map_check_stand(const tn_data_map *map, const tn_data_stand *stand, tn_error *err)
+{
+    tn_progress at = {0};
+    return stand->shared ? TN_OK : tn_data_map_find(map, stand, &at, err);
+}

@@ -1,0 +1,33 @@
+/* rerun.h - a run that was there before: what is asked for now and what was learned then.
+ *
+ *     run 'a' is finished (epoch 1 of 1, step 15); 1 option differs: data.train; nothing trained
+ *     goes on from ckpt-2 (epoch 1 of 3, step 8); 1 option differs: train.optimizer.lr
+ *
+ * Only what shapes a model counts: not where files lie, what is shown, how many threads there are.
+ */
+#ifndef TN_TRAIN_RERUN_H
+#define TN_TRAIN_RERUN_H
+
+#include "train/run/trainer.h"
+
+/* Why nothing is left to learn; NULL: something is. */
+typedef enum tn_finish {
+    TN_FINISH_NOT,
+    TN_FINISH_EPOCHS,
+    TN_FINISH_STEPS,
+    TN_FINISH_PATIENCE
+} tn_finish;
+tn_finish tn_run_finish(const tn_run *run, const tn_run_state *state, bool patience_over);
+
+typedef struct tn_rerun {
+    const tn_blueprint *plan;
+    const tn_run_text *text;
+    const tn_run_state *state; /* with its past */
+    const char *name;          /* of the checkpoint */
+    tn_finish finish;
+} tn_rerun;
+
+/* The sentence that is said, into `out`. TN_E_CONFIG: the run is finished and was another one. */
+tn_status tn_rerun_tell(const tn_rerun *r, tn_text *out, tn_error *err) TN_MUST_USE;
+
+#endif

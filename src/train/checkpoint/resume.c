@@ -1,0 +1,440 @@
+/* resume.c - loading a run; see checkpoint.h. */
+#include "base/core/log.h"
+#include "train/checkpoint/ckpt_compat.h"
+#include "train/checkpoint/ckptcheck.h"
+#include "train/checkpoint/ckptstate.h"
+#include "train/step/host.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* What a checkpoint is read into. */
+typedef struct loading {
+    tn_worker *w;
+    tn_run_state *state; /* NULL: weights only */
+    tn_metrics *metrics; /* NULL: not wanted */
+    tn_saved *which;
+    tn_data_stand *stand;       /* NULL: not wanted */
+    const tn_ckpt_peers *peers; /* who read their parts when this one has; announce NULL: nobody */
+    bool goes_on;               /* they take its steps too */
+    uint64_t top;               /* the checkpoint that is wanted; others are what it stands on */
+    uint32_t deltas;            /* read so far on the full one */
+    uint64_t bytes;             /* of rows and dense values of that */
+} loading;
+
+/* Positions within an epoch count rows in an order of their own. */
+static tn_status fits_within(const tn_run *run, const tn_manifest *m, tn_error *err)
+{
+    const uint64_t seed = run->run.seed;
+    if (m->seed != seed && run->data.shuffle > 0) {
+        return tn_fail(
+            err, TN_E_CONFIG,
+            "run.seed is %llu, in checkpoint %llu %llu, and that stands within an epoch: "
+            "its rows come in another order\nhint: --fresh begins anew",
+            (unsigned long long)seed, (unsigned long long)m->ordinal, (unsigned long long)m->seed);
+    }
+    if (m->shared && m->shuffle != run->data.shuffle) {
+        return tn_fail(
+            err, TN_E_CONFIG,
+            "data.shuffle is %u, in checkpoint %llu %u, and that stands within an epoch: "
+            "its rows come in another order\nhint: --fresh begins anew",
+            run->data.shuffle, (unsigned long long)m->ordinal, m->shuffle);
+    }
+    return TN_OK;
+}
+
+static tn_status fits(void *ctx, const tn_manifest *m, tn_error *err)
+{
+    loading *l = ctx;
+    l->top = m->ordinal;
+    TN_TRY(tn_ckpt_fits(l->w, m, l->state != NULL, err));
+    return l->state != NULL && m->n_parts > 0 ? fits_within(l->w->plan->run, m, err) : TN_OK;
+}
+
+/* ---- reading ---- */
+
+/* A text of a checkpoint, for who asked for its past. */
+static tn_status read_past(const char *path, tn_text *out, tn_error *err)
+{
+    tn_text_clear(out);
+    return tn_file_read_all(path, (size_t)1 << 30, out, err);
+}
+
+static tn_status read_one(const loading *l, const char *path, const tn_manifest *m,
+                          const tn_manifest_file *file, size_t *reached, tn_error *err)
+{
+    tn_past *past = l->state != NULL ? l->state->past : NULL;
+    if (strcmp(file->type, "sparse") == 0) {
+        return tn_ckpt_read_shard(path, &m->sparse, l->w, err);
+    }
+    if (strcmp(file->type, "dense") == 0) {
+        return tn_ckpt_read_dense(path, l->w, reached, err);
+    }
+    if (strcmp(file->type, "metrics") == 0 && l->metrics != NULL) {
+        return tn_ckpt_read_metrics(path, l->metrics, err);
+    }
+    if (strcmp(file->type, "sources") == 0 && past != NULL) {
+        return read_past(path, &past->sources, err);
+    }
+    if (strcmp(file->type, "config") == 0 && past != NULL) {
+        return read_past(path, &past->config, err);
+    }
+    return TN_OK;
+}
+
+static tn_status read_files(const loading *l, const char *path, const tn_manifest *m, tn_error *err)
+{
+    tn_worker *w = l->w;
+    const size_t size = tn_params_size(w->params);
+    size_t reached = 0; /* of the flat vector */
+    for (uint32_t i = 0; i < m->n_files; i++) {
+        tn_text file = {0};
+        tn_text_addf(&file, "%s/%s", path, m->file[i].name);
+        tn_status status = read_one(l, tn_text_str(&file), m, &m->file[i], &reached, err);
+        tn_text_done(&file);
+        TN_TRY(status);
+    }
+    if (reached != size) {
+        return tn_fail(err, TN_E_CKPT, "'%s' holds %zu dense weights of %zu", path, reached, size);
+    }
+    tn_dense_set_t(w->shard.dense, m->dense.n_scalars > 0 ? m->dense.scalar[0].value : 0);
+    tn_worker_keep_own(w);
+    return TN_OK;
+}
+
+/* Of a part only the files' own counts are known, which were checked. */
+static tn_status check_rows(const tn_worker *w, const char *path, const tn_manifest *m,
+                            tn_error *err)
+{
+    uint64_t rows = tn_table_rows(w->shard.table);
+    if (w->shares->owners.n_peers == 1 && rows != m->rows) {
+        return tn_fail(err, TN_E_CKPT, "'%s' makes %llu rows, its manifest says %llu", path,
+                       (unsigned long long)rows, (unsigned long long)m->rows);
+    }
+    return TN_OK;
+}
+
+static void take_state(const loading *l, const tn_manifest *m)
+{
+    tn_run_state *s = l->state;
+    bool same = m->best_name != NULL && s->monitor != NULL && strcmp(m->best_name, s->monitor) == 0;
+    s->progress = (tn_progress){.epoch = m->epoch};
+    s->steps = m->step;
+    s->samples = m->samples;
+    s->eval_owed = m->eval_owed;
+    s->epoch_step = m->epoch_step;
+    s->begun = m->begun;
+    s->begun_crc = m->begun_crc;
+    s->patience = (tn_patience_state){.lr_scale = m->lr_scale};
+    if (same) { /* values of another metric say nothing */
+        s->patience.seen = true;
+        s->patience.best = m->best_value;
+        s->patience.step = m->best_step;
+        s->patience.bad = (uint32_t)m->bad_evals;
+    }
+}
+
+static void warn_of_changes(const loading *l, const tn_manifest *m)
+{
+    char blas[TN_HOST_BLAS_SIZE];
+    if (l->state == NULL) {
+        return;
+    }
+    tn_host_blas(&l->w->plan->run->compute, blas);
+    if (strcmp(m->blas, blas) != 0 || strcmp(m->cpu, tn_host_cpu()) != 0) {
+        tn_log(TN_LOG_WARN,
+               "the checkpoint was written on %s with %s, this is %s with %s: bits may "
+               "differ",
+               m->cpu, m->blas, tn_host_cpu(), blas);
+    }
+    if (m->seed != l->w->plan->run->run.seed) {
+        tn_log(TN_LOG_WARN, "run.seed differs from the checkpoint's");
+    }
+}
+
+static uint64_t learned_bytes(const tn_manifest *m)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < m->n_files; i++) {
+        const char *type = m->file[i].type;
+        const bool learned = strcmp(type, "sparse") == 0 || strcmp(type, "dense") == 0;
+        bytes += learned ? m->file[i].bytes : 0;
+    }
+    return bytes;
+}
+
+static tn_status read_all(void *ctx, const char *path, const tn_manifest *m, tn_error *err)
+{
+    loading *l = ctx;
+    l->deltas = m->base != 0 ? l->deltas + 1 : 0;
+    if (m->base == 0) {
+        l->bytes = learned_bytes(m);
+        tn_table_clear(l->w->shard.table);
+    }
+    TN_TRY(read_files(l, path, m, err));
+    TN_TRY(check_rows(l->w, path, m, err));
+    if (m->ordinal == l->top && l->peers != NULL && l->peers->announce != NULL) {
+        TN_TRY(l->peers->load(l->peers->arg, path, l->goes_on, err));
+    }
+    l->w->steps = m->step;
+    warn_of_changes(l, m);
+    if (l->stand != NULL) {
+        tn_data_stand_done(l->stand);
+        TN_TRY(tn_data_stand_init(l->stand, m, err));
+    }
+    if (l->state != NULL) {
+        take_state(l, m);
+    }
+    if (l->which != NULL) {
+        *l->which = (tn_saved){.ordinal = m->ordinal,
+                               .run_id = m->run_id,
+                               .deltas = l->deltas,
+                               .bytes = l->bytes,
+                               .rows = m->rows,
+                               .step = m->step,
+                               .samples = m->samples,
+                               .epoch = m->epoch,
+                               .crc = m->crc};
+        (void)snprintf(l->which->name, sizeof l->which->name, "ckpt-%llu",
+                       (unsigned long long)m->ordinal);
+    }
+    return TN_OK;
+}
+
+/* ---- which one ---- */
+
+/* For who asks for a checkpoint, one that this version cannot read is a fault of the checkpoint. */
+static tn_status as_ckpt(tn_status status, tn_error *err)
+{
+    if (status == TN_E_LIMIT && err != NULL) {
+        err->code = TN_E_CKPT;
+    }
+    return status == TN_E_LIMIT ? TN_E_CKPT : status;
+}
+
+static bool is_missing(const char *path)
+{
+    struct stat st;
+    return lstat(path, &st) != 0 && errno == ENOENT;
+}
+
+static tn_status load_one(const char *path, const tn_ckpt_loader *loader, tn_error *err)
+{
+    if (is_missing(path)) {
+        return tn_fail(err, TN_E_CKPT, "no checkpoint '%s'", path);
+    }
+    return as_ckpt(tn_ckptdir_load_one(path, loader, err), err);
+}
+
+/* The newest checkpoint of that step which took itself for the best; 0: none. It is not to be
+ * pruned, so what cannot be read is a failure; what is damaged is passed over. */
+static tn_status best_of_step(const tn_checkpoints *c, uint64_t step, uint64_t *out, tn_error *err)
+{
+    tn_arena *arena = tn_arena_new(1 << 12);
+    const uint64_t *ordinals = NULL;
+    uint32_t n = 0;
+    tn_status status = tn_ckptdir_list(tn_checkpoints_dir(c), arena, &ordinals, &n, err);
+    *out = 0;
+    for (uint32_t i = 0; status == TN_OK && i < n && *out == 0; i++) {
+        tn_text path = {0};
+        tn_manifest m = {0};
+        tn_text_addf(&path, "%s/ckpt-%llu", tn_checkpoints_dir(c), (unsigned long long)ordinals[i]);
+        status = tn_ckpt_read_manifest(tn_text_str(&path), arena, &m, err);
+        if (status == TN_OK && m.step == step && m.best_name != NULL && m.best_step == step) {
+            *out = ordinals[i];
+        }
+        status = status == TN_E_CKPT ? TN_OK : status;
+        tn_text_done(&path);
+    }
+    tn_arena_free(arena);
+    return status;
+}
+
+/* ---- the beginning of a run ---- */
+
+/* Whether the folder that holds `path` is the run's own. */
+static bool is_own(const tn_checkpoints *c, const char *path)
+{
+    char beside[TN_PATH_SIZE];
+    struct stat dir;
+    struct stat other;
+    if (tn_ckptdir_beside(path, 1, beside, NULL) != TN_OK) {
+        return false;
+    }
+    char *slash = strrchr(beside, '/');
+    const char *folder = slash != NULL ? beside : ".";
+    if (slash != NULL) {
+        slash[slash == beside] = '\0';
+    }
+    return stat(tn_checkpoints_dir(c), &dir) == 0 && stat(folder, &other) == 0 &&
+           dir.st_dev == other.st_dev && dir.st_ino == other.st_ino;
+}
+
+/* The weights and their optimizer state alone: what is begun here is a run of its own. */
+static tn_status begin_with(tn_checkpoints *c, tn_worker *w, tn_run_state *state, tn_saved *which,
+                            tn_error *err)
+{
+    const char *path = c->plan->run->checkpoint.resume;
+    loading l = {.w = w, .which = which, .peers = &c->peers};
+    tn_ckpt_loader loader = {.fits = fits, .read = read_all, .ctx = &l, .strict = true};
+    TN_TRY(load_one(path, &loader, err));
+    state->begun = true;
+    state->begun_crc = which->crc;
+    which->ordinal = 0;
+    w->steps = 0;
+    return TN_OK;
+}
+
+/* A run that was begun with these very weights goes on where it stands; any other one stays. */
+static tn_status check_begun(const tn_checkpoints *c, const tn_run_state *state,
+                             const tn_saved *which, tn_error *err)
+{
+    const char *path = c->plan->run->checkpoint.resume;
+    const char *hint = "checkpoint.resume=auto goes on with this run; --fresh begins anew with "
+                       "those weights, and keeps what is there";
+    tn_arena *arena = tn_arena_new(1 << 14);
+    tn_manifest m = {0};
+    tn_status status = tn_ckpt_read_manifest(path, arena, &m, err);
+    const uint32_t crc = m.crc;
+    tn_arena_free(arena);
+    if (status != TN_OK) {
+        return tn_fail(err, TN_E_CKPT, "no checkpoint '%s' to begin with\nhint: %s", path, hint);
+    }
+    if (state->begun && state->begun_crc == crc) {
+        return TN_OK;
+    }
+    return tn_fail(err, TN_E_CONFIG,
+                   "'%s' holds checkpoints of a run of its own (%s, step %llu), and "
+                   "checkpoint.resume names one of another, '%s'\nhint: %s",
+                   tn_checkpoints_dir(c), which->name, (unsigned long long)which->step, path, hint);
+}
+
+static tn_status load_newest(tn_checkpoints *c, const tn_ckpt_loader *loader, tn_saved *which,
+                             tn_error *err)
+{
+    const loading *l = loader->ctx;
+    uint64_t ordinal = 0;
+    TN_TRY(as_ckpt(tn_ckptdir_load(tn_checkpoints_dir(c), loader, &ordinal, err), err));
+    return ordinal != 0 && l->metrics != NULL
+               ? tn_checkpoints_set_base(c, l->w, which, tn_metrics_histogram(l->metrics), err)
+               : TN_OK;
+}
+
+/* Everything a run before has left, into a folder of its own beside it. */
+static tn_status begin_anew(tn_checkpoints *c, tn_error *err)
+{
+    tn_text folder = {0};
+    tn_status status = tn_ckptdir_begin_anew(c->files, &folder, err);
+    if (status == TN_OK && folder.size > 0) {
+        tn_log(TN_LOG_INFO, "begins anew; the run before is kept in '%s'", tn_text_str(&folder));
+    }
+    tn_text_done(&folder);
+    return status;
+}
+
+tn_status tn_checkpoints_resume(tn_checkpoints *c, tn_worker *w, tn_run_state *state,
+                                tn_metrics *metrics, tn_saved *which, tn_error *err)
+{
+    const tn_checkpoint_opts *o = &c->plan->run->checkpoint;
+    const bool must = strcmp(o->resume, "must") == 0;
+    const bool never = strcmp(o->resume, "never") == 0;
+    const bool path = !must && !never && strcmp(o->resume, "auto") != 0;
+    loading l = {.w = w,
+                 .state = state,
+                 .stand = &state->stand,
+                 .metrics = metrics,
+                 .which = which,
+                 .peers = &c->peers,
+                 .goes_on = true};
+    const tn_ckpt_loader loader = {
+        .fits = fits, .read = read_all, .ctx = &l, .owner = c->files, .strict = o->strict};
+    *which = (tn_saved){0};
+    if (o->fresh || never) {
+        TN_TRY(path ? begin_with(c, w, state, which, err) : TN_OK);
+        return o->fresh ? begin_anew(c, err) : TN_OK;
+    }
+    if (path && is_own(c, o->resume)) {
+        TN_TRY(load_one(o->resume, &loader, err));
+    } else {
+        TN_TRY(load_newest(c, &loader, which, err));
+        if (which->ordinal == 0 && must) {
+            return tn_fail(err, TN_E_CKPT, "no checkpoint to go on from in '%s'",
+                           tn_checkpoints_dir(c));
+        }
+        if (path) {
+            TN_TRY(which->ordinal == 0 ? begin_with(c, w, state, which, err)
+                                       : check_begun(c, state, which, err));
+        }
+    }
+    if (state->patience.seen) {
+        return as_ckpt(best_of_step(c, state->patience.step, &state->best_ordinal, err), err);
+    }
+    return TN_OK;
+}
+
+tn_status tn_checkpoints_restore(tn_checkpoints *c, tn_worker *w, uint64_t ordinal, tn_error *err)
+{
+    TN_ASSERT(c->moment == NULL);
+    uint64_t steps = w->steps;
+    loading l = {.w = w, .peers = &c->peers};
+    tn_ckpt_loader loader = {.fits = fits, .read = read_all, .ctx = &l};
+    tn_text path = {0};
+    tn_checkpoints_forget_base(c);
+    tn_text_addf(&path, "%s/ckpt-%llu", tn_checkpoints_dir(c), (unsigned long long)ordinal);
+    const char *folder = tn_text_str(&path);
+    tn_status status = is_missing(folder) ? tn_fail(err, TN_E_CKPT, "no checkpoint '%s'", folder)
+                                          : tn_ckptdir_load_one(folder, &loader, err);
+    tn_error second = {0};
+    if (status == TN_E_CKPT && !is_missing(folder) &&
+        tn_ckptdir_set_aside(c->files, ordinal, &second) != TN_OK) {
+        tn_log(TN_LOG_WARN, "ckpt-%llu is damaged: %s", (unsigned long long)ordinal, second.text);
+    }
+    tn_text_done(&path);
+    w->steps = steps; /* the weights are older, the run is not */
+    return as_ckpt(status, err);
+}
+
+tn_status tn_ckptshare_load(tn_worker *w, const char *path, tn_data_stand *stand, tn_error *err)
+{
+    const uint64_t steps = w->steps;
+    loading l = {.w = w, .stand = stand};
+    tn_ckpt_loader loader = {.fits = fits, .read = read_all, .ctx = &l, .seen = true};
+    TN_TRY(tn_ckptdir_load_one(path, &loader, err));
+    if (stand == NULL) {
+        w->steps = steps;
+        return TN_OK;
+    }
+    bool deltas = w->plan->run->checkpoint.delta_every != NULL;
+    return deltas ? tn_table_track(w->shard.table, err) : TN_OK;
+}
+
+tn_status tn_checkpoint_load(const char *path, tn_worker *w, tn_saved *which, tn_error *err)
+{
+    loading l = {.w = w, .which = which};
+    tn_ckpt_loader loader = {.fits = fits, .read = read_all, .ctx = &l};
+    tn_text manifest = {0};
+    tn_text_addf(&manifest, "%s/MANIFEST", path);
+    bool one = tn_path_exists(tn_text_str(&manifest));
+    tn_text_done(&manifest);
+    if (one) {
+        return load_one(path, &loader, err);
+    }
+    if (is_missing(path)) {
+        return tn_fail(
+            err, TN_E_CKPT,
+            "no checkpoint or run directory '%s'\nhint: 'tnet-train CONFIG' makes one where "
+            "run.dir says",
+            path);
+    }
+    if (!tn_path_is_dir(path)) {
+        return tn_fail(err, TN_E_CKPT, "'%s' is a file, not a checkpoint or run directory", path);
+    }
+    uint64_t ordinal = 0;
+    TN_TRY(as_ckpt(tn_ckptdir_load(path, &loader, &ordinal, err), err));
+    if (ordinal == 0) {
+        return tn_fail(err, TN_E_CKPT, "no checkpoint in '%s'", path);
+    }
+    return TN_OK;
+}

@@ -1,0 +1,135 @@
+/* rowcolumns.c - see rowcolumns.h. */
+#include "train/checkpoint/rowcolumns.h"
+
+#include "io/dict/dictwrite.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef struct making {
+    tn_row_columns *out;
+    tn_arena *arena;
+    bool states;
+} making;
+
+static const char *dotted(tn_arena *arena, const char *segment, const char *state)
+{
+    size_t size = strlen(segment) + strlen(state) + 2;
+    char *name = TN_NEW_ARRAY(arena, char, size);
+    (void)snprintf(name, size, "%s.%s", segment, state);
+    return name;
+}
+
+/* The column called `name`, made when it is not there yet. */
+static tn_status column_of(making *m, const char *name, bool whole, uint32_t *out, tn_error *err)
+{
+    tn_row_columns *c = m->out;
+    uint32_t i = 0;
+    while (i < c->n && strcmp(c->column[i].name, name) != 0) {
+        i++;
+    }
+    if (i == TN_DUMP_COLUMNS_MAX) {
+        return tn_fail(err, TN_E_LIMIT, "more than %d columns in a dump", TN_DUMP_COLUMNS_MAX);
+    }
+    if (i == c->n) {
+        c->column[c->n++] = (tn_dump_column){name, whole};
+    }
+    TN_ASSERT(c->column[i].whole == whole);
+    *out = i;
+    return TN_OK;
+}
+
+/* The segment's number in a record; false: it has none of that name. */
+static bool find_segment(const tn_record *record, const char *name, uint32_t *out)
+{
+    for (uint32_t s = 0; s < record->n_segments; s++) {
+        if (strcmp(record->segment[s].name, name) == 0) {
+            *out = s;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Columns that a segment has in one record. `place` NULL: only counts them in. */
+static tn_status add_segment(making *m, uint32_t record, uint32_t s, tn_row_place *place,
+                             tn_error *err)
+{
+    const tn_segment *segment = &m->out->layout->record[record].segment[s];
+    tn_place_in_row in = tn_table_place(m->out->table, record, s);
+    uint32_t column = 0;
+    TN_TRY(column_of(m, segment->name, false, &column, err));
+    if (place != NULL) {
+        place[column] = (tn_row_place){in.w, segment->dim, s, TN_STATES_MAX};
+    }
+    for (uint32_t i = 0; m->states && i < in.n_states; i++) {
+        const tn_state *state = &in.spec[i];
+        const char *name = dotted(m->arena, segment->name, state->name);
+        TN_TRY(column_of(m, name, state->count, &column, err));
+        if (place != NULL) {
+            uint32_t n = state->per_row || state->count ? 1 : segment->dim;
+            place[column] = (tn_row_place){in.state[i], n, s, i};
+        }
+    }
+    return TN_OK;
+}
+
+/* Floats of a whole row, states included. */
+static uint32_t floats_of(const tn_row_columns *c, uint32_t record)
+{
+    uint32_t end = 0;
+    for (uint32_t s = 0; s < c->layout->record[record].n_segments; s++) {
+        uint32_t dim = c->layout->record[record].segment[s].dim;
+        tn_place_in_row in = tn_table_place(c->table, record, s);
+        end = in.w + dim > end ? in.w + dim : end;
+        for (uint32_t i = 0; i < in.n_states; i++) {
+            uint32_t n = in.spec[i].per_row || in.spec[i].count ? 1 : dim;
+            end = in.state[i] + n > end ? in.state[i] + n : end;
+        }
+    }
+    return end;
+}
+
+/* Columns of segment `name` in all records, so that states stand behind their segment. */
+static tn_status add_columns(making *m, const char *name, tn_error *err)
+{
+    const tn_layout *layout = m->out->layout;
+    uint32_t s = 0;
+    for (uint32_t r = 0; r < layout->n_records; r++) {
+        if (find_segment(&layout->record[r], name, &s)) {
+            TN_TRY(add_segment(m, r, s, NULL, err));
+        }
+    }
+    return TN_OK;
+}
+
+static tn_status place_columns(making *m, uint32_t record, tn_error *err)
+{
+    tn_row_columns *c = m->out;
+    for (uint32_t s = 0; s < c->layout->record[record].n_segments; s++) {
+        TN_TRY(add_segment(m, record, s, c->place + (size_t)record * c->n, err));
+    }
+    c->floats[record] = floats_of(c, record);
+    return TN_OK;
+}
+
+tn_status tn_row_columns_new(const tn_row_columns **out, const tn_table *table,
+                             const tn_layout *layout, bool states, tn_arena *arena, tn_error *err)
+{
+    tn_row_columns *c = TN_NEW(arena, tn_row_columns);
+    *c = (tn_row_columns){.layout = layout, .table = table};
+    making m = {.out = c, .arena = arena, .states = states};
+    const char *names[TN_SEGMENTS_MAX];
+    uint32_t n_names = 0;
+    TN_TRY(tn_dict_segments(layout, names, &n_names, err));
+    for (uint32_t i = 0; i < n_names; i++) {
+        TN_TRY(add_columns(&m, names[i], err));
+    }
+    c->place = TN_NEW_ARRAY(arena, tn_row_place, (size_t)layout->n_records * c->n);
+    c->floats = TN_NEW_ARRAY(arena, uint32_t, layout->n_records);
+    for (uint32_t r = 0; r < layout->n_records; r++) {
+        TN_TRY(place_columns(&m, r, err));
+    }
+    *out = c;
+    return TN_OK;
+}

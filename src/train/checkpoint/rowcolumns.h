@@ -1,0 +1,43 @@
+/* rowcolumns.h - the floats of a row of the table as the named columns of a dump.
+ *
+ *     record 0    wide: w z n | deep: w[8] n             columns   wide  wide.z  wide.n  deep
+ * deep.n record 1    deep: w[16] n                                    -     -       -       deep
+ * deep.n
+ *
+ * Export writes by it, restore reads by it.
+ */
+#ifndef TN_TRAIN_ROWCOLUMNS_H
+#define TN_TRAIN_ROWCOLUMNS_H
+
+#include "base/core/arena.h"
+#include "io/dict/dump.h"
+#include "ps/table/table.h"
+
+/* Where a column lies in the rows of a record; n 0: nowhere. */
+typedef struct tn_row_place {
+    uint32_t at, n;
+    uint32_t segment;
+    uint32_t state; /* TN_STATES_MAX: the weights */
+} tn_row_place;
+
+typedef struct tn_row_columns {
+    const tn_layout *layout;
+    uint32_t n;
+    tn_dump_column column[TN_DUMP_COLUMNS_MAX];
+    tn_row_place *place; /* [record * n + column] */
+    uint32_t *floats;    /* per record: of a whole row */
+    const tn_table *table;
+} tn_row_columns;
+
+/* Columns of all records; without `states` only the weights. Lives in the arena. TN_E_LIMIT. */
+tn_status tn_row_columns_new(const tn_row_columns **out, const tn_table *table,
+                             const tn_layout *layout, bool states, tn_arena *arena,
+                             tn_error *err) TN_MUST_USE;
+
+static inline const tn_row_place *tn_row_place_of(const tn_row_columns *c, uint32_t group,
+                                                  uint32_t column)
+{
+    return &c->place[c->layout->group[group].record * c->n + column];
+}
+
+#endif

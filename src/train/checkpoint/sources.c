@@ -1,0 +1,196 @@
+/* sources.c - see sources.h. */
+#include "train/checkpoint/sources.h"
+
+#include "base/codec/json.h"
+#include "base/file/file.h"
+#include "base/math/sha256.h"
+#include "io/read/fileset.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+enum { END_BYTES = 16 << 10, SAMPLE_BYTES = 4 << 10, SAMPLES = 16 };
+
+static const char *kept(tn_arena *arena, const char *text)
+{
+    size_t size = strlen(text) + 1;
+    return memcpy(TN_NEW_ARRAY(arena, char, size), text, size);
+}
+
+/* ---- one file ---- */
+
+static tn_status add_piece(const tn_infile *f, uint64_t at, size_t size, tn_sha256 *h)
+{
+    char piece[END_BYTES];
+    TN_TRY(tn_infile_read(f, at, piece, size, NULL));
+    tn_sha256_add(h, piece, size);
+    return TN_OK;
+}
+
+/* Short files whole, of others both ends and samples at equal distances. */
+static tn_status add_pieces(const tn_infile *f, uint64_t size, tn_sha256 *h)
+{
+    const uint64_t whole = 2 * (uint64_t)END_BYTES + (uint64_t)SAMPLES * SAMPLE_BYTES;
+    if (size <= whole) {
+        for (uint64_t at = 0; at < size; at += END_BYTES) {
+            TN_TRY(add_piece(f, at, size - at < END_BYTES ? (size_t)(size - at) : END_BYTES, h));
+        }
+        return TN_OK;
+    }
+    const uint64_t inner = size - 2 * (uint64_t)END_BYTES - SAMPLE_BYTES;
+    TN_TRY(add_piece(f, 0, END_BYTES, h));
+    for (uint64_t i = 0; i < SAMPLES; i++) {
+        TN_TRY(add_piece(f, END_BYTES + inner / (SAMPLES - 1) * i, SAMPLE_BYTES, h));
+    }
+    return add_piece(f, size - END_BYTES, END_BYTES, h);
+}
+
+/* A file that is gone, or cannot be read twice, is not known. */
+static tn_source_id identify(const char *path)
+{
+    struct stat st;
+    tn_infile *f = NULL;
+    tn_source_id id = {0};
+    if (stat(path, &st) != 0 || !S_ISREG(st.st_mode) || tn_infile_open(&f, path, NULL) != TN_OK) {
+        return id;
+    }
+    tn_sha256 h;
+    uint8_t digest[32];
+    id.bytes = tn_infile_size(f);
+    tn_sha256_init(&h);
+    id.known = id.hashed = add_pieces(f, id.bytes, &h) == TN_OK;
+    tn_sha256_end(&h, digest);
+    memcpy(&id.hash, digest, sizeof id.hash);
+    id.hash = __builtin_bswap64(id.hash); /* its hex stands in digest order */
+    tn_infile_close(f);
+    return id;
+}
+
+/* ---- all of them ---- */
+
+static const tn_sources *make(const char *const *uri, const tn_source_id *id, uint32_t n,
+                              tn_arena *arena)
+{
+    tn_sources *s = TN_NEW(arena, tn_sources);
+    *s = (tn_sources){.n = n, .uri = uri, .id = id};
+    return s;
+}
+
+const tn_sources *tn_sources_again(const tn_sources *s, tn_arena *arena)
+{
+    tn_source_id *id = TN_NEW_ARRAY(arena, tn_source_id, s->n + 1);
+    for (uint32_t i = 0; i < s->n; i++) {
+        id[i] = identify(s->uri[i]);
+    }
+    return make(s->uri, id, s->n, arena);
+}
+
+tn_status tn_sources_now(const tn_sources **out, const tn_strs *paths, const tn_schema *schema,
+                         tn_arena *arena, tn_error *err)
+{
+    tn_fileset *files = NULL;
+    TN_TRY(tn_fileset_new(&files, paths, schema, 1, err));
+    const char **uri = TN_NEW_ARRAY(arena, const char *, files->n + 1);
+    for (uint32_t i = 0; i < files->n; i++) {
+        uri[i] = kept(arena, files->file[i].path);
+    }
+    *out = tn_sources_again(make(uri, NULL, files->n, arena), arena);
+    tn_fileset_free(files);
+    return TN_OK;
+}
+
+static bool same(const tn_source_id *was, const tn_source_id *now)
+{
+    const bool comparable = was->known && now->known;
+    const bool hashed = was->hashed && now->hashed;
+    return !comparable || (was->bytes == now->bytes && (!hashed || was->hash == now->hash));
+}
+
+static void tell(const tn_sources *was, const tn_sources *now, uint32_t i, tn_text *how)
+{
+    if (strcmp(was->uri[i], now->uri[i]) != 0) {
+        tn_text_addf(how, "'%s' is not what '%s' was", now->uri[i], was->uri[i]);
+    } else if (was->id[i].bytes != now->id[i].bytes) {
+        tn_text_addf(how, "'%s' has %llu bytes, %llu before", now->uri[i],
+                     (unsigned long long)now->id[i].bytes, (unsigned long long)was->id[i].bytes);
+    } else {
+        tn_text_addf(how, "'%s' holds other bytes than before", now->uri[i]);
+    }
+}
+
+bool tn_sources_differ(const tn_sources *was, const tn_sources *now, tn_text *how)
+{
+    if (was->n == 0 || now->n == 0) {
+        return false;
+    }
+    for (uint32_t i = 0; i < was->n && i < now->n; i++) {
+        if (!same(&was->id[i], &now->id[i])) {
+            tell(was, now, i, how);
+            return true;
+        }
+    }
+    if (was->n != now->n) {
+        tn_text_addf(how, "%u file%s, %u before", now->n, now->n == 1 ? "" : "s", was->n);
+    }
+    return was->n != now->n;
+}
+
+/* ---- sources.jsonl ---- */
+
+tn_status tn_sources_write(const tn_sources *s, tn_text *out, tn_error *err)
+{
+    for (uint32_t i = 0; s != NULL && i < s->n; i++) {
+        tn_json_open(out, '{');
+        tn_json_str(out, "uri", s->uri[i]);
+        tn_json_count(out, "bytes", s->id[i].bytes);
+        if (s->id[i].hashed) {
+            tn_json_hex64(out, "hash", s->id[i].hash);
+        }
+        tn_json_close(out, '}');
+        tn_text_addc(out, '\n');
+    }
+    return tn_text_check(out, "sources.jsonl", err);
+}
+
+/* Earlier versions wrote a time of change, "tag", which was 0 where nothing was known. */
+static tn_status read_line(const tn_json *line, const char **uri, tn_source_id *id,
+                           const char *what, tn_error *err)
+{
+    uint64_t tag = 0;
+    *id = (tn_source_id){0};
+    *uri = tn_json_as_str(tn_json_get(line, "uri"));
+    const tn_json *hash = tn_json_get(line, "hash");
+    id->hashed = hash != NULL;
+    id->known = id->hashed || (tn_json_as_u64(tn_json_get(line, "tag"), &tag) && tag != 0);
+    if (*uri == NULL || !tn_json_as_u64(tn_json_get(line, "bytes"), &id->bytes) ||
+        (id->hashed && !tn_json_as_hex64(hash, &id->hash))) {
+        return tn_fail(err, TN_E_CKPT, "'%s': a line lacks uri or bytes, or its hash is wrong",
+                       what);
+    }
+    return TN_OK;
+}
+
+tn_status tn_sources_read(const tn_sources **out, const tn_text *lines, const char *what,
+                          tn_arena *arena, tn_error *err)
+{
+    const char *at = tn_text_str(lines);
+    const char *end = at + lines->size;
+    size_t most = 1;
+    for (const char *c = at; c < end; c++) {
+        most += *c == '\n';
+    }
+    const char **uri = TN_NEW_ARRAY(arena, const char *, most);
+    tn_source_id *id = TN_NEW_ARRAY(arena, tn_source_id, most);
+    uint32_t n = 0;
+    while (at < end) {
+        const char *stop = memchr(at, '\n', (size_t)(end - at));
+        stop = stop != NULL ? stop : end;
+        const tn_json *line = NULL;
+        TN_TRY(tn_json_parse(&line, at, (size_t)(stop - at), arena, what, err));
+        TN_TRY(read_line(line, &uri[n], &id[n], what, err));
+        n++;
+        at = stop + 1;
+    }
+    *out = make(uri, id, n, arena);
+    return TN_OK;
+}

@@ -1,0 +1,46 @@
+/* config.h - one configuration out of layers.
+ *
+ *     default < preset < include < file < environment < command line
+ *
+ * Defaults stand in the option tables and are not part of the tree. Each layer is
+ * merged key by key (config/fieldtree.h) and every node keeps its origin:
+ * `configs/a.yaml:7`, `preset criteo`, `TNET_TRAIN__EPOCHS`, `command line`.
+ *
+ *     tn_diag diag = {0};
+ *     const tn_tree *tree = tn_config_load(&in, arena, &diag);
+ *     if (tree != NULL)
+ *         tn_run_bind(&(tn_binder){.arena = arena, .diag = &diag}, tree, &run);
+ *     TN_TRY(tn_diag_check(&diag, err));
+ */
+#ifndef TN_TRAIN_CONFIG_H
+#define TN_TRAIN_CONFIG_H
+
+#include "config/field.h"
+
+enum { TN_INCLUDE_DEPTH_MAX = 16 };
+
+/* Where the YAML of presets comes from; NULL from either: there is none of that name. */
+typedef struct tn_presets {
+    const char *(*format)(const char *format);                   /* data.format */
+    const char *(*model)(const char *model, const char *preset); /* model.type, model.preset */
+} tn_presets;
+
+typedef struct tn_config_in {
+    const tn_field *fields;       /* of the whole configuration */
+    const tn_presets *presets;    /* NULL: none */
+    const char *path;             /* the file; NULL: none */
+    const char *const *env;       /* "NAME=value", NULL-terminated; NULL: none */
+    const char *const *overrides; /* "section.key=value" */
+    uint32_t n_overrides;
+} tn_config_in;
+
+/* NULL: a text could not be read, reported. Other faults are reported too, but the tree is there to
+ * be bound, so that the user sees all of them at once. Copies what it needs of `in`. */
+const tn_tree *tn_config_load(const tn_config_in *in, tn_arena *arena, tn_diag *diag) TN_MUST_USE;
+
+/* The value of a dotted path: what the tree gives on top of the table's default; NULL: neither.
+ * Shorthands are unfolded: "model.type" of {model: deepfm} is deepfm. */
+const tn_tree *tn_config_value(tn_arena *arena, const tn_field *fields, const tn_tree *tree,
+                               const char *path);
+
+#endif

@@ -1,0 +1,19 @@
+/* lists.h - what there is to choose from: models, layers, operators, optimizers, formats, metrics.
+ *
+ * Every list walks a .def, so it is complete.
+ */
+#ifndef TN_TRAIN_LISTS_H
+#define TN_TRAIN_LISTS_H
+
+#include "base/core/text.h"
+
+#include <stdbool.h>
+
+typedef struct tn_lists {
+    bool models, layers, ops, optimizers, formats, metrics;
+} tn_lists;
+
+/* Appends those that are asked for. False: none is. */
+bool tn_lists_text(const tn_lists *wanted, tn_text *out);
+
+#endif

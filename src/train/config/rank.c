@@ -1,0 +1,79 @@
+/* rank.c - see rank.h. */
+#include "train/config/rank.h"
+
+#include "base/core/log.h"
+#include "cluster/group/group.h"
+#include "cluster/launch/ipcdir.h"
+#include "cluster/launch/membership.h"
+#include "train/checkpoint/checkpoint.h"
+
+#include <string.h>
+
+static const char *keep(const tn_text *text, tn_arena *arena)
+{
+    char *copy = TN_NEW_ARRAY(arena, char, text->size + 1);
+    return memcpy(copy, tn_text_str(text), text->size + 1);
+}
+
+/* Where the processes of a run meet. */
+static tn_status meeting_dir(const tn_run *run, const char *folder, tn_text *dir, tn_error *err)
+{
+    tn_run_dir(&run->run, dir);
+    if (folder != NULL) {
+        tn_text_addf(dir, "/%s", folder);
+    }
+    return tn_text_check(dir, "run.dir", err);
+}
+
+static tn_status find(tn_run *run, const tn_peers_opts *peers, const char *folder, tn_arena *arena,
+                      tn_error *err)
+{
+    tn_text dir = {0};
+    char *host = TN_NEW_ARRAY(arena, char, TN_ENDPOINT_HOST);
+    tn_roster *roster = TN_NEW(arena, tn_roster);
+    tn_status status = meeting_dir(run, folder, &dir, err);
+    if (status == TN_OK) {
+        const tn_roster_in in = tn_roster_here(peers, keep(&dir, arena), host);
+        status = tn_roster_find(roster, &in, arena, err);
+    }
+    tn_text_done(&dir);
+    if (status == TN_OK && roster->size > 1) {
+        run->cluster.rank = roster->rank;
+        run->cluster.size = roster->size;
+        run->cluster.roster = roster;
+    }
+    return status;
+}
+
+tn_status tn_seat_find(const tn_binder *b, const tn_tree *tree, tn_run *run, const char *folder,
+                       tn_error *err)
+{
+    tn_peers_opts peers;
+    tn_binder in_cluster = *b;
+    in_cluster.path = "cluster";
+    tn_peers_bind(&in_cluster, run->cluster.peers, &peers);
+    TN_TRY(tn_diag_check(b->diag, err));
+    TN_TRY(find(run, &peers, folder, b->arena, err));
+    if (run->cluster.size > 1) {
+        tn_run_check_group(b, tree, run);
+    }
+    return tn_diag_check(b->diag, err);
+}
+
+tn_status tn_seat_prepare(const tn_run *run, uint32_t peers, const char *folder, tn_error *err)
+{
+    tn_text dir = {0};
+    TN_TRY(tn_group_make_room(peers, err));
+    tn_status status = meeting_dir(run, folder, &dir, err);
+    if (status == TN_OK) {
+        status = tn_dir_make(tn_text_str(&dir), err);
+    }
+    if (status == TN_OK && folder == NULL) {
+        status = tn_lock_look(tn_text_str(&dir), err);
+    }
+    if (status == TN_OK) {
+        status = tn_ipc_look(tn_text_str(&dir), err);
+    }
+    tn_text_done(&dir);
+    return status;
+}

@@ -1,0 +1,221 @@
+/* runfields.c - the table of all options, and the checks that need more than one of them. */
+#include "train/config/run.h"
+
+#include "base/core/number.h"
+#include "metrics/metrics.h"
+#include "models/model.h"
+#include "ps/optim/optim.h"
+
+#include <math.h>
+#include <string.h>
+
+static const char *const all_words[] = {"all", NULL};
+static const char *const inf_words[] = {"inf", NULL};
+static const char *const missing_words[] = {"zero", "init", NULL};
+static const char *const reduction_words[] = {"mean", "sum", "rows", NULL};
+static const char *const restore_words[] = {"best", "last", NULL};
+static const char *const auc_words[] = {"histogram", "exact", NULL};
+static const char *const on_error_words[] = {"stop", "warn", NULL};
+static const char *const recovery_words[] = {"exact", "relaxed", NULL};
+static const char *const memory_words[] = {"auto", "none", NULL};
+static const char *const on_full_words[] = {"stop", "evict", NULL};
+static const char *const on_full_later[] = {"evict", NULL};
+static const char *const recovery_later[] = {"relaxed", NULL};
+static const char *const on_loss_words[] = {"wait", "rollback", "stop", NULL};
+static const char *const on_loss_later[] = {"wait", "rollback", NULL};
+static const char *const wire_words[] = {"f32", "fp16", "bf16", NULL};
+static const char *const gemm_words[] = {"auto", "own", "openblas", "onednn", NULL};
+static const char *const switch_words[] = {"auto", "true", "false", NULL};
+static const char *const level_words[] = {"error", "warn", "info", "debug", NULL};
+static const char *const value_words[] = {"f32", "bf16", "fp16", "int8", NULL};
+
+static const tn_field run_fields[] = {
+    TN_FIELD_STR(tn_run_opts, name, "run", "names runs/<name>/, log lines and the exported model"),
+    TN_FIELD_STR(tn_run_opts, dir, "~", "checkpoints, logs and summary; ~: runs/<name>"),
+    TN_FIELD_U64(tn_run_opts, seed, "42", 0, 0x1p53, "", "of everything that is drawn"),
+    TN_FIELD_BOOL(tn_run_opts, deterministic, "true", "same bits at any number of threads"),
+    TN_FIELD_STR(tn_run_opts, day, "~",
+                 "last-seen day of rows: a date, 2026-11-07; today: the clock's; ~: 0, "
+                 "so that nothing depends on the clock"),
+    TN_FIELD_END,
+};
+
+static const tn_field admission_fields[] = {
+    TN_FIELD_LATER(TN_KIND_U32, tn_admission_opts, threshold, uint32_t, "0", 0, 1e9, "occurrences",
+                   "seen before a row"),
+    TN_FIELD_LATER(TN_KIND_F64, tn_admission_opts, probability, double, "1", 0, 1, "",
+                   "that a new key gets a row"),
+    TN_FIELD_END,
+};
+
+static const tn_field embedding_fields[] = {
+    TN_FIELD_U32(tn_embedding_opts, dim, "8", 1, TN_DIM_MAX, "floats", "width of a slot's vector"),
+    TN_FIELD_TREE_ONE(tn_embedding_opts, pool, "sum", "sum mean sqrtn max concat(k)"),
+    TN_FIELD_TREE_ONE(tn_embedding_opts, init, "{uniform: [-0.01, 0.01]}",
+                      "first values of vectors"),
+    TN_FIELD_CHOICE(
+        tn_embedding_opts, missing, "zero", missing_words,
+        "a key without a row outside training: left out of its slot, or as it would begin"),
+    TN_FIELD_TABLE(tn_embedding_opts, admission, tn_admission_opts, admission_fields,
+                   "when a key gets a row"),
+    TN_FIELD_LATER(TN_KIND_TREE, tn_embedding_opts, expiry, const tn_tree *, "~", 0, 0, "",
+                   "when a row is dropped"),
+    TN_FIELD_LATER(TN_KIND_BOOL, tn_embedding_opts, cvm, bool, "false", 0, 0, "",
+                   "show and click as inputs"),
+    TN_FIELD_SIZEW(tn_embedding_opts, memory, "auto", 1e5, 0x1p50, memory_words,
+                   "cap of the table; auto: 80 % of cgroup, ulimit -v or RAM, less all else"),
+    TN_FIELD_CHOICE_LATER(tn_embedding_opts, on_full, "stop", on_full_words, on_full_later,
+                          "at the cap: save and end with code 7"),
+    TN_FIELD_END,
+};
+
+static const tn_field bce_fields[] = {
+    TN_FIELD_F64(tn_bce_opts, pos_weight, "1", 0, 1e6, "", "factor of the loss of clicks"),
+    TN_FIELD_F64(tn_bce_opts, label_smoothing, "0", 0, 1, "", "label y becomes y (1 - e) + e/2"),
+    TN_FIELD_CHOICE(tn_bce_opts, reduction, "mean", reduction_words,
+                    "gradients divided by the sum of weights, by 1 or by the rows"),
+    TN_FIELD_END,
+};
+
+static const tn_choice bce = {
+    .name = "bce",
+    .help = "binary cross entropy of the logit",
+    .fields = bce_fields,
+    .size = sizeof(tn_bce_opts),
+};
+static const tn_choice *const losses[] = {&bce, NULL};
+
+static const tn_field clip_fields[] = {
+    TN_FIELD_F64(tn_clip_opts, global, "~", 0, 1e30, "", "norm of all gradients of a step"),
+    TN_FIELD_F64(tn_clip_opts, row, "~", 0, 1e30, "", "norm of one row's gradient"),
+    TN_FIELD_F64(tn_clip_opts, value, "~", 0, 1e30, "", "size of one gradient"),
+    TN_FIELD_END,
+};
+
+static const tn_field stop_fields[] = {
+    TN_FIELD_STR(tn_stop_opts, monitor, "~",
+                 "valid.<metric> that must get better; ~: no early stop"),
+    TN_FIELD_U32(tn_stop_opts, patience, "2", 1, 1e6, "evaluations", "without a better one"),
+    TN_FIELD_F64(tn_stop_opts, min_delta, "1e-6", 0, 1e6, "", "less is not better"),
+    TN_FIELD_CHOICE(tn_stop_opts, restore, "best", restore_words, "which model stays"),
+    TN_FIELD_END,
+};
+
+static const tn_field plateau_fields[] = {
+    TN_FIELD_F64(tn_plateau_opts, factor, "~", 0, 1, "", "of the learning rate; ~: never reduced"),
+    TN_FIELD_U32(tn_plateau_opts, patience, "1", 1, 1e6, "evaluations", "without a better one"),
+    TN_FIELD_F64(tn_plateau_opts, min_lr, "1e-6", 0, 1e3, "", "never below"),
+    TN_FIELD_STR(tn_plateau_opts, monitor, "~", "~: that of train.stop, else valid.auc"),
+    TN_FIELD_END,
+};
+
+static const tn_field train_fields[] = {
+    TN_FIELD_U32(tn_train_opts, epochs, "1", 0, 1e6, "", "passes over the data"),
+    TN_FIELD_U32(tn_train_opts, batch, "1024", 1, 1 << 20, "rows", "of one step"),
+    TN_FIELD_U32W(tn_train_opts, threads, "all", 1, 1024, "threads", all_words,
+                  "that share each step"),
+    TN_FIELD_LATER(TN_KIND_U32, tn_train_opts, workers, uint32_t, "1", 1, 1024, "",
+                   "asynchronous workers"),
+    TN_FIELD_VARIANT(tn_train_opts, optimizer, "{type: adam, lr: 1e-3}", tn_optim_choices,
+                     "rule of the dense weights"),
+    TN_FIELD_TREE_OF(tn_train_opts, sparse, "{type: adam, lr: 1e-3}", "type",
+                     "rule of the rows: one for all, or {<input>: rule, ..}"),
+    TN_FIELD_TABLE(tn_train_opts, clip, tn_clip_opts, clip_fields, "bounds of gradients"),
+    TN_FIELD_TABLE(tn_train_opts, stop, tn_stop_opts, stop_fields, "early stop"),
+    TN_FIELD_TABLE(tn_train_opts, reduce_on_plateau, tn_plateau_opts, plateau_fields,
+                   "smaller steps when nothing gets better"),
+    TN_FIELD_U64(tn_train_opts, max_steps, "~", 0, 0x1p53, "steps", "end after"),
+    TN_FIELD_DURATION(tn_train_opts, max_time, "~", 0, 1e9, "end after"),
+    TN_FIELD_U32(tn_train_opts, prefetch, "2", 1, 1024, "steps", "read and localized ahead"),
+    TN_FIELD_END,
+};
+
+static const tn_field eval_fields[] = {
+    TN_FIELD_STR(tn_eval_opts, every, "1epoch", "how often data.valid is evaluated"),
+    TN_FIELD_U32(tn_eval_opts, batch, "4096", 1, 1 << 20, "rows", "of one step"),
+    TN_FIELD_STRS(tn_eval_opts, metrics, "[auc, logloss, ne, ctr, pctr, copc, ece]",
+                  "what is shown"),
+    TN_FIELD_CHOICE(tn_eval_opts, auc, "histogram", auc_words, "exact keeps every score in memory"),
+    TN_FIELD_STRS(tn_eval_opts, slices, "~", "slots whose values get metrics of their own"),
+    TN_FIELD_U64(tn_eval_opts, slices_min_rows, "100", 1, 1e15, "rows", "fewer join 'other'"),
+    TN_FIELD_STR(tn_eval_opts, predictions, "~", "file that gets every score of data.test"),
+    TN_FIELD_END,
+};
+
+static const tn_field checkpoint_fields[] = {
+    TN_FIELD_STR(tn_checkpoint_opts, every, "1epoch", "1epoch, 5000steps, 15min; never"),
+    TN_FIELD_U32(tn_checkpoint_opts, keep, "3", 1, 1e6, "checkpoints", "that stay"),
+    TN_FIELD_STR(tn_checkpoint_opts, delta_every, "~", "changes only, in between"),
+    TN_FIELD_STR(tn_checkpoint_opts, resume, "auto", "auto, never, or the path of a checkpoint"),
+    TN_FIELD_TREE(tn_checkpoint_opts, from, "~",
+                  "start from files: {rows: dict.tsv, dense: dense.safetensors}"),
+    TN_FIELD_CHOICE(tn_checkpoint_opts, on_error, "stop", on_error_words,
+                    "when a checkpoint cannot be written"),
+    TN_FIELD_DURATION(tn_checkpoint_opts, grace, "20s", 0, 1e6, "for saving after a stop signal"),
+    TN_FIELD_BOOL(tn_checkpoint_opts, strict, "false", "the newest checkpoint or none"),
+    TN_FIELD_END,
+};
+
+static const tn_field cluster_fields[] = {
+    TN_FIELD_TREE(tn_cluster_opts, peers, "auto", "equal processes: a number, addresses or auto"),
+    TN_FIELD_F64W(tn_cluster_opts, staleness, "0", 0, 1e6, "steps", inf_words,
+                  "that a peer may run ahead; inf: asynchronous"),
+    TN_FIELD_CHOICE_LATER(tn_cluster_opts, recovery, "exact", recovery_words, recovery_later,
+                          "after a loss"),
+    TN_FIELD_CHOICE_LATER(tn_cluster_opts, on_loss, "stop", on_loss_words, on_loss_later,
+                          "what a lost peer means"),
+    TN_FIELD_CHOICE(tn_cluster_opts, values, "f32", wire_words,
+                    "how rows, gradients and weights travel between peers"),
+    TN_FIELD_LATER(TN_KIND_DURATION, tn_cluster_opts, wait, double, "300s", 0, 1e6, "s",
+                   "for a lost peer"),
+    TN_FIELD_DURATION(tn_cluster_opts, start_timeout, "120s", 0, 1e6, "for all peers to start"),
+    TN_FIELD_TREE(tn_cluster_opts, security, "~", "keys and allow-list beyond this host"),
+    TN_FIELD_END,
+};
+
+static const tn_field compute_fields[] = {
+    TN_FIELD_CHOICE(tn_compute_opts, gemm, "auto", gemm_words, "who makes matrix products"),
+    TN_FIELD_BOOL(tn_compute_opts, bf16, "false", "products in bfloat16; needs AVX512_BF16"),
+    TN_FIELD_CHOICE(tn_compute_opts, huge_pages, "auto", switch_words, "for the table"),
+    TN_FIELD_BOOL(tn_compute_opts, pin, "false", "each helping thread to a processor of its own"),
+    TN_FIELD_END,
+};
+
+static const tn_field log_fields[] = {
+    TN_FIELD_CHOICE(tn_log_opts, progress, "auto", switch_words, "a bar; auto: on a terminal"),
+    TN_FIELD_DURATION(tn_log_opts, every, "10s", 0, 1e6,
+                      "between lines and records; 0s: every step"),
+    TN_FIELD_LATER(TN_KIND_BOOL, tn_log_opts, tensorboard, bool, "false", 0, 0, "", "event files"),
+    TN_FIELD_BOOL(tn_log_opts, jsonl, "true", "metrics.jsonl"),
+    TN_FIELD_CHOICE(tn_log_opts, level, "info", level_words, "what is logged"),
+    TN_FIELD_END,
+};
+
+static const tn_field export_fields[] = {
+    TN_FIELD_STR(tn_export_opts, to, "export", "folder; the model goes to <to>/<model id>"),
+    TN_FIELD_STRS(tn_export_opts, dict, "tnd", "tnd, tsv"),
+    TN_FIELD_CHOICE(tn_export_opts, values, "f32", value_words, "of the dictionary"),
+    TN_FIELD_STRS(tn_export_opts, graph, "native", "native"),
+    TN_FIELD_F64(tn_export_opts, min_score, "~", 0, 1e30, "", "rows below are left out"),
+    TN_FIELD_BOOL(tn_export_opts, state, "false", "optimizer state in dict.tsv"),
+    TN_FIELD_BOOL(tn_export_opts, check_groups, "true", "store each row's group"),
+    TN_FIELD_END,
+};
+
+const tn_field tn_run_fields[] = {
+    TN_FIELD_TABLE(tn_run, run, tn_run_opts, run_fields, "the run as a whole"),
+    TN_FIELD_TABLE(tn_run, data, tn_data_opts, tn_data_fields, "what is read"),
+    TN_FIELD_TABLES(tn_run, slots, tn_slot_opts, "~", tn_slot_fields, "what the model may see"),
+    TN_FIELD_TABLE(tn_run, embedding, tn_embedding_opts, embedding_fields, "defaults of all slots"),
+    TN_FIELD_VARIANT_WITH(tn_run, model, "widedeep", tn_model_choices, tn_model_common,
+                          tn_model_common_fields, "the network"),
+    TN_FIELD_VARIANT(tn_run, loss, "bce", losses, "what is minimised"),
+    TN_FIELD_TABLE(tn_run, train, tn_train_opts, train_fields, "how it is trained"),
+    TN_FIELD_TABLE(tn_run, eval, tn_eval_opts, eval_fields, "how it is judged"),
+    TN_FIELD_TABLE(tn_run, checkpoint, tn_checkpoint_opts, checkpoint_fields, "how it is saved"),
+    TN_FIELD_TABLE(tn_run, cluster, tn_cluster_opts, cluster_fields, "several processes"),
+    TN_FIELD_TABLE(tn_run, compute, tn_compute_opts, compute_fields, "the machine"),
+    TN_FIELD_TABLE(tn_run, log, tn_log_opts, log_fields, "what is shown and kept"),
+    TN_FIELD_TABLE(tn_run, export, tn_export_opts, export_fields, "what serving gets"),
+    TN_FIELD_END,
+};

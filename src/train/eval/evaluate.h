@@ -1,0 +1,62 @@
+/* evaluate.h - the chain cut after forward: scores of a data set, and what they are worth.
+ *
+ * Pulls are read-only: no row is created, nothing is counted, the model is the same
+ * afterwards, bit for bit. Rows come in the order of the files; those of weight 0 are scored too
+ * but weigh nothing in the metrics.
+ */
+#ifndef TN_TRAIN_EVALUATE_H
+#define TN_TRAIN_EVALUATE_H
+
+#include "io/read/reader.h"
+#include "metrics/metrics.h"
+#include "metrics/slices.h"
+#include "train/step/worker.h"
+
+#include <stdatomic.h>
+
+/* Values of the nodes that a request fetches, of rows that another rank has scored. */
+typedef struct tn_fetched {
+    const uint32_t *cols; /* of each node */
+    uint32_t width;       /* of all */
+    const float *value;   /* row behind row, node behind node */
+} tn_fetched;
+
+/* One batch and its scores; everything is lent for the call. */
+typedef struct tn_scores {
+    const tn_batch *batch;
+    const float *logit;
+    const tn_graph *graph;     /* to fetch other nodes by name; NULL: there is none */
+    uint32_t first;            /* row of the graph that is the batch's first */
+    const tn_fetched *fetched; /* NULL: in the graph */
+} tn_scores;
+
+/* Who wants every score: predictions, fetched nodes. A status other than TN_OK ends the pass. */
+typedef tn_status tn_score_sink(void *arg, const tn_scores *scores, tn_error *err);
+
+typedef struct tn_evaluation {
+    tn_metrics *metrics; /* owned; NULL: only scores were wanted */
+    tn_slices **slices;  /* owned; one per eval.slices */
+    uint32_t n_slices;
+    tn_read_counts counts;
+    double seconds;
+} tn_evaluation;
+
+typedef struct tn_eval_request {
+    const tn_strs *paths;
+    bool want_ids;
+    bool only_scores;    /* neither metrics nor slices: they are made elsewhere */
+    tn_score_sink *sink; /* NULL: none */
+    void *sink_arg;
+    const tn_strs *fetch; /* nodes that the sink looks at, among tn_worker_opts.fetch; NULL: none */
+    const atomic_bool *stop; /* true: end with TN_E_STOPPED; NULL: never */
+} tn_eval_request;
+
+/* On failure *out is empty. */
+tn_status tn_evaluate(tn_worker *w, const tn_eval_request *request, tn_evaluation *out,
+                      tn_error *err) TN_MUST_USE;
+void tn_evaluation_done(tn_evaluation *e);
+
+/* Metrics as this run wants them. */
+tn_metrics_opts tn_metrics_opts_of(const tn_run *run, const tn_schema *schema);
+
+#endif

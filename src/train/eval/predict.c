@@ -1,0 +1,241 @@
+/* predict.c - predictions as text; see predict.h. */
+#include "train/eval/predict.h"
+
+#include "base/core/alloc.h"
+#include "base/core/number.h"
+#include "base/file/file.h"
+#include "base/math/fmath.h"
+#include "io/rows/rows.h"
+#include "train/eval/sign_text.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+struct tn_predictions {
+    char path[TN_PATH_SIZE];
+    tn_output_with with;
+    double shift;
+    const tn_schema *grouped; /* whose groups are written; NULL: none */
+    bool stream;              /* one output for all sources */
+    uint32_t n_sources;       /* begun so far */
+    uint32_t n, capacity;
+    tn_output *
+        *output; /* of these; owned; the last one is being written, the others are finished */
+    tn_text text;
+};
+
+void tn_prediction_head(tn_text *out, bool grouped)
+{
+    tn_text_adds(out, "id\tlabel\tweight\tlogit\tpctr");
+    tn_text_adds(out, grouped ? "\tgroup\n" : "\n");
+}
+
+static void add_id(tn_text *out, const tn_batch *batch, uint32_t row)
+{
+    if (batch->id_offset != NULL && batch->id_offset[row + 1] > batch->id_offset[row]) {
+        for (uint32_t i = batch->id_offset[row]; i < batch->id_offset[row + 1]; i++) {
+            char c = batch->id_text[i];
+            if (c == '\t' || c == '\n' || c == '\r') {
+                c = ' '; /* columns stay */
+            }
+            tn_text_addc(out, c);
+        }
+        return;
+    }
+    tn_text_add_u64(out, batch->source[row]);
+    tn_text_addc(out, ':');
+    tn_text_add_u64(out, batch->source_at[row]);
+}
+
+/* Under the "C" locale. */
+static void add_float(tn_text *out, float x)
+{
+    enum { MOST = 32 };
+    char text[MOST];
+    int size = snprintf(text, sizeof text, "\t%.9g", (double)x);
+    tn_text_add(out, text, (size_t)size);
+}
+
+/* One line of row `row`, without its end. */
+static void add_line(tn_text *out, const tn_batch *batch, uint32_t row, double logit)
+{
+    add_id(out, batch, row);
+    if (isnan(batch->label[row])) {
+        tn_text_addc(out, '\t');
+    } else {
+        add_float(out, batch->label[row]);
+    }
+    add_float(out, batch->weight != NULL ? batch->weight[row] : 1);
+    add_float(out, (float)logit);
+    add_float(out, (float)tn_sigmoid(logit));
+}
+
+static void add_group(tn_text *out, const tn_schema *schema, const tn_batch *batch, uint32_t row)
+{
+    uint64_t sign = batch->group != NULL ? batch->group[row] : TN_NO_GROUP;
+    const tn_slot_spec *spec = schema->group_spec;
+    tn_text_addc(out, '\t');
+    if (sign != TN_NO_GROUP) {
+        tn_sign_text(spec != NULL && tn_spec_is_number(spec) ? NULL : spec, sign, out);
+    }
+}
+
+void tn_prediction_lines(tn_text *out, const tn_batch *batch, const float *logit, double shift)
+{
+    TN_ASSERT(batch->source != NULL && batch->source_at != NULL);
+    locale_t before = uselocale(tn_locale_c());
+    for (uint32_t r = 0; r < batch->rows; r++) {
+        add_line(out, batch, r, (double)logit[r] + shift);
+        tn_text_addc(out, '\n');
+    }
+    (void)uselocale(before);
+}
+
+tn_status tn_predictions_open(tn_predictions **out, const tn_predictions_opts *opts, tn_error *err)
+{
+    *out = NULL;
+    tn_predictions *p = tn_try_alloc(1, sizeof *p, "predictions", err);
+    if (p == NULL) {
+        return TN_E_MEMORY;
+    }
+    int length = snprintf(p->path, sizeof p->path, "%s", opts->path);
+    if (length < 0 || (size_t)length >= sizeof p->path) {
+        tn_free(p);
+        return tn_fail(err, TN_E_USAGE, "path longer than %d bytes: '%.64s..'", TN_PATH_SIZE - 1,
+                       opts->path);
+    }
+    p->with = (tn_output_with){.inputs = opts->inputs, .stop = opts->stop};
+    p->shift = tn_ln(opts->sampling);
+    bool grouped = opts->schema != NULL && opts->schema->data->group != NULL;
+    p->grouped = grouped ? opts->schema : NULL;
+    *out = p;
+    return TN_OK;
+}
+
+/* "dir/pred.2.tsv" of "dir/pred.tsv" and 2. */
+static tn_status name_of(const tn_predictions *p, uint32_t source, char out[TN_PATH_SIZE],
+                         tn_error *err)
+{
+    const char *slash = strrchr(p->path, '/');
+    const char *dot = strrchr(slash != NULL ? slash : p->path, '.');
+    const char *ending = dot != NULL ? dot : p->path + strlen(p->path);
+    char number[16] = "";
+    if (source > 0) {
+        (void)snprintf(number, sizeof number, ".%u", source);
+    }
+    int length =
+        snprintf(out, TN_PATH_SIZE, "%.*s%s%s", (int)(ending - p->path), p->path, number, ending);
+    if (length < 0 || length >= TN_PATH_SIZE) {
+        return tn_fail(err, TN_E_USAGE, "path longer than %d bytes: '%.64s..'", TN_PATH_SIZE - 1,
+                       p->path);
+    }
+    return TN_OK;
+}
+
+static tn_status flush(tn_predictions *p, tn_error *err)
+{
+    TN_TRY(tn_text_check(&p->text, "predictions", err));
+    if (p->n > 0) {
+        TN_TRY(tn_output_write(p->output[p->n - 1], p->text.data, p->text.size, err));
+    }
+    tn_text_clear(&p->text);
+    return TN_OK;
+}
+
+static tn_status grow(tn_predictions *p, tn_error *err)
+{
+    if (p->n < p->capacity) {
+        return TN_OK;
+    }
+    uint32_t more = p->capacity == 0 ? 4 : 2 * p->capacity;
+    tn_output **output = tn_try_alloc(more, sizeof(tn_output *), "predictions", err);
+    if (output == NULL) {
+        return TN_E_MEMORY;
+    }
+    for (uint32_t i = 0; i < p->n; i++) {
+        output[i] = p->output[i];
+    }
+    tn_free(p->output);
+    p->output = output;
+    p->capacity = more;
+    return TN_OK;
+}
+
+/* Ends the file that is open and begins the next, with its head. */
+static tn_status begin(tn_predictions *p, tn_error *err)
+{
+    char path[TN_PATH_SIZE];
+    tn_output *o = NULL;
+    TN_TRY(grow(p, err));
+    if (p->n > 0) {
+        TN_TRY(tn_output_finish(p->output[p->n - 1], err));
+    }
+    TN_TRY(name_of(p, p->n, path, err));
+    p->with.lead = p->n > 0 ? p->output[0] : NULL;
+    TN_TRY(tn_output_open(&o, path, &p->with, err));
+    p->stream = p->stream || tn_output_is_stream(o);
+    p->output[p->n++] = o;
+    tn_prediction_head(&p->text, p->grouped != NULL);
+    return flush(p, err);
+}
+
+/* Begins what is written of the sources up to this one; one without rows has its head. */
+static tn_status turn_to(tn_predictions *p, uint32_t source, tn_error *err)
+{
+    for (; p->n_sources <= source; p->n_sources++) {
+        if (p->n == 0 || !p->stream) {
+            TN_TRY(begin(p, err));
+        }
+    }
+    return TN_OK;
+}
+
+tn_status tn_predictions_sink(void *predictions, const tn_scores *scores, tn_error *err)
+{
+    tn_predictions *p = predictions;
+    const tn_batch *batch = scores->batch;
+    locale_t before = uselocale(tn_locale_c());
+    tn_status status = TN_OK;
+    for (uint32_t r = 0; r < batch->rows && status == TN_OK; r++) {
+        if (batch->source[r] + 1 != p->n_sources) {
+            TN_ASSERT(batch->source[r] + 1 > p->n_sources); /* unshuffled, so sources ascend */
+            status = flush(p, err);
+            status = status == TN_OK ? turn_to(p, batch->source[r], err) : status;
+        }
+        add_line(&p->text, batch, r, (double)scores->logit[r] + p->shift);
+        if (p->grouped != NULL) {
+            add_group(&p->text, p->grouped, batch, r);
+        }
+        tn_text_addc(&p->text, '\n');
+    }
+    (void)uselocale(before);
+    return status == TN_OK ? flush(p, err) : status;
+}
+
+tn_status tn_predictions_commit(tn_predictions *p, tn_error *err)
+{
+    tn_status status = turn_to(p, 0, err); /* no rows at all: a head */
+    if (status == TN_OK) {
+        status = tn_output_finish(p->output[p->n - 1], err);
+    }
+    while (status == TN_OK && p->n > 0) { /* the first one, whose lock stands for all, at last */
+        tn_output *o = p->output[--p->n];
+        status = tn_output_commit(o, err);
+    }
+    tn_predictions_abandon(p);
+    return status;
+}
+
+void tn_predictions_abandon(tn_predictions *p)
+{
+    if (p == NULL) {
+        return;
+    }
+    while (p->n > 0) {
+        tn_output_abandon(p->output[--p->n]);
+    }
+    tn_free(p->output);
+    tn_text_done(&p->text);
+    tn_free(p);
+}

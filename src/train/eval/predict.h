@@ -1,0 +1,54 @@
+/* predict.h - every score to a file, and values of nodes for whoever looks inside.
+ *
+ *     id      label  weight  logit        pctr                    tabs; floats %.9g
+ *     17      1      1       -2.30258509  0.0909090909            in the order of the records
+ *     0:4096  0      1       ..                                   no record id: source:byte offset
+ *
+ * With data.group a column `group` comes last: the number, or the 16 hex digits of a word's hash.
+ *
+ * One file per source of data: the first has the name that was asked for, the others have their
+ * number before the ending (pred.tsv, pred.1.tsv, pred.2.tsv). A stream (base/file/output_file.h)
+ * takes all sources under one head. With `label: none` the column label is empty. Files appear when
+ * all of them are complete. Logit and pctr are corrected for sampled negatives. The sinks are for
+ * tn_evaluate, with want_ids.
+ */
+#ifndef TN_TRAIN_PREDICT_H
+#define TN_TRAIN_PREDICT_H
+
+#include "base/file/output_file.h"
+#include "train/eval/evaluate.h"
+
+/* The first line, and one line for each row of a batch; `shift` is added to the logits. */
+void tn_prediction_head(tn_text *out, bool grouped);
+void tn_prediction_lines(tn_text *out, const tn_batch *batch, const float *logit, double shift);
+
+typedef struct tn_predictions tn_predictions;
+
+typedef struct tn_predictions_opts {
+    const char *path;        /* copied */
+    double sampling;         /* data.negative_sampling: 1 changes nothing */
+    const tn_schema *schema; /* whose data.group gets a column; NULL: no such column */
+    const tn_inputs *inputs; /* NULL: none; must outlive the predictions, as must .. */
+    const atomic_bool *stop; /* .. this; NULL: never */
+} tn_predictions_opts;
+
+tn_status tn_predictions_open(tn_predictions **out, const tn_predictions_opts *opts,
+                              tn_error *err) TN_MUST_USE;
+tn_status tn_predictions_sink(void *predictions, const tn_scores *scores, tn_error *err);
+tn_status tn_predictions_commit(tn_predictions *p, tn_error *err) TN_MUST_USE; /* frees p */
+void tn_predictions_abandon(tn_predictions *p); /* leaves nothing; NULL is fine */
+
+/* Values of nodes of the evaluation graph as fetch.npz: one array [rows, cols] per node, and `id`.
+ * The nodes must be among tn_worker_opts.fetch. */
+typedef struct tn_fetch tn_fetch;
+
+tn_status tn_fetch_open(tn_fetch **out, const char *path, const tn_strs *nodes,
+                        tn_error *err) TN_MUST_USE;
+tn_status tn_fetch_sink(void *fetch, const tn_scores *scores, tn_error *err);
+tn_status tn_fetch_commit(tn_fetch *f, tn_error *err) TN_MUST_USE; /* frees f */
+void tn_fetch_abandon(tn_fetch *f);                                /* NULL is fine */
+
+/* A node whose values can be fetched; NULL, and TN_E_CONFIG in *err: there is none of that name. */
+const tn_node *tn_fetch_node(const tn_graph *graph, const char *name, tn_error *err);
+
+#endif

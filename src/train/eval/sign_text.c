@@ -1,0 +1,224 @@
+/* sign_text.c - prints signs, and looks for the words of those that are hashes. */
+#include "train/eval/sign_text.h"
+
+#include "base/core/alloc.h"
+#include "base/math/key.h"
+#include "io/read/fileset.h"
+#include "io/read/row_scan.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One sign that is shown, and its word. */
+typedef struct wanted {
+    uint64_t sign;
+    char *word; /* owned; NULL: not found yet */
+} wanted;
+
+/* A slot of words. */
+typedef struct words_of {
+    uint32_t slot;
+    uint64_t salt;
+    uint32_t n;   /* 0: its signs are no hashes */
+    wanted *item; /* owned; by sign */
+} words_of;
+
+struct tn_sign_words {
+    uint32_t n;
+    words_of *slot; /* owned */
+    uint32_t missing;
+    uint64_t bytes;
+    const atomic_bool *stop;
+};
+
+static bool is_hash(const tn_slot_spec *spec)
+{
+    return spec->type == TN_SIGN_STR && spec->transform.kind == TN_TRANSFORM_IDENTITY;
+}
+
+void tn_sign_text(const tn_slot_spec *spec, uint64_t sign, tn_text *out)
+{
+    bool is_bucket = spec != NULL && spec->transform.kind != TN_TRANSFORM_IDENTITY;
+    if (spec == NULL || (spec->type == TN_SIGN_ID && !is_bucket)) {
+        tn_text_add_u64(out, sign);
+    } else if (spec->transform.kind == TN_TRANSFORM_LN2_BUCKET) {
+        bool is_small = sign >> 32 != 0; /* formats.md section 4: then the number itself */
+        tn_text_addf(out, is_small ? "%" PRId32 : "ln2 %" PRId32, (int32_t)(uint32_t)sign);
+    } else if (is_hash(spec)) {
+        tn_text_addf(out, "%016" PRIx64, sign);
+    } else if (spec->type == TN_SIGN_HEX && !is_bucket) {
+        tn_text_addf(out, "%" PRIx64, sign);
+    } else {
+        tn_text_addf(out, "%" PRId64, (int64_t)sign); /* an int, or the number of a bucket */
+    }
+}
+
+/* ---- what is wanted ---- */
+
+static int by_sign(const void *a, const void *b)
+{
+    uint64_t x = ((const wanted *)a)->sign;
+    uint64_t y = ((const wanted *)b)->sign;
+    return (x > y) - (x < y);
+}
+
+static wanted *find(const words_of *w, uint64_t sign)
+{
+    const wanted key = {.sign = sign};
+    return w->n > 0 ? bsearch(&key, w->item, w->n, sizeof key, by_sign) : NULL;
+}
+
+static tn_status add_slot(tn_sign_words *words, const tn_sign_search *in, uint32_t i, tn_error *err)
+{
+    words_of *w = &words->slot[i];
+    const tn_slot_spec *spec = NULL;
+    for (uint32_t k = 0; k < in->schema->n_slots; k++) {
+        spec =
+            strcmp(in->schema->slot[k]->name, in->slots->item[i]) == 0 ? in->schema->slot[k] : spec;
+    }
+    if (spec == NULL || !is_hash(spec)) {
+        return TN_OK;
+    }
+    w->slot = spec->slot;
+    w->salt = spec->salt;
+    uint32_t n = 0;
+    size_t places = (size_t)tn_slices_count(in->result->slices[i]) + 1;
+    tn_slice *slice = tn_try_alloc(places, sizeof *slice, "a report of slices", err);
+    w->item = tn_try_alloc(places, sizeof *w->item, "words of slices", err);
+    tn_status status = slice == NULL || w->item == NULL ? TN_E_MEMORY : TN_OK;
+    if (status == TN_OK) {
+        status = tn_slices_report(in->result->slices[i], slice, &n, err);
+    }
+    for (uint32_t k = 0; status == TN_OK && k < n && k < in->most; k++) {
+        if (!slice[k].is_other) {
+            w->item[w->n++] = (wanted){.sign = slice[k].sign};
+        }
+    }
+    tn_free(slice);
+    if (status == TN_OK && w->n > 0) {
+        qsort(w->item, w->n, sizeof *w->item, by_sign);
+    }
+    words->missing += w->n;
+    return status;
+}
+
+/* ---- the search ---- */
+
+static tn_status look_at(tn_sign_words *words, const words_of *w, const tn_rows *rows, uint32_t k,
+                         tn_error *err)
+{
+    const tn_token *token = &rows->token[k];
+    wanted *one = rows->entry[k].slot == w->slot && token->size != TN_TOKEN_NONE
+                      ? find(w, tn_sign_of(rows->entry[k].key, w->salt))
+                      : NULL;
+    if (one == NULL || one->word != NULL) {
+        return TN_OK;
+    }
+    const char *text = rows->text + token->at;
+    size_t size = token->size < TN_SIGN_WORD_MAX ? token->size : TN_SIGN_WORD_MAX;
+    while (size > 0 && size < token->size && ((unsigned char)text[size] & 0xc0) == 0x80) {
+        size--; /* no half of a character */
+    }
+    one->word = tn_try_alloc(size + 1, 1, "words of slices", err);
+    if (one->word == NULL) {
+        return TN_E_MEMORY;
+    }
+    memcpy(one->word, text, size);
+    words->missing--;
+    return TN_OK;
+}
+
+/* TN_END: there is nothing left to look for, or no time. */
+static tn_status look(void *ctx, const tn_pass_block *block, tn_error *err)
+{
+    tn_sign_words *words = ctx;
+    const tn_rows *rows = block->rows;
+    for (uint32_t i = 0; i < words->n; i++) {
+        for (uint32_t k = 0; words->slot[i].n > 0 && k < rows->n_entries; k++) {
+            TN_TRY(look_at(words, &words->slot[i], rows, k, err));
+        }
+    }
+    for (uint32_t r = 0; r < rows->n; r++) {
+        words->bytes += block->raw[r].size;
+    }
+    bool over = words->missing == 0 || words->bytes >= TN_SIGN_WORDS_BYTES ||
+                (words->stop != NULL && atomic_load(words->stop));
+    return over ? TN_END : TN_OK;
+}
+
+static tn_status pass_over(void *ctx, const char *text, tn_error *err)
+{
+    (void)ctx;
+    (void)text;
+    (void)err;
+    return TN_OK; /* it was told when it was evaluated */
+}
+
+static bool can_be_read_again(const tn_sign_search *in)
+{
+    tn_fileset *files = NULL;
+    if (tn_fileset_new(&files, in->paths, in->schema, 1, NULL) != TN_OK) {
+        return false;
+    }
+    bool can = files->tnb == NULL; /* which holds keys, and no words */
+    for (uint32_t i = 0; i < files->n; i++) {
+        can = can && !files->file[i].once;
+    }
+    tn_fileset_free(files);
+    return can;
+}
+
+tn_status tn_sign_words_find(tn_sign_words **out, const tn_sign_search *in, tn_error *err)
+{
+    *out = NULL;
+    const uint32_t n = in->result->n_slices;
+    tn_sign_words *words = tn_try_alloc(1, sizeof *words, "words of slices", err);
+    if (words == NULL) {
+        return TN_E_MEMORY;
+    }
+    words->stop = in->stop;
+    words->slot = tn_try_alloc((size_t)n + 1, sizeof *words->slot, "words of slices", err);
+    tn_status status = words->slot == NULL ? TN_E_MEMORY : TN_OK;
+    for (; status == TN_OK && words->n < n; words->n++) {
+        status = add_slot(words, in, words->n, err);
+    }
+    if (status == TN_OK && words->missing > 0 && can_be_read_again(in)) {
+        const tn_pass_visitor visitor = {.ctx = words, .block = look, .fault = pass_over};
+        const tn_pass_in pass = {.schema = in->schema,
+                                 .paths = in->paths,
+                                 .keep = TN_ROWS_SIGNS,
+                                 .team = in->team,
+                                 .records = true};
+        tn_pass_counts counts;
+        status = tn_pass_run(&pass, &visitor, &counts, err);
+        status = status == TN_E_MEMORY ? status : TN_OK; /* else with what was found */
+    }
+    if (status != TN_OK) {
+        tn_sign_words_free(words);
+        return status;
+    }
+    *out = words;
+    return TN_OK;
+}
+
+void tn_sign_words_free(tn_sign_words *words)
+{
+    if (words == NULL) {
+        return;
+    }
+    for (uint32_t i = 0; words->slot != NULL && i < words->n; i++) {
+        for (uint32_t k = 0; k < words->slot[i].n; k++) {
+            tn_free(words->slot[i].item[k].word);
+        }
+        tn_free(words->slot[i].item);
+    }
+    tn_free(words->slot);
+    tn_free(words);
+}
+
+const char *tn_sign_word(const tn_sign_words *words, uint32_t i, uint64_t sign)
+{
+    const wanted *one = words != NULL && i < words->n ? find(&words->slot[i], sign) : NULL;
+    return one != NULL ? one->word : NULL;
+}

@@ -1,0 +1,48 @@
+/* export.h - from a checkpoint to what an online service needs: a directory that cannot be mixed
+ * up.
+ *
+ *     export/<model_id>/    model.json + dense.safetensors    the graph, for libtnet (serve/tnet.h)
+ *                           dict.tnd                          key -> row, by mmap (io/dict/dict.h)
+ *                           dict.tsv                          the same as text, when asked for
+ *                           EXPORT.json                       every file with size and crc
+ *
+ * model_id names what was learned: the first 16 bytes of the SHA-256 of the checkpoint's structure
+ * and list of rows and dense values, so equal models have equal ids. Every file holds it and a
+ * loader that meets two refuses. All of it is written into `<model_id>.<session>.tmp`, EXPORT.json
+ * last, then renamed. An export that is there already and whole is left as it is.
+ */
+#ifndef TN_TRAIN_EXPORT_H
+#define TN_TRAIN_EXPORT_H
+
+#include "base/file/file.h"
+#include "train/run/trainer.h"
+#include "train/step/worker.h"
+
+#include <stdatomic.h>
+
+typedef struct tn_export_request {
+    const char *checkpoint; /* a checkpoint, or a run directory; see tn_checkpoint_load */
+    const char *to;         /* the folder of exports; NULL: export.to */
+    const char *delta_from; /* id of an export in that folder: the dictionary holds what changed
+                               since and needs it beside; NULL: all rows */
+    const tn_binder *binder;
+    const tn_run_text *text; /* of the run, when the plan is for several processes; else NULL */
+    bool *told_elsewhere;    /* as in tn_watch, of that run; NULL: nobody asks */
+    const atomic_bool *stop; /* true: remove what is half made, TN_E_STOPPED; NULL: nobody asks */
+} tn_export_request;
+
+typedef struct tn_exported {
+    char path[TN_PATH_SIZE]; /* export/<model_id> */
+    char model_id[33];
+    uint64_t step, rows, bytes;
+    bool existed; /* it was there already */
+    double seconds;
+} tn_exported;
+
+/* Loads the checkpoint into a worker of its own and writes. Of several processes this is rank 0,
+ * and every other one calls tn_follow_export: each loads its part, and the bytes are those that one
+ * process writes. TN_E_CKPT, TN_E_IO, TN_E_CONFIG, TN_E_PEER. */
+tn_status tn_export(const tn_blueprint *plan, const tn_export_request *request, tn_exported *out,
+                    tn_error *err) TN_MUST_USE;
+
+#endif

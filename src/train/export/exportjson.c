@@ -1,0 +1,294 @@
+/* exportjson.c - see exportjson.h. */
+#include "train/export/exportjson.h"
+
+#include "base/codec/json.h"
+#include "nn/op/ops.h"
+#include "serve/fieldjson.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct writing {
+    tn_text *out;
+    const tn_blueprint *plan;
+    const tn_export_graph *x;
+    const tn_binder *b;
+} writing;
+
+/* What is said of a slot elsewhere in its object, or does not concern whoever scores. */
+static const char *const said[] = {
+    "name", "share",     "type", "transform", "absent",    "missing", "pool", "max_len", "dim",
+    "init", "optimizer", "lr",   "l2",        "admission", "expiry",  "uses", NULL};
+
+/* Options of `data` that only a training run has. */
+static const char *const of_training[] = {
+    "train",      "valid",      "test",  "shuffle", "readers", "negative_sampling",
+    "part_bytes", "index_base", "cache", NULL};
+
+static void put_pair(tn_text *out, const char *name, double a, double b)
+{
+    tn_json_open_key(out, "transform", '{');
+    tn_json_open_key(out, name, '[');
+    tn_json_f64(out, NULL, a);
+    tn_json_f64(out, NULL, b);
+    tn_json_close(out, ']');
+    tn_json_close(out, '}');
+}
+
+/* With the numbers that it found; a running zscore is a node of the graph. */
+static void put_transform(tn_text *out, const tn_transform *t)
+{
+    switch (t->kind) {
+    case TN_TRANSFORM_LOG:
+        tn_json_str(out, "transform", "log");
+        break;
+    case TN_TRANSFORM_LN2_BUCKET:
+        tn_json_str(out, "transform", "ln2_bucket");
+        break;
+    case TN_TRANSFORM_MINMAX:
+        put_pair(out, "minmax", t->a, t->b);
+        break;
+    case TN_TRANSFORM_BUCKETS:
+        tn_json_open_key(out, "transform", '{');
+        tn_json_open_key(out, "buckets", '[');
+        for (uint32_t i = 0; i < t->n_bounds; i++) {
+            tn_json_f64(out, NULL, t->bound[i]);
+        }
+        tn_json_close(out, ']');
+        tn_json_close(out, '}');
+        break;
+    case TN_TRANSFORM_ZSCORE:
+        if (isfinite(t->a)) {
+            put_pair(out, "zscore", t->a, t->b);
+            break;
+        }
+        tn_json_str(out, "transform", NULL);
+        break;
+    case TN_TRANSFORM_IDENTITY:
+    default:
+        tn_json_str(out, "transform", NULL);
+    }
+}
+
+static const tn_field *slot_field(const char *key)
+{
+    const tn_field *f = tn_slot_fields;
+    while (strcmp(f->key, key) != 0) {
+        f++;
+    }
+    return f;
+}
+
+/* The members of a slot that are not those of every slot. */
+static void put_more(const writing *w, const tn_slot_spec *spec)
+{
+    tn_slot_opts usual;
+    tn_tree *map = tn_tree_new(w->b->arena, TN_TREE_MAP, (tn_origin){.source = "model.json"});
+    tn_tree_put(w->b->arena, map, "name",
+                tn_tree_scalar(w->b->arena, spec->name, (tn_origin){.source = "model.json"}));
+    tn_fields_bind(w->b, tn_slot_fields, map, &usual);
+    tn_fields_json_changed(w->out, tn_slot_fields, spec->opts, &usual, said);
+}
+
+static void put_pool(tn_text *out, const tn_model_slot *slot)
+{
+    static const char *const words[] = {"sum", "mean", "sqrtn", "max"};
+    if (slot->pool != TN_POOL_CONCAT) {
+        tn_json_str(out, "pool", words[slot->pool]);
+        return;
+    }
+    tn_text text = {0};
+    tn_text_addf(&text, "concat(%u)", slot->pool_k);
+    tn_json_str(out, "pool", tn_text_str(&text));
+    tn_text_done(&text);
+}
+
+/* Inputs of the model that take the slot. */
+static void put_segments(const writing *w, uint32_t feature)
+{
+    const tn_model_inputs *inputs = w->plan->inputs;
+    tn_json_open_key(w->out, "segments", '[');
+    for (uint32_t i = 0; i < inputs->n; i++) {
+        const tn_model_input *in = &inputs->input[i];
+        for (uint32_t k = 0; !in->numeric && k < in->n; k++) {
+            if (in->item[k] == feature) {
+                tn_json_str(w->out, NULL, in->name);
+            }
+        }
+    }
+    tn_json_close(w->out, ']');
+}
+
+static void put_slots(const writing *w)
+{
+    static const char *const types[] = {"id", "int", "hex", "str", "float"};
+    const tn_schema *schema = w->plan->schema;
+    tn_text *out = w->out;
+    tn_json_open_key(out, "slots", '[');
+    for (uint32_t i = 0; i < schema->n_slots; i++) {
+        const tn_slot_spec *spec = schema->slot[i];
+        tn_json_open(out, '{');
+        tn_json_str(out, "name", spec->name);
+        tn_json_str(out, "group", schema->group[spec->group].name);
+        tn_json_str(out, "type", types[spec->type]);
+        put_transform(out, &spec->transform);
+        tn_json_str(out, "absent", spec->absent_key ? "key" : "none");
+        tn_json_str(out, "missing", w->plan->missing_init[spec->group] ? "init" : "zero");
+        put_pool(out, &w->plan->features->slot[i]);
+        tn_json_u64(out, "max_len", spec->max_len);
+        put_segments(w, i);
+        put_more(w, spec);
+        tn_json_close(out, '}');
+    }
+    tn_json_close(out, ']');
+    tn_json_open_key(out, "numeric", '[');
+    for (uint32_t i = 0; i < schema->n_numeric; i++) {
+        const tn_slot_spec *spec = schema->numeric[i];
+        tn_json_open(out, '{');
+        tn_json_str(out, "name", spec->name);
+        put_transform(out, &spec->transform);
+        tn_json_f32(out, "absent", spec->absent);
+        if (spec->type != TN_SIGN_FLOAT) {
+            tn_field_json(out, slot_field("type"), spec->opts);
+        }
+        put_more(w, spec);
+        tn_json_close(out, '}');
+    }
+    tn_json_close(out, ']');
+}
+
+/* Whether some node reads the input. */
+static bool is_read(const tn_json *nodes, const tn_export_graph *x, const char *name)
+{
+    bool read = strcmp(x->logit->name, name) == 0;
+    for (const tn_json *n = nodes->first; n != NULL && !read; n = n->next) {
+        const tn_json *in = tn_json_get(n, "in");
+        for (const tn_json *i = in->first; i != NULL && !read; i = i->next) {
+            read = strcmp(i->string, name) == 0;
+        }
+    }
+    return read;
+}
+
+static void put_input(const writing *w, const tn_node *n)
+{
+    tn_json_open(w->out, '{');
+    tn_json_str(w->out, "name", n->name);
+    tn_json_u64(w->out, "cols", n->shape.cols);
+    if (n->op == &tn_op_embed) {
+        tn_json_open_key(w->out, "from", '[');
+        for (uint32_t i = 0; i < tn_embed_count(n); i++) {
+            uint32_t first = 0;
+            uint32_t cols = 0;
+            tn_embed_columns(n, i, &first, &cols);
+            tn_json_open(w->out, '[');
+            tn_json_str(w->out, NULL, tn_embed_get(n, i)->name);
+            tn_json_u64(w->out, NULL, first);
+            tn_json_u64(w->out, NULL, cols);
+            tn_json_close(w->out, ']');
+        }
+        tn_json_close(w->out, ']');
+    }
+    tn_json_close(w->out, '}');
+}
+
+static void put_inputs(const writing *w)
+{
+    const tn_json *nodes = NULL;
+    tn_error err = {0};
+    tn_status status =
+        tn_json_parse(&nodes, w->x->nodes, strlen(w->x->nodes), w->b->arena, "nodes", &err);
+    TN_ASSERT(status == TN_OK); /* just written */
+    tn_json_open_key(w->out, "inputs", '[');
+    const tn_node *n = NULL;
+    for (uint32_t i = 0; (n = tn_graph_node(w->x->g, i)) != NULL; i++) {
+        bool input = n->op == &tn_op_embed || n->op == &tn_op_numeric;
+        if (input && is_read(nodes, w->x, n->name)) {
+            put_input(w, n);
+        }
+    }
+    tn_json_close(w->out, ']');
+}
+
+/* First values of the segments whose keys read as them without a row. */
+static void put_first_values(const writing *w)
+{
+    static const char *const kinds[] = {"constant",   "uniform",        "normal",
+                                        "truncated",  "glorot_uniform", "xavier_normal",
+                                        "he_uniform", "he_normal"};
+    const tn_layout *layout = w->plan->layout;
+    bool any = false;
+    for (uint32_t g = 0; g < layout->n_groups; g++) {
+        any |= w->plan->missing_init[g];
+    }
+    if (!any) {
+        return;
+    }
+    tn_json_hex64(w->out, "seed", w->plan->run->run.seed);
+    tn_json_open_key(w->out, "init", '[');
+    for (uint32_t g = 0; g < layout->n_groups; g++) {
+        const tn_record *record = tn_record_of(layout, g);
+        for (uint32_t s = 0; w->plan->missing_init[g] && s < record->n_segments; s++) {
+            const tn_init *init = &w->plan->rules->rule[(size_t)g * TN_SEGMENTS_MAX + s].init;
+            tn_json_open(w->out, '{');
+            tn_json_str(w->out, "group", layout->group[g].name);
+            tn_json_str(w->out, "segment", record->segment[s].name);
+            tn_json_str(w->out, "kind", kinds[init->kind]);
+            tn_json_f64(w->out, "a", init->a);
+            tn_json_f64(w->out, "b", init->b);
+            tn_json_close(w->out, '}');
+        }
+    }
+    tn_json_close(w->out, ']');
+}
+
+static void put_source(const writing *w)
+{
+    const tn_data_opts *data = &w->plan->run->data;
+    tn_data_opts usual;
+    tn_tree *map = tn_tree_new(w->b->arena, TN_TREE_MAP, (tn_origin){.source = "model.json"});
+    tn_tree_put(w->b->arena, map, "format",
+                tn_tree_scalar(w->b->arena, "", (tn_origin){.source = "model.json"}));
+    tn_fields_bind(w->b, tn_data_fields, map, &usual);
+    tn_json_open_key(w->out, "source", '{');
+    tn_fields_json_changed(w->out, tn_data_fields, data, &usual, of_training);
+    if (w->plan->schema->index_base != 0) {
+        tn_json_u64(w->out, "index_base", w->plan->schema->index_base);
+    }
+    tn_json_close(w->out, '}');
+}
+
+static bool has_dictionary(const tn_blueprint *plan)
+{
+    const tn_strs *dict = &plan->run->export.dict;
+    bool has = false;
+    for (uint32_t i = 0; i < dict->n; i++) {
+        has |= strcmp(dict->item[i], "tnd") == 0;
+    }
+    return has;
+}
+
+void tn_export_model_json(tn_text *out, const tn_blueprint *plan, const tn_export_graph *x,
+                          const char *model_id, const tn_binder *b)
+{
+    writing w = {.out = out, .plan = plan, .x = x, .b = b};
+    tn_json_open(out, '{');
+    tn_json_str(out, "format", "tnet-model");
+    tn_json_raw(out, "version", "[1,0]");
+    tn_json_str(out, "model_id", model_id);
+    tn_json_str(out, "weights", "dense.safetensors");
+    tn_json_str(out, "dictionary", has_dictionary(plan) ? "dict.tnd" : NULL);
+    put_slots(&w);
+    put_inputs(&w);
+    tn_json_raw(out, "nodes", x->nodes);
+    tn_json_open_key(out, "outputs", '[');
+    tn_json_open(out, '{');
+    tn_json_str(out, "task", "click");
+    tn_json_str(out, "logit", x->logit->name);
+    tn_json_str(out, "pctr", x->pctr->name);
+    tn_json_close(out, '}');
+    tn_json_close(out, ']');
+    put_first_values(&w);
+    put_source(&w);
+    tn_json_close_with_crc(out);
+}

@@ -1,0 +1,36 @@
+/* exportjson.h - model.json: what a model reads and how its graph runs; the writing half.
+ *
+ *     {"format":"tnet-model","version":[1,0],"model_id":"..","weights":"dense.safetensors",
+ *      "dictionary":"dict.tnd","slots":[..],"numeric":[..],"inputs":[..],"nodes":[..],
+ *      "outputs":[{"task":"click","logit":"logit","pctr":"pctr"}],"seed":"..","init":[..],
+ *      "source":{..},"crc32c":".."}
+ *
+ * seed and init are there when some key without a row reads as first values. source holds the
+ * options of `data` that are not default, for programs that read rows in the format the model was
+ * trained on; behind `segments` a slot has what else its configuration said.
+ */
+#ifndef TN_TRAIN_EXPORTJSON_H
+#define TN_TRAIN_EXPORTJSON_H
+
+#include "nn/graph/graph.h"
+#include "train/step/model_plan.h"
+
+typedef struct tn_export_graph {
+    tn_graph *g;       /* forward only, norms folded, with the correction for sampled negatives */
+    tn_params *params; /* its own copy of the weights */
+    tn_node *logit;
+    tn_node *pctr;
+    const char *nodes; /* JSON, lives in the arena */
+} tn_export_graph;
+
+/* Builds the graph for serving from the weights in `from`. Faults of the list cannot be: the worker
+ * was made from the same. TN_E_CKPT: a weight is not finite. */
+tn_status tn_export_graph_new(tn_export_graph *out, const tn_blueprint *plan, tn_params *from,
+                              const tn_binder *b, tn_error *err) TN_MUST_USE;
+void tn_export_graph_done(tn_export_graph *x);
+
+/* Appends model.json. */
+void tn_export_model_json(tn_text *out, const tn_blueprint *plan, const tn_export_graph *x,
+                          const char *model_id, const tn_binder *b);
+
+#endif

@@ -1,0 +1,481 @@
+/* leader.c - see leader.h. */
+#include "train/peers/leader.h"
+
+#include "base/core/alloc.h"
+#include "base/core/clock.h"
+#include "cluster/group/groupone.h"
+#include "metrics/metrics_pack.h"
+#include "train/peers/leader_eval.h"
+#include "train/peers/part_server.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Rows of other ranks that rank 0 asks for: of all ranks together, and of one. */
+enum { PIECES_BYTES = 64 << 20, PIECE_MAX = 1 << 20 };
+
+struct tn_lead {
+    tn_worker *w;
+    tn_peers *peers;
+    tn_group *group;
+    uint32_t n_ranks;
+    uint64_t n_orders;     /* numbers those that have none of their own */
+    uint64_t marked;       /* the checkpoint that all save */
+    uint64_t evaluation;   /* number of the order */
+    tn_progress *progress; /* n_ranks: where each stood at the last sum */
+    tn_metrics_opts kinds; /* of metrics that travel */
+    tn_reported *reported; /* owned */
+    tn_partserve *parts;   /* on request; NULL: at staleness 0 */
+    bool deals;            /* those of an epoch */
+};
+
+/* ---- what the others have done ---- */
+
+typedef struct hearing {
+    const tn_lead *lead;
+    tn_done_take *take; /* NULL: nothing else is wanted */
+    void *arg;
+} hearing;
+
+static tn_status hear(void *arg, uint32_t rank, const tn_done_note *note, tn_error *err)
+{
+    const hearing *h = arg;
+    tn_reported_tell(h->lead->reported, rank, note->figures);
+    return h->take != NULL ? h->take(h->arg, rank, note, err) : TN_OK;
+}
+
+static tn_status await(const tn_lead *l, const tn_order_note *order, tn_done_take *take, void *arg,
+                       tn_error *err)
+{
+    hearing h = {l, take, arg};
+    return tn_group_await(l->group, order, hear, &h, err);
+}
+
+/* ---- saving and loading ---- */
+
+static tn_status announce(void *arg, const tn_ckpt_order *order, tn_error *err)
+{
+    tn_lead *l = arg;
+    l->marked = order->ordinal;
+    const uint64_t more[] = {order->run_id, order->base_step, order->delta};
+    const tn_order_note note = {.what = TN_ORDER_MARK,
+                                .number = order->ordinal,
+                                .step = order->step,
+                                .text = order->folder,
+                                .more = {more, 3}};
+    return tn_group_order(l->group, &note, err);
+}
+
+static tn_status take_files(void *arg, uint32_t rank, const tn_done_note *note, tn_error *err)
+{
+    tn_ckpt_files *files = arg;
+    const size_t n = note->file.n;
+    tn_arena *arena = tn_arena_new(1 << 12);
+    tn_manifest_file *file = TN_NEW_ARRAY(arena, tn_manifest_file, n + 1);
+    for (size_t i = 0; i < n; i++) {
+        const bool dense = strncmp(note->file.at[i], "dense", 5) == 0;
+        file[i] = (tn_manifest_file){.name = note->file.at[i],
+                                     .type = dense ? "dense" : "sparse",
+                                     .bytes = note->file_bytes.at[i],
+                                     .rows = note->file_rows.at[i],
+                                     .crc = (uint32_t)note->file_crc.at[i],
+                                     .first = (uint32_t)note->file_first.at[i],
+                                     .last = (uint32_t)note->file_last.at[i]};
+    }
+    const tn_ckpt_wrote wrote = {
+        .rank = rank, .rows = note->records, .n_files = (uint32_t)n, .file = file};
+    tn_status status = tn_ckpt_files_add(files, &wrote, err);
+    tn_arena_free(arena);
+    return status;
+}
+
+static tn_status collect(void *arg, tn_ckpt_files *files, tn_error *err)
+{
+    const tn_lead *l = arg;
+    const tn_order_note order = {.what = TN_ORDER_MARK, .number = l->marked};
+    return await(l, &order, take_files, files, err);
+}
+
+static void abandon(void *arg)
+{
+    const tn_lead *l = arg;
+    const tn_order_note order = {.what = TN_ORDER_ABANDON, .text = ""};
+    tn_error err;
+    if (tn_group_order(l->group, &order, &err) == TN_OK) {
+        tn_status status = await(l, &order, NULL, NULL, &err);
+        (void)status; /* a group that ended writes nothing any more */
+    }
+}
+
+static tn_status load(void *arg, const char *path, bool goes_on, tn_error *err)
+{
+    const tn_lead *l = arg;
+    const tn_order_note order = {.what = TN_ORDER_LOAD, .number = goes_on, .text = path};
+    TN_TRY(tn_group_order(l->group, &order, err));
+    return await(l, &order, NULL, NULL, err);
+}
+
+tn_status tn_lead_load(tn_lead *l, const char *path, tn_error *err)
+{
+    return load(l, path, false, err);
+}
+
+/* ---- parts on request ---- */
+
+static void say_part(void *arg, const tn_frame *ask, const tn_part_note *note)
+{
+    const tn_lead *l = arg;
+    tn_group_deal(l->group, ask, note);
+}
+
+static void ask_back(void *arg, uint32_t rank, uint32_t epoch)
+{
+    const tn_lead *l = arg;
+    const tn_order_note order = {.what = TN_ORDER_RETURN, .number = epoch, .text = ""};
+    tn_group_order_one(l->group, rank, &order);
+}
+
+static void lose(void *arg, uint32_t rank, const char *what)
+{
+    const tn_lead *l = arg;
+    tn_group_lose(l->group, rank, what);
+}
+
+static tn_status serve_parts(tn_lead *l, tn_error *err)
+{
+    const tn_partserve_voice voice = {l, say_part, ask_back, lose};
+    tn_group_parts parts;
+    TN_TRY(tn_partserve_new(&l->parts, l->n_ranks, &voice, err));
+    tn_partserve_bind(l->parts, &parts);
+    tn_group_set_parts(l->group, &parts);
+    return TN_OK;
+}
+
+void tn_lead_deal(tn_lead *l, tn_partdealer *dealer)
+{
+    l->deals = dealer != NULL && l->parts != NULL;
+    if (l->parts != NULL) {
+        tn_partserve_deal(l->parts, dealer, tn_clock_ns());
+    }
+}
+
+bool tn_lead_gives_back(tn_lead *l, bool forget)
+{
+    return l->parts != NULL &&
+           (forget ? tn_partserve_is_asked(l->parts) : tn_partserve_would_be_asked(l->parts));
+}
+
+static void stand_still(tn_lead *l, bool still)
+{
+    if (l->parts != NULL) {
+        tn_partserve_pause(l->parts, still, tn_clock_ns());
+    }
+}
+
+/* ---- opening and closing ---- */
+
+tn_status tn_lead_open(tn_lead **out, tn_worker *w, const tn_run_text *text, const tn_watch *watch,
+                       tn_checkpoints *c, tn_error *err)
+{
+    *out = NULL;
+    tn_lead *l = tn_try_alloc(1, sizeof *l, "rank 0 of a group", err);
+    if (l == NULL) {
+        return TN_E_MEMORY;
+    }
+    l->w = w;
+    l->n_ranks = w->plan->owners.n_peers;
+    l->kinds = tn_metrics_opts_of(w->plan->run, w->plan->schema);
+    l->kinds.exact_auc = false; /* rows that are kept one by one come as rows */
+    l->kinds.grouped = false;
+    l->progress = tn_try_alloc(l->n_ranks, sizeof *l->progress, "rank 0 of a group", err);
+    tn_status status = l->progress != NULL ? TN_OK : TN_E_MEMORY;
+    if (status == TN_OK) {
+        status =
+            tn_reported_new(&l->reported, l->n_ranks, w->plan->run->data.negative_sampling, err);
+    }
+    if (status == TN_OK) {
+        status = tn_peers_open(&l->peers, w, text, watch, err);
+    }
+    if (status != TN_OK) {
+        (void)tn_lead_close(l, status, "rank 0 could not begin");
+        return status;
+    }
+    l->group = tn_peers_group(l->peers);
+    tn_group_set_reports(l->group, tn_reported_take, l->reported);
+    if (w->plan->run->cluster.staleness > 0) {
+        status = serve_parts(l, err);
+    }
+    if (status != TN_OK) {
+        tn_lead_close(l, status, "rank 0 could not begin");
+        return status;
+    }
+    const tn_ckpt_peers peers = {announce, collect, abandon, load, l};
+    if (c != NULL) {
+        tn_checkpoints_set_peers(c, &peers);
+    }
+    *out = l;
+    return TN_OK;
+}
+
+tn_status tn_lead_form(tn_lead *l, const atomic_bool *stop, tn_error *err)
+{
+    return tn_peers_form(l->peers, stop, err);
+}
+
+bool tn_lead_close(tn_lead *l, tn_status status, const char *why)
+{
+    bool elsewhere = false;
+    if (l == NULL) {
+        return false;
+    }
+    if (l->group != NULL && status != TN_OK) {
+        tn_group_fail(l->group, status, why);
+        elsewhere = tn_group_is_told_elsewhere(l->group);
+    } else if (l->group != NULL) {
+        const tn_order_note bye = {.what = TN_ORDER_BYE, .text = ""};
+        tn_error err;
+        tn_status told = tn_group_order(l->group, &bye, &err);
+        (void)told; /* who is lost now has nothing left to do */
+    }
+    if (l->group != NULL) {
+        tn_group_set_parts(l->group, NULL);
+    }
+    tn_peers_close(l->peers);
+    tn_reported_free(l->reported);
+    tn_partserve_free(l->parts);
+    tn_free(l->progress);
+    tn_free(l);
+    return elsewhere;
+}
+
+tn_peers *tn_lead_peers(tn_lead *l)
+{
+    return l->peers;
+}
+
+tn_reported *tn_lead_reported(tn_lead *l)
+{
+    return l->reported;
+}
+
+/* ---- orders ---- */
+
+static tn_status order_all(tn_lead *l, tn_order_note *order, tn_error *err)
+{
+    order->number = ++l->n_orders;
+    return tn_group_order(l->group, order, err);
+}
+
+tn_status tn_lead_finish(tn_lead *l, tn_error *err)
+{
+    tn_order_note order = {.what = TN_ORDER_CUT, .text = TN_TO_THE_END};
+    stand_still(l, true);
+    TN_TRY(order_all(l, &order, err));
+    return await(l, &order, NULL, NULL, err);
+}
+
+tn_status tn_lead_start(tn_lead *l, const tn_lead_begin *how, tn_error *err)
+{
+    char bias[32] = "";
+    const tn_worker *w = l->w;
+    if (how->is_fresh && w->output_bias != NULL) {
+        const tn_param_slice *s = tn_params_find(w->params, w->output_bias);
+        (void)snprintf(bias, sizeof bias, "%.9g", (double)tn_params_weights(w->params)[s->at]);
+    }
+    uint64_t same[3] = {0, how->end, w->day}; /* for all, whatever their clocks say */
+    memcpy(&same[0], &how->lr_scale, sizeof how->lr_scale);
+    const tn_order_note order = {
+        .what = TN_ORDER_START, .number = how->epoch, .text = bias, .more = {same, 3}};
+    TN_TRY(tn_peers_begin(l->peers, err));
+    TN_TRY(tn_group_order(l->group, &order, err));
+    TN_TRY(await(l, &order, NULL, NULL, err)); /* all can be asked for values */
+    if (tn_peers_async(l->peers) != NULL) {
+        /* What one rank learns now must not get into what another is about to save. */
+        tn_order_note go = {.what = TN_ORDER_GO, .text = ""};
+        stand_still(l, false);
+        return order_all(l, &go, err);
+    }
+    return TN_OK;
+}
+
+tn_status tn_lead_export(tn_lead *l, const char *folder, tn_error *err)
+{
+    tn_order_note order = {.what = TN_ORDER_EXPORT, .step = l->w->steps, .text = folder};
+    return order_all(l, &order, err);
+}
+
+tn_status tn_lead_exported(tn_lead *l, tn_error *err)
+{
+    const tn_order_note order = {.what = TN_ORDER_EXPORT, .number = l->n_orders};
+    return await(l, &order, NULL, NULL, err);
+}
+
+tn_status tn_lead_prior(tn_lead *l, uint32_t epoch, tn_error *err)
+{
+    const tn_order_note order = {.what = TN_ORDER_PRIOR, .number = epoch, .text = ""};
+    return tn_group_order(l->group, &order, err);
+}
+
+static tn_status add_prior(void *arg, uint32_t rank, const tn_done_note *note, tn_error *err)
+{
+    tn_prior *all = arg;
+    if (!(note->clicks >= 0 && note->clicks <= note->weight)) {
+        return tn_fail(err, TN_E_PEER, "rank %u has %g clicks in rows that weigh %g", rank,
+                       note->clicks, note->weight);
+    }
+    all->clicks += note->clicks;
+    all->weight += note->weight;
+    return TN_OK;
+}
+
+tn_status tn_lead_add_priors(tn_lead *l, uint32_t epoch, tn_prior *sum, tn_error *err)
+{
+    const tn_order_note order = {.what = TN_ORDER_PRIOR, .number = epoch};
+    return await(l, &order, add_prior, sum, err);
+}
+
+/* What the others found is added to `into`. */
+typedef struct adding {
+    tn_lead *lead;
+    tn_metrics *into, *part;
+    uint64_t records, bad;
+    tn_arena *arena;
+    tn_note_parts *held; /* of each rank, in the arena; NULL: parts are dealt by rule */
+} adding;
+
+static tn_status add_metrics(adding *a, const tn_done_note *note, tn_error *err)
+{
+    a->records += note->records;
+    a->bad += note->bad;
+    if (a->into == NULL) {
+        return TN_OK;
+    }
+    TN_TRY(tn_metrics_unpack(a->part, note->metrics.at, note->metrics.n, err));
+    return tn_metrics_merge(a->into, a->part, err);
+}
+
+static tn_status take_scores(void *arg, uint32_t rank, const tn_done_note *note, tn_error *err)
+{
+    (void)rank;
+    return add_metrics(arg, note, err);
+}
+
+static tn_note_numbers keep(tn_arena *arena, tn_note_numbers list)
+{
+    uint64_t *copy = TN_NEW_ARRAY(arena, uint64_t, list.n + 1);
+    for (size_t i = 0; i < list.n; i++) {
+        copy[i] = list.at[i];
+    }
+    return (tn_note_numbers){copy, list.n};
+}
+
+/* The ledger may speak to others when it hears of them: not from within the group. */
+static void keep_parts(adding *a, uint32_t rank, const tn_note_parts *parts)
+{
+    a->held[rank] = (tn_note_parts){.part = keep(a->arena, parts->part),
+                                    .attempt = keep(a->arena, parts->attempt),
+                                    .position = keep(a->arena, parts->position)};
+}
+
+static tn_status take_sum(void *arg, uint32_t rank, const tn_done_note *note, tn_error *err)
+{
+    adding *a = arg;
+    if (a->held != NULL) {
+        keep_parts(a, rank, &note->parts);
+        return add_metrics(a, note, err);
+    }
+    if (note->parts.part.n != 1) {
+        return tn_fail(err, TN_E_PEER, "rank %u does not say where it stands", rank);
+    }
+    a->lead->progress[rank] = (tn_progress){.part = (uint32_t)note->parts.part.at[0],
+                                            .position = note->parts.position.at[0],
+                                            .records = note->records};
+    return add_metrics(a, note, err);
+}
+
+static tn_status await_metrics(tn_lead *l, const tn_order_note *order, tn_done_take *take,
+                               adding *a, tn_error *err)
+{
+    a->lead = l;
+    TN_TRY(tn_metrics_new(&a->part, &l->kinds, err));
+    tn_status status = await(l, order, take, a, err);
+    tn_metrics_free(a->part);
+    return status;
+}
+
+static tn_status sum(tn_lead *l, adding *a, tn_error *err)
+{
+    tn_order_note order = {.what = TN_ORDER_CUT, .text = ""};
+    TN_TRY(order_all(l, &order, err));
+    TN_TRY(await_metrics(l, &order, take_sum, a, err));
+    for (uint32_t r = 1; a->held != NULL && r < l->n_ranks; r++) {
+        tn_partserve_claim(l->parts, r, &a->held[r], tn_clock_ns());
+    }
+    return TN_OK;
+}
+
+tn_status tn_lead_sum(tn_lead *l, const tn_progress *own, const tn_metrics *metrics,
+                      tn_metrics *whole, tn_lead_totals *out, tn_error *err)
+{
+    stand_still(l, true);
+    tn_metrics_clear(whole);
+    TN_TRY(tn_metrics_merge(whole, metrics, err));
+    l->progress[0] = *own;
+    adding a = {.into = whole, .records = own->records, .arena = tn_arena_new(1 << 12)};
+    a.held = l->deals ? TN_NEW_ARRAY(a.arena, tn_note_parts, l->n_ranks) : NULL;
+    tn_status status = sum(l, &a, err);
+    tn_arena_free(a.arena);
+    TN_TRY(status);
+    *out = (tn_lead_totals){.records = a.records, .bad = a.bad, .progress = l->progress};
+    return TN_OK;
+}
+
+/* ---- evaluations ---- */
+
+tn_status tn_lead_begin_evaluation(tn_lead *l, const char *data, uint64_t how, tn_error *err)
+{
+    tn_order_note order = {.what = TN_ORDER_EVALUATE, .text = data, .more = {&how, 1}};
+    TN_TRY(tn_peers_begin(l->peers, err));
+    TN_TRY(tn_peers_refresh(l->peers, err));
+    TN_TRY(order_all(l, &order, err));
+    l->evaluation = order.number;
+    return TN_OK;
+}
+
+tn_status tn_lead_end_evaluation(tn_lead *l, tn_evaluation *own, bool adds_up, tn_error *err)
+{
+    adding a = {.into = adds_up ? own->metrics : NULL};
+    const tn_order_note order = {.what = TN_ORDER_EVALUATE, .number = l->evaluation};
+    TN_TRY(await_metrics(l, &order, take_scores, &a, err));
+    own->counts.records += a.records;
+    own->counts.bad += a.bad;
+    return TN_OK;
+}
+
+static tn_status take_rows(void *arg, uint32_t rank, const tn_done_note *note, tn_error *err)
+{
+    (void)rank;
+    tn_text *out = arg;
+    tn_text_add(out, note->metrics.at, note->metrics.n);
+    return tn_text_check(out, "scored rows", err);
+}
+
+tn_status tn_lead_more_rows(void *lead, uint32_t other, tn_text *out, tn_error *err)
+{
+    tn_lead *l = lead;
+    const uint64_t share = PIECES_BYTES / (l->n_ranks - 1);
+    const uint64_t most = share < PIECE_MAX ? share : PIECE_MAX;
+    const tn_order_note order = {
+        .what = TN_ORDER_ROWS, .number = ++l->n_orders, .text = "", .more = {&most, 1}};
+    return tn_group_have_done(l->group, other + 1, &order, take_rows, out, err);
+}
+
+tn_worker *tn_lead_worker(const tn_lead *l)
+{
+    return l->w;
+}
+
+uint32_t tn_lead_ranks(const tn_lead *l)
+{
+    return l->n_ranks;
+}

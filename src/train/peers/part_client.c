@@ -1,0 +1,309 @@
+/* part_client.c - see part_client.h. */
+#include "train/peers/part_client.h"
+
+#include "base/core/alloc.h"
+#include "base/core/clock.h"
+#include "io/read/reader.h"
+#include "train/peers/part_progress.h"
+
+#include <pthread.h>
+#include <time.h>
+
+static const uint64_t look_ns = 20000000; /* how often who waits looks at *stop */
+
+enum { DONE_MAX = 256 }; /* parts that one note tells of */
+
+typedef enum ask_state { NONE, OPEN, ANSWERED } ask_state;
+
+struct tn_askdealer {
+    tn_askdealer_opts opts;
+    tn_dealer dealer;
+    tn_partbook *book;
+    tn_part_info *part; /* n_parts: of the reader's own data; of its threads once they run */
+    uint32_t n_parts;
+
+    pthread_mutex_t lock; /* guards all below */
+    pthread_cond_t changed;
+    uint64_t id; /* of the last ask .. */
+    ask_state state;
+    bool waits;          /* .. to which rank 0 said so */
+    tn_part_note answer; /* .. or this */
+    uint64_t number;     /* of the last note, which is .. */
+    bool under_way;      /* .. not answered yet */
+    uint64_t asked;      /* the id in it, and .. */
+    uint32_t n_told;     /* .. how many parts that are over */
+    uint64_t again_ns;   /* when to ask again */
+};
+
+/* ---- notes to rank 0; locked ---- */
+
+static void send(tn_askdealer *d)
+{
+    tn_ledger_held over[DONE_MAX];
+    uint64_t list[3][DONE_MAX];
+    const uint32_t n_over = tn_partbook_over(d->book, over, DONE_MAX);
+    uint32_t n = 0;
+    for (; n < n_over && n < DONE_MAX; n++) {
+        list[0][n] = over[n].part;
+        list[1][n] = over[n].attempt;
+        list[2][n] = over[n].position;
+    }
+    d->asked = d->state == OPEN ? d->id : 0;
+    d->n_told = n;
+    d->under_way = true;
+    d->again_ns = tn_clock_ns() + d->opts.again_ns;
+    const tn_ask_note note = {.epoch = d->opts.epoch,
+                              .done = {{list[0], n}, {list[1], n}, {list[2], n}},
+                              .id = d->asked,
+                              .number = ++d->number};
+    d->opts.ask(d->opts.arg, &note);
+}
+
+/* Whether rank 0 is to hear something that it has not been told. */
+static bool has_news(tn_askdealer *d)
+{
+    return (d->state == OPEN && d->asked != d->id) || tn_partbook_over(d->book, NULL, 0) > 0;
+}
+
+static void send_news(tn_askdealer *d)
+{
+    if (!d->under_way && has_news(d)) {
+        send(d);
+    }
+}
+
+static void tell_over(tn_askdealer *d)
+{
+    (void)pthread_mutex_lock(&d->lock);
+    send_news(d);
+    (void)pthread_mutex_unlock(&d->lock);
+}
+
+static void take_answer(void *arg, const tn_part_note *note)
+{
+    tn_askdealer *d = arg;
+    (void)pthread_mutex_lock(&d->lock);
+    const bool ours = note->epoch == d->opts.epoch;
+    if (ours && d->state == OPEN && note->id == d->id) {
+        d->waits = note->answer == TN_PART_WAIT;
+        d->answer = *note;
+        d->state = d->waits ? OPEN : ANSWERED;
+    }
+    if (ours && d->under_way && note->number == d->number) {
+        tn_partbook_settle(d->book, d->n_told);
+        d->under_way = false;
+        send_news(d);
+    }
+    (void)pthread_cond_broadcast(&d->changed);
+    (void)pthread_mutex_unlock(&d->lock);
+}
+
+/* Until something changes or the time has come; locked. */
+static void await_change(tn_askdealer *d, uint64_t until_ns)
+{
+    const uint64_t ns_per_s = 1000000000;
+    const struct timespec until = {(time_t)(until_ns / ns_per_s), (long)(until_ns % ns_per_s)};
+    (void)pthread_cond_timedwait(&d->changed, &d->lock, &until);
+}
+
+/* ---- the reader's threads ---- */
+
+/* The parts are known by their numbers, which only mean something in the same data. */
+static tn_status begin(void *arg, const tn_reader *reader, tn_error *err)
+{
+    tn_askdealer *d = arg;
+    const uint32_t n = tn_reader_n_parts(reader);
+    tn_part_info *part = tn_try_alloc((size_t)n + 1, sizeof *part, "the parts of the data", err);
+    if (part == NULL) {
+        return TN_E_MEMORY;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        part[i] = tn_reader_part(reader, i);
+    }
+    tn_free(d->part);
+    d->part = part;
+    d->n_parts = n;
+    return TN_OK;
+}
+
+/* Until rank 0 has answered; without `wait` a word that there is nothing now is one, too. Locked.
+ */
+static void await_answer(tn_askdealer *d, bool wait, const atomic_bool *stop)
+{
+    while (d->state == OPEN && (wait || !d->waits) && !atomic_load(stop)) {
+        await_change(d, tn_clock_ns() + look_ns);
+        if (d->state == OPEN && !d->under_way && tn_clock_ns() >= d->again_ns) {
+            send(d);
+        }
+    }
+}
+
+static tn_status take_part(const tn_askdealer *d, const tn_part_note *note, tn_dealt *out,
+                           tn_error *err)
+{
+    const tn_part_info *own = note->part < d->n_parts ? &d->part[note->part] : NULL;
+    if (own == NULL || own->source != note->source || own->first != note->begin ||
+        own->end != note->end) {
+        return tn_fail(err, TN_E_DATA,
+                       "rank 0 deals part %llu, bytes %llu to %llu of file %llu, which is not in "
+                       "the data that this rank finds\nhint: all ranks must see the same files",
+                       (unsigned long long)note->part, (unsigned long long)note->begin,
+                       (unsigned long long)note->end, (unsigned long long)note->source);
+    }
+    const tn_ledger_deal deal = {.part = (uint32_t)note->part,
+                                 .attempt = (uint32_t)note->attempt,
+                                 .position = note->position};
+    *out = (tn_dealt){.place = deal.part, .position = deal.position};
+    return tn_partbook_add(d->book, &deal, err);
+}
+
+static tn_status next(void *arg, bool wait, const atomic_bool *stop, tn_dealt *out, bool *now,
+                      tn_error *err)
+{
+    tn_askdealer *d = arg;
+    tn_status status = TN_OK;
+    (void)pthread_mutex_lock(&d->lock);
+    if (d->state == NONE) {
+        d->id++;
+        d->state = OPEN;
+        d->waits = false;
+        send_news(d);
+    }
+    await_answer(d, wait, stop);
+    *now = d->state == ANSWERED && d->answer.answer == TN_PART_IS;
+    if (*now) {
+        d->state = NONE;
+        status = take_part(d, &d->answer, out, err);
+    } else if (d->state == ANSWERED) {
+        status = TN_END;
+    } else if (wait) {
+        status = TN_E_STOPPED;
+    }
+    (void)pthread_mutex_unlock(&d->lock);
+    return status;
+}
+
+static void flushed(void *arg, uint32_t parts, uint64_t batches, uint64_t records)
+{
+    tn_askdealer *d = arg;
+    tn_partbook_flushed(d->book, parts, batches, records);
+    tell_over(d);
+}
+
+/* ---- the thread that trains ---- */
+
+tn_status tn_askdealer_open(tn_askdealer **out, const tn_askdealer_opts *opts, tn_error *err)
+{
+    *out = NULL;
+    tn_askdealer *d = tn_try_alloc(1, sizeof *d, "a dealer of parts", err);
+    if (d == NULL) {
+        return TN_E_MEMORY;
+    }
+    d->opts = *opts;
+    d->dealer = (tn_dealer){.begin = begin, .next = next, .arg = d, .flushed = flushed};
+    pthread_condattr_t monotonic;
+    (void)pthread_condattr_init(&monotonic);
+    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    (void)pthread_mutex_init(&d->lock, NULL);
+    (void)pthread_cond_init(&d->changed, &monotonic);
+    (void)pthread_condattr_destroy(&monotonic);
+    if (tn_partbook_new(&d->book, err) != TN_OK) {
+        tn_askdealer_close(d);
+        return TN_E_MEMORY;
+    }
+    *out = d;
+    return TN_OK;
+}
+
+void tn_askdealer_close(tn_askdealer *d)
+{
+    if (d != NULL) {
+        tn_partbook_free(d->book);
+        tn_free(d->part);
+        (void)pthread_mutex_destroy(&d->lock);
+        (void)pthread_cond_destroy(&d->changed);
+        tn_free(d);
+    }
+}
+
+const tn_dealer *tn_askdealer_dealer(const tn_askdealer *d)
+{
+    return &d->dealer;
+}
+
+void tn_askdealer_note(tn_askdealer *d, const tn_progress *at)
+{
+    TN_ASSERT(at->epoch == d->opts.epoch);
+    tn_partbook_note(d->book, at);
+    tell_over(d);
+}
+
+uint64_t tn_askdealer_records(tn_askdealer *d)
+{
+    return tn_partbook_records(d->book);
+}
+
+uint32_t tn_askdealer_ended(tn_askdealer *d)
+{
+    return tn_partbook_ended(d->book);
+}
+
+bool tn_askdealer_settle(tn_askdealer *d, uint64_t until_ns)
+{
+    (void)pthread_mutex_lock(&d->lock);
+    while (tn_partbook_over(d->book, NULL, 0) > 0 && tn_clock_ns() < until_ns) {
+        await_change(d, until_ns);
+    }
+    const bool settled = tn_partbook_over(d->book, NULL, 0) == 0;
+    (void)pthread_mutex_unlock(&d->lock);
+    return settled;
+}
+
+static tn_note_parts list_of(tn_arena *arena, const tn_ledger_held *held, uint32_t n)
+{
+    uint64_t *list = TN_NEW_ARRAY(arena, uint64_t, (size_t)n * 3 + 1);
+    for (uint32_t i = 0; i < n; i++) {
+        list[i] = held[i].part;
+        list[n + i] = held[i].attempt;
+        list[2 * (size_t)n + i] = held[i].position;
+    }
+    return (tn_note_parts){{list, n}, {list + n, n}, {list + 2 * (size_t)n, n}};
+}
+
+/* Reader threads may add one more between the two looks: it is told the next time. */
+static tn_ledger_held *copy_held(tn_askdealer *d, tn_arena *arena, uint32_t *n)
+{
+    const uint32_t most = tn_partbook_held(d->book, NULL, 0);
+    tn_ledger_held *held = TN_NEW_ARRAY(arena, tn_ledger_held, (size_t)most + 1);
+    *n = tn_partbook_held(d->book, held, most);
+    *n = *n < most ? *n : most;
+    return held;
+}
+
+void tn_askdealer_held(tn_askdealer *d, tn_arena *arena, tn_note_parts *out)
+{
+    uint32_t n;
+    const tn_ledger_held *held = copy_held(d, arena, &n);
+    *out = list_of(arena, held, n);
+}
+
+void tn_askdealer_give_back(tn_askdealer *d, tn_arena *arena, tn_note_parts *out)
+{
+    tn_ledger_held dropped;
+    (void)pthread_mutex_lock(&d->lock);
+    TN_ASSERT(tn_partbook_over(d->book, NULL, 0) == 0);
+    tn_askdealer_held(d, arena, out);
+    while (tn_partbook_drop(d->book, &dropped)) {
+    }
+    (void)pthread_mutex_unlock(&d->lock);
+}
+
+static void list_held(void *arg, tn_arena *arena, tn_note_parts *out)
+{
+    tn_askdealer_held(arg, arena, out);
+}
+
+void tn_askdealer_bind(tn_askdealer *d, tn_group_parts *out)
+{
+    *out = (tn_group_parts){.arg = d, .answer = take_answer, .held = list_held};
+}

@@ -1,0 +1,419 @@
+/* part_dealer.c - see part_dealer.h. */
+#include "train/peers/part_dealer.h"
+
+#include "base/core/alloc.h"
+#include "base/core/clock.h"
+#include "train/peers/part_progress.h"
+
+#include <pthread.h>
+#include <time.h>
+
+enum { LOOK_NS = 20000000 }; /* how often who waits for a part looks at *stop */
+
+/* Another rank that is followed. */
+typedef struct followed {
+    tn_partbook *book; /* NULL: not yet */
+    uint64_t asks;     /* which were answered with a part */
+    uint32_t part;     /* of its own, in which it stood */
+} followed;
+
+struct tn_partdealer {
+    uint32_t epoch, n_parts, rank, ranks;
+    tn_dealer dealer;
+    tn_partbook *book;       /* of this process */
+    uint64_t ask;            /* of its reader, the last one .. */
+    bool answered;           /* .. which has its answer; of the reader's thread */
+    followed *others;        /* per rank; of who follows */
+    tn_partdealer_opts opts; /* map and stand: until there is a ledger */
+
+    pthread_mutex_t lock; /* guards the ledger */
+    pthread_cond_t changed;
+    tn_ledger *ledger; /* NULL: the parts are not known yet */
+    uint64_t still_ns; /* for so long all have stood still, .. */
+    uint64_t since_ns; /* .. but for the time since then; 0: they do not */
+    void (*woken)(void *arg, const tn_ledger_wake *wake);
+    void *woken_arg;
+};
+
+/* ---- the ledger ---- */
+
+tn_ledger *tn_partdealer_lock(tn_partdealer *d)
+{
+    (void)pthread_mutex_lock(&d->lock);
+    return d->ledger;
+}
+
+uint64_t tn_partdealer_time(const tn_partdealer *d, uint64_t now_ns)
+{
+    return (d->since_ns != 0 ? d->since_ns : now_ns) - d->still_ns;
+}
+
+bool tn_partdealer_is_paused(const tn_partdealer *d)
+{
+    return d->since_ns != 0;
+}
+
+/* What the ledger says to the own rank its reader finds by asking again. */
+static void wake_others(tn_partdealer *d)
+{
+    tn_ledger_wake wake;
+    const uint64_t time = tn_partdealer_time(d, tn_clock_ns());
+    while (tn_ledger_woken(d->ledger, time, &wake)) {
+        if (wake.rank != d->rank) {
+            d->woken(d->woken_arg, &wake);
+        }
+    }
+}
+
+void tn_partdealer_unlock(tn_partdealer *d)
+{
+    if (d->woken != NULL) {
+        wake_others(d);
+    }
+    (void)pthread_cond_broadcast(&d->changed);
+    (void)pthread_mutex_unlock(&d->lock);
+}
+
+/* Tells the ledger which parts of a rank are over. Locked. */
+static void settle(tn_partdealer *d, uint32_t rank, tn_partbook *book, uint64_t now_ns)
+{
+    tn_ledger_held over;
+    while (tn_partbook_over(book, &over, 1) > 0) {
+        (void)tn_ledger_done(d->ledger, rank, over.part, over.attempt, now_ns);
+        tn_partbook_settle(book, 1);
+    }
+}
+
+static void finish_parts(tn_partdealer *d, uint64_t now_ns)
+{
+    (void)tn_partdealer_lock(d);
+    settle(d, d->rank, d->book, tn_partdealer_time(d, now_ns));
+    tn_partdealer_unlock(d);
+}
+
+/* ---- the reader's threads ---- */
+
+/* Waits a little for a change. Locked. */
+static void await_change(tn_partdealer *d)
+{
+    struct timespec until;
+    (void)clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += LOOK_NS;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    (void)pthread_cond_timedwait(&d->changed, &d->lock, &until);
+}
+
+/* Locked. */
+static tn_ledger_answer ask_now(tn_partdealer *d, tn_ledger_deal *out)
+{
+    const uint64_t time = tn_partdealer_time(d, tn_clock_ns());
+    return tn_ledger_ask(d->ledger, d->rank, d->epoch, d->ask, time, out);
+}
+
+/* An ask is repeated under its id until it is answered. */
+static tn_ledger_answer ask(tn_partdealer *d, bool wait, const atomic_bool *stop,
+                            tn_ledger_deal *out)
+{
+    (void)pthread_mutex_lock(&d->lock);
+    d->ask += d->answered;
+    tn_ledger_answer answer = ask_now(d, out);
+    while (answer == TN_LEDGER_WAIT && wait && !atomic_load(stop)) {
+        await_change(d);
+        answer = ask_now(d, out);
+    }
+    d->answered = answer != TN_LEDGER_WAIT;
+    (void)pthread_mutex_unlock(&d->lock);
+    return answer;
+}
+
+static tn_status next(void *arg, bool wait, const atomic_bool *stop, tn_dealt *out, bool *now,
+                      tn_error *err)
+{
+    tn_partdealer *d = arg;
+    tn_ledger_deal deal;
+    tn_ledger_answer answer = ask(d, wait, stop, &deal);
+    TN_ASSERT(answer != TN_LEDGER_OLD);
+    if (answer == TN_LEDGER_NO_MORE) {
+        return TN_END;
+    }
+    *now = answer == TN_LEDGER_PART;
+    if (!*now) {
+        return wait ? TN_E_STOPPED : TN_OK;
+    }
+    TN_TRY(tn_partbook_add(d->book, &deal, err));
+    *out = (tn_dealt){.place = deal.part, .position = deal.position};
+    return TN_OK;
+}
+
+static void flushed(void *arg, uint32_t parts, uint64_t batches, uint64_t records)
+{
+    tn_partdealer *d = arg;
+    tn_partbook_flushed(d->book, parts, batches, records);
+    finish_parts(d, tn_clock_ns());
+}
+
+/* ---- opening ---- */
+
+static tn_status make_ledger(tn_partdealer *d, const tn_data_map *map, tn_error *err)
+{
+    const tn_partdealer_opts *opts = &d->opts;
+    tn_ledger_span *span =
+        tn_try_alloc((size_t)map->n_parts + 1, sizeof *span, "the parts of the data", err);
+    if (span == NULL) {
+        return TN_E_MEMORY;
+    }
+    for (uint32_t i = 0; i < map->n_parts; i++) {
+        span[i] = (tn_ledger_span){map->part[i].source, map->part[i].first, map->part[i].end};
+    }
+    tn_ledger_opts ledger = {.epoch = opts->epoch,
+                             .ranks = opts->ranks,
+                             .n_parts = map->n_parts,
+                             .mode = opts->mode,
+                             .relaxed = opts->relaxed,
+                             .straggler_ns = tn_timer_ns(TN_LEDGER_STRAGGLER_NS),
+                             .silent_ns = tn_timer_ns(TN_LEDGER_SILENT_NS),
+                             .part = span};
+    d->n_parts = map->n_parts;
+    tn_status status = tn_ledger_new(&d->ledger, &ledger, err);
+    tn_free(span);
+    return status;
+}
+
+static tn_status stand_at(const tn_partdealer *d, const tn_data_map *map, tn_error *err)
+{
+    const tn_data_stand *stand = d->opts.stand;
+    if (stand == NULL || !stand->within) {
+        return TN_OK;
+    }
+    TN_TRY(tn_data_map_check_stand(map, stand, err));
+    tn_status status = tn_ledger_restore(d->ledger, stand->part, stand->n_parts, err);
+    return status == TN_E_CKPT ? tn_data_map_refuse(err) : status;
+}
+
+static tn_status learn_parts(tn_partdealer *d, const tn_data_map *map, tn_error *err)
+{
+    TN_TRY(make_ledger(d, map, err));
+    TN_TRY(stand_at(d, map, err));
+    d->opts.map = NULL;
+    d->opts.stand = NULL;
+    return TN_OK;
+}
+
+/* The reader that is opened first, where no map was given. */
+static tn_status begin(void *arg, const tn_reader *reader, tn_error *err)
+{
+    tn_partdealer *d = arg;
+    if (d->ledger != NULL) {
+        return TN_OK;
+    }
+    tn_arena *arena = tn_arena_new(1 << 14);
+    tn_status status = learn_parts(d, tn_data_map_of(reader, NULL, arena), err);
+    tn_arena_free(arena);
+    return status;
+}
+
+static void init_lock(tn_partdealer *d)
+{
+    pthread_condattr_t attr;
+    (void)pthread_condattr_init(&attr);
+    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    (void)pthread_mutex_init(&d->lock, NULL);
+    (void)pthread_cond_init(&d->changed, &attr);
+    (void)pthread_condattr_destroy(&attr);
+}
+
+tn_status tn_partdealer_open(tn_partdealer **out, const tn_partdealer_opts *opts, tn_error *err)
+{
+    *out = NULL;
+    tn_partdealer *d = tn_try_alloc(1, sizeof *d, "a dealer of parts", err);
+    if (d == NULL) {
+        return TN_E_MEMORY;
+    }
+    TN_ASSERT(opts->rank < opts->ranks);
+    init_lock(d);
+    d->epoch = opts->epoch;
+    d->opts = *opts;
+    d->rank = opts->rank;
+    d->ranks = opts->ranks;
+    d->answered = true;
+    d->dealer = (tn_dealer){.begin = begin, .next = next, .arg = d, .flushed = flushed};
+    d->others = tn_try_alloc(opts->ranks, sizeof *d->others, "a dealer of parts", err);
+    tn_status status = d->others != NULL ? tn_partbook_new(&d->book, err) : TN_E_MEMORY;
+    if (status == TN_OK && opts->map != NULL) {
+        status = learn_parts(d, opts->map, err);
+    }
+    if (status != TN_OK) {
+        tn_partdealer_close(d);
+        return status;
+    }
+    *out = d;
+    return TN_OK;
+}
+
+void tn_partdealer_close(tn_partdealer *d)
+{
+    if (d != NULL) {
+        tn_ledger_free(d->ledger);
+        tn_partbook_free(d->book);
+        for (uint32_t r = 0; d->others != NULL && r < d->ranks; r++) {
+            tn_partbook_free(d->others[r].book);
+        }
+        tn_free(d->others);
+        (void)pthread_mutex_destroy(&d->lock);
+        (void)pthread_cond_destroy(&d->changed);
+        tn_free(d);
+    }
+}
+
+uint64_t tn_partdealer_records(tn_partdealer *d)
+{
+    return tn_partbook_records(d->book);
+}
+
+uint32_t tn_partdealer_ended(tn_partdealer *d)
+{
+    return tn_partbook_ended(d->book);
+}
+
+uint32_t tn_partdealer_reassigned(tn_partdealer *d)
+{
+    const tn_ledger *ledger = tn_partdealer_lock(d);
+    const uint32_t n = ledger != NULL ? tn_ledger_reassigned(ledger) : 0;
+    tn_partdealer_unlock(d);
+    return n;
+}
+
+uint32_t tn_partdealer_epoch(const tn_partdealer *d)
+{
+    return d->epoch;
+}
+
+const tn_dealer *tn_partdealer_dealer(const tn_partdealer *d)
+{
+    return &d->dealer;
+}
+
+/* ---- what is learned ---- */
+
+void tn_partdealer_note(tn_partdealer *d, const tn_progress *at, uint64_t now_ns)
+{
+    TN_ASSERT(at->epoch == d->epoch);
+    tn_partbook_note(d->book, at);
+    finish_parts(d, now_ns);
+}
+
+/* Deals a rank what it has dealt itself: all up to part `last` of its own. Locked. */
+static tn_status deal_others(tn_partdealer *d, uint32_t rank, uint32_t last, uint64_t now_ns,
+                             tn_error *err)
+{
+    followed *f = &d->others[rank];
+    while (f->asks <= last) {
+        tn_ledger_deal deal;
+        tn_ledger_answer answer =
+            tn_ledger_ask(d->ledger, rank, d->epoch, f->asks + 1, now_ns, &deal);
+        if (answer != TN_LEDGER_PART) {
+            return tn_fail(err, TN_E_PEER, "rank %u reads part %u of its own, of which are %llu",
+                           rank, last, (unsigned long long)f->asks);
+        }
+        TN_TRY(tn_partbook_add(f->book, &deal, err));
+        f->asks++;
+    }
+    return TN_OK;
+}
+
+tn_status tn_partdealer_follow(tn_partdealer *d, uint32_t rank, const tn_progress *at,
+                               uint64_t now_ns, tn_error *err)
+{
+    TN_ASSERT(rank < d->ranks && rank != d->rank);
+    followed *f = &d->others[rank];
+    if (at->part == 0 && at->position == 0) {
+        return TN_OK; /* not begun, perhaps without any part */
+    }
+    if (at->part < f->part) {
+        return tn_fail(err, TN_E_PEER, "rank %u went back from part %u of its own to %u", rank,
+                       f->part, at->part);
+    }
+    if (f->book == NULL) {
+        TN_TRY(tn_partbook_new(&f->book, err));
+    }
+    (void)tn_partdealer_lock(d);
+    tn_status status = deal_others(d, rank, at->part, tn_partdealer_time(d, now_ns), err);
+    if (status == TN_OK) {
+        tn_partbook_note(f->book, at);
+        settle(d, rank, f->book, tn_partdealer_time(d, now_ns));
+        f->part = at->part;
+    }
+    tn_partdealer_unlock(d);
+    return status;
+}
+
+uint32_t tn_partdealer_claim(tn_partdealer *d, uint32_t rank, const tn_ledger_held *held,
+                             uint32_t n, uint64_t now_ns)
+{
+    (void)tn_partdealer_lock(d);
+    uint32_t late = tn_ledger_claim(d->ledger, rank, held, n, tn_partdealer_time(d, now_ns));
+    tn_partdealer_unlock(d);
+    return late;
+}
+
+void tn_partdealer_give_back(tn_partdealer *d, uint64_t now_ns)
+{
+    tn_ledger_held held;
+    (void)tn_partdealer_lock(d);
+    settle(d, d->rank, d->book, tn_partdealer_time(d, now_ns));
+    while (tn_partbook_drop(d->book, &held)) {
+        held.rank = d->rank;
+        bool returned = tn_ledger_returned(d->ledger, &held);
+        TN_ASSERT(returned);
+    }
+    tn_partdealer_unlock(d);
+}
+
+void tn_partdealer_pause(tn_partdealer *d, bool still, uint64_t now_ns)
+{
+    (void)tn_partdealer_lock(d);
+    if (still && d->since_ns == 0) {
+        d->since_ns = now_ns;
+    } else if (!still && d->since_ns != 0) {
+        d->still_ns += now_ns - d->since_ns;
+        d->since_ns = 0;
+    }
+    tn_partdealer_unlock(d);
+}
+
+void tn_partdealer_on_wake(tn_partdealer *d, void (*woken)(void *arg, const tn_ledger_wake *wake),
+                           void *arg)
+{
+    (void)tn_partdealer_lock(d);
+    d->woken = woken;
+    d->woken_arg = arg;
+    tn_partdealer_unlock(d);
+}
+
+/* Tells the ledger how far a rank's parts are, for which `held` has room. Locked. */
+static void claim(tn_partdealer *d, uint32_t rank, tn_partbook *book, tn_ledger_held *held,
+                  uint64_t now_ns)
+{
+    settle(d, rank, book, now_ns); /* the reader may have told just now */
+    uint32_t n = tn_partbook_held(book, held, d->n_parts);
+    (void)tn_ledger_claim(d->ledger, rank, held, n < d->n_parts ? n : d->n_parts, now_ns);
+}
+
+const tn_manifest_part *tn_partdealer_parts(tn_partdealer *d, tn_arena *arena, uint32_t *n,
+                                            uint64_t now_ns)
+{
+    tn_manifest_part *part = TN_NEW_ARRAY(arena, tn_manifest_part, d->n_parts + 1);
+    tn_ledger_held *held = TN_NEW_ARRAY(arena, tn_ledger_held, d->n_parts + 1);
+    (void)tn_partdealer_lock(d);
+    const uint64_t time = tn_partdealer_time(d, now_ns);
+    claim(d, d->rank, d->book, held, time);
+    for (uint32_t r = 0; r < d->ranks; r++) {
+        if (d->others[r].book != NULL) {
+            claim(d, r, d->others[r].book, held, time);
+        }
+    }
+    *n = tn_ledger_save(d->ledger, part);
+    tn_partdealer_unlock(d);
+    return part;
+}

@@ -1,0 +1,48 @@
+/* part_server.h - rank 0's side of parts on request: what other ranks ask, claim, finish and give
+ * back is put to the ledger (train/peers/part_dealer.h), and what it says is said to them.
+ *
+ *     tn_partserve_bind(s, &parts);           what comes by messages: cluster/group/groupparts.h
+ *     tn_partserve_deal(s, dealer, now);      the parts of an epoch
+ *     tn_partserve_pause(s, false, now);      all train ..
+ *     tn_partserve_pause(s, true, now);       .. and stand still
+ *
+ * Who has to wait is told so, and gets the part by itself when there is one, whoever finishes it or
+ * gives it back. While all train, ten times a second: a straggler is asked to give back what it
+ * holds when another rank is idle; who does not within 15 s, and who does not claim what it holds
+ * for 15 s, is lost (`lose`). All calls but bind: the thread that trains.
+ */
+#ifndef TN_TRAIN_PART_SERVER_H
+#define TN_TRAIN_PART_SERVER_H
+
+#include "cluster/group/groupparts.h"
+#include "train/peers/part_dealer.h"
+
+/* How it speaks; any thread, must not wait. Notes and frames are lent. */
+typedef struct tn_partserve_voice {
+    void *arg;
+    void (*deal)(void *arg, const tn_frame *ask, const tn_part_note *note);
+    void (*ask_back)(void *arg, uint32_t rank, uint32_t epoch);
+    void (*lose)(void *arg, uint32_t rank, const char *what);
+} tn_partserve_voice;
+
+typedef struct tn_partserve tn_partserve;
+
+tn_status tn_partserve_new(tn_partserve **out, uint32_t ranks, const tn_partserve_voice *voice,
+                           tn_error *err) TN_MUST_USE;
+void tn_partserve_free(tn_partserve *s); /* when nothing comes any more; NULL is fine */
+
+void tn_partserve_bind(tn_partserve *s, tn_group_parts *out);
+
+/* From now on; NULL: none, and what was dealt from before is not touched any more. All stand still
+ * then. */
+void tn_partserve_deal(tn_partserve *s, tn_partdealer *d, uint64_t now_ns);
+void tn_partserve_pause(tn_partserve *s, bool still, uint64_t now_ns);
+
+/* What a rank that stands still holds, for a checkpoint. */
+void tn_partserve_claim(tn_partserve *s, uint32_t rank, const tn_note_parts *held, uint64_t now_ns);
+
+/* Whether this process is the straggler, and is to give back; the question is forgotten then. */
+bool tn_partserve_is_asked(tn_partserve *s);
+bool tn_partserve_would_be_asked(const tn_partserve *s); /* the same, and it is not forgotten */
+
+#endif

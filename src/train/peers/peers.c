@@ -1,0 +1,325 @@
+/* peers.c - see peers.h. */
+#include "train/peers/peers.h"
+
+#include "base/core/alloc.h"
+#include "base/core/clock.h"
+#include "cluster/exchange/eval_pull.h"
+#include "cluster/launch/membership.h"
+#include "cluster/security/security.h"
+#include "config/field.h"
+#include "train/checkpoint/ckpt_state.h"
+#include "train/step/allreduce_stats.h"
+#include "train/step/host.h"
+
+struct tn_peers {
+    tn_worker *w;
+    const tn_watch *watch;
+    tn_arena *arena;
+    tn_zmq zmq;
+    tn_security security;
+    bool has_security;
+    tn_group *group;
+    tn_peek *peek;
+    tn_sync *sync;     /* at staleness 0; NULL: at another, or not begun */
+    tn_async *async;   /* likewise */
+    tn_jointsums sums; /* with sync */
+};
+
+/* A lost peer is noticed by its silence, not by the time that an answer takes. */
+#define FOR_EVER (UINT64_MAX / 2)
+
+#define TABLE_NS UINT64_C(10000000000) /* between two tables of peers */
+
+static bool is_free(const tn_peers *p)
+{
+    return p->w->plan->run->cluster.staleness > 0;
+}
+
+/* How floats travel to and from other peers. */
+static tn_values wire_values(const tn_peers *p)
+{
+    static const tn_values kind[] = {TN_VALUES_F32, TN_VALUES_F16, TN_VALUES_BF16};
+    return kind[p->w->plan->run->cluster.values];
+}
+
+/* ---- letters, on tn-net ---- */
+
+static void take_request(void *arg, tn_letter *letter)
+{
+    tn_peers *p = arg;
+    if (letter->frame.type == TN_FRAME_PEEK) {
+        tn_peek_take_request(p->peek, letter);
+    } else if (p->async != NULL) {
+        tn_async_take_request(p->async, letter);
+    } else {
+        tn_sync_take_request(p->sync, letter);
+    }
+}
+
+static void take_answer(void *arg, tn_letter *letter)
+{
+    tn_peers *p = arg;
+    if (letter->frame.sequence == 0) {
+        tn_peek_take_answer(p->peek, letter);
+    } else if (p->async != NULL) {
+        tn_async_take_answer(p->async, letter);
+    } else {
+        tn_sync_take_answer(p->sync, letter);
+    }
+}
+
+static void group_ended(void *arg, tn_status status, const char *why)
+{
+    tn_peers *p = arg;
+    tn_peek_fail(p->peek, status, why);
+    if (p->async != NULL) {
+        tn_async_fail(p->async, status, why);
+    } else {
+        tn_sync_fail(p->sync, status, why);
+    }
+}
+
+static uint32_t waits_for(void *arg)
+{
+    const tn_peers *p = arg;
+    return p->async != NULL ? tn_async_waits_for(p->async) : tn_sync_waits_for(p->sync);
+}
+
+/* ---- opening ---- */
+
+static tn_status load_security(tn_security *out, const tn_zmq *zmq, const tn_run *run,
+                               tn_arena *arena, tn_error *err)
+{
+    tn_diag faults = {0}; /* none: they were told with the configuration */
+    const tn_binder b = {.arena = arena, .diag = &faults, .path = "cluster"};
+    tn_security_opts opts;
+    tn_security_bind(&b, run->cluster.security, &opts);
+    tn_status status = tn_diag_check(&faults, err);
+    tn_diag_done(&faults);
+    TN_TRY(status);
+    return tn_security_init(out, zmq, &opts, err);
+}
+
+static void show_table(void *arg, const char *table)
+{
+    const tn_peers *p = arg;
+    const tn_watch *watch = p->watch;
+    watch->show(watch->arg, table, false);
+}
+
+static tn_group_table_opts table_of(tn_peers *p)
+{
+    const tn_watch *watch = p->watch;
+    const bool wanted =
+        p->w->rank == 0 && watch != NULL && watch->peers_table && watch->show != NULL;
+    return (tn_group_table_opts){
+        .show = wanted ? show_table : NULL, .arg = p, .every_ns = tn_timer_ns(TABLE_NS)};
+}
+
+static tn_status open_group(tn_peers *p, const tn_run_text *text, tn_error *err)
+{
+    const tn_run *run = p->w->plan->run;
+    tn_manifest model = {0};
+    TN_TRY(tn_moment_describe(&model, p->w, p->arena, err));
+    const tn_group_opts opts = {.zmq = &p->zmq,
+                                .roster = run->cluster.roster,
+                                .security = &p->security,
+                                .owners = &p->w->plan->owners,
+                                .hello = {.version = TN_VERSION,
+                                          .config_hash = text->hash,
+                                          .structure = model.structure,
+                                          .cpu = tn_host_cpu(),
+                                          .threads = tn_worker_threads(run)},
+                                .start_timeout_s = run->cluster.start_timeout,
+                                .news = run->cluster.news,
+                                .table = table_of(p)};
+    return tn_group_open(&p->group, &opts, err);
+}
+
+tn_status tn_peers_open(tn_peers **out, tn_worker *w, const tn_run_text *text,
+                        const tn_watch *watch, tn_error *err)
+{
+    *out = NULL;
+    tn_peers *p = tn_try_alloc(1, sizeof *p, "a group of peers", err);
+    if (p == NULL) {
+        return TN_E_MEMORY;
+    }
+    p->w = w;
+    p->watch = watch;
+    p->arena = tn_arena_new(1 << 14);
+    tn_status status = tn_zmq_load(&p->zmq, err);
+    if (status == TN_OK) {
+        p->has_security = true;
+        status = load_security(&p->security, &p->zmq, w->plan->run, p->arena, err);
+    }
+    if (status == TN_OK) {
+        status = open_group(p, text, err);
+    }
+    if (status != TN_OK) {
+        tn_peers_close(p);
+        return status;
+    }
+    *out = p;
+    return TN_OK;
+}
+
+/* A group in which this rank never is: it has no model, and others have what they own from it. */
+static void decline(const tn_run *run, const tn_zmq *zmq, const tn_security *security,
+                    tn_arena *arena, const tn_error *why)
+{
+    const uint32_t n = run->cluster.roster->size;
+    const tn_owners owners = {n, TN_PARTITIONS, TN_NEW_ARRAY(arena, uint32_t, (size_t)n + 1)};
+    const tn_group_opts opts = {.zmq = zmq,
+                                .roster = run->cluster.roster,
+                                .security = security,
+                                .owners = &owners,
+                                .hello = {.version = TN_VERSION,
+                                          .config_hash = "",
+                                          .structure = "",
+                                          .cpu = tn_host_cpu(),
+                                          .status = (uint64_t)why->code,
+                                          .text = why->text}};
+    tn_group *group = NULL;
+    if (tn_group_open(&group, &opts, NULL) == TN_OK) {
+        tn_group_close(group);
+    }
+}
+
+void tn_peers_decline(const tn_run *run, tn_status status, const char *why)
+{
+    tn_zmq zmq;
+    tn_security security = {0};
+    tn_error own = {0};
+    if (run->cluster.size < 2 || tn_zmq_load(&zmq, NULL) != TN_OK) {
+        return;
+    }
+    tn_arena *arena = tn_arena_new(1 << 12);
+    (void)tn_fail(&own, status, "%s", why);
+    if (load_security(&security, &zmq, run, arena, NULL) == TN_OK) {
+        decline(run, &zmq, &security, arena, &own);
+    }
+    tn_security_done(&security);
+    tn_arena_free(arena);
+}
+
+tn_status tn_peers_form(tn_peers *p, const atomic_bool *stop, tn_error *err)
+{
+    return tn_group_form(p->group, stop, err);
+}
+
+static tn_status begin_sync(tn_peers *p, tn_error *err)
+{
+    const tn_worker *w = p->w;
+    const tn_sync_opts opts = {.link = tn_group_link(p->group),
+                               .parcels = tn_group_parcels(p->group),
+                               .rank = w->rank,
+                               .step = w->steps,
+                               .patience_ns = FOR_EVER,
+                               .once = tn_group_once(p->group),
+                               .shares = w->shares,
+                               .layout = w->plan->layout,
+                               .shard = &p->w->shard,
+                               .own = w->own,
+                               .weights = tn_params_weights(w->params),
+                               .row_values = wire_values(p),
+                               .dense_values = wire_values(p)};
+    return tn_sync_open(&p->sync, &opts, err);
+}
+
+static tn_status begin_async(tn_peers *p, tn_error *err)
+{
+    const tn_worker *w = p->w;
+    const uint32_t n = tn_params_count(w->params);
+    tn_dense_run *trained = TN_NEW_ARRAY(p->arena, tn_dense_run, n + 1);
+    tn_dense_run *moving = TN_NEW_ARRAY(p->arena, tn_dense_run, n + 1);
+    const tn_async_opts opts = {.link = tn_group_link(p->group),
+                                .parcels = tn_group_parcels(p->group),
+                                .rank = w->rank,
+                                .staleness = w->plan->run->cluster.staleness,
+                                .step = w->steps,
+                                .patience_ns = FOR_EVER,
+                                .once = tn_group_once(p->group),
+                                .shares = w->shares,
+                                .layout = w->plan->layout,
+                                .shard = &p->w->shard,
+                                .weights = tn_params_weights(w->params),
+                                .row_values = wire_values(p),
+                                .dense_values = wire_values(p),
+                                .trained = trained,
+                                .n_trained = tn_worker_runs(w, false, trained),
+                                .moving = moving,
+                                .n_moving = tn_worker_runs(w, true, moving)};
+    return tn_async_open(&p->async, &opts, err);
+}
+
+tn_status tn_peers_begin(tn_peers *p, tn_error *err)
+{
+    const tn_worker *w = p->w;
+    if (p->peek != NULL) {
+        return TN_OK;
+    }
+    const tn_peek_opts peek = {.link = tn_group_link(p->group),
+                               .parcels = tn_group_parcels(p->group),
+                               .rank = w->rank,
+                               .shares = w->shares,
+                               .layout = w->plan->layout,
+                               .shard = &p->w->shard};
+    TN_TRY(tn_peek_open(&p->peek, &peek, err));
+    TN_TRY(is_free(p) ? begin_async(p, err) : begin_sync(p, err));
+    if (p->sync != NULL) {
+        tn_jointsums_init(&p->sums, w, p->sync);
+        p->w->sums = &p->sums;
+    }
+    p->w->peek = p->peek;
+    const tn_group_values values = {p, take_request, take_answer, group_ended, waits_for};
+    tn_group_set_values(p->group, &values);
+    return TN_OK;
+}
+
+tn_status tn_peers_refresh(tn_peers *p, tn_error *err)
+{
+    if (p->async == NULL) {
+        return TN_OK;
+    }
+    p->w->steps = tn_async_updates(p->async);
+    return tn_async_refresh(p->async, err);
+}
+
+tn_async *tn_peers_async(tn_peers *p)
+{
+    return p->async;
+}
+
+tn_group *tn_peers_group(tn_peers *p)
+{
+    return p->group;
+}
+
+tn_sync *tn_peers_sync(tn_peers *p)
+{
+    return p->sync;
+}
+
+void tn_peers_close(tn_peers *p)
+{
+    if (p == NULL) {
+        return;
+    }
+    if (p->group != NULL) {
+        tn_group_set_values(p->group, NULL);
+    }
+    p->w->peek = NULL;
+    p->w->sums = NULL;
+    if (p->async != NULL) {
+        tn_async_stop(p->async);
+    }
+    tn_async_close(p->async);
+    tn_sync_close(p->sync);
+    tn_peek_close(p->peek);
+    tn_group_close(p->group);
+    if (p->has_security) {
+        tn_security_done(&p->security);
+    }
+    tn_arena_free(p->arena);
+    tn_free(p);
+}

@@ -1,0 +1,48 @@
+/* peers.h - the other processes of a run, as its trainer sees them: one group, the values of a
+ * training step (cluster/sync/sync_worker.h), rows for evaluation (cluster/exchange/eval_pull.h).
+ *
+ *     TN_TRY(tn_peers_open(&p, w, text, err));     listens; others may come or not
+ *     TN_TRY(tn_peers_form(p, stop, err));         all are in
+ *     .. weights are loaded, or drawn ..
+ *     TN_TRY(tn_peers_begin(p, err));              values can be asked for, from step w->steps on
+ *     tn_peers_close(p);
+ *
+ * Belongs to the worker's thread.
+ */
+#ifndef TN_TRAIN_PEERS_H
+#define TN_TRAIN_PEERS_H
+
+#include "cluster/async/async_worker.h"
+#include "cluster/group/group.h"
+#include "cluster/sync/sync_worker.h"
+#include "train/run/trainer.h"
+#include "train/step/worker.h"
+
+typedef struct tn_peers tn_peers;
+
+#define TN_TO_THE_END "to the end" /* of a cut: when nothing of the epoch is left to read */
+
+/* As the roster of the run says, which has more than one process. `watch` (NULL: nobody) sees the
+ * table of peers, on rank 0. `w`, `text` and `watch` must outlive it. On failure *out is NULL. */
+tn_status tn_peers_open(tn_peers **out, tn_worker *w, const tn_run_text *text,
+                        const tn_watch *watch, tn_error *err) TN_MUST_USE;
+void tn_peers_close(tn_peers *p); /* NULL is fine */
+
+/* For a rank that fails before it has a group, in whatever: opens one only to tell the others, so
+ * that nobody waits for it. Takes a second where they are there, and at most 10 s. Nothing is done
+ * for a process that is alone. */
+void tn_peers_decline(const tn_run *run, tn_status status, const char *why);
+
+tn_status tn_peers_form(tn_peers *p, const atomic_bool *stop, tn_error *err) TN_MUST_USE;
+
+/* Does nothing when it has begun. */
+tn_status tn_peers_begin(tn_peers *p, tn_error *err) TN_MUST_USE;
+
+tn_group *tn_peers_group(tn_peers *p);
+tn_sync *tn_peers_sync(tn_peers *p);   /* at staleness 0, once it has begun; else NULL .. */
+tn_async *tn_peers_async(tn_peers *p); /* .. as this is at 0 */
+
+/* At a meeting: the worker's weights and steps are those of all owners now. */
+tn_status tn_peers_refresh(tn_peers *p, tn_error *err) TN_MUST_USE;
+
+#endif

@@ -1,0 +1,190 @@
+/* score_merge.c - see score_merge.h. Rows go on in runs: as many of one rank as stand before the
+ * next row of any other. */
+#include "train/peers/score_merge.h"
+
+#include "base/core/alloc.h"
+
+/* Where a row stands in the data. */
+typedef struct place {
+    uint32_t source;
+    uint64_t at;
+} place;
+
+static const place nowhere = {UINT32_MAX, UINT64_MAX}; /* behind all rows */
+
+/* What is there of another rank. */
+typedef struct stream {
+    tn_scored_rows *rows;
+    uint32_t next; /* row */
+    place last;    /* of the rows before */
+    bool over;
+} stream;
+
+struct tn_scoremerge {
+    tn_scoremerge_opts opts;
+    stream *other;
+    tn_slot *slot; /* of a view */
+    tn_text piece;
+};
+
+tn_status tn_scoremerge_new(tn_scoremerge **out, const tn_scoremerge_opts *opts, tn_error *err)
+{
+    const char *what = "rows of other ranks";
+    tn_scoremerge *m = tn_try_alloc(1, sizeof *m, what, err);
+    if (m == NULL) {
+        return TN_E_MEMORY;
+    }
+    m->opts = *opts;
+    m->other = tn_try_alloc((size_t)opts->others + 1, sizeof *m->other, what, err);
+    m->slot = tn_try_alloc((size_t)opts->form.schema->n_slots + 1, sizeof *m->slot, what, err);
+    tn_status status = m->other != NULL && m->slot != NULL ? TN_OK : TN_E_MEMORY;
+    for (uint32_t i = 0; i < opts->others && status == TN_OK; i++) {
+        status = tn_scored_rows_new(&m->other[i].rows, &opts->form, err);
+    }
+    if (status != TN_OK) {
+        tn_scoremerge_free(m);
+        return status;
+    }
+    *out = m;
+    return TN_OK;
+}
+
+void tn_scoremerge_free(tn_scoremerge *m)
+{
+    if (m == NULL) {
+        return;
+    }
+    for (uint32_t i = 0; m->other != NULL && i < m->opts.others; i++) {
+        tn_scored_rows_free(m->other[i].rows);
+    }
+    tn_free(m->other);
+    tn_free(m->slot);
+    tn_text_done(&m->piece);
+    tn_free(m);
+}
+
+static place place_of(const tn_batch *b, uint32_t row)
+{
+    return (place){b->source[row], b->source_at[row]};
+}
+
+static bool before(place a, place b)
+{
+    return a.source != b.source ? a.source < b.source : a.at < b.at;
+}
+
+/* The first row from `from` on that does not stand before `end`. */
+static uint32_t run_end(const tn_batch *b, uint32_t from, place end)
+{
+    uint32_t row = from;
+    while (row < b->rows && before(place_of(b, row), end)) {
+        row++;
+    }
+    return row;
+}
+
+/* A piece in another order than its rows were read in is none of ours. */
+static tn_status check_order(stream *s, uint32_t other, tn_error *err)
+{
+    const tn_batch *b = tn_scored_scores(s->rows)->batch;
+    for (uint32_t row = 0; row < b->rows; row++) {
+        if (before(place_of(b, row), s->last)) {
+            return tn_fail(err, TN_E_PEER, "rank %u sends scored rows out of order", other + 1);
+        }
+        s->last = place_of(b, row);
+    }
+    return TN_OK;
+}
+
+/* Sees to it that a rank's next row is there, or that it has none. */
+static tn_status refill(tn_scoremerge *m, uint32_t other, tn_error *err)
+{
+    stream *s = &m->other[other];
+    if (s->over || s->next < tn_scored_scores(s->rows)->batch->rows) {
+        return TN_OK;
+    }
+    tn_text_clear(&m->piece);
+    TN_TRY(m->opts.more(m->opts.arg, other, &m->piece, err));
+    TN_TRY(tn_text_check(&m->piece, "scored rows", err));
+    TN_TRY(tn_scored_read(s->rows, tn_text_str(&m->piece), m->piece.size, err));
+    s->next = 0;
+    s->over = m->piece.size == 0;
+    return check_order(s, other, err);
+}
+
+static place next_of(const stream *s)
+{
+    return s->over ? nowhere : place_of(tn_scored_scores(s->rows)->batch, s->next);
+}
+
+/* The other rank whose next row is the first of theirs, and where the first of the rest stands. */
+static tn_status first_of_others(tn_scoremerge *m, uint32_t *first, place *second, tn_error *err)
+{
+    place least = nowhere;
+    *first = 0;
+    *second = nowhere;
+    for (uint32_t i = 0; i < m->opts.others; i++) {
+        TN_TRY(refill(m, i, err));
+        const place at = next_of(&m->other[i]);
+        if (before(at, least)) {
+            *second = least;
+            least = at;
+            *first = i;
+        } else if (before(at, *second)) {
+            *second = at;
+        }
+    }
+    return TN_OK;
+}
+
+static tn_status take(tn_scoremerge *m, const tn_scores *of, uint32_t from, uint32_t end,
+                      tn_error *err)
+{
+    tn_scored_view view;
+    tn_scored_view_of(&m->opts.form, of, from, end - from, m->slot, &view);
+    return m->opts.take(m->opts.arg, &view.scores, err);
+}
+
+/* Rows of others that stand before `end`. Where the first of them that does not stands: *next. */
+static tn_status take_others(tn_scoremerge *m, place end, place *next, tn_error *err)
+{
+    for (;;) {
+        uint32_t first = 0;
+        place second;
+        TN_TRY(first_of_others(m, &first, &second, err));
+        *next = m->opts.others > 0 ? next_of(&m->other[first]) : nowhere;
+        if (!before(*next, end)) {
+            return TN_OK;
+        }
+        stream *s = &m->other[first];
+        const tn_scores *scores = tn_scored_scores(s->rows);
+        uint32_t to = run_end(scores->batch, s->next, before(second, end) ? second : end);
+        to = to > s->next ? to : s->next + 1; /* two ranks at one place: not ours to judge */
+        const uint32_t from = s->next;
+        s->next = to;
+        TN_TRY(take(m, scores, from, to, err));
+    }
+}
+
+tn_status tn_scoremerge_own(void *merge, const tn_scores *scores, tn_error *err)
+{
+    tn_scoremerge *m = merge;
+    const tn_batch *b = scores->batch;
+    TN_ASSERT(b->source != NULL);
+    uint32_t row = 0;
+    while (row < b->rows) {
+        place next;
+        TN_TRY(take_others(m, place_of(b, row), &next, err));
+        uint32_t to = run_end(b, row, next);
+        to = to > row ? to : row + 1;
+        TN_TRY(take(m, scores, row, to, err));
+        row = to;
+    }
+    return TN_OK;
+}
+
+tn_status tn_scoremerge_end(tn_scoremerge *m, tn_error *err)
+{
+    place next;
+    return take_others(m, nowhere, &next, err);
+}

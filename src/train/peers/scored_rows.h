@@ -1,0 +1,70 @@
+/* scored_rows.h - rows with their scores as bytes: what a rank that evaluates hands to rank 0,
+ * where metrics, slices and predictions are made of the rows of all.
+ *
+ *     u32 bytes that follow | u32 source | u64 place in it | f32 logit | f32 label | f32 weight |
+ *     u64 group | u32 bytes of the id, id | floats of nodes | per slot: u32 keys, 8 bytes each
+ *
+ * Little-endian, row behind row: any run of whole rows is a message. Bytes may come from outside:
+ * whatever they hold, reading them is safe, and what was read is fit for tn_metrics_add.
+ * The id and floats are there when the form says so. One thread per object.
+ */
+#ifndef TN_TRAIN_SCORED_ROWS_H
+#define TN_TRAIN_SCORED_ROWS_H
+
+#include "base/core/text.h"
+#include "train/eval/evaluate.h"
+
+/* What of a row travels: the same on both sides. */
+typedef struct tn_scored_form {
+    const tn_schema *schema; /* must outlive whoever has the form */
+    const bool *slot;        /* of each slot of the schema: whether its keys travel; likewise */
+    bool ids;
+    uint32_t n_nodes;     /* whose values travel; 0: none */
+    const tn_node **node; /* of the evaluation graph; likewise, as is .. */
+    const uint32_t *cols; /* .. what each has per row */
+    uint32_t width;       /* of all */
+} tn_scored_form;
+
+enum { TN_SCORED_ROW_MAX = 16 << 20 }; /* bytes of a row */
+
+/* The form of evaluations of this run, whose slices want keys; `ids`: predictions are wanted. Lives
+ * in the arena. */
+tn_scored_form tn_scored_form_of(const tn_run *run, const tn_schema *schema, bool ids,
+                                 tn_arena *arena);
+/* Values of these nodes travel, too. TN_E_CONFIG: the graph has no such node. */
+tn_status tn_scored_form_fetch(tn_scored_form *form, const tn_graph *graph, const tn_strs *nodes,
+                               tn_arena *arena, tn_error *err) TN_MUST_USE;
+
+/* Appends the rows of a batch that was read with ids. TN_E_LIMIT: one is too long; TN_E_MEMORY. */
+tn_status tn_scored_add(const tn_scored_form *form, const tn_scores *scores, tn_text *out,
+                        tn_error *err) TN_MUST_USE;
+
+/* Bytes of the rows in front that fit `most`, but at least of one; 0: there is none. Of what
+ * tn_scored_add wrote. */
+size_t tn_scored_fitting(const char *bytes, size_t size, size_t most);
+
+typedef struct tn_scored_rows tn_scored_rows;
+
+tn_status tn_scored_rows_new(tn_scored_rows **out, const tn_scored_form *form,
+                             tn_error *err) TN_MUST_USE;
+void tn_scored_rows_free(tn_scored_rows *r); /* NULL is fine */
+
+/* Replaces the rows of `r` by those that `bytes` hold. TN_E_PEER: they hold none such; then `r` is
+ * empty. */
+tn_status tn_scored_read(tn_scored_rows *r, const char *bytes, size_t size,
+                         tn_error *err) TN_MUST_USE;
+
+/* Rows from .. from + n - 1 of a batch as a batch: what metrics, slices and predictions need of it.
+ * slot[] has room for those of the schema. Everything is lent by `of`; a view is not copied. */
+typedef struct tn_scored_view {
+    tn_batch batch;
+    tn_fetched fetched;
+    tn_scores scores; /* of this batch */
+} tn_scored_view;
+void tn_scored_view_of(const tn_scored_form *form, const tn_scores *of, uint32_t from, uint32_t n,
+                       tn_slot *slot, tn_scored_view *out);
+
+/* Lent until the next read; no graph. */
+const tn_scores *tn_scored_scores(const tn_scored_rows *r);
+
+#endif

@@ -1,0 +1,220 @@
+/* eval_result.c - see eval_result.h. */
+#include "train/report/eval_result.h"
+
+#include "base/codec/json.h"
+#include "base/core/alloc.h"
+#include "metrics/bootstrap.h"
+#include "train/report/metrics_jsonl.h"
+#include "train/report/text_tables.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+enum { SLICES_SHOWN = 20, SLICE_COLS = 7, CELL_SIZE = 40 };
+
+tn_status tn_findings_intervals(tn_findings *f, tn_error *err)
+{
+    if (f->run->eval.auc == 0 || f->schema->label->none) {
+        return TN_OK;
+    }
+    f->delong = tn_metrics_delong(f->result->metrics);
+    tn_bootstrap_opts opts = {.seed = f->run->run.seed};
+    TN_TRY(tn_bootstrap_auc(f->result->metrics, &opts, &f->bootstrap, err));
+    f->has_intervals = true;
+    return TN_OK;
+}
+
+/* ---- slices ---- */
+
+tn_status tn_findings_slices(const tn_findings *f, uint32_t i, uint32_t max, tn_slice *out,
+                             tn_slice_cut *cut, tn_error *err)
+{
+    TN_ASSERT(i < f->result->n_slices);
+    tn_slices *slices = f->result->slices[i];
+    tn_slice *all =
+        tn_try_alloc((size_t)tn_slices_count(slices) + 1, sizeof *all, "a report of slices", err);
+    if (all == NULL) {
+        return TN_E_MEMORY;
+    }
+    uint32_t n_all = 0;
+    tn_status status = tn_slices_report(slices, all, &n_all, err);
+    if (status == TN_OK) {
+        *cut = (tn_slice_cut){0};
+        for (uint32_t k = 0; k < n_all; k++) {
+            if (k < max || all[k].is_other) {
+                out[cut->n++] = all[k];
+            } else {
+                cut->hidden++;
+            }
+        }
+    }
+    tn_free(all);
+    return status;
+}
+
+static const tn_slot_spec *find_slot(const tn_schema *schema, const char *name)
+{
+    for (uint32_t i = 0; i < schema->n_slots; i++) {
+        if (strcmp(schema->slot[i]->name, name) == 0) {
+            return schema->slot[i];
+        }
+    }
+    return NULL;
+}
+
+void tn_findings_value(const tn_findings *f, uint32_t i, const tn_slice *slice, tn_text *out)
+{
+    if (slice->is_other) {
+        tn_text_adds(out, "other");
+        return;
+    }
+    const tn_slot_spec *spec = find_slot(f->schema, f->run->eval.slices.item[i]);
+    TN_ASSERT(spec != NULL);
+    const char *word = tn_sign_word(f->words, i, slice->sign);
+    for (const char *c = word; c != NULL && *c != '\0'; c++) {
+        bool control = (unsigned char)*c < ' ' || *c == 0x7f;
+        tn_text_add(out, control ? "?" : c, 1);
+    }
+    if (word == NULL) {
+        tn_sign_text(spec, slice->sign, out);
+    }
+}
+
+/* A grid that is filled cell by cell; texts live in one block. */
+typedef struct grid {
+    char (*text)[CELL_SIZE];
+    const char **cell;
+    uint32_t n;
+} grid;
+
+static void put(grid *g, tn_text *t)
+{
+    size_t size = t->size < CELL_SIZE ? t->size : CELL_SIZE - 1;
+    memcpy(g->text[g->n], tn_text_str(t), size);
+    g->text[g->n][size] = '\0';
+    g->cell[g->n] = g->text[g->n];
+    g->n++;
+    tn_text_clear(t);
+}
+
+static void put_slice(grid *g, const tn_findings *f, uint32_t i, const tn_slice *slice, tn_text *t)
+{
+    static const char *const names[] = {"auc", "logloss", "copc", "ctr", "pctr"};
+    tn_findings_value(f, i, slice, t);
+    put(g, t);
+    tn_text_add_u64(t, tn_metrics_rows(slice->metrics));
+    put(g, t);
+    for (uint32_t k = 0; k < sizeof names / sizeof names[0]; k++) {
+        double value = tn_metrics_get(slice->metrics, names[k]);
+        if (isnan(value)) {
+            tn_text_adds(t, "n/a");
+        } else {
+            tn_text_addf(t, "%.6f", value);
+        }
+        put(g, t);
+    }
+}
+
+static tn_status slice_table(const tn_findings *f, uint32_t i, tn_text *out, tn_error *err)
+{
+    tn_slice slice[SLICES_SHOWN + 1];
+    tn_slice_cut cut = {0};
+    TN_TRY(tn_findings_slices(f, i, SLICES_SHOWN, slice, &cut, err));
+    const size_t cells = (size_t)SLICE_COLS * (SLICES_SHOWN + 2);
+    grid g = {.text = tn_alloc(cells, CELL_SIZE, "cells of a table"),
+              .cell = tn_alloc(cells, sizeof(const char *), "a table")};
+    const char *const heads[SLICE_COLS] = {
+        f->run->eval.slices.item[i], "rows", "auc", "logloss", "copc", "ctr", "pctr"};
+    tn_text t = {0};
+    for (uint32_t c = 0; c < SLICE_COLS; c++) {
+        tn_text_adds(&t, heads[c]);
+        put(&g, &t);
+    }
+    for (uint32_t k = 0; k < cut.n; k++) {
+        put_slice(&g, f, i, &slice[k], &t);
+    }
+    tn_text_addc(out, '\n');
+    tn_grid_text(g.cell, cut.n + 1, SLICE_COLS, out);
+    if (cut.hidden > 0) {
+        tn_text_addf(out, "and %u more values\n", cut.hidden);
+    }
+    tn_text_done(&t);
+    tn_free(g.text);
+    tn_free(g.cell);
+    return TN_OK;
+}
+
+/* ---- all of it ---- */
+
+static void interval_line(const char *how, const tn_interval *i, tn_text *out)
+{
+    if (!isnan(i->low) && !isnan(i->high)) {
+        tn_text_addf(out, "auc, .95 interval by %s: %.6f .. %.6f\n", how, i->low, i->high);
+    }
+}
+
+tn_status tn_findings_text(const tn_findings *f, tn_text *out, tn_error *err)
+{
+    const tn_evaluation *e = f->result;
+    if (f->schema->label->none) {
+        tn_text_addf(out, "%llu rows without labels\n", (unsigned long long)e->counts.records);
+        return TN_OK;
+    }
+    tn_result result = {f->data, e->metrics};
+    tn_results_text(&result, 1, f->run->eval.metrics.item, f->run->eval.metrics.n, out);
+    if (f->has_intervals) {
+        interval_line("DeLong", &f->delong, out);
+        interval_line("bootstrap", &f->bootstrap, out);
+    }
+    for (uint32_t i = 0; i < e->n_slices; i++) {
+        TN_TRY(slice_table(f, i, out, err));
+    }
+    return tn_text_check(out, "results", err);
+}
+
+static void add_interval(tn_text *out, const char *name, const tn_interval *i)
+{
+    tn_json_open_key(out, name, '{');
+    tn_json_f64(out, "low", i->low);
+    tn_json_f64(out, "high", i->high);
+    tn_json_f64(out, "variance", i->variance);
+    tn_json_close(out, '}');
+}
+
+tn_status tn_findings_json(const tn_findings *f, tn_text *out, tn_error *err)
+{
+    const tn_strs *names = &f->run->eval.slices;
+    const tn_evaluation *e = f->result;
+    tn_journal_slices *slices =
+        tn_try_alloc((size_t)e->n_slices + 1, sizeof *slices, "slices", err);
+    if (slices == NULL) {
+        return TN_E_MEMORY;
+    }
+    for (uint32_t i = 0; i < e->n_slices; i++) {
+        slices[i] = (tn_journal_slices){names->item[i], e->slices[i], f->words, i};
+    }
+    tn_journal_at at = {.step = f->step, .samples = f->samples, .epoch = f->epoch};
+    tn_journal_eval_record record = {.data = f->data,
+                                     .metrics = e->metrics,
+                                     .loss = tn_metrics_get(e->metrics, "logloss"),
+                                     .more = f->run->eval.metrics.item,
+                                     .n_more = f->run->eval.metrics.n,
+                                     .slices = slices,
+                                     .n_slices = e->n_slices};
+    tn_json_open(out, '{');
+    tn_status status = tn_journal_eval_members(&at, &record, f->run->run.deterministic, out, err);
+    if (status == TN_OK && f->has_intervals) {
+        add_interval(out, "auc_delong", &f->delong);
+        add_interval(out, "auc_bootstrap", &f->bootstrap);
+    }
+    tn_json_str(out, "model", f->source);
+    tn_json_str(out, "model_id", f->model_id);
+    tn_json_str(out, "config_hash", f->config_hash);
+    tn_json_u64(out, "bad_records", e->counts.bad);
+    tn_json_f64(out, "seconds", e->seconds);
+    tn_json_close(out, '}');
+    tn_text_addc(out, '\n');
+    tn_free(slices);
+    return status == TN_OK ? tn_text_check(out, "results", err) : status;
+}

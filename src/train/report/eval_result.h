@@ -1,0 +1,49 @@
+/* eval_result.h - what an evaluation found, for people and for programs.
+ *
+ *     tn_findings f = {.data = "test", .run = &run, .schema = schema, .result = &evaluation};
+ *     TN_TRY(tn_findings_intervals(&f, err));          with eval.auc: exact
+ *     TN_TRY(tn_findings_text(&f, &text, err));        tables: metrics, then slices
+ *     TN_TRY(tn_findings_json(&f, &text, err));        one line, members of an `eval` record
+ *
+ * The HTML report is train/report/htmlreport.h. Everything is lent until the findings are told.
+ */
+#ifndef TN_TRAIN_EVAL_RESULT_H
+#define TN_TRAIN_EVAL_RESULT_H
+
+#include "train/eval/sign_text.h"
+
+typedef struct tn_findings {
+    const char *data; /* test, valid, or the paths that were given */
+    const tn_run *run;
+    const tn_schema *schema;     /* says how values of a slot read */
+    const tn_evaluation *result; /* with metrics */
+    const char *source;          /* "runs/a/ckpt-3", "export/001f.." */
+    const char *model_id;        /* of an export; NULL: none */
+    const char *config_hash;     /* of the configuration; NULL: not known */
+    uint64_t step, samples;      /* that the model was trained for */
+    uint32_t epoch;
+    const tn_sign_words *words; /* of the slices' hashes; NULL: not looked for */
+    bool has_intervals;
+    tn_interval delong, bootstrap; /* of the AUC; NAN: not defined */
+} tn_findings;
+
+/* Fills the intervals when the metrics keep every row (eval.auc: exact); else nothing. */
+tn_status tn_findings_intervals(tn_findings *f, tn_error *err) TN_MUST_USE;
+
+tn_status tn_findings_text(const tn_findings *f, tn_text *out, tn_error *err) TN_MUST_USE;
+tn_status tn_findings_json(const tn_findings *f, tn_text *out, tn_error *err) TN_MUST_USE;
+
+/* The largest `max` values of slot i of eval.slices; then "other" (metrics/slices.h), when anything
+ * is in it. `out` holds max + 1. */
+typedef struct tn_slice_cut {
+    uint32_t n;      /* in `out` */
+    uint32_t hidden; /* values that are not there, nor in "other" */
+} tn_slice_cut;
+tn_status tn_findings_slices(const tn_findings *f, uint32_t i, uint32_t max, tn_slice *out,
+                             tn_slice_cut *cut, tn_error *err) TN_MUST_USE;
+
+/* A value of slot i of eval.slices as a person writes it; "other" for the rest. A hash whose
+ * word is not known: 16 hex digits. */
+void tn_findings_value(const tn_findings *f, uint32_t i, const tn_slice *slice, tn_text *out);
+
+#endif

@@ -1,0 +1,461 @@
+/* forecast.c - see forecast.h. */
+#include "train/report/forecast.h"
+
+#include "base/core/alloc.h"
+#include "base/core/clock.h"
+#include "base/core/number.h"
+#include "base/math/rng.h"
+#include "base/thread/threads.h"
+#include "io/rows/batch_builder.h"
+#include "train/eval/evaluate.h"
+#include "train/step/step_prefetch.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    WINDOW_MAX = 65536, /* rows of a window that is measured */
+    HELD_ROWS = 32768,  /* examples kept in memory for steps, */
+    HELD_LEAST = 8,     /* in so many batches */
+    HELD_MAX = 512,
+    STEPS_LEAST = 8,
+    STEPS_MOST = 4096,
+    STALL = 4, /* times the usual wait for a batch: a window was loaded */
+    DRAWN_IDS = 1 << 20,
+    PACED_STEPS = 16, /* .. as many steps, make its own forecast */
+};
+#define FRESH_S 0.5  /* for steps that make rows, .. */
+#define STEADY_S 0.4 /* .. and that find them */
+#define PACED_S 0.1  /* of a run, and .. */
+#define QUIET 1e-3   /* of each learning rate: a batch that comes again and again stays news */
+
+/* ---- arithmetic ---- */
+
+/* Rows that exist after so many examples: a power law through the two counts. */
+static double rows_after(const tn_pace *p, double examples)
+{
+    double growth = p->keys[0] > 0 ? log2(p->keys[1] / p->keys[0]) : 1;
+    double power = fmin(fmax(growth, 0), 1);
+    return p->examples > 0 ? p->keys[1] * pow(examples / p->examples, power) : 0;
+}
+
+tn_forecast tn_forecast_of(const tn_pace *p)
+{
+    tn_forecast f = {.bound = "steps"};
+    double steps = p->step;
+    double all = p->run_examples > 0 ? p->run_examples : p->examples;
+    double seen = p->data_examples > 0 ? fmin(p->data_examples, all) : all;
+    f.new_rows = all > 0 ? rows_after(p, seen) * p->batch / all : 0;
+    double made = f.new_rows * p->new_row;
+    f.old = steps;
+    f.seconds = steps + made;
+    if (!p->reads) {
+        return f;
+    }
+    double shared = (p->step_busy + made + p->hand_out) / p->cpus;
+    double together = fmax(fmax(f.seconds, p->hand_out), shared);
+    f.bound = together <= f.seconds ? "steps" : together <= p->hand_out ? "reading" : "processors";
+    double waits = fmax(0, p->window - p->ahead * together) / fmax(p->batches, 1);
+    f.bound = waits > together ? "reading" : f.bound;
+    f.old = fmax(fmax(steps, p->hand_out), (p->step_busy + p->hand_out) / p->cpus) + waits;
+    f.waits = waits + together - f.seconds;
+    f.seconds = together + waits;
+    return f;
+}
+
+/* ---- batches ---- */
+
+/* Batches in memory, over and over. */
+typedef struct held {
+    tn_schema schema; /* of the reader: a window that fills in a moment */
+    tn_data_opts data;
+    tn_reader *reader;  /* that lends them; NULL: they were drawn */
+    tn_filling **drawn; /* n of them; NULL: they were read */
+    tn_batch **batch;
+    uint32_t n, next;
+} held;
+
+static tn_status next_held(void *from, uint64_t until_ns, tn_batch **out, tn_error *err)
+{
+    (void)until_ns;
+    (void)err;
+    held *h = from;
+    *out = h->batch[h->next++ % h->n];
+    return TN_OK;
+}
+
+static void keep(void *from, tn_batch *batch)
+{
+    (void)from;
+    (void)batch;
+}
+
+static void drop(held *h)
+{
+    tn_reader_close(h->reader);
+    for (uint32_t i = 0; h->drawn != NULL && i < h->n; i++) {
+        tn_filling_free(h->drawn[i]);
+    }
+    tn_free(h->drawn);
+    tn_free(h->batch);
+}
+
+static uint32_t held_most(const tn_pace *p)
+{
+    uint32_t n = HELD_ROWS / p->batch;
+    return n < HELD_LEAST ? HELD_LEAST : n > HELD_MAX ? HELD_MAX : n;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a;
+    double y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The mean of the middle half: what others do on the machine comes in bursts. Sorts. */
+static double typical(double *value, uint32_t n)
+{
+    if (n == 0) {
+        return 0;
+    }
+    qsort(value, n, sizeof *value, ascending);
+    double sum = 0;
+    const uint32_t out = n / 4;
+    for (uint32_t i = out; i < n - out; i++) {
+        sum += value[i];
+    }
+    return sum / (n - 2 * out);
+}
+
+/* From when each batch came: `gap` has the time before each of n, of which the first is the time
+ * from opening on. The longest one behind it is where the second window was loaded. */
+static void take_gaps(tn_pace *p, double *gap, uint32_t n, bool ended)
+{
+    uint32_t longest = n > 1 ? 1 : 0;
+    for (uint32_t i = 1; i < n; i++) {
+        longest = gap[i] > gap[longest] ? i : longest;
+    }
+    const double first = gap[0];
+    const double load = gap[longest];
+    const uint32_t before = longest;
+    p->hand_out = n > 1 ? typical(gap + 1, n - 1) : first;
+    if (ended || n < 2) { /* the data are one window */
+        p->window = first;
+        p->batches = n;
+    } else if (load > STALL * p->hand_out) {
+        p->window = load - p->hand_out;
+        p->batches = before;
+    }
+}
+
+/* The first window, and what comes first of the second one. Whole batches are held. */
+static tn_status read_head(held *h, tn_pace *p, double begin, tn_error *err)
+{
+    const uint32_t hold = held_most(p);
+    const uint32_t window = (h->data.shuffle + p->batch - 1) / p->batch + HELD_LEAST;
+    const uint32_t most = window > 2 * hold ? window : 2 * hold;
+    double *gap = tn_try_alloc(most, sizeof *gap, "a forecast", err);
+    tn_status status = gap != NULL ? TN_OK : TN_E_MEMORY;
+    uint32_t n = 0;
+    double before = begin;
+    while (status == TN_OK && n < most) {
+        tn_batch *batch = NULL;
+        status = tn_reader_next(h->reader, &batch, err);
+        if (status != TN_OK) {
+            break;
+        }
+        double now = tn_clock_s();
+        gap[n++] = now - before;
+        before = now;
+        if (h->n < hold && (batch->rows == p->batch || h->n == 0)) {
+            h->batch[h->n++] = batch;
+        } else {
+            tn_reader_recycle(h->reader, batch);
+        }
+    }
+    if (n > 0 && (status == TN_OK || status == TN_END)) {
+        take_gaps(p, gap, n, status == TN_END);
+        p->reads = true;
+    }
+    tn_free(gap);
+    return status == TN_END && n > 0 ? TN_OK : status;
+}
+
+/* Examples of the whole data, by what the bytes so far hold. */
+static void size_data(held *h, tn_pace *p)
+{
+    tn_read_counts counts;
+    tn_reader_counts(h->reader, &counts);
+    double done = (double)tn_reader_done_bytes(h->reader);
+    double kept = (double)(counts.records - counts.bad - counts.sampled_out - counts.zero_weight);
+    p->data_examples = done > 0 ? kept * (double)tn_reader_total_bytes(h->reader) / done : 0;
+}
+
+static tn_status read_batches(const tn_worker *w, held *h, tn_pace *p, tn_error *err)
+{
+    const tn_run *run = w->plan->run;
+    h->schema = *w->plan->schema;
+    h->data = *h->schema.data;
+    h->schema.data = &h->data;
+    h->data.shuffle = h->data.shuffle < WINDOW_MAX ? h->data.shuffle : WINDOW_MAX;
+    const tn_reader_opts opts = {.paths = run->data.train,
+                                 .batch_rows = run->train.batch,
+                                 .training = true,
+                                 .seed = run->run.seed,
+                                 .prefetch = run->train.prefetch};
+    double begin = tn_clock_s();
+    TN_TRY(tn_reader_open(&h->reader, &h->schema, &opts, err));
+    tn_status status = read_head(h, p, begin, err);
+    if (status == TN_END) {
+        return tn_fail(err, TN_E_DATA, "data.train holds no records");
+    }
+    TN_TRY(status);
+    p->batch = h->batch[0]->rows; /* all are this one, where the data are less than a batch */
+    size_data(h, p);
+    return TN_OK;
+}
+
+/* ---- drawn rows ---- */
+
+/* A value for each slot, small ones more often. */
+static tn_status draw_row(const tn_worker *w, tn_rows *rows, uint64_t number, tn_error *err)
+{
+    const tn_schema *s = w->plan->schema;
+    const uint64_t stream = tn_stream2(w->plan->run->run.seed, TN_RNG_GENERATE, number);
+    TN_TRY(tn_rows_begin(rows, (size_t)s->n_specs * TN_NUMBER_TEXT_MAX, err));
+    rows->row[rows->n].label = (float)(number % 2);
+    for (uint32_t i = 0; i < s->n_specs; i++) {
+        char text[TN_NUMBER_TEXT_MAX];
+        double id = exp(tn_unit(tn_draw(stream, i)) * log(DRAWN_IDS));
+        int size = snprintf(text, sizeof text, "%u", (uint32_t)id);
+        if (tn_rows_token(rows, &s->spec[i], text, (size_t)size, 1) != TN_FAULT_NONE) {
+            return tn_fail(err, TN_E_LIMIT, "no row can be drawn for slot '%s'", s->spec[i].name);
+        }
+    }
+    const tn_slot_spec *spec = NULL;
+    return tn_rows_end(rows, &spec) == TN_FAULT_NONE
+               ? TN_OK
+               : tn_fail(err, TN_E_LIMIT, "no row can be drawn for slot '%s'", spec->name);
+}
+
+static tn_status draw_batch(const tn_worker *w, tn_rows *rows, held *h, uint32_t batch,
+                            tn_error *err)
+{
+    tn_filling *f = NULL;
+    TN_TRY(tn_filling_new(&f, w->plan->schema, batch, false, err));
+    h->drawn[h->n] = f;
+    const uint64_t first = (uint64_t)h->n++ * batch;
+    tn_rows_clear(rows);
+    for (uint32_t i = 0; i < batch; i++) {
+        TN_TRY(draw_row(w, rows, first + i, err));
+    }
+    for (uint32_t i = 0; i < batch; i++) {
+        TN_TRY(tn_filling_add(f, rows, i, 0, err));
+    }
+    TN_TRY(tn_filling_settle(f, err));
+    h->batch[h->n - 1] = tn_filling_end(f);
+    return TN_OK;
+}
+
+static tn_status draw_batches(const tn_worker *w, held *h, const tn_pace *p, tn_error *err)
+{
+    const uint32_t n = held_most(p);
+    tn_rows *rows = NULL;
+    h->drawn = tn_try_alloc(n, sizeof(void *), "a forecast", err);
+    if (h->drawn == NULL) {
+        return TN_E_MEMORY;
+    }
+    TN_TRY(tn_rows_new(&rows, w->plan->schema, 0, err));
+    tn_status status = TN_OK;
+    while (h->n < n && status == TN_OK) {
+        status = draw_batch(w, rows, h, p->batch, err);
+    }
+    tn_rows_free(rows);
+    return status;
+}
+
+/* ---- steps ---- */
+
+/* Steps, one after the other. */
+typedef struct pacing {
+    tn_worker *w;
+    tn_metrics *metrics;
+    double *time;   /* of each, */
+    uint64_t *rows; /* and rows of the table behind it */
+    uint32_t n;
+} pacing;
+
+static tn_status one_step(pacing *x, tn_feeder *feeder, tn_error *err)
+{
+    tn_step *step = NULL;
+    tn_learned learned;
+    double begin = tn_clock_s();
+    TN_TRY(tn_feeder_next(feeder, &step, err));
+    tn_status status = tn_step_learn(x->w, step, QUIET, &learned, err);
+    const tn_batch *b = step->batch;
+    const tn_scored scored = {
+        .n = b->rows, .logit = x->w->train_logit->val, .label = b->label, .weight = b->weight};
+    if (status == TN_OK) {
+        status = tn_metrics_add(x->metrics, &scored, err);
+    }
+    tn_feeder_recycle(feeder, step);
+    TN_TRY(status);
+    x->rows[x->n] = tn_table_rows(x->w->shard.table);
+    x->time[x->n++] = tn_clock_s() - begin;
+    return TN_OK;
+}
+
+/* At least `least` and at most `most` steps over what is held, for so many seconds. */
+static tn_status take_steps(pacing *x, held *h, double seconds, uint32_t most, tn_error *err)
+{
+    const tn_run *run = x->w->plan->run;
+    const tn_feeder_opts opts = {
+        .plan = x->w->plan, .team = x->w->team, .ahead = run->train.prefetch, .training = true};
+    const tn_batches batches = {next_held, keep, h};
+    tn_feeder *feeder = NULL;
+    h->next = 0;
+    x->n = 0;
+    TN_TRY(tn_feeder_over(&feeder, &opts, &batches, err));
+    const double end = tn_clock_s() + seconds;
+    tn_status status = TN_OK;
+    while (status == TN_OK && x->n < most && (x->n < STEPS_LEAST || tn_clock_s() < end)) {
+        status = one_step(x, feeder, err);
+    }
+    tn_feeder_close(feeder);
+    return status;
+}
+
+static double busy_s(void)
+{
+    struct timespec t;
+    return clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t) == 0
+               ? (double)t.tv_sec + 1e-9 * (double)t.tv_nsec
+               : 0;
+}
+
+/* Once through the batches, which makes rows, and then over those that were used. The first half
+ * of the rows would say too much of what one costs: memory is touched, and each partition begins.
+ */
+static tn_status pace_steps(pacing *x, held *h, tn_pace *p, tn_error *err)
+{
+    TN_TRY(take_steps(x, h, FRESH_S, h->n, err));
+    const uint32_t n = x->n;
+    const uint32_t half = n / 2;
+    p->examples = (double)n * p->batch;
+    p->keys[0] = (double)x->rows[half > 0 ? half - 1 : 0];
+    p->keys[1] = (double)x->rows[n - 1];
+    const double made = (p->keys[1] - p->keys[0]) / (n - half);
+    const double fresh = typical(x->time + half, n - half);
+    h->n = n;
+    const double before = busy_s();
+    TN_TRY(take_steps(x, h, STEADY_S, STEPS_MOST, err));
+    p->step_busy = (busy_s() - before) / x->n;
+    p->step = typical(x->time, x->n);
+    p->new_row = made > 0 ? fmax(0, fresh - p->step) / made : 0;
+    return TN_OK;
+}
+
+static tn_status measure(tn_worker *w, held *h, tn_pace *p, tn_error *err)
+{
+    const tn_metrics_opts kinds = tn_metrics_opts_of(w->plan->run, w->plan->schema);
+    pacing x = {.w = w};
+    x.time = tn_try_alloc(STEPS_MOST, sizeof *x.time, "a forecast", err);
+    x.rows = tn_try_alloc(STEPS_MOST, sizeof *x.rows, "a forecast", err);
+    tn_status status = x.time != NULL && x.rows != NULL ? TN_OK : TN_E_MEMORY;
+    if (status == TN_OK) {
+        status = tn_metrics_new(&x.metrics, &kinds, err);
+    }
+    if (status == TN_OK) {
+        status = pace_steps(&x, h, p, err);
+    }
+    tn_metrics_free(x.metrics);
+    tn_free(x.time);
+    tn_free(x.rows);
+    return status;
+}
+
+/* Standard input would be gone for the run, and a file may come later. */
+static bool has_data(const tn_strs *paths)
+{
+    bool any = paths->n > 0;
+    for (uint32_t i = 0; i < paths->n; i++) {
+        const char *path = paths->item[i];
+        bool pattern = strpbrk(path, "*?[") != NULL;
+        any = any && strcmp(path, "-") != 0 && (pattern || access(path, F_OK) == 0);
+    }
+    return any;
+}
+
+tn_status tn_pace_measure(tn_worker *w, tn_pace *out, tn_error *err)
+{
+    const tn_run *run = w->plan->run;
+    *out = (tn_pace){.batch = run->train.batch,
+                     .threads = tn_worker_threads(run),
+                     .cpus = tn_cpu_count(),
+                     .ahead = 2 * run->train.prefetch};
+    held h = {.n = 0};
+    h.batch = tn_try_alloc(held_most(out), sizeof(void *), "a forecast", err);
+    tn_status status = h.batch != NULL ? TN_OK : TN_E_MEMORY;
+    if (status == TN_OK) {
+        status = has_data(&run->data.train) ? read_batches(w, &h, out, err)
+                                            : draw_batches(w, &h, out, err);
+    }
+    if (status == TN_OK) {
+        status = measure(w, &h, out, err);
+    }
+    drop(&h);
+    const double whole = out->data_examples * run->train.epochs;
+    const bool cut = run->train.max_steps != TN_UNSET_U64;
+    const double steps = cut ? (double)run->train.max_steps * out->batch : whole;
+    out->run_examples = whole > 0 ? fmin(steps, whole) : cut ? steps : 0;
+    return status;
+}
+
+/* ---- a run under way ---- */
+
+void tn_paced_step(tn_paced *p, double waited, double took)
+{
+    p->seconds += took;
+    if (p->n++ == 0) { /* waits for the first window, and touches its memory for the first time */
+        p->pace.window = waited;
+        return;
+    }
+    p->computed += took - waited;
+    if (p->predicted > 0 || p->n <= PACED_STEPS || p->computed < PACED_S) {
+        return;
+    }
+    p->pace.step = p->computed / (double)(p->n - 1);
+    p->pace.reads = true;
+    p->pace.cpus = 1;
+    p->predicted = tn_forecast_of(&p->pace).seconds;
+}
+
+/* ---- for people ---- */
+
+void tn_pace_text(const tn_pace *p, tn_text *out)
+{
+    const tn_forecast f = tn_forecast_of(p);
+    const double batch = p->batch;
+    if (p->reads) {
+        tn_text_addf(out,
+                     "reading: %.0f rows/s alone; %.2f ms to hand out a batch, %.2f ms a batch to "
+                     "fill a window\n",
+                     batch / (p->hand_out + p->window / fmax(p->batches, 1)), p->hand_out * 1e3,
+                     p->window / fmax(p->batches, 1) * 1e3);
+    } else {
+        tn_text_adds(out, "reading: not measured, there is no file to read; rows were drawn\n");
+    }
+    tn_text_addf(out,
+                 "steps: %.2f ms on %u thread%s with the batch in memory; %.0f new rows a step, "
+                 "%.0f ns each\n",
+                 p->step * 1e3, p->threads, p->threads == 1 ? "" : "s", f.new_rows,
+                 p->new_row * 1e9);
+    tn_text_addf(
+        out, "expected step: %.2f ms, %.0f rows/s, bound by %s; %.2f ms once all rows are there\n",
+        f.seconds * 1e3, batch / f.seconds, f.bound, f.old * 1e3);
+}

@@ -1,0 +1,244 @@
+/* htmlreport.c - the page: facts, tables, and the figures between them. */
+#include "train/report/htmlreport.h"
+
+#include "base/file/output_file.h"
+#include "metrics/curves.h"
+#include "train/report/chart.h"
+#include "train/report/htmlfigures.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { DECILES = 10, SLICES_SHOWN = 50 };
+
+static const char style[] =
+    "body{font:15px/1.45 system-ui,sans-serif;color:#1c2430;background:#fff;max-width:60em;"
+    "margin:2em auto;padding:0 1em}"
+    "h1{font-size:1.5em;margin-bottom:.2em}h2{font-size:1.15em;margin-top:2em}"
+    "table{border-collapse:collapse;margin:.5em 0}"
+    "th,td{padding:.2em 1em .2em 0;text-align:left;vertical-align:top}"
+    "td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}"
+    "tr{border-bottom:1px solid #e3e7ec}th{font-weight:600}"
+    "td.help{color:#5a6675}code,pre{font:13px/1.4 ui-monospace,monospace}"
+    "pre{background:#f5f7f9;padding:1em;overflow-x:auto}"
+    ".figures{display:flex;flex-wrap:wrap;gap:1em}"
+    "svg{max-width:100%;height:auto}svg text{font:11px system-ui,sans-serif;fill:#5a6675}"
+    "svg .title{font-size:13px;font-weight:600;fill:#1c2430}"
+    "svg path{fill:none}.grid{stroke:#eceff3}.frame{fill:none;stroke:#c3cbd5}"
+    ".ideal{stroke:#9aa5b1;stroke-dasharray:4 3}.curve{stroke:#1f6fb2;stroke-width:2}"
+    ".thin{stroke:#1f6fb2;stroke-width:1}.dot{fill:#1f6fb2;fill-opacity:.8}"
+    ".others{fill:#b9d3ea}.clicks{fill:#1f6fb2}";
+
+static void fact(tn_text *out, const char *name, const char *value)
+{
+    if (value != NULL) {
+        tn_text_addf(out, "<tr><th>%s</th><td><code>", name);
+        tn_html_text(out, value);
+        tn_text_adds(out, "</code></td></tr>\n");
+    }
+}
+
+static void number_cell(tn_text *out, double value, const char *format)
+{
+    tn_text_adds(out, "<td class=\"n\">");
+    if (!isfinite(value)) {
+        tn_text_adds(out, "n/a");
+    } else if (*format == '0') {
+        tn_text_addf(out, "%.0f", value);
+    } else {
+        tn_text_addf(out, "%.6f", value);
+    }
+    tn_text_adds(out, "</td>");
+}
+
+static void put_facts(const tn_findings *f, tn_text *out)
+{
+    tn_text_adds(out, "<h1>");
+    tn_html_text(out, f->run->run.name);
+    tn_text_adds(out, " on ");
+    tn_html_text(out, f->data);
+    tn_text_adds(out, "</h1>\n<table>\n");
+    fact(out, "model", f->run->model.choice != NULL ? f->run->model.choice->name : NULL);
+    fact(out, "weights", f->source);
+    fact(out, "model id", f->model_id);
+    fact(out, "configuration", f->config_hash);
+    tn_text_addf(out, "<tr><th>trained</th><td>%llu steps, %llu records</td></tr>\n",
+                 (unsigned long long)f->step, (unsigned long long)f->samples);
+    tn_text_addf(out, "<tr><th>data</th><td>%llu records of %u files, %llu bad, %.1f s</td></tr>\n",
+                 (unsigned long long)f->result->counts.records, f->result->counts.sources,
+                 (unsigned long long)f->result->counts.bad, f->result->seconds);
+    tn_text_adds(out, "<tr><th>made by</th><td>TNet " TN_VERSION "</td></tr>\n</table>\n");
+}
+
+static bool is_shown(const tn_run *run, const char *name)
+{
+    static const char *const usual[] = {"auc",  "logloss", "ne",  "ctr",    "pctr",
+                                        "copc", "brier",   "ece", "pr_auc", "rmse"};
+    for (size_t i = 0; i < sizeof usual / sizeof usual[0]; i++) {
+        if (strcmp(usual[i], name) == 0) {
+            return true;
+        }
+    }
+    for (uint32_t i = 0; i < run->eval.metrics.n; i++) {
+        if (strcmp(run->eval.metrics.item[i], name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void interval_row(tn_text *out, const char *how, const tn_interval *i)
+{
+    if (!isnan(i->low)) {
+        tn_text_addf(out,
+                     "<tr><td>auc, .95</td><td class=\"n\">%.6f to %.6f</td>"
+                     "<td class=\"help\">interval by %s</td></tr>\n",
+                     i->low, i->high, how);
+    }
+}
+
+static void put_metrics(const tn_findings *f, tn_text *out)
+{
+    const tn_metrics *m = f->result->metrics;
+    tn_text_adds(out, "<h2>Metrics</h2>\n<table>\n<tr><th>metric</th><th class=\"n\">value</th>"
+                      "<th>meaning</th></tr>\n");
+    tn_text_addf(out,
+                 "<tr><td>rows</td><td class=\"n\">%llu</td><td class=\"help\">of weight above 0"
+                 "</td></tr>\n",
+                 (unsigned long long)tn_metrics_rows(m));
+    for (const tn_metric *const *metric = tn_all_metrics; *metric != NULL; metric++) {
+        if (!is_shown(f->run, (*metric)->name)) {
+            continue;
+        }
+        tn_text_addf(out, "<tr><td>%s</td>", (*metric)->name);
+        number_cell(out, tn_metrics_get(m, (*metric)->name), "");
+        tn_text_adds(out, "<td class=\"help\">");
+        tn_html_text(out, (*metric)->help);
+        tn_text_adds(out, "</td></tr>\n");
+    }
+    if (f->has_intervals) {
+        interval_row(out, "DeLong", &f->delong);
+        interval_row(out, "bootstrap", &f->bootstrap);
+    }
+    tn_text_adds(out, "</table>\n");
+}
+
+static void put_figures(const tn_metrics *m, tn_text *out)
+{
+    tn_text_adds(out, "<h2>Curves</h2>\n<div class=\"figures\">\n");
+    tn_figure_roc(m, out);
+    tn_figure_precision(m, out);
+    tn_figure_reliability(m, out);
+    tn_figure_scores(m, out);
+    tn_text_adds(out, "</div>\n");
+}
+
+static void put_deciles(const tn_metrics *m, tn_text *out)
+{
+    tn_reliability bin[DECILES];
+    uint32_t n = tn_reliability_of_mass(m, DECILES, bin);
+    tn_text_adds(out, "<h2>Calibration by deciles of the score</h2>\n<table>\n<tr>"
+                      "<th class=\"n\">from</th><th class=\"n\">to</th><th class=\"n\">weight</th>"
+                      "<th class=\"n\">ctr</th><th class=\"n\">pctr</th><th class=\"n\">copc</th>"
+                      "</tr>\n");
+    for (uint32_t i = 0; i < n; i++) {
+        tn_text_adds(out, "<tr>");
+        number_cell(out, bin[i].low, "");
+        number_cell(out, bin[i].high, "");
+        number_cell(out, bin[i].weight, "0");
+        number_cell(out, bin[i].ctr, "");
+        number_cell(out, bin[i].pctr, "");
+        number_cell(out, bin[i].copc, "");
+        tn_text_adds(out, "</tr>\n");
+    }
+    tn_text_adds(out, "</table>\n");
+}
+
+static void slice_rows(const tn_slice *slice, const char *const *label, uint32_t n, tn_text *out)
+{
+    static const char *const names[] = {"auc", "logloss", "ctr", "pctr", "copc"};
+    tn_text_adds(out, "<table>\n<tr><th>value</th><th class=\"n\">rows</th>");
+    for (size_t k = 0; k < sizeof names / sizeof names[0]; k++) {
+        tn_text_addf(out, "<th class=\"n\">%s</th>", names[k]);
+    }
+    tn_text_adds(out, "</tr>\n");
+    for (uint32_t i = 0; i < n; i++) {
+        tn_text_adds(out, "<tr><td><code>");
+        tn_html_text(out, label[i]);
+        tn_text_adds(out, "</code></td>");
+        number_cell(out, (double)tn_metrics_rows(slice[i].metrics), "0");
+        for (size_t k = 0; k < sizeof names / sizeof names[0]; k++) {
+            number_cell(out, tn_metrics_get(slice[i].metrics, names[k]), "");
+        }
+        tn_text_adds(out, "</tr>\n");
+    }
+    tn_text_adds(out, "</table>\n");
+}
+
+static tn_status put_slot(const tn_findings *f, uint32_t i, tn_text *out, tn_error *err)
+{
+    tn_slice slice[SLICES_SHOWN + 1];
+    const char *label[SLICES_SHOWN + 1];
+    size_t at[SLICES_SHOWN + 1];
+    tn_slice_cut cut = {0};
+    TN_TRY(tn_findings_slices(f, i, SLICES_SHOWN, slice, &cut, err));
+    tn_text labels = {0};
+    for (uint32_t k = 0; k < cut.n; k++) {
+        at[k] = labels.size;
+        tn_findings_value(f, i, &slice[k], &labels);
+        tn_text_addc(&labels, '\0');
+    }
+    for (uint32_t k = 0; k < cut.n; k++) {
+        label[k] = tn_text_str(&labels) + at[k];
+    }
+    tn_status status = tn_text_check(&labels, "values of a slot", err);
+    if (status == TN_OK) {
+        tn_text_adds(out, "<h2>By values of ");
+        tn_html_text(out, f->run->eval.slices.item[i]);
+        tn_text_adds(out, "</h2>\n");
+        tn_figure_copc(slice, label, cut.n, out);
+        slice_rows(slice, label, cut.n, out);
+        if (cut.hidden > 0) {
+            tn_text_addf(out, "<p>and %u more values</p>\n", cut.hidden);
+        }
+    }
+    tn_text_done(&labels);
+    return status;
+}
+
+tn_status tn_html_report(const tn_findings *f, const char *config, tn_text *out, tn_error *err)
+{
+    const tn_metrics *m = f->result->metrics;
+    tn_text_adds(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+                      "<meta name=\"viewport\" content=\"width=device-width\">\n<title>");
+    tn_html_text(out, f->run->run.name);
+    tn_text_addf(out, ": evaluation</title>\n<style>%s</style>\n</head>\n<body>\n", style);
+    put_facts(f, out);
+    if (!f->schema->label->none) {
+        put_metrics(f, out);
+        put_figures(m, out);
+        put_deciles(m, out);
+        for (uint32_t i = 0; i < f->result->n_slices; i++) {
+            TN_TRY(put_slot(f, i, out, err));
+        }
+    }
+    if (config != NULL) {
+        tn_text_adds(out, "<h2>Configuration</h2>\n<details><summary>resolved</summary>\n<pre>");
+        tn_html_text(out, config);
+        tn_text_adds(out, "</pre></details>\n");
+    }
+    tn_text_adds(out, "</body>\n</html>\n");
+    return tn_text_check(out, "the report", err);
+}
+
+tn_status tn_html_report_write(const tn_findings *f, const char *config, const char *path,
+                               tn_error *err)
+{
+    tn_text page = {0};
+    tn_status status = tn_html_report(f, config, &page, err);
+    if (status == TN_OK) {
+        status = tn_output_put(path, tn_text_str(&page), page.size, NULL, err);
+    }
+    tn_text_done(&page);
+    return status;
+}

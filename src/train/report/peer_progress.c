@@ -1,0 +1,206 @@
+/* peer_progress.c - see peer_progress.h. */
+#include "train/report/peer_progress.h"
+
+#include "base/core/alloc.h"
+#include "base/core/clock.h"
+#include "base/core/log.h"
+
+#include <pthread.h>
+
+static const uint64_t every_ns = 1000000000;
+
+static tn_metrics_opts kind_of(double sampling)
+{
+    return (tn_metrics_opts){.coarse = true, .sampling = sampling};
+}
+
+/* ---- a rank that reports ---- */
+
+tn_status tn_reporter_init(tn_reporter *r, tn_group *group, double sampling, tn_error *err)
+{
+    const tn_metrics_opts kind = kind_of(sampling);
+    *r = (tn_reporter){.group = group};
+    return tn_metrics_new(&r->metrics, &kind, err);
+}
+
+void tn_reporter_done(tn_reporter *r)
+{
+    tn_metrics_free(r->metrics);
+    tn_text_done(&r->packed);
+    *r = (tn_reporter){0};
+}
+
+tn_status tn_reporter_say(tn_reporter *r, uint64_t now_ns, tn_error *err)
+{
+    r->next_ns = now_ns + tn_timer_ns(every_ns);
+    if (tn_metrics_rows(r->metrics) == 0) {
+        return TN_OK;
+    }
+    tn_text_clear(&r->packed);
+    tn_metrics_pack(r->metrics, &r->packed);
+    TN_TRY(tn_text_check(&r->packed, "metrics", err));
+    r->note.number++;
+    r->note.metrics = (tn_note_bytes){r->packed.data, r->packed.size};
+    tn_group_report(r->group, &r->note);
+    return TN_OK;
+}
+
+tn_status tn_reporter_add(tn_reporter *r, const tn_reporter_step *step, uint64_t now_ns,
+                          tn_error *err)
+{
+    TN_TRY(tn_metrics_add(r->metrics, step->rows, err));
+    if (step->learned != NULL) {
+        r->note.samples += step->rows->n;
+        r->note.loss_sum += step->learned->loss * step->weight;
+        r->note.weight_sum += step->weight;
+    }
+    r->note.epoch = step->epoch;
+    r->note.records = step->records;
+    r->note.bad = step->bad;
+    return now_ns < r->next_ns ? TN_OK : tn_reporter_say(r, now_ns, err);
+}
+
+/* ---- rank 0 ---- */
+
+struct tn_reported {
+    pthread_mutex_t lock;     /* guards all below */
+    tn_peer_metrics *metrics; /* owned */
+    tn_report_note *note;     /* owned; the newest of each rank, without metrics */
+    tn_figures *figures;      /* owned; the newest of each rank */
+    uint32_t n_ranks;
+};
+
+tn_status tn_reported_new(tn_reported **out, uint32_t n_ranks, double sampling, tn_error *err)
+{
+    const tn_metrics_opts kind = kind_of(sampling);
+    *out = NULL;
+    tn_reported *r = tn_try_alloc(1, sizeof *r, "reports of peers", err);
+    if (r == NULL) {
+        return TN_E_MEMORY;
+    }
+    (void)pthread_mutex_init(&r->lock, NULL);
+    r->n_ranks = n_ranks;
+    r->note = tn_try_alloc(n_ranks, sizeof *r->note, "reports of peers", err);
+    r->figures = tn_try_alloc(n_ranks, sizeof *r->figures, "reports of peers", err);
+    tn_status status = r->note != NULL && r->figures != NULL ? TN_OK : TN_E_MEMORY;
+    if (status == TN_OK) {
+        status = tn_peer_metrics_new(&r->metrics, n_ranks, &kind, err);
+    }
+    if (status != TN_OK) {
+        tn_reported_free(r);
+        return status;
+    }
+    *out = r;
+    return TN_OK;
+}
+
+void tn_reported_free(tn_reported *r)
+{
+    if (r != NULL) {
+        tn_peer_metrics_free(r->metrics);
+        for (uint32_t k = 0; r->figures != NULL && k < r->n_ranks; k++) {
+            tn_met_done(&r->figures[k].met);
+        }
+        tn_free(r->figures);
+        tn_free(r->note);
+        (void)pthread_mutex_destroy(&r->lock);
+        tn_free(r);
+    }
+}
+
+void tn_reported_take(void *arg, uint32_t rank, const tn_report_note *note)
+{
+    tn_reported *r = arg;
+    tn_error err = {0};
+    TN_ASSERT(rank < r->n_ranks);
+    (void)pthread_mutex_lock(&r->lock);
+    if (note->number > r->note[rank].number) {
+        tn_status status = tn_peer_metrics_put(r->metrics, rank, note->number, note->metrics.at,
+                                               note->metrics.n, &err);
+        if (status == TN_OK) {
+            r->note[rank] = *note;
+            r->note[rank].metrics = (tn_note_bytes){0};
+        }
+    }
+    (void)pthread_mutex_unlock(&r->lock);
+    if (err.code != TN_OK) {
+        tn_log(TN_LOG_WARN, "%s", err.text);
+    }
+}
+
+void tn_reported_sums_of(tn_reported *r, tn_reported_sums *out)
+{
+    *out = (tn_reported_sums){0};
+    (void)pthread_mutex_lock(&r->lock);
+    for (uint32_t k = 0; k < r->n_ranks; k++) {
+        out->epoch = r->note[k].epoch > out->epoch ? r->note[k].epoch : out->epoch;
+    }
+    for (uint32_t k = 0; k < r->n_ranks; k++) {
+        const tn_report_note *note = &r->note[k];
+        const bool now = note->epoch == out->epoch;
+        out->rows += note->samples;
+        out->loss += note->loss_sum;
+        out->weight += note->weight_sum;
+        out->records += now ? note->records : 0;
+        out->bad += now ? note->bad : 0;
+    }
+    (void)pthread_mutex_unlock(&r->lock);
+}
+
+tn_status tn_reported_scores(tn_reported *r, tn_metrics *m, tn_error *err)
+{
+    (void)pthread_mutex_lock(&r->lock);
+    tn_status status = tn_peer_metrics_total(r->metrics, m, err);
+    (void)pthread_mutex_unlock(&r->lock);
+    return status;
+}
+
+/* ---- what was read, and tables ---- */
+
+void tn_reported_tell(tn_reported *r, uint32_t rank, tn_note_bytes figures)
+{
+    TN_ASSERT(rank < r->n_ranks);
+    tn_figures told = {0};
+    if (!tn_figures_unpack(&told, figures)) {
+        return; /* a rank that has none, as where nothing is trained */
+    }
+    (void)pthread_mutex_lock(&r->lock);
+    if (told.number > r->figures[rank].number) {
+        const tn_figures old = r->figures[rank];
+        r->figures[rank] = told;
+        told = old;
+    }
+    (void)pthread_mutex_unlock(&r->lock);
+    tn_met_done(&told.met);
+}
+
+void tn_reported_met(tn_reported *r, uint64_t epoch, tn_met *to)
+{
+    if (r == NULL) {
+        return;
+    }
+    (void)pthread_mutex_lock(&r->lock);
+    for (uint32_t k = 0; k < r->n_ranks; k++) {
+        if (r->figures[k].number > 0 && r->figures[k].epoch == epoch) {
+            tn_met_add(to, &r->figures[k].met);
+        }
+    }
+    (void)pthread_mutex_unlock(&r->lock);
+}
+
+tn_held tn_reported_held(tn_reported *r)
+{
+    tn_held sum = {0};
+    if (r == NULL) {
+        return sum;
+    }
+    (void)pthread_mutex_lock(&r->lock);
+    for (uint32_t k = 0; k < r->n_ranks; k++) {
+        const tn_held *held = &r->figures[k].held;
+        sum.created += held->created;
+        sum.rows += held->rows;
+        sum.bytes += held->bytes;
+    }
+    (void)pthread_mutex_unlock(&r->lock);
+    return sum;
+}

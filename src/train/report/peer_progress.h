@@ -1,0 +1,89 @@
+/* peer_progress.h - what the other ranks have learned so far, for the bar and the log of rank 0;
+ * and what they have read and hold, for its summary.
+ *
+ *     others   tn_reporter_step, every step    once a second a REPORT goes out
+ * (cluster/wire/control_structs.h) tn_reporter_say                 where rank 0 wants to know all,
+ * before it asks rank 0   tn_reported_take                on tn-net tn_reported_sums, _scores the
+ * trainer, when something is drawn or recorded tn_reported_tell                what comes with a
+ * DONE: as of the last meeting tn_reported_met, _held          the trainer, for the summary and
+ * `table` records
+ *
+ * A report holds sums since its rank began, so one that is lost, repeated or late changes nothing,
+ * and a rank that is silent is never added again. Scores are histograms of 2^12 bins, about 10 kB
+ * per report and 64 kB of memory per rank. At staleness 0 losses come with the weights of each step
+ * (cluster/sync/sync_worker.h), exact, and reports have none.
+ */
+#ifndef TN_TRAIN_PEER_PROGRESS_H
+#define TN_TRAIN_PEER_PROGRESS_H
+
+#include "cluster/group/group.h"
+#include "metrics/metrics_pack.h"
+#include "train/report/rank_counts.h"
+#include "train/step/step.h"
+
+/* ---- a rank that reports ---- */
+
+typedef struct tn_reporter {
+    tn_group *group;
+    tn_metrics *metrics; /* owned */
+    tn_text packed;
+    tn_report_note note;
+    uint64_t next_ns; /* when to report again */
+} tn_reporter;
+
+/* `sampling` as in tn_metrics_opts. `group` must outlive it. After a failure done is fine. */
+tn_status tn_reporter_init(tn_reporter *r, tn_group *group, double sampling,
+                           tn_error *err) TN_MUST_USE;
+void tn_reporter_done(tn_reporter *r);
+
+/* A step of this rank. */
+typedef struct tn_reporter_step {
+    const tn_scored *rows;     /* its scores, from before the update */
+    const tn_learned *learned; /* NULL: the loss is not this rank's to tell */
+    double weight;             /* that the loss is the mean over */
+    uint64_t epoch;            /* of it this rank has .. */
+    uint64_t records, bad;     /* .. read so many */
+} tn_reporter_step;
+
+/* Reports when a second has passed since the last one. */
+tn_status tn_reporter_add(tn_reporter *r, const tn_reporter_step *step, uint64_t now_ns,
+                          tn_error *err) TN_MUST_USE;
+
+/* Reports now. */
+tn_status tn_reporter_say(tn_reporter *r, uint64_t now_ns, tn_error *err) TN_MUST_USE;
+
+/* ---- rank 0 ---- */
+
+typedef struct tn_reported tn_reported;
+
+/* On failure *out is NULL. */
+tn_status tn_reported_new(tn_reported **out, uint32_t n_ranks, double sampling,
+                          tn_error *err) TN_MUST_USE;
+void tn_reported_free(tn_reported *r); /* when no report comes any more; NULL is fine */
+
+/* A report of a rank; `arg` is the tn_reported. One that is no report is told in the log, and does
+ * not count. Any thread. */
+void tn_reported_take(void *arg, uint32_t rank, const tn_report_note *note);
+
+/* Of all that was reported. */
+typedef struct tn_reported_sums {
+    uint64_t rows;         /* learned from, and .. */
+    double loss, weight;   /* .. sum of w l, and of w; all 0 at staleness 0 */
+    uint64_t epoch;        /* the newest that a rank has told of, and .. */
+    uint64_t records, bad; /* .. read of it */
+} tn_reported_sums;
+void tn_reported_sums_of(tn_reported *r, tn_reported_sums *out);
+
+/* Figures of a rank (tn_figures_pack), which count when they are newer than the last ones. Any
+ * thread. */
+void tn_reported_tell(tn_reported *r, uint32_t rank, tn_note_bytes figures);
+
+/* Adds what the others have told to be read of that epoch; what their tables hold. `r` NULL: there
+ * are no others. */
+void tn_reported_met(tn_reported *r, uint64_t epoch, tn_met *to);
+tn_held tn_reported_held(tn_reported *r);
+
+/* Replaces what `m` holds, which is coarse. */
+tn_status tn_reported_scores(tn_reported *r, tn_metrics *m, tn_error *err) TN_MUST_USE;
+
+#endif

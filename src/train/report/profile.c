@@ -1,0 +1,148 @@
+/* profile.c - see profile.h. */
+#include "train/report/profile.h"
+
+#include "base/core/alloc.h"
+#include "base/trace/tracefile.h"
+#include "base/trace/tracesum.h"
+#include "nn/passes/plan.h"
+#include "train/report/bottleneck.h"
+
+#define MEASURED_S 0.2
+
+struct tn_profile {
+    tn_trace *trace;
+    bool begun, ended;
+    bool trained; /* else it scored */
+    uint64_t rows, rows_before;
+    tn_effort effort;
+};
+
+tn_status tn_profile_open(tn_profile **out, tn_error *err)
+{
+    *out = NULL;
+    tn_profile *p = tn_try_alloc(1, sizeof *p, "a profile", err);
+    if (p == NULL) {
+        return TN_E_MEMORY;
+    }
+    tn_status status = tn_trace_open(&p->trace, TN_TRACE_SPANS, err);
+    if (status != TN_OK) {
+        tn_free(p);
+        return status;
+    }
+    *out = p;
+    return TN_OK;
+}
+
+void tn_profile_close(tn_profile *p)
+{
+    if (p != NULL) {
+        tn_trace_close(p->trace);
+        tn_free(p);
+    }
+}
+
+void tn_profile_begin(tn_profile *p, tn_worker *w)
+{
+    if (p == NULL) {
+        return;
+    }
+    TN_ASSERT(!p->begun);
+    p->begun = true;
+    p->rows_before = w->rows;
+    tn_trace_begin(p->trace);
+    tn_worker_trace(w, p->trace);
+}
+
+/* Bytes that a row moves: what the graph's own loops touch, and the rows of its keys: read from the
+ * table, written beside the batch and gathered; their gradients written, summed and read; the row
+ * and its state read and written again. */
+static double bytes_of_row(const tn_worker *w, const tn_cost *cost, bool training)
+{
+    enum { TIMES = 3, TIMES_TRAINING = 8, KEY_BYTES = TN_CACHE_LINE };
+    const tn_run *run = w->plan->run;
+    double rows = (double)(w->rows + w->scored);
+    double floats = (double)w->floats / rows;
+    double keys = (double)w->keys / rows;
+    return cost->bytes / (training ? run->train.batch : run->eval.batch) +
+           floats * sizeof(float) * (training ? TIMES_TRAINING : TIMES) +
+           keys * KEY_BYTES * (training ? 2 : 1);
+}
+
+void tn_profile_end(tn_profile *p, const tn_worker *w)
+{
+    if (p == NULL || w == NULL || !p->begun) {
+        return;
+    }
+    TN_ASSERT(!p->ended);
+    tn_trace_end(p->trace);
+    p->ended = true;
+    p->trained = w->rows > p->rows_before;
+    p->rows = p->trained ? w->rows - p->rows_before : w->scored;
+    p->effort.threads = tn_worker_threads(w->plan->run);
+    if (p->rows > 0) {
+        tn_cost cost = tn_graph_cost(p->trained ? w->train_graph : w->eval_graph);
+        const tn_run *run = w->plan->run;
+        uint32_t batch = p->trained ? run->train.batch : run->eval.batch;
+        p->effort.flops = (cost.product_flops + cost.other_flops) / batch;
+        p->effort.bytes = bytes_of_row(w, &cost, p->trained);
+    }
+}
+
+/* Seconds of steps: without evaluations, checkpoints and what is between steps. */
+static double step_seconds(const tn_profile *p)
+{
+    double seconds = 0;
+    for (uint32_t i = 0; i < TN_PHASES; i++) {
+        bool step = i != TN_PHASE_EVALUATE && i != TN_PHASE_CHECKPOINT;
+        seconds += step ? tn_trace_phase_s(p->trace, "main", (tn_phase)i) : 0;
+    }
+    return seconds;
+}
+
+static void add_totals(const tn_profile *p, const tn_effort *w, tn_text *out)
+{
+    double run = tn_trace_seconds(p->trace);
+    tn_text_addf(out, "\n%llu rows in %.2f s: %.0f rows/s", (unsigned long long)p->rows, run,
+                 (double)p->rows / run);
+    tn_text_addf(out, "; %.2f s of them in steps: %.0f rows/s\n", w->seconds, w->rows_per_s);
+    tn_text_addf(out,
+                 "%.1f kFLOP a row: %.1f GFLOP/s, %.1f %% of the multiply-add peak, %.1f GFLOP/s "
+                 "on %u thread%s (%s)\n",
+                 w->flops * 1e-3, w->rows_per_s * w->flops * 1e-9,
+                 100 * w->rows_per_s * w->flops * 1e-9 / w->peak.gflops, w->peak.gflops, w->threads,
+                 w->threads == 1 ? "" : "s", tn_peak_kind());
+    double limit = tn_effort_limit(w);
+    tn_text_addf(out,
+                 "about %.1f kB a row: %.2f GB/s of %.1f; the roofline is %.0f rows/s by %s: "
+                 "%.1f %% of it\n",
+                 w->bytes * 1e-3, w->rows_per_s * w->bytes * 1e-9, w->peak.bytes * 1e-9, limit,
+                 w->flops / (w->peak.gflops * 1e9) >= w->bytes / w->peak.bytes ? "FLOPs" : "memory",
+                 100 * w->rows_per_s / limit);
+}
+
+bool tn_profile_ended(const tn_profile *p)
+{
+    return p->ended;
+}
+
+tn_status tn_profile_text(const tn_profile *p, tn_text *out, tn_error *err)
+{
+    TN_ASSERT(p->ended);
+    tn_effort effort = p->effort;
+    TN_TRY(tn_peaks_measure(effort.threads, MEASURED_S, &effort.peak, err));
+    tn_trace_table(p->trace, out);
+    TN_TRY(tn_trace_nodes(p->trace, out, err));
+    effort.seconds = step_seconds(p);
+    if (p->rows > 0 && effort.seconds > 0) {
+        effort.rows_per_s = (double)p->rows / effort.seconds;
+        add_totals(p, &effort, out);
+        tn_bound_text(p->trace, &effort, out);
+    }
+    return tn_text_check(out, "a profile", err);
+}
+
+tn_status tn_profile_write(const tn_profile *p, const char *path, tn_error *err)
+{
+    TN_ASSERT(p->ended);
+    return tn_trace_write(p->trace, path, err);
+}

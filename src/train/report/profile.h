@@ -1,0 +1,40 @@
+/* profile.h - the picture of a run: what each thread did, what bounds it, how far from the limit.
+ *
+ *     tn_profile *p = NULL;
+ *     TN_TRY(tn_profile_open(&p, err));
+ *     tn_profile_begin(p, worker);                 from here on the worker's threads are recorded
+ *     ... steps; readers get p's trace from worker->trace ...
+ *     tn_profile_end(p, worker);                   their figures; before the worker is freed
+ *     tn_worker_free(worker);                      .. with whom the last threads leave
+ *     TN_TRY(tn_profile_text(p, &text, err));      the table; measures this machine for .2 s
+ *     TN_TRY(tn_profile_write(p, "trace.json", err));
+ *     tn_profile_close(p);
+ *
+ * All take NULL for a profile that nobody wants, but the last three lines. Belongs to the thread
+ * that the worker belongs to.
+ */
+#ifndef TN_TRAIN_PROFILE_H
+#define TN_TRAIN_PROFILE_H
+
+#include "train/step/worker.h"
+
+typedef struct tn_profile tn_profile;
+
+tn_status tn_profile_open(tn_profile **out, tn_error *err) TN_MUST_USE;
+void tn_profile_close(tn_profile *p);
+
+/* The run begins now. Once; the profile must outlive the worker. */
+void tn_profile_begin(tn_profile *p, tn_worker *w);
+/* The run is over. `w` may be NULL: it never began. */
+void tn_profile_end(tn_profile *p, const tn_worker *w);
+
+/* Whether there is anything to tell: the run began, and is over. */
+bool tn_profile_ended(const tn_profile *p);
+
+/* The table of threads and phases, the totals, and one sentence about what bounds the run. */
+tn_status tn_profile_text(const tn_profile *p, tn_text *out, tn_error *err) TN_MUST_USE;
+
+/* The spans that the rings still hold, for about:tracing and Perfetto (base/trace/tracefile.h). */
+tn_status tn_profile_write(const tn_profile *p, const char *path, tn_error *err) TN_MUST_USE;
+
+#endif

@@ -1,0 +1,78 @@
+/* report.h - everything a run tells: the bar, log lines, metrics.jsonl, summary.json. */
+#ifndef TN_TRAIN_REPORT_H
+#define TN_TRAIN_REPORT_H
+
+#include "train/checkpoint/checkpoint.h"
+#include "train/report/peer_progress.h"
+#include "train/step/memory_cap.h"
+#include "train/step/step.h"
+
+typedef struct tn_report tn_report;
+
+typedef struct tn_report_opts {
+    const tn_blueprint *plan;
+    const tn_run_text *text;
+    const tn_watch *watch;
+    const tn_worker *worker;
+    const char *dir;
+    tn_reported *reported; /* of other ranks; NULL: there are none */
+    uint64_t run_id;
+    const tn_saved *resumed; /* NULL: a fresh start */
+    const tn_memory_cap *memory;
+} tn_report_opts;
+
+tn_status tn_report_open(tn_report **out, const tn_report_opts *opts, tn_error *err) TN_MUST_USE;
+void tn_report_close(tn_report *r); /* NULL is fine */
+
+/* One step: what it learned, and its scores from before the update. Draws and records when it is
+ * time. */
+typedef struct tn_report_step {
+    const tn_learned *learned;
+    const tn_scored *rows;
+    uint64_t joint; /* rows that were learned from: of all peers at staleness 0, else of this one */
+    double weight;  /* of these; the loss is the mean over it */
+    const tn_run_state *state;
+    double lr;
+    double wait_read_s;              /* spent waiting for data, */
+    double wait_pull_s, wait_push_s; /* for rows and for weights of other peers */
+    uint64_t bytes_in, bytes_out;    /* of this peer's messages, since the start */
+    double compute_s;
+    double took_s; /* alone: the whole step, waiting and metrics included; among peers 0 */
+    uint32_t keys;
+    double epoch_done; /* share of this epoch, 0 .. 1; NAN: not known */
+    double done;       /* share of the run, 0 .. 1; NAN: not known */
+    tn_reader *reader; /* for counts */
+} tn_report_step;
+tn_status tn_report_step_done(tn_report *r, const tn_report_step *step, tn_error *err) TN_MUST_USE;
+
+typedef struct tn_report_eval {
+    const char *data; /* valid, test */
+    const tn_evaluation *result;
+    const tn_run_state *state;
+    bool best;
+} tn_report_eval;
+tn_status tn_report_eval_done(tn_report *r, const tn_report_eval *eval, tn_error *err) TN_MUST_USE;
+/* `state` is that of now, perhaps some steps later. */
+tn_status tn_report_saved(tn_report *r, const tn_saved *saved, const tn_run_state *state,
+                          tn_error *err) TN_MUST_USE;
+
+/* A line for people and an `event` record. */
+tn_status tn_report_event(tn_report *r, const tn_run_state *state, const char *level,
+                          const char *text, tn_error *err) TN_MUST_USE;
+
+/* The window that is open is recorded, the summary written. */
+typedef struct tn_report_end {
+    const char *status; /* ok stopped failed */
+    tn_status result;
+    const char *message; /* NULL: none */
+    const tn_run_state *state;
+    const tn_outcome *trained;
+    const tn_met *met;       /* by this process, of .. */
+    uint32_t epoch;          /* .. the last epoch */
+    const tn_metrics *train; /* progressive, of the last epoch; NULL: none */
+    const tn_saved *saved;   /* NULL: none */
+    uint64_t reassigned;     /* parts of the data that another rank went on with */
+} tn_report_end;
+tn_status tn_report_finish(tn_report *r, const tn_report_end *end, tn_error *err) TN_MUST_USE;
+
+#endif

@@ -1,0 +1,49 @@
+/* text_tables.h - tables for people: the model before a run, the metrics after it.
+ *
+ *     metric      valid      test
+ *     rows      5000000   5000000
+ *     auc      0.807112  0.806801
+ *     gauc          n/a       n/a
+ *
+ * Text only: who has the terminal prints it. What is not defined is n/a.
+ */
+#ifndef TN_TRAIN_TEXT_TABLES_H
+#define TN_TRAIN_TEXT_TABLES_H
+
+#include "base/core/text.h"
+#include "metrics/metrics.h"
+
+/* A table: `cell` row by row, the first row are names. Columns of numbers stand right,
+ * others left; NULL is empty. Lines end in a newline and carry no blanks at their end. */
+void tn_grid_text(const char *const *cell, uint32_t rows, uint32_t cols, tn_text *out);
+
+enum { TN_RESULTS_MAX = 8 };
+
+typedef struct tn_result {
+    const char *data; /* heading: valid, test */
+    const tn_metrics *metrics;
+} tn_result;
+
+/* One column per result, one row per metric; names must exist. auc from a histogram is followed by
+ * its error bound, gauc by the share it skipped, bucket_error by what it judged. */
+void tn_results_text(const tn_result *results, uint32_t n, const char *const *metric,
+                     uint32_t n_metrics, tn_text *out);
+
+typedef struct tn_slot_line {
+    const char *slot, *share, *pool;
+    uint32_t dim;
+    const char *used_by; /* inputs of the model; "" for none */
+} tn_slot_line;
+
+typedef struct tn_model_facts {
+    const char *model;
+    const tn_slot_line *slot;
+    uint32_t n_slots;
+    uint64_t dense_params, sparse_rows;
+    uint32_t row_bytes; /* with states and counters */
+} tn_model_facts;
+
+/* A line about the whole model and a row per slot. */
+void tn_model_text(const tn_model_facts *m, tn_text *out);
+
+#endif

@@ -1,0 +1,52 @@
+/* window_totals.h - what the steps since the last `train` record of metrics.jsonl add up to.
+ *
+ *     tn_window_sums_add       every step of this rank
+ *     tn_window_sums_hear      before a look at it: what the other ranks have reported
+ *
+ * Belongs to the report; one thread.
+ */
+#ifndef TN_TRAIN_WINDOW_TOTALS_H
+#define TN_TRAIN_WINDOW_TOTALS_H
+
+#include "train/report/metrics_jsonl.h"
+#include "train/report/report.h"
+
+typedef struct tn_window_sums {
+    double begin; /* monotonic seconds */
+    uint64_t steps, keys;
+    uint64_t rows;                  /* learned from in steps of this rank, or of all together */
+    uint64_t bytes_in, bytes_out;   /* since the start, when the last step was done .. */
+    uint64_t in_before, out_before; /* .. and when the window began */
+    double loss, weight;            /* sum of w l, and of w */
+    double grad_norm, wait_read_s, wait_pull_s, wait_push_s, compute_s;
+    double lr;           /* of the last step */
+    uint64_t staleness;  /* at most */
+    tn_metrics *metrics; /* owned; 2^12 bins are enough for a line */
+
+    tn_reported *reported;    /* NULL: there are no other ranks, and then .. */
+    tn_metrics *whole;        /* owned; .. this is not there: the window's with theirs */
+    tn_metrics *before, *now; /* owned; theirs when the window began, and when last heard */
+    tn_reported_sums others;  /* likewise */
+    tn_reported_sums others_before;
+} tn_window_sums;
+
+/* `reported` (NULL: there are no other ranks) must outlive it. After a failure done is fine. */
+tn_status tn_window_sums_init(tn_window_sums *w, double sampling, tn_reported *reported, double now,
+                              tn_error *err) TN_MUST_USE;
+void tn_window_sums_done(tn_window_sums *w);
+void tn_window_sums_clear(tn_window_sums *w, double now);
+
+tn_status tn_window_sums_add(tn_window_sums *w, const tn_report_step *step,
+                             tn_error *err) TN_MUST_USE;
+
+/* What other ranks have reported by now counts from now on. */
+tn_status tn_window_sums_hear(tn_window_sums *w, tn_error *err) TN_MUST_USE;
+
+/* Of all ranks, as last heard: NAN when nothing was learned. The metrics are lent. */
+double tn_window_sums_loss(const tn_window_sums *w);
+const tn_metrics *tn_window_sums_metrics(const tn_window_sums *w);
+
+/* Means per step and row of a window that is not empty. `window` is lent. */
+tn_journal_train_record tn_window_sums_record(const tn_window_sums *w, double now);
+
+#endif

@@ -1,0 +1,189 @@
+/* dryrun.c - see dryrun.h. */
+#include "train/run/dryrun.h"
+
+#include "cluster/launch/membership.h"
+#include "io/read/reader.h"
+#include "nn/passes/plan.h"
+#include "ps/snapshot/snapshot.h"
+#include "train/checkpoint/import.h"
+#include "train/report/forecast.h"
+#include "train/report/text_tables.h"
+#include "train/step/memory_cap.h"
+#include "train/step/step.h"
+
+#include <string.h>
+
+static const char *const pool_words[] = {"sum", "mean", "sqrtn", "max", "concat"};
+
+static bool takes(const tn_blueprint *plan, const tn_model_input *in, uint32_t slot)
+{
+    for (uint32_t k = 0; !in->numeric && k < in->n; k++) {
+        if (plan->features->slot[in->item[k]].slot == slot) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* "wide, deep": the inputs that a slot is in, as many as a table has room for. */
+static const char *inputs_of(const tn_blueprint *plan, uint32_t slot, tn_arena *arena)
+{
+    enum { USED_MAX = 24 };
+    tn_text names = {0};
+    for (uint32_t i = 0; i < plan->inputs->n && names.size <= USED_MAX; i++) {
+        const tn_model_input *in = &plan->inputs->input[i];
+        if (takes(plan, in, slot)) {
+            const char *comma = names.size > 0 ? ", " : "";
+            bool fits = names.size + strlen(comma) + strlen(in->name) <= USED_MAX;
+            tn_text_addf(&names, "%s%s", comma, fits ? in->name : "..");
+            if (!fits) {
+                break;
+            }
+        }
+    }
+    const char *text = tn_tree_text(arena, tn_text_str(&names), names.size);
+    tn_text_done(&names);
+    return text;
+}
+
+/* Bytes of a row of the first record, with states, as a snapshot holds it. */
+static uint32_t row_bytes(const tn_blueprint *plan)
+{
+    uint32_t words = 0;
+    const tn_record *record = tn_record_of(plan->layout, 0);
+    for (uint32_t s = 0; s < record->n_segments; s++) {
+        const tn_rule *rule = &plan->rules->rule[s];
+        tn_state state[TN_STATES_MAX];
+        uint32_t n = rule->optim->states(rule->opts, state);
+        words += record->segment[s].dim;
+        for (uint32_t k = 0; k < n; k++) {
+            words += state[k].per_row ? 1 : record->segment[s].dim;
+        }
+    }
+    return TN_SNAPSHOT_ROW_BYTES + words * 4;
+}
+
+/* The table that a run begins with. */
+static void model_table(const tn_blueprint *plan, uint64_t dense_params, uint64_t rows,
+                        tn_text *out)
+{
+    const tn_features *f = plan->features;
+    tn_arena *arena = tn_arena_new(1 << 14);
+    tn_slot_line *line = TN_NEW_ARRAY(arena, tn_slot_line, f->n_slots);
+    for (uint32_t i = 0; i < f->n_slots; i++) {
+        const tn_model_slot *s = &f->slot[i];
+        line[i] = (tn_slot_line){
+            .slot = s->name,
+            .share = f->group[s->group].name,
+            .pool = pool_words[s->pool],
+            .dim = s->dim,
+            .used_by = inputs_of(plan, s->slot, arena),
+        };
+    }
+    tn_model_facts facts = {
+        .model = plan->run->model.choice->name,
+        .slot = line,
+        .n_slots = f->n_slots,
+        .dense_params = dense_params,
+        .sparse_rows = rows,
+        .row_bytes = row_bytes(plan),
+    };
+    tn_model_text(&facts, out);
+    tn_arena_free(arena);
+}
+
+/* What the rows may take, in each of the processes. */
+static void tell_memory(tn_worker *w, const tn_binder *b, tn_text *out)
+{
+    tn_memory_cap memory;
+    tn_peers_opts peers;
+    tn_peers_bind(b, w->plan->run->cluster.peers, &peers);
+    const bool here = w->plan->run->cluster.roster == NULL && peers.n > 1 && peers.address.n == 0;
+    tn_memory_cap_init(&memory, w, here ? peers.n : 0);
+    tn_text_adds(out, "rows   ");
+    tn_memory_cap_text(&memory, out);
+    tn_text_addc(out, '\n');
+}
+
+/* Reads and scores the first batch of one data set. */
+static tn_status try_data(tn_worker *w, const char *name, const tn_strs *paths, tn_text *out,
+                          tn_error *err)
+{
+    if (paths->n == 0) {
+        return TN_OK;
+    }
+    const bool trained = paths == &w->plan->run->data.train;
+    tn_reader_opts opts = {.paths = *paths,
+                           .batch_rows =
+                               trained ? w->plan->run->train.batch : w->plan->run->eval.batch,
+                           .seed = w->plan->run->run.seed,
+                           .prefetch = 1};
+    tn_reader *reader = NULL;
+    tn_step *step = NULL;
+    tn_batch *batch = NULL;
+    const float *logit = NULL;
+    TN_TRY(tn_reader_open(&reader, w->plan->schema, &opts, err));
+    tn_status status = tn_step_new(&step, w->plan, false, err);
+    if (status == TN_OK) {
+        status = tn_reader_next(reader, &batch, err);
+    }
+    if (status == TN_OK) {
+        status = tn_step_prepare(step, batch, err);
+    }
+    if (status == TN_OK) {
+        status = tn_step_score(w, step, &logit, err);
+    }
+    if (status == TN_OK) {
+        tn_text_addf(out, "%-6s %u source%s, first batch of %u rows with %u different keys\n", name,
+                     tn_reader_n_sources(reader), tn_reader_n_sources(reader) == 1 ? "" : "s",
+                     batch->rows, step->local->keys.n);
+    } else if (status == TN_END) {
+        status = tn_fail(err, TN_E_DATA, "data.%s holds no records", name);
+    }
+    tn_step_free(step);
+    tn_reader_close(reader);
+    return status;
+}
+
+tn_status tn_dry_run(const tn_blueprint *plan, const tn_binder *b, tn_text *out, tn_error *err)
+{
+    tn_worker *w = NULL;
+    TN_TRY(tn_worker_new(&w, plan, &(tn_worker_opts){.training = true}, b, err));
+    model_table(plan, tn_params_trained(w->params), 0, out);
+    tell_memory(w, b, out);
+    const tn_tree *from = plan->run->checkpoint.from;
+    tn_status status = tn_tree_is_null(from) ? TN_OK : tn_restore_from(from, w, err);
+    if (status == TN_OK) {
+        status = try_data(w, "train", &plan->run->data.train, out, err);
+    }
+    if (status == TN_OK) {
+        status = try_data(w, "valid", &plan->run->data.valid, out, err);
+    }
+    if (status == TN_OK) {
+        status = try_data(w, "test", &plan->run->data.test, out, err);
+    }
+    tn_worker_free(w);
+    return status;
+}
+
+tn_status tn_describe_graph(const tn_blueprint *plan, const tn_binder *b, bool dot, tn_text *out,
+                            tn_error *err)
+{
+    tn_worker *w = NULL;
+    TN_TRY(tn_worker_new(&w, plan, &(tn_worker_opts){.training = true}, b, err));
+    double products = 0;
+    tn_pace pace;
+    tn_status status = TN_OK;
+    if (dot) {
+        tn_graph_dot(w->train_graph, out);
+    } else if ((status = tn_measure_products(w->train_graph, &products, err)) == TN_OK) {
+        tn_graph_print(w->train_graph, products, out);
+        tell_memory(w, b, out);
+        status = tn_pace_measure(w, &pace, err);
+        if (status == TN_OK) {
+            tn_pace_text(&pace, out);
+        }
+    }
+    tn_worker_free(w);
+    return status == TN_OK ? tn_text_check(out, "the plan", err) : status;
+}

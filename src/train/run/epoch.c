@@ -1,0 +1,509 @@
+/* epoch.c - one pass over the training data: steps, and what is due between them. */
+#include "train/run/trainer_state.h"
+
+#include "base/core/clock.h"
+#include "io/read/bad_record_limit.h"
+#include "train/config/run_length.h"
+#include "train/run/epoch_reader.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+double tn_trainer_factor(const tn_trainer *t)
+{
+    return tn_learning_rate_factor(t->run, t->worker->steps, t->end) * t->patience.state.lr_scale;
+}
+
+/* Records of this epoch that all ranks have read, as far as they have told. */
+static uint64_t records_of_all(const tn_trainer *t)
+{
+    tn_reported_sums others = {0};
+    if (t->lead != NULL) {
+        tn_reported_sums_of(tn_lead_reported(t->lead), &others);
+    }
+    return t->state.progress.records +
+           (others.epoch == t->state.progress.epoch ? others.records : 0);
+}
+
+/* Share of this epoch that is learned, not what is read: with a large shuffle window all is read
+ * before the first step. Until an epoch has told how many records there are, by what the bytes that
+ * were read held.
+ */
+static double share_of_epoch(const tn_trainer *t, tn_reader *reader)
+{
+    double all = (double)t->epoch_records;
+    if (t->epoch_records == 0) {
+        tn_read_counts read;
+        tn_reader_counts(reader, &read);
+        const double bytes = (double)tn_reader_done_bytes(reader);
+        const double total = (double)tn_reader_total_bytes(reader);
+        all = bytes > 0 ? (double)read.records * total / bytes : 0;
+    }
+    return all > 0 ? fmin(1, (double)records_of_all(t) / all) : (double)NAN;
+}
+
+/* Share of the run: of what ends it first. */
+static double share_done(const tn_trainer *t, double epoch_done)
+{
+    const tn_train_opts *o = &t->run->train;
+    double share = (t->state.progress.epoch + epoch_done) / o->epochs;
+    if (o->max_steps != TN_UNSET_U64) {
+        share = fmax(share, (double)t->worker->steps / (double)o->max_steps);
+    }
+    if (!isnan(o->max_time)) {
+        share = fmax(share, (tn_clock_s() - t->begin) / o->max_time);
+    }
+    return share;
+}
+
+/* Each rank makes steps of its own. */
+static bool is_apart(const tn_trainer *t)
+{
+    return t->lead != NULL && t->run->cluster.staleness > 0;
+}
+
+tn_status tn_trainer_note_step(tn_trainer *t, const tn_step_told *told, tn_error *err)
+{
+    static const tn_scored none = {0};
+    tn_scored rows = none;
+    tn_lane *lane = t->worker->lane;
+    const double begin = tn_clock_s();
+    if (told->step != NULL) {
+        const tn_batch *batch = told->step->batch;
+        rows = (tn_scored){.n = batch->rows,
+                           .logit = t->worker->train_logit->val,
+                           .label = batch->label,
+                           .weight = batch->weight};
+        tn_span_begin(lane, TN_PHASE_METRICS);
+        tn_status added = tn_metrics_add(t->epoch_metrics, &rows, err);
+        tn_span_end(lane);
+        TN_TRY(added);
+        t->state.progress = batch->progress;
+        t->state.progress.records += t->returned;
+        if (t->dealer != NULL) {
+            tn_partdealer_note(t->dealer, &batch->progress, tn_clock_ns());
+        }
+    }
+    t->state.samples = t->lead != NULL ? t->state.samples + told->joint
+                                       : t->samples_before + t->state.progress.records;
+    t->state.steps = t->worker->steps;
+    t->unsaved = true;
+    const tn_rule_opts *dense = t->run->train.optimizer.opts;
+    double epoch_done = share_of_epoch(t, told->reader);
+    tn_report_step step = {
+        .learned = told->learned,
+        .rows = &rows,
+        .joint = is_apart(t) ? rows.n : told->joint,
+        .weight = told->weight,
+        .state = &t->state,
+        .lr = dense->lr * told->factor,
+        .wait_read_s = told->waited_s,
+        .wait_pull_s = told->waits.rows_s,
+        .wait_push_s = told->waits.weights_s,
+        .bytes_in = told->bytes_in,
+        .bytes_out = told->bytes_out,
+        .compute_s = told->compute_s,
+        .took_s = t->lead == NULL ? told->waited_s + told->compute_s + tn_clock_s() - begin : 0,
+        .keys = told->step != NULL ? told->step->local->keys.n : 0,
+        .epoch_done = epoch_done,
+        .done = share_done(t, epoch_done),
+        .reader = told->reader,
+    };
+    tn_span_begin(lane, TN_PHASE_REPORT);
+    tn_status status = tn_report_step_done(t->report, &step, err);
+    tn_span_end(lane);
+    return status;
+}
+
+static tn_status learn(tn_trainer *t, tn_step *step, tn_reader *reader, double waited,
+                       tn_error *err)
+{
+    double begin = tn_clock_s();
+    tn_learned learned;
+    tn_step_told told = {.step = step,
+                         .learned = &learned,
+                         .reader = reader,
+                         .joint = step->batch->rows,
+                         .weight = step->weight_sum,
+                         .factor = tn_trainer_factor(t),
+                         .waited_s = waited};
+    TN_TRY(tn_step_learn(t->worker, step, told.factor, &learned, err));
+    told.compute_s = tn_clock_s() - begin;
+    return tn_trainer_note_step(t, &told, err);
+}
+
+/* Whether a multiple of every->steps lies behind what was looked at before. */
+static bool has_come(const tn_trainer *t, const tn_every *every, uint64_t steps)
+{
+    return every->steps > 0 && steps / every->steps > t->looked / every->steps;
+}
+
+static bool is_due(const tn_trainer *t, const tn_every *every, double now, double *next)
+{
+    if (every->seconds > 0 && now >= *next) {
+        *next = now + every->seconds;
+        return true;
+    }
+    return has_come(t, every, t->worker->steps);
+}
+
+static bool comes(const tn_trainer *t, const tn_every *every, uint64_t steps, double next)
+{
+    return (every->seconds > 0 && tn_clock_s() >= next) || has_come(t, every, steps);
+}
+
+bool tn_trainer_is_due(tn_trainer *t, uint64_t steps)
+{
+    const double now = tn_clock_s();
+    const tn_train_opts *o = &t->run->train;
+    return comes(t, &t->eval_every, steps, t->next_eval) ||
+           comes(t, &t->ckpt_every, steps, t->next_ckpt) ||
+           comes(t, &t->delta_every, steps, t->next_delta) || steps >= o->max_steps ||
+           now - t->begin >= o->max_time || tn_trainer_is_asked(t) || tn_trainer_is_full(t) ||
+           (t->watch->save != NULL && atomic_load(t->watch->save));
+}
+
+static tn_status stop_if_full(tn_trainer *t, tn_error *err)
+{
+    if (tn_memory_cap_look(&t->memory) == TN_ROOM_AFTER_SAVE) {
+        TN_TRY(tn_trainer_end_save(t, err));
+        (void)tn_memory_cap_look(&t->memory);
+    }
+    const bool full = t->peer_is_full || tn_room_is_over(t->memory.room);
+    return full ? tn_trainer_stop_full(t, err) : TN_OK;
+}
+
+static tn_status do_what_is_due(tn_trainer *t, tn_error *err)
+{
+    double now = tn_clock_s();
+    uint64_t steps = t->worker->steps;
+    const tn_train_opts *o = &t->run->train;
+    TN_TRY(tn_trainer_note_save(t, err));
+    if (is_due(t, &t->eval_every, now, &t->next_eval)) {
+        tn_status status = tn_trainer_validate(t, err);
+        if (status == TN_E_STOPPED) {
+            return tn_trainer_stop_owing(t, err);
+        }
+        TN_TRY(status);
+    }
+    t->stop = t->stop || steps >= o->max_steps || now - t->begin >= o->max_time;
+    if (t->stop) {
+        return TN_OK; /* the run's end saves, perhaps another model than this one */
+    }
+    bool delta = is_due(t, &t->delta_every, now, &t->next_delta);
+    bool save_now = t->watch->save != NULL && atomic_exchange(t->watch->save, false);
+    if (save_now || is_due(t, &t->ckpt_every, now, &t->next_ckpt)) {
+        TN_TRY(tn_trainer_save(t, false, err));
+    } else if (delta) {
+        TN_TRY(tn_trainer_save(t, true, err));
+    }
+    if (tn_trainer_is_asked(t)) {
+        return tn_trainer_stop(t, err);
+    }
+    return stop_if_full(t, err);
+}
+
+/* Evaluations, checkpoints and signals between two steps. */
+tn_status tn_trainer_between(tn_trainer *t, tn_error *err)
+{
+    tn_status status = do_what_is_due(t, err);
+    t->looked = t->worker->steps;
+    return status;
+}
+
+/* Of this rank, or of all ranks. TN_END: when alone, there are none. */
+static tn_status first_rows(tn_trainer *t, tn_reader *reader, tn_prior *out, tn_error *err)
+{
+    if (t->lead == NULL) {
+        return tn_reader_prior(reader, out, err);
+    }
+    const uint32_t epoch = t->state.progress.epoch;
+    TN_TRY(tn_lead_prior(t->lead, epoch, err));
+    tn_status status = tn_deals_on_request(t->worker) ? tn_first_rows(t->worker, epoch, out, err)
+                                                      : tn_reader_prior(reader, out, err);
+    return status == TN_OK || status == TN_END ? tn_lead_add_priors(t->lead, epoch, out, err)
+                                               : status;
+}
+
+/* The label rate as first value of the output bias, unless the weights came from somewhere. */
+static tn_status set_prior(tn_trainer *t, tn_reader *reader, tn_error *err)
+{
+    const tn_model_common *model = t->run->model.shared;
+    bool fresh = t->worker->steps == 0 && t->state.samples == 0 && !t->state.begun;
+    if (!fresh || strcmp(model->bias_init, "prior") != 0 || t->worker->output_bias == NULL) {
+        return TN_OK;
+    }
+    tn_prior prior = {0};
+    tn_span_begin(t->worker->lane, TN_PHASE_WAIT_DATA);
+    tn_status status = first_rows(t, reader, &prior, err);
+    tn_span_end(t->worker->lane);
+    TN_TRY(status);
+    if (prior.weight > 0) { /* else no rank has rows, as it will find */
+        tn_worker_set_prior(t->worker, prior.clicks / prior.weight);
+    }
+    return TN_OK;
+}
+
+/* What the reader said when it ended; a signal may have cut it short. */
+static tn_status reader_ended(tn_trainer *t, tn_status status, tn_error *err)
+{
+    bool cut = (status == TN_END || status == TN_E_STOPPED) && tn_trainer_is_asked(t);
+    return cut ? tn_trainer_stop(t, err) : status;
+}
+
+static tn_status all_steps(tn_trainer *t, tn_feeder **own, tn_error *err)
+{
+    tn_feeder *feeder = *own;
+    tn_reader *reader = tn_feeder_reader(feeder);
+    tn_status status = set_prior(t, reader, err);
+    if (status != TN_OK) {
+        return reader_ended(t, status, err);
+    }
+    if (t->lead != NULL) {
+        return reader_ended(t, tn_trainer_steps_together(t, own, err), err);
+    }
+    while (!t->stop) {
+        double begin = tn_clock_s();
+        tn_step *step = NULL;
+        tn_lane_step(t->worker->lane, t->worker->steps);
+        tn_span_begin(t->worker->lane, TN_PHASE_WAIT_DATA);
+        status = tn_feeder_next(feeder, &step, err);
+        tn_span_end(t->worker->lane);
+        if (status != TN_OK) {
+            return reader_ended(t, status, err); /* TN_END: the epoch is over */
+        }
+        status = learn(t, step, reader, tn_clock_s() - begin, err);
+        tn_feeder_recycle(feeder, step);
+        TN_TRY(status);
+        TN_TRY(tn_trainer_between(t, err));
+    }
+    return TN_OK;
+}
+
+static void next_epoch(tn_trainer *t)
+{
+    t->epoch_records = t->state.samples - t->samples_before;
+    t->samples_before = t->state.samples;
+    t->state.part = NULL;
+    t->state.n_parts = 0;
+    t->state.epoch_step = t->worker->steps;
+    t->state.progress = (tn_progress){.epoch = t->state.progress.epoch + 1};
+}
+
+/* Neither this rank nor any other one found one. */
+static tn_status no_records(const tn_trainer *t, tn_error *err)
+{
+    const tn_strs *paths = &t->run->data.train;
+    return tn_fail(err, TN_E_DATA, "data.train holds no records: '%s'%s", paths->item[0],
+                   paths->n > 1 ? " and others" : "");
+}
+
+/* Bad records of all ranks; one process's reader has judged its own. What a rank tells of its
+ * records ends with its last batch, so those behind it are added. */
+static tn_status judge_bad(const tn_trainer *t, uint64_t samples_before, tn_error *err)
+{
+    const uint64_t bad = t->met.counts.bad + t->bad_of_others;
+    const uint64_t told = t->state.samples - samples_before;
+    const uint64_t learned = tn_metrics_rows(t->whole);
+    const uint64_t records = told > learned + bad ? told : learned + bad;
+    tn_bad_limit limit;
+    TN_TRY(tn_bad_limit_read(t->run->data.bad_records_max, &limit, err));
+    return tn_bad_limit_end(&limit, records, bad, err);
+}
+
+/* Files that hold other bytes than before are an end, or, where data.changed allows it, a line. */
+static tn_status check_sources(tn_trainer *t, const tn_sources *was, const tn_sources *now,
+                               const char *since, tn_error *err)
+{
+    tn_text how = {0};
+    tn_status status = TN_OK;
+    if (tn_sources_differ(was, now, &how)) {
+        char line[1200];
+        (void)snprintf(line, sizeof line, "the training data have changed %s: %s", since,
+                       tn_text_str(&how));
+        status = t->run->data.changed == TN_CHANGED_ACCEPT
+                     ? tn_report_event(t->report, &t->state, "warn", line, err)
+                     : tn_fail(err, TN_E_DATA,
+                               "%s\nhint: data.changed=accept learns from them as they are, "
+                               "--fresh begins anew",
+                               line);
+    }
+    tn_text_done(&how);
+    return status;
+}
+
+/* The files as they are when an epoch begins, into `arena`. */
+static tn_status look_at_sources(tn_trainer *t, tn_arena *arena, const tn_sources **out,
+                                 tn_error *err)
+{
+    const tn_sources *was = t->state.data != NULL ? t->state.data->sources : NULL;
+    const char *since = "since the epoch before";
+    TN_TRY(tn_sources_now(out, &t->run->data.train, t->plan->schema, arena, err));
+    if (t->state.data == NULL) {
+        since = "since the checkpoint";
+        TN_TRY(tn_sources_read(&was, &t->past.sources, "sources.jsonl", arena, err));
+    }
+    return check_sources(t, was, *out, since, err);
+}
+
+/* The same files once more when an epoch is over: they may have changed under the reader. */
+static tn_status look_again(tn_trainer *t, tn_error *err)
+{
+    const tn_sources *was = t->state.data->sources;
+    const tn_sources *now = tn_sources_again(was, t->map);
+    char since[64];
+    (void)snprintf(since, sizeof since, "while epoch %u was read", t->state.progress.epoch + 1);
+    TN_TRY(check_sources(t, was, now, since, err));
+    tn_data_map *map = TN_NEW(t->map, tn_data_map);
+    *map = *t->state.data;
+    map->sources = now;
+    t->state.data = map;
+    return TN_OK;
+}
+
+/* What an epoch's end asks for. `whole`: it was read from its beginning. */
+static tn_status after_epoch(tn_trainer *t, bool whole, tn_error *err)
+{
+    const tn_progress end = t->state.progress;
+    const uint64_t samples_before = t->samples_before;
+    const uint64_t epoch_step = t->state.epoch_step;
+    TN_TRY(look_again(t, err));
+    TN_TRY(tn_trainer_sum(t, err));
+    if (whole && t->lead != NULL) {
+        TN_TRY(judge_bad(t, samples_before, err));
+    }
+    if (whole && t->met.counts.records == 0 && t->state.samples == samples_before) {
+        return no_records(t, err);
+    }
+    next_epoch(t);
+    uint32_t epoch = t->state.progress.epoch;
+    bool last = epoch == t->run->train.epochs;
+    if ((t->eval_every.epochs > 0 && epoch % t->eval_every.epochs == 0) || last) {
+        tn_status status = tn_trainer_validate(t, err);
+        if (status == TN_E_STOPPED) {
+            t->state.progress = end; /* so that a resumed run comes here again */
+            t->state.epoch_step = epoch_step;
+            t->samples_before = samples_before;
+            return tn_trainer_stop(t, err);
+        }
+        TN_TRY(status);
+    }
+    bool full = t->ckpt_every.epochs > 0 && epoch % t->ckpt_every.epochs == 0;
+    bool delta = t->delta_every.epochs > 0 && epoch % t->delta_every.epochs == 0;
+    if ((full || delta) && !last && !t->stop && t->unsaved) {
+        return tn_trainer_save(t, !full, err); /* the last one is saved with the run's end */
+    }
+    return TN_OK;
+}
+
+/* The steps of an epoch, behind an evaluation that the run before owed. TN_END: it is over. */
+static tn_status pass(tn_trainer *t, tn_feeder **feeder, tn_error *err)
+{
+    tn_status status = tn_feeder_watch(*feeder, t->lead != NULL ? NULL : t->watch->stop, err);
+    if (status == TN_OK && t->state.eval_owed) {
+        status = tn_trainer_validate(t, err);
+        status = status == TN_E_STOPPED ? tn_trainer_stop_owing(t, err) : status;
+    }
+    return status == TN_OK ? all_steps(t, feeder, err) : status;
+}
+
+static void close_dealer(tn_trainer *t)
+{
+    if (t->lead != NULL) {
+        tn_lead_deal(t->lead, NULL);
+    }
+    t->reassigned += t->dealer != NULL ? tn_partdealer_reassigned(t->dealer) : 0;
+    tn_partdealer_close(t->dealer);
+    t->dealer = NULL;
+    t->returned = 0;
+}
+
+static tn_status warn_of_spare_ranks(tn_trainer *t, tn_error *err)
+{
+    const uint32_t n_ranks = t->plan->owners.n_peers;
+    const uint32_t n_parts = t->state.data->n_parts;
+    if (n_parts >= n_ranks) {
+        return TN_OK;
+    }
+    char line[160];
+    (void)snprintf(
+        line, sizeof line,
+        "data.train has %u part%s for %u processes, so %u will have no rows: more files, "
+        "or a smaller data.part_bytes",
+        n_parts, n_parts == 1 ? "" : "s", n_ranks, n_ranks - n_parts);
+    return tn_report_event(t->report, &t->state, "warn", line, err);
+}
+
+/* A reader of the files that were looked at; they become the files of this epoch. */
+static tn_status open_feeder(tn_trainer *t, tn_feeder **out, tn_error *err)
+{
+    const tn_sources *sources = NULL;
+    tn_arena *arena = tn_arena_new(1 << 14);
+    tn_status status = look_at_sources(t, arena, &sources, err);
+    if (status == TN_OK && tn_schedule_ends_with_run(t->run)) {
+        const tn_run_state *s = &t->state;
+        status = tn_run_end(t->plan, s->progress.epoch, s->epoch_step, &t->end, err);
+    }
+    if (status == TN_OK) {
+        status = tn_training_feeder(out, t->worker, &t->state.progress, &t->state.stand, &t->dealer,
+                                    err);
+    }
+    if (status != TN_OK) {
+        tn_arena_free(arena);
+        return status;
+    }
+    tn_arena_free(t->map);
+    t->map = arena;
+    t->state.data = tn_data_map_of(tn_feeder_reader(*out), sources, arena);
+    t->map_epoch = t->state.progress.epoch;
+    return TN_OK;
+}
+
+/* Opens the data of an epoch, and deals them to the others. */
+static tn_status open_data(tn_trainer *t, tn_feeder **out, tn_error *err)
+{
+    const bool within = t->state.stand.within;
+    close_dealer(t); /* of the epoch before */
+    TN_TRY(open_feeder(t, out, err));
+    const bool first = !t->opened;
+    t->opened = true;
+    tn_met_clear(&t->met);
+    if (t->lead != NULL && tn_deals_on_request(t->worker)) {
+        tn_lead_deal(t->lead, t->dealer);
+    }
+    const tn_progress *at = &t->state.progress;
+    if (within && t->dealer == NULL && at->part == 0 && at->position == 0) {
+        TN_TRY(tn_report_event(t->report, &t->state, "warn",
+                               "the place in the epoch is lost with the data: it begins anew",
+                               err));
+    }
+    if (!first) {
+        return TN_OK;
+    }
+    TN_TRY(tn_trainer_check_room(t, err));
+    return warn_of_spare_ranks(t, err);
+}
+
+tn_status tn_trainer_epoch(tn_trainer *t, tn_error *err)
+{
+    const bool within = t->state.stand.within;
+    tn_feeder *feeder = NULL;
+    t->samples_before = t->state.samples;
+    tn_status status = open_data(t, &feeder, err);
+    const tn_progress *at = &t->state.progress;
+    const bool fresh = t->dealer == NULL ? at->part == 0 && at->position == 0 : !within;
+    if (fresh) {
+        tn_metrics_clear(t->epoch_metrics);
+    }
+    if (status == TN_OK) {
+        status = pass(t, &feeder, err);
+    }
+    if (feeder != NULL) {
+        tn_met_add_reader(&t->met, tn_feeder_reader(feeder), TN_ALL_PARTS);
+    }
+    tn_feeder_close(feeder);
+    status = status == TN_END ? after_epoch(t, fresh, err) : status;
+    t->epoch_records = fresh ? t->epoch_records : 0; /* of the rest of an epoch says nothing */
+    return status;
+}

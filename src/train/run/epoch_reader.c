@@ -1,0 +1,163 @@
+/* epoch_reader.c - see epoch_reader.h. */
+#include "train/run/epoch_reader.h"
+
+#include "ps/optim/schedule.h"
+
+#include <string.h>
+
+/* Ranks that an epoch is cut for: those that begin it, unless its parts are those of a cache. */
+static uint32_t cut_of(const tn_worker *w, const tn_data_stand *stand, uint32_t epoch)
+{
+    const char *cache = w->plan->run->data.cache;
+    if (stand != NULL && stand->within && stand->epoch == epoch) {
+        return stand->cut_for;
+    }
+    const bool cached = cache != NULL && strcmp(cache, "none") != 0 && strcmp(cache, "off") != 0;
+    return cached ? 1 : w->plan->owners.n_peers;
+}
+
+static tn_reader_opts reader_opts(const tn_worker *w, const tn_progress *from, uint32_t cut_for,
+                                  const tn_dealer *dealer)
+{
+    const tn_run *run = w->plan->run;
+    return (tn_reader_opts){
+        .paths = run->data.train,
+        .batch_rows = run->train.batch,
+        .training = true,
+        .seed = run->run.seed,
+        .from = *from,
+        .dealer = dealer,
+        .cut_for = cut_for,
+        .share = w->rank,
+        .shares = w->plan->owners.n_peers,
+        .prefetch = run->train.prefetch,
+        .trace = w->trace,
+        .use_cache = true,
+    };
+}
+
+/* From `from` on, the worker's own parts; or those that `dealer`, which may be NULL, deals. */
+static tn_status open_feeder(tn_feeder **out, const tn_worker *w, const tn_progress *from,
+                             uint32_t cut_for, const tn_dealer *dealer, tn_error *err)
+{
+    const tn_run *run = w->plan->run;
+    const tn_reader_opts reader = reader_opts(w, from, cut_for, dealer);
+    const tn_feeder_opts opts = {
+        .plan = w->plan, .team = w->team, .ahead = run->train.prefetch, .training = true};
+    return tn_feeder_open(out, &opts, &reader, err);
+}
+
+/* All that go on make the same of the same stand. */
+static tn_status find_place(const tn_worker *w, const tn_data_map *map, const tn_data_stand *stand,
+                            tn_progress *from, tn_partdealer **dealer, tn_error *err)
+{
+    const tn_partdealer_opts opts = {.epoch = from->epoch,
+                                     .ranks = w->plan->owners.n_peers,
+                                     .rank = w->rank,
+                                     .mode = TN_LEDGER_BY_RULE,
+                                     .map = map,
+                                     .stand = stand};
+    bool plain = opts.ranks == 1 && !stand->shared;
+    return plain ? tn_data_map_find(map, stand, from, err) : tn_partdealer_open(dealer, &opts, err);
+}
+
+bool tn_deals_on_request(const tn_worker *w)
+{
+    return w->plan->run->cluster.staleness > 0 && w->plan->owners.n_peers > 1;
+}
+
+tn_status tn_dealt_feeder(tn_feeder **out, const tn_worker *w, const tn_dealt_epoch *of,
+                          const tn_dealer *dealer, tn_error *err)
+{
+    return open_feeder(out, w, &(tn_progress){.epoch = of->epoch}, of->cut_for, dealer, err);
+}
+
+tn_dealt_epoch tn_dealt_epoch_of(const tn_worker *w, uint32_t epoch, const tn_data_stand *stand)
+{
+    return (tn_dealt_epoch){.epoch = epoch, .cut_for = cut_of(w, stand, epoch)};
+}
+
+tn_status tn_first_rows(const tn_worker *w, uint32_t epoch, tn_prior *out, tn_error *err)
+{
+    tn_reader *reader = NULL;
+    tn_reader_opts opts =
+        reader_opts(w, &(tn_progress){.epoch = epoch}, cut_of(w, NULL, epoch), NULL);
+    opts.use_cache = false; /* it would be made twice at once */
+    TN_TRY(tn_reader_open(&reader, w->plan->schema, &opts, err));
+    tn_status status = tn_reader_prior(reader, out, err);
+    tn_reader_close(reader);
+    return status;
+}
+
+/* Whether other data than the checkpoint's may be learned from, at the cost of the place in them.
+ */
+static bool accepts(const tn_worker *w)
+{
+    return w->plan->run->data.changed == TN_CHANGED_ACCEPT;
+}
+
+static tn_status deal_on_request(tn_feeder **out, const tn_worker *w, const tn_progress *from,
+                                 tn_data_stand *stand, tn_partdealer **dealer, tn_error *err)
+{
+    const bool goes_on = stand->within && stand->epoch == from->epoch;
+    const tn_partdealer_opts opts = {.epoch = from->epoch,
+                                     .ranks = w->plan->owners.n_peers,
+                                     .rank = w->rank,
+                                     .mode = TN_LEDGER_ON_REQUEST,
+                                     .stand = goes_on ? stand : NULL};
+    *out = NULL;
+    TN_TRY(tn_partdealer_open(dealer, &opts, err));
+    const tn_dealt_epoch of = tn_dealt_epoch_of(w, from->epoch, stand);
+    tn_status status = tn_dealt_feeder(out, w, &of, tn_partdealer_dealer(*dealer), err);
+    if (status != TN_OK) {
+        tn_partdealer_close(*dealer);
+        *dealer = NULL;
+    }
+    if (status == TN_E_DATA && goes_on && accepts(w)) {
+        tn_data_stand_done(stand);
+        return deal_on_request(out, w, from, stand, dealer, err);
+    }
+    TN_TRY(status);
+    if (goes_on) {
+        tn_data_stand_done(stand);
+    }
+    return TN_OK;
+}
+
+tn_status tn_training_feeder(tn_feeder **out, const tn_worker *w, tn_progress *from,
+                             tn_data_stand *stand, tn_partdealer **dealer, tn_error *err)
+{
+    *dealer = NULL;
+    if (tn_deals_on_request(w)) {
+        return deal_on_request(out, w, from, stand, dealer, err);
+    }
+    const uint32_t cut_for = cut_of(w, stand, from->epoch);
+    TN_TRY(open_feeder(out, w, from, cut_for, NULL, err));
+    if (!stand->within || stand->epoch != from->epoch) {
+        return TN_OK;
+    }
+    tn_arena *arena = tn_arena_new(1 << 14);
+    const tn_data_map *map = tn_data_map_of(tn_feeder_reader(*out), NULL, arena);
+    tn_feeder_close(*out);
+    *out = NULL;
+    tn_status status = find_place(w, map, stand, from, dealer, err);
+    tn_arena_free(arena);
+    if (status != TN_E_DATA || !accepts(w)) { /* else the epoch begins anew, on every rank */
+        TN_TRY(status);
+    }
+    tn_data_stand_done(stand);
+    const tn_dealer *deals = *dealer != NULL ? tn_partdealer_dealer(*dealer) : NULL;
+    status = open_feeder(out, w, from, cut_for, deals, err);
+    if (status != TN_OK) {
+        tn_partdealer_close(*dealer);
+        *dealer = NULL;
+    }
+    return status;
+}
+
+double tn_learning_rate_factor(const tn_run *run, uint64_t step, uint64_t end)
+{
+    const tn_rule_opts *dense = run->train.optimizer.opts;
+    const uint64_t planned = run->train.max_steps != TN_UNSET_U64 ? run->train.max_steps : end;
+    return tn_schedule_factor(&dense->schedule, step, planned);
+}

@@ -1,0 +1,33 @@
+/* heartbeat_stats.h - what a rank's heartbeats say of it: how fast it is, what it does, what
+ * signals want.
+ *
+ * Figures are of about the last second. One thread.
+ */
+#ifndef TN_TRAIN_HEARTBEAT_STATS_H
+#define TN_TRAIN_HEARTBEAT_STATS_H
+
+#include "cluster/group/group.h"
+#include "train/peers/sync_epoch.h"
+#include "train/run/trainer.h"
+#include "train/step/memory_cap.h"
+#include "train/step/worker.h"
+
+typedef struct tn_beats { /* the first four are set, the rest is 0 */
+    tn_group *group;
+    const tn_watch *watch; /* whose signals are passed on; NULL: nobody's */
+    tn_memory_cap *memory; /* that is looked at after each step; NULL: nobody's */
+    double begin;          /* tn_clock_s() */
+    double waited_s;       /* since */
+    uint64_t rows;         /* the worker's, then */
+    tn_beat_note note;
+    uint64_t step;
+    bool is_full; /* its memory, after the last step */
+} tn_beats;
+
+/* After a step: `records` of the epoch are read. */
+void tn_beats_step(tn_beats *b, const tn_worker *w, const tn_turn_taken *turn, uint64_t records);
+
+/* While it does something else than training. */
+void tn_beats_state(tn_beats *b, tn_peer_state state);
+
+#endif

@@ -1,0 +1,71 @@
+/* memory_cap.h - how many bytes the table of rows may take, and whether the next step still fits.
+ *
+ *     embedding.memory   SIZE: that     none: any     auto: 80 % of the least limit
+ * (base/machine/memlimit.h), less what this process takes without rows, now and as planned
+ *
+ *     tn_memory_cap_init(&m, w, 0);          before rows are loaded: they may be too many, too
+ *     tn_memory_cap_begin(&m);               after
+ *     then, and between two steps:
+ *     if (tn_memory_cap_look(&m) == TN_ROOM_NONE) { save;  return tn_memory_cap_fail(&m, ..); }
+ *
+ * The cap is one of bytes that the table counts, so it comes at the same step each time. Beside it,
+ * ten times a second, more often while the table grows fast, the process as a whole is looked at,
+ * in case what is not table grows. One thread.
+ */
+#ifndef TN_TRAIN_MEMORY_CAP_H
+#define TN_TRAIN_MEMORY_CAP_H
+
+#include "base/machine/memlimit.h"
+#include "train/step/worker.h"
+
+typedef enum tn_room {
+    TN_ROOM_ENOUGH,
+    TN_ROOM_AFTER_SAVE, /* without the copies of rows that are being saved */
+    TN_ROOM_NONE,       /* one more step might pass the cap */
+    TN_ROOM_NEAR_LIMIT, /* all of the process: the kernel might end it */
+} tn_room;
+
+typedef struct tn_memory_cap {
+    const tn_worker *w; /* NULL: nothing is looked at */
+    tn_memory_limit limit;
+    uint64_t share;   /* of limit.resident: that of this process */
+    uint32_t sharers; /* with so many */
+    uint64_t cap;     /* of the table */
+    uint64_t outside; /* auto: what was taken off */
+    bool by_address;  /* auto: the limit of address space was the least */
+    uint64_t rows,
+        rows_most;           /* that may come until the run stands still; before there was a step */
+    uint64_t steps, created; /* of the worker, of its table, when last looked at */
+    uint64_t most;           /* rows that one of the last steps has made */
+    tn_range partitions;     /* the own ones */
+    uint64_t look_from;      /* bytes of the table */
+    double next_look;        /* at the process; monotonic seconds */
+    uint64_t bytes;          /* of the table at the last look at the process */
+    tn_room room;            /* as last seen */
+    tn_memory_use use;       /* the same */
+} tn_memory_cap;
+
+/* Sets the table's limit, too. `sharers`: processes of this run on this machine; 0: as the worker's
+ * group says. */
+void tn_memory_cap_init(tn_memory_cap *m, tn_worker *w, uint32_t sharers);
+
+/* Rows were loaded, and no step was made. Each key of the next one may be new: so a run that was
+ * stopped at its cap and goes on with the same one does not make it. */
+void tn_memory_cap_begin(tn_memory_cap *m);
+
+/* Takes memory of nobody, and microseconds. */
+tn_room tn_memory_cap_look(tn_memory_cap *m);
+
+static inline bool tn_room_is_over(tn_room room)
+{
+    return room == TN_ROOM_NONE || room == TN_ROOM_NEAR_LIMIT;
+}
+
+/* "260.0 MB: 80 % of 400.0 MB (cgroup memory.max) less 60.0 MB for all else" */
+void tn_memory_cap_text(const tn_memory_cap *m, tn_text *out);
+
+/* TN_E_MEMORY: what is full, the largest slots, and what to do. `saved`: path of the checkpoint.
+ */
+tn_status tn_memory_cap_fail(const tn_memory_cap *m, const char *saved, tn_error *err);
+
+#endif

@@ -1,0 +1,48 @@
+/* model_plan.h - everything that is decided before the first record is read.
+ *
+ *     configuration -> schema (io) + list of layers (models) -> layout of rows -> rules (ps)
+ *
+ * Made once per run, lives in the binder's arena, then only read. What shapes the model
+ * (checkpoints compare it) follows from here alone.
+ */
+#ifndef TN_TRAIN_MODEL_PLAN_H
+#define TN_TRAIN_MODEL_PLAN_H
+
+#include "base/keys/keyset.h"
+#include "io/schema/schema.h"
+#include "models/layerlist.h"
+#include "models/model.h"
+#include "ps/optim/rule.h"
+#include "ps/shard/dense.h"
+#include "train/config/run.h"
+
+typedef struct tn_blueprint {
+    const tn_run *run;
+    const tn_schema *schema;
+    const tn_features *features;
+    const tn_tree *list; /* inputs, layers, output */
+    const tn_model_inputs *inputs;
+    const tn_layout *layout;
+    const tn_rules *rules;
+    tn_init dense_init;
+    const uint16_t *slot_group; /* per slot of a batch */
+    const bool *slot_used;      /* per slot: some input takes it */
+    const bool *missing_init;   /* per group */
+    tn_owners owners;           /* of the partitions; alone, a process owns all of them */
+} tn_blueprint;
+
+/* Faults go to b->diag, then *out is NULL and the status TN_E_CONFIG. `run` must outlive it. */
+tn_status tn_blueprint_new(const tn_blueprint **out, const tn_run *run, const tn_binder *b,
+                           tn_error *err) TN_MUST_USE;
+
+/* The rules of all rows and of the dense vector; part of tn_blueprint_new. NULL: faults. */
+const tn_rules *tn_rules_resolve(const tn_run *run, const tn_features *features,
+                                 const tn_model_inputs *inputs, const tn_layout *layout,
+                                 const tn_binder *b);
+
+/* The entry of `slots:` that changes the rule of a share group; NULL: none. Two of one group are a
+ * fault. */
+const tn_slot_opts *tn_group_override(const tn_run *run, const tn_features *features,
+                                      uint32_t group, tn_diag *diag);
+
+#endif

@@ -1,0 +1,254 @@
+/* step.c - one training step, end to end. Read this file first.
+ *
+ *   bytes -> batch -> keys -> rows -> graph -> loss -> gradients -> servers
+ *            (io)     (io)    (ps)    (nn)                          (ps)
+ */
+#include "train/step/step.h"
+
+#include "base/core/alloc.h"
+#include "cluster/exchange/eval_pull.h"
+#include "train/step/allreduce_stats.h"
+#include "train/step/unknown_keys.h"
+
+#include <math.h>
+
+tn_status tn_step_new(tn_step **out, const tn_blueprint *plan, bool training, tn_error *err)
+{
+    *out = NULL;
+    tn_step *s = tn_try_alloc(1, sizeof *s, "a step", err);
+    if (s == NULL) {
+        return TN_E_MEMORY;
+    }
+    tn_localizer_opts opts = {
+        .owners = &plan->owners,
+        .layout = plan->layout,
+        .slot_group = plan->slot_group,
+        .slot_used = plan->slot_used,
+        .n_slots = plan->schema->n_slots,
+        .occurrences = training,
+        .by_slot = tn_worker_threads(plan->run) == 1,
+    };
+    s->training = training;
+    tn_status status = tn_localizer_new(&s->localizer, &opts, err);
+    if (status == TN_OK && !training) {
+        status = tn_sieve_new(&s->sieve, opts.n_slots, err);
+    }
+    if (status != TN_OK) {
+        tn_step_free(s);
+        return status;
+    }
+    *out = s;
+    return TN_OK;
+}
+
+void tn_step_free(tn_step *s)
+{
+    if (s == NULL) {
+        return;
+    }
+    tn_localizer_free(s->localizer);
+    tn_free(s->rows);
+    tn_free(s->grads);
+    tn_free(s->missing);
+    tn_sieve_free(s->sieve);
+    tn_free(s);
+}
+
+/* Room for `floats` of rows and gradients, also where that is 0: a quarter more than asked, so that
+ * it settles soon. */
+static tn_status make_room(tn_step *s, size_t floats, tn_error *err)
+{
+    if (s->capacity > 0 && floats <= s->capacity) {
+        return TN_OK;
+    }
+    size_t capacity = floats + floats / 4 + 1;
+    tn_free(s->rows);
+    tn_free(s->grads);
+    s->capacity = 0;
+    s->rows = tn_try_alloc(capacity, sizeof *s->rows, "rows of a batch", err);
+    s->grads = NULL;
+    if (s->training) {
+        s->grads = tn_try_alloc(capacity, sizeof *s->grads, "gradients of a batch", err);
+    }
+    if (s->rows == NULL || (s->training && s->grads == NULL)) {
+        return TN_E_MEMORY;
+    }
+    s->capacity = capacity;
+    return TN_OK;
+}
+
+/* The same for flags of keys. */
+static tn_status make_flags(tn_step *s, uint32_t keys, tn_error *err)
+{
+    if (s->training || keys <= s->n_missing) {
+        return TN_OK;
+    }
+    tn_free(s->missing);
+    s->n_missing = 0;
+    uint32_t n = keys + keys / 4;
+    s->missing = tn_try_alloc(n, sizeof *s->missing, "keys of a batch", err);
+    if (s->missing == NULL) {
+        return TN_E_MEMORY;
+    }
+    s->n_missing = n;
+    return TN_OK;
+}
+
+static double sum_of_weights(const tn_batch *batch)
+{
+    if (batch->weight == NULL) {
+        return batch->rows;
+    }
+    double sum = 0;
+    for (uint32_t i = 0; i < batch->rows; i++) {
+        sum += (double)batch->weight[i];
+    }
+    return sum;
+}
+
+tn_status tn_step_prepare(tn_step *s, tn_batch *batch, tn_error *err)
+{
+    s->batch = batch;
+    s->weight_sum = sum_of_weights(batch);
+    TN_TRY(tn_localize(s->localizer, batch, &s->local, err));
+    TN_TRY(make_flags(s, s->local->keys.n, err));
+    return make_room(s, s->local->keys.at[s->local->keys.n], err);
+}
+
+/* What the graph reads of this step. */
+static tn_graph_feed feed_of(const tn_worker *w, const tn_step *s, const tn_sparse *sparse,
+                             bool training)
+{
+    return (tn_graph_feed){
+        .rows = s->batch->rows,
+        .sparse = sparse,
+        .numeric = s->batch->numeric,
+        .label = training ? s->batch->label : NULL,
+        .weight = training ? s->batch->weight : NULL,
+        .info = {.seed = w->plan->run->run.seed, .step = w->steps, .training = training},
+    };
+}
+
+static tn_sparse sparse_of(const tn_step *s, bool training)
+{
+    return (tn_sparse){
+        .n = s->local->keys.n,
+        .at = s->local->keys.at,
+        .rows = s->rows,
+        .grads = training ? s->grads : NULL,
+        .bag = s->local->bag,
+        .occurrences = s->local->occurrences,
+        .apart = s->local->apart,
+    };
+}
+
+static tn_status diverged(const tn_worker *w, const char *what, tn_error *err)
+{
+    const char *node = tn_graph_not_finite(w->train_graph);
+    return tn_fail(err, TN_E_DIVERGED,
+                   "%s is not finite at step %llu, first in node '%s'\nhint: lower the learning "
+                   "rate or set train.clip.global",
+                   what, (unsigned long long)w->steps + 1, node != NULL ? node : "?");
+}
+
+static void join(const tn_worker *w, const tn_joint_note *joint, tn_graph_feed *feed)
+{
+    feed->joint_rows = joint->rows;
+    feed->joint_weight = joint->weight_sum;
+    feed->info.first_row = joint->first_row;
+    feed->peers = w->sums != NULL ? &w->sums->peers : NULL;
+}
+
+static tn_status check_sums(const tn_worker *w, const tn_joint_note *joint, tn_error *err)
+{
+    return joint != NULL && w->sums != NULL ? tn_jointsums_check(w->sums, err) : TN_OK;
+}
+
+tn_status tn_step_compute(tn_worker *w, tn_step *s, const tn_joint_note *joint, double *loss,
+                          tn_error *err)
+{
+    tn_sparse sparse = sparse_of(s, true);
+    tn_graph_feed feed = feed_of(w, s, &sparse, true);
+    if (joint != NULL) {
+        join(w, joint, &feed);
+    } else {
+        feed.info.first_row = (uint64_t)w->rank << 32; /* ranks drop different units */
+    }
+    tn_span_begin(w->lane, TN_PHASE_FORWARD);
+    tn_forward(w->train_graph, &feed);
+    tn_span_next(w->lane, TN_PHASE_LOSS);
+    *loss = tn_graph_loss(w->train_graph);
+    tn_span_end(w->lane);
+    TN_TRY(check_sums(w, joint, err));
+    if (!isfinite(*loss)) {
+        return diverged(w, "the loss", err);
+    }
+    tn_span_begin(w->lane, TN_PHASE_BACKWARD);
+    tn_backward(w->train_graph);
+    tn_span_end(w->lane);
+    return check_sums(w, joint, err);
+}
+
+tn_status tn_step_compute_none(tn_worker *w, const tn_joint_note *joint, tn_error *err)
+{
+    tn_graph_feed feed = {
+        .info = {.seed = w->plan->run->run.seed, .step = w->steps, .training = true}};
+    join(w, joint, &feed);
+    tn_forward(w->train_graph, &feed);
+    tn_backward(w->train_graph);
+    return check_sums(w, joint, err);
+}
+
+void tn_step_count(tn_worker *w, const tn_step *s)
+{
+    const tn_keyset *keys = &s->local->keys;
+    w->rows += s->batch->rows;
+    w->keys += keys->n;
+    w->floats += keys->at[keys->n];
+}
+
+tn_status tn_step_learn(tn_worker *w, tn_step *s, double factor, tn_learned *out, tn_error *err)
+{
+    if (s->weight_sum == 0) {
+        *out = (tn_learned){0};
+        return TN_OK;
+    }
+    const tn_keyset *keys = &s->local->keys;
+    double loss = 0;
+    TN_TRY(tn_ps_wait(w->ps, tn_ps_pull(w->ps, keys, s->rows), err));
+    TN_TRY(tn_step_compute(w, s, NULL, &loss, err));
+    tn_push push = {
+        .step = w->steps, .weight_sum = s->weight_sum, .lr_factor = factor, .day = w->day};
+    const float *dense_grads = tn_params_grads(w->params);
+    tn_call call = tn_ps_push(w->ps, keys, s->grads, dense_grads, &push);
+    tn_status status = tn_ps_wait(w->ps, call, err);
+    if (status == TN_E_DIVERGED) {
+        return diverged(w, "a gradient", err);
+    }
+    TN_TRY(status);
+    tn_running_take(w);
+    w->steps++;
+    tn_step_count(w, s);
+    *out = (tn_learned){.loss = loss, .grad_norm = tn_ps_grad_norm(w->ps)};
+    return TN_OK;
+}
+
+tn_status tn_step_score(tn_worker *w, tn_step *s, const float **logit, tn_error *err)
+{
+    const tn_keyset *keys = &s->local->keys;
+    if (w->peek != NULL) {
+        TN_TRY(tn_peek_rows(w->peek, w->team, keys, s->rows, s->missing, err));
+    } else {
+        TN_TRY(tn_ps_wait(w->ps, tn_ps_peek(w->ps, keys, s->rows, s->missing), err));
+    }
+    tn_sparse sparse = sparse_of(s, false);
+    tn_sieve_in in = {s->local->bag, s->batch->rows, keys->n, s->missing};
+    TN_TRY(tn_sieve_pass(s->sieve, &in, &sparse.bag, err));
+    tn_graph_feed feed = feed_of(w, s, &sparse, false);
+    tn_span_begin(w->lane, TN_PHASE_FORWARD);
+    tn_forward(w->eval_graph, &feed);
+    tn_span_end(w->lane);
+    *logit = w->eval_logit->val;
+    w->scored += s->batch->rows;
+    return TN_OK;
+}

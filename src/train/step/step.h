@@ -1,0 +1,68 @@
+/* step.h - one training step, cut in two so that reading goes on while the
+ * processor computes:
+ *
+ *     prepare 0 | prepare 1, learn 0 | prepare 2, learn 1 | ...
+ *
+ * prepare (on the feeder's thread) turns a batch into positions; learn pulls
+ * the rows, runs the graph forward and backward, and pushes the gradients. A
+ * pull waits for the push before it: staleness 0.
+ *
+ * Each step in flight has its own localizer, rows and gradients, which grow to
+ * the largest batch and then stay.
+ */
+#ifndef TN_TRAIN_STEP_H
+#define TN_TRAIN_STEP_H
+
+#include "cluster/sync/sync_step.h"
+#include "io/localize/localize.h"
+#include "io/read/reader.h"
+#include "train/step/worker.h"
+
+typedef struct tn_step {
+    tn_localizer *localizer;
+    tn_batch *batch;       /* lent by the reader until the step is recycled */
+    const tn_local *local; /* in the localizer */
+    float *rows;           /* the batch's own embedding table, local->keys.at[n] floats */
+    float *grads;          /* its gradient, same shape; NULL when only scoring */
+    bool training;
+    bool *missing;          /* when scoring: keys without a row */
+    uint32_t n_missing;     /* room there */
+    struct tn_sieve *sieve; /* when scoring: makes bags without those keys */
+    size_t capacity;        /* floats in each */
+    double weight_sum;      /* W */
+} tn_step;
+
+/* What a step leaves behind, beside a better model. */
+typedef struct tn_learned {
+    double loss;        /* sum of w_i l_i over W, before the update, without regularisers */
+    double grad_norm;   /* of all gradients, before the global clip */
+    uint64_t staleness; /* most updates of a shard between a pull and its push, of late */
+} tn_learned;
+
+tn_status tn_step_new(tn_step **out, const tn_blueprint *plan, bool training,
+                      tn_error *err) TN_MUST_USE;
+void tn_step_free(tn_step *s); /* NULL is fine; the batch is not its own */
+
+/* Localizes `batch`, which is lent until the step is used for another one. */
+tn_status tn_step_prepare(tn_step *s, tn_batch *batch, tn_error *err) TN_MUST_USE;
+
+/* Forward and backward over rows that were pulled; gradients are in s->grads and the worker's
+ * params. `joint`: the batch of all peers, of which this is a part; NULL: there is no other. *loss:
+ * sum of w_i l_i over W (of the joint batch). */
+tn_status tn_step_compute(tn_worker *w, tn_step *s, const tn_joint_note *joint, double *loss,
+                          tn_error *err) TN_MUST_USE;
+
+/* The same without a batch: takes part in what all ranks compute together. */
+tn_status tn_step_compute_none(tn_worker *w, const tn_joint_note *joint, tn_error *err) TN_MUST_USE;
+
+/* Adds the step to what the worker has learned from. */
+void tn_step_count(tn_worker *w, const tn_step *s);
+
+/* One update. `factor` multiplies every learning rate. A batch of weight 0 changes nothing. */
+tn_status tn_step_learn(tn_worker *w, tn_step *s, double factor, tn_learned *out,
+                        tn_error *err) TN_MUST_USE;
+
+/* Scores without changing anything: *logit has one value per row, until the next call on `w`. */
+tn_status tn_step_score(tn_worker *w, tn_step *s, const float **logit, tn_error *err) TN_MUST_USE;
+
+#endif

@@ -1,0 +1,250 @@
+/* step_prefetch.c - steps circulate in a ring of slots; see step_prefetch.h.
+ *
+ *     FREE -> PREPARING -> READY -> LENT -> FREE        or FAILED, the last one
+ *
+ * The lock orders who takes which batch. It is not held while a batch is prepared, so several may
+ * be at once; it is held by the owner of the team while it waits for data, and helpers only try it.
+ */
+#include "train/step/step_prefetch.h"
+
+#include "base/core/alloc.h"
+#include "train/step/reader_stopper.h"
+
+#include <pthread.h>
+
+typedef enum slot_state { FREE, PREPARING, READY, LENT, FAILED } slot_state;
+
+typedef struct slot {
+    tn_step *step;
+    slot_state state;
+} slot;
+
+struct tn_feeder {
+    tn_team *team;
+    tn_batches batches;
+    tn_reader *reader;   /* behind `batches`; or NULL */
+    tn_stopper *stopper; /* NULL: nobody can stop it */
+
+    pthread_mutex_t lock;    /* guards all below */
+    pthread_cond_t prepared; /* a slot is no longer PREPARING */
+    slot *slot;
+    uint32_t n_slots;
+    uint32_t first; /* the next to hand out */
+    uint32_t next;  /* the next to fill */
+    tn_status end;  /* TN_OK: there may be more */
+    tn_error err;   /* of `end` and of a slot that failed */
+};
+
+static tn_status next_of_reader(void *from, uint64_t until_ns, tn_batch **out, tn_error *err)
+{
+    return tn_reader_next_until(from, until_ns, out, err);
+}
+
+static void recycle_of_reader(void *from, tn_batch *batch)
+{
+    tn_reader_recycle(from, batch);
+}
+
+static uint32_t after(const tn_feeder *f, uint32_t i)
+{
+    return i + 1 < f->n_slots ? i + 1 : 0;
+}
+
+/* Takes the next batch into the next slot, which is free; NULL: there is none. Locked. */
+static slot *take_batch(tn_feeder *f, uint64_t until_ns)
+{
+    slot *s = &f->slot[f->next];
+    tn_batch *batch = NULL;
+    tn_status status = f->batches.next(f->batches.from, until_ns, &batch, &f->err);
+    if (status != TN_OK) {
+        f->end = status;
+        return NULL;
+    }
+    if (batch == NULL) {
+        return NULL;
+    }
+    s->step->batch = batch;
+    s->state = PREPARING;
+    f->next = after(f, f->next);
+    return s;
+}
+
+/* Locked before and after, not in between. */
+static void prepare(tn_feeder *f, slot *s)
+{
+    (void)pthread_mutex_unlock(&f->lock);
+    tn_error err = {0};
+    tn_lane *lane = tn_team_lane(f->team);
+    tn_span_begin(lane, TN_PHASE_LOCALIZE);
+    tn_status status = tn_step_prepare(s->step, s->step->batch, &err);
+    tn_span_end(lane);
+    (void)pthread_mutex_lock(&f->lock);
+    s->state = status == TN_OK ? READY : FAILED;
+    if (status != TN_OK && (f->end == TN_OK || f->end == TN_END)) {
+        f->end = status;
+        f->err = err;
+    }
+    (void)pthread_cond_signal(&f->prepared);
+}
+
+/* For a helper of the team. */
+static bool prepare_aside(void *feeder)
+{
+    tn_feeder *f = feeder;
+    if (pthread_mutex_trylock(&f->lock) != 0) {
+        return false;
+    }
+    slot *s = NULL;
+    if (f->end == TN_OK && f->slot[f->next].state == FREE) {
+        s = take_batch(f, 0);
+    }
+    if (s != NULL) {
+        prepare(f, s);
+    }
+    (void)pthread_mutex_unlock(&f->lock);
+    return s != NULL;
+}
+
+static tn_status make_slots(tn_feeder *f, const tn_feeder_opts *opts, tn_error *err)
+{
+    f->n_slots = opts->ahead + 1;
+    f->slot = tn_try_alloc(f->n_slots, sizeof *f->slot, "steps", err);
+    if (f->slot == NULL) {
+        f->n_slots = 0;
+        return TN_E_MEMORY;
+    }
+    for (uint32_t i = 0; i < f->n_slots; i++) {
+        TN_TRY(tn_step_new(&f->slot[i].step, opts->plan, opts->training, err));
+    }
+    return TN_OK;
+}
+
+static tn_status open_feeder(tn_feeder **out, const tn_feeder_opts *opts, tn_error *err)
+{
+    TN_ASSERT(opts->ahead > 0);
+    tn_feeder *f = tn_try_alloc(1, sizeof *f, "a feeder", err);
+    if (f == NULL) {
+        return TN_E_MEMORY;
+    }
+    f->team = opts->team;
+    (void)pthread_mutex_init(&f->lock, NULL);
+    (void)pthread_cond_init(&f->prepared, NULL);
+    tn_status status = make_slots(f, opts, err);
+    if (status != TN_OK) {
+        tn_feeder_close(f);
+        return status;
+    }
+    *out = f;
+    return TN_OK;
+}
+
+tn_status tn_feeder_open(tn_feeder **out, const tn_feeder_opts *opts, const tn_reader_opts *reader,
+                         tn_error *err)
+{
+    *out = NULL;
+    tn_feeder *f = NULL;
+    TN_TRY(open_feeder(&f, opts, err));
+    tn_status status = tn_reader_open(&f->reader, opts->plan->schema, reader, err);
+    if (status != TN_OK) {
+        tn_feeder_close(f);
+        return status;
+    }
+    f->batches = (tn_batches){next_of_reader, recycle_of_reader, f->reader};
+    *out = f;
+    return TN_OK;
+}
+
+tn_status tn_feeder_over(tn_feeder **out, const tn_feeder_opts *opts, const tn_batches *batches,
+                         tn_error *err)
+{
+    *out = NULL;
+    TN_TRY(open_feeder(out, opts, err));
+    (*out)->batches = *batches;
+    return TN_OK;
+}
+
+tn_status tn_feeder_watch(tn_feeder *f, const atomic_bool *stop, tn_error *err)
+{
+    TN_ASSERT(f->stopper == NULL && f->reader != NULL);
+    return stop != NULL ? tn_stopper_start(&f->stopper, f->reader, stop, err) : TN_OK;
+}
+
+/* The first slot that is ready, made here if nobody else did; NULL: the end, or no data by then.
+ * Locked. */
+static slot *first_ready(tn_feeder *f, uint64_t until_ns)
+{
+    slot *s = &f->slot[f->first];
+    TN_ASSERT(s->state != LENT); /* more steps were taken than there are */
+    if (s->state == FREE && f->end == TN_OK) {
+        TN_ASSERT(f->first == f->next);
+        if (take_batch(f, until_ns) != NULL) {
+            prepare(f, s);
+        }
+    }
+    while (s->state == PREPARING) {
+        (void)pthread_cond_wait(&f->prepared, &f->lock);
+    }
+    return s->state == READY ? s : NULL;
+}
+
+tn_status tn_feeder_next(tn_feeder *f, tn_step **out, tn_error *err)
+{
+    return tn_feeder_next_until(f, UINT64_MAX, out, err);
+}
+
+tn_status tn_feeder_next_until(tn_feeder *f, uint64_t until_ns, tn_step **out, tn_error *err)
+{
+    tn_team_set_aside(f->team, prepare_aside, f);
+    (void)pthread_mutex_lock(&f->lock);
+    slot *s = first_ready(f, until_ns);
+    tn_status status = f->end;
+    if (s != NULL) {
+        status = TN_OK;
+        s->state = LENT;
+        f->first = after(f, f->first);
+        *out = s->step;
+    } else if (status == TN_OK) {
+        *out = NULL;
+    } else if (status != TN_END && err != NULL) {
+        *err = f->err;
+    }
+    (void)pthread_mutex_unlock(&f->lock);
+    return status;
+}
+
+void tn_feeder_recycle(tn_feeder *f, tn_step *step)
+{
+    f->batches.recycle(f->batches.from, step->batch);
+    (void)pthread_mutex_lock(&f->lock);
+    uint32_t i = 0;
+    while (f->slot[i].step != step) {
+        i++;
+        TN_ASSERT(i < f->n_slots);
+    }
+    TN_ASSERT(f->slot[i].state == LENT);
+    step->batch = NULL;
+    f->slot[i].state = FREE;
+    (void)pthread_mutex_unlock(&f->lock);
+}
+
+tn_reader *tn_feeder_reader(tn_feeder *f)
+{
+    return f->reader;
+}
+
+void tn_feeder_close(tn_feeder *f)
+{
+    if (f == NULL) {
+        return;
+    }
+    tn_team_set_aside(f->team, NULL, NULL);
+    tn_stopper_end(f->stopper);
+    tn_reader_close(f->reader);
+    for (uint32_t i = 0; i < f->n_slots; i++) {
+        tn_step_free(f->slot[i].step);
+    }
+    tn_free(f->slot);
+    (void)pthread_cond_destroy(&f->prepared);
+    (void)pthread_mutex_destroy(&f->lock);
+    tn_free(f);
+}

@@ -1,0 +1,229 @@
+/* worker.c - see worker.h. */
+#include "train/step/worker.h"
+
+#include "base/core/alloc.h"
+#include "base/core/number.h"
+#include "base/math/fmath.h"
+#include "base/thread/threads.h"
+#include "nn/op/ops.h"
+
+#include <math.h>
+#include <string.h>
+
+uint32_t tn_worker_threads(const tn_run *run)
+{
+    uint32_t cpus = tn_cpu_count();
+    uint32_t asked = run->train.threads;
+    return asked == TN_WORD_U32(0) ? (cpus < TN_TEAM_THREADS_MAX ? cpus : TN_TEAM_THREADS_MAX)
+                                   : asked;
+}
+
+/* One graph from the list of layers; *loss stays NULL when it only scores. */
+static bool write_graph(tn_worker *w, tn_graph *g, bool training, const tn_binder *b,
+                        tn_wanted *wanted)
+{
+    const tn_blueprint *p = w->plan;
+    tn_net net = {.g = g, .params = w->params, .dense_init = p->dense_init};
+    tn_list_source source = {p->list, p->inputs, p->features, p->layout};
+    tn_list_graph made;
+    if (!tn_list_build(&net, &source, b, &made)) {
+        return false;
+    }
+    wanted->logit = made.logit;
+    w->output_bias = made.output_bias;
+    if (training) {
+        const tn_bce_opts *loss = p->run->loss.opts;
+        tn_bce_attr attr = {.pos_weight = loss->pos_weight,
+                            .label_smoothing = loss->label_smoothing};
+        wanted->loss = tn_bce(g, "loss", made.logit, &attr);
+    }
+    return true;
+}
+
+static tn_status make_graph(tn_worker *w, bool training, const tn_worker_opts *opts,
+                            const tn_binder *b, tn_error *err)
+{
+    const tn_run *run = w->plan->run;
+    const tn_bce_opts *loss = run->loss.opts;
+    uint32_t rows = !training ? run->eval.batch : opts->compares ? 1 : run->train.batch;
+    tn_graph *g = tn_graph_new(&(tn_graph_opts){.max_rows = rows,
+                                                .train = training,
+                                                .seed = run->run.seed,
+                                                .team = w->team,
+                                                .reduction = loss->reduction,
+                                                .products = (tn_products_choice)run->compute.gemm,
+                                                .bf16 = run->compute.bf16});
+    tn_wanted wanted = {0};
+    if (training) {
+        w->train_graph = g;
+    } else {
+        w->eval_graph = g;
+        wanted.fetch = opts->fetch;
+        wanted.n_fetch = opts->n_fetch;
+    }
+    if (!write_graph(w, g, training, b, &wanted)) {
+        return tn_diag_check(b->diag, err);
+    }
+    TN_TRY(tn_graph_finish(g, &wanted, err));
+    if (training) {
+        w->train_logit = wanted.logit;
+    } else {
+        w->eval_logit = wanted.logit;
+    }
+    return TN_OK;
+}
+
+uint32_t tn_worker_runs(const tn_worker *w, bool running, tn_dense_run *run)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < tn_params_count(w->params); i++) {
+        const tn_param_slice *s = tn_params_get(w->params, i);
+        if (running ? s->state : s->train) {
+            run[n++] = (tn_dense_run){s->at, s->at + (size_t)s->rows * s->cols};
+        }
+    }
+    return n;
+}
+
+/* What this process owns, with the first values of its range of the flat vector. */
+static tn_status make_shares(tn_worker *w, tn_error *err)
+{
+    TN_TRY(tn_shares_new(&w->shares, w->plan->owners.n_peers, tn_params_size(w->params), err));
+    if (w->plan->owners.n_peers == 1) {
+        return TN_OK;
+    }
+    w->rank = w->plan->run->cluster.rank;
+    const size_t *cut = w->shares->dense + w->rank;
+    w->own = tn_try_alloc(cut[1] - cut[0] + 1, sizeof *w->own, "the weights of a shard", err);
+    if (w->own == NULL) {
+        return TN_E_MEMORY;
+    }
+    tn_worker_keep_own(w);
+    return TN_OK;
+}
+
+static tn_status make_shard(tn_worker *w, const tn_binder *b, tn_error *err)
+{
+    const tn_blueprint *p = w->plan;
+    tn_table_opts table = {
+        .rules = p->rules, .seed = p->run->run.seed, .huge_pages = p->run->compute.huge_pages != 2};
+    w->shard.rules = p->rules;
+    w->shard.missing_init = p->missing_init;
+    TN_TRY(tn_table_new(&w->shard.table, &table, err));
+    TN_TRY(make_shares(w, err));
+    tn_dense_run *run = TN_NEW_ARRAY(b->arena, tn_dense_run, tn_params_count(w->params) + 1);
+    tn_dense_run *own = TN_NEW_ARRAY(b->arena, tn_dense_run, tn_params_count(w->params) + 1);
+    uint32_t n_runs = tn_worker_runs(w, false, run);
+    tn_dense_opts dense = {.rule = &p->rules->dense,
+                           .weights = w->own != NULL ? w->own : tn_params_weights(w->params),
+                           .size = w->shares->dense[w->rank + 1] - w->shares->dense[w->rank],
+                           .runs = own,
+                           .n_runs = tn_shares_runs(w->shares, w->rank, run, n_runs, own)};
+    TN_TRY(tn_dense_new(&w->shard.dense, &dense, err));
+    return tn_ps_open(&w->ps, &w->shard, w->team, err);
+}
+
+tn_status tn_worker_new(tn_worker **out, const tn_blueprint *plan, const tn_worker_opts *opts,
+                        const tn_binder *b, tn_error *err)
+{
+    *out = NULL;
+    tn_worker *w = tn_try_alloc(1, sizeof *w, "a worker", err);
+    if (w == NULL) {
+        return TN_E_MEMORY;
+    }
+    w->plan = plan;
+    bool good = tn_day_read(plan->run->run.day, &w->day);
+    TN_ASSERT(good); /* checked with the configuration */
+    w->params = tn_params_new();
+    tn_status status = tn_team_open(&w->team, tn_worker_threads(plan->run), err);
+    if (status == TN_OK && plan->run->compute.pin) {
+        status = tn_team_pin(w->team, err);
+    }
+    if (status == TN_OK && (opts->training || opts->compares)) {
+        status = make_graph(w, true, opts, b, err);
+    }
+    if (status == TN_OK) {
+        status = make_graph(w, false, opts, b, err);
+    }
+    if (status == TN_OK) {
+        status = tn_params_seal(w->params, err); /* a graph without weights has not */
+    }
+    if (status == TN_OK) {
+        tn_params_init(w->params, plan->run->run.seed);
+        status = make_shard(w, b, err);
+    }
+    if (status != TN_OK) {
+        tn_worker_free(w);
+        return status;
+    }
+    *out = w;
+    return TN_OK;
+}
+
+void tn_worker_trace(tn_worker *w, tn_trace *trace)
+{
+    if (trace == NULL) {
+        return;
+    }
+    w->trace = trace;
+    tn_team_trace(w->team, trace);
+    if (w->train_graph != NULL) {
+        tn_graph_trace(w->train_graph, trace);
+    }
+    tn_graph_trace(w->eval_graph, trace);
+    w->lane = tn_trace_join(trace, "main");
+}
+
+void tn_worker_free(tn_worker *w)
+{
+    if (w == NULL) {
+        return;
+    }
+    tn_trace_leave(w->lane);
+    tn_ps_close(w->ps);
+    tn_dense_free(w->shard.dense);
+    tn_table_free(w->shard.table);
+    tn_graph_free(w->train_graph);
+    tn_graph_free(w->eval_graph);
+    tn_params_free(w->params);
+    tn_shares_free(w->shares);
+    tn_free(w->own);
+    tn_team_close(w->team);
+    tn_free(w);
+}
+
+void tn_worker_keep_own(tn_worker *w)
+{
+    if (w->own != NULL) {
+        const size_t *cut = w->shares->dense + w->rank;
+        memcpy(w->own, tn_params_weights(w->params) + cut[0], (cut[1] - cut[0]) * sizeof *w->own);
+    }
+}
+
+static void set_bias(tn_worker *w, double value)
+{
+    if (w->output_bias == NULL) {
+        return;
+    }
+    const tn_param_slice *bias = tn_params_find(w->params, w->output_bias);
+    TN_ASSERT(bias != NULL);
+    tn_params_weights(w->params)[bias->at] = (float)value;
+    tn_worker_keep_own(w);
+}
+
+tn_status tn_worker_set_bias(tn_worker *w, const char *number, tn_error *err)
+{
+    double value = 0;
+    if (tn_read_f64(number, strlen(number), &value) != TN_NUM_OK) {
+        return tn_fail(err, TN_E_CONFIG, "model.bias_init is '%s', not prior or a number", number);
+    }
+    set_bias(w, value);
+    return TN_OK;
+}
+
+void tn_worker_set_prior(tn_worker *w, double rate)
+{
+    const double least = 1e-6;
+    double p = fmin(fmax(rate, least), 1 - least);
+    set_bias(w, tn_ln(p / (1 - p)));
+}

@@ -1,0 +1,77 @@
+/* worker.h - one model in memory: graphs, dense weights, table, and the team that works on them.
+ *
+ * The training graph and the evaluation graph share the flat vector of dense
+ * weights, which in one process is also the dense shard's. Among peers
+ * (run->cluster) the shard holds this one's partitions and its range of the
+ * vector. A worker belongs to one thread; the team works inside its calls.
+ */
+#ifndef TN_TRAIN_WORKER_H
+#define TN_TRAIN_WORKER_H
+
+#include "nn/graph/graph.h"
+#include "ps/shard/client.h"
+#include "ps/shard/ownership.h"
+#include "train/step/model_plan.h"
+
+typedef struct tn_worker {
+    const tn_blueprint *plan;
+    tn_team *team;
+    tn_params *params;
+    tn_graph *train_graph; /* NULL when the worker only scores */
+    tn_graph *eval_graph;
+    tn_node *train_logit;
+    tn_node *eval_logit;
+    const char *output_bias; /* parameter that shifts the logit; NULL: none */
+    uint32_t rank;           /* among the peers; 0 when alone */
+    tn_shares *shares;       /* what each peer owns */
+    tn_shard shard;          /* of this one; owns table and dense */
+    float *own;              /* weights of its range; NULL when alone: those of params */
+    struct tn_peek
+        *peek; /* rows of all owners (cluster/exchange/eval_pull.h); NULL when alone; lent */
+    struct tn_jointsums
+        *sums; /* of all ranks (train/step/allreduce_stats.h); NULL when alone; lent */
+    tn_ps *ps;
+    uint64_t steps;        /* done */
+    uint64_t rows, scored; /* examples of this process: learned, scored */
+    uint64_t keys, floats; /* with them: different keys of batches, floats of their rows */
+    uint32_t day;          /* last_seen of rows that are touched now */
+    tn_trace *trace;       /* NULL: not recorded */
+    tn_lane *lane;         /* there, of the thread that the worker belongs to */
+} tn_worker;
+
+typedef struct tn_worker_opts {
+    bool training; /* with the training graph */
+    bool compares; /* with a training graph of one row: it knows the structure that checkpoints are
+                    * of, for hardly any memory; for loading, not for training */
+    const char *const *fetch; /* nodes of the evaluation graph to keep */
+    uint32_t n_fetch;
+} tn_worker_opts;
+
+/* Builds everything, draws first values. Faults of the model's list go to b->diag (TN_E_CONFIG).
+ * `plan` and what b->arena holds must outlive the worker. On failure *out is NULL. */
+tn_status tn_worker_new(tn_worker **out, const tn_blueprint *plan, const tn_worker_opts *opts,
+                        const tn_binder *b, tn_error *err) TN_MUST_USE;
+void tn_worker_free(tn_worker *w); /* NULL is fine */
+
+/* The flat vector was written anew: its range of the shard follows. Alone nothing is to be done. */
+void tn_worker_keep_own(tn_worker *w);
+
+/* Sets the output bias, if the model has one: ln(rate / (1 - rate)), rate kept within [1e-6, 1 -
+ * 1e-6]. */
+void tn_worker_set_prior(tn_worker *w, double rate);
+
+/* The same from text: a number. TN_E_CONFIG when it is none. */
+tn_status tn_worker_set_bias(tn_worker *w, const char *number, tn_error *err) TN_MUST_USE;
+
+/* From now on the worker's steps are recorded: the calling thread joins as "main", the team's with
+ * it. At most once, between two steps. `trace` must outlive the worker; NULL: nothing happens. */
+void tn_worker_trace(tn_worker *w, tn_trace *trace);
+
+/* The runs of the flat vector that the optimizer trains, or those of running values; run[] has room
+ * for all parameters. Returns how many. */
+uint32_t tn_worker_runs(const tn_worker *w, bool running, tn_dense_run *run);
+
+/* Threads that `train.threads` means on this machine. */
+uint32_t tn_worker_threads(const tn_run *run);
+
+#endif

@@ -1,0 +1,69 @@
+/* fakeenv.c - see fakeenv.h. */
+#include "cluster/fakeenv.h"
+
+#include "support/test.h"
+
+#include <string.h>
+
+static tn_arena *arena;
+
+static const char *get(void *ctx, const char *name)
+{
+    const fakeenv *const *e = ctx;
+    for (const char *const *w = (*e)->words; w != NULL && w[0] != NULL; w += 2) {
+        if (strcmp(w[0], name) == 0) {
+            return w[1];
+        }
+    }
+    return NULL;
+}
+
+static bool is_local(void *ctx, const char *host)
+{
+    const fakeenv *const *e = ctx;
+    return (*e)->local != NULL && strcmp((*e)->local, host) == 0;
+}
+
+static tn_status find(const fakeenv *e, tn_roster *out, tn_error *err)
+{
+    if (arena == NULL) {
+        arena = tn_arena_new(1 << 16);
+    }
+    const tn_roster_in in = {.get = get,
+                             .is_local = is_local,
+                             .ctx = &e,
+                             .peers = e->peers,
+                             .host = e->host != NULL ? e->host : "here",
+                             .run_dir = e->run_dir == NULL      ? "runs/x"
+                                        : e->run_dir[0] != '\0' ? e->run_dir
+                                                                : NULL,
+                             .uid = 1000};
+    return tn_roster_find(out, &in, arena, err);
+}
+
+tn_roster fakeenv_roster(const fakeenv *e)
+{
+    tn_roster r;
+    tn_error err = {0};
+    if (find(e, &r, &err) != TN_OK) {
+        fail_msg("%s", err.text);
+    }
+    return r;
+}
+
+void fakeenv_refused(const fakeenv *e, const char *want)
+{
+    tn_roster r = {.size = 77};
+    tn_error err = {0};
+    assert_int_equal(find(e, &r, &err), TN_E_CONFIG);
+    assert_int_equal(r.size, 77);
+    if (strstr(err.text, want) == NULL) {
+        fail_msg("'%s', not '%s'", err.text, want);
+    }
+}
+
+void fakeenv_done(void)
+{
+    tn_arena_free(arena);
+    arena = NULL;
+}

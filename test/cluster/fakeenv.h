@@ -1,0 +1,23 @@
+/* fakeenv.h - environments of launchers, for tests of the roster. */
+#ifndef TN_TEST_PS_FAKEENV_H
+#define TN_TEST_PS_FAKEENV_H
+
+#include "cluster/launch/membership.h"
+
+typedef struct fakeenv {
+    const char *const *words; /* name, value, name, value, .. NULL */
+    const char *host;         /* of this machine; NULL: "here" */
+    const char *local;        /* an address or a name that is this machine's; NULL: none */
+    const char *run_dir;      /* NULL: "runs/x"; "": none */
+    tn_peers_opts peers;
+} fakeenv;
+
+/* The roster of a process there; fails the test when there is none. Lives until fakeenv_done. */
+tn_roster fakeenv_roster(const fakeenv *e);
+
+/* The sentence of a roster that must not be: TN_E_CONFIG, with `want` in it. */
+void fakeenv_refused(const fakeenv *e, const char *want);
+
+void fakeenv_done(void);
+
+#endif

@@ -1,0 +1,196 @@
+/* serving.c - see serving.h. */
+#include "serving.h"
+
+#include "base/core/alloc.h"
+#include "base/core/bytes.h"
+#include "cluster/wire/key_codec.h"
+#include "ranks.h"
+#include "support/test.h"
+
+#include <math.h>
+#include <string.h>
+
+static void keep(served *to, const tn_frame *frame, const tn_parcel *parcel)
+{
+    *to = (served){.frame = parcel->frame, .rank = frame->rank, .sequence = frame->sequence};
+    memcpy(to->payload, tn_parcel_payload(parcel), parcel->frame.bytes);
+}
+
+static void got_answer(void *arg, const tn_frame *request, tn_parcel *parcel)
+{
+    serving *s = arg;
+    (void)pthread_mutex_lock(&s->lock);
+    if (s->n_answers < SERVING_ANSWERS && parcel->frame.bytes <= SERVING_BYTES) {
+        keep(&s->answer[s->n_answers++], request, parcel);
+    } else {
+        s->n_lost++;
+    }
+    (void)pthread_mutex_unlock(&s->lock);
+    tn_parcel_drop(parcel);
+    tn_bell_ring(&s->heard);
+}
+
+static void got_request(void *arg, uint32_t to, tn_parcel *parcel)
+{
+    serving *s = arg;
+    const tn_frame none = {.rank = to};
+    if (s->n_sent < SERVING_RANKS && parcel->frame.bytes <= SERVING_BYTES) {
+        keep(&s->sent[s->n_sent++], &none, parcel);
+    } else {
+        s->n_lost++;
+    }
+    tn_parcel_drop(parcel);
+}
+
+static void choose_keys(serving *s)
+{
+    uint32_t n = 0;
+    for (uint64_t i = 0; n < SERVING_KEYS || s->foreign == 0; i++) {
+        const uint64_t key = ranks_key(i);
+        const bool own = tn_partition_of(key, TN_PARTITIONS) < s->shares->owners.from[1];
+        if (own && n < SERVING_KEYS) {
+            s->key[n++] = key;
+        } else if (!own) {
+            s->foreign = key;
+        }
+    }
+}
+
+serving *serving_new(double clip)
+{
+    serving *s = tn_alloc(1, sizeof *s, "an owner");
+    s->arena = tn_arena_new(1 << 16);
+    s->m = kit_model_plain(s->arena, SERVING_DIM, kit_rule(s->arena, "sgd", "lr=1"));
+    s->m->rules.dense = kit_rule(s->arena, "sgd", "lr=1");
+    s->m->rules.clip_global = clip;
+    assert_int_equal(tn_shares_new(&s->shares, SERVING_RANKS, SERVING_DENSE, NULL), TN_OK);
+    assert_int_equal(s->shares->dense[1], SERVING_OWN);
+    ranks_make_shard(s->m, s->weights, SERVING_OWN, &s->shard);
+    assert_int_equal(tn_parcels_new(&s->parcels, NULL), TN_OK);
+    tn_bell_init(&s->bell);
+    tn_bell_init(&s->heard);
+    (void)pthread_mutex_init(&s->lock, NULL);
+    choose_keys(s);
+    for (uint32_t r = 0; r < SERVING_RANKS; r++) {
+        tn_once_begin(&s->once[r], SERVING_START + r);
+    }
+    const tn_serve_opts opts = {.shares = s->shares,
+                                .layout = &s->m->layout,
+                                .shard = &s->shard,
+                                .weights = s->weights,
+                                .once = s->once,
+                                .parcels = s->parcels,
+                                .bell = &s->bell,
+                                .answer = got_answer,
+                                .send = got_request,
+                                .arg = s};
+    assert_int_equal(tn_serve_new(&s->serve, &opts, 0, NULL), TN_OK);
+    return s;
+}
+
+void serving_free(serving *s)
+{
+    tn_serve_free(s->serve);
+    assert_int_equal(s->n_lost, 0);
+    tn_bell_done(&s->bell);
+    tn_bell_done(&s->heard);
+    (void)pthread_mutex_destroy(&s->lock);
+    tn_parcels_free(s->parcels);
+    tn_dense_free(s->shard.dense);
+    tn_table_free(s->shard.table);
+    tn_shares_free(s->shares);
+    tn_arena_free(s->arena);
+    tn_free(s);
+}
+
+static tn_frame request_of(serving *s, tn_frame_type type, uint32_t rank, uint64_t sequence)
+{
+    return (tn_frame){.type = type,
+                      .rank = rank,
+                      .sequence = sequence,
+                      .incarnation = SERVING_START + rank,
+                      .payload = s->payload};
+}
+
+tn_frame serving_pull_keys(serving *s, uint32_t rank, uint64_t sequence, const uint64_t *key,
+                           uint32_t n)
+{
+    const kit_keys *keys = kit_keys_new(s->arena, &s->m->layout, key, NULL, n);
+    tn_key_place scratch[2 * SERVING_KEYS];
+    uint32_t index[SERVING_KEYS];
+    const tn_key_order order = tn_keyblock_sort(&keys->set, 0, scratch, index);
+    const tn_keyblock_shape shape = tn_keyblock_measure(&keys->set, order);
+    tn_frame f = request_of(s, TN_FRAME_PULL, rank, sequence);
+    f.bytes = TN_PULL_PARAMS + shape.bytes;
+    f.count[TN_KEYS] = n;
+    f.count[TN_ROW_FLOATS] = shape.floats;
+    assert_true(f.bytes <= SERVING_BYTES);
+    tn_pull_params_put(s->payload, &(tn_pull_params){.examples = 4, .weight_sum = 4});
+    tn_keyblock_write(&keys->set, order, &shape, s->payload + TN_PULL_PARAMS);
+    return f;
+}
+
+tn_frame serving_pull(serving *s, uint32_t rank, uint64_t sequence)
+{
+    return serving_pull_keys(s, rank, sequence, s->key, SERVING_KEYS);
+}
+
+tn_frame serving_push(serving *s, uint32_t rank, uint64_t sequence, float gradient)
+{
+    float all[SERVING_FLOATS + SERVING_OWN];
+    for (uint32_t i = 0; i < SERVING_FLOATS + SERVING_OWN; i++) {
+        all[i] = gradient;
+    }
+    tn_frame f = request_of(s, TN_FRAME_PUSH, rank, sequence);
+    f.bytes = TN_PUSH_PARAMS + sizeof all;
+    f.count[TN_KEYS] = SERVING_KEYS;
+    f.count[TN_ROW_FLOATS] = SERVING_FLOATS;
+    f.count[TN_DENSE_FLOATS] = SERVING_OWN;
+    tn_push_params_put(s->payload, &(tn_push_params){.pull = sequence, .lr_factor = 1});
+    memcpy(s->payload + TN_PUSH_PARAMS, all, sizeof all);
+    return f;
+}
+
+tn_frame serving_norm(serving *s, uint32_t rank, uint64_t sequence, double norm2)
+{
+    tn_frame f = request_of(s, TN_FRAME_SHARE, rank, sequence);
+    f.bytes = sizeof norm2;
+    f.count[TN_DENSE_FLOATS] = 1;
+    tn_store_f64(s->payload, norm2);
+    return f;
+}
+
+void serving_take(serving *s, tn_frame request)
+{
+    tn_serve_take(s->serve, &request);
+}
+
+void serving_run(serving *s)
+{
+    tn_error err = {0};
+    tn_status status = tn_serve_run(s->serve, NULL, &err);
+    if (status != TN_OK) {
+        fail_msg("%s", err.text);
+    }
+}
+
+void serving_refused(const serving *s, uint32_t n, const tn_frame *request, tn_refusal code)
+{
+    assert_int_equal(s->n_answers, n);
+    const served *a = &s->answer[n - 1];
+    assert_int_equal(a->frame.type, TN_FRAME_REFUSED);
+    assert_int_equal(a->frame.code, code);
+    assert_int_equal(a->rank, request->rank);
+    assert_int_equal(a->sequence, request->sequence);
+}
+
+const served *serving_answer(const serving *s, uint32_t rank, uint64_t sequence)
+{
+    const served *found = NULL;
+    for (uint32_t i = 0; i < s->n_answers; i++) {
+        if (s->answer[i].rank == rank && s->answer[i].sequence == sequence) {
+            found = &s->answer[i];
+        }
+    }
+    return found;
+}

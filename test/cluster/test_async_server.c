@@ -1,0 +1,416 @@
+/* test_async_server.c - an owner that serves requests as they come: what is answered when, and each
+ * push made once, whatever is lost, repeated or overtaken. */
+#include "freeone.h"
+
+#include "base/core/alloc.h"
+#include "base/core/clock.h"
+#include "base/math/rng.h"
+#include "support/test.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static void assert_all(const free_answer *a, tn_frame_type type, uint32_t n, float value)
+{
+    assert_non_null(a);
+    assert_int_equal(a->type, type);
+    assert_int_equal(a->n, n);
+    for (uint32_t i = 0; i < n; i++) {
+        assert_float_equal(a->value[i], value, 1e-6);
+    }
+}
+
+static void permits_are_one_more_than_steps(void **state)
+{
+    (void)state;
+    assert_int_equal(tn_permits_of(0), 1);
+    assert_int_equal(tn_permits_of(1), 2);
+    assert_int_equal(tn_permits_of(2.5), 3);
+    assert_int_equal(tn_permits_of(TN_PERMITS_MAX - 1), TN_PERMITS_MAX);
+    assert_int_equal(tn_permits_of(1e6), TN_PERMITS_MAX);
+    assert_int_equal(tn_permits_of((double)INFINITY), TN_PERMITS_MAX);
+}
+
+/* Nobody waits for anybody, and the answer tells how many others came between. */
+static void a_push_is_an_update_of_its_own_and_knows_its_staleness(void **state)
+{
+    (void)state;
+    free_one *x = free_one_new(2, NULL);
+    const free_pull slow = {.rank = 2, .sequence = 1, .to = 10, .show = 3, .examples = 5};
+    free_one_pull(x, &slow);
+    free_one_wait(x, 1);
+    assert_all(free_one_answer(x, 2, 1), TN_FRAME_ROWS, 20, 0);
+    for (uint64_t i = 0; i < 3; i++) {
+        const free_pull p = {.rank = 1, .sequence = 1 + 2 * i, .to = 10, .show = 1, .examples = 5};
+        free_one_pull(x, &p);
+        free_one_wait(x, 2 + 2 * (uint32_t)i);
+        assert_all(free_one_answer(x, 1, p.sequence), TN_FRAME_ROWS, 20, -.5F * (float)i);
+        free_one_push(x, &(free_push){.of = &p, .sequence = 2 + 2 * i, .value = 1});
+        free_one_wait(x, 3 + 2 * (uint32_t)i);
+        const free_answer *a = free_one_answer(x, 1, 2 + 2 * i);
+        assert_all(a, TN_FRAME_DENSE, x->dense, -.5F * (float)(i + 1));
+        assert_int_equal(a->params.staleness, 0);
+        assert_float_equal((float)a->params.grad_norm, sqrtf(20 + (float)x->dense), 1e-4);
+    }
+    free_one_push(x, &(free_push){.of = &slow, .sequence = 2, .value = 2});
+    free_one_wait(x, 8);
+    const free_answer *late = free_one_answer(x, 2, 2);
+    assert_all(late, TN_FRAME_DENSE, x->dense, -2.5F);
+    assert_int_equal(late->params.staleness, 3);
+    assert_int_equal(tn_freeserve_updates(x->serve), 104);
+    assert_int_equal(tn_freeserve_open_pulls(x->serve), 0);
+    kit_row row;
+    assert_true(kit_row_of(x->shard.table, x->key[3], &row));
+    assert_true(row.view.show == 6 && row.view.last_seen == 9);
+    free_one_free(x);
+}
+
+static void a_batch_without_examples_asks_for_weights_and_is_no_update(void **state)
+{
+    (void)state;
+    free_one *x = free_one_new(2, NULL);
+    const free_pull none = {.rank = 1, .sequence = 1};
+    x->weights[0] = 7;
+    free_one_pull(x, &none);
+    free_one_wait(x, 1);
+    assert_all(free_one_answer(x, 1, 1), TN_FRAME_ROWS, 0, 0);
+    free_one_push(x, &(free_push){.of = &none, .sequence = 2});
+    free_one_wait(x, 2);
+    const free_answer *a = free_one_answer(x, 1, 2);
+    assert_int_equal(a->n, x->dense);
+    assert_true(a->value[0] == 7);
+    assert_int_equal(tn_freeserve_updates(x->serve), 100);
+    assert_int_equal(tn_dense_t(x->shard.dense), 0);
+    free_one_free(x);
+}
+
+static void the_own_rank_is_served_by_calls(void **state)
+{
+    (void)state;
+    free_one *x = free_one_new(2, NULL);
+    kit_keys *keys = kit_keys_new(x->arena, &x->m->layout, x->key, NULL, 10);
+    float rows[20];
+    float ones[FREE_ONE_FLAT];
+    for (uint32_t i = 0; i < FREE_ONE_FLAT; i++) {
+        ones[i] = 1;
+    }
+    keys->set.owners = &x->shares->owners;
+    const tn_push push = {.weight_sum = 1, .lr_factor = 1};
+    for (uint32_t place = 0; place < 2; place++) {
+        assert_int_equal(tn_freeserve_pull(x->serve, NULL, place, &keys->set, rows, NULL), TN_OK);
+        assert_true(rows[0] == 0);
+    }
+    for (uint32_t place = 0; place < 2; place++) {
+        const tn_own_push own = {.place = place, .rows = ones, .dense = ones, .push = &push};
+        tn_pushed_here what;
+        assert_int_equal(tn_freeserve_push(x->serve, NULL, &own, &what, NULL), TN_OK);
+        assert_int_equal(what.staleness, place);
+        assert_float_equal((float)what.norm, sqrtf(20 + (float)x->dense), 1e-4);
+    }
+    assert_int_equal(tn_freeserve_pull(x->serve, NULL, 0, &keys->set, rows, NULL), TN_OK);
+    assert_true(rows[0] == -1 && x->weights[0] == -1);
+    free_one_free(x);
+}
+
+/* The norm that came with the push, not that of the owner's part. */
+static void the_global_clip_is_by_the_norm_of_the_whole_push(void **state)
+{
+    (void)state;
+    free_one *x = free_one_new(2, NULL);
+    x->m->rules.clip_global = 2;
+    const free_pull p = {.rank = 1, .sequence = 1, .to = 10, .show = 1, .examples = 5};
+    free_one_pull(x, &p);
+    free_one_wait(x, 1);
+    free_one_push(x, &(free_push){.of = &p, .sequence = 2, .value = 1, .norm = 8});
+    free_one_wait(x, 2);
+    const free_answer *a = free_one_answer(x, 1, 2);
+    assert_all(a, TN_FRAME_DENSE, x->dense, -.5F / 4);
+    assert_true(a->params.grad_norm > 7.99 && a->params.grad_norm < 8.01);
+    free_one_free(x);
+}
+
+/* ---- answers that got lost ---- */
+
+static void a_repeated_pull_gets_the_rows_of_today(void **state)
+{
+    (void)state;
+    free_one *x = free_one_new(2, NULL);
+    const free_pull p = {.rank = 1, .sequence = 1, .to = 4, .show = 1, .examples = 5};
+    const free_pull other = {.rank = 2, .sequence = 1, .to = 4, .show = 1, .examples = 5};
+    free_one_pull(x, &p);
+    free_one_pull(x, &other);
+    free_one_wait(x, 2);
+    free_one_push(x, &(free_push){.of = &other, .sequence = 2, .value = 1});
+    free_one_wait(x, 3);
+    free_one_pull(x, &p);
+    free_one_wait(x, 4);
+    assert_all(free_one_answer(x, 1, 1), TN_FRAME_ROWS, 8, -.5F);
+    free_one_push(x, &(free_push){.of = &p, .sequence = 2, .value = 1});
+    free_one_wait(x, 5);
+    assert_int_equal(free_one_answer(x, 1, 2)->params.staleness, 1); /* since the first */
+    kit_row row;
+    assert_true(kit_row_of(x->shard.table, x->key[0], &row));
+    assert_true(row.view.show == 2);
+    free_one_free(x);
+}
+
+static void a_repeated_push_is_acknowledged_and_not_made_again(void **state)
+{
+    (void)state;
+    free_one *x = free_one_new(1, NULL);
+    const free_pull p = {.rank = 1, .sequence = 1, .to = 4, .show = 1, .examples = 5};
+    const free_push push = {.of = &p, .sequence = 2, .value = 1};
+    free_one_pull(x, &p);
+    free_one_wait(x, 1);
+    free_one_push(x, &push);
+    free_one_wait(x, 2);
+    const double norm = free_one_answer(x, 1, 2)->params.grad_norm;
+    free_one_push(x, &push);
+    free_one_wait(x, 3);
+    const free_answer *a = free_one_answer(x, 1, 2);
+    assert_all(a, TN_FRAME_DENSE, x->dense, -.5F);
+    assert_true(a->params.grad_norm == norm && norm > 1);
+    /* Even when nobody knows any more what became of it. */
+    const free_pull next = {.rank = 1, .sequence = 3, .to = 4, .show = 1, .examples = 5};
+    free_one_pull(x, &next);
+    free_one_wait(x, 4);
+    free_one_push(x, &(free_push){.of = &next, .sequence = 4, .value = 1});
+    free_one_wait(x, 5);
+    free_one_push(x, &push);
+    free_one_wait(x, 6);
+    assert_all(free_one_answer(x, 1, 2), TN_FRAME_DENSE, x->dense, -1);
+    free_one_pull(x, &p); /* whose push has come: nobody waits for rows */
+    free_one_pull(x, &(free_pull){.rank = 2, .sequence = 1, .to = 1, .show = 1, .examples = 1});
+    free_one_wait(x, 7);
+    assert_int_equal(x->answer[6].rank, 2);
+    assert_int_equal(tn_freeserve_updates(x->serve), 102);
+    free_one_free(x);
+}
+
+/* ---- failures ---- */
+
+static void a_shard_that_fails_tells_once_and_stops(void **state)
+{
+    (void)state;
+    free_one *x = free_one_new(2, "lr=.5 l2=1");
+    const free_pull p = {.rank = 1, .sequence = 1, .to = 4, .show = 1, .examples = 5};
+    free_one_pull(x, &p);
+    free_one_wait(x, 1);
+    x->weights[0] = NAN; /* makes the gradient one, by l2 */
+    uint64_t heard = tn_bell_rings(&x->bell);
+    free_one_push(x, &(free_push){.of = &p, .sequence = 2, .value = 1});
+    assert_true(tn_bell_wait(&x->bell, heard, tn_clock_ns() + UINT64_C(10000000000)));
+    tn_freeserve_stop(x->serve);
+    tn_freeserve_stop(x->serve);
+    assert_int_equal(x->failed, TN_E_DIVERGED);
+    assert_non_null(strstr(x->why, "is not finite"));
+    assert_int_equal(x->n_answers, 1);
+    free_one_free(x);
+    tn_freeserve_close(NULL);
+}
+
+static void rows_that_are_not_finite_are_refused(void **state)
+{
+    (void)state;
+    free_one *x = free_one_new(2, NULL);
+    const free_pull none = {.rank = 1, .sequence = 1};
+    free_one_pull(x, &none);
+    free_one_wait(x, 1);
+    x->weights[1] = INFINITY;
+    free_one_push(x, &(free_push){.of = &none, .sequence = 2});
+    free_one_wait(x, 2);
+    assert_int_equal(free_one_answer(x, 1, 2)->type, TN_FRAME_REFUSED);
+    assert_int_equal(free_one_answer(x, 1, 2)->code, TN_REFUSAL_DIVERGED);
+    for (uint32_t i = 0; i < 3; i++) { /* rows grow beyond what a float holds */
+        const free_pull p = {.rank = 2, .sequence = 1 + 2 * i, .to = 2, .show = 1, .examples = 1};
+        free_one_pull(x, &p);
+        free_one_wait(x, 3 + 2 * i);
+        free_one_push(x, &(free_push){.of = &p, .sequence = 2 + 2 * i, .value = 3e38F});
+        free_one_wait(x, 4 + 2 * i);
+    }
+    free_one_pull(x, &(free_pull){.rank = 2, .sequence = 7, .to = 2, .show = 1, .examples = 1});
+    free_one_wait(x, 9);
+    assert_int_equal(free_one_answer(x, 2, 7)->code, TN_REFUSAL_DIVERGED);
+    free_one_free(x);
+}
+
+/* ---- a bad network ---- */
+
+enum { BATCHES = 60, PERMITS = 4, NETWORKS = 12 };
+
+/* One batch of a sender: what is to be sent until it is answered. */
+typedef struct sending {
+    bool begun, given, done;
+    uint64_t pull, push; /* sequences */
+    free_pull what;
+} sending;
+
+typedef struct storm {
+    free_one *x;
+    sending batch[FREE_ONE_RANKS][BATCHES];
+    uint64_t sequence[FREE_ONE_RANKS];
+    uint32_t heard;
+    uint64_t stream, draws;
+} storm;
+
+static uint64_t draw(storm *s, uint64_t below)
+{
+    return tn_draw(s->stream, s->draws++) % below;
+}
+
+static float value_of(uint32_t rank, uint32_t batch)
+{
+    return (float)(1 + (rank * 7 + batch * 3) % 5) / 8;
+}
+
+/* At most PERMITS are begun and not done. */
+static void begin_some(storm *s, uint32_t rank)
+{
+    uint32_t open = 0;
+    for (uint32_t i = 0; i < BATCHES && open < PERMITS; i++) {
+        sending *b = &s->batch[rank][i];
+        if (!b->begun) {
+            b->begun = true;
+            b->pull = ++s->sequence[rank];
+            b->what = (free_pull){.rank = rank,
+                                  .sequence = b->pull,
+                                  .from = i % 20,
+                                  .to = i % 20 + 1 + i % 15,
+                                  .show = 1 + i % 3,
+                                  .examples = 4};
+        }
+        open += !b->done;
+    }
+}
+
+static void send_one(storm *s, uint32_t rank, uint32_t i)
+{
+    const sending *b = &s->batch[rank][i];
+    if (!b->begun || b->done || draw(s, 4) == 0) {
+        return; /* or it is lost */
+    }
+    for (uint64_t times = 1 + draw(s, 2); times > 0; times--) {
+        if (b->given && draw(s, 5) > 0) {
+            free_one_push(
+                s->x,
+                &(free_push){.of = &b->what, .sequence = b->push, .value = value_of(rank, i)});
+        } else {
+            free_one_pull(s->x, &b->what); /* again, maybe late */
+        }
+    }
+}
+
+/* Answers that came; one in three gets lost. */
+static void listen(storm *s)
+{
+    (void)pthread_mutex_lock(&s->x->lock);
+    for (; s->heard < s->x->n_answers; s->heard++) {
+        const free_answer *a = &s->x->answer[s->heard];
+        assert_int_not_equal(a->type, TN_FRAME_REFUSED);
+        const bool lost = draw(s, 3) == 0;
+        for (uint32_t i = 0; i < BATCHES && !lost; i++) {
+            sending *b = &s->batch[a->rank][i];
+            if (a->type == TN_FRAME_ROWS && b->pull == a->sequence && !b->given) {
+                b->given = true;
+                b->push = ++s->sequence[a->rank];
+            } else if (a->type == TN_FRAME_DENSE && b->given && b->push == a->sequence) {
+                b->done = true;
+            }
+        }
+    }
+    (void)pthread_mutex_unlock(&s->x->lock);
+}
+
+static bool is_over(const storm *s)
+{
+    for (uint32_t r = 1; r < FREE_ONE_RANKS; r++) {
+        for (uint32_t i = 0; i < BATCHES; i++) {
+            if (!s->batch[r][i].done) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+static void check_key(const storm *s, uint32_t k)
+{
+    double sum = 0;
+    double shows = 0;
+    for (uint32_t r = 1; r < FREE_ONE_RANKS; r++) {
+        for (uint32_t i = 0; i < BATCHES; i++) {
+            const free_pull *p = &s->batch[r][i].what;
+            const bool has = k >= p->from && k < p->to;
+            sum += has ? (double)value_of(r, i) : 0;
+            shows += has ? p->show : 0;
+        }
+    }
+    kit_row row;
+    assert_int_equal(kit_row_of(s->x->shard.table, s->x->key[k], &row), shows > 0);
+    if (shows > 0) {
+        assert_true(row.view.show == shows);
+        assert_true(fabs((double)row.data[0] + .5 * sum) < 1e-5);
+    }
+}
+
+static void check_storm(const storm *s)
+{
+    free_one *x = s->x;
+    double dense = 0;
+    for (uint32_t k = 0; k < FREE_ONE_KEYS; k++) {
+        check_key(s, k);
+    }
+    for (uint32_t r = 1; r < FREE_ONE_RANKS; r++) {
+        for (uint32_t i = 0; i < BATCHES; i++) {
+            dense += (double)value_of(r, i);
+        }
+        assert_int_equal(tn_once_holes(&x->once[r]), 0);
+        assert_int_equal(x->once[r].low, 2 * BATCHES);
+    }
+    assert_true(fabs((double)x->weights[0] + .5 * dense) < 1e-4);
+    assert_int_equal(tn_freeserve_updates(x->serve), 100 + 2 * BATCHES);
+    assert_int_equal(tn_freeserve_open_pulls(x->serve), 0);
+    assert_int_equal(tn_table_dropped(x->shard.table), 0);
+}
+
+static void every_push_counts_once_over_a_bad_network(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= NETWORKS; seed++) {
+        storm *s = tn_alloc(1, sizeof *s, "a storm");
+        *s = (storm){.x = free_one_new(PERMITS, NULL), .stream = tn_stream2(seed, 31, 0)};
+        while (!is_over(s)) {
+            const uint64_t heard = tn_bell_rings(&s->x->bell);
+            for (uint32_t r = 1; r < FREE_ONE_RANKS; r++) {
+                begin_some(s, r);
+                const uint32_t from = (uint32_t)draw(s, BATCHES);
+                for (uint32_t i = 0; i < BATCHES; i++) {
+                    send_one(s, r, (from + i) % BATCHES);
+                }
+            }
+            (void)tn_bell_wait(&s->x->bell, heard, tn_clock_ns() + 1000000);
+            listen(s);
+        }
+        check_storm(s);
+        free_one_free(s->x);
+        tn_free(s);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(permits_are_one_more_than_steps),
+        cmocka_unit_test(a_push_is_an_update_of_its_own_and_knows_its_staleness),
+        cmocka_unit_test(a_batch_without_examples_asks_for_weights_and_is_no_update),
+        cmocka_unit_test(the_own_rank_is_served_by_calls),
+        cmocka_unit_test(the_global_clip_is_by_the_norm_of_the_whole_push),
+        cmocka_unit_test(a_repeated_pull_gets_the_rows_of_today),
+        cmocka_unit_test(a_repeated_push_is_acknowledged_and_not_made_again),
+        cmocka_unit_test(a_shard_that_fails_tells_once_and_stops),
+        cmocka_unit_test(rows_that_are_not_finite_are_refused),
+        cmocka_unit_test(every_push_counts_once_over_a_bad_network),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,231 @@
+/* test_curvekeys.c - key pairs: made, written, read, refused. */
+#include "cluster/security/curvekeys.h"
+
+#include "base/core/failpoint.h"
+#include "base/file/file.h"
+#include "cluster/keys.h"
+#include "support/test.h"
+#include "support/tmpdir.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static char dir[256];
+
+static int set_up(void **state)
+{
+    (void)state;
+    tn_tmpdir_make(dir);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    tn_tmpdir_remove(dir);
+    return tn_failpoint_set(NULL, NULL) == TN_OK ? 0 : 1;
+}
+
+static unsigned mode_of(const char *path)
+{
+    struct stat st;
+    assert_int_equal(stat(path, &st), 0);
+    return st.st_mode & 07777;
+}
+
+static void a_pair_reads_back_from_its_two_files(void **state)
+{
+    (void)state;
+    tn_error err = {0};
+    tn_curve_pair made = keys_make(dir, "a");
+    tn_curve_pair read;
+    uint8_t open[TN_CURVE_BYTES];
+    assert_int_equal(tn_curve_read(keys_zmq(), keys_path(dir, "a.key"), &read, &err), TN_OK);
+    assert_memory_equal(&read, &made, sizeof made);
+    assert_int_equal(tn_curve_read_open(keys_zmq(), keys_path(dir, "a.pub"), open, &err), TN_OK);
+    assert_memory_equal(open, made.open, sizeof open);
+    tn_curve_pair other = keys_make(dir, "b");
+    assert_memory_not_equal(other.secret, made.secret, sizeof made.secret);
+}
+
+static void files_are_forty_characters_and_the_secret_one_is_private(void **state)
+{
+    (void)state;
+    (void)keys_make(dir, "a");
+    tn_text text = {0};
+    assert_int_equal(tn_file_read_all(keys_path(dir, "a.key"), 1000, &text, NULL), TN_OK);
+    assert_int_equal(text.size, TN_CURVE_CHARS + 1);
+    assert_int_equal(text.data[TN_CURVE_CHARS], '\n');
+    tn_text_done(&text);
+    assert_int_equal(mode_of(keys_path(dir, "a.key")), 0600);
+    assert_int_equal(mode_of(keys_path(dir, "a.pub")) & 0444, 0444);
+}
+
+static void nothing_is_overwritten_and_no_half_pair_stays(void **state)
+{
+    (void)state;
+    tn_error err = {0};
+    tn_curve_pair pair;
+    assert_int_equal(tn_curve_make(keys_zmq(), &pair, &err), TN_OK);
+    const char *secret = keys_path(dir, "a.key");
+    const char *open = keys_path(dir, "a.pub");
+    keys_put(open, "mine", 0644);
+    assert_int_equal(tn_curve_write(keys_zmq(), &pair, secret, open, &err), TN_E_IO);
+    assert_false(tn_path_exists(secret));
+    assert_int_equal(tn_remove_file(open, &err), TN_OK);
+    keys_put(secret, "mine", 0600);
+    assert_int_equal(tn_curve_write(keys_zmq(), &pair, secret, open, &err), TN_E_IO);
+    assert_false(tn_path_exists(open));
+}
+
+static void a_failing_disk_leaves_no_half_pair(void **state)
+{
+    (void)state;
+    static const char *const rules[] = {"io.write#1:ENOSPC", "io.write#2:ENOSPC", "io.fsync#2:EIO",
+                                        "io.create#2:EACCES"};
+    tn_curve_pair pair;
+    assert_int_equal(tn_curve_make(keys_zmq(), &pair, NULL), TN_OK);
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+        tn_error err = {0};
+        const char *secret = keys_path(dir, "a.key");
+        const char *open = keys_path(dir, "a.pub");
+        assert_int_equal(tn_failpoint_set(rules[i], &err), TN_OK);
+        assert_int_equal(tn_curve_write(keys_zmq(), &pair, secret, open, &err), TN_E_IO);
+        assert_false(tn_path_exists(secret));
+        assert_false(tn_path_exists(open));
+    }
+}
+
+static void a_secret_that_others_can_open_is_refused(void **state)
+{
+    (void)state;
+    (void)keys_make(dir, "a");
+    const char *path = keys_path(dir, "a.key");
+    static const unsigned modes[] = {0640, 0604, 0620, 0602, 0644, 0610, 0601};
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+        tn_curve_pair read;
+        tn_error err = {0};
+        assert_int_equal(chmod(path, modes[i]), 0);
+        assert_int_equal(tn_curve_read(keys_zmq(), path, &read, &err), TN_E_CONFIG);
+        assert_non_null(strstr(err.text, "is open to others"));
+        assert_non_null(strstr(err.text, "hint: chmod 600"));
+    }
+    tn_curve_pair read;
+    assert_int_equal(chmod(path, 0400), 0);
+    assert_int_equal(tn_curve_read(keys_zmq(), path, &read, NULL), TN_OK);
+}
+
+static void what_is_no_key_is_named_and_never_shown(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *want;
+    } cases[] = {
+        {"", "is no key: not 40 characters"},
+        {"0123456789012345678901234567890123456789\n\n", "is no key: not 40 characters"},
+        {"0123456789012345678901234567890123456789x", "is no key: not 40 characters"},
+        {"012345678901234567890123456789012345678", "is no key: not 40 characters"},
+        {"012345678901234567890123456789012345678 ", "is no key: not Z85"},
+        {"#####0123456789012345678901234567890123", "is no key: not 40 characters"},
+        {"##########012345678901234567890123456789", "is no key: not Z85"}, /* above 2^32 */
+    };
+    const char *path = keys_path(dir, "bad");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tn_curve_pair pair;
+        uint8_t open[TN_CURVE_BYTES];
+        tn_error err = {0};
+        keys_put(path, cases[i].text, 0600);
+        assert_int_equal(tn_curve_read(keys_zmq(), path, &pair, &err), TN_E_CONFIG);
+        assert_non_null(strstr(err.text, cases[i].want));
+        assert_null(strstr(err.text, "0123456789"));
+        assert_int_equal(tn_curve_read_open(keys_zmq(), path, open, &err), TN_E_CONFIG);
+        assert_non_null(strstr(err.text, cases[i].want));
+    }
+}
+
+static void a_key_without_its_newline_is_a_key(void **state)
+{
+    (void)state;
+    char text[TN_CURVE_CHARS + 1];
+    uint8_t read[TN_CURVE_BYTES];
+    tn_curve_pair pair = keys_make(dir, "a");
+    assert_non_null(keys_zmq()->zmq_z85_encode(text, pair.open, TN_CURVE_BYTES));
+    keys_put(keys_path(dir, "bare.pub"), text, 0644);
+    assert_int_equal(tn_curve_read_open(keys_zmq(), keys_path(dir, "bare.pub"), read, NULL), TN_OK);
+    assert_memory_equal(read, pair.open, sizeof read);
+}
+
+static void missing_and_huge_files_are_faults_of_the_configuration(void **state)
+{
+    (void)state;
+    tn_curve_pair pair;
+    uint8_t open[TN_CURVE_BYTES];
+    tn_error err = {0};
+    const char *path = keys_path(dir, "none.key");
+    assert_int_equal(tn_curve_read(keys_zmq(), path, &pair, &err), TN_E_CONFIG);
+    assert_non_null(strstr(err.text, "none.key': No such file"));
+    err = (tn_error){0};
+    assert_int_equal(tn_curve_read_open(keys_zmq(), path, open, &err), TN_E_CONFIG);
+    assert_int_equal(err.code, TN_E_CONFIG);
+    char text[5000];
+    memset(text, 'a', sizeof text);
+    text[sizeof text - 1] = '\0';
+    keys_put(path, text, 0600);
+    assert_int_equal(tn_curve_read(keys_zmq(), path, &pair, &err), TN_E_CONFIG);
+    assert_non_null(strstr(err.text, "not 40 characters"));
+}
+
+static int no_curve(const char *capability)
+{
+    (void)capability;
+    return 0;
+}
+
+static int no_keypair(char *open, char *secret)
+{
+    open[0] = secret[0] = '\0';
+    return -1;
+}
+
+static void a_library_without_curve_is_a_sentence(void **state)
+{
+    (void)state;
+    tn_curve_pair pair;
+    tn_error err = {0};
+    tn_zmq z = *keys_zmq();
+    z.zmq_curve_keypair = no_keypair;
+    assert_int_equal(tn_curve_make(&z, &pair, &err), TN_E_CONFIG);
+    assert_non_null(strstr(err.text, "cannot make a key"));
+    z.zmq_has = no_curve;
+    assert_int_equal(tn_curve_make(&z, &pair, &err), TN_E_CONFIG);
+    assert_string_equal(err.text, "this libzmq was built without CURVE");
+}
+
+static void what_is_forgotten_is_zeros(void **state)
+{
+    (void)state;
+    static const tn_curve_pair zeros;
+    tn_curve_pair pair = keys_make(dir, "a");
+    tn_curve_forget(&pair);
+    assert_memory_equal(&pair, &zeros, sizeof pair);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_pair_reads_back_from_its_two_files),
+        TEST(files_are_forty_characters_and_the_secret_one_is_private),
+        TEST(nothing_is_overwritten_and_no_half_pair_stays),
+        TEST(a_failing_disk_leaves_no_half_pair),
+        TEST(a_secret_that_others_can_open_is_refused),
+        TEST(what_is_no_key_is_named_and_never_shown),
+        TEST(a_key_without_its_newline_is_a_key),
+        TEST(missing_and_huge_files_are_faults_of_the_configuration),
+        TEST(a_library_without_curve_is_a_sentence),
+        TEST(what_is_forgotten_is_zeros),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

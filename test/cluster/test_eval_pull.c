@@ -1,0 +1,264 @@
+/* test_eval_pull.c - rows for evaluation come from their owners, and nothing changes. */
+#include "base/core/alloc.h"
+#include "cluster/exchange/eval_pull.h"
+#include "cluster/keys.h"
+#include "ranks.h"
+#include "support/test.h"
+#include "support/tmpdir.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static char dir[256];
+
+static int set_up(void **state)
+{
+    (void)state;
+    tn_tmpdir_make(dir);
+    return setenv("TNET_FAST", "50", 1); // NOLINT(concurrency-mt-unsafe): no thread yet
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    tn_tmpdir_remove(dir);
+    return 0;
+}
+
+/* A rank with its link. */
+typedef struct seat {
+    tn_link *link;
+    tn_parcels *parcels;
+    tn_peek *_Atomic peek;
+    _Atomic uint32_t deaf; /* requests that get lost here */
+} seat;
+
+typedef struct group {
+    ranks_world *w;
+    tn_security security;
+    tn_endpoint at[RANKS_MAX];
+    seat seat[RANKS_MAX];
+} group;
+
+static void got_request(void *arg, tn_letter *letter)
+{
+    seat *s = arg;
+    if (atomic_load(&s->peek) == NULL || letter->frame.type != TN_FRAME_PEEK) {
+        tn_letter_close(letter);
+    } else if (atomic_load(&s->deaf) > 0) {
+        (void)atomic_fetch_sub(&s->deaf, 1);
+        tn_letter_close(letter);
+    } else {
+        tn_peek_take_request(atomic_load(&s->peek), letter);
+    }
+}
+
+static void got_answer(void *arg, tn_letter *letter)
+{
+    seat *s = arg;
+    tn_peek_take_answer(atomic_load(&s->peek), letter);
+}
+
+static void ticked(void *arg, uint64_t now_ns)
+{
+    (void)arg;
+    (void)now_ns;
+}
+
+static void open_seat(group *g, uint32_t rank)
+{
+    seat *s = &g->seat[rank];
+    char bound[TN_ENDPOINT_SIZE];
+    assert_int_equal(tn_parcels_new(&s->parcels, NULL), TN_OK);
+    const tn_link_opts link = {.rank = rank,
+                               .size = g->w->n,
+                               .job = 3,
+                               .incarnation = 50 + rank,
+                               .security = &g->security,
+                               .parcels = s->parcels,
+                               .events = {s, got_request, got_answer, ticked}};
+    assert_int_equal(tn_link_open(&s->link, keys_zmq(), &link, &g->at[rank], bound, NULL), TN_OK);
+    const tn_peek_opts opts = {.link = s->link,
+                               .parcels = s->parcels,
+                               .rank = rank,
+                               .shares = g->w->shares,
+                               .layout = &g->w->m->layout,
+                               .shard = &g->w->owner[rank].shard};
+    tn_peek *peek = NULL;
+    assert_int_equal(tn_peek_open(&peek, &opts, NULL), TN_OK);
+    atomic_store(&s->peek, peek);
+    tn_link_set_session(s->link, 8);
+}
+
+static group *open_group(uint32_t n)
+{
+    group *g = tn_alloc(1, sizeof *g, "a group");
+    g->w = ranks_new(n, 1, 1);
+    assert_int_equal(tn_security_init(&g->security, keys_zmq(), NULL, NULL), TN_OK);
+    for (uint32_t r = 0; r < n; r++) {
+        g->at[r].is_ipc = true;
+        int size = snprintf(g->at[r].path, sizeof g->at[r].path, "%s/%u.sock", dir, r);
+        assert_in_range(size, 1, sizeof g->at[r].path - 1);
+    }
+    for (uint32_t r = 0; r < n; r++) {
+        open_seat(g, r);
+    }
+    for (uint32_t r = 0; r < n; r++) {
+        for (uint32_t to = 0; to < n; to++) {
+            assert_true(to == r || tn_link_dial(g->seat[r].link, to, &g->at[to], NULL) == TN_OK);
+        }
+    }
+    return g;
+}
+
+static void close_group(group *g)
+{
+    for (uint32_t r = 0; r < g->w->n; r++) {
+        tn_link_close(g->seat[r].link);
+        tn_peek_close(atomic_load(&g->seat[r].peek));
+        tn_parcels_free(g->seat[r].parcels);
+    }
+    tn_security_done(&g->security);
+    ranks_free(g->w);
+    tn_free(g);
+}
+
+/* All keys, of which the owners know every second one. */
+static kit_keys *make_keys(group *g)
+{
+    uint64_t key[RANKS_KEYS];
+    for (uint64_t i = 0; i < RANKS_KEYS; i++) {
+        key[i] = ranks_key(i);
+    }
+    kit_keys *all = kit_keys_new(g->w->arena, &g->w->m->layout, key, NULL, RANKS_KEYS);
+    all->set.owners = &g->w->shares->owners;
+    return all;
+}
+
+static void teach(group *g)
+{
+    uint64_t key[RANKS_KEYS];
+    float rows[RANKS_KEYS * RANKS_DIM + 1];
+    for (uint32_t o = 0; o < g->w->n; o++) {
+        uint32_t n = 0;
+        for (uint64_t i = 0; i < RANKS_KEYS; i += 2) {
+            uint32_t p = tn_partition_of(ranks_key(i), TN_PARTITIONS);
+            if (p >= g->w->shares->owners.from[o] && p < g->w->shares->owners.from[o + 1]) {
+                key[n++] = ranks_key(i);
+            }
+        }
+        kit_keys *own = kit_keys_new(g->w->arena, &g->w->m->layout, key, NULL, n);
+        assert_int_equal(tn_shard_pull(&g->w->owner[o].shard, NULL, &own->set, rows, NULL), TN_OK);
+    }
+}
+
+static void check_rows(group *g, uint32_t rank, const kit_keys *all)
+{
+    float rows[RANKS_KEYS * RANKS_DIM];
+    bool missing[RANKS_KEYS];
+    tn_error err = {0};
+    if (tn_peek_rows(atomic_load(&g->seat[rank].peek), NULL, &all->set, rows, missing, &err) !=
+        TN_OK) {
+        fail_msg("rank %u: %s", rank, err.text);
+    }
+    for (uint32_t i = 0; i < RANKS_KEYS; i++) {
+        const uint64_t key = all->set.key[i];
+        uint32_t owner = 0;
+        while (tn_partition_of(key, TN_PARTITIONS) >= g->w->shares->owners.from[owner + 1]) {
+            owner++;
+        }
+        float want[RANKS_DIM];
+        kit_keys *one = kit_keys_new(g->w->arena, &g->w->m->layout, &key, NULL, 1);
+        bool lacks = false;
+        tn_shard_peek(&g->w->owner[owner].shard, NULL, &one->set, want, &lacks);
+        assert_int_equal(missing[i], lacks);
+        assert_memory_equal(rows + all->set.at[i], want, sizeof want);
+    }
+}
+
+static uint64_t rows_of(const group *g)
+{
+    uint64_t n = 0;
+    for (uint32_t o = 0; o < g->w->n; o++) {
+        n += tn_table_rows(g->w->owner[o].shard.table);
+    }
+    return n;
+}
+
+static void every_rank_sees_the_rows_of_all_owners(void **state)
+{
+    (void)state;
+    for (uint32_t n = 1; n <= RANKS_MAX; n++) {
+        group *g = open_group(n);
+        kit_keys *all = make_keys(g);
+        check_rows(g, n - 1, all); /* nobody knows any key */
+        teach(g);
+        for (uint32_t r = 0; r < n; r++) {
+            check_rows(g, r, all);
+        }
+        assert_int_equal(rows_of(g), RANKS_KEYS / 2);
+        close_group(g);
+    }
+}
+
+static void what_gets_lost_is_asked_again(void **state)
+{
+    (void)state;
+    group *g = open_group(2);
+    kit_keys *all = make_keys(g);
+    teach(g);
+    atomic_store(&g->seat[1].deaf, 2);
+    check_rows(g, 0, all);
+    assert_int_equal(atomic_load(&g->seat[1].deaf), 0);
+    check_rows(g, 0, all); /* a late answer to the one before does no harm */
+    close_group(g);
+}
+
+static void a_group_that_ended_ends_the_wait(void **state)
+{
+    (void)state;
+    float rows[RANKS_KEYS * RANKS_DIM];
+    bool missing[RANKS_KEYS];
+    tn_error err = {0};
+    group *g = open_group(2);
+    kit_keys *all = make_keys(g);
+    atomic_store(&g->seat[1].deaf, UINT32_MAX);
+    tn_peek *peek = atomic_load(&g->seat[0].peek);
+    tn_peek_fail(peek, TN_E_DATA, "rank 1: no such file");
+    tn_peek_fail(peek, TN_E_PEER, "a later reason");
+    assert_int_equal(tn_peek_rows(peek, NULL, &all->set, rows, missing, &err), TN_E_DATA);
+    assert_string_equal(err.text, "rank 1: no such file");
+    close_group(g);
+    tn_peek_close(NULL);
+}
+
+/* Keys of an owner that this rank is not: rank 1 refuses them, and whoever waits is told. */
+static void keys_that_live_elsewhere_are_refused(void **state)
+{
+    (void)state;
+    float rows[RANKS_KEYS * RANKS_DIM];
+    bool missing[RANKS_KEYS];
+    tn_error err = {0};
+    group *g = open_group(2);
+    kit_keys *all = make_keys(g);
+    const uint32_t half[] = {0, TN_PARTITIONS / 4, TN_PARTITIONS};
+    const tn_owners others = {2, TN_PARTITIONS, half};
+    all->set.owners = &others;
+    tn_status status =
+        tn_peek_rows(atomic_load(&g->seat[0].peek), NULL, &all->set, rows, missing, &err);
+    assert_int_equal(status, TN_E_PEER);
+    assert_non_null(strstr(err.text, "rank 1 answered a request for rows with"));
+    close_group(g);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_rank_sees_the_rows_of_all_owners),
+        cmocka_unit_test(what_gets_lost_is_asked_again),
+        cmocka_unit_test(a_group_that_ended_ends_the_wait),
+        cmocka_unit_test(keys_that_live_elsewhere_are_refused),
+    };
+    return cmocka_run_group_tests_name("ps/peek", tests, set_up, tear_down);
+}

@@ -1,0 +1,436 @@
+/* test_failure_detector.c - who is heard, suspect, lost, stalled: simulated time only. */
+#include "cluster/group/failure_detector.h"
+
+#include "base/core/alloc.h"
+
+#include "support/test.h"
+
+#include <stdio.h>
+
+enum { RANKS = 4, FAR = 1024, EVENTS = 4 * FAR };
+
+#define MS UINT64_C(1000000)
+#define SECOND UINT64_C(1000000000)
+#define TICK (100 * MS)
+
+typedef struct watch {
+    tn_pulse *p;
+    uint64_t now;
+    tn_pulse_event event[EVENTS];
+    uint32_t n;
+} watch;
+
+static void open_watch(watch *w, uint32_t size, uint64_t start)
+{
+    *w = (watch){.now = start};
+    const tn_pulse_opts opts = {.size = size};
+    assert_int_equal(tn_pulse_new(&w->p, &opts, NULL), TN_OK);
+    for (uint32_t r = 1; r < size; r++) {
+        tn_pulse_watch(w->p, r, start);
+    }
+}
+
+static void poll(watch *w)
+{
+    tn_pulse_event event;
+    while (tn_pulse_poll(w->p, w->now, &event)) {
+        assert_true(w->n < EVENTS);
+        w->event[w->n++] = event;
+    }
+}
+
+/* Polls every tick until `until`, and at it. */
+static void go_to(watch *w, uint64_t until)
+{
+    assert_true(until > w->now);
+    while (w->now < until) {
+        w->now = until - w->now > TICK ? w->now + TICK : until;
+        poll(w);
+    }
+}
+
+static void beat(const watch *w, uint32_t rank, uint64_t state, uint64_t step)
+{
+    const tn_beat_note note = {.state = state};
+    tn_pulse_heard(w->p, rank, &note, step, w->now);
+}
+
+/* As go_to, with a beat of all others every second, at this step, plus `per_s` each second. */
+static uint64_t train_to(watch *w, uint64_t until, uint64_t step, uint64_t per_s)
+{
+    while (w->now < until) {
+        go_to(w, w->now + SECOND);
+        step += per_s;
+        for (uint32_t r = 1; r < RANKS; r++) {
+            beat(w, r, TN_PEER_TRAINING, step);
+        }
+    }
+    return step;
+}
+
+static void assert_event(const watch *w, uint32_t i, tn_pulse_kind kind, uint32_t rank, uint64_t ns)
+{
+    assert_true(i < w->n);
+    assert_int_equal(w->event[i].kind, kind);
+    assert_int_equal(w->event[i].rank, rank);
+    assert_int_equal(w->event[i].ns, ns);
+}
+
+static void a_silent_rank_is_suspect_at_5_s_and_lost_at_15(void **state)
+{
+    (void)state;
+    watch w;
+    open_watch(&w, 2, 7 * SECOND);
+    go_to(&w, 12 * SECOND - 1);
+    assert_int_equal(w.n, 0);
+    go_to(&w, 12 * SECOND);
+    assert_int_equal(w.n, 1);
+    assert_event(&w, 0, TN_PULSE_SUSPECT, 1, 5 * SECOND);
+    go_to(&w, 22 * SECOND - 1);
+    assert_int_equal(w.n, 1);
+    go_to(&w, 22 * SECOND);
+    assert_int_equal(w.n, 2);
+    assert_event(&w, 1, TN_PULSE_LOST, 1, 15 * SECOND);
+    go_to(&w, 100 * SECOND);
+    assert_int_equal(w.n, 2); /* once */
+    tn_pulse_free(w.p);
+}
+
+static void any_frame_proves_life(void **state)
+{
+    (void)state;
+    watch w;
+    open_watch(&w, 2, 0);
+    for (uint32_t i = 0; i < 20; i++) {
+        go_to(&w, w.now + 5 * SECOND - 1);
+        tn_pulse_heard(w.p, 1, NULL, 12345, w.now); /* its step is not that of a worker */
+    }
+    assert_int_equal(w.n, 0);
+    go_to(&w, w.now + 5 * SECOND);
+    assert_event(&w, 0, TN_PULSE_SUSPECT, 1, 5 * SECOND);
+    assert_int_equal(w.event[0].step, 0);
+    tn_pulse_free(w.p);
+}
+
+static void a_rank_that_flaps_is_told_each_time_in_turn(void **state)
+{
+    (void)state;
+    watch w;
+    open_watch(&w, 2, 0);
+    for (uint32_t i = 0; i < 50; i++) {
+        go_to(&w, w.now + 7 * SECOND);
+        beat(&w, 1, TN_PEER_LOADING, i);
+        beat(&w, 1, TN_PEER_LOADING, i); /* two at once: the silence was the first one's */
+        go_to(&w, w.now + TICK);
+        assert_int_equal(w.n, 2 * i + 2);
+        assert_int_equal(w.event[w.n - 2].kind, TN_PULSE_SUSPECT);
+        assert_event(&w, w.n - 1, TN_PULSE_BACK, 1, 7 * SECOND + (i > 0 ? TICK : 0));
+        assert_int_equal(w.event[w.n - 1].step, i);
+    }
+    tn_pulse_free(w.p);
+}
+
+static void a_rank_heard_at_the_last_moment_is_not_lost(void **state)
+{
+    (void)state;
+    watch w;
+    open_watch(&w, 2, 0);
+    go_to(&w, 15 * SECOND - 1);
+    beat(&w, 1, TN_PEER_LOADING, 0);
+    go_to(&w, 15 * SECOND);
+    assert_int_equal(w.n, 2);
+    assert_event(&w, 1, TN_PULSE_BACK, 1, 15 * SECOND - 1);
+    tn_pulse_free(w.p);
+}
+
+static void a_lost_rank_stays_lost_until_it_is_watched_anew(void **state)
+{
+    (void)state;
+    watch w;
+    open_watch(&w, 2, 0);
+    go_to(&w, 15 * SECOND);
+    assert_int_equal(w.n, 2);
+    beat(&w, 1, TN_PEER_TRAINING, 9);
+    go_to(&w, 60 * SECOND);
+    assert_int_equal(w.n, 2);
+    tn_pulse_watch(w.p, 1, w.now);
+    go_to(&w, 65 * SECOND - 1);
+    assert_int_equal(w.n, 2);
+    go_to(&w, 65 * SECOND);
+    assert_event(&w, 2, TN_PULSE_SUSPECT, 1, 5 * SECOND);
+    tn_pulse_free(w.p);
+}
+
+static void who_said_bye_is_not_watched(void **state)
+{
+    (void)state;
+    watch w;
+    open_watch(&w, 3, 0);
+    tn_pulse_unwatch(w.p, 1);
+    go_to(&w, 60 * SECOND);
+    assert_int_equal(w.n, 2);
+    assert_int_equal(w.event[0].rank, 2);
+    assert_int_equal(w.event[1].rank, 2);
+    tn_pulse_free(w.p);
+}
+
+static void nobody_is_watched_before_it_is_welcome(void **state)
+{
+    (void)state;
+    watch w = {0};
+    const tn_pulse_opts opts = {.size = 3};
+    assert_int_equal(tn_pulse_new(&w.p, &opts, NULL), TN_OK);
+    go_to(&w, 100 * SECOND);
+    tn_pulse_watch(w.p, 2, w.now);
+    go_to(&w, 200 * SECOND);
+    assert_int_equal(w.n, 2);
+    assert_event(&w, 0, TN_PULSE_SUSPECT, 2, 5 * SECOND);
+    tn_pulse_free(w.p);
+}
+
+static void a_process_that_was_stopped_does_not_take_the_others_for_dead(void **state)
+{
+    (void)state;
+    watch w;
+    open_watch(&w, 2, 0);
+    go_to(&w, 3 * SECOND);
+    w.now += 3600 * SECOND; /* stopped for an hour; what came is not read yet */
+    poll(&w);
+    assert_int_equal(w.n, 0);
+    beat(&w, 1, TN_PEER_TRAINING, 1);
+    go_to(&w, w.now + 4 * SECOND);
+    assert_int_equal(w.n, 0);
+    /* And if nothing came: 3 s before, 1 s at most of the hour, 1 s after it. */
+    watch v;
+    open_watch(&v, 2, 0);
+    go_to(&v, 3 * SECOND);
+    v.now += 3600 * SECOND;
+    poll(&v);
+    go_to(&v, v.now + SECOND - 1);
+    assert_int_equal(v.n, 0);
+    go_to(&v, v.now + 1);
+    assert_event(&v, 0, TN_PULSE_SUSPECT, 1, 3604 * SECOND);
+    tn_pulse_free(w.p);
+    tn_pulse_free(v.p);
+}
+
+static void clocks_may_begin_anywhere_and_threads_may_read_them_early(void **state)
+{
+    (void)state;
+    watch w;
+    open_watch(&w, 2, UINT64_MAX - 40 * SECOND);
+    go_to(&w, w.now + 4 * SECOND);
+    tn_pulse_heard(w.p, 1, NULL, 0, w.now - SECOND); /* read before the last poll */
+    go_to(&w, w.now + 5 * SECOND - 1);
+    assert_int_equal(w.n, 0);
+    w.now -= SECOND;
+    poll(&w);
+    assert_int_equal(w.n, 0);
+    go_to(&w, w.now + SECOND + 1);
+    assert_int_equal(w.n, 1);
+    assert_event(&w, 0, TN_PULSE_SUSPECT, 1, 6 * SECOND);
+    tn_pulse_heard(w.p, 1, NULL, 0, 0);
+    poll(&w);
+    assert_event(&w, 1, TN_PULSE_BACK, 1, 0);
+    tn_pulse_free(w.p);
+}
+
+static void limits_may_be_divided(void **state)
+{
+    (void)state;
+    watch w = {0};
+    const tn_pulse_opts opts = {.size = 2,
+                                .suspect_ns = 500 * MS,
+                                .lost_ns = 1500 * MS,
+                                .stall_ns = 3 * SECOND,
+                                .stall_steps = 2,
+                                .gap_ns = 10 * SECOND};
+    assert_int_equal(tn_pulse_new(&w.p, &opts, NULL), TN_OK);
+    tn_pulse_watch(w.p, 1, 0);
+    w.now = 500 * MS - 1;
+    poll(&w);
+    assert_int_equal(w.n, 0);
+    w.now = 1500 * MS; /* both at once, in order */
+    poll(&w);
+    assert_int_equal(w.n, 2);
+    assert_event(&w, 0, TN_PULSE_SUSPECT, 1, 1500 * MS);
+    assert_event(&w, 1, TN_PULSE_LOST, 1, 1500 * MS);
+    tn_pulse_free(w.p);
+}
+
+static void a_step_that_stands_for_30_s_is_told_once(void **state)
+{
+    (void)state;
+    watch w;
+    open_watch(&w, RANKS, 0);
+    const uint64_t step = train_to(&w, 10 * SECOND, 0, 100);
+    assert_int_equal(w.n, 0);
+    train_to(&w, 39 * SECOND, step, 0);
+    go_to(&w, 40 * SECOND - 1);
+    assert_int_equal(w.n, 0);
+    go_to(&w, 40 * SECOND);
+    assert_int_equal(w.n, RANKS - 1);
+    for (uint32_t r = 1; r < RANKS; r++) {
+        assert_event(&w, r - 1, TN_PULSE_STALLED, r, 30 * SECOND);
+        assert_int_equal(w.event[r - 1].step, 1000);
+    }
+    train_to(&w, 100 * SECOND, step, 0);
+    assert_int_equal(w.n, RANKS - 1); /* once */
+    train_to(&w, 101 * SECOND, step, 1);
+    train_to(&w, 132 * SECOND, step + 1, 0);
+    assert_int_equal(w.n, 2 * (RANKS - 1)); /* it had moved */
+    tn_pulse_free(w.p);
+}
+
+static void only_who_trains_can_stall(void **state)
+{
+    (void)state;
+    watch w;
+    open_watch(&w, 2, 0);
+    for (uint64_t s = 0; s < TN_PEER_STATES; s++) {
+        for (uint32_t i = 0; i < 60 && s != TN_PEER_TRAINING; i++) {
+            go_to(&w, w.now + SECOND);
+            beat(&w, 1, s, 7);
+        }
+    }
+    for (uint32_t i = 0; i < 30; i++) { /* and it is measured from when it trains */
+        beat(&w, 1, TN_PEER_TRAINING, 7);
+        go_to(&w, w.now + SECOND - 1);
+        assert_int_equal(w.n, 0);
+        w.now++;
+    }
+    poll(&w);
+    assert_event(&w, 0, TN_PULSE_STALLED, 1, 30 * SECOND);
+    tn_pulse_free(w.p);
+}
+
+static void a_silent_rank_is_not_stalled_but_suspect(void **state)
+{
+    (void)state;
+    watch w;
+    open_watch(&w, 2, 0);
+    for (uint32_t i = 0; i < 24; i++) {
+        beat(&w, 1, TN_PEER_TRAINING, 7);
+        go_to(&w, w.now + SECOND);
+    }
+    go_to(&w, 60 * SECOND);
+    assert_int_equal(w.n, 2);
+    assert_event(&w, 0, TN_PULSE_SUSPECT, 1, 5 * SECOND);
+    assert_event(&w, 1, TN_PULSE_LOST, 1, 15 * SECOND);
+    assert_int_equal(w.event[1].step, 7);
+    tn_pulse_free(w.p);
+}
+
+static void where_steps_are_slow_20_of_them_may_pass(void **state)
+{
+    (void)state;
+    watch w;
+    open_watch(&w, RANKS, 0);
+    uint64_t step = 0;
+    while (step < 20) { /* 4 s each */
+        for (uint32_t i = 0; i < 4; i++) {
+            step = train_to(&w, w.now + SECOND, step, i == 3);
+        }
+    }
+    assert_int_equal(w.n, 0);
+    const uint64_t moved = w.now;
+    train_to(&w, moved + 79 * SECOND, step, 0);
+    go_to(&w, moved + 80 * SECOND - 1);
+    assert_int_equal(w.n, 0);
+    go_to(&w, moved + 80 * SECOND);
+    assert_int_equal(w.n, RANKS - 1);
+    assert_event(&w, 0, TN_PULSE_STALLED, 1, 80 * SECOND);
+    tn_pulse_free(w.p);
+}
+
+static void a_step_that_goes_back_is_a_move_but_no_measure(void **state)
+{
+    (void)state;
+    watch w;
+    open_watch(&w, 2, 0);
+    beat(&w, 1, TN_PEER_TRAINING, UINT64_MAX);
+    for (uint64_t i = 0; i < 60; i++) {
+        go_to(&w, w.now + SECOND);
+        beat(&w, 1, TN_PEER_TRAINING, UINT64_MAX - 1 - i);
+    }
+    assert_int_equal(w.n, 0);
+    const uint64_t moved = w.now;
+    while (w.now < moved + 30 * SECOND) {
+        go_to(&w, w.now + SECOND);
+        beat(&w, 1, TN_PEER_TRAINING, UINT64_MAX - 60);
+    }
+    assert_event(&w, 0, TN_PULSE_STALLED, 1, 30 * SECOND);
+    tn_pulse_free(w.p);
+}
+
+static void c9_a_thousand_ranks_are_told_by_rank_each_once(void **state)
+{
+    (void)state;
+    static watch w;
+    open_watch(&w, FAR, SECOND);
+    for (uint32_t r = 1; r < FAR; r++) {
+        w.now = SECOND + r * MS / 2;
+        if (r % 3 != 0) {
+            beat(&w, r, TN_PEER_LOADING, r);
+        }
+    }
+    go_to(&w, 6 * SECOND);
+    assert_int_equal(w.n, FAR / 3); /* ranks 3, 6, .. 1023 */
+    go_to(&w, 15 * SECOND);
+    assert_int_equal(w.n, FAR - 1);
+    for (uint32_t r = 1; r < FAR; r++) {
+        beat(&w, r, TN_PEER_LOADING, r);
+    }
+    w.n = 0;
+    poll(&w);
+    assert_int_equal(w.n, FAR - 1);
+    for (uint32_t r = 1; r < FAR; r++) {
+        assert_int_equal(w.event[r - 1].kind, TN_PULSE_BACK);
+        assert_int_equal(w.event[r - 1].rank, r);
+    }
+    go_to(&w, w.now + 20 * SECOND);
+    assert_int_equal(w.n, 3 * (FAR - 1)); /* and suspect, and lost */
+    tn_pulse_free(w.p);
+}
+
+static void every_allocation_that_fails_is_reported(void **state)
+{
+    (void)state;
+    const tn_pulse_opts opts = {.size = 2};
+    for (uint64_t nth = 1; nth <= 3; nth++) {
+        tn_pulse *p = NULL;
+        tn_error err = {0};
+        tn_alloc_fail_at(nth);
+        tn_status status = tn_pulse_new(&p, &opts, &err);
+        tn_alloc_fail_at(0);
+        assert_int_equal(status, nth < 3 ? TN_E_MEMORY : TN_OK);
+        assert_int_equal(err.code, status);
+        assert_int_equal(p != NULL, status == TN_OK);
+        tn_pulse_free(p);
+    }
+    tn_pulse_free(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_silent_rank_is_suspect_at_5_s_and_lost_at_15),
+        cmocka_unit_test(any_frame_proves_life),
+        cmocka_unit_test(a_rank_that_flaps_is_told_each_time_in_turn),
+        cmocka_unit_test(a_rank_heard_at_the_last_moment_is_not_lost),
+        cmocka_unit_test(a_lost_rank_stays_lost_until_it_is_watched_anew),
+        cmocka_unit_test(who_said_bye_is_not_watched),
+        cmocka_unit_test(nobody_is_watched_before_it_is_welcome),
+        cmocka_unit_test(a_process_that_was_stopped_does_not_take_the_others_for_dead),
+        cmocka_unit_test(clocks_may_begin_anywhere_and_threads_may_read_them_early),
+        cmocka_unit_test(limits_may_be_divided),
+        cmocka_unit_test(a_step_that_stands_for_30_s_is_told_once),
+        cmocka_unit_test(only_who_trains_can_stall),
+        cmocka_unit_test(a_silent_rank_is_not_stalled_but_suspect),
+        cmocka_unit_test(where_steps_are_slow_20_of_them_may_pass),
+        cmocka_unit_test(a_step_that_goes_back_is_a_move_but_no_measure),
+        cmocka_unit_test(c9_a_thousand_ranks_are_told_by_rank_each_once),
+        cmocka_unit_test(every_allocation_that_fails_is_reported),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

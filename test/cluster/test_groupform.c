@@ -1,0 +1,143 @@
+/* test_groupform.c - peers that find each other, or learn why they will not. */
+#include "base/core/clock.h"
+#include "cluster/groupkit.h"
+#include "support/test.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Every rank that is there, but `but`, waits for the others, and learns how the group ended, and
+ * who tells it. */
+static void assert_not_formed(groupkit *x, uint32_t but, tn_status status, const char *text,
+                              uint32_t teller)
+{
+    for (uint32_t r = 0; r < x->n; r++) {
+        tn_error err = {0};
+        if (r == but || x->group[r] == NULL) {
+            continue;
+        }
+        assert_int_equal(tn_group_form(x->group[r], NULL, &err), status);
+        assert_string_equal(err.text, text);
+        assert_true(tn_group_is_told_elsewhere(x->group[r]) == (r != teller));
+    }
+}
+
+static void a_rank_that_fails_while_the_group_forms_ends_all(void **state)
+{
+    (void)state;
+    for (uint32_t n = 3; n <= GROUPKIT_RANKS; n++) {
+        groupkit x;
+        char want[80];
+        const uint32_t who = n - 2;
+        groupkit_set(&x, n);
+        groupkit_open_first(&x, n - 1); /* the last never comes */
+        tn_group_fail(x.group[who], TN_E_DATA, "cannot find 'x'\nhint: \x1b[2Jlook");
+        assert_int_equal(tn_group_check(x.group[who], NULL), TN_E_DATA);
+        assert_false(tn_group_is_told_elsewhere(x.group[who]));
+        (void)snprintf(want, sizeof want, "rank %u: cannot find 'x'\nhint: ?[2Jlook", who);
+        assert_not_formed(&x, who, TN_E_DATA, want, who);
+        groupkit_close(&x);
+    }
+}
+
+static void rank_0_that_fails_while_the_group_forms_ends_all(void **state)
+{
+    (void)state;
+    groupkit x;
+    groupkit_set(&x, 3);
+    tn_group_opts opts = groupkit_opts(&x, 0);
+    groupkit_open(&x, 0, &opts);
+    tn_group_fail(x.group[0], TN_E_IO, "disk full");
+    for (uint32_t r = 1; r < x.n; r++) { /* they come later */
+        opts = groupkit_opts(&x, r);
+        groupkit_open(&x, r, &opts);
+    }
+    assert_not_formed(&x, 0, TN_E_IO, "rank 0: disk full", 0);
+    groupkit_close(&x);
+}
+
+static void a_rank_that_is_stopped_while_the_group_forms_ends_all(void **state)
+{
+    (void)state;
+    for (uint32_t who = 0; who < 2; who++) {
+        groupkit x;
+        char want[80];
+        tn_error err = {0};
+        const atomic_bool stop = true;
+        groupkit_set(&x, 3);
+        groupkit_open_first(&x, 2);
+        (void)snprintf(want, sizeof want,
+                       "rank %u: stopped by a signal while waiting for the peers", who);
+        assert_int_equal(tn_group_form(x.group[who], &stop, &err), TN_E_STOPPED);
+        assert_string_equal(err.text, want);
+        assert_not_formed(&x, who, TN_E_STOPPED, want, who);
+        groupkit_close(&x);
+    }
+}
+
+static void who_does_not_fit_ends_all_with_the_reason(void **state)
+{
+    (void)state;
+    groupkit x;
+    tn_error err = {0};
+    groupkit_set(&x, 3);
+    for (uint32_t r = 0; r < x.n; r++) {
+        tn_group_opts opts = groupkit_opts(&x, r);
+        opts.hello.config_hash = r == 1 ? "d" : "c";
+        groupkit_open(&x, r, &opts);
+    }
+    assert_int_equal(tn_group_form(x.group[1], NULL, &err), TN_E_CONFIG);
+    assert_memory_equal(err.text, "the configuration of rank 1 on host '", 37);
+    assert_false(tn_group_is_told_elsewhere(x.group[1]));
+    assert_not_formed(&x, 1, TN_E_CONFIG, err.text, 1);
+    groupkit_close(&x);
+}
+
+static void who_comes_with_another_version_ends_all(void **state)
+{
+    (void)state;
+    groupkit x;
+    tn_error err = {0};
+    groupkit_set(&x, 2);
+    for (uint32_t r = 0; r < x.n; r++) {
+        tn_group_opts opts = groupkit_opts(&x, r);
+        opts.hello.version = r == 1 ? "2" : "1";
+        groupkit_open(&x, r, &opts);
+    }
+    assert_int_equal(tn_group_form(x.group[1], NULL, &err), TN_E_PEER);
+    assert_non_null(strstr(err.text, "the version of rank 1 on host '"));
+    assert_not_formed(&x, 1, TN_E_PEER, err.text, 1);
+    groupkit_close(&x);
+}
+
+static void rank_0_that_never_comes_is_told_in_time(void **state)
+{
+    (void)state;
+    groupkit x;
+    tn_error err = {0};
+    groupkit_set(&x, 2);
+    tn_group_opts opts = groupkit_opts(&x, 1);
+    opts.start_timeout_s = .3;
+    groupkit_open(&x, 1, &opts);
+    assert_int_equal(tn_group_form(x.group[1], NULL, &err), TN_E_PEER);
+    assert_non_null(strstr(err.text, "for rank 0 at ipc://"));
+    const atomic_bool stop = true;
+    tn_group_close(x.group[1]);
+    groupkit_open(&x, 1, &opts);
+    assert_int_equal(tn_group_form(x.group[1], &stop, &err), TN_E_STOPPED);
+    groupkit_close(&x);
+    tn_group_close(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_rank_that_fails_while_the_group_forms_ends_all),
+        cmocka_unit_test(rank_0_that_fails_while_the_group_forms_ends_all),
+        cmocka_unit_test(a_rank_that_is_stopped_while_the_group_forms_ends_all),
+        cmocka_unit_test(who_does_not_fit_ends_all_with_the_reason),
+        cmocka_unit_test(who_comes_with_another_version_ends_all),
+        cmocka_unit_test(rank_0_that_never_comes_is_told_in_time),
+    };
+    return cmocka_run_group_tests_name("ps/groupform", tests, groupkit_set_up, groupkit_tear_down);
+}

@@ -1,0 +1,170 @@
+/* test_interfaces.c - which address of this machine a peer binds; loopback is all that is sure. */
+#include "cluster/launch/interfaces.h"
+
+#include "base/core/log.h"
+#include "cluster/launch/membership.h"
+#include "support/test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static tn_interface own[TN_INTERFACES_MAX];
+static uint32_t n_own;
+
+static int set_up(void **state)
+{
+    (void)state;
+    tn_error err = {0};
+    return tn_interfaces_list(own, &n_own, &err) == TN_OK ? 0 : 1;
+}
+
+/* An address that others could reach, or NULL on a machine without any. */
+static const tn_interface *open_one(void)
+{
+    for (uint32_t i = 0; i < n_own; i++) {
+        if (!own[i].is_loopback) {
+            return &own[i];
+        }
+    }
+    return NULL;
+}
+
+static void assert_chosen(const char *host, const char *want)
+{
+    tn_endpoint e = {.port = 7};
+    char name[TN_INTERFACE_NAME];
+    tn_error err = {0};
+    (void)snprintf(e.host, sizeof e.host, "%s", host);
+    if (tn_interfaces_choose(&e, NULL, name, &err) != TN_OK) {
+        fail_msg("%s", err.text);
+    }
+    assert_string_equal(e.host, want);
+    assert_int_equal(e.port, 7);
+}
+
+static void loopback_is_listed(void **state)
+{
+    (void)state;
+    bool found = false;
+    for (uint32_t i = 0; i < n_own; i++) {
+        found = found || (own[i].is_loopback && strcmp(own[i].address, "127.0.0.1") == 0);
+    }
+    assert_true(found);
+}
+
+static void numbers_and_interfaces_are_taken_as_they_are(void **state)
+{
+    (void)state;
+    assert_chosen("127.0.0.1", "127.0.0.1");
+    assert_chosen("lo", "127.0.0.1");
+    assert_chosen("localhost", "127.0.0.1");
+    assert_chosen("*", "*");
+    if (open_one() != NULL) {
+        assert_chosen(open_one()->name, open_one()->address);
+        assert_chosen(open_one()->address, open_one()->address);
+    }
+    tn_endpoint ipc = {.is_ipc = true, .path = "/x/0.sock"};
+    char name[TN_INTERFACE_NAME] = "x";
+    assert_int_equal(tn_interfaces_choose(&ipc, NULL, name, NULL), TN_OK);
+    assert_string_equal(name, "");
+}
+
+static void a_name_nobody_knows_is_the_way_to_rank_0(void **state)
+{
+    (void)state;
+    /* loopback leads to loopback, whatever else the machine has */
+    tn_endpoint e = {.host = "no-such-machine.invalid", .port = 7};
+    tn_endpoint toward = {.host = "127.0.0.1", .port = 9};
+    char name[TN_INTERFACE_NAME];
+    tn_error err = {0};
+    assert_int_equal(tn_interfaces_choose(&e, &toward, name, &err), TN_OK);
+    assert_string_equal(e.host, "127.0.0.1");
+    assert_string_equal(name, "lo");
+}
+
+static void another_machines_number_is_an_error_that_lists_the_own(void **state)
+{
+    (void)state;
+    tn_endpoint e = {.host = "192.0.2.77", .port = 7}; /* TEST-NET-1 */
+    tn_endpoint toward = {.host = "127.0.0.1", .port = 9};
+    char name[TN_INTERFACE_NAME];
+    tn_error err = {0};
+    assert_int_equal(tn_interfaces_choose(&e, &toward, name, &err), TN_E_CONFIG);
+    assert_non_null(strstr(err.text, "'192.0.2.77' is no address of this machine"));
+    assert_non_null(strstr(err.text, "hint: set TNET_BIND to one of its interfaces:"));
+    assert_non_null(strstr(err.text, " lo (127.0.0.1)"));
+    assert_string_equal(e.host, "192.0.2.77");
+}
+
+static void own_names_and_addresses_are_known(void **state)
+{
+    (void)state;
+    assert_true(tn_interfaces_have("127.0.0.1"));
+    assert_true(tn_interfaces_have("localhost"));
+    assert_false(tn_interfaces_have("192.0.2.77"));
+    assert_false(tn_interfaces_have("no-such-machine.invalid"));
+}
+
+static char logged[300];
+
+static void keep_line(tn_log_level level, const char *line)
+{
+    (void)level;
+    (void)snprintf(logged, sizeof logged, "%s", line);
+}
+
+static tn_status place(const char *root, const char *bind, tn_endpoint *out, tn_error *err)
+{
+    const char *const address[] = {root, NULL};
+    const tn_roster r = {
+        .rank = 1, .size = 2, .address = address, .bind = bind, .how = "rank 1 of 2 by Slurm"};
+    return tn_roster_place(&r, out, err);
+}
+
+static void c7_the_chosen_interface_is_told(void **state)
+{
+    (void)state;
+    tn_endpoint e;
+    tn_error err = {0};
+    tn_log_set(keep_line, TN_LOG_INFO);
+    assert_int_equal(place("tcp://127.0.0.1:9", "tcp://no-such-machine.invalid:0", &e, &err),
+                     TN_OK);
+    assert_string_equal(logged, "rank 1 of 2 by Slurm: at tcp://127.0.0.1:0, interface lo");
+    assert_string_equal(e.host, "127.0.0.1");
+    assert_int_equal(place(NULL, "ipc:///run/x/1.sock", &e, &err), TN_OK);
+    assert_string_equal(logged, "rank 1 of 2 by Slurm: at ipc:///run/x/1.sock");
+    tn_log_set(NULL, TN_LOG_INFO);
+    assert_int_equal(place(NULL, "tcp://192.0.2.77:0", &e, &err), TN_E_CONFIG);
+    assert_int_equal(place(NULL, "a b", &e, &err), TN_E_CONFIG);
+    assert_int_equal(place("a b", "tcp://127.0.0.1:0", &e, &err), TN_E_CONFIG);
+}
+
+static void a_real_process_asks_its_real_environment(void **state)
+{
+    (void)state;
+    char host[TN_ENDPOINT_HOST];
+    const tn_peers_opts opts = {.n = 3};
+    tn_roster_in in = tn_roster_here(&opts, "runs/x", host);
+    assert_string_not_equal(in.host, "");
+    assert_int_equal(in.peers.n, 3);
+    assert_string_equal(in.run_dir, "runs/x");
+    assert_int_equal(setenv("TNET_TEST_WORD", "here", 1), 0); // NOLINT(concurrency-mt-unsafe)
+    assert_string_equal(in.get(in.ctx, "TNET_TEST_WORD"), "here");
+    assert_true(in.is_local(in.ctx, "127.0.0.1"));
+    assert_false(in.is_local(in.ctx, "192.0.2.77"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(loopback_is_listed),
+        cmocka_unit_test(numbers_and_interfaces_are_taken_as_they_are),
+        cmocka_unit_test(a_name_nobody_knows_is_the_way_to_rank_0),
+        cmocka_unit_test(another_machines_number_is_an_error_that_lists_the_own),
+        cmocka_unit_test(own_names_and_addresses_are_known),
+        cmocka_unit_test(c7_the_chosen_interface_is_told),
+        cmocka_unit_test(a_real_process_asks_its_real_environment),
+    };
+    return cmocka_run_group_tests(tests, set_up, NULL);
+}

@@ -1,0 +1,199 @@
+/* test_launcher_slurm.c - tasks of Slurm steps, as srun describes them to each. */
+#include "cluster/fakeenv.h"
+#include "support/test.h"
+
+#include <stdio.h>
+
+#define STEP(rank, size, nodes, tasks)                                                             \
+    "SLURM_PROCID", rank, "SLURM_STEP_NUM_TASKS", size, "SLURM_NTASKS", size, "SLURM_JOB_ID",      \
+        "17", "SLURM_STEP_ID", "0", "SLURM_STEP_NODELIST", nodes, "SLURM_STEP_TASKS_PER_NODE",     \
+        tasks
+
+static int tear_down(void **state)
+{
+    (void)state;
+    fakeenv_done();
+    return 0;
+}
+
+static void hosts_are(const tn_roster *r, const char *want)
+{
+    char joined[200] = "";
+    size_t at = 0;
+    for (uint32_t i = 0; i < r->size; i++) {
+        at +=
+            (size_t)snprintf(joined + at, sizeof joined - at, "%s%s", i > 0 ? " " : "", r->host[i]);
+    }
+    assert_string_equal(joined, want);
+}
+
+static void tasks_of_several_nodes_find_rank_0_on_the_first(void **state)
+{
+    (void)state;
+    const char *const words[] = {STEP("2", "4", "n[03-04],n07", "2,1(x2)"), NULL};
+    tn_roster r = fakeenv_roster(&(fakeenv){.words = words, .host = "n04"});
+    assert_int_equal(r.rank, 2);
+    assert_int_equal(r.size, 4);
+    hosts_are(&r, "n03 n03 n04 n07");
+    tn_endpoint first;
+    assert_int_equal(tn_endpoint_read(r.address[0], 0, &first, NULL), TN_OK);
+    assert_string_equal(first.host, "n03");
+    assert_in_range(first.port, 20000, 31999);
+    assert_null(r.address[1]);
+    assert_null(r.address[2]);
+    assert_string_equal(r.bind, "tcp://n04:0");
+    assert_null(r.meet);
+    assert_string_equal(r.how, "rank 2 of 4 by Slurm, job 17.0");
+    /* all tasks of the step agree, those of another step do not */
+    const char *const root[] = {STEP("0", "4", "n[03-04],n07", "2,1(x2)"), NULL};
+    tn_roster r0 = fakeenv_roster(&(fakeenv){.words = root, .host = "n03"});
+    assert_string_equal(r0.address[0], r.address[0]);
+    assert_string_equal(r0.bind, r.address[0]);
+    assert_true(r0.job == r.job);
+    const char *const next[] = {"SLURM_STEP_ID", "1", STEP("0", "4", "n[03-04],n07", "2,1(x2)"),
+                                NULL};
+    tn_roster other = fakeenv_roster(&(fakeenv){.words = next, .host = "n03"});
+    assert_string_not_equal(other.address[0], r.address[0]);
+    assert_true(other.job != r.job);
+}
+
+static void distributions_deal_the_tasks(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *how, *want;
+    } cases[] = {
+        {"block", "a a a b b c"},        {"cyclic", "a b c a b a"},       {"plane", "a a b b c a"},
+        {"cyclic:block", "a b c a b a"}, {"block:cyclic", "a a a b b c"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *const words[] = {STEP("0", "6", "a,b,c", "3,2,1"),
+                                     "SLURM_DISTRIBUTION",
+                                     cases[i].how,
+                                     "SLURM_DIST_PLANESIZE",
+                                     "2",
+                                     NULL};
+        tn_roster r = fakeenv_roster(&(fakeenv){.words = words});
+        hosts_are(&r, cases[i].want);
+    }
+}
+
+static void an_arbitrary_distribution_needs_the_root(void **state)
+{
+    (void)state;
+    const char *const words[] = {STEP("0", "3", "a,b,c", "1(x3)"),
+                                 "SLURM_DISTRIBUTION",
+                                 "arbitrary",
+                                 "SLURM_NODEID",
+                                 "2",
+                                 "TNET_ROOT",
+                                 "c:5000",
+                                 NULL};
+    tn_roster r = fakeenv_roster(&(fakeenv){.words = words, .host = "c"});
+    assert_string_equal(r.address[0], "tcp://c:5000");
+    assert_null(r.host[0]);
+    const char *const none[] = {STEP("1", "3", "a,b,c", "1(x3)"), "SLURM_DISTRIBUTION", "arbitrary",
+                                NULL};
+    r = fakeenv_roster(&(fakeenv){.words = none});
+    assert_string_equal(r.meet, "runs/x/peers.root");
+    assert_null(r.address[0]);
+}
+
+static void hosts_are_left_out_where_tasks_are_elsewhere_than_thought(void **state)
+{
+    (void)state;
+    static const char *const ways[] = {"block", "plane", "somehow"};
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        const char *const words[] = {STEP("1", "4", "a,b", "2,2"), "SLURM_NODEID", "1",
+                                     "SLURM_DISTRIBUTION",         ways[i],        NULL};
+        tn_roster r = fakeenv_roster(&(fakeenv){.words = words, .host = "b"});
+        assert_null(r.host[1]);
+        assert_memory_equal(r.address[0], "tcp://a:", 8);
+    }
+}
+
+static void tasks_of_one_node_need_no_network(void **state)
+{
+    (void)state;
+    const char *const words[] = {STEP("1", "2", "n1", "2"), NULL};
+    tn_roster r = fakeenv_roster(&(fakeenv){.words = words});
+    assert_string_equal(r.address[0], "ipc://runs/x/sockets/0.sock");
+    assert_string_equal(r.bind, "ipc://runs/x/sockets/1.sock");
+}
+
+static void a_batch_script_is_one_process(void **state)
+{
+    (void)state;
+    const char *const words[] = {"SLURM_PROCID",
+                                 "0",
+                                 "SLURM_NTASKS",
+                                 "8",
+                                 "SLURM_JOB_NODELIST",
+                                 "n[1-8]",
+                                 "SLURM_JOB_ID",
+                                 "17",
+                                 "SLURM_TASKS_PER_NODE",
+                                 "1(x8)",
+                                 NULL};
+    tn_roster r = fakeenv_roster(&(fakeenv){.words = words});
+    assert_int_equal(r.size, 1);
+    assert_string_equal(r.how, "alone: in a Slurm job of several tasks, but not started by srun");
+    const char *const one[] = {"SLURM_PROCID", "0", "SLURM_NTASKS", "1", NULL};
+    assert_string_equal(fakeenv_roster(&(fakeenv){.words = one}).how, "alone");
+}
+
+static void the_port_may_be_said(void **state)
+{
+    (void)state;
+    const char *const words[] = {
+        STEP("1", "2", "a,b", "1(x2)"), "TNET_PORT", "5555", "TNET_BIND", "ib0", NULL};
+    tn_roster r = fakeenv_roster(&(fakeenv){.words = words});
+    assert_string_equal(r.address[0], "tcp://a:5555");
+    assert_string_equal(r.bind, "tcp://ib0:0");
+}
+
+static void contradictions_of_slurm_are_told(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *words[24];
+        const char *want;
+    } cases[] = {
+        {{STEP("0", "4", "a,b", "1(x2)"), NULL}, "2 nodes with 4 tasks, but '1(x2)' are 2 on 2"},
+        {{STEP("0", "2", "a,b", "2"), NULL}, "2 nodes with 2 tasks, but '2' are 2 on 1"},
+        {{STEP("0", "2", "a[", "2"), NULL}, "cannot read the list of hosts 'a['"},
+        {{STEP("0", "2", "a,b", "two"), NULL}, "cannot read the counts 'two'"},
+        {{STEP("0", "2", "a,b", ""), NULL}, "Slurm sets no SLURM_STEP_TASKS_PER_NODE"},
+        {{STEP("", "2", "a,b", "1(x2)"), NULL}, "Slurm sets no SLURM_PROCID"},
+        {{STEP("0", "", "a,b", "1(x2)"), NULL}, "Slurm sets no SLURM_STEP_NUM_TASKS"},
+        {{STEP("x", "2", "a,b", "1(x2)"), NULL}, "SLURM_PROCID is 'x', not a number"},
+        {{STEP("2", "2", "a,b", "1(x2)"), NULL}, "rank 2 is none of 2 peers"},
+        {{"SLURM_NODEID", "1", STEP("0", "2", "a,b", "1(x2)"), NULL},
+         "Slurm runs rank 0 on node 1 of 'a,b', not on the first\nhint: set TNET_ROOT"},
+        {{"SLURM_NODEID", "x", STEP("1", "2", "a,b", "1(x2)"), NULL}, "SLURM_NODEID is 'x'"},
+        {{"TNET_PORT", "65536", STEP("1", "2", "a,b", "1(x2)"), NULL}, "TNET_PORT is '65536'"},
+        {{"TNET_PORT", "0", STEP("1", "2", "a,b", "1(x2)"), NULL}, "cannot find rank 0 by 'a:0'"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        fakeenv_refused(&(fakeenv){.words = cases[i].words}, cases[i].want);
+    }
+    const char *const words[] = {"SLURM_NODEID", "1", STEP("1", "2", "a,b", "1(x2)"), NULL};
+    assert_int_equal(fakeenv_roster(&(fakeenv){.words = words}).rank, 1);
+}
+
+#define TEST(name) cmocka_unit_test_teardown(name, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(tasks_of_several_nodes_find_rank_0_on_the_first),
+        TEST(distributions_deal_the_tasks),
+        TEST(an_arbitrary_distribution_needs_the_root),
+        TEST(hosts_are_left_out_where_tasks_are_elsewhere_than_thought),
+        TEST(tasks_of_one_node_need_no_network),
+        TEST(a_batch_script_is_one_process),
+        TEST(the_port_may_be_said),
+        TEST(contradictions_of_slurm_are_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

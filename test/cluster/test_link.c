@@ -1,0 +1,389 @@
+/* test_link.c - links of several peers in one process: every request is answered once, whatever
+ * becomes of its messages. */
+#include "cluster/net/linkstate.h"
+
+#include "keys.h"
+#include "support/test.h"
+#include "support/tmpdir.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+enum { PEERS = 3, DEADLINE_S = 60 };
+
+typedef struct peer {
+    tn_link *link;
+    tn_parcels *parcels;
+    tn_security security;
+    tn_endpoint at;
+    uint32_t rank;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    /* guarded by lock: */
+    uint32_t requests, answers, ticks;
+    bool is_late;      /* answers only when its link is being closed */
+    uint32_t ignore;   /* requests still to be left without an answer */
+    double greatest;   /* of the first numbers of the requests; one sent again may come last */
+    uint64_t sequence; /* of the last answer */
+    bool in_order;
+} peer;
+
+static char dir[256];
+
+static int set_up(void **state)
+{
+    (void)state;
+    tn_tmpdir_make(dir);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    tn_tmpdir_remove(dir);
+    return 0;
+}
+
+static void got_request(void *arg, tn_letter *letter)
+{
+    peer *p = arg;
+    double first = 0;
+    memcpy(&first, letter->frame.payload, sizeof first);
+    (void)pthread_mutex_lock(&p->lock);
+    p->requests++;
+    p->greatest = first > p->greatest ? first : p->greatest;
+    bool answers = p->ignore == 0;
+    p->ignore -= !answers;
+    const bool is_late = p->is_late;
+    (void)pthread_cond_broadcast(&p->changed);
+    (void)pthread_mutex_unlock(&p->lock);
+    while (is_late && !atomic_load(&p->link->stop)) {
+        (void)sched_yield();
+    }
+    tn_parcel *parcel = NULL;
+    if (answers && tn_parcel_take(&parcel, p->parcels, 0, NULL) == TN_OK) {
+        parcel->frame.type = TN_FRAME_NOTED;
+        tn_link_answer(p->link, &letter->frame, parcel);
+    }
+    tn_letter_close(letter);
+}
+
+static void got_answer(void *arg, tn_letter *letter)
+{
+    peer *p = arg;
+    (void)pthread_mutex_lock(&p->lock);
+    p->answers++;
+    p->in_order = p->in_order && letter->frame.sequence > p->sequence;
+    p->sequence = letter->frame.sequence;
+    (void)pthread_cond_broadcast(&p->changed);
+    (void)pthread_mutex_unlock(&p->lock);
+    tn_letter_close(letter);
+}
+
+static void ticked(void *arg, uint64_t now_ns)
+{
+    peer *p = arg;
+    (void)now_ns;
+    (void)pthread_mutex_lock(&p->lock);
+    p->ticks++;
+    (void)pthread_cond_broadcast(&p->changed);
+    (void)pthread_mutex_unlock(&p->lock);
+}
+
+static void open_again(peer *p, uint64_t job, uint64_t incarnation)
+{
+    char bound[TN_ENDPOINT_SIZE];
+    tn_error err = {0};
+    const tn_link_opts opts = {.rank = p->rank,
+                               .size = PEERS,
+                               .job = job,
+                               .incarnation = incarnation,
+                               .resend_ns = 30000000,
+                               .security = &p->security,
+                               .parcels = p->parcels,
+                               .events = {p, got_request, got_answer, ticked}};
+    if (tn_link_open(&p->link, keys_zmq(), &opts, &p->at, bound, &err) != TN_OK) {
+        fail_msg("%s", err.text);
+    }
+    tn_link_set_session(p->link, 77);
+}
+
+static void open_peer(peer *p, uint32_t rank)
+{
+    *p = (peer){.rank = rank, .in_order = true, .at = {.is_ipc = true}};
+    int n = snprintf(p->at.path, sizeof p->at.path, "%s/%u.sock", dir, rank);
+    assert_in_range(n, 1, sizeof p->at.path - 1);
+    (void)pthread_mutex_init(&p->lock, NULL);
+    (void)pthread_cond_init(&p->changed, NULL);
+    assert_int_equal(tn_parcels_new(&p->parcels, NULL), TN_OK);
+    assert_int_equal(tn_security_init(&p->security, keys_zmq(), NULL, NULL), TN_OK);
+    open_again(p, 1, 100 + rank);
+}
+
+static void close_peer(peer *p)
+{
+    tn_link_close(p->link);
+    tn_parcels_free(p->parcels);
+    tn_security_done(&p->security);
+    (void)pthread_mutex_destroy(&p->lock);
+    (void)pthread_cond_destroy(&p->changed);
+}
+
+static void dial(peer *p, const peer *to)
+{
+    assert_int_equal(tn_link_dial(p->link, to->rank, &to->at, NULL), TN_OK);
+}
+
+/* A request of n doubles, the first of which is `first`. */
+static void post(peer *p, const peer *to, double first, uint32_t n)
+{
+    tn_parcel *parcel = NULL;
+    assert_int_equal(tn_parcel_take(&parcel, p->parcels, n * sizeof(double), NULL), TN_OK);
+    parcel->frame.type = TN_FRAME_SHARE;
+    parcel->frame.count[TN_DENSE_FLOATS] = n;
+    memset(tn_parcel_payload(parcel), 0, n * sizeof(double));
+    memcpy(tn_parcel_payload(parcel), &first, sizeof first);
+    tn_link_post(p->link, to->rank, parcel);
+}
+
+static uint32_t count_of(peer *p, const uint32_t *count)
+{
+    (void)pthread_mutex_lock(&p->lock);
+    uint32_t n = *count;
+    (void)pthread_mutex_unlock(&p->lock);
+    return n;
+}
+
+/* Until *count is at least n, or `seconds` are over. */
+static uint32_t await_for(peer *p, const uint32_t *count, uint32_t n, int seconds)
+{
+    struct timespec until;
+    (void)clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += seconds;
+    int late = 0;
+    (void)pthread_mutex_lock(&p->lock);
+    while (*count < n && late == 0) {
+        late = pthread_cond_timedwait(&p->changed, &p->lock, &until);
+    }
+    uint32_t got = *count;
+    (void)pthread_mutex_unlock(&p->lock);
+    return got;
+}
+
+static void await(peer *p, const uint32_t *count, uint32_t n)
+{
+    const uint32_t got = await_for(p, count, n, DEADLINE_S);
+    if (got < n) {
+        fail_msg("%u of %u came", got, n);
+    }
+}
+
+static void requests_are_answered_in_order_however_many(void **state)
+{
+    (void)state;
+    enum { REQUESTS = 500 };
+    peer a;
+    peer b;
+    open_peer(&a, 0);
+    open_peer(&b, 1);
+    for (uint32_t i = 0; i < REQUESTS; i++) { /* the first ones before anybody knows where b is */
+        if (i == 100) {
+            dial(&a, &b);
+        }
+        post(&a, &b, i, 1 + i % 3);
+    }
+    await(&a, &a.answers, REQUESTS);
+    assert_int_equal(tn_link_open_requests(a.link, 1), 0);
+    assert_int_equal(count_of(&a, &a.answers), REQUESTS);
+    await(&a, &a.ticks, 1);
+    close_peer(&a);
+    close_peer(&b);
+    assert_int_equal(a.sequence, REQUESTS);
+    assert_true(a.in_order);
+}
+
+static void long_messages_go_both_ways_at_once(void **state)
+{
+    (void)state;
+    enum { DOUBLES = 300000, TIMES = 20 };
+    peer p[PEERS];
+    for (uint32_t i = 0; i < PEERS; i++) {
+        open_peer(&p[i], i);
+    }
+    for (uint32_t i = 0; i < PEERS; i++) {
+        for (uint32_t k = 0; k < PEERS; k++) {
+            if (i != k) {
+                dial(&p[i], &p[k]);
+            }
+        }
+    }
+    for (uint32_t t = 0; t < TIMES; t++) {
+        for (uint32_t i = 0; i < PEERS; i++) {
+            post(&p[i], &p[(i + 1) % PEERS], t, DOUBLES);
+            post(&p[i], &p[(i + 2) % PEERS], t, DOUBLES);
+        }
+    }
+    for (uint32_t i = 0; i < PEERS; i++) {
+        await(&p[i], &p[i].answers, 2 * TIMES);
+        assert_int_equal(count_of(&p[i], &p[i].answers), 2 * TIMES);
+    }
+    for (uint32_t i = 0; i < PEERS; i++) { /* now each has the requests of the others, too */
+        tn_link_counts counts;
+        await(&p[i], &p[i].ticks,
+              count_of(&p[i], &p[i].ticks) + 2); /* counts are told now and then */
+        tn_link_counts_of(p[i].link, &counts);
+        assert_true(counts.bytes_in >= UINT64_C(2) * TIMES * DOUBLES * sizeof(double));
+        assert_true(counts.bytes_out >= UINT64_C(2) * TIMES * DOUBLES * sizeof(double));
+    }
+    for (uint32_t i = 0; i < PEERS; i++) {
+        close_peer(&p[i]);
+    }
+}
+
+/* C5: what is not answered is sent again, and its answer told once. */
+static void c5_a_request_without_answer_is_repeated(void **state)
+{
+    (void)state;
+    peer a;
+    peer b;
+    open_peer(&a, 0);
+    open_peer(&b, 1);
+    dial(&a, &b);
+    (void)pthread_mutex_lock(&b.lock);
+    b.ignore = 3;
+    (void)pthread_mutex_unlock(&b.lock);
+    for (uint32_t i = 0; i < 5; i++) {
+        post(&a, &b, i, 1);
+    }
+    await(&a, &a.answers, 5);
+    assert_int_equal(count_of(&a, &a.answers), 5);
+    assert_true(count_of(&b, &b.requests) >= 5 + 3);
+    assert_int_equal(tn_link_open_requests(a.link, 1), 0);
+    close_peer(&a);
+    close_peer(&b);
+}
+
+static uint64_t dropped(peer *p, tn_drop fault);
+
+static void requests_reach_a_peer_that_was_started_again(void **state)
+{
+    (void)state;
+    peer a;
+    peer b;
+    open_peer(&a, 0);
+    open_peer(&b, 1);
+    dial(&a, &b);
+    post(&a, &b, 1, 1);
+    await(&a, &a.answers, 1);
+    tn_link_close(b.link);
+    post(&a, &b, 2, 1);
+    post(&a, &b, 3, 100000);
+    tn_link_expect(a.link, 1, 101);
+    open_again(&b, 1, 900);
+    await(&b, &b.requests, 4); /* its answers are not those of the one before */
+    while (dropped(&a, TN_DROP_RANK) == 0) {
+    }
+    assert_int_equal(count_of(&a, &a.answers), 1);
+    assert_int_equal(tn_link_open_requests(a.link, 1), 2);
+    tn_link_expect(a.link, 1, 900);
+    await(&a, &a.answers, 3);
+    close_peer(&a);
+    close_peer(&b);
+    assert_true(b.greatest == 3);
+}
+
+static uint64_t dropped(peer *p, tn_drop fault)
+{
+    tn_link_counts counts;
+    await(p, &p->ticks, count_of(p, &p->ticks) + 2);
+    tn_link_counts_of(p->link, &counts);
+    return counts.dropped[fault];
+}
+
+static void what_is_of_another_session_or_job_is_dropped(void **state)
+{
+    (void)state;
+    peer a;
+    peer b;
+    peer c;
+    open_peer(&a, 0);
+    open_peer(&b, 1);
+    open_peer(&c, 2);
+    tn_link_close(c.link);
+    open_again(&c, 2, 5);
+    tn_link_set_session(a.link, 76);
+    dial(&a, &b);
+    dial(&c, &b);
+    post(&a, &b, 1, 1);
+    post(&c, &b, 2, 1);
+    while (dropped(&b, TN_DROP_SESSION) == 0 || dropped(&b, TN_DROP_JOB) == 0) {
+    }
+    assert_int_equal(count_of(&b, &b.requests), 0);
+    assert_int_equal(count_of(&a, &a.answers) + count_of(&c, &c.answers), 0);
+    assert_int_equal(tn_link_open_requests(a.link, 1), 1);
+    close_peer(&a);
+    close_peer(&b);
+    close_peer(&c);
+}
+
+/* Whoever waits for it would take this peer for lost. ZeroMQ may lose it while its sender hangs up,
+ * when the machine has too much to do: then it is tried again. */
+static void an_answer_to_the_last_request_is_sent_before_the_link_ends(void **state)
+{
+    (void)state;
+    uint32_t answers = 0;
+    for (int i = 0; answers == 0 && i < 20; i++) {
+        peer a;
+        peer b;
+        open_peer(&a, 0);
+        open_peer(&b, 1);
+        b.is_late = true; /* nobody has asked yet */
+        dial(&a, &b);
+        post(&a, &b, 1, 1);
+        await(&b, &b.requests, 1);
+        close_peer(&b);
+        answers = await_for(&a, &a.answers, 1, 1);
+        close_peer(&a);
+    }
+    assert_int_equal(answers, 1);
+}
+
+static void an_address_that_is_taken_is_told(void **state)
+{
+    (void)state;
+    peer a;
+    open_peer(&a, 0);
+    tn_link *second = NULL;
+    tn_error err = {0};
+    char bound[TN_ENDPOINT_SIZE];
+    const tn_endpoint nowhere = {.host = "192.0.2.1", .port = 1};
+    const tn_link_opts opts = {.rank = 1,
+                               .size = 2,
+                               .incarnation = 1,
+                               .security = &a.security,
+                               .parcels = a.parcels,
+                               .events = {&a, got_request, got_answer, ticked}};
+    assert_int_equal(tn_link_open(&second, keys_zmq(), &opts, &nowhere, bound, &err), TN_E_CONFIG);
+    assert_non_null(strstr(err.text, "is open to other machines"));
+    assert_null(second);
+    tn_link_close(NULL);
+    tn_letter_close(NULL);
+    close_peer(&a);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(requests_are_answered_in_order_however_many),
+        cmocka_unit_test(long_messages_go_both_ways_at_once),
+        cmocka_unit_test(c5_a_request_without_answer_is_repeated),
+        cmocka_unit_test(requests_reach_a_peer_that_was_started_again),
+        cmocka_unit_test(what_is_of_another_session_or_job_is_dropped),
+        cmocka_unit_test(an_answer_to_the_last_request_is_sent_before_the_link_ends),
+        cmocka_unit_test(an_address_that_is_taken_is_told),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

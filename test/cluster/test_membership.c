@@ -1,0 +1,179 @@
+/* test_membership.c - who a process is: alone, in a list, and where words contradict each other. */
+#include "cluster/launch/membership.h"
+
+#include "cluster/fakeenv.h"
+#include "support/test.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static int tear_down(void **state)
+{
+    (void)state;
+    fakeenv_done();
+    return 0;
+}
+
+static const char *const three[] = {"a:1", "b:2", "[fd00::3]"};
+static const tn_peers_opts list = {.n = 3, .address = {.n = 3, .item = three}};
+
+static void nothing_said_is_alone(void **state)
+{
+    (void)state;
+    tn_roster r = fakeenv_roster(&(fakeenv){.words = NULL});
+    assert_int_equal(r.rank, 0);
+    assert_int_equal(r.size, 1);
+    assert_string_equal(r.how, "alone");
+    assert_null(r.bind);
+    const char *const empty[] = {"TNET_RANK", "", "TNET_PEERS", "", NULL};
+    assert_int_equal(fakeenv_roster(&(fakeenv){.words = empty}).size, 1);
+}
+
+static void one_peer_is_alone_under_any_launcher(void **state)
+{
+    (void)state;
+    const char *const words[] = {"OMPI_COMM_WORLD_RANK", "3", "OMPI_COMM_WORLD_SIZE", "4", NULL};
+    assert_int_equal(fakeenv_roster(&(fakeenv){.words = words, .peers = {.n = 1}}).size, 1);
+    const char *const one[] = {"OMPI_COMM_WORLD_RANK", "0", "OMPI_COMM_WORLD_SIZE", "1", NULL};
+    assert_int_equal(fakeenv_roster(&(fakeenv){.words = one}).size, 1);
+}
+
+static void a_list_tells_the_rank_by_the_own_address(void **state)
+{
+    (void)state;
+    tn_roster r = fakeenv_roster(&(fakeenv){.peers = list, .local = "b"});
+    assert_int_equal(r.rank, 1);
+    assert_int_equal(r.size, 3);
+    assert_string_equal(r.address[2], "tcp://[fd00::3]:4770");
+    assert_string_equal(r.bind, "tcp://b:2");
+    assert_string_equal(r.how, "rank 1 of 3 by address");
+    assert_int_equal(r.n_here, 1);
+    assert_int_equal(fakeenv_roster(&(fakeenv){.peers = list, .local = "fd00::3"}).rank, 2);
+    fakeenv_refused(&(fakeenv){.peers = list}, "nothing says which of them this process is");
+}
+
+static void two_own_addresses_need_a_rank(void **state)
+{
+    (void)state;
+    static const char *const same[] = {"a:1", "a:2"};
+    const tn_peers_opts twice = {.n = 2, .address = {.n = 2, .item = same}};
+    fakeenv_refused(&(fakeenv){.peers = twice, .local = "a"},
+                    "both 'a:1' and 'a:2' are this machine's addresses\nhint: say by TNET_RANK");
+    const char *const words[] = {"TNET_RANK", "1", NULL};
+    tn_roster r = fakeenv_roster(&(fakeenv){.words = words, .peers = twice, .local = "a"});
+    assert_string_equal(r.bind, "tcp://a:2");
+    assert_int_equal(r.n_here, 2);
+}
+
+/* They share its memory. */
+static void processes_of_one_machine_are_counted(void **state)
+{
+    (void)state;
+    static const char *const mixed[] = {"a:1", "b:1", "a:2", "c:1", "a:3"};
+    const tn_peers_opts five = {.n = 5, .address = {.n = 5, .item = mixed}};
+    const char *const third[] = {"TNET_RANK", "2", NULL};
+    assert_int_equal(fakeenv_roster(&(fakeenv){.words = third, .peers = five}).n_here, 3);
+    const char *const second[] = {"TNET_RANK", "1", NULL};
+    assert_int_equal(fakeenv_roster(&(fakeenv){.words = second, .peers = five}).n_here, 1);
+    const char *const sockets[] = {"TNET_RANK", "1", "TNET_PEERS", "4", NULL};
+    assert_int_equal(fakeenv_roster(&(fakeenv){.words = sockets}).n_here, 4);
+}
+
+static void addresses_that_nobody_can_find_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *list, *want;
+    } cases[] = {
+        {"a:0,b:1", "the others cannot find rank 0 by 'a:0'"},
+        {"a:1,*:1", "the others cannot find rank 1 by '*:1'"},
+        {"a:1,tcp://a:1", "ranks 0 and 1 have the same address 'tcp://a:1'"},
+        {"a:1,,", "TNET_PEERS says 2 peers, but TNET_PEER_LIST 3"},
+        {"a:1,", "'' is no address of a peer"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *const words[] = {"TNET_RANK",      "0",           "TNET_PEERS", "2",
+                                     "TNET_PEER_LIST", cases[i].list, NULL};
+        fakeenv_refused(&(fakeenv){.words = words}, cases[i].want);
+    }
+}
+
+static void sizes_must_agree(void **state)
+{
+    (void)state;
+    const char *const peers[] = {"TNET_PEERS", "4", "TNET_RANK", "0", NULL};
+    fakeenv_refused(&(fakeenv){.words = peers, .peers = {.n = 3}},
+                    "cluster.peers says 3 peers, but TNET_PEERS 4");
+    const char *const mpi[] = {"OMPI_COMM_WORLD_RANK", "0", "OMPI_COMM_WORLD_SIZE", "4", NULL};
+    fakeenv_refused(&(fakeenv){.words = mpi, .peers = list},
+                    "cluster.peers says 3 peers, but MPI 4");
+    const char *const two[] = {
+        "OMPI_COMM_WORLD_RANK", "0", "OMPI_COMM_WORLD_SIZE", "4", "TNET_PEERS", "2", NULL};
+    fakeenv_refused(&(fakeenv){.words = two}, "TNET_PEERS says 2 peers, but MPI 4");
+}
+
+static void a_number_without_a_launcher_says_how_to_start(void **state)
+{
+    (void)state;
+    fakeenv_refused(&(fakeenv){.peers = {.n = 4}},
+                    "cluster.peers says 4 peers, but nothing says which of them this process is\n"
+                    "hint: tnet-train --peers 4, a launcher, or TNET_RANK from 0 to 3");
+}
+
+static void a_bind_of_another_kind_is_a_contradiction(void **state)
+{
+    (void)state;
+    const char *const words[] = {"TNET_RANK", "0", "TNET_PEERS", "2", "TNET_BIND", "eth0", NULL};
+    fakeenv_refused(&(fakeenv){.words = words}, "TNET_BIND is 'eth0', but rank 0 is at 'ipc://");
+    const char *const port[] = {"TNET_RANK", "0", "TNET_PEER_LIST", "a:1,b:2", "TNET_BIND",
+                                "10.0.0.1",  NULL};
+    assert_string_equal(fakeenv_roster(&(fakeenv){.words = port}).bind, "tcp://10.0.0.1:1");
+    const char *const both[] = {"TNET_RANK", "0", "TNET_PEER_LIST", "a:1,b:2", "TNET_BIND",
+                                "eth0:9",    NULL};
+    assert_string_equal(fakeenv_roster(&(fakeenv){.words = both}).bind, "tcp://eth0:9");
+    const char *const bad[] = {"TNET_RANK", "0", "TNET_PEER_LIST", "a:1,b:2", "TNET_BIND",
+                               "a b",       NULL};
+    fakeenv_refused(&(fakeenv){.words = bad}, "'a b' is no address of a peer");
+}
+
+static void many_addresses_are_bounded(void **state)
+{
+    (void)state;
+    static char text[5 * 4100];
+    for (size_t i = 0; i < 4097; i++) {
+        (void)snprintf(text + 2 * i, sizeof text - 2 * i, "a,");
+    }
+    const char *const words[] = {"TNET_RANK", "0", "TNET_PEER_LIST", text, NULL};
+    fakeenv_refused(&(fakeenv){.words = words}, "TNET_PEER_LIST holds 4098 addresses, more than");
+}
+
+static void the_name_of_a_run_is_the_same_for_all_and_for_no_other(void **state)
+{
+    (void)state;
+    tn_roster a = fakeenv_roster(&(fakeenv){.peers = list, .local = "a"});
+    tn_roster b = fakeenv_roster(&(fakeenv){.peers = list, .local = "b", .host = "other"});
+    assert_true(a.job == b.job && a.job != 0);
+    const char *const words[] = {"TNET_JOB", "second", NULL};
+    tn_roster c = fakeenv_roster(&(fakeenv){.words = words, .peers = list, .local = "a"});
+    assert_true(c.job != a.job);
+}
+
+#define TEST(name) cmocka_unit_test_teardown(name, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(nothing_said_is_alone),
+        TEST(processes_of_one_machine_are_counted),
+        TEST(one_peer_is_alone_under_any_launcher),
+        TEST(a_list_tells_the_rank_by_the_own_address),
+        TEST(two_own_addresses_need_a_rank),
+        TEST(addresses_that_nobody_can_find_are_refused),
+        TEST(sizes_must_agree),
+        TEST(a_number_without_a_launcher_says_how_to_start),
+        TEST(a_bind_of_another_kind_is_a_contradiction),
+        TEST(many_addresses_are_bounded),
+        TEST(the_name_of_a_run_is_the_same_for_all_and_for_no_other),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,161 @@
+/* test_request_headers.c - the fixed fields of PULL, PUSH, ROWS and DENSE, and the bits of missing
+ * keys.
+ */
+#include "cluster/wire/request_headers.h"
+#include "ps/table/row.h"
+
+#include "base/core/bytes.h"
+#include "support/test.h"
+#include "wire.h"
+
+#include <math.h>
+#include <string.h>
+
+static const double strange[] = {-1, -0.0, HUGE_VAL, -HUGE_VAL, (double)NAN};
+enum { STRANGE = sizeof strange / sizeof strange[0] };
+
+static void a_pull_tells_its_batch(void **state)
+{
+    (void)state;
+    char bytes[TN_PULL_PARAMS];
+    tn_pull_params p = {2, 1.5};
+    tn_pull_params_put(bytes, &p);
+    wire_equals(bytes, sizeof bytes, "0200000000000000000000000000f83f");
+    p = (tn_pull_params){0};
+    assert_int_equal(tn_pull_params_get(&p, bytes), TN_DROP_NONE);
+    assert_true(p.examples == 2 && p.weight_sum > 1.4 && p.weight_sum < 1.6);
+    for (uint32_t i = 0; i < STRANGE; i++) {
+        tn_pull_params_put(bytes, &(tn_pull_params){9, strange[i]});
+        assert_int_equal(tn_pull_params_get(&p, bytes), TN_DROP_PARAMS);
+        assert_int_equal(p.examples, 2);
+    }
+    tn_pull_params_put(bytes, &(tn_pull_params){0, 0}); /* an empty batch */
+    assert_int_equal(tn_pull_params_get(&p, bytes), TN_DROP_NONE);
+    tn_pull_params_put(bytes, &(tn_pull_params){0, 1}); /* weight of nothing */
+    assert_int_equal(tn_pull_params_get(&p, bytes), TN_DROP_PARAMS);
+}
+
+static void a_push_names_its_pull(void **state)
+{
+    (void)state;
+    char bytes[TN_PUSH_PARAMS];
+    tn_push_params p = {7, .5, 20000, 2, -1.5};
+    tn_push_params_put(bytes, &p);
+    wire_equals(bytes, sizeof bytes,
+                "0700000000000000000000000000e03f204e000000000040000000000000f8bf");
+    p = (tn_push_params){0};
+    assert_int_equal(tn_push_params_get(&p, bytes), TN_DROP_NONE);
+    assert_true(p.pull == 7 && p.day == 20000 && p.norm > 1.9F && p.norm < 2.1F &&
+                p.lr_factor > .4 && p.lr_factor < .6 && p.loss < -1.4);
+    tn_store_u32(bytes + 20, 0x7f800000); /* infinite */
+    assert_int_equal(tn_push_params_get(&p, bytes), TN_DROP_PARAMS);
+    tn_push_params_put(bytes, &(tn_push_params){9, .5, TN_ROW_DAY_MAX + 1, 0, 0});
+    assert_int_equal(tn_push_params_get(&p, bytes), TN_DROP_PARAMS);
+    tn_push_params_put(bytes, &(tn_push_params){0, .5, 1, 0, 0});
+    assert_int_equal(tn_push_params_get(&p, bytes), TN_DROP_PARAMS);
+    for (uint32_t i = 0; i < STRANGE; i++) {
+        tn_push_params_put(bytes, &(tn_push_params){9, strange[i], 1, 0, 0});
+        assert_int_equal(tn_push_params_get(&p, bytes), TN_DROP_PARAMS);
+        assert_int_equal(p.pull, 7);
+    }
+}
+
+static void rows_tell_the_joint_batch(void **state)
+{
+    (void)state;
+    char bytes[TN_ROWS_PARAMS];
+    tn_rows_params p = {4, 9, 1.5};
+    tn_rows_params_put(bytes, &p);
+    wire_equals(bytes, sizeof bytes, "04000000000000000900000000000000000000000000f83f");
+    p = (tn_rows_params){0};
+    assert_int_equal(tn_rows_params_get(&p, bytes), TN_DROP_NONE);
+    assert_true(p.first == 4 && p.examples == 9 && p.weight_sum > 1.4 && p.weight_sum < 1.6);
+    for (uint32_t i = 0; i < STRANGE; i++) {
+        tn_rows_params_put(bytes, &(tn_rows_params){0, 9, strange[i]});
+        assert_int_equal(tn_rows_params_get(&p, bytes), TN_DROP_PARAMS);
+        assert_int_equal(p.first, 4);
+    }
+    tn_rows_params_put(bytes, &(tn_rows_params){0, 0, 0}); /* nobody has any */
+    assert_int_equal(tn_rows_params_get(&p, bytes), TN_DROP_NONE);
+    tn_rows_params_put(bytes, &(tn_rows_params){0, 0, 1}); /* weight of nothing */
+    assert_int_equal(tn_rows_params_get(&p, bytes), TN_DROP_PARAMS);
+    tn_rows_params_put(bytes, &(tn_rows_params){10, 9, 1}); /* behind the last */
+    assert_int_equal(tn_rows_params_get(&p, bytes), TN_DROP_PARAMS);
+}
+
+static void a_dense_answer_tells_norm_and_staleness(void **state)
+{
+    (void)state;
+    char bytes[TN_DENSE_PARAMS];
+    tn_dense_params p = {1.5, 3, -.5};
+    tn_dense_params_put(bytes, &p);
+    wire_equals(bytes, sizeof bytes, "000000000000f83f0300000000000000000000000000e0bf");
+    p = (tn_dense_params){0};
+    assert_int_equal(tn_dense_params_get(&p, bytes), TN_DROP_NONE);
+    assert_true(p.staleness == 3 && p.grad_norm > 1.4 && p.grad_norm < 1.6 && p.loss < -.4);
+    for (uint32_t i = 0; i < STRANGE; i++) {
+        tn_dense_params_put(bytes, &(tn_dense_params){strange[i], 9, 0});
+        assert_int_equal(tn_dense_params_get(&p, bytes), TN_DROP_PARAMS);
+        assert_int_equal(p.staleness, 3);
+    }
+}
+
+static void shared_sums_are_finite(void **state)
+{
+    (void)state;
+    static const double sums[] = {1.5, -0.0, -1e300};
+    char bytes[sizeof sums];
+    double got[3] = {7, 7, 7};
+    tn_share_put(bytes, sums, 3);
+    wire_equals(bytes, 8, "000000000000f83f");
+    for (uint32_t i = 2; i < STRANGE; i++) { /* those that are not finite */
+        for (uint32_t at = 0; at < 3; at++) {
+            tn_store_f64(bytes + (size_t)8 * at, strange[i]);
+            assert_int_equal(tn_share_get(got, 3, bytes), TN_DROP_VALUES);
+            assert_true(got[0] >= 7 && got[0] <= 7);
+            tn_store_f64(bytes + (size_t)8 * at, sums[at]);
+        }
+    }
+    assert_int_equal(tn_share_get(got, 3, bytes), TN_DROP_NONE);
+    assert_memory_equal(got, sums, sizeof sums);
+}
+
+/* Of any number of keys, to the places of an order. */
+static void missing_keys_are_told_by_bits(void **state)
+{
+    (void)state;
+    for (uint32_t n = 0; n < 40; n++) {
+        bool missing[40];
+        bool got[40] = {false};
+        uint32_t index[40];
+        char bits[5 + 1];
+        memset(bits, 0x55, sizeof bits);
+        for (uint32_t i = 0; i < n; i++) {
+            missing[i] = i % 3 == 1;
+            index[i] = n - 1 - i;
+        }
+        tn_missing_put(bits, missing, n);
+        assert_int_equal(bits[(n + 7) / 8], 0x55);
+        assert_int_equal(tn_missing_get(got, (tn_key_order){n, index}, bits), TN_DROP_NONE);
+        for (uint32_t i = 0; i < n; i++) {
+            assert_int_equal(got[n - 1 - i], missing[i]);
+        }
+        if (n % 8 != 0) {
+            bits[n / 8] = (char)(bits[n / 8] ^ 0x80);
+            assert_int_equal(tn_missing_get(got, (tn_key_order){n, index}, bits), TN_DROP_MISSING);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_pull_tells_its_batch),
+        cmocka_unit_test(a_push_names_its_pull),
+        cmocka_unit_test(rows_tell_the_joint_batch),
+        cmocka_unit_test(a_dense_answer_tells_norm_and_staleness),
+        cmocka_unit_test(shared_sums_are_finite),
+        cmocka_unit_test(missing_keys_are_told_by_bits),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

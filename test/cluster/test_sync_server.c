@@ -1,0 +1,453 @@
+/* test_sync_server.c - an owner's steps by hand: when what is answered, and what to those who ask
+ * again.
+ */
+#include "serving.h"
+
+#include "base/core/alloc.h"
+#include "base/core/bytes.h"
+#include "support/test.h"
+
+#include <math.h>
+#include <string.h>
+
+static const double no_clip = (double)INFINITY;
+
+static void assert_floats(const char *payload, size_t n, float expected)
+{
+    for (size_t i = 0; i < n; i++) {
+        float x;
+        memcpy(&x, payload + i * sizeof x, sizeof x);
+        assert_true(x == expected);
+    }
+}
+
+/* The rows of the three keys as a rank got them. */
+static void assert_rows(const served *a, uint64_t first, float expected)
+{
+    tn_rows_params p;
+    assert_non_null(a);
+    assert_int_equal(a->frame.type, TN_FRAME_ROWS);
+    assert_int_equal(tn_rows_params_get(&p, a->payload), TN_DROP_NONE);
+    assert_int_equal(p.first, first);
+    assert_int_equal(p.examples, 8);
+    assert_true(p.weight_sum == 8);
+    assert_int_equal(a->frame.count[TN_KEYS], SERVING_KEYS);
+    assert_int_equal(a->frame.count[TN_ROW_FLOATS], SERVING_FLOATS);
+    assert_floats(a->payload + TN_ROWS_PARAMS, SERVING_FLOATS, expected);
+}
+
+static void assert_weights(const served *a, float expected)
+{
+    assert_non_null(a);
+    assert_int_equal(a->frame.type, TN_FRAME_DENSE);
+    assert_int_equal(a->frame.count[TN_DENSE_FLOATS], SERVING_OWN);
+    assert_floats(a->payload + TN_DENSE_PARAMS, SERVING_OWN, expected);
+}
+
+static void pull_both(serving *s, uint64_t sequence)
+{
+    for (uint32_t r = 0; r < SERVING_RANKS; r++) {
+        serving_take(s, serving_pull(s, r, sequence));
+    }
+    serving_run(s);
+}
+
+static void push_both(serving *s, uint64_t sequence)
+{
+    for (uint32_t r = 0; r < SERVING_RANKS; r++) {
+        serving_take(s, serving_push(s, r, sequence, .5F));
+    }
+    serving_run(s);
+}
+
+static void a_step_is_answered_when_all_have_asked(void **state)
+{
+    (void)state;
+    serving *s = serving_new(no_clip);
+    assert_int_equal(tn_serve_waits_for(s->serve), 1);
+    serving_take(s, serving_pull(s, 1, 1));
+    serving_run(s);
+    assert_int_equal(s->n_answers, 0);
+    assert_int_equal(tn_serve_waits_for(s->serve), 1); /* rank 0 has not asked */
+    serving_take(s, serving_pull(s, 0, 1));
+    serving_run(s);
+    assert_int_equal(s->n_answers, 2);
+    assert_rows(serving_answer(s, 0, 1), 0, 0);
+    assert_rows(serving_answer(s, 1, 1), 4, 0); /* behind the four rows of rank 0 */
+    serving_take(s, serving_push(s, 0, 2, .5F));
+    serving_run(s);
+    assert_int_equal(s->n_answers, 2);
+    assert_int_equal(tn_serve_waits_for(s->serve), 2); /* rank 1 has not pushed */
+    serving_take(s, serving_push(s, 1, 2, .25F));
+    serving_run(s);
+    assert_int_equal(s->n_answers, 4);
+    assert_weights(serving_answer(s, 0, 2), -.75F);
+    assert_weights(serving_answer(s, 1, 2), -.75F);
+    pull_both(s, 3);
+    assert_rows(serving_answer(s, 0, 3), 0, -.75F);
+    assert_int_equal(s->n_sent, 0); /* nobody asks for norms */
+    serving_free(s);
+}
+
+static void the_norm_goes_with_the_weights(void **state)
+{
+    (void)state;
+    serving *s = serving_new(no_clip);
+    tn_dense_params p;
+    pull_both(s, 1);
+    push_both(s, 2); /* all gradients are 1 */
+    assert_int_equal(tn_dense_params_get(&p, serving_answer(s, 1, 2)->payload), TN_DROP_NONE);
+    assert_true(fabs(p.grad_norm - sqrt(SERVING_FLOATS + SERVING_OWN)) < 1e-9);
+    assert_int_equal(p.staleness, 0);
+    serving_free(s);
+}
+
+static void a_pull_may_come_a_step_early(void **state)
+{
+    (void)state;
+    serving *s = serving_new(no_clip);
+    pull_both(s, 1);
+    pull_both(s, 2);
+    assert_int_equal(s->n_answers, 2);
+    push_both(s, 3);
+    assert_int_equal(s->n_answers, 6); /* weights, and rows after the update */
+    assert_rows(serving_answer(s, 1, 2), 4, -1);
+    push_both(s, 4);
+    assert_weights(serving_answer(s, 1, 4), -2);
+    serving_free(s);
+}
+
+static void c5_a_repeated_pull_gets_the_same_rows_until_its_push(void **state)
+{
+    (void)state;
+    serving *s = serving_new(no_clip);
+    serving_take(s, serving_pull(s, 1, 1));
+    serving_take(s, serving_pull(s, 1, 1)); /* nothing to answer yet */
+    serving_run(s);
+    assert_int_equal(s->n_answers, 0);
+    serving_take(s, serving_pull(s, 0, 1));
+    serving_run(s);
+    assert_int_equal(s->n_answers, 2);
+    const served first = *serving_answer(s, 1, 1);
+    serving_take(s, serving_pull(s, 1, 1));
+    serving_run(s);
+    assert_int_equal(s->n_answers, 3);
+    const served *again = serving_answer(s, 1, 1);
+    assert_int_equal(again->frame.bytes, first.frame.bytes);
+    assert_memory_equal(again->payload, first.payload, first.frame.bytes);
+    serving_take(s, serving_push(s, 1, 2, .5F));
+    serving_take(s, serving_pull(s, 1, 1)); /* late: the rank had its rows, or it had not pushed */
+    serving_run(s);
+    assert_int_equal(s->n_answers, 3);
+    serving_free(s);
+}
+
+static void c5_a_repeated_push_counts_once_and_gets_the_weights_again(void **state)
+{
+    (void)state;
+    serving *s = serving_new(no_clip);
+    pull_both(s, 1);
+    serving_take(s, serving_push(s, 1, 2, .5F));
+    serving_take(s, serving_push(s, 1, 2, .5F)); /* not due yet */
+    serving_run(s);
+    assert_int_equal(s->n_answers, 2);
+    serving_take(s, serving_push(s, 0, 2, .5F));
+    serving_run(s);
+    assert_int_equal(s->n_answers, 4);
+    for (uint32_t i = 1; i <= 3; i++) {
+        serving_take(s, serving_push(s, 1, 2, .5F));
+        serving_run(s);
+        assert_int_equal(s->n_answers, 4 + i);
+        assert_weights(&s->answer[3 + i], -1);
+    }
+    pull_both(s, 3);
+    assert_rows(serving_answer(s, 1, 3), 4, -1);
+    push_both(s, 4);
+    const uint32_t n = s->n_answers;
+    serving_take(s, serving_push(s, 1, 2, .5F)); /* of the step before: nobody waits for it */
+    serving_run(s);
+    assert_int_equal(s->n_answers, n);
+    serving_free(s);
+}
+
+/* Whoever waits for weights cannot meet the others: it gets them though no step is being made. */
+static void c5_what_is_repeated_while_the_worker_rests_is_answered_at_once(void **state)
+{
+    (void)state;
+    serving *s = serving_new(1e6);
+    pull_both(s, 1);
+    push_both(s, 2);
+    const double own = 4 * (SERVING_FLOATS + SERVING_OWN);
+    serving_take(s, serving_norm(s, 1, 3, own));
+    serving_take(s, serving_push(s, 1, 2, .5F)); /* is heard before the rest begins */
+    assert_int_equal(tn_serve_rest(s->serve, NULL, NULL), TN_OK);
+    assert_int_equal(s->n_answers, 5);
+    serving_take(s, serving_push(s, 1, 2, .5F));
+    assert_int_equal(s->n_answers, 6);
+    assert_weights(&s->answer[5], s->weights[0]);
+    serving_take(s, serving_norm(s, 1, 3, own));
+    assert_int_equal(s->n_answers, 7);
+    assert_int_equal(s->answer[6].frame.type, TN_FRAME_NOTED);
+    serving_take(s, serving_pull(s, 1, 4)); /* a new one waits, also when it comes again */
+    serving_take(s, serving_pull(s, 1, 4));
+    assert_int_equal(s->n_answers, 7);
+    tn_serve_wake(s->serve);
+    serving_take(s, serving_pull(s, 0, 4));
+    assert_int_equal(s->n_answers, 7);
+    serving_run(s);
+    assert_int_equal(s->n_answers, 9);
+    serving_free(s);
+}
+
+static void with_a_global_clip_owners_tell_each_other_their_norm(void **state)
+{
+    (void)state;
+    const double own = 4 * (SERVING_FLOATS + SERVING_OWN); /* two gradients of 1 */
+    serving *s = serving_new(1e6);
+    pull_both(s, 1);
+    for (uint32_t r = 0; r < SERVING_RANKS; r++) {
+        serving_take(s, serving_push(s, r, 2, 1));
+    }
+    serving_run(s);
+    assert_int_equal(s->n_answers, 2);
+    assert_int_equal(s->n_sent, 1);
+    assert_int_equal(s->sent[0].frame.type, TN_FRAME_SHARE);
+    assert_int_equal(s->sent[0].rank, 1);
+    assert_true(fabs(tn_load_f64(s->sent[0].payload) - own) < 1e-9);
+    for (uint32_t i = 0; i < 2; i++) { /* the second time is a repetition */
+        serving_take(s, serving_norm(s, 1, 3, 100 - own));
+    }
+    serving_run(s);
+    assert_int_equal(s->answer[2].frame.type, TN_FRAME_NOTED);
+    assert_int_equal(serving_answer(s, 1, 3)->frame.type, TN_FRAME_NOTED);
+    assert_int_equal(s->n_answers, 6);
+    tn_dense_params p;
+    assert_int_equal(tn_dense_params_get(&p, serving_answer(s, 0, 2)->payload), TN_DROP_NONE);
+    assert_true(fabs(p.grad_norm - 10) < 1e-9); /* of both owners */
+    assert_weights(serving_answer(s, 0, 2), -2);
+    serving_free(s);
+}
+
+static void a_norm_that_is_not_finite_is_told_to_all(void **state)
+{
+    (void)state;
+    serving *s = serving_new(1e6);
+    pull_both(s, 1);
+    push_both(s, 2);
+    serving_take(s, serving_norm(s, 1, 3, (double)INFINITY));
+    assert_int_equal(tn_serve_run(s->serve, NULL, NULL), TN_E_DIVERGED);
+    for (uint32_t r = 0; r < SERVING_RANKS; r++) {
+        assert_int_equal(serving_answer(s, r, 2)->frame.type, TN_FRAME_REFUSED);
+        assert_int_equal(serving_answer(s, r, 2)->frame.code, TN_REFUSAL_DIVERGED);
+    }
+    assert_true(s->weights[0] == 0);
+    serving_free(s);
+}
+
+static void a_norm_that_is_not_due_ends_the_run(void **state)
+{
+    (void)state;
+    serving *s = serving_new(1e6);
+    tn_error err = {0};
+    serving_take(s, serving_norm(s, 1, 1, 1));
+    assert_int_equal(tn_serve_run(s->serve, NULL, &err), TN_E_PEER);
+    assert_string_equal(err.text, "rank 1 sent a norm that is not due in step 0");
+    serving_free(s);
+}
+
+static void a_meeting_is_announced_to_every_rank(void **state)
+{
+    (void)state;
+    serving *s = serving_new(no_clip);
+    tn_frame f = serving_pull(s, 0, 1);
+    f.code = TN_MEET;
+    serving_take(s, f);
+    serving_take(s, serving_pull(s, 1, 1));
+    serving_run(s);
+    for (uint32_t r = 0; r < SERVING_RANKS; r++) {
+        assert_int_equal(serving_answer(s, r, 1)->frame.code, TN_MEET);
+    }
+    push_both(s, 2);
+    pull_both(s, 3);
+    for (uint32_t r = 0; r < SERVING_RANKS; r++) {
+        assert_int_equal(serving_answer(s, r, 3)->frame.code, 0);
+    }
+    serving_free(s);
+}
+
+static void take_empty(serving *s, uint32_t rank, uint64_t sequence, uint64_t examples)
+{
+    tn_frame f = serving_pull_keys(s, rank, sequence, s->key, examples > 0 ? SERVING_KEYS : 0);
+    tn_pull_params_put(s->payload, &(tn_pull_params){.examples = examples, .weight_sum = 0});
+    serving_take(s, f);
+}
+
+static void a_batch_that_weighs_nothing_is_answered_without_rows(void **state)
+{
+    (void)state;
+    serving *s = serving_new(no_clip);
+    tn_rows_params p;
+    for (uint64_t examples = 0; examples <= 3; examples += 3) {
+        const uint64_t sequence = 1 + examples;
+        for (uint32_t r = 0; r < SERVING_RANKS; r++) {
+            take_empty(s, r, sequence, examples);
+        }
+        serving_run(s);
+        const served *a = serving_answer(s, 1, sequence);
+        assert_non_null(a);
+        assert_int_equal(tn_rows_params_get(&p, a->payload), TN_DROP_NONE);
+        assert_int_equal(p.examples, 2 * examples);
+        assert_true(p.weight_sum == 0);
+        assert_int_equal(a->frame.bytes, TN_ROWS_PARAMS);
+        assert_int_equal(a->frame.count[TN_KEYS], 0);
+    }
+    for (uint32_t i = 0; i < 2; i++) { /* whose answer got lost is told again that all is over */
+        const uint32_t n = s->n_answers;
+        take_empty(s, 1, 4, 3);
+        serving_run(s);
+        assert_int_equal(s->n_answers, n + 1);
+        assert_int_equal(tn_rows_params_get(&p, s->answer[n].payload), TN_DROP_NONE);
+        assert_int_equal(p.examples, 6);
+        assert_int_equal(s->answer[n].frame.bytes, TN_ROWS_PARAMS);
+    }
+    assert_int_equal(tn_table_rows(s->shard.table), 0);
+    pull_both(s, 6); /* and training goes on */
+    assert_rows(serving_answer(s, 1, 6), 4, 0);
+    serving_free(s);
+}
+
+/* C4: a rank that has no data takes part in everything. */
+static void c4_a_rank_without_data_pulls_and_pushes_nothing(void **state)
+{
+    (void)state;
+    serving *s = serving_new(no_clip);
+    take_empty(s, 1, 1, 0);
+    serving_take(s, serving_pull(s, 0, 1));
+    serving_run(s);
+    assert_int_equal(serving_answer(s, 1, 1)->frame.count[TN_ROW_FLOATS], 0);
+    assert_int_equal(serving_answer(s, 0, 1)->frame.count[TN_ROW_FLOATS], SERVING_FLOATS);
+    tn_frame f = serving_push(s, 1, 2, 7);
+    f.count[TN_KEYS] = f.count[TN_ROW_FLOATS] = f.count[TN_DENSE_FLOATS] = 0;
+    f.bytes = TN_PUSH_PARAMS;
+    serving_take(s, f);
+    serving_take(s, serving_push(s, 0, 2, .5F));
+    serving_run(s);
+    assert_weights(serving_answer(s, 1, 2), -.5F);
+    serving_free(s);
+}
+
+static void answers_are_written_as_the_request_wants_them(void **state)
+{
+    (void)state;
+    serving *s = serving_new(no_clip);
+    float row[SERVING_FLOATS];
+    pull_both(s, 1);
+    push_both(s, 2);
+    tn_frame f = serving_pull(s, 1, 3);
+    f.flags = tn_frame_flags(TN_VALUES_F16, TN_VALUES_F32);
+    serving_take(s, f);
+    serving_take(s, serving_pull(s, 0, 3));
+    serving_run(s);
+    const served *a = serving_answer(s, 1, 3);
+    assert_int_equal(tn_frame_row_values(a->frame.flags), TN_VALUES_F16);
+    assert_int_equal(a->frame.bytes, TN_ROWS_PARAMS + 2 * SERVING_FLOATS);
+    assert_int_equal(
+        tn_values_read(TN_VALUES_F16, a->payload + TN_ROWS_PARAMS, SERVING_FLOATS, row),
+        TN_VALUES_FINITE);
+    assert_true(row[0] == -1 && row[SERVING_FLOATS - 1] == -1);
+    assert_rows(serving_answer(s, 0, 3), 0, -1); /* whole for who did not ask */
+    serving_free(s);
+}
+
+static void what_16_bits_cannot_hold_is_refused_as_diverged(void **state)
+{
+    (void)state;
+    serving *s = serving_new(no_clip);
+    pull_both(s, 1);
+    for (uint32_t r = 0; r < SERVING_RANKS; r++) {
+        serving_take(s, serving_push(s, r, 2, 40000)); /* each of them fits */
+    }
+    serving_run(s);
+    tn_frame f = serving_pull(s, 1, 3);
+    f.flags = tn_frame_flags(TN_VALUES_F16, TN_VALUES_F32);
+    serving_take(s, f);
+    serving_take(s, serving_pull(s, 0, 3));
+    serving_run(s);
+    assert_int_equal(serving_answer(s, 1, 3)->frame.type, TN_FRAME_REFUSED);
+    assert_int_equal(serving_answer(s, 1, 3)->frame.code, TN_REFUSAL_DIVERGED);
+    assert_rows(serving_answer(s, 0, 3), 0, -80000);
+    serving_free(s);
+}
+
+static void weights_that_are_not_finite_are_refused_as_diverged(void **state)
+{
+    (void)state;
+    serving *s = serving_new(no_clip);
+    pull_both(s, 1);
+    s->weights[3] = (float)INFINITY;
+    push_both(s, 2);
+    assert_int_equal(serving_answer(s, 0, 2)->frame.type, TN_FRAME_REFUSED);
+    assert_int_equal(serving_answer(s, 0, 2)->frame.code, TN_REFUSAL_DIVERGED);
+    serving_free(s);
+}
+
+/* Every allocation of making an owner, and of a step, fails once. */
+static void memory_that_runs_out_is_told(void **state)
+{
+    (void)state;
+    serving *s = serving_new(no_clip);
+    const tn_serve_opts opts = {.shares = s->shares,
+                                .layout = &s->m->layout,
+                                .shard = &s->shard,
+                                .weights = s->weights,
+                                .once = s->once,
+                                .parcels = s->parcels,
+                                .bell = &s->bell};
+    uint64_t nth = 0;
+    tn_status status = TN_E_MEMORY;
+    while (status != TN_OK) {
+        tn_serve *made = NULL;
+        tn_alloc_fail_at(++nth);
+        status = tn_serve_new(&made, &opts, 0, NULL);
+        tn_alloc_fail_at(0);
+        assert_true(status == TN_OK || (status == TN_E_MEMORY && made == NULL));
+        tn_serve_free(made);
+    }
+    assert_true(nth > 3);
+    serving_free(s);
+    status = TN_E_MEMORY;
+    for (nth = 1; status != TN_OK; nth++) {
+        s = serving_new(no_clip);
+        serving_take(s, serving_pull(s, 0, 1));
+        serving_take(s, serving_pull(s, 1, 1));
+        tn_alloc_fail_at(nth);
+        status = tn_serve_run(s->serve, NULL, NULL);
+        tn_alloc_fail_at(0);
+        assert_true(status == TN_OK || status == TN_E_MEMORY);
+        serving_free(s);
+    }
+    assert_true(nth > 4);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_step_is_answered_when_all_have_asked),
+        cmocka_unit_test(the_norm_goes_with_the_weights),
+        cmocka_unit_test(a_pull_may_come_a_step_early),
+        cmocka_unit_test(c5_a_repeated_pull_gets_the_same_rows_until_its_push),
+        cmocka_unit_test(c5_a_repeated_push_counts_once_and_gets_the_weights_again),
+        cmocka_unit_test(c5_what_is_repeated_while_the_worker_rests_is_answered_at_once),
+        cmocka_unit_test(with_a_global_clip_owners_tell_each_other_their_norm),
+        cmocka_unit_test(a_norm_that_is_not_finite_is_told_to_all),
+        cmocka_unit_test(a_norm_that_is_not_due_ends_the_run),
+        cmocka_unit_test(a_meeting_is_announced_to_every_rank),
+        cmocka_unit_test(a_batch_that_weighs_nothing_is_answered_without_rows),
+        cmocka_unit_test(c4_a_rank_without_data_pulls_and_pushes_nothing),
+        cmocka_unit_test(answers_are_written_as_the_request_wants_them),
+        cmocka_unit_test(what_16_bits_cannot_hold_is_refused_as_diverged),
+        cmocka_unit_test(weights_that_are_not_finite_are_refused_as_diverged),
+        cmocka_unit_test(memory_that_runs_out_is_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

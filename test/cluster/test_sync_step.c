@@ -1,0 +1,125 @@
+/* test_sync_step.c - whatever the order of messages, the model must be that of one process on the
+ * joint batch, and arrival must not decide a bit. */
+#include "ranks.h"
+
+#include "base/core/alloc.h"
+#include "support/test.h"
+
+#include <math.h>
+
+static void any_number_of_ranks_trains_the_model_of_the_joint_batch(void **state)
+{
+    (void)state;
+    for (uint32_t n = 1; n <= RANKS_MAX; n++) {
+        for (uint32_t clipped = 0; clipped < 2; clipped++) {
+            ranks_world *w = ranks_new(n, clipped ? 0.7 : (double)INFINITY, 1);
+            ranks_run(w);
+            ranks_check(w);
+            ranks_free(w);
+        }
+    }
+}
+
+/* C10: 2 and 4 peers repeat exactly at staleness 0. */
+static void c10_the_order_of_arrival_decides_no_bit(void **state)
+{
+    (void)state;
+    enum { SEEDS = 12 };
+    for (uint32_t n = 2; n <= RANKS_MAX; n++) {
+        ranks_world *first = ranks_new(n, 0.7, 1);
+        ranks_run(first);
+        for (uint64_t seed = 2; seed < SEEDS; seed++) {
+            ranks_world *w = ranks_new(n, 0.7, seed);
+            ranks_run(w);
+            for (uint32_t o = 0; o < n; o++) {
+                assert_memory_equal(w->owner[o].weights, first->owner[o].weights,
+                                    sizeof w->owner[o].weights);
+            }
+            for (uint64_t i = 0; i < RANKS_KEYS; i++) {
+                kit_row a;
+                kit_row b;
+                uint32_t p = tn_partition_of(ranks_key(i), TN_PARTITIONS);
+                uint32_t o = 0;
+                while (p >= first->shares->owners.from[o + 1]) {
+                    o++;
+                }
+                bool there = kit_row_of(first->owner[o].shard.table, ranks_key(i), &a);
+                assert_int_equal(kit_row_of(w->owner[o].shard.table, ranks_key(i), &b), there);
+                if (there) {
+                    assert_memory_equal(a.data, b.data, a.view.n_floats * sizeof(float));
+                }
+            }
+            ranks_free(w);
+        }
+        ranks_free(first);
+    }
+}
+
+static void what_is_not_due_is_refused(void **state)
+{
+    (void)state;
+    ranks_world *w = ranks_new(2, 0.7, 1);
+    tn_lockstep *l = w->owner[0].lockstep;
+    const tn_batch_note note = {.rows = 1, .weight_sum = 1};
+    const tn_pushed pushed = {.lr_factor = 1};
+    tn_error err = {0};
+    tn_turn turn;
+    assert_int_equal(tn_lockstep_push(l, 0, &pushed, &err), TN_E_PEER);
+    assert_string_equal(err.text, "rank 0 sent a push that is not due in step 0");
+    assert_int_equal(tn_lockstep_norm(l, 1, 0, NULL), TN_E_PEER);
+    assert_int_equal(tn_lockstep_pull(l, 0, &note, NULL, NULL), TN_OK);
+    assert_int_equal(tn_lockstep_pull(l, 0, &note, NULL, NULL), TN_OK);
+    assert_int_equal(tn_lockstep_pull(l, 0, &note, NULL, &err), TN_E_PEER);
+    assert_string_equal(err.text, "rank 0 sent a pull that is not due in step 0");
+    assert_int_equal(tn_lockstep_do(l, NULL, &turn, NULL), TN_OK);
+    assert_int_equal(turn, TN_TURN_NONE);
+    assert_int_equal(tn_lockstep_pull(l, 1, &note, NULL, NULL), TN_OK);
+    assert_int_equal(tn_lockstep_do(l, NULL, &turn, NULL), TN_OK);
+    assert_int_equal(turn, TN_TURN_ROWS);
+    assert_int_equal(tn_lockstep_push(l, 0, &pushed, NULL), TN_OK);
+    assert_int_equal(tn_lockstep_push(l, 0, &pushed, NULL), TN_E_PEER);
+    assert_int_equal(tn_lockstep_norm(l, 1, 0.25, NULL), TN_OK);
+    assert_int_equal(tn_lockstep_norm(l, 1, 0.25, NULL), TN_E_PEER);
+    assert_int_equal(tn_lockstep_push(l, 1, &pushed, NULL), TN_OK);
+    assert_int_equal(tn_lockstep_do(l, NULL, &turn, NULL), TN_OK);
+    assert_int_equal(turn, TN_TURN_NORM);
+    assert_true(tn_lockstep_norm2(l) == 0);
+    assert_int_equal(tn_lockstep_norm(l, 0, (double)INFINITY, NULL), TN_OK);
+    assert_int_equal(tn_lockstep_do(l, NULL, &turn, &err), TN_E_DIVERGED);
+    ranks_free(w);
+}
+
+static void memory_that_runs_out_is_told(void **state)
+{
+    (void)state;
+    ranks_world *w = ranks_new(2, 0.7, 1);
+    tn_lockstep_opts opts = {.n_ranks = 2,
+                             .shard = &w->owner[0].shard,
+                             .owners = &w->shares->owners,
+                             .layout = &w->m->layout};
+    for (uint64_t n = 1;; n++) {
+        tn_lockstep *l = NULL;
+        tn_alloc_fail_at(n);
+        tn_status status = tn_lockstep_new(&l, &opts, 0, NULL);
+        tn_alloc_fail_at(0);
+        if (status == TN_OK) {
+            assert_true(n > 10);
+            tn_lockstep_free(l);
+            break;
+        }
+        assert_int_equal(status, TN_E_MEMORY);
+        assert_null(l);
+    }
+    ranks_free(w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(any_number_of_ranks_trains_the_model_of_the_joint_batch),
+        cmocka_unit_test(c10_the_order_of_arrival_decides_no_bit),
+        cmocka_unit_test(what_is_not_due_is_refused),
+        cmocka_unit_test(memory_that_runs_out_is_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,552 @@
+/* test_sync_worker.c - ranks on threads of their own, with real sockets: the model is that of one
+ * process on the joint batches, and the same bits every time. */
+#include "cluster/sync/sync_worker.h"
+#include "keys.h"
+#include "ranks.h"
+
+#include "base/core/alloc.h"
+#include "base/core/clock.h"
+#include "support/test.h"
+#include "support/tmpdir.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+static char dir[256];
+static uint32_t n_runs;
+
+static int set_up(void **state)
+{
+    (void)state;
+    tn_tmpdir_make(dir);
+    return 0;
+}
+
+enum { MEETS = 2 }; /* after such steps rank 0 has all stand still */
+
+static int tear_down(void **state)
+{
+    (void)state;
+    tn_tmpdir_remove(dir);
+    return 0;
+}
+
+/* What carries a rank's messages. */
+typedef struct wire {
+    tn_link *link;
+    tn_parcels *parcels;
+    tn_once once[RANKS_MAX];
+    tn_sync *_Atomic sync;
+    uint32_t n_ranks, turned; /* by so many places the order of weights is; 0: as they come */
+    tn_letter *held[RANKS_MAX];
+    uint32_t n_held;
+} wire;
+
+typedef struct run {
+    ranks_world *w;
+    tn_security security;
+    tn_endpoint at[RANKS_MAX];
+    wire wire[RANKS_MAX];
+    tn_sync *sync[RANKS_MAX];
+    float weights[RANKS_MAX][RANKS_DENSE]; /* every rank's copy of the flat vector */
+    uint64_t steps[RANKS_MAX];
+    double norm[RANKS_MAX][RANKS_STEPS];
+    tn_status status[RANKS_MAX];
+    tn_error err[RANKS_MAX];
+} run;
+
+typedef struct seat {
+    run *run;
+    uint32_t rank;
+} seat;
+
+/* All keys of a batch, by owner, not in order. */
+static kit_keys *keys_of(const run *x, tn_arena *arena, uint32_t rank, uint64_t step)
+{
+    const ranks_batch *b = &x->w->batch[rank][step];
+    uint64_t key[RANKS_KEYS];
+    for (uint32_t i = 0; i < b->n; i++) {
+        key[i] = b->key[b->n - 1 - i];
+    }
+    kit_keys *keys = kit_keys_new(arena, &x->w->m->layout, key, NULL, b->n);
+    keys->set.owners = &x->w->shares->owners;
+    return keys;
+}
+
+typedef struct place {
+    tn_arena *arena;
+    kit_keys *keys[RANKS_STEPS + 2];
+    float *rows[RANKS_STEPS + 2];
+} place;
+
+static tn_status pull(run *x, place *at, uint32_t rank, uint64_t step, tn_error *err)
+{
+    const ranks_batch *b = &x->w->batch[rank][step];
+    at->keys[step] = keys_of(x, at->arena, rank, step);
+    at->rows[step] = TN_NEW_ARRAY(at->arena, float, at->keys[step]->n_floats + 1);
+    const tn_sync_batch batch = {.keys = &at->keys[step]->set,
+                                 .rows = at->rows[step],
+                                 .examples = b->note.rows,
+                                 .weight_sum = b->note.weight_sum,
+                                 .meet = rank == 0 && step % 4 == MEETS};
+    return tn_sync_pull(x->sync[rank], &batch, err);
+}
+
+static tn_status gather(run *x, uint32_t rank, uint64_t step, tn_error *err)
+{
+    bool good = true;
+    for (uint32_t i = 0; i < 2; i++) {
+        const double own[] = {rank, (double)(2 * step + i)};
+        const double *all = NULL;
+        TN_TRY(tn_sync_gather(x->sync[rank], NULL, own, 2, &all, err));
+        for (size_t r = 0; r < x->w->n; r++) {
+            good = good && all[2 * r] == (double)r && all[2 * r + 1] == own[1];
+        }
+    }
+    return good ? TN_OK : tn_fail(err, TN_E_PEER, "other numbers");
+}
+
+static tn_status learn(run *x, place *at, uint32_t rank, uint64_t step, tn_error *err)
+{
+    const ranks_batch *b = &x->w->batch[rank][step];
+    const kit_keys *keys = at->keys[step];
+    float *grads = TN_NEW_ARRAY(at->arena, float, keys->n_floats + 1);
+    for (uint32_t i = 0; i < keys->n_floats; i++) {
+        grads[i] = ranks_gradient(at->rows[step][i], keys->set.key[i / RANKS_DIM], rank, step,
+                                  i % RANKS_DIM);
+    }
+    const tn_push push = {.lr_factor = 1, .day = 9};
+    const tn_sync_learned own = {.rows = grads,
+                                 .dense = b->n > 0 ? b->dense : NULL,
+                                 .loss = (double)(rank + 1) * (double)(step + 1)};
+    const double n = (double)x->w->n;
+    tn_sync_step all = {0};
+    TN_TRY(gather(x, rank, step, err));
+    TN_TRY(tn_sync_push(x->sync[rank], &own, &push, err));
+    TN_TRY(tn_sync_weights(x->sync[rank], NULL, &all, err));
+    x->norm[rank][step] = all.norm;
+    return all.loss == n * (n + 1) / 2 * (double)(step + 1)
+               ? TN_OK
+               : tn_fail(err, TN_E_PEER, "step %u: loss %g", (unsigned)step, all.loss);
+}
+
+static tn_status train(run *x, place *at, uint32_t rank, tn_error *err)
+{
+    TN_TRY(pull(x, at, rank, 0, err));
+    for (uint64_t step = 0;; step++) {
+        tn_joint_note note;
+        TN_TRY(tn_sync_rows(x->sync[rank], NULL, &note, err));
+        if (note.meet != (step % 4 == MEETS)) {
+            return tn_fail(err, TN_E_PEER, "step %u: meet %d", (unsigned)step, note.meet);
+        }
+        if (note.over && step == RANKS_STEPS) { /* some steps before are empty, too */
+            return TN_OK;
+        }
+        if (step < RANKS_STEPS) {
+            TN_TRY(pull(x, at, rank, step + 1, err));
+        }
+        if (note.weight_sum > 0) {
+            x->steps[rank]++;
+            TN_TRY(learn(x, at, rank, step, err));
+        }
+    }
+}
+
+static void *work(void *arg)
+{
+    const seat *s = arg;
+    place at = {.arena = tn_arena_new(1 << 16)};
+    s->run->status[s->rank] = train(s->run, &at, s->rank, &s->run->err[s->rank]);
+    tn_arena_free(at.arena);
+    return NULL;
+}
+
+static void got_request(void *arg, tn_letter *letter)
+{
+    wire *w = arg;
+    if (atomic_load(&w->sync) == NULL) {
+        tn_letter_close(letter); /* it comes again */
+        return;
+    }
+    tn_sync_take_request(atomic_load(&w->sync), letter);
+}
+
+/* Weights are kept until those of all others are there, and then come in another order. */
+static void turn_answers(wire *w, tn_letter *letter)
+{
+    w->held[letter->from] = letter;
+    if (++w->n_held < w->n_ranks - 1) {
+        return;
+    }
+    for (uint32_t i = 0; i < w->n_ranks; i++) {
+        tn_letter **next = &w->held[(i * 3 + w->turned) % w->n_ranks];
+        if (*next != NULL) {
+            tn_sync_take_answer(atomic_load(&w->sync), *next);
+        }
+        *next = NULL;
+    }
+    w->n_held = 0;
+}
+
+static void got_answer(void *arg, tn_letter *letter)
+{
+    wire *w = arg;
+    if (w->turned > 0 && letter->frame.type == TN_FRAME_DENSE) {
+        turn_answers(w, letter);
+        return;
+    }
+    tn_sync_take_answer(atomic_load(&w->sync), letter);
+}
+
+static void ticked(void *arg, uint64_t now_ns)
+{
+    (void)arg;
+    (void)now_ns;
+}
+
+static uint64_t incarnation_of(uint32_t rank)
+{
+    return 50 + rank;
+}
+
+/* The link of a rank and, with `sync`, what stands on it. */
+static void open_rank(run *x, uint32_t rank, const tn_sync_opts *sync)
+{
+    wire *w = &x->wire[rank];
+    char bound[TN_ENDPOINT_SIZE];
+    *w = (wire){0};
+    assert_int_equal(tn_parcels_new(&w->parcels, NULL), TN_OK);
+    const tn_link_opts link = {.rank = rank,
+                               .size = x->w->n,
+                               .job = 3,
+                               .incarnation = incarnation_of(rank),
+                               .resend_ns = 200000000,
+                               .security = &x->security,
+                               .parcels = w->parcels,
+                               .events = {w, got_request, got_answer, ticked}};
+    assert_int_equal(tn_link_open(&w->link, keys_zmq(), &link, &x->at[rank], bound, NULL), TN_OK);
+    tn_sync_opts opts = *sync;
+    opts.link = w->link;
+    opts.parcels = w->parcels;
+    opts.rank = rank;
+    opts.once = w->once;
+    opts.shares = x->w->shares;
+    opts.layout = &x->w->m->layout;
+    opts.shard = &x->w->owner[rank].shard;
+    opts.own = x->w->owner[rank].weights;
+    opts.weights = x->weights[rank];
+    for (uint32_t r = 0; r < x->w->n; r++) {
+        tn_once_begin(&w->once[r], incarnation_of(r));
+    }
+    assert_int_equal(tn_sync_open(&x->sync[rank], &opts, NULL), TN_OK);
+    atomic_store(&w->sync, x->sync[rank]);
+}
+
+static void dial_others(run *x, uint32_t rank)
+{
+    tn_link_set_session(x->wire[rank].link, 8);
+    for (uint32_t r = 0; r < x->w->n; r++) {
+        if (r != rank) {
+            tn_link_expect(x->wire[rank].link, r, incarnation_of(r));
+            assert_int_equal(tn_link_dial(x->wire[rank].link, r, &x->at[r], NULL), TN_OK);
+        }
+    }
+}
+
+static void close_rank(run *x, uint32_t rank)
+{
+    tn_link_close(x->wire[rank].link);
+    tn_sync_close(x->sync[rank]);
+    tn_parcels_free(x->wire[rank].parcels);
+}
+
+static void open_ranks_for(run *x, uint32_t n, const tn_sync_opts *opts, double clip)
+{
+    n_runs++; /* several may be open */
+    x->w = ranks_new(n, clip, 1);
+    assert_int_equal(tn_security_init(&x->security, keys_zmq(), NULL, NULL), TN_OK);
+    for (uint32_t r = 0; r < n; r++) {
+        x->at[r].is_ipc = true;
+        int size = snprintf(x->at[r].path, sizeof x->at[r].path, "%s/%u-%u.sock", dir, n_runs, r);
+        assert_in_range(size, 1, sizeof x->at[r].path - 1);
+    }
+    for (uint32_t r = 0; r < n; r++) {
+        open_rank(x, r, opts);
+    }
+    for (uint32_t r = 0; r < n; r++) {
+        dial_others(x, r);
+    }
+}
+
+static void open_ranks(run *x, uint32_t n, double clip, tn_values kind)
+{
+    const tn_sync_opts opts = {
+        .patience_ns = UINT64_C(60000000000), .row_values = kind, .dense_values = kind};
+    open_ranks_for(x, n, &opts, clip);
+}
+
+static void run_ranks(run *x)
+{
+    pthread_t thread[RANKS_MAX];
+    seat seats[RANKS_MAX];
+    for (uint32_t r = 0; r < x->w->n; r++) {
+        seats[r] = (seat){x, r};
+        assert_int_equal(pthread_create(&thread[r], NULL, work, &seats[r]), 0);
+    }
+    for (uint32_t r = 0; r < x->w->n; r++) {
+        assert_int_equal(pthread_join(thread[r], NULL), 0);
+    }
+}
+
+static void close_ranks(run *x)
+{
+    for (uint32_t r = 0; r < x->w->n; r++) {
+        close_rank(x, r);
+    }
+    tn_security_done(&x->security);
+    ranks_free(x->w);
+}
+
+static void check_ends(const run *x)
+{
+    for (uint32_t r = 0; r < x->w->n; r++) {
+        assert_int_equal(tn_sync_waits_for(x->sync[r]), 0);
+        if (x->status[r] != TN_OK) {
+            fail_msg("rank %u: %s", r, x->err[r].text);
+        }
+        assert_int_equal(x->steps[r], x->steps[0]);
+        for (uint32_t o = 0; o < x->w->n; o++) {
+            const ranks_owner *own = &x->w->owner[o];
+            assert_memory_equal(x->weights[r] + own->begin, own->weights,
+                                own->size * sizeof(float));
+        }
+    }
+}
+
+static void ranks_over_sockets_train_the_model_of_the_joint_batch(void **state)
+{
+    (void)state;
+    for (uint32_t n = 1; n <= RANKS_MAX; n++) {
+        for (uint32_t clipped = 0; clipped < 2; clipped++) {
+            run *x = tn_alloc(1, sizeof *x, "a run");
+            open_ranks(x, n, clipped ? 0.7 : (double)INFINITY, TN_VALUES_F32);
+            run_ranks(x);
+            check_ends(x);
+            ranks_check(x->w);
+            close_ranks(x);
+            tn_free(x);
+        }
+    }
+}
+
+/* C10 */
+static void c10_four_ranks_repeat_exactly(void **state)
+{
+    (void)state;
+    run *x[3];
+    for (uint32_t i = 0; i < 3; i++) {
+        x[i] = tn_alloc(1, sizeof *x[i], "a run");
+        open_ranks(x[i], RANKS_MAX, 0.7, TN_VALUES_F32);
+        run_ranks(x[i]);
+        check_ends(x[i]);
+        assert_memory_equal(x[i]->weights, x[0]->weights, sizeof x[0]->weights);
+        for (uint32_t o = 0; o < RANKS_MAX; o++) {
+            for (uint64_t k = 0; k < RANKS_KEYS; k++) {
+                kit_row a;
+                kit_row b;
+                bool there = kit_row_of(x[0]->w->owner[o].shard.table, ranks_key(k), &a);
+                assert_int_equal(kit_row_of(x[i]->w->owner[o].shard.table, ranks_key(k), &b),
+                                 there);
+                if (there) {
+                    assert_memory_equal(a.data, b.data, a.view.n_floats * sizeof(float));
+                }
+            }
+        }
+    }
+    for (uint32_t i = 0; i < 3; i++) {
+        close_ranks(x[i]);
+        tn_free(x[i]);
+    }
+}
+
+/* Without the global clip each owner knows its own part of the norm alone. */
+static void the_norm_does_not_depend_on_whose_part_comes_first(void **state)
+{
+    (void)state;
+    double first[RANKS_STEPS];
+    for (uint32_t turned = 0; turned <= RANKS_MAX; turned++) {
+        run *x = tn_alloc(1, sizeof *x, "a run");
+        open_ranks(x, RANKS_MAX, (double)INFINITY, TN_VALUES_F32);
+        for (uint32_t r = 0; r < RANKS_MAX; r++) {
+            x->wire[r].n_ranks = RANKS_MAX;
+            x->wire[r].turned = turned;
+        }
+        run_ranks(x);
+        check_ends(x);
+        if (turned == 0) {
+            memcpy(first, x->norm[0], sizeof first);
+        }
+        for (uint32_t r = 0; r < RANKS_MAX; r++) {
+            assert_memory_equal(x->norm[r], first, sizeof first);
+        }
+        close_ranks(x);
+        tn_free(x);
+    }
+}
+
+/* The weights come close to those of whole floats: error feedback keeps what rounding takes. */
+static void floats_in_16_bits_train_nearly_the_same(void **state)
+{
+    (void)state;
+    run *whole = tn_alloc(1, sizeof *whole, "a run");
+    run *half = tn_alloc(1, sizeof *half, "a run");
+    open_ranks(whole, 2, (double)INFINITY, TN_VALUES_F32);
+    run_ranks(whole);
+    check_ends(whole);
+    tn_link_counts many;
+    tn_link_counts_of(whole->wire[0].link, &many);
+    close_ranks(whole);
+    open_ranks(half, 2, (double)INFINITY, TN_VALUES_F16);
+    run_ranks(half);
+    assert_int_equal(half->status[0], TN_OK);
+    assert_int_equal(half->status[1], TN_OK);
+    for (uint32_t d = 0; d < RANKS_DENSE; d++) {
+        assert_float_equal(half->weights[0][d], whole->weights[0][d], 2e-3);
+    }
+    close_ranks(half);
+    tn_free(whole);
+    tn_free(half);
+}
+
+/* Rank 0 of two, of which the other never comes, has asked for its first rows. */
+static run *wait_alone(place *at, uint64_t patience_ns)
+{
+    run *x = tn_alloc(1, sizeof *x, "a run");
+    x->w = ranks_new(2, (double)INFINITY, 1);
+    assert_int_equal(tn_security_init(&x->security, keys_zmq(), NULL, NULL), TN_OK);
+    x->at[0] = (tn_endpoint){.host = "127.0.0.1"};
+    x->at[1] = (tn_endpoint){.host = "127.0.0.1", .port = 1};
+    open_rank(x, 0, &(tn_sync_opts){.patience_ns = patience_ns});
+    dial_others(x, 0);
+    assert_int_equal(pull(x, at, 0, 0, NULL), TN_OK);
+    return x;
+}
+
+static void stop_waiting(run *x, place *at)
+{
+    close_rank(x, 0);
+    tn_security_done(&x->security);
+    tn_arena_free(at->arena);
+    ranks_free(x->w);
+    tn_free(x);
+}
+
+static void a_rank_that_never_comes_is_told_in_time(void **state)
+{
+    (void)state;
+    place at = {.arena = tn_arena_new(1 << 16)};
+    tn_joint_note note;
+    tn_error err = {0};
+    run *x = wait_alone(&at, 300000000);
+    assert_int_equal(tn_sync_rows(x->sync[0], NULL, &note, &err), TN_E_PEER);
+    assert_non_null(strstr(err.text, "rows of 2 of 2 ranks did not come within"));
+    assert_non_null(strstr(err.text, "first that of rank 1"));
+    assert_int_equal(tn_sync_waits_for(x->sync[0]), 2);
+    tn_sync_close(NULL);
+    stop_waiting(x, &at);
+}
+
+static void a_failure_from_elsewhere_ends_the_wait(void **state)
+{
+    (void)state;
+    place at = {.arena = tn_arena_new(1 << 16)};
+    tn_joint_note note;
+    tn_error err = {0};
+    run *x = wait_alone(&at, UINT64_C(60000000000));
+    tn_sync_fail(x->sync[0], TN_E_DATA, "rank 1: no such file");
+    tn_sync_fail(x->sync[0], TN_E_PEER, "a later one");
+    assert_int_equal(tn_sync_rows(x->sync[0], NULL, &note, &err), TN_E_DATA);
+    assert_string_equal(err.text, "rank 1: no such file");
+    stop_waiting(x, &at);
+}
+
+/* Fails the run when its rank says that it waits for rank 1. */
+static void *fail_when_it_waits(void *arg)
+{
+    const run *x = arg;
+    const uint64_t until = tn_clock_ns() + UINT64_C(50000000000);
+    while (tn_sync_waits_for(x->sync[0]) != 2 && tn_clock_ns() < until) {
+    }
+    tn_sync_fail(x->sync[0], TN_E_DATA, tn_clock_ns() < until ? "seen" : "never seen");
+    return NULL;
+}
+
+static void whom_a_rank_waits_for_and_how_long_can_be_asked(void **state)
+{
+    (void)state;
+    place at = {.arena = tn_arena_new(1 << 16)};
+    tn_joint_note note;
+    tn_error err = {0};
+    pthread_t thread;
+    run *x = wait_alone(&at, UINT64_C(60000000000));
+    assert_int_equal(pthread_create(&thread, NULL, fail_when_it_waits, x), 0);
+    assert_int_equal(tn_sync_rows(x->sync[0], NULL, &note, &err), TN_E_DATA);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_string_equal(err.text, "seen");
+    const tn_sync_waits waits = tn_sync_waited(x->sync[0]);
+    assert_true(waits.rows_s > 0 && waits.weights_s == 0);
+    stop_waiting(x, &at);
+}
+
+static void *get_rows(void *arg)
+{
+    const seat *s = arg;
+    run *x = s->run;
+    place at = {.arena = tn_arena_new(1 << 16)};
+    tn_joint_note note;
+    x->status[s->rank] = pull(x, &at, s->rank, 0, NULL);
+    x->status[s->rank] |= tn_sync_rows(x->sync[s->rank], NULL, &note, NULL);
+    tn_arena_free(at.arena);
+    return NULL;
+}
+
+static void a_lost_rank_ends_the_wait_for_its_numbers(void **state)
+{
+    (void)state;
+    run *x = tn_alloc(1, sizeof *x, "a run");
+    seat seats[2] = {{x, 0}, {x, 1}};
+    pthread_t thread;
+    const double own = 1;
+    const double *all = NULL;
+    tn_error err = {0};
+    /* long enough for rows to come on a slow machine: they must */
+    open_ranks_for(x, 2, &(tn_sync_opts){.patience_ns = UINT64_C(4000000000)}, (double)INFINITY);
+    assert_int_equal(pthread_create(&thread, NULL, get_rows, &seats[1]), 0);
+    (void)get_rows(&seats[0]);
+    assert_int_equal(pthread_join(thread, NULL) | (int)x->status[0] | (int)x->status[1], 0);
+    assert_int_equal(tn_sync_gather(x->sync[0], NULL, &own, 1, &all, &err), TN_E_PEER);
+    assert_non_null(strstr(err.text, "statistics of 1 of 2 ranks did not come within"));
+    assert_non_null(strstr(err.text, "first that of rank 1"));
+    tn_sync_fail(x->sync[0], TN_E_PEER, "rank 1 was last heard of 15.1 s ago");
+    assert_int_equal(tn_sync_gather(x->sync[0], NULL, &own, 1, &all, &err), TN_E_PEER);
+    assert_string_equal(err.text, "rank 1 was last heard of 15.1 s ago");
+    close_ranks(x);
+    tn_free(x);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ranks_over_sockets_train_the_model_of_the_joint_batch),
+        cmocka_unit_test(c10_four_ranks_repeat_exactly),
+        cmocka_unit_test(the_norm_does_not_depend_on_whose_part_comes_first),
+        cmocka_unit_test(floats_in_16_bits_train_nearly_the_same),
+        cmocka_unit_test(a_rank_that_never_comes_is_told_in_time),
+        cmocka_unit_test(a_failure_from_elsewhere_ends_the_wait),
+        cmocka_unit_test(whom_a_rank_waits_for_and_how_long_can_be_asked),
+        cmocka_unit_test(a_lost_rank_ends_the_wait_for_its_numbers),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

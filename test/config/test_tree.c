@@ -1,0 +1,171 @@
+/* test_tree.c - trees: building, finding, merging, printing. */
+#include "config/tree.h"
+#include "config/yaml_flow.h"
+#include "support/test.h"
+
+static int set_up(void **state)
+{
+    *state = tn_arena_new(1 << 12);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    tn_arena_free(*state);
+    return 0;
+}
+
+static void assert_flow(const tn_tree *tree, const char *want)
+{
+    tn_text text = {0};
+    tn_tree_print_flow(&text, tree);
+    assert_string_equal(tn_text_str(&text), want);
+    tn_text_done(&text);
+}
+
+static void assert_block(const tn_tree *tree, uint32_t flow_depth, const char *want)
+{
+    tn_text text = {0};
+    tn_tree_print(&text, tree, 0, flow_depth);
+    assert_string_equal(tn_text_str(&text), want);
+    tn_text_done(&text);
+}
+
+static tn_tree *flow(tn_arena *arena, const char *text)
+{
+    return tn_flow_read(arena, text, "a test");
+}
+
+static void members_are_found_by_path(void **state)
+{
+    const tn_tree *tree = flow(*state, "{train: {optimizer: {lr: 1e-3}}, list: [a, b]}");
+    assert_string_equal(tn_tree_at(tree, "train.optimizer.lr")->text, "1e-3");
+    assert_ptr_equal(tn_tree_at(tree, ""), tree);
+    assert_null(tn_tree_at(tree, "train.opt"));
+    assert_null(tn_tree_at(tree, "train.optimizer.lr.x"));
+    assert_null(tn_tree_get(tn_tree_get(tree, "list"), "a"));
+    assert_int_equal(tn_tree_count(tn_tree_get(tree, "list")), 2);
+    assert_int_equal(tn_tree_count(NULL), 0);
+}
+
+static void put_replaces_in_place_or_appends(void **state)
+{
+    tn_arena *arena = *state;
+    tn_tree *map = flow(arena, "{a: 1, b: 2, c: 3}");
+    tn_tree_put(arena, map, "b", flow(arena, "[x]"));
+    tn_tree_put(arena, map, "c", flow(arena, "4"));
+    tn_tree_put(arena, map, "d", flow(arena, "5"));
+    assert_flow(map, "{a: 1, b: [x], c: 4, d: 5}");
+}
+
+static void merge_goes_key_by_key_and_replaces_lists(void **state)
+{
+    tn_arena *arena = *state;
+    const tn_tree *under = flow(arena, "{a: {x: 1, y: 2}, l: [1, 2], s: 1}");
+    const tn_tree *over = flow(arena, "{a: {y: 3, z: 4}, l: [3], n: ~}");
+    assert_flow(tn_tree_merge(arena, under, over), "{a: {x: 1, y: 3, z: 4}, l: [3], s: 1, n: ~}");
+    assert_flow(under, "{a: {x: 1, y: 2}, l: [1, 2], s: 1}");
+}
+
+static void a_merged_node_keeps_its_origin(void **state)
+{
+    tn_arena *arena = *state;
+    const tn_tree *under = tn_flow_read(arena, "{a: 1, b: 2}", "first");
+    const tn_tree *over = tn_flow_read(arena, "{b: 3}", "second");
+    const tn_tree *merged = tn_tree_merge(arena, under, over);
+    assert_string_equal(tn_tree_get(merged, "a")->at.source, "first");
+    assert_string_equal(tn_tree_get(merged, "b")->at.source, "second");
+}
+
+static void a_copy_is_deep(void **state)
+{
+    tn_arena *arena = *state;
+    tn_tree *tree = flow(arena, "{a: {b: 1}}");
+    tn_tree *copy = tn_tree_copy(arena, tree);
+    tn_tree_put(arena, copy->first, "b", flow(arena, "2"));
+    assert_flow(tree, "{a: {b: 1}}");
+    assert_flow(copy, "{a: {b: 2}}");
+}
+
+static void maps_are_printed_as_blocks_down_to_a_depth(void **state)
+{
+    const tn_tree *tree = flow(*state, "{a: {b: {c: 1}, d: [1, 2]}, s: [{n: x}, {n: y}], e: {}}");
+    assert_block(tree, 2,
+                 "a:\n"
+                 "  b: {c: 1}\n"
+                 "  d: [1, 2]\n"
+                 "s:\n"
+                 "  - {n: x}\n"
+                 "  - {n: y}\n"
+                 "e: {}\n");
+    assert_block(tree, 0, "{a: {b: {c: 1}, d: [1, 2]}, s: [{n: x}, {n: y}], e: {}}\n");
+}
+
+static void texts_are_quoted_only_when_they_must_be(void **state)
+{
+    static const struct {
+        const char *text;
+        const char *want;
+    } cases[] = {
+        {"adam", "adam"},
+        {"-0.01", "-0.01"},
+        {"data/day_*.tsv", "data/day_*.tsv"},
+        {"s3://bucket/a", "s3://bucket/a"},
+        {"12:30:45", "12:30:45"},
+        {"two words", "two words"},
+        {"", "\"\""},
+        {"~", "\"~\""},
+        {"-", "\"-\""},
+        {"*.tsv", "\"*.tsv\""},
+        {"a: b", "\"a: b\""},
+        {"a #b", "\"a #b\""},
+        {"a:", "\"a:\""},
+        {" a", "\" a\""},
+        {"a ", "\"a \""},
+        {"I{1..13}", "\"I{1..13}\""},
+        {"<<", "\"<<\""},
+        {"...", "\"...\""},
+        {"say \"x\"\\", "\"say \\\"x\\\"\\\\\""},
+        {"\t\n\x01\x7F", "\"\\t\\n\\x01\\x7F\""},
+        {"\xC3\xA4", "\"\xC3\xA4\""},
+        {"\xE2\x80\xA8\xC2\x85", "\"\\L\\N\""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tn_text text = {0};
+        tn_tree_print_scalar(&text, cases[i].text);
+        assert_string_equal(tn_text_str(&text), cases[i].want);
+        tn_text_done(&text);
+    }
+    tn_text text = {0}; /* a column called none */
+    tn_tree_print_flow(&text, flow(*state, "[none, 'none', 'x']"));
+    assert_string_equal(tn_text_str(&text), "[none, \"none\", x]");
+    tn_text_done(&text);
+}
+
+static void a_default_is_read_as_it_would_stand_in_yaml(void **state)
+{
+    tn_arena *arena = *state;
+    assert_int_equal(flow(arena, "~")->kind, TN_TREE_NULL);
+    assert_string_equal(flow(arena, "12:30, x")->text, "12:30, x");
+    assert_string_equal(flow(arena, "' '")->text, " ");
+    assert_int_equal(flow(arena, "{a: '~'}")->first->kind, TN_TREE_SCALAR);
+    assert_flow(flow(arena, "{ a : [ 1 , {b: ~} ] , c: [] }"), "{a: [1, {b: ~}], c: []}");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(members_are_found_by_path, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(put_replaces_in_place_or_appends, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(merge_goes_key_by_key_and_replaces_lists, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_merged_node_keeps_its_origin, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_copy_is_deep, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(maps_are_printed_as_blocks_down_to_a_depth, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(texts_are_quoted_only_when_they_must_be, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_default_is_read_as_it_would_stand_in_yaml, set_up,
+                                        tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

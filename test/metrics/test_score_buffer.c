@@ -1,0 +1,110 @@
+/* test_score_buffer.c - rows kept one by one: order, numbers, limits. */
+#include "metrics/score_buffer.h"
+
+#include "base/math/rng.h"
+#include "support/test.h"
+
+#include <float.h>
+#include <math.h>
+
+enum { MANY = 20000 };
+
+static tn_kept_rows *draw(uint64_t seed, size_t n, uint64_t groups, double spread)
+{
+    print_message("seed %llu\n", (unsigned long long)seed);
+    tn_kept_rows *k = tn_kept_new();
+    uint64_t s = tn_stream2(seed, TN_RNG_GENERATE, 0);
+    assert_int_equal(tn_kept_reserve(k, n, NULL), TN_OK);
+    for (size_t i = 0; i < n; i++) {
+        double z = spread * tn_normal(tn_draw(s, 2 * i));
+        uint64_t group = tn_below(tn_draw(s, 2 * i + 1), groups) * UINT64_C(0x0123456789abcdef);
+        tn_kept_add(k, (tn_kept_row){.key = tn_kept_key((float)z), .group = group, .weight = 1});
+    }
+    return k;
+}
+
+static void assert_sorted(tn_kept_rows *k, tn_kept_order order)
+{
+    const tn_kept_row *row = tn_kept_sorted(k, order);
+    uint64_t numbers = 0;
+    for (size_t i = 0; i < tn_kept_count(k); i++) {
+        numbers += row[i].row;
+        if (i == 0) {
+            continue;
+        }
+        const tn_kept_row *a = &row[i - 1];
+        const tn_kept_row *b = &row[i];
+        if (order == TN_KEPT_BY_GROUP) {
+            assert_true(a->group < b->group || (a->group == b->group && a->key <= b->key));
+        } else {
+            assert_true(a->key <= b->key);
+        }
+    }
+    assert_int_equal(numbers, (uint64_t)tn_kept_count(k) * (tn_kept_count(k) - 1) / 2);
+}
+
+static void rows_sort_by_score_and_by_group(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t n;
+        uint64_t groups;
+        double spread;
+    } shapes[] = {{0, 1, 1},      {1, 1, 1},       {24, 3, 1},        {25, 3, 1},
+                  {MANY, 500, 3}, {MANY, 1, 1e-3}, {MANY, 1 << 30, 0}};
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+        tn_kept_rows *k = draw(60 + i, shapes[i].n, shapes[i].groups, shapes[i].spread);
+        assert_sorted(k, TN_KEPT_BY_SCORE);
+        assert_sorted(k, TN_KEPT_BY_GROUP);
+        assert_sorted(k, TN_KEPT_BY_SCORE);
+        tn_kept_free(k);
+    }
+}
+
+static void keys_ascend_with_logits_and_give_them_back(void **state)
+{
+    (void)state;
+    static const float z[] = {-FLT_MAX, -1e10F, -1.5F, -1, -1e-40F, 0, 1e-40F, 1, 1.5F, FLT_MAX};
+    for (size_t i = 0; i < sizeof z / sizeof z[0]; i++) {
+        assert_true(tn_kept_logit(tn_kept_key(z[i])) == z[i]);
+        assert_true(i == 0 || tn_kept_key(z[i - 1]) < tn_kept_key(z[i]));
+    }
+    assert_int_equal(tn_kept_key(-0.0F), tn_kept_key(0.0F));
+}
+
+static void rows_of_another_number_on(void **state)
+{
+    (void)state;
+    tn_kept_rows *a = draw(71, 1000, 9, 1);
+    tn_kept_rows *b = draw(72, 500, 9, 1);
+    assert_sorted(a, TN_KEPT_BY_SCORE); /* whatever order they are in by then */
+    assert_sorted(b, TN_KEPT_BY_GROUP);
+    assert_int_equal(tn_kept_merge(a, b, NULL), TN_OK);
+    assert_int_equal(tn_kept_count(a), 1500);
+    assert_sorted(a, TN_KEPT_BY_SCORE);
+    tn_kept_clear(a);
+    assert_int_equal(tn_kept_count(a), 0);
+    tn_kept_free(a);
+    tn_kept_free(b);
+}
+
+static void more_rows_than_numbers_are_refused(void **state)
+{
+    (void)state;
+    tn_kept_rows *k = draw(73, 1, 1, 1);
+    tn_error err = {0};
+    assert_int_equal(tn_kept_reserve(k, UINT32_MAX, &err), TN_E_LIMIT);
+    assert_string_equal(err.text, "more than 4294967295 rows for exact metrics");
+    tn_kept_free(k);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_sort_by_score_and_by_group),
+        cmocka_unit_test(keys_ascend_with_logits_and_give_them_back),
+        cmocka_unit_test(rows_of_another_number_on),
+        cmocka_unit_test(more_rows_than_numbers_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,82 @@
+/* test_activations.c - activations alone and at the end of a dense layer: known numbers. */
+#include "nn/near.h"
+#include "support/test.h"
+
+#include <math.h>
+
+typedef tn_node *activation(tn_graph *g, const char *name, tn_node *x);
+
+static void check(activation *build, const double x[3], const double want[3])
+{
+    tn_graph *g = tn_trial_graph(1, true);
+    tn_node *in = tn_input(g, "x", 3, true);
+    tn_trial t = tn_trial_open(g, build(g, "y", in), 1, true);
+    tn_put(in, x);
+    tn_trial_run(&t, NULL);
+    tn_assert_near("y", t.y, t.y->val, want);
+    tn_graph_free(g);
+}
+
+static void softplus_is_ln_2_at_0_and_x_far_out(void **state)
+{
+    (void)state;
+    check(tn_softplus, (const double[]){0, -3, 20},
+          (const double[]){.693147181, .048587352, 20.000000002});
+    check(tn_softplus, (const double[]){-200, 200, 0}, (const double[]){0, 200, .693147181});
+}
+
+static void gelu_by_tanh_differs_from_gelu_in_the_fourth_digit(void **state)
+{
+    (void)state;
+    check(tn_gelu_tanh, (const double[]){-1, .5, 2},
+          (const double[]){-.158808009, .345714010, 1.954597694});
+}
+
+/* x [1, -2], W [[1, 2, 3], [4, 0, -1]], b [.5, -2, 0]: x W + b = [-6.5, 0, 5]. */
+static void a_dense_layer_is_product_bias_and_activation(void **state)
+{
+    (void)state;
+    static const tn_init zero = {.kind = TN_INIT_CONSTANT};
+    static const double want[][3] = {{-6.5, 0, 5}, {0, 0, 5}, {-.65, 0, 5}};
+    for (uint32_t k = 0; k < 3; k++) {
+        tn_graph *g = tn_trial_graph(1, true);
+        tn_node *x = tn_input(g, "x", 2, true);
+        tn_node *w = tn_param(g, NULL, "W", (tn_shape){2, 3}, zero);
+        tn_node *b = tn_param(g, NULL, "b", (tn_shape){1, 3}, zero);
+        tn_dense_attr attr = {.activation = k, .slope = .1};
+        tn_trial t = tn_trial_open(g, tn_dense(g, "y", x, (tn_node *[]){w, b}, &attr), 1, true);
+        tn_put(x, (const double[]){1, -2});
+        tn_put(w, (const double[]){1, 2, 3, 4, 0, -1});
+        tn_put(b, (const double[]){.5, -2, 0});
+        tn_trial_run(&t, (const double[]){1, 1, 1});
+        tn_assert_near("y", t.y, t.y->val, want[k]);
+        double slope = (const double[]){1, 0, .1}[k];
+        tn_assert_near("db", b, b->grad, (const double[]){slope, slope, 1});
+        tn_graph_free(g);
+    }
+}
+
+/* Else a weight that is NaN would neither change the loss nor have a gradient. */
+static void relu_hides_no_nan(void **state)
+{
+    (void)state;
+    tn_graph *g = tn_trial_graph(1, false);
+    tn_node *in = tn_input(g, "x", 3, false);
+    tn_trial t = tn_trial_open(g, tn_relu(g, "y", in), 1, false);
+    tn_put(in, (const double[]){(double)NAN, -1, 2});
+    tn_trial_run(&t, NULL);
+    assert_true(isnan(t.y->val[0]));
+    assert_true(t.y->val[1] == 0 && t.y->val[2] == 2);
+    tn_graph_free(g);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(relu_hides_no_nan),
+        cmocka_unit_test(softplus_is_ln_2_at_0_and_x_far_out),
+        cmocka_unit_test(gelu_by_tanh_differs_from_gelu_in_the_fourth_digit),
+        cmocka_unit_test(a_dense_layer_is_product_bias_and_activation),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,160 @@
+/* test_eval_result.c - tables and JSON of an evaluation. */
+#include "train/report/eval_result.h"
+
+#include "base/codec/json.h"
+#include "support/test.h"
+#include "train/findingskit.h"
+
+#include <math.h>
+#include <string.h>
+
+static void text_of(const findings_kit *k, tn_text *out)
+{
+    tn_error err = {0};
+    assert_int_equal(tn_findings_text(&k->findings, out, &err), TN_OK);
+}
+
+static void tables_hold_metrics_and_slices(void **state)
+{
+    (void)state;
+    findings_kit k;
+    tn_text text = {0};
+    findings_kit_make(&k, false, "item");
+    text_of(&k, &text);
+    const char *s = tn_text_str(&text);
+    assert_non_null(strstr(s, "\nrows "));
+    assert_non_null(strstr(s, "  0.933333\n")); /* 14 of 15 pairs */
+    assert_non_null(strstr(s, "\n\nitem  rows"));
+    assert_non_null(strstr(s, "7     5  0.750000")); /* 3 of 4 pairs */
+    assert_non_null(strstr(s, "9     3  1.000000"));
+    assert_null(strstr(s, "interval"));
+    tn_text_done(&text);
+    findings_kit_done(&k);
+}
+
+static void exact_auc_brings_intervals(void **state)
+{
+    (void)state;
+    findings_kit k;
+    tn_text text = {0};
+    tn_error err = {0};
+    findings_kit_make(&k, true, "item");
+    assert_int_equal(tn_findings_intervals(&k.findings, &err), TN_OK);
+    assert_true(k.findings.has_intervals);
+    assert_true(k.findings.delong.low < 14 / 15.0 && k.findings.delong.high > 14 / 15.0);
+    text_of(&k, &text);
+    assert_non_null(strstr(tn_text_str(&text), "auc, .95 interval by DeLong: "));
+    assert_non_null(strstr(tn_text_str(&text), "auc, .95 interval by bootstrap: "));
+    tn_text_done(&text);
+    findings_kit_done(&k);
+}
+
+static void without_labels_there_is_no_metric(void **state)
+{
+    (void)state;
+    findings_kit k;
+    tn_text text = {0};
+    tn_error err = {0};
+    findings_kit_make(&k, true, "item");
+    k.label.none = true;
+    assert_int_equal(tn_findings_intervals(&k.findings, &err), TN_OK);
+    assert_false(k.findings.has_intervals);
+    text_of(&k, &text);
+    assert_string_equal(tn_text_str(&text), "8 rows without labels\n");
+    tn_text_done(&text);
+    findings_kit_done(&k);
+}
+
+static double number(const tn_json *doc, const char *key)
+{
+    double value = (double)NAN;
+    assert_true(tn_json_as_f64(tn_json_get(doc, key), &value));
+    return value;
+}
+
+static void json_is_an_eval_record(void **state)
+{
+    (void)state;
+    findings_kit k;
+    tn_text text = {0};
+    tn_error err = {0};
+    findings_kit_make(&k, true, "a \"slot\"");
+    assert_int_equal(tn_findings_intervals(&k.findings, &err), TN_OK);
+    assert_int_equal(tn_findings_json(&k.findings, &text, &err), TN_OK);
+    assert_ptr_equal(strchr(text.data, '\n'), text.data + text.size - 1);
+    tn_arena *arena = tn_arena_new(1 << 12);
+    const tn_json *doc = NULL;
+    assert_int_equal(tn_json_parse(&doc, text.data, text.size, arena, "json", &err), TN_OK);
+    assert_string_equal(tn_json_as_str(tn_json_get(doc, "kind")), "eval");
+    assert_string_equal(tn_json_as_str(tn_json_get(doc, "data")), "test");
+    assert_string_equal(tn_json_as_str(tn_json_get(doc, "model")), "runs/a/ckpt-3");
+    assert_int_equal((int)number(doc, "step"), 12);
+    assert_int_equal((int)number(doc, "samples"), 345);
+    assert_int_equal((int)number(doc, "epoch"), 2);
+    assert_int_equal((int)number(doc, "rows"), 8);
+    assert_true(fabs(number(doc, "auc") - 14 / 15.0) < 1e-12);
+    assert_non_null(tn_json_as_str(tn_json_get(doc, "loss_hex")));
+    const tn_json *interval = tn_json_get(doc, "auc_delong");
+    assert_true(number(interval, "low") < number(interval, "high"));
+    const tn_json *slot = tn_json_get(tn_json_get(doc, "slices"), "a \"slot\"");
+    assert_int_equal(slot->n, 2);
+    assert_string_equal(tn_json_as_str(tn_json_get(slot->first, "sign")), "0000000000000007");
+    tn_arena_free(arena);
+    tn_text_done(&text);
+    findings_kit_done(&k);
+}
+
+/* What a value of a slot of this kind is called. */
+static void assert_value(tn_sign_type type, tn_transform_kind transform, uint64_t sign,
+                         const char *want)
+{
+    findings_kit k;
+    tn_text text = {0};
+    findings_kit_make(&k, false, "x");
+    k.spec.type = type;
+    k.spec.transform.kind = transform;
+    tn_findings_value(&k.findings, 0, &(tn_slice){.sign = sign}, &text);
+    assert_string_equal(tn_text_str(&text), want);
+    tn_text_done(&text);
+    findings_kit_done(&k);
+}
+
+static void values_read_as_they_were_written(void **state)
+{
+    (void)state;
+    assert_value(TN_SIGN_ID, TN_TRANSFORM_IDENTITY, UINT64_MAX, "18446744073709551615");
+    assert_value(TN_SIGN_INT, TN_TRANSFORM_IDENTITY, UINT64_MAX, "-1");
+    assert_value(TN_SIGN_HEX, TN_TRANSFORM_IDENTITY, 0x68fd1e64, "68fd1e64");
+    assert_value(TN_SIGN_STR, TN_TRANSFORM_IDENTITY, 0x1a, "000000000000001a");
+    assert_value(TN_SIGN_INT, TN_TRANSFORM_LN2_BUCKET, 5, "ln2 5");
+    assert_value(TN_SIGN_INT, TN_TRANSFORM_LN2_BUCKET, UINT64_C(0x1ffffffff), "-1");
+    assert_value(TN_SIGN_FLOAT, TN_TRANSFORM_BUCKETS, 3, "3");
+}
+
+static void rare_values_are_counted_not_listed(void **state)
+{
+    (void)state;
+    findings_kit k;
+    tn_slice slice[2];
+    tn_slice_cut cut;
+    tn_error err = {0};
+    findings_kit_make(&k, false, "x");
+    assert_int_equal(tn_findings_slices(&k.findings, 0, 1, slice, &cut, &err), TN_OK);
+    assert_int_equal(cut.n, 1);
+    assert_int_equal(cut.hidden, 1);
+    assert_int_equal(slice[0].sign, 7);
+    findings_kit_done(&k);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tables_hold_metrics_and_slices),
+        cmocka_unit_test(exact_auc_brings_intervals),
+        cmocka_unit_test(without_labels_there_is_no_metric),
+        cmocka_unit_test(json_is_an_eval_record),
+        cmocka_unit_test(values_read_as_they_were_written),
+        cmocka_unit_test(rare_values_are_counted_not_listed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

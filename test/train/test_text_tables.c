@@ -1,0 +1,82 @@
+/* test_text_tables.c - tables for people. */
+#include "train/report/text_tables.h"
+
+#include "metrics/v21.h"
+#include "support/test.h"
+
+static void columns_are_aligned(void **state)
+{
+    (void)state;
+    static const char *const cell[] = {"name", "count",     "note", "a",          "7",
+                                       NULL,   "long name", "1234", "caf\xc3\xa9"};
+    tn_text t = {0};
+    tn_grid_text(cell, 3, 3, &t);
+    assert_string_equal(tn_text_str(&t), "name       count  note\n"
+                                         "a              7\n"
+                                         "long name   1234  caf\xc3\xa9\n");
+    tn_text_done(&t);
+}
+
+static void results_show_what_belongs_beside_a_metric(void **state)
+{
+    (void)state;
+    v21 v;
+    v21_init(&v);
+    for (uint32_t i = 0; i < V21_ROWS; i++) {
+        v.logit[i] = (float)(int)(v.logit[i] + 8) - 8; /* whole logits: ties, so an error */
+    }
+    v.rows.group = v.group_last;
+    tn_metrics *a = metrics_of(&(tn_metrics_opts){.grouped = true}, &v.rows);
+    v.rows.group = NULL;
+    v.rows.n = 1;
+    tn_metrics *b = metrics_of(&(tn_metrics_opts){0}, &v.rows);
+    static const char *const names[] = {"auc", "gauc", "ctr"};
+    tn_text t = {0};
+    tn_results_text((tn_result[]){{"valid", a}, {"test", b}}, 2, names, 3, &t);
+    assert_string_equal(tn_text_str(&t), "metric           valid      test\n"
+                                         "rows                 8         1\n"
+                                         "auc           0.781250       n/a\n"
+                                         "auc_error     0.093750       n/a\n"
+                                         "gauc          0.625000       n/a\n"
+                                         "gauc_skipped  0.250000       n/a\n"
+                                         "ctr           0.500000  1.000000\n");
+    tn_text_done(&t);
+    tn_metrics_free(a);
+    tn_metrics_free(b);
+}
+
+static void a_model_is_shown_slot_by_slot(void **state)
+{
+    (void)state;
+    static const tn_slot_line slots[] = {{"user", "user", "sum", 8, "wide, deep"},
+                                         {"hist", "item", "mean", 16, "left"},
+                                         {"rare", "rare", "sum", 8, "wide"},
+                                         {"note", NULL, "sum", 8, ""}};
+    tn_model_facts m = {.model = "deepfm",
+                        .slot = slots,
+                        .n_slots = 4,
+                        .dense_params = 945,
+                        .sparse_rows = 55,
+                        .row_bytes = 80};
+    tn_text t = {0};
+    tn_model_text(&m, &t);
+    assert_string_equal(
+        tn_text_str(&t),
+        "model deepfm: 4 slots, 945 dense parameters, 55 rows of 80 bytes (4.4 kB)\n"
+        "slot  share  dim  pool  used by\n"
+        "user  user     8  sum   wide, deep\n"
+        "hist  item    16  mean  left\n"
+        "rare  rare     8  sum   wide\n"
+        "note           8  sum\n");
+    tn_text_done(&t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(columns_are_aligned),
+        cmocka_unit_test(results_show_what_belongs_beside_a_metric),
+        cmocka_unit_test(a_model_is_shown_slot_by_slot),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

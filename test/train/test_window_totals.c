@@ -1,0 +1,110 @@
+/* test_window_totals.c - a `train` record is about its window, and about nothing before it.
+ */
+#include "train/report/window_totals.h"
+
+#include "support/test.h"
+
+static void a_record_holds_what_passed_since_the_one_before(void **state)
+{
+    (void)state;
+    tn_window_sums w;
+    const tn_scored none = {0};
+    const tn_learned learned = {.loss = 0.5, .grad_norm = 3};
+    assert_int_equal(tn_window_sums_init(&w, 1, NULL, 10, NULL), TN_OK);
+    tn_report_step step = {.learned = &learned,
+                           .rows = &none,
+                           .joint = 100,
+                           .wait_read_s = 0.001,
+                           .wait_pull_s = 0.002,
+                           .wait_push_s = 0.004,
+                           .compute_s = 0.008,
+                           .bytes_in = 1000,
+                           .bytes_out = 3000};
+    assert_int_equal(tn_window_sums_add(&w, &step, NULL), TN_OK);
+    step.wait_pull_s = 0.006;
+    step.bytes_in = 1500;
+    step.bytes_out = 3700;
+    assert_int_equal(tn_window_sums_add(&w, &step, NULL), TN_OK);
+    tn_journal_train_record r = tn_window_sums_record(&w, 12);
+    assert_true(r.rows_per_s == 100 && r.grad_norm == 3);
+    assert_true(r.wait_read_ms > 0.999 && r.wait_read_ms < 1.001);
+    assert_true(r.wait_pull_ms > 3.999 && r.wait_pull_ms < 4.001);
+    assert_true(r.wait_push_ms > 3.999 && r.wait_push_ms < 4.001);
+    assert_int_equal(r.pulled_bytes, 1500);
+    assert_int_equal(r.pushed_bytes, 3700);
+    tn_window_sums_clear(&w, 12);
+    step.wait_pull_s = 0;
+    step.bytes_in = 1700;
+    step.bytes_out = 3800;
+    assert_int_equal(tn_window_sums_add(&w, &step, NULL), TN_OK);
+    r = tn_window_sums_record(&w, 13);
+    assert_true(r.wait_pull_ms == 0 && r.rows_per_s == 100);
+    assert_int_equal(r.pulled_bytes, 200);
+    assert_int_equal(r.pushed_bytes, 100);
+    tn_window_sums_done(&w);
+}
+
+/* What one rank reports: that many rows, half of them clicks, each of loss .25. */
+static void report(tn_reported *r, uint64_t number, uint32_t rows)
+{
+    static const float logit[] = {-1, 1};
+    static const float label[] = {0, 1};
+    const tn_scored pair = {.n = 2, .logit = logit, .label = label};
+    tn_metrics *m = NULL;
+    tn_text packed = {0};
+    assert_int_equal(tn_metrics_new(&m, &(tn_metrics_opts){.coarse = true}, NULL), TN_OK);
+    for (uint32_t i = 0; i < rows; i += 2) {
+        assert_int_equal(tn_metrics_add(m, &pair, NULL), TN_OK);
+    }
+    tn_metrics_pack(m, &packed);
+    const tn_report_note note = {.number = number,
+                                 .samples = rows,
+                                 .loss_sum = .25 * rows,
+                                 .weight_sum = rows,
+                                 .metrics = {packed.data, packed.size}};
+    tn_reported_take(r, 1, &note);
+    tn_text_done(&packed);
+    tn_metrics_free(m);
+}
+
+static void other_ranks_count_in_the_window_in_which_they_report(void **state)
+{
+    (void)state;
+    static const float logit[] = {2, -2, -3, -4};
+    static const float label[] = {0, 0, 1, 0};
+    const tn_scored rows = {.n = 4, .logit = logit, .label = label};
+    const tn_learned learned = {.loss = 1};
+    const tn_report_step step = {.learned = &learned, .rows = &rows, .joint = 4, .weight = 4};
+    tn_reported *others = NULL;
+    tn_window_sums w;
+    assert_int_equal(tn_reported_new(&others, 2, 1, NULL), TN_OK);
+    assert_int_equal(tn_window_sums_init(&w, 1, others, 10, NULL), TN_OK);
+    report(others, 1, 12);
+    assert_int_equal(tn_window_sums_add(&w, &step, NULL), TN_OK);
+    assert_int_equal(tn_window_sums_hear(&w, NULL), TN_OK);
+    tn_journal_train_record r = tn_window_sums_record(&w, 11);
+    assert_int_equal(tn_metrics_rows(r.window), 16);
+    assert_true(r.rows_per_s == 16 && r.loss == (4 + 3) / 16.);
+    tn_window_sums_clear(&w, 11);
+    report(others, 2, 16); /* four more */
+    assert_int_equal(tn_window_sums_add(&w, &step, NULL), TN_OK);
+    assert_int_equal(tn_window_sums_hear(&w, NULL), TN_OK);
+    assert_int_equal(tn_window_sums_hear(&w, NULL), TN_OK); /* twice is as once */
+    r = tn_window_sums_record(&w, 12);
+    assert_int_equal(tn_metrics_rows(r.window), 8);
+    assert_true(r.rows_per_s == 8 && r.loss == (4 + 1) / 8.);
+    const double auc = 9 / 15.; /* the clicks at 1, 1 and -3 are above 4, 4 and 1 of 5 others */
+    assert_true(tn_metrics_get(r.window, "auc") > auc - 1e-9);
+    assert_true(tn_metrics_get(r.window, "auc") < auc + 1e-9);
+    tn_window_sums_done(&w);
+    tn_reported_free(others);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_record_holds_what_passed_since_the_one_before),
+        cmocka_unit_test(other_ranks_count_in_the_window_in_which_they_report),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
