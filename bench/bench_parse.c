@@ -18,6 +18,7 @@
 #include "config/yaml_flow.h"
 #include "io/read/blockparse.h"
 #include "io/read/reader.h"
+#include "io/read/scan.h"
 #include "io/rows/batch_builder.h"
 #include "io/rows/rows_compact.h"
 

@@ -112,7 +112,7 @@ static void print_share(const bench *b, const run_case *c, tn_rig *rig)
     rate.n = 0;
     char what[2 * WORD];
     double best = 0;
-    uint32_t threads = tn_worker_threads(&rig->run);
+    uint32_t threads = tn_run_threads(&rig->run);
     for (int i = 0; i < TURNS; i++) {
         double peak = tn_machine_gflops(threads, PEAK_MS);
         best = peak > best ? peak : best;

@@ -127,7 +127,7 @@ int main(int argc, char **argv)
     double rss = tn_machine_rss_mb();
     double peak = tn_peak_gflops(5);
     double flops = tn_rig_flops(&rig);
-    uint32_t threads = tn_worker_threads(&rig.run);
+    uint32_t threads = tn_run_threads(&rig.run);
     (void)printf(
         "{\"rows_per_s\":%.0f,\"median\":%.0f,\"min\":%.0f,\"max\":%.0f,\"threads\":%u,"
         "\"batch\":%u,\"flops_per_row\":%.0f,\"peak_gflops_core\":%.1f,\"limit_rows_per_s\":%.0f,"

@@ -1,6 +1,6 @@
 /* tnet_keygen.c - the key pair with which a peer shows who it is. */
-#include "cli/keygen.h"
 #include "cli/main.h"
+#include "cluster/security/keygen.h"
 
 #include <stdio.h>
 

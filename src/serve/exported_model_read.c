@@ -1,5 +1,6 @@
 /* exported_model_read.c - what model.json says, checked word by word; see exported_model.h. */
 #include "base/core/number.h"
+#include "io/read/scan.h"
 #include "serve/exported_model.h"
 #include "serve/fieldjson.h"
 

@@ -4,6 +4,7 @@
 #include "base/math/crc32c.h"
 #include "config/yaml_flow.h"
 #include "io/read/cache_layout.h"
+#include "io/read/scan.h"
 #include "io/rows/rows_compact.h"
 
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* test_embed.c - the short ways of pooling and of its gradient have the bits of the long ones. */
-#include "nn/pooling/embed.h"
+#include "nn/graph/embed.h"
 
 #include "base/core/alloc.h"
 #include "base/math/rng.h"

@@ -4,8 +4,8 @@
 #include "io/read/row_estimate.h"
 #include "support/test.h"
 #include "support/tmpdir.h"
-#include "train/config/run_length.h"
 #include "train/golden.h"
+#include "train/step/run_length.h"
 #include "train/trainrun.h"
 
 #include <math.h>

@@ -4,7 +4,7 @@
 #ifndef TN_TEST_TRAINRUN_H
 #define TN_TEST_TRAINRUN_H
 
-#include "train/checkpoint/checkpoint.h"
+#include "train/run/trainer.h"
 
 typedef struct trainrun {
     tn_status status;

@@ -195,7 +195,10 @@ static void list_header(const tn_schema *schema, tn_fileset *files, tn_listing *
     tn_text_done(&text);
 }
 
-void tn_scan_columns(const tn_schema *schema, tn_text *out)
+/* The columns of the first file that data.train names, from its header or from data.columns.
+ * Nothing where the format has no columns, or they cannot be seen without taking bytes from those
+ * who read them later. */
+static void name_columns(const tn_schema *schema, tn_text *out)
 {
     const tn_format *format = tn_format_find(schema->data->format);
     tn_listing there = {0};
@@ -252,8 +255,10 @@ static void slots_of_fields(const seen *s, tn_arena *arena, tn_tables *out)
     }
 }
 
-tn_status tn_scan_first_file(const tn_schema *schema, const tn_tables *slots, tn_arena *arena,
-                             tn_tables *out, uint32_t *index_base, tn_error *err)
+/* `slots` as given, or those of the format when none are. A base that is found replaces
+ * *index_base. */
+static tn_status scan_first_file(const tn_schema *schema, const tn_tables *slots, tn_arena *arena,
+                                 tn_tables *out, uint32_t *index_base, tn_error *err)
 {
     bool ffm = strcmp(schema->data->format, "libffm") == 0;
     bool svm = strcmp(schema->data->format, "libsvm") == 0;
@@ -283,4 +288,23 @@ tn_status tn_scan_first_file(const tn_schema *schema, const tn_tables *slots, tn
     }
     tn_free(s);
     return status;
+}
+
+tn_status tn_schema_new(const tn_schema **out, const tn_data_opts *data, const tn_tables *slots,
+                        const tn_binder *b, tn_error *err)
+{
+    *out = NULL;
+    tn_schema *s = NULL;
+    tn_tables found;
+    tn_text columns = {0};
+    TN_TRY(tn_schema_begin(&s, data, b, err));
+    TN_TRY(scan_first_file(s, slots, b->arena, &found, &s->index_base, err));
+    if (found.n == 0) {
+        name_columns(s, &columns);
+    }
+    tn_status status = tn_schema_finish(s, &found, tn_text_str(&columns), b, err);
+    tn_text_done(&columns);
+    TN_TRY(status);
+    *out = s;
+    return TN_OK;
 }

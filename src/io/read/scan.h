@@ -12,14 +12,13 @@
 
 enum { TN_SCAN_LINES = 10000, TN_SCAN_BASE_ROWS = 1000 };
 
-/* `slots` as given, or those of the format when none are: `_` (libsvm), f<number> (libffm). A found
- * base replaces *index_base. Lives in `arena`. TN_E_DATA, TN_E_IO, TN_E_MEMORY. */
-tn_status tn_scan_first_file(const tn_schema *schema, const tn_tables *slots, tn_arena *arena,
-                             tn_tables *out, uint32_t *index_base, tn_error *err) TN_MUST_USE;
-
-/* The columns of the first file that data.train names, for a hint to who has listed no slots: from
- * its header, or from data.columns. Nothing where the format has no columns, or they cannot be
- * seen without taking bytes from who reads them later. Appends to `out`. */
-void tn_scan_columns(const tn_schema *schema, tn_text *out);
+/* The schema of `data` and `slots` (tn_slot_opts items), which must outlive it; it lives in
+ * b->arena. Faults go to b->diag; then *out is NULL and the status TN_E_CONFIG, with the columns of
+ * the first file as a hint where no slots are listed. Without slots, libsvm has one slot `_`, and
+ * libffm one slot f<number> for every field within the first 10,000 lines (and 64 MiB);
+ * `index_base: auto` looks at the first 1000 rows. TN_E_DATA and TN_E_IO when the file cannot be
+ * read, TN_E_MEMORY. */
+tn_status tn_schema_new(const tn_schema **out, const tn_data_opts *data, const tn_tables *slots,
+                        const tn_binder *b, tn_error *err) TN_MUST_USE;
 
 #endif

@@ -3,7 +3,6 @@
 
 #include "base/core/number.h"
 #include "base/math/key.h"
-#include "io/read/scan.h"
 #include "io/schema/columns.h"
 
 #include <math.h>
@@ -288,7 +287,7 @@ static void read_text_options(making *m)
 }
 
 /* Says what could be listed, since nobody knows the columns of a file by heart. */
-static void refuse_count(const making *m, uint32_t n)
+static void refuse_count(const making *m, uint32_t n, const char *columns)
 {
     static const tn_origin at = {.source = "slots"};
     tn_diag *diag = m->b->diag;
@@ -297,40 +296,42 @@ static void refuse_count(const making *m, uint32_t n)
         return;
     }
     tn_diag_error(diag, &at, "no slots are listed, and a model learns from 1 to %d", TN_SLOTS_MAX);
-    tn_text columns = {0};
-    tn_scan_columns(m->s, &columns);
-    if (columns.size > 0) {
-        tn_diag_hint(diag, "%s", tn_text_str(&columns));
+    if (columns[0] != '\0') {
+        tn_diag_hint(diag, "%s", columns);
     }
     tn_diag_hint(diag, "list those to learn from, as in 'slots: [user, {name: price, type: float, "
                        "as: value}]'");
-    tn_text_done(&columns);
 }
 
-tn_status tn_schema_new(const tn_schema **out, const tn_data_opts *data, const tn_tables *slots,
-                        const tn_binder *b, tn_error *err)
+tn_status tn_schema_begin(tn_schema **out, const tn_data_opts *data, const tn_binder *b,
+                          tn_error *err)
 {
     *out = NULL;
     uint32_t faults = b->diag->n_errors;
     tn_schema *s = TN_NEW(b->arena, tn_schema);
     making m = {.s = s, .b = b};
-    tn_tables found;
     s->data = data;
     read_text_options(&m);
     s->label = tn_label_rule_read(data->label, b);
     if (data->format == NULL || b->diag->n_errors != faults) {
         return tn_fail(err, TN_E_CONFIG, "data: the options do not fit together");
     }
-    TN_TRY(tn_scan_first_file(s, slots, b->arena, &found, &s->index_base, err));
-    if (found.n == 0 || found.n > TN_SLOTS_MAX) {
-        refuse_count(&m, found.n);
-    } else {
-        make_specs(&m, &found);
-        TN_TRY(tn_columns_new(&s->columns, s, b, err));
-    }
-    if (b->diag->n_errors != faults) {
-        return tn_fail(err, TN_E_CONFIG, "slots: the options do not fit together");
-    }
     *out = s;
     return TN_OK;
+}
+
+tn_status tn_schema_finish(tn_schema *s, const tn_tables *slots, const char *columns,
+                           const tn_binder *b, tn_error *err)
+{
+    uint32_t faults = b->diag->n_errors;
+    making m = {.s = s, .b = b};
+    if (slots->n == 0 || slots->n > TN_SLOTS_MAX) {
+        refuse_count(&m, slots->n, columns);
+    } else {
+        make_specs(&m, slots);
+        TN_TRY(tn_columns_new(&s->columns, s, b, err));
+    }
+    return b->diag->n_errors == faults
+               ? TN_OK
+               : tn_fail(err, TN_E_CONFIG, "slots: the options do not fit together");
 }

@@ -98,12 +98,16 @@ typedef struct tn_schema {
     const struct tn_columns *columns; /* io/schema/columns.h: names, fields and ranges */
 } tn_schema;
 
-/* `data` and `slots` (tn_slot_opts items) must outlive the schema, which lives in b->arena. Faults
- * go to b->diag; then *out is NULL and the status TN_E_CONFIG. Without slots, libsvm has one slot
- * `_`, and libffm one slot f<number> for every field within the first 10,000 lines (and 64 MiB) of
- * the first file of data.train; `index_base: auto` looks at the first 1000 rows there. TN_E_DATA
- * and TN_E_IO when that file cannot be read. */
-tn_status tn_schema_new(const tn_schema **out, const tn_data_opts *data, const tn_tables *slots,
-                        const tn_binder *b, tn_error *err) TN_MUST_USE;
+/* A schema is made in two steps, since some slots are found in the data: io/read/scan.h has both in
+ * one call. First what `data:` says; `data` must outlive the schema, which lives in b->arena.
+ * Faults go to b->diag; then *out is NULL and the status TN_E_CONFIG. */
+tn_status tn_schema_begin(tn_schema **out, const tn_data_opts *data, const tn_binder *b,
+                          tn_error *err) TN_MUST_USE;
+
+/* Then the slots (tn_slot_opts items, which must outlive it); index_base may be set before.
+ * `columns`: a hint for the user who has listed none, what could be listed; "": not known. Faults
+ * as above, also of sizes: TN_E_CONFIG, TN_E_MEMORY. */
+tn_status tn_schema_finish(tn_schema *s, const tn_tables *slots, const char *columns,
+                           const tn_binder *b, tn_error *err) TN_MUST_USE;
 
 #endif

@@ -10,8 +10,8 @@
  *     scale        [rows x slots] 1 / D, where it is not 1 (state)
  *     winner       [rows x columns] entry that is the maximum (state; only with max)
  */
+#include "nn/graph/embed.h"
 #include "nn/op/ops.h"
-#include "nn/pooling/embed.h"
 #include "nn/vec/vec.h"
 
 #include "base/core/arena.h"

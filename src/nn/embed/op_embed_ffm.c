@@ -23,6 +23,7 @@
 
 #include "base/core/arena.h"
 #include "nn/graph/graphcore.h"
+#include "nn/op/ops.h"
 #include "nn/pooling/embedloops.h"
 
 #include <string.h>

@@ -18,6 +18,7 @@
 
 #include "base/core/arena.h"
 #include "nn/graph/graphcore.h"
+#include "nn/op/ops.h"
 
 typedef struct embed_fm {
     const tn_embed_list *list;

@@ -3,7 +3,6 @@
 
 #include "base/core/alloc.h"
 #include "base/core/number.h"
-#include "nn/op/ops.h"
 
 #include <stdio.h>
 #include <string.h>

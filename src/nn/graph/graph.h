@@ -26,9 +26,9 @@
 
 #include "base/thread/team.h"
 #include "nn/gemm/gemm_backends.h"
+#include "nn/graph/embed.h"
 #include "nn/graph/op.h"
 #include "nn/graph/params.h"
-#include "nn/pooling/embed.h"
 
 /* L = sum of w_i l_i over the rows, divided by W: the sum of w_i, 1, or the rows. */
 typedef enum tn_reduction { TN_REDUCE_MEAN, TN_REDUCE_SUM, TN_REDUCE_ROWS } tn_reduction;

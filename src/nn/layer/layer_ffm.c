@@ -2,6 +2,7 @@
  * for each other slot. -> [B,1] */
 #include "nn/layer/layers.h"
 #include "nn/pooling/ffmloops.h"
+#include "nn/op/ops.h"
 
 typedef struct ffm_opts {
     uint32_t k;

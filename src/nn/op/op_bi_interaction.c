@@ -3,6 +3,7 @@
  *   forward     y_c   = 1/2 (s_c^2 - sum_i v_ic^2),  s = v1 + .. + vf
  *   backward    dv_i += dy * (s - v_i)
  */
+#include "nn/op/ops.h"
 #include "nn/pooling/fmloops.h"
 
 #include "base/keys/record.h"

@@ -6,6 +6,7 @@
  *   forward     y        = sum over i < j of <A[i,j], A[j,i]>
  *   backward    dA[i,j] += dy A[j,i]        i != j
  */
+#include "nn/op/ops.h"
 #include "nn/pooling/ffmloops.h"
 
 static const tn_ffm_attr *attr_of(const tn_node *y)

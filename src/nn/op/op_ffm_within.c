@@ -6,6 +6,7 @@
  *   forward     y        = 1/2 sum_i (|A[i,i]|^2 - sum_c q[i,i]_c)
  *   backward    dA[i,i] += dy A[i,i],  dq[i,i] -= dy / 2
  */
+#include "nn/op/ops.h"
 #include "nn/pooling/ffmloops.h"
 #include "nn/vec/vec.h"
 

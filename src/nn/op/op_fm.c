@@ -5,6 +5,7 @@
  *   forward     y    = 1/2 sum_c (s_c^2 - sum_i v_ic^2)        all pairs <vi,vj>, i < j
  *   backward    dvi += dy (s - vi)
  */
+#include "nn/op/ops.h"
 #include "nn/pooling/fmloops.h"
 #include "nn/vec/vec.h"
 

@@ -9,6 +9,7 @@
  *
  * Where every slot has one value, q = x^2 and y is that of op_fm.c to the bit.
  */
+#include "nn/op/ops.h"
 #include "nn/pooling/fmloops.h"
 #include "nn/vec/vec.h"
 

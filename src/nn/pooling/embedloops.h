@@ -3,7 +3,7 @@
 #define TN_NN_EMBEDLOOPS_H
 
 #include "base/thread/range.h"
-#include "nn/pooling/embed.h"
+#include "nn/graph/embed.h"
 
 #include <stdbool.h>
 #include <stddef.h>

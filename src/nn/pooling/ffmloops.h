@@ -13,7 +13,7 @@
 #define TN_NN_FFMLOOPS_H
 
 #include "base/thread/range.h"
-#include "nn/op/ops.h"
+#include "nn/graph/graph.h"
 
 enum {
     TN_FFM_FIELDS_MAX = 1024, /* n * n * dim is at most TN_COLS_MAX */

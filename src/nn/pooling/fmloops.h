@@ -3,7 +3,7 @@
 #ifndef TN_NN_FMLOOPS_H
 #define TN_NN_FMLOOPS_H
 
-#include "nn/op/ops.h"
+#include "nn/graph/graph.h"
 
 typedef struct tn_fm_attr {
     uint32_t dim;

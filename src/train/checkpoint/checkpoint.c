@@ -25,15 +25,6 @@ static uint64_t make_run_id(const tn_blueprint *plan, const char *config)
     return __builtin_bswap64(id); /* its hex stands in digest order */
 }
 
-void tn_run_dir(const tn_run_opts *run, tn_text *out)
-{
-    if (run->dir != NULL) {
-        tn_text_adds(out, run->dir);
-    } else {
-        tn_text_addf(out, "runs/%s", run->name);
-    }
-}
-
 tn_status tn_checkpoints_open(tn_checkpoints **out, const tn_blueprint *plan,
                               const tn_run_text *text, tn_error *err)
 {

@@ -14,7 +14,9 @@
 #define TN_TRAIN_CHECKPOINT_H
 
 #include "metrics/metrics.h"
-#include "train/run/trainer.h"
+#include "train/checkpoint/run_state.h"
+#include "train/step/watch.h"
+#include "train/step/worker.h"
 
 typedef struct tn_checkpoints tn_checkpoints;
 
@@ -34,9 +36,6 @@ typedef struct tn_saved {
 } tn_saved;
 
 enum { TN_CKPT_DELTAS_MAX = 64 }; /* after so many the next one is full */
-
-/* run.dir, or where runs of this name are kept. */
-void tn_run_dir(const tn_run_opts *run, tn_text *out);
 
 /* Takes the run directory (made when it is missing): lock, owner, left-overs removed. TN_E_CKPT: in
  * use. */

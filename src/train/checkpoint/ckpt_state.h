@@ -16,7 +16,8 @@
 #include "metrics/metrics.h"
 #include "ps/snapshot/manifest.h"
 #include "ps/table/table_snapshot.h"
-#include "train/run/trainer.h"
+#include "train/checkpoint/run_state.h"
+#include "train/step/watch.h"
 #include "train/step/worker.h"
 
 enum { TN_MOMENT_SUMS = 6, TN_MOMENT_BINS = 1 << 20 };

@@ -8,7 +8,9 @@
 #ifndef TN_TRAIN_RERUN_H
 #define TN_TRAIN_RERUN_H
 
-#include "train/run/trainer.h"
+#include "train/checkpoint/run_state.h"
+#include "train/step/model_plan.h"
+#include "train/step/watch.h"
 
 /* Why nothing is left to learn; NULL: something is. */
 typedef enum tn_finish {

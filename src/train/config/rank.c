@@ -5,7 +5,6 @@
 #include "cluster/group/group.h"
 #include "cluster/launch/ipcdir.h"
 #include "cluster/launch/membership.h"
-#include "train/checkpoint/checkpoint.h"
 
 #include <string.h>
 

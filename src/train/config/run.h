@@ -50,4 +50,13 @@ bool tn_every_read(const char *text, tn_every *out);
 enum { TN_DAY_MAX = 2932896 }; /* 9999-12-31 */
 bool tn_day_read(const char *text, uint32_t *out);
 
+/* run.dir, or where runs of this name are kept. Appends to `out`. */
+void tn_run_dir(const tn_run_opts *run, tn_text *out);
+
+/* Threads that `train.threads` means on this machine. */
+uint32_t tn_run_threads(const tn_run *run);
+
+/* Whether the schedule of train.optimizer ends with the run, and nobody has said when that is. */
+bool tn_schedule_ends_with_run(const tn_run *run);
+
 #endif

@@ -3,19 +3,43 @@
 
 #include "base/core/clock.h"
 #include "base/core/number.h"
+#include "base/thread/team.h"
 #include "base/thread/threads.h"
 #include "io/format/format.h"
 #include "metrics/metrics.h"
 #include "models/model.h"
 #include "nn/gemm/bf16.h"
 #include "ps/optim/schedule.h"
-#include "train/config/run_length.h"
-#include "train/step/worker.h"
+#include "ps/optim/rule.h"
 
 #include <math.h>
 #include <string.h>
 
 static const tn_origin nowhere = {.source = "configuration"};
+
+void tn_run_dir(const tn_run_opts *run, tn_text *out)
+{
+    if (run->dir != NULL) {
+        tn_text_adds(out, run->dir);
+    } else {
+        tn_text_addf(out, "runs/%s", run->name);
+    }
+}
+
+uint32_t tn_run_threads(const tn_run *run)
+{
+    uint32_t cpus = tn_cpu_count();
+    uint32_t asked = run->train.threads;
+    return asked == TN_WORD_U32(0) ? (cpus < TN_TEAM_THREADS_MAX ? cpus : TN_TEAM_THREADS_MAX)
+                                   : asked;
+}
+
+bool tn_schedule_ends_with_run(const tn_run *run)
+{
+    const tn_rule_opts *dense = run->train.optimizer.opts;
+    return run->train.max_steps == TN_UNSET_U64 && tn_schedule_check(&dense->schedule, 0) != NULL &&
+           tn_schedule_check(&dense->schedule, 1) == NULL;
+}
 
 static const tn_origin *place(const tn_tree *tree, const char *path)
 {
@@ -119,10 +143,10 @@ static void check_compute(const tn_binder *b, const tn_tree *tree, const tn_run 
     if (tn_products_find(&products, (tn_products_choice)r->compute.gemm, &err) != TN_OK) {
         tn_diag_error(b->diag, place(tree, "compute.gemm"), "'compute.gemm': %s", err.text);
     }
-    if (r->compute.pin && tn_worker_threads(r) > tn_cpu_count()) {
+    if (r->compute.pin && tn_run_threads(r) > tn_cpu_count()) {
         tn_diag_error(b->diag, place(tree, "compute.pin"),
                       "'compute.pin' wants a processor per thread: %u threads, %u processors",
-                      tn_worker_threads(r), tn_cpu_count());
+                      tn_run_threads(r), tn_cpu_count());
     }
     if (r->compute.bf16 && tn_bf16_products(&products, &err) != TN_OK) {
         tn_diag_error(b->diag, place(tree, "compute.bf16"), "'compute.bf16': %s", err.text);

@@ -15,7 +15,7 @@
 #define TN_TRAIN_EXPORT_H
 
 #include "base/file/file.h"
-#include "train/run/trainer.h"
+#include "train/step/watch.h"
 #include "train/step/worker.h"
 
 #include <stdatomic.h>

@@ -129,7 +129,7 @@ static tn_status open_group(tn_peers *p, const tn_run_text *text, tn_error *err)
                                           .config_hash = text->hash,
                                           .structure = model.structure,
                                           .cpu = tn_host_cpu(),
-                                          .threads = tn_worker_threads(run)},
+                                          .threads = tn_run_threads(run)},
                                 .start_timeout_s = run->cluster.start_timeout,
                                 .news = run->cluster.news,
                                 .table = table_of(p)};

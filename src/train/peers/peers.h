@@ -15,7 +15,7 @@
 #include "cluster/async/async_worker.h"
 #include "cluster/group/group.h"
 #include "cluster/sync/sync_worker.h"
-#include "train/run/trainer.h"
+#include "train/step/watch.h"
 #include "train/step/worker.h"
 
 typedef struct tn_peers tn_peers;

@@ -395,7 +395,7 @@ tn_status tn_pace_measure(tn_worker *w, tn_pace *out, tn_error *err)
 {
     const tn_run *run = w->plan->run;
     *out = (tn_pace){.batch = run->train.batch,
-                     .threads = tn_worker_threads(run),
+                     .threads = tn_run_threads(run),
                      .cpus = tn_cpu_count(),
                      .ahead = 2 * run->train.prefetch};
     held h = {.n = 0};

@@ -78,7 +78,7 @@ void tn_profile_end(tn_profile *p, const tn_worker *w)
     p->ended = true;
     p->trained = w->rows > p->rows_before;
     p->rows = p->trained ? w->rows - p->rows_before : w->scored;
-    p->effort.threads = tn_worker_threads(w->plan->run);
+    p->effort.threads = tn_run_threads(w->plan->run);
     if (p->rows > 0) {
         tn_cost cost = tn_graph_cost(p->trained ? w->train_graph : w->eval_graph);
         const tn_run *run = w->plan->run;

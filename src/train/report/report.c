@@ -44,7 +44,7 @@ static tn_status write_start(tn_report *r, tn_error *err)
         .run_id = r->opts.run_id,
         .seed = r->run->run.seed,
         .peers = r->opts.plan->owners.n_peers,
-        .threads = tn_worker_threads(r->run),
+        .threads = tn_run_threads(r->run),
     };
     return tn_journal_start(r->journal, &at, &record, err);
 }

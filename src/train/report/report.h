@@ -3,9 +3,20 @@
 #define TN_TRAIN_REPORT_H
 
 #include "train/checkpoint/checkpoint.h"
+#include "train/eval/evaluate.h"
 #include "train/report/peer_progress.h"
 #include "train/step/memory_cap.h"
 #include "train/step/step.h"
+
+/* What a run came to. */
+typedef struct tn_outcome {
+    uint64_t steps, samples;
+    double seconds;
+    double loss;               /* of the last epoch */
+    tn_evaluation valid, test; /* metrics NULL when there was none */
+} tn_outcome;
+
+void tn_outcome_done(tn_outcome *t);
 
 typedef struct tn_report tn_report;
 

@@ -7,6 +7,13 @@
 #include <math.h>
 #include <string.h>
 
+void tn_outcome_done(tn_outcome *t)
+{
+    tn_evaluation_done(&t->valid);
+    tn_evaluation_done(&t->test);
+    *t = (tn_outcome){0};
+}
+
 static uint64_t trained_rows(const tn_report *r)
 {
     return r->rows + r->window.others.rows;

@@ -38,7 +38,7 @@ tn_status tn_dealt_feeder(tn_feeder **out, const tn_worker *w, const tn_dealt_ep
                           const tn_dealer *dealer, tn_error *err) TN_MUST_USE;
 
 /* What the schedule of train.optimizer makes of every learning rate after `step` steps. `end`:
- * where it ends, when that is with the run (train/config/run_length.h). */
+ * where it ends, when that is with the run (train/step/run_length.h). */
 double tn_learning_rate_factor(const tn_run *run, uint64_t step, uint64_t end);
 
 #endif

@@ -13,13 +13,6 @@
 #include <stdio.h>
 #include <string.h>
 
-void tn_outcome_done(tn_outcome *t)
-{
-    tn_evaluation_done(&t->valid);
-    tn_evaluation_done(&t->test);
-    *t = (tn_outcome){0};
-}
-
 /* Where a run before has left off, and what is said of it. */
 static tn_status go_on(tn_trainer *t, const tn_saved *which, tn_error *err)
 {

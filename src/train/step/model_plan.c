@@ -5,6 +5,7 @@
 
 #include "base/core/error.h"
 #include "base/core/number.h"
+#include "io/read/scan.h"
 
 #include <math.h>
 #include <string.h>

@@ -26,7 +26,7 @@ tn_status tn_step_new(tn_step **out, const tn_blueprint *plan, bool training, tn
         .slot_used = plan->slot_used,
         .n_slots = plan->schema->n_slots,
         .occurrences = training,
-        .by_slot = tn_worker_threads(plan->run) == 1,
+        .by_slot = tn_run_threads(plan->run) == 1,
     };
     s->training = training;
     tn_status status = tn_localizer_new(&s->localizer, &opts, err);

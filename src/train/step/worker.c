@@ -10,14 +10,6 @@
 #include <math.h>
 #include <string.h>
 
-uint32_t tn_worker_threads(const tn_run *run)
-{
-    uint32_t cpus = tn_cpu_count();
-    uint32_t asked = run->train.threads;
-    return asked == TN_WORD_U32(0) ? (cpus < TN_TEAM_THREADS_MAX ? cpus : TN_TEAM_THREADS_MAX)
-                                   : asked;
-}
-
 /* One graph from the list of layers; *loss stays NULL when it only scores. */
 static bool write_graph(tn_worker *w, tn_graph *g, bool training, const tn_binder *b,
                         tn_wanted *wanted)
@@ -135,7 +127,7 @@ tn_status tn_worker_new(tn_worker **out, const tn_blueprint *plan, const tn_work
     bool good = tn_day_read(plan->run->run.day, &w->day);
     TN_ASSERT(good); /* checked with the configuration */
     w->params = tn_params_new();
-    tn_status status = tn_team_open(&w->team, tn_worker_threads(plan->run), err);
+    tn_status status = tn_team_open(&w->team, tn_run_threads(plan->run), err);
     if (status == TN_OK && plan->run->compute.pin) {
         status = tn_team_pin(w->team, err);
     }

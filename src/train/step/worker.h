@@ -71,7 +71,4 @@ void tn_worker_trace(tn_worker *w, tn_trace *trace);
  * for all parameters. Returns how many. */
 uint32_t tn_worker_runs(const tn_worker *w, bool running, tn_dense_run *run);
 
-/* Threads that `train.threads` means on this machine. */
-uint32_t tn_worker_threads(const tn_run *run);
-
 #endif

@@ -1,5 +1,5 @@
 /* early_stopping.c - see early_stopping.h. */
-#include "train/run/early_stopping.h"
+#include "train/step/early_stopping.h"
 
 #include "metrics/metrics.h"
 #include "ps/optim/optim.h"

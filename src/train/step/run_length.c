@@ -1,17 +1,9 @@
 /* run_length.c - see run_length.h. */
-#include "train/config/run_length.h"
+#include "train/step/run_length.h"
 
 #include "io/read/row_estimate.h"
-#include "ps/optim/schedule.h"
 
 #include <math.h>
-
-bool tn_schedule_ends_with_run(const tn_run *run)
-{
-    const tn_rule_opts *dense = run->train.optimizer.opts;
-    return run->train.max_steps == TN_UNSET_U64 && tn_schedule_check(&dense->schedule, 0) != NULL &&
-           tn_schedule_check(&dense->schedule, 1) == NULL;
-}
 
 static tn_status steps_of_epoch(const tn_blueprint *plan, double *out, tn_error *err)
 {

@@ -5,8 +5,8 @@
  *
  * Nothing is overwritten: a peer that lost its old key could not come back.
  */
-#ifndef TN_CLI_KEYGEN_H
-#define TN_CLI_KEYGEN_H
+#ifndef TN_CLUSTER_KEYGEN_H
+#define TN_CLUSTER_KEYGEN_H
 
 #include "base/file/file.h"
 

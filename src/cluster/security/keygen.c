@@ -1,5 +1,5 @@
 /* keygen.c - see keygen.h. */
-#include "cli/keygen.h"
+#include "cluster/security/keygen.h"
 
 #include "cluster/security/curvekeys.h"
 

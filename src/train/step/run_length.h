@@ -9,9 +9,6 @@
 
 #include "train/step/model_plan.h"
 
-/* Whether the schedule of train.optimizer ends with the run, and nobody has said when that is. */
-bool tn_schedule_ends_with_run(const tn_run *run);
-
 /* The last step of a run that began its present epoch, `epoch`, at step `epoch_step` (0: not known,
  * or the first). TN_E_CONFIG: nobody can know. */
 tn_status tn_run_end(const tn_blueprint *plan, uint32_t epoch, uint64_t epoch_step, uint64_t *out,

@@ -1,5 +1,5 @@
 /* test_keygen.c - what tnet-keygen writes, and what it does not. */
-#include "cli/keygen.h"
+#include "cluster/security/keygen.h"
 
 #include "cluster/security/curvekeys.h"
 #include "support/test.h"
