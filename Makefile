@@ -3,7 +3,7 @@
 # make bench    prints speeds beside their limits, ROW=P8 for one; see bench/README.md
 # make fuzz     30 seconds for every fuzz target; SECONDS=600 for more
 # make nightly  what .ci/run leaves out for its time; STEPS="asan tsan" for some of it
-# make analyze  clang-tidy and cppcheck on every file, gcc -fanalyzer on src/base, src/io and src/ps
+# make analyze  clang-tidy and cppcheck on every file, gcc -fanalyzer on src/base, src/io, src/ps and src/cluster
 #
 # Everything is made in build/, data/ and runs/ of this folder.
 # make test PRESET=strict is the same in another tree; CMakePresets.json lists them.

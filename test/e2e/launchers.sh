@@ -4,9 +4,9 @@
 # Slurm is a controller and two nodes of this machine, in a folder of their own and at ports of their own. What is not
 # installed is left out with a line that says so.
 . "$(dirname "$0")/kit"
-show=$bin/test_ps
+show=$bin/test_cluster
 [ -x "$show" ] || {
-    echo "skipped: needs test_ps"
+    echo "skipped: needs test_cluster"
     exit 77
 }
 left_out=0
