@@ -73,6 +73,15 @@ void tn_graph_free(tn_graph *g); /* NULL is fine */
 const tn_graph_feed *tn_feed_of(const tn_node *self);
 uint32_t tn_max_rows(const tn_node *self);
 
+/* Leaves. `params` NULL: the graph's own (for examples and tests). */
+tn_node *tn_input(tn_graph *g, const char *name, uint32_t cols,
+                  bool wants_grad); /* [B,cols], val set from outside */
+tn_node *tn_param(tn_graph *g, tn_params *params, const char *name, tn_shape shape, tn_init init);
+/* A running value: saved and sent like a weight, touched by no optimizer. Begins as `value`. */
+tn_node *tn_running(tn_graph *g, tn_params *params, const char *name, tn_shape shape, double value);
+/* tn_params_freeze for a parameter node (a bias right in front of a batch norm). */
+void tn_param_freeze(tn_node *param);
+
 /* For operator files: adds a node with `n` operands (parameters included). `attr` is copied.
  * `name` is copied; NULL: made from the operator's name and a number. */
 tn_node *tn_apply(tn_graph *g, const tn_op *op, const char *name, tn_node *const *in, uint32_t n,

@@ -10,14 +10,6 @@
 #include "nn/graph/graph.h"     /* IWYU pragma: export */
 #include "nn/op/interactions.h" /* IWYU pragma: export */
 
-/* Leaves. `params` NULL: the graph's own (for examples and tests). */
-tn_node *tn_input(tn_graph *g, const char *name, uint32_t cols,
-                  bool wants_grad); /* [B,cols], val set from outside */
-tn_node *tn_param(tn_graph *g, tn_params *params, const char *name, tn_shape shape, tn_init init);
-/* A running value: saved and sent like a weight, touched by no optimizer. Begins as `value`. */
-tn_node *tn_running(tn_graph *g, tn_params *params, const char *name, tn_shape shape, double value);
-/* tn_params_freeze for a parameter node (a bias right in front of a batch norm). */
-void tn_param_freeze(tn_node *param);
 /* tn_embed and tn_numeric: see embed.h */
 
 /* Linear. matmul, bias and an activation behind each other become one `dense` when the graph is
