@@ -1,6 +1,7 @@
 # make run      installs what is missing, builds, generates data, trains, evaluates, exports
 # make test     installs what is missing, builds, runs every test
 # make bench    prints speeds beside their limits, ROW=P8 for one; see bench/README.md
+# make docs     writes docs/config.md and docs/man/ anew, after an option has changed
 # make fuzz     30 seconds for every fuzz target; SECONDS=600 for more
 # make nightly  what .ci/run leaves out for its time; STEPS="asan tsan" for some of it
 # make analyze  clang-tidy and cppcheck on every file, gcc -fanalyzer on src/base, src/io, src/ps and src/cluster
@@ -9,7 +10,7 @@
 # make test PRESET=strict is the same in another tree; CMakePresets.json lists them.
 PRESET = gcc
 
-.PHONY: all run test bench fuzz nightly analyze clean
+.PHONY: all run test docs bench fuzz nightly analyze clean
 all: build
 
 .PHONY: build
@@ -26,6 +27,14 @@ test:
 	@.ci/install test
 	@.ci/build $(PRESET)
 	@ctest --test-dir build/$(PRESET) --output-on-failure --no-tests=error -j 2
+
+programs = train data eval export score keygen
+docs:
+	@.ci/install build
+	@.ci/build $(PRESET) $(programs:%=tnet-%)
+	@build/$(PRESET)/tnet-train --print-config-doc >docs/config.md
+	@for p in $(programs); do build/$(PRESET)/tnet-$$p --man >docs/man/tnet-$$p.1 || exit; done
+	@git --no-pager diff --stat -- docs
 
 bench: build
 	@TNET_BIN=build/release bench/row $(or $(ROW),all)

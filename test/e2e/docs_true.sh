@@ -24,9 +24,24 @@ pages="README.md CONTRIBUTING.md CHANGELOG.md docs/*.md datasets/*.md"
 # Manual pages and the page of all options.
 for page in docs/man/*.1; do
     program=$(basename "$page" .1)
-    "$bin/$program" --man | cmp -s - "$page" || fail "$page differs from '$program --man'"
+    "$bin/$program" --man | cmp -s - "$page" || fail "$page differs from '$program --man'; run 'make docs'"
 done
-"$bin/tnet-train" --print-config-doc | cmp -s - docs/config.md || fail "docs/config.md differs from 'tnet-train --print-config-doc'"
+"$bin/tnet-train" --print-config-doc | cmp -s - docs/config.md || fail "docs/config.md differs from 'tnet-train --print-config-doc'; run 'make docs'"
+
+# Every operator, layer, model, metric, format and optimizer stands on its page.
+named() {
+    "$bin/tnet-train" "--list-$1" | grep -oE '^[a-z][a-z0-9_]*' | sort -u >"$tmp/names"
+    [ "$(wc -l <"$tmp/names")" -gt 5 ] || fail "tnet-train --list-$1 says next to nothing"
+    while read -r name; do
+        grep -qE "(^|[^a-z0-9_])$name([^a-z0-9_]|\$)" "$2" || fail "$2 does not name '$name' of 'tnet-train --list-$1'"
+    done <"$tmp/names"
+}
+named ops docs/numerics.md
+named layers docs/models.md
+named models docs/models.md
+named metrics docs/numerics.md
+named formats docs/data.md
+named optimizers docs/numerics.md
 
 # --help and the manual page: the same options, keys and exit codes in the same words.
 plain_man() { sed -e 's/\\f[BR]//g' -e 's/\\-/-/g' -e 's/^\\&//' -e 's/\\e/\\/g' "docs/man/$1.1"; }
