@@ -1,7 +1,7 @@
 /* fuzz_format.c - any bytes as a file of every format: windows of any size give the same rows.
  *
- * The first byte picks a row of the list of configurations below, which covers formats.def; the
- * rest is the file.
+ * The first byte picks a configuration: a row of the list below, or one for each row of
+ * formats.def, so that a new format is fuzzed without a row here. The rest is the file.
  */
 #include "base/core/alloc.h"
 #include "config/yaml_flow.h"
@@ -11,6 +11,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size); // NOLINT: libFuzzer's name
@@ -39,7 +40,31 @@ static const char *const configs[] = {
     "{name: b, type: str}, {name: c, as: value}]}",
 };
 
-enum { CONFIGS = sizeof configs / sizeof *configs };
+enum { CONFIGS = sizeof configs / sizeof *configs, FORMATS_MAX = 32 };
+
+static uint32_t n_configs(void)
+{
+    uint32_t n = 0;
+    while (tn_all_formats[n] != NULL) {
+        n++;
+    }
+    TN_ASSERT(n <= FORMATS_MAX);
+    return CONFIGS + n;
+}
+
+static const char *config_at(tn_arena *arena, uint32_t which)
+{
+    enum { BYTES = 1024 };
+    if (which < CONFIGS) {
+        return configs[which];
+    }
+    char *text = TN_NEW_ARRAY(arena, char, BYTES);
+    int n =
+        snprintf(text, BYTES, "{data: {format: %s, columns: [label, a, b, c, I1, v, w]}, " SLOTS,
+                 tn_all_formats[which - CONFIGS]->name);
+    TN_ASSERT(n > 0 && n < BYTES);
+    return text;
+}
 
 /* What one walk found. */
 typedef struct outcome {
@@ -170,7 +195,7 @@ static tn_rows *rows_of(uint32_t which)
         tn_data_config c;
         tn_arena *arena;
         tn_rows *rows;
-    } made[CONFIGS];
+    } made[CONFIGS + FORMATS_MAX];
     if (made[which].rows == NULL) {
         tn_arena *arena = tn_arena_new(1 << 16);
         tn_diag diag = {0};
@@ -179,7 +204,8 @@ static tn_rows *rows_of(uint32_t which)
         const tn_schema *schema = NULL;
         tn_data_config *c = &made[which].c;
         made[which].arena = arena;
-        tn_fields_bind(&b, tn_data_config_fields, tn_flow_read(arena, configs[which], "fuzz"), c);
+        tn_fields_bind(&b, tn_data_config_fields,
+                       tn_flow_read(arena, config_at(arena, which), "fuzz"), c);
         TN_ASSERT(tn_schema_new(&schema, &c->data, &c->slots, &b, &err) == TN_OK);
         TN_ASSERT(tn_rows_new(&made[which].rows, schema, TN_ROWS_IDS, &err) == TN_OK);
         tn_diag_done(&diag);
@@ -193,7 +219,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) // NOLINT
     if (size < 1 || size > 1 << 16) {
         return 0;
     }
-    tn_rows *rows = rows_of(data[0] % CONFIGS);
+    tn_rows *rows = rows_of(data[0] % n_configs());
     const tn_schema *schema = rows->schema;
     tn_head head = {.column =
                         tn_try_alloc(schema->columns->n, sizeof *head.column, "a head", NULL)};
