@@ -1,0 +1,86 @@
+#!/bin/sh
+# run.sh - shows that the recipes of CONTRIBUTING.md are whole: adds an operator, a layer, a model, a format, an
+# optimizer, a metric and a launcher to a copy of the committed tree, each with the files and rows that its recipe names and no
+# others, says how many files each touched, and runs the gates and the tests of the lists there.
+#
+#     test/recipes/run.sh          in build/recipes, some minutes; `make nightly STEPS=recipes`
+#
+# Files beside this script are what a contributor would write.
+# Backquotes in single quotes are those of the pages; our file names hold no spaces.
+# shellcheck disable=SC2016,SC2046
+set -eu
+cd "$(dirname "$0")/../.."
+parts=$PWD/test/recipes
+copy=$PWD/build/recipes
+rm -rf "$copy"
+mkdir -p "$copy"
+git archive HEAD | tar -x -C "$copy"
+cd "$copy"
+rm -rf test/recipes
+git init -q .
+git -c core.safecrlf=false add -A
+save() { git -c user.name=recipes -c user.email=recipes@localhost commit -q -m "$1"; }
+save begin
+
+# row FILE WORD LINE: LINE behind the last line of FILE that holds WORD
+row() {
+    at=$(grep -n -- "$2" "$1" | tail -n 1 | cut -d : -f 1)
+    [ -n "$at" ] || {
+        echo "recipes: $1 holds no '$2'" >&2
+        exit 1
+    }
+    printf '%s\n' "$3" >"$copy/.row"
+    sed -i "${at}r $copy/.row" "$1"
+    rm "$copy/.row"
+}
+# done_with WHAT
+done_with() {
+    git add -A
+    printf '%-10s %2d files: %s\n' "$1" "$(git diff --cached --name-only | wc -l)" "$(git diff --cached --name-only | paste -s -d ' ')"
+    save "$1"
+}
+
+cp "$parts/op_square.c" src/nn/op/
+row src/nn/op/ops.def 'TN_OP(scale)' 'TN_OP(square)'
+row src/nn/op/ops.h 'tn_node \*tn_softplus(' 'tn_node *tn_square(tn_graph *g, const char *name, tn_node *x);'
+row docs/numerics.md '^| scale, add' '| square | x x | 2 x dy |'
+done_with operator
+
+cp "$parts/layer_square.c" src/nn/layer/
+row src/nn/layer/layers.def 'TN_LAYER(scale)' 'TN_LAYER(square)'
+row test/models/test_layers.c '{"scale",' '    {"square", "{name: x, square: deep}", "square", 12, 0},'
+row docs/models.md '^| `scale` |' '| `square` | each number times itself | |'
+done_with layer
+
+cp "$parts/model_nfm.c" src/models/
+row src/models/models.def 'TN_MODEL(fm)' 'TN_MODEL(nfm)'
+row docs/models.md '^| `dcnv2` |' '| `nfm` | an MLP over the pooled pairs of embeddings |'
+sed 's/type: fm\b/type: nfm/' configs/fm.yaml >configs/nfm.yaml
+done_with model
+
+cp "$parts/format_words.c" src/io/format/
+row src/io/format/formats.def 'TN_FORMAT(tsv)' 'TN_FORMAT(words)'
+cp "$parts/test_words.c" test/io/
+row docs/data.md '^| `tfrecord` |' '| `words` | label word word .. | the first slot |'
+done_with format
+
+cp "$parts/optim_lion.c" src/ps/optim/
+row src/ps/optim/optims.def 'TN_OPTIM(adamw)' 'TN_OPTIM(lion)'
+row docs/numerics.md '^| momentum |' '| lion | m | w -= lr sign(b1 m + (1 - b1) g); m = b2 m + (1 - b2) g | lr .001, b1 .9, b2 .99 |'
+done_with optimizer
+
+echo "gates"
+clang-format --dry-run --Werror $(git diff --name-only HEAD~5 -- src test | grep '\.[ch]$')
+.ci/check-arrows
+.ci/check-sizes
+.ci/check-writes
+.ci/check-headers
+cmake --preset strict >/dev/null
+cmake --build build/strict -- --quiet
+for program in train data eval export score keygen; do
+    build/strict/tnet-$program --man >docs/man/tnet-$program.1
+done
+build/strict/tnet-train --print-config-doc >docs/config.md
+TNET_BIN=build/strict test/e2e/golden_words.sh --write >/dev/null # hints list formats and models
+ctest --test-dir build/strict --output-on-failure --no-tests=error -j "$(nproc)" \
+    -R '^(nn|models|io|ps|metrics|cluster|cli|fuzz)/|^e2e/(docs_true|configs|golden_words|launchers)$' -E 'cluster/hostile|io/data_memory'

@@ -1,0 +1,28 @@
+/* test_words.c - lines of the format of the recipe's test. */
+#include "setup.h"
+#include "support/test.h"
+
+static const char config[] = "{data: {format: words}, slots: [{name: a, type: str}]}";
+
+static void every_word_is_a_value(void **state)
+{
+    (void)state;
+    setup s;
+    tn_parsed parsed;
+    setup_open(&s, config);
+    setup_parse_str(&s, "1 a b\n\n0\n1 a a a\n", &parsed);
+    assert_int_equal(parsed.fault, TN_OK);
+    assert_int_equal(parsed.rows->n, 3);
+    assert_int_equal(parsed.rows->n_entries, 5);
+    assert_int_equal(parsed.blank, 1);
+    setup_parsed_free(&parsed);
+    setup_close(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_word_is_a_value),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
