@@ -141,6 +141,25 @@ static void more_rows_than_the_cap_are_not_loaded(void **state)
     assert_int_equal(again.hash, whole.hash); /* it was not taken for damaged */
 }
 
+/* Neither with a cap that its rows do not fit, nor with the least that they fit: the next step would
+ * need more. */
+static void no_rank_makes_a_step(const grouprun *full)
+{
+    char option[64];
+    const char *const own[] = {option, NULL};
+    bool fits = false;
+    for (uint32_t kb = 400; !fits; kb += 10) {
+        (void)snprintf(option, sizeof option, "embedding.memory=%ukB", kb);
+        grouprun again = *full;
+        again.own[1] = own;
+        grouprun_do(&again);
+        assert_int_equal(again.status[0], TN_E_MEMORY);
+        assert_int_equal(again.status[1], TN_E_MEMORY);
+        assert_int_equal(again.hash, full->hash);
+        fits = strstr(again.text[0], "the rows take more than ") == NULL;
+    }
+}
+
 static void one_full_rank_ends_all(void **state)
 {
     (void)state;
@@ -167,11 +186,7 @@ static void one_full_rank_ends_all(void **state)
         assert_int_not_equal(full.hash, 0);
         assert_in_range(step_of(full.text[0]), 2, 30 * ROWS / 16 - 1);
 
-        grouprun again = full; /* it cannot make a step */
-        grouprun_do(&again);
-        assert_int_equal(again.status[0], TN_E_MEMORY);
-        assert_int_equal(again.status[1], TN_E_MEMORY);
-        assert_int_equal(again.hash, full.hash);
+        no_rank_makes_a_step(&full);
 
         grouprun rest = {.config = "deepfm", .n = 2, .dir = run_dir, .more = opts};
         grouprun_well(&rest);
