@@ -3,8 +3,8 @@
 #ifndef TN_TEST_BAGS_H
 #define TN_TEST_BAGS_H
 
-#include "nn/graph/graph.h"
 #include "nn/graph/embed.h"
+#include "nn/graph/graph.h"
 
 enum { TN_BAGS_ROWS = 150, TN_BAGS_SLOTS = 5, TN_BAGS_KEYS = 7 /* per slot */ };
 

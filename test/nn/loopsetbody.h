@@ -30,7 +30,7 @@ void tn_fm_back_slot(const tn_fm_rows *p, const tn_embed_slot *slot, uint32_t n_
 void tn_fm_back_keys(const tn_fm_rows *p, tn_range keys);
 
 #include "../../src/nn/pooling/ffmloops.c" // NOLINT(bugprone-suspicious-include): the point of this file
-#include "../../src/nn/pooling/fmrows.c"   // NOLINT(bugprone-suspicious-include)
+#include "../../src/nn/pooling/fmrows.c" // NOLINT(bugprone-suspicious-include)
 
 #define TN_LOOPSET_OF(label)                                                                       \
     {                                                                                              \

@@ -141,8 +141,8 @@ static void more_rows_than_the_cap_are_not_loaded(void **state)
     assert_int_equal(again.hash, whole.hash); /* it was not taken for damaged */
 }
 
-/* Neither with a cap that its rows do not fit, nor with the least that they fit: the next step would
- * need more. */
+/* Neither with a cap that its rows do not fit, nor with the least that they fit: the next step
+ * would need more. */
 static void no_rank_makes_a_step(const grouprun *full)
 {
     char option[64];

@@ -1,8 +1,8 @@
 /* layer_ffm.c - field-aware pairs of slots, summed (Juan 2016): every slot has a vector of its own
  * for each other slot. -> [B,1] */
 #include "nn/layer/layers.h"
-#include "nn/pooling/ffmloops.h"
 #include "nn/op/ops.h"
+#include "nn/pooling/ffmloops.h"
 
 typedef struct ffm_opts {
     uint32_t k;

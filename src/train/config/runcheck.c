@@ -9,8 +9,8 @@
 #include "metrics/metrics.h"
 #include "models/model.h"
 #include "nn/gemm/bf16.h"
-#include "ps/optim/schedule.h"
 #include "ps/optim/rule.h"
+#include "ps/optim/schedule.h"
 
 #include <math.h>
 #include <string.h>
