@@ -53,11 +53,11 @@ while IFS=$tab read -r file edit regex; do
         verdict "$file" "$edit" unchanged
         continue
     fi
-    # Names of targets hold no spaces.
+    # A session of its own: a mutant may kill all processes of its group. Names of targets hold no spaces.
     # shellcheck disable=SC2046
     if ! cmake --build build/gcc --target $(targets "$regex") -- --quiet >log 2>&1; then
         verdict "$file" "$edit" broken
-    elif ctest --test-dir build/gcc -R "$regex" --no-tests=error --timeout 120 -j "$(nproc)" >log 2>&1; then
+    elif setsid -w ctest --test-dir build/gcc -R "$regex" --no-tests=error --timeout 120 -j "$(nproc)" >log 2>&1; then
         verdict "$file" "$edit" lives
     elif grep -q 'No tests were found' log; then
         verdict "$file" "$edit" untested
