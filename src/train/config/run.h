@@ -1,13 +1,130 @@
 /* run.h - the whole configuration as one struct, bound by one table.
  *
- * docs/config.md is made from the table; the words are fixed there. `slots` items are
- * tn_slot_opts (io/schema/dataopts.h). Everything lives in the binder's arena.
+ * docs/config.md is made from the table; the words are fixed there. NAN and TN_UNSET_* mean "not
+ * set". Items of `slots` are tn_slot_opts (io/schema/dataopts.h). Everything lives in the arena of
+ * the binder.
  */
 #ifndef TN_TRAIN_RUN_H
 #define TN_TRAIN_RUN_H
 
+#include "config/field.h"
 #include "io/schema/dataopts.h"
-#include "train/config/runopts.h"
+
+typedef struct tn_run_opts {
+    const char *name, *dir; /* dir ~: runs/<name> */
+    uint64_t seed;
+    bool deterministic;
+    const char *day; /* tn_day_read */
+} tn_run_opts;
+
+typedef struct tn_admission_opts {
+    uint32_t threshold;
+    double probability;
+} tn_admission_opts;
+
+#define TN_MEMORY_AUTO TN_WORD_U64(0)
+#define TN_MEMORY_NONE TN_WORD_U64(1)
+
+typedef struct tn_embedding_opts {
+    uint32_t dim;
+    const tn_tree *pool; /* sum mean sqrtn max concat(k) */
+    const tn_tree *init;
+    uint32_t missing; /* zero init */
+    tn_admission_opts admission;
+    const tn_tree *expiry;
+    bool cvm;
+    uint64_t memory;  /* bytes, TN_MEMORY_AUTO or TN_MEMORY_NONE */
+    uint32_t on_full; /* stop evict */
+} tn_embedding_opts;
+
+typedef struct tn_bce_opts {
+    double pos_weight, label_smoothing;
+    uint32_t reduction; /* mean sum rows */
+} tn_bce_opts;
+
+typedef struct tn_clip_opts {
+    double global, row, value; /* NAN: none */
+} tn_clip_opts;
+
+typedef struct tn_stop_opts {
+    const char *monitor; /* NULL: no early stop */
+    double min_delta;
+    uint32_t patience, restore; /* restore: best last */
+} tn_stop_opts;
+
+typedef struct tn_plateau_opts {
+    double factor; /* NAN: off */
+    uint32_t patience;
+    double min_lr;
+    const char *monitor; /* ~: that of train.stop */
+} tn_plateau_opts;
+
+typedef struct tn_train_opts {
+    uint32_t epochs, batch;
+    uint32_t threads; /* TN_WORD_U32(0): all */
+    uint32_t workers;
+    tn_variant optimizer;
+    const tn_tree *sparse;
+    tn_clip_opts clip;
+    tn_stop_opts stop;
+    tn_plateau_opts reduce_on_plateau;
+    uint64_t max_steps; /* TN_UNSET_U64: none */
+    double max_time;    /* seconds; NAN: none */
+    uint32_t prefetch;
+} tn_train_opts;
+
+typedef struct tn_eval_opts {
+    const char *every; /* 1epoch 5000steps 10min */
+    uint32_t batch;
+    tn_strs metrics;
+    uint32_t auc; /* histogram exact */
+    tn_strs slices;
+    uint64_t slices_min_rows;
+    const char *predictions;
+} tn_eval_opts;
+
+typedef struct tn_checkpoint_opts {
+    const char *every, *delta_every;
+    uint32_t keep;
+    const char *resume;  /* auto never PATH */
+    bool fresh;          /* set by the program: as never, and what is there is set aside */
+    const tn_tree *from; /* {rows: dict.tsv, dense: x.safetensors} */
+    uint32_t on_error;   /* stop warn */
+    double grace;
+    bool strict;
+} tn_checkpoint_opts;
+
+typedef struct tn_cluster_opts {
+    const tn_tree *peers, *security; /* cluster/launch/membership.h, cluster/security/security.h */
+    double staleness;                /* INFINITY: asynchronous */
+    uint32_t recovery, on_loss, values; /* values: f32 fp16 bf16 */
+    uint32_t rank, size;                /* who this process is, set by the program; size 0: alone */
+    const struct tn_roster *roster;     /* the same and more; NULL: alone */
+    int news; /* likewise: a socket of whoever started it, as in cluster/group/group.h; 0: none */
+    double wait, start_timeout;
+} tn_cluster_opts;
+
+typedef struct tn_compute_opts {
+    uint32_t gemm; /* auto own openblas onednn: tn_products_choice */
+    bool bf16, pin;
+    uint32_t huge_pages; /* auto true false */
+} tn_compute_opts;
+
+typedef struct tn_log_opts {
+    uint32_t progress; /* auto true false */
+    double every;
+    bool tensorboard, jsonl;
+    uint32_t level; /* error warn info debug */
+} tn_log_opts;
+
+typedef struct tn_export_opts {
+    const char *to;
+    tn_strs dict;    /* tnd tsv */
+    uint32_t values; /* f32 bf16 fp16 int8 */
+    tn_strs graph;   /* native onnx */
+    double min_score;
+    bool state, check_groups; /* optimizer state in dict.tsv; the group of each row */
+} tn_export_opts;
 
 typedef struct tn_run {
     tn_run_opts run;

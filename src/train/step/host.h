@@ -2,7 +2,7 @@
 #ifndef TN_TRAIN_HOST_H
 #define TN_TRAIN_HOST_H
 
-#include "train/config/runopts.h"
+#include "train/config/run.h"
 
 #include <stdint.h>
 
