@@ -5,7 +5,6 @@
 #include "support/test.h"
 #include "support/tmpdir.h"
 #include "train/config/config.h"
-#include "train/config/configfile.h"
 #include "train/config/rank.h"
 
 #include <stdio.h>

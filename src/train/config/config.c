@@ -1,19 +1,273 @@
-/* config.c - see config.h.
+/* config.c - reads the layers of a configuration and merges them.
  *
- * Which presets apply is itself an option that any layer may set, so the layers
- * are merged twice: once without presets, to learn their names, and once on top
- * of them. Only the second time speaks.
+ * Which presets apply is itself an option that any layer may set. So the layers are merged twice:
+ * first without presets, to learn their names, then on top of the presets. Only the second merge
+ * reports faults.
  */
 #include "train/config/config.h"
 
 #include "config/fieldtree.h"
 #include "config/yaml.h"
-#include "train/config/configfile.h"
 #include "train/config/slot_ranges.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* A file on the way from the first one to the one that is being read. */
+typedef struct visit {
+    const struct visit *outer;
+    const char *path;
+    char real[PATH_MAX]; /* the same under whatever name it was included */
+    uint32_t depth;
+} visit;
+
+static tn_tree *load(const tn_binder *b, const tn_field *fields, const visit *v);
+
+/* Relative to the folder of the including file. */
+static const char *included_path(tn_arena *arena, const char *from, const char *path)
+{
+    const char *slash = strrchr(from, '/');
+    if (path[0] == '/' || slash == NULL) {
+        return path;
+    }
+    char joined[PATH_MAX];
+    int size = snprintf(joined, sizeof joined, "%.*s%s", (int)(slash - from) + 1, from, path);
+    TN_ASSERT(size >= 0);
+    return tn_tree_text(arena, joined, strlen(joined));
+}
+
+static bool is_cycle(const visit *v)
+{
+    for (const visit *outer = v->outer; outer != NULL; outer = outer->outer) {
+        if (strcmp(outer->real, v->real) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Keeps the path itself when the file is not there: reading it will say so. */
+static void resolve(visit *v)
+{
+    if (realpath(v->path, v->real) == NULL) {
+        (void)snprintf(v->real, sizeof v->real, "%s", v->path);
+    }
+}
+
+static tn_tree *load_included(const tn_binder *b, const tn_field *fields, const visit *outer,
+                              const tn_tree *name)
+{
+    if (name->kind != TN_TREE_SCALAR) {
+        tn_diag_error(b->diag, &name->at, "'include' must be a file or a list of files");
+        return NULL;
+    }
+    visit v = {.outer = outer,
+               .path = included_path(b->arena, outer->path, name->text),
+               .depth = outer->depth + 1};
+    resolve(&v);
+    if (is_cycle(&v)) {
+        tn_diag_error(b->diag, &name->at, "'%s' includes itself", v.path);
+        return NULL;
+    }
+    if (v.depth > TN_INCLUDE_DEPTH_MAX) {
+        tn_diag_error(b->diag, &name->at, "files included more than %d deep",
+                      (int)TN_INCLUDE_DEPTH_MAX);
+        return NULL;
+    }
+    tn_tree *tree = load(b, fields, &v);
+    if (tree == NULL) {
+        tn_diag_hint(b->diag, "included in line %u of '%s'", name->at.line, outer->path);
+    }
+    return tree;
+}
+
+/* All included files, later ones on top of earlier ones; an empty map when there are none. */
+static tn_tree *load_includes(const tn_binder *b, const tn_field *fields, const visit *v,
+                              const tn_tree *tree)
+{
+    tn_tree *merged = tn_tree_new(b->arena, TN_TREE_MAP, tree->at);
+    const tn_tree *include = tn_tree_get(tree, "include");
+    if (tn_tree_is_null(include)) {
+        return merged;
+    }
+    bool list = include->kind == TN_TREE_LIST;
+    const tn_tree *name = list ? include->first : include;
+    while (name != NULL && merged != NULL) {
+        tn_tree *one = load_included(b, fields, v, name);
+        merged = one != NULL ? tn_fields_merge(b, fields, merged, one) : NULL;
+        name = list ? name->next : NULL;
+    }
+    return merged;
+}
+
+static tn_tree *without_include(tn_arena *arena, const tn_tree *tree)
+{
+    tn_tree *rest = tn_tree_new(arena, TN_TREE_MAP, tree->at);
+    for (const tn_tree *item = tree->first; item != NULL; item = item->next) {
+        if (strcmp(item->key, "include") != 0) {
+            tn_tree_append(rest, tn_tree_copy(arena, item));
+        }
+    }
+    return rest;
+}
+
+static tn_tree *load(const tn_binder *b, const tn_field *fields, const visit *v)
+{
+    bool piped = strcmp(v->path, "-") == 0; /* includes are relative to the working directory */
+    tn_tree *tree = tn_yaml_read_file(b->arena, b->diag, piped ? "/dev/stdin" : v->path);
+    if (tree == NULL) {
+        return NULL;
+    }
+    if (tree->kind == TN_TREE_NULL) {
+        tree = tn_tree_new(b->arena, TN_TREE_MAP, tree->at);
+    }
+    if (tree->kind != TN_TREE_MAP) {
+        tn_diag_error(b->diag, &tree->at, "a configuration must be a map of sections");
+        tn_diag_hint(b->diag, "as 'data: {format: csv, train: clicks.csv}' and 'model: lr' are; "
+                              "docs/data.md and configs/ have whole ones");
+        return NULL;
+    }
+    const tn_tree *below = load_includes(b, fields, v, tree);
+    if (below == NULL) {
+        return NULL;
+    }
+    tree = tn_names_expand(b->arena, b->diag, without_include(b->arena, tree));
+    return tn_fields_merge(b, fields, below, tree);
+}
+
+/* The file with what it includes below it, later ones on top; NULL: reported. */
+static tn_tree *load_file(const tn_binder *b, const tn_field *fields, const char *path)
+{
+    visit v = {.path = tn_tree_text(b->arena, path, strlen(path))};
+    resolve(&v);
+    return load(b, fields, &v);
+}
+
+/* Bytes up to the next '.' outside braces: "I{1..13}" is one step. */
+static size_t step_size(const char *path)
+{
+    size_t size = 0;
+    for (bool braces = false; path[size] != '\0' && (braces || path[size] != '.'); size++) {
+        braces = path[size] == '{' || (braces && path[size] != '}');
+    }
+    return size;
+}
+
+/* Wraps `value` into maps, one for each step of `path`. `at`: where the path begins. */
+static tn_tree *nest(const tn_binder *b, const char *path, tn_origin at, tn_tree *value)
+{
+    tn_tree *map = tn_tree_new(b->arena, TN_TREE_MAP, at);
+    size_t size = step_size(path);
+    if (size == 0) {
+        tn_diag_error(b->diag, &at, "a name is missing in '%s'", path);
+        return NULL;
+    }
+    tn_tree *inner = value;
+    if (path[size] == '.') {
+        tn_origin next = at;
+        next.col += (uint32_t)size + 1;
+        inner = nest(b, path + size + 1, next, value);
+    }
+    if (inner != NULL) {
+        inner->key_at = at;
+        tn_tree_put(b->arena, map, tn_tree_text(b->arena, path, size), inner);
+    }
+    return inner != NULL ? map : NULL;
+}
+
+static bool is_too_deep(const char *path)
+{
+    uint32_t steps = 1;
+    for (; *path != '\0'; path++) {
+        steps += *path == '.';
+    }
+    return steps > TN_YAML_DEPTH_MAX;
+}
+
+/* `path` and, in `shown`, the text behind its '='. */
+static tn_tree *assign(const tn_binder *b, const char *path, const char *source, const char *shown,
+                       uint32_t col)
+{
+    const char *equals = strchr(shown, '=');
+    TN_ASSERT(equals != NULL);
+    const tn_yaml_in in = {.text = equals + 1,
+                           .size = strlen(equals + 1),
+                           .source = source,
+                           .shown = shown,
+                           .col = (uint32_t)(equals - shown) + 2};
+    tn_origin at = {.source = source, .col = col, .text = shown};
+    bool is_stdin = strcmp(equals + 1, "-") == 0; /* to YAML it is a list of nothing */
+    tn_tree *value =
+        is_stdin ? tn_tree_scalar(b->arena, "-", at) : tn_yaml_read(b->arena, b->diag, &in);
+    if (is_too_deep(path)) {
+        tn_diag_error(b->diag, &at, "a name of more than %d steps", (int)TN_YAML_DEPTH_MAX);
+        return NULL;
+    }
+    tn_tree *tree = value != NULL ? nest(b, path, at, value) : NULL;
+    return tree != NULL ? tn_names_expand(b->arena, b->diag, tree) : NULL;
+}
+
+/* {a: {b: value}} from "a.b=value"; NULL: reported. */
+static tn_tree *read_override(const tn_binder *b, const char *assignment)
+{
+    const char *shown = tn_tree_text(b->arena, assignment, strlen(assignment));
+    const char *equals = strchr(shown, '=');
+    if (equals == NULL) {
+        tn_origin at = {.source = "command line", .col = 1, .text = shown};
+        tn_diag_error(b->diag, &at, "'%s' is not of the form section.key=value", shown);
+        return NULL;
+    }
+    const char *path = tn_tree_text(b->arena, shown, (size_t)(equals - shown));
+    return assign(b, path, "command line", shown, 1);
+}
+
+static const char prefix[] = "TNET_";
+enum { PREFIX_SIZE = sizeof prefix - 1 };
+
+/* TNET_TRAIN__MAX_STEPS as train.max_steps. */
+static char *path_of_variable(tn_arena *arena, const char *name, size_t size)
+{
+    char *path = TN_NEW_ARRAY(arena, char, size + 1);
+    size_t n = 0;
+    for (size_t i = PREFIX_SIZE; i < size; i++) {
+        bool step = name[i] == '_' && i + 1 < size && name[i + 1] == '_';
+        bool capital = name[i] >= 'A' && name[i] <= 'Z';
+        path[n++] = (char)(step ? '.' : capital ? name[i] - 'A' + 'a' : name[i]);
+        i += step;
+    }
+    return path;
+}
+
+/* Whether a variable of the environment is meant for the configuration: TNET_A__B, or TNET_A where
+ * `a` is a section. Others that begin with TNET_ belong to other parts of the program. */
+static bool is_config_variable(const tn_field *fields, const char *variable)
+{
+    size_t size = strcspn(variable, "=");
+    if (size <= PREFIX_SIZE || variable[size] != '=' ||
+        strncmp(variable, prefix, PREFIX_SIZE) != 0) {
+        return false;
+    }
+    char name[64];
+    if (memmem(variable, size, "__", 2) != NULL) {
+        return true;
+    }
+    (void)snprintf(name, sizeof name, "%.*s", (int)size - PREFIX_SIZE, variable + PREFIX_SIZE);
+    for (char *c = name; *c != '\0'; c++) {
+        *c = (char)(*c >= 'A' && *c <= 'Z' ? *c - 'A' + 'a' : *c);
+    }
+    return tn_field_find(fields, name) != NULL;
+}
+
+/* The same from "TNET_A__B=value". */
+static tn_tree *read_variable(const tn_binder *b, const char *variable)
+{
+    size_t size = strcspn(variable, "=");
+    const char *shown = tn_tree_text(b->arena, variable, strlen(variable));
+    const char *source = tn_tree_text(b->arena, variable, size);
+    return assign(b, path_of_variable(b->arena, variable, size), source, shown, PREFIX_SIZE + 1);
+}
 
 enum { ENVIRONMENT, COMMAND_LINE, N_OVERS };
 
@@ -53,16 +307,16 @@ static void read_overs(layers *l)
     const char **names = TN_NEW_ARRAY(l->b.arena, const char *, n);
     uint32_t n_names = 0;
     for (uint32_t i = 0; i < n; i++) {
-        if (tn_is_config_variable(in->fields, in->env[i])) {
+        if (is_config_variable(in->fields, in->env[i])) {
             names[n_names++] = in->env[i];
         }
     }
     qsort(names, n_names, sizeof *names, by_text);
     for (uint32_t i = 0; i < n_names; i++) {
-        add_over(l, &l->over[ENVIRONMENT], tn_config_variable(&l->b, names[i]));
+        add_over(l, &l->over[ENVIRONMENT], read_variable(&l->b, names[i]));
     }
     for (uint32_t i = 0; i < in->n_overrides; i++) {
-        add_over(l, &l->over[COMMAND_LINE], tn_config_override(&l->b, in->overrides[i]));
+        add_over(l, &l->over[COMMAND_LINE], read_override(&l->b, in->overrides[i]));
     }
 }
 
@@ -158,7 +412,7 @@ static const tn_tree *merge_presets(layers *l, const tn_tree *first)
 const tn_tree *tn_config_load(const tn_config_in *in, tn_arena *arena, tn_diag *diag)
 {
     layers l = {.in = in, .b = {.arena = arena, .diag = diag}};
-    l.file = in->path != NULL ? tn_config_file(&l.b, in->fields, in->path)
+    l.file = in->path != NULL ? load_file(&l.b, in->fields, in->path)
                               : tn_tree_new(arena, TN_TREE_MAP, (tn_origin){0});
     read_overs(&l);
     if (l.file == NULL || l.failed) {
