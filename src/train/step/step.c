@@ -8,9 +8,114 @@
 #include "base/core/alloc.h"
 #include "cluster/exchange/eval_pull.h"
 #include "train/step/allreduce_stats.h"
-#include "train/step/unknown_keys.h"
 
 #include <math.h>
+#include <string.h>
+
+/* ---- keys without a row ----
+ *
+ * A key that was never trained says nothing. Outside training it is left out of its slot, as if the
+ * record did not hold it: a mean is that of the known keys, and a slot of unknown keys is empty.
+ * (libtnet does the same.)
+ */
+
+typedef struct unknown_keys {
+    uint32_t n_slots;
+    tn_bag *bag;
+    char *block; /* holds the arrays of all bags */
+    size_t capacity;
+} unknown_keys;
+
+typedef struct unknown_in {
+    const tn_bag *bag;
+    uint32_t rows;
+    uint32_t n_keys;
+    const bool *missing; /* per key of the bags' index */
+} unknown_in;
+
+static void unknown_free(unknown_keys *s)
+{
+    if (s == NULL) {
+        return;
+    }
+    tn_free(s->bag);
+    tn_free(s->block);
+    tn_free(s);
+}
+
+static tn_status unknown_new(unknown_keys **out, uint32_t n_slots, tn_error *err)
+{
+    *out = NULL;
+    unknown_keys *s = tn_try_alloc(1, sizeof *s, "a sieve", err);
+    if (s == NULL) {
+        return TN_E_MEMORY;
+    }
+    s->n_slots = n_slots;
+    s->bag = tn_try_alloc(n_slots, sizeof *s->bag, "a sieve", err);
+    if (s->bag == NULL) {
+        unknown_free(s);
+        return TN_E_MEMORY;
+    }
+    *out = s;
+    return TN_OK;
+}
+
+/* Bytes that all bags together can take. */
+static size_t bag_bytes(const unknown_keys *s, const unknown_in *in)
+{
+    size_t words = 0;
+    for (uint32_t i = 0; i < s->n_slots; i++) {
+        words += in->rows + 1 + 2 * (size_t)in->bag[i].offset[in->rows];
+    }
+    return words * sizeof(uint32_t);
+}
+
+static char *copy_known(const unknown_in *in, const tn_bag *from, tn_bag *to, char *at)
+{
+    uint32_t *offset = (void *)at;
+    uint32_t *index = offset + in->rows + 1;
+    float *weight = (void *)(index + from->offset[in->rows]);
+    uint32_t n = 0;
+    for (uint32_t r = 0; r < in->rows; r++) {
+        offset[r] = n;
+        for (uint32_t k = from->offset[r]; k < from->offset[r + 1]; k++) {
+            if (!in->missing[from->index[k]]) {
+                index[n] = from->index[k];
+                weight[n] = from->weight != NULL ? from->weight[k] : 1;
+                n++;
+            }
+        }
+    }
+    offset[in->rows] = n;
+    *to =
+        (tn_bag){.offset = offset, .index = index, .weight = from->weight != NULL ? weight : NULL};
+    return (char *)(weight + from->offset[in->rows]);
+}
+
+static tn_status drop_unknown(unknown_keys *s, const unknown_in *in, const tn_bag **out,
+                              tn_error *err)
+{
+    *out = in->bag;
+    if (in->n_keys == 0 || memchr(in->missing, 1, in->n_keys * sizeof *in->missing) == NULL) {
+        return TN_OK;
+    }
+    size_t bytes = bag_bytes(s, in);
+    if (bytes > s->capacity) {
+        tn_free(s->block);
+        s->capacity = 0;
+        s->block = tn_try_alloc(bytes + bytes / 4, 1, "bags", err);
+        if (s->block == NULL) {
+            return TN_E_MEMORY;
+        }
+        s->capacity = bytes + bytes / 4;
+    }
+    char *at = s->block;
+    for (uint32_t i = 0; i < s->n_slots; i++) {
+        at = copy_known(in, &in->bag[i], &s->bag[i], at);
+    }
+    *out = s->bag;
+    return TN_OK;
+}
 
 tn_status tn_step_new(tn_step **out, const tn_blueprint *plan, bool training, tn_error *err)
 {
@@ -31,7 +136,7 @@ tn_status tn_step_new(tn_step **out, const tn_blueprint *plan, bool training, tn
     s->training = training;
     tn_status status = tn_localizer_new(&s->localizer, &opts, err);
     if (status == TN_OK && !training) {
-        status = tn_sieve_new(&s->sieve, opts.n_slots, err);
+        status = unknown_new(&s->unknown, opts.n_slots, err);
     }
     if (status != TN_OK) {
         tn_step_free(s);
@@ -50,7 +155,7 @@ void tn_step_free(tn_step *s)
     tn_free(s->rows);
     tn_free(s->grads);
     tn_free(s->missing);
-    tn_sieve_free(s->sieve);
+    unknown_free(s->unknown);
     tn_free(s);
 }
 
@@ -242,8 +347,8 @@ tn_status tn_step_score(tn_worker *w, tn_step *s, const float **logit, tn_error 
         TN_TRY(tn_ps_wait(w->ps, tn_ps_peek(w->ps, keys, s->rows, s->missing), err));
     }
     tn_sparse sparse = sparse_of(s, false);
-    tn_sieve_in in = {s->local->bag, s->batch->rows, keys->n, s->missing};
-    TN_TRY(tn_sieve_pass(s->sieve, &in, &sparse.bag, err));
+    unknown_in in = {s->local->bag, s->batch->rows, keys->n, s->missing};
+    TN_TRY(drop_unknown(s->unknown, &in, &sparse.bag, err));
     tn_graph_feed feed = feed_of(w, s, &sparse, false);
     tn_span_begin(w->lane, TN_PHASE_FORWARD);
     tn_forward(w->eval_graph, &feed);
