@@ -35,14 +35,4 @@ typedef struct tn_blueprint {
 tn_status tn_blueprint_new(const tn_blueprint **out, const tn_run *run, const tn_binder *b,
                            tn_error *err) TN_MUST_USE;
 
-/* The rules of all rows and of the dense vector; part of tn_blueprint_new. NULL: faults. */
-const tn_rules *tn_rules_resolve(const tn_run *run, const tn_features *features,
-                                 const tn_model_inputs *inputs, const tn_layout *layout,
-                                 const tn_binder *b);
-
-/* The entry of `slots:` that changes the rule of a share group; NULL: none. Two of one group are a
- * fault. */
-const tn_slot_opts *tn_group_override(const tn_run *run, const tn_features *features,
-                                      uint32_t group, tn_diag *diag);
-
 #endif
