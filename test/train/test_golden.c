@@ -56,7 +56,7 @@ static void load_start(trial *t)
     tn_tree_put(t->c.arena, from, "rows", tn_tree_scalar(t->c.arena, rows, at));
     tn_tree_put(t->c.arena, from, "dense", tn_tree_scalar(t->c.arena, dense, at));
     tn_error err = {0};
-    check(tn_restore_from(from, t->w, &err), &err);
+    check(tn_import(from, t->w, &err), &err);
 }
 
 static void set_up(trial *t, const char *name, const char *const *overrides)

@@ -1,14 +1,22 @@
-/* import.c - see import.h. */
+/* import.c - reads rows of a dump and dense parameters of a safetensors file into a worker. */
 #include "train/checkpoint/import.h"
 
 #include "base/file/safetensors.h"
-#include "train/checkpoint/import_inside.h"
+#include "base/math/key.h"
+#include "train/checkpoint/rowcolumns.h"
 
 #include <string.h>
 
 enum { MISFITS_SHOWN = 12 };
 
-void tn_misfit(tn_misfits *m, const char *what, const char *name)
+/* What does not fit, up to some; all of it is one message. */
+typedef struct misfits {
+    tn_text text;
+    uint32_t n;
+} misfits;
+
+/* `what` is a few words before the name: "no column". */
+static void add_misfit(misfits *m, const char *what, const char *name)
 {
     if (m->n++ < MISFITS_SHOWN) {
         tn_text_adds(&m->text, m->n == 1 ? "" : "; ");
@@ -16,7 +24,8 @@ void tn_misfit(tn_misfits *m, const char *what, const char *name)
     }
 }
 
-tn_status tn_misfits_tell(tn_misfits *m, const char *path, tn_error *err)
+/* TN_OK when there are none. The list is empty then. */
+static tn_status misfits_fail(misfits *m, const char *path, tn_error *err)
 {
     tn_status status = TN_OK;
     if (m->n > 0) {
@@ -24,6 +33,244 @@ tn_status tn_misfits_tell(tn_misfits *m, const char *path, tn_error *err)
                          tn_text_str(&m->text), m->n > MISFITS_SHOWN ? "; and more" : "");
     }
     tn_text_done(&m->text);
+    return status;
+}
+
+/* ---- rows: which column is which, and what a row lacks ---- */
+
+typedef struct rows_job {
+    const char *path;
+    tn_worker *w;
+    const tn_row_columns *columns;
+    tn_dump *dump;
+    uint32_t *file_column; /* per column of ours: that of the file, or NOWHERE */
+    bool *fresh;           /* per column: the file has no states of this segment */
+    float *data;           /* one row */
+} rows_job;
+
+#define NOWHERE UINT32_MAX
+
+/* The file's column of that name. */
+static uint32_t find_column(const tn_dump_head *head, const char *name)
+{
+    for (uint32_t i = 0; i < head->n; i++) {
+        if (strcmp(head->column[i].name, name) == 0) {
+            return i;
+        }
+    }
+    return NOWHERE;
+}
+
+/* Whether `name` is a state of `segment`: "wide.z" of "wide". */
+static bool is_state_of(const char *name, const char *segment)
+{
+    size_t n = strlen(segment);
+    return strncmp(name, segment, n) == 0 && name[n] == '.';
+}
+
+/* Whether a column of ours holds weights, not a state. */
+static bool is_weight(const rows_job *j, uint32_t column)
+{
+    const tn_row_columns *c = j->columns;
+    for (uint32_t r = 0; r < c->layout->n_records; r++) {
+        const tn_row_place *p = &c->place[(size_t)r * c->n + column];
+        if (p->n > 0) {
+            return p->state == TN_STATES_MAX;
+        }
+    }
+    return false;
+}
+
+/* A segment whose states the file does not hold at all starts fresh; some of them are a misfit. */
+static void match_states(rows_job *j, uint32_t weights, misfits *m)
+{
+    const tn_row_columns *c = j->columns;
+    uint32_t have = 0;
+    uint32_t want = 0;
+    for (uint32_t i = 0; i < c->n; i++) {
+        if (!is_weight(j, i) && is_state_of(c->column[i].name, c->column[weights].name)) {
+            want++;
+            have += j->file_column[i] != NOWHERE;
+        }
+    }
+    for (uint32_t i = 0; i < c->n; i++) {
+        if (!is_weight(j, i) && is_state_of(c->column[i].name, c->column[weights].name)) {
+            j->fresh[i] = have == 0;
+            if (have > 0 && have < want && j->file_column[i] == NOWHERE) {
+                add_misfit(m, "no column", c->column[i].name);
+            }
+        }
+    }
+    j->fresh[weights] = have == 0;
+}
+
+static tn_status match_columns(rows_job *j, tn_error *err)
+{
+    const tn_row_columns *c = j->columns;
+    const tn_dump_head *head = tn_dump_head_of(j->dump);
+    misfits m = {0};
+    for (uint32_t i = 0; i < c->n; i++) {
+        j->file_column[i] = find_column(head, c->column[i].name);
+        if (j->file_column[i] == NOWHERE && is_weight(j, i)) {
+            add_misfit(&m, "no column", c->column[i].name);
+        } else if (j->file_column[i] != NOWHERE && c->column[i].whole) {
+            tn_dump_set_whole(j->dump, j->file_column[i]);
+        }
+    }
+    for (uint32_t i = 0; i < c->n; i++) {
+        if (is_weight(j, i)) {
+            match_states(j, i, &m);
+        }
+    }
+    for (uint32_t k = 0; k < head->n; k++) {
+        uint32_t i = 0;
+        while (i < c->n && strcmp(c->column[i].name, head->column[k].name) != 0) {
+            i++;
+        }
+        if (i == c->n) {
+            add_misfit(&m, "nothing takes column", head->column[k].name);
+        }
+    }
+    return misfits_fail(&m, j->path, err);
+}
+
+static tn_status bad_row(const rows_job *j, const char *what, const char *name, tn_error *err)
+{
+    return tn_fail(err, TN_E_CKPT, "%s:%llu: error: %s '%s'", j->path,
+                   (unsigned long long)tn_dump_line(j->dump), what, name);
+}
+
+static uint32_t find_group(const tn_layout *layout, const char *name)
+{
+    uint32_t g = 0;
+    while (g < layout->n_groups && strcmp(layout->group[g].name, name) != 0) {
+        g++;
+    }
+    return g;
+}
+
+/* Fresh state of one segment for the weights that are there. */
+static void init_states(const rows_job *j, uint32_t group, uint32_t segment)
+{
+    const tn_rules *rules = j->w->plan->rules;
+    uint32_t record = rules->layout->group[group].record;
+    const tn_rule *rule = &rules->rule[(size_t)group * TN_SEGMENTS_MAX + segment];
+    tn_place_in_row in = tn_table_place(j->columns->table, record, segment);
+    float *state[TN_STATES_MAX] = {NULL};
+    for (uint32_t i = 0; i < in.n_states; i++) {
+        state[i] = j->data + in.state[i];
+    }
+    uint32_t dim = rules->layout->record[record].segment[segment].dim;
+    rule->optim->init(rule->opts, dim, j->data + in.w, state);
+}
+
+/* One column of one row into j->data. */
+static tn_status take_column(const rows_job *j, const tn_dump_row *row, uint32_t group,
+                             uint32_t column, tn_error *err)
+{
+    const tn_row_place *p = tn_row_place_of(j->columns, group, column);
+    uint32_t k = j->file_column[column];
+    if (k == NOWHERE) {
+        return TN_OK; /* states that start fresh */
+    }
+    const tn_dump_value *v = &row->value[k];
+    if (v->n != p->n && !(v->n == 0 && p->n > 0)) {
+        return bad_row(j, "another number of values than the model has in",
+                       j->columns->column[column].name, err);
+    }
+    if (v->n > 0) {
+        memcpy(j->data + p->at, v->at, v->n * sizeof *v->at);
+    }
+    return TN_OK;
+}
+
+/* A state that the file has not for a segment whose weights are there. */
+static bool lacks_states(const rows_job *j, const tn_dump_row *row, uint32_t group,
+                         uint32_t weights)
+{
+    const tn_row_columns *c = j->columns;
+    const tn_row_place *w = tn_row_place_of(c, group, weights);
+    if (j->fresh[weights] || row->value[j->file_column[weights]].n == 0) {
+        return true;
+    }
+    for (uint32_t i = 0; i < c->n; i++) {
+        const tn_row_place *p = tn_row_place_of(c, group, i);
+        if (p->n > 0 && p->segment == w->segment && p->state != TN_STATES_MAX &&
+            row->value[j->file_column[i]].n == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A row of another peer's partitions is read like any other, so that all refuse the same files. */
+static bool is_own(const tn_worker *w, uint64_t key)
+{
+    const uint32_t *own = w->shares->owners.from + w->rank;
+    uint32_t partition = tn_partition_of(key, TN_PARTITIONS);
+    return partition >= own[0] && partition < own[1];
+}
+
+static tn_status take_row(rows_job *j, const tn_dump_row *row, tn_error *err)
+{
+    const tn_row_columns *c = j->columns;
+    uint32_t group = find_group(c->layout, row->group);
+    if (group == c->layout->n_groups) {
+        return bad_row(j, "the model has no group", row->group, err);
+    }
+    uint32_t record = c->layout->group[group].record;
+    memset(j->data, 0, c->floats[record] * sizeof *j->data);
+    for (uint32_t i = 0; i < c->n; i++) {
+        TN_TRY(take_column(j, row, group, i, err));
+    }
+    for (uint32_t i = 0; i < c->n; i++) {
+        const tn_row_place *p = tn_row_place_of(c, group, i);
+        if (p->n > 0 && p->state == TN_STATES_MAX && lacks_states(j, row, group, i)) {
+            init_states(j, group, p->segment);
+        }
+    }
+    tn_row_view view = {
+        .key = tn_key_of(row->sign, c->layout->group[group].salt),
+        .group = (uint16_t)group,
+        .present = (uint16_t)((1U << c->layout->record[record].n_segments) - 1),
+        .last_seen = row->last_seen,
+        .show = row->show,
+        .click = row->click,
+        .data = j->data,
+        .n_floats = c->floats[record],
+    };
+    return is_own(j->w, view.key) ? tn_table_restore(j->w->shard.table, &view, err) : TN_OK;
+}
+
+static tn_status read_rows(rows_job *j, tn_arena *arena, tn_error *err)
+{
+    const tn_layout *layout = j->w->plan->layout;
+    TN_TRY(tn_row_columns_new(&j->columns, j->w->shard.table, layout, true, arena, err));
+    TN_TRY(tn_dump_open(&j->dump, j->path, err));
+    j->file_column = TN_NEW_ARRAY(arena, uint32_t, j->columns->n);
+    j->fresh = TN_NEW_ARRAY(arena, bool, j->columns->n);
+    uint32_t most = 1;
+    for (uint32_t r = 0; r < layout->n_records; r++) {
+        most = j->columns->floats[r] > most ? j->columns->floats[r] : most;
+    }
+    j->data = TN_NEW_ARRAY(arena, float, most);
+    TN_TRY(match_columns(j, err));
+    const tn_dump_row *row = NULL;
+    tn_status status = TN_OK;
+    while ((status = tn_dump_next(j->dump, &row, err)) == TN_OK) {
+        TN_TRY(take_row(j, row, err));
+    }
+    return status == TN_END ? TN_OK : status;
+}
+
+/* The rows of the dump at `path` into the table of `w`. */
+static tn_status restore_rows(const char *path, tn_worker *w, tn_error *err)
+{
+    tn_arena *arena = tn_arena_new(1 << 16);
+    rows_job job = {.path = path, .w = w};
+    tn_status status = read_rows(&job, arena, err);
+    tn_dump_close(job.dump);
+    tn_arena_free(arena);
     return status;
 }
 
@@ -42,22 +289,22 @@ static bool has_shape(const tn_tensor *t, const tn_param_slice *s)
 static tn_status match_tensors(const tn_safetensors *doc, tn_worker *w, const char *path,
                                tn_error *err)
 {
-    tn_misfits m = {0};
+    misfits m = {0};
     for (uint32_t i = 0; i < tn_params_count(w->params); i++) {
         const tn_param_slice *s = tn_params_get(w->params, i);
         const tn_tensor *t = tn_tensor_find(doc, s->name);
         if (t == NULL) {
-            tn_misfit(&m, "no tensor", s->name);
+            add_misfit(&m, "no tensor", s->name);
         } else if (!has_shape(t, s)) {
-            tn_misfit(&m, "another type or shape of", s->name);
+            add_misfit(&m, "another type or shape of", s->name);
         }
     }
     for (uint32_t k = 0; k < doc->n_tensors; k++) {
         if (tn_params_find(w->params, doc->tensor[k].name) == NULL) {
-            tn_misfit(&m, "nothing takes tensor", doc->tensor[k].name);
+            add_misfit(&m, "nothing takes tensor", doc->tensor[k].name);
         }
     }
-    return tn_misfits_tell(&m, path, err);
+    return misfits_fail(&m, path, err);
 }
 
 static tn_status restore_dense(const char *path, tn_worker *w, tn_error *err)
@@ -103,7 +350,7 @@ static tn_status path_of(const tn_tree *from, const char *key, const char **out,
     return TN_OK;
 }
 
-tn_status tn_restore_from(const tn_tree *from, tn_worker *w, tn_error *err)
+tn_status tn_import(const tn_tree *from, tn_worker *w, tn_error *err)
 {
     const char *rows = NULL;
     const char *dense = NULL;
@@ -121,5 +368,5 @@ tn_status tn_restore_from(const tn_tree *from, tn_worker *w, tn_error *err)
     if (dense != NULL) {
         TN_TRY(restore_dense(dense, w, err));
     }
-    return rows != NULL ? tn_restore_rows(rows, w, err) : TN_OK;
+    return rows != NULL ? restore_rows(rows, w, err) : TN_OK;
 }

@@ -10,6 +10,6 @@
 
 #include "train/step/worker.h"
 
-tn_status tn_restore_from(const tn_tree *from, tn_worker *w, tn_error *err) TN_MUST_USE;
+tn_status tn_import(const tn_tree *from, tn_worker *w, tn_error *err) TN_MUST_USE;
 
 #endif

@@ -152,7 +152,7 @@ tn_status tn_dry_run(const tn_blueprint *plan, const tn_binder *b, tn_text *out,
     model_table(plan, tn_params_trained(w->params), 0, out);
     tell_memory(w, b, out);
     const tn_tree *from = plan->run->checkpoint.from;
-    tn_status status = tn_tree_is_null(from) ? TN_OK : tn_restore_from(from, w, err);
+    tn_status status = tn_tree_is_null(from) ? TN_OK : tn_import(from, w, err);
     if (status == TN_OK) {
         status = try_data(w, "train", &plan->run->data.train, out, err);
     }

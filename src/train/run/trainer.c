@@ -45,7 +45,7 @@ static tn_status first_weights(tn_trainer *t, tn_saved *which, tn_error *err)
     }
     if (!tn_tree_is_null(t->run->checkpoint.from)) {
         t->state.begun = true;
-        TN_TRY(tn_restore_from(t->run->checkpoint.from, t->worker, err));
+        TN_TRY(tn_import(t->run->checkpoint.from, t->worker, err));
         return t->lead != NULL ? tn_lead_load(t->lead, "", err) : TN_OK;
     }
     const tn_model_common *model = t->run->model.shared;
