@@ -5,7 +5,7 @@
 #include "base/math/key.h"
 #include "support/test.h"
 #include "support/tmpdir.h"
-#include "train/checkpoint/ckptparts.h"
+#include "train/checkpoint/ckptfiles.h"
 #include "train/checkpoint/model_hash.h"
 #include "train/golden.h"
 

@@ -4,7 +4,6 @@
 #include "base/thread/threads.h"
 #include "support/test.h"
 #include "support/tmpdir.h"
-#include "train/checkpoint/ckptcheck.h"
 #include "train/checkpoint/ckptdir.h"
 #include "train/trainrun.h"
 

@@ -3,7 +3,7 @@
 
 #include "base/core/alloc.h"
 #include "nn/passes/graphjson.h"
-#include "train/checkpoint/ckptparts.h"
+#include "train/checkpoint/ckptfiles.h"
 #include "train/step/host.h"
 
 #include <string.h>

@@ -4,7 +4,6 @@
 #include "base/core/alloc.h"
 #include "base/core/failpoint.h"
 #include "base/core/log.h"
-#include "train/checkpoint/ckptcheck.h"
 
 #include <inttypes.h>
 #include <stdio.h>

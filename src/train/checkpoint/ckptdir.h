@@ -120,4 +120,9 @@ tn_status tn_ckptdir_beside(const char *path, uint64_t ordinal, char out[TN_PATH
 tn_status tn_ckptdir_load_one(const char *path, const tn_ckpt_loader *loader,
                               tn_error *err) TN_MUST_USE;
 
+/* Reads the manifest in folder `path`; its parts live in the arena. TN_E_CKPT: damaged, or not in
+ * there; TN_E_LIMIT: of a newer version; TN_E_IO: it cannot be read, which says nothing of it. */
+tn_status tn_ckpt_read_manifest(const char *path, tn_arena *arena, tn_manifest *out,
+                                tn_error *err) TN_MUST_USE;
+
 #endif

@@ -7,7 +7,7 @@
 #include "train/checkpoint/checkpoint.h"
 #include "train/checkpoint/ckpt_peers.h"
 #include "train/checkpoint/ckptdir.h"
-#include "train/checkpoint/ckptparts.h"
+#include "train/checkpoint/ckptfiles.h"
 
 /* Texts, the head of a shard file and its index. */
 enum { TN_CKPT_SMALL_BYTES = 64 << 10 };

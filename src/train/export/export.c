@@ -7,7 +7,6 @@
 #include "base/math/crc32c.h"
 #include "base/math/sha256.h"
 #include "train/checkpoint/checkpoint.h"
-#include "train/checkpoint/ckptcheck.h"
 #include "train/checkpoint/ckptdir.h"
 #include "train/export/exportdir.h"
 #include "train/export/exportjson.h"

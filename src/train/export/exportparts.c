@@ -2,7 +2,7 @@
 #include "train/export/exportparts.h"
 
 #include "base/file/file.h"
-#include "train/checkpoint/ckptparts.h"
+#include "train/checkpoint/ckptfiles.h"
 
 #include <stdio.h>
 #include <string.h>
