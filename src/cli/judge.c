@@ -2,7 +2,7 @@
 #include "cli/judge.h"
 
 #include "train/checkpoint/checkpoint.h"
-#include "train/eval/evalexport.h"
+#include "train/eval/evaluate.h"
 #include "train/eval/predict.h"
 #include "train/peers/leader.h"
 #include "train/report/metrics_jsonl.h"

@@ -7,7 +7,7 @@
 #include "base/file/file.h"
 #include "exportkit.h"
 #include "train/checkpoint/checkpoint.h"
-#include "train/eval/evalexport.h"
+#include "train/eval/evaluate.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,9 +1,18 @@
-/* evaluate.c - a worker scores a data set; see evaluate.h. */
+/* evaluate.c - scores a data set by a worker or an export, and collects metrics and slices. */
 #include "train/eval/evaluate.h"
 
 #include "base/core/alloc.h"
-#include "train/eval/score_collector.h"
+#include "base/core/clock.h"
+#include "base/math/key.h"
+#include "io/schema/label.h"
+#include "serve/exported_model.h"
+#include "serve/score.h"
+#include "train/step/reader_stopper.h"
 #include "train/step/step_prefetch.h"
+
+#include <string.h>
+
+/* ---- scores become metrics and slices ---- */
 
 tn_metrics_opts tn_metrics_opts_of(const tn_run *run, const tn_schema *schema)
 {
@@ -15,13 +24,147 @@ tn_metrics_opts tn_metrics_opts_of(const tn_run *run, const tn_schema *schema)
     };
 }
 
-static tn_status judge(tn_worker *w, tn_judging *j, tn_step *step, tn_error *err)
+void tn_evaluation_done(tn_evaluation *e)
+{
+    for (uint32_t i = 0; e->slices != NULL && i < e->n_slices; i++) {
+        tn_slices_free(e->slices[i]);
+    }
+    tn_free(e->slices);
+    tn_metrics_free(e->metrics);
+    *e = (tn_evaluation){0};
+}
+
+/* One slot whose values get metrics of their own, and room for its signs. */
+typedef struct slicer {
+    uint32_t slot;
+    uint64_t salt;
+    uint64_t *sign;
+    uint32_t capacity;
+} slicer;
+
+static tn_status find_slot(const tn_schema *schema, const char *name, slicer *out, tn_error *err)
+{
+    for (uint32_t i = 0; i < schema->n_slots; i++) {
+        if (strcmp(schema->slot[i]->name, name) == 0) {
+            out->slot = i;
+            out->salt = schema->slot[i]->salt;
+            return TN_OK;
+        }
+    }
+    return tn_fail(err, TN_E_CONFIG, "eval.slices: no slot '%s' with keys", name);
+}
+
+static tn_status make_slices(tn_score_collector *j, tn_error *err)
+{
+    const tn_run *run = j->run;
+    tn_evaluation *out = j->out;
+    uint32_t n = run->eval.slices.n;
+    if (n == 0) {
+        return TN_OK;
+    }
+    out->slices = tn_alloc(n, sizeof(tn_slices *), "slices");
+    j->slicer = tn_alloc(n, sizeof *j->slicer, "slices");
+    out->n_slices = n;
+    for (uint32_t i = 0; i < n; i++) {
+        TN_TRY(find_slot(j->schema, run->eval.slices.item[i], &j->slicer[i], err));
+        tn_slices_opts opts = {
+            .slices_max = 1 << 12, .rows_min = run->eval.slices_min_rows, .sampling = j->sampling};
+        TN_TRY(tn_slices_new(&out->slices[i], &opts, err));
+    }
+    return TN_OK;
+}
+
+static tn_status add_slices(tn_score_collector *j, const tn_batch *batch, const tn_scored *rows,
+                            tn_error *err)
+{
+    for (uint32_t i = 0; i < j->out->n_slices; i++) {
+        slicer *s = &j->slicer[i];
+        const tn_slot *slot = &batch->slot[s->slot];
+        uint32_t n = slot->offset[batch->rows];
+        if (n > s->capacity) {
+            tn_free(s->sign);
+            s->capacity = 0;
+            s->sign = tn_try_alloc(n, sizeof *s->sign, "slices", err);
+            if (s->sign == NULL) {
+                return TN_E_MEMORY;
+            }
+            s->capacity = n;
+        }
+        for (uint32_t k = 0; k < n; k++) {
+            s->sign[k] = tn_sign_of(slot->key[k], s->salt);
+        }
+        TN_TRY(tn_slices_add(j->out->slices[i], rows,
+                             &(tn_slice_keys){.sign = s->sign, .start = slot->offset}, err));
+    }
+    return TN_OK;
+}
+
+tn_status tn_score_collector_begin(tn_score_collector *j, tn_error *err)
+{
+    *j->out = (tn_evaluation){0};
+    j->began = tn_clock_s();
+    if (j->request->only_scores) {
+        return TN_OK;
+    }
+    tn_metrics_opts opts = tn_metrics_opts_of(j->run, j->schema);
+    opts.sampling = j->sampling;
+    TN_TRY(tn_metrics_new(&j->out->metrics, &opts, err));
+    return make_slices(j, err);
+}
+
+tn_status tn_score_collector_add(tn_score_collector *j, const tn_scores *scores, tn_error *err)
+{
+    const tn_batch *batch = scores->batch;
+    if (j->out->metrics != NULL && !j->schema->label->none) {
+        tn_scored rows = {.n = batch->rows,
+                          .logit = scores->logit,
+                          .label = batch->label,
+                          .weight = batch->weight,
+                          .group = batch->group};
+        TN_TRY(tn_metrics_add(j->out->metrics, &rows, err));
+        TN_TRY(add_slices(j, batch, &rows, err));
+    }
+    if (j->request->sink != NULL) {
+        TN_TRY(j->request->sink(j->request->sink_arg, scores, err));
+    }
+    if (j->request->stop != NULL && atomic_load(j->request->stop)) {
+        return tn_fail(err, TN_E_STOPPED, "stopped by a signal while evaluating");
+    }
+    return TN_OK;
+}
+
+void tn_score_collector_end(tn_score_collector *j, tn_status status)
+{
+    for (uint32_t i = 0; j->slicer != NULL && i < j->out->n_slices; i++) {
+        tn_free(j->slicer[i].sign);
+    }
+    tn_free(j->slicer);
+    j->slicer = NULL;
+    j->out->seconds = tn_clock_s() - j->began;
+    if (status != TN_OK) {
+        tn_evaluation_done(j->out);
+    }
+}
+
+static tn_reader_opts reader_of(const tn_score_collector *j)
+{
+    return (tn_reader_opts){.paths = *j->request->paths,
+                            .batch_rows = j->run->eval.batch,
+                            .want_ids = j->request->want_ids,
+                            .seed = j->run->run.seed,
+                            .prefetch = j->run->train.prefetch,
+                            .use_cache = true};
+}
+
+/* ---- a worker ---- */
+
+static tn_status judge(tn_worker *w, tn_score_collector *j, tn_step *step, tn_error *err)
 {
     const float *logit = NULL;
     TN_TRY(tn_step_score(w, step, &logit, err));
     tn_span_begin(w->lane, TN_PHASE_METRICS);
     const tn_scores scores = {.batch = step->batch, .logit = logit, .graph = w->eval_graph};
-    tn_status status = tn_judging_add(j, &scores, err);
+    tn_status status = tn_score_collector_add(j, &scores, err);
     tn_span_end(w->lane);
     return status;
 }
@@ -34,7 +177,7 @@ static tn_status next_step(const tn_worker *w, tn_feeder *feeder, tn_step **out,
     return status;
 }
 
-static tn_status run_through(tn_worker *w, tn_judging *j, tn_feeder *feeder, tn_error *err)
+static tn_status run_through(tn_worker *w, tn_score_collector *j, tn_feeder *feeder, tn_error *err)
 {
     tn_step *step = NULL;
     tn_status status = tn_feeder_watch(feeder, j->request->stop, err);
@@ -56,15 +199,15 @@ tn_status tn_evaluate(tn_worker *w, const tn_eval_request *request, tn_evaluatio
                       tn_error *err)
 {
     const tn_run *run = w->plan->run;
-    tn_judging j = {.run = run,
-                    .schema = w->plan->schema,
-                    .request = request,
-                    .sampling = run->data.negative_sampling,
-                    .out = out};
+    tn_score_collector j = {.run = run,
+                            .schema = w->plan->schema,
+                            .request = request,
+                            .sampling = run->data.negative_sampling,
+                            .out = out};
     tn_feeder *feeder = NULL;
-    tn_status status = tn_judging_begin(&j, err);
+    tn_status status = tn_score_collector_begin(&j, err);
     if (status == TN_OK) {
-        tn_reader_opts reader = tn_judging_reader(&j);
+        tn_reader_opts reader = reader_of(&j);
         reader.trace = w->trace;
         reader.share = w->rank;
         reader.shares = w->shares->owners.n_peers;
@@ -75,16 +218,67 @@ tn_status tn_evaluate(tn_worker *w, const tn_eval_request *request, tn_evaluatio
         status = run_through(w, &j, feeder, err);
     }
     tn_feeder_close(feeder);
-    tn_judging_end(&j, status);
+    tn_score_collector_end(&j, status);
     return status;
 }
 
-void tn_evaluation_done(tn_evaluation *e)
+/* ---- an export ---- */
+
+typedef struct exam {
+    tn_score_collector j;
+    tn_scorer *scorer;
+    tn_reader *reader;
+    tn_stopper *stopper; /* NULL: nobody can stop it */
+    float *logit;
+} exam;
+
+static tn_status open_exam(exam *x, const tn_bundle *b, tn_error *err)
 {
-    for (uint32_t i = 0; e->slices != NULL && i < e->n_slices; i++) {
-        tn_slices_free(e->slices[i]);
+    tn_reader_opts opts = reader_of(&x->j);
+    TN_TRY(tn_score_collector_begin(&x->j, err));
+    TN_TRY(tn_scorer_new(&x->scorer, b, 0, err));
+    x->logit = tn_try_alloc(opts.batch_rows, sizeof *x->logit, "scores", err);
+    if (x->logit == NULL) {
+        return TN_E_MEMORY;
     }
-    tn_free(e->slices);
-    tn_metrics_free(e->metrics);
-    *e = (tn_evaluation){0};
+    TN_TRY(tn_reader_open(&x->reader, b->schema, &opts, err));
+    const atomic_bool *stop = x->j.request->stop;
+    return stop != NULL ? tn_stopper_start(&x->stopper, x->reader, stop, err) : TN_OK;
+}
+
+static tn_status score_all(exam *x, tn_error *err)
+{
+    tn_batch *batch = NULL;
+    tn_status status = TN_OK;
+    while (status == TN_OK && (status = tn_reader_next(x->reader, &batch, err)) == TN_OK) {
+        status = tn_scorer_score(x->scorer, batch, x->logit, NULL, err);
+        if (status == TN_OK) {
+            const tn_scores scores = {.batch = batch, .logit = x->logit};
+            status = tn_score_collector_add(&x->j, &scores, err);
+        }
+        tn_reader_recycle(x->reader, batch);
+    }
+    tn_reader_counts(x->reader, &x->j.out->counts);
+    bool stopped = x->j.request->stop != NULL && atomic_load(x->j.request->stop);
+    if (stopped && (status == TN_END || status == TN_E_STOPPED)) {
+        return tn_fail(err, TN_E_STOPPED, "stopped by a signal while evaluating");
+    }
+    return status == TN_END ? TN_OK : status;
+}
+
+tn_status tn_evaluate_export(const tn_bundle *b, const tn_run *run, const tn_eval_request *request,
+                             tn_evaluation *out, tn_error *err)
+{
+    exam x = {
+        .j = {.run = run, .schema = b->schema, .request = request, .sampling = 1, .out = out}};
+    tn_status status = open_exam(&x, b, err);
+    if (status == TN_OK) {
+        status = score_all(&x, err);
+    }
+    tn_stopper_end(x.stopper);
+    tn_reader_close(x.reader);
+    tn_scorer_free(x.scorer);
+    tn_free(x.logit);
+    tn_score_collector_end(&x.j, status);
+    return status;
 }

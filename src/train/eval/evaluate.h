@@ -10,6 +10,7 @@
 #include "io/read/reader.h"
 #include "metrics/metrics.h"
 #include "metrics/slices.h"
+#include "serve/exported_model.h"
 #include "train/step/worker.h"
 
 #include <stdatomic.h>
@@ -54,9 +55,36 @@ typedef struct tn_eval_request {
 /* On failure *out is empty. */
 tn_status tn_evaluate(tn_worker *w, const tn_eval_request *request, tn_evaluation *out,
                       tn_error *err) TN_MUST_USE;
+
+/* Evaluates an export as a service would use it: rows are read by the schema that the export
+ * carries and scored by serve/score.h. Its scores are corrected for sampled negatives already, so
+ * the metrics of `run` are taken as they are. tn_scores.graph is NULL: there is no node to fetch.
+ * On failure *out is empty. */
+tn_status tn_evaluate_export(const tn_bundle *b, const tn_run *run, const tn_eval_request *request,
+                             tn_evaluation *out, tn_error *err) TN_MUST_USE;
 void tn_evaluation_done(tn_evaluation *e);
 
 /* Metrics as this run wants them. */
 tn_metrics_opts tn_metrics_opts_of(const tn_run *run, const tn_schema *schema);
+
+/* ---- for those who score by themselves ---- */
+
+/* Turns scores into metrics and slices, and hands them to the sink of the request. The first five
+ * members are set by the caller. Then call add for each batch, and end in any case. */
+typedef struct tn_score_collector {
+    const tn_run *run;
+    const tn_schema *schema; /* of the batches */
+    const tn_eval_request *request;
+    double sampling;    /* share of negatives kept, where scores are not corrected for it */
+    tn_evaluation *out; /* the caller's */
+    struct slicer *slicer;
+    double began;
+} tn_score_collector;
+
+tn_status tn_score_collector_begin(tn_score_collector *j, tn_error *err) TN_MUST_USE;
+tn_status tn_score_collector_add(tn_score_collector *j, const tn_scores *scores,
+                                 tn_error *err) TN_MUST_USE;
+/* After a failure *j->out is empty. */
+void tn_score_collector_end(tn_score_collector *j, tn_status status);
 
 #endif

@@ -1,11 +1,11 @@
 /* leader_eval.c - a data set scored by all ranks; see leader.h. Who scored a row does not show:
- * either integers are added up, or rows go through the same tn_judging as with one process, in the
- * same order. */
+ * either integers are added up, or rows go through the same tn_score_collector as with one process,
+ * in the same order. */
 #include "train/peers/leader_eval.h"
 
 #include "base/core/arena.h"
 #include "io/read/bad_record_limit.h"
-#include "train/eval/score_collector.h"
+#include "train/eval/evaluate.h"
 #include "train/peers/score_merge.h"
 #include "train/peers/score_sender.h"
 
@@ -34,7 +34,7 @@ static tn_status add_up(tn_lead *l, const char *data, const tn_eval_request *req
 
 typedef struct judged {
     tn_lead *lead;
-    tn_judging judging;
+    tn_score_collector judging;
     tn_scoremerge *merge;
 } judged;
 
@@ -47,7 +47,7 @@ static tn_status more(void *arg, uint32_t other, tn_text *out, tn_error *err)
 static tn_status take(void *arg, const tn_scores *scores, tn_error *err)
 {
     judged *j = arg;
-    return tn_judging_add(&j->judging, scores, err);
+    return tn_score_collector_add(&j->judging, scores, err);
 }
 
 static tn_status score_all(judged *j, const char *data, const tn_eval_request *request,
@@ -89,7 +89,7 @@ static tn_status bring_rows(tn_lead *l, const char *data, const tn_eval_request 
         .more = more,
         .take = take,
         .arg = &j};
-    tn_status status = tn_judging_begin(&j.judging, err);
+    tn_status status = tn_score_collector_begin(&j.judging, err);
     if (status == TN_OK && request->fetch != NULL) {
         status = tn_scored_form_fetch(&opts.form, w->eval_graph, request->fetch, arena, err);
     }
@@ -99,7 +99,7 @@ static tn_status bring_rows(tn_lead *l, const char *data, const tn_eval_request 
     if (status == TN_OK) {
         status = score_all(&j, data, request, err);
     }
-    tn_judging_end(&j.judging, status);
+    tn_score_collector_end(&j.judging, status);
     tn_scoremerge_free(j.merge);
     tn_arena_free(arena);
     return status;
