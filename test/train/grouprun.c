@@ -7,9 +7,9 @@
 #include "cluster/launch/membership.h"
 #include "support/test.h"
 #include "train/checkpoint/checkpoint.h"
-#include "train/checkpoint/model_hash.h"
 #include "train/export/exportrows.h"
 #include "train/golden.h"
+#include "train/model_hash.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -142,7 +142,7 @@ static void hash(grouprun *g)
     const tn_binder b = {.arena = arena, .diag = &diag};
     tn_worker *w = load(g, &b);
     g->hash = g->counts = 0;
-    if (w == NULL || tn_run_hash(w, &g->hash, NULL) != TN_OK) {
+    if (w == NULL || model_hash(w, &g->hash, NULL) != TN_OK) {
         g->hash = 0;
     } else {
         count(g, w);

@@ -40,7 +40,7 @@ void sharekit_learn(sharekit *k, uint32_t steps);
 tn_status sharekit_save(sharekit *k, bool delta, tn_saved *out, tn_error *err);
 tn_status sharekit_resume(sharekit *k, tn_saved *out, tn_error *err);
 
-/* As tn_run_hash of one process with the whole model; checks that the workers' copies agree. */
+/* As model_hash of one process with the whole model; checks that the workers' copies agree. */
 uint32_t sharekit_hash(const sharekit *k);
 
 #endif

@@ -8,8 +8,8 @@
 #include "support/test.h"
 #include "support/tmpdir.h"
 #include "train/checkpoint/checkpoint.h"
-#include "train/checkpoint/model_hash.h"
 #include "train/config/config.h"
+#include "train/model_hash.h"
 #include "train/run/trainer.h"
 
 #include <math.h>
@@ -200,7 +200,7 @@ static uint32_t hash_of(const char *const *overrides, const char *run_dir)
     plan_rank(&x, overrides, "", 0, 1);
     if (tn_worker_new(&w, x.plan, &(tn_worker_opts){.training = true}, &x.b, &x.err) != TN_OK ||
         tn_checkpoint_load(run_dir, w, &which, &x.err) != TN_OK ||
-        tn_run_hash(w, &hash, &x.err) != TN_OK) {
+        model_hash(w, &hash, &x.err) != TN_OK) {
         fail_msg("%s", x.err.text);
     }
     tn_worker_free(w);

@@ -5,8 +5,8 @@
 #include "base/file/file.h"
 #include "support/test.h"
 #include "support/tmpdir.h"
-#include "train/checkpoint/model_hash.h"
 #include "train/golden.h"
+#include "train/model_hash.h"
 #include "train/sharekit.h"
 
 #include <stdio.h>
@@ -39,7 +39,7 @@ static uint32_t hash_after(uint32_t steps)
     tn_tmpdir_make(dir);
     sharekit_open(&k, dir, 1, NULL);
     sharekit_learn(&k, steps);
-    assert_int_equal(tn_run_hash(k.w[0], &hash, NULL), TN_OK);
+    assert_int_equal(model_hash(k.w[0], &hash, NULL), TN_OK);
     assert_int_equal(sharekit_hash(&k), hash);
     sharekit_close(&k);
     tn_tmpdir_remove(dir);

@@ -6,8 +6,8 @@
 #include "support/test.h"
 #include "support/tmpdir.h"
 #include "train/checkpoint/ckptfiles.h"
-#include "train/checkpoint/model_hash.h"
 #include "train/golden.h"
+#include "train/model_hash.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -92,7 +92,7 @@ static int set_up(void **state)
     f.schema = tn_ckpt_row_schema(w, f.arena);
     fill(w);
     write_shard(&f, w);
-    assert_int_equal(tn_run_hash(w, &f.hash, NULL), TN_OK);
+    assert_int_equal(model_hash(w, &f.hash, NULL), TN_OK);
     tn_worker_free(w);
     *state = &f;
     return 0;
@@ -115,7 +115,7 @@ static void any_number_of_threads_reads_the_same_rows(void **state)
         tn_worker *w = worker_of(f->arena, threads[i]);
         assert_int_equal(tn_ckpt_read_shard(f->path, &f->schema, w, NULL), TN_OK);
         assert_int_equal(tn_table_rows(w->shard.table), ROWS);
-        assert_int_equal(tn_run_hash(w, &hash, NULL), TN_OK);
+        assert_int_equal(model_hash(w, &hash, NULL), TN_OK);
         assert_int_equal(hash, f->hash);
         tn_worker_free(w);
     }

@@ -9,8 +9,8 @@
 #include "train/checkpoint/ckptdir.h"
 #include "train/checkpoint/ckptfiles.h"
 #include "train/checkpoint/epoch_parts.h"
-#include "train/checkpoint/model_hash.h"
 #include "train/golden.h"
+#include "train/model_hash.h"
 #include "train/step/step_prefetch.h"
 #include "train/toyckpt.h"
 #include "train/trainrun.h"
@@ -140,7 +140,7 @@ static void run_and_save(const char *dir, const char *delta_every, bool behind, 
     assert_int_equal(saved.deltas, strcmp(delta_every, "~") != 0);
     assert_metrics(dir, at_six);
     tn_free(at_six);
-    assert_int_equal(tn_run_hash(w, hash, NULL), TN_OK);
+    assert_int_equal(model_hash(w, hash, NULL), TN_OK);
     tn_feeder_close(feeder);
     tn_checkpoints_close(c);
     tn_metrics_free(metrics);

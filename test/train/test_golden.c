@@ -11,9 +11,9 @@
 #include "ps/optim/schedule.h"
 #include "support/test.h"
 #include "train/checkpoint/import.h"
-#include "train/checkpoint/model_hash.h"
 #include "train/eval/evaluate.h"
 #include "train/golden.h"
+#include "train/model_hash.h"
 #include "train/step/step_prefetch.h"
 
 #include <math.h>
@@ -347,7 +347,7 @@ static void compare_rows(trial *t)
 
 /* All that a run computed, as bits. */
 typedef struct outcome {
-    uint32_t learned; /* weights, states, counters: tn_run_hash */
+    uint32_t learned; /* weights, states, counters: model_hash */
     uint32_t seen;    /* losses, norms, logits */
 } outcome;
 
@@ -367,7 +367,7 @@ static outcome trains_like(const char *name, const char *threads)
     print_message("    %-16s largest deviation %.2f of its tolerance, %s\n", name, t.c.worst,
                   threads);
     assert_int_equal(t.c.n_failed, 0);
-    check(tn_run_hash(t.w, &out.learned, &err), &err);
+    check(model_hash(t.w, &out.learned, &err), &err);
     out.seen = t.bits;
     tear_down(&t);
     return out;

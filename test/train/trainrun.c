@@ -4,8 +4,8 @@
 #include "support/test.h"
 #include "support/tmpdir.h"
 #include "train/checkpoint/checkpoint.h"
-#include "train/checkpoint/model_hash.h"
 #include "train/golden.h"
+#include "train/model_hash.h"
 
 #include <stdio.h>
 
@@ -77,7 +77,7 @@ static trainrun run(const char *dir, const char *const *more, const tn_watch *as
     tn_saved which;
     if (tn_worker_new(&w, plan, &(tn_worker_opts){.training = true}, &b, &err) != TN_OK ||
         tn_checkpoint_load(dir, w, &which, &err) != TN_OK ||
-        tn_run_hash(w, &o.hash, &err) != TN_OK) {
+        model_hash(w, &o.hash, &err) != TN_OK) {
         print_message("    %s\n", err.text);
         o.hash = 0;
     }
@@ -127,7 +127,7 @@ uint32_t trainrun_hash_of(const char *dir, uint64_t n, tn_saved *which)
     tn_worker *w = NULL;
     assert_int_equal(tn_worker_new(&w, plan, &(tn_worker_opts){.training = true}, &b, NULL), TN_OK);
     if (tn_checkpoint_load(path, w, which, NULL) == TN_OK) {
-        assert_int_equal(tn_run_hash(w, &hash, NULL), TN_OK);
+        assert_int_equal(model_hash(w, &hash, NULL), TN_OK);
     }
     tn_worker_free(w);
     tn_arena_free(arena);

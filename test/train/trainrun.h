@@ -8,7 +8,7 @@
 
 typedef struct trainrun {
     tn_status status;
-    uint32_t hash; /* of the newest checkpoint, tn_run_hash; 0: none that loads */
+    uint32_t hash; /* of the newest checkpoint, model_hash; 0: none that loads */
     char text[1500];
     bool has_valid, has_test; /* evaluations that it ended with */
 } trainrun;

@@ -1,9 +1,9 @@
-/* ckpt_peers.c - what ranks above 0 do for a checkpoint; see ckpt_peers.h. */
+/* ckpt_peers.c - a rank above 0 writes its part of a checkpoint on a thread of its own. */
 #include "train/checkpoint/ckpt_peers.h"
 
 #include "base/core/alloc.h"
+#include "base/thread/threads.h"
 #include "train/checkpoint/ckptfiles.h"
-#include "train/checkpoint/ckptstate.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -19,12 +19,6 @@ struct tn_ckptshare {
     _Atomic bool written;
     char folder[TN_PATH_SIZE];
 };
-
-void tn_checkpoints_set_peers(tn_checkpoints *c, const tn_ckpt_peers *peers)
-{
-    TN_ASSERT(c->moment == NULL);
-    c->peers = *peers;
-}
 
 static tn_status write_files(tn_ckptshare *s, tn_error *err)
 {

@@ -7,7 +7,7 @@
 #include "base/file/safetensors.h"
 #include "ps/snapshot/snapshot.h"
 #include "train/checkpoint/ckpt_peers.h"
-#include "train/checkpoint/ckpt_state.h"
+#include "train/checkpoint/ckpt_moment.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -18,7 +18,7 @@
 #include "base/keys/keyset.h"
 #include "ps/snapshot/manifest.h"
 #include "ps/snapshot/snapshot.h"
-#include "train/checkpoint/ckpt_state.h"
+#include "train/checkpoint/ckpt_moment.h"
 #include "train/checkpoint/ckptdir.h"
 
 /* Every shard file holds a partition, every peer one dense file. */

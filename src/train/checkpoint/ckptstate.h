@@ -1,4 +1,4 @@
-/* ckptstate.h - what checkpoint.c, ckptsave.c, ckpt_peers.c and resume.c share. */
+/* ckptstate.h - the checkpoints of a run, as checkpoint.c and resume.c share them. */
 #ifndef TN_TRAIN_CKPTSTATE_H
 #define TN_TRAIN_CKPTSTATE_H
 
@@ -42,15 +42,6 @@ struct tn_checkpoints {
     bool lost_rows; /* the disk refused rows, which are not kept */
     _Atomic bool written;
 };
-
-/* Makes the folder that c->moment is written into. */
-tn_status tn_checkpoints_make_folder(tn_checkpoints *c, tn_error *err) TN_MUST_USE;
-
-/* Writes c->moment into files and commits them. */
-tn_status tn_checkpoints_write(tn_checkpoints *c, tn_error *err) TN_MUST_USE;
-
-/* A save has failed: nobody writes into its folder any more, and that goes. */
-void tn_checkpoints_abandon(tn_checkpoints *c);
 
 /* What stands in memory is not the base of anything any more. */
 void tn_checkpoints_forget_base(tn_checkpoints *c);

@@ -1,7 +1,7 @@
 /* resume.c - loads a checkpoint into a run: which one, whether its model fits, and its state. */
 #include "base/core/log.h"
 #include "ps/snapshot/manifest.h"
-#include "train/checkpoint/ckpt_state.h"
+#include "train/checkpoint/ckpt_moment.h"
 #include "train/checkpoint/ckptdir.h"
 #include "train/checkpoint/ckptstate.h"
 #include "train/step/host.h"

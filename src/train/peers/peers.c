@@ -7,7 +7,7 @@
 #include "cluster/launch/membership.h"
 #include "cluster/security/security.h"
 #include "config/field.h"
-#include "train/checkpoint/ckpt_state.h"
+#include "train/checkpoint/ckpt_moment.h"
 #include "train/step/allreduce_stats.h"
 #include "train/step/host.h"
 

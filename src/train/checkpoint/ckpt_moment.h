@@ -1,4 +1,4 @@
-/* ckpt_state.h - a run at one moment: what a checkpoint is written from while training goes on.
+/* ckpt_moment.h - a run at one moment: what a checkpoint is written from while training goes on.
  *
  *     TN_TRY(tn_moment_take(&m, &from, err));     between two steps, on the trainer's thread
  *     ..                                          read by one thread, perhaps another
@@ -9,8 +9,8 @@
  * (ps/table/table_snapshot.h). What has the blueprint as its owner is lent until the moment is
  * freed.
  */
-#ifndef TN_TRAIN_CKPT_STATE_H
-#define TN_TRAIN_CKPT_STATE_H
+#ifndef TN_TRAIN_CKPT_MOMENT_H
+#define TN_TRAIN_CKPT_MOMENT_H
 
 #include "base/file/safetensors.h"
 #include "metrics/metrics.h"

@@ -1,5 +1,5 @@
-/* model_hash.c - see model_hash.h. */
-#include "train/checkpoint/model_hash.h"
+/* model_hash.c - hashes the dense vector and the rows. */
+#include "train/model_hash.h"
 
 #include "base/math/crc32c.h"
 
@@ -14,7 +14,7 @@ static tn_status add_row(void *arg, const tn_row_view *row, tn_error *err)
     return TN_OK;
 }
 
-tn_status tn_run_hash(tn_worker *w, uint32_t *out, tn_error *err)
+tn_status model_hash(tn_worker *w, uint32_t *out, tn_error *err)
 {
     size_t n = tn_params_size(w->params);
     uint32_t crc = tn_crc32c(0, tn_params_weights(w->params), n * sizeof(tn_real));

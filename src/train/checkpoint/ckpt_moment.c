@@ -1,5 +1,5 @@
-/* ckpt_state.c - see ckpt_state.h. */
-#include "train/checkpoint/ckpt_state.h"
+/* ckpt_moment.c - see ckpt_moment.h. */
+#include "train/checkpoint/ckpt_moment.h"
 
 #include "base/core/alloc.h"
 #include "nn/passes/graphjson.h"
