@@ -4,7 +4,6 @@
 #include "base/trace/tracelane.h"
 #include "support/test.h"
 #include "support/tmpdir.h"
-#include "train/report/bottleneck.h"
 #include "train/report/profile.h"
 #include "train/trainrun.h"
 

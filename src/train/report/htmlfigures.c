@@ -1,14 +1,237 @@
-/* htmlfigures.c - see htmlfigures.h. */
+/* htmlfigures.c - draws charts as SVG, and the figures of the report by them. */
 #include "train/report/htmlfigures.h"
 
+#include "base/core/error.h"
+#include "base/core/text.h"
+#include "base/math/fmath.h"
 #include "metrics/curves.h"
 #include "metrics/metrics_state.h"
-#include "train/report/chart.h"
 
 #include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 
+enum { SIDE = 300, LEFT = 52, RIGHT = 14, TOP = 28, BOTTOM = 44, TICKS_MAX = 12 };
+
+void tn_html_text(tn_text *out, const char *text)
+{
+    for (const char *at = text; *at != '\0'; at++) {
+        switch (*at) {
+        case '&':
+            tn_text_adds(out, "&amp;");
+            break;
+        case '<':
+            tn_text_adds(out, "&lt;");
+            break;
+        case '>':
+            tn_text_adds(out, "&gt;");
+            break;
+        case '"':
+            tn_text_adds(out, "&quot;");
+            break;
+        case '\'':
+            tn_text_adds(out, "&#39;");
+            break;
+        default:
+            if ((unsigned char)*at < ' ' && *at != '\t' && *at != '\n') {
+                tn_text_adds(out, "\xef\xbf\xbd");
+            } else {
+                tn_text_addc(out, *at);
+            }
+        }
+    }
+}
+
+/* Where a value stands between the ends of its axis, 0 .. 1. */
+static double place(const tn_axis *axis, double value)
+{
+    double share = axis->log
+                       ? tn_ln(fmax(value, axis->from) / axis->from) / tn_ln(axis->to / axis->from)
+                       : (value - axis->from) / (axis->to - axis->from);
+    return fmin(fmax(share, 0), 1);
+}
+
+static double x_of(const tn_chart *c, double x)
+{
+    return LEFT + place(&c->opts.x, x) * c->width;
+}
+
+static double y_of(const tn_chart *c, double y)
+{
+    return TOP + (1 - place(&c->opts.y, y)) * c->height;
+}
+
+/* 1, 2 or 5 times a power of ten: the smallest that cuts `span` into at most six. */
+static double nice_step(double span)
+{
+    double step = 1e-12;
+    while (step * 10 * 6 < span) {
+        step *= 10;
+    }
+    static const double factors[] = {1, 2, 5, 10};
+    for (uint32_t i = 0; i < 4; i++) {
+        if (step * factors[i] * 6 >= span) {
+            return step * factors[i];
+        }
+    }
+    return step * 10;
+}
+
+static uint32_t ticks_of(const tn_axis *axis, double tick[TICKS_MAX])
+{
+    uint32_t n = 0;
+    if (axis->log) {
+        static const double marks[] = {0.01, 0.1, 0.25, 0.5, 1, 2, 4, 10, 100};
+        for (uint32_t i = 0; i < sizeof marks / sizeof marks[0]; i++) {
+            if (marks[i] >= axis->from && marks[i] <= axis->to) {
+                tick[n++] = marks[i];
+            }
+        }
+        return n;
+    }
+    double step = nice_step(axis->to - axis->from);
+    double first = ceil(axis->from / step - 1e-9);
+    for (uint32_t i = 0; n < TICKS_MAX; i++) {
+        double at = (first + i) * step;
+        if (at > axis->to + step * 1e-9) {
+            break;
+        }
+        tick[n++] = at;
+    }
+    return n;
+}
+
+static void draw_ticks(const tn_chart *c)
+{
+    double tick[TICKS_MAX];
+    tn_text *out = c->out;
+    uint32_t n = ticks_of(&c->opts.x, tick);
+    for (uint32_t i = 0; i < n; i++) {
+        double x = x_of(c, tick[i]);
+        tn_text_addf(out, "<path class=\"grid\" d=\"M%.1f %d V%.1f\"/>", x, TOP, TOP + c->height);
+        tn_text_addf(out,
+                     "<text class=\"tick\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%g"
+                     "</text>\n",
+                     x, TOP + c->height + 16, tick[i]);
+    }
+    n = ticks_of(&c->opts.y, tick);
+    for (uint32_t i = 0; i < n; i++) {
+        double y = y_of(c, tick[i]);
+        tn_text_addf(out, "<path class=\"grid\" d=\"M%d %.1f H%.1f\"/>", LEFT, y, LEFT + c->width);
+        tn_text_addf(out,
+                     "<text class=\"tick\" x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%g"
+                     "</text>\n",
+                     LEFT - 6, y + 4, tick[i]);
+    }
+}
+
+static void put_label(const tn_chart *c, const char *attributes, const char *text)
+{
+    tn_text_addf(c->out, "<text %s>", attributes);
+    tn_html_text(c->out, text);
+    tn_text_adds(c->out, "</text>\n");
+}
+
+static void draw_frame(const tn_chart *c)
+{
+    char where[128];
+    tn_text_addf(c->out,
+                 "<rect class=\"frame\" x=\"%d\" y=\"%d\" width=\"%.1f\" height=\"%.1f\"/>\n", LEFT,
+                 TOP, c->width, c->height);
+    (void)snprintf(where, sizeof where, "class=\"title\" x=\"%d\" y=\"%d\"", LEFT, TOP - 10);
+    put_label(c, where, c->opts.title);
+    (void)snprintf(where, sizeof where,
+                   "class=\"label\" text-anchor=\"middle\" x=\"%.1f\" y=\"%.1f\"",
+                   LEFT + c->width / 2, TOP + c->height + 36);
+    put_label(c, where, c->opts.x.label);
+    (void)snprintf(where, sizeof where,
+                   "class=\"label\" text-anchor=\"middle\" transform=\"translate(12 %.1f) "
+                   "rotate(-90)\"",
+                   TOP + c->height / 2);
+    put_label(c, where, c->opts.y.label);
+}
+
+tn_chart tn_chart_begin(tn_text *out, const tn_chart_opts *opts)
+{
+    TN_ASSERT(opts->x.from < opts->x.to && opts->y.from < opts->y.to);
+    tn_chart c = {.out = out, .opts = *opts, .width = opts->wide ? 2 * SIDE : SIDE, .height = SIDE};
+    double w = LEFT + c.width + RIGHT;
+    double h = TOP + c.height + BOTTOM;
+    tn_text_addf(out, "<svg viewBox=\"0 0 %g %g\" width=\"%g\" height=\"%g\" role=\"img\">", w, h,
+                 w, h);
+    tn_text_adds(out, "<title>");
+    tn_html_text(out, opts->title);
+    tn_text_adds(out, "</title>\n");
+    draw_ticks(&c);
+    draw_frame(&c);
+    return c;
+}
+
+static bool is_drawn(tn_point p)
+{
+    return isfinite(p.x) && isfinite(p.y);
+}
+
+void tn_chart_line(const tn_chart *c, const char *class_name, const tn_point *at, uint32_t n)
+{
+    tn_text_addf(c->out, "<path class=\"%s\" d=\"", class_name);
+    bool pen_down = false;
+    for (uint32_t i = 0; i < n; i++) {
+        if (is_drawn(at[i])) {
+            tn_text_addf(c->out, "%c%.1f %.1f", pen_down ? 'L' : 'M', x_of(c, at[i].x),
+                         y_of(c, at[i].y));
+            pen_down = true;
+        }
+    }
+    tn_text_adds(c->out, "\"/>\n");
+}
+
+/* Ends an element, with a tip or without. */
+static void close_element(const tn_chart *c, const char *name, const char *tip)
+{
+    if (tip == NULL) {
+        tn_text_adds(c->out, "/>\n");
+        return;
+    }
+    tn_text_adds(c->out, "><title>");
+    tn_html_text(c->out, tip);
+    tn_text_addf(c->out, "</title></%s>\n", name);
+}
+
+void tn_chart_dot(const tn_chart *c, const char *class_name, tn_point at, double radius,
+                  const char *tip)
+{
+    if (is_drawn(at)) {
+        tn_text_addf(c->out, "<circle class=\"%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\"", class_name,
+                     x_of(c, at.x), y_of(c, at.y), radius);
+        close_element(c, "circle", tip);
+    }
+}
+
+void tn_chart_bar(const tn_chart *c, const char *class_name, tn_point from, tn_point to,
+                  const char *tip)
+{
+    if (!is_drawn(from) || !is_drawn(to)) {
+        return;
+    }
+    double x0 = x_of(c, fmin(from.x, to.x));
+    double x1 = x_of(c, fmax(from.x, to.x));
+    double y0 = y_of(c, fmax(from.y, to.y)); /* the upper one: y grows downwards */
+    double y1 = y_of(c, fmin(from.y, to.y));
+    tn_text_addf(c->out, "<rect class=\"%s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"",
+                 class_name, x0, y0, x1 - x0, y1 - y0);
+    close_element(c, "rect", tip);
+}
+
+void tn_chart_end(const tn_chart *c)
+{
+    tn_text_adds(c->out, "</svg>\n");
+}
+
 enum { CURVE_POINTS = 200, RELIABILITY_BINS = 20, SCORE_BINS = 60 };
+
+/* ---- the figures ---- */
 
 static const tn_point diagonal[] = {{0, 0}, {1, 1}};
 

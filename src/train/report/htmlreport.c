@@ -3,7 +3,6 @@
 
 #include "base/file/output_file.h"
 #include "metrics/curves.h"
-#include "train/report/chart.h"
 #include "train/report/htmlfigures.h"
 
 #include <math.h>

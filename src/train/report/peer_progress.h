@@ -1,25 +1,69 @@
-/* peer_progress.h - what the other ranks have learned so far, for the bar and the log of rank 0;
+/* peer_progress.h - what the other ranks have learned so far, for the bar and the log of rank 0,
  * and what they have read and hold, for its summary.
  *
- *     others   tn_reporter_step, every step    once a second a REPORT goes out
- * (cluster/wire/control_structs.h) tn_reporter_say                 where rank 0 wants to know all,
- * before it asks rank 0   tn_reported_take                on tn-net tn_reported_sums, _scores the
- * trainer, when something is drawn or recorded tn_reported_tell                what comes with a
- * DONE: as of the last meeting tn_reported_met, _held          the trainer, for the summary and
- * `table` records
+ *     another rank   tn_reporter_add        each step; once a second it sends a REPORT
+ *                    tn_reporter_say        sends one now: rank 0 is about to ask for the sums
+ *                    tn_figures_pack        with each DONE: what it has read, what its table holds
+ *     rank 0         tn_reported_take       on tn-net: a REPORT has come
+ *                    tn_reported_sums_of, _scores    the trainer, when it draws or records
+ *                    tn_reported_tell       a DONE has come: as of the last meeting
+ *                    tn_reported_met, _held          the trainer, for summary and `table` records
  *
- * A report holds sums since its rank began, so one that is lost, repeated or late changes nothing,
- * and a rank that is silent is never added again. Scores are histograms of 2^12 bins, about 10 kB
- * per report and 64 kB of memory per rank. At staleness 0 losses come with the weights of each step
- * (cluster/sync/sync_worker.h), exact, and reports have none.
+ * A report holds sums since its rank began. So a report that is lost, repeated or late changes
+ * nothing, and a rank that is silent is never added twice. Scores are histograms of 2^12 bins,
+ * about 10 kB per report and 64 kB of memory per rank. At staleness 0 losses come with the weights
+ * of each step (cluster/sync/sync_worker.h), exact, and reports have none.
  */
 #ifndef TN_TRAIN_PEER_PROGRESS_H
 #define TN_TRAIN_PEER_PROGRESS_H
 
 #include "cluster/group/group.h"
+#include "cluster/wire/control_lists.h"
+#include "io/read/reader.h"
 #include "metrics/metrics_pack.h"
-#include "train/report/rank_counts.h"
+#include "ps/table/table.h"
 #include "train/step/step.h"
+
+/* ---- counts that add up, over readers and over ranks ----
+ *
+ *     tn_met_add_reader(&m, reader, TN_ALL_PARTS);    before a reader is closed
+ *     tn_met_add(&sum, &m);                           those of another rank
+ *
+ * A part that a rank gives back before its end is counted by the rank that reads it to its end:
+ * that reader begins at the first byte of the part, wherever in it the learning goes on.
+ */
+
+/* What readers have met in an epoch. */
+typedef struct tn_met {
+    tn_read_counts counts; /* sources: of the data, the same for all */
+    tn_text reasons;       /* as tn_reader_bad_reasons, each reason once */
+} tn_met;
+
+#define TN_ALL_PARTS UINT32_MAX
+
+void tn_met_done(tn_met *m);  /* empty, and usable again */
+void tn_met_clear(tn_met *m); /* the same, but keeps the memory */
+void tn_met_add_reader(tn_met *m, tn_reader *reader, uint32_t parts); /* its first ones */
+void tn_met_add(tn_met *m, const tn_met *more);
+
+/* Rows of a table, or of those of several ranks. */
+typedef struct tn_held {
+    uint64_t created, rows, bytes;
+} tn_held;
+tn_held tn_held_of(const tn_table *t);
+
+/* What a rank tells with each DONE. */
+typedef struct tn_figures {
+    uint64_t number; /* grows with each time the rank tells them */
+    uint64_t epoch;  /* that `met` is of */
+    tn_held held;
+    tn_met met;
+} tn_figures;
+
+/* Little-endian u64: number, epoch; of the table created, rows, bytes; of the epoch bytes, records,
+ * blank, bad, duplicate_key; behind them the reasons. Appends; tn_text_check tells whether it
+ * fitted. */
+void tn_figures_pack(const tn_figures *f, tn_text *out);
 
 /* ---- a rank that reports ---- */
 

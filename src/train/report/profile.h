@@ -16,6 +16,9 @@
 #ifndef TN_TRAIN_PROFILE_H
 #define TN_TRAIN_PROFILE_H
 
+#include "base/core/text.h"
+#include "base/machine/machine_peak.h"
+#include "base/trace/trace.h"
 #include "train/step/worker.h"
 
 typedef struct tn_profile tn_profile;
@@ -36,5 +39,23 @@ tn_status tn_profile_text(const tn_profile *p, tn_text *out, tn_error *err) TN_M
 
 /* The spans that the rings still hold, for about:tracing and Perfetto (base/trace/tracefile.h). */
 tn_status tn_profile_write(const tn_profile *p, const char *path, tn_error *err) TN_MUST_USE;
+
+/* ---- what bounds a run ---- */
+
+/* What a run did in its steps, and what the machine could do. */
+typedef struct tn_effort {
+    double seconds; /* of steps */
+    double rows_per_s;
+    double flops; /* of a row */
+    double bytes; /* of a row, moved by graph and table */
+    uint32_t threads;
+    tn_peaks peak; /* of that many threads */
+} tn_effort;
+
+/* Rows per second that the roofline allows. */
+double tn_effort_limit(const tn_effort *w);
+
+/* One line. The trace has ended. */
+void tn_bound_text(const tn_trace *trace, const tn_effort *effort, tn_text *out);
 
 #endif

@@ -1,5 +1,5 @@
-/* test_chart.c - figures: what stands where. */
-#include "train/report/chart.h"
+/* test_htmlfigures.c - figures: what stands where. */
+#include "train/report/htmlfigures.h"
 
 #include "support/test.h"
 
