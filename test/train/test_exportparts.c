@@ -1,5 +1,5 @@
 /* test_exportparts.c - several ranks export what one process does, byte for byte. */
-#include "train/export/exportparts.h"
+#include "train/export/exportrows.h"
 
 #include "base/file/file.h"
 #include "support/test.h"

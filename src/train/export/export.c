@@ -1,22 +1,169 @@
-/* export.c - the directory of an export; see export.h. */
+/* export.c - writes the directory of an export: graph, rows, index, then its final name. */
 #include "train/export/export.h"
 
 #include "base/codec/json.h"
 #include "base/core/clock.h"
+#include "base/core/log.h"
+#include "base/core/number.h"
+#include "base/file/file.h"
+#include "base/file/output_file.h"
 #include "base/file/safetensors.h"
 #include "base/math/crc32c.h"
 #include "base/math/sha256.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/checkpoint/ckptdir.h"
-#include "train/export/exportdir.h"
 #include "train/export/exportjson.h"
-#include "train/export/exportparts.h"
+#include "train/export/exportrows.h"
 #include "train/peers/leader.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { FILES_MAX = 8, ID_DIGITS = 32 };
+/* ---- the folder while it is written ----
+ *
+ *     export/<model id>.<random>.tmp    being written: it is locked, so that nobody takes it away
+ *     export/<model id>                 whole: renamed when every file in it was synced
+ *
+ * What a killed export left behind is removed when the next one begins. A folder without a file
+ * stays, since the process that made it may be about to lock it.
+ */
+
+typedef struct out_folder {
+    char tmp[TN_PATH_SIZE];
+    char path[TN_PATH_SIZE];
+    tn_lock *lock; /* NULL: this disk knows no locks */
+    bool made;     /* tmp is there */
+} out_folder;
+
+enum { ID_DIGITS = 32, RANDOM_DIGITS = 16, FILES_MAX = 8 };
+
+/* "<32 hex digits>.<16 hex digits>.tmp": nothing else is ours to remove. */
+static bool is_unfinished(const char *name)
+{
+    const size_t dot = ID_DIGITS;
+    const size_t end = dot + 1 + RANDOM_DIGITS;
+    uint64_t digits = 0;
+    return strlen(name) == end + 4 && name[dot] == '.' && strcmp(name + end, ".tmp") == 0 &&
+           tn_read_hex(name, 16, &digits) == TN_NUM_OK &&
+           tn_read_hex(name + 16, 16, &digits) == TN_NUM_OK &&
+           tn_read_hex(name + dot + 1, RANDOM_DIGITS, &digits) == TN_NUM_OK;
+}
+
+/* Who has just made a folder has not locked it yet; before it writes there, it has. */
+static bool has_files(const char *path)
+{
+    tn_text names = {0};
+    uint32_t n = 0;
+    bool listed = tn_dir_list(path, &names, &n, NULL) == TN_OK;
+    tn_text_done(&names);
+    return listed && n > 0;
+}
+
+/* Whoever writes there holds the lock. The export does not depend on it: no failure. */
+static void remove_unfinished(const char *to, const char *name)
+{
+    tn_lock *lock = NULL;
+    tn_error err = {0};
+    char path[TN_PATH_SIZE];
+    if (tn_path_join(to, name, path, &err) != TN_OK || !has_files(path) ||
+        tn_lock_folder(&lock, path, &err) != TN_OK) {
+        return;
+    }
+    if (tn_remove_tree(path, &err) != TN_OK) {
+        tn_log(TN_LOG_WARN, "an unfinished export stays: %s", err.text);
+    }
+    tn_lock_release(lock);
+}
+
+static tn_status sweep(const char *to, tn_error *err)
+{
+    tn_text names = {0};
+    uint32_t n = 0;
+    tn_status status = tn_dir_list(to, &names, &n, err);
+    const char *name = tn_text_str(&names);
+    for (uint32_t i = 0; i < n && status == TN_OK; i++) {
+        if (is_unfinished(name)) {
+            remove_unfinished(to, name);
+        }
+        name += strlen(name) + 1;
+    }
+    tn_text_done(&names);
+    return status;
+}
+
+/* After a failure only end_folder is left, as after all others. */
+static tn_status begin_folder(out_folder *d, const char *to, const char *model_id, tn_error *err)
+{
+    char name[TN_PATH_SIZE];
+    d->lock = NULL;
+    d->made = false;
+    TN_TRY(tn_output_check_folder(to, err));
+    TN_TRY(tn_path_join(to, model_id, d->path, err));
+    (void)snprintf(name, sizeof name, "%s.%016llx.tmp", model_id,
+                   (unsigned long long)tn_random_id());
+    TN_TRY(tn_path_join(to, name, d->tmp, err));
+    TN_TRY(tn_dir_make(to, err));
+    TN_TRY(sweep(to, err));
+    TN_TRY(tn_dir_make_new(d->tmp, err));
+    d->made = true;
+    if (tn_lock_folder(&d->lock, d->tmp, NULL) != TN_OK) {
+        d->lock = NULL; /* where this one cannot be locked, nobody takes folders away either */
+    }
+    return TN_OK;
+}
+
+/* Whether two small files are equal; a missing one equals nothing. */
+static bool same_index(const char *a, const char *b)
+{
+    const size_t most = (size_t)1 << 20;
+    tn_text text[2] = {{0}, {0}};
+    bool same = tn_file_read_all(a, most, &text[0], NULL) == TN_OK &&
+                tn_file_read_all(b, most, &text[1], NULL) == TN_OK &&
+                text[0].size == text[1].size &&
+                memcmp(text[0].data, text[1].data, text[0].size) == 0;
+    tn_text_done(&text[0]);
+    tn_text_done(&text[1]);
+    return same;
+}
+
+/* Gives the folder its name. *existed: an equal one had it, which stays; one that is not equal is
+ * TN_E_CKPT. */
+static tn_status settle_folder(out_folder *d, bool *existed, tn_error *err)
+{
+    char mine[TN_PATH_SIZE];
+    char theirs[TN_PATH_SIZE];
+    TN_TRY(tn_dir_sync(d->tmp, err));
+    *existed = tn_path_exists(d->path);
+    if (!*existed) {
+        TN_TRY(tn_rename(d->tmp, d->path, err));
+        d->made = false;
+        return TN_OK;
+    }
+    TN_TRY(tn_path_join(d->tmp, "EXPORT.json", mine, err));
+    TN_TRY(tn_path_join(d->path, "EXPORT.json", theirs, err));
+    if (!same_index(mine, theirs)) {
+        return tn_fail(err, TN_E_CKPT,
+                       "'%s' is there already and not the same\nhint: remove it, or export to "
+                       "another folder",
+                       d->path);
+    }
+    TN_TRY(tn_remove_tree(d->tmp, err));
+    d->made = false;
+    return TN_OK;
+}
+
+/* err: of the failure that led here, which gets a word when something is left behind; or NULL. */
+static void end_folder(out_folder *d, tn_error *err)
+{
+    if (d->made && tn_remove_tree(d->tmp, NULL) != TN_OK) {
+        tn_error_context(err, "'%s' is left behind", d->tmp);
+    }
+    tn_lock_release(d->lock);
+    d->lock = NULL;
+    d->made = false;
+}
+
+/* ---- what is exported ---- */
 
 typedef struct out_file {
     const char *name;
@@ -31,7 +178,7 @@ typedef struct exporting {
     tn_lead *lead; /* of other processes, once there are any; NULL: alone */
     tn_export_parts parts;
     tn_exported *out;
-    tn_exportdir dir;
+    out_folder dir;
     char base[TN_PATH_SIZE]; /* of a delta */
     out_file file[FILES_MAX];
     uint32_t n_files;
@@ -240,7 +387,7 @@ static tn_status write_index(exporting *x, tn_error *err)
     return status;
 }
 
-/* ---- directory ---- */
+/* ---- all of it ---- */
 
 /* The others have written their rows when this returns, whatever became of the graph: nobody writes
  * into a folder that is removed. */
@@ -266,7 +413,7 @@ static tn_status fill(exporting *x, tn_error *err)
         TN_TRY(tn_export_parts_remove(&x->parts, err));
     }
     TN_TRY(write_index(x, err));
-    TN_TRY(tn_exportdir_settle(&x->dir, &x->out->existed, err));
+    TN_TRY(settle_folder(&x->dir, &x->out->existed, err));
     memcpy(x->out->path, x->dir.path, sizeof x->out->path);
     return TN_OK;
 }
@@ -292,11 +439,11 @@ static tn_status write_export(exporting *x, tn_error *err)
     if (r->delta_from != NULL) {
         TN_TRY(tn_path_join(to, r->delta_from, x->base, err));
     }
-    tn_status status = tn_exportdir_begin(&x->dir, to, x->out->model_id, err);
+    tn_status status = begin_folder(&x->dir, to, x->out->model_id, err);
     if (status == TN_OK) {
         status = fill(x, err);
     }
-    tn_exportdir_end(&x->dir, err);
+    end_folder(&x->dir, err);
     return status;
 }
 

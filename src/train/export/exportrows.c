@@ -1,16 +1,21 @@
-/* exportrows.c - see exportrows.h. */
+/* exportrows.c - exports rows: a dictionary, text, and the rows of other ranks between them. */
 #include "train/export/exportrows.h"
 
 #include "base/codec/json.h"
+#include "base/core/alloc.h"
 #include "base/core/number.h"
+#include "base/file/file.h"
+#include "base/keys/keyset.h" /* tn_partition_of */
 #include "base/math/key.h"
 #include "base/thread/ordered_work.h"
+#include "io/dict/dict_deltas.h"
 #include "io/dict/dictwrite.h"
+#include "ps/snapshot/snapshot.h"
+#include "train/checkpoint/ckptfiles.h"
 #include "train/checkpoint/rowcolumns.h"
-#include "train/export/exportdelta.h"
-#include "train/export/exportparts.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* A row's worth by its counts; docs/numerics.md section 9. */
@@ -21,8 +26,101 @@ static double score_of(const tn_row_view *row)
     return click * row->click + no_click * (row->show - row->click);
 }
 
-tn_status tn_export_walk(const tn_export_rows *r, uint32_t partition, tn_row_visit *visit,
-                         void *arg, tn_error *err)
+/* Whether a row is exported: export.min_score. */
+static bool is_kept(const tn_export_rows *r, const tn_row_view *row)
+{
+    double least = r->plan->run->export.min_score;
+    return isnan(least) || score_of(row) >= least;
+}
+
+/* ---- rows of other ranks, in shard files of the folder ---- */
+
+tn_status tn_export_parts_init(tn_export_parts *p, const tn_worker *w, uint64_t step,
+                               const char *folder, tn_arena *arena, tn_error *err)
+{
+    const tn_row_schema schema = tn_ckpt_row_schema(w, arena);
+    *p = (tn_export_parts){.folder = folder,
+                           .owners = &w->plan->owners,
+                           .rank = w->rank,
+                           .layout = tn_row_schema_layout(&schema, arena),
+                           .head = {.step = step, .partitions = TN_PARTITIONS}};
+    return tn_row_schema_hash(&schema, p->head.schema, err);
+}
+
+/* The head of a rank's file, and where it is. */
+static tn_status file_of(const tn_export_parts *p, uint32_t rank, tn_snapshot_head *head,
+                         char path[TN_PATH_SIZE], tn_error *err)
+{
+    char name[32];
+    *head = p->head;
+    head->first = p->owners->from[rank];
+    head->last = p->owners->from[rank + 1] - 1;
+    (void)snprintf(name, sizeof name, "rows-%u.tns", rank);
+    return tn_path_join(p->folder, name, path, err);
+}
+
+typedef struct reading {
+    tn_row_visit *visit;
+    void *arg;
+} reading;
+
+static tn_status give_snapshot_row(void *arg, const tn_snapshot_row *row, tn_error *err)
+{
+    const reading *r = arg;
+    const tn_row_view view = {.key = row->key,
+                              .group = row->group,
+                              .present = row->present,
+                              .last_seen = row->last_seen,
+                              .show = row->show,
+                              .click = row->click,
+                              .data = row->values,
+                              .n_floats = row->n_values};
+    return r->visit(r->arg, &view, err);
+}
+
+static uint32_t owner_of(const tn_export_parts *p, uint32_t partition)
+{
+    uint32_t rank = 0;
+    while (p->owners->from[rank + 1] <= partition) {
+        rank++;
+    }
+    return rank;
+}
+
+bool tn_export_part_is_other(const tn_export_parts *p, uint32_t partition)
+{
+    return owner_of(p, partition) != p->rank;
+}
+
+static bool is_expected(const tn_snapshot_head *have, const tn_snapshot_head *want)
+{
+    return have->step == want->step && have->first == want->first && have->last == want->last &&
+           have->partitions == want->partitions && !have->delta &&
+           memcmp(have->schema, want->schema, sizeof have->schema) == 0;
+}
+
+/* Opening takes some 100 us, little beside the rows of a partition; a handle of its own lets walks
+ * run side by side. */
+tn_status tn_export_part_walk(const tn_export_parts *p, uint32_t partition, tn_row_visit *visit,
+                              void *arg, tn_error *err)
+{
+    tn_snapshot_head head;
+    char path[TN_PATH_SIZE];
+    tn_snapshot *from = NULL;
+    reading r = {visit, arg};
+    TN_TRY(file_of(p, owner_of(p, partition), &head, path, err));
+    TN_TRY(tn_snapshot_open(&from, path, err));
+    tn_status status =
+        is_expected(tn_snapshot_head_of(from), &head)
+            ? tn_snapshot_read(from, partition, p->layout, give_snapshot_row, &r, err)
+            : tn_fail(err, TN_E_CKPT, "'%s' holds rows of another model", path);
+    tn_snapshot_close(from);
+    return status;
+}
+
+/* The rows of a partition, which may be another rank's, unless a signal asks to stop. */
+static tn_status walk_partition(const tn_export_rows *r, uint32_t partition, tn_row_visit *visit,
+                                void *arg, tn_error *err)
 {
     if (r->stop != NULL && atomic_load(r->stop)) {
         return tn_fail(err, TN_E_STOPPED, "stopped by a signal; nothing is exported");
@@ -33,10 +131,285 @@ tn_status tn_export_walk(const tn_export_rows *r, uint32_t partition, tn_row_vis
     return tn_table_walk(r->table, partition, visit, arg, err);
 }
 
-bool tn_export_keeps(const tn_export_rows *r, const tn_row_view *row)
+typedef struct writing {
+    const tn_export_rows *rows;
+    tn_snapshot_writer *to;
+} writing;
+
+static tn_status write_row(void *arg, const tn_row_view *row, tn_error *err)
 {
-    double least = r->plan->run->export.min_score;
-    return isnan(least) || score_of(row) >= least;
+    const writing *w = arg;
+    if (!is_kept(w->rows, row)) {
+        return TN_OK;
+    }
+    const tn_snapshot_row out = {.key = row->key,
+                                 .group = row->group,
+                                 .present = row->present,
+                                 .last_seen = row->last_seen,
+                                 .show = row->show,
+                                 .click = row->click,
+                                 .values = row->data,
+                                 .n_values = row->n_floats};
+    return tn_snapshot_add(w->to, &out, err);
+}
+
+tn_status tn_export_part_write(const tn_export_parts *p, const tn_export_rows *r, tn_error *err)
+{
+    tn_snapshot_head head;
+    char path[TN_PATH_SIZE];
+    writing w = {.rows = r};
+    TN_TRY(file_of(p, p->rank, &head, path, err));
+    TN_TRY(tn_snapshot_create(&w.to, path, &head, err));
+    tn_status status = TN_OK;
+    for (uint32_t i = head.first; i <= head.last && status == TN_OK; i++) {
+        status = tn_snapshot_begin(w.to, i, err);
+        if (status == TN_OK) {
+            status = walk_partition(r, i, write_row, &w, err);
+        }
+    }
+    if (status != TN_OK) {
+        tn_snapshot_abandon(w.to);
+        return status;
+    }
+    tn_snapshot_done done;
+    return tn_snapshot_commit(w.to, &done, err);
+}
+
+tn_status tn_export_parts_remove(const tn_export_parts *p, tn_error *err)
+{
+    for (uint32_t r = 0; r < p->owners->n_peers; r++) {
+        if (r != p->rank) {
+            tn_snapshot_head head;
+            char path[TN_PATH_SIZE];
+            TN_TRY(file_of(p, r, &head, path, err));
+            TN_TRY(tn_remove_file(path, err));
+        }
+    }
+    return TN_OK;
+}
+
+/* ---- delta: only what changed since an export, and the keys that are gone ----
+ *
+ *     rows of the table, ascending      a   b'  d
+ *     keys of the base, ascending       a b   c              delta: b' changed, d new, c removed
+ *
+ * Two ascending lists are merged, a partition at a time. A row counts as changed when the
+ * dictionary would hold other bits of it.
+ */
+
+typedef struct export_delta {
+    tn_dict_stack base;
+    const tn_layout *layout;
+    tn_dict_type type;
+    uint32_t *number; /* per record * TN_SEGMENTS_MAX: the file's number of the segment */
+    tn_dict_live *live;
+    uint64_t n_live;
+    const tn_dict_source *all;
+} export_delta;
+
+/* One walk over a partition. */
+typedef struct merge {
+    const export_delta *d;
+    uint64_t next, end; /* of live */
+    tn_dict_visit *visit;
+    void *visitor;
+    float mine[TN_DIM_MAX], theirs[TN_DIM_MAX];
+    char bits[TN_DIM_MAX * sizeof(float)];
+} merge;
+
+static tn_status check_groups(const export_delta *d, const char *path, tn_error *err)
+{
+    const tn_dict *top = d->base.layer[0];
+    bool same = tn_dict_about_of(top).n_groups == d->layout->n_groups;
+    for (uint32_t g = 0; same && g < d->layout->n_groups; g++) {
+        same = tn_dict_salt(top, g) == d->layout->group[g].salt &&
+               strcmp(tn_dict_group_name(top, g), d->layout->group[g].name) == 0;
+    }
+    return same
+               ? TN_OK
+               : tn_fail(err, TN_E_CKPT,
+                         "'%s' is of a model with other slots\nhint: export all of this one", path);
+}
+
+static tn_status number_segments(export_delta *d, tn_error *err)
+{
+    const char *names[TN_SEGMENTS_MAX];
+    uint32_t n = 0;
+    TN_TRY(tn_dict_segments(d->layout, names, &n, err));
+    for (uint32_t r = 0; r < d->layout->n_records; r++) {
+        const tn_record *record = &d->layout->record[r];
+        for (uint32_t s = 0; s < record->n_segments; s++) {
+            uint32_t k = 0;
+            while (strcmp(names[k], record->segment[s].name) != 0) {
+                k++;
+            }
+            d->number[r * TN_SEGMENTS_MAX + s] = k;
+        }
+    }
+    return TN_OK;
+}
+
+static tn_status open_base(export_delta *d, const char *base, tn_dict_spec *spec, tn_error *err)
+{
+    size_t n = ((size_t)spec->layout->n_records + 1) * TN_SEGMENTS_MAX;
+    d->number = tn_try_alloc(n, sizeof *d->number, "a delta", err);
+    if (d->number == NULL) {
+        return TN_E_MEMORY;
+    }
+    TN_TRY(tn_dict_stack_open(&d->base, base, "dict.tnd", TN_VERIFY_FULL, err));
+    if (d->base.n > TN_DICT_DELTAS_MAX) {
+        return tn_fail(err, TN_E_CKPT,
+                       "'%s' is the last of %d deltas, more are not read\nhint: export all of it",
+                       base, TN_DICT_DELTAS_MAX);
+    }
+    if (!spec->check_groups) {
+        return tn_fail(err, TN_E_CONFIG, "a delta needs export.check_groups: true");
+    }
+    TN_TRY(check_groups(d, base, err));
+    TN_TRY(number_segments(d, err));
+    const uint8_t *id = tn_dict_about_of(d->base.layer[0]).model_id;
+    if (memcmp(id, spec->model_id, TN_MODEL_ID_BYTES) == 0) {
+        return tn_fail(err, TN_E_CONFIG, "'%s' is this very model: nothing has changed", base);
+    }
+    memcpy(spec->base_id, id, TN_MODEL_ID_BYTES);
+    spec->delta = true;
+    return tn_dict_stack_list(&d->base, &d->live, &d->n_live, err);
+}
+
+static void delta_close(export_delta *d)
+{
+    if (d != NULL) {
+        tn_dict_stack_close(&d->base);
+        tn_free(d->number);
+        tn_free(d->live);
+        tn_free(d);
+    }
+}
+
+/* `base` is the folder of an export, which may be a delta itself. `spec` gets its id and becomes
+ * that of a delta; its layout and type are read. TN_E_CKPT: another model, or too many deltas. */
+static tn_status delta_open(export_delta **out, const char *base, tn_dict_spec *spec, tn_error *err)
+{
+    *out = NULL;
+    export_delta *d = tn_try_alloc(1, sizeof *d, "a delta", err);
+    if (d == NULL) {
+        return TN_E_MEMORY;
+    }
+    d->layout = spec->layout;
+    d->type = spec->type;
+    tn_status status = open_base(d, base, spec, err);
+    if (status != TN_OK) {
+        delta_close(d);
+        return status;
+    }
+    *out = d;
+    return TN_OK;
+}
+
+/* Whether the dictionary would hold the same values of one segment as the base does. */
+static bool same_segment(merge *m, const tn_dict_entry *e, uint32_t s, const tn_dict_row *row)
+{
+    const export_delta *d = m->d;
+    uint32_t record = d->layout->group[e->group].record;
+    const tn_segment *segment = &d->layout->record[record].segment[s];
+    uint32_t number = d->number[record * TN_SEGMENTS_MAX + s];
+    bool there = tn_dict_get(row, number, segment->dim, m->theirs);
+    bool wanted = (e->present >> s & 1) != 0;
+    if (!wanted || !there) {
+        return wanted == there;
+    }
+    const float *values = tn_dict_values(e, s, segment->at);
+    float scale = tn_dict_encode(d->type, segment->dim, values, m->bits);
+    tn_dict_decode(d->type, segment->dim, m->bits, scale, m->mine);
+    return memcmp(m->mine, m->theirs, segment->dim * sizeof *m->mine) == 0;
+}
+
+static tn_status changed(merge *m, const tn_dict_entry *e, bool *out, tn_error *err)
+{
+    const export_delta *d = m->d;
+    const tn_dict_query query = {e->key, e->group};
+    tn_dict_row row;
+    TN_TRY(tn_dict_stack_find(&d->base, 1, &query, &row, err));
+    const tn_record *record = tn_record_of(d->layout, e->group);
+    *out = row.at == NULL;
+    for (uint32_t s = 0; s < record->n_segments && !*out; s++) {
+        *out = !same_segment(m, e, s, &row);
+    }
+    return TN_OK;
+}
+
+/* Keys of the base before (key, group) have no row any more. */
+static tn_status remove_before(merge *m, uint64_t key, uint32_t group, tn_error *err)
+{
+    while (m->next < m->end) {
+        const tn_dict_live *l = &m->d->live[m->next];
+        if (l->key > key || (l->key == key && l->group >= group)) {
+            break;
+        }
+        const tn_dict_entry gone = {.key = l->key, .group = (uint16_t)l->group, .removed = true};
+        m->next++;
+        TN_TRY(m->visit(m->visitor, &gone, err));
+    }
+    return TN_OK;
+}
+
+static tn_status sift(void *arg, const tn_dict_entry *e, tn_error *err)
+{
+    merge *m = arg;
+    bool differs = false;
+    if (e->present == 0) {
+        return TN_OK; /* not in the dictionary: like a row that is gone */
+    }
+    TN_TRY(remove_before(m, e->key, e->group, err));
+    if (m->next < m->end) {
+        const tn_dict_live *l = &m->d->live[m->next];
+        m->next += l->key == e->key && l->group == e->group;
+    }
+    TN_TRY(changed(m, e, &differs, err));
+    return differs ? m->visit(m->visitor, e, err) : TN_OK;
+}
+
+/* The first key of the base that is in this partition or behind it. */
+static uint64_t first_of(const export_delta *d, uint32_t partition)
+{
+    uint64_t from = 0;
+    uint64_t to = d->n_live;
+    while (from < to) {
+        uint64_t middle = from + (to - from) / 2;
+        if (tn_partition_of(d->live[middle].key, d->all->n_pieces) < partition) {
+            from = middle + 1;
+        } else {
+            to = middle;
+        }
+    }
+    return from;
+}
+
+static tn_status walk(void *arg, uint32_t piece, tn_dict_visit *visit, void *visitor, tn_error *err)
+{
+    const export_delta *d = arg;
+    merge *m = tn_try_alloc(1, sizeof *m, "a delta", err);
+    if (m == NULL) {
+        return TN_E_MEMORY;
+    }
+    m->d = d;
+    m->next = first_of(d, piece);
+    m->end = first_of(d, piece + 1);
+    m->visit = visit;
+    m->visitor = visitor;
+    tn_status status = d->all->walk(d->all->arg, piece, sift, m, err);
+    if (status == TN_OK) {
+        status = remove_before(m, UINT64_MAX, UINT32_MAX, err);
+    }
+    tn_free(m);
+    return status;
+}
+
+/* What is left of `all`, which must outlive it and whose pieces are partitions of the key space. */
+static tn_dict_source delta_source(export_delta *d, const tn_dict_source *all)
+{
+    d->all = all;
+    return (tn_dict_source){.n_pieces = all->n_pieces, .walk = walk, .arg = d};
 }
 
 /* ---- dictionary ---- */
@@ -69,7 +442,7 @@ static tn_status give_row(void *arg, const tn_row_view *row, tn_error *err)
 {
     const table_walk *w = arg;
     const tn_export_rows *rows = w->from->rows;
-    if (!tn_export_keeps(rows, row)) {
+    if (!is_kept(rows, row)) {
         return TN_OK;
     }
     uint32_t record = rows->plan->layout->group[row->group].record;
@@ -86,7 +459,7 @@ static tn_status walk_table(void *arg, uint32_t piece, tn_dict_visit *visit, voi
 {
     const table_source *from = arg;
     table_walk w = {.from = from, .visit = visit, .visitor = visitor};
-    return tn_export_walk(from->rows, piece, give_row, &w, err);
+    return walk_partition(from->rows, piece, give_row, &w, err);
 }
 
 /* {"model_id":"..","segments":["wide",..],"slots":[..]} */
@@ -141,17 +514,17 @@ static tn_status write_dict(const tn_export_rows *r, table_source *table, const 
     read_id(r->model_id, spec.model_id);
     const tn_dict_source all = {.n_pieces = TN_PARTITIONS, .walk = walk_table, .arg = table};
     tn_dict_source source = all;
-    tn_export_delta *delta = NULL;
+    export_delta *delta = NULL;
     if (r->base != NULL) {
-        TN_TRY(tn_export_delta_open(&delta, r->base, &spec, err));
-        source = tn_export_delta_source(delta, &all);
+        TN_TRY(delta_open(&delta, r->base, &spec, err));
+        source = delta_source(delta, &all);
     }
     tn_dict_written written;
     tn_status status = tn_dict_write(path, &spec, &source, &written, err);
     if (status == TN_OK) {
         *out = (tn_export_done){written.bytes, written.rows, written.crc};
     }
-    tn_export_delta_close(delta);
+    delta_close(delta);
     return status;
 }
 
@@ -193,7 +566,7 @@ static tn_status print_row(void *arg, const tn_row_view *row, tn_error *err)
 {
     dump_hand *h = arg;
     const dump_job *j = h->job;
-    if (!tn_export_keeps(j->rows, row)) {
+    if (!is_kept(j->rows, row)) {
         return TN_OK;
     }
     const tn_share_group *group = &j->rows->plan->layout->group[row->group];
@@ -220,7 +593,7 @@ static tn_status print_partition(void *job, uint32_t piece, void *hand, tn_error
     h->job = job;
     h->n = 0;
     tn_text_clear(&h->lines);
-    return tn_export_walk(h->job->rows, piece, print_row, h, err);
+    return walk_partition(h->job->rows, piece, print_row, h, err);
 }
 
 static tn_status put_partition(void *job, uint32_t piece, void *hand, tn_error *err)

@@ -1,7 +1,18 @@
-/* exportrows.h - the rows of the table as a dictionary and as text; part of export.c. */
+/* exportrows.h - the rows of the table as a dictionary and as text, of one process or several.
+ *
+ *     rank 0                                   every other rank
+ *     makes the folder, sends the order  --->  tn_export_part_write: the rows of its partitions
+ * into a writes the graph                         shard file (ps/snapshot/snapshot.h) of that
+ * folder all have written                   <--- tn_export_dict, _dump: own partitions from its
+ * table, others by tn_export_part_walk tn_export_parts_remove
+ *
+ * So every rank loads and holds its share of the rows. Rank 0 reads those of others once per pass,
+ * in the order of the dictionary. The files take as much disk as those of a checkpoint.
+ */
 #ifndef TN_TRAIN_EXPORTROWS_H
 #define TN_TRAIN_EXPORTROWS_H
 
+#include "ps/snapshot/snapshot.h"
 #include "train/step/worker.h"
 
 #include <stdatomic.h>
@@ -13,17 +24,8 @@ typedef struct tn_export_rows {
     const char *model_id;    /* 32 hex digits */
     const char *base;        /* folder of an export: only what changed since; NULL: all */
     const atomic_bool *stop; /* true: end with TN_E_STOPPED; NULL: nobody asks */
-    const struct tn_export_parts
-        *parts; /* what other ranks have written (train/export/exportparts.h);
-                   NULL: the table has all rows */
+    const struct tn_export_parts *parts; /* files of other ranks; NULL: the table has all rows */
 } tn_export_rows;
-
-/* Whether a row is exported: export.min_score. */
-bool tn_export_keeps(const tn_export_rows *r, const tn_row_view *row);
-
-/* The rows of a partition, which may be another rank's, unless a signal asks to stop. */
-tn_status tn_export_walk(const tn_export_rows *r, uint32_t partition, tn_row_visit *visit,
-                         void *arg, tn_error *err) TN_MUST_USE;
 
 typedef struct tn_export_done {
     uint64_t bytes, rows;
@@ -39,5 +41,31 @@ tn_status tn_export_dict(const tn_export_rows *r, const char *path, tn_export_do
  * each thread. */
 tn_status tn_export_dump(const tn_export_rows *r, const char *path, tn_export_done *out,
                          tn_error *err) TN_MUST_USE;
+
+/* The files that other ranks have written. */
+typedef struct tn_export_parts {
+    const char *folder; /* one for all ranks */
+    const tn_owners *owners;
+    uint32_t rank; /* whose rows are in the table of this process */
+    const tn_snapshot_layout *layout;
+    tn_snapshot_head head; /* of all files, but for their partitions */
+} tn_export_parts;
+
+/* `step`: of the checkpoint. `folder` and `w` must outlive it; lists live in the arena. */
+tn_status tn_export_parts_init(tn_export_parts *p, const tn_worker *w, uint64_t step,
+                               const char *folder, tn_arena *arena, tn_error *err) TN_MUST_USE;
+
+/* The rows of `r` in this rank's partitions. On failure there is no file. */
+tn_status tn_export_part_write(const tn_export_parts *p, const tn_export_rows *r,
+                               tn_error *err) TN_MUST_USE;
+
+/* Whether another rank has this partition; and its rows, by keys. Any thread. TN_E_CKPT: the file
+ * is damaged, or of another model. */
+bool tn_export_part_is_other(const tn_export_parts *p, uint32_t partition);
+tn_status tn_export_part_walk(const tn_export_parts *p, uint32_t partition, tn_row_visit *visit,
+                              void *arg, tn_error *err) TN_MUST_USE;
+
+/* Removes the files of all other ranks. */
+tn_status tn_export_parts_remove(const tn_export_parts *p, tn_error *err) TN_MUST_USE;
 
 #endif

@@ -3,7 +3,7 @@
 
 #include "base/core/clock.h"
 #include "train/checkpoint/import.h"
-#include "train/export/exportparts.h"
+#include "train/export/exportrows.h"
 #include "train/run/follower_state.h"
 
 #include <string.h>
