@@ -1,6 +1,6 @@
 /* test_leader_eval.c - a checkpoint evaluated by several ranks on threads, over real sockets: what
  * they find is what one process finds, to the last bit. */
-#include "train/peers/leader_eval.h"
+#include "train/peers/leader.h"
 
 #include "base/file/file.h"
 #include "nn/gemm/gemm_backends.h"

@@ -1,5 +1,5 @@
 /* test_score_merge.c - whoever scored them, rows come in the order of the data. */
-#include "train/peers/score_merge.h"
+#include "train/peers/score_exchange.h"
 
 #include "base/math/rng.h"
 #include "support/test.h"

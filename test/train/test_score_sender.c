@@ -1,5 +1,5 @@
 /* test_score_sender.c - scored rows wait for rank 0, in bounded memory, and go in order. */
-#include "train/peers/score_sender.h"
+#include "train/peers/score_exchange.h"
 
 #include "base/math/rng.h"
 #include "support/test.h"

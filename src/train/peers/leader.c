@@ -1,12 +1,15 @@
-/* leader.c - see leader.h. */
+/* leader.c - rank 0 sends orders to all other ranks and adds up what comes of them. */
 #include "train/peers/leader.h"
 
 #include "base/core/alloc.h"
+#include "base/core/arena.h"
 #include "base/core/clock.h"
 #include "cluster/group/groupone.h"
+#include "io/read/bad_record_limit.h"
 #include "metrics/metrics_pack.h"
-#include "train/peers/leader_eval.h"
+#include "train/eval/evaluate.h"
 #include "train/peers/part_server.h"
+#include "train/peers/score_exchange.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -430,9 +433,15 @@ tn_status tn_lead_sum(tn_lead *l, const tn_progress *own, const tn_metrics *metr
     return TN_OK;
 }
 
-/* ---- evaluations ---- */
+/* ---- evaluations ----
+ *
+ * Either integers are added up, or rows of all ranks go through the same tn_score_collector as
+ * those of one process, in the same order. So the result does not depend on which rank scored a
+ * row.
+ */
 
-tn_status tn_lead_begin_evaluation(tn_lead *l, const char *data, uint64_t how, tn_error *err)
+/* The others begin to score. `how`: what a tn_order_note of an evaluation says. */
+static tn_status begin_evaluation(tn_lead *l, const char *data, uint64_t how, tn_error *err)
 {
     tn_order_note order = {.what = TN_ORDER_EVALUATE, .text = data, .more = {&how, 1}};
     TN_TRY(tn_peers_begin(l->peers, err));
@@ -442,7 +451,9 @@ tn_status tn_lead_begin_evaluation(tn_lead *l, const char *data, uint64_t how, t
     return TN_OK;
 }
 
-tn_status tn_lead_end_evaluation(tn_lead *l, tn_evaluation *own, bool adds_up, tn_error *err)
+/* Rank 0 is done, and waits until all are. What they counted is added to `own`, and, where rows
+ * stayed with them (`adds_up`), their metrics. */
+static tn_status end_evaluation(tn_lead *l, tn_evaluation *own, bool adds_up, tn_error *err)
 {
     adding a = {.into = adds_up ? own->metrics : NULL};
     const tn_order_note order = {.what = TN_ORDER_EVALUATE, .number = l->evaluation};
@@ -460,9 +471,8 @@ static tn_status take_rows(void *arg, uint32_t rank, const tn_done_note *note, t
     return tn_text_check(out, "scored rows", err);
 }
 
-tn_status tn_lead_more_rows(void *lead, uint32_t other, tn_text *out, tn_error *err)
+static tn_status ask_more_rows(tn_lead *l, uint32_t other, tn_text *out, tn_error *err)
 {
-    tn_lead *l = lead;
     const uint64_t share = PIECES_BYTES / (l->n_ranks - 1);
     const uint64_t most = share < PIECE_MAX ? share : PIECE_MAX;
     const tn_order_note order = {
@@ -470,12 +480,109 @@ tn_status tn_lead_more_rows(void *lead, uint32_t other, tn_text *out, tn_error *
     return tn_group_have_done(l->group, other + 1, &order, take_rows, out, err);
 }
 
-tn_worker *tn_lead_worker(const tn_lead *l)
+/* Whether metrics of ranks do not add up to those of all. */
+static bool needs_rows(const tn_run *run, const tn_eval_request *request)
 {
-    return l->w;
+    const tn_metrics_opts kinds = tn_metrics_opts_of(run, NULL);
+    return kinds.exact_auc || kinds.grouped || run->eval.slices.n > 0 || request->sink != NULL;
 }
 
-uint32_t tn_lead_ranks(const tn_lead *l)
+static tn_status add_up(tn_lead *l, const char *data, const tn_eval_request *request,
+                        tn_evaluation *out, tn_error *err)
 {
-    return l->n_ranks;
+    TN_TRY(begin_evaluation(l, data, 0, err));
+    TN_TRY(tn_evaluate(l->w, request, out, err));
+    tn_status status = end_evaluation(l, out, true, err);
+    if (status != TN_OK) {
+        tn_evaluation_done(out);
+    }
+    return status;
+}
+
+typedef struct judged {
+    tn_lead *lead;
+    tn_score_collector judging;
+    tn_scoremerge *merge;
+} judged;
+
+static tn_status more(void *arg, uint32_t other, tn_text *out, tn_error *err)
+{
+    const judged *j = arg;
+    return ask_more_rows(j->lead, other, out, err);
+}
+
+static tn_status take(void *arg, const tn_scores *scores, tn_error *err)
+{
+    judged *j = arg;
+    return tn_score_collector_add(&j->judging, scores, err);
+}
+
+static tn_status score_all(judged *j, const char *data, const tn_eval_request *request,
+                           tn_error *err)
+{
+    tn_worker *w = j->lead->w;
+    const uint64_t how = TN_EVALUATES_ROWS | (request->want_ids ? TN_EVALUATES_WITH_IDS : 0U) |
+                         (request->fetch != NULL ? TN_EVALUATES_WITH_NODES : 0U);
+    const tn_eval_request own = {.paths = request->paths,
+                                 .want_ids = true,
+                                 .only_scores = true,
+                                 .sink = tn_scoremerge_own,
+                                 .sink_arg = j->merge,
+                                 .stop = request->stop};
+    tn_evaluation scored = {0};
+    TN_TRY(begin_evaluation(j->lead, data, how, err));
+    TN_TRY(tn_evaluate(w, &own, &scored, err));
+    TN_TRY(tn_scoremerge_end(j->merge, err));
+    TN_TRY(end_evaluation(j->lead, &scored, false, err));
+    j->judging.out->counts = scored.counts;
+    return TN_OK;
+}
+
+static tn_status bring_rows(tn_lead *l, const char *data, const tn_eval_request *request,
+                            tn_evaluation *out, tn_error *err)
+{
+    const tn_worker *w = l->w;
+    const tn_run *run = w->plan->run;
+    tn_arena *arena = tn_arena_new(1 << 12);
+    judged j = {.lead = l,
+                .judging = {.run = run,
+                            .schema = w->plan->schema,
+                            .request = request,
+                            .sampling = run->data.negative_sampling,
+                            .out = out}};
+    tn_scoremerge_opts opts = {
+        .form = tn_scored_form_of(run, w->plan->schema, request->want_ids, arena),
+        .others = l->n_ranks - 1,
+        .more = more,
+        .take = take,
+        .arg = &j};
+    tn_status status = tn_score_collector_begin(&j.judging, err);
+    if (status == TN_OK && request->fetch != NULL) {
+        status = tn_scored_form_fetch(&opts.form, w->eval_graph, request->fetch, arena, err);
+    }
+    if (status == TN_OK) {
+        status = tn_scoremerge_new(&j.merge, &opts, err);
+    }
+    if (status == TN_OK) {
+        status = score_all(&j, data, request, err);
+    }
+    tn_score_collector_end(&j.judging, status);
+    tn_scoremerge_free(j.merge);
+    tn_arena_free(arena);
+    return status;
+}
+
+tn_status tn_lead_evaluate(tn_lead *l, const char *data, const tn_eval_request *request,
+                           tn_evaluation *out, tn_error *err)
+{
+    const tn_run *run = l->w->plan->run;
+    tn_bad_limit limit;
+    TN_TRY(tn_bad_limit_read(run->data.bad_records_max, &limit, err));
+    TN_TRY(needs_rows(run, request) ? bring_rows(l, data, request, out, err)
+                                    : add_up(l, data, request, out, err));
+    tn_status status = tn_bad_limit_end(&limit, out->counts.records, out->counts.bad, err);
+    if (status != TN_OK) {
+        tn_evaluation_done(out);
+    }
+    return status;
 }

@@ -77,7 +77,7 @@ tn_status tn_lead_sum(tn_lead *l, const tn_progress *own, const tn_metrics *metr
 /* At a meeting: tn_evaluate by all ranks, each of its parts of a data set: "valid" or "test"; those
  * that evaluate only know which one. The result is that of one process to the last bit: integers
  * are added up, and where rows themselves are wanted (exact AUC, groups, slices, a sink) they all
- * come to rank 0, in the order of the data (train/peers/score_merge.h). */
+ * come to rank 0, in the order of the data (train/peers/score_exchange.h). */
 tn_status tn_lead_evaluate(tn_lead *l, const char *data, const tn_eval_request *request,
                            tn_evaluation *out, tn_error *err) TN_MUST_USE;
 

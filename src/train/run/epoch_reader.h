@@ -1,6 +1,4 @@
-/* epoch_reader.h - what a pass over the training data is made from, the same for every process of a
- * run.
- */
+/* epoch_reader.h - opens the reader of an epoch, the same way for every process of a run. */
 #ifndef TN_TRAIN_EPOCH_READER_H
 #define TN_TRAIN_EPOCH_READER_H
 

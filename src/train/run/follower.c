@@ -1,17 +1,67 @@
-/* follower.c - see follower.h. */
+/* follower.c - a rank other than 0: carries out the orders of rank 0 until it says BYE. */
 #include "train/run/follower.h"
 
 #include "base/core/clock.h"
+#include "metrics/metrics_pack.h"
+#include "train/checkpoint/checkpoint.h"
+#include "train/checkpoint/ckpt_peers.h"
 #include "train/checkpoint/import.h"
 #include "train/export/exportrows.h"
-#include "train/run/follower_state.h"
+#include "train/peers/async_epoch.h"
+#include "train/peers/part_client.h"
+#include "train/peers/part_dealer.h"
+#include "train/peers/score_exchange.h"
+#include "train/peers/sync_epoch.h"
+#include "train/report/peer_progress.h"
+#include "train/run/epoch_reader.h"
+#include "train/run/heartbeat_stats.h"
 
+#include <stdio.h>
 #include <string.h>
+
+#define LOOK_NS UINT64_C(50000000) /* at what goes on beside the orders */
+
+typedef struct follower {
+    const tn_blueprint *plan;
+    const tn_watch *watch;
+    const tn_strs *paths; /* it does not train: of data to evaluate; NULL: it trains */
+    const tn_strs *fetch; /* nodes whose values are wanted of them; NULL: of none */
+    tn_worker *w;
+    tn_peers *peers;
+    tn_group *group;
+    tn_text run_dir;
+    tn_beats beats;
+    tn_memory_cap memory; /* NULL worker: it does not train */
+    tn_reporter reporter;
+
+    tn_data_stand stand;   /* where in an epoch the run goes on, until that is begun */
+    tn_partdealer *dealer; /* of that epoch; NULL: parts are dealt by rank alone, or .. */
+    tn_askdealer *asks;    /* .. asked for: of the epoch that runs; NULL: by rule */
+    tn_feeder *feeder;     /* of the epoch that runs; NULL: none */
+    tn_together *steps;    /* at staleness 0; else NULL .. */
+    tn_apart *apart;       /* .. as this is at 0 */
+    bool is_over;          /* its data, apart */
+    bool trains;           /* rank 0 said START or GO, and has not had it stand still since */
+    uint64_t records;      /* of the epoch, by readers before this one .. */
+    tn_met met;            /* .. and what they have met, but for what they gave back */
+    uint64_t n_told;       /* figures */
+    double lr_scale;
+    uint64_t end;            /* of a schedule that ends with the run */
+    uint32_t epoch, cut_for; /* the latter with `asks`, as in tn_reader_opts */
+    tn_progress progress;
+    tn_metrics *metrics; /* progressive, of the epoch */
+
+    tn_order_note instead; /* what rank 0 ordered when it gave up an evaluation .. */
+    bool has_instead;      /* .. if it did */
+
+    tn_ckptshare *share; /* of the checkpoint that is being saved; NULL: none */
+    uint64_t marked;     /* its number */
+} follower;
 
 /* ---- answers ---- */
 
 /* Adds what is met of the epoch so far. */
-static void add_met(tn_follower *f, tn_met *to)
+static void add_met(follower *f, tn_met *to)
 {
     tn_met_add(to, &f->met);
     if (f->feeder != NULL) {
@@ -19,7 +69,8 @@ static void add_met(tn_follower *f, tn_met *to)
     }
 }
 
-tn_status tn_follower_tell(tn_follower *f, tn_done_note *note, tn_error *err)
+/* DONE with the figures of this rank, which it adds to the note. */
+static tn_status send_done(follower *f, tn_done_note *note, tn_error *err)
 {
     tn_text packed = {0};
     tn_figures figures = {
@@ -36,21 +87,465 @@ tn_status tn_follower_tell(tn_follower *f, tn_done_note *note, tn_error *err)
     return status;
 }
 
-tn_status tn_follower_say_done(tn_follower *f, const tn_order_note *order, tn_status status,
-                               const tn_error *why, tn_error *err)
+/* An order that failed here fails there; one that did not is done. */
+static tn_status send_result(follower *f, const tn_order_note *order, tn_status status,
+                             const tn_error *why, tn_error *err)
 {
     tn_done_note note = {.what = order->what,
                          .number = order->number,
                          .status = (uint64_t)status,
                          .text = status == TN_OK ? "" : why->text};
-    return tn_follower_tell(f, &note, err);
+    return send_done(f, &note, err);
 }
 
+/* ---- its part of a checkpoint ---- */
+
+static tn_status send_files(follower *f, const tn_ckpt_wrote *wrote, tn_error *err)
+{
+    enum { FIELDS = 5 };
+    const uint32_t n = wrote->n_files;
+    tn_arena *arena = tn_arena_new(1 << 12);
+    const char **name = TN_NEW_ARRAY(arena, const char *, n + 1);
+    uint64_t *number = TN_NEW_ARRAY(arena, uint64_t, (size_t)FIELDS * n + 1);
+    for (uint32_t i = 0; i < n; i++) {
+        const tn_manifest_file *file = &wrote->file[i];
+        const uint64_t of_file[FIELDS] = {file->bytes, file->crc, file->rows, file->first,
+                                          file->last};
+        name[i] = file->name;
+        for (uint32_t k = 0; k < FIELDS; k++) {
+            number[k * n + i] = of_file[k];
+        }
+    }
+    tn_done_note note = {.what = TN_ORDER_MARK,
+                         .number = f->marked,
+                         .text = "",
+                         .file = {name, n},
+                         .file_bytes = {number, n},
+                         .file_crc = {number + n, n},
+                         .file_rows = {number + 2UL * n, n},
+                         .file_first = {number + 3UL * n, n},
+                         .file_last = {number + 4UL * n, n},
+                         .records = wrote->rows};
+    tn_status status = send_done(f, &note, err);
+    tn_arena_free(arena);
+    return status;
+}
+
+/* Tells rank 0 what was being saved, if it is written. */
+static tn_status note_save(follower *f, tn_error *err)
+{
+    if (f->share == NULL || !tn_ckptshare_written(f->share)) {
+        return TN_OK;
+    }
+    tn_ckpt_wrote wrote;
+    tn_error why = {0};
+    tn_status status = tn_ckptshare_end(f->share, &wrote, &why);
+    if (status == TN_OK) {
+        status = send_files(f, &wrote, err);
+    } else {
+        const tn_order_note order = {.what = TN_ORDER_MARK, .number = f->marked};
+        status = send_result(f, &order, status, &why, err);
+    }
+    tn_ckptshare_free(f->share);
+    f->share = NULL;
+    return status;
+}
+
+/* MARK: begins to save; ABANDON: waits for what was begun. */
+static tn_status begin_save(follower *f, const tn_order_note *order, tn_error *err)
+{
+    if (order->more.n != 3 || strlen(order->text) >= sizeof((tn_ckpt_order *)NULL)->folder) {
+        return tn_fail(err, TN_E_PEER, "rank 0 does not say what to save");
+    }
+    tn_ckpt_order what = {.ordinal = order->number,
+                          .run_id = order->more.at[0],
+                          .step = order->step,
+                          .base_step = order->more.at[1],
+                          .delta = order->more.at[2] != 0};
+    (void)snprintf(what.folder, sizeof what.folder, "%s", order->text);
+    tn_error why = {0};
+    tn_ckptshare_free(f->share);
+    f->marked = order->number;
+    tn_status status = tn_peers_refresh(f->peers, &why);
+    if (status == TN_OK) {
+        status = tn_ckptshare_begin(&f->share, f->w, tn_text_str(&f->run_dir), &what, &why);
+    }
+    return status == TN_OK ? TN_OK : send_result(f, order, status, &why, err);
+}
+
+static tn_status abandon_save(follower *f, const tn_order_note *order, tn_error *err)
+{
+    tn_ckptshare_free(f->share); /* waits */
+    f->share = NULL;
+    return send_result(f, order, TN_OK, NULL, err);
+}
+
+/* ---- its parts of an epoch ---- */
+
+static const uint64_t again_ns = 1000000000; /* who waits for a part asks again */
+static const uint64_t settle_ns = 100000000; /* looks whether the group still is one */
+
+static void stop_reading(follower *f)
+{
+    tn_together_free(f->steps);
+    tn_apart_free(f->apart);
+    tn_feeder_close(f->feeder);
+    f->steps = NULL;
+    f->apart = NULL;
+    f->feeder = NULL;
+}
+
+static void end_epoch(follower *f)
+{
+    stop_reading(f);
+    tn_partdealer_close(f->dealer);
+    if (f->asks != NULL) {
+        tn_group_set_parts(f->group, NULL);
+    }
+    tn_askdealer_close(f->asks);
+    f->is_over = false;
+    f->dealer = NULL;
+    f->asks = NULL;
+    f->records = 0;
+    tn_met_clear(&f->met);
+}
+
+static void send_ask(void *arg, const tn_ask_note *note)
+{
+    tn_group_ask(arg, note);
+}
+
+static tn_status open_asks(follower *f, tn_error *err)
+{
+    const tn_askdealer_opts opts = {
+        .epoch = f->epoch, .again_ns = tn_timer_ns(again_ns), .ask = send_ask, .arg = f->group};
+    tn_group_parts parts;
+    TN_TRY(tn_askdealer_open(&f->asks, &opts, err));
+    tn_askdealer_bind(f->asks, &parts);
+    tn_group_set_parts(f->group, &parts);
+    f->cut_for = tn_dealt_epoch_of(f->w, f->epoch, &f->stand).cut_for;
+    tn_data_stand_done(&f->stand); /* rank 0's ledger has it */
+    return TN_OK;
+}
+
+/* Parts that rank 0 deals. */
+static tn_status read_on_request(follower *f, tn_error *err)
+{
+    const tn_dealer *dealer = tn_askdealer_dealer(f->asks);
+    const tn_dealt_epoch of = {f->epoch, f->cut_for};
+    TN_TRY(tn_dealt_feeder(&f->feeder, f->w, &of, dealer, err));
+    return tn_apart_new(&f->apart, f->w, f->peers, f->feeder, err);
+}
+
+static tn_status open_epoch(follower *f, uint32_t epoch, tn_error *err)
+{
+    if (f->feeder != NULL && f->epoch == epoch) {
+        return TN_OK;
+    }
+    end_epoch(f);
+    f->epoch = epoch;
+    f->progress = (tn_progress){.epoch = epoch};
+    tn_metrics_clear(f->metrics);
+    if (tn_deals_on_request(f->w)) {
+        TN_TRY(open_asks(f, err));
+        return read_on_request(f, err);
+    }
+    return tn_training_feeder(&f->feeder, f->w, &f->progress, &f->stand, &f->dealer, err);
+}
+
+static tn_status begin_epoch(follower *f, uint32_t epoch, tn_error *err)
+{
+    TN_TRY(open_epoch(f, epoch, err));
+    return f->apart != NULL || f->steps != NULL
+               ? TN_OK
+               : tn_together_new(&f->steps, f->w, f->peers, f->feeder, err);
+}
+
+static tn_status first_rows(follower *f, uint32_t epoch, tn_prior *out, tn_error *err)
+{
+    if (tn_deals_on_request(f->w)) {
+        return tn_first_rows(f->w, epoch, out, err);
+    }
+    TN_TRY(open_epoch(f, epoch, err));
+    return tn_reader_prior(tn_feeder_reader(f->feeder), out, err);
+}
+
+/* PRIOR: an epoch is opened; what its first rows hold is told. */
+static tn_status send_prior(follower *f, const tn_order_note *order, tn_error *err)
+{
+    tn_prior prior = {0};
+    tn_error why = {0};
+    tn_status status = first_rows(f, (uint32_t)order->number, &prior, &why);
+    if (status != TN_OK && status != TN_END) {
+        return send_result(f, order, status, &why, err);
+    }
+    const tn_done_note note = {.what = order->what,
+                               .number = order->number,
+                               .text = "",
+                               .clicks = prior.clicks,
+                               .weight = prior.weight};
+    return tn_group_done(f->group, &note, err);
+}
+
+static tn_status note_step(follower *f, const tn_turn_taken *turn, tn_error *err)
+{
+    if (turn->step == NULL) {
+        return TN_OK;
+    }
+    const tn_batch *batch = turn->step->batch;
+    const tn_scored rows = {.n = batch->rows,
+                            .logit = f->w->train_logit->val,
+                            .label = batch->label,
+                            .weight = batch->weight};
+    tn_read_counts counts;
+    f->progress = batch->progress;
+    f->progress.records += f->records;
+    if (f->asks != NULL) {
+        tn_askdealer_note(f->asks, &batch->progress);
+    }
+    tn_reader_counts(tn_feeder_reader(f->feeder), &counts);
+    const tn_reporter_step step = {.rows = &rows,
+                                   .learned = f->apart != NULL ? &turn->learned : NULL,
+                                   .weight = turn->weight,
+                                   .epoch = f->epoch,
+                                   .records = f->progress.records,
+                                   .bad = f->met.counts.bad + counts.bad};
+    TN_TRY(tn_reporter_add(&f->reporter, &step, tn_clock_ns(), err));
+    return tn_metrics_add(f->metrics, &rows, err);
+}
+
+static bool has_order(void *arg, uint64_t steps)
+{
+    (void)steps;
+    const follower *f = arg;
+    return tn_group_has_order(f->group);
+}
+
+static double factor(void *arg)
+{
+    const follower *f = arg;
+    return f->lr_scale * tn_learning_rate_factor(f->plan->run, f->w->steps, f->end);
+}
+
+/* Until all meet, or, apart, until rank 0 orders something; to_the_end: until nothing is left. */
+static tn_status train(follower *f, bool to_the_end, tn_error *err)
+{
+    const tn_ahead ahead = {.meets = to_the_end ? NULL : has_order, .factor = factor, .arg = f};
+    const tn_ahead led = {0};
+    tn_turn_taken turn = {.over = f->is_over};
+    while (!turn.over && !turn.meets) {
+        tn_lane_step(f->w->lane, f->w->steps);
+        TN_TRY(f->apart != NULL ? tn_apart_next(f->apart, &ahead, &turn, err)
+                                : tn_together_next(f->steps, &led, &turn, err));
+        TN_TRY(note_step(f, &turn, err));
+        TN_TRY(note_save(f, err));
+        tn_beats_step(&f->beats, f->w, &turn, f->progress.records);
+        if (turn.step == NULL && f->apart != NULL) {
+            tn_beats_state(&f->beats, TN_PEER_WAITING); /* for a part */
+        }
+    }
+    f->is_over = f->apart != NULL && turn.over;
+    return TN_OK;
+}
+
+/* START: the epoch goes on, or begins; until all meet. Apart: will go on with GO. */
+static tn_status start(follower *f, const tn_order_note *order, tn_error *err)
+{
+    tn_error why = {0};
+    tn_status status = TN_OK;
+    if (order->more.n == 3 && order->more.at[2] <= TN_DAY_MAX) {
+        memcpy(&f->lr_scale, order->more.at, sizeof f->lr_scale);
+        f->end = order->more.at[1];
+        f->w->day = (uint32_t)order->more.at[2];
+    }
+    if (order->text[0] != '\0') {
+        status = tn_worker_set_bias(f->w, order->text, &why);
+    }
+    if (status == TN_OK) {
+        status = tn_peers_begin(f->peers, &why);
+    }
+    if (status == TN_OK) {
+        status = begin_epoch(f, (uint32_t)order->number, &why);
+    }
+    TN_TRY(send_result(f, order, status, &why, err));
+    f->trains = status == TN_OK && f->apart == NULL; /* if not, GO follows or the end */
+    return f->trains ? train(f, false, err) : TN_OK;
+}
+
+/* GO: apart, until rank 0 orders something. */
+static tn_status go(follower *f, tn_error *err)
+{
+    if (f->apart == NULL) {
+        return tn_fail(err, TN_E_PEER, "rank 0 orders to go on before it said with what");
+    }
+    f->trains = true;
+    return train(f, false, err);
+}
+
+/* ---- giving parts back ---- */
+
+static tn_status settle(follower *f, tn_error *err)
+{
+    while (!tn_askdealer_settle(f->asks, tn_clock_ns() + settle_ns)) {
+        TN_TRY(tn_group_check(f->group, err));
+    }
+    return TN_OK;
+}
+
+/* Standing still: what it holds of the epoch, in the arena, when rank 0 knows what is over. */
+static tn_status held_parts(follower *f, tn_arena *arena, tn_note_parts *out, tn_error *err)
+{
+    TN_TRY(settle(f, err));
+    f->progress.records = f->records + tn_askdealer_records(f->asks);
+    tn_askdealer_held(f->asks, arena, out);
+    return TN_OK;
+}
+
+static tn_status send_returned(follower *f, const tn_order_note *order, tn_error *err)
+{
+    tn_arena *arena = tn_arena_new(1 << 10);
+    tn_done_note note = {.what = TN_ORDER_RETURN, .number = order->number, .text = ""};
+    tn_askdealer_give_back(f->asks, arena, &note.parts);
+    tn_status status = tn_group_done(f->group, &note, err);
+    tn_arena_free(arena);
+    return status;
+}
+
+/* RETURN: gives back the parts it holds, and goes on with others where it was training. */
+static tn_status give_back(follower *f, const tn_order_note *order, tn_error *err)
+{
+    if (f->asks != NULL && f->epoch == order->number && !f->is_over) {
+        tn_reader *reader = tn_feeder_reader(f->feeder);
+        tn_apart_free(f->apart);
+        f->apart = NULL;
+        tn_reader_quit(reader); /* so that no part is over between these two */
+        tn_met_add_reader(&f->met, reader, tn_askdealer_ended(f->asks));
+        stop_reading(f);
+        TN_TRY(settle(f, err));
+        f->records += tn_askdealer_records(f->asks);
+        f->progress.records = f->records;
+        TN_TRY(send_returned(f, order, err));
+        TN_TRY(read_on_request(f, err));
+    }
+    return f->trains ? train(f, false, err) : TN_OK;
+}
+
+/* ---- scoring its parts of a data set ---- */
+
+static const tn_note_parts no_parts;
+
+/* DONE with what was scored; `parts`: where the epoch stands. `metrics` NULL: rank 0 has the rows.
+ */
+static tn_status send_scores(follower *f, const tn_order_note *order, const tn_metrics *metrics,
+                             const tn_read_counts *counts, const tn_note_parts *parts,
+                             tn_error *err)
+{
+    tn_text packed = {0};
+    if (metrics != NULL) {
+        tn_metrics_pack(metrics, &packed);
+    }
+    tn_status status = tn_text_check(&packed, "metrics", err);
+    if (status == TN_OK) {
+        tn_done_note note = {.what = order->what,
+                             .number = order->number,
+                             .text = "",
+                             .parts = *parts,
+                             .records = counts->records,
+                             .bad = counts->bad,
+                             .metrics = {packed.data, packed.size}};
+        status = send_done(f, &note, err);
+    }
+    tn_text_done(&packed);
+    return status;
+}
+
+static tn_status look_for_order(void *arg, bool wait, tn_order_note *out, tn_error *err)
+{
+    follower *f = arg;
+    if (!wait && !tn_group_has_order(f->group)) {
+        return TN_END;
+    }
+    tn_beats_state(&f->beats, TN_PEER_EVALUATING);
+    TN_TRY(note_save(f, err));
+    TN_TRY(tn_group_next_order(f->group, tn_clock_ns() + LOOK_NS, out, err));
+    if (out->what != TN_ORDER_RETURN) {
+        return TN_OK;
+    }
+    TN_TRY(give_back(f, out, err)); /* it came late, and changes nothing here */
+    return TN_END;
+}
+
+static tn_status send_rows(void *arg, const tn_done_note *note, tn_error *err)
+{
+    const follower *f = arg;
+    return tn_group_done(f->group, note, err);
+}
+
+/* Rank 0 waits for rows, so a failure is the group's. */
+static tn_status hand_over(follower *f, const tn_order_note *order, const tn_strs *paths,
+                           tn_error *err)
+{
+    const tn_order_note said = *order; /* of which the next one leaves no text */
+    const bool nodes = (order->more.at[0] & TN_EVALUATES_WITH_NODES) != 0;
+    if (nodes && f->fetch == NULL) {
+        return tn_fail(err, TN_E_USAGE, "rank 0 fetches nodes that this rank was not told of");
+    }
+    const tn_handover_pass pass = {.w = f->w,
+                                   .paths = paths,
+                                   .ids = (order->more.at[0] & TN_EVALUATES_WITH_IDS) != 0,
+                                   .fetch = nodes ? f->fetch : NULL,
+                                   .line = {look_for_order, send_rows, f}};
+    tn_read_counts counts = {0};
+    TN_TRY(tn_peers_begin(f->peers, err));
+    TN_TRY(tn_peers_refresh(f->peers, err));
+    tn_status status = tn_handover_run(&pass, &counts, &f->instead, err);
+    if (status != TN_OK) {
+        f->has_instead = status == TN_END;
+        return status == TN_END ? TN_OK : status;
+    }
+    return send_scores(f, &said, NULL, &counts, &no_parts, err);
+}
+
+static tn_status add_up(follower *f, const tn_order_note *order, const tn_strs *paths,
+                        tn_error *err)
+{
+    const tn_eval_request request = {.paths = paths};
+    tn_evaluation found;
+    tn_error why = {0};
+    tn_status status = tn_peers_begin(f->peers, &why);
+    if (status == TN_OK) {
+        status = tn_peers_refresh(f->peers, &why);
+    }
+    if (status == TN_OK) {
+        status = tn_evaluate(f->w, &request, &found, &why);
+    }
+    if (status != TN_OK) {
+        return send_result(f, order, status, &why, err);
+    }
+    status = send_scores(f, order, found.metrics, &found.counts, &no_parts, err);
+    tn_evaluation_done(&found);
+    return status;
+}
+
+/* EVALUATE: scores its parts, and says what they make or hands over the rows. */
+static tn_status evaluate(follower *f, const tn_order_note *order, tn_error *err)
+{
+    const tn_data_opts *data = &f->plan->run->data;
+    const tn_strs *own = strcmp(order->text, "test") == 0 ? &data->test : &data->valid;
+    const tn_strs *paths = f->paths != NULL ? f->paths : own;
+    const bool rows = order->more.n == 1 && (order->more.at[0] & TN_EVALUATES_ROWS) != 0;
+    f->trains = false;
+    tn_beats_state(&f->beats, TN_PEER_EVALUATING);
+    return rows ? hand_over(f, order, paths, err) : add_up(f, order, paths, err);
+}
+
+/* ---- orders ---- */
+
 /* Where this rank stands in the epoch. */
-static tn_status say_where(tn_follower *f, tn_arena *arena, tn_note_parts *out, tn_error *err)
+static tn_status own_position(follower *f, tn_arena *arena, tn_note_parts *out, tn_error *err)
 {
     if (f->asks != NULL) {
-        return tn_follower_held(f, arena, out, err);
+        return held_parts(f, arena, out, err);
     }
     uint64_t *list = TN_NEW_ARRAY(arena, uint64_t, 3);
     list[0] = f->progress.part;
@@ -60,13 +555,11 @@ static tn_status say_where(tn_follower *f, tn_arena *arena, tn_note_parts *out, 
     return TN_OK;
 }
 
-/* ---- orders ---- */
-
-static tn_status sum(tn_follower *f, const tn_order_note *order, tn_error *err)
+static tn_status sum(follower *f, const tn_order_note *order, tn_error *err)
 {
     tn_met met = {0};
     if (strcmp(order->text, TN_TO_THE_END) == 0 && f->apart != NULL) {
-        TN_TRY(tn_follower_train(f, true, err));
+        TN_TRY(train(f, true, err));
     }
     f->trains = false;
     add_met(f, &met);
@@ -75,16 +568,16 @@ static tn_status sum(tn_follower *f, const tn_order_note *order, tn_error *err)
     TN_TRY(tn_reporter_say(&f->reporter, tn_clock_ns(), err));
     tn_note_parts parts;
     tn_arena *arena = tn_arena_new(1 << 10);
-    tn_status status = say_where(f, arena, &parts, err);
+    tn_status status = own_position(f, arena, &parts, err);
     counts.records = f->progress.records;
     if (status == TN_OK) {
-        status = tn_follower_say_scores(f, order, f->metrics, &counts, &parts, err);
+        status = send_scores(f, order, f->metrics, &counts, &parts, err);
     }
     tn_arena_free(arena);
     return status;
 }
 
-static tn_status load(tn_follower *f, const tn_order_note *order, tn_error *err)
+static tn_status load(follower *f, const tn_order_note *order, tn_error *err)
 {
     tn_error why = {0};
     tn_beats_state(&f->beats, TN_PEER_LOADING);
@@ -97,30 +590,30 @@ static tn_status load(tn_follower *f, const tn_order_note *order, tn_error *err)
     if (status == TN_OK && stand != NULL && tn_room_is_over(tn_memory_cap_look(&f->memory))) {
         status = tn_memory_cap_fail(&f->memory, order->text, &why); /* no step fits */
     }
-    return tn_follower_say_done(f, order, status, &why, err);
+    return send_result(f, order, status, &why, err);
 }
 
-static tn_status carry_out(tn_follower *f, const tn_order_note *order, tn_error *err)
+static tn_status carry_out(follower *f, const tn_order_note *order, tn_error *err)
 {
     switch ((tn_order_what)order->what) {
     case TN_ORDER_START:
-        return tn_follower_start(f, order, err);
+        return start(f, order, err);
     case TN_ORDER_GO:
-        return tn_follower_go(f, err);
+        return go(f, err);
     case TN_ORDER_CUT:
         return sum(f, order, err);
     case TN_ORDER_EVALUATE:
-        return tn_follower_evaluate(f, order, err);
+        return evaluate(f, order, err);
     case TN_ORDER_MARK:
-        return tn_follower_mark(f, order, err);
+        return begin_save(f, order, err);
     case TN_ORDER_ABANDON:
-        return tn_follower_abandon(f, order, err);
+        return abandon_save(f, order, err);
     case TN_ORDER_LOAD:
         return load(f, order, err);
     case TN_ORDER_PRIOR:
-        return tn_follower_prior(f, order, err);
+        return send_prior(f, order, err);
     case TN_ORDER_RETURN:
-        return tn_follower_give_back(f, order, err);
+        return give_back(f, order, err);
     case TN_ORDER_ROWS: /* of an evaluation that runs */
     case TN_ORDER_EXPORT:
     case TN_ORDER_STOP:
@@ -131,7 +624,7 @@ static tn_status carry_out(tn_follower *f, const tn_order_note *order, tn_error 
     }
 }
 
-static tn_status write_rows(const tn_follower *f, const tn_order_note *order, tn_error *err)
+static tn_status write_rows(const follower *f, const tn_order_note *order, tn_error *err)
 {
     const tn_export_rows rows = {
         .plan = f->plan, .table = f->w->shard.table, .team = f->w->team, .stop = f->watch->stop};
@@ -145,18 +638,18 @@ static tn_status write_rows(const tn_follower *f, const tn_order_note *order, tn
     return status;
 }
 
-static tn_status export(tn_follower *f, const tn_order_note *order, tn_error *err)
+static tn_status export(follower *f, const tn_order_note *order, tn_error *err)
 {
     tn_error why = {0};
     tn_beats_state(&f->beats, TN_PEER_SAVING);
     tn_status status = write_rows(f, order, &why);
-    return tn_follower_say_done(f, order, status, &why, err);
+    return send_result(f, order, status, &why, err);
 }
 
 /* One that does not train. */
-static tn_status judge(tn_follower *f, const tn_order_note *order, tn_error *err)
+static tn_status judge(follower *f, const tn_order_note *order, tn_error *err)
 {
-    return order->what == TN_ORDER_EVALUATE ? tn_follower_evaluate(f, order, err)
+    return order->what == TN_ORDER_EVALUATE ? evaluate(f, order, err)
            : order->what == TN_ORDER_LOAD   ? load(f, order, err)
            : order->what == TN_ORDER_EXPORT
                ? export(f, order, err)
@@ -164,17 +657,17 @@ static tn_status judge(tn_follower *f, const tn_order_note *order, tn_error *err
 }
 
 /* One that ended an evaluation comes first. */
-static tn_status next_order(tn_follower *f, tn_order_note *out, tn_error *err)
+static tn_status next_order(follower *f, tn_order_note *out, tn_error *err)
 {
     if (f->has_instead) {
         f->has_instead = false;
         *out = f->instead;
         return TN_OK;
     }
-    return tn_group_next_order(f->group, tn_clock_ns() + TN_FOLLOWER_LOOK_NS, out, err);
+    return tn_group_next_order(f->group, tn_clock_ns() + LOOK_NS, out, err);
 }
 
-static tn_status follow_orders(tn_follower *f, tn_error *err)
+static tn_status follow_orders(follower *f, tn_error *err)
 {
     for (;;) {
         tn_order_note order;
@@ -190,14 +683,13 @@ static tn_status follow_orders(tn_follower *f, tn_error *err)
         }
         f->beats.step = f->w->steps; /* of what was loaded, too */
         tn_beats_state(&f->beats, TN_PEER_WAITING);
-        TN_TRY(tn_follower_note_share(f, err));
+        TN_TRY(note_save(f, err));
     }
 }
 
 /* ---- a run ---- */
 
-static tn_status open_parts(tn_follower *f, const tn_run_text *text, const tn_binder *b,
-                            tn_error *err)
+static tn_status open_parts(follower *f, const tn_run_text *text, const tn_binder *b, tn_error *err)
 {
     const tn_run *run = f->plan->run;
     tn_metrics_opts metrics = tn_metrics_opts_of(run, f->plan->schema);
@@ -223,8 +715,8 @@ static tn_status open_parts(tn_follower *f, const tn_run_text *text, const tn_bi
     return tn_peers_form(f->peers, f->watch->stop, err);
 }
 
-static tn_status follow(tn_follower *f, const tn_run_text *text, const tn_binder *b,
-                        tn_outcome *out, tn_error *err)
+static tn_status follow(follower *f, const tn_run_text *text, const tn_binder *b, tn_outcome *out,
+                        tn_error *err)
 {
     tn_error why = {0};
     tn_status status = open_parts(f, text, b, &why);
@@ -243,7 +735,7 @@ static tn_status follow(tn_follower *f, const tn_run_text *text, const tn_binder
         out->steps = f->w->steps;
         out->samples = f->w->rows;
     }
-    tn_follower_end_epoch(f);
+    end_epoch(f);
     tn_data_stand_done(&f->stand);
     tn_ckptshare_free(f->share);
     tn_peers_close(f->peers);
@@ -261,7 +753,7 @@ static tn_status follow(tn_follower *f, const tn_run_text *text, const tn_binder
 tn_status tn_follow(const tn_blueprint *plan, const tn_run_text *text, const tn_watch *watch,
                     const tn_binder *b, tn_outcome *out, tn_error *err)
 {
-    tn_follower f = {.plan = plan, .watch = watch};
+    follower f = {.plan = plan, .watch = watch};
     return follow(&f, text, b, out, err);
 }
 
@@ -269,7 +761,7 @@ tn_status tn_follow_evaluation(const tn_blueprint *plan, const tn_run_text *text
                                const tn_watch *watch, const tn_follow_data *data,
                                const tn_binder *b, tn_error *err)
 {
-    tn_follower f = {.plan = plan, .watch = watch, .paths = data->paths, .fetch = data->fetch};
+    follower f = {.plan = plan, .watch = watch, .paths = data->paths, .fetch = data->fetch};
     tn_outcome out;
     return follow(&f, text, b, &out, err);
 }
@@ -278,7 +770,7 @@ tn_status tn_follow_export(const tn_blueprint *plan, const tn_run_text *text, co
                            const tn_binder *b, tn_error *err)
 {
     const tn_strs none = {0};
-    tn_follower f = {.plan = plan, .watch = watch, .paths = &none};
+    follower f = {.plan = plan, .watch = watch, .paths = &none};
     tn_outcome out;
     return follow(&f, text, b, &out, err);
 }

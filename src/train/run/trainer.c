@@ -1,17 +1,406 @@
-/* trainer.c - a whole run; see trainer.h. */
-#include "train/run/trainer.h"
+/* trainer.c - a whole run: begins or goes on, saves, evaluates, and ends by itself or by a signal.
+ */
+#include "train/run/trainer_state.h"
 
 #include "base/core/alloc.h"
 #include "base/core/clock.h"
+#include "base/file/file.h"
 #include "train/checkpoint/import.h"
 #include "train/checkpoint/rerun.h"
+#include "train/eval/predict.h"
 #include "train/report/profile.h"
 #include "train/run/follower.h"
-#include "train/run/trainer_state.h"
+#include "train/run/trainer.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+
+/* ---- saving: begun between two steps, ended between two others ---- */
+
+/* How the parts of an epoch stand that several readers have shared. */
+static void tell_parts(tn_trainer *t)
+{
+    tn_run_state *s = &t->state;
+    if (t->dealer != NULL && s->progress.epoch == tn_partdealer_epoch(t->dealer)) {
+        tn_arena_free(t->parts);
+        t->parts = tn_arena_new(1 << 12);
+        s->part = tn_partdealer_parts(t->dealer, t->parts, &s->n_parts, tn_clock_ns());
+    }
+}
+
+static tn_status begin(tn_trainer *t, bool delta, tn_error *err)
+{
+    t->state.patience = t->patience.state;
+    t->state.steps = t->worker->steps;
+    TN_TRY(tn_trainer_sum(t, err));
+    tell_parts(t);
+    tn_ckpt_want want = {.state = &t->state, .metrics = t->whole, .delta = delta};
+    tn_span_begin(t->worker->lane, TN_PHASE_CHECKPOINT);
+    tn_status status = tn_checkpoints_begin(t->checkpoints, t->worker, &want, err);
+    tn_span_end(t->worker->lane);
+    TN_TRY(status);
+    t->saving = true;
+    t->saving_delta = delta;
+    t->unsaved = false;
+    return TN_OK;
+}
+
+/* No checkpoint was written: an end, or only a line. */
+static tn_status failed(tn_trainer *t, tn_status status, tn_error *err)
+{
+    t->unsaved = true;
+    t->saving_best = false;
+    if (t->run->checkpoint.on_error == 0 || ++t->saves_failed >= TN_SAVES_FAILED_MAX) {
+        return status;
+    }
+    return tn_report_event(t->report, &t->state, "warn", err->text, err);
+}
+
+static tn_status saved(tn_trainer *t, const tn_saved *what, tn_error *err)
+{
+    t->saves_failed = 0;
+    t->saved = *what;
+    t->has_saved = true;
+    if (t->saving_best) {
+        t->state.best_ordinal = what->ordinal;
+    }
+    t->saving_best = false;
+    return tn_report_saved(t->report, what, &t->state, err);
+}
+
+/* What the disk refused once it may take a second time, as every file is: of this moment then. */
+static tn_status end_once(tn_trainer *t, tn_error *err)
+{
+    tn_saved what;
+    t->saving = false;
+    tn_span_begin(t->worker->lane, TN_PHASE_CHECKPOINT);
+    tn_status status = tn_checkpoints_end(t->checkpoints, &what, err);
+    tn_span_end(t->worker->lane);
+    if (status != TN_OK && t->save_again && tn_checkpoints_lost_rows(t->checkpoints)) {
+        t->save_again = false;
+        status = begin(t, t->saving_delta, err);
+        return status == TN_OK ? TN_OK : failed(t, status, err);
+    }
+    return status == TN_OK ? saved(t, &what, err) : failed(t, status, err);
+}
+
+tn_status tn_trainer_note_save(tn_trainer *t, tn_error *err)
+{
+    return t->saving && tn_checkpoints_written(t->checkpoints) ? end_once(t, err) : TN_OK;
+}
+
+tn_status tn_trainer_end_save(tn_trainer *t, tn_error *err)
+{
+    while (t->saving) {
+        TN_TRY(end_once(t, err));
+    }
+    return TN_OK;
+}
+
+tn_status tn_trainer_save(tn_trainer *t, bool delta, tn_error *err)
+{
+    TN_TRY(tn_trainer_end_save(t, err));
+    tn_status status = begin(t, delta, err);
+    t->save_again = status == TN_OK;
+    return status == TN_OK ? TN_OK : failed(t, status, err);
+}
+
+static tn_status save_best(tn_trainer *t, tn_error *err)
+{
+    if (t->run->train.stop.monitor == NULL || t->run->train.stop.restore != 0) {
+        return TN_OK;
+    }
+    TN_TRY(tn_trainer_end_save(t, err));
+    t->state.best_ordinal = 0; /* the one before may go */
+    TN_TRY(tn_trainer_save(t, false, err));
+    t->saving_best = t->saving;
+    return TN_OK;
+}
+
+static bool is_never(const tn_every *every)
+{
+    return every->epochs == 0 && every->steps == 0 && every->seconds == 0;
+}
+
+static bool saves_nothing(const tn_trainer *t)
+{
+    return is_never(&t->ckpt_every) && is_never(&t->delta_every);
+}
+
+tn_status tn_trainer_check_room(tn_trainer *t, tn_error *err)
+{
+    tn_ckpt_room room;
+    const tn_checkpoint_opts *o = &t->run->checkpoint;
+    const char *dir = tn_checkpoints_dir(t->checkpoints);
+    if (saves_nothing(t)) {
+        return TN_OK;
+    }
+    TN_TRY(tn_checkpoints_room(t->checkpoints, t->worker, &t->saved, &room, err));
+    if (room.unused < room.least && o->on_error == 0) {
+        return tn_fail(err, TN_E_IO,
+                       "no room for any checkpoint in '%s': %llu bytes free, at least %llu needed\n"
+                       "hint: another run.dir, or checkpoint.every=never",
+                       dir, (unsigned long long)room.unused, (unsigned long long)room.least);
+    }
+    if (room.unused / room.wanted >= room.least) {
+        return TN_OK;
+    }
+    char line[TN_PATH_SIZE + 200];
+    (void)snprintf(
+        line, sizeof line,
+        "%.1f MB are free in '%s', and with checkpoint.keep=%u up to %u more checkpoints "
+        "of at least %.1f MB will stand there",
+        (double)room.unused / 1e6, dir, o->keep, room.wanted, (double)room.least / 1e6);
+    return tn_report_event(t->report, &t->state, "warn", line, err);
+}
+
+/* ---- evaluating ---- */
+
+/* tn_evaluate, as one phase of the run. */
+static tn_status evaluate(tn_trainer *t, const tn_eval_request *request, tn_evaluation *out,
+                          tn_error *err)
+{
+    tn_lane *lane = t->worker->lane;
+    const char *data = request->paths == &t->run->data.test ? "test" : "valid";
+    tn_span_begin(lane, TN_PHASE_EVALUATE);
+    tn_lane_fold(lane, TN_PHASE_EVALUATE);
+    tn_status status = t->lead != NULL ? tn_lead_evaluate(t->lead, data, request, out, err)
+                                       : tn_evaluate(t->worker, request, out, err);
+    tn_lane_fold(lane, TN_PHASES);
+    tn_span_end(lane);
+    return status;
+}
+
+tn_status tn_trainer_validate(tn_trainer *t, tn_error *err)
+{
+    if (t->run->data.valid.n == 0) {
+        t->state.eval_owed = false;
+        return TN_OK;
+    }
+    tn_eval_request request = {.paths = &t->run->data.valid, .stop = t->watch->stop};
+    tn_evaluation_done(&t->out->valid);
+    TN_TRY(evaluate(t, &request, &t->out->valid, err));
+    t->evaluated = t->worker->steps;
+    t->state.eval_owed = false;
+    double value = t->patience.metric != NULL
+                       ? tn_metrics_get(t->out->valid.metrics, t->patience.metric)
+                       : (double)NAN;
+    tn_verdict verdict = tn_patience_tell(&t->patience, value, t->worker->steps);
+    t->state.patience = t->patience.state;
+    tn_report_eval eval = {
+        .data = "valid", .result = &t->out->valid, .state = &t->state, .best = verdict.best};
+    TN_TRY(tn_report_eval_done(t->report, &eval, err));
+    if (verdict.best) {
+        TN_TRY(save_best(t, err));
+    }
+    char line[160];
+    if (verdict.reduced) {
+        (void)snprintf(line, sizeof line, "no better %s: learning rate times %g",
+                       t->patience.metric, t->patience.state.lr_scale);
+        TN_TRY(tn_report_event(t->report, &t->state, "info", line, err));
+    }
+    if (verdict.stop) {
+        (void)snprintf(line, sizeof line, "no better %s %u times in a row: stopping",
+                       t->patience.metric, t->patience.state.bad);
+        TN_TRY(tn_report_event(t->report, &t->state, "info", line, err));
+        t->stop = true;
+    }
+    return TN_OK;
+}
+
+/* ---- the end: the best model saved and tested, or a signal ---- */
+
+bool tn_trainer_is_asked(const tn_trainer *t)
+{
+    return t->peer_stops || (t->watch->stop != NULL && atomic_load(t->watch->stop));
+}
+
+/* How to go on; the same command only does when it looks for checkpoints. */
+static const char *advice(const tn_trainer *t)
+{
+    const char *resume = t->run->checkpoint.resume;
+    bool same = strcmp(resume, "auto") == 0 || strcmp(resume, "must") == 0;
+    same = same || (t->state.begun && strcmp(resume, "never") != 0);
+    return t->run->checkpoint.fresh ? "start it again without --fresh to go on"
+           : same                   ? "start the same command again to go on"
+                                    : "start it again with checkpoint.resume=auto to go on";
+}
+
+/* Also where failures are allowed for: there is no next time. */
+static tn_status save_at_last(tn_trainer *t, bool delta, tn_error *err)
+{
+    TN_TRY(tn_trainer_end_save(t, err));
+    if (!t->unsaved) {
+        return TN_OK;
+    }
+    t->saves_failed = TN_SAVES_FAILED_MAX;
+    TN_TRY(tn_trainer_save(t, delta, err));
+    return tn_trainer_end_save(t, err);
+}
+
+tn_status tn_trainer_stop(tn_trainer *t, tn_error *err)
+{
+    unsigned long long steps = t->worker->steps;
+    const char *dir = tn_checkpoints_dir(t->checkpoints);
+    TN_TRY(tn_trainer_end_save(t, err));
+    if (t->unsaved && t->has_saved && t->saved.seconds > t->run->checkpoint.grace) {
+        return tn_fail(err, TN_E_STOPPED,
+                       "stopped by a signal at step %llu; not saved, since that took %.0f s before "
+                       "and checkpoint.grace is %.0f s; '%s/%s' is the newest",
+                       steps, t->saved.seconds, t->run->checkpoint.grace, dir, t->saved.name);
+    }
+    TN_TRY(save_at_last(t, true, err));
+    TN_ASSERT(t->has_saved);
+    return tn_fail(err, TN_E_STOPPED,
+                   "stopped by a signal at step %llu; saved as '%s/%s'\nhint: %s", steps, dir,
+                   t->saved.name, advice(t));
+}
+
+tn_status tn_trainer_stop_owing(tn_trainer *t, tn_error *err)
+{
+    t->unsaved = t->unsaved || !t->state.eval_owed;
+    t->state.eval_owed = true;
+    return tn_trainer_stop(t, err);
+}
+
+/* The best model into memory, in the place of the last one: that is saved before, and comes back
+ * when the best cannot be read, for the reason in `why`. */
+static tn_status bring_back(tn_trainer *t, bool *back, tn_error *why, tn_error *err)
+{
+    const bool kept = !saves_nothing(t);
+    if (kept) {
+        TN_TRY(save_at_last(t, false, err));
+    }
+    const uint64_t last = t->saved.ordinal;
+    tn_status status =
+        tn_checkpoints_restore(t->checkpoints, t->worker, t->state.best_ordinal, why);
+    *back = status == TN_OK;
+    if (*back) {
+        t->unsaved = true;
+        tn_evaluation_done(&t->out->valid); /* was of the model that is gone */
+        return TN_OK;
+    }
+    why->text[strcspn(why->text, "\n")] = '\0'; /* no hint: the run goes on */
+    t->state.best_ordinal = 0;
+    if (kept) {
+        return tn_checkpoints_restore(t->checkpoints, t->worker, last, err);
+    }
+    return tn_fail(err, status, "the best model cannot be read back: %s", why->text);
+}
+
+bool tn_trainer_is_full(tn_trainer *t)
+{
+    return t->peer_is_full || tn_room_is_over(tn_memory_cap_look(&t->memory));
+}
+
+tn_status tn_trainer_stop_full(tn_trainer *t, tn_error *err)
+{
+    char path[TN_PATH_SIZE];
+    TN_TRY(save_at_last(t, true, err));
+    TN_TRY(tn_path_join(tn_checkpoints_dir(t->checkpoints), t->saved.name, path, err));
+    return tn_memory_cap_fail(&t->memory, path, err);
+}
+
+/* The best model back; it is not saved as the newest checkpoint yet. */
+static tn_status restore_best(tn_trainer *t, tn_error *err)
+{
+    const tn_patience_state *p = &t->patience.state;
+    const tn_stop_opts *stop = &t->run->train.stop;
+    if (stop->monitor == NULL || stop->restore != 0 || !p->seen || p->step == t->worker->steps) {
+        return TN_OK;
+    }
+    tn_error why = {.text = "was not kept"};
+    bool back = false;
+    if (t->state.best_ordinal != 0) {
+        TN_TRY(bring_back(t, &back, &why, err));
+        tn_error_context(&why, "cannot be read back");
+    }
+    char line[sizeof why.text + 200];
+    const unsigned long long step = p->step;
+    (void)snprintf(line, sizeof line,
+                   back ? "restored the best model: %s %.6f at step %llu"
+                        : "the best model, %s %.6f at step %llu, %s: the last one stays",
+                   t->patience.metric, p->best, step, why.text);
+    return tn_report_event(t->report, &t->state, back ? "info" : "warn", line, err);
+}
+
+static tn_status evaluate_test(tn_trainer *t, tn_predictions *predictions, tn_error *err)
+{
+    bool wanted = predictions != NULL;
+    tn_eval_request request = {.paths = &t->run->data.test,
+                               .want_ids = wanted,
+                               .stop = t->watch->stop,
+                               .sink = wanted ? tn_predictions_sink : NULL,
+                               .sink_arg = predictions};
+    return evaluate(t, &request, &t->out->test, err);
+}
+
+static tn_status test_with_predictions(tn_trainer *t, tn_error *err)
+{
+    tn_predictions *p = NULL;
+    const tn_predictions_opts opts = {.path = t->run->eval.predictions,
+                                      .sampling = t->run->data.negative_sampling,
+                                      .schema = t->worker->plan->schema,
+                                      .inputs = t->watch->inputs,
+                                      .stop = t->watch->stop};
+    TN_TRY(tn_predictions_open(&p, &opts, err));
+    tn_status status = evaluate_test(t, p, err);
+    if (status != TN_OK) {
+        tn_predictions_abandon(p);
+        return status;
+    }
+    return tn_predictions_commit(p, err);
+}
+
+/* Scores of the model that stays: those of data.valid unless they are known, of data.test always.
+ */
+static tn_status judge_the_last(tn_trainer *t, tn_error *err)
+{
+    if (t->run->data.valid.n > 0 && t->out->valid.metrics == NULL) {
+        tn_eval_request request = {.paths = &t->run->data.valid, .stop = t->watch->stop};
+        TN_TRY(evaluate(t, &request, &t->out->valid, err));
+    }
+    if (t->run->data.test.n == 0) {
+        return TN_OK;
+    }
+    TN_TRY(t->run->eval.predictions != NULL ? test_with_predictions(t, err)
+                                            : evaluate_test(t, NULL, err));
+    tn_report_eval eval = {.data = "test", .result = &t->out->test, .state = &t->state};
+    return tn_report_eval_done(t->report, &eval, err);
+}
+
+/* The model that stays, with the evaluation that may still tell which one that is. */
+static tn_status choose_the_last(tn_trainer *t, tn_error *err)
+{
+    if (!t->opened) {
+        return TN_OK; /* its checkpoint was written here, or before anything was learned */
+    }
+    if (t->evaluated != t->worker->steps) { /* ended within an epoch */
+        tn_status status = tn_trainer_validate(t, err);
+        if (status == TN_E_STOPPED) {
+            return tn_trainer_stop_owing(t, err);
+        }
+        TN_TRY(status);
+    }
+    return restore_best(t, err);
+}
+
+/* What is left when nothing is to be learned any more: the best model back, saved, and tested. */
+static tn_status wind_up(tn_trainer *t, tn_error *err)
+{
+    TN_TRY(tn_trainer_end_save(t, err));
+    TN_TRY(choose_the_last(t, err));
+    TN_TRY(tn_trainer_end_save(t, err));                   /* of the best model, which it may be */
+    const bool imported = t->state.begun && !t->has_saved; /* also where nothing is learned */
+    if ((t->opened || imported) && !saves_nothing(t) && !tn_trainer_is_asked(t)) {
+        TN_TRY(save_at_last(t, false, err));
+    }
+    tn_status status = tn_trainer_is_asked(t) ? TN_E_STOPPED : judge_the_last(t, err);
+    return status == TN_E_STOPPED ? tn_trainer_stop(t, err) : status;
+}
+
+/* ---- a run ---- */
 
 /* Where a run before has left off, and what is said of it. */
 static tn_status go_on(tn_trainer *t, const tn_saved *which, tn_error *err)
@@ -101,57 +490,6 @@ static tn_status open_parts(tn_trainer *t, const tn_binder *b, tn_error *err)
                : TN_OK;
 }
 
-tn_status tn_trainer_evaluate(tn_trainer *t, const tn_eval_request *request, tn_evaluation *out,
-                              tn_error *err)
-{
-    tn_lane *lane = t->worker->lane;
-    const char *data = request->paths == &t->run->data.test ? "test" : "valid";
-    tn_span_begin(lane, TN_PHASE_EVALUATE);
-    tn_lane_fold(lane, TN_PHASE_EVALUATE);
-    tn_status status = t->lead != NULL ? tn_lead_evaluate(t->lead, data, request, out, err)
-                                       : tn_evaluate(t->worker, request, out, err);
-    tn_lane_fold(lane, TN_PHASES);
-    tn_span_end(lane);
-    return status;
-}
-
-tn_status tn_trainer_validate(tn_trainer *t, tn_error *err)
-{
-    if (t->run->data.valid.n == 0) {
-        t->state.eval_owed = false;
-        return TN_OK;
-    }
-    tn_eval_request request = {.paths = &t->run->data.valid, .stop = t->watch->stop};
-    tn_evaluation_done(&t->out->valid);
-    TN_TRY(tn_trainer_evaluate(t, &request, &t->out->valid, err));
-    t->evaluated = t->worker->steps;
-    t->state.eval_owed = false;
-    double value = t->patience.metric != NULL
-                       ? tn_metrics_get(t->out->valid.metrics, t->patience.metric)
-                       : (double)NAN;
-    tn_verdict verdict = tn_patience_tell(&t->patience, value, t->worker->steps);
-    t->state.patience = t->patience.state;
-    tn_report_eval eval = {
-        .data = "valid", .result = &t->out->valid, .state = &t->state, .best = verdict.best};
-    TN_TRY(tn_report_eval_done(t->report, &eval, err));
-    if (verdict.best) {
-        TN_TRY(tn_trainer_save_best(t, err));
-    }
-    char line[160];
-    if (verdict.reduced) {
-        (void)snprintf(line, sizeof line, "no better %s: learning rate times %g",
-                       t->patience.metric, t->patience.state.lr_scale);
-        TN_TRY(tn_report_event(t->report, &t->state, "info", line, err));
-    }
-    if (verdict.stop) {
-        (void)snprintf(line, sizeof line, "no better %s %u times in a row: stopping",
-                       t->patience.metric, t->patience.state.bad);
-        TN_TRY(tn_report_event(t->report, &t->state, "info", line, err));
-        t->stop = true;
-    }
-    return TN_OK;
-}
-
 static tn_status run_epochs(tn_trainer *t, tn_error *err)
 {
     t->stop = tn_patience_is_over(&t->patience) || t->worker->steps >= t->run->train.max_steps;
@@ -162,11 +500,11 @@ static tn_status run_epochs(tn_trainer *t, tn_error *err)
     while ((!t->stop || t->state.eval_owed) && t->state.progress.epoch < t->run->train.epochs) {
         TN_TRY(tn_trainer_epoch(t, err));
     }
-    return tn_trainer_wind_up(t, err);
+    return wind_up(t, err);
 }
 
 /* A failed run waits for the checkpoint that is being written: it is good. */
-static tn_status end_save(tn_trainer *t, tn_status status, tn_error *err)
+static tn_status end_last_save(tn_trainer *t, tn_status status, tn_error *err)
 {
     tn_error second = {0};
     t->save_again = false;
@@ -187,7 +525,7 @@ static void leave_group(tn_trainer *t, tn_status status, const tn_error *err)
 /* Ends the run's files; the first failure is the one that is told. */
 static tn_status finish(tn_trainer *t, tn_status status, tn_error *err)
 {
-    status = end_save(t, status, err);
+    status = end_last_save(t, status, err);
     t->out->steps = t->worker != NULL ? t->worker->steps : 0;
     t->out->samples = t->state.samples;
     t->out->seconds = tn_clock_s() - t->begin;

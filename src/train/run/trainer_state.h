@@ -1,4 +1,4 @@
-/* trainer_state.h - what the parts of the trainer share; private to trainer*.c. */
+/* trainer_state.h - a run in progress; private to trainer.c, epoch.c and group_epoch.c. */
 #ifndef TN_TRAIN_TRAINER_STATE_H
 #define TN_TRAIN_TRAINER_STATE_H
 
@@ -62,10 +62,6 @@ typedef struct tn_trainer {
     bool stop;             /* early stop, max_steps or max_time: end as if the data had ended */
 } tn_trainer;
 
-/* tn_evaluate, as one phase of the run. */
-tn_status tn_trainer_evaluate(tn_trainer *t, const tn_eval_request *request, tn_evaluation *out,
-                              tn_error *err) TN_MUST_USE;
-
 /* Evaluates data.valid, tells patience, keeps the best. TN_E_STOPPED, nothing told: by a signal. */
 tn_status tn_trainer_validate(tn_trainer *t, tn_error *err) TN_MUST_USE;
 
@@ -73,9 +69,6 @@ tn_status tn_trainer_validate(tn_trainer *t, tn_error *err) TN_MUST_USE;
  * How it went is told by one of the next two. A failure is an error only when checkpoint.on_error
  * does not allow for one more; else it is told as an event, and t->unsaved is set. */
 tn_status tn_trainer_save(tn_trainer *t, bool delta, tn_error *err) TN_MUST_USE;
-tn_status tn_trainer_save_best(tn_trainer *t, tn_error *err) TN_MUST_USE;
-
-bool tn_trainer_saves_nothing(const tn_trainer *t); /* it keeps no checkpoints but the best ones */
 
 /* Before the first step: TN_E_IO when not even the smallest checkpoint will fit the disk. */
 tn_status tn_trainer_check_room(tn_trainer *t, tn_error *err) TN_MUST_USE;
@@ -112,9 +105,6 @@ tn_status tn_trainer_between(tn_trainer *t, tn_error *err) TN_MUST_USE;
 
 /* One epoch from t->state.progress on. */
 tn_status tn_trainer_epoch(tn_trainer *t, tn_error *err) TN_MUST_USE;
-
-/* What is left when nothing is to be learned any more: the best model back, saved, and tested. */
-tn_status tn_trainer_wind_up(tn_trainer *t, tn_error *err) TN_MUST_USE;
 
 bool tn_trainer_is_asked(const tn_trainer *t); /* a signal asked for the end */
 

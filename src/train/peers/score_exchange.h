@@ -1,0 +1,94 @@
+/* score_exchange.h - scored rows of several ranks come to rank 0, in the order of the data.
+ *
+ *     rank 1     scored rows ──> [ up to 32 MB, in order ] ──> DONE to an ORDER ROWS of rank 0
+ *
+ *     rank 0     own rows   a.tsv:0 .. a.tsv:900             c.tsv:0 ..   batch by batch, as scored
+ *                rank 1                         b.tsv:0 ..                asked for at their turn
+ *                ->         a.tsv:0 .. a.tsv:900 b.tsv:0 .. c.tsv:0 ..    take
+ *
+ * Every rank scores the rows of its parts in the order of the data (number of the source, place in
+ * it), and parts do not overlap, so rank 0 merges sorted rows. Of every other rank it holds one
+ * piece. Each side belongs to one thread, the one that trains.
+ */
+#ifndef TN_TRAIN_SCORE_EXCHANGE_H
+#define TN_TRAIN_SCORE_EXCHANGE_H
+
+#include "cluster/wire/control_structs.h"
+#include "train/peers/scored_rows.h"
+
+/* ---- rank 0 ---- */
+
+typedef struct tn_scoremerge_opts {
+    tn_scored_form form;
+    uint32_t others; /* ranks besides this one */
+    /* Appends more rows of one of them, 0 .. others - 1 (tn_scored_add); nothing: it has no more.
+     * May wait. */
+    tn_status (*more)(void *arg, uint32_t other, tn_text *out, tn_error *err);
+    tn_score_sink *take; /* rows in order, at least one */
+    void *arg;           /* of both */
+} tn_scoremerge_opts;
+
+typedef struct tn_scoremerge tn_scoremerge;
+
+tn_status tn_scoremerge_new(tn_scoremerge **out, const tn_scoremerge_opts *opts,
+                            tn_error *err) TN_MUST_USE;
+void tn_scoremerge_free(tn_scoremerge *m); /* NULL is fine */
+
+/* The next batch of this rank, which is read with ids; a tn_score_sink. Returns what `more` and
+ * `take` return; TN_E_PEER when rows of another rank are none, or not in order. */
+tn_status tn_scoremerge_own(void *merge, const tn_scores *scores, tn_error *err);
+
+/* This rank has no more: the rest of the others. */
+tn_status tn_scoremerge_end(tn_scoremerge *m, tn_error *err) TN_MUST_USE;
+
+/* ---- the others ----
+ *
+ * A rank that holds so much waits until rank 0 asks. After the last row it waits until all are
+ * handed over, and answers once more with nothing. An order for anything else means that rank 0 has
+ * given up; the caller then carries it out.
+ */
+
+/* How rows are to be had, as the order to evaluate says it in `more`: a sum of these. `more` of an
+ * order for rows: bytes at most. */
+enum { TN_EVALUATES_ROWS = 1, TN_EVALUATES_WITH_IDS = 2, TN_EVALUATES_WITH_NODES = 4 };
+
+/* How orders come and answers go. */
+typedef struct tn_handover_line {
+    /* The next order, lent until the next call. TN_END: none yet; with `wait` it has waited for a
+     * while. Any other status ends the evaluation. */
+    tn_status (*order)(void *arg, bool wait, tn_order_note *out, tn_error *err);
+    tn_status (*done)(void *arg, const tn_done_note *note, tn_error *err);
+    void *arg;
+} tn_handover_line;
+
+typedef struct tn_handover tn_handover;
+
+/* `line` is copied. `hold`: bytes that may wait; 0: 32 MB. */
+tn_status tn_handover_new(tn_handover **out, const tn_scored_form *form,
+                          const tn_handover_line *line, size_t hold, tn_error *err) TN_MUST_USE;
+void tn_handover_free(tn_handover *h); /* NULL is fine */
+
+/* A tn_score_sink, for batches that are read with ids. TN_END, which ends the pass well: rank 0 has
+ * given up, and tn_handover_end says so again. */
+tn_status tn_handover_sink(void *handover, const tn_scores *scores, tn_error *err);
+
+/* There are no more rows: returns when rank 0 has all. TN_END: it has given up. */
+tn_status tn_handover_end(tn_handover *h, tn_error *err) TN_MUST_USE;
+
+/* After TN_END: what rank 0 ordered instead. Lent until the next order is asked for. */
+const tn_order_note *tn_handover_instead(const tn_handover *h);
+
+/* All of it: what of a data set this worker scores. */
+typedef struct tn_handover_pass {
+    tn_worker *w;
+    const tn_strs *paths;
+    bool ids;             /* rank 0 wants them */
+    const tn_strs *fetch; /* and values of these nodes; NULL: of none */
+    tn_handover_line line;
+} tn_handover_pass;
+
+/* *counts: what was read. TN_END: rank 0 has given up and orders *instead. */
+tn_status tn_handover_run(const tn_handover_pass *pass, tn_read_counts *counts,
+                          tn_order_note *instead, tn_error *err) TN_MUST_USE;
+
+#endif
