@@ -1,16 +1,313 @@
 /* tnet_eval.c - how good is a model: metrics, slices, a report, every score. */
 #include "cli/children.h"
-#include "cli/judge.h"
 #include "cli/local.h"
 #include "cli/main.h"
 #include "cli/picture.h"
+#include "cli/setup.h"
 #include "cli/signals.h"
+#include "serve/exported_model.h"
+#include "train/checkpoint/checkpoint.h"
+#include "train/eval/evaluate.h"
+#include "train/eval/predict.h"
+#include "train/peers/leader.h"
+#include "train/report/eval_result.h"
 #include "train/report/htmlreport.h"
+#include "train/report/metrics_jsonl.h"
+#include "train/report/profile.h"
+#include "train/run/follower.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
+#define FETCH_FILE "fetch.npz" /* in the working directory */
+
+/* From a model and data to findings. `findings` and what they lend are there until job_done, which
+ * is also called after a failure. */
+typedef struct eval_job {
+    tn_setup *setup;         /* loaded, not planned */
+    const tn_strs *data;     /* paths; none: data.test, else data.valid */
+    const char *checkpoint;  /* a checkpoint or a run directory; NULL: the run's */
+    const char *export_dir;  /* NULL: a checkpoint is judged */
+    const char *predictions; /* file for every score; NULL: none */
+    const tn_strs *fetch;    /* names of nodes, for fetch.npz */
+    const atomic_bool *stop; /* true: end with TN_E_STOPPED */
+    tn_profile *profile;     /* of a checkpoint's evaluation; NULL: nobody wants it */
+
+    /* made by run_job, where this process is rank 0 or alone; the others leave it to rank 0 */
+    tn_evaluation evaluation;
+    tn_findings findings;
+    tn_text data_name, source;
+    tn_sign_words *words; /* behind the hashes of slices; NULL: none */
+    tn_bundle *bundle;    /* of the export; NULL: none */
+} eval_job;
+
+/* ---- which data, which model ---- */
+
+static tn_status choose_data(eval_job *j, const tn_strs **paths, tn_error *err)
+{
+    const tn_data_opts *data = &j->setup->run.data;
+    if (j->data->n > 0) {
+        for (uint32_t i = 0; i < j->data->n; i++) {
+            tn_text_addf(&j->data_name, "%s%s", i > 0 ? " " : "", j->data->item[i]);
+        }
+        *paths = j->data;
+        return tn_text_check(&j->data_name, "paths", err);
+    }
+    bool test = data->test.n > 0;
+    if (!test && data->valid.n == 0) {
+        return tn_fail(err, TN_E_CONFIG,
+                       "nothing to evaluate: neither data.test nor data.valid is set\nhint: "
+                       "'--data PATH' names it");
+    }
+    tn_text_adds(&j->data_name, test ? "test" : "valid");
+    *paths = test ? &data->test : &data->valid;
+    return TN_OK;
+}
+
+/* A checkpoint of a run directory is named with it. */
+static void name_source(eval_job *j, const char *path, const tn_saved *saved)
+{
+    size_t size = strlen(path);
+    while (size > 1 && path[size - 1] == '/') {
+        size--;
+    }
+    tn_text_add(&j->source, path, size);
+    const char *last = strrchr(tn_text_str(&j->source), '/');
+    last = last != NULL ? last + 1 : tn_text_str(&j->source);
+    if (strcmp(last, saved->name) != 0) {
+        tn_text_addf(&j->source, "/%s", saved->name);
+    }
+}
+
+static tn_status load(eval_job *j, tn_worker *w, tn_error *err)
+{
+    tn_saved saved = {0};
+    tn_text dir = {0};
+    tn_run_dir(&j->setup->run.run, &dir);
+    const char *path = j->checkpoint != NULL ? j->checkpoint : tn_text_str(&dir);
+    tn_status status = tn_checkpoint_load(path, w, &saved, err);
+    if (status == TN_OK) {
+        name_source(j, path, &saved);
+        j->findings.step = saved.step;
+        j->findings.samples = saved.samples;
+        j->findings.epoch = saved.epoch;
+    }
+    tn_text_done(&dir);
+    return status;
+}
+
+/* ---- who gets the scores ---- */
+
+/* Predictions and fetched nodes; either may be NULL. */
+typedef struct outputs {
+    tn_predictions *predictions;
+    tn_fetch *fetch;
+} outputs;
+
+static tn_status open_outputs(const eval_job *j, double sampling, outputs *out, tn_error *err)
+{
+    if (j->predictions != NULL) {
+        const tn_predictions_opts opts = {.path = j->predictions,
+                                          .sampling = sampling,
+                                          .schema = j->findings.schema,
+                                          .inputs = &j->setup->inputs,
+                                          .stop = j->stop};
+        TN_TRY(tn_predictions_open(&out->predictions, &opts, err));
+    }
+    return j->fetch->n == 0 ? TN_OK : tn_fetch_open(&out->fetch, FETCH_FILE, j->fetch, err);
+}
+
+static tn_status take_scores(void *arg, const tn_scores *scores, tn_error *err)
+{
+    const outputs *out = arg;
+    if (out->predictions != NULL) {
+        TN_TRY(tn_predictions_sink(out->predictions, scores, err));
+    }
+    return out->fetch == NULL ? TN_OK : tn_fetch_sink(out->fetch, scores, err);
+}
+
+/* The files appear when `status` is good. */
+static tn_status close_outputs(outputs *out, tn_status status, tn_error *err)
+{
+    if (status == TN_OK && out->predictions != NULL) {
+        status = tn_predictions_commit(out->predictions, err);
+        out->predictions = NULL;
+    }
+    if (status == TN_OK && out->fetch != NULL) {
+        status = tn_fetch_commit(out->fetch, err);
+        out->fetch = NULL;
+    }
+    tn_predictions_abandon(out->predictions);
+    tn_fetch_abandon(out->fetch);
+    return status;
+}
+
+static tn_eval_request request_of(const eval_job *j, const tn_strs *paths, outputs *out)
+{
+    bool wanted = out->predictions != NULL || out->fetch != NULL;
+    return (tn_eval_request){.paths = paths,
+                             .want_ids = wanted,
+                             .sink = wanted ? take_scores : NULL,
+                             .sink_arg = out,
+                             .fetch = out->fetch != NULL ? j->fetch : NULL,
+                             .stop = j->stop};
+}
+
+static tn_status check_records(const eval_job *j, tn_error *err)
+{
+    if (j->evaluation.counts.records > 0) {
+        return TN_OK;
+    }
+    return tn_fail(err, TN_E_DATA, "'%s' holds no records", tn_text_str(&j->data_name));
+}
+
+/* ---- a checkpoint ---- */
+
+/* `lead` NULL: alone. */
+static tn_status evaluate(eval_job *j, tn_worker *w, tn_lead *lead, const tn_strs *paths,
+                          tn_error *err)
+{
+    TN_TRY(load(j, w, err));
+    if (lead != NULL) {
+        TN_TRY(tn_lead_load(lead, tn_text_str(&j->source), err));
+    }
+    tn_profile_begin(j->profile, w);
+    outputs out = {0};
+    tn_status status = open_outputs(j, j->setup->run.data.negative_sampling, &out, err);
+    if (status == TN_OK) {
+        tn_eval_request request = request_of(j, paths, &out);
+        status = lead != NULL ? tn_lead_evaluate(lead, "data", &request, &j->evaluation, err)
+                              : tn_evaluate(w, &request, &j->evaluation, err);
+    }
+    if (status == TN_OK) {
+        status = check_records(j, err);
+    }
+    return close_outputs(&out, status, err);
+}
+
+static tn_status evaluate_together(eval_job *j, tn_worker *w, const tn_strs *paths, tn_error *err)
+{
+    tn_lead *lead = NULL;
+    tn_error why = {0};
+    tn_status status = tn_lead_open(&lead, w, &j->setup->text, NULL, NULL, &why);
+    if (status != TN_OK) {
+        tn_peers_decline(&j->setup->run, status, why.text);
+        return tn_fail(err, status, "%s", why.text);
+    }
+    status = tn_lead_form(lead, j->stop, &why);
+    if (status == TN_OK) {
+        status = evaluate(j, w, lead, paths, &why);
+    }
+    j->setup->told_elsewhere = tn_lead_close(lead, status, why.text);
+    return status == TN_OK ? TN_OK : tn_fail(err, status, "%s", why.text);
+}
+
+static tn_status evaluate_checkpoint(eval_job *j, const tn_strs *paths, tn_error *err)
+{
+    tn_setup *s = j->setup;
+    TN_TRY(tn_setup_plan(s, err));
+    if (s->run.cluster.rank > 0) {
+        const tn_watch watch = {.stop = j->stop, .told_elsewhere = &s->told_elsewhere};
+        const tn_follow_data data = {paths, j->fetch->n > 0 ? j->fetch : NULL};
+        return tn_follow_evaluation(s->plan, &s->text, &watch, &data, &s->binder, err);
+    }
+    j->findings.schema = s->plan->schema;
+    tn_worker_opts opts = {.compares = true, .fetch = j->fetch->item, .n_fetch = j->fetch->n};
+    tn_worker *w = NULL;
+    tn_error why = {0};
+    tn_status status = tn_worker_new(&w, s->plan, &opts, &s->binder, &why);
+    if (status != TN_OK) {
+        tn_peers_decline(&s->run, status, why.text);
+        return tn_fail(err, status, "%s", why.text);
+    }
+    status = s->run.cluster.size > 1 ? evaluate_together(j, w, paths, err)
+                                     : evaluate(j, w, NULL, paths, err);
+    tn_profile_end(j->profile, w);
+    tn_worker_free(w);
+    return status;
+}
+
+/* ---- an export ---- */
+
+static tn_status evaluate_export(eval_job *j, const tn_strs *paths, tn_error *err)
+{
+    const tn_run *run = &j->setup->run;
+    outputs out = {0};
+    tn_status status = open_outputs(j, 1, &out, err); /* its scores are corrected already */
+    if (status == TN_OK) {
+        tn_eval_request request = request_of(j, paths, &out);
+        status = tn_evaluate_export(j->bundle, run, &request, &j->evaluation, err);
+    }
+    if (status == TN_OK) {
+        status = check_records(j, err);
+    }
+    return close_outputs(&out, status, err);
+}
+
+static tn_status evaluate_one_export(eval_job *j, const tn_strs *paths, tn_error *err)
+{
+    tn_setup *s = j->setup;
+    if (j->fetch->n > 0) {
+        return tn_fail(err, TN_E_USAGE,
+                       "'--fetch' needs a checkpoint, an export has no nodes left");
+    }
+    tn_bundle_opts opts = {.verify = TN_VERIFY_FULL, .data = tn_tree_get(s->tree, "data")};
+    TN_TRY(tn_bundle_open(&j->bundle, j->export_dir, &opts, err));
+    tn_text_adds(&j->source, j->export_dir);
+    j->findings.step = j->bundle->step;
+    j->findings.model_id = j->bundle->model_id;
+    j->findings.schema = j->bundle->schema;
+    return evaluate_export(j, paths, err);
+}
+
+/* Values of slices that are shown, in the words of the data. */
+static tn_status find_words(eval_job *j, const tn_strs *paths, tn_error *err)
+{
+    const tn_sign_search search = {
+        .schema = j->findings.schema,
+        .paths = paths,
+        .slots = &j->setup->run.eval.slices,
+        .result = &j->evaluation,
+        .most = TN_JOURNAL_SLICES,
+        .stop = j->stop,
+    };
+    TN_TRY(tn_sign_words_find(&j->words, &search, err));
+    j->findings.words = j->words;
+    return TN_OK;
+}
+
+static tn_status run_job(eval_job *j, tn_error *err)
+{
+    const tn_strs *paths = NULL;
+    TN_TRY(choose_data(j, &paths, err));
+    TN_TRY(j->export_dir != NULL ? evaluate_one_export(j, paths, err)
+                                 : evaluate_checkpoint(j, paths, err));
+    tn_findings *f = &j->findings;
+    if (j->setup->run.cluster.rank > 0) {
+        return TN_OK;
+    }
+    f->data = tn_text_str(&j->data_name);
+    f->run = &j->setup->run;
+    f->result = &j->evaluation;
+    f->source = tn_text_str(&j->source);
+    f->config_hash = j->setup->text.hash;
+    TN_TRY(find_words(j, paths, err));
+    return tn_findings_intervals(f, err);
+}
+
+static void job_done(eval_job *j)
+{
+    tn_evaluation_done(&j->evaluation);
+    tn_sign_words_free(j->words);
+    tn_bundle_close(j->bundle);
+    tn_text_done(&j->data_name);
+    tn_text_done(&j->source);
+}
+
 #define TRACE_FILE "trace.json" /* in the working directory */
+
+/* ---- the program ---- */
 
 typedef struct eval_flags {
     uint32_t peers;
@@ -51,7 +348,7 @@ static const tn_program program = {
              "eval.slices=[slot] a table for each value of a slot.\n",
 };
 
-static tn_status tell(const tn_judge *j, const eval_flags *f, FILE *out, tn_error *err)
+static tn_status tell(const eval_job *j, const eval_flags *f, FILE *out, tn_error *err)
 {
     tn_text text = {0};
     tn_status status = f->json ? tn_findings_json(&j->findings, &text, err)
@@ -122,7 +419,7 @@ static FILE *tables_of(const tn_setup *s, const eval_flags *f)
 static tn_status check_outputs(tn_setup *s, const eval_flags *f, tn_error *err)
 {
     const char *const names[] = {predictions_of(s, f), f->report,
-                                 f->fetch.n > 0 ? TN_FETCH_FILE : NULL};
+                                 f->fetch.n > 0 ? FETCH_FILE : NULL};
     if (s->run.cluster.rank > 0) {
         return TN_OK; /* rank 0 writes */
     }
@@ -146,7 +443,7 @@ static tn_status run(tn_setup *s, const eval_flags *f, tn_error *err)
     const char *file = f->profile != NULL && f->profile[0] == '\0' ? TRACE_FILE : f->profile;
     TN_TRY(check_outputs(s, f, err));
     TN_TRY(tn_picture_open(&picture, others ? NULL : file, TRACE_FILE, &s->inputs, err));
-    tn_judge j = {
+    eval_job j = {
         .setup = s,
         .data = &f->data,
         .checkpoint = f->checkpoint,
@@ -156,11 +453,11 @@ static tn_status run(tn_setup *s, const eval_flags *f, tn_error *err)
         .stop = tn_signals_watch_stop(),
         .profile = picture.profile,
     };
-    tn_status status = tn_judge_run(&j, err);
+    tn_status status = run_job(&j, err);
     if (status == TN_OK && !others) {
         status = tell(&j, f, tables_of(s, f), err);
     }
-    tn_judge_done(&j);
+    job_done(&j);
     return tn_picture_show(&picture, f->json ? stderr : tables_of(s, f), status, err);
 }
 
