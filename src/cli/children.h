@@ -1,8 +1,9 @@
 /* children.h - one program, started n times on this machine and looked after until the last ends.
  *
- *     const tn_children_opts opts = {
- *         .path = "/usr/bin/tnet-train", .words = words, .n = 4, .job = tn_random_id(), .grace_s =
- * 20}; int code = 0; TN_TRY(tn_children_run(&opts, &code, err));
+ *     const tn_children_opts opts = {.path = "/usr/bin/tnet-train", .words = words, .n = 4,
+ *                                    .job = tn_random_id(), .grace_s = 20};
+ *     int code = 0;
+ *     TN_TRY(tn_children_run(&opts, &code, err));
  *
  * Child r has TNET_RANK=r, TNET_PEERS=n, TNET_JOB, and of the parent's environment all but what
  * tells of other groups. It shares the parent's process group, stdout and stderr; rank 0 has its
@@ -14,10 +15,10 @@
  *     second SIGINT     SIGKILL to every child
  *     SIGUSR1           to rank 0
  *
- * Of one that is killed, or ends by a fault that it cannot tell of, the others hear at once: each
- * has a socket (TNET_NEWS) to which "RANK SENTENCE" is written. Of another machine's or of one that
- * hangs they find out by themselves. Those that do not end within grace_s after the first failed,
- * or after rank 0 ended, are killed. The code of the whole is
+ * When a child is killed, or ends by a fault that it cannot report, the others are told at once:
+ * each has a socket (TNET_NEWS) to which "RANK SENTENCE" is written. A child that hangs, or that
+ * runs on another machine, they detect by themselves. Children that do not end within grace_s after
+ * the first failure, or after the end of rank 0, are killed. The exit code of the whole is
  *
  *     130                 after a second SIGINT
  *     that of a child     of the first that ended with a code other than 0, 6 and 75: the cause
@@ -31,10 +32,12 @@
 #ifndef TN_CLI_CHILDREN_H
 #define TN_CLI_CHILDREN_H
 
+#include "base/core/arena.h"
 #include "base/core/error.h"
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 enum { TN_CHILDREN_MAX = 1024 };
 
@@ -51,5 +54,41 @@ typedef struct tn_children_opts {
  * SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGCHLD do nothing from then on, lest one that comes late
  * kill who has *code to tell. TN_E_IO: one could not be started; none is left then, either. */
 tn_status tn_children_run(const tn_children_opts *opts, int *code, tn_error *err) TN_MUST_USE;
+
+/* ---- one child ----
+ *
+ * The main thread calls these: a child is ended by the end of the thread that started it. There may
+ * be other threads, of libraries or of a terminal: between fork and exec there is nothing but
+ * system calls.
+ */
+
+typedef struct tn_spawn {
+    const char *path;   /* of the program */
+    char *const *words; /* its argv, NULL-terminated */
+    char *const *env;   /* the same of NAME=value */
+    uint32_t rank, n;
+    int news;       /* the child's end of a socket, by which it hears of the others */
+    bool part_cpus; /* it may use the nth of the processors that is its rank's */
+} tn_spawn;
+
+/* The process runs another program when this returns. Rank 0 keeps stdin, others read nothing
+ * there. SIGUSR1 is ignored and what asks for the end is blocked until it says otherwise
+ * (cli/signals.h); SIGTERM comes when the caller ends. TN_E_IO, and then there is no process. */
+tn_status tn_spawn_one(const tn_spawn *s, pid_t *pid, tn_error *err) TN_MUST_USE;
+
+/* This process's environment with TNET_RANK, TNET_PEERS, TNET_JOB, TNET_NEWS and TNET_PARENT, its
+ * own number, and without what launchers of other groups set. The texts live in the arena and in
+ * `environ`. */
+char *const *tn_spawn_env(const tn_spawn *s, uint64_t job, tn_arena *arena);
+
+/* Whether this process is one of a group that its parent has started so, on one terminal. */
+bool tn_spawn_is_child(void);
+
+/* Its socket of news then; 0: it has none. */
+int tn_spawn_news(void);
+
+/* A variable of the environment by which another launcher gives this process a place in a group,
+ * such as TNET_RANK; NULL: none does. */
+const char *tn_spawn_other_launcher(void);
 
 #endif

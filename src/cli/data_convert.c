@@ -1,13 +1,71 @@
 /* data_convert.c - tnet-data convert: the same rows in another format; tnet-data sample: some rows.
  */
-#include "cli/data_cache.h"
 #include "cli/data_tool.h"
+
+#include "cli/signals.h"
+#include "io/read/cache.h"
+#include "io/read/reader.h"
 #include "io/write/convert.h"
 #include "io/write/writer.h"
 #include "train/config/run.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
+
+/* ---- to.format=tnb: a binary cache. The reader makes it as training would, batches and all ----
+ */
+
+enum { BATCH_ROWS = 4096, PREFETCH = 4 };
+
+static tn_status check_target(const tn_data_input *in, const char *path, tn_error *err)
+{
+    for (const tn_tree *t = in->to->first; t != NULL; t = t->next) {
+        if (strcmp(t->key, "format") != 0) {
+            return tn_fail(err, TN_E_USAGE, "'to.%s' means nothing for a binary cache", t->key);
+        }
+    }
+    return tn_tnb_is_named(path)
+               ? TN_OK
+               : tn_fail(err, TN_E_USAGE, "a binary cache is a file named *.tnb, not '%s'", path);
+}
+
+/* The batches are not what is wanted, only that all of them were made. */
+static tn_status drain(tn_reader *reader, tn_error *err)
+{
+    tn_batch *batch = NULL;
+    tn_status status;
+    while ((status = tn_reader_next(reader, &batch, err)) == TN_OK) {
+        tn_reader_recycle(reader, batch);
+    }
+    return status == TN_END ? TN_OK : status;
+}
+
+/* Reads in->paths and writes `path`, which ends in .tnb; in->from was bound with TN_DATASET_PARTS.
+ */
+static tn_status make_cache(const tn_data_input *in, const char *path, tn_error *err)
+{
+    TN_TRY(check_target(in, path, err));
+    TN_TRY(tn_output_check(path, &in->inputs, err));
+    const tn_reader_opts opts = {
+        .paths = in->paths, .batch_rows = BATCH_ROWS, .prefetch = PREFETCH, .make_cache = path};
+    tn_reader *reader = NULL;
+    TN_TRY(tn_reader_open(&reader, in->from.schema, &opts, err));
+    tn_signals_remove(tn_reader_cache_tmp(reader));
+    tn_status status = drain(reader, err);
+    tn_read_counts n;
+    tn_reader_counts(reader, &n);
+    tn_reader_close(reader);
+    if (status == TN_OK) {
+        (void)fprintf(tn_data_counts_to(path),
+                      "rows %llu, blank %llu, bad %llu, duplicate names %llu, sources %u\n",
+                      (unsigned long long)(n.records - n.bad), (unsigned long long)n.blank,
+                      (unsigned long long)n.bad, (unsigned long long)n.duplicate_key, n.sources);
+    }
+    return status;
+}
+
+/* ---- convert ---- */
 
 typedef struct convert_flags {
     const char *from;
@@ -74,7 +132,7 @@ static tn_status convert_open(tn_data_input *in, const tn_data_call *call, tn_er
     }
     if (tn_data_to_cache(in->to)) {
         in->from.data.readers = tn_data_threads(flags->threads);
-        return tn_data_make_cache(in, flags->to, err);
+        return make_cache(in, flags->to, err);
     }
     tn_dataset to;
     TN_TRY(tn_dataset_bind_target(&to, &in->from, in->to, flags->signs ? TN_DATASET_SIGNS : 0,

@@ -1,9 +1,8 @@
-/* data_tool.c - see data_tool.h. */
+/* data_tool.c - the words of a command line become the input of a tool. */
 #include "cli/data_tool.h"
 
 #include "base/thread/threads.h"
-#include "cli/data_cache.h"
-#include "cli/run_inputs.h"
+#include "cli/setup.h"
 #include "cli/signals.h"
 #include "config/fieldtree.h"
 #include "io/format/format.h"
@@ -32,6 +31,12 @@ static const char *model_preset(const char *model, const char *preset)
 }
 
 static const tn_presets presets = {format_preset, model_preset};
+
+bool tn_data_to_cache(const tn_tree *to)
+{
+    const tn_tree *format = tn_tree_get(to, "format");
+    return format != NULL && format->kind == TN_TREE_SCALAR && strcmp(format->text, "tnb") == 0;
+}
 
 static bool begins_with(const char *text, const char *head)
 {

@@ -68,4 +68,7 @@ tn_status tn_data_sink(const char *path, const tn_inputs *inputs, uint32_t compr
 /* Where a tool that writes there prints its counts: stdout, unless it is that. */
 FILE *tn_data_counts_to(const char *path);
 
+/* Whether the options `to.` ask for a binary cache (io/read/cache.h). */
+bool tn_data_to_cache(const tn_tree *to);
+
 #endif

@@ -5,7 +5,6 @@
 #include "base/file/file.h"
 #include "base/thread/threads.h"
 #include "cli/children.h"
-#include "cli/spawn.h"
 #include "cli/terminal.h"
 #include "train/config/rank.h"
 #include "train/peers/peers.h"

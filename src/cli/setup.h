@@ -12,6 +12,8 @@
 
 #include "base/file/output_file.h"
 #include "cli/options.h"
+#include "config/tree.h"
+#include "io/schema/dataopts.h"
 #include "train/run/trainer.h"
 #include "train/step/model_plan.h"
 
@@ -41,5 +43,10 @@ void tn_setup_done(tn_setup *s);
 /* Ends a program: faults of the configuration, or the failure, once; the exit code, which after a
  * success is s->exit_code. */
 int tn_setup_exit(tn_setup *s, const char *program, tn_status status, const tn_error *err);
+
+/* Adds the file of the configuration (NULL: none), the files that `tree` came from, and the data of
+ * training, validation and test. */
+tn_status tn_inputs_of(tn_inputs *out, const tn_tree *tree, const char *config,
+                       const tn_data_opts *data, tn_error *err) TN_MUST_USE;
 
 #endif

@@ -1,5 +1,5 @@
 /* test_spawn.c - what a child of --peers is given: environment, stdin, processors. */
-#include "cli/spawn.h"
+#include "cli/children.h"
 
 #include "roles.h"
 #include "support/test.h"
