@@ -5,7 +5,7 @@
 #include "base/core/failpoint.h"
 #include "base/math/crc32c.h"
 #include "support/test.h"
-#include "train/checkpoint/epoch_parts.h"
+#include "train/checkpoint/run_state.h"
 #include "train/golden.h"
 
 #include <stdio.h>

@@ -8,7 +8,7 @@
 #include "train/checkpoint/checkpoint.h"
 #include "train/checkpoint/ckptdir.h"
 #include "train/checkpoint/ckptfiles.h"
-#include "train/checkpoint/epoch_parts.h"
+#include "train/checkpoint/run_state.h"
 #include "train/golden.h"
 #include "train/model_hash.h"
 #include "train/step/step_prefetch.h"

@@ -5,7 +5,7 @@
 #include "support/test.h"
 #include "support/tmpdir.h"
 #include "train/golden.h"
-#include "train/step/run_length.h"
+#include "train/run/epoch_reader.h"
 #include "train/trainrun.h"
 
 #include <math.h>

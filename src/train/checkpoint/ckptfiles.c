@@ -6,8 +6,8 @@
 #include "base/file/file.h"
 #include "base/file/safetensors.h"
 #include "ps/snapshot/snapshot.h"
-#include "train/checkpoint/ckpt_peers.h"
 #include "train/checkpoint/ckpt_moment.h"
+#include "train/checkpoint/ckpt_peers.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -7,7 +7,6 @@
 #include "io/schema/label.h"
 #include "serve/exported_model.h"
 #include "serve/score.h"
-#include "train/step/reader_stopper.h"
 #include "train/step/step_prefetch.h"
 
 #include <string.h>

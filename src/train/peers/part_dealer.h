@@ -20,7 +20,7 @@
 #include "base/core/arena.h"
 #include "cluster/ledger/ledger.h"
 #include "io/read/dealer.h"
-#include "train/checkpoint/epoch_parts.h"
+#include "train/checkpoint/run_state.h"
 
 typedef struct tn_partdealer_opts {
     uint32_t epoch, ranks;

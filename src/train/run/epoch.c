@@ -4,7 +4,6 @@
 #include "base/core/clock.h"
 #include "io/read/bad_record_limit.h"
 #include "train/run/epoch_reader.h"
-#include "train/step/run_length.h"
 
 #include <math.h>
 #include <stdio.h>

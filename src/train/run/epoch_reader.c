@@ -1,8 +1,11 @@
-/* epoch_reader.c - see epoch_reader.h. */
+/* epoch_reader.c - opens the reader of an epoch, and tells where the schedule of a run ends. */
 #include "train/run/epoch_reader.h"
 
+#include "io/read/row_estimate.h"
 #include "ps/optim/schedule.h"
+#include "train/step/model_plan.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Ranks that an epoch is cut for: those that begin it, unless its parts are those of a cache. */
@@ -160,4 +163,38 @@ double tn_learning_rate_factor(const tn_run *run, uint64_t step, uint64_t end)
     const tn_rule_opts *dense = run->train.optimizer.opts;
     const uint64_t planned = run->train.max_steps != TN_UNSET_U64 ? run->train.max_steps : end;
     return tn_schedule_factor(&dense->schedule, step, planned);
+}
+
+static tn_status steps_of_epoch(const tn_blueprint *plan, double *out, tn_error *err)
+{
+    const tn_run *run = plan->run;
+    const tn_rule_opts *dense = run->train.optimizer.opts;
+    /* At staleness 0 a step takes a batch of every rank, above it of one. */
+    const uint32_t joint = run->cluster.staleness > 0 ? 1 : plan->owners.n_peers;
+    double rows = 0;
+    TN_TRY(tn_row_count(&run->data.train, plan->schema, TN_ROWCOUNT_BLOCKS, &rows, err));
+    if (rows < 0) {
+        return tn_fail(err, TN_E_CONFIG,
+                       "schedule '%s' ends with the run, and how long data.train is nobody knows: "
+                       "it comes by a pipe\nhint: set train.optimizer.schedule.steps or "
+                       "train.max_steps",
+                       dense->schedule.choice->name);
+    }
+    *out = ceil(rows / ((double)run->train.batch * joint));
+    return TN_OK;
+}
+
+tn_status tn_run_end(const tn_blueprint *plan, uint32_t epoch, uint64_t epoch_step, uint64_t *out,
+                     tn_error *err)
+{
+    const double epochs = plan->run->train.epochs;
+    double steps = 0; /* of an epoch */
+    if (epoch > 0 && epoch_step > 0) {
+        steps = ceil((double)epoch_step * epochs / epoch);
+    } else {
+        TN_TRY(steps_of_epoch(plan, &steps, err));
+        steps *= epochs;
+    }
+    *out = steps > 1 ? (uint64_t)steps : 1;
+    return TN_OK;
 }

@@ -1,8 +1,10 @@
-/* epoch_reader.h - opens the reader of an epoch, the same way for every process of a run. */
+/* epoch_reader.h - what a pass over the training data is made from, the same for every process of a
+ * run: its reader, the factor of learning rates, the last step. */
 #ifndef TN_TRAIN_EPOCH_READER_H
 #define TN_TRAIN_EPOCH_READER_H
 
 #include "train/peers/part_dealer.h"
+#include "train/step/model_plan.h"
 #include "train/step/step_prefetch.h"
 
 /* The worker's own parts of the epoch of *from, from there on. Where a run goes on: from `stand`
@@ -36,7 +38,17 @@ tn_status tn_dealt_feeder(tn_feeder **out, const tn_worker *w, const tn_dealt_ep
                           const tn_dealer *dealer, tn_error *err) TN_MUST_USE;
 
 /* What the schedule of train.optimizer makes of every learning rate after `step` steps. `end`:
- * where it ends, when that is with the run (train/step/run_length.h). */
+ * where it ends, when that is with the run (tn_run_end). */
 double tn_learning_rate_factor(const tn_run *run, uint64_t step, uint64_t end);
+
+/* Where a schedule that ends with the run ends. Before an epoch has been read, its rows are counted
+ * or estimated (io/read/row_estimate.h); behind the first it is known how many steps an epoch
+ * takes. Nothing else goes into the number, so a run that goes on, and every rank of a group, has
+ * the same.
+ *
+ * The last step of a run that began its present epoch, `epoch`, at step `epoch_step` (0: not known,
+ * or the first). TN_E_CONFIG: nobody can know. */
+tn_status tn_run_end(const tn_blueprint *plan, uint32_t epoch, uint64_t epoch_step, uint64_t *out,
+                     tn_error *err) TN_MUST_USE;
 
 #endif

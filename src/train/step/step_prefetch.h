@@ -19,6 +19,7 @@
 #define TN_TRAIN_STEP_PREFETCH_H
 
 #include "base/thread/team.h"
+#include "io/read/reader.h"
 #include "train/step/step.h"
 
 #include <stdatomic.h>
@@ -64,5 +65,14 @@ tn_status tn_feeder_next_until(tn_feeder *f, uint64_t until_ns, tn_step **out,
 void tn_feeder_recycle(tn_feeder *f, tn_step *step);
 
 tn_reader *tn_feeder_reader(tn_feeder *f); /* NULL: it is over other batches */
+
+/* A thread that stops a reader when a flag turns true. A thread that waits for data cannot look at
+ * a flag, and data that do not come would keep a signal waiting for ever. */
+typedef struct tn_stopper tn_stopper;
+
+/* Both must outlive it. On failure *out is NULL. */
+tn_status tn_stopper_start(tn_stopper **out, tn_reader *reader, const atomic_bool *flag,
+                           tn_error *err) TN_MUST_USE;
+void tn_stopper_end(tn_stopper *s); /* does not wait for the flag; NULL is fine */
 
 #endif

@@ -1,8 +1,12 @@
-/* epoch_parts.c - see epoch_parts.h. */
-#include "train/checkpoint/epoch_parts.h"
+/* run_state.c - the parts of an epoch as a manifest lists them, and the way back. */
+#include "train/checkpoint/run_state.h"
 
 #include "base/core/alloc.h"
+#include "base/core/arena.h"
 #include "base/math/crc32c.h"
+#include "io/read/reader.h"
+#include "ps/snapshot/manifest.h"
+#include "train/checkpoint/sources.h"
 
 const tn_data_map *tn_data_map_of(const tn_reader *reader, const tn_sources *sources,
                                   tn_arena *arena)
