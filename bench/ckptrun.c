@@ -79,7 +79,7 @@ static void configure(tn_bench_run *b, uint32_t n_more, char *const *more)
     }
     (void)fputs(tn_text_str(&b->diag.text), stderr);
     tn_bench_check(tn_diag_check(&b->diag, &err), &err);
-    tn_bench_check(tn_blueprint_new(&b->plan, &b->run, &binder, &err), &err);
+    tn_bench_check(tn_model_plan_new(&b->plan, &b->run, &binder, &err), &err);
     tn_bench_check(
         tn_worker_new(&b->worker, b->plan, &(tn_worker_opts){.training = true}, &binder, &err),
         &err);

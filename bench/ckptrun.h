@@ -21,7 +21,7 @@ typedef struct tn_bench_run {
     tn_arena *arena;
     tn_diag diag;
     tn_run run;
-    const tn_blueprint *plan;
+    const tn_model_plan *plan;
     tn_worker *worker;
     tn_metrics *metrics;
     tn_checkpoints *checkpoints;

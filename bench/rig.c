@@ -41,7 +41,7 @@ void tn_rig_open(tn_rig *rig, const char *config, uint32_t n, const char *const 
     }
     (void)fputs(tn_text_str(&rig->diag.text), stderr);
     check(tn_diag_check(&rig->diag, &err), &err);
-    check(tn_blueprint_new(&rig->plan, &rig->run, &binder, &err), &err);
+    check(tn_model_plan_new(&rig->plan, &rig->run, &binder, &err), &err);
     check(
         tn_worker_new(&rig->worker, rig->plan, &(tn_worker_opts){.training = true}, &binder, &err),
         &err);
@@ -51,14 +51,14 @@ void tn_rig_open(tn_rig *rig, const char *config, uint32_t n, const char *const 
 
 static void drop(tn_memory *m)
 {
-    tn_feeder_close(m->feeder);
+    tn_step_prefetch_close(m->feeder);
     tn_reader_close(m->reader);
     tn_free(m->batch);
 }
 
 void tn_rig_close(tn_rig *rig)
 {
-    tn_feeder_close(rig->feeder);
+    tn_step_prefetch_close(rig->feeder);
     drop(&rig->learned);
     drop(&rig->scored);
     tn_metrics_free(rig->metrics);
@@ -78,12 +78,12 @@ static tn_reader_opts reader_opts(const tn_rig *rig, uint32_t prefetch)
                             .trace = rig->worker->trace};
 }
 
-static tn_feeder_opts feeder_opts(const tn_rig *rig, bool training)
+static tn_step_prefetch_opts feeder_opts(const tn_rig *rig, bool training)
 {
-    return (tn_feeder_opts){.plan = rig->plan,
-                            .team = rig->worker->team,
-                            .ahead = rig->run.train.prefetch,
-                            .training = training};
+    return (tn_step_prefetch_opts){.plan = rig->plan,
+                                   .team = rig->worker->team,
+                                   .ahead = rig->run.train.prefetch,
+                                   .training = training};
 }
 
 static tn_status next_of_memory(void *from, uint64_t until_ns, tn_batch **out, tn_error *err)
@@ -119,9 +119,9 @@ static void load(tn_rig *rig, uint32_t rows, uint32_t n, bool training, tn_memor
     if (m->n == 0) {
         check(tn_fail(&err, TN_E_DATA, "no whole batch of %u rows in the data", rows), &err);
     }
-    tn_feeder_opts feeding = feeder_opts(rig, training);
+    tn_step_prefetch_opts feeding = feeder_opts(rig, training);
     tn_batches batches = {.next = next_of_memory, .recycle = keep, .from = m};
-    check(tn_feeder_over(&m->feeder, &feeding, &batches, &err), &err);
+    check(tn_step_prefetch_over(&m->feeder, &feeding, &batches, &err), &err);
 }
 
 void tn_rig_load(tn_rig *rig, uint32_t batches)
@@ -151,12 +151,12 @@ static void learn(tn_rig *rig, tn_step *step)
     tn_lane_step(rig->worker->lane, rig->worker->steps);
 }
 
-static tn_step *next_step(const tn_rig *rig, tn_feeder *feeder)
+static tn_step *next_step(const tn_rig *rig, tn_step_prefetch *feeder)
 {
     tn_error err = {0};
     tn_step *step = NULL;
     tn_span_begin(rig->worker->lane, TN_PHASE_WAIT_DATA);
-    tn_status status = tn_feeder_next(feeder, &step, &err);
+    tn_status status = tn_step_prefetch_next(feeder, &step, &err);
     tn_span_end(rig->worker->lane);
     check(status == TN_END ? TN_OK : status, &err);
     return status == TN_END ? NULL : step;
@@ -169,7 +169,7 @@ tn_step *tn_rig_next(tn_rig *rig)
 
 void tn_rig_done(tn_rig *rig, tn_step *step)
 {
-    tn_feeder_recycle(rig->learned.feeder, step);
+    tn_step_prefetch_recycle(rig->learned.feeder, step);
 }
 
 static void learn_memory(tn_rig *rig)
@@ -214,7 +214,7 @@ double tn_rig_score_memory(tn_rig *rig, double seconds)
         tn_step *step = next_step(rig, rig->scored.feeder);
         check(tn_step_score(rig->worker, step, &logit, &err), &err);
         count(rig, step->batch, logit);
-        tn_feeder_recycle(rig->scored.feeder, step);
+        tn_step_prefetch_recycle(rig->scored.feeder, step);
         steps++;
     } while (tn_clock_s() - from < seconds);
     return (double)(steps * rows) / (tn_clock_s() - from);
@@ -228,14 +228,14 @@ static tn_step *next_of_file(tn_rig *rig)
         if (rig->feeder == NULL) {
             tn_reader_opts opts = reader_opts(rig, rig->run.train.prefetch);
             rig->epoch++;
-            tn_feeder_opts feeding = feeder_opts(rig, true);
-            check(tn_feeder_open(&rig->feeder, &feeding, &opts, &err), &err);
+            tn_step_prefetch_opts feeding = feeder_opts(rig, true);
+            check(tn_step_prefetch_open(&rig->feeder, &feeding, &opts, &err), &err);
         }
         tn_step *step = next_step(rig, rig->feeder);
         if (step != NULL) {
             return step;
         }
-        tn_feeder_close(rig->feeder);
+        tn_step_prefetch_close(rig->feeder);
         rig->feeder = NULL;
     }
     check(tn_fail(&err, TN_E_DATA, "no rows in the data"), &err);
@@ -250,7 +250,7 @@ double tn_rig_train_file(tn_rig *rig, double seconds)
         tn_step *step = next_of_file(rig);
         learn(rig, step);
         rows += step->batch->rows;
-        tn_feeder_recycle(rig->feeder, step);
+        tn_step_prefetch_recycle(rig->feeder, step);
     } while (tn_clock_s() - from < seconds);
     return (double)rows / (tn_clock_s() - from);
 }

@@ -25,14 +25,14 @@ typedef struct tn_memory {
     tn_reader *reader; /* lends them */
     tn_batch **batch;
     uint32_t n, next;
-    tn_feeder *feeder;
+    tn_step_prefetch *feeder;
 } tn_memory;
 
 typedef struct tn_rig {
     tn_arena *arena;
     tn_diag diag;
     tn_run run;
-    const tn_blueprint *plan;
+    const tn_model_plan *plan;
     tn_worker *worker;
     tn_metrics *metrics;
     double metrics_s; /* spent in metrics so far */
@@ -40,7 +40,7 @@ typedef struct tn_rig {
     tn_memory learned; /* batches of train.batch rows */
     tn_memory scored;  /* the same rows, eval.batch at a time; without gradients */
 
-    tn_feeder *feeder; /* of the pass that is under way */
+    tn_step_prefetch *feeder; /* of the pass that is under way */
     uint32_t epoch;
 } tn_rig;
 

@@ -135,7 +135,7 @@ tn_status tn_setup_inputs(tn_setup *s, const tn_strs *more, tn_error *err)
 
 tn_status tn_setup_plan(tn_setup *s, tn_error *err)
 {
-    tn_status status = tn_blueprint_new(&s->plan, &s->run, &s->binder, err);
+    tn_status status = tn_model_plan_new(&s->plan, &s->run, &s->binder, err);
     if (status != TN_OK) { /* nobody shall wait for this rank */
         const bool faults = s->diag.n_errors > 0;
         tn_peers_decline(&s->run, status, faults ? tn_text_str(&s->diag.text) : err->text);

@@ -25,7 +25,7 @@ typedef struct tn_setup {
     tn_run run;
     const char *config; /* the file's name; NULL: not loaded */
     tn_inputs inputs;   /* what the run reads; see tn_setup_inputs */
-    const tn_blueprint *plan;
+    const tn_model_plan *plan;
     tn_run_text text; /* the resolved configuration without folders, logs and paths */
     int exit_code; /* of the processes that did the work, who told of their failures themselves */
     bool told_elsewhere; /* another process of the group has failed, and says so itself */

@@ -151,13 +151,13 @@ static const char *format_preset(const char *name)
     return format != NULL ? format->preset : NULL;
 }
 
-static const tn_blueprint *load(const exportkit *k, const char *const *overrides,
-                                const tn_roster *roster, tn_run *run, tn_binder *b)
+static const tn_model_plan *load(const exportkit *k, const char *const *overrides,
+                                 const tn_roster *roster, tn_run *run, tn_binder *b)
 {
     static const tn_presets presets = {.format = format_preset, .model = tn_model_preset};
     char path[300];
     tn_error err = {0};
-    const tn_blueprint *plan = NULL;
+    const tn_model_plan *plan = NULL;
     (void)snprintf(path, sizeof path, "%s/kit.yaml", k->dir);
     tn_config_in in = {
         .fields = tn_run_fields, .presets = &presets, .path = path, .overrides = overrides};
@@ -171,14 +171,14 @@ static const tn_blueprint *load(const exportkit *k, const char *const *overrides
         run->cluster.size = roster != NULL ? roster->size : 0;
         run->cluster.roster = roster;
     }
-    if (b->diag->n_errors > 0 || tn_blueprint_new(&plan, run, b, &err) != TN_OK) {
+    if (b->diag->n_errors > 0 || tn_model_plan_new(&plan, run, b, &err) != TN_OK) {
         fail_msg("%s%s", tn_text_str(&b->diag->text), err.text);
     }
     return plan;
 }
 
-const tn_blueprint *exportkit_plan_of(const exportkit *k, const char *const *overrides,
-                                      const tn_roster *roster, tn_binder *b)
+const tn_model_plan *exportkit_plan_of(const exportkit *k, const char *const *overrides,
+                                       const tn_roster *roster, tn_binder *b)
 {
     return load(k, overrides, roster, TN_NEW(b->arena, tn_run), b);
 }

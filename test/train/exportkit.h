@@ -15,7 +15,7 @@ typedef struct exportkit {
     tn_diag diag;
     tn_binder binder;
     tn_run run;
-    const tn_blueprint *plan;
+    const tn_model_plan *plan;
 } exportkit;
 
 /* Slots of every kind over csv files train.csv and edge.csv in the folder, which are written.
@@ -25,8 +25,8 @@ void exportkit_close(exportkit *k);
 
 /* The same configuration for one of several processes, with other overrides; in the binder's arena.
  */
-const tn_blueprint *exportkit_plan_of(const exportkit *k, const char *const *overrides,
-                                      const tn_roster *roster, tn_binder *b);
+const tn_model_plan *exportkit_plan_of(const exportkit *k, const char *const *overrides,
+                                       const tn_roster *roster, tn_binder *b);
 
 /* Trains and leaves a checkpoint in <dir>/run. */
 void exportkit_train(exportkit *k);

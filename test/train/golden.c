@@ -139,20 +139,20 @@ tn_safetensors golden_tensors(golden_case *c, const char *file)
     return doc;
 }
 
-const tn_blueprint *golden_plan(tn_arena *arena, const char *name, const char *const *overrides)
+const tn_model_plan *golden_plan(tn_arena *arena, const char *name, const char *const *overrides)
 {
     return golden_plan_at(arena, name, overrides, NULL);
 }
 
-const tn_blueprint *golden_plan_of(tn_arena *arena, const char *name, const char *const *overrides,
-                                   uint32_t rank, uint32_t size)
+const tn_model_plan *golden_plan_of(tn_arena *arena, const char *name, const char *const *overrides,
+                                    uint32_t rank, uint32_t size)
 {
     const tn_roster roster = {.rank = rank, .size = size};
     return golden_plan_at(arena, name, overrides, size > 0 ? &roster : NULL);
 }
 
-const tn_blueprint *golden_plan_at(tn_arena *arena, const char *name, const char *const *overrides,
-                                   const tn_roster *roster)
+const tn_model_plan *golden_plan_at(tn_arena *arena, const char *name, const char *const *overrides,
+                                    const tn_roster *roster)
 {
     char path[256];
     (void)snprintf(path, sizeof path, "test/golden/%s.yaml", name);
@@ -164,7 +164,7 @@ const tn_blueprint *golden_plan_at(tn_arena *arena, const char *name, const char
     tn_error err = {0};
     tn_binder b = {.arena = arena, .diag = &diag};
     tn_run *run = TN_NEW(arena, tn_run);
-    const tn_blueprint *plan = NULL;
+    const tn_model_plan *plan = NULL;
     const tn_tree *tree = tn_config_load(&in, arena, &diag);
     if (tree != NULL) {
         tn_run_bind(&b, tree, run);
@@ -172,7 +172,7 @@ const tn_blueprint *golden_plan_at(tn_arena *arena, const char *name, const char
         run->cluster.size = roster != NULL ? roster->size : 0;
         run->cluster.roster = roster;
     }
-    if (diag.n_errors > 0 || tn_blueprint_new(&plan, run, &b, &err) != TN_OK) {
+    if (diag.n_errors > 0 || tn_model_plan_new(&plan, run, &b, &err) != TN_OK) {
         fail_msg("%s%s", tn_text_str(&diag.text), err.text);
     }
     tn_diag_done(&diag);

@@ -35,14 +35,14 @@ void golden_compare(golden_case *c, const char *file, const char *name, const ch
 tn_safetensors golden_tensors(golden_case *c, const char *file);
 
 /* The configuration test/golden/<case>.yaml as a blueprint, with `overrides` ended by NULL. */
-const tn_blueprint *golden_plan(tn_arena *arena, const char *name, const char *const *overrides);
+const tn_model_plan *golden_plan(tn_arena *arena, const char *name, const char *const *overrides);
 
 /* The same for one of `size` peers. */
-const tn_blueprint *golden_plan_of(tn_arena *arena, const char *name, const char *const *overrides,
-                                   uint32_t rank, uint32_t size);
+const tn_model_plan *golden_plan_of(tn_arena *arena, const char *name, const char *const *overrides,
+                                    uint32_t rank, uint32_t size);
 
 /* The same for the process that `roster` tells of, NULL: alone; it must outlive a run. */
-const tn_blueprint *golden_plan_at(tn_arena *arena, const char *name, const char *const *overrides,
-                                   const tn_roster *roster);
+const tn_model_plan *golden_plan_at(tn_arena *arena, const char *name, const char *const *overrides,
+                                    const tn_roster *roster);
 
 #endif

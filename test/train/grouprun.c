@@ -42,7 +42,7 @@ static void note_line(void *arg, const char *text, bool transient)
     atomic_store(&g->shown, true);
 }
 
-static const tn_blueprint *plan_of(const seat *s, tn_arena *arena)
+static const tn_model_plan *plan_of(const seat *s, tn_arena *arena)
 {
     const grouprun *g = s->g;
     const char **overrides = TN_NEW_ARRAY(arena, const char *, OVERRIDES_MAX);
@@ -126,7 +126,7 @@ static tn_worker *load(const grouprun *g, const tn_binder *b)
     tn_error err = {0};
     const seat alone = {
         .g = &(grouprun){.config = g->config, .dir = g->dir, .more = g->more, .n = 1}};
-    const tn_blueprint *plan = plan_of(&alone, b->arena);
+    const tn_model_plan *plan = plan_of(&alone, b->arena);
     if (tn_worker_new(&w, plan, &(tn_worker_opts){.training = true}, b, &err) == TN_OK &&
         tn_checkpoint_load(g->dir, w, &which, &err) == TN_OK) {
         return w;

@@ -16,7 +16,7 @@ void scoredkit_open(scoredkit *k)
 {
     static const char *const overrides[] = {"eval.slices=[user,hist]", NULL};
     k->arena = tn_arena_new(1 << 20);
-    const tn_blueprint *plan = golden_plan(k->arena, "deepfm", overrides);
+    const tn_model_plan *plan = golden_plan(k->arena, "deepfm", overrides);
     k->run = plan->run;
     k->schema = plan->schema;
 }

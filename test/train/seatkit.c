@@ -15,8 +15,8 @@ enum { OVERRIDES_MAX = 16 };
 const tn_run_text seatkit_text = {
     .config = "test\n", .hash = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"};
 
-static const tn_blueprint *plan_of(seatkit *k, uint32_t rank, const char *const *more,
-                                   const char *last)
+static const tn_model_plan *plan_of(seatkit *k, uint32_t rank, const char *const *more,
+                                    const char *last)
 {
     const char **overrides = TN_NEW_ARRAY(k->arena, const char *, OVERRIDES_MAX);
     char *where = TN_NEW_ARRAY(k->arena, char, TN_PATH_SIZE);

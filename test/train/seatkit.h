@@ -16,7 +16,7 @@ typedef struct seatkit {
     tn_roster roster[SEATKIT_MAX];
     char at[SEATKIT_MAX][TN_ENDPOINT_SIZE];
     const char *address[SEATKIT_MAX], *host[SEATKIT_MAX];
-    const tn_blueprint *plan[SEATKIT_MAX];
+    const tn_model_plan *plan[SEATKIT_MAX];
     tn_worker *w[SEATKIT_MAX];
     tn_peers *peers[SEATKIT_MAX]; /* NULL: not opened */
 } seatkit;

@@ -83,7 +83,7 @@ static tn_status load(void *arg, const char *path, bool goes_on, tn_error *err)
 
 /* ---- a group ---- */
 
-static const tn_blueprint *plan_of(const sharekit *k, uint32_t rank, const char *const *more)
+static const tn_model_plan *plan_of(const sharekit *k, uint32_t rank, const char *const *more)
 {
     char where[300];
     (void)snprintf(where, sizeof where, "run.dir=%s", k->dir);
@@ -99,9 +99,9 @@ static void open_data(sharekit *k)
 {
     tn_worker *w = k->w[0];
     tn_reader_opts reader = {.paths = w->plan->run->data.train, .batch_rows = 16, .training = true};
-    tn_feeder_opts opts = {.plan = w->plan, .ahead = 1, .training = true};
-    assert_int_equal(tn_feeder_open(&k->feeder, &opts, &reader, NULL), TN_OK);
-    k->state.data = tn_data_map_of(tn_feeder_reader(k->feeder), NULL, k->arena);
+    tn_step_prefetch_opts opts = {.plan = w->plan, .ahead = 1, .training = true};
+    assert_int_equal(tn_step_prefetch_open(&k->feeder, &opts, &reader, NULL), TN_OK);
+    k->state.data = tn_data_map_of(tn_step_prefetch_reader(k->feeder), NULL, k->arena);
 }
 
 void sharekit_open(sharekit *k, const char *dir, uint32_t n, const char *const *more)
@@ -134,7 +134,7 @@ void sharekit_close(sharekit *k)
 {
     tn_checkpoints_close(k->checkpoints);
     drop_shares(k);
-    tn_feeder_close(k->feeder);
+    tn_step_prefetch_close(k->feeder);
     tn_metrics_free(k->metrics);
     tn_data_stand_done(&k->state.stand);
     for (uint32_t r = 0; r < k->n; r++) {
@@ -183,7 +183,7 @@ void sharekit_learn(sharekit *k, uint32_t steps)
     for (uint32_t i = 0; i < steps; i++) {
         tn_step *step = NULL;
         const uint64_t number = k->w[0]->steps;
-        assert_int_equal(tn_feeder_next(k->feeder, &step, NULL), TN_OK);
+        assert_int_equal(tn_step_prefetch_next(k->feeder, &step, NULL), TN_OK);
         for (size_t j = 0; j < step->local->keys.at[step->local->keys.n]; j++) {
             step->grads[j] = gradient(j, number);
         }
@@ -197,7 +197,7 @@ void sharekit_learn(sharekit *k, uint32_t steps)
         k->state.progress = step->batch->progress;
         k->state.samples += step->batch->rows;
         k->state.steps = k->w[0]->steps;
-        tn_feeder_recycle(k->feeder, step);
+        tn_step_prefetch_recycle(k->feeder, step);
     }
 }
 

@@ -22,7 +22,7 @@ typedef struct sharekit {
     tn_ckptshare *share[SHAREKIT_PEERS_MAX]; /* of the others, while a save runs */
     tn_run_state state;
     tn_metrics *metrics;
-    tn_feeder *feeder;
+    tn_step_prefetch *feeder;
     float *dense; /* a gradient */
     uint32_t orders, abandoned, loads;
     uint32_t broken; /* rank whose disk refuses to write; 0: none */

@@ -114,7 +114,7 @@ static int tear_down(void **state)
 
 typedef struct rank_run {
     tn_arena *arena;
-    const tn_blueprint *plan;
+    const tn_model_plan *plan;
     tn_diag diag;
     tn_binder b;
     tn_status status;
@@ -176,7 +176,7 @@ static void plan_rank(rank_run *x, const char *const *overrides, const char *nam
             run->cluster.roster = roster_of(x->arena, name, rank, n);
         }
     }
-    if (x->diag.n_errors > 0 || tn_blueprint_new(&x->plan, run, &x->b, &x->err) != TN_OK) {
+    if (x->diag.n_errors > 0 || tn_model_plan_new(&x->plan, run, &x->b, &x->err) != TN_OK) {
         fail_msg("%s%s", tn_text_str(&x->diag.text), x->err.text);
     }
 }

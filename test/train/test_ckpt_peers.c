@@ -103,8 +103,8 @@ static void pass_over(sharekit *k, uint64_t batches)
 {
     for (uint64_t i = 0; i < batches; i++) {
         tn_step *step = NULL;
-        assert_int_equal(tn_feeder_next(k->feeder, &step, NULL), TN_OK);
-        tn_feeder_recycle(k->feeder, step);
+        assert_int_equal(tn_step_prefetch_next(k->feeder, &step, NULL), TN_OK);
+        tn_step_prefetch_recycle(k->feeder, step);
     }
 }
 

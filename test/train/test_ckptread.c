@@ -27,7 +27,7 @@ static tn_worker *worker_of(tn_arena *arena, uint32_t threads)
     char count[32];
     (void)snprintf(count, sizeof count, "train.threads=%u", threads);
     const char *const set[] = {count, NULL};
-    const tn_blueprint *plan = golden_plan(arena, "deepfm", set);
+    const tn_model_plan *plan = golden_plan(arena, "deepfm", set);
     tn_diag diag = {0};
     tn_binder b = {.arena = arena, .diag = &diag};
     tn_worker *w = NULL;

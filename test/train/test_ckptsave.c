@@ -75,11 +75,12 @@ static void assert_metrics(const char *dir, const uint64_t *want)
 #define HASH "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
 /* One step; its rows go to the metrics, its place to the state. */
-static void learn_one(tn_worker *w, tn_feeder *feeder, tn_metrics *metrics, tn_run_state *state)
+static void learn_one(tn_worker *w, tn_step_prefetch *feeder, tn_metrics *metrics,
+                      tn_run_state *state)
 {
     tn_step *step = NULL;
     tn_learned learned;
-    assert_int_equal(tn_feeder_next(feeder, &step, NULL), TN_OK);
+    assert_int_equal(tn_step_prefetch_next(feeder, &step, NULL), TN_OK);
     assert_int_equal(tn_step_learn(w, step, 1, &learned, NULL), TN_OK);
     tn_scored rows = {.n = step->batch->rows,
                       .logit = w->train_logit->val,
@@ -89,7 +90,7 @@ static void learn_one(tn_worker *w, tn_feeder *feeder, tn_metrics *metrics, tn_r
     state->progress = step->batch->progress;
     state->samples += step->batch->rows;
     state->steps = w->steps;
-    tn_feeder_recycle(feeder, step);
+    tn_step_prefetch_recycle(feeder, step);
 }
 
 /* A run of a few steps, saved at the 4th and at the 6th; ckpt-1 and ckpt-2 in `dir`. */
@@ -100,7 +101,7 @@ static void run_and_save(const char *dir, const char *delta_every, bool behind, 
     (void)snprintf(where, sizeof where, "run.dir=%s", dir);
     (void)snprintf(deltas, sizeof deltas, "checkpoint.delta_every=%s", delta_every);
     tn_arena *arena = tn_arena_new(1 << 16);
-    const tn_blueprint *plan =
+    const tn_model_plan *plan =
         golden_plan(arena, "deepfm_bn", (const char *const[]){where, deltas, NULL});
     tn_diag diag = {0};
     tn_binder b = {.arena = arena, .diag = &diag};
@@ -108,15 +109,15 @@ static void run_and_save(const char *dir, const char *delta_every, bool behind, 
     tn_worker *w = NULL;
     tn_checkpoints *c = NULL;
     tn_metrics *metrics = NULL;
-    tn_feeder *feeder = NULL;
+    tn_step_prefetch *feeder = NULL;
     tn_reader_opts ropts = {.paths = plan->run->data.train, .batch_rows = 16, .training = true};
     uint64_t *at_six = tn_alloc(1, HISTOGRAM_BYTES, "a histogram");
     assert_int_equal(tn_metrics_new(&metrics, &(tn_metrics_opts){0}, NULL), TN_OK);
     assert_int_equal(tn_worker_new(&w, plan, &(tn_worker_opts){.training = true}, &b, NULL), TN_OK);
     assert_int_equal(tn_checkpoints_open(&c, plan, &text, NULL), TN_OK);
-    tn_feeder_opts fopts = {.plan = plan, .team = w->team, .ahead = 2, .training = true};
-    assert_int_equal(tn_feeder_open(&feeder, &fopts, &ropts, NULL), TN_OK);
-    tn_run_state state = {.data = tn_data_map_of(tn_feeder_reader(feeder), NULL, arena)};
+    tn_step_prefetch_opts fopts = {.plan = plan, .team = w->team, .ahead = 2, .training = true};
+    assert_int_equal(tn_step_prefetch_open(&feeder, &fopts, &ropts, NULL), TN_OK);
+    tn_run_state state = {.data = tn_data_map_of(tn_step_prefetch_reader(feeder), NULL, arena)};
     tn_saved saved;
     for (uint32_t i = 1; i <= 9; i++) {
         if (i == 5) { /* as where an epoch ends: cells are 0 again */
@@ -141,7 +142,7 @@ static void run_and_save(const char *dir, const char *delta_every, bool behind, 
     assert_metrics(dir, at_six);
     tn_free(at_six);
     assert_int_equal(model_hash(w, hash, NULL), TN_OK);
-    tn_feeder_close(feeder);
+    tn_step_prefetch_close(feeder);
     tn_checkpoints_close(c);
     tn_metrics_free(metrics);
     tn_worker_free(w);
@@ -191,7 +192,7 @@ static void assert_days(const char *dir, uint32_t day)
     tn_diag diag = {0};
     tn_arena *arena = tn_arena_new(1 << 16);
     tn_binder b = {.arena = arena, .diag = &diag};
-    const tn_blueprint *plan =
+    const tn_model_plan *plan =
         golden_plan(arena, "deepfm_bn", (const char *const[]){"model.dropout=0.2", NULL});
     (void)snprintf(path, sizeof path, "%s/ckpt-1", dir);
     assert_int_equal(tn_ckpt_read_manifest(path, arena, &m, &err), TN_OK);

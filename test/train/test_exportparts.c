@@ -40,7 +40,7 @@ typedef struct seat {
 static tn_status export_on(const seat *s, tn_binder *b, tn_error *err)
 {
     group *g = s->g;
-    const tn_blueprint *plan = exportkit_plan_of(g->kit, g->overrides, &s->roster, b);
+    const tn_model_plan *plan = exportkit_plan_of(g->kit, g->overrides, &s->roster, b);
     if (s->roster.rank > 0) {
         const tn_watch watch = {.stop = s->stop};
         return tn_follow_export(plan, &text, &watch, b, err);

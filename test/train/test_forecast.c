@@ -119,7 +119,7 @@ static tn_pace measured(const char *data, tn_text *text)
 {
     tn_arena *arena = tn_arena_new(1 << 16);
     const char *const more[] = {data, "train.batch=32", "train.threads=1", NULL};
-    const tn_blueprint *plan = golden_plan(arena, "lr", more);
+    const tn_model_plan *plan = golden_plan(arena, "lr", more);
     tn_diag diag = {0};
     tn_error err = {0};
     tn_binder b = {.arena = arena, .diag = &diag};

@@ -22,7 +22,7 @@
 
 typedef struct trial {
     golden_case c;
-    const tn_blueprint *plan;
+    const tn_model_plan *plan;
     tn_worker *w;
     golden_table steps, pred;
     uint32_t row; /* of pred, while evaluating */
@@ -229,20 +229,21 @@ static void run_epoch(trial *t, uint32_t epoch)
                            .seed = run->run.seed,
                            .from = {.epoch = epoch},
                            .prefetch = 2};
-    tn_feeder *feeder = NULL;
+    tn_step_prefetch *feeder = NULL;
     tn_error err = {0};
-    tn_feeder_opts feeding = {.plan = t->plan, .team = t->w->team, .ahead = 2, .training = true};
-    check(tn_feeder_open(&feeder, &feeding, &opts, &err), &err);
+    tn_step_prefetch_opts feeding = {
+        .plan = t->plan, .team = t->w->team, .ahead = 2, .training = true};
+    check(tn_step_prefetch_open(&feeder, &feeding, &opts, &err), &err);
     tn_step *step = NULL;
     tn_status status;
-    while ((status = tn_feeder_next(feeder, &step, &err)) == TN_OK) {
+    while ((status = tn_step_prefetch_next(feeder, &step, &err)) == TN_OK) {
         learn(t, step);
-        tn_feeder_recycle(feeder, step);
+        tn_step_prefetch_recycle(feeder, step);
     }
     if (status != TN_END) {
         fail_msg("%s", err.text);
     }
-    tn_feeder_close(feeder);
+    tn_step_prefetch_close(feeder);
 }
 
 /* ---- the end ---- */

@@ -99,19 +99,20 @@ static void save_dense(exportkit *k, tn_worker *w, const char *path)
 static void learn(exportkit *k, tn_worker *w)
 {
     tn_error err = {0};
-    tn_feeder *feeder = NULL;
+    tn_step_prefetch *feeder = NULL;
     tn_step *step = NULL;
     tn_learned learned;
     tn_reader_opts opts = {
         .paths = k->run.data.train, .batch_rows = 50, .training = true, .seed = 7, .prefetch = 1};
-    tn_feeder_opts feeding = {.plan = k->plan, .team = w->team, .ahead = 1, .training = true};
-    if (tn_feeder_open(&feeder, &feeding, &opts, &err) != TN_OK ||
-        tn_feeder_next(feeder, &step, &err) != TN_OK ||
+    tn_step_prefetch_opts feeding = {
+        .plan = k->plan, .team = w->team, .ahead = 1, .training = true};
+    if (tn_step_prefetch_open(&feeder, &feeding, &opts, &err) != TN_OK ||
+        tn_step_prefetch_next(feeder, &step, &err) != TN_OK ||
         tn_step_learn(w, step, 1, &learned, &err) != TN_OK) {
         fail_msg("%s", err.text);
     }
-    tn_feeder_recycle(feeder, step);
-    tn_feeder_close(feeder);
+    tn_step_prefetch_recycle(feeder, step);
+    tn_step_prefetch_close(feeder);
 }
 
 static void same_text(const tn_text *a, const tn_text *b)
@@ -175,11 +176,11 @@ static tn_worker *new_peer(exportkit *k, uint32_t rank)
     tn_error err = {0};
     tn_worker *w = NULL;
     tn_run *run = TN_NEW(k->arena, tn_run);
-    const tn_blueprint *plan = NULL;
+    const tn_model_plan *plan = NULL;
     *run = k->run;
     run->cluster.rank = rank;
     run->cluster.size = 3;
-    if (tn_blueprint_new(&plan, run, &k->binder, &err) != TN_OK ||
+    if (tn_model_plan_new(&plan, run, &k->binder, &err) != TN_OK ||
         tn_worker_new(&w, plan, &(tn_worker_opts){.training = true}, &k->binder, &err) != TN_OK) {
         fail_msg("%s", err.text);
     }

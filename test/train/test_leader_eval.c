@@ -77,7 +77,7 @@ typedef struct seat {
     uint32_t rank;
     tn_roster roster;
     tn_arena *arena;
-    const tn_blueprint *plan;
+    const tn_model_plan *plan;
     tn_strs paths;
 } seat;
 

@@ -16,7 +16,7 @@ enum { EPOCH = 1 };
 /* Rank 0, as far as notes go, and a reader whose parts they are. */
 typedef struct rig {
     tn_arena *arena;
-    const tn_blueprint *plan;
+    const tn_model_plan *plan;
     tn_askdealer *d;
     tn_group_parts on;
     tn_reader *reader;

@@ -19,7 +19,7 @@ enum { BYTES_MAX = 1 << 15, ALL = 1 << 20, READERS_MAX = 3 };
 /* An epoch, and how often each record of it was learned: by its first byte. */
 typedef struct epoch {
     tn_arena *arena;
-    const tn_blueprint *plan;
+    const tn_model_plan *plan;
     const tn_data_map *map;
     uint8_t all[BYTES_MAX]; /* what one reader alone learns */
     uint8_t learned[BYTES_MAX];

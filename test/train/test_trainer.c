@@ -95,7 +95,8 @@ static void what_an_epoch_took_is_known_behind_it(void **state)
     uint64_t end = 0;
     tn_error err = {0};
     tn_arena *arena = tn_arena_new(1 << 16);
-    const tn_blueprint *plan = golden_plan(arena, "deepfm_bn", (const char *const[]){linear, NULL});
+    const tn_model_plan *plan =
+        golden_plan(arena, "deepfm_bn", (const char *const[]){linear, NULL});
     assert_true(tn_schedule_ends_with_run(plan->run));
     assert_int_equal(tn_run_end(plan, 0, 0, &end, &err), TN_OK);
     assert_int_equal(end, 24);
@@ -135,7 +136,7 @@ static void rows_of_long_data_are_estimated_by_bytes(void **state)
     assert_int_equal(tn_file_replace(path, all.data, all.size, &err), TN_OK);
     (void)snprintf(train, sizeof train, "data.train=%s", path);
     tn_arena *arena = tn_arena_new(1 << 16);
-    const tn_blueprint *plan = golden_plan(
+    const tn_model_plan *plan = golden_plan(
         arena, "deepfm_bn", (const char *const[]){train, "data.part_bytes=256KiB", NULL});
     const double want = COPIES * 251; /* 5 of the 256 weigh nothing */
     assert_int_equal(

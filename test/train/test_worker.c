@@ -16,7 +16,7 @@ static void a_model_without_dense_weights_has_a_worker(void **state)
     const char *const model[] = {"model={type: graph, inputs: {wide: {embed: all, dim: 1}}, "
                                  "layers: [{name: z, sum: wide}], output: z}",
                                  NULL};
-    const tn_blueprint *plan = golden_plan(arena, "lr", model);
+    const tn_model_plan *plan = golden_plan(arena, "lr", model);
     tn_diag diag = {0};
     tn_error err = {0};
     tn_binder b = {.arena = arena, .diag = &diag};
@@ -52,20 +52,20 @@ static void a_first_batch_without_keys_has_rows(void **state)
     (void)snprintf(train, sizeof train, "data.train=%s", path);
     write_row_without_keys(path);
     tn_arena *arena = tn_arena_new(1 << 16);
-    const tn_blueprint *plan = golden_plan(arena, "deepfm", (const char *const[]){train, NULL});
+    const tn_model_plan *plan = golden_plan(arena, "deepfm", (const char *const[]){train, NULL});
     tn_reader_opts opts = {.paths = plan->run->data.train, .batch_rows = 32, .training = true};
-    tn_feeder_opts feeding = {.plan = plan, .ahead = 1, .training = true};
-    tn_feeder *feeder = NULL;
+    tn_step_prefetch_opts feeding = {.plan = plan, .ahead = 1, .training = true};
+    tn_step_prefetch *feeder = NULL;
     tn_step *step = NULL;
     tn_error err = {0};
-    assert_int_equal(tn_feeder_open(&feeder, &feeding, &opts, &err), TN_OK);
-    assert_int_equal(tn_feeder_next(feeder, &step, &err), TN_OK);
+    assert_int_equal(tn_step_prefetch_open(&feeder, &feeding, &opts, &err), TN_OK);
+    assert_int_equal(tn_step_prefetch_next(feeder, &step, &err), TN_OK);
     assert_int_equal(step->batch->rows, 1);
     assert_int_equal(step->local->keys.n, 0);
     assert_non_null(step->rows);
     assert_non_null(step->grads);
-    tn_feeder_recycle(feeder, step);
-    tn_feeder_close(feeder);
+    tn_step_prefetch_recycle(feeder, step);
+    tn_step_prefetch_close(feeder);
     tn_arena_free(arena);
     tn_tmpdir_remove(dir);
 }
@@ -75,25 +75,25 @@ static double loss_of_first_batch(uint32_t rank, const char *dropout)
 {
     tn_arena *arena = tn_arena_new(1 << 16);
     const char *const opts[] = {dropout, "cluster.staleness=1", NULL};
-    const tn_blueprint *plan = golden_plan_of(arena, "deepfm", opts, rank, 3);
+    const tn_model_plan *plan = golden_plan_of(arena, "deepfm", opts, rank, 3);
     tn_reader_opts reading = {.paths = plan->run->data.train, .batch_rows = 32, .training = true};
-    tn_feeder_opts feeding = {.plan = plan, .ahead = 1, .training = true};
+    tn_step_prefetch_opts feeding = {.plan = plan, .ahead = 1, .training = true};
     tn_diag diag = {0};
     tn_binder b = {.arena = arena, .diag = &diag};
     tn_error err = {0};
-    tn_feeder *feeder = NULL;
+    tn_step_prefetch *feeder = NULL;
     tn_step *step = NULL;
     tn_worker *w = NULL;
     double loss = 0;
     assert_int_equal(tn_worker_new(&w, plan, &(tn_worker_opts){.training = true}, &b, &err), TN_OK);
-    assert_int_equal(tn_feeder_open(&feeder, &feeding, &reading, &err), TN_OK);
-    assert_int_equal(tn_feeder_next(feeder, &step, &err), TN_OK);
+    assert_int_equal(tn_step_prefetch_open(&feeder, &feeding, &reading, &err), TN_OK);
+    assert_int_equal(tn_step_prefetch_next(feeder, &step, &err), TN_OK);
     for (size_t i = 0; i < step->local->keys.at[step->local->keys.n]; i++) {
         step->rows[i] = (float)(i % 7) * .1F;
     }
     assert_int_equal(tn_step_compute(w, step, NULL, &loss, &err), TN_OK);
-    tn_feeder_recycle(feeder, step);
-    tn_feeder_close(feeder);
+    tn_step_prefetch_recycle(feeder, step);
+    tn_step_prefetch_close(feeder);
     tn_worker_free(w);
     tn_diag_done(&diag);
     tn_arena_free(arena);

@@ -56,7 +56,7 @@ static trainrun run(const char *dir, const char *const *more, const tn_watch *as
         overrides[n++] = *more;
     }
     tn_arena *arena = tn_arena_new(1 << 16);
-    const tn_blueprint *plan = golden_plan(arena, "deepfm_bn", overrides);
+    const tn_model_plan *plan = golden_plan(arena, "deepfm_bn", overrides);
     tn_diag diag = {0};
     tn_binder b = {.arena = arena, .diag = &diag};
     tn_run_text text = {.config = "test\n", .hash = HASH};
@@ -122,7 +122,7 @@ uint32_t trainrun_hash_of(const char *dir, uint64_t n, tn_saved *which)
     tn_arena *arena = tn_arena_new(1 << 16);
     tn_diag diag = {0};
     tn_binder b = {.arena = arena, .diag = &diag};
-    const tn_blueprint *plan =
+    const tn_model_plan *plan =
         golden_plan(arena, "deepfm_bn", (const char *const[]){"model.dropout=0.2", NULL});
     tn_worker *w = NULL;
     assert_int_equal(tn_worker_new(&w, plan, &(tn_worker_opts){.training = true}, &b, NULL), TN_OK);

@@ -193,7 +193,7 @@ static tn_status write_and_commit(tn_checkpoints *c, tn_error *err)
 enum { NICE = 10 }; /* of the thread that saves while training goes on */
 
 /* In deterministic mode a run is its configuration; else it is one of a kind. */
-static uint64_t make_run_id(const tn_blueprint *plan, const char *config)
+static uint64_t make_run_id(const tn_model_plan *plan, const char *config)
 {
     if (!plan->run->run.deterministic) {
         return tn_random_id();
@@ -208,7 +208,7 @@ static uint64_t make_run_id(const tn_blueprint *plan, const char *config)
     return __builtin_bswap64(id); /* its hex stands in digest order */
 }
 
-tn_status tn_checkpoints_open(tn_checkpoints **out, const tn_blueprint *plan,
+tn_status tn_checkpoints_open(tn_checkpoints **out, const tn_model_plan *plan,
                               const tn_run_text *text, tn_error *err)
 {
     *out = NULL;

@@ -39,7 +39,7 @@ enum { TN_CKPT_DELTAS_MAX = 64 }; /* after so many the next one is full */
 
 /* Takes the run directory (made when it is missing): lock, owner, left-overs removed. TN_E_CKPT: in
  * use. */
-tn_status tn_checkpoints_open(tn_checkpoints **out, const tn_blueprint *plan,
+tn_status tn_checkpoints_open(tn_checkpoints **out, const tn_model_plan *plan,
                               const tn_run_text *text, tn_error *err) TN_MUST_USE;
 void tn_checkpoints_close(tn_checkpoints *c); /* NULL is fine */
 const char *tn_checkpoints_dir(const tn_checkpoints *c);

@@ -78,7 +78,7 @@ static void fill_parts(tn_manifest *m, const tn_moment_from *from, tn_arena *are
 static void fill_state(tn_manifest *m, const tn_moment_from *from, tn_arena *arena)
 {
     const tn_run_state *state = from->state;
-    const tn_patience_state *p = &state->patience;
+    const tn_early_stopping_state *p = &state->patience;
     m->run_id = from->run_id;
     m->step = state->steps;
     m->samples = state->samples;

@@ -22,7 +22,7 @@ typedef struct tn_ckpt_base {
 } tn_ckpt_base;
 
 struct tn_checkpoints {
-    const tn_blueprint *plan;
+    const tn_model_plan *plan;
     const tn_run_text *text;
     tn_ckptdir *files;
     tn_text dir;

@@ -22,7 +22,7 @@ typedef enum tn_finish {
 tn_finish tn_run_finish(const tn_run *run, const tn_run_state *state, bool patience_over);
 
 typedef struct tn_rerun {
-    const tn_blueprint *plan;
+    const tn_model_plan *plan;
     const tn_run_text *text;
     const tn_run_state *state; /* with its past */
     const char *name;          /* of the checkpoint */

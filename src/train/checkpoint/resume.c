@@ -274,7 +274,7 @@ static void take_state(const loading *l, const tn_manifest *m)
     s->epoch_step = m->epoch_step;
     s->begun = m->begun;
     s->begun_crc = m->begun_crc;
-    s->patience = (tn_patience_state){.lr_scale = m->lr_scale};
+    s->patience = (tn_early_stopping_state){.lr_scale = m->lr_scale};
     if (same) { /* values of another metric say nothing */
         s->patience.seen = true;
         s->patience.best = m->best_value;

@@ -75,7 +75,7 @@ typedef struct tn_run_state {
     uint32_t begun_crc;
     tn_past *past;       /* a resume fills it in; NULL: nobody asks */
     const char *monitor; /* metric that patience watches; NULL: none */
-    tn_patience_state patience;
+    tn_early_stopping_state patience;
     const tn_data_map *data; /* of the epoch that runs; NULL: none was begun */
     tn_data_stand stand;     /* after a resume: where in the epoch, until the reader is open */
     const tn_manifest_part

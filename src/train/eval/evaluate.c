@@ -168,25 +168,27 @@ static tn_status judge(tn_worker *w, tn_score_collector *j, tn_step *step, tn_er
     return status;
 }
 
-static tn_status next_step(const tn_worker *w, tn_feeder *feeder, tn_step **out, tn_error *err)
+static tn_status next_step(const tn_worker *w, tn_step_prefetch *feeder, tn_step **out,
+                           tn_error *err)
 {
     tn_span_begin(w->lane, TN_PHASE_WAIT_DATA);
-    tn_status status = tn_feeder_next(feeder, out, err);
+    tn_status status = tn_step_prefetch_next(feeder, out, err);
     tn_span_end(w->lane);
     return status;
 }
 
-static tn_status run_through(tn_worker *w, tn_score_collector *j, tn_feeder *feeder, tn_error *err)
+static tn_status run_through(tn_worker *w, tn_score_collector *j, tn_step_prefetch *feeder,
+                             tn_error *err)
 {
     tn_step *step = NULL;
-    tn_status status = tn_feeder_watch(feeder, j->request->stop, err);
+    tn_status status = tn_step_prefetch_watch(feeder, j->request->stop, err);
     uint64_t batches = 0;
     while (status == TN_OK && (status = next_step(w, feeder, &step, err)) == TN_OK) {
         status = judge(w, j, step, err);
-        tn_feeder_recycle(feeder, step);
+        tn_step_prefetch_recycle(feeder, step);
         tn_lane_step(w->lane, ++batches);
     }
-    tn_reader_counts(tn_feeder_reader(feeder), &j->out->counts);
+    tn_reader_counts(tn_step_prefetch_reader(feeder), &j->out->counts);
     bool stopped = j->request->stop != NULL && atomic_load(j->request->stop);
     if (stopped && (status == TN_END || status == TN_E_STOPPED)) {
         return tn_fail(err, TN_E_STOPPED, "stopped by a signal while evaluating");
@@ -203,20 +205,21 @@ tn_status tn_evaluate(tn_worker *w, const tn_eval_request *request, tn_evaluatio
                             .request = request,
                             .sampling = run->data.negative_sampling,
                             .out = out};
-    tn_feeder *feeder = NULL;
+    tn_step_prefetch *feeder = NULL;
     tn_status status = tn_score_collector_begin(&j, err);
     if (status == TN_OK) {
         tn_reader_opts reader = reader_of(&j);
         reader.trace = w->trace;
         reader.share = w->rank;
         reader.shares = w->shares->owners.n_peers;
-        tn_feeder_opts opts = {.plan = w->plan, .team = w->team, .ahead = run->train.prefetch};
-        status = tn_feeder_open(&feeder, &opts, &reader, err);
+        tn_step_prefetch_opts opts = {
+            .plan = w->plan, .team = w->team, .ahead = run->train.prefetch};
+        status = tn_step_prefetch_open(&feeder, &opts, &reader, err);
     }
     if (status == TN_OK) {
         status = run_through(w, &j, feeder, err);
     }
-    tn_feeder_close(feeder);
+    tn_step_prefetch_close(feeder);
     tn_score_collector_end(&j, status);
     return status;
 }
@@ -227,7 +230,7 @@ typedef struct exam {
     tn_score_collector j;
     tn_scorer *scorer;
     tn_reader *reader;
-    tn_stopper *stopper; /* NULL: nobody can stop it */
+    tn_reader_stopper *stopper; /* NULL: nobody can stop it */
     float *logit;
 } exam;
 
@@ -242,7 +245,7 @@ static tn_status open_exam(exam *x, const tn_bundle *b, tn_error *err)
     }
     TN_TRY(tn_reader_open(&x->reader, b->schema, &opts, err));
     const atomic_bool *stop = x->j.request->stop;
-    return stop != NULL ? tn_stopper_start(&x->stopper, x->reader, stop, err) : TN_OK;
+    return stop != NULL ? tn_reader_stopper_start(&x->stopper, x->reader, stop, err) : TN_OK;
 }
 
 static tn_status score_all(exam *x, tn_error *err)
@@ -274,7 +277,7 @@ tn_status tn_evaluate_export(const tn_bundle *b, const tn_run *run, const tn_eva
     if (status == TN_OK) {
         status = score_all(&x, err);
     }
-    tn_stopper_end(x.stopper);
+    tn_reader_stopper_end(x.stopper);
     tn_reader_close(x.reader);
     tn_scorer_free(x.scorer);
     tn_free(x.logit);

@@ -172,7 +172,7 @@ typedef struct out_file {
 } out_file;
 
 typedef struct exporting {
-    const tn_blueprint *plan;
+    const tn_model_plan *plan;
     const tn_export_request *request;
     tn_worker *w;
     tn_lead *lead; /* of other processes, once there are any; NULL: alone */
@@ -459,7 +459,7 @@ static tn_status export_together(exporting *x, tn_error *err)
     return status;
 }
 
-tn_status tn_export(const tn_blueprint *plan, const tn_export_request *request, tn_exported *out,
+tn_status tn_export(const tn_model_plan *plan, const tn_export_request *request, tn_exported *out,
                     tn_error *err)
 {
     tn_exported made = {.model_id = ""};

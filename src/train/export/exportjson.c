@@ -59,7 +59,7 @@ static void correct_bias(tn_params *params, const char *bias, double q)
     *w = (float)((double)*w + tn_ln(q));
 }
 
-static tn_status build(tn_export_graph *x, const tn_blueprint *plan, tn_params *from,
+static tn_status build(tn_export_graph *x, const tn_model_plan *plan, tn_params *from,
                        const tn_binder *b, tn_error *err)
 {
     tn_net net = {.g = x->g, .params = x->params, .dense_init = plan->dense_init};
@@ -92,7 +92,7 @@ static tn_status build(tn_export_graph *x, const tn_blueprint *plan, tn_params *
     return status;
 }
 
-tn_status tn_export_graph_new(tn_export_graph *out, const tn_blueprint *plan, tn_params *from,
+tn_status tn_export_graph_new(tn_export_graph *out, const tn_model_plan *plan, tn_params *from,
                               const tn_binder *b, tn_error *err)
 {
     tn_export_graph x = {
@@ -118,7 +118,7 @@ void tn_export_graph_done(tn_export_graph *x)
 
 typedef struct writing {
     tn_text *out;
-    const tn_blueprint *plan;
+    const tn_model_plan *plan;
     const tn_export_graph *x;
     const tn_binder *b;
 } writing;
@@ -366,7 +366,7 @@ static void put_source(const writing *w)
     tn_json_close(w->out, '}');
 }
 
-static bool has_dictionary(const tn_blueprint *plan)
+static bool has_dictionary(const tn_model_plan *plan)
 {
     const tn_strs *dict = &plan->run->export.dict;
     bool has = false;
@@ -376,7 +376,7 @@ static bool has_dictionary(const tn_blueprint *plan)
     return has;
 }
 
-void tn_export_model_json(tn_text *out, const tn_blueprint *plan, const tn_export_graph *x,
+void tn_export_model_json(tn_text *out, const tn_model_plan *plan, const tn_export_graph *x,
                           const char *model_id, const tn_binder *b)
 {
     writing w = {.out = out, .plan = plan, .x = x, .b = b};

@@ -25,12 +25,12 @@ typedef struct tn_export_graph {
 
 /* Builds the graph for serving from the weights in `from`. Faults of the list cannot be: the worker
  * was made from the same. TN_E_CKPT: a weight is not finite. */
-tn_status tn_export_graph_new(tn_export_graph *out, const tn_blueprint *plan, tn_params *from,
+tn_status tn_export_graph_new(tn_export_graph *out, const tn_model_plan *plan, tn_params *from,
                               const tn_binder *b, tn_error *err) TN_MUST_USE;
 void tn_export_graph_done(tn_export_graph *x);
 
 /* Appends model.json. */
-void tn_export_model_json(tn_text *out, const tn_blueprint *plan, const tn_export_graph *x,
+void tn_export_model_json(tn_text *out, const tn_model_plan *plan, const tn_export_graph *x,
                           const char *model_id, const tn_binder *b);
 
 #endif

@@ -18,7 +18,7 @@
 #include <stdatomic.h>
 
 typedef struct tn_export_rows {
-    const tn_blueprint *plan;
+    const tn_model_plan *plan;
     tn_table *table;
     tn_team *team;           /* that walks the table; NULL: the calling thread alone */
     const char *model_id;    /* 32 hex digits */

@@ -12,7 +12,7 @@ static const uint64_t look_ns = 50000000; /* who waits for data looks at what is
 struct tn_apart {
     tn_worker *w;
     tn_async *async;
-    tn_feeder *feeder;
+    tn_step_prefetch *feeder;
     uint32_t n_ranks;
     bool looks_ahead; /* there are permits for two */
     char point[24];   /* name of the failpoint before each step: "apart.RANK" */
@@ -22,7 +22,7 @@ struct tn_apart {
     double waited_s;
 };
 
-tn_status tn_apart_new(tn_apart **out, tn_worker *w, tn_peers *peers, tn_feeder *feeder,
+tn_status tn_apart_new(tn_apart **out, tn_worker *w, tn_peers *peers, tn_step_prefetch *feeder,
                        tn_error *err)
 {
     tn_apart *x = tn_try_alloc(1, sizeof *x, "the steps of an epoch", err);
@@ -53,11 +53,11 @@ static tn_status read_next(tn_apart *x, uint64_t until_ns, tn_error *err)
     bool late = false;
     while (status == TN_OK && x->next == NULL && !x->is_over && !late) {
         tn_span_begin(x->w->lane, TN_PHASE_WAIT_DATA);
-        status = tn_feeder_next_until(x->feeder, until_ns, &x->next, err);
+        status = tn_step_prefetch_next_until(x->feeder, until_ns, &x->next, err);
         tn_span_end(x->w->lane);
         late = status == TN_OK && x->next == NULL;
         if (status == TN_OK && !late && x->next->weight_sum == 0) {
-            tn_feeder_recycle(x->feeder, x->next);
+            tn_step_prefetch_recycle(x->feeder, x->next);
             x->next = NULL;
         }
     }
@@ -123,7 +123,7 @@ tn_status tn_apart_next(tn_apart *x, const tn_ahead *ahead, tn_turn_taken *out, 
 {
     *out = (tn_turn_taken){0};
     if (x->taken != NULL) {
-        tn_feeder_recycle(x->feeder, x->taken);
+        tn_step_prefetch_recycle(x->feeder, x->taken);
         x->taken = NULL;
     }
     if (x->next == NULL) {

@@ -17,7 +17,7 @@
 typedef struct tn_apart tn_apart;
 
 /* `feeder` and `peers` must outlive it. On failure *out is NULL. */
-tn_status tn_apart_new(tn_apart **out, tn_worker *w, tn_peers *peers, tn_feeder *feeder,
+tn_status tn_apart_new(tn_apart **out, tn_worker *w, tn_peers *peers, tn_step_prefetch *feeder,
                        tn_error *err) TN_MUST_USE;
 void tn_apart_free(tn_apart *x); /* NULL is fine */
 

@@ -20,9 +20,9 @@ struct tn_peers {
     bool has_security;
     tn_group *group;
     tn_peek *peek;
-    tn_sync *sync;     /* at staleness 0; NULL: at another, or not begun */
-    tn_async *async;   /* likewise */
-    tn_jointsums sums; /* with sync */
+    tn_sync *sync;           /* at staleness 0; NULL: at another, or not begun */
+    tn_async *async;         /* likewise */
+    tn_allreduce_stats sums; /* with sync */
 };
 
 /* A lost peer is noticed by its silence, not by the time that an answer takes. */
@@ -267,7 +267,7 @@ tn_status tn_peers_begin(tn_peers *p, tn_error *err)
     TN_TRY(tn_peek_open(&p->peek, &peek, err));
     TN_TRY(is_free(p) ? begin_async(p, err) : begin_sync(p, err));
     if (p->sync != NULL) {
-        tn_jointsums_init(&p->sums, w, p->sync);
+        tn_allreduce_stats_init(&p->sums, w, p->sync);
         p->w->sums = &p->sums;
     }
     p->w->peek = p->peek;

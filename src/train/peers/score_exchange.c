@@ -144,7 +144,7 @@ static tn_status score(tn_handover *h, const tn_handover_pass *pass, tn_read_cou
 tn_status tn_handover_run(const tn_handover_pass *pass, tn_read_counts *counts,
                           tn_order_note *instead, tn_error *err)
 {
-    const tn_blueprint *plan = pass->w->plan;
+    const tn_model_plan *plan = pass->w->plan;
     tn_arena *arena = tn_arena_new(1 << 12);
     tn_scored_form form = tn_scored_form_of(plan->run, plan->schema, pass->ids, arena);
     tn_handover *h = NULL;

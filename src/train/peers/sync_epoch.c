@@ -8,7 +8,7 @@
 struct tn_together {
     tn_worker *w;
     tn_sync *sync;
-    tn_feeder *feeder;
+    tn_step_prefetch *feeder;
     bool is_over;        /* this rank's data */
     bool pulled;         /* `next` was */
     tn_step *next;       /* whose rows were, or are, asked for; NULL: nothing was left */
@@ -20,8 +20,8 @@ struct tn_together {
     uint32_t *no_first;  /* .. and its partitions: zeros */
 };
 
-tn_status tn_together_new(tn_together **out, tn_worker *w, tn_peers *peers, tn_feeder *feeder,
-                          tn_error *err)
+tn_status tn_together_new(tn_together **out, tn_worker *w, tn_peers *peers,
+                          tn_step_prefetch *feeder, tn_error *err)
 {
     *out = NULL;
     tn_together *x = tn_try_alloc(1, sizeof *x, "the steps of an epoch", err);
@@ -57,7 +57,7 @@ static tn_status read_next(tn_together *x, tn_error *err)
     x->next = NULL;
     if (!x->is_over) {
         tn_span_begin(x->w->lane, TN_PHASE_WAIT_DATA);
-        status = tn_feeder_next(x->feeder, &x->next, err);
+        status = tn_step_prefetch_next(x->feeder, &x->next, err);
         tn_span_end(x->w->lane);
     }
     x->is_over = status == TN_END;
@@ -110,7 +110,7 @@ static tn_status learn(tn_together *x, tn_step *s, const tn_joint_note *joint, d
 static void give_back(tn_together *x)
 {
     if (x->taken != NULL) {
-        tn_feeder_recycle(x->feeder, x->taken);
+        tn_step_prefetch_recycle(x->feeder, x->taken);
         x->taken = NULL;
     }
 }

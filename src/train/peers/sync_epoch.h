@@ -18,8 +18,8 @@
 typedef struct tn_together tn_together;
 
 /* `feeder` and `peers` must outlive it. On failure *out is NULL. */
-tn_status tn_together_new(tn_together **out, tn_worker *w, tn_peers *peers, tn_feeder *feeder,
-                          tn_error *err) TN_MUST_USE;
+tn_status tn_together_new(tn_together **out, tn_worker *w, tn_peers *peers,
+                          tn_step_prefetch *feeder, tn_error *err) TN_MUST_USE;
 void tn_together_free(tn_together *x); /* NULL is fine */
 
 /* What the trainer says of the steps to come. `steps`: done when they are. */

@@ -290,12 +290,12 @@ typedef struct pacing {
     uint32_t n;
 } pacing;
 
-static tn_status one_step(pacing *x, tn_feeder *feeder, tn_error *err)
+static tn_status one_step(pacing *x, tn_step_prefetch *feeder, tn_error *err)
 {
     tn_step *step = NULL;
     tn_learned learned;
     double begin = tn_clock_s();
-    TN_TRY(tn_feeder_next(feeder, &step, err));
+    TN_TRY(tn_step_prefetch_next(feeder, &step, err));
     tn_status status = tn_step_learn(x->w, step, QUIET, &learned, err);
     const tn_batch *b = step->batch;
     const tn_scored scored = {
@@ -303,7 +303,7 @@ static tn_status one_step(pacing *x, tn_feeder *feeder, tn_error *err)
     if (status == TN_OK) {
         status = tn_metrics_add(x->metrics, &scored, err);
     }
-    tn_feeder_recycle(feeder, step);
+    tn_step_prefetch_recycle(feeder, step);
     TN_TRY(status);
     x->rows[x->n] = tn_table_rows(x->w->shard.table);
     x->time[x->n++] = tn_clock_s() - begin;
@@ -314,19 +314,19 @@ static tn_status one_step(pacing *x, tn_feeder *feeder, tn_error *err)
 static tn_status take_steps(pacing *x, held *h, double seconds, uint32_t most, tn_error *err)
 {
     const tn_run *run = x->w->plan->run;
-    const tn_feeder_opts opts = {
+    const tn_step_prefetch_opts opts = {
         .plan = x->w->plan, .team = x->w->team, .ahead = run->train.prefetch, .training = true};
     const tn_batches batches = {next_held, keep, h};
-    tn_feeder *feeder = NULL;
+    tn_step_prefetch *feeder = NULL;
     h->next = 0;
     x->n = 0;
-    TN_TRY(tn_feeder_over(&feeder, &opts, &batches, err));
+    TN_TRY(tn_step_prefetch_over(&feeder, &opts, &batches, err));
     const double end = tn_clock_s() + seconds;
     tn_status status = TN_OK;
     while (status == TN_OK && x->n < most && (x->n < STEPS_LEAST || tn_clock_s() < end)) {
         status = one_step(x, feeder, err);
     }
-    tn_feeder_close(feeder);
+    tn_step_prefetch_close(feeder);
     return status;
 }
 

@@ -21,7 +21,7 @@ void tn_outcome_done(tn_outcome *t);
 typedef struct tn_report tn_report;
 
 typedef struct tn_report_opts {
-    const tn_blueprint *plan;
+    const tn_model_plan *plan;
     const tn_run_text *text;
     const tn_watch *watch;
     const tn_worker *worker;

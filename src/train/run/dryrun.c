@@ -15,7 +15,7 @@
 
 static const char *const pool_words[] = {"sum", "mean", "sqrtn", "max", "concat"};
 
-static bool takes(const tn_blueprint *plan, const tn_model_input *in, uint32_t slot)
+static bool takes(const tn_model_plan *plan, const tn_model_input *in, uint32_t slot)
 {
     for (uint32_t k = 0; !in->numeric && k < in->n; k++) {
         if (plan->features->slot[in->item[k]].slot == slot) {
@@ -26,7 +26,7 @@ static bool takes(const tn_blueprint *plan, const tn_model_input *in, uint32_t s
 }
 
 /* "wide, deep": the inputs that a slot is in, as many as a table has room for. */
-static const char *inputs_of(const tn_blueprint *plan, uint32_t slot, tn_arena *arena)
+static const char *inputs_of(const tn_model_plan *plan, uint32_t slot, tn_arena *arena)
 {
     enum { USED_MAX = 24 };
     tn_text names = {0};
@@ -47,7 +47,7 @@ static const char *inputs_of(const tn_blueprint *plan, uint32_t slot, tn_arena *
 }
 
 /* Bytes of a row of the first record, with states, as a snapshot holds it. */
-static uint32_t row_bytes(const tn_blueprint *plan)
+static uint32_t row_bytes(const tn_model_plan *plan)
 {
     uint32_t words = 0;
     const tn_record *record = tn_record_of(plan->layout, 0);
@@ -64,7 +64,7 @@ static uint32_t row_bytes(const tn_blueprint *plan)
 }
 
 /* The table that a run begins with. */
-static void model_table(const tn_blueprint *plan, uint64_t dense_params, uint64_t rows,
+static void model_table(const tn_model_plan *plan, uint64_t dense_params, uint64_t rows,
                         tn_text *out)
 {
     const tn_features *f = plan->features;
@@ -145,7 +145,7 @@ static tn_status try_data(tn_worker *w, const char *name, const tn_strs *paths, 
     return status;
 }
 
-tn_status tn_dry_run(const tn_blueprint *plan, const tn_binder *b, tn_text *out, tn_error *err)
+tn_status tn_dry_run(const tn_model_plan *plan, const tn_binder *b, tn_text *out, tn_error *err)
 {
     tn_worker *w = NULL;
     TN_TRY(tn_worker_new(&w, plan, &(tn_worker_opts){.training = true}, b, err));
@@ -166,7 +166,7 @@ tn_status tn_dry_run(const tn_blueprint *plan, const tn_binder *b, tn_text *out,
     return status;
 }
 
-tn_status tn_describe_graph(const tn_blueprint *plan, const tn_binder *b, bool dot, tn_text *out,
+tn_status tn_describe_graph(const tn_model_plan *plan, const tn_binder *b, bool dot, tn_text *out,
                             tn_error *err)
 {
     tn_worker *w = NULL;

@@ -7,11 +7,11 @@
 
 /* Builds the model, opens all data, reads one batch of each and scores it. `out` gets the model
  * table and a line per data set. The run directory is not touched. */
-tn_status tn_dry_run(const tn_blueprint *plan, const tn_binder *b, tn_text *out,
+tn_status tn_dry_run(const tn_model_plan *plan, const tn_binder *b, tn_text *out,
                      tn_error *err) TN_MUST_USE;
 
 /* The training graph: every node as a line, or a drawing in DOT. */
-tn_status tn_describe_graph(const tn_blueprint *plan, const tn_binder *b, bool dot, tn_text *out,
+tn_status tn_describe_graph(const tn_model_plan *plan, const tn_binder *b, bool dot, tn_text *out,
                             tn_error *err) TN_MUST_USE;
 
 #endif

@@ -251,10 +251,10 @@ static tn_status reader_ended(tn_trainer *t, tn_status status, tn_error *err)
     return cut ? tn_trainer_stop(t, err) : status;
 }
 
-static tn_status all_steps(tn_trainer *t, tn_feeder **own, tn_error *err)
+static tn_status all_steps(tn_trainer *t, tn_step_prefetch **own, tn_error *err)
 {
-    tn_feeder *feeder = *own;
-    tn_reader *reader = tn_feeder_reader(feeder);
+    tn_step_prefetch *feeder = *own;
+    tn_reader *reader = tn_step_prefetch_reader(feeder);
     tn_status status = set_prior(t, reader, err);
     if (status != TN_OK) {
         return reader_ended(t, status, err);
@@ -267,13 +267,13 @@ static tn_status all_steps(tn_trainer *t, tn_feeder **own, tn_error *err)
         tn_step *step = NULL;
         tn_lane_step(t->worker->lane, t->worker->steps);
         tn_span_begin(t->worker->lane, TN_PHASE_WAIT_DATA);
-        status = tn_feeder_next(feeder, &step, err);
+        status = tn_step_prefetch_next(feeder, &step, err);
         tn_span_end(t->worker->lane);
         if (status != TN_OK) {
             return reader_ended(t, status, err); /* TN_END: the epoch is over */
         }
         status = learn(t, step, reader, tn_clock_s() - begin, err);
-        tn_feeder_recycle(feeder, step);
+        tn_step_prefetch_recycle(feeder, step);
         TN_TRY(status);
         TN_TRY(tn_trainer_between(t, err));
     }
@@ -397,9 +397,10 @@ static tn_status after_epoch(tn_trainer *t, bool whole, tn_error *err)
 }
 
 /* The steps of an epoch, behind an evaluation that the run before owed. TN_END: it is over. */
-static tn_status pass(tn_trainer *t, tn_feeder **feeder, tn_error *err)
+static tn_status pass(tn_trainer *t, tn_step_prefetch **feeder, tn_error *err)
 {
-    tn_status status = tn_feeder_watch(*feeder, t->lead != NULL ? NULL : t->watch->stop, err);
+    tn_status status =
+        tn_step_prefetch_watch(*feeder, t->lead != NULL ? NULL : t->watch->stop, err);
     if (status == TN_OK && t->state.eval_owed) {
         status = tn_trainer_validate(t, err);
         status = status == TN_E_STOPPED ? tn_trainer_stop_owing(t, err) : status;
@@ -435,7 +436,7 @@ static tn_status warn_of_spare_ranks(tn_trainer *t, tn_error *err)
 }
 
 /* A reader of the files that were looked at; they become the files of this epoch. */
-static tn_status open_feeder(tn_trainer *t, tn_feeder **out, tn_error *err)
+static tn_status open_feeder(tn_trainer *t, tn_step_prefetch **out, tn_error *err)
 {
     const tn_sources *sources = NULL;
     tn_arena *arena = tn_arena_new(1 << 14);
@@ -454,13 +455,13 @@ static tn_status open_feeder(tn_trainer *t, tn_feeder **out, tn_error *err)
     }
     tn_arena_free(t->map);
     t->map = arena;
-    t->state.data = tn_data_map_of(tn_feeder_reader(*out), sources, arena);
+    t->state.data = tn_data_map_of(tn_step_prefetch_reader(*out), sources, arena);
     t->map_epoch = t->state.progress.epoch;
     return TN_OK;
 }
 
 /* Opens the data of an epoch, and deals them to the others. */
-static tn_status open_data(tn_trainer *t, tn_feeder **out, tn_error *err)
+static tn_status open_data(tn_trainer *t, tn_step_prefetch **out, tn_error *err)
 {
     const bool within = t->state.stand.within;
     close_dealer(t); /* of the epoch before */
@@ -487,7 +488,7 @@ static tn_status open_data(tn_trainer *t, tn_feeder **out, tn_error *err)
 tn_status tn_trainer_epoch(tn_trainer *t, tn_error *err)
 {
     const bool within = t->state.stand.within;
-    tn_feeder *feeder = NULL;
+    tn_step_prefetch *feeder = NULL;
     t->samples_before = t->state.samples;
     tn_status status = open_data(t, &feeder, err);
     const tn_progress *at = &t->state.progress;
@@ -499,9 +500,9 @@ tn_status tn_trainer_epoch(tn_trainer *t, tn_error *err)
         status = pass(t, &feeder, err);
     }
     if (feeder != NULL) {
-        tn_met_add_reader(&t->met, tn_feeder_reader(feeder), TN_ALL_PARTS);
+        tn_met_add_reader(&t->met, tn_step_prefetch_reader(feeder), TN_ALL_PARTS);
     }
-    tn_feeder_close(feeder);
+    tn_step_prefetch_close(feeder);
     status = status == TN_END ? after_epoch(t, fresh, err) : status;
     t->epoch_records = fresh ? t->epoch_records : 0; /* of the rest of an epoch says nothing */
     return status;

@@ -40,14 +40,14 @@ static tn_reader_opts reader_opts(const tn_worker *w, const tn_progress *from, u
 }
 
 /* From `from` on, the worker's own parts; or those that `dealer`, which may be NULL, deals. */
-static tn_status open_feeder(tn_feeder **out, const tn_worker *w, const tn_progress *from,
+static tn_status open_feeder(tn_step_prefetch **out, const tn_worker *w, const tn_progress *from,
                              uint32_t cut_for, const tn_dealer *dealer, tn_error *err)
 {
     const tn_run *run = w->plan->run;
     const tn_reader_opts reader = reader_opts(w, from, cut_for, dealer);
-    const tn_feeder_opts opts = {
+    const tn_step_prefetch_opts opts = {
         .plan = w->plan, .team = w->team, .ahead = run->train.prefetch, .training = true};
-    return tn_feeder_open(out, &opts, &reader, err);
+    return tn_step_prefetch_open(out, &opts, &reader, err);
 }
 
 /* All that go on make the same of the same stand. */
@@ -69,7 +69,7 @@ bool tn_deals_on_request(const tn_worker *w)
     return w->plan->run->cluster.staleness > 0 && w->plan->owners.n_peers > 1;
 }
 
-tn_status tn_dealt_feeder(tn_feeder **out, const tn_worker *w, const tn_dealt_epoch *of,
+tn_status tn_dealt_feeder(tn_step_prefetch **out, const tn_worker *w, const tn_dealt_epoch *of,
                           const tn_dealer *dealer, tn_error *err)
 {
     return open_feeder(out, w, &(tn_progress){.epoch = of->epoch}, of->cut_for, dealer, err);
@@ -99,8 +99,9 @@ static bool accepts(const tn_worker *w)
     return w->plan->run->data.changed == TN_CHANGED_ACCEPT;
 }
 
-static tn_status deal_on_request(tn_feeder **out, const tn_worker *w, const tn_progress *from,
-                                 tn_data_stand *stand, tn_partdealer **dealer, tn_error *err)
+static tn_status deal_on_request(tn_step_prefetch **out, const tn_worker *w,
+                                 const tn_progress *from, tn_data_stand *stand,
+                                 tn_partdealer **dealer, tn_error *err)
 {
     const bool goes_on = stand->within && stand->epoch == from->epoch;
     const tn_partdealer_opts opts = {.epoch = from->epoch,
@@ -127,7 +128,7 @@ static tn_status deal_on_request(tn_feeder **out, const tn_worker *w, const tn_p
     return TN_OK;
 }
 
-tn_status tn_training_feeder(tn_feeder **out, const tn_worker *w, tn_progress *from,
+tn_status tn_training_feeder(tn_step_prefetch **out, const tn_worker *w, tn_progress *from,
                              tn_data_stand *stand, tn_partdealer **dealer, tn_error *err)
 {
     *dealer = NULL;
@@ -140,8 +141,8 @@ tn_status tn_training_feeder(tn_feeder **out, const tn_worker *w, tn_progress *f
         return TN_OK;
     }
     tn_arena *arena = tn_arena_new(1 << 14);
-    const tn_data_map *map = tn_data_map_of(tn_feeder_reader(*out), NULL, arena);
-    tn_feeder_close(*out);
+    const tn_data_map *map = tn_data_map_of(tn_step_prefetch_reader(*out), NULL, arena);
+    tn_step_prefetch_close(*out);
     *out = NULL;
     tn_status status = find_place(w, map, stand, from, dealer, err);
     tn_arena_free(arena);
@@ -165,7 +166,7 @@ double tn_learning_rate_factor(const tn_run *run, uint64_t step, uint64_t end)
     return tn_schedule_factor(&dense->schedule, step, planned);
 }
 
-static tn_status steps_of_epoch(const tn_blueprint *plan, double *out, tn_error *err)
+static tn_status steps_of_epoch(const tn_model_plan *plan, double *out, tn_error *err)
 {
     const tn_run *run = plan->run;
     const tn_rule_opts *dense = run->train.optimizer.opts;
@@ -184,7 +185,7 @@ static tn_status steps_of_epoch(const tn_blueprint *plan, double *out, tn_error 
     return TN_OK;
 }
 
-tn_status tn_run_end(const tn_blueprint *plan, uint32_t epoch, uint64_t epoch_step, uint64_t *out,
+tn_status tn_run_end(const tn_model_plan *plan, uint32_t epoch, uint64_t epoch_step, uint64_t *out,
                      tn_error *err)
 {
     const double epochs = plan->run->train.epochs;

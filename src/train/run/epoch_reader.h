@@ -12,7 +12,7 @@
  * becomes the place; else *dealer knows which parts are left for this worker, and is closed behind
  * the feeder. NULL: there is none. On request: by rank 0, whose *dealer has the ledger of all. On
  * failure *out and *dealer are NULL. */
-tn_status tn_training_feeder(tn_feeder **out, const tn_worker *w, tn_progress *from,
+tn_status tn_training_feeder(tn_step_prefetch **out, const tn_worker *w, tn_progress *from,
                              tn_data_stand *stand, tn_partdealer **dealer,
                              tn_error *err) TN_MUST_USE;
 
@@ -34,7 +34,7 @@ typedef struct tn_dealt_epoch {
 tn_dealt_epoch tn_dealt_epoch_of(const tn_worker *w, uint32_t epoch, const tn_data_stand *stand);
 
 /* The parts that `dealer` says, of one epoch. On failure *out is NULL. */
-tn_status tn_dealt_feeder(tn_feeder **out, const tn_worker *w, const tn_dealt_epoch *of,
+tn_status tn_dealt_feeder(tn_step_prefetch **out, const tn_worker *w, const tn_dealt_epoch *of,
                           const tn_dealer *dealer, tn_error *err) TN_MUST_USE;
 
 /* What the schedule of train.optimizer makes of every learning rate after `step` steps. `end`:
@@ -48,7 +48,7 @@ double tn_learning_rate_factor(const tn_run *run, uint64_t step, uint64_t end);
  *
  * The last step of a run that began its present epoch, `epoch`, at step `epoch_step` (0: not known,
  * or the first). TN_E_CONFIG: nobody can know. */
-tn_status tn_run_end(const tn_blueprint *plan, uint32_t epoch, uint64_t epoch_step, uint64_t *out,
+tn_status tn_run_end(const tn_model_plan *plan, uint32_t epoch, uint64_t epoch_step, uint64_t *out,
                      tn_error *err) TN_MUST_USE;
 
 #endif

@@ -22,7 +22,7 @@
 #define LOOK_NS UINT64_C(50000000) /* at what goes on beside the orders */
 
 typedef struct follower {
-    const tn_blueprint *plan;
+    const tn_model_plan *plan;
     const tn_watch *watch;
     const tn_strs *paths; /* it does not train: of data to evaluate; NULL: it trains */
     const tn_strs *fetch; /* nodes whose values are wanted of them; NULL: of none */
@@ -34,17 +34,17 @@ typedef struct follower {
     tn_memory_cap memory; /* NULL worker: it does not train */
     tn_reporter reporter;
 
-    tn_data_stand stand;   /* where in an epoch the run goes on, until that is begun */
-    tn_partdealer *dealer; /* of that epoch; NULL: parts are dealt by rank alone, or .. */
-    tn_askdealer *asks;    /* .. asked for: of the epoch that runs; NULL: by rule */
-    tn_feeder *feeder;     /* of the epoch that runs; NULL: none */
-    tn_together *steps;    /* at staleness 0; else NULL .. */
-    tn_apart *apart;       /* .. as this is at 0 */
-    bool is_over;          /* its data, apart */
-    bool trains;           /* rank 0 said START or GO, and has not had it stand still since */
-    uint64_t records;      /* of the epoch, by readers before this one .. */
-    tn_met met;            /* .. and what they have met, but for what they gave back */
-    uint64_t n_told;       /* figures */
+    tn_data_stand stand;      /* where in an epoch the run goes on, until that is begun */
+    tn_partdealer *dealer;    /* of that epoch; NULL: parts are dealt by rank alone, or .. */
+    tn_askdealer *asks;       /* .. asked for: of the epoch that runs; NULL: by rule */
+    tn_step_prefetch *feeder; /* of the epoch that runs; NULL: none */
+    tn_together *steps;       /* at staleness 0; else NULL .. */
+    tn_apart *apart;          /* .. as this is at 0 */
+    bool is_over;             /* its data, apart */
+    bool trains;              /* rank 0 said START or GO, and has not had it stand still since */
+    uint64_t records;         /* of the epoch, by readers before this one .. */
+    tn_met met;               /* .. and what they have met, but for what they gave back */
+    uint64_t n_told;          /* figures */
     double lr_scale;
     uint64_t end;            /* of a schedule that ends with the run */
     uint32_t epoch, cut_for; /* the latter with `asks`, as in tn_reader_opts */
@@ -65,7 +65,7 @@ static void add_met(follower *f, tn_met *to)
 {
     tn_met_add(to, &f->met);
     if (f->feeder != NULL) {
-        tn_met_add_reader(to, tn_feeder_reader(f->feeder), TN_ALL_PARTS);
+        tn_met_add_reader(to, tn_step_prefetch_reader(f->feeder), TN_ALL_PARTS);
     }
 }
 
@@ -189,7 +189,7 @@ static void stop_reading(follower *f)
 {
     tn_together_free(f->steps);
     tn_apart_free(f->apart);
-    tn_feeder_close(f->feeder);
+    tn_step_prefetch_close(f->feeder);
     f->steps = NULL;
     f->apart = NULL;
     f->feeder = NULL;
@@ -267,7 +267,7 @@ static tn_status first_rows(follower *f, uint32_t epoch, tn_prior *out, tn_error
         return tn_first_rows(f->w, epoch, out, err);
     }
     TN_TRY(open_epoch(f, epoch, err));
-    return tn_reader_prior(tn_feeder_reader(f->feeder), out, err);
+    return tn_reader_prior(tn_step_prefetch_reader(f->feeder), out, err);
 }
 
 /* PRIOR: an epoch is opened; what its first rows hold is told. */
@@ -303,7 +303,7 @@ static tn_status note_step(follower *f, const tn_turn_taken *turn, tn_error *err
     if (f->asks != NULL) {
         tn_askdealer_note(f->asks, &batch->progress);
     }
-    tn_reader_counts(tn_feeder_reader(f->feeder), &counts);
+    tn_reader_counts(tn_step_prefetch_reader(f->feeder), &counts);
     const tn_reporter_step step = {.rows = &rows,
                                    .learned = f->apart != NULL ? &turn->learned : NULL,
                                    .weight = turn->weight,
@@ -415,7 +415,7 @@ static tn_status send_returned(follower *f, const tn_order_note *order, tn_error
 static tn_status give_back(follower *f, const tn_order_note *order, tn_error *err)
 {
     if (f->asks != NULL && f->epoch == order->number && !f->is_over) {
-        tn_reader *reader = tn_feeder_reader(f->feeder);
+        tn_reader *reader = tn_step_prefetch_reader(f->feeder);
         tn_apart_free(f->apart);
         f->apart = NULL;
         tn_reader_quit(reader); /* so that no part is over between these two */
@@ -750,14 +750,14 @@ static tn_status follow(follower *f, const tn_run_text *text, const tn_binder *b
     return status;
 }
 
-tn_status tn_follow(const tn_blueprint *plan, const tn_run_text *text, const tn_watch *watch,
+tn_status tn_follow(const tn_model_plan *plan, const tn_run_text *text, const tn_watch *watch,
                     const tn_binder *b, tn_outcome *out, tn_error *err)
 {
     follower f = {.plan = plan, .watch = watch};
     return follow(&f, text, b, out, err);
 }
 
-tn_status tn_follow_evaluation(const tn_blueprint *plan, const tn_run_text *text,
+tn_status tn_follow_evaluation(const tn_model_plan *plan, const tn_run_text *text,
                                const tn_watch *watch, const tn_follow_data *data,
                                const tn_binder *b, tn_error *err)
 {
@@ -766,8 +766,8 @@ tn_status tn_follow_evaluation(const tn_blueprint *plan, const tn_run_text *text
     return follow(&f, text, b, &out, err);
 }
 
-tn_status tn_follow_export(const tn_blueprint *plan, const tn_run_text *text, const tn_watch *watch,
-                           const tn_binder *b, tn_error *err)
+tn_status tn_follow_export(const tn_model_plan *plan, const tn_run_text *text,
+                           const tn_watch *watch, const tn_binder *b, tn_error *err)
 {
     const tn_strs none = {0};
     follower f = {.plan = plan, .watch = watch, .paths = &none};

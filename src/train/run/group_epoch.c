@@ -189,13 +189,14 @@ static tn_status meet_apart(tn_trainer *t, tn_error *err)
 }
 
 /* What this rank holds is for others that are idle; it asks anew. */
-static tn_status give_back(tn_trainer *t, tn_apart **x, tn_feeder **feeder, tn_error *err)
+static tn_status give_back(tn_trainer *t, tn_apart **x, tn_step_prefetch **feeder, tn_error *err)
 {
     tn_apart_free(*x);
     *x = NULL;
-    tn_reader_quit(tn_feeder_reader(*feeder)); /* so that no part is over between these two */
-    tn_met_add_reader(&t->met, tn_feeder_reader(*feeder), tn_partdealer_ended(t->dealer));
-    tn_feeder_close(*feeder);
+    tn_reader_quit(
+        tn_step_prefetch_reader(*feeder)); /* so that no part is over between these two */
+    tn_met_add_reader(&t->met, tn_step_prefetch_reader(*feeder), tn_partdealer_ended(t->dealer));
+    tn_step_prefetch_close(*feeder);
     *feeder = NULL;
     t->returned += tn_partdealer_records(t->dealer);
     tn_partdealer_give_back(t->dealer, tn_clock_ns());
@@ -221,11 +222,12 @@ static tn_status step_apart(tn_trainer *t, tn_apart *x, tn_reader *reader, tn_tu
     return turn->meets || turn->over ? TN_OK : tn_trainer_note_save(t, err);
 }
 
-static tn_status take_steps_apart(tn_trainer *t, tn_apart **x, tn_feeder **feeder, tn_error *err)
+static tn_status take_steps_apart(tn_trainer *t, tn_apart **x, tn_step_prefetch **feeder,
+                                  tn_error *err)
 {
     while (!t->stop) {
         tn_turn_taken turn;
-        TN_TRY(step_apart(t, *x, tn_feeder_reader(*feeder), &turn, err));
+        TN_TRY(step_apart(t, *x, tn_step_prefetch_reader(*feeder), &turn, err));
         if (turn.over) {
             TN_TRY(tn_lead_finish(t->lead, err));
             TN_TRY(tn_peers_refresh(tn_lead_peers(t->lead), err));
@@ -243,7 +245,7 @@ static tn_status take_steps_apart(tn_trainer *t, tn_apart **x, tn_feeder **feede
     return TN_OK;
 }
 
-static tn_status steps_apart(tn_trainer *t, tn_feeder **feeder, tn_error *err)
+static tn_status steps_apart(tn_trainer *t, tn_step_prefetch **feeder, tn_error *err)
 {
     tn_apart *x = NULL;
     TN_TRY(tn_apart_new(&x, t->worker, tn_lead_peers(t->lead), *feeder, err));
@@ -252,7 +254,7 @@ static tn_status steps_apart(tn_trainer *t, tn_feeder **feeder, tn_error *err)
     return status;
 }
 
-tn_status tn_trainer_steps_together(tn_trainer *t, tn_feeder **feeder, tn_error *err)
+tn_status tn_trainer_steps_together(tn_trainer *t, tn_step_prefetch **feeder, tn_error *err)
 {
     tn_together *x = NULL;
     TN_TRY(start(t, true, err));
@@ -260,7 +262,7 @@ tn_status tn_trainer_steps_together(tn_trainer *t, tn_feeder **feeder, tn_error 
         return steps_apart(t, feeder, err);
     }
     TN_TRY(tn_together_new(&x, t->worker, tn_lead_peers(t->lead), *feeder, err));
-    tn_status status = take_steps(t, x, tn_feeder_reader(*feeder), err);
+    tn_status status = take_steps(t, x, tn_step_prefetch_reader(*feeder), err);
     tn_together_free(x);
     return status;
 }

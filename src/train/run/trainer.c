@@ -186,7 +186,7 @@ tn_status tn_trainer_validate(tn_trainer *t, tn_error *err)
     double value = t->patience.metric != NULL
                        ? tn_metrics_get(t->out->valid.metrics, t->patience.metric)
                        : (double)NAN;
-    tn_verdict verdict = tn_patience_tell(&t->patience, value, t->worker->steps);
+    tn_verdict verdict = tn_early_stopping_add(&t->patience, value, t->worker->steps);
     t->state.patience = t->patience.state;
     tn_report_eval eval = {
         .data = "valid", .result = &t->out->valid, .state = &t->state, .best = verdict.best};
@@ -305,7 +305,7 @@ tn_status tn_trainer_stop_full(tn_trainer *t, tn_error *err)
 /* The best model back; it is not saved as the newest checkpoint yet. */
 static tn_status restore_best(tn_trainer *t, tn_error *err)
 {
-    const tn_patience_state *p = &t->patience.state;
+    const tn_early_stopping_state *p = &t->patience.state;
     const tn_stop_opts *stop = &t->run->train.stop;
     if (stop->monitor == NULL || stop->restore != 0 || !p->seen || p->step == t->worker->steps) {
         return TN_OK;
@@ -415,7 +415,7 @@ static tn_status go_on(tn_trainer *t, const tn_saved *which, tn_error *err)
         .text = t->text,
         .state = &t->state,
         .name = which->name,
-        .finish = tn_run_finish(t->run, &t->state, tn_patience_is_over(&t->patience))};
+        .finish = tn_run_finish(t->run, &t->state, tn_early_stopping_is_over(&t->patience))};
     return tn_rerun_tell(&rerun, &t->beginning, err);
 }
 
@@ -492,7 +492,8 @@ static tn_status open_parts(tn_trainer *t, const tn_binder *b, tn_error *err)
 
 static tn_status run_epochs(tn_trainer *t, tn_error *err)
 {
-    t->stop = tn_patience_is_over(&t->patience) || t->worker->steps >= t->run->train.max_steps;
+    t->stop =
+        tn_early_stopping_is_over(&t->patience) || t->worker->steps >= t->run->train.max_steps;
     const bool goes_on = t->worker->steps > 0 && t->state.progress.epoch < t->run->train.epochs;
     if (!t->stop && goes_on && tn_trainer_is_full(t)) {
         return tn_trainer_stop_full(t, err);
@@ -576,7 +577,7 @@ static tn_status finish(tn_trainer *t, tn_status status, tn_error *err)
     return status;
 }
 
-tn_status tn_train(const tn_blueprint *plan, const tn_run_text *text, const tn_watch *watch,
+tn_status tn_train(const tn_model_plan *plan, const tn_run_text *text, const tn_watch *watch,
                    const tn_binder *b, tn_outcome *out, tn_error *err)
 {
     if (plan->run->cluster.rank > 0) {
@@ -586,7 +587,7 @@ tn_status tn_train(const tn_blueprint *plan, const tn_run_text *text, const tn_w
     tn_trainer t = {.plan = plan, .run = plan->run, .text = text, .watch = watch, .out = out};
     t.begin = tn_clock_s();
     t.evaluated = UINT64_MAX;
-    tn_patience_init(&t.patience, &t.run->train);
+    tn_early_stopping_init(&t.patience, &t.run->train);
     t.state.patience = t.patience.state;
     t.state.past = &t.past;
     t.state.monitor = t.patience.metric;

@@ -13,7 +13,7 @@
 #include "train/step/watch.h"
 
 /* On failure *out is empty, and summary.json says why. Faults of the model go to b->diag. */
-tn_status tn_train(const tn_blueprint *plan, const tn_run_text *text, const tn_watch *watch,
+tn_status tn_train(const tn_model_plan *plan, const tn_run_text *text, const tn_watch *watch,
                    const tn_binder *b, tn_outcome *out, tn_error *err) TN_MUST_USE;
 
 #endif

@@ -14,7 +14,7 @@
 enum { TN_SAVES_FAILED_MAX = 3 };
 
 typedef struct tn_trainer {
-    const tn_blueprint *plan;
+    const tn_model_plan *plan;
     const tn_run *run;
     const tn_run_text *text;
     const tn_watch *watch;
@@ -29,7 +29,7 @@ typedef struct tn_trainer {
     tn_memory_cap memory;
     tn_report *report;
     tn_metrics *epoch_metrics; /* progressive: scores from before each row's own update */
-    tn_patience patience;
+    tn_early_stopping patience;
     tn_run_state state;
     tn_past past;      /* of the checkpoint that the run goes on from */
     tn_text beginning; /* what is said of it; empty: a fresh start */
@@ -79,7 +79,8 @@ tn_status tn_trainer_end_save(tn_trainer *t, tn_error *err) TN_MUST_USE;
 
 /* The steps of an epoch with other peers, until it is over, TN_END, or t->stop. *feeder may become
  * another one, or NULL. */
-tn_status tn_trainer_steps_together(tn_trainer *t, tn_feeder **feeder, tn_error *err) TN_MUST_USE;
+tn_status tn_trainer_steps_together(tn_trainer *t, tn_step_prefetch **feeder,
+                                    tn_error *err) TN_MUST_USE;
 
 /* At a meeting of all peers: where the epoch stands, into t->state and t->whole. */
 tn_status tn_trainer_sum(tn_trainer *t, tn_error *err) TN_MUST_USE;

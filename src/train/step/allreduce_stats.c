@@ -5,7 +5,7 @@
 
 static const double *exchange(void *arg, const double *own, uint32_t n)
 {
-    tn_jointsums *s = arg;
+    tn_allreduce_stats *s = arg;
     const double *all = NULL;
     if (s->status == TN_OK) {
         s->status = tn_sync_gather(s->sync, s->team, own, n, &all, &s->err);
@@ -13,13 +13,13 @@ static const double *exchange(void *arg, const double *own, uint32_t n)
     return all;
 }
 
-void tn_jointsums_init(tn_jointsums *s, const tn_worker *w, tn_sync *sync)
+void tn_allreduce_stats_init(tn_allreduce_stats *s, const tn_worker *w, tn_sync *sync)
 {
-    *s = (tn_jointsums){.sync = sync, .team = w->team};
+    *s = (tn_allreduce_stats){.sync = sync, .team = w->team};
     s->peers = (tn_feed_peers){.exchange = exchange, .arg = s, .n = w->shares->owners.n_peers};
 }
 
-tn_status tn_jointsums_check(const tn_jointsums *s, tn_error *err)
+tn_status tn_allreduce_stats_check(const tn_allreduce_stats *s, tn_error *err)
 {
     return s->status == TN_OK ? TN_OK : tn_fail(err, s->status, "%s", s->err.text);
 }

@@ -3,7 +3,7 @@
  * running values that follow from it.
  *
  *     forward, backward with feed.peers = &sums.peers
- *     TN_TRY(tn_jointsums_check(&sums, err));
+ *     TN_TRY(tn_allreduce_stats_check(&sums, err));
  *     tn_running_keep(w);         before the push: owners answer it with the running values of now
  *     push, weights
  *     tn_running_take(w);         which may have been rounded on their way
@@ -18,19 +18,19 @@
 #include "nn/graph/peer_column_stats.h"
 #include "train/step/worker.h"
 
-typedef struct tn_jointsums {
+typedef struct tn_allreduce_stats {
     tn_feed_peers peers;
     tn_sync *sync;
     tn_team *team;
     tn_status status; /* of the first exchange that failed; none is tried after it */
     tn_error err;
-} tn_jointsums;
+} tn_allreduce_stats;
 
 /* `sync` and `w` must outlive it; it must stay where it is. */
-void tn_jointsums_init(tn_jointsums *s, const tn_worker *w, tn_sync *sync);
+void tn_allreduce_stats_init(tn_allreduce_stats *s, const tn_worker *w, tn_sync *sync);
 
 /* TN_OK, or why a step is void. */
-tn_status tn_jointsums_check(const tn_jointsums *s, tn_error *err) TN_MUST_USE;
+tn_status tn_allreduce_stats_check(const tn_allreduce_stats *s, tn_error *err) TN_MUST_USE;
 
 /* The forward pass left new running values where gradients stand: the worker's weights take them;
  * and its range of the shard does. */

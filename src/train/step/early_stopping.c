@@ -9,7 +9,7 @@
 
 static const char prefix[] = "valid.";
 
-void tn_patience_init(tn_patience *p, const tn_train_opts *opts)
+void tn_early_stopping_init(tn_early_stopping *p, const tn_train_opts *opts)
 {
     const char *monitor = opts->stop.monitor;
     if (monitor == NULL && !isnan(opts->reduce_on_plateau.factor)) {
@@ -17,19 +17,19 @@ void tn_patience_init(tn_patience *p, const tn_train_opts *opts)
         monitor = monitor != NULL ? monitor : "valid.auc";
     }
     const tn_rule_opts *rule = opts->optimizer.opts;
-    *p = (tn_patience){.opts = opts, .base_lr = rule->lr, .state = {.lr_scale = 1}};
+    *p = (tn_early_stopping){.opts = opts, .base_lr = rule->lr, .state = {.lr_scale = 1}};
     if (monitor != NULL) {
         p->metric = monitor + strlen(prefix);
         p->larger_is_better = tn_metric_find(p->metric)->larger_is_better;
     }
 }
 
-bool tn_patience_is_over(const tn_patience *p)
+bool tn_early_stopping_is_over(const tn_early_stopping *p)
 {
     return p->opts->stop.monitor != NULL && p->state.bad >= p->opts->stop.patience;
 }
 
-static bool beats(const tn_patience *p, double value)
+static bool beats(const tn_early_stopping *p, double value)
 {
     double delta = p->opts->stop.min_delta;
     if (isnan(value)) {
@@ -42,10 +42,10 @@ static bool beats(const tn_patience *p, double value)
 }
 
 /* True when the rate became smaller. */
-static bool reduce(tn_patience *p)
+static bool reduce(tn_early_stopping *p)
 {
     const tn_plateau_opts *o = &p->opts->reduce_on_plateau;
-    tn_patience_state *s = &p->state;
+    tn_early_stopping_state *s = &p->state;
     if (isnan(o->factor) || s->bad % o->patience != 0) {
         return false;
     }
@@ -56,9 +56,9 @@ static bool reduce(tn_patience *p)
     return smaller;
 }
 
-tn_verdict tn_patience_tell(tn_patience *p, double value, uint64_t step)
+tn_verdict tn_early_stopping_add(tn_early_stopping *p, double value, uint64_t step)
 {
-    tn_patience_state *s = &p->state;
+    tn_early_stopping_state *s = &p->state;
     if (p->metric == NULL) {
         return (tn_verdict){0};
     }
@@ -71,5 +71,5 @@ tn_verdict tn_patience_tell(tn_patience *p, double value, uint64_t step)
     }
     s->bad++;
     bool reduced = reduce(p);
-    return (tn_verdict){.reduced = reduced, .stop = tn_patience_is_over(p)};
+    return (tn_verdict){.reduced = reduced, .stop = tn_early_stopping_is_over(p)};
 }

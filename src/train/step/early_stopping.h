@@ -3,28 +3,28 @@
  * Every evaluation is told; one that does not beat the best by min_delta counts as bad. After
  * reduce_on_plateau.patience bad ones in a row the learning rate is multiplied by factor, down to
  * min_lr; after stop.patience of them training ends. (BARS: factor .1 at the first, stop at the
- * second.) What it remembers is in tn_patience_state and goes into checkpoints.
+ * second.) What it remembers is in tn_early_stopping_state and goes into checkpoints.
  */
 #ifndef TN_TRAIN_EARLY_STOPPING_H
 #define TN_TRAIN_EARLY_STOPPING_H
 
 #include "train/config/run.h"
 
-typedef struct tn_patience_state {
+typedef struct tn_early_stopping_state {
     bool seen;       /* there is a best */
     double best;     /* the monitor's value */
     uint64_t step;   /* when it was reached */
     uint32_t bad;    /* evaluations since that did not beat it */
     double lr_scale; /* factor of all learning rates */
-} tn_patience_state;
+} tn_early_stopping_state;
 
-typedef struct tn_patience {
+typedef struct tn_early_stopping {
     const tn_train_opts *opts;
     const char *metric; /* what is watched, "auc"; NULL: nothing */
     bool larger_is_better;
     double base_lr; /* of train.optimizer, for min_lr */
-    tn_patience_state state;
-} tn_patience;
+    tn_early_stopping_state state;
+} tn_early_stopping;
 
 typedef struct tn_verdict {
     bool best;    /* better than all before: worth keeping */
@@ -33,11 +33,11 @@ typedef struct tn_verdict {
 } tn_verdict;
 
 /* Training has ended by itself: as many bad evaluations in a row as stop.patience. */
-bool tn_patience_is_over(const tn_patience *p);
+bool tn_early_stopping_is_over(const tn_early_stopping *p);
 
-void tn_patience_init(tn_patience *p, const tn_train_opts *opts);
+void tn_early_stopping_init(tn_early_stopping *p, const tn_train_opts *opts);
 
 /* A value that is not defined (NAN) counts as bad. */
-tn_verdict tn_patience_tell(tn_patience *p, double value, uint64_t step);
+tn_verdict tn_early_stopping_add(tn_early_stopping *p, double value, uint64_t step);
 
 #endif

@@ -217,7 +217,7 @@ static tn_rule dense_rule(const tn_run *run, const tn_binder *b)
     };
 }
 
-/* The rules of all rows and of the dense vector; part of tn_blueprint_new. NULL: faults. */
+/* The rules of all rows and of the dense vector; part of tn_model_plan_new. NULL: faults. */
 static const tn_rules *resolve_rules(const tn_run *run, const tn_features *features,
                                      const tn_model_inputs *inputs, const tn_layout *layout,
                                      const tn_binder *b)
@@ -326,7 +326,7 @@ static const tn_features *make_features(const tn_schema *schema, const tn_run *r
 }
 
 /* Which slots feed an input, and of which group each is. */
-static void map_slots(tn_blueprint *p, const tn_binder *b)
+static void map_slots(tn_model_plan *p, const tn_binder *b)
 {
     const tn_schema *schema = p->schema;
     uint16_t *group = TN_NEW_ARRAY(b->arena, uint16_t, schema->n_slots);
@@ -349,7 +349,7 @@ static void map_slots(tn_blueprint *p, const tn_binder *b)
 }
 
 /* Fills p as far as there are no faults. */
-static void draw(tn_blueprint *p, const tn_binder *b)
+static void draw(tn_model_plan *p, const tn_binder *b)
 {
     const tn_model_common *common = p->run->model.shared;
     p->features = make_features(p->schema, p->run, b);
@@ -366,11 +366,11 @@ static void draw(tn_blueprint *p, const tn_binder *b)
     map_slots(p, b);
 }
 
-tn_status tn_blueprint_new(const tn_blueprint **out, const tn_run *run, const tn_binder *b,
-                           tn_error *err)
+tn_status tn_model_plan_new(const tn_model_plan **out, const tn_run *run, const tn_binder *b,
+                            tn_error *err)
 {
     *out = NULL;
-    tn_blueprint *p = TN_NEW(b->arena, tn_blueprint);
+    tn_model_plan *p = TN_NEW(b->arena, tn_model_plan);
     p->run = run;
     TN_TRY(tn_schema_new(&p->schema, &run->data, &run->slots, b, err));
     draw(p, b);

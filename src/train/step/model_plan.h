@@ -16,7 +16,7 @@
 #include "ps/shard/dense.h"
 #include "train/config/run.h"
 
-typedef struct tn_blueprint {
+typedef struct tn_model_plan {
     const tn_run *run;
     const tn_schema *schema;
     const tn_features *features;
@@ -29,10 +29,10 @@ typedef struct tn_blueprint {
     const bool *slot_used;      /* per slot: some input takes it */
     const bool *missing_init;   /* per group */
     tn_owners owners;           /* of the partitions; alone, a process owns all of them */
-} tn_blueprint;
+} tn_model_plan;
 
 /* Faults go to b->diag, then *out is NULL and the status TN_E_CONFIG. `run` must outlive it. */
-tn_status tn_blueprint_new(const tn_blueprint **out, const tn_run *run, const tn_binder *b,
-                           tn_error *err) TN_MUST_USE;
+tn_status tn_model_plan_new(const tn_model_plan **out, const tn_run *run, const tn_binder *b,
+                            tn_error *err) TN_MUST_USE;
 
 #endif

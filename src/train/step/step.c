@@ -117,7 +117,7 @@ static tn_status drop_unknown(unknown_keys *s, const unknown_in *in, const tn_ba
     return TN_OK;
 }
 
-tn_status tn_step_new(tn_step **out, const tn_blueprint *plan, bool training, tn_error *err)
+tn_status tn_step_new(tn_step **out, const tn_model_plan *plan, bool training, tn_error *err)
 {
     *out = NULL;
     tn_step *s = tn_try_alloc(1, sizeof *s, "a step", err);
@@ -266,7 +266,7 @@ static void join(const tn_worker *w, const tn_joint_note *joint, tn_graph_feed *
 
 static tn_status check_sums(const tn_worker *w, const tn_joint_note *joint, tn_error *err)
 {
-    return joint != NULL && w->sums != NULL ? tn_jointsums_check(w->sums, err) : TN_OK;
+    return joint != NULL && w->sums != NULL ? tn_allreduce_stats_check(w->sums, err) : TN_OK;
 }
 
 tn_status tn_step_compute(tn_worker *w, tn_step *s, const tn_joint_note *joint, double *loss,

@@ -39,7 +39,7 @@ typedef struct tn_learned {
     uint64_t staleness; /* most updates of a shard between a pull and its push, of late */
 } tn_learned;
 
-tn_status tn_step_new(tn_step **out, const tn_blueprint *plan, bool training,
+tn_status tn_step_new(tn_step **out, const tn_model_plan *plan, bool training,
                       tn_error *err) TN_MUST_USE;
 void tn_step_free(tn_step *s); /* NULL is fine; the batch is not its own */
 

@@ -19,7 +19,7 @@
 
 enum { SLICE_NS = 50 * 1000 * 1000, SECOND_NS = 1000 * 1000 * 1000 };
 
-struct tn_stopper {
+struct tn_reader_stopper {
     tn_reader *reader;
     const atomic_bool *flag;
     tn_thread *thread;
@@ -44,7 +44,7 @@ static struct timespec slice_end(void)
 static tn_status look(void *arg, tn_error *err)
 {
     (void)err;
-    tn_stopper *s = arg;
+    tn_reader_stopper *s = arg;
     (void)pthread_mutex_lock(&s->lock);
     while (!s->over && !atomic_load(s->flag)) {
         const struct timespec until = slice_end();
@@ -58,11 +58,11 @@ static tn_status look(void *arg, tn_error *err)
     return TN_OK;
 }
 
-tn_status tn_stopper_start(tn_stopper **out, tn_reader *reader, const atomic_bool *flag,
-                           tn_error *err)
+tn_status tn_reader_stopper_start(tn_reader_stopper **out, tn_reader *reader,
+                                  const atomic_bool *flag, tn_error *err)
 {
     *out = NULL;
-    tn_stopper *s = tn_try_alloc(1, sizeof *s, "a stopper", err);
+    tn_reader_stopper *s = tn_try_alloc(1, sizeof *s, "a stopper", err);
     if (s == NULL) {
         return TN_E_MEMORY;
     }
@@ -76,14 +76,14 @@ tn_status tn_stopper_start(tn_stopper **out, tn_reader *reader, const atomic_boo
     (void)pthread_condattr_destroy(&monotonic);
     tn_status status = tn_thread_start(&s->thread, "tnet-stopper", look, s, err);
     if (status != TN_OK) {
-        tn_stopper_end(s);
+        tn_reader_stopper_end(s);
         return status;
     }
     *out = s;
     return TN_OK;
 }
 
-void tn_stopper_end(tn_stopper *s)
+void tn_reader_stopper_end(tn_reader_stopper *s)
 {
     if (s == NULL) {
         return;
@@ -108,11 +108,11 @@ typedef struct slot {
     slot_state state;
 } slot;
 
-struct tn_feeder {
+struct tn_step_prefetch {
     tn_team *team;
     tn_batches batches;
-    tn_reader *reader;   /* behind `batches`; or NULL */
-    tn_stopper *stopper; /* NULL: nobody can stop it */
+    tn_reader *reader;          /* behind `batches`; or NULL */
+    tn_reader_stopper *stopper; /* NULL: nobody can stop it */
 
     pthread_mutex_t lock;    /* guards all below */
     pthread_cond_t prepared; /* a slot is no longer PREPARING */
@@ -134,13 +134,13 @@ static void recycle_of_reader(void *from, tn_batch *batch)
     tn_reader_recycle(from, batch);
 }
 
-static uint32_t after(const tn_feeder *f, uint32_t i)
+static uint32_t after(const tn_step_prefetch *f, uint32_t i)
 {
     return i + 1 < f->n_slots ? i + 1 : 0;
 }
 
 /* Takes the next batch into the next slot, which is free; NULL: there is none. Locked. */
-static slot *take_batch(tn_feeder *f, uint64_t until_ns)
+static slot *take_batch(tn_step_prefetch *f, uint64_t until_ns)
 {
     slot *s = &f->slot[f->next];
     tn_batch *batch = NULL;
@@ -159,7 +159,7 @@ static slot *take_batch(tn_feeder *f, uint64_t until_ns)
 }
 
 /* Locked before and after, not in between. */
-static void prepare(tn_feeder *f, slot *s)
+static void prepare(tn_step_prefetch *f, slot *s)
 {
     (void)pthread_mutex_unlock(&f->lock);
     tn_error err = {0};
@@ -179,7 +179,7 @@ static void prepare(tn_feeder *f, slot *s)
 /* For a helper of the team. */
 static bool prepare_aside(void *feeder)
 {
-    tn_feeder *f = feeder;
+    tn_step_prefetch *f = feeder;
     if (pthread_mutex_trylock(&f->lock) != 0) {
         return false;
     }
@@ -194,7 +194,7 @@ static bool prepare_aside(void *feeder)
     return s != NULL;
 }
 
-static tn_status make_slots(tn_feeder *f, const tn_feeder_opts *opts, tn_error *err)
+static tn_status make_slots(tn_step_prefetch *f, const tn_step_prefetch_opts *opts, tn_error *err)
 {
     f->n_slots = opts->ahead + 1;
     f->slot = tn_try_alloc(f->n_slots, sizeof *f->slot, "steps", err);
@@ -208,10 +208,11 @@ static tn_status make_slots(tn_feeder *f, const tn_feeder_opts *opts, tn_error *
     return TN_OK;
 }
 
-static tn_status open_feeder(tn_feeder **out, const tn_feeder_opts *opts, tn_error *err)
+static tn_status open_feeder(tn_step_prefetch **out, const tn_step_prefetch_opts *opts,
+                             tn_error *err)
 {
     TN_ASSERT(opts->ahead > 0);
-    tn_feeder *f = tn_try_alloc(1, sizeof *f, "a feeder", err);
+    tn_step_prefetch *f = tn_try_alloc(1, sizeof *f, "a feeder", err);
     if (f == NULL) {
         return TN_E_MEMORY;
     }
@@ -220,22 +221,22 @@ static tn_status open_feeder(tn_feeder **out, const tn_feeder_opts *opts, tn_err
     (void)pthread_cond_init(&f->prepared, NULL);
     tn_status status = make_slots(f, opts, err);
     if (status != TN_OK) {
-        tn_feeder_close(f);
+        tn_step_prefetch_close(f);
         return status;
     }
     *out = f;
     return TN_OK;
 }
 
-tn_status tn_feeder_open(tn_feeder **out, const tn_feeder_opts *opts, const tn_reader_opts *reader,
-                         tn_error *err)
+tn_status tn_step_prefetch_open(tn_step_prefetch **out, const tn_step_prefetch_opts *opts,
+                                const tn_reader_opts *reader, tn_error *err)
 {
     *out = NULL;
-    tn_feeder *f = NULL;
+    tn_step_prefetch *f = NULL;
     TN_TRY(open_feeder(&f, opts, err));
     tn_status status = tn_reader_open(&f->reader, opts->plan->schema, reader, err);
     if (status != TN_OK) {
-        tn_feeder_close(f);
+        tn_step_prefetch_close(f);
         return status;
     }
     f->batches = (tn_batches){next_of_reader, recycle_of_reader, f->reader};
@@ -243,8 +244,8 @@ tn_status tn_feeder_open(tn_feeder **out, const tn_feeder_opts *opts, const tn_r
     return TN_OK;
 }
 
-tn_status tn_feeder_over(tn_feeder **out, const tn_feeder_opts *opts, const tn_batches *batches,
-                         tn_error *err)
+tn_status tn_step_prefetch_over(tn_step_prefetch **out, const tn_step_prefetch_opts *opts,
+                                const tn_batches *batches, tn_error *err)
 {
     *out = NULL;
     TN_TRY(open_feeder(out, opts, err));
@@ -252,15 +253,15 @@ tn_status tn_feeder_over(tn_feeder **out, const tn_feeder_opts *opts, const tn_b
     return TN_OK;
 }
 
-tn_status tn_feeder_watch(tn_feeder *f, const atomic_bool *stop, tn_error *err)
+tn_status tn_step_prefetch_watch(tn_step_prefetch *f, const atomic_bool *stop, tn_error *err)
 {
     TN_ASSERT(f->stopper == NULL && f->reader != NULL);
-    return stop != NULL ? tn_stopper_start(&f->stopper, f->reader, stop, err) : TN_OK;
+    return stop != NULL ? tn_reader_stopper_start(&f->stopper, f->reader, stop, err) : TN_OK;
 }
 
 /* The first slot that is ready, made here if nobody else did; NULL: the end, or no data by then.
  * Locked. */
-static slot *first_ready(tn_feeder *f, uint64_t until_ns)
+static slot *first_ready(tn_step_prefetch *f, uint64_t until_ns)
 {
     slot *s = &f->slot[f->first];
     TN_ASSERT(s->state != LENT); /* more steps were taken than there are */
@@ -276,12 +277,13 @@ static slot *first_ready(tn_feeder *f, uint64_t until_ns)
     return s->state == READY ? s : NULL;
 }
 
-tn_status tn_feeder_next(tn_feeder *f, tn_step **out, tn_error *err)
+tn_status tn_step_prefetch_next(tn_step_prefetch *f, tn_step **out, tn_error *err)
 {
-    return tn_feeder_next_until(f, UINT64_MAX, out, err);
+    return tn_step_prefetch_next_until(f, UINT64_MAX, out, err);
 }
 
-tn_status tn_feeder_next_until(tn_feeder *f, uint64_t until_ns, tn_step **out, tn_error *err)
+tn_status tn_step_prefetch_next_until(tn_step_prefetch *f, uint64_t until_ns, tn_step **out,
+                                      tn_error *err)
 {
     tn_team_set_aside(f->team, prepare_aside, f);
     (void)pthread_mutex_lock(&f->lock);
@@ -301,7 +303,7 @@ tn_status tn_feeder_next_until(tn_feeder *f, uint64_t until_ns, tn_step **out, t
     return status;
 }
 
-void tn_feeder_recycle(tn_feeder *f, tn_step *step)
+void tn_step_prefetch_recycle(tn_step_prefetch *f, tn_step *step)
 {
     f->batches.recycle(f->batches.from, step->batch);
     (void)pthread_mutex_lock(&f->lock);
@@ -316,18 +318,18 @@ void tn_feeder_recycle(tn_feeder *f, tn_step *step)
     (void)pthread_mutex_unlock(&f->lock);
 }
 
-tn_reader *tn_feeder_reader(tn_feeder *f)
+tn_reader *tn_step_prefetch_reader(tn_step_prefetch *f)
 {
     return f->reader;
 }
 
-void tn_feeder_close(tn_feeder *f)
+void tn_step_prefetch_close(tn_step_prefetch *f)
 {
     if (f == NULL) {
         return;
     }
     tn_team_set_aside(f->team, NULL, NULL);
-    tn_stopper_end(f->stopper);
+    tn_reader_stopper_end(f->stopper);
     tn_reader_close(f->reader);
     for (uint32_t i = 0; i < f->n_slots; i++) {
         tn_step_free(f->slot[i].step);

@@ -14,7 +14,7 @@
 static bool write_graph(tn_worker *w, tn_graph *g, bool training, const tn_binder *b,
                         tn_wanted *wanted)
 {
-    const tn_blueprint *p = w->plan;
+    const tn_model_plan *p = w->plan;
     tn_net net = {.g = g, .params = w->params, .dense_init = p->dense_init};
     tn_list_source source = {p->list, p->inputs, p->features, p->layout};
     tn_list_graph made;
@@ -96,7 +96,7 @@ static tn_status make_shares(tn_worker *w, tn_error *err)
 
 static tn_status make_shard(tn_worker *w, const tn_binder *b, tn_error *err)
 {
-    const tn_blueprint *p = w->plan;
+    const tn_model_plan *p = w->plan;
     tn_table_opts table = {
         .rules = p->rules, .seed = p->run->run.seed, .huge_pages = p->run->compute.huge_pages != 2};
     w->shard.rules = p->rules;
@@ -115,7 +115,7 @@ static tn_status make_shard(tn_worker *w, const tn_binder *b, tn_error *err)
     return tn_ps_open(&w->ps, &w->shard, w->team, err);
 }
 
-tn_status tn_worker_new(tn_worker **out, const tn_blueprint *plan, const tn_worker_opts *opts,
+tn_status tn_worker_new(tn_worker **out, const tn_model_plan *plan, const tn_worker_opts *opts,
                         const tn_binder *b, tn_error *err)
 {
     *out = NULL;

@@ -14,7 +14,7 @@
 #include "train/step/model_plan.h"
 
 typedef struct tn_worker {
-    const tn_blueprint *plan;
+    const tn_model_plan *plan;
     tn_team *team;
     tn_params *params;
     tn_graph *train_graph; /* NULL when the worker only scores */
@@ -28,7 +28,7 @@ typedef struct tn_worker {
     float *own;              /* weights of its range; NULL when alone: those of params */
     struct tn_peek
         *peek; /* rows of all owners (cluster/exchange/eval_pull.h); NULL when alone; lent */
-    struct tn_jointsums
+    struct tn_allreduce_stats
         *sums; /* of all ranks (train/step/allreduce_stats.h); NULL when alone; lent */
     tn_ps *ps;
     uint64_t steps;        /* done */
@@ -49,7 +49,7 @@ typedef struct tn_worker_opts {
 
 /* Builds everything, draws first values. Faults of the model's list go to b->diag (TN_E_CONFIG).
  * `plan` and what b->arena holds must outlive the worker. On failure *out is NULL. */
-tn_status tn_worker_new(tn_worker **out, const tn_blueprint *plan, const tn_worker_opts *opts,
+tn_status tn_worker_new(tn_worker **out, const tn_model_plan *plan, const tn_worker_opts *opts,
                         const tn_binder *b, tn_error *err) TN_MUST_USE;
 void tn_worker_free(tn_worker *w); /* NULL is fine */
 
