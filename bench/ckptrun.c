@@ -100,7 +100,7 @@ static void open_run(tn_bench_run *b)
     tn_bench_check(tn_checkpoints_open(&b->checkpoints, b->plan, &text, &err), &err);
     tn_bench_check(tn_reader_open(&b->reader, b->plan->schema, &opts, &err), &err);
     tn_bench_check(tn_step_new(&b->step, b->plan, true, &err), &err);
-    b->state.data = tn_data_map_of(b->reader, NULL, b->arena);
+    b->state.data = tn_epoch_parts_of(b->reader, NULL, b->arena);
     while (b->n < TN_BENCH_BATCHES && tn_reader_next(b->reader, &b->batch[b->n], &err) == TN_OK) {
         b->n++;
     }

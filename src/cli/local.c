@@ -107,7 +107,7 @@ tn_status tn_local_run(const tn_local_group *l, tn_setup *s, tn_error *err)
     TN_ASSERT(tn_local_is_group(l));
     TN_TRY(check_launcher(l, err));
     TN_TRY(check_config(l->options->words.item[0], err));
-    TN_TRY(tn_seat_prepare(&s->run, l->peers, l->folder, err));
+    TN_TRY(tn_rank_prepare(&s->run, l->peers, l->folder, err));
     const tn_children_opts opts = {
         .path = own_path(path),
         .words = tn_local_words(l, &s->run, s->arena).item,
@@ -120,13 +120,13 @@ tn_status tn_local_run(const tn_local_group *l, tn_setup *s, tn_error *err)
     return tn_children_run(&opts, &s->exit_code, err);
 }
 
-tn_status tn_local_seat(const tn_local_group *l, tn_setup *s, tn_error *err)
+tn_status tn_local_rank(const tn_local_group *l, tn_setup *s, tn_error *err)
 {
     if (tn_local_is_group(l)) {
         tn_run_check_group(&s->binder, s->tree, &s->run);
         return tn_diag_check(&s->diag, err);
     }
-    TN_TRY(tn_seat_find(&s->binder, s->tree, &s->run, l->folder, err));
+    TN_TRY(tn_rank_find(&s->binder, s->tree, &s->run, l->folder, err));
     s->run.cluster.news = tn_spawn_news();
     if (s->run.cluster.size > 1) {
         tn_terminal_rank(s->run.cluster.rank);
@@ -142,7 +142,7 @@ void tn_local_decline(const tn_local_group *l, tn_setup *s)
         return;
     }
     if (s->run.cluster.roster == NULL) {
-        tn_status status = tn_seat_find(&b, s->tree, &s->run, l->folder, NULL);
+        tn_status status = tn_rank_find(&b, s->tree, &s->run, l->folder, NULL);
         (void)status; /* it is a group, or is not */
     }
     tn_peers_decline(&s->run, TN_E_CONFIG, tn_text_str(&s->diag.text));

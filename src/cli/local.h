@@ -4,7 +4,7 @@
  *     const tn_local_group local = {.program = &program, .options = options, .peers = f->peers};
  *     tn_options own = tn_local_options(&local, s->arena);
  *     TN_TRY(tn_setup_load(s, &own, err));      faults are told once, before there are children
- *     TN_TRY(tn_local_seat(&local, s, err));
+ *     TN_TRY(tn_local_rank(&local, s, err));
  *     if (tn_local_is_group(&local))
  *         return tn_local_run(&local, s, err);
  *     ... this process does the work: alone, as a child, or as what another launcher started ...
@@ -32,9 +32,9 @@ tn_options tn_local_options(const tn_local_group *l, tn_arena *arena);
 
 /* After tn_setup_load, before tn_setup_plan: which of several processes this one is, or that its
  * children can be several. */
-tn_status tn_local_seat(const tn_local_group *l, tn_setup *s, tn_error *err) TN_MUST_USE;
+tn_status tn_local_rank(const tn_local_group *l, tn_setup *s, tn_error *err) TN_MUST_USE;
 
-/* After tn_setup_load or tn_local_seat has failed: tells the others of the group, if so much is
+/* After tn_setup_load or tn_local_rank has failed: tells the others of the group, if so much is
  * known. */
 void tn_local_decline(const tn_local_group *l, tn_setup *s);
 

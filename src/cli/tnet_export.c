@@ -99,7 +99,7 @@ static tn_status work(tn_setup *s, const tn_options *options, const void *asked,
         .program = &program, .options = options, .peers = f->peers, .folder = "export"};
     const tn_options own = tn_local_options(&local, s->arena);
     tn_status status = tn_setup_load(s, &own, err);
-    status = status == TN_OK ? tn_local_seat(&local, s, err) : status;
+    status = status == TN_OK ? tn_local_rank(&local, s, err) : status;
     if (status != TN_OK) {
         tn_local_decline(&local, s);
         return status;

@@ -186,7 +186,7 @@ static tn_status work(tn_setup *s, const tn_options *options, const void *asked,
         s->run.checkpoint.resume = "must";
     }
     s->run.checkpoint.fresh = f->fresh;
-    status = status == TN_OK ? tn_local_seat(&local, s, err) : status;
+    status = status == TN_OK ? tn_local_rank(&local, s, err) : status;
     if (status != TN_OK) {
         tn_local_decline(&local, s);
         return status;

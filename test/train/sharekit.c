@@ -71,11 +71,11 @@ static tn_status load(void *arg, const char *path, bool goes_on, tn_error *err)
     sharekit *k = arg;
     k->loads++;
     for (uint32_t r = 1; r < k->n; r++) {
-        tn_data_stand stand = {0};
+        tn_epoch_position stand = {0};
         assert_int_equal(tn_failpoint_set(r == k->hiccup ? "io.open:ESTALE" : NULL, NULL), TN_OK);
         tn_status status = tn_ckptshare_load(k->w[r], path, goes_on ? &stand : NULL, err);
         assert_int_equal(tn_failpoint_set(NULL, NULL), TN_OK);
-        tn_data_stand_done(&stand);
+        tn_epoch_position_done(&stand);
         TN_TRY(status);
     }
     return TN_OK;
@@ -101,7 +101,7 @@ static void open_data(sharekit *k)
     tn_reader_opts reader = {.paths = w->plan->run->data.train, .batch_rows = 16, .training = true};
     tn_step_prefetch_opts opts = {.plan = w->plan, .ahead = 1, .training = true};
     assert_int_equal(tn_step_prefetch_open(&k->feeder, &opts, &reader, NULL), TN_OK);
-    k->state.data = tn_data_map_of(tn_step_prefetch_reader(k->feeder), NULL, k->arena);
+    k->state.data = tn_epoch_parts_of(tn_step_prefetch_reader(k->feeder), NULL, k->arena);
 }
 
 void sharekit_open(sharekit *k, const char *dir, uint32_t n, const char *const *more)
@@ -136,7 +136,7 @@ void sharekit_close(sharekit *k)
     drop_shares(k);
     tn_step_prefetch_close(k->feeder);
     tn_metrics_free(k->metrics);
-    tn_data_stand_done(&k->state.stand);
+    tn_epoch_position_done(&k->state.stand);
     for (uint32_t r = 0; r < k->n; r++) {
         tn_worker_free(k->w[r]);
     }

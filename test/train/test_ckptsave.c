@@ -117,7 +117,7 @@ static void run_and_save(const char *dir, const char *delta_every, bool behind, 
     assert_int_equal(tn_checkpoints_open(&c, plan, &text, NULL), TN_OK);
     tn_step_prefetch_opts fopts = {.plan = plan, .team = w->team, .ahead = 2, .training = true};
     assert_int_equal(tn_step_prefetch_open(&feeder, &fopts, &ropts, NULL), TN_OK);
-    tn_run_state state = {.data = tn_data_map_of(tn_step_prefetch_reader(feeder), NULL, arena)};
+    tn_run_state state = {.data = tn_epoch_parts_of(tn_step_prefetch_reader(feeder), NULL, arena)};
     tn_saved saved;
     for (uint32_t i = 1; i <= 9; i++) {
         if (i == 5) { /* as where an epoch ends: cells are 0 again */

@@ -20,7 +20,7 @@ enum { BYTES_MAX = 1 << 15, ALL = 1 << 20, READERS_MAX = 3 };
 typedef struct epoch {
     tn_arena *arena;
     const tn_model_plan *plan;
-    const tn_data_map *map;
+    const tn_epoch_parts *map;
     uint8_t all[BYTES_MAX]; /* what one reader alone learns */
     uint8_t learned[BYTES_MAX];
 } epoch;
@@ -62,7 +62,7 @@ static void open_epoch(epoch *e, const char *part_bytes)
     e->plan = golden_plan(e->arena, "deepfm_bn",
                           (const char *const[]){part_bytes, "data.shuffle=20", NULL});
     tn_reader *reader = open_reader(e, NULL);
-    e->map = tn_data_map_of(reader, NULL, e->arena);
+    e->map = tn_epoch_parts_of(reader, NULL, e->arena);
     tn_batch *batch = NULL;
     while (tn_reader_next(reader, &batch, NULL) == TN_OK) {
         count(e->all, batch);
@@ -184,7 +184,7 @@ static tn_status learn(void *arg, tn_error *err)
 /* `ranks` readers at once from where `stand` is, of batches[] each; how the epoch stands then is
  * left in *stand. Returns whether it is over. */
 static bool run(epoch *e, uint32_t ranks, tn_ledger_mode mode, const uint32_t *batches,
-                tn_data_stand *stand)
+                tn_epoch_position *stand)
 {
     static work k[READERS_MAX];
     crowd all = CROWD_OF(ranks);
@@ -217,8 +217,8 @@ static bool run(epoch *e, uint32_t ranks, tn_ledger_mode mode, const uint32_t *b
     }
     tn_manifest m = {.shared = true};
     m.part = tn_partdealer_parts(d, e->arena, &m.n_parts, tn_clock_ns());
-    tn_data_stand_done(stand);
-    assert_int_equal(tn_data_stand_init(stand, &m, NULL), TN_OK);
+    tn_epoch_position_done(stand);
+    assert_int_equal(tn_epoch_position_init(stand, &m, NULL), TN_OK);
     tn_partdealer_close(d);
     return over;
 }
@@ -240,7 +240,7 @@ static void readers_that_share_an_epoch_learn_each_record_once(void **state)
     for (uint32_t ranks = 1; ranks <= READERS_MAX; ranks++) {
         for (uint32_t mode = 0; mode < 2; mode++) {
             epoch e;
-            tn_data_stand stand = {0};
+            tn_epoch_position stand = {0};
             const uint32_t all[] = {ALL, ALL, ALL};
             open_epoch(&e, small);
             assert_in_range(e.map->n_parts, 10, 100);
@@ -248,7 +248,7 @@ static void readers_that_share_an_epoch_learn_each_record_once(void **state)
             assert_each_once(&e);
             assert_int_equal(stand.n_parts, 1); /* all done, merged */
             assert_int_equal(stand.part[0].state, TN_PART_DONE);
-            tn_data_stand_done(&stand);
+            tn_epoch_position_done(&stand);
             tn_arena_free(e.arena);
         }
     }
@@ -260,7 +260,7 @@ static void any_number_of_readers_goes_on_where_others_left_an_epoch(void **stat
     (void)state;
     for (uint32_t mode = 0; mode < 2; mode++) {
         epoch e;
-        tn_data_stand stand = {0};
+        tn_epoch_position stand = {0};
         open_epoch(&e, small);
         const uint32_t some[] = {5, 3, 1};
         const uint32_t all[] = {ALL, ALL, ALL};
@@ -278,13 +278,13 @@ static void any_number_of_readers_goes_on_where_others_left_an_epoch(void **stat
         assert_false(run(&e, 3, (tn_ledger_mode)mode, some, &stand));
         assert_true(run(&e, 1, TN_LEDGER_BY_RULE, all, &stand));
         assert_each_once(&e);
-        tn_data_stand_done(&stand);
+        tn_epoch_position_done(&stand);
         tn_arena_free(e.arena);
     }
 }
 
 /* Where one reader without a dealer stands after so many batches. */
-static void read_alone(epoch *e, uint32_t batches, tn_data_stand *stand)
+static void read_alone(epoch *e, uint32_t batches, tn_epoch_position *stand)
 {
     tn_reader *reader = open_reader(e, NULL);
     tn_progress at = {0};
@@ -297,12 +297,12 @@ static void read_alone(epoch *e, uint32_t batches, tn_data_stand *stand)
     }
     tn_reader_close(reader);
     tn_manifest m = {0};
-    m.part = tn_data_map_parts(e->map, &at, e->arena, &m.n_parts);
-    assert_int_equal(tn_data_stand_init(stand, &m, NULL), TN_OK);
+    m.part = tn_epoch_parts_manifest(e->map, &at, e->arena, &m.n_parts);
+    assert_int_equal(tn_epoch_position_init(stand, &m, NULL), TN_OK);
 }
 
 /* The same, but each rank deals itself and is only followed. *stand is rank 0's. */
-static void run_apart(epoch *e, uint32_t ranks, const uint32_t *batches, tn_data_stand *stand)
+static void run_apart(epoch *e, uint32_t ranks, const uint32_t *batches, tn_epoch_position *stand)
 {
     tn_partdealer *d[READERS_MAX];
     tn_progress at[READERS_MAX] = {0};
@@ -339,8 +339,8 @@ static void run_apart(epoch *e, uint32_t ranks, const uint32_t *batches, tn_data
     }
     tn_manifest m = {.shared = true};
     m.part = tn_partdealer_parts(d[0], e->arena, &m.n_parts, 3);
-    tn_data_stand_done(stand);
-    assert_int_equal(tn_data_stand_init(stand, &m, NULL), TN_OK);
+    tn_epoch_position_done(stand);
+    assert_int_equal(tn_epoch_position_init(stand, &m, NULL), TN_OK);
     for (uint32_t r = 0; r < ranks; r++) {
         tn_partdealer_close(d[r]);
     }
@@ -350,7 +350,7 @@ static void ranks_that_deal_themselves_learn_each_record_once(void **state)
 {
     (void)state;
     epoch e;
-    tn_data_stand stand = {0};
+    tn_epoch_position stand = {0};
     const uint32_t some[] = {3, 5, 1};
     const uint32_t all[] = {ALL, ALL, ALL};
     open_epoch(&e, small);
@@ -362,7 +362,7 @@ static void ranks_that_deal_themselves_learn_each_record_once(void **state)
     assert_each_once(&e);
     run_apart(&e, 2, all, &stand); /* nothing is left */
     assert_each_once(&e);
-    tn_data_stand_done(&stand);
+    tn_epoch_position_done(&stand);
     tn_arena_free(e.arena);
 }
 
@@ -370,18 +370,18 @@ static void several_go_on_where_one_stood(void **state)
 {
     (void)state;
     epoch e;
-    tn_data_stand stand;
+    tn_epoch_position stand;
     const uint32_t all[] = {ALL, ALL};
     open_epoch(&e, small);
     read_alone(&e, 11, &stand);
     assert_false(stand.shared);
     assert_true(run(&e, 2, TN_LEDGER_BY_RULE, all, &stand));
     assert_each_once(&e);
-    tn_data_stand_done(&stand);
+    tn_epoch_position_done(&stand);
     tn_arena_free(e.arena);
 }
 
-static void refuse(const epoch *e, const tn_data_stand *stand, const char *words)
+static void refuse(const epoch *e, const tn_epoch_position *stand, const char *words)
 {
     tn_partdealer *d = NULL;
     tn_error err = {0};
@@ -395,8 +395,8 @@ static void a_stand_of_other_data_is_refused(void **state)
 {
     (void)state;
     epoch e[2];
-    tn_data_stand alone;
-    tn_data_stand stand = {0};
+    tn_epoch_position alone;
+    tn_epoch_position stand = {0};
     const uint32_t some[] = {5, 3};
     open_epoch(&e[0], small);
     open_epoch(&e[1], "data.part_bytes=2KiB");
@@ -404,8 +404,8 @@ static void a_stand_of_other_data_is_refused(void **state)
     assert_false(run(&e[0], 2, TN_LEDGER_BY_RULE, some, &stand));
     refuse(&e[1], &stand, "was cut into other parts");
     refuse(&e[1], &alone, "was cut into other parts");
-    tn_data_stand_done(&stand);
-    tn_data_stand_done(&alone);
+    tn_epoch_position_done(&stand);
+    tn_epoch_position_done(&alone);
     tn_arena_free(e[0].arena);
     tn_arena_free(e[1].arena);
 }

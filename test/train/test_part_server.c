@@ -62,7 +62,7 @@ static void open_rig(rig *r)
     for (uint64_t i = 0; i < PARTS; i++) {
         part[i] = (tn_part_info){.source = 1, .first = 100 * i, .end = 100 * i + 100};
     }
-    static const tn_data_map map = {.n_parts = PARTS, .part = part};
+    static const tn_epoch_parts map = {.n_parts = PARTS, .part = part};
     *r = (rig){0};
     const tn_partdealer_opts opts = {
         .epoch = EPOCH, .ranks = 3, .mode = TN_LEDGER_ON_REQUEST, .map = &map};

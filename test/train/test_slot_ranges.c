@@ -30,7 +30,7 @@ static int tear_down(void **state)
 static const tn_tree *expand(fixture *f, const char *text)
 {
     tn_diag_done(&f->diag);
-    return tn_names_expand(f->arena, &f->diag, tn_flow_read(f->arena, text, "t"));
+    return tn_slot_ranges_expand(f->arena, &f->diag, tn_flow_read(f->arena, text, "t"));
 }
 
 static void assert_expands(fixture *f, const char *text, const char *want)

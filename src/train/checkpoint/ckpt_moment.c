@@ -63,7 +63,7 @@ static void fill_parts(tn_manifest *m, const tn_moment_from *from, tn_arena *are
 {
     const tn_run_state *state = from->state;
     if (state->part == NULL) {
-        m->part = tn_data_map_parts(state->data, &state->progress, arena, &m->n_parts);
+        m->part = tn_epoch_parts_manifest(state->data, &state->progress, arena, &m->n_parts);
         return;
     }
     tn_manifest_part *part = TN_NEW_ARRAY(arena, tn_manifest_part, state->n_parts + 1);

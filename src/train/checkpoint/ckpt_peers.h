@@ -84,7 +84,7 @@ void tn_ckptshare_free(tn_ckptshare *s); /* waits, if nobody has; NULL is fine *
  * `stand`, where in an epoch that is: then steps are those of the checkpoint, and deltas may stand
  * on it. NULL: the model is older, the run is not. TN_E_CKPT: its rows are damaged, with the file.
  * TN_E_IO: they cannot be read, or other files than rank 0 has found whole are there. */
-tn_status tn_ckptshare_load(tn_worker *w, const char *path, tn_data_stand *stand,
+tn_status tn_ckptshare_load(tn_worker *w, const char *path, tn_epoch_position *stand,
                             tn_error *err) TN_MUST_USE;
 
 #endif

@@ -163,7 +163,7 @@ typedef struct loading {
     tn_run_state *state; /* NULL: weights only */
     tn_metrics *metrics; /* NULL: not wanted */
     tn_saved *which;
-    tn_data_stand *stand;       /* NULL: not wanted */
+    tn_epoch_position *stand;   /* NULL: not wanted */
     const tn_ckpt_peers *peers; /* who read their parts when this one has; announce NULL: nobody */
     bool goes_on;               /* they take its steps too */
     uint64_t top;               /* the checkpoint that is wanted; others are what it stands on */
@@ -328,8 +328,8 @@ static tn_status read_all(void *ctx, const char *path, const tn_manifest *m, tn_
     l->w->steps = m->step;
     warn_of_changes(l, m);
     if (l->stand != NULL) {
-        tn_data_stand_done(l->stand);
-        TN_TRY(tn_data_stand_init(l->stand, m, err));
+        tn_epoch_position_done(l->stand);
+        TN_TRY(tn_epoch_position_init(l->stand, m, err));
     }
     if (l->state != NULL) {
         take_state(l, m);
@@ -543,7 +543,7 @@ tn_status tn_checkpoints_restore(tn_checkpoints *c, tn_worker *w, uint64_t ordin
     return as_ckpt(status, err);
 }
 
-tn_status tn_ckptshare_load(tn_worker *w, const char *path, tn_data_stand *stand, tn_error *err)
+tn_status tn_ckptshare_load(tn_worker *w, const char *path, tn_epoch_position *stand, tn_error *err)
 {
     const uint64_t steps = w->steps;
     loading l = {.w = w, .stand = stand};

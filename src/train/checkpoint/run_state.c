@@ -8,10 +8,10 @@
 #include "ps/snapshot/manifest.h"
 #include "train/checkpoint/sources.h"
 
-const tn_data_map *tn_data_map_of(const tn_reader *reader, const tn_sources *sources,
-                                  tn_arena *arena)
+const tn_epoch_parts *tn_epoch_parts_of(const tn_reader *reader, const tn_sources *sources,
+                                        tn_arena *arena)
 {
-    tn_data_map *map = TN_NEW(arena, tn_data_map);
+    tn_epoch_parts *map = TN_NEW(arena, tn_epoch_parts);
     map->sources = sources;
     map->cut_for = tn_reader_cut_for(reader);
     map->n_parts = tn_reader_n_parts(reader);
@@ -29,8 +29,8 @@ static bool continues(const tn_manifest_part *before, const tn_part_info *part)
            before->end == part->first;
 }
 
-const tn_manifest_part *tn_data_map_parts(const tn_data_map *map, const tn_progress *at,
-                                          tn_arena *arena, uint32_t *n)
+const tn_manifest_part *tn_epoch_parts_manifest(const tn_epoch_parts *map, const tn_progress *at,
+                                                tn_arena *arena, uint32_t *n)
 {
     *n = 0;
     if (map == NULL || (at->part == 0 && at->position == 0)) {
@@ -69,16 +69,16 @@ static uint32_t crc_of_parts(const tn_manifest_part *part, uint32_t n)
     return crc;
 }
 
-tn_status tn_data_stand_init(tn_data_stand *out, const tn_manifest *m, tn_error *err)
+tn_status tn_epoch_position_init(tn_epoch_position *out, const tn_manifest *m, tn_error *err)
 {
-    *out = (tn_data_stand){0};
-    tn_data_stand stand = {.within = m->n_parts > 0,
-                           .epoch = m->epoch,
-                           .shared = m->shared,
-                           .cut_for = m->n_parts > 0 ? m->cut_for : 0,
-                           .source = UINT32_MAX,
-                           .parts_crc = crc_of_parts(m->part, m->n_parts),
-                           .n_parts = m->n_parts};
+    *out = (tn_epoch_position){0};
+    tn_epoch_position stand = {.within = m->n_parts > 0,
+                               .epoch = m->epoch,
+                               .shared = m->shared,
+                               .cut_for = m->n_parts > 0 ? m->cut_for : 0,
+                               .source = UINT32_MAX,
+                               .parts_crc = crc_of_parts(m->part, m->n_parts),
+                               .n_parts = m->n_parts};
     stand.part =
         tn_try_alloc((size_t)m->n_parts + 1, sizeof *stand.part, "the parts of an epoch", err);
     if (stand.part == NULL) {
@@ -98,14 +98,14 @@ tn_status tn_data_stand_init(tn_data_stand *out, const tn_manifest *m, tn_error 
     return TN_OK;
 }
 
-void tn_data_stand_done(tn_data_stand *s)
+void tn_epoch_position_done(tn_epoch_position *s)
 {
     tn_free(s->part);
-    *s = (tn_data_stand){0};
+    *s = (tn_epoch_position){0};
 }
 
 /* Whether reading that stands in part i has the same parts behind it and before it. */
-static bool stands_in(const tn_data_map *map, uint32_t i, const tn_data_stand *stand)
+static bool stands_in(const tn_epoch_parts *map, uint32_t i, const tn_epoch_position *stand)
 {
     const tn_part_info *part = &map->part[i];
     if (part->source != stand->source || part->first != stand->begin || part->end != stand->end) {
@@ -114,21 +114,21 @@ static bool stands_in(const tn_data_map *map, uint32_t i, const tn_data_stand *s
     tn_arena *arena = tn_arena_new(1 << 12);
     uint32_t n = 0;
     const tn_progress at = {.part = i, .position = stand->position};
-    const tn_manifest_part *parts = tn_data_map_parts(map, &at, arena, &n);
+    const tn_manifest_part *parts = tn_epoch_parts_manifest(map, &at, arena, &n);
     bool same = crc_of_parts(parts, n) == stand->parts_crc;
     tn_arena_free(arena);
     return same;
 }
 
-tn_status tn_data_map_refuse(tn_error *err)
+tn_status tn_epoch_parts_refuse(tn_error *err)
 {
     return tn_fail(err, TN_E_DATA,
                    "the data of the checkpoint was cut into other parts\nhint: data.train, "
                    "data.part_bytes, data.shuffle and run.seed must be as they were");
 }
 
-tn_status tn_data_map_find(const tn_data_map *map, const tn_data_stand *stand, tn_progress *at,
-                           tn_error *err)
+tn_status tn_epoch_parts_find(const tn_epoch_parts *map, const tn_epoch_position *stand,
+                              tn_progress *at, tn_error *err)
 {
     TN_ASSERT(!stand->shared);
     for (uint32_t i = 0; i < map->n_parts; i++) {
@@ -138,11 +138,12 @@ tn_status tn_data_map_find(const tn_data_map *map, const tn_data_stand *stand, t
             return TN_OK;
         }
     }
-    return tn_data_map_refuse(err);
+    return tn_epoch_parts_refuse(err);
 }
 
-tn_status tn_data_map_check_stand(const tn_data_map *map, const tn_data_stand *stand, tn_error *err)
+tn_status tn_epoch_parts_check(const tn_epoch_parts *map, const tn_epoch_position *stand,
+                               tn_error *err)
 {
     tn_progress at = {0};
-    return stand->shared ? TN_OK : tn_data_map_find(map, stand, &at, err);
+    return stand->shared ? TN_OK : tn_epoch_parts_find(map, stand, &at, err);
 }

@@ -14,24 +14,24 @@
 #include "train/step/early_stopping.h"
 
 /* The sources and parts of an epoch. */
-typedef struct tn_data_map {
+typedef struct tn_epoch_parts {
     const tn_sources *sources; /* when the epoch was opened; NULL: nobody has looked */
     uint32_t n_parts;
     const tn_part_info *part; /* in the order of this epoch */
     uint32_t cut_for;         /* ranks, as in tn_reader_opts */
-} tn_data_map;
+} tn_epoch_parts;
 
 /* Copies the reader's parts into the arena. `sources` lives as long, or is NULL. */
-const tn_data_map *tn_data_map_of(const tn_reader *reader, const tn_sources *sources,
-                                  tn_arena *arena);
+const tn_epoch_parts *tn_epoch_parts_of(const tn_reader *reader, const tn_sources *sources,
+                                        tn_arena *arena);
 
 /* Parts for the manifest, adjacent done ones merged; lives in the arena. */
-const tn_manifest_part *tn_data_map_parts(const tn_data_map *map, const tn_progress *at,
-                                          tn_arena *arena, uint32_t *n);
+const tn_manifest_part *tn_epoch_parts_manifest(const tn_epoch_parts *map, const tn_progress *at,
+                                                tn_arena *arena, uint32_t *n);
 
 /* The way back: where in an epoch a manifest stands. One reader stands in one part, behind those
  * that are done; several leave any pattern of parts (`shared`, cluster/ledger/ledger.h). */
-typedef struct tn_data_stand {
+typedef struct tn_epoch_position {
     bool within;    /* somewhere in an epoch .. */
     uint32_t epoch; /* .. this one */
     bool shared;
@@ -41,24 +41,25 @@ typedef struct tn_data_stand {
     uint32_t parts_crc; /* of all parts and their states */
     uint32_t n_parts;
     tn_manifest_part *part; /* as in the manifest; owned */
-} tn_data_stand;
+} tn_epoch_position;
 
 /* On failure *out is empty. */
-tn_status tn_data_stand_init(tn_data_stand *out, const tn_manifest *m, tn_error *err) TN_MUST_USE;
-void tn_data_stand_done(tn_data_stand *s); /* and is empty */
+tn_status tn_epoch_position_init(tn_epoch_position *out, const tn_manifest *m,
+                                 tn_error *err) TN_MUST_USE;
+void tn_epoch_position_done(tn_epoch_position *s); /* and is empty */
 
 /* The same place in the map of the same epoch, into at->part and at->position; of one reader.
  * TN_E_DATA: the data are cut into other parts, or these come in another order. */
-tn_status tn_data_map_find(const tn_data_map *map, const tn_data_stand *stand, tn_progress *at,
-                           tn_error *err) TN_MUST_USE;
+tn_status tn_epoch_parts_find(const tn_epoch_parts *map, const tn_epoch_position *stand,
+                              tn_progress *at, tn_error *err) TN_MUST_USE;
 
 /* The same order, as far as the stand tells it; whether the parts are the same the ledger says.
  * TN_E_DATA. */
-tn_status tn_data_map_check_stand(const tn_data_map *map, const tn_data_stand *stand,
-                                  tn_error *err) TN_MUST_USE;
+tn_status tn_epoch_parts_check(const tn_epoch_parts *map, const tn_epoch_position *stand,
+                               tn_error *err) TN_MUST_USE;
 
 /* TN_E_DATA: these are other parts. */
-tn_status tn_data_map_refuse(tn_error *err) TN_MUST_USE;
+tn_status tn_epoch_parts_refuse(tn_error *err) TN_MUST_USE;
 
 /* What a checkpoint says of how it came about: its texts. */
 typedef struct tn_past {
@@ -76,8 +77,8 @@ typedef struct tn_run_state {
     tn_past *past;       /* a resume fills it in; NULL: nobody asks */
     const char *monitor; /* metric that patience watches; NULL: none */
     tn_early_stopping_state patience;
-    const tn_data_map *data; /* of the epoch that runs; NULL: none was begun */
-    tn_data_stand stand;     /* after a resume: where in the epoch, until the reader is open */
+    const tn_epoch_parts *data; /* of the epoch that runs; NULL: none was begun */
+    tn_epoch_position stand;    /* after a resume: where in the epoch, until the reader is open */
     const tn_manifest_part
         *part;             /* of the epoch that runs, as a ledger tells them; lent. NULL: .. */
     uint32_t n_parts;      /* .. they follow from `progress` */

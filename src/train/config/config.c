@@ -133,7 +133,7 @@ static tn_tree *load(const tn_binder *b, const tn_field *fields, const visit *v)
     if (below == NULL) {
         return NULL;
     }
-    tree = tn_names_expand(b->arena, b->diag, without_include(b->arena, tree));
+    tree = tn_slot_ranges_expand(b->arena, b->diag, without_include(b->arena, tree));
     return tn_fields_merge(b, fields, below, tree);
 }
 
@@ -206,7 +206,7 @@ static tn_tree *assign(const tn_binder *b, const char *path, const char *source,
         return NULL;
     }
     tn_tree *tree = value != NULL ? nest(b, path, at, value) : NULL;
-    return tree != NULL ? tn_names_expand(b->arena, b->diag, tree) : NULL;
+    return tree != NULL ? tn_slot_ranges_expand(b->arena, b->diag, tree) : NULL;
 }
 
 /* {a: {b: value}} from "a.b=value"; NULL: reported. */
@@ -378,7 +378,7 @@ static const tn_tree *add_preset(layers *l, const tn_tree *under, const char *so
     const tn_yaml_in in = {.text = yaml, .size = strlen(yaml), .source = name};
     const tn_tree *tree = tn_yaml_read(l->b.arena, l->b.diag, &in);
     TN_ASSERT(tree != NULL && tree->kind == TN_TREE_MAP); /* part of the program */
-    tree = tn_names_expand(l->b.arena, l->b.diag, tree);
+    tree = tn_slot_ranges_expand(l->b.arena, l->b.diag, tree);
     return tn_fields_merge(&l->b, l->in->fields, under, tree);
 }
 

@@ -44,7 +44,7 @@ static tn_status find(tn_run *run, const tn_peers_opts *peers, const char *folde
     return status;
 }
 
-tn_status tn_seat_find(const tn_binder *b, const tn_tree *tree, tn_run *run, const char *folder,
+tn_status tn_rank_find(const tn_binder *b, const tn_tree *tree, tn_run *run, const char *folder,
                        tn_error *err)
 {
     tn_peers_opts peers;
@@ -59,7 +59,7 @@ tn_status tn_seat_find(const tn_binder *b, const tn_tree *tree, tn_run *run, con
     return tn_diag_check(b->diag, err);
 }
 
-tn_status tn_seat_prepare(const tn_run *run, uint32_t peers, const char *folder, tn_error *err)
+tn_status tn_rank_prepare(const tn_run *run, uint32_t peers, const char *folder, tn_error *err)
 {
     tn_text dir = {0};
     TN_TRY(tn_group_make_room(peers, err));

@@ -135,7 +135,7 @@ static void expand_key(expander *e, const tn_tree *item, tn_tree *map)
     }
 }
 
-tn_tree *tn_names_expand(tn_arena *arena, tn_diag *diag, const tn_tree *config)
+tn_tree *tn_slot_ranges_expand(tn_arena *arena, tn_diag *diag, const tn_tree *config)
 {
     tn_tree *copy = tn_tree_copy(arena, config);
     const tn_tree *slots = tn_tree_get(config, "slots");

@@ -17,6 +17,6 @@ enum {
 
 /* The same configuration with the ranges of `slots` written out: the names of a list's items, or
  * the keys of a map. */
-tn_tree *tn_names_expand(tn_arena *arena, tn_diag *diag, const tn_tree *config) TN_MUST_USE;
+tn_tree *tn_slot_ranges_expand(tn_arena *arena, tn_diag *diag, const tn_tree *config) TN_MUST_USE;
 
 #endif

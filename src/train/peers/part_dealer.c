@@ -155,7 +155,7 @@ static void flushed(void *arg, uint32_t parts, uint64_t batches, uint64_t record
 
 /* ---- opening ---- */
 
-static tn_status make_ledger(tn_partdealer *d, const tn_data_map *map, tn_error *err)
+static tn_status make_ledger(tn_partdealer *d, const tn_epoch_parts *map, tn_error *err)
 {
     const tn_partdealer_opts *opts = &d->opts;
     tn_ledger_span *span =
@@ -180,18 +180,18 @@ static tn_status make_ledger(tn_partdealer *d, const tn_data_map *map, tn_error 
     return status;
 }
 
-static tn_status stand_at(const tn_partdealer *d, const tn_data_map *map, tn_error *err)
+static tn_status stand_at(const tn_partdealer *d, const tn_epoch_parts *map, tn_error *err)
 {
-    const tn_data_stand *stand = d->opts.stand;
+    const tn_epoch_position *stand = d->opts.stand;
     if (stand == NULL || !stand->within) {
         return TN_OK;
     }
-    TN_TRY(tn_data_map_check_stand(map, stand, err));
+    TN_TRY(tn_epoch_parts_check(map, stand, err));
     tn_status status = tn_ledger_restore(d->ledger, stand->part, stand->n_parts, err);
-    return status == TN_E_CKPT ? tn_data_map_refuse(err) : status;
+    return status == TN_E_CKPT ? tn_epoch_parts_refuse(err) : status;
 }
 
-static tn_status learn_parts(tn_partdealer *d, const tn_data_map *map, tn_error *err)
+static tn_status learn_parts(tn_partdealer *d, const tn_epoch_parts *map, tn_error *err)
 {
     TN_TRY(make_ledger(d, map, err));
     TN_TRY(stand_at(d, map, err));
@@ -208,7 +208,7 @@ static tn_status begin(void *arg, const tn_reader *reader, tn_error *err)
         return TN_OK;
     }
     tn_arena *arena = tn_arena_new(1 << 14);
-    tn_status status = learn_parts(d, tn_data_map_of(reader, NULL, arena), err);
+    tn_status status = learn_parts(d, tn_epoch_parts_of(reader, NULL, arena), err);
     tn_arena_free(arena);
     return status;
 }

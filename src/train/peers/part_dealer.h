@@ -26,10 +26,10 @@ typedef struct tn_partdealer_opts {
     uint32_t epoch, ranks;
     uint32_t rank; /* of this process */
     tn_ledger_mode mode;
-    bool relaxed;               /* as in tn_ledger_opts */
-    const tn_data_map *map;     /* of the epoch; NULL: the reader tells, which is opened next */
-    const tn_data_stand *stand; /* NULL, or not within an epoch: at its beginning. Lent until the
-                                   map is known */
+    bool relaxed;                   /* as in tn_ledger_opts */
+    const tn_epoch_parts *map;      /* of the epoch; NULL: the reader tells, which is opened next */
+    const tn_epoch_position *stand; /* NULL, or not within an epoch: at its beginning. Lent until
+                                   the map is known */
 } tn_partdealer_opts;
 
 typedef struct tn_partdealer tn_partdealer;

@@ -219,8 +219,9 @@ static tn_status first_rows(tn_trainer *t, tn_reader *reader, tn_prior *out, tn_
     }
     const uint32_t epoch = t->state.progress.epoch;
     TN_TRY(tn_lead_prior(t->lead, epoch, err));
-    tn_status status = tn_deals_on_request(t->worker) ? tn_first_rows(t->worker, epoch, out, err)
-                                                      : tn_reader_prior(reader, out, err);
+    tn_status status = tn_epoch_reader_on_request(t->worker)
+                           ? tn_epoch_reader_prior(t->worker, epoch, out, err)
+                           : tn_reader_prior(reader, out, err);
     return status == TN_OK || status == TN_END ? tn_lead_add_priors(t->lead, epoch, out, err)
                                                : status;
 }
@@ -260,7 +261,7 @@ static tn_status all_steps(tn_trainer *t, tn_step_prefetch **own, tn_error *err)
         return reader_ended(t, status, err);
     }
     if (t->lead != NULL) {
-        return reader_ended(t, tn_trainer_steps_together(t, own, err), err);
+        return reader_ended(t, tn_trainer_group_steps(t, own, err), err);
     }
     while (!t->stop) {
         double begin = tn_clock_s();
@@ -354,7 +355,7 @@ static tn_status look_again(tn_trainer *t, tn_error *err)
     char since[64];
     (void)snprintf(since, sizeof since, "while epoch %u was read", t->state.progress.epoch + 1);
     TN_TRY(check_sources(t, was, now, since, err));
-    tn_data_map *map = TN_NEW(t->map, tn_data_map);
+    tn_epoch_parts *map = TN_NEW(t->map, tn_epoch_parts);
     *map = *t->state.data;
     map->sources = now;
     t->state.data = map;
@@ -446,8 +447,8 @@ static tn_status open_feeder(tn_trainer *t, tn_step_prefetch **out, tn_error *er
         status = tn_run_end(t->plan, s->progress.epoch, s->epoch_step, &t->end, err);
     }
     if (status == TN_OK) {
-        status = tn_training_feeder(out, t->worker, &t->state.progress, &t->state.stand, &t->dealer,
-                                    err);
+        status = tn_epoch_reader_open(out, t->worker, &t->state.progress, &t->state.stand,
+                                      &t->dealer, err);
     }
     if (status != TN_OK) {
         tn_arena_free(arena);
@@ -455,7 +456,7 @@ static tn_status open_feeder(tn_trainer *t, tn_step_prefetch **out, tn_error *er
     }
     tn_arena_free(t->map);
     t->map = arena;
-    t->state.data = tn_data_map_of(tn_step_prefetch_reader(*out), sources, arena);
+    t->state.data = tn_epoch_parts_of(tn_step_prefetch_reader(*out), sources, arena);
     t->map_epoch = t->state.progress.epoch;
     return TN_OK;
 }
@@ -469,7 +470,7 @@ static tn_status open_data(tn_trainer *t, tn_step_prefetch **out, tn_error *err)
     const bool first = !t->opened;
     t->opened = true;
     tn_met_clear(&t->met);
-    if (t->lead != NULL && tn_deals_on_request(t->worker)) {
+    if (t->lead != NULL && tn_epoch_reader_on_request(t->worker)) {
         tn_lead_deal(t->lead, t->dealer);
     }
     const tn_progress *at = &t->state.progress;

@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* Ranks that an epoch is cut for: those that begin it, unless its parts are those of a cache. */
-static uint32_t cut_of(const tn_worker *w, const tn_data_stand *stand, uint32_t epoch)
+static uint32_t cut_of(const tn_worker *w, const tn_epoch_position *stand, uint32_t epoch)
 {
     const char *cache = w->plan->run->data.cache;
     if (stand != NULL && stand->within && stand->epoch == epoch) {
@@ -51,8 +51,9 @@ static tn_status open_feeder(tn_step_prefetch **out, const tn_worker *w, const t
 }
 
 /* All that go on make the same of the same stand. */
-static tn_status find_place(const tn_worker *w, const tn_data_map *map, const tn_data_stand *stand,
-                            tn_progress *from, tn_partdealer **dealer, tn_error *err)
+static tn_status find_place(const tn_worker *w, const tn_epoch_parts *map,
+                            const tn_epoch_position *stand, tn_progress *from,
+                            tn_partdealer **dealer, tn_error *err)
 {
     const tn_partdealer_opts opts = {.epoch = from->epoch,
                                      .ranks = w->plan->owners.n_peers,
@@ -61,26 +62,28 @@ static tn_status find_place(const tn_worker *w, const tn_data_map *map, const tn
                                      .map = map,
                                      .stand = stand};
     bool plain = opts.ranks == 1 && !stand->shared;
-    return plain ? tn_data_map_find(map, stand, from, err) : tn_partdealer_open(dealer, &opts, err);
+    return plain ? tn_epoch_parts_find(map, stand, from, err)
+                 : tn_partdealer_open(dealer, &opts, err);
 }
 
-bool tn_deals_on_request(const tn_worker *w)
+bool tn_epoch_reader_on_request(const tn_worker *w)
 {
     return w->plan->run->cluster.staleness > 0 && w->plan->owners.n_peers > 1;
 }
 
-tn_status tn_dealt_feeder(tn_step_prefetch **out, const tn_worker *w, const tn_dealt_epoch *of,
-                          const tn_dealer *dealer, tn_error *err)
+tn_status tn_epoch_reader_open_dealt(tn_step_prefetch **out, const tn_worker *w,
+                                     const tn_dealt_epoch *of, const tn_dealer *dealer,
+                                     tn_error *err)
 {
     return open_feeder(out, w, &(tn_progress){.epoch = of->epoch}, of->cut_for, dealer, err);
 }
 
-tn_dealt_epoch tn_dealt_epoch_of(const tn_worker *w, uint32_t epoch, const tn_data_stand *stand)
+tn_dealt_epoch tn_dealt_epoch_of(const tn_worker *w, uint32_t epoch, const tn_epoch_position *stand)
 {
     return (tn_dealt_epoch){.epoch = epoch, .cut_for = cut_of(w, stand, epoch)};
 }
 
-tn_status tn_first_rows(const tn_worker *w, uint32_t epoch, tn_prior *out, tn_error *err)
+tn_status tn_epoch_reader_prior(const tn_worker *w, uint32_t epoch, tn_prior *out, tn_error *err)
 {
     tn_reader *reader = NULL;
     tn_reader_opts opts =
@@ -100,7 +103,7 @@ static bool accepts(const tn_worker *w)
 }
 
 static tn_status deal_on_request(tn_step_prefetch **out, const tn_worker *w,
-                                 const tn_progress *from, tn_data_stand *stand,
+                                 const tn_progress *from, tn_epoch_position *stand,
                                  tn_partdealer **dealer, tn_error *err)
 {
     const bool goes_on = stand->within && stand->epoch == from->epoch;
@@ -112,27 +115,27 @@ static tn_status deal_on_request(tn_step_prefetch **out, const tn_worker *w,
     *out = NULL;
     TN_TRY(tn_partdealer_open(dealer, &opts, err));
     const tn_dealt_epoch of = tn_dealt_epoch_of(w, from->epoch, stand);
-    tn_status status = tn_dealt_feeder(out, w, &of, tn_partdealer_dealer(*dealer), err);
+    tn_status status = tn_epoch_reader_open_dealt(out, w, &of, tn_partdealer_dealer(*dealer), err);
     if (status != TN_OK) {
         tn_partdealer_close(*dealer);
         *dealer = NULL;
     }
     if (status == TN_E_DATA && goes_on && accepts(w)) {
-        tn_data_stand_done(stand);
+        tn_epoch_position_done(stand);
         return deal_on_request(out, w, from, stand, dealer, err);
     }
     TN_TRY(status);
     if (goes_on) {
-        tn_data_stand_done(stand);
+        tn_epoch_position_done(stand);
     }
     return TN_OK;
 }
 
-tn_status tn_training_feeder(tn_step_prefetch **out, const tn_worker *w, tn_progress *from,
-                             tn_data_stand *stand, tn_partdealer **dealer, tn_error *err)
+tn_status tn_epoch_reader_open(tn_step_prefetch **out, const tn_worker *w, tn_progress *from,
+                               tn_epoch_position *stand, tn_partdealer **dealer, tn_error *err)
 {
     *dealer = NULL;
-    if (tn_deals_on_request(w)) {
+    if (tn_epoch_reader_on_request(w)) {
         return deal_on_request(out, w, from, stand, dealer, err);
     }
     const uint32_t cut_for = cut_of(w, stand, from->epoch);
@@ -141,7 +144,7 @@ tn_status tn_training_feeder(tn_step_prefetch **out, const tn_worker *w, tn_prog
         return TN_OK;
     }
     tn_arena *arena = tn_arena_new(1 << 14);
-    const tn_data_map *map = tn_data_map_of(tn_step_prefetch_reader(*out), NULL, arena);
+    const tn_epoch_parts *map = tn_epoch_parts_of(tn_step_prefetch_reader(*out), NULL, arena);
     tn_step_prefetch_close(*out);
     *out = NULL;
     tn_status status = find_place(w, map, stand, from, dealer, err);
@@ -149,7 +152,7 @@ tn_status tn_training_feeder(tn_step_prefetch **out, const tn_worker *w, tn_prog
     if (status != TN_E_DATA || !accepts(w)) { /* else the epoch begins anew, on every rank */
         TN_TRY(status);
     }
-    tn_data_stand_done(stand);
+    tn_epoch_position_done(stand);
     const tn_dealer *deals = *dealer != NULL ? tn_partdealer_dealer(*dealer) : NULL;
     status = open_feeder(out, w, from, cut_for, deals, err);
     if (status != TN_OK) {

@@ -12,30 +12,32 @@
  * becomes the place; else *dealer knows which parts are left for this worker, and is closed behind
  * the feeder. NULL: there is none. On request: by rank 0, whose *dealer has the ledger of all. On
  * failure *out and *dealer are NULL. */
-tn_status tn_training_feeder(tn_step_prefetch **out, const tn_worker *w, tn_progress *from,
-                             tn_data_stand *stand, tn_partdealer **dealer,
-                             tn_error *err) TN_MUST_USE;
+tn_status tn_epoch_reader_open(tn_step_prefetch **out, const tn_worker *w, tn_progress *from,
+                               tn_epoch_position *stand, tn_partdealer **dealer,
+                               tn_error *err) TN_MUST_USE;
 
 /* Whether rank 0 deals the parts of an epoch as they are asked for. At staleness 0 they are dealt
  * by rule, so that arrival decides nothing. */
-bool tn_deals_on_request(const tn_worker *w);
+bool tn_epoch_reader_on_request(const tn_worker *w);
 
 /* What the first rows hold that the worker would read by rule (tn_reader_prior), for where parts
  * are dealt on request: who gets which is not known before, and there may be fewer than ranks. They
  * are read once more later. */
-tn_status tn_first_rows(const tn_worker *w, uint32_t epoch, tn_prior *out,
-                        tn_error *err) TN_MUST_USE;
+tn_status tn_epoch_reader_prior(const tn_worker *w, uint32_t epoch, tn_prior *out,
+                                tn_error *err) TN_MUST_USE;
 
 typedef struct tn_dealt_epoch {
     uint32_t epoch, cut_for; /* as in tn_reader_opts */
 } tn_dealt_epoch;
 
 /* Where a run goes on within the epoch its parts are those of the checkpoint. */
-tn_dealt_epoch tn_dealt_epoch_of(const tn_worker *w, uint32_t epoch, const tn_data_stand *stand);
+tn_dealt_epoch tn_dealt_epoch_of(const tn_worker *w, uint32_t epoch,
+                                 const tn_epoch_position *stand);
 
 /* The parts that `dealer` says, of one epoch. On failure *out is NULL. */
-tn_status tn_dealt_feeder(tn_step_prefetch **out, const tn_worker *w, const tn_dealt_epoch *of,
-                          const tn_dealer *dealer, tn_error *err) TN_MUST_USE;
+tn_status tn_epoch_reader_open_dealt(tn_step_prefetch **out, const tn_worker *w,
+                                     const tn_dealt_epoch *of, const tn_dealer *dealer,
+                                     tn_error *err) TN_MUST_USE;
 
 /* What the schedule of train.optimizer makes of every learning rate after `step` steps. `end`:
  * where it ends, when that is with the run (tn_run_end). */

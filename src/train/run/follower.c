@@ -34,7 +34,7 @@ typedef struct follower {
     tn_memory_cap memory; /* NULL worker: it does not train */
     tn_reporter reporter;
 
-    tn_data_stand stand;      /* where in an epoch the run goes on, until that is begun */
+    tn_epoch_position stand;  /* where in an epoch the run goes on, until that is begun */
     tn_partdealer *dealer;    /* of that epoch; NULL: parts are dealt by rank alone, or .. */
     tn_askdealer *asks;       /* .. asked for: of the epoch that runs; NULL: by rule */
     tn_step_prefetch *feeder; /* of the epoch that runs; NULL: none */
@@ -224,7 +224,7 @@ static tn_status open_asks(follower *f, tn_error *err)
     tn_askdealer_bind(f->asks, &parts);
     tn_group_set_parts(f->group, &parts);
     f->cut_for = tn_dealt_epoch_of(f->w, f->epoch, &f->stand).cut_for;
-    tn_data_stand_done(&f->stand); /* rank 0's ledger has it */
+    tn_epoch_position_done(&f->stand); /* rank 0's ledger has it */
     return TN_OK;
 }
 
@@ -233,7 +233,7 @@ static tn_status read_on_request(follower *f, tn_error *err)
 {
     const tn_dealer *dealer = tn_askdealer_dealer(f->asks);
     const tn_dealt_epoch of = {f->epoch, f->cut_for};
-    TN_TRY(tn_dealt_feeder(&f->feeder, f->w, &of, dealer, err));
+    TN_TRY(tn_epoch_reader_open_dealt(&f->feeder, f->w, &of, dealer, err));
     return tn_apart_new(&f->apart, f->w, f->peers, f->feeder, err);
 }
 
@@ -246,11 +246,11 @@ static tn_status open_epoch(follower *f, uint32_t epoch, tn_error *err)
     f->epoch = epoch;
     f->progress = (tn_progress){.epoch = epoch};
     tn_metrics_clear(f->metrics);
-    if (tn_deals_on_request(f->w)) {
+    if (tn_epoch_reader_on_request(f->w)) {
         TN_TRY(open_asks(f, err));
         return read_on_request(f, err);
     }
-    return tn_training_feeder(&f->feeder, f->w, &f->progress, &f->stand, &f->dealer, err);
+    return tn_epoch_reader_open(&f->feeder, f->w, &f->progress, &f->stand, &f->dealer, err);
 }
 
 static tn_status begin_epoch(follower *f, uint32_t epoch, tn_error *err)
@@ -263,8 +263,8 @@ static tn_status begin_epoch(follower *f, uint32_t epoch, tn_error *err)
 
 static tn_status first_rows(follower *f, uint32_t epoch, tn_prior *out, tn_error *err)
 {
-    if (tn_deals_on_request(f->w)) {
-        return tn_first_rows(f->w, epoch, out, err);
+    if (tn_epoch_reader_on_request(f->w)) {
+        return tn_epoch_reader_prior(f->w, epoch, out, err);
     }
     TN_TRY(open_epoch(f, epoch, err));
     return tn_reader_prior(tn_step_prefetch_reader(f->feeder), out, err);
@@ -581,7 +581,7 @@ static tn_status load(follower *f, const tn_order_note *order, tn_error *err)
 {
     tn_error why = {0};
     tn_beats_state(&f->beats, TN_PEER_LOADING);
-    tn_data_stand *stand = order->number != 0 ? &f->stand : NULL;
+    tn_epoch_position *stand = order->number != 0 ? &f->stand : NULL;
     const tn_tree *files = f->plan->run->checkpoint.from;
     tn_status status = order->text[0] != '\0'   ? tn_ckptshare_load(f->w, order->text, stand, &why)
                        : tn_tree_is_null(files) ? TN_OK
@@ -736,7 +736,7 @@ static tn_status follow(follower *f, const tn_run_text *text, const tn_binder *b
         out->samples = f->w->rows;
     }
     end_epoch(f);
-    tn_data_stand_done(&f->stand);
+    tn_epoch_position_done(&f->stand);
     tn_ckptshare_free(f->share);
     tn_peers_close(f->peers);
     tn_worker_free(f->w);

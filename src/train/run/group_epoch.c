@@ -32,7 +32,7 @@ static tn_manifest_part part_of(const tn_part_info *part, uint32_t i, uint32_t n
 
 static void list_parts(tn_trainer *t, const tn_progress *progress)
 {
-    const tn_data_map *map = t->state.data;
+    const tn_epoch_parts *map = t->state.data;
     const uint32_t n_ranks = t->plan->owners.n_peers;
     tn_arena_free(t->parts);
     t->parts = tn_arena_new(1 << 14);
@@ -61,7 +61,7 @@ static tn_status follow_others(tn_trainer *t, const tn_progress *progress, tn_er
 
 static bool on_request(const tn_trainer *t)
 {
-    return tn_deals_on_request(t->worker);
+    return tn_epoch_reader_on_request(t->worker);
 }
 
 tn_status tn_trainer_sum(tn_trainer *t, tn_error *err)
@@ -201,7 +201,8 @@ static tn_status give_back(tn_trainer *t, tn_apart **x, tn_step_prefetch **feede
     t->returned += tn_partdealer_records(t->dealer);
     tn_partdealer_give_back(t->dealer, tn_clock_ns());
     const tn_dealt_epoch of = {t->state.progress.epoch, t->state.data->cut_for};
-    TN_TRY(tn_dealt_feeder(feeder, t->worker, &of, tn_partdealer_dealer(t->dealer), err));
+    TN_TRY(
+        tn_epoch_reader_open_dealt(feeder, t->worker, &of, tn_partdealer_dealer(t->dealer), err));
     return tn_apart_new(x, t->worker, tn_lead_peers(t->lead), *feeder, err);
 }
 
@@ -254,7 +255,7 @@ static tn_status steps_apart(tn_trainer *t, tn_step_prefetch **feeder, tn_error 
     return status;
 }
 
-tn_status tn_trainer_steps_together(tn_trainer *t, tn_step_prefetch **feeder, tn_error *err)
+tn_status tn_trainer_group_steps(tn_trainer *t, tn_step_prefetch **feeder, tn_error *err)
 {
     tn_together *x = NULL;
     TN_TRY(start(t, true, err));

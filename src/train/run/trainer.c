@@ -566,7 +566,7 @@ static tn_status finish(tn_trainer *t, tn_status status, tn_error *err)
     tn_worker_free(t->worker);
     tn_met_done(&t->met);
     tn_partdealer_close(t->dealer);
-    tn_data_stand_done(&t->state.stand);
+    tn_epoch_position_done(&t->state.stand);
     tn_text_done(&t->past.config);
     tn_text_done(&t->past.sources);
     tn_text_done(&t->beginning);

@@ -79,8 +79,8 @@ tn_status tn_trainer_end_save(tn_trainer *t, tn_error *err) TN_MUST_USE;
 
 /* The steps of an epoch with other peers, until it is over, TN_END, or t->stop. *feeder may become
  * another one, or NULL. */
-tn_status tn_trainer_steps_together(tn_trainer *t, tn_step_prefetch **feeder,
-                                    tn_error *err) TN_MUST_USE;
+tn_status tn_trainer_group_steps(tn_trainer *t, tn_step_prefetch **feeder,
+                                 tn_error *err) TN_MUST_USE;
 
 /* At a meeting of all peers: where the epoch stands, into t->state and t->whole. */
 tn_status tn_trainer_sum(tn_trainer *t, tn_error *err) TN_MUST_USE;
