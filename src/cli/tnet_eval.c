@@ -165,19 +165,19 @@ static tn_status check_records(const eval_job *j, tn_error *err)
 /* ---- a checkpoint ---- */
 
 /* `lead` NULL: alone. */
-static tn_status evaluate(eval_job *j, tn_worker *w, tn_lead *lead, const tn_strs *paths,
+static tn_status evaluate(eval_job *j, tn_worker *w, tn_leader *lead, const tn_strs *paths,
                           tn_error *err)
 {
     TN_TRY(load(j, w, err));
     if (lead != NULL) {
-        TN_TRY(tn_lead_load(lead, tn_text_str(&j->source), err));
+        TN_TRY(tn_leader_load(lead, tn_text_str(&j->source), err));
     }
     tn_profile_begin(j->profile, w);
     outputs out = {0};
     tn_status status = open_outputs(j, j->setup->run.data.negative_sampling, &out, err);
     if (status == TN_OK) {
         tn_eval_request request = request_of(j, paths, &out);
-        status = lead != NULL ? tn_lead_evaluate(lead, "data", &request, &j->evaluation, err)
+        status = lead != NULL ? tn_leader_evaluate(lead, "data", &request, &j->evaluation, err)
                               : tn_evaluate(w, &request, &j->evaluation, err);
     }
     if (status == TN_OK) {
@@ -188,18 +188,18 @@ static tn_status evaluate(eval_job *j, tn_worker *w, tn_lead *lead, const tn_str
 
 static tn_status evaluate_together(eval_job *j, tn_worker *w, const tn_strs *paths, tn_error *err)
 {
-    tn_lead *lead = NULL;
+    tn_leader *lead = NULL;
     tn_error why = {0};
-    tn_status status = tn_lead_open(&lead, w, &j->setup->text, NULL, NULL, &why);
+    tn_status status = tn_leader_open(&lead, w, &j->setup->text, NULL, NULL, &why);
     if (status != TN_OK) {
         tn_peers_decline(&j->setup->run, status, why.text);
         return tn_fail(err, status, "%s", why.text);
     }
-    status = tn_lead_form(lead, j->stop, &why);
+    status = tn_leader_form(lead, j->stop, &why);
     if (status == TN_OK) {
         status = evaluate(j, w, lead, paths, &why);
     }
-    j->setup->told_elsewhere = tn_lead_close(lead, status, why.text);
+    j->setup->told_elsewhere = tn_leader_close(lead, status, why.text);
     return status == TN_OK ? TN_OK : tn_fail(err, status, "%s", why.text);
 }
 
@@ -209,8 +209,8 @@ static tn_status evaluate_checkpoint(eval_job *j, const tn_strs *paths, tn_error
     TN_TRY(tn_setup_plan(s, err));
     if (s->run.cluster.rank > 0) {
         const tn_watch watch = {.stop = j->stop, .told_elsewhere = &s->told_elsewhere};
-        const tn_follow_data data = {paths, j->fetch->n > 0 ? j->fetch : NULL};
-        return tn_follow_evaluation(s->plan, &s->text, &watch, &data, &s->binder, err);
+        const tn_follower_data data = {paths, j->fetch->n > 0 ? j->fetch : NULL};
+        return tn_follower_evaluate(s->plan, &s->text, &watch, &data, &s->binder, err);
     }
     j->findings.schema = s->plan->schema;
     tn_worker_opts opts = {.compares = true, .fetch = j->fetch->item, .n_fetch = j->fetch->n};

@@ -30,7 +30,7 @@ typedef struct other {
 
 typedef struct fixture {
     seatkit k;
-    tn_lead *lead;
+    tn_leader *lead;
     other other[SEATKIT_MAX];
     tn_metrics_opts kinds;
     tn_metrics *metrics; /* of three rows */
@@ -89,13 +89,13 @@ static void start(fixture *f, uint32_t n)
     memset(f, 0, sizeof *f);
     seatkit_open(&f->k, n, NULL, NULL);
     make_metrics(f);
-    if (tn_lead_open(&f->lead, f->k.w[0], &seatkit_text, NULL, NULL, &err) != TN_OK) {
+    if (tn_leader_open(&f->lead, f->k.w[0], &seatkit_text, NULL, NULL, &err) != TN_OK) {
         fail_msg("%s", err.text);
     }
     for (uint32_t r = 1; r < n; r++) {
         seatkit_listen(&f->k, r);
     }
-    assert_int_equal(tn_lead_form(f->lead, NULL, &err), TN_OK);
+    assert_int_equal(tn_leader_form(f->lead, NULL, &err), TN_OK);
     for (uint32_t r = 1; r < n; r++) {
         assert_int_equal(tn_peers_form(f->k.peers[r], NULL, &err), TN_OK);
         f->other[r] = (other){
@@ -127,7 +127,7 @@ static void leave(fixture *f)
 /* The run went well: all others have been dismissed with a BYE. */
 static void end_well(fixture *f)
 {
-    assert_false(tn_lead_close(f->lead, TN_OK, ""));
+    assert_false(tn_leader_close(f->lead, TN_OK, ""));
     join(f);
     for (uint32_t r = 1; r < f->k.n; r++) {
         assert_int_equal(f->other[r].status, TN_OK);
@@ -144,12 +144,12 @@ static void all_load_and_start_as_rank_0_says(void **state)
     seat(&f);
     const tn_worker *w = f.k.w[0];
     tn_worker_set_prior(f.k.w[0], .25);
-    assert_int_equal(tn_lead_load(f.lead, "runs/x/ckpt-3", &err), TN_OK);
-    const tn_lead_begin fresh = {.epoch = 4, .is_fresh = true, .lr_scale = .5};
-    const tn_lead_begin later = {.epoch = 5, .lr_scale = .25};
-    assert_int_equal(tn_lead_start(f.lead, &fresh, &err), TN_OK);
-    assert_non_null(tn_peers_sync(tn_lead_peers(f.lead)));
-    assert_int_equal(tn_lead_start(f.lead, &later, &err), TN_OK);
+    assert_int_equal(tn_leader_load(f.lead, "runs/x/ckpt-3", &err), TN_OK);
+    const tn_leader_begin fresh = {.epoch = 4, .is_fresh = true, .lr_scale = .5};
+    const tn_leader_begin later = {.epoch = 5, .lr_scale = .25};
+    assert_int_equal(tn_leader_start(f.lead, &fresh, &err), TN_OK);
+    assert_non_null(tn_peers_sync(tn_leader_peers(f.lead)));
+    assert_int_equal(tn_leader_start(f.lead, &later, &err), TN_OK);
     end_well(&f);
     const tn_param_slice *bias = tn_params_find(w->params, w->output_bias);
     (void)snprintf(want, sizeof want, "%d 0 runs/x/ckpt-3;%d 4 %.9g;%d 5 ;", TN_ORDER_LOAD,
@@ -169,13 +169,13 @@ static void a_sum_is_of_all_ranks_and_says_where_each_stands(void **state)
     fixture f;
     tn_error err = {0};
     tn_metrics *whole = NULL;
-    tn_lead_totals totals = {0};
+    tn_leader_totals totals = {0};
     const tn_progress own = {.part = 2, .position = 30, .records = 1000};
     start(&f, 3);
     seat(&f);
     assert_int_equal(tn_metrics_new(&whole, &f.kinds, &err), TN_OK);
     for (uint32_t i = 0; i < 2; i++) { /* the second time it is not added to the first */
-        assert_int_equal(tn_lead_sum(f.lead, &own, f.metrics, whole, &totals, &err), TN_OK);
+        assert_int_equal(tn_leader_sum(f.lead, &own, f.metrics, whole, &totals, &err), TN_OK);
         assert_int_equal(totals.records, 1000 + 101 + 102);
         assert_int_equal(totals.bad, 1 + 2);
         assert_int_equal(tn_metrics_rows(whole), 9);
@@ -197,15 +197,15 @@ static void a_rank_that_does_not_say_where_it_stands_is_told(void **state)
     fixture f;
     tn_error err = {0};
     tn_metrics *whole = NULL;
-    tn_lead_totals totals = {0};
+    tn_leader_totals totals = {0};
     const tn_progress own = {0};
     start(&f, 2);
     f.other[1].n_parts = PARTS;
     seat(&f);
     assert_int_equal(tn_metrics_new(&whole, &f.kinds, &err), TN_OK);
-    assert_int_equal(tn_lead_sum(f.lead, &own, f.metrics, whole, &totals, &err), TN_E_PEER);
+    assert_int_equal(tn_leader_sum(f.lead, &own, f.metrics, whole, &totals, &err), TN_E_PEER);
     assert_string_equal(err.text, "rank 1 does not say where it stands");
-    assert_false(tn_lead_close(f.lead, TN_E_PEER, err.text)); /* it is rank 0 that tells that */
+    assert_false(tn_leader_close(f.lead, TN_E_PEER, err.text)); /* it is rank 0 that tells that */
     join(&f);
     assert_int_equal(f.other[1].status, TN_E_PEER);
     tn_metrics_free(whole);
@@ -220,9 +220,9 @@ static void an_order_that_fails_ends_the_run_where_it_failed(void **state)
     start(&f, 3);
     f.other[2].fails = "runs/x";
     seat(&f);
-    assert_int_equal(tn_lead_load(f.lead, "runs/x", &err), TN_E_CKPT);
+    assert_int_equal(tn_leader_load(f.lead, "runs/x", &err), TN_E_CKPT);
     assert_string_equal(err.text, "rank 2: no such file");
-    assert_true(tn_lead_close(f.lead, TN_E_CKPT, err.text));
+    assert_true(tn_leader_close(f.lead, TN_E_CKPT, err.text));
     join(&f);
     for (uint32_t r = 1; r < 3; r++) {
         assert_int_equal(f.other[r].status, TN_E_CKPT);
@@ -235,7 +235,7 @@ static void an_order_that_fails_ends_the_run_where_it_failed(void **state)
 static void nobody_leads_nothing(void **state)
 {
     (void)state;
-    assert_false(tn_lead_close(NULL, TN_E_DATA, "x"));
+    assert_false(tn_leader_close(NULL, TN_E_DATA, "x"));
 }
 
 int main(void)

@@ -118,10 +118,10 @@ static tn_status limited(void *arg, const tn_scores *scores, tn_error *err)
     return TN_OK;
 }
 
-static tn_status evaluate_as(tn_worker *w, tn_lead *lead, const tn_eval_request *request,
+static tn_status evaluate_as(tn_worker *w, tn_leader *lead, const tn_eval_request *request,
                              tn_evaluation *out, tn_error *err)
 {
-    return lead != NULL ? tn_lead_evaluate(lead, "data", request, out, err)
+    return lead != NULL ? tn_leader_evaluate(lead, "data", request, out, err)
                         : tn_evaluate(w, request, out, err);
 }
 
@@ -135,7 +135,7 @@ static tn_status tell(seat *s, tn_evaluation *e, tn_error *err)
 }
 
 /* Values of nodes, of every row. */
-static tn_status fetch(seat *s, tn_worker *w, tn_lead *lead, tn_error *err)
+static tn_status fetch(seat *s, tn_worker *w, tn_leader *lead, tn_error *err)
 {
     char file[TN_PATH_SIZE];
     tn_fetch *f = NULL;
@@ -157,7 +157,7 @@ static tn_status fetch(seat *s, tn_worker *w, tn_lead *lead, tn_error *err)
     return tn_file_read_all(file, 1 << 20, &s->g->fetched, err);
 }
 
-static tn_status judge(seat *s, tn_worker *w, tn_lead *lead, tn_error *err)
+static tn_status judge(seat *s, tn_worker *w, tn_leader *lead, tn_error *err)
 {
     char file[TN_PATH_SIZE];
     tn_predictions *p = NULL;
@@ -190,7 +190,7 @@ static tn_status judge(seat *s, tn_worker *w, tn_lead *lead, tn_error *err)
 }
 
 /* An evaluation that ends before it is over leaves the group good for another. */
-static tn_status give_up(seat *s, tn_worker *w, tn_lead *lead, tn_error *err)
+static tn_status give_up(seat *s, tn_worker *w, tn_leader *lead, tn_error *err)
 {
     uint32_t left = s->g->gives_up_after;
     tn_evaluation e = {0};
@@ -200,17 +200,17 @@ static tn_status give_up(seat *s, tn_worker *w, tn_lead *lead, tn_error *err)
     return TN_OK;
 }
 
-static tn_status lead_all(seat *s, tn_worker *w, tn_lead *lead, tn_error *err)
+static tn_status lead_all(seat *s, tn_worker *w, tn_leader *lead, tn_error *err)
 {
     tn_saved which;
     char path[TN_PATH_SIZE];
     if (lead != NULL) {
-        TN_TRY(tn_lead_form(lead, NULL, err));
+        TN_TRY(tn_leader_form(lead, NULL, err));
     }
     TN_TRY(tn_checkpoint_load(run_dir, w, &which, err));
     (void)snprintf(path, sizeof path, "%s/%s", run_dir, which.name);
     if (lead != NULL) {
-        TN_TRY(tn_lead_load(lead, path, err));
+        TN_TRY(tn_leader_load(lead, path, err));
     }
     if (s->g->gives_up_after > 0) {
         TN_TRY(give_up(s, w, lead, err));
@@ -221,17 +221,17 @@ static tn_status lead_all(seat *s, tn_worker *w, tn_lead *lead, tn_error *err)
 static tn_status lead_group(seat *s, const tn_binder *b, tn_error *err)
 {
     tn_worker *w = NULL;
-    tn_lead *lead = NULL;
+    tn_leader *lead = NULL;
     const tn_worker_opts opts = {
         .compares = true, .fetch = nodes.item, .n_fetch = s->g->fetches ? nodes.n : 0};
     tn_status status = tn_worker_new(&w, s->plan, &opts, b, err);
     if (status == TN_OK && s->g->n > 1) {
-        status = tn_lead_open(&lead, w, &text, NULL, NULL, err);
+        status = tn_leader_open(&lead, w, &text, NULL, NULL, err);
     }
     if (status == TN_OK) {
         status = lead_all(s, w, lead, err);
     }
-    tn_lead_close(lead, status, err->text);
+    tn_leader_close(lead, status, err->text);
     tn_worker_free(w);
     return status;
 }
@@ -245,11 +245,11 @@ static void *run(void *arg)
     tn_binder b = {.arena = s->arena, .diag = &diag};
     tn_error err = {0};
     const tn_watch watch = {0};
-    const tn_follow_data data = {&s->paths, g->fetches ? &nodes : NULL};
+    const tn_follower_data data = {&s->paths, g->fetches ? &nodes : NULL};
     plan(s);
     g->status[s->rank] = s->rank == 0
                              ? lead_group(s, &b, &err)
-                             : tn_follow_evaluation(s->plan, &text, &watch, &data, &b, &err);
+                             : tn_follower_evaluate(s->plan, &text, &watch, &data, &b, &err);
     (void)snprintf(g->text[s->rank], TEXT, "%s", err.text);
     tn_diag_done(&diag);
     tn_arena_free(s->arena);

@@ -17,7 +17,7 @@ enum { EPOCH = 1 };
 typedef struct rig {
     tn_arena *arena;
     const tn_model_plan *plan;
-    tn_askdealer *d;
+    tn_part_client *d;
     tn_group_parts on;
     tn_reader *reader;
 
@@ -48,7 +48,7 @@ static void open_reader(rig *r, tn_status wanted, tn_error *err)
                                  .training = true,
                                  .seed = 42,
                                  .from = {.epoch = EPOCH},
-                                 .dealer = tn_askdealer_dealer(r->d),
+                                 .dealer = tn_part_client_dealer(r->d),
                                  .prefetch = 2};
     assert_int_equal(tn_reader_open(&r->reader, r->plan->schema, &opts, err), wanted);
 }
@@ -64,18 +64,18 @@ static void open_rig(rig *r, uint64_t again_ns)
     (void)pthread_condattr_destroy(&monotonic);
     r->plan =
         golden_plan(r->arena, "deepfm_bn", (const char *const[]){"data.part_bytes=2KiB", NULL});
-    const tn_askdealer_opts opts = {
+    const tn_part_client_opts opts = {
         .epoch = EPOCH, .again_ns = again_ns, .ask = take_ask, .arg = r};
-    assert_int_equal(tn_askdealer_open(&r->d, &opts, NULL), TN_OK);
-    tn_askdealer_bind(r->d, &r->on);
+    assert_int_equal(tn_part_client_open(&r->d, &opts, NULL), TN_OK);
+    tn_part_client_bind(r->d, &r->on);
     open_reader(r, TN_OK, NULL);
 }
 
 static void close_rig(rig *r)
 {
     tn_reader_close(r->reader);
-    tn_askdealer_close(r->d);
-    tn_askdealer_close(NULL);
+    tn_part_client_close(r->d);
+    tn_part_client_close(NULL);
     (void)pthread_mutex_destroy(&r->lock);
     (void)pthread_cond_destroy(&r->asked);
     tn_arena_free(r->arena);
@@ -131,7 +131,7 @@ static uint64_t learn_all(rig *r)
         assert_int_equal(tn_reader_next(r->reader, &batch, NULL), TN_OK);
         rows = batch->rows;
         records = batch->progress.records;
-        tn_askdealer_note(r->d, &batch->progress);
+        tn_part_client_note(r->d, &batch->progress);
         tn_reader_recycle(r->reader, batch);
     }
     return records;
@@ -158,11 +158,11 @@ static void what_is_over_is_told_and_the_end_comes_by_itself(void **state)
     assert_int_equal(ask.id, 2);
     assert_int_equal(r.n_done, 1);
     assert_int_equal(r.done[0], 2);
-    assert_false(tn_askdealer_settle(r.d, 1));
+    assert_false(tn_part_client_settle(r.d, 1));
     note = word_of(TN_PART_WAIT, &ask);
     answer(&r, &note);
-    assert_true(tn_askdealer_settle(r.d, tn_clock_ns() + 1));
-    assert_true(tn_askdealer_records(r.d) >= records);
+    assert_true(tn_part_client_settle(r.d, tn_clock_ns() + 1));
+    assert_true(tn_part_client_records(r.d) >= records);
     ask.number = 0; /* by itself */
     note = word_of(TN_PART_NO_MORE, &ask);
     answer(&r, &note);
@@ -207,7 +207,7 @@ static void answers_to_something_else_mean_nothing(void **state)
     tn_batch *batch = NULL;
     while (tn_reader_next(r.reader, &batch, NULL) == TN_OK) {
         assert_int_equal(batch->progress.part, 0);
-        tn_askdealer_note(r.d, &batch->progress);
+        tn_part_client_note(r.d, &batch->progress);
         tn_reader_recycle(r.reader, batch);
     }
     assert_int_equal(tn_reader_dealt(r.reader, 0).place, 0);
@@ -249,18 +249,18 @@ static void another_reader_goes_on_where_one_gave_back(void **state)
     note.attempt = 4;
     answer(&r, &note);
     assert_int_equal(tn_reader_next(r.reader, &batch, NULL), TN_OK);
-    tn_askdealer_note(r.d, &batch->progress);
+    tn_part_client_note(r.d, &batch->progress);
     tn_reader_recycle(r.reader, batch);
     ask = await_note(&r, 2);
     const tn_part_note later = part_of(&r, 1, &ask);
     tn_reader_close(r.reader);
     answer(&r, &later);
-    tn_askdealer_held(r.d, r.arena, &parts);
+    tn_part_client_held(r.d, r.arena, &parts);
     assert_int_equal(parts.part.n, 1);
-    tn_askdealer_give_back(r.d, r.arena, &parts);
+    tn_part_client_give_back(r.d, r.arena, &parts);
     assert_true(parts.part.n == 1 && parts.part.at[0] == 2 && parts.attempt.at[0] == 4);
     assert_true(parts.position.at[0] >= 7);
-    tn_askdealer_held(r.d, r.arena, &parts);
+    tn_part_client_held(r.d, r.arena, &parts);
     assert_int_equal(parts.part.n, 0);
     open_reader(&r, TN_OK, NULL);
     ask = await_note(&r, 3);
@@ -269,7 +269,7 @@ static void another_reader_goes_on_where_one_gave_back(void **state)
     answer(&r, &note);
     while (tn_reader_next(r.reader, &batch, NULL) == TN_OK) {
         assert_int_equal(batch->progress.part, 0);
-        tn_askdealer_note(r.d, &batch->progress);
+        tn_part_client_note(r.d, &batch->progress);
         tn_reader_recycle(r.reader, batch);
     }
     assert_int_equal(tn_reader_dealt(r.reader, 0).place, 1);

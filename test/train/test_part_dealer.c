@@ -75,25 +75,25 @@ static void open_epoch(epoch *e, const char *part_bytes)
 
 /* What a rank beside 0 does, but for the network. */
 typedef struct other {
-    tn_partdealer *d;
+    tn_part_dealer *d;
     uint32_t rank;
     uint64_t ask;
-    tn_partbook *book;
+    tn_part_progress *book;
 } other;
 
 static tn_status ask_once(other *o, tn_dealt *out, bool *now, tn_error *err)
 {
     tn_ledger_deal deal;
-    tn_ledger *ledger = tn_partdealer_lock(o->d);
+    tn_ledger *ledger = tn_part_dealer_lock(o->d);
     tn_ledger_answer answer = tn_ledger_ask(ledger, o->rank, 1, o->ask, tn_clock_ns(), &deal);
-    tn_partdealer_unlock(o->d);
+    tn_part_dealer_unlock(o->d);
     o->ask += answer != TN_LEDGER_WAIT;
     if (answer == TN_LEDGER_NO_MORE) {
         return TN_END;
     }
     *now = answer == TN_LEDGER_PART;
     if (*now) {
-        TN_TRY(tn_partbook_add(o->book, &deal, err));
+        TN_TRY(tn_part_progress_add(o->book, &deal, err));
         *out = (tn_dealt){deal.part, deal.position};
     }
     return TN_OK;
@@ -119,26 +119,26 @@ static tn_status ask(void *arg, bool wait, const atomic_bool *stop, tn_dealt *ou
 static void finish(other *o)
 {
     tn_ledger_held held;
-    tn_ledger *ledger = tn_partdealer_lock(o->d);
-    while (tn_partbook_over(o->book, &held, 1) > 0) {
+    tn_ledger *ledger = tn_part_dealer_lock(o->d);
+    while (tn_part_progress_over(o->book, &held, 1) > 0) {
         assert_true(tn_ledger_done(ledger, o->rank, held.part, held.attempt, tn_clock_ns()));
-        tn_partbook_settle(o->book, 1);
+        tn_part_progress_settle(o->book, 1);
     }
-    uint32_t n = tn_partbook_held(o->book, &held, 1);
+    uint32_t n = tn_part_progress_held(o->book, &held, 1);
     (void)tn_ledger_claim(ledger, o->rank, &held, n > 0, tn_clock_ns());
-    tn_partdealer_unlock(o->d);
+    tn_part_dealer_unlock(o->d);
 }
 
 static void flushed(void *arg, uint32_t parts, uint64_t batches, uint64_t records)
 {
     other *o = arg;
-    tn_partbook_flushed(o->book, parts, batches, records);
+    tn_part_progress_flushed(o->book, parts, batches, records);
     finish(o);
 }
 
 static void note(other *o, const tn_progress *at)
 {
-    tn_partbook_note(o->book, at);
+    tn_part_progress_note(o->book, at);
     finish(o);
 }
 
@@ -147,7 +147,7 @@ static void note(other *o, const tn_progress *at)
 typedef struct work {
     epoch *e;
     crowd *others;
-    tn_partdealer *d;
+    tn_part_dealer *d;
     other other; /* rank 0: not used */
     uint32_t rank, batches;
     uint8_t learned[BYTES_MAX];
@@ -159,7 +159,7 @@ static tn_status learn(void *arg, tn_error *err)
 {
     work *k = arg;
     const tn_dealer dealer = {.next = ask, .arg = &k->other, .flushed = flushed};
-    tn_reader *reader = open_reader(k->e, k->rank == 0 ? tn_partdealer_dealer(k->d) : &dealer);
+    tn_reader *reader = open_reader(k->e, k->rank == 0 ? tn_part_dealer_dealer(k->d) : &dealer);
     crowd_enter(k->others, k->rank, reader);
     tn_status status = TN_OK;
     for (uint32_t i = 0; i < k->batches && status == TN_OK; i++) {
@@ -168,7 +168,7 @@ static tn_status learn(void *arg, tn_error *err)
         if (status == TN_OK) {
             count(k->learned, batch);
             if (k->rank == 0) {
-                tn_partdealer_note(k->d, &batch->progress, tn_clock_ns());
+                tn_part_dealer_note(k->d, &batch->progress, tn_clock_ns());
             } else {
                 note(&k->other, &batch->progress);
             }
@@ -188,19 +188,19 @@ static bool run(epoch *e, uint32_t ranks, tn_ledger_mode mode, const uint32_t *b
 {
     static work k[READERS_MAX];
     crowd all = CROWD_OF(ranks);
-    tn_partdealer *d = NULL;
+    tn_part_dealer *d = NULL;
     tn_thread *thread[READERS_MAX];
     tn_error err = {0};
-    const tn_partdealer_opts opts = {
+    const tn_part_dealer_opts opts = {
         .epoch = 1, .ranks = ranks, .mode = mode, .map = e->map, .stand = stand};
-    if (tn_partdealer_open(&d, &opts, &err) != TN_OK) {
+    if (tn_part_dealer_open(&d, &opts, &err) != TN_OK) {
         fail_msg("%s", err.text);
     }
-    assert_int_equal(tn_partdealer_epoch(d), 1);
+    assert_int_equal(tn_part_dealer_epoch(d), 1);
     for (uint32_t r = 0; r < ranks; r++) {
         k[r] = (work){.e = e, .others = &all, .d = d, .rank = r, .batches = batches[r]};
         k[r].other = (other){.d = d, .rank = r, .ask = 1};
-        assert_int_equal(tn_partbook_new(&k[r].other.book, NULL), TN_OK);
+        assert_int_equal(tn_part_progress_new(&k[r].other.book, NULL), TN_OK);
         assert_int_equal(tn_thread_start(&thread[r], "learn", learn, &k[r], NULL), TN_OK);
     }
     bool over = true;
@@ -213,13 +213,13 @@ static bool run(epoch *e, uint32_t ranks, tn_ledger_mode mode, const uint32_t *b
             e->learned[i] = (uint8_t)(e->learned[i] + k[r].learned[i]);
         }
         over = over && k[r].ended;
-        tn_partbook_free(k[r].other.book);
+        tn_part_progress_free(k[r].other.book);
     }
     tn_manifest m = {.shared = true};
-    m.part = tn_partdealer_parts(d, e->arena, &m.n_parts, tn_clock_ns());
+    m.part = tn_part_dealer_parts(d, e->arena, &m.n_parts, tn_clock_ns());
     tn_epoch_position_done(stand);
     assert_int_equal(tn_epoch_position_init(stand, &m, NULL), TN_OK);
-    tn_partdealer_close(d);
+    tn_part_dealer_close(d);
     return over;
 }
 
@@ -304,45 +304,45 @@ static void read_alone(epoch *e, uint32_t batches, tn_epoch_position *stand)
 /* The same, but each rank deals itself and is only followed. *stand is rank 0's. */
 static void run_apart(epoch *e, uint32_t ranks, const uint32_t *batches, tn_epoch_position *stand)
 {
-    tn_partdealer *d[READERS_MAX];
+    tn_part_dealer *d[READERS_MAX];
     tn_progress at[READERS_MAX] = {0};
     tn_error err = {0};
     for (uint32_t r = 0; r < ranks; r++) {
-        const tn_partdealer_opts opts = {
+        const tn_part_dealer_opts opts = {
             .epoch = 1, .ranks = ranks, .rank = r, .map = e->map, .stand = stand};
-        assert_int_equal(tn_partdealer_open(&d[r], &opts, NULL), TN_OK);
-        tn_reader *reader = open_reader(e, tn_partdealer_dealer(d[r]));
+        assert_int_equal(tn_part_dealer_open(&d[r], &opts, NULL), TN_OK);
+        tn_reader *reader = open_reader(e, tn_part_dealer_dealer(d[r]));
         tn_batch *batch = NULL;
         for (uint32_t i = 0; i < batches[r]; i++) {
             if (tn_reader_next(reader, &batch, NULL) != TN_OK) {
                 break;
             }
             count(e->learned, batch);
-            tn_partdealer_note(d[r], &batch->progress, 1);
+            tn_part_dealer_note(d[r], &batch->progress, 1);
             at[r] = batch->progress;
             tn_reader_recycle(reader, batch);
         }
         tn_reader_close(reader);
     }
     for (uint32_t r = 1; r < ranks; r++) {
-        assert_int_equal(tn_partdealer_follow(d[0], r, &(tn_progress){0}, 1, &err), TN_OK);
-        assert_int_equal(tn_partdealer_follow(d[0], r, &at[r], 1, &err), TN_OK);
-        assert_int_equal(tn_partdealer_follow(d[0], r, &at[r], 2, &err), TN_OK);
+        assert_int_equal(tn_part_dealer_follow(d[0], r, &(tn_progress){0}, 1, &err), TN_OK);
+        assert_int_equal(tn_part_dealer_follow(d[0], r, &at[r], 1, &err), TN_OK);
+        assert_int_equal(tn_part_dealer_follow(d[0], r, &at[r], 2, &err), TN_OK);
         const tn_progress beyond = {.part = 1000, .position = 1};
-        assert_int_equal(tn_partdealer_follow(d[0], r, &beyond, 2, &err), TN_E_PEER);
+        assert_int_equal(tn_part_dealer_follow(d[0], r, &beyond, 2, &err), TN_E_PEER);
         assert_non_null(strstr(err.text, "reads part 1000 of its own"));
         if (at[r].part > 0) {
             const tn_progress back = {.position = 1};
-            assert_int_equal(tn_partdealer_follow(d[0], r, &back, 2, &err), TN_E_PEER);
+            assert_int_equal(tn_part_dealer_follow(d[0], r, &back, 2, &err), TN_E_PEER);
             assert_non_null(strstr(err.text, "went back from part"));
         }
     }
     tn_manifest m = {.shared = true};
-    m.part = tn_partdealer_parts(d[0], e->arena, &m.n_parts, 3);
+    m.part = tn_part_dealer_parts(d[0], e->arena, &m.n_parts, 3);
     tn_epoch_position_done(stand);
     assert_int_equal(tn_epoch_position_init(stand, &m, NULL), TN_OK);
     for (uint32_t r = 0; r < ranks; r++) {
-        tn_partdealer_close(d[r]);
+        tn_part_dealer_close(d[r]);
     }
 }
 
@@ -383,10 +383,10 @@ static void several_go_on_where_one_stood(void **state)
 
 static void refuse(const epoch *e, const tn_epoch_position *stand, const char *words)
 {
-    tn_partdealer *d = NULL;
+    tn_part_dealer *d = NULL;
     tn_error err = {0};
-    const tn_partdealer_opts opts = {.epoch = 1, .ranks = 1, .map = e->map, .stand = stand};
-    assert_int_equal(tn_partdealer_open(&d, &opts, &err), TN_E_DATA);
+    const tn_part_dealer_opts opts = {.epoch = 1, .ranks = 1, .map = e->map, .stand = stand};
+    assert_int_equal(tn_part_dealer_open(&d, &opts, &err), TN_E_DATA);
     assert_null(d);
     assert_non_null(strstr(err.text, words));
 }
@@ -414,29 +414,29 @@ static void who_waits_for_a_part_stops_when_asked(void **state)
 {
     (void)state;
     epoch e;
-    tn_partdealer *d = NULL;
+    tn_part_dealer *d = NULL;
     tn_ledger_deal deal;
     tn_dealt dealt;
     bool now = true;
     const atomic_bool stop = true;
     const atomic_bool go = false;
     open_epoch(&e, "data.part_bytes=1MiB");
-    const tn_partdealer_opts opts = {
+    const tn_part_dealer_opts opts = {
         .epoch = 1, .ranks = 2, .mode = TN_LEDGER_ON_REQUEST, .map = e.map};
-    assert_int_equal(tn_partdealer_open(&d, &opts, NULL), TN_OK);
-    const tn_dealer *dealer = tn_partdealer_dealer(d);
-    tn_ledger *ledger = tn_partdealer_lock(d);
+    assert_int_equal(tn_part_dealer_open(&d, &opts, NULL), TN_OK);
+    const tn_dealer *dealer = tn_part_dealer_dealer(d);
+    tn_ledger *ledger = tn_part_dealer_lock(d);
     assert_int_equal(tn_ledger_ask(ledger, 1, 1, 1, tn_clock_ns(), &deal), TN_LEDGER_PART);
-    tn_partdealer_unlock(d);
+    tn_part_dealer_unlock(d);
     assert_int_equal(dealer->next(dealer->arg, false, &go, &dealt, &now, NULL), TN_OK);
     assert_false(now);
     assert_int_equal(dealer->next(dealer->arg, true, &stop, &dealt, &now, NULL), TN_E_STOPPED);
-    ledger = tn_partdealer_lock(d);
+    ledger = tn_part_dealer_lock(d);
     assert_true(tn_ledger_done(ledger, 1, deal.part, deal.attempt, tn_clock_ns()));
-    tn_partdealer_unlock(d);
+    tn_part_dealer_unlock(d);
     assert_int_equal(dealer->next(dealer->arg, true, &go, &dealt, &now, NULL), TN_END);
-    tn_partdealer_close(d);
-    tn_partdealer_close(NULL);
+    tn_part_dealer_close(d);
+    tn_part_dealer_close(NULL);
     tn_arena_free(e.arena);
 }
 

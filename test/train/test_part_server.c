@@ -50,8 +50,8 @@ static void say_lost(void *arg, uint32_t rank, const char *what)
 
 typedef struct rig {
     said said;
-    tn_partdealer *dealer;
-    tn_partserve *serve;
+    tn_part_dealer *dealer;
+    tn_part_server *serve;
     tn_group_parts on;
     uint64_t number[3];
 } rig;
@@ -64,21 +64,21 @@ static void open_rig(rig *r)
     }
     static const tn_epoch_parts map = {.n_parts = PARTS, .part = part};
     *r = (rig){0};
-    const tn_partdealer_opts opts = {
+    const tn_part_dealer_opts opts = {
         .epoch = EPOCH, .ranks = 3, .mode = TN_LEDGER_ON_REQUEST, .map = &map};
-    const tn_partserve_voice voice = {&r->said, say_part, say_back, say_lost};
-    assert_int_equal(tn_partdealer_open(&r->dealer, &opts, NULL), TN_OK);
-    assert_int_equal(tn_partserve_new(&r->serve, 3, &voice, NULL), TN_OK);
-    tn_partserve_bind(r->serve, &r->on);
-    tn_partserve_deal(r->serve, r->dealer, tn_clock_ns());
+    const tn_part_server_callbacks voice = {&r->said, say_part, say_back, say_lost};
+    assert_int_equal(tn_part_dealer_open(&r->dealer, &opts, NULL), TN_OK);
+    assert_int_equal(tn_part_server_new(&r->serve, 3, &voice, NULL), TN_OK);
+    tn_part_server_bind(r->serve, &r->on);
+    tn_part_server_deal(r->serve, r->dealer, tn_clock_ns());
 }
 
 static void close_rig(rig *r)
 {
-    tn_partserve_deal(r->serve, NULL, tn_clock_ns());
-    tn_partserve_free(r->serve);
-    tn_partserve_free(NULL);
-    tn_partdealer_close(r->dealer);
+    tn_part_server_deal(r->serve, NULL, tn_clock_ns());
+    tn_part_server_free(r->serve);
+    tn_part_server_free(NULL);
+    tn_part_dealer_close(r->dealer);
 }
 
 /* A note of `rank`: its ask `id` (0: none), and a part that is done (NULL: none). Returns the
@@ -171,7 +171,7 @@ static void asks_of_another_epoch_wait(void **state)
     for (uint32_t i = 0; i < 2; i++) {
         r.on.ask(r.on.arg, &frame, &(tn_ask_note){.epoch = EPOCH + 1, .id = 1, .number = 1});
         assert_int_equal(r.said.note[i].answer, TN_PART_WAIT);
-        tn_partserve_deal(r.serve, i == 0 ? NULL : r.dealer, 1);
+        tn_part_server_deal(r.serve, i == 0 ? NULL : r.dealer, 1);
     }
     r.on.claim(r.on.arg, 1, &(tn_note_parts){{NULL, 0}, {NULL, 0}, {NULL, 0}});
     close_rig(&r);
@@ -198,7 +198,7 @@ static void c3_a_straggler_gives_the_rest_to_an_idle_rank(void **state)
     const uint64_t late = tn_clock_ns() + 6 * SECOND;
     r.on.tick(r.on.arg, late);
     assert_int_equal(r.said.backs, 0); /* all stand still */
-    tn_partserve_pause(r.serve, false, tn_clock_ns());
+    tn_part_server_pause(r.serve, false, tn_clock_ns());
     r.on.tick(r.on.arg, late);
     r.on.tick(r.on.arg, late);
     assert_true(r.said.backs == 1 && r.said.back == 1 && r.said.epoch == EPOCH);
@@ -208,7 +208,7 @@ static void c3_a_straggler_gives_the_rest_to_an_idle_rank(void **state)
     assert_int_equal(r.said.n, 1);
     assert_int_equal(r.said.to[0].rank, 2); /* .. but others come first */
     assert_part(&r.said.note[0], PARTS - 1, 1, 40);
-    assert_int_equal(tn_partdealer_reassigned(r.dealer), 1);
+    assert_int_equal(tn_part_dealer_reassigned(r.dealer), 1);
     give_back(&r, 1, EPOCH, &last, 50); /* again: not its own any more */
     assert_int_equal(r.said.n, 1);
     const tn_part_note over = ask(&r, 2, 2, &r.said.note[0]);
@@ -225,15 +225,15 @@ static void who_does_not_give_back_within_15_s_is_lost(void **state)
     open_rig(&r);
     (void)deal_all(&r);
     assert_int_equal(ask(&r, 2, 1, NULL).answer, TN_PART_WAIT);
-    tn_partserve_pause(r.serve, false, tn_clock_ns());
+    tn_part_server_pause(r.serve, false, tn_clock_ns());
     const uint64_t late = tn_clock_ns() + 6 * SECOND;
     r.on.tick(r.on.arg, late);
     r.on.tick(r.on.arg, late + 15 * SECOND - 1);
     assert_int_equal(r.said.losses, 0);
-    tn_partserve_pause(r.serve, true, late + 15 * SECOND - 1); /* an evaluation is no silence */
+    tn_part_server_pause(r.serve, true, late + 15 * SECOND - 1); /* an evaluation is no silence */
     r.on.tick(r.on.arg, late + 100 * SECOND);
     assert_int_equal(r.said.losses, 0);
-    tn_partserve_pause(r.serve, false, late + 100 * SECOND);
+    tn_part_server_pause(r.serve, false, late + 100 * SECOND);
     r.on.tick(r.on.arg, late + 100 * SECOND);
     assert_int_equal(r.said.losses, 0);
     r.on.tick(r.on.arg, late + 101 * SECOND);
@@ -248,7 +248,7 @@ static void rank_0_may_be_the_straggler_itself(void **state)
     (void)state;
     rig r;
     open_rig(&r);
-    const tn_dealer *own = tn_partdealer_dealer(r.dealer);
+    const tn_dealer *own = tn_part_dealer_dealer(r.dealer);
     const atomic_bool go = false;
     tn_dealt dealt;
     bool now = false;
@@ -259,16 +259,16 @@ static void rank_0_may_be_the_straggler_itself(void **state)
         last = ask(&r, 1, i, i > 1 ? &last : NULL);
     }
     assert_int_equal(ask(&r, 1, PARTS, &last).answer, TN_PART_WAIT);
-    tn_partserve_pause(r.serve, false, tn_clock_ns());
+    tn_part_server_pause(r.serve, false, tn_clock_ns());
     const uint64_t late = tn_clock_ns() + 6 * SECOND;
-    assert_false(tn_partserve_would_be_asked(r.serve));
+    assert_false(tn_part_server_would_be_asked(r.serve));
     r.on.tick(r.on.arg, late);
     assert_int_equal(r.said.backs, 0);
-    assert_true(tn_partserve_would_be_asked(r.serve));
-    assert_true(tn_partserve_is_asked(r.serve));
-    assert_false(tn_partserve_is_asked(r.serve));
-    tn_partdealer_note(r.dealer, &(tn_progress){.epoch = EPOCH, .position = 30}, tn_clock_ns());
-    tn_partdealer_give_back(r.dealer, tn_clock_ns());
+    assert_true(tn_part_server_would_be_asked(r.serve));
+    assert_true(tn_part_server_is_asked(r.serve));
+    assert_false(tn_part_server_is_asked(r.serve));
+    tn_part_dealer_note(r.dealer, &(tn_progress){.epoch = EPOCH, .position = 30}, tn_clock_ns());
+    tn_part_dealer_give_back(r.dealer, tn_clock_ns());
     assert_int_equal(r.said.n, 1);
     assert_part(&r.said.note[0], 0, 1, 30);
     r.on.tick(r.on.arg, late + 60 * SECOND);
@@ -284,7 +284,7 @@ static void who_does_not_claim_what_it_holds_is_lost(void **state)
     assert_int_equal(setenv("TNET_FAST", "15000000000", 1), 0); /* at once */
     open_rig(&r);
     assert_int_equal(unsetenv("TNET_FAST"), 0); // NOLINT(concurrency-mt-unsafe)
-    tn_partserve_pause(r.serve, false, tn_clock_ns());
+    tn_part_server_pause(r.serve, false, tn_clock_ns());
     const tn_part_note first = ask(&r, 1, 1, NULL);
     const uint64_t part[] = {first.part};
     const uint64_t zero[] = {0};
@@ -292,7 +292,7 @@ static void who_does_not_claim_what_it_holds_is_lost(void **state)
     const tn_note_parts none = {{NULL, 0}, {NULL, 0}, {NULL, 0}};
     r.on.claim(r.on.arg, 1, &none); /* the answer has perhaps not arrived */
     assert_int_equal(r.said.losses, 0);
-    tn_partserve_claim(r.serve, 1, &held, tn_clock_ns());
+    tn_part_server_claim(r.serve, 1, &held, tn_clock_ns());
     r.on.claim(r.on.arg, 1, &held);
     assert_int_equal(r.said.losses, 0);
     const uint64_t high[] = {UINT64_MAX};

@@ -91,17 +91,17 @@ static void close_world(world *w)
     scoredkit_close(&w->kit);
 }
 
-static tn_scoremerge *merge_of(world *w, uint32_t ranks)
+static tn_score_merge *merge_of(world *w, uint32_t ranks)
 {
-    const tn_scoremerge_opts opts = {
+    const tn_score_merge_opts opts = {
         .form = w->form, .others = ranks - 1, .more = more, .take = take, .arg = w};
-    tn_scoremerge *m = NULL;
-    assert_int_equal(tn_scoremerge_new(&m, &opts, NULL), TN_OK);
+    tn_score_merge *m = NULL;
+    assert_int_equal(tn_score_merge_new(&m, &opts, NULL), TN_OK);
     return m;
 }
 
 /* Batches of rank 0 hold rows of several runs, as readers fill them. */
-static tn_status run(world *w, tn_scoremerge *m, tn_error *err)
+static tn_status run(world *w, tn_score_merge *m, tn_error *err)
 {
     tn_text bytes = {0};
     tn_scored_rows *rows = NULL;
@@ -117,11 +117,11 @@ static tn_status run(world *w, tn_scoremerge *m, tn_error *err)
             }
         }
         assert_int_equal(tn_scored_read(rows, tn_text_str(&bytes), bytes.size, NULL), TN_OK);
-        status = tn_scoremerge_own(m, tn_scored_scores(rows), err);
+        status = tn_score_merge_own(m, tn_scored_scores(rows), err);
     }
     tn_scored_rows_free(rows);
     tn_text_done(&bytes);
-    return status == TN_OK ? tn_scoremerge_end(m, err) : status;
+    return status == TN_OK ? tn_score_merge_end(m, err) : status;
 }
 
 static void rows_of_all_ranks_come_in_the_order_of_the_data(void **state)
@@ -131,10 +131,10 @@ static void rows_of_all_ranks_come_in_the_order_of_the_data(void **state)
         for (uint64_t seed = 0; seed < 3; seed++) {
             world w = {0};
             open_world(&w, 100 + 10 * ranks + seed, ranks);
-            tn_scoremerge *m = merge_of(&w, ranks);
+            tn_score_merge *m = merge_of(&w, ranks);
             assert_int_equal(run(&w, m, NULL), TN_OK);
             assert_int_equal(w.seen, ROWS);
-            tn_scoremerge_free(m);
+            tn_score_merge_free(m);
             close_world(&w);
         }
     }
@@ -145,17 +145,17 @@ static void a_rank_may_have_no_rows(void **state)
     (void)state;
     world w = {0};
     open_world(&w, 7, 1); /* rank 0 has them all, 1 and 2 none */
-    tn_scoremerge *m = merge_of(&w, 3);
+    tn_score_merge *m = merge_of(&w, 3);
     assert_int_equal(run(&w, m, NULL), TN_OK);
     assert_int_equal(w.seen, ROWS);
-    tn_scoremerge_free(m);
+    tn_score_merge_free(m);
     w.seen = 0; /* and the other way round */
     memset(w.rank_of, 2, sizeof w.rank_of);
     assert_int_equal(tn_scored_add(&w.form, w.all, &w.of[2], NULL), TN_OK);
     m = merge_of(&w, 3);
-    assert_int_equal(tn_scoremerge_end(m, NULL), TN_OK);
+    assert_int_equal(tn_score_merge_end(m, NULL), TN_OK);
     assert_int_equal(w.seen, ROWS);
-    tn_scoremerge_free(m);
+    tn_score_merge_free(m);
     close_world(&w);
 }
 
@@ -167,13 +167,13 @@ static void every_failure_is_handed_on(void **state)
         world w = {.fails_at = at};
         tn_error err = {0};
         open_world(&w, 9, 3);
-        tn_scoremerge *m = merge_of(&w, 3);
+        tn_score_merge *m = merge_of(&w, 3);
         const tn_status status = run(&w, m, &err);
         const bool failed = w.calls >= at;
         assert_int_equal(status != TN_OK, failed);
         assert_true(!failed || strcmp(err.text, "disk full") == 0 ||
                     strstr(err.text, "is lost") != NULL);
-        tn_scoremerge_free(m);
+        tn_score_merge_free(m);
         close_world(&w);
         failures += failed;
         if (!failed) {
@@ -194,10 +194,10 @@ static void rows_of_a_peer_must_be_in_order(void **state)
     assert_int_equal(tn_scored_add(&w.form, late, &w.of[1], NULL), TN_OK);
     assert_int_equal(tn_scored_add(&w.form, early, &w.of[1], NULL), TN_OK);
     w.seen = 30;
-    tn_scoremerge *m = merge_of(&w, 2);
-    assert_int_equal(tn_scoremerge_end(m, &err), TN_E_PEER);
+    tn_score_merge *m = merge_of(&w, 2);
+    assert_int_equal(tn_score_merge_end(m, &err), TN_E_PEER);
     assert_string_equal(err.text, "rank 1 sends scored rows out of order");
-    tn_scoremerge_free(m);
+    tn_score_merge_free(m);
     tn_text_clear(&w.of[1]);
     close_world(&w);
 }
@@ -216,12 +216,12 @@ static void bytes_that_are_no_rows_end_it(void **state)
     (void)state;
     world w = {0};
     open_world(&w, 13, 1);
-    const tn_scoremerge_opts opts = {
+    const tn_score_merge_opts opts = {
         .form = w.form, .others = 1, .more = more_noise, .take = take, .arg = &w};
-    tn_scoremerge *m = NULL;
-    assert_int_equal(tn_scoremerge_new(&m, &opts, NULL), TN_OK);
-    assert_int_equal(tn_scoremerge_end(m, NULL), TN_E_PEER);
-    tn_scoremerge_free(m);
+    tn_score_merge *m = NULL;
+    assert_int_equal(tn_score_merge_new(&m, &opts, NULL), TN_OK);
+    assert_int_equal(tn_score_merge_end(m, NULL), TN_E_PEER);
+    tn_score_merge_free(m);
     close_world(&w);
 }
 

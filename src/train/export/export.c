@@ -175,7 +175,7 @@ typedef struct exporting {
     const tn_model_plan *plan;
     const tn_export_request *request;
     tn_worker *w;
-    tn_lead *lead; /* of other processes, once there are any; NULL: alone */
+    tn_leader *lead; /* of other processes, once there are any; NULL: alone */
     tn_export_parts parts;
     tn_exported *out;
     out_folder dir;
@@ -399,9 +399,9 @@ static tn_status write_graph_together(exporting *x, tn_error *err)
     }
     TN_TRY(tn_export_parts_init(&x->parts, x->w, x->w->steps, x->dir.tmp, x->request->binder->arena,
                                 err));
-    TN_TRY(tn_lead_export(x->lead, x->dir.tmp, err));
+    TN_TRY(tn_leader_export(x->lead, x->dir.tmp, err));
     tn_status status = write_graph(x, err);
-    tn_status others = tn_lead_exported(x->lead, status == TN_OK ? err : &second);
+    tn_status others = tn_leader_exported(x->lead, status == TN_OK ? err : &second);
     return status != TN_OK ? status : others;
 }
 
@@ -433,7 +433,7 @@ static tn_status write_export(exporting *x, tn_error *err)
     }
     TN_TRY(id_of_model(folder, x->out->model_id, err));
     if (x->lead != NULL) {
-        TN_TRY(tn_lead_load(x->lead, folder, err));
+        TN_TRY(tn_leader_load(x->lead, folder, err));
     }
     x->out->step = x->w->steps;
     if (r->delta_from != NULL) {
@@ -450,12 +450,12 @@ static tn_status write_export(exporting *x, tn_error *err)
 static tn_status export_together(exporting *x, tn_error *err)
 {
     const tn_watch watch = {.told_elsewhere = x->request->told_elsewhere};
-    TN_TRY(tn_lead_open(&x->lead, x->w, x->request->text, NULL, NULL, err));
-    tn_status status = tn_lead_form(x->lead, x->request->stop, err);
+    TN_TRY(tn_leader_open(&x->lead, x->w, x->request->text, NULL, NULL, err));
+    tn_status status = tn_leader_form(x->lead, x->request->stop, err);
     if (status == TN_OK) {
         status = write_export(x, err);
     }
-    tn_watch_told_elsewhere(&watch, tn_lead_close(x->lead, status, err->text));
+    tn_watch_told_elsewhere(&watch, tn_leader_close(x->lead, status, err->text));
     return status;
 }
 

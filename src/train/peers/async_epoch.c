@@ -9,7 +9,7 @@
 
 static const uint64_t look_ns = 50000000; /* who waits for data looks at what is due so often */
 
-struct tn_apart {
+struct tn_async_epoch {
     tn_worker *w;
     tn_async *async;
     tn_step_prefetch *feeder;
@@ -22,10 +22,10 @@ struct tn_apart {
     double waited_s;
 };
 
-tn_status tn_apart_new(tn_apart **out, tn_worker *w, tn_peers *peers, tn_step_prefetch *feeder,
-                       tn_error *err)
+tn_status tn_async_epoch_new(tn_async_epoch **out, tn_worker *w, tn_peers *peers,
+                             tn_step_prefetch *feeder, tn_error *err)
 {
-    tn_apart *x = tn_try_alloc(1, sizeof *x, "the steps of an epoch", err);
+    tn_async_epoch *x = tn_try_alloc(1, sizeof *x, "the steps of an epoch", err);
     *out = x;
     if (x == NULL) {
         return TN_E_MEMORY;
@@ -39,13 +39,13 @@ tn_status tn_apart_new(tn_apart **out, tn_worker *w, tn_peers *peers, tn_step_pr
     return TN_OK;
 }
 
-void tn_apart_free(tn_apart *x)
+void tn_async_epoch_free(tn_async_epoch *x)
 {
     tn_free(x);
 }
 
 /* The next batch that weighs anything; x->next is NULL when none is left, or none came by then. */
-static tn_status read_next(tn_apart *x, uint64_t until_ns, tn_error *err)
+static tn_status read_next(tn_async_epoch *x, uint64_t until_ns, tn_error *err)
 {
     const double begin = tn_clock_s();
     tn_status status = TN_OK;
@@ -66,7 +66,7 @@ static tn_status read_next(tn_apart *x, uint64_t until_ns, tn_error *err)
     return status == TN_END ? TN_OK : status;
 }
 
-static tn_status pull_next(tn_apart *x, uint64_t until_ns, tn_error *err)
+static tn_status pull_next(tn_async_epoch *x, uint64_t until_ns, tn_error *err)
 {
     TN_TRY(read_next(x, until_ns, err));
     if (x->next == NULL) {
@@ -81,14 +81,14 @@ static tn_status pull_next(tn_apart *x, uint64_t until_ns, tn_error *err)
 }
 
 /* Each push of any rank is an update of the own shard. */
-static void count_steps(tn_apart *x, uint32_t own)
+static void count_steps(tn_async_epoch *x, uint32_t own)
 {
     const uint64_t seen = tn_async_updates(x->async);
     const uint64_t steps = x->w->steps + own;
     x->w->steps = seen > steps ? seen : steps;
 }
 
-static tn_status learn(tn_apart *x, tn_step *s, double factor, tn_learned *out, tn_error *err)
+static tn_status learn(tn_async_epoch *x, tn_step *s, double factor, tn_learned *out, tn_error *err)
 {
     tn_worker *w = x->w;
     tn_async_seen seen;
@@ -110,7 +110,8 @@ static tn_status learn(tn_apart *x, tn_step *s, double factor, tn_learned *out, 
 }
 
 /* Without data; the group may have ended. */
-static tn_status stand_idle(tn_apart *x, const tn_ahead *ahead, tn_turn_taken *out, tn_error *err)
+static tn_status stand_idle(tn_async_epoch *x, const tn_ahead *ahead, tn_turn_taken *out,
+                            tn_error *err)
 {
     count_steps(x, 0);
     out->waited_s = x->waited_s;
@@ -119,7 +120,8 @@ static tn_status stand_idle(tn_apart *x, const tn_ahead *ahead, tn_turn_taken *o
     return tn_async_drain(x->async, err);
 }
 
-tn_status tn_apart_next(tn_apart *x, const tn_ahead *ahead, tn_turn_taken *out, tn_error *err)
+tn_status tn_async_epoch_next(tn_async_epoch *x, const tn_ahead *ahead, tn_turn_taken *out,
+                              tn_error *err)
 {
     *out = (tn_turn_taken){0};
     if (x->taken != NULL) {

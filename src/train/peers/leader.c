@@ -17,7 +17,7 @@
 /* Rows of other ranks that rank 0 asks for: of all ranks together, and of one. */
 enum { PIECES_BYTES = 64 << 20, PIECE_MAX = 1 << 20 };
 
-struct tn_lead {
+struct tn_leader {
     tn_worker *w;
     tn_peers *peers;
     tn_group *group;
@@ -28,14 +28,14 @@ struct tn_lead {
     tn_progress *progress; /* n_ranks: where each stood at the last sum */
     tn_metrics_opts kinds; /* of metrics that travel */
     tn_reported *reported; /* owned */
-    tn_partserve *parts;   /* on request; NULL: at staleness 0 */
+    tn_part_server *parts; /* on request; NULL: at staleness 0 */
     bool deals;            /* those of an epoch */
 };
 
 /* ---- what the others have done ---- */
 
 typedef struct hearing {
-    const tn_lead *lead;
+    const tn_leader *lead;
     tn_done_take *take; /* NULL: nothing else is wanted */
     void *arg;
 } hearing;
@@ -47,8 +47,8 @@ static tn_status hear(void *arg, uint32_t rank, const tn_done_note *note, tn_err
     return h->take != NULL ? h->take(h->arg, rank, note, err) : TN_OK;
 }
 
-static tn_status await(const tn_lead *l, const tn_order_note *order, tn_done_take *take, void *arg,
-                       tn_error *err)
+static tn_status await(const tn_leader *l, const tn_order_note *order, tn_done_take *take,
+                       void *arg, tn_error *err)
 {
     hearing h = {l, take, arg};
     return tn_group_await(l->group, order, hear, &h, err);
@@ -58,7 +58,7 @@ static tn_status await(const tn_lead *l, const tn_order_note *order, tn_done_tak
 
 static tn_status announce(void *arg, const tn_ckpt_order *order, tn_error *err)
 {
-    tn_lead *l = arg;
+    tn_leader *l = arg;
     l->marked = order->ordinal;
     const uint64_t more[] = {order->run_id, order->base_step, order->delta};
     const tn_order_note note = {.what = TN_ORDER_MARK,
@@ -94,14 +94,14 @@ static tn_status take_files(void *arg, uint32_t rank, const tn_done_note *note, 
 
 static tn_status collect(void *arg, tn_ckpt_files *files, tn_error *err)
 {
-    const tn_lead *l = arg;
+    const tn_leader *l = arg;
     const tn_order_note order = {.what = TN_ORDER_MARK, .number = l->marked};
     return await(l, &order, take_files, files, err);
 }
 
 static void abandon(void *arg)
 {
-    const tn_lead *l = arg;
+    const tn_leader *l = arg;
     const tn_order_note order = {.what = TN_ORDER_ABANDON, .text = ""};
     tn_error err;
     if (tn_group_order(l->group, &order, &err) == TN_OK) {
@@ -112,13 +112,13 @@ static void abandon(void *arg)
 
 static tn_status load(void *arg, const char *path, bool goes_on, tn_error *err)
 {
-    const tn_lead *l = arg;
+    const tn_leader *l = arg;
     const tn_order_note order = {.what = TN_ORDER_LOAD, .number = goes_on, .text = path};
     TN_TRY(tn_group_order(l->group, &order, err));
     return await(l, &order, NULL, NULL, err);
 }
 
-tn_status tn_lead_load(tn_lead *l, const char *path, tn_error *err)
+tn_status tn_leader_load(tn_leader *l, const char *path, tn_error *err)
 {
     return load(l, path, false, err);
 }
@@ -127,61 +127,61 @@ tn_status tn_lead_load(tn_lead *l, const char *path, tn_error *err)
 
 static void say_part(void *arg, const tn_frame *ask, const tn_part_note *note)
 {
-    const tn_lead *l = arg;
+    const tn_leader *l = arg;
     tn_group_deal(l->group, ask, note);
 }
 
 static void ask_back(void *arg, uint32_t rank, uint32_t epoch)
 {
-    const tn_lead *l = arg;
+    const tn_leader *l = arg;
     const tn_order_note order = {.what = TN_ORDER_RETURN, .number = epoch, .text = ""};
     tn_group_order_one(l->group, rank, &order);
 }
 
 static void lose(void *arg, uint32_t rank, const char *what)
 {
-    const tn_lead *l = arg;
+    const tn_leader *l = arg;
     tn_group_lose(l->group, rank, what);
 }
 
-static tn_status serve_parts(tn_lead *l, tn_error *err)
+static tn_status serve_parts(tn_leader *l, tn_error *err)
 {
-    const tn_partserve_voice voice = {l, say_part, ask_back, lose};
+    const tn_part_server_callbacks voice = {l, say_part, ask_back, lose};
     tn_group_parts parts;
-    TN_TRY(tn_partserve_new(&l->parts, l->n_ranks, &voice, err));
-    tn_partserve_bind(l->parts, &parts);
+    TN_TRY(tn_part_server_new(&l->parts, l->n_ranks, &voice, err));
+    tn_part_server_bind(l->parts, &parts);
     tn_group_set_parts(l->group, &parts);
     return TN_OK;
 }
 
-void tn_lead_deal(tn_lead *l, tn_partdealer *dealer)
+void tn_leader_deal(tn_leader *l, tn_part_dealer *dealer)
 {
     l->deals = dealer != NULL && l->parts != NULL;
     if (l->parts != NULL) {
-        tn_partserve_deal(l->parts, dealer, tn_clock_ns());
+        tn_part_server_deal(l->parts, dealer, tn_clock_ns());
     }
 }
 
-bool tn_lead_gives_back(tn_lead *l, bool forget)
+bool tn_leader_gives_back(tn_leader *l, bool forget)
 {
     return l->parts != NULL &&
-           (forget ? tn_partserve_is_asked(l->parts) : tn_partserve_would_be_asked(l->parts));
+           (forget ? tn_part_server_is_asked(l->parts) : tn_part_server_would_be_asked(l->parts));
 }
 
-static void stand_still(tn_lead *l, bool still)
+static void stand_still(tn_leader *l, bool still)
 {
     if (l->parts != NULL) {
-        tn_partserve_pause(l->parts, still, tn_clock_ns());
+        tn_part_server_pause(l->parts, still, tn_clock_ns());
     }
 }
 
 /* ---- opening and closing ---- */
 
-tn_status tn_lead_open(tn_lead **out, tn_worker *w, const tn_run_text *text, const tn_watch *watch,
-                       tn_checkpoints *c, tn_error *err)
+tn_status tn_leader_open(tn_leader **out, tn_worker *w, const tn_run_text *text,
+                         const tn_watch *watch, tn_checkpoints *c, tn_error *err)
 {
     *out = NULL;
-    tn_lead *l = tn_try_alloc(1, sizeof *l, "rank 0 of a group", err);
+    tn_leader *l = tn_try_alloc(1, sizeof *l, "rank 0 of a group", err);
     if (l == NULL) {
         return TN_E_MEMORY;
     }
@@ -200,7 +200,7 @@ tn_status tn_lead_open(tn_lead **out, tn_worker *w, const tn_run_text *text, con
         status = tn_peers_open(&l->peers, w, text, watch, err);
     }
     if (status != TN_OK) {
-        (void)tn_lead_close(l, status, "rank 0 could not begin");
+        (void)tn_leader_close(l, status, "rank 0 could not begin");
         return status;
     }
     l->group = tn_peers_group(l->peers);
@@ -209,7 +209,7 @@ tn_status tn_lead_open(tn_lead **out, tn_worker *w, const tn_run_text *text, con
         status = serve_parts(l, err);
     }
     if (status != TN_OK) {
-        tn_lead_close(l, status, "rank 0 could not begin");
+        tn_leader_close(l, status, "rank 0 could not begin");
         return status;
     }
     const tn_ckpt_peers peers = {announce, collect, abandon, load, l};
@@ -220,12 +220,12 @@ tn_status tn_lead_open(tn_lead **out, tn_worker *w, const tn_run_text *text, con
     return TN_OK;
 }
 
-tn_status tn_lead_form(tn_lead *l, const atomic_bool *stop, tn_error *err)
+tn_status tn_leader_form(tn_leader *l, const atomic_bool *stop, tn_error *err)
 {
     return tn_peers_form(l->peers, stop, err);
 }
 
-bool tn_lead_close(tn_lead *l, tn_status status, const char *why)
+bool tn_leader_close(tn_leader *l, tn_status status, const char *why)
 {
     bool elsewhere = false;
     if (l == NULL) {
@@ -245,31 +245,31 @@ bool tn_lead_close(tn_lead *l, tn_status status, const char *why)
     }
     tn_peers_close(l->peers);
     tn_reported_free(l->reported);
-    tn_partserve_free(l->parts);
+    tn_part_server_free(l->parts);
     tn_free(l->progress);
     tn_free(l);
     return elsewhere;
 }
 
-tn_peers *tn_lead_peers(tn_lead *l)
+tn_peers *tn_leader_peers(tn_leader *l)
 {
     return l->peers;
 }
 
-tn_reported *tn_lead_reported(tn_lead *l)
+tn_reported *tn_leader_peer_progress(tn_leader *l)
 {
     return l->reported;
 }
 
 /* ---- orders ---- */
 
-static tn_status order_all(tn_lead *l, tn_order_note *order, tn_error *err)
+static tn_status order_all(tn_leader *l, tn_order_note *order, tn_error *err)
 {
     order->number = ++l->n_orders;
     return tn_group_order(l->group, order, err);
 }
 
-tn_status tn_lead_finish(tn_lead *l, tn_error *err)
+tn_status tn_leader_finish(tn_leader *l, tn_error *err)
 {
     tn_order_note order = {.what = TN_ORDER_CUT, .text = TN_TO_THE_END};
     stand_still(l, true);
@@ -277,7 +277,7 @@ tn_status tn_lead_finish(tn_lead *l, tn_error *err)
     return await(l, &order, NULL, NULL, err);
 }
 
-tn_status tn_lead_start(tn_lead *l, const tn_lead_begin *how, tn_error *err)
+tn_status tn_leader_start(tn_leader *l, const tn_leader_begin *how, tn_error *err)
 {
     char bias[32] = "";
     const tn_worker *w = l->w;
@@ -301,19 +301,19 @@ tn_status tn_lead_start(tn_lead *l, const tn_lead_begin *how, tn_error *err)
     return TN_OK;
 }
 
-tn_status tn_lead_export(tn_lead *l, const char *folder, tn_error *err)
+tn_status tn_leader_export(tn_leader *l, const char *folder, tn_error *err)
 {
     tn_order_note order = {.what = TN_ORDER_EXPORT, .step = l->w->steps, .text = folder};
     return order_all(l, &order, err);
 }
 
-tn_status tn_lead_exported(tn_lead *l, tn_error *err)
+tn_status tn_leader_exported(tn_leader *l, tn_error *err)
 {
     const tn_order_note order = {.what = TN_ORDER_EXPORT, .number = l->n_orders};
     return await(l, &order, NULL, NULL, err);
 }
 
-tn_status tn_lead_prior(tn_lead *l, uint32_t epoch, tn_error *err)
+tn_status tn_leader_prior(tn_leader *l, uint32_t epoch, tn_error *err)
 {
     const tn_order_note order = {.what = TN_ORDER_PRIOR, .number = epoch, .text = ""};
     return tn_group_order(l->group, &order, err);
@@ -331,7 +331,7 @@ static tn_status add_prior(void *arg, uint32_t rank, const tn_done_note *note, t
     return TN_OK;
 }
 
-tn_status tn_lead_add_priors(tn_lead *l, uint32_t epoch, tn_prior *sum, tn_error *err)
+tn_status tn_leader_add_priors(tn_leader *l, uint32_t epoch, tn_prior *sum, tn_error *err)
 {
     const tn_order_note order = {.what = TN_ORDER_PRIOR, .number = epoch};
     return await(l, &order, add_prior, sum, err);
@@ -339,7 +339,7 @@ tn_status tn_lead_add_priors(tn_lead *l, uint32_t epoch, tn_prior *sum, tn_error
 
 /* What the others found is added to `into`. */
 typedef struct adding {
-    tn_lead *lead;
+    tn_leader *lead;
     tn_metrics *into, *part;
     uint64_t records, bad;
     tn_arena *arena;
@@ -396,7 +396,7 @@ static tn_status take_sum(void *arg, uint32_t rank, const tn_done_note *note, tn
     return add_metrics(a, note, err);
 }
 
-static tn_status await_metrics(tn_lead *l, const tn_order_note *order, tn_done_take *take,
+static tn_status await_metrics(tn_leader *l, const tn_order_note *order, tn_done_take *take,
                                adding *a, tn_error *err)
 {
     a->lead = l;
@@ -406,19 +406,19 @@ static tn_status await_metrics(tn_lead *l, const tn_order_note *order, tn_done_t
     return status;
 }
 
-static tn_status sum(tn_lead *l, adding *a, tn_error *err)
+static tn_status sum(tn_leader *l, adding *a, tn_error *err)
 {
     tn_order_note order = {.what = TN_ORDER_CUT, .text = ""};
     TN_TRY(order_all(l, &order, err));
     TN_TRY(await_metrics(l, &order, take_sum, a, err));
     for (uint32_t r = 1; a->held != NULL && r < l->n_ranks; r++) {
-        tn_partserve_claim(l->parts, r, &a->held[r], tn_clock_ns());
+        tn_part_server_claim(l->parts, r, &a->held[r], tn_clock_ns());
     }
     return TN_OK;
 }
 
-tn_status tn_lead_sum(tn_lead *l, const tn_progress *own, const tn_metrics *metrics,
-                      tn_metrics *whole, tn_lead_totals *out, tn_error *err)
+tn_status tn_leader_sum(tn_leader *l, const tn_progress *own, const tn_metrics *metrics,
+                        tn_metrics *whole, tn_leader_totals *out, tn_error *err)
 {
     stand_still(l, true);
     tn_metrics_clear(whole);
@@ -429,7 +429,7 @@ tn_status tn_lead_sum(tn_lead *l, const tn_progress *own, const tn_metrics *metr
     tn_status status = sum(l, &a, err);
     tn_arena_free(a.arena);
     TN_TRY(status);
-    *out = (tn_lead_totals){.records = a.records, .bad = a.bad, .progress = l->progress};
+    *out = (tn_leader_totals){.records = a.records, .bad = a.bad, .progress = l->progress};
     return TN_OK;
 }
 
@@ -441,7 +441,7 @@ tn_status tn_lead_sum(tn_lead *l, const tn_progress *own, const tn_metrics *metr
  */
 
 /* The others begin to score. `how`: what a tn_order_note of an evaluation says. */
-static tn_status begin_evaluation(tn_lead *l, const char *data, uint64_t how, tn_error *err)
+static tn_status begin_evaluation(tn_leader *l, const char *data, uint64_t how, tn_error *err)
 {
     tn_order_note order = {.what = TN_ORDER_EVALUATE, .text = data, .more = {&how, 1}};
     TN_TRY(tn_peers_begin(l->peers, err));
@@ -453,7 +453,7 @@ static tn_status begin_evaluation(tn_lead *l, const char *data, uint64_t how, tn
 
 /* Rank 0 is done, and waits until all are. What they counted is added to `own`, and, where rows
  * stayed with them (`adds_up`), their metrics. */
-static tn_status end_evaluation(tn_lead *l, tn_evaluation *own, bool adds_up, tn_error *err)
+static tn_status end_evaluation(tn_leader *l, tn_evaluation *own, bool adds_up, tn_error *err)
 {
     adding a = {.into = adds_up ? own->metrics : NULL};
     const tn_order_note order = {.what = TN_ORDER_EVALUATE, .number = l->evaluation};
@@ -471,7 +471,7 @@ static tn_status take_rows(void *arg, uint32_t rank, const tn_done_note *note, t
     return tn_text_check(out, "scored rows", err);
 }
 
-static tn_status ask_more_rows(tn_lead *l, uint32_t other, tn_text *out, tn_error *err)
+static tn_status ask_more_rows(tn_leader *l, uint32_t other, tn_text *out, tn_error *err)
 {
     const uint64_t share = PIECES_BYTES / (l->n_ranks - 1);
     const uint64_t most = share < PIECE_MAX ? share : PIECE_MAX;
@@ -487,7 +487,7 @@ static bool needs_rows(const tn_run *run, const tn_eval_request *request)
     return kinds.exact_auc || kinds.grouped || run->eval.slices.n > 0 || request->sink != NULL;
 }
 
-static tn_status add_up(tn_lead *l, const char *data, const tn_eval_request *request,
+static tn_status add_up(tn_leader *l, const char *data, const tn_eval_request *request,
                         tn_evaluation *out, tn_error *err)
 {
     TN_TRY(begin_evaluation(l, data, 0, err));
@@ -500,9 +500,9 @@ static tn_status add_up(tn_lead *l, const char *data, const tn_eval_request *req
 }
 
 typedef struct judged {
-    tn_lead *lead;
+    tn_leader *lead;
     tn_score_collector judging;
-    tn_scoremerge *merge;
+    tn_score_merge *merge;
 } judged;
 
 static tn_status more(void *arg, uint32_t other, tn_text *out, tn_error *err)
@@ -526,19 +526,19 @@ static tn_status score_all(judged *j, const char *data, const tn_eval_request *r
     const tn_eval_request own = {.paths = request->paths,
                                  .want_ids = true,
                                  .only_scores = true,
-                                 .sink = tn_scoremerge_own,
+                                 .sink = tn_score_merge_own,
                                  .sink_arg = j->merge,
                                  .stop = request->stop};
     tn_evaluation scored = {0};
     TN_TRY(begin_evaluation(j->lead, data, how, err));
     TN_TRY(tn_evaluate(w, &own, &scored, err));
-    TN_TRY(tn_scoremerge_end(j->merge, err));
+    TN_TRY(tn_score_merge_end(j->merge, err));
     TN_TRY(end_evaluation(j->lead, &scored, false, err));
     j->judging.out->counts = scored.counts;
     return TN_OK;
 }
 
-static tn_status bring_rows(tn_lead *l, const char *data, const tn_eval_request *request,
+static tn_status bring_rows(tn_leader *l, const char *data, const tn_eval_request *request,
                             tn_evaluation *out, tn_error *err)
 {
     const tn_worker *w = l->w;
@@ -550,7 +550,7 @@ static tn_status bring_rows(tn_lead *l, const char *data, const tn_eval_request 
                             .request = request,
                             .sampling = run->data.negative_sampling,
                             .out = out}};
-    tn_scoremerge_opts opts = {
+    tn_score_merge_opts opts = {
         .form = tn_scored_form_of(run, w->plan->schema, request->want_ids, arena),
         .others = l->n_ranks - 1,
         .more = more,
@@ -561,19 +561,19 @@ static tn_status bring_rows(tn_lead *l, const char *data, const tn_eval_request 
         status = tn_scored_form_fetch(&opts.form, w->eval_graph, request->fetch, arena, err);
     }
     if (status == TN_OK) {
-        status = tn_scoremerge_new(&j.merge, &opts, err);
+        status = tn_score_merge_new(&j.merge, &opts, err);
     }
     if (status == TN_OK) {
         status = score_all(&j, data, request, err);
     }
     tn_score_collector_end(&j.judging, status);
-    tn_scoremerge_free(j.merge);
+    tn_score_merge_free(j.merge);
     tn_arena_free(arena);
     return status;
 }
 
-tn_status tn_lead_evaluate(tn_lead *l, const char *data, const tn_eval_request *request,
-                           tn_evaluation *out, tn_error *err)
+tn_status tn_leader_evaluate(tn_leader *l, const char *data, const tn_eval_request *request,
+                             tn_evaluation *out, tn_error *err)
 {
     const tn_run *run = l->w->plan->run;
     tn_bad_limit limit;

@@ -15,10 +15,10 @@ enum { DONE_MAX = 256 }; /* parts that one note tells of */
 
 typedef enum ask_state { NONE, OPEN, ANSWERED } ask_state;
 
-struct tn_askdealer {
-    tn_askdealer_opts opts;
+struct tn_part_client {
+    tn_part_client_opts opts;
     tn_dealer dealer;
-    tn_partbook *book;
+    tn_part_progress *book;
     tn_part_info *part; /* n_parts: of the reader's own data; of its threads once they run */
     uint32_t n_parts;
 
@@ -37,11 +37,11 @@ struct tn_askdealer {
 
 /* ---- notes to rank 0; locked ---- */
 
-static void send(tn_askdealer *d)
+static void send(tn_part_client *d)
 {
     tn_ledger_held over[DONE_MAX];
     uint64_t list[3][DONE_MAX];
-    const uint32_t n_over = tn_partbook_over(d->book, over, DONE_MAX);
+    const uint32_t n_over = tn_part_progress_over(d->book, over, DONE_MAX);
     uint32_t n = 0;
     for (; n < n_over && n < DONE_MAX; n++) {
         list[0][n] = over[n].part;
@@ -60,19 +60,19 @@ static void send(tn_askdealer *d)
 }
 
 /* Whether rank 0 is to hear something that it has not been told. */
-static bool has_news(tn_askdealer *d)
+static bool has_news(tn_part_client *d)
 {
-    return (d->state == OPEN && d->asked != d->id) || tn_partbook_over(d->book, NULL, 0) > 0;
+    return (d->state == OPEN && d->asked != d->id) || tn_part_progress_over(d->book, NULL, 0) > 0;
 }
 
-static void send_news(tn_askdealer *d)
+static void send_news(tn_part_client *d)
 {
     if (!d->under_way && has_news(d)) {
         send(d);
     }
 }
 
-static void tell_over(tn_askdealer *d)
+static void tell_over(tn_part_client *d)
 {
     (void)pthread_mutex_lock(&d->lock);
     send_news(d);
@@ -81,7 +81,7 @@ static void tell_over(tn_askdealer *d)
 
 static void take_answer(void *arg, const tn_part_note *note)
 {
-    tn_askdealer *d = arg;
+    tn_part_client *d = arg;
     (void)pthread_mutex_lock(&d->lock);
     const bool ours = note->epoch == d->opts.epoch;
     if (ours && d->state == OPEN && note->id == d->id) {
@@ -90,7 +90,7 @@ static void take_answer(void *arg, const tn_part_note *note)
         d->state = d->waits ? OPEN : ANSWERED;
     }
     if (ours && d->under_way && note->number == d->number) {
-        tn_partbook_settle(d->book, d->n_told);
+        tn_part_progress_settle(d->book, d->n_told);
         d->under_way = false;
         send_news(d);
     }
@@ -99,7 +99,7 @@ static void take_answer(void *arg, const tn_part_note *note)
 }
 
 /* Until something changes or the time has come; locked. */
-static void await_change(tn_askdealer *d, uint64_t until_ns)
+static void await_change(tn_part_client *d, uint64_t until_ns)
 {
     const uint64_t ns_per_s = 1000000000;
     const struct timespec until = {(time_t)(until_ns / ns_per_s), (long)(until_ns % ns_per_s)};
@@ -111,7 +111,7 @@ static void await_change(tn_askdealer *d, uint64_t until_ns)
 /* The parts are known by their numbers, which only mean something in the same data. */
 static tn_status begin(void *arg, const tn_reader *reader, tn_error *err)
 {
-    tn_askdealer *d = arg;
+    tn_part_client *d = arg;
     const uint32_t n = tn_reader_n_parts(reader);
     tn_part_info *part = tn_try_alloc((size_t)n + 1, sizeof *part, "the parts of the data", err);
     if (part == NULL) {
@@ -128,7 +128,7 @@ static tn_status begin(void *arg, const tn_reader *reader, tn_error *err)
 
 /* Until rank 0 has answered; without `wait` a word that there is nothing now is one, too. Locked.
  */
-static void await_answer(tn_askdealer *d, bool wait, const atomic_bool *stop)
+static void await_answer(tn_part_client *d, bool wait, const atomic_bool *stop)
 {
     while (d->state == OPEN && (wait || !d->waits) && !atomic_load(stop)) {
         await_change(d, tn_clock_ns() + look_ns);
@@ -138,7 +138,7 @@ static void await_answer(tn_askdealer *d, bool wait, const atomic_bool *stop)
     }
 }
 
-static tn_status take_part(const tn_askdealer *d, const tn_part_note *note, tn_dealt *out,
+static tn_status take_part(const tn_part_client *d, const tn_part_note *note, tn_dealt *out,
                            tn_error *err)
 {
     const tn_part_info *own = note->part < d->n_parts ? &d->part[note->part] : NULL;
@@ -154,13 +154,13 @@ static tn_status take_part(const tn_askdealer *d, const tn_part_note *note, tn_d
                                  .attempt = (uint32_t)note->attempt,
                                  .position = note->position};
     *out = (tn_dealt){.place = deal.part, .position = deal.position};
-    return tn_partbook_add(d->book, &deal, err);
+    return tn_part_progress_add(d->book, &deal, err);
 }
 
 static tn_status next(void *arg, bool wait, const atomic_bool *stop, tn_dealt *out, bool *now,
                       tn_error *err)
 {
-    tn_askdealer *d = arg;
+    tn_part_client *d = arg;
     tn_status status = TN_OK;
     (void)pthread_mutex_lock(&d->lock);
     if (d->state == NONE) {
@@ -185,17 +185,17 @@ static tn_status next(void *arg, bool wait, const atomic_bool *stop, tn_dealt *o
 
 static void flushed(void *arg, uint32_t parts, uint64_t batches, uint64_t records)
 {
-    tn_askdealer *d = arg;
-    tn_partbook_flushed(d->book, parts, batches, records);
+    tn_part_client *d = arg;
+    tn_part_progress_flushed(d->book, parts, batches, records);
     tell_over(d);
 }
 
 /* ---- the thread that trains ---- */
 
-tn_status tn_askdealer_open(tn_askdealer **out, const tn_askdealer_opts *opts, tn_error *err)
+tn_status tn_part_client_open(tn_part_client **out, const tn_part_client_opts *opts, tn_error *err)
 {
     *out = NULL;
-    tn_askdealer *d = tn_try_alloc(1, sizeof *d, "a dealer of parts", err);
+    tn_part_client *d = tn_try_alloc(1, sizeof *d, "a dealer of parts", err);
     if (d == NULL) {
         return TN_E_MEMORY;
     }
@@ -207,18 +207,18 @@ tn_status tn_askdealer_open(tn_askdealer **out, const tn_askdealer_opts *opts, t
     (void)pthread_mutex_init(&d->lock, NULL);
     (void)pthread_cond_init(&d->changed, &monotonic);
     (void)pthread_condattr_destroy(&monotonic);
-    if (tn_partbook_new(&d->book, err) != TN_OK) {
-        tn_askdealer_close(d);
+    if (tn_part_progress_new(&d->book, err) != TN_OK) {
+        tn_part_client_close(d);
         return TN_E_MEMORY;
     }
     *out = d;
     return TN_OK;
 }
 
-void tn_askdealer_close(tn_askdealer *d)
+void tn_part_client_close(tn_part_client *d)
 {
     if (d != NULL) {
-        tn_partbook_free(d->book);
+        tn_part_progress_free(d->book);
         tn_free(d->part);
         (void)pthread_mutex_destroy(&d->lock);
         (void)pthread_cond_destroy(&d->changed);
@@ -226,35 +226,35 @@ void tn_askdealer_close(tn_askdealer *d)
     }
 }
 
-const tn_dealer *tn_askdealer_dealer(const tn_askdealer *d)
+const tn_dealer *tn_part_client_dealer(const tn_part_client *d)
 {
     return &d->dealer;
 }
 
-void tn_askdealer_note(tn_askdealer *d, const tn_progress *at)
+void tn_part_client_note(tn_part_client *d, const tn_progress *at)
 {
     TN_ASSERT(at->epoch == d->opts.epoch);
-    tn_partbook_note(d->book, at);
+    tn_part_progress_note(d->book, at);
     tell_over(d);
 }
 
-uint64_t tn_askdealer_records(tn_askdealer *d)
+uint64_t tn_part_client_records(tn_part_client *d)
 {
-    return tn_partbook_records(d->book);
+    return tn_part_progress_records(d->book);
 }
 
-uint32_t tn_askdealer_ended(tn_askdealer *d)
+uint32_t tn_part_client_ended(tn_part_client *d)
 {
-    return tn_partbook_ended(d->book);
+    return tn_part_progress_ended(d->book);
 }
 
-bool tn_askdealer_settle(tn_askdealer *d, uint64_t until_ns)
+bool tn_part_client_settle(tn_part_client *d, uint64_t until_ns)
 {
     (void)pthread_mutex_lock(&d->lock);
-    while (tn_partbook_over(d->book, NULL, 0) > 0 && tn_clock_ns() < until_ns) {
+    while (tn_part_progress_over(d->book, NULL, 0) > 0 && tn_clock_ns() < until_ns) {
         await_change(d, until_ns);
     }
-    const bool settled = tn_partbook_over(d->book, NULL, 0) == 0;
+    const bool settled = tn_part_progress_over(d->book, NULL, 0) == 0;
     (void)pthread_mutex_unlock(&d->lock);
     return settled;
 }
@@ -271,39 +271,39 @@ static tn_note_parts list_of(tn_arena *arena, const tn_ledger_held *held, uint32
 }
 
 /* Reader threads may add one more between the two looks: it is told the next time. */
-static tn_ledger_held *copy_held(tn_askdealer *d, tn_arena *arena, uint32_t *n)
+static tn_ledger_held *copy_held(tn_part_client *d, tn_arena *arena, uint32_t *n)
 {
-    const uint32_t most = tn_partbook_held(d->book, NULL, 0);
+    const uint32_t most = tn_part_progress_held(d->book, NULL, 0);
     tn_ledger_held *held = TN_NEW_ARRAY(arena, tn_ledger_held, (size_t)most + 1);
-    *n = tn_partbook_held(d->book, held, most);
+    *n = tn_part_progress_held(d->book, held, most);
     *n = *n < most ? *n : most;
     return held;
 }
 
-void tn_askdealer_held(tn_askdealer *d, tn_arena *arena, tn_note_parts *out)
+void tn_part_client_held(tn_part_client *d, tn_arena *arena, tn_note_parts *out)
 {
     uint32_t n;
     const tn_ledger_held *held = copy_held(d, arena, &n);
     *out = list_of(arena, held, n);
 }
 
-void tn_askdealer_give_back(tn_askdealer *d, tn_arena *arena, tn_note_parts *out)
+void tn_part_client_give_back(tn_part_client *d, tn_arena *arena, tn_note_parts *out)
 {
     tn_ledger_held dropped;
     (void)pthread_mutex_lock(&d->lock);
-    TN_ASSERT(tn_partbook_over(d->book, NULL, 0) == 0);
-    tn_askdealer_held(d, arena, out);
-    while (tn_partbook_drop(d->book, &dropped)) {
+    TN_ASSERT(tn_part_progress_over(d->book, NULL, 0) == 0);
+    tn_part_client_held(d, arena, out);
+    while (tn_part_progress_drop(d->book, &dropped)) {
     }
     (void)pthread_mutex_unlock(&d->lock);
 }
 
 static void list_held(void *arg, tn_arena *arena, tn_note_parts *out)
 {
-    tn_askdealer_held(arg, arena, out);
+    tn_part_client_held(arg, arena, out);
 }
 
-void tn_askdealer_bind(tn_askdealer *d, tn_group_parts *out)
+void tn_part_client_bind(tn_part_client *d, tn_group_parts *out)
 {
     *out = (tn_group_parts){.arg = d, .answer = take_answer, .held = list_held};
 }

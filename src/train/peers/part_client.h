@@ -1,10 +1,10 @@
 /* part_client.h - the parts of an epoch asked for, one after another, from rank 0, which has the
  * ledger (train/peers/part_server.h).
  *
- *     TN_TRY(tn_askdealer_open(&d, &opts, err));      opts.ask carries notes to rank 0
- *     reader_opts.dealer = tn_askdealer_dealer(d);
- *     tn_askdealer_note(d, &batch->progress);         behind each batch that is learned
- *     tn_askdealer_answer(d, &note);                  what rank 0 says
+ *     TN_TRY(tn_part_client_open(&d, &opts, err));      opts.ask carries notes to rank 0
+ *     reader_opts.dealer = tn_part_client_dealer(d);
+ *     tn_part_client_note(d, &batch->progress);         behind each batch that is learned
+ *     tn_part_client_answer(d, &note);                  what rank 0 says
  *
  * What is over goes along with the asks, or in one of its own; one note is under way at a time. Who
  * has to wait asks again from time to time, under the same id, so that a lost word does no harm.
@@ -19,42 +19,42 @@
 #include "io/read/dealer.h"
 #include "io/rows/batch.h"
 
-typedef struct tn_askdealer_opts {
+typedef struct tn_part_client_opts {
     uint32_t epoch;
     uint64_t again_ns; /* how long who waits for a part waits before it asks again */
     void (*ask)(void *arg, const tn_ask_note *note); /* any thread; must not wait. Lent */
     void *arg;
-} tn_askdealer_opts;
+} tn_part_client_opts;
 
-typedef struct tn_askdealer tn_askdealer;
+typedef struct tn_part_client tn_part_client;
 
-tn_status tn_askdealer_open(tn_askdealer **out, const tn_askdealer_opts *opts,
-                            tn_error *err) TN_MUST_USE;
+tn_status tn_part_client_open(tn_part_client **out, const tn_part_client_opts *opts,
+                              tn_error *err) TN_MUST_USE;
 /* Behind the reader, and when no answer comes any more. NULL is fine. */
-void tn_askdealer_close(tn_askdealer *d);
+void tn_part_client_close(tn_part_client *d);
 
 /* For one reader at a time; must outlive it. */
-const tn_dealer *tn_askdealer_dealer(const tn_askdealer *d);
+const tn_dealer *tn_part_client_dealer(const tn_part_client *d);
 
 /* One more batch is learned, whose progress this is. By the thread that trains. */
-void tn_askdealer_note(tn_askdealer *d, const tn_progress *at);
+void tn_part_client_note(tn_part_client *d, const tn_progress *at);
 
 /* Records that the present reader has brought, those left out included. */
-uint64_t tn_askdealer_records(tn_askdealer *d);
-uint32_t tn_askdealer_ended(tn_askdealer *d); /* parts of its that are over */
+uint64_t tn_part_client_records(tn_part_client *d);
+uint32_t tn_part_client_ended(tn_part_client *d); /* parts of its that are over */
 
 /* For tn_group_set_parts: what rank 0 answers, and what heartbeats claim. On tn-net. */
-void tn_askdealer_bind(tn_askdealer *d, tn_group_parts *out);
+void tn_part_client_bind(tn_part_client *d, tn_group_parts *out);
 
 /* Waits until rank 0 knows of all that is over, or until then; false: it does not yet. */
-bool tn_askdealer_settle(tn_askdealer *d, uint64_t until_ns);
+bool tn_part_client_settle(tn_part_client *d, uint64_t until_ns);
 
 /* What this rank holds, in the arena: parts, attempts, positions. While it stands still and all is
  * settled that is what a checkpoint needs. */
-void tn_askdealer_held(tn_askdealer *d, tn_arena *arena, tn_note_parts *out);
+void tn_part_client_held(tn_part_client *d, tn_arena *arena, tn_note_parts *out);
 
 /* The reader is closed and all is settled: the same, and they are no more this rank's; another
  * reader asks anew. */
-void tn_askdealer_give_back(tn_askdealer *d, tn_arena *arena, tn_note_parts *out);
+void tn_part_client_give_back(tn_part_client *d, tn_arena *arena, tn_note_parts *out);
 
 #endif

@@ -12,19 +12,19 @@ enum { LOOK_NS = 20000000 }; /* how often who waits for a part looks at *stop */
 
 /* Another rank that is followed. */
 typedef struct followed {
-    tn_partbook *book; /* NULL: not yet */
-    uint64_t asks;     /* which were answered with a part */
-    uint32_t part;     /* of its own, in which it stood */
+    tn_part_progress *book; /* NULL: not yet */
+    uint64_t asks;          /* which were answered with a part */
+    uint32_t part;          /* of its own, in which it stood */
 } followed;
 
-struct tn_partdealer {
+struct tn_part_dealer {
     uint32_t epoch, n_parts, rank, ranks;
     tn_dealer dealer;
-    tn_partbook *book;       /* of this process */
-    uint64_t ask;            /* of its reader, the last one .. */
-    bool answered;           /* .. which has its answer; of the reader's thread */
-    followed *others;        /* per rank; of who follows */
-    tn_partdealer_opts opts; /* map and stand: until there is a ledger */
+    tn_part_progress *book;   /* of this process */
+    uint64_t ask;             /* of its reader, the last one .. */
+    bool answered;            /* .. which has its answer; of the reader's thread */
+    followed *others;         /* per rank; of who follows */
+    tn_part_dealer_opts opts; /* map and stand: until there is a ledger */
 
     pthread_mutex_t lock; /* guards the ledger */
     pthread_cond_t changed;
@@ -37,27 +37,27 @@ struct tn_partdealer {
 
 /* ---- the ledger ---- */
 
-tn_ledger *tn_partdealer_lock(tn_partdealer *d)
+tn_ledger *tn_part_dealer_lock(tn_part_dealer *d)
 {
     (void)pthread_mutex_lock(&d->lock);
     return d->ledger;
 }
 
-uint64_t tn_partdealer_time(const tn_partdealer *d, uint64_t now_ns)
+uint64_t tn_part_dealer_time(const tn_part_dealer *d, uint64_t now_ns)
 {
     return (d->since_ns != 0 ? d->since_ns : now_ns) - d->still_ns;
 }
 
-bool tn_partdealer_is_paused(const tn_partdealer *d)
+bool tn_part_dealer_is_paused(const tn_part_dealer *d)
 {
     return d->since_ns != 0;
 }
 
 /* What the ledger says to the own rank its reader finds by asking again. */
-static void wake_others(tn_partdealer *d)
+static void wake_others(tn_part_dealer *d)
 {
     tn_ledger_wake wake;
-    const uint64_t time = tn_partdealer_time(d, tn_clock_ns());
+    const uint64_t time = tn_part_dealer_time(d, tn_clock_ns());
     while (tn_ledger_woken(d->ledger, time, &wake)) {
         if (wake.rank != d->rank) {
             d->woken(d->woken_arg, &wake);
@@ -65,7 +65,7 @@ static void wake_others(tn_partdealer *d)
     }
 }
 
-void tn_partdealer_unlock(tn_partdealer *d)
+void tn_part_dealer_unlock(tn_part_dealer *d)
 {
     if (d->woken != NULL) {
         wake_others(d);
@@ -75,26 +75,26 @@ void tn_partdealer_unlock(tn_partdealer *d)
 }
 
 /* Tells the ledger which parts of a rank are over. Locked. */
-static void settle(tn_partdealer *d, uint32_t rank, tn_partbook *book, uint64_t now_ns)
+static void settle(tn_part_dealer *d, uint32_t rank, tn_part_progress *book, uint64_t now_ns)
 {
     tn_ledger_held over;
-    while (tn_partbook_over(book, &over, 1) > 0) {
+    while (tn_part_progress_over(book, &over, 1) > 0) {
         (void)tn_ledger_done(d->ledger, rank, over.part, over.attempt, now_ns);
-        tn_partbook_settle(book, 1);
+        tn_part_progress_settle(book, 1);
     }
 }
 
-static void finish_parts(tn_partdealer *d, uint64_t now_ns)
+static void finish_parts(tn_part_dealer *d, uint64_t now_ns)
 {
-    (void)tn_partdealer_lock(d);
-    settle(d, d->rank, d->book, tn_partdealer_time(d, now_ns));
-    tn_partdealer_unlock(d);
+    (void)tn_part_dealer_lock(d);
+    settle(d, d->rank, d->book, tn_part_dealer_time(d, now_ns));
+    tn_part_dealer_unlock(d);
 }
 
 /* ---- the reader's threads ---- */
 
 /* Waits a little for a change. Locked. */
-static void await_change(tn_partdealer *d)
+static void await_change(tn_part_dealer *d)
 {
     struct timespec until;
     (void)clock_gettime(CLOCK_MONOTONIC, &until);
@@ -105,14 +105,14 @@ static void await_change(tn_partdealer *d)
 }
 
 /* Locked. */
-static tn_ledger_answer ask_now(tn_partdealer *d, tn_ledger_deal *out)
+static tn_ledger_answer ask_now(tn_part_dealer *d, tn_ledger_deal *out)
 {
-    const uint64_t time = tn_partdealer_time(d, tn_clock_ns());
+    const uint64_t time = tn_part_dealer_time(d, tn_clock_ns());
     return tn_ledger_ask(d->ledger, d->rank, d->epoch, d->ask, time, out);
 }
 
 /* An ask is repeated under its id until it is answered. */
-static tn_ledger_answer ask(tn_partdealer *d, bool wait, const atomic_bool *stop,
+static tn_ledger_answer ask(tn_part_dealer *d, bool wait, const atomic_bool *stop,
                             tn_ledger_deal *out)
 {
     (void)pthread_mutex_lock(&d->lock);
@@ -130,7 +130,7 @@ static tn_ledger_answer ask(tn_partdealer *d, bool wait, const atomic_bool *stop
 static tn_status next(void *arg, bool wait, const atomic_bool *stop, tn_dealt *out, bool *now,
                       tn_error *err)
 {
-    tn_partdealer *d = arg;
+    tn_part_dealer *d = arg;
     tn_ledger_deal deal;
     tn_ledger_answer answer = ask(d, wait, stop, &deal);
     TN_ASSERT(answer != TN_LEDGER_OLD);
@@ -141,23 +141,23 @@ static tn_status next(void *arg, bool wait, const atomic_bool *stop, tn_dealt *o
     if (!*now) {
         return wait ? TN_E_STOPPED : TN_OK;
     }
-    TN_TRY(tn_partbook_add(d->book, &deal, err));
+    TN_TRY(tn_part_progress_add(d->book, &deal, err));
     *out = (tn_dealt){.place = deal.part, .position = deal.position};
     return TN_OK;
 }
 
 static void flushed(void *arg, uint32_t parts, uint64_t batches, uint64_t records)
 {
-    tn_partdealer *d = arg;
-    tn_partbook_flushed(d->book, parts, batches, records);
+    tn_part_dealer *d = arg;
+    tn_part_progress_flushed(d->book, parts, batches, records);
     finish_parts(d, tn_clock_ns());
 }
 
 /* ---- opening ---- */
 
-static tn_status make_ledger(tn_partdealer *d, const tn_epoch_parts *map, tn_error *err)
+static tn_status make_ledger(tn_part_dealer *d, const tn_epoch_parts *map, tn_error *err)
 {
-    const tn_partdealer_opts *opts = &d->opts;
+    const tn_part_dealer_opts *opts = &d->opts;
     tn_ledger_span *span =
         tn_try_alloc((size_t)map->n_parts + 1, sizeof *span, "the parts of the data", err);
     if (span == NULL) {
@@ -180,7 +180,7 @@ static tn_status make_ledger(tn_partdealer *d, const tn_epoch_parts *map, tn_err
     return status;
 }
 
-static tn_status stand_at(const tn_partdealer *d, const tn_epoch_parts *map, tn_error *err)
+static tn_status stand_at(const tn_part_dealer *d, const tn_epoch_parts *map, tn_error *err)
 {
     const tn_epoch_position *stand = d->opts.stand;
     if (stand == NULL || !stand->within) {
@@ -191,7 +191,7 @@ static tn_status stand_at(const tn_partdealer *d, const tn_epoch_parts *map, tn_
     return status == TN_E_CKPT ? tn_epoch_parts_refuse(err) : status;
 }
 
-static tn_status learn_parts(tn_partdealer *d, const tn_epoch_parts *map, tn_error *err)
+static tn_status learn_parts(tn_part_dealer *d, const tn_epoch_parts *map, tn_error *err)
 {
     TN_TRY(make_ledger(d, map, err));
     TN_TRY(stand_at(d, map, err));
@@ -203,7 +203,7 @@ static tn_status learn_parts(tn_partdealer *d, const tn_epoch_parts *map, tn_err
 /* The reader that is opened first, where no map was given. */
 static tn_status begin(void *arg, const tn_reader *reader, tn_error *err)
 {
-    tn_partdealer *d = arg;
+    tn_part_dealer *d = arg;
     if (d->ledger != NULL) {
         return TN_OK;
     }
@@ -213,7 +213,7 @@ static tn_status begin(void *arg, const tn_reader *reader, tn_error *err)
     return status;
 }
 
-static void init_lock(tn_partdealer *d)
+static void init_lock(tn_part_dealer *d)
 {
     pthread_condattr_t attr;
     (void)pthread_condattr_init(&attr);
@@ -223,10 +223,10 @@ static void init_lock(tn_partdealer *d)
     (void)pthread_condattr_destroy(&attr);
 }
 
-tn_status tn_partdealer_open(tn_partdealer **out, const tn_partdealer_opts *opts, tn_error *err)
+tn_status tn_part_dealer_open(tn_part_dealer **out, const tn_part_dealer_opts *opts, tn_error *err)
 {
     *out = NULL;
-    tn_partdealer *d = tn_try_alloc(1, sizeof *d, "a dealer of parts", err);
+    tn_part_dealer *d = tn_try_alloc(1, sizeof *d, "a dealer of parts", err);
     if (d == NULL) {
         return TN_E_MEMORY;
     }
@@ -239,25 +239,25 @@ tn_status tn_partdealer_open(tn_partdealer **out, const tn_partdealer_opts *opts
     d->answered = true;
     d->dealer = (tn_dealer){.begin = begin, .next = next, .arg = d, .flushed = flushed};
     d->others = tn_try_alloc(opts->ranks, sizeof *d->others, "a dealer of parts", err);
-    tn_status status = d->others != NULL ? tn_partbook_new(&d->book, err) : TN_E_MEMORY;
+    tn_status status = d->others != NULL ? tn_part_progress_new(&d->book, err) : TN_E_MEMORY;
     if (status == TN_OK && opts->map != NULL) {
         status = learn_parts(d, opts->map, err);
     }
     if (status != TN_OK) {
-        tn_partdealer_close(d);
+        tn_part_dealer_close(d);
         return status;
     }
     *out = d;
     return TN_OK;
 }
 
-void tn_partdealer_close(tn_partdealer *d)
+void tn_part_dealer_close(tn_part_dealer *d)
 {
     if (d != NULL) {
         tn_ledger_free(d->ledger);
-        tn_partbook_free(d->book);
+        tn_part_progress_free(d->book);
         for (uint32_t r = 0; d->others != NULL && r < d->ranks; r++) {
-            tn_partbook_free(d->others[r].book);
+            tn_part_progress_free(d->others[r].book);
         }
         tn_free(d->others);
         (void)pthread_mutex_destroy(&d->lock);
@@ -266,45 +266,45 @@ void tn_partdealer_close(tn_partdealer *d)
     }
 }
 
-uint64_t tn_partdealer_records(tn_partdealer *d)
+uint64_t tn_part_dealer_records(tn_part_dealer *d)
 {
-    return tn_partbook_records(d->book);
+    return tn_part_progress_records(d->book);
 }
 
-uint32_t tn_partdealer_ended(tn_partdealer *d)
+uint32_t tn_part_dealer_ended(tn_part_dealer *d)
 {
-    return tn_partbook_ended(d->book);
+    return tn_part_progress_ended(d->book);
 }
 
-uint32_t tn_partdealer_reassigned(tn_partdealer *d)
+uint32_t tn_part_dealer_reassigned(tn_part_dealer *d)
 {
-    const tn_ledger *ledger = tn_partdealer_lock(d);
+    const tn_ledger *ledger = tn_part_dealer_lock(d);
     const uint32_t n = ledger != NULL ? tn_ledger_reassigned(ledger) : 0;
-    tn_partdealer_unlock(d);
+    tn_part_dealer_unlock(d);
     return n;
 }
 
-uint32_t tn_partdealer_epoch(const tn_partdealer *d)
+uint32_t tn_part_dealer_epoch(const tn_part_dealer *d)
 {
     return d->epoch;
 }
 
-const tn_dealer *tn_partdealer_dealer(const tn_partdealer *d)
+const tn_dealer *tn_part_dealer_dealer(const tn_part_dealer *d)
 {
     return &d->dealer;
 }
 
 /* ---- what is learned ---- */
 
-void tn_partdealer_note(tn_partdealer *d, const tn_progress *at, uint64_t now_ns)
+void tn_part_dealer_note(tn_part_dealer *d, const tn_progress *at, uint64_t now_ns)
 {
     TN_ASSERT(at->epoch == d->epoch);
-    tn_partbook_note(d->book, at);
+    tn_part_progress_note(d->book, at);
     finish_parts(d, now_ns);
 }
 
 /* Deals a rank what it has dealt itself: all up to part `last` of its own. Locked. */
-static tn_status deal_others(tn_partdealer *d, uint32_t rank, uint32_t last, uint64_t now_ns,
+static tn_status deal_others(tn_part_dealer *d, uint32_t rank, uint32_t last, uint64_t now_ns,
                              tn_error *err)
 {
     followed *f = &d->others[rank];
@@ -316,14 +316,14 @@ static tn_status deal_others(tn_partdealer *d, uint32_t rank, uint32_t last, uin
             return tn_fail(err, TN_E_PEER, "rank %u reads part %u of its own, of which are %llu",
                            rank, last, (unsigned long long)f->asks);
         }
-        TN_TRY(tn_partbook_add(f->book, &deal, err));
+        TN_TRY(tn_part_progress_add(f->book, &deal, err));
         f->asks++;
     }
     return TN_OK;
 }
 
-tn_status tn_partdealer_follow(tn_partdealer *d, uint32_t rank, const tn_progress *at,
-                               uint64_t now_ns, tn_error *err)
+tn_status tn_part_dealer_follow(tn_part_dealer *d, uint32_t rank, const tn_progress *at,
+                                uint64_t now_ns, tn_error *err)
 {
     TN_ASSERT(rank < d->ranks && rank != d->rank);
     followed *f = &d->others[rank];
@@ -335,78 +335,78 @@ tn_status tn_partdealer_follow(tn_partdealer *d, uint32_t rank, const tn_progres
                        f->part, at->part);
     }
     if (f->book == NULL) {
-        TN_TRY(tn_partbook_new(&f->book, err));
+        TN_TRY(tn_part_progress_new(&f->book, err));
     }
-    (void)tn_partdealer_lock(d);
-    tn_status status = deal_others(d, rank, at->part, tn_partdealer_time(d, now_ns), err);
+    (void)tn_part_dealer_lock(d);
+    tn_status status = deal_others(d, rank, at->part, tn_part_dealer_time(d, now_ns), err);
     if (status == TN_OK) {
-        tn_partbook_note(f->book, at);
-        settle(d, rank, f->book, tn_partdealer_time(d, now_ns));
+        tn_part_progress_note(f->book, at);
+        settle(d, rank, f->book, tn_part_dealer_time(d, now_ns));
         f->part = at->part;
     }
-    tn_partdealer_unlock(d);
+    tn_part_dealer_unlock(d);
     return status;
 }
 
-uint32_t tn_partdealer_claim(tn_partdealer *d, uint32_t rank, const tn_ledger_held *held,
-                             uint32_t n, uint64_t now_ns)
+uint32_t tn_part_dealer_claim(tn_part_dealer *d, uint32_t rank, const tn_ledger_held *held,
+                              uint32_t n, uint64_t now_ns)
 {
-    (void)tn_partdealer_lock(d);
-    uint32_t late = tn_ledger_claim(d->ledger, rank, held, n, tn_partdealer_time(d, now_ns));
-    tn_partdealer_unlock(d);
+    (void)tn_part_dealer_lock(d);
+    uint32_t late = tn_ledger_claim(d->ledger, rank, held, n, tn_part_dealer_time(d, now_ns));
+    tn_part_dealer_unlock(d);
     return late;
 }
 
-void tn_partdealer_give_back(tn_partdealer *d, uint64_t now_ns)
+void tn_part_dealer_give_back(tn_part_dealer *d, uint64_t now_ns)
 {
     tn_ledger_held held;
-    (void)tn_partdealer_lock(d);
-    settle(d, d->rank, d->book, tn_partdealer_time(d, now_ns));
-    while (tn_partbook_drop(d->book, &held)) {
+    (void)tn_part_dealer_lock(d);
+    settle(d, d->rank, d->book, tn_part_dealer_time(d, now_ns));
+    while (tn_part_progress_drop(d->book, &held)) {
         held.rank = d->rank;
         bool returned = tn_ledger_returned(d->ledger, &held);
         TN_ASSERT(returned);
     }
-    tn_partdealer_unlock(d);
+    tn_part_dealer_unlock(d);
 }
 
-void tn_partdealer_pause(tn_partdealer *d, bool still, uint64_t now_ns)
+void tn_part_dealer_pause(tn_part_dealer *d, bool still, uint64_t now_ns)
 {
-    (void)tn_partdealer_lock(d);
+    (void)tn_part_dealer_lock(d);
     if (still && d->since_ns == 0) {
         d->since_ns = now_ns;
     } else if (!still && d->since_ns != 0) {
         d->still_ns += now_ns - d->since_ns;
         d->since_ns = 0;
     }
-    tn_partdealer_unlock(d);
+    tn_part_dealer_unlock(d);
 }
 
-void tn_partdealer_on_wake(tn_partdealer *d, void (*woken)(void *arg, const tn_ledger_wake *wake),
-                           void *arg)
+void tn_part_dealer_on_wake(tn_part_dealer *d, void (*woken)(void *arg, const tn_ledger_wake *wake),
+                            void *arg)
 {
-    (void)tn_partdealer_lock(d);
+    (void)tn_part_dealer_lock(d);
     d->woken = woken;
     d->woken_arg = arg;
-    tn_partdealer_unlock(d);
+    tn_part_dealer_unlock(d);
 }
 
 /* Tells the ledger how far a rank's parts are, for which `held` has room. Locked. */
-static void claim(tn_partdealer *d, uint32_t rank, tn_partbook *book, tn_ledger_held *held,
+static void claim(tn_part_dealer *d, uint32_t rank, tn_part_progress *book, tn_ledger_held *held,
                   uint64_t now_ns)
 {
     settle(d, rank, book, now_ns); /* the reader may have told just now */
-    uint32_t n = tn_partbook_held(book, held, d->n_parts);
+    uint32_t n = tn_part_progress_held(book, held, d->n_parts);
     (void)tn_ledger_claim(d->ledger, rank, held, n < d->n_parts ? n : d->n_parts, now_ns);
 }
 
-const tn_manifest_part *tn_partdealer_parts(tn_partdealer *d, tn_arena *arena, uint32_t *n,
-                                            uint64_t now_ns)
+const tn_manifest_part *tn_part_dealer_parts(tn_part_dealer *d, tn_arena *arena, uint32_t *n,
+                                             uint64_t now_ns)
 {
     tn_manifest_part *part = TN_NEW_ARRAY(arena, tn_manifest_part, d->n_parts + 1);
     tn_ledger_held *held = TN_NEW_ARRAY(arena, tn_ledger_held, d->n_parts + 1);
-    (void)tn_partdealer_lock(d);
-    const uint64_t time = tn_partdealer_time(d, now_ns);
+    (void)tn_part_dealer_lock(d);
+    const uint64_t time = tn_part_dealer_time(d, now_ns);
     claim(d, d->rank, d->book, held, time);
     for (uint32_t r = 0; r < d->ranks; r++) {
         if (d->others[r].book != NULL) {
@@ -414,6 +414,6 @@ const tn_manifest_part *tn_partdealer_parts(tn_partdealer *d, tn_arena *arena, u
         }
     }
     *n = tn_ledger_save(d->ledger, part);
-    tn_partdealer_unlock(d);
+    tn_part_dealer_unlock(d);
     return part;
 }

@@ -10,7 +10,7 @@ typedef struct entry {
     uint64_t position; /* where the reader begins, then what is learned */
 } entry;
 
-struct tn_partbook {
+struct tn_part_progress {
     pthread_mutex_t lock; /* guards all below */
     entry *entry;         /* dealt[0 .. n-1] */
     uint32_t n, most;
@@ -23,10 +23,10 @@ struct tn_partbook {
     uint32_t settled;         /* .. and of these so many */
 };
 
-tn_status tn_partbook_new(tn_partbook **out, tn_error *err)
+tn_status tn_part_progress_new(tn_part_progress **out, tn_error *err)
 {
     *out = NULL;
-    tn_partbook *b = tn_try_alloc(1, sizeof *b, "a reader's parts", err);
+    tn_part_progress *b = tn_try_alloc(1, sizeof *b, "a reader's parts", err);
     if (b == NULL) {
         return TN_E_MEMORY;
     }
@@ -35,7 +35,7 @@ tn_status tn_partbook_new(tn_partbook **out, tn_error *err)
     return TN_OK;
 }
 
-void tn_partbook_free(tn_partbook *b)
+void tn_part_progress_free(tn_part_progress *b)
 {
     if (b != NULL) {
         (void)pthread_mutex_destroy(&b->lock);
@@ -45,7 +45,7 @@ void tn_partbook_free(tn_partbook *b)
 }
 
 /* Parts that are settled are nobody's business, but a reader counts all that it was dealt. */
-static tn_status grow(tn_partbook *b, tn_error *err)
+static tn_status grow(tn_part_progress *b, tn_error *err)
 {
     if (b->n < b->most) {
         return TN_OK;
@@ -64,7 +64,7 @@ static tn_status grow(tn_partbook *b, tn_error *err)
     return TN_OK;
 }
 
-tn_status tn_partbook_add(tn_partbook *b, const tn_ledger_deal *deal, tn_error *err)
+tn_status tn_part_progress_add(tn_part_progress *b, const tn_ledger_deal *deal, tn_error *err)
 {
     (void)pthread_mutex_lock(&b->lock);
     tn_status status = grow(b, err);
@@ -76,7 +76,7 @@ tn_status tn_partbook_add(tn_partbook *b, const tn_ledger_deal *deal, tn_error *
 }
 
 /* Locked. */
-static void finish(tn_partbook *b)
+static void finish(tn_part_progress *b)
 {
     if (b->learned >= b->flushed_batch && b->flushed > b->over) {
         b->over = b->flushed;
@@ -84,7 +84,7 @@ static void finish(tn_partbook *b)
     }
 }
 
-void tn_partbook_note(tn_partbook *b, const tn_progress *at)
+void tn_part_progress_note(tn_part_progress *b, const tn_progress *at)
 {
     (void)pthread_mutex_lock(&b->lock);
     TN_ASSERT(at->part < b->n && at->part >= b->over);
@@ -96,7 +96,8 @@ void tn_partbook_note(tn_partbook *b, const tn_progress *at)
     (void)pthread_mutex_unlock(&b->lock);
 }
 
-void tn_partbook_flushed(tn_partbook *b, uint32_t parts, uint64_t batches, uint64_t records)
+void tn_part_progress_flushed(tn_part_progress *b, uint32_t parts, uint64_t batches,
+                              uint64_t records)
 {
     (void)pthread_mutex_lock(&b->lock);
     TN_ASSERT(parts <= b->n && parts >= b->flushed && batches >= b->flushed_batch);
@@ -107,7 +108,7 @@ void tn_partbook_flushed(tn_partbook *b, uint32_t parts, uint64_t batches, uint6
     (void)pthread_mutex_unlock(&b->lock);
 }
 
-uint64_t tn_partbook_records(tn_partbook *b)
+uint64_t tn_part_progress_records(tn_part_progress *b)
 {
     (void)pthread_mutex_lock(&b->lock);
     uint64_t records = b->records;
@@ -115,7 +116,7 @@ uint64_t tn_partbook_records(tn_partbook *b)
     return records;
 }
 
-uint32_t tn_partbook_ended(tn_partbook *b)
+uint32_t tn_part_progress_ended(tn_part_progress *b)
 {
     (void)pthread_mutex_lock(&b->lock);
     uint32_t n = b->over;
@@ -124,7 +125,7 @@ uint32_t tn_partbook_ended(tn_partbook *b)
 }
 
 /* Entries from .. to - 1. Locked. */
-static uint32_t list(const tn_partbook *b, uint32_t from, uint32_t to, tn_ledger_held *out,
+static uint32_t list(const tn_part_progress *b, uint32_t from, uint32_t to, tn_ledger_held *out,
                      uint32_t most)
 {
     for (uint32_t i = from; i < to && i - from < most; i++) {
@@ -135,7 +136,7 @@ static uint32_t list(const tn_partbook *b, uint32_t from, uint32_t to, tn_ledger
     return to - from;
 }
 
-uint32_t tn_partbook_over(tn_partbook *b, tn_ledger_held *out, uint32_t most)
+uint32_t tn_part_progress_over(tn_part_progress *b, tn_ledger_held *out, uint32_t most)
 {
     (void)pthread_mutex_lock(&b->lock);
     uint32_t n = list(b, b->settled, b->over, out, most);
@@ -143,7 +144,7 @@ uint32_t tn_partbook_over(tn_partbook *b, tn_ledger_held *out, uint32_t most)
     return n;
 }
 
-void tn_partbook_settle(tn_partbook *b, uint32_t n)
+void tn_part_progress_settle(tn_part_progress *b, uint32_t n)
 {
     (void)pthread_mutex_lock(&b->lock);
     TN_ASSERT(n <= b->over - b->settled);
@@ -151,7 +152,7 @@ void tn_partbook_settle(tn_partbook *b, uint32_t n)
     (void)pthread_mutex_unlock(&b->lock);
 }
 
-uint32_t tn_partbook_held(tn_partbook *b, tn_ledger_held *out, uint32_t most)
+uint32_t tn_part_progress_held(tn_part_progress *b, tn_ledger_held *out, uint32_t most)
 {
     (void)pthread_mutex_lock(&b->lock);
     uint32_t n = list(b, b->settled, b->n, out, most);
@@ -159,7 +160,7 @@ uint32_t tn_partbook_held(tn_partbook *b, tn_ledger_held *out, uint32_t most)
     return n;
 }
 
-bool tn_partbook_drop(tn_partbook *b, tn_ledger_held *out)
+bool tn_part_progress_drop(tn_part_progress *b, tn_ledger_held *out)
 {
     (void)pthread_mutex_lock(&b->lock);
     bool has = b->n > b->settled;

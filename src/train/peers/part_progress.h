@@ -13,42 +13,44 @@
 #include "cluster/ledger/ledger.h"
 #include "io/rows/batch.h"
 
-typedef struct tn_partbook tn_partbook;
+typedef struct tn_part_progress tn_part_progress;
 
-tn_status tn_partbook_new(tn_partbook **out, tn_error *err) TN_MUST_USE;
-void tn_partbook_free(tn_partbook *b); /* NULL is fine */
+tn_status tn_part_progress_new(tn_part_progress **out, tn_error *err) TN_MUST_USE;
+void tn_part_progress_free(tn_part_progress *b); /* NULL is fine */
 
 /* The reader is dealt this part, behind those before. Nothing of it is learned by this reader yet.
  */
-tn_status tn_partbook_add(tn_partbook *b, const tn_ledger_deal *deal, tn_error *err) TN_MUST_USE;
+tn_status tn_part_progress_add(tn_part_progress *b, const tn_ledger_deal *deal,
+                               tn_error *err) TN_MUST_USE;
 
 /* One more batch is learned, and so everything up to `at`, its progress. */
-void tn_partbook_note(tn_partbook *b, const tn_progress *at);
+void tn_part_progress_note(tn_part_progress *b, const tn_progress *at);
 
 /* From the reader (tn_dealer.flushed): the first `parts` parts, of so many records, are over when
  * so many batches are learned. Progress alone does not tell that a part has no more rows. */
-void tn_partbook_flushed(tn_partbook *b, uint32_t parts, uint64_t batches, uint64_t records);
+void tn_part_progress_flushed(tn_part_progress *b, uint32_t parts, uint64_t batches,
+                              uint64_t records);
 
 /* Records that are learned, or left out between those. */
-uint64_t tn_partbook_records(tn_partbook *b);
+uint64_t tn_part_progress_records(tn_part_progress *b);
 
 /* Parts that are over, of all that its reader was dealt. */
-uint32_t tn_partbook_ended(tn_partbook *b);
+uint32_t tn_part_progress_ended(tn_part_progress *b);
 
 /* Parts that are over and not settled yet, in the order they were dealt, as for tn_ledger_done.
  * Writes at most `most`, returns how many there are. */
-uint32_t tn_partbook_over(tn_partbook *b, tn_ledger_held *out, uint32_t most);
+uint32_t tn_part_progress_over(tn_part_progress *b, tn_ledger_held *out, uint32_t most);
 
 /* The ledger knows that the first `n` of these are done. Before parts are saved all that a note has
  * ended must be settled: their `position` lies behind. */
-void tn_partbook_settle(tn_partbook *b, uint32_t n);
+void tn_part_progress_settle(tn_part_progress *b, uint32_t n);
 
 /* The same for all that are not settled, with what is learned of them, for claims: one that is over
  * is claimed until the ledger knows. `rank` of each is left 0. */
-uint32_t tn_partbook_held(tn_partbook *b, tn_ledger_held *out, uint32_t most);
+uint32_t tn_part_progress_held(tn_part_progress *b, tn_ledger_held *out, uint32_t most);
 
 /* The reader is closed: takes the last part that is not settled out of the book, to be given back.
  * False: there is none, and the book is as new, for another reader. */
-bool tn_partbook_drop(tn_partbook *b, tn_ledger_held *out);
+bool tn_part_progress_drop(tn_part_progress *b, tn_ledger_held *out);
 
 #endif

@@ -7,21 +7,21 @@
 
 #include <pthread.h>
 
-struct tn_partserve {
-    tn_partserve_voice voice;
+struct tn_part_server {
+    tn_part_server_callbacks voice;
     uint32_t ranks;
     atomic_bool asked; /* this process is to give back what it holds */
     tn_frame *frame;   /* ranks: the last ask of each; guarded by the ledger */
 
     pthread_mutex_t lock; /* guards the next; taken before the ledger's */
-    tn_partdealer *dealer;
+    tn_part_dealer *dealer;
 };
 
-tn_status tn_partserve_new(tn_partserve **out, uint32_t ranks, const tn_partserve_voice *voice,
-                           tn_error *err)
+tn_status tn_part_server_new(tn_part_server **out, uint32_t ranks,
+                             const tn_part_server_callbacks *voice, tn_error *err)
 {
     *out = NULL;
-    tn_partserve *s = tn_try_alloc(1, sizeof *s, "the dealing of parts", err);
+    tn_part_server *s = tn_try_alloc(1, sizeof *s, "the dealing of parts", err);
     if (s == NULL) {
         return TN_E_MEMORY;
     }
@@ -30,14 +30,14 @@ tn_status tn_partserve_new(tn_partserve **out, uint32_t ranks, const tn_partserv
     (void)pthread_mutex_init(&s->lock, NULL);
     s->frame = tn_try_alloc(ranks, sizeof *s->frame, "the dealing of parts", err);
     if (s->frame == NULL) {
-        tn_partserve_free(s);
+        tn_part_server_free(s);
         return TN_E_MEMORY;
     }
     *out = s;
     return TN_OK;
 }
 
-void tn_partserve_free(tn_partserve *s)
+void tn_part_server_free(tn_part_server *s)
 {
     if (s != NULL) {
         (void)pthread_mutex_destroy(&s->lock);
@@ -66,8 +66,8 @@ static void fill(tn_part_note *note, tn_ledger_answer answer, const tn_ledger_de
 /* Under the ledger's lock. */
 static void wake(void *arg, const tn_ledger_wake *w)
 {
-    const tn_partserve *s = arg;
-    tn_part_note note = {.epoch = tn_partdealer_epoch(s->dealer), .id = w->id};
+    const tn_part_server *s = arg;
+    tn_part_note note = {.epoch = tn_part_dealer_epoch(s->dealer), .id = w->id};
     fill(&note, w->answer, &w->deal);
     s->voice.deal(s->voice.arg, &s->frame[w->rank], &note);
 }
@@ -83,12 +83,12 @@ static tn_ledger_held held_at(uint32_t rank, const tn_note_parts *parts, size_t 
                             .position = parts->position.at[i]};
 }
 
-static void serve(tn_partserve *s, const tn_frame *frame, const tn_ask_note *ask,
+static void serve(tn_part_server *s, const tn_frame *frame, const tn_ask_note *ask,
                   tn_part_note *answer)
 {
     tn_ledger_deal deal;
-    tn_ledger *ledger = tn_partdealer_lock(s->dealer);
-    const uint64_t time = tn_partdealer_time(s->dealer, tn_clock_ns());
+    tn_ledger *ledger = tn_part_dealer_lock(s->dealer);
+    const uint64_t time = tn_part_dealer_time(s->dealer, tn_clock_ns());
     for (size_t i = 0; i < ask->done.part.n; i++) {
         const tn_ledger_held done = held_at(frame->rank, &ask->done, i);
         (void)tn_ledger_done(ledger, frame->rank, done.part, done.attempt, time);
@@ -100,17 +100,17 @@ static void serve(tn_partserve *s, const tn_frame *frame, const tn_ask_note *ask
         fill(answer, tn_ledger_ask(ledger, frame->rank, (uint32_t)ask->epoch, ask->id, time, &deal),
              &deal);
     }
-    tn_partdealer_unlock(s->dealer);
+    tn_part_dealer_unlock(s->dealer);
 }
 
-static bool is_of_epoch(const tn_partserve *s, uint64_t epoch)
+static bool is_of_epoch(const tn_part_server *s, uint64_t epoch)
 {
-    return s->dealer != NULL && tn_partdealer_epoch(s->dealer) == epoch;
+    return s->dealer != NULL && tn_part_dealer_epoch(s->dealer) == epoch;
 }
 
 static void take_ask(void *arg, const tn_frame *frame, const tn_ask_note *ask)
 {
-    tn_partserve *s = arg;
+    tn_part_server *s = arg;
     tn_part_note answer = {
         .answer = TN_PART_WAIT, .epoch = ask->epoch, .id = ask->id, .number = ask->number};
     (void)pthread_mutex_lock(&s->lock);
@@ -124,7 +124,7 @@ static void take_ask(void *arg, const tn_frame *frame, const tn_ask_note *ask)
 /* ---- claims ---- */
 
 /* How many parts of the rank are not claimed any more; locked. */
-static uint32_t claim(tn_partserve *s, uint32_t rank, const tn_note_parts *parts, uint64_t now_ns)
+static uint32_t claim(tn_part_server *s, uint32_t rank, const tn_note_parts *parts, uint64_t now_ns)
 {
     const size_t n = parts->part.n;
     tn_ledger_held *held = tn_try_alloc(n + 1, sizeof *held, "claims of parts", NULL);
@@ -134,14 +134,14 @@ static uint32_t claim(tn_partserve *s, uint32_t rank, const tn_note_parts *parts
     for (size_t i = 0; i < n; i++) {
         held[i] = held_at(rank, parts, i);
     }
-    const uint32_t late = tn_partdealer_claim(s->dealer, rank, held, (uint32_t)n, now_ns);
+    const uint32_t late = tn_part_dealer_claim(s->dealer, rank, held, (uint32_t)n, now_ns);
     tn_free(held);
     return late;
 }
 
 static void take_claim(void *arg, uint32_t rank, const tn_note_parts *parts)
 {
-    tn_partserve *s = arg;
+    tn_part_server *s = arg;
     uint32_t late = 0;
     (void)pthread_mutex_lock(&s->lock);
     if (s->dealer != NULL) {
@@ -153,7 +153,8 @@ static void take_claim(void *arg, uint32_t rank, const tn_note_parts *parts)
     }
 }
 
-void tn_partserve_claim(tn_partserve *s, uint32_t rank, const tn_note_parts *held, uint64_t now_ns)
+void tn_part_server_claim(tn_part_server *s, uint32_t rank, const tn_note_parts *held,
+                          uint64_t now_ns)
 {
     (void)pthread_mutex_lock(&s->lock);
     if (s->dealer != NULL) {
@@ -167,20 +168,20 @@ void tn_partserve_claim(tn_partserve *s, uint32_t rank, const tn_note_parts *hel
 /* The last is freed first, so that they are dealt again in their order. */
 static void take_returned(void *arg, uint32_t rank, const tn_done_note *note)
 {
-    tn_partserve *s = arg;
+    tn_part_server *s = arg;
     (void)pthread_mutex_lock(&s->lock);
     if (is_of_epoch(s, note->number)) {
-        tn_ledger *ledger = tn_partdealer_lock(s->dealer);
+        tn_ledger *ledger = tn_part_dealer_lock(s->dealer);
         for (size_t i = note->parts.part.n; i-- > 0;) {
             const tn_ledger_held held = held_at(rank, &note->parts, i);
             (void)tn_ledger_returned(ledger, &held);
         }
-        tn_partdealer_unlock(s->dealer);
+        tn_part_dealer_unlock(s->dealer);
     }
     (void)pthread_mutex_unlock(&s->lock);
 }
 
-static void ask_back(tn_partserve *s, const tn_ledger_held *held)
+static void ask_back(tn_part_server *s, const tn_ledger_held *held)
 {
     tn_log(TN_LOG_INFO,
            "rank %u is asked to give back part %u of the data, of which it has learned %llu "
@@ -189,28 +190,28 @@ static void ask_back(tn_partserve *s, const tn_ledger_held *held)
     if (held->rank == 0) {
         atomic_store(&s->asked, true);
     } else {
-        s->voice.ask_back(s->voice.arg, held->rank, tn_partdealer_epoch(s->dealer));
+        s->voice.ask_back(s->voice.arg, held->rank, tn_part_dealer_epoch(s->dealer));
     }
 }
 
 /* Looks for stragglers; returns whether one has not answered, and which. Locked. */
-static bool look(tn_partserve *s, uint64_t now_ns, uint32_t *lost)
+static bool look(tn_part_server *s, uint64_t now_ns, uint32_t *lost)
 {
     tn_ledger_held held;
-    tn_ledger *ledger = tn_partdealer_lock(s->dealer);
-    const bool still = tn_partdealer_is_paused(s->dealer);
-    const uint64_t time = tn_partdealer_time(s->dealer, now_ns);
+    tn_ledger *ledger = tn_part_dealer_lock(s->dealer);
+    const bool still = tn_part_dealer_is_paused(s->dealer);
+    const uint64_t time = tn_part_dealer_time(s->dealer, now_ns);
     while (!still && tn_ledger_straggler(ledger, time, &held)) {
         ask_back(s, &held);
     }
     const bool silent = !still && tn_ledger_silent(ledger, time, lost);
-    tn_partdealer_unlock(s->dealer);
+    tn_part_dealer_unlock(s->dealer);
     return silent && *lost != 0; /* this process knows that it lives */
 }
 
 static void tick(void *arg, uint64_t now_ns)
 {
-    tn_partserve *s = arg;
+    tn_part_server *s = arg;
     uint32_t lost = 0;
     (void)pthread_mutex_lock(&s->lock);
     const bool silent = s->dealer != NULL && look(s, now_ns, &lost);
@@ -220,44 +221,44 @@ static void tick(void *arg, uint64_t now_ns)
     }
 }
 
-bool tn_partserve_is_asked(tn_partserve *s)
+bool tn_part_server_is_asked(tn_part_server *s)
 {
     return atomic_exchange(&s->asked, false);
 }
 
-bool tn_partserve_would_be_asked(const tn_partserve *s)
+bool tn_part_server_would_be_asked(const tn_part_server *s)
 {
     return atomic_load(&s->asked);
 }
 
 /* ---- epochs ---- */
 
-void tn_partserve_bind(tn_partserve *s, tn_group_parts *out)
+void tn_part_server_bind(tn_part_server *s, tn_group_parts *out)
 {
     *out = (tn_group_parts){
         .arg = s, .ask = take_ask, .claim = take_claim, .returned = take_returned, .tick = tick};
 }
 
-void tn_partserve_deal(tn_partserve *s, tn_partdealer *d, uint64_t now_ns)
+void tn_part_server_deal(tn_part_server *s, tn_part_dealer *d, uint64_t now_ns)
 {
     (void)pthread_mutex_lock(&s->lock);
     if (s->dealer != NULL) {
-        tn_partdealer_on_wake(s->dealer, NULL, NULL);
+        tn_part_dealer_on_wake(s->dealer, NULL, NULL);
     }
     s->dealer = d;
     atomic_store(&s->asked, false);
     if (d != NULL) {
-        tn_partdealer_on_wake(d, wake, s);
-        tn_partdealer_pause(d, true, now_ns);
+        tn_part_dealer_on_wake(d, wake, s);
+        tn_part_dealer_pause(d, true, now_ns);
     }
     (void)pthread_mutex_unlock(&s->lock);
 }
 
-void tn_partserve_pause(tn_partserve *s, bool still, uint64_t now_ns)
+void tn_part_server_pause(tn_part_server *s, bool still, uint64_t now_ns)
 {
     (void)pthread_mutex_lock(&s->lock);
     if (s->dealer != NULL) {
-        tn_partdealer_pause(s->dealer, still, now_ns);
+        tn_part_dealer_pause(s->dealer, still, now_ns);
     }
     (void)pthread_mutex_unlock(&s->lock);
 }

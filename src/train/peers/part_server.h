@@ -1,10 +1,10 @@
 /* part_server.h - rank 0's side of parts on request: what other ranks ask, claim, finish and give
  * back is put to the ledger (train/peers/part_dealer.h), and what it says is said to them.
  *
- *     tn_partserve_bind(s, &parts);           what comes by messages: cluster/group/groupparts.h
- *     tn_partserve_deal(s, dealer, now);      the parts of an epoch
- *     tn_partserve_pause(s, false, now);      all train ..
- *     tn_partserve_pause(s, true, now);       .. and stand still
+ *     tn_part_server_bind(s, &parts);           what comes by messages: cluster/group/groupparts.h
+ *     tn_part_server_deal(s, dealer, now);      the parts of an epoch
+ *     tn_part_server_pause(s, false, now);      all train ..
+ *     tn_part_server_pause(s, true, now);       .. and stand still
  *
  * Who has to wait is told so, and gets the part by itself when there is one, whoever finishes it or
  * gives it back. While all train, ten times a second: a straggler is asked to give back what it
@@ -18,31 +18,32 @@
 #include "train/peers/part_dealer.h"
 
 /* How it speaks; any thread, must not wait. Notes and frames are lent. */
-typedef struct tn_partserve_voice {
+typedef struct tn_part_server_callbacks {
     void *arg;
     void (*deal)(void *arg, const tn_frame *ask, const tn_part_note *note);
     void (*ask_back)(void *arg, uint32_t rank, uint32_t epoch);
     void (*lose)(void *arg, uint32_t rank, const char *what);
-} tn_partserve_voice;
+} tn_part_server_callbacks;
 
-typedef struct tn_partserve tn_partserve;
+typedef struct tn_part_server tn_part_server;
 
-tn_status tn_partserve_new(tn_partserve **out, uint32_t ranks, const tn_partserve_voice *voice,
-                           tn_error *err) TN_MUST_USE;
-void tn_partserve_free(tn_partserve *s); /* when nothing comes any more; NULL is fine */
+tn_status tn_part_server_new(tn_part_server **out, uint32_t ranks,
+                             const tn_part_server_callbacks *voice, tn_error *err) TN_MUST_USE;
+void tn_part_server_free(tn_part_server *s); /* when nothing comes any more; NULL is fine */
 
-void tn_partserve_bind(tn_partserve *s, tn_group_parts *out);
+void tn_part_server_bind(tn_part_server *s, tn_group_parts *out);
 
 /* From now on; NULL: none, and what was dealt from before is not touched any more. All stand still
  * then. */
-void tn_partserve_deal(tn_partserve *s, tn_partdealer *d, uint64_t now_ns);
-void tn_partserve_pause(tn_partserve *s, bool still, uint64_t now_ns);
+void tn_part_server_deal(tn_part_server *s, tn_part_dealer *d, uint64_t now_ns);
+void tn_part_server_pause(tn_part_server *s, bool still, uint64_t now_ns);
 
 /* What a rank that stands still holds, for a checkpoint. */
-void tn_partserve_claim(tn_partserve *s, uint32_t rank, const tn_note_parts *held, uint64_t now_ns);
+void tn_part_server_claim(tn_part_server *s, uint32_t rank, const tn_note_parts *held,
+                          uint64_t now_ns);
 
 /* Whether this process is the straggler, and is to give back; the question is forgotten then. */
-bool tn_partserve_is_asked(tn_partserve *s);
-bool tn_partserve_would_be_asked(const tn_partserve *s); /* the same, and it is not forgotten */
+bool tn_part_server_is_asked(tn_part_server *s);
+bool tn_part_server_would_be_asked(const tn_part_server *s); /* the same, and it is not forgotten */
 
 #endif

@@ -13,9 +13,9 @@
 
 enum { HELD_BYTES = 32 << 20 }; /* rows that wait until rank 0 asks */
 
-struct tn_handover {
+struct tn_score_sender {
     tn_scored_form form;
-    tn_handover_line line;
+    tn_score_sender_callbacks line;
     size_t hold;
     tn_text rows;
     size_t handed; /* bytes of `rows` that rank 0 has */
@@ -25,10 +25,10 @@ struct tn_handover {
     tn_order_note instead;
 };
 
-tn_status tn_handover_new(tn_handover **out, const tn_scored_form *form,
-                          const tn_handover_line *line, size_t hold, tn_error *err)
+tn_status tn_score_sender_new(tn_score_sender **out, const tn_scored_form *form,
+                              const tn_score_sender_callbacks *line, size_t hold, tn_error *err)
 {
-    tn_handover *h = tn_try_alloc(1, sizeof *h, "scored rows for rank 0", err);
+    tn_score_sender *h = tn_try_alloc(1, sizeof *h, "scored rows for rank 0", err);
     if (h == NULL) {
         return TN_E_MEMORY;
     }
@@ -39,7 +39,7 @@ tn_status tn_handover_new(tn_handover **out, const tn_scored_form *form,
     return TN_OK;
 }
 
-void tn_handover_free(tn_handover *h)
+void tn_score_sender_free(tn_score_sender *h)
 {
     if (h != NULL) {
         tn_text_done(&h->rows);
@@ -47,18 +47,18 @@ void tn_handover_free(tn_handover *h)
     }
 }
 
-const tn_order_note *tn_handover_instead(const tn_handover *h)
+const tn_order_note *tn_score_sender_instead(const tn_score_sender *h)
 {
     return &h->instead;
 }
 
-static size_t held(const tn_handover *h)
+static size_t held(const tn_score_sender *h)
 {
     return h->rows.size - h->handed;
 }
 
 /* Rows that rank 0 has make room once they are most of it, so that each byte moves about once. */
-static void forget_handed(tn_handover *h)
+static void forget_handed(tn_score_sender *h)
 {
     if (h->handed > 0 && h->handed >= held(h)) {
         const size_t rest = held(h);
@@ -68,7 +68,7 @@ static void forget_handed(tn_handover *h)
     }
 }
 
-static tn_status hand_over(tn_handover *h, const tn_order_note *order, tn_error *err)
+static tn_status hand_over(tn_score_sender *h, const tn_order_note *order, tn_error *err)
 {
     if (order->more.n != 1) {
         return tn_fail(err, TN_E_PEER, "rank 0 does not say how many rows it wants");
@@ -85,7 +85,7 @@ static tn_status hand_over(tn_handover *h, const tn_order_note *order, tn_error 
 }
 
 /* One order, if there is one or `wait`; there is something to answer with. */
-static tn_status serve(tn_handover *h, bool wait, tn_error *err)
+static tn_status serve(tn_score_sender *h, bool wait, tn_error *err)
 {
     tn_order_note order;
     if (h->given_up) {
@@ -103,9 +103,9 @@ static tn_status serve(tn_handover *h, bool wait, tn_error *err)
     return hand_over(h, &order, err);
 }
 
-tn_status tn_handover_sink(void *handover, const tn_scores *scores, tn_error *err)
+tn_status tn_score_sender_sink(void *handover, const tn_scores *scores, tn_error *err)
 {
-    tn_handover *h = handover;
+    tn_score_sender *h = handover;
     TN_ASSERT(!h->over);
     TN_TRY(tn_scored_add(&h->form, scores, &h->rows, err));
     if (held(h) > 0) {
@@ -117,7 +117,7 @@ tn_status tn_handover_sink(void *handover, const tn_scores *scores, tn_error *er
     return TN_OK;
 }
 
-tn_status tn_handover_end(tn_handover *h, tn_error *err)
+tn_status tn_score_sender_end(tn_score_sender *h, tn_error *err)
 {
     h->over = true;
     while (!h->told) {
@@ -126,41 +126,41 @@ tn_status tn_handover_end(tn_handover *h, tn_error *err)
     return TN_OK;
 }
 
-static tn_status score(tn_handover *h, const tn_handover_pass *pass, tn_read_counts *counts,
+static tn_status score(tn_score_sender *h, const tn_score_sender_pass *pass, tn_read_counts *counts,
                        tn_error *err)
 {
     const tn_eval_request request = {.paths = pass->paths,
                                      .want_ids = true,
                                      .only_scores = true,
-                                     .sink = tn_handover_sink,
+                                     .sink = tn_score_sender_sink,
                                      .sink_arg = h};
     tn_evaluation scored;
     TN_TRY(tn_evaluate(pass->w, &request, &scored, err));
     *counts = scored.counts;
     tn_evaluation_done(&scored);
-    return tn_handover_end(h, err);
+    return tn_score_sender_end(h, err);
 }
 
-tn_status tn_handover_run(const tn_handover_pass *pass, tn_read_counts *counts,
-                          tn_order_note *instead, tn_error *err)
+tn_status tn_score_sender_run(const tn_score_sender_pass *pass, tn_read_counts *counts,
+                              tn_order_note *instead, tn_error *err)
 {
     const tn_model_plan *plan = pass->w->plan;
     tn_arena *arena = tn_arena_new(1 << 12);
     tn_scored_form form = tn_scored_form_of(plan->run, plan->schema, pass->ids, arena);
-    tn_handover *h = NULL;
+    tn_score_sender *h = NULL;
     tn_status status = pass->fetch != NULL ? tn_scored_form_fetch(&form, pass->w->eval_graph,
                                                                   pass->fetch, arena, err)
                                            : TN_OK;
     if (status == TN_OK) {
-        status = tn_handover_new(&h, &form, &pass->line, 0, err);
+        status = tn_score_sender_new(&h, &form, &pass->line, 0, err);
     }
     if (status == TN_OK) {
         status = score(h, pass, counts, err);
     }
     if (status == TN_END) {
-        *instead = *tn_handover_instead(h);
+        *instead = *tn_score_sender_instead(h);
     }
-    tn_handover_free(h);
+    tn_score_sender_free(h);
     tn_arena_free(arena);
     return status;
 }
@@ -183,17 +183,17 @@ typedef struct stream {
     bool over;
 } stream;
 
-struct tn_scoremerge {
-    tn_scoremerge_opts opts;
+struct tn_score_merge {
+    tn_score_merge_opts opts;
     stream *other;
     tn_slot *slot; /* of a view */
     tn_text piece;
 };
 
-tn_status tn_scoremerge_new(tn_scoremerge **out, const tn_scoremerge_opts *opts, tn_error *err)
+tn_status tn_score_merge_new(tn_score_merge **out, const tn_score_merge_opts *opts, tn_error *err)
 {
     const char *what = "rows of other ranks";
-    tn_scoremerge *m = tn_try_alloc(1, sizeof *m, what, err);
+    tn_score_merge *m = tn_try_alloc(1, sizeof *m, what, err);
     if (m == NULL) {
         return TN_E_MEMORY;
     }
@@ -205,14 +205,14 @@ tn_status tn_scoremerge_new(tn_scoremerge **out, const tn_scoremerge_opts *opts,
         status = tn_scored_rows_new(&m->other[i].rows, &opts->form, err);
     }
     if (status != TN_OK) {
-        tn_scoremerge_free(m);
+        tn_score_merge_free(m);
         return status;
     }
     *out = m;
     return TN_OK;
 }
 
-void tn_scoremerge_free(tn_scoremerge *m)
+void tn_score_merge_free(tn_score_merge *m)
 {
     if (m == NULL) {
         return;
@@ -260,7 +260,7 @@ static tn_status check_order(stream *s, uint32_t other, tn_error *err)
 }
 
 /* Sees to it that a rank's next row is there, or that it has none. */
-static tn_status refill(tn_scoremerge *m, uint32_t other, tn_error *err)
+static tn_status refill(tn_score_merge *m, uint32_t other, tn_error *err)
 {
     stream *s = &m->other[other];
     if (s->over || s->next < tn_scored_scores(s->rows)->batch->rows) {
@@ -281,7 +281,7 @@ static place next_of(const stream *s)
 }
 
 /* The other rank whose next row is the first of theirs, and where the first of the rest stands. */
-static tn_status first_of_others(tn_scoremerge *m, uint32_t *first, place *second, tn_error *err)
+static tn_status first_of_others(tn_score_merge *m, uint32_t *first, place *second, tn_error *err)
 {
     place least = nowhere;
     *first = 0;
@@ -300,7 +300,7 @@ static tn_status first_of_others(tn_scoremerge *m, uint32_t *first, place *secon
     return TN_OK;
 }
 
-static tn_status take(tn_scoremerge *m, const tn_scores *of, uint32_t from, uint32_t end,
+static tn_status take(tn_score_merge *m, const tn_scores *of, uint32_t from, uint32_t end,
                       tn_error *err)
 {
     tn_scored_view view;
@@ -309,7 +309,7 @@ static tn_status take(tn_scoremerge *m, const tn_scores *of, uint32_t from, uint
 }
 
 /* Rows of others that stand before `end`. Where the first of them that does not stands: *next. */
-static tn_status take_others(tn_scoremerge *m, place end, place *next, tn_error *err)
+static tn_status take_others(tn_score_merge *m, place end, place *next, tn_error *err)
 {
     for (;;) {
         uint32_t first = 0;
@@ -329,9 +329,9 @@ static tn_status take_others(tn_scoremerge *m, place end, place *next, tn_error 
     }
 }
 
-tn_status tn_scoremerge_own(void *merge, const tn_scores *scores, tn_error *err)
+tn_status tn_score_merge_own(void *merge, const tn_scores *scores, tn_error *err)
 {
-    tn_scoremerge *m = merge;
+    tn_score_merge *m = merge;
     const tn_batch *b = scores->batch;
     TN_ASSERT(b->source != NULL);
     uint32_t row = 0;
@@ -346,7 +346,7 @@ tn_status tn_scoremerge_own(void *merge, const tn_scores *scores, tn_error *err)
     return TN_OK;
 }
 
-tn_status tn_scoremerge_end(tn_scoremerge *m, tn_error *err)
+tn_status tn_score_merge_end(tn_score_merge *m, tn_error *err)
 {
     place next;
     return take_others(m, nowhere, &next, err);

@@ -18,7 +18,7 @@
 
 /* ---- rank 0 ---- */
 
-typedef struct tn_scoremerge_opts {
+typedef struct tn_score_merge_opts {
     tn_scored_form form;
     uint32_t others; /* ranks besides this one */
     /* Appends more rows of one of them, 0 .. others - 1 (tn_scored_add); nothing: it has no more.
@@ -26,20 +26,20 @@ typedef struct tn_scoremerge_opts {
     tn_status (*more)(void *arg, uint32_t other, tn_text *out, tn_error *err);
     tn_score_sink *take; /* rows in order, at least one */
     void *arg;           /* of both */
-} tn_scoremerge_opts;
+} tn_score_merge_opts;
 
-typedef struct tn_scoremerge tn_scoremerge;
+typedef struct tn_score_merge tn_score_merge;
 
-tn_status tn_scoremerge_new(tn_scoremerge **out, const tn_scoremerge_opts *opts,
-                            tn_error *err) TN_MUST_USE;
-void tn_scoremerge_free(tn_scoremerge *m); /* NULL is fine */
+tn_status tn_score_merge_new(tn_score_merge **out, const tn_score_merge_opts *opts,
+                             tn_error *err) TN_MUST_USE;
+void tn_score_merge_free(tn_score_merge *m); /* NULL is fine */
 
 /* The next batch of this rank, which is read with ids; a tn_score_sink. Returns what `more` and
  * `take` return; TN_E_PEER when rows of another rank are none, or not in order. */
-tn_status tn_scoremerge_own(void *merge, const tn_scores *scores, tn_error *err);
+tn_status tn_score_merge_own(void *merge, const tn_scores *scores, tn_error *err);
 
 /* This rank has no more: the rest of the others. */
-tn_status tn_scoremerge_end(tn_scoremerge *m, tn_error *err) TN_MUST_USE;
+tn_status tn_score_merge_end(tn_score_merge *m, tn_error *err) TN_MUST_USE;
 
 /* ---- the others ----
  *
@@ -53,42 +53,43 @@ tn_status tn_scoremerge_end(tn_scoremerge *m, tn_error *err) TN_MUST_USE;
 enum { TN_EVALUATES_ROWS = 1, TN_EVALUATES_WITH_IDS = 2, TN_EVALUATES_WITH_NODES = 4 };
 
 /* How orders come and answers go. */
-typedef struct tn_handover_line {
+typedef struct tn_score_sender_callbacks {
     /* The next order, lent until the next call. TN_END: none yet; with `wait` it has waited for a
      * while. Any other status ends the evaluation. */
     tn_status (*order)(void *arg, bool wait, tn_order_note *out, tn_error *err);
     tn_status (*done)(void *arg, const tn_done_note *note, tn_error *err);
     void *arg;
-} tn_handover_line;
+} tn_score_sender_callbacks;
 
-typedef struct tn_handover tn_handover;
+typedef struct tn_score_sender tn_score_sender;
 
 /* `line` is copied. `hold`: bytes that may wait; 0: 32 MB. */
-tn_status tn_handover_new(tn_handover **out, const tn_scored_form *form,
-                          const tn_handover_line *line, size_t hold, tn_error *err) TN_MUST_USE;
-void tn_handover_free(tn_handover *h); /* NULL is fine */
+tn_status tn_score_sender_new(tn_score_sender **out, const tn_scored_form *form,
+                              const tn_score_sender_callbacks *line, size_t hold,
+                              tn_error *err) TN_MUST_USE;
+void tn_score_sender_free(tn_score_sender *h); /* NULL is fine */
 
 /* A tn_score_sink, for batches that are read with ids. TN_END, which ends the pass well: rank 0 has
- * given up, and tn_handover_end says so again. */
-tn_status tn_handover_sink(void *handover, const tn_scores *scores, tn_error *err);
+ * given up, and tn_score_sender_end says so again. */
+tn_status tn_score_sender_sink(void *handover, const tn_scores *scores, tn_error *err);
 
 /* There are no more rows: returns when rank 0 has all. TN_END: it has given up. */
-tn_status tn_handover_end(tn_handover *h, tn_error *err) TN_MUST_USE;
+tn_status tn_score_sender_end(tn_score_sender *h, tn_error *err) TN_MUST_USE;
 
 /* After TN_END: what rank 0 ordered instead. Lent until the next order is asked for. */
-const tn_order_note *tn_handover_instead(const tn_handover *h);
+const tn_order_note *tn_score_sender_instead(const tn_score_sender *h);
 
 /* All of it: what of a data set this worker scores. */
-typedef struct tn_handover_pass {
+typedef struct tn_score_sender_pass {
     tn_worker *w;
     const tn_strs *paths;
     bool ids;             /* rank 0 wants them */
     const tn_strs *fetch; /* and values of these nodes; NULL: of none */
-    tn_handover_line line;
-} tn_handover_pass;
+    tn_score_sender_callbacks line;
+} tn_score_sender_pass;
 
 /* *counts: what was read. TN_END: rank 0 has given up and orders *instead. */
-tn_status tn_handover_run(const tn_handover_pass *pass, tn_read_counts *counts,
-                          tn_order_note *instead, tn_error *err) TN_MUST_USE;
+tn_status tn_score_sender_run(const tn_score_sender_pass *pass, tn_read_counts *counts,
+                              tn_order_note *instead, tn_error *err) TN_MUST_USE;
 
 #endif

@@ -5,7 +5,7 @@
 #include "base/core/clock.h"
 #include "train/step/allreduce_stats.h"
 
-struct tn_together {
+struct tn_sync_epoch {
     tn_worker *w;
     tn_sync *sync;
     tn_step_prefetch *feeder;
@@ -20,11 +20,11 @@ struct tn_together {
     uint32_t *no_first;  /* .. and its partitions: zeros */
 };
 
-tn_status tn_together_new(tn_together **out, tn_worker *w, tn_peers *peers,
-                          tn_step_prefetch *feeder, tn_error *err)
+tn_status tn_sync_epoch_new(tn_sync_epoch **out, tn_worker *w, tn_peers *peers,
+                            tn_step_prefetch *feeder, tn_error *err)
 {
     *out = NULL;
-    tn_together *x = tn_try_alloc(1, sizeof *x, "the steps of an epoch", err);
+    tn_sync_epoch *x = tn_try_alloc(1, sizeof *x, "the steps of an epoch", err);
     if (x == NULL) {
         return TN_E_MEMORY;
     }
@@ -34,7 +34,7 @@ tn_status tn_together_new(tn_together **out, tn_worker *w, tn_peers *peers,
     x->feeder = feeder;
     x->no_first = tn_try_alloc(TN_PARTITIONS + 1, sizeof *x->no_first, "an empty batch", err);
     if (x->no_first == NULL) {
-        tn_together_free(x);
+        tn_sync_epoch_free(x);
         return TN_E_MEMORY;
     }
     x->none = (tn_keyset){.owners = &w->plan->owners, .at = x->at, .first = x->no_first};
@@ -42,7 +42,7 @@ tn_status tn_together_new(tn_together **out, tn_worker *w, tn_peers *peers,
     return TN_OK;
 }
 
-void tn_together_free(tn_together *x)
+void tn_sync_epoch_free(tn_sync_epoch *x)
 {
     if (x != NULL) {
         tn_free(x->no_first);
@@ -50,7 +50,7 @@ void tn_together_free(tn_together *x)
     }
 }
 
-static tn_status read_next(tn_together *x, tn_error *err)
+static tn_status read_next(tn_sync_epoch *x, tn_error *err)
 {
     const double begin = tn_clock_s();
     tn_status status = TN_END;
@@ -66,7 +66,7 @@ static tn_status read_next(tn_together *x, tn_error *err)
 }
 
 /* Asks for the rows of the next batch, after which `steps` are done. */
-static tn_status pull_next(tn_together *x, const tn_ahead *ahead, uint64_t steps, tn_error *err)
+static tn_status pull_next(tn_sync_epoch *x, const tn_ahead *ahead, uint64_t steps, tn_error *err)
 {
     TN_TRY(read_next(x, err));
     const tn_step *s = x->next;
@@ -80,7 +80,7 @@ static tn_status pull_next(tn_together *x, const tn_ahead *ahead, uint64_t steps
     return TN_OK;
 }
 
-static tn_status learn(tn_together *x, tn_step *s, const tn_joint_note *joint, double factor,
+static tn_status learn(tn_sync_epoch *x, tn_step *s, const tn_joint_note *joint, double factor,
                        tn_learned *out, tn_error *err)
 {
     tn_worker *w = x->w;
@@ -107,7 +107,7 @@ static tn_status learn(tn_together *x, tn_step *s, const tn_joint_note *joint, d
     return TN_OK;
 }
 
-static void give_back(tn_together *x)
+static void give_back(tn_sync_epoch *x)
 {
     if (x->taken != NULL) {
         tn_step_prefetch_recycle(x->feeder, x->taken);
@@ -115,7 +115,7 @@ static void give_back(tn_together *x)
     }
 }
 
-static tn_sync_waits waits_since(tn_together *x)
+static tn_sync_waits waits_since(tn_sync_epoch *x)
 {
     const tn_sync_waits before = x->waits;
     x->waits = tn_sync_waited(x->sync);
@@ -123,7 +123,8 @@ static tn_sync_waits waits_since(tn_together *x)
                            .weights_s = x->waits.weights_s - before.weights_s};
 }
 
-tn_status tn_together_next(tn_together *x, const tn_ahead *ahead, tn_turn_taken *out, tn_error *err)
+tn_status tn_sync_epoch_next(tn_sync_epoch *x, const tn_ahead *ahead, tn_turn_taken *out,
+                             tn_error *err)
 {
     tn_joint_note joint;
     *out = (tn_turn_taken){0};

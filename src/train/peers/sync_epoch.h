@@ -1,9 +1,9 @@
 /* sync_epoch.h - the steps of an epoch among peers at staleness 0: every rank brings a batch of its
  * own parts, or nothing, and all make one step of the joint batch.
  *
- *     while ((status = tn_together_next(x, &ahead, &turn, err)) == TN_OK && turn.kind == LEARNED)
+ *     while ((status = tn_sync_epoch_next(x, &ahead, &turn, err)) == TN_OK && turn.kind == LEARNED)
  *         ... turn.step, turn.learned ...
- *     tn_together_end(x)
+ *     tn_sync_epoch_end(x)
  *
  * The rows of step k+1 are asked for before step k is computed, so what is to follow step k+1 is
  * asked for then, too: rank 0 may have all stand still after it (a meeting). Nothing is under way
@@ -15,12 +15,12 @@
 #include "train/peers/peers.h"
 #include "train/step/step_prefetch.h"
 
-typedef struct tn_together tn_together;
+typedef struct tn_sync_epoch tn_sync_epoch;
 
 /* `feeder` and `peers` must outlive it. On failure *out is NULL. */
-tn_status tn_together_new(tn_together **out, tn_worker *w, tn_peers *peers,
-                          tn_step_prefetch *feeder, tn_error *err) TN_MUST_USE;
-void tn_together_free(tn_together *x); /* NULL is fine */
+tn_status tn_sync_epoch_new(tn_sync_epoch **out, tn_worker *w, tn_peers *peers,
+                            tn_step_prefetch *feeder, tn_error *err) TN_MUST_USE;
+void tn_sync_epoch_free(tn_sync_epoch *x); /* NULL is fine */
 
 /* What the trainer says of the steps to come. `steps`: done when they are. */
 typedef struct tn_ahead {
@@ -40,7 +40,7 @@ typedef struct tn_turn_taken {
     tn_learned learned;  /* loss: the mean of the joint batch */
 } tn_turn_taken;
 
-tn_status tn_together_next(tn_together *x, const tn_ahead *ahead, tn_turn_taken *out,
-                           tn_error *err) TN_MUST_USE;
+tn_status tn_sync_epoch_next(tn_sync_epoch *x, const tn_ahead *ahead, tn_turn_taken *out,
+                             tn_error *err) TN_MUST_USE;
 
 #endif

@@ -19,7 +19,7 @@ static uint64_t records_of_all(const tn_trainer *t)
 {
     tn_reported_sums others = {0};
     if (t->lead != NULL) {
-        tn_reported_sums_of(tn_lead_reported(t->lead), &others);
+        tn_reported_sums_of(tn_leader_peer_progress(t->lead), &others);
     }
     return t->state.progress.records +
            (others.epoch == t->state.progress.epoch ? others.records : 0);
@@ -81,7 +81,7 @@ tn_status tn_trainer_note_step(tn_trainer *t, const tn_step_told *told, tn_error
         t->state.progress = batch->progress;
         t->state.progress.records += t->returned;
         if (t->dealer != NULL) {
-            tn_partdealer_note(t->dealer, &batch->progress, tn_clock_ns());
+            tn_part_dealer_note(t->dealer, &batch->progress, tn_clock_ns());
         }
     }
     t->state.samples = t->lead != NULL ? t->state.samples + told->joint
@@ -218,11 +218,11 @@ static tn_status first_rows(tn_trainer *t, tn_reader *reader, tn_prior *out, tn_
         return tn_reader_prior(reader, out, err);
     }
     const uint32_t epoch = t->state.progress.epoch;
-    TN_TRY(tn_lead_prior(t->lead, epoch, err));
+    TN_TRY(tn_leader_prior(t->lead, epoch, err));
     tn_status status = tn_epoch_reader_on_request(t->worker)
                            ? tn_epoch_reader_prior(t->worker, epoch, out, err)
                            : tn_reader_prior(reader, out, err);
-    return status == TN_OK || status == TN_END ? tn_lead_add_priors(t->lead, epoch, out, err)
+    return status == TN_OK || status == TN_END ? tn_leader_add_priors(t->lead, epoch, out, err)
                                                : status;
 }
 
@@ -412,10 +412,10 @@ static tn_status pass(tn_trainer *t, tn_step_prefetch **feeder, tn_error *err)
 static void close_dealer(tn_trainer *t)
 {
     if (t->lead != NULL) {
-        tn_lead_deal(t->lead, NULL);
+        tn_leader_deal(t->lead, NULL);
     }
-    t->reassigned += t->dealer != NULL ? tn_partdealer_reassigned(t->dealer) : 0;
-    tn_partdealer_close(t->dealer);
+    t->reassigned += t->dealer != NULL ? tn_part_dealer_reassigned(t->dealer) : 0;
+    tn_part_dealer_close(t->dealer);
     t->dealer = NULL;
     t->returned = 0;
 }
@@ -471,7 +471,7 @@ static tn_status open_data(tn_trainer *t, tn_step_prefetch **out, tn_error *err)
     t->opened = true;
     tn_met_clear(&t->met);
     if (t->lead != NULL && tn_epoch_reader_on_request(t->worker)) {
-        tn_lead_deal(t->lead, t->dealer);
+        tn_leader_deal(t->lead, t->dealer);
     }
     const tn_progress *at = &t->state.progress;
     if (within && t->dealer == NULL && at->part == 0 && at->position == 0) {

@@ -53,17 +53,17 @@ static tn_status open_feeder(tn_step_prefetch **out, const tn_worker *w, const t
 /* All that go on make the same of the same stand. */
 static tn_status find_place(const tn_worker *w, const tn_epoch_parts *map,
                             const tn_epoch_position *stand, tn_progress *from,
-                            tn_partdealer **dealer, tn_error *err)
+                            tn_part_dealer **dealer, tn_error *err)
 {
-    const tn_partdealer_opts opts = {.epoch = from->epoch,
-                                     .ranks = w->plan->owners.n_peers,
-                                     .rank = w->rank,
-                                     .mode = TN_LEDGER_BY_RULE,
-                                     .map = map,
-                                     .stand = stand};
+    const tn_part_dealer_opts opts = {.epoch = from->epoch,
+                                      .ranks = w->plan->owners.n_peers,
+                                      .rank = w->rank,
+                                      .mode = TN_LEDGER_BY_RULE,
+                                      .map = map,
+                                      .stand = stand};
     bool plain = opts.ranks == 1 && !stand->shared;
     return plain ? tn_epoch_parts_find(map, stand, from, err)
-                 : tn_partdealer_open(dealer, &opts, err);
+                 : tn_part_dealer_open(dealer, &opts, err);
 }
 
 bool tn_epoch_reader_on_request(const tn_worker *w)
@@ -104,20 +104,20 @@ static bool accepts(const tn_worker *w)
 
 static tn_status deal_on_request(tn_step_prefetch **out, const tn_worker *w,
                                  const tn_progress *from, tn_epoch_position *stand,
-                                 tn_partdealer **dealer, tn_error *err)
+                                 tn_part_dealer **dealer, tn_error *err)
 {
     const bool goes_on = stand->within && stand->epoch == from->epoch;
-    const tn_partdealer_opts opts = {.epoch = from->epoch,
-                                     .ranks = w->plan->owners.n_peers,
-                                     .rank = w->rank,
-                                     .mode = TN_LEDGER_ON_REQUEST,
-                                     .stand = goes_on ? stand : NULL};
+    const tn_part_dealer_opts opts = {.epoch = from->epoch,
+                                      .ranks = w->plan->owners.n_peers,
+                                      .rank = w->rank,
+                                      .mode = TN_LEDGER_ON_REQUEST,
+                                      .stand = goes_on ? stand : NULL};
     *out = NULL;
-    TN_TRY(tn_partdealer_open(dealer, &opts, err));
+    TN_TRY(tn_part_dealer_open(dealer, &opts, err));
     const tn_dealt_epoch of = tn_dealt_epoch_of(w, from->epoch, stand);
-    tn_status status = tn_epoch_reader_open_dealt(out, w, &of, tn_partdealer_dealer(*dealer), err);
+    tn_status status = tn_epoch_reader_open_dealt(out, w, &of, tn_part_dealer_dealer(*dealer), err);
     if (status != TN_OK) {
-        tn_partdealer_close(*dealer);
+        tn_part_dealer_close(*dealer);
         *dealer = NULL;
     }
     if (status == TN_E_DATA && goes_on && accepts(w)) {
@@ -132,7 +132,7 @@ static tn_status deal_on_request(tn_step_prefetch **out, const tn_worker *w,
 }
 
 tn_status tn_epoch_reader_open(tn_step_prefetch **out, const tn_worker *w, tn_progress *from,
-                               tn_epoch_position *stand, tn_partdealer **dealer, tn_error *err)
+                               tn_epoch_position *stand, tn_part_dealer **dealer, tn_error *err)
 {
     *dealer = NULL;
     if (tn_epoch_reader_on_request(w)) {
@@ -153,10 +153,10 @@ tn_status tn_epoch_reader_open(tn_step_prefetch **out, const tn_worker *w, tn_pr
         TN_TRY(status);
     }
     tn_epoch_position_done(stand);
-    const tn_dealer *deals = *dealer != NULL ? tn_partdealer_dealer(*dealer) : NULL;
+    const tn_dealer *deals = *dealer != NULL ? tn_part_dealer_dealer(*dealer) : NULL;
     status = open_feeder(out, w, from, cut_for, deals, err);
     if (status != TN_OK) {
-        tn_partdealer_close(*dealer);
+        tn_part_dealer_close(*dealer);
         *dealer = NULL;
     }
     return status;

@@ -13,7 +13,7 @@
  * the feeder. NULL: there is none. On request: by rank 0, whose *dealer has the ledger of all. On
  * failure *out and *dealer are NULL. */
 tn_status tn_epoch_reader_open(tn_step_prefetch **out, const tn_worker *w, tn_progress *from,
-                               tn_epoch_position *stand, tn_partdealer **dealer,
+                               tn_epoch_position *stand, tn_part_dealer **dealer,
                                tn_error *err) TN_MUST_USE;
 
 /* Whether rank 0 deals the parts of an epoch as they are asked for. At staleness 0 they are dealt

@@ -35,11 +35,11 @@ typedef struct follower {
     tn_reporter reporter;
 
     tn_epoch_position stand;  /* where in an epoch the run goes on, until that is begun */
-    tn_partdealer *dealer;    /* of that epoch; NULL: parts are dealt by rank alone, or .. */
-    tn_askdealer *asks;       /* .. asked for: of the epoch that runs; NULL: by rule */
+    tn_part_dealer *dealer;   /* of that epoch; NULL: parts are dealt by rank alone, or .. */
+    tn_part_client *asks;     /* .. asked for: of the epoch that runs; NULL: by rule */
     tn_step_prefetch *feeder; /* of the epoch that runs; NULL: none */
-    tn_together *steps;       /* at staleness 0; else NULL .. */
-    tn_apart *apart;          /* .. as this is at 0 */
+    tn_sync_epoch *steps;     /* at staleness 0; else NULL .. */
+    tn_async_epoch *apart;    /* .. as this is at 0 */
     bool is_over;             /* its data, apart */
     bool trains;              /* rank 0 said START or GO, and has not had it stand still since */
     uint64_t records;         /* of the epoch, by readers before this one .. */
@@ -187,8 +187,8 @@ static const uint64_t settle_ns = 100000000; /* looks whether the group still is
 
 static void stop_reading(follower *f)
 {
-    tn_together_free(f->steps);
-    tn_apart_free(f->apart);
+    tn_sync_epoch_free(f->steps);
+    tn_async_epoch_free(f->apart);
     tn_step_prefetch_close(f->feeder);
     f->steps = NULL;
     f->apart = NULL;
@@ -198,11 +198,11 @@ static void stop_reading(follower *f)
 static void end_epoch(follower *f)
 {
     stop_reading(f);
-    tn_partdealer_close(f->dealer);
+    tn_part_dealer_close(f->dealer);
     if (f->asks != NULL) {
         tn_group_set_parts(f->group, NULL);
     }
-    tn_askdealer_close(f->asks);
+    tn_part_client_close(f->asks);
     f->is_over = false;
     f->dealer = NULL;
     f->asks = NULL;
@@ -217,11 +217,11 @@ static void send_ask(void *arg, const tn_ask_note *note)
 
 static tn_status open_asks(follower *f, tn_error *err)
 {
-    const tn_askdealer_opts opts = {
+    const tn_part_client_opts opts = {
         .epoch = f->epoch, .again_ns = tn_timer_ns(again_ns), .ask = send_ask, .arg = f->group};
     tn_group_parts parts;
-    TN_TRY(tn_askdealer_open(&f->asks, &opts, err));
-    tn_askdealer_bind(f->asks, &parts);
+    TN_TRY(tn_part_client_open(&f->asks, &opts, err));
+    tn_part_client_bind(f->asks, &parts);
     tn_group_set_parts(f->group, &parts);
     f->cut_for = tn_dealt_epoch_of(f->w, f->epoch, &f->stand).cut_for;
     tn_epoch_position_done(&f->stand); /* rank 0's ledger has it */
@@ -231,10 +231,10 @@ static tn_status open_asks(follower *f, tn_error *err)
 /* Parts that rank 0 deals. */
 static tn_status read_on_request(follower *f, tn_error *err)
 {
-    const tn_dealer *dealer = tn_askdealer_dealer(f->asks);
+    const tn_dealer *dealer = tn_part_client_dealer(f->asks);
     const tn_dealt_epoch of = {f->epoch, f->cut_for};
     TN_TRY(tn_epoch_reader_open_dealt(&f->feeder, f->w, &of, dealer, err));
-    return tn_apart_new(&f->apart, f->w, f->peers, f->feeder, err);
+    return tn_async_epoch_new(&f->apart, f->w, f->peers, f->feeder, err);
 }
 
 static tn_status open_epoch(follower *f, uint32_t epoch, tn_error *err)
@@ -258,7 +258,7 @@ static tn_status begin_epoch(follower *f, uint32_t epoch, tn_error *err)
     TN_TRY(open_epoch(f, epoch, err));
     return f->apart != NULL || f->steps != NULL
                ? TN_OK
-               : tn_together_new(&f->steps, f->w, f->peers, f->feeder, err);
+               : tn_sync_epoch_new(&f->steps, f->w, f->peers, f->feeder, err);
 }
 
 static tn_status first_rows(follower *f, uint32_t epoch, tn_prior *out, tn_error *err)
@@ -301,7 +301,7 @@ static tn_status note_step(follower *f, const tn_turn_taken *turn, tn_error *err
     f->progress = batch->progress;
     f->progress.records += f->records;
     if (f->asks != NULL) {
-        tn_askdealer_note(f->asks, &batch->progress);
+        tn_part_client_note(f->asks, &batch->progress);
     }
     tn_reader_counts(tn_step_prefetch_reader(f->feeder), &counts);
     const tn_reporter_step step = {.rows = &rows,
@@ -335,8 +335,8 @@ static tn_status train(follower *f, bool to_the_end, tn_error *err)
     tn_turn_taken turn = {.over = f->is_over};
     while (!turn.over && !turn.meets) {
         tn_lane_step(f->w->lane, f->w->steps);
-        TN_TRY(f->apart != NULL ? tn_apart_next(f->apart, &ahead, &turn, err)
-                                : tn_together_next(f->steps, &led, &turn, err));
+        TN_TRY(f->apart != NULL ? tn_async_epoch_next(f->apart, &ahead, &turn, err)
+                                : tn_sync_epoch_next(f->steps, &led, &turn, err));
         TN_TRY(note_step(f, &turn, err));
         TN_TRY(note_save(f, err));
         tn_beats_step(&f->beats, f->w, &turn, f->progress.records);
@@ -386,7 +386,7 @@ static tn_status go(follower *f, tn_error *err)
 
 static tn_status settle(follower *f, tn_error *err)
 {
-    while (!tn_askdealer_settle(f->asks, tn_clock_ns() + settle_ns)) {
+    while (!tn_part_client_settle(f->asks, tn_clock_ns() + settle_ns)) {
         TN_TRY(tn_group_check(f->group, err));
     }
     return TN_OK;
@@ -396,8 +396,8 @@ static tn_status settle(follower *f, tn_error *err)
 static tn_status held_parts(follower *f, tn_arena *arena, tn_note_parts *out, tn_error *err)
 {
     TN_TRY(settle(f, err));
-    f->progress.records = f->records + tn_askdealer_records(f->asks);
-    tn_askdealer_held(f->asks, arena, out);
+    f->progress.records = f->records + tn_part_client_records(f->asks);
+    tn_part_client_held(f->asks, arena, out);
     return TN_OK;
 }
 
@@ -405,7 +405,7 @@ static tn_status send_returned(follower *f, const tn_order_note *order, tn_error
 {
     tn_arena *arena = tn_arena_new(1 << 10);
     tn_done_note note = {.what = TN_ORDER_RETURN, .number = order->number, .text = ""};
-    tn_askdealer_give_back(f->asks, arena, &note.parts);
+    tn_part_client_give_back(f->asks, arena, &note.parts);
     tn_status status = tn_group_done(f->group, &note, err);
     tn_arena_free(arena);
     return status;
@@ -416,13 +416,13 @@ static tn_status give_back(follower *f, const tn_order_note *order, tn_error *er
 {
     if (f->asks != NULL && f->epoch == order->number && !f->is_over) {
         tn_reader *reader = tn_step_prefetch_reader(f->feeder);
-        tn_apart_free(f->apart);
+        tn_async_epoch_free(f->apart);
         f->apart = NULL;
         tn_reader_quit(reader); /* so that no part is over between these two */
-        tn_met_add_reader(&f->met, reader, tn_askdealer_ended(f->asks));
+        tn_met_add_reader(&f->met, reader, tn_part_client_ended(f->asks));
         stop_reading(f);
         TN_TRY(settle(f, err));
-        f->records += tn_askdealer_records(f->asks);
+        f->records += tn_part_client_records(f->asks);
         f->progress.records = f->records;
         TN_TRY(send_returned(f, order, err));
         TN_TRY(read_on_request(f, err));
@@ -490,15 +490,15 @@ static tn_status hand_over(follower *f, const tn_order_note *order, const tn_str
     if (nodes && f->fetch == NULL) {
         return tn_fail(err, TN_E_USAGE, "rank 0 fetches nodes that this rank was not told of");
     }
-    const tn_handover_pass pass = {.w = f->w,
-                                   .paths = paths,
-                                   .ids = (order->more.at[0] & TN_EVALUATES_WITH_IDS) != 0,
-                                   .fetch = nodes ? f->fetch : NULL,
-                                   .line = {look_for_order, send_rows, f}};
+    const tn_score_sender_pass pass = {.w = f->w,
+                                       .paths = paths,
+                                       .ids = (order->more.at[0] & TN_EVALUATES_WITH_IDS) != 0,
+                                       .fetch = nodes ? f->fetch : NULL,
+                                       .line = {look_for_order, send_rows, f}};
     tn_read_counts counts = {0};
     TN_TRY(tn_peers_begin(f->peers, err));
     TN_TRY(tn_peers_refresh(f->peers, err));
-    tn_status status = tn_handover_run(&pass, &counts, &f->instead, err);
+    tn_status status = tn_score_sender_run(&pass, &counts, &f->instead, err);
     if (status != TN_OK) {
         f->has_instead = status == TN_END;
         return status == TN_END ? TN_OK : status;
@@ -750,15 +750,15 @@ static tn_status follow(follower *f, const tn_run_text *text, const tn_binder *b
     return status;
 }
 
-tn_status tn_follow(const tn_model_plan *plan, const tn_run_text *text, const tn_watch *watch,
-                    const tn_binder *b, tn_outcome *out, tn_error *err)
+tn_status tn_follower_run(const tn_model_plan *plan, const tn_run_text *text, const tn_watch *watch,
+                          const tn_binder *b, tn_outcome *out, tn_error *err)
 {
     follower f = {.plan = plan, .watch = watch};
     return follow(&f, text, b, out, err);
 }
 
-tn_status tn_follow_evaluation(const tn_model_plan *plan, const tn_run_text *text,
-                               const tn_watch *watch, const tn_follow_data *data,
+tn_status tn_follower_evaluate(const tn_model_plan *plan, const tn_run_text *text,
+                               const tn_watch *watch, const tn_follower_data *data,
                                const tn_binder *b, tn_error *err)
 {
     follower f = {.plan = plan, .watch = watch, .paths = data->paths, .fetch = data->fetch};
@@ -766,8 +766,8 @@ tn_status tn_follow_evaluation(const tn_model_plan *plan, const tn_run_text *tex
     return follow(&f, text, b, &out, err);
 }
 
-tn_status tn_follow_export(const tn_model_plan *plan, const tn_run_text *text,
-                           const tn_watch *watch, const tn_binder *b, tn_error *err)
+tn_status tn_follower_export(const tn_model_plan *plan, const tn_run_text *text,
+                             const tn_watch *watch, const tn_binder *b, tn_error *err)
 {
     const tn_strs none = {0};
     follower f = {.plan = plan, .watch = watch, .paths = &none};

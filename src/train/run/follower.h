@@ -8,24 +8,24 @@
 
 /* The same as tn_train, which calls it; the outcome is rank 0's to tell: only steps and samples,
  * those that this rank has learned from, are set. */
-tn_status tn_follow(const tn_model_plan *plan, const tn_run_text *text, const tn_watch *watch,
-                    const tn_binder *b, tn_outcome *out, tn_error *err) TN_MUST_USE;
+tn_status tn_follower_run(const tn_model_plan *plan, const tn_run_text *text, const tn_watch *watch,
+                          const tn_binder *b, tn_outcome *out, tn_error *err) TN_MUST_USE;
 
 /* What is evaluated. */
-typedef struct tn_follow_data {
+typedef struct tn_follower_data {
     const tn_strs *paths;
     const tn_strs *fetch; /* nodes whose values rank 0 wants; NULL: none */
-} tn_follow_data;
+} tn_follower_data;
 
 /* Trains nothing: reads its part of the checkpoint that rank 0 says, and scores its parts of
  * the data. */
-tn_status tn_follow_evaluation(const tn_model_plan *plan, const tn_run_text *text,
-                               const tn_watch *watch, const tn_follow_data *data,
+tn_status tn_follower_evaluate(const tn_model_plan *plan, const tn_run_text *text,
+                               const tn_watch *watch, const tn_follower_data *data,
                                const tn_binder *b, tn_error *err) TN_MUST_USE;
 
 /* Exports nothing by itself: reads its part of the checkpoint that rank 0 says, and writes its rows
  * where rank 0 finds them (train/export/export.h). */
-tn_status tn_follow_export(const tn_model_plan *plan, const tn_run_text *text,
-                           const tn_watch *watch, const tn_binder *b, tn_error *err) TN_MUST_USE;
+tn_status tn_follower_export(const tn_model_plan *plan, const tn_run_text *text,
+                             const tn_watch *watch, const tn_binder *b, tn_error *err) TN_MUST_USE;
 
 #endif

@@ -54,7 +54,7 @@ static void list_parts(tn_trainer *t, const tn_progress *progress)
 static tn_status follow_others(tn_trainer *t, const tn_progress *progress, tn_error *err)
 {
     for (uint32_t r = 1; r < t->plan->owners.n_peers; r++) {
-        TN_TRY(tn_partdealer_follow(t->dealer, r, &progress[r], tn_clock_ns(), err));
+        TN_TRY(tn_part_dealer_follow(t->dealer, r, &progress[r], tn_clock_ns(), err));
     }
     return TN_OK;
 }
@@ -70,11 +70,11 @@ tn_status tn_trainer_sum(tn_trainer *t, tn_error *err)
     if (t->lead == NULL || !runs) { /* between two epochs: what the end of one summed up stays */
         return TN_OK;
     }
-    tn_lead_totals totals;
+    tn_leader_totals totals;
     if (on_request(t)) {
-        t->state.progress.records = t->returned + tn_partdealer_records(t->dealer);
+        t->state.progress.records = t->returned + tn_part_dealer_records(t->dealer);
     }
-    TN_TRY(tn_lead_sum(t->lead, &t->state.progress, t->epoch_metrics, t->whole, &totals, err));
+    TN_TRY(tn_leader_sum(t->lead, &t->state.progress, t->epoch_metrics, t->whole, &totals, err));
     t->bad_of_others = totals.bad;
     bool begun = false;
     for (uint32_t r = 0; r < t->plan->owners.n_peers; r++) {
@@ -106,7 +106,7 @@ static bool meets(void *arg, uint64_t steps)
     if (t->watch->save != NULL && tn_group_is_asked(group, TN_ASKS_SAVE)) {
         atomic_store(t->watch->save, true);
     }
-    return tn_trainer_is_due(t, steps) || tn_lead_gives_back(t->lead, false);
+    return tn_trainer_is_due(t, steps) || tn_leader_gives_back(t->lead, false);
 }
 
 static double factor(void *arg)
@@ -137,12 +137,12 @@ static tn_status note(tn_trainer *t, const tn_turn_taken *turn, tn_reader *reade
 
 static tn_status start(tn_trainer *t, bool at_first, tn_error *err)
 {
-    const tn_lead_begin how = {.epoch = t->state.progress.epoch,
-                               .is_fresh = at_first && t->worker->steps == 0 &&
-                                           t->state.samples == 0 && !t->state.begun,
-                               .lr_scale = t->patience.state.lr_scale,
-                               .end = t->end};
-    return tn_lead_start(t->lead, &how, err);
+    const tn_leader_begin how = {.epoch = t->state.progress.epoch,
+                                 .is_fresh = at_first && t->worker->steps == 0 &&
+                                             t->state.samples == 0 && !t->state.begun,
+                                 .lr_scale = t->patience.state.lr_scale,
+                                 .end = t->end};
+    return tn_leader_start(t->lead, &how, err);
 }
 
 /* What is due while all stand still, and on. */
@@ -152,14 +152,14 @@ static tn_status meet(tn_trainer *t, tn_error *err)
     return t->stop ? TN_OK : start(t, false, err);
 }
 
-static tn_status take_steps(tn_trainer *t, tn_together *x, tn_reader *reader, tn_error *err)
+static tn_status take_steps(tn_trainer *t, tn_sync_epoch *x, tn_reader *reader, tn_error *err)
 {
     const tn_ahead ahead = {meets, factor, t};
     while (!t->stop) {
         tn_turn_taken turn;
         const double begin = tn_clock_s();
         tn_lane_step(t->worker->lane, t->worker->steps);
-        TN_TRY(tn_together_next(x, &ahead, &turn, err));
+        TN_TRY(tn_sync_epoch_next(x, &ahead, &turn, err));
         if (turn.over) {
             return TN_END;
         }
@@ -184,36 +184,37 @@ static void note_others(tn_trainer *t)
 static tn_status meet_apart(tn_trainer *t, tn_error *err)
 {
     TN_TRY(tn_trainer_sum(t, err)); /* when it returns all stand still */
-    TN_TRY(tn_peers_refresh(tn_lead_peers(t->lead), err));
+    TN_TRY(tn_peers_refresh(tn_leader_peers(t->lead), err));
     return meet(t, err);
 }
 
 /* What this rank holds is for others that are idle; it asks anew. */
-static tn_status give_back(tn_trainer *t, tn_apart **x, tn_step_prefetch **feeder, tn_error *err)
+static tn_status give_back(tn_trainer *t, tn_async_epoch **x, tn_step_prefetch **feeder,
+                           tn_error *err)
 {
-    tn_apart_free(*x);
+    tn_async_epoch_free(*x);
     *x = NULL;
     tn_reader_quit(
         tn_step_prefetch_reader(*feeder)); /* so that no part is over between these two */
-    tn_met_add_reader(&t->met, tn_step_prefetch_reader(*feeder), tn_partdealer_ended(t->dealer));
+    tn_met_add_reader(&t->met, tn_step_prefetch_reader(*feeder), tn_part_dealer_ended(t->dealer));
     tn_step_prefetch_close(*feeder);
     *feeder = NULL;
-    t->returned += tn_partdealer_records(t->dealer);
-    tn_partdealer_give_back(t->dealer, tn_clock_ns());
+    t->returned += tn_part_dealer_records(t->dealer);
+    tn_part_dealer_give_back(t->dealer, tn_clock_ns());
     const tn_dealt_epoch of = {t->state.progress.epoch, t->state.data->cut_for};
     TN_TRY(
-        tn_epoch_reader_open_dealt(feeder, t->worker, &of, tn_partdealer_dealer(t->dealer), err));
-    return tn_apart_new(x, t->worker, tn_lead_peers(t->lead), *feeder, err);
+        tn_epoch_reader_open_dealt(feeder, t->worker, &of, tn_part_dealer_dealer(t->dealer), err));
+    return tn_async_epoch_new(x, t->worker, tn_leader_peers(t->lead), *feeder, err);
 }
 
 /* One step, or a look at what is due while there are no data. */
-static tn_status step_apart(tn_trainer *t, tn_apart *x, tn_reader *reader, tn_turn_taken *turn,
-                            tn_error *err)
+static tn_status step_apart(tn_trainer *t, tn_async_epoch *x, tn_reader *reader,
+                            tn_turn_taken *turn, tn_error *err)
 {
     const tn_ahead ahead = {meets, factor, t};
     const double begin = tn_clock_s();
     tn_lane_step(t->worker->lane, t->worker->steps);
-    TN_TRY(tn_apart_next(x, &ahead, turn, err));
+    TN_TRY(tn_async_epoch_next(x, &ahead, turn, err));
     if (turn->step != NULL) {
         TN_TRY(note(t, turn, reader, begin, err));
     } else {
@@ -223,19 +224,19 @@ static tn_status step_apart(tn_trainer *t, tn_apart *x, tn_reader *reader, tn_tu
     return turn->meets || turn->over ? TN_OK : tn_trainer_note_save(t, err);
 }
 
-static tn_status take_steps_apart(tn_trainer *t, tn_apart **x, tn_step_prefetch **feeder,
+static tn_status take_steps_apart(tn_trainer *t, tn_async_epoch **x, tn_step_prefetch **feeder,
                                   tn_error *err)
 {
     while (!t->stop) {
         tn_turn_taken turn;
         TN_TRY(step_apart(t, *x, tn_step_prefetch_reader(*feeder), &turn, err));
         if (turn.over) {
-            TN_TRY(tn_lead_finish(t->lead, err));
-            TN_TRY(tn_peers_refresh(tn_lead_peers(t->lead), err));
+            TN_TRY(tn_leader_finish(t->lead, err));
+            TN_TRY(tn_peers_refresh(tn_leader_peers(t->lead), err));
             note_others(t);
             return TN_END;
         }
-        if (turn.meets && tn_lead_gives_back(t->lead, true)) {
+        if (turn.meets && tn_leader_gives_back(t->lead, true)) {
             TN_TRY(give_back(t, x, feeder, err));
             turn.meets = tn_trainer_is_due(t, t->worker->steps);
         }
@@ -248,22 +249,22 @@ static tn_status take_steps_apart(tn_trainer *t, tn_apart **x, tn_step_prefetch 
 
 static tn_status steps_apart(tn_trainer *t, tn_step_prefetch **feeder, tn_error *err)
 {
-    tn_apart *x = NULL;
-    TN_TRY(tn_apart_new(&x, t->worker, tn_lead_peers(t->lead), *feeder, err));
+    tn_async_epoch *x = NULL;
+    TN_TRY(tn_async_epoch_new(&x, t->worker, tn_leader_peers(t->lead), *feeder, err));
     tn_status status = take_steps_apart(t, &x, feeder, err);
-    tn_apart_free(x);
+    tn_async_epoch_free(x);
     return status;
 }
 
 tn_status tn_trainer_group_steps(tn_trainer *t, tn_step_prefetch **feeder, tn_error *err)
 {
-    tn_together *x = NULL;
+    tn_sync_epoch *x = NULL;
     TN_TRY(start(t, true, err));
     if (t->run->cluster.staleness > 0) {
         return steps_apart(t, feeder, err);
     }
-    TN_TRY(tn_together_new(&x, t->worker, tn_lead_peers(t->lead), *feeder, err));
+    TN_TRY(tn_sync_epoch_new(&x, t->worker, tn_leader_peers(t->lead), *feeder, err));
     tn_status status = take_steps(t, x, tn_step_prefetch_reader(*feeder), err);
-    tn_together_free(x);
+    tn_sync_epoch_free(x);
     return status;
 }

@@ -22,10 +22,10 @@
 static void tell_parts(tn_trainer *t)
 {
     tn_run_state *s = &t->state;
-    if (t->dealer != NULL && s->progress.epoch == tn_partdealer_epoch(t->dealer)) {
+    if (t->dealer != NULL && s->progress.epoch == tn_part_dealer_epoch(t->dealer)) {
         tn_arena_free(t->parts);
         t->parts = tn_arena_new(1 << 12);
-        s->part = tn_partdealer_parts(t->dealer, t->parts, &s->n_parts, tn_clock_ns());
+        s->part = tn_part_dealer_parts(t->dealer, t->parts, &s->n_parts, tn_clock_ns());
     }
 }
 
@@ -165,7 +165,7 @@ static tn_status evaluate(tn_trainer *t, const tn_eval_request *request, tn_eval
     const char *data = request->paths == &t->run->data.test ? "test" : "valid";
     tn_span_begin(lane, TN_PHASE_EVALUATE);
     tn_lane_fold(lane, TN_PHASE_EVALUATE);
-    tn_status status = t->lead != NULL ? tn_lead_evaluate(t->lead, data, request, out, err)
+    tn_status status = t->lead != NULL ? tn_leader_evaluate(t->lead, data, request, out, err)
                                        : tn_evaluate(t->worker, request, out, err);
     tn_lane_fold(lane, TN_PHASES);
     tn_span_end(lane);
@@ -435,7 +435,7 @@ static tn_status first_weights(tn_trainer *t, tn_saved *which, tn_error *err)
     if (!tn_tree_is_null(t->run->checkpoint.from)) {
         t->state.begun = true;
         TN_TRY(tn_import(t->run->checkpoint.from, t->worker, err));
-        return t->lead != NULL ? tn_lead_load(t->lead, "", err) : TN_OK;
+        return t->lead != NULL ? tn_leader_load(t->lead, "", err) : TN_OK;
     }
     const tn_model_common *model = t->run->model.shared;
     if (t->worker->output_bias == NULL || strcmp(model->bias_init, "prior") == 0) {
@@ -452,9 +452,9 @@ static tn_status gather_peers(tn_trainer *t, const tn_metrics_opts *metrics, tn_
     }
     t->whole = NULL;
     TN_TRY(tn_metrics_new(&t->whole, metrics, err));
-    TN_TRY(tn_lead_open(&t->lead, t->worker, t->text, t->watch, t->checkpoints, err));
-    t->beats = (tn_beats){.group = tn_peers_group(tn_lead_peers(t->lead)), .begin = tn_clock_s()};
-    return tn_lead_form(t->lead, t->watch->stop, err);
+    TN_TRY(tn_leader_open(&t->lead, t->worker, t->text, t->watch, t->checkpoints, err));
+    t->beats = (tn_beats){.group = tn_peers_group(tn_leader_peers(t->lead)), .begin = tn_clock_s()};
+    return tn_leader_form(t->lead, t->watch->stop, err);
 }
 
 static tn_status open_parts(tn_trainer *t, const tn_binder *b, tn_error *err)
@@ -479,7 +479,7 @@ static tn_status open_parts(tn_trainer *t, const tn_binder *b, tn_error *err)
         .watch = t->watch,
         .worker = t->worker,
         .dir = tn_checkpoints_dir(t->checkpoints),
-        .reported = t->lead != NULL ? tn_lead_reported(t->lead) : NULL,
+        .reported = t->lead != NULL ? tn_leader_peer_progress(t->lead) : NULL,
         .run_id = tn_checkpoints_run_id(t->checkpoints),
         .resumed = which.ordinal != 0 ? &which : NULL,
         .memory = &t->memory,
@@ -520,7 +520,7 @@ static void leave_group(tn_trainer *t, tn_status status, const tn_error *err)
     if (status != TN_OK && t->lead == NULL) {
         tn_peers_decline(t->run, status, why);
     }
-    tn_watch_told_elsewhere(t->watch, tn_lead_close(t->lead, status, why));
+    tn_watch_told_elsewhere(t->watch, tn_leader_close(t->lead, status, why));
 }
 
 /* Ends the run's files; the first failure is the one that is told. */
@@ -545,7 +545,7 @@ static tn_status finish(tn_trainer *t, tn_status status, tn_error *err)
             .train = t->whole,
             .saved = t->has_saved ? &t->saved : NULL,
             .reassigned =
-                t->reassigned + (t->dealer != NULL ? tn_partdealer_reassigned(t->dealer) : 0),
+                t->reassigned + (t->dealer != NULL ? tn_part_dealer_reassigned(t->dealer) : 0),
         };
         tn_error second = {0};
         tn_status written = tn_report_finish(t->report, &end, &second);
@@ -565,7 +565,7 @@ static tn_status finish(tn_trainer *t, tn_status status, tn_error *err)
     tn_arena_free(t->parts);
     tn_worker_free(t->worker);
     tn_met_done(&t->met);
-    tn_partdealer_close(t->dealer);
+    tn_part_dealer_close(t->dealer);
     tn_epoch_position_done(&t->state.stand);
     tn_text_done(&t->past.config);
     tn_text_done(&t->past.sources);
@@ -581,7 +581,7 @@ tn_status tn_train(const tn_model_plan *plan, const tn_run_text *text, const tn_
                    const tn_binder *b, tn_outcome *out, tn_error *err)
 {
     if (plan->run->cluster.rank > 0) {
-        return tn_follow(plan, text, watch, b, out, err);
+        return tn_follower_run(plan, text, watch, b, out, err);
     }
     *out = (tn_outcome){0};
     tn_trainer t = {.plan = plan, .run = plan->run, .text = text, .watch = watch, .out = out};

@@ -22,7 +22,7 @@ typedef struct tn_trainer {
 
     tn_worker *worker;
     tn_checkpoints *checkpoints;
-    tn_lead *lead;     /* of the other peers; NULL: alone */
+    tn_leader *lead;   /* of the other peers; NULL: alone */
     tn_beats beats;    /* to them */
     tn_metrics *whole; /* as epoch_metrics, of all peers; when alone, these */
     tn_arena *parts;   /* holds state.part */
@@ -58,8 +58,8 @@ typedef struct tn_trainer {
     uint64_t returned, reassigned; /* records of it by readers before; parts taken back before it */
     tn_arena *map;                 /* holds state.data .. */
     uint32_t map_epoch;            /* .. of this epoch */
-    tn_partdealer *dealer; /* deals what several readers left of an epoch; NULL: nobody need */
-    bool stop;             /* early stop, max_steps or max_time: end as if the data had ended */
+    tn_part_dealer *dealer; /* deals what several readers left of an epoch; NULL: nobody need */
+    bool stop;              /* early stop, max_steps or max_time: end as if the data had ended */
 } tn_trainer;
 
 /* Evaluates data.valid, tells patience, keeps the best. TN_E_STOPPED, nothing told: by a signal. */
