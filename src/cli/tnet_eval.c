@@ -36,7 +36,7 @@ typedef struct eval_job {
 
     /* made by run_job, where this process is rank 0 or alone; the others leave it to rank 0 */
     tn_evaluation evaluation;
-    tn_findings findings;
+    tn_eval_result findings;
     tn_text data_name, source;
     tn_sign_words *words; /* behind the hashes of slices; NULL: none */
     tn_bundle *bundle;    /* of the export; NULL: none */
@@ -283,7 +283,7 @@ static tn_status run_job(eval_job *j, tn_error *err)
     TN_TRY(choose_data(j, &paths, err));
     TN_TRY(j->export_dir != NULL ? evaluate_one_export(j, paths, err)
                                  : evaluate_checkpoint(j, paths, err));
-    tn_findings *f = &j->findings;
+    tn_eval_result *f = &j->findings;
     if (j->setup->run.cluster.rank > 0) {
         return TN_OK;
     }
@@ -293,7 +293,7 @@ static tn_status run_job(eval_job *j, tn_error *err)
     f->source = tn_text_str(&j->source);
     f->config_hash = j->setup->text.hash;
     TN_TRY(find_words(j, paths, err));
-    return tn_findings_intervals(f, err);
+    return tn_eval_result_intervals(f, err);
 }
 
 static void job_done(eval_job *j)
@@ -351,8 +351,8 @@ static const tn_program program = {
 static tn_status tell(const eval_job *j, const eval_flags *f, FILE *out, tn_error *err)
 {
     tn_text text = {0};
-    tn_status status = f->json ? tn_findings_json(&j->findings, &text, err)
-                               : tn_findings_text(&j->findings, &text, err);
+    tn_status status = f->json ? tn_eval_result_json(&j->findings, &text, err)
+                               : tn_eval_result_text(&j->findings, &text, err);
     if (status == TN_OK) {
         (void)fputs(tn_text_str(&text), out);
     }

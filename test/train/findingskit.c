@@ -40,15 +40,15 @@ void findings_kit_make(findings_kit *k, bool exact, const char *slot)
     k->slot[0] = &k->spec;
     k->schema = (tn_schema){.n_slots = 1, .slot = k->slot, .label = &k->label};
     judge(k, exact);
-    k->findings = (tn_findings){.data = "test",
-                                .run = &k->run,
-                                .schema = &k->schema,
-                                .result = &k->evaluation,
-                                .source = "runs/a/ckpt-3",
-                                .config_hash = "00ff",
-                                .step = 12,
-                                .samples = 345,
-                                .epoch = 2};
+    k->findings = (tn_eval_result){.data = "test",
+                                   .run = &k->run,
+                                   .schema = &k->schema,
+                                   .result = &k->evaluation,
+                                   .source = "runs/a/ckpt-3",
+                                   .config_hash = "00ff",
+                                   .step = 12,
+                                   .samples = 345,
+                                   .epoch = 2};
 }
 
 void findings_kit_done(findings_kit *k)

@@ -11,7 +11,7 @@ typedef struct findings_kit {
     const tn_slot_spec *slot[1];
     tn_schema schema;
     tn_evaluation evaluation;
-    tn_findings findings;
+    tn_eval_result findings;
 } findings_kit;
 
 /* `exact`: with eval.auc: exact. The slot is called `slot`. */

@@ -11,7 +11,7 @@
 static void text_of(const findings_kit *k, tn_text *out)
 {
     tn_error err = {0};
-    assert_int_equal(tn_findings_text(&k->findings, out, &err), TN_OK);
+    assert_int_equal(tn_eval_result_text(&k->findings, out, &err), TN_OK);
 }
 
 static void tables_hold_metrics_and_slices(void **state)
@@ -39,7 +39,7 @@ static void exact_auc_brings_intervals(void **state)
     tn_text text = {0};
     tn_error err = {0};
     findings_kit_make(&k, true, "item");
-    assert_int_equal(tn_findings_intervals(&k.findings, &err), TN_OK);
+    assert_int_equal(tn_eval_result_intervals(&k.findings, &err), TN_OK);
     assert_true(k.findings.has_intervals);
     assert_true(k.findings.delong.low < 14 / 15.0 && k.findings.delong.high > 14 / 15.0);
     text_of(&k, &text);
@@ -57,7 +57,7 @@ static void without_labels_there_is_no_metric(void **state)
     tn_error err = {0};
     findings_kit_make(&k, true, "item");
     k.label.none = true;
-    assert_int_equal(tn_findings_intervals(&k.findings, &err), TN_OK);
+    assert_int_equal(tn_eval_result_intervals(&k.findings, &err), TN_OK);
     assert_false(k.findings.has_intervals);
     text_of(&k, &text);
     assert_string_equal(tn_text_str(&text), "8 rows without labels\n");
@@ -79,8 +79,8 @@ static void json_is_an_eval_record(void **state)
     tn_text text = {0};
     tn_error err = {0};
     findings_kit_make(&k, true, "a \"slot\"");
-    assert_int_equal(tn_findings_intervals(&k.findings, &err), TN_OK);
-    assert_int_equal(tn_findings_json(&k.findings, &text, &err), TN_OK);
+    assert_int_equal(tn_eval_result_intervals(&k.findings, &err), TN_OK);
+    assert_int_equal(tn_eval_result_json(&k.findings, &text, &err), TN_OK);
     assert_ptr_equal(strchr(text.data, '\n'), text.data + text.size - 1);
     tn_arena *arena = tn_arena_new(1 << 12);
     const tn_json *doc = NULL;
@@ -113,7 +113,7 @@ static void assert_value(tn_sign_type type, tn_transform_kind transform, uint64_
     findings_kit_make(&k, false, "x");
     k.spec.type = type;
     k.spec.transform.kind = transform;
-    tn_findings_value(&k.findings, 0, &(tn_slice){.sign = sign}, &text);
+    tn_eval_result_value(&k.findings, 0, &(tn_slice){.sign = sign}, &text);
     assert_string_equal(tn_text_str(&text), want);
     tn_text_done(&text);
     findings_kit_done(&k);
@@ -139,7 +139,7 @@ static void rare_values_are_counted_not_listed(void **state)
     tn_slice_cut cut;
     tn_error err = {0};
     findings_kit_make(&k, false, "x");
-    assert_int_equal(tn_findings_slices(&k.findings, 0, 1, slice, &cut, &err), TN_OK);
+    assert_int_equal(tn_eval_result_slices(&k.findings, 0, 1, slice, &cut, &err), TN_OK);
     assert_int_equal(cut.n, 1);
     assert_int_equal(cut.hidden, 1);
     assert_int_equal(slice[0].sign, 7);

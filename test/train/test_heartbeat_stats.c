@@ -16,7 +16,7 @@ typedef struct fixture {
     tn_group *rank0;
     atomic_bool stop, save;
     tn_watch watch;
-    tn_beats beats; /* of rank 1 */
+    tn_heartbeat_stats beats; /* of rank 1 */
 } fixture;
 
 static int set_up(void **state)
@@ -27,8 +27,8 @@ static int set_up(void **state)
     seatkit_form(&f.k);
     f.rank0 = tn_peers_group(f.k.peers[0]);
     f.watch = (tn_watch){.stop = &f.stop, .save = &f.save};
-    f.beats =
-        (tn_beats){.group = tn_peers_group(f.k.peers[1]), .watch = &f.watch, .begin = tn_clock_s()};
+    f.beats = (tn_heartbeat_stats){
+        .group = tn_peers_group(f.k.peers[1]), .watch = &f.watch, .begin = tn_clock_s()};
     *state = &f;
     return 0;
 }
@@ -74,12 +74,12 @@ static void figures_are_of_the_last_second(void **state)
     w->steps = 12;
     w->rows = 500;
     f->beats.begin = tn_clock_s() + 3600; /* not a second yet */
-    tn_beats_step(&f->beats, w, &turn, 480);
+    tn_heartbeat_stats_step(&f->beats, w, &turn, 480);
     assert_true(f->beats.note.rows_per_s <= 0 && f->beats.note.waiting <= 0);
     assert_int_equal(f->beats.note.state, TN_PEER_TRAINING);
     assert_int_equal(f->beats.note.records, 480);
     f->beats.begin = tn_clock_s() - 2;
-    tn_beats_step(&f->beats, w, &turn, 520);
+    tn_heartbeat_stats_step(&f->beats, w, &turn, 520);
     assert_true(f->beats.note.rows_per_s > 0 && f->beats.note.rows_per_s <= 250);
     assert_true(f->beats.note.waiting > 0 && f->beats.note.waiting <= 1); /* 2 s of 2 s or more */
     assert_true(f->beats.note.rss_bytes > 0);
@@ -89,7 +89,7 @@ static void figures_are_of_the_last_second(void **state)
     assert_true(tn_group_rate(f->rank0) > 0);
     f->beats.begin = tn_clock_s() - 1;
     f->beats.waited_s = 1000; /* before that second */
-    tn_beats_step(&f->beats, w, &turn, 520);
+    tn_heartbeat_stats_step(&f->beats, w, &turn, 520);
     assert_true(f->beats.note.waiting >= 1 && f->beats.note.waiting <= 1);
     assert_true(f->beats.note.rows_per_s <= 0);
 }
@@ -97,28 +97,28 @@ static void figures_are_of_the_last_second(void **state)
 static void what_a_rank_does_is_told(void **state)
 {
     fixture *f = *state;
-    tn_beats_state(&f->beats, TN_PEER_EVALUATING);
+    tn_heartbeat_stats_state(&f->beats, TN_PEER_EVALUATING);
     hear(f, "evaluating");
-    tn_beats_state(&f->beats, TN_PEER_SAVING);
+    tn_heartbeat_stats_state(&f->beats, TN_PEER_SAVING);
     hear(f, "saving");
 }
 
 static void a_signal_is_passed_on_to_rank_0(void **state)
 {
     fixture *f = *state;
-    tn_beats_state(&f->beats, TN_PEER_SAVING);
+    tn_heartbeat_stats_state(&f->beats, TN_PEER_SAVING);
     hear(f, "saving");
     assert_false(tn_group_is_asked(f->rank0, TN_ASKS_SAVE));
     assert_false(tn_group_is_asked(f->rank0, TN_ASKS_STOP));
     atomic_store(&f->save, true);
-    tn_beats_state(&f->beats, TN_PEER_WAITING);
+    tn_heartbeat_stats_state(&f->beats, TN_PEER_WAITING);
     assert_false(atomic_load(&f->save));
     assert_true(is_asked(f, TN_ASKS_SAVE));
-    tn_beats_state(&f->beats, TN_PEER_LOADING);
+    tn_heartbeat_stats_state(&f->beats, TN_PEER_LOADING);
     hear(f, "loading"); /* another beat, which asks no more */
     assert_false(tn_group_is_asked(f->rank0, TN_ASKS_SAVE));
     atomic_store(&f->stop, true);
-    tn_beats_state(&f->beats, TN_PEER_WAITING);
+    tn_heartbeat_stats_state(&f->beats, TN_PEER_WAITING);
     assert_true(is_asked(f, TN_ASKS_STOP));
     assert_true(is_asked(f, TN_ASKS_STOP)); /* again and again */
     assert_true(atomic_load(&f->stop));
@@ -128,10 +128,10 @@ static void nobody_needs_to_watch(void **state)
 {
     fixture *f = *state;
     f->beats.watch = NULL;
-    tn_beats_state(&f->beats, TN_PEER_EVALUATING);
+    tn_heartbeat_stats_state(&f->beats, TN_PEER_EVALUATING);
     hear(f, "evaluating");
     f->beats.watch = &(tn_watch){0};
-    tn_beats_state(&f->beats, TN_PEER_SAVING);
+    tn_heartbeat_stats_state(&f->beats, TN_PEER_SAVING);
     hear(f, "saving");
 }
 

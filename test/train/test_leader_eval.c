@@ -127,11 +127,12 @@ static tn_status evaluate_as(tn_worker *w, tn_leader *lead, const tn_eval_reques
 
 static tn_status tell(seat *s, tn_evaluation *e, tn_error *err)
 {
-    tn_findings f = {.data = "rows", .run = s->plan->run, .schema = s->plan->schema, .result = e};
+    tn_eval_result f = {
+        .data = "rows", .run = s->plan->run, .schema = s->plan->schema, .result = e};
     e->seconds = 0;
     s->g->records = e->counts.records;
-    TN_TRY(tn_findings_intervals(&f, err));
-    return tn_findings_json(&f, &s->g->json, err);
+    TN_TRY(tn_eval_result_intervals(&f, err));
+    return tn_eval_result_json(&f, &s->g->json, err);
 }
 
 /* Values of nodes, of every row. */

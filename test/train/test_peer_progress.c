@@ -33,7 +33,7 @@ static tn_metrics *coarse(void)
 }
 
 /* The number-th report of a rank: so many rounds in all. */
-static void report(tn_reported *r, uint32_t rank, uint64_t number, uint32_t rounds)
+static void report(tn_peer_progress *r, uint32_t rank, uint64_t number, uint32_t rounds)
 {
     tn_metrics *m = coarse();
     tn_text packed = {0};
@@ -47,22 +47,22 @@ static void report(tn_reported *r, uint32_t rank, uint64_t number, uint32_t roun
                                  .loss_sum = .5 * rounds,
                                  .weight_sum = rounds,
                                  .metrics = {packed.data, packed.size}};
-    tn_reported_take(r, rank, &note);
+    tn_peer_progress_take(r, rank, &note);
     tn_text_done(&packed);
     tn_metrics_free(m);
 }
 
-static void assert_total(tn_reported *r, uint32_t rounds, uint32_t ranks)
+static void assert_total(tn_peer_progress *r, uint32_t rounds, uint32_t ranks)
 {
-    tn_reported_sums sums;
+    tn_peer_progress_sums sums;
     tn_metrics *m = coarse();
     tn_metrics *expected = coarse();
     fill(expected, rounds);
-    tn_reported_sums_of(r, &sums);
+    tn_peer_progress_sums_of(r, &sums);
     assert_int_equal(sums.rows, (uint64_t)SCORES * rounds);
     assert_true(sums.weight == rounds && sums.loss == .5 * rounds);
     assert_true(sums.epoch == 1 && sums.records == rounds && sums.bad == ranks);
-    assert_int_equal(tn_reported_scores(r, m, NULL), TN_OK);
+    assert_int_equal(tn_peer_progress_scores(r, m, NULL), TN_OK);
     assert_int_equal(tn_metrics_rows(m), tn_metrics_rows(expected));
     assert_true(tn_metrics_get(m, "auc") == tn_metrics_get(expected, "auc"));
     assert_true(tn_metrics_get(m, "logloss") == tn_metrics_get(expected, "logloss"));
@@ -73,8 +73,8 @@ static void assert_total(tn_reported *r, uint32_t rounds, uint32_t ranks)
 static void m4_lost_repeated_and_late_reports_change_no_total(void **state)
 {
     (void)state;
-    tn_reported *r = NULL;
-    assert_int_equal(tn_reported_new(&r, 3, 1, NULL), TN_OK);
+    tn_peer_progress *r = NULL;
+    assert_int_equal(tn_peer_progress_new(&r, 3, 1, NULL), TN_OK);
     report(r, 1, 1, 2);
     report(r, 2, 2, 3); /* the one before was lost */
     assert_total(r, 5, 2);
@@ -83,52 +83,52 @@ static void m4_lost_repeated_and_late_reports_change_no_total(void **state)
     report(r, 1, 2, 4);
     report(r, 2, 1, 1);
     assert_total(r, 10, 2);
-    tn_reported_free(r);
+    tn_peer_progress_free(r);
 }
 
 static void what_is_no_report_does_not_count(void **state)
 {
     (void)state;
-    tn_reported *r = NULL;
-    assert_int_equal(tn_reported_new(&r, 2, 1, NULL), TN_OK);
+    tn_peer_progress *r = NULL;
+    assert_int_equal(tn_peer_progress_new(&r, 2, 1, NULL), TN_OK);
     report(r, 1, 1, 2);
     const tn_report_note note = {.number = 2, .samples = 99, .metrics = {"scores", 6}};
-    tn_reported_take(r, 1, &note);
+    tn_peer_progress_take(r, 1, &note);
     report(r, 1, 1, 5);
-    tn_reported_sums sums;
-    tn_reported_sums_of(r, &sums);
+    tn_peer_progress_sums sums;
+    tn_peer_progress_sums_of(r, &sums);
     assert_int_equal(sums.rows, 2 * SCORES);
     report(r, 1, 2, 4);
     assert_total(r, 4, 1);
-    tn_reported_free(r);
+    tn_peer_progress_free(r);
 }
 
 static void of_two_epochs_the_newer_one_counts(void **state)
 {
     (void)state;
-    tn_reported *r = NULL;
-    assert_int_equal(tn_reported_new(&r, 3, 1, NULL), TN_OK);
+    tn_peer_progress *r = NULL;
+    assert_int_equal(tn_peer_progress_new(&r, 3, 1, NULL), TN_OK);
     tn_metrics *none = coarse();
     tn_text packed = {0};
     tn_metrics_pack(none, &packed);
     const tn_note_bytes scores = {packed.data, packed.size};
     const tn_report_note old = {.number = 1, .epoch = 3, .records = 7, .bad = 2, .metrics = scores};
     const tn_report_note now = {.number = 1, .epoch = 4, .records = 5, .bad = 1, .metrics = scores};
-    tn_reported_sums sums;
-    tn_reported_take(r, 1, &old);
-    tn_reported_take(r, 2, &now);
-    tn_reported_sums_of(r, &sums);
+    tn_peer_progress_sums sums;
+    tn_peer_progress_take(r, 1, &old);
+    tn_peer_progress_take(r, 2, &now);
+    tn_peer_progress_sums_of(r, &sums);
     assert_true(sums.epoch == 4 && sums.records == 5 && sums.bad == 1);
     tn_text_done(&packed);
     tn_metrics_free(none);
-    tn_reported_free(r);
+    tn_peer_progress_free(r);
 }
 
-static void tell(tn_reported *r, uint32_t rank, const tn_figures *f, size_t cut)
+static void tell(tn_peer_progress *r, uint32_t rank, const tn_rank_counts *f, size_t cut)
 {
     tn_text packed = {0};
-    tn_figures_pack(f, &packed);
-    tn_reported_tell(r, rank, (tn_note_bytes){packed.data, packed.size - cut});
+    tn_rank_counts_pack(f, &packed);
+    tn_peer_progress_add_counts(r, rank, (tn_note_bytes){packed.data, packed.size - cut});
     tn_text_done(&packed);
 }
 
@@ -137,15 +137,15 @@ static void figures_are_the_newest_of_each_rank(void **state)
     (void)state;
     static char two[] = "x\0007\0y\0001";
     static char three[] = "y\0002\0z\0003";
-    tn_reported *r = NULL;
-    assert_int_equal(tn_reported_new(&r, 4, 1, NULL), TN_OK);
-    tn_figures one = {.number = 5, .epoch = 2, .held = {30, 20, 400}};
+    tn_peer_progress *r = NULL;
+    assert_int_equal(tn_peer_progress_new(&r, 4, 1, NULL), TN_OK);
+    tn_rank_counts one = {.number = 5, .epoch = 2, .held = {30, 20, 400}};
     one.met = (tn_met){.counts = {.records = 10, .bytes = 100, .blank = 1, .bad = 8},
                        .reasons = {.data = two, .size = sizeof two}};
-    tn_figures other = {.number = 1, .epoch = 2, .held = {3, 2, 40}};
+    tn_rank_counts other = {.number = 1, .epoch = 2, .held = {3, 2, 40}};
     other.met = (tn_met){.counts = {.records = 7, .bytes = 70, .bad = 5, .duplicate_key = 2},
                          .reasons = {.data = three, .size = sizeof three}};
-    const tn_figures before = {.number = 9, .epoch = 1, .held = {1, 1, 1}, .met = one.met};
+    const tn_rank_counts before = {.number = 9, .epoch = 1, .held = {1, 1, 1}, .met = one.met};
     tell(r, 1, &one, 0);
     tell(r, 2, &other, 0);
     tell(r, 3, &before, 0); /* still in the epoch before */
@@ -155,18 +155,18 @@ static void figures_are_the_newest_of_each_rank(void **state)
     one.number = 6;
     tell(r, 1, &one, 1); /* no figures, three times */
     tell(r, 1, &one, 3);
-    tn_reported_tell(r, 1, (tn_note_bytes){0});
+    tn_peer_progress_add_counts(r, 1, (tn_note_bytes){0});
     tn_met sum = {0};
-    tn_reported_met(r, 2, &sum);
+    tn_peer_progress_met(r, 2, &sum);
     assert_true(sum.counts.records == 17 && sum.counts.bytes == 170 && sum.counts.blank == 1);
     assert_true(sum.counts.bad == 13 && sum.counts.duplicate_key == 2);
     static const char all[] = "x\0007\0y\0003\0z\0003";
     assert_int_equal(sum.reasons.size, sizeof all);
     assert_memory_equal(sum.reasons.data, all, sizeof all);
-    const tn_held held = tn_reported_held(r);
+    const tn_held held = tn_peer_progress_held(r);
     assert_true(held.created == 34 && held.rows == 23 && held.bytes == 441);
     tn_met_done(&sum);
-    tn_reported_free(r);
+    tn_peer_progress_free(r);
 }
 
 /* ---- runs ---- */

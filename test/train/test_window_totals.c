@@ -7,10 +7,10 @@
 static void a_record_holds_what_passed_since_the_one_before(void **state)
 {
     (void)state;
-    tn_window_sums w;
+    tn_window_totals w;
     const tn_scored none = {0};
     const tn_learned learned = {.loss = 0.5, .grad_norm = 3};
-    assert_int_equal(tn_window_sums_init(&w, 1, NULL, 10, NULL), TN_OK);
+    assert_int_equal(tn_window_totals_init(&w, 1, NULL, 10, NULL), TN_OK);
     tn_report_step step = {.learned = &learned,
                            .rows = &none,
                            .joint = 100,
@@ -20,32 +20,32 @@ static void a_record_holds_what_passed_since_the_one_before(void **state)
                            .compute_s = 0.008,
                            .bytes_in = 1000,
                            .bytes_out = 3000};
-    assert_int_equal(tn_window_sums_add(&w, &step, NULL), TN_OK);
+    assert_int_equal(tn_window_totals_add(&w, &step, NULL), TN_OK);
     step.wait_pull_s = 0.006;
     step.bytes_in = 1500;
     step.bytes_out = 3700;
-    assert_int_equal(tn_window_sums_add(&w, &step, NULL), TN_OK);
-    tn_journal_train_record r = tn_window_sums_record(&w, 12);
+    assert_int_equal(tn_window_totals_add(&w, &step, NULL), TN_OK);
+    tn_journal_train_record r = tn_window_totals_record(&w, 12);
     assert_true(r.rows_per_s == 100 && r.grad_norm == 3);
     assert_true(r.wait_read_ms > 0.999 && r.wait_read_ms < 1.001);
     assert_true(r.wait_pull_ms > 3.999 && r.wait_pull_ms < 4.001);
     assert_true(r.wait_push_ms > 3.999 && r.wait_push_ms < 4.001);
     assert_int_equal(r.pulled_bytes, 1500);
     assert_int_equal(r.pushed_bytes, 3700);
-    tn_window_sums_clear(&w, 12);
+    tn_window_totals_clear(&w, 12);
     step.wait_pull_s = 0;
     step.bytes_in = 1700;
     step.bytes_out = 3800;
-    assert_int_equal(tn_window_sums_add(&w, &step, NULL), TN_OK);
-    r = tn_window_sums_record(&w, 13);
+    assert_int_equal(tn_window_totals_add(&w, &step, NULL), TN_OK);
+    r = tn_window_totals_record(&w, 13);
     assert_true(r.wait_pull_ms == 0 && r.rows_per_s == 100);
     assert_int_equal(r.pulled_bytes, 200);
     assert_int_equal(r.pushed_bytes, 100);
-    tn_window_sums_done(&w);
+    tn_window_totals_done(&w);
 }
 
 /* What one rank reports: that many rows, half of them clicks, each of loss .25. */
-static void report(tn_reported *r, uint64_t number, uint32_t rows)
+static void report(tn_peer_progress *r, uint64_t number, uint32_t rows)
 {
     static const float logit[] = {-1, 1};
     static const float label[] = {0, 1};
@@ -62,7 +62,7 @@ static void report(tn_reported *r, uint64_t number, uint32_t rows)
                                  .loss_sum = .25 * rows,
                                  .weight_sum = rows,
                                  .metrics = {packed.data, packed.size}};
-    tn_reported_take(r, 1, &note);
+    tn_peer_progress_take(r, 1, &note);
     tn_text_done(&packed);
     tn_metrics_free(m);
 }
@@ -75,29 +75,29 @@ static void other_ranks_count_in_the_window_in_which_they_report(void **state)
     const tn_scored rows = {.n = 4, .logit = logit, .label = label};
     const tn_learned learned = {.loss = 1};
     const tn_report_step step = {.learned = &learned, .rows = &rows, .joint = 4, .weight = 4};
-    tn_reported *others = NULL;
-    tn_window_sums w;
-    assert_int_equal(tn_reported_new(&others, 2, 1, NULL), TN_OK);
-    assert_int_equal(tn_window_sums_init(&w, 1, others, 10, NULL), TN_OK);
+    tn_peer_progress *others = NULL;
+    tn_window_totals w;
+    assert_int_equal(tn_peer_progress_new(&others, 2, 1, NULL), TN_OK);
+    assert_int_equal(tn_window_totals_init(&w, 1, others, 10, NULL), TN_OK);
     report(others, 1, 12);
-    assert_int_equal(tn_window_sums_add(&w, &step, NULL), TN_OK);
-    assert_int_equal(tn_window_sums_hear(&w, NULL), TN_OK);
-    tn_journal_train_record r = tn_window_sums_record(&w, 11);
+    assert_int_equal(tn_window_totals_add(&w, &step, NULL), TN_OK);
+    assert_int_equal(tn_window_totals_hear(&w, NULL), TN_OK);
+    tn_journal_train_record r = tn_window_totals_record(&w, 11);
     assert_int_equal(tn_metrics_rows(r.window), 16);
     assert_true(r.rows_per_s == 16 && r.loss == (4 + 3) / 16.);
-    tn_window_sums_clear(&w, 11);
+    tn_window_totals_clear(&w, 11);
     report(others, 2, 16); /* four more */
-    assert_int_equal(tn_window_sums_add(&w, &step, NULL), TN_OK);
-    assert_int_equal(tn_window_sums_hear(&w, NULL), TN_OK);
-    assert_int_equal(tn_window_sums_hear(&w, NULL), TN_OK); /* twice is as once */
-    r = tn_window_sums_record(&w, 12);
+    assert_int_equal(tn_window_totals_add(&w, &step, NULL), TN_OK);
+    assert_int_equal(tn_window_totals_hear(&w, NULL), TN_OK);
+    assert_int_equal(tn_window_totals_hear(&w, NULL), TN_OK); /* twice is as once */
+    r = tn_window_totals_record(&w, 12);
     assert_int_equal(tn_metrics_rows(r.window), 8);
     assert_true(r.rows_per_s == 8 && r.loss == (4 + 1) / 8.);
     const double auc = 9 / 15.; /* the clicks at 1, 1 and -3 are above 4, 4 and 1 of 5 others */
     assert_true(tn_metrics_get(r.window, "auc") > auc - 1e-9);
     assert_true(tn_metrics_get(r.window, "auc") < auc + 1e-9);
-    tn_window_sums_done(&w);
-    tn_reported_free(others);
+    tn_window_totals_done(&w);
+    tn_peer_progress_free(others);
 }
 
 int main(void)

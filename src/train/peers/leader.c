@@ -22,14 +22,14 @@ struct tn_leader {
     tn_peers *peers;
     tn_group *group;
     uint32_t n_ranks;
-    uint64_t n_orders;     /* numbers those that have none of their own */
-    uint64_t marked;       /* the checkpoint that all save */
-    uint64_t evaluation;   /* number of the order */
-    tn_progress *progress; /* n_ranks: where each stood at the last sum */
-    tn_metrics_opts kinds; /* of metrics that travel */
-    tn_reported *reported; /* owned */
-    tn_part_server *parts; /* on request; NULL: at staleness 0 */
-    bool deals;            /* those of an epoch */
+    uint64_t n_orders;          /* numbers those that have none of their own */
+    uint64_t marked;            /* the checkpoint that all save */
+    uint64_t evaluation;        /* number of the order */
+    tn_progress *progress;      /* n_ranks: where each stood at the last sum */
+    tn_metrics_opts kinds;      /* of metrics that travel */
+    tn_peer_progress *reported; /* owned */
+    tn_part_server *parts;      /* on request; NULL: at staleness 0 */
+    bool deals;                 /* those of an epoch */
 };
 
 /* ---- what the others have done ---- */
@@ -43,7 +43,7 @@ typedef struct hearing {
 static tn_status hear(void *arg, uint32_t rank, const tn_done_note *note, tn_error *err)
 {
     const hearing *h = arg;
-    tn_reported_tell(h->lead->reported, rank, note->figures);
+    tn_peer_progress_add_counts(h->lead->reported, rank, note->figures);
     return h->take != NULL ? h->take(h->arg, rank, note, err) : TN_OK;
 }
 
@@ -193,8 +193,8 @@ tn_status tn_leader_open(tn_leader **out, tn_worker *w, const tn_run_text *text,
     l->progress = tn_try_alloc(l->n_ranks, sizeof *l->progress, "rank 0 of a group", err);
     tn_status status = l->progress != NULL ? TN_OK : TN_E_MEMORY;
     if (status == TN_OK) {
-        status =
-            tn_reported_new(&l->reported, l->n_ranks, w->plan->run->data.negative_sampling, err);
+        status = tn_peer_progress_new(&l->reported, l->n_ranks,
+                                      w->plan->run->data.negative_sampling, err);
     }
     if (status == TN_OK) {
         status = tn_peers_open(&l->peers, w, text, watch, err);
@@ -204,7 +204,7 @@ tn_status tn_leader_open(tn_leader **out, tn_worker *w, const tn_run_text *text,
         return status;
     }
     l->group = tn_peers_group(l->peers);
-    tn_group_set_reports(l->group, tn_reported_take, l->reported);
+    tn_group_set_reports(l->group, tn_peer_progress_take, l->reported);
     if (w->plan->run->cluster.staleness > 0) {
         status = serve_parts(l, err);
     }
@@ -244,7 +244,7 @@ bool tn_leader_close(tn_leader *l, tn_status status, const char *why)
         tn_group_set_parts(l->group, NULL);
     }
     tn_peers_close(l->peers);
-    tn_reported_free(l->reported);
+    tn_peer_progress_free(l->reported);
     tn_part_server_free(l->parts);
     tn_free(l->progress);
     tn_free(l);
@@ -256,7 +256,7 @@ tn_peers *tn_leader_peers(tn_leader *l)
     return l->peers;
 }
 
-tn_reported *tn_leader_peer_progress(tn_leader *l)
+tn_peer_progress *tn_leader_peer_progress(tn_leader *l)
 {
     return l->reported;
 }

@@ -88,6 +88,6 @@ tn_status tn_leader_export(tn_leader *l, const char *folder, tn_error *err) TN_M
 tn_status tn_leader_exported(tn_leader *l, tn_error *err) TN_MUST_USE;
 
 tn_peers *tn_leader_peers(tn_leader *l);
-tn_reported *tn_leader_peer_progress(tn_leader *l); /* what the others have learned */
+tn_peer_progress *tn_leader_peer_progress(tn_leader *l); /* what the others have learned */
 
 #endif

@@ -13,7 +13,7 @@
 
 enum { SLICES_SHOWN = 20, SLICE_COLS = 7, CELL_SIZE = 40 };
 
-tn_status tn_findings_intervals(tn_findings *f, tn_error *err)
+tn_status tn_eval_result_intervals(tn_eval_result *f, tn_error *err)
 {
     if (f->run->eval.auc == 0 || f->schema->label->none) {
         return TN_OK;
@@ -27,8 +27,8 @@ tn_status tn_findings_intervals(tn_findings *f, tn_error *err)
 
 /* ---- slices ---- */
 
-tn_status tn_findings_slices(const tn_findings *f, uint32_t i, uint32_t max, tn_slice *out,
-                             tn_slice_cut *cut, tn_error *err)
+tn_status tn_eval_result_slices(const tn_eval_result *f, uint32_t i, uint32_t max, tn_slice *out,
+                                tn_slice_cut *cut, tn_error *err)
 {
     TN_ASSERT(i < f->result->n_slices);
     tn_slices *slices = f->result->slices[i];
@@ -63,7 +63,7 @@ static const tn_slot_spec *find_slot(const tn_schema *schema, const char *name)
     return NULL;
 }
 
-void tn_findings_value(const tn_findings *f, uint32_t i, const tn_slice *slice, tn_text *out)
+void tn_eval_result_value(const tn_eval_result *f, uint32_t i, const tn_slice *slice, tn_text *out)
 {
     if (slice->is_other) {
         tn_text_adds(out, "other");
@@ -98,10 +98,11 @@ static void put(grid *g, tn_text *t)
     tn_text_clear(t);
 }
 
-static void put_slice(grid *g, const tn_findings *f, uint32_t i, const tn_slice *slice, tn_text *t)
+static void put_slice(grid *g, const tn_eval_result *f, uint32_t i, const tn_slice *slice,
+                      tn_text *t)
 {
     static const char *const names[] = {"auc", "logloss", "copc", "ctr", "pctr"};
-    tn_findings_value(f, i, slice, t);
+    tn_eval_result_value(f, i, slice, t);
     put(g, t);
     tn_text_add_u64(t, tn_metrics_rows(slice->metrics));
     put(g, t);
@@ -116,11 +117,11 @@ static void put_slice(grid *g, const tn_findings *f, uint32_t i, const tn_slice 
     }
 }
 
-static tn_status slice_table(const tn_findings *f, uint32_t i, tn_text *out, tn_error *err)
+static tn_status slice_table(const tn_eval_result *f, uint32_t i, tn_text *out, tn_error *err)
 {
     tn_slice slice[SLICES_SHOWN + 1];
     tn_slice_cut cut = {0};
-    TN_TRY(tn_findings_slices(f, i, SLICES_SHOWN, slice, &cut, err));
+    TN_TRY(tn_eval_result_slices(f, i, SLICES_SHOWN, slice, &cut, err));
     const size_t cells = (size_t)SLICE_COLS * (SLICES_SHOWN + 2);
     grid g = {.text = tn_alloc(cells, CELL_SIZE, "cells of a table"),
               .cell = tn_alloc(cells, sizeof(const char *), "a table")};
@@ -154,7 +155,7 @@ static void interval_line(const char *how, const tn_interval *i, tn_text *out)
     }
 }
 
-tn_status tn_findings_text(const tn_findings *f, tn_text *out, tn_error *err)
+tn_status tn_eval_result_text(const tn_eval_result *f, tn_text *out, tn_error *err)
 {
     const tn_evaluation *e = f->result;
     if (f->schema->label->none) {
@@ -182,7 +183,7 @@ static void add_interval(tn_text *out, const char *name, const tn_interval *i)
     tn_json_close(out, '}');
 }
 
-tn_status tn_findings_json(const tn_findings *f, tn_text *out, tn_error *err)
+tn_status tn_eval_result_json(const tn_eval_result *f, tn_text *out, tn_error *err)
 {
     const tn_strs *names = &f->run->eval.slices;
     const tn_evaluation *e = f->result;

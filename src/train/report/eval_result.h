@@ -1,9 +1,9 @@
 /* eval_result.h - what an evaluation found, for people and for programs.
  *
- *     tn_findings f = {.data = "test", .run = &run, .schema = schema, .result = &evaluation};
- *     TN_TRY(tn_findings_intervals(&f, err));          with eval.auc: exact
- *     TN_TRY(tn_findings_text(&f, &text, err));        tables: metrics, then slices
- *     TN_TRY(tn_findings_json(&f, &text, err));        one line, members of an `eval` record
+ *     tn_eval_result f = {.data = "test", .run = &run, .schema = schema, .result = &evaluation};
+ *     TN_TRY(tn_eval_result_intervals(&f, err));          with eval.auc: exact
+ *     TN_TRY(tn_eval_result_text(&f, &text, err));        tables: metrics, then slices
+ *     TN_TRY(tn_eval_result_json(&f, &text, err));        one line, members of an `eval` record
  *
  * The HTML report is train/report/htmlreport.h. Everything is lent until the findings are told.
  */
@@ -12,7 +12,7 @@
 
 #include "train/eval/sign_text.h"
 
-typedef struct tn_findings {
+typedef struct tn_eval_result {
     const char *data; /* test, valid, or the paths that were given */
     const tn_run *run;
     const tn_schema *schema;     /* says how values of a slot read */
@@ -25,13 +25,13 @@ typedef struct tn_findings {
     const tn_sign_words *words; /* of the slices' hashes; NULL: not looked for */
     bool has_intervals;
     tn_interval delong, bootstrap; /* of the AUC; NAN: not defined */
-} tn_findings;
+} tn_eval_result;
 
 /* Fills the intervals when the metrics keep every row (eval.auc: exact); else nothing. */
-tn_status tn_findings_intervals(tn_findings *f, tn_error *err) TN_MUST_USE;
+tn_status tn_eval_result_intervals(tn_eval_result *f, tn_error *err) TN_MUST_USE;
 
-tn_status tn_findings_text(const tn_findings *f, tn_text *out, tn_error *err) TN_MUST_USE;
-tn_status tn_findings_json(const tn_findings *f, tn_text *out, tn_error *err) TN_MUST_USE;
+tn_status tn_eval_result_text(const tn_eval_result *f, tn_text *out, tn_error *err) TN_MUST_USE;
+tn_status tn_eval_result_json(const tn_eval_result *f, tn_text *out, tn_error *err) TN_MUST_USE;
 
 /* The largest `max` values of slot i of eval.slices; then "other" (metrics/slices.h), when anything
  * is in it. `out` holds max + 1. */
@@ -39,11 +39,11 @@ typedef struct tn_slice_cut {
     uint32_t n;      /* in `out` */
     uint32_t hidden; /* values that are not there, nor in "other" */
 } tn_slice_cut;
-tn_status tn_findings_slices(const tn_findings *f, uint32_t i, uint32_t max, tn_slice *out,
-                             tn_slice_cut *cut, tn_error *err) TN_MUST_USE;
+tn_status tn_eval_result_slices(const tn_eval_result *f, uint32_t i, uint32_t max, tn_slice *out,
+                                tn_slice_cut *cut, tn_error *err) TN_MUST_USE;
 
 /* A value of slot i of eval.slices as a person writes it; "other" for the rest. A hash whose
  * word is not known: 16 hex digits. */
-void tn_findings_value(const tn_findings *f, uint32_t i, const tn_slice *slice, tn_text *out);
+void tn_eval_result_value(const tn_eval_result *f, uint32_t i, const tn_slice *slice, tn_text *out);
 
 #endif

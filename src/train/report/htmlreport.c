@@ -50,7 +50,7 @@ static void number_cell(tn_text *out, double value, const char *format)
     tn_text_adds(out, "</td>");
 }
 
-static void put_facts(const tn_findings *f, tn_text *out)
+static void put_facts(const tn_eval_result *f, tn_text *out)
 {
     tn_text_adds(out, "<h1>");
     tn_html_text(out, f->run->run.name);
@@ -96,7 +96,7 @@ static void interval_row(tn_text *out, const char *how, const tn_interval *i)
     }
 }
 
-static void put_metrics(const tn_findings *f, tn_text *out)
+static void put_metrics(const tn_eval_result *f, tn_text *out)
 {
     const tn_metrics *m = f->result->metrics;
     tn_text_adds(out, "<h2>Metrics</h2>\n<table>\n<tr><th>metric</th><th class=\"n\">value</th>"
@@ -174,17 +174,17 @@ static void slice_rows(const tn_slice *slice, const char *const *label, uint32_t
     tn_text_adds(out, "</table>\n");
 }
 
-static tn_status put_slot(const tn_findings *f, uint32_t i, tn_text *out, tn_error *err)
+static tn_status put_slot(const tn_eval_result *f, uint32_t i, tn_text *out, tn_error *err)
 {
     tn_slice slice[SLICES_SHOWN + 1];
     const char *label[SLICES_SHOWN + 1];
     size_t at[SLICES_SHOWN + 1];
     tn_slice_cut cut = {0};
-    TN_TRY(tn_findings_slices(f, i, SLICES_SHOWN, slice, &cut, err));
+    TN_TRY(tn_eval_result_slices(f, i, SLICES_SHOWN, slice, &cut, err));
     tn_text labels = {0};
     for (uint32_t k = 0; k < cut.n; k++) {
         at[k] = labels.size;
-        tn_findings_value(f, i, &slice[k], &labels);
+        tn_eval_result_value(f, i, &slice[k], &labels);
         tn_text_addc(&labels, '\0');
     }
     for (uint32_t k = 0; k < cut.n; k++) {
@@ -205,7 +205,7 @@ static tn_status put_slot(const tn_findings *f, uint32_t i, tn_text *out, tn_err
     return status;
 }
 
-tn_status tn_html_report(const tn_findings *f, const char *config, tn_text *out, tn_error *err)
+tn_status tn_html_report(const tn_eval_result *f, const char *config, tn_text *out, tn_error *err)
 {
     const tn_metrics *m = f->result->metrics;
     tn_text_adds(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
@@ -230,7 +230,7 @@ tn_status tn_html_report(const tn_findings *f, const char *config, tn_text *out,
     return tn_text_check(out, "the report", err);
 }
 
-tn_status tn_html_report_write(const tn_findings *f, const char *config, const char *path,
+tn_status tn_html_report_write(const tn_eval_result *f, const char *config, const char *path,
                                tn_error *err)
 {
     tn_text page = {0};

@@ -10,11 +10,11 @@
 #include "train/report/eval_result.h"
 
 /* Appends the page. `config`: the resolved configuration as text; NULL: none. */
-tn_status tn_html_report(const tn_findings *f, const char *config, tn_text *out,
+tn_status tn_html_report(const tn_eval_result *f, const char *config, tn_text *out,
                          tn_error *err) TN_MUST_USE;
 
 /* The same into a file that is replaced as a whole. */
-tn_status tn_html_report_write(const tn_findings *f, const char *config, const char *path,
+tn_status tn_html_report_write(const tn_eval_result *f, const char *config, const char *path,
                                tn_error *err) TN_MUST_USE;
 
 #endif

@@ -112,7 +112,7 @@ tn_held tn_held_of(const tn_table *t)
 enum { N_NUMBERS = 10 };
 
 /* Where each stands in `f`, in the order of the bytes. */
-static void list_numbers(tn_figures *f, uint64_t *out[N_NUMBERS])
+static void list_numbers(tn_rank_counts *f, uint64_t *out[N_NUMBERS])
 {
     tn_read_counts *c = &f->met.counts;
     uint64_t *const list[N_NUMBERS] = {
@@ -121,9 +121,9 @@ static void list_numbers(tn_figures *f, uint64_t *out[N_NUMBERS])
     memcpy(out, list, sizeof list);
 }
 
-void tn_figures_pack(const tn_figures *f, tn_text *out)
+void tn_rank_counts_pack(const tn_rank_counts *f, tn_text *out)
 {
-    tn_figures copy = *f;
+    tn_rank_counts copy = *f;
     uint64_t *number[N_NUMBERS];
     list_numbers(&copy, number);
     for (uint32_t i = 0; i < N_NUMBERS; i++) {
@@ -144,7 +144,7 @@ static bool are_pairs(const char *at, size_t n)
 
 /* Replaces what `f` holds, which tn_met_done frees; false, and `f` as it was, where the bytes are
  * no figures: they may come from outside. */
-static bool unpack_figures(tn_figures *f, tn_note_bytes bytes)
+static bool unpack_figures(tn_rank_counts *f, tn_note_bytes bytes)
 {
     const size_t size = (size_t)N_NUMBERS * sizeof(uint64_t);
     if (bytes.n < size || !are_pairs(bytes.at + size, bytes.n - size)) {
@@ -221,19 +221,20 @@ tn_status tn_reporter_add(tn_reporter *r, const tn_reporter_step *step, uint64_t
 
 /* ---- rank 0 ---- */
 
-struct tn_reported {
+struct tn_peer_progress {
     pthread_mutex_t lock;     /* guards all below */
     tn_peer_metrics *metrics; /* owned */
     tn_report_note *note;     /* owned; the newest of each rank, without metrics */
-    tn_figures *figures;      /* owned; the newest of each rank */
+    tn_rank_counts *figures;  /* owned; the newest of each rank */
     uint32_t n_ranks;
 };
 
-tn_status tn_reported_new(tn_reported **out, uint32_t n_ranks, double sampling, tn_error *err)
+tn_status tn_peer_progress_new(tn_peer_progress **out, uint32_t n_ranks, double sampling,
+                               tn_error *err)
 {
     const tn_metrics_opts kind = kind_of(sampling);
     *out = NULL;
-    tn_reported *r = tn_try_alloc(1, sizeof *r, "reports of peers", err);
+    tn_peer_progress *r = tn_try_alloc(1, sizeof *r, "reports of peers", err);
     if (r == NULL) {
         return TN_E_MEMORY;
     }
@@ -246,14 +247,14 @@ tn_status tn_reported_new(tn_reported **out, uint32_t n_ranks, double sampling, 
         status = tn_peer_metrics_new(&r->metrics, n_ranks, &kind, err);
     }
     if (status != TN_OK) {
-        tn_reported_free(r);
+        tn_peer_progress_free(r);
         return status;
     }
     *out = r;
     return TN_OK;
 }
 
-void tn_reported_free(tn_reported *r)
+void tn_peer_progress_free(tn_peer_progress *r)
 {
     if (r != NULL) {
         tn_peer_metrics_free(r->metrics);
@@ -267,9 +268,9 @@ void tn_reported_free(tn_reported *r)
     }
 }
 
-void tn_reported_take(void *arg, uint32_t rank, const tn_report_note *note)
+void tn_peer_progress_take(void *arg, uint32_t rank, const tn_report_note *note)
 {
-    tn_reported *r = arg;
+    tn_peer_progress *r = arg;
     tn_error err = {0};
     TN_ASSERT(rank < r->n_ranks);
     (void)pthread_mutex_lock(&r->lock);
@@ -287,9 +288,9 @@ void tn_reported_take(void *arg, uint32_t rank, const tn_report_note *note)
     }
 }
 
-void tn_reported_sums_of(tn_reported *r, tn_reported_sums *out)
+void tn_peer_progress_sums_of(tn_peer_progress *r, tn_peer_progress_sums *out)
 {
-    *out = (tn_reported_sums){0};
+    *out = (tn_peer_progress_sums){0};
     (void)pthread_mutex_lock(&r->lock);
     for (uint32_t k = 0; k < r->n_ranks; k++) {
         out->epoch = r->note[k].epoch > out->epoch ? r->note[k].epoch : out->epoch;
@@ -306,7 +307,7 @@ void tn_reported_sums_of(tn_reported *r, tn_reported_sums *out)
     (void)pthread_mutex_unlock(&r->lock);
 }
 
-tn_status tn_reported_scores(tn_reported *r, tn_metrics *m, tn_error *err)
+tn_status tn_peer_progress_scores(tn_peer_progress *r, tn_metrics *m, tn_error *err)
 {
     (void)pthread_mutex_lock(&r->lock);
     tn_status status = tn_peer_metrics_total(r->metrics, m, err);
@@ -316,16 +317,16 @@ tn_status tn_reported_scores(tn_reported *r, tn_metrics *m, tn_error *err)
 
 /* ---- what was read, and tables ---- */
 
-void tn_reported_tell(tn_reported *r, uint32_t rank, tn_note_bytes figures)
+void tn_peer_progress_add_counts(tn_peer_progress *r, uint32_t rank, tn_note_bytes figures)
 {
     TN_ASSERT(rank < r->n_ranks);
-    tn_figures told = {0};
+    tn_rank_counts told = {0};
     if (!unpack_figures(&told, figures)) {
         return; /* a rank that has none, as where nothing is trained */
     }
     (void)pthread_mutex_lock(&r->lock);
     if (told.number > r->figures[rank].number) {
-        const tn_figures old = r->figures[rank];
+        const tn_rank_counts old = r->figures[rank];
         r->figures[rank] = told;
         told = old;
     }
@@ -333,7 +334,7 @@ void tn_reported_tell(tn_reported *r, uint32_t rank, tn_note_bytes figures)
     tn_met_done(&told.met);
 }
 
-void tn_reported_met(tn_reported *r, uint64_t epoch, tn_met *to)
+void tn_peer_progress_met(tn_peer_progress *r, uint64_t epoch, tn_met *to)
 {
     if (r == NULL) {
         return;
@@ -347,7 +348,7 @@ void tn_reported_met(tn_reported *r, uint64_t epoch, tn_met *to)
     (void)pthread_mutex_unlock(&r->lock);
 }
 
-tn_held tn_reported_held(tn_reported *r)
+tn_held tn_peer_progress_held(tn_peer_progress *r)
 {
     tn_held sum = {0};
     if (r == NULL) {

@@ -3,11 +3,12 @@
  *
  *     another rank   tn_reporter_add        each step; once a second it sends a REPORT
  *                    tn_reporter_say        sends one now: rank 0 is about to ask for the sums
- *                    tn_figures_pack        with each DONE: what it has read, what its table holds
- *     rank 0         tn_reported_take       on tn-net: a REPORT has come
- *                    tn_reported_sums_of, _scores    the trainer, when it draws or records
- *                    tn_reported_tell       a DONE has come: as of the last meeting
- *                    tn_reported_met, _held          the trainer, for summary and `table` records
+ *                    tn_rank_counts_pack        with each DONE: what it has read, what its table
+ * holds rank 0         tn_peer_progress_take       on tn-net: a REPORT has come
+ *                    tn_peer_progress_sums_of, _scores    the trainer, when it draws or records
+ *                    tn_peer_progress_add_counts       a DONE has come: as of the last meeting
+ *                    tn_peer_progress_met, _held          the trainer, for summary and `table`
+ * records
  *
  * A report holds sums since its rank began. So a report that is lost, repeated or late changes
  * nothing, and a rank that is silent is never added twice. Scores are histograms of 2^12 bins,
@@ -53,17 +54,17 @@ typedef struct tn_held {
 tn_held tn_held_of(const tn_table *t);
 
 /* What a rank tells with each DONE. */
-typedef struct tn_figures {
+typedef struct tn_rank_counts {
     uint64_t number; /* grows with each time the rank tells them */
     uint64_t epoch;  /* that `met` is of */
     tn_held held;
     tn_met met;
-} tn_figures;
+} tn_rank_counts;
 
 /* Little-endian u64: number, epoch; of the table created, rows, bytes; of the epoch bytes, records,
  * blank, bad, duplicate_key; behind them the reasons. Appends; tn_text_check tells whether it
  * fitted. */
-void tn_figures_pack(const tn_figures *f, tn_text *out);
+void tn_rank_counts_pack(const tn_rank_counts *f, tn_text *out);
 
 /* ---- a rank that reports ---- */
 
@@ -98,36 +99,36 @@ tn_status tn_reporter_say(tn_reporter *r, uint64_t now_ns, tn_error *err) TN_MUS
 
 /* ---- rank 0 ---- */
 
-typedef struct tn_reported tn_reported;
+typedef struct tn_peer_progress tn_peer_progress;
 
 /* On failure *out is NULL. */
-tn_status tn_reported_new(tn_reported **out, uint32_t n_ranks, double sampling,
-                          tn_error *err) TN_MUST_USE;
-void tn_reported_free(tn_reported *r); /* when no report comes any more; NULL is fine */
+tn_status tn_peer_progress_new(tn_peer_progress **out, uint32_t n_ranks, double sampling,
+                               tn_error *err) TN_MUST_USE;
+void tn_peer_progress_free(tn_peer_progress *r); /* when no report comes any more; NULL is fine */
 
-/* A report of a rank; `arg` is the tn_reported. One that is no report is told in the log, and does
- * not count. Any thread. */
-void tn_reported_take(void *arg, uint32_t rank, const tn_report_note *note);
+/* A report of a rank; `arg` is the tn_peer_progress. One that is no report is told in the log, and
+ * does not count. Any thread. */
+void tn_peer_progress_take(void *arg, uint32_t rank, const tn_report_note *note);
 
 /* Of all that was reported. */
-typedef struct tn_reported_sums {
+typedef struct tn_peer_progress_sums {
     uint64_t rows;         /* learned from, and .. */
     double loss, weight;   /* .. sum of w l, and of w; all 0 at staleness 0 */
     uint64_t epoch;        /* the newest that a rank has told of, and .. */
     uint64_t records, bad; /* .. read of it */
-} tn_reported_sums;
-void tn_reported_sums_of(tn_reported *r, tn_reported_sums *out);
+} tn_peer_progress_sums;
+void tn_peer_progress_sums_of(tn_peer_progress *r, tn_peer_progress_sums *out);
 
-/* Figures of a rank (tn_figures_pack), which count when they are newer than the last ones. Any
+/* Figures of a rank (tn_rank_counts_pack), which count when they are newer than the last ones. Any
  * thread. */
-void tn_reported_tell(tn_reported *r, uint32_t rank, tn_note_bytes figures);
+void tn_peer_progress_add_counts(tn_peer_progress *r, uint32_t rank, tn_note_bytes figures);
 
 /* Adds what the others have told to be read of that epoch; what their tables hold. `r` NULL: there
  * are no others. */
-void tn_reported_met(tn_reported *r, uint64_t epoch, tn_met *to);
-tn_held tn_reported_held(tn_reported *r);
+void tn_peer_progress_met(tn_peer_progress *r, uint64_t epoch, tn_met *to);
+tn_held tn_peer_progress_held(tn_peer_progress *r);
 
 /* Replaces what `m` holds, which is coarse. */
-tn_status tn_reported_scores(tn_reported *r, tn_metrics *m, tn_error *err) TN_MUST_USE;
+tn_status tn_peer_progress_scores(tn_peer_progress *r, tn_metrics *m, tn_error *err) TN_MUST_USE;
 
 #endif

@@ -21,7 +21,7 @@ struct tn_report {
     tn_report_opts opts;
     const tn_run *run;
     tn_journal *journal; /* NULL: log.jsonl is off */
-    tn_window_sums window;
+    tn_window_totals window;
     tn_bar bar;
     tn_text warnings; /* told so far, each ended by NUL */
     uint32_t n_warnings;
@@ -41,7 +41,7 @@ void tn_outcome_done(tn_outcome *t)
 static tn_held held_by_all(const tn_report *r)
 {
     const tn_held own = tn_held_of(r->opts.worker->shard.table);
-    const tn_held others = tn_reported_held(r->opts.reported);
+    const tn_held others = tn_peer_progress_held(r->opts.reported);
     return (tn_held){.created = own.created + others.created,
                      .rows = own.rows + others.rows,
                      .bytes = own.bytes + others.bytes};
@@ -121,8 +121,8 @@ tn_status tn_report_open(tn_report **out, const tn_report_opts *opts, tn_error *
         .every = r->run->log.every,
     };
     tn_bar_init(&r->bar, &bar, NULL, r->begin);
-    tn_status status = tn_window_sums_init(&r->window, r->run->data.negative_sampling,
-                                           opts->reported, r->begin, err);
+    tn_status status = tn_window_totals_init(&r->window, r->run->data.negative_sampling,
+                                             opts->reported, r->begin, err);
     if (status == TN_OK) {
         status = open_journal(r, err);
     }
@@ -143,7 +143,7 @@ void tn_report_close(tn_report *r)
         return;
     }
     tn_bar_done(&r->bar);
-    tn_window_sums_done(&r->window);
+    tn_window_totals_done(&r->window);
     tn_text_done(&r->warnings);
     tn_journal_close(r->journal);
     tn_free(r);
@@ -155,9 +155,9 @@ static tn_status flush_window(tn_report *r, const tn_run_state *state, const tn_
                               tn_error *err)
 {
     double now = tn_clock_s();
-    tn_status status = tn_window_sums_hear(&r->window, err);
+    tn_status status = tn_window_totals_hear(&r->window, err);
     if (status == TN_OK && r->journal != NULL && r->window.steps > 0) {
-        tn_journal_train_record record = tn_window_sums_record(&r->window, now);
+        tn_journal_train_record record = tn_window_totals_record(&r->window, now);
         tn_memory_use use;
         tn_memory_use_of("", &use);
         record.rss_bytes = use.resident;
@@ -165,13 +165,13 @@ static tn_status flush_window(tn_report *r, const tn_run_state *state, const tn_
         tn_journal_at at = where(state);
         status = tn_journal_train(r->journal, &at, &record, err);
     }
-    tn_window_sums_clear(&r->window, now);
+    tn_window_totals_clear(&r->window, now);
     return status;
 }
 
 static tn_status draw(tn_report *r, const tn_report_step *s, double now, tn_error *err)
 {
-    TN_TRY(tn_window_sums_hear(&r->window, err));
+    TN_TRY(tn_window_totals_hear(&r->window, err));
     tn_bar_state state = {
         .epoch = s->state->progress.epoch + 1,
         .epochs = r->run->train.epochs,
@@ -180,8 +180,8 @@ static tn_status draw(tn_report *r, const tn_report_step *s, double now, tn_erro
         .run_done = s->done,
         .may_end_early = r->run->train.stop.monitor != NULL,
         .rows = r->rows + r->window.others.rows,
-        .loss = tn_window_sums_loss(&r->window),
-        .auc = tn_metrics_get(tn_window_sums_metrics(&r->window), "auc"),
+        .loss = tn_window_totals_loss(&r->window),
+        .auc = tn_metrics_get(tn_window_totals_metrics(&r->window), "auc"),
     };
     tn_bar_draw(&r->bar, &state, now);
     return TN_OK;
@@ -195,7 +195,7 @@ tn_status tn_report_step_done(tn_report *r, const tn_report_step *s, tn_error *e
     }
     r->rows += s->joint;
     r->steps++;
-    TN_TRY(tn_window_sums_add(&r->window, s, err));
+    TN_TRY(tn_window_totals_add(&r->window, s, err));
     if (s->took_s > 0) {
         tn_paced_step(&r->paced, s->wait_read_s, s->took_s);
     }
@@ -417,7 +417,7 @@ static tn_status write_summary(const tn_report *r, const tn_report_end *end, tn_
                             .step = end->state->patience.step};
     tn_met met = {0}; /* by all ranks */
     tn_met_add(&met, end->met);
-    tn_reported_met(r->opts.reported, end->epoch, &met);
+    tn_peer_progress_met(r->opts.reported, end->epoch, &met);
     tn_summary s = {
         .status = end->status,
         .exit_code = r->opts.watch->exit_code(end->result),

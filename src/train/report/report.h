@@ -26,7 +26,7 @@ typedef struct tn_report_opts {
     const tn_watch *watch;
     const tn_worker *worker;
     const char *dir;
-    tn_reported *reported; /* of other ranks; NULL: there are none */
+    tn_peer_progress *reported; /* of other ranks; NULL: there are none */
     uint64_t run_id;
     const tn_saved *resumed; /* NULL: a fresh start */
     const tn_memory_cap *memory;

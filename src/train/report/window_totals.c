@@ -3,11 +3,11 @@
 
 #include <math.h>
 
-tn_status tn_window_sums_init(tn_window_sums *w, double sampling, tn_reported *reported, double now,
-                              tn_error *err)
+tn_status tn_window_totals_init(tn_window_totals *w, double sampling, tn_peer_progress *reported,
+                                double now, tn_error *err)
 {
     const tn_metrics_opts coarse = {.coarse = true, .sampling = sampling};
-    *w = (tn_window_sums){.begin = now, .reported = reported};
+    *w = (tn_window_totals){.begin = now, .reported = reported};
     TN_TRY(tn_metrics_new(&w->metrics, &coarse, err));
     if (reported == NULL) {
         return TN_OK;
@@ -17,36 +17,36 @@ tn_status tn_window_sums_init(tn_window_sums *w, double sampling, tn_reported *r
     return tn_metrics_new(&w->now, &coarse, err);
 }
 
-void tn_window_sums_done(tn_window_sums *w)
+void tn_window_totals_done(tn_window_totals *w)
 {
     tn_metrics_free(w->metrics);
     tn_metrics_free(w->whole);
     tn_metrics_free(w->before);
     tn_metrics_free(w->now);
-    *w = (tn_window_sums){0};
+    *w = (tn_window_totals){0};
 }
 
-void tn_window_sums_clear(tn_window_sums *w, double now)
+void tn_window_totals_clear(tn_window_totals *w, double now)
 {
     tn_metrics_clear(w->metrics);
     if (w->whole != NULL) {
         tn_metrics_clear(w->whole);
     }
-    *w = (tn_window_sums){.begin = now,
-                          .metrics = w->metrics,
-                          .reported = w->reported,
-                          .whole = w->whole,
-                          .before = w->now, /* what was heard is told */
-                          .now = w->before,
-                          .others = w->others,
-                          .others_before = w->others,
-                          .bytes_in = w->bytes_in,
-                          .bytes_out = w->bytes_out,
-                          .in_before = w->bytes_in,
-                          .out_before = w->bytes_out};
+    *w = (tn_window_totals){.begin = now,
+                            .metrics = w->metrics,
+                            .reported = w->reported,
+                            .whole = w->whole,
+                            .before = w->now, /* what was heard is told */
+                            .now = w->before,
+                            .others = w->others,
+                            .others_before = w->others,
+                            .bytes_in = w->bytes_in,
+                            .bytes_out = w->bytes_out,
+                            .in_before = w->bytes_in,
+                            .out_before = w->bytes_out};
 }
 
-tn_status tn_window_sums_add(tn_window_sums *w, const tn_report_step *s, tn_error *err)
+tn_status tn_window_totals_add(tn_window_totals *w, const tn_report_step *s, tn_error *err)
 {
     w->steps++;
     w->rows += s->joint;
@@ -65,40 +65,40 @@ tn_status tn_window_sums_add(tn_window_sums *w, const tn_report_step *s, tn_erro
     return tn_metrics_add(w->metrics, s->rows, err);
 }
 
-tn_status tn_window_sums_hear(tn_window_sums *w, tn_error *err)
+tn_status tn_window_totals_hear(tn_window_totals *w, tn_error *err)
 {
     if (w->reported == NULL) {
         return TN_OK;
     }
-    tn_reported_sums_of(w->reported, &w->others);
-    TN_TRY(tn_reported_scores(w->reported, w->now, err));
+    tn_peer_progress_sums_of(w->reported, &w->others);
+    TN_TRY(tn_peer_progress_scores(w->reported, w->now, err));
     tn_metrics_clear(w->whole);
     TN_TRY(tn_metrics_merge(w->whole, w->now, err));
     tn_metrics_subtract(w->whole, w->before);
     return tn_metrics_merge(w->whole, w->metrics, err);
 }
 
-double tn_window_sums_loss(const tn_window_sums *w)
+double tn_window_totals_loss(const tn_window_totals *w)
 {
     const double weight = w->weight + w->others.weight - w->others_before.weight;
     const double loss = w->loss + w->others.loss - w->others_before.loss;
     return weight > 0 ? loss / weight : (double)NAN;
 }
 
-const tn_metrics *tn_window_sums_metrics(const tn_window_sums *w)
+const tn_metrics *tn_window_totals_metrics(const tn_window_totals *w)
 {
     return w->whole != NULL ? w->whole : w->metrics;
 }
 
-tn_journal_train_record tn_window_sums_record(const tn_window_sums *w, double now)
+tn_journal_train_record tn_window_totals_record(const tn_window_totals *w, double now)
 {
     TN_ASSERT(w->steps > 0);
     double seconds = now - w->begin;
     double steps = (double)w->steps;
     uint64_t rows = w->rows + w->others.rows - w->others_before.rows;
     return (tn_journal_train_record){
-        .window = tn_window_sums_metrics(w),
-        .loss = tn_window_sums_loss(w),
+        .window = tn_window_totals_metrics(w),
+        .loss = tn_window_totals_loss(w),
         .lr = w->lr,
         .rows_per_s = seconds > 0 ? (double)rows / seconds : (double)NAN,
         .grad_norm = w->grad_norm / steps,

@@ -1,7 +1,7 @@
 /* window_totals.h - what the steps since the last `train` record of metrics.jsonl add up to.
  *
- *     tn_window_sums_add       every step of this rank
- *     tn_window_sums_hear      before a look at it: what the other ranks have reported
+ *     tn_window_totals_add       every step of this rank
+ *     tn_window_totals_hear      before a look at it: what the other ranks have reported
  *
  * Belongs to the report; one thread.
  */
@@ -11,7 +11,7 @@
 #include "train/report/metrics_jsonl.h"
 #include "train/report/report.h"
 
-typedef struct tn_window_sums {
+typedef struct tn_window_totals {
     double begin; /* monotonic seconds */
     uint64_t steps, keys;
     uint64_t rows;                  /* learned from in steps of this rank, or of all together */
@@ -23,30 +23,30 @@ typedef struct tn_window_sums {
     uint64_t staleness;  /* at most */
     tn_metrics *metrics; /* owned; 2^12 bins are enough for a line */
 
-    tn_reported *reported;    /* NULL: there are no other ranks, and then .. */
-    tn_metrics *whole;        /* owned; .. this is not there: the window's with theirs */
-    tn_metrics *before, *now; /* owned; theirs when the window began, and when last heard */
-    tn_reported_sums others;  /* likewise */
-    tn_reported_sums others_before;
-} tn_window_sums;
+    tn_peer_progress *reported;   /* NULL: there are no other ranks, and then .. */
+    tn_metrics *whole;            /* owned; .. this is not there: the window's with theirs */
+    tn_metrics *before, *now;     /* owned; theirs when the window began, and when last heard */
+    tn_peer_progress_sums others; /* likewise */
+    tn_peer_progress_sums others_before;
+} tn_window_totals;
 
 /* `reported` (NULL: there are no other ranks) must outlive it. After a failure done is fine. */
-tn_status tn_window_sums_init(tn_window_sums *w, double sampling, tn_reported *reported, double now,
-                              tn_error *err) TN_MUST_USE;
-void tn_window_sums_done(tn_window_sums *w);
-void tn_window_sums_clear(tn_window_sums *w, double now);
+tn_status tn_window_totals_init(tn_window_totals *w, double sampling, tn_peer_progress *reported,
+                                double now, tn_error *err) TN_MUST_USE;
+void tn_window_totals_done(tn_window_totals *w);
+void tn_window_totals_clear(tn_window_totals *w, double now);
 
-tn_status tn_window_sums_add(tn_window_sums *w, const tn_report_step *step,
-                             tn_error *err) TN_MUST_USE;
+tn_status tn_window_totals_add(tn_window_totals *w, const tn_report_step *step,
+                               tn_error *err) TN_MUST_USE;
 
 /* What other ranks have reported by now counts from now on. */
-tn_status tn_window_sums_hear(tn_window_sums *w, tn_error *err) TN_MUST_USE;
+tn_status tn_window_totals_hear(tn_window_totals *w, tn_error *err) TN_MUST_USE;
 
 /* Of all ranks, as last heard: NAN when nothing was learned. The metrics are lent. */
-double tn_window_sums_loss(const tn_window_sums *w);
-const tn_metrics *tn_window_sums_metrics(const tn_window_sums *w);
+double tn_window_totals_loss(const tn_window_totals *w);
+const tn_metrics *tn_window_totals_metrics(const tn_window_totals *w);
 
 /* Means per step and row of a window that is not empty. `window` is lent. */
-tn_journal_train_record tn_window_sums_record(const tn_window_sums *w, double now);
+tn_journal_train_record tn_window_totals_record(const tn_window_totals *w, double now);
 
 #endif

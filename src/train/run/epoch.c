@@ -17,9 +17,9 @@ double tn_trainer_factor(const tn_trainer *t)
 /* Records of this epoch that all ranks have read, as far as they have told. */
 static uint64_t records_of_all(const tn_trainer *t)
 {
-    tn_reported_sums others = {0};
+    tn_peer_progress_sums others = {0};
     if (t->lead != NULL) {
-        tn_reported_sums_of(tn_leader_peer_progress(t->lead), &others);
+        tn_peer_progress_sums_of(tn_leader_peer_progress(t->lead), &others);
     }
     return t->state.progress.records +
            (others.epoch == t->state.progress.epoch ? others.records : 0);

@@ -30,7 +30,7 @@ typedef struct follower {
     tn_peers *peers;
     tn_group *group;
     tn_text run_dir;
-    tn_beats beats;
+    tn_heartbeat_stats beats;
     tn_memory_cap memory; /* NULL worker: it does not train */
     tn_reporter reporter;
 
@@ -73,10 +73,10 @@ static void add_met(follower *f, tn_met *to)
 static tn_status send_done(follower *f, tn_done_note *note, tn_error *err)
 {
     tn_text packed = {0};
-    tn_figures figures = {
+    tn_rank_counts figures = {
         .number = ++f->n_told, .epoch = f->epoch, .held = tn_held_of(f->w->shard.table)};
     add_met(f, &figures.met);
-    tn_figures_pack(&figures, &packed);
+    tn_rank_counts_pack(&figures, &packed);
     tn_met_done(&figures.met);
     tn_status status = tn_text_check(&packed, "figures", err);
     if (status == TN_OK) {
@@ -339,9 +339,9 @@ static tn_status train(follower *f, bool to_the_end, tn_error *err)
                                 : tn_sync_epoch_next(f->steps, &led, &turn, err));
         TN_TRY(note_step(f, &turn, err));
         TN_TRY(note_save(f, err));
-        tn_beats_step(&f->beats, f->w, &turn, f->progress.records);
+        tn_heartbeat_stats_step(&f->beats, f->w, &turn, f->progress.records);
         if (turn.step == NULL && f->apart != NULL) {
-            tn_beats_state(&f->beats, TN_PEER_WAITING); /* for a part */
+            tn_heartbeat_stats_state(&f->beats, TN_PEER_WAITING); /* for a part */
         }
     }
     f->is_over = f->apart != NULL && turn.over;
@@ -465,7 +465,7 @@ static tn_status look_for_order(void *arg, bool wait, tn_order_note *out, tn_err
     if (!wait && !tn_group_has_order(f->group)) {
         return TN_END;
     }
-    tn_beats_state(&f->beats, TN_PEER_EVALUATING);
+    tn_heartbeat_stats_state(&f->beats, TN_PEER_EVALUATING);
     TN_TRY(note_save(f, err));
     TN_TRY(tn_group_next_order(f->group, tn_clock_ns() + LOOK_NS, out, err));
     if (out->what != TN_ORDER_RETURN) {
@@ -535,7 +535,7 @@ static tn_status evaluate(follower *f, const tn_order_note *order, tn_error *err
     const tn_strs *paths = f->paths != NULL ? f->paths : own;
     const bool rows = order->more.n == 1 && (order->more.at[0] & TN_EVALUATES_ROWS) != 0;
     f->trains = false;
-    tn_beats_state(&f->beats, TN_PEER_EVALUATING);
+    tn_heartbeat_stats_state(&f->beats, TN_PEER_EVALUATING);
     return rows ? hand_over(f, order, paths, err) : add_up(f, order, paths, err);
 }
 
@@ -580,7 +580,7 @@ static tn_status sum(follower *f, const tn_order_note *order, tn_error *err)
 static tn_status load(follower *f, const tn_order_note *order, tn_error *err)
 {
     tn_error why = {0};
-    tn_beats_state(&f->beats, TN_PEER_LOADING);
+    tn_heartbeat_stats_state(&f->beats, TN_PEER_LOADING);
     tn_epoch_position *stand = order->number != 0 ? &f->stand : NULL;
     const tn_tree *files = f->plan->run->checkpoint.from;
     tn_status status = order->text[0] != '\0'   ? tn_ckptshare_load(f->w, order->text, stand, &why)
@@ -641,7 +641,7 @@ static tn_status write_rows(const follower *f, const tn_order_note *order, tn_er
 static tn_status export(follower *f, const tn_order_note *order, tn_error *err)
 {
     tn_error why = {0};
-    tn_beats_state(&f->beats, TN_PEER_SAVING);
+    tn_heartbeat_stats_state(&f->beats, TN_PEER_SAVING);
     tn_status status = write_rows(f, order, &why);
     return send_result(f, order, status, &why, err);
 }
@@ -682,7 +682,7 @@ static tn_status follow_orders(follower *f, tn_error *err)
             return status;
         }
         f->beats.step = f->w->steps; /* of what was loaded, too */
-        tn_beats_state(&f->beats, TN_PEER_WAITING);
+        tn_heartbeat_stats_state(&f->beats, TN_PEER_WAITING);
         TN_TRY(note_save(f, err));
     }
 }
@@ -710,7 +710,7 @@ static tn_status open_parts(follower *f, const tn_run_text *text, const tn_binde
     TN_TRY(tn_peers_open(&f->peers, f->w, text, NULL, err));
     f->group = tn_peers_group(f->peers);
     TN_TRY(tn_reporter_init(&f->reporter, f->group, run->data.negative_sampling, err));
-    f->beats = (tn_beats){
+    f->beats = (tn_heartbeat_stats){
         .group = f->group, .watch = f->watch, .memory = &f->memory, .begin = tn_clock_s()};
     return tn_peers_form(f->peers, f->watch->stop, err);
 }

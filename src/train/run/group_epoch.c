@@ -131,7 +131,7 @@ static tn_status note(tn_trainer *t, const tn_turn_taken *turn, tn_reader *reade
                                .bytes_out = counts.bytes_out,
                                .compute_s = tn_clock_s() - begin};
     TN_TRY(tn_trainer_note_step(t, &told, err));
-    tn_beats_step(&t->beats, t->worker, turn, t->state.progress.records);
+    tn_heartbeat_stats_step(&t->beats, t->worker, turn, t->state.progress.records);
     return TN_OK;
 }
 
@@ -218,8 +218,8 @@ static tn_status step_apart(tn_trainer *t, tn_async_epoch *x, tn_reader *reader,
     if (turn->step != NULL) {
         TN_TRY(note(t, turn, reader, begin, err));
     } else {
-        tn_beats_step(&t->beats, t->worker, turn, t->state.progress.records);
-        tn_beats_state(&t->beats, TN_PEER_WAITING);
+        tn_heartbeat_stats_step(&t->beats, t->worker, turn, t->state.progress.records);
+        tn_heartbeat_stats_state(&t->beats, TN_PEER_WAITING);
     }
     return turn->meets || turn->over ? TN_OK : tn_trainer_note_save(t, err);
 }

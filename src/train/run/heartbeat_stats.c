@@ -4,7 +4,7 @@
 #include "base/core/clock.h"
 #include "base/machine/memlimit.h"
 
-static void tell(tn_beats *b)
+static void tell(tn_heartbeat_stats *b)
 {
     const tn_watch *watch = b->watch;
     if (watch != NULL && watch->stop != NULL && atomic_load(watch->stop)) {
@@ -18,7 +18,8 @@ static void tell(tn_beats *b)
     b->note.asks = TN_ASKS_NOTHING;
 }
 
-void tn_beats_step(tn_beats *b, const tn_worker *w, const tn_turn_taken *turn, uint64_t records)
+void tn_heartbeat_stats_step(tn_heartbeat_stats *b, const tn_worker *w, const tn_turn_taken *turn,
+                             uint64_t records)
 {
     const double now = tn_clock_s();
     const double seconds = now - b->begin;
@@ -40,7 +41,7 @@ void tn_beats_step(tn_beats *b, const tn_worker *w, const tn_turn_taken *turn, u
     tell(b);
 }
 
-void tn_beats_state(tn_beats *b, tn_peer_state state)
+void tn_heartbeat_stats_state(tn_heartbeat_stats *b, tn_peer_state state)
 {
     b->note.state = state;
     tell(b);

@@ -12,7 +12,7 @@
 #include "train/step/memory_cap.h"
 #include "train/step/worker.h"
 
-typedef struct tn_beats { /* the first four are set, the rest is 0 */
+typedef struct tn_heartbeat_stats { /* the first four are set, the rest is 0 */
     tn_group *group;
     const tn_watch *watch; /* whose signals are passed on; NULL: nobody's */
     tn_memory_cap *memory; /* that is looked at after each step; NULL: nobody's */
@@ -22,12 +22,13 @@ typedef struct tn_beats { /* the first four are set, the rest is 0 */
     tn_beat_note note;
     uint64_t step;
     bool is_full; /* its memory, after the last step */
-} tn_beats;
+} tn_heartbeat_stats;
 
 /* After a step: `records` of the epoch are read. */
-void tn_beats_step(tn_beats *b, const tn_worker *w, const tn_turn_taken *turn, uint64_t records);
+void tn_heartbeat_stats_step(tn_heartbeat_stats *b, const tn_worker *w, const tn_turn_taken *turn,
+                             uint64_t records);
 
 /* While it does something else than training. */
-void tn_beats_state(tn_beats *b, tn_peer_state state);
+void tn_heartbeat_stats_state(tn_heartbeat_stats *b, tn_peer_state state);
 
 #endif

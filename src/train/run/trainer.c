@@ -453,7 +453,8 @@ static tn_status gather_peers(tn_trainer *t, const tn_metrics_opts *metrics, tn_
     t->whole = NULL;
     TN_TRY(tn_metrics_new(&t->whole, metrics, err));
     TN_TRY(tn_leader_open(&t->lead, t->worker, t->text, t->watch, t->checkpoints, err));
-    t->beats = (tn_beats){.group = tn_peers_group(tn_leader_peers(t->lead)), .begin = tn_clock_s()};
+    t->beats = (tn_heartbeat_stats){.group = tn_peers_group(tn_leader_peers(t->lead)),
+                                    .begin = tn_clock_s()};
     return tn_leader_form(t->lead, t->watch->stop, err);
 }
 

@@ -22,10 +22,10 @@ typedef struct tn_trainer {
 
     tn_worker *worker;
     tn_checkpoints *checkpoints;
-    tn_leader *lead;   /* of the other peers; NULL: alone */
-    tn_beats beats;    /* to them */
-    tn_metrics *whole; /* as epoch_metrics, of all peers; when alone, these */
-    tn_arena *parts;   /* holds state.part */
+    tn_leader *lead;          /* of the other peers; NULL: alone */
+    tn_heartbeat_stats beats; /* to them */
+    tn_metrics *whole;        /* as epoch_metrics, of all peers; when alone, these */
+    tn_arena *parts;          /* holds state.part */
     tn_memory_cap memory;
     tn_report *report;
     tn_metrics *epoch_metrics; /* progressive: scores from before each row's own update */
