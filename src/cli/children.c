@@ -3,7 +3,6 @@
 
 #include "base/core/arena.h"
 #include "base/core/clock.h"
-#include "base/core/error.h"
 #include "base/core/log.h"
 #include "base/core/number.h"
 #include "cli/exits.h"

@@ -1,4 +1,5 @@
-/* describe.c - see describe.h. */
+/* describe.c - prints help, manual page, completion, schema and documentation from the tables of
+ * options. */
 #include "cli/describe.h"
 
 #include "config/fieldtext.h"

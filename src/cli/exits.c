@@ -1,4 +1,4 @@
-/* exits.c - see exits.h. */
+/* exits.c - turns a status into an exit code and prints the message of a failure. */
 #include "cli/exits.h"
 
 #include "cli/terminal.h"

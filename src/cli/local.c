@@ -1,4 +1,4 @@
-/* local.c - see local.h. */
+/* local.c - what --peers means, and the start of this program once per rank. */
 #include "cli/local.h"
 
 #include "base/core/clock.h"

@@ -1,4 +1,4 @@
-/* main.c - see main.h. */
+/* main.c - signals, command line and exit code around the work of a program. */
 #include "cli/main.h"
 
 #include "base/core/alloc.h"

@@ -1,4 +1,4 @@
-/* options.c - see options.h.
+/* options.c - reads argv by a table of options.
  *
  * The arguments become a tree of texts, {peers: 4, dry_run: true}, which the table
  * of the program's options then binds like any other: the same checks, the same

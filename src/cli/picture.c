@@ -1,4 +1,4 @@
-/* picture.c - see picture.h. */
+/* picture.c - prints and writes the profile that --profile asks for. */
 #include "cli/picture.h"
 
 const char *const tn_picture_bare[] = {"", NULL};

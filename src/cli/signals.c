@@ -1,4 +1,4 @@
-/* signals.c - see signals.h. */
+/* signals.c - handlers that only set flags, and the last words of a crash. */
 #include "cli/signals.h"
 
 #include "base/file/file.h"

@@ -1,4 +1,4 @@
-/* terminal.c - see terminal.h. */
+/* terminal.c - one moving line and log lines on stderr, under one lock. */
 #include "cli/terminal.h"
 
 #include <stdatomic.h>

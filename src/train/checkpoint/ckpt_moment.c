@@ -1,4 +1,4 @@
-/* ckpt_moment.c - see ckpt_moment.h. */
+/* ckpt_moment.c - copies the small state of a run and cuts the table, between two steps. */
 #include "train/checkpoint/ckpt_moment.h"
 
 #include "base/core/alloc.h"

@@ -3,7 +3,6 @@
 
 #include "base/core/alloc.h"
 #include "base/core/arena.h"
-#include "base/core/error.h"
 #include "base/core/log.h"
 #include "base/core/number.h"
 #include "base/file/file.h"

@@ -5,9 +5,9 @@
 #include "base/core/clock.h"
 #include "base/thread/threads.h"
 #include "train/checkpoint/checkpoint.h"
+#include "train/checkpoint/ckpt_moment.h"
 #include "train/checkpoint/ckpt_peers.h"
 #include "train/checkpoint/ckptdir.h"
-#include "train/checkpoint/ckptfiles.h"
 
 /* Texts, the head of a shard file and its index. */
 enum { TN_CKPT_SMALL_BYTES = 64 << 10 };

@@ -1,4 +1,4 @@
-/* rerun.c - see rerun.h. */
+/* rerun.c - compares the options of a run with those it was begun with. */
 #include "train/checkpoint/rerun.h"
 
 #include "base/core/number.h"

@@ -3,6 +3,7 @@
 #include "ps/snapshot/manifest.h"
 #include "train/checkpoint/ckpt_moment.h"
 #include "train/checkpoint/ckptdir.h"
+#include "train/checkpoint/ckptfiles.h"
 #include "train/checkpoint/ckptstate.h"
 #include "train/step/host.h"
 #include "train/step/worker.h"

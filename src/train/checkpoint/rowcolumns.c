@@ -1,4 +1,4 @@
-/* rowcolumns.c - see rowcolumns.h. */
+/* rowcolumns.c - lists the columns of a dump and where each lies in a row. */
 #include "train/checkpoint/rowcolumns.h"
 
 #include "io/dict/dictwrite.h"

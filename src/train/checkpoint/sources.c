@@ -1,4 +1,4 @@
-/* sources.c - see sources.h. */
+/* sources.c - hashes samples of the training files, and compares two lists of them. */
 #include "train/checkpoint/sources.h"
 
 #include "base/codec/json.h"

@@ -1,4 +1,4 @@
-/* lists.c - see lists.h. Every list is a walk over a .def. */
+/* lists.c - walks each .def list. */
 #include "train/config/lists.h"
 
 #include "config/fieldtext.h"

@@ -1,4 +1,4 @@
-/* rank.c - see rank.h. */
+/* rank.c - finds the rank of this process, and prepares the start of a group. */
 #include "train/config/rank.h"
 
 #include "base/core/log.h"

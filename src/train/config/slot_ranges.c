@@ -1,4 +1,4 @@
-/* slot_ranges.c - see slot_ranges.h. */
+/* slot_ranges.c - writes out ranges like C{1..26} in a tree. */
 #include "train/config/slot_ranges.h"
 
 #include "base/core/number.h"

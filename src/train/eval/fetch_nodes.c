@@ -1,4 +1,4 @@
-/* fetch_nodes.c - values of nodes as fetch.npz; see predict.h.
+/* fetch_nodes.c - writes values of nodes as fetch.npz.
  *
  * A ZIP wants sizes before data and nobody knows the rows beforehand, so each array is spooled into
  * a file beside and copied when all is there: memory does not grow with the rows.

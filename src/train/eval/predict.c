@@ -1,4 +1,4 @@
-/* predict.c - predictions as text; see predict.h. */
+/* predict.c - predictions as text, one file per source. */
 #include "train/eval/predict.h"
 
 #include "base/core/alloc.h"

@@ -1,4 +1,4 @@
-/* async_epoch.c - see async_epoch.h. */
+/* async_epoch.c - the steps of a rank that waits for no other rank. */
 #include "train/peers/async_epoch.h"
 
 #include "base/core/alloc.h"

@@ -1,4 +1,4 @@
-/* part_client.c - see part_client.h. */
+/* part_client.c - asks rank 0 for parts, and reports those that are over. */
 #include "train/peers/part_client.h"
 
 #include "base/core/alloc.h"

@@ -1,4 +1,4 @@
-/* part_dealer.c - see part_dealer.h. */
+/* part_dealer.c - deals parts from a ledger under one lock. */
 #include "train/peers/part_dealer.h"
 
 #include "base/core/alloc.h"

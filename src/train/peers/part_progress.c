@@ -1,4 +1,4 @@
-/* part_progress.c - see part_progress.h. */
+/* part_progress.c - the parts that a reader was dealt, as a list under one lock. */
 #include "train/peers/part_progress.h"
 
 #include "base/core/alloc.h"

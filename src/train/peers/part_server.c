@@ -1,4 +1,4 @@
-/* part_server.c - see part_server.h. */
+/* part_server.c - answers what other ranks ask for, and finds stragglers. */
 #include "train/peers/part_server.h"
 
 #include "base/core/alloc.h"

@@ -1,4 +1,4 @@
-/* peers.c - see peers.h. */
+/* peers.c - opens the group of a run and the values plane for its staleness. */
 #include "train/peers/peers.h"
 
 #include "base/core/alloc.h"

@@ -1,4 +1,4 @@
-/* scored_rows.c - see scored_rows.h. Rows are read twice: what they hold is counted, then placed.
+/* scored_rows.c - writes and reads scored rows. Reading counts what rows hold, then places it.
  */
 #include "train/peers/scored_rows.h"
 

@@ -1,4 +1,4 @@
-/* sync_epoch.c - see sync_epoch.h. */
+/* sync_epoch.c - the steps that all ranks make together. */
 #include "train/peers/sync_epoch.h"
 
 #include "base/core/alloc.h"

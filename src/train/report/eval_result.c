@@ -1,4 +1,4 @@
-/* eval_result.c - see eval_result.h. */
+/* eval_result.c - an evaluation as tables and as JSON. */
 #include "train/report/eval_result.h"
 
 #include "base/codec/json.h"

@@ -1,4 +1,4 @@
-/* forecast.c - see forecast.h. */
+/* forecast.c - measures the pieces of a step, and predicts how they go together. */
 #include "train/report/forecast.h"
 
 #include "base/core/alloc.h"

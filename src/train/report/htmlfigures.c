@@ -1,7 +1,6 @@
 /* htmlfigures.c - draws charts as SVG, and the figures of the report by them. */
 #include "train/report/htmlfigures.h"
 
-#include "base/core/error.h"
 #include "base/core/text.h"
 #include "base/math/fmath.h"
 #include "metrics/curves.h"

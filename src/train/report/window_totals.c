@@ -1,4 +1,4 @@
-/* window_totals.c - see window_totals.h. */
+/* window_totals.c - adds up the steps of a window, of this rank and of the others. */
 #include "train/report/window_totals.h"
 
 #include <math.h>

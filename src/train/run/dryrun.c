@@ -1,4 +1,4 @@
-/* dryrun.c - see dryrun.h. */
+/* dryrun.c - builds a model and scores one batch of each data set. */
 #include "train/run/dryrun.h"
 
 #include "cluster/launch/membership.h"

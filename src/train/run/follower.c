@@ -3,7 +3,6 @@
 
 #include "base/core/clock.h"
 #include "metrics/metrics_pack.h"
-#include "train/checkpoint/checkpoint.h"
 #include "train/checkpoint/ckpt_peers.h"
 #include "train/checkpoint/import.h"
 #include "train/export/exportrows.h"

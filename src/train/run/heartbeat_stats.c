@@ -1,4 +1,4 @@
-/* heartbeat_stats.c - see heartbeat_stats.h. */
+/* heartbeat_stats.c - fills the heartbeats of a rank. */
 #include "train/run/heartbeat_stats.h"
 
 #include "base/core/clock.h"

@@ -1,4 +1,4 @@
-/* allreduce_stats.c - see allreduce_stats.h. */
+/* allreduce_stats.c - carries statistics of the joint batch between ranks. */
 #include "train/step/allreduce_stats.h"
 
 #include <string.h>

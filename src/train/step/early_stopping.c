@@ -1,4 +1,4 @@
-/* early_stopping.c - see early_stopping.h. */
+/* early_stopping.c - compares each evaluation with the best. */
 #include "train/step/early_stopping.h"
 
 #include "metrics/metrics.h"

@@ -1,4 +1,4 @@
-/* host.c - see host.h. */
+/* host.c - instruction set, matrix library and peak memory of this machine. */
 #include "train/step/host.h"
 
 #include "nn/gemm/gemm_backends.h"

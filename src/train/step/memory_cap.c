@@ -1,4 +1,4 @@
-/* memory_cap.c - see memory_cap.h. */
+/* memory_cap.c - finds the limit of memory, and looks whether the next step fits. */
 #include "train/step/memory_cap.h"
 
 #include "base/core/arena.h"

@@ -1,4 +1,4 @@
-/* worker.c - see worker.h. */
+/* worker.c - makes the model, the table and the threads of a process. */
 #include "train/step/worker.h"
 
 #include "base/core/alloc.h"
