@@ -370,7 +370,6 @@ static void a_directory_in_use_is_refused(void **state)
     assert_int_equal(tn_ckptdir_open(&second, p->dir, &err), TN_E_CKPT);
     assert_null(second);
     assert_non_null(strstr(err.text, "is in use by pid "));
-    assert_string_equal(tn_ckptdir_path(p->d), p->dir);
     assert_true(tn_ckptdir_session(p->d) != 0);
 }
 

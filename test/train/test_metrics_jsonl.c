@@ -228,7 +228,6 @@ static void the_other_kinds_have_their_members(void **state)
     assert_text(l->line[2], "text", "two\nlines");
     assert_members(l->line[3], "t kind step epoch samples status exit_code seconds");
     assert_true(number(l->line[3], "exit_code") == 75);
-    assert_int_equal(tn_journal_size(l->j), l->text.size);
 }
 
 static void a_line_cut_by_a_crash_is_ended_before_the_next(void **state)

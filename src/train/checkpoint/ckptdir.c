@@ -84,11 +84,6 @@ void tn_ckptdir_close(tn_ckptdir *d)
     }
 }
 
-const char *tn_ckptdir_path(const tn_ckptdir *d)
-{
-    return d->dir;
-}
-
 uint64_t tn_ckptdir_session(const tn_ckptdir *d)
 {
     return d->session;

@@ -38,7 +38,6 @@ typedef struct tn_ckptdir tn_ckptdir;
  * TN_E_CKPT: in use. */
 tn_status tn_ckptdir_open(tn_ckptdir **out, const char *dir, tn_error *err) TN_MUST_USE;
 void tn_ckptdir_close(tn_ckptdir *d); /* abandons; NULL is fine */
-const char *tn_ckptdir_path(const tn_ckptdir *d);
 uint64_t tn_ckptdir_session(const tn_ckptdir *d);
 
 /* Checks that `bytes` and 5 % more are free and opens ckpt-<1 + the highest present>; one that was

@@ -28,11 +28,6 @@ tn_status tn_journal_open(tn_journal **out, const char *path, bool deterministic
     return TN_OK;
 }
 
-uint64_t tn_journal_size(const tn_journal *j)
-{
-    return tn_append_size(j->file);
-}
-
 void tn_journal_close(tn_journal *j)
 {
     if (j != NULL) {

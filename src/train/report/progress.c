@@ -85,11 +85,6 @@ bool tn_bar_due(const tn_bar *bar, double now)
     return bar->opts.show != NULL && now >= bar->next;
 }
 
-double tn_bar_rate(const tn_bar *bar)
-{
-    return bar->rows_per_s;
-}
-
 /* Moves an average towards a rate that held for `seconds`. */
 static double smooth(double average, double rate, double seconds)
 {

@@ -42,7 +42,7 @@ typedef struct tn_bar {
     double next;                   /* when to draw again */
     double last_at;                /* when it was last drawn, */
     uint64_t last_rows;            /* with this many rows */
-    double rows_per_s;             /* smoothed */
+    double rows_per_s;             /* smoothed; NAN before the first line */
     double share_per_s, last_done; /* of the run, smoothed */
     tn_text line;
 } tn_bar;
@@ -58,8 +58,6 @@ void tn_bar_begin(tn_bar *bar, double now);
 bool tn_bar_due(const tn_bar *bar, double now);
 /* Draws whether due or not. */
 void tn_bar_draw(tn_bar *bar, const tn_bar_state *s, double now);
-
-double tn_bar_rate(const tn_bar *bar); /* rows per second, smoothed; NAN before the first line */
 
 /* The line alone, at most `width` characters (0: without a bar, as long as it is): what matters
  * less is left out first, the bar never. */
