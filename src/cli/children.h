@@ -26,8 +26,8 @@
  *     75                  one ended with 75, or was ended by a SIGTERM that was passed on
  *     0                   all ended with 0
  *
- * What kills a child is told through base/core/log.h; a child that ends with a code speaks for
- * itself.
+ * The cause of a killed child is logged (base/core/log.h); a child that ends with a code has
+ * reported its failure itself.
  */
 #ifndef TN_CLI_CHILDREN_H
 #define TN_CLI_CHILDREN_H
@@ -47,12 +47,13 @@ typedef struct tn_children_opts {
     uint32_t n;         /* 1 .. TN_CHILDREN_MAX */
     uint64_t job;       /* names this group, anew with each call */
     double grace_s;     /* see above */
-    bool part_cpus;     /* each child may use an nth of the processors only, for those who pin */
+    bool part_cpus;     /* each child may use only an nth of the processors, for compute.pin */
 } tn_children_opts;
 
 /* Starts all and returns when none is left. For the main thread of a program that ends after it:
- * SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGCHLD do nothing from then on, lest one that comes late
- * kill who has *code to tell. TN_E_IO: one could not be started; none is left then, either. */
+ * SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGCHLD do nothing from then on, so that a late signal does
+ * not kill the program before it returns *code. TN_E_IO: a child could not be started; none is
+ * left. */
 tn_status tn_children_run(const tn_children_opts *opts, int *code, tn_error *err) TN_MUST_USE;
 
 /* ---- one child ----
@@ -71,9 +72,9 @@ typedef struct tn_spawn {
     bool part_cpus; /* it may use the nth of the processors that is its rank's */
 } tn_spawn;
 
-/* The process runs another program when this returns. Rank 0 keeps stdin, others read nothing
- * there. SIGUSR1 is ignored and what asks for the end is blocked until it says otherwise
- * (cli/signals.h); SIGTERM comes when the caller ends. TN_E_IO, and then there is no process. */
+/* The child runs the program when this returns. Rank 0 keeps stdin, others read nothing there.
+ * SIGUSR1 is ignored and signals that ask for the end are blocked until the child watches them
+ * (cli/signals.h). It gets SIGTERM when the caller ends. TN_E_IO: there is no process. */
 tn_status tn_spawn_one(const tn_spawn *s, pid_t *pid, tn_error *err) TN_MUST_USE;
 
 /* This process's environment with TNET_RANK, TNET_PEERS, TNET_JOB, TNET_NEWS and TNET_PARENT, its

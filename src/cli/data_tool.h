@@ -1,4 +1,4 @@
-/* data_tool.h - what the parts of tnet-data share: which data is meant, threads, output.
+/* data_tool.h - what the tools of tnet-data share: input, threads, output.
  *
  * Words of the command line are options of a configuration. A bare key belongs to the section
  * `data`, and `to.` in front of one means the file that is written:
@@ -16,7 +16,7 @@
 
 #include <stdio.h>
 
-/* What one call of a tool was asked for, and how it ended. */
+/* One call of a tool: its options and its exit code. */
 typedef struct tn_data_call {
     const tn_options *options;
     const void *flags; /* the tool's own */

@@ -3,7 +3,7 @@
  *
  *     const tn_local_group local = {.program = &program, .options = options, .peers = f->peers};
  *     tn_options own = tn_local_options(&local, s->arena);
- *     TN_TRY(tn_setup_load(s, &own, err));      faults are told once, before there are children
+ *     TN_TRY(tn_setup_load(s, &own, err));      faults are reported once, before children
  *     TN_TRY(tn_local_rank(&local, s, err));
  *     if (tn_local_is_group(&local))
  *         return tn_local_run(&local, s, err);

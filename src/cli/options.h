@@ -27,7 +27,7 @@ typedef struct tn_program {
     uint32_t words_min;     /* without key=value */
     uint32_t words_max;
     const char *notes;   /* more lines for --help, or NULL */
-    const char *example; /* a whole command, for who gives too few words; or NULL */
+    const char *example; /* a whole command, shown when there are too few words; or NULL */
 } tn_program;
 
 /* A question that the program itself can answer without doing its work. */
@@ -73,7 +73,7 @@ typedef struct tn_options {
 tn_status tn_options_parse(const tn_program *p, tn_argv args, tn_arena *arena, tn_options *out,
                            void *flags, tn_error *err) TN_MUST_USE;
 
-/* The command line without option `key` of p->flags, for who starts the program anew;
+/* The command line without option `key` of p->flags, for starting the program anew;
  * NULL-terminated, in `arena`. `args` is one that tn_options_parse took. */
 tn_argv tn_options_without(const tn_program *p, tn_argv args, const char *key, tn_arena *arena);
 

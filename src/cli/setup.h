@@ -1,4 +1,4 @@
-/* setup.h - what programs with a configuration share: from argv to a blueprint.
+/* setup.h - what programs with a configuration share: from argv to a plan.
  *
  *     tn_setup s;
  *     tn_setup_begin(&s, options.verbosity);
@@ -19,16 +19,16 @@
 
 typedef struct tn_setup {
     tn_arena *arena;
-    tn_diag diag; /* warnings too; printed by who ends the program */
+    tn_diag diag; /* warnings too; tn_setup_exit prints it */
     tn_binder binder;
     const tn_tree *tree;
     tn_run run;
     const char *config; /* the file's name; NULL: not loaded */
     tn_inputs inputs;   /* what the run reads; see tn_setup_inputs */
     const tn_model_plan *plan;
-    tn_run_text text; /* the resolved configuration without folders, logs and paths */
-    int exit_code; /* of the processes that did the work, who told of their failures themselves */
-    bool told_elsewhere; /* another process of the group has failed, and says so itself */
+    tn_run_text text;    /* the resolved configuration without folders, logs and paths */
+    int exit_code;       /* of child processes, which have reported their failures themselves */
+    bool told_elsewhere; /* another process of the group has failed, and reports it itself */
 } tn_setup;
 
 /* Empty, so that the three below may be called; libraries log to the terminal from now on. */
@@ -44,8 +44,9 @@ void tn_setup_done(tn_setup *s);
  * success is s->exit_code. */
 int tn_setup_exit(tn_setup *s, const char *program, tn_status status, const tn_error *err);
 
-/* Adds the file of the configuration (NULL: none), the files that `tree` came from, and the data of
- * training, validation and test. */
+/* Adds the files that a program reads, so that no output replaces one: the file of the
+ * configuration (NULL: none), the files that `tree` came from, and the data of training, validation
+ * and test. */
 tn_status tn_inputs_of(tn_inputs *out, const tn_tree *tree, const char *config,
                        const tn_data_opts *data, tn_error *err) TN_MUST_USE;
 

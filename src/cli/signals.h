@@ -5,7 +5,7 @@
  *     SIGUSR1           save and go on
  *     SIGPIPE, SIGXFSZ  ignored: write(2) then says what is wrong
  *     SIGABRT           a bug was noticed: prints a backtrace; ends with 1, or, where the process
- * may leave a core (ulimit -c), by the signal and with a core
+ *                       may leave a core (ulimit -c), by the signal and with a core
  */
 #ifndef TN_CLI_SIGNALS_H
 #define TN_CLI_SIGNALS_H
@@ -13,11 +13,12 @@
 #include <signal.h>
 #include <stdatomic.h>
 
-/* First thing in main: looks after the last three, opens /dev/null where 0, 1 or 2 is closed,
+/* The first call in main: handles the last three, opens /dev/null where 0, 1 or 2 is closed,
  * flushes denormals. */
 void tn_signals_start(void);
 
-/* The first three. Whoever starts a program that watches them leaves them blocked for it. */
+/* The first three. A process that starts a program which watches them leaves them blocked for it.
+ */
 void tn_signals_stops(sigset_t *out);
 
 /* From now on these set the flag that is returned, also where they came before and were blocked

@@ -1,7 +1,7 @@
 /* terminal.h - the one line that moves and the lines that stay, all on stderr.
  *
- * A moving line is wiped before a line that stays is written, whoever writes it. Any thread. Where
- * several processes write to one terminal, rank 0 moves the line, and the others say who they are.
+ * A moving line is wiped before any thread writes a line that stays. Any thread. Where
+ * several processes write to one terminal, rank 0 moves the line, and the others name their ranks.
  */
 #ifndef TN_CLI_TERMINAL_H
 #define TN_CLI_TERMINAL_H

@@ -7,8 +7,8 @@
  *
  * Bytes in docs/formats.md, the order of writing in train/checkpoint/ckptdir.h. Loading tries the
  * newest first and falls back to the one before when its bytes are wrong (TN_E_CKPT if none is
- * whole); one that cannot be read (TN_E_IO), or not by this version (TN_E_CKPT), ends it, and so
- * does one whose model differs, with the differences listed.
+ * whole). A checkpoint that cannot be read (TN_E_IO), or not by this version (TN_E_CKPT), ends the
+ * loading; so does one whose model differs, and the differences are listed.
  */
 #ifndef TN_TRAIN_CHECKPOINT_H
 #define TN_TRAIN_CHECKPOINT_H
@@ -45,22 +45,22 @@ void tn_checkpoints_close(tn_checkpoints *c); /* NULL is fine */
 const char *tn_checkpoints_dir(const tn_checkpoints *c);
 uint64_t tn_checkpoints_run_id(const tn_checkpoints *c);
 
-/* What is to be saved. `delta`: what changed since the checkpoint before is enough, if that can be
- * told (checkpoint.delta_every). */
+/* A request to save. `delta`: only changes since the checkpoint before, if these are known
+ * (checkpoint.delta_every). */
 typedef struct tn_ckpt_want {
     const tn_run_state *state;
     const tn_metrics *metrics;
     bool delta;
 } tn_ckpt_want;
 
-/* Begins to write all of `w` and `want` as they are now, while steps go on; the caller must end it.
- * Then prunes to `keep`, never state->best_ordinal. Only one at a time. */
+/* Begins to write `w` and `want` as they are now, while steps go on; the caller must end it. Then
+ * old checkpoints are removed, but for `keep` and state->best_ordinal. One save at a time. */
 tn_status tn_checkpoints_begin(tn_checkpoints *c, tn_worker *w, const tn_ckpt_want *want,
                                tn_error *err) TN_MUST_USE;
 bool tn_checkpoints_written(const tn_checkpoints *c); /* tn_checkpoints_end will not wait */
 tn_status tn_checkpoints_end(tn_checkpoints *c, tn_saved *out, tn_error *err) TN_MUST_USE;
 
-/* What is known before the first save. */
+/* The disk before the first save. */
 typedef struct tn_ckpt_room {
     uint64_t least;  /* bytes that every full checkpoint will take */
     uint64_t unused; /* bytes of the disk */
@@ -71,11 +71,11 @@ typedef struct tn_ckpt_room {
 tn_status tn_checkpoints_room(const tn_checkpoints *c, const tn_worker *w, const tn_saved *from,
                               tn_ckpt_room *out, tn_error *err) TN_MUST_USE;
 
-/* Whether the last one failed because the disk refused rows: these are not kept once they are
- * written, so nothing but another save can try that file again. */
+/* Whether the last save failed because the disk refused rows. Rows are not kept once they are
+ * written, so only another save can try that file again. */
 bool tn_checkpoints_lost_rows(const tn_checkpoints *c);
 
-/* Both at once. */
+/* Begins and ends a save. */
 tn_status tn_checkpoints_save(tn_checkpoints *c, tn_worker *w, const tn_ckpt_want *want,
                               tn_saved *out, tn_error *err) TN_MUST_USE;
 

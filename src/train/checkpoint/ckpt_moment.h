@@ -6,8 +6,7 @@
  *
  * Small things are copied: dense weights and their optimizer state, the metrics of the epoch that
  * runs, the state of the run as a manifest. The rows are a cut of the table
- * (ps/table/table_snapshot.h). What has the blueprint as its owner is lent until the moment is
- * freed.
+ * (ps/table/table_snapshot.h). Parts of the plan are lent until the moment is freed.
  */
 #ifndef TN_TRAIN_CKPT_MOMENT_H
 #define TN_TRAIN_CKPT_MOMENT_H
@@ -52,7 +51,7 @@ typedef struct tn_moment_from {
 
 tn_status tn_moment_take(tn_moment **out, const tn_moment_from *from, tn_error *err) TN_MUST_USE;
 
-/* What another peer than rank 0 takes: rows, weights, states. */
+/* The moment of a rank above 0: its rows, weights and states. */
 tn_status tn_moment_take_own(tn_moment **out, tn_worker *w, bool delta, tn_error *err) TN_MUST_USE;
 void tn_moment_free(tn_moment *m); /* NULL is fine */
 

@@ -7,18 +7,18 @@
  *     collect(files)      <----------------------  tn_ckptshare_end: what it wrote
  *     MANIFEST, rename: it is saved                tn_ckptshare_free
  *
- * Everybody writes the shard files of its partitions and the dense file of its range; rank 0 also
- * config, sources and metrics, and the manifest, without which there is no checkpoint. The run
- * directory must be one folder for all. How orders and answers travel is the caller's business.
- * A checkpoint is loaded the same way: rank 0 says which one, each reads what it owns, whatever
- * the number of those who wrote it.
+ * Every rank writes the shard files of its partitions and the dense file of its range. Rank 0 also
+ * writes config, sources and metrics, and the manifest, without which there is no checkpoint. The
+ * run directory must be one folder for all. The caller carries orders and answers. A checkpoint is
+ * loaded the same way: rank 0 says which one, and each rank reads what it owns, whatever number of
+ * ranks wrote it.
  */
 #ifndef TN_TRAIN_CKPT_PEERS_H
 #define TN_TRAIN_CKPT_PEERS_H
 
 #include "train/checkpoint/checkpoint.h"
 
-/* What rank 0 tells the others when a save begins. */
+/* The order of rank 0 to all others when a save begins. */
 typedef struct tn_ckpt_order {
     char folder[64]; /* in the run directory: ckpt-42.<session>.tmp */
     uint64_t ordinal;
@@ -27,7 +27,7 @@ typedef struct tn_ckpt_order {
     bool delta;         /* what changed since the save or the load before */
 } tn_ckpt_order;
 
-/* What one worker wrote. Strings and the list are lent by whoever fills it. */
+/* The files that one rank wrote. Strings and the list are lent. */
 typedef struct tn_ckpt_wrote {
     uint32_t rank;
     uint64_t rows; /* of the model, in its partitions; of a delta, files hold fewer */
@@ -37,11 +37,11 @@ typedef struct tn_ckpt_wrote {
 
 /* ---- rank 0 ---- */
 
-/* What a save collects. */
+/* The files of all ranks that a save collects. */
 typedef struct tn_ckpt_files tn_ckpt_files;
 
-/* Copies what a rank wrote. TN_E_PEER: no such rank, or it has told already, or its files are not
- * those that it owes. */
+/* Copies the list of a rank. TN_E_PEER: there is no such rank, or it has reported already, or its
+ * files are not those that it must write. */
 tn_status tn_ckpt_files_add(tn_ckpt_files *f, const tn_ckpt_wrote *wrote,
                             tn_error *err) TN_MUST_USE;
 
@@ -76,14 +76,14 @@ tn_status tn_ckptshare_begin(tn_ckptshare **out, tn_worker *w, const char *run_d
                              const tn_ckpt_order *order, tn_error *err) TN_MUST_USE;
 bool tn_ckptshare_written(const tn_ckptshare *s); /* tn_ckptshare_end will not wait */
 
-/* Waits for it, once. *out is lent until free. */
+/* Waits until all is written; to be called once. *out is lent until free. */
 tn_status tn_ckptshare_end(tn_ckptshare *s, tn_ckpt_wrote *out, tn_error *err) TN_MUST_USE;
 void tn_ckptshare_free(tn_ckptshare *s); /* waits, if nobody has; NULL is fine */
 
-/* Reads what `w` owns of the checkpoint at `path` and of its chain. A run that goes on wants
- * `stand`, where in an epoch that is: then steps are those of the checkpoint, and deltas may stand
- * on it. NULL: the model is older, the run is not. TN_E_CKPT: its rows are damaged, with the file.
- * TN_E_IO: they cannot be read, or other files than rank 0 has found whole are there. */
+/* Reads what `w` owns of the checkpoint at `path` and of its chain. A run that goes on passes
+ * `stand`, which becomes the place in the epoch: then steps are those of the checkpoint, and deltas
+ * may be based on it. NULL: only the model is loaded. TN_E_CKPT: rows are damaged; names the file.
+ * TN_E_IO: they cannot be read, or the files are not those that rank 0 has found whole. */
 tn_status tn_ckptshare_load(tn_worker *w, const char *path, tn_epoch_position *stand,
                             tn_error *err) TN_MUST_USE;
 

@@ -3,7 +3,7 @@
  *     LOCK OWNER             one process owns the directory
  *     ckpt-42.<session>.tmp  being written, or being removed
  *     ckpt-42                complete: it was renamed after every file in it was synced
- *     ckpt-41.damaged        its bytes are wrong: nobody reads it, counts it or removes it
+ *     ckpt-41.damaged        its bytes are wrong: it is not read, counted or removed
  *     LATEST                 for people; never read here
  *
  *     TN_TRY(tn_ckptdir_begin(d, bytes, &ordinal, err));
@@ -54,8 +54,8 @@ typedef tn_status tn_ckpt_write(void *ctx, const char *path, tn_error *err);
 tn_status tn_ckptdir_add(tn_ckptdir *d, const char *name, tn_ckpt_write *make, void *ctx,
                          tn_error *err) TN_MUST_USE;
 
-/* The same for who does not own the directory, but adds to the folder of who does; `put_once` for
- * what cannot be made twice. */
+/* The same for a process that does not own the directory, but adds to the folder of the owner;
+ * `put_once` for files that cannot be made twice. */
 tn_status tn_ckpt_put(const char *folder, const char *name, tn_ckpt_write *make, void *ctx,
                       tn_error *err) TN_MUST_USE;
 tn_status tn_ckpt_put_once(const char *folder, const char *name, tn_ckpt_write *make, void *ctx,
@@ -66,13 +66,13 @@ tn_status tn_ckptdir_commit(tn_ckptdir *d, const tn_text *manifest, uint32_t crc
                             tn_error *err) TN_MUST_USE;
 void tn_ckptdir_abandon(tn_ckptdir *d); /* without a begin: nothing */
 
-/* Keeps the newest `keep` (at least one), `best` (0: none) and the bases of kept deltas. Whose
- * manifest is damaged, or that of a base, is set aside and does not count. While a manifest cannot
- * be read, or is of a newer version, nothing is removed. */
+/* Keeps the newest `keep` (at least one), `best` (0: none) and the bases of kept deltas. A
+ * checkpoint whose manifest, or that of its base, is damaged is set aside and does not count. While
+ * a manifest cannot be read, or is of a newer version, nothing is removed. */
 tn_status tn_ckptdir_prune(tn_ckptdir *d, uint32_t keep, uint64_t best, tn_error *err) TN_MUST_USE;
 
-/* Renames ckpt-N, whose bytes are wrong, to ckpt-N.damaged and tells so. One of that name stays:
- * the second is ckpt-N.damaged.2. */
+/* Renames ckpt-N, whose bytes are wrong, to ckpt-N.damaged and logs it. If there is one of that
+ * name, it stays, and the second becomes ckpt-N.damaged.2. */
 tn_status tn_ckptdir_set_aside(const tn_ckptdir *d, uint64_t ordinal, tn_error *err) TN_MUST_USE;
 
 /* Moves what a run has left here (checkpoints, also damaged ones, LATEST, metrics.jsonl,
@@ -100,10 +100,10 @@ typedef struct tn_ckpt_loader {
     tn_status (*fits)(void *ctx, const tn_manifest *m, tn_error *err);
     tn_status (*read)(void *ctx, const char *path, const tn_manifest *m, tn_error *err);
     void *ctx;
-    const tn_ckptdir
-        *owner;  /* sets damaged ones aside, once another is loaded; NULL: nobody does */
+    /* Sets damaged ones aside, once another is loaded; NULL: they stay. */
+    const tn_ckptdir *owner;
     bool strict; /* no fallback: the newest must be good */
-    bool seen;   /* by another rank, as whole: what is not so here cannot be read here */
+    bool seen;   /* whole, by another rank: damage that is found here is a failure to read */
 } tn_ckpt_loader;
 
 /* The newest that is whole, from the top; each damaged one is logged with file and place. *ordinal

@@ -47,8 +47,7 @@ void tn_ckpt_files_tell(tn_ckpt_files *f, uint32_t rank, uint64_t rows);
 /* All ranks have. TN_E_PEER names the first that has not. */
 tn_status tn_ckpt_files_check(const tn_ckpt_files *f, tn_error *err) TN_MUST_USE;
 
-/* What a worker writes into `folder`, wherever that is: the rows and the dense range of its moment.
- */
+/* The part of a worker: it writes the rows and the dense range of its moment into `folder`. */
 typedef struct tn_ckpt_own {
     const char *folder;
     tn_moment *moment;     /* its rows are given up when they are written */
@@ -71,7 +70,7 @@ tn_status tn_ckpt_write_text(void *part, const char *path, tn_error *err) TN_MUS
 tn_status tn_ckpt_write_shard(void *part, const char *path, tn_error *err) TN_MUST_USE;
 tn_status tn_ckpt_write_metrics(void *part, const char *path, tn_error *err) TN_MUST_USE;
 
-/* What the floats of this worker's rows mean. Lives in the arena. */
+/* The meaning of the floats of this worker's rows. Lives in the arena. */
 tn_row_schema tn_ckpt_row_schema(const tn_worker *w, tn_arena *arena);
 
 /* The partitions that are this worker's. The table must be empty before the first shard file of a

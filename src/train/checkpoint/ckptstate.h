@@ -12,7 +12,7 @@
 /* Texts, the head of a shard file and its index. */
 enum { TN_CKPT_SMALL_BYTES = 64 << 10 };
 
-/* What the next delta stands on: a checkpoint in this directory and of this run. */
+/* The base of the next delta: a checkpoint in this directory and of this run. */
 typedef struct tn_ckpt_base {
     uint64_t ordinal; /* 0: none */
     uint64_t step;
@@ -43,10 +43,11 @@ struct tn_checkpoints {
     _Atomic bool written;
 };
 
-/* What stands in memory is not the base of anything any more. */
+/* No delta may be based on the last checkpoint any more. */
 void tn_checkpoints_forget_base(tn_checkpoints *c);
 
-/* The changes of `w` are known from now on, so deltas may stand on what was loaded or saved. */
+/* Changes of `w` are tracked from now on, so deltas may be based on `on`, which was loaded or
+ * saved. */
 tn_status tn_checkpoints_set_base(tn_checkpoints *c, tn_worker *w, const tn_saved *on,
                                   const uint64_t *histogram, tn_error *err) TN_MUST_USE;
 

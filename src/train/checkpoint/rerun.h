@@ -1,4 +1,4 @@
-/* rerun.h - a run that was there before: what is asked for now and what was learned then.
+/* rerun.h - compares a run with the one that left its checkpoint: what differs, and is it finished?
  *
  *     run 'a' is finished (epoch 1 of 1, step 15); 1 option differs: data.train; nothing trained
  *     goes on from ckpt-2 (epoch 1 of 3, step 8); 1 option differs: train.optimizer.lr
@@ -12,7 +12,7 @@
 #include "train/step/model_plan.h"
 #include "train/step/watch.h"
 
-/* Why nothing is left to learn; NULL: something is. */
+/* Why nothing is left to learn; NOT: something is. */
 typedef enum tn_finish {
     TN_FINISH_NOT,
     TN_FINISH_EPOCHS,
@@ -29,7 +29,7 @@ typedef struct tn_rerun {
     tn_finish finish;
 } tn_rerun;
 
-/* The sentence that is said, into `out`. TN_E_CONFIG: the run is finished and was another one. */
+/* Writes the sentence for people into `out`. TN_E_CONFIG: the run is finished, and was another. */
 tn_status tn_rerun_tell(const tn_rerun *r, tn_text *out, tn_error *err) TN_MUST_USE;
 
 #endif

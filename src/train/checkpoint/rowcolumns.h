@@ -1,10 +1,10 @@
 /* rowcolumns.h - the floats of a row of the table as the named columns of a dump.
  *
- *     record 0    wide: w z n | deep: w[8] n             columns   wide  wide.z  wide.n  deep
- * deep.n record 1    deep: w[16] n                                    -     -       -       deep
- * deep.n
+ *     columns                               wide  wide.z  wide.n  deep  deep.n
+ *     record 0    wide: w z n | deep: w[8] n   x     x       x      x     x
+ *     record 1    deep: w[16] n                -     -       -      x     x
  *
- * Export writes by it, restore reads by it.
+ * Export writes dumps by it, import reads them by it.
  */
 #ifndef TN_TRAIN_ROWCOLUMNS_H
 #define TN_TRAIN_ROWCOLUMNS_H

@@ -21,16 +21,17 @@ typedef struct tn_epoch_parts {
     uint32_t cut_for;         /* ranks, as in tn_reader_opts */
 } tn_epoch_parts;
 
-/* Copies the reader's parts into the arena. `sources` lives as long, or is NULL. */
+/* Copies the parts of the reader into the arena. `sources` must outlive it, or is NULL. */
 const tn_epoch_parts *tn_epoch_parts_of(const tn_reader *reader, const tn_sources *sources,
                                         tn_arena *arena);
 
-/* Parts for the manifest, adjacent done ones merged; lives in the arena. */
+/* Lists the parts for the manifest; adjacent parts that are done are merged. Lives in the arena. */
 const tn_manifest_part *tn_epoch_parts_manifest(const tn_epoch_parts *map, const tn_progress *at,
                                                 tn_arena *arena, uint32_t *n);
 
-/* The way back: where in an epoch a manifest stands. One reader stands in one part, behind those
- * that are done; several leave any pattern of parts (`shared`, cluster/ledger/ledger.h). */
+/* The way back: the position in an epoch that a manifest tells. One reader stands in one part,
+ * behind those that are done; several readers leave any pattern of parts (`shared`,
+ * cluster/ledger/ledger.h). */
 typedef struct tn_epoch_position {
     bool within;    /* somewhere in an epoch .. */
     uint32_t epoch; /* .. this one */
@@ -48,20 +49,20 @@ tn_status tn_epoch_position_init(tn_epoch_position *out, const tn_manifest *m,
                                  tn_error *err) TN_MUST_USE;
 void tn_epoch_position_done(tn_epoch_position *s); /* and is empty */
 
-/* The same place in the map of the same epoch, into at->part and at->position; of one reader.
- * TN_E_DATA: the data are cut into other parts, or these come in another order. */
+/* Finds the position of one reader among the parts of the same epoch, and sets at->part and
+ * at->position. TN_E_DATA: the data are cut into other parts, or these come in another order. */
 tn_status tn_epoch_parts_find(const tn_epoch_parts *map, const tn_epoch_position *stand,
                               tn_progress *at, tn_error *err) TN_MUST_USE;
 
-/* The same order, as far as the stand tells it; whether the parts are the same the ledger says.
- * TN_E_DATA. */
+/* TN_E_DATA: the parts come in another order, as far as the position tells; the ledger checks
+ * whether they are the same parts. */
 tn_status tn_epoch_parts_check(const tn_epoch_parts *map, const tn_epoch_position *stand,
                                tn_error *err) TN_MUST_USE;
 
-/* TN_E_DATA: these are other parts. */
+/* Fails with TN_E_DATA: these are other parts. */
 tn_status tn_epoch_parts_refuse(tn_error *err) TN_MUST_USE;
 
-/* What a checkpoint says of how it came about: its texts. */
+/* The texts of a checkpoint about the run that wrote it. */
 typedef struct tn_past {
     tn_text config;  /* config.yaml; empty: not known */
     tn_text sources; /* sources.jsonl */

@@ -5,9 +5,9 @@
 #include "config/field.h"
 #include "train/config/run.h"
 
-/* Fills rank, size and roster of run->cluster, before the blueprint is made; what they point at
+/* Fills rank, size and roster of run->cluster, before the plan is made; what they point at
  * lives in b->arena. `tree` is the configuration that `run` was bound from. Faults go to b->diag
- * (TN_E_CONFIG): it cannot be told who this is, or the configuration asks for what several
+ * (TN_E_CONFIG): the rank cannot be told, or the configuration asks for what several
  * processes cannot do. `folder`, in run.dir, is where the group meets, apart from one that trains
  * there; NULL: in run.dir itself. */
 tn_status tn_rank_find(const tn_binder *b, const tn_tree *tree, tn_run *run, const char *folder,
@@ -15,8 +15,8 @@ tn_status tn_rank_find(const tn_binder *b, const tn_tree *tree, tn_run *run, con
 
 /* Before `peers` processes are started on this machine: raises the limit of open files where they
  * need it, and makes the folder where they meet. TN_E_CONFIG: the limit is too low; TN_E_CKPT:
- * others are at work there, or, `folder` being NULL, in run.dir itself. So faults are told once;
- * who comes a moment later is refused by the same locks. */
+ * others are at work there, or, `folder` being NULL, in run.dir itself. So faults are reported
+ * once; the same locks refuse a process that comes a moment later. */
 tn_status tn_rank_prepare(const tn_run *run, uint32_t peers, const char *folder,
                           tn_error *err) TN_MUST_USE;
 

@@ -31,7 +31,7 @@ typedef struct tn_scores {
     const tn_fetched *fetched; /* NULL: in the graph */
 } tn_scores;
 
-/* Who wants every score: predictions, fetched nodes. A status other than TN_OK ends the pass. */
+/* Receives every score: predictions, fetched nodes. A status other than TN_OK ends the pass. */
 typedef tn_status tn_score_sink(void *arg, const tn_scores *scores, tn_error *err);
 
 typedef struct tn_evaluation {
@@ -67,7 +67,7 @@ void tn_evaluation_done(tn_evaluation *e);
 /* Metrics as this run wants them. */
 tn_metrics_opts tn_metrics_opts_of(const tn_run *run, const tn_schema *schema);
 
-/* ---- for those who score by themselves ---- */
+/* ---- for callers that score by themselves ---- */
 
 /* Turns scores into metrics and slices, and hands them to the sink of the request. The first five
  * members are set by the caller. Then call add for each batch, and end in any case. */

@@ -6,10 +6,11 @@
  *     tn_part_client_note(d, &batch->progress);         behind each batch that is learned
  *     tn_part_client_answer(d, &note);                  what rank 0 says
  *
- * What is over goes along with the asks, or in one of its own; one note is under way at a time. Who
- * has to wait asks again from time to time, under the same id, so that a lost word does no harm.
- * Part numbers are places in the order of reading (tn_reader_part), the same for all ranks as long
- * as they read the same files; a part that is not as rank 0 says is an error.
+ * Parts that are over are reported with the next ask, or in a note of their own; one note is under
+ * way at a time. A rank that has to wait asks again from time to time, under the same id, so that a
+ * lost message does no harm. Part numbers are places in the order of reading (tn_reader_part), the
+ * same for all ranks as long as they read the same files; a part that is not as rank 0 says is an
+ * error.
  */
 #ifndef TN_TRAIN_PART_CLIENT_H
 #define TN_TRAIN_PART_CLIENT_H
@@ -21,7 +22,7 @@
 
 typedef struct tn_part_client_opts {
     uint32_t epoch;
-    uint64_t again_ns; /* how long who waits for a part waits before it asks again */
+    uint64_t again_ns; /* before a rank that waits for a part asks again */
     void (*ask)(void *arg, const tn_ask_note *note); /* any thread; must not wait. Lent */
     void *arg;
 } tn_part_client_opts;
@@ -49,8 +50,8 @@ void tn_part_client_bind(tn_part_client *d, tn_group_parts *out);
 /* Waits until rank 0 knows of all that is over, or until then; false: it does not yet. */
 bool tn_part_client_settle(tn_part_client *d, uint64_t until_ns);
 
-/* What this rank holds, in the arena: parts, attempts, positions. While it stands still and all is
- * settled that is what a checkpoint needs. */
+/* Lists what this rank holds, in the arena: parts, attempts, positions. A checkpoint needs that
+ * list while the rank stands still and all is settled. */
 void tn_part_client_held(tn_part_client *d, tn_arena *arena, tn_note_parts *out);
 
 /* The reader is closed and all is settled: the same, and they are no more this rank's; another

@@ -1,5 +1,5 @@
 /* part_dealer.h - the parts of an epoch dealt from a ledger in this process: to its own reader, and
- * to whoever else asks for one.
+ * to other ranks that ask for one.
  *
  *     TN_TRY(tn_part_dealer_open(&d, &opts, err));            fresh, or where a checkpoint stands
  *     reader_opts.dealer = tn_part_dealer_dealer(d);
@@ -8,10 +8,10 @@
  *
  * A process alone that goes on from a checkpoint of several has one rank: it reads what is left, in
  * order. Several may deal themselves by rule, each from a ledger of its own that stands where all
- * others do: no words are needed, and rank 0 follows the others by their progress. Parts are
+ * others do: no messages are needed, and rank 0 follows the others by their progress. Parts are
  * numbered by their places in the order of reading (tn_reader_part).
  *
- * The ledger's time is that of a monotonic clock less the time that all ranks stood still: nobody
+ * The ledger's time is that of a monotonic clock less the time that all ranks stood still: no rank
  * is late because of an evaluation.
  */
 #ifndef TN_TRAIN_PART_DEALER_H
@@ -82,8 +82,8 @@ void tn_part_dealer_unlock(tn_part_dealer *d);
 uint64_t tn_part_dealer_time(const tn_part_dealer *d, uint64_t now_ns);
 bool tn_part_dealer_is_paused(const tn_part_dealer *d);
 
-/* Who is told, under the lock, that another rank's wait is over; NULL: nobody, and it is found by
- * asking again. */
+/* `woken` is called under the lock when the wait of another rank is over; NULL: nothing is, and
+ * that rank finds out by asking again. */
 void tn_part_dealer_on_wake(tn_part_dealer *d, void (*woken)(void *arg, const tn_ledger_wake *wake),
                             void *arg);
 

@@ -1,15 +1,15 @@
-/* part_server.h - rank 0's side of parts on request: what other ranks ask, claim, finish and give
- * back is put to the ledger (train/peers/part_dealer.h), and what it says is said to them.
+/* part_server.h - rank 0's side of parts on request: it puts to the ledger
+ * (train/peers/part_dealer.h) what other ranks ask for, claim, finish and give back, and answers.
  *
  *     tn_part_server_bind(s, &parts);           what comes by messages: cluster/group/groupparts.h
  *     tn_part_server_deal(s, dealer, now);      the parts of an epoch
  *     tn_part_server_pause(s, false, now);      all train ..
  *     tn_part_server_pause(s, true, now);       .. and stand still
  *
- * Who has to wait is told so, and gets the part by itself when there is one, whoever finishes it or
- * gives it back. While all train, ten times a second: a straggler is asked to give back what it
- * holds when another rank is idle; who does not within 15 s, and who does not claim what it holds
- * for 15 s, is lost (`lose`). All calls but bind: the thread that trains.
+ * A rank that has to wait is told so, and later gets the part that another rank has finished or
+ * given back. While all train, the server looks ten times a second: when a rank is idle, a
+ * straggler is asked to give back what it holds. A rank that does not within 15 s, or does not
+ * claim what it holds for 15 s, is lost (`lose`). All calls but bind: the thread that trains.
  */
 #ifndef TN_TRAIN_PART_SERVER_H
 #define TN_TRAIN_PART_SERVER_H
@@ -17,7 +17,7 @@
 #include "cluster/group/groupparts.h"
 #include "train/peers/part_dealer.h"
 
-/* How it speaks; any thread, must not wait. Notes and frames are lent. */
+/* How answers are sent; on any thread, must not wait. Notes and frames are lent. */
 typedef struct tn_part_server_callbacks {
     void *arg;
     void (*deal)(void *arg, const tn_frame *ask, const tn_part_note *note);
@@ -33,12 +33,12 @@ void tn_part_server_free(tn_part_server *s); /* when nothing comes any more; NUL
 
 void tn_part_server_bind(tn_part_server *s, tn_group_parts *out);
 
-/* From now on; NULL: none, and what was dealt from before is not touched any more. All stand still
- * then. */
+/* Deals from `d` from now on; NULL: from none, and the dealer before is not touched any more. All
+ * stand still then. */
 void tn_part_server_deal(tn_part_server *s, tn_part_dealer *d, uint64_t now_ns);
 void tn_part_server_pause(tn_part_server *s, bool still, uint64_t now_ns);
 
-/* What a rank that stands still holds, for a checkpoint. */
+/* A rank that stands still tells what it holds, for a checkpoint. */
 void tn_part_server_claim(tn_part_server *s, uint32_t rank, const tn_note_parts *held,
                           uint64_t now_ns);
 

@@ -14,7 +14,7 @@
 #include "base/core/text.h"
 #include "train/eval/evaluate.h"
 
-/* What of a row travels: the same on both sides. */
+/* Which members of a row travel: the same on both sides. */
 typedef struct tn_scored_form {
     const tn_schema *schema; /* must outlive whoever has the form */
     const bool *slot;        /* of each slot of the schema: whether its keys travel; likewise */

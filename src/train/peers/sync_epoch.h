@@ -22,7 +22,7 @@ tn_status tn_sync_epoch_new(tn_sync_epoch **out, tn_worker *w, tn_peers *peers,
                             tn_step_prefetch *feeder, tn_error *err) TN_MUST_USE;
 void tn_sync_epoch_free(tn_sync_epoch *x); /* NULL is fine */
 
-/* What the trainer says of the steps to come. `steps`: done when they are. */
+/* The trainer answers about the steps to come. `steps`: the number done by then. */
 typedef struct tn_ahead {
     bool (*meets)(void *arg, uint64_t steps); /* after such a step all meet; NULL: rank 0 says */
     double (*factor)(void *arg); /* of every learning rate, now; NULL: rank 0's counts */

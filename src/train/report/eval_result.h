@@ -5,7 +5,7 @@
  *     TN_TRY(tn_eval_result_text(&f, &text, err));        tables: metrics, then slices
  *     TN_TRY(tn_eval_result_json(&f, &text, err));        one line, members of an `eval` record
  *
- * The HTML report is train/report/htmlreport.h. Everything is lent until the findings are told.
+ * The HTML report is train/report/htmlreport.h. Everything is lent.
  */
 #ifndef TN_TRAIN_EVAL_RESULT_H
 #define TN_TRAIN_EVAL_RESULT_H

@@ -1,12 +1,12 @@
 /* forecast.h - how long a step of a run will take, before it begins: `--plan`.
  *
  *     tn_pace pace;
- *     TN_TRY(tn_pace_measure(worker, &pace, err));     a second of real work on the head of the
- * data tn_forecast f = tn_forecast_of(&pace);           arithmetic
+ *     TN_TRY(tn_pace_measure(worker, &pace, err));   a second of real work on the head of the data
+ *     tn_forecast f = tn_forecast_of(&pace);         arithmetic
  *
- * What is measured is the run itself, cut in pieces: the reader alone, on the head of data.train,
- * and steps over the batches it gave, once while their rows are made and again when they are there.
- * What cannot be measured in a second is the way the pieces go together:
+ * The run itself is measured, cut in pieces: the reader alone, on the head of data.train, and steps
+ * over the batches it gave, once while their rows are made and again when they are there. A second
+ * is too short to measure how the pieces go together:
  *
  *     window    |load|hand out ..............|load|hand out ..           one thread of the reader
  *     steps          |step|step|step|step|step|    |step|step|           the team

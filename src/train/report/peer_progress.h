@@ -34,7 +34,7 @@
  * that reader begins at the first byte of the part, wherever in it the learning goes on.
  */
 
-/* What readers have met in an epoch. */
+/* Counts of the readers of an epoch. */
 typedef struct tn_met {
     tn_read_counts counts; /* sources: of the data, the same for all */
     tn_text reasons;       /* as tn_reader_bad_reasons, each reason once */
@@ -53,7 +53,7 @@ typedef struct tn_held {
 } tn_held;
 tn_held tn_held_of(const tn_table *t);
 
-/* What a rank tells with each DONE. */
+/* Counts that a rank sends with each DONE. */
 typedef struct tn_rank_counts {
     uint64_t number; /* grows with each time the rank tells them */
     uint64_t epoch;  /* that `met` is of */

@@ -6,7 +6,7 @@
  *     if (tn_bar_due(&bar, now))         cheap; the AUC is worth computing only then
  *         tn_bar_draw(&bar, &state, now);
  *
- * On a terminal a line is drawn every half second and is `transient`: who prints it returns the
+ * On a terminal a line is drawn every half second and is `transient`: its printer returns the
  * carriage and clears the rest. Elsewhere a line comes every `every` seconds and stays. Nothing is
  * printed here. One thread. A warm bar allocates nothing.
  */
@@ -26,7 +26,7 @@ typedef struct tn_bar_opts {
     double every;   /* seconds between lines elsewhere */
 } tn_bar_opts;
 
-/* What a line says. NAN: not known, left out. */
+/* The values of a line. NAN: not known, left out. */
 typedef struct tn_bar_state {
     uint32_t epoch, epochs; /* from 1 */
     uint64_t step;

@@ -8,7 +8,7 @@
 #include "train/step/memory_cap.h"
 #include "train/step/step.h"
 
-/* What a run came to. */
+/* The outcome of a run. */
 typedef struct tn_outcome {
     uint64_t steps, samples;
     double seconds;

@@ -5,7 +5,7 @@
  *     auc      0.807112  0.806801
  *     gauc          n/a       n/a
  *
- * Text only: who has the terminal prints it. What is not defined is n/a.
+ * Text only: the owner of the terminal prints it. What is not defined is n/a.
  */
 #ifndef TN_TRAIN_TEXT_TABLES_H
 #define TN_TRAIN_TEXT_TABLES_H

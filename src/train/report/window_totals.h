@@ -39,7 +39,7 @@ void tn_window_totals_clear(tn_window_totals *w, double now);
 tn_status tn_window_totals_add(tn_window_totals *w, const tn_report_step *step,
                                tn_error *err) TN_MUST_USE;
 
-/* What other ranks have reported by now counts from now on. */
+/* Takes in what other ranks have reported by now. */
 tn_status tn_window_totals_hear(tn_window_totals *w, tn_error *err) TN_MUST_USE;
 
 /* Of all ranks, as last heard: NAN when nothing was learned. The metrics are lent. */

@@ -7,11 +7,13 @@
 #include "train/step/model_plan.h"
 #include "train/step/step_prefetch.h"
 
-/* The worker's own parts of the epoch of *from, from there on. Where a run goes on: from `stand`
- * on, when that is within this epoch, and is empty behind it. Alone, behind another that was, *from
- * becomes the place; else *dealer knows which parts are left for this worker, and is closed behind
- * the feeder. NULL: there is none. On request: by rank 0, whose *dealer has the ledger of all. On
- * failure *out and *dealer are NULL. */
+/* Reads the worker's own parts of the epoch of *from, from there on. A run that goes on reads from
+ * `stand` on, when that is within this epoch; `stand` is empty afterwards. If one process goes on
+ * from a checkpoint of one process, *from becomes the place. Else *dealer knows which parts are
+ * left for this worker, and is closed behind the feeder; NULL: there is none. Where parts are dealt
+ * on request only rank 0 calls this, and its *dealer has the ledger of all. On failure *out and
+ * *dealer are NULL.
+ */
 tn_status tn_epoch_reader_open(tn_step_prefetch **out, const tn_worker *w, tn_progress *from,
                                tn_epoch_position *stand, tn_part_dealer **dealer,
                                tn_error *err) TN_MUST_USE;
@@ -20,9 +22,9 @@ tn_status tn_epoch_reader_open(tn_step_prefetch **out, const tn_worker *w, tn_pr
  * by rule, so that arrival decides nothing. */
 bool tn_epoch_reader_on_request(const tn_worker *w);
 
-/* What the first rows hold that the worker would read by rule (tn_reader_prior), for where parts
- * are dealt on request: who gets which is not known before, and there may be fewer than ranks. They
- * are read once more later. */
+/* Reads the first rows that the worker would get by rule (tn_reader_prior), where parts are dealt
+ * on request: it is not known before which rank gets which part, and there may be fewer parts than
+ * ranks. They are read once more later. */
 tn_status tn_epoch_reader_prior(const tn_worker *w, uint32_t epoch, tn_prior *out,
                                 tn_error *err) TN_MUST_USE;
 
@@ -39,8 +41,8 @@ tn_status tn_epoch_reader_open_dealt(tn_step_prefetch **out, const tn_worker *w,
                                      const tn_dealt_epoch *of, const tn_dealer *dealer,
                                      tn_error *err) TN_MUST_USE;
 
-/* What the schedule of train.optimizer makes of every learning rate after `step` steps. `end`:
- * where it ends, when that is with the run (tn_run_end). */
+/* The factor of every learning rate after `step` steps, by the schedule of train.optimizer. `end`:
+ * where the schedule ends, when that is with the run (tn_run_end). */
 double tn_learning_rate_factor(const tn_run *run, uint64_t step, uint64_t end);
 
 /* Where a schedule that ends with the run ends. Before an epoch has been read, its rows are counted

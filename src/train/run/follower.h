@@ -6,12 +6,12 @@
 
 #include "train/run/trainer.h"
 
-/* The same as tn_train, which calls it; the outcome is rank 0's to tell: only steps and samples,
- * those that this rank has learned from, are set. */
+/* The same as tn_train, which calls it. Rank 0 reports the outcome: here only the steps and samples
+ * that this rank has learned from are set. */
 tn_status tn_follower_run(const tn_model_plan *plan, const tn_run_text *text, const tn_watch *watch,
                           const tn_binder *b, tn_outcome *out, tn_error *err) TN_MUST_USE;
 
-/* What is evaluated. */
+/* The data to evaluate. */
 typedef struct tn_follower_data {
     const tn_strs *paths;
     const tn_strs *fetch; /* nodes whose values rank 0 wants; NULL: none */

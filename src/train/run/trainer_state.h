@@ -85,7 +85,7 @@ tn_status tn_trainer_group_steps(tn_trainer *t, tn_step_prefetch **feeder,
 /* At a meeting of all peers: where the epoch stands, into t->state and t->whole. */
 tn_status tn_trainer_sum(tn_trainer *t, tn_error *err) TN_MUST_USE;
 
-/* What a step with this batch leaves behind. `joint`: rows of all peers. */
+/* The outcome of a step. `joint`: rows of all peers. */
 typedef struct tn_step_told {
     const tn_step *step; /* NULL: this rank had none */
     const tn_learned *learned;

@@ -1,6 +1,6 @@
 /* early_stopping.h - the best model so far, when to slow down, when to stop.
  *
- * Every evaluation is told; one that does not beat the best by min_delta counts as bad. After
+ * Every evaluation is added; one that does not beat the best by min_delta counts as bad. After
  * reduce_on_plateau.patience bad ones in a row the learning rate is multiplied by factor, down to
  * min_lr; after stop.patience of them training ends. (BARS: factor .1 at the first, stop at the
  * second.) What it remembers is in tn_early_stopping_state and goes into checkpoints.

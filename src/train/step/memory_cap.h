@@ -1,16 +1,18 @@
 /* memory_cap.h - how many bytes the table of rows may take, and whether the next step still fits.
  *
- *     embedding.memory   SIZE: that     none: any     auto: 80 % of the least limit
- * (base/machine/memlimit.h), less what this process takes without rows, now and as planned
+ *     embedding.memory   SIZE: that
+ *                        none: any
+ *                        auto: 80 % of the least limit (base/machine/memlimit.h), less what this
+ *                              process takes without rows, now and as planned
  *
  *     tn_memory_cap_init(&m, w, 0);          before rows are loaded: they may be too many, too
  *     tn_memory_cap_begin(&m);               after
  *     then, and between two steps:
  *     if (tn_memory_cap_look(&m) == TN_ROOM_NONE) { save;  return tn_memory_cap_fail(&m, ..); }
  *
- * The cap is one of bytes that the table counts, so it comes at the same step each time. Beside it,
- * ten times a second, more often while the table grows fast, the process as a whole is looked at,
- * in case what is not table grows. One thread.
+ * The cap counts bytes of the table, so a run reaches it at the same step each time. Beside it, the
+ * memory of the whole process is looked at ten times a second, more often while the table grows
+ * fast, in case other memory grows. One thread.
  */
 #ifndef TN_TRAIN_MEMORY_CAP_H
 #define TN_TRAIN_MEMORY_CAP_H

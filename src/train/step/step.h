@@ -32,7 +32,7 @@ typedef struct tn_step {
     double weight_sum;            /* W */
 } tn_step;
 
-/* What a step leaves behind, beside a better model. */
+/* The figures of a step. */
 typedef struct tn_learned {
     double loss;        /* sum of w_i l_i over W, before the update, without regularisers */
     double grad_norm;   /* of all gradients, before the global clip */

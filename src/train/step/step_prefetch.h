@@ -1,5 +1,5 @@
-/* step_prefetch.h - prepared steps from a reader, made ahead by whoever of the team has nothing to
- * do.
+/* step_prefetch.h - prepared steps from a reader, made ahead by threads of the team that have
+ * nothing to do.
  *
  *     reader -> batch -> [localize] -> slots in order -> tn_step_prefetch_next
  *
@@ -8,9 +8,9 @@
  *         tn_step_prefetch_recycle(f, step);
  *     }
  *
- * One feeder is one pass. The steps come in the reader's order, whoever made them. There is no
- * thread for it: a machine whose processors all belong to the team would only be shared out once
- * more. Helpers of the team that find no tile prepare a batch that is ready; when none of them did,
+ * One feeder is one pass. The steps come in the order of the reader, whichever thread made them. It
+ * has no thread of its own: all processors of the machine may belong to the team already. Helpers
+ * of the team that find no tile prepare a batch that is ready; when none of them did,
  * tn_step_prefetch_next does it itself. So a step takes work / threads, with the preparation in the
  * work.
  *

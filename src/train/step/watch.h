@@ -13,7 +13,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What the caller shows and asks for. */
 typedef struct tn_watch {
     /* One line for a person. `transient`: it is drawn over the line before (a progress bar). The
      * table of peers is several lines, and comes on another thread. */
