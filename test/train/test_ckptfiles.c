@@ -1,9 +1,17 @@
-/* test_ckptfiles.c - the list of a checkpoint's files, and what a rank may put into it. */
-#include "train/checkpoint/ckptfiles.h"
-
+/* test_ckptfiles.c - the list of the files of a checkpoint, and files read by any number of
+ * threads. */
+#include "base/core/alloc.h"
+#include "base/core/bytes.h"
+#include "base/file/file.h"
+#include "base/math/key.h"
 #include "support/test.h"
+#include "support/tmpdir.h"
 #include "train/checkpoint/ckpt_peers.h"
+#include "train/checkpoint/ckptfiles.h"
+#include "train/golden.h"
+#include "train/model_hash.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { PEERS = 2, HALF = TN_PARTITIONS / 2 };
@@ -119,12 +127,283 @@ static void a_rank_tells_once(void **state)
     tn_arena_free(arena);
 }
 
+enum { ROWS = 20000, INDEX_ENTRY = 24, TRAILER = 32 };
+
+typedef struct fixture {
+    char dir[256];
+    char path[300];
+    tn_arena *arena;
+    tn_row_schema schema;
+    uint32_t hash; /* of the worker whose rows are in the file */
+} fixture;
+
+static tn_worker *worker_of(tn_arena *arena, uint32_t threads)
+{
+    char count[32];
+    (void)snprintf(count, sizeof count, "train.threads=%u", threads);
+    const char *const set[] = {count, NULL};
+    const tn_model_plan *plan = golden_plan(arena, "deepfm", set);
+    tn_diag diag = {0};
+    tn_binder b = {.arena = arena, .diag = &diag};
+    tn_worker *w = NULL;
+    assert_int_equal(tn_worker_new(&w, plan, &(tn_worker_opts){.training = true}, &b, NULL), TN_OK);
+    tn_diag_done(&diag);
+    return w;
+}
+
+/* Floats of a row of group 0, states included. */
+static uint32_t floats_of(const tn_worker *w)
+{
+    const tn_layout *layout = w->plan->layout;
+    uint32_t n = 0;
+    for (uint32_t s = 0; s < tn_record_of(layout, 0)->n_segments; s++) {
+        uint32_t dim = tn_record_of(layout, 0)->segment[s].dim;
+        tn_place_in_row in = tn_table_place(w->shard.table, layout->group[0].record, s);
+        n += dim;
+        for (uint32_t i = 0; i < in.n_states; i++) {
+            n += in.spec[i].per_row ? 1 : dim;
+        }
+    }
+    return n;
+}
+
+static void fill(tn_worker *w)
+{
+    float data[TN_DIM_MAX] = {0};
+    tn_row_view row = {
+        .present = (uint16_t)((1U << tn_record_of(w->plan->layout, 0)->n_segments) - 1),
+        .data = data,
+        .n_floats = floats_of(w),
+    };
+    TN_ASSERT(row.n_floats > 0);
+    for (uint32_t i = 0; i < ROWS; i++) {
+        row.key = tn_mix(i);
+        row.show = i;
+        // cppcheck-suppress unreadVariable // through row.data
+        data[i % row.n_floats] = (float)i;
+        assert_int_equal(tn_table_restore(w->shard.table, &row, NULL), TN_OK);
+    }
+}
+
+/* All rows of `w` in one file. */
+static void write_shard(fixture *f, const tn_worker *w)
+{
+    tn_moment moment = {0};
+    tn_snapshot_head head = {.partitions = TN_PARTITIONS, .last = TN_PARTITIONS - 1};
+    assert_int_equal(tn_row_schema_hash(&f->schema, head.schema, NULL), TN_OK);
+    assert_int_equal(tn_cut_open(&moment.rows, w->shard.table, false, NULL), TN_OK);
+    tn_ckpt_part part = {.moment = &moment, .head = &head};
+    assert_int_equal(tn_ckpt_write_shard(&part, f->path, NULL), TN_OK);
+    tn_cut_close(moment.rows);
+}
+
+static int set_up(void **state)
+{
+    static fixture f;
+    tn_tmpdir_make(f.dir);
+    (void)snprintf(f.path, sizeof f.path, "%s/rows.tns", f.dir);
+    f.arena = tn_arena_new(1 << 16);
+    tn_worker *w = worker_of(f.arena, 1);
+    f.schema = tn_ckpt_row_schema(w, f.arena);
+    fill(w);
+    write_shard(&f, w);
+    assert_int_equal(model_hash(w, &f.hash, NULL), TN_OK);
+    tn_worker_free(w);
+    *state = &f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    fixture *f = *state;
+    tn_tmpdir_remove(f->dir);
+    tn_arena_free(f->arena);
+    return 0;
+}
+
+static void any_number_of_threads_reads_the_same_rows(void **state)
+{
+    fixture *f = *state;
+    static const uint32_t threads[] = {1, 2, 4};
+    for (uint32_t i = 0; i < 3; i++) {
+        uint32_t hash = 0;
+        tn_worker *w = worker_of(f->arena, threads[i]);
+        assert_int_equal(tn_ckpt_read_shard(f->path, &f->schema, w, NULL), TN_OK);
+        assert_int_equal(tn_table_rows(w->shard.table), ROWS);
+        assert_int_equal(model_hash(w, &hash, NULL), TN_OK);
+        assert_int_equal(hash, f->hash);
+        tn_worker_free(w);
+    }
+}
+
+/* Where the rows of a partition begin. */
+static uint64_t place_of(const tn_text *file, uint32_t partition)
+{
+    uint64_t index = tn_load_u64(file->data + file->size - TRAILER);
+    return tn_load_u64(file->data + index + (size_t)partition * INDEX_ENTRY);
+}
+
+/* Ten partitions are bad; whoever comes to whichever first, the file's first is told. */
+static void the_first_fault_of_the_file_is_told(void **state)
+{
+    fixture *f = *state;
+    char bad[320];
+    char want[400];
+    tn_text file = {0};
+    (void)snprintf(bad, sizeof bad, "%s/bad.tns", f->dir);
+    assert_int_equal(tn_file_read_all(f->path, 1 << 28, &file, NULL), TN_OK);
+    for (uint32_t p = 103; p < TN_PARTITIONS; p += 100) {
+        file.data[place_of(&file, p) + 60] ^= 1;
+    }
+    assert_int_equal(tn_file_replace(bad, file.data, file.size, NULL), TN_OK);
+    (void)snprintf(want, sizeof want, "byte %llu", (unsigned long long)place_of(&file, 103));
+    for (uint32_t threads = 1; threads <= 4; threads++) {
+        tn_worker *w = worker_of(f->arena, threads);
+        for (uint32_t i = 0; i < 20; i++) {
+            tn_error err = {0};
+            tn_table_clear(w->shard.table);
+            assert_int_equal(tn_ckpt_read_shard(bad, &f->schema, w, &err), TN_E_CKPT);
+            assert_int_equal(err.code, TN_E_CKPT);
+            assert_non_null(strstr(err.text, want));
+        }
+        assert_int_equal(tn_ckpt_read_shard(bad, &f->schema, w, NULL), TN_E_CKPT);
+        tn_worker_free(w);
+    }
+    tn_text_done(&file);
+}
+
+static void rows_of_another_layout_are_refused(void **state)
+{
+    fixture *f = *state;
+    tn_error err = {0};
+    tn_row_schema other = f->schema;
+    other.partitions++;
+    tn_worker *w = worker_of(f->arena, 2);
+    assert_int_equal(tn_ckpt_read_shard(f->path, &other, w, &err), TN_E_CKPT);
+    assert_non_null(strstr(err.text, "belongs to another checkpoint"));
+    assert_int_equal(tn_table_rows(w->shard.table), 0);
+    tn_worker_free(w);
+}
+
+/* ---- metrics ---- */
+
+enum { CELLS = 2 * TN_MOMENT_BINS };
+
+/* A moment of nothing but metrics: `n` pairs of cell and value. */
+static void make_moment(tn_moment *m, const uint64_t *pairs, size_t n)
+{
+    *m = (tn_moment){.sums = {{1, 2}, {3, 4}, {5, 6}, {7, 8}, {9, 10}, {11, 12}}};
+    m->histogram = tn_alloc(CELLS, sizeof *m->histogram, "a histogram");
+    for (size_t i = 0; i < 2 * n; i += 2) {
+        tn_text_add_u64le(&m->changes, pairs[i]);
+        tn_text_add_u64le(&m->changes, pairs[i + 1]);
+        m->histogram[pairs[i] % CELLS] = pairs[i + 1];
+    }
+}
+
+static void drop_moment(tn_moment *m)
+{
+    tn_free(m->histogram);
+    tn_text_done(&m->changes);
+}
+
+static void cells_of_a_histogram_have_these_bytes(void **state)
+{
+    fixture *f = *state;
+    static const char header[] =
+        "{\"hist.click.cells\":{\"dtype\":\"U64\",\"shape\":[2,2],\"data_offsets\":[0,32]},"
+        "\"sums.click\":{\"dtype\":\"U64\",\"shape\":[6,2],\"data_offsets\":[32,128]}}";
+    static const uint64_t pairs[] = {5, 7, CELLS - 1, 1};
+    char path[320];
+    tn_moment m;
+    tn_text file = {0};
+    make_moment(&m, pairs, 2);
+    tn_ckpt_part part = {.moment = &m};
+    (void)snprintf(path, sizeof path, "%s/cells", f->dir);
+    assert_int_equal(tn_ckpt_write_metrics(&part, path, NULL), TN_OK);
+    assert_int_equal(tn_file_read_all(path, 4096, &file, NULL), TN_OK);
+    const size_t padded = (sizeof header - 1 + 7) / 8 * 8;
+    assert_int_equal(file.size, 8 + padded + 128);
+    assert_int_equal(tn_load_u64(file.data), padded);
+    assert_memory_equal(file.data + 8, header, sizeof header - 1);
+    const char *data = file.data + 8 + padded;
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(tn_load_u64(data + 8 * i), pairs[i]);
+    }
+    assert_memory_equal(data + 32, m.sums, sizeof m.sums);
+    tn_text_done(&file);
+    drop_moment(&m);
+}
+
+static void all_kinds_of_histograms_are_read(void **state)
+{
+    fixture *f = *state;
+    static const uint64_t pairs[] = {0, 3, 5, 7, TN_MOMENT_BINS, 9, CELLS - 1, 1};
+    static const uint64_t later[] = {5, 8, 6, 1};
+    char path[320];
+    tn_metrics *got = NULL;
+    tn_moment m;
+    tn_ckpt_part part = {.moment = &m};
+    uint64_t sums[TN_MOMENT_SUMS][2];
+    for (uint32_t whole = 0; whole < 2; whole++) { /* as all were written once */
+        make_moment(&m, pairs, 4);
+        m.changes.failed = whole != 0;
+        (void)snprintf(path, sizeof path, "%s/metrics-%u", f->dir, whole);
+        assert_int_equal(tn_ckpt_write_metrics(&part, path, NULL), TN_OK);
+        assert_int_equal(part.file.bytes > 8UL * CELLS, whole);
+        assert_int_equal(tn_metrics_new(&got, &(tn_metrics_opts){0}, NULL), TN_OK);
+        assert_int_equal(tn_ckpt_read_metrics(path, got, NULL), TN_OK);
+        assert_memory_equal(tn_metrics_histogram(got), m.histogram, 8UL * CELLS);
+        tn_metrics_sums(got, sums);
+        assert_memory_equal(sums, m.sums, sizeof sums);
+        const uint64_t nine = m.histogram[TN_MOMENT_BINS];
+        drop_moment(&m);
+        make_moment(&m, later, 2); /* a delta changes what stands there */
+        m.delta = true;
+        (void)snprintf(path, sizeof path, "%s/delta-%u", f->dir, whole);
+        assert_int_equal(tn_ckpt_write_metrics(&part, path, NULL), TN_OK);
+        assert_int_equal(tn_ckpt_read_metrics(path, got, NULL), TN_OK);
+        const uint64_t *now = tn_metrics_histogram(got);
+        assert_true(now[0] == 3 && now[5] == 8 && now[6] == 1 && now[TN_MOMENT_BINS] == nine);
+        drop_moment(&m);
+        tn_metrics_free(got);
+    }
+}
+
+static void a_cell_outside_the_histogram_is_damage(void **state)
+{
+    fixture *f = *state;
+    static const uint64_t pairs[] = {CELLS, 1};
+    char path[320];
+    tn_error err = {0};
+    tn_metrics *got = NULL;
+    tn_moment m;
+    tn_ckpt_part part = {.moment = &m};
+    assert_int_equal(tn_metrics_new(&got, &(tn_metrics_opts){0}, NULL), TN_OK);
+    for (uint32_t delta = 0; delta < 2; delta++) {
+        make_moment(&m, pairs, 1);
+        m.delta = delta != 0;
+        (void)snprintf(path, sizeof path, "%s/outside-%u", f->dir, delta);
+        assert_int_equal(tn_ckpt_write_metrics(&part, path, NULL), TN_OK);
+        assert_int_equal(tn_ckpt_read_metrics(path, got, &err), TN_E_CKPT);
+        assert_non_null(strstr(err.text, "a cell 2097152 of a histogram of 2097152"));
+        drop_moment(&m);
+    }
+    tn_metrics_free(got);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(files_of_all_ranks_are_listed_by_name),
         cmocka_unit_test(what_a_rank_does_not_owe_is_refused),
         cmocka_unit_test(a_rank_tells_once),
+        cmocka_unit_test(any_number_of_threads_reads_the_same_rows),
+        cmocka_unit_test(the_first_fault_of_the_file_is_told),
+        cmocka_unit_test(rows_of_another_layout_are_refused),
+        cmocka_unit_test(cells_of_a_histogram_have_these_bytes),
+        cmocka_unit_test(all_kinds_of_histograms_are_read),
+        cmocka_unit_test(a_cell_outside_the_histogram_is_damage),
     };
-    return cmocka_run_group_tests_name("train/ckptfiles", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("train/ckptfiles", tests, set_up, tear_down);
 }
