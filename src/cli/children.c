@@ -229,7 +229,7 @@ tn_status tn_spawn_one(const tn_spawn *s, pid_t *pid, tn_error *err)
 
 enum { SECOND_SIGINT = 130, FAULT = 1, NEWS_BYTES = 200 };
 
-/* What has come since it was last looked at; no lock, so that handlers may set it. */
+/* Signals since the last look; no lock, so that handlers may set them. */
 static atomic_uint interrupts;
 static atomic_bool stop_asked;
 static atomic_bool save_asked;

@@ -166,7 +166,7 @@ static tn_status load(tn_data_input *in, const char *config, const word_lists *w
                : TN_OK;
 }
 
-/* What a binary cache holds, and what goes into one, has been through the rules of its slots. */
+/* Rows of a binary cache, and rows that go into one, have been through the rules of its slots. */
 static tn_status bind(tn_data_input *in, const tn_tree *root, uint32_t flags, tn_error *err)
 {
     if (tn_data_to_cache(in->to)) {

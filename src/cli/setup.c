@@ -63,7 +63,7 @@ tn_status tn_inputs_of(tn_inputs *out, const tn_tree *tree, const char *config,
 
 /* ---- the configuration ---- */
 
-/* What does not make another run: where it is kept, what is shown, where the files lie. */
+/* Options that do not make another run: folders, logs, places of files. */
 static const char *const not_hashed[] = {
     "run.name",         "run.dir",      "log",
     "data.train",       "data.valid",   "data.test",

@@ -385,7 +385,7 @@ static tn_strs split(const tn_strs *given, tn_arena *arena)
     return (tn_strs){.n = n, .item = item};
 }
 
-/* What several processes cannot do yet. */
+/* Refuses what several processes cannot do yet. */
 static tn_status check_group(const eval_flags *f, tn_error *err)
 {
     if (f->export != NULL) {
@@ -415,7 +415,7 @@ static FILE *tables_of(const tn_setup *s, const eval_flags *f)
                                                                                        : stdout;
 }
 
-/* What cannot be written is told before anything is evaluated. */
+/* Outputs that cannot be written are reported before anything is evaluated. */
 static tn_status check_outputs(tn_setup *s, const eval_flags *f, tn_error *err)
 {
     const char *const names[] = {predictions_of(s, f), f->report,

@@ -90,7 +90,7 @@ static tn_status open_picture(const tn_setup *s, const char *asked, tn_picture *
     return status;
 }
 
-/* What must not be written over is told before anything is trained. */
+/* Outputs that would replace an input are reported before anything is trained. */
 static tn_status check_outputs(tn_setup *s, const train_flags *f, tn_error *err)
 {
     const char *predictions = s->run.eval.predictions;

@@ -49,7 +49,7 @@ static tn_status add_own(saving *s, tn_error *err)
     return status;
 }
 
-/* What the others have written. */
+/* Lists the files of the others. */
 static tn_status add_others(saving *s, tn_error *err)
 {
     const tn_ckpt_peers *peers = &s->c->peers;
@@ -96,7 +96,7 @@ static tn_status commit(saving *s, tn_error *err)
     return status;
 }
 
-/* What the files will take, about: keys are mixed, so peers hold as many rows each. */
+/* About the bytes that the files will take: keys are mixed, so peers hold as many rows each. */
 static uint64_t expected_bytes(const tn_checkpoints *c)
 {
     const tn_moment *m = c->moment;
@@ -156,7 +156,7 @@ static void abandon(tn_checkpoints *c)
     tn_ckptdir_abandon(c->files);
 }
 
-/* What is saved stays saved when an old one cannot be removed. */
+/* The new checkpoint is good even when an old one cannot be removed: no failure. */
 static void prune(tn_checkpoints *c)
 {
     tn_error err = {0};
@@ -307,7 +307,7 @@ static bool can_be_delta(const tn_checkpoints *c, const tn_worker *w)
            tn_table_knows_changes(w->shard.table);
 }
 
-/* What was just saved becomes the base; the histogram of its moment with it. */
+/* The checkpoint just saved becomes the base, with the histogram of its moment. */
 static void advance_base(tn_checkpoints *c)
 {
     if (!has_deltas(c)) {
@@ -379,7 +379,7 @@ static tn_status announce(tn_checkpoints *c, tn_error *err)
     return c->peers.announce(c->peers.arg, &order, err);
 }
 
-/* What is done between two steps. */
+/* The part of a save between two steps. */
 static tn_status begin(tn_checkpoints *c, tn_worker *w, const tn_ckpt_want *want, tn_error *err)
 {
     TN_TRY(take_moment(c, w, want, err));

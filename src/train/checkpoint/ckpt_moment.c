@@ -171,7 +171,7 @@ static tn_status take_metrics(tn_moment *m, const tn_metrics *metrics, tn_error 
 
 /* ---- all of it ---- */
 
-/* What every peer takes. */
+/* The part that every peer takes. */
 static tn_status take_own(tn_moment *m, tn_worker *w, tn_error *err)
 {
     const tn_shares *shares = w->shares;
@@ -183,7 +183,7 @@ static tn_status take_own(tn_moment *m, tn_worker *w, tn_error *err)
     return tn_cut_open(&m->rows, w->shard.table, m->delta, err);
 }
 
-/* Those of the epoch that runs, or ran last. */
+/* The sources of the epoch that runs, or ran last. */
 static const tn_sources *sources_of(const tn_run_state *state)
 {
     return state->data != NULL ? state->data->sources : NULL;

@@ -398,7 +398,7 @@ static tn_status make_aside(const char *dir, char out[TN_PATH_SIZE], tn_error *e
     }
 }
 
-/* What is left of a run besides checkpoints that bear their final names. */
+/* Files of a run besides checkpoints with final names. */
 static bool is_left(const char *name)
 {
     static const char *const own[] = {"LATEST", "metrics.jsonl", "summary.json"};

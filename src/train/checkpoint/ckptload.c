@@ -132,7 +132,7 @@ static tn_status check_file(const char *path, const tn_manifest *m, const tn_man
     return status == TN_OK && is_shard ? check_shard(name, m, file, err) : status;
 }
 
-/* The same for the first file that is not what it should be, with its name. */
+/* Fails for the first file that is not as the manifest says, with its name. */
 static tn_status check_files(const char *path, const tn_manifest *m, tn_error *err)
 {
     for (uint32_t i = 0; i < m->n_files; i++) {
@@ -315,7 +315,7 @@ static tn_status load(const char *path, const tn_ckpt_loader *loader, tn_arena *
     return TN_OK;
 }
 
-/* What a user can do about a checkpoint that is not damaged and yet cannot be taken. */
+/* Adds a hint for a checkpoint that is not damaged and yet cannot be loaded. */
 static void advise(tn_status status, tn_error *err)
 {
     const char *hint = status == TN_E_IO ? "nothing was removed; start again when it can be read"

@@ -9,7 +9,7 @@
 
 enum { MISFITS_SHOWN = 12 };
 
-/* What does not fit, up to some; all of it is one message. */
+/* Names that do not fit, up to MISFITS_SHOWN of them, for one message. */
 typedef struct misfits {
     tn_text text;
     uint32_t n;

@@ -158,7 +158,7 @@ static tn_status check_model(const tn_worker *w, const tn_manifest *m, bool goes
     return status;
 }
 
-/* What a checkpoint is read into. */
+/* The targets of loading. */
 typedef struct loading {
     tn_worker *w;
     tn_run_state *state; /* NULL: weights only */
@@ -353,7 +353,7 @@ static tn_status read_all(void *ctx, const char *path, const tn_manifest *m, tn_
 
 /* ---- which one ---- */
 
-/* For who asks for a checkpoint, one that this version cannot read is a fault of the checkpoint. */
+/* Where a checkpoint is asked for by name, one that this version cannot read is at fault. */
 static tn_status as_ckpt(tn_status status, tn_error *err)
 {
     if (status == TN_E_LIMIT && err != NULL) {

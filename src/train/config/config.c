@@ -260,7 +260,7 @@ static bool is_config_variable(const tn_field *fields, const char *variable)
     return tn_field_find(fields, name) != NULL;
 }
 
-/* The same from "TNET_A__B=value". */
+/* {a: {b: value}} from "TNET_A__B=value"; NULL: reported. */
 static tn_tree *read_variable(const tn_binder *b, const char *variable)
 {
     size_t size = strcspn(variable, "=");
@@ -328,7 +328,7 @@ static const tn_tree *merge_overs(const layers *l, const tn_binder *b, const tn_
     return tree;
 }
 
-/* What the value of option `f` offers its parts: the table of each key. */
+/* The row that describes `key` within the value of option `f`; NULL: there is none. */
 static const tn_field *row_below(tn_arena *arena, const tn_field *f, const tn_tree *value,
                                  const char *key)
 {

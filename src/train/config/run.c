@@ -366,7 +366,7 @@ static void check_compute(const tn_binder *b, const tn_tree *tree, const tn_run 
     }
 }
 
-/* What comes by standard input comes once. */
+/* Standard input can be read once only. */
 static void check_stdin(const tn_binder *b, const tn_tree *tree, const tn_run *r)
 {
     const tn_strs *train = &r->data.train;

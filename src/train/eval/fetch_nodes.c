@@ -99,7 +99,7 @@ static tn_status add_values(spool *s, const tn_scores *scores, tn_error *err)
     return TN_OK;
 }
 
-/* The same of rows that another rank has scored; `at`: of the node within a row. */
+/* Values of rows that another rank has scored; `at`: of the node within a row. */
 static tn_status add_fetched(spool *s, const tn_scores *scores, uint32_t cols, uint32_t at,
                              tn_error *err)
 {

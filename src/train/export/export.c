@@ -49,7 +49,7 @@ static bool is_unfinished(const char *name)
            tn_read_hex(name + dot + 1, RANDOM_DIGITS, &digits) == TN_NUM_OK;
 }
 
-/* Who has just made a folder has not locked it yet; before it writes there, it has. */
+/* A process that has just made a folder may not have locked it yet; it does before it writes. */
 static bool has_files(const char *path)
 {
     tn_text names = {0};
@@ -59,7 +59,7 @@ static bool has_files(const char *path)
     return listed && n > 0;
 }
 
-/* Whoever writes there holds the lock. The export does not depend on it: no failure. */
+/* A process that writes there holds the lock. The export does not depend on this: no failure. */
 static void remove_unfinished(const char *to, const char *name)
 {
     tn_lock *lock = NULL;
@@ -184,7 +184,7 @@ typedef struct exporting {
     uint32_t n_files;
 } exporting;
 
-/* What a checkpoint holds and what it stands on, down to the full one. */
+/* Lists the files of a checkpoint and of its bases, down to the full one. */
 static tn_status add_lists(const char *folder, tn_arena *arena, tn_text *out, tn_error *err)
 {
     char link[TN_PATH_SIZE];

@@ -123,7 +123,7 @@ typedef struct writing {
     const tn_binder *b;
 } writing;
 
-/* What is said of a slot elsewhere in its object, or does not concern whoever scores. */
+/* Options of a slot that stand elsewhere in its object, or that a scorer does not need. */
 static const char *const said[] = {
     "name", "share",     "type", "transform", "absent",    "missing", "pool", "max_len", "dim",
     "init", "optimizer", "lr",   "l2",        "admission", "expiry",  "uses", NULL};

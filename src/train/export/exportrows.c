@@ -405,7 +405,7 @@ static tn_status walk(void *arg, uint32_t piece, tn_dict_visit *visit, void *vis
     return status;
 }
 
-/* What is left of `all`, which must outlive it and whose pieces are partitions of the key space. */
+/* The changed rows of `all`, which must outlive it; its pieces are partitions of the key space. */
 static tn_dict_source delta_source(export_delta *d, const tn_dict_source *all)
 {
     d->all = all;

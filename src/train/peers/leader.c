@@ -238,7 +238,7 @@ bool tn_leader_close(tn_leader *l, tn_status status, const char *why)
         const tn_order_note bye = {.what = TN_ORDER_BYE, .text = ""};
         tn_error err;
         tn_status told = tn_group_order(l->group, &bye, &err);
-        (void)told; /* who is lost now has nothing left to do */
+        (void)told; /* a rank that is lost now has nothing left to do */
     }
     if (l->group != NULL) {
         tn_group_set_parts(l->group, NULL);
@@ -293,7 +293,7 @@ tn_status tn_leader_start(tn_leader *l, const tn_leader_begin *how, tn_error *er
     TN_TRY(tn_group_order(l->group, &order, err));
     TN_TRY(await(l, &order, NULL, NULL, err)); /* all can be asked for values */
     if (tn_peers_async(l->peers) != NULL) {
-        /* What one rank learns now must not get into what another is about to save. */
+        /* A rank that learns now must not change rows that another is about to save. */
         tn_order_note go = {.what = TN_ORDER_GO, .text = ""};
         stand_still(l, false);
         return order_all(l, &go, err);
@@ -337,7 +337,7 @@ tn_status tn_leader_add_priors(tn_leader *l, uint32_t epoch, tn_prior *sum, tn_e
     return await(l, &order, add_prior, sum, err);
 }
 
-/* What the others found is added to `into`. */
+/* Adds the metrics of the others to `into`. */
 typedef struct adding {
     tn_leader *lead;
     tn_metrics *into, *part;

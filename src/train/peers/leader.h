@@ -82,7 +82,7 @@ tn_status tn_leader_sum(tn_leader *l, const tn_progress *own, const tn_metrics *
 tn_status tn_leader_evaluate(tn_leader *l, const char *data, const tn_eval_request *request,
                              tn_evaluation *out, tn_error *err) TN_MUST_USE;
 
-/* The others write their rows into the folder of an export (train/export/exportparts.h); and all
+/* The others write their rows into the folder of an export (train/export/exportrows.h); and all
  * have. */
 tn_status tn_leader_export(tn_leader *l, const char *folder, tn_error *err) TN_MUST_USE;
 tn_status tn_leader_exported(tn_leader *l, tn_error *err) TN_MUST_USE;

@@ -9,7 +9,7 @@
 #include <pthread.h>
 #include <time.h>
 
-static const uint64_t look_ns = 20000000; /* how often who waits looks at *stop */
+static const uint64_t look_ns = 20000000; /* how often a waiting thread looks at *stop */
 
 enum { DONE_MAX = 256 }; /* parts that one note tells of */
 

@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <time.h>
 
-enum { LOOK_NS = 20000000 }; /* how often who waits for a part looks at *stop */
+enum { LOOK_NS = 20000000 }; /* how often a thread that waits for a part looks at *stop */
 
 /* Another rank that is followed. */
 typedef struct followed {
@@ -53,7 +53,7 @@ bool tn_part_dealer_is_paused(const tn_part_dealer *d)
     return d->since_ns != 0;
 }
 
-/* What the ledger says to the own rank its reader finds by asking again. */
+/* Wakes other ranks that wait; the reader of this one finds out by asking again. */
 static void wake_others(tn_part_dealer *d)
 {
     tn_ledger_wake wake;

@@ -175,7 +175,7 @@ typedef struct place {
 
 static const place nowhere = {UINT32_MAX, UINT64_MAX}; /* behind all rows */
 
-/* What is there of another rank. */
+/* The piece that is there of another rank. */
 typedef struct stream {
     tn_scored_rows *rows;
     uint32_t next; /* row */

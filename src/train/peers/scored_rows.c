@@ -260,7 +260,7 @@ static void make_room(tn_scored_rows *r, const counts *c)
     }
 }
 
-/* What was counted is there. */
+/* The bytes that were counted are there. */
 static void copy(tn_bytes *in, void *to, size_t size)
 {
     const char *at = tn_get(in, size);

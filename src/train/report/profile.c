@@ -75,7 +75,7 @@ static double main_s(const tn_trace *trace, const tn_phase *phase)
     return seconds;
 }
 
-/* What the time of steps goes to, when nothing outside of them is to blame. */
+/* Tells where the time of steps goes, when nothing outside of them is the cause. */
 static void say_work(const tn_trace *trace, const tn_effort *e, tn_text *out)
 {
     static const tn_phase table[] = {TN_PHASE_PULL, TN_PHASE_ROW_GRADS, TN_PHASE_PUSH_ROWS,

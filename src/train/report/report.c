@@ -38,6 +38,7 @@ void tn_outcome_done(tn_outcome *t)
     *t = (tn_outcome){0};
 }
 
+/* Rows of the tables of all ranks. */
 static tn_held held_by_all(const tn_report *r)
 {
     const tn_held own = tn_held_of(r->opts.worker->shard.table);
@@ -334,7 +335,7 @@ static void put_scores(tn_text *out, const char *whose, const tn_metrics *m)
     }
 }
 
-/* What a run that ended well says last: rows, time, scores, where it all is. */
+/* The last line of a run that ended well: rows, time, scores, folder. */
 static void closing_line(const tn_report *r, const tn_report_end *end, tn_text *out)
 {
     const tn_outcome *t = end->trained;
@@ -364,7 +365,6 @@ static void closing_line(const tn_report *r, const tn_report_end *end, tn_text *
     tn_text_addf(out, "; all in %s", r->opts.dir);
 }
 
-/* What the tables of all ranks hold. */
 static void fill_outcome(const tn_report *r, const tn_report_end *end, tn_summary *s)
 {
     const tn_worker *w = r->opts.worker;
@@ -451,7 +451,7 @@ static tn_status write_summary(const tn_report *r, const tn_report_end *end, tn_
     return status;
 }
 
-/* What a group cost: bytes of rank 0's messages. */
+/* The traffic of a group: bytes of rank 0's messages. */
 static void show_bytes(const tn_report *r)
 {
     const uint32_t n = r->opts.plan->owners.n_peers;

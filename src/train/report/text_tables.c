@@ -122,7 +122,7 @@ static void put_metric(sheet *s, tn_text *t, const tn_result *results, uint32_t 
     }
 }
 
-/* What belongs beside a metric: how far it can be off, or what it left out. NULL: nothing. */
+/* A note beside a metric: how far it can be off, or what it left out. NULL: none. */
 static const char *companion(const tn_metrics *m, const char *name)
 {
     if (strcmp(name, "auc") == 0 && tn_metrics_get(m, "auc_error") > 0) {

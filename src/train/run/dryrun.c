@@ -92,7 +92,7 @@ static void model_table(const tn_model_plan *plan, uint64_t dense_params, uint64
     tn_arena_free(arena);
 }
 
-/* What the rows may take, in each of the processes. */
+/* Bytes that rows may take, in each of the processes. */
 static void tell_memory(tn_worker *w, const tn_binder *b, tn_text *out)
 {
     tn_memory_cap memory;

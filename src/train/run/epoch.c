@@ -245,7 +245,7 @@ static tn_status set_prior(tn_trainer *t, tn_reader *reader, tn_error *err)
     return TN_OK;
 }
 
-/* What the reader said when it ended; a signal may have cut it short. */
+/* The outcome of a reader that has ended; a signal may have cut it short. */
 static tn_status reader_ended(tn_trainer *t, tn_status status, tn_error *err)
 {
     bool cut = (status == TN_END || status == TN_E_STOPPED) && tn_trainer_is_asked(t);
@@ -347,7 +347,7 @@ static tn_status look_at_sources(tn_trainer *t, tn_arena *arena, const tn_source
     return check_sources(t, was, *out, since, err);
 }
 
-/* The same files once more when an epoch is over: they may have changed under the reader. */
+/* Looks at the files once more when an epoch is over: they may have changed under the reader. */
 static tn_status look_again(tn_trainer *t, tn_error *err)
 {
     const tn_sources *was = t->state.data->sources;
@@ -362,7 +362,7 @@ static tn_status look_again(tn_trainer *t, tn_error *err)
     return TN_OK;
 }
 
-/* What an epoch's end asks for. `whole`: it was read from its beginning. */
+/* Does what is due at the end of an epoch. `whole`: it was read from its beginning. */
 static tn_status after_epoch(tn_trainer *t, bool whole, tn_error *err)
 {
     const tn_progress end = t->state.progress;

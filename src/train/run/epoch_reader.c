@@ -50,7 +50,7 @@ static tn_status open_feeder(tn_step_prefetch **out, const tn_worker *w, const t
     return tn_step_prefetch_open(out, &opts, &reader, err);
 }
 
-/* All that go on make the same of the same stand. */
+/* Finds the place; ranks that go on from the same position find the same. */
 static tn_status find_place(const tn_worker *w, const tn_epoch_parts *map,
                             const tn_epoch_position *stand, tn_progress *from,
                             tn_part_dealer **dealer, tn_error *err)

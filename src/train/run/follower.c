@@ -181,7 +181,7 @@ static tn_status abandon_save(follower *f, const tn_order_note *order, tn_error 
 
 /* ---- its parts of an epoch ---- */
 
-static const uint64_t again_ns = 1000000000; /* who waits for a part asks again */
+static const uint64_t again_ns = 1000000000; /* a rank that waits for a part asks again */
 static const uint64_t settle_ns = 100000000; /* looks whether the group still is one */
 
 static void stop_reading(follower *f)
@@ -326,7 +326,8 @@ static double factor(void *arg)
     return f->lr_scale * tn_learning_rate_factor(f->plan->run, f->w->steps, f->end);
 }
 
-/* Until all meet, or, apart, until rank 0 orders something; to_the_end: until nothing is left. */
+/* Trains until all meet; at staleness above 0 until rank 0 orders something; to_the_end: until
+ * nothing is left. */
 static tn_status train(follower *f, bool to_the_end, tn_error *err)
 {
     const tn_ahead ahead = {.meets = to_the_end ? NULL : has_order, .factor = factor, .arg = f};
@@ -371,7 +372,7 @@ static tn_status start(follower *f, const tn_order_note *order, tn_error *err)
     return f->trains ? train(f, false, err) : TN_OK;
 }
 
-/* GO: apart, until rank 0 orders something. */
+/* GO: trains at staleness above 0, until rank 0 orders something. */
 static tn_status go(follower *f, tn_error *err)
 {
     if (f->apart == NULL) {

@@ -145,7 +145,7 @@ static tn_status start(tn_trainer *t, bool at_first, tn_error *err)
     return tn_leader_start(t->lead, &how, err);
 }
 
-/* What is due while all stand still, and on. */
+/* Does what is due while all stand still, then goes on. */
 static tn_status meet(tn_trainer *t, tn_error *err)
 {
     TN_TRY(tn_trainer_between(t, err));
@@ -180,7 +180,7 @@ static void note_others(tn_trainer *t)
     t->state.steps = t->worker->steps;
 }
 
-/* The same at staleness above 0: the others stand still when they are told to. */
+/* A meeting at staleness above 0: the others stand still when they are told to. */
 static tn_status meet_apart(tn_trainer *t, tn_error *err)
 {
     TN_TRY(tn_trainer_sum(t, err)); /* when it returns all stand still */
@@ -188,7 +188,7 @@ static tn_status meet_apart(tn_trainer *t, tn_error *err)
     return meet(t, err);
 }
 
-/* What this rank holds is for others that are idle; it asks anew. */
+/* Gives the parts of this rank to others that are idle; it asks anew. */
 static tn_status give_back(tn_trainer *t, tn_async_epoch **x, tn_step_prefetch **feeder,
                            tn_error *err)
 {

@@ -69,7 +69,8 @@ static tn_status saved(tn_trainer *t, const tn_saved *what, tn_error *err)
     return tn_report_saved(t->report, what, &t->state, err);
 }
 
-/* What the disk refused once it may take a second time, as every file is: of this moment then. */
+/* Ends a save. If the disk refused rows, a second save of the present moment is tried, as for every
+ * other file. */
 static tn_status end_once(tn_trainer *t, tn_error *err)
 {
     tn_saved what;
@@ -386,7 +387,7 @@ static tn_status choose_the_last(tn_trainer *t, tn_error *err)
     return restore_best(t, err);
 }
 
-/* What is left when nothing is to be learned any more: the best model back, saved, and tested. */
+/* The end of training: the best model is brought back, saved, and tested. */
 static tn_status wind_up(tn_trainer *t, tn_error *err)
 {
     TN_TRY(tn_trainer_end_save(t, err));

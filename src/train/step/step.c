@@ -182,7 +182,7 @@ static tn_status make_room(tn_step *s, size_t floats, tn_error *err)
     return TN_OK;
 }
 
-/* The same for flags of keys. */
+/* Room for flags of keys. */
 static tn_status make_flags(tn_step *s, uint32_t keys, tn_error *err)
 {
     if (s->training || keys <= s->n_missing) {
@@ -220,7 +220,7 @@ tn_status tn_step_prepare(tn_step *s, tn_batch *batch, tn_error *err)
     return make_room(s, s->local->keys.at[s->local->keys.n], err);
 }
 
-/* What the graph reads of this step. */
+/* The inputs of the graph. */
 static tn_graph_feed feed_of(const tn_worker *w, const tn_step *s, const tn_sparse *sparse,
                              bool training)
 {

@@ -77,7 +77,7 @@ uint32_t tn_worker_runs(const tn_worker *w, bool running, tn_dense_run *run)
     return n;
 }
 
-/* What this process owns, with the first values of its range of the flat vector. */
+/* Opens the shard of this process, with the first values of its range of the flat vector. */
 static tn_status make_shares(tn_worker *w, tn_error *err)
 {
     TN_TRY(tn_shares_new(&w->shares, w->plan->owners.n_peers, tn_params_size(w->params), err));
