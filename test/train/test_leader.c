@@ -1,5 +1,5 @@
 /* test_leader.c - what rank 0 has the others do, and what comes of their answers; evaluations are
- * in test_leadeval.c. The others are threads that answer as they are told to. */
+ * in test_leader_eval.c. The others are threads that answer as they are told to. */
 #include "train/peers/leader.h"
 
 #include "base/core/clock.h"

@@ -118,7 +118,7 @@ typedef struct tn_done_note {
     uint64_t records, samples, bad; /* of the epoch so far, or of an evaluation */
     tn_note_bytes metrics;          /* of these: tn_metrics_pack; of rows: tn_scored_add */
     double clicks, weight;          /* of the first rows */
-    tn_note_bytes figures; /* of what the rank has read and holds: train/report/rank_counts.h */
+    tn_note_bytes figures; /* of what the rank has read and holds: train/report/peer_progress.h */
 } tn_done_note;
 
 typedef struct tn_refused_note {
