@@ -1,10 +1,13 @@
 /* exportrows.h - the rows of the table as a dictionary and as text, of one process or several.
  *
- *     rank 0                                   every other rank
- *     makes the folder, sends the order  --->  tn_export_part_write: the rows of its partitions
- * into a writes the graph                         shard file (ps/snapshot/snapshot.h) of that
- * folder all have written                   <--- tn_export_dict, _dump: own partitions from its
- * table, others by tn_export_part_walk tn_export_parts_remove
+ *     rank 0                                  every other rank
+ *     makes the folder, orders    --------->  tn_export_part_write: the rows of its partitions into
+ *     writes the graph                        a shard file of that folder (ps/snapshot/snapshot.h)
+ *     all have written            <---------
+ *     tn_export_dict, _dump: own partitions
+ *     from its table, others by
+ *     tn_export_part_walk
+ *     tn_export_parts_remove
  *
  * So every rank loads and holds its share of the rows. Rank 0 reads those of others once per pass,
  * in the order of the dictionary. The files take as much disk as those of a checkpoint.

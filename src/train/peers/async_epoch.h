@@ -1,8 +1,7 @@
 /* async_epoch.h - the steps of an epoch among peers at staleness s and inf: every batch is a step
  * of its own, and nobody waits for another rank until all are to stand still.
  *
- *     while ((status = tn_async_epoch_next(x, &ahead, &turn, err)) == TN_OK && !turn.over &&
- * !turn.meets)
+ *     while (tn_async_epoch_next(x, &ahead, &turn, err) == TN_OK && !turn.over && !turn.meets)
  *         ... turn.step, turn.learned ...
  *
  * The rows of the next batch are asked for before this one is computed, where a permit allows it

@@ -1,9 +1,8 @@
 /* sync_epoch.h - the steps of an epoch among peers at staleness 0: every rank brings a batch of its
  * own parts, or nothing, and all make one step of the joint batch.
  *
- *     while ((status = tn_sync_epoch_next(x, &ahead, &turn, err)) == TN_OK && turn.kind == LEARNED)
+ *     while ((status = tn_sync_epoch_next(x, &ahead, &turn, err)) == TN_OK && !turn.over)
  *         ... turn.step, turn.learned ...
- *     tn_sync_epoch_end(x)
  *
  * The rows of step k+1 are asked for before step k is computed, so what is to follow step k+1 is
  * asked for then, too: rank 0 may have all stand still after it (a meeting). Nothing is under way

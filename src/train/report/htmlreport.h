@@ -1,8 +1,8 @@
 /* htmlreport.h - an evaluation as one HTML page that stands alone: no script, no font, no picture
  * from elsewhere.
  *
- *     facts | metrics | ROC, precision-recall, reliability, scores | deciles | slices |
- * configuration
+ *     facts | metrics | ROC, precision-recall, reliability, scores
+ *     deciles | slices | configuration
  */
 #ifndef TN_TRAIN_HTMLREPORT_H
 #define TN_TRAIN_HTMLREPORT_H

@@ -1,14 +1,13 @@
 /* peer_progress.h - what the other ranks have learned so far, for the bar and the log of rank 0,
  * and what they have read and hold, for its summary.
  *
- *     another rank   tn_reporter_add        each step; once a second it sends a REPORT
- *                    tn_reporter_say        sends one now: rank 0 is about to ask for the sums
- *                    tn_rank_counts_pack        with each DONE: what it has read, what its table
- * holds rank 0         tn_peer_progress_take       on tn-net: a REPORT has come
- *                    tn_peer_progress_sums_of, _scores    the trainer, when it draws or records
- *                    tn_peer_progress_add_counts       a DONE has come: as of the last meeting
- *                    tn_peer_progress_met, _held          the trainer, for summary and `table`
- * records
+ *     a rank   tn_reporter_add                  each step; once a second it sends a REPORT
+ *              tn_reporter_say                  sends one now, since rank 0 will ask for the sums
+ *              tn_rank_counts_pack              for each DONE: what it has read and holds
+ *     rank 0   tn_peer_progress_take            on tn-net: a REPORT has come
+ *              tn_peer_progress_add_counts      a DONE has come: as of the last meeting
+ *              tn_peer_progress_sums_of, _scores    when it draws or records
+ *              tn_peer_progress_met, _held          for the summary and `table` records
  *
  * A report holds sums since its rank began. So a report that is lost, repeated or late changes
  * nothing, and a rank that is silent is never added twice. Scores are histograms of 2^12 bins,
