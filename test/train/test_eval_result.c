@@ -3,12 +3,12 @@
 
 #include "base/codec/json.h"
 #include "support/test.h"
-#include "train/findingskit.h"
+#include "train/resultkit.h"
 
 #include <math.h>
 #include <string.h>
 
-static void text_of(const findings_kit *k, tn_text *out)
+static void text_of(const resultkit *k, tn_text *out)
 {
     tn_error err = {0};
     assert_int_equal(tn_eval_result_text(&k->findings, out, &err), TN_OK);
@@ -17,9 +17,9 @@ static void text_of(const findings_kit *k, tn_text *out)
 static void tables_hold_metrics_and_slices(void **state)
 {
     (void)state;
-    findings_kit k;
+    resultkit k;
     tn_text text = {0};
-    findings_kit_make(&k, false, "item");
+    resultkit_make(&k, false, "item");
     text_of(&k, &text);
     const char *s = tn_text_str(&text);
     assert_non_null(strstr(s, "\nrows "));
@@ -29,16 +29,16 @@ static void tables_hold_metrics_and_slices(void **state)
     assert_non_null(strstr(s, "9     3  1.000000"));
     assert_null(strstr(s, "interval"));
     tn_text_done(&text);
-    findings_kit_done(&k);
+    resultkit_done(&k);
 }
 
 static void exact_auc_brings_intervals(void **state)
 {
     (void)state;
-    findings_kit k;
+    resultkit k;
     tn_text text = {0};
     tn_error err = {0};
-    findings_kit_make(&k, true, "item");
+    resultkit_make(&k, true, "item");
     assert_int_equal(tn_eval_result_intervals(&k.findings, &err), TN_OK);
     assert_true(k.findings.has_intervals);
     assert_true(k.findings.delong.low < 14 / 15.0 && k.findings.delong.high > 14 / 15.0);
@@ -46,23 +46,23 @@ static void exact_auc_brings_intervals(void **state)
     assert_non_null(strstr(tn_text_str(&text), "auc, .95 interval by DeLong: "));
     assert_non_null(strstr(tn_text_str(&text), "auc, .95 interval by bootstrap: "));
     tn_text_done(&text);
-    findings_kit_done(&k);
+    resultkit_done(&k);
 }
 
 static void without_labels_there_is_no_metric(void **state)
 {
     (void)state;
-    findings_kit k;
+    resultkit k;
     tn_text text = {0};
     tn_error err = {0};
-    findings_kit_make(&k, true, "item");
+    resultkit_make(&k, true, "item");
     k.label.none = true;
     assert_int_equal(tn_eval_result_intervals(&k.findings, &err), TN_OK);
     assert_false(k.findings.has_intervals);
     text_of(&k, &text);
     assert_string_equal(tn_text_str(&text), "8 rows without labels\n");
     tn_text_done(&text);
-    findings_kit_done(&k);
+    resultkit_done(&k);
 }
 
 static double number(const tn_json *doc, const char *key)
@@ -75,10 +75,10 @@ static double number(const tn_json *doc, const char *key)
 static void json_is_an_eval_record(void **state)
 {
     (void)state;
-    findings_kit k;
+    resultkit k;
     tn_text text = {0};
     tn_error err = {0};
-    findings_kit_make(&k, true, "a \"slot\"");
+    resultkit_make(&k, true, "a \"slot\"");
     assert_int_equal(tn_eval_result_intervals(&k.findings, &err), TN_OK);
     assert_int_equal(tn_eval_result_json(&k.findings, &text, &err), TN_OK);
     assert_ptr_equal(strchr(text.data, '\n'), text.data + text.size - 1);
@@ -101,22 +101,22 @@ static void json_is_an_eval_record(void **state)
     assert_string_equal(tn_json_as_str(tn_json_get(slot->first, "sign")), "0000000000000007");
     tn_arena_free(arena);
     tn_text_done(&text);
-    findings_kit_done(&k);
+    resultkit_done(&k);
 }
 
 /* What a value of a slot of this kind is called. */
 static void assert_value(tn_sign_type type, tn_transform_kind transform, uint64_t sign,
                          const char *want)
 {
-    findings_kit k;
+    resultkit k;
     tn_text text = {0};
-    findings_kit_make(&k, false, "x");
+    resultkit_make(&k, false, "x");
     k.spec.type = type;
     k.spec.transform.kind = transform;
     tn_eval_result_value(&k.findings, 0, &(tn_slice){.sign = sign}, &text);
     assert_string_equal(tn_text_str(&text), want);
     tn_text_done(&text);
-    findings_kit_done(&k);
+    resultkit_done(&k);
 }
 
 static void values_read_as_they_were_written(void **state)
@@ -134,16 +134,16 @@ static void values_read_as_they_were_written(void **state)
 static void rare_values_are_counted_not_listed(void **state)
 {
     (void)state;
-    findings_kit k;
+    resultkit k;
     tn_slice slice[2];
     tn_slice_cut cut;
     tn_error err = {0};
-    findings_kit_make(&k, false, "x");
+    resultkit_make(&k, false, "x");
     assert_int_equal(tn_eval_result_slices(&k.findings, 0, 1, slice, &cut, &err), TN_OK);
     assert_int_equal(cut.n, 1);
     assert_int_equal(cut.hidden, 1);
     assert_int_equal(slice[0].sign, 7);
-    findings_kit_done(&k);
+    resultkit_done(&k);
 }
 
 int main(void)

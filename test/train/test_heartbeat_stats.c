@@ -4,7 +4,7 @@
 
 #include "base/core/clock.h"
 #include "support/test.h"
-#include "train/seatkit.h"
+#include "train/rankkit.h"
 
 #include <sched.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 static const uint64_t guard_ns = 20000000000;
 
 typedef struct fixture {
-    seatkit k;
+    rankkit k;
     tn_group *rank0;
     atomic_bool stop, save;
     tn_watch watch;
@@ -23,8 +23,8 @@ static int set_up(void **state)
 {
     static fixture f;
     memset(&f, 0, sizeof f);
-    seatkit_open(&f.k, 2, NULL, NULL);
-    seatkit_form(&f.k);
+    rankkit_open(&f.k, 2, NULL, NULL);
+    rankkit_form(&f.k);
     f.rank0 = tn_peers_group(f.k.peers[0]);
     f.watch = (tn_watch){.stop = &f.stop, .save = &f.save};
     f.beats = (tn_heartbeat_stats){
@@ -36,7 +36,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     fixture *f = *state;
-    seatkit_close(&f->k);
+    rankkit_close(&f->k);
     return 0;
 }
 

@@ -4,15 +4,15 @@
 #include "base/file/file.h"
 #include "support/test.h"
 #include "support/tmpdir.h"
-#include "train/findingskit.h"
 #include "train/report/htmlfigures.h"
+#include "train/resultkit.h"
 
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-static void page_of(const findings_kit *k, const char *config, tn_text *out)
+static void page_of(const resultkit *k, const char *config, tn_text *out)
 {
     tn_error err = {0};
     assert_int_equal(tn_html_report(&k->findings, config, out, &err), TN_OK);
@@ -54,9 +54,9 @@ static void assert_balanced(const char *page)
 static void a_page_is_well_formed_and_holds_all_parts(void **state)
 {
     (void)state;
-    findings_kit k;
+    resultkit k;
     tn_text page = {0};
-    findings_kit_make(&k, true, "item");
+    resultkit_make(&k, true, "item");
     page_of(&k, "run: {name: a}", &page);
     const char *s = tn_text_str(&page);
     assert_balanced(s);
@@ -69,15 +69,15 @@ static void a_page_is_well_formed_and_holds_all_parts(void **state)
     assert_null(strstr(s, "nan"));
     assert_null(strstr(s, "inf"));
     tn_text_done(&page);
-    findings_kit_done(&k);
+    resultkit_done(&k);
 }
 
 static void a_page_loads_nothing_and_runs_nothing(void **state)
 {
     (void)state;
-    findings_kit k;
+    resultkit k;
     tn_text page = {0};
-    findings_kit_make(&k, false, "item");
+    resultkit_make(&k, false, "item");
     page_of(&k, NULL, &page);
     static const char *const never[] = {
         "<script", "http:", "https:", "src=", "href=", "url(", "@import", "onload"};
@@ -85,15 +85,15 @@ static void a_page_loads_nothing_and_runs_nothing(void **state)
         assert_null(strstr(tn_text_str(&page), never[i]));
     }
     tn_text_done(&page);
-    findings_kit_done(&k);
+    resultkit_done(&k);
 }
 
 static void names_and_configuration_are_escaped(void **state)
 {
     (void)state;
-    findings_kit k;
+    resultkit k;
     tn_text page = {0};
-    findings_kit_make(&k, false, "<b>&\"'");
+    resultkit_make(&k, false, "<b>&\"'");
     k.run.run.name = "</title><script>x</script>";
     k.findings.data = "a<b>.tsv";
     page_of(&k, "x: '</pre><script>'\n\x01", &page);
@@ -102,7 +102,7 @@ static void names_and_configuration_are_escaped(void **state)
     assert_non_null(strstr(tn_text_str(&page), "&lt;b&gt;&amp;&quot;&#39;"));
     assert_null(strchr(tn_text_str(&page), '\x01'));
     tn_text_done(&page);
-    findings_kit_done(&k);
+    resultkit_done(&k);
 }
 
 static void one_class_has_no_curves(void **state)
@@ -128,16 +128,16 @@ static void one_class_has_no_curves(void **state)
 static void no_rows_make_a_page_too(void **state)
 {
     (void)state;
-    findings_kit k;
+    resultkit k;
     tn_text page = {0};
-    findings_kit_make(&k, true, "item");
+    resultkit_make(&k, true, "item");
     tn_metrics_clear(k.evaluation.metrics);
     tn_slices_clear(k.evaluation.slices[0]);
     page_of(&k, NULL, &page);
     assert_balanced(tn_text_str(&page));
     assert_non_null(strstr(tn_text_str(&page), "n/a"));
     tn_text_done(&page);
-    findings_kit_done(&k);
+    resultkit_done(&k);
 }
 
 static void the_file_is_replaced_as_a_whole(void **state)
@@ -145,13 +145,13 @@ static void the_file_is_replaced_as_a_whole(void **state)
     (void)state;
     char dir[256];
     char path[300];
-    findings_kit k;
+    resultkit k;
     tn_error err = {0};
     tn_text page = {0};
     tn_text file = {0};
     tn_tmpdir_make(dir);
     (void)snprintf(path, sizeof path, "%s/r.html", dir);
-    findings_kit_make(&k, false, "item");
+    resultkit_make(&k, false, "item");
     assert_int_equal(tn_file_replace(path, "old", 3, &err), TN_OK);
     assert_int_equal(tn_html_report_write(&k.findings, NULL, path, &err), TN_OK);
     assert_int_equal(tn_file_read_all(path, 1 << 20, &file, &err), TN_OK);
@@ -161,7 +161,7 @@ static void the_file_is_replaced_as_a_whole(void **state)
     assert_int_equal(tn_html_report_write(&k.findings, NULL, path, &err), TN_E_IO);
     tn_text_done(&page);
     tn_text_done(&file);
-    findings_kit_done(&k);
+    resultkit_done(&k);
     tn_tmpdir_remove(dir);
 }
 

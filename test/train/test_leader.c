@@ -5,7 +5,7 @@
 #include "base/core/clock.h"
 #include "metrics/metrics_pack.h"
 #include "support/test.h"
-#include "train/seatkit.h"
+#include "train/rankkit.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -29,9 +29,9 @@ typedef struct other {
 } other;
 
 typedef struct fixture {
-    seatkit k;
+    rankkit k;
     tn_leader *lead;
-    other other[SEATKIT_MAX];
+    other other[RANKKIT_MAX];
     tn_metrics_opts kinds;
     tn_metrics *metrics; /* of three rows */
     tn_text score;       /* the same, packed */
@@ -87,13 +87,13 @@ static void start(fixture *f, uint32_t n)
 {
     tn_error err = {0};
     memset(f, 0, sizeof *f);
-    seatkit_open(&f->k, n, NULL, NULL);
+    rankkit_open(&f->k, n, NULL, NULL);
     make_metrics(f);
-    if (tn_leader_open(&f->lead, f->k.w[0], &seatkit_text, NULL, NULL, &err) != TN_OK) {
+    if (tn_leader_open(&f->lead, f->k.w[0], &rankkit_text, NULL, NULL, &err) != TN_OK) {
         fail_msg("%s", err.text);
     }
     for (uint32_t r = 1; r < n; r++) {
-        seatkit_listen(&f->k, r);
+        rankkit_listen(&f->k, r);
     }
     assert_int_equal(tn_leader_form(f->lead, NULL, &err), TN_OK);
     for (uint32_t r = 1; r < n; r++) {
@@ -121,7 +121,7 @@ static void leave(fixture *f)
 {
     tn_metrics_free(f->metrics);
     tn_text_done(&f->score);
-    seatkit_close(&f->k);
+    rankkit_close(&f->k);
 }
 
 /* The run went well: all others have been dismissed with a BYE. */

@@ -3,7 +3,7 @@
 #include "train/peers/peers.h"
 
 #include "support/test.h"
-#include "train/seatkit.h"
+#include "train/rankkit.h"
 
 #include <string.h>
 
@@ -11,10 +11,10 @@ static void values_flow_from_the_beginning_to_the_end(void **state)
 {
     (void)state;
     for (uint32_t n = 2; n <= 3; n++) {
-        seatkit k;
+        rankkit k;
         tn_error err = {0};
-        seatkit_open(&k, n, NULL, NULL);
-        seatkit_form(&k);
+        rankkit_open(&k, n, NULL, NULL);
+        rankkit_form(&k);
         for (uint32_t r = 0; r < n; r++) {
             assert_null(tn_peers_sync(k.peers[r]));
             assert_null(k.w[r]->peek);
@@ -32,7 +32,7 @@ static void values_flow_from_the_beginning_to_the_end(void **state)
         k.peers[n - 1] = NULL;
         assert_null(k.w[n - 1]->peek);
         assert_null(k.w[n - 1]->sums);
-        seatkit_close(&k);
+        rankkit_close(&k);
     }
 }
 
@@ -40,10 +40,10 @@ static void above_staleness_0_weights_are_those_of_all_owners(void **state)
 {
     (void)state;
     const char *const more[] = {"cluster.staleness=1", NULL};
-    seatkit k;
+    rankkit k;
     tn_error err = {0};
-    seatkit_open(&k, 2, more, NULL);
-    seatkit_form(&k);
+    rankkit_open(&k, 2, more, NULL);
+    rankkit_form(&k);
     for (uint32_t r = 0; r < k.n; r++) {
         assert_int_equal(tn_peers_refresh(k.peers[r], &err), TN_OK); /* before it has begun */
         assert_int_equal(tn_peers_begin(k.peers[r], &err), TN_OK);
@@ -58,39 +58,39 @@ static void above_staleness_0_weights_are_those_of_all_owners(void **state)
     assert_int_equal(tn_peers_refresh(k.peers[0], &err), TN_OK);
     assert_memory_equal(tn_params_weights(k.w[0]->params), own, bytes);
     assert_int_equal(k.w[0]->steps, 0);
-    seatkit_close(&k);
+    rankkit_close(&k);
 }
 
 static void another_model_ends_all(void **state)
 {
     (void)state;
-    seatkit k;
-    seatkit_open(&k, 3, NULL, "model.hidden=[8]");
+    rankkit k;
+    rankkit_open(&k, 3, NULL, "model.hidden=[8]");
     for (uint32_t r = 0; r < k.n; r++) {
-        seatkit_listen(&k, r);
+        rankkit_listen(&k, r);
     }
     for (uint32_t r = 0; r < k.n; r++) {
         tn_error err = {0};
         assert_int_equal(tn_peers_form(k.peers[r], NULL, &err), TN_E_CONFIG);
         assert_memory_equal(err.text, "the structure of the model of rank 2 on host '", 46);
     }
-    seatkit_close(&k);
+    rankkit_close(&k);
 }
 
 static void a_rank_that_cannot_begin_tells_the_others(void **state)
 {
     (void)state;
     for (uint32_t who = 0; who < 2; who++) {
-        seatkit k;
+        rankkit k;
         tn_error err = {0};
-        seatkit_open(&k, 2, NULL, NULL);
-        seatkit_listen(&k, 1 - who);
+        rankkit_open(&k, 2, NULL, NULL);
+        rankkit_listen(&k, 1 - who);
         tn_peers_decline(k.plan[who]->run, TN_E_DATA, "no dictionary 'x'");
         assert_int_equal(tn_peers_form(k.peers[1 - who], NULL, &err), TN_E_DATA);
         assert_string_equal(err.text,
                             who == 0 ? "rank 0: no dictionary 'x'" : "rank 1: no dictionary 'x'");
         assert_true(tn_group_is_told_elsewhere(tn_peers_group(k.peers[1 - who])));
-        seatkit_close(&k);
+        rankkit_close(&k);
     }
 }
 
@@ -98,9 +98,9 @@ static void a_rank_that_cannot_begin_tells_the_others(void **state)
 static void a_second_start_that_cannot_begin_does_no_harm(void **state)
 {
     (void)state;
-    seatkit k;
-    seatkit_open(&k, 2, NULL, NULL);
-    seatkit_form(&k);
+    rankkit k;
+    rankkit_open(&k, 2, NULL, NULL);
+    rankkit_form(&k);
     for (uint32_t r = 0; r < k.n; r++) {
         tn_peers_decline(k.plan[r]->run, TN_E_DATA, "no dictionary 'x'");
     }
@@ -109,7 +109,7 @@ static void a_second_start_that_cannot_begin_does_no_harm(void **state)
     for (uint32_t r = 0; r < k.n; r++) {
         assert_int_equal(tn_group_check(tn_peers_group(k.peers[r]), NULL), TN_OK);
     }
-    seatkit_close(&k);
+    rankkit_close(&k);
 }
 
 static void who_is_alone_has_nobody_to_tell(void **state)

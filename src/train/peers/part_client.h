@@ -4,7 +4,7 @@
  *     TN_TRY(tn_part_client_open(&d, &opts, err));      opts.ask carries notes to rank 0
  *     reader_opts.dealer = tn_part_client_dealer(d);
  *     tn_part_client_note(d, &batch->progress);         behind each batch that is learned
- *     tn_part_client_answer(d, &note);                  what rank 0 says
+ *     tn_part_client_bind(d, &parts);                   for the answers of rank 0
  *
  * Parts that are over are reported with the next ask, or in a note of their own; one note is under
  * way at a time. A rank that has to wait asks again from time to time, under the same id, so that a

@@ -23,7 +23,7 @@ typedef struct tn_journal tn_journal;
 /* `deterministic`: losses have a twin loss_hex. */
 tn_status tn_journal_open(tn_journal **out, const char *path, bool deterministic,
                           tn_error *err) TN_MUST_USE;
-void tn_journal_close(tn_journal *j);          /* NULL is fine */
+void tn_journal_close(tn_journal *j); /* NULL is fine */
 
 /* Where the run stands; in every record, beside the time. */
 typedef struct tn_journal_at {

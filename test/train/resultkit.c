@@ -1,5 +1,5 @@
-/* findingskit.c - see findingskit.h. */
-#include "train/findingskit.h"
+/* resultkit.c - see resultkit.h. */
+#include "train/resultkit.h"
 
 #include "base/core/alloc.h"
 #include "support/test.h"
@@ -8,7 +8,7 @@ enum { ROWS = 8 };
 
 static const char *const metric_names[] = {"auc", "logloss", "copc"};
 
-static void judge(findings_kit *k, bool exact)
+static void judge(resultkit *k, bool exact)
 {
     static const float logit[ROWS] = {-3, -2, -1, 0, -2.5F, -1.5F, 0.5F, 1};
     static const float label[ROWS] = {0, 0, 1, 0, 0, 0, 1, 1};
@@ -27,9 +27,9 @@ static void judge(findings_kit *k, bool exact)
     e->counts = (tn_read_counts){.records = ROWS, .sources = 1};
 }
 
-void findings_kit_make(findings_kit *k, bool exact, const char *slot)
+void resultkit_make(resultkit *k, bool exact, const char *slot)
 {
-    *k = (findings_kit){0};
+    *k = (resultkit){0};
     k->run.run.name = "a";
     k->run.run.seed = 42;
     k->run.run.deterministic = true;
@@ -51,7 +51,7 @@ void findings_kit_make(findings_kit *k, bool exact, const char *slot)
                                    .epoch = 2};
 }
 
-void findings_kit_done(findings_kit *k)
+void resultkit_done(resultkit *k)
 {
     tn_evaluation_done(&k->evaluation);
 }

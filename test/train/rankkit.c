@@ -1,5 +1,5 @@
-/* seatkit.c - see seatkit.h. */
-#include "train/seatkit.h"
+/* rankkit.c - see rankkit.h. */
+#include "train/rankkit.h"
 
 #include "base/file/file.h"
 #include "support/test.h"
@@ -12,10 +12,10 @@
 
 enum { OVERRIDES_MAX = 16 };
 
-const tn_run_text seatkit_text = {
+const tn_run_text rankkit_text = {
     .config = "test\n", .hash = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"};
 
-static const tn_model_plan *plan_of(seatkit *k, uint32_t rank, const char *const *more,
+static const tn_model_plan *plan_of(rankkit *k, uint32_t rank, const char *const *more,
                                     const char *last)
 {
     const char **overrides = TN_NEW_ARRAY(k->arena, const char *, OVERRIDES_MAX);
@@ -34,12 +34,12 @@ static const tn_model_plan *plan_of(seatkit *k, uint32_t rank, const char *const
     return golden_plan_at(k->arena, "deepfm", overrides, &k->roster[rank]);
 }
 
-void seatkit_open(seatkit *k, uint32_t n, const char *const *more, const char *last)
+void rankkit_open(rankkit *k, uint32_t n, const char *const *more, const char *last)
 {
     tn_error err = {0};
-    assert_in_range(n, 2, SEATKIT_MAX);
+    assert_in_range(n, 2, RANKKIT_MAX);
     assert_int_equal(setenv("TNET_FAST", "20", 1), 0); // NOLINT(concurrency-mt-unsafe)
-    *k = (seatkit){.n = n, .arena = tn_arena_new(1 << 16)};
+    *k = (rankkit){.n = n, .arena = tn_arena_new(1 << 16)};
     tn_tmpdir_make(k->dir);
     const tn_binder b = {.arena = k->arena, .diag = &k->diag};
     for (uint32_t r = 0; r < n; r++) {
@@ -62,7 +62,7 @@ void seatkit_open(seatkit *k, uint32_t n, const char *const *more, const char *l
     }
 }
 
-void seatkit_close(seatkit *k)
+void rankkit_close(rankkit *k)
 {
     for (uint32_t r = k->n; r > 0; r--) {
         tn_peers_close(k->peers[r - 1]);
@@ -73,19 +73,19 @@ void seatkit_close(seatkit *k)
     tn_tmpdir_remove(k->dir);
 }
 
-void seatkit_listen(seatkit *k, uint32_t rank)
+void rankkit_listen(rankkit *k, uint32_t rank)
 {
     tn_error err = {0};
-    if (tn_peers_open(&k->peers[rank], k->w[rank], &seatkit_text, NULL, &err) != TN_OK) {
+    if (tn_peers_open(&k->peers[rank], k->w[rank], &rankkit_text, NULL, &err) != TN_OK) {
         fail_msg("rank %u: %s", rank, err.text);
     }
 }
 
-void seatkit_form(seatkit *k)
+void rankkit_form(rankkit *k)
 {
     tn_error err = {0};
     for (uint32_t r = 0; r < k->n; r++) {
-        seatkit_listen(k, r);
+        rankkit_listen(k, r);
     }
     for (uint32_t r = 0; r < k->n; r++) {
         if (tn_peers_form(k->peers[r], NULL, &err) != TN_OK) {
