@@ -68,14 +68,6 @@ typedef struct tn_metric {
 extern const tn_metric *const tn_all_metrics[]; /* NULL-terminated */
 const tn_metric *tn_metric_find(const char *name);
 
-/* An interval of .95. */
-typedef struct tn_interval {
-    double value, low, high, variance;
-} tn_interval;
-
-/* DeLong's interval of the AUC (unweighted rows; exact_auc). */
-tn_interval tn_metrics_delong(const tn_metrics *m);
-
 /* Integers in progress, for checkpoints: what metrics.safetensors holds. The histogram is
  * [2][bins]: negatives, positives; the sums are [6] pairs, low word first, in the order of numerics
  * section 7. What else is counted (rows, bins of ece, mape) begins anew after restore: those

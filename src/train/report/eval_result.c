@@ -3,7 +3,6 @@
 
 #include "base/codec/json.h"
 #include "base/core/alloc.h"
-#include "metrics/bootstrap.h"
 #include "train/report/metrics_jsonl.h"
 #include "train/report/text_tables.h"
 
@@ -18,9 +17,9 @@ tn_status tn_eval_result_intervals(tn_eval_result *f, tn_error *err)
     if (f->run->eval.auc == 0 || f->schema->label->none) {
         return TN_OK;
     }
-    f->delong = tn_metrics_delong(f->result->metrics);
+    f->delong = tn_interval_delong(f->result->metrics);
     tn_bootstrap_opts opts = {.seed = f->run->run.seed};
-    TN_TRY(tn_bootstrap_auc(f->result->metrics, &opts, &f->bootstrap, err));
+    TN_TRY(tn_interval_bootstrap(f->result->metrics, &opts, &f->bootstrap, err));
     f->has_intervals = true;
     return TN_OK;
 }

@@ -10,6 +10,7 @@
 #ifndef TN_TRAIN_EVAL_RESULT_H
 #define TN_TRAIN_EVAL_RESULT_H
 
+#include "metrics/intervals.h"
 #include "train/eval/sign_text.h"
 
 typedef struct tn_eval_result {

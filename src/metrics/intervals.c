@@ -1,13 +1,93 @@
-/* bootstrap.c - replicates by Poisson weights. */
-#include "metrics/bootstrap.h"
+/* intervals.c - the variance of an AUC by placements (DeLong, DeLong and Clarke-Pearson 1988) and
+ * by replicates with Poisson weights. A placement is the share of the other class on the right side
+ * of a row, ties half; the AUC is its mean over either class. */
+#include "metrics/intervals.h"
 
 #include "base/core/alloc.h"
+#include "base/math/fmath.h"
 #include "base/math/rng.h"
 #include "metrics/metrics_state.h"
 
 #include <stdlib.h>
 
+#define NORMAL_975 1.9599639845400545
 #define TAIL 0.025
+
+typedef struct counts {
+    double neg, pos;
+} counts;
+
+static bool is_click(const tn_kept_row *r)
+{
+    return (double)r->label > 0.5;
+}
+
+/* Rows of one class or the other, unweighted, in row[from] .. of one score; *next is behind them.
+ */
+static counts tie(const tn_kept_row *row, size_t n, size_t from, size_t *next)
+{
+    counts c = {0};
+    size_t i = from;
+    for (; i < n && row[i].key == row[from].key; i++) {
+        c.pos += is_click(&row[i]) ? 1 : 0;
+        c.neg += is_click(&row[i]) ? 0 : 1;
+    }
+    *next = i;
+    return c;
+}
+
+static counts count_all(const tn_kept_row *row, size_t n)
+{
+    counts all = {0};
+    for (size_t i = 0; i < n; i++) {
+        all.pos += is_click(&row[i]) ? 1 : 0;
+        all.neg += is_click(&row[i]) ? 0 : 1;
+    }
+    return all;
+}
+
+tn_interval tn_interval_delong(const tn_metrics *m)
+{
+    TN_ASSERT(m->opts.exact_auc);
+    const double nan = (double)NAN;
+    tn_interval out = {nan, nan, nan, nan};
+    const tn_kept_row *row = tn_kept_sorted(m->kept, TN_KEPT_BY_SCORE);
+    const size_t n = tn_kept_count(m->kept);
+    counts all = count_all(row, n);
+    if (all.pos < 1 || all.neg < 1) {
+        return out;
+    }
+    /* Twice over the scores instead of an array of placements: A, then the squares around it. */
+    double mean = 0;
+    double squares[2] = {0};
+    for (int pass = 0; pass < 2; pass++) {
+        counts below = {0};
+        size_t next = 0;
+        for (size_t i = 0; i < n; i = next) {
+            counts here = tie(row, n, i, &next);
+            double of_pos = (below.neg + here.neg / 2) / all.neg;
+            double of_neg = (all.pos - below.pos - here.pos / 2) / all.pos;
+            mean += pass == 0 ? here.pos * of_pos / all.pos : 0;
+            squares[1] += pass == 0 ? 0 : here.pos * (of_pos - mean) * (of_pos - mean);
+            squares[0] += pass == 0 ? 0 : here.neg * (of_neg - mean) * (of_neg - mean);
+            below.neg += here.neg;
+            below.pos += here.pos;
+        }
+    }
+    out.value = mean;
+    out.variance = all.pos > 1 && all.neg > 1 ? squares[1] / ((all.pos - 1) * all.pos) +
+                                                    squares[0] / ((all.neg - 1) * all.neg)
+                                              : nan;
+    if (mean > 0 && mean < 1 && !isnan(out.variance)) {
+        double logit = tn_ln(mean / (1 - mean));
+        double half = NORMAL_975 * sqrt(out.variance) / (mean * (1 - mean));
+        out.low = tn_sigmoid(logit - half);
+        out.high = tn_sigmoid(logit + half);
+    }
+    return out;
+}
+
+/* ---- bootstrap ---- */
 
 uint32_t tn_poisson1(double u)
 {
@@ -84,40 +164,25 @@ static void summarize(double *value, uint32_t n, tn_interval *out)
     out->variance = squares / (n - 1);
 }
 
-/* b NULL: the AUC of a alone. */
-static tn_status run(const tn_metrics *a, const tn_metrics *b, const tn_bootstrap_opts *opts,
-                     tn_interval *out, tn_error *err)
+tn_status tn_interval_bootstrap(const tn_metrics *m, const tn_bootstrap_opts *opts,
+                                tn_interval *out, tn_error *err)
 {
     uint32_t replicates = opts->replicates > 0 ? opts->replicates : TN_REPLICATES;
     TN_ASSERT(replicates <= TN_REPLICATES_MAX);
-    TN_ASSERT(a->opts.exact_auc && (!opts->by_group || a->opts.grouped));
+    TN_ASSERT(m->opts.exact_auc && (!opts->by_group || m->opts.grouped));
     double *value = tn_try_alloc(replicates, sizeof *value, "bootstrap replicates", err);
     if (value == NULL) {
         return TN_E_MEMORY;
     }
     uint32_t n = 0;
     for (uint32_t r = 0; r < replicates; r++) {
-        value[n] = replicate_auc(a, opts, r) - (b != NULL ? replicate_auc(b, opts, r) : 0);
+        value[n] = replicate_auc(m, opts, r);
         n += isnan(value[n]) ? 0 : 1; /* a replicate of one class has no AUC */
     }
     tn_interval interval = {0};
     summarize(value, n, &interval);
-    interval.value = tn_metrics_get(a, "auc") - (b != NULL ? tn_metrics_get(b, "auc") : 0);
+    interval.value = tn_metrics_get(m, "auc");
     tn_free(value);
     *out = interval;
     return TN_OK;
-}
-
-tn_status tn_bootstrap_auc(const tn_metrics *m, const tn_bootstrap_opts *opts, tn_interval *out,
-                           tn_error *err)
-{
-    return run(m, NULL, opts, out, err);
-}
-
-tn_status tn_bootstrap_difference(const tn_metrics *a, const tn_metrics *b,
-                                  const tn_bootstrap_opts *opts, tn_interval *out, tn_error *err)
-{
-    TN_ASSERT(b->opts.exact_auc && (!opts->by_group || b->opts.grouped));
-    TN_ASSERT(tn_kept_count(a->kept) == tn_kept_count(b->kept));
-    return run(a, b, opts, out, err);
 }
