@@ -8,7 +8,7 @@
  *     tn_metrics_get(m, "auc")         NAN when not defined: null in JSON, n/a in text
  *
  * One thread per object at a time, for get as well: it may sort rows that are kept.
- * A metric is one constant in its own file metric_<name>.c plus a row in metrics.def.
+ * A metric is a function, a constant tn_metric_<name> and a row in metrics.def.
  */
 #ifndef TN_METRICS_METRICS_H
 #define TN_METRICS_METRICS_H

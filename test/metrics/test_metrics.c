@@ -2,7 +2,6 @@
  * result. */
 #include "metrics/metrics.h"
 
-#include "metrics/bucket_error.h"
 #include "metrics/metrics_state.h"
 #include "metrics/v21.h"
 #include "support/test.h"
@@ -119,18 +118,6 @@ static void groups_can_count_by_clicks_or_alike(void **state)
     tn_metrics_free(m);
 }
 
-static void v22_bucket_error(void **state)
-{
-    (void)state;
-    tn_buckets b = {0};
-    tn_buckets_add(&b, .02, 20000, 440);
-    tn_buckets_add(&b, .025, 10000, 240);
-    tn_buckets_add(&b, .05, 500, 30);
-    tn_buckets_add(&b, .2, 4000, 780);
-    assert_close(b.error / b.judged, .0875);
-    assert_close(b.judged / b.shows, 24000.0 / 34500);
-}
-
 static void ln_2_is_2977044472_and_bins_are_exact(void **state)
 {
     (void)state;
@@ -241,19 +228,6 @@ static void a_loss_beyond_64_bits_is_added_whole(void **state)
     tn_metrics_free(m);
 }
 
-static void m5_predictions_of_zero_take_part_in_the_bucket_error(void **state)
-{
-    (void)state;
-    tn_buckets b = {0};
-    tn_buckets_add(&b, 0, 1000, 1);
-    tn_buckets_add(&b, 1e-7, 1e6, 1000);
-    tn_buckets_add(&b, .5, 10000, 5000);
-    assert_close(b.shows, 1000 + 1e6 + 10000);
-    assert_close(b.judged, 10000); /* a 1e-7 with a million shows cannot be judged */
-    tn_buckets_add(&b, .9, 10000, 8100);
-    assert_close(b.error / b.judged, .05);
-}
-
 static void mape_needs_soft_labels(void **state)
 {
     (void)state;
@@ -322,14 +296,12 @@ int main(void)
         cmocka_unit_test(v21_bins_of_one_logit_state_their_error),
         cmocka_unit_test(v21_gauc),
         cmocka_unit_test(groups_can_count_by_clicks_or_alike),
-        cmocka_unit_test(v22_bucket_error),
         cmocka_unit_test(ln_2_is_2977044472_and_bins_are_exact),
         cmocka_unit_test(rows_without_groups_are_one_group),
         cmocka_unit_test(m1_one_class_has_no_auc),
         cmocka_unit_test(nothing_seen_has_no_value),
         cmocka_unit_test(m2_p_of_exactly_0_and_1_and_all_ties),
         cmocka_unit_test(a_loss_beyond_64_bits_is_added_whole),
-        cmocka_unit_test(m5_predictions_of_zero_take_part_in_the_bucket_error),
         cmocka_unit_test(mape_needs_soft_labels),
         cmocka_unit_test(d1_v24_sampled_negatives_are_corrected),
         cmocka_unit_test(clipping_bounds_the_loss),

@@ -3,8 +3,8 @@
 
 #include "base/core/text.h"
 #include "base/math/fmath.h"
-#include "metrics/curves.h"
-#include "metrics/metrics_state.h"
+#include "metrics/calibration.h"
+#include "metrics/ranking.h"
 
 #include <math.h>
 #include <stdbool.h>

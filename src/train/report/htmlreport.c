@@ -2,7 +2,7 @@
 #include "train/report/htmlreport.h"
 
 #include "base/file/output_file.h"
-#include "metrics/curves.h"
+#include "metrics/calibration.h"
 #include "train/report/htmlfigures.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
-/* score_buffer.c - an array that grows by doubling, and a radix sort in place ("American flag",
+/* kept_rows.c - an array that grows by doubling, and a radix sort in place ("American flag",
  * McIlroy et al. 1993): no memory for the order, no comparisons, time that does not depend on the
  * data. */
-#include "metrics/score_buffer.h"
+#include "metrics/kept_rows.h"
 
 #include "base/core/alloc.h"
 #include "base/core/bytes.h"

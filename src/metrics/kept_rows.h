@@ -1,10 +1,10 @@
-/* score_buffer.h - rows that are kept one by one, for exact ranks, groups and resampling.
+/* kept_rows.h - rows that are kept one by one, for exact ranks, groups and resampling.
  *
  * 24 bytes each. Sorting is done in place, when somebody asks, and remembered: the same rows give
  * the same order of (group, score) however they came. Limited to 2^32 - 1 rows and by memory.
  */
-#ifndef TN_METRICS_SCORE_BUFFER_H
-#define TN_METRICS_SCORE_BUFFER_H
+#ifndef TN_METRICS_KEPT_ROWS_H
+#define TN_METRICS_KEPT_ROWS_H
 
 #include "base/core/error.h"
 

@@ -1,5 +1,5 @@
-/* test_curves.c - tables behind the figures of a report, on rows whose truth is counted by hand. */
-#include "metrics/curves.h"
+/* test_calibration.c - tables of calibration and the bucket error, counted by hand. */
+#include "metrics/calibration.h"
 
 #include "base/math/rng.h"
 #include "metrics/v21.h"
@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-enum { MANY = 4000, POINTS = 50 };
+enum { MANY = 4000 };
 
 static void equal_width_bins_have_their_edges(void **state)
 {
@@ -81,61 +81,40 @@ static void score_deciles_of_a_calibrated_model_are_level(void **state)
     tn_metrics_free(m);
 }
 
-static void a_curve_runs_from_nothing_to_everything(void **state)
-{
-    (void)state;
-    v21 v;
-    v21_init(&v);
-    tn_metrics *m = metrics_of(&(tn_metrics_opts){.exact_auc = true}, &v.rows);
-    tn_curve_point at[POINTS];
-    uint32_t n = tn_curve_of(m, POINTS, at);
-    assert_int_equal(n, 6); /* five scores and the end */
-    static const double want[6][3] = {{0, 0, (double)NAN}, {.25, 0, 1},       {.5, .25, 2.0 / 3},
-                                      {.75, .25, .75},     {1, .75, 4.0 / 7}, {1, 1, .5}};
-    for (uint32_t i = 0; i < n; i++) {
-        assert_close(at[i].tpr, want[i][0]);
-        assert_close(at[i].fpr, want[i][1]);
-        assert_true(i == 0 ? isnan(at[i].precision) : fabs(at[i].precision - want[i][2]) < 1e-12);
-        assert_true(i == 0 || at[i].threshold < at[i - 1].threshold);
-    }
-    tn_metrics_free(m);
-}
-
-static void a_thinned_curve_keeps_both_ends_and_the_area(void **state)
-{
-    (void)state;
-    static float z[MANY];
-    static float y[MANY];
-    uint64_t s = tn_stream2(42, TN_RNG_GENERATE, 0);
-    for (uint32_t i = 0; i < MANY; i++) {
-        z[i] = (float)tn_normal(tn_draw(s, 2 * (uint64_t)i));
-        y[i] = tn_unit(tn_draw(s, 2 * (uint64_t)i + 1)) < tn_sigmoid(2 * (double)z[i]) ? 1 : 0;
-    }
-    tn_metrics *m =
-        metrics_of(&(tn_metrics_opts){0}, &(tn_scored){.n = MANY, .logit = z, .label = y});
-    tn_curve_point at[POINTS];
-    uint32_t n = tn_curve_of(m, POINTS, at);
-    assert_in_range(n, POINTS / 2, POINTS);
-    assert_true(at[0].tpr == 0 && at[0].fpr == 0 && at[n - 1].tpr == 1 && at[n - 1].fpr == 1);
-    double area = 0;
-    for (uint32_t i = 1; i < n; i++) {
-        area += (at[i].fpr - at[i - 1].fpr) * (at[i].tpr + at[i - 1].tpr) / 2;
-    }
-    assert_true(fabs(area - tn_metrics_get(m, "auc")) < 2e-3);
-    tn_metrics_free(m);
-}
-
-static void nothing_and_one_class_give_no_tables(void **state)
+static void nothing_seen_gives_no_bins(void **state)
 {
     (void)state;
     tn_metrics *m = NULL;
     assert_int_equal(tn_metrics_new(&m, &(tn_metrics_opts){.coarse = true}, NULL), TN_OK);
     tn_reliability bin[TN_ECE_BINS_MAX];
-    tn_curve_point at[2];
     assert_int_equal(tn_reliability_of_width(m, bin), 0);
     assert_int_equal(tn_reliability_of_mass(m, 10, bin), 0);
-    assert_int_equal(tn_curve_of(m, 2, at), 0);
     tn_metrics_free(m);
+}
+
+static void v22_bucket_error(void **state)
+{
+    (void)state;
+    tn_buckets b = {0};
+    tn_buckets_add(&b, .02, 20000, 440);
+    tn_buckets_add(&b, .025, 10000, 240);
+    tn_buckets_add(&b, .05, 500, 30);
+    tn_buckets_add(&b, .2, 4000, 780);
+    assert_close(b.error / b.judged, .0875);
+    assert_close(b.judged / b.shows, 24000.0 / 34500);
+}
+
+static void m5_predictions_of_zero_take_part_in_the_bucket_error(void **state)
+{
+    (void)state;
+    tn_buckets b = {0};
+    tn_buckets_add(&b, 0, 1000, 1);
+    tn_buckets_add(&b, 1e-7, 1e6, 1000);
+    tn_buckets_add(&b, .5, 10000, 5000);
+    assert_close(b.shows, 1000 + 1e6 + 10000);
+    assert_close(b.judged, 10000); /* a 1e-7 with a million shows cannot be judged */
+    tn_buckets_add(&b, .9, 10000, 8100);
+    assert_close(b.error / b.judged, .05);
 }
 
 int main(void)
@@ -144,9 +123,9 @@ int main(void)
         cmocka_unit_test(equal_width_bins_have_their_edges),
         cmocka_unit_test(bins_of_equal_mass_never_cut_a_score),
         cmocka_unit_test(score_deciles_of_a_calibrated_model_are_level),
-        cmocka_unit_test(a_curve_runs_from_nothing_to_everything),
-        cmocka_unit_test(a_thinned_curve_keeps_both_ends_and_the_area),
-        cmocka_unit_test(nothing_and_one_class_give_no_tables),
+        cmocka_unit_test(nothing_seen_gives_no_bins),
+        cmocka_unit_test(v22_bucket_error),
+        cmocka_unit_test(m5_predictions_of_zero_take_part_in_the_bucket_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

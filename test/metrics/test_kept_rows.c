@@ -1,5 +1,5 @@
-/* test_score_buffer.c - rows kept one by one: order, numbers, limits. */
-#include "metrics/score_buffer.h"
+/* test_kept_rows.c - rows kept one by one: order, numbers, limits. */
+#include "metrics/kept_rows.h"
 
 #include "base/math/rng.h"
 #include "support/test.h"

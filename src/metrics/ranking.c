@@ -1,0 +1,318 @@
+/* ranking.c - the walk over the scores, and the metrics of their order.
+ *
+ * The scores come from the histogram or from rows that are kept and sorted; the metrics do not
+ * care.
+ */
+#include "metrics/ranking.h"
+
+#include "base/math/fmath.h"
+#include "metrics/metrics_state.h"
+
+#define BIN_LOW (-16.0)
+#define BIN_WIDTH 0x1p-15
+
+static bool is_click(float label)
+{
+    return (double)label > 0.5;
+}
+
+/* Over rows that ascend by score; for one group. */
+static tn_walk walk_rows(const tn_kept_row *rows, size_t n)
+{
+    tn_walk w = {.row = rows, .n_rows = n, .unit = TN_KEPT_ONE};
+    for (size_t i = 0; i < n; i++) {
+        uint64_t *total = is_click(rows[i].label) ? &w.total_pos : &w.total_neg;
+        *total += tn_kept_weight(rows[i].weight);
+    }
+    return w;
+}
+
+/* A walk that does not know its totals: they cost a pass of their own over the histogram. */
+static tn_walk start(const tn_metrics *m)
+{
+    if (m->opts.exact_auc) {
+        tn_walk w = walk_rows(tn_kept_sorted(m->kept, TN_KEPT_BY_SCORE), tn_kept_count(m->kept));
+        w.shift = m->scoring.shift;
+        return w;
+    }
+    return (tn_walk){.cell = m->cell, .n_bins = m->n_bins, .unit = TN_CELL_ONE};
+}
+
+tn_walk tn_walk_begin(const tn_metrics *m)
+{
+    tn_walk w = start(m);
+    for (uint32_t b = 0; w.cell != NULL && b < m->n_bins; b++) {
+        w.total_neg += m->cell[b];
+        w.total_pos += m->cell[m->n_bins + b];
+    }
+    return w;
+}
+
+static bool next_bin(tn_walk *w, tn_cell *out)
+{
+    const uint64_t *neg = w->cell;
+    const uint64_t *pos = w->cell + w->n_bins;
+    while (w->at < w->n_bins && (neg[w->at] | pos[w->at]) == 0) {
+        w->at++;
+    }
+    if (w->at == w->n_bins) {
+        return false;
+    }
+    double width = BIN_WIDTH * TN_BINS / w->n_bins;
+    *out = (tn_cell){
+        .z = BIN_LOW + ((double)w->at + 0.5) * width, .neg = neg[w->at], .pos = pos[w->at]};
+    w->at++;
+    return true;
+}
+
+bool tn_walk_next(tn_walk *w, tn_cell *out)
+{
+    if (w->cell != NULL) {
+        return next_bin(w, out);
+    }
+    if (w->at == w->n_rows) {
+        return false;
+    }
+    const uint32_t key = w->row[w->at].key;
+    tn_cell c = {.z = (double)tn_kept_logit(key) + w->shift};
+    for (; w->at < w->n_rows && w->row[w->at].key == key; w->at++) {
+        uint64_t *side = is_click(w->row[w->at].label) ? &c.pos : &c.neg;
+        *side += tn_kept_weight(w->row[w->at].weight);
+    }
+    *out = c;
+    return true;
+}
+
+/* AUC of what the walk passes; *tied, if not NULL, the share of tied pairs, halved. NAN and NAN
+ * with one class. */
+static double walk_auc(tn_walk w, double *tied)
+{
+    tn_u128 twice = 0; /* at most 2 * 2^62 * 2^62 */
+    tn_u128 equal = 0;
+    uint64_t neg = 0; /* below, then all */
+    uint64_t pos = 0;
+    tn_cell c;
+    while (tn_walk_next(&w, &c)) {
+        twice += (tn_u128)c.pos * (2 * (tn_u128)neg + c.neg);
+        equal += (tn_u128)c.pos * c.neg;
+        neg += c.neg;
+        pos += c.pos;
+    }
+    double pairs = 2 * ((double)pos * (double)neg);
+    if (tied != NULL) {
+        *tied = tn_ratio((double)equal, pairs);
+    }
+    return tn_ratio((double)twice, pairs);
+}
+
+static double auc(const tn_metrics *m)
+{
+    return walk_auc(start(m), NULL);
+}
+
+const tn_metric tn_metric_auc = {
+    .name = "auc",
+    .help = "area under the ROC curve",
+    .value = auc,
+    .larger_is_better = true,
+};
+
+/* How far the histogram's AUC can be from the exact one: e = sum over bins of P_b N_b / (2 P N),
+ * since pairs within a bin count half. 0 when scores are sorted. */
+static double auc_error(const tn_metrics *m)
+{
+    double tied = 0;
+    double value = walk_auc(start(m), &tied);
+    return m->opts.exact_auc && !isnan(value) ? 0 : tied;
+}
+
+const tn_metric tn_metric_auc_error = {
+    .name = "auc_error",
+    .help = "bound of the error of auc by its histogram",
+    .value = auc_error,
+};
+
+/* Average precision: sum over scores of (R_k - R_{k-1}) P_k, ties one step. */
+static double pr_auc(const tn_metrics *m)
+{
+    tn_walk w = tn_walk_begin(m);
+    double neg = (double)w.total_neg; /* at this score and above */
+    double pos = (double)w.total_pos;
+    double sum = 0;
+    tn_cell c;
+    while (tn_walk_next(&w, &c)) {
+        if (c.pos > 0) {
+            sum += (double)c.pos * (pos / (pos + neg));
+        }
+        neg -= (double)c.neg;
+        pos -= (double)c.pos;
+    }
+    return w.total_neg > 0 ? tn_ratio(sum, (double)w.total_pos) : (double)NAN;
+}
+
+const tn_metric tn_metric_pr_auc = {
+    .name = "pr_auc",
+    .help = "average precision (area under the precision-recall curve)",
+    .value = pr_auc,
+    .larger_is_better = true,
+};
+
+/* Kolmogorov-Smirnov: the largest |TPR - FPR|. */
+static double ks(const tn_metrics *m)
+{
+    tn_walk w = tn_walk_begin(m);
+    if (w.total_neg == 0 || w.total_pos == 0) {
+        return (double)NAN;
+    }
+    uint64_t neg = 0;
+    uint64_t pos = 0;
+    double largest = 0;
+    tn_cell c;
+    while (tn_walk_next(&w, &c)) {
+        neg += c.neg;
+        pos += c.pos;
+        largest = fmax(largest,
+                       fabs((double)pos / (double)w.total_pos - (double)neg / (double)w.total_neg));
+    }
+    return largest;
+}
+
+const tn_metric tn_metric_ks = {
+    .name = "ks",
+    .help = "largest distance of the two classes' score distributions",
+    .value = ks,
+    .larger_is_better = true,
+};
+
+static double accuracy(const tn_metrics *m)
+{
+    tn_walk w = tn_walk_begin(m);
+    uint64_t right = 0;
+    tn_cell c;
+    while (tn_walk_next(&w, &c)) {
+        right += c.z >= 0 ? c.pos : c.neg; /* 0 is the edge of a bin */
+    }
+    return tn_ratio((double)right, (double)w.total_neg + (double)w.total_pos);
+}
+
+const tn_metric tn_metric_accuracy = {
+    .name = "accuracy",
+    .help = "share of rows that p >= 0.5 classifies rightly",
+    .value = accuracy,
+    .larger_is_better = true,
+};
+
+/* ---- within groups ---- */
+
+/* One group of rows that ascend by score. */
+static void add_group(const tn_metrics *m, const tn_kept_row *rows, size_t n, double sums[3])
+{
+    tn_walk w = walk_rows(rows, n);
+    double count = 1;
+    if (m->opts.gauc_by == TN_GAUC_CLICKS) {
+        count = (double)w.total_pos;
+    } else if (m->opts.gauc_by == TN_GAUC_WEIGHT) {
+        count = (double)w.total_pos + (double)w.total_neg;
+    }
+    sums[0] += count;
+    if (w.total_pos > 0 && w.total_neg > 0) {
+        sums[1] += count;
+        sums[2] += count * walk_auc(w, NULL);
+    }
+}
+
+/* GAUC = sum of n_u AUC_u / sum of n_u over groups with both classes, and the share of n_u that
+ * lies in groups of one class. */
+typedef struct gauc_sums {
+    double value, skipped;
+} gauc_sums;
+
+static gauc_sums sum_groups(const tn_metrics *m)
+{
+    const tn_kept_row *rows = tn_kept_sorted(m->kept, TN_KEPT_BY_GROUP);
+    const size_t n = tn_kept_count(m->kept);
+    double sums[3] = {0}; /* of n_u: all, with both classes, the latter times AUC */
+    size_t from = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (i + 1 == n || rows[i + 1].group != rows[i].group) {
+            add_group(m, rows + from, i + 1 - from, sums);
+            from = i + 1;
+        }
+    }
+    return (gauc_sums){.value = tn_ratio(sums[2], sums[1]),
+                       .skipped = tn_ratio(sums[0] - sums[1], sums[0])};
+}
+
+static double gauc(const tn_metrics *m)
+{
+    return sum_groups(m).value;
+}
+
+const tn_metric tn_metric_gauc = {
+    .name = "gauc",
+    .help = "AUC within groups, weighted mean",
+    .value = gauc,
+    .needs_groups = true,
+    .larger_is_better = true,
+};
+
+static double gauc_skipped(const tn_metrics *m)
+{
+    return sum_groups(m).skipped;
+}
+
+const tn_metric tn_metric_gauc_skipped = {
+    .name = "gauc_skipped",
+    .help = "share of gauc that lies in groups of one class",
+    .value = gauc_skipped,
+    .needs_groups = true,
+};
+
+/* ---- curves ---- */
+
+/* The point whose threshold leaves neg and pos below it. */
+static tn_curve_point point(const tn_walk *w, double threshold, uint64_t neg, uint64_t pos)
+{
+    double fp = (double)(w->total_neg - neg);
+    double tp = (double)(w->total_pos - pos);
+    return (tn_curve_point){.threshold = threshold,
+                            .tpr = tp / (double)w->total_pos,
+                            .fpr = fp / (double)w->total_neg,
+                            .precision = tn_ratio(tp, tp + fp)};
+}
+
+/* The walk goes upwards: the points come out in reverse. */
+static void reverse(tn_curve_point *at, uint32_t n)
+{
+    for (uint32_t i = 0; i < n / 2; i++) {
+        tn_curve_point swap = at[i];
+        at[i] = at[n - 1 - i];
+        at[n - 1 - i] = swap;
+    }
+}
+
+uint32_t tn_curve_of(const tn_metrics *m, uint32_t n, tn_curve_point *out)
+{
+    TN_ASSERT(n >= 2);
+    tn_walk w = tn_walk_begin(m);
+    if (w.total_neg == 0 || w.total_pos == 0) {
+        return 0;
+    }
+    uint32_t used = 0;
+    uint64_t neg = 0;
+    uint64_t pos = 0;
+    tn_cell c;
+    while (tn_walk_next(&w, &c)) {
+        tn_curve_point p = point(&w, tn_sigmoid(c.z), neg, pos);
+        /* tpr + fpr falls from 2 to 0; the last place is for the end. */
+        double due = 2 - 2 * (double)used / (n - 1);
+        if (used + 1 < n && p.tpr + p.fpr <= due) {
+            out[used++] = p;
+        }
+        neg += c.neg;
+        pos += c.pos;
+    }
+    out[used++] = point(&w, 1, neg, pos);
+    reverse(out, used);
+    return used;
+}
