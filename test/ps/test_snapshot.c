@@ -1,4 +1,4 @@
-/* test_snapshot.c - shard files: exact bytes and round trips. */
+/* test_snapshot.c - shard files: exact bytes, round trips, and every kind of damage. */
 #include "support/test.h"
 
 #include "base/core/failpoint.h"
@@ -6,7 +6,10 @@
 #include "ps/shardfiles.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+enum { SEED = 20261121 };
 
 static void golden_tns_196_bytes(void **state)
 {
@@ -193,6 +196,207 @@ static void every_failing_call_is_reported(void **state)
     }
 }
 
+/* ---- every kind of damage ---- */
+
+/* Puts `size` bytes at `path` in place of what was there, without the file module. */
+static void put(const char *path, const char *data, size_t size)
+{
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    assert_int_equal(fwrite(data, 1, size, f), size);
+    assert_int_equal(fclose(f), 0);
+}
+
+static void assert_detected(const char *path, const char *data, size_t size, size_t place)
+{
+    tn_error err = {0};
+    put(path, data, size);
+    tn_status status = read_file(path, NULL, NULL, &err);
+    if (status != TN_E_CKPT && status != TN_E_IO) {
+        fail_msg("damage at %zu of %zu bytes gives status %d", place, size, (int)status);
+    }
+    assert_non_null(strstr(err.text, path));
+}
+
+static char *load(const char *path, size_t *size)
+{
+    tn_text text = {0};
+    tn_error err = {0};
+    assert_int_equal(tn_file_read_all(path, 64 << 20, &text, &err), TN_OK);
+    *size = text.size;
+    char *copy = malloc(text.size);
+    assert_non_null(copy);
+    memcpy(copy, text.data, text.size);
+    tn_text_done(&text);
+    return copy;
+}
+
+static void every_cut_and_every_bit_of_a_small_file_is_detected(void **state)
+{
+    const shard_place *p = *state;
+    tn_snapshot_done done = {0};
+    size_t size;
+    write_golden(p->path, &done);
+    char *data = load(p->path, &size);
+    for (size_t cut = 0; cut < size; cut++) {
+        assert_detected(p->path, data, cut, cut);
+    }
+    for (size_t bit = 0; bit < 8 * size; bit++) {
+        data[bit / 8] = (char)(data[bit / 8] ^ (1 << bit % 8));
+        assert_detected(p->path, data, size, bit / 8);
+        data[bit / 8] = (char)(data[bit / 8] ^ (1 << bit % 8));
+    }
+    free(data);
+}
+
+static void cuts_flips_and_zeroed_pages_of_a_large_file_are_detected(void **state)
+{
+    const shard_place *p = *state;
+    tn_snapshot_done done = {0};
+    tn_error err = {0};
+    size_t size;
+    assert_int_equal(write_big_file(p->path, &done, &err), TN_OK);
+    char *data = load(p->path, &size);
+    for (size_t cut = 0; cut < size; cut += 4096) {
+        assert_detected(p->path, data, cut, cut);
+    }
+    print_message("flips: seed %d\n", SEED);
+    uint64_t dice = SEED;
+    for (uint32_t i = 0; i < 200; i++) {
+        dice = dice * 6364136223846793005U + 1442695040888963407U;
+        size_t bit = (size_t)(dice >> 20) % (8 * size);
+        data[bit / 8] = (char)(data[bit / 8] ^ (1 << bit % 8));
+        assert_detected(p->path, data, size, bit / 8);
+        data[bit / 8] = (char)(data[bit / 8] ^ (1 << bit % 8));
+    }
+    for (size_t at = 0; at + 4096 <= size; at += (size_t)40 * 4096) {
+        char page[4096];
+        memcpy(page, data + at, sizeof page);
+        memset(data + at, 0, sizeof page);
+        assert_detected(p->path, data, size, at);
+        memcpy(data + at, page, sizeof page);
+    }
+    put(p->path, data, size);
+    assert_int_equal(read_file(p->path, NULL, NULL, &err), TN_OK);
+    free(data);
+}
+
+static void store_le(char *at, uint64_t value, size_t bytes)
+{
+    memcpy(at, &value, bytes);
+}
+
+/* Repairs every crc of a one-partition file, so that what stands in it is what gets judged. */
+static void repair(char *data, size_t size)
+{
+    uint32_t stored;
+    memcpy(&stored, data + 64, 4);
+    store_le(data + 60, tn_crc32c(0, data, 60), 4);
+    if (64 + 32 + (uint64_t)stored + 24 + 32 <= size) {
+        uint32_t crc = tn_crc32c(0, data + 64, 28);
+        store_le(data + 92, tn_crc32c(crc, data + 96, stored), 4);
+    }
+    store_le(data + size - 8, tn_crc32c(0, data + size - 56, 24), 4);
+    store_le(data + size - 4, tn_crc32c(0, data + size - 32, 28), 4);
+}
+
+/* Written over a good file of one row, whose checksums are then repaired. */
+static const struct {
+    size_t at;
+    uint64_t value;
+    size_t bytes;
+    const char *why;
+    bool newer; /* it may be right, but not for this build */
+} lie[] = {
+    {8, 2, 2, "newer version", true},
+    {8, 0, 2, "no version 0", false},
+    {12, 63, 4, "header size", false},
+    {12, 65, 4, "header size", false},
+    {48, 500, 2, "partitions out of range", false},
+    {50, 587, 2, "partitions out of range", false},
+    {52, 1000, 2, "does not fit", false},
+    {54, 2, 2, "unknown flags", false},
+    {56, 1, 4, "unknown flags", false},
+    {64, UINT32_MAX, 4, "past its partition", false},
+    {64, 40, 4, "makes no sense", false},
+    {68, UINT32_MAX, 4, "past its partition", false},
+    {68, 48, 4, "makes no sense", false},
+    {72, 0, 4, "makes no sense", false},
+    {72, 2, 4, "past its block", false},
+    {76, 585, 2, "makes no sense", false},
+    {78, 1, 1, "codec", true},
+    {79, 2, 1, "makes no sense", false},
+    {80, 1, 8, "first key", false},
+    {88, 1, 4, "makes no sense", false},
+    {96, 0, 8, "another partition", false},
+    {104, 2, 2, "unknown group", false},
+    {104, 1, 2, "last row", false}, /* group 1: one word only */
+    {104, 0x8000, 2, "removed row", false},
+    {106, 4, 2, "unknown group or segment", false},
+    {106, 2, 2, "past its block", false},
+    {112, 0x7ff0000000000000, 8, "no count", false},
+    {120, 0x8000000000000001, 8, "no count", false},
+    {140, 65, 8, "index", false},
+    {140, 0, 8, "index", false},
+    {148, 75, 8, "index", false},
+    {148, UINT64_MAX, 8, "index", false},
+    {156, 2, 8, "index", false},
+    {156, UINT64_MAX, 8, "index", false},
+    {164, 139, 8, "trailer", false},
+    {164, UINT64_MAX, 8, "trailer", false},
+    {172, 2, 8, "index", false},
+    {180, 2, 4, "trailer", false},
+    {180, UINT32_MAX, 4, "trailer", false},
+};
+
+static void right_checksums_do_not_make_a_file_right(void **state)
+{
+    const shard_place *p = *state;
+    tn_snapshot_done done = {0};
+    size_t size;
+    write_golden(p->path, &done);
+    char *data = load(p->path, &size);
+    for (size_t i = 0; i < sizeof lie / sizeof lie[0]; i++) {
+        char copy[GOLDEN_BYTES];
+        tn_error err = {0};
+        memcpy(copy, data, sizeof copy);
+        store_le(copy + lie[i].at, lie[i].value, lie[i].bytes);
+        repair(copy, sizeof copy);
+        put(p->path, copy, sizeof copy);
+        tn_status want = lie[i].newer ? TN_E_LIMIT : TN_E_CKPT;
+        assert_int_equal(read_file(p->path, NULL, NULL, &err), want);
+        assert_int_equal(err.code, want);
+        if (strstr(err.text, lie[i].why) == NULL) {
+            fail_msg("lie %zu at byte %zu: %s", i, lie[i].at, err.text);
+        }
+    }
+    free(data);
+}
+
+static void keys_that_do_not_ascend_are_detected(void **state)
+{
+    const shard_place *p = *state;
+    tn_error err = {0};
+    tn_snapshot_writer *w = NULL;
+    tn_snapshot_done done = {0};
+    const tn_snapshot_head head = {.partitions = 1};
+    tn_snapshot_row row = {.key = 5, .group = 1};
+    assert_int_equal(tn_snapshot_create(&w, p->path, &head, &err), TN_OK);
+    assert_int_equal(tn_snapshot_begin(w, 0, &err), TN_OK);
+    assert_int_equal(tn_snapshot_add(w, &row, &err), TN_OK);
+    row.key = 6;
+    assert_int_equal(tn_snapshot_add(w, &row, &err), TN_OK);
+    assert_int_equal(tn_snapshot_commit(w, &done, &err), TN_OK);
+    size_t size;
+    char *data = load(p->path, &size);
+    store_le(data + 96 + 32, 5, 8); /* the same key again */
+    repair(data, size);
+    put(p->path, data, size);
+    assert_int_equal(read_file(p->path, NULL, NULL, &err), TN_E_CKPT);
+    assert_non_null(strstr(err.text, "at byte 128: keys do not ascend"));
+    free(data);
+}
+
 int main(void)
 {
 #define TNS_TEST(f) cmocka_unit_test_setup_teardown(f, shard_set_up, shard_tear_down)
@@ -205,6 +409,10 @@ int main(void)
         TNS_TEST(a_row_larger_than_a_block_is_refused),
         TNS_TEST(a_visitor_can_stop),
         TNS_TEST(every_failing_call_is_reported),
+        TNS_TEST(every_cut_and_every_bit_of_a_small_file_is_detected),
+        TNS_TEST(cuts_flips_and_zeroed_pages_of_a_large_file_are_detected),
+        TNS_TEST(right_checksums_do_not_make_a_file_right),
+        TNS_TEST(keys_that_do_not_ascend_are_detected),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

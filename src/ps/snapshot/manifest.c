@@ -1,4 +1,9 @@
-/* manifest.c - writing MANIFEST, and the hashes of its parts. */
+/* manifest.c - writing MANIFEST, the hashes of its parts, and reading it as hostile input.
+ *
+ * Members are read one by one through a reader that remembers the first one that is missing or
+ * wrong and yields zeros from then on, so that a group of members is read in a row and checked
+ * once, before anything is used as a size or an index.
+ */
 #include "ps/snapshot/manifest.h"
 
 #include "base/codec/json.h"
@@ -245,4 +250,274 @@ tn_status tn_manifest_structure(const tn_manifest *m, const char *nodes, char ou
     tn_text_done(&params);
     tn_text_done(&sparse);
     return status;
+}
+
+/* ---- reading ---- */
+
+static tn_manifest_param read_param(tn_members *r, const tn_json *object, uint64_t dense_size)
+{
+    tn_manifest_param p = {.name = tn_member_str(r, object, "name"),
+                           .at = tn_member_u64(r, object, "at", dense_size),
+                           .train = tn_member_bool(r, object, "train")};
+    const tn_json *shape = tn_member_list(r, object, "shape", TN_MANIFEST_RANK_MAX);
+    uint64_t size = 1;
+    for (const tn_json *d = shape->first; d != NULL; d = d->next) {
+        uint64_t *dim = &p.shape[p.rank++];
+        if (!tn_json_as_u64(d, dim) || __builtin_mul_overflow(size, *dim, &size)) {
+            tn_member_spoil(r, "shape");
+        }
+    }
+    if (size > dense_size - p.at) {
+        tn_member_spoil(r, "shape");
+    }
+    return p;
+}
+
+/* {"t":"12000"} */
+static const tn_manifest_count *read_counts(tn_members *r, const tn_json *object, uint32_t *n)
+{
+    tn_manifest_count *count = TN_NEW_ARRAY(r->arena, tn_manifest_count, object->n);
+    for (const tn_json *m = object->first; m != NULL; m = m->next) {
+        count[*n].name = m->key;
+        if (!tn_json_as_u64(m, &count[*n].value)) {
+            tn_member_spoil(r, m->key);
+        }
+        ++*n;
+    }
+    return count;
+}
+
+static void read_dense(tn_members *r, const tn_json *object, tn_manifest_dense *out)
+{
+    out->size = tn_member_u64(r, object, "size", UINT64_MAX / sizeof(float));
+    out->optimizer = tn_member_str(r, object, "optimizer");
+    const tn_json *states = tn_member_list(r, object, "state", TN_ROW_STATES_MAX);
+    for (const tn_json *s = states->first; s != NULL; s = s->next) {
+        const char *name = tn_json_as_str(s);
+        if (name == NULL) {
+            tn_member_spoil(r, "state");
+        }
+        out->state[out->n_states++] = name;
+    }
+    out->scalar = read_counts(r, tn_member_object(r, object, "scalars", 64), &out->n_scalars);
+    const tn_json *params = tn_member_list(r, object, "params", UINT32_MAX);
+    tn_manifest_param *param = TN_NEW_ARRAY(r->arena, tn_manifest_param, params->n);
+    for (const tn_json *p = params->first; p != NULL; p = p->next) {
+        param[out->n_params++] = read_param(r, p, out->size);
+    }
+    out->param = param;
+}
+
+/* [source, first byte, end, "done"] or [.., "free" or "dealt", attempt, position] */
+static tn_manifest_part read_part(tn_members *r, const tn_json *list)
+{
+    tn_manifest_part p = {0};
+    uint64_t source = 0;
+    uint64_t attempt = 0;
+    const char *state = tn_json_as_str(tn_json_item(list, 3));
+    bool good = state != NULL && tn_json_as_u64(tn_json_item(list, 0), &source) &&
+                tn_json_as_u64(tn_json_item(list, 1), &p.begin) &&
+                tn_json_as_u64(tn_json_item(list, 2), &p.end);
+    if (good && strcmp(state, "done") == 0) {
+        p.state = TN_PART_DONE;
+        good = list->n == 4;
+    } else if (good) {
+        p.state = strcmp(state, "free") == 0 ? TN_PART_FREE : TN_PART_DEALT;
+        good = (p.state == TN_PART_FREE || strcmp(state, "dealt") == 0) && list->n == 6 &&
+               tn_json_as_u64(tn_json_item(list, 4), &attempt) &&
+               tn_json_as_u64(tn_json_item(list, 5), &p.position);
+    }
+    if (!good || p.begin > p.end || source > UINT32_MAX || attempt > UINT32_MAX) {
+        tn_member_spoil(r, "progress.parts");
+        return (tn_manifest_part){0};
+    }
+    p.source = (uint32_t)source;
+    p.attempt = (uint32_t)attempt;
+    return p;
+}
+
+static void read_progress(tn_members *r, const tn_json *object, tn_manifest *out)
+{
+    out->epoch = tn_member_u32(r, object, "epoch", UINT32_MAX);
+    const tn_json *parts = tn_member_list(r, object, "parts", UINT32_MAX);
+    tn_manifest_part *part = TN_NEW_ARRAY(r->arena, tn_manifest_part, parts->n);
+    for (const tn_json *p = parts->first; p != NULL; p = p->next) {
+        part[out->n_parts++] = read_part(r, p);
+    }
+    out->part = part;
+    out->shared = tn_json_get(object, "shuffle") != NULL;
+    out->shuffle = out->shared ? tn_member_u32(r, object, "shuffle", UINT32_MAX) : 0;
+    const bool cut = out->shared && tn_json_get(object, "ranks") != NULL;
+    out->cut_for = cut ? tn_member_u32(r, object, "ranks", TN_MANIFEST_RANKS_MAX) : 1;
+    if (out->cut_for == 0) {
+        tn_member_spoil(r, "progress.ranks");
+    }
+    if (tn_json_get(object, "step") != NULL) {
+        out->epoch_step = tn_member_u64(r, object, "step", UINT64_MAX);
+    }
+    out->begun = tn_json_get(object, "begun") != NULL;
+    out->begun_crc = out->begun ? tn_member_crc(r, object, "begun") : 0;
+}
+
+static void read_requests(tn_members *r, const tn_json *list, tn_manifest *out)
+{
+    tn_manifest_request *request = TN_NEW_ARRAY(r->arena, tn_manifest_request, list->n);
+    for (const tn_json *o = list->first; o != NULL; o = o->next) {
+        request[out->n_requests++] = (tn_manifest_request){
+            .shard = tn_member_u32(r, o, "shard", UINT32_MAX),
+            .sender = tn_member_u32(r, o, "sender", UINT32_MAX),
+            .incarnation = tn_member_hex(r, o, "incarnation"),
+            .low = tn_member_u64(r, o, "low", UINT64_MAX),
+        };
+    }
+    out->request = request;
+}
+
+static void read_metrics(tn_members *r, const tn_json *object, tn_manifest *out)
+{
+    const tn_json *best = tn_json_get(object, "best");
+    if (best != NULL && best->kind == TN_JSON_OBJECT) {
+        out->best_name = tn_member_str(r, best, "name");
+        out->best_value = tn_member_f64(r, best, "value");
+        out->best_step = tn_member_u64(r, best, "step", UINT64_MAX);
+    } else if (best == NULL || best->kind != TN_JSON_NULL) {
+        tn_member_spoil(r, "best");
+    }
+    out->bad_evals = tn_member_u64(r, object, "bad_evals", UINT64_MAX);
+    out->lr_scale = tn_member_f64(r, object, "lr_scale");
+    out->eval_owed =
+        tn_json_get(object, "eval_owed") != NULL && tn_member_bool(r, object, "eval_owed");
+}
+
+/* Names become paths: one plain component, and not a file that every checkpoint has anyway. */
+static bool is_file_name(const char *name)
+{
+    size_t size = strlen(name);
+    return size > 0 && size <= 200 && name[0] != '.' && strcmp(name, "MANIFEST") != 0 &&
+           strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") ==
+               size;
+}
+
+static tn_manifest_file read_file(tn_members *r, const tn_json *object, uint32_t partitions)
+{
+    tn_manifest_file f = {.name = tn_member_str(r, object, "name"),
+                          .type = tn_member_str(r, object, "type"),
+                          .bytes = tn_member_u64(r, object, "bytes", INT64_MAX),
+                          .crc = tn_member_crc(r, object, "crc32c")};
+    if (!is_file_name(f.name)) {
+        tn_member_spoil(r, "files.name");
+    }
+    if (strcmp(f.type, "sparse") == 0) {
+        const tn_json *range = tn_member_list(r, object, "partitions", 2);
+        uint64_t first = 0;
+        uint64_t last = 0;
+        if (!tn_json_as_u64(tn_json_item(range, 0), &first) ||
+            !tn_json_as_u64(tn_json_item(range, 1), &last) || first > last || last >= partitions) {
+            tn_member_spoil(r, "files.partitions");
+            first = last = 0;
+        }
+        f.rows = tn_member_u64(r, object, "rows", INT64_MAX);
+        f.first = (uint32_t)first;
+        f.last = (uint32_t)last;
+    }
+    return f;
+}
+
+/* The files' names ascend; the sparse ones, in that order, tile the partitions. */
+static void read_files(tn_members *r, const tn_json *list, tn_manifest *out)
+{
+    tn_manifest_file *file = TN_NEW_ARRAY(r->arena, tn_manifest_file, list->n);
+    uint32_t next = 0;
+    uint64_t rows = 0;
+    for (const tn_json *o = list->first; o != NULL; o = o->next) {
+        tn_manifest_file *f = &file[out->n_files++];
+        *f = read_file(r, o, out->sparse.partitions);
+        if (out->n_files > 1 && strcmp(f[-1].name, f->name) >= 0) {
+            tn_member_spoil(r, "files.name");
+        }
+        if (strcmp(f->type, "sparse") == 0) {
+            if (f->first != next) {
+                tn_member_spoil(r, "files.partitions");
+            }
+            next = f->last + 1;
+            rows += f->rows;
+        }
+    }
+    bool full = out->base == 0;
+    if (full && (next != out->sparse.partitions || rows != out->rows)) {
+        tn_member_spoil(r, "files");
+    }
+    out->file = file;
+}
+
+static void read_identity(tn_members *r, const tn_json *top, tn_manifest *out)
+{
+    const char *kind = tn_member_str(r, top, "kind");
+    out->ordinal = tn_member_u64(r, top, "ordinal", INT64_MAX);
+    if (out->ordinal == 0) {
+        tn_member_spoil(r, "ordinal");
+    }
+    if (strcmp(kind, "delta") == 0) {
+        const tn_json *base = tn_member_object(r, top, "base", UINT32_MAX);
+        out->base = tn_member_u64(r, base, "ordinal", INT64_MAX);
+        out->base_crc = tn_member_crc(r, base, "crc32c");
+        if (out->base == 0 || out->base >= out->ordinal) {
+            tn_member_spoil(r, "base");
+        }
+    } else if (strcmp(kind, "full") != 0) {
+        tn_member_spoil(r, "kind");
+    }
+    out->run_id = tn_member_hex(r, top, "run_id");
+    out->step = tn_member_u64(r, top, "step", UINT64_MAX);
+    out->samples = tn_member_u64(r, top, "samples", UINT64_MAX);
+    out->rows = tn_member_u64(r, top, "rows", INT64_MAX);
+    out->clock = tn_member_u32(r, top, "clock", UINT32_MAX);
+    const tn_json *config = tn_member_object(r, top, "config", UINT32_MAX);
+    out->config_hash = tn_member_sha(r, config, "hash");
+    out->structure = tn_member_sha(r, config, "structure");
+    out->seed = tn_member_hex(r, top, "seed");
+}
+
+static void read_members(tn_members *r, const tn_json *top, tn_manifest *out)
+{
+    read_identity(r, top, out);
+    tn_row_schema_read(r, tn_member_object(r, top, "sparse", UINT32_MAX), &out->sparse);
+    read_dense(r, tn_member_object(r, top, "dense", UINT32_MAX), &out->dense);
+    read_progress(r, tn_member_object(r, top, "progress", UINT32_MAX), out);
+    read_requests(r, tn_member_list(r, top, "requests", UINT32_MAX), out);
+    read_metrics(r, tn_member_object(r, top, "metrics", UINT32_MAX), out);
+    out->log = read_counts(r, tn_member_object(r, top, "logs", UINT32_MAX), &out->n_logs);
+    const tn_json *host = tn_member_object(r, top, "host", UINT32_MAX);
+    out->cpu = tn_member_str(r, host, "cpu");
+    out->blas = tn_member_str(r, host, "blas");
+    read_files(r, tn_member_list(r, top, "files", UINT32_MAX), out);
+    out->crc = tn_member_crc(r, top, "crc32c");
+}
+
+tn_status tn_manifest_read(tn_manifest *out, const tn_text *text, tn_arena *arena, const char *what,
+                           tn_error *err)
+{
+    const tn_json *top = NULL;
+    TN_TRY(tn_json_check_crc(tn_text_str(text), text->size, what, err));
+    TN_TRY(tn_json_parse(&top, tn_text_str(text), text->size, arena, what, err));
+    const char *format = tn_json_as_str(tn_json_get(top, "format"));
+    if (format == NULL || strcmp(format, "tnet-checkpoint") != 0) {
+        return tn_fail(err, TN_E_CKPT, "'%s' is not the manifest of a checkpoint", what);
+    }
+    const tn_json *version = tn_json_get(top, "version");
+    uint64_t major = 0;
+    if (version == NULL || !tn_json_as_u64(tn_json_item(version, 0), &major) || major == 0) {
+        return tn_fail(err, TN_E_CKPT, "'%s': member 'version' is missing or wrong", what);
+    }
+    if (major > 1) {
+        return tn_fail(err, TN_E_LIMIT, "'%s' was written by a newer version", what);
+    }
+    tn_members r = {.arena = arena};
+    tn_manifest m = {0};
+    read_members(&r, top, &m);
+    if (r.wrong != NULL) {
+        return tn_fail(err, TN_E_CKPT, "'%s': member '%.64s' is missing or wrong", what, r.wrong);
+    }
+    *out = m;
+    return TN_OK;
 }

@@ -1,4 +1,4 @@
-/* rowschema.c - see rowschema.h. */
+/* rowschema.c - writing and reading the schema of rows, its hash, and the layout made from it. */
 #include "ps/snapshot/rowschema.h"
 
 #include "base/math/sha256.h"
