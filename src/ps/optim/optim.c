@@ -1,16 +1,10 @@
-/* optim.c - the list of all optimizers, for those who walk it. */
+/* optim.c - the list of all optimizers. */
 #include "ps/optim/optim.h"
-
-#include "ps/optim/rulefields.h"
 
 #include <string.h>
 
 const char *const tn_l2_modes[] = {"touched", "dense", NULL};
 const char *const tn_grad_scales[] = {"none", "show", "sum", NULL};
-
-#define TN_OPTIM(name) extern const tn_optim tn_optim_##name;
-#include "ps/optim/optims.def"
-#undef TN_OPTIM
 
 const tn_optim *const tn_all_optims[] = {
 #define TN_OPTIM(name) &tn_optim_##name,

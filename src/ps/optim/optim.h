@@ -1,8 +1,8 @@
 /* optim.h - what an optimizer is: one rule for rows of the table and for dense weights.
  *
- * An optimizer is one constant in its own file optim_<name>.c plus one row in optims.def. The
- * chain around it is the same for all (ps/optim/rule.c), per row segment or tile of the dense
- * vector:
+ * An optimizer is one constant tn_optim_<name>, beside its kin in an optim_*.c, plus one row in
+ * optims.def. The chain around it is the same for all (ps/optim/rule.c), per row segment or tile of
+ * the dense vector:
  *
  *   g *= grad_scale;  g += l2 * w (not FTRL);  value clip;  row clip (rows);  global clip;
  *   update();  L1 prox (not FTRL);  bounds
@@ -14,6 +14,7 @@
 #define TN_PS_OPTIM_H
 
 #include "config/field.h"
+#include "ps/optim/schedule.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -84,8 +85,50 @@ typedef struct tn_optim {
     const char *(*dense)(const void *opts);
 } tn_optim;
 
+#define TN_OPTIM(name) extern const tn_optim tn_optim_##name;
+#include "ps/optim/optims.def"
+#undef TN_OPTIM
+
 extern const tn_optim *const tn_all_optims[];     /* NULL-terminated, in the order of optims.def */
 extern const tn_choice *const tn_optim_choices[]; /* &tn_optim_<name>.choice, for option tables */
 const tn_optim *tn_optim_find(const char *name);
+
+/* ---- the rows of an option table that are the same for all ----
+ *
+ *     static const tn_field sgd_fields[] = {
+ *         TN_RULE_LR("0.01"), TN_RULE_L1, TN_RULE_L2, TN_RULE_L2_MODE, TN_RULE_CHAIN,
+ *         TN_FIELD_END,
+ *     };
+ *
+ * The first row is what the short form `optimizer: 0.1` would set.
+ */
+
+extern const char *const tn_l2_modes[];    /* in the order of TN_L2_* */
+extern const char *const tn_grad_scales[]; /* in the order of TN_SCALE_* */
+
+#define TN_RULE_LR(fallback) TN_FIELD_F64(tn_rule_opts, lr, fallback, 0, 1e6, "", "learning rate")
+#define TN_RULE_L1                                                                                 \
+    TN_FIELD_F64(tn_rule_opts, l1, "0", 0, 1e6, "", "L1 penalty: weights shrink towards 0")
+#define TN_RULE_L2                                                                                 \
+    TN_FIELD_F64(tn_rule_opts, l2, "0", 0, 1e6, "", "L2 penalty: l2 * w is added to the gradient")
+#define TN_RULE_L2_MODE                                                                            \
+    TN_FIELD_CHOICE(tn_rule_opts, l2_mode, "touched", tn_l2_modes,                                 \
+                    "rows that l2 reaches: those of the batch, or all at every step")
+
+/* What the chain in front of every rule reads. */
+#define TN_RULE_CHAIN                                                                              \
+    TN_FIELD_CHOICE(tn_rule_opts, grad_scale, "none", tn_grad_scales,                              \
+                    "gradient of a row: as it is, per occurrence, or of the summed loss"),         \
+        TN_FIELD_F64(tn_rule_opts, clip_row, "~", 0, 1e30, "",                                     \
+                     "largest norm of a row's gradient; default: train.clip.row"),                 \
+        TN_FIELD_F64(tn_rule_opts, clip_value, "~", 0, 1e30, "",                                   \
+                     "largest size of a gradient's entry; default: train.clip.value"),             \
+        TN_FIELD_F64S(tn_rule_opts, bounds, "~", -1e30, 1e30,                                      \
+                      "lowest and highest value of a weight"),                                     \
+        TN_FIELD_F64(tn_rule_opts, dc, "0", 0, 1e6, "",                                            \
+                     "delay compensation of late gradients where cluster.staleness is not 0; "     \
+                     "0.04 is usual"),                                                             \
+        TN_FIELD_VARIANT(tn_rule_opts, schedule, "~", tn_schedule_choices,                         \
+                         "learning rate over the steps; the dense optimizer's drives rows too")
 
 #endif

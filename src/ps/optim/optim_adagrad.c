@@ -5,7 +5,7 @@
  *   paddle           w -= lr g sqrt(n0 / (n0 + n)),  then n += g^2 (or the mean); n starts at 0
  */
 #include "base/core/compiler.h"
-#include "ps/optim/rulefields.h"
+#include "ps/optim/optim.h"
 #include "ps/optim/sum_squares.h"
 
 #include <math.h>
@@ -15,8 +15,6 @@ typedef struct adagrad_opts {
     bool rowwise, paddle;
     double n0, eps;
 } adagrad_opts;
-
-extern const tn_optim tn_optim_adagrad;
 
 typedef struct row_rates {
     float lr, eps;

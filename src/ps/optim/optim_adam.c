@@ -1,23 +1,29 @@
-/* optim_adam.c - Adam (Kingma 2015).
+/* optim_adam.c - Adam (Kingma 2015), and AdamW (Loshchilov 2019).
  *
  *   m = b1 m + (1 - b1) g,  v = b2 v + (1 - b2) g^2
  *   w -= lr / (1 - b1^t) * m / (sqrt(v / (1 - b2^t)) + eps)
  *
  * Rows are lazy: only those of the batch move. t is the row's own count of updates (`bias: row`),
  * the global step (PyTorch's SparseAdam) or nothing (TensorNet: the first step is 3.16 lr).
+ *
+ * AdamW: w *= 1 - lr wd, then Adam; no l2. Rows decay when touched.
  */
 #include "base/core/compiler.h"
-#include "ps/optim/adam.h"
+#include "ps/optim/optim.h"
 
 #include <math.h>
 #include <string.h>
 
+typedef struct adam_opts {
+    tn_rule_opts rule;
+    double beta1, beta2, eps;
+    uint32_t bias; /* row global none */
+} adam_opts;
+
 enum { BIAS_ROW, BIAS_GLOBAL, BIAS_NONE };
 enum { STATE_M, STATE_V, STATE_T };
 
-const char *const tn_adam_biases[] = {"row", "global", "none", NULL};
-
-extern const tn_optim tn_optim_adam;
+static const char *const adam_biases[] = {"row", "global", "none", NULL};
 
 typedef struct factors {
     float rate; /* lr / (1 - b1^t) */
@@ -54,16 +60,16 @@ TN_HOT static void adam_descend(size_t n, float *restrict w, float *restrict m, 
     }
 }
 
-uint32_t tn_adam_states(const void *opts, tn_state out[TN_STATES_MAX])
+static uint32_t adam_states(const void *opts, tn_state out[TN_STATES_MAX])
 {
-    const tn_adam_opts *o = opts;
+    const adam_opts *o = opts;
     out[STATE_M] = (tn_state){.name = "m"};
     out[STATE_V] = (tn_state){.name = "v"};
     out[STATE_T] = (tn_state){.name = "t", .per_row = true, .count = true};
     return o->bias == BIAS_ROW ? STATE_T + 1 : STATE_T;
 }
 
-void tn_adam_init(const void *opts, size_t n, const float *w, float *const state[])
+static void adam_init(const void *opts, size_t n, const float *w, float *const state[])
 {
     (void)opts;
     (void)w;
@@ -71,10 +77,10 @@ void tn_adam_init(const void *opts, size_t n, const float *w, float *const state
     memset(state[STATE_V], 0, n * sizeof(float));
 }
 
-void tn_adam_update(const void *opts, const tn_update *u, size_t n, float *w, float *const state[],
-                    const float *g)
+static void adam_update(const void *opts, const tn_update *u, size_t n, float *w,
+                        float *const state[], const float *g)
 {
-    const tn_adam_opts *o = opts;
+    const adam_opts *o = opts;
     uint64_t t = o->bias == BIAS_GLOBAL ? u->step : u->t;
     bool none = o->bias == BIAS_NONE;
     double c1 = none ? 1 : correction(o->beta1, t);
@@ -91,15 +97,62 @@ void tn_adam_update(const void *opts, const tn_update *u, size_t n, float *w, fl
     adam_descend(n, w, state[STATE_M], state[STATE_V], g, &f);
 }
 
+/* Rows of the option tables of both. */
+#define ADAM_FIELDS                                                                                \
+    TN_FIELD_F64(adam_opts, beta1, "0.9", 0, 0.999999, "", "share of the old mean"),               \
+        TN_FIELD_F64(adam_opts, beta2, "0.999", 0, 0.9999999, "", "share of the old variance"),    \
+        TN_FIELD_F64(adam_opts, eps, "1e-8", 1e-15, 1, "", "added to the root"),                   \
+        TN_FIELD_CHOICE(adam_opts, bias, "row", adam_biases,                                       \
+                        "count that corrects the first steps of a row: its own, the step, none")
+
 static const tn_field adam_fields[] = {
-    TN_RULE_LR("1e-3"), TN_ADAM_FIELDS, TN_RULE_L1,   TN_RULE_L2,
-    TN_RULE_L2_MODE,    TN_RULE_CHAIN,  TN_FIELD_END,
+    TN_RULE_LR("1e-3"), ADAM_FIELDS,   TN_RULE_L1,   TN_RULE_L2,
+    TN_RULE_L2_MODE,    TN_RULE_CHAIN, TN_FIELD_END,
 };
 
 const tn_optim tn_optim_adam = {
     .choice = {"adam", "steps by running mean and variance (Kingma 2015)", adam_fields,
-               sizeof(tn_adam_opts), &tn_optim_adam},
-    .states = tn_adam_states,
-    .init = tn_adam_init,
-    .update = tn_adam_update,
+               sizeof(adam_opts), &tn_optim_adam},
+    .states = adam_states,
+    .init = adam_init,
+    .update = adam_update,
+};
+
+/* ---- AdamW ---- */
+
+typedef struct adamw_opts {
+    adam_opts adam;
+    double wd;
+} adamw_opts;
+
+TN_HOT static void adamw_scale(size_t n, float *w, float factor)
+{
+    for (size_t i = 0; i < n; i++) {
+        w[i] *= factor;
+    }
+}
+
+static void adamw_update(const void *opts, const tn_update *u, size_t n, float *w,
+                         float *const state[], const float *g)
+{
+    const adamw_opts *o = opts;
+    adamw_scale(n, w, (float)(1 - u->lr * o->wd));
+    adam_update(&o->adam, u, n, w, state, g);
+}
+
+static const tn_field adamw_fields[] = {
+    TN_RULE_LR("1e-3"),
+    ADAM_FIELDS,
+    TN_FIELD_F64(adamw_opts, wd, "0.01", 0, 1e3, "", "weight decay: w shrinks by lr * wd a step"),
+    TN_RULE_L1,
+    TN_RULE_CHAIN,
+    TN_FIELD_END,
+};
+
+const tn_optim tn_optim_adamw = {
+    .choice = {"adamw", "Adam with decoupled weight decay (Loshchilov 2019)", adamw_fields,
+               sizeof(adamw_opts), &tn_optim_adamw},
+    .states = adam_states,
+    .init = adam_init,
+    .update = adamw_update,
 };

@@ -7,9 +7,18 @@
  * g^2 / (alpha (sqrt(n + g^2) + sqrt(n))). Fresh weights that are not 0 are kept by a warm start:
  * n = 0, z = -w (beta / alpha + l2) - sign(w) l1. With beta = l2 = 0 a gradient whose square is 0
  * in float moves z and leaves w.
+ *
+ * group_ftrl zeroes whole rows (Yue 2021); z and n as above, s_i = soft(z_i, l1), d weights in the
+ * row:
+ *
+ *   |s| <= l21 sqrt(d): the row is 0
+ *   else w_i = -(1 - l21 sqrt(d) / |s|) s_i / ((beta + sqrt(n_i)) / alpha + l2)
+ *
+ * With `rowwise` all weights of a row share n += mean of g_j^2, and w is the exact minimiser.
  */
 #include "base/core/compiler.h"
-#include "ps/optim/rulefields.h"
+#include "ps/optim/optim.h"
+#include "ps/optim/sum_squares.h"
 
 #include <math.h>
 
@@ -20,15 +29,13 @@ typedef struct ftrl_opts {
 
 enum { STATE_Z, STATE_N };
 
-extern const tn_optim tn_optim_ftrl;
-
 typedef struct factors {
     float alpha, beta, l1, l2;
 } factors;
 
-static factors factors_of(const ftrl_opts *o)
+static factors factors_of(const tn_rule_opts *o, double alpha, double beta)
 {
-    return (factors){(float)o->alpha, (float)o->beta, (float)o->rule.l1, (float)o->rule.l2};
+    return (factors){(float)alpha, (float)beta, (float)o->l1, (float)o->l2};
 }
 
 TN_HOT static void ftrl_descend(size_t n, float *restrict w, float *restrict z, float *restrict sum,
@@ -61,7 +68,8 @@ static uint32_t ftrl_states(const void *opts, tn_state out[TN_STATES_MAX])
 
 static void ftrl_init(const void *opts, size_t n, const float *w, float *const state[])
 {
-    factors c = factors_of(opts);
+    const ftrl_opts *o = opts;
+    factors c = factors_of(&o->rule, o->alpha, o->beta);
     for (size_t i = 0; i < n; i++) {
         float z = -w[i] * (c.beta / c.alpha + c.l2) - copysignf(c.l1, w[i]);
         state[STATE_Z][i] = w[i] != 0 ? z : 0;
@@ -73,7 +81,8 @@ static void ftrl_update(const void *opts, const tn_update *u, size_t n, float *w
                         float *const state[], const float *g)
 {
     (void)u; /* alpha is no learning rate: schedules do not reach it */
-    factors f = factors_of(opts);
+    const ftrl_opts *o = opts;
+    factors f = factors_of(&o->rule, o->alpha, o->beta);
     ftrl_descend(n, w, state[STATE_Z], state[STATE_N], g, &f);
 }
 
@@ -93,4 +102,116 @@ const tn_optim tn_optim_ftrl = {
     .states = ftrl_states,
     .init = ftrl_init,
     .update = ftrl_update,
+};
+
+/* ---- group_ftrl ---- */
+
+typedef struct group_ftrl_opts {
+    tn_rule_opts rule;
+    double alpha, beta, l21;
+    bool rowwise;
+} group_ftrl_opts;
+
+/* z += g - s w for a sum n that grows by `square`. */
+static inline float next_z(const factors *c, float z, float w, float g, float n, float square)
+{
+    float roots = c->alpha * (sqrtf(n + square) + sqrtf(n));
+    float s = roots > 0 ? square / roots : 0;
+    return z + (g - s * w);
+}
+
+/* One sum per weight; w := soft(z, l1). */
+TN_HOT static void group_gather(size_t n, float *restrict w, float *restrict z, float *restrict sum,
+                                const float *restrict g, const factors *restrict c)
+{
+    for (size_t i = 0; i < n; i++) {
+        float square = g[i] * g[i];
+        z[i] = next_z(c, z[i], w[i], g[i], sum[i], square);
+        sum[i] += square;
+        w[i] = fabsf(z[i]) <= c->l1 ? 0 : z[i] - copysignf(c->l1, z[i]);
+    }
+}
+
+/* One sum for the row; w := soft(z, l1). */
+TN_HOT static void group_gather_row(size_t n, float *restrict w, float *restrict z,
+                                    float *restrict sum, const float *restrict g,
+                                    const factors *restrict c)
+{
+    float square = (float)(tn_square_sum(n, g) / (double)n);
+    for (size_t i = 0; i < n; i++) {
+        z[i] = next_z(c, z[i], w[i], g[i], *sum, square);
+        w[i] = fabsf(z[i]) <= c->l1 ? 0 : z[i] - copysignf(c->l1, z[i]);
+    }
+    *sum += square;
+}
+
+static uint32_t group_ftrl_states(const void *opts, tn_state out[TN_STATES_MAX])
+{
+    const group_ftrl_opts *o = opts;
+    out[STATE_Z] = (tn_state){.name = "z"};
+    out[STATE_N] = (tn_state){.name = "n", .per_row = o->rowwise};
+    return 2;
+}
+
+/* The warm start solves the rule for z: |w| + penalty scales soft(z), n = 0. */
+static void group_ftrl_init(const void *opts, size_t n, const float *w, float *const state[])
+{
+    const group_ftrl_opts *o = opts;
+    double rate = o->beta / o->alpha + o->rule.l2;
+    double norm = sqrt(tn_square_sum(n, w));
+    double group = norm > 0 ? o->l21 * sqrt((double)n) / norm : 0;
+    for (size_t i = 0; i < n; i++) {
+        double wi = (double)w[i];
+        double z = -wi * (rate + group) - copysign(o->rule.l1, wi);
+        state[STATE_Z][i] = wi != 0 ? (float)z : 0;
+    }
+    for (size_t i = 0; i < (o->rowwise ? 1 : n); i++) {
+        state[STATE_N][i] = 0;
+    }
+}
+
+static void group_ftrl_update(const void *opts, const tn_update *u, size_t n, float *w,
+                              float *const state[], const float *g)
+{
+    (void)u;
+    const group_ftrl_opts *o = opts;
+    factors c = factors_of(&o->rule, o->alpha, o->beta);
+    const float *sum = state[STATE_N];
+    (o->rowwise ? group_gather_row : group_gather)(n, w, state[STATE_Z], state[STATE_N], g, &c);
+
+    double norm = sqrt(tn_square_sum(n, w));
+    double penalty = o->l21 * sqrt((double)n);
+    double keep = norm > penalty ? 1 - penalty / norm : 0;
+    for (size_t i = 0; i < n; i++) {
+        float root = sqrtf(sum[o->rowwise ? 0 : i]);
+        float rate = (c.beta + root) / c.alpha + c.l2;
+        w[i] = rate > 0 ? -(float)keep * w[i] / rate : 0; /* n = 0: nothing was learned yet */
+    }
+}
+
+static const char *group_ftrl_dense(const void *opts)
+{
+    (void)opts;
+    return "its groups are rows; use ftrl";
+}
+
+static const tn_field group_ftrl_fields[] = {
+    TN_FIELD_F64(group_ftrl_opts, alpha, "0.05", 1e-9, 1e6, "", "size of the steps"),
+    TN_FIELD_F64(group_ftrl_opts, beta, "1", 0, 1e6, "", "damps the first steps"),
+    TN_FIELD_F64(group_ftrl_opts, l21, "0", 0, 1e6, "", "penalty of a row's norm"),
+    TN_FIELD_BOOL(group_ftrl_opts, rowwise, "false", "one sum of squares per row"),
+    TN_RULE_L1,
+    TN_RULE_L2,
+    TN_RULE_CHAIN,
+    TN_FIELD_END,
+};
+
+const tn_optim tn_optim_group_ftrl = {
+    .choice = {"group_ftrl", "FTRL that can zero a whole row (Yue 2021)", group_ftrl_fields,
+               sizeof(group_ftrl_opts), &tn_optim_group_ftrl},
+    .own_l2 = true,
+    .states = group_ftrl_states,
+    .init = group_ftrl_init,
+    .update = group_ftrl_update,
+    .dense = group_ftrl_dense,
 };

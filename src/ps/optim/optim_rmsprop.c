@@ -1,6 +1,12 @@
-/* optim_rmsprop.c - v = rho v + (1 - rho) g^2,  w -= lr g / (sqrt(v) + eps)  (Hinton 2012) */
+/* optim_rmsprop.c - steps divided by a running root mean square: RMSprop (Hinton 2012), and
+ * Adadelta (Zeiler 2012), whose unit is the running size of its own steps.
+ *
+ *   rmsprop    v = rho v + (1 - rho) g^2,  w -= lr g / (sqrt(v) + eps)
+ *   adadelta   v = rho v + (1 - rho) g^2,  d = g sqrt(u + eps) / sqrt(v + eps)
+ *              u = rho u + (1 - rho) d^2,  w -= lr d
+ */
 #include "base/core/compiler.h"
-#include "ps/optim/rulefields.h"
+#include "ps/optim/optim.h"
 
 #include <math.h>
 #include <string.h>
@@ -9,8 +15,6 @@ typedef struct rmsprop_opts {
     tn_rule_opts rule;
     double rho, eps;
 } rmsprop_opts;
-
-extern const tn_optim tn_optim_rmsprop;
 
 TN_HOT static void rmsprop_descend(size_t n, float *restrict w, float *restrict v,
                                    const float *restrict g, float lr, const rmsprop_opts *o)
@@ -61,4 +65,69 @@ const tn_optim tn_optim_rmsprop = {
     .states = rmsprop_states,
     .init = rmsprop_init,
     .update = rmsprop_update,
+};
+
+/* ---- Adadelta ---- */
+
+typedef struct adadelta_opts {
+    tn_rule_opts rule;
+    double rho, eps;
+} adadelta_opts;
+
+TN_HOT static void adadelta_descend(size_t n, float *restrict w, float *restrict v,
+                                    float *restrict u, const float *restrict g, const float rate[4])
+{
+    float lr = rate[0];
+    float keep = rate[1];
+    float add = rate[2];
+    float eps = rate[3];
+    for (size_t i = 0; i < n; i++) {
+        v[i] = keep * v[i] + add * g[i] * g[i];
+        float d = g[i] * sqrtf(u[i] + eps) / sqrtf(v[i] + eps);
+        u[i] = keep * u[i] + add * d * d;
+        w[i] -= lr * d;
+    }
+}
+
+static uint32_t adadelta_states(const void *opts, tn_state out[TN_STATES_MAX])
+{
+    (void)opts;
+    out[0] = (tn_state){.name = "v"};
+    out[1] = (tn_state){.name = "u"};
+    return 2;
+}
+
+static void adadelta_init(const void *opts, size_t n, const float *w, float *const state[])
+{
+    (void)opts;
+    (void)w;
+    memset(state[0], 0, n * sizeof *state[0]);
+    memset(state[1], 0, n * sizeof *state[1]);
+}
+
+static void adadelta_update(const void *opts, const tn_update *u, size_t n, float *w,
+                            float *const state[], const float *g)
+{
+    const adadelta_opts *o = opts;
+    const float rate[4] = {(float)u->lr, (float)o->rho, (float)(1 - o->rho), (float)o->eps};
+    adadelta_descend(n, w, state[0], state[1], g, rate);
+}
+
+static const tn_field adadelta_fields[] = {
+    TN_RULE_LR("1"),
+    TN_FIELD_F64(adadelta_opts, rho, "0.9", 0, 0.999999, "", "share of the old mean squares"),
+    TN_FIELD_F64(adadelta_opts, eps, "1e-6", 1e-15, 1, "", "added under both roots"),
+    TN_RULE_L1,
+    TN_RULE_L2,
+    TN_RULE_L2_MODE,
+    TN_RULE_CHAIN,
+    TN_FIELD_END,
+};
+
+const tn_optim tn_optim_adadelta = {
+    .choice = {"adadelta", "steps in units of past steps, no rate to choose (Zeiler 2012)",
+               adadelta_fields, sizeof(adadelta_opts), &tn_optim_adadelta},
+    .states = adadelta_states,
+    .init = adadelta_init,
+    .update = adadelta_update,
 };

@@ -1,12 +1,17 @@
-/* optim_sgd.c - w -= lr g */
+/* optim_sgd.c - gradient descent, plain and with two kinds of momentum.
+ *
+ *   sgd        w -= lr g
+ *   momentum   m = mu m + g,  w -= lr m
+ *   nesterov   m = mu m + g,  w -= lr (g + mu m)
+ */
 #include "base/core/compiler.h"
-#include "ps/optim/rulefields.h"
+#include "ps/optim/optim.h"
+
+#include <string.h>
 
 typedef struct sgd_opts {
     tn_rule_opts rule;
 } sgd_opts;
-
-extern const tn_optim tn_optim_sgd;
 
 TN_HOT static void sgd_descend(size_t n, float *restrict w, const float *restrict g, float lr)
 {
@@ -47,4 +52,87 @@ const tn_optim tn_optim_sgd = {
     .states = sgd_states,
     .init = sgd_init,
     .update = sgd_update,
+};
+
+/* ---- momentum ---- */
+
+typedef struct momentum_opts {
+    tn_rule_opts rule;
+    double mu;
+} momentum_opts;
+
+TN_HOT static void momentum_descend(size_t n, float *restrict w, float *restrict m,
+                                    const float *restrict g, float lr, float mu)
+{
+    for (size_t i = 0; i < n; i++) {
+        float v = mu * m[i] + g[i];
+        m[i] = v;
+        w[i] -= lr * v;
+    }
+}
+
+static uint32_t momentum_states(const void *opts, tn_state out[TN_STATES_MAX])
+{
+    (void)opts;
+    out[0] = (tn_state){.name = "m"};
+    return 1;
+}
+
+static void momentum_init(const void *opts, size_t n, const float *w, float *const state[])
+{
+    (void)opts;
+    (void)w;
+    memset(state[0], 0, n * sizeof *state[0]);
+}
+
+static void momentum_update(const void *opts, const tn_update *u, size_t n, float *w,
+                            float *const state[], const float *g)
+{
+    const momentum_opts *o = opts;
+    momentum_descend(n, w, state[0], g, (float)u->lr, (float)o->mu);
+}
+
+static const tn_field momentum_fields[] = {
+    TN_RULE_LR("0.01"),
+    TN_FIELD_F64(momentum_opts, mu, "0.9", 0, 0.999999, "", "share of the last step that is kept"),
+    TN_RULE_L1,
+    TN_RULE_L2,
+    TN_RULE_L2_MODE,
+    TN_RULE_CHAIN,
+    TN_FIELD_END,
+};
+
+const tn_optim tn_optim_momentum = {
+    .choice = {"momentum", "gradient descent with momentum (Polyak)", momentum_fields,
+               sizeof(momentum_opts), &tn_optim_momentum},
+    .states = momentum_states,
+    .init = momentum_init,
+    .update = momentum_update,
+};
+
+/* ---- Nesterov: momentum's options and state, another step ---- */
+
+TN_HOT static void nesterov_descend(size_t n, float *restrict w, float *restrict m,
+                                    const float *restrict g, float lr, float mu)
+{
+    for (size_t i = 0; i < n; i++) {
+        float v = mu * m[i] + g[i];
+        m[i] = v;
+        w[i] -= lr * (g[i] + mu * v);
+    }
+}
+
+static void nesterov_update(const void *opts, const tn_update *u, size_t n, float *w,
+                            float *const state[], const float *g)
+{
+    const momentum_opts *o = opts;
+    nesterov_descend(n, w, state[0], g, (float)u->lr, (float)o->mu);
+}
+
+const tn_optim tn_optim_nesterov = {
+    .choice = {"nesterov", "gradient descent with Nesterov's momentum", momentum_fields,
+               sizeof(momentum_opts), &tn_optim_nesterov},
+    .states = momentum_states,
+    .init = momentum_init,
+    .update = nesterov_update,
 };
