@@ -1,11 +1,15 @@
-/* table.c - the table's life, how its rows are laid out, and its counters. */
+/* table.c - the table's life, how its rows are laid out, its counters and its limit; rows walked in
+ * key order, and put back from checkpoints. */
 #include "ps/table/table.h"
 
 #include "base/core/alloc.h"
 #include "base/math/rng.h"
+#include "ps/table/rowsort.h"
 #include "ps/table/tabledef.h"
 
 #include <math.h>
+
+enum { FETCH_AHEAD = 8 }; /* rows */
 
 static uint32_t round_up(uint32_t bytes, uint32_t unit)
 {
@@ -302,4 +306,153 @@ void tn_table_count_groups(tn_table *t, uint64_t *rows)
         }
         pthread_mutex_unlock(lock);
     }
+}
+
+/* ---- rows in key order, for exports, hashes and tests ---- */
+
+static void list_rows(const tn_table *t, uint32_t partition, tn_row_entry *out)
+{
+    const tn_partition *p = &t->partition[partition];
+    for (uint32_t r = 0; r < t->layout->n_records; r++) {
+        const tn_slab *slab = &p->shelf[r].slab;
+        for (uint32_t i = 0; i < slab->n_rows; i++) {
+            const tn_row *row = tn_slab_at(slab, i);
+            *out++ = (tn_row_entry){tn_row_key(row, partition), row};
+        }
+    }
+}
+
+static tn_status walk_locked(const tn_table *t, uint32_t partition, tn_row_visit *visit, void *arg,
+                             tn_error *err)
+{
+    const tn_partition *p = &t->partition[partition];
+    size_t n = 0;
+    for (uint32_t r = 0; r < t->layout->n_records; r++) {
+        n += p->shelf[r].slab.n_rows;
+    }
+    if (n == 0) {
+        return TN_OK;
+    }
+    tn_row_entry *both = tn_try_alloc(2 * n, sizeof *both, "rows in key order", err);
+    if (both == NULL) {
+        return TN_E_MEMORY;
+    }
+    list_rows(t, partition, both);
+    const tn_row_entry *sorted = tn_rows_sort(both, n);
+    tn_status status = TN_OK;
+    for (size_t i = 0; i < n && status == TN_OK; i++) {
+        if (n - i > FETCH_AHEAD) { /* in key order rows lie anywhere */
+            const char *soon = (const char *)sorted[i + FETCH_AHEAD].row;
+            __builtin_prefetch(soon);
+            __builtin_prefetch(soon + TN_CACHE_LINE);
+        }
+        tn_row_view view = tn_view_of(t, sorted[i].key, sorted[i].row);
+        status = visit(arg, &view, err);
+    }
+    tn_free(both);
+    return status;
+}
+
+tn_status tn_table_walk(tn_table *t, uint32_t partition, tn_row_visit *visit, void *arg,
+                        tn_error *err)
+{
+    TN_ASSERT(partition < TN_PARTITIONS);
+    tn_partition *p = &t->partition[partition];
+    pthread_mutex_lock(&p->lock);
+    tn_status status = walk_locked(t, partition, visit, arg, err);
+    pthread_mutex_unlock(&p->lock);
+    return status;
+}
+
+/* ---- rows put back: from checkpoints, dumps and by hand ---- */
+
+static tn_status check_view(const tn_table *t, const tn_row_view *view, tn_error *err)
+{
+    if (view->group >= t->layout->n_groups) {
+        return tn_fail(err, TN_E_CKPT, "a row of group %u, where there are %u groups", view->group,
+                       t->layout->n_groups);
+    }
+    const tn_plan *plan = tn_plan_of(t, view->group);
+    if (view->n_floats != plan->n_floats || view->present != tn_all_present(plan)) {
+        return tn_fail(err, TN_E_CKPT, "a row of '%s' with %u floats, where rows have %u",
+                       t->layout->group[view->group].name, view->n_floats, plan->n_floats);
+    }
+    if (view->last_seen > TN_ROW_DAY_MAX) {
+        return tn_fail(err, TN_E_CKPT, "a row last seen on day %u, the last day is %d",
+                       view->last_seen, TN_ROW_DAY_MAX);
+    }
+    return TN_OK;
+}
+
+static tn_status check_limit(const tn_table *t, tn_error *err)
+{
+    const uint64_t limit = tn_table_limit(t);
+    return limit == 0 || tn_table_bytes(t) <= limit
+               ? TN_OK
+               : tn_fail(err, TN_E_MEMORY,
+                         "the rows take more than %.1f MB, which is what the table may take",
+                         (double)limit * 1e-6);
+}
+
+void tn_refill_begin(tn_refill *r, tn_table *t, uint32_t partition)
+{
+    TN_ASSERT(partition < TN_PARTITIONS);
+    *r = (tn_refill){.t = t, .partition = partition, .fresh = true};
+    pthread_mutex_lock(&t->partition[partition].lock);
+    for (uint32_t i = 0; i < t->layout->n_records; i++) {
+        r->fresh = r->fresh && t->partition[partition].shelf[i].slab.n_rows == 0;
+    }
+}
+
+tn_status tn_refill_add(tn_refill *r, const tn_row_view *view, tn_error *err)
+{
+    tn_table *t = r->t;
+    TN_TRY(check_view(t, view, err));
+    TN_ASSERT(tn_partition_of(view->key, TN_PARTITIONS) == r->partition);
+    tn_shelf *shelf = tn_shelf_of(t, view->key, view->group);
+    uint32_t number = 0;
+    r->fresh = r->fresh && (r->n == 0 || view->key > r->last_key);
+    tn_row *row = r->fresh ? NULL : tn_shelf_find(shelf, view->key, view->group, &number);
+    if (row == NULL) {
+        TN_TRY(tn_shelf_add(shelf, &t->extents, view->key, view->group, &row, err));
+        r->added++;
+        TN_TRY(check_limit(t, err));
+    }
+    r->last_key = view->key;
+    r->n++;
+    tn_row_set_seen(row, 0, view->last_seen);
+    tn_row_set_count(view->show, &row->show_high, &row->show_low);
+    tn_row_set_count(view->click, &row->click_high, &row->click_low);
+    memcpy(row->data, view->data, view->n_floats * sizeof *view->data);
+    return TN_OK;
+}
+
+tn_status tn_refill_remove(tn_refill *r, uint64_t key, uint16_t group, tn_error *err)
+{
+    tn_table *t = r->t;
+    if (group >= t->layout->n_groups) {
+        return tn_fail(err, TN_E_CKPT, "a row of group %u, where there are %u groups", group,
+                       t->layout->n_groups);
+    }
+    TN_ASSERT(tn_partition_of(key, TN_PARTITIONS) == r->partition);
+    r->fresh = false;
+    if (tn_shelf_remove(tn_shelf_of(t, key, group), key, group)) {
+        r->added--;
+    }
+    return TN_OK;
+}
+
+void tn_refill_end(tn_refill *r)
+{
+    pthread_mutex_unlock(&r->t->partition[r->partition].lock);
+    atomic_fetch_add(&r->t->rows, (uint64_t)r->added);
+}
+
+tn_status tn_table_restore(tn_table *t, const tn_row_view *row, tn_error *err)
+{
+    tn_refill r;
+    tn_refill_begin(&r, t, tn_partition_of(row->key, TN_PARTITIONS));
+    tn_status status = tn_refill_add(&r, row, err);
+    tn_refill_end(&r);
+    return status;
 }

@@ -44,7 +44,7 @@ struct tn_table {
     tn_hints hints;
     tn_changes changes;
     bool plain;    /* every rule of rows is (ps/optim/rule.h), and rows of the batch have no gaps */
-    bool together; /* push may update the rows of many keys at once (ps/table/table_together.c) */
+    bool together; /* push may update the rows of many keys at once (ps/table/table_push.c) */
     bool sweeps;   /* some rule has l2_mode: dense */
     _Atomic uint64_t rows, created, dropped;
 };
@@ -85,23 +85,8 @@ static inline tn_shelf *tn_shelf_of(const tn_table *t, uint64_t key, uint32_t gr
     return &t->shelves[partition * t->layout->n_records + t->layout->group[group].record];
 }
 
-/* Whether the rules of a table allow tn_push_together. */
+/* Whether its rules let a push update the rows of many keys at once. */
 bool tn_pushes_together(const tn_table *t);
-
-/* Updates the rows of a run by gradients that nothing clips; row[i] is that of key run.from + i, or
- * NULL. Bit for bit what one update after the other gives. Returns how many were NULL. */
-uint32_t tn_push_together(const tn_table_job *job, tn_range run, tn_row *const *row);
-
-/* What a push changes in a row beside its weights. */
-static inline void tn_row_touch(const tn_table_job *job, uint32_t k, tn_row *row)
-{
-    const tn_keyset *keys = job->keys;
-    double show = tn_row_count(row->show_high, row->show_low) + keys->show[k];
-    double click = tn_row_count(row->click_high, row->click_low) + keys->click[k];
-    tn_row_set_count(show, &row->show_high, &row->show_low);
-    tn_row_set_count(click, &row->click_high, &row->click_low);
-    row->seen = job->seen | (row->seen & TN_ROW_GROUP_HIGH);
-}
 
 /* The arrays of a segment's optimizer state. */
 static inline void tn_states_of(const tn_plan_segment *s, tn_row *row, float *state[TN_STATES_MAX])

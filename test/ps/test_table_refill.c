@@ -1,4 +1,5 @@
-/* test_refill.c - rows put back and taken out, beside a list that knows what should be there. */
+/* test_table_refill.c - rows put back and taken out, beside a list that knows what should be there.
+ */
 #include "base/math/key.h"
 #include "base/math/rng.h"
 #include "onetable.h"
@@ -146,5 +147,5 @@ int main(void)
         cmocka_unit_test(many_rows_at_once_are_the_rows_one_by_one),
         cmocka_unit_test(rows_that_cannot_be_are_refused),
     };
-    return cmocka_run_group_tests_name("ps/refill", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("ps/table_refill", tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* test_table_together.c - rows of many keys updated at once get the bits of rows updated alone. */
+/* test_table_push.c - rows of many keys updated at once get the bits of rows updated alone. */
 #include "base/math/rng.h"
 #include "kit.h"
 #include "ps/table/tabledef.h"
@@ -154,5 +154,5 @@ int main(void)
         cmocka_unit_test(keys_without_a_row_are_counted_as_dropped),
         cmocka_unit_test(a_model_without_keys_has_an_empty_table),
     };
-    return cmocka_run_group_tests_name("ps/table_together", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("ps/table_push", tests, NULL, NULL);
 }
