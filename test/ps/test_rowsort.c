@@ -1,5 +1,5 @@
 /* test_rowsort.c - rows in key order: keys that are mixed, keys that are not, and equal ones. */
-#include "ps/table/rowsort.h"
+#include "ps/table/tabledef.h"
 
 #include "base/core/alloc.h"
 #include "base/math/key.h"

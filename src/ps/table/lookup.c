@@ -4,7 +4,7 @@
  *     pass 2   probe by tag -> a likely row: fetch its lines
  *     pass 3   compare the key; one row in a hundred is another's, then look again alone
  */
-#include "ps/table/lookup.h"
+#include "ps/table/tabledef.h"
 
 enum {
     FETCH_LINES_MAX = 8, /* the hardware sees the rest coming */
@@ -50,11 +50,30 @@ static inline void fetch_row(const tn_row *row, uint32_t stride)
     }
 }
 
+/* The number of the first row that has the key's tag: that of the key, or in one case of a hundred
+ * another's. TN_INDEX_NONE: the key has no row. */
+static inline uint32_t index_likely(const tn_index *x, uint32_t hash)
+{
+    const tn_index_block *b = tn_index_block_of(x, hash);
+    if (b == NULL) {
+        return TN_INDEX_NONE;
+    }
+    uint32_t tag = tn_index_tag(hash);
+    uint32_t at = hash & x->mask;
+    for (uint32_t entry = b->entry[at]; entry != 0; entry = b->entry[at]) {
+        if (entry >> TN_INDEX_NUMBER_BITS == tag) {
+            return (entry & TN_INDEX_NUMBER) - 1;
+        }
+        at = (at + 1) & x->mask;
+    }
+    return TN_INDEX_NONE;
+}
+
 static void fetch_rows(probe *probes, uint32_t n, tn_row **row)
 {
     for (uint32_t i = 0; i < n; i++) {
         const tn_shelf *shelf = probes[i].shelf;
-        uint32_t number = tn_index_likely(&shelf->index, probes[i].hash);
+        uint32_t number = index_likely(&shelf->index, probes[i].hash);
         probes[i].number = number;
         row[i] = NULL;
         if (number != TN_INDEX_NONE) {

@@ -1,18 +1,388 @@
-/* partition.c - see partition.h. */
+/* partition.c - rows of one partition: slabs that hold them, indexes that find them. */
 #include "ps/table/partition.h"
 
-#include "base/core/alloc.h"
+/* ---- slab ---- */
+
+enum { FULL_BYTES = 16 << 10, FIRST_ROWS_LOG2 = 3, FULL_ROWS_LOG2_MAX = 10, POINTERS_FIRST = 8 };
+
+static void slab_init(tn_slab *s, uint32_t stride)
+{
+    TN_ASSERT(stride >= sizeof(tn_row) && stride % sizeof(float) == 0);
+    *s = (tn_slab){.stride = stride};
+    while (s->full_log2 < FULL_ROWS_LOG2_MAX &&
+           ((size_t)stride << (s->full_log2 + 1)) <= FULL_BYTES) {
+        s->full_log2++;
+    }
+    s->first_log2 = s->full_log2 < FIRST_ROWS_LOG2 ? s->full_log2 : FIRST_ROWS_LOG2;
+}
+
+static void slab_clear(tn_slab *s, tn_extents *e)
+{
+    tn_extents_refund(e, s->chunks_max * sizeof(char *));
+    tn_free(s->chunk);
+    slab_init(s, s->stride);
+}
+
+static tn_status more_pointers(tn_slab *s, tn_extents *e, tn_error *err)
+{
+    uint32_t most = s->chunks_max == 0 ? POINTERS_FIRST : 2 * s->chunks_max;
+    tn_extents_charge(e, (most - s->chunks_max) * sizeof(char *));
+    char **chunk = tn_try_alloc(most, sizeof *chunk, "chunks of rows", err);
+    if (chunk == NULL) {
+        tn_extents_refund(e, (most - s->chunks_max) * sizeof(char *));
+        return TN_E_MEMORY;
+    }
+    if (s->n_chunks > 0) {
+        memcpy(chunk, s->chunk, s->n_chunks * sizeof *chunk);
+    }
+    tn_free(s->chunk);
+    s->chunk = chunk;
+    s->chunks_max = most;
+    return TN_OK;
+}
+
+/* Rows of the chunk behind `capacity`: as many as there are, between the first and the full size.
+ */
+static uint32_t next_chunk(const tn_slab *s, uint32_t capacity)
+{
+    const uint32_t first = UINT32_C(1) << s->first_log2;
+    const uint32_t full = UINT32_C(1) << s->full_log2;
+    const uint32_t rows = capacity < first ? first : capacity;
+    return rows < full ? rows : full;
+}
+
+static tn_status more_rows(tn_slab *s, tn_extents *e, tn_error *err)
+{
+    if (s->n_chunks == s->chunks_max) {
+        TN_TRY(more_pointers(s, e, err));
+    }
+    const uint32_t rows = next_chunk(s, s->capacity);
+    void *chunk = NULL;
+    TN_TRY(tn_extents_take(e, (size_t)rows * s->stride, &chunk, err));
+    s->chunk[s->n_chunks++] = chunk;
+    s->capacity += rows;
+    return TN_OK;
+}
+
+/* Makes room for one more row. */
+static tn_status slab_reserve(tn_slab *s, tn_extents *e, tn_error *err)
+{
+    if (s->n_rows == TN_SLAB_ROWS_MAX) {
+        return tn_fail(err, TN_E_LIMIT, "a partition holds more than %d rows of one size",
+                       TN_SLAB_ROWS_MAX);
+    }
+    return s->n_rows < s->capacity ? TN_OK : more_rows(s, e, err);
+}
+
+/* After slab_reserve: a zeroed row behind all others; its number was n_rows. */
+static tn_row *slab_add(tn_slab *s)
+{
+    TN_ASSERT(s->n_rows < s->capacity);
+    return tn_slab_at(s, s->n_rows++);
+}
+
+/* What `rows` more rows take beyond what there is. */
+static uint64_t slab_growth(const tn_slab *s, uint32_t rows)
+{
+    uint32_t capacity = s->capacity;
+    uint32_t chunks = s->n_chunks;
+    while (capacity < s->n_rows + rows) {
+        capacity += next_chunk(s, capacity);
+        chunks++;
+    }
+    const uint32_t pointers = chunks > s->chunks_max ? s->chunks_max + POINTERS_FIRST : 0;
+    return (uint64_t)(capacity - s->capacity) * s->stride + pointers * sizeof(char *);
+}
+
+static uint64_t slab_growth_most(const tn_slab *s, uint32_t rows)
+{
+    const uint64_t full = (UINT64_C(1) << s->full_log2) * s->stride;
+    return (uint64_t)rows * s->stride + 2 * full;
+}
+
+/* ---- index ---- */
+
+enum {
+    FIRST_ENTRIES = 64,
+    BLOCK_ENTRIES = 1024,
+    AHEAD = 32,     /* rows asked for before they are needed */
+    DEPTH_MAX = 14, /* bits of the hash that neither tag nor position use */
+    SPREAD = 16,    /* keys by which blocks of one depth differ, at least most of them */
+};
+
+static size_t block_bytes(uint32_t entries)
+{
+    return sizeof(tn_index_block) + entries * sizeof(uint32_t);
+}
+
+/* Linear probing slows down beyond 27 of 32. */
+static bool is_full(const tn_index *x, const tn_index_block *b)
+{
+    return b->n >= (x->mask + 1) / 32 * 27;
+}
+
+static tn_index_block *block_of(const tn_index *x, uint32_t hash)
+{
+    return x->directory[(uint64_t)hash >> (32 - x->depth)];
+}
+
+static void index_clear(tn_index *x, tn_extents *e)
+{
+    if (x->directory != NULL) {
+        if (x->mask + 1 < BLOCK_ENTRIES) {
+            tn_extents_refund(e, block_bytes(x->mask + 1));
+            tn_free(x->directory[0]);
+        }
+        tn_extents_refund(e, sizeof(void *) << x->depth);
+        tn_free(x->directory);
+    }
+    *x = (tn_index){0};
+}
+
+static void put(tn_index_block *b, uint32_t mask, uint32_t hash, uint32_t entry)
+{
+    uint32_t at = hash & mask;
+    while (b->entry[at] != 0) {
+        at = (at + 1) & mask;
+    }
+    b->entry[at] = entry;
+    b->n++;
+}
+
+/* After index_reserve. */
+static void index_put(tn_index *x, uint32_t hash, uint32_t number)
+{
+    tn_index_block *b = block_of(x, hash);
+    TN_ASSERT(b->n < x->mask && number < TN_INDEX_NUMBER);
+    put(b, x->mask, hash, tn_index_tag(hash) << TN_INDEX_NUMBER_BITS | (number + 1));
+}
+
+/* Blocks of full size come from the extents, smaller ones from the heap, which takes them back. */
+static tn_status new_block(uint32_t entries, tn_extents *e, tn_index_block **out, tn_error *err)
+{
+    size_t bytes = block_bytes(entries);
+    void *block = NULL;
+    if (entries == BLOCK_ENTRIES) {
+        TN_TRY(tn_extents_take(e, bytes, &block, err));
+        *out = block;
+        return TN_OK;
+    }
+    tn_extents_charge(e, bytes);
+    block = tn_try_alloc(1, bytes, "an index of rows", err);
+    if (block == NULL) {
+        tn_extents_refund(e, bytes);
+        return TN_E_MEMORY;
+    }
+    *out = block;
+    return TN_OK;
+}
+
+static tn_status new_directory(uint32_t depth, tn_extents *e, tn_index_block ***out, tn_error *err)
+{
+    tn_index_block **directory = NULL;
+    size_t bytes = sizeof(void *) << depth;
+    tn_extents_charge(e, bytes);
+    directory = tn_try_alloc(1, bytes, "the directory of an index", err);
+    if (directory == NULL) {
+        tn_extents_refund(e, bytes);
+        return TN_E_MEMORY;
+    }
+    *out = directory;
+    return TN_OK;
+}
+
+static tn_status begin(tn_index *x, tn_extents *e, tn_error *err)
+{
+    tn_index_block **directory = NULL;
+    tn_index_block *block = NULL;
+    TN_TRY(new_directory(0, e, &directory, err));
+    tn_status status = new_block(FIRST_ENTRIES, e, &block, err);
+    if (status != TN_OK) {
+        tn_extents_refund(e, sizeof(void *));
+        tn_free(directory);
+        return status;
+    }
+    directory[0] = block;
+    *x = (tn_index){.directory = directory, .mask = FIRST_ENTRIES - 1};
+    return TN_OK;
+}
+
+static uint32_t hash_of_entry(const tn_slab *rows, uint32_t entry)
+{
+    return tn_index_hash(tn_row_key(tn_slab_at(rows, (entry & TN_INDEX_NUMBER) - 1), 0));
+}
+
+/* The rows of a block lie anywhere. */
+static inline void fetch_row(const tn_slab *rows, uint32_t entry)
+{
+    if (entry != 0) {
+        __builtin_prefetch(tn_slab_at(rows, (entry & TN_INDEX_NUMBER) - 1));
+    }
+}
+
+/* A single block below full size: copied into one of twice the size. */
+static tn_status grow_first_block(tn_index *x, const tn_slab *rows, tn_extents *e, tn_error *err)
+{
+    tn_index_block *old = x->directory[0];
+    uint32_t entries = x->mask + 1;
+    tn_index_block *block = NULL;
+    TN_TRY(new_block(2 * entries, e, &block, err));
+    for (uint32_t i = 0; i < entries; i++) {
+        if (old->entry[i] != 0) {
+            put(block, 2 * entries - 1, hash_of_entry(rows, old->entry[i]), old->entry[i]);
+        }
+    }
+    x->directory[0] = block;
+    x->mask = 2 * entries - 1;
+    tn_extents_refund(e, block_bytes(entries));
+    tn_free(old);
+    return TN_OK;
+}
+
+static tn_status double_directory(tn_index *x, tn_extents *e, tn_error *err)
+{
+    if (x->depth == DEPTH_MAX) {
+        return tn_fail(err, TN_E_LIMIT,
+                       "a partition of the table holds more than %d blocks of keys",
+                       1 << DEPTH_MAX);
+    }
+    tn_index_block **directory = NULL;
+    TN_TRY(new_directory(x->depth + 1, e, &directory, err));
+    for (uint32_t i = 0; i < UINT32_C(2) << x->depth; i++) {
+        directory[i] = x->directory[i / 2];
+    }
+    tn_extents_refund(e, sizeof(void *) << x->depth);
+    tn_free(x->directory);
+    x->directory = directory;
+    x->depth++;
+    return TN_OK;
+}
+
+/* Moves the half of b whose next bit is 1 into a new block. */
+static tn_status split(tn_index *x, const tn_slab *rows, uint32_t hash, tn_extents *e,
+                       tn_error *err)
+{
+    tn_index_block *b = block_of(x, hash);
+    if (b->depth == x->depth) {
+        TN_TRY(double_directory(x, e, err));
+    }
+    tn_index_block *half = NULL;
+    TN_TRY(new_block(BLOCK_ENTRIES, e, &half, err));
+    uint32_t entry[BLOCK_ENTRIES];
+    memcpy(entry, b->entry, sizeof entry);
+    memset(b->entry, 0, sizeof entry);
+
+    uint32_t bit = 31 - b->depth;
+    b->n = 0;
+    half->depth = ++b->depth;
+    for (uint32_t i = 0; i < AHEAD; i++) {
+        fetch_row(rows, entry[i]);
+    }
+    for (uint32_t i = 0; i < BLOCK_ENTRIES; i++) {
+        fetch_row(rows, i + AHEAD < BLOCK_ENTRIES ? entry[i + AHEAD] : 0);
+        if (entry[i] != 0) {
+            uint32_t h = hash_of_entry(rows, entry[i]);
+            put((h >> bit & 1) != 0 ? half : b, x->mask, h, entry[i]);
+        }
+    }
+    uint32_t span = UINT32_C(1) << (x->depth - b->depth);
+    uint32_t from = (uint32_t)((uint64_t)hash >> (32 - x->depth)) & ~(2 * span - 1);
+    for (uint32_t i = 0; i < span; i++) {
+        x->directory[from + span + i] = half;
+    }
+    return TN_OK;
+}
+
+/* Makes sure that one more key with this hash can be put. */
+static tn_status index_reserve(tn_index *x, const tn_slab *rows, uint32_t hash, tn_extents *e,
+                               tn_error *err)
+{
+    if (x->directory == NULL) {
+        TN_TRY(begin(x, e, err));
+    }
+    while (is_full(x, block_of(x, hash))) {
+        if (x->mask + 1 < BLOCK_ENTRIES) {
+            TN_TRY(grow_first_block(x, rows, e, err));
+        } else {
+            TN_TRY(split(x, rows, hash, e, err));
+        }
+    }
+    return TN_OK;
+}
+
+static uint32_t place_of(const tn_index_block *b, uint32_t mask, uint32_t hash, uint32_t number)
+{
+    uint32_t at = hash & mask;
+    while ((b->entry[at] & TN_INDEX_NUMBER) != number + 1) {
+        TN_ASSERT(b->entry[at] != 0);
+        at = (at + 1) & mask;
+    }
+    return at;
+}
+
+/* Forgets row `number`, while its key still stands in it. Knuth 6.4, algorithm R: entries behind
+ * the hole that may stand in it move up. */
+static void index_remove(tn_index *x, const tn_slab *rows, uint32_t hash, uint32_t number)
+{
+    tn_index_block *b = block_of(x, hash);
+    uint32_t mask = x->mask;
+    uint32_t hole = place_of(b, mask, hash, number);
+    for (uint32_t at = (hole + 1) & mask; b->entry[at] != 0; at = (at + 1) & mask) {
+        uint32_t home = hash_of_entry(rows, b->entry[at]) & mask;
+        if (((at - home) & mask) >= ((at - hole) & mask)) {
+            b->entry[hole] = b->entry[at];
+            hole = at;
+        }
+    }
+    b->entry[hole] = 0;
+    b->n--;
+}
+
+/* Row `from` is row `to` now. */
+static void index_renumber(tn_index *x, uint32_t hash, uint32_t from, uint32_t to)
+{
+    tn_index_block *b = block_of(x, hash);
+    uint32_t at = place_of(b, x->mask, hash, from);
+    b->entry[at] = tn_index_tag(hash) << TN_INDEX_NUMBER_BITS | (to + 1);
+}
+
+static uint64_t index_growth(const tn_index *x, uint32_t rows)
+{
+    if (rows == 0) {
+        return 0;
+    }
+    const bool whole = x->directory != NULL && x->mask + 1 == BLOCK_ENTRIES;
+    const uint32_t n = x->directory != NULL && !whole ? x->directory[0]->n : 0;
+    uint32_t entries = x->directory == NULL ? FIRST_ENTRIES : x->mask + 1;
+    if (whole) {
+        const uint64_t blocks = UINT64_C(1) << x->depth;
+        const uint64_t splits = 1 + rows / SPREAD;
+        return (splits < blocks ? splits : blocks) * block_bytes(BLOCK_ENTRIES);
+    }
+    while (entries < BLOCK_ENTRIES && n + rows > entries / 32 * 27) {
+        entries *= 2;
+    }
+    const bool grows = x->directory == NULL || entries > x->mask + 1;
+    return grows ? block_bytes(entries) + sizeof(void *) : 0;
+}
+
+static uint64_t index_growth_most(uint32_t rows)
+{
+    return (2 + (uint64_t)rows / SPREAD) * block_bytes(BLOCK_ENTRIES);
+}
+
+/* ---- shelf ---- */
 
 void tn_shelf_init(tn_shelf *s, uint32_t stride, bool marked)
 {
     *s = (tn_shelf){.marked = marked};
-    tn_slab_init(&s->slab, stride);
+    slab_init(&s->slab, stride);
 }
 
 void tn_shelf_clear(tn_shelf *s, tn_extents *e)
 {
-    tn_index_clear(&s->index, e);
-    tn_slab_clear(&s->slab, e);
+    index_clear(&s->index, e);
+    slab_clear(&s->slab, e);
     tn_extents_refund(e, s->mark_words * sizeof s->mark[0]);
     tn_free(s->mark);
     s->mark = NULL;
@@ -76,12 +446,12 @@ tn_status tn_shelf_add(tn_shelf *s, tn_extents *e, uint64_t key, uint16_t group,
                        tn_error *err)
 {
     uint32_t hash = tn_index_hash(key);
-    TN_TRY(tn_index_reserve(&s->index, &s->slab, hash, e, err));
-    TN_TRY(tn_slab_reserve(&s->slab, e, err));
+    TN_TRY(index_reserve(&s->index, &s->slab, hash, e, err));
+    TN_TRY(slab_reserve(&s->slab, e, err));
     TN_TRY(more_marks(s, e, err));
-    tn_row *row = tn_slab_add(&s->slab);
+    tn_row *row = slab_add(&s->slab);
     tn_row_set_id(row, key, group);
-    tn_index_put(&s->index, hash, s->slab.n_rows - 1);
+    index_put(&s->index, hash, s->slab.n_rows - 1);
     *out = row;
     return TN_OK;
 }
@@ -95,12 +465,36 @@ bool tn_shelf_remove(tn_shelf *s, uint64_t key, uint16_t group)
     }
     uint32_t last = s->slab.n_rows - 1;
     tn_row *moved = tn_slab_at(&s->slab, last);
-    tn_index_remove(&s->index, &s->slab, tn_index_hash(key), number);
+    index_remove(&s->index, &s->slab, tn_index_hash(key), number);
     if (last != number) {
-        tn_index_renumber(&s->index, tn_index_hash(tn_row_key(moved, 0)), last, number);
+        index_renumber(&s->index, tn_index_hash(tn_row_key(moved, 0)), last, number);
         memcpy(row, moved, s->slab.stride);
     }
-    memset(moved, 0, s->slab.stride); /* as tn_slab_add hands rows out */
+    memset(moved, 0, s->slab.stride); /* as slab_add hands rows out */
     s->slab.n_rows--;
     return true;
+}
+
+uint64_t tn_shelf_index_bytes(const tn_shelf *s, uint64_t *entries)
+{
+    const tn_index *x = &s->index;
+    if (x->directory == NULL) {
+        return 0;
+    }
+    uint64_t blocks = 0;
+    for (uint32_t i = 0; i < UINT32_C(1) << x->depth; i++) {
+        blocks += i == 0 || x->directory[i] != x->directory[i - 1];
+    }
+    *entries += blocks * (x->mask + 1);
+    return (sizeof(void *) << x->depth) + blocks * block_bytes(x->mask + 1);
+}
+
+uint64_t tn_shelf_growth(const tn_shelf *s, uint32_t rows)
+{
+    return slab_growth(&s->slab, rows) + index_growth(&s->index, rows);
+}
+
+uint64_t tn_shelf_growth_most(const tn_shelf *s, uint32_t rows)
+{
+    return slab_growth_most(&s->slab, rows) + index_growth_most(rows);
 }

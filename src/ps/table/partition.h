@@ -2,15 +2,91 @@
  *
  *     partition   lock | shelf of record 0: index, slab | shelf of record 1: index, slab | ..
  *
- * A row is known by (key, group). Everything here is guarded by the partition's lock. Who holds
- * several locks took them in ascending order.
+ * A slab holds rows of one size, numbered from 0, that never move. Its chunks are small at first,
+ * so that a partition with few keys costs little:
+ *
+ *     chunk   0: 8 rows | 1: 8 | 2: 16 | 3: 32 | .. | k: full | k+1: full ..     full: some 16 KB
+ *
+ * An index leads from a key to the number of its row, by extendible hashing (Fagin 1979):
+ *
+ *     hash 32   | directory 14 | tag 8 | position 10 |      of the bits of a key that its row holds
+ *
+ *     directory [00] [01] [10] [11]        grows by doubling: pointers only
+ *                 |    |    '--.-'
+ *     block     [ .. ][ .. ][ .. ]         1024 entries each: tag 8, number + 1 24; 0 is free
+ *
+ * Linear probing inside a block. A full block is split in two and no other is touched, so nothing
+ * ever stops for a long rehash and no memory is left behind. The first block starts with 64 entries
+ * and grows by copying. The keys themselves stand in the rows.
+ *
+ * A row is known by (key, group). Everything here is guarded by the partition's lock. A thread that
+ * needs several locks takes them in ascending order.
  */
 #ifndef TN_PS_PARTITION_H
 #define TN_PS_PARTITION_H
 
-#include "ps/table/index.h"
-
 #include "base/core/alloc.h"
+#include "ps/table/page_arena.h"
+#include "ps/table/row.h"
+
+enum { TN_SLAB_ROWS_MAX = (1 << 24) - 1 };
+
+typedef struct tn_slab {
+    char **chunk; /* owned; the chunks themselves belong to the extents */
+    uint32_t n_chunks, chunks_max;
+    uint32_t n_rows;
+    uint32_t capacity; /* rows in all chunks */
+    uint32_t stride;   /* bytes of a row */
+    uint8_t first_log2, full_log2;
+} tn_slab;
+
+static inline tn_row *tn_slab_at(const tn_slab *s, uint32_t number)
+{
+    uint32_t full = number >> s->full_log2;
+    uint32_t chunk = s->full_log2 - s->first_log2 + full;
+    uint32_t at = number - (full << s->full_log2);
+    if (__builtin_expect(full == 0, 0)) {
+        uint32_t log2 = 31 - (uint32_t)__builtin_clz(number | 1);
+        bool first = number >> s->first_log2 == 0;
+        chunk = first ? 0 : log2 - s->first_log2 + 1;
+        at = first ? number : number - (UINT32_C(1) << log2);
+    }
+    return (tn_row *)(void *)(s->chunk[chunk] + (size_t)at * s->stride);
+}
+
+enum { TN_INDEX_NUMBER_BITS = 24, TN_INDEX_NUMBER = (1 << TN_INDEX_NUMBER_BITS) - 1 };
+
+#define TN_INDEX_NONE UINT32_MAX
+
+typedef struct tn_index_block {
+    uint32_t n;
+    uint32_t depth; /* leading bits that all its hashes share */
+    uint32_t unused[14];
+    uint32_t entry[];
+} tn_index_block;
+
+typedef struct tn_index {
+    tn_index_block **directory; /* 1 << depth; NULL: no key yet */
+    uint32_t depth;
+    uint32_t mask; /* entries of a block - 1 */
+} tn_index;
+
+/* The upper half of a product depends on all bits of the key below it. */
+static inline uint32_t tn_index_hash(uint64_t key)
+{
+    return (uint32_t)((key << TN_ROW_PARTITION_BITS) * UINT64_C(0x9e3779b97f4a7c15) >> 32);
+}
+
+static inline uint32_t tn_index_tag(uint32_t hash)
+{
+    return hash >> 10 & UINT8_MAX;
+}
+
+/* NULL: the index is empty. */
+static inline tn_index_block *tn_index_block_of(const tn_index *x, uint32_t hash)
+{
+    return x->directory != NULL ? x->directory[(uint64_t)hash >> (32 - x->depth)] : NULL;
+}
 
 typedef struct tn_shelf {
     tn_index index;
@@ -49,5 +125,13 @@ static inline bool tn_shelf_is_marked(const tn_shelf *s, uint32_t number)
 }
 
 void tn_shelf_unmark(tn_shelf *s);
+
+/* What the index takes; *entries grows by its room for keys. */
+uint64_t tn_shelf_index_bytes(const tn_shelf *s, uint64_t *entries);
+
+/* About the most that `rows` more rows take beyond what there is: keys are spread so evenly that
+ * blocks of one depth split within some keys of each other. And at most, whatever there is. */
+uint64_t tn_shelf_growth(const tn_shelf *s, uint32_t rows);
+uint64_t tn_shelf_growth_most(const tn_shelf *s, uint32_t rows);
 
 #endif

@@ -17,10 +17,10 @@
 
 #include "base/keys/keyset.h"
 #include "base/keys/record.h"
-#include "ps/table/rowbits.h"
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 enum {
     TN_ROW_PARTITION_BITS = 10,
@@ -104,6 +104,38 @@ static inline void tn_row_set_stamp(tn_row *row, uint32_t stamp)
 static inline void tn_row_set_seen(tn_row *row, uint32_t stamp, uint32_t day)
 {
     row->seen = stamp << TN_ROW_STAMP_SHIFT | (row->seen & TN_ROW_GROUP_HIGH) | day;
+}
+
+/* Shortened doubles:  | high 32 | low 16 | 16 bits left out | */
+static inline double tn_row_count(uint32_t high, uint16_t low)
+{
+    uint64_t bits = (uint64_t)high << 32 | (uint64_t)low << 16;
+    double count;
+    memcpy(&count, &bits, sizeof count);
+    return count;
+}
+
+static inline void tn_row_set_count(double count, uint32_t *high, uint16_t *low)
+{
+    const uint64_t half = UINT64_C(1) << 15; /* of the last bit that is kept */
+    uint64_t bits;
+    memcpy(&bits, &count, sizeof bits);
+    bits += half;
+    *high = (uint32_t)(bits >> 32);
+    *low = (uint16_t)(bits >> 16);
+}
+
+/* A word of state that counts updates, kept where a float would be. */
+static inline uint32_t tn_row_word(const float *at)
+{
+    uint32_t word;
+    memcpy(&word, at, sizeof word);
+    return word;
+}
+
+static inline void tn_row_set_word(float *at, uint32_t word)
+{
+    memcpy(at, &word, sizeof word);
 }
 
 #endif

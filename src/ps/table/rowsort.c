@@ -2,8 +2,6 @@
  * they differ, about as many as it takes to tell the rows apart, leave almost all in order; what is
  * left over moves by a place or two. Keys that are not mixed show themselves by long moves: then,
  * and only then, all digits are sorted by, from the lowest up. */
-#include "ps/table/rowsort.h"
-
 #include "ps/table/tabledef.h"
 
 enum {

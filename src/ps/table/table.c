@@ -4,7 +4,6 @@
 
 #include "base/core/alloc.h"
 #include "base/math/rng.h"
-#include "ps/table/rowsort.h"
 #include "ps/table/tabledef.h"
 
 #include <math.h>
@@ -223,7 +222,7 @@ void tn_table_parts_of(const tn_table *t, tn_table_parts *out)
         const tn_shelf *shelf = &t->shelves[i];
         n_rows += shelf->slab.n_rows;
         out->rows += (uint64_t)shelf->slab.n_rows * shelf->slab.stride;
-        out->index += tn_index_bytes(&shelf->index, &entries);
+        out->index += tn_shelf_index_bytes(shelf, &entries);
     }
     out->headers = n_rows * sizeof(tn_row);
     out->spare = tn_table_bytes(t) - out->rows - out->index;
@@ -275,8 +274,7 @@ uint64_t tn_table_growth(tn_table *t, tn_range partitions, uint64_t rows)
         const tn_shelf *shelf = t->partition[p].shelf;
         pthread_mutex_lock(&t->partition[p].lock);
         for (uint32_t r = 0; r < t->layout->n_records; r++) {
-            bytes += tn_slab_growth(&shelf[r].slab, more);
-            bytes += tn_index_growth(&shelf[r].index, more);
+            bytes += tn_shelf_growth(&shelf[r], more);
         }
         pthread_mutex_unlock(&t->partition[p].lock);
     }
@@ -289,7 +287,7 @@ uint64_t tn_table_growth_most(const tn_table *t, tn_range partitions, uint64_t r
     const uint32_t more = rows_of_one(partitions, rows, &share);
     uint64_t bytes = 0;
     for (uint32_t r = 0; r < t->layout->n_records; r++) {
-        bytes += tn_slab_growth_most(&t->shelves[r].slab, more) + tn_index_growth_most(more);
+        bytes += tn_shelf_growth_most(&t->shelves[r], more);
     }
     return bytes * (partitions.to - partitions.from);
 }

@@ -12,7 +12,7 @@
  */
 #include "base/core/compiler.h"
 #include "ps/optim/sum_squares.h"
-#include "ps/table/lookup.h"
+#include "ps/table/tabledef.h"
 
 #include <string.h>
 

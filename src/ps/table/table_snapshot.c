@@ -5,7 +5,6 @@
 #include "ps/table/table_snapshot.h"
 
 #include "base/core/alloc.h"
-#include "ps/table/rowsort.h"
 #include "ps/table/tabledef.h"
 
 enum {

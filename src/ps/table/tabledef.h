@@ -7,6 +7,8 @@
 #include "ps/table/row_positions.h"
 #include "ps/table/table.h"
 
+#include <stddef.h>
+
 enum {
     TN_TILE_PARTITIONS = 16,
     TN_TABLE_TILES = TN_PARTITIONS / TN_TILE_PARTITIONS,
@@ -99,6 +101,63 @@ static inline void tn_states_of(const tn_plan_segment *s, tn_row *row, float *st
 static inline uint16_t tn_all_present(const tn_plan *plan)
 {
     return (uint16_t)((UINT32_C(1) << plan->n_segments) - 1);
+}
+
+/* ---- many keys at once (lookup.c) ----
+ *
+ *     tile     16 partitions, worked by one thread under their locks
+ *     run      up to TN_LOOK_KEYS of its keys, whose cache misses overlap
+ */
+
+/* The keys of a tile, and its locks: of partitions that hold some of them, or of all. */
+tn_range tn_tile_keys(const tn_keyset *keys, uint32_t tile);
+void tn_tile_lock(const tn_table *t, const tn_keyset *keys, uint32_t tile, bool all);
+void tn_tile_unlock(const tn_table *t, const tn_keyset *keys, uint32_t tile, bool all);
+
+/* Asks for what leads to the rows of a locked tile's keys, as look-ups need it. */
+void tn_tile_fetch(const tn_table *t, const tn_keyset *keys, uint32_t tile);
+
+/* row[i] := the row of key run.from + i, or NULL; at most TN_LOOK_KEYS. The locks are held. `mark`:
+ * marks what it finds, for a sweep. */
+void tn_look_up(const tn_table *t, const tn_keyset *keys, tn_range run, bool mark, tn_row **row);
+
+/* The same by hints, without marks. */
+void tn_look_up_hinted(const tn_table *t, const tn_keyset *keys, tn_range run, tn_row *const *hint,
+                       tn_row **row);
+
+/* The i-th run of keys that are looked up together. */
+static inline tn_range tn_look_run(tn_range all, uint32_t i)
+{
+    tn_range run = tn_tile(all.to - all.from, TN_LOOK_KEYS, i);
+    return (tn_range){all.from + run.from, all.from + run.to};
+}
+
+/* ---- rows in ascending key order (rowsort.c) ---- */
+
+/* A row with what it is sorted by. */
+typedef struct tn_row_entry {
+    uint64_t key;
+    const tn_row *row;
+} tn_row_entry;
+
+/* `both` has room for 2 n entries, of which the first n are given. Returns the half of it in which
+ * they ended sorted; equal keys keep their order. */
+const tn_row_entry *tn_rows_sort(tn_row_entry *both, size_t n);
+
+/* Lent as long as the row is left alone. Inline: it is asked for every row of a table. */
+static inline tn_row_view tn_view_of(const tn_table *t, uint64_t key, const tn_row *row)
+{
+    const tn_plan *plan = tn_plan_of(t, tn_row_group(row));
+    return (tn_row_view){
+        .key = key,
+        .group = tn_row_group(row),
+        .present = tn_all_present(plan),
+        .last_seen = tn_row_day(row),
+        .show = tn_row_count(row->show_high, row->show_low),
+        .click = tn_row_count(row->click_high, row->click_low),
+        .data = row->data,
+        .n_floats = plan->n_floats,
+    };
 }
 
 #endif
