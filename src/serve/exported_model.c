@@ -1,4 +1,4 @@
-/* exported_model.c - opening an export; see exported_model.h. */
+/* exported_model.c - opening an export: its files, weights, dictionary and graph. */
 #include "serve/exported_model.h"
 
 #include "base/core/alloc.h"
@@ -189,6 +189,57 @@ static tn_status read_weights(const opening *o, const char *name)
     return status;
 }
 
+/* ---- dictionary ---- */
+
+/* The numbers that the dictionary has for groups, and for the segments that the model reads. */
+static tn_status map_segments(tn_bundle *b, const tn_json *names, const char *what, tn_error *err)
+{
+    for (uint32_t g = 0; g < b->schema->n_groups; g++) {
+        tn_bundle_group *group = &b->group[g];
+        for (uint32_t s = 0; s < group->record.n_segments; s++) {
+            uint32_t k = 0;
+            const tn_json *name =
+                names != NULL && names->kind == TN_JSON_LIST ? names->first : NULL;
+            while (name != NULL && (tn_json_as_str(name) == NULL ||
+                                    strcmp(name->string, group->record.segment[s].name) != 0)) {
+                name = name->next;
+                k++;
+            }
+            if (name == NULL) {
+                return tn_fail(err, TN_E_CKPT, "'%s' has no segment '%s'", what,
+                               group->record.segment[s].name);
+            }
+            group->segment[s] = k;
+        }
+        group->in_dict = tn_dict_group(b->dict.layer[0], b->schema->group[g].name);
+        if (group->in_dict == TN_DICT_NO_GROUP ||
+            tn_dict_salt(b->dict.layer[0], group->in_dict) != b->schema->group[g].salt) {
+            return tn_fail(err, TN_E_CKPT, "'%s' has no group '%s'", what,
+                           b->schema->group[g].name);
+        }
+    }
+    return TN_OK;
+}
+
+static tn_status read_dict(tn_bundle *b, const char *what, tn_error *err)
+{
+    tn_dict_about about = tn_dict_about_of(b->dict.layer[0]);
+    const tn_json *json = NULL;
+    TN_TRY(tn_json_parse(&json, about.json, about.json_bytes, b->arena, what, err));
+    const char *id = tn_json_as_str(tn_json_get(json, "model_id"));
+    char hex[33];
+    static const char digits[] = "0123456789abcdef";
+    for (size_t i = 0; i < 16; i++) {
+        hex[2 * i] = digits[about.model_id[i] >> 4];
+        hex[2 * i + 1] = digits[about.model_id[i] & 15];
+    }
+    hex[32] = '\0';
+    if (id == NULL || strcmp(hex, id) != 0 || strcmp(hex, b->model_id) != 0) {
+        return tn_fail(err, TN_E_CKPT, "'%s' is of model %s, not %s", what, hex, b->model_id);
+    }
+    return map_segments(b, tn_json_get(json, "segments"), what, err);
+}
+
 /* ---- graph ---- */
 
 static tn_node *no_input(void *arg, const char *name)
@@ -276,7 +327,7 @@ static tn_status read_all(opening *o)
     }
     TN_TRY(in_dir(o, dict, path));
     TN_TRY(tn_dict_stack_open(&b->dict, o->dir, dict, o->opts->verify, o->err));
-    TN_TRY(tn_bundle_read_dict(b, path, o->err));
+    TN_TRY(read_dict(b, path, o->err));
     tn_bundle_graph once;
     TN_TRY(tn_bundle_graph_new(&once, b, 1, o->err));
     tn_graph_free(once.g);

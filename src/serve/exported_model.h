@@ -77,12 +77,9 @@ typedef struct tn_bundle_graph {
 tn_status tn_bundle_graph_new(tn_bundle_graph *out, const tn_bundle *b, uint32_t max_rows,
                               tn_error *err) TN_MUST_USE;
 
-/* Parts of opening, in exported_model_read.c and exported_model_rows.c: from model.json's parsed
- * text, and from the dictionary. */
+/* A part of opening (model_json.c): fills *b from model.json's parsed text. `what` names the file.
+ */
 tn_status tn_bundle_read_model(tn_bundle *b, const tn_json *model, const tn_tree *data,
                                const char *what, tn_error *err) TN_MUST_USE;
-tn_status tn_bundle_read_init(tn_bundle *b, const tn_json *model, const char *what,
-                              tn_error *err) TN_MUST_USE;
-tn_status tn_bundle_read_dict(tn_bundle *b, const char *what, tn_error *err) TN_MUST_USE;
 
 #endif

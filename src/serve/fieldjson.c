@@ -1,4 +1,4 @@
-/* fieldjson.c - see fieldjson.h. */
+/* fieldjson.c - writing options as JSON by their table, and reading JSON as a tree. */
 #include "serve/fieldjson.h"
 
 #include "base/core/error.h"

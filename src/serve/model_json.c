@@ -1,4 +1,5 @@
-/* exported_model_read.c - what model.json says, checked word by word; see exported_model.h. */
+/* model_json.c - reading model.json: every name, number and width is checked before anything is
+ * built from it. */
 #include "base/core/number.h"
 #include "io/read/scan.h"
 #include "serve/exported_model.h"
@@ -295,6 +296,71 @@ static tn_status read_inputs(reading *r)
     return TN_OK;
 }
 
+/* ---- first values of keys without a row ---- */
+
+static bool find_init_kind(const char *name, tn_init_kind *out)
+{
+    static const char *const kinds[] = {"constant",   "uniform",        "normal",
+                                        "truncated",  "glorot_uniform", "xavier_normal",
+                                        "he_uniform", "he_normal"};
+    for (uint32_t i = 0; name != NULL && i < sizeof kinds / sizeof kinds[0]; i++) {
+        if (strcmp(kinds[i], name) == 0) {
+            *out = (tn_init_kind)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static uint32_t find_group(const tn_bundle *b, const char *name)
+{
+    uint32_t g = 0;
+    while (g < b->schema->n_groups &&
+           (name == NULL || strcmp(b->schema->group[g].name, name) != 0)) {
+        g++;
+    }
+    return g;
+}
+
+static tn_status read_rule(const reading *r, const tn_json *rule)
+{
+    const tn_bundle *b = r->b;
+    const char *segment = tn_json_as_str(tn_json_get(rule, "segment"));
+    uint32_t g = find_group(b, tn_json_as_str(tn_json_get(rule, "group")));
+    tn_init init = {0};
+    if (g == b->schema->n_groups || segment == NULL ||
+        !find_init_kind(tn_json_as_str(tn_json_get(rule, "kind")), &init.kind) ||
+        !tn_json_as_f64(tn_json_get(rule, "a"), &init.a) ||
+        !tn_json_as_f64(tn_json_get(rule, "b"), &init.b)) {
+        return tn_fail(r->err, TN_E_CKPT, "'%s': a rule of 'init' cannot be read", r->what);
+    }
+    tn_bundle_group *group = &b->group[g];
+    group->missing_init = true;
+    for (uint32_t s = 0; s < group->record.n_segments; s++) {
+        if (strcmp(group->record.segment[s].name, segment) == 0) {
+            group->init[s] = init;
+        }
+    }
+    return TN_OK;
+}
+
+static tn_status read_init(const reading *r)
+{
+    const tn_json *rules = tn_json_get(r->model, "init");
+    if (rules == NULL) {
+        return TN_OK;
+    }
+    if (!tn_json_as_hex64(tn_json_get(r->model, "seed"), &r->b->seed)) {
+        return tn_fail(r->err, TN_E_CKPT, "'%s': missing or wrong 'seed'", r->what);
+    }
+    for (const tn_json *rule = rules->first; rule != NULL; rule = rule->next) {
+        TN_TRY(read_rule(r, rule));
+    }
+    return TN_OK;
+}
+
+/* ---- all of it ---- */
+
 static tn_status read_outputs(reading *r)
 {
     const tn_json *outputs = tn_json_get(r->model, "outputs");
@@ -346,7 +412,7 @@ tn_status tn_bundle_read_model(tn_bundle *b, const tn_json *model, const tn_tree
     TN_TRY(reserve(&r));
     TN_TRY(read_slots(&r));
     TN_TRY(read_inputs(&r));
-    TN_TRY(tn_bundle_read_init(b, model, what, err));
+    TN_TRY(read_init(&r));
     TN_TRY(read_outputs(&r));
     b->nodes = tn_json_get(model, "nodes");
     return TN_OK;
