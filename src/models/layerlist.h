@@ -11,7 +11,7 @@
  *     output: logit
  *
  * An embedding input is a segment of every row it takes (base/keys/record.h), called like the
- * input. The list is a tn_tree: written by a model (tn_list_writer) or by the user. It is read in
+ * input. The list is a tn_tree: written by a model (models/model.h) or by the user. It is read in
  * two steps, because rows are laid out once and graphs are built several times:
  *
  *     tn_inputs_read    inputs -> which slots take part in which segment
@@ -46,29 +46,6 @@ typedef struct tn_features {
     const tn_share_group *group; /* record is not set */
     const uint32_t *group_class; /* groups of one class may share a record (equal optimizers) */
 } tn_features;
-
-/* What a model writes with. */
-typedef struct tn_list_writer {
-    tn_arena *arena;
-    tn_diag *diag;
-    const tn_features *features;
-    tn_tree *list;
-} tn_list_writer;
-
-/* Adds an embedding input of all slots or of those that `slots` (a tree: all, or a list) names; dim
- * 0: each slot's own. `init` NULL: the segment's default. */
-void tn_list_embed(tn_list_writer *w, const char *name, const tn_tree *slots, uint32_t dim,
-                   const tn_tree *init);
-/* The same for ffm: `k` floats of a slot's vector for each of these slots. */
-void tn_list_fields(tn_list_writer *w, const char *name, const tn_tree *slots, uint32_t k);
-void tn_list_numeric(tn_list_writer *w, const char *name);
-
-/* Adds a layer; `inputs` ends with NULL. Returns it for tn_list_set. */
-tn_tree *tn_list_layer(tn_list_writer *w, const char *name, const char *layer,
-                       const char *const *inputs);
-void tn_list_set(tn_list_writer *w, tn_tree *layer, const char *key, const char *fmt, ...)
-    TN_PRINTF(4, 5);
-void tn_list_output(tn_list_writer *w, const char *name);
 
 /* One entry of `inputs:`, resolved. */
 typedef struct tn_model_input {

@@ -1,14 +1,14 @@
-/* model.c - the list of models, and what several of them share. */
+/* model.c - the list of models, writing a list of layers as a tree, the parts that several models
+ * share, and `type: graph`, the user's own list. */
 #include "models/model.h"
 
 #include "base/core/error.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#define TN_MODEL(name) extern const tn_model tn_model_##name;
-#include "models/models.def"
-#undef TN_MODEL
+enum { TEXT_MAX = 512 };
 
 const tn_model *const tn_all_models[] = {
 #define TN_MODEL(name) &tn_model_##name,
@@ -76,6 +76,96 @@ const tn_tree *tn_model_list(const tn_variant *model, const tn_features *feature
     return b->diag->n_errors == faults ? w.list : NULL;
 }
 
+/* ---- writing ---- */
+
+static tn_origin written(void)
+{
+    return (tn_origin){.source = "model"};
+}
+
+static tn_tree *member(tn_list_writer *w, const char *key, tn_tree_kind kind)
+{
+    for (tn_tree *t = w->list->first; t != NULL; t = t->next) {
+        if (strcmp(t->key, key) == 0) {
+            return t;
+        }
+    }
+    tn_tree *t = tn_tree_new(w->arena, kind, written());
+    tn_tree_put(w->arena, w->list, key, t);
+    return t;
+}
+
+/* An input of these slots, without its width. */
+static tn_tree *embed_input(tn_list_writer *w, const char *name, const tn_tree *slots)
+{
+    tn_tree *input = tn_tree_new(w->arena, TN_TREE_MAP, written());
+    tn_tree *which = tn_tree_is_null(slots) ? tn_tree_scalar(w->arena, "all", written())
+                                            : tn_tree_copy(w->arena, slots);
+    tn_tree_put(w->arena, input, "embed", which);
+    tn_tree_put(w->arena, member(w, "inputs", TN_TREE_MAP), name, input);
+    return input;
+}
+
+void tn_list_embed(tn_list_writer *w, const char *name, const tn_tree *slots, uint32_t dim,
+                   const tn_tree *init)
+{
+    tn_tree *input = embed_input(w, name, slots);
+    if (dim != 0) {
+        tn_list_set(w, input, "dim", "%u", dim);
+    }
+    if (!tn_tree_is_null(init)) {
+        tn_tree_put(w->arena, input, "init", tn_tree_copy(w->arena, init));
+    }
+}
+
+void tn_list_fields(tn_list_writer *w, const char *name, const tn_tree *slots, uint32_t k)
+{
+    tn_list_set(w, embed_input(w, name, slots), "field_dim", "%u", k);
+}
+
+void tn_list_numeric(tn_list_writer *w, const char *name)
+{
+    tn_tree *input = tn_tree_new(w->arena, TN_TREE_MAP, written());
+    tn_list_set(w, input, "numeric", "all");
+    tn_tree_put(w->arena, member(w, "inputs", TN_TREE_MAP), name, input);
+}
+
+tn_tree *tn_list_layer(tn_list_writer *w, const char *name, const char *layer,
+                       const char *const *inputs)
+{
+    tn_tree *item = tn_tree_new(w->arena, TN_TREE_MAP, written());
+    tn_list_set(w, item, "name", "%s", name);
+    if (inputs[1] == NULL) {
+        tn_list_set(w, item, layer, "%s", inputs[0]);
+    } else {
+        tn_tree *in = tn_tree_new(w->arena, TN_TREE_LIST, written());
+        for (uint32_t i = 0; inputs[i] != NULL; i++) {
+            tn_tree_append(in, tn_tree_scalar(w->arena, inputs[i], written()));
+        }
+        tn_tree_put(w->arena, item, layer, in);
+    }
+    tn_tree_append(member(w, "layers", TN_TREE_LIST), item);
+    return item;
+}
+
+void tn_list_set(tn_list_writer *w, tn_tree *layer, const char *key, const char *fmt, ...)
+{
+    char text[TEXT_MAX];
+    va_list args;
+    va_start(args, fmt);
+    int used = vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    TN_ASSERT(used >= 0 && used < TEXT_MAX);
+    tn_tree_put(w->arena, layer, key, tn_tree_scalar(w->arena, text, written()));
+}
+
+void tn_list_output(tn_list_writer *w, const char *name)
+{
+    tn_list_set(w, w->list, "output", "%s", name);
+}
+
+/* ---- what several models share ---- */
+
 /* "deep.<i>", in the arena. */
 static const char *deep_name(tn_list_writer *w, uint32_t i)
 {
@@ -137,15 +227,48 @@ void tn_write_fm(tn_list_writer *w, bool within_slot)
     }
 }
 
-void tn_write_added(tn_list_writer *w, const char *const *parts)
-{
-    (void)tn_list_layer(w, "parts", "add", parts);
-    tn_tree *logit = tn_list_layer(w, "logit", "bias", (const char *const[]){"parts", NULL});
-    tn_list_set(w, logit, "param", "bias");
-    tn_list_output(w, "logit");
-}
-
 void tn_write_wide_input(tn_list_writer *w, const tn_model_args *args)
 {
     tn_list_embed(w, "wide", tn_tree_get(args->common->slots, "wide"), 1, args->common->wide_init);
 }
+
+/* ---- type: graph ---- */
+
+typedef struct graph_opts {
+    const tn_tree *inputs;
+    const tn_tree *layers;
+    const char *output;
+} graph_opts;
+
+static const tn_field graph_fields[] = {
+    TN_FIELD_TREE(graph_opts, inputs, NULL,
+                  "{name: {embed: all | [slots], dim: n} | {numeric: all}}"),
+    TN_FIELD_TREE(graph_opts, layers, NULL,
+                  "[{name: .., <layer>: <inputs>, ..}], see tnet-train --list-layers"),
+    TN_FIELD_STR(graph_opts, output, NULL, "name of the layer that is the logit"),
+    TN_FIELD_END,
+};
+
+static void graph_write(const tn_model_args *args, tn_list_writer *w)
+{
+    static const char *const keys[] = {"inputs", "layers", "output"};
+    for (uint32_t i = 0; i < 3; i++) {
+        const tn_tree *part = tn_tree_get(args->tree, keys[i]);
+        if (part != NULL) {
+            tn_tree_put(w->arena, w->list, keys[i], tn_tree_copy(w->arena, part));
+        }
+    }
+    if (!tn_tree_is_null(args->common->slots)) {
+        tn_diag_error(w->diag, &args->common->slots->at,
+                      "'slots' belongs to the built-in models; here the inputs name their slots");
+    }
+}
+
+const tn_model tn_model_graph = {
+    .choice = {.name = "graph",
+               .help = "a list of layers, written in the configuration",
+               .fields = graph_fields,
+               .size = sizeof(graph_opts),
+               .impl = &tn_model_graph},
+    .write = graph_write,
+};

@@ -4,9 +4,9 @@
  * turns any model into a file that trains to the same bits, and there is one
  * path from layers to a graph: models/layerlist.h.
  *
- * To add one: write src/models/model_<name>.c, add TN_MODEL(<name>) to models.def. Its options come
- * from its choice; loss, metrics, pulling, pushing, saving and exporting are the trainer's, the
- * same for all.
+ * To add one: write tn_model_<name> in a model_*.c, add TN_MODEL(<name>) to models.def. Its options
+ * come from its choice; loss, metrics, pulling, pushing, saving and exporting are the trainer's,
+ * the same for all.
  */
 #ifndef TN_MODELS_MODEL_H
 #define TN_MODELS_MODEL_H
@@ -31,6 +31,29 @@ typedef struct tn_preset {
     const char *yaml;
 } tn_preset;
 
+/* What a model writes with. */
+typedef struct tn_list_writer {
+    tn_arena *arena;
+    tn_diag *diag;
+    const tn_features *features;
+    tn_tree *list;
+} tn_list_writer;
+
+/* Adds an embedding input of all slots or of those that `slots` (a tree: all, or a list) names; dim
+ * 0: each slot's own. `init` NULL: the segment's default. */
+void tn_list_embed(tn_list_writer *w, const char *name, const tn_tree *slots, uint32_t dim,
+                   const tn_tree *init);
+/* The same for ffm: `k` floats of a slot's vector for each of these slots. */
+void tn_list_fields(tn_list_writer *w, const char *name, const tn_tree *slots, uint32_t k);
+void tn_list_numeric(tn_list_writer *w, const char *name);
+
+/* Adds a layer; `inputs` ends with NULL. Returns it for tn_list_set. */
+tn_tree *tn_list_layer(tn_list_writer *w, const char *name, const char *layer,
+                       const char *const *inputs);
+void tn_list_set(tn_list_writer *w, tn_tree *layer, const char *key, const char *fmt, ...)
+    TN_PRINTF(4, 5);
+void tn_list_output(tn_list_writer *w, const char *name);
+
 /* What a model writes from. */
 typedef struct tn_model_args {
     const tn_model_common *common;
@@ -45,6 +68,10 @@ typedef struct tn_model {
     /* Adds inputs, layers and the output to w->list. Faults go to w->diag. */
     void (*write)(const tn_model_args *args, tn_list_writer *w);
 } tn_model;
+
+#define TN_MODEL(name) extern const tn_model tn_model_##name;
+#include "models/models.def"
+#undef TN_MODEL
 
 extern const tn_model *const tn_all_models[];     /* NULL-terminated, as in models.def */
 extern const tn_choice *const tn_model_choices[]; /* the same for option tables */
@@ -99,8 +126,6 @@ void tn_write_concat_head(tn_list_writer *w, const char *const *parts);
 
 /* Adds the layer "fm" over the input "deep". */
 void tn_write_fm(tn_list_writer *w, bool within_slot);
-/* Adds the sum of `parts` (up to a NULL), each of one column, and a bias behind it: the output. */
-void tn_write_added(tn_list_writer *w, const char *const *parts);
 void tn_write_wide_input(tn_list_writer *w, const tn_model_args *args);
 
 #endif

@@ -10,8 +10,6 @@
 #include "models/model.h"
 #include "models/presets.h"
 
-extern const tn_model tn_model_deepfm;
-
 typedef struct deepfm_opts {
     tn_f64s hidden;
     uint32_t activation;

@@ -1,8 +1,59 @@
-/* model_fm.c - factorization machine (Rendle 2010): z = b + wide + pairs of slot vectors. */
+/* model_fm.c - logistic regression, and the factorization machines, which add pairs of slot
+ * vectors.
+ *
+ *     lr      z = b + sum of the wide weights
+ *     fm      z = b + wide + pairs of slot vectors (Rendle 2010)
+ *     ffm     the same, where a slot has a vector for each other slot (Juan 2016)
+ *     fwfm    z = b + linear part + pairs, each pair of slots with a weight (Pan 2018)
+ */
 #include "models/model.h"
 #include "models/presets.h"
 
-extern const tn_model tn_model_fm;
+/* ---- lr ---- */
+
+static void lr_write(const tn_model_args *args, tn_list_writer *w)
+{
+    tn_write_wide_input(w, args);
+    (void)tn_list_layer(w, "wide.sum", "sum", (const char *const[]){"wide", NULL});
+    tn_tree *logit = tn_list_layer(w, "logit", "bias", (const char *const[]){"wide.sum", NULL});
+    tn_list_set(w, logit, "param", "bias");
+    tn_list_output(w, "logit");
+}
+
+static const tn_preset lr_presets[] = {
+    {"bars", "model: {wide_init: {normal: [0, 1e-4]}, bias_init: 0}\n"
+             "train:\n"
+             "  batch: 4096\n"
+             "  optimizer: {type: adam, lr: 1e-3}\n"
+             "  sparse: {wide: {type: adam, lr: 1e-3, bias: global, l2: 1e-5, l2_mode: dense}}\n"
+             "  clip: {global: 10}\n"
+             "  stop: {monitor: valid.auc, patience: 2, min_delta: 1e-6, restore: best}\n"
+             "  reduce_on_plateau: {factor: 0.1, patience: 1, min_lr: 1e-6}\n"},
+    {"tensornet", "train:\n"
+                  "  batch: 32\n"
+                  "  sparse: {wide: {type: adagrad, rowwise: true, lr: 0.01, n0: 0.1}}\n"
+                  "  optimizer: {type: adam, lr: 1e-3}\n"},
+    {"paper", "train:\n"
+              "  sparse: {wide: {type: ftrl, alpha: 0.05, beta: 1, l1: 1, l2: 0}}\n"},
+    {NULL, NULL},
+};
+
+const tn_model tn_model_lr = {
+    .choice = {.name = "lr", .help = "logistic regression", .impl = &tn_model_lr},
+    .presets = lr_presets,
+    .write = lr_write,
+};
+
+/* ---- fm ---- */
+
+/* Adds the sum of `parts` (up to a NULL), each of one column, and a bias behind it: the output. */
+static void write_added(tn_list_writer *w, const char *const *parts)
+{
+    (void)tn_list_layer(w, "parts", "add", parts);
+    tn_tree *logit = tn_list_layer(w, "logit", "bias", (const char *const[]){"parts", NULL});
+    tn_list_set(w, logit, "param", "bias");
+    tn_list_output(w, "logit");
+}
 
 typedef struct fm_opts {
     bool within_slot;
@@ -20,10 +71,10 @@ static void fm_write(const tn_model_args *args, tn_list_writer *w)
     tn_list_embed(w, "deep", tn_tree_get(args->common->slots, "deep"), 0, NULL);
     (void)tn_list_layer(w, "wide.sum", "sum", (const char *const[]){"wide", NULL});
     tn_write_fm(w, o->within_slot);
-    tn_write_added(w, (const char *const[]){"wide.sum", "fm", NULL});
+    write_added(w, (const char *const[]){"wide.sum", "fm", NULL});
 }
 
-static const tn_preset presets[] = {
+static const tn_preset fm_presets[] = {
     {"bars", TN_BARS_PAIRS(TN_BARS_EMBEDDING)},
     {"tensornet", TN_TENSORNET_BOTH},
     {"paper", "embedding: {dim: 8, init: {normal: [0, 0.01]}}\n"
@@ -41,6 +92,125 @@ const tn_model tn_model_fm = {
                .fields = fm_fields,
                .size = sizeof(fm_opts),
                .impl = &tn_model_fm},
-    .presets = presets,
+    .presets = fm_presets,
     .write = fm_write,
+};
+
+/* ---- ffm ---- */
+
+typedef struct ffm_opts {
+    uint32_t k;
+    bool within_slot;
+    bool normalise;
+} ffm_opts;
+
+static const tn_field ffm_fields[] = {
+    TN_FIELD_U32(ffm_opts, k, "4", 1, TN_DIM_MAX, "floats",
+                 "ffm: width of a slot's vector for one other slot; embedding.dim has no part"),
+    TN_WITHIN_SLOT_FIELD(ffm_opts),
+    TN_NORMALISE_FIELD(ffm_opts),
+    TN_FIELD_END,
+};
+
+static void ffm_write(const tn_model_args *args, tn_list_writer *w)
+{
+    const ffm_opts *o = args->opts;
+    tn_write_wide_input(w, args);
+    tn_list_fields(w, "deep", tn_tree_get(args->common->slots, "deep"), o->k);
+    (void)tn_list_layer(w, "wide.sum", "sum", (const char *const[]){"wide", NULL});
+    tn_tree *pairs = tn_list_layer(w, "ffm", "ffm", (const char *const[]){"deep", NULL});
+    tn_list_set(w, pairs, "k", "%u", o->k);
+    if (o->within_slot) {
+        tn_list_set(w, pairs, "within_slot", "true");
+    }
+    if (o->normalise) {
+        tn_list_set(w, pairs, "normalise", "true");
+    }
+    write_added(w, (const char *const[]){"wide.sum", "ffm", NULL});
+}
+
+/* paper: what libffm does by default. */
+static const tn_preset ffm_presets[] = {
+    {"bars", TN_BARS_PAIRS("embedding: {init: {normal: [0, 1e-4]}}\n")},
+    {"tensornet", TN_TENSORNET_BOTH},
+    {"paper", "model: {k: 4, normalise: true}\n"
+              "embedding: {init: {uniform: [0, 0.5]}}\n"
+              "train:\n"
+              "  optimizer: {type: adagrad, lr: 0.2, n0: 1}\n"
+              "  sparse:\n"
+              "    deep: {type: adagrad, lr: 0.2, n0: 1, l2: 2e-5, grad_scale: sum}\n"
+              "    wide: {type: adagrad, lr: 0.2, n0: 1, l2: 2e-5, grad_scale: sum}\n"},
+    {NULL, NULL},
+};
+
+const tn_model tn_model_ffm = {
+    .choice = {.name = "ffm",
+               .help = "field-aware factorization machine",
+               .fields = ffm_fields,
+               .size = sizeof(ffm_opts),
+               .impl = &tn_model_ffm},
+    .presets = ffm_presets,
+    .write = ffm_write,
+};
+
+/* ---- fwfm ---- */
+
+typedef struct fwfm_opts {
+    uint32_t linear; /* wide per_field */
+    bool normalise;
+} fwfm_opts;
+
+enum { WIDE, PER_FIELD };
+static const char *const linear_words[] = {"wide", "per_field", NULL};
+
+static const tn_field fwfm_fields[] = {
+    TN_FIELD_CHOICE(fwfm_opts, linear, "wide", linear_words,
+                    "fwfm: a weight per key, or <v_f, u_f> with a trained u_f per slot"),
+    TN_NORMALISE_FIELD(fwfm_opts),
+    TN_FIELD_END,
+};
+
+static void fwfm_write(const tn_model_args *args, tn_list_writer *w)
+{
+    const fwfm_opts *o = args->opts;
+    if (o->linear == WIDE) {
+        tn_write_wide_input(w, args);
+    }
+    tn_list_embed(w, "deep", tn_tree_get(args->common->slots, "deep"), 0, NULL);
+    if (o->linear == WIDE) {
+        (void)tn_list_layer(w, "wide.sum", "sum", (const char *const[]){"wide", NULL});
+    }
+    tn_tree *pairs = tn_list_layer(w, "fwfm", "fwfm", (const char *const[]){"deep", NULL});
+    if (o->normalise) {
+        tn_list_set(w, pairs, "normalise", "true");
+    }
+    if (o->linear == WIDE) {
+        write_added(w, (const char *const[]){"wide.sum", "fwfm", NULL});
+        return;
+    }
+    tn_tree *linear = tn_list_layer(w, "linear", "dense", (const char *const[]){"deep", NULL});
+    tn_list_set(w, linear, "units", "1");
+    (void)tn_list_layer(w, "logit", "add", (const char *const[]){"fwfm", "linear", NULL});
+    tn_list_output(w, "logit");
+}
+
+static const tn_preset fwfm_presets[] = {
+    {"bars", TN_BARS_PAIRS(TN_BARS_EMBEDDING)},
+    {"tensornet", TN_TENSORNET_BOTH},
+    {"paper", "model: {linear: per_field}\n"
+              "embedding: {dim: 10, init: {normal: [0, 0.01]}}\n"
+              "train:\n"
+              "  optimizer: {type: adam, lr: 1e-4}\n"
+              "  sparse: {deep: {type: adam, lr: 1e-4, l2: 1e-5}}\n"},
+    {NULL, NULL},
+};
+
+const tn_model tn_model_fwfm = {
+    .choice = {.name = "fwfm",
+               .help = "field-weighted factorization machine",
+               .fields = fwfm_fields,
+               .size = sizeof(fwfm_opts),
+               .impl = &tn_model_fwfm},
+    .presets = fwfm_presets,
+    .write = fwfm_write,
 };

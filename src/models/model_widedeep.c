@@ -8,8 +8,6 @@
 #include "models/model.h"
 #include "models/presets.h"
 
-extern const tn_model tn_model_widedeep;
-
 static const tn_field widedeep_fields[] = {
     TN_DEEP_FIELDS(tn_deep_opts, "[400, 400, 400]"),
     TN_HEAD_FIELD(tn_deep_opts),
