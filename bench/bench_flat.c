@@ -202,8 +202,9 @@ static void learn_flat(flat *f, tn_step *s)
     tn_backward(w->train_graph);
     tn_keyset none = {.owners = &f->rig->plan->owners, .at = none_at, .first = none_first};
     tn_push push = {.step = w->steps, .weight_sum = s->weight_sum, .lr_factor = 1};
-    tn_call call = tn_ps_push(w->ps, &none, s->grads, tn_params_grads(w->params), &push);
-    if (tn_ps_wait(w->ps, call, &err) != TN_OK) {
+    const tn_gradients grads = {&none, s->grads, tn_params_grads(w->params)};
+    double norm = 0;
+    if (tn_shard_push(&w->shard, w->team, &grads, &push, &norm, &err) != TN_OK) {
         fail(err.text);
     }
     tn_team_run(w->team, tiles, push_tile, f);

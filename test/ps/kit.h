@@ -4,7 +4,7 @@
 #define TN_TEST_PS_KIT_H
 
 #include "base/core/arena.h"
-#include "ps/shard/client.h"
+#include "ps/shard/shard.h"
 
 #include <stdbool.h>
 

@@ -64,7 +64,7 @@ uint32_t tn_async_waits_for(const tn_async *g);
 
 typedef struct tn_async_batch {
     const tn_keyset *keys; /* lent until it is pushed, as are rows */
-    float *rows;           /* as in ps/shard/client.h */
+    float *rows;           /* as in ps/shard/shard.h */
     uint64_t examples;     /* not 0 */
     double weight_sum;     /* above 0 */
 } tn_async_batch;

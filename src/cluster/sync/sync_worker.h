@@ -56,7 +56,7 @@ tn_sync_waits tn_sync_waited(const tn_sync *g);
 
 typedef struct tn_sync_batch {
     const tn_keyset *keys; /* lent until its push has been waited for */
-    float *rows;           /* as in ps/shard/client.h; written until tn_sync_rows returns */
+    float *rows;           /* as in ps/shard/shard.h; written until tn_sync_rows returns */
     uint64_t examples;     /* 0: the rank has no data left */
     double weight_sum;
     bool meet; /* by one rank: after this step all stand still, and every one knows it */

@@ -1,4 +1,5 @@
-/* dense.c - see dense.h. Work is cut into tiles of the runs, whatever the number of threads. */
+/* dense.c - norm and update of dense weights, in tiles of the runs that do not depend on the number
+ * of threads. */
 #include "ps/shard/dense.h"
 
 #include "base/core/alloc.h"

@@ -1,4 +1,4 @@
-/* ownership.c - see ownership.h. */
+/* ownership.c - cutting partitions and the flat vector into shares. */
 #include "ps/shard/ownership.h"
 
 #include "base/core/alloc.h"

@@ -1,4 +1,4 @@
-/* shard.c - see shard.h. */
+/* shard.c - calls of a shard as calls of its table and its dense store. */
 #include "ps/shard/shard.h"
 
 #include <inttypes.h>

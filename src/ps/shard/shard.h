@@ -1,8 +1,8 @@
 /* shard.h - one peer's part of the model: its partitions of the table, its range of the dense
  * vector.
  *
- * One request in, one reply out, no sockets: what a server loop calls for other peers, the client
- * calls for its own. */
+ * Plain calls, no sockets: a server loop makes them for other peers, a training step for its own.
+ * With one process there is one shard, which is the whole model. */
 #ifndef TN_PS_SHARD_H
 #define TN_PS_SHARD_H
 
@@ -23,8 +23,12 @@ typedef struct tn_gradients {
     const float *dense; /* as long as the flat vector */
 } tn_gradients;
 
+/* rows[keys->at[n]] := the rows of `keys`; missing ones are created. */
 tn_status tn_shard_pull(tn_shard *s, tn_team *team, const tn_keyset *keys, float *rows,
                         tn_error *err) TN_MUST_USE;
+
+/* The same for evaluation: creates nothing, counts nothing. missing[i] (NULL: not wanted): key i
+ * has no row and reads as zeros. */
 void tn_shard_peek(tn_shard *s, tn_team *team, const tn_keyset *keys, float *rows, bool *missing);
 
 /* Scale, L2, clip (global over dense and rows together), rule, prox, bounds; *norm is that of all

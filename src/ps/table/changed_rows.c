@@ -1,4 +1,5 @@
-/* changed_rows.c - see changed_rows.h. */
+/* changed_rows.c - noting the first touch of a row since the cut, copying it aside, and waiting for
+ * the writer. */
 #include "ps/table/changed_rows.h"
 
 #include "base/core/alloc.h"

@@ -1,6 +1,5 @@
-/* page_arena.c - see page_arena.h. An extent is a private mapping, aligned to a huge page if it has
- * any.
- */
+/* page_arena.c - extents cut up in order. An extent is a private mapping, aligned to a huge page if
+ * it has any. */
 #include "ps/table/page_arena.h"
 
 #include "base/core/alloc.h"

@@ -1,4 +1,5 @@
-/* row_positions.c - see row_positions.h. */
+/* row_positions.c - the positions of the last few keysets, found by address, the oldest replaced.
+ */
 #include "ps/table/row_positions.h"
 
 #include "base/core/alloc.h"

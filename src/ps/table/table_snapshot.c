@@ -1,7 +1,9 @@
-/* table_snapshot.c - see table_snapshot.h. A walk copies the untouched rows of a partition as they
- * lie, some thousand under one lock, takes over the copies of the touched ones, and sorts them all
- * behind the lock. A row may be copied by the walk first and be touched before the walk is done:
- * then there are two equal copies. */
+/* table_snapshot.c - opening a cut, and walking it partition by partition.
+ *
+ * A walk copies the untouched rows of a partition as they lie, some hundred under one lock, takes
+ * over the copies of the touched ones, and sorts them all once the lock is released. A row may be
+ * copied by the walk first and be touched before the walk is done: then there are two equal copies.
+ */
 #include "ps/table/table_snapshot.h"
 
 #include "base/core/alloc.h"

@@ -320,13 +320,13 @@ tn_status tn_step_learn(tn_worker *w, tn_step *s, double factor, tn_learned *out
     }
     const tn_keyset *keys = &s->local->keys;
     double loss = 0;
-    TN_TRY(tn_ps_wait(w->ps, tn_ps_pull(w->ps, keys, s->rows), err));
+    TN_TRY(tn_shard_pull(&w->shard, w->team, keys, s->rows, err));
     TN_TRY(tn_step_compute(w, s, NULL, &loss, err));
     tn_push push = {
         .step = w->steps, .weight_sum = s->weight_sum, .lr_factor = factor, .day = w->day};
-    const float *dense_grads = tn_params_grads(w->params);
-    tn_call call = tn_ps_push(w->ps, keys, s->grads, dense_grads, &push);
-    tn_status status = tn_ps_wait(w->ps, call, err);
+    const tn_gradients grads = {keys, s->grads, tn_params_grads(w->params)};
+    double norm = 0;
+    tn_status status = tn_shard_push(&w->shard, w->team, &grads, &push, &norm, err);
     if (status == TN_E_DIVERGED) {
         return diverged(w, "a gradient", err);
     }
@@ -334,7 +334,7 @@ tn_status tn_step_learn(tn_worker *w, tn_step *s, double factor, tn_learned *out
     tn_running_take(w);
     w->steps++;
     tn_step_count(w, s);
-    *out = (tn_learned){.loss = loss, .grad_norm = tn_ps_grad_norm(w->ps)};
+    *out = (tn_learned){.loss = loss, .grad_norm = norm};
     return TN_OK;
 }
 
@@ -344,7 +344,7 @@ tn_status tn_step_score(tn_worker *w, tn_step *s, const float **logit, tn_error 
     if (w->peek != NULL) {
         TN_TRY(tn_peek_rows(w->peek, w->team, keys, s->rows, s->missing, err));
     } else {
-        TN_TRY(tn_ps_wait(w->ps, tn_ps_peek(w->ps, keys, s->rows, s->missing), err));
+        tn_shard_peek(&w->shard, w->team, keys, s->rows, s->missing);
     }
     tn_sparse sparse = sparse_of(s, false);
     unknown_in in = {s->local->bag, s->batch->rows, keys->n, s->missing};

@@ -111,8 +111,7 @@ static tn_status make_shard(tn_worker *w, const tn_binder *b, tn_error *err)
                            .size = w->shares->dense[w->rank + 1] - w->shares->dense[w->rank],
                            .runs = own,
                            .n_runs = tn_shares_runs(w->shares, w->rank, run, n_runs, own)};
-    TN_TRY(tn_dense_new(&w->shard.dense, &dense, err));
-    return tn_ps_open(&w->ps, &w->shard, w->team, err);
+    return tn_dense_new(&w->shard.dense, &dense, err);
 }
 
 tn_status tn_worker_new(tn_worker **out, const tn_model_plan *plan, const tn_worker_opts *opts,
@@ -172,7 +171,6 @@ void tn_worker_free(tn_worker *w)
         return;
     }
     tn_trace_leave(w->lane);
-    tn_ps_close(w->ps);
     tn_dense_free(w->shard.dense);
     tn_table_free(w->shard.table);
     tn_graph_free(w->train_graph);

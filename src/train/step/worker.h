@@ -9,8 +9,8 @@
 #define TN_TRAIN_WORKER_H
 
 #include "nn/graph/graph.h"
-#include "ps/shard/client.h"
 #include "ps/shard/ownership.h"
+#include "ps/shard/shard.h"
 #include "train/step/model_plan.h"
 
 typedef struct tn_worker {
@@ -29,8 +29,7 @@ typedef struct tn_worker {
     struct tn_peek
         *peek; /* rows of all owners (cluster/exchange/eval_pull.h); NULL when alone; lent */
     struct tn_allreduce_stats
-        *sums; /* of all ranks (train/step/allreduce_stats.h); NULL when alone; lent */
-    tn_ps *ps;
+        *sums;             /* of all ranks (train/step/allreduce_stats.h); NULL when alone; lent */
     uint64_t steps;        /* done */
     uint64_t rows, scored; /* examples of this process: learned, scored */
     uint64_t keys, floats; /* with them: different keys of batches, floats of their rows */

@@ -1,4 +1,4 @@
-/* test_client.c - the home shard behind the client: one push, one clip, one failure told. */
+/* test_shard.c - a shard: one push reaches rows and dense weights, one clip, one failure told. */
 #include "drive.h"
 #include "support/test.h"
 
@@ -11,7 +11,6 @@ typedef struct world {
     tn_arena *arena;
     kit_model *m;
     tn_shard shard;
-    tn_ps *ps;
     kit_keys *k;
     float dense[DENSE];
 } world;
@@ -29,13 +28,11 @@ static void begin(world *x, const char *row_options)
         .rule = &x->m->rules.dense, .weights = x->dense, .size = DENSE, .runs = &run, .n_runs = 1};
     x->shard = (tn_shard){.table = kit_table(x->m, 1), .rules = &x->m->rules};
     assert_int_equal(tn_dense_new(&x->shard.dense, &opts, NULL), TN_OK);
-    assert_int_equal(tn_ps_open(&x->ps, &x->shard, NULL, NULL), TN_OK);
     x->k = kit_keys_new(x->arena, &x->m->layout, key, NULL, 2);
 }
 
 static void end(world *x)
 {
-    tn_ps_close(x->ps);
     tn_dense_free(x->shard.dense);
     tn_table_free(x->shard.table);
     tn_arena_free(x->arena);
@@ -43,7 +40,16 @@ static void end(world *x)
 
 static void pull(world *x, float rows[2 * DIM])
 {
-    assert_int_equal(tn_ps_wait(x->ps, tn_ps_pull(x->ps, &x->k->set, rows), NULL), TN_OK);
+    assert_int_equal(tn_shard_pull(&x->shard, NULL, &x->k->set, rows, NULL), TN_OK);
+}
+
+/* The norm of the gradients. */
+static double push_all(world *x, const float *rows, const float *dense, const tn_push *push)
+{
+    const tn_gradients grads = {&x->k->set, rows, dense};
+    double norm = -1;
+    assert_int_equal(tn_shard_push(&x->shard, NULL, &grads, push, &norm, NULL), TN_OK);
+    return norm;
 }
 
 static void one_push_reaches_rows_and_dense_weights(void **state)
@@ -56,12 +62,8 @@ static void one_push_reaches_rows_and_dense_weights(void **state)
     const float dense[DENSE] = {2, 0, 0};
     pull(&x, rows);
     tn_push push = kit_push(0);
-    tn_call call = tn_ps_push(x.ps, &x.k->set, grads, dense, &push);
-    tn_call next = tn_ps_pull(x.ps, &x.k->set, rows);
-    assert_int_equal(tn_ps_wait(x.ps, call, NULL), TN_OK);
-    assert_int_equal(tn_ps_wait(x.ps, next, NULL), TN_OK);
-    assert_int_equal(tn_ps_wait(x.ps, 0, NULL), TN_OK);
-    assert_true(tn_ps_grad_norm(x.ps) == 3);
+    assert_true(push_all(&x, grads, dense, &push) == 3);
+    pull(&x, rows);
     assert_true(rows[0] == -1 && rows[3] == -2 && x.dense[0] == -2);
     end(&x);
 }
@@ -76,10 +78,8 @@ static void the_global_clip_is_over_rows_and_dense_weights_together(void **state
     const float dense[DENSE] = {0, 16, 0};
     pull(&x, rows);
     tn_push push = kit_push(0);
-    assert_int_equal(tn_ps_wait(x.ps, tn_ps_push(x.ps, &x.k->set, grads, dense, &push), NULL),
-                     TN_OK);
+    assert_true(push_all(&x, grads, dense, &push) == 20);
     pull(&x, rows);
-    assert_true(tn_ps_grad_norm(x.ps) == 20);
     assert_true(rows[0] == -6 && x.dense[1] == -8);
     end(&x);
 }
@@ -95,14 +95,13 @@ static void a3_the_schedule_reaches_rows_and_dense_weights(void **state)
     pull(&x, rows);
     tn_push push = kit_push(0);
     push.lr_factor = .25;
-    assert_int_equal(tn_ps_wait(x.ps, tn_ps_push(x.ps, &x.k->set, grads, dense, &push), NULL),
-                     TN_OK);
+    (void)push_all(&x, grads, dense, &push);
     pull(&x, rows);
     assert_true(rows[0] == -.5F && x.dense[0] == -.25F);
     end(&x);
 }
 
-static void a_gradient_that_is_not_finite_changes_nothing_and_is_told_once(void **state)
+static void a_gradient_that_is_not_finite_changes_nothing(void **state)
 {
     (void)state;
     const float bad[] = {NAN, INFINITY};
@@ -116,11 +115,10 @@ static void a_gradient_that_is_not_finite_changes_nothing_and_is_told_once(void 
         pull(&x, rows);
         tn_push push = kit_push(5);
         tn_error err = {0};
-        tn_call failing = tn_ps_push(x.ps, &x.k->set, grads, dense, &push);
-        tn_call later = tn_ps_pull(x.ps, &x.k->set, rows);
-        assert_int_equal(tn_ps_wait(x.ps, failing, &err), TN_E_DIVERGED);
+        const tn_gradients all = {&x.k->set, grads, dense};
+        double norm = 0;
+        assert_int_equal(tn_shard_push(&x.shard, NULL, &all, &push, &norm, &err), TN_E_DIVERGED);
         assert_non_null(strstr(err.text, "step 6"));
-        assert_int_equal(tn_ps_wait(x.ps, later, &err), TN_E_DIVERGED);
 
         pull(&x, rows);
         for (uint32_t j = 0; j < 2 * DIM; j++) {
@@ -145,8 +143,7 @@ static void a_step_without_weight_changes_nothing_counts_included(void **state)
     pull(&x, rows);
     tn_push push = kit_push(0);
     push.weight_sum = 0;
-    assert_int_equal(tn_ps_wait(x.ps, tn_ps_push(x.ps, &x.k->set, grads, dense, &push), NULL),
-                     TN_OK);
+    assert_true(push_all(&x, grads, dense, &push) == 0);
     pull(&x, rows);
     assert_true(rows[0] == 0 && x.dense[0] == 0 && tn_dense_t(x.shard.dense) == 0);
     kit_row row;
@@ -155,13 +152,13 @@ static void a_step_without_weight_changes_nothing_counts_included(void **state)
     end(&x);
 }
 
-static void a_peek_goes_the_same_way_and_creates_nothing(void **state)
+static void a_peek_creates_nothing(void **state)
 {
     (void)state;
     world x;
     begin(&x, "lr=1");
     float rows[2 * DIM] = {1, 1, 1, 1};
-    assert_int_equal(tn_ps_wait(x.ps, tn_ps_peek(x.ps, &x.k->set, rows, NULL), NULL), TN_OK);
+    tn_shard_peek(&x.shard, NULL, &x.k->set, rows, NULL);
     assert_true(rows[0] == 0 && rows[3] == 0);
     assert_int_equal(tn_table_rows(x.shard.table), 0);
     end(&x);
@@ -173,9 +170,9 @@ int main(void)
         cmocka_unit_test(one_push_reaches_rows_and_dense_weights),
         cmocka_unit_test(the_global_clip_is_over_rows_and_dense_weights_together),
         cmocka_unit_test(a3_the_schedule_reaches_rows_and_dense_weights),
-        cmocka_unit_test(a_gradient_that_is_not_finite_changes_nothing_and_is_told_once),
+        cmocka_unit_test(a_gradient_that_is_not_finite_changes_nothing),
         cmocka_unit_test(a_step_without_weight_changes_nothing_counts_included),
-        cmocka_unit_test(a_peek_goes_the_same_way_and_creates_nothing),
+        cmocka_unit_test(a_peek_creates_nothing),
     };
-    return cmocka_run_group_tests_name("ps/client", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("ps/shard", tests, NULL, NULL);
 }
