@@ -84,7 +84,7 @@ static void after_a_clear_nothing_is_remembered(void **state)
 static void many_keysets_may_be_under_way(void **state)
 {
     (void)state;
-    enum { SETS = 3 * TN_HINTS_MAX, EACH = 40 };
+    enum { SETS = 3 * TN_ROW_POSITIONS_MAX, EACH = 40 };
     onetable f = begin();
     uint64_t *key = many_keys(&f, SETS * EACH, 7);
     kit_keys *k[SETS];
@@ -105,28 +105,28 @@ static void a_hint_in_use_is_for_nobody_else(void **state)
 {
     (void)state;
     tn_keyset keys = {.n = 10};
-    tn_hints h = {0};
-    tn_hint *x = NULL;
-    tn_hint *y = NULL;
-    tn_hints_init(&h);
-    assert_null(tn_hints_read(&h, &keys));
-    assert_int_equal(tn_hints_write(&h, &keys, &x, NULL), TN_OK);
+    tn_row_positions h = {0};
+    tn_keyset_rows *x = NULL;
+    tn_keyset_rows *y = NULL;
+    tn_row_positions_init(&h);
+    assert_null(tn_row_positions_read(&h, &keys));
+    assert_int_equal(tn_row_positions_write(&h, &keys, &x, NULL), TN_OK);
     assert_non_null(x);
-    assert_int_equal(tn_hints_write(&h, &keys, &y, NULL), TN_OK);
+    assert_int_equal(tn_row_positions_write(&h, &keys, &y, NULL), TN_OK);
     assert_null(y);
-    assert_null(tn_hints_read(&h, &keys));
-    tn_hints_release(&h, x, true);
-    assert_ptr_equal(tn_hints_read(&h, &keys), x);
-    tn_hints_release(&h, x, true);
+    assert_null(tn_row_positions_read(&h, &keys));
+    tn_row_positions_release(&h, x, true);
+    assert_ptr_equal(tn_row_positions_read(&h, &keys), x);
+    tn_row_positions_release(&h, x, true);
 
     keys.n = 9; /* not the keyset that was pulled */
-    assert_null(tn_hints_read(&h, &keys));
+    assert_null(tn_row_positions_read(&h, &keys));
     keys.n = 10;
-    assert_int_equal(tn_hints_write(&h, &keys, &x, NULL), TN_OK);
-    tn_hints_release(&h, x, false); /* the pull failed */
-    assert_null(tn_hints_read(&h, &keys));
-    tn_hints_release(&h, NULL, true);
-    tn_hints_done(&h);
+    assert_int_equal(tn_row_positions_write(&h, &keys, &x, NULL), TN_OK);
+    tn_row_positions_release(&h, x, false); /* the pull failed */
+    assert_null(tn_row_positions_read(&h, &keys));
+    tn_row_positions_release(&h, NULL, true);
+    tn_row_positions_done(&h);
 }
 
 static void a_pull_without_memory_for_hints_fails_and_the_next_works(void **state)
@@ -155,5 +155,5 @@ int main(void)
         cmocka_unit_test(a_hint_in_use_is_for_nobody_else),
         cmocka_unit_test(a_pull_without_memory_for_hints_fails_and_the_next_works),
     };
-    return cmocka_run_group_tests_name("ps/hints", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("ps/row_positions", tests, NULL, NULL);
 }

@@ -15,9 +15,9 @@ enum {
     SECOND_NS = 1000000000,
 };
 
-void tn_changes_init(tn_changes *c)
+void tn_changed_rows_init(tn_changed_rows *c)
 {
-    *c = (tn_changes){0};
+    *c = (tn_changed_rows){0};
     int failure = pthread_mutex_init(&c->lock, NULL);
     TN_ASSERT(failure == 0);
     pthread_condattr_t monotonic;
@@ -30,7 +30,7 @@ void tn_changes_init(tn_changes *c)
     pthread_condattr_destroy(&monotonic);
 }
 
-void tn_changes_forget(tn_changes *c)
+void tn_changed_rows_forget(tn_changed_rows *c)
 {
     TN_ASSERT(!c->open);
     for (uint32_t p = 0; c->part != NULL && p < TN_PARTITIONS; p++) {
@@ -38,7 +38,7 @@ void tn_changes_forget(tn_changes *c)
     }
 }
 
-void tn_changes_done(tn_changes *c)
+void tn_changed_rows_done(tn_changed_rows *c)
 {
     for (uint32_t p = 0; c->part != NULL && p < TN_PARTITIONS; p++) {
         tn_free(c->part[p].touched.row);
@@ -50,7 +50,7 @@ void tn_changes_done(tn_changes *c)
     pthread_mutex_destroy(&c->lock);
 }
 
-tn_status tn_changes_need(tn_changes *c, tn_error *err)
+tn_status tn_changed_rows_need(tn_changed_rows *c, tn_error *err)
 {
     if (c->part == NULL) {
         c->part = tn_try_alloc(TN_PARTITIONS, sizeof *c->part, "changes of rows", err);
@@ -108,7 +108,7 @@ bool tn_row_bytes_add(tn_row_bytes *b, const tn_row *row, size_t size)
 }
 
 /* Without memory for its copy a row cannot be written as it was: the cut is worth nothing then. */
-static void copy_aside(tn_table *t, tn_part_changes *part, const tn_row *row)
+static void copy_aside(tn_table *t, tn_partition_changes *part, const tn_row *row)
 {
     uint32_t stride = tn_plan_of(t, tn_row_group(row))->stride;
     if (tn_row_bytes_add(&part->aside, row, stride)) {
@@ -120,8 +120,8 @@ static void copy_aside(tn_table *t, tn_part_changes *part, const tn_row *row)
 
 static void first_touch(tn_table *t, uint64_t key, tn_row *row)
 {
-    tn_changes *c = &t->changes;
-    tn_part_changes *part = &c->part[tn_partition_of(key, TN_PARTITIONS)];
+    tn_changed_rows *c = &t->changes;
+    tn_partition_changes *part = &c->part[tn_partition_of(key, TN_PARTITIONS)];
     if (part->open && (!c->delta || tn_row_stamp(row) == c->before)) {
         copy_aside(t, part, row);
     }
@@ -131,7 +131,7 @@ static void first_touch(tn_table *t, uint64_t key, tn_row *row)
     tn_row_set_stamp(row, c->stamp);
 }
 
-void tn_changes_note(tn_table *t, const uint64_t *key, tn_row *const *row, uint32_t n)
+void tn_changed_rows_note(tn_table *t, const uint64_t *key, tn_row *const *row, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
         if (row[i] != NULL && tn_row_stamp(row[i]) != t->changes.stamp) {
@@ -140,13 +140,13 @@ void tn_changes_note(tn_table *t, const uint64_t *key, tn_row *const *row, uint3
     }
 }
 
-void tn_changes_note_new(tn_table *t, uint64_t key, tn_row *row)
+void tn_changed_rows_note_new(tn_table *t, uint64_t key, tn_row *row)
 {
-    tn_changes *c = &t->changes;
-    if (!tn_changes_watched(c)) {
+    tn_changed_rows *c = &t->changes;
+    if (!tn_changed_rows_watched(c)) {
         return;
     }
-    tn_part_changes *part = &c->part[tn_partition_of(key, TN_PARTITIONS)];
+    tn_partition_changes *part = &c->part[tn_partition_of(key, TN_PARTITIONS)];
     if (c->tracking && !list_add(t, &part->touched, row)) {
         atomic_store(&c->forgot, true);
     }
@@ -163,7 +163,7 @@ static uint32_t longest_row(const tn_table *t)
 }
 
 /* Until the walker has taken one more partition, or for a short while. Locked. */
-static void pause_for_walker(tn_changes *c)
+static void pause_for_walker(tn_changed_rows *c)
 {
     struct timespec until;
     int failure = clock_gettime(CLOCK_MONOTONIC, &until);
@@ -176,9 +176,9 @@ static void pause_for_walker(tn_changes *c)
 }
 
 /* A sweep touches every row, so it waits for the end. */
-void tn_changes_wait(tn_table *t, uint32_t n)
+void tn_changed_rows_wait(tn_table *t, uint32_t n)
 {
-    tn_changes *c = &t->changes;
+    tn_changed_rows *c = &t->changes;
     uint64_t need = (uint64_t)n * longest_row(t);
     pthread_mutex_lock(&c->lock);
     if (c->open && atomic_load(&c->aside) > c->aside_max / 2) {
@@ -195,7 +195,7 @@ void tn_changes_wait(tn_table *t, uint32_t n)
     pthread_mutex_unlock(&c->lock);
 }
 
-void tn_changes_refund(tn_changes *c, uint64_t bytes)
+void tn_changed_rows_refund(tn_changed_rows *c, uint64_t bytes)
 {
     uint64_t before = atomic_fetch_sub(&c->aside, bytes);
     TN_ASSERT(before >= bytes);

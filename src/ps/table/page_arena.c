@@ -15,23 +15,23 @@ enum {
     HUGE_PAGE = 2 << 20,
 };
 
-struct tn_table_extent {
-    tn_table_extent *older;
+struct tn_page_extent {
+    tn_page_extent *older;
     void *mapping;
     size_t size;
 };
 
-void tn_extents_init(tn_extents *e, bool huge_pages)
+void tn_page_arena_init(tn_page_arena *e, bool huge_pages)
 {
-    *e = (tn_extents){.next_size = FIRST_SIZE, .huge_pages = huge_pages};
+    *e = (tn_page_arena){.next_size = FIRST_SIZE, .huge_pages = huge_pages};
     int failure = pthread_mutex_init(&e->lock, NULL);
     TN_ASSERT(failure == 0);
 }
 
-void tn_extents_clear(tn_extents *e)
+void tn_page_arena_clear(tn_page_arena *e)
 {
     while (e->newest != NULL) {
-        tn_table_extent *x = e->newest;
+        tn_page_extent *x = e->newest;
         e->newest = x->older;
         int failure = munmap(x->mapping, x->size);
         TN_ASSERT(failure == 0);
@@ -43,14 +43,14 @@ void tn_extents_clear(tn_extents *e)
     atomic_store(&e->used, 0);
 }
 
-void tn_extents_done(tn_extents *e)
+void tn_page_arena_done(tn_page_arena *e)
 {
-    tn_extents_clear(e);
+    tn_page_arena_clear(e);
     pthread_mutex_destroy(&e->lock);
 }
 
 /* Not more than what the table is to grow by: address space may have a limit, too. Locked. */
-static size_t next_size(const tn_extents *e)
+static size_t next_size(const tn_page_arena *e)
 {
     const uint64_t used = atomic_load(&e->used);
     const uint64_t left = e->limit > used ? e->limit - used : 0;
@@ -61,13 +61,13 @@ static size_t next_size(const tn_extents *e)
 }
 
 /* One more extent that holds `bytes`. What is left of the one before stays unused. */
-static tn_status grow(tn_extents *e, size_t bytes, tn_error *err)
+static tn_status grow(tn_page_arena *e, size_t bytes, tn_error *err)
 {
     size_t size = next_size(e);
     size = size > bytes ? size : bytes;
     bool huge = e->huge_pages && size >= HUGE_FROM;
     size_t slack = huge ? HUGE_PAGE : 0;
-    tn_table_extent *x = tn_try_alloc(1, sizeof *x, "an extent of the table", err);
+    tn_page_extent *x = tn_try_alloc(1, sizeof *x, "an extent of the table", err);
     if (x == NULL) {
         return TN_E_MEMORY;
     }
@@ -94,7 +94,7 @@ static tn_status grow(tn_extents *e, size_t bytes, tn_error *err)
     return TN_OK;
 }
 
-size_t tn_extents_next(tn_extents *e)
+size_t tn_page_arena_next(tn_page_arena *e)
 {
     pthread_mutex_lock(&e->lock);
     const size_t size = next_size(e);
@@ -102,21 +102,21 @@ size_t tn_extents_next(tn_extents *e)
     return size;
 }
 
-void tn_extents_charge(tn_extents *e, uint64_t bytes)
+void tn_page_arena_charge(tn_page_arena *e, uint64_t bytes)
 {
     (void)atomic_fetch_add(&e->used, bytes);
 }
 
-void tn_extents_refund(tn_extents *e, uint64_t bytes)
+void tn_page_arena_refund(tn_page_arena *e, uint64_t bytes)
 {
     uint64_t before = atomic_fetch_sub(&e->used, bytes);
     TN_ASSERT(before >= bytes);
 }
 
-tn_status tn_extents_take(tn_extents *e, size_t bytes, void **out, tn_error *err)
+tn_status tn_page_arena_take(tn_page_arena *e, size_t bytes, void **out, tn_error *err)
 {
     size_t size = (bytes + TN_CACHE_LINE - 1) / TN_CACHE_LINE * TN_CACHE_LINE;
-    tn_extents_charge(e, size);
+    tn_page_arena_charge(e, size);
     pthread_mutex_lock(&e->lock);
     tn_status status = e->left >= size ? TN_OK : grow(e, size, err);
     if (status == TN_OK) {
@@ -126,7 +126,7 @@ tn_status tn_extents_take(tn_extents *e, size_t bytes, void **out, tn_error *err
     }
     pthread_mutex_unlock(&e->lock);
     if (status != TN_OK) {
-        tn_extents_refund(e, size);
+        tn_page_arena_refund(e, size);
     }
     return status;
 }

@@ -16,20 +16,20 @@ static void slab_init(tn_slab *s, uint32_t stride)
     s->first_log2 = s->full_log2 < FIRST_ROWS_LOG2 ? s->full_log2 : FIRST_ROWS_LOG2;
 }
 
-static void slab_clear(tn_slab *s, tn_extents *e)
+static void slab_clear(tn_slab *s, tn_page_arena *e)
 {
-    tn_extents_refund(e, s->chunks_max * sizeof(char *));
+    tn_page_arena_refund(e, s->chunks_max * sizeof(char *));
     tn_free(s->chunk);
     slab_init(s, s->stride);
 }
 
-static tn_status more_pointers(tn_slab *s, tn_extents *e, tn_error *err)
+static tn_status more_pointers(tn_slab *s, tn_page_arena *e, tn_error *err)
 {
     uint32_t most = s->chunks_max == 0 ? POINTERS_FIRST : 2 * s->chunks_max;
-    tn_extents_charge(e, (most - s->chunks_max) * sizeof(char *));
+    tn_page_arena_charge(e, (most - s->chunks_max) * sizeof(char *));
     char **chunk = tn_try_alloc(most, sizeof *chunk, "chunks of rows", err);
     if (chunk == NULL) {
-        tn_extents_refund(e, (most - s->chunks_max) * sizeof(char *));
+        tn_page_arena_refund(e, (most - s->chunks_max) * sizeof(char *));
         return TN_E_MEMORY;
     }
     if (s->n_chunks > 0) {
@@ -51,21 +51,21 @@ static uint32_t next_chunk(const tn_slab *s, uint32_t capacity)
     return rows < full ? rows : full;
 }
 
-static tn_status more_rows(tn_slab *s, tn_extents *e, tn_error *err)
+static tn_status more_rows(tn_slab *s, tn_page_arena *e, tn_error *err)
 {
     if (s->n_chunks == s->chunks_max) {
         TN_TRY(more_pointers(s, e, err));
     }
     const uint32_t rows = next_chunk(s, s->capacity);
     void *chunk = NULL;
-    TN_TRY(tn_extents_take(e, (size_t)rows * s->stride, &chunk, err));
+    TN_TRY(tn_page_arena_take(e, (size_t)rows * s->stride, &chunk, err));
     s->chunk[s->n_chunks++] = chunk;
     s->capacity += rows;
     return TN_OK;
 }
 
 /* Makes room for one more row. */
-static tn_status slab_reserve(tn_slab *s, tn_extents *e, tn_error *err)
+static tn_status slab_reserve(tn_slab *s, tn_page_arena *e, tn_error *err)
 {
     if (s->n_rows == TN_SLAB_ROWS_MAX) {
         return tn_fail(err, TN_E_LIMIT, "a partition holds more than %d rows of one size",
@@ -126,14 +126,14 @@ static tn_index_block *block_of(const tn_index *x, uint32_t hash)
     return x->directory[(uint64_t)hash >> (32 - x->depth)];
 }
 
-static void index_clear(tn_index *x, tn_extents *e)
+static void index_clear(tn_index *x, tn_page_arena *e)
 {
     if (x->directory != NULL) {
         if (x->mask + 1 < BLOCK_ENTRIES) {
-            tn_extents_refund(e, block_bytes(x->mask + 1));
+            tn_page_arena_refund(e, block_bytes(x->mask + 1));
             tn_free(x->directory[0]);
         }
-        tn_extents_refund(e, sizeof(void *) << x->depth);
+        tn_page_arena_refund(e, sizeof(void *) << x->depth);
         tn_free(x->directory);
     }
     *x = (tn_index){0};
@@ -158,47 +158,48 @@ static void index_put(tn_index *x, uint32_t hash, uint32_t number)
 }
 
 /* Blocks of full size come from the extents, smaller ones from the heap, which takes them back. */
-static tn_status new_block(uint32_t entries, tn_extents *e, tn_index_block **out, tn_error *err)
+static tn_status new_block(uint32_t entries, tn_page_arena *e, tn_index_block **out, tn_error *err)
 {
     size_t bytes = block_bytes(entries);
     void *block = NULL;
     if (entries == BLOCK_ENTRIES) {
-        TN_TRY(tn_extents_take(e, bytes, &block, err));
+        TN_TRY(tn_page_arena_take(e, bytes, &block, err));
         *out = block;
         return TN_OK;
     }
-    tn_extents_charge(e, bytes);
+    tn_page_arena_charge(e, bytes);
     block = tn_try_alloc(1, bytes, "an index of rows", err);
     if (block == NULL) {
-        tn_extents_refund(e, bytes);
+        tn_page_arena_refund(e, bytes);
         return TN_E_MEMORY;
     }
     *out = block;
     return TN_OK;
 }
 
-static tn_status new_directory(uint32_t depth, tn_extents *e, tn_index_block ***out, tn_error *err)
+static tn_status new_directory(uint32_t depth, tn_page_arena *e, tn_index_block ***out,
+                               tn_error *err)
 {
     tn_index_block **directory = NULL;
     size_t bytes = sizeof(void *) << depth;
-    tn_extents_charge(e, bytes);
+    tn_page_arena_charge(e, bytes);
     directory = tn_try_alloc(1, bytes, "the directory of an index", err);
     if (directory == NULL) {
-        tn_extents_refund(e, bytes);
+        tn_page_arena_refund(e, bytes);
         return TN_E_MEMORY;
     }
     *out = directory;
     return TN_OK;
 }
 
-static tn_status begin(tn_index *x, tn_extents *e, tn_error *err)
+static tn_status begin(tn_index *x, tn_page_arena *e, tn_error *err)
 {
     tn_index_block **directory = NULL;
     tn_index_block *block = NULL;
     TN_TRY(new_directory(0, e, &directory, err));
     tn_status status = new_block(FIRST_ENTRIES, e, &block, err);
     if (status != TN_OK) {
-        tn_extents_refund(e, sizeof(void *));
+        tn_page_arena_refund(e, sizeof(void *));
         tn_free(directory);
         return status;
     }
@@ -221,7 +222,7 @@ static inline void fetch_row(const tn_slab *rows, uint32_t entry)
 }
 
 /* A single block below full size: copied into one of twice the size. */
-static tn_status grow_first_block(tn_index *x, const tn_slab *rows, tn_extents *e, tn_error *err)
+static tn_status grow_first_block(tn_index *x, const tn_slab *rows, tn_page_arena *e, tn_error *err)
 {
     tn_index_block *old = x->directory[0];
     uint32_t entries = x->mask + 1;
@@ -234,12 +235,12 @@ static tn_status grow_first_block(tn_index *x, const tn_slab *rows, tn_extents *
     }
     x->directory[0] = block;
     x->mask = 2 * entries - 1;
-    tn_extents_refund(e, block_bytes(entries));
+    tn_page_arena_refund(e, block_bytes(entries));
     tn_free(old);
     return TN_OK;
 }
 
-static tn_status double_directory(tn_index *x, tn_extents *e, tn_error *err)
+static tn_status double_directory(tn_index *x, tn_page_arena *e, tn_error *err)
 {
     if (x->depth == DEPTH_MAX) {
         return tn_fail(err, TN_E_LIMIT,
@@ -251,7 +252,7 @@ static tn_status double_directory(tn_index *x, tn_extents *e, tn_error *err)
     for (uint32_t i = 0; i < UINT32_C(2) << x->depth; i++) {
         directory[i] = x->directory[i / 2];
     }
-    tn_extents_refund(e, sizeof(void *) << x->depth);
+    tn_page_arena_refund(e, sizeof(void *) << x->depth);
     tn_free(x->directory);
     x->directory = directory;
     x->depth++;
@@ -259,7 +260,7 @@ static tn_status double_directory(tn_index *x, tn_extents *e, tn_error *err)
 }
 
 /* Moves the half of b whose next bit is 1 into a new block. */
-static tn_status split(tn_index *x, const tn_slab *rows, uint32_t hash, tn_extents *e,
+static tn_status split(tn_index *x, const tn_slab *rows, uint32_t hash, tn_page_arena *e,
                        tn_error *err)
 {
     tn_index_block *b = block_of(x, hash);
@@ -294,7 +295,7 @@ static tn_status split(tn_index *x, const tn_slab *rows, uint32_t hash, tn_exten
 }
 
 /* Makes sure that one more key with this hash can be put. */
-static tn_status index_reserve(tn_index *x, const tn_slab *rows, uint32_t hash, tn_extents *e,
+static tn_status index_reserve(tn_index *x, const tn_slab *rows, uint32_t hash, tn_page_arena *e,
                                tn_error *err)
 {
     if (x->directory == NULL) {
@@ -379,11 +380,11 @@ void tn_shelf_init(tn_shelf *s, uint32_t stride, bool marked)
     slab_init(&s->slab, stride);
 }
 
-void tn_shelf_clear(tn_shelf *s, tn_extents *e)
+void tn_shelf_clear(tn_shelf *s, tn_page_arena *e)
 {
     index_clear(&s->index, e);
     slab_clear(&s->slab, e);
-    tn_extents_refund(e, s->mark_words * sizeof s->mark[0]);
+    tn_page_arena_refund(e, s->mark_words * sizeof s->mark[0]);
     tn_free(s->mark);
     s->mark = NULL;
     s->mark_words = 0;
@@ -412,7 +413,7 @@ tn_row *tn_shelf_find(const tn_shelf *s, uint64_t key, uint16_t group, uint32_t 
 }
 
 /* As many marks as the slab has room for rows. */
-static tn_status more_marks(tn_shelf *s, tn_extents *e, tn_error *err)
+static tn_status more_marks(tn_shelf *s, tn_page_arena *e, tn_error *err)
 {
     const uint32_t bits = 64;
     uint32_t words = s->slab.capacity / bits + 1;
@@ -420,10 +421,10 @@ static tn_status more_marks(tn_shelf *s, tn_extents *e, tn_error *err)
         return TN_OK;
     }
     words *= 2;
-    tn_extents_charge(e, (words - s->mark_words) * sizeof s->mark[0]);
+    tn_page_arena_charge(e, (words - s->mark_words) * sizeof s->mark[0]);
     uint64_t *mark = tn_try_alloc(words, sizeof *mark, "marks of rows", err);
     if (mark == NULL) {
-        tn_extents_refund(e, (words - s->mark_words) * sizeof s->mark[0]);
+        tn_page_arena_refund(e, (words - s->mark_words) * sizeof s->mark[0]);
         return TN_E_MEMORY;
     }
     if (s->mark != NULL) {
@@ -442,7 +443,7 @@ void tn_shelf_unmark(tn_shelf *s)
     }
 }
 
-tn_status tn_shelf_add(tn_shelf *s, tn_extents *e, uint64_t key, uint16_t group, tn_row **out,
+tn_status tn_shelf_add(tn_shelf *s, tn_page_arena *e, uint64_t key, uint16_t group, tn_row **out,
                        tn_error *err)
 {
     uint32_t hash = tn_index_hash(key);

@@ -4,31 +4,31 @@
 
 #include "base/core/alloc.h"
 
-void tn_hints_init(tn_hints *h)
+void tn_row_positions_init(tn_row_positions *h)
 {
     int failure = pthread_mutex_init(&h->lock, NULL);
     TN_ASSERT(failure == 0);
 }
 
-void tn_hints_done(tn_hints *h)
+void tn_row_positions_done(tn_row_positions *h)
 {
-    for (uint32_t i = 0; i < TN_HINTS_MAX; i++) {
+    for (uint32_t i = 0; i < TN_ROW_POSITIONS_MAX; i++) {
         tn_free(h->hint[i].row);
     }
     pthread_mutex_destroy(&h->lock);
 }
 
-void tn_hints_forget(tn_hints *h)
+void tn_row_positions_forget(tn_row_positions *h)
 {
-    for (uint32_t i = 0; i < TN_HINTS_MAX; i++) {
+    for (uint32_t i = 0; i < TN_ROW_POSITIONS_MAX; i++) {
         TN_ASSERT(!h->hint[i].busy);
         h->hint[i].keys = NULL;
     }
 }
 
-static tn_hint *find(tn_hints *h, const tn_keyset *keys)
+static tn_keyset_rows *find(tn_row_positions *h, const tn_keyset *keys)
 {
-    for (uint32_t i = 0; i < TN_HINTS_MAX; i++) {
+    for (uint32_t i = 0; i < TN_ROW_POSITIONS_MAX; i++) {
         if (h->hint[i].keys == keys) {
             return &h->hint[i];
         }
@@ -37,11 +37,11 @@ static tn_hint *find(tn_hints *h, const tn_keyset *keys)
 }
 
 /* The one that was not used for longest, or NULL if all are busy. */
-static tn_hint *oldest(tn_hints *h)
+static tn_keyset_rows *oldest(tn_row_positions *h)
 {
-    tn_hint *best = NULL;
-    for (uint32_t i = 0; i < TN_HINTS_MAX; i++) {
-        tn_hint *x = &h->hint[i];
+    tn_keyset_rows *best = NULL;
+    for (uint32_t i = 0; i < TN_ROW_POSITIONS_MAX; i++) {
+        tn_keyset_rows *x = &h->hint[i];
         if (!x->busy && (best == NULL || x->age < best->age)) {
             best = x;
         }
@@ -50,7 +50,7 @@ static tn_hint *oldest(tn_hints *h)
 }
 
 /* Marks a hint as used now; NULL if another thread has it. */
-static tn_hint *claim(tn_hints *h, tn_hint *x)
+static tn_keyset_rows *claim(tn_row_positions *h, tn_keyset_rows *x)
 {
     if (x == NULL || x->busy) {
         return NULL;
@@ -60,11 +60,12 @@ static tn_hint *claim(tn_hints *h, tn_hint *x)
     return x;
 }
 
-tn_status tn_hints_write(tn_hints *h, const tn_keyset *keys, tn_hint **out, tn_error *err)
+tn_status tn_row_positions_write(tn_row_positions *h, const tn_keyset *keys, tn_keyset_rows **out,
+                                 tn_error *err)
 {
     pthread_mutex_lock(&h->lock);
-    tn_hint *known = find(h, keys);
-    tn_hint *x = claim(h, known != NULL ? known : oldest(h));
+    tn_keyset_rows *known = find(h, keys);
+    tn_keyset_rows *x = claim(h, known != NULL ? known : oldest(h));
     if (x != NULL) {
         x->keys = keys;
         x->n = keys->n;
@@ -78,7 +79,7 @@ tn_status tn_hints_write(tn_hints *h, const tn_keyset *keys, tn_hint **out, tn_e
     tn_row **row = tn_try_alloc(most, sizeof(void *), "the rows of a batch", err);
     if (row == NULL) {
         *out = NULL;
-        tn_hints_release(h, x, false);
+        tn_row_positions_release(h, x, false);
         return TN_E_MEMORY;
     }
     tn_free(x->row);
@@ -87,16 +88,16 @@ tn_status tn_hints_write(tn_hints *h, const tn_keyset *keys, tn_hint **out, tn_e
     return TN_OK;
 }
 
-tn_hint *tn_hints_read(tn_hints *h, const tn_keyset *keys)
+tn_keyset_rows *tn_row_positions_read(tn_row_positions *h, const tn_keyset *keys)
 {
     pthread_mutex_lock(&h->lock);
-    tn_hint *x = find(h, keys);
+    tn_keyset_rows *x = find(h, keys);
     x = x != NULL && x->n == keys->n ? claim(h, x) : NULL;
     pthread_mutex_unlock(&h->lock);
     return x;
 }
 
-void tn_hints_release(tn_hints *h, tn_hint *hint, bool good)
+void tn_row_positions_release(tn_row_positions *h, tn_keyset_rows *hint, bool good)
 {
     if (hint == NULL) {
         return;

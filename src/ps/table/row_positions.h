@@ -1,9 +1,9 @@
 /* row_positions.h - where the rows of a keyset were when it was last pulled.
  *
  * A step pulls and pushes the same keyset, and rows never move: the push need not look its keys up
- * again. A hint is never trusted, the row it leads to is compared with the key, so a keyset that
- * has changed since only loses time. Kept for the last few keysets, known by their address; one
- * that another thread is using at the moment gets no hints. Any thread.
+ * again. A position is a hint that is never trusted: the row it leads to is compared with the key,
+ * so a keyset that has changed since only loses time. Positions are kept for the last few keysets,
+ * known by their address; a keyset whose positions another thread is using gets none. Any thread.
  */
 #ifndef TN_PS_ROW_POSITIONS_H
 #define TN_PS_ROW_POSITIONS_H
@@ -15,35 +15,35 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-enum { TN_HINTS_MAX = 16 };
+enum { TN_ROW_POSITIONS_MAX = 16 };
 
-typedef struct tn_hint {
+typedef struct tn_keyset_rows {
     const tn_keyset *keys; /* NULL: free */
     uint32_t n;            /* keys that it was pulled with */
     uint32_t rows_max;
     tn_row **row; /* of each key */
     uint64_t age; /* of the last use */
-    bool busy;    /* between tn_hints_.. and tn_hints_done */
-} tn_hint;
+    bool busy;    /* from write or read to release */
+} tn_keyset_rows;
 
-typedef struct tn_hints {
+typedef struct tn_row_positions {
     pthread_mutex_t lock; /* guards all but the rows of a busy hint, which are its user's */
     uint64_t age;
-    tn_hint hint[TN_HINTS_MAX];
-} tn_hints;
+    tn_keyset_rows hint[TN_ROW_POSITIONS_MAX];
+} tn_row_positions;
 
-void tn_hints_init(tn_hints *h);
-void tn_hints_done(tn_hints *h);
-void tn_hints_forget(tn_hints *h); /* the rows are gone; nobody else inside */
+void tn_row_positions_init(tn_row_positions *h);
+void tn_row_positions_done(tn_row_positions *h);
+void tn_row_positions_forget(tn_row_positions *h); /* the rows are gone; no other thread inside */
 
-/* For a pull, which will set every row: *out is NULL if there is none to be had. */
-tn_status tn_hints_write(tn_hints *h, const tn_keyset *keys, tn_hint **out,
-                         tn_error *err) TN_MUST_USE;
+/* For a pull, which will set every row. *out is NULL when all are busy. */
+tn_status tn_row_positions_write(tn_row_positions *h, const tn_keyset *keys, tn_keyset_rows **out,
+                                 tn_error *err) TN_MUST_USE;
 
 /* For a push, which only reads. NULL: none. */
-tn_hint *tn_hints_read(tn_hints *h, const tn_keyset *keys);
+tn_keyset_rows *tn_row_positions_read(tn_row_positions *h, const tn_keyset *keys);
 
 /* After either; `good`: every row is set. NULL is fine. */
-void tn_hints_release(tn_hints *h, tn_hint *hint, bool good);
+void tn_row_positions_release(tn_row_positions *h, tn_keyset_rows *hint, bool good);
 
 #endif

@@ -127,9 +127,9 @@ tn_status tn_table_new(tn_table **out, const tn_table_opts *opts, tn_error *err)
     }
     t->rules = opts->rules;
     t->layout = opts->rules->layout;
-    tn_hints_init(&t->hints);
-    tn_changes_init(&t->changes);
-    tn_extents_init(&t->extents, opts->huge_pages);
+    tn_row_positions_init(&t->positions);
+    tn_changed_rows_init(&t->changes);
+    tn_page_arena_init(&t->pages, opts->huge_pages);
     t->plan = tn_try_alloc((size_t)n_records + 1, sizeof *t->plan, "layouts of rows", err);
     t->shelves = t->plan == NULL ? NULL
                                  : tn_try_alloc((size_t)TN_PARTITIONS * n_records + 1,
@@ -149,11 +149,11 @@ tn_status tn_table_new(tn_table **out, const tn_table_opts *opts, tn_error *err)
 void tn_table_clear(tn_table *t)
 {
     for (size_t s = 0; s < (size_t)TN_PARTITIONS * t->layout->n_records; s++) {
-        tn_shelf_clear(&t->shelves[s], &t->extents);
+        tn_shelf_clear(&t->shelves[s], &t->pages);
     }
-    tn_extents_clear(&t->extents);
-    tn_hints_forget(&t->hints);
-    tn_changes_forget(&t->changes);
+    tn_page_arena_clear(&t->pages);
+    tn_row_positions_forget(&t->positions);
+    tn_changed_rows_forget(&t->changes);
     atomic_store(&t->rows, 0);
 }
 
@@ -168,9 +168,9 @@ void tn_table_free(tn_table *t)
             pthread_mutex_destroy(&t->partition[p].lock);
         }
     }
-    tn_extents_done(&t->extents);
-    tn_hints_done(&t->hints);
-    tn_changes_done(&t->changes);
+    tn_page_arena_done(&t->pages);
+    tn_row_positions_done(&t->positions);
+    tn_changed_rows_done(&t->changes);
     tn_free(t->partition);
     tn_free(t->shelves);
     tn_free(t->plan);
@@ -200,7 +200,7 @@ uint64_t tn_table_rows(const tn_table *t)
 
 uint64_t tn_table_bytes(const tn_table *t)
 {
-    return atomic_load(&t->extents.used);
+    return atomic_load(&t->pages.used);
 }
 
 uint64_t tn_table_created(const tn_table *t)
@@ -233,17 +233,17 @@ void tn_table_parts_of(const tn_table *t, tn_table_parts *out)
 
 void tn_table_set_limit(tn_table *t, uint64_t bytes)
 {
-    t->extents.limit = bytes;
+    t->pages.limit = bytes;
 }
 
 uint64_t tn_table_limit(const tn_table *t)
 {
-    return t->extents.limit;
+    return t->pages.limit;
 }
 
 size_t tn_table_next_extent(tn_table *t)
 {
-    return tn_extents_next(&t->extents);
+    return tn_page_arena_next(&t->pages);
 }
 
 uint32_t tn_table_stride(const tn_table *t, uint32_t group)
@@ -412,7 +412,7 @@ tn_status tn_refill_add(tn_refill *r, const tn_row_view *view, tn_error *err)
     r->fresh = r->fresh && (r->n == 0 || view->key > r->last_key);
     tn_row *row = r->fresh ? NULL : tn_shelf_find(shelf, view->key, view->group, &number);
     if (row == NULL) {
-        TN_TRY(tn_shelf_add(shelf, &t->extents, view->key, view->group, &row, err));
+        TN_TRY(tn_shelf_add(shelf, &t->pages, view->key, view->group, &row, err));
         r->added++;
         TN_TRY(check_limit(t, err));
     }

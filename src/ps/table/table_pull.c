@@ -101,9 +101,9 @@ static tn_status create_row(tn_table_job *job, uint32_t tile, uint32_t k, tn_row
     uint32_t number = 0;
     *out = tn_shelf_find(shelf, key, group, &number);
     if (*out == NULL) {
-        TN_TRY(tn_shelf_add(shelf, &t->extents, key, group, out, err));
+        TN_TRY(tn_shelf_add(shelf, &t->pages, key, group, out, err));
         init_row(t, key, group, *out);
-        tn_changes_note_new(t, key, *out);
+        tn_changed_rows_note_new(t, key, *out);
         job->created[tile]++;
     }
     return TN_OK;
@@ -189,11 +189,11 @@ tn_status tn_table_pull(tn_table *t, tn_team *team, const tn_keyset *keys, float
     tn_table_job job = {.t = t, .keys = keys, .err = err};
     job.rows = rows;
     if (!t->sweeps) {
-        TN_TRY(tn_hints_write(&t->hints, keys, &job.hint, err));
+        TN_TRY(tn_row_positions_write(&t->positions, keys, &job.hint, err));
     }
     tn_team_run(team, TN_TABLE_TILES, pull_tile, &job);
     tn_status status = atomic_load(&job.failed) ? job.status : TN_OK;
-    tn_hints_release(&t->hints, job.hint, status == TN_OK);
+    tn_row_positions_release(&t->positions, job.hint, status == TN_OK);
     return status;
 }
 

@@ -166,7 +166,7 @@ static double sweep(const tn_table_job *job, uint32_t tile, bool update, scratch
             if (update) {
                 if (job->watched) {
                     uint64_t key = tn_row_key(row, tile * TN_TILE_PARTITIONS + i / n_records);
-                    tn_changes_note(job->t, &key, &row, 1);
+                    tn_changed_rows_note(job->t, &key, &row, 1);
                 }
                 update_swept(job, row, s);
             } else {
@@ -211,9 +211,9 @@ double tn_table_norm2(tn_table *t, tn_team *team, const tn_keyset *keys, const f
 {
     TN_ASSERT(keys->owners->n_partitions == TN_PARTITIONS);
     tn_table_job job = {.t = t, .keys = keys, .grads = grads, .push = push, .clip = 1};
-    job.hint = t->plain ? NULL : tn_hints_read(&t->hints, keys);
+    job.hint = t->plain ? NULL : tn_row_positions_read(&t->positions, keys);
     tn_team_run(team, TN_TABLE_TILES, t->plain ? plain_norm_tile : norm_tile, &job);
-    tn_hints_release(&t->hints, job.hint, true);
+    tn_row_positions_release(&t->positions, job.hint, true);
     double sum = 0;
     for (uint32_t i = 0; i < TN_TABLE_TILES; i++) {
         sum += job.norm2[i];
@@ -346,7 +346,7 @@ static uint32_t push_run(const tn_table_job *job, tn_range run, scratch *s)
     uint32_t dropped = 0;
     look_up(job, run, s->row);
     if (job->watched) {
-        tn_changes_note(job->t, job->keys->key + run.from, s->row, run.to - run.from);
+        tn_changed_rows_note(job->t, job->keys->key + run.from, s->row, run.to - run.from);
     }
     if (job->clip == 1 && job->t->together) {
         return push_together(job, run, s->row);
@@ -391,12 +391,12 @@ void tn_table_push(tn_table *t, tn_team *team, const tn_keyset *keys, const floa
     TN_ASSERT(keys->owners->n_partitions == TN_PARTITIONS);
     TN_ASSERT(push->day <= TN_ROW_DAY_MAX);
     tn_table_job job = {.t = t, .keys = keys, .grads = grads, .push = push, .clip = clip};
-    job.watched = tn_changes_watched(&t->changes);
+    job.watched = tn_changed_rows_watched(&t->changes);
     job.seen = t->changes.stamp << TN_ROW_STAMP_SHIFT | push->day;
     if (job.watched) {
-        tn_changes_wait(t, keys->n);
+        tn_changed_rows_wait(t, keys->n);
     }
-    job.hint = tn_hints_read(&t->hints, keys);
+    job.hint = tn_row_positions_read(&t->positions, keys);
     tn_team_run(team, TN_TABLE_TILES, push_tile, &job);
-    tn_hints_release(&t->hints, job.hint, true);
+    tn_row_positions_release(&t->positions, job.hint, true);
 }

@@ -32,9 +32,9 @@ struct tn_cut {
 
 tn_status tn_table_track(tn_table *t, tn_error *err)
 {
-    tn_changes *c = &t->changes;
+    tn_changed_rows *c = &t->changes;
     TN_ASSERT(!c->open);
-    TN_TRY(tn_changes_need(c, err));
+    TN_TRY(tn_changed_rows_need(c, err));
     if (!c->tracking) {
         c->tracking = true;
         c->stamp = c->stamp % TN_ROW_STAMP_MAX + 1;
@@ -71,7 +71,7 @@ static void take_stamps_off(tn_table *t)
 static void open_partition(tn_cut *cut, uint32_t p)
 {
     const tn_table *t = cut->t;
-    tn_part_changes *part = &t->changes.part[p];
+    tn_partition_changes *part = &t->changes.part[p];
     uint32_t n_records = t->layout->n_records;
     pthread_mutex_lock(&t->partition[p].lock);
     for (uint32_t r = 0; r < n_records; r++) {
@@ -96,8 +96,8 @@ static uint64_t aside_max(const tn_table *t)
     const uint64_t bytes = tn_table_bytes(t);
     const uint64_t share = bytes / ASIDE_SHARE;
     const uint64_t most = share > ASIDE_MIN ? share : ASIDE_MIN;
-    const uint64_t left = t->extents.limit > bytes ? t->extents.limit - bytes : 0;
-    if (t->extents.limit == 0 || left >= most) {
+    const uint64_t left = t->pages.limit > bytes ? t->pages.limit - bytes : 0;
+    if (t->pages.limit == 0 || left >= most) {
         return most;
     }
     return left > ASIDE_LEAST ? left : ASIDE_LEAST;
@@ -106,9 +106,9 @@ static uint64_t aside_max(const tn_table *t)
 tn_status tn_cut_open(tn_cut **out, tn_table *t, bool delta, tn_error *err)
 {
     *out = NULL;
-    tn_changes *c = &t->changes;
+    tn_changed_rows *c = &t->changes;
     TN_ASSERT(!c->open && (!delta || tn_table_knows_changes(t)));
-    TN_TRY(tn_changes_need(c, err));
+    TN_TRY(tn_changed_rows_need(c, err));
     tn_cut *cut = tn_try_alloc(1, sizeof *cut, "a cut of the table", err);
     if (cut == NULL) {
         return TN_E_MEMORY;
@@ -146,7 +146,7 @@ tn_status tn_cut_open(tn_cut **out, tn_table *t, bool delta, tn_error *err)
 /* ---- the end ---- */
 
 /* What stands aside is the caller's then; the partition may change as it likes. Locked. */
-static tn_row_bytes take_aside(tn_part_changes *part)
+static tn_row_bytes take_aside(tn_partition_changes *part)
 {
     tn_row_bytes aside = part->aside;
     part->aside = (tn_row_bytes){0};
@@ -161,7 +161,7 @@ void tn_cut_close(tn_cut *cut)
         return;
     }
     tn_table *t = cut->t;
-    tn_changes *c = &t->changes;
+    tn_changed_rows *c = &t->changes;
     for (uint32_t p = 0; p < TN_PARTITIONS; p++) {
         pthread_mutex_lock(&t->partition[p].lock);
         tn_row_bytes aside = take_aside(&c->part[p]);
@@ -205,7 +205,7 @@ static tn_status no_room(tn_error *err)
 /* A row that nobody has touched since the cut; of one that was there is a copy aside. */
 static bool copy_row(tn_cut *cut, const tn_row *row)
 {
-    const tn_changes *c = &cut->t->changes;
+    const tn_changed_rows *c = &cut->t->changes;
     if (tn_row_stamp(row) == c->stamp) {
         return true;
     }
@@ -348,7 +348,7 @@ tn_status tn_cut_walk(tn_cut *cut, uint32_t p, tn_row_visit *visit, void *arg, t
     pthread_mutex_unlock(&t->partition[p].lock);
     tn_status status = lost ? no_room(err) : visit_rows(cut, p, &aside, visit, arg, err);
     tn_free(aside.data);
-    tn_changes_refund(&t->changes, aside.size);
+    tn_changed_rows_refund(&t->changes, aside.size);
     cut->walked++;
     return status;
 }

@@ -42,9 +42,9 @@ struct tn_table {
     tn_plan *plan;           /* per record */
     tn_shelf *shelves;       /* of all partitions */
     tn_partition *partition; /* TN_PARTITIONS */
-    tn_extents extents;
-    tn_hints hints;
-    tn_changes changes;
+    tn_page_arena pages;
+    tn_row_positions positions;
+    tn_changed_rows changes;
     bool plain;    /* every rule of rows is (ps/optim/rule.h), and rows of the batch have no gaps */
     bool together; /* push may update the rows of many keys at once (ps/table/table_push.c) */
     bool sweeps;   /* some rule has l2_mode: dense */
@@ -62,7 +62,7 @@ typedef struct tn_table_job {
     uint32_t seen; /* stamp and day of rows that are pushed */
     bool watched;  /* somebody wants to know of rows that change */
     const bool *missing_init;
-    tn_hint *hint; /* pull: written; push: read; NULL: none */
+    tn_keyset_rows *hint; /* pull: written; push: read; NULL: none */
     bool *missing;
     double norm2[TN_TABLE_TILES];
     uint64_t created[TN_TABLE_TILES];
