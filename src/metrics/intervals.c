@@ -143,7 +143,7 @@ static double quantile(const double *value, uint32_t n, double q)
     return i + 1 < n ? value[i] + (at - i) * (value[i + 1] - value[i]) : value[n - 1];
 }
 
-/* Quantiles and variance of what the replicates gave; sorts them. */
+/* Quantiles and variance of the replicates, which are sorted. */
 static void summarize(double *value, uint32_t n, tn_interval *out)
 {
     out->low = out->high = out->variance = (double)NAN;

@@ -1,7 +1,8 @@
 /* kept_rows.h - rows that are kept one by one, for exact ranks, groups and resampling.
  *
- * 24 bytes each. Sorting is done in place, when somebody asks, and remembered: the same rows give
- * the same order of (group, score) however they came. Limited to 2^32 - 1 rows and by memory.
+ * 24 bytes each. Rows are sorted in place, when an order is asked for, and stay so until the next
+ * add: the same rows give the same order of (group, score) in whichever order they were added.
+ * Limited to 2^32 - 1 rows and by memory.
  */
 #ifndef TN_METRICS_KEPT_ROWS_H
 #define TN_METRICS_KEPT_ROWS_H
@@ -17,7 +18,7 @@ enum { TN_KEPT_ONE = 1 << 24 }; /* weight 1 of a kept row, as an integer */
 typedef struct tn_kept_row {
     uint64_t group;
     uint32_t key; /* ascends with the logit; see tn_kept_logit */
-    uint32_t row; /* the how-manieth that came */
+    uint32_t row; /* its number: the first one added has 0 */
     float label;
     float weight;
 } tn_kept_row;
@@ -36,7 +37,7 @@ tn_status tn_kept_reserve(tn_kept_rows *k, size_t n, tn_error *err) TN_MUST_USE;
 /* Room was made. `row.row` is filled in, counting on. */
 void tn_kept_add(tn_kept_rows *k, tn_kept_row row);
 
-/* Appends the rows of another; they number on from those of k. */
+/* Appends the rows of another; their numbers follow those of k. */
 tn_status tn_kept_merge(tn_kept_rows *k, const tn_kept_rows *other, tn_error *err) TN_MUST_USE;
 
 /* The rows in an order; lent until the next add, clear or sort. */

@@ -306,7 +306,7 @@ const tn_metric tn_metric_rig = {
     .larger_is_better = true,
 };
 
-/* What a constant with this model's bias loses: -y ln p - (1 - y) ln(1 - p) with the means of both.
+/* A constant with this model's bias loses -y ln p - (1 - y) ln(1 - p) with the means of both.
  */
 static double calibration_free_ne(const tn_metrics *m)
 {

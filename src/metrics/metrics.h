@@ -1,5 +1,5 @@
-/* metrics.h - what a model is worth, as integers that merge: threads, slices, peers and restarts in
- * any order give one result.
+/* metrics.h - the quality of a model as integers that merge: threads, slices, peers and restarts
+ * give one result in any order.
  *
  * Per row, from the float logit z in double: p = sigmoid(z), l = log loss. Sums are 128-bit
  * integers of rint(x * 2^32), histogram cells u64 of rint(w * 2^16) over 2^20 bins of the logit.
@@ -33,7 +33,7 @@ typedef struct tn_metrics_opts {
                          * (numerics section 8); 0 and 1: none */
     double clip;        /* the loss sees p within clip .. 1 - clip; 0: unclipped */
     uint32_t ece_bins;  /* equal-width bins of p, at most TN_ECE_BINS_MAX; 0: TN_ECE_BINS */
-    tn_gauc_by gauc_by; /* what a group counts for */
+    tn_gauc_by gauc_by; /* the weight of a group */
 } tn_metrics_opts;
 
 /* Rows with their scores. Everything is lent for the call. */
@@ -68,10 +68,9 @@ typedef struct tn_metric {
 extern const tn_metric *const tn_all_metrics[]; /* NULL-terminated */
 const tn_metric *tn_metric_find(const char *name);
 
-/* Integers in progress, for checkpoints: what metrics.safetensors holds. The histogram is
- * [2][bins]: negatives, positives; the sums are [6] pairs, low word first, in the order of numerics
- * section 7. What else is counted (rows, bins of ece, mape) begins anew after restore: those
- * metrics are NAN. */
+/* The integers that checkpoints keep in metrics.safetensors. The histogram is [2][bins]: negatives,
+ * positives; the sums are [6] pairs, low word first, in the order of numerics section 7. Other
+ * counts (rows, bins of ece, mape) begin anew after restore: metrics of them are NAN. */
 const uint64_t *tn_metrics_histogram(const tn_metrics *m);
 void tn_metrics_sums(const tn_metrics *m, uint64_t out[6][2]);
 void tn_metrics_restore(tn_metrics *m, const uint64_t *histogram, const uint64_t *sums);

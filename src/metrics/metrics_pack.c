@@ -205,7 +205,7 @@ tn_status tn_peer_metrics_put(tn_peer_metrics *r, uint32_t peer, uint64_t sequen
     if (sequence <= latest->sequence) {
         return TN_OK;
     }
-    tn_status status = tn_metrics_unpack(r->one, bytes, size, err); /* what is kept can be read */
+    tn_status status = tn_metrics_unpack(r->one, bytes, size, err); /* before it is kept */
     if (status != TN_OK) {
         tn_error_context(err, "peer %u", peer);
         return status;

@@ -23,8 +23,8 @@ void tn_metrics_pack(const tn_metrics *m, tn_text *out);
 tn_status tn_metrics_unpack(tn_metrics *m, const char *bytes, size_t size,
                             tn_error *err) TN_MUST_USE;
 
-/* Leaves what was added to `m` since it was as `older`, which has the same options; nothing where
- * it is less. */
+/* Subtracts `older`, an earlier state of `m` with the same options. A count that is less than in
+ * `older` becomes 0. */
 void tn_metrics_subtract(tn_metrics *m, const tn_metrics *older);
 
 typedef struct tn_peer_metrics tn_peer_metrics;

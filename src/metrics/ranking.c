@@ -1,7 +1,6 @@
 /* ranking.c - the walk over the scores, and the metrics of their order.
  *
- * The scores come from the histogram or from rows that are kept and sorted; the metrics do not
- * care.
+ * The scores come from the histogram, or from rows that are kept and sorted.
  */
 #include "metrics/ranking.h"
 
@@ -27,7 +26,7 @@ static tn_walk walk_rows(const tn_kept_row *rows, size_t n)
     return w;
 }
 
-/* A walk that does not know its totals: they cost a pass of their own over the histogram. */
+/* A walk without its totals over the histogram, which cost a pass of their own. */
 static tn_walk start(const tn_metrics *m)
 {
     if (m->opts.exact_auc) {
@@ -83,7 +82,7 @@ bool tn_walk_next(tn_walk *w, tn_cell *out)
     return true;
 }
 
-/* AUC of what the walk passes; *tied, if not NULL, the share of tied pairs, halved. NAN and NAN
+/* AUC over the walk; *tied, if not NULL, the share of tied pairs, halved. NAN and NAN
  * with one class. */
 static double walk_auc(tn_walk w, double *tied)
 {
@@ -221,8 +220,8 @@ static void add_group(const tn_metrics *m, const tn_kept_row *rows, size_t n, do
     }
 }
 
-/* GAUC = sum of n_u AUC_u / sum of n_u over groups with both classes, and the share of n_u that
- * lies in groups of one class. */
+/* value: sum of n_u AUC_u / sum of n_u over groups with both classes; skipped: the share of n_u
+ * that lies in groups of one class. */
 typedef struct gauc_sums {
     double value, skipped;
 } gauc_sums;

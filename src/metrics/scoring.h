@@ -1,5 +1,4 @@
-/* scoring.h - rows turned into the integers that metrics add up. Only metrics.c and slices.c
- * include this.
+/* scoring.h - rows turned into the integers that metrics add up; for the files of this room.
  *
  * A block of rows is scored by one vectorised loop, then summed as integers:
  *
@@ -42,7 +41,7 @@ typedef enum tn_sum {
 
 __extension__ typedef unsigned __int128 tn_u128;
 
-/* What holds for all rows of a metrics object. */
+/* The parameters of scoring, the same for all rows of a metrics object. */
 typedef struct tn_scoring {
     double shift;      /* ln q of the down-sampling correction */
     double logit_clip; /* the loss sees the logit within +-this */

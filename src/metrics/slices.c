@@ -20,7 +20,7 @@ struct tn_slices {
     uint32_t *index; /* owned; 1 + number of a slice, 0 when free; at most half full */
     uint32_t index_mask;
     tn_metrics *rest;   /* owned; values without a place */
-    tn_metrics *joined; /* owned; `rest` and small slices: what a report calls "other" */
+    tn_metrics *joined; /* owned; `rest` and small slices: "other" in a report */
     tn_score_block block;
 };
 

@@ -142,8 +142,7 @@ static value *add_value(builder *b, const char *name, tn_node *node)
     return v;
 }
 
-/* Names of nodes and parameters are a layer's or input's with something behind: those of two may
- * meet. */
+/* Names of nodes and parameters are those of a layer or input with a suffix, so two may collide. */
 static bool is_sound(const builder *b, const char *name, const tn_origin *at)
 {
     const char *fault = tn_graph_fault(b->net->g);

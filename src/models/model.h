@@ -31,7 +31,7 @@ typedef struct tn_preset {
     const char *yaml;
 } tn_preset;
 
-/* What a model writes with. */
+/* The list that a model writes to. */
 typedef struct tn_list_writer {
     tn_arena *arena;
     tn_diag *diag;
@@ -54,7 +54,7 @@ void tn_list_set(tn_list_writer *w, tn_tree *layer, const char *key, const char 
     TN_PRINTF(4, 5);
 void tn_list_output(tn_list_writer *w, const char *name);
 
-/* What a model writes from. */
+/* The options that a model is written from. */
 typedef struct tn_model_args {
     const tn_model_common *common;
     const void *opts;

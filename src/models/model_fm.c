@@ -129,7 +129,7 @@ static void ffm_write(const tn_model_args *args, tn_list_writer *w)
     write_added(w, (const char *const[]){"wide.sum", "ffm", NULL});
 }
 
-/* paper: what libffm does by default. */
+/* paper: the defaults of libffm. */
 static const tn_preset ffm_presets[] = {
     {"bars", TN_BARS_PAIRS("embedding: {init: {normal: [0, 1e-4]}}\n")},
     {"tensornet", TN_TENSORNET_BOTH},

@@ -1,9 +1,9 @@
-/* presets.h - what the presets of several models have in common, as pieces of YAML.
+/* presets.h - the parts that presets of several models share, as pieces of YAML.
  *
  *     {"bars", "model: {..}\n" TN_BARS_EMBEDDING TN_BARS_TRAIN
  *              TN_BARS_ROWS("deep", "0.05") TN_BARS_STOP},
  *
- * bars is the recipe of the open CTR benchmark; tensornet what TensorNet does by default.
+ * bars is the recipe of the open CTR benchmark; tensornet has the defaults of TensorNet.
  */
 #ifndef TN_MODELS_PRESETS_H
 #define TN_MODELS_PRESETS_H

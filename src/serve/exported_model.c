@@ -80,7 +80,7 @@ static tn_status check_head(const opening *o, const tn_json *doc, const char *fo
     return TN_OK;
 }
 
-/* What EXPORT.json says of a file. The dictionary has checksums of its own. */
+/* Compares a file with its entry in EXPORT.json. The dictionary has checksums of its own. */
 static tn_status check_file(const opening *o, const tn_json *file)
 {
     char path[TN_PATH_SIZE];
@@ -251,7 +251,7 @@ static tn_node *no_input(void *arg, const char *name)
 
 static tn_node *find_param(void *arg, tn_graph *g, const char *name)
 {
-    tn_params *params = arg; /* sealed: what is there is found, nothing is added */
+    tn_params *params = arg; /* sealed: tn_param finds, and adds nothing */
     const tn_param_slice *s = tn_params_find(params, name);
     const tn_node *other = tn_graph_find(g, name);
     if (s == NULL || (other != NULL && !other->is_param)) {

@@ -29,7 +29,7 @@ typedef struct tn_bundle_input {
     const tn_embed_slot *slot;
 } tn_bundle_input;
 
-/* What the rows of one share group hold, and where the dictionary has it. */
+/* The segments of one share group's rows, and their places in the dictionary. */
 typedef struct tn_bundle_group {
     tn_record record;
     uint32_t in_dict;                  /* the dictionary's number of the group, in every layer */

@@ -122,7 +122,7 @@ void tn_field_json(tn_text *out, const tn_field *f, const void *opts)
     case TN_KIND_TABLES:
     case TN_KIND_VARIANT:
     default:
-        TN_ASSERT(f->kind == TN_KIND_END); /* data and slots have no option of such a kind */
+        TN_ASSERT(f->kind == TN_KIND_END); /* data and slots have no option of another kind */
     }
 }
 

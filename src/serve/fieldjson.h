@@ -1,4 +1,4 @@
-/* fieldjson.h - options as JSON and back: how model.json carries what the configuration said.
+/* fieldjson.h - options as JSON and back: how model.json carries options of the configuration.
  *
  *     struct + table -> JSON member -> ... -> tree -> tn_fields_bind -> the same struct
  */

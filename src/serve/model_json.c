@@ -95,7 +95,7 @@ static tn_status read_spec(reading *r, const tn_json *object, bool numeric, uint
     return TN_OK;
 }
 
-/* How records are written: what the model was trained on, and what the caller says instead. */
+/* How records are written: as the training data, with the options of the caller laid over. */
 static const tn_tree *source_of(const reading *r)
 {
     tn_arena *arena = r->b->arena;
@@ -399,7 +399,7 @@ static tn_status reserve(const reading *r)
                    items_in(tn_json_get(r->model, "numeric"));
     size_t text = r->model->end - r->model->begin;
     size_t bytes = count_values(r->model) * VALUE_BYTES + (slots + 1) * SLOT_BYTES + 4 * text;
-    if (r->data != NULL) { /* laid over what the model says, level by level */
+    if (r->data != NULL) { /* laid over the model's, level by level */
         bytes += LEVELS * (count_values(r->model) + count_tree(r->data)) * sizeof(tn_tree);
     }
     return tn_arena_reserve(r->b->arena, bytes, "a model", r->err);

@@ -150,7 +150,7 @@ struct tn_scorer {
     uint32_t *offset; /* of all bags: slots * (max_rows + 1) */
     row_batch *made;  /* from parsed rows */
     uint32_t n_asked; /* keys of the piece */
-    uint32_t n;       /* those that have a row */
+    uint32_t n;       /* keys that have a row */
     uint32_t keys_max;
     tn_dict_query *query;
     tn_dict_row *found;

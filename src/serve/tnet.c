@@ -18,7 +18,7 @@ struct tnet_scorer {
     const tn_bundle *bundle;
     tn_scorer *scorer;
     tn_rows *rows;
-    float *spare; /* what the caller did not ask for */
+    float *spare; /* logits that the caller did not ask for */
     uint32_t spare_max;
     uint32_t *numbered; /* per field: the last row that got a number of it by tnet_add_number */
     uint32_t n_begun;   /* rows, the open one included */
@@ -246,7 +246,7 @@ size_t tnet_row_count(const tnet_scorer *scorer)
     return scorer != NULL ? scorer->rows->n : 0;
 }
 
-/* What tn_rows refused, in words. */
+/* The fault that tn_rows found, in words. */
 static int refused(const tn_slot_spec *spec, tn_bytes token, tn_fault fault, tnet_error *err)
 {
     static const char mark[] = ": error: ";

@@ -29,7 +29,7 @@ typedef struct tn_state {
     bool count;       /* an unsigned count of updates (u32) instead of floats; implies per_row */
 } tn_state;
 
-/* What an update may depend on beside the weights. */
+/* Arguments of an update beside the weights. */
 typedef struct tn_update {
     double lr;     /* resolved rate of this step: base * schedule * plateau */
     uint64_t t;    /* count of updates, this one included: the row's own if it has a count
@@ -78,7 +78,7 @@ typedef struct tn_optim {
     void (*update)(const void *opts, const tn_update *u, size_t n, float *w, float *const state[],
                    const float *g);
 
-    /* update() of every row, bit for bit, faster; NULL: there is no such thing. */
+    /* update() of every row, faster and with the same bits; NULL: update() is called row by row. */
     void (*update_rows)(const void *opts, const tn_update *u, const tn_row_run *rows);
 
     /* NULL, or why these options cannot train dense weights; itself NULL: they always can. */
@@ -100,7 +100,7 @@ const tn_optim *tn_optim_find(const char *name);
  *         TN_FIELD_END,
  *     };
  *
- * The first row is what the short form `optimizer: 0.1` would set.
+ * The short form `optimizer: 0.1` sets the first row.
  */
 
 extern const char *const tn_l2_modes[];    /* in the order of TN_L2_* */
@@ -115,7 +115,7 @@ extern const char *const tn_grad_scales[]; /* in the order of TN_SCALE_* */
     TN_FIELD_CHOICE(tn_rule_opts, l2_mode, "touched", tn_l2_modes,                                 \
                     "rows that l2 reaches: those of the batch, or all at every step")
 
-/* What the chain in front of every rule reads. */
+/* Options of the chain around every rule. */
 #define TN_RULE_CHAIN                                                                              \
     TN_FIELD_CHOICE(tn_rule_opts, grad_scale, "none", tn_grad_scales,                              \
                     "gradient of a row: as it is, per occurrence, or of the summed loss"),         \

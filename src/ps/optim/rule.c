@@ -30,7 +30,7 @@ TN_HOT static void chain_add_product(size_t n, float *restrict g, const float *r
     }
 }
 
-/* x - x is 0, or NaN for what is not finite: a clip may not hide that. */
+/* x - x is 0 where x is finite, else NaN: a clip must not hide a gradient that is not finite. */
 TN_HOT static void chain_clamp_gradient(size_t n, float *g, float most)
 {
     for (size_t i = 0; i < n; i++) {

@@ -1,7 +1,7 @@
 /* sum_squares.h - sums of squares whose bits do not depend on the instruction set.
  *
- * Eight lanes in double, element i in lane i % 8, added in one fixed tree: what a vector unit of
- * 2, 4 or 8 doubles computes, and what plain scalar code computes as well.
+ * Eight lanes in double, element i in lane i % 8, added in one fixed tree. Vector units of 2, 4 or
+ * 8 doubles and scalar code all compute this same sum.
  */
 #ifndef TN_PS_SUM_SQUARES_H
 #define TN_PS_SUM_SQUARES_H

@@ -40,7 +40,7 @@ tn_status tn_shares_new(tn_shares **out, uint32_t n_peers, size_t dense, tn_erro
 
 void tn_shares_free(tn_shares *s)
 {
-    tn_free(s); /* the first member of what was taken */
+    tn_free(s); /* the first member of the allocated struct */
 }
 
 uint32_t tn_shares_runs(const tn_shares *s, uint32_t peer, const tn_dense_run *run, uint32_t n,

@@ -16,7 +16,7 @@ typedef struct tn_shard {
     const bool *missing_init; /* per group */
 } tn_shard;
 
-/* What one push carries. */
+/* The gradients of one push. */
 typedef struct tn_gradients {
     const tn_keyset *keys;
     const float *rows;  /* row of key n at keys->at[n] */

@@ -148,7 +148,7 @@ static void add_file(tn_text *t, const tn_manifest_file *f, bool is_sparse)
     tn_json_close(t, '}');
 }
 
-/* All of them, or those of what was learned. */
+/* All files, or only those of learned values: rows and dense weights. */
 static void add_files(tn_text *t, const char *key, const tn_manifest *m, bool learned)
 {
     tn_json_open_key(t, key, '[');

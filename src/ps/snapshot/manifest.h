@@ -3,8 +3,8 @@
  *     TN_TRY(tn_manifest_write(&m, &text, &crc, err));              JSON that ends in its own crc
  *     TN_TRY(tn_manifest_read(&m, text, size, arena, path, err));   hostile input
  *
- * Plain values; strings and lists are lent by whoever fills them until the write returns, or live
- * in the arena after a read. A list is a pointer and its n_. The members are those of the JSON
+ * Plain values. For a write, strings and lists are lent until it returns; after a read they live in
+ * the arena. A list is a pointer and its n_. The members are those of the JSON
  * document, in its order. Errors: TN_E_CKPT with the file and the member; TN_E_LIMIT: whole, but
  * newer or larger than this build reads.
  */
@@ -92,14 +92,14 @@ typedef struct tn_manifest {
     uint32_t crc; /* of a manifest that was read: its last member */
 } tn_manifest;
 
-/* Sorts nothing and checks with TN_ASSERT what a program can know. *crc: the crc32c member. */
+/* Lists must be sorted already (TN_ASSERT). *crc: the crc32c member. */
 tn_status tn_manifest_write(const tn_manifest *m, tn_text *out, uint32_t *crc,
                             tn_error *err) TN_MUST_USE;
 tn_status tn_manifest_read(tn_manifest *out, const tn_text *text, tn_arena *arena, const char *what,
                            tn_error *err) TN_MUST_USE;
 
-/* What names a model, by its hash: "<structure>", and of the member "files" the entries of what was
- * learned, rows and dense values. Files beside them tell of paths and times of the data. */
+/* Appends the text whose hash names a model: "<structure>", and of the member "files" the entries
+ * of rows and dense values. The other files depend on paths and times of the data. */
 void tn_manifest_add_learned(tn_text *out, const tn_manifest *m);
 
 /* SHA-256 in hex over "sparse", "params" and `nodes`, the training graph as in model.json. */

@@ -4,8 +4,8 @@
  *      "records":[{"segments":[{"name":"wide","dim":1,"optimizer":"ftrl","state":[["z",1],["n",1]]}]}],
  *      "groups":[{"name":"user","salt":"3da0fd9c44cfc9ee","record":0}]}
  *
- * Shard files say nothing of it but eight bytes of its hash. Strings and lists are lent by whoever
- * fills them, or live in the arena after a read.
+ * Shard files hold only eight bytes of its hash. For a write, strings and lists are lent; after a
+ * read they live in the arena.
  */
 #ifndef TN_PS_ROWSCHEMA_H
 #define TN_PS_ROWSCHEMA_H
@@ -48,14 +48,14 @@ typedef struct tn_row_schema {
 /* `key` NULL: the bare text, whose bytes are hashed. */
 void tn_row_schema_write(tn_text *t, const char *key, const tn_row_schema *schema);
 
-/* What is missing or wrong goes to r; lists to its arena. */
+/* The first member that is missing or wrong is noted in r; lists live in its arena. */
 void tn_row_schema_read(tn_members *r, const tn_json *object, tn_row_schema *out);
 
 /* First bytes of the SHA-256 of the bare text, for the heads of shard files. */
 tn_status tn_row_schema_hash(const tn_row_schema *schema, uint8_t out[TN_SNAPSHOT_SCHEMA_BYTES],
                              tn_error *err) TN_MUST_USE;
 
-/* What the reader of shard files must know. */
+/* The layout that the reader of shard files needs. */
 const tn_snapshot_layout *tn_row_schema_layout(const tn_row_schema *schema, tn_arena *arena);
 
 #endif

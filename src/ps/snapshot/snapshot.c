@@ -173,7 +173,7 @@ tn_status tn_snapshot_begin(tn_snapshot_writer *w, uint32_t partition, tn_error 
     return TN_OK;
 }
 
-/* Puts the row behind those of the block; returns its bytes. */
+/* Appends the row to the block; returns its bytes. */
 static uint32_t place_row(char *at, const tn_snapshot_row *row)
 {
     tn_store_u64(at, row->key);
@@ -489,7 +489,7 @@ static bool is_count(double value)
     return isfinite(value) && value >= 0;
 }
 
-/* Takes one row off the block. Returns what is wrong with it, or NULL. */
+/* Takes one row off the block. Returns the fault as words, or NULL. */
 static const char *take_row(const tn_snapshot *s, const cursor *c, tn_bytes *in,
                             tn_snapshot_row *row)
 {

@@ -7,8 +7,8 @@
  *         for each row, ascending:     tn_snapshot_add(w, &row, err)
  *     tn_snapshot_commit(w, &done, err);            fsynced; frees w either way
  *
- * What a row's floats mean is not written here: the manifest's records say it, and the header holds
- * eight bytes of their hash. The reader takes a layout that was made from them. It trusts nothing:
+ * The meaning of a row's floats stands in the manifest's records, not here; the header holds eight
+ * bytes of their hash. The reader takes a layout that was made from them. It trusts nothing:
  * sizes are checked before memory is taken, every byte is under a crc, keys must ascend and lie in
  * their partition. It holds one block (1 MiB) at a time. A writer or a reader belongs to one
  * thread; several may work on different files. Bytes: see snapshot.c.
@@ -40,7 +40,7 @@ typedef struct tn_snapshot_head {
     uint8_t
         schema[TN_SNAPSHOT_SCHEMA_BYTES]; /* first bytes of SHA-256 of the manifest's "sparse" */
     uint32_t partitions;                  /* of the whole key space, 1 .. 65536 */
-    uint32_t first, last;                 /* those of this file */
+    uint32_t first, last;                 /* partitions of this file */
     bool delta;                           /* may hold removed rows */
 } tn_snapshot_head;
 
@@ -67,7 +67,7 @@ typedef struct tn_snapshot_layout {
     const tn_snapshot_record *record;
 } tn_snapshot_layout;
 
-/* What the manifest says of a file. */
+/* The numbers of a file that go into the manifest. */
 typedef struct tn_snapshot_done {
     uint64_t bytes;
     uint64_t rows;

@@ -1,5 +1,5 @@
-/* changed_rows.h - which rows were touched since the last cut, and what they held at it; for the
- * files of the table only.
+/* changed_rows.h - the rows that were touched since the last cut, with copies of their values at
+ * the cut; for the files of the table only.
  *
  *     cut 3 ............ cut 4 ............ now          a cut: a moment between two pushes
  *         stamp 3            stamp 4
@@ -73,7 +73,7 @@ void tn_changed_rows_init(tn_changed_rows *c);
 void tn_changed_rows_done(tn_changed_rows *c);
 void tn_changed_rows_forget(tn_changed_rows *c); /* all rows are gone; no cut is open */
 
-/* Room for what is noted per partition. */
+/* Allocates what is kept per partition, unless it is there. */
 tn_status tn_changed_rows_need(tn_changed_rows *c, tn_error *err) TN_MUST_USE;
 
 static inline bool tn_changed_rows_watched(const tn_changed_rows *c)

@@ -49,7 +49,7 @@ void tn_page_arena_done(tn_page_arena *e)
     pthread_mutex_destroy(&e->lock);
 }
 
-/* Not more than what the table is to grow by: address space may have a limit, too. Locked. */
+/* Not more than the table may still grow by: address space may be limited, too. Locked. */
 static size_t next_size(const tn_page_arena *e)
 {
     const uint64_t used = atomic_load(&e->used);
@@ -60,7 +60,7 @@ static size_t next_size(const tn_page_arena *e)
     return left > FIRST_SIZE ? left / TN_CACHE_LINE * TN_CACHE_LINE : FIRST_SIZE;
 }
 
-/* One more extent that holds `bytes`. What is left of the one before stays unused. */
+/* One more extent that holds `bytes`. The rest of the one before stays unused. */
 static tn_status grow(tn_page_arena *e, size_t bytes, tn_error *err)
 {
     size_t size = next_size(e);

@@ -28,7 +28,7 @@ typedef struct tn_page_arena {
     size_t left;
     size_t next_size;
     bool huge_pages;
-    uint64_t limit; /* what `used` is meant to stay below; 0: none. Set before there are threads. */
+    uint64_t limit; /* `used` should stay below it; 0: no limit. Set before there are threads. */
     _Atomic uint64_t used;
 } tn_page_arena;
 

@@ -81,7 +81,7 @@ static tn_row *slab_add(tn_slab *s)
     return tn_slab_at(s, s->n_rows++);
 }
 
-/* What `rows` more rows take beyond what there is. */
+/* Bytes that `rows` more rows take beyond the room there is. */
 static uint64_t slab_growth(const tn_slab *s, uint32_t rows)
 {
     uint32_t capacity = s->capacity;

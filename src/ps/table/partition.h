@@ -126,11 +126,12 @@ static inline bool tn_shelf_is_marked(const tn_shelf *s, uint32_t number)
 
 void tn_shelf_unmark(tn_shelf *s);
 
-/* What the index takes; *entries grows by its room for keys. */
+/* Bytes of the index; *entries grows by its room for keys. */
 uint64_t tn_shelf_index_bytes(const tn_shelf *s, uint64_t *entries);
 
-/* About the most that `rows` more rows take beyond what there is: keys are spread so evenly that
- * blocks of one depth split within some keys of each other. And at most, whatever there is. */
+/* About the most bytes that `rows` more rows take beyond the room there is: keys are spread so
+ * evenly that blocks of one depth split within some keys of each other. growth_most is an upper
+ * bound that does not depend on the present room. */
 uint64_t tn_shelf_growth(const tn_shelf *s, uint32_t rows);
 uint64_t tn_shelf_growth_most(const tn_shelf *s, uint32_t rows);
 

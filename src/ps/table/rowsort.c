@@ -1,6 +1,6 @@
 /* rowsort.c - rows of one partition in key order. Keys are mixed, so the uppermost bits in which
- * they differ, about as many as it takes to tell the rows apart, leave almost all in order; what is
- * left over moves by a place or two. Keys that are not mixed show themselves by long moves: then,
+ * they differ, about as many as it takes to tell the rows apart, leave almost all in order; the
+ * others move by a place or two. Keys that are not mixed show themselves by long moves: then,
  * and only then, all digits are sorted by, from the lowest up. */
 #include "ps/table/tabledef.h"
 
@@ -48,7 +48,7 @@ static tn_row_entry *sort_fully(tn_row_entry *from, tn_row_entry *to, size_t n)
     return from;
 }
 
-/* Sorts what is nearly sorted. False: it was not, that would take more than `moves`. */
+/* Sorts a list that is nearly sorted. False: sorting it would take more than `moves`. */
 static bool sort_nearly(tn_row_entry *list, size_t n, size_t moves)
 {
     for (size_t i = 1; i < n; i++) {

@@ -256,8 +256,8 @@ uint64_t tn_table_aside(const tn_table *t)
     return atomic_load(&t->changes.aside);
 }
 
-/* Of so many rows, those of the partition that gets most, or nearly; and *share of the partitions
- * gets any. */
+/* When `rows` rows fall on the partitions at random: about how many the fullest one gets (the mean
+ * and three deviations). *share: of the partitions that get any. */
 static uint32_t rows_of_one(tn_range partitions, uint64_t rows, double *share)
 {
     const double mean = (double)rows / (partitions.to - partitions.from);

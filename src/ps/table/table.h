@@ -58,21 +58,21 @@ uint64_t tn_table_bytes(const tn_table *t);   /* of slabs and indexes */
 uint64_t tn_table_created(const tn_table *t); /* since the table was made */
 uint64_t tn_table_dropped(const tn_table *t); /* gradients for keys without a row */
 
-/* Where those bytes are. Nobody else inside. */
+/* How those bytes are used. No other thread inside. */
 typedef struct tn_table_parts {
     uint64_t rows;    /* bytes of rows in use .. */
     uint64_t headers; /* .. of which key, counts and age */
     uint64_t index;
-    uint64_t spare; /* room for rows to come, and what leads to the rows */
+    uint64_t spare; /* room for rows to come, and lists of chunks */
     double load;    /* part of the index's entries that is in use */
 } tn_table_parts;
 void tn_table_parts_of(const tn_table *t, tn_table_parts *out);
 
 /* ---- a limit ---- */
 
-/* What tn_table_bytes and copies of rows aside are to stay below; 0: nothing. Rows of a checkpoint
- * that do not fit are TN_E_MEMORY. Training makes rows none the less: whoever trains looks between
- * two steps whether the next one fits. Before anything else. */
+/* A limit of tn_table_bytes and copies of rows aside together; 0: none. Rows of a checkpoint that
+ * do not fit are TN_E_MEMORY. Training creates rows beyond it: the trainer checks between two steps
+ * whether the next one fits. Call it before any other function. */
 void tn_table_set_limit(tn_table *t, uint64_t bytes);
 uint64_t tn_table_limit(const tn_table *t);
 
@@ -109,7 +109,7 @@ tn_status tn_table_walk(tn_table *t, uint32_t partition, tn_row_visit *visit, vo
 
 /* Puts rows of one partition back under its lock, best in ascending key order. Floats must be
  * n_floats of a row's record with all segments present, else TN_E_CKPT. Rows may move when one is
- * removed, so nobody else may be inside then. */
+ * removed, so no other thread may be inside then. */
 typedef struct tn_refill {
     tn_table *t;
     uint32_t partition;
@@ -124,7 +124,7 @@ void tn_refill_end(tn_refill *r);
 
 /* Adds or replaces a row. */
 tn_status tn_table_restore(tn_table *t, const tn_row_view *row, tn_error *err) TN_MUST_USE;
-void tn_table_clear(tn_table *t); /* nobody else inside */
+void tn_table_clear(tn_table *t); /* no other thread inside */
 
 /* Where segment s of record r and its states lie in `data`. */
 typedef struct tn_place_in_row {

@@ -72,7 +72,7 @@ static void copy_weights(const tn_plan *plan, const copying *c)
     }
 }
 
-/* Of keys whose rows may be laid out differently, those with the same record together. */
+/* Rows may be laid out differently: neighbouring keys with the same record are copied together. */
 static void copy_run(const tn_table_job *job, tn_range run, tn_row *const *row)
 {
     const tn_keyset *keys = job->keys;
@@ -109,7 +109,7 @@ static tn_status create_row(tn_table_job *job, uint32_t tile, uint32_t k, tn_row
     return TN_OK;
 }
 
-/* Asks for what rows to come are written to. */
+/* Prefetches the index blocks and the places of rows that will be created. Returns how many. */
 static uint32_t fetch_new(const tn_table_job *job, tn_range run, tn_row *const *row)
 {
     uint32_t n = 0;
@@ -148,7 +148,7 @@ static tn_status pull_run(tn_table_job *job, uint32_t tile, tn_range run, tn_err
     return TN_OK;
 }
 
-/* The first failure of a job is the one that is told. */
+/* A job reports its first failure. */
 static void fail_job(tn_table_job *job, tn_status status, const tn_error *err)
 {
     if (!atomic_exchange(&job->failed, true)) {
@@ -197,7 +197,7 @@ tn_status tn_table_pull(tn_table *t, tn_team *team, const tn_keyset *keys, float
     return status;
 }
 
-/* What a row would hold if it were created now. */
+/* The weights that a row would have if it were created now. */
 static void first_weights(const tn_table *t, uint64_t key, uint32_t group, float *to)
 {
     const tn_plan *plan = tn_plan_of(t, group);

@@ -16,7 +16,7 @@
 
 #include <string.h>
 
-/* What one tile hands from call to call. */
+/* Room that the calls of one tile share. */
 typedef struct scratch {
     tn_row *row[TN_LOOK_KEYS];
     float g[TN_DIM_MAX];
@@ -108,7 +108,7 @@ static void update_segment(const tn_table_job *job, tn_row *row, uint32_t segmen
     tn_rule_update(rule, &u, seg->dim, row->data + seg->w, state, g);
 }
 
-/* What a push changes in a row beside its weights. */
+/* Counts and the time of the last touch, which a push changes beside the weights. */
 static inline void touch_row(const tn_table_job *job, uint32_t k, tn_row *row)
 {
     const tn_keyset *keys = job->keys;
@@ -292,7 +292,7 @@ static void update_batch(const tn_table_job *job, const tn_plan *plan, const bat
     }
 }
 
-/* Those of a run whose rows have this record. */
+/* Updates the keys of a run whose rows have this record. */
 static void update_some(const tn_table_job *job, tn_range run, const tn_plan *plan,
                         tn_row *const *row)
 {
@@ -322,7 +322,7 @@ static uint32_t touch_rows(const tn_table_job *job, tn_range run, tn_row *const 
 }
 
 /* Updates the rows of a run by gradients that nothing clips; row[i] is that of key run.from + i, or
- * NULL. Bit for bit what one update after the other gives. Returns how many were NULL. */
+ * NULL. The bits are those of one update after the other. Returns how many were NULL. */
 static uint32_t push_together(const tn_table_job *job, tn_range run, tn_row *const *row)
 {
     const tn_table *t = job->t;

@@ -10,8 +10,8 @@
 #include "ps/table/tabledef.h"
 
 enum {
-    ROWS_LOCKED = 512,    /* copied under one lock: a push waits for some 50 us, if nobody takes the
-                           * walker's processor just then */
+    ROWS_LOCKED = 512,    /* copied under one lock: a push waits for some 50 us, unless the walker
+                           * loses its processor just then */
     ASIDE_MIN = 64 << 20, /* bytes */
     ASIDE_LEAST = 1 << 20,
     ASIDE_SHARE = 4,                 /* of the table: one in .. */
@@ -90,7 +90,7 @@ static void open_partition(tn_cut *cut, uint32_t p)
     pthread_mutex_unlock(&t->partition[p].lock);
 }
 
-/* What copies may take: also not more than what the table's limit leaves. */
+/* The most bytes of copies aside: within the table's limit, too. */
 static uint64_t aside_max(const tn_table *t)
 {
     const uint64_t bytes = tn_table_bytes(t);
@@ -145,7 +145,7 @@ tn_status tn_cut_open(tn_cut **out, tn_table *t, bool delta, tn_error *err)
 
 /* ---- the end ---- */
 
-/* What stands aside is the caller's then; the partition may change as it likes. Locked. */
+/* The caller owns the copies aside then; the partition may change freely. Locked. */
 static tn_row_bytes take_aside(tn_partition_changes *part)
 {
     tn_row_bytes aside = part->aside;
@@ -202,7 +202,7 @@ static tn_status no_room(tn_error *err)
     return tn_fail(err, TN_E_MEMORY, "out of memory: copies of rows that are being saved");
 }
 
-/* A row that nobody has touched since the cut; of one that was there is a copy aside. */
+/* A row that was not touched since the cut; of a touched one there is a copy aside. */
 static bool copy_row(tn_cut *cut, const tn_row *row)
 {
     const tn_changed_rows *c = &cut->t->changes;
@@ -260,7 +260,7 @@ static void copy_shelf(tn_cut *cut, uint32_t p, uint32_t record)
 
 static tn_status copy_due(tn_cut *cut, uint32_t p, tn_error *err)
 {
-    const tn_row_list *due = &cut->t->changes.part[p].due; /* nobody else writes it */
+    const tn_row_list *due = &cut->t->changes.part[p].due; /* no other thread writes it */
     bool good = true;
     for (uint32_t i = 0; i < tn_tile_count(due->n, ROWS_LOCKED) && good; i++) {
         tn_range run = tn_tile(due->n, ROWS_LOCKED, i);

@@ -22,13 +22,13 @@
 typedef struct tn_cut tn_cut;
 
 /* From now on the table knows which rows are touched; rows put back by tn_table_restore are not.
- * Nobody else inside. */
+ * No other thread inside. */
 tn_status tn_table_track(tn_table *t, tn_error *err) TN_MUST_USE;
 
 /* Whether it knows all that were touched since the last cut, or since tracking began. */
 bool tn_table_knows_changes(const tn_table *t);
 
-/* Nobody else inside; one cut at a time. A delta needs tn_table_knows_changes. */
+/* No other thread inside; one cut at a time. A delta needs tn_table_knows_changes. */
 tn_status tn_cut_open(tn_cut **out, tn_table *t, bool delta, tn_error *err) TN_MUST_USE;
 void tn_cut_close(tn_cut *c); /* NULL is fine */
 

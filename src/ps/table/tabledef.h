@@ -1,4 +1,4 @@
-/* tabledef.h - what the table is made of; for the files of the table only. */
+/* tabledef.h - the inside of tn_table; for the files of the table only. */
 #ifndef TN_PS_TABLEDEF_H
 #define TN_PS_TABLEDEF_H
 
@@ -60,7 +60,7 @@ typedef struct tn_table_job {
     const tn_push *push;
     double clip;
     uint32_t seen; /* stamp and day of rows that are pushed */
-    bool watched;  /* somebody wants to know of rows that change */
+    bool watched;  /* rows that change are noted (ps/table/changed_rows.h) */
     const bool *missing_init;
     tn_keyset_rows *hint; /* pull: written; push: read; NULL: none */
     bool *missing;
@@ -114,7 +114,7 @@ tn_range tn_tile_keys(const tn_keyset *keys, uint32_t tile);
 void tn_tile_lock(const tn_table *t, const tn_keyset *keys, uint32_t tile, bool all);
 void tn_tile_unlock(const tn_table *t, const tn_keyset *keys, uint32_t tile, bool all);
 
-/* Asks for what leads to the rows of a locked tile's keys, as look-ups need it. */
+/* Prefetches directories and lists of chunks that lead to the rows of a locked tile's keys. */
 void tn_tile_fetch(const tn_table *t, const tn_keyset *keys, uint32_t tile);
 
 /* row[i] := the row of key run.from + i, or NULL; at most TN_LOOK_KEYS. The locks are held. `mark`:
@@ -134,7 +134,7 @@ static inline tn_range tn_look_run(tn_range all, uint32_t i)
 
 /* ---- rows in ascending key order (rowsort.c) ---- */
 
-/* A row with what it is sorted by. */
+/* A row with its key, to be sorted. */
 typedef struct tn_row_entry {
     uint64_t key;
     const tn_row *row;
