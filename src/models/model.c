@@ -1,5 +1,5 @@
-/* model.c - the list of models, writing a list of layers as a tree, the parts that several models
- * share, and `type: graph`, the user's own list. */
+/* model.c - the list of models, writing a list of layers as a tree, and the parts that several
+ * models share. */
 #include "models/model.h"
 
 #include "base/core/error.h"
@@ -123,7 +123,7 @@ void tn_list_fields(tn_list_writer *w, const char *name, const tn_tree *slots, u
     tn_list_set(w, embed_input(w, name, slots), "field_dim", "%u", k);
 }
 
-void tn_list_numeric(tn_list_writer *w, const char *name)
+static void list_numeric(tn_list_writer *w, const char *name)
 {
     tn_tree *input = tn_tree_new(w->arena, TN_TREE_MAP, written());
     tn_list_set(w, input, "numeric", "all");
@@ -207,7 +207,7 @@ const char *tn_write_deep_input(tn_list_writer *w, const tn_model_args *args)
     if (w->features->n_numeric == 0) {
         return "deep";
     }
-    tn_list_numeric(w, "num");
+    list_numeric(w, "num");
     (void)tn_list_layer(w, "x", "concat", (const char *const[]){"deep", "num", NULL});
     return "x";
 }
@@ -231,44 +231,3 @@ void tn_write_wide_input(tn_list_writer *w, const tn_model_args *args)
 {
     tn_list_embed(w, "wide", tn_tree_get(args->common->slots, "wide"), 1, args->common->wide_init);
 }
-
-/* ---- type: graph ---- */
-
-typedef struct graph_opts {
-    const tn_tree *inputs;
-    const tn_tree *layers;
-    const char *output;
-} graph_opts;
-
-static const tn_field graph_fields[] = {
-    TN_FIELD_TREE(graph_opts, inputs, NULL,
-                  "{name: {embed: all | [slots], dim: n} | {numeric: all}}"),
-    TN_FIELD_TREE(graph_opts, layers, NULL,
-                  "[{name: .., <layer>: <inputs>, ..}], see tnet-train --list-layers"),
-    TN_FIELD_STR(graph_opts, output, NULL, "name of the layer that is the logit"),
-    TN_FIELD_END,
-};
-
-static void graph_write(const tn_model_args *args, tn_list_writer *w)
-{
-    static const char *const keys[] = {"inputs", "layers", "output"};
-    for (uint32_t i = 0; i < 3; i++) {
-        const tn_tree *part = tn_tree_get(args->tree, keys[i]);
-        if (part != NULL) {
-            tn_tree_put(w->arena, w->list, keys[i], tn_tree_copy(w->arena, part));
-        }
-    }
-    if (!tn_tree_is_null(args->common->slots)) {
-        tn_diag_error(w->diag, &args->common->slots->at,
-                      "'slots' belongs to the built-in models; here the inputs name their slots");
-    }
-}
-
-const tn_model tn_model_graph = {
-    .choice = {.name = "graph",
-               .help = "a list of layers, written in the configuration",
-               .fields = graph_fields,
-               .size = sizeof(graph_opts),
-               .impl = &tn_model_graph},
-    .write = graph_write,
-};

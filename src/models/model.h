@@ -45,7 +45,6 @@ void tn_list_embed(tn_list_writer *w, const char *name, const tn_tree *slots, ui
                    const tn_tree *init);
 /* The same for ffm: `k` floats of a slot's vector for each of these slots. */
 void tn_list_fields(tn_list_writer *w, const char *name, const tn_tree *slots, uint32_t k);
-void tn_list_numeric(tn_list_writer *w, const char *name);
 
 /* Adds a layer; `inputs` ends with NULL. Returns it for tn_list_set. */
 tn_tree *tn_list_layer(tn_list_writer *w, const char *name, const char *layer,
