@@ -154,17 +154,6 @@ tn_status tn_slices_add(tn_slices *s, const tn_scored *rows, const tn_slice_keys
     return TN_OK;
 }
 
-tn_status tn_slices_merge(tn_slices *s, const tn_slices *other, tn_error *err)
-{
-    TN_ASSERT(s != other);
-    for (uint32_t i = 0; i < other->n; i++) {
-        uint32_t slice = 0;
-        TN_TRY(find(s, other->sign[i], &slice, err));
-        TN_TRY(tn_metrics_merge(metrics_at(s, slice), other->slice[i], err));
-    }
-    return tn_metrics_merge(s->rest, other->rest, err);
-}
-
 static int by_rows(const void *a, const void *b)
 {
     const tn_slice *x = a;

@@ -42,8 +42,6 @@ void tn_slices_clear(tn_slices *s);
 
 tn_status tn_slices_add(tn_slices *s, const tn_scored *rows, const tn_slice_keys *keys,
                         tn_error *err) TN_MUST_USE;
-/* Exact while the values of both together find places. */
-tn_status tn_slices_merge(tn_slices *s, const tn_slices *other, tn_error *err) TN_MUST_USE;
 
 uint32_t tn_slices_count(const tn_slices *s); /* values that have a place */
 
