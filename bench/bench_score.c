@@ -79,16 +79,17 @@ static int time_batch(tnet_scorer *s, const tnet_model *m, tn_spread *ms, tnet_e
 static double flops_of(const char *dir)
 {
     tn_error err = {0};
-    tn_bundle *b = NULL;
+    tn_exported_model *b = NULL;
     double flops = 0;
-    if (tn_bundle_open(&b, dir, &(tn_bundle_opts){.verify = TN_VERIFY_NONE}, &err) != TN_OK) {
+    if (tn_exported_model_open(&b, dir, &(tn_exported_model_opts){.verify = TN_VERIFY_NONE},
+                               &err) != TN_OK) {
         return 0;
     }
     for (uint32_t i = 0; i < tn_params_count(b->params); i++) {
         const tn_param_slice *p = tn_params_get(b->params, i);
         flops += p->rows > 1 ? 2.0 * p->rows * p->cols : 0;
     }
-    tn_bundle_close(b);
+    tn_exported_model_close(b);
     return flops;
 }
 

@@ -38,8 +38,8 @@ typedef struct eval_job {
     tn_evaluation evaluation;
     tn_eval_result findings;
     tn_text data_name, source;
-    tn_sign_words *words; /* behind the hashes of slices; NULL: none */
-    tn_bundle *bundle;    /* of the export; NULL: none */
+    tn_sign_words *words;      /* behind the hashes of slices; NULL: none */
+    tn_exported_model *bundle; /* of the export; NULL: none */
 } eval_job;
 
 /* ---- which data, which model ---- */
@@ -252,8 +252,8 @@ static tn_status evaluate_one_export(eval_job *j, const tn_strs *paths, tn_error
         return tn_fail(err, TN_E_USAGE,
                        "'--fetch' needs a checkpoint, an export has no nodes left");
     }
-    tn_bundle_opts opts = {.verify = TN_VERIFY_FULL, .data = tn_tree_get(s->tree, "data")};
-    TN_TRY(tn_bundle_open(&j->bundle, j->export_dir, &opts, err));
+    tn_exported_model_opts opts = {.verify = TN_VERIFY_FULL, .data = tn_tree_get(s->tree, "data")};
+    TN_TRY(tn_exported_model_open(&j->bundle, j->export_dir, &opts, err));
     tn_text_adds(&j->source, j->export_dir);
     j->findings.step = j->bundle->step;
     j->findings.model_id = j->bundle->model_id;
@@ -300,7 +300,7 @@ static void job_done(eval_job *j)
 {
     tn_evaluation_done(&j->evaluation);
     tn_sign_words_free(j->words);
-    tn_bundle_close(j->bundle);
+    tn_exported_model_close(j->bundle);
     tn_text_done(&j->data_name);
     tn_text_done(&j->source);
 }

@@ -94,26 +94,26 @@ static tn_status score_all(tn_reader *reader, tn_scorer *scorer, tn_error *err)
 static tn_status work(tn_setup *s, const tn_options *options, const void *asked, tn_error *err)
 {
     const score_flags *f = asked;
-    tn_bundle *bundle = NULL;
+    tn_exported_model *exported = NULL;
     tn_scorer *scorer = NULL;
     tn_reader *reader = NULL;
-    tn_bundle_opts opts = {.verify = (tn_verify)f->verify};
+    tn_exported_model_opts opts = {.verify = (tn_verify)f->verify};
     TN_TRY(read_overrides(options, f->no_label, &s->binder, &opts.data, err));
-    tn_status status = tn_bundle_open(&bundle, options->words.item[0], &opts, err);
+    tn_status status = tn_exported_model_open(&exported, options->words.item[0], &opts, err);
     if (status == TN_OK) {
-        status = tn_scorer_new(&scorer, bundle, 0, err);
+        status = tn_scorer_new(&scorer, exported, 0, err);
     }
     if (status == TN_OK) {
         const tn_reader_opts read = {
             .paths = f->data, .batch_rows = BATCH_ROWS, .want_ids = true, .prefetch = 2};
-        status = tn_reader_open(&reader, bundle->schema, &read, err);
+        status = tn_reader_open(&reader, exported->schema, &read, err);
     }
     if (status == TN_OK) {
         status = score_all(reader, scorer, err);
     }
     tn_reader_close(reader);
     tn_scorer_free(scorer);
-    tn_bundle_close(bundle);
+    tn_exported_model_close(exported);
     return status;
 }
 

@@ -20,9 +20,9 @@ enum {
 };
 
 typedef struct opening {
-    tn_bundle *b;
+    tn_exported_model *b;
     const char *dir;
-    const tn_bundle_opts *opts;
+    const tn_exported_model_opts *opts;
     const tn_json *files; /* of EXPORT.json */
     tn_text text;
     tn_error *err;
@@ -192,10 +192,11 @@ static tn_status read_weights(const opening *o, const char *name)
 /* ---- dictionary ---- */
 
 /* The numbers that the dictionary has for groups, and for the segments that the model reads. */
-static tn_status map_segments(tn_bundle *b, const tn_json *names, const char *what, tn_error *err)
+static tn_status map_segments(tn_exported_model *b, const tn_json *names, const char *what,
+                              tn_error *err)
 {
     for (uint32_t g = 0; g < b->schema->n_groups; g++) {
-        tn_bundle_group *group = &b->group[g];
+        tn_exported_group *group = &b->group[g];
         for (uint32_t s = 0; s < group->record.n_segments; s++) {
             uint32_t k = 0;
             const tn_json *name =
@@ -221,7 +222,7 @@ static tn_status map_segments(tn_bundle *b, const tn_json *names, const char *wh
     return TN_OK;
 }
 
-static tn_status read_dict(tn_bundle *b, const char *what, tn_error *err)
+static tn_status read_dict(tn_exported_model *b, const char *what, tn_error *err)
 {
     tn_dict_about about = tn_dict_about_of(b->dict.layer[0]);
     const tn_json *json = NULL;
@@ -261,10 +262,10 @@ static tn_node *find_param(void *arg, tn_graph *g, const char *name)
                     (tn_init){.kind = TN_INIT_CONSTANT});
 }
 
-static tn_status add_inputs(tn_graph *g, const tn_bundle *b, tn_error *err)
+static tn_status add_inputs(tn_graph *g, const tn_exported_model *b, tn_error *err)
 {
     for (uint32_t i = 0; i < b->n_inputs; i++) {
-        const tn_bundle_input *in = &b->input[i];
+        const tn_exported_input *in = &b->input[i];
         const size_t slots = in->numeric ? 0 : tn_embed_bytes(in->slot, in->n);
         TN_TRY(tn_graph_reserve(g, 1, 1, slots + strlen(in->name) + INPUT_BYTES, err));
         if (in->numeric) {
@@ -276,7 +277,7 @@ static tn_status add_inputs(tn_graph *g, const tn_bundle *b, tn_error *err)
     return TN_OK;
 }
 
-static tn_status build(tn_bundle_graph *x, const tn_bundle *b, tn_error *err)
+static tn_status build(tn_exported_graph *x, const tn_exported_model *b, tn_error *err)
 {
     const tn_json_lookup lookup = {.input = no_input, .param = find_param, .arg = b->params};
     TN_TRY(add_inputs(x->g, b, err));
@@ -293,10 +294,10 @@ static tn_status build(tn_bundle_graph *x, const tn_bundle *b, tn_error *err)
     return tn_graph_finish(x->g, &wanted, err);
 }
 
-tn_status tn_bundle_graph_new(tn_bundle_graph *out, const tn_bundle *b, uint32_t max_rows,
-                              tn_error *err)
+tn_status tn_exported_graph_new(tn_exported_graph *out, const tn_exported_model *b,
+                                uint32_t max_rows, tn_error *err)
 {
-    tn_bundle_graph x = {0};
+    tn_exported_graph x = {0};
     const tn_graph_opts opts = {.max_rows = max_rows, .products = TN_PRODUCTS_ALONE};
     TN_TRY(tn_graph_open(&x.g, &opts, err));
     tn_status status = build(&x, b, err);
@@ -312,13 +313,13 @@ tn_status tn_bundle_graph_new(tn_bundle_graph *out, const tn_bundle *b, uint32_t
 
 static tn_status read_all(opening *o)
 {
-    tn_bundle *b = o->b;
+    tn_exported_model *b = o->b;
     char path[TN_PATH_SIZE];
     const tn_json *model = NULL;
     TN_TRY(read_index(o));
     TN_TRY(read_json(o, "model.json", MODEL_BYTES_MAX, &model, path));
     TN_TRY(check_head(o, model, "tnet-model", path));
-    TN_TRY(tn_bundle_read_model(b, model, o->opts->data, path, o->err));
+    TN_TRY(tn_exported_model_read(b, model, o->opts->data, path, o->err));
     TN_TRY(read_weights(o, tn_json_as_str(tn_json_get(model, "weights"))));
     const char *dict = tn_json_as_str(tn_json_get(model, "dictionary"));
     if (dict == NULL) {
@@ -328,17 +329,17 @@ static tn_status read_all(opening *o)
     TN_TRY(in_dir(o, dict, path));
     TN_TRY(tn_dict_stack_open(&b->dict, o->dir, dict, o->opts->verify, o->err));
     TN_TRY(read_dict(b, path, o->err));
-    tn_bundle_graph once;
-    TN_TRY(tn_bundle_graph_new(&once, b, 1, o->err));
+    tn_exported_graph once;
+    TN_TRY(tn_exported_graph_new(&once, b, 1, o->err));
     tn_graph_free(once.g);
     return TN_OK;
 }
 
-tn_status tn_bundle_open(tn_bundle **out, const char *dir, const tn_bundle_opts *opts,
-                         tn_error *err)
+tn_status tn_exported_model_open(tn_exported_model **out, const char *dir,
+                                 const tn_exported_model_opts *opts, tn_error *err)
 {
     *out = NULL;
-    tn_bundle *b = tn_try_alloc(1, sizeof *b, "an export", err);
+    tn_exported_model *b = tn_try_alloc(1, sizeof *b, "an export", err);
     if (b == NULL) {
         return TN_E_MEMORY;
     }
@@ -349,14 +350,14 @@ tn_status tn_bundle_open(tn_bundle **out, const char *dir, const tn_bundle_opts 
     tn_text_done(&o.text);
     tn_diag_done(&b->diag);
     if (status != TN_OK) {
-        tn_bundle_close(b);
+        tn_exported_model_close(b);
         return status;
     }
     *out = b;
     return TN_OK;
 }
 
-void tn_bundle_close(tn_bundle *b)
+void tn_exported_model_close(tn_exported_model *b)
 {
     if (b != NULL) {
         tn_dict_stack_close(&b->dict);

@@ -1,5 +1,5 @@
-/* exported_model.h - an export directory, opened to score: everything that scorers share and nobody
- * changes.
+/* exported_model.h - an export directory, opened to score: the part that all scorers share and
+ * never change.
  *
  *     EXPORT.json        sizes and crcs of the files
  *     model.json         slots, transforms, inputs, nodes       -> schema, inputs, nodes
@@ -8,7 +8,7 @@
  *
  * All of them must hold one model_id. The directory is hostile: names, shapes and numbers are
  * checked before anything is built from them, and a graph is built once to see that it can be.
- * After opening a bundle is read by any number of threads, but scorers are made one at a time.
+ * An opened model is read by any number of threads, but scorers are made one at a time.
  */
 #ifndef TN_SERVE_EXPORTED_MODEL_H
 #define TN_SERVE_EXPORTED_MODEL_H
@@ -21,24 +21,24 @@
 #include "nn/graph/graph.h"
 
 /* One entry of "inputs". */
-typedef struct tn_bundle_input {
+typedef struct tn_exported_input {
     const char *name;
     bool numeric;
     uint32_t cols;
     uint32_t n; /* slots */
     const tn_embed_slot *slot;
-} tn_bundle_input;
+} tn_exported_input;
 
 /* The segments of one share group's rows, and their places in the dictionary. */
-typedef struct tn_bundle_group {
+typedef struct tn_exported_group {
     tn_record record;
     uint32_t in_dict;                  /* the dictionary's number of the group, in every layer */
     uint32_t segment[TN_SEGMENTS_MAX]; /* the dictionary's numbers of the record's segments */
     bool missing_init;                 /* a key without a row reads as first values */
     tn_init init[TN_SEGMENTS_MAX];
-} tn_bundle_group;
+} tn_exported_group;
 
-typedef struct tn_bundle {
+typedef struct tn_exported_model {
     tn_arena *arena;
     char model_id[33];
     uint64_t step;
@@ -46,40 +46,40 @@ typedef struct tn_bundle {
     tn_data_opts data;
     uint64_t seed; /* of first values */
     uint32_t n_inputs;
-    tn_bundle_input *input;
-    tn_bundle_group *group; /* per group of the schema */
-    bool *used;             /* per slot: some input takes it */
+    tn_exported_input *input;
+    tn_exported_group *group; /* per group of the schema */
+    bool *used;               /* per slot: some input takes it */
     const tn_json *nodes;
     const char *logit;
     const char *pctr;
     tn_params *params;
     tn_dict_stack dict;
     tn_diag diag; /* used while opening */
-} tn_bundle;
+} tn_exported_model;
 
-typedef struct tn_bundle_opts {
+typedef struct tn_exported_model_opts {
     tn_verify verify;
     const tn_tree *data; /* options of `data` laid over those of the export; NULL: none */
-} tn_bundle_opts;
+} tn_exported_model_opts;
 
 /* TN_E_CKPT: missing, damaged, mixed up, or of another version; TN_E_CONFIG: opts->data is wrong;
  * TN_E_LIMIT, TN_E_IO, TN_E_MEMORY. On failure *out is NULL. */
-tn_status tn_bundle_open(tn_bundle **out, const char *dir, const tn_bundle_opts *opts,
-                         tn_error *err) TN_MUST_USE;
-void tn_bundle_close(tn_bundle *b); /* no scorer may be left; NULL is fine */
+tn_status tn_exported_model_open(tn_exported_model **out, const char *dir,
+                                 const tn_exported_model_opts *opts, tn_error *err) TN_MUST_USE;
+void tn_exported_model_close(tn_exported_model *b); /* no scorer may be left; NULL is fine */
 
-/* The graph of the bundle for up to `max_rows` rows. */
-typedef struct tn_bundle_graph {
+/* The graph of the model for up to `max_rows` rows. */
+typedef struct tn_exported_graph {
     tn_graph *g;
     const tn_node *logit;
     const tn_node *pctr;
-} tn_bundle_graph;
-tn_status tn_bundle_graph_new(tn_bundle_graph *out, const tn_bundle *b, uint32_t max_rows,
-                              tn_error *err) TN_MUST_USE;
+} tn_exported_graph;
+tn_status tn_exported_graph_new(tn_exported_graph *out, const tn_exported_model *b,
+                                uint32_t max_rows, tn_error *err) TN_MUST_USE;
 
 /* A part of opening (model_json.c): fills *b from model.json's parsed text. `what` names the file.
  */
-tn_status tn_bundle_read_model(tn_bundle *b, const tn_json *model, const tn_tree *data,
-                               const char *what, tn_error *err) TN_MUST_USE;
+tn_status tn_exported_model_read(tn_exported_model *b, const tn_json *model, const tn_tree *data,
+                                 const char *what, tn_error *err) TN_MUST_USE;
 
 #endif

@@ -15,11 +15,11 @@ enum {
     LEVELS = 4,                         /* of trees of the section `data` */
     OPTIONS_BYTES = 8192,               /* defaults of a table of options, as trees, twice */
     SLOT_BYTES = OPTIONS_BYTES + sizeof(tn_slot_opts) + sizeof(tn_slot_spec) +
-                 sizeof(tn_bundle_group) + TN_LN2_SMALL + 256,
+                 sizeof(tn_exported_group) + TN_LN2_SMALL + 256,
 };
 
 typedef struct reading {
-    tn_bundle *b;
+    tn_exported_model *b;
     const tn_json *model;
     const tn_tree *data;
     const char *what;
@@ -112,7 +112,7 @@ static const tn_tree *source_of(const reading *r)
 
 static tn_status make_schema(reading *r, uint32_t n)
 {
-    tn_bundle *b = r->b;
+    tn_exported_model *b = r->b;
     const tn_binder binder = {.arena = b->arena, .diag = &b->diag};
     tn_status status = TN_OK;
     tn_status fault = b->diag.n_errors > 0 || r->data == NULL ? TN_E_CKPT : TN_E_CONFIG;
@@ -230,7 +230,7 @@ static bool has_slot(const tn_embed_slot *list, uint32_t n, uint32_t slot)
     return false;
 }
 
-static tn_status read_embed(reading *r, const tn_json *from, tn_bundle_input *out)
+static tn_status read_embed(reading *r, const tn_json *from, tn_exported_input *out)
 {
     static const char prefix[] = "in.";
     const char *segment = out->name + sizeof prefix - 1;
@@ -254,8 +254,8 @@ static tn_status read_embed(reading *r, const tn_json *from, tn_bundle_input *ou
 
 static tn_status read_input(reading *r, const tn_json *object)
 {
-    tn_bundle *b = r->b;
-    tn_bundle_input *in = &b->input[b->n_inputs];
+    tn_exported_model *b = r->b;
+    tn_exported_input *in = &b->input[b->n_inputs];
     uint64_t cols = 0;
     in->name = tn_json_as_str(tn_json_get(object, "name"));
     if (in->name == NULL || !tn_json_as_u64(tn_json_get(object, "cols"), &cols) || cols == 0 ||
@@ -281,14 +281,14 @@ static tn_status read_input(reading *r, const tn_json *object)
 
 static tn_status read_inputs(reading *r)
 {
-    tn_bundle *b = r->b;
+    tn_exported_model *b = r->b;
     const tn_json *inputs = tn_json_get(r->model, "inputs");
     uint32_t n = items_in(inputs);
     if (n == 0 || n > INPUTS_MAX) {
         return bad(r, "no or too many", "inputs");
     }
-    b->input = TN_NEW_ARRAY(b->arena, tn_bundle_input, n);
-    b->group = TN_NEW_ARRAY(b->arena, tn_bundle_group, (size_t)b->schema->n_groups + 1);
+    b->input = TN_NEW_ARRAY(b->arena, tn_exported_input, n);
+    b->group = TN_NEW_ARRAY(b->arena, tn_exported_group, (size_t)b->schema->n_groups + 1);
     b->used = TN_NEW_ARRAY(b->arena, bool, (size_t)b->schema->n_slots + 1);
     for (const tn_json *in = inputs->first; in != NULL; in = in->next) {
         TN_TRY(read_input(r, in));
@@ -312,7 +312,7 @@ static bool find_init_kind(const char *name, tn_init_kind *out)
     return false;
 }
 
-static uint32_t find_group(const tn_bundle *b, const char *name)
+static uint32_t find_group(const tn_exported_model *b, const char *name)
 {
     uint32_t g = 0;
     while (g < b->schema->n_groups &&
@@ -324,7 +324,7 @@ static uint32_t find_group(const tn_bundle *b, const char *name)
 
 static tn_status read_rule(const reading *r, const tn_json *rule)
 {
-    const tn_bundle *b = r->b;
+    const tn_exported_model *b = r->b;
     const char *segment = tn_json_as_str(tn_json_get(rule, "segment"));
     uint32_t g = find_group(b, tn_json_as_str(tn_json_get(rule, "group")));
     tn_init init = {0};
@@ -334,7 +334,7 @@ static tn_status read_rule(const reading *r, const tn_json *rule)
         !tn_json_as_f64(tn_json_get(rule, "b"), &init.b)) {
         return tn_fail(r->err, TN_E_CKPT, "'%s': a rule of 'init' cannot be read", r->what);
     }
-    tn_bundle_group *group = &b->group[g];
+    tn_exported_group *group = &b->group[g];
     group->missing_init = true;
     for (uint32_t s = 0; s < group->record.n_segments; s++) {
         if (strcmp(group->record.segment[s].name, segment) == 0) {
@@ -405,8 +405,8 @@ static tn_status reserve(const reading *r)
     return tn_arena_reserve(r->b->arena, bytes, "a model", r->err);
 }
 
-tn_status tn_bundle_read_model(tn_bundle *b, const tn_json *model, const tn_tree *data,
-                               const char *what, tn_error *err)
+tn_status tn_exported_model_read(tn_exported_model *b, const tn_json *model, const tn_tree *data,
+                                 const char *what, tn_error *err)
 {
     reading r = {.b = b, .model = model, .data = data, .what = what, .err = err};
     TN_TRY(reserve(&r));

@@ -142,8 +142,8 @@ static tn_status row_batch_fill(row_batch *b, const tn_rows *rows, const tn_batc
 /* ---- scoring ---- */
 
 struct tn_scorer {
-    const tn_bundle *b;
-    tn_bundle_graph graph;
+    const tn_exported_model *b;
+    tn_exported_graph graph;
     uint32_t max_rows;
     uint64_t *stream; /* per group * TN_SEGMENTS_MAX: of first values, before the key */
     tn_bag *bag;      /* per slot */
@@ -180,10 +180,11 @@ static tn_status take_fixed(tn_scorer *s, tn_error *err)
         }
     }
     TN_TRY(row_batch_new(&s->made, schema, err));
-    return tn_bundle_graph_new(&s->graph, s->b, s->max_rows, err);
+    return tn_exported_graph_new(&s->graph, s->b, s->max_rows, err);
 }
 
-tn_status tn_scorer_new(tn_scorer **out, const tn_bundle *b, uint32_t max_rows, tn_error *err)
+tn_status tn_scorer_new(tn_scorer **out, const tn_exported_model *b, uint32_t max_rows,
+                        tn_error *err)
 {
     *out = NULL;
     tn_scorer *s = tn_try_alloc(1, sizeof *s, "a scorer", err);
@@ -284,7 +285,7 @@ static tn_status room_for_floats(tn_scorer *s, uint64_t n, tn_error *err)
 /* All keys of rows from .. to, slot behind slot. */
 static void ask(tn_scorer *s, const tn_batch *batch, tn_range rows)
 {
-    const tn_bundle *b = s->b;
+    const tn_exported_model *b = s->b;
     uint32_t n = 0;
     for (uint32_t i = 0; i < b->schema->n_slots; i++) {
         const tn_slot *slot = &batch->slot[i];
@@ -298,7 +299,7 @@ static void ask(tn_scorer *s, const tn_batch *batch, tn_range rows)
 
 static void first_values(const tn_scorer *s, uint32_t group, uint64_t key, float *row)
 {
-    const tn_bundle_group *g = &s->b->group[group];
+    const tn_exported_group *g = &s->b->group[group];
     for (uint32_t i = 0; i < g->record.n_segments; i++) {
         const tn_segment *segment = &g->record.segment[i];
         uint64_t stream = tn_stream_next(s->stream[group * TN_SEGMENTS_MAX + i], key);
@@ -312,7 +313,7 @@ static void first_values(const tn_scorer *s, uint32_t group, uint64_t key, float
 static void take_row(tn_scorer *s, uint32_t group, const tn_dict_query *query,
                      const tn_dict_row *found)
 {
-    const tn_bundle_group *g = &s->b->group[group];
+    const tn_exported_group *g = &s->b->group[group];
     float *row = s->rows + s->at[s->n];
     s->at[s->n + 1] = s->at[s->n] + g->record.width;
     s->n++;
@@ -355,7 +356,7 @@ static uint32_t take_slot(tn_scorer *s, const tn_slot *slot, uint32_t number, tn
 /* The widest that the rows of these keys can be together. */
 static uint64_t floats_of(const tn_scorer *s, const tn_batch *batch, tn_range rows)
 {
-    const tn_bundle *b = s->b;
+    const tn_exported_model *b = s->b;
     uint64_t floats = 0;
     for (uint32_t i = 0; i < b->schema->n_slots; i++) {
         const uint32_t *offset = batch->slot[i].offset;
@@ -368,7 +369,7 @@ static uint64_t floats_of(const tn_scorer *s, const tn_batch *batch, tn_range ro
 /* The keys of rows from .. to and their rows of the dictionary. */
 static tn_status gather(tn_scorer *s, const tn_batch *batch, tn_range rows, tn_error *err)
 {
-    const tn_bundle *b = s->b;
+    const tn_exported_model *b = s->b;
     uint64_t keys = 0;
     for (uint32_t i = 0; i < b->schema->n_slots; i++) {
         keys += batch->slot[i].offset[rows.to] - batch->slot[i].offset[rows.from];

@@ -11,11 +11,11 @@
 enum { VALUES_AT_ONCE = 256 };
 
 struct tnet_model {
-    tn_bundle *bundle;
+    tn_exported_model *exported;
 };
 
 struct tnet_scorer {
-    const tn_bundle *bundle;
+    const tn_exported_model *exported;
     tn_scorer *scorer;
     tn_rows *rows;
     float *spare; /* logits that the caller did not ask for */
@@ -95,10 +95,10 @@ int tnet_open(const char *dir, int verify, tnet_model **out, tnet_error *err)
         return usage(err, "verify is not full, lazy or none");
     }
     tn_error e = {0};
-    const tn_bundle_opts opts = {.verify = (tn_verify)verify};
+    const tn_exported_model_opts opts = {.verify = (tn_verify)verify};
     tnet_model *m = tn_try_alloc(1, sizeof *m, "a model", &e);
     tn_status status =
-        m != NULL ? tn_bundle_open(&m->bundle, dir, &opts, &e) : (tn_status)TN_E_MEMORY;
+        m != NULL ? tn_exported_model_open(&m->exported, dir, &opts, &e) : (tn_status)TN_E_MEMORY;
     if (status != TN_OK) {
         tn_free(m);
         return result(status, &e, err);
@@ -110,39 +110,39 @@ int tnet_open(const char *dir, int verify, tnet_model **out, tnet_error *err)
 void tnet_close(tnet_model *model)
 {
     if (model != NULL) {
-        tn_bundle_close(model->bundle);
+        tn_exported_model_close(model->exported);
         tn_free(model);
     }
 }
 
 const char *tnet_model_id(const tnet_model *model)
 {
-    return model != NULL ? model->bundle->model_id : NULL;
+    return model != NULL ? model->exported->model_id : NULL;
 }
 
 uint64_t tnet_rows(const tnet_model *model)
 {
     uint64_t rows = 0;
-    for (uint32_t i = 0; model != NULL && i < model->bundle->dict.n; i++) {
-        rows += tn_dict_about_of(model->bundle->dict.layer[i]).rows;
+    for (uint32_t i = 0; model != NULL && i < model->exported->dict.n; i++) {
+        rows += tn_dict_about_of(model->exported->dict.layer[i]).rows;
     }
     return rows;
 }
 
 int tnet_n_fields(const tnet_model *model)
 {
-    return model != NULL ? (int)model->bundle->schema->n_specs : 0;
+    return model != NULL ? (int)model->exported->schema->n_specs : 0;
 }
 
 /* NULL: there is none. */
-static const tn_slot_spec *spec_of(const tn_bundle *b, int field)
+static const tn_slot_spec *spec_of(const tn_exported_model *b, int field)
 {
     return field >= 0 && (uint32_t)field < b->schema->n_specs ? &b->schema->spec[field] : NULL;
 }
 
 const char *tnet_field_name(const tnet_model *model, int field)
 {
-    const tn_slot_spec *spec = model != NULL ? spec_of(model->bundle, field) : NULL;
+    const tn_slot_spec *spec = model != NULL ? spec_of(model->exported, field) : NULL;
     return spec != NULL ? spec->name : NULL;
 }
 
@@ -158,7 +158,7 @@ int tnet_field(const tnet_model *model, const char *name)
 
 int tnet_field_is_number(const tnet_model *model, int field)
 {
-    const tn_slot_spec *spec = model != NULL ? spec_of(model->bundle, field) : NULL;
+    const tn_slot_spec *spec = model != NULL ? spec_of(model->exported, field) : NULL;
     return spec != NULL && tn_spec_is_number(spec);
 }
 
@@ -176,14 +176,14 @@ int tnet_scorer_new(tnet_model *model, tnet_scorer **out, tnet_error *err)
     if (s == NULL) {
         return result(TN_E_MEMORY, &e, err);
     }
-    s->bundle = model->bundle;
-    tn_status status = tn_scorer_new(&s->scorer, model->bundle, 0, &e);
+    s->exported = model->exported;
+    tn_status status = tn_scorer_new(&s->scorer, model->exported, 0, &e);
     if (status == TN_OK) {
-        status = tn_rows_new(&s->rows, model->bundle->schema, 0, &e);
+        status = tn_rows_new(&s->rows, model->exported->schema, 0, &e);
     }
     if (status == TN_OK) {
         s->numbered =
-            tn_try_alloc(model->bundle->schema->n_specs, sizeof *s->numbered, "a scorer", &e);
+            tn_try_alloc(model->exported->schema->n_specs, sizeof *s->numbered, "a scorer", &e);
         status = s->numbered != NULL ? TN_OK : (tn_status)TN_E_MEMORY;
     }
     if (status != TN_OK) {
@@ -227,7 +227,7 @@ int tnet_begin_row(tnet_scorer *scorer, tnet_error *err)
     tn_status status = tn_rows_begin(scorer->rows, VALUES_AT_ONCE, &e);
     scorer->open = status == TN_OK;
     if (++scorer->n_begun == 0) { /* once in four billion rows */
-        memset(scorer->numbered, 0, scorer->bundle->schema->n_specs * sizeof *scorer->numbered);
+        memset(scorer->numbered, 0, scorer->exported->schema->n_specs * sizeof *scorer->numbered);
         scorer->n_begun = 1;
     }
     return result(status, &e, err);
@@ -281,7 +281,7 @@ static int prepare(tnet_scorer *s, int field, const tn_slot_spec **out, tnet_err
     if (s == NULL || !s->open) {
         return usage(err, s == NULL ? no_scorer : no_row);
     }
-    *out = spec_of(s->bundle, field);
+    *out = spec_of(s->exported, field);
     if (*out == NULL) {
         return usage(err, "the model has no such field");
     }
@@ -317,11 +317,11 @@ int tnet_add_text(tnet_scorer *scorer, int field, const char *text, size_t size,
     if (text == NULL) {
         return usage(err, "'text' is NULL");
     }
-    if (size > scorer->bundle->data.record_bytes_max) {
+    if (size > scorer->exported->data.record_bytes_max) {
         tn_error e = {0};
         return result(tn_fail(&e, TN_E_LIMIT, "field '%s': a text of %zu bytes, %llu at most",
                               spec->name, size,
-                              (unsigned long long)scorer->bundle->data.record_bytes_max),
+                              (unsigned long long)scorer->exported->data.record_bytes_max),
                       &e, err);
     }
     const tn_bytes token = {text, size, false};

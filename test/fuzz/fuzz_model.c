@@ -13,7 +13,7 @@ enum { ROWS = 3, SLOTS = 64, NUMBERS = 64, PARAMS_MAX = 64, COUNT_MAX = 1 << 14 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size); // NOLINT: libFuzzer's name
 
 /* False: names or shapes that no weights file could bring. */
-static bool add_params(tn_bundle *b, const tn_json *model)
+static bool add_params(tn_exported_model *b, const tn_json *model)
 {
     const tn_json *all = tn_json_get(model, "fuzz_params");
     uint32_t n = 0;
@@ -36,7 +36,7 @@ static bool add_params(tn_bundle *b, const tn_json *model)
     return tn_params_seal(b->params, &err) == TN_OK;
 }
 
-static void run_graph(const tn_bundle *b)
+static void run_graph(const tn_exported_model *b)
 {
     static const uint32_t offset[ROWS + 1];
     static const uint32_t at[1];
@@ -45,8 +45,8 @@ static void run_graph(const tn_bundle *b)
     static const float row[1] = {0};
     static tn_bag bag[SLOTS];
     tn_error err = {0};
-    tn_bundle_graph x;
-    if (tn_bundle_graph_new(&x, b, ROWS, &err) != TN_OK) {
+    tn_exported_graph x;
+    if (tn_exported_graph_new(&x, b, ROWS, &err) != TN_OK) {
         TN_ASSERT(err.text[0] != '\0');
         return;
     }
@@ -60,7 +60,7 @@ static void run_graph(const tn_bundle *b)
 }
 
 /* Small enough to be run over and over. */
-static bool is_small(const tn_bundle *b)
+static bool is_small(const tn_exported_model *b)
 {
     uint64_t cols = 0;
     for (uint32_t i = 0; i < b->n_inputs; i++) {
@@ -71,14 +71,14 @@ static bool is_small(const tn_bundle *b)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) // NOLINT
 {
-    tn_bundle b = {0}; /* whose arenas assert that all they give was reserved */
+    tn_exported_model b = {0}; /* whose arenas assert that all they give was reserved */
     const tn_json *model = NULL;
     tn_error err = {0};
     if (tn_arena_open(&b.arena, 1 << 12, "fuzz", &err) == TN_OK &&
         tn_params_open(&b.params, &err) == TN_OK &&
         tn_json_parse(&model, (const char *)data, size, b.arena, "fuzz", &err) == TN_OK &&
         add_params(&b, model)) {
-        tn_status status = tn_bundle_read_model(&b, model, NULL, "fuzz", &err);
+        tn_status status = tn_exported_model_read(&b, model, NULL, "fuzz", &err);
         TN_ASSERT(status == TN_OK || err.text[0] != '\0');
         if (status == TN_OK && is_small(&b)) {
             run_graph(&b);

@@ -275,15 +275,15 @@ float *exportkit_trainer_logits(exportkit *k, uint32_t *n)
     return c.logit;
 }
 
-float *exportkit_bundle_logits(exportkit *k, const char *path, uint32_t *n)
+float *exportkit_scorer_logits(exportkit *k, const char *path, uint32_t *n)
 {
     tn_error err = {0};
-    tn_bundle *b = NULL;
+    tn_exported_model *b = NULL;
     tn_scorer *s = NULL;
     tn_reader *reader = NULL;
     float *logit = tn_alloc(1000, sizeof *logit, "logits");
     tn_reader_opts opts = {.paths = k->run.data.valid, .batch_rows = 11, .prefetch = 2};
-    if (tn_bundle_open(&b, path, &(tn_bundle_opts){0}, &err) != TN_OK ||
+    if (tn_exported_model_open(&b, path, &(tn_exported_model_opts){0}, &err) != TN_OK ||
         tn_scorer_new(&s, b, 4, &err) != TN_OK ||
         tn_reader_open(&reader, b->schema, &opts, &err) != TN_OK) {
         fail_msg("%s", err.text);
@@ -303,6 +303,6 @@ float *exportkit_bundle_logits(exportkit *k, const char *path, uint32_t *n)
     assert_int_equal(status, TN_END);
     tn_reader_close(reader);
     tn_scorer_free(s);
-    tn_bundle_close(b);
+    tn_exported_model_close(b);
     return logit;
 }

@@ -38,7 +38,7 @@ tn_exported exportkit_export(exportkit *k);
  * frees them. */
 float *exportkit_trainer_logits(exportkit *k, uint32_t *n);
 /* The same by the export. */
-float *exportkit_bundle_logits(exportkit *k, const char *path, uint32_t *n);
+float *exportkit_scorer_logits(exportkit *k, const char *path, uint32_t *n);
 
 extern const char
     *const exportkit_edge_lines[]; /* of edge.csv, without its header; NULL at the end */

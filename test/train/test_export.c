@@ -32,7 +32,7 @@ static void compare_scores(exportkit *k, const char *path, const char *what, flo
 {
     uint32_t n[2];
     float *trainer = exportkit_trainer_logits(k, &n[0]);
-    float *scorer = exportkit_bundle_logits(k, path, &n[1]);
+    float *scorer = exportkit_scorer_logits(k, path, &n[1]);
     assert_int_equal(n[0], 48);
     assert_int_equal(n[1], n[0]);
     for (uint32_t r = 0; r < n[0]; r++) {
@@ -242,12 +242,12 @@ static void another_export_in_its_place_is_refused(void **state)
 
 /* ---- what a loader refuses ---- */
 
-static tn_status open_bundle(const char *path, tn_error *err)
+static tn_status open_exported(const char *path, tn_error *err)
 {
-    tn_bundle *b = NULL;
-    tn_status status = tn_bundle_open(&b, path, &(tn_bundle_opts){0}, err);
+    tn_exported_model *b = NULL;
+    tn_status status = tn_exported_model_open(&b, path, &(tn_exported_model_opts){0}, err);
     assert_true((status == TN_OK) == (b != NULL));
-    tn_bundle_close(b);
+    tn_exported_model_close(b);
     return status;
 }
 
@@ -269,15 +269,15 @@ static void files_of_two_models_are_not_mixed(void **state)
         out[i] = exportkit_export(&k[i]);
     }
     assert_string_not_equal(out[0].model_id, out[1].model_id);
-    assert_int_equal(open_bundle(out[0].path, &err), TN_OK);
+    assert_int_equal(open_exported(out[0].path, &err), TN_OK);
     for (uint32_t i = 0; i < 4; i++) {
         read_file(out[0].path, names[i], &mine);
         read_file(out[1].path, names[i], &theirs);
         write_over(out[0].path, names[i], theirs.data, theirs.size);
-        assert_int_equal(open_bundle(out[0].path, &err), TN_E_CKPT);
+        assert_int_equal(open_exported(out[0].path, &err), TN_E_CKPT);
         write_over(out[0].path, names[i], mine.data, mine.size);
     }
-    assert_int_equal(open_bundle(out[0].path, &err), TN_OK);
+    assert_int_equal(open_exported(out[0].path, &err), TN_OK);
     tn_text_done(&mine);
     tn_text_done(&theirs);
     exportkit_close(&k[0]);
@@ -300,14 +300,14 @@ static void every_flipped_byte_of_an_export_is_noticed(void **state)
         for (size_t at = 0; at < text.size; at += 1 + text.size / 150) {
             text.data[at] = (char)(text.data[at] ^ 1);
             write_over(out.path, names[i], text.data, text.size);
-            assert_int_not_equal(open_bundle(out.path, &err), TN_OK);
+            assert_int_not_equal(open_exported(out.path, &err), TN_OK);
             text.data[at] = (char)(text.data[at] ^ 1);
         }
         write_over(out.path, names[i], text.data, text.size / 2);
-        assert_int_not_equal(open_bundle(out.path, &err), TN_OK);
+        assert_int_not_equal(open_exported(out.path, &err), TN_OK);
         write_over(out.path, names[i], text.data, text.size);
     }
-    assert_int_equal(open_bundle(out.path, &err), TN_OK);
+    assert_int_equal(open_exported(out.path, &err), TN_OK);
     tn_text_done(&text);
     exportkit_close(&k);
 }
@@ -371,10 +371,10 @@ static void a_model_that_does_not_add_up_is_refused(void **state)
     read_file(out.path, "model.json", &model);
     tn_error err = {0};
     change_model(&out, &model, "\"logit\"", "\"logit\"");
-    assert_int_equal(open_bundle(out.path, &err), TN_OK);
+    assert_int_equal(open_exported(out.path, &err), TN_OK);
     for (uint32_t i = 0; i < sizeof lies / sizeof lies[0]; i++) {
         change_model(&out, &model, lies[i][0], lies[i][1]);
-        if (open_bundle(out.path, &err) != TN_E_CKPT) {
+        if (open_exported(out.path, &err) != TN_E_CKPT) {
             fail_msg("%s was believed", lies[i][1]);
         }
     }
@@ -469,8 +469,8 @@ static void a_delta_on_its_base_scores_like_the_whole(void **state)
     assert_true(delta[1].rows > 0 && delta[1].rows <= full[0].rows);
     for (uint32_t i = 0; i < 3; i++) {
         uint32_t n[2];
-        float *whole = exportkit_bundle_logits(&k, full[i].path, &n[0]);
-        float *stacked = exportkit_bundle_logits(&k, delta[i].path, &n[1]);
+        float *whole = exportkit_scorer_logits(&k, full[i].path, &n[0]);
+        float *stacked = exportkit_scorer_logits(&k, delta[i].path, &n[1]);
         assert_int_equal(n[0], n[1]);
         assert_memory_equal(whole, stacked, n[0] * sizeof *whole);
         tn_free(whole);
@@ -481,7 +481,7 @@ static void a_delta_on_its_base_scores_like_the_whole(void **state)
     assert_int_equal(tn_export(k.plan, &request, &full[0], &err), TN_E_CONFIG);
     assert_non_null(strstr(err.text, "this very model"));
     assert_int_equal(tn_remove_tree(delta[0].path, &err), TN_OK);
-    assert_int_equal(open_bundle(delta[2].path, &err), TN_E_CKPT);
+    assert_int_equal(open_exported(delta[2].path, &err), TN_E_CKPT);
     assert_non_null(strstr(err.text, "is missing"));
     exportkit_close(&k);
 }

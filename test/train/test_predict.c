@@ -231,13 +231,13 @@ static void nodes_are_fetched(void **state)
 static void an_export_is_judged_like_its_checkpoint(void **state)
 {
     tn_error err = {0};
-    tn_bundle *b = NULL;
+    tn_exported_model *b = NULL;
     tn_evaluation mine = {0};
     tn_evaluation theirs = {0};
     (void)state;
     tn_exported out = exportkit_export(&k);
     tn_eval_request request = {.paths = &k.run.data.valid};
-    if (tn_bundle_open(&b, out.path, &(tn_bundle_opts){0}, &err) != TN_OK ||
+    if (tn_exported_model_open(&b, out.path, &(tn_exported_model_opts){0}, &err) != TN_OK ||
         tn_evaluate(w, &request, &mine, &err) != TN_OK ||
         tn_evaluate_export(b, &k.run, &request, &theirs, &err) != TN_OK) {
         fail_msg("%s", err.text);
@@ -250,7 +250,7 @@ static void an_export_is_judged_like_its_checkpoint(void **state)
     assert_int_equal(theirs.counts.records, mine.counts.records);
     tn_evaluation_done(&mine);
     tn_evaluation_done(&theirs);
-    tn_bundle_close(b);
+    tn_exported_model_close(b);
 }
 
 int main(void)

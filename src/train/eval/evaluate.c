@@ -234,7 +234,7 @@ typedef struct exam {
     float *logit;
 } exam;
 
-static tn_status open_exam(exam *x, const tn_bundle *b, tn_error *err)
+static tn_status open_exam(exam *x, const tn_exported_model *b, tn_error *err)
 {
     tn_reader_opts opts = reader_of(&x->j);
     TN_TRY(tn_score_collector_begin(&x->j, err));
@@ -268,8 +268,8 @@ static tn_status score_all(exam *x, tn_error *err)
     return status == TN_END ? TN_OK : status;
 }
 
-tn_status tn_evaluate_export(const tn_bundle *b, const tn_run *run, const tn_eval_request *request,
-                             tn_evaluation *out, tn_error *err)
+tn_status tn_evaluate_export(const tn_exported_model *b, const tn_run *run,
+                             const tn_eval_request *request, tn_evaluation *out, tn_error *err)
 {
     exam x = {
         .j = {.run = run, .schema = b->schema, .request = request, .sampling = 1, .out = out}};

@@ -60,8 +60,9 @@ tn_status tn_evaluate(tn_worker *w, const tn_eval_request *request, tn_evaluatio
  * carries and scored by serve/score.h. Its scores are corrected for sampled negatives already, so
  * the metrics of `run` are taken as they are. tn_scores.graph is NULL: there is no node to fetch.
  * On failure *out is empty. */
-tn_status tn_evaluate_export(const tn_bundle *b, const tn_run *run, const tn_eval_request *request,
-                             tn_evaluation *out, tn_error *err) TN_MUST_USE;
+tn_status tn_evaluate_export(const tn_exported_model *b, const tn_run *run,
+                             const tn_eval_request *request, tn_evaluation *out,
+                             tn_error *err) TN_MUST_USE;
 void tn_evaluation_done(tn_evaluation *e);
 
 /* Metrics as this run wants them. */
