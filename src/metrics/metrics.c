@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-#define WEIGHT_SUM_MAX_BINS 0x1p46  /* so that a class stays below 2^62 in units of 2^-16 .. */
-#define WEIGHT_SUM_MAX_EXACT 0x1p38 /* .. and of 2^-24 */
+#define WEIGHT_SUM_MAX_BINS 0x1p46  /* keeps a class below 2^62 in units of 2^-16 */
+#define WEIGHT_SUM_MAX_EXACT 0x1p38 /* the same in units of 2^-24 */
 
 const tn_metric *const tn_all_metrics[] = {
 #define TN_METRIC(name) &tn_metric_##name,

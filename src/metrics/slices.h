@@ -3,10 +3,10 @@
  *     tn_slices_add(s, &rows, &(tn_slice_keys){sign, start}, err);    like tn_metrics_add
  *     n = tn_slices_report(s, out, err);                              largest first, "other" last
  *
- * One object per slot. A value that comes when slices_max others have a place goes to "other", and
- * so does, in a report, a slice of fewer than rows_min rows. A row with several values counts in
- * each of them once, a row with none in no slice. A slice costs about 70 KB (coarse
- * histogram: 2^-7 of a logit per bin).
+ * One object per slot. The first slices_max values get a slice each; later ones go to "other", and
+ * in a report slices of fewer than rows_min rows, too. A row with several values counts once in
+ * each of their slices, a row without values in none. A slice costs about 70 KB (coarse histogram:
+ * 2^-7 of a logit per bin).
  */
 #ifndef TN_METRICS_SLICES_H
 #define TN_METRICS_SLICES_H

@@ -75,11 +75,11 @@ typedef struct tn_manifest {
     uint32_t epoch, n_parts, n_requests, n_logs, n_files;
     const tn_manifest_part *part;
     uint64_t epoch_step; /* steps when this epoch began; 0: at the first, or not known */
-    uint32_t begun_crc;  /* weights to begin with: of the checkpoint with this manifest .. */
-    bool begun;          /* .. if they were not this run's; crc 0: of files */
-    bool shared;         /* several readers stand in these parts, in any order; */
-    uint32_t shuffle;    /* .. then: rows in a window, which a part's position counts in */
-    uint32_t cut_for;    /* .. and the ranks that the parts were cut for, at least 1 */
+    bool begun;          /* the run began with weights that are not its own */
+    uint32_t begun_crc;  /* of the manifest of the checkpoint that had them; 0: files had them */
+    bool shared;         /* several readers read these parts, in any order */
+    uint32_t shuffle;    /* if shared: data.shuffle, which positions of parts depend on */
+    uint32_t cut_for;    /* the ranks that the parts were cut for, at least 1 */
     const tn_manifest_request *request;
     const tn_manifest_count *log;
     const tn_manifest_file *file; /* by name, bytewise */

@@ -60,8 +60,8 @@ uint64_t tn_table_dropped(const tn_table *t); /* gradients for keys without a ro
 
 /* How those bytes are used. No other thread inside. */
 typedef struct tn_table_parts {
-    uint64_t rows;    /* bytes of rows in use .. */
-    uint64_t headers; /* .. of which key, counts and age */
+    uint64_t rows;    /* bytes of rows in use, headers included */
+    uint64_t headers; /* key, counts and age of these rows */
     uint64_t index;
     uint64_t spare; /* room for rows to come, and lists of chunks */
     double load;    /* part of the index's entries that is in use */
@@ -78,9 +78,9 @@ uint64_t tn_table_limit(const tn_table *t);
 
 /* About the most by which tn_table_bytes grows when these partitions get so many rows more, by
  * chance some more than others: room comes in chunks, and index blocks of one age split at about
- * the same time. */
+ * the same time. growth_most is an upper bound that does not depend on the present room. */
 uint64_t tn_table_growth(tn_table *t, tn_range partitions, uint64_t rows);
-uint64_t tn_table_growth_most(const tn_table *t, tn_range partitions, uint64_t rows); /* ever */
+uint64_t tn_table_growth_most(const tn_table *t, tn_range partitions, uint64_t rows);
 
 size_t tn_table_next_extent(tn_table *t); /* address space that it takes next, at once */
 uint32_t tn_table_stride(const tn_table *t, uint32_t group); /* bytes of a row */

@@ -14,7 +14,7 @@ enum {
                            * loses its processor just then */
     ASIDE_MIN = 64 << 20, /* bytes */
     ASIDE_LEAST = 1 << 20,
-    ASIDE_SHARE = 4,                 /* of the table: one in .. */
+    ASIDE_SHARE = 4,                 /* copies take at most 1/4 of the table */
     CUTS_MAX = TN_ROW_STAMP_MAX - 1, /* until a stamp may come again */
     FETCH_AHEAD = 16,                /* rows */
 };

@@ -5,10 +5,10 @@
  *         TN_TRY(tn_cut_walk(cut, p, visit, arg, err));
  *     tn_cut_close(cut);
  *
- * Rows that change before their partition was walked are copied aside first, so that walks see what
- * a table that stood still would have shown, bit for bit. Copies take at most a quarter of the
+ * Rows that change before their partition was walked are copied aside first, so that walks see the
+ * same bits as if no row had changed. Copies take at most a quarter of the
  * table (but always 64 MB, and not more than what its limit leaves); beyond, pushes wait for the
- * walks, and from half of that on a push for one partition's walk, but not longer than some 20 ms.
+ * walks; from half of that on, each push waits for the walk of one partition, at most some 20 ms.
  * Rules with l2_mode: dense touch every row in every push: these wait until the cut is closed.
  *
  * A delta holds the rows that were touched or created since the cut before. For that the table must
