@@ -237,7 +237,7 @@ static tn_status evaluate_export(eval_job *j, const tn_strs *paths, tn_error *er
     tn_status status = open_outputs(j, 1, &out, err); /* its scores are corrected already */
     if (status == TN_OK) {
         tn_eval_request request = request_of(j, paths, &out);
-        status = tn_evaluate_export(j->bundle, run, &request, &j->evaluation, err);
+        status = tn_evaluate_export(j->exported, run, &request, &j->evaluation, err);
     }
     if (status == TN_OK) {
         status = check_records(j, err);
@@ -253,11 +253,11 @@ static tn_status evaluate_one_export(eval_job *j, const tn_strs *paths, tn_error
                        "'--fetch' needs a checkpoint, an export has no nodes left");
     }
     tn_exported_model_opts opts = {.verify = TN_VERIFY_FULL, .data = tn_tree_get(s->tree, "data")};
-    TN_TRY(tn_exported_model_open(&j->bundle, j->export_dir, &opts, err));
+    TN_TRY(tn_exported_model_open(&j->exported, j->export_dir, &opts, err));
     tn_text_adds(&j->source, j->export_dir);
-    j->findings.step = j->bundle->step;
-    j->findings.model_id = j->bundle->model_id;
-    j->findings.schema = j->bundle->schema;
+    j->findings.step = j->exported->step;
+    j->findings.model_id = j->exported->model_id;
+    j->findings.schema = j->exported->schema;
     return evaluate_export(j, paths, err);
 }
 
@@ -300,7 +300,7 @@ static void job_done(eval_job *j)
 {
     tn_evaluation_done(&j->evaluation);
     tn_sign_words_free(j->words);
-    tn_exported_model_close(j->bundle);
+    tn_exported_model_close(j->exported);
     tn_text_done(&j->data_name);
     tn_text_done(&j->source);
 }
