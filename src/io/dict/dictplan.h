@@ -7,7 +7,6 @@
 #ifndef TN_IO_DICTPLAN_H
 #define TN_IO_DICTPLAN_H
 
-#include "io/dict/dict_output.h"
 #include "io/dict/dictformat.h"
 #include "io/dict/dictwrite.h"
 
@@ -72,12 +71,7 @@ tn_status tn_dict_plan_tables(tn_dict_plan *p, tn_error *err) TN_MUST_USE;
 uint32_t tn_dict_plan_group(const tn_dict_plan *p, uint32_t group,
                             uint16_t table[TN_DICT_GROUP_TABLES]);
 
-/* base, shift and buckets for the table's rows. */
-void tn_dict_plan_buckets(const tn_dict_plan *p, tn_dict_plan_table *t);
-
-/* Where everything will lie: dicthead.c. */
+/* Where everything will lie in the file. */
 void tn_dict_plan_places(tn_dict_plan *p);
-/* All that stands in front of the tables' data, by the places. */
-tn_status tn_dict_put_head(tn_dict_out *o, const tn_dict_plan *p, tn_error *err) TN_MUST_USE;
 
 #endif

@@ -1,14 +1,72 @@
-/* dictwrite.c - see dictwrite.h; bytes in dictformat.h.
+/* dictwrite.c - writing a dictionary; bytes in dictformat.h.
  *
  * The first walk over the source notes keys and counts sets, so every offset is known before the
- * first byte is written; then one walk per table writes its rows (io/dict/dict_passes.h). All else
- * comes from the notes.
+ * first byte is written; then one walk per table writes its rows. All else comes from the notes. A
+ * piece is noted or packed by one thread into buffers of its own; what follows in the order of the
+ * pieces is short: counting, or the bytes' way to the file.
  */
 #include "io/dict/dictwrite.h"
 
-#include "io/dict/dict_passes.h"
+#include "base/core/alloc.h"
+#include "base/core/bytes.h"
+#include "base/file/file.h"
+#include "base/keys/keyset.h" /* tn_partition_of */
+#include "base/math/crc32c.h"
+#include "base/thread/ordered_work.h"
+#include "io/dict/dictformat.h"
+#include "io/dict/dictnotes.h"
+#include "io/dict/dictplan.h"
 
+#include <math.h>
+#include <pthread.h>
 #include <string.h>
+
+/* Bytes on their way to the disk. All behind the header is summed up as it passes, and a checksum
+ * noted for each chunk. */
+typedef struct output {
+    tn_file *file;
+    uint32_t crc;  /* of the chunk that has begun .. */
+    size_t so_far; /* .. bytes of it */
+    tn_text crcs;  /* of full chunks */
+} output;
+
+typedef struct writer {
+    const tn_dict_spec *spec;
+    const tn_dict_source *source;
+    tn_dict_plan *plan;
+    tn_dict_notes notes;
+    output out;
+    uint32_t table; /* whose data is written */
+} writer;
+
+/* The set of the row before of a group: runs of alike rows need not ask the plan. */
+typedef struct met_last {
+    uint16_t present, met;
+    bool removed, known;
+} met_last;
+
+typedef struct notes_job {
+    writer *w;
+    pthread_mutex_t lock; /* guards the plan's list of sets */
+    uint64_t last_key;    /* of the pieces that are joined .. */
+    bool any;             /* .. when they had rows */
+} notes_job;
+
+typedef struct notes_hand {
+    notes_job *job;
+    tn_dict_list pad;
+    met_last *last;    /* per group */
+    uint64_t last_key; /* of the piece .. */
+    bool any;          /* .. when it had rows */
+} notes_hand;
+
+typedef struct rows_hand {
+    writer *w;
+    const tn_dict_list *list;
+    uint32_t next; /* the note of the row that must come next */
+    char *rows;
+    size_t used, most; /* bytes */
+} rows_hand;
 
 enum { AT_ONCE = 1024 }; /* keys */
 
@@ -23,36 +81,493 @@ typedef struct keys {
     uint32_t n_starts; /* that are noted and not written */
 } keys;
 
-typedef tn_status put_keys(tn_dict_writer *w, keys *k, tn_error *err);
+typedef tn_status put_keys(writer *w, keys *k, tn_error *err);
 
-static tn_status each_key(tn_dict_writer *w, put_keys *put, keys *k, tn_error *err)
+static tn_status open_output(output *o, const char *path, tn_error *err)
+{
+    *o = (output){0};
+    return tn_file_create(&o->file, path, err);
+}
+
+/* Leaves o->file to the caller. */
+static void output_done(output *o)
+{
+    tn_text_done(&o->crcs);
+}
+
+static tn_status put_first(output *o, const char header[TN_DICT_HEADER], tn_error *err)
+{
+    TN_ASSERT(tn_file_size(o->file) == 0);
+    return tn_file_write(o->file, header, TN_DICT_HEADER, err);
+}
+
+static void end_chunk(output *o)
+{
+    tn_text_add_u32le(&o->crcs, o->crc);
+    o->crc = 0;
+    o->so_far = 0;
+}
+
+static tn_status put_bytes(output *o, const void *data, size_t size, tn_error *err)
+{
+    const char *from = data;
+    while (size > 0) {
+        size_t room = TN_DICT_CHUNK - o->so_far;
+        size_t n = size < room ? size : room;
+        TN_TRY(tn_file_write(o->file, from, n, err));
+        o->crc = tn_crc32c(o->crc, from, n);
+        o->so_far += n;
+        from += n;
+        size -= n;
+        if (n == room) {
+            end_chunk(o);
+        }
+    }
+    return TN_OK;
+}
+
+/* Zeros up to `at` bytes of the file, less than TN_DICT_ALIGN of them. */
+static tn_status put_gap(output *o, uint64_t at, tn_error *err)
+{
+    static const char zeros[TN_DICT_ALIGN];
+    uint64_t now = tn_file_size(o->file);
+    TN_ASSERT(at >= now && at - now < TN_DICT_ALIGN);
+    return put_bytes(o, zeros, (size_t)(at - now), err);
+}
+
+/* That of the last chunk, and the checksums of all. */
+static tn_status put_checksums(output *o, tn_error *err)
+{
+    if (o->so_far > 0) {
+        end_chunk(o);
+    }
+    TN_TRY(tn_text_check(&o->crcs, "a dictionary", err));
+    tn_text_add_u32le(&o->crcs, tn_crc32c(0, o->crcs.data, o->crcs.size));
+    TN_TRY(tn_text_check(&o->crcs, "a dictionary", err));
+    return tn_file_write(o->file, o->crcs.data, o->crcs.size, err);
+}
+
+static tn_status not_finite(const tn_dict_spec *spec, const tn_dict_entry *e, tn_error *err)
+{
+    return tn_fail(err, TN_E_CKPT, "a weight of group '%s', key %016llx is not finite",
+                   spec->layout->group[e->group].name, (unsigned long long)e->key);
+}
+
+/* to := from; false: not all are finite. Two at a time: of a number that is not finite all bits of
+ * the exponent are set, and one more in the lowest of them carries into the sign. */
+static bool copy_finite(uint32_t n, const float *from, char *to)
+{
+    const uint64_t signs = 0x8000000080000000;
+    const uint64_t one_more = 0x0080000000800000;
+    uint64_t bad = 0;
+    uint32_t i = 0;
+    for (; i + 2 <= n; i += 2) {
+        uint64_t pair;
+        memcpy(&pair, from + i, sizeof pair);
+        memcpy(to + i * sizeof *from, &pair, sizeof pair);
+        bad |= (pair & ~signs) + one_more;
+    }
+    if (i < n) {
+        uint32_t single;
+        memcpy(&single, from + i, sizeof single);
+        memcpy(to + i * sizeof *from, &single, sizeof single);
+        bad |= (single & ~(uint32_t)signs) + (uint32_t)one_more;
+    }
+    return (bad & signs) == 0;
+}
+
+static bool all_finite(uint32_t n, const float *w)
+{
+    bool good = true;
+    for (uint32_t i = 0; i < n; i++) {
+        good &= isfinite(w[i]) != 0;
+    }
+    return good;
+}
+
+/* One segment into its place of a row; an absent one stays zero. */
+static tn_status put_segment(const tn_dict_spec *spec, const tn_dict_column *c,
+                             const tn_dict_entry *e, char *row, tn_error *err)
+{
+    if ((e->present >> c->of_record & 1) == 0) {
+        return TN_OK;
+    }
+    const float *values = tn_dict_values(e, c->of_record, c->at);
+    if (spec->type == TN_DICT_F32) {
+        return copy_finite(c->dim, values, row + c->offset) ? TN_OK : not_finite(spec, e, err);
+    }
+    if (!all_finite(c->dim, values)) {
+        return not_finite(spec, e, err);
+    }
+    float scale = tn_dict_encode(spec->type, c->dim, values, row + c->offset);
+    if (c->scale != TN_DICT_NO_SCALE) {
+        memcpy(row + c->scale, &scale, sizeof scale);
+    }
+    return TN_OK;
+}
+
+/* Writes the t->stride bytes at `row`; zeros where the entry has nothing. TN_E_CKPT: a weight is
+ * not finite. */
+static tn_status put_row(const tn_dict_spec *spec, const tn_dict_plan_table *t,
+                         const tn_dict_entry *e, char *row, tn_error *err)
+{
+    uint16_t all = t->set->present;
+    if (t->is_run && e->at == NULL && (e->present & all) == all) {
+        uint32_t n = t->stride / (uint32_t)sizeof(float);
+        return copy_finite(n, e->values + t->column[0].at, row) ? TN_OK : not_finite(spec, e, err);
+    }
+    if (t->has_gaps || (e->present & all) != all) {
+        memset(row, 0, t->stride);
+    }
+    for (uint32_t i = 0; i < t->n_columns; i++) {
+        TN_TRY(put_segment(spec, &t->column[i], e, row, err));
+    }
+    return TN_OK;
+}
+
+static bool is_left_out(const tn_dict_entry *e)
+{
+    return e->present == 0 && !e->removed;
+}
+
+static tn_status walk_all(writer *w, tn_inorder *how, tn_error *err)
+{
+    how->n = w->source->n_pieces;
+    return tn_inorder_run(how, w->spec->team, err);
+}
+
+static tn_status not_ascending(tn_error *err)
+{
+    return tn_fail(err, TN_E_CKPT, "keys of a dictionary do not ascend, or not in its partitions");
+}
+
+static tn_status find_set(notes_hand *h, const tn_dict_entry *e, uint16_t *met, tn_error *err)
+{
+    met_last *l = &h->last[e->group];
+    if (!l->known || l->present != e->present || l->removed != e->removed) {
+        notes_job *j = h->job;
+        pthread_mutex_lock(&j->lock);
+        const tn_dict_set *set = tn_dict_plan_set(j->w->plan, e, err);
+        pthread_mutex_unlock(&j->lock);
+        if (set == NULL) {
+            return err->code;
+        }
+        *l = (met_last){e->present, set->met, e->removed, true};
+    }
+    *met = l->met;
+    return TN_OK;
+}
+
+static tn_status note_row(void *visitor, const tn_dict_entry *e, tn_error *err)
+{
+    notes_hand *h = visitor;
+    const tn_dict_spec *spec = h->job->w->spec;
+    TN_ASSERT(e->group < spec->layout->n_groups && (!e->removed || spec->delta));
+    uint32_t partition = tn_partition_of(e->key, spec->partitions);
+    if ((h->any && e->key < h->last_key) || partition < spec->first || partition > spec->last) {
+        return not_ascending(err);
+    }
+    h->any = true;
+    h->last_key = e->key;
+    uint16_t met = 0;
+    if (is_left_out(e)) {
+        return TN_OK;
+    }
+    TN_TRY(find_set(h, e, &met, err));
+    return tn_dict_note(&h->pad, e->key, e->group, met, err);
+}
+
+static tn_status note_piece(void *job, uint32_t piece, void *hand, tn_error *err)
+{
+    notes_hand *h = hand;
+    h->job = job;
+    h->pad.n = 0;
+    h->any = false;
+    writer *w = h->job->w;
+    if (h->last == NULL) {
+        h->last =
+            tn_try_alloc(w->spec->layout->n_groups, sizeof *h->last, "groups of a dictionary", err);
+        if (h->last == NULL) {
+            return TN_E_MEMORY;
+        }
+    }
+    TN_TRY(w->source->walk(w->source->arg, piece, note_row, h, err));
+    return tn_dict_notes_keep(&w->notes, piece, &h->pad, err);
+}
+
+static tn_status count_piece(void *job, uint32_t piece, void *hand, tn_error *err)
+{
+    notes_job *j = job;
+    const notes_hand *h = hand;
+    const tn_dict_list *l = &j->w->notes.list[piece];
+    if (j->any && l->n > 0 && l->key[0] < j->last_key) {
+        return not_ascending(err);
+    }
+    if (h->any) {
+        j->any = true;
+        j->last_key = h->last_key;
+    }
+    for (uint32_t i = 0; i < l->n; i++) {
+        tn_dict_set *set = &j->w->plan->set[l->set[i]];
+        set->rows++;
+        set->group_rows[l->group[i]]++;
+    }
+    return TN_OK;
+}
+
+static void drop_notes(void *hand)
+{
+    notes_hand *h = hand;
+    tn_dict_pad_done(&h->pad);
+    tn_free(h->last);
+}
+
+static tn_status note_rows(writer *w, tn_error *err)
+{
+    notes_job job = {.w = w};
+    int failure = pthread_mutex_init(&job.lock, NULL);
+    TN_ASSERT(failure == 0);
+    tn_inorder how = {.job = &job,
+                      .hand_bytes = sizeof(notes_hand),
+                      .make = note_piece,
+                      .join = count_piece,
+                      .drop = drop_notes};
+    tn_status status = tn_dict_notes_init(&w->notes, w->source->n_pieces, err);
+    if (status == TN_OK) {
+        status = walk_all(w, &how, err);
+    }
+    pthread_mutex_destroy(&job.lock);
+    return status;
+}
+
+/* The failure that is told when two walks do not agree. */
+static tn_status changed(tn_error *err)
+{
+    return tn_fail(err, TN_E_CKPT, "the rows changed while a dictionary was written");
+}
+
+/* Whether this is the row that was noted next. */
+static bool follows(const rows_hand *h, const tn_dict_entry *e)
+{
+    const tn_dict_list *l = h->list;
+    uint32_t i = h->next;
+    if (i == l->n || l->key[i] != e->key || l->group[i] != e->group) {
+        return false;
+    }
+    const tn_dict_plan *p = h->w->plan;
+    const tn_dict_set *set = &p->set[p->place_of[l->set[i]]];
+    return set->present == (e->removed ? 0 : e->present);
+}
+
+static tn_status pack_row(void *visitor, const tn_dict_entry *e, tn_error *err)
+{
+    rows_hand *h = visitor;
+    if (is_left_out(e)) {
+        return TN_OK;
+    }
+    if (!follows(h, e)) {
+        return changed(err);
+    }
+    const tn_dict_plan *p = h->w->plan;
+    if (p->table_of[h->list->set[h->next++]] != h->w->table) {
+        return TN_OK;
+    }
+    const tn_dict_plan_table *t = &p->table[h->w->table];
+    TN_ASSERT(h->most - h->used >= t->stride);
+    char *row = h->rows + h->used;
+    h->used += t->stride;
+    return put_row(h->w->spec, t, e, row, err);
+}
+
+/* Room for all rows that the piece has in the table. */
+static tn_status make_room(rows_hand *h, tn_error *err)
+{
+    const tn_dict_plan *p = h->w->plan;
+    size_t rows = tn_dict_rows_of(h->list, p->table_of, h->w->table);
+    size_t bytes = rows * p->table[h->w->table].stride;
+    if (bytes > h->most) {
+        tn_free(h->rows);
+        h->most = 0;
+        h->rows = tn_try_alloc(bytes, 1, "rows of a dictionary", err);
+        if (h->rows == NULL) {
+            return TN_E_MEMORY;
+        }
+        h->most = bytes;
+    }
+    return TN_OK;
+}
+
+static tn_status pack_piece(void *job, uint32_t piece, void *hand, tn_error *err)
+{
+    writer *w = job;
+    rows_hand *h = hand;
+    h->w = w;
+    h->list = &w->notes.list[piece];
+    h->next = 0;
+    h->used = 0;
+    TN_TRY(make_room(h, err));
+    TN_TRY(w->source->walk(w->source->arg, piece, pack_row, h, err));
+    return h->next == h->list->n ? TN_OK : changed(err);
+}
+
+static tn_status put_piece(void *job, uint32_t piece, void *hand, tn_error *err)
+{
+    (void)piece;
+    writer *w = job;
+    const rows_hand *h = hand;
+    return put_bytes(&w->out, h->rows, h->used, err);
+}
+
+static void drop_rows(void *hand)
+{
+    rows_hand *h = hand;
+    tn_free(h->rows);
+}
+
+static tn_status write_rows(writer *w, tn_error *err)
+{
+    tn_inorder how = {.job = w,
+                      .hand_bytes = sizeof(rows_hand),
+                      .make = pack_piece,
+                      .join = put_piece,
+                      .drop = drop_rows};
+    return walk_all(w, &how, err);
+}
+
+static uint32_t chunks_of(const tn_dict_plan *p)
+{
+    return (uint32_t)((p->crc_at - TN_DICT_HEADER + TN_DICT_CHUNK - 1) / TN_DICT_CHUNK);
+}
+
+static tn_status put_header(output *o, const tn_dict_plan *p, tn_error *err)
+{
+    const tn_dict_spec *s = p->spec;
+    char h[TN_DICT_HEADER] = {0};
+    tn_store_u64(h, TN_DICT_MAGIC);
+    tn_store_u16(h + 8, 1);
+    tn_store_u32(h + 12, TN_DICT_HEADER);
+    memcpy(h + 16, s->model_id, TN_MODEL_ID_BYTES);
+    if (s->delta) {
+        memcpy(h + 32, s->base_id, TN_MODEL_ID_BYTES);
+    }
+    tn_store_u64(h + 48, p->crc_at + ((uint64_t)chunks_of(p) + 1) * sizeof(uint32_t));
+    tn_store_u64(h + 56, p->rows);
+    tn_store_u64(h + 64, TN_DICT_HEADER);
+    tn_store_u64(h + 72, p->names_at);
+    tn_store_u64(h + 80, p->json_at);
+    tn_store_u64(h + 88, p->crc_at);
+    tn_store_u32(h + 96, s->layout->n_groups);
+    tn_store_u32(h + 100, p->n_tables);
+    tn_store_u32(h + 104, (uint32_t)p->json_bytes);
+    tn_store_u32(h + 108, chunks_of(p));
+    tn_store_u32(h + 112, (s->delta ? (uint32_t)TN_DICT_DELTA : 0) |
+                              (s->check_groups ? (uint32_t)TN_DICT_GROUP_ARRAYS : 0));
+    tn_store_u16(h + 116, (uint16_t)s->partitions);
+    tn_store_u16(h + 118, (uint16_t)s->first);
+    tn_store_u16(h + 120, (uint16_t)s->last);
+    tn_store_u16(h + 122, TN_DICT_CHUNK_LOG);
+    tn_store_u32(h + 124, tn_crc32c(0, h, TN_DICT_HEADER - sizeof(uint32_t)));
+    return put_first(o, h, err);
+}
+
+static tn_status put_group_heads(output *o, const tn_dict_plan *p, tn_error *err)
+{
+    const tn_layout *layout = p->spec->layout;
+    uint32_t name_at = 0;
+    for (uint32_t g = 0; g < layout->n_groups; g++) {
+        char out[TN_DICT_GROUP] = {0};
+        uint16_t table[TN_DICT_GROUP_TABLES];
+        uint32_t n = tn_dict_plan_group(p, g, table);
+        uint32_t length = (uint32_t)strlen(layout->group[g].name);
+        tn_store_u64(out, layout->group[g].salt);
+        tn_store_u32(out + 8, name_at);
+        tn_store_u16(out + 12, (uint16_t)length);
+        out[14] = (char)n;
+        for (uint32_t i = 0; i < n; i++) {
+            tn_store_u16(out + 16 + (size_t)i * 2, table[i]);
+        }
+        name_at += length + 1;
+        TN_TRY(put_bytes(o, out, sizeof out, err));
+    }
+    return TN_OK;
+}
+
+static tn_status put_table_heads(output *o, const tn_dict_plan *p, tn_error *err)
+{
+    for (uint32_t i = 0; i < p->n_tables; i++) {
+        const tn_dict_plan_table *t = &p->table[i];
+        char out[TN_DICT_TABLE] = {0};
+        tn_store_u64(out, t->rows);
+        tn_store_u64(out + 8, t->start_at);
+        tn_store_u64(out + 16, t->key_at);
+        tn_store_u64(out + 24, t->rows_at);
+        tn_store_u64(out + 32, t->group_at);
+        tn_store_u64(out + 40, t->base);
+        tn_store_u32(out + 48, t->buckets);
+        tn_store_u32(out + 52, t->stride);
+        out[56] = (char)t->shift;
+        out[57] = (char)t->n_columns;
+        tn_store_u16(out + 58, t->set->present == 0 ? TN_DICT_REMOVED : 0);
+        for (uint32_t k = 0; k < t->n_columns; k++) {
+            char *at = out + TN_DICT_SEGMENTS_AT + (size_t)k * TN_DICT_SEGMENT;
+            const tn_dict_column *c = &t->column[k];
+            tn_store_u32(at, c->offset);
+            tn_store_u32(at + 4, c->scale);
+            tn_store_u16(at + 8, (uint16_t)c->dim);
+            at[10] = (char)p->spec->type;
+            at[11] = (char)c->segment;
+        }
+        TN_TRY(put_bytes(o, out, sizeof out, err));
+    }
+    return TN_OK;
+}
+
+static tn_status put_names(output *o, const tn_dict_plan *p, tn_error *err)
+{
+    const tn_layout *layout = p->spec->layout;
+    for (uint32_t g = 0; g < layout->n_groups; g++) {
+        TN_TRY(put_bytes(o, layout->group[g].name, strlen(layout->group[g].name) + 1, err));
+    }
+    return put_bytes(o, p->spec->json, p->json_bytes, err);
+}
+
+/* All that stands in front of the tables' data, by the places. */
+static tn_status put_head(output *o, const tn_dict_plan *p, tn_error *err)
+{
+    TN_TRY(put_header(o, p, err));
+    TN_TRY(put_group_heads(o, p, err));
+    TN_TRY(put_table_heads(o, p, err));
+    return put_names(o, p, err);
+}
+
+static tn_status each_key(writer *w, put_keys *each, keys *k, tn_error *err)
 {
     for (uint32_t p = 0; p < w->notes.n; p++) {
         const tn_dict_list *l = &w->notes.list[p];
         for (uint32_t i = 0; i < tn_tile_count(l->n, AT_ONCE); i++) {
             tn_range run = tn_tile(l->n, AT_ONCE, i);
             k->n = tn_dict_keys_of(l, run, w->plan->table_of, w->table, k->key);
-            TN_TRY(put(w, k, err));
+            TN_TRY(each(w, k, err));
             k->rows += k->n;
         }
     }
-    return k->rows == k->table->rows ? TN_OK : tn_dict_changed(err);
+    return k->rows == k->table->rows ? TN_OK : changed(err);
 }
 
-static tn_status put_key(tn_dict_writer *w, keys *k, tn_error *err)
+static tn_status put_key(writer *w, keys *k, tn_error *err)
 {
-    return tn_dict_put(&w->out, k->key, k->n * sizeof *k->key, err);
+    return put_bytes(&w->out, k->key, k->n * sizeof *k->key, err);
 }
 
-static tn_status write_starts(tn_dict_writer *w, keys *k, tn_error *err)
+static tn_status write_starts(writer *w, keys *k, tn_error *err)
 {
     uint32_t n = k->n_starts;
     k->n_starts = 0;
-    return tn_dict_put(&w->out, k->start, n * sizeof *k->start, err);
+    return put_bytes(&w->out, k->start, n * sizeof *k->start, err);
 }
 
 /* Starts of buckets up to and with `last`: all of them begin with the row `at`. */
-static tn_status put_starts(tn_dict_writer *w, keys *k, uint64_t last, uint64_t at, tn_error *err)
+static tn_status put_starts(writer *w, keys *k, uint64_t last, uint64_t at, tn_error *err)
 {
     for (; k->bucket <= last; k->bucket++) {
         if (k->n_starts == AT_ONCE) {
@@ -63,7 +578,7 @@ static tn_status put_starts(tn_dict_writer *w, keys *k, uint64_t last, uint64_t 
     return TN_OK;
 }
 
-static tn_status put_buckets(tn_dict_writer *w, keys *k, tn_error *err)
+static tn_status put_buckets(writer *w, keys *k, tn_error *err)
 {
     const tn_dict_plan_table *t = k->table;
     for (uint32_t i = 0; i < k->n; i++) {
@@ -75,7 +590,7 @@ static tn_status put_buckets(tn_dict_writer *w, keys *k, tn_error *err)
     return TN_OK;
 }
 
-static tn_status put_groups(tn_dict_writer *w, tn_error *err)
+static tn_status put_groups(writer *w, tn_error *err)
 {
     uint16_t group[AT_ONCE];
     for (uint32_t p = 0; p < w->notes.n; p++) {
@@ -83,48 +598,48 @@ static tn_status put_groups(tn_dict_writer *w, tn_error *err)
         for (uint32_t i = 0; i < tn_tile_count(l->n, AT_ONCE); i++) {
             tn_range run = tn_tile(l->n, AT_ONCE, i);
             uint32_t n = tn_dict_groups_of(l, run, w->plan->table_of, w->table, group);
-            TN_TRY(tn_dict_put(&w->out, group, n * sizeof *group, err));
+            TN_TRY(put_bytes(&w->out, group, n * sizeof *group, err));
         }
     }
     return TN_OK;
 }
 
-static tn_status put_table(tn_dict_writer *w, tn_error *err)
+static tn_status put_table(writer *w, tn_error *err)
 {
     const tn_dict_plan_table *t = &w->plan->table[w->table];
     keys starts = {.table = t};
     keys all = {.table = t};
-    TN_TRY(tn_dict_put_gap(&w->out, t->start_at, err));
+    TN_TRY(put_gap(&w->out, t->start_at, err));
     TN_TRY(each_key(w, put_buckets, &starts, err));
     TN_TRY(put_starts(w, &starts, t->buckets, t->rows, err));
     TN_TRY(write_starts(w, &starts, err));
-    TN_TRY(tn_dict_put_gap(&w->out, t->key_at, err));
+    TN_TRY(put_gap(&w->out, t->key_at, err));
     TN_TRY(each_key(w, put_key, &all, err));
-    TN_TRY(tn_dict_put_gap(&w->out, t->rows_at, err));
+    TN_TRY(put_gap(&w->out, t->rows_at, err));
     if (t->stride > 0) {
-        TN_TRY(tn_dict_pass_rows(w, err));
+        TN_TRY(write_rows(w, err));
     }
     if (!w->spec->check_groups) {
         return TN_OK;
     }
-    TN_TRY(tn_dict_put_gap(&w->out, t->group_at, err));
+    TN_TRY(put_gap(&w->out, t->group_at, err));
     return put_groups(w, err);
 }
 
-static tn_status put_all(tn_dict_writer *w, tn_error *err)
+static tn_status put_all(writer *w, tn_error *err)
 {
-    TN_TRY(tn_dict_put_head(&w->out, w->plan, err));
+    TN_TRY(put_head(&w->out, w->plan, err));
     for (w->table = 0; w->table < w->plan->n_tables; w->table++) {
         TN_TRY(put_table(w, err));
     }
-    TN_TRY(tn_dict_put_gap(&w->out, w->plan->crc_at, err));
-    return tn_dict_put_checksums(&w->out, err);
+    TN_TRY(put_gap(&w->out, w->plan->crc_at, err));
+    return put_checksums(&w->out, err);
 }
 
-static tn_status plan_all(tn_dict_writer *w, tn_error *err)
+static tn_status plan_all(writer *w, tn_error *err)
 {
     TN_TRY(tn_dict_plan_new(&w->plan, w->spec, err));
-    TN_TRY(tn_dict_pass_notes(w, err));
+    TN_TRY(note_rows(w, err));
     TN_TRY(tn_dict_plan_tables(w->plan, err));
     tn_dict_plan_places(w->plan);
     return TN_OK;
@@ -136,10 +651,10 @@ tn_status tn_dict_write(const char *path, const tn_dict_spec *spec, const tn_dic
     TN_ASSERT(spec->type < TN_DICT_TYPES && spec->partitions <= UINT16_MAX + 1U);
     TN_ASSERT(strlen(spec->json) <= TN_DICT_JSON_MAX);
     tn_error local = {0};
-    tn_dict_writer w = {.spec = spec, .source = source};
+    writer w = {.spec = spec, .source = source};
     tn_status status = plan_all(&w, err != NULL ? err : &local);
     if (status == TN_OK) {
-        status = tn_dict_out_open(&w.out, path, err);
+        status = open_output(&w.out, path, err);
     }
     if (status == TN_OK) {
         status = tn_disk_need(path, w.plan->crc_at, err); /* the checksums behind are few */
@@ -154,7 +669,7 @@ tn_status tn_dict_write(const char *path, const tn_dict_spec *spec, const tn_dic
     } else {
         tn_file_abandon(w.out.file);
     }
-    tn_dict_out_done(&w.out);
+    output_done(&w.out);
     tn_dict_notes_done(&w.notes);
     tn_dict_plan_free(w.plan);
     return status;
