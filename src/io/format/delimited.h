@@ -17,10 +17,6 @@ tn_status tn_delimited_head(tn_bytes *window, bool last, const tn_schema *schema
 tn_status tn_delimited_parse(tn_bytes record, const tn_schema *schema, const tn_place *place,
                              tn_rows *rows, tn_error *err) TN_MUST_USE;
 
-/* The short road of tn_delimited_parse: a line as most are, of slots as most are. False: any other;
- * nothing was appended, and whoever takes the long road finds what is wrong. */
-bool tn_delimited_quick(tn_bytes line, const tn_schema *schema, const tn_head *head, tn_rows *rows);
-
 /* A blank line or a comment; one '\r' may end it. */
 bool tn_delimited_is_nothing(tn_bytes line, const tn_schema *schema);
 

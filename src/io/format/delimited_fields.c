@@ -1,0 +1,396 @@
+/* delimited_fields.c - records, fields and the names of columns of delimited text.
+ *
+ * The columns stand where the header says, or data.columns where there is none.
+ */
+#include "io/format/delimited.h"
+#include "io/format/line.h"
+#include "io/schema/columns.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The quote that ends what begins at `from`, doubled ones left aside; NULL: not here. */
+static const char *closing_quote(const char *from, const char *end)
+{
+    const char *p = from;
+    while (p < end && (*p != '"' || (p + 1 < end && p[1] == '"'))) {
+        p += *p == '"' ? 2 : 1;
+    }
+    return p < end ? p : NULL;
+}
+
+/* Where the line that begins at `from` ends, line breaks in quotes left aside; NULL: not here. */
+static const char *end_of_record(const char *from, const char *end, char delimiter, bool trim)
+{
+    bool field_begins = true;
+    for (const char *p = from; p < end; p++) {
+        if (*p == '\n') {
+            return p;
+        }
+        if (field_begins && *p == '"') {
+            p = closing_quote(p + 1, end);
+            if (p == NULL) {
+                return NULL;
+            }
+        }
+        field_begins = *p == delimiter || (trim && field_begins && tn_is_blank(*p));
+    }
+    return NULL;
+}
+
+tn_status tn_delimited_cut(tn_bytes *window, bool last, const tn_schema *schema, tn_bytes *record,
+                           tn_error *err)
+{
+    if (schema->quote != TN_QUOTE_MULTILINE) {
+        return tn_line_cut(window, last, schema, record, err);
+    }
+    uint64_t max = schema->data->record_bytes_max;
+    const char *end = end_of_record(window->data, window->data + window->size, schema->delimiter,
+                                    schema->data->trim);
+    size_t size = end != NULL ? (size_t)(end - window->data) : window->size;
+    if (size > max) {
+        return tn_fail(err, TN_E_LIMIT, "record longer than record_bytes_max (%" PRIu64 ")", max);
+    }
+    if (end == NULL && (!last || size == 0)) {
+        return TN_END;
+    }
+    *record = (tn_bytes){window->data, size, false};
+    size_t taken = size + (end != NULL);
+    window->data += taken;
+    window->size -= taken;
+    return TN_OK;
+}
+
+/* Eight bytes at a time: the top bit of each byte of the result says that it is the delimiter. */
+static inline uint64_t delimiters_in(uint64_t word, uint64_t pattern)
+{
+    uint64_t x = word ^ pattern;
+    uint64_t low = (x & UINT64_C(0x7f7f7f7f7f7f7f7f)) + UINT64_C(0x7f7f7f7f7f7f7f7f);
+    return ~(low | x) & UINT64_C(0x8080808080808080);
+}
+
+static inline uint64_t pattern_of(char delimiter)
+{
+    return (unsigned char)delimiter * UINT64_C(0x0101010101010101);
+}
+
+static const char *find_delimiter(const char *p, const char *end, char delimiter)
+{
+    while (end - p >= 8) {
+        uint64_t hits = delimiters_in(tn_load_u64(p), pattern_of(delimiter));
+        if (hits != 0) {
+            return p + (__builtin_ctzll(hits) >> 3);
+        }
+        p += 8;
+    }
+    while (p < end && *p != delimiter) {
+        p++;
+    }
+    return p;
+}
+
+/* Fields between delimiters and nothing else; where the next one begins. */
+static inline const char *put_field(tn_bytes line, const char *from, const char *to, tn_span *out)
+{
+    *out = (tn_span){.text = from,
+                     .size = (uint32_t)(to - from),
+                     .at = (uint32_t)(from - line.data),
+                     .found = true};
+    return to + 1;
+}
+
+uint32_t tn_split_plain(tn_bytes line, char delimiter, tn_span *out, uint32_t max)
+{
+    const uint64_t pattern = pattern_of(delimiter);
+    const char *from = line.data;
+    const char *end = line.data + line.size;
+    const char *p = from;
+    uint32_t n = 0;
+    for (; end - p >= 8 && n < max; p += 8) {
+        uint64_t hits = delimiters_in(tn_load_u64(p), pattern);
+        for (; hits != 0 && n < max; hits &= hits - 1) {
+            from = put_field(line, from, p + (__builtin_ctzll(hits) >> 3), &out[n++]);
+        }
+    }
+    p = from > p || n == max ? from : p;
+    while (n < max) {
+        const char *to = find_delimiter(p, end, delimiter);
+        from = put_field(line, from, to, &out[n++]);
+        if (to == end) {
+            break;
+        }
+        p = from;
+    }
+    return n;
+}
+
+static void trim_span(tn_span *span)
+{
+    while (span->size > 0 && tn_is_blank(span->text[0])) {
+        span->text++;
+        span->at++;
+        span->size--;
+    }
+    while (span->size > 0 && tn_is_blank(span->text[span->size - 1])) {
+        span->size--;
+    }
+}
+
+/* A field in quotes, from its first quote. Stands behind the last one then. */
+static const char *take_quoted(tn_split *split, const char *p, tn_span *out, const char **bad)
+{
+    const char *end = split->line.data + split->line.size;
+    const char *from = ++p;
+    size_t begin = split->scratch->size;
+    bool pieces = false;
+    for (;;) {
+        const char *quote = p < end ? memchr(p, '"', (size_t)(end - p)) : NULL;
+        if (quote == NULL) {
+            *bad = from - 1;
+            return end;
+        }
+        bool doubled = quote + 1 < end && quote[1] == '"';
+        if (doubled || pieces) {
+            tn_text_add(split->scratch, p, (size_t)(quote - p) + doubled);
+            pieces = true;
+        }
+        p = quote + 1 + doubled;
+        if (!doubled) {
+            *out = (tn_span){.text = from, .size = (uint32_t)(quote - from), .quoted = true};
+            break;
+        }
+    }
+    if (pieces) { /* an offset, as the text may move until the line is split */
+        out->text = NULL;
+        out->size = (uint32_t)(split->scratch->size - begin);
+    }
+    out->at = (uint32_t)(from - split->line.data);
+    return p;
+}
+
+bool tn_split_next(tn_split *split, tn_span *out, const char **bad)
+{
+    const char *end = split->line.data + split->line.size;
+    const char *p = split->at;
+    if (p == NULL) {
+        return false;
+    }
+    const char *first = p;
+    while (split->trim && split->quotes && first < end && tn_is_blank(*first)) {
+        first++;
+    }
+    if (split->quotes && first < end && *first == '"') {
+        p = take_quoted(split, first, out, bad);
+        while (split->trim && p < end && tn_is_blank(*p)) {
+            p++;
+        }
+        if (p < end && *p != split->delimiter && *bad == NULL) {
+            *bad = p;
+        }
+    } else {
+        const char *stop = find_delimiter(p, end, split->delimiter);
+        *out = (tn_span){
+            .text = p, .size = (uint32_t)(stop - p), .at = (uint32_t)(p - split->line.data)};
+        if (split->trim) {
+            trim_span(out);
+        }
+        p = stop;
+    }
+    split->at = p < end ? p + 1 : NULL;
+    return true;
+}
+
+bool tn_head_set(tn_head *head, const tn_schema *schema, const char *name, size_t size,
+                 uint32_t place)
+{
+    uint32_t i = tn_columns_find(schema->columns, name, size);
+    if (i == TN_NOWHERE) {
+        return true;
+    }
+    bool first = head->column[i] == TN_NOWHERE;
+    head->column[i] = place;
+    return first;
+}
+
+static uint32_t in_row(const tn_head *head, const tn_schema *schema)
+{
+    uint32_t first = head->column[schema->columns->spec[0]];
+    for (uint32_t i = 1; i < schema->n_specs; i++) {
+        if (head->column[schema->columns->spec[i]] != first + i) {
+            return TN_NOWHERE;
+        }
+    }
+    return first;
+}
+
+/* Text of others goes to a terminal. */
+static void list_name(tn_listing *l, const char *name, size_t size)
+{
+    enum { LISTED_MAX = 300 };
+    char shown[sizeof l->near];
+    (void)snprintf(shown, sizeof shown, "%.*s",
+                   (int)(size < sizeof shown ? size : sizeof shown - 1), name);
+    for (char *c = shown; *c != '\0'; c++) {
+        *c = (char)((unsigned char)*c < ' ' || *c == 0x7f ? '?' : *c);
+    }
+    if (l->names.size < LISTED_MAX) {
+        tn_text_addf(&l->names, "%s%s", l->n > 0 ? ", " : "", shown);
+    } else if (tn_text_str(&l->names)[l->names.size - 1] != '.') {
+        tn_text_adds(&l->names, ", ..");
+    }
+    l->n++;
+    const char *const one = shown;
+    if (l->wanted != NULL && l->near[0] == '\0' && tn_nearest(l->wanted, &one, 1) != NULL) {
+        memcpy(l->near, shown, sizeof shown);
+    }
+}
+
+tn_split tn_split_of(tn_bytes line, const tn_schema *schema, tn_text *scratch)
+{
+    return (tn_split){.line = line,
+                      .at = line.data,
+                      .delimiter = schema->delimiter,
+                      .quotes = schema->quote != TN_QUOTE_NONE,
+                      .trim = schema->data->trim,
+                      .scratch = scratch};
+}
+
+void tn_listing_add(tn_listing *listing, tn_bytes line, const tn_schema *schema)
+{
+    const tn_strs *columns = &schema->data->columns;
+    if (!schema->header) {
+        for (uint32_t i = 0; i < columns->n; i++) {
+            list_name(listing, columns->item[i], strlen(columns->item[i]));
+        }
+        return;
+    }
+    tn_text scratch = {0};
+    tn_split split = tn_split_of(line, schema, &scratch);
+    tn_span span;
+    const char *bad = NULL;
+    while (tn_split_next(&split, &span, &bad) && bad == NULL) {
+        list_name(listing, span.text != NULL ? span.text : tn_text_str(&scratch), span.size);
+        tn_text_clear(&scratch);
+    }
+    tn_text_done(&scratch);
+}
+
+/* Names the option that asks for the column, and the columns that there are. */
+static tn_status no_column(const tn_schema *schema, uint32_t i, const tn_place *place,
+                           tn_bytes line, tn_error *err)
+{
+    const tn_columns *c = schema->columns;
+    tn_listing there = {.wanted = c->name[i]};
+    tn_error fault = {0};
+    tn_listing_add(&there, line, schema);
+    tn_status status = tn_place_fail(place, line, NULL, &fault,
+                                     "there is no column '%s', which %s names%s%s%s", c->name[i],
+                                     i == c->label       ? "data.label"
+                                     : i == c->weight    ? "data.weight"
+                                     : i == c->group     ? "data.group"
+                                     : i == c->record_id ? "data.record_id"
+                                                         : "'slots'",
+                                     there.near[0] != '\0' ? " (did you mean '" : "", there.near,
+                                     there.near[0] != '\0' ? "'?)" : "");
+    if (there.n == 1) {
+        (void)tn_fail(err, status,
+                      "%s\nhint: the line is one column; does data.format or "
+                      "data.delimiter say another thing than the file?",
+                      fault.text);
+    } else {
+        (void)tn_fail(err, status, "%s\nhint: the columns are %s", fault.text,
+                      tn_text_str(&there.names));
+    }
+    tn_text_done(&there.names);
+    return status;
+}
+
+tn_status tn_head_check(tn_head *head, const tn_schema *schema, const tn_place *place,
+                        tn_bytes line, tn_error *err)
+{
+    for (uint32_t i = 0; i < schema->columns->n; i++) {
+        if (head->column[i] == TN_NOWHERE) {
+            return no_column(schema, i, place, line, err);
+        }
+    }
+    head->in_row = in_row(head, schema);
+    return TN_OK;
+}
+
+void tn_head_clear(tn_head *head, const tn_schema *schema)
+{
+    head->n_columns = 0;
+    for (uint32_t i = 0; i < schema->columns->n; i++) {
+        head->column[i] = TN_NOWHERE;
+    }
+}
+
+static tn_status head_from_line(tn_bytes line, const tn_schema *schema, const tn_place *place,
+                                tn_head *head, tn_error *err)
+{
+    TN_TRY(tn_line_clean(&line, place, err));
+    tn_text scratch = {0};
+    tn_split split = tn_split_of(line, schema, &scratch);
+    tn_span span;
+    const char *bad = NULL;
+    tn_status status = TN_OK;
+    while (status == TN_OK && tn_split_next(&split, &span, &bad)) {
+        const char *name = span.text != NULL ? span.text : tn_text_str(&scratch);
+        if (bad != NULL) {
+            status = tn_place_fail(place, line, bad, err, "quote at fault in the header");
+        } else if (head->n_columns == TN_COLUMNS_MAX) {
+            status = tn_place_fail(place, line, NULL, err, "more than %d columns", TN_COLUMNS_MAX);
+        } else if (!tn_head_set(head, schema, name, span.size, head->n_columns++)) {
+            status = tn_place_fail(place, line, line.data + span.at, err,
+                                   "column '%.*s' stands twice", (int)span.size, name);
+        }
+        tn_text_clear(&scratch);
+    }
+    tn_text_done(&scratch);
+    return status == TN_OK ? tn_head_check(head, schema, place, line, err) : status;
+}
+
+/* The names in the first line that is neither blank nor a comment. */
+static tn_status head_from_lines(tn_bytes *window, bool last, const tn_schema *schema,
+                                 const tn_place *place, tn_head *head, tn_error *err)
+{
+    tn_place at = *place;
+    tn_bytes rest = *window;
+    tn_bytes line = rest;
+    do {
+        tn_error what = {0};
+        tn_status status = tn_delimited_cut(&rest, last, schema, &line, &what);
+        if (status != TN_OK) {
+            return status == TN_END ? TN_END : tn_place_fail(&at, rest, NULL, err, "%s", what.text);
+        }
+        at.line++;
+    } while (tn_delimited_is_nothing(line, schema));
+    at.line--;
+    *window = rest;
+    return head_from_line(line, schema, &at, head, err);
+}
+
+tn_status tn_delimited_head(tn_bytes *window, bool last, const tn_schema *schema,
+                            const tn_place *place, tn_head *head, tn_error *err)
+{
+    static const tn_bytes no_line = {"", 0, false};
+    tn_head_clear(head, schema);
+    if (schema->header) {
+        return head_from_lines(window, last, schema, place, head, err);
+    }
+    const tn_strs *columns = &schema->data->columns;
+    if (columns->n == 0) {
+        return tn_fail(err, TN_E_DATA,
+                       "'%s' has no header and data.columns is not set\nhint: 'header: true' "
+                       "takes the names from the first line",
+                       place->source);
+    }
+    for (uint32_t i = 0; i < columns->n; i++) {
+        if (!tn_head_set(head, schema, columns->item[i], strlen(columns->item[i]), i)) {
+            return tn_fail(err, TN_E_DATA, "data.columns names '%s' twice", columns->item[i]);
+        }
+    }
+    head->n_columns = columns->n;
+    return tn_head_check(head, schema, place, no_line, err);
+}
