@@ -1,4 +1,4 @@
-/* tfexample_fast.c - the short road for messages of features that hold one int64 each.
+/* tfexample_fast.c - the fast path for messages of features that hold one int64 each.
  *
  *     Example    0a size [entry ..]
  *     entry      0a n 0a k name 12 v 1a l 0a p varint       v = l + 2, l = p + 2, n = k + v + 4
@@ -6,11 +6,12 @@
  * Names stand in the same order in record after record, so an entry is first held against the one
  * that stood in its place last time: all its bytes but the value follow from the name and from p.
  * Varints are laid side by side (io/text/token_vectors.h) and become keys at once. A message of any
- * other kind is left to the long road, which also finds what is wrong.
+ * other kind is left to the slow path, which also finds what is wrong.
  */
+#include "base/codec/proto.h"
 #include "io/format/tfexample.h"
-#include "io/format/tfslot.h"
 #include "io/rows/rows_grid.h"
+#include "io/rows/rows_private.h"
 #include "io/schema/columns.h"
 
 #include <string.h>
@@ -297,7 +298,7 @@ static bool put_row(const walk *w)
     return tn_rows_end(w->rows, &spec) == TN_FAULT_NONE;
 }
 
-bool tn_tfexample_quick(tn_bytes record, const tn_schema *schema, tn_rows *rows)
+bool tn_tfexample_parse_fast(tn_bytes record, const tn_schema *schema, tn_rows *rows)
 {
     const tn_columns *columns = schema->columns;
     struct rows_private *p = rows->private;
