@@ -30,7 +30,7 @@ static void parse(subject *t, const char *line)
     }
 }
 
-/* Fields that are missing, at random; a row that pads is the long road's. */
+/* Fields that are missing, at random; a row that pads is the slow path's. */
 static void open_subject(subject *t, const char *slots, bool pads)
 {
     char config[400];

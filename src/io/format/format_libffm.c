@@ -70,7 +70,7 @@ static tn_status libffm_parse(tn_bytes record, const tn_schema *schema, const tn
                               tn_rows *rows, tn_error *err)
 {
     tn_pairs in = {.line = record, .place = place, .schema = schema, .rows = rows};
-    if (!tn_pairs_quick(&in, true)) {
+    if (!tn_pairs_begin_fast(&in, true)) {
         TN_TRY(tn_pairs_begin(&in, err));
     }
     while (tn_pairs_more(&in)) {

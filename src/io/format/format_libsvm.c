@@ -75,7 +75,7 @@ static tn_status libsvm_parse(tn_bytes record, const tn_schema *schema, const tn
                               tn_rows *rows, tn_error *err)
 {
     tn_pairs in = {.line = record, .place = place, .schema = schema, .rows = rows};
-    if (!tn_pairs_quick(&in, false)) {
+    if (!tn_pairs_begin_fast(&in, false)) {
         TN_TRY(tn_pairs_begin(&in, err));
     }
     tn_status status = take_pairs(&in, err);

@@ -25,10 +25,10 @@ typedef struct tn_pairs {
     bool begun; /* something behind the label was taken */
 } tn_pairs;
 
-/* The short road, in place of tn_pairs_begin: takes label, qid and pairs as most are, as far as it
- * goes; whoever takes the long road from there finds what is wrong. `fields`: libffm. False:
- * nothing was taken, not even the label. */
-bool tn_pairs_quick(tn_pairs *in, bool fields);
+/* The fast path, in place of tn_pairs_begin: takes label, qid and pairs as most are, as far as it
+ * goes; the slow path goes on from there and finds what is wrong. `fields`: libffm. False: nothing
+ * was taken, not even the label. */
+bool tn_pairs_begin_fast(tn_pairs *in, bool fields);
 
 /* Begins the row and takes label and weight off the line. TN_END: blank or a comment. */
 tn_status tn_pairs_begin(tn_pairs *in, tn_error *err) TN_MUST_USE;

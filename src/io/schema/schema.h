@@ -27,9 +27,9 @@ typedef enum tn_sign_type {
     TN_SIGN_FLOAT
 } tn_sign_type;
 /* What stands in a field of a slot that takes one value, where nothing but its type is left to
- * decide; parsers have a short road for it. */
+ * decide; parsers have a fast path for it. */
 typedef enum tn_slot_road {
-    TN_ROAD_ANY,   /* the long road */
+    TN_ROAD_ANY,   /* the slow path */
     TN_ROAD_HEX,   /* a key by hex digits */
     TN_ROAD_LN2,   /* a key by ln2_bucket of an integer */
     TN_ROAD_WHOLE, /* a key by decimal digits */
@@ -93,7 +93,7 @@ typedef struct tn_schema {
     bool empty_is_null;  /* and nothing else is */
     bool ruled;          /* some spec is */
     bool frame_words;    /* fields may be as dataframes write them (dataframe_words.h) */
-    bool quick_fields;   /* no trim, and no slot has a long road to go */
+    bool quick_fields;   /* no trim, and no slot has a slow path to go */
     bool quick_features; /* all slots are keys by int64s alone */
     const struct tn_columns *columns; /* io/schema/columns.h: names, fields and ranges */
 } tn_schema;

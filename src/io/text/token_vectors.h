@@ -6,7 +6,7 @@
  *     low      000000 1 2  00000000  68fd1e64       the eight bytes that end where it ends
  *     size     2           0         8
  *     sign     12          ?         0x68fd1e64
- *     bad      0           not 0     0              it is no such token: left to the long road
+ *     bad      0           not 0     0              it is no such token: left to the slow path
  *
  * Words of decimal digits hold 0 .. 9 with zeros in front; `high` and `highest` are those in front
  * of `low`. Room is kept from record to record.

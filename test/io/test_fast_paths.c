@@ -1,6 +1,6 @@
-/* test_quickroads.c - the short roads of parsers end where the long ones do.
+/* test_fast_paths.c - the fast paths of parsers end where the long ones do.
  *
- * Rows that keep the text of tokens go the long road. Records as files have them, and damaged
+ * Rows that keep the text of tokens go the slow path. Records as files have them, and damaged
  * ones, are parsed both ways: rows, entries and faults must be the same.
  */
 #include "base/codec/proto.h"
@@ -21,18 +21,18 @@ enum { ROUNDS = 6000, FIELDS = 21 };
 typedef void (*maker)(tn_text *out, uint64_t seed);
 
 /* Both ways to a row. */
-typedef struct roads {
+typedef struct paths {
     setup s;
     const tn_format *format;
     tn_head head;
     tn_rows *quick, *slow;
     tn_rows *bare; /* quick, without entries where that can be */
     uint64_t good, bad, grids;
-} roads;
+} paths;
 
-static void open_roads(roads *r, const char *config, const char *head)
+static void open_paths(paths *r, const char *config, const char *head)
 {
-    *r = (roads){.good = 0};
+    *r = (paths){.good = 0};
     setup_open(&r->s, config);
     const tn_schema *schema = r->s.schema;
     r->format = tn_format_find(schema->data->format);
@@ -48,7 +48,7 @@ static void open_roads(roads *r, const char *config, const char *head)
     assert_int_equal(tn_rows_new(&r->slow, schema, TN_ROWS_IDS | TN_ROWS_SIGNS, &r->s.err), TN_OK);
 }
 
-static void close_roads(roads *r)
+static void close_paths(paths *r)
 {
     tn_rows_free(r->quick);
     tn_rows_free(r->bare);
@@ -119,7 +119,7 @@ static bool same_rows(const tn_rows *a, const tn_rows *b)
 }
 
 /* A copy that ends where its memory ends. */
-static void compare(roads *r, const char *bytes, size_t size)
+static void compare(paths *r, const char *bytes, size_t size)
 {
     size_t whole = (size + TN_CACHE_LINE) / TN_CACHE_LINE * TN_CACHE_LINE;
     char *block = tn_alloc(whole, 1, "a record");
@@ -156,9 +156,9 @@ static void compare(roads *r, const char *bytes, size_t size)
 static void compare_all(const char *config, const char *head, maker make, bool grids)
 {
     static const char likely[] = "\t \t:#\r\n\0,\"0123456789abcdefx-+.eq\1\xff";
-    roads r;
+    paths r;
     tn_text text = {0};
-    open_roads(&r, config, head);
+    open_paths(&r, config, head);
     for (uint64_t round = 0; round < ROUNDS; round++) {
         tn_text_clear(&text);
         make(&text, round);
@@ -176,7 +176,7 @@ static void compare_all(const char *config, const char *head, maker make, bool g
     assert_true(r.bad > ROUNDS / 20);
     assert_int_equal(r.grids > ROUNDS / 100, grids);
     tn_text_done(&text);
-    close_roads(&r);
+    close_paths(&r);
 }
 
 /* Whole numbers of 1 to 21 digits, most of them short. */
@@ -399,12 +399,12 @@ static void features_of_examples(void **state)
                 "", example, false);
 }
 
-static void a_line_too_long_for_the_short_road(void **state)
+static void a_line_too_long_for_the_fast_path(void **state)
 {
     (void)state;
-    roads r;
+    paths r;
     tn_text text = {0};
-    open_roads(&r, "{data: {format: libsvm, index_base: 0}}", "");
+    open_paths(&r, "{data: {format: libsvm, index_base: 0}}", "");
     tn_text_addc(&text, '1');
     for (uint64_t i = 0; text.size < 70000; i++) {
         tn_text_addf(&text, " %" PRIu64 ":1", i);
@@ -414,18 +414,15 @@ static void a_line_too_long_for_the_short_road(void **state)
     }
     assert_true(r.good > 100);
     tn_text_done(&text);
-    close_roads(&r);
+    close_paths(&r);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fields_between_tabs),
-        cmocka_unit_test(rows_of_criteo),
-        cmocka_unit_test(pairs_of_libsvm),
-        cmocka_unit_test(pairs_of_libffm),
-        cmocka_unit_test(features_of_examples),
-        cmocka_unit_test(a_line_too_long_for_the_short_road),
+        cmocka_unit_test(fields_between_tabs),  cmocka_unit_test(rows_of_criteo),
+        cmocka_unit_test(pairs_of_libsvm),      cmocka_unit_test(pairs_of_libffm),
+        cmocka_unit_test(features_of_examples), cmocka_unit_test(a_line_too_long_for_the_fast_path),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
