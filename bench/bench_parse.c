@@ -20,7 +20,7 @@
 #include "io/read/reader.h"
 #include "io/read/scan.h"
 #include "io/rows/batch_builder.h"
-#include "io/rows/rows_compact.h"
+#include "io/rows/rows.h"
 
 #include <inttypes.h>
 #include <stdio.h>

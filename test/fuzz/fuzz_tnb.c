@@ -5,7 +5,7 @@
 #include "config/yaml_flow.h"
 #include "io/read/cache_layout.h"
 #include "io/read/scan.h"
-#include "io/rows/rows_compact.h"
+#include "io/rows/rows.h"
 
 #include <stddef.h>
 #include <stdint.h>

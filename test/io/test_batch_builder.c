@@ -1,7 +1,7 @@
 /* test_batch_builder.c - a batch is the same, however the keys of its rows lie. */
 #include "base/math/rng.h"
 #include "io/rows/batch_builder.h"
-#include "io/rows/rows_compact.h"
+#include "io/rows/rows.h"
 #include "setup.h"
 #include "support/test.h"
 

@@ -7,7 +7,7 @@
 #include "base/core/alloc.h"
 #include "base/math/key.h"
 #include "base/math/rng.h"
-#include "io/rows/rows_compact.h"
+#include "io/rows/rows.h"
 #include "setup.h"
 #include "support/test.h"
 

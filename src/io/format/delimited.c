@@ -11,7 +11,7 @@
 #include "base/core/number.h"
 #include "base/math/key.h"
 #include "io/format/line.h"
-#include "io/rows/rows_grid.h"
+#include "io/rows/rows_parsing.h"
 #include "io/schema/columns.h"
 
 #include <math.h>

@@ -7,7 +7,7 @@
 #define TN_IO_DELIMITED_H
 
 #include "io/format/format.h"
-#include "io/rows/rows_private.h"
+#include "io/rows/rows_parsing.h"
 
 /* Functions of a tn_format. The head comes from the first line, or from data.columns. */
 tn_status tn_delimited_cut(tn_bytes *window, bool last, const tn_schema *schema, tn_bytes *record,

@@ -10,7 +10,7 @@
 #include "base/codec/proto.h"
 #include "base/core/number.h"
 #include "io/format/format.h"
-#include "io/rows/rows_private.h"
+#include "io/rows/rows_parsing.h"
 #include "io/schema/columns.h"
 
 #include <inttypes.h>

@@ -10,8 +10,7 @@
  */
 #include "base/codec/proto.h"
 #include "io/format/tfexample.h"
-#include "io/rows/rows_grid.h"
-#include "io/rows/rows_private.h"
+#include "io/rows/rows_parsing.h"
 #include "io/schema/columns.h"
 
 #include <string.h>

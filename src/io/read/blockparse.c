@@ -3,7 +3,7 @@
 
 #include "io/read/cache.h"
 #include "io/read/line_numbers.h"
-#include "io/rows/rows_private.h"
+#include "io/rows/rows_parsing.h"
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
  */
 #include "base/core/number.h"
 #include "io/read/cache_layout.h"
-#include "io/rows/rows_grid.h"
+#include "io/rows/rows_parsing.h"
 
 #include <stdio.h>
 
@@ -127,7 +127,7 @@ static bool ascend(const char *slot, uint32_t from, uint32_t to)
     return true;
 }
 
-/* The slots of every row ascend, and x_j are 1: see io/rows/rows_compact.h. */
+/* The slots of every row ascend, and x_j are 1: see tn_bare. */
 static bool are_bare(const unpacking *u)
 {
     const char *slot = u->from + u->lay.slot;
@@ -143,7 +143,7 @@ static bool are_bare(const unpacking *u)
     return bare;
 }
 
-/* Rows differ in their slots, and have keys of most: a grid pays (io/rows/rows_compact.h). */
+/* Rows differ in their slots, and have keys of most: a grid pays (see tn_bare). */
 static bool is_dense(const unpacking *u)
 {
     const tn_tnb_counts *n = &u->n;

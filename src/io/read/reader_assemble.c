@@ -2,7 +2,7 @@
 #include "base/core/alloc.h"
 #include "base/math/rng.h"
 #include "io/read/reader_private.h"
-#include "io/rows/rows_compact.h"
+#include "io/rows/rows.h"
 
 enum { AHEAD = 6, MOST = 128 }; /* rows; keys of a row that are asked for */
 

@@ -1,7 +1,7 @@
 /* reader_threads.c - the first two stages of a reader: cut blocks, parse them, keep their order. */
 #include "base/core/alloc.h"
 #include "io/read/reader_private.h"
-#include "io/rows/rows_compact.h"
+#include "io/rows/rows.h"
 
 #include <stdio.h>
 #include <string.h>

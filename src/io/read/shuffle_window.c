@@ -3,7 +3,7 @@
 
 #include "base/core/alloc.h"
 #include "base/math/rng.h"
-#include "io/rows/rows_private.h"
+#include "io/rows/rows_parsing.h"
 
 void tn_window_done(tn_window *window)
 {

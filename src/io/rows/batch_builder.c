@@ -1,15 +1,40 @@
-/* batch_builder.c - from rows to slots. */
+/* batch_builder.c - from rows to slots.
+ *
+ *     rows     a b - d    a b c -        a row and its keys by slot
+ *     slot 2   key  c     end  0 1       `end` of each row: behind its keys
+ *
+ * Keys come as entries, or without them, from many rows at once (tn_bare).
+ */
 #include "io/rows/batch_builder.h"
 
 #include "base/core/alloc.h"
-#include "io/rows/batch_column.h"
-#include "io/rows/rows_compact.h"
+#include "base/core/bytes.h"
+#include "io/rows/rows.h"
 
+#include <stdbool.h>
 #include <string.h>
+
+typedef struct slot_column {
+    uint64_t *key;
+    float *value;
+    uint32_t *offset; /* rows + 1 */
+    uint32_t n;
+    uint32_t capacity;
+    bool odd; /* some value is not 1; else `value` is not written */
+} slot_column;
+
+/* Keys of a row without entries. In a grid its mask is in front of them. */
+typedef struct bare_row {
+    const uint64_t *key;
+    const uint16_t *slot; /* of each; NULL in a grid */
+    uint32_t n;
+} bare_row;
+
+enum { FIRST_CAPACITY = 256, AHEAD = 6 /* columns */ };
 
 enum { IDS_MIN = 256, BARE_MAX = 32 };
 
-/* How keys come that are still to be copied: see batch_column.h. */
+/* How the keys come that are still to be copied: one for each slot of every row, a grid, or any. */
 typedef enum form { EVEN, GRID, ANY } form;
 
 struct tn_filling {
@@ -17,8 +42,8 @@ struct tn_filling {
     const tn_schema *schema;
     uint32_t rows_max;
     bool want_ids;
-    tn_column *column;          /* n_slots; room for rows_max ends */
-    tn_bare_row bare[BARE_MAX]; /* the last n_bare rows */
+    slot_column *column;     /* n_slots; room for rows_max ends */
+    bare_row bare[BARE_MAX]; /* the last n_bare rows */
     uint32_t n_bare;
     form form; /* of all of them */
     uint64_t *group;
@@ -32,6 +57,234 @@ struct tn_filling {
     bool has_id;
 };
 
+/* Frees what it owns. */
+static void column_done(slot_column *c)
+{
+    tn_free(c->key);
+    tn_free(c->value);
+    tn_free(c->offset);
+}
+
+/* At least twice the room for the keys of a slot, and so much that `more` fit; false: no memory. */
+static bool grow(slot_column *c, uint32_t more)
+{
+    uint64_t room = c->capacity == 0 ? FIRST_CAPACITY : UINT64_C(2) * c->capacity;
+    uint64_t wanted = (uint64_t)c->n + more;
+    room = room < wanted ? wanted : room;
+    if (room > UINT32_MAX) {
+        return false;
+    }
+    uint64_t *key = tn_try_alloc((size_t)room, sizeof *key, "a batch", NULL);
+    float *value = tn_try_alloc((size_t)room, sizeof *value, "a batch", NULL);
+    if (key == NULL || value == NULL) {
+        tn_free(key);
+        tn_free(value);
+        return false;
+    }
+    if (c->n > 0) {
+        memcpy(key, c->key, c->n * sizeof *key);
+        memcpy(value, c->value, c->n * sizeof *value); /* zeros, where they are not written */
+    }
+    tn_free(c->key);
+    tn_free(c->value);
+    c->key = key;
+    c->value = value;
+    c->capacity = (uint32_t)room;
+    return true;
+}
+
+static inline bool has_room(slot_column *c, uint32_t more)
+{
+    return more <= c->capacity - c->n || grow(c, more);
+}
+
+/* A value that is not 1: from here on values are kept, and those so far were 1. */
+static void begin_values(slot_column *c)
+{
+    for (uint32_t i = 0; i < c->n; i++) {
+        c->value[i] = 1;
+    }
+    c->odd = true;
+}
+
+/* Keys were added from `from` on, whose values are 1. */
+static inline void end_keys(const slot_column *c, uint32_t from)
+{
+    for (uint32_t i = from; c->odd && i < c->n; i++) {
+        c->value[i] = 1;
+    }
+}
+
+/* Entries of one slot, as many as there are where a slot takes many; NULL: no memory. */
+static inline const tn_entry *add_run(slot_column *c, const tn_entry *e, const tn_entry *end)
+{
+    const uint32_t slot = e->slot;
+    const uint32_t one = 0x3f800000;
+    do {
+        uint32_t n = c->n;
+        if (!has_room(c, 1)) {
+            return NULL;
+        }
+        c->key[n] = e->key;
+        if ((tn_load_u32(&e->value) ^ one) != 0 && !c->odd) {
+            begin_values(c);
+        }
+        if (c->odd) {
+            c->value[n] = e->value;
+        }
+        c->n = n + 1;
+        e++;
+    } while (e < end && e->slot == slot);
+    return e;
+}
+
+/* Adds entries, each to the column of its slot. This and all below: false, if there is no memory.
+ */
+static bool columns_add(slot_column *column, const tn_entry *entry, uint32_t n)
+{
+    const tn_entry *end = entry + n;
+    const tn_entry *e = entry;
+    while (e != NULL && e < end) {
+        e = add_run(&column[e->slot], e, end);
+    }
+    return e != NULL;
+}
+
+/* Slot `s` of n rows that have one key of each slot. */
+static bool column_add_even(slot_column *c, uint32_t s, const bare_row *row, uint32_t n,
+                            uint32_t *end)
+{
+    if (!has_room(c, n)) {
+        return false;
+    }
+    uint32_t from = c->n;
+    uint64_t *key = c->key + from;
+    for (uint32_t i = 0; i < n; i++) {
+        key[i] = row[i].key[s];
+        end[i] = from + i + 1;
+    }
+    c->n = from + n;
+    end_keys(c, from);
+    return true;
+}
+
+/* Two slots from `s` on. Whether a row has a key here cannot be foretold, so it is copied either
+ * way, and counts if there is one. */
+static void add_two(slot_column *two, uint32_t s, const bare_row *row, uint32_t n, uint32_t r)
+{
+    uint64_t *restrict first = two[0].key;
+    uint64_t *restrict second = two[1].key;
+    uint32_t *restrict first_end = two[0].offset + r + 1;
+    uint32_t *restrict second_end = two[1].offset + r + 1;
+    uint32_t a = two[0].n;
+    uint32_t b = two[1].n;
+    for (uint32_t i = 0; i < n; i++) {
+        const uint64_t *keys = row[i].key;
+        uint64_t there = keys[-1] >> s;
+        first[a] = keys[s];
+        second[b] = keys[s + 1];
+        a += (uint32_t)there & 1;
+        b += (uint32_t)(there >> 1) & 1;
+        first_end[i] = a;
+        second_end[i] = b;
+    }
+    two[0].n = a;
+    two[1].n = b;
+}
+
+static void add_one(slot_column *c, uint32_t s, const bare_row *row, uint32_t n, uint32_t r)
+{
+    uint64_t *restrict key = c->key;
+    uint32_t *restrict end = c->offset + r + 1;
+    uint32_t at = c->n;
+    for (uint32_t i = 0; i < n; i++) {
+        const uint64_t *keys = row[i].key;
+        key[at] = keys[s];
+        at += (uint32_t)(keys[-1] >> s) & 1;
+        end[i] = at;
+    }
+    c->n = at;
+}
+
+/* Asks for what n rows will write: columns are many, and each of them is gone to rarely. */
+static inline void prefetch(const slot_column *c, uint32_t n, uint32_t r)
+{
+    enum { KEYS = TN_CACHE_LINE / sizeof(uint64_t), ENDS = TN_CACHE_LINE / sizeof(uint32_t) };
+    for (uint32_t i = 0; i < n && n <= c->capacity - c->n; i += KEYS) {
+        __builtin_prefetch(c->key + c->n + i, 1);
+    }
+    for (uint32_t i = 0; i < n; i += ENDS) {
+        __builtin_prefetch(c->offset + r + i, 1);
+    }
+}
+
+/* All slots of n rows of a grid; the first of them is row `r` of the batch. */
+static bool columns_add_grid(slot_column *column, uint32_t n_slots, const bare_row *row, uint32_t n,
+                             uint32_t r)
+{
+    for (uint32_t s = 0; s < n_slots; s += 2) {
+        slot_column *two = &column[s];
+        bool odd = s + 1 == n_slots;
+        for (uint32_t k = s + AHEAD; k < s + AHEAD + 2 && k < n_slots; k++) {
+            prefetch(&column[k], n, r);
+        }
+        uint32_t from[2] = {two[0].n, odd ? 0 : two[1].n};
+        if (!has_room(&two[0], n) || (!odd && !has_room(&two[1], n))) {
+            return false;
+        }
+        if (odd) {
+            add_one(two, s, row, n, r);
+        } else {
+            add_two(two, s, row, n, r);
+            end_keys(&two[1], from[1]);
+        }
+        end_keys(&two[0], from[0]);
+    }
+    return true;
+}
+
+/* Slot `s` of any n rows, whose slots ascend; the keys that are taken leave the rows. Whether a row
+ * has a key of the slot cannot be foretold either. */
+static bool column_add_any(slot_column *c, uint32_t s, bare_row *rows, uint32_t n, uint32_t *end)
+{
+    uint32_t from = c->n;
+    for (uint32_t i = 0; i < n; i++) {
+        bare_row *row = &rows[i];
+        do {
+            if (!has_room(c, 1)) {
+                return false;
+            }
+            uint32_t taken = (row->n > 0) & (*row->slot == s);
+            c->key[c->n] = *row->key;
+            c->n += taken;
+            row->key += taken;
+            row->slot += taken;
+            row->n -= taken;
+        } while ((row->n > 0) & (*row->slot == s));
+        end[i] = c->n;
+    }
+    end_keys(c, from);
+    return true;
+}
+
+/* The only slot of any n rows. */
+static bool column_add_all(slot_column *c, const bare_row *row, uint32_t n, uint32_t *end)
+{
+    uint32_t from = c->n;
+    for (uint32_t i = 0; i < n; i++) {
+        if (!has_room(c, row[i].n)) {
+            return false;
+        }
+        if (row[i].n > 0) {
+            memcpy(c->key + c->n, row[i].key, row[i].n * sizeof *row[i].key);
+        }
+        c->n += row[i].n;
+        end[i] = c->n;
+    }
+    end_keys(c, from);
+    return true;
+}
+
 static const char what[] = "a batch";
 
 static bool alloc_columns(tn_filling *f, tn_error *err)
@@ -43,7 +296,7 @@ static bool alloc_columns(tn_filling *f, tn_error *err)
         return false;
     }
     for (uint32_t s = 0; s < n_slots; s++) {
-        tn_column *c = &f->column[s];
+        slot_column *c = &f->column[s];
         c->offset = tn_try_alloc((size_t)f->rows_max + 1, sizeof *c->offset, what, err);
         if (c->offset == NULL) {
             return false;
@@ -76,33 +329,13 @@ static bool alloc_rows(tn_filling *f, tn_error *err)
     return f->id_offset != NULL && f->batch.source != NULL && f->batch.source_at != NULL;
 }
 
-tn_status tn_filling_new(tn_filling **out, const tn_schema *schema, uint32_t rows_max,
-                         bool want_ids, tn_error *err)
-{
-    *out = NULL;
-    tn_filling *f = tn_try_alloc(1, sizeof *f, what, err);
-    if (f == NULL) {
-        return TN_E_MEMORY;
-    }
-    f->schema = schema;
-    f->rows_max = rows_max;
-    f->want_ids = want_ids;
-    if (!alloc_columns(f, err) || !alloc_rows(f, err)) {
-        tn_filling_free(f);
-        return TN_E_MEMORY;
-    }
-    tn_filling_clear(f);
-    *out = f;
-    return TN_OK;
-}
-
 void tn_filling_free(tn_filling *f)
 {
     if (f == NULL) {
         return;
     }
     for (uint32_t s = 0; f->column != NULL && s < f->schema->n_slots; s++) {
-        tn_column_done(&f->column[s]);
+        column_done(&f->column[s]);
     }
     tn_free(f->column);
     tn_free(f->batch.slot);
@@ -133,6 +366,26 @@ void tn_filling_clear(tn_filling *f)
     f->has_id = false;
 }
 
+tn_status tn_filling_new(tn_filling **out, const tn_schema *schema, uint32_t rows_max,
+                         bool want_ids, tn_error *err)
+{
+    *out = NULL;
+    tn_filling *f = tn_try_alloc(1, sizeof *f, what, err);
+    if (f == NULL) {
+        return TN_E_MEMORY;
+    }
+    f->schema = schema;
+    f->rows_max = rows_max;
+    f->want_ids = want_ids;
+    if (!alloc_columns(f, err) || !alloc_rows(f, err)) {
+        tn_filling_free(f);
+        return TN_E_MEMORY;
+    }
+    tn_filling_clear(f);
+    *out = f;
+    return TN_OK;
+}
+
 /* Many rows at once and slot by slot, so that each column is gone to once. False: no memory. */
 static bool copy_bare(tn_filling *f)
 {
@@ -142,14 +395,14 @@ static bool copy_bare(tn_filling *f)
     bool good = true;
     f->n_bare = 0;
     if (n > 0 && f->form == GRID) {
-        return tn_columns_add_grid(f->column, n_slots, f->bare, n, r);
+        return columns_add_grid(f->column, n_slots, f->bare, n, r);
     }
     for (uint32_t s = 0; n > 0 && good && s < n_slots; s++) {
-        tn_column *c = &f->column[s];
+        slot_column *c = &f->column[s];
         uint32_t *end = c->offset + r + 1;
-        good = f->form == EVEN ? tn_column_add_even(c, s, f->bare, n, end)
-               : n_slots == 1  ? tn_column_add_all(c, f->bare, n, end)
-                               : tn_column_add_any(c, s, f->bare, n, end);
+        good = f->form == EVEN ? column_add_even(c, s, f->bare, n, end)
+               : n_slots == 1  ? column_add_all(c, f->bare, n, end)
+                               : column_add_any(c, s, f->bare, n, end);
     }
     return good;
 }
@@ -184,14 +437,14 @@ static bool add_bare(tn_filling *f, const tn_bare *b, uint32_t i, uint32_t first
     }
     f->form = how;
     f->bare[f->n_bare++] =
-        how == GRID ? (tn_bare_row){b->key + (size_t)i * b->stride + 1, NULL, n}
-                    : (tn_bare_row){b->key + first, b->slot + (b->width > 0 ? 0 : first), n};
+        how == GRID ? (bare_row){b->key + (size_t)i * b->stride + 1, NULL, n}
+                    : (bare_row){b->key + first, b->slot + (b->width > 0 ? 0 : first), n};
     return true;
 }
 
 static bool add_entries(tn_filling *f, const tn_entry *entry, uint32_t n)
 {
-    bool good = copy_bare(f) && tn_columns_add(f->column, entry, n);
+    bool good = copy_bare(f) && columns_add(f->column, entry, n);
     for (uint32_t s = 0; good && s < f->schema->n_slots; s++) {
         f->column[s].offset[f->batch.rows + 1] = f->column[s].n;
     }
@@ -272,7 +525,7 @@ tn_batch *tn_filling_end(tn_filling *f)
     b->n_slots = f->schema->n_slots;
     b->n_numeric = f->schema->n_numeric;
     for (uint32_t s = 0; s < b->n_slots; s++) {
-        const tn_column *c = &f->column[s];
+        const slot_column *c = &f->column[s];
         b->slot[s] = (tn_slot){c->offset, c->key, c->odd ? c->value : NULL};
     }
     b->weight = f->has_weight ? f->weight : NULL;

@@ -1,14 +1,29 @@
-/* rows.c - memory of a block of rows; begin and end of a row. */
+/* rows.c - memory of a block of rows; begin and end of a row, of entries or in a grid. */
 #include "io/rows/rows.h"
 
 #include "base/core/alloc.h"
-#include "io/rows/rows_grid.h"
+#include "io/rows/rows_parsing.h"
 #include "io/schema/columns.h"
 
 #include <math.h>
 #include <string.h>
 
 enum { FIRST_CAPACITY = 1024 };
+
+const tn_bare *tn_rows_bare(const tn_rows *rows)
+{
+    const tn_bare *bare = &rows->private->bare.now;
+    return bare->key != NULL ? bare : NULL;
+}
+
+static bool is_even(const tn_bare *bare, uint32_t n_slots)
+{
+    bool even = bare->width == n_slots;
+    for (uint32_t i = 0; even && i < n_slots; i++) {
+        even = bare->slot[i] == i;
+    }
+    return even;
+}
 
 bool tn_rows_grow(void **at, uint32_t used, uint32_t need, size_t size, uint32_t *capacity)
 {
@@ -34,6 +49,137 @@ bool tn_rows_grow(void **at, uint32_t used, uint32_t need, size_t size, uint32_t
     return true;
 }
 
+bool tn_rows_put_bare(tn_rows *rows, const char *key, uint32_t n, const char *slot, uint32_t width)
+{
+    struct rows_bare *b = &rows->private->bare;
+    uint32_t n_slots = width > 0 ? width : n;
+    void *keys = b->key;
+    void *slots = b->slot;
+    bool good = tn_rows_grow(&keys, 0, n + 1, sizeof *b->key, &b->keys_max);
+    b->key = keys;
+    good = good && tn_rows_grow(&slots, 0, n_slots + 1, sizeof *b->slot, &b->slots_max);
+    b->slot = slots;
+    if (!good || n == 0) {
+        return good;
+    }
+    memcpy(b->key, key, n * sizeof *b->key);
+    memcpy(b->slot, slot, n_slots * sizeof *b->slot);
+    b->now = (tn_bare){.key = b->key, .slot = b->slot, .width = width};
+    b->now.even = is_even(&b->now, rows->schema->n_slots);
+    return true;
+}
+
+static void free_bare(tn_rows *rows)
+{
+    tn_free(rows->private->bare.key);
+    tn_free(rows->private->bare.slot);
+    tn_free(rows->private->bare.grid);
+}
+
+uint64_t tn_rows_put_grid(const tn_rows *rows, uint64_t there, uint64_t *keys)
+{
+    const uint64_t *sign = rows->private->lanes.sign;
+    const uint32_t *slot = rows->schema->columns->slot;
+    uint64_t slots = 0;
+    for (; there != 0; there &= there - 1) {
+        uint32_t i = (uint32_t)__builtin_ctzll(there);
+        if (slot[i] != TN_NOWHERE) {
+            keys[slot[i]] = sign[i];
+            slots |= UINT64_C(1) << slot[i];
+        }
+    }
+    return slots;
+}
+
+/* Room for `need` more entries, and behind them for absent keys. False: no memory. */
+static bool rows_grow_entries(tn_rows *rows, uint32_t need)
+{
+    struct rows_private *p = rows->private;
+    const tn_schema *s = rows->schema;
+    uint32_t capacity = p->entries_max;
+    if (p->keep & TN_ROWS_SIGNS) {
+        void *token = rows->token;
+        bool grown = tn_rows_grow(&token, rows->n_entries, need + s->n_slots, sizeof *rows->token,
+                                  &capacity);
+        rows->token = token;
+        if (!grown) {
+            return false;
+        }
+    }
+    void *entry = rows->entry;
+    bool grown = tn_rows_grow(&entry, rows->n_entries, need + s->n_slots, sizeof *rows->entry,
+                              &p->entries_max);
+    rows->entry = entry;
+    p->entries_end = grown ? rows->n_entries + need : p->entries_end;
+    return grown;
+}
+
+/* Makes entries of a grid. False: no memory. */
+static bool leave_grid(tn_rows *rows)
+{
+    const tn_bare grid = rows->private->bare.now;
+    uint32_t n = rows->n_entries;
+    rows->n_entries = 0;
+    bool grown = rows_grow_entries(rows, n + 1);
+    rows->n_entries = n;
+    if (!grown) {
+        return false;
+    }
+    tn_entry *to = rows->entry;
+    for (uint32_t r = 0; r < rows->n; r++) {
+        const uint64_t *keys = grid.key + (size_t)r * grid.stride + 1;
+        for (uint64_t there = keys[-1]; there != 0; there &= there - 1) {
+            uint32_t slot = (uint32_t)__builtin_ctzll(there);
+            *to++ = (tn_entry){keys[slot], slot, 1};
+        }
+    }
+    TN_ASSERT(to == rows->entry + n);
+    rows->private->bare.now = (tn_bare){.key = NULL};
+    return true;
+}
+
+/* One row; its mask, or 0 where slots do not ascend or are none. */
+static inline uint64_t put_grid_row(const char *key, const char *slot, uint32_t n, uint32_t n_slots,
+                                    uint64_t *to)
+{
+    uint64_t there = 0;
+    uint32_t next = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t s = tn_load_u16(slot + sizeof(uint16_t) * i);
+        if (s < next || s >= n_slots) {
+            return 0;
+        }
+        to[s] = tn_load_u64(key + sizeof(uint64_t) * i);
+        there |= UINT64_C(1) << s;
+        next = s + 1;
+    }
+    return there;
+}
+
+bool tn_rows_put_as_grid(tn_rows *rows, const char *key, const char *slot, const char *end,
+                         uint32_t n_rows)
+{
+    struct rows_bare *b = &rows->private->bare;
+    uint32_t n_slots = rows->schema->n_slots;
+    uint32_t stride = n_slots + 1;
+    void *grid = b->grid;
+    bool good = n_slots <= TN_GRID_SLOTS &&
+                tn_rows_grow(&grid, 0, n_rows + 1, stride * sizeof *b->grid, &b->grid_max);
+    b->grid = grid;
+    uint64_t *to = b->grid;
+    for (uint32_t r = 0, from = 0; good && r < n_rows; r++, to += stride) {
+        uint32_t until = tn_load_u32(end + sizeof(uint32_t) * r);
+        to[0] = put_grid_row(key + sizeof(uint64_t) * from, slot + sizeof(uint16_t) * from,
+                             until - from, n_slots, to + 1);
+        good = to[0] != 0 || until == from;
+        from = until;
+    }
+    if (good && n_rows > 0) {
+        b->now = (tn_bare){.key = b->grid, .stride = stride};
+    }
+    return good;
+}
+
 /* All its keys are of slots that have one or none, and their x_j is 1. */
 static bool has_grids(const tn_schema *schema)
 {
@@ -42,6 +188,34 @@ static bool has_grids(const tn_schema *schema)
         grids = grids && schema->spec[i].as != TN_AS_WEIGHTED;
     }
     return grids;
+}
+
+void tn_rows_free(tn_rows *rows)
+{
+    if (rows == NULL) {
+        return;
+    }
+    if (rows->private != NULL) {
+        free_bare(rows);
+        tn_free(rows->private->seen);
+        tn_free(rows->private->count);
+        tn_free(rows->private->skip);
+        tn_free(rows->private->table);
+        tn_free(rows->private->span);
+        tn_free(rows->private->guess);
+        tn_free(rows->private->shape);
+        tn_free(rows->private->place);
+        tn_lanes_done(&rows->private->lanes);
+        tn_text_done(&rows->private->scratch);
+        tn_free(rows->private);
+    }
+    tn_free(rows->row);
+    tn_free(rows->entry);
+    tn_free(rows->numeric);
+    tn_free(rows->text);
+    tn_free(rows->token);
+    tn_free(rows->numeric_token);
+    tn_free(rows);
 }
 
 tn_status tn_rows_new(tn_rows **out, const tn_schema *schema, uint32_t keep, tn_error *err)
@@ -73,34 +247,6 @@ fail:
     return TN_E_MEMORY;
 }
 
-void tn_rows_free(tn_rows *rows)
-{
-    if (rows == NULL) {
-        return;
-    }
-    if (rows->private != NULL) {
-        tn_rows_free_bare(rows);
-        tn_free(rows->private->seen);
-        tn_free(rows->private->count);
-        tn_free(rows->private->skip);
-        tn_free(rows->private->table);
-        tn_free(rows->private->span);
-        tn_free(rows->private->guess);
-        tn_free(rows->private->shape);
-        tn_free(rows->private->place);
-        tn_lanes_done(&rows->private->lanes);
-        tn_text_done(&rows->private->scratch);
-        tn_free(rows->private);
-    }
-    tn_free(rows->row);
-    tn_free(rows->entry);
-    tn_free(rows->numeric);
-    tn_free(rows->text);
-    tn_free(rows->token);
-    tn_free(rows->numeric_token);
-    tn_free(rows);
-}
-
 void tn_rows_clear(tn_rows *rows)
 {
     rows->n = 0;
@@ -108,28 +254,6 @@ void tn_rows_clear(tn_rows *rows)
     rows->text_size = 0;
     rows->duplicate_key = 0;
     rows->private->bare.now = (tn_bare){.key = NULL};
-}
-
-bool tn_rows_grow_entries(tn_rows *rows, uint32_t need)
-{
-    struct rows_private *p = rows->private;
-    const tn_schema *s = rows->schema;
-    uint32_t capacity = p->entries_max;
-    if (p->keep & TN_ROWS_SIGNS) {
-        void *token = rows->token;
-        bool grown = tn_rows_grow(&token, rows->n_entries, need + s->n_slots, sizeof *rows->token,
-                                  &capacity);
-        rows->token = token;
-        if (!grown) {
-            return false;
-        }
-    }
-    void *entry = rows->entry;
-    bool grown = tn_rows_grow(&entry, rows->n_entries, need + s->n_slots, sizeof *rows->entry,
-                              &p->entries_max);
-    rows->entry = entry;
-    p->entries_end = grown ? rows->n_entries + need : p->entries_end;
-    return grown;
 }
 
 /* The values that a record can hold: none takes less than a byte, but several slots may read the
@@ -153,7 +277,7 @@ tn_status tn_rows_more(tn_rows *rows, tn_error *err)
     if (rows->n_entries >= TN_ROWS_ITEMS_MAX) {
         return tn_fail(err, TN_E_LIMIT, "more than %u values in one block", TN_ROWS_ITEMS_MAX);
     }
-    return tn_rows_grow_entries(rows, VALUES_AT_ONCE)
+    return rows_grow_entries(rows, VALUES_AT_ONCE)
                ? TN_OK
                : tn_fail(err, TN_E_MEMORY, "no memory for the values of a row");
 }
@@ -196,7 +320,7 @@ static tn_status make_room(tn_rows *rows, uint32_t values, tn_error *err)
     void *row = rows->row;
     bool grown = tn_rows_grow(&row, rows->n, 1, sizeof *rows->row, &rows->private->rows_max);
     rows->row = row;
-    if (!grown || !tn_rows_grow_entries(rows, values) || !reserve_numbers(rows)) {
+    if (!grown || !rows_grow_entries(rows, values) || !reserve_numbers(rows)) {
         return tn_fail(err, TN_E_MEMORY, "no memory for parsed rows");
     }
     return TN_OK;
@@ -221,7 +345,7 @@ tn_status tn_rows_begin(tn_rows *rows, size_t record_bytes, tn_error *err)
 {
     struct rows_private *p = rows->private;
     uint32_t values = values_of(rows, record_bytes);
-    if (p->bare.now.stride > 0 && !tn_rows_leave_grid(rows)) {
+    if (p->bare.now.stride > 0 && !leave_grid(rows)) {
         return tn_fail(err, TN_E_MEMORY, "no memory for parsed rows");
     }
     if (rows->n < p->rows_max && rows->schema->n_numeric == 0 &&
@@ -252,7 +376,7 @@ uint64_t *tn_rows_begin_grid(tn_rows *rows)
         b->grid = grid;
         /* one entry is what tn_rows_token makes of a value that is unusual */
         if (!grown || !reserve_numbers(rows) ||
-            (p->entries_max == 0 && !tn_rows_grow_entries(rows, 1))) {
+            (p->entries_max == 0 && !rows_grow_entries(rows, 1))) {
             return NULL;
         }
     }
@@ -310,4 +434,65 @@ void tn_rows_put_lanes(tn_rows *rows)
         n += size[i] != 0;
     }
     rows->n_entries += n;
+}
+
+tn_span *tn_rows_spans(tn_rows *rows, uint32_t n)
+{
+    void *span = rows->private->span;
+    bool grown = tn_rows_grow(&span, 0, n, sizeof(tn_span), &rows->private->spans_max);
+    rows->private->span = span;
+    return grown ? span : NULL;
+}
+
+uint32_t *tn_rows_guesses(tn_rows *rows, uint32_t n)
+{
+    void *guess = rows->private->guess;
+    bool grown = tn_rows_grow(&guess, 0, n, sizeof(uint32_t), &rows->private->guesses_max);
+    rows->private->guess = guess;
+    return grown ? guess : NULL;
+}
+
+tn_tf_shape *tn_rows_shapes(tn_rows *rows, uint32_t n)
+{
+    void *shape = rows->private->shape;
+    bool grown = tn_rows_grow(&shape, 0, n, sizeof(tn_tf_shape), &rows->private->shapes_max);
+    rows->private->shape = shape;
+    return grown ? shape : NULL;
+}
+
+uint16_t *tn_rows_places(tn_rows *rows, size_t line_bytes)
+{
+    void *place = rows->private->place;
+    bool grown = tn_rows_grow(&place, 0, (uint32_t)line_bytes + 1 + TN_MARKS_SPARE,
+                              sizeof(uint16_t), &rows->private->places_max);
+    rows->private->place = place;
+    if (!grown) {
+        return NULL;
+    }
+    rows->private->place[0] = UINT16_MAX;
+    return rows->private->place;
+}
+
+tn_text *tn_rows_scratch(tn_rows *rows)
+{
+    return &rows->private->scratch;
+}
+
+bool tn_rows_add_text(tn_rows *rows, const char *text, size_t size, tn_token *out)
+{
+    if (size >= TN_ROWS_ITEMS_MAX) {
+        return false;
+    }
+    void *bytes = rows->text;
+    bool grown = tn_rows_grow(&bytes, rows->text_size, (uint32_t)size, 1, &rows->private->text_max);
+    rows->text = bytes;
+    if (!grown) {
+        return false;
+    }
+    if (size > 0) {
+        memcpy(rows->text + rows->text_size, text, size);
+    }
+    *out = (tn_token){rows->text_size, (uint32_t)size};
+    rows->text_size += (uint32_t)size;
+    return true;
 }

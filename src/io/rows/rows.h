@@ -73,12 +73,13 @@ typedef struct tn_rows {
     tn_token *token;         /* n_entries: the text each came from; NULL unless signs are kept */
     tn_token *numeric_token; /* n * n_numeric, likewise */
     uint64_t duplicate_key;  /* tf.Example: names that stood twice */
-    struct rows_private *private; /* io/rows/rows_private.h */
+    struct rows_private *private; /* io/rows/rows_parsing.h */
 } tn_rows;
 
 enum {
     TN_ROWS_IDS = 1,   /* keep record ids; else tn_rows_id does nothing */
     TN_ROWS_SIGNS = 2, /* and the text of every token, so that rows can be written again */
+    TN_ROWS_BARE = 4,  /* may come without entries; see tn_bare */
 };
 /* `schema` must outlive it; `keep` is TN_ROWS_x or 0. On failure *out is NULL. */
 tn_status tn_rows_new(tn_rows **out, const tn_schema *schema, uint32_t keep,
@@ -117,5 +118,35 @@ tn_fault tn_rows_id(tn_rows *rows, const char *text, size_t size) TN_MUST_USE;
 /* Applies the rules of whole slots and keeps the row; on a fault (*spec: whose) it stays open. */
 tn_fault tn_rows_end(tn_rows *rows, const tn_slot_spec **spec) TN_MUST_USE;
 void tn_rows_rollback(tn_rows *rows);
+
+/* Bare rows: keys side by side, without entries; half as large, and a batch is made of many rows at
+ * once (tn_filling_add).
+ *
+ *     as a cache holds them, in a row by ascending slots; width 0: rows differ, else `slot` is that
+ *     of every row
+ *         key   a b c d e f g        slot   0 1 1 3 0 1 3       row 0  a b c d      row 1  e f g
+ *
+ *     a grid, where a slot has one key or none: for each row a mask of those that have one, and
+ *     room for all; stride is 1 + n_slots
+ *         key   1011 a b - d   0101 e - g -
+ *
+ * Rows that were made with TN_ROWS_BARE may come so, when all x_j are 1: n_entries and the `first`
+ * of each row count as ever, but tn_rows.entry is not filled. */
+enum { TN_GRID_SLOTS = 64 }; /* at most */
+
+typedef struct tn_bare {
+    const uint64_t *key;  /* one more than there are may be read */
+    const uint16_t *slot; /* likewise; a grid has none */
+    uint32_t width;
+    uint32_t stride; /* 0: no grid */
+    bool even;       /* every row has one key of each slot */
+} tn_bare;
+
+/* NULL: the rows stand in tn_rows.entry. */
+const tn_bare *tn_rows_bare(const tn_rows *rows);
+
+/* Copies `n` keys and the slots of all of them, or of the `width` of every row; the rows are bare
+ * until they are cleared. False: no memory. */
+bool tn_rows_put_bare(tn_rows *rows, const char *key, uint32_t n, const char *slot, uint32_t width);
 
 #endif

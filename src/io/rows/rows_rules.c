@@ -3,7 +3,7 @@
 #include "base/core/alloc.h"
 #include "base/math/key.h"
 #include "io/rows/rows.h"
-#include "io/rows/rows_private.h"
+#include "io/rows/rows_parsing.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,11 +1,10 @@
-/* rows_private.h - what a tn_rows keeps to itself, and the scratch it lends to parsers. */
-#ifndef TN_IO_ROWS_PRIVATE_H
-#define TN_IO_ROWS_PRIVATE_H
+/* rows_parsing.h - what parsers need of a tn_rows beside rows.h: its memory, scratch, and grids. */
+#ifndef TN_IO_ROWS_PARSING_H
+#define TN_IO_ROWS_PARSING_H
 
 #include "base/core/text.h"
 #include "base/math/key.h"
 #include "io/rows/rows.h"
-#include "io/rows/rows_compact.h"
 #include "io/text/delimiter_masks.h"
 #include "io/text/digits.h"
 #include "io/text/token_vectors.h"
@@ -90,9 +89,6 @@ void tn_rows_put_lanes(tn_rows *rows);
  * taken where it is not needed, or not to be had. */
 void tn_rows_expect(tn_rows *rows, uint32_t n);
 
-/* Room for `need` more entries, and behind them for absent keys. False: no memory. */
-bool tn_rows_grow_entries(tn_rows *rows, uint32_t need);
-
 /* Makes room for `need` more items; false: no memory. *at points to the array. */
 bool tn_rows_grow(void **at, uint32_t used, uint32_t need, size_t size, uint32_t *capacity);
 
@@ -116,5 +112,33 @@ tn_tf_shape *tn_rows_shapes(tn_rows *rows, uint32_t n); /* likewise */
 
 /* The rules of whole slots; rows_rules.c. */
 tn_fault tn_rows_apply_rules(tn_rows *rows, const tn_slot_spec **spec);
+
+/* Writing a grid (see tn_bare).
+ *
+ *     uint64_t *keys = tn_rows_begin_grid(rows);      NULL: begin a row of entries
+ *     keys[slot] = ..
+ *     tn_rows_end_grid(rows, keys, 1 << slot | ..);   or tn_rows_rollback
+ *
+ * A row of entries ends the grid of its block: what there is becomes entries. */
+
+/* As tn_rows_begin, for a row of a grid: where its keys go, behind its mask. NULL: these rows are
+ * no grid, or there is no memory; nothing was begun. */
+uint64_t *tn_rows_begin_grid(tn_rows *rows);
+
+/* Keeps the row: `there` has a bit for each slot that has a key. */
+static inline void tn_rows_end_grid(tn_rows *rows, uint64_t *keys, uint64_t there)
+{
+    keys[-1] = there;
+    rows->n_entries += (uint32_t)__builtin_popcountll(there);
+    rows->n++;
+}
+
+/* The keys of lanes to the slots of their specs, of those whose bits are set; bits of the slots. */
+uint64_t tn_rows_put_grid(const tn_rows *rows, uint64_t there, uint64_t *keys);
+
+/* The keys of a block of a cache as a grid; false: no memory, or they do not fit into one. `end`:
+ * u32 of each row, behind its last key. */
+bool tn_rows_put_as_grid(tn_rows *rows, const char *key, const char *slot, const char *end,
+                         uint32_t n_rows);
 
 #endif

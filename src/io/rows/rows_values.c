@@ -1,20 +1,103 @@
-/* rows_token.c - one value of a slot: type, transform, salt. The hot path of every parser. */
+/* rows_values.c - what a row is given: label, weight, group, id, and the values of its slots by
+ * type, transform and salt. The hot path of every parser.
+ */
 #include "base/core/number.h"
 #include "base/math/key.h"
 #include "io/rows/rows.h"
-#include "io/rows/rows_private.h"
+#include "io/rows/rows_parsing.h"
 #include "io/schema/dataframe_words.h"
 #include "io/text/digits.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
+
+#define WEIGHT_MAX 1048576.0
 
 /* What stands in the record, for rows that are to be written again. */
 typedef struct source {
     const char *text;
     size_t size;
 } source;
+
+tn_fault tn_rows_id(tn_rows *rows, const char *text, size_t size)
+{
+    bool kept = (rows->private->keep & (TN_ROWS_IDS | TN_ROWS_SIGNS)) == 0 ||
+                tn_rows_add_text(rows, text, size, &rows->row[rows->n].id);
+    return kept ? TN_FAULT_NONE : TN_FAULT_MEMORY;
+}
+
+void tn_rows_group(tn_rows *rows, uint64_t sign)
+{
+    rows->row[rows->n].group = sign;
+}
+
+void tn_rows_group_text(tn_rows *rows, const char *text, size_t size)
+{
+    const tn_slot_spec *spec = rows->schema->group_spec;
+    tn_sign_type type = spec != NULL && !tn_spec_is_number(spec) ? spec->type : TN_SIGN_ID;
+    uint64_t sign = 0;
+    int64_t number = 0;
+    tn_numeral how = TN_NUM_NONE;
+    if (type == TN_SIGN_ID) {
+        how = tn_read_u64(text, size, &sign);
+    } else if (type == TN_SIGN_HEX) {
+        how = tn_read_hex(text, size, &sign);
+    } else if (type == TN_SIGN_INT) {
+        how = tn_read_i64(text, size, &number);
+        sign = (uint64_t)number;
+    }
+    bool may_be_frame = how != TN_NUM_OK && spec != NULL && rows->schema->frame_words;
+    tn_bytes plain = {NULL, 0, true};
+    if (may_be_frame && type != TN_SIGN_STR) {
+        plain = tn_frame_plain(text, size);
+    }
+    if (plain.failed) {
+        tn_rows_group(rows, how == TN_NUM_OK ? sign : tn_xxh64(text, size, 0));
+    } else if (plain.size > 0) { /* else it is missing */
+        tn_rows_group_text(rows, plain.data, plain.size);
+    }
+}
+
+tn_fault tn_rows_label(tn_rows *rows, const char *text, size_t size)
+{
+    float *label = &rows->row[rows->n].label;
+    if (tn_label_of_text(rows->schema->label, text, size, label)) {
+        return TN_FAULT_NONE;
+    }
+    if (size == 0 || tn_frame_missing(text, size)) {
+        return TN_FAULT_NO_LABEL;
+    }
+    tn_bytes plain = tn_frame_plain(text, size);
+    bool good = rows->schema->frame_words && !plain.failed &&
+                tn_label_of_text(rows->schema->label, plain.data, plain.size, label);
+    return good ? TN_FAULT_NONE : TN_FAULT_LABEL;
+}
+
+tn_fault tn_rows_label_number(tn_rows *rows, double value)
+{
+    bool good = tn_label_of_number(rows->schema->label, value, &rows->row[rows->n].label);
+    return good ? TN_FAULT_NONE : TN_FAULT_LABEL;
+}
+
+tn_fault tn_rows_weight_number(tn_rows *rows, double value)
+{
+    if (!(value >= 0 && value <= WEIGHT_MAX)) {
+        return TN_FAULT_WEIGHT;
+    }
+    rows->row[rows->n].weight = (float)value;
+    return TN_FAULT_NONE;
+}
+
+tn_fault tn_rows_weight(tn_rows *rows, const char *text, size_t size)
+{
+    double value;
+    if (tn_read_f64(text, size, &value) != TN_NUM_OK) {
+        return TN_FAULT_WEIGHT;
+    }
+    return tn_rows_weight_number(rows, value);
+}
 
 static inline tn_fault add_key(tn_rows *rows, const tn_slot_spec *spec, uint64_t sign, float x,
                                source from)
