@@ -1,4 +1,4 @@
-/* test_delimiter_masks.c - every set of marks.h gives what a loop over the bytes gives. */
+/* test_delimiter_masks.c - every set of delimiter_masks.h gives what a loop over the bytes gives. */
 #include "base/core/alloc.h"
 #include "base/math/rng.h"
 #include "io/text/delimiter_masks.h"

@@ -1,11 +1,56 @@
-/* delimiter_masks.c - which set of delimiter_masks.h this processor runs, and the set for any. */
+/* delimiter_masks.c - the sets of delimiter_masks.h, and which of them this processor runs.
+ *
+ * Each set has two functions that look at 64 bytes, and one that turns the bits of a mask into
+ * places. delimiter_masks_body.h makes the loops over a line of them.
+ */
 #include "io/text/delimiter_masks.h"
 
 #include "base/core/bytes.h"
-#include "io/text/delimiter_masks_put.h"
+
+#if TN_MARKS_X86
+#include <immintrin.h>
+#endif
+#include <string.h>
 
 #define EACH UINT64_C(0x0101010101010101)
 #define TOPS (EACH * 0x80)
+
+enum { LOOK = 64 };
+
+/* One look at the last bytes of a line, which are less than 64: at the 64 that end it, or at a copy
+ * of a line that is shorter. */
+#define LAST_LOOK(line, size, i, look)                                                             \
+    do {                                                                                           \
+        char copy[LOOK];                                                                           \
+        size_t rest = (size) - (i);                                                                \
+        const char *p = (line) + (size)-LOOK;                                                      \
+        if ((size) < LOOK) {                                                                       \
+            memset(copy, 'x', sizeof copy);                                                        \
+            memcpy(copy + LOOK - (size), line, size);                                              \
+            p = copy;                                                                              \
+        }                                                                                          \
+        to = SET(put_marks)(to, (look) >> (LOOK - rest), (uint32_t)(i));                           \
+    } while (false)
+
+/* Always 16 places, as a branch per place would be guessed wrong; few looks hold more. */
+static inline uint16_t *put_marks_any(uint16_t *to, uint64_t mask, uint32_t base)
+{
+    enum { AT_ONCE = 16 };
+    const uint64_t none = UINT64_C(1)
+                          << 63; /* what is written behind the last bit does not count */
+    uint32_t n = (uint32_t)__builtin_popcountll(mask);
+    for (uint32_t done = 0;; done += AT_ONCE) {
+        for (uint32_t i = 0; i < AT_ONCE; i++) {
+            to[done + i] = (uint16_t)(base + (uint32_t)__builtin_ctzll(mask | none));
+            mask &= mask - 1;
+        }
+        if (done + AT_ONCE >= n) {
+            return to + n;
+        }
+    }
+}
+
+/* ---- any processor: eight words a look ---- */
 
 /* The top bit of each byte says that it is 0; exact in every byte. */
 static inline uint64_t zeros_of(uint64_t x)
@@ -24,7 +69,7 @@ static inline uint64_t bits_of(uint64_t tops)
     return ((tops >> 7) * UINT64_C(0x0102040810204080)) >> 56;
 }
 
-static inline uint64_t field_mask(const char *p, char mark, uint64_t *odd)
+static inline uint64_t field_mask_plain(const char *p, char mark, uint64_t *odd)
 {
     uint64_t mask = 0;
     for (uint32_t i = 0; i < 8; i++) {
@@ -35,7 +80,7 @@ static inline uint64_t field_mask(const char *p, char mark, uint64_t *odd)
     return mask;
 }
 
-static inline uint64_t pair_mask(const char *p, uint64_t *odd)
+static inline uint64_t pair_mask_plain(const char *p, uint64_t *odd)
 {
     uint64_t mask = 0;
     for (uint32_t i = 0; i < 8; i++) {
@@ -46,15 +91,185 @@ static inline uint64_t pair_mask(const char *p, uint64_t *odd)
     return mask;
 }
 
-static inline uint16_t *put_marks(uint16_t *to, uint64_t mask, uint32_t base)
+static inline uint16_t *put_marks_plain(uint16_t *to, uint64_t mask, uint32_t base)
 {
-    return tn_marks_put(to, mask, base);
+    return put_marks_any(to, mask, base);
 }
 
 #define TARGET
+#define SET(name) name##_plain
 #include "io/text/delimiter_masks_body.h"
+#undef SET
+#undef TARGET
 
-const tn_marks tn_marks_plain = {"plain", find_fields, find_pairs};
+const tn_marks tn_marks_plain = {"plain", find_fields_plain, find_pairs_plain};
+
+#if TN_MARKS_X86
+
+/* ---- every x86-64: four vectors a look ---- */
+
+enum { LANES_SSE2 = 16 };
+
+static inline uint64_t field_mask_sse2(const char *p, char mark, uint64_t *odd)
+{
+    uint64_t mask = 0;
+    __m128i strange = _mm_setzero_si128();
+    for (uint32_t i = 0; i < 64; i += LANES_SSE2) {
+        __m128i x = _mm_loadu_si128((const __m128i *)(const void *)(p + i));
+        __m128i hit = _mm_cmpeq_epi8(x, _mm_set1_epi8(mark));
+        __m128i bad = _mm_or_si128(_mm_cmpeq_epi8(x, _mm_set1_epi8('\r')),
+                                   _mm_cmpeq_epi8(x, _mm_setzero_si128()));
+        mask |= (uint64_t)(uint32_t)_mm_movemask_epi8(hit) << i;
+        strange = _mm_or_si128(strange, bad);
+    }
+    *odd |= (uint64_t)(uint32_t)_mm_movemask_epi8(strange);
+    return mask;
+}
+
+static inline uint64_t pair_mask_sse2(const char *p, uint64_t *odd)
+{
+    const __m128i low = _mm_set1_epi8(0x1f);
+    uint64_t mask = 0;
+    __m128i strange = _mm_setzero_si128();
+    for (uint32_t i = 0; i < 64; i += LANES_SSE2) {
+        __m128i x = _mm_loadu_si128((const __m128i *)(const void *)(p + i));
+        __m128i hit = _mm_or_si128(_mm_cmpeq_epi8(x, _mm_set1_epi8(' ')),
+                                   _mm_cmpeq_epi8(x, _mm_set1_epi8(':')));
+        __m128i bad = _mm_or_si128(_mm_cmpeq_epi8(_mm_max_epu8(x, low), low),
+                                   _mm_cmpeq_epi8(x, _mm_set1_epi8('#')));
+        mask |= (uint64_t)(uint32_t)_mm_movemask_epi8(hit) << i;
+        strange = _mm_or_si128(strange, bad);
+    }
+    *odd |= (uint64_t)(uint32_t)_mm_movemask_epi8(strange);
+    return mask;
+}
+
+static inline uint16_t *put_marks_sse2(uint16_t *to, uint64_t mask, uint32_t base)
+{
+    return put_marks_any(to, mask, base);
+}
+
+#define TARGET
+#define SET(name) name##_sse2
+#include "io/text/delimiter_masks_body.h"
+#undef SET
+#undef TARGET
+
+const tn_marks tn_marks_sse2 = {"sse2", find_fields_sse2, find_pairs_sse2};
+
+/* ---- AVX2: two vectors a look ---- */
+
+#define TARGET __attribute__((target("avx2,bmi,popcnt")))
+enum { LANES_AVX2 = 32 };
+
+TARGET static inline uint64_t field_mask_avx2(const char *p, char mark, uint64_t *odd)
+{
+    uint64_t mask = 0;
+    __m256i strange = _mm256_setzero_si256();
+    for (uint32_t i = 0; i < 64; i += LANES_AVX2) {
+        __m256i x = _mm256_loadu_si256((const __m256i *)(const void *)(p + i));
+        __m256i hit = _mm256_cmpeq_epi8(x, _mm256_set1_epi8(mark));
+        __m256i bad = _mm256_or_si256(_mm256_cmpeq_epi8(x, _mm256_set1_epi8('\r')),
+                                      _mm256_cmpeq_epi8(x, _mm256_setzero_si256()));
+        mask |= (uint64_t)(uint32_t)_mm256_movemask_epi8(hit) << i;
+        strange = _mm256_or_si256(strange, bad);
+    }
+    *odd |= (uint64_t)(uint32_t)_mm256_movemask_epi8(strange);
+    return mask;
+}
+
+TARGET static inline uint64_t pair_mask_avx2(const char *p, uint64_t *odd)
+{
+    const __m256i low = _mm256_set1_epi8(0x1f);
+    uint64_t mask = 0;
+    __m256i strange = _mm256_setzero_si256();
+    for (uint32_t i = 0; i < 64; i += LANES_AVX2) {
+        __m256i x = _mm256_loadu_si256((const __m256i *)(const void *)(p + i));
+        __m256i hit = _mm256_or_si256(_mm256_cmpeq_epi8(x, _mm256_set1_epi8(' ')),
+                                      _mm256_cmpeq_epi8(x, _mm256_set1_epi8(':')));
+        __m256i bad = _mm256_or_si256(_mm256_cmpeq_epi8(_mm256_max_epu8(x, low), low),
+                                      _mm256_cmpeq_epi8(x, _mm256_set1_epi8('#')));
+        mask |= (uint64_t)(uint32_t)_mm256_movemask_epi8(hit) << i;
+        strange = _mm256_or_si256(strange, bad);
+    }
+    *odd |= (uint64_t)(uint32_t)_mm256_movemask_epi8(strange);
+    return mask;
+}
+
+/* As put_marks_any, with the instructions of this set. */
+TARGET static inline uint16_t *put_marks_avx2(uint16_t *to, uint64_t mask, uint32_t base)
+{
+    enum { AT_ONCE = 16 };
+    uint32_t n = (uint32_t)_mm_popcnt_u64(mask);
+    for (uint32_t done = 0;; done += AT_ONCE) {
+        for (uint32_t i = 0; i < AT_ONCE; i++) {
+            to[done + i] = (uint16_t)(base + (uint32_t)_tzcnt_u64(mask)); /* 64 behind the last */
+            mask = _blsr_u64(mask);
+        }
+        if (done + AT_ONCE >= n) {
+            return to + n;
+        }
+    }
+}
+
+#define SET(name) name##_avx2
+#include "io/text/delimiter_masks_body.h"
+#undef SET
+#undef TARGET
+
+const tn_marks tn_marks_avx2 = {"avx2", find_fields_avx2, find_pairs_avx2};
+
+#endif
+#if TN_MARKS_AVX512
+
+/* ---- AVX-512 (BW and VBMI2): a vector a look, all places at once ---- */
+
+#define TARGET __attribute__((target("avx512f,avx512bw,avx512vbmi2,popcnt")))
+
+TARGET static inline uint64_t field_mask_avx512(const char *p, char mark, uint64_t *odd)
+{
+    __m512i x = _mm512_loadu_si512(p);
+    *odd |= _mm512_cmpeq_epi8_mask(x, _mm512_set1_epi8('\r')) | _mm512_testn_epi8_mask(x, x);
+    return _mm512_cmpeq_epi8_mask(x, _mm512_set1_epi8(mark));
+}
+
+TARGET static inline uint64_t pair_mask_avx512(const char *p, uint64_t *odd)
+{
+    __m512i x = _mm512_loadu_si512(p);
+    *odd |= _mm512_cmplt_epu8_mask(x, _mm512_set1_epi8(' ')) |
+            _mm512_cmpeq_epi8_mask(x, _mm512_set1_epi8('#'));
+    return _mm512_cmpeq_epi8_mask(x, _mm512_set1_epi8(' ')) |
+           _mm512_cmpeq_epi8_mask(x, _mm512_set1_epi8(':'));
+}
+
+/* The numbers 0 .. 63 whose bits are set move together, and grow to 16 bits. */
+TARGET static inline uint16_t *put_marks_avx512(uint16_t *to, uint64_t mask, uint32_t base)
+{
+    enum { AT_ONCE = 32 };
+    const __m512i places = _mm512_set_epi8(
+        63, 62, 61, 60, 59, 58, 57, 56, 55, 54, 53, 52, 51, 50, 49, 48, 47, 46, 45, 44, 43, 42, 41,
+        40, 39, 38, 37, 36, 35, 34, 33, 32, 31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, 18,
+        17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+    uint32_t n = (uint32_t)_mm_popcnt_u64(mask);
+    __m512i from = _mm512_set1_epi16((int16_t)(uint16_t)base);
+    __m512i some = _mm512_maskz_compress_epi8(mask, places);
+    __m512i first = _mm512_cvtepu8_epi16(_mm512_castsi512_si256(some));
+    _mm512_storeu_si512(to, _mm512_add_epi16(from, first));
+    if (n > AT_ONCE) {
+        __m512i second = _mm512_cvtepu8_epi16(_mm512_extracti64x4_epi64(some, 1));
+        _mm512_storeu_si512(to + AT_ONCE, _mm512_add_epi16(from, second));
+    }
+    return to + n;
+}
+
+#define SET(name) name##_avx512
+#include "io/text/delimiter_masks_body.h"
+#undef SET
+#undef TARGET
+
+const tn_marks tn_marks_avx512 = {"avx512", find_fields_avx512, find_pairs_avx512};
+
+#endif
 
 const tn_marks *tn_marks_find(void)
 {

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Sets that are compiled. ThreadSanitizer's build takes the plain road, like everything that picks
+/* Sets that are compiled. ThreadSanitizer's build takes the plain set, like everything that picks
  * code by processor; where instructions are counted there is one set, or counts would depend on
  * the machine. */
 #if !defined(__x86_64__) || (defined(TN_NO_CLONES) && !defined(TN_COUNTED))
