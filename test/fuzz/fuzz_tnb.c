@@ -3,7 +3,7 @@
 #include "base/core/alloc.h"
 #include "base/math/crc32c.h"
 #include "config/yaml_flow.h"
-#include "io/read/cache_layout.h"
+#include "io/read/cache.h"
 #include "io/read/scan.h"
 #include "io/rows/rows.h"
 

@@ -3,7 +3,6 @@
 
 #include "base/core/alloc.h"
 #include "base/math/crc32c.h"
-#include "io/read/cache_layout.h"
 #include "setup.h"
 #include "support/test.h"
 

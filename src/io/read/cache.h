@@ -22,6 +22,21 @@
 #include "base/file/file.h"
 #include "io/read/blockparse.h"
 
+#define TN_TNB_MAGIC "TNB1\r\n\x1a\n"
+#define TN_TNB_END "TNB1end\n"
+#define TN_TNB_ORDER UINT32_C(0x01020304)
+
+enum {
+    TN_TNB_MAJOR = 1,
+    TN_TNB_MINOR = 0,
+    TN_TNB_HEADER = 64, /* bytes */
+    TN_TNB_TAIL = 32,
+    TN_TNB_SOURCE = 24, /* of the index, and a path */
+    TN_TNB_PART = 40,   /* of the index */
+    TN_TNB_BLOCK = 104, /* header of a block */
+    TN_TNB_SHAPE_MAX = 1 << 28,
+};
+
 /* Where the rows of a part lie. */
 typedef struct tn_tnb_part {
     tn_part_info info;
@@ -65,9 +80,6 @@ tn_status tn_tnb_check(const tn_tnb *tnb, const tn_schema *schema, tn_error *err
 
 /* The text above. */
 void tn_tnb_shape(const tn_schema *schema, tn_text *out);
-
-/* Size and time of change of a regular file; false: there is none. */
-bool tn_tnb_look(const char *path, uint64_t *size, uint64_t *mtime_ns);
 
 /* What a block knows beside its rows. */
 typedef struct tn_tnb_note {

@@ -123,7 +123,7 @@ static bool number_behind(tn_bytes line, const char *key, uint64_t *out)
     return false;
 }
 
-/* A binary cache says what was found in the data it was made of (io/read/cache_key.c). */
+/* A binary cache says what was found in the data it was made of (io/read/cache_files.c). */
 static void see_shape(seen *s, const char *shape)
 {
     for (const char *end; (end = strchr(shape, '\n')) != NULL; shape = end + 1) {

@@ -1,24 +1,247 @@
-/* cache_unpack.c - the bytes of a block of a .tnb file to the rows it was made of.
+/* cache_block.c - a parsed block of rows as the bytes of a block of a .tnb file, and back.
  *
- * A block that passes its checksum, which whoever read it has looked at, was written by TNet;
+ * Numbers are little-endian. Columns begin at multiples of 8, in the order of `layout`; one that
+ * has nothing to say is left out (flags).
+ *
+ * A block that passes its checksum, which the reader of its bytes has checked, was written by TNet;
  * still, no count in it is believed before it has been checked, so that bytes made by somebody else
  * do no harm either.
  */
 #include "base/core/number.h"
-#include "io/read/cache_layout.h"
+#include "base/math/crc32c.h"
+#include "io/read/cache.h"
 #include "io/rows/rows_parsing.h"
 
 #include <stdio.h>
 
+enum {
+    HAS_WEIGHTS = 1, /* some row does not weigh 1 */
+    HAS_GROUPS = 2,  /* some row has a group */
+    HAS_VALUES = 4,  /* some x_j is not 1 */
+    HAS_IDS = 8,     /* some row has an id */
+    FLAGS = 15,
+};
+
+/* The header of a block, in the order of its bytes, behind u32 crc and u32 size. */
+typedef struct counts {
+    uint32_t rows, entries;
+    uint32_t flags;
+    uint32_t width; /* entries of each row, whose slots are the same in every row; 0: they differ */
+    uint64_t records, blank, bytes, taken, passed, duplicate_key;
+    uint64_t first_at; /* of the rows' places in the source */
+    uint32_t bad, messages, message_bytes, id_bytes;
+} counts;
+
+/* Places of the columns. */
+typedef struct layout {
+    uint64_t key;     /* u64[entries] */
+    uint64_t slot;    /* u16[entries], or u16[width] */
+    uint64_t value;   /* f32[entries], or nothing */
+    uint64_t end;     /* u32[rows]: behind the last entry of each; not with width */
+    uint64_t label;   /* f32[rows] */
+    uint64_t weight;  /* f32[rows], or nothing */
+    uint64_t numeric; /* f32[rows * n_numeric] */
+    uint64_t group;   /* u64[rows], or nothing */
+    uint64_t at;      /* u32[rows], from first_at */
+    uint64_t id_end;  /* u32[rows]: behind the id of each, or nothing */
+    uint64_t id;      /* bytes */
+    uint64_t message; /* bytes, each ended by NUL */
+    uint64_t size;    /* of all */
+} layout;
+
+#define ONE UINT32_C(0x3f800000) /* 1.0f */
+
 /* One block while it is unpacked. */
 typedef struct unpacking {
     const char *from;
-    tn_tnb_counts n;
-    tn_tnb_layout lay;
+    counts n;
+    layout lay;
     tn_rows *rows;
     bool ids, signs; /* are wanted */
     bool bare;       /* keys stay as they lie */
 } unpacking;
+
+static inline uint64_t take(uint64_t *at, uint64_t n, uint64_t size)
+{
+    uint64_t here = *at;
+    *at += (n * size + 7) / 8 * 8;
+    return here;
+}
+
+/* Counts are below 2^32 and n_numeric is small: nothing overflows. */
+static inline layout lay_out(const counts *n, uint32_t n_numeric)
+{
+    layout to;
+    uint64_t at = TN_TNB_BLOCK;
+    uint64_t rows = n->rows;
+    uint64_t weights = (n->flags & HAS_WEIGHTS) != 0 ? rows : 0;
+    uint64_t groups = (n->flags & HAS_GROUPS) != 0 ? rows : 0;
+    uint64_t values = (n->flags & HAS_VALUES) != 0 ? n->entries : 0;
+    uint64_t ids = (n->flags & HAS_IDS) != 0 ? rows : 0;
+    to.key = take(&at, n->entries, sizeof(uint64_t));
+    to.slot = take(&at, n->width > 0 ? n->width : n->entries, sizeof(uint16_t));
+    to.value = take(&at, values, sizeof(float));
+    to.end = take(&at, n->width > 0 ? 0 : rows, sizeof(uint32_t));
+    to.label = take(&at, rows, sizeof(float));
+    to.weight = take(&at, weights, sizeof(float));
+    to.numeric = take(&at, rows * n_numeric, sizeof(float));
+    to.group = take(&at, groups, sizeof(uint64_t));
+    to.at = take(&at, rows, sizeof(uint32_t));
+    to.id_end = take(&at, ids, sizeof(uint32_t));
+    to.id = take(&at, n->id_bytes, 1);
+    to.message = take(&at, n->message_bytes, 1);
+    to.size = at;
+    return to;
+}
+
+/* Entries of each row when all rows have the same slots in the same order; 0: they have not. */
+static uint32_t width_of(const tn_rows *rows)
+{
+    uint32_t width = rows->n > 0 ? tn_rows_end_of(rows, 0) : 0;
+    if (width == 0 || (uint64_t)width * rows->n != rows->n_entries) {
+        return 0;
+    }
+    for (uint32_t r = 1; r < rows->n; r++) {
+        const tn_entry *entry = &rows->entry[rows->row[r].first];
+        if (rows->row[r].first != r * width) {
+            return 0;
+        }
+        for (uint32_t i = 0; i < width; i++) {
+            if (entry[i].slot != rows->entry[i].slot) {
+                return 0;
+            }
+        }
+    }
+    return width;
+}
+
+static uint32_t flags_of(const tn_rows *rows, uint64_t *id_bytes)
+{
+    uint32_t flags = 0;
+    *id_bytes = 0;
+    for (uint32_t r = 0; r < rows->n; r++) {
+        const tn_parsed_row *row = &rows->row[r];
+        flags |= row->weight != 1 ? HAS_WEIGHTS : 0U;
+        flags |= row->group != TN_NO_GROUP ? HAS_GROUPS : 0U;
+        flags |= row->id.size > 0 ? HAS_IDS : 0U;
+        *id_bytes += row->id.size;
+    }
+    uint32_t odd = 0;
+    for (uint32_t i = 0; i < rows->n_entries; i++) {
+        odd |= tn_load_u32(&rows->entry[i].value) ^ ONE;
+    }
+    return flags | (odd != 0 ? HAS_VALUES : 0U);
+}
+
+static void add_header(tn_text *out, const counts *n, uint64_t size)
+{
+    tn_text_add_u32le(out, 0); /* the crc, when all is there */
+    tn_text_add_u32le(out, (uint32_t)size);
+    const uint32_t first[] = {n->rows, n->entries, n->flags, n->width};
+    const uint64_t wide[] = {n->records, n->blank,         n->bytes,   n->taken,
+                             n->passed,  n->duplicate_key, n->first_at};
+    const uint32_t last[] = {n->bad, n->messages, n->message_bytes, n->id_bytes, 0, 0};
+    tn_text_add(out, first, sizeof first);
+    tn_text_add(out, wide, sizeof wide);
+    tn_text_add(out, last, sizeof last);
+}
+
+static void pack_entries(char *to, const layout *lay, const counts *n, const tn_rows *rows)
+{
+    uint32_t slots = n->width > 0 ? n->width : n->entries;
+    bool values = (n->flags & HAS_VALUES) != 0;
+    for (uint32_t i = 0; i < n->entries; i++) {
+        tn_store_u64(to + lay->key + sizeof(uint64_t) * i, rows->entry[i].key);
+    }
+    for (uint32_t i = 0; i < slots; i++) {
+        tn_store_u16(to + lay->slot + sizeof(uint16_t) * i, (uint16_t)rows->entry[i].slot);
+    }
+    for (uint32_t i = 0; values && i < n->entries; i++) {
+        tn_store_f32(to + lay->value + sizeof(float) * i, rows->entry[i].value);
+    }
+}
+
+static void pack_ids(char *to, const layout *lay, const tn_rows *rows)
+{
+    uint32_t end = 0;
+    for (uint32_t r = 0; r < rows->n; r++) {
+        tn_token id = rows->row[r].id;
+        if (id.size > 0) {
+            memcpy(to + lay->id + end, rows->text + id.at, id.size);
+        }
+        end += id.size;
+        tn_store_u32(to + lay->id_end + sizeof(uint32_t) * r, end);
+    }
+}
+
+static void pack_rows(char *to, const layout *lay, const counts *n, const tn_rows *rows)
+{
+    for (uint32_t r = 0; r < n->rows; r++) {
+        const tn_parsed_row *row = &rows->row[r];
+        size_t four = sizeof(uint32_t) * r;
+        if (n->width == 0) {
+            tn_store_u32(to + lay->end + four, tn_rows_end_of(rows, r));
+        }
+        tn_store_f32(to + lay->label + four, row->label);
+        if ((n->flags & HAS_WEIGHTS) != 0) {
+            tn_store_f32(to + lay->weight + four, row->weight);
+        }
+        if ((n->flags & HAS_GROUPS) != 0) {
+            tn_store_u64(to + lay->group + 2 * four, row->group);
+        }
+        TN_ASSERT(row->at - n->first_at <= UINT32_MAX);
+        tn_store_u32(to + lay->at + four, (uint32_t)(row->at - n->first_at));
+    }
+    size_t numeric = (size_t)n->rows * rows->schema->n_numeric;
+    if (numeric > 0) {
+        memcpy(to + lay->numeric, rows->numeric, numeric * sizeof(float));
+    }
+    if ((n->flags & HAS_IDS) != 0) {
+        pack_ids(to, lay, rows);
+    }
+}
+
+void tn_tnb_pack(const tn_parsed *parsed, const tn_tnb_note *note, tn_text *out)
+{
+    const tn_rows *rows = parsed->rows;
+    uint64_t id_bytes = 0;
+    uint32_t flags = flags_of(rows, &id_bytes);
+    TN_ASSERT(id_bytes <= UINT32_MAX && parsed->messages.size <= UINT32_MAX);
+    const counts n = {
+        .rows = rows->n,
+        .entries = rows->n_entries,
+        .flags = flags,
+        .width = width_of(rows),
+        .records = parsed->records,
+        .blank = parsed->blank,
+        .bytes = parsed->bytes,
+        .taken = note->taken,
+        .passed = note->passed,
+        .duplicate_key = rows->duplicate_key,
+        .first_at = rows->n > 0 ? rows->row[0].at : 0,
+        .bad = parsed->n_bad,
+        .messages = parsed->n_messages,
+        .message_bytes = (uint32_t)parsed->messages.size,
+        .id_bytes = (uint32_t)id_bytes,
+    };
+    layout lay = lay_out(&n, rows->schema->n_numeric);
+    tn_text_clear(out);
+    char *to = tn_text_grow(out, lay.size);
+    if (to == NULL) { /* no memory, or beyond TN_TEXT_MAX */
+        return;
+    }
+    memset(to, 0, lay.size);
+    out->size = 0;
+    add_header(out, &n, lay.size);
+    TN_ASSERT(out->size == TN_TNB_BLOCK && out->data == to);
+    out->size = lay.size;
+    pack_entries(to, &lay, &n, rows);
+    pack_rows(to, &lay, &n, rows);
+    if (n.message_bytes > 0) {
+        memcpy(to + lay.message, parsed->messages.data, n.message_bytes);
+    }
+    tn_store_u32(to, tn_crc32c(0, to + sizeof(uint32_t), lay.size - sizeof(uint32_t)));
+}
 
 static const char damaged[] = "damaged block";
 
@@ -31,7 +254,7 @@ static tn_status check_size(tn_bytes block, tn_error *err)
                          block.size);
 }
 
-static tn_status read_counts(tn_bytes block, tn_tnb_counts *n, tn_error *err)
+static tn_status read_counts(tn_bytes block, counts *n, tn_error *err)
 {
     TN_TRY(check_size(block, err));
     tn_bytes in = {block.data + sizeof(uint64_t), block.size - sizeof(uint64_t), false};
@@ -56,9 +279,8 @@ static tn_status read_counts(tn_bytes block, tn_tnb_counts *n, tn_error *err)
 
 static bool are_counts(const unpacking *u, uint64_t size)
 {
-    const tn_tnb_counts *n = &u->n;
-    return n->rows <= TN_ROWS_ITEMS_MAX && n->entries <= TN_ROWS_ITEMS_MAX &&
-           n->flags <= TN_TNB_FLAGS &&
+    const counts *n = &u->n;
+    return n->rows <= TN_ROWS_ITEMS_MAX && n->entries <= TN_ROWS_ITEMS_MAX && n->flags <= FLAGS &&
            (n->width == 0 || (uint64_t)n->width * n->rows == n->entries) && n->messages <= n->bad &&
            u->lay.size == size;
 }
@@ -101,15 +323,14 @@ static bool are_messages(const unpacking *u)
 
 static tn_status check(const unpacking *u, uint64_t size, tn_error *err)
 {
-    const tn_tnb_counts *n = &u->n;
+    const counts *n = &u->n;
     bool good = are_counts(u, size) && are_slots(u) && are_messages(u);
     if (good && n->width == 0) {
         good = are_ends(u->from + u->lay.end, n->rows, n->entries);
     }
     if (good) {
-        good = (n->flags & TN_TNB_IDS) != 0
-                   ? are_ends(u->from + u->lay.id_end, n->rows, n->id_bytes)
-                   : n->id_bytes == 0;
+        good = (n->flags & HAS_IDS) != 0 ? are_ends(u->from + u->lay.id_end, n->rows, n->id_bytes)
+                                         : n->id_bytes == 0;
     }
     return good ? TN_OK : tn_fail(err, TN_E_DATA, "%s (its counts contradict each other)", damaged);
 }
@@ -131,8 +352,8 @@ static bool ascend(const char *slot, uint32_t from, uint32_t to)
 static bool are_bare(const unpacking *u)
 {
     const char *slot = u->from + u->lay.slot;
-    if ((u->n.flags & TN_TNB_VALUES) != 0 || u->n.width > 0) {
-        return (u->n.flags & TN_TNB_VALUES) == 0 && ascend(slot, 0, u->n.width);
+    if ((u->n.flags & HAS_VALUES) != 0 || u->n.width > 0) {
+        return (u->n.flags & HAS_VALUES) == 0 && ascend(slot, 0, u->n.width);
     }
     bool bare = true;
     for (uint32_t r = 0, from = 0; bare && r < u->n.rows; r++) {
@@ -146,8 +367,8 @@ static bool are_bare(const unpacking *u)
 /* Rows differ in their slots, and have keys of most: a grid pays (see tn_bare). */
 static bool is_dense(const unpacking *u)
 {
-    const tn_tnb_counts *n = &u->n;
-    return n->width == 0 && (n->flags & TN_TNB_VALUES) == 0 && u->rows->schema->n_slots > 1 &&
+    const counts *n = &u->n;
+    return n->width == 0 && (n->flags & HAS_VALUES) == 0 && u->rows->schema->n_slots > 1 &&
            2 * (uint64_t)n->entries >= (uint64_t)n->rows * u->rows->schema->n_slots;
 }
 
@@ -171,7 +392,7 @@ static bool put_keys(const unpacking *u, bool *good)
 static bool make_room(tn_rows *rows, const unpacking *u)
 {
     struct rows_private *p = rows->private;
-    const tn_tnb_counts *n = &u->n;
+    const counts *n = &u->n;
     uint32_t n_numeric = rows->schema->n_numeric;
     void *row = rows->row;
     void *entry = rows->entry;
@@ -201,10 +422,10 @@ static bool make_room(tn_rows *rows, const unpacking *u)
 
 static void put_entries(const unpacking *u)
 {
-    const tn_tnb_counts *n = &u->n;
+    const counts *n = &u->n;
     const char *key = u->from + u->lay.key;
     const char *slot = u->from + u->lay.slot;
-    const char *value = (n->flags & TN_TNB_VALUES) != 0 ? u->from + u->lay.value : NULL;
+    const char *value = (n->flags & HAS_VALUES) != 0 ? u->from + u->lay.value : NULL;
     uint32_t width = n->width > 0 ? n->width : n->entries;
     tn_entry *to = u->rows->entry;
     for (uint32_t first = 0; first < n->entries; first += width) {
@@ -220,9 +441,9 @@ static void put_entries(const unpacking *u)
 
 static void put_rows(const unpacking *u)
 {
-    const tn_tnb_counts *n = &u->n;
-    bool weights = (n->flags & TN_TNB_WEIGHTS) != 0;
-    bool groups = (n->flags & TN_TNB_GROUPS) != 0;
+    const counts *n = &u->n;
+    bool weights = (n->flags & HAS_WEIGHTS) != 0;
+    bool groups = (n->flags & HAS_GROUPS) != 0;
     uint32_t first = 0;
     for (uint32_t r = 0; r < n->rows; r++) {
         size_t four = sizeof(uint32_t) * r;
@@ -298,7 +519,7 @@ static bool put_signs(const unpacking *u)
 
 static void put_counts(const unpacking *u, tn_parsed *out)
 {
-    const tn_tnb_counts *n = &u->n;
+    const counts *n = &u->n;
     out->records = n->records;
     out->blank = n->blank;
     out->bytes = n->bytes;
@@ -320,7 +541,7 @@ tn_status tn_tnb_unpack(tn_bytes block, tn_parsed *out, tn_error *err)
                    .signs = (rows->private->keep & TN_ROWS_SIGNS) != 0};
     tn_rows_clear(rows);
     TN_TRY(read_counts(block, &u.n, err));
-    u.lay = tn_tnb_lay_out(&u.n, rows->schema->n_numeric);
+    u.lay = lay_out(&u.n, rows->schema->n_numeric);
     TN_TRY(check(&u, block.size, err));
     bool good = true;
     u.bare = (rows->private->keep & TN_ROWS_BARE) != 0 && put_keys(&u, &good);
@@ -331,7 +552,7 @@ tn_status tn_tnb_unpack(tn_bytes block, tn_parsed *out, tn_error *err)
     if (good) {
         put_rows(&u);
     }
-    if (good && u.ids && (u.n.flags & TN_TNB_IDS) != 0) {
+    if (good && u.ids && (u.n.flags & HAS_IDS) != 0) {
         good = put_ids(&u);
     }
     if (good && u.signs) {
