@@ -1,7 +1,10 @@
-/* reader.c - a stream of batches: opening, closing, and what the consumer calls. */
+/* reader.c - a stream of batches: opening, closing, and what the consumer calls; which parts are
+ * this reader's, and what was met in them, bad records included.
+ */
 #include "io/read/reader.h"
 
 #include "base/core/alloc.h"
+#include "base/core/log.h"
 #include "base/math/rng.h"
 #include "io/read/reader_private.h"
 
@@ -9,6 +12,248 @@
 #include <string.h>
 
 enum { BLOCKS_PER_PARSER = 2, BLOCKS_MORE = 2, PARSERS_AUTO_MAX = 8 };
+
+static uint64_t kept_at_most(uint64_t n, uint64_t most)
+{
+    return n < most ? n : most;
+}
+
+/* Which of the reasons that is; the last one stands for all that are too many. */
+static uint32_t find_reason(tn_reader *r, const char *message)
+{
+    tn_bytes reason = tn_place_reason(message);
+    size_t size = (size_t)kept_at_most(reason.size, TN_REASON_BYTES - 1);
+    for (uint32_t i = 0; i < r->n_reasons; i++) {
+        if (strlen(r->reason[i].text) == size &&
+            memcmp(r->reason[i].text, reason.data, size) == 0) {
+            return i;
+        }
+    }
+    if (r->n_reasons == TN_REASONS_MAX) {
+        return TN_REASONS_MAX - 1;
+    }
+    memcpy(r->reason[r->n_reasons].text, reason.data, size);
+    r->reason[r->n_reasons].text[size] = '\0';
+    return r->n_reasons++;
+}
+
+/* Locked. */
+static tn_status count_reasons(tn_reader *r, tn_deal_part *part, const tn_parsed *p, tn_error *err)
+{
+    if (p->n_messages > 0 && part->reason == NULL) {
+        part->reason = tn_try_alloc(TN_REASONS_MAX, sizeof *part->reason, "bad records", err);
+        if (part->reason == NULL) {
+            return TN_E_MEMORY;
+        }
+    }
+    for (uint32_t i = 0; i < p->n_messages; i++) {
+        bool last = i + 1 == p->n_messages; /* those that were not kept go with it */
+        uint64_t n = last ? 1 + p->n_bad - p->n_messages : 1;
+        uint32_t which = find_reason(r, tn_parsed_message(p, i));
+        r->reason[which].count += n;
+        part->reason[which] += n;
+    }
+    return TN_OK;
+}
+
+static void add_counts(tn_read_counts *c, const tn_parsed *p)
+{
+    c->records += p->records;
+    c->bytes += p->bytes;
+    c->blank += p->blank;
+    c->bad += p->n_bad;
+    c->duplicate_key += p->rows->duplicate_key;
+}
+
+/* More than data.bad_records_max? Shows the record that was one too many. */
+static tn_status judge(const tn_reader *r, const tn_parsed *p, uint64_t before, tn_error *err)
+{
+    uint64_t bad = before + p->n_bad;
+    if (p->n_messages == 0) { /* nothing is bad, or there was no memory to say it */
+        return TN_OK;
+    }
+    uint64_t records = r->counts.records;
+    if (tn_bad_limit_allows(&r->bad_limit, records, bad)) {
+        return TN_OK;
+    }
+    if (r->bad_limit.share > 0) {
+        return tn_fail(err, TN_E_DATA,
+                       "%s\nhint: %" PRIu64 " of %" PRIu64
+                       " records are bad, more than data.bad_records_max (%s)",
+                       tn_parsed_message(p, p->n_messages - 1), bad, records, r->bad_limit.text);
+    }
+    uint64_t most = r->bad_limit.most;
+    uint64_t which = kept_at_most(most - before, p->n_messages - 1);
+    const char *message = tn_parsed_message(p, (uint32_t)which);
+    return most == 0 ? tn_fail(err, TN_E_DATA, "%s", message)
+                     : tn_fail(err, TN_E_DATA,
+                               "%s\nhint: more bad records than data.bad_records_max (%" PRIu64 ")",
+                               message, most);
+}
+
+static void log_bad(tn_reader *r, const tn_work *work)
+{
+    const tn_parsed *p = &work->parsed;
+    unsigned char *shown = &r->logged[work->file];
+    bool passed = work->passed > 0 && *shown < TN_LOGGED_PER_FILE;
+    for (uint32_t i = 0; i < p->n_messages && *shown < TN_LOGGED_PER_FILE; i++) {
+        tn_log(TN_LOG_WARN, "%s", tn_parsed_message(p, i));
+        if (++*shown == TN_LOGGED_PER_FILE) {
+            tn_log(TN_LOG_WARN, "%s: more bad records are counted but not shown",
+                   r->files->file[work->file].path);
+        }
+    }
+    if (passed) {
+        tn_log(TN_LOG_WARN, "%s: %" PRIu64 " damaged bytes passed over",
+               r->files->file[work->file].path, work->passed);
+    }
+}
+
+tn_status tn_reader_take_note(tn_reader *r, uint32_t i, const tn_work *work, tn_error *err)
+{
+    const tn_parsed *p = &work->parsed;
+    (void)pthread_mutex_lock(&r->lock);
+    tn_deal_part *part = &r->deal.part[i];
+    uint64_t before = r->counts.bad;
+    add_counts(&r->counts, p);
+    add_counts(&part->counts, p);
+    r->done_bytes += work->taken;
+    tn_status counted = count_reasons(r, part, p, err);
+    (void)pthread_mutex_unlock(&r->lock);
+    TN_TRY(counted);
+    TN_TRY(judge(r, p, before, err));
+    log_bad(r, work);
+    if (p->fault != TN_OK && err != NULL) {
+        *err = p->err;
+    }
+    return p->fault;
+}
+
+tn_status tn_reader_judge_all(const tn_reader *r, tn_error *err)
+{
+    const tn_progress *from = &r->opts.from;
+    bool all = r->opts.dealer == NULL && r->opts.shares <= 1 && from->part == 0 &&
+               from->position == 0; /* else others know more, or the run before did */
+    return all ? tn_bad_limit_end(&r->bad_limit, r->counts.records, r->counts.bad, err) : TN_OK;
+}
+
+/* Every part from where the reader began, in the order of the epoch; or those of its share. */
+static tn_status deal_all(void *arg, bool wait, const atomic_bool *stop, tn_dealt *out, bool *now,
+                          tn_error *err)
+{
+    (void)wait;
+    (void)stop;
+    (void)err;
+    tn_reader *r = arg;
+    const tn_progress *from = &r->opts.from;
+    const uint64_t every = r->opts.shares > 0 ? r->opts.shares : 1;
+    const uint64_t place = r->opts.share + every * (from->part + (uint64_t)r->deal.n_taken);
+    if (place >= r->files->n_parts) {
+        return TN_END;
+    }
+    *out =
+        (tn_dealt){.place = (uint32_t)place, .position = r->deal.n_taken == 0 ? from->position : 0};
+    *now = true;
+    r->deal.n_taken++;
+    return TN_OK;
+}
+
+/* Makes opts.dealer, or one that deals all parts, the reader's. */
+static tn_status reader_begin_deal(tn_reader *r, tn_error *err)
+{
+    const tn_dealer own = {.next = deal_all, .arg = r};
+    tn_dealer *d = &r->deal.dealer;
+    *d = r->opts.dealer != NULL ? *r->opts.dealer : own;
+    return d->begin != NULL ? d->begin(d->arg, r, err) : TN_OK;
+}
+
+/* Makes opts.dealer, or one that deals all parts, the reader's. */
+static void reader_end_deal(tn_reader *r)
+{
+    for (uint32_t i = 0; i < r->deal.n; i++) {
+        tn_free(r->deal.part[i].reason);
+    }
+    tn_free(r->deal.part);
+}
+
+/* A part may come again, when its first reader was lost: there is no last one. */
+static tn_status append_part(tn_reader *r, const tn_dealt *dealt, tn_error *err)
+{
+    if (r->deal.n == r->deal.most) {
+        uint32_t most = 2 * r->deal.most + 16;
+        tn_deal_part *more = tn_try_alloc(most, sizeof *more, "the parts that were dealt", err);
+        if (more == NULL) {
+            return TN_E_MEMORY;
+        }
+        for (uint32_t i = 0; i < r->deal.n; i++) {
+            more[i] = r->deal.part[i];
+        }
+        tn_free(r->deal.part);
+        r->deal.part = more;
+        r->deal.most = most;
+    }
+    r->deal.part[r->deal.n++] = (tn_deal_part){.dealt = *dealt};
+    return TN_OK;
+}
+
+/* Tells the assembler what came of asking. */
+static tn_status publish_part(tn_reader *r, tn_status status, const tn_dealt *dealt, bool now,
+                              tn_error *err)
+{
+    (void)pthread_mutex_lock(&r->lock);
+    r->deal.waits = status == TN_OK && !now;
+    if (status == TN_OK && now) {
+        status = append_part(r, dealt, err);
+    }
+    r->deal.over = status == TN_END; /* a failure ends the reader itself */
+    (void)pthread_cond_broadcast(&r->changed);
+    (void)pthread_mutex_unlock(&r->lock);
+    return status;
+}
+
+bool tn_reader_deal(tn_reader *r, uint32_t *part)
+{
+    tn_dealt dealt = {0};
+    tn_error err = {0};
+    bool now = false;
+    tn_status status = TN_OK;
+    for (uint32_t turn = 0; status == TN_OK && !now; turn++) {
+        status = r->deal.dealer.next(r->deal.dealer.arg, turn > 0, &r->stop, &dealt, &now, &err);
+        TN_ASSERT(status != TN_OK || !now || dealt.place < r->files->n_parts);
+        status = publish_part(r, status, &dealt, now, &err);
+    }
+    if (status != TN_OK && status != TN_END) {
+        tn_reader_end(r, status, &err);
+    }
+    *part = status == TN_OK ? r->order[dealt.place] : 0;
+    return status == TN_OK;
+}
+
+tn_status tn_reader_await_deal(tn_reader *r, uint32_t i, bool wait, tn_dealt *out, bool *now)
+{
+    (void)pthread_mutex_lock(&r->lock);
+    while (!atomic_load(&r->stop) && !r->ended && r->deal.n <= i && !r->deal.over &&
+           (wait || !r->deal.waits)) {
+        (void)pthread_cond_wait(&r->changed, &r->lock);
+    }
+    *now = r->deal.n > i;
+    if (*now) {
+        *out = r->deal.part[i].dealt;
+    }
+    bool stopped = r->ended || atomic_load(&r->stop);
+    tn_status status = *now || (r->deal.waits && !wait) ? TN_OK : TN_END;
+    (void)pthread_mutex_unlock(&r->lock);
+    return stopped ? TN_E_STOPPED : status;
+}
+
+tn_dealt tn_reader_dealt(tn_reader *reader, uint32_t i)
+{
+    (void)pthread_mutex_lock(&reader->lock);
+    TN_ASSERT(i < reader->deal.n);
+    tn_dealt dealt = reader->deal.part[i].dealt;
+    (void)pthread_mutex_unlock(&reader->lock);
+    return dealt;
+}
 
 static uint32_t parsers_of(const tn_schema *schema)
 {
@@ -91,6 +336,11 @@ static tn_status start_threads(tn_reader *r, tn_error *err)
     return tn_thread_start(&r->assembler, "tn-batch", tn_reader_assembler_thread, r, err);
 }
 
+uint32_t tn_reader_cut_for(const tn_reader *reader)
+{
+    return reader->opts.cut_for > 1 ? reader->opts.cut_for : 1;
+}
+
 static tn_status build(tn_reader *r, tn_error *err)
 {
     const tn_data_opts *data = r->schema->data;
@@ -106,9 +356,62 @@ static tn_status build(tn_reader *r, tn_error *err)
                        r->opts.from.part, r->files->n_parts);
     }
     TN_TRY(order_parts(r, err));
-    TN_TRY(tn_reader_begin_deal(r, err));
+    TN_TRY(reader_begin_deal(r, err));
     TN_TRY(make_stages(r, err));
     return start_threads(r, err);
+}
+
+/* What went wrong stands in r->err; a thread itself fails for lack of memory only. */
+static void join(tn_thread **thread)
+{
+    tn_error ignored = {0};
+    tn_status status = tn_thread_join(*thread, &ignored);
+    TN_ASSERT(status == TN_OK || status == TN_E_MEMORY);
+    *thread = NULL;
+}
+
+void tn_reader_quit(tn_reader *reader)
+{
+    tn_reader_halt(reader);
+    join(&reader->source);
+    for (uint32_t i = 0; i < reader->n_parsers; i++) {
+        join(&reader->parser[i]);
+    }
+    join(&reader->assembler);
+}
+
+void tn_reader_close(tn_reader *reader)
+{
+    tn_reader *r = reader;
+    if (r == NULL) {
+        return;
+    }
+    if (r->ready != NULL) { /* else no thread was started */
+        tn_reader_quit(r);
+    }
+    tn_reader_free_works(r);
+    for (uint32_t i = 0; i < r->n_fillings; i++) {
+        tn_filling_free(r->filling[i]);
+    }
+    for (uint32_t i = 0; r->block != NULL && i < r->n_blocks; i++) {
+        tn_block_done(&r->block[i].block);
+    }
+    tn_tnb_abandon(r->cache);
+    tn_feed_free(r->feed);
+    tn_queue_free(r->free_blocks);
+    tn_queue_free(r->to_parse);
+    tn_queue_free(r->ready);
+    tn_free(r->block);
+    tn_free(r->ring);
+    tn_free(r->filling);
+    tn_free(r->idle);
+    tn_free(r->logged);
+    tn_free(r->order);
+    reader_end_deal(r);
+    tn_fileset_free(r->files);
+    (void)pthread_mutex_destroy(&r->lock);
+    (void)pthread_cond_destroy(&r->changed);
+    tn_free(r);
 }
 
 tn_status tn_reader_open(tn_reader **out, const tn_schema *schema, const tn_reader_opts *opts,
@@ -137,84 +440,9 @@ tn_status tn_reader_open(tn_reader **out, const tn_schema *schema, const tn_read
     return TN_OK;
 }
 
-/* What went wrong stands in r->err; a thread itself fails for lack of memory only. */
-static void join(tn_thread **thread)
-{
-    tn_error ignored = {0};
-    tn_status status = tn_thread_join(*thread, &ignored);
-    TN_ASSERT(status == TN_OK || status == TN_E_MEMORY);
-    *thread = NULL;
-}
-
-void tn_reader_quit(tn_reader *reader)
-{
-    tn_reader_halt(reader);
-    join(&reader->source);
-    for (uint32_t i = 0; i < reader->n_parsers; i++) {
-        join(&reader->parser[i]);
-    }
-    join(&reader->assembler);
-}
-
-static void free_works(tn_reader *r)
-{
-    for (uint32_t i = 0; r->ring != NULL && i < r->n_blocks; i++) {
-        if (r->ring[i] != NULL) {
-            tn_reader_return_work(r, r->ring[i]);
-        }
-    }
-    while (r->idle_works != NULL) {
-        tn_work *work = r->idle_works;
-        r->idle_works = work->next;
-        tn_rows_free(work->parsed.rows);
-        tn_parsed_done(&work->parsed);
-        tn_text_done(&work->packed);
-        tn_free(work);
-    }
-}
-
-void tn_reader_close(tn_reader *reader)
-{
-    tn_reader *r = reader;
-    if (r == NULL) {
-        return;
-    }
-    if (r->ready != NULL) { /* else no thread was started */
-        tn_reader_quit(r);
-    }
-    free_works(r);
-    for (uint32_t i = 0; i < r->n_fillings; i++) {
-        tn_filling_free(r->filling[i]);
-    }
-    for (uint32_t i = 0; r->block != NULL && i < r->n_blocks; i++) {
-        tn_block_done(&r->block[i].block);
-    }
-    tn_tnb_abandon(r->cache);
-    tn_feed_free(r->feed);
-    tn_queue_free(r->free_blocks);
-    tn_queue_free(r->to_parse);
-    tn_queue_free(r->ready);
-    tn_free(r->block);
-    tn_free(r->ring);
-    tn_free(r->filling);
-    tn_free(r->idle);
-    tn_free(r->logged);
-    tn_free(r->order);
-    tn_reader_end_deal(r);
-    tn_fileset_free(r->files);
-    (void)pthread_mutex_destroy(&r->lock);
-    (void)pthread_cond_destroy(&r->changed);
-    tn_free(r);
-}
-
 void tn_reader_stop(tn_reader *reader)
 {
     tn_reader_halt(reader);
-}
-
-tn_status tn_reader_next(tn_reader *reader, tn_batch **out, tn_error *err)
-{
-    return tn_reader_next_until(reader, UINT64_MAX, out, err);
 }
 
 tn_status tn_reader_next_until(tn_reader *reader, uint64_t until_ns, tn_batch **out, tn_error *err)
@@ -232,6 +460,11 @@ tn_status tn_reader_next_until(tn_reader *reader, uint64_t until_ns, tn_batch **
     }
     (void)pthread_mutex_unlock(&reader->lock);
     return status == TN_E_STOPPED ? tn_fail(err, TN_E_STOPPED, "the reader was stopped") : status;
+}
+
+tn_status tn_reader_next(tn_reader *reader, tn_batch **out, tn_error *err)
+{
+    return tn_reader_next_until(reader, UINT64_MAX, out, err);
 }
 
 void tn_reader_recycle(tn_reader *reader, tn_batch *batch)
@@ -331,11 +564,6 @@ tn_part_info tn_reader_part(const tn_reader *reader, uint32_t i)
 {
     TN_ASSERT(i < reader->files->n_parts);
     return reader->files->part[reader->order[i]];
-}
-
-uint32_t tn_reader_cut_for(const tn_reader *reader)
-{
-    return reader->opts.cut_for > 1 ? reader->opts.cut_for : 1;
 }
 
 uint32_t tn_reader_n_sources(const tn_reader *reader)

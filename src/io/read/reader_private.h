@@ -14,7 +14,7 @@
 #include "base/thread/threads.h"
 #include "io/read/bad_record_limit.h"
 #include "io/read/cache.h"
-#include "io/read/reader_deal.h"
+#include "io/read/reader.h"
 #include "io/read/shuffle_window.h"
 #include "io/rows/batch_builder.h"
 
@@ -38,6 +38,25 @@ typedef struct tn_reason {
     char text[TN_REASON_BYTES];
     uint64_t count;
 } tn_reason;
+
+/* A part that was dealt, and what was met in it. */
+typedef struct tn_deal_part {
+    tn_dealt dealt;
+    tn_read_counts counts;
+    uint64_t *reason; /* bad records, by the reader's reasons; owned; NULL: none */
+} tn_deal_part;
+
+/* The parts on their way from the dealer to the source thread, which reads them, and to the
+ * assembler, which takes their rows in the same order. Guarded by the reader's lock, but the first
+ * two, which are the source thread's. */
+typedef struct tn_deal {
+    tn_dealer dealer;
+    uint32_t n_taken;   /* parts, where all are this reader's */
+    tn_deal_part *part; /* n, in the order they were dealt; owned */
+    uint32_t n, most;
+    bool waits; /* the source has nothing to read until more is dealt */
+    bool over;
+} tn_deal;
 
 struct tn_reader {
     const tn_schema *schema;
@@ -93,17 +112,21 @@ tn_status tn_reader_add_to_cache(tn_reader *r, uint32_t part, const tn_work *wor
                                  tn_error *err) TN_MUST_USE;
 tn_status tn_reader_end_cache(tn_reader *r, tn_error *err) TN_MUST_USE;
 
+/* The source's next part, which the assembler then finds too; false: no more, or the reader stops
+ * or has ended. */
+bool tn_reader_deal(tn_reader *r, uint32_t *part);
+
+/* The assembler's i-th part. Without `wait` *now is false when it has to be waited for. TN_END: no
+ * more. TN_E_STOPPED: the reader stops or has ended. */
+tn_status tn_reader_await_deal(tn_reader *r, uint32_t i, bool wait, tn_dealt *out, bool *now);
+
 /* The three kinds of threads; `arg` is the reader. */
 tn_status tn_reader_source_thread(void *arg, tn_error *err);
 tn_status tn_reader_parser_thread(void *arg, tn_error *err);
 tn_status tn_reader_assembler_thread(void *arg, tn_error *err);
 
-/* The calling thread's lane in the trace of the options; NULL when there is none. */
-tn_lane *tn_reader_join(const tn_reader *r, const char *stage);
-
-/* The next block in order, or NULL: stopped, or the reader has ended. */
-tn_work *tn_reader_next_work(tn_reader *r);
-void tn_reader_return_work(tn_reader *r, tn_work *work);
+/* Frees all blocks of rows, those on their way included; no thread runs any more. */
+void tn_reader_free_works(tn_reader *r);
 
 /* Takes note of a block of the i-th part that was dealt; fails when the stream ends with it. */
 tn_status tn_reader_take_note(tn_reader *r, uint32_t i, const tn_work *work,
