@@ -159,7 +159,7 @@ static tn_status deal_all(void *arg, bool wait, const atomic_bool *stop, tn_deal
 }
 
 /* Makes opts.dealer, or one that deals all parts, the reader's. */
-static tn_status reader_begin_deal(tn_reader *r, tn_error *err)
+static tn_status begin_deal(tn_reader *r, tn_error *err)
 {
     const tn_dealer own = {.next = deal_all, .arg = r};
     tn_dealer *d = &r->deal.dealer;
@@ -167,8 +167,7 @@ static tn_status reader_begin_deal(tn_reader *r, tn_error *err)
     return d->begin != NULL ? d->begin(d->arg, r, err) : TN_OK;
 }
 
-/* Makes opts.dealer, or one that deals all parts, the reader's. */
-static void reader_end_deal(tn_reader *r)
+static void end_deal(tn_reader *r)
 {
     for (uint32_t i = 0; i < r->deal.n; i++) {
         tn_free(r->deal.part[i].reason);
@@ -356,7 +355,7 @@ static tn_status build(tn_reader *r, tn_error *err)
                        r->opts.from.part, r->files->n_parts);
     }
     TN_TRY(order_parts(r, err));
-    TN_TRY(reader_begin_deal(r, err));
+    TN_TRY(begin_deal(r, err));
     TN_TRY(make_stages(r, err));
     return start_threads(r, err);
 }
@@ -407,7 +406,7 @@ void tn_reader_close(tn_reader *reader)
     tn_free(r->idle);
     tn_free(r->logged);
     tn_free(r->order);
-    reader_end_deal(r);
+    end_deal(r);
     tn_fileset_free(r->files);
     (void)pthread_mutex_destroy(&r->lock);
     (void)pthread_cond_destroy(&r->changed);

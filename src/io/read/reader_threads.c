@@ -246,7 +246,7 @@ tn_status tn_reader_parser_thread(void *arg, tn_error *err)
 }
 
 /* The next block in order, or NULL: stopped, or the reader has ended. */
-static tn_work *reader_next_work(tn_reader *r)
+static tn_work *next_work(tn_reader *r)
 {
     (void)pthread_mutex_lock(&r->lock);
     tn_work **place = &r->ring[r->next % r->n_blocks];
@@ -267,7 +267,7 @@ static tn_work *reader_next_work(tn_reader *r)
 static tn_status next_block(assembly *a, tn_error *err)
 {
     tn_span_begin(a->lane, TN_PHASE_WAIT_INPUT);
-    a->current = reader_next_work(a->r);
+    a->current = next_work(a->r);
     tn_span_end(a->lane);
     a->current_at = 0;
     if (a->current == NULL) {
