@@ -1,12 +1,40 @@
-/* inspect_stat.c - counting rows; inspect_report.c says what was counted. */
+/* inspect_stat.c - counting rows slot by slot, and reporting what was counted. */
 #include "io/inspect/inspect_stat.h"
 
+#include "base/codec/json.h"
 #include "base/core/alloc.h"
 #include "base/core/number.h"
-#include "io/inspect/inspect_state.h"
+#include "io/inspect/inspect_sketch.h"
 
 #include <math.h>
 #include <string.h>
+
+/* What was seen of one slot or numeric column. */
+typedef struct slot_stat {
+    uint64_t filled; /* rows with a value */
+    uint64_t values;
+    uint32_t values_max; /* in one row */
+    tn_distinct *distinct;
+    tn_top *top;
+    bool numeric; /* has `numbers` in place of distinct and top, or beside them */
+    tn_numbers numbers;
+} slot_stat;
+
+struct tn_stat {
+    const tn_schema *schema;
+    uint64_t rows, labelled, clicks, soft, weighted, grouped, zero_weight;
+    double labels, weights;
+    slot_stat *slot;       /* n_specs */
+    const tn_rows *adding; /* for the tiles of one tn_stat_add */
+    uint32_t *order;       /* entries by slot, rows ascending; `orders` of them */
+    uint32_t *row_of;      /* entry: its row */
+    uint32_t *first;       /* n_slots + 1, into order */
+    size_t orders;
+};
+
+static const double shares[] = {0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99};
+
+enum { N_SHARES = sizeof shares / sizeof shares[0] };
 
 /* A slot whose texts are numbers, as key or not. */
 static bool holds_numbers(const tn_slot_spec *spec)
@@ -14,7 +42,7 @@ static bool holds_numbers(const tn_slot_spec *spec)
     return tn_spec_is_number(spec) || spec->type == TN_SIGN_INT || spec->type == TN_SIGN_FLOAT;
 }
 
-static tn_status new_slot(tn_slot_stat *s, const tn_slot_spec *spec, tn_error *err)
+static tn_status new_slot(slot_stat *s, const tn_slot_spec *spec, tn_error *err)
 {
     s->numeric = holds_numbers(spec);
     if (s->numeric) {
@@ -25,6 +53,23 @@ static tn_status new_slot(tn_slot_stat *s, const tn_slot_spec *spec, tn_error *e
         TN_TRY(tn_top_new(&s->top, err));
     }
     return TN_OK;
+}
+
+void tn_stat_free(tn_stat *s)
+{
+    if (s == NULL) {
+        return;
+    }
+    for (uint32_t i = 0; s->slot != NULL && i < s->schema->n_specs; i++) {
+        tn_distinct_free(s->slot[i].distinct);
+        tn_top_free(s->slot[i].top);
+        tn_numbers_done(&s->slot[i].numbers);
+    }
+    tn_free(s->slot);
+    tn_free(s->first);
+    tn_free(s->order);
+    tn_free(s->row_of);
+    tn_free(s);
 }
 
 tn_status tn_stat_new(tn_stat **out, const tn_schema *schema, tn_error *err)
@@ -49,23 +94,6 @@ tn_status tn_stat_new(tn_stat **out, const tn_schema *schema, tn_error *err)
 fail:
     tn_stat_free(s);
     return status;
-}
-
-void tn_stat_free(tn_stat *s)
-{
-    if (s == NULL) {
-        return;
-    }
-    for (uint32_t i = 0; s->slot != NULL && i < s->schema->n_specs; i++) {
-        tn_distinct_free(s->slot[i].distinct);
-        tn_top_free(s->slot[i].top);
-        tn_numbers_done(&s->slot[i].numbers);
-    }
-    tn_free(s->slot);
-    tn_free(s->first);
-    tn_free(s->order);
-    tn_free(s->row_of);
-    tn_free(s);
 }
 
 static void count_row(tn_stat *s, const tn_parsed_row *row)
@@ -124,7 +152,7 @@ static void sort_by_slot(tn_stat *s, const tn_rows *rows)
     s->first[0] = 0;
 }
 
-static void count_text(tn_slot_stat *s, const tn_rows *rows, tn_token token)
+static void count_text(slot_stat *s, const tn_rows *rows, tn_token token)
 {
     double value = 0;
     if (s->numeric && tn_read_f64(rows->text + token.at, token.size, &value) == TN_NUM_OK) {
@@ -132,7 +160,7 @@ static void count_text(tn_slot_stat *s, const tn_rows *rows, tn_token token)
     }
 }
 
-static void count_slot(tn_stat *s, tn_slot_stat *out, uint32_t slot)
+static void count_slot(tn_stat *s, slot_stat *out, uint32_t slot)
 {
     const tn_rows *rows = s->adding;
     uint32_t row = UINT32_MAX;
@@ -156,7 +184,7 @@ static void count_slot(tn_stat *s, tn_slot_stat *out, uint32_t slot)
     }
 }
 
-static void count_numeric(tn_stat *s, tn_slot_stat *out, uint32_t column)
+static void count_numeric(tn_stat *s, slot_stat *out, uint32_t column)
 {
     const tn_rows *rows = s->adding;
     for (uint32_t r = 0; r < rows->n; r++) {
@@ -196,4 +224,215 @@ tn_status tn_stat_add(tn_stat *s, const tn_rows *rows, tn_team *team, tn_error *
     tn_team_run(team, s->schema->n_specs, count_spec, s);
     s->adding = NULL;
     return TN_OK;
+}
+
+static const char *const share_names[] = {"p1", "p5", "p25", "p50", "p75", "p95", "p99"};
+
+static double ratio(double a, double b)
+{
+    return b > 0 ? a / b : (double)NAN;
+}
+
+static const char *type_name(const tn_slot_spec *spec)
+{
+    static const char *const types[] = {"id", "int", "hex", "str", "float"};
+    return types[spec->type];
+}
+
+/* Bytes as they are where they show, else as \xNN. */
+static void add_visible(tn_text *out, const char *text, uint32_t size)
+{
+    for (uint32_t i = 0; i < size; i++) {
+        unsigned char c = (unsigned char)text[i];
+        if (c < ' ' || c == 0x7f) {
+            tn_text_addf(out, "\\x%02x", c);
+        } else {
+            tn_text_addc(out, (char)c);
+        }
+    }
+}
+
+static void top_text(const slot_stat *s, uint32_t top, tn_text *out)
+{
+    tn_top_item item[TN_STAT_TOP_MAX];
+    uint64_t missed = 0;
+    uint32_t n = tn_top_list(s->top, item, top, &missed);
+    for (uint32_t i = 0; i < n; i++) {
+        tn_text_addf(out, "      %12llu  %6.2f%%  ", (unsigned long long)item[i].count,
+                     100 * ratio((double)item[i].count, (double)s->values));
+        add_visible(out, item[i].text, item[i].size);
+        tn_text_addc(out, '\n');
+    }
+    if (n > 0 && missed > 0) {
+        tn_text_addf(out, "      (counts may be short by up to %llu)\n",
+                     (unsigned long long)missed);
+    }
+}
+
+static void numbers_text(tn_numbers *x, tn_text *out)
+{
+    if (x->n == 0) {
+        return;
+    }
+    tn_text_addf(out, "      min %.6g  max %.6g  mean %.6g  deviation %.6g\n      ", x->least,
+                 x->largest, x->mean, tn_numbers_deviation(x));
+    for (uint32_t i = 0; i < N_SHARES; i++) {
+        tn_text_addf(out, "%s %.6g%s", share_names[i], tn_numbers_quantile(x, shares[i]),
+                     i + 1 < N_SHARES ? "  " : "\n");
+    }
+}
+
+static void slot_text(const tn_stat *s, uint32_t i, uint32_t top, tn_text *out)
+{
+    const tn_slot_spec *spec = &s->schema->spec[i];
+    slot_stat *slot = &s->slot[i];
+    tn_text_addf(out, "  %s (%s): ", spec->name, type_name(spec));
+    tn_text_addf(out, "%.2f%% filled", 100 * ratio((double)slot->filled, (double)s->rows));
+    if (slot->values_max > 1) {
+        tn_text_addf(out, ", %.2f values a row, at most %u",
+                     ratio((double)slot->values, (double)slot->filled), slot->values_max);
+    }
+    if (slot->distinct != NULL) {
+        bool exact = false;
+        uint64_t n = tn_distinct_count(slot->distinct, &exact);
+        tn_text_addf(out, ", %s%llu different", exact ? "" : "about ", (unsigned long long)n);
+    }
+    tn_text_addc(out, '\n');
+    if (slot->numeric) {
+        numbers_text(&slot->numbers, out);
+    } else if (slot->top != NULL) {
+        top_text(slot, top, out);
+    }
+}
+
+void tn_stat_text(tn_stat *s, uint32_t top, tn_text *out)
+{
+    TN_ASSERT(top <= TN_STAT_TOP_MAX);
+    tn_text_addf(out, "rows %llu\n", (unsigned long long)s->rows);
+    if (s->labelled > 0) {
+        tn_text_addf(out, "clicks %llu (%.4f%%), mean label %.6g", (unsigned long long)s->clicks,
+                     100 * ratio((double)s->clicks, (double)s->labelled),
+                     ratio(s->labels, (double)s->labelled));
+        if (s->soft > 0) {
+            tn_text_addf(out, ", %llu soft", (unsigned long long)s->soft);
+        }
+        tn_text_addc(out, '\n');
+    }
+    if (s->weighted > 0) {
+        tn_text_addf(out, "weights: mean %.6g, %llu rows of weight 0\n",
+                     ratio(s->weights, (double)s->rows), (unsigned long long)s->zero_weight);
+    }
+    if (s->grouped > 0) {
+        tn_text_addf(out, "rows in a group %llu\n", (unsigned long long)s->grouped);
+    }
+    tn_text_addf(out, "slots %u\n", s->schema->n_specs);
+    for (uint32_t i = 0; i < s->schema->n_specs; i++) {
+        slot_text(s, i, top, out);
+    }
+}
+
+static void top_json(const slot_stat *s, uint32_t top, tn_text *out)
+{
+    tn_top_item item[TN_STAT_TOP_MAX];
+    uint64_t missed = 0;
+    uint32_t n = tn_top_list(s->top, item, top, &missed);
+    tn_json_open_key(out, "top", '[');
+    for (uint32_t i = 0; i < n; i++) {
+        char text[TN_TOP_TEXT_MAX + 1];
+        memcpy(text, item[i].text, item[i].size);
+        text[item[i].size] = '\0';
+        tn_json_open(out, '{');
+        tn_json_str(out, "value", text);
+        tn_json_count(out, "count", item[i].count);
+        tn_json_close(out, '}');
+    }
+    tn_json_close(out, ']');
+    tn_json_count(out, "top_missed", missed);
+}
+
+static void numbers_json(tn_numbers *x, tn_text *out)
+{
+    tn_json_open_key(out, "numbers", '{');
+    tn_json_count(out, "n", x->n);
+    tn_json_f64(out, "min", x->n > 0 ? x->least : (double)NAN);
+    tn_json_f64(out, "max", x->n > 0 ? x->largest : (double)NAN);
+    tn_json_f64(out, "mean", x->n > 0 ? x->mean : (double)NAN);
+    tn_json_f64(out, "deviation", x->n > 0 ? tn_numbers_deviation(x) : (double)NAN);
+    for (uint32_t i = 0; i < N_SHARES; i++) {
+        tn_json_f64(out, share_names[i], tn_numbers_quantile(x, shares[i]));
+    }
+    tn_json_close(out, '}');
+}
+
+static void slot_json(const tn_stat *s, uint32_t i, uint32_t top, tn_text *out)
+{
+    const tn_slot_spec *spec = &s->schema->spec[i];
+    slot_stat *slot = &s->slot[i];
+    tn_json_open(out, '{');
+    tn_json_str(out, "name", spec->name);
+    tn_json_str(out, "type", type_name(spec));
+    tn_json_count(out, "filled", slot->filled);
+    tn_json_count(out, "values", slot->values);
+    tn_json_u64(out, "values_max", slot->values_max);
+    if (slot->distinct != NULL) {
+        bool exact = false;
+        uint64_t n = tn_distinct_count(slot->distinct, &exact);
+        tn_json_count(out, "distinct", n);
+        tn_json_bool(out, "distinct_exact", exact);
+        top_json(slot, top, out);
+    }
+    if (slot->numeric) {
+        numbers_json(&slot->numbers, out);
+    }
+    tn_json_close(out, '}');
+}
+
+void tn_stat_json(tn_stat *s, uint32_t top, tn_text *out)
+{
+    TN_ASSERT(top <= TN_STAT_TOP_MAX);
+    tn_json_open(out, '{');
+    tn_json_str(out, "format", "tnet-stat");
+    tn_json_raw(out, "version", "[1,0]");
+    tn_json_count(out, "rows", s->rows);
+    tn_json_count(out, "labelled", s->labelled);
+    tn_json_count(out, "clicks", s->clicks);
+    tn_json_count(out, "soft", s->soft);
+    tn_json_f64(out, "label_mean", ratio(s->labels, (double)s->labelled));
+    tn_json_f64(out, "weight_mean", ratio(s->weights, (double)s->rows));
+    tn_json_count(out, "zero_weight", s->zero_weight);
+    tn_json_count(out, "grouped", s->grouped);
+    tn_json_open_key(out, "slots", '[');
+    for (uint32_t i = 0; i < s->schema->n_specs; i++) {
+        slot_json(s, i, top, out);
+    }
+    tn_json_close(out, ']');
+    tn_json_close(out, '}');
+    tn_text_addc(out, '\n');
+}
+
+tn_status tn_stat_bounds(tn_stat *s, const char *slot, uint32_t n, tn_text *out, tn_error *err)
+{
+    TN_ASSERT(n >= 2);
+    uint32_t i = 0;
+    while (i < s->schema->n_specs && strcmp(s->schema->spec[i].name, slot) != 0) {
+        i++;
+    }
+    if (i == s->schema->n_specs) {
+        return tn_fail(err, TN_E_USAGE, "there is no slot '%s'", slot);
+    }
+    tn_numbers *x = &s->slot[i].numbers;
+    if (!s->slot[i].numeric || x->n == 0) {
+        return tn_fail(err, TN_E_USAGE, "slot '%s' holds no numbers", slot);
+    }
+    double before = (double)-INFINITY;
+    for (uint32_t k = 1; k < n; k++) {
+        double bound = tn_numbers_quantile(x, (double)k / n);
+        if (bound > before && bound > x->least) { /* equal ones bound nothing */
+            char text[TN_NUMBER_TEXT_MAX];
+            tn_text_add(out, text, tn_write_f64(text, bound));
+            tn_text_addc(out, '\n');
+            before = bound;
+        }
+    }
+    return tn_text_check(out, "bounds", err);
 }
