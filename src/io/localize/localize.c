@@ -13,9 +13,55 @@
  */
 #include "io/localize/localize.h"
 
-#include "io/localize/localize_private.h"
+#include "base/core/alloc.h"
 
+#include <stddef.h>
 #include <string.h>
+
+enum { TABLE_MIN = 64 };
+
+/* Shows of a key in the lower half of a count, clicks in the upper one. */
+#define SHOWN UINT64_C(1)
+#define CLICKED (UINT64_C(1) << 32)
+
+/* A cursor takes the place of a count: the key's position in the lower half, where its next
+ * occurrence is listed in the upper one. */
+enum { CURSOR_NEXT = 32 };
+
+struct tn_localizer {
+    tn_localizer_opts opts;
+    uint32_t *slot_of;    /* n_slots: slots in the order of their groups, used ones only */
+    uint32_t *group_from; /* n_groups + 1: .. of group g */
+    uint32_t *width;      /* n_groups: floats in a row */
+    tn_bag *bag;          /* n_slots */
+    uint32_t **index_at;  /* n_slots: the bag's index, to write */
+    bool apart;           /* see tn_local */
+
+    void *block; /* holds every array below; wide enough for keys_max and rows_max */
+    uint32_t keys_max;
+    uint32_t rows_max;
+    uint32_t *table;      /* numbers, from 1; 0: free */
+    uint64_t *seen;       /* keys_max + 1, by number: keys .. */
+    uint64_t *count;      /* .. and how often they are there, later their cursors */
+    uint16_t *seen_group; /* likewise */
+    uint32_t *number_at;  /* position -> number */
+    uint64_t *counts;     /* rows_max: what one of its keys adds to `count` */
+    uint32_t *no_offset;  /* rows_max + 1 zeros, for slots that nobody takes */
+
+    uint64_t *key; /* from here on, what `local` shows to the outside */
+    uint16_t *group;
+    uint32_t *at;
+    uint32_t *show;
+    uint32_t *click;
+    uint32_t *index;
+    uint32_t *occurrence_first;
+    tn_occurrence *occurrence;
+    uint32_t *first; /* n_partitions + 1 */
+    uint32_t n;
+    tn_local local;
+};
+
+#define KEYS_MAX (UINT32_C(1) << 31)
 
 enum { AHEAD = 16, NEAR_TABLE = 1 << 14 /* entries that need no prefetch */ };
 
@@ -27,6 +73,147 @@ typedef struct numbering {
     uint32_t mask;
     uint32_t next; /* number of the next new key */
 } numbering;
+
+/* Places for that many keys: a power of two, at most a quarter full: fewer
+ * collisions are fewer wrong guesses of the processor. */
+static inline size_t table_size(uint32_t keys)
+{
+    size_t power = TABLE_MIN;
+    while (power / 4 < keys) {
+        power *= 2;
+    }
+    return power;
+}
+
+/* The next piece of the block, on a cache line of its own; NULL while only measuring. */
+static void *carve(char *block, size_t *used, size_t count, size_t size)
+{
+    char *at = block != NULL ? block + *used : NULL;
+    *used += (count * size + TN_CACHE_LINE - 1) / TN_CACHE_LINE * TN_CACHE_LINE;
+    return at;
+}
+
+/* Puts all arrays into `block` and returns its size; with NULL, only that. */
+static size_t lay_out(tn_localizer *l, char *block)
+{
+    size_t n = l->keys_max;
+    size_t more = l->opts.occurrences ? n : 0;
+    size_t used = 0;
+    l->table = carve(block, &used, table_size(l->keys_max), sizeof *l->table);
+    l->seen = carve(block, &used, n + 1, sizeof *l->seen);
+    l->count = carve(block, &used, n + 1, sizeof *l->count);
+    l->seen_group = carve(block, &used, n + 1, sizeof *l->seen_group);
+    l->number_at = carve(block, &used, n, sizeof *l->number_at);
+    l->counts = carve(block, &used, l->rows_max, sizeof *l->counts);
+    l->key = carve(block, &used, n, sizeof *l->key);
+    l->group = carve(block, &used, n, sizeof *l->group);
+    l->at = carve(block, &used, n + 1, sizeof *l->at);
+    l->show = carve(block, &used, n, sizeof *l->show);
+    l->click = carve(block, &used, n, sizeof *l->click);
+    l->index = carve(block, &used, n, sizeof *l->index);
+    l->occurrence_first = carve(block, &used, n + 2, sizeof *l->occurrence_first);
+    l->occurrence = carve(block, &used, more, sizeof *l->occurrence);
+    l->no_offset = carve(block, &used, (size_t)l->rows_max + 1, sizeof *l->no_offset);
+    return used;
+}
+
+/* Slots of one group side by side, groups in their order. */
+static void sort_slots(tn_localizer *l, const tn_localizer_opts *opts)
+{
+    uint32_t n = 0;
+    for (uint32_t g = 0; g < opts->layout->n_groups; g++) {
+        l->group_from[g] = n;
+        l->width[g] = tn_record_of(opts->layout, g)->width;
+        for (uint32_t s = 0; s < opts->n_slots; s++) {
+            if (opts->slot_group[s] == g && opts->slot_used[s]) {
+                l->slot_of[n++] = s;
+            }
+        }
+    }
+    l->group_from[opts->layout->n_groups] = n;
+}
+
+/* No group has two slots. */
+static bool are_apart(const tn_localizer *l)
+{
+    bool apart = true;
+    for (uint32_t g = 0; g < l->opts.layout->n_groups; g++) {
+        apart &= l->group_from[g + 1] - l->group_from[g] <= 1;
+    }
+    return apart;
+}
+
+void tn_localizer_free(tn_localizer *localizer)
+{
+    if (localizer != NULL) {
+        tn_free(localizer->slot_of);
+        tn_free(localizer->group_from);
+        tn_free(localizer->width);
+        tn_free(localizer->bag);
+        tn_free(localizer->index_at);
+        tn_free(localizer->first);
+        tn_free(localizer->block);
+        tn_free(localizer);
+    }
+}
+
+tn_status tn_localizer_new(tn_localizer **out, const tn_localizer_opts *opts, tn_error *err)
+{
+    static const char what[] = "a localizer";
+    *out = NULL;
+    uint32_t n_groups = opts->layout->n_groups;
+    tn_localizer *l = tn_try_alloc(1, sizeof *l, what, err);
+    if (l == NULL) {
+        return TN_E_MEMORY;
+    }
+    l->opts = *opts;
+    l->opts.slot_group = NULL; /* read once, in sort_slots */
+    l->opts.slot_used = NULL;
+    l->slot_of = tn_try_alloc((size_t)opts->n_slots + 1, sizeof *l->slot_of, what, err);
+    l->group_from = tn_try_alloc((size_t)n_groups + 1, sizeof *l->group_from, what, err);
+    l->width = tn_try_alloc((size_t)n_groups + 1, sizeof *l->width, what, err);
+    l->bag = tn_try_alloc((size_t)opts->n_slots + 1, sizeof *l->bag, what, err);
+    l->index_at = tn_try_alloc((size_t)opts->n_slots + 1, sizeof *l->index_at, what, err);
+    l->first = tn_try_alloc((size_t)opts->owners->n_partitions + 1, sizeof *l->first, what, err);
+    if (l->slot_of == NULL || l->group_from == NULL || l->width == NULL || l->bag == NULL ||
+        l->index_at == NULL || l->first == NULL) {
+        tn_localizer_free(l);
+        return TN_E_MEMORY;
+    }
+    sort_slots(l, opts);
+    l->apart = opts->occurrences && opts->by_slot && are_apart(l);
+    l->opts.occurrences = opts->occurrences && !l->apart;
+    *out = l;
+    return TN_OK;
+}
+
+/* Room for the batch; what is there is kept when it is enough. */
+static tn_status localizer_make_room(tn_localizer *l, const tn_batch *batch, tn_error *err)
+{
+    uint64_t keys = 0;
+    for (uint32_t s = 0; s < l->opts.n_slots; s++) {
+        keys += batch->slot[s].offset[batch->rows];
+    }
+    if (keys >= KEYS_MAX) {
+        return tn_fail(err, TN_E_LIMIT, "%llu keys in a batch, more than %u",
+                       (unsigned long long)keys, KEYS_MAX - 1);
+    }
+    if (l->block != NULL && keys <= l->keys_max && batch->rows <= l->rows_max) {
+        return TN_OK;
+    }
+    uint64_t most = keys + keys / 8 + TABLE_MIN; /* the next one may be a little larger */
+    tn_free(l->block);
+    l->block = NULL;
+    l->keys_max = most < KEYS_MAX ? (uint32_t)most : KEYS_MAX - 1;
+    l->rows_max = batch->rows > l->rows_max ? batch->rows : l->rows_max;
+    l->block = tn_try_alloc(1, lay_out(l, NULL), "localized keys", err);
+    if (l->block == NULL) {
+        l->keys_max = 0;
+        return TN_E_MEMORY;
+    }
+    (void)lay_out(l, l->block);
+    return TN_OK;
+}
 
 /* Whether a key was seen before is a coin toss to the processor, so nothing branches on it: table
  * and counts are written in either case, and number 0, of free entries, takes on the key that is
@@ -91,7 +278,7 @@ static bool all_ones(const uint32_t *offset, uint32_t rows)
 static void note_counts(tn_localizer *l, const tn_batch *batch)
 {
     for (uint32_t r = 0; r < batch->rows; r++) {
-        l->counts[r] = TN_SHOWN | (batch->label[r] > 0.5F ? TN_CLICKED : 0);
+        l->counts[r] = SHOWN | (batch->label[r] > 0.5F ? CLICKED : 0);
     }
 }
 
@@ -107,7 +294,7 @@ static uint32_t number_keys(tn_localizer *l, const tn_batch *batch)
         for (uint32_t i = l->group_from[g]; i < l->group_from[g + 1]; i++) {
             keys += batch->slot[l->slot_of[i]].offset[batch->rows];
         }
-        size_t size = tn_key_table_size(keys);
+        size_t size = table_size(keys);
         memset(l->table, 0, size * sizeof *l->table);
         numbers.mask = (uint32_t)(size - 1);
         uint32_t before = numbers.next;
@@ -159,7 +346,7 @@ static tn_status gather_keys(tn_localizer *l, tn_error *err)
         uint32_t number = l->number_at[at];
         uint16_t group = l->seen_group[number];
         uint64_t count = l->count[number];
-        l->count[number] = at | (uint64_t)shown << TN_CURSOR_NEXT;
+        l->count[number] = at | (uint64_t)shown << CURSOR_NEXT;
         l->occurrence_first[at] = shown;
         shown += (uint32_t)count;
         l->key[at] = l->seen[number];
@@ -188,9 +375,9 @@ static void settle_rows(const tn_localizer *l, const tn_batch *batch, uint32_t s
     for (uint32_t r = rows.from; r < rows.to; r++) {
         for (uint32_t end = offset[r + 1]; i < end; i++) {
             uint64_t cursor = cursors[index[i]];
-            cursors[index[i]] = cursor + (UINT64_C(1) << TN_CURSOR_NEXT);
+            cursors[index[i]] = cursor + (UINT64_C(1) << CURSOR_NEXT);
             index[i] = (uint32_t)cursor;
-            occurrence[cursor >> TN_CURSOR_NEXT] = (tn_occurrence){r, s, i};
+            occurrence[cursor >> CURSOR_NEXT] = (tn_occurrence){r, s, i};
         }
     }
 }
@@ -226,7 +413,7 @@ tn_status tn_localize(tn_localizer *localizer, const tn_batch *batch, const tn_l
 {
     tn_localizer *l = localizer;
     TN_ASSERT(batch->n_slots == l->opts.n_slots);
-    TN_TRY(tn_localizer_make_room(l, batch, err));
+    TN_TRY(localizer_make_room(l, batch, err));
     for (uint32_t s = 0; s < l->opts.n_slots; s++) { /* of slots that nobody takes */
         l->bag[s] = (tn_bag){.offset = l->no_offset, .index = l->index};
     }
