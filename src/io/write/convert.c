@@ -1,10 +1,26 @@
-/* convert.c - see convert.h. Rows are written in parallel, piece by piece, and stored in order. */
+/* convert.c - converting and sampling records.
+ *
+ * Conversion writes rows in parallel, piece by piece, and stores them in order.
+ *
+ * Sampling copies rows byte for byte. Row i draws a word of the stream (seed, 8, name64("sample")).
+ * By share, it is taken when the word is small enough; by number, the rows with the n smallest
+ * words are: a heap keeps the n smallest seen so far, largest on top.
+ */
 #include "io/write/convert.h"
 
 #include "base/core/alloc.h"
 #include "base/core/log.h"
+#include "base/math/crc32c.h"
+#include "base/math/rng.h"
+#include "io/format/delimited.h"
+#include "io/format/format.h"
 #include "io/read/bad_record_limit.h"
+#include "io/read/fileset.h"
 #include "io/write/writer.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 enum { FAULTS_LOGGED = 20 };
 
@@ -15,6 +31,28 @@ typedef struct converting {
     uint64_t bad, rows;
     tn_text text[TN_PASS_PIECES];
 } converting;
+
+enum { HEAD_STEP = 1 << 16 };
+
+typedef struct picked {
+    uint64_t word;
+    uint64_t row;
+    char *data; /* framed as in the file; owned */
+    size_t size;
+} picked;
+
+typedef struct sampling {
+    const tn_sample_in *in;
+    tn_sink *sink;
+    const tn_format *format;
+    uint64_t stream;
+    uint64_t row; /* number of the next one */
+    uint64_t taken;
+    picked *heap; /* n of at most in->rows */
+    uint64_t n, max;
+    tn_text head; /* of the first file that has one */
+    tn_text framed;
+} sampling;
 
 static tn_status take_fault(void *ctx, const char *text, tn_error *err)
 {
@@ -51,6 +89,98 @@ static tn_status store_piece(void *ctx, const tn_pass_block *block, tn_error *er
     const tn_text *text = &c->text[block->piece];
     c->rows += block->rows->n;
     return tn_sink_add(c->sink, tn_text_str(text), text->size, err);
+}
+
+/* The record with what stands around it in a file. */
+static tn_status frame(sampling *s, tn_bytes record, tn_error *err)
+{
+    tn_text *t = &s->framed;
+    tn_text_clear(t);
+    if (!s->format->binary) {
+        tn_text_add(t, record.data, record.size);
+        tn_text_addc(t, '\n');
+        return tn_text_check(t, "a record", err);
+    }
+    uint64_t size = record.size;
+    tn_text_add_u64le(t, size);
+    tn_text_add_u32le(t, tn_crc_mask(tn_crc32c(0, &size, sizeof size)));
+    tn_text_add(t, record.data, record.size);
+    tn_text_add_u32le(t, tn_crc_mask(tn_crc32c(0, record.data, record.size)));
+    return tn_text_check(t, "a record", err);
+}
+
+static void swap(picked *a, picked *b)
+{
+    picked t = *a;
+    *a = *b;
+    *b = t;
+}
+
+static void sink_down(picked *heap, uint64_t n)
+{
+    for (uint64_t i = 0;;) {
+        uint64_t most = i;
+        for (uint64_t child = 2 * i + 1; child <= 2 * i + 2 && child < n; child++) {
+            most = heap[child].word > heap[most].word ? child : most;
+        }
+        if (most == i) {
+            return;
+        }
+        swap(&heap[i], &heap[most]);
+        i = most;
+    }
+}
+
+static tn_status grow_heap(sampling *s, tn_error *err)
+{
+    if (s->n < s->max) {
+        return TN_OK;
+    }
+    uint64_t max = s->max == 0 ? 1024 : 2 * s->max;
+    picked *larger = tn_try_alloc(max, sizeof *larger, "a sample", err);
+    if (larger == NULL) {
+        return TN_E_MEMORY;
+    }
+    if (s->n > 0) {
+        memcpy(larger, s->heap, s->n * sizeof *larger);
+    }
+    tn_free(s->heap);
+    s->heap = larger;
+    s->max = max;
+    return TN_OK;
+}
+
+static void rise(picked *heap, uint64_t i)
+{
+    while (i > 0 && heap[i].word > heap[(i - 1) / 2].word) {
+        swap(&heap[i], &heap[(i - 1) / 2]);
+        i = (i - 1) / 2;
+    }
+}
+
+static tn_status keep(sampling *s, uint64_t word, tn_bytes record, tn_error *err)
+{
+    TN_TRY(frame(s, record, err));
+    picked item = {.word = word, .row = s->row, .size = s->framed.size};
+    item.data = tn_try_alloc(item.size, 1, "a sample", err);
+    if (item.data == NULL) {
+        return TN_E_MEMORY;
+    }
+    memcpy(item.data, s->framed.data, item.size);
+    if (s->n == s->in->rows) {
+        tn_free(s->heap[0].data);
+        s->heap[0] = item;
+        sink_down(s->heap, s->n);
+        return TN_OK;
+    }
+    tn_status status = grow_heap(s, err);
+    if (status != TN_OK) {
+        tn_free(item.data);
+        return status;
+    }
+    s->heap[s->n] = item;
+    rise(s->heap, s->n++);
+    return TN_OK;
 }
 
 static tn_status run(const tn_convert_in *in, converting *c, tn_pass_counts *out, tn_error *err)
@@ -98,5 +228,174 @@ tn_status tn_convert(const tn_convert_in *in, tn_sink *sink, tn_text *columns, t
     }
     tn_free(c);
     tn_writer_free(writer);
+    return status;
+}
+
+/* The first line that is neither blank nor a comment. TN_END: more bytes are needed. */
+static tn_status find_header(const sampling *s, tn_bytes window, bool last, tn_bytes *out,
+                             tn_error *err)
+{
+    if (window.size >= 3 && memcmp(window.data, "\xef\xbb\xbf", 3) == 0) {
+        window.data += 3;
+        window.size -= 3;
+    }
+    do {
+        TN_TRY(s->format->cut(&window, last, s->in->from->schema, out, err));
+    } while (tn_delimited_is_nothing(*out, s->in->from->schema));
+    return TN_OK;
+}
+
+/* The header of a file, without what stands in front of it. */
+static tn_status read_head(const sampling *s, const tn_fileset *files, uint32_t file, tn_text *out,
+                           tn_error *err)
+{
+    tn_source *source = NULL;
+    tn_bytes header;
+    TN_TRY(tn_fileset_open(files, file, 0, NULL, &source, err));
+    tn_status status = TN_END;
+    for (bool last = false; status == TN_END && !last;) {
+        char *to = tn_text_grow(out, HEAD_STEP);
+        status = tn_text_check(out, "a header", err);
+        size_t n = 0;
+        if (status == TN_OK) {
+            status = tn_source_read(source, to, HEAD_STEP, &n, err);
+        }
+        if (status == TN_OK) {
+            out->size -= HEAD_STEP - n;
+            last = n < HEAD_STEP;
+            status = find_header(s, (tn_bytes){out->data, out->size, false}, last, &header, err);
+        }
+    }
+    tn_source_close(source);
+    if (status == TN_OK) {
+        memmove(out->data, header.data, header.size);
+        out->size = header.size;
+        tn_text_addc(out, '\n');
+    } else if (status == TN_END) { /* an empty file */
+        out->size = 0;
+        status = TN_OK;
+    }
+    return status;
+}
+
+/* Every file has the same header, or their rows would not fit into one file. */
+static tn_status take_heads(sampling *s, const tn_fileset *files, tn_error *err)
+{
+    tn_text head = {0};
+    tn_status status = TN_OK;
+    for (uint32_t i = 0; status == TN_OK && i < files->n; i++) {
+        if (files->file[i].once) {
+            status = tn_fail(err, TN_E_DATA, "%s: the header of a stream cannot be copied",
+                             files->file[i].path);
+            break;
+        }
+        tn_text_clear(&head);
+        status = read_head(s, files, i, &head, err);
+        if (status == TN_OK && s->head.size == 0) {
+            tn_text_add(&s->head, tn_text_str(&head), head.size);
+            status = tn_text_check(&s->head, "a header", err);
+        }
+        bool same = head.size == 0 || (head.size == s->head.size &&
+                                       memcmp(head.data, tn_text_str(&s->head), head.size) == 0);
+        if (status == TN_OK && !same) {
+            status = tn_fail(err, TN_E_DATA, "%s: its header differs from that of the first file",
+                             files->file[i].path);
+        }
+    }
+    tn_text_done(&head);
+    return status;
+}
+
+static tn_status write_head(sampling *s, tn_error *err)
+{
+    if (!s->in->from->schema->header || s->format->head == NULL) {
+        return TN_OK;
+    }
+    tn_fileset *files = NULL;
+    TN_TRY(tn_fileset_new(&files, s->in->paths, s->in->from->schema, 1, err));
+    tn_status status = take_heads(s, files, err);
+    tn_fileset_free(files);
+    TN_TRY(status);
+    TN_TRY(tn_text_check(&s->head, "a header", err));
+    return tn_sink_add(s->sink, tn_text_str(&s->head), s->head.size, err);
+}
+
+static tn_status see_row(sampling *s, tn_bytes record, tn_error *err)
+{
+    uint64_t word = tn_draw(s->stream, s->row);
+    if (isnan(s->in->share)) {
+        bool small = s->n < s->in->rows || (s->n > 0 && word < s->heap[0].word);
+        return small && s->in->rows > 0 ? keep(s, word, record, err) : TN_OK;
+    }
+    if (tn_unit(word) >= s->in->share) {
+        return TN_OK;
+    }
+    s->taken++;
+    TN_TRY(frame(s, record, err));
+    return tn_sink_add(s->sink, s->framed.data, s->framed.size, err);
+}
+
+static tn_status see_block(void *ctx, const tn_pass_block *block, tn_error *err)
+{
+    sampling *s = ctx;
+    for (uint32_t r = 0; r < block->rows->n; r++, s->row++) {
+        TN_TRY(see_row(s, block->raw[r], err));
+    }
+    return TN_OK;
+}
+
+static int by_row(const void *a, const void *b)
+{
+    const picked *x = a;
+    const picked *y = b;
+    return (x->row > y->row) - (x->row < y->row);
+}
+
+static tn_status write_heap(sampling *s, tn_error *err)
+{
+    if (s->n > 0) {
+        qsort(s->heap, s->n, sizeof *s->heap, by_row);
+    }
+    for (uint64_t i = 0; i < s->n; i++) {
+        TN_TRY(tn_sink_add(s->sink, s->heap[i].data, s->heap[i].size, err));
+    }
+    s->taken += s->n;
+    return TN_OK;
+}
+
+static void done(sampling *s)
+{
+    for (uint64_t i = 0; i < s->n; i++) {
+        tn_free(s->heap[i].data);
+    }
+    tn_free(s->heap);
+    tn_text_done(&s->head);
+    tn_text_done(&s->framed);
+}
+
+tn_status tn_sample_rows(const tn_sample_in *in, tn_sink *sink, uint64_t *taken,
+                         tn_pass_counts *out, tn_error *err)
+{
+    *out = (tn_pass_counts){0};
+    const tn_format *format = tn_format_find(in->from->data.format);
+    if (format == NULL) {
+        return tn_fail(err, TN_E_CONFIG, "unknown format '%s'", in->from->data.format);
+    }
+    sampling s = {.in = in, .sink = sink, .format = format};
+    s.stream = tn_stream2(in->seed, TN_RNG_GENERATE, tn_name64("sample"));
+    const tn_pass_visitor visitor = {.ctx = &s, .block = see_block};
+    const tn_pass_in pass = {
+        .schema = in->from->schema, .paths = in->paths, .records = true, .team = in->team};
+    tn_status status = write_head(&s, err);
+    if (status == TN_OK) {
+        status = tn_pass_run(&pass, &visitor, out, err);
+    }
+    if (status == TN_OK) {
+        status = write_heap(&s, err);
+    }
+    if (status == TN_OK) {
+        *taken = s.taken;
+    }
+    done(&s);
     return status;
 }
