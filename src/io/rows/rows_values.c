@@ -1,11 +1,18 @@
 /* rows_values.c - what a row is given: label, weight, group, id, and the values of its slots by
  * type, transform and salt. The hot path of every parser.
+ *
+ * Dataframes write other words where an integer is expected. They are looked for only once a field
+ * was not what was expected, so that all others pay nothing for them:
+ *
+ *     1.0, -7.00         1, -7      a column of integers in which something is missing holds floats
+ *     True, FALSE        1, 0       of either case
+ *     nan, NaN           nothing
  */
+#include "base/core/bytes.h"
 #include "base/core/number.h"
 #include "base/math/key.h"
 #include "io/rows/rows.h"
 #include "io/rows/rows_parsing.h"
-#include "io/schema/dataframe_words.h"
 #include "io/text/digits.h"
 
 #include <inttypes.h>
@@ -20,6 +27,50 @@ typedef struct source {
     const char *text;
     size_t size;
 } source;
+
+/* `word` is of small letters. */
+static bool is_word(const char *text, size_t size, const char *word)
+{
+    bool same = size == strlen(word);
+    for (size_t i = 0; same && i < size; i++) {
+        same = (text[i] | 0x20) == word[i];
+    }
+    return same;
+}
+
+/* nan */
+static bool is_frame_missing(const char *text, size_t size)
+{
+    return is_word(text, size, "nan");
+}
+
+/* Digits in front of a point and zeros; 0: something else. */
+static size_t whole_part(const char *text, size_t size)
+{
+    size_t zeros = 0;
+    while (zeros < size && text[size - zeros - 1] == '0') {
+        zeros++;
+    }
+    bool whole = zeros > 0 && zeros + 1 < size && text[size - zeros - 1] == '.';
+    return whole ? size - zeros - 1 : 0;
+}
+
+/* The plain integer that the field stands for, within it or static; size 0: it is missing; failed:
+ * it is none of the above. */
+static tn_bytes frame_plain(const char *text, size_t size)
+{
+    size_t digits = whole_part(text, size);
+    if (digits > 0) {
+        return (tn_bytes){text, digits, false};
+    }
+    if (is_word(text, size, "true")) {
+        return (tn_bytes){"1", 1, false};
+    }
+    if (is_word(text, size, "false")) {
+        return (tn_bytes){"0", 1, false};
+    }
+    return (tn_bytes){text, 0, !is_frame_missing(text, size)};
+}
 
 tn_fault tn_rows_id(tn_rows *rows, const char *text, size_t size)
 {
@@ -51,7 +102,7 @@ void tn_rows_group_text(tn_rows *rows, const char *text, size_t size)
     bool may_be_frame = how != TN_NUM_OK && spec != NULL && rows->schema->frame_words;
     tn_bytes plain = {NULL, 0, true};
     if (may_be_frame && type != TN_SIGN_STR) {
-        plain = tn_frame_plain(text, size);
+        plain = frame_plain(text, size);
     }
     if (plain.failed) {
         tn_rows_group(rows, how == TN_NUM_OK ? sign : tn_xxh64(text, size, 0));
@@ -66,10 +117,10 @@ tn_fault tn_rows_label(tn_rows *rows, const char *text, size_t size)
     if (tn_label_of_text(rows->schema->label, text, size, label)) {
         return TN_FAULT_NONE;
     }
-    if (size == 0 || tn_frame_missing(text, size)) {
+    if (size == 0 || is_frame_missing(text, size)) {
         return TN_FAULT_NO_LABEL;
     }
-    tn_bytes plain = tn_frame_plain(text, size);
+    tn_bytes plain = frame_plain(text, size);
     bool good = rows->schema->frame_words && !plain.failed &&
                 tn_label_of_text(rows->schema->label, plain.data, plain.size, label);
     return good ? TN_FAULT_NONE : TN_FAULT_LABEL;
@@ -220,7 +271,7 @@ static tn_fault take_frame_word(tn_rows *rows, const tn_slot_spec *spec, float x
     if (!rows->schema->frame_words) {
         return fault;
     }
-    tn_bytes plain = tn_frame_plain(from.text, from.size);
+    tn_bytes plain = frame_plain(from.text, from.size);
     if (plain.failed || plain.size == 0) {
         return plain.failed ? fault : TN_FAULT_NONE;
     }
@@ -246,7 +297,7 @@ tn_fault tn_rows_token(tn_rows *rows, const tn_slot_spec *spec, const char *text
     case TN_SIGN_HEX:
         if ((size != 8 || !tn_read_hex8(text, &sign)) &&
             tn_read_hex(text, size, &sign) != TN_NUM_OK) {
-            return rows->schema->frame_words && tn_frame_missing(text, size) ? TN_FAULT_NONE
+            return rows->schema->frame_words && is_frame_missing(text, size) ? TN_FAULT_NONE
                                                                              : TN_FAULT_HEX;
         }
         return add_key(rows, spec, sign, x, from);

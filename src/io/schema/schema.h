@@ -92,7 +92,7 @@ typedef struct tn_schema {
     bool plain_fields;   /* neither quotes nor trim */
     bool empty_is_null;  /* and nothing else is */
     bool ruled;          /* some spec is */
-    bool frame_words;    /* fields may be as dataframes write them (dataframe_words.h) */
+    bool frame_words;    /* fields may be as dataframes write them (io/rows/rows_values.c) */
     bool quick_fields;   /* no trim, and no slot has a slow path to go */
     bool quick_features; /* all slots are keys by int64s alone */
     const struct tn_columns *columns; /* io/schema/columns.h: names, fields and ranges */
