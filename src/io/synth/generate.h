@@ -90,6 +90,8 @@ void tn_generator_free(tn_generator *g); /* NULL is fine */
 const tn_gen_opts *tn_generator_opts(const tn_generator *g);
 uint32_t tn_generator_n_slots(const tn_generator *g);
 const tn_gen_slot *tn_generator_slot(const tn_generator *g, uint32_t i);
+uint32_t tn_generator_values_max(const tn_generator *g);         /* in a row, all slots together */
+uint64_t tn_generator_stream(const tn_generator *g, uint32_t i); /* of random words, of slot i */
 tn_gen_truth tn_generator_truth(const tn_generator *g);
 
 /* One example; arrays are the caller's, one row for each thread. */
