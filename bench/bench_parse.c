@@ -51,8 +51,8 @@ static void must(tn_status status, const tn_error *err)
 typedef struct stages {
     const tn_schema *schema;
     tn_fileset *files;
-    tn_feed *feed;
-    tn_filling *filling;
+    tn_block_reader *reader;
+    tn_batch_builder *filling;
     tn_block block;
     tn_parsed parsed;
     double cut_s, parse_s, fill_s; /* CPU time so far */
@@ -63,9 +63,9 @@ static stages open_stages(const tn_schema *schema, const tn_strs *paths)
     tn_error err = {0};
     stages s = {.schema = schema};
     must(tn_fileset_new(&s.files, paths, schema, 1, &err), &err);
-    must(tn_feed_new(&s.feed, schema, s.files, NULL, &err), &err);
+    must(tn_block_reader_new(&s.reader, schema, s.files, NULL, &err), &err);
     must(tn_rows_new(&s.parsed.rows, schema, TN_ROWS_BARE, &err), &err);
-    must(tn_filling_new(&s.filling, schema, BATCH, false, &err), &err);
+    must(tn_batch_builder_new(&s.filling, schema, BATCH, false, &err), &err);
     return s;
 }
 
@@ -74,8 +74,8 @@ static void close_stages(stages *s)
     tn_block_done(&s->block);
     tn_rows_free(s->parsed.rows);
     tn_parsed_done(&s->parsed);
-    tn_filling_free(s->filling);
-    tn_feed_free(s->feed);
+    tn_batch_builder_free(s->filling);
+    tn_block_reader_free(s->reader);
     tn_fileset_free(s->files);
 }
 
@@ -83,24 +83,24 @@ static void fill_batches(stages *s)
 {
     tn_error err = {0};
     for (uint32_t i = 0; i < s->parsed.rows->n; i++) {
-        if (tn_filling_rows(s->filling) == BATCH) {
-            must(tn_filling_settle(s->filling, &err), &err);
-            (void)tn_filling_end(s->filling);
-            tn_filling_clear(s->filling);
+        if (tn_batch_builder_rows(s->filling) == BATCH) {
+            must(tn_batch_builder_settle(s->filling, &err), &err);
+            (void)tn_batch_builder_end(s->filling);
+            tn_batch_builder_clear(s->filling);
         }
-        must(tn_filling_add(s->filling, s->parsed.rows, i, 0, &err), &err);
+        must(tn_batch_builder_add(s->filling, s->parsed.rows, i, 0, &err), &err);
     }
-    must(tn_filling_settle(s->filling, &err), &err); /* the rows go now */
+    must(tn_batch_builder_settle(s->filling, &err), &err); /* the rows go now */
 }
 
 static void go(void *job)
 {
     stages *s = job;
     for (uint32_t part = 0; part < s->files->n_parts; part++) {
-        tn_feed_go(s->feed, part);
+        tn_block_reader_go(s->reader, part);
         do {
             double start = thread_s();
-            tn_feed_next(s->feed, &s->block);
+            tn_block_reader_next(s->reader, &s->block);
             double cut = thread_s();
             tn_block_parse(&s->block, s->schema, s->files, 1, &s->parsed);
             double parsed = thread_s();

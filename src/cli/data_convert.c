@@ -25,7 +25,7 @@ static tn_status check_target(const tn_data_input *in, const char *path, tn_erro
             return tn_fail(err, TN_E_USAGE, "'to.%s' means nothing for a binary cache", t->key);
         }
     }
-    return tn_tnb_is_named(path)
+    return tn_cache_is_named(path)
                ? TN_OK
                : tn_fail(err, TN_E_USAGE, "a binary cache is a file named *.tnb, not '%s'", path);
 }
@@ -101,7 +101,7 @@ static tn_status write_config(const tn_convert_in *in, const tn_inputs *inputs,
 }
 
 static tn_status convert_into(const tn_convert_in *in, const tn_inputs *inputs,
-                              const convert_flags *flags, tn_pass_counts *counts, tn_error *err)
+                              const convert_flags *flags, tn_row_scan_counts *counts, tn_error *err)
 {
     tn_sink *sink = NULL;
     tn_text columns = {0};
@@ -144,7 +144,7 @@ static tn_status convert_open(tn_data_input *in, const tn_data_call *call, tn_er
         .flags = flags->signs ? TN_WRITE_SIGNS : 0,
         .team = in->team,
     };
-    tn_pass_counts counts;
+    tn_row_scan_counts counts;
     TN_TRY(convert_into(&job, &in->inputs, flags, &counts, err));
     (void)fprintf(tn_data_counts_to(flags->to),
                   "rows %llu, blank %llu, bad %llu, duplicate names %llu, sources %u\n",
@@ -204,7 +204,7 @@ static tn_status sample_into(const tn_data_input *in, const sample_flags *flags,
     tn_sink *sink = NULL;
     TN_TRY(tn_data_sink(flags->to, &in->inputs, flags->compression, &sink, err));
     uint64_t taken = 0;
-    tn_pass_counts counts;
+    tn_row_scan_counts counts;
     tn_status status = tn_sample_rows(&job, sink, &taken, &counts, err);
     if (status != TN_OK) {
         tn_sink_abandon(sink);

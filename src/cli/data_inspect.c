@@ -39,7 +39,7 @@ static tn_status print_fault(void *ctx, const char *text, tn_error *err)
     return TN_OK;
 }
 
-static void print_counts(const tn_pass_counts *n, bool json)
+static void print_counts(const tn_row_scan_counts *n, bool json)
 {
     if (!json) {
         (void)printf(
@@ -68,10 +68,10 @@ static tn_status check(tn_data_call *call, tn_error *err)
     tn_status status =
         tn_data_input_open(&in, call, (tn_data_ask){c.flags->from, 0, c.flags->threads}, err);
     if (status == TN_OK) {
-        const tn_pass_visitor visitor = {.ctx = &c, .fault = print_fault};
-        const tn_pass_in pass = {.schema = in.from.schema, .paths = &in.paths, .team = in.team};
-        tn_pass_counts counts;
-        status = tn_pass_run(&pass, &visitor, &counts, err);
+        const tn_row_scan_visitor visitor = {.ctx = &c, .fault = print_fault};
+        const tn_row_scan_in pass = {.schema = in.from.schema, .paths = &in.paths, .team = in.team};
+        tn_row_scan_counts counts;
+        status = tn_row_scan_run(&pass, &visitor, &counts, err);
         if (counts.sources > 0) {
             print_counts(&counts, c.flags->json);
         }
@@ -107,7 +107,7 @@ typedef struct counting {
     tn_team *team;
 } counting;
 
-static tn_status count_block(void *ctx, const tn_pass_block *block, tn_error *err)
+static tn_status count_block(void *ctx, const tn_row_scan_block *block, tn_error *err)
 {
     counting *c = ctx;
     return tn_stat_add(c->stat, block->rows, c->team, err);
@@ -138,15 +138,15 @@ static tn_status stat_files(const tn_data_input *in, const stat_flags *flags, tn
 {
     counting c = {.team = in->team};
     TN_TRY(tn_stat_new(&c.stat, in->from.schema, err));
-    const tn_pass_visitor visitor = {.ctx = &c, .block = count_block};
-    const tn_pass_in pass = {
+    const tn_row_scan_visitor visitor = {.ctx = &c, .block = count_block};
+    const tn_row_scan_in pass = {
         .schema = in->from.schema,
         .paths = &in->paths,
         .keep = TN_ROWS_SIGNS,
         .team = in->team,
     };
-    tn_pass_counts counts;
-    tn_status status = tn_pass_run(&pass, &visitor, &counts, err);
+    tn_row_scan_counts counts;
+    tn_status status = tn_row_scan_run(&pass, &visitor, &counts, err);
     if (status == TN_OK) {
         status = print_stat(c.stat, flags, err);
     }

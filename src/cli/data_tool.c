@@ -173,9 +173,9 @@ static tn_status bind(tn_data_input *in, const tn_tree *root, uint32_t flags, tn
         return tn_dataset_bind(&in->from, root, TN_DATASET_PARTS, &in->binder, err);
     }
     const tn_tree *train = tn_tree_at(root, "data.train");
-    bool cache = train != NULL && train->kind == TN_TREE_SCALAR && tn_tnb_is_named(train->text);
+    bool cache = train != NULL && train->kind == TN_TREE_SCALAR && tn_cache_is_named(train->text);
     for (const tn_tree *t = train != NULL ? train->first : NULL; t != NULL; t = t->next) {
-        cache = cache || (t->kind == TN_TREE_SCALAR && tn_tnb_is_named(t->text));
+        cache = cache || (t->kind == TN_TREE_SCALAR && tn_cache_is_named(t->text));
     }
     return tn_dataset_bind(&in->from, root, cache ? flags & ~(uint32_t)TN_DATASET_AS_READ : flags,
                            &in->binder, err);

@@ -255,10 +255,11 @@ static int refused(const tn_slot_spec *spec, tn_bytes token, tn_fault fault, tne
     }
     tn_error told = {0};
     tn_error e = {0};
-    tn_status status = tn_place_fault(&(tn_place){.source = ""}, token, token, fault, &told);
+    tn_status status =
+        tn_record_location_fault(&(tn_record_location){.source = ""}, token, token, fault, &told);
     const char *words = strstr(told.text, mark); /* a caller's value has no place in a file */
     words = words != NULL ? words + sizeof mark - 1 : told.text;
-    size_t size = token.size > 0 ? strcspn(words, "\n") : tn_place_reason(told.text).size;
+    size_t size = token.size > 0 ? strcspn(words, "\n") : tn_record_location_reason(told.text).size;
     status =
         tn_fail(&e, status, "field '%s': %.*s", spec != NULL ? spec->name : "?", (int)size, words);
     return result(status, &e, err);

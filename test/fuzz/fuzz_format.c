@@ -102,7 +102,7 @@ typedef struct walk {
     size_t step;
     size_t from;
     size_t to;
-    tn_place place;
+    tn_record_location place;
 } walk;
 
 static bool grow(walk *w)

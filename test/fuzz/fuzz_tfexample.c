@@ -39,7 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) // NOLINT
 {
     tn_rows *rows = rows_of_schema();
     const tn_schema *schema = rows->schema;
-    const tn_place place = {.source = "fuzz", .offset = 12};
+    const tn_record_location place = {.source = "fuzz", .offset = 12};
     tn_error err = {0};
     tn_rows_clear(rows);
     tn_bytes record = {(const char *)data, size, false};

@@ -26,15 +26,15 @@ static const char text[] =
 /* Header, shape, tail and index. */
 static void repair_frame(char *bytes, size_t size)
 {
-    if (size < TN_TNB_HEADER + TN_TNB_TAIL) {
+    if (size < TN_CACHE_HEADER + TN_CACHE_TAIL) {
         return;
     }
     uint32_t shape = tn_load_u32(bytes + 16);
-    if (shape <= size - TN_TNB_HEADER) {
-        tn_store_u32(bytes + 20, tn_crc32c(0, bytes + TN_TNB_HEADER, shape));
+    if (shape <= size - TN_CACHE_HEADER) {
+        tn_store_u32(bytes + 20, tn_crc32c(0, bytes + TN_CACHE_HEADER, shape));
     }
-    tn_store_u32(bytes + TN_TNB_HEADER - 4, tn_crc32c(0, bytes, TN_TNB_HEADER - 4));
-    char *tail = bytes + size - TN_TNB_TAIL;
+    tn_store_u32(bytes + TN_CACHE_HEADER - 4, tn_crc32c(0, bytes, TN_CACHE_HEADER - 4));
+    char *tail = bytes + size - TN_CACHE_TAIL;
     uint64_t index = tn_load_u64(tail);
     uint64_t index_bytes = tn_load_u64(tail + 8);
     if (index <= size && index_bytes <= size - index) {
@@ -96,17 +96,17 @@ static void look_at(const tn_parsed *parsed)
     TN_ASSERT(sum != 1 || rows->n > 0 || parsed->n_messages > 0);
 }
 
-static void read_blocks(const tn_tnb *t, const char *bytes, uint32_t kind)
+static void read_blocks(const tn_cache *t, const char *bytes, uint32_t kind)
 {
     tn_parsed parsed = {.rows = rows_of(kind)};
     for (uint32_t i = 0; i < t->n_parts; i++) {
-        const tn_tnb_part *p = &t->part[i];
+        const tn_cache_part *p = &t->part[i];
         uint64_t at = p->at;
         for (uint32_t k = 0; k < p->n_blocks; k++) {
             uint32_t size = t->block_bytes[p->first_block + k];
             const char *block = bytes + at;
             tn_error err = {0};
-            tn_status status = tn_tnb_unpack((tn_bytes){block, size, false}, &parsed, &err);
+            tn_status status = tn_cache_unpack((tn_bytes){block, size, false}, &parsed, &err);
             TN_ASSERT(status == TN_OK || (err.text[0] != '\0' && parsed.rows->n == 0));
             if (status == TN_OK) {
                 look_at(&parsed);
@@ -131,18 +131,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) // NOLINT
     TN_ASSERT(fd >= 0);
     TN_ASSERT(write(fd, bytes, size) == (ssize_t)size);
     (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    tn_tnb *t = NULL;
+    tn_cache *t = NULL;
     tn_error err = {0};
-    if (tn_tnb_open(&t, path, &err) == TN_OK) {
+    if (tn_cache_open(&t, path, &err) == TN_OK) {
         for (uint32_t kind = 0; kind < KINDS; kind++) {
             read_blocks(t, bytes, kind);
         }
-        tn_status status = tn_tnb_check(t, rows_of(0)->schema, &err);
+        tn_status status = tn_cache_check(t, rows_of(0)->schema, &err);
         TN_ASSERT(status == TN_OK || err.text[0] != '\0');
     } else {
         TN_ASSERT(err.text[0] != '\0');
     }
-    tn_tnb_close(t);
+    tn_cache_close(t);
     (void)close(fd);
     tn_free(bytes);
     return 0;

@@ -86,7 +86,7 @@ tn_status datasets_convert(datasets *d, const tn_dataset *from, const char *in,
     const tn_strs paths = {1, &path};
     const tn_convert_in job = {from, to, &paths, flags, d->team};
     tn_sink *sink = NULL;
-    tn_pass_counts counts;
+    tn_row_scan_counts counts;
     assert_int_equal(
         tn_sink_open(&sink, datasets_path(d, out), NULL, to->data.compression, &d->err), TN_OK);
     tn_status status = tn_convert(&job, sink, NULL, &counts, &d->err);

@@ -60,7 +60,7 @@ void setup_parse(const setup *s, const char *bytes, size_t size, tn_parsed *out)
     const char *path = setup_file(s, "parsed", bytes, size);
     const tn_strs paths = {1, &path};
     tn_fileset *files = NULL;
-    tn_feed *feed = NULL;
+    tn_block_reader *feed = NULL;
     tn_error err = {0};
     memset(out, 0, sizeof *out);
     assert_int_equal(tn_rows_new(&out->rows, s->schema, TN_ROWS_IDS, &err), TN_OK);
@@ -70,14 +70,14 @@ void setup_parse(const setup *s, const char *bytes, size_t size, tn_parsed *out)
         out->err = err;
         return;
     }
-    assert_int_equal(tn_feed_new(&feed, s->schema, files, NULL, &err), TN_OK);
+    assert_int_equal(tn_block_reader_new(&feed, s->schema, files, NULL, &err), TN_OK);
     tn_block block = {.n_records = 0};
-    tn_feed_go(feed, 0);
-    tn_feed_next(feed, &block);
+    tn_block_reader_go(feed, 0);
+    tn_block_reader_next(feed, &block);
     assert_true(block.last || block.damage);
     tn_block_parse(&block, s->schema, files, 64, out);
     tn_block_done(&block);
-    tn_feed_free(feed);
+    tn_block_reader_free(feed);
     tn_fileset_free(files);
 }
 

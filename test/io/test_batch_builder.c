@@ -22,7 +22,7 @@ typedef struct subject {
 static void parse(subject *t, const char *line)
 {
     const tn_format *format = tn_format_find("tsv");
-    const tn_place place = {.source = "test", .line = 1, .head = &t->head};
+    const tn_record_location place = {.source = "test", .line = 1, .head = &t->head};
     for (uint32_t way = 0; way < WAYS; way++) {
         assert_int_equal(format->parse((tn_bytes){line, strlen(line), false}, t->s.schema, &place,
                                        t->rows[way], &t->s.err),
@@ -40,7 +40,7 @@ static void open_subject(subject *t, const char *slots, bool pads)
                    "{data: {format: tsv, columns: [label, a, b, c], short_rows: pad}, slots: [%s]}",
                    slots);
     setup_open(&t->s, config);
-    const tn_place place = {.source = "test", .line = 1};
+    const tn_record_location place = {.source = "test", .line = 1};
     tn_bytes window = {"", 0, false};
     assert_int_equal(
         tn_format_find("tsv")->head(&window, true, t->s.schema, &place, &t->head, &t->s.err),
@@ -73,19 +73,19 @@ static void close_subject(subject *t)
 /* All rows in an order of their own; `mixed`: every third comes from the other block. */
 static void fill(subject *t, uint32_t way, bool mixed, tn_text *out)
 {
-    tn_filling *f = NULL;
-    assert_int_equal(tn_filling_new(&f, t->s.schema, ROWS, false, &t->s.err), TN_OK);
+    tn_batch_builder *f = NULL;
+    assert_int_equal(tn_batch_builder_new(&f, t->s.schema, ROWS, false, &t->s.err), TN_OK);
     for (uint32_t again = 0; again < 2; again++) { /* columns keep their room */
         tn_text_clear(out);
-        tn_filling_clear(f);
+        tn_batch_builder_clear(f);
         for (uint32_t i = 0; i < ROWS; i++) {
             const tn_rows *rows = t->rows[mixed && i % 3 == 0 ? 1 - way : way];
-            assert_int_equal(tn_filling_add(f, rows, i * 7 % ROWS, 0, &t->s.err), TN_OK);
+            assert_int_equal(tn_batch_builder_add(f, rows, i * 7 % ROWS, 0, &t->s.err), TN_OK);
         }
-        assert_int_equal(tn_filling_settle(f, &t->s.err), TN_OK);
-        setup_dump_batch(tn_filling_end(f), out);
+        assert_int_equal(tn_batch_builder_settle(f, &t->s.err), TN_OK);
+        setup_dump_batch(tn_batch_builder_end(f), out);
     }
-    tn_filling_free(f);
+    tn_batch_builder_free(f);
 }
 
 static void compare(const char *slots, bool pads)

@@ -343,7 +343,7 @@ static void golden_tnb(void **state)
     tn_text block = {0};
     tn_text bytes = {0};
     tn_text hex = {0};
-    tn_tnb_writer *w = NULL;
+    tn_cache_writer *w = NULL;
     tn_error err = {0};
     char path[512];
     setup_open(&s, "{data: {format: libsvm}}");
@@ -352,12 +352,12 @@ static void golden_tnb(void **state)
         .path = "-", .size = UINT64_MAX, .compression = TN_COMPRESSION_NONE, .once = true};
     const tn_part_info part = {.source = 0, .first = 0, .end = UINT64_MAX};
     const tn_fileset files = {.n = 1, .file = &stream, .n_parts = 1, .part = &part};
-    const tn_tnb_note note = {.taken = 20};
-    tn_tnb_pack(&parsed, &note, &block);
+    const tn_cache_note note = {.taken = 20};
+    tn_cache_pack(&parsed, &note, &block);
     (void)snprintf(path, sizeof path, "%s/golden.tnb", s.dir);
-    assert_int_equal(tn_tnb_create(&w, path, s.schema, &files, &err), TN_OK);
-    assert_int_equal(tn_tnb_add(w, 0, &block, parsed.rows->n, &err), TN_OK);
-    assert_int_equal(tn_tnb_commit(w, &err), TN_OK);
+    assert_int_equal(tn_cache_create(&w, path, s.schema, &files, &err), TN_OK);
+    assert_int_equal(tn_cache_add(w, 0, &block, parsed.rows->n, &err), TN_OK);
+    assert_int_equal(tn_cache_commit(w, &err), TN_OK);
     assert_int_equal(tn_file_read_all(path, 1 << 20, &bytes, &err), TN_OK);
     uint32_t shape = tn_load_u32(bytes.data + 16);
     size_t from = 64 + (shape + 7) / 8 * 8;

@@ -214,7 +214,7 @@ static void records_at_fault_are_passed_over_when_allowed(void **state)
 static tn_status sample(datasets *d, tn_sample_in in, const char *out, uint64_t *taken)
 {
     tn_sink *sink = NULL;
-    tn_pass_counts counts;
+    tn_row_scan_counts counts;
     assert_int_equal(tn_sink_open(&sink, datasets_path(d, out), NULL, TN_COMPRESSION_NONE, &d->err),
                      TN_OK);
     tn_status status = tn_sample_rows(&in, sink, taken, &counts, &d->err);

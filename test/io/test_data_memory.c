@@ -65,7 +65,7 @@ static tn_status convert(datasets *d, const tn_dataset *from, const tn_dataset *
     const tn_strs paths = {1, &path};
     const tn_convert_in job = {from, to, &paths, 0, NULL};
     tn_sink *sink = NULL;
-    tn_pass_counts counts;
+    tn_row_scan_counts counts;
     TN_TRY(tn_sink_open(&sink, datasets_path(d, "out"), NULL, TN_COMPRESSION_GZIP, &d->err));
     tn_status status = tn_convert(&job, sink, NULL, &counts, &d->err);
     if (status != TN_OK) {
@@ -83,14 +83,14 @@ static tn_status sample(datasets *d, const tn_dataset *from, const tn_dataset *t
     const tn_sample_in job = {from, &paths, 1, (double)NAN, 1, NULL};
     uint64_t taken = 0;
     tn_sink *sink = NULL;
-    tn_pass_counts counts;
+    tn_row_scan_counts counts;
     TN_TRY(tn_sink_open(&sink, "/dev/null", NULL, TN_COMPRESSION_NONE, &d->err));
     tn_status status = tn_sample_rows(&job, sink, &taken, &counts, &d->err);
     tn_sink_abandon(sink);
     return status;
 }
 
-static tn_status add_block(void *ctx, const tn_pass_block *block, tn_error *err)
+static tn_status add_block(void *ctx, const tn_row_scan_block *block, tn_error *err)
 {
     return tn_stat_add(ctx, block->rows, NULL, err);
 }
@@ -102,10 +102,10 @@ static tn_status count(datasets *d, const tn_dataset *from, const tn_dataset *to
     const tn_strs paths = {1, &path};
     tn_stat *stat = NULL;
     TN_TRY(tn_stat_new(&stat, from->schema, &d->err));
-    const tn_pass_in in = {.schema = from->schema, .paths = &paths, .keep = TN_ROWS_SIGNS};
-    const tn_pass_visitor visitor = {.ctx = stat, .block = add_block};
-    tn_pass_counts counts;
-    tn_status status = tn_pass_run(&in, &visitor, &counts, &d->err);
+    const tn_row_scan_in in = {.schema = from->schema, .paths = &paths, .keep = TN_ROWS_SIGNS};
+    const tn_row_scan_visitor visitor = {.ctx = stat, .block = add_block};
+    tn_row_scan_counts counts;
+    tn_status status = tn_row_scan_run(&in, &visitor, &counts, &d->err);
     tn_stat_free(stat);
     return status;
 }

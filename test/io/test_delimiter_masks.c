@@ -1,4 +1,5 @@
-/* test_delimiter_masks.c - every set of delimiter_masks.h gives what a loop over the bytes gives. */
+/* test_delimiter_masks.c - every set of delimiter_masks.h gives what a loop over the bytes gives.
+ */
 #include "base/core/alloc.h"
 #include "base/math/rng.h"
 #include "io/text/delimiter_masks.h"
@@ -9,19 +10,19 @@
 enum { SETS_MAX = 4, LINE_MAX = 400 };
 
 /* The sets that this processor runs; how many. */
-static uint32_t sets_here(const tn_marks *out[SETS_MAX])
+static uint32_t sets_here(const tn_delimiter_masks *out[SETS_MAX])
 {
     uint32_t n = 0;
-    out[n++] = &tn_marks_plain;
-#if TN_MARKS_X86
-    out[n++] = &tn_marks_sse2;
+    out[n++] = &tn_delimiter_masks_plain;
+#if TN_DELIMITER_MASKS_X86
+    out[n++] = &tn_delimiter_masks_sse2;
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi")) {
-        out[n++] = &tn_marks_avx2;
+        out[n++] = &tn_delimiter_masks_avx2;
     }
 #endif
-#if TN_MARKS_AVX512
+#if TN_DELIMITER_MASKS_AVX512
     if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vbmi2")) {
-        out[n++] = &tn_marks_avx512;
+        out[n++] = &tn_delimiter_masks_avx512;
     }
 #endif
     return n;
@@ -38,12 +39,12 @@ static bool is_odd_pair(char c)
 }
 
 /* A line that ends where its memory ends, so that a sanitizer sees a look behind it. */
-static void check(const tn_marks *set, const char *bytes, size_t size)
+static void check(const tn_delimiter_masks *set, const char *bytes, size_t size)
 {
     size_t whole = (size + TN_CACHE_LINE) / TN_CACHE_LINE * TN_CACHE_LINE; /* as blocks are */
     char *block = tn_alloc(whole, 1, "a line");
     char *line = block + whole - size;
-    uint16_t *at = tn_alloc(size + TN_MARKS_SPARE, sizeof *at, "places");
+    uint16_t *at = tn_alloc(size + TN_DELIMITER_MASKS_SPARE, sizeof *at, "places");
     uint16_t *want = tn_alloc(size + 1, sizeof *want, "places");
     memcpy(line, bytes, size);
     for (int pairs = 0; pairs < 2; pairs++) {
@@ -72,7 +73,7 @@ static void every_set_finds_what_a_loop_finds(void **state)
 {
     (void)state;
     static const char common[] = "\t\t 0123456789abcdef::";
-    const tn_marks *set[SETS_MAX];
+    const tn_delimiter_masks *set[SETS_MAX];
     uint32_t n = sets_here(set);
     char line[LINE_MAX];
     for (uint64_t round = 0; round < 4000; round++) {
@@ -92,7 +93,7 @@ static void every_set_finds_what_a_loop_finds(void **state)
 static void lines_of_one_byte_value_only(void **state)
 {
     (void)state;
-    const tn_marks *set[SETS_MAX];
+    const tn_delimiter_masks *set[SETS_MAX];
     uint32_t n = sets_here(set);
     char line[200];
     for (int byte = 0; byte < 256; byte++) {
@@ -108,14 +109,14 @@ static void lines_of_one_byte_value_only(void **state)
 static void the_longest_line_has_places_of_16_bits(void **state)
 {
     (void)state;
-    const tn_marks *set[SETS_MAX];
+    const tn_delimiter_masks *set[SETS_MAX];
     uint32_t n = sets_here(set);
-    char *line = tn_alloc(TN_MARKS_LINE_MAX, 1, "a line");
+    char *line = tn_alloc(TN_DELIMITER_MASKS_LINE_MAX, 1, "a line");
     for (int mark = 0; mark < 2; mark++) {
-        memset(line, mark ? '\t' : 'x', TN_MARKS_LINE_MAX);
-        line[TN_MARKS_LINE_MAX - 1] = '\t';
+        memset(line, mark ? '\t' : 'x', TN_DELIMITER_MASKS_LINE_MAX);
+        line[TN_DELIMITER_MASKS_LINE_MAX - 1] = '\t';
         for (uint32_t s = 0; s < n; s++) {
-            check(set[s], line, TN_MARKS_LINE_MAX);
+            check(set[s], line, TN_DELIMITER_MASKS_LINE_MAX);
         }
     }
     tn_free(line);
@@ -124,11 +125,11 @@ static void the_longest_line_has_places_of_16_bits(void **state)
 static void this_processor_has_a_set(void **state)
 {
     (void)state;
-    const tn_marks *set[SETS_MAX];
+    const tn_delimiter_masks *set[SETS_MAX];
     uint32_t n = sets_here(set);
     bool among = false;
     for (uint32_t s = 0; s < n; s++) {
-        among = among || set[s] == tn_marks_find();
+        among = among || set[s] == tn_delimiter_masks_find();
     }
     assert_true(among);
 }

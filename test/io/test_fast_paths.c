@@ -37,7 +37,7 @@ static void open_paths(paths *r, const char *config, const char *head)
     const tn_schema *schema = r->s.schema;
     r->format = tn_format_find(schema->data->format);
     if (r->format->head != NULL) {
-        const tn_place place = {.source = "test", .line = 1};
+        const tn_record_location place = {.source = "test", .line = 1};
         tn_bytes window = {head, strlen(head), false};
         r->head.column = tn_alloc(schema->columns != NULL ? 256 : 1, sizeof(uint32_t), "a head");
         assert_int_equal(r->format->head(&window, true, schema, &place, &r->head, &r->s.err),
@@ -125,9 +125,9 @@ static void compare(paths *r, const char *bytes, size_t size)
     char *block = tn_alloc(whole, 1, "a record");
     char *at = block + whole - size;
     memcpy(at, bytes, size);
-    const tn_place place = {.source = "test",
-                            .line = r->format->binary ? 0 : 7,
-                            .head = r->format->head != NULL ? &r->head : NULL};
+    const tn_record_location place = {.source = "test",
+                                      .line = r->format->binary ? 0 : 7,
+                                      .head = r->format->head != NULL ? &r->head : NULL};
     const tn_bytes record = {at, size, false};
     tn_error quick = {0};
     tn_error slow = {0};

@@ -272,19 +272,19 @@ static void blocks_do_not_depend_on_where_parts_begin(void **state)
     (void)state;
     setup s;
     tn_fileset *files = NULL;
-    tn_feed *feed = NULL;
+    tn_block_reader *feed = NULL;
     tn_error err = {0};
     tn_block block = {.n_records = 0};
     setup_open(&s, libsvm);
     const char *path = setup_file(&s, "f", "1 11\n\n0 2\n1 333\n0", 17);
     const tn_strs paths = {1, &path};
     assert_int_equal(tn_fileset_new(&files, &paths, s.schema, 1, &err), TN_OK);
-    assert_int_equal(tn_feed_new(&feed, s.schema, files, NULL, &err), TN_OK);
+    assert_int_equal(tn_block_reader_new(&feed, s.schema, files, NULL, &err), TN_OK);
     const uint32_t records[] = {3, 2}; /* begin at 0 5 6 | 10 16 */
     for (uint32_t round = 0; round < 2; round++) {
         for (uint32_t part = 2; part-- > 0;) {
-            tn_feed_go(feed, part);
-            tn_feed_next(feed, &block);
+            tn_block_reader_go(feed, part);
+            tn_block_reader_next(feed, &block);
             assert_int_equal(block.fault, TN_OK);
             assert_true(block.last);
             assert_int_equal(block.n_records, records[part]);
@@ -293,10 +293,10 @@ static void blocks_do_not_depend_on_where_parts_begin(void **state)
         }
     }
     uint64_t lines = 0;
-    assert_true(tn_lines_before(files, 0, 16, &lines));
+    assert_true(tn_line_numbers_before(files, 0, 16, &lines));
     assert_int_equal(lines, 4);
     tn_block_done(&block);
-    tn_feed_free(feed);
+    tn_block_reader_free(feed);
     tn_fileset_free(files);
     setup_close(&s);
 }

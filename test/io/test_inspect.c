@@ -92,7 +92,7 @@ typedef struct counting {
     tn_team *team;
 } counting;
 
-static tn_status count_block(void *ctx, const tn_pass_block *block, tn_error *err)
+static tn_status count_block(void *ctx, const tn_row_scan_block *block, tn_error *err)
 {
     counting *c = ctx;
     return tn_stat_add(c->stat, block->rows, c->team, err);
@@ -106,11 +106,11 @@ static tn_stat *stat_of(datasets *d, const char *yaml, const char *text)
     const tn_strs paths = {1, &path};
     counting c = {.team = d->team};
     assert_int_equal(tn_stat_new(&c.stat, set->schema, NULL), TN_OK);
-    const tn_pass_in in = {
+    const tn_row_scan_in in = {
         .schema = set->schema, .paths = &paths, .keep = TN_ROWS_SIGNS, .team = d->team};
-    const tn_pass_visitor visitor = {.ctx = &c, .block = count_block};
-    tn_pass_counts n;
-    if (tn_pass_run(&in, &visitor, &n, &d->err) != TN_OK) {
+    const tn_row_scan_visitor visitor = {.ctx = &c, .block = count_block};
+    tn_row_scan_counts n;
+    if (tn_row_scan_run(&in, &visitor, &n, &d->err) != TN_OK) {
         fail_msg("%s", d->err.text);
     }
     return c.stat;

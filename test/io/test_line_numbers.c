@@ -40,15 +40,15 @@ static void every_place_has_its_line_in_any_order(void **state)
     for (uint32_t i = 0; i < 2000; i++) {
         uint64_t lines = 0;
         at = (at * 31 + UINT64_C(7919) * i) % text.size;
-        assert_true(tn_lines_before(files, 1, at, &lines));
-        assert_int_equal(lines, tn_lines_in(text.data, at));
+        assert_true(tn_line_numbers_before(files, 1, at, &lines));
+        assert_int_equal(lines, tn_line_numbers_count(text.data, at));
     }
     /* backwards in a part begins at the part, never at the file */
     assert_true(setup_bytes_read() - before < text.size + UINT64_C(2000) * (16 << 10));
     uint64_t lines = 0;
-    assert_true(tn_lines_before(files, 0, 8, &lines));
+    assert_true(tn_line_numbers_before(files, 0, 8, &lines));
     assert_int_equal(lines, 2);
-    assert_false(tn_lines_before(files, 0, 9, &lines)); /* the file is shorter */
+    assert_false(tn_line_numbers_before(files, 0, 9, &lines)); /* the file is shorter */
     tn_fileset_free(files);
     tn_text_done(&text);
     setup_close(&s);

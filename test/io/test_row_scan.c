@@ -30,7 +30,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-static tn_status see_block(void *ctx, const tn_pass_block *block, tn_error *err)
+static tn_status see_block(void *ctx, const tn_row_scan_block *block, tn_error *err)
 {
     seen *s = ctx;
     (void)err;
@@ -64,21 +64,21 @@ static void seen_done(seen *s)
 }
 
 static tn_status run(datasets *d, const char *yaml, const char *name, seen *s,
-                     tn_pass_counts *counts)
+                     tn_row_scan_counts *counts)
 {
     tn_dataset *set = datasets_bind(d, yaml, 0);
     const char *path = datasets_path(d, name);
     const tn_strs paths = {1, &path};
-    const tn_pass_in in = {.schema = set->schema, .paths = &paths, .team = d->team};
-    const tn_pass_visitor visitor = {.ctx = s, .block = see_block, .fault = see_fault};
-    return tn_pass_run(&in, &visitor, counts, &d->err);
+    const tn_row_scan_in in = {.schema = set->schema, .paths = &paths, .team = d->team};
+    const tn_row_scan_visitor visitor = {.ctx = s, .block = see_block, .fault = see_fault};
+    return tn_row_scan_run(&in, &visitor, counts, &d->err);
 }
 
 static void records_come_in_order_with_their_bytes(void **state)
 {
     datasets *d = *state;
     seen s = {0};
-    tn_pass_counts n;
+    tn_row_scan_counts n;
     static const char text[] = "\xef\xbb\xbf# note\n1 5\r\n\n0 6:2 # x\n  \n1 7";
     datasets_write(d, "a", text, sizeof text - 1);
     assert_int_equal(run(d, "{data: {format: libsvm}}", "a", &s, &n), TN_OK);
@@ -105,7 +105,7 @@ static void blocks_join_without_a_seam(void **state)
     }
     datasets_write(d, "a", text.data, text.size);
     seen s = {.line = LINE};
-    tn_pass_counts n;
+    tn_row_scan_counts n;
     assert_int_equal(run(d, "{data: {format: libsvm}}", "a", &s, &n), TN_OK);
     assert_int_equal(n.rows, N);
     assert_int_equal(n.bad, 0);
@@ -126,7 +126,7 @@ static void a_record_larger_than_a_block_is_read(void **state)
     assert_true(text.size > 10 << 20);
     datasets_write(d, "a", text.data, text.size);
     seen s = {0};
-    tn_pass_counts n;
+    tn_row_scan_counts n;
     assert_int_equal(run(d, "{data: {format: libsvm}}", "a", &s, &n), TN_OK);
     assert_int_equal(n.rows, 3);
     seen_done(&s);
@@ -148,7 +148,7 @@ static void every_fault_is_told_with_its_line(void **state)
     datasets_write(d, "a", text.data, text.size);
     seen s = {.line = 19};
     s.line = 0;
-    tn_pass_counts n;
+    tn_row_scan_counts n;
     assert_int_equal(run(d, "{data: {format: libsvm}}", "a", &s, &n), TN_OK);
     assert_int_equal(n.bad, 3);
     assert_int_equal(n.rows, 299997);
@@ -171,10 +171,10 @@ static void without_a_listener_the_first_fault_ends_the_pass(void **state)
     tn_dataset *set = datasets_bind(d, "{data: {format: libsvm}}", 0);
     const char *path = datasets_path(d, "a");
     const tn_strs paths = {1, &path};
-    const tn_pass_in in = {.schema = set->schema, .paths = &paths, .team = d->team};
-    const tn_pass_visitor visitor = {.ctx = NULL};
-    tn_pass_counts n;
-    assert_int_equal(tn_pass_run(&in, &visitor, &n, &d->err), TN_E_DATA);
+    const tn_row_scan_in in = {.schema = set->schema, .paths = &paths, .team = d->team};
+    const tn_row_scan_visitor visitor = {.ctx = NULL};
+    tn_row_scan_counts n;
+    assert_int_equal(tn_row_scan_run(&in, &visitor, &n, &d->err), TN_E_DATA);
     assert_non_null(strstr(d->err.text, "a:2:3: error"));
 }
 
@@ -182,7 +182,7 @@ static void odd_files_are_told_apart(void **state)
 {
     datasets *d = *state;
     seen s = {0};
-    tn_pass_counts n;
+    tn_row_scan_counts n;
     datasets_write(d, "empty", "", 0);
     assert_int_equal(run(d, "{data: {format: csv}, slots: [{name: a}]}", "empty", &s, &n), TN_OK);
     assert_int_equal(n.rows, 0);

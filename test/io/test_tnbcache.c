@@ -131,11 +131,11 @@ static void the_first_epoch_makes_the_cache_and_later_ones_read_it(void **state)
 static void damage(const fixture *f, uint32_t share)
 {
     tn_text bytes = {0};
-    tn_tnb *tnb = NULL;
+    tn_cache *cache = NULL;
     const char *path = only_cache(f);
-    assert_int_equal(tn_tnb_open(&tnb, path, NULL), TN_OK);
-    uint64_t at = tnb->part[tnb->n_parts * share / 100].at;
-    tn_tnb_close(tnb);
+    assert_int_equal(tn_cache_open(&cache, path, NULL), TN_OK);
+    uint64_t at = cache->part[cache->n_parts * share / 100].at;
+    tn_cache_close(cache);
     assert_int_equal(tn_file_read_all(path, 1 << 20, &bytes, NULL), TN_OK);
     bytes.data[at + 40] ^= 0x10;
     assert_int_equal(tn_file_replace(path, bytes.data, bytes.size, NULL), TN_OK);
@@ -271,7 +271,7 @@ static void what_a_killed_writer_left_is_swept(void **state)
     assert_true(tn_path_exists(other));
     assert_int_equal(tn_reader_next(reader, &batch, NULL), TN_OK);
     tn_reader_recycle(reader, batch);
-    tn_tnb_sweep(f.folder);
+    tn_cache_sweep(f.folder);
     while (tn_reader_next(reader, &batch, NULL) == TN_OK) {
         tn_reader_recycle(reader, batch);
     }

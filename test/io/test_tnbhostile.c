@@ -57,7 +57,7 @@ static void put(cache *c, const char *bytes, size_t size)
 /* The checksum of the header, after a change. */
 static void sign_header(char *bytes)
 {
-    tn_store_u32(bytes + TN_TNB_HEADER - 4, tn_crc32c(0, bytes, TN_TNB_HEADER - 4));
+    tn_store_u32(bytes + TN_CACHE_HEADER - 4, tn_crc32c(0, bytes, TN_CACHE_HEADER - 4));
 }
 
 static void a_cache_is_whole_or_refused_wherever_it_is_cut(void **state)
@@ -100,12 +100,12 @@ static void a_damaged_block_is_named_by_file_and_place(void **state)
     cache c;
     tn_error err;
     char expected[64];
-    tn_tnb *t = NULL;
+    tn_cache *t = NULL;
     open_cache(&c);
-    assert_int_equal(tn_tnb_open(&t, c.path, &err), TN_OK);
+    assert_int_equal(tn_cache_open(&t, c.path, &err), TN_OK);
     uint64_t at = t->part[0].at;
-    tn_tnb_close(t);
-    c.bytes.data[at + TN_TNB_BLOCK] ^= 1;
+    tn_cache_close(t);
+    c.bytes.data[at + TN_CACHE_BLOCK] ^= 1;
     put(&c, c.bytes.data, c.bytes.size);
     assert_int_equal(read_cache(&c, &err), TN_E_DATA);
     (void)snprintf(expected, sizeof expected, "rows.tnb:@%llu: damaged block (crc ",
@@ -120,13 +120,13 @@ static void other_versions_and_byte_orders_are_refused_by_name(void **state)
     cache c;
     tn_error err;
     open_cache(&c);
-    tn_store_u16(c.bytes.data + 8, TN_TNB_MAJOR + 1);
+    tn_store_u16(c.bytes.data + 8, TN_CACHE_MAJOR + 1);
     sign_header(c.bytes.data);
     put(&c, c.bytes.data, c.bytes.size);
     assert_int_equal(read_cache(&c, &err), TN_E_DATA);
     assert_non_null(strstr(err.text, "has version 2, and this TNet reads 1"));
-    tn_store_u16(c.bytes.data + 8, TN_TNB_MAJOR);
-    tn_store_u32(c.bytes.data + 12, __builtin_bswap32(TN_TNB_ORDER));
+    tn_store_u16(c.bytes.data + 8, TN_CACHE_MAJOR);
+    tn_store_u32(c.bytes.data + 12, __builtin_bswap32(TN_CACHE_ORDER));
     sign_header(c.bytes.data);
     put(&c, c.bytes.data, c.bytes.size);
     assert_int_equal(read_cache(&c, &err), TN_E_DATA);
@@ -227,19 +227,19 @@ static void a_signed_block_that_lies_is_refused(void **state)
         {84, 1},
         {88, 1},
         {92, 1},
-        {TN_TNB_BLOCK + 40, 1},
-        {TN_TNB_BLOCK + 40 + 16 + 24, 9},
+        {TN_CACHE_BLOCK + 40, 1},
+        {TN_CACHE_BLOCK + 40 + 16 + 24, 9},
     };
     cache c;
     tn_error err = {0};
-    tn_tnb *t = NULL;
+    tn_cache *t = NULL;
     tn_parsed parsed = {.rows = NULL};
     open_cache(&c);
-    assert_int_equal(tn_tnb_open(&t, c.path, &err), TN_OK);
+    assert_int_equal(tn_cache_open(&t, c.path, &err), TN_OK);
     assert_int_equal(t->n_blocks, 1);
     tn_bytes block = {c.bytes.data + t->part[0].at, t->block_bytes[0], false};
     assert_int_equal(tn_rows_new(&parsed.rows, c.s.schema, 0, &err), TN_OK);
-    assert_int_equal(tn_tnb_unpack(block, &parsed, &err), TN_OK);
+    assert_int_equal(tn_cache_unpack(block, &parsed, &err), TN_OK);
     assert_int_equal(parsed.rows->n, 3);
     char *copy = tn_try_alloc(block.size, 1, "a block", &err);
     assert_non_null(copy);
@@ -247,14 +247,14 @@ static void a_signed_block_that_lies_is_refused(void **state)
         memcpy(copy, block.data, block.size);
         tn_store_u32(copy + lies[i].at, lies[i].value);
         tn_store_u32(copy, tn_crc32c(0, copy + 4, block.size - 4));
-        tn_status status = tn_tnb_unpack((tn_bytes){copy, block.size, false}, &parsed, &err);
+        tn_status status = tn_cache_unpack((tn_bytes){copy, block.size, false}, &parsed, &err);
         assert_int_equal(status, TN_E_DATA);
         assert_int_equal(parsed.rows->n, 0);
     }
     tn_free(copy);
     tn_rows_free(parsed.rows);
     tn_parsed_done(&parsed);
-    tn_tnb_close(t);
+    tn_cache_close(t);
     close_cache(&c);
 }
 

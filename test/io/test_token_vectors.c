@@ -10,7 +10,7 @@
 
 enum { TOKENS = 37, TOKEN_MAX = 24 };
 
-typedef void (*signs)(const tn_lanes *lanes, uint32_t first, uint32_t n);
+typedef void (*signs)(const tn_token_vectors *lanes, uint32_t first, uint32_t n);
 
 typedef struct words {
     char text[TOKENS * (TOKEN_MAX + 1)];
@@ -35,16 +35,16 @@ static void make(words *w, uint64_t seed, const char *digits, size_t n_digits, s
     }
 }
 
-static void fill(const words *w, bool hex, tn_lanes *lanes)
+static void fill(const words *w, bool hex, tn_token_vectors *lanes)
 {
-    tn_lanes_text text;
-    assert_true(tn_lanes_reserve(lanes, TOKENS));
-    tn_lanes_begin(&text, w->text, w->end[TOKENS - 1]);
+    tn_token_vectors_text text;
+    assert_true(tn_token_vectors_reserve(lanes, TOKENS));
+    tn_token_vectors_begin(&text, w->text, w->end[TOKENS - 1]);
     for (uint32_t i = 0; i < TOKENS; i++) {
-        const char *end = tn_lanes_end(&text, w->end[i]);
-        lanes->low[i] = hex ? tn_load_u64(end - 8) : tn_lanes_digits_at(end, w->size[i]);
+        const char *end = tn_token_vectors_end(&text, w->end[i]);
+        lanes->low[i] = hex ? tn_load_u64(end - 8) : tn_token_vectors_digits_at(end, w->size[i]);
         lanes->size[i] = w->size[i];
-        tn_lanes_set_high(lanes, i, end);
+        tn_token_vectors_set_high(lanes, i, end);
     }
 }
 
@@ -60,7 +60,7 @@ static bool plainly(const words *w, uint32_t i, bool hex, size_t longest, uint64
 
 static void compare(signs run, bool hex, size_t longest, const char *digits, size_t n_digits)
 {
-    tn_lanes lanes = {.room = 0};
+    tn_token_vectors lanes = {.room = 0};
     uint64_t good_ones = 0;
     for (uint64_t round = 0; round < 3000; round++) {
         words w;
@@ -78,32 +78,32 @@ static void compare(signs run, bool hex, size_t longest, const char *digits, siz
         }
     }
     assert_true(good_ones > 1000);
-    tn_lanes_done(&lanes);
+    tn_token_vectors_done(&lanes);
 }
 
 static void hex_digits_by_eight(void **state)
 {
     (void)state;
-    compare(tn_lanes_hex, true, 8, "0123456789abcdefABCDEF", 22);
+    compare(tn_token_vectors_hex, true, 8, "0123456789abcdefABCDEF", 22);
 }
 
 static void short_numbers(void **state)
 {
     (void)state;
-    compare(tn_lanes_short, false, 8, "0123456789", 10);
+    compare(tn_token_vectors_short, false, 8, "0123456789", 10);
 }
 
 static void long_numbers(void **state)
 {
     (void)state;
-    compare(tn_lanes_long, false, 19, "0123456789", 10);
+    compare(tn_token_vectors_long, false, 19, "0123456789", 10);
 }
 
 static void sizes_are_what_lies_between_places(void **state)
 {
     (void)state;
     words w;
-    tn_lanes lanes = {.room = 0};
+    tn_token_vectors lanes = {.room = 0};
     uint16_t place[TOKENS + 1] = {UINT16_MAX}; /* as if a mark stood in front of the first */
     make(&w, 5, "0123456789", 10, TOKEN_MAX, 0);
     fill(&w, true, &lanes);
@@ -111,42 +111,42 @@ static void sizes_are_what_lies_between_places(void **state)
         place[i + 1] = (uint16_t)w.end[i];
         lanes.size[i] = 99;
     }
-    tn_lanes_sizes(&lanes, TOKENS, place);
+    tn_token_vectors_sizes(&lanes, TOKENS, place);
     for (uint32_t i = 0; i < TOKENS; i++) {
         assert_int_equal(lanes.size[i], w.size[i]);
     }
-    tn_lanes_done(&lanes);
+    tn_token_vectors_done(&lanes);
 }
 
 static void digits_are_kept_and_what_is_in_front_is_not(void **state)
 {
     (void)state;
-    tn_lanes lanes = {.room = 0};
+    tn_token_vectors lanes = {.room = 0};
     for (uint64_t round = 0; round < 300; round++) {
         words w;
         size_t longest = round % 2 == 0 ? 8 : TOKEN_MAX;
         bool beyond = false;
         make(&w, round, "0123456789", 10, longest, 9);
         fill(&w, true, &lanes); /* words of text */
-        bool said = tn_lanes_digits(&lanes, 0, TOKENS);
+        bool said = tn_token_vectors_digits(&lanes, 0, TOKENS);
         for (uint32_t i = 0; i < TOKENS; i++) {
-            tn_lanes_text text;
-            tn_lanes_begin(&text, w.text, w.end[TOKENS - 1]);
-            const char *end = tn_lanes_end(&text, w.end[i]);
-            assert_int_equal(lanes.low[i], tn_lanes_digits_at(end, w.size[i]));
+            tn_token_vectors_text text;
+            tn_token_vectors_begin(&text, w.text, w.end[TOKENS - 1]);
+            const char *end = tn_token_vectors_end(&text, w.end[i]);
+            assert_int_equal(lanes.low[i], tn_token_vectors_digits_at(end, w.size[i]));
             beyond = beyond || w.size[i] > 8;
         }
         assert_int_equal(said, beyond);
     }
-    tn_lanes_done(&lanes);
+    tn_token_vectors_done(&lanes);
 }
 
 static void bits_say_what_is_there_and_what_is_bad(void **state)
 {
     (void)state;
     enum { MOST = 64 };
-    tn_lanes lanes = {.room = 0};
-    assert_true(tn_lanes_reserve(&lanes, MOST));
+    tn_token_vectors lanes = {.room = 0};
+    assert_true(tn_token_vectors_reserve(&lanes, MOST));
     for (uint64_t round = 0; round < 200; round++) {
         uint32_t n = (uint32_t)(round % (MOST + 1));
         uint64_t there = 0;
@@ -159,36 +159,36 @@ static void bits_say_what_is_there_and_what_is_bad(void **state)
             wrong |= (uint64_t)(lanes.size[i] != 0 && lanes.bad[i] != 0) << i;
         }
         uint64_t bad = ~UINT64_C(0);
-        assert_int_equal(tn_lanes_there(&lanes, n, &bad), there);
+        assert_int_equal(tn_token_vectors_there(&lanes, n, &bad), there);
         assert_int_equal(bad, wrong);
     }
-    tn_lanes_done(&lanes);
+    tn_token_vectors_done(&lanes);
 }
 
 static void keys_go_where_they_are_wanted(void **state)
 {
     (void)state;
-    tn_lanes lanes = {.room = 0};
+    tn_token_vectors lanes = {.room = 0};
     uint64_t salt[TOKENS];
     uint64_t out[TOKENS];
-    assert_true(tn_lanes_reserve(&lanes, TOKENS));
+    assert_true(tn_token_vectors_reserve(&lanes, TOKENS));
     for (uint32_t i = 0; i < TOKENS; i++) {
         salt[i] = tn_draw(3, i);
         lanes.sign[i] = tn_draw(4, i);
     }
-    tn_lanes_keys_to(&lanes, TOKENS, salt, out);
+    tn_token_vectors_keys_to(&lanes, TOKENS, salt, out);
     for (uint32_t i = 0; i < TOKENS; i++) {
         assert_int_equal(out[i], tn_key_of(tn_draw(4, i), salt[i]));
         assert_int_equal(lanes.sign[i], tn_draw(4, i));
     }
-    tn_lanes_done(&lanes);
+    tn_token_vectors_done(&lanes);
 }
 
 static void every_byte_that_is_no_hex_digit_is_bad(void **state)
 {
     (void)state;
-    tn_lanes lanes = {.room = 0};
-    assert_true(tn_lanes_reserve(&lanes, 256));
+    tn_token_vectors lanes = {.room = 0};
+    assert_true(tn_token_vectors_reserve(&lanes, 256));
     for (uint32_t place = 0; place < 8; place++) {
         for (uint32_t byte = 0; byte < 256; byte++) {
             char text[8] = {'0', '9', 'a', 'f', 'A', 'F', '5', 'c'};
@@ -196,53 +196,53 @@ static void every_byte_that_is_no_hex_digit_is_bad(void **state)
             lanes.low[byte] = tn_load_u64(text);
             lanes.size[byte] = 8;
         }
-        tn_lanes_hex(&lanes, 0, 256);
+        tn_token_vectors_hex(&lanes, 0, 256);
         for (uint32_t byte = 0; byte < 256; byte++) {
             bool digit = (byte >= '0' && byte <= '9') || (byte >= 'a' && byte <= 'f') ||
                          (byte >= 'A' && byte <= 'F');
             assert_int_equal(lanes.bad[byte] == 0, digit);
         }
     }
-    tn_lanes_done(&lanes);
+    tn_token_vectors_done(&lanes);
 }
 
 static void keys_are_those_of_tn_key_of(void **state)
 {
     (void)state;
-    tn_lanes lanes = {.room = 0};
+    tn_token_vectors lanes = {.room = 0};
     uint64_t salt[TOKENS];
-    assert_true(tn_lanes_reserve(&lanes, TOKENS));
+    assert_true(tn_token_vectors_reserve(&lanes, TOKENS));
     for (uint32_t n = 0; n <= TOKENS; n++) {
         for (uint32_t i = 0; i < TOKENS; i++) {
             lanes.sign[i] = tn_draw(5, i);
             salt[i] = tn_draw(6, i);
         }
-        tn_lanes_keys_each(&lanes, n, salt);
+        tn_token_vectors_keys_each(&lanes, n, salt);
         for (uint32_t i = 0; i < TOKENS; i++) {
             uint64_t sign = tn_draw(5, i);
             assert_int_equal(lanes.sign[i], i < n ? tn_key_of(sign, salt[i]) : sign);
             lanes.sign[i] = sign;
         }
-        tn_lanes_keys(&lanes, n, 77);
+        tn_token_vectors_keys(&lanes, n, 77);
         for (uint32_t i = 0; i < n; i++) {
             assert_int_equal(lanes.sign[i], tn_key_of(tn_draw(5, i), 77));
         }
     }
-    tn_lanes_done(&lanes);
+    tn_token_vectors_done(&lanes);
 }
 
 static void one_bad_token_is_seen(void **state)
 {
     (void)state;
-    tn_lanes lanes = {.room = 0};
-    assert_true(tn_lanes_reserve(&lanes, TOKENS));
-    assert_false(tn_lanes_some_bad(&lanes, TOKENS));
+    tn_token_vectors lanes = {.room = 0};
+    assert_true(tn_token_vectors_reserve(&lanes, TOKENS));
+    assert_false(tn_token_vectors_some_bad(&lanes, TOKENS));
     lanes.bad[TOKENS - 1] = UINT64_C(1) << 63;
-    assert_false(tn_lanes_some_bad(&lanes, TOKENS)); /* nothing stands there */
+    assert_false(tn_token_vectors_some_bad(&lanes, TOKENS)); /* nothing stands there */
     lanes.size[TOKENS - 1] = 1;
-    assert_true(tn_lanes_some_bad(&lanes, TOKENS));
-    assert_false(tn_lanes_some_bad(&lanes, TOKENS - 1));
-    tn_lanes_done(&lanes);
+    assert_true(tn_token_vectors_some_bad(&lanes, TOKENS));
+    assert_false(tn_token_vectors_some_bad(&lanes, TOKENS - 1));
+    tn_token_vectors_done(&lanes);
 }
 
 int main(void)

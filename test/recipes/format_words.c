@@ -15,7 +15,7 @@ static tn_bytes next_word(const char **at, const char *end)
     return (tn_bytes){from, (size_t)(*at - from), false};
 }
 
-static tn_status take_words(tn_bytes line, const tn_schema *schema, const tn_place *place,
+static tn_status take_words(tn_bytes line, const tn_schema *schema, const tn_record_location *place,
                             tn_rows *rows, tn_error *err)
 {
     const char *at = line.data;
@@ -24,22 +24,22 @@ static tn_status take_words(tn_bytes line, const tn_schema *schema, const tn_pla
     if (!schema->label->none) {
         tn_fault fault = tn_rows_label(rows, word.data, word.size);
         if (fault != TN_FAULT_NONE) {
-            return tn_place_fault(place, line, word, fault, err);
+            return tn_record_location_fault(place, line, word, fault, err);
         }
         word = next_word(&at, end);
     }
     for (; word.size > 0; word = next_word(&at, end)) {
         tn_fault fault = tn_rows_token(rows, &schema->spec[0], word.data, word.size, 1);
         if (fault != TN_FAULT_NONE) {
-            return tn_place_fault(place, line, word, fault, err);
+            return tn_record_location_fault(place, line, word, fault, err);
         }
     }
     const tn_slot_spec *spec = NULL;
     tn_fault fault = tn_rows_end(rows, &spec);
-    return fault == TN_FAULT_NONE ? TN_OK : tn_place_rule(place, line, spec, fault, err);
+    return fault == TN_FAULT_NONE ? TN_OK : tn_record_location_rule(place, line, spec, fault, err);
 }
 
-static tn_status words_parse(tn_bytes record, const tn_schema *schema, const tn_place *place,
+static tn_status words_parse(tn_bytes record, const tn_schema *schema, const tn_record_location *place,
                              tn_rows *rows, tn_error *err)
 {
     TN_TRY(tn_line_clean(&record, place, err));

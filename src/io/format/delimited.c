@@ -25,14 +25,14 @@ typedef struct fields {
     const uint32_t *column; /* of the head */
     uint32_t in_row;        /* likewise */
     tn_rows *rows;
-    const tn_lanes *lanes;
-    tn_lanes_text text;
+    const tn_token_vectors *lanes;
+    tn_token_vectors_text text;
 } fields;
 
 /* One record on its way into a row. */
 typedef struct taking {
     const tn_schema *schema;
-    const tn_place *place;
+    const tn_record_location *place;
     tn_bytes line;
     tn_rows *rows;
     const tn_head *head;
@@ -57,13 +57,15 @@ static void lay(const fields *f)
     uint64_t *restrict low = f->lanes->low;
     if (f->in_row != TN_NOWHERE) {
         place += f->in_row;
-        tn_lanes_sizes(f->lanes, n, place);
+        tn_token_vectors_sizes(f->lanes, n, place);
         uint32_t i = 0;
-        for (; i < n && i < TN_LANES_REACH; i++) { /* a field takes a byte: they may lie in front */
-            low[i] = tn_load_u64(tn_lanes_end(&f->text, place[i + 1]) - TN_LANES_WORD);
+        for (; i < n && i < TN_TOKEN_VECTORS_REACH;
+             i++) { /* a field takes a byte: they may lie in front */
+            low[i] =
+                tn_load_u64(tn_token_vectors_end(&f->text, place[i + 1]) - TN_TOKEN_VECTORS_WORD);
         }
         for (; i < n; i++) {
-            low[i] = tn_load_u64(f->line + place[i + 1] - TN_LANES_WORD);
+            low[i] = tn_load_u64(f->line + place[i + 1] - TN_TOKEN_VECTORS_WORD);
         }
         return;
     }
@@ -71,19 +73,19 @@ static void lay(const fields *f)
         uint32_t at = column[name[i]];
         uint32_t end = place[at + 1];
         sizes[i] = end - (uint32_t)(uint16_t)(place[at] + 1);
-        low[i] = tn_load_u64(tn_lanes_end(&f->text, end) - TN_LANES_WORD);
+        low[i] = tn_load_u64(tn_token_vectors_end(&f->text, end) - TN_TOKEN_VECTORS_WORD);
     }
 }
 
 static void lay_ln2(const fields *f, uint32_t from, uint32_t to)
 {
-    const tn_lanes *l = f->lanes;
+    const tn_token_vectors *l = f->lanes;
     const uint8_t *small = f->schema->spec[from].transform.small; /* the same for all */
     uint64_t *restrict sign = l->sign;
     uint64_t *restrict bad = l->bad;
-    bool beyond = tn_lanes_digits(l, from, to - from);
+    bool beyond = tn_token_vectors_digits(l, from, to - from);
     (void)beyond; /* found by their sizes */
-    tn_lanes_short(l, from, to - from);
+    tn_token_vectors_short(l, from, to - from);
     for (uint32_t i = from; i < to; i++) {
         uint64_t v = sign[i];
         uint64_t bucket = small[v & (TN_LN2_SMALL - 1)];
@@ -94,16 +96,16 @@ static void lay_ln2(const fields *f, uint32_t from, uint32_t to)
 
 static void lay_whole(const fields *f, uint32_t from, uint32_t to)
 {
-    const tn_lanes *l = f->lanes;
-    if (!tn_lanes_digits(l, from, to - from)) {
-        tn_lanes_short(l, from, to - from);
+    const tn_token_vectors *l = f->lanes;
+    if (!tn_token_vectors_digits(l, from, to - from)) {
+        tn_token_vectors_short(l, from, to - from);
         return;
     }
     for (uint32_t i = from; i < to; i++) {
         uint32_t end = f->place[f->column[f->schema->columns->spec[i]] + 1];
-        tn_lanes_set_high(l, i, tn_lanes_end(&f->text, end));
+        tn_token_vectors_set_high(l, i, tn_token_vectors_end(&f->text, end));
     }
-    tn_lanes_long(l, from, to - from);
+    tn_token_vectors_long(l, from, to - from);
     for (uint32_t i = from; i < to; i++) {
         l->bad[i] |= f->schema->spec[i].type == TN_SIGN_INT ? l->sign[i] >> 63 : 0;
     }
@@ -127,7 +129,7 @@ static void lay_all(const fields *f)
         to = schema->columns->road_end[from];
         switch (schema->spec[from].road) {
         case TN_ROAD_HEX:
-            tn_lanes_hex(f->lanes, from, to - from);
+            tn_token_vectors_hex(f->lanes, from, to - from);
             break;
         case TN_ROAD_LN2:
             lay_ln2(f, from, to);
@@ -149,7 +151,7 @@ static void lay_all(const fields *f)
 static bool put_some(const fields *f)
 {
     const tn_schema *schema = f->schema;
-    const tn_lanes *l = f->lanes;
+    const tn_token_vectors *l = f->lanes;
     tn_rows *rows = f->rows;
     for (uint32_t i = 0; i < schema->n_specs; i++) {
         if (l->size[i] == 0) {
@@ -169,8 +171,8 @@ static bool put_some(const fields *f)
 
 static bool put_entries(const fields *f)
 {
-    tn_lanes_keys_each(f->lanes, f->schema->n_specs, f->schema->columns->salt);
-    if (tn_lanes_some_bad(f->lanes, f->schema->n_specs)) {
+    tn_token_vectors_keys_each(f->lanes, f->schema->n_specs, f->schema->columns->salt);
+    if (tn_token_vectors_some_bad(f->lanes, f->schema->n_specs)) {
         return put_some(f);
     }
     tn_rows_put_lanes(f->rows);
@@ -201,11 +203,11 @@ static bool put_keys(const fields *f, uint64_t *keys)
     const tn_schema *schema = f->schema;
     const uint32_t n = schema->n_specs;
     uint64_t unusual;
-    uint64_t there = tn_lanes_there(f->lanes, n, &unusual);
+    uint64_t there = tn_token_vectors_there(f->lanes, n, &unusual);
     if (unusual == 0 && schema->n_slots == n) {
-        tn_lanes_keys_to(f->lanes, n, schema->columns->salt, keys);
+        tn_token_vectors_keys_to(f->lanes, n, schema->columns->salt, keys);
     } else {
-        tn_lanes_keys_each(f->lanes, n, schema->columns->salt);
+        tn_token_vectors_keys_each(f->lanes, n, schema->columns->salt);
         if (!find_keys(f, unusual, &there)) {
             return false;
         }
@@ -267,7 +269,7 @@ bool tn_delimited_is_nothing(tn_bytes line, const tn_schema *schema)
 static bool parse_fast(tn_bytes line, const tn_schema *schema, const tn_head *head, tn_rows *rows)
 {
     line.size -= line.size > 0 && line.data[line.size - 1] == '\r';
-    if ((rows->private->keep & TN_ROWS_SIGNS) != 0 || line.size > TN_MARKS_LINE_MAX ||
+    if ((rows->private->keep & TN_ROWS_SIGNS) != 0 || line.size > TN_DELIMITER_MASKS_LINE_MAX ||
         tn_delimited_is_nothing(line, schema) ||
         (schema->quote != TN_QUOTE_NONE && memchr(line.data, '"', line.size) != NULL)) {
         return false;
@@ -279,7 +281,7 @@ static bool parse_fast(tn_bytes line, const tn_schema *schema, const tn_head *he
         n = rows->private->marks->fields(line.data, line.size, schema->delimiter, place + 1, &odd);
     }
     if (odd || n + 1 != head->n_columns ||
-        !tn_lanes_reserve(&rows->private->lanes, schema->n_specs)) {
+        !tn_token_vectors_reserve(&rows->private->lanes, schema->n_specs)) {
         return false;
     }
     uint64_t *keys = tn_rows_begin_grid(rows);
@@ -294,7 +296,7 @@ static bool parse_fast(tn_bytes line, const tn_schema *schema, const tn_head *he
                 .in_row = head->in_row,
                 .rows = rows,
                 .lanes = &rows->private->lanes};
-    tn_lanes_begin(&f.text, line.data, line.size);
+    tn_token_vectors_begin(&f.text, line.data, line.size);
     lay_all(&f);
     bool good = fast_row(&f) && (keys != NULL ? put_keys(&f, keys) : fast_put_row(&f));
     if (!good) {
@@ -327,7 +329,7 @@ static tn_status fault_in(const taking *t, const tn_span *span, tn_bytes token, 
         token.data = t->line.data + span->at;
         token.size = token.size <= (size_t)(end - token.data) ? token.size : 0;
     }
-    return tn_place_fault(t->place, t->line, token, fault, err);
+    return tn_record_location_fault(t->place, t->line, token, fault, err);
 }
 
 static tn_bytes bytes_of(const tn_span *span)
@@ -378,9 +380,9 @@ static tn_status take_pairs(const taking *t, const tn_slot_spec *spec, const tn_
     while (next_value(&list, spec->list, &value)) {
         float x;
         if (!next_value(&x_list, spec->list, &x_text)) {
-            return tn_place_fail(t->place, t->line, t->line.data + xs->at, err,
-                                 "column '%s' has fewer values than '%s'", spec->values,
-                                 spec->column);
+            return tn_record_location_fail(t->place, t->line, t->line.data + xs->at, err,
+                                           "column '%s' has fewer values than '%s'", spec->values,
+                                           spec->column);
         }
         TN_TRY(read_x(t, spec, xs, x_text, &x, err));
         tn_fault fault = x - x != 0 /* not finite, and so absent */
@@ -391,8 +393,9 @@ static tn_status take_pairs(const taking *t, const tn_slot_spec *spec, const tn_
         }
     }
     if (next_value(&x_list, spec->list, &x_text)) {
-        return tn_place_fail(t->place, t->line, t->line.data + xs->at, err,
-                             "column '%s' has more values than '%s'", spec->values, spec->column);
+        return tn_record_location_fail(t->place, t->line, t->line.data + xs->at, err,
+                                       "column '%s' has more values than '%s'", spec->values,
+                                       spec->column);
     }
     return TN_OK;
 }
@@ -477,10 +480,10 @@ static tn_status split_quoted(const taking *t, tn_span *span, uint32_t *found, t
         }
     }
     if (bad != NULL) {
-        return tn_place_fail(t->place, t->line, bad, err,
-                             *bad == '"'    ? "quote is not closed"
-                             : *bad == '\r' ? "carriage return inside a line"
-                                            : "text behind a closing quote");
+        return tn_record_location_fail(t->place, t->line, bad, err,
+                                       *bad == '"'    ? "quote is not closed"
+                                       : *bad == '\r' ? "carriage return inside a line"
+                                                      : "text behind a closing quote");
     }
     size_t used = 0;
     for (uint32_t i = 0; i < *found && scratch->size > 0; i++) {
@@ -506,12 +509,12 @@ static tn_status take_fields(taking *t, tn_error *err)
         TN_TRY(split_quoted(t, span, &found, err));
     }
     if (found > n) {
-        return tn_place_fail(t->place, t->line, t->line.data + span[n].at, err,
-                             "too many fields (expected %u)", n);
+        return tn_record_location_fail(t->place, t->line, t->line.data + span[n].at, err,
+                                       "too many fields (expected %u)", n);
     }
     if (found < n && t->schema->data->short_rows == TN_ROWS_ERROR) {
-        return tn_place_fail(t->place, t->line, t->line.data + t->line.size, err,
-                             "too few fields (expected %u, found %u)", n, found);
+        return tn_record_location_fail(t->place, t->line, t->line.data + t->line.size, err,
+                                       "too few fields (expected %u, found %u)", n, found);
     }
     for (uint32_t i = found; i < n; i++) {
         span[i] = (tn_span){.text = "", .at = (uint32_t)t->line.size};
@@ -526,11 +529,12 @@ static tn_status take_line(taking *t, tn_error *err)
     TN_TRY(take_row(t, err));
     const tn_slot_spec *spec = NULL;
     tn_fault fault = tn_rows_end(t->rows, &spec);
-    return fault == TN_FAULT_NONE ? TN_OK : tn_place_rule(t->place, t->line, spec, fault, err);
+    return fault == TN_FAULT_NONE ? TN_OK
+                                  : tn_record_location_rule(t->place, t->line, spec, fault, err);
 }
 
 /* Line breaks in quotes may be of two bytes; anywhere else a line has one '\r' at most. */
-static tn_status clean(tn_bytes *line, const tn_schema *schema, const tn_place *place,
+static tn_status clean(tn_bytes *line, const tn_schema *schema, const tn_record_location *place,
                        tn_error *err)
 {
     if (schema->quote != TN_QUOTE_MULTILINE) {
@@ -538,12 +542,13 @@ static tn_status clean(tn_bytes *line, const tn_schema *schema, const tn_place *
     }
     line->size -= line->size > 0 && line->data[line->size - 1] == '\r';
     const char *nul = line->size > 0 ? memchr(line->data, '\0', line->size) : NULL;
-    return nul == NULL ? TN_OK
-                       : tn_place_fail(place, *line, nul, err, "binary data in a text format");
+    return nul == NULL
+               ? TN_OK
+               : tn_record_location_fail(place, *line, nul, err, "binary data in a text format");
 }
 
-tn_status tn_delimited_parse(tn_bytes record, const tn_schema *schema, const tn_place *place,
-                             tn_rows *rows, tn_error *err)
+tn_status tn_delimited_parse(tn_bytes record, const tn_schema *schema,
+                             const tn_record_location *place, tn_rows *rows, tn_error *err)
 {
     TN_ASSERT(place->head != NULL);
     if (schema->quick_fields && parse_fast(record, schema, place->head, rows)) {

@@ -13,9 +13,11 @@
 tn_status tn_delimited_cut(tn_bytes *window, bool last, const tn_schema *schema, tn_bytes *record,
                            tn_error *err) TN_MUST_USE;
 tn_status tn_delimited_head(tn_bytes *window, bool last, const tn_schema *schema,
-                            const tn_place *place, tn_head *head, tn_error *err) TN_MUST_USE;
-tn_status tn_delimited_parse(tn_bytes record, const tn_schema *schema, const tn_place *place,
-                             tn_rows *rows, tn_error *err) TN_MUST_USE;
+                            const tn_record_location *place, tn_head *head,
+                            tn_error *err) TN_MUST_USE;
+tn_status tn_delimited_parse(tn_bytes record, const tn_schema *schema,
+                             const tn_record_location *place, tn_rows *rows,
+                             tn_error *err) TN_MUST_USE;
 
 /* A blank line or a comment; one '\r' may end it. */
 bool tn_delimited_is_nothing(tn_bytes line, const tn_schema *schema);
@@ -37,7 +39,7 @@ typedef struct tn_listing {
 void tn_listing_add(tn_listing *listing, tn_bytes line, const tn_schema *schema);
 
 /* Completes a head. Fails when a column that something reads has no place. */
-tn_status tn_head_check(tn_head *head, const tn_schema *schema, const tn_place *place,
+tn_status tn_head_check(tn_head *head, const tn_schema *schema, const tn_record_location *place,
                         tn_bytes line, tn_error *err) TN_MUST_USE;
 
 /* Walks the fields of one line. */

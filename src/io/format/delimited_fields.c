@@ -277,22 +277,22 @@ void tn_listing_add(tn_listing *listing, tn_bytes line, const tn_schema *schema)
 }
 
 /* Names the option that asks for the column, and the columns that there are. */
-static tn_status no_column(const tn_schema *schema, uint32_t i, const tn_place *place,
+static tn_status no_column(const tn_schema *schema, uint32_t i, const tn_record_location *place,
                            tn_bytes line, tn_error *err)
 {
     const tn_columns *c = schema->columns;
     tn_listing there = {.wanted = c->name[i]};
     tn_error fault = {0};
     tn_listing_add(&there, line, schema);
-    tn_status status = tn_place_fail(place, line, NULL, &fault,
-                                     "there is no column '%s', which %s names%s%s%s", c->name[i],
-                                     i == c->label       ? "data.label"
-                                     : i == c->weight    ? "data.weight"
-                                     : i == c->group     ? "data.group"
-                                     : i == c->record_id ? "data.record_id"
-                                                         : "'slots'",
-                                     there.near[0] != '\0' ? " (did you mean '" : "", there.near,
-                                     there.near[0] != '\0' ? "'?)" : "");
+    tn_status status = tn_record_location_fail(
+        place, line, NULL, &fault, "there is no column '%s', which %s names%s%s%s", c->name[i],
+        i == c->label       ? "data.label"
+        : i == c->weight    ? "data.weight"
+        : i == c->group     ? "data.group"
+        : i == c->record_id ? "data.record_id"
+                            : "'slots'",
+        there.near[0] != '\0' ? " (did you mean '" : "", there.near,
+        there.near[0] != '\0' ? "'?)" : "");
     if (there.n == 1) {
         (void)tn_fail(err, status,
                       "%s\nhint: the line is one column; does data.format or "
@@ -306,7 +306,7 @@ static tn_status no_column(const tn_schema *schema, uint32_t i, const tn_place *
     return status;
 }
 
-tn_status tn_head_check(tn_head *head, const tn_schema *schema, const tn_place *place,
+tn_status tn_head_check(tn_head *head, const tn_schema *schema, const tn_record_location *place,
                         tn_bytes line, tn_error *err)
 {
     for (uint32_t i = 0; i < schema->columns->n; i++) {
@@ -326,8 +326,8 @@ void tn_head_clear(tn_head *head, const tn_schema *schema)
     }
 }
 
-static tn_status head_from_line(tn_bytes line, const tn_schema *schema, const tn_place *place,
-                                tn_head *head, tn_error *err)
+static tn_status head_from_line(tn_bytes line, const tn_schema *schema,
+                                const tn_record_location *place, tn_head *head, tn_error *err)
 {
     TN_TRY(tn_line_clean(&line, place, err));
     tn_text scratch = {0};
@@ -338,12 +338,13 @@ static tn_status head_from_line(tn_bytes line, const tn_schema *schema, const tn
     while (status == TN_OK && tn_split_next(&split, &span, &bad)) {
         const char *name = span.text != NULL ? span.text : tn_text_str(&scratch);
         if (bad != NULL) {
-            status = tn_place_fail(place, line, bad, err, "quote at fault in the header");
+            status = tn_record_location_fail(place, line, bad, err, "quote at fault in the header");
         } else if (head->n_columns == TN_COLUMNS_MAX) {
-            status = tn_place_fail(place, line, NULL, err, "more than %d columns", TN_COLUMNS_MAX);
+            status = tn_record_location_fail(place, line, NULL, err, "more than %d columns",
+                                             TN_COLUMNS_MAX);
         } else if (!tn_head_set(head, schema, name, span.size, head->n_columns++)) {
-            status = tn_place_fail(place, line, line.data + span.at, err,
-                                   "column '%.*s' stands twice", (int)span.size, name);
+            status = tn_record_location_fail(place, line, line.data + span.at, err,
+                                             "column '%.*s' stands twice", (int)span.size, name);
         }
         tn_text_clear(&scratch);
     }
@@ -353,16 +354,18 @@ static tn_status head_from_line(tn_bytes line, const tn_schema *schema, const tn
 
 /* The names in the first line that is neither blank nor a comment. */
 static tn_status head_from_lines(tn_bytes *window, bool last, const tn_schema *schema,
-                                 const tn_place *place, tn_head *head, tn_error *err)
+                                 const tn_record_location *place, tn_head *head, tn_error *err)
 {
-    tn_place at = *place;
+    tn_record_location at = *place;
     tn_bytes rest = *window;
     tn_bytes line = rest;
     do {
         tn_error what = {0};
         tn_status status = tn_delimited_cut(&rest, last, schema, &line, &what);
         if (status != TN_OK) {
-            return status == TN_END ? TN_END : tn_place_fail(&at, rest, NULL, err, "%s", what.text);
+            return status == TN_END
+                       ? TN_END
+                       : tn_record_location_fail(&at, rest, NULL, err, "%s", what.text);
         }
         at.line++;
     } while (tn_delimited_is_nothing(line, schema));
@@ -372,7 +375,7 @@ static tn_status head_from_lines(tn_bytes *window, bool last, const tn_schema *s
 }
 
 tn_status tn_delimited_head(tn_bytes *window, bool last, const tn_schema *schema,
-                            const tn_place *place, tn_head *head, tn_error *err)
+                            const tn_record_location *place, tn_head *head, tn_error *err)
 {
     static const tn_bytes no_line = {"", 0, false};
     tn_head_clear(head, schema);

@@ -38,12 +38,12 @@ typedef struct tn_format {
 
     /* Fills head->column (room for schema->columns->n) from the beginning of a source, and takes
      * what says so off the window. TN_END: more bytes are needed. NULL: records need no head. */
-    tn_status (*head)(tn_bytes *window, bool last, const tn_schema *schema, const tn_place *place,
-                      tn_head *head, tn_error *err);
+    tn_status (*head)(tn_bytes *window, bool last, const tn_schema *schema,
+                      const tn_record_location *place, tn_head *head, tn_error *err);
 
     /* Appends the one example in `record` to `rows`. TN_END: there is none, the record is blank or
      * a comment. On failure (TN_E_DATA; TN_E_MEMORY, TN_E_LIMIT) nothing was appended. */
-    tn_status (*parse)(tn_bytes record, const tn_schema *schema, const tn_place *place,
+    tn_status (*parse)(tn_bytes record, const tn_schema *schema, const tn_record_location *place,
                        tn_rows *rows, tn_error *err);
 } tn_format;
 

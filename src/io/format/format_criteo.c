@@ -29,7 +29,7 @@ static uint32_t set_numbered(tn_head *head, const tn_schema *schema, char letter
 }
 
 static tn_status criteo_head(tn_bytes *window, bool last, const tn_schema *schema,
-                             const tn_place *place, tn_head *head, tn_error *err)
+                             const tn_record_location *place, tn_head *head, tn_error *err)
 {
     static const tn_bytes no_line = {"", 0, false};
     const char *label = schema->label->column;

@@ -12,15 +12,15 @@ static tn_status spec_of(const tn_pairs *in, const char *from, uint64_t field,
     const tn_columns *columns = in->schema->columns;
     *out = NULL;
     if (field > TN_COLUMNS_MAX) {
-        return tn_place_fail(in->place, in->line, from, err, "field too large (at most %d)",
-                             TN_COLUMNS_MAX);
+        return tn_record_location_fail(in->place, in->line, from, err,
+                                       "field too large (at most %d)", TN_COLUMNS_MAX);
     }
     uint32_t i = field < columns->n_fields ? columns->spec_of_field[field] : TN_NOWHERE;
     if (i != TN_NOWHERE) {
         *out = &in->schema->spec[i];
     } else if (in->schema->data->unknown_field == TN_FIELD_IS_ERROR) {
-        return tn_place_fail(in->place, in->line, from, err, "no slot takes field '%.*s'",
-                             (int)(in->at - from), from);
+        return tn_record_location_fail(in->place, in->line, from, err, "no slot takes field '%.*s'",
+                                       (int)(in->at - from), from);
     }
     return TN_OK;
 }
@@ -35,7 +35,8 @@ static tn_status take_pair(tn_pairs *in, tn_error *err)
         return tn_pairs_no_digits(in, from, "field", err);
     }
     if (in->at == in->end || *in->at != ':') {
-        return tn_place_fail(in->place, in->line, in->at, err, "expected ':' after the field");
+        return tn_record_location_fail(in->place, in->line, in->at, err,
+                                       "expected ':' after the field");
     }
     TN_TRY(spec_of(in, from, field, &spec, err));
     from = ++in->at;
@@ -44,7 +45,7 @@ static tn_status take_pair(tn_pairs *in, tn_error *err)
     }
     if (!tn_pairs_rebase(in, &index)) {
         tn_bytes token = {from, (size_t)(in->at - from), false};
-        return tn_place_fault(in->place, in->line, token, TN_FAULT_BASE, err);
+        return tn_record_location_fault(in->place, in->line, token, TN_FAULT_BASE, err);
     }
     return spec != NULL ? tn_pairs_add(in, spec, from, index, err) : tn_pairs_ignore(in, err);
 }
@@ -66,8 +67,8 @@ static void normalise(tn_rows *rows)
     }
 }
 
-static tn_status libffm_parse(tn_bytes record, const tn_schema *schema, const tn_place *place,
-                              tn_rows *rows, tn_error *err)
+static tn_status libffm_parse(tn_bytes record, const tn_schema *schema,
+                              const tn_record_location *place, tn_rows *rows, tn_error *err)
 {
     tn_pairs in = {.line = record, .place = place, .schema = schema, .rows = rows};
     if (!tn_pairs_begin_fast(&in, true)) {

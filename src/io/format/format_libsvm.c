@@ -20,8 +20,8 @@ static tn_status take_qid(tn_pairs *in, tn_error *err)
     const char *from = in->at;
     uint64_t id;
     if (!tn_pairs_digits(in, &id) || (in->at < in->end && !tn_is_blank(*in->at))) {
-        return tn_place_fail(in->place, in->line, from, err,
-                             "expected a decimal integer after qid:");
+        return tn_record_location_fail(in->place, in->line, from, err,
+                                       "expected a decimal integer after qid:");
     }
     tn_rows_group(in->rows, id);
     return TN_OK;
@@ -47,15 +47,15 @@ static tn_status take_pair(tn_pairs *in, tn_error *err)
     }
     if (!tn_pairs_rebase(in, &index)) {
         tn_bytes token = {from, (size_t)(in->at - from), false};
-        return tn_place_fault(in->place, in->line, token, TN_FAULT_BASE, err);
+        return tn_record_location_fault(in->place, in->line, token, TN_FAULT_BASE, err);
     }
     const tn_slot_spec *spec = spec_of(in->schema, index);
     if (spec != NULL) {
         return tn_pairs_add(in, spec, from, index, err);
     }
     if (in->schema->data->unknown_field == TN_FIELD_IS_ERROR) {
-        return tn_place_fail(in->place, in->line, from, err, "no slot takes index %.*s",
-                             (int)(in->at - from), from);
+        return tn_record_location_fail(in->place, in->line, from, err, "no slot takes index %.*s",
+                                       (int)(in->at - from), from);
     }
     return tn_pairs_ignore(in, err);
 }
@@ -71,8 +71,8 @@ static tn_status take_pairs(tn_pairs *in, tn_error *err)
     return TN_OK;
 }
 
-static tn_status libsvm_parse(tn_bytes record, const tn_schema *schema, const tn_place *place,
-                              tn_rows *rows, tn_error *err)
+static tn_status libsvm_parse(tn_bytes record, const tn_schema *schema,
+                              const tn_record_location *place, tn_rows *rows, tn_error *err)
 {
     tn_pairs in = {.line = record, .place = place, .schema = schema, .rows = rows};
     if (!tn_pairs_begin_fast(&in, false)) {

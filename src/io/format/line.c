@@ -34,20 +34,20 @@ size_t tn_line_resync(tn_bytes window, bool last, const tn_schema *schema, bool 
     return (size_t)(end - window.data) + 1;
 }
 
-tn_status tn_line_clean(tn_bytes *line, const tn_place *place, tn_error *err)
+tn_status tn_line_clean(tn_bytes *line, const tn_record_location *place, tn_error *err)
 {
     if (line->size == 0) {
         return TN_OK;
     }
     const char *nul = memchr(line->data, '\0', line->size);
     if (nul != NULL) {
-        return tn_place_fail(place, *line, nul, err, "binary data in a text format");
+        return tn_record_location_fail(place, *line, nul, err, "binary data in a text format");
     }
     const char *cr = memchr(line->data, '\r', line->size);
     if (cr == line->data + line->size - 1) {
         line->size--;
     } else if (cr != NULL) {
-        return tn_place_fail(place, *line, cr, err, "carriage return inside a line");
+        return tn_record_location_fail(place, *line, cr, err, "carriage return inside a line");
     }
     return TN_OK;
 }

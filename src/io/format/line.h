@@ -11,7 +11,7 @@ tn_status tn_line_cut(tn_bytes *window, bool last, const tn_schema *schema, tn_b
 size_t tn_line_resync(tn_bytes window, bool last, const tn_schema *schema, bool *found);
 
 /* Drops one '\r' at the end; any other and a NUL are faults. */
-tn_status tn_line_clean(tn_bytes *line, const tn_place *place, tn_error *err) TN_MUST_USE;
+tn_status tn_line_clean(tn_bytes *line, const tn_record_location *place, tn_error *err) TN_MUST_USE;
 
 static inline bool tn_is_blank(char c)
 {

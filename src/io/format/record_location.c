@@ -63,8 +63,8 @@ static void add_line(char *out, size_t room, tn_bytes record, size_t at)
     (void)snprintf(out + used, room - used, "\n  %s^", under);
 }
 
-tn_status tn_place_fail(const tn_place *place, tn_bytes record, const char *at, tn_error *err,
-                        const char *fmt, ...)
+tn_status tn_record_location_fail(const tn_record_location *place, tn_bytes record, const char *at,
+                                  tn_error *err, const char *fmt, ...)
 {
     if (err == NULL) {
         return TN_E_DATA;
@@ -86,8 +86,8 @@ tn_status tn_place_fail(const tn_place *place, tn_bytes record, const char *at, 
                    col + 1, message, line);
 }
 
-tn_status tn_place_fault(const tn_place *place, tn_bytes record, tn_bytes token, tn_fault fault,
-                         tn_error *err)
+tn_status tn_record_location_fault(const tn_record_location *place, tn_bytes record, tn_bytes token,
+                                   tn_fault fault, tn_error *err)
 {
     if (fault == TN_FAULT_MEMORY) {
         return tn_fail(err, TN_E_MEMORY, "%s", fault_text[fault]);
@@ -96,23 +96,23 @@ tn_status tn_place_fault(const tn_place *place, tn_bytes record, tn_bytes token,
     bool all = token.size <= FOUND_MAX;
     size_t size = all ? token.size : FOUND_MAX;
     add_shown(found, sizeof found, token.data, size);
-    return tn_place_fail(place, record, token.data, err, "%s, found \"%s%s\"", fault_text[fault],
-                         found, all ? "" : "..");
+    return tn_record_location_fail(place, record, token.data, err, "%s, found \"%s%s\"",
+                                   fault_text[fault], found, all ? "" : "..");
 }
 
-tn_status tn_place_rule(const tn_place *place, tn_bytes record, const tn_slot_spec *spec,
-                        tn_fault fault, tn_error *err)
+tn_status tn_record_location_rule(const tn_record_location *place, tn_bytes record,
+                                  const tn_slot_spec *spec, tn_fault fault, tn_error *err)
 {
     if (fault == TN_FAULT_MEMORY) {
         return tn_fail(err, TN_E_MEMORY, "%s", fault_text[fault]);
     }
     TN_ASSERT(spec != NULL);
-    return tn_place_fail(place, record, NULL, err, "%s in slot '%s'",
-                         fault == TN_FAULT_DUPLICATE ? "a value stands twice" : fault_text[fault],
-                         spec->name);
+    return tn_record_location_fail(
+        place, record, NULL, err, "%s in slot '%s'",
+        fault == TN_FAULT_DUPLICATE ? "a value stands twice" : fault_text[fault], spec->name);
 }
 
-tn_bytes tn_place_reason(const char *text)
+tn_bytes tn_record_location_reason(const char *text)
 {
     static const char mark[] = ": error: ";
     const char *from = strstr(text, mark);

@@ -24,27 +24,27 @@ typedef struct tn_head {
 
 /* The reader fills it in. Parsers are fast because nobody counts lines: `line` is 0 at first (as it
  * is in binary formats), and a record at fault is parsed once more with its line. */
-typedef struct tn_place {
+typedef struct tn_record_location {
     const char *source;
     uint64_t line;   /* from 1; 0: say the offset */
     uint64_t offset; /* of the record's first byte */
     const tn_head *head;
-} tn_place;
+} tn_record_location;
 
 /* Fails with TN_E_DATA. `at` points into `record`, or is NULL: its beginning. */
-tn_status tn_place_fail(const tn_place *place, tn_bytes record, const char *at, tn_error *err,
-                        const char *fmt, ...) TN_PRINTF(5, 6);
+tn_status tn_record_location_fail(const tn_record_location *place, tn_bytes record, const char *at,
+                                  tn_error *err, const char *fmt, ...) TN_PRINTF(5, 6);
 
 /* The same for a token that tn_rows refused. */
-tn_status tn_place_fault(const tn_place *place, tn_bytes record, tn_bytes token, tn_fault fault,
-                         tn_error *err);
+tn_status tn_record_location_fault(const tn_record_location *place, tn_bytes record, tn_bytes token,
+                                   tn_fault fault, tn_error *err);
 
 /* The same for a rule of a whole slot, which tn_rows_end found broken. */
-tn_status tn_place_rule(const tn_place *place, tn_bytes record, const tn_slot_spec *spec,
-                        tn_fault fault, tn_error *err);
+tn_status tn_record_location_rule(const tn_record_location *place, tn_bytes record,
+                                  const tn_slot_spec *spec, tn_fault fault, tn_error *err);
 
 /* "expected a decimal integer": the part of such a text that is the same for all faults of a kind.
  * Points into `text`. */
-tn_bytes tn_place_reason(const char *text);
+tn_bytes tn_record_location_reason(const char *text);
 
 #endif

@@ -22,8 +22,8 @@ typedef struct marked {
     uint32_t step;  /* marks of a pair, the blank in front of it included */
     uint32_t first; /* the mark in front of the first pair */
     const tn_schema *schema;
-    const tn_lanes *lanes;
-    tn_lanes_text text;
+    const tn_token_vectors *lanes;
+    tn_token_vectors_text text;
 } marked;
 
 /* The marks of pair k, from its blank to that of the next. */
@@ -97,7 +97,7 @@ static inline uint32_t lay_pairs(const marked *m, uint32_t n, bool fields, uint6
     const uint32_t step = fields ? 3 : 2;
     const char *line = m->line;
     const uint16_t *restrict at = marks_of(m, 0);
-    const tn_lanes_text *text = &m->text;
+    const tn_token_vectors_text *text = &m->text;
     uint64_t *restrict size = m->lanes->size;
     uint64_t *restrict low = m->lanes->low;
     uint64_t *restrict tag = m->lanes->tag;
@@ -116,7 +116,7 @@ static inline uint32_t lay_pairs(const marked *m, uint32_t n, bool fields, uint6
         size_t end = at[step - 1];
         uint64_t digits = end - at[step - 2] - 1;
         size[k] = digits;
-        low[k] = tn_lanes_digits_at(tn_lanes_end(text, end), digits);
+        low[k] = tn_token_vectors_digits_at(tn_token_vectors_end(text, end), digits);
         longest = digits > longest ? digits : longest;
     }
     *size_max = longest;
@@ -126,16 +126,16 @@ static inline uint32_t lay_pairs(const marked *m, uint32_t n, bool fields, uint6
 /* From indices to signs; how many are good. */
 static uint32_t make_signs(const marked *m, uint32_t n, uint64_t size_max)
 {
-    const tn_lanes *l = m->lanes;
+    const tn_token_vectors *l = m->lanes;
     uint64_t base = m->schema->index_base;
-    if (size_max <= TN_LANES_WORD) {
-        tn_lanes_short(l, 0, n);
+    if (size_max <= TN_TOKEN_VECTORS_WORD) {
+        tn_token_vectors_short(l, 0, n);
     } else {
         for (uint32_t k = 0; k < n; k++) {
             const uint16_t *from = marks_of(m, k) + m->step - 2;
-            tn_lanes_set_high(l, k, tn_lanes_end(&m->text, from[1]));
+            tn_token_vectors_set_high(l, k, tn_token_vectors_end(&m->text, from[1]));
         }
-        tn_lanes_long(l, 0, n);
+        tn_token_vectors_long(l, 0, n);
     }
     const uint64_t *restrict bad = l->bad;
     uint64_t *restrict sign = l->sign;
@@ -157,12 +157,12 @@ static bool takes_all(const tn_slot_spec *spec)
 static uint32_t find_slots(const marked *m, uint32_t n)
 {
     const tn_schema *schema = m->schema;
-    const tn_lanes *l = m->lanes;
+    const tn_token_vectors *l = m->lanes;
     const tn_slot_spec *only = &schema->spec[0];
     if (schema->n_specs == 1 && takes_all(only)) {
         n = is_plain(only) ? n : 0;
         memset(l->tag, 0, n * sizeof *l->tag); /* the only slot is the first */
-        tn_lanes_keys(l, n, only->salt);
+        tn_token_vectors_keys(l, n, only->salt);
         return n;
     }
     for (uint32_t k = 0; k < n; k++) {
@@ -174,7 +174,7 @@ static uint32_t find_slots(const marked *m, uint32_t n)
         l->tag[k] = schema->spec[i].slot;
         l->salt[k] = schema->spec[i].salt;
     }
-    tn_lanes_keys_each(l, n, l->salt);
+    tn_token_vectors_keys_each(l, n, l->salt);
     return n;
 }
 
@@ -219,7 +219,7 @@ static bool look(marked *m, const tn_pairs *in, tn_bytes line)
 {
     struct rows_private *p = in->rows->private;
     bool odd = true;
-    if ((p->keep & TN_ROWS_SIGNS) != 0 || line.size > TN_MARKS_LINE_MAX ||
+    if ((p->keep & TN_ROWS_SIGNS) != 0 || line.size > TN_DELIMITER_MASKS_LINE_MAX ||
         in->schema->label->none) {
         return false;
     }
@@ -231,7 +231,7 @@ static bool look(marked *m, const tn_pairs *in, tn_bytes line)
     m->n_marks = p->marks->pairs(line.data, line.size, p->place + 1, &odd);
     m->lanes = &p->lanes;
     return !odd && m->n_marks > 0 && m->mark[0] > 0 && line.data[m->mark[0]] == ' ' &&
-           tn_lanes_reserve(&p->lanes, m->n_marks);
+           tn_token_vectors_reserve(&p->lanes, m->n_marks);
 }
 
 bool tn_pairs_begin_fast(tn_pairs *in, bool fields)
@@ -251,12 +251,12 @@ bool tn_pairs_begin_fast(tn_pairs *in, bool fields)
     uint64_t size_max = 0;
     uint32_t n = 0;
     if (fast_qid(&m, in)) {
-        tn_lanes_begin(&m.text, line.data, line.size);
+        tn_token_vectors_begin(&m.text, line.data, line.size);
         n = (m.n_marks - 1 - m.first) / m.step;
         n = fields ? lay_pairs(&m, n, true, &size_max) : lay_pairs(&m, n, false, &size_max);
         n = make_signs(&m, n, size_max);
         if (fields) {
-            tn_lanes_keys_each(m.lanes, n, m.lanes->salt);
+            tn_token_vectors_keys_each(m.lanes, n, m.lanes->salt);
         } else {
             n = find_slots(&m, n);
         }
@@ -276,7 +276,7 @@ static tn_bytes rest(const char *from, const char *to)
 static tn_status fault_at(const tn_pairs *in, const char *from, const char *to, tn_fault fault,
                           tn_error *err)
 {
-    return tn_place_fault(in->place, in->line, rest(from, to), fault, err);
+    return tn_record_location_fault(in->place, in->line, rest(from, to), fault, err);
 }
 
 /* Where the token that begins at `from` ends: at a blank, or at `stop` where it is not 0. */
@@ -311,8 +311,8 @@ static tn_status take_weight(tn_pairs *in, tn_error *err)
         return fault_at(in, from, in->at, fault, err);
     }
     if (in->at < in->end && *in->at == ':') {
-        return tn_place_fail(in->place, in->line, in->at, err,
-                             "expected a blank after the weight, found ':'");
+        return tn_record_location_fail(in->place, in->line, in->at, err,
+                                       "expected a blank after the weight, found ':'");
     }
     return TN_OK;
 }
@@ -324,9 +324,9 @@ static tn_status take_label(tn_pairs *in, tn_error *err)
     if (in->schema->label->n_values == 0) {
         for (const char *p = from; p < to; p++) {
             if (!is_number_char(*p) && p > from) {
-                return tn_place_fail(in->place, in->line, p, err,
-                                     "expected a blank or ':' after the label, found '%c'",
-                                     shown(*p));
+                return tn_record_location_fail(
+                    in->place, in->line, p, err,
+                    "expected a blank or ':' after the label, found '%c'", shown(*p));
             }
         }
     }
@@ -360,16 +360,18 @@ tn_status tn_pairs_begin(tn_pairs *in, tn_error *err)
 tn_status tn_pairs_no_digits(const tn_pairs *in, const char *from, const char *what, tn_error *err)
 {
     if (in->at > from) {
-        return tn_place_fail(in->place, in->line, from, err, "%s too large, found \"%.*s\"", what,
-                             (int)(in->at - from < 40 ? in->at - from : 40), from);
+        return tn_record_location_fail(in->place, in->line, from, err,
+                                       "%s too large, found \"%.*s\"", what,
+                                       (int)(in->at - from < 40 ? in->at - from : 40), from);
     }
     if (in->at == in->end) {
-        return tn_place_fail(in->place, in->line, in->at, err,
-                             "expected %s %s at the end of the line",
-                             strchr("aeiou", what[0]) != NULL ? "an" : "a", what);
+        return tn_record_location_fail(in->place, in->line, in->at, err,
+                                       "expected %s %s at the end of the line",
+                                       strchr("aeiou", what[0]) != NULL ? "an" : "a", what);
     }
-    return tn_place_fail(in->place, in->line, in->at, err, "expected %s %s, found '%c'",
-                         strchr("aeiou", what[0]) != NULL ? "an" : "a", what, shown(*in->at));
+    return tn_record_location_fail(in->place, in->line, in->at, err, "expected %s %s, found '%c'",
+                                   strchr("aeiou", what[0]) != NULL ? "an" : "a", what,
+                                   shown(*in->at));
 }
 
 /* Behind an index: a value, or nothing (*size 0). Stands behind it then. */
@@ -380,22 +382,23 @@ static tn_status take_value(tn_pairs *in, const char **from, size_t *size, tn_er
         return TN_OK;
     }
     if (*in->at != ':') {
-        return tn_place_fail(in->place, in->line, in->at, err,
-                             "expected a blank or ':' after the index, found '%c'", shown(*in->at));
+        return tn_record_location_fail(in->place, in->line, in->at, err,
+                                       "expected a blank or ':' after the index, found '%c'",
+                                       shown(*in->at));
     }
     *from = in->at + 1;
     const char *p = *from;
     while (p < in->end && !tn_is_blank(*p)) {
         if (*p == ':') {
-            return tn_place_fail(in->place, in->line, p, err,
-                                 "expected a blank after the value, found ':'");
+            return tn_record_location_fail(in->place, in->line, p, err,
+                                           "expected a blank after the value, found ':'");
         }
         p++;
     }
     *size = (size_t)(p - *from);
     in->at = p;
     if (*size == 0) {
-        return tn_place_fail(in->place, in->line, p, err, "expected a value after ':'");
+        return tn_record_location_fail(in->place, in->line, p, err, "expected a value after ':'");
     }
     return TN_OK;
 }
@@ -476,5 +479,5 @@ tn_status tn_pairs_end(tn_pairs *in, tn_error *err)
         return TN_OK;
     }
     tn_rows_rollback(in->rows);
-    return tn_place_rule(in->place, in->line, spec, fault, err);
+    return tn_record_location_rule(in->place, in->line, spec, fault, err);
 }

@@ -19,7 +19,7 @@ typedef struct tn_pairs {
     const char *at;
     const char *end;
     tn_bytes line;
-    const tn_place *place;
+    const tn_record_location *place;
     const tn_schema *schema;
     tn_rows *rows;
     bool begun; /* something behind the label was taken */

@@ -38,7 +38,7 @@ typedef struct feature_walk {
  * `quoted`: a FeatureList. */
 typedef struct example {
     const tn_schema *schema;
-    const tn_place *place;
+    const tn_record_location *place;
     tn_bytes record;
     tn_rows *rows;
     tn_span *span;   /* by name */
@@ -171,14 +171,15 @@ static const char *const kind_names[] = {"nothing", "bytes", "floats", "int64s"}
 /* Faults: the message, the kind of a feature, or a value of one. */
 static tn_status damaged(const example *t, tn_error *err)
 {
-    return tn_place_fail(t->place, t->record, NULL, err, "damaged tf.Example message");
+    return tn_record_location_fail(t->place, t->record, NULL, err, "damaged tf.Example message");
 }
 
 static tn_status unsuited(const example *t, uint32_t name, feature_kind kind, const char *wanted,
                           tn_error *err)
 {
-    return tn_place_fail(t->place, t->record, NULL, err, "feature '%s' holds %s, expected %s",
-                         t->schema->columns->name[name], kind_names[kind], wanted);
+    return tn_record_location_fail(t->place, t->record, NULL, err,
+                                   "feature '%s' holds %s, expected %s",
+                                   t->schema->columns->name[name], kind_names[kind], wanted);
 }
 
 /* What a slot's type wants, and whether a kind suits it. */
@@ -205,19 +206,19 @@ static bool suits(const tn_slot_spec *spec, feature_kind kind, const char **want
 static tn_status refused(const example *t, const char *name, tn_fault fault, tn_error *err)
 {
     if (fault == TN_FAULT_DUPLICATE || fault == TN_FAULT_TWO_VALUES) {
-        return tn_place_fail(
+        return tn_record_location_fail(
             t->place, t->record, NULL, err, "%s in feature '%s'",
             fault == TN_FAULT_DUPLICATE ? "a value stands twice" : "more than one number", name);
     }
     tn_error why = {0};
     tn_bytes nothing = {name, strlen(name), false};
-    const tn_place nowhere = {.source = ""};
-    tn_status status = tn_place_fault(&nowhere, nothing, nothing, fault, &why);
-    tn_bytes reason = tn_place_reason(why.text);
+    const tn_record_location nowhere = {.source = ""};
+    tn_status status = tn_record_location_fault(&nowhere, nothing, nothing, fault, &why);
+    tn_bytes reason = tn_record_location_reason(why.text);
     return status == TN_E_MEMORY
                ? tn_fail(err, TN_E_MEMORY, "%s", why.text)
-               : tn_place_fail(t->place, t->record, NULL, err, "%.*s in feature '%s'",
-                               (int)reason.size, reason.data, name);
+               : tn_record_location_fail(t->place, t->record, NULL, err, "%.*s in feature '%s'",
+                                         (int)reason.size, reason.data, name);
 }
 
 /* The x_j that goes with the next value; *skip: the pair is left out. */
@@ -227,9 +228,9 @@ static tn_status next_x(const example *t, const tn_slot_spec *spec, feature_walk
     feature_value value = {.integer = 0};
     if (!next_value(xs, &value)) {
         return xs->failed ? damaged(t, err)
-                          : tn_place_fail(t->place, t->record, NULL, err,
-                                          "feature '%s' has fewer values than '%s'", spec->values,
-                                          spec->column);
+                          : tn_record_location_fail(t->place, t->record, NULL, err,
+                                                    "feature '%s' has fewer values than '%s'",
+                                                    spec->values, spec->column);
     }
     *x = xs->kind == KIND_INT64 ? (float)value.integer : value.real;
     *skip = *x - *x != 0;
@@ -318,9 +319,9 @@ static tn_status take_list(const example *t, uint32_t i, tn_bytes list, tn_error
         }
         TN_TRY(take_feature(t, i, f.bytes, NULL, &n, err));
         if (n > 1) {
-            return tn_place_fail(t->place, t->record, NULL, err,
-                                 "a step of several values in feature list '%s'",
-                                 t->schema->spec[i].column);
+            return tn_record_location_fail(t->place, t->record, NULL, err,
+                                           "a step of several values in feature list '%s'",
+                                           t->schema->spec[i].column);
         }
     }
     return list.failed ? damaged(t, err) : TN_OK;
@@ -358,8 +359,9 @@ static tn_status take_slot(const example *t, uint32_t i, tn_error *err)
     TN_TRY(take_feature(t, i, span->found ? bytes_of(span) : nothing, &xs, &n, err));
     feature_value value = {.integer = 0};
     return next_value(&xs, &value)
-               ? tn_place_fail(t->place, t->record, NULL, err,
-                               "feature '%s' has more values than '%s'", spec->values, spec->column)
+               ? tn_record_location_fail(t->place, t->record, NULL, err,
+                                         "feature '%s' has more values than '%s'", spec->values,
+                                         spec->column)
            : xs.failed ? damaged(t, err)
                        : TN_OK;
 }
@@ -492,8 +494,9 @@ static tn_status one_value(const example *t, uint32_t name, feature_kind *kind, 
         return damaged(t, err);
     }
     if (several) {
-        return tn_place_fail(t->place, t->record, NULL, err, "more than one value in feature '%s'",
-                             t->schema->columns->name[name]);
+        return tn_record_location_fail(t->place, t->record, NULL, err,
+                                       "more than one value in feature '%s'",
+                                       t->schema->columns->name[name]);
     }
     *kind = some ? walk.kind : KIND_NONE;
     return TN_OK;
@@ -509,8 +512,8 @@ static tn_status take_label(const example *t, tn_error *err)
     }
     TN_TRY(one_value(t, name, &kind, &value, err));
     if (kind == KIND_NONE) {
-        return tn_place_fail(t->place, t->record, NULL, err, "there is no feature '%s'",
-                             t->schema->columns->name[name]);
+        return tn_record_location_fail(t->place, t->record, NULL, err, "there is no feature '%s'",
+                                       t->schema->columns->name[name]);
     }
     if (kind == KIND_BYTES && t->schema->label->n_values == 0) {
         return unsuited(t, name, kind, "a float or an int64", err);
@@ -523,8 +526,8 @@ static tn_status take_label(const example *t, tn_error *err)
     }
     char text[TN_NUMBER_TEXT_MAX];
     tn_bytes number = {text, tn_write_f64(text, y), false};
-    return tn_place_fault(t->place, t->record, kind == KIND_BYTES ? value.bytes : number, fault,
-                          err);
+    return tn_record_location_fault(t->place, t->record, kind == KIND_BYTES ? value.bytes : number,
+                                    fault, err);
 }
 
 static tn_status take_weight(const example *t, tn_error *err)
@@ -596,8 +599,8 @@ static tn_status take_row(const example *t, tn_error *err)
                                   : refused(t, spec != NULL ? spec->column : "", fault, err);
 }
 
-tn_status tn_tfexample_parse(tn_bytes record, const tn_schema *schema, const tn_place *place,
-                             tn_rows *rows, tn_error *err)
+tn_status tn_tfexample_parse(tn_bytes record, const tn_schema *schema,
+                             const tn_record_location *place, tn_rows *rows, tn_error *err)
 {
     if (tn_tfexample_parse_fast(record, schema, rows)) {
         return TN_OK;

@@ -15,8 +15,9 @@
 #include "io/format/format.h"
 
 /* tn_format.parse of a bare message. */
-tn_status tn_tfexample_parse(tn_bytes record, const tn_schema *schema, const tn_place *place,
-                             tn_rows *rows, tn_error *err) TN_MUST_USE;
+tn_status tn_tfexample_parse(tn_bytes record, const tn_schema *schema,
+                             const tn_record_location *place, tn_rows *rows,
+                             tn_error *err) TN_MUST_USE;
 
 /* The same for most messages, in less time. False: a message of another kind; nothing was appended.
  */

@@ -41,7 +41,7 @@ typedef struct walk {
     const tn_columns *columns;
     const tn_schema *schema;
     tn_rows *rows;
-    const tn_lanes *lanes;
+    const tn_token_vectors *lanes;
     uint32_t *guess;
     uint32_t n_guesses;
     tn_tf_shape *shape; /* n_guesses */
@@ -158,7 +158,7 @@ static inline bool take_value(walk *w, uint32_t name, uint64_t low, uint64_t hig
         return name == w->columns->label && low < ONE_BYTE && high == 0 &&
                take_label(w, (double)low);
     }
-    const tn_lanes *l = w->lanes;
+    const tn_token_vectors *l = w->lanes;
     bool first = l->size[i] == 0;
     l->low[i] = low;
     l->high[i] = high;
@@ -275,7 +275,7 @@ static bool take_features(walk *w)
     if (!take_entries(w) || (w->columns->label != TN_NOWHERE && !w->labelled)) {
         return false;
     }
-    tn_lanes_varints(w->lanes, w->schema->n_specs);
+    tn_token_vectors_varints(w->lanes, w->schema->n_specs);
     return true;
 }
 
@@ -284,15 +284,15 @@ static void put_keys(const walk *w, uint64_t *keys)
 {
     uint32_t n = w->schema->n_specs;
     uint64_t bad; /* none is */
-    uint64_t there = tn_lanes_there(w->lanes, n, &bad);
-    tn_lanes_keys_to(w->lanes, n, w->columns->salt, keys);
+    uint64_t there = tn_token_vectors_there(w->lanes, n, &bad);
+    tn_token_vectors_keys_to(w->lanes, n, w->columns->salt, keys);
     tn_rows_end_grid(w->rows, keys, there);
 }
 
 static bool put_row(const walk *w)
 {
     const tn_slot_spec *spec = NULL;
-    tn_lanes_keys_each(w->lanes, w->schema->n_specs, w->columns->salt);
+    tn_token_vectors_keys_each(w->lanes, w->schema->n_specs, w->columns->salt);
     tn_rows_put_lanes(w->rows);
     return tn_rows_end(w->rows, &spec) == TN_FAULT_NONE;
 }
@@ -309,7 +309,8 @@ bool tn_tfexample_parse_fast(tn_bytes record, const tn_schema *schema, tn_rows *
     w.n_guesses = columns->n + TN_TF_GUESSES_MORE;
     w.guess = tn_rows_guesses(rows, w.n_guesses);
     w.shape = tn_rows_shapes(rows, w.n_guesses);
-    if (w.guess == NULL || w.shape == NULL || !tn_lanes_reserve(&p->lanes, schema->n_specs)) {
+    if (w.guess == NULL || w.shape == NULL ||
+        !tn_token_vectors_reserve(&p->lanes, schema->n_specs)) {
         return false;
     }
     uint64_t *keys = tn_rows_begin_grid(rows);

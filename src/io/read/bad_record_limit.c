@@ -8,9 +8,9 @@
 
 enum { SHARE_FROM = 10000 }; /* records, before a share is judged while reading */
 
-tn_status tn_bad_limit_read(const char *text, tn_bad_limit *out, tn_error *err)
+tn_status tn_bad_record_limit_read(const char *text, tn_bad_record_limit *out, tn_error *err)
 {
-    *out = (tn_bad_limit){.text = text};
+    *out = (tn_bad_record_limit){.text = text};
     size_t size = strlen(text);
     if (size > 0 && text[size - 1] == '%') {
         double percent;
@@ -25,17 +25,18 @@ tn_status tn_bad_limit_read(const char *text, tn_bad_limit *out, tn_error *err)
                    "data.bad_records_max must be a number or a share as in 0.1%%, not '%s'", text);
 }
 
-static bool is_within(const tn_bad_limit *limit, uint64_t records, uint64_t bad)
+static bool is_within(const tn_bad_record_limit *limit, uint64_t records, uint64_t bad)
 {
     return limit->share > 0 ? (double)bad <= limit->share * (double)records : bad <= limit->most;
 }
 
-bool tn_bad_limit_allows(const tn_bad_limit *limit, uint64_t records, uint64_t bad)
+bool tn_bad_record_limit_allows(const tn_bad_record_limit *limit, uint64_t records, uint64_t bad)
 {
     return (limit->share > 0 && records < SHARE_FROM) || is_within(limit, records, bad);
 }
 
-tn_status tn_bad_limit_end(const tn_bad_limit *limit, uint64_t records, uint64_t bad, tn_error *err)
+tn_status tn_bad_record_limit_end(const tn_bad_record_limit *limit, uint64_t records, uint64_t bad,
+                                  tn_error *err)
 {
     if (bad > 0 && bad >= records) {
         return tn_fail(err, TN_E_DATA,

@@ -16,7 +16,7 @@
 
 #define WINDOW_BYTES_MAX ((size_t)3 << 30)
 
-struct tn_feed {
+struct tn_block_reader {
     const tn_schema *schema;
     const tn_format *format;
     const tn_fileset *files;
@@ -26,129 +26,129 @@ struct tn_feed {
     uint64_t *start; /* n_parts, binary: its first record, as far as it is known; 0: it is not */
 
     uint32_t part;
-    tn_tnb_cursor cursor; /* in the part, when blocks come from caches */
-    tn_source *source;    /* NULL: the part is not open yet */
-    uint64_t offset;      /* of rest.data[0] */
-    uint64_t line;        /* of rest.data[at], or 0 */
-    uint64_t taken;       /* off the disk, as last told */
-    tn_text rest;         /* read, not yet handed out .. */
-    size_t at;            /* .. from here on */
-    bool ended;           /* the source */
-    bool over;            /* the part */
-    bool damaged;         /* what stands at `at` is to be passed over */
-    bool forsaken;        /* the caches: the files are read in their place */
+    tn_cache_cursor cursor; /* in the part, when blocks come from caches */
+    tn_source *source;      /* NULL: the part is not open yet */
+    uint64_t offset;        /* of rest.data[0] */
+    uint64_t line;          /* of rest.data[at], or 0 */
+    uint64_t taken;         /* off the disk, as last told */
+    tn_text rest;           /* read, not yet handed out .. */
+    size_t at;              /* .. from here on */
+    bool ended;             /* the source */
+    bool over;              /* the part */
+    bool damaged;           /* what stands at `at` is to be passed over */
+    bool forsaken;          /* the caches: the files are read in their place */
 };
 
 enum { HOP_BYTES = 1 << 18, HEADER_BYTES_MAX = 64 };
 
-static inline const tn_part_info *part_of(const tn_feed *feed)
+static inline const tn_part_info *part_of(const tn_block_reader *reader)
 {
-    return &feed->files->part[feed->part];
+    return &reader->files->part[reader->part];
 }
 
-static inline tn_bytes window_of(const tn_feed *feed)
+static inline tn_bytes window_of(const tn_block_reader *reader)
 {
-    return (tn_bytes){feed->rest.data + feed->at, feed->rest.size - feed->at, false};
+    return (tn_bytes){reader->rest.data + reader->at, reader->rest.size - reader->at, false};
 }
 
 /* Closes the source and forgets what was read. */
-static void leave_part(tn_feed *feed)
+static void leave_part(tn_block_reader *reader)
 {
-    tn_source_close(feed->source);
-    feed->source = NULL;
-    tn_text_clear(&feed->rest);
-    feed->at = 0;
-    feed->ended = false;
-    feed->damaged = false;
+    tn_source_close(reader->source);
+    reader->source = NULL;
+    tn_text_clear(&reader->rest);
+    reader->at = 0;
+    reader->ended = false;
+    reader->damaged = false;
 }
 
 /* Reads on until the window holds `size` bytes or the source ends. */
-static tn_status fill_window(tn_feed *feed, size_t size, tn_error *err)
+static tn_status fill_window(tn_block_reader *reader, size_t size, tn_error *err)
 {
-    tn_text *rest = &feed->rest;
-    size_t have = rest->size - feed->at;
-    if (feed->ended || have >= size) {
+    tn_text *rest = &reader->rest;
+    size_t have = rest->size - reader->at;
+    if (reader->ended || have >= size) {
         return TN_OK;
     }
-    if (feed->at > 0) {
-        memmove(rest->data, rest->data + feed->at, have);
+    if (reader->at > 0) {
+        memmove(rest->data, rest->data + reader->at, have);
         rest->size = have;
-        feed->offset += feed->at;
-        feed->at = 0;
+        reader->offset += reader->at;
+        reader->at = 0;
     }
     rest->size_max = WINDOW_BYTES_MAX;
     char *to = tn_text_grow(rest, size - have);
     TN_TRY(tn_text_check(rest, "a block of records", err));
     size_t n = 0;
-    tn_status status = tn_source_read(feed->source, to, size - have, &n, err);
+    tn_status status = tn_source_read(reader->source, to, size - have, &n, err);
     rest->size = have + n;
-    feed->ended = n < size - have;
+    reader->ended = n < size - have;
     return status;
 }
 
 /* A mark at the beginning of text: UTF-8's is dropped, UTF-16's refused. */
-static tn_status take_mark(tn_feed *feed, tn_error *err)
+static tn_status take_mark(tn_block_reader *reader, tn_error *err)
 {
-    TN_TRY(fill_window(feed, TN_BLOCK_BYTES, err));
-    tn_bytes window = window_of(feed);
+    TN_TRY(fill_window(reader, TN_BLOCK_BYTES, err));
+    tn_bytes window = window_of(reader);
     if (window.size >= 2 &&
         (memcmp(window.data, "\xff\xfe", 2) == 0 || memcmp(window.data, "\xfe\xff", 2) == 0)) {
         return tn_fail(err, TN_E_DATA, "%s:1:1: error: looks like UTF-16",
-                       tn_source_path(feed->source));
+                       tn_source_path(reader->source));
     }
     if (window.size >= 3 && memcmp(window.data, "\xef\xbb\xbf", 3) == 0) {
-        feed->at += 3;
+        reader->at += 3;
     }
     return TN_OK;
 }
 
 /* Reads the head off the front of the window. */
-static tn_status take_head(tn_feed *feed, tn_head *head, tn_error *err)
+static tn_status take_head(tn_block_reader *reader, tn_head *head, tn_error *err)
 {
-    const tn_place place = {.source = tn_source_path(feed->source), .line = 1};
+    const tn_record_location place = {.source = tn_source_path(reader->source), .line = 1};
     for (size_t size = TN_BLOCK_BYTES;; size *= 2) {
-        TN_TRY(fill_window(feed, size, err));
-        tn_bytes window = window_of(feed);
+        TN_TRY(fill_window(reader, size, err));
+        tn_bytes window = window_of(reader);
         tn_bytes before = window;
         tn_status status =
-            feed->format->head(&window, feed->ended, feed->schema, &place, head, err);
+            reader->format->head(&window, reader->ended, reader->schema, &place, head, err);
         if (status == TN_OK) {
-            feed->at += before.size - window.size;
-            feed->line += tn_lines_in(before.data, before.size - window.size);
+            reader->at += before.size - window.size;
+            reader->line += tn_line_numbers_count(before.data, before.size - window.size);
         }
         if (status != TN_END) {
             return status;
         }
-        if (feed->ended) { /* an empty file has no header and no records */
+        if (reader->ended) { /* an empty file has no header and no records */
             return TN_OK;
         }
     }
 }
 
-static tn_status open_at(tn_feed *feed, uint64_t from, tn_error *err)
+static tn_status open_at(tn_block_reader *reader, uint64_t from, tn_error *err)
 {
-    bool start_of_text = from == 0 && !feed->format->binary;
-    leave_part(feed);
-    feed->offset = from;
-    feed->line = start_of_text;
-    feed->taken = from;
-    TN_TRY(
-        tn_fileset_open(feed->files, part_of(feed)->source, from, feed->stop, &feed->source, err));
-    tn_source_trace(feed->source, feed->lane);
-    return start_of_text ? take_mark(feed, err) : TN_OK;
+    bool start_of_text = from == 0 && !reader->format->binary;
+    leave_part(reader);
+    reader->offset = from;
+    reader->line = start_of_text;
+    reader->taken = from;
+    TN_TRY(tn_fileset_open(reader->files, part_of(reader)->source, from, reader->stop,
+                           &reader->source, err));
+    tn_source_trace(reader->source, reader->lane);
+    return start_of_text ? take_mark(reader, err) : TN_OK;
 }
 
 /* The source behind its head, which is kept. One that is known already stays as it is, since
  * parsers may be reading it: parts come in any order. */
-static tn_status open_with_head(tn_feed *feed, tn_head *head, tn_error *err)
+static tn_status open_with_head(tn_block_reader *reader, tn_head *head, tn_error *err)
 {
-    TN_TRY(open_at(feed, 0, err));
-    tn_head read = {.column = tn_try_alloc((size_t)feed->schema->columns->n + 1,
+    TN_TRY(open_at(reader, 0, err));
+    tn_head read = {.column = tn_try_alloc((size_t)reader->schema->columns->n + 1,
                                            sizeof *read.column, "the head of a file", err)};
     if (read.column == NULL) {
         return TN_E_MEMORY;
     }
-    tn_status status = take_head(feed, &read, err);
+    tn_status status = take_head(reader, &read, err);
     if (status == TN_OK && head->column == NULL) {
         *head = read;
     } else {
@@ -158,96 +158,96 @@ static tn_status open_with_head(tn_feed *feed, tn_head *head, tn_error *err)
 }
 
 /* To the first record that begins at or behind byte `first`: text. */
-static tn_status find_line(tn_feed *feed, uint64_t first, tn_error *err)
+static tn_status find_line(tn_block_reader *reader, uint64_t first, tn_error *err)
 {
-    TN_TRY(open_at(feed, first - 1, err));
-    feed->line = 0; /* also where a line was known: it is passed over */
+    TN_TRY(open_at(reader, first - 1, err));
+    reader->line = 0; /* also where a line was known: it is passed over */
     for (;;) {
-        TN_TRY(fill_window(feed, TN_BLOCK_BYTES, err));
-        tn_bytes window = window_of(feed);
+        TN_TRY(fill_window(reader, TN_BLOCK_BYTES, err));
+        tn_bytes window = window_of(reader);
         const char *end = window.size > 0 ? memchr(window.data, '\n', window.size) : NULL;
-        feed->at += end != NULL ? (size_t)(end - window.data) + 1 : window.size;
-        if (end != NULL || feed->ended) {
+        reader->at += end != NULL ? (size_t)(end - window.data) + 1 : window.size;
+        if (end != NULL || reader->ended) {
             return TN_OK;
         }
     }
 }
 
-static uint64_t position(const tn_feed *feed)
+static uint64_t position(const tn_block_reader *reader)
 {
-    return feed->offset + feed->at;
+    return reader->offset + reader->at;
 }
 
 /* Passes over bytes, be they read or not. */
-static tn_status advance(tn_feed *feed, uint64_t size, tn_error *err)
+static tn_status advance(tn_block_reader *reader, uint64_t size, tn_error *err)
 {
     for (;;) {
-        size_t have = feed->rest.size - feed->at;
-        if (size <= have || feed->ended) {
-            feed->at += size <= have ? (size_t)size : have;
+        size_t have = reader->rest.size - reader->at;
+        if (size <= have || reader->ended) {
+            reader->at += size <= have ? (size_t)size : have;
             return TN_OK;
         }
         size -= have;
-        feed->at = feed->rest.size;
-        TN_TRY(fill_window(feed, HOP_BYTES, err));
+        reader->at = reader->rest.size;
+        TN_TRY(fill_window(reader, HOP_BYTES, err));
     }
 }
 
 /* Over one record, or over all that is damaged; *moved is false when nothing is left. Whose part
  * the damage is in will tell. */
-static tn_status hop(tn_feed *feed, bool *moved, tn_error *err)
+static tn_status hop(tn_block_reader *reader, bool *moved, tn_error *err)
 {
-    uint64_t from = position(feed);
+    uint64_t from = position(reader);
     size_t want = HEADER_BYTES_MAX;
     bool found = true; /* a record may begin here */
     do {
-        TN_TRY(fill_window(feed, want, err));
-        uint64_t step = found ? feed->format->hop(window_of(feed), feed->schema) : 0;
+        TN_TRY(fill_window(reader, want, err));
+        uint64_t step = found ? reader->format->hop(window_of(reader), reader->schema) : 0;
         if (step == 0) {
-            step = feed->format->resync(window_of(feed), feed->ended, feed->schema, &found);
+            step = reader->format->resync(window_of(reader), reader->ended, reader->schema, &found);
         }
-        TN_TRY(advance(feed, step, err));
+        TN_TRY(advance(reader, step, err));
         want = step == 0 ? 2 * want : HEADER_BYTES_MAX;
     } while (!found);
-    *moved = position(feed) != from;
+    *moved = position(reader) != from;
     return TN_OK;
 }
 
 /* The same for framed records: hops from record to record, from the nearest place that is known.
  * Every part on the way learns where it begins, so a file is passed over once at most. */
-static tn_status find_record(tn_feed *feed, tn_error *err)
+static tn_status find_record(tn_block_reader *reader, tn_error *err)
 {
-    const tn_part_info *part = feed->files->part;
-    uint32_t at = feed->part;
-    while (part[at].first > 0 && feed->start[at] == 0) {
+    const tn_part_info *part = reader->files->part;
+    uint32_t at = reader->part;
+    while (part[at].first > 0 && reader->start[at] == 0) {
         at--;
     }
-    TN_TRY(open_at(feed, feed->start[at], err));
+    TN_TRY(open_at(reader, reader->start[at], err));
     bool moved = true;
-    for (; at <= feed->part; at++) {
-        while (moved && position(feed) < part[at].first) {
-            TN_TRY(hop(feed, &moved, err));
+    for (; at <= reader->part; at++) {
+        while (moved && position(reader) < part[at].first) {
+            TN_TRY(hop(reader, &moved, err));
         }
-        feed->start[at] = position(feed);
+        reader->start[at] = position(reader);
     }
     return TN_OK;
 }
 
 /* Opens the part and goes to its first record. */
-static tn_status open_part(tn_feed *feed, tn_error *err)
+static tn_status open_part(tn_block_reader *reader, tn_error *err)
 {
-    const tn_part_info *part = part_of(feed);
-    tn_head *head = &feed->head[part->source];
-    bool headed = feed->format->head != NULL;
+    const tn_part_info *part = part_of(reader);
+    tn_head *head = &reader->head[part->source];
+    bool headed = reader->format->head != NULL;
     if (headed && (part->first == 0 || head->column == NULL)) {
-        TN_TRY(open_with_head(feed, head, err));
+        TN_TRY(open_with_head(reader, head, err));
     } else if (part->first == 0) {
-        TN_TRY(open_at(feed, 0, err));
+        TN_TRY(open_at(reader, 0, err));
     }
     if (part->first == 0) {
         return TN_OK;
     }
-    return feed->format->binary ? find_record(feed, err) : find_line(feed, part->first, err);
+    return reader->format->binary ? find_record(reader, err) : find_line(reader, part->first, err);
 }
 
 void tn_block_done(tn_block *block)
@@ -257,75 +257,75 @@ void tn_block_done(tn_block *block)
     *block = (tn_block){.record = NULL};
 }
 
-tn_status tn_feed_new(tn_feed **out, const tn_schema *schema, const tn_fileset *files,
-                      const atomic_bool *stop, tn_error *err)
+tn_status tn_block_reader_new(tn_block_reader **out, const tn_schema *schema,
+                              const tn_fileset *files, const atomic_bool *stop, tn_error *err)
 {
     *out = NULL;
     const tn_format *format = tn_format_find(schema->data->format);
     if (format == NULL) {
         return tn_fail(err, TN_E_CONFIG, "unknown data.format '%s'", schema->data->format);
     }
-    tn_feed *feed = tn_try_alloc(1, sizeof *feed, "a feed", err);
-    if (feed == NULL) {
+    tn_block_reader *reader = tn_try_alloc(1, sizeof *reader, "a feed", err);
+    if (reader == NULL) {
         return TN_E_MEMORY;
     }
-    *feed =
-        (tn_feed){.schema = schema, .format = format, .files = files, .stop = stop, .over = true};
-    feed->head = tn_try_alloc(files->n, sizeof *feed->head, "heads of files", err);
-    feed->start = tn_try_alloc((size_t)files->n_parts + 1, sizeof *feed->start, "parts", err);
-    if (feed->head == NULL || feed->start == NULL) {
-        tn_free(feed->head);
-        tn_free(feed->start);
-        tn_free(feed);
+    *reader = (tn_block_reader){
+        .schema = schema, .format = format, .files = files, .stop = stop, .over = true};
+    reader->head = tn_try_alloc(files->n, sizeof *reader->head, "heads of files", err);
+    reader->start = tn_try_alloc((size_t)files->n_parts + 1, sizeof *reader->start, "parts", err);
+    if (reader->head == NULL || reader->start == NULL) {
+        tn_free(reader->head);
+        tn_free(reader->start);
+        tn_free(reader);
         return TN_E_MEMORY;
     }
-    *out = feed;
+    *out = reader;
     return TN_OK;
 }
 
-void tn_feed_free(tn_feed *feed)
+void tn_block_reader_free(tn_block_reader *reader)
 {
-    if (feed == NULL) {
+    if (reader == NULL) {
         return;
     }
-    leave_part(feed);
-    tn_text_done(&feed->rest);
-    for (uint32_t i = 0; i < feed->files->n; i++) {
-        tn_free(feed->head[i].column);
+    leave_part(reader);
+    tn_text_done(&reader->rest);
+    for (uint32_t i = 0; i < reader->files->n; i++) {
+        tn_free(reader->head[i].column);
     }
-    tn_free(feed->head);
-    tn_free(feed->start);
-    tn_free(feed);
+    tn_free(reader->head);
+    tn_free(reader->start);
+    tn_free(reader);
 }
 
-void tn_feed_trace(tn_feed *feed, tn_lane *lane)
+void tn_block_reader_trace(tn_block_reader *reader, tn_lane *lane)
 {
-    feed->lane = lane;
+    reader->lane = lane;
 }
 
-void tn_feed_go(tn_feed *feed, uint32_t part)
+void tn_block_reader_go(tn_block_reader *reader, uint32_t part)
 {
-    TN_ASSERT(part < feed->files->n_parts);
-    leave_part(feed);
-    feed->part = part;
-    feed->cursor = (tn_tnb_cursor){0};
-    feed->over = false;
+    TN_ASSERT(part < reader->files->n_parts);
+    leave_part(reader);
+    reader->part = part;
+    reader->cursor = (tn_cache_cursor){0};
+    reader->over = false;
 }
 
 /* To the first place where a record may stand again. */
-static tn_status pass_damage(tn_feed *feed, tn_block *block, tn_error *err)
+static tn_status pass_damage(tn_block_reader *reader, tn_block *block, tn_error *err)
 {
     size_t want = TN_BLOCK_BYTES;
-    while (feed->damaged) {
-        TN_TRY(fill_window(feed, want, err));
+    while (reader->damaged) {
+        TN_TRY(fill_window(reader, want, err));
         bool found = false;
-        tn_bytes window = window_of(feed);
-        size_t step = feed->format->resync(window, feed->ended, feed->schema, &found);
-        feed->at += step;
+        tn_bytes window = window_of(reader);
+        size_t step = reader->format->resync(window, reader->ended, reader->schema, &found);
+        reader->at += step;
         block->passed += step;
-        feed->damaged = !found;
+        reader->damaged = !found;
         want = step == 0 ? 2 * want : TN_BLOCK_BYTES;
-        feed->line += feed->line > 0 && !feed->damaged;
+        reader->line += reader->line > 0 && !reader->damaged;
     }
     return TN_OK;
 }
@@ -350,162 +350,164 @@ static bool add_record(tn_block *block, size_t at, size_t size)
 }
 
 /* How many lines the records of a block are. */
-static uint64_t lines_of(const tn_feed *feed, const tn_block *block)
+static uint64_t lines_of(const tn_block_reader *reader, const tn_block *block)
 {
-    if (feed->schema->quote != TN_QUOTE_MULTILINE || block->n_records == 0) {
+    if (reader->schema->quote != TN_QUOTE_MULTILINE || block->n_records == 0) {
         return block->n_records;
     }
     size_t from = block->record[0].at;
-    return tn_lines_in(feed->rest.data + from, feed->at - from);
+    return tn_line_numbers_count(reader->rest.data + from, reader->at - from);
 }
 
 /* The line at the cursor, behind the records of a block; 0: binary, or not to be found out. */
-static uint64_t line_here(const tn_feed *feed, const tn_block *block)
+static uint64_t line_here(const tn_block_reader *reader, const tn_block *block)
 {
     uint64_t lines = 0;
-    if (feed->line > 0) {
-        return feed->line + lines_of(feed, block);
+    if (reader->line > 0) {
+        return reader->line + lines_of(reader, block);
     }
-    bool found = !feed->format->binary &&
-                 tn_lines_before(feed->files, block->file, feed->offset + feed->at, &lines);
+    bool found =
+        !reader->format->binary &&
+        tn_line_numbers_before(reader->files, block->file, reader->offset + reader->at, &lines);
     return found ? lines + 1 : 0;
 }
 
 /* The fault of a cut, with the place where it is. */
-static tn_status name_damage(const tn_feed *feed, tn_block *block, const tn_error *what)
+static tn_status name_damage(const tn_block_reader *reader, tn_block *block, const tn_error *what)
 {
-    tn_bytes window = window_of(feed);
+    tn_bytes window = window_of(reader);
     const char *end = window.size > 0 ? memchr(window.data, '\n', window.size) : NULL;
     window.size = end != NULL ? (size_t)(end - window.data) : window.size;
-    const tn_place place = {.source = feed->files->file[block->file].path,
-                            .line = line_here(feed, block),
-                            .offset = feed->offset + feed->at};
-    return tn_place_fail(&place, window, NULL, &block->err, "%s", what->text);
+    const tn_record_location place = {.source = reader->files->file[block->file].path,
+                                      .line = line_here(reader, block),
+                                      .offset = reader->offset + reader->at};
+    return tn_record_location_fail(&place, window, NULL, &block->err, "%s", what->text);
 }
 
 /* Cuts what the window holds. TN_END: more bytes are needed for the next record. */
-static tn_status cut_records(tn_feed *feed, tn_block *block)
+static tn_status cut_records(tn_block_reader *reader, tn_block *block)
 {
-    uint64_t end = part_of(feed)->end;
-    while (feed->offset + feed->at < end) {
-        tn_bytes window = window_of(feed);
+    uint64_t end = part_of(reader)->end;
+    while (reader->offset + reader->at < end) {
+        tn_bytes window = window_of(reader);
         tn_bytes record;
         tn_error what;
-        tn_status status = feed->format->cut(&window, feed->ended, feed->schema, &record, &what);
+        tn_status status =
+            reader->format->cut(&window, reader->ended, reader->schema, &record, &what);
         if (status == TN_END) {
             return TN_END;
         }
         if (status != TN_OK) {
-            block->damage = feed->format->resync != NULL;
-            feed->damaged = block->damage;
-            return name_damage(feed, block, &what);
+            block->damage = reader->format->resync != NULL;
+            reader->damaged = block->damage;
+            return name_damage(reader, block, &what);
         }
-        if (!add_record(block, (size_t)(record.data - feed->rest.data), record.size)) {
+        if (!add_record(block, (size_t)(record.data - reader->rest.data), record.size)) {
             return tn_fail(&block->err, TN_E_MEMORY, "no memory for the records of a block");
         }
-        feed->at = (size_t)(window.data - feed->rest.data);
+        reader->at = (size_t)(window.data - reader->rest.data);
     }
     return TN_OK;
 }
 
 /* Hands over the bytes that hold the records, and keeps those behind. */
-static tn_status hand_over(tn_feed *feed, tn_block *block)
+static tn_status hand_over(tn_block_reader *reader, tn_block *block)
 {
     tn_text rest = block->bytes;
-    feed->line += feed->line > 0 ? lines_of(feed, block) : 0;
+    reader->line += reader->line > 0 ? lines_of(reader, block) : 0;
     tn_text_clear(&rest);
     rest.size_max = WINDOW_BYTES_MAX;
-    tn_text_add(&rest, feed->rest.data + feed->at, feed->rest.size - feed->at);
-    block->bytes = feed->rest;
-    block->offset = feed->offset;
-    feed->rest = rest;
-    feed->offset += feed->at;
-    feed->at = 0;
-    uint64_t taken = tn_source_taken(feed->source);
-    block->taken = taken - feed->taken;
-    feed->taken = taken;
-    return tn_text_check(&feed->rest, "a block of records", &block->err);
+    tn_text_add(&rest, reader->rest.data + reader->at, reader->rest.size - reader->at);
+    block->bytes = reader->rest;
+    block->offset = reader->offset;
+    reader->rest = rest;
+    reader->offset += reader->at;
+    reader->at = 0;
+    uint64_t taken = tn_source_taken(reader->source);
+    block->taken = taken - reader->taken;
+    reader->taken = taken;
+    return tn_text_check(&reader->rest, "a block of records", &block->err);
 }
 
-static tn_status fill_block(tn_feed *feed, tn_block *block)
+static tn_status fill_block(tn_block_reader *reader, tn_block *block)
 {
     tn_error *err = &block->err;
-    if (feed->source == NULL) {
-        TN_TRY(open_part(feed, err));
-        block->head = feed->head[block->file].column != NULL ? &feed->head[block->file] : NULL;
+    if (reader->source == NULL) {
+        TN_TRY(open_part(reader, err));
+        block->head = reader->head[block->file].column != NULL ? &reader->head[block->file] : NULL;
     }
-    TN_TRY(pass_damage(feed, block, err));
-    block->line = feed->line;
+    TN_TRY(pass_damage(reader, block, err));
+    block->line = reader->line;
     tn_status status = TN_END;
     for (size_t want = TN_BLOCK_BYTES; status == TN_END; want *= 2) {
-        TN_TRY(fill_window(feed, want, err));
-        status = cut_records(feed, block);
-        if (block->n_records > 0 || feed->ended) {
+        TN_TRY(fill_window(reader, want, err));
+        status = cut_records(reader, block);
+        if (block->n_records > 0 || reader->ended) {
             break;
         }
     }
-    feed->over = status == TN_OK || (status == TN_END && feed->ended);
-    TN_TRY(hand_over(feed, block));
+    reader->over = status == TN_OK || (status == TN_END && reader->ended);
+    TN_TRY(hand_over(reader, block));
     return status == TN_END ? TN_OK : status;
 }
 
-static void clear(const tn_feed *feed, tn_block *block)
+static void clear(const tn_block_reader *reader, tn_block *block)
 {
     block->n_records = 0;
     block->cache = NULL;
-    block->file = part_of(feed)->source;
-    block->head = feed->head[block->file].column != NULL ? &feed->head[block->file] : NULL;
+    block->file = part_of(reader)->source;
+    block->head = reader->head[block->file].column != NULL ? &reader->head[block->file] : NULL;
     block->passed = 0;
     block->taken = 0;
     block->damage = false;
     block->err = (tn_error){0};
 }
 
-static void next_of_file(tn_feed *feed, tn_block *block)
+static void next_of_file(tn_block_reader *reader, tn_block *block)
 {
-    clear(feed, block);
-    block->fault = fill_block(feed, block);
-    feed->over = feed->over || (block->fault != TN_OK && !block->damage);
-    block->last = feed->over;
-    bool next = block->last && block->fault == TN_OK && feed->part + 1 < feed->files->n_parts;
-    if (next && feed->files->part[feed->part + 1].first > 0) { /* of the same file */
-        feed->start[feed->part + 1] = feed->offset + feed->at;
+    clear(reader, block);
+    block->fault = fill_block(reader, block);
+    reader->over = reader->over || (block->fault != TN_OK && !block->damage);
+    block->last = reader->over;
+    bool next = block->last && block->fault == TN_OK && reader->part + 1 < reader->files->n_parts;
+    if (next && reader->files->part[reader->part + 1].first > 0) { /* of the same file */
+        reader->start[reader->part + 1] = reader->offset + reader->at;
     }
 }
 
 /* A block of a cache cannot be had: from here on blocks are made of the files, as the cache was.
  * Those of the part that have been handed out are passed over. */
-static void forsake_cache(tn_feed *feed, tn_block *block)
+static void forsake_cache(tn_block_reader *reader, tn_block *block)
 {
     tn_log(TN_LOG_WARN, "a binary cache is removed, and the data read in its place: %s",
            block->err.text);
     tn_status removed = tn_remove_file(block->cache, NULL); /* else it is found damaged again */
     (void)removed;
-    feed->forsaken = true;
-    for (uint32_t i = 0; i < feed->cursor.n && !feed->over; i++) {
-        next_of_file(feed, block);
+    reader->forsaken = true;
+    for (uint32_t i = 0; i < reader->cursor.n && !reader->over; i++) {
+        next_of_file(reader, block);
     }
-    if (!feed->over) {
-        next_of_file(feed, block);
+    if (!reader->over) {
+        next_of_file(reader, block);
     } else if (block->fault == TN_OK) {
         block->n_records = 0;
         block->fault = tn_fail(&block->err, TN_E_DATA, "'%s' changed while it was read",
-                               feed->files->file[block->file].path);
+                               reader->files->file[block->file].path);
     }
 }
 
-void tn_feed_next(tn_feed *feed, tn_block *block)
+void tn_block_reader_next(tn_block_reader *reader, tn_block *block)
 {
-    TN_ASSERT(!feed->over);
-    if (feed->files->tnb == NULL || feed->forsaken) {
-        next_of_file(feed, block);
+    TN_ASSERT(!reader->over);
+    if (reader->files->caches == NULL || reader->forsaken) {
+        next_of_file(reader, block);
         return;
     }
-    clear(feed, block);
-    tn_tnb_set_next(feed->files->tnb, feed->part, &feed->cursor, block);
-    if (block->fault != TN_OK && block->fault != TN_E_MEMORY && feed->files->spare) {
-        forsake_cache(feed, block);
+    clear(reader, block);
+    tn_cache_set_next(reader->files->caches, reader->part, &reader->cursor, block);
+    if (block->fault != TN_OK && block->fault != TN_E_MEMORY && reader->files->spare) {
+        forsake_cache(reader, block);
         return;
     }
-    feed->over = block->last;
+    reader->over = block->last;
 }

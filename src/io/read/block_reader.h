@@ -30,7 +30,7 @@ typedef struct tn_block {
     const char *cache;   /* NULL; else `bytes` are a block of this .tnb file, without records */
     uint64_t offset;     /* of bytes.data[0] in the file, inflated */
     uint64_t line;       /* of the first record; 0: not known, the part begins inside the file */
-    const tn_head *head; /* of the file; lives as long as the feed; NULL: the format has none */
+    const tn_head *head; /* of the file; lives as long as the reader; NULL: the format has none */
     uint64_t taken;      /* bytes taken off the disk since the last block */
     uint64_t passed;     /* bytes in front that were passed over as damaged */
     bool last;           /* of its part */
@@ -41,22 +41,24 @@ typedef struct tn_block {
 
 void tn_block_done(tn_block *block); /* frees what it owns */
 
-typedef struct tn_feed tn_feed;
+typedef struct tn_block_reader tn_block_reader;
 
-/* Everything must outlive the feed. `stop`: as in tn_source_open. */
-tn_status tn_feed_new(tn_feed **out, const tn_schema *schema, const tn_fileset *files,
-                      const atomic_bool *stop, tn_error *err) TN_MUST_USE;
-void tn_feed_free(tn_feed *feed); /* NULL is fine */
+/* Everything must outlive the reader. `stop`: as in tn_source_open. */
+tn_status tn_block_reader_new(tn_block_reader **out, const tn_schema *schema,
+                              const tn_fileset *files, const atomic_bool *stop,
+                              tn_error *err) TN_MUST_USE;
+void tn_block_reader_free(tn_block_reader *reader); /* NULL is fine */
 
-/* Sources opened from now on record into this lane, which is of the thread that calls the feed. */
-void tn_feed_trace(tn_feed *feed, tn_lane *lane);
+/* Sources opened from now on record into this lane, which is of the thread that calls the reader.
+ */
+void tn_block_reader_trace(tn_block_reader *reader, tn_lane *lane);
 
 /* Leaves the part it is in and goes to the beginning of another, in the order of files. */
-void tn_feed_go(tn_feed *feed, uint32_t part);
+void tn_block_reader_go(tn_block_reader *reader, uint32_t part);
 
 /* The next block of the part; the last one of it may hold no records. Failures stand in the block.
  */
-void tn_feed_next(tn_feed *feed, tn_block *block);
+void tn_block_reader_next(tn_block_reader *reader, tn_block *block);
 
 enum { TN_BLOCK_BYTES = 1 << 18 };
 

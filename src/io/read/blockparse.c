@@ -13,14 +13,14 @@ static uint64_t line_of(const tn_block *block, const tn_schema *schema, const tn
                         uint32_t i, uint64_t *first)
 {
     uint64_t at = block->offset + block->record[0].at;
-    if (*first == 0 && tn_lines_before(files, block->file, at, first)) {
+    if (*first == 0 && tn_line_numbers_before(files, block->file, at, first)) {
         ++*first;
     }
     if (*first == 0 || schema->quote != TN_QUOTE_MULTILINE) {
         return *first > 0 ? *first + i : 0;
     }
     const char *from = block->bytes.data + block->record[0].at;
-    return *first + tn_lines_in(from, block->record[i].at - block->record[0].at);
+    return *first + tn_line_numbers_count(from, block->record[i].at - block->record[0].at);
 }
 
 static void keep_message(tn_parsed *out, const tn_error *err, uint32_t messages_max)
@@ -54,7 +54,7 @@ static void unpack(const tn_block *block, tn_parsed *out)
     out->fault = block->fault;
     out->err = block->err;
     if (out->fault == TN_OK) {
-        out->fault = tn_tnb_unpack(bytes, out, &out->err);
+        out->fault = tn_cache_unpack(bytes, out, &out->err);
         if (out->fault != TN_OK) {
             tn_error_context(&out->err, "%s:@%llu", block->cache,
                              (unsigned long long)block->offset);
@@ -66,7 +66,7 @@ void tn_block_parse(const tn_block *block, const tn_schema *schema, const tn_fil
                     uint32_t messages_max, tn_parsed *out)
 {
     const tn_format *format = tn_format_find(schema->data->format);
-    tn_place place = {.source = files->file[block->file].path, .head = block->head};
+    tn_record_location place = {.source = files->file[block->file].path, .head = block->head};
     tn_rows *rows = out->rows;
     uint64_t line = block->line;
     start(out);

@@ -21,63 +21,63 @@ typedef struct header {
     uint32_t n_slots, n_numeric;
 } header;
 
-struct tn_tnb_writer {
+struct tn_cache_writer {
     const tn_fileset *files;
     tn_output *file;
-    uint64_t *mtime_ns; /* files->n */
-    tn_tnb_part *part;  /* files->n_parts; n_blocks 0: not yet */
-    uint32_t now;       /* the part that is being added */
+    uint64_t *mtime_ns;  /* files->n */
+    tn_cache_part *part; /* files->n_parts; n_blocks 0: not yet */
+    uint32_t now;        /* the part that is being added */
     uint64_t n_blocks;
     tn_text block_bytes; /* u32 of each block, as they were added */
 };
 
-static tn_status damaged(const tn_tnb *t, const char *what, tn_error *err)
+static tn_status damaged(const tn_cache *t, const char *what, tn_error *err)
 {
     return tn_fail(err, TN_E_DATA, "binary cache '%s' is damaged: %s\nhint: make it anew", t->path,
                    what);
 }
 
-static tn_status read_at(const tn_tnb *t, uint64_t at, void *to, uint64_t size, tn_error *err)
+static tn_status read_at(const tn_cache *t, uint64_t at, void *to, uint64_t size, tn_error *err)
 {
     return tn_infile_read(t->file, at, to, size, err);
 }
 
-bool tn_tnb_is_named(const char *path)
+bool tn_cache_is_named(const char *path)
 {
     size_t size = strlen(path);
     return size >= 4 && memcmp(path + size - 4, ".tnb", 4) == 0;
 }
 
-static tn_status check_kind(const tn_tnb *t, const char *bytes, tn_error *err)
+static tn_status check_kind(const tn_cache *t, const char *bytes, tn_error *err)
 {
     enum { VERSION_AT = 8, ORDER_AT = 12 };
     uint32_t order = tn_load_u32(bytes + ORDER_AT);
     uint32_t major = tn_load_u16(bytes + VERSION_AT);
-    if (memcmp(bytes, TN_TNB_MAGIC, 8) != 0) {
+    if (memcmp(bytes, TN_CACHE_MAGIC, 8) != 0) {
         return tn_fail(err, TN_E_DATA, "'%s' is not a binary cache, by its first bytes", t->path);
     }
-    if (order == __builtin_bswap32(TN_TNB_ORDER)) {
+    if (order == __builtin_bswap32(TN_CACHE_ORDER)) {
         return tn_fail(err, TN_E_DATA,
                        "binary cache '%s' was written by a machine of the other byte order",
                        t->path);
     }
-    if (major != TN_TNB_MAJOR) {
+    if (major != TN_CACHE_MAJOR) {
         return tn_fail(err, TN_E_DATA,
                        "binary cache '%s' has version %u, and this TNet reads %d\nhint: make it "
                        "anew",
-                       t->path, major, TN_TNB_MAJOR);
+                       t->path, major, TN_CACHE_MAJOR);
     }
-    return order == TN_TNB_ORDER ? TN_OK : damaged(t, "its byte order is none", err);
+    return order == TN_CACHE_ORDER ? TN_OK : damaged(t, "its byte order is none", err);
 }
 
-static tn_status read_header(tn_tnb *t, header *out, tn_error *err)
+static tn_status read_header(tn_cache *t, header *out, tn_error *err)
 {
-    enum { REST_AT = 16, CRC_AT = TN_TNB_HEADER - 4 };
-    char bytes[TN_TNB_HEADER] = {0};
+    enum { REST_AT = 16, CRC_AT = TN_CACHE_HEADER - 4 };
+    char bytes[TN_CACHE_HEADER] = {0};
     uint64_t size = tn_infile_size(t->file);
     TN_TRY(read_at(t, 0, bytes, size < sizeof bytes ? size : sizeof bytes, err));
     TN_TRY(check_kind(t, bytes, err));
-    if (size < TN_TNB_HEADER + TN_TNB_TAIL) {
+    if (size < TN_CACHE_HEADER + TN_CACHE_TAIL) {
         return damaged(t, "it is cut off", err);
     }
     if (tn_load_u32(bytes + CRC_AT) != tn_crc32c(0, bytes, CRC_AT)) {
@@ -89,17 +89,17 @@ static tn_status read_header(tn_tnb *t, header *out, tn_error *err)
     t->part_bytes = tn_get_u64(&in);
     out->n_slots = tn_get_u32(&in);
     out->n_numeric = tn_get_u32(&in);
-    return out->shape_bytes <= TN_TNB_SHAPE_MAX &&
-                   out->shape_bytes <= size - TN_TNB_HEADER - TN_TNB_TAIL
+    return out->shape_bytes <= TN_CACHE_SHAPE_MAX &&
+                   out->shape_bytes <= size - TN_CACHE_HEADER - TN_CACHE_TAIL
                ? TN_OK
                : damaged(t, "it is cut off", err);
 }
 
-static tn_status read_shape(tn_tnb *t, const header *h, tn_error *err)
+static tn_status read_shape(tn_cache *t, const header *h, tn_error *err)
 {
     TN_TRY(tn_arena_reserve(t->arena, (size_t)h->shape_bytes + 1, "the shape of rows", err));
     char *shape = tn_arena_alloc(t->arena, (size_t)h->shape_bytes + 1, 1, 1);
-    TN_TRY(read_at(t, TN_TNB_HEADER, shape, h->shape_bytes, err));
+    TN_TRY(read_at(t, TN_CACHE_HEADER, shape, h->shape_bytes, err));
     shape[h->shape_bytes] = '\0';
     t->shape = shape;
     return tn_crc32c(0, shape, h->shape_bytes) == h->shape_crc && strlen(shape) == h->shape_bytes
@@ -108,13 +108,13 @@ static tn_status read_shape(tn_tnb *t, const header *h, tn_error *err)
 }
 
 /* The index as it stands in the file, in memory of the arena; *at: where it begins. */
-static tn_status read_index(const tn_tnb *t, tn_bytes *out, uint64_t *at, tn_error *err)
+static tn_status read_index(const tn_cache *t, tn_bytes *out, uint64_t *at, tn_error *err)
 {
     enum { END_AT = 24, CRC_AT = 20 };
-    char tail[TN_TNB_TAIL];
+    char tail[TN_CACHE_TAIL];
     uint64_t size = tn_infile_size(t->file);
     TN_TRY(read_at(t, size - sizeof tail, tail, sizeof tail, err));
-    if (memcmp(tail + END_AT, TN_TNB_END, 8) != 0) {
+    if (memcmp(tail + END_AT, TN_CACHE_END, 8) != 0) {
         return damaged(t, "it is cut off", err);
     }
     tn_bytes in = {tail, END_AT, false};
@@ -138,9 +138,9 @@ static tn_status read_index(const tn_tnb *t, tn_bytes *out, uint64_t *at, tn_err
                : damaged(t, "the checksum of its index does not hold", err);
 }
 
-static bool take_sources(tn_tnb *t, tn_bytes *in)
+static bool take_sources(tn_cache *t, tn_bytes *in)
 {
-    tn_tnb_source *source = TN_NEW_ARRAY(t->arena, tn_tnb_source, (size_t)t->n_sources + 1);
+    tn_cache_source *source = TN_NEW_ARRAY(t->arena, tn_cache_source, (size_t)t->n_sources + 1);
     for (uint32_t i = 0; i < t->n_sources; i++) {
         tn_file_entry *f = &source[i].file;
         f->size = tn_get_u64(in);
@@ -163,13 +163,13 @@ static bool take_sources(tn_tnb *t, tn_bytes *in)
 }
 
 /* Parts lie side by side in any order; together they are all that is in front of the index. */
-static bool take_parts(tn_tnb *t, tn_bytes *in)
+static bool take_parts(tn_cache *t, tn_bytes *in)
 {
-    tn_tnb_part *part = TN_NEW_ARRAY(t->arena, tn_tnb_part, (size_t)t->n_parts + 1);
+    tn_cache_part *part = TN_NEW_ARRAY(t->arena, tn_cache_part, (size_t)t->n_parts + 1);
     uint64_t blocks = 0;
     uint64_t rows = 0;
     for (uint32_t i = 0; i < t->n_parts; i++) {
-        tn_tnb_part *p = &part[i];
+        tn_cache_part *p = &part[i];
         p->info.source = tn_get_u32(in);
         p->n_blocks = tn_get_u32(in);
         p->info.first = tn_get_u64(in);
@@ -187,7 +187,7 @@ static bool take_parts(tn_tnb *t, tn_bytes *in)
     return !in->failed && blocks == t->n_blocks && rows == t->rows;
 }
 
-static bool take_blocks(tn_tnb *t, tn_bytes *in, uint64_t end)
+static bool take_blocks(tn_cache *t, tn_bytes *in, uint64_t end)
 {
     const char *bytes = tn_get(in, t->n_blocks * sizeof(uint32_t));
     if (bytes == NULL || in->size != 0) {
@@ -196,15 +196,15 @@ static bool take_blocks(tn_tnb *t, tn_bytes *in, uint64_t end)
     uint32_t *size = TN_NEW_ARRAY(t->arena, uint32_t, t->n_blocks + 1);
     for (uint64_t i = 0; i < t->n_blocks; i++) {
         size[i] = tn_load_u32(bytes + i * sizeof(uint32_t));
-        if (size[i] < TN_TNB_BLOCK || size[i] % 8 != 0) {
+        if (size[i] < TN_CACHE_BLOCK || size[i] % 8 != 0) {
             return false;
         }
     }
     for (uint32_t i = 0; i < t->n_parts; i++) {
-        const tn_tnb_part *p = &t->part[i];
+        const tn_cache_part *p = &t->part[i];
         uint64_t at = p->at;
         for (uint32_t k = 0; k < p->n_blocks; k++) {
-            if (at < TN_TNB_HEADER || at > end || size[p->first_block + k] > end - at) {
+            if (at < TN_CACHE_HEADER || at > end || size[p->first_block + k] > end - at) {
                 return false;
             }
             at += size[p->first_block + k];
@@ -215,15 +215,15 @@ static bool take_blocks(tn_tnb *t, tn_bytes *in, uint64_t end)
 }
 
 /* All that is made of the index, whose counts have been found to fit into it. */
-static tn_status reserve(const tn_tnb *t, size_t index_bytes, tn_error *err)
+static tn_status reserve(const tn_cache *t, size_t index_bytes, tn_error *err)
 {
-    const size_t bytes = (t->n_sources + (size_t)1) * sizeof(tn_tnb_source) +
-                         (t->n_parts + (size_t)1) * sizeof(tn_tnb_part) +
+    const size_t bytes = (t->n_sources + (size_t)1) * sizeof(tn_cache_source) +
+                         (t->n_parts + (size_t)1) * sizeof(tn_cache_part) +
                          (t->n_blocks + 1) * sizeof(uint32_t) + index_bytes + TN_CACHE_LINE;
     return tn_arena_reserve(t->arena, bytes, "the index of a cache", err);
 }
 
-static tn_status open_all(tn_tnb *t, tn_error *err)
+static tn_status open_all(tn_cache *t, tn_error *err)
 {
     header h = {0};
     tn_bytes in = {0};
@@ -236,8 +236,8 @@ static tn_status open_all(tn_tnb *t, tn_error *err)
     t->n_parts = tn_get_u32(&in);
     t->n_blocks = tn_get_u64(&in);
     t->rows = tn_get_u64(&in);
-    bool good = t->n_sources <= in.size / TN_TNB_SOURCE && t->n_sources <= SOURCES_MAX &&
-                t->n_parts <= in.size / TN_TNB_PART && t->n_parts <= PARTS_MAX &&
+    bool good = t->n_sources <= in.size / TN_CACHE_SOURCE && t->n_sources <= SOURCES_MAX &&
+                t->n_parts <= in.size / TN_CACHE_PART && t->n_parts <= PARTS_MAX &&
                 t->n_blocks <= in.size / sizeof(uint32_t);
     if (good) {
         TN_TRY(reserve(t, in.size, err));
@@ -246,19 +246,19 @@ static tn_status open_all(tn_tnb *t, tn_error *err)
     return good ? TN_OK : damaged(t, "its index contradicts itself", err);
 }
 
-void tn_tnb_close(tn_tnb *tnb)
+void tn_cache_close(tn_cache *cache)
 {
-    if (tnb != NULL) {
-        tn_infile_close(tnb->file);
-        tn_arena_free(tnb->arena);
+    if (cache != NULL) {
+        tn_infile_close(cache->file);
+        tn_arena_free(cache->arena);
     }
 }
 
-tn_status tn_tnb_open(tn_tnb **out, const char *path, tn_error *err)
+tn_status tn_cache_open(tn_cache **out, const char *path, tn_error *err)
 {
     *out = NULL;
     tn_arena *arena = tn_arena_new(1 << 14);
-    tn_tnb *t = TN_NEW(arena, tn_tnb);
+    tn_cache *t = TN_NEW(arena, tn_cache);
     size_t size = strlen(path) + 1;
     char *copy = tn_arena_alloc(arena, size, 1, 1);
     memcpy(copy, path, size);
@@ -266,7 +266,7 @@ tn_status tn_tnb_open(tn_tnb **out, const char *path, tn_error *err)
     t->path = copy;
     tn_status status = open_all(t, err);
     if (status != TN_OK) {
-        tn_tnb_close(t);
+        tn_cache_close(t);
         return status;
     }
     *out = t;
@@ -285,10 +285,10 @@ static tn_bytes take_line(const char **at)
     return line;
 }
 
-static tn_status tell_shape(const tn_tnb *tnb, const char *ours, tn_error *err)
+static tn_status tell_shape(const tn_cache *cache, const char *ours, tn_error *err)
 {
     enum { SHOWN = 200 };
-    const char *theirs = tnb->shape;
+    const char *theirs = cache->shape;
     tn_bytes a;
     tn_bytes b;
     do {
@@ -298,31 +298,31 @@ static tn_status tell_shape(const tn_tnb *tnb, const char *ours, tn_error *err)
     return tn_fail(err, TN_E_CONFIG,
                    "binary cache '%s' was made with another configuration\n  cache  %.*s\n  now    "
                    "%.*s\nhint: make it anew, or read it as it was made",
-                   tnb->path, (int)(b.size < SHOWN ? b.size : SHOWN), b.data,
+                   cache->path, (int)(b.size < SHOWN ? b.size : SHOWN), b.data,
                    (int)(a.size < SHOWN ? a.size : SHOWN), a.data);
 }
 
-static tn_status check_shape(const tn_tnb *tnb, const tn_schema *schema, tn_error *err)
+static tn_status check_shape(const tn_cache *cache, const tn_schema *schema, tn_error *err)
 {
     tn_text shape = {0};
-    tn_tnb_shape(schema, &shape);
+    tn_cache_shape(schema, &shape);
     tn_status status = tn_text_check(&shape, "the shape of rows", err);
-    if (status == TN_OK && strcmp(shape.data, tnb->shape) != 0) {
-        status = tell_shape(tnb, shape.data, err);
+    if (status == TN_OK && strcmp(shape.data, cache->shape) != 0) {
+        status = tell_shape(cache, shape.data, err);
     }
     tn_text_done(&shape);
     TN_TRY(status);
     bool one_part = schema->data->part_bytes == TN_PART_WHOLE; /* tools: they ask for no parts */
-    if (!one_part && tnb->part_bytes != schema->data->part_bytes) {
+    if (!one_part && cache->part_bytes != schema->data->part_bytes) {
         return tn_fail(err, TN_E_CONFIG,
                        "binary cache '%s' was made with data.part_bytes %" PRIu64 ", not %" PRIu64,
-                       tnb->path, tnb->part_bytes, schema->data->part_bytes);
+                       cache->path, cache->part_bytes, schema->data->part_bytes);
     }
     return TN_OK;
 }
 
 /* Size and time of change of a regular file; false: there is none. */
-static bool tnb_look(const char *path, uint64_t *size, uint64_t *mtime_ns)
+static bool look_at_file(const char *path, uint64_t *size, uint64_t *mtime_ns)
 {
     struct stat st;
     if (stat(path, &st) != 0 || !S_ISREG(st.st_mode)) {
@@ -333,36 +333,36 @@ static bool tnb_look(const char *path, uint64_t *size, uint64_t *mtime_ns)
     return true;
 }
 
-tn_status tn_tnb_check(const tn_tnb *tnb, const tn_schema *schema, tn_error *err)
+tn_status tn_cache_check(const tn_cache *cache, const tn_schema *schema, tn_error *err)
 {
-    TN_TRY(check_shape(tnb, schema, err));
-    for (uint32_t i = 0; i < tnb->n_sources; i++) {
-        const tn_tnb_source *s = &tnb->source[i];
+    TN_TRY(check_shape(cache, schema, err));
+    for (uint32_t i = 0; i < cache->n_sources; i++) {
+        const tn_cache_source *s = &cache->source[i];
         uint64_t size;
         uint64_t mtime;
-        if (s->file.once || !tnb_look(s->file.path, &size, &mtime)) {
+        if (s->file.once || !look_at_file(s->file.path, &size, &mtime)) {
             continue;
         }
         if (size != s->file.size || mtime != s->mtime_ns) {
             return tn_fail(err, TN_E_DATA,
                            "'%s' has changed since binary cache '%s' was made of it\nhint: make it "
                            "anew",
-                           s->file.path, tnb->path);
+                           s->file.path, cache->path);
         }
     }
     return TN_OK;
 }
 
-static tn_status write_header(const tn_tnb_writer *w, const tn_schema *schema, tn_error *err)
+static tn_status write_header(const tn_cache_writer *w, const tn_schema *schema, tn_error *err)
 {
     static const char zeros[8] = {0};
     tn_text shape = {0};
     tn_text head = {0};
-    tn_tnb_shape(schema, &shape);
-    tn_text_add(&head, TN_TNB_MAGIC, 8);
-    tn_text_add_u16(&head, TN_TNB_MAJOR);
-    tn_text_add_u16(&head, TN_TNB_MINOR);
-    tn_text_add_u32le(&head, TN_TNB_ORDER);
+    tn_cache_shape(schema, &shape);
+    tn_text_add(&head, TN_CACHE_MAGIC, 8);
+    tn_text_add_u16(&head, TN_CACHE_MAJOR);
+    tn_text_add_u16(&head, TN_CACHE_MINOR);
+    tn_text_add_u32le(&head, TN_CACHE_ORDER);
     tn_text_add_u32le(&head, (uint32_t)shape.size);
     tn_text_add_u32le(&head, tn_crc32c(0, tn_text_str(&shape), shape.size));
     tn_text_add_u64le(&head, schema->data->part_bytes);
@@ -372,11 +372,11 @@ static tn_status write_header(const tn_tnb_writer *w, const tn_schema *schema, t
         tn_text_add_u32le(&head, 0);
     }
     tn_text_add_u32le(&head, tn_crc32c(0, tn_text_str(&head), head.size));
-    TN_ASSERT(head.failed || head.size == TN_TNB_HEADER);
+    TN_ASSERT(head.failed || head.size == TN_CACHE_HEADER);
     tn_text_add(&head, tn_text_str(&shape), shape.size);
     tn_text_add(&head, zeros, (8 - shape.size % 8) % 8);
     tn_status status = tn_text_check(&head, "the head of a binary cache", err);
-    if (status == TN_OK && shape.size > TN_TNB_SHAPE_MAX) {
+    if (status == TN_OK && shape.size > TN_CACHE_SHAPE_MAX) {
         status = tn_fail(err, TN_E_LIMIT, "the slots are too many words for a binary cache");
     }
     if (status == TN_OK) {
@@ -387,19 +387,19 @@ static tn_status write_header(const tn_tnb_writer *w, const tn_schema *schema, t
     return status;
 }
 
-static tn_status look_at_sources(const tn_tnb_writer *w, tn_error *err)
+static tn_status look_at_sources(const tn_cache_writer *w, tn_error *err)
 {
     for (uint32_t i = 0; i < w->files->n; i++) {
         const tn_file_entry *f = &w->files->file[i];
         uint64_t size;
-        if (!f->once && (!tnb_look(f->path, &size, &w->mtime_ns[i]) || size != f->size)) {
+        if (!f->once && (!look_at_file(f->path, &size, &w->mtime_ns[i]) || size != f->size)) {
             return tn_fail(err, TN_E_DATA, "'%s' changes while it is read", f->path);
         }
     }
     return TN_OK;
 }
 
-static tn_status begin(tn_tnb_writer *w, const char *path, const tn_schema *schema, tn_error *err)
+static tn_status begin(tn_cache_writer *w, const char *path, const tn_schema *schema, tn_error *err)
 {
     const tn_fileset *files = w->files;
     w->mtime_ns = tn_try_alloc((size_t)files->n + 1, sizeof *w->mtime_ns, "a binary cache", err);
@@ -414,7 +414,7 @@ static tn_status begin(tn_tnb_writer *w, const char *path, const tn_schema *sche
     return write_header(w, schema, err);
 }
 
-void tn_tnb_abandon(tn_tnb_writer *w)
+void tn_cache_abandon(tn_cache_writer *w)
 {
     if (w == NULL) {
         return;
@@ -426,33 +426,33 @@ void tn_tnb_abandon(tn_tnb_writer *w)
     tn_free(w);
 }
 
-tn_status tn_tnb_create(tn_tnb_writer **out, const char *path, const tn_schema *schema,
-                        const tn_fileset *files, tn_error *err)
+tn_status tn_cache_create(tn_cache_writer **out, const char *path, const tn_schema *schema,
+                          const tn_fileset *files, tn_error *err)
 {
     *out = NULL;
-    tn_tnb_writer *w = tn_try_alloc(1, sizeof *w, "a binary cache", err);
+    tn_cache_writer *w = tn_try_alloc(1, sizeof *w, "a binary cache", err);
     if (w == NULL) {
         return TN_E_MEMORY;
     }
     w->files = files;
     tn_status status = begin(w, path, schema, err);
     if (status != TN_OK) {
-        tn_tnb_abandon(w);
+        tn_cache_abandon(w);
         return status;
     }
     *out = w;
     return TN_OK;
 }
 
-const char *tn_tnb_tmp(const tn_tnb_writer *w)
+const char *tn_cache_tmp(const tn_cache_writer *w)
 {
     return tn_output_tmp(w->file);
 }
 
-tn_status tn_tnb_add(tn_tnb_writer *w, uint32_t part, const tn_text *block, uint32_t rows,
-                     tn_error *err)
+tn_status tn_cache_add(tn_cache_writer *w, uint32_t part, const tn_text *block, uint32_t rows,
+                       tn_error *err)
 {
-    tn_tnb_part *p = &w->part[part];
+    tn_cache_part *p = &w->part[part];
     TN_ASSERT(part < w->files->n_parts && (part == w->now || p->n_blocks == 0));
     TN_TRY(tn_text_check(block, "a block of a binary cache", err));
     if (part != w->now) {
@@ -468,7 +468,7 @@ tn_status tn_tnb_add(tn_tnb_writer *w, uint32_t part, const tn_text *block, uint
     return tn_output_write(w->file, block->data, block->size, err);
 }
 
-static void add_sources(const tn_tnb_writer *w, tn_text *index)
+static void add_sources(const tn_cache_writer *w, tn_text *index)
 {
     for (uint32_t i = 0; i < w->files->n; i++) {
         const tn_file_entry *f = &w->files->file[i];
@@ -482,11 +482,11 @@ static void add_sources(const tn_tnb_writer *w, tn_text *index)
 }
 
 /* In the order of the sources, whatever the order they were added in. */
-static void add_parts(const tn_tnb_writer *w, tn_text *index)
+static void add_parts(const tn_cache_writer *w, tn_text *index)
 {
     for (uint32_t i = 0; i < w->files->n_parts; i++) {
         const tn_part_info *info = &w->files->part[i];
-        const tn_tnb_part *p = &w->part[i];
+        const tn_cache_part *p = &w->part[i];
         TN_ASSERT(p->n_blocks > 0);
         tn_text_add_u32le(index, info->source);
         tn_text_add_u32le(index, p->n_blocks);
@@ -496,13 +496,13 @@ static void add_parts(const tn_tnb_writer *w, tn_text *index)
         tn_text_add_u64le(index, p->rows);
     }
     for (uint32_t i = 0; i < w->files->n_parts; i++) {
-        const tn_tnb_part *p = &w->part[i];
+        const tn_cache_part *p = &w->part[i];
         tn_text_add(index, w->block_bytes.data + p->first_block * sizeof(uint32_t),
                     p->n_blocks * sizeof(uint32_t));
     }
 }
 
-static tn_status write_index(const tn_tnb_writer *w, tn_error *err)
+static tn_status write_index(const tn_cache_writer *w, tn_error *err)
 {
     uint64_t rows = 0;
     for (uint32_t i = 0; i < w->files->n_parts; i++) {
@@ -522,7 +522,7 @@ static tn_status write_index(const tn_tnb_writer *w, tn_error *err)
         tn_text_add_u64le(&tail, index.size);
         tn_text_add_u32le(&tail, tn_crc32c(0, index.data, index.size));
         tn_text_add_u32le(&tail, tn_crc32c(0, tn_text_str(&tail), tail.size));
-        tn_text_add(&tail, TN_TNB_END, 8);
+        tn_text_add(&tail, TN_CACHE_END, 8);
         status = tn_text_check(&tail, "the end of a binary cache", err);
     }
     if (status == TN_OK) {
@@ -537,7 +537,7 @@ static tn_status write_index(const tn_tnb_writer *w, tn_error *err)
 }
 
 /* The sources are what they were when the cache was begun. */
-static tn_status look_again(const tn_tnb_writer *w, tn_error *err)
+static tn_status look_again(const tn_cache_writer *w, tn_error *err)
 {
     for (uint32_t i = 0; i < w->files->n; i++) {
         const tn_file_entry *f = &w->files->file[i];
@@ -546,14 +546,14 @@ static tn_status look_again(const tn_tnb_writer *w, tn_error *err)
         if (f->once) {
             continue;
         }
-        if (!tnb_look(f->path, &size, &mtime) || size != f->size || mtime != w->mtime_ns[i]) {
+        if (!look_at_file(f->path, &size, &mtime) || size != f->size || mtime != w->mtime_ns[i]) {
             return tn_fail(err, TN_E_DATA, "'%s' changed while it was read", f->path);
         }
     }
     return TN_OK;
 }
 
-tn_status tn_tnb_commit(tn_tnb_writer *w, tn_error *err)
+tn_status tn_cache_commit(tn_cache_writer *w, tn_error *err)
 {
     tn_status status = write_index(w, err);
     if (status == TN_OK) {
@@ -564,6 +564,6 @@ tn_status tn_tnb_commit(tn_tnb_writer *w, tn_error *err)
         w->file = NULL; /* gone either way */
         status = tn_output_commit(file, err);
     }
-    tn_tnb_abandon(w);
+    tn_cache_abandon(w);
     return status;
 }

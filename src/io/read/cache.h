@@ -1,6 +1,6 @@
 /* cache.h - the binary cache: blocks of rows as the parsers made them, ready for batches.
  *
- *     text --feed--> block --parse--> tn_parsed --pack--> x.tnb
+ *     text --cut--> block --parse--> tn_parsed --pack--> x.tnb
  *     x.tnb ---------> block --unpack-> tn_parsed          the same, bit for bit
  *
  *     header  shape  block block ..  index  tail           bytes: docs/formats.md
@@ -11,8 +11,8 @@
  * parts: the index lists those of the sources. `shape` is a text, one line per fact, of everything
  * that decides what a record becomes; a cache is used only where that text is the same.
  *
- * Files are named *.tnb; that is how they are told from data. A tn_tnb is read-only once open: any
- * thread. A writer belongs to one thread at a time.
+ * Files are named *.tnb; that is how they are told from data. A tn_cache is read-only once open:
+ * any thread. A writer belongs to one thread at a time.
  */
 #ifndef TN_IO_CACHE_H
 #define TN_IO_CACHE_H
@@ -22,98 +22,98 @@
 #include "base/file/file.h"
 #include "io/read/blockparse.h"
 
-#define TN_TNB_MAGIC "TNB1\r\n\x1a\n"
-#define TN_TNB_END "TNB1end\n"
-#define TN_TNB_ORDER UINT32_C(0x01020304)
+#define TN_CACHE_MAGIC "TNB1\r\n\x1a\n"
+#define TN_CACHE_END "TNB1end\n"
+#define TN_CACHE_ORDER UINT32_C(0x01020304)
 
 enum {
-    TN_TNB_MAJOR = 1,
-    TN_TNB_MINOR = 0,
-    TN_TNB_HEADER = 64, /* bytes */
-    TN_TNB_TAIL = 32,
-    TN_TNB_SOURCE = 24, /* of the index, and a path */
-    TN_TNB_PART = 40,   /* of the index */
-    TN_TNB_BLOCK = 104, /* header of a block */
-    TN_TNB_SHAPE_MAX = 1 << 28,
+    TN_CACHE_MAJOR = 1,
+    TN_CACHE_MINOR = 0,
+    TN_CACHE_HEADER = 64, /* bytes */
+    TN_CACHE_TAIL = 32,
+    TN_CACHE_SOURCE = 24, /* of the index, and a path */
+    TN_CACHE_PART = 40,   /* of the index */
+    TN_CACHE_BLOCK = 104, /* header of a block */
+    TN_CACHE_SHAPE_MAX = 1 << 28,
 };
 
 /* Where the rows of a part lie. */
-typedef struct tn_tnb_part {
+typedef struct tn_cache_part {
     tn_part_info info;
     uint32_t n_blocks;
     uint64_t first_block; /* of all blocks of the file, as the index counts them */
     uint64_t at;          /* byte of its first block; the others follow */
     uint64_t rows;
-} tn_tnb_part;
+} tn_cache_part;
 
 /* A file whose rows are in the cache, as it was then. */
-typedef struct tn_tnb_source {
+typedef struct tn_cache_source {
     tn_file_entry file;
     uint64_t mtime_ns; /* 0 where size is not known: it cannot be looked at again */
-} tn_tnb_source;
+} tn_cache_source;
 
-typedef struct tn_tnb {
+typedef struct tn_cache {
     const char *path;
     const char *shape; /* ended by NUL */
     uint64_t part_bytes;
     uint32_t n_sources;
-    const tn_tnb_source *source;
+    const tn_cache_source *source;
     uint32_t n_parts;
-    const tn_tnb_part *part;
+    const tn_cache_part *part;
     uint64_t n_blocks;
     const uint32_t *block_bytes;
     uint64_t rows;
     tn_infile *file;
     tn_arena *arena; /* owned; holds all of this */
-} tn_tnb;
+} tn_cache;
 
-bool tn_tnb_is_named(const char *path); /* *.tnb */
+bool tn_cache_is_named(const char *path); /* *.tnb */
 
 /* Header, shape and index, checked; blocks are checked as they are unpacked. TN_E_DATA: not a
  * cache, not whole, damaged, of another version or byte order. On failure *out is NULL. */
-tn_status tn_tnb_open(tn_tnb **out, const char *path, tn_error *err) TN_MUST_USE;
-void tn_tnb_close(tn_tnb *tnb); /* NULL is fine */
+tn_status tn_cache_open(tn_cache **out, const char *path, tn_error *err) TN_MUST_USE;
+void tn_cache_close(tn_cache *cache); /* NULL is fine */
 
 /* TN_E_CONFIG: the schema makes other rows, and the message says where it differs. TN_E_DATA: a
  * source has changed since; one that is gone is not missed. */
-tn_status tn_tnb_check(const tn_tnb *tnb, const tn_schema *schema, tn_error *err) TN_MUST_USE;
+tn_status tn_cache_check(const tn_cache *cache, const tn_schema *schema, tn_error *err) TN_MUST_USE;
 
 /* The text above. */
-void tn_tnb_shape(const tn_schema *schema, tn_text *out);
+void tn_cache_shape(const tn_schema *schema, tn_text *out);
 
 /* What a block knows beside its rows. */
-typedef struct tn_tnb_note {
+typedef struct tn_cache_note {
     uint64_t taken;  /* as in tn_block */
     uint64_t passed; /* likewise */
-} tn_tnb_note;
+} tn_cache_note;
 
 /* Replaces `out` by the bytes of a block. What fails stands in `out` (tn_text_check). The rows were
  * made with TN_ROWS_IDS. */
-void tn_tnb_pack(const tn_parsed *parsed, const tn_tnb_note *note, tn_text *out);
+void tn_cache_pack(const tn_parsed *parsed, const tn_cache_note *note, tn_text *out);
 
 /* The way back, into out->rows, of a block whose checksum is right; TN_ROWS_SIGNS gives every key
  * its sign as text. On TN_E_DATA, TN_E_MEMORY and TN_E_LIMIT `out` holds no rows. */
-tn_status tn_tnb_unpack(tn_bytes block, tn_parsed *out, tn_error *err) TN_MUST_USE;
+tn_status tn_cache_unpack(tn_bytes block, tn_parsed *out, tn_error *err) TN_MUST_USE;
 
-typedef struct tn_tnb_writer tn_tnb_writer;
+typedef struct tn_cache_writer tn_cache_writer;
 
 /* A cache of `files`, which must outlive the writer, as must `schema`. It appears under its name
  * when it is committed. On failure *out is NULL. */
-tn_status tn_tnb_create(tn_tnb_writer **out, const char *path, const tn_schema *schema,
-                        const tn_fileset *files, tn_error *err) TN_MUST_USE;
+tn_status tn_cache_create(tn_cache_writer **out, const char *path, const tn_schema *schema,
+                          const tn_fileset *files, tn_error *err) TN_MUST_USE;
 
 /* The next block of a part; parts come whole, one after another, in any order. After a failure only
  * abandon is left. */
-tn_status tn_tnb_add(tn_tnb_writer *w, uint32_t part, const tn_text *block, uint32_t rows,
-                     tn_error *err) TN_MUST_USE;
+tn_status tn_cache_add(tn_cache_writer *w, uint32_t part, const tn_text *block, uint32_t rows,
+                       tn_error *err) TN_MUST_USE;
 
 /* Every part has been added. Frees the writer either way. TN_E_DATA: a source has changed while it
  * was read. */
-tn_status tn_tnb_commit(tn_tnb_writer *w, tn_error *err) TN_MUST_USE;
-void tn_tnb_abandon(tn_tnb_writer *w);          /* NULL is fine; nothing is left of the file */
-const char *tn_tnb_tmp(const tn_tnb_writer *w); /* the file until then; NULL: a stream */
+tn_status tn_cache_commit(tn_cache_writer *w, tn_error *err) TN_MUST_USE;
+void tn_cache_abandon(tn_cache_writer *w);          /* NULL is fine; nothing is left of the file */
+const char *tn_cache_tmp(const tn_cache_writer *w); /* the file until then; NULL: a stream */
 
 /* Removes what killed writers have left in a folder of caches; what cannot be removed stays. */
-void tn_tnb_sweep(const char *folder);
+void tn_cache_sweep(const char *folder);
 
 #endif

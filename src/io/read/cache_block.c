@@ -72,7 +72,7 @@ static inline uint64_t take(uint64_t *at, uint64_t n, uint64_t size)
 static inline layout lay_out(const counts *n, uint32_t n_numeric)
 {
     layout to;
-    uint64_t at = TN_TNB_BLOCK;
+    uint64_t at = TN_CACHE_BLOCK;
     uint64_t rows = n->rows;
     uint64_t weights = (n->flags & HAS_WEIGHTS) != 0 ? rows : 0;
     uint64_t groups = (n->flags & HAS_GROUPS) != 0 ? rows : 0;
@@ -201,7 +201,7 @@ static void pack_rows(char *to, const layout *lay, const counts *n, const tn_row
     }
 }
 
-void tn_tnb_pack(const tn_parsed *parsed, const tn_tnb_note *note, tn_text *out)
+void tn_cache_pack(const tn_parsed *parsed, const tn_cache_note *note, tn_text *out)
 {
     const tn_rows *rows = parsed->rows;
     uint64_t id_bytes = 0;
@@ -233,7 +233,7 @@ void tn_tnb_pack(const tn_parsed *parsed, const tn_tnb_note *note, tn_text *out)
     memset(to, 0, lay.size);
     out->size = 0;
     add_header(out, &n, lay.size);
-    TN_ASSERT(out->size == TN_TNB_BLOCK && out->data == to);
+    TN_ASSERT(out->size == TN_CACHE_BLOCK && out->data == to);
     out->size = lay.size;
     pack_entries(to, &lay, &n, rows);
     pack_rows(to, &lay, &n, rows);
@@ -247,7 +247,7 @@ static const char damaged[] = "damaged block";
 
 static tn_status check_size(tn_bytes block, tn_error *err)
 {
-    uint32_t size = block.size < TN_TNB_BLOCK ? 0 : tn_load_u32(block.data + sizeof(uint32_t));
+    uint32_t size = block.size < TN_CACHE_BLOCK ? 0 : tn_load_u32(block.data + sizeof(uint32_t));
     return size == block.size && size > 0
                ? TN_OK
                : tn_fail(err, TN_E_DATA, "%s (%u bytes by itself, %zu by the index)", damaged, size,
@@ -532,7 +532,7 @@ static void put_counts(const unpacking *u, tn_parsed *out)
     tn_text_add(&out->messages, u->from + u->lay.message, n->message_bytes);
 }
 
-tn_status tn_tnb_unpack(tn_bytes block, tn_parsed *out, tn_error *err)
+tn_status tn_cache_unpack(tn_bytes block, tn_parsed *out, tn_error *err)
 {
     tn_rows *rows = out->rows;
     unpacking u = {.from = block.data,

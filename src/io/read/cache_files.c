@@ -24,9 +24,9 @@ enum { ROWS_VERSION = 1 };
 
 enum { HEX = 16 };
 
-struct tn_tnb_set {
+struct tn_cache_set {
     uint32_t n;
-    tn_tnb **tnb;
+    tn_cache **cache;
     uint32_t *first_part; /* n + 1 */
 };
 
@@ -107,7 +107,7 @@ static void add_slot(const tn_slot_spec *spec, tn_text *out)
     tn_text_addc(out, '\n');
 }
 
-void tn_tnb_shape(const tn_schema *schema, tn_text *out)
+void tn_cache_shape(const tn_schema *schema, tn_text *out)
 {
     tn_text_addf(out, "rows: %d\n", ROWS_VERSION);
     add_data(schema, out);
@@ -129,7 +129,7 @@ static bool is_unfinished(const char *name)
     return tn_is_unfinished(name, cache);
 }
 
-void tn_tnb_sweep(const char *folder)
+void tn_cache_sweep(const char *folder)
 {
     tn_text names = {0};
     uint32_t n = 0;
@@ -146,15 +146,15 @@ void tn_tnb_sweep(const char *folder)
     tn_text_done(&names);
 }
 
-void tn_tnb_set_free(tn_tnb_set *set)
+void tn_cache_set_free(tn_cache_set *set)
 {
     if (set == NULL) {
         return;
     }
-    for (uint32_t i = 0; set->tnb != NULL && i < set->n; i++) {
-        tn_tnb_close(set->tnb[i]);
+    for (uint32_t i = 0; set->cache != NULL && i < set->n; i++) {
+        tn_cache_close(set->cache[i]);
     }
-    tn_free(set->tnb);
+    tn_free(set->cache);
     tn_free(set->first_part);
     tn_free(set);
 }
@@ -165,7 +165,7 @@ static tn_status are_caches(const tn_fileset *files, bool *are, tn_error *err)
     uint32_t n = 0;
     const tn_file_entry *other = NULL;
     for (uint32_t i = 0; i < files->n; i++) {
-        bool is = tn_tnb_is_named(files->file[i].path);
+        bool is = tn_cache_is_named(files->file[i].path);
         n += is;
         other = is ? other : &files->file[i];
     }
@@ -178,27 +178,27 @@ static tn_status are_caches(const tn_fileset *files, bool *are, tn_error *err)
     return TN_OK;
 }
 
-static tn_status open_all(tn_tnb_set *set, const tn_fileset *files, const tn_schema *schema,
+static tn_status open_all(tn_cache_set *set, const tn_fileset *files, const tn_schema *schema,
                           tn_error *err)
 {
-    set->tnb = tn_try_alloc(files->n, sizeof(void *), "binary caches", err);
+    set->cache = tn_try_alloc(files->n, sizeof(void *), "binary caches", err);
     set->first_part =
         tn_try_alloc((size_t)files->n + 1, sizeof *set->first_part, "binary caches", err);
-    if (set->tnb == NULL || set->first_part == NULL) {
+    if (set->cache == NULL || set->first_part == NULL) {
         return TN_E_MEMORY;
     }
     uint64_t parts = 0;
     for (; set->n < files->n; set->n++) {
-        tn_tnb **tnb = &set->tnb[set->n];
-        TN_TRY(tn_tnb_open(tnb, files->file[set->n].path, err));
-        parts += (*tnb)->n_parts;
+        tn_cache **cache = &set->cache[set->n];
+        TN_TRY(tn_cache_open(cache, files->file[set->n].path, err));
+        parts += (*cache)->n_parts;
         if (parts > UINT32_MAX - 1) {
             set->n++;
             return tn_fail(err, TN_E_LIMIT, "the caches have more than %u parts", UINT32_MAX - 1);
         }
         set->first_part[set->n + 1] = (uint32_t)parts;
         bool known = schema->columns != NULL; /* else its slots are still to be found, in here */
-        tn_status status = known ? tn_tnb_check(*tnb, schema, err) : TN_OK;
+        tn_status status = known ? tn_cache_check(*cache, schema, err) : TN_OK;
         if (status != TN_OK) {
             set->n++;
             return status;
@@ -208,11 +208,11 @@ static tn_status open_all(tn_tnb_set *set, const tn_fileset *files, const tn_sch
 }
 
 /* The files are those the caches were made of. */
-static tn_status put_in_place(tn_fileset *files, tn_tnb_set *set, tn_error *err)
+static tn_status put_in_place(tn_fileset *files, tn_cache_set *set, tn_error *err)
 {
     uint64_t n = 0;
     for (uint32_t i = 0; i < set->n; i++) {
-        n += set->tnb[i]->n_sources;
+        n += set->cache[i]->n_sources;
     }
     if (n > UINT32_MAX - 1) {
         return tn_fail(err, TN_E_LIMIT, "the caches have more than %u sources", UINT32_MAX - 1);
@@ -228,13 +228,13 @@ static tn_status put_in_place(tn_fileset *files, tn_tnb_set *set, tn_error *err)
     bool known = true;
     files->bytes = 0;
     for (uint32_t i = 0; i < set->n; i++) {
-        const tn_tnb *tnb = set->tnb[i];
-        for (uint32_t k = 0; k < tnb->n_parts; k++, p++) {
-            part[p] = tnb->part[k].info;
+        const tn_cache *cache = set->cache[i];
+        for (uint32_t k = 0; k < cache->n_parts; k++, p++) {
+            part[p] = cache->part[k].info;
             part[p].source += f;
         }
-        for (uint32_t k = 0; k < tnb->n_sources; k++, f++) {
-            file[f] = tnb->source[k].file;
+        for (uint32_t k = 0; k < cache->n_sources; k++, f++) {
+            file[f] = cache->source[k].file;
             known = known && file[f].size != UINT64_MAX;
             files->bytes += known ? file[f].size : 0;
         }
@@ -244,18 +244,18 @@ static tn_status put_in_place(tn_fileset *files, tn_tnb_set *set, tn_error *err)
     files->file = file;
     files->n_parts = p;
     files->part = part;
-    files->tnb = set;
+    files->caches = set;
     return TN_OK;
 }
 
-tn_status tn_tnb_set_open(tn_fileset *files, const tn_schema *schema, tn_error *err)
+tn_status tn_cache_set_open(tn_fileset *files, const tn_schema *schema, tn_error *err)
 {
     bool are = false;
     TN_TRY(are_caches(files, &are, err));
     if (!are) {
         return TN_OK;
     }
-    tn_tnb_set *set = tn_try_alloc(1, sizeof *set, "binary caches", err);
+    tn_cache_set *set = tn_try_alloc(1, sizeof *set, "binary caches", err);
     if (set == NULL) {
         return TN_E_MEMORY;
     }
@@ -264,18 +264,18 @@ tn_status tn_tnb_set_open(tn_fileset *files, const tn_schema *schema, tn_error *
         status = put_in_place(files, set, err);
     }
     if (status != TN_OK) {
-        tn_tnb_set_free(set);
+        tn_cache_set_free(set);
     }
     return status;
 }
 
-const char *tn_tnb_set_shape(const tn_tnb_set *set)
+const char *tn_cache_set_shape(const tn_cache_set *set)
 {
-    return set->tnb[0]->shape;
+    return set->cache[0]->shape;
 }
 
 /* The cache of a part; *local: its number there. */
-static const tn_tnb *find_part(const tn_tnb_set *set, uint32_t part, uint32_t *local)
+static const tn_cache *find_part(const tn_cache_set *set, uint32_t part, uint32_t *local)
 {
     uint32_t low = 0;
     uint32_t high = set->n - 1;
@@ -289,52 +289,52 @@ static const tn_tnb *find_part(const tn_tnb_set *set, uint32_t part, uint32_t *l
     }
     TN_ASSERT(part < set->first_part[low + 1]);
     *local = part - set->first_part[low];
-    return set->tnb[low];
+    return set->cache[low];
 }
 
 /* The bytes are those that were written. */
-static tn_status check_block(const tn_tnb *tnb, uint64_t at, tn_bytes block, tn_error *err)
+static tn_status check_block(const tn_cache *cache, uint64_t at, tn_bytes block, tn_error *err)
 {
     enum { AFTER_CRC = sizeof(uint32_t) };
-    TN_ASSERT(block.size >= TN_TNB_BLOCK);
+    TN_ASSERT(block.size >= TN_CACHE_BLOCK);
     uint32_t crc = tn_load_u32(block.data);
     uint32_t computed = tn_crc32c(0, block.data + AFTER_CRC, block.size - AFTER_CRC);
     return crc == computed
                ? TN_OK
                : tn_fail(err, TN_E_DATA, "%s:@%llu: damaged block (crc %08x, computed %08x)",
-                         tnb->path, (unsigned long long)at, crc, computed);
+                         cache->path, (unsigned long long)at, crc, computed);
 }
 
-static tn_tnb_note note_of(tn_bytes block)
+static tn_cache_note note_of(tn_bytes block)
 {
     enum { TAKEN_AT = 48, PASSED_AT = 56 };
-    return (tn_tnb_note){tn_load_u64(block.data + TAKEN_AT), tn_load_u64(block.data + PASSED_AT)};
+    return (tn_cache_note){tn_load_u64(block.data + TAKEN_AT), tn_load_u64(block.data + PASSED_AT)};
 }
 
-void tn_tnb_set_next(const tn_tnb_set *set, uint32_t part, tn_tnb_cursor *at, tn_block *block)
+void tn_cache_set_next(const tn_cache_set *set, uint32_t part, tn_cache_cursor *at, tn_block *block)
 {
     uint32_t local = 0;
-    const tn_tnb *tnb = find_part(set, part, &local);
-    const tn_tnb_part *p = &tnb->part[local];
+    const tn_cache *cache = find_part(set, part, &local);
+    const tn_cache_part *p = &cache->part[local];
     TN_ASSERT(at->n < p->n_blocks);
     at->at = at->n == 0 ? p->at : at->at;
-    uint32_t size = tnb->block_bytes[p->first_block + at->n];
+    uint32_t size = cache->block_bytes[p->first_block + at->n];
     tn_text_clear(&block->bytes);
     char *to = tn_text_grow(&block->bytes, size);
     block->offset = at->at;
-    block->cache = tnb->path;
+    block->cache = cache->path;
     block->last = true; /* unless it goes well */
     block->fault = tn_text_check(&block->bytes, "a block of a binary cache", &block->err);
     if (block->fault == TN_OK) {
-        block->fault = tn_infile_read(tnb->file, at->at, to, size, &block->err);
+        block->fault = tn_infile_read(cache->file, at->at, to, size, &block->err);
     }
     if (block->fault == TN_OK) {
-        block->fault = check_block(tnb, at->at, (tn_bytes){to, size, false}, &block->err);
+        block->fault = check_block(cache, at->at, (tn_bytes){to, size, false}, &block->err);
     }
     if (block->fault != TN_OK) {
         return;
     }
-    tn_tnb_note note = note_of((tn_bytes){to, size, false});
+    tn_cache_note note = note_of((tn_bytes){to, size, false});
     block->taken = note.taken;
     block->passed = note.passed;
     at->at += size;

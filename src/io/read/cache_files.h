@@ -4,8 +4,8 @@
  *     files       day_1.tsv day_2.tsv day_3.tsv, and their parts
  *
  * The fileset names the sources, so that whoever asks for a file, a part or a number of bytes is
- * told what text would have told; only the feed knows that blocks come from elsewhere. Owned by the
- * fileset; read-only, any thread.
+ * told what text would have told; only the block reader knows that blocks come from elsewhere.
+ * Owned by the fileset; read-only, any thread.
  */
 #ifndef TN_IO_CACHE_FILES_H
 #define TN_IO_CACHE_FILES_H
@@ -13,24 +13,25 @@
 #include "io/read/block_reader.h"
 #include "io/read/cache.h"
 
-typedef struct tn_tnb_set tn_tnb_set;
+typedef struct tn_cache_set tn_cache_set;
 
 /* When the files of the set are caches, opens them and puts their sources in place; when none is,
  * does nothing. A schema without columns is not complete, and caches are not held against it.
- * TN_E_CONFIG, TN_E_DATA: as tn_tnb_open and tn_tnb_check, and for a mixture. */
-tn_status tn_tnb_set_open(tn_fileset *files, const tn_schema *schema, tn_error *err) TN_MUST_USE;
-void tn_tnb_set_free(tn_tnb_set *set); /* NULL is fine */
+ * TN_E_CONFIG, TN_E_DATA: as tn_cache_open and tn_cache_check, and for a mixture. */
+tn_status tn_cache_set_open(tn_fileset *files, const tn_schema *schema, tn_error *err) TN_MUST_USE;
+void tn_cache_set_free(tn_cache_set *set); /* NULL is fine */
 
-/* Of the first cache, see tn_tnb_shape; lasts as long as the set. */
-const char *tn_tnb_set_shape(const tn_tnb_set *set);
+/* Of the first cache, see tn_cache_shape; lasts as long as the set. */
+const char *tn_cache_set_shape(const tn_cache_set *set);
 
 /* Where reading stands in a part; all 0 at its beginning. */
-typedef struct tn_tnb_cursor {
+typedef struct tn_cache_cursor {
     uint32_t n;
     uint64_t at;
-} tn_tnb_cursor;
+} tn_cache_cursor;
 
-/* The next block of a part, as tn_feed_next. */
-void tn_tnb_set_next(const tn_tnb_set *set, uint32_t part, tn_tnb_cursor *at, tn_block *block);
+/* The next block of a part, as tn_block_reader_next. */
+void tn_cache_set_next(const tn_cache_set *set, uint32_t part, tn_cache_cursor *at,
+                       tn_block *block);
 
 #endif

@@ -264,19 +264,19 @@ tn_status tn_fileset_new(tn_fileset **out, const tn_strs *paths, const tn_schema
     files->n = l.n;
     files->file = l.file;
     files->ranks = 1; /* of binary caches */
-    status = status == TN_OK ? tn_tnb_set_open(files, schema, err) : status;
-    if (files->tnb == NULL) {
+    status = status == TN_OK ? tn_cache_set_open(files, schema, err) : status;
+    if (files->caches == NULL) {
         status = status == TN_OK ? find_compressions(&l, schema, files->binary, err) : status;
         files->ranks = ranks;
         status = status == TN_OK ? make_parts(files, schema, err) : status;
     }
     if (status == TN_OK) {
-        files->lines = tn_lines_new(err);
+        files->lines = tn_line_numbers_new(err);
         status = files->lines != NULL ? TN_OK : TN_E_MEMORY;
     }
     if (status != TN_OK) {
-        tn_lines_free(files->lines);
-        tn_tnb_set_free(files->tnb);
+        tn_line_numbers_free(files->lines);
+        tn_cache_set_free(files->caches);
         tn_arena_free(arena);
         return status;
     }
@@ -304,8 +304,8 @@ tn_status tn_fileset_inputs(const tn_strs *paths, tn_inputs *out, tn_error *err)
 void tn_fileset_free(tn_fileset *files)
 {
     if (files != NULL) {
-        tn_lines_free(files->lines);
-        tn_tnb_set_free(files->tnb);
+        tn_line_numbers_free(files->lines);
+        tn_cache_set_free(files->caches);
         tn_arena_free(files->arena);
     }
 }

@@ -16,7 +16,7 @@ typedef struct mark {
     uint64_t lines; /* UNKNOWN: not counted yet */
 } mark;
 
-struct tn_lines {
+struct tn_line_numbers {
     pthread_mutex_t lock;
     /* guarded by `lock`; n_parts, NULL before the first question: */
     mark *begin;    /* where the part begins */
@@ -24,16 +24,16 @@ struct tn_lines {
     char *piece;
 };
 
-tn_lines *tn_lines_new(tn_error *err)
+tn_line_numbers *tn_line_numbers_new(tn_error *err)
 {
-    tn_lines *lines = tn_try_alloc(1, sizeof *lines, "counts of lines", err);
+    tn_line_numbers *lines = tn_try_alloc(1, sizeof *lines, "counts of lines", err);
     if (lines != NULL) {
         (void)pthread_mutex_init(&lines->lock, NULL);
     }
     return lines;
 }
 
-void tn_lines_free(tn_lines *lines)
+void tn_line_numbers_free(tn_line_numbers *lines)
 {
     if (lines != NULL) {
         (void)pthread_mutex_destroy(&lines->lock);
@@ -44,7 +44,7 @@ void tn_lines_free(tn_lines *lines)
     }
 }
 
-uint64_t tn_lines_in(const char *data, size_t size)
+uint64_t tn_line_numbers_count(const char *data, size_t size)
 {
     uint64_t n = 0;
     const char *end = data + size;
@@ -55,7 +55,7 @@ uint64_t tn_lines_in(const char *data, size_t size)
 }
 
 /* Room for what will be known; false: no memory. */
-static bool make_room(tn_lines *l, const tn_fileset *files)
+static bool make_room(tn_line_numbers *l, const tn_fileset *files)
 {
     uint32_t n = files->n_parts;
     if (l->piece != NULL) {
@@ -98,7 +98,7 @@ static uint32_t part_of(const tn_fileset *files, uint32_t file, uint64_t offset)
 }
 
 /* The nearest place at or before a byte of part `p` whose line is known. */
-static mark nearest(const tn_lines *l, uint32_t p, uint64_t offset)
+static mark nearest(const tn_line_numbers *l, uint32_t p, uint64_t offset)
 {
     for (;; p--) {
         if (l->furthest[p].lines != UNKNOWN && l->furthest[p].at <= offset) {
@@ -120,13 +120,13 @@ static bool count_to(tn_source *source, char *piece, mark *m, uint64_t to)
         if (tn_source_read(source, piece, size, &n, NULL) != TN_OK || n < size) {
             return false;
         }
-        m->lines += tn_lines_in(piece, n);
+        m->lines += tn_line_numbers_count(piece, n);
         m->at += n;
     }
     return true;
 }
 
-static bool count(tn_lines *l, const tn_fileset *files, uint32_t file, mark *m)
+static bool count(tn_line_numbers *l, const tn_fileset *files, uint32_t file, mark *m)
 {
     uint64_t offset = m->at;
     uint32_t last = part_of(files, file, offset);
@@ -148,9 +148,9 @@ static bool count(tn_lines *l, const tn_fileset *files, uint32_t file, mark *m)
     return good;
 }
 
-bool tn_lines_before(const tn_fileset *files, uint32_t file, uint64_t offset, uint64_t *out)
+bool tn_line_numbers_before(const tn_fileset *files, uint32_t file, uint64_t offset, uint64_t *out)
 {
-    tn_lines *l = files->lines;
+    tn_line_numbers *l = files->lines;
     mark m = {offset, 0};
     (void)pthread_mutex_lock(&l->lock);
     bool good = make_room(l, files) && count(l, files, file, &m);

@@ -14,17 +14,17 @@
 
 #include "io/read/fileset.h"
 
-typedef struct tn_lines tn_lines;
+typedef struct tn_line_numbers tn_line_numbers;
 
 /* NULL: no memory. */
-tn_lines *tn_lines_new(tn_error *err) TN_MUST_USE;
-void tn_lines_free(tn_lines *lines); /* NULL is fine */
+tn_line_numbers *tn_line_numbers_new(tn_error *err) TN_MUST_USE;
+void tn_line_numbers_free(tn_line_numbers *lines); /* NULL is fine */
 
 /* How many lines end before a byte of a file that is cut into parts. False: it cannot be read. */
-bool tn_lines_before(const tn_fileset *files, uint32_t file, uint64_t offset,
-                     uint64_t *out) TN_MUST_USE;
+bool tn_line_numbers_before(const tn_fileset *files, uint32_t file, uint64_t offset,
+                            uint64_t *out) TN_MUST_USE;
 
 /* Line ends among some bytes. */
-uint64_t tn_lines_in(const char *data, size_t size);
+uint64_t tn_line_numbers_count(const char *data, size_t size);
 
 #endif

@@ -21,7 +21,7 @@ static uint64_t kept_at_most(uint64_t n, uint64_t most)
 /* Which of the reasons that is; the last one stands for all that are too many. */
 static uint32_t find_reason(tn_reader *r, const char *message)
 {
-    tn_bytes reason = tn_place_reason(message);
+    tn_bytes reason = tn_record_location_reason(message);
     size_t size = (size_t)kept_at_most(reason.size, TN_REASON_BYTES - 1);
     for (uint32_t i = 0; i < r->n_reasons; i++) {
         if (strlen(r->reason[i].text) == size &&
@@ -73,7 +73,7 @@ static tn_status judge(const tn_reader *r, const tn_parsed *p, uint64_t before, 
         return TN_OK;
     }
     uint64_t records = r->counts.records;
-    if (tn_bad_limit_allows(&r->bad_limit, records, bad)) {
+    if (tn_bad_record_limit_allows(&r->bad_limit, records, bad)) {
         return TN_OK;
     }
     if (r->bad_limit.share > 0) {
@@ -134,7 +134,8 @@ tn_status tn_reader_judge_all(const tn_reader *r, tn_error *err)
     const tn_progress *from = &r->opts.from;
     bool all = r->opts.dealer == NULL && r->opts.shares <= 1 && from->part == 0 &&
                from->position == 0; /* else others know more, or the run before did */
-    return all ? tn_bad_limit_end(&r->bad_limit, r->counts.records, r->counts.bad, err) : TN_OK;
+    return all ? tn_bad_record_limit_end(&r->bad_limit, r->counts.records, r->counts.bad, err)
+               : TN_OK;
 }
 
 /* Every part from where the reader began, in the order of the epoch; or those of its share. */
@@ -308,8 +309,8 @@ static tn_status make_stages(tn_reader *r, tn_error *err)
     r->n_blocks = r->n_parsers * BLOCKS_PER_PARSER + BLOCKS_MORE;
     r->block = tn_try_alloc(r->n_blocks, sizeof *r->block, "blocks of records", err);
     r->ring = tn_try_alloc(r->n_blocks, sizeof(void *), "blocks of records", err);
-    r->filling = tn_try_alloc(TN_FILLINGS_MAX, sizeof(void *), "batches", err);
-    r->idle = tn_try_alloc(TN_FILLINGS_MAX, sizeof(void *), "batches", err);
+    r->filling = tn_try_alloc(TN_BATCH_BUILDERS_MAX, sizeof(void *), "batches", err);
+    r->idle = tn_try_alloc(TN_BATCH_BUILDERS_MAX, sizeof(void *), "batches", err);
     r->logged = tn_try_alloc(r->files->n, 1, "counts of bad records", err);
     if (r->block == NULL || r->ring == NULL || r->filling == NULL || r->idle == NULL ||
         r->logged == NULL) {
@@ -323,7 +324,7 @@ static tn_status make_stages(tn_reader *r, tn_error *err)
         bool pushed = tn_queue_push(r->free_blocks, &r->block[i]);
         TN_ASSERT(pushed);
     }
-    return tn_feed_new(&r->feed, r->schema, r->files, &r->stop, err);
+    return tn_block_reader_new(&r->block_reader, r->schema, r->files, &r->stop, err);
 }
 
 static tn_status start_threads(tn_reader *r, tn_error *err)
@@ -346,7 +347,7 @@ static tn_status build(tn_reader *r, tn_error *err)
     if (tn_format_find(data->format) == NULL) {
         return tn_fail(err, TN_E_CONFIG, "unknown data.format '%s'", data->format);
     }
-    TN_TRY(tn_bad_limit_read(data->bad_records_max, &r->bad_limit, err));
+    TN_TRY(tn_bad_record_limit_read(data->bad_records_max, &r->bad_limit, err));
     TN_TRY(tn_fileset_new(&r->files, &r->opts.paths, r->schema, tn_reader_cut_for(r), err));
     TN_TRY(tn_reader_begin_cache(r, err));
     r->packs = r->cache != NULL;
@@ -390,13 +391,13 @@ void tn_reader_close(tn_reader *reader)
     }
     tn_reader_free_works(r);
     for (uint32_t i = 0; i < r->n_fillings; i++) {
-        tn_filling_free(r->filling[i]);
+        tn_batch_builder_free(r->filling[i]);
     }
     for (uint32_t i = 0; r->block != NULL && i < r->n_blocks; i++) {
         tn_block_done(&r->block[i].block);
     }
-    tn_tnb_abandon(r->cache);
-    tn_feed_free(r->feed);
+    tn_cache_abandon(r->cache);
+    tn_block_reader_free(r->block_reader);
     tn_queue_free(r->free_blocks);
     tn_queue_free(r->to_parse);
     tn_queue_free(r->ready);
@@ -426,7 +427,7 @@ tn_status tn_reader_open(tn_reader **out, const tn_schema *schema, const tn_read
     r->opts = *opts;
     r->shuffle = opts->training && schema->data->shuffle > 0;
     r->status = TN_END;
-    r->fillings_max = TN_FILLINGS_MAX;
+    r->fillings_max = TN_BATCH_BUILDERS_MAX;
     atomic_init(&r->stop, false);
     (void)pthread_mutex_init(&r->lock, NULL);
     (void)pthread_cond_init(&r->changed, NULL);
@@ -469,7 +470,7 @@ tn_status tn_reader_next(tn_reader *reader, tn_batch **out, tn_error *err)
 void tn_reader_recycle(tn_reader *reader, tn_batch *batch)
 {
     (void)pthread_mutex_lock(&reader->lock);
-    reader->idle[reader->n_idle++] = tn_filling_of(batch);
+    reader->idle[reader->n_idle++] = tn_batch_builder_of(batch);
     (void)pthread_mutex_unlock(&reader->lock);
 }
 

@@ -57,7 +57,7 @@ static tn_status name_cache(const tn_reader *r, const char *folder, char out[TN_
                             tn_error *err)
 {
     tn_text text = {0};
-    tn_tnb_shape(r->schema, &text);
+    tn_cache_shape(r->schema, &text);
     tn_text_add_u64le(&text, r->schema->data->part_bytes);
     for (uint32_t i = 0; i < r->files->n; i++) {
         const char *path = r->files->file[i].path;
@@ -137,10 +137,10 @@ static void go_without(const tn_error *why)
 /* Rather than out of date. */
 static bool is_damaged(const char *path)
 {
-    tn_tnb *tnb = NULL;
+    tn_cache *cache = NULL;
     tn_error why = {0};
-    tn_status status = tn_tnb_open(&tnb, path, &why);
-    tn_tnb_close(tnb);
+    tn_status status = tn_cache_open(&cache, path, &why);
+    tn_cache_close(cache);
     return status != TN_OK;
 }
 
@@ -151,7 +151,7 @@ static tn_status find_or_begin(tn_reader *r, tn_error *err)
     tn_error why = {0};
     TN_TRY(name_folder(r, folder, err));
     TN_TRY(name_cache(r, folder, path, err));
-    tn_tnb_sweep(folder);
+    tn_cache_sweep(folder);
     bool there = tn_path_exists(path);
     if (there && use(r, path, &why)) {
         return TN_OK;
@@ -161,7 +161,7 @@ static tn_status find_or_begin(tn_reader *r, tn_error *err)
         return TN_OK;
     }
     TN_TRY(check_room(r, folder, err));
-    TN_TRY(tn_tnb_create(&r->cache, path, r->schema, r->files, err));
+    TN_TRY(tn_cache_create(&r->cache, path, r->schema, r->files, err));
     tn_log(there && is_damaged(path) ? TN_LOG_WARN : TN_LOG_INFO, "making binary cache '%s'%s%s",
            path, there ? " anew: " : "", why.text);
     return TN_OK;
@@ -170,14 +170,14 @@ static tn_status find_or_begin(tn_reader *r, tn_error *err)
 tn_status tn_reader_begin_cache(tn_reader *r, tn_error *err)
 {
     tn_error why = {0};
-    bool is_cache = r->files->tnb != NULL;
+    bool is_cache = r->files->caches != NULL;
     if (r->opts.make_cache != NULL) {
         if (is_cache) {
             return tn_fail(err, TN_E_USAGE, "'%s' is made of data, not of binary caches",
                            r->opts.make_cache);
         }
-        TN_TRY(tn_tnb_create(&r->cache, r->opts.make_cache, r->schema, r->files, err));
-        const char *tmp = tn_tnb_tmp(r->cache);
+        TN_TRY(tn_cache_create(&r->cache, r->opts.make_cache, r->schema, r->files, err));
+        const char *tmp = tn_cache_tmp(r->cache);
         (void)snprintf(r->cache_tmp, sizeof r->cache_tmp, "%s", tmp != NULL ? tmp : "");
         return TN_OK;
     }
@@ -197,7 +197,7 @@ tn_status tn_reader_begin_cache(tn_reader *r, tn_error *err)
 
 static tn_status give_up(tn_reader *r, const tn_error *why, tn_error *err)
 {
-    tn_tnb_abandon(r->cache);
+    tn_cache_abandon(r->cache);
     r->cache = NULL;
     if (r->opts.make_cache != NULL) {
         return tn_fail(err, why->code, "%s", why->text);
@@ -210,7 +210,7 @@ tn_status tn_reader_add_to_cache(tn_reader *r, uint32_t part, const tn_work *wor
 {
     tn_error why = {0};
     if (r->cache == NULL ||
-        tn_tnb_add(r->cache, part, &work->packed, work->parsed.rows->n, &why) == TN_OK) {
+        tn_cache_add(r->cache, part, &work->packed, work->parsed.rows->n, &why) == TN_OK) {
         return TN_OK;
     }
     return give_up(r, &why, err);
@@ -222,7 +222,7 @@ tn_status tn_reader_end_cache(tn_reader *r, tn_error *err)
     if (r->cache == NULL) {
         return TN_OK;
     }
-    tn_tnb_writer *cache = r->cache;
+    tn_cache_writer *cache = r->cache;
     r->cache = NULL; /* gone either way */
-    return tn_tnb_commit(cache, &why) == TN_OK ? TN_OK : give_up(r, &why, err);
+    return tn_cache_commit(cache, &why) == TN_OK ? TN_OK : give_up(r, &why, err);
 }

@@ -22,7 +22,7 @@
 
 enum {
     TN_PARSERS_MAX = 256,
-    TN_FILLINGS_MAX = 4096,
+    TN_BATCH_BUILDERS_MAX = 4096,
     TN_REASONS_MAX = 64,
     TN_REASON_BYTES = 80,
     TN_LOGGED_PER_FILE = 20, /* bad records */
@@ -63,13 +63,13 @@ struct tn_reader {
     tn_reader_opts opts;
     tn_fileset *files;
     uint32_t *order; /* n_parts: parts in the order of this epoch */
-    tn_bad_limit bad_limit;
+    tn_bad_record_limit bad_limit;
 
-    tn_tnb_writer *cache;         /* assembler only, once threads run; NULL: none is made */
-    char cache_tmp[TN_PATH_SIZE]; /* of opts.make_cache */
-    bool packs;                   /* parsers pack blocks for a cache */
-    tn_feed *feed;                /* source thread only */
-    tn_numbered_block *block;     /* n_blocks */
+    tn_cache_writer *cache;        /* assembler only, once threads run; NULL: none is made */
+    char cache_tmp[TN_PATH_SIZE];  /* of opts.make_cache */
+    bool packs;                    /* parsers pack blocks for a cache */
+    tn_block_reader *block_reader; /* source thread only */
+    tn_numbered_block *block;      /* n_blocks */
     tn_queue *free_blocks;
     tn_queue *to_parse;
     tn_queue *ready;
@@ -88,8 +88,8 @@ struct tn_reader {
     tn_work **ring; /* n_blocks: parsed, by sequence modulo n_blocks */
     uint64_t next;  /* sequence the assembler waits for */
     tn_work *idle_works;
-    tn_filling **idle;    /* n_idle batches without work */
-    tn_filling **filling; /* n_fillings: all there are */
+    tn_batch_builder **idle;    /* n_idle batches without work */
+    tn_batch_builder **filling; /* n_fillings: all there are */
     uint32_t n_idle;
     uint32_t n_fillings;
     uint32_t fillings_max;

@@ -15,11 +15,11 @@ typedef struct assembly {
     tn_reader *r;
     tn_lane *lane;
     uint64_t batches;
-    tn_window window;
-    tn_work *held;       /* blocks that lie in the window as a whole */
-    tn_work *current;    /* the block that is being taken from; NULL: none */
-    uint32_t current_at; /* its next row */
-    tn_filling *filling; /* NULL: none is begun */
+    tn_shuffle_window window;
+    tn_work *held;             /* blocks that lie in the window as a whole */
+    tn_work *current;          /* the block that is being taken from; NULL: none */
+    uint32_t current_at;       /* its next row */
+    tn_batch_builder *filling; /* NULL: none is begun */
 
     uint32_t turn;   /* how many parts before this one */
     uint32_t number; /* of this one, of those that were dealt */
@@ -71,7 +71,7 @@ static bool read_part(tn_reader *r, uint32_t part, uint64_t *sequence, tn_lane *
 {
     bool last = false;
     bool fatal = false;
-    tn_feed_go(r->feed, part);
+    tn_block_reader_go(r->block_reader, part);
     while (!last) {
         void *item = NULL;
         tn_lane_step(lane, *sequence);
@@ -83,7 +83,7 @@ static bool read_part(tn_reader *r, uint32_t part, uint64_t *sequence, tn_lane *
         }
         tn_numbered_block *b = item;
         tn_span_begin(lane, TN_PHASE_CUT);
-        tn_feed_next(r->feed, &b->block);
+        tn_block_reader_next(r->block_reader, &b->block);
         tn_span_end(lane);
         b->sequence = (*sequence)++;
         last = b->block.last;
@@ -102,7 +102,7 @@ tn_status tn_reader_source_thread(void *arg, tn_error *err)
     tn_lane *lane = join_trace(r, "read");
     uint64_t sequence = 0;
     uint32_t part = 0;
-    tn_feed_trace(r->feed, lane);
+    tn_block_reader_trace(r->block_reader, lane);
     bool more = tn_reader_deal(r, &part);
     while (more) {
         more = read_part(r, part, &sequence, lane) && tn_reader_deal(r, &part);
@@ -192,8 +192,8 @@ static void parse(tn_reader *r, const tn_numbered_block *b, tn_work *work)
     work->file = b->block.file;
     work->last = b->block.last;
     if (r->packs) {
-        const tn_tnb_note note = {.taken = work->taken, .passed = work->passed};
-        tn_tnb_pack(&work->parsed, &note, &work->packed);
+        const tn_cache_note note = {.taken = work->taken, .passed = work->passed};
+        tn_cache_pack(&work->parsed, &note, &work->packed);
     }
 }
 
@@ -303,14 +303,15 @@ static tn_status load_window(assembly *a, tn_error *err)
         uint32_t left = a->current->parsed.rows->n - a->current_at;
         bool all = left <= size - a->window.n;
         uint32_t n = all ? left : size - a->window.n;
-        TN_TRY(tn_window_add(&a->window, a->current, a->current_at, a->current_at + n, err));
+        TN_TRY(
+            tn_shuffle_window_add(&a->window, a->current, a->current_at, a->current_at + n, err));
         a->current_at += n;
         if (all) {
             hold_current(a);
         }
     }
     uint64_t stream = tn_stream3(a->r->opts.seed, TN_RNG_SHUFFLE, a->r->opts.from.epoch, a->part);
-    return tn_window_order(&a->window, a->r->shuffle, stream, a->base, err);
+    return tn_shuffle_window_order(&a->window, a->r->shuffle, stream, a->base, err);
 }
 
 static void release_window(assembly *a)
@@ -365,11 +366,11 @@ static tn_status begin_batch(assembly *a, tn_error *err)
     a->filling = r->n_idle > 0 ? r->idle[--r->n_idle] : NULL;
     (void)pthread_mutex_unlock(&r->lock);
     if (a->filling != NULL) {
-        tn_filling_clear(a->filling);
+        tn_batch_builder_clear(a->filling);
         return TN_OK;
     }
-    tn_filling *made = NULL;
-    TN_TRY(tn_filling_new(&made, r->schema, r->opts.batch_rows, r->opts.want_ids, err));
+    tn_batch_builder *made = NULL;
+    TN_TRY(tn_batch_builder_new(&made, r->schema, r->opts.batch_rows, r->opts.want_ids, err));
     (void)pthread_mutex_lock(&r->lock);
     bool room = r->n_fillings < r->fillings_max;
     if (room) {
@@ -377,7 +378,7 @@ static tn_status begin_batch(assembly *a, tn_error *err)
     }
     (void)pthread_mutex_unlock(&r->lock);
     if (!room) {
-        tn_filling_free(made);
+        tn_batch_builder_free(made);
         return tn_fail(err, TN_E_LIMIT, "more than %u batches were taken and not recycled",
                        r->fillings_max);
     }
@@ -388,8 +389,8 @@ static tn_status begin_batch(assembly *a, tn_error *err)
 /* `taken` rows of the part are behind this batch. TN_END: the reader stops. */
 static tn_status end_batch(assembly *a, uint64_t taken, tn_error *err)
 {
-    TN_TRY(tn_filling_settle(a->filling, err));
-    tn_batch *batch = tn_filling_end(a->filling);
+    TN_TRY(tn_batch_builder_settle(a->filling, err));
+    tn_batch *batch = tn_batch_builder_end(a->filling);
     batch->progress = (tn_progress){.epoch = a->r->opts.from.epoch,
                                     .part = a->turn,
                                     .position = taken,
@@ -467,15 +468,15 @@ static tn_status hand_out(assembly *a, uint64_t stream, tn_error *err)
         }
         status = a->filling == NULL ? begin_batch(a, err) : TN_OK;
         if (status == TN_OK) {
-            status = tn_filling_add(a->filling, pick->work->parsed.rows, pick->row,
-                                    pick->work->file, err);
+            status = tn_batch_builder_add(a->filling, pick->work->parsed.rows, pick->row,
+                                          pick->work->file, err);
         }
-        if (status == TN_OK && tn_filling_rows(a->filling) == a->r->opts.batch_rows) {
+        if (status == TN_OK && tn_batch_builder_rows(a->filling) == a->r->opts.batch_rows) {
             status = end_batch(a, taken, err);
         }
     }
     if (status == TN_OK && a->filling != NULL) { /* the rows of the window go now */
-        status = tn_filling_settle(a->filling, err);
+        status = tn_batch_builder_settle(a->filling, err);
     }
     (void)pthread_mutex_lock(&a->r->lock);
     a->r->counts.zero_weight += weightless;
@@ -569,7 +570,7 @@ tn_status tn_reader_assembler_thread(void *arg, tn_error *err)
     tn_trace_leave(a.lane);
     hold_current(&a);
     release_window(&a);
-    tn_window_done(&a.window);
+    tn_shuffle_window_done(&a.window);
     /* TN_END here: stopped from outside, which is no fault. */
     tn_reader_end(r, status == TN_OK ? TN_END : status == TN_END ? TN_E_STOPPED : status, err);
     return TN_OK;

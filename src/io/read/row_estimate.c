@@ -8,7 +8,7 @@ enum { PARTS_MAX = 8 };
 typedef struct probe {
     const tn_schema *schema;
     const tn_fileset *files;
-    tn_feed *feed;
+    tn_block_reader *reader;
     tn_block block;
     tn_rows *rows;
     uint32_t blocks; /* parsed */
@@ -34,9 +34,9 @@ static void parse(probe *p)
 /* At most `most` blocks of a part. False: there are more. */
 static bool look(probe *p, uint32_t part, uint32_t most)
 {
-    tn_feed_go(p->feed, part);
+    tn_block_reader_go(p->reader, part);
     for (uint32_t i = 0; i < most; i++) {
-        tn_feed_next(p->feed, &p->block);
+        tn_block_reader_next(p->reader, &p->block);
         parse(p);
         if (p->block.last) {
             return true;
@@ -74,15 +74,15 @@ static tn_status estimate(probe *p, uint32_t most, double *out, tn_error *err)
             return TN_OK;
         }
     }
-    TN_TRY(tn_feed_new(&p->feed, p->schema, p->files, NULL, err));
+    TN_TRY(tn_block_reader_new(&p->reader, p->schema, p->files, NULL, err));
     TN_TRY(tn_rows_new(&p->rows, p->schema, 0, err));
     const bool is_short = p->files->bytes <= (uint64_t)most * TN_BLOCK_BYTES;
     *out = is_short && count_all(p, most) ? p->kept : sample(p, most);
     return TN_OK;
 }
 
-tn_status tn_row_count(const tn_strs *paths, const tn_schema *schema, uint32_t blocks_max,
-                       double *out, tn_error *err)
+tn_status tn_row_estimate(const tn_strs *paths, const tn_schema *schema, uint32_t blocks_max,
+                          double *out, tn_error *err)
 {
     tn_fileset *files = NULL;
     TN_TRY(tn_fileset_new(&files, paths, schema, 1, err));
@@ -90,7 +90,7 @@ tn_status tn_row_count(const tn_strs *paths, const tn_schema *schema, uint32_t b
     tn_status status = estimate(&p, blocks_max, out, err);
     tn_rows_free(p.rows);
     tn_block_done(&p.block);
-    tn_feed_free(p.feed);
+    tn_block_reader_free(p.reader);
     tn_fileset_free(files);
     return status;
 }

@@ -9,10 +9,10 @@
 
 #include "io/schema/schema.h"
 
-enum { TN_ROWCOUNT_BLOCKS = 128 }; /* of 256 KiB: more are not looked at */
+enum { TN_ROW_ESTIMATE_BLOCKS = 128 }; /* of 256 KiB: more are not looked at */
 
 /* *out is negative when what `paths` names comes once, or has no size: a pipe, standard input. */
-tn_status tn_row_count(const tn_strs *paths, const tn_schema *schema, uint32_t blocks_max,
-                       double *out, tn_error *err) TN_MUST_USE;
+tn_status tn_row_estimate(const tn_strs *paths, const tn_schema *schema, uint32_t blocks_max,
+                          double *out, tn_error *err) TN_MUST_USE;
 
 #endif

@@ -16,29 +16,29 @@ typedef struct piece {
 } piece;
 
 typedef struct pass {
-    const tn_pass_in *in;
-    const tn_pass_visitor *visitor;
-    tn_pass_counts counts;
+    const tn_row_scan_in *in;
+    const tn_row_scan_visitor *visitor;
+    tn_row_scan_counts counts;
     tn_fileset *files;
-    tn_feed *feed;
-    uint32_t part;     /* that the feed is in; files->n_parts: behind the last */
+    tn_block_reader *reader;
+    uint32_t part;     /* that the reader is in; files->n_parts: behind the last */
     uint32_t n_pieces; /* of this round */
-    piece piece[TN_PASS_PIECES];
+    piece piece[TN_ROW_SCAN_PIECES];
 } pass;
 
 /* Up to eight blocks. */
 static void fetch_round(pass *p)
 {
     p->n_pieces = 0;
-    while (p->n_pieces < TN_PASS_PIECES && p->part < p->files->n_parts) {
+    while (p->n_pieces < TN_ROW_SCAN_PIECES && p->part < p->files->n_parts) {
         tn_block *block = &p->piece[p->n_pieces++].block;
-        tn_feed_next(p->feed, block);
+        tn_block_reader_next(p->reader, block);
         if (!block->last) {
             continue;
         }
         p->part++;
         if (p->part < p->files->n_parts) {
-            tn_feed_go(p->feed, p->part);
+            tn_block_reader_go(p->reader, p->part);
         }
     }
 }
@@ -79,10 +79,11 @@ static tn_status find_raw(piece *out)
     return TN_OK;
 }
 
-static tn_pass_block block_of(const pass *p, uint32_t i)
+static tn_row_scan_block block_of(const pass *p, uint32_t i)
 {
     const piece *done = &p->piece[i];
-    return (tn_pass_block){i, p->files->file[done->block.file].path, done->parsed.rows, done->raw};
+    return (tn_row_scan_block){i, p->files->file[done->block.file].path, done->parsed.rows,
+                               done->raw};
 }
 
 static void do_piece(void *job, uint32_t i)
@@ -92,7 +93,7 @@ static void do_piece(void *job, uint32_t i)
     tn_block_parse(&out->block, p->in->schema, p->files, UINT32_MAX, &out->parsed);
     out->status = find_raw(out);
     if (out->status == TN_OK && p->visitor->piece != NULL) {
-        tn_pass_block block = block_of(p, i);
+        tn_row_scan_block block = block_of(p, i);
         out->status = p->visitor->piece(p->visitor->ctx, &block, &out->err);
     }
 }
@@ -124,7 +125,7 @@ static tn_status hand_on(pass *p, uint32_t i, tn_error *err)
         return tn_fail(err, done->status, "%s", done->err.text);
     }
     if (p->visitor->block != NULL) {
-        tn_pass_block block = block_of(p, i);
+        tn_row_scan_block block = block_of(p, i);
         TN_TRY(p->visitor->block(p->visitor->ctx, &block, err));
     }
     return parsed->fault == TN_OK ? TN_OK : tn_fail(err, parsed->fault, "%s", parsed->err.text);
@@ -133,18 +134,18 @@ static tn_status hand_on(pass *p, uint32_t i, tn_error *err)
 static tn_status run(pass *p, tn_error *err)
 {
     TN_TRY(tn_fileset_new(&p->files, p->in->paths, p->in->schema, 1, err));
-    if (p->in->records && p->files->tnb != NULL) {
+    if (p->in->records && p->files->caches != NULL) {
         return tn_fail(err, TN_E_DATA,
                        "a binary cache holds keys, not the texts they came from: "
                        "read the data it was made of");
     }
-    TN_TRY(tn_feed_new(&p->feed, p->in->schema, p->files, NULL, err));
-    for (uint32_t i = 0; i < TN_PASS_PIECES; i++) {
+    TN_TRY(tn_block_reader_new(&p->reader, p->in->schema, p->files, NULL, err));
+    for (uint32_t i = 0; i < TN_ROW_SCAN_PIECES; i++) {
         TN_TRY(tn_rows_new(&p->piece[i].parsed.rows, p->in->schema, p->in->keep, err));
     }
     p->counts.sources = p->files->n;
     if (p->files->n_parts > 0) {
-        tn_feed_go(p->feed, 0);
+        tn_block_reader_go(p->reader, 0);
     }
     while (p->part < p->files->n_parts) {
         fetch_round(p);
@@ -156,21 +157,21 @@ static tn_status run(pass *p, tn_error *err)
     return TN_OK;
 }
 
-tn_status tn_pass_run(const tn_pass_in *in, const tn_pass_visitor *visitor, tn_pass_counts *out,
-                      tn_error *err)
+tn_status tn_row_scan_run(const tn_row_scan_in *in, const tn_row_scan_visitor *visitor,
+                          tn_row_scan_counts *out, tn_error *err)
 {
     pass *p = tn_alloc(1, sizeof *p, "a pass over data");
     p->in = in;
     p->visitor = visitor;
     tn_status status = run(p, err);
     *out = p->counts;
-    for (uint32_t i = 0; i < TN_PASS_PIECES; i++) {
+    for (uint32_t i = 0; i < TN_ROW_SCAN_PIECES; i++) {
         tn_rows_free(p->piece[i].parsed.rows);
         tn_parsed_done(&p->piece[i].parsed);
         tn_block_done(&p->piece[i].block);
         tn_free(p->piece[i].raw);
     }
-    tn_feed_free(p->feed);
+    tn_block_reader_free(p->reader);
     tn_fileset_free(p->files);
     tn_free(p);
     return status;

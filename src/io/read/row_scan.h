@@ -1,6 +1,6 @@
 /* row_scan.h - one look at every record of some files, for tools that inspect or rewrite data.
  *
- *     io/feed: blocks of records -> 8 at a time, parsed in parallel -> handed on in order
+ *     block reader: blocks of records -> 8 at a time, parsed in parallel -> handed on in order
  *
  * What a visitor sees in `block` is a function of the files alone, not of the
  * number of threads. A record at fault is shown to `fault` and left out.
@@ -14,47 +14,47 @@
 #include "io/rows/rows.h"
 #include "io/schema/schema.h"
 
-enum { TN_PASS_PIECES = 8 };
+enum { TN_ROW_SCAN_PIECES = 8 };
 
 /* Rows of one piece, lent for the call. */
-typedef struct tn_pass_block {
-    uint32_t piece;     /* 0 .. TN_PASS_PIECES - 1 */
+typedef struct tn_row_scan_block {
+    uint32_t piece;     /* 0 .. TN_ROW_SCAN_PIECES - 1 */
     const char *source; /* the file they stem from */
     const tn_rows *rows;
     const tn_bytes *raw; /* rows->n: the records as they stand in the file, without what frames
                           * them; NULL in a binary cache, which has none */
-} tn_pass_block;
+} tn_row_scan_block;
 
-typedef struct tn_pass_visitor {
+typedef struct tn_row_scan_visitor {
     void *ctx;
     /* A piece, from any thread; all pieces of a round before the first call of `block`. May be
      * NULL. */
-    tn_status (*piece)(void *ctx, const tn_pass_block *block, tn_error *err);
+    tn_status (*piece)(void *ctx, const tn_row_scan_block *block, tn_error *err);
     /* The same pieces, in order, from the calling thread. May be NULL. */
-    tn_status (*block)(void *ctx, const tn_pass_block *block, tn_error *err);
+    tn_status (*block)(void *ctx, const tn_row_scan_block *block, tn_error *err);
     /* A record that does not follow its format; `text` names file, place and fault. Those of a
      * piece come in order and before its rows. TN_OK: go on. NULL: the first fault ends the pass
      * with TN_E_DATA. */
     tn_status (*fault)(void *ctx, const char *text, tn_error *err);
-} tn_pass_visitor;
+} tn_row_scan_visitor;
 
-typedef struct tn_pass_counts {
+typedef struct tn_row_scan_counts {
     uint32_t sources;
     uint64_t bytes; /* of records, after decompression */
     uint64_t rows, blank, bad, duplicate_key;
-} tn_pass_counts;
+} tn_row_scan_counts;
 
-typedef struct tn_pass_in {
+typedef struct tn_row_scan_in {
     const tn_schema *schema;
     const tn_strs *paths; /* files, globs, folders, "-" */
     uint32_t keep;        /* as for tn_rows_new */
     tn_team *team;        /* NULL: the calling thread alone */
     bool records;         /* what is wanted are records or their texts: no binary cache will do */
-} tn_pass_in;
+} tn_row_scan_in;
 
 /* *out counts also when the pass fails. TN_E_DATA: no such file, or a fault; TN_E_IO; or what a
  * visitor returned. */
-tn_status tn_pass_run(const tn_pass_in *in, const tn_pass_visitor *visitor, tn_pass_counts *out,
-                      tn_error *err) TN_MUST_USE;
+tn_status tn_row_scan_run(const tn_row_scan_in *in, const tn_row_scan_visitor *visitor,
+                          tn_row_scan_counts *out, tn_error *err) TN_MUST_USE;
 
 #endif

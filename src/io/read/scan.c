@@ -145,8 +145,8 @@ static tn_status see_data(seen *s, const tn_schema *schema, tn_error *err)
     tn_source *source = NULL;
     TN_TRY(tn_fileset_new(&files, &schema->data->train, schema, 1, err));
     tn_status status = TN_OK;
-    if (files->tnb != NULL) {
-        see_shape(s, tn_tnb_set_shape(files->tnb));
+    if (files->caches != NULL) {
+        see_shape(s, tn_cache_set_shape(files->caches));
         tn_fileset_free(files);
         return TN_OK;
     }
@@ -184,7 +184,7 @@ static void list_header(const tn_schema *schema, tn_fileset *files, tn_listing *
     tn_source *source = NULL;
     tn_text text = {0};
     tn_bytes line;
-    if (files->tnb != NULL || files->file[0].once ||
+    if (files->caches != NULL || files->file[0].once ||
         tn_fileset_open(files, 0, 0, NULL, &source, NULL) != TN_OK) {
         return;
     }

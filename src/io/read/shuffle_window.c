@@ -5,14 +5,15 @@
 #include "base/math/rng.h"
 #include "io/rows/rows_parsing.h"
 
-void tn_window_done(tn_window *window)
+void tn_shuffle_window_done(tn_shuffle_window *window)
 {
     tn_free(window->pick);
     tn_free(window->order);
-    *window = (tn_window){.n = 0};
+    *window = (tn_shuffle_window){.n = 0};
 }
 
-tn_status tn_window_add(tn_window *window, tn_work *work, uint32_t from, uint32_t to, tn_error *err)
+tn_status tn_shuffle_window_add(tn_shuffle_window *window, tn_work *work, uint32_t from,
+                                uint32_t to, tn_error *err)
 {
     void *pick = window->pick;
     bool grown = tn_rows_grow(&pick, window->n, to - from, sizeof(tn_pick), &window->capacity);
@@ -27,8 +28,8 @@ tn_status tn_window_add(tn_window *window, tn_work *work, uint32_t from, uint32_
     return TN_OK;
 }
 
-tn_status tn_window_order(tn_window *window, bool shuffle, uint64_t stream, uint64_t first,
-                          tn_error *err)
+tn_status tn_shuffle_window_order(tn_shuffle_window *window, bool shuffle, uint64_t stream,
+                                  uint64_t first, tn_error *err)
 {
     void *order = window->order;
     bool grown = tn_rows_grow(&order, 0, window->n, sizeof(uint32_t), &window->order_capacity);

@@ -28,22 +28,22 @@ typedef struct tn_pick {
     uint32_t index; /* in the window, before it was permuted */
 } tn_pick;
 
-typedef struct tn_window {
+typedef struct tn_shuffle_window {
     tn_pick *pick; /* n, in the order of the files */
     uint32_t n;
     uint32_t capacity;
     uint32_t *order; /* n: the order they leave in */
     uint32_t order_capacity;
-} tn_window;
+} tn_shuffle_window;
 
-void tn_window_done(tn_window *window);
+void tn_shuffle_window_done(tn_shuffle_window *window);
 
 /* Appends rows from .. to-1 of a block. */
-tn_status tn_window_add(tn_window *window, tn_work *work, uint32_t from, uint32_t to,
-                        tn_error *err) TN_MUST_USE;
+tn_status tn_shuffle_window_add(tn_shuffle_window *window, tn_work *work, uint32_t from,
+                                uint32_t to, tn_error *err) TN_MUST_USE;
 
 /* Sets the order: as the rows are, or permuted by `stream` from its draw number `first` on. */
-tn_status tn_window_order(tn_window *window, bool shuffle, uint64_t stream, uint64_t first,
-                          tn_error *err) TN_MUST_USE;
+tn_status tn_shuffle_window_order(tn_shuffle_window *window, bool shuffle, uint64_t stream,
+                                  uint64_t first, tn_error *err) TN_MUST_USE;
 
 #endif

@@ -37,8 +37,8 @@ enum { IDS_MIN = 256, BARE_MAX = 32 };
 /* How the keys come that are still to be copied: one for each slot of every row, a grid, or any. */
 typedef enum form { EVEN, GRID, ANY } form;
 
-struct tn_filling {
-    tn_batch batch; /* first: see tn_filling_of */
+struct tn_batch_builder {
+    tn_batch batch; /* first: see tn_batch_builder_of */
     const tn_schema *schema;
     uint32_t rows_max;
     bool want_ids;
@@ -287,7 +287,7 @@ static bool column_add_all(slot_column *c, const bare_row *row, uint32_t n, uint
 
 static const char what[] = "a batch";
 
-static bool alloc_columns(tn_filling *f, tn_error *err)
+static bool alloc_columns(tn_batch_builder *f, tn_error *err)
 {
     uint32_t n_slots = f->schema->n_slots;
     f->column = tn_try_alloc((size_t)n_slots + 1, sizeof *f->column, what, err);
@@ -305,7 +305,7 @@ static bool alloc_columns(tn_filling *f, tn_error *err)
     return true;
 }
 
-static bool alloc_rows(tn_filling *f, tn_error *err)
+static bool alloc_rows(tn_batch_builder *f, tn_error *err)
 {
     size_t n = (size_t)f->rows_max + 1;
     f->batch.label = tn_try_alloc(n, sizeof *f->batch.label, what, err);
@@ -329,7 +329,7 @@ static bool alloc_rows(tn_filling *f, tn_error *err)
     return f->id_offset != NULL && f->batch.source != NULL && f->batch.source_at != NULL;
 }
 
-void tn_filling_free(tn_filling *f)
+void tn_batch_builder_free(tn_batch_builder *f)
 {
     if (f == NULL) {
         return;
@@ -350,7 +350,7 @@ void tn_filling_free(tn_filling *f)
     tn_free(f);
 }
 
-void tn_filling_clear(tn_filling *f)
+void tn_batch_builder_clear(tn_batch_builder *f)
 {
     for (uint32_t s = 0; s < f->schema->n_slots; s++) {
         f->column[s].n = 0;
@@ -366,11 +366,11 @@ void tn_filling_clear(tn_filling *f)
     f->has_id = false;
 }
 
-tn_status tn_filling_new(tn_filling **out, const tn_schema *schema, uint32_t rows_max,
-                         bool want_ids, tn_error *err)
+tn_status tn_batch_builder_new(tn_batch_builder **out, const tn_schema *schema, uint32_t rows_max,
+                               bool want_ids, tn_error *err)
 {
     *out = NULL;
-    tn_filling *f = tn_try_alloc(1, sizeof *f, what, err);
+    tn_batch_builder *f = tn_try_alloc(1, sizeof *f, what, err);
     if (f == NULL) {
         return TN_E_MEMORY;
     }
@@ -378,16 +378,16 @@ tn_status tn_filling_new(tn_filling **out, const tn_schema *schema, uint32_t row
     f->rows_max = rows_max;
     f->want_ids = want_ids;
     if (!alloc_columns(f, err) || !alloc_rows(f, err)) {
-        tn_filling_free(f);
+        tn_batch_builder_free(f);
         return TN_E_MEMORY;
     }
-    tn_filling_clear(f);
+    tn_batch_builder_clear(f);
     *out = f;
     return TN_OK;
 }
 
 /* Many rows at once and slot by slot, so that each column is gone to once. False: no memory. */
-static bool copy_bare(tn_filling *f)
+static bool copy_bare(tn_batch_builder *f)
 {
     uint32_t n = f->n_bare;
     uint32_t r = f->batch.rows - n;
@@ -407,7 +407,7 @@ static bool copy_bare(tn_filling *f)
     return good;
 }
 
-tn_status tn_filling_settle(tn_filling *f, tn_error *err)
+tn_status tn_batch_builder_settle(tn_batch_builder *f, tn_error *err)
 {
     return copy_bare(f)
                ? TN_OK
@@ -428,7 +428,7 @@ static inline uint32_t count_keys(const tn_rows *rows, const tn_bare *b, uint32_
 }
 
 /* Remembers a row whose keys are still to be copied, with others of its form. False: no memory. */
-static bool add_bare(tn_filling *f, const tn_bare *b, uint32_t i, uint32_t first, uint32_t n)
+static bool add_bare(tn_batch_builder *f, const tn_bare *b, uint32_t i, uint32_t first, uint32_t n)
 {
     form how = form_of(b);
     bool other = f->n_bare > 0 && f->form != how;
@@ -442,7 +442,7 @@ static bool add_bare(tn_filling *f, const tn_bare *b, uint32_t i, uint32_t first
     return true;
 }
 
-static bool add_entries(tn_filling *f, const tn_entry *entry, uint32_t n)
+static bool add_entries(tn_batch_builder *f, const tn_entry *entry, uint32_t n)
 {
     bool good = copy_bare(f) && columns_add(f->column, entry, n);
     for (uint32_t s = 0; good && s < f->schema->n_slots; s++) {
@@ -452,7 +452,7 @@ static bool add_entries(tn_filling *f, const tn_entry *entry, uint32_t n)
 }
 
 /* Bytes of the record id behind those of the others; false: no memory. */
-static bool add_id(tn_filling *f, const char *text, uint32_t size)
+static bool add_id(tn_batch_builder *f, const char *text, uint32_t size)
 {
     f->id_offset[f->batch.rows] = (uint32_t)f->id_size;
     if (f->id_size + size > f->id_capacity) {
@@ -476,8 +476,8 @@ static bool add_id(tn_filling *f, const char *text, uint32_t size)
     return true;
 }
 
-tn_status tn_filling_add(tn_filling *f, const tn_rows *rows, uint32_t i, uint32_t source,
-                         tn_error *err)
+tn_status tn_batch_builder_add(tn_batch_builder *f, const tn_rows *rows, uint32_t i,
+                               uint32_t source, tn_error *err)
 {
     const tn_parsed_row *row = &rows->row[i];
     uint32_t r = f->batch.rows;
@@ -513,12 +513,12 @@ tn_status tn_filling_add(tn_filling *f, const tn_rows *rows, uint32_t i, uint32_
     return TN_OK;
 }
 
-uint32_t tn_filling_rows(const tn_filling *f)
+uint32_t tn_batch_builder_rows(const tn_batch_builder *f)
 {
     return f->batch.rows;
 }
 
-tn_batch *tn_filling_end(tn_filling *f)
+tn_batch *tn_batch_builder_end(tn_batch_builder *f)
 {
     tn_batch *b = &f->batch;
     TN_ASSERT(f->n_bare == 0);
@@ -538,7 +538,7 @@ tn_batch *tn_filling_end(tn_filling *f)
     return b;
 }
 
-tn_filling *tn_filling_of(tn_batch *batch)
+tn_batch_builder *tn_batch_builder_of(tn_batch *batch)
 {
-    return (tn_filling *)(void *)batch; /* its first member */
+    return (tn_batch_builder *)(void *)batch; /* its first member */
 }

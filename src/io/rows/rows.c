@@ -205,7 +205,7 @@ void tn_rows_free(tn_rows *rows)
         tn_free(rows->private->guess);
         tn_free(rows->private->shape);
         tn_free(rows->private->place);
-        tn_lanes_done(&rows->private->lanes);
+        tn_token_vectors_done(&rows->private->lanes);
         tn_text_done(&rows->private->scratch);
         tn_free(rows->private);
     }
@@ -233,7 +233,7 @@ tn_status tn_rows_new(tn_rows **out, const tn_schema *schema, uint32_t keep, tn_
     rows->schema = schema;
     p->keep = keep;
     p->bare.grids = (keep & TN_ROWS_BARE) != 0 && has_grids(schema);
-    p->marks = tn_marks_find();
+    p->marks = tn_delimiter_masks_find();
     p->seen = tn_try_alloc(schema->n_specs, sizeof *p->seen, "a block of rows", err);
     p->count = tn_try_alloc((size_t)schema->n_slots + 1, sizeof *p->count, "a block of rows", err);
     p->skip = tn_try_alloc((size_t)schema->n_slots + 1, sizeof *p->skip, "a block of rows", err);
@@ -422,7 +422,7 @@ tn_fault tn_rows_end(tn_rows *rows, const tn_slot_spec **spec)
 /* There is always room for an entry more than those that count: see grow_entries. */
 void tn_rows_put_lanes(tn_rows *rows)
 {
-    const tn_lanes *l = &rows->private->lanes;
+    const tn_token_vectors *l = &rows->private->lanes;
     const uint64_t *restrict key = l->sign;
     const uint64_t *restrict size = l->size;
     const uint32_t *restrict slot = rows->schema->columns->slot;
@@ -463,7 +463,7 @@ tn_tf_shape *tn_rows_shapes(tn_rows *rows, uint32_t n)
 uint16_t *tn_rows_places(tn_rows *rows, size_t line_bytes)
 {
     void *place = rows->private->place;
-    bool grown = tn_rows_grow(&place, 0, (uint32_t)line_bytes + 1 + TN_MARKS_SPARE,
+    bool grown = tn_rows_grow(&place, 0, (uint32_t)line_bytes + 1 + TN_DELIMITER_MASKS_SPARE,
                               sizeof(uint16_t), &rows->private->places_max);
     rows->private->place = place;
     if (!grown) {

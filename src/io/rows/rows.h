@@ -120,7 +120,7 @@ tn_fault tn_rows_end(tn_rows *rows, const tn_slot_spec **spec) TN_MUST_USE;
 void tn_rows_rollback(tn_rows *rows);
 
 /* Bare rows: keys side by side, without entries; half as large, and a batch is made of many rows at
- * once (tn_filling_add).
+ * once (tn_batch_builder_add).
  *
  *     as a cache holds them, in a row by ascending slots; width 0: rows differ, else `slot` is that
  *     of every row

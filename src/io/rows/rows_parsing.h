@@ -63,10 +63,10 @@ struct rows_private {
     tn_tf_shape *shape;
     uint32_t shapes_max;
     tn_text scratch;
-    const tn_marks *marks;
+    const tn_delimiter_masks *marks;
     uint16_t *place; /* of marks, behind one in front of the line */
     uint32_t places_max;
-    tn_lanes lanes; /* scratch of parsers */
+    tn_token_vectors lanes; /* scratch of parsers */
 };
 
 /* The innermost part of tn_rows_token, for a slot with plain_key, while rows->token is NULL. False:
@@ -100,8 +100,8 @@ bool tn_rows_add_text(tn_rows *rows, const char *text, size_t size, tn_token *ou
 tn_span *tn_rows_spans(tn_rows *rows, uint32_t n);
 tn_text *tn_rows_scratch(tn_rows *rows);
 
-/* Room for the places of the marks of a line of at most TN_MARKS_LINE_MAX bytes. What lies in front
- * of the first field, as if a mark stood there, is at [0]: a field begins at
+/* Room for the places of the marks of a line of at most TN_DELIMITER_MASKS_LINE_MAX bytes. What
+ * lies in front of the first field, as if a mark stood there, is at [0]: a field begins at
  * (uint16_t)(place[i] + 1) and ends at place[i + 1]. NULL: no memory. */
 uint16_t *tn_rows_places(tn_rows *rows, size_t line_bytes);
 

@@ -7,7 +7,7 @@
 
 #include "base/core/bytes.h"
 
-#if TN_MARKS_X86
+#if TN_DELIMITER_MASKS_X86
 #include <immintrin.h>
 #endif
 #include <string.h>
@@ -102,9 +102,9 @@ static inline uint16_t *put_marks_plain(uint16_t *to, uint64_t mask, uint32_t ba
 #undef SET
 #undef TARGET
 
-const tn_marks tn_marks_plain = {"plain", find_fields_plain, find_pairs_plain};
+const tn_delimiter_masks tn_delimiter_masks_plain = {"plain", find_fields_plain, find_pairs_plain};
 
-#if TN_MARKS_X86
+#if TN_DELIMITER_MASKS_X86
 
 /* ---- every x86-64: four vectors a look ---- */
 
@@ -155,7 +155,7 @@ static inline uint16_t *put_marks_sse2(uint16_t *to, uint64_t mask, uint32_t bas
 #undef SET
 #undef TARGET
 
-const tn_marks tn_marks_sse2 = {"sse2", find_fields_sse2, find_pairs_sse2};
+const tn_delimiter_masks tn_delimiter_masks_sse2 = {"sse2", find_fields_sse2, find_pairs_sse2};
 
 /* ---- AVX2: two vectors a look ---- */
 
@@ -217,10 +217,10 @@ TARGET static inline uint16_t *put_marks_avx2(uint16_t *to, uint64_t mask, uint3
 #undef SET
 #undef TARGET
 
-const tn_marks tn_marks_avx2 = {"avx2", find_fields_avx2, find_pairs_avx2};
+const tn_delimiter_masks tn_delimiter_masks_avx2 = {"avx2", find_fields_avx2, find_pairs_avx2};
 
 #endif
-#if TN_MARKS_AVX512
+#if TN_DELIMITER_MASKS_AVX512
 
 /* ---- AVX-512 (BW and VBMI2): a vector a look, all places at once ---- */
 
@@ -267,21 +267,22 @@ TARGET static inline uint16_t *put_marks_avx512(uint16_t *to, uint64_t mask, uin
 #undef SET
 #undef TARGET
 
-const tn_marks tn_marks_avx512 = {"avx512", find_fields_avx512, find_pairs_avx512};
+const tn_delimiter_masks tn_delimiter_masks_avx512 = {"avx512", find_fields_avx512,
+                                                      find_pairs_avx512};
 
 #endif
 
-const tn_marks *tn_marks_find(void)
+const tn_delimiter_masks *tn_delimiter_masks_find(void)
 {
-#if TN_MARKS_AVX512
+#if TN_DELIMITER_MASKS_AVX512
     if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vbmi2")) {
-        return &tn_marks_avx512;
+        return &tn_delimiter_masks_avx512;
     }
 #endif
-#if TN_MARKS_X86
+#if TN_DELIMITER_MASKS_X86
     bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi");
-    return avx2 ? &tn_marks_avx2 : &tn_marks_sse2;
+    return avx2 ? &tn_delimiter_masks_avx2 : &tn_delimiter_masks_sse2;
 #else
-    return &tn_marks_plain;
+    return &tn_delimiter_masks_plain;
 #endif
 }

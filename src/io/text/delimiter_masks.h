@@ -16,37 +16,38 @@
  * code by processor; where instructions are counted there is one set, or counts would depend on
  * the machine. */
 #if !defined(__x86_64__) || (defined(TN_NO_CLONES) && !defined(TN_COUNTED))
-#define TN_MARKS_X86 0
-#define TN_MARKS_AVX512 0
+#define TN_DELIMITER_MASKS_X86 0
+#define TN_DELIMITER_MASKS_AVX512 0
 #elif defined(TN_COUNTED)
-#define TN_MARKS_X86 1
-#define TN_MARKS_AVX512 0
+#define TN_DELIMITER_MASKS_X86 1
+#define TN_DELIMITER_MASKS_AVX512 0
 #else
-#define TN_MARKS_X86 1
-#define TN_MARKS_AVX512 1
+#define TN_DELIMITER_MASKS_X86 1
+#define TN_DELIMITER_MASKS_AVX512 1
 #endif
 
 enum {
-    TN_MARKS_LINE_MAX =
-        65472,           /* bytes of a line: places fit 16 bits, with those of one look more */
-    TN_MARKS_SPARE = 64, /* places behind the last one that may be written as well */
+    TN_DELIMITER_MASKS_LINE_MAX =
+        65472, /* bytes of a line: places fit 16 bits, with those of one look more */
+    TN_DELIMITER_MASKS_SPARE = 64, /* places behind the last one that may be written as well */
 };
 
-typedef struct tn_marks {
+typedef struct tn_delimiter_masks {
     const char *name;
-    /* Places of `mark` in a line of at most TN_MARKS_LINE_MAX bytes, ascending; how many. `at` has
-     * room for `size` + TN_MARKS_SPARE. *odd: a '\r' or a NUL is among the bytes. */
+    /* Places of `mark` in a line of at most TN_DELIMITER_MASKS_LINE_MAX bytes, ascending; how many.
+     * `at` has room for `size` + TN_DELIMITER_MASKS_SPARE. *odd: a '\r' or a NUL is among the
+     * bytes. */
     uint32_t (*fields)(const char *line, size_t size, char mark, uint16_t *at, bool *odd);
     /* The same for ' ' and ':'. *odd: a control character or '#' is among the bytes. */
     uint32_t (*pairs)(const char *line, size_t size, uint16_t *at, bool *odd);
-} tn_marks;
+} tn_delimiter_masks;
 
 /* The widest set that this processor runs. */
-const tn_marks *tn_marks_find(void);
+const tn_delimiter_masks *tn_delimiter_masks_find(void);
 
-extern const tn_marks tn_marks_plain;
-extern const tn_marks tn_marks_sse2;
-extern const tn_marks tn_marks_avx2;
-extern const tn_marks tn_marks_avx512;
+extern const tn_delimiter_masks tn_delimiter_masks_plain;
+extern const tn_delimiter_masks tn_delimiter_masks_sse2;
+extern const tn_delimiter_masks tn_delimiter_masks_avx2;
+extern const tn_delimiter_masks tn_delimiter_masks_avx512;
 
 #endif

@@ -8,9 +8,9 @@
 
 #define EACH UINT64_C(0x0101010101010101)
 
-enum { ARRAYS = 8, ROOM_MIN = 64, EACH_LINE = TN_CACHE_LINE / TN_LANES_WORD };
+enum { ARRAYS = 8, ROOM_MIN = 64, EACH_LINE = TN_CACHE_LINE / TN_TOKEN_VECTORS_WORD };
 
-const uint64_t tn_lanes_mask[TN_LANES_WORD + 1] = {
+const uint64_t tn_token_vectors_mask[TN_TOKEN_VECTORS_WORD + 1] = {
     0,
     UINT64_C(0xff00000000000000),
     UINT64_C(0xffff000000000000),
@@ -22,7 +22,7 @@ const uint64_t tn_lanes_mask[TN_LANES_WORD + 1] = {
     UINT64_C(0xffffffffffffffff),
 };
 
-bool tn_lanes_reserve(tn_lanes *lanes, uint32_t n)
+bool tn_token_vectors_reserve(tn_token_vectors *lanes, uint32_t n)
 {
     if (n <= lanes->room) {
         return true;
@@ -33,34 +33,34 @@ bool tn_lanes_reserve(tn_lanes *lanes, uint32_t n)
     if (all == NULL) {
         return false;
     }
-    tn_lanes_done(lanes);
-    *lanes = (tn_lanes){.low = all,
-                        .high = all + room,
-                        .highest = all + (size_t)2 * room,
-                        .size = all + (size_t)3 * room,
-                        .sign = all + (size_t)4 * room,
-                        .bad = all + (size_t)5 * room,
-                        .salt = all + (size_t)6 * room,
-                        .tag = all + (size_t)7 * room,
-                        .room = room};
+    tn_token_vectors_done(lanes);
+    *lanes = (tn_token_vectors){.low = all,
+                                .high = all + room,
+                                .highest = all + (size_t)2 * room,
+                                .size = all + (size_t)3 * room,
+                                .sign = all + (size_t)4 * room,
+                                .bad = all + (size_t)5 * room,
+                                .salt = all + (size_t)6 * room,
+                                .tag = all + (size_t)7 * room,
+                                .room = room};
     return true;
 }
 
-void tn_lanes_done(tn_lanes *lanes)
+void tn_token_vectors_done(tn_token_vectors *lanes)
 {
     tn_free(lanes->low);
-    *lanes = (tn_lanes){.room = 0};
+    *lanes = (tn_token_vectors){.room = 0};
 }
 
-void tn_lanes_begin(tn_lanes_text *out, const char *text, size_t size)
+void tn_token_vectors_begin(tn_token_vectors_text *out, const char *text, size_t size)
 {
-    out->from[0] = out->front + TN_LANES_REACH;
+    out->from[0] = out->front + TN_TOKEN_VECTORS_REACH;
     out->from[1] = text;
-    memset(out->front, '0', TN_LANES_REACH);
-    if (size >= TN_LANES_REACH) { /* as most are: no call */
-        memcpy(out->front + TN_LANES_REACH, text, TN_LANES_REACH);
+    memset(out->front, '0', TN_TOKEN_VECTORS_REACH);
+    if (size >= TN_TOKEN_VECTORS_REACH) { /* as most are: no call */
+        memcpy(out->front + TN_TOKEN_VECTORS_REACH, text, TN_TOKEN_VECTORS_REACH);
     } else {
-        memcpy(out->front + TN_LANES_REACH, text, size);
+        memcpy(out->front + TN_TOKEN_VECTORS_REACH, text, size);
     }
 }
 
@@ -71,7 +71,7 @@ TN_HOT static void find_sizes(const uint16_t *restrict place, uint64_t *restrict
     }
 }
 
-void tn_lanes_sizes(const tn_lanes *lanes, uint32_t n, const uint16_t *place)
+void tn_token_vectors_sizes(const tn_token_vectors *lanes, uint32_t n, const uint16_t *place)
 {
     find_sizes(place, lanes->size, n);
 }
@@ -87,14 +87,14 @@ TN_HOT static uint64_t keep_digits(uint64_t *restrict low, const uint64_t *restr
 {
     uint64_t beyond = 0;
     for (uint32_t i = 0; i < n; i++) {
-        uint64_t in_front = below(size[i], TN_LANES_WORD) >> (8 * size[i] & 63);
+        uint64_t in_front = below(size[i], TN_TOKEN_VECTORS_WORD) >> (8 * size[i] & 63);
         low[i] = (low[i] ^ (EACH * '0')) & ~in_front;
-        beyond |= TN_LANES_WORD - size[i];
+        beyond |= TN_TOKEN_VECTORS_WORD - size[i];
     }
     return beyond >> 63;
 }
 
-bool tn_lanes_digits(const tn_lanes *lanes, uint32_t first, uint32_t n)
+bool tn_token_vectors_digits(const tn_token_vectors *lanes, uint32_t first, uint32_t n)
 {
     return keep_digits(lanes->low + first, lanes->size + first, n) != 0;
 }
@@ -137,11 +137,11 @@ TN_HOT static void hex_signs(const uint64_t *restrict low, const uint64_t *restr
         x = ((x << 4) | (x >> 8)) & UINT64_C(0x00ff00ff00ff00ff);
         x = ((x << 8) | (x >> 16)) & UINT64_C(0x0000ffff0000ffff);
         sign[i] = ((x << 16) | (x >> 32)) & UINT64_C(0xffffffff);
-        bad[i] = wrong_high | too_large | no_letter | (size[i] ^ TN_LANES_WORD);
+        bad[i] = wrong_high | too_large | no_letter | (size[i] ^ TN_TOKEN_VECTORS_WORD);
     }
 }
 
-void tn_lanes_hex(const tn_lanes *lanes, uint32_t first, uint32_t n)
+void tn_token_vectors_hex(const tn_token_vectors *lanes, uint32_t first, uint32_t n)
 {
     hex_signs(lanes->low + first, lanes->size + first, lanes->sign + first, lanes->bad + first, n);
 }
@@ -151,11 +151,11 @@ TN_HOT static void short_signs(const uint64_t *restrict low, const uint64_t *res
 {
     for (uint32_t i = 0; i < n; i++) {
         sign[i] = value_of_digits(low[i]);
-        bad[i] = not_digits(low[i]) | not_within(size[i], TN_LANES_WORD);
+        bad[i] = not_digits(low[i]) | not_within(size[i], TN_TOKEN_VECTORS_WORD);
     }
 }
 
-void tn_lanes_short(const tn_lanes *lanes, uint32_t first, uint32_t n)
+void tn_token_vectors_short(const tn_token_vectors *lanes, uint32_t first, uint32_t n)
 {
     short_signs(lanes->low + first, lanes->size + first, lanes->sign + first, lanes->bad + first,
                 n);
@@ -175,7 +175,7 @@ TN_HOT static void long_signs(const uint64_t *restrict low, const uint64_t *rest
     }
 }
 
-void tn_lanes_long(const tn_lanes *lanes, uint32_t first, uint32_t n)
+void tn_token_vectors_long(const tn_token_vectors *lanes, uint32_t first, uint32_t n)
 {
     memcpy(lanes->bad + first, lanes->size + first, n * sizeof *lanes->bad);
     long_signs(lanes->low + first, lanes->high + first, lanes->highest + first, lanes->sign + first,
@@ -195,7 +195,7 @@ TN_HOT static void join_groups(const uint64_t *restrict low, const uint64_t *res
     }
 }
 
-void tn_lanes_varints(const tn_lanes *lanes, uint32_t n)
+void tn_token_vectors_varints(const tn_token_vectors *lanes, uint32_t n)
 {
     join_groups(lanes->low, lanes->high, lanes->sign, n);
 }
@@ -207,7 +207,7 @@ TN_HOT static void mix(uint64_t *restrict sign, uint32_t n, uint64_t salt)
     }
 }
 
-void tn_lanes_keys(const tn_lanes *lanes, uint32_t n, uint64_t salt)
+void tn_token_vectors_keys(const tn_token_vectors *lanes, uint32_t n, uint64_t salt)
 {
     mix(lanes->sign, n, salt);
 }
@@ -219,7 +219,7 @@ TN_HOT static void mix_each(uint64_t *restrict sign, uint32_t n, const uint64_t 
     }
 }
 
-void tn_lanes_keys_each(const tn_lanes *lanes, uint32_t n, const uint64_t *salt)
+void tn_token_vectors_keys_each(const tn_token_vectors *lanes, uint32_t n, const uint64_t *salt)
 {
     mix_each(lanes->sign, n, salt);
 }
@@ -232,7 +232,8 @@ TN_HOT static void mix_to(uint64_t *restrict out, const uint64_t *restrict sign,
     }
 }
 
-void tn_lanes_keys_to(const tn_lanes *lanes, uint32_t n, const uint64_t *salt, uint64_t *out)
+void tn_token_vectors_keys_to(const tn_token_vectors *lanes, uint32_t n, const uint64_t *salt,
+                              uint64_t *out)
 {
     mix_to(out, lanes->sign, n, salt);
 }
@@ -255,7 +256,7 @@ TN_HOT static uint64_t there_of(const uint64_t *restrict bad, const uint64_t *re
     return all;
 }
 
-uint64_t tn_lanes_there(const tn_lanes *lanes, uint32_t n, uint64_t *bad)
+uint64_t tn_token_vectors_there(const tn_token_vectors *lanes, uint32_t n, uint64_t *bad)
 {
     return there_of(lanes->bad, lanes->size, n, bad);
 }
@@ -270,7 +271,7 @@ TN_HOT static uint64_t bad_of(const uint64_t *restrict bad, const uint64_t *rest
     return some;
 }
 
-bool tn_lanes_some_bad(const tn_lanes *lanes, uint32_t n)
+bool tn_token_vectors_some_bad(const tn_token_vectors *lanes, uint32_t n)
 {
     return bad_of(lanes->bad, lanes->size, n) != 0;
 }

@@ -16,79 +16,85 @@
 
 #include "base/core/bytes.h"
 
-enum { TN_LANES_WORD = 8, TN_LANES_REACH = 24 /* bytes in front of a token's end */ };
+enum {
+    TN_TOKEN_VECTORS_WORD = 8,
+    TN_TOKEN_VECTORS_REACH = 24 /* bytes in front of a token's end */
+};
 
-typedef struct tn_lanes {
+typedef struct tn_token_vectors {
     uint64_t *low, *high, *highest, *size, *sign, *bad; /* in one block of memory */
-    uint64_t *salt;                                     /* for tn_lanes_keys_each */
+    uint64_t *salt;                                     /* for tn_token_vectors_keys_each */
     uint64_t *tag;                                      /* what the parser wants to remember */
     uint32_t room;
-} tn_lanes;
+} tn_token_vectors;
 
 /* Room for `n` tokens, whose contents are lost when it grows; false: no memory. */
-bool tn_lanes_reserve(tn_lanes *lanes, uint32_t n);
-void tn_lanes_done(tn_lanes *lanes);
+bool tn_token_vectors_reserve(tn_token_vectors *lanes, uint32_t n);
+void tn_token_vectors_done(tn_token_vectors *lanes);
 
-/* The beginning of a text with TN_LANES_REACH bytes in front of it that may be read. */
-typedef struct tn_lanes_text {
-    const char *from[2]; /* of places as far as TN_LANES_REACH, or not */
-    char front[2 * TN_LANES_REACH];
-} tn_lanes_text; /* points into itself */
+/* The beginning of a text with TN_TOKEN_VECTORS_REACH bytes in front of it that may be read. */
+typedef struct tn_token_vectors_text {
+    const char *from[2]; /* of places as far as TN_TOKEN_VECTORS_REACH, or not */
+    char front[2 * TN_TOKEN_VECTORS_REACH];
+} tn_token_vectors_text; /* points into itself */
 
-void tn_lanes_begin(tn_lanes_text *out, const char *text, size_t size);
+void tn_token_vectors_begin(tn_token_vectors_text *out, const char *text, size_t size);
 
 /* Where the token that ends at byte `end` of a text may be read backwards from. */
-static inline const char *tn_lanes_end(const tn_lanes_text *t, size_t end)
+static inline const char *tn_token_vectors_end(const tn_token_vectors_text *t, size_t end)
 {
-    return t->from[end >= TN_LANES_REACH] + end; /* no branch: it would be guessed wrong */
+    return t->from[end >= TN_TOKEN_VECTORS_REACH] + end; /* no branch: it would be guessed wrong */
 }
 
-extern const uint64_t tn_lanes_mask[TN_LANES_WORD + 1]; /* the last n bytes of a word */
+extern const uint64_t
+    tn_token_vectors_mask[TN_TOKEN_VECTORS_WORD + 1]; /* the last n bytes of a word */
 
 /* Sizes of tokens 0 .. n - 1 that lie one behind the other, with a byte between them: token i
  * begins behind place[i] and ends at place[i + 1]. */
-void tn_lanes_sizes(const tn_lanes *lanes, uint32_t n, const uint16_t *place);
+void tn_token_vectors_sizes(const tn_token_vectors *lanes, uint32_t n, const uint16_t *place);
 
 /* Leaves the digits in `low`, which held text: 0 .. 9, and zeros in front of the token. Whether
  * some token reaches beyond `low`. */
-bool tn_lanes_digits(const tn_lanes *lanes, uint32_t first, uint32_t n);
+bool tn_token_vectors_digits(const tn_token_vectors *lanes, uint32_t first, uint32_t n);
 
 /* The digits of a token that lie in the word that ends at `end`: the last `n` of it. */
-static inline uint64_t tn_lanes_digits_at(const char *end, uint64_t n)
+static inline uint64_t tn_token_vectors_digits_at(const char *end, uint64_t n)
 {
     uint64_t zeros = UINT64_C(0x3030303030303030);
-    return (tn_load_u64(end - TN_LANES_WORD) ^ zeros) &
-           tn_lanes_mask[n < TN_LANES_WORD ? n : TN_LANES_WORD];
+    return (tn_load_u64(end - TN_TOKEN_VECTORS_WORD) ^ zeros) &
+           tn_token_vectors_mask[n < TN_TOKEN_VECTORS_WORD ? n : TN_TOKEN_VECTORS_WORD];
 }
 
 /* The words in front of `low`, of a token whose size is set. */
-static inline void tn_lanes_set_high(const tn_lanes *lanes, uint32_t i, const char *end)
+static inline void tn_token_vectors_set_high(const tn_token_vectors *lanes, uint32_t i,
+                                             const char *end)
 {
     uint64_t size = lanes->size[i];
-    lanes->high[i] = tn_lanes_digits_at(end - 8, size > 8 ? size - 8 : 0);
-    lanes->highest[i] = tn_lanes_digits_at(end - 16, size > 16 ? size - 16 : 0);
+    lanes->high[i] = tn_token_vectors_digits_at(end - 8, size > 8 ? size - 8 : 0);
+    lanes->highest[i] = tn_token_vectors_digits_at(end - 16, size > 16 ? size - 16 : 0);
 }
 
 /* Signs of tokens first .. first + n - 1: eight hex digits (`low` as it stands in the text); one to
  * eight decimal digits; one to 19 of them, with `high` and `highest`. */
-void tn_lanes_hex(const tn_lanes *lanes, uint32_t first, uint32_t n);
-void tn_lanes_short(const tn_lanes *lanes, uint32_t first, uint32_t n);
-void tn_lanes_long(const tn_lanes *lanes, uint32_t first, uint32_t n);
+void tn_token_vectors_hex(const tn_token_vectors *lanes, uint32_t first, uint32_t n);
+void tn_token_vectors_short(const tn_token_vectors *lanes, uint32_t first, uint32_t n);
+void tn_token_vectors_long(const tn_token_vectors *lanes, uint32_t first, uint32_t n);
 
 /* Signs of varints: `low` is the first eight bytes without those of other numbers, `high` what the
  * others are worth. */
-void tn_lanes_varints(const tn_lanes *lanes, uint32_t n);
+void tn_token_vectors_varints(const tn_token_vectors *lanes, uint32_t n);
 
 /* sign becomes the key: of one group, or each of its own. */
-void tn_lanes_keys(const tn_lanes *lanes, uint32_t n, uint64_t salt);
-void tn_lanes_keys_each(const tn_lanes *lanes, uint32_t n, const uint64_t *salt);
+void tn_token_vectors_keys(const tn_token_vectors *lanes, uint32_t n, uint64_t salt);
+void tn_token_vectors_keys_each(const tn_token_vectors *lanes, uint32_t n, const uint64_t *salt);
 /* The same, with the keys elsewhere. */
-void tn_lanes_keys_to(const tn_lanes *lanes, uint32_t n, const uint64_t *salt, uint64_t *out);
+void tn_token_vectors_keys_to(const tn_token_vectors *lanes, uint32_t n, const uint64_t *salt,
+                              uint64_t *out);
 
 /* Whether some token is bad, empty ones aside. */
-bool tn_lanes_some_bad(const tn_lanes *lanes, uint32_t n);
+bool tn_token_vectors_some_bad(const tn_token_vectors *lanes, uint32_t n);
 
 /* Bits of the tokens that are not empty, of 64 at most; *bad: of those that are bad as well. */
-uint64_t tn_lanes_there(const tn_lanes *lanes, uint32_t n, uint64_t *bad);
+uint64_t tn_token_vectors_there(const tn_token_vectors *lanes, uint32_t n, uint64_t *bad);
 
 #endif

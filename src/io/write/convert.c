@@ -27,9 +27,9 @@ enum { FAULTS_LOGGED = 20 };
 typedef struct converting {
     const tn_writer *writer;
     tn_sink *sink;
-    tn_bad_limit allowed;
+    tn_bad_record_limit allowed;
     uint64_t bad, rows;
-    tn_text text[TN_PASS_PIECES];
+    tn_text text[TN_ROW_SCAN_PIECES];
 } converting;
 
 enum { HEAD_STEP = 1 << 16 };
@@ -58,7 +58,7 @@ static tn_status take_fault(void *ctx, const char *text, tn_error *err)
 {
     converting *c = ctx;
     c->bad++;
-    if (!tn_bad_limit_allows(&c->allowed, c->rows + c->bad, c->bad)) {
+    if (!tn_bad_record_limit_allows(&c->allowed, c->rows + c->bad, c->bad)) {
         return tn_fail(err, TN_E_DATA, "%s", text);
     }
     if (c->bad <= FAULTS_LOGGED) {
@@ -67,7 +67,7 @@ static tn_status take_fault(void *ctx, const char *text, tn_error *err)
     return TN_OK;
 }
 
-static tn_status write_piece(void *ctx, const tn_pass_block *block, tn_error *err)
+static tn_status write_piece(void *ctx, const tn_row_scan_block *block, tn_error *err)
 {
     converting *c = ctx;
     tn_text *text = &c->text[block->piece];
@@ -83,7 +83,7 @@ static tn_status write_piece(void *ctx, const tn_pass_block *block, tn_error *er
     return tn_text_check(text, "converted rows", err);
 }
 
-static tn_status store_piece(void *ctx, const tn_pass_block *block, tn_error *err)
+static tn_status store_piece(void *ctx, const tn_row_scan_block *block, tn_error *err)
 {
     converting *c = ctx;
     const tn_text *text = &c->text[block->piece];
@@ -183,36 +183,36 @@ static tn_status keep(sampling *s, uint64_t word, tn_bytes record, tn_error *err
     return TN_OK;
 }
 
-static tn_status run(const tn_convert_in *in, converting *c, tn_pass_counts *out, tn_error *err)
+static tn_status run(const tn_convert_in *in, converting *c, tn_row_scan_counts *out, tn_error *err)
 {
     tn_text head = {0};
     tn_writer_head(c->writer, &head);
     tn_status status = tn_sink_add(c->sink, tn_text_str(&head), head.size, err);
     tn_text_done(&head);
     TN_TRY(status);
-    const tn_pass_visitor visitor = {
+    const tn_row_scan_visitor visitor = {
         .ctx = c,
         .piece = write_piece,
         .block = store_piece,
         .fault = take_fault,
     };
-    const tn_pass_in pass = {
+    const tn_row_scan_in pass = {
         .schema = in->from->schema,
         .paths = in->paths,
         .keep = TN_ROWS_SIGNS | TN_ROWS_IDS,
         .records = true,
         .team = in->team,
     };
-    TN_TRY(tn_pass_run(&pass, &visitor, out, err));
-    return tn_bad_limit_end(&c->allowed, c->rows + c->bad, c->bad, err);
+    TN_TRY(tn_row_scan_run(&pass, &visitor, out, err));
+    return tn_bad_record_limit_end(&c->allowed, c->rows + c->bad, c->bad, err);
 }
 
-tn_status tn_convert(const tn_convert_in *in, tn_sink *sink, tn_text *columns, tn_pass_counts *out,
-                     tn_error *err)
+tn_status tn_convert(const tn_convert_in *in, tn_sink *sink, tn_text *columns,
+                     tn_row_scan_counts *out, tn_error *err)
 {
-    *out = (tn_pass_counts){0};
-    tn_bad_limit allowed;
-    TN_TRY(tn_bad_limit_read(in->from->data.bad_records_max, &allowed, err));
+    *out = (tn_row_scan_counts){0};
+    tn_bad_record_limit allowed;
+    TN_TRY(tn_bad_record_limit_read(in->from->data.bad_records_max, &allowed, err));
     tn_writer *writer = NULL;
     TN_TRY(tn_writer_new(&writer, in->to->data.format, in->to->schema, in->flags, err));
     if (columns != NULL) {
@@ -223,7 +223,7 @@ tn_status tn_convert(const tn_convert_in *in, tn_sink *sink, tn_text *columns, t
     c->sink = sink;
     c->allowed = allowed;
     tn_status status = run(in, c, out, err);
-    for (uint32_t i = 0; i < TN_PASS_PIECES; i++) {
+    for (uint32_t i = 0; i < TN_ROW_SCAN_PIECES; i++) {
         tn_text_done(&c->text[i]);
     }
     tn_free(c);
@@ -335,7 +335,7 @@ static tn_status see_row(sampling *s, tn_bytes record, tn_error *err)
     return tn_sink_add(s->sink, s->framed.data, s->framed.size, err);
 }
 
-static tn_status see_block(void *ctx, const tn_pass_block *block, tn_error *err)
+static tn_status see_block(void *ctx, const tn_row_scan_block *block, tn_error *err)
 {
     sampling *s = ctx;
     for (uint32_t r = 0; r < block->rows->n; r++, s->row++) {
@@ -374,21 +374,21 @@ static void done(sampling *s)
 }
 
 tn_status tn_sample_rows(const tn_sample_in *in, tn_sink *sink, uint64_t *taken,
-                         tn_pass_counts *out, tn_error *err)
+                         tn_row_scan_counts *out, tn_error *err)
 {
-    *out = (tn_pass_counts){0};
+    *out = (tn_row_scan_counts){0};
     const tn_format *format = tn_format_find(in->from->data.format);
     if (format == NULL) {
         return tn_fail(err, TN_E_CONFIG, "unknown format '%s'", in->from->data.format);
     }
     sampling s = {.in = in, .sink = sink, .format = format};
     s.stream = tn_stream2(in->seed, TN_RNG_GENERATE, tn_name64("sample"));
-    const tn_pass_visitor visitor = {.ctx = &s, .block = see_block};
-    const tn_pass_in pass = {
+    const tn_row_scan_visitor visitor = {.ctx = &s, .block = see_block};
+    const tn_row_scan_in pass = {
         .schema = in->from->schema, .paths = in->paths, .records = true, .team = in->team};
     tn_status status = write_head(&s, err);
     if (status == TN_OK) {
-        status = tn_pass_run(&pass, &visitor, out, err);
+        status = tn_row_scan_run(&pass, &visitor, out, err);
     }
     if (status == TN_OK) {
         status = write_heap(&s, err);

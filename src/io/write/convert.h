@@ -21,8 +21,8 @@ typedef struct tn_convert_in {
 
 /* Into `sink`, which stays open. TN_E_DATA: a record at fault beyond data.bad_records_max, or a row
  * that the other format has no words for. `columns` (may be NULL) gets tn_writer_columns. */
-tn_status tn_convert(const tn_convert_in *in, tn_sink *sink, tn_text *columns, tn_pass_counts *out,
-                     tn_error *err) TN_MUST_USE;
+tn_status tn_convert(const tn_convert_in *in, tn_sink *sink, tn_text *columns,
+                     tn_row_scan_counts *out, tn_error *err) TN_MUST_USE;
 
 typedef struct tn_sample_in {
     const tn_dataset *from;
@@ -36,6 +36,6 @@ typedef struct tn_sample_in {
 /* Rows in the order of the files, with the header of the first file. *taken: how many. Which ones
  * depends on the seed and on the number of each row alone. */
 tn_status tn_sample_rows(const tn_sample_in *in, tn_sink *sink, uint64_t *taken,
-                         tn_pass_counts *out, tn_error *err) TN_MUST_USE;
+                         tn_row_scan_counts *out, tn_error *err) TN_MUST_USE;
 
 #endif

@@ -130,7 +130,7 @@ static tn_status look_at(tn_sign_words *words, const words_of *w, const tn_rows 
 }
 
 /* TN_END: there is nothing left to look for, or no time. */
-static tn_status look(void *ctx, const tn_pass_block *block, tn_error *err)
+static tn_status look(void *ctx, const tn_row_scan_block *block, tn_error *err)
 {
     tn_sign_words *words = ctx;
     const tn_rows *rows = block->rows;
@@ -161,7 +161,7 @@ static bool can_be_read_again(const tn_sign_search *in)
     if (tn_fileset_new(&files, in->paths, in->schema, 1, NULL) != TN_OK) {
         return false;
     }
-    bool can = files->tnb == NULL; /* which holds keys, and no words */
+    bool can = files->caches == NULL; /* which holds keys, and no words */
     for (uint32_t i = 0; i < files->n; i++) {
         can = can && !files->file[i].once;
     }
@@ -184,14 +184,14 @@ tn_status tn_sign_words_find(tn_sign_words **out, const tn_sign_search *in, tn_e
         status = add_slot(words, in, words->n, err);
     }
     if (status == TN_OK && words->missing > 0 && can_be_read_again(in)) {
-        const tn_pass_visitor visitor = {.ctx = words, .block = look, .fault = pass_over};
-        const tn_pass_in pass = {.schema = in->schema,
-                                 .paths = in->paths,
-                                 .keep = TN_ROWS_SIGNS,
-                                 .team = in->team,
-                                 .records = true};
-        tn_pass_counts counts;
-        status = tn_pass_run(&pass, &visitor, &counts, err);
+        const tn_row_scan_visitor visitor = {.ctx = words, .block = look, .fault = pass_over};
+        const tn_row_scan_in pass = {.schema = in->schema,
+                                     .paths = in->paths,
+                                     .keep = TN_ROWS_SIGNS,
+                                     .team = in->team,
+                                     .records = true};
+        tn_row_scan_counts counts;
+        status = tn_row_scan_run(&pass, &visitor, &counts, err);
         status = status == TN_E_MEMORY ? status : TN_OK; /* else with what was found */
     }
     if (status != TN_OK) {

@@ -576,11 +576,11 @@ tn_status tn_leader_evaluate(tn_leader *l, const char *data, const tn_eval_reque
                              tn_evaluation *out, tn_error *err)
 {
     const tn_run *run = l->w->plan->run;
-    tn_bad_limit limit;
-    TN_TRY(tn_bad_limit_read(run->data.bad_records_max, &limit, err));
+    tn_bad_record_limit limit;
+    TN_TRY(tn_bad_record_limit_read(run->data.bad_records_max, &limit, err));
     TN_TRY(needs_rows(run, request) ? bring_rows(l, data, request, out, err)
                                     : add_up(l, data, request, out, err));
-    tn_status status = tn_bad_limit_end(&limit, out->counts.records, out->counts.bad, err);
+    tn_status status = tn_bad_record_limit_end(&limit, out->counts.records, out->counts.bad, err);
     if (status != TN_OK) {
         tn_evaluation_done(out);
     }

@@ -73,8 +73,8 @@ tn_forecast tn_forecast_of(const tn_pace *p)
 typedef struct held {
     tn_schema schema; /* of the reader: a window that fills in a moment */
     tn_data_opts data;
-    tn_reader *reader;  /* that lends them; NULL: they were drawn */
-    tn_filling **drawn; /* n of them; NULL: they were read */
+    tn_reader *reader;        /* that lends them; NULL: they were drawn */
+    tn_batch_builder **drawn; /* n of them; NULL: they were read */
     tn_batch **batch;
     uint32_t n, next;
 } held;
@@ -98,7 +98,7 @@ static void drop(held *h)
 {
     tn_reader_close(h->reader);
     for (uint32_t i = 0; h->drawn != NULL && i < h->n; i++) {
-        tn_filling_free(h->drawn[i]);
+        tn_batch_builder_free(h->drawn[i]);
     }
     tn_free(h->drawn);
     tn_free(h->batch);
@@ -246,8 +246,8 @@ static tn_status draw_row(const tn_worker *w, tn_rows *rows, uint64_t number, tn
 static tn_status draw_batch(const tn_worker *w, tn_rows *rows, held *h, uint32_t batch,
                             tn_error *err)
 {
-    tn_filling *f = NULL;
-    TN_TRY(tn_filling_new(&f, w->plan->schema, batch, false, err));
+    tn_batch_builder *f = NULL;
+    TN_TRY(tn_batch_builder_new(&f, w->plan->schema, batch, false, err));
     h->drawn[h->n] = f;
     const uint64_t first = (uint64_t)h->n++ * batch;
     tn_rows_clear(rows);
@@ -255,10 +255,10 @@ static tn_status draw_batch(const tn_worker *w, tn_rows *rows, held *h, uint32_t
         TN_TRY(draw_row(w, rows, first + i, err));
     }
     for (uint32_t i = 0; i < batch; i++) {
-        TN_TRY(tn_filling_add(f, rows, i, 0, err));
+        TN_TRY(tn_batch_builder_add(f, rows, i, 0, err));
     }
-    TN_TRY(tn_filling_settle(f, err));
-    h->batch[h->n - 1] = tn_filling_end(f);
+    TN_TRY(tn_batch_builder_settle(f, err));
+    h->batch[h->n - 1] = tn_batch_builder_end(f);
     return TN_OK;
 }
 

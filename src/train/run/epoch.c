@@ -307,9 +307,9 @@ static tn_status judge_bad(const tn_trainer *t, uint64_t samples_before, tn_erro
     const uint64_t told = t->state.samples - samples_before;
     const uint64_t learned = tn_metrics_rows(t->whole);
     const uint64_t records = told > learned + bad ? told : learned + bad;
-    tn_bad_limit limit;
-    TN_TRY(tn_bad_limit_read(t->run->data.bad_records_max, &limit, err));
-    return tn_bad_limit_end(&limit, records, bad, err);
+    tn_bad_record_limit limit;
+    TN_TRY(tn_bad_record_limit_read(t->run->data.bad_records_max, &limit, err));
+    return tn_bad_record_limit_end(&limit, records, bad, err);
 }
 
 /* Files that hold other bytes than before are an end, or, where data.changed allows it, a line. */
