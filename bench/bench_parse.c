@@ -52,7 +52,7 @@ typedef struct stages {
     const tn_schema *schema;
     tn_fileset *files;
     tn_block_reader *reader;
-    tn_batch_builder *filling;
+    tn_batch_builder *builder;
     tn_block block;
     tn_parsed parsed;
     double cut_s, parse_s, fill_s; /* CPU time so far */
@@ -65,7 +65,7 @@ static stages open_stages(const tn_schema *schema, const tn_strs *paths)
     must(tn_fileset_new(&s.files, paths, schema, 1, &err), &err);
     must(tn_block_reader_new(&s.reader, schema, s.files, NULL, &err), &err);
     must(tn_rows_new(&s.parsed.rows, schema, TN_ROWS_BARE, &err), &err);
-    must(tn_batch_builder_new(&s.filling, schema, BATCH, false, &err), &err);
+    must(tn_batch_builder_new(&s.builder, schema, BATCH, false, &err), &err);
     return s;
 }
 
@@ -74,7 +74,7 @@ static void close_stages(stages *s)
     tn_block_done(&s->block);
     tn_rows_free(s->parsed.rows);
     tn_parsed_done(&s->parsed);
-    tn_batch_builder_free(s->filling);
+    tn_batch_builder_free(s->builder);
     tn_block_reader_free(s->reader);
     tn_fileset_free(s->files);
 }
@@ -83,14 +83,14 @@ static void fill_batches(stages *s)
 {
     tn_error err = {0};
     for (uint32_t i = 0; i < s->parsed.rows->n; i++) {
-        if (tn_batch_builder_rows(s->filling) == BATCH) {
-            must(tn_batch_builder_settle(s->filling, &err), &err);
-            (void)tn_batch_builder_end(s->filling);
-            tn_batch_builder_clear(s->filling);
+        if (tn_batch_builder_rows(s->builder) == BATCH) {
+            must(tn_batch_builder_settle(s->builder, &err), &err);
+            (void)tn_batch_builder_end(s->builder);
+            tn_batch_builder_clear(s->builder);
         }
-        must(tn_batch_builder_add(s->filling, s->parsed.rows, i, 0, &err), &err);
+        must(tn_batch_builder_add(s->builder, s->parsed.rows, i, 0, &err), &err);
     }
-    must(tn_batch_builder_settle(s->filling, &err), &err); /* the rows go now */
+    must(tn_batch_builder_settle(s->builder, &err), &err); /* the rows go now */
 }
 
 static void go(void *job)

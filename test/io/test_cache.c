@@ -383,5 +383,5 @@ int main(void)
         cmocka_unit_test(golden_tnb),
         cmocka_unit_test(slots_that_were_found_in_the_data_are_found_in_its_cache),
     };
-    return cmocka_run_group_tests_name("io/tnb", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("io/cache", tests, NULL, NULL);
 }

@@ -103,5 +103,5 @@ int main(void)
         cmocka_unit_test(many_bad_records_cost_one_more_pass),
         cmocka_unit_test(a_line_too_long_is_named_by_its_line_in_every_part),
     };
-    return cmocka_run_group_tests_name("io/lines", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("io/line_numbers", tests, NULL, NULL);
 }

@@ -309,10 +309,10 @@ static tn_status make_stages(tn_reader *r, tn_error *err)
     r->n_blocks = r->n_parsers * BLOCKS_PER_PARSER + BLOCKS_MORE;
     r->block = tn_try_alloc(r->n_blocks, sizeof *r->block, "blocks of records", err);
     r->ring = tn_try_alloc(r->n_blocks, sizeof(void *), "blocks of records", err);
-    r->filling = tn_try_alloc(TN_BATCH_BUILDERS_MAX, sizeof(void *), "batches", err);
+    r->builder = tn_try_alloc(TN_BATCH_BUILDERS_MAX, sizeof(void *), "batches", err);
     r->idle = tn_try_alloc(TN_BATCH_BUILDERS_MAX, sizeof(void *), "batches", err);
     r->logged = tn_try_alloc(r->files->n, 1, "counts of bad records", err);
-    if (r->block == NULL || r->ring == NULL || r->filling == NULL || r->idle == NULL ||
+    if (r->block == NULL || r->ring == NULL || r->builder == NULL || r->idle == NULL ||
         r->logged == NULL) {
         return TN_E_MEMORY;
     }
@@ -390,8 +390,8 @@ void tn_reader_close(tn_reader *reader)
         tn_reader_quit(r);
     }
     tn_reader_free_works(r);
-    for (uint32_t i = 0; i < r->n_fillings; i++) {
-        tn_batch_builder_free(r->filling[i]);
+    for (uint32_t i = 0; i < r->n_builders; i++) {
+        tn_batch_builder_free(r->builder[i]);
     }
     for (uint32_t i = 0; r->block != NULL && i < r->n_blocks; i++) {
         tn_block_done(&r->block[i].block);
@@ -403,7 +403,7 @@ void tn_reader_close(tn_reader *reader)
     tn_queue_free(r->ready);
     tn_free(r->block);
     tn_free(r->ring);
-    tn_free(r->filling);
+    tn_free(r->builder);
     tn_free(r->idle);
     tn_free(r->logged);
     tn_free(r->order);
@@ -427,7 +427,7 @@ tn_status tn_reader_open(tn_reader **out, const tn_schema *schema, const tn_read
     r->opts = *opts;
     r->shuffle = opts->training && schema->data->shuffle > 0;
     r->status = TN_END;
-    r->fillings_max = TN_BATCH_BUILDERS_MAX;
+    r->builders_max = TN_BATCH_BUILDERS_MAX;
     atomic_init(&r->stop, false);
     (void)pthread_mutex_init(&r->lock, NULL);
     (void)pthread_cond_init(&r->changed, NULL);

@@ -89,10 +89,10 @@ struct tn_reader {
     uint64_t next;  /* sequence the assembler waits for */
     tn_work *idle_works;
     tn_batch_builder **idle;    /* n_idle batches without work */
-    tn_batch_builder **filling; /* n_fillings: all there are */
+    tn_batch_builder **builder; /* n_builders: all there are */
     uint32_t n_idle;
-    uint32_t n_fillings;
-    uint32_t fillings_max;
+    uint32_t n_builders;
+    uint32_t builders_max;
     tn_status status; /* when `ended`: nothing more will be made ready, and why */
     bool ended;
     bool prior_known;

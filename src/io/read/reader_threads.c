@@ -19,7 +19,7 @@ typedef struct assembly {
     tn_work *held;             /* blocks that lie in the window as a whole */
     tn_work *current;          /* the block that is being taken from; NULL: none */
     uint32_t current_at;       /* its next row */
-    tn_batch_builder *filling; /* NULL: none is begun */
+    tn_batch_builder *builder; /* NULL: none is begun */
 
     uint32_t turn;   /* how many parts before this one */
     uint32_t number; /* of this one, of those that were dealt */
@@ -363,39 +363,39 @@ static tn_status begin_batch(assembly *a, tn_error *err)
 {
     tn_reader *r = a->r;
     (void)pthread_mutex_lock(&r->lock);
-    a->filling = r->n_idle > 0 ? r->idle[--r->n_idle] : NULL;
+    a->builder = r->n_idle > 0 ? r->idle[--r->n_idle] : NULL;
     (void)pthread_mutex_unlock(&r->lock);
-    if (a->filling != NULL) {
-        tn_batch_builder_clear(a->filling);
+    if (a->builder != NULL) {
+        tn_batch_builder_clear(a->builder);
         return TN_OK;
     }
     tn_batch_builder *made = NULL;
     TN_TRY(tn_batch_builder_new(&made, r->schema, r->opts.batch_rows, r->opts.want_ids, err));
     (void)pthread_mutex_lock(&r->lock);
-    bool room = r->n_fillings < r->fillings_max;
+    bool room = r->n_builders < r->builders_max;
     if (room) {
-        r->filling[r->n_fillings++] = made;
+        r->builder[r->n_builders++] = made;
     }
     (void)pthread_mutex_unlock(&r->lock);
     if (!room) {
         tn_batch_builder_free(made);
         return tn_fail(err, TN_E_LIMIT, "more than %u batches were taken and not recycled",
-                       r->fillings_max);
+                       r->builders_max);
     }
-    a->filling = made;
+    a->builder = made;
     return TN_OK;
 }
 
 /* `taken` rows of the part are behind this batch. TN_END: the reader stops. */
 static tn_status end_batch(assembly *a, uint64_t taken, tn_error *err)
 {
-    TN_TRY(tn_batch_builder_settle(a->filling, err));
-    tn_batch *batch = tn_batch_builder_end(a->filling);
+    TN_TRY(tn_batch_builder_settle(a->builder, err));
+    tn_batch *batch = tn_batch_builder_end(a->builder);
     batch->progress = (tn_progress){.epoch = a->r->opts.from.epoch,
                                     .part = a->turn,
                                     .position = taken,
                                     .records = a->records + taken + a->bad};
-    a->filling = NULL;
+    a->builder = NULL;
     tn_span_begin(a->lane, TN_PHASE_WAIT_ROOM);
     bool pushed = tn_queue_push(a->r->ready, batch);
     tn_span_end(a->lane);
@@ -466,17 +466,17 @@ static tn_status hand_out(assembly *a, uint64_t stream, tn_error *err)
             sampled_out += !no_weight;
             continue;
         }
-        status = a->filling == NULL ? begin_batch(a, err) : TN_OK;
+        status = a->builder == NULL ? begin_batch(a, err) : TN_OK;
         if (status == TN_OK) {
-            status = tn_batch_builder_add(a->filling, pick->work->parsed.rows, pick->row,
+            status = tn_batch_builder_add(a->builder, pick->work->parsed.rows, pick->row,
                                           pick->work->file, err);
         }
-        if (status == TN_OK && tn_batch_builder_rows(a->filling) == a->r->opts.batch_rows) {
+        if (status == TN_OK && tn_batch_builder_rows(a->builder) == a->r->opts.batch_rows) {
             status = end_batch(a, taken, err);
         }
     }
-    if (status == TN_OK && a->filling != NULL) { /* the rows of the window go now */
-        status = tn_batch_builder_settle(a->filling, err);
+    if (status == TN_OK && a->builder != NULL) { /* the rows of the window go now */
+        status = tn_batch_builder_settle(a->builder, err);
     }
     (void)pthread_mutex_lock(&a->r->lock);
     a->r->counts.zero_weight += weightless;
@@ -511,7 +511,7 @@ static tn_status take_part(assembly *a, const tn_dealt *dealt, tn_error *err)
 /* The rows that wait for more to come go as they are, behind the part that was the last. */
 static tn_status flush(assembly *a, tn_error *err)
 {
-    if (a->filling == NULL) {
+    if (a->builder == NULL) {
         return TN_OK;
     }
     a->turn--;

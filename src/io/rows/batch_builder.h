@@ -1,6 +1,6 @@
 /* batch_builder.h - from rows to slots: the transposition that makes a batch.
  *
- * A tn_batch_builder owns the memory of one batch and keeps it from one filling to the next, so
+ * A tn_batch_builder owns the memory of one batch and keeps it from one batch to the next, so
  * that a steady run allocates nothing.
  */
 #ifndef TN_IO_BATCH_BUILDER_H
@@ -27,7 +27,7 @@ tn_status tn_batch_builder_add(tn_batch_builder *f, const tn_rows *rows, uint32_
 tn_status tn_batch_builder_settle(tn_batch_builder *f, tn_error *err) TN_MUST_USE;
 uint32_t tn_batch_builder_rows(const tn_batch_builder *f);
 
-/* The batch, complete but for its progress; the filling is behind it until it is cleared. */
+/* The batch, complete but for its progress; the builder is behind it until it is cleared. */
 tn_batch *tn_batch_builder_end(tn_batch_builder *f);
 tn_batch_builder *tn_batch_builder_of(tn_batch *batch);
 

@@ -1,4 +1,4 @@
-/* test_dicthostile.c - dictionaries that are cut, flipped or lie: refused, or at least kept inside.
+/* test_dict_damage.c - dictionaries that are cut, flipped or lie: refused, or at least kept inside.
  */
 #include "io/dict/dict.h"
 

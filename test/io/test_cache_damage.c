@@ -1,4 +1,4 @@
-/* test_tnbhostile.c - binary caches that are cut, changed, old or of something else. */
+/* test_cache_damage.c - binary caches that are cut, changed, old or of something else. */
 #include "io/read/cache.h"
 
 #include "base/core/alloc.h"
@@ -270,5 +270,5 @@ int main(void)
         cmocka_unit_test(caches_and_data_do_not_mix),
         cmocka_unit_test(a_signed_block_that_lies_is_refused),
     };
-    return cmocka_run_group_tests_name("io/tnbhostile", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("io/cache_damage", tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* test_tnbcache.c - data.cache: made by the first pass, read by later ones, never in the way. */
+/* test_data_cache.c - data.cache: made by the first pass, read by later ones, never in the way. */
 #include "base/core/failpoint.h"
 #include "base/core/log.h"
 #include "base/file/file.h"
@@ -462,5 +462,5 @@ int main(void)
         cmocka_unit_test(another_configuration_has_a_cache_of_its_own),
         cmocka_unit_test(record_ids_are_kept_for_whoever_wants_them_later),
     };
-    return cmocka_run_group_tests_name("io/tnbcache", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("io/data_cache", tests, NULL, NULL);
 }
