@@ -633,7 +633,7 @@ static void search(const tn_dict *d, uint32_t n, const tn_dict_query *query, gue
     }
 }
 
-/* What the guess says for certain; false: look properly. */
+/* Takes the row from the guess, where that is certain; false: the table must be searched. */
 static bool settle(const tn_dict *d, const tn_dict_query *q, const guess *g, tn_dict_row *out)
 {
     const tn_dict_table *t = g->table;

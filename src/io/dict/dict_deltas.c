@@ -1,4 +1,4 @@
-/* dict_deltas.c - see dict_deltas.h. */
+/* dict_deltas.c - opening a stack of dictionaries, and asking its layers from the newest down. */
 #include "io/dict/dict_deltas.h"
 
 #include "base/codec/json.h"

@@ -1,4 +1,4 @@
-/* dictnotes.c - see dictnotes.h. */
+/* dictnotes.c - lists of a dictionary's rows: key, group and set of each. */
 #include "io/dict/dictnotes.h"
 
 #include "base/core/alloc.h"

@@ -4,8 +4,8 @@
  *     piece 0    key key key ..  | group group ..  | set set ..         a list, in one block
  *     piece 1    key ..
  *
- * A set is known by when it was met first (tn_dict_set.met). Whoever walks a piece notes its rows
- * on a pad, which grows and serves piece after piece; what is kept is as long as it must be.
+ * A set is known by when it was met first (tn_dict_set.met). A walk over a piece notes its rows
+ * on a pad, which grows and serves piece after piece; the copy that is kept has no spare room.
  */
 #ifndef TN_IO_DICTNOTES_H
 #define TN_IO_DICTNOTES_H

@@ -1,4 +1,4 @@
-/* dictvalue.c - see dictvalue.h. */
+/* dictvalue.c - floats as bf16, fp16 or int8, and back. */
 #include "io/dict/dictvalue.h"
 
 #include "base/core/bytes.h"

@@ -1,4 +1,4 @@
-/* npz.c - see npz.h.
+/* npz.c - writing a ZIP of arrays.
  *
  *     per array   local header 30 | name | ZIP64 extra, if large | npy
  *     directory   central header 46 | name | ZIP64 extra, if large       one per array
@@ -99,7 +99,7 @@ static uint32_t limited(uint64_t x)
     return x < LARGE ? (uint32_t)x : LARGE;
 }
 
-/* What local and central headers have in common: from the version needed to the length of extras.
+/* The common part of local and central headers: from the version needed to the length of extras.
  */
 static void add_common(tn_text *t, const entry *e, uint32_t extra_bytes)
 {

@@ -126,22 +126,22 @@ static void lay_all(const fields *f)
     uint32_t to = 0;
     lay(f);
     for (uint32_t from = 0; from < schema->n_specs; from = to) {
-        to = schema->columns->road_end[from];
-        switch (schema->spec[from].road) {
-        case TN_ROAD_HEX:
+        to = schema->columns->fast_path_end[from];
+        switch (schema->spec[from].fast_path) {
+        case TN_FAST_PATH_HEX:
             tn_token_vectors_hex(f->lanes, from, to - from);
             break;
-        case TN_ROAD_LN2:
+        case TN_FAST_PATH_LN2:
             lay_ln2(f, from, to);
             break;
-        case TN_ROAD_WHOLE:
+        case TN_FAST_PATH_WHOLE:
             lay_whole(f, from, to);
             break;
-        case TN_ROAD_TEXT:
-        case TN_ROAD_TOKEN:
-        case TN_ROAD_ANY:
+        case TN_FAST_PATH_TEXT:
+        case TN_FAST_PATH_TOKEN:
+        case TN_FAST_PATH_NONE:
         default:
-            lay_rest(f, from, to, schema->spec[from].road == TN_ROAD_TEXT);
+            lay_rest(f, from, to, schema->spec[from].fast_path == TN_FAST_PATH_TEXT);
             break;
         }
     }
@@ -225,7 +225,7 @@ static bool take_label(const fields *f)
            tn_rows_label(f->rows, label.data, label.size) == TN_FAULT_NONE;
 }
 
-/* What belongs to the row itself. */
+/* Takes label, weight, group and record id. */
 static bool fast_row(const fields *f)
 {
     const tn_columns *columns = f->schema->columns;

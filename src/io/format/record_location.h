@@ -14,7 +14,7 @@
 #include "base/core/error.h"
 #include "io/rows/rows.h"
 
-/* Where the columns of one source stand; see tn_format.head. Owned by whoever reads the source. */
+/* Where the columns of one source stand; see tn_format.head. Owned by the reader of the source. */
 typedef struct tn_head {
     uint32_t n_columns;
     uint32_t *column; /* schema->columns->n: place in a record; TN_NOWHERE: not there */

@@ -51,12 +51,13 @@ static inline bool tn_pairs_digits(tn_pairs *in, uint64_t *out)
     return size > 0 && (size < 20 || tn_read_u64(p - size, size, out) == TN_NUM_OK);
 }
 
-/* What stands where digits should; or they were too large, and `from` is where they began. */
+/* The fault of a number that could not be taken: no digits, or a number too large that begins at
+ * `from`. */
 tn_status tn_pairs_no_digits(const tn_pairs *in, const char *from, const char *what,
                              tn_error *err) TN_MUST_USE;
 
-/* What nearly all pairs have behind their index: no value, or one digit. False: anything else;
- * nothing is taken then. */
+/* Takes the value of a pair as nearly all have it: none, or one digit. False: any other; nothing is
+ * taken then. */
 static inline bool tn_pairs_plain_value(tn_pairs *in, float *x)
 {
     const char *p = in->at;

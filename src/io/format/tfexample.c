@@ -182,7 +182,7 @@ static tn_status unsuited(const example *t, uint32_t name, feature_kind kind, co
                                    t->schema->columns->name[name], kind_names[kind], wanted);
 }
 
-/* What a slot's type wants, and whether a kind suits it. */
+/* Whether a kind of feature suits the type of a slot; *wanted: the kinds that do. */
 static bool suits(const tn_slot_spec *spec, feature_kind kind, const char **wanted)
 {
     switch (spec->type) {

@@ -1,4 +1,4 @@
-/* inspect_sketch.c - see inspect_sketch.h. */
+/* inspect_sketch.c - HyperLogLog, Misra-Gries, and a uniform sample of numbers. */
 #include "io/inspect/inspect_sketch.h"
 
 #include "base/core/alloc.h"

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-/* What was seen of one slot or numeric column. */
+/* Counts of one slot or numeric column. */
 typedef struct slot_stat {
     uint64_t filled; /* rows with a value */
     uint64_t values;

@@ -65,7 +65,7 @@ struct tn_localizer {
 
 enum { AHEAD = 16, NEAR_TABLE = 1 << 14 /* entries that need no prefetch */ };
 
-/* What numbering has at hand. */
+/* The arrays of one group while its keys are numbered. */
 typedef struct numbering {
     uint32_t *table;
     uint64_t *seen; /* keys by number */

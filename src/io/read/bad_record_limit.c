@@ -1,4 +1,4 @@
-/* bad_record_limit.c - see bad_record_limit.h. */
+/* bad_record_limit.c - data.bad_records_max: a number or a share, read and judged. */
 #include "io/read/bad_record_limit.h"
 
 #include "base/core/number.h"

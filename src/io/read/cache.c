@@ -15,7 +15,7 @@ enum {
     ONCE = 1 << 8 /* a flag beside the compression of a source */
 };
 
-/* What the first 64 bytes say. */
+/* The numbers in the first 64 bytes. */
 typedef struct header {
     uint32_t shape_bytes, shape_crc;
     uint32_t n_slots, n_numeric;

@@ -81,7 +81,7 @@ tn_status tn_cache_check(const tn_cache *cache, const tn_schema *schema, tn_erro
 /* The text above. */
 void tn_cache_shape(const tn_schema *schema, tn_text *out);
 
-/* What a block knows beside its rows. */
+/* Counts of a block beside its rows. */
 typedef struct tn_cache_note {
     uint64_t taken;  /* as in tn_block */
     uint64_t passed; /* likewise */

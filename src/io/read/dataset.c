@@ -1,4 +1,4 @@
-/* dataset.c - see dataset.h. */
+/* dataset.c - the sections `data:` and `slots:`: bound for tools, and described as YAML. */
 #include "io/read/dataset.h"
 
 #include "io/format/format.h"

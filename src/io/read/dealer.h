@@ -1,4 +1,4 @@
-/* dealer.h - who says which parts of an epoch a reader reads, when several share it.
+/* dealer.h - the parts of an epoch for each of several readers that share it.
  *
  *     reader 0   part 3   part 0   part 6        one dealer for all, in this process or another
  *     reader 1   part 5   part 1   wait ..
@@ -20,10 +20,10 @@ typedef struct tn_dealt {
 
 struct tn_reader;
 
-/* Who deals the parts of an epoch, when several readers share it. `next` is called from one thread
- * of the reader. Without `wait` *now is false when there is none at present, which may change; with
- * it the call returns soon after *stop turns true, with TN_E_STOPPED. TN_END: no more. Any other
- * status ends the reader with it at once: rows that are not handed out yet are not. */
+/* Deals the parts of an epoch to several readers. `next` is called from one thread of the reader.
+ * Without `wait` *now is false when there is none at present, which may change; with it the call
+ * returns soon after *stop turns true, with TN_E_STOPPED. TN_END: no more. Any other status ends
+ * the reader with it at once: rows that are not handed out yet are not. */
 typedef struct tn_dealer {
     /* By the call that opens the reader, which fails with it: its parts and sources can be asked
      * for. NULL: they are known. */

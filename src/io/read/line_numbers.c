@@ -1,4 +1,4 @@
-/* line_numbers.c - which line of a file a byte stands in; see line_numbers.h. */
+/* line_numbers.c - which line of a file a byte stands in. */
 #include "io/read/line_numbers.h"
 
 #include "base/core/alloc.h"

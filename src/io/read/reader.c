@@ -361,7 +361,7 @@ static tn_status build(tn_reader *r, tn_error *err)
     return start_threads(r, err);
 }
 
-/* What went wrong stands in r->err; a thread itself fails for lack of memory only. */
+/* Faults stand in r->err; a thread itself fails for lack of memory only. */
 static void join(tn_thread **thread)
 {
     tn_error ignored = {0};

@@ -57,7 +57,7 @@ typedef struct tn_reader_opts {
     const char *make_cache; /* make this one, of all that is read, or fail; NULL: none */
 } tn_reader_opts;
 
-/* What was met so far. */
+/* Counts of the records so far. */
 typedef struct tn_read_counts {
     uint64_t records, bytes, blank, duplicate_key, zero_weight, sampled_out;
     uint64_t bad;

@@ -22,7 +22,7 @@ static bool is_wanted(const tn_reader *r)
            strcmp(cache, "none") != 0 && strcmp(cache, "off") != 0;
 }
 
-/* What cannot be read twice cannot be looked up again. */
+/* A source that comes once cannot be compared with a cache later. */
 static bool has_stream(const tn_fileset *files)
 {
     for (uint32_t i = 0; i < files->n; i++) {

@@ -1,4 +1,4 @@
-/* row_estimate.c - see row_estimate.h. */
+/* row_estimate.c - counting or sampling blocks of some files for the number of their rows. */
 #include "io/read/row_estimate.h"
 
 #include "io/read/blockparse.h"

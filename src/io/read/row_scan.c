@@ -1,4 +1,4 @@
-/* row_scan.c - see row_scan.h. */
+/* row_scan.c - rounds of blocks: read in order, parsed in parallel, handed on in order. */
 #include "io/read/row_scan.h"
 
 #include "base/core/alloc.h"

@@ -2,9 +2,8 @@
  *
  *     block reader: blocks of records -> 8 at a time, parsed in parallel -> handed on in order
  *
- * What a visitor sees in `block` is a function of the files alone, not of the
- * number of threads. A record at fault is shown to `fault` and left out.
- * Memory does not grow with the data.
+ * A visitor sees the same blocks in the same order for any number of threads. A record at fault is
+ * shown to `fault` and left out. Memory does not grow with the data.
  */
 #ifndef TN_IO_ROW_SCAN_H
 #define TN_IO_ROW_SCAN_H

@@ -15,7 +15,7 @@
 
 enum { SCAN_BYTES_MAX = 64 << 20, SCAN_STEP = 1 << 20 };
 
-/* What was seen so far. */
+/* Findings in the lines so far. */
 typedef struct seen {
     bool ffm;
     bool zero; /* index 0, within the first rows */

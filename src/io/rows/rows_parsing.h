@@ -52,7 +52,7 @@ struct rows_private {
     uint32_t text_first; /* of the open row */
     uint32_t serial;     /* of the open row; never 0 */
     uint32_t *seen;      /* n_specs: serial of the last row that gave this number */
-    uint32_t *count;     /* n_slots: values in the open row, see rows_rules.c */
+    uint32_t *count;     /* n_slots: values in the open row */
     uint32_t *skip;      /* n_slots */
     uint32_t *table;     /* places of keys, for duplicates; 0: free */
     uint32_t table_max;

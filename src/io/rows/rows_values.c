@@ -22,7 +22,7 @@
 
 #define WEIGHT_MAX 1048576.0
 
-/* What stands in the record, for rows that are to be written again. */
+/* The text of a value, kept for rows that are to be written again. */
 typedef struct source {
     const char *text;
     size_t size;

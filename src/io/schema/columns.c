@@ -8,7 +8,7 @@
 
 enum { SPEC_BYTES = 192 }; /* of all tables, for a slot and its two names */
 
-/* What is being built. `name` and `table` have room for every name there can be. */
+/* The tables under construction. `name` and `table` have room for every name there can be. */
 typedef struct making {
     tn_columns *c;
     const char **name;
@@ -84,24 +84,24 @@ static void make_names(tn_columns *c, const tn_schema *s, tn_arena *arena)
     c->values = values;
 }
 
-/* What the innermost loops want of specs, side by side. */
-static void make_roads(tn_columns *c, const tn_schema *s, tn_arena *arena)
+/* Copies what the innermost loops read of specs, side by side. */
+static void find_runs(tn_columns *c, const tn_schema *s, tn_arena *arena)
 {
     uint32_t *end = TN_NEW_ARRAY(arena, uint32_t, s->n_specs);
     uint32_t *slot = TN_NEW_ARRAY(arena, uint32_t, s->n_specs);
     uint64_t *salt = TN_NEW_ARRAY(arena, uint64_t, s->n_specs);
     for (uint32_t i = s->n_specs; i-- > 0;) {
-        bool same = i + 1 < s->n_specs && s->spec[i].road == s->spec[i + 1].road;
+        bool same = i + 1 < s->n_specs && s->spec[i].fast_path == s->spec[i + 1].fast_path;
         end[i] = same ? end[i + 1] : i + 1;
         slot[i] = s->spec[i].slot;
         salt[i] = s->spec[i].salt;
     }
-    c->road_end = end;
+    c->fast_path_end = end;
     c->slot = slot;
     c->salt = salt;
 }
 
-/* What reads a name, where it is one slot and nothing else; and the words of names. */
+/* Finds the only reader of each name, where that is one slot; and the first word of each name. */
 static void make_words(tn_columns *c, const tn_schema *s, tn_arena *arena)
 {
     uint64_t *word = TN_NEW_ARRAY(arena, uint64_t, (size_t)c->n + 1);
@@ -214,7 +214,7 @@ tn_status tn_columns_new(const tn_columns **out, const tn_schema *schema, const 
     tn_columns *c = TN_NEW(b->arena, tn_columns);
     c->n_fields = n_fields;
     make_names(c, schema, b->arena);
-    make_roads(c, schema, b->arena);
+    find_runs(c, schema, b->arena);
     make_words(c, schema, b->arena);
     make_fields(c, schema, b);
     make_ranges(c, schema, b);

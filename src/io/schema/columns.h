@@ -21,13 +21,13 @@ typedef struct tn_columns {
     const uint32_t *spec;                     /* n_specs: the name it reads */
     const uint32_t *values;                   /* n_specs: the name of its x_j, or TN_NOWHERE */
     uint32_t readers_max;                     /* specs that read the same name, at most */
-    const uint64_t *word;     /* of a name: its first eight bytes, zeros behind a shorter one */
-    const uint32_t *only;     /* of a name: the spec that alone reads it, or TN_NOWHERE */
-    bool alone;               /* so are the names of all specs */
-    const uint32_t *road_end; /* n_specs: the first spec behind it that goes another road */
-    const uint32_t *slot;     /* n_specs: as in the spec */
-    const uint64_t *salt;     /* n_specs: likewise */
-    uint32_t mask;            /* of `table`: places hold a number + 1, or 0 */
+    const uint64_t *word; /* of a name: its first eight bytes, zeros behind a shorter one */
+    const uint32_t *only; /* of a name: the spec that alone reads it, or TN_NOWHERE */
+    bool alone;           /* so are the names of all specs */
+    const uint32_t *fast_path_end; /* n_specs: the first spec behind it of another fast path */
+    const uint32_t *slot;          /* n_specs: as in the spec */
+    const uint64_t *salt;          /* n_specs: likewise */
+    uint32_t mask;                 /* of `table`: places hold a number + 1, or 0 */
     const uint32_t *table;
     uint32_t n_fields; /* libffm: the spec of a field number below this, or TN_NOWHERE */
     const uint32_t *spec_of_field;

@@ -10,7 +10,7 @@
 
 enum { NAME_MAX_BYTES = 255 };
 
-/* What is being built; `s` is what will be handed out. */
+/* The schema under construction; `s` is what will be handed out. */
 typedef struct making {
     tn_schema *s;
     tn_slot_spec *spec;
@@ -64,7 +64,7 @@ static uint16_t group_of(making *m, const char *name)
     return (uint16_t)m->s->n_groups++;
 }
 
-/* What contradicts itself in the type, the way and the transform of a slot; NULL: nothing. */
+/* A contradiction between the type, the way and the transform of a slot; NULL: there is none. */
 static const char *clash_of(const tn_slot_spec *spec)
 {
     bool sign = tn_transform_is_sign(&spec->transform);
@@ -151,21 +151,21 @@ static void place_spec(making *m, tn_slot_spec *spec, const tn_slot_opts *o)
     spec->salt = m->group[spec->group].salt;
 }
 
-static tn_slot_road road_of(const tn_slot_spec *spec)
+static tn_fast_path fast_path_of(const tn_slot_spec *spec)
 {
     if (spec->list != 0 || spec->values != NULL) {
-        return TN_ROAD_ANY;
+        return TN_FAST_PATH_NONE;
     }
     if (spec->as == TN_AS_KEY && spec->type == TN_SIGN_INT && !spec->drop_zero &&
         spec->transform.kind == TN_TRANSFORM_LN2_BUCKET) {
-        return TN_ROAD_LN2;
+        return TN_FAST_PATH_LN2;
     }
     if (!spec->plain_key || spec->type == TN_SIGN_FLOAT) {
-        return TN_ROAD_TOKEN;
+        return TN_FAST_PATH_TOKEN;
     }
-    return spec->type == TN_SIGN_HEX   ? TN_ROAD_HEX
-           : spec->type == TN_SIGN_STR ? TN_ROAD_TEXT
-                                       : TN_ROAD_WHOLE;
+    return spec->type == TN_SIGN_HEX   ? TN_FAST_PATH_HEX
+           : spec->type == TN_SIGN_STR ? TN_FAST_PATH_TEXT
+                                       : TN_FAST_PATH_WHOLE;
 }
 
 static void make_spec(making *m, uint32_t i, const tn_slot_opts *o, const tn_origin *at)
@@ -204,7 +204,7 @@ static void make_spec(making *m, uint32_t i, const tn_slot_opts *o, const tn_ori
     spec->ruled = spec->as != TN_AS_VALUE &&
                   (spec->max_len > 0 || spec->duplicates != TN_DUPLICATES_KEEP || spec->absent_key);
     spec->plain_key = spec->as == TN_AS_KEY && !tn_spec_is_number(spec) && !spec->drop_zero;
-    spec->road = road_of(spec);
+    spec->fast_path = fast_path_of(spec);
     m->s->ruled = m->s->ruled || spec->ruled;
     place_spec(m, spec, o);
 }
@@ -254,7 +254,7 @@ static void make_specs(making *m, const tn_tables *slots)
     s->quick_fields = !s->data->trim && s->empty_is_null;
     s->quick_features = true;
     for (uint32_t i = 0; i < slots->n; i++) {
-        s->quick_fields = s->quick_fields && m->spec[i].road != TN_ROAD_ANY;
+        s->quick_fields = s->quick_fields && m->spec[i].fast_path != TN_FAST_PATH_NONE;
         s->quick_features = s->quick_features && m->spec[i].values == NULL &&
                             m->spec[i].plain_key && m->spec[i].type <= TN_SIGN_INT;
     }

@@ -26,16 +26,16 @@ typedef enum tn_sign_type {
     TN_SIGN_STR,
     TN_SIGN_FLOAT
 } tn_sign_type;
-/* What stands in a field of a slot that takes one value, where nothing but its type is left to
- * decide; parsers have a fast path for it. */
-typedef enum tn_slot_road {
-    TN_ROAD_ANY,   /* the slow path */
-    TN_ROAD_HEX,   /* a key by hex digits */
-    TN_ROAD_LN2,   /* a key by ln2_bucket of an integer */
-    TN_ROAD_WHOLE, /* a key by decimal digits */
-    TN_ROAD_TEXT,  /* a key by the bytes */
-    TN_ROAD_TOKEN  /* one value, of any other type */
-} tn_slot_road;
+/* The fast path of parsers for a slot that takes one value, where nothing but its type is left to
+ * decide. */
+typedef enum tn_fast_path {
+    TN_FAST_PATH_NONE,  /* the slow one */
+    TN_FAST_PATH_HEX,   /* a key by hex digits */
+    TN_FAST_PATH_LN2,   /* a key by ln2_bucket of an integer */
+    TN_FAST_PATH_WHOLE, /* a key by decimal digits */
+    TN_FAST_PATH_TEXT,  /* a key by the bytes */
+    TN_FAST_PATH_TOKEN  /* one value, of any other type */
+} tn_fast_path;
 typedef enum tn_slot_as { TN_AS_KEY, TN_AS_VALUE, TN_AS_WEIGHTED } tn_slot_as;
 
 /* One entry of `slots:`, resolved. A slot that is `as: value` has no keys: it is a column of the
@@ -61,7 +61,7 @@ typedef struct tn_slot_spec {
     bool non_finite_absent;
     bool ruled;     /* has a rule that needs the whole slot: see tn_rows_end */
     bool plain_key; /* a key by its sign alone, whatever its x_j */
-    tn_slot_road road;
+    tn_fast_path fast_path;
     uint32_t field;                /* libffm; TN_UNSET_U32: none */
     uint64_t range_from, range_to; /* libsvm, [from, to]; 0 .. UINT64_MAX: all */
     const tn_slot_opts *opts;      /* for train/ */

@@ -74,7 +74,7 @@ tn_status tn_source_on(tn_source **out, const tn_source_kind *kind, void *state,
 tn_status tn_source_wait(int fd, const char *name, const atomic_bool *stop,
                          tn_error *err) TN_MUST_USE;
 
-/* What surrounds the records, by the first bytes. Text is never taken for zlib or for a TFRecord.
+/* The compression of a source, by its first bytes. Text is never taken for zlib or for a TFRecord.
  * TN_E_DATA: a compression that TNet cannot read. */
 tn_status tn_compression_of(tn_bytes first, bool binary, const char *path, uint32_t *out,
                             tn_error *err) TN_MUST_USE;

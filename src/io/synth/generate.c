@@ -187,7 +187,7 @@ static tn_status plan_plain(tn_generator *g, tn_error *err)
     return TN_OK;
 }
 
-/* What only `plain` understands must not be given with another preset. */
+/* Options of preset `plain` must not be given with another preset. */
 static tn_status refuse_plain_options(const tn_gen_opts *o, const char *preset, tn_error *err)
 {
     const struct {

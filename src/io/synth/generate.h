@@ -72,7 +72,7 @@ typedef struct tn_gen_slot {
     bool log;            /* NUMBER: enters the logit as sign(x) ln(1 + |x|) */
 } tn_gen_slot;
 
-/* What was planted. */
+/* The planted truth. */
 typedef struct tn_gen_truth {
     double bias;
     double linear; /* factor of the unit weights */

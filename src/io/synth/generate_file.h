@@ -32,7 +32,7 @@ tn_status tn_gen_config(const tn_generator *g, const char *format, const char *p
 tn_status tn_gen_write(const tn_generator *g, const tn_schema *schema, tn_sink *sink, tn_team *team,
                        tn_gen_report *out, tn_error *err) TN_MUST_USE;
 
-/* What was planted and what it is worth, as JSON. */
+/* The planted truth and the figures it reaches, as JSON. */
 void tn_gen_truth_json(const tn_generator *g, const tn_gen_report *report, tn_text *out);
 
 #endif

@@ -1,4 +1,4 @@
-/* generate_oracle.c - see generate_oracle.h. */
+/* generate_oracle.c - AUC and logloss of the planted probability, as thrown and as expected. */
 #include "io/synth/generate_oracle.h"
 
 #include "base/math/fmath.h"

@@ -1,4 +1,4 @@
-/* zipf.c - see zipf.h. */
+/* zipf.c - the tables of Walker's alias method, and drawing from them. */
 #include "io/synth/zipf.h"
 
 #include "base/core/alloc.h"

@@ -1,5 +1,5 @@
-/* token_vectors.c - see token_vectors.h. Loops without branches, which the compiler makes vectors
- * of. */
+/* token_vectors.c - signs and keys of all tokens of a record at once: loops without branches, which
+ * the compiler makes vectors of. */
 #include "io/text/token_vectors.h"
 
 #include "base/core/alloc.h"

@@ -1,5 +1,5 @@
-/* write_kind.h - what the writers of all formats share; only src/io/write/writer.c and write_*.c
- * include this. */
+/* write_kind.h - how one format is written, and what writer.c lends to all of them; for the files
+ * of the writer. */
 #ifndef TN_IO_WRITE_KIND_H
 #define TN_IO_WRITE_KIND_H
 

@@ -1,4 +1,4 @@
-/* write_sink.c - see write_sink.h. */
+/* write_sink.c - an output for written records, deflated on the way where asked for. */
 #include "io/write/write_sink.h"
 
 #include "base/core/alloc.h"

@@ -84,7 +84,7 @@ static tn_status read_integer(const tn_writer *w, const tn_slot_spec *spec, cons
     return TN_OK;
 }
 
-/* What kind of list a slot's values go into. */
+/* The kind of list that a slot's values go into. */
 static uint32_t kind_of(const tn_writer *w, const tn_write_column *column)
 {
     const tn_slot_spec *spec = column->spec;

@@ -1,4 +1,4 @@
-/* writer.c - see writer.h; the parts that all formats share. */
+/* writer.c - rows to records: what the writers of all formats share. */
 #include "io/write/writer.h"
 
 #include "base/core/alloc.h"

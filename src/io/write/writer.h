@@ -12,7 +12,7 @@
  * TN_ROWS_IDS): values are written as they were read, before transforms.
  * Labels are written as 0 .. 1.
  *
- * What a format has no words for is an error, never left out in silence. A
+ * A value that a format cannot express is an error, never left out in silence. A
  * writer is read-only after new: any number of threads may share it, each with
  * a text of its own.
  */
