@@ -10,7 +10,7 @@
 
 #include "base/core/number.h"
 #include "base/math/key.h"
-#include "io/format/line.h"
+#include "io/format/format.h"
 #include "io/rows/rows_parsing.h"
 #include "io/schema/columns.h"
 

@@ -3,7 +3,7 @@
  * The columns stand where the header says, or data.columns where there is none.
  */
 #include "io/format/delimited.h"
-#include "io/format/line.h"
+#include "io/format/format.h"
 #include "io/schema/columns.h"
 
 #include <inttypes.h>

@@ -3,7 +3,7 @@
  * A header or data.columns, when set, name the columns instead.
  */
 #include "io/format/delimited.h"
-#include "io/format/line.h"
+#include "io/format/format.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* format_csv.c - delimited text by its usual defaults: comma, header, quotes within a line. */
 #include "io/format/delimited.h"
-#include "io/format/line.h"
+#include "io/format/format.h"
 
 extern const tn_format tn_format_csv;
 const tn_format tn_format_csv = {

@@ -1,6 +1,6 @@
 /* format_tsv.c - delimited text by its usual defaults: tab, no header, no quotes. */
 #include "io/format/delimited.h"
-#include "io/format/line.h"
+#include "io/format/format.h"
 
 extern const tn_format tn_format_tsv;
 const tn_format tn_format_tsv = {
