@@ -18,7 +18,7 @@
 #include "config/yaml_flow.h"
 #include "io/read/blockparse.h"
 #include "io/read/reader.h"
-#include "io/read/scan.h"
+#include "io/read/schema_inference.h"
 #include "io/rows/batch_builder.h"
 #include "io/rows/rows.h"
 

@@ -14,7 +14,7 @@
 #include "config/yaml_flow.h"
 #include "io/read/cache.h"
 #include "io/read/reader.h"
-#include "io/read/scan.h"
+#include "io/read/schema_inference.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* model_json.c - reading model.json: every name, number and width is checked before anything is
  * built from it. */
 #include "base/core/number.h"
-#include "io/read/scan.h"
+#include "io/read/schema_inference.h"
 #include "serve/exported_model.h"
 #include "serve/fieldjson.h"
 

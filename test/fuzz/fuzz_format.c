@@ -6,7 +6,7 @@
 #include "base/core/alloc.h"
 #include "config/yaml_flow.h"
 #include "io/format/format.h"
-#include "io/read/scan.h"
+#include "io/read/schema_inference.h"
 #include "io/schema/columns.h"
 
 #include <stddef.h>

@@ -2,7 +2,7 @@
  * time. */
 #include "config/yaml_flow.h"
 #include "io/format/tfexample.h"
-#include "io/read/scan.h"
+#include "io/read/schema_inference.h"
 
 #include <stddef.h>
 #include <stdint.h>

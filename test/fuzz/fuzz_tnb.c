@@ -4,7 +4,7 @@
 #include "base/math/crc32c.h"
 #include "config/yaml_flow.h"
 #include "io/read/cache.h"
-#include "io/read/scan.h"
+#include "io/read/schema_inference.h"
 #include "io/rows/rows.h"
 
 #include <stddef.h>

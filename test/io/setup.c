@@ -5,7 +5,7 @@
 #include "base/core/number.h"
 #include "base/file/file.h"
 #include "config/yaml_flow.h"
-#include "io/read/scan.h"
+#include "io/read/schema_inference.h"
 #include "support/test.h"
 #include "support/tmpdir.h"
 

@@ -1,7 +1,7 @@
 /* test_trainer.c - a run gives the same bits on any number of threads and when it is interrupted.
  */
 #include "base/file/file.h"
-#include "io/read/row_estimate.h"
+#include "io/read/row_scan.h"
 #include "support/test.h"
 #include "support/tmpdir.h"
 #include "train/golden.h"
@@ -139,18 +139,19 @@ static void rows_of_long_data_are_estimated_by_bytes(void **state)
     const tn_model_plan *plan = golden_plan(
         arena, "deepfm_bn", (const char *const[]){train, "data.part_bytes=256KiB", NULL});
     const double want = COPIES * 251; /* 5 of the 256 weigh nothing */
-    assert_int_equal(
-        tn_row_estimate(&plan->run->data.train, plan->schema, TN_ROW_ESTIMATE_BLOCKS, &rows, &err),
-        TN_OK);
+    assert_int_equal(tn_row_scan_estimate(&plan->run->data.train, plan->schema,
+                                          TN_ROW_SCAN_ESTIMATE_BLOCKS, &rows, &err),
+                     TN_OK);
     assert_true(rows == want);
-    assert_int_equal(tn_row_estimate(&plan->run->data.train, plan->schema, 4, &rows, &err), TN_OK);
+    assert_int_equal(tn_row_scan_estimate(&plan->run->data.train, plan->schema, 4, &rows, &err),
+                     TN_OK);
     assert_true(rows != want && fabs(rows - want) < 0.02 * want);
     plan = golden_plan(arena, "deepfm_bn",
                        (const char *const[]){train, "data.negative_sampling=0.5", NULL});
     double half = 0;
-    assert_int_equal(
-        tn_row_estimate(&plan->run->data.train, plan->schema, TN_ROW_ESTIMATE_BLOCKS, &half, &err),
-        TN_OK);
+    assert_int_equal(tn_row_scan_estimate(&plan->run->data.train, plan->schema,
+                                          TN_ROW_SCAN_ESTIMATE_BLOCKS, &half, &err),
+                     TN_OK);
     assert_true(half > 0.5 * want && half < 0.9 * want);
     tn_arena_free(arena);
     tn_text_done(&all);

@@ -8,7 +8,7 @@
 #include "base/core/alloc.h"
 #include "base/core/log.h"
 #include "base/file/file.h"
-#include "io/read/cache_files.h"
+#include "io/read/cache.h"
 #include "io/read/line_numbers.h"
 #include "io/schema/columns.h"
 

@@ -6,7 +6,6 @@
  *
  *     0123456789abcdef.tnb.fedcba9876543210.tmp
  */
-#include "io/read/cache_files.h"
 
 #include "base/core/alloc.h"
 #include "base/file/output_file.h"
@@ -92,7 +91,8 @@ static void add_transform(const tn_transform *t, tn_text *out)
 
 static void add_slot(const tn_slot_spec *spec, tn_text *out)
 {
-    tn_text_addf(out, "slot %s: field %u", spec->name, spec->field); /* read in io/read/scan.c */
+    tn_text_addf(out, "slot %s: field %u", spec->name,
+                 spec->field); /* read in io/read/schema_inference.c */
     add_name(out, "column", spec->column);
     add_name(out, "share", spec->opts->share);
     add_name(out, "values", spec->values);

@@ -2,7 +2,7 @@
 #include "io/read/dataset.h"
 
 #include "io/format/format.h"
-#include "io/read/scan.h"
+#include "io/read/schema_inference.h"
 
 #include <math.h>
 #include <string.h>

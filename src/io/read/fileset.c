@@ -4,7 +4,7 @@
 #include "base/core/alloc.h"
 #include "base/file/file.h"
 #include "io/format/format.h"
-#include "io/read/cache_files.h"
+#include "io/read/cache.h"
 #include "io/read/line_numbers.h"
 
 #include <errno.h>

@@ -7,7 +7,7 @@
  */
 #include "base/core/log.h"
 #include "base/math/key.h"
-#include "io/read/cache_files.h"
+#include "io/read/cache.h"
 #include "io/read/reader_private.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* row_scan.h - one look at every record of some files, for tools that inspect or rewrite data.
+/* row_scan.h - one look at every record of some files, or an estimate of how many they have.
  *
  *     block reader: blocks of records -> 8 at a time, parsed in parallel -> handed on in order
  *
@@ -55,5 +55,17 @@ typedef struct tn_row_scan_in {
  * visitor returned. */
 tn_status tn_row_scan_run(const tn_row_scan_in *in, const tn_row_scan_visitor *visitor,
                           tn_row_scan_counts *out, tn_error *err) TN_MUST_USE;
+
+/* About how many rows of some files training keeps, without reading all of them.
+ *
+ * Short data are counted. Of longer ones some blocks of up to eight parts, at equal distances, are
+ * parsed, and the share of rows in them is taken for all bytes. Either way the number depends on
+ * the data and the options alone, not on threads or time. */
+
+enum { TN_ROW_SCAN_ESTIMATE_BLOCKS = 128 }; /* of 256 KiB: more are not looked at */
+
+/* *out is negative when what `paths` names comes once, or has no size: a pipe, standard input. */
+tn_status tn_row_scan_estimate(const tn_strs *paths, const tn_schema *schema, uint32_t blocks_max,
+                               double *out, tn_error *err) TN_MUST_USE;
 
 #endif

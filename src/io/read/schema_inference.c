@@ -1,12 +1,13 @@
-/* scan.c - slots of libffm files and the base of indices, from the head of the first file. */
-#include "io/read/scan.h"
+/* schema_inference.c - slots of libffm files and the base of indices, from the head of the first
+ * file. */
+#include "io/read/schema_inference.h"
 
 #include "base/core/alloc.h"
 #include "base/core/log.h"
 #include "base/core/number.h"
 #include "io/format/delimited.h"
-#include "io/format/line.h"
-#include "io/read/cache_files.h"
+#include "io/format/format.h"
+#include "io/read/cache.h"
 #include "io/read/fileset.h"
 
 #include <math.h>

@@ -1,11 +1,11 @@
-/* scan.h - what must be seen of the data before the first record is parsed.
+/* schema_inference.h - schemas, of which some need a look at the data first.
  *
  * Two defaults depend on the data: the slots of libffm files when the configuration lists none, and
  * `index_base: auto`. Both are decided once, from the head of the first file of data.train, so
  * every reader of a run agrees. Nothing is opened when neither is asked for.
  */
-#ifndef TN_IO_SCAN_H
-#define TN_IO_SCAN_H
+#ifndef TN_IO_SCHEMA_INFERENCE_H
+#define TN_IO_SCHEMA_INFERENCE_H
 
 #include "base/core/error.h"
 #include "io/schema/schema.h"

@@ -98,9 +98,9 @@ typedef struct tn_schema {
     const struct tn_columns *columns; /* io/schema/columns.h: names, fields and ranges */
 } tn_schema;
 
-/* A schema is made in two steps, since some slots are found in the data: io/read/scan.h has both in
- * one call. First what `data:` says; `data` must outlive the schema, which lives in b->arena.
- * Faults go to b->diag; then *out is NULL and the status TN_E_CONFIG. */
+/* A schema is made in two steps, since some slots are found in the data: io/read/schema_inference.h
+ * has both in one call. First what `data:` says; `data` must outlive the schema, which lives in
+ * b->arena. Faults go to b->diag; then *out is NULL and the status TN_E_CONFIG. */
 tn_status tn_schema_begin(tn_schema **out, const tn_data_opts *data, const tn_binder *b,
                           tn_error *err) TN_MUST_USE;
 

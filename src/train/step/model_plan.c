@@ -4,7 +4,7 @@
 #include "base/core/error.h"
 #include "base/core/number.h"
 #include "config/fieldtree.h"
-#include "io/read/scan.h"
+#include "io/read/schema_inference.h"
 #include "ps/shard/ownership.h"
 
 #include <math.h>
