@@ -166,7 +166,7 @@ static void dump(const setup *s, const tn_reader_opts *opts, tn_text *out)
                  n.duplicate_key, n.zero_weight, n.sampled_out, n.bad);
     tn_text_addf(out, " sources %u total %" PRIu64 " done %" PRIu64 "\n", n.sources,
                  tn_reader_total_bytes(reader), tn_reader_done_bytes(reader));
-    tn_reader_bad_reasons(reader, out);
+    tn_reader_counts_of(reader, UINT32_MAX, &n, out);
     for (uint32_t i = 0; i < tn_reader_n_sources(reader); i++) {
         tn_text_addf(out, " %s", tn_reader_source(reader, i));
     }

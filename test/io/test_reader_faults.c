@@ -42,7 +42,7 @@ static void bad_records_end_the_stream_or_are_counted(void **state)
             assert_int_equal(counts.records, 6);
             assert_int_equal(counts.blank, 1);
             assert_int_equal(batch->progress.records, 6);
-            tn_reader_bad_reasons(reader, &reasons);
+            tn_reader_counts_of(reader, UINT32_MAX, &counts, &reasons);
             assert_memory_equal(reasons.data,
                                 "expected an index\0"
                                 "1\0expected a label\0"

@@ -303,7 +303,7 @@ static void check_damage(void (*damage)(tn_text *), uint32_t good, uint32_t bad,
     assert_int_equal(tn_reader_next(reader, &batch, NULL), TN_END);
     tn_reader_counts(reader, &counts);
     assert_int_equal(counts.bad, bad);
-    tn_reader_bad_reasons(reader, &reasons);
+    tn_reader_counts_of(reader, UINT32_MAX, &counts, &reasons);
     assert_string_equal(tn_text_str(&reasons), words);
     tn_reader_close(reader);
     tn_text_done(&reasons);

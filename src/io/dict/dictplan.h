@@ -11,6 +11,7 @@
 #include "base/thread/range.h"
 #include "io/dict/dictformat.h"
 #include "io/dict/dictwrite.h"
+
 #include <stddef.h>
 #include <stdint.h>
 

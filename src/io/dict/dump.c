@@ -425,13 +425,6 @@ tn_status tn_dump_print(const tn_dump_head *head, const tn_dump_row *row, tn_tex
     return status;
 }
 
-tn_status tn_dump_add(tn_dump_writer *w, const tn_dump_row *row, tn_error *err)
-{
-    tn_text_clear(&w->line);
-    TN_TRY(tn_dump_print(w->head, row, &w->line, err));
-    return tn_dump_put(w, &w->line, err);
-}
-
 tn_status tn_dump_commit(tn_dump_writer *w, uint64_t *bytes, uint32_t *crc, tn_error *err)
 {
     uint64_t size = tn_file_size(w->file);

@@ -61,8 +61,6 @@ tn_status tn_dump_print(const tn_dump_head *head, const tn_dump_row *row, tn_tex
                         tn_error *err) TN_MUST_USE;
 /* Lines that were printed. After a failure only abandon is left, here and below. */
 tn_status tn_dump_put(tn_dump_writer *w, const tn_text *lines, tn_error *err) TN_MUST_USE;
-/* Both at once. */
-tn_status tn_dump_add(tn_dump_writer *w, const tn_dump_row *row, tn_error *err) TN_MUST_USE;
 /* Fsynced; frees w either way. */
 tn_status tn_dump_commit(tn_dump_writer *w, uint64_t *bytes, uint32_t *crc,
                          tn_error *err) TN_MUST_USE;

@@ -24,16 +24,15 @@ static uint32_t find_reason(tn_reader *r, const char *message)
     tn_bytes reason = tn_record_location_reason(message);
     size_t size = (size_t)kept_at_most(reason.size, TN_REASON_BYTES - 1);
     for (uint32_t i = 0; i < r->n_reasons; i++) {
-        if (strlen(r->reason[i].text) == size &&
-            memcmp(r->reason[i].text, reason.data, size) == 0) {
+        if (strlen(r->reason[i]) == size && memcmp(r->reason[i], reason.data, size) == 0) {
             return i;
         }
     }
     if (r->n_reasons == TN_REASONS_MAX) {
         return TN_REASONS_MAX - 1;
     }
-    memcpy(r->reason[r->n_reasons].text, reason.data, size);
-    r->reason[r->n_reasons].text[size] = '\0';
+    memcpy(r->reason[r->n_reasons], reason.data, size);
+    r->reason[r->n_reasons][size] = '\0';
     return r->n_reasons++;
 }
 
@@ -49,9 +48,7 @@ static tn_status count_reasons(tn_reader *r, tn_deal_part *part, const tn_parsed
     for (uint32_t i = 0; i < p->n_messages; i++) {
         bool last = i + 1 == p->n_messages; /* those that were not kept go with it */
         uint64_t n = last ? 1 + p->n_bad - p->n_messages : 1;
-        uint32_t which = find_reason(r, tn_parsed_message(p, i));
-        r->reason[which].count += n;
-        part->reason[which] += n;
+        part->reason[find_reason(r, tn_parsed_message(p, i))] += n;
     }
     return TN_OK;
 }
@@ -515,22 +512,13 @@ void tn_reader_counts(tn_reader *reader, tn_read_counts *out)
     out->sources = reader->files->n;
 }
 
-static void add_reason(tn_text *out, const tn_reason *reason, uint64_t count)
+static void add_reason(tn_text *out, const char *reason, uint64_t count)
 {
     if (count > 0) {
-        tn_text_add(out, reason->text, strlen(reason->text) + 1);
+        tn_text_add(out, reason, strlen(reason) + 1);
         tn_text_addf(out, "%" PRIu64, count);
         tn_text_addc(out, '\0');
     }
-}
-
-void tn_reader_bad_reasons(tn_reader *reader, tn_text *out)
-{
-    (void)pthread_mutex_lock(&reader->lock);
-    for (uint32_t i = 0; i < reader->n_reasons; i++) {
-        add_reason(out, &reader->reason[i], reader->reason[i].count);
-    }
-    (void)pthread_mutex_unlock(&reader->lock);
 }
 
 void tn_reader_counts_of(tn_reader *reader, uint32_t parts, tn_read_counts *out, tn_text *reasons)
@@ -550,7 +538,7 @@ void tn_reader_counts_of(tn_reader *reader, uint32_t parts, tn_read_counts *out,
         }
     }
     for (uint32_t i = 0; i < reader->n_reasons; i++) {
-        add_reason(reasons, &reader->reason[i], bad[i]);
+        add_reason(reasons, reader->reason[i], bad[i]);
     }
     (void)pthread_mutex_unlock(&reader->lock);
 }

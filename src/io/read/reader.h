@@ -104,10 +104,9 @@ tn_status tn_reader_prior(tn_reader *reader, tn_prior *out, tn_error *err) TN_MU
 const char *tn_reader_cache_tmp(const tn_reader *reader);
 
 void tn_reader_counts(tn_reader *reader, tn_read_counts *out);
-/* Bad records by reason, "reason\0count\0" pairs appended to `out`. */
-void tn_reader_bad_reasons(tn_reader *reader, tn_text *out);
-/* Both, of the first `parts` parts that were dealt, without what a row's weight or sampling left
- * out. */
+/* The same of the first `parts` parts that were dealt (UINT32_MAX: all), without the rows that
+ * weight or sampling left out; and their bad records by reason, as "reason\0count\0" pairs appended
+ * to `reasons`. */
 void tn_reader_counts_of(tn_reader *reader, uint32_t parts, tn_read_counts *out, tn_text *reasons);
 uint32_t tn_reader_n_parts(const tn_reader *reader);
 tn_part_info tn_reader_part(const tn_reader *reader, uint32_t i); /* in the order of this epoch */

@@ -34,11 +34,6 @@ typedef struct tn_numbered_block {
     uint64_t sequence;
 } tn_numbered_block;
 
-typedef struct tn_reason {
-    char text[TN_REASON_BYTES];
-    uint64_t count;
-} tn_reason;
-
 /* A part that was dealt, and what was met in it. */
 typedef struct tn_deal_part {
     tn_dealt dealt;
@@ -103,7 +98,7 @@ struct tn_reader {
     uint64_t done_bytes;
     tn_deal deal;
     uint32_t n_reasons;
-    tn_reason reason[TN_REASONS_MAX];
+    char reason[TN_REASONS_MAX][TN_REASON_BYTES]; /* of bad records */
 };
 
 /* reader_cache.c: before the threads run; by the assembler, each block in order; at the end. */

@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SCAN_BYTES_MAX = 64 << 20, SCAN_STEP = 1 << 20 };
+enum { LINES_MAX = 10000, BASE_ROWS = 1000, SCAN_BYTES_MAX = 64 << 20, SCAN_STEP = 1 << 20 };
 
 /* Findings in the lines so far. */
 typedef struct seen {
@@ -35,7 +35,7 @@ static void see_pair(seen *s, tn_bytes pair)
         return;
     }
     if (!s->ffm) {
-        s->zero = s->zero || (number == 0 && s->rows < TN_SCAN_BASE_ROWS);
+        s->zero = s->zero || (number == 0 && s->rows < BASE_ROWS);
         return;
     }
     if (colon == NULL || number > TN_COLUMNS_MAX) {
@@ -48,7 +48,7 @@ static void see_pair(seen *s, tn_bytes pair)
     colon = memchr(index, ':', (size_t)(end - index));
     uint64_t i;
     size_t size = (size_t)((colon != NULL ? colon : end) - index);
-    if (s->rows < TN_SCAN_BASE_ROWS && tn_read_u64(index, size, &i) == TN_NUM_OK && i == 0) {
+    if (s->rows < BASE_ROWS && tn_read_u64(index, size, &i) == TN_NUM_OK && i == 0) {
         s->zero = true;
     }
 }
@@ -82,7 +82,7 @@ static void see_lines(seen *s, tn_text *text, bool last, const tn_schema *schema
 {
     tn_bytes window = {text->data, text->size, false};
     tn_bytes line;
-    while (s->rows < TN_SCAN_LINES && tn_line_cut(&window, last, schema, &line, NULL) == TN_OK) {
+    while (s->rows < LINES_MAX && tn_line_cut(&window, last, schema, &line, NULL) == TN_OK) {
         see_line(s, line, !schema->label->none);
     }
     memmove(text->data, window.data, window.size);
@@ -94,7 +94,7 @@ static tn_status see_file(seen *s, const tn_schema *schema, tn_source *source, t
     tn_text text = {0};
     tn_status status = TN_OK;
     bool last = false;
-    for (size_t read = 0; status == TN_OK && !last && s->rows < TN_SCAN_LINES; read += SCAN_STEP) {
+    for (size_t read = 0; status == TN_OK && !last && s->rows < LINES_MAX; read += SCAN_STEP) {
         char *to = tn_text_grow(&text, SCAN_STEP);
         status = tn_text_check(&text, "the head of the data", err);
         size_t n = 0;

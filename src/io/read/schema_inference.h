@@ -10,8 +10,6 @@
 #include "base/core/error.h"
 #include "io/schema/schema.h"
 
-enum { TN_SCAN_LINES = 10000, TN_SCAN_BASE_ROWS = 1000 };
-
 /* The schema of `data` and `slots` (tn_slot_opts items), which must outlive it; it lives in
  * b->arena. Faults go to b->diag; then *out is NULL and the status TN_E_CONFIG, with the columns of
  * the first file as a hint where no slots are listed. Without slots, libsvm has one slot `_`, and

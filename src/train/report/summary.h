@@ -16,7 +16,7 @@
 typedef struct tn_summary_data {
     uint32_t sources;
     uint64_t bytes, records, blank, bad, duplicate_key, parts_reassigned;
-    /* "reason\0count\0" pairs, as tn_reader_bad_reasons gives them; may be empty. */
+    /* "reason\0count\0" pairs, as tn_reader_counts_of gives them; may be empty. */
     const char *bad_reasons;
     size_t bad_reasons_size;
 } tn_summary_data;
