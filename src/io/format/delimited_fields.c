@@ -332,7 +332,7 @@ static tn_status head_from_line(tn_bytes line, const tn_schema *schema,
     TN_TRY(tn_line_clean(&line, place, err));
     tn_text scratch = {0};
     tn_split split = tn_split_of(line, schema, &scratch);
-    tn_span span;
+    tn_span span = {.text = NULL}; /* a quote at fault leaves it as it is */
     const char *bad = NULL;
     tn_status status = TN_OK;
     while (status == TN_OK && tn_split_next(&split, &span, &bad)) {
