@@ -23,6 +23,7 @@
 #include "io/read/block_reader.h"
 #include "io/read/blockparse.h"
 
+/* Fixed bytes and sizes of the file. */
 #define TN_CACHE_MAGIC "TNB1\r\n\x1a\n"
 #define TN_CACHE_END "TNB1end\n"
 #define TN_CACHE_ORDER UINT32_C(0x01020304)

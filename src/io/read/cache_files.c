@@ -91,8 +91,8 @@ static void add_transform(const tn_transform *t, tn_text *out)
 
 static void add_slot(const tn_slot_spec *spec, tn_text *out)
 {
-    tn_text_addf(out, "slot %s: field %u", spec->name,
-                 spec->field); /* read in io/read/schema_inference.c */
+    /* io/read/schema_inference.c reads this line again. */
+    tn_text_addf(out, "slot %s: field %u", spec->name, spec->field);
     add_name(out, "column", spec->column);
     add_name(out, "share", spec->opts->share);
     add_name(out, "values", spec->values);

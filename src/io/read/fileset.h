@@ -39,7 +39,7 @@ typedef struct tn_fileset {
     uint64_t bytes;           /* all files together; 0: not known */
     struct tn_line_numbers *lines; /* owned; io/read/line_numbers.h: for messages */
     struct tn_cache_set
-        *caches;     /* owned; io/read/cache_files.h: where blocks come from; NULL: the files */
+        *caches;     /* owned; io/read/cache.h: where blocks come from; NULL: the files */
     bool spare;      /* a block of `caches` that is damaged may be made of the files anew */
     tn_arena *arena; /* owned; holds all of this */
 } tn_fileset;

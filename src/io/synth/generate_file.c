@@ -34,8 +34,6 @@ typedef struct gen_block {
     tn_gen_row row; /* the last one that was added */
 } gen_block;
 
-typedef struct params params;
-
 /* How each format keeps slots apart. */
 typedef struct spelling {
     bool names;  /* by column names, listed in the configuration */
@@ -48,11 +46,12 @@ enum { ENTRIES_NEAR = 16384, ROWS_MOST = 512, HEX_DIGITS = 8, TRUTH_DIGITS = 9 }
 
 #define BITS_MAX (UINT64_C(1) << 32) /* half a gigabyte */
 
-struct params {
+/* How many planted parameters show in the rows that are written. */
+typedef struct params {
     const tn_generator *g;
     uint64_t *at; /* n_slots + 1: first bit of each slot; NULL: too many ids to count */
     _Atomic uint64_t *bits;
-};
+} params;
 
 enum { BLOCKS_IN_ROUND = 16 };
 
