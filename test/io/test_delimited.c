@@ -371,7 +371,7 @@ static void criteo_rows_become_buckets_and_signs(void **state)
     setup_close(&s);
 }
 
-static void d2_criteo_tokens_and_short_rows_never_end_the_program(void **state)
+static void criteo_tokens_and_short_rows_never_end_the_program(void **state)
 {
     (void)state;
     setup s;
@@ -496,7 +496,7 @@ int main(void)
         cmocka_unit_test(fields_as_dataframes_write_them),
         cmocka_unit_test(numbers_and_their_absence),
         cmocka_unit_test(criteo_rows_become_buckets_and_signs),
-        cmocka_unit_test(d2_criteo_tokens_and_short_rows_never_end_the_program),
+        cmocka_unit_test(criteo_tokens_and_short_rows_never_end_the_program),
         cmocka_unit_test(every_byte_of_eight_hex_digits_counts),
         cmocka_unit_test(ln2_buckets_begin_where_the_document_says),
         cmocka_unit_test(plain_and_careful_splitting_agree),

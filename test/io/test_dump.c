@@ -98,8 +98,8 @@ static float any_float(uint64_t i)
     return isfinite(x) ? x : FLT_MAX;
 }
 
-/* K2: TensorNet's text keeps 6 digits and changes 97 % of the values; its `bin` is read as text. */
-static void k2_every_bit_of_a_dump_comes_back(void **state)
+/* TensorNet's text keeps 6 digits and changes 97 % of the values; its `bin` is read as text. */
+static void every_bit_of_a_dump_comes_back(void **state)
 {
     enum { N = 3000, DIM = 40 };
     static float values[N][DIM];
@@ -232,7 +232,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_dump_looks_like_this, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(k2_every_bit_of_a_dump_comes_back, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(every_bit_of_a_dump_comes_back, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_value_that_is_not_finite_is_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(wrong_lines_are_named, set_up, tear_down),
         cmocka_unit_test_setup_teardown(binary_data_is_refused, set_up, tear_down),

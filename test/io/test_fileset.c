@@ -38,7 +38,7 @@ static void check_files(const setup *s, const char *item, const char *expected)
     tn_fileset_free(files);
 }
 
-static void d2_patterns_match_whole_names_and_folders_hold_plain_files(void **state)
+static void patterns_match_whole_names_and_folders_hold_plain_files(void **state)
 {
     (void)state;
     setup s;
@@ -347,7 +347,7 @@ static void memory_for_what_files_say_is_asked_for(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(d2_patterns_match_whole_names_and_folders_hold_plain_files),
+        cmocka_unit_test(patterns_match_whole_names_and_folders_hold_plain_files),
         cmocka_unit_test(items_keep_their_order_and_unknown_schemes_are_refused),
         cmocka_unit_test(parts_cover_a_file_and_nothing_more),
         cmocka_unit_test(gzip_members_are_one_stream_and_a_cut_one_is_an_error),

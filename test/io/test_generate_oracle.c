@@ -11,7 +11,7 @@ static double logit(double p)
     return log(p / (1 - p));
 }
 
-static void v21_auc_and_logloss(void **state)
+static void auc_and_logloss_are_those_of_a_small_example(void **state)
 {
     (void)state;
     static const double p[] = {.9, .8, .8, .3, .3, .3, .1, .6};
@@ -82,7 +82,7 @@ static void what_is_thrown_agrees_with_what_is_expected(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(v21_auc_and_logloss),
+        cmocka_unit_test(auc_and_logloss_are_those_of_a_small_example),
         cmocka_unit_test(the_expected_figures_count_every_outcome),
         cmocka_unit_test(ties_count_half),
         cmocka_unit_test(one_class_has_no_auc),

@@ -58,7 +58,7 @@ static void blanks_comments_and_line_ends_are_what_they_should_be(void **state)
     setup_close(&s);
 }
 
-static void a12_ids_keep_all_their_bits(void **state)
+static void ids_keep_all_their_bits(void **state)
 {
     (void)state;
     setup s;
@@ -75,7 +75,7 @@ static void a12_ids_keep_all_their_bits(void **state)
     setup_close(&s);
 }
 
-static void d4_libsvm_short_pair_is_an_error(void **state)
+static void libsvm_short_pair_is_an_error(void **state)
 {
     (void)state;
     setup s;
@@ -133,7 +133,7 @@ static void labels_and_weights_out_of_range_are_errors(void **state)
     setup_close(&s);
 }
 
-static void d6_zeros_stay_and_nan_is_an_error_unless_told_otherwise(void **state)
+static void zeros_stay_and_nan_is_an_error_unless_told_otherwise(void **state)
 {
     (void)state;
     setup s;
@@ -280,7 +280,7 @@ static void libffm_without_slots_finds_its_fields(void **state)
     setup_close(&s);
 }
 
-static void d4_libffm_row_norm_survives_empty_rows_and_long_lines(void **state)
+static void libffm_row_norm_survives_empty_rows_and_long_lines(void **state)
 {
     (void)state;
     setup s;
@@ -304,7 +304,7 @@ static void d4_libffm_row_norm_survives_empty_rows_and_long_lines(void **state)
     setup_close(&s);
 }
 
-static void r1_small_ids_are_even_over_partitions(void **state)
+static void small_ids_are_even_over_partitions(void **state)
 {
     (void)state;
     enum { PARTITIONS = 1024, IDS = 100000 };
@@ -318,7 +318,7 @@ static void r1_small_ids_are_even_over_partitions(void **state)
     }
 }
 
-static void r2_equal_ids_of_two_slots_differ_unless_shared(void **state)
+static void equal_ids_of_two_slots_differ_unless_shared(void **state)
 {
     (void)state;
     setup s;
@@ -390,19 +390,19 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(labels_weights_and_repeated_keys_are_read_as_they_are),
         cmocka_unit_test(blanks_comments_and_line_ends_are_what_they_should_be),
-        cmocka_unit_test(a12_ids_keep_all_their_bits),
-        cmocka_unit_test(d4_libsvm_short_pair_is_an_error),
+        cmocka_unit_test(ids_keep_all_their_bits),
+        cmocka_unit_test(libsvm_short_pair_is_an_error),
         cmocka_unit_test(labels_and_weights_out_of_range_are_errors),
-        cmocka_unit_test(d6_zeros_stay_and_nan_is_an_error_unless_told_otherwise),
+        cmocka_unit_test(zeros_stay_and_nan_is_an_error_unless_told_otherwise),
         cmocka_unit_test(ranges_cut_the_index_space_into_slots),
         cmocka_unit_test(groups_come_from_qid),
         cmocka_unit_test(without_labels_a_row_begins_with_its_first_pair),
         cmocka_unit_test(the_index_base_is_taken_off_and_decided_once),
         cmocka_unit_test(libffm_fields_feed_their_slots),
         cmocka_unit_test(libffm_without_slots_finds_its_fields),
-        cmocka_unit_test(d4_libffm_row_norm_survives_empty_rows_and_long_lines),
-        cmocka_unit_test(r1_small_ids_are_even_over_partitions),
-        cmocka_unit_test(r2_equal_ids_of_two_slots_differ_unless_shared),
+        cmocka_unit_test(libffm_row_norm_survives_empty_rows_and_long_lines),
+        cmocka_unit_test(small_ids_are_even_over_partitions),
+        cmocka_unit_test(equal_ids_of_two_slots_differ_unless_shared),
         cmocka_unit_test(odd_bytes_and_long_lines_are_shown_cut_and_escaped),
         cmocka_unit_test(binary_data_and_utf16_are_named),
     };

@@ -249,7 +249,7 @@ static void a_warm_localizer_allocates_nothing(void **state)
     tn_localizer_free(l);
 }
 
-static void r6_a_batch_of_a_million_different_keys_works(void **state)
+static void a_batch_of_a_million_different_keys_works(void **state)
 {
     (void)state;
     enum { MANY = 1000000, ROWS = 1000 };
@@ -342,7 +342,7 @@ int main(void)
         cmocka_unit_test(the_way_back_is_left_out_where_bags_are_enough),
         cmocka_unit_test(an_empty_batch_gives_an_empty_keyset),
         cmocka_unit_test(a_warm_localizer_allocates_nothing),
-        cmocka_unit_test(r6_a_batch_of_a_million_different_keys_works),
+        cmocka_unit_test(a_batch_of_a_million_different_keys_works),
         cmocka_unit_test(rows_beyond_2_to_the_32_floats_are_a_limit),
         cmocka_unit_test(running_out_of_memory_is_reported_wherever_it_happens),
     };

@@ -68,7 +68,7 @@ static void the_stream_is_the_same_for_any_number_of_threads(void **state)
     tn_text_done(&one);
 }
 
-static void d5_epochs_differ_in_order_and_seeds_repeat_it(void **state)
+static void epochs_differ_in_order_and_seeds_repeat_it(void **state)
 {
     (void)state;
     setup s;
@@ -141,7 +141,7 @@ static void check_cuts(uint32_t shuffle, uint32_t threads)
     setup_close(&s);
 }
 
-static void i2_the_stream_goes_on_from_any_batch_as_if_it_had_never_stopped(void **state)
+static void the_stream_goes_on_from_any_batch_as_if_it_had_never_stopped(void **state)
 {
     (void)state;
     for (uint32_t threads = 1; threads <= 4; threads *= 2) {
@@ -178,7 +178,7 @@ static void every_record_is_read_once_however_files_are_cut(void **state)
     }
 }
 
-static void d1_a_tenth_of_the_negatives_is_kept_with_and_without_shuffle(void **state)
+static void a_tenth_of_the_negatives_is_kept_with_and_without_shuffle(void **state)
 {
     (void)state;
     for (uint32_t shuffle = 0; shuffle <= 1000; shuffle += 1000) {
@@ -294,7 +294,7 @@ static void ids_and_places_come_along_when_wanted(void **state)
     setup_close(&s);
 }
 
-static void v17_a_window_is_permuted_by_the_stream_of_its_part(void **state)
+static void a_window_is_permuted_by_the_stream_of_its_part(void **state)
 {
     (void)state;
     setup s;
@@ -415,14 +415,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_stream_is_the_same_for_any_number_of_threads),
-        cmocka_unit_test(d5_epochs_differ_in_order_and_seeds_repeat_it),
-        cmocka_unit_test(i2_the_stream_goes_on_from_any_batch_as_if_it_had_never_stopped),
+        cmocka_unit_test(epochs_differ_in_order_and_seeds_repeat_it),
+        cmocka_unit_test(the_stream_goes_on_from_any_batch_as_if_it_had_never_stopped),
         cmocka_unit_test(every_record_is_read_once_however_files_are_cut),
-        cmocka_unit_test(d1_a_tenth_of_the_negatives_is_kept_with_and_without_shuffle),
+        cmocka_unit_test(a_tenth_of_the_negatives_is_kept_with_and_without_shuffle),
         cmocka_unit_test(closing_early_never_hangs),
         cmocka_unit_test(a_warm_reader_allocates_nothing),
         cmocka_unit_test(ids_and_places_come_along_when_wanted),
-        cmocka_unit_test(v17_a_window_is_permuted_by_the_stream_of_its_part),
+        cmocka_unit_test(a_window_is_permuted_by_the_stream_of_its_part),
         cmocka_unit_test(running_out_of_memory_ends_the_stream_wherever_it_happens),
         cmocka_unit_test(a_head_is_read_once_however_parts_are_visited),
     };

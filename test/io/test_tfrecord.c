@@ -338,7 +338,7 @@ static void too_long(tn_text *bytes)
     tn_store_u32(at + 8, tn_crc_mask(tn_crc32c(0, at, 8)));
 }
 
-static void d6_one_corrupt_record_costs_one_record(void **state)
+static void one_corrupt_record_costs_one_record(void **state)
 {
     (void)state;
     check_damage(in_data, 4, 1, "corrupt record data");
@@ -523,7 +523,7 @@ int main(void)
         cmocka_unit_test(features_are_taken_in_every_form_they_may_have),
         cmocka_unit_test(a_wrong_kind_is_named_with_its_key),
         cmocka_unit_test(a_text_that_is_no_label_is_shown),
-        cmocka_unit_test(d6_one_corrupt_record_costs_one_record),
+        cmocka_unit_test(one_corrupt_record_costs_one_record),
         cmocka_unit_test(damage_without_leave_ends_the_stream_with_its_place),
         cmocka_unit_test(parts_of_a_file_hold_each_record_once),
         cmocka_unit_test(a_whole_file_has_no_damage),

@@ -1,4 +1,4 @@
-/* test_peers.c - mistakes that others made in reading data: D3, D4 and D7 of the list of peers. */
+/* test_known_mistakes.c - mistakes that other trainers made in reading data. */
 #include "base/core/alloc.h"
 #include "datasets.h"
 #include "io/read/reader.h"
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- D3: weights of rows that are dropped, bases that are guessed per block ---- */
+/* ---- weights of rows that are dropped, bases that are guessed per block ---- */
 
 typedef struct totals {
     double clicks, weight, prior;
@@ -43,7 +43,7 @@ static totals read_all(datasets *d, const tn_dataset *set, const char *name)
     return t;
 }
 
-static void d3_weights_count_like_repeated_rows_in_every_format(void **state)
+static void weights_count_like_repeated_rows_in_every_format(void **state)
 {
     (void)state;
     static const char weighted[] = "label,w,a\n1,3,5\n0,1,6\n0,0,7\n1,1,5\n0,2,8\n";
@@ -78,7 +78,7 @@ static void d3_weights_count_like_repeated_rows_in_every_format(void **state)
     datasets_close(&d);
 }
 
-static void d3_the_index_base_is_decided_once_and_not_per_block(void **state)
+static void the_index_base_is_decided_once_and_not_per_block(void **state)
 {
     (void)state;
     setup s;
@@ -105,9 +105,9 @@ static void d3_the_index_base_is_decided_once_and_not_per_block(void **state)
     tn_text_done(&text);
 }
 
-/* ---- D4: whole files that are hashed or scanned before the first row ---- */
+/* ---- whole files that are hashed or scanned before the first row ---- */
 
-static void d4_the_first_row_of_a_terabyte_does_not_wait_for_the_rest(void **state)
+static void the_first_row_of_a_terabyte_does_not_wait_for_the_rest(void **state)
 {
     (void)state;
     setup s;
@@ -141,7 +141,7 @@ static void d4_the_first_row_of_a_terabyte_does_not_wait_for_the_rest(void **sta
     tn_text_done(&text);
 }
 
-/* ---- D7: data sets as matrices in memory ---- */
+/* ---- data sets as matrices in memory ---- */
 
 /* A pass over `times` copies of some rows; allocations that it took. */
 static uint64_t allocations_of(const setup *s, const char *path, uint32_t times)
@@ -164,7 +164,7 @@ static uint64_t allocations_of(const setup *s, const char *path, uint32_t times)
     return tn_mallocs() - before;
 }
 
-static void d7_memory_does_not_grow_with_the_rows(void **state)
+static void memory_does_not_grow_with_the_rows(void **state)
 {
     (void)state;
     setup s;
@@ -182,10 +182,10 @@ int main(void)
 {
     (void)alarm(500); /* what hangs fails */
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(d3_weights_count_like_repeated_rows_in_every_format),
-        cmocka_unit_test(d3_the_index_base_is_decided_once_and_not_per_block),
-        cmocka_unit_test(d4_the_first_row_of_a_terabyte_does_not_wait_for_the_rest),
-        cmocka_unit_test(d7_memory_does_not_grow_with_the_rows),
+        cmocka_unit_test(weights_count_like_repeated_rows_in_every_format),
+        cmocka_unit_test(the_index_base_is_decided_once_and_not_per_block),
+        cmocka_unit_test(the_first_row_of_a_terabyte_does_not_wait_for_the_rest),
+        cmocka_unit_test(memory_does_not_grow_with_the_rows),
     };
-    return cmocka_run_group_tests_name("io/peers", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("io/known_mistakes", tests, NULL, NULL);
 }
