@@ -36,7 +36,7 @@
 /* Counts of the readers of an epoch. */
 typedef struct tn_met {
     tn_read_counts counts; /* sources: of the data, the same for all */
-    tn_text reasons;       /* as tn_reader_bad_reasons, each reason once */
+    tn_text reasons;       /* as tn_reader_counts_of, each reason once */
 } tn_met;
 
 #define TN_ALL_PARTS UINT32_MAX

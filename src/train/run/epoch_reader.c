@@ -1,7 +1,7 @@
 /* epoch_reader.c - opens the reader of an epoch, and tells where the schedule of a run ends. */
 #include "train/run/epoch_reader.h"
 
-#include "io/read/row_estimate.h"
+#include "io/read/row_scan.h"
 #include "ps/optim/schedule.h"
 #include "train/step/model_plan.h"
 
@@ -176,7 +176,7 @@ static tn_status steps_of_epoch(const tn_model_plan *plan, double *out, tn_error
     /* At staleness 0 a step takes a batch of every rank, above it of one. */
     const uint32_t joint = run->cluster.staleness > 0 ? 1 : plan->owners.n_peers;
     double rows = 0;
-    TN_TRY(tn_row_estimate(&run->data.train, plan->schema, TN_ROW_ESTIMATE_BLOCKS, &rows, err));
+    TN_TRY(tn_row_scan_estimate(&run->data.train, plan->schema, TN_ROW_SCAN_ESTIMATE_BLOCKS, &rows, err));
     if (rows < 0) {
         return tn_fail(err, TN_E_CONFIG,
                        "schedule '%s' ends with the run, and how long data.train is nobody knows: "

@@ -46,7 +46,7 @@ tn_status tn_epoch_reader_open_dealt(tn_step_prefetch **out, const tn_worker *w,
 double tn_learning_rate_factor(const tn_run *run, uint64_t step, uint64_t end);
 
 /* Where a schedule that ends with the run ends. Before an epoch has been read, its rows are counted
- * or estimated (io/read/row_estimate.h); behind the first it is known how many steps an epoch
+ * or estimated (io/read/row_scan.h); behind the first it is known how many steps an epoch
  * takes. Nothing else goes into the number, so a run that goes on, and every rank of a group, has
  * the same.
  *
