@@ -1,5 +1,121 @@
-/* layer_dense.c - y = dropout(act(bn(x W + b))). */
+/* layer_dense.c - dense layers, stacks of them, and the parts of one as layers of their own:
+ * activations, norms, dropout.
+ *
+ *     dense    dropout(act(bn(x W + b)))
+ *     mlp      dense layers "<name>.1", "<name>.2", ..; with `units` one more, linear
+ *
+ * The norms: batch_norm (Ioffe 2015), layer_norm (Ba 2016), and data_norm, which is the cumulative
+ * normalisation of TensorNet and Paddle with its faults mended.
+ */
 #include "nn/layer/layers.h"
+#include "nn/op/ops.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+const char *const tn_activation_words[] = {
+    "none", "relu", "leaky_relu", "prelu",    "sigmoid", "tanh",
+    "gelu", "silu", "gelu_tanh",  "softplus", "dice",    NULL,
+};
+
+static tn_init constant(double value)
+{
+    return (tn_init){.kind = TN_INIT_CONSTANT, .a = value};
+}
+
+static tn_node *running(const tn_net *net, const char *layer, const char *suffix, tn_shape shape,
+                        double value)
+{
+    char name[TN_LAYER_NAME_MAX];
+    return tn_running(net->g, net->params, tn_layer_name(name, layer, suffix), shape, value);
+}
+
+/* The norm's scale, which begins as 1, and its shift, which begins as 0. */
+static void gamma_beta(const tn_net *net, const char *layer, uint32_t cols, tn_node *out[2])
+{
+    out[0] = tn_layer_param(net, layer, ".gamma", (tn_shape){1, cols}, constant(1));
+    out[1] = tn_layer_param(net, layer, ".beta", (tn_shape){1, cols}, constant(0));
+}
+
+/* Parameters are called "<layer>.gamma" .. */
+static tn_node *batch_norm(const tn_net *net, const char *layer, const char *node, tn_node *x,
+                           const tn_batch_norm_attr *attr)
+{
+    tn_shape row = {1, x->shape.cols};
+    tn_node *params[4];
+    gamma_beta(net, layer, x->shape.cols, params);
+    params[2] = running(net, layer, ".mean", row, 0);
+    params[3] = running(net, layer, ".var", row, 1);
+    return tn_batch_norm(net->g, node, x, params, attr);
+}
+
+/* The activation called tn_activation_words[i], with parameters of its own where it has some. */
+static tn_node *activate(const tn_net *net, const char *name, tn_node *x, uint32_t activation)
+{
+    const char *word = tn_activation_words[activation];
+    tn_shape row = {1, x->shape.cols};
+    if (strcmp(word, "none") == 0) {
+        return x;
+    }
+    if (strcmp(word, "prelu") == 0) {
+        return tn_prelu(net->g, name, x, tn_layer_param(net, name, ".slope", row, constant(0.25)));
+    }
+    if (strcmp(word, "dice") == 0) {
+        tn_node *params[3];
+        params[0] = tn_layer_param(net, name, ".alpha", row, constant(0));
+        params[1] = running(net, name, ".dice.mean", row, 0);
+        params[2] = running(net, name, ".dice.var", row, 1);
+        return tn_dice(net->g, name, x, params);
+    }
+    tn_node *y = tn_activate(net->g, name, x, word);
+    TN_ASSERT(y != NULL);
+    return y;
+}
+
+/* What dense and mlp have in common. */
+typedef struct block_opts {
+    uint32_t activation; /* index into tn_activation_words */
+    bool batch_norm;
+    double bn_decay, bn_epsilon;
+    bool bn_unbiased;
+    double dropout;
+} block_opts;
+
+/* Rows for an option table whose struct has the members of block_opts. */
+#define BLOCK_FIELDS(type, activation_)                                                            \
+    TN_FIELD_CHOICE(type, activation, activation_, tn_activation_words, "what follows the sums"),  \
+        TN_FIELD_BOOL(type, batch_norm, "false", "normalise each unit over the batch before it"),  \
+        TN_FIELD_F64(type, bn_decay, "0.9", 0, 1, "", "share of the running value that is kept"),  \
+        TN_FIELD_F64(type, bn_epsilon, "1e-5", TN_EPSILON_MIN, 1, "", "added to the variance"),    \
+        TN_FIELD_BOOL(type, bn_unbiased, "true", "running variance by B - 1"),                     \
+        TN_FIELD_F64(type, dropout, "0", 0, 0.999, "", "share of units set to 0 while training")
+
+/* [B,n] -> [B,units] */
+static tn_node *dense_block(const tn_net *net, const char *name, tn_node *x, uint32_t units,
+                            const block_opts *opts)
+{
+    char node[TN_LAYER_NAME_MAX];
+    char bn[TN_LAYER_NAME_MAX];
+    bool act = opts->activation != 0;
+    bool norm = opts->batch_norm;
+    tn_node *w = tn_layer_param(net, name, ".W", (tn_shape){x->shape.cols, units}, net->dense_init);
+    tn_node *b = tn_layer_param(net, name, ".b", (tn_shape){1, units}, constant(0));
+
+    tn_node *y = tn_matmul(net->g, tn_layer_name(node, name, ".matmul"), x, w);
+    y = tn_bias(net->g, act || norm ? tn_layer_name(node, name, ".bias") : name, y, b);
+    if (norm) {
+        tn_param_freeze(b); /* its gradient is rounding noise, which Adam would turn into steps */
+        (void)tn_layer_name(bn, name, ".bn");
+        tn_batch_norm_attr attr = {opts->bn_epsilon, opts->bn_decay, opts->bn_unbiased};
+        y = batch_norm(net, bn, act ? bn : name, y, &attr);
+    }
+    y = activate(net, name, y, opts->activation);
+    if (opts->dropout > 0) {
+        y = tn_dropout(net->g, tn_layer_name(node, name, ".drop"), y, opts->dropout);
+    }
+    return y;
+}
 
 typedef struct dense_opts {
     uint32_t units;
@@ -12,16 +128,16 @@ typedef struct dense_opts {
 
 static const tn_field dense_fields[] = {
     TN_FIELD_U32(dense_opts, units, NULL, 1, 65536, "units", "width of the output"),
-    TN_BLOCK_FIELDS(dense_opts, "none"),
+    BLOCK_FIELDS(dense_opts, "none"),
     TN_FIELD_END,
 };
 
 static tn_node *dense_build(const tn_net *net, const tn_layer_args *args)
 {
     const dense_opts *o = args->opts;
-    tn_block_opts block = {o->activation, o->batch_norm,  o->bn_decay,
-                           o->bn_epsilon, o->bn_unbiased, o->dropout};
-    return tn_dense_block(net, args->name, args->in[0], o->units, &block);
+    block_opts block = {o->activation, o->batch_norm,  o->bn_decay,
+                        o->bn_epsilon, o->bn_unbiased, o->dropout};
+    return dense_block(net, args->name, args->in[0], o->units, &block);
 }
 
 static bool dense_output_bias(const char *name, const void *opts, char out[TN_LAYER_NAME_MAX])
@@ -41,4 +157,221 @@ const tn_layer tn_layer_dense = {
     .opts_size = sizeof(dense_opts),
     .build = dense_build,
     .output_bias = dense_output_bias,
+};
+
+typedef struct mlp_opts {
+    tn_f64s hidden;
+    uint32_t units;
+    uint32_t activation;
+    bool batch_norm;
+    double bn_decay, bn_epsilon;
+    bool bn_unbiased;
+    double dropout;
+} mlp_opts;
+
+static const tn_field mlp_fields[] = {
+    TN_FIELD_F64S(mlp_opts, hidden, NULL, 1, 65536, "widths of the hidden layers"),
+    TN_FIELD_U32(mlp_opts, units, "0", 0, 65536, "units",
+                 "width of a linear layer behind; 0: none"),
+    BLOCK_FIELDS(mlp_opts, "relu"),
+    TN_FIELD_END,
+};
+
+bool tn_layer_widths(const tn_f64s *hidden, const tn_origin *at, tn_diag *diag)
+{
+    enum { HIDDEN_MAX = 64 };
+    if (hidden->n > HIDDEN_MAX) {
+        tn_diag_error(diag, at, "'hidden' has %u layers, more than %d", hidden->n, HIDDEN_MAX);
+        return false;
+    }
+    for (uint32_t i = 0; i < hidden->n; i++) {
+        if (hidden->item[i] > floor(hidden->item[i])) {
+            tn_diag_error(diag, at, "'hidden' has a layer of %g units, which is no whole number",
+                          hidden->item[i]);
+            return false;
+        }
+    }
+    return true;
+}
+
+static tn_node *mlp_build(const tn_net *net, const tn_layer_args *args)
+{
+    const mlp_opts *o = args->opts;
+    block_opts block = {o->activation, o->batch_norm,  o->bn_decay,
+                        o->bn_epsilon, o->bn_unbiased, o->dropout};
+    if (!tn_layer_widths(&o->hidden, args->at, args->diag)) {
+        return NULL;
+    }
+    char name[TN_LAYER_NAME_MAX];
+    tn_node *x = args->in[0];
+    for (uint32_t i = 0; i < o->hidden.n; i++) {
+        uint32_t units = (uint32_t)o->hidden.item[i];
+        x = dense_block(net, tn_layer_numbered(name, args->name, i + 1), x, units, &block);
+    }
+    if (o->units > 0) {
+        block_opts linear = {0};
+        (void)tn_layer_numbered(name, args->name, o->hidden.n + 1);
+        x = dense_block(net, name, x, o->units, &linear);
+    }
+    return x;
+}
+
+static bool mlp_output_bias(const char *name, const void *opts, char out[TN_LAYER_NAME_MAX])
+{
+    const mlp_opts *o = opts;
+    if (o->units != 1) {
+        return false;
+    }
+    char suffix[24];
+    (void)snprintf(suffix, sizeof suffix, ".%u.b", o->hidden.n + 1);
+    (void)tn_layer_name(out, name, suffix);
+    return true;
+}
+
+const tn_layer tn_layer_mlp = {
+    .name = "mlp",
+    .help = "several dense layers behind each other",
+    .fields = mlp_fields,
+    .opts_size = sizeof(mlp_opts),
+    .build = mlp_build,
+    .output_bias = mlp_output_bias,
+};
+
+typedef struct activation_opts {
+    uint32_t function;
+} activation_opts;
+
+static const tn_field activation_fields[] = {
+    TN_FIELD_CHOICE(activation_opts, function, "relu", tn_activation_words, "which one"),
+    TN_FIELD_END,
+};
+
+static tn_node *activation_build(const tn_net *net, const tn_layer_args *args)
+{
+    const activation_opts *o = args->opts;
+    return activate(net, args->name, args->in[0], o->function);
+}
+
+const tn_layer tn_layer_activation = {
+    .name = "activation",
+    .help = "an activation function on its own",
+    .fields = activation_fields,
+    .opts_size = sizeof(activation_opts),
+    .build = activation_build,
+};
+
+static tn_node *softmax_build(const tn_net *net, const tn_layer_args *args)
+{
+    return tn_softmax(net->g, args->name, args->in[0]);
+}
+
+const tn_layer tn_layer_softmax = {
+    .name = "softmax",
+    .help = "softmax over the columns of each row",
+    .build = softmax_build,
+};
+
+typedef struct dropout_opts {
+    double rate;
+} dropout_opts;
+
+static const tn_field dropout_fields[] = {
+    TN_FIELD_F64(dropout_opts, rate, "0.5", 0, 0.999, "", "share of values set to 0"),
+    TN_FIELD_END,
+};
+
+static tn_node *dropout_build(const tn_net *net, const tn_layer_args *args)
+{
+    const dropout_opts *o = args->opts;
+    return o->rate > 0 ? tn_dropout(net->g, args->name, args->in[0], o->rate) : args->in[0];
+}
+
+const tn_layer tn_layer_dropout = {
+    .name = "dropout",
+    .help = "sets a share of the values to 0 while training",
+    .fields = dropout_fields,
+    .opts_size = sizeof(dropout_opts),
+    .build = dropout_build,
+};
+
+typedef struct batch_norm_opts {
+    double decay, epsilon;
+    bool unbiased;
+} batch_norm_opts;
+
+static const tn_field batch_norm_fields[] = {
+    TN_FIELD_F64(batch_norm_opts, decay, "0.9", 0, 1, "",
+                 "share of the running value that is kept"),
+    TN_FIELD_F64(batch_norm_opts, epsilon, "1e-5", TN_EPSILON_MIN, 1, "", "added to the variance"),
+    TN_FIELD_BOOL(batch_norm_opts, unbiased, "true", "running variance by B - 1"),
+    TN_FIELD_END,
+};
+
+static tn_node *batch_norm_build(const tn_net *net, const tn_layer_args *args)
+{
+    const batch_norm_opts *o = args->opts;
+    tn_batch_norm_attr attr = {o->epsilon, o->decay, o->unbiased};
+    return batch_norm(net, args->name, args->name, args->in[0], &attr);
+}
+
+const tn_layer tn_layer_batch_norm = {
+    .name = "batch_norm",
+    .help = "normalises each column by the batch, later by running values",
+    .fields = batch_norm_fields,
+    .opts_size = sizeof(batch_norm_opts),
+    .build = batch_norm_build,
+};
+
+typedef struct data_norm_opts {
+    double max_count, epsilon;
+} data_norm_opts;
+
+static const tn_field data_norm_fields[] = {
+    TN_FIELD_F64(data_norm_opts, max_count, "1e6", 1, 1e15, "rows", "the past never weighs more"),
+    TN_FIELD_F64(data_norm_opts, epsilon, "1e-5", TN_EPSILON_MIN, 1, "", "added to the variance"),
+    TN_FIELD_END,
+};
+
+static tn_node *data_norm_build(const tn_net *net, const tn_layer_args *args)
+{
+    const data_norm_opts *o = args->opts;
+    uint32_t cols = args->in[0]->shape.cols;
+    tn_node *params[3];
+    gamma_beta(net, args->name, cols, params);
+    params[2] = running(net, args->name, ".sums", (tn_shape){6, cols}, 0);
+    tn_data_norm_attr attr = {o->epsilon, o->max_count};
+    return tn_data_norm(net->g, args->name, args->in[0], params, &attr);
+}
+
+const tn_layer tn_layer_data_norm = {
+    .name = "data_norm",
+    .help = "normalises each column by all rows seen so far",
+    .fields = data_norm_fields,
+    .opts_size = sizeof(data_norm_opts),
+    .build = data_norm_build,
+};
+
+typedef struct layer_norm_opts {
+    double epsilon;
+} layer_norm_opts;
+
+static const tn_field layer_norm_fields[] = {
+    TN_FIELD_F64(layer_norm_opts, epsilon, "1e-5", TN_EPSILON_MIN, 1, "", "added to the variance"),
+    TN_FIELD_END,
+};
+
+static tn_node *layer_norm_build(const tn_net *net, const tn_layer_args *args)
+{
+    const layer_norm_opts *o = args->opts;
+    tn_node *params[2];
+    gamma_beta(net, args->name, args->in[0]->shape.cols, params);
+    return tn_layer_norm(net->g, args->name, args->in[0], params, o->epsilon);
+}
+
+const tn_layer tn_layer_layer_norm = {
+    .name = "layer_norm",
+    .help = "normalises each row over its columns",
+    .fields = layer_norm_fields,
+    .opts_size = sizeof(layer_norm_opts),
+    .build = layer_norm_build,
 };

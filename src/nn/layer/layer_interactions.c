@@ -1,0 +1,389 @@
+/* layer_interactions.c - layers that pair slots' vectors, and cross networks.
+ *
+ *     fm              1/2 (|s|^2 - sum |v_f|^2), s = sum v_f (Rendle 2010); or over pairs of
+ *                     values, as libFM does                                        -> [B,1]
+ *     bi_interaction  the pairs of fm, column by column (NFM, He 2017)             -> [B,dim]
+ *     fwfm            sum R_fg <v_f, v_g>, a trained weight per pair (Pan 2018)    -> [B,1]
+ *     ffm             every slot has a vector of its own for each other (Juan 2016) -> [B,1]
+ *     cross           x' = x0 (x w) + b + x, `layers` times (DCN, Wang 2017)       -> [B,n]
+ *     cross_v2        x' = x0 * (x W + b) + x, low rank W = V U (Wang 2021)        -> [B,n]
+ */
+#include "nn/layer/layers.h"
+#include "nn/op/ops.h"
+#include "nn/pooling/ffmloops.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+/* Options of layers of pairs. */
+#define PAIRS_DIM(type)                                                                            \
+    TN_FIELD_U32(type, dim, "0", 0, TN_DIM_MAX, "floats",                                          \
+                 "width of one slot's vector; 0: that of the embedding input")
+#define PAIRS_WITHIN_SLOT(type)                                                                    \
+    TN_FIELD_BOOL(type, within_slot, "false",                                                      \
+                  "pair the values of one slot too; slots are pooled by sum")
+#define PAIRS_NORMALISE(type)                                                                      \
+    TN_FIELD_BOOL(type, normalise, "false", "divide by the sum of the example's squared values")
+
+/* Of an embedding whose slots all have one width; else 0. */
+static uint32_t slot_width(const tn_node *x)
+{
+    uint32_t width = 0;
+    for (uint32_t i = 0; x->op == &tn_op_embed && i < tn_embed_count(x); i++) {
+        uint32_t first = 0;
+        uint32_t cols = 0;
+        tn_embed_columns(x, i, &first, &cols);
+        if (i > 0 && cols != width) {
+            return 0;
+        }
+        width = cols;
+    }
+    return width;
+}
+
+/* `dim`, or that of the input; 0, reported: the input is not made of such vectors. */
+static uint32_t pairs_width(const tn_layer_args *args, uint32_t dim, const char *layer)
+{
+    const tn_node *x = args->in[0];
+    dim = dim != 0 ? dim : slot_width(x);
+    if (dim > TN_DIM_MAX) {
+        tn_diag_error(args->diag, args->at, "'%s' takes slots of at most %d columns, not %u", layer,
+                      TN_DIM_MAX, dim);
+        return 0;
+    }
+    if (dim == 0 || x->shape.cols % dim != 0) {
+        tn_diag_error(args->diag, args->at,
+                      "'%s' needs slots of one width, but '%s' has %u columns of several", layer,
+                      x->name, x->shape.cols);
+        return 0;
+    }
+    return dim;
+}
+
+/* Whether the input is an embedding. False: reported. */
+static bool is_embedded(const tn_layer_args *args, const char *option)
+{
+    const tn_node *x = args->in[0];
+    if (x->op != &tn_op_embed) {
+        tn_diag_error(args->diag, args->at, "'%s' needs an embedding input, not '%s'", option,
+                      x->name);
+    }
+    return x->op == &tn_op_embed;
+}
+
+/* Whether the input is an embedding whose slots are plain sums. False: reported. */
+static bool is_summed(const tn_layer_args *args, const char *option)
+{
+    const tn_node *x = args->in[0];
+    if (!is_embedded(args, option)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < tn_embed_count(x); i++) {
+        if (tn_embed_get(x, i)->pool != TN_POOL_SUM) {
+            tn_diag_error(args->diag, args->at, "'%s' needs 'pool: sum', which slot '%s' has not",
+                          option, tn_embed_get(x, i)->name);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* 1 / sum x_j^2 of the embedding input, called "<name>.norm". */
+static tn_node *values_norm(const tn_net *net, const tn_layer_args *args)
+{
+    char name[TN_LAYER_NAME_MAX];
+    return tn_embed_norm(net->g, tn_layer_name(name, args->name, ".norm"), args->in[0]);
+}
+
+typedef struct fm_opts {
+    uint32_t dim;
+    bool within_slot;
+} fm_opts;
+
+static const tn_field fm_fields[] = {
+    PAIRS_DIM(fm_opts),
+    PAIRS_WITHIN_SLOT(fm_opts),
+    TN_FIELD_END,
+};
+
+static tn_node *fm_build(const tn_net *net, const tn_layer_args *args)
+{
+    const fm_opts *o = args->opts;
+    tn_node *x = args->in[0];
+    uint32_t dim = pairs_width(args, o->dim, "fm");
+    if (dim == 0 || !o->within_slot) {
+        return dim == 0 ? NULL : tn_fm(net->g, args->name, x, dim);
+    }
+    if (!is_summed(args, "within_slot")) {
+        return NULL;
+    }
+    char name[TN_LAYER_NAME_MAX];
+    tn_node *squares = tn_embed_squares(net->g, tn_layer_name(name, args->name, ".squares"), x);
+    return tn_fm_values(net->g, args->name, (tn_node *[]){x, squares}, dim);
+}
+
+const tn_layer tn_layer_fm = {
+    .name = "fm",
+    .help = "second-order interaction of all pairs of slots",
+    .fields = fm_fields,
+    .opts_size = sizeof(fm_opts),
+    .build = fm_build,
+};
+
+typedef struct bi_opts {
+    uint32_t dim;
+} bi_opts;
+
+static const tn_field bi_fields[] = {
+    PAIRS_DIM(bi_opts),
+    TN_FIELD_END,
+};
+
+static tn_node *bi_interaction_build(const tn_net *net, const tn_layer_args *args)
+{
+    uint32_t dim = pairs_width(args, ((const bi_opts *)args->opts)->dim, "bi_interaction");
+    return dim == 0 ? NULL : tn_bi_interaction(net->g, args->name, args->in[0], dim);
+}
+
+const tn_layer tn_layer_bi_interaction = {
+    .name = "bi_interaction",
+    .help = "second-order interaction of all pairs of slots, one value per column",
+    .fields = bi_fields,
+    .opts_size = sizeof(bi_opts),
+    .build = bi_interaction_build,
+};
+
+typedef struct fwfm_opts {
+    uint32_t dim;
+    bool normalise;
+} fwfm_opts;
+
+static const tn_field fwfm_fields[] = {
+    PAIRS_DIM(fwfm_opts),
+    PAIRS_NORMALISE(fwfm_opts),
+    TN_FIELD_END,
+};
+
+/* 0, reported: one slot alone, or too many. */
+static uint32_t count_pairs(const tn_layer_args *args, uint32_t dim)
+{
+    uint64_t slots = args->in[0]->shape.cols / dim;
+    uint64_t pairs = slots * (slots - 1) / 2;
+    if (pairs == 0 || pairs > TN_COLS_MAX) {
+        tn_diag_error(args->diag, args->at,
+                      "'fwfm' needs at least 2 slots and at most %d pairs, but '%s' has %" PRIu64
+                      " slots",
+                      TN_COLS_MAX, args->in[0]->name, slots);
+        return 0;
+    }
+    return (uint32_t)pairs;
+}
+
+static tn_node *fwfm_build(const tn_net *net, const tn_layer_args *args)
+{
+    const fwfm_opts *o = args->opts;
+    uint32_t dim = pairs_width(args, o->dim, "fwfm");
+    uint32_t n = dim != 0 ? count_pairs(args, dim) : 0;
+    if (n == 0 || (o->normalise && !is_embedded(args, "normalise"))) {
+        return NULL;
+    }
+    char name[TN_LAYER_NAME_MAX];
+    tn_node *r = tn_layer_param(net, args->name, ".R", (tn_shape){n, 1},
+                                (tn_init){.kind = TN_INIT_CONSTANT, .a = 1});
+    tn_node *pairs = tn_inner(net->g, tn_layer_name(name, args->name, ".pairs"), args->in[0], dim);
+    if (!o->normalise) {
+        return tn_matmul(net->g, args->name, pairs, r);
+    }
+    tn_node *norm = values_norm(net, args);
+    tn_node *sum = tn_matmul(net->g, tn_layer_name(name, args->name, ".sum"), pairs, r);
+    return tn_mul(net->g, args->name, sum, norm);
+}
+
+const tn_layer tn_layer_fwfm = {
+    .name = "fwfm",
+    .help = "interaction of all pairs of slots, each pair with a trained weight",
+    .fields = fwfm_fields,
+    .opts_size = sizeof(fwfm_opts),
+    .build = fwfm_build,
+};
+
+typedef struct ffm_opts {
+    uint32_t k;
+    bool within_slot;
+    bool normalise;
+} ffm_opts;
+
+static const tn_field ffm_fields[] = {
+    TN_FIELD_U32(ffm_opts, k, "0", 0, TN_DIM_MAX, "floats",
+                 "width of a slot's vector for one other slot; 0: as the embedding input has it"),
+    PAIRS_WITHIN_SLOT(ffm_opts),
+    PAIRS_NORMALISE(ffm_opts),
+    TN_FIELD_END,
+};
+
+/* Fields and k of an input of fields * fields * k columns. */
+static bool find_shape(const tn_layer_args *args, uint32_t k, tn_ffm_attr *out)
+{
+    const tn_node *x = args->in[0];
+    bool embed = x->op == &tn_op_embed;
+    uint32_t fields = embed ? tn_embed_count(x) : 1;
+    while (!embed && fields < TN_FFM_FIELDS_MAX && (uint64_t)fields * fields * k < x->shape.cols) {
+        fields++;
+    }
+    *out = (tn_ffm_attr){.fields = fields, .dim = k};
+    if (embed && k == 0) {
+        out->dim = x->shape.cols / fields / fields;
+    }
+    bool fits = out->dim > 0 && fields > 1 && fields <= TN_FFM_FIELDS_MAX && tn_ffm_fits(out, x);
+    for (uint32_t i = 0; embed && fits && i < fields; i++) {
+        uint32_t first = 0;
+        uint32_t cols = 0;
+        tn_embed_columns(x, i, &first, &cols);
+        fits = cols == fields * out->dim;
+    }
+    if (!fits) {
+        tn_diag_error(args->diag, args->at,
+                      "'ffm' needs 2 to %d slots with k numbers for each slot: slots * slots * k "
+                      "columns, but '%s' has %u",
+                      TN_FFM_FIELDS_MAX, x->name, x->shape.cols);
+        tn_diag_hint(args->diag, "give the embedding input 'field_dim: k'");
+    }
+    return fits;
+}
+
+static bool can_have_options(const tn_layer_args *args, const ffm_opts *o)
+{
+    return (!o->within_slot || is_summed(args, "within_slot")) &&
+           (!o->normalise || is_embedded(args, "normalise"));
+}
+
+/* All pairs, those within slots included as asked, under `name`. */
+static tn_node *pairs(const tn_net *net, const tn_layer_args *args, const tn_ffm_attr *a,
+                      const char *name)
+{
+    tn_node *x = args->in[0];
+    char text[TN_LAYER_NAME_MAX];
+    if (!((const ffm_opts *)args->opts)->within_slot) {
+        return tn_ffm(net->g, name, x, a->fields, a->dim);
+    }
+    tn_node *q = tn_embed_squares(net->g, tn_layer_name(text, args->name, ".squares"), x);
+    tn_node *across =
+        tn_ffm(net->g, tn_layer_name(text, args->name, ".across"), x, a->fields, a->dim);
+    tn_node *within = tn_ffm_within(net->g, tn_layer_name(text, args->name, ".within"),
+                                    (tn_node *[]){x, q}, a->fields, a->dim);
+    return tn_add(net->g, name, (tn_node *[]){across, within}, 2);
+}
+
+static tn_node *ffm_build(const tn_net *net, const tn_layer_args *args)
+{
+    const ffm_opts *o = args->opts;
+    tn_ffm_attr shape;
+    if (!find_shape(args, o->k, &shape) || !can_have_options(args, o)) {
+        return NULL;
+    }
+    if (!o->normalise) {
+        return pairs(net, args, &shape, args->name);
+    }
+    char name[TN_LAYER_NAME_MAX];
+    tn_node *norm = values_norm(net, args);
+    tn_node *y = pairs(net, args, &shape, tn_layer_name(name, args->name, ".pairs"));
+    return tn_mul(net->g, args->name, y, norm);
+}
+
+const tn_layer tn_layer_ffm = {
+    .name = "ffm",
+    .help = "field-aware interaction of all pairs of slots",
+    .fields = ffm_fields,
+    .opts_size = sizeof(ffm_opts),
+    .build = ffm_build,
+};
+
+typedef struct cross_opts {
+    uint32_t layers;
+} cross_opts;
+
+static const tn_field cross_fields[] = {
+    TN_FIELD_U32(cross_opts, layers, "3", 1, 64, "layers", "how many cross layers"),
+    TN_FIELD_END,
+};
+
+static tn_node *cross_build(const tn_net *net, const tn_layer_args *args)
+{
+    const cross_opts *o = args->opts;
+    tn_node *x0 = args->in[0];
+    tn_shape shape = {1, x0->shape.cols};
+    tn_node *x = x0;
+    for (uint32_t i = 1; i <= o->layers; i++) {
+        char layer[TN_LAYER_NAME_MAX];
+        (void)tn_layer_numbered(layer, args->name, i);
+        tn_node *wb[2];
+        wb[0] = tn_layer_param(net, layer, ".w", shape, net->dense_init);
+        wb[1] = tn_layer_param(net, layer, ".b", shape, (tn_init){.kind = TN_INIT_CONSTANT});
+        x = tn_cross(net->g, layer, (tn_node *const[]){x0, x}, wb);
+    }
+    return x;
+}
+
+const tn_layer tn_layer_cross = {
+    .name = "cross",
+    .help = "cross network of DCN, one vector per layer",
+    .fields = cross_fields,
+    .opts_size = sizeof(cross_opts),
+    .build = cross_build,
+};
+
+typedef struct cross_v2_opts {
+    uint32_t layers;
+    uint32_t rank;
+} cross_v2_opts;
+
+static const tn_field cross_v2_fields[] = {
+    TN_FIELD_U32(cross_v2_opts, layers, "3", 1, 64, "layers", "how many cross layers"),
+    TN_FIELD_U32(cross_v2_opts, rank, "0", 0, 65536, "", "W = V U of this rank; 0: a full matrix"),
+    TN_FIELD_END,
+};
+
+static tn_node *product(const tn_net *net, const char *layer, tn_node *x, const char *which,
+                        uint32_t cols)
+{
+    char name[TN_LAYER_NAME_MAX];
+    char suffix[16];
+    (void)snprintf(suffix, sizeof suffix, ".%s", which);
+    tn_node *w =
+        tn_layer_param(net, layer, suffix, (tn_shape){x->shape.cols, cols}, net->dense_init);
+    (void)snprintf(suffix, sizeof suffix, ".x%s", which);
+    return tn_matmul(net->g, tn_layer_name(name, layer, suffix), x, w);
+}
+
+/* x W + b, or x V U + b */
+static tn_node *mapped(const tn_net *net, const char *layer, tn_node *x, uint32_t rank)
+{
+    uint32_t cols = x->shape.cols;
+    char name[TN_LAYER_NAME_MAX];
+    tn_node *h = rank == 0 ? product(net, layer, x, "W", cols)
+                           : product(net, layer, product(net, layer, x, "V", rank), "U", cols);
+    tn_node *b =
+        tn_layer_param(net, layer, ".b", (tn_shape){1, cols}, (tn_init){.kind = TN_INIT_CONSTANT});
+    return tn_bias(net->g, tn_layer_name(name, layer, ".h"), h, b);
+}
+
+static tn_node *cross_v2_build(const tn_net *net, const tn_layer_args *args)
+{
+    const cross_v2_opts *o = args->opts;
+    tn_node *x0 = args->in[0];
+    tn_node *x = x0;
+    for (uint32_t i = 1; i <= o->layers; i++) {
+        char layer[TN_LAYER_NAME_MAX];
+        (void)tn_layer_numbered(layer, args->name, i);
+        x = tn_cross_merge(net->g, layer, x0, mapped(net, layer, x, o->rank), x);
+    }
+    return x;
+}
+
+const tn_layer tn_layer_cross_v2 = {
+    .name = "cross_v2",
+    .help = "cross network of DCN v2, one matrix per layer",
+    .fields = cross_v2_fields,
+    .opts_size = sizeof(cross_v2_opts),
+    .build = cross_v2_build,
+};
