@@ -9,9 +9,9 @@
 
 enum { LENGTH_MAX = 67, GUARD = 3 };
 
-static const tn_act *const acts[] = {&tn_act_relu,      &tn_act_leaky_relu, &tn_act_sigmoid,
-                                     &tn_act_tanh,      &tn_act_softplus,   &tn_act_gelu,
-                                     &tn_act_gelu_tanh, &tn_act_silu};
+static const tn_op *const acts[] = {&tn_op_relu,      &tn_op_leaky_relu, &tn_op_sigmoid,
+                                    &tn_op_tanh,      &tn_op_softplus,   &tn_op_gelu,
+                                    &tn_op_gelu_tanh, &tn_op_silu};
 enum { N_ACTS = sizeof acts / sizeof acts[0] };
 
 static tn_real sample(int i)
@@ -33,11 +33,11 @@ static void a11_vectors_equal_scalars_bit_for_bit_at_lengths_1_to_67(void **stat
         for (size_t n = 1; n <= LENGTH_MAX; n++) {
             tn_act_area area = {.rows = 1, .cols = n, .x = x, .y = whole, .a = (tn_real).01};
             whole[n] = 77;
-            acts[a]->forward(&area);
+            acts[a]->act->forward(&area);
             assert_true(whole[n] >= 77 && whole[n] <= 77);
             for (size_t i = 0; i < n; i++) {
                 tn_act_area one = {.rows = 1, .cols = 1, .x = x + i, .y = single + i, .a = area.a};
-                acts[a]->forward(&one);
+                acts[a]->act->forward(&one);
             }
             assert_memory_equal(whole, single, n * sizeof *whole);
         }
@@ -61,11 +61,11 @@ static void rows_of_an_area_are_done_alike(void **state)
                             .x_stride = STRIDE,
                             .y_stride = STRIDE,
                             .a = (tn_real).01};
-        acts[a]->forward(&area);
+        acts[a]->act->forward(&area);
         for (size_t r = 0; r < AREA_ROWS; r++) {
             tn_real row[COLS];
             tn_act_area one = {.rows = 1, .cols = COLS, .x = x + r * STRIDE, .y = row, .a = area.a};
-            acts[a]->forward(&one);
+            acts[a]->act->forward(&one);
             assert_memory_equal(row, y + r * STRIDE, sizeof row);
             assert_true(y[r * STRIDE + COLS] <= 0 && y[r * STRIDE + COLS] >= 0);
         }

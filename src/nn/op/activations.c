@@ -1,20 +1,32 @@
-/* activations.c - see activations.h: y and y' of every elementwise activation (numerics section 2).
+/* activations.c - elementwise activations without trained parameters: their loops and operators.
+ *
+ *   relu         y = max(x, 0)                                 y' = x > 0 ? 1 : 0
+ *   leaky_relu   y = x > 0 ? x : a x                           y' = x > 0 ? 1 : a
+ *   sigmoid      y = 1 / (1 + e^-x)                            y' = y (1 - y)
+ *   tanh         y = tanh x                                    y' = 1 - y^2
+ *   softplus     y = ln(1 + e^x)                               y' = sigmoid(x)
+ *   gelu         y = x Phi(x)                                  y' = Phi(x) + x phi(x)
+ *   gelu_tanh    y = x/2 (1 + tanh(sqrt(2/pi) (x + .044715 x^3)))      y' by the product rule
+ *   silu         y = x sigmoid(x)                              y' = s + x s (1 - s), s = sigmoid(x)
+ *
+ *   backward     dx += dy y'
  */
 #include "nn/op/activations.h"
 
 #include "base/core/compiler.h"
 #include "base/core/error.h"
+#include "nn/op/ops.h"
 #include "nn/vec/vec.h"
 #include "nn/vec/vecmath.h"
 
 #ifdef TN_REAL_DOUBLE
-#define TN_SIMD /* libm's functions do not vectorise */
+#define SIMD /* libm's functions do not vectorise */
 #else
-#define TN_SIMD _Pragma("omp simd")
+#define SIMD _Pragma("omp simd")
 #endif
 
 /* Two loops per activation; `x`, `y` and `a` may stand in the formulas. */
-#define TN_ACT_LOOPS(name, y_of_x, slope_of_it)                                                    \
+#define ACT_LOOPS(name, y_of_x, slope_of_it)                                                       \
     TN_HOT static void act_##name##_forward(const tn_act_area *t)                                  \
     {                                                                                              \
         const tn_real a = t->a;                                                                    \
@@ -22,7 +34,7 @@
         for (size_t r = 0; r < t->rows; r++) {                                                     \
             const tn_real *x_row = t->x + r * t->x_stride;                                         \
             tn_real *y_row = t->y + r * t->y_stride;                                               \
-            TN_SIMD for (size_t i = 0; i < t->cols; i++)                                           \
+            SIMD for (size_t i = 0; i < t->cols; i++)                                              \
             {                                                                                      \
                 tn_real x = x_row[i];                                                              \
                 y_row[i] = (y_of_x);                                                               \
@@ -39,7 +51,7 @@
             const tn_real *x_row = from + r * stride;                                              \
             const tn_real *y_row = t->y + r * t->y_stride;                                         \
             tn_real *d_row = t->d + r * t->d_stride;                                               \
-            TN_SIMD for (size_t i = 0; i < t->cols; i++)                                           \
+            SIMD for (size_t i = 0; i < t->cols; i++)                                              \
             {                                                                                      \
                 tn_real x = x_row[i];                                                              \
                 tn_real y = y_row[i];                                                              \
@@ -72,30 +84,14 @@ static inline tn_real silu_slope_of(tn_real x)
 }
 
 /* Asked this way around, what is not a number stays so and is seen in the loss. */
-TN_ACT_LOOPS(relu, x<0 ? 0 : x, y> 0 ? (tn_real)1 : 0)
-TN_ACT_LOOPS(leaky, x > 0 ? x : a * x, x > 0 ? (tn_real)1 : a)
-TN_ACT_LOOPS(sigmoid, tn_sigmoid_of(x), y *(1 - y))
-TN_ACT_LOOPS(tanh, tn_tanh_of(x), 1 - y * y)
-TN_ACT_LOOPS(softplus, tn_softplus_of(x), tn_sigmoid_of(x))
-TN_ACT_LOOPS(gelu, x / 2 * tn_erfc_of(-x * ROOT_HALF),
-             tn_erfc_of(-x *ROOT_HALF) / 2 + x * DENSITY(x))
-TN_ACT_LOOPS(gelu_tanh, x / 2 * (1 + tn_tanh_of(TANH_ARGUMENT(x))), gelu_tanh_slope_of(x))
-TN_ACT_LOOPS(silu, x *tn_sigmoid_of(x), silu_slope_of(x))
-
-#define TN_ACT(id, loops, reads_y)                                                                 \
-    const tn_act tn_act_##id = {.name = #id,                                                       \
-                                .by_y = (reads_y),                                                 \
-                                .forward = act_##loops##_forward,                                  \
-                                .slope = act_##loops##_slope}
-
-TN_ACT(relu, relu, true);
-TN_ACT(leaky_relu, leaky, true); /* slope > 0, so y has the sign of x */
-TN_ACT(sigmoid, sigmoid, true);
-TN_ACT(tanh, tanh, true);
-TN_ACT(softplus, softplus, false); /* 1 - e^-y would lose the small ones */
-TN_ACT(gelu, gelu, false);
-TN_ACT(gelu_tanh, gelu_tanh, false);
-TN_ACT(silu, silu, false);
+ACT_LOOPS(relu, x<0 ? 0 : x, y> 0 ? (tn_real)1 : 0)
+ACT_LOOPS(leaky_relu, x > 0 ? x : a * x, x > 0 ? (tn_real)1 : a)
+ACT_LOOPS(sigmoid, tn_sigmoid_of(x), y *(1 - y))
+ACT_LOOPS(tanh, tn_tanh_of(x), 1 - y * y)
+ACT_LOOPS(softplus, tn_softplus_of(x), tn_sigmoid_of(x)) /* 1 - e^-y would lose the small ones */
+ACT_LOOPS(gelu, x / 2 * tn_erfc_of(-x * ROOT_HALF), tn_erfc_of(-x *ROOT_HALF) / 2 + x * DENSITY(x))
+ACT_LOOPS(gelu_tanh, x / 2 * (1 + tn_tanh_of(TANH_ARGUMENT(x))), gelu_tanh_slope_of(x))
+ACT_LOOPS(silu, x *tn_sigmoid_of(x), silu_slope_of(x))
 
 tn_shape tn_same_shape(const tn_node *y)
 {
@@ -119,7 +115,7 @@ static tn_act_area area_of(const tn_node *y, tn_range rows)
                          .a = slope_of(y)};
 }
 
-void tn_act_forward(tn_node *y, tn_range rows)
+static void act_forward(tn_node *y, tn_range rows)
 {
     tn_act_area area = area_of(y, rows);
     y->op->act->forward(&area);
@@ -144,7 +140,7 @@ static void add_slope(const tn_node *y, uint32_t r)
     }
 }
 
-void tn_act_backward(tn_node *y, tn_range rows)
+static void act_backward(tn_node *y, tn_range rows)
 {
     const tn_node *x = y->in[0];
     if (x->grad == NULL) {
@@ -163,4 +159,164 @@ void tn_act_backward(tn_node *y, tn_range rows)
         area.d_stride = x->stride;
         y->op->act->slope(&area);
     }
+}
+
+/* What the operators have in common. */
+#define ELEMENTWISE(id)                                                                            \
+    .n_in = 1, .act = &(const tn_act){act_##id##_forward, act_##id##_slope},                       \
+    .shape = tn_same_shape, .forward = act_forward, .backward = act_backward
+
+static tn_node *relu_example(tn_graph *g)
+{
+    return tn_relu(g, NULL, tn_input(g, NULL, 7, true));
+}
+
+const tn_op tn_op_relu = {
+    .name = "relu",
+    .formula = "y = max(x, 0)",
+    ELEMENTWISE(relu),
+    .example = relu_example,
+};
+
+tn_node *tn_relu(tn_graph *g, const char *name, tn_node *x)
+{
+    return tn_apply(g, &tn_op_relu, name, &x, 1, NULL);
+}
+
+static tn_node *leaky_relu_example(tn_graph *g)
+{
+    return tn_leaky_relu(g, NULL, tn_input(g, NULL, 7, true), 0.1);
+}
+
+/* The slope is positive, so that y has the sign of x: a dense layer keeps y only. */
+static const tn_field leaky_relu_attrs[] = {
+    TN_FIELD_F64(tn_act_attr, slope, "0.01", 1e-30, 1e6, "", "factor below 0"),
+    TN_FIELD_END,
+};
+
+const tn_op tn_op_leaky_relu = {
+    .name = "leaky_relu",
+    .formula = "y = x > 0 ? x : a x",
+    .attrs = leaky_relu_attrs,
+    .attr_size = sizeof(tn_act_attr),
+    ELEMENTWISE(leaky_relu),
+    .example = leaky_relu_example,
+};
+
+tn_node *tn_leaky_relu(tn_graph *g, const char *name, tn_node *x, double slope)
+{
+    TN_ASSERT(slope > 0);
+    return tn_apply(g, &tn_op_leaky_relu, name, &x, 1, &(tn_act_attr){.slope = slope});
+}
+
+static tn_node *sigmoid_example(tn_graph *g)
+{
+    return tn_sigmoid_act(g, NULL, tn_input(g, NULL, 7, true));
+}
+
+const tn_op tn_op_sigmoid = {
+    .name = "sigmoid",
+    .formula = "y = 1 / (1 + e^-x)",
+    ELEMENTWISE(sigmoid),
+    .example = sigmoid_example,
+};
+
+tn_node *tn_sigmoid_act(tn_graph *g, const char *name, tn_node *x)
+{
+    return tn_apply(g, &tn_op_sigmoid, name, &x, 1, NULL);
+}
+
+static tn_node *tanh_example(tn_graph *g)
+{
+    return tn_tanh_act(g, NULL, tn_input(g, NULL, 7, true));
+}
+
+const tn_op tn_op_tanh = {
+    .name = "tanh",
+    .formula = "y = tanh x",
+    ELEMENTWISE(tanh),
+    .example = tanh_example,
+};
+
+tn_node *tn_tanh_act(tn_graph *g, const char *name, tn_node *x)
+{
+    return tn_apply(g, &tn_op_tanh, name, &x, 1, NULL);
+}
+
+static tn_node *softplus_example(tn_graph *g)
+{
+    return tn_softplus(g, NULL, tn_input(g, NULL, 7, true));
+}
+
+const tn_op tn_op_softplus = {
+    .name = "softplus",
+    .formula = "y = ln(1 + e^x)",
+    ELEMENTWISE(softplus),
+    .example = softplus_example,
+};
+
+tn_node *tn_softplus(tn_graph *g, const char *name, tn_node *x)
+{
+    return tn_apply(g, &tn_op_softplus, name, &x, 1, NULL);
+}
+
+static tn_node *gelu_example(tn_graph *g)
+{
+    return tn_gelu(g, NULL, tn_input(g, NULL, 7, true));
+}
+
+const tn_op tn_op_gelu = {
+    .name = "gelu",
+    .formula = "y = x Phi(x)",
+    ELEMENTWISE(gelu),
+    .example = gelu_example,
+};
+
+tn_node *tn_gelu(tn_graph *g, const char *name, tn_node *x)
+{
+    return tn_apply(g, &tn_op_gelu, name, &x, 1, NULL);
+}
+
+static tn_node *gelu_tanh_example(tn_graph *g)
+{
+    return tn_gelu_tanh(g, NULL, tn_input(g, NULL, 7, true));
+}
+
+const tn_op tn_op_gelu_tanh = {
+    .name = "gelu_tanh",
+    .formula = "y = x/2 (1 + tanh(sqrt(2/pi) (x + .044715 x^3)))",
+    ELEMENTWISE(gelu_tanh),
+    .example = gelu_tanh_example,
+};
+
+tn_node *tn_gelu_tanh(tn_graph *g, const char *name, tn_node *x)
+{
+    return tn_apply(g, &tn_op_gelu_tanh, name, &x, 1, NULL);
+}
+
+static tn_node *silu_example(tn_graph *g)
+{
+    return tn_silu(g, NULL, tn_input(g, NULL, 7, true));
+}
+
+const tn_op tn_op_silu = {
+    .name = "silu",
+    .formula = "y = x sigmoid(x)",
+    ELEMENTWISE(silu),
+    .example = silu_example,
+};
+
+tn_node *tn_silu(tn_graph *g, const char *name, tn_node *x)
+{
+    return tn_apply(g, &tn_op_silu, name, &x, 1, NULL);
+}
+
+tn_node *tn_activate(tn_graph *g, const char *name, tn_node *x, const char *activation)
+{
+    static const tn_act_attr leaky = {.slope = 0.01};
+    const tn_op *op = tn_op_find(activation);
+    if (op == NULL || op->act == NULL) {
+        return NULL;
+    }
+    return tn_apply(g, op, name, &x, 1, op->attrs != NULL ? &leaky : NULL);
 }

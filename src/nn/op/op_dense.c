@@ -1,18 +1,307 @@
-/* op_dense.c - a dense layer: product, bias and activation in one pass over a tile.
+/* op_dense.c - matrix products: matmul, and dense, which adds bias and activation in one pass over
+ * a tile.
  *
  *   forward     y   = act(x W + b)                      tiles of rows
  *   backward    dz  = dy act'(y), in place of dy        tiles of rows
  *               dx += dz W^T                            the same rows
  *               db += column sums of dz                 tiles of columns, all rows
  *               dW += x^T dz                            the same columns
+ *
+ * matmul has dz = dy, as has a dense layer without activation. W^T is written out once per step,
+ * before backward: products read it row by row.
+ *
+ * In bfloat16 (opts.bf16) both factors are rounded: weights once per step, as they stand for y and
+ * transposed for dx; activations and their gradients tile by tile. Sums are floats, as are the
+ * weights that the optimizer sees. All tiles are cut by shape, so bits do not depend on threads.
+ * Rounded weights lie in the node's state:
+ *
+ *     [ (k+1)/2 rows of n words, for y | (n+1)/2 rows of k words, for dx ]    rows padded to lines
  */
+#include "nn/gemm/bf16.h"
+#include "nn/gemm/gemm.h"
+#include "nn/graph/graphcore.h"
 #include "nn/op/activations.h"
-#include "nn/op/dense_tiles.h"
 #include "nn/op/ops.h"
 #include "nn/vec/vec.h"
 
-static const tn_act *const activations[] = {
-    NULL, &tn_act_relu, &tn_act_leaky_relu, &tn_act_sigmoid, &tn_act_tanh,
+enum {
+    LINE = 16,   /* words */
+    ROWS = 24,   /* of activations that are rounded at once */
+    WORDS = 256, /* and words of them; the kernels' depth */
+    BATCH = 128, /* rows of the batch under dW at once */
+    COLS = 128,  /* and columns */
+};
+
+/* Whether y = x W multiplies so: W is no single column. */
+static bool bf16_wanted(const tn_node *y)
+{
+    return y->graph->opts.bf16 && y->in[1]->shape.cols > 1;
+}
+
+static size_t padded(size_t n)
+{
+    return (n + LINE - 1) / LINE * LINE;
+}
+
+static tn_product packed(const tn_node *y)
+{
+    return (tn_product){y->state, padded(y->in[1]->shape.cols), false};
+}
+
+static tn_product packed_transposed(const tn_node *y)
+{
+    tn_shape w = y->in[1]->shape;
+    return (tn_product){(tn_real *)y->state + tn_bf16_words(w.rows) * padded(w.cols),
+                        padded(w.rows), false};
+}
+
+static size_t bf16_state_bytes(const tn_node *y)
+{
+    tn_shape w = y->in[1]->shape;
+    size_t words = tn_bf16_words(w.rows) * padded(w.cols);
+    words += y->graph->opts.train ? tn_bf16_words(w.cols) * padded(w.rows) : 0;
+    return words * sizeof(tn_real);
+}
+
+static void bf16_pack(tn_node *y, tn_range cols)
+{
+    const tn_node *w = y->in[1];
+    tn_product to = packed(y);
+    to.at += cols.from;
+    tn_bf16_pairs(w->shape.rows, cols.to - cols.from,
+                  (tn_mat){w->val + cols.from, w->stride, false}, to);
+}
+
+/* Columns come in whole vectors, so none is paired with another tile's. */
+static void bf16_prepare(tn_node *y, tn_range cols)
+{
+    const tn_node *w = y->in[1];
+    tn_product to = packed_transposed(y);
+    TN_ASSERT(cols.from % 2 == 0);
+    to.at += cols.from / 2 * to.stride;
+    tn_bf16_pairs_transposed(w->shape.rows, cols.to - cols.from,
+                             (tn_mat){w->val + cols.from, w->stride, false}, to);
+}
+
+/* c (+)= a b, with b in words: a is rounded piece by piece. */
+static void multiply(const tn_products *by, tn_dims d, tn_mat a, tn_product b, tn_product c)
+{
+    _Alignas(64) tn_real words[ROWS * WORDS];
+    for (size_t i = 0; i < d.m; i += ROWS) {
+        size_t rows = d.m - i < ROWS ? d.m - i : ROWS;
+        for (size_t p = 0; p < d.k; p += (size_t)2 * WORDS) {
+            size_t terms = d.k - p < (size_t)2 * WORDS ? d.k - p : (size_t)2 * WORDS;
+            tn_bf16_rows(rows, terms, (tn_mat){a.at + i * a.stride + p, a.stride, false},
+                         (tn_product){words, WORDS, false});
+            by->multiply(by, &(tn_factors){.d = {rows, d.n, tn_bf16_words(terms)},
+                                           .a = {words, WORDS, false},
+                                           .b = {b.at + p / 2 * b.stride, b.stride, true},
+                                           .c = {c.at + i * c.stride, c.stride, c.add || p > 0}});
+        }
+    }
+}
+
+static void bf16_forward(tn_node *y, tn_range rows)
+{
+    const tn_node *x = y->in[0];
+    tn_shape w = y->in[1]->shape;
+    multiply(&y->graph->halves, (tn_dims){rows.to - rows.from, w.cols, w.rows},
+             (tn_mat){tn_val_row(x, rows.from), x->stride, false}, packed(y),
+             (tn_product){tn_val_row(y, rows.from), y->stride, false});
+}
+
+static void bf16_backward(tn_node *y, tn_range rows)
+{
+    const tn_node *x = y->in[0];
+    tn_shape w = y->in[1]->shape;
+    multiply(&y->graph->halves, (tn_dims){rows.to - rows.from, w.rows, w.cols},
+             (tn_mat){tn_grad_row(y, rows.from), y->stride, false}, packed_transposed(y),
+             (tn_product){tn_grad_row(x, rows.from), x->stride, tn_adds(y, x)});
+}
+
+/* One piece: `rows` of the batch, `cols` of dW; its rows COLS at a time. */
+static void piece_of_weights(tn_node *y, tn_range cols, tn_range rows, bool add)
+{
+    _Alignas(64) tn_real left[BATCH / 2 * COLS];
+    _Alignas(64) tn_real right[BATCH / 2 * COLS];
+    const tn_node *x = y->in[0];
+    const tn_node *w = y->in[1];
+    const tn_products *by = &y->graph->halves;
+    size_t n = cols.to - cols.from;
+    size_t k = rows.to - rows.from;
+    tn_bf16_pairs(k, n, (tn_mat){tn_grad_row(y, rows.from) + cols.from, y->stride, false},
+                  (tn_product){right, COLS, false});
+    for (size_t i = 0; i < w->shape.rows; i += COLS) {
+        size_t m = w->shape.rows - i < COLS ? w->shape.rows - i : COLS;
+        tn_bf16_pairs(k, m, (tn_mat){tn_val_row(x, rows.from) + i, x->stride, false},
+                      (tn_product){left, COLS, false});
+        by->multiply(by, &(tn_factors){.d = {m, n, tn_bf16_words(k)},
+                                       .a = {left, COLS, false},
+                                       .b = {right, COLS, true},
+                                       .c = {w->grad + i * w->stride + cols.from, w->stride, add},
+                                       .transposed = true});
+    }
+}
+
+static void bf16_weights(tn_node *y, tn_range cols, tn_range rows)
+{
+    bool adds = rows.from > 0 || tn_adds(y, y->in[1]);
+    for (uint32_t r = rows.from; r < rows.to; r += BATCH) {
+        tn_range part = {r, rows.to - r < BATCH ? rows.to : r + BATCH};
+        for (uint32_t c = cols.from; c < cols.to; c += COLS) {
+            piece_of_weights(y, (tn_range){c, cols.to - c < COLS ? cols.to : c + COLS}, part,
+                             adds || r > rows.from);
+        }
+    }
+}
+
+/* Batches are powers of two more often than not, and so are teams. A tile of columns reads all of x
+ * once, so it is not narrower than it takes for a few threads to share the first layer of a small
+ * net. */
+enum { TILE_ROWS = 64, TILE_COLS = 96, TILE_COLS_SMALL = 32, SMALL = 128 };
+
+static tn_shape product_shape(const tn_node *y)
+{
+    tn_shape x = y->in[0]->shape;
+    tn_shape w = y->in[1]->shape;
+    if (x.cols != w.rows) {
+        return TN_MISFIT;
+    }
+    return (tn_shape){x.rows, w.cols};
+}
+
+static uint32_t product_tile(const tn_node *y, bool cols)
+{
+    if (!cols) {
+        return TILE_ROWS;
+    }
+    return y->shape.cols <= SMALL ? TILE_COLS_SMALL : TILE_COLS;
+}
+
+/* The transposed weights, [m, n] with whole cache lines per row. */
+static size_t transposed_stride(const tn_node *y)
+{
+    return ((size_t)y->in[1]->shape.rows + 15) / 16 * 16;
+}
+
+static size_t product_state_bytes(const tn_node *y)
+{
+    if (bf16_wanted(y)) {
+        return bf16_state_bytes(y);
+    }
+    return y->graph->opts.train ? y->shape.cols * transposed_stride(y) * sizeof(tn_real) : 0;
+}
+
+static double product_flops(const tn_node *y)
+{
+    tn_shape w = y->in[1]->shape;
+    return 2.0 * y->shape.rows * w.rows * w.cols;
+}
+
+/* What forward needs of W. */
+static void product_pack(tn_node *y, tn_range cols)
+{
+    if (bf16_wanted(y)) {
+        bf16_pack(y, cols);
+    }
+}
+
+/* y = x W */
+static void product_forward(tn_node *y, tn_range rows)
+{
+    if (bf16_wanted(y)) {
+        bf16_forward(y, rows);
+        return;
+    }
+    const tn_node *x = y->in[0];
+    const tn_node *w = y->in[1];
+    tn_dims d = {rows.to - rows.from, w->shape.cols, w->shape.rows};
+    tn_gemm(&y->graph->products, d, (tn_mat){tn_val_row(x, rows.from), x->stride, false},
+            (tn_mat){w->val, w->stride, false},
+            (tn_product){tn_val_row(y, rows.from), y->stride, false});
+}
+
+/* dx += dy W^T */
+static void product_backward(tn_node *y, tn_range rows)
+{
+    const tn_node *x = y->in[0];
+    const tn_node *w = y->in[1];
+    if (x->grad != NULL && bf16_wanted(y)) {
+        bf16_backward(y, rows);
+    } else if (x->grad != NULL) {
+        tn_dims d = {rows.to - rows.from, w->shape.rows, w->shape.cols};
+        tn_gemm(&y->graph->products, d, (tn_mat){tn_grad_row(y, rows.from), y->stride, false},
+                (tn_mat){y->state, transposed_stride(y), true},
+                (tn_product){tn_grad_row(x, rows.from), x->stride, tn_adds(y, x)});
+    }
+}
+
+/* What backward needs of W. */
+static void product_transpose(tn_node *y, tn_range cols)
+{
+    const tn_node *w = y->in[1];
+    if (y->in[0]->grad != NULL && bf16_wanted(y)) {
+        bf16_prepare(y, cols);
+    } else if (y->in[0]->grad != NULL) {
+        size_t stride = transposed_stride(y);
+        tn_transpose(w->shape.rows, cols.to - cols.from,
+                     (tn_mat){w->val + cols.from, w->stride, false},
+                     (tn_product){(tn_real *)y->state + cols.from * stride, stride, false});
+    }
+}
+
+/* dW += x^T dy: columns `cols` of it, by `rows` of the batch, which come in ascending order. */
+static void product_weights(tn_node *y, tn_range cols, tn_range rows)
+{
+    const tn_node *x = y->in[0];
+    const tn_node *w = y->in[1];
+    if (w->grad != NULL && bf16_wanted(y)) {
+        bf16_weights(y, cols, rows);
+    } else if (w->grad != NULL) {
+        tn_dims d = {w->shape.rows, cols.to - cols.from, rows.to - rows.from};
+        tn_gemm_at(&y->graph->products, d, (tn_mat){tn_val_row(x, rows.from), x->stride, false},
+                   (tn_mat){tn_grad_row(y, rows.from) + cols.from, y->stride, false},
+                   (tn_product){w->grad + cols.from, w->stride, rows.from > 0 || tn_adds(y, w)});
+    }
+}
+
+static void matmul_backward_params(tn_node *y, tn_range cols)
+{
+    product_weights(y, cols, (tn_range){0, y->shape.rows});
+}
+
+static tn_node *matmul_example(tn_graph *g)
+{
+    tn_node *w = tn_param(g, NULL, NULL, (tn_shape){5, 3}, (tn_init){.kind = TN_INIT_CONSTANT});
+    return tn_matmul(g, NULL, tn_input(g, NULL, 5, true), w);
+}
+
+static const char *const matmul_params[] = {"W", NULL};
+
+const tn_op tn_op_matmul = {
+    .name = "matmul",
+    .formula = "y = x W",
+    .n_in = 1,
+    .params = matmul_params,
+    .shape = product_shape,
+    .pack = product_pack,
+    .forward = product_forward,
+    .state_bytes = product_state_bytes,
+    .prepare = product_transpose,
+    .backward = product_backward,
+    .backward_params = matmul_backward_params,
+    .tile = product_tile,
+    .flops = product_flops,
+    .example = matmul_example,
+};
+
+tn_node *tn_matmul(tn_graph *g, const char *name, tn_node *x, tn_node *w)
+{
+    return tn_apply(g, &tn_op_matmul, name, (tn_node *[]){x, w}, 2, NULL);
+}
+
+static const tn_op *const activations[] = {
+    NULL, &tn_op_relu, &tn_op_leaky_relu, &tn_op_sigmoid, &tn_op_tanh,
 };
 enum { N_ACTIVATIONS = sizeof activations / sizeof activations[0] };
 
@@ -20,7 +309,7 @@ static const char *const activation_words[] = {
     "none", "relu", "leaky_relu", "sigmoid", "tanh", NULL,
 };
 
-static const tn_field attrs[] = {
+static const tn_field dense_attrs[] = {
     TN_FIELD_CHOICE(tn_dense_attr, activation, "none", activation_words,
                     "what follows the product"),
     TN_FIELD_F64(tn_dense_attr, slope, "0", -1e6, 1e6, "", "of leaky_relu below 0"),
@@ -34,13 +323,14 @@ static const tn_dense_attr *attr_of(const tn_node *y)
 
 static const tn_act *act_of(const tn_node *y)
 {
-    return activations[attr_of(y)->activation];
+    const tn_op *activation = activations[attr_of(y)->activation];
+    return activation == NULL ? NULL : activation->act;
 }
 
 bool tn_dense_activation(const tn_node *n, tn_dense_attr *out)
 {
     for (uint32_t i = 1; i < N_ACTIVATIONS; i++) {
-        if (n->op->act == activations[i]) {
+        if (n->op == activations[i]) {
             double slope = n->attr == NULL ? 0 : ((const tn_act_attr *)n->attr)->slope;
             *out = (tn_dense_attr){.activation = i, .slope = slope};
             return true;
@@ -51,7 +341,7 @@ bool tn_dense_activation(const tn_node *n, tn_dense_attr *out)
 
 static tn_shape dense_shape(const tn_node *y)
 {
-    tn_shape s = tn_product_shape(y);
+    tn_shape s = product_shape(y);
     if (!(y->n_in < 3 || (y->in[2]->shape.rows == 1 && y->in[2]->shape.cols == s.cols))) {
         return TN_MISFIT;
     }
@@ -94,7 +384,7 @@ static void dense_forward(tn_node *y, tn_range rows)
 {
     for (uint32_t from = rows.from; from < rows.to; from += ROWS_AT_ONCE) {
         uint32_t to = rows.to - from < ROWS_AT_ONCE ? rows.to : from + ROWS_AT_ONCE;
-        tn_product_forward(y, (tn_range){from, to});
+        product_forward(y, (tn_range){from, to});
         finish_rows(y, (tn_range){from, to});
     }
 }
@@ -106,7 +396,7 @@ static void mask_rows(const tn_node *y, tn_range rows)
     area.x = NULL;
     area.d = tn_grad_row(y, rows.from);
     area.d_stride = y->stride;
-    act_of(y)->slope(&area);
+    activations[attr_of(y)->activation]->act->slope(&area);
 }
 
 /* A dense layer right behind another is the only one to write that one's gradient. It masks it
@@ -126,7 +416,7 @@ static void dense_backward(tn_node *y, tn_range rows)
         if (masks) {
             mask_rows(y, (tn_range){from, to});
         }
-        tn_product_backward(y, (tn_range){from, to});
+        product_backward(y, (tn_range){from, to});
         if (masks_x) {
             mask_rows(x, (tn_range){from, to});
         }
@@ -152,7 +442,7 @@ static void dense_backward_params(tn_node *y, tn_range cols)
         if (sums) {
             add_column_sums(y, cols, (tn_range){from, to});
         }
-        tn_product_weights(y, cols, (tn_range){from, to});
+        product_weights(y, cols, (tn_range){from, to});
     }
 }
 
@@ -164,25 +454,25 @@ static tn_node *dense_example(tn_graph *g)
     return tn_dense(g, NULL, tn_input(g, NULL, 5, true), wb, &(tn_dense_attr){.activation = 4});
 }
 
-static const char *const params[] = {"W", "b", NULL};
+static const char *const dense_params[] = {"W", "b", NULL};
 
 const tn_op tn_op_dense = {
     .name = "dense",
     .formula = "y = act(x W + b)",
     .n_in = 1,
-    .params = params,
+    .params = dense_params,
     .n_optional = 1,
-    .attrs = attrs,
+    .attrs = dense_attrs,
     .attr_size = sizeof(tn_dense_attr),
     .shape = dense_shape,
-    .state_bytes = tn_product_state_bytes,
-    .pack = tn_product_pack,
+    .state_bytes = product_state_bytes,
+    .pack = product_pack,
     .forward = dense_forward,
-    .prepare = tn_product_transpose,
+    .prepare = product_transpose,
     .backward = dense_backward,
     .backward_params = dense_backward_params,
-    .tile = tn_product_tile,
-    .flops = tn_product_flops,
+    .tile = product_tile,
+    .flops = product_flops,
     .example = dense_example,
 };
 

@@ -1,7 +1,5 @@
-/* ops.c - the list of all operators, and activations by name. */
+/* ops.c - the list of all operators. */
 #include "nn/op/ops.h"
-
-#include "nn/op/activations.h"
 
 #include <string.h>
 
@@ -20,14 +18,4 @@ const tn_op *tn_op_find(const char *name)
         }
     }
     return NULL;
-}
-
-tn_node *tn_activate(tn_graph *g, const char *name, tn_node *x, const char *activation)
-{
-    static const tn_act_attr leaky = {.slope = 0.01};
-    const tn_op *op = tn_op_find(activation);
-    if (op == NULL || op->act == NULL) {
-        return NULL;
-    }
-    return tn_apply(g, op, name, &x, 1, op->attrs != NULL ? &leaky : NULL);
 }

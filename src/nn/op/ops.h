@@ -2,13 +2,12 @@
  *
  * B is the batch. Names are copied; NULL makes one from the operator's name and a number. A node's
  * operands are older than it; parameters come from tn_param and tn_running. Shapes that do not fit
- * are bugs (asserted). Formulas stand on top of each op_<name>.c and in docs/numerics.md.
+ * are bugs (asserted). Formulas stand on top of the files of operators and in docs/numerics.md.
  */
 #ifndef TN_NN_OPS_H
 #define TN_NN_OPS_H
 
-#include "nn/graph/graph.h"     /* IWYU pragma: export */
-#include "nn/op/interactions.h" /* IWYU pragma: export */
+#include "nn/graph/graph.h" /* IWYU pragma: export */
 
 /* tn_embed and tn_numeric: see embed.h */
 
@@ -25,6 +24,8 @@ typedef struct tn_dense_attr {
 /* act(x W + b); b may be NULL.                                           [B,n] -> [B,m] */
 tn_node *tn_dense(tn_graph *g, const char *name, tn_node *x, tn_node *const wb[2],
                   const tn_dense_attr *attr);
+/* Whether n is an activation that a dense layer can do itself, and as which. */
+bool tn_dense_activation(const tn_node *n, tn_dense_attr *out);
 
 /* Activations, [B,n] -> [B,n]. */
 tn_node *tn_relu(tn_graph *g, const char *name, tn_node *x);
@@ -81,6 +82,25 @@ tn_node *tn_sum_cols(tn_graph *g, const char *name, tn_node *x); /* [B,n] -> [B,
 tn_node *tn_scale(tn_graph *g, const char *name, tn_node *x, double by,
                   double plus);                                 /* by * x + plus */
 tn_node *tn_softmax(tn_graph *g, const char *name, tn_node *x); /* over each row */
+
+/* Interactions of slots' vectors.
+ *
+ *     x    | v_1 | v_2 | .. | v_f |          one vector of length `dim` per slot: fm and its like
+ *     x    | A_11 A_12 .. A_1f | A_21 .. |   f vectors per slot, one for each slot: ffm
+ */
+/* Of vectors of length `dim`, x [B,f*dim]. */
+tn_node *tn_fm(tn_graph *g, const char *name, tn_node *x, uint32_t dim); /* -> [B,1] */
+/* The same over values: x an embedding of slots pooled by sum, and its squares, as wide as it. */
+tn_node *tn_fm_values(tn_graph *g, const char *name, tn_node *const x_squares[2], uint32_t dim);
+tn_node *tn_embed_squares(tn_graph *g, const char *name, tn_node *x);
+tn_node *tn_embed_norm(tn_graph *g, const char *name, tn_node *x); /* 1 / sum x_j^2 -> [B,1] */
+/* Of f fields with a vector for each field: x [B,f*f*dim]; of the values within a field. -> [B,1]
+ */
+tn_node *tn_ffm(tn_graph *g, const char *name, tn_node *x, uint32_t fields, uint32_t dim);
+tn_node *tn_ffm_within(tn_graph *g, const char *name, tn_node *const x_squares[2], uint32_t fields,
+                       uint32_t dim);
+tn_node *tn_inner(tn_graph *g, const char *name, tn_node *x, uint32_t dim); /* [B,f*(f-1)/2] */
+tn_node *tn_bi_interaction(tn_graph *g, const char *name, tn_node *x, uint32_t dim); /* [B,dim] */
 
 /* Cross v1: x0 (x w) + b + x; w, b [1,n].                                [B,n] [B,n] -> [B,n] */
 tn_node *tn_cross(tn_graph *g, const char *name, tn_node *const x0_x[2], tn_node *const wb[2]);
