@@ -4,7 +4,7 @@
  *   backward    dv_j += 2 x_j^2 v_j dy        tiles of keys, by their occurrences
  *
  * The operand tells which slots and segments; its values are not read. With y, pairs of values
- * within a slot can be told from squares: op_fm_values.c.
+ * within a slot can be told from squares: fm_values in op_fm.c.
  */
 #include "nn/op/ops.h"
 #include "nn/pooling/embedloops.h"

@@ -1,11 +1,12 @@
 /* op.h - what an operator is.
  *
- * An operator is one constant of type tn_op, defined in its own file together
- * with the function that puts it on a graph. Formula, shape, forward, backward,
- * cost and example stand side by side; nothing else in TNet knows it exists.
+ * An operator is one constant of type tn_op, defined together with the
+ * function that puts it on a graph. Formula, shape, forward, backward, cost and
+ * example stand side by side; nothing else in TNet knows it exists.
  *
  * To add one:
- *   1. write src/nn/op_<name>.c      (copy op_mul.c; op_bias.c when it has a parameter)
+ *   1. write src/nn/op/op_<name>.c   (copy `mul` of op_elementwise.c; `bias` when it has a
+ *      parameter); one of less than 60 lines stands in the file of its kind
  *   2. add TN_OP(<name>) to src/nn/op/ops.def and its builder to ops.h
  * The gradient test, the benchmark and `tnet-train --list-ops` walk ops.def, so
  * an operator whose backward is wrong cannot be merged.

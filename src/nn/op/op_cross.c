@@ -1,10 +1,16 @@
-/* op_cross.c - cross layer of the first kind (Wang 2017).
+/* op_cross.c - cross layers (Wang 2017 and 2021): cross, cross_merge.
  *
- *   forward     s    = x w  of each row
- *               y    = x0 s + b + x
- *   backward    t    = dy x0  of each row
- *               dx  += dy + t w,  dx0 += s dy
- *               dw  += sum_r t x,  db += sum_r dy
+ *   cross         s    = x w  of each row
+ *                 y    = x0 s + b + x
+ *     backward    t    = dy x0  of each row
+ *                 dx  += dy + t w,  dx0 += s dy
+ *                 dw  += sum_r t x,  db += sum_r dy
+ *
+ * cross_merge is the end of a layer of the second kind, whose h comes from x by matmul and bias, or
+ * by two of them for low rank:
+ *
+ *   cross_merge   y    = x0 * h + x
+ *     backward    dx0 += dy * h,  dh += dy * x0,  dx += dy
  */
 #include "nn/op/ops.h"
 #include "nn/vec/vec.h"
@@ -105,13 +111,13 @@ static tn_node *cross_example(tn_graph *g)
     return tn_cross(g, NULL, (tn_node *[]){x0, x1}, second);
 }
 
-static const char *const params[] = {"w", "b", NULL};
+static const char *const cross_params[] = {"w", "b", NULL};
 
 const tn_op tn_op_cross = {
     .name = "cross",
     .formula = "y = x0 (x w) + b + x",
     .n_in = 2,
-    .params = params,
+    .params = cross_params,
     .shape = cross_shape,
     .state_bytes = cross_state_bytes,
     .forward = cross_forward,
@@ -125,4 +131,73 @@ tn_node *tn_cross(tn_graph *g, const char *name, tn_node *const x0_x[2], tn_node
 {
     tn_node *in[] = {x0_x[0], x0_x[1], wb[0], wb[1]};
     return tn_apply(g, &tn_op_cross, name, in, 4, NULL);
+}
+
+enum { MERGE_X0, MERGE_H, MERGE_X };
+
+static tn_shape merge_shape(const tn_node *y)
+{
+    tn_shape x = y->in[MERGE_X]->shape;
+    if (y->in[MERGE_X0]->shape.cols != x.cols || y->in[MERGE_H]->shape.cols != x.cols) {
+        return TN_MISFIT;
+    }
+    return x;
+}
+
+static void merge_forward(tn_node *y, tn_range rows)
+{
+    uint32_t n = y->shape.cols;
+    for (size_t r = rows.from; r < rows.to; r++) {
+        tn_vec_copy(n, tn_val_row(y, r), tn_val_row(y->in[MERGE_X], r), false);
+        tn_vec_mul(n, tn_val_row(y, r), tn_val_row(y->in[MERGE_X0], r),
+                   tn_val_row(y->in[MERGE_H], r), true);
+    }
+}
+
+static void merge_backward(tn_node *y, tn_range rows)
+{
+    const tn_node *x0 = y->in[MERGE_X0];
+    const tn_node *h = y->in[MERGE_H];
+    const tn_node *x = y->in[MERGE_X];
+    uint32_t n = y->shape.cols;
+    for (size_t r = rows.from; r < rows.to; r++) {
+        const tn_real *dy = tn_grad_row(y, r);
+        if (x0->grad != NULL) {
+            tn_vec_mul(n, tn_grad_row(x0, r), dy, tn_val_row(h, r), tn_adds(y, x0));
+        }
+        if (h->grad != NULL) {
+            tn_vec_mul(n, tn_grad_row(h, r), dy, tn_val_row(x0, r), tn_adds(y, h));
+        }
+        if (x->grad != NULL) {
+            tn_vec_copy(n, tn_grad_row(x, r), dy, tn_adds(y, x));
+        }
+    }
+}
+
+static double merge_flops(const tn_node *y)
+{
+    return 2.0 * y->shape.rows * y->shape.cols;
+}
+
+static tn_node *merge_example(tn_graph *g)
+{
+    tn_node *x0 = tn_input(g, NULL, 5, true);
+    tn_node *h = tn_input(g, NULL, 5, true);
+    return tn_cross_merge(g, NULL, x0, h, tn_cross_merge(g, NULL, x0, h, x0));
+}
+
+const tn_op tn_op_cross_merge = {
+    .name = "cross_merge",
+    .formula = "y = x0 * h + x",
+    .n_in = 3,
+    .shape = merge_shape,
+    .forward = merge_forward,
+    .backward = merge_backward,
+    .flops = merge_flops,
+    .example = merge_example,
+};
+
+tn_node *tn_cross_merge(tn_graph *g, const char *name, tn_node *x0, tn_node *h, tn_node *x)
+{
+    return tn_apply(g, &tn_op_cross_merge, name, (tn_node *[]){x0, h, x}, 3, NULL);
 }

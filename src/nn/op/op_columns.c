@@ -1,0 +1,215 @@
+/* op_columns.c - columns of matrices: concat, slice, sum_cols.
+ *
+ *   concat     y = [a b ..]                    da += the columns of dy that a has, ..
+ *   slice      y = x[first .. first + cols)    dx's columns += dy
+ *   sum_cols   y[r] = sum_j x[r][j]            dx[r][j] += dy[r]
+ *
+ * Concat and slice are layouts, not copies. Operands of a concat are placed inside y when the graph
+ * is finished; only one that already lives elsewhere (in another concat, or twice in this one) is
+ * copied. A slice is placed inside x.
+ */
+#include "nn/op/ops.h"
+#include "nn/vec/vec.h"
+
+static tn_shape concat_shape(const tn_node *y)
+{
+    tn_shape s = y->in[0]->shape;
+    for (uint32_t k = 1; k < y->n_in; k++) {
+        if (!(y->in[k]->shape.rows == s.rows && y->in[k]->shape.cols <= UINT32_MAX - s.cols)) {
+            return TN_MISFIT;
+        }
+        s.cols += y->in[k]->shape.cols;
+    }
+    return s;
+}
+
+static void concat_forward(tn_node *y, tn_range rows)
+{
+    size_t col = 0;
+    for (uint32_t k = 0; k < y->n_in; k++) {
+        const tn_node *x = y->in[k];
+        bool placed = x->val == y->val + col;
+        for (size_t r = rows.from; r < rows.to && !placed; r++) {
+            tn_vec_copy(x->shape.cols, tn_val_row(y, r) + col, tn_val_row(x, r), false);
+        }
+        col += x->shape.cols;
+    }
+}
+
+static void concat_backward(tn_node *y, tn_range rows)
+{
+    size_t col = 0;
+    for (uint32_t k = 0; k < y->n_in; k++) {
+        const tn_node *x = y->in[k];
+        bool placed = x->grad == NULL || x->grad == y->grad + col;
+        for (size_t r = rows.from; r < rows.to && !placed; r++) {
+            tn_vec_copy(x->shape.cols, tn_grad_row(x, r), tn_grad_row(y, r) + col, tn_adds(y, x));
+        }
+        col += x->shape.cols;
+    }
+}
+
+static double concat_flops(const tn_node *y)
+{
+    (void)y;
+    return 0;
+}
+
+static tn_node *concat_example(tn_graph *g)
+{
+    tn_node *a = tn_input(g, NULL, 3, true);
+    tn_node *b = tn_input(g, NULL, 2, true);
+    tn_node *both = tn_concat(g, NULL, (tn_node *[]){a, b}, 2);
+    return tn_concat(g, NULL, (tn_node *[]){b, both, a, tn_input(g, NULL, 1, false)}, 4);
+}
+
+const tn_op tn_op_concat = {
+    .name = "concat",
+    .formula = "y = [a b ..]",
+    .n_in = TN_ANY,
+    .shape = concat_shape,
+    .forward = concat_forward,
+    .backward = concat_backward,
+    .joins = true,
+    .flops = concat_flops,
+    .example = concat_example,
+};
+
+tn_node *tn_concat(tn_graph *g, const char *name, tn_node *const *in, uint32_t n)
+{
+    return tn_apply(g, &tn_op_concat, name, in, n, NULL);
+}
+
+typedef struct slice_attr {
+    uint32_t first;
+    uint32_t cols;
+} slice_attr;
+
+static const tn_field slice_attrs[] = {
+    TN_FIELD_U32(slice_attr, first, "0", 0, UINT32_MAX, "columns", "where it begins"),
+    TN_FIELD_U32(slice_attr, cols, "1", 1, UINT32_MAX, "columns", "how many"),
+    TN_FIELD_END,
+};
+
+static const slice_attr *slice_of(const tn_node *y)
+{
+    return y->attr;
+}
+
+static uint32_t slice_part(const tn_node *y)
+{
+    return slice_of(y)->first;
+}
+
+static tn_shape slice_shape(const tn_node *y)
+{
+    tn_shape x = y->in[0]->shape;
+    if (slice_of(y)->first > x.cols || slice_of(y)->cols > x.cols - slice_of(y)->first) {
+        return TN_MISFIT;
+    }
+    return (tn_shape){x.rows, slice_of(y)->cols};
+}
+
+static void slice_forward(tn_node *y, tn_range rows)
+{
+    const tn_node *x = y->in[0];
+    size_t first = slice_of(y)->first;
+    for (size_t r = rows.from; r < rows.to && y->val != x->val + first; r++) {
+        tn_vec_copy(y->shape.cols, tn_val_row(y, r), tn_val_row(x, r) + first, false);
+    }
+}
+
+static void slice_backward(tn_node *y, tn_range rows)
+{
+    const tn_node *x = y->in[0];
+    size_t first = slice_of(y)->first;
+    bool placed = x->grad == NULL || y->grad == x->grad + first;
+    for (size_t r = rows.from; r < rows.to && !placed; r++) {
+        tn_real *dx = tn_grad_row(x, r);
+        if (!tn_adds(y, x)) {
+            tn_clear(dx, x->shape.cols);
+        }
+        tn_vec_copy(y->shape.cols, dx + first, tn_grad_row(y, r), true);
+    }
+}
+
+static double slice_flops(const tn_node *y)
+{
+    (void)y;
+    return 0;
+}
+
+static tn_node *slice_example(tn_graph *g)
+{
+    return tn_slice(g, NULL, tn_input(g, NULL, 6, true), 2, 3);
+}
+
+const tn_op tn_op_slice = {
+    .name = "slice",
+    .formula = "y = columns first .. first + cols of x",
+    .n_in = 1,
+    .attrs = slice_attrs,
+    .attr_size = sizeof(slice_attr),
+    .shape = slice_shape,
+    .forward = slice_forward,
+    .backward = slice_backward,
+    .part = slice_part,
+    .flops = slice_flops,
+    .example = slice_example,
+};
+
+tn_node *tn_slice(tn_graph *g, const char *name, tn_node *x, uint32_t first, uint32_t cols)
+{
+    TN_ASSERT(cols > 0);
+    return tn_apply(g, &tn_op_slice, name, &x, 1, &(slice_attr){.first = first, .cols = cols});
+}
+
+static tn_shape sum_shape(const tn_node *y)
+{
+    return (tn_shape){y->in[0]->shape.rows, 1};
+}
+
+static void sum_forward(tn_node *y, tn_range rows)
+{
+    const tn_node *x = y->in[0];
+    for (size_t r = rows.from; r < rows.to; r++) {
+        *tn_val_row(y, r) = tn_vec_sum(x->shape.cols, tn_val_row(x, r));
+    }
+}
+
+static void sum_backward(tn_node *y, tn_range rows)
+{
+    const tn_node *x = y->in[0];
+    for (size_t r = rows.from; r < rows.to && x->grad != NULL; r++) {
+        if (!tn_adds(y, x)) {
+            tn_clear(tn_grad_row(x, r), x->shape.cols);
+        }
+        tn_vec_shift(x->shape.cols, tn_grad_row(x, r), *tn_grad_row(y, r));
+    }
+}
+
+static double sum_flops(const tn_node *y)
+{
+    return (double)y->shape.rows * y->in[0]->shape.cols;
+}
+
+static tn_node *sum_example(tn_graph *g)
+{
+    return tn_sum_cols(g, NULL, tn_input(g, NULL, 6, true));
+}
+
+const tn_op tn_op_sum_cols = {
+    .name = "sum_cols",
+    .formula = "y = sum of the row",
+    .n_in = 1,
+    .shape = sum_shape,
+    .forward = sum_forward,
+    .backward = sum_backward,
+    .flops = sum_flops,
+    .example = sum_example,
+};
+
+tn_node *tn_sum_cols(tn_graph *g, const char *name, tn_node *x)
+{
+    return tn_apply(g, &tn_op_sum_cols, name, &x, 1, NULL);
+}

@@ -1,0 +1,268 @@
+/* op_elementwise.c - sums and products, element by element: add, mul, scale, bias.
+ *
+ *   add      y = a + b + ..     da += dy, db += dy, ..         left to right
+ *   mul      y = a * b          da += dy * b, db += dy * a     b may be one column, which then
+ *                                                              scales whole rows; db is their sum
+ *   scale    y = by x + plus    dx += by dy
+ *   bias     y = x + b          dx += dy, db += sum_r dy       one row b added to every row; a tile
+ *                                                              of columns, rows in order
+ */
+#include "nn/op/activations.h"
+#include "nn/op/ops.h"
+#include "nn/vec/vec.h"
+
+static tn_shape mul_shape(const tn_node *y)
+{
+    tn_shape a = y->in[0]->shape;
+    tn_shape b = y->in[1]->shape;
+    if (!(a.rows == b.rows && (a.cols == b.cols || b.cols == 1))) {
+        return TN_MISFIT;
+    }
+    return a;
+}
+
+static bool is_broadcast(const tn_node *y)
+{
+    return y->in[1]->shape.cols != y->shape.cols;
+}
+
+static void mul_forward(tn_node *y, tn_range rows)
+{
+    for (size_t r = rows.from; r < rows.to; r++) {
+        const tn_real *a = tn_val_row(y->in[0], r);
+        const tn_real *b = tn_val_row(y->in[1], r);
+        if (is_broadcast(y)) {
+            tn_vec_scale(y->shape.cols, tn_val_row(y, r), a, *b, false);
+        } else {
+            tn_vec_mul(y->shape.cols, tn_val_row(y, r), a, b, false);
+        }
+    }
+}
+
+static void backward_broadcast(const tn_node *y, size_t r)
+{
+    const tn_node *a = y->in[0];
+    const tn_node *b = y->in[1];
+    const tn_real *dy = tn_grad_row(y, r);
+    if (a->grad != NULL) {
+        tn_vec_scale(y->shape.cols, tn_grad_row(a, r), dy, *tn_val_row(b, r), tn_adds(y, a));
+    }
+    if (b->grad != NULL) {
+        tn_real *db = tn_grad_row(b, r);
+        *db = (tn_adds(y, b) ? *db : 0) + tn_vec_dot(y->shape.cols, dy, tn_val_row(a, r));
+    }
+}
+
+static void backward_equal(const tn_node *y, size_t r)
+{
+    for (uint32_t k = 0; k < 2; k++) {
+        const tn_node *x = y->in[k];
+        if (x->grad != NULL) {
+            tn_vec_mul(y->shape.cols, tn_grad_row(x, r), tn_grad_row(y, r),
+                       tn_val_row(y->in[1 - k], r), tn_adds(y, x));
+        }
+    }
+}
+
+static void mul_backward(tn_node *y, tn_range rows)
+{
+    for (size_t r = rows.from; r < rows.to; r++) {
+        (is_broadcast(y) ? backward_broadcast : backward_equal)(y, r);
+    }
+}
+
+static tn_node *mul_example(tn_graph *g)
+{
+    tn_node *a = tn_input(g, NULL, 5, true);
+    tn_node *b = tn_mul(g, NULL, a, tn_input(g, NULL, 1, true));
+    return tn_mul(g, NULL, b, tn_mul(g, NULL, a, a)); /* the last: one operand twice */
+}
+
+const tn_op tn_op_mul = {
+    .name = "mul",
+    .formula = "y = a * b, elementwise",
+    .n_in = 2,
+    .shape = mul_shape,
+    .forward = mul_forward,
+    .backward = mul_backward,
+    .example = mul_example,
+};
+
+tn_node *tn_mul(tn_graph *g, const char *name, tn_node *a, tn_node *b)
+{
+    return tn_apply(g, &tn_op_mul, name, (tn_node *[]){a, b}, 2, NULL);
+}
+
+static tn_shape add_shape(const tn_node *y)
+{
+    tn_shape a = y->in[0]->shape;
+    for (uint32_t k = 1; k < y->n_in; k++) {
+        tn_shape b = y->in[k]->shape;
+        if (a.rows != b.rows || a.cols != b.cols) {
+            return TN_MISFIT;
+        }
+    }
+    return a;
+}
+
+static void add_forward(tn_node *y, tn_range rows)
+{
+    for (size_t r = rows.from; r < rows.to; r++) {
+        for (uint32_t k = 0; k < y->n_in; k++) {
+            tn_vec_copy(y->shape.cols, tn_val_row(y, r), tn_val_row(y->in[k], r), k > 0);
+        }
+    }
+}
+
+static void add_backward(tn_node *y, tn_range rows)
+{
+    for (uint32_t k = 0; k < y->n_in; k++) {
+        const tn_node *x = y->in[k];
+        for (size_t r = rows.from; r < rows.to && x->grad != NULL; r++) {
+            tn_vec_copy(y->shape.cols, tn_grad_row(x, r), tn_grad_row(y, r), tn_adds(y, x));
+        }
+    }
+}
+
+static double add_flops(const tn_node *y)
+{
+    return (double)(y->n_in - 1) * y->shape.rows * y->shape.cols;
+}
+
+static tn_node *add_example(tn_graph *g)
+{
+    tn_node *in[] = {tn_input(g, NULL, 5, true), tn_input(g, NULL, 5, true),
+                     tn_input(g, NULL, 5, true)};
+    return tn_add(g, NULL, in, 3);
+}
+
+const tn_op tn_op_add = {
+    .name = "add",
+    .formula = "y = a + b + ..",
+    .n_in = TN_ANY,
+    .shape = add_shape,
+    .forward = add_forward,
+    .backward = add_backward,
+    .flops = add_flops,
+    .example = add_example,
+};
+
+tn_node *tn_add(tn_graph *g, const char *name, tn_node *const *in, uint32_t n)
+{
+    return tn_apply(g, &tn_op_add, name, in, n, NULL);
+}
+
+typedef struct scale_attr {
+    double by;
+    double plus;
+} scale_attr;
+
+static const tn_field scale_attrs[] = {
+    TN_FIELD_F64(scale_attr, by, "1", -1e30, 1e30, "", "factor"),
+    TN_FIELD_F64(scale_attr, plus, "0", -1e30, 1e30, "", "summand"),
+    TN_FIELD_END,
+};
+
+static const scale_attr *scale_of(const tn_node *y)
+{
+    return y->attr;
+}
+
+static void scale_forward(tn_node *y, tn_range rows)
+{
+    for (size_t r = rows.from; r < rows.to; r++) {
+        tn_vec_scale(y->shape.cols, tn_val_row(y, r), tn_val_row(y->in[0], r),
+                     (tn_real)scale_of(y)->by, false);
+        tn_vec_shift(y->shape.cols, tn_val_row(y, r), (tn_real)scale_of(y)->plus);
+    }
+}
+
+static void scale_backward(tn_node *y, tn_range rows)
+{
+    const tn_node *x = y->in[0];
+    for (size_t r = rows.from; r < rows.to && x->grad != NULL; r++) {
+        tn_vec_scale(y->shape.cols, tn_grad_row(x, r), tn_grad_row(y, r), (tn_real)scale_of(y)->by,
+                     tn_adds(y, x));
+    }
+}
+
+static tn_node *scale_example(tn_graph *g)
+{
+    return tn_scale(g, NULL, tn_input(g, NULL, 5, true), -1.5, 0.25);
+}
+
+const tn_op tn_op_scale = {
+    .name = "scale",
+    .formula = "y = by x + plus",
+    .n_in = 1,
+    .attrs = scale_attrs,
+    .attr_size = sizeof(scale_attr),
+    .shape = tn_same_shape,
+    .forward = scale_forward,
+    .backward = scale_backward,
+    .example = scale_example,
+};
+
+tn_node *tn_scale(tn_graph *g, const char *name, tn_node *x, double by, double plus)
+{
+    return tn_apply(g, &tn_op_scale, name, &x, 1, &(scale_attr){.by = by, .plus = plus});
+}
+
+static tn_shape bias_shape(const tn_node *y)
+{
+    tn_shape x = y->in[0]->shape;
+    tn_shape b = y->in[1]->shape;
+    if (b.rows != 1 || b.cols != x.cols) {
+        return TN_MISFIT;
+    }
+    return x;
+}
+
+static void bias_forward(tn_node *y, tn_range rows)
+{
+    for (size_t r = rows.from; r < rows.to; r++) {
+        tn_vec_add(y->shape.cols, tn_val_row(y, r), tn_val_row(y->in[0], r), y->in[1]->val);
+    }
+}
+
+static void bias_backward(tn_node *y, tn_range rows)
+{
+    tn_node *x = y->in[0];
+    for (size_t r = rows.from; r < rows.to && x->grad != NULL; r++) {
+        tn_vec_copy(y->shape.cols, tn_grad_row(x, r), tn_grad_row(y, r), tn_adds(y, x));
+    }
+}
+
+static void bias_backward_params(tn_node *y, tn_range cols)
+{
+    const tn_node *b = y->in[1];
+    for (size_t r = 0; r < y->shape.rows && b->grad != NULL; r++) {
+        tn_vec_copy(cols.to - cols.from, b->grad + cols.from, tn_grad_row(y, r) + cols.from,
+                    r > 0 || tn_adds(y, b));
+    }
+}
+
+static tn_node *bias_example(tn_graph *g)
+{
+    tn_node *b = tn_param(g, NULL, NULL, (tn_shape){1, 5}, (tn_init){.kind = TN_INIT_CONSTANT});
+    return tn_bias(g, NULL, tn_input(g, NULL, 5, true), b);
+}
+
+static const char *const bias_params[] = {"b", NULL};
+
+const tn_op tn_op_bias = {
+    .name = "bias",
+    .formula = "y = x + b",
+    .n_in = 1,
+    .params = bias_params,
+    .shape = bias_shape,
+    .forward = bias_forward,
+    .backward = bias_backward,
+    .backward_params = bias_backward_params,
+    .example = bias_example,
+};
+
+tn_node *tn_bias(tn_graph *g, const char *name, tn_node *x, tn_node *b)
+{
+    return tn_apply(g, &tn_op_bias, name, (tn_node *[]){x, b}, 2, NULL);
+}
