@@ -1,8 +1,169 @@
-/* gemm.c - see gemm.h: products of one column or one term, and what all others are handed to. */
+/* gemm.c - matrix products: those of one column or one term, and all others by our own kernels, for
+ * which a product is cut into depths and panels:
+ *
+ *            n: panels of 32 columns
+ *          +----+----+--
+ *     k    |    |    |       a panel of b, 128 to 256 deep, stays in the first-level cache while
+ *          +----+----+--     all rows of the call pass by
+ */
 #include "nn/gemm/gemm.h"
 
 #include "nn/gemm/gemm_backends.h"
 #include "nn/vec/vec.h"
+
+#include <stdint.h>
+#include <string.h>
+
+const tn_kernels *tn_kernels_find(void)
+{
+#if TN_KERNELS_AVX512
+    if (__builtin_cpu_supports("avx512f")) {
+        return &tn_kernels_avx512;
+    }
+#endif
+#if TN_KERNELS_AVX2
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+        return &tn_kernels_avx2;
+    }
+#endif
+    return NULL;
+}
+
+enum {
+    DEPTH_ALONG = 256,
+    PANEL_MAX = 32,
+    BAD_STRIDE = 1024, /* rows that far apart share a few sets of the cache */
+    LINE = 64,         /* bytes */
+    ROWS_MIN = 8,
+    ROWS_TO_PACK = 48, /* fewer rows do not pay for a copy of the panel */
+};
+
+/* `at` may lie beyond the matrix, so it is a number. */
+static inline void expect(uintptr_t at)
+{
+    __builtin_prefetch((const void *)at, 0, 2); // NOLINT(performance-no-int-to-ptr): no object
+}
+
+/* Rows of the next depth are on their way. */
+static inline void copy_rows(size_t depth, size_t cols, size_t width, tn_mat b, tn_real *panel)
+{
+    for (size_t p = 0; p < depth; p++) {
+        uintptr_t next = (uintptr_t)(b.at + p * b.stride) + depth * b.stride * sizeof *b.at;
+        expect(next);
+        expect(next + LINE);
+        memcpy(panel + p * width, b.at + p * b.stride, cols * sizeof *panel);
+    }
+}
+
+/* Rows of a panel side by side; columns that are missing to whole vectors are 0. */
+static void pack(size_t depth, size_t cols, size_t width, tn_mat b, tn_real *panel)
+{
+    if (cols == PANEL_MAX) { /* a length that the compiler knows takes no call per row */
+        copy_rows(depth, PANEL_MAX, PANEL_MAX, b, panel);
+        return;
+    }
+    if (cols != width) {
+        memset(panel, 0, depth * width * sizeof *panel);
+    }
+    copy_rows(depth, cols, width, b, panel);
+}
+
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* One panel of columns over one depth. */
+static void panel_product(const tn_kernels *kernels, tn_dims d, tn_gemm_block *block, bool packs)
+{
+    _Alignas(64) tn_real panel[DEPTH_ALONG * PANEL_MAX];
+    size_t width = (d.n + kernels->lanes - 1) / kernels->lanes * kernels->lanes;
+    if (packs) {
+        pack(block->depth, d.n, width, (tn_mat){block->b, block->b_stride, false}, panel);
+        block->b = panel;
+        block->b_stride = width;
+    }
+    kernels->run(block, d.m, d.n);
+}
+
+/* The rows that the caller will come with next. They are fetched while the panels of these pass by,
+ * a few lines at a time: all at once would wait for one another. */
+typedef struct rows_below {
+    uintptr_t row, at;
+    size_t stride; /* bytes */
+    size_t width;  /* of a row, bytes */
+    size_t left;   /* rows */
+    size_t share;  /* lines at a time */
+} rows_below;
+
+static rows_below rows_after(const tn_factors *f, size_t panel)
+{
+    if (f->transposed || f->d.m < ROWS_MIN || f->d.m > ROWS_TO_PACK) {
+        return (rows_below){0};
+    }
+    uintptr_t row =
+        (uintptr_t)(f->a.at + (f->d.m - 1) * f->a.stride) + f->a.stride * sizeof *f->a.at;
+    size_t width = f->d.k * sizeof *f->a.at;
+    size_t panels = (f->d.n + panel - 1) / panel * ((f->d.k + DEPTH_ALONG - 1) / DEPTH_ALONG);
+    return (rows_below){.row = row,
+                        .at = row,
+                        .stride = f->a.stride * sizeof *f->a.at,
+                        .width = width,
+                        .left = f->d.m,
+                        .share = (width / LINE + 1) * f->d.m / panels + 1};
+}
+
+static void expect_share(rows_below *r)
+{
+    for (size_t i = 0; i < r->share && r->left > 0; i++) {
+        expect(r->at);
+        r->at += LINE;
+        if (r->at >= r->row + r->width) {
+            r->row += r->stride;
+            r->at = r->row;
+            r->left--;
+        }
+    }
+}
+
+static void own_multiply(const tn_products *by, const tn_factors *f)
+{
+    const tn_kernels *kernels = by->kernels;
+    const bool transposed = f->transposed;
+    const tn_dims d = f->d;
+    const tn_mat a = f->a;
+    const tn_mat b = f->b;
+    const tn_product c = f->c;
+    size_t wide = TN_WIDE_VECTORS * kernels->lanes;
+    size_t deepest = transposed ? TN_DEPTH_ACROSS : DEPTH_ALONG;
+    bool packs = d.m >= ROWS_TO_PACK && (transposed || b.stride % BAD_STRIDE == 0);
+    bool ends = d.n % kernels->lanes == 0 || b.padded; /* a kernel loads whole vectors */
+    rows_below below = rows_after(f, 2 * kernels->lanes);
+    for (size_t p = 0; p < d.k; p += deepest) {
+        size_t n = 0;
+        for (size_t j = 0; j < d.n; j += n) {
+            bool one = d.m == 1 && !transposed && d.n - j >= wide;
+            n = one ? wide : smaller(2 * kernels->lanes, d.n - j);
+            tn_gemm_block block = {.depth = smaller(deepest, d.k - p),
+                                   .a = transposed ? a.at + p * a.stride : a.at + p,
+                                   .a_stride = a.stride,
+                                   .across = transposed,
+                                   .b = b.at + p * b.stride + j,
+                                   .b_stride = b.stride,
+                                   .c = c.at + j,
+                                   .c_stride = c.stride,
+                                   .add = c.add || p > 0};
+            tn_dims part = {d.m, n, block.depth};
+            expect_share(&below);
+            panel_product(kernels, part, &block, packs || (!ends && n % kernels->lanes != 0));
+        }
+    }
+}
+
+tn_products tn_products_own(const tn_kernels *kernels)
+{
+    return (tn_products){.name = kernels->name, .multiply = own_multiply, .kernels = kernels};
+}
 
 /* One column: a dot product per row. */
 static void one_column(tn_dims d, tn_mat a, const tn_real *x, tn_product c)

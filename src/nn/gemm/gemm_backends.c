@@ -1,9 +1,133 @@
-/* gemm_backends.c - see gemm_backends.h: choosing, and trying what was chosen. */
+/* gemm_backends.c - OpenBLAS and oneDNN, loaded when they are chosen; the choice, and its trial.
+ *
+ * OpenBLAS picks its kernel, and so its rounding, by the shape of a call: hence tiles of fixed
+ * size. When it is loaded it starts a pool of threads, which processors with kernels of our own can
+ * do without. No header is needed to build: the interface of CBLAS is the same everywhere.
+ *
+ * The C++ runtime of oneDNN, its OpenMP and its OpenCL loader would cost every start of every
+ * program a few milliseconds and megabytes, so no program is linked with it. The header is needed
+ * to build, the library to run. Debian's oneDNN spreads a product over OpenMP threads. Parallelism
+ * is ours, so each call says first that it wants one; that is a note of the calling thread alone.
+ */
 #include "nn/gemm/gemm_backends.h"
 
 #include "base/core/failpoint.h"
+#include "base/machine/library.h"
 
 #include <stdio.h>
+
+#if defined(TN_HAVE_ONEDNN) && !defined(TN_REAL_DOUBLE)
+#include <dnnl.h>
+#endif
+
+#if defined(TN_REAL_DOUBLE)
+#define GEMM "cblas_dgemm"
+#else
+#define GEMM "cblas_sgemm"
+#endif
+
+enum { CBLAS_ROW_MAJOR = 101, CBLAS_NO_TRANS = 111, CBLAS_TRANS = 112, SEQUENTIAL = 0 };
+
+typedef void gemm(int order, int trans_a, int trans_b, int m, int n, int k, tn_real alpha,
+                  const tn_real *a, int lda, const tn_real *b, int ldb, tn_real beta, tn_real *c,
+                  int ldc);
+
+static void openblas_multiply(const tn_products *by, const tn_factors *f)
+{
+    ((gemm *)by->library[0])(CBLAS_ROW_MAJOR, f->transposed ? CBLAS_TRANS : CBLAS_NO_TRANS,
+                             CBLAS_NO_TRANS, (int)f->d.m, (int)f->d.n, (int)f->d.k, 1, f->a.at,
+                             (int)f->a.stride, f->b.at, (int)f->b.stride, f->c.add ? 1 : 0, f->c.at,
+                             (int)f->c.stride);
+}
+
+/* What OpenBLAS says of itself, and what it is told. */
+typedef struct openblas_calls {
+    int (*parallel)(void);
+    char *(*config)(void);
+    char *(*core)(void);
+    int (*threads)(void);
+    void (*set_threads)(int n);
+} openblas_calls;
+
+static tn_status find_calls(void *library, const tn_library_name *name, openblas_calls *c,
+                            tn_error *err)
+{
+    TN_TRY(tn_library_find(library, name, "openblas_get_parallel", &c->parallel, err));
+    TN_TRY(tn_library_find(library, name, "openblas_get_config", &c->config, err));
+    TN_TRY(tn_library_find(library, name, "openblas_get_corename", &c->core, err));
+    TN_TRY(tn_library_find(library, name, "openblas_get_num_threads", &c->threads, err));
+    return tn_library_find(library, name, "openblas_set_num_threads", &c->set_threads, err);
+}
+
+static tn_status find_openblas(tn_products *out, tn_error *err)
+{
+    static const tn_library_name name = {
+        "libopenblas.so.0", "openblas, which makes matrix products without AVX2 or by choice,",
+        "install libopenblas0-pthread"};
+    void *library = NULL;
+    openblas_calls c;
+    tn_products p = {.name = "openblas", .multiply = openblas_multiply};
+    TN_TRY(tn_library_load(&library, &name, err));
+    TN_TRY(tn_library_find(library, &name, GEMM, &p.library[0], err));
+    TN_TRY(find_calls(library, &name, &c, err));
+    if (c.parallel() == SEQUENTIAL) {
+        return tn_fail(err, TN_E_CONFIG,
+                       "this build of openblas is not safe for threads ('%s')\n"
+                       "hint: install libopenblas0-pthread",
+                       c.config());
+    }
+    if (c.threads() != 1) {
+        c.set_threads(1);
+    }
+    p.core = c.core();
+    *out = p;
+    return TN_OK;
+}
+
+#if defined(TN_HAVE_ONEDNN) && !defined(TN_REAL_DOUBLE)
+typedef void set_threads(int n);
+
+enum { SGEMM, SET_THREADS };
+
+#define TEXT_OF(number) #number
+#define LIBRARY(major) "libdnnl.so." TEXT_OF(major)
+
+static void onednn_multiply(const tn_products *by, const tn_factors *f)
+{
+    __typeof__(dnnl_sgemm) *sgemm = (__typeof__(dnnl_sgemm) *)by->library[SGEMM];
+    ((set_threads *)by->library[SET_THREADS])(1);
+    dnnl_status_t status =
+        sgemm(f->transposed ? 'T' : 'N', 'N', (dnnl_dim_t)f->d.m, (dnnl_dim_t)f->d.n,
+              (dnnl_dim_t)f->d.k, 1, f->a.at, (dnnl_dim_t)f->a.stride, f->b.at,
+              (dnnl_dim_t)f->b.stride, f->c.add ? 1 : 0, f->c.at, (dnnl_dim_t)f->c.stride);
+    TN_ASSERT(status == dnnl_success);
+}
+
+static tn_status find_onednn(tn_products *out, tn_error *err)
+{
+    static const tn_library_name name = {LIBRARY(DNNL_VERSION_MAJOR), "onednn",
+                                         "install libdnnl2, or choose 'auto'"};
+    void *library = NULL;
+    tn_products p = {.name = "onednn (" LIBRARY(DNNL_VERSION_MAJOR) ")",
+                     .multiply = onednn_multiply};
+    TN_TRY(tn_library_load(&library, &name, err));
+    TN_TRY(tn_library_find(library, &name, "dnnl_sgemm", &p.library[SGEMM], err));
+    TN_TRY(tn_library_find(library, &name, "omp_set_num_threads", &p.library[SET_THREADS], err));
+    *out = p;
+    return TN_OK;
+}
+
+#else
+
+static tn_status find_onednn(tn_products *out, tn_error *err)
+{
+    (void)out;
+    return tn_fail(err, TN_E_CONFIG,
+                   "this build has no onednn\n"
+                   "hint: install libdnnl-dev and build again, or choose 'auto'");
+}
+
+#endif
 
 enum { TEST = 37, TEST_STRIDE = 40 };
 
@@ -61,9 +185,9 @@ static tn_status choose(tn_products *out, tn_products_choice choice, tn_error *e
 #endif
     switch (choice) {
     case TN_PRODUCTS_OPENBLAS:
-        return tn_products_openblas(out, err);
+        return find_openblas(out, err);
     case TN_PRODUCTS_ONEDNN:
-        return tn_products_onednn(out, err);
+        return find_onednn(out, err);
     case TN_PRODUCTS_OWN:
         if (kernels == NULL) {
             return tn_fail(err, TN_E_CONFIG,
@@ -74,7 +198,7 @@ static tn_status choose(tn_products *out, tn_products_choice choice, tn_error *e
     case TN_PRODUCTS_AUTO:
     case TN_PRODUCTS_ALONE:
         if (kernels == NULL) {
-            return tn_products_openblas(out, err);
+            return find_openblas(out, err);
         }
         break;
     }

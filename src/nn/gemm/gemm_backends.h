@@ -50,9 +50,7 @@ tn_status tn_products_find(tn_products *out, tn_products_choice choice, tn_error
 enum { TN_PRODUCTS_NAME = 128 };
 void tn_products_describe(const tn_products *p, char out[TN_PRODUCTS_NAME]);
 
-/* The ways, each in a file of its own: gemm_own.c, gemm_openblas.c, gemm_onednn.c. */
+/* By our own kernels. */
 tn_products tn_products_own(const tn_kernels *kernels);
-tn_status tn_products_openblas(tn_products *out, tn_error *err) TN_MUST_USE;
-tn_status tn_products_onednn(tn_products *out, tn_error *err) TN_MUST_USE;
 
 #endif

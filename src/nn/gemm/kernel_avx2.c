@@ -15,7 +15,6 @@ enum { LANES = 8, ROWS = 6 };
 #define ADD(a, b) _mm256_add_ps(a, b)
 #define ZERO() _mm256_setzero_ps()
 #include "nn/gemm/kernelbody.h"
-#include "nn/gemm/kernelruns.h"
 
 /* 8 x 8: pairs, then quarters, then halves of rows change places. */
 TARGET void tn_transpose_8x8(const float *from, size_t from_stride, float *to, size_t to_stride)

@@ -16,7 +16,6 @@ enum { LANES = 16, ROWS = 12 };
 #define ADD(a, b) _mm512_add_ps(a, b)
 #define ZERO() _mm512_setzero_ps()
 #include "nn/gemm/kernelbody.h"
-#include "nn/gemm/kernelruns.h"
 
 const tn_kernels tn_kernels_bf16 = {"avx512_bf16", ROWS, LANES, run_blocks, tn_transpose_8x8};
 #endif

@@ -16,7 +16,6 @@ enum { LANES = 4, ROWS = 6 };
 #define ADD(a, b) _mm_add_ps(a, b)
 #define ZERO() _mm_setzero_ps()
 #include "nn/gemm/kernelbody.h"
-#include "nn/gemm/kernelruns.h"
 
 const tn_kernels tn_kernels_sse2 = {"sse2", ROWS, LANES, run_blocks, NULL};
 #endif
