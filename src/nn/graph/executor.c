@@ -1,4 +1,4 @@
-/* executor.c - the team over a step: who does what tile, and what needs not wait.
+/* executor.c - one batch through a graph: the loss, and the team over the tiles of a step.
  *
  * A row pass touches its own rows only. So nodes that follow each other with nothing but row passes
  * are one sweep: whoever takes a tile of rows takes it through all of them, while it is in cache,
@@ -11,9 +11,16 @@
  * weights do not stay in cache beside a tile are swept in parts. Gradients of parameters come last,
  * the tiles of all of them in one run, the largest first.
  *
+ * The gradients of keys follow those of the nodes that embed them:
+ *
+ *     keys    0 ..  511    every embedding node's occurrences of them, in the order of rows
+ *
  * Tiles are cut by operator and shape. The number of threads is nowhere in here.
  */
 #include "nn/graph/graphcore.h"
+
+#include <math.h>
+#include <string.h>
 
 enum { TILE_FLOATS = 32768, TILE_ROWS_MIN = 64, TILE_ROWS_MAX = 1024, TILE_COLS = 64 };
 enum {
@@ -290,7 +297,7 @@ static void sweep_order(tn_graph *g, uint32_t n_order, bool backward)
     flush(&s);
 }
 
-void tn_sweep_forward(tn_graph *g)
+static void sweep_forward(tn_graph *g)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < g->n_nodes; i++) {
@@ -306,7 +313,7 @@ void tn_sweep_forward(tn_graph *g)
     sweep_order(g, n, false);
 }
 
-void tn_sweep_backward(tn_graph *g)
+static void sweep_backward(tn_graph *g)
 {
     uint32_t n = 0;
     for (uint32_t i = g->n_nodes; i-- > 0;) {
@@ -332,7 +339,8 @@ static void clear_tile(void *job, uint32_t tile)
     }
 }
 
-void tn_sweep_clear(tn_graph *g)
+/* Gradients that have no first writer. */
+static void sweep_clear(tn_graph *g)
 {
     bool any = false;
     for (uint32_t i = 0; i < g->n_nodes; i++) {
@@ -345,4 +353,196 @@ void tn_sweep_clear(tn_graph *g)
     if (any) {
         tn_team_run(g->opts.team, tn_tile_count(g->rows, SWEEP_ROWS), clear_tile, g);
     }
+}
+
+/* ---- keys ---- */
+
+enum { TILE_KEYS = 512 };
+
+/* All embedding nodes on one tile of keys, while its gradients are in cache. */
+static void do_keys(void *job, uint32_t tile)
+{
+    const tn_graph *g = job;
+    const tn_sparse *s = g->feed.sparse;
+    tn_range keys = tn_tile(s->n, TILE_KEYS, tile);
+    tn_clear(s->grads + s->at[keys.from], s->at[keys.to] - s->at[keys.from]);
+    for (uint32_t i = 0; i < g->n_nodes; i++) {
+        tn_node *n = g->node[i];
+        if (n->place->alive && n->op != NULL && n->op->backward_keys != NULL && n->grad != NULL) {
+            n->op->backward_keys(n, keys);
+        }
+    }
+}
+
+/* Blocks of all keys' gradients, for nodes that go through the examples themselves. */
+static void do_fields(void *job, uint32_t tile)
+{
+    tn_node *n = job;
+    n->op->backward_fields(n, tn_tile(n->op->fields(n), TN_FIELDS_TILE, tile));
+}
+
+static void sweep_keys(tn_graph *g)
+{
+    const tn_sparse *s = g->feed.sparse;
+    if (s == NULL || s->grads == NULL || s->n == 0) {
+        return;
+    }
+    tn_team_run(g->opts.team, tn_tile_count(s->n, TILE_KEYS), do_keys, g);
+    for (uint32_t i = 0; i < g->n_nodes; i++) {
+        tn_node *n = g->node[i];
+        if (n->place->alive && n->op != NULL && n->op->backward_fields != NULL && n->grad != NULL) {
+            tn_team_run(g->opts.team, tn_tile_count(n->op->fields(n), TN_FIELDS_TILE), do_fields,
+                        n);
+        }
+    }
+}
+
+/* ---- a batch ---- */
+
+static double weight_of(const tn_graph_feed *feed)
+{
+    if (feed->weight == NULL) {
+        return feed->rows;
+    }
+    double sum = 0;
+    for (uint32_t i = 0; i < feed->rows; i++) {
+        sum += (double)feed->weight[i];
+    }
+    return sum;
+}
+
+/* Running values that nobody moves in this step keep what they have. */
+static void propose_old_state(const tn_node *n)
+{
+    if (n->is_state && n->grad != NULL) {
+        memcpy(n->grad, n->val, (size_t)n->shape.rows * n->shape.cols * sizeof *n->grad);
+    }
+}
+
+void tn_forward(tn_graph *g, const tn_graph_feed *feed)
+{
+    TN_ASSERT(g->finished && feed->rows <= g->opts.max_rows);
+    g->feed = *feed;
+    g->rows = feed->rows;
+    g->weight = weight_of(feed);
+    for (uint32_t i = 0; i < g->n_nodes; i++) {
+        tn_node *n = g->node[i];
+        if (n->place->alive && n->is_param) {
+            propose_old_state(n);
+        } else {
+            n->shape.rows = n->is_param ? n->shape.rows : feed->rows;
+        }
+    }
+    if (feed->rows > 0 || feed->peers != NULL) {
+        sweep_forward(g);
+    }
+}
+
+void tn_graph_trace(tn_graph *g, tn_trace *trace)
+{
+    TN_ASSERT(g->finished);
+    for (uint32_t i = 0; i < g->n_nodes; i++) {
+        const tn_node *n = g->node[i];
+        n->place->label = n->place->alive && n->op != NULL ? tn_trace_name(trace, n->name) : NULL;
+    }
+}
+
+static double divisor(const tn_graph *g)
+{
+    switch (g->opts.reduction) {
+    case TN_REDUCE_MEAN:
+        return g->feed.joint_weight > 0 ? g->feed.joint_weight : g->weight;
+    case TN_REDUCE_ROWS:
+        return g->feed.joint_rows > 0 ? (double)g->feed.joint_rows : g->rows;
+    case TN_REDUCE_SUM:
+        break;
+    }
+    return 1;
+}
+
+double tn_graph_weight(const tn_graph *g)
+{
+    return g->weight;
+}
+
+double tn_graph_loss(const tn_graph *g)
+{
+    TN_ASSERT(g->loss != NULL);
+    const tn_real *w = g->feed.weight;
+    double sum = 0;
+    for (uint32_t r = 0; r < g->rows; r++) {
+        double l = (double)*tn_val_row(g->loss, r);
+        sum += w == NULL ? l : (double)w[r] * l;
+    }
+    return g->weight > 0 ? sum / divisor(g) : 0;
+}
+
+/* d loss / d l_i = w_i / W */
+static void seed_loss(tn_graph *g)
+{
+    tn_node *loss = g->loss;
+    double d = g->weight > 0 ? 1 / divisor(g) : 0;
+    for (uint32_t r = 0; r < g->rows; r++) {
+        double w = g->feed.weight == NULL ? 1 : (double)g->feed.weight[r];
+        *tn_grad_row(loss, r) = (tn_real)(w * d);
+    }
+}
+
+/* Without rows nobody assigns anything. */
+static void clear_parameters(tn_graph *g)
+{
+    for (uint32_t i = 0; i < g->n_nodes; i++) {
+        const tn_node *n = g->node[i];
+        if (n->is_param && !n->is_state && n->grad != NULL) {
+            tn_clear(n->grad, (size_t)n->shape.rows * n->shape.cols);
+        }
+    }
+}
+
+void tn_backward(tn_graph *g)
+{
+    TN_ASSERT(g->opts.train && g->loss != NULL && g->loss->grad != NULL);
+    if (g->rows == 0) {
+        clear_parameters(g);
+        if (g->feed.peers != NULL) {
+            sweep_backward(g);
+        }
+    } else {
+        sweep_clear(g);
+        seed_loss(g);
+        sweep_backward(g);
+    }
+    tn_lane *lane = tn_team_lane(g->opts.team);
+    tn_span_begin(lane, TN_PHASE_ROW_GRADS);
+    sweep_keys(g);
+    tn_span_end(lane);
+}
+
+static bool all_finite(const tn_node *n, const tn_real *from)
+{
+    for (size_t r = 0; r < n->shape.rows; r++) {
+        for (size_t c = 0; c < n->shape.cols; c++) {
+            if (!isfinite(from[r * n->stride + c])) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+const char *tn_graph_not_finite(const tn_graph *g)
+{
+    for (uint32_t i = 0; i < g->n_nodes; i++) {
+        const tn_node *n = g->node[i];
+        if (n->place->alive && n->val != NULL && !all_finite(n, n->val)) {
+            return n->name;
+        }
+    }
+    for (uint32_t i = g->n_nodes; g->opts.train && i-- > 0;) {
+        const tn_node *n = g->node[i];
+        if (n->place->alive && n->grad != NULL && !n->is_state && !all_finite(n, n->grad)) {
+            return n->name;
+        }
+    }
+    return NULL;
 }

@@ -71,12 +71,6 @@ const char *tn_graph_copy_text(tn_graph *g, const char *text);
 const tn_node *tn_node_root(const tn_node *n);
 uint32_t tn_operands(const tn_node *n); /* without parameters */
 
-/* executor.c: the team over what a step does. */
-void tn_sweep_forward(tn_graph *g);
-void tn_sweep_clear(tn_graph *g); /* gradients that have no first writer */
-void tn_sweep_backward(tn_graph *g);
-void tn_sweep_keys(tn_graph *g); /* the gradients of rows */
-
 /* Passes that stand in files of their own (fuse.c, memory.c), or that they need; graph_analysis.c
  * has the others and runs them all in order. */
 void tn_pass_alive(tn_graph *g); /* drops again, after nodes have become useless */

@@ -9,7 +9,7 @@
 
 #include "nn/graph/graph.h" /* IWYU pragma: export */
 
-/* tn_embed and tn_numeric: see embed.h */
+/* Leaves are in graph.h; tn_embed and tn_numeric in embed.h. */
 
 /* Linear. matmul, bias and an activation behind each other become one `dense` when the graph is
  * finished. */

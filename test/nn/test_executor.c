@@ -1,4 +1,4 @@
-/* test_batch_run.c - the loss and its gradient over one batch, or over a part of a joint one. */
+/* test_executor.c - the loss and its gradient over one batch, or over a part of a joint one. */
 #include "base/core/alloc.h"
 #include "near.h"
 #include "nn/op/ops.h"
