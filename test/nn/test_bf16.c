@@ -4,7 +4,7 @@
 #include "base/thread/team.h"
 #include "nn/gemm/bf16.h"
 #include "nn/nets.h"
-#include "nn/vec/vecfloat.h"
+#include "nn/vec/vecmath.h"
 #include "support/test.h"
 
 #include <math.h>

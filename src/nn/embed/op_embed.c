@@ -1,7 +1,20 @@
-/* op_embed.c - rows of the batch's small table, pooled slot by slot; see embed.h.
+/* op_embed.c - rows of the batch's small table, pooled slot by slot (embed.h): embed, embed_sum.
  *
- *   forward     out = sum_j x_j v_j / D       tiles of examples
- *   backward    dv_j += (x_j / D) dout        tiles of keys, by their occurrences
+ *   embed        y     = sum_j x_j v_j / D                    per slot, side by side
+ *                dv_j += (x_j / D) dy
+ *   embed_sum    y     = sum over slots of sum_j x_j w_j      wide parts
+ *                dw_j += x_j dy
+ *
+ * Embed_sum is what sum_cols(embed) gives, without a matrix of weights and without one of
+ * gradients: a column for all slots. Training graphs are rewritten to it (fuse.c).
+ *
+ * Forward goes over tiles of examples. Gradients find their way into the rows of the batch by
+ *
+ *     keys    a tile of keys, by the list of their occurrences (base/keys/bag.h)
+ *     slots   a tile of slots, by their bags, where no key stands in two slots: `apart`, and no
+ *             list is there
+ *
+ * Either adds to a key's gradient in the order of rows and entries, so both give the same bits.
  *
  * Slots, denominators and winners are looked up in tables of the node:
  *
@@ -10,13 +23,12 @@
  *     scale        [rows x slots] 1 / D, where it is not 1 (state)
  *     winner       [rows x columns] entry that is the maximum (state; only with max)
  */
-#include "nn/graph/embed.h"
-#include "nn/op/ops.h"
-#include "nn/vec/vec.h"
-
 #include "base/core/arena.h"
-#include "nn/embed/embedback.h"
+#include "nn/graph/embed.h"
 #include "nn/graph/graphcore.h"
+#include "nn/op/ops.h"
+#include "nn/pooling/embedloops.h"
+#include "nn/vec/vec.h"
 
 #include <math.h>
 #include <string.h>
@@ -24,6 +36,25 @@
 static const tn_embed_list *embed_of(const tn_node *y)
 {
     return y->attr;
+}
+
+/* State: denominators behind winners. */
+static size_t winner_bytes(const tn_node *y)
+{
+    const tn_embed_list *e = embed_of(y);
+    return e->has_max ? (size_t)tn_max_rows(y) * e->at[e->n] * sizeof(uint32_t) : 0;
+}
+
+static tn_real *scale_row(const tn_node *y, size_t row)
+{
+    const tn_embed_list *e = embed_of(y);
+    return (tn_real *)(void *)((char *)y->state + winner_bytes(y)) + row * e->n;
+}
+
+static uint32_t *winner_row(const tn_node *y, size_t row)
+{
+    const tn_embed_list *e = embed_of(y);
+    return (uint32_t *)y->state + row * e->at[e->n];
 }
 
 static tn_shape embed_shape(const tn_node *y)
@@ -35,7 +66,7 @@ static tn_shape embed_shape(const tn_node *y)
 static size_t embed_state_bytes(const tn_node *y)
 {
     const tn_embed_list *e = embed_of(y);
-    return tn_winner_bytes(y) + (size_t)tn_max_rows(y) * e->n * sizeof(tn_real);
+    return winner_bytes(y) + (size_t)tn_max_rows(y) * e->n * sizeof(tn_real);
 }
 
 /* 1 / D of entries from .. to of a bag; 0 when D is 0. */
@@ -62,7 +93,7 @@ static void pool_slot(const tn_node *y, const tn_pooling *p, uint32_t i, size_t 
     case TN_POOL_MEAN:
     case TN_POOL_SQRTN: {
         tn_real scale = scale_of(slot->pool, p->bag, p->entries);
-        tn_scale_row(y, row)[i] = scale;
+        scale_row(y, row)[i] = scale;
         tn_pool_sum(p, scale);
         break;
     }
@@ -70,7 +101,7 @@ static void pool_slot(const tn_node *y, const tn_pooling *p, uint32_t i, size_t 
         tn_pool_sum(p, 1);
         break;
     case TN_POOL_MAX:
-        tn_pool_max(p, tn_winner_row(y, row) + embed_of(y)->at[i]);
+        tn_pool_max(p, winner_row(y, row) + embed_of(y)->at[i]);
         break;
     case TN_POOL_CONCAT:
         tn_pool_concat(p);
@@ -96,7 +127,7 @@ static void pool_tile(const tn_node *y, uint32_t i, tn_range rows)
         p.out = tn_val_row(y, r) + e->at[i];
         uint32_t copied = plain ? tn_pool_ones(&p, (tn_range){r, rows.to}, y->stride) : 0;
         for (uint32_t k = 0; keeps_scale(p.slot) && k < copied; k++) {
-            tn_scale_row(y, r + k)[i] = 1;
+            scale_row(y, r + k)[i] = 1;
         }
         r += copied;
         if (r < rows.to) {
@@ -114,6 +145,165 @@ static void embed_forward(tn_node *y, tn_range rows)
     for (uint32_t i = 0; i < embed_of(y)->n; i++) {
         pool_tile(y, i, rows);
     }
+}
+
+/* ---- backward ---- */
+
+/* What backward looks at for every occurrence. */
+typedef struct key_walk {
+    const tn_node *y;
+    const tn_embed_list *e;
+    const tn_sparse *sparse;
+} key_walk;
+
+static key_walk walk_of(const tn_node *y)
+{
+    return (key_walk){y, y->attr, tn_feed_of(y)->sparse};
+}
+
+/* What occurrence `o` of a key, in entry i of the list, adds to its gradient dv. */
+static void add_occurrence(const key_walk *w, const tn_occurrence *o, uint32_t i, tn_real *dv)
+{
+    const tn_embed_slot *slot = &w->e->slot[i];
+    const tn_bag *bag = &w->sparse->bag[o->slot];
+    const tn_real *dout = tn_grad_row(w->y, o->row) + w->e->at[i];
+    uint32_t dim = slot->segment->dim;
+    tn_real x = bag->weight == NULL ? 1 : (tn_real)bag->weight[o->entry];
+    switch (slot->pool) {
+    case TN_POOL_MEAN:
+    case TN_POOL_SQRTN:
+        tn_add_scaled(dim, dv, dout, x * scale_row(w->y, o->row)[i]);
+        break;
+    case TN_POOL_SUM:
+        tn_add_scaled(dim, dv, dout, x);
+        break;
+    case TN_POOL_MAX:
+        tn_add_won(dim, dv, dout, &(tn_won){winner_row(w->y, o->row) + w->e->at[i], o->entry, x});
+        break;
+    case TN_POOL_CONCAT: {
+        uint32_t place = o->entry - bag->offset[o->row];
+        if (place < slot->k) {
+            tn_add_scaled(dim, dv, dout + (size_t)place * dim, x);
+        }
+        break;
+    }
+    }
+}
+
+enum { AHEAD = 16 }; /* occurrences whose gradients are on their way to the near cache */
+
+static void prefetch(const key_walk *w, const tn_occurrence *o)
+{
+    const tn_slot_use *use = tn_use_of(w->e->use, w->e->n_uses, o->slot);
+    if (use->i != TN_NO_SLOT) {
+        __builtin_prefetch(tn_grad_row(w->y, o->row) + use->col);
+        if (use->scaled) {
+            __builtin_prefetch(scale_row(w->y, o->row) + use->i);
+        }
+    }
+}
+
+/* Slots without weights that are summed or averaged, nearly all there are, take the short way. */
+static void add_one(const key_walk *w, const tn_occurrence *o, const tn_slot_use *use, tn_real *dv)
+{
+    if (use->simple && w->sparse->bag[o->slot].weight == NULL) {
+        tn_real by = use->scaled ? scale_row(w->y, o->row)[use->i] : 1;
+        tn_add_scaled(use->segment->dim, dv, tn_grad_row(w->y, o->row) + use->col, by);
+    } else {
+        add_occurrence(w, o, use->i, dv);
+    }
+}
+
+static bool is_plain(const key_walk *w, uint32_t i)
+{
+    const tn_embed_slot *slot = &w->e->slot[i];
+    return slot->pool == TN_POOL_SUM && w->sparse->bag[slot->slot].weight == NULL;
+}
+
+/* Whether all slots are plain sums of vectors of one width, as they nearly always are. */
+static bool all_plain(const key_walk *w)
+{
+    bool plain = true;
+    for (uint32_t i = 0; i < w->e->n; i++) {
+        plain &= is_plain(w, i) && w->e->slot[i].segment->dim == w->e->slot[0].segment->dim;
+    }
+    return plain;
+}
+
+/* Nodes whose attr is a tn_embed_list; nothing where slots are apart. */
+static void embed_back_keys(tn_node *y, tn_range keys)
+{
+    const key_walk w = walk_of(y);
+    if (w.sparse->apart) {
+        return;
+    }
+    TN_ASSERT(w.sparse->occurrences.first != NULL && w.sparse->grads != NULL);
+    if (all_plain(&w)) {
+        tn_add_plain(&(tn_plain_sum){.sparse = w.sparse,
+                                     .use = w.e->use,
+                                     .n_uses = w.e->n_uses,
+                                     .dim = w.e->slot[0].segment->dim,
+                                     .dout = tn_grad_row(y, 0),
+                                     .stride = y->stride},
+                     keys);
+        return;
+    }
+    const tn_occurrence *item = w.sparse->occurrences.item;
+    const uint32_t *first = w.sparse->occurrences.first;
+    const uint32_t *at = w.sparse->at;
+    const uint32_t last = first[keys.to];
+    uint32_t k = keys.from;
+    for (uint32_t j = first[keys.from]; j < last; j++) {
+        k += j == first[k + 1]; /* without a branch */
+        while (j >= first[k + 1]) {
+            k++; /* keys that nobody holds: never in a batch, but harmless */
+        }
+        const tn_slot_use *use = tn_use_of(w.e->use, w.e->n_uses, item[j].slot);
+        if (j + AHEAD < last) {
+            prefetch(&w, &item[j + AHEAD]);
+        }
+        if (use->i != TN_NO_SLOT) {
+            add_one(&w, &item[j], use, w.sparse->grads + at[k] + use->segment->at);
+        }
+    }
+}
+
+/* One slot by its bag, whose weights or pooling are not the plain ones. */
+static void back_slot(const key_walk *w, const tn_embed_slot *slot)
+{
+    const tn_bag *bag = &w->sparse->bag[slot->slot];
+    const tn_slot_use *use = &w->e->use[slot->slot];
+    tn_real *grads = w->sparse->grads + slot->segment->at;
+    for (uint32_t r = 0; r < w->y->shape.rows; r++) {
+        for (uint32_t j = bag->offset[r]; j < bag->offset[r + 1]; j++) {
+            const tn_occurrence o = {r, slot->slot, j};
+            add_one(w, &o, use, grads + w->sparse->at[bag->index[j]]);
+        }
+    }
+}
+
+static void embed_back_slots(tn_node *y, tn_range slots)
+{
+    const key_walk w = walk_of(y);
+    TN_ASSERT(slots.from == slots.to || w.sparse->apart);
+    for (uint32_t i = slots.from; i < slots.to; i++) {
+        const tn_embed_slot *slot = &w.e->slot[i];
+        if (is_plain(&w, i)) {
+            tn_add_plain_slot(&(tn_plain_slot){.sparse = w.sparse,
+                                               .slot = slot,
+                                               .n_rows = y->shape.rows,
+                                               .dout = tn_grad_row(y, 0) + w.e->at[i],
+                                               .stride = y->stride});
+        } else {
+            back_slot(&w, slot);
+        }
+    }
+}
+
+/* How many slots there are to do; 0 where they are not apart. */
+static uint32_t embed_slots(const tn_node *y)
+{
+    return tn_feed_of(y)->sparse->apart ? embed_of(y)->n : 0;
 }
 
 /* Rows that fit the nearest cache while slot after slot is written. */
@@ -145,9 +335,9 @@ const tn_op tn_op_embed = {
     .shape = embed_shape,
     .state_bytes = embed_state_bytes,
     .forward = embed_forward,
-    .backward_keys = tn_embed_back_keys,
-    .backward_fields = tn_embed_back_slots,
-    .fields = tn_embed_slots,
+    .backward_keys = embed_back_keys,
+    .backward_fields = embed_back_slots,
+    .fields = embed_slots,
     .tile = embed_tile,
     .example = embed_example,
 };
@@ -223,4 +413,111 @@ const tn_embed_slot *tn_embed_get(const tn_node *embed, uint32_t i)
 {
     TN_ASSERT(i < tn_embed_count(embed));
     return &embed_of(embed)->slot[i];
+}
+
+/* ---- one column for all slots ---- */
+
+enum { ROWS_AT_ONCE = 64 };
+
+static tn_shape sum_shape(const tn_node *y)
+{
+    return (tn_shape){tn_max_rows(y), 1};
+}
+
+/* One slot of up to ROWS_AT_ONCE examples. */
+static void add_slot(const tn_sparse *sparse, const tn_embed_slot *slot, tn_range rows,
+                     tn_real *sum)
+{
+    const tn_bag *bag = &sparse->bag[slot->slot];
+    const tn_real *w = sparse->rows + slot->segment->at;
+    if (bag->ones && bag->weight == NULL) {
+        for (uint32_t r = rows.from; r < rows.to; r++) {
+            sum[r - rows.from] += w[sparse->at[bag->index[r]]];
+        }
+        return;
+    }
+    for (uint32_t r = rows.from; r < rows.to; r++) {
+        for (uint32_t j = bag->offset[r]; j < bag->offset[r + 1]; j++) {
+            tn_real x = bag->weight == NULL ? 1 : (tn_real)bag->weight[j];
+            sum[r - rows.from] += x * w[sparse->at[bag->index[j]]];
+        }
+    }
+}
+
+static void sum_forward(tn_node *y, tn_range rows)
+{
+    const tn_embed_list *e = embed_of(y);
+    const tn_sparse *sparse = tn_feed_of(y)->sparse;
+    TN_ASSERT(sparse != NULL);
+    for (uint32_t from = rows.from; from < rows.to; from += ROWS_AT_ONCE) {
+        uint32_t to = rows.to - from < ROWS_AT_ONCE ? rows.to : from + ROWS_AT_ONCE;
+        tn_real sum[ROWS_AT_ONCE] = {0};
+        for (uint32_t i = 0; i < e->n; i++) {
+            add_slot(sparse, &e->slot[i], (tn_range){from, to}, sum);
+        }
+        for (uint32_t r = from; r < to; r++) {
+            *tn_val_row(y, r) = sum[r - from];
+        }
+    }
+}
+
+static double sum_flops(const tn_node *y)
+{
+    return 2.0 * y->shape.rows * embed_of(y)->n;
+}
+
+static tn_node *sum_example(tn_graph *g)
+{
+    static const tn_segment wide = {.name = "wide", .at = 2, .dim = 1};
+    static const tn_embed_slot slots[] = {
+        {.name = "a", .slot = 0, .segment = &wide, .pool = TN_POOL_SUM},
+        {.name = "b", .slot = 1, .segment = &wide, .pool = TN_POOL_SUM},
+        {.name = "d", .slot = 3, .segment = &wide, .pool = TN_POOL_SUM},
+    };
+    return tn_embed_sum(g, NULL, tn_embed(g, NULL, slots, 3));
+}
+
+const tn_op tn_op_embed_sum = {
+    .name = "embed_sum",
+    .formula = "y = sum_j x_j w_j over all slots",
+    .n_in = 0,
+    .attr_size = sizeof(tn_embed_list),
+    .shape = sum_shape,
+    .forward = sum_forward,
+    .backward_keys = embed_back_keys, /* all slots have the same column */
+    .backward_fields = embed_back_slots,
+    .fields = embed_slots,
+    .flops = sum_flops,
+    .example = sum_example,
+};
+
+bool tn_embed_can_sum(const tn_node *embed)
+{
+    bool can = embed->op == &tn_op_embed;
+    for (uint32_t i = 0; can && i < tn_embed_count(embed); i++) {
+        const tn_embed_slot *slot = tn_embed_get(embed, i);
+        can = slot->pool == TN_POOL_SUM && slot->segment->dim == 1;
+    }
+    return can;
+}
+
+tn_embed_list *tn_embed_one_column(tn_graph *g, const tn_node *embed)
+{
+    TN_ASSERT(tn_embed_can_sum(embed));
+    const tn_embed_list *from = embed->attr;
+    tn_embed_list *e = TN_NEW(g->arena, tn_embed_list);
+    tn_slot_use *use = TN_NEW_ARRAY(g->arena, tn_slot_use, from->n_uses + 1);
+    for (uint32_t s = 0; s <= from->n_uses; s++) {
+        use[s] = from->use[s];
+        use[s].col = 0;
+    }
+    *e = *from;
+    e->at = TN_NEW_ARRAY(g->arena, uint32_t, from->n + 1); /* zeros */
+    e->use = use;
+    return e;
+}
+
+tn_node *tn_embed_sum(tn_graph *g, const char *name, const tn_node *embed)
+{
+    return tn_apply(g, &tn_op_embed_sum, name, NULL, 0, tn_embed_one_column(g, embed));
 }

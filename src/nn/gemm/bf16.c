@@ -2,7 +2,7 @@
 #include "nn/gemm/bf16.h"
 
 #include "base/core/compiler.h"
-#include "nn/vec/vecfloat.h"
+#include "nn/vec/vecmath.h"
 
 tn_status tn_bf16_products(tn_products *out, tn_error *err)
 {
