@@ -1,7 +1,7 @@
-/* json.c - the reading half of json.h: one descent, every byte looked at once.
+/* json.c - reads JSON: one descent, every byte looked at once; then values by name.
  *
  * Duplicate members are found when an object closes, by hash, so an object with a
- * million members costs no more than it weighs.
+ * million members costs no more than it weighs. What is not there or does not fit is no value.
  */
 #include "base/codec/json.h"
 
@@ -10,6 +10,7 @@
 #include "base/core/number.h"
 #include "base/math/key.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -343,4 +344,176 @@ tn_status tn_json_parse(const tn_json **out, const char *text, size_t size, tn_a
     }
     *out = root;
     return TN_OK;
+}
+
+/* ---- values by name ---- */
+
+enum { HEX64_DIGITS = 16 };
+
+const tn_json *tn_json_get(const tn_json *object, const char *key)
+{
+    if (object == NULL || object->kind != TN_JSON_OBJECT) {
+        return NULL;
+    }
+    for (const tn_json *member = object->first; member != NULL; member = member->next) {
+        if (strcmp(member->key, key) == 0) {
+            return member;
+        }
+    }
+    return NULL;
+}
+
+/* A number such as 1e3 or 2.0 that is a whole one after all. */
+static bool whole_u64(double number, uint64_t *out)
+{
+    if (!(number >= 0 && number <= 0x1p53) || number != (double)(uint64_t)number) {
+        return false;
+    }
+    *out = (uint64_t)number;
+    return true;
+}
+
+bool tn_json_as_u64(const tn_json *value, uint64_t *out)
+{
+    if (value == NULL || (value->kind != TN_JSON_NUMBER && value->kind != TN_JSON_STRING)) {
+        return false;
+    }
+    return tn_read_u64(value->string, strlen(value->string), out) == TN_NUM_OK ||
+           (value->kind == TN_JSON_NUMBER && strpbrk(value->string, ".eE") != NULL &&
+            whole_u64(value->number, out));
+}
+
+bool tn_json_as_hex64(const tn_json *value, uint64_t *out)
+{
+    const char *text = tn_json_as_str(value);
+    return text != NULL && strlen(text) == HEX64_DIGITS &&
+           tn_read_hex(text, HEX64_DIGITS, out) == TN_NUM_OK;
+}
+
+bool tn_json_as_f64(const tn_json *value, double *out)
+{
+    if (value == NULL || value->kind != TN_JSON_NUMBER) {
+        return false;
+    }
+    *out = value->number;
+    return true;
+}
+
+const char *tn_json_as_str(const tn_json *value)
+{
+    return value != NULL && value->kind == TN_JSON_STRING ? value->string : NULL;
+}
+
+/* ---- members in a row ---- */
+
+void tn_member_spoil(tn_members *r, const char *member)
+{
+    r->wrong = r->wrong != NULL ? r->wrong : member;
+}
+
+uint64_t tn_member_u64(tn_members *r, const tn_json *object, const char *key, uint64_t max)
+{
+    uint64_t value = 0;
+    if (!tn_json_as_u64(tn_json_get(object, key), &value) || value > max) {
+        tn_member_spoil(r, key);
+        return 0;
+    }
+    return value;
+}
+
+uint32_t tn_member_u32(tn_members *r, const tn_json *object, const char *key, uint32_t max)
+{
+    return (uint32_t)tn_member_u64(r, object, key, max);
+}
+
+uint64_t tn_member_hex(tn_members *r, const tn_json *object, const char *key)
+{
+    uint64_t value = 0;
+    if (!tn_json_as_hex64(tn_json_get(object, key), &value)) {
+        tn_member_spoil(r, key);
+    }
+    return value;
+}
+
+double tn_member_f64(tn_members *r, const tn_json *object, const char *key)
+{
+    double value = 0;
+    if (!tn_json_as_f64(tn_json_get(object, key), &value)) {
+        tn_member_spoil(r, key);
+    }
+    return value;
+}
+
+const char *tn_member_str(tn_members *r, const tn_json *object, const char *key)
+{
+    const char *value = tn_json_as_str(tn_json_get(object, key));
+    if (value == NULL) {
+        tn_member_spoil(r, key);
+    }
+    return value != NULL ? value : "";
+}
+
+bool tn_member_bool(tn_members *r, const tn_json *object, const char *key)
+{
+    const tn_json *value = tn_json_get(object, key);
+    if (value == NULL || value->kind != TN_JSON_BOOL) {
+        tn_member_spoil(r, key);
+        return false;
+    }
+    return value->boolean;
+}
+
+static const tn_json *get_kind(tn_members *r, const tn_json *object, const char *key,
+                               tn_json_kind kind, uint32_t max)
+{
+    static const tn_json nothing = {.kind = TN_JSON_NULL};
+    const tn_json *value = tn_json_get(object, key);
+    if (value == NULL || value->kind != kind || value->n > max) {
+        tn_member_spoil(r, key);
+        return &nothing;
+    }
+    return value;
+}
+
+const tn_json *tn_member_list(tn_members *r, const tn_json *object, const char *key, uint32_t max)
+{
+    return get_kind(r, object, key, TN_JSON_LIST, max);
+}
+
+const tn_json *tn_member_object(tn_members *r, const tn_json *object, const char *key, uint32_t max)
+{
+    return get_kind(r, object, key, TN_JSON_OBJECT, max);
+}
+
+static bool is_hex(const char *text, size_t digits)
+{
+    return strlen(text) == digits && strspn(text, "0123456789abcdef") == digits;
+}
+
+uint32_t tn_member_crc(tn_members *r, const tn_json *object, const char *key)
+{
+    const char *text = tn_member_str(r, object, key);
+    if (!is_hex(text, 8)) {
+        tn_member_spoil(r, key);
+        return 0;
+    }
+    return (uint32_t)strtoul(text, NULL, 16);
+}
+
+const char *tn_member_sha(tn_members *r, const tn_json *object, const char *key)
+{
+    const char *text = tn_member_str(r, object, key);
+    if (!is_hex(text, 64)) {
+        tn_member_spoil(r, key);
+    }
+    return text;
+}
+
+const tn_json *tn_json_item(const tn_json *list, uint32_t i)
+{
+    const tn_json *at = list != NULL && list->kind == TN_JSON_LIST ? list->first : NULL;
+    for (; i > 0 && at != NULL; i--) {
+        at = at->next;
+    }
+    return at;
 }

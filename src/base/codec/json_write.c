@@ -1,4 +1,4 @@
-/* json_write.c - the writing half of json.h, and the crc that ends a document. */
+/* json_write.c - writes JSON, and the crc that ends a document. */
 #include "base/codec/json.h"
 #include "base/codec/utf8.h"
 #include "base/core/error.h"

@@ -15,7 +15,7 @@
  *
  * A lane belongs to one thread: recording takes no lock and no memory, some 25 ns per span. Where
  * nothing is recorded the lane is NULL, which is all that is tested then. Each lane sums the own
- * time of every phase, per step too, and keeps its latest spans in a ring (tracefile.h).
+ * time of every phase, per step too, and keeps its latest spans in a ring (trace_report.h).
  *
  * The run owns the trace and hands it down; it must outlive all who were given it. A thread that
  * ends leaves; the next one of its name goes on in its lane, as the readers of the next epoch do.

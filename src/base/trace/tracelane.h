@@ -1,4 +1,4 @@
-/* tracelane.h - the inside of a trace, for the files that record it, sum it and write it.
+/* tracelane.h - the inside of a trace, for trace.c, which records, and trace_report.c.
  *
  * Everything of a lane is written by its thread alone, and read by others when that has left.
  * `owner` is what a thread finds its lane by; 0: nobody's.
@@ -66,10 +66,6 @@ struct tn_trace {
     tn_lane *lane[TN_LANES_MAX]; /* those below n_lanes stand still */
 };
 
-uint32_t tn_lane_kept(const tn_lane *lane);         /* spans in its ring */
-uint64_t tn_trace_kept_from(const tn_trace *trace); /* tick from which on no ring has lost any */
-
-void tn_lane_name(const tn_lane *lane, char out[TN_LANE_NAME_SIZE + 12]); /* "team 2" */
-double tn_ticks_to_s(const tn_trace *trace, uint64_t ticks);              /* once it has ended */
+double tn_ticks_to_s(const tn_trace *trace, uint64_t ticks); /* once it has ended */
 
 #endif

@@ -10,7 +10,7 @@
 #ifndef TN_PS_ROWSCHEMA_H
 #define TN_PS_ROWSCHEMA_H
 
-#include "base/codec/json_members.h"
+#include "base/codec/json.h"
 #include "base/keys/record.h"
 #include "ps/snapshot/snapshot.h"
 

@@ -5,8 +5,7 @@
 #include "base/core/text.h"
 #include "base/machine/machine_peak.h"
 #include "base/trace/trace.h"
-#include "base/trace/tracefile.h"
-#include "base/trace/tracesum.h"
+#include "base/trace/trace_report.h"
 #include "nn/passes/plan.h"
 
 #include <math.h>

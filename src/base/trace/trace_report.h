@@ -1,4 +1,4 @@
-/* tracesum.h - a trace that has ended, as times per thread and phase.
+/* trace_report.h - a trace that has ended, as times per thread and phase, and as a file.
  *
  *     tn_trace_end(trace);
  *     for (uint32_t i = 0; i < tn_trace_lanes(trace); i++) {
@@ -10,8 +10,8 @@
  * Times are a phase's own: what happens inside it under another name is not in them. All threads
  * have left.
  */
-#ifndef TN_BASE_TRACESUM_H
-#define TN_BASE_TRACESUM_H
+#ifndef TN_BASE_TRACE_REPORT_H
+#define TN_BASE_TRACE_REPORT_H
 
 #include "base/core/text.h"
 #include "base/trace/trace.h"
@@ -46,5 +46,21 @@ enum { TN_NODES_SHOWN = 24 };
 /* What labelled spans took, of all threads together, in the steps that the rings still hold; the
  * longest first, nothing when there are none. */
 tn_status tn_trace_nodes(const tn_trace *trace, tn_text *out, tn_error *err) TN_MUST_USE;
+
+/* The latest spans as JSON for about:tracing and ui.perfetto.dev:
+ *
+ *     [{"ph":"M","name":"thread_name","pid":1,"tid":1,"args":{"name":"main"}},
+ *      {"ph":"X","name":"forward","cat":"work","pid":1,"tid":1,"ts":12.345,"dur":3.210,
+ *       "args":{"step":7}}, ..]
+ *
+ * The JSON array form of the Trace Event Format: metadata, then complete events, thread by thread
+ * and by their beginning; an event lies within the one before it or behind it. Times are
+ * microseconds since the run began. Rings of busy threads reach back less far than others: the
+ * file begins where the last of them does, so that the picture is whole from there on.
+ */
+tn_status tn_trace_json(const tn_trace *trace, tn_text *out, tn_error *err) TN_MUST_USE;
+
+/* The same as a file, which replaces another. */
+tn_status tn_trace_write(const tn_trace *trace, const char *path, tn_error *err) TN_MUST_USE;
 
 #endif

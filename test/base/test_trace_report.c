@@ -1,4 +1,4 @@
-/* test_tracefile.c - a file that viewers read, from rings that wrap, and the nodes in them. */
+/* test_trace_report.c - a file that viewers read, from rings that wrap, and the nodes in them. */
 #include "support/test.h"
 
 #include "base/codec/json.h"
@@ -6,8 +6,7 @@
 #include "base/core/clock.h"
 #include "base/file/file.h"
 #include "base/thread/threads.h"
-#include "base/trace/tracefile.h"
-#include "base/trace/tracesum.h"
+#include "base/trace/trace_report.h"
 
 #include "support/tmpdir.h"
 
