@@ -1,6 +1,12 @@
-/* fieldtext.c - option tables as help, documentation and words to complete; see fieldtext.h. */
+/* fieldtext.c - option tables as help, documentation, words to complete, and a JSON schema.
+ *
+ * The schema is for editors, whose YAML readers guess types: where a user may write a text, what
+ * such a reader takes for a number or a truth value is allowed too. The program itself checks more
+ * strictly.
+ */
 #include "config/fieldtext.h"
 
+#include "base/codec/json.h"
 #include "base/core/number.h"
 
 #include <math.h>
@@ -272,4 +278,240 @@ void tn_fields_markdown(tn_text *out, const tn_field *fields)
         markdown_table(out, one, "");
         walk(&w, one);
     }
+}
+
+/* ---- the JSON schema ---- */
+
+static void schema_table(tn_text *out, const tn_field *fields, const tn_field *more,
+                         const char *type);
+static void schema_value(tn_text *out, const char *key, const tn_field *f);
+
+static void schema_type(tn_text *out, const char *type)
+{
+    tn_json_open(out, '{');
+    tn_json_str(out, "type", type);
+    tn_json_close(out, '}');
+}
+
+static void schema_pattern(tn_text *out, const char *pattern)
+{
+    tn_json_open(out, '{');
+    tn_json_str(out, "type", "string");
+    tn_json_str(out, "pattern", pattern);
+    tn_json_close(out, '}');
+}
+
+static void schema_number(tn_text *out, const tn_field *f, const char *type)
+{
+    tn_json_open(out, '{');
+    tn_json_str(out, "type", type);
+    tn_json_f64(out, "minimum", f->min);
+    tn_json_f64(out, "maximum", f->max);
+    tn_json_close(out, '}');
+}
+
+static void schema_words(tn_text *out, const char *const *words)
+{
+    tn_json_open(out, '{');
+    tn_json_open_key(out, "enum", '[');
+    for (; words != NULL && *words != NULL; words++) {
+        tn_json_str(out, NULL, *words);
+        bool yes = strcmp(*words, "true") == 0;
+        if (yes || strcmp(*words, "false") == 0) {
+            tn_json_bool(out, NULL, yes);
+        }
+    }
+    tn_json_close(out, ']');
+    tn_json_close(out, '}');
+}
+
+/* Any single value: what an editor takes for a number is a text to us. */
+static void schema_scalar(tn_text *out)
+{
+    tn_json_open(out, '{');
+    tn_json_open_key(out, "type", '[');
+    tn_json_str(out, NULL, "string");
+    tn_json_str(out, NULL, "number");
+    tn_json_str(out, NULL, "boolean");
+    tn_json_close(out, ']');
+    tn_json_close(out, '}');
+}
+
+static void schema_bool(tn_text *out, const tn_field *f)
+{
+    (void)f;
+    schema_type(out, "boolean");
+    schema_pattern(out, "^(yes|no|on|off)$");
+}
+
+static void schema_count(tn_text *out, const tn_field *f)
+{
+    schema_number(out, f, "integer");
+    schema_pattern(out, "^[0-9.]+[kMG]$");
+}
+
+static void schema_f64(tn_text *out, const tn_field *f)
+{
+    schema_number(out, f, "number");
+    schema_pattern(out, "^[-+]?[0-9.]+([eE][-+]?[0-9]+)?$");
+}
+
+static void schema_duration(tn_text *out, const tn_field *f)
+{
+    (void)f;
+    schema_pattern(out, "^([0-9.]+(us|ms|s|m|min|h|d))+$");
+}
+
+static void schema_size(tn_text *out, const tn_field *f)
+{
+    (void)f;
+    schema_pattern(out, "^[0-9.]+(B|kB|KB|MB|GB|TB|KiB|MiB|GiB|TiB)$");
+}
+
+static void schema_str(tn_text *out, const tn_field *f)
+{
+    (void)f;
+    schema_scalar(out);
+}
+
+static void open_list(tn_text *out)
+{
+    tn_json_open(out, '{');
+    tn_json_str(out, "type", "array");
+}
+
+static void schema_strs(tn_text *out, const tn_field *f)
+{
+    (void)f;
+    schema_scalar(out);
+    open_list(out);
+    tn_json_open_key(out, "items", '{');
+    tn_json_open_key(out, "anyOf", '[');
+    schema_scalar(out);
+    tn_json_close(out, ']');
+    tn_json_close(out, '}');
+    tn_json_close(out, '}');
+}
+
+static void schema_f64s(tn_text *out, const tn_field *f)
+{
+    schema_f64(out, f);
+    open_list(out);
+    tn_json_open_key(out, "items", '{');
+    tn_json_open_key(out, "anyOf", '[');
+    schema_f64(out, f);
+    tn_json_close(out, ']');
+    tn_json_close(out, '}');
+    tn_json_close(out, '}');
+}
+
+static void schema_section(tn_text *out, const tn_field *f)
+{
+    schema_table(out, f->table, NULL, NULL);
+    schema_scalar(out);
+}
+
+static void schema_tables(tn_text *out, const tn_field *f)
+{
+    open_list(out);
+    tn_json_open_key(out, "items", '{');
+    tn_json_open_key(out, "anyOf", '[');
+    schema_section(out, f);
+    tn_json_close(out, ']');
+    tn_json_close(out, '}');
+    tn_json_close(out, '}');
+    schema_type(out, "object"); /* items by their names, on top of a list further down */
+}
+
+static void schema_variant(tn_text *out, const tn_field *f)
+{
+    for (const tn_choice *const *c = f->choices; *c != NULL; c++) {
+        const char *const name[] = {(*c)->name, NULL};
+        schema_words(out, name);
+        schema_table(out, (*c)->fields, f->table, (*c)->name);
+    }
+}
+
+static void schema_tree(tn_text *out, const tn_field *f)
+{
+    (void)f;
+    schema_scalar(out);
+    schema_type(out, "object");
+    schema_type(out, "array");
+}
+
+typedef void schema_kind(tn_text *out, const tn_field *f);
+
+/* Appends the ways in which the value of a kind may be written. */
+static schema_kind *const kinds[] = {
+    [TN_KIND_BOOL] = schema_bool,         [TN_KIND_U32] = schema_count,
+    [TN_KIND_U64] = schema_count,         [TN_KIND_F64] = schema_f64,
+    [TN_KIND_DURATION] = schema_duration, [TN_KIND_SIZE] = schema_size,
+    [TN_KIND_STR] = schema_str,           [TN_KIND_CHOICE] = NULL,
+    [TN_KIND_STRS] = schema_strs,         [TN_KIND_F64S] = schema_f64s,
+    [TN_KIND_TABLE] = schema_section,     [TN_KIND_TABLES] = schema_tables,
+    [TN_KIND_VARIANT] = schema_variant,   [TN_KIND_TREE] = schema_tree,
+};
+
+static void schema_value(tn_text *out, const char *key, const tn_field *f)
+{
+    TN_ASSERT((size_t)f->kind < sizeof kinds / sizeof *kinds);
+    tn_json_open_key(out, key, '{');
+    tn_json_str(out, "description", f->help);
+    if (f->fallback != NULL && strcmp(f->fallback, "~") != 0) {
+        tn_json_str(out, "default", f->fallback);
+    }
+    tn_json_open_key(out, "anyOf", '[');
+    if (kinds[f->kind] != NULL) {
+        kinds[f->kind](out, f);
+    }
+    if (f->words != NULL) {
+        schema_words(out, f->words);
+    }
+    schema_type(out, "null");
+    tn_json_close(out, ']');
+    tn_json_close(out, '}');
+}
+
+static void schema_rows(tn_text *out, const tn_field *fields)
+{
+    for (const tn_field *f = fields; f != NULL && f->kind != TN_KIND_END; f++) {
+        schema_value(out, f->key, f);
+    }
+}
+
+/* The members of a map; `type`: the name of the choice whose options they are, or NULL. */
+static void schema_table(tn_text *out, const tn_field *fields, const tn_field *more,
+                         const char *type)
+{
+    tn_json_open(out, '{');
+    tn_json_str(out, "type", "object");
+    tn_json_open_key(out, "properties", '{');
+    if (type != NULL) {
+        tn_json_open_key(out, "type", '{');
+        tn_json_str(out, "const", type);
+        tn_json_close(out, '}');
+    }
+    schema_rows(out, more);
+    schema_rows(out, fields);
+    tn_json_close(out, '}');
+    tn_json_bool(out, "additionalProperties", false);
+    tn_json_close(out, '}');
+}
+
+void tn_fields_schema(tn_text *out, const tn_field *fields, const char *title)
+{
+    static const tn_field include = {
+        .kind = TN_KIND_STRS, .key = "include", .unit = "", .help = "files that are read first"};
+    tn_json_open(out, '{');
+    tn_json_str(out, "$schema", "http://json-schema.org/draft-07/schema#");
+    tn_json_str(out, "title", title);
+    tn_json_str(out, "type", "object");
+    tn_json_open_key(out, "properties", '{');
+    schema_value(out, include.key, &include);
+    schema_rows(out, fields);
+    tn_json_close(out, '}');
+    tn_json_bool(out, "additionalProperties", false);
+    tn_json_close(out, '}');
+    tn_text_addc(out, '\n');
 }

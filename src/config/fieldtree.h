@@ -28,10 +28,6 @@ const tn_tree *tn_field_value(tn_arena *arena, const tn_field *f, const tn_tree 
  * names none that exists. */
 const tn_choice *tn_field_choice(tn_arena *arena, const tn_field *f, const tn_tree *map);
 
-/* Lays `over` on top of `under`, both values of option `f`; see tn_fields_merge. */
-tn_tree *tn_field_merge(const tn_binder *b, const tn_field *f, const tn_tree *under,
-                        const tn_tree *over);
-
 /* Lays a layer on top of another, key by key, as tn_tree_merge but knowing the tables: shorthands
  * are unfolded; a rule that changes its type begins anew with the defaults of that type, and a
  * variant whose choices share options (a model) keeps those that the new choice has too; a map

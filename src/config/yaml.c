@@ -1,15 +1,124 @@
-/* yaml.c - libyaml's events to a tree; see yaml.h.
+/* yaml.c - libyaml's events to a tree; and the few words of YAML in which option tables write their
+ * defaults.
  *
- * libyaml takes quadratic time for deeply nested flow brackets when it is allowed
- * to go on; the loop below stops at the first event that is too deep.
+ * libyaml counts characters from 0, people and editors count lines from 1; our columns are bytes.
+ * It takes quadratic time for deeply nested flow brackets when it is allowed to go on; the loop
+ * below stops at the first event that is too deep.
  */
 #include "config/yaml.h"
 
 #include "base/file/file.h"
-#include "config/yamlplace.h"
 
 #include <string.h>
 #include <yaml.h>
+
+/* ---- places in the text ---- */
+
+typedef struct text_lines {
+    const tn_yaml_in *in;
+    const char *text; /* copy of the text in which every line ends with a NUL */
+    const char **line;
+    uint32_t n;
+} text_lines;
+
+/* Bytes of the line break at `at`, 0 when there is none. */
+static size_t break_size(const char *at, const char *end)
+{
+    static const struct {
+        const char *bytes;
+        size_t size;
+    } breaks[] = {
+        {"\r\n", 2},     {"\n", 1},           {"\r", 1},
+        {"\xC2\x85", 2}, {"\xE2\x80\xA8", 3}, {"\xE2\x80\xA9", 3},
+    };
+    for (size_t i = 0; i < sizeof breaks / sizeof *breaks; i++) {
+        size_t size = breaks[i].size;
+        if (size <= (size_t)(end - at) && memcmp(at, breaks[i].bytes, size) == 0) {
+            return size;
+        }
+    }
+    return 0;
+}
+
+/* Splits at what libyaml takes for line breaks. `text` has `size` bytes, valid UTF-8 or not. */
+static text_lines split_lines(tn_arena *arena, const tn_yaml_in *in, const char *text, size_t size)
+{
+    char *copy = TN_NEW_ARRAY(arena, char, size + 1);
+    memcpy(copy, text, size);
+    const char *end = copy + size;
+    uint32_t n = 1;
+    for (const char *at = copy; at < end;) {
+        size_t gap = break_size(at, end);
+        n += gap > 0;
+        at += gap > 0 ? gap : 1;
+    }
+    const char **line = TN_NEW_ARRAY(arena, const char *, n);
+    line[0] = copy;
+    uint32_t filled = 1;
+    for (char *at = copy; at < end;) {
+        size_t gap = break_size(at, end);
+        if (gap > 0) {
+            *at = '\0';
+            line[filled++] = at + gap;
+        }
+        at += gap > 0 ? gap : 1;
+    }
+    TN_ASSERT(filled == n);
+    return (text_lines){.in = in, .text = copy, .line = line, .n = n};
+}
+
+/* Bytes of the first `count` characters of a line. */
+static size_t bytes_of(const char *line, size_t count)
+{
+    size_t at = 0;
+    while (count > 0 && line[at] != '\0') {
+        at++;
+        while (((unsigned char)line[at] & 0xC0) == 0x80) {
+            at++;
+        }
+        count--;
+    }
+    return at;
+}
+
+static tn_origin place_at(const text_lines *lines, size_t line, size_t bytes)
+{
+    const tn_yaml_in *in = lines->in;
+    if (in->lines) {
+        return (tn_origin){.source = in->source,
+                           .line = (uint32_t)line + 1,
+                           .col = (uint32_t)bytes + 1,
+                           .text = lines->line[line]};
+    }
+    /* Behind the first line columns of the text are not columns of what is shown. */
+    return (tn_origin){.source = in->source,
+                       .col = in->col + (line == 0 ? (uint32_t)bytes : 0),
+                       .text = in->shown};
+}
+
+/* `line` and `column` from 0, the column in characters. */
+static tn_origin place_of(const text_lines *lines, size_t line, size_t column)
+{
+    if (line >= lines->n) { /* the end of the text */
+        line = lines->n - 1;
+        column = strlen(lines->line[line]);
+    }
+    return place_at(lines, line, bytes_of(lines->line[line], column));
+}
+
+/* The place of byte `offset` of the text. */
+static tn_origin place_of_byte(const text_lines *lines, size_t offset)
+{
+    size_t line = lines->n - 1;
+    while (line > 0 && (size_t)(lines->line[line] - lines->text) > offset) {
+        line--;
+    }
+    size_t bytes = offset - (size_t)(lines->line[line] - lines->text);
+    size_t most = strlen(lines->line[line]);
+    return place_at(lines, line, bytes < most ? bytes : most);
+}
+
+/* ---- events ---- */
 
 typedef struct frame {
     tn_tree *node;
@@ -27,7 +136,7 @@ typedef struct anchor {
 typedef struct builder {
     tn_arena *arena;
     tn_diag *diag;
-    tn_yaml_lines lines;
+    text_lines lines;
     frame stack[TN_YAML_DEPTH_MAX];
     uint32_t depth;
     tn_tree *root;
@@ -40,7 +149,7 @@ typedef struct builder {
 
 static tn_origin place(const builder *b, const yaml_mark_t *mark)
 {
-    return tn_yaml_place(&b->lines, mark->line, mark->column);
+    return place_of(&b->lines, mark->line, mark->column);
 }
 
 static bool refuse(const builder *b, const yaml_event_t *event, const char *what)
@@ -252,7 +361,7 @@ static void report_syntax(const builder *b, const yaml_parser_t *parser)
 {
     const char *problem = parser->problem != NULL ? parser->problem : "no memory";
     if (parser->error == YAML_READER_ERROR) {
-        tn_origin at = tn_yaml_place_of_byte(&b->lines, parser->problem_offset);
+        tn_origin at = place_of_byte(&b->lines, parser->problem_offset);
         tn_diag_error(b->diag, &at, "not a text in UTF-8: %s", problem);
         return;
     }
@@ -288,7 +397,7 @@ static bool has_directive(builder *b)
 {
     for (uint32_t i = 0; i < b->lines.n; i++) {
         if (b->lines.line[i][0] == '%') {
-            tn_origin at = tn_yaml_place(&b->lines, i, 0);
+            tn_origin at = place_of(&b->lines, i, 0);
             tn_diag_error(b->diag, &at, "directives are not supported");
             return true;
         }
@@ -312,7 +421,7 @@ tn_tree *tn_yaml_read(tn_arena *arena, tn_diag *diag, const tn_yaml_in *in)
     builder *b = TN_NEW(arena, builder);
     b->arena = arena;
     b->diag = diag;
-    b->lines = tn_yaml_split(arena, in, text, size);
+    b->lines = split_lines(arena, in, text, size);
     yaml_parser_t parser;
     if (has_directive(b)) {
         return NULL;
@@ -329,8 +438,7 @@ tn_tree *tn_yaml_read(tn_arena *arena, tn_diag *diag, const tn_yaml_in *in)
     if (!ok) {
         return NULL;
     }
-    return b->root != NULL ? b->root
-                           : tn_tree_new(arena, TN_TREE_NULL, tn_yaml_place(&b->lines, 0, 0));
+    return b->root != NULL ? b->root : tn_tree_new(arena, TN_TREE_NULL, place_of(&b->lines, 0, 0));
 }
 
 tn_tree *tn_yaml_read_file(tn_arena *arena, tn_diag *diag, const char *path)
@@ -346,5 +454,124 @@ tn_tree *tn_yaml_read_file(tn_arena *arena, tn_diag *diag, const char *path)
         tn_diag_error(diag, NULL, "%s", err.text);
     }
     tn_text_done(&text);
+    return tree;
+}
+
+/* ---- defaults of option tables ---- */
+
+enum { DEPTH_MAX = 16 };
+
+typedef struct cursor {
+    tn_arena *arena;
+    const char *at;
+    tn_origin origin;
+    uint32_t depth;
+} cursor;
+
+static tn_tree *read_node(cursor *c);
+
+static void skip_blanks(cursor *c)
+{
+    c->at += strspn(c->at, " ");
+}
+
+static void expect(cursor *c, char wanted)
+{
+    skip_blanks(c);
+    TN_ASSERT(*c->at == wanted);
+    c->at++;
+    skip_blanks(c);
+}
+
+/* Up to an indicator of flow style; a ':' is one in front of a blank only. */
+static size_t plain_size(const char *text)
+{
+    size_t size = 0;
+    while (strchr(",[]{}", text[size]) == NULL && !(text[size] == ':' && text[size + 1] == ' ')) {
+        size++;
+    }
+    return size;
+}
+
+/* A text in quotes, or up to the next indicator. Neither kind of quote knows escapes here. */
+static tn_tree *read_scalar(cursor *c)
+{
+    tn_tree *scalar = tn_tree_new(c->arena, TN_TREE_SCALAR, c->origin);
+    const char *begin = c->at;
+    size_t size = 0;
+    if (*begin == '"' || *begin == '\'') {
+        const char *end = strchr(begin + 1, *begin);
+        TN_ASSERT(end != NULL);
+        c->at = end + 1;
+        begin++;
+        size = (size_t)(end - begin);
+        scalar->quoted = true;
+    } else {
+        size = c->depth == 0 ? strlen(begin) : plain_size(begin);
+        c->at += size;
+        while (size > 0 && begin[size - 1] == ' ') {
+            size--;
+        }
+        TN_ASSERT(size > 0);
+    }
+    scalar->text = tn_tree_text(c->arena, begin, size);
+    if (!scalar->quoted && strcmp(scalar->text, "~") == 0) {
+        scalar->kind = TN_TREE_NULL;
+    }
+    return scalar;
+}
+
+static tn_tree *read_list(cursor *c)
+{
+    tn_tree *list = tn_tree_new(c->arena, TN_TREE_LIST, c->origin);
+    expect(c, '[');
+    while (*c->at != ']') {
+        tn_tree_append(list, read_node(c));
+        skip_blanks(c);
+        if (*c->at != ']') {
+            expect(c, ',');
+        }
+    }
+    expect(c, ']');
+    return list;
+}
+
+static tn_tree *read_map(cursor *c)
+{
+    tn_tree *map = tn_tree_new(c->arena, TN_TREE_MAP, c->origin);
+    expect(c, '{');
+    while (*c->at != '}') {
+        const tn_tree *key = read_scalar(c);
+        expect(c, ':');
+        tn_tree *value = read_node(c);
+        TN_ASSERT(tn_tree_get(map, key->text) == NULL);
+        tn_tree_put(c->arena, map, key->text, value);
+        skip_blanks(c);
+        if (*c->at != '}') {
+            expect(c, ',');
+        }
+    }
+    expect(c, '}');
+    return map;
+}
+
+static tn_tree *read_node(cursor *c)
+{
+    TN_ASSERT(c->depth < DEPTH_MAX);
+    if (*c->at != '[' && *c->at != '{') {
+        return read_scalar(c);
+    }
+    c->depth++;
+    tn_tree *node = *c->at == '[' ? read_list(c) : read_map(c);
+    c->depth--;
+    return node;
+}
+
+tn_tree *tn_flow_read(tn_arena *arena, const char *text, const char *source)
+{
+    cursor c = {.arena = arena, .at = text, .origin = {.source = source}};
+    skip_blanks(&c);
+    tn_tree *tree = read_node(&c);
+    TN_ASSERT(*c.at == '\0');
     return tree;
 }
