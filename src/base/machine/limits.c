@@ -1,11 +1,13 @@
-/* memlimit.c - what the kernel's files say of memory. */
-#include "base/machine/memlimit.h"
+/* limits.c - what the kernel's files say of memory; and the limit of open files. */
+#include "base/machine/limits.h"
 
 #include "base/core/number.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 enum { PATH_SIZE = 4096, LINE_SIZE = 8192, MOUNT_FIELDS = 5 };
@@ -259,4 +261,31 @@ void tn_memory_use_of(const char *root, tn_memory_use *out)
         const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
         *out = (tn_memory_use){.resident = pages[1] * page, .address_space = pages[0] * page};
     }
+}
+
+/* ---- open files ---- */
+
+tn_status tn_descriptors_need(uint64_t n, const char *what, tn_error *err)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {
+        return tn_fail(err, TN_E_IO, "cannot ask for the limit of open files: %s",
+                       strerrordesc_np(errno));
+    }
+    if (limit.rlim_cur >= n) { /* RLIM_INFINITY is the greatest number */
+        return TN_OK;
+    }
+    if (limit.rlim_max < n) {
+        return tn_fail(err, TN_E_CONFIG,
+                       "%s may need %llu open files, the hard limit is %llu\n"
+                       "hint: raise it where the process is started: 'ulimit -n %llu' as root, "
+                       "LimitNOFILE= of a service, --ulimit of a container",
+                       what, (unsigned long long)n, (unsigned long long)limit.rlim_max,
+                       (unsigned long long)n);
+    }
+    limit.rlim_cur = limit.rlim_max;
+    return setrlimit(RLIMIT_NOFILE, &limit) == 0
+               ? TN_OK
+               : tn_fail(err, TN_E_IO, "cannot raise the limit of open files: %s",
+                         strerrordesc_np(errno));
 }

@@ -1,4 +1,5 @@
-/* memlimit.h - how much memory this process may take, and how much it takes.
+/* limits.h - how much memory this process may take, and how much it takes; how many files and
+ * connections it may have open.
  *
  *     cgroup v2   /proc/self/cgroup "0::/a/b"        memory.max             of /a/b, /a and /
  *     cgroup v1   /proc/self/cgroup "4:memory:/a/b"  memory.limit_in_bytes  the same
@@ -10,8 +11,8 @@
  * stands in /proc/self/mountinfo. `root` is put before all of these paths: "" for this machine, a
  * tree of files for a test. What cannot be read limits nothing. Any thread.
  */
-#ifndef TN_BASE_MEMLIMIT_H
-#define TN_BASE_MEMLIMIT_H
+#ifndef TN_BASE_LIMITS_H
+#define TN_BASE_LIMITS_H
 
 #include "base/core/error.h"
 
@@ -33,5 +34,11 @@ typedef struct tn_memory_use {
 } tn_memory_use;
 
 void tn_memory_use_of(const char *root, tn_memory_use *out);
+
+/* `n` files and connections will be open at once, for `what`: "360 peers". A system gives a process
+ * a soft limit, often 1024, and a hard one up to which it may raise that by itself. Children
+ * inherit both. Where the soft limit is lower it is raised to the hard one.
+ * TN_E_CONFIG: that is lower, too, and nothing is changed. */
+tn_status tn_descriptors_need(uint64_t n, const char *what, tn_error *err) TN_MUST_USE;
 
 #endif

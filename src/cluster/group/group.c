@@ -2,7 +2,7 @@
 #include "base/core/alloc.h"
 #include "base/core/clock.h"
 #include "base/file/file.h"
-#include "base/machine/descriptors.h"
+#include "base/machine/limits.h"
 #include "cluster/group/groupcalls.h"
 #include "cluster/launch/rendezvous_file.h"
 

@@ -4,7 +4,7 @@
 #include "base/core/alloc.h"
 #include "base/core/clock.h"
 #include "base/core/log.h"
-#include "base/machine/memlimit.h"
+#include "base/machine/limits.h"
 #include "base/thread/threads.h"
 #include "train/report/forecast.h"
 #include "train/report/metrics_jsonl.h"

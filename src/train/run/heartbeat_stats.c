@@ -2,7 +2,7 @@
 #include "train/run/heartbeat_stats.h"
 
 #include "base/core/clock.h"
-#include "base/machine/memlimit.h"
+#include "base/machine/limits.h"
 
 static void tell(tn_heartbeat_stats *b)
 {

@@ -2,7 +2,7 @@
  *
  *     embedding.memory   SIZE: that
  *                        none: any
- *                        auto: 80 % of the least limit (base/machine/memlimit.h), less what this
+ *                        auto: 80 % of the least limit (base/machine/limits.h), less what this
  *                              process takes without rows, now and as planned
  *
  *     tn_memory_cap_init(&m, w, 0);          before rows are loaded: they may be too many, too
@@ -17,7 +17,7 @@
 #ifndef TN_TRAIN_MEMORY_CAP_H
 #define TN_TRAIN_MEMORY_CAP_H
 
-#include "base/machine/memlimit.h"
+#include "base/machine/limits.h"
 #include "train/step/worker.h"
 
 typedef enum tn_room {
