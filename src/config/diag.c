@@ -1,4 +1,4 @@
-/* diag.c - see diag.h. */
+/* diag.c - writes messages with their source line, and finds near names. */
 #include "config/diag.h"
 
 #include <stdarg.h>

@@ -115,7 +115,7 @@ typedef struct tn_binder {
  * b->diag; a field at fault has its default. Unknown keys are faults. A scalar where a map is
  * expected sets the table's first field. */
 void tn_fields_bind(const tn_binder *b, const tn_field *fields, const tn_tree *map, void *opts);
-/* As above but leaves keys that are not in `fields` to others who read the same map. */
+/* As above but leaves keys that are not in `fields` to other readers of the same map. */
 void tn_fields_bind_some(const tn_binder *b, const tn_field *fields, const tn_tree *map,
                          void *opts);
 

@@ -1,4 +1,4 @@
-/* fieldbind.c - a struct from a tree by its table; see field.h. */
+/* fieldbind.c - fills a struct from a tree by its option table. */
 #include "config/fieldtree.h"
 
 #include <math.h>

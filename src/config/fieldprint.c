@@ -1,4 +1,4 @@
-/* fieldprint.c - the resolved configuration as YAML; see fieldtext.h. */
+/* fieldprint.c - prints the resolved configuration as YAML. */
 #include "config/fieldtext.h"
 #include "config/fieldtree.h"
 

@@ -143,9 +143,9 @@ static tn_tree *merge_maps(const merger *m, const rows *r, const tn_tree *under,
     return merged;
 }
 
-/* What of `under`, options of choice `old`, still means something once the type has changed: of
- * choices with shared options (models) what the new one has too, of others (rules) nothing. What
- * `old` does not know stays, to be refused. */
+/* The members of `under`, options of choice `old`, that still mean something once the type has
+ * changed: of choices with shared options (models) those that the new one has too, of others
+ * (rules) none. Members that `old` does not know stay, to be refused. */
 static const tn_tree *carry_over(tn_arena *arena, const tn_field *f, const tn_tree *under,
                                  const tn_choice *old, const tn_choice *new)
 {

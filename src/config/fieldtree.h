@@ -1,7 +1,7 @@
 /* fieldtree.h - how an option table looks at a tree: shorthands, defaults, layers.
  *
- * What every walker of tables needs (binding, printing, merging of layers). All
- * new nodes live in `arena`; given nodes are shared, never changed.
+ * Binding, printing and merging of layers need it. All new nodes live in `arena`; given nodes are
+ * shared, never changed.
  */
 #ifndef TN_CONFIG_FIELDTREE_H
 #define TN_CONFIG_FIELDTREE_H
@@ -20,8 +20,8 @@ const char *const *tn_field_keys(tn_arena *arena, const tn_field *fields, const 
  * VARIANT; every other tree as it is. */
 const tn_tree *tn_field_unfold(tn_arena *arena, const tn_field *f, const tn_tree *tree);
 
-/* What `f` is read from: `given` (NULL: nothing) on top of the default. NULL when nothing is given
- * and the option is required; a tree of kind NULL when it is "not set". */
+/* The tree that `f` is read from: `given` (NULL: nothing) on top of the default. NULL when nothing
+ * is given and the option is required; a tree of kind NULL when it is "not set". */
 const tn_tree *tn_field_value(tn_arena *arena, const tn_field *f, const tn_tree *given);
 
 /* The choice that the unfolded map of a variant names, by itself or by the default; NULL when it
@@ -39,8 +39,8 @@ const tn_choice *tn_field_choice(tn_arena *arena, const tn_field *f, const tn_tr
 tn_tree *tn_fields_merge(const tn_binder *b, const tn_field *fields, const tn_tree *under,
                          const tn_tree *over);
 
-/* The same for two pieces of one layer, in the order in which they were written: options that
- * stand beside a type belong to it, whichever came first.
+/* Lays two pieces of one layer on top of each other, in the order in which they were written:
+ * options that stand beside a type belong to it, whichever came first.
  *
  *     optimizer.lr=0.5  optimizer.type=sgd       is {type: sgd, lr: 0.5}
  */

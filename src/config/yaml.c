@@ -392,7 +392,7 @@ static bool run(builder *b, yaml_parser_t *parser)
     return ok;
 }
 
-/* libyaml compares every %TAG with every other; nobody needs one here. */
+/* libyaml compares every %TAG with every other, which takes quadratic time; none is needed here. */
 static bool has_directive(builder *b)
 {
     for (uint32_t i = 0; i < b->lines.n; i++) {

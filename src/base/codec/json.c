@@ -202,7 +202,8 @@ static tn_status parse_number(parser *p, tn_json *out)
 /* The first member whose name an earlier one has; NULL when there is none. */
 static const char *find_twice(const tn_json *object, const tn_json **table, size_t mask)
 {
-    /* Where the table lies is not to be foreseen, so nobody can prepare names that collide. */
+    /* The address of the table cannot be foreseen, so an attacker cannot prepare names that
+     * collide. */
     uint64_t seed = tn_mix((uint64_t)(uintptr_t)table);
     for (const tn_json *m = object->first; m != NULL; m = m->next) {
         size_t i = tn_xxh64(m->key, strlen(m->key), seed) & mask;

@@ -1,4 +1,4 @@
-/* proto.c - see proto.h. */
+/* proto.c - the parts of the protobuf wire format that are not inline. */
 #include "base/codec/proto.h"
 
 #include "base/core/error.h"

@@ -1,4 +1,4 @@
-/* alloc.c - see alloc.h. */
+/* alloc.c - the heap: allocations that report failure, and those that end the process. */
 #include "base/core/alloc.h"
 
 #include <malloc.h>

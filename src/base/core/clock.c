@@ -1,4 +1,4 @@
-/* clock.c - see clock.h. */
+/* clock.c - monotonic time, wall time, and timers that tests shorten. */
 #include "base/core/clock.h"
 
 #include "base/core/error.h"

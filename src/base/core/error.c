@@ -1,4 +1,4 @@
-/* error.c - see error.h. */
+/* error.c - fills errors, adds context, and ends the process on a bug. */
 #include "base/core/error.h"
 
 #include <stdarg.h>

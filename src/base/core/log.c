@@ -1,4 +1,4 @@
-/* log.c - see log.h. */
+/* log.c - formats a log line and hands it to the sink. */
 #include "base/core/log.h"
 
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* text.c - see text.h. Memory doubles, so appending is linear over all. */
+/* text.c - a text that grows. Memory doubles, so appending is linear over all. */
 #include "base/core/text.h"
 
 #include "base/core/alloc.h"

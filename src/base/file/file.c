@@ -321,7 +321,7 @@ uint64_t tn_append_size(const tn_appender *a)
 void tn_append_close(tn_appender *a)
 {
     if (a != NULL) {
-        tn_io_drop(a->fd, a->path); /* nobody was promised that the records are synced */
+        tn_io_drop(a->fd, a->path); /* no caller was promised that the records are synced */
         tn_free(a);
     }
 }

@@ -1,4 +1,4 @@
-/* fileio.c - see fileio.h. */
+/* fileio.c - system calls on files, with failpoints, errors in words, and a watcher for tests. */
 #include "base/file/fileio.h"
 
 #include "base/core/failpoint.h"

@@ -154,7 +154,7 @@ static tn_status check_folders(const char *asked, char *real, tn_error *err)
     return TN_OK;
 }
 
-/* What cannot be found yet is made later, or a failure that is told then. */
+/* A path that cannot be resolved yet is made later, or reported as a failure then. */
 static tn_status check_parent(const char *asked, const char *path, tn_error *err)
 {
     char parent[TN_PATH_SIZE];
@@ -311,7 +311,7 @@ static bool lock_now(int fd)
     return failed == 0;
 }
 
-/* Opens a file for its lock; -1: somebody holds it, or it cannot be locked. */
+/* Opens a file for its lock; -1: another process holds it, or it cannot be locked. */
 static int lock_path(const char *path)
 {
     int fd = -1;
@@ -349,7 +349,8 @@ static bool lead_lives(const tn_output *lead, const char *id)
     return tn_path_exists(path);
 }
 
-/* What killed writers of the same output left. It hinders nobody, so no failure. */
+/* Removes files that killed writers of the same output left. They do no harm, so a failure to
+ * remove them is none. */
 static void sweep(const char *of, const tn_output *lead)
 {
     char folder[TN_PATH_SIZE];
@@ -423,7 +424,7 @@ static tn_status open_file(tn_output *o, const tn_output *lead, int *fd, tn_erro
     }
 }
 
-/* Where nobody reads yet the system waits for ever; here a signal may end it. */
+/* open(2) of a FIFO without a reader waits for ever; here a signal ends the wait. */
 static tn_status open_fifo(const char *path, const atomic_bool *stop, int *fd, tn_error *err)
 {
     while ((*fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC)) < 0 &&
@@ -532,7 +533,7 @@ tn_status tn_output_try(const char *path, const tn_inputs *inputs, tn_error *err
     out_place place;
     tn_output *o = NULL;
     TN_TRY(place_find(&place, path, inputs, err));
-    if (place.kind == OUT_FILE) { /* a stream has whoever reads it see that it was opened */
+    if (place.kind == OUT_FILE) { /* the reader of a stream would see that it was opened */
         TN_TRY(tn_output_open(&o, path, NULL, err));
     }
     tn_output_abandon(o);

@@ -1,4 +1,4 @@
-/* init.c - see init.h; formulas of numerics section 5. */
+/* init.c - first values of weights, by the formulas of docs/numerics.md section 5. */
 #include "base/keys/init.h"
 
 #include "base/core/error.h"

@@ -43,7 +43,7 @@ static bool hand_lines(char *text, size_t *size, bool end, line_take *take, void
 }
 
 /* Each line of a file, without its end; nothing where there is no such file. Without the file
- * module: nobody is told of what fails here, and memory may be short. */
+ * module: a failure here is not reported, and memory may be short. */
 static void for_each_line(const char *root, const char *path, line_take *take, void *arg)
 {
     char text[LINE_SIZE];

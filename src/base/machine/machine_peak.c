@@ -1,5 +1,5 @@
-/* machine_peak.c - see machine_peak.h: chains of fused multiply-adds that depend on nothing but
- * themselves. */
+/* machine_peak.c - measures peak arithmetic by chains of fused multiply-adds, each of which depends
+ * on itself alone, and peak memory traffic. */
 #include "base/machine/machine_peak.h"
 
 #include "base/core/alloc.h"

@@ -1,4 +1,4 @@
-/* futex.c - see futex.h: futex(2), and what comes before it. */
+/* futex.c - waiting for a word: spin, yield, then futex(2). */
 #include "base/thread/futex.h"
 
 #include <linux/futex.h>

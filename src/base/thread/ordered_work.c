@@ -1,6 +1,7 @@
-/* ordered_work.c - see ordered_work.h. A piece that is made is laid down at its place in a ring,
- * where whoever joins at the moment finds it; who lays down the one whose turn it is, and finds
- * nobody joining, does it. So nobody waits for anybody but for room in the ring. */
+/* ordered_work.c - pieces made in parallel and joined in order. A thread puts its finished piece at
+ * its place in a ring, where the thread that joins at the moment finds it. If it is the next piece
+ * and no thread is joining, the thread that put it there joins. So threads wait for room in the
+ * ring only. */
 #include "base/thread/ordered_work.h"
 
 #include "base/core/alloc.h"

@@ -1,4 +1,4 @@
-/* trace.c - see trace.h: a stack of open spans per thread, sums, and a ring of what has ended.
+/* trace.c - records spans: a stack of open ones per thread, sums, and a ring of ended ones.
  *
  * On x86-64 time is the processor's counter, a third of the clock's price; the clock at both ends
  * of the run tells how long a tick is. All such processors of the last fifteen years count evenly.

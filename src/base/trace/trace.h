@@ -17,7 +17,7 @@
  * nothing is recorded the lane is NULL, which is all that is tested then. Each lane sums the own
  * time of every phase, per step too, and keeps its latest spans in a ring (trace_report.h).
  *
- * The run owns the trace and hands it down; it must outlive all who were given it. A thread that
+ * The run owns the trace and hands it down; it must outlive all its users. A thread that
  * ends leaves; the next one of its name goes on in its lane, as the readers of the next epoch do.
  */
 #ifndef TN_BASE_TRACE_H
@@ -50,7 +50,7 @@ typedef struct tn_lane tn_lane;
 
 /* `ring`: spans that each lane keeps. TN_E_MEMORY; *out is NULL then. */
 tn_status tn_trace_open(tn_trace **out, uint32_t ring, tn_error *err) TN_MUST_USE;
-void tn_trace_close(tn_trace *trace); /* NULL is fine; nobody may record any more */
+void tn_trace_close(tn_trace *trace); /* NULL is fine; no thread may record any more */
 
 /* The lane of the calling thread from now on. NULL: `trace` is, or there is no memory for one more,
  * which the table then says. Takes a lock. */
@@ -77,8 +77,8 @@ void tn_lane_begin(tn_lane *lane, tn_phase phase, const char *label);
 void tn_lane_next(tn_lane *lane, tn_phase phase);
 void tn_lane_end(tn_lane *lane);
 
-/* What the lane's spans belong to from now on; a reader's threads count blocks or batches. Does
- * nothing while spans are folded. */
+/* The step that the lane's spans belong to from now on; a reader's threads count blocks or batches.
+ * Does nothing while spans are folded. */
 void tn_lane_step(tn_lane *lane, uint64_t step);
 uint64_t tn_lane_step_of(const tn_lane *lane);
 

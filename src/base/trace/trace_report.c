@@ -22,7 +22,7 @@ static double ticks_of(uint32_t bucket)
     return ldexp(TN_SUB_BUCKETS + sub + (octave > 0 ? 0.5 : 0.0), (int)octave);
 }
 
-/* What the share `q` of all steps does not exceed, in ticks. */
+/* The quantile `q` of the times per step, in ticks. */
 static double quantile(const tn_phase_sum *s, double q)
 {
     double rank = q * (double)s->steps;

@@ -43,7 +43,7 @@ void tn_trace_table(const tn_trace *trace, tn_text *out);
 
 enum { TN_NODES_SHOWN = 24 };
 
-/* What labelled spans took, of all threads together, in the steps that the rings still hold; the
+/* Times of labelled spans, of all threads together, in the steps that the rings still hold; the
  * longest first, nothing when there are none. */
 tn_status tn_trace_nodes(const tn_trace *trace, tn_text *out, tn_error *err) TN_MUST_USE;
 
@@ -60,7 +60,7 @@ tn_status tn_trace_nodes(const tn_trace *trace, tn_text *out, tn_error *err) TN_
  */
 tn_status tn_trace_json(const tn_trace *trace, tn_text *out, tn_error *err) TN_MUST_USE;
 
-/* The same as a file, which replaces another. */
+/* Writes that JSON to a file, which replaces another. */
 tn_status tn_trace_write(const tn_trace *trace, const char *path, tn_error *err) TN_MUST_USE;
 
 #endif

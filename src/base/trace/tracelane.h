@@ -1,7 +1,7 @@
 /* tracelane.h - the inside of a trace, for trace.c, which records, and trace_report.c.
  *
  * Everything of a lane is written by its thread alone, and read by others when that has left.
- * `owner` is what a thread finds its lane by; 0: nobody's.
+ * A thread finds its lane by `owner`; 0: the lane has none.
  */
 #ifndef TN_BASE_TRACELANE_H
 #define TN_BASE_TRACELANE_H

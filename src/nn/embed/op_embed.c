@@ -149,7 +149,7 @@ static void embed_forward(tn_node *y, tn_range rows)
 
 /* ---- backward ---- */
 
-/* What backward looks at for every occurrence. */
+/* Looked up for every occurrence. */
 typedef struct key_walk {
     const tn_node *y;
     const tn_embed_list *e;
@@ -161,7 +161,7 @@ static key_walk walk_of(const tn_node *y)
     return (key_walk){y, y->attr, tn_feed_of(y)->sparse};
 }
 
-/* What occurrence `o` of a key, in entry i of the list, adds to its gradient dv. */
+/* Adds the share of occurrence `o` of a key, in entry i of the list, to its gradient dv. */
 static void add_occurrence(const key_walk *w, const tn_occurrence *o, uint32_t i, tn_real *dv)
 {
     const tn_embed_slot *slot = &w->e->slot[i];
@@ -256,7 +256,7 @@ static void embed_back_keys(tn_node *y, tn_range keys)
     for (uint32_t j = first[keys.from]; j < last; j++) {
         k += j == first[k + 1]; /* without a branch */
         while (j >= first[k + 1]) {
-            k++; /* keys that nobody holds: never in a batch, but harmless */
+            k++; /* keys without occurrences: never in a batch, but harmless */
         }
         const tn_slot_use *use = tn_use_of(w.e->use, w.e->n_uses, item[j].slot);
         if (j + AHEAD < last) {

@@ -61,7 +61,7 @@ static void squares_forward(tn_node *y, tn_range rows)
     }
 }
 
-/* Nothing flows through the operand's values; but whoever is first leaves its gradient clean. */
+/* No gradient flows through the operand's values; but its first writer must clear its gradient. */
 static void squares_backward(tn_node *y, tn_range rows)
 {
     const tn_node *x = y->in[0];
@@ -70,7 +70,7 @@ static void squares_backward(tn_node *y, tn_range rows)
     }
 }
 
-/* What one occurrence of a key adds to its gradient. */
+/* Adds the share of one occurrence of a key to its gradient. */
 static void add_occurrence(const tn_node *y, const tn_occurrence *o, uint32_t key)
 {
     const tn_embed_list *e = list_of(y);

@@ -1,4 +1,4 @@
-/* bf16.c - see bf16.h. */
+/* bf16.c - rounds matrices to bfloat16 and packs them in pairs. */
 #include "nn/gemm/bf16.h"
 
 #include "base/core/compiler.h"
@@ -32,7 +32,7 @@ static inline uint32_t bits_of(float x)
 }
 #endif
 
-/* What is not a number stays so: its upper half may not become an infinity. */
+/* A NaN stays one: its upper half may not become an infinity. */
 static inline uint32_t half_of(tn_real x)
 {
     uint32_t u = bits_of(x);

@@ -40,7 +40,7 @@ static void openblas_multiply(const tn_products *by, const tn_factors *f)
                              (int)f->c.stride);
 }
 
-/* What OpenBLAS says of itself, and what it is told. */
+/* Calls that ask OpenBLAS about itself and set its threads. */
 typedef struct openblas_calls {
     int (*parallel)(void);
     char *(*config)(void);

@@ -1,4 +1,4 @@
-/* gemm_backends.h - who makes the matrix products: our own kernels, OpenBLAS or oneDNN.
+/* gemm_backends.h - makers of matrix products: our own kernels, OpenBLAS or oneDNN.
  *
  *     tn_products p;
  *     TN_TRY(tn_products_find(&p, TN_PRODUCTS_AUTO, err));     loaded, and tried on a small product
@@ -9,7 +9,7 @@
  * The libraries are loaded when they are chosen. The failpoint "nn.no_kernels" is an old processor.
  *
  * A tn_products is a constant that may be copied. Any number of threads use it at once; a product
- * is made by the thread that asks for it, whoever makes it.
+ * is computed by the thread that asks for it.
  */
 #ifndef TN_NN_GEMM_BACKENDS_H
 #define TN_NN_GEMM_BACKENDS_H

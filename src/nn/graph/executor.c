@@ -1,8 +1,8 @@
 /* executor.c - one batch through a graph: the loss, and the team over the tiles of a step.
  *
  * A row pass touches its own rows only. So nodes that follow each other with nothing but row passes
- * are one sweep: whoever takes a tile of rows takes it through all of them, while it is in cache,
- * and nobody waits in between.
+ * are one sweep: a thread takes a tile of rows through all of them, while it is in cache, and does
+ * not wait in between.
  *
  *     rows    0 ..  63    embed -> dense -> dense -> add -> bce        one thread
  *            64 .. 127    embed -> dense -> dense -> add -> bce        another
@@ -307,7 +307,7 @@ static void sweep_forward(tn_graph *g)
             g->order[n++] = g->node[i];
         }
     }
-    if (g->opts.bf16) { /* nobody else packs */
+    if (g->opts.bf16) { /* only these products pack */
         run_all_columns(g, n, PACK);
     }
     sweep_order(g, n, false);
@@ -411,7 +411,7 @@ static double weight_of(const tn_graph_feed *feed)
     return sum;
 }
 
-/* Running values that nobody moves in this step keep what they have. */
+/* Running values that this step does not move keep what they have. */
 static void propose_old_state(const tn_node *n)
 {
     if (n->is_state && n->grad != NULL) {
@@ -488,7 +488,7 @@ static void seed_loss(tn_graph *g)
     }
 }
 
-/* Without rows nobody assigns anything. */
+/* Without rows no operator assigns gradients. */
 static void clear_parameters(tn_graph *g)
 {
     for (uint32_t i = 0; i < g->n_nodes; i++) {

@@ -41,13 +41,13 @@ typedef struct tn_graph_opts {
     bool frozen;    /* with !train: weights are final at tn_graph_finish, so norms fold into them */
     bool no_passes; /* for tests: the graph as it was written */
     tn_reduction reduction;
-    tn_products_choice products; /* who multiplies */
+    tn_products_choice products; /* the maker of matrix products */
     bool bf16;                   /* layers of more than one column multiply in bfloat16: bf16.h */
     uint64_t seed;
     tn_team *team; /* must outlive the graph; NULL: the calling thread alone */
 } tn_graph_opts;
 
-/* What one batch brings. Everything is lent until the call returns. */
+/* The inputs of one batch. Everything is lent until the call returns. */
 typedef struct tn_graph_feed {
     uint32_t rows; /* at most max_rows; 0 is legal and does nothing, but for peers */
     const tn_sparse *sparse;
@@ -62,8 +62,8 @@ typedef struct tn_graph_feed {
 } tn_graph_feed;
 
 tn_graph *tn_graph_new(const tn_graph_opts *opts);
-/* One that never ends the process (base/core/arena.h): whoever adds to it reserves first, for so
- * many nodes and parameters, `bytes` of their names and `n_in` operands in all. */
+/* One that never ends the process (base/core/arena.h): a caller that adds to it reserves first, for
+ * so many nodes and parameters, `bytes` of their names and `n_in` operands in all. */
 tn_status tn_graph_open(tn_graph **out, const tn_graph_opts *opts, tn_error *err) TN_MUST_USE;
 tn_status tn_graph_reserve(tn_graph *g, uint32_t nodes, uint32_t n_in, size_t bytes,
                            tn_error *err) TN_MUST_USE;
@@ -87,7 +87,7 @@ void tn_param_freeze(tn_node *param);
 tn_node *tn_apply(tn_graph *g, const tn_op *op, const char *name, tn_node *const *in, uint32_t n,
                   const void *attr);
 
-/* The same, but NULL when shapes do not fit. For graphs out of files. */
+/* As tn_apply, but NULL when shapes do not fit. For graphs out of files. */
 tn_node *tn_try_apply(tn_graph *g, const tn_op *op, const char *name, tn_node *const *in,
                       uint32_t n, const void *attr);
 bool tn_takes(const tn_op *op, uint32_t n); /* whether `n` operands and parameters can be right */

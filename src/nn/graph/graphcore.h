@@ -34,8 +34,8 @@ typedef struct tn_node_place {
     uint32_t writers; /* root: nodes that add to it */
     uint32_t born;    /* root: first and last node that touch the group's values */
     uint32_t dies;
-    bool group_kept; /* root: somebody in the group is kept, or set from outside */
-    bool group_grad; /* root: somebody in the group wants a gradient */
+    bool group_kept; /* root: a node of the group is kept, or set from outside */
+    bool group_grad; /* root: a node of the group wants a gradient */
     size_t val_at;   /* root: offset in the graph's block, in floats */
     size_t grad_at;
     const char *label; /* of its spans in a trace; NULL: not recorded */

@@ -19,7 +19,7 @@
  * The two laws of backward:
  *   - add into in[i]->grad (+=), never assign: a node may feed several others
  *     (or assign, as its first writer: see tn_adds, which all operators ask);
- *   - skip in[i] when in[i]->grad is NULL: nobody wants that gradient.
+ *   - skip in[i] when in[i]->grad is NULL: that gradient is not wanted.
  */
 #ifndef TN_NN_OP_H
 #define TN_NN_OP_H

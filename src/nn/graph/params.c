@@ -1,4 +1,4 @@
-/* params.c - see params.h. Names and shapes in an arena, values in two flat vectors. */
+/* params.c - dense weights: names and shapes in an arena, values in two flat vectors. */
 #include "nn/graph/params.h"
 
 #include "base/core/alloc.h"

@@ -1,4 +1,4 @@
-/* peer_column_stats.c - see peer_column_stats.h. */
+/* peer_column_stats.c - the parts that peers exchange of statistics over columns. */
 #include "nn/graph/peer_column_stats.h"
 
 #include "base/core/alloc.h"

@@ -73,7 +73,7 @@ static tn_node *activate(const tn_net *net, const char *name, tn_node *x, uint32
     return y;
 }
 
-/* What dense and mlp have in common. */
+/* Options that dense and mlp have in common. */
 typedef struct block_opts {
     uint32_t activation; /* index into tn_activation_words */
     bool batch_norm;

@@ -26,7 +26,7 @@ typedef struct tn_net {
     tn_init dense_init; /* of weights that name no rule of their own */
 } tn_net;
 
-/* What a layer gets. */
+/* The arguments of a layer. */
 typedef struct tn_layer_args {
     const char *name;
     tn_node *const *in;

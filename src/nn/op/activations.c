@@ -161,7 +161,7 @@ static void act_backward(tn_node *y, tn_range rows)
     }
 }
 
-/* What the operators have in common. */
+/* Members that the operators have in common. */
 #define ELEMENTWISE(id)                                                                            \
     .n_in = 1, .act = &(const tn_act){act_##id##_forward, act_##id##_slope},                       \
     .shape = tn_same_shape, .forward = act_forward, .backward = act_backward

@@ -1,4 +1,4 @@
-/* norms.c - see norms.h. */
+/* norms.c - moments of columns, the passes of a norm, and cumulative statistics. */
 #include "nn/op/norms.h"
 
 #include "base/core/compiler.h"

@@ -198,7 +198,7 @@ static double product_flops(const tn_node *y)
     return 2.0 * y->shape.rows * w.rows * w.cols;
 }
 
-/* What forward needs of W. */
+/* Before forward: rounds W where products are in bfloat16. */
 static void product_pack(tn_node *y, tn_range cols)
 {
     if (bf16_wanted(y)) {
@@ -236,7 +236,7 @@ static void product_backward(tn_node *y, tn_range rows)
     }
 }
 
-/* What backward needs of W. */
+/* Before backward: writes W^T. */
 static void product_transpose(tn_node *y, tn_range cols)
 {
     const tn_node *w = y->in[1];

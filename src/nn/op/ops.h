@@ -90,7 +90,7 @@ tn_node *tn_softmax(tn_graph *g, const char *name, tn_node *x); /* over each row
  */
 /* Of vectors of length `dim`, x [B,f*dim]. */
 tn_node *tn_fm(tn_graph *g, const char *name, tn_node *x, uint32_t dim); /* -> [B,1] */
-/* The same over values: x an embedding of slots pooled by sum, and its squares, as wide as it. */
+/* tn_fm over values: x an embedding of slots pooled by sum, and its squares, as wide as it. */
 tn_node *tn_fm_values(tn_graph *g, const char *name, tn_node *const x_squares[2], uint32_t dim);
 tn_node *tn_embed_squares(tn_graph *g, const char *name, tn_node *x);
 tn_node *tn_embed_norm(tn_graph *g, const char *name, tn_node *x); /* 1 / sum x_j^2 -> [B,1] */

@@ -22,7 +22,7 @@ static uint32_t users(const tn_graph *g, const tn_node *of)
     return count;
 }
 
-/* Only `by` reads it, and nobody asked for it by name. */
+/* Only `by` reads it, and it is not wanted by name. */
 static bool only_for(const tn_graph *g, const tn_node *n, const tn_op *op)
 {
     return n->op == op && !n->place->kept && users(g, n) == 1;
@@ -188,7 +188,7 @@ static bool fuse_fields(tn_graph *g, tn_node *n)
     return true;
 }
 
-/* So do pairs of an embedding that nobody else reads. */
+/* So do pairs of an embedding without other readers. */
 static bool fuse_pairs(tn_graph *g, tn_node *n)
 {
     tn_node *x = n->in[0];

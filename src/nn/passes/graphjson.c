@@ -1,4 +1,4 @@
-/* graphjson.c - see graphjson.h. */
+/* graphjson.c - writes a graph as JSON and builds one from it. */
 #include "nn/passes/graphjson.h"
 
 #include "base/core/alloc.h"

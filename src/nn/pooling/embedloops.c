@@ -1,5 +1,5 @@
-/* embedloops.c - see embedloops.h. Vectors are short (8 to 64), so what counts is to call nothing
- * per vector and to let the compiler see the common lengths. */
+/* embedloops.c - the inner loops of pooling and of its gradient. Vectors are short (8 to 64), so
+ * the loops call no function per vector, and the compiler sees the common lengths. */
 #include "nn/pooling/embedloops.h"
 
 #include "base/core/compiler.h"

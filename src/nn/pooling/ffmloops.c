@@ -1,5 +1,6 @@
-/* ffmloops.c - see ffmloops.h. Vectors of four numbers, the usual length, go four by four: sixteen
- * pairs lie in two blocks of 4 x 4 vectors, of which one is turned about its diagonal.
+/* ffmloops.c - sums over pairs of field-aware vectors, and their gradients. Vectors of four
+ * numbers, the usual length, go four by four: sixteen pairs lie in two blocks of 4 x 4 vectors, of
+ * which one is turned about its diagonal.
  *
  *     field[f .. f+3]   | f,g    f,g+1   f,g+2   f,g+3   |
  *                       | f+1,g  f+1,g+1 ..              |      times, entry by entry,

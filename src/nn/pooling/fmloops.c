@@ -1,5 +1,5 @@
-/* fmloops.c - see fmloops.h. The sum over all pairs needs no loop over pairs (Rendle 2010, lemma
- * 3.1): sum_{f<g} v_f v_g = 1/2 ((sum_f v_f)^2 - sum_f v_f^2), column by column. */
+/* fmloops.c - sums over pairs of vectors, and their gradients. They need no loop over pairs (Rendle
+ * 2010, lemma 3.1): sum_{f<g} v_f v_g = 1/2 ((sum_f v_f)^2 - sum_f v_f^2), column by column. */
 #include "nn/pooling/fmloops.h"
 
 #include "base/core/compiler.h"

@@ -1,4 +1,5 @@
-/* fmrows.c - see fmrows.h. Vectors are short, so lengths that the compiler knows unroll. */
+/* fmrows.c - factorization machines over the rows of the batch's small table. Vectors are short, so
+ * lengths that the compiler knows unroll. */
 #include "nn/pooling/fmrows.h"
 
 #include "base/core/compiler.h"

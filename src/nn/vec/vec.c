@@ -1,5 +1,5 @@
-/* vec.c - see vec.h. The loops are static and the functions around them plain:
- * compiler.h says why. */
+/* vec.c - loops over vectors, in several versions each. The loops are static and the functions
+ * around them plain: compiler.h says why. */
 #include "nn/vec/vec.h"
 
 #include "base/core/compiler.h"
