@@ -348,7 +348,7 @@ static void any_prefix_and_any_flip_ends_in_a_tree_or_a_failure(void **state)
     }
 }
 
-static const char text[] =
+static const char members_text[] =
     "{\"n\":7,\"s\":\"18446744073709551615\",\"big\":4294967296,\"hex\":\"00ff00ff00ff00ff\","
     "\"crc\":\"d06f75ab\",\"CRC\":\"D06F75AB\",\"x\":-0.5,\"yes\":true,\"word\":\"abc\",\"null\":"
     "null,"
@@ -365,7 +365,10 @@ static int set_up(void **state)
     static fixture f;
     f.arena = tn_arena_new(1 << 12);
     *state = &f;
-    return tn_json_parse(&f.top, text, sizeof text - 1, f.arena, "test", NULL) == TN_OK ? 0 : -1;
+    return tn_json_parse(&f.top, members_text, sizeof members_text - 1, f.arena, "test", NULL) ==
+                   TN_OK
+               ? 0
+               : -1;
 }
 
 static int tear_down(void **state)

@@ -10,13 +10,7 @@
 
 #include <string.h>
 
-    enum {
-        ROWS = 70,
-        SLOTS = 3,
-        KEYS = 12 /* per slot */,
-        DIM_MAX = 40,
-        ALL = SLOTS * KEYS
-    };
+enum { ROWS = 70, SLOTS = 3, KEYS = 12 /* per slot */, DIM_MAX = 40, ALL = SLOTS * KEYS };
 
 /* One value per row and slot; slot 2 is of another node, or of none. */
 typedef struct fixture {
@@ -60,7 +54,7 @@ static void fill(fixture *f, uint32_t dim)
 
 /* What a fixture gives when its bags say that all rows have one value, say nothing, or hold a
  * weight of 1 for each. */
-static void run(fixture *f, uint32_t dim, bool ones, bool weights)
+static void run_pooling(fixture *f, uint32_t dim, bool ones, bool weights)
 {
     const tn_segment segment = {.name = "deep", .at = 1, .dim = dim};
     tn_embed_slot slot[SLOTS - 1];
@@ -93,7 +87,7 @@ static void plain_slots_have_the_bits_of_weighted_ones(void **state)
     for (size_t i = 0; i < sizeof dims / sizeof *dims; i++) {
         for (uint32_t way = 0; way < 3; way++) {
             fill(&f[way], dims[i]);
-            run(&f[way], dims[i], way == 1, way == 2);
+            run_pooling(&f[way], dims[i], way == 1, way == 2);
         }
         for (uint32_t way = 1; way < 3; way++) {
             assert_memory_equal(f[0].y, f[way].y, sizeof f->y);
@@ -110,7 +104,7 @@ static void a_key_gets_the_gradients_of_all_its_places(void **state)
     enum { DIM = 8 };
     fixture *f = tn_alloc(1, sizeof *f, "a fixture");
     fill(f, DIM);
-    run(f, DIM, true, false);
+    run_pooling(f, DIM, true, false);
     for (uint32_t k = 0; k < ALL; k++) {
         for (uint32_t c = 0; c < DIM; c++) {
             double want = 0;
@@ -167,8 +161,8 @@ static void a_sum_of_single_weights_needs_no_matrix(void **state)
     tn_free(f);
 }
 
-static const uint32_t dims[] = {1, 3, 4, 8, 16, 40};
-enum { DIMS = sizeof dims / sizeof *dims };
+static const uint32_t bag_dims[] = {1, 3, 4, 8, 16, 40};
+enum { DIMS = sizeof bag_dims / sizeof *bag_dims };
 
 static tn_node *embed_with(tn_graph *g, const tn_segment *segment, const tn_pool *pools, uint32_t n)
 {
@@ -220,7 +214,7 @@ static void slots_apart_give_the_bits_of_the_list(void **state)
     (void)state;
     for (uint32_t i = 0; i < DIMS * 2; i++) {
         for (uint32_t k = 0; builds[k] != NULL; k++) {
-            tn_bags_run run = {.build = builds[k], .dim = dims[i / 2], .mixed = i % 2 == 1};
+            tn_bags_run run = {.build = builds[k], .dim = bag_dims[i / 2], .mixed = i % 2 == 1};
             size_t n = 0;
             const tn_op *op = NULL;
             tn_real *want = tn_bags_step(&run, &n, &op);
@@ -263,7 +257,7 @@ static void training_pairs_needs_no_matrix(void **state)
     tn_error err = {0};
     assert_int_equal(tn_team_open(&team, 3, &err), TN_OK);
     for (uint32_t i = 0; i < DIMS * 2; i++) {
-        tn_bags_run run = {.build = pairs, .dim = dims[i / 2], .mixed = i % 2 == 1};
+        tn_bags_run run = {.build = pairs, .dim = bag_dims[i / 2], .mixed = i % 2 == 1};
         size_t n = 0;
         const tn_op *op = NULL;
         run.no_passes = true;

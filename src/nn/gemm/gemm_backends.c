@@ -129,6 +129,23 @@ static tn_status find_onednn(tn_products *out, tn_error *err)
 
 #endif
 
+/* ---- the choice ---- */
+
+const tn_kernels *tn_kernels_find(void)
+{
+#if TN_KERNELS_AVX512
+    if (__builtin_cpu_supports("avx512f")) {
+        return &tn_kernels_avx512;
+    }
+#endif
+#if TN_KERNELS_AVX2
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+        return &tn_kernels_avx2;
+    }
+#endif
+    return NULL;
+}
+
 enum { TEST = 37, TEST_STRIDE = 40 };
 
 typedef struct test_matrices {

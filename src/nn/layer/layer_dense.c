@@ -96,7 +96,6 @@ static tn_node *dense_block(const tn_net *net, const char *name, tn_node *x, uin
                             const block_opts *opts)
 {
     char node[TN_LAYER_NAME_MAX];
-    char bn[TN_LAYER_NAME_MAX];
     bool act = opts->activation != 0;
     bool norm = opts->batch_norm;
     tn_node *w = tn_layer_param(net, name, ".W", (tn_shape){x->shape.cols, units}, net->dense_init);
@@ -105,6 +104,7 @@ static tn_node *dense_block(const tn_net *net, const char *name, tn_node *x, uin
     tn_node *y = tn_matmul(net->g, tn_layer_name(node, name, ".matmul"), x, w);
     y = tn_bias(net->g, act || norm ? tn_layer_name(node, name, ".bias") : name, y, b);
     if (norm) {
+        char bn[TN_LAYER_NAME_MAX];
         tn_param_freeze(b); /* its gradient is rounding noise, which Adam would turn into steps */
         (void)tn_layer_name(bn, name, ".bn");
         tn_batch_norm_attr attr = {opts->bn_epsilon, opts->bn_decay, opts->bn_unbiased};

@@ -258,8 +258,8 @@ static bool can_have_options(const tn_layer_args *args, const ffm_opts *o)
 }
 
 /* All pairs, those within slots included as asked, under `name`. */
-static tn_node *pairs(const tn_net *net, const tn_layer_args *args, const tn_ffm_attr *a,
-                      const char *name)
+static tn_node *ffm_pairs(const tn_net *net, const tn_layer_args *args, const tn_ffm_attr *a,
+                          const char *name)
 {
     tn_node *x = args->in[0];
     char text[TN_LAYER_NAME_MAX];
@@ -282,11 +282,11 @@ static tn_node *ffm_build(const tn_net *net, const tn_layer_args *args)
         return NULL;
     }
     if (!o->normalise) {
-        return pairs(net, args, &shape, args->name);
+        return ffm_pairs(net, args, &shape, args->name);
     }
     char name[TN_LAYER_NAME_MAX];
     tn_node *norm = values_norm(net, args);
-    tn_node *y = pairs(net, args, &shape, tn_layer_name(name, args->name, ".pairs"));
+    tn_node *y = ffm_pairs(net, args, &shape, tn_layer_name(name, args->name, ".pairs"));
     return tn_mul(net->g, args->name, y, norm);
 }
 
