@@ -43,7 +43,7 @@ static void make_parts(model *m)
     m->holds_from = tn_alloc(n + 1, sizeof *m->holds_from, "positions");
     for (uint32_t i = 0; i < n; i++) {
         m->part_first[i + 1] = m->part_first[i] + net_draw(&m->net, m->opts.records_max + 1);
-        m->holder[i] = TN_NOBODY;
+        m->holder[i] = UINT32_MAX;
         span[i] = (tn_ledger_span){.source = i / 3, .begin = i % 3, .end = i % 3 + 1};
     }
     const tn_ledger_opts opts = {.epoch = MODEL_EPOCH,

@@ -51,7 +51,7 @@ void model_ask(model *m, const net_message *x)
     report(m, x);
     if (x->n_held > 0 &&
         tn_ledger_done(m->ledger, x->from, x->held[0].part, x->held[0].attempt, m->net.now_ns)) {
-        m->holder[x->held[0].part] = TN_NOBODY;
+        m->holder[x->held[0].part] = UINT32_MAX;
     }
     tn_ledger_deal deal;
     const tn_ledger_answer answer =
@@ -66,7 +66,7 @@ void model_returned(model *m, const tn_ledger_held *held)
 {
     if (tn_ledger_returned(m->ledger, held)) {
         m->result.returned++;
-        m->holder[held->part] = TN_NOBODY;
+        m->holder[held->part] = UINT32_MAX;
         wake(m);
     }
 }
@@ -143,7 +143,7 @@ static void lose(model *m, uint32_t rank)
     for (uint32_t i = 0; i < m->opts.parts; i++) {
         if (m->holder[i] == rank) {
             m->extra_max += m->part_first[i + 1] - m->part_first[i] - m->holds_from[i];
-            m->holder[i] = TN_NOBODY;
+            m->holder[i] = UINT32_MAX;
         }
     }
     forget(m, rank);

@@ -2,7 +2,6 @@
 #ifndef TN_TEST_PS_MODELSTATE_H
 #define TN_TEST_PS_MODELSTATE_H
 
-#include "cluster/ledger/ledgerlist.h"
 #include "cluster/ledger/totals.h"
 #include "cluster/net/retransmit.h"
 #include "cluster/wire/dedup.h"
