@@ -2,8 +2,8 @@
 #include "scaleroot.h"
 
 #include "base/core/alloc.h"
-#include "cluster/net/linkstate.h"
-#include "cluster/sync/sync_server_state.h"
+#include "cluster/net/link.h"
+#include "cluster/sync/sync_server.h"
 #include "cluster/wire/control_messages.h"
 
 #include <malloc.h>
@@ -326,7 +326,7 @@ void tn_scale_control_measure(tn_scale_control *c, uint32_t n_ranks, uint32_t ro
     }
     tn_scale_reports_measure(&w, rounds);
     tn_scale_cuts_measure(&w, rounds);
-    c->link = sizeof(tn_link_dest) + sizeof(zmq_pollitem_t) + sizeof(uint32_t) + sizeof(void *);
-    c->owner = sizeof(tn_serve_rank);
+    c->link = (double)tn_link_rank_bytes();
+    c->owner = (double)tn_serve_rank_bytes();
     root_done(&w);
 }

@@ -1,6 +1,6 @@
 /* test_link.c - links of several peers in one process: every request is answered once, whatever
  * becomes of its messages. */
-#include "cluster/net/linkstate.h"
+#include "cluster/net/link.h"
 
 #include "keys.h"
 #include "support/test.h"
@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { PEERS = 3, DEADLINE_S = 60 };
 
@@ -29,6 +30,7 @@ typedef struct peer {
     double greatest;   /* of the first numbers of the requests; one sent again may come last */
     uint64_t sequence; /* of the last answer */
     bool in_order;
+    atomic_bool is_closing;
 } peer;
 
 static char dir[256];
@@ -60,8 +62,11 @@ static void got_request(void *arg, tn_letter *letter)
     const bool is_late = p->is_late;
     (void)pthread_cond_broadcast(&p->changed);
     (void)pthread_mutex_unlock(&p->lock);
-    while (is_late && !atomic_load(&p->link->stop)) {
+    while (is_late && !atomic_load(&p->is_closing)) {
         (void)sched_yield();
+    }
+    if (is_late) { /* until tn_link_close has told the thread to end */
+        (void)usleep(50000);
     }
     tn_parcel *parcel = NULL;
     if (answers && tn_parcel_take(&parcel, p->parcels, 0, NULL) == TN_OK) {
@@ -344,6 +349,7 @@ static void an_answer_to_the_last_request_is_sent_before_the_link_ends(void **st
         dial(&a, &b);
         post(&a, &b, 1, 1);
         await(&b, &b.requests, 1);
+        atomic_store(&b.is_closing, true);
         close_peer(&b);
         answers = await_for(&a, &a.answers, 1, 1);
         close_peer(&a);

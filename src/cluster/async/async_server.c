@@ -1,11 +1,389 @@
-/* async_server.c - requests of other ranks are served and answered, on a thread of their own. */
+/* async_server.c - the owner's side above staleness 0: requests are received on tn-net and served
+ * on tn-shard; the own rank's are served by its worker.
+ *
+ * A slot of a rank holds one pull until its push is applied. `state` says which thread may use it:
+ * tn-net decodes keys into a FREE one and gradients into a GIVEN one, tn-shard serves those that
+ * are ASKED or PUSHED.
+ */
 #include "cluster/async/async_server.h"
 
 #include "base/core/alloc.h"
 #include "base/core/clock.h"
-#include "cluster/async/async_server_state.h"
+#include "base/thread/threads.h"
+#include "cluster/async/delay_compensation.h"
+#include "cluster/net/wakeup.h"
+#include "cluster/wire/control_messages.h"
+#include "cluster/wire/dedup.h"
+#include "cluster/wire/key_codec.h"
+#include "cluster/wire/request_headers.h"
 
+#include <math.h>
 #include <string.h>
+
+enum { AGAIN_MAX = 64 };
+
+typedef enum slot_state {
+    SLOT_FREE,   /* nothing is in it */
+    SLOT_ASKED,  /* a pull that was not served yet */
+    SLOT_GIVEN,  /* rows were given; its push is to come */
+    SLOT_PUSHED, /* gradients that were not applied yet */
+} slot_state;
+
+/* What became of a push, for its answer. */
+typedef struct push_done {
+    uint64_t sequence; /* 0: none */
+    tn_pushed_here what;
+} push_done;
+
+typedef struct pull_slot {
+    slot_state state; /* guarded by lock, as are these two */
+    bool queued;
+    struct pull_slot *next;
+    tn_keyblock block;
+    tn_pull_params pull;
+    tn_push_params push;
+    tn_frame asked, pushed; /* the requests, without payload */
+    uint64_t updates;       /* of the shard, when the rows were given first */
+    float *grads, *dense;
+    size_t grads_max, dense_max;
+    tn_delayed delayed;
+    push_done done; /* guarded by lock: the last push that was applied from here */
+} pull_slot;
+
+typedef struct served_rank {
+    pull_slot place[TN_PERMITS_MAX]; /* opts.permits */
+} served_rank;
+
+/* A push whose answer got lost. */
+typedef struct lost_answer {
+    tn_frame pushed;
+    tn_pushed_here what;
+} lost_answer;
+
+typedef struct own_pull {
+    tn_keyset keys; /* of this shard; kept at this address: ps/table/row_positions.h */
+    uint32_t *first;
+    uint64_t updates;
+    tn_delayed delayed;
+} own_pull;
+
+struct tn_freeserve {
+    tn_freeserve_opts opts;
+    uint32_t n_ranks;
+    size_t dense; /* floats of the shard's range */
+    tn_dense_run *moving;
+    uint32_t n_moving;
+    served_rank *rank;
+    own_pull own[TN_PERMITS_MAX];
+    bool delays; /* some rule has delay compensation */
+    _Atomic uint64_t updates;
+    float *rows, *weights; /* tn-shard's: of one answer */
+    size_t rows_max, weights_max;
+    tn_delay_now now, own_now; /* tn-shard's, the worker's */
+    tn_thread *thread;
+    tn_bell bell;
+    atomic_bool stop;
+
+    pthread_mutex_t lock;
+    pull_slot *first, *last; /* guarded by lock: the inbox, oldest first .. */
+    lost_answer again[AGAIN_MAX];
+    uint32_t n_again; /* .. and pushes to be answered again */
+};
+
+/* One update, by whoever calls. */
+typedef struct update {
+    tn_team *team;
+    tn_gradients grads; /* dense: of the shard's range */
+    tn_push push;       /* all but step */
+    double norm;        /* of the whole push; 0: not told */
+    uint64_t pulled;    /* updates when it was pulled */
+    tn_delayed *delayed;
+    tn_delay_now *now; /* of the calling thread */
+} update;
+
+/* Running statistics have no gradient: what stands in its place is their new value. */
+static void move(tn_freeserve *s, const float *dense)
+{
+    for (uint32_t i = 0; i < s->n_moving; i++) {
+        const tn_dense_run *run = &s->moving[i];
+        tn_dense_set(s->opts.shard->dense, run->begin, run->end - run->begin, dense + run->begin);
+    }
+}
+
+static tn_status apply(tn_freeserve *s, update *u, tn_pushed_here *out, tn_error *err)
+{
+    tn_shard *shard = s->opts.shard;
+    u->push.step = atomic_fetch_add(&s->updates, 1);
+    const float *moved = u->grads.dense;
+    if (s->delays) {
+        TN_TRY(tn_delay_compensate(u->delayed, u->now, shard, u->team, &u->grads, err));
+    }
+    const bool told = isfinite(shard->rules->clip_global) && u->norm > 0;
+    const double norm2 =
+        told ? u->norm * u->norm : tn_shard_norm2(shard, u->team, &u->grads, &u->push);
+    TN_TRY(tn_shard_apply(shard, u->team, &u->grads, &u->push, norm2, err));
+    move(s, moved);
+    *out = (tn_pushed_here){.norm = sqrt(norm2), .staleness = u->push.step - u->pulled};
+    return TN_OK;
+}
+
+tn_status tn_freeserve_pull(tn_freeserve *s, tn_team *team, uint32_t place, const tn_keyset *keys,
+                            float *rows, tn_error *err)
+{
+    TN_ASSERT(place < s->opts.permits);
+    own_pull *own = &s->own[place];
+    own->keys = tn_shares_slice(keys, s->opts.rank, own->first);
+    own->updates = atomic_load(&s->updates);
+    TN_TRY(tn_shard_pull(s->opts.shard, team, &own->keys, rows, err));
+    return s->delays ? tn_delay_keep(&own->delayed, s->opts.shard, &own->keys, rows, s->dense, err)
+                     : TN_OK;
+}
+
+tn_status tn_freeserve_push(tn_freeserve *s, tn_team *team, const tn_own_push *own,
+                            tn_pushed_here *out, tn_error *err)
+{
+    TN_ASSERT(own->place < s->opts.permits);
+    own_pull *pulled = &s->own[own->place];
+    update u = {.team = team,
+                .grads = {&pulled->keys, own->rows, own->dense},
+                .push = *own->push,
+                .norm = own->norm,
+                .pulled = pulled->updates,
+                .delayed = &pulled->delayed,
+                .now = &s->own_now};
+    return apply(s, &u, out, err);
+}
+
+uint64_t tn_freeserve_updates(const tn_freeserve *s)
+{
+    return atomic_load(&s->updates);
+}
+
+uint32_t tn_freeserve_open_pulls(tn_freeserve *s)
+{
+    uint32_t n = 0;
+    (void)pthread_mutex_lock(&s->lock);
+    for (uint32_t r = 0; r < s->n_ranks; r++) {
+        for (uint32_t i = 0; i < s->opts.permits; i++) {
+            n += s->rank[r].place[i].state != SLOT_FREE;
+        }
+    }
+    (void)pthread_mutex_unlock(&s->lock);
+    return n;
+}
+
+typedef enum taken { TAKEN, DAMAGED, NOT_FINITE, NO_PLACE, NO_PULL, NO_MEMORY } taken;
+
+/* Answers that it is not done, and why. */
+static void refuse(tn_freeserve *s, const tn_frame *request, tn_refusal why)
+{
+    tn_parcel *p = NULL;
+    if (tn_parcel_take(&p, s->opts.parcels, 0, NULL) == TN_OK) { /* else it is asked again */
+        p->frame.type = TN_FRAME_REFUSED;
+        p->frame.code = why;
+        s->opts.answer(s->opts.arg, request, p);
+    }
+}
+
+/* Room for n floats; what was there is lost. */
+static bool make_room(float **floats, size_t *most, size_t n)
+{
+    if (*floats != NULL && n <= *most) {
+        return true;
+    }
+    tn_free(*floats);
+    *most = n + n / 4 + 1;
+    *floats = tn_try_alloc(*most, sizeof **floats, "values of a rank", NULL);
+    *most = *floats != NULL ? *most : 0;
+    return *floats != NULL;
+}
+
+/* Under the lock. */
+static void enqueue(tn_freeserve *s, pull_slot *p)
+{
+    if (p->queued) {
+        return;
+    }
+    p->queued = true;
+    p->next = NULL;
+    if (s->first == NULL) {
+        s->first = p;
+    } else {
+        s->last->next = p;
+    }
+    s->last = p;
+}
+
+/* The place of a rank in that state whose pull is `sequence`; any, where that is 0: of free ones
+ * that whose last push is the oldest, so that its answer is known for long. */
+static pull_slot *find(tn_freeserve *s, uint32_t rank, slot_state state, uint64_t sequence)
+{
+    pull_slot *best = NULL;
+    (void)pthread_mutex_lock(&s->lock);
+    for (uint32_t i = 0; i < s->opts.permits; i++) {
+        pull_slot *p = &s->rank[rank].place[i];
+        if (p->state == state && (sequence == 0 || p->asked.sequence == sequence) &&
+            (best == NULL || p->done.sequence < best->done.sequence)) {
+            best = p;
+        }
+    }
+    (void)pthread_mutex_unlock(&s->lock);
+    return best;
+}
+
+static taken take_pull(tn_freeserve *s, const tn_frame *f, pull_slot **out)
+{
+    pull_slot *p = find(s, f->rank, SLOT_FREE, 0);
+    const tn_keyblock_rules rules = {&s->opts.shares->owners, s->opts.layout, s->opts.rank};
+    if (p == NULL) {
+        return NO_PLACE;
+    }
+    if (tn_pull_params_get(&p->pull, f->payload) != TN_DROP_NONE ||
+        (p->pull.examples == 0 && f->count[TN_KEYS] > 0)) {
+        return DAMAGED;
+    }
+    tn_drop why = tn_keyblock_read(&p->block, f->payload + TN_PULL_PARAMS,
+                                   f->bytes - TN_PULL_PARAMS, f->count, &rules);
+    if (why == TN_DROP_MEMORY) {
+        return NO_MEMORY;
+    }
+    p->asked = *f;
+    p->asked.payload = NULL;
+    *out = p;
+    return why == TN_DROP_NONE ? TAKEN : DAMAGED;
+}
+
+/* All gradients of a batch, or of none nothing. */
+static bool fits(const tn_freeserve *s, const tn_frame *f, const pull_slot *p)
+{
+    const tn_keyset *keys = &p->block.keys;
+    return f->count[TN_KEYS] == keys->n &&
+           f->count[TN_ROW_FLOATS] == (keys->n > 0 ? keys->at[keys->n] : 0) &&
+           f->count[TN_DENSE_FLOATS] == (p->pull.examples > 0 ? s->dense : 0);
+}
+
+static taken take_push(tn_freeserve *s, const tn_frame *f, pull_slot **out)
+{
+    const size_t n = f->count[TN_ROW_FLOATS];
+    const size_t n_dense = f->count[TN_DENSE_FLOATS];
+    const tn_values kind = tn_frame_row_values(f->flags);
+    const char *from = f->payload + TN_PUSH_PARAMS;
+    tn_push_params params;
+    if (tn_push_params_get(&params, f->payload) != TN_DROP_NONE) {
+        return DAMAGED;
+    }
+    pull_slot *p = find(s, f->rank, SLOT_GIVEN, params.pull);
+    if (p == NULL) {
+        return NO_PULL;
+    }
+    if (!fits(s, f, p)) {
+        return DAMAGED;
+    }
+    if (!make_room(&p->grads, &p->grads_max, n) || !make_room(&p->dense, &p->dense_max, n_dense)) {
+        return NO_MEMORY;
+    }
+    if (tn_values_read(kind, from, n, p->grads) != TN_VALUES_FINITE ||
+        tn_values_read(tn_frame_dense_values(f->flags), from + n * tn_values_bytes(kind), n_dense,
+                       p->dense) != TN_VALUES_FINITE) {
+        return NOT_FINITE;
+    }
+    p->push = params;
+    p->pushed = *f;
+    p->pushed.payload = NULL;
+    *out = p;
+    return TAKEN;
+}
+
+static void take_new(tn_freeserve *s, const tn_frame *f)
+{
+    static const tn_refusal refusal[] = {[DAMAGED] = TN_REFUSAL_DAMAGED,
+                                         [NOT_FINITE] = TN_REFUSAL_DIVERGED,
+                                         [NO_PLACE] = TN_REFUSAL_FULL,
+                                         [NO_PULL] = TN_REFUSAL_PULL};
+    const bool is_pull = f->type == TN_FRAME_PULL;
+    pull_slot *p = NULL;
+    taken t = is_pull ? take_pull(s, f, &p) : take_push(s, f, &p);
+    if (t == TAKEN) {
+        tn_once_mark(&s->opts.once[f->rank], f->sequence);
+        (void)pthread_mutex_lock(&s->lock);
+        p->state = is_pull ? SLOT_ASKED : SLOT_PUSHED;
+        enqueue(s, p);
+        (void)pthread_mutex_unlock(&s->lock);
+        tn_bell_ring(&s->bell);
+    } else if (t != NO_MEMORY) { /* then it is sent again */
+        refuse(s, f, refusal[t]);
+    }
+}
+
+/* Rows that were given are given once more. A pull that is queued will be answered; one whose push
+ * has come was. */
+static void give_again(tn_freeserve *s, const tn_frame *f)
+{
+    for (uint32_t i = 0; i < s->opts.permits; i++) {
+        pull_slot *p = &s->rank[f->rank].place[i];
+        if (p->state == SLOT_GIVEN && p->asked.sequence == f->sequence) {
+            enqueue(s, p);
+        }
+    }
+}
+
+/* What became of it may be known no more; that it was applied is. */
+static void acknowledge_again(tn_freeserve *s, const tn_frame *f)
+{
+    lost_answer again = {.pushed = *f};
+    again.pushed.payload = NULL;
+    for (uint32_t i = 0; i < s->opts.permits; i++) {
+        const pull_slot *p = &s->rank[f->rank].place[i];
+        if (p->state == SLOT_PUSHED && p->pushed.sequence == f->sequence) {
+            return;
+        }
+        if (p->done.sequence == f->sequence) {
+            again.what = p->done.what;
+        }
+    }
+    if (s->n_again < AGAIN_MAX) { /* else it comes once more */
+        s->again[s->n_again++] = again;
+    }
+}
+
+static void take_again(tn_freeserve *s, const tn_frame *f)
+{
+    (void)pthread_mutex_lock(&s->lock);
+    if (f->type == TN_FRAME_PULL) {
+        give_again(s, f);
+    } else {
+        acknowledge_again(s, f);
+    }
+    (void)pthread_mutex_unlock(&s->lock);
+    tn_bell_ring(&s->bell);
+}
+
+void tn_freeserve_take(tn_freeserve *s, const tn_frame *frame)
+{
+    TN_ASSERT(frame->rank < s->n_ranks);
+    if (frame->rank == s->opts.rank) {
+        return; /* somebody who says to be this rank, which asks by calls */
+    }
+    if (frame->type != TN_FRAME_PULL && frame->type != TN_FRAME_PUSH) {
+        refuse(s, frame, TN_REFUSAL_DAMAGED);
+        return;
+    }
+    switch (tn_once_ask(&s->opts.once[frame->rank], frame->incarnation, frame->sequence)) {
+    case TN_ONCE_STALE:
+        refuse(s, frame, TN_REFUSAL_INCARNATION);
+        break;
+    case TN_ONCE_BEYOND:
+        refuse(s, frame, TN_REFUSAL_BEYOND);
+        break;
+    case TN_ONCE_REPEATED:
+        take_again(s, frame);
+        break;
+    case TN_ONCE_APPLY:
+    default:
+        take_new(s, frame);
+        break;
+    }
+}
 
 static const uint64_t look_ns = 1000000000; /* at least so often, at whether to stop */
 
@@ -15,9 +393,7 @@ uint32_t tn_permits_of(double staleness)
     return staleness < TN_PERMITS_MAX - 1 ? (uint32_t)staleness + 1 : TN_PERMITS_MAX;
 }
 
-/* ---- answers ---- */
-
-static tn_status answer_rows(tn_freeserve *s, const tn_free_place *p, const tn_frame *request,
+static tn_status answer_rows(tn_freeserve *s, const pull_slot *p, const tn_frame *request,
                              tn_error *err)
 {
     const tn_keyset *keys = &p->block.keys;
@@ -34,7 +410,7 @@ static tn_status answer_rows(tn_freeserve *s, const tn_free_place *p, const tn_f
     if (tn_values_write(kind, s->rows, n, tn_parcel_payload(parcel) + TN_ROWS_PARAMS) !=
         TN_VALUES_FINITE) {
         tn_parcel_drop(parcel);
-        tn_free_refuse(s, request, TN_REFUSAL_DIVERGED);
+        refuse(s, request, TN_REFUSAL_DIVERGED);
         return TN_OK;
     }
     s->opts.answer(s->opts.arg, request, parcel);
@@ -57,17 +433,15 @@ static tn_status answer_dense(tn_freeserve *s, const tn_frame *request, const tn
     if (tn_values_write(kind, s->weights, s->dense, tn_parcel_payload(parcel) + TN_DENSE_PARAMS) !=
         TN_VALUES_FINITE) {
         tn_parcel_drop(parcel);
-        tn_free_refuse(s, request, TN_REFUSAL_DIVERGED);
+        refuse(s, request, TN_REFUSAL_DIVERGED);
         return TN_OK;
     }
     s->opts.answer(s->opts.arg, request, parcel);
     return TN_OK;
 }
 
-/* ---- requests ---- */
-
 /* Rows of now, for the first time or again; how stale they will be counts from the first. */
-static tn_status give(tn_freeserve *s, tn_free_place *p, bool again, tn_error *err)
+static tn_status give(tn_freeserve *s, pull_slot *p, bool again, tn_error *err)
 {
     const tn_keyset *keys = &p->block.keys;
     const tn_frame request = p->asked;
@@ -75,7 +449,7 @@ static tn_status give(tn_freeserve *s, tn_free_place *p, bool again, tn_error *e
         p->updates = atomic_load(&s->updates);
     }
     if (keys->n > 0) {
-        if (!tn_free_room(&s->rows, &s->rows_max, keys->at[keys->n])) {
+        if (!make_room(&s->rows, &s->rows_max, keys->at[keys->n])) {
             return tn_fail(err, TN_E_MEMORY, "no memory for the rows of rank %u", request.rank);
         }
         TN_TRY(tn_shard_pull(s->opts.shard, NULL, keys, s->rows, err));
@@ -85,30 +459,30 @@ static tn_status give(tn_freeserve *s, tn_free_place *p, bool again, tn_error *e
     }
     if (!again) { /* before the answer, which the push may follow at once */
         (void)pthread_mutex_lock(&s->lock);
-        p->state = TN_FREE_GIVEN;
+        p->state = SLOT_GIVEN;
         (void)pthread_mutex_unlock(&s->lock);
     }
     return answer_rows(s, p, &request, err);
 }
 
-static tn_status take_gradients(tn_freeserve *s, tn_free_place *p, tn_error *err)
+static tn_status take_gradients(tn_freeserve *s, pull_slot *p, tn_error *err)
 {
     const tn_frame request = p->pushed;
     tn_pushed_here what = {0};
     if (p->pull.weight_sum > 0) {
-        tn_free_update u = {.grads = {&p->block.keys, p->grads, p->dense},
-                            .push = {.weight_sum = p->pull.weight_sum,
-                                     .lr_factor = p->push.lr_factor,
-                                     .day = p->push.day},
-                            .norm = (double)p->push.norm,
-                            .pulled = p->updates,
-                            .delayed = &p->delayed,
-                            .now = &s->now};
-        TN_TRY(tn_free_apply(s, &u, &what, err));
+        update u = {.grads = {&p->block.keys, p->grads, p->dense},
+                    .push = {.weight_sum = p->pull.weight_sum,
+                             .lr_factor = p->push.lr_factor,
+                             .day = p->push.day},
+                    .norm = (double)p->push.norm,
+                    .pulled = p->updates,
+                    .delayed = &p->delayed,
+                    .now = &s->now};
+        TN_TRY(apply(s, &u, &what, err));
     }
     (void)pthread_mutex_lock(&s->lock);
-    p->done = (tn_free_done){request.sequence, what};
-    p->state = TN_FREE_PLACE;
+    p->done = (push_done){request.sequence, what};
+    p->state = SLOT_FREE;
     (void)pthread_mutex_unlock(&s->lock);
     return answer_dense(s, &request, &what, err);
 }
@@ -117,13 +491,13 @@ static tn_status take_gradients(tn_freeserve *s, tn_free_place *p, tn_error *err
 static tn_status serve_one(tn_freeserve *s, bool *served, tn_error *err)
 {
     (void)pthread_mutex_lock(&s->lock);
-    tn_free_again again = {0};
+    lost_answer again = {0};
     const bool is_again = s->n_again > 0;
     if (is_again) {
         again = s->again[--s->n_again];
     }
-    tn_free_place *p = is_again ? NULL : s->first;
-    tn_free_state state = TN_FREE_PLACE;
+    pull_slot *p = is_again ? NULL : s->first;
+    slot_state state = SLOT_FREE;
     if (p != NULL) {
         s->first = p->next;
         p->queued = false;
@@ -135,12 +509,12 @@ static tn_status serve_one(tn_freeserve *s, bool *served, tn_error *err)
         return answer_dense(s, &again.pushed, &again.what, err);
     }
     switch (state) {
-    case TN_FREE_ASKED:
-    case TN_FREE_GIVEN:
-        return give(s, p, state == TN_FREE_GIVEN, err);
-    case TN_FREE_PUSHED:
+    case SLOT_ASKED:
+    case SLOT_GIVEN:
+        return give(s, p, state == SLOT_GIVEN, err);
+    case SLOT_PUSHED:
         return take_gradients(s, p, err);
-    case TN_FREE_PLACE:
+    case SLOT_FREE:
     default:
         return TN_OK;
     }
@@ -165,8 +539,6 @@ static tn_status serve_all(void *arg, tn_error *err)
     return TN_OK;
 }
 
-/* ---- opening and closing ---- */
-
 static tn_status make(tn_freeserve *s, tn_error *err)
 {
     const tn_freeserve_opts *o = &s->opts;
@@ -183,44 +555,10 @@ static tn_status make(tn_freeserve *s, tn_error *err)
             return TN_E_MEMORY;
         }
     }
-    if (!tn_free_room(&s->weights, &s->weights_max, s->dense)) {
+    if (!make_room(&s->weights, &s->weights_max, s->dense)) {
         return tn_fail(err, TN_E_MEMORY, "no memory for %zu weights", s->dense);
     }
     return tn_thread_start(&s->thread, "tn-shard", serve_all, s, err);
-}
-
-tn_status tn_freeserve_open(tn_freeserve **out, const tn_freeserve_opts *opts, tn_error *err)
-{
-    TN_ASSERT(opts->permits >= 1 && opts->permits <= TN_PERMITS_MAX);
-    *out = NULL;
-    tn_freeserve *s = tn_try_alloc(1, sizeof *s, "the requests of all ranks", err);
-    if (s == NULL) {
-        return TN_E_MEMORY;
-    }
-    s->opts = *opts;
-    s->n_ranks = opts->shares->owners.n_peers;
-    s->dense = opts->shares->dense[opts->rank + 1] - opts->shares->dense[opts->rank];
-    s->delays = tn_delay_is_on(opts->shard->rules);
-    atomic_store(&s->updates, opts->step);
-    (void)pthread_mutex_init(&s->lock, NULL);
-    tn_bell_init(&s->bell);
-    tn_status status = make(s, err);
-    if (status != TN_OK) {
-        tn_freeserve_close(s);
-        return status;
-    }
-    *out = s;
-    return TN_OK;
-}
-
-static void free_rank(tn_free_rank *r)
-{
-    for (uint32_t i = 0; i < TN_PERMITS_MAX; i++) {
-        tn_keyblock_done(&r->place[i].block);
-        tn_free(r->place[i].grads);
-        tn_free(r->place[i].dense);
-        tn_delayed_done(&r->place[i].delayed);
-    }
 }
 
 void tn_freeserve_stop(tn_freeserve *s)
@@ -230,6 +568,16 @@ void tn_freeserve_stop(tn_freeserve *s)
     tn_status ended = tn_thread_join(s->thread, NULL);
     (void)ended; /* it has told */
     s->thread = NULL;
+}
+
+static void free_rank(served_rank *r)
+{
+    for (uint32_t i = 0; i < TN_PERMITS_MAX; i++) {
+        tn_keyblock_done(&r->place[i].block);
+        tn_free(r->place[i].grads);
+        tn_free(r->place[i].dense);
+        tn_delayed_done(&r->place[i].delayed);
+    }
 }
 
 void tn_freeserve_close(tn_freeserve *s)
@@ -254,4 +602,28 @@ void tn_freeserve_close(tn_freeserve *s)
     tn_bell_done(&s->bell);
     (void)pthread_mutex_destroy(&s->lock);
     tn_free(s);
+}
+
+tn_status tn_freeserve_open(tn_freeserve **out, const tn_freeserve_opts *opts, tn_error *err)
+{
+    TN_ASSERT(opts->permits >= 1 && opts->permits <= TN_PERMITS_MAX);
+    *out = NULL;
+    tn_freeserve *s = tn_try_alloc(1, sizeof *s, "the requests of all ranks", err);
+    if (s == NULL) {
+        return TN_E_MEMORY;
+    }
+    s->opts = *opts;
+    s->n_ranks = opts->shares->owners.n_peers;
+    s->dense = opts->shares->dense[opts->rank + 1] - opts->shares->dense[opts->rank];
+    s->delays = tn_delay_is_on(opts->shard->rules);
+    atomic_store(&s->updates, opts->step);
+    (void)pthread_mutex_init(&s->lock, NULL);
+    tn_bell_init(&s->bell);
+    tn_status status = make(s, err);
+    if (status != TN_OK) {
+        tn_freeserve_close(s);
+        return status;
+    }
+    *out = s;
+    return TN_OK;
 }

@@ -1,17 +1,58 @@
-/* async_worker.c - what a free-running worker asks of all owners, and what they answer. */
+/* async_worker.c - what a worker asks of all owners above staleness 0, and what they answer. */
 #include "cluster/async/async_worker.h"
 
+#include "base/core/alloc.h"
 #include "base/core/clock.h"
-#include "cluster/async/async_worker_state.h"
 #include "cluster/async/pushnorm.h"
+#include "cluster/exchange/batch_messages.h"
+#include "cluster/net/wakeup.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
-static const uint64_t look_ns = 100000000; /* at least so often, at what may have gone wrong */
+/* A batch on its way: one permit. */
+typedef struct flight {
+    tn_owner_slices slices; /* the worker's, as are these two */
+    tn_async_batch of;
+    bool has_rows;
+    /* Guarded by lock: */
+    bool held; /* the permit is */
+    bool pushed;
+    uint64_t number;    /* `step` of its messages */
+    uint32_t n_left;    /* owners that have not acknowledged the push */
+    bool *acknowledged; /* n_ranks */
+    double norm2;       /* of all its gradients so far */
+    uint64_t staleness; /* the largest so far */
+} flight;
 
-/* ---- answers, on the worker's thread ---- */
+struct tn_async {
+    tn_async_opts opts;
+    uint32_t n_ranks, permits;
+    tn_bell bell;
+    tn_freeserve *serve;
+    tn_batchio io;
+    tn_dense_run *trained;
+    tn_parcel **parcel; /* n_ranks: of one push */
+    tn_keyset none;     /* no keys */
+    uint32_t *zeros;    /* of it */
+    uint64_t n_pulled, n_pushed;
+    uint32_t order[TN_PERMITS_MAX]; /* flights by number of the pull, modulo permits */
+    tn_status failed;
+    tn_error err;
+    _Atomic uint32_t waits_for;
+
+    pthread_mutex_t lock;
+    flight flight[TN_PERMITS_MAX]; /* permits; guarded by lock in part */
+    tn_letter *first, *last;       /* guarded by lock: answers, oldest first .. */
+    tn_letter **newest;            /* .. of each rank the last weights, not read yet .. */
+    tn_async_seen seen;
+    uint64_t seen_number;
+    tn_status ended; /* .. and what tn_async_fail said */
+    tn_error why;
+};
+
+static const uint64_t look_ns = 100000000; /* at least so often, at what may have gone wrong */
 
 static void strange(tn_async *g, uint32_t rank, const char *what)
 {
@@ -24,7 +65,7 @@ static void strange(tn_async *g, uint32_t rank, const char *what)
 static void hear_rows(tn_async *g, const tn_frame *f, uint32_t from)
 {
     for (uint64_t i = g->n_pushed; i < g->n_pulled; i++) {
-        tn_flight *x = &g->flight[g->order[i % g->permits]];
+        flight *x = &g->flight[g->order[i % g->permits]];
         if (x->number == f->step && tn_owner_slices_rows(&x->slices, from, f, true)) {
             return;
         }
@@ -73,20 +114,18 @@ static tn_status hear_letters(tn_async *g, tn_error *err)
     return g->failed == TN_OK ? TN_OK : tn_fail(err, g->failed, "%s", g->err.text);
 }
 
-/* ---- waiting ---- */
-
 /* What a call waits for: 1 + a rank that it is due from, 0 when it is there. */
 typedef uint32_t due_of(tn_async *g);
 
 /* Of the push that has waited longest among those with a permit. */
 static uint32_t late_push(tn_async *g, uint32_t *n_held)
 {
-    const tn_flight *first = NULL;
+    const flight *first = NULL;
     uint32_t late = 0;
     *n_held = 0;
     (void)pthread_mutex_lock(&g->lock);
     for (uint32_t i = 0; i < g->permits; i++) {
-        const tn_flight *f = &g->flight[i];
+        const flight *f = &g->flight[i];
         *n_held += f->held;
         if (f->held && f->pushed && (first == NULL || f->number < first->number)) {
             first = f;
@@ -113,7 +152,7 @@ static uint32_t due_all_permits(tn_async *g)
     return n_held == 0 ? 0 : late;
 }
 
-static tn_flight *oldest(tn_async *g)
+static flight *oldest(tn_async *g)
 {
     TN_ASSERT(g->n_pushed < g->n_pulled);
     return &g->flight[g->order[g->n_pushed % g->permits]];
@@ -149,9 +188,7 @@ static tn_status await(tn_async *g, due_of *due, const char *what, tn_error *err
     }
 }
 
-/* ---- calls ---- */
-
-static tn_flight *take_permit(tn_async *g)
+static flight *take_permit(tn_async *g)
 {
     uint32_t i = 0;
     (void)pthread_mutex_lock(&g->lock);
@@ -159,7 +196,7 @@ static tn_flight *take_permit(tn_async *g)
         i++;
         TN_ASSERT(i < g->permits);
     }
-    tn_flight *f = &g->flight[i];
+    flight *f = &g->flight[i];
     f->held = true;
     f->pushed = false;
     f->number = g->opts.step + g->n_pulled;
@@ -170,7 +207,7 @@ static tn_flight *take_permit(tn_async *g)
     return f;
 }
 
-static void post(tn_async *g, const tn_flight *f, uint32_t owner, tn_parcel *p)
+static void post(tn_async *g, const flight *f, uint32_t owner, tn_parcel *p)
 {
     p->frame.step = f->number;
     tn_link_post(g->opts.link, owner, p);
@@ -180,7 +217,7 @@ static tn_status ask(tn_async *g, const tn_async_batch *batch, tn_error *err)
 {
     TN_ASSERT(g->n_pulled - g->n_pushed < g->permits);
     TN_TRY(await(g, due_permit, "the acknowledgement", err));
-    tn_flight *f = take_permit(g);
+    flight *f = take_permit(g);
     const tn_pull_params params = {batch->examples, batch->weight_sum};
     f->of = *batch;
     f->has_rows = false;
@@ -225,7 +262,7 @@ static tn_status take_weights(tn_async *g, tn_error *err)
 
 tn_status tn_async_rows(tn_async *g, tn_team *team, tn_error *err)
 {
-    tn_flight *f = oldest(g);
+    flight *f = oldest(g);
     TN_ASSERT(!f->has_rows);
     const uint32_t place = (uint32_t)(f - g->flight);
     TN_TRY(tn_freeserve_pull(g->serve, team, place, f->of.keys, f->of.rows, err));
@@ -235,7 +272,7 @@ tn_status tn_async_rows(tn_async *g, tn_team *team, tn_error *err)
 }
 
 /* For the global clip, which others can only make with it. */
-static tn_status measure(tn_async *g, tn_team *team, const tn_flight *f, tn_slices_gradients *grads,
+static tn_status measure(tn_async *g, tn_team *team, const flight *f, tn_slices_gradients *grads,
                          tn_error *err)
 {
     const tn_rules *rules = g->opts.shard->rules;
@@ -260,7 +297,7 @@ static tn_status measure(tn_async *g, tn_team *team, const tn_flight *f, tn_slic
 }
 
 /* To all other owners, or to none. */
-static tn_status send_gradients(tn_async *g, tn_flight *f, const tn_slices_gradients *grads,
+static tn_status send_gradients(tn_async *g, flight *f, const tn_slices_gradients *grads,
                                 tn_error *err)
 {
     tn_status status = TN_OK;
@@ -284,17 +321,38 @@ static tn_status send_gradients(tn_async *g, tn_flight *f, const tn_slices_gradi
     return status;
 }
 
-static void acknowledge_own(tn_async *g, tn_flight *f, const tn_pushed_here *what)
+/* Under the lock: one owner has acknowledged a push. */
+static void acknowledge(tn_async *g, flight *f, uint32_t owner, const tn_pushed_here *what)
+{
+    const bool whole = isfinite(g->opts.shard->rules->clip_global); /* then its sender knew it */
+    f->acknowledged[owner] = true;
+    const double norm2 = what->norm * what->norm;
+    f->norm2 = whole ? fmax(f->norm2, norm2) : f->norm2 + norm2;
+    f->staleness = what->staleness > f->staleness ? what->staleness : f->staleness;
+    if (--f->n_left > 0) {
+        return;
+    }
+    f->held = false;
+    if (f->of.examples > 0) {
+        g->seen.pushes++;
+        g->seen.staleness_max =
+            f->staleness > g->seen.staleness_max ? f->staleness : g->seen.staleness_max;
+        g->seen.norm = f->number >= g->seen_number ? sqrt(f->norm2) : g->seen.norm;
+        g->seen_number = f->number >= g->seen_number ? f->number : g->seen_number;
+    }
+}
+
+static void acknowledge_own(tn_async *g, flight *f, const tn_pushed_here *what)
 {
     (void)pthread_mutex_lock(&g->lock);
-    tn_flight_acknowledge(g, f, g->opts.rank, what);
+    acknowledge(g, f, g->opts.rank, what);
     (void)pthread_mutex_unlock(&g->lock);
 }
 
 tn_status tn_async_push(tn_async *g, tn_team *team, const float *grads, const float *dense,
                         const tn_push *push, tn_error *err)
 {
-    tn_flight *f = oldest(g);
+    flight *f = oldest(g);
     TN_ASSERT(f->has_rows && f->of.examples > 0);
     tn_push of_batch = *push;
     of_batch.step = f->number;
@@ -328,7 +386,7 @@ tn_status tn_async_refresh(tn_async *g, tn_error *err)
     const tn_push push = {.lr_factor = 0};
     const tn_slices_gradients grads = {.push = &push};
     TN_TRY(ask(g, &none, err));
-    tn_flight *f = oldest(g);
+    flight *f = oldest(g);
     TN_TRY(await(g, due_rows, "an answer", err));
     TN_TRY(send_gradients(g, f, &grads, err));
     g->n_pushed++;
@@ -340,4 +398,200 @@ tn_status tn_async_refresh(tn_async *g, tn_error *err)
 uint32_t tn_async_waits_for(const tn_async *g)
 {
     return atomic_load(&g->waits_for);
+}
+
+static void answer(void *arg, const tn_frame *request, tn_parcel *parcel)
+{
+    const tn_async *g = arg;
+    tn_link_answer(g->opts.link, request, parcel);
+}
+
+void tn_async_fail(tn_async *g, tn_status status, const char *why)
+{
+    (void)pthread_mutex_lock(&g->lock);
+    if (g->ended == TN_OK) {
+        g->ended = tn_fail(&g->why, status, "%s", why);
+    }
+    (void)pthread_mutex_unlock(&g->lock);
+    tn_bell_ring(&g->bell);
+}
+
+static void shard_failed(void *arg, tn_status status, const char *why)
+{
+    tn_async_fail(arg, status, why);
+}
+
+static tn_status make_arrays(tn_async *g, tn_error *err)
+{
+    const tn_async_opts *o = &g->opts;
+    const char *what = "a group of peers";
+    g->parcel = tn_try_alloc(g->n_ranks, sizeof(void *), what, err);
+    g->newest = tn_try_alloc(g->n_ranks, sizeof(void *), what, err);
+    g->zeros = tn_try_alloc(TN_PARTITIONS + 1, sizeof *g->zeros, what, err);
+    g->trained = tn_try_alloc((size_t)o->n_trained + 1, sizeof *g->trained, what, err);
+    bool made = g->parcel != NULL && g->newest != NULL && g->zeros != NULL && g->trained != NULL;
+    for (uint32_t i = 0; i < g->permits && made; i++) {
+        g->flight[i].acknowledged = tn_try_alloc(g->n_ranks, sizeof(bool), what, err);
+        made = g->flight[i].acknowledged != NULL;
+    }
+    if (!made) {
+        return TN_E_MEMORY;
+    }
+    if (o->n_trained > 0) {
+        memcpy(g->trained, o->trained, o->n_trained * sizeof *g->trained);
+    }
+    g->none = (tn_keyset){.owners = &o->shares->owners, .at = g->zeros, .first = g->zeros};
+    return TN_OK;
+}
+
+static tn_status make(tn_async *g, tn_error *err)
+{
+    const tn_async_opts *o = &g->opts;
+    TN_TRY(make_arrays(g, err));
+    TN_TRY(tn_batchio_init(&g->io, o->parcels, o->shares, o->row_values, o->dense_values, err));
+    const tn_freeserve_opts serve = {.rank = o->rank,
+                                     .permits = g->permits,
+                                     .step = o->step,
+                                     .shares = o->shares,
+                                     .layout = o->layout,
+                                     .shard = o->shard,
+                                     .moving = o->moving,
+                                     .n_moving = o->n_moving,
+                                     .once = o->once,
+                                     .parcels = o->parcels,
+                                     .answer = answer,
+                                     .failed = shard_failed,
+                                     .arg = g};
+    return tn_freeserve_open(&g->serve, &serve, err);
+}
+
+void tn_async_close(tn_async *g)
+{
+    if (g == NULL) {
+        return;
+    }
+    tn_freeserve_close(g->serve);
+    while (g->first != NULL) {
+        tn_letter *letter = g->first;
+        g->first = letter->next;
+        tn_letter_close(letter);
+    }
+    for (uint32_t r = 0; g->newest != NULL && r < g->n_ranks; r++) {
+        tn_letter_close(g->newest[r]);
+    }
+    for (uint32_t i = 0; i < g->permits; i++) {
+        tn_owner_slices_done(&g->flight[i].slices);
+        tn_free(g->flight[i].acknowledged);
+    }
+    tn_batchio_done(&g->io);
+    tn_free(g->parcel);
+    tn_free(g->newest);
+    tn_free(g->zeros);
+    tn_free(g->trained);
+    tn_bell_done(&g->bell);
+    (void)pthread_mutex_destroy(&g->lock);
+    tn_free(g);
+}
+
+tn_status tn_async_open(tn_async **out, const tn_async_opts *opts, tn_error *err)
+{
+    *out = NULL;
+    tn_async *g = tn_try_alloc(1, sizeof *g, "a group of peers", err);
+    if (g == NULL) {
+        return TN_E_MEMORY;
+    }
+    g->opts = *opts;
+    g->n_ranks = opts->shares->owners.n_peers;
+    g->permits = tn_permits_of(opts->staleness);
+    tn_bell_init(&g->bell);
+    (void)pthread_mutex_init(&g->lock, NULL);
+    tn_status status = make(g, err);
+    if (status != TN_OK) {
+        tn_async_close(g);
+        return status;
+    }
+    *out = g;
+    return TN_OK;
+}
+
+void tn_async_stop(tn_async *g)
+{
+    tn_freeserve_stop(g->serve);
+}
+
+void tn_async_take_request(tn_async *g, tn_letter *letter)
+{
+    tn_freeserve_take(g->serve, &letter->frame);
+    tn_letter_close(letter);
+}
+
+static flight *flight_of(tn_async *g, uint64_t number)
+{
+    for (uint32_t i = 0; i < g->permits; i++) {
+        flight *f = &g->flight[i];
+        if (f->held && f->pushed && f->number == number) {
+            return f;
+        }
+    }
+    return NULL;
+}
+
+/* Under the lock. Gives permits back at once, whatever the worker does; the weights wait for it,
+ * those of the last request alone. False: it is none that is due. */
+static bool take_dense(tn_async *g, tn_letter *letter)
+{
+    const size_t *cut = g->opts.shares->dense;
+    const uint32_t from = letter->from;
+    const tn_frame *frame = &letter->frame;
+    flight *f = flight_of(g, frame->step);
+    tn_dense_params p;
+    if (f == NULL || from == g->opts.rank || f->acknowledged[from] ||
+        frame->count[TN_DENSE_FLOATS] != cut[from + 1] - cut[from] ||
+        tn_dense_params_get(&p, frame->payload) != TN_DROP_NONE) {
+        return false;
+    }
+    acknowledge(g, f, from, &(tn_pushed_here){p.grad_norm, p.staleness});
+    tn_letter *old = letter;
+    if (g->newest[from] == NULL || g->newest[from]->frame.sequence < frame->sequence) {
+        old = g->newest[from];
+        g->newest[from] = letter;
+    }
+    tn_letter_close(old);
+    return true;
+}
+
+static void keep(tn_async *g, tn_letter *letter)
+{
+    letter->next = NULL;
+    if (g->first == NULL) {
+        g->first = letter;
+    } else {
+        g->last->next = letter;
+    }
+    g->last = letter;
+}
+
+void tn_async_take_answer(tn_async *g, tn_letter *letter)
+{
+    TN_ASSERT(letter->from < g->n_ranks);
+    (void)pthread_mutex_lock(&g->lock);
+    if (letter->frame.type != TN_FRAME_DENSE || !take_dense(g, letter)) {
+        keep(g, letter); /* the worker says what is wrong with it */
+    }
+    (void)pthread_mutex_unlock(&g->lock);
+    tn_bell_ring(&g->bell);
+}
+
+void tn_async_take_seen(tn_async *g, tn_async_seen *out)
+{
+    (void)pthread_mutex_lock(&g->lock);
+    *out = g->seen;
+    g->seen.pushes = 0;
+    g->seen.staleness_max = 0;
+    (void)pthread_mutex_unlock(&g->lock);
+}
+
+uint64_t tn_async_updates(const tn_async *g)
+{
+    return tn_freeserve_updates(g->serve);
 }

@@ -1,12 +1,414 @@
-/* link.c - a peer's connections: opening, closing, and what other threads ask of them. */
-#include "cluster/net/linkstate.h"
+/* link.c - a peer's connections: opening, closing, posting, and the net thread that sends and
+ * receives. */
+#include "cluster/net/link.h"
 
 #include "base/core/alloc.h"
+#include "base/core/clock.h"
+#include "base/core/failpoint.h"
+#include "base/core/log.h"
+#include "base/thread/threads.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
+
+/* First in, first out. Zeros: empty. */
+typedef struct message_list {
+    tn_parcel *first, *last;
+} message_list;
+
+/* Another rank, as the net thread knows it; but for the last two, which anybody may. */
+typedef struct destination {
+    void *dealer; /* NULL: nobody knows where it is */
+    tn_resend resend;
+    message_list requests;        /* that have no number yet */
+    message_list plain;           /* to be sent once */
+    bool blocked;                 /* the connection takes nothing at the moment */
+    uint64_t logged_ns;           /* when a fault of it was told last */
+    _Atomic uint32_t open;        /* requests without an answer */
+    _Atomic uint64_t incarnation; /* that answers must be of; 0: any */
+} destination;
+
+struct tn_link {
+    tn_zmq z;
+    tn_link_opts opts;
+    tn_sockets *sockets;
+    void *router;
+    tn_greeter *greeter; /* of the dealer to rank 0; guarded by lock; NULL: none */
+    tn_flood *flood;     /* over the router's connections; NULL: over ipc */
+    int wake;            /* eventfd */
+    tn_thread *thread;
+    atomic_bool stop;
+    _Atomic uint64_t session;
+
+    pthread_mutex_t lock;
+    message_list outbox; /* guarded by lock, as are these */
+    void **dialled;      /* size: dealers */
+    bool news;           /* some are new */
+    tn_link_counts told; /* counts, as they were a moment ago */
+
+    destination *dest; /* size; the net thread's, as is what follows */
+    tn_link_counts counts;
+    uint64_t next_tick;
+    zmq_pollitem_t *item; /* size + 2 */
+    uint32_t *item_rank;
+};
+
+typedef enum sent_state { SENT, SENT_LATER, SENT_NEVER } sent_state;
+
+enum { ROUTER = -1 }; /* or the rank of a dealer */
+
+enum { COPIED_MAX = 64 << 10 }; /* bytes; longer messages are sent from where they lie */
+
+static void list_add(message_list *l, tn_parcel *p)
+{
+    p->next = NULL;
+    if (l->first == NULL) {
+        l->first = p;
+    } else {
+        l->last->next = p;
+    }
+    l->last = p;
+}
+
+static tn_parcel *list_take(message_list *l)
+{
+    tn_parcel *p = l->first;
+    TN_ASSERT(p != NULL);
+    l->first = p->next;
+    p->next = NULL;
+    return p;
+}
+
+static void list_drop(message_list *l)
+{
+    while (l->first != NULL) {
+        tn_parcel_drop(list_take(l));
+    }
+}
+
+/* Completes the header; once per parcel. */
+static void seal(tn_link *l, tn_parcel *p)
+{
+    if (p->sealed) {
+        return;
+    }
+    p->frame.job = l->opts.job;
+    p->frame.session = atomic_load(&l->session);
+    p->frame.incarnation = l->opts.incarnation;
+    p->frame.rank = l->opts.rank;
+    tn_frame_seal(p->bytes, &p->frame);
+    p->sealed = true;
+}
+
+/* ZeroMQ is done with the bytes. On a thread of its own. */
+static void let_go(void *bytes, void *hint)
+{
+    (void)bytes;
+    tn_parcel_drop(hint);
+}
+
+static bool wrap(const tn_link *l, tn_parcel *p, zmq_msg_t *m)
+{
+    const size_t size = TN_FRAME_HEAD + p->frame.bytes;
+    if (size > COPIED_MAX) {
+        tn_parcel_hold(p);
+        if (l->z.zmq_msg_init_data(m, p->bytes, size, let_go, p) == 0) {
+            return true;
+        }
+        tn_parcel_drop(p);
+        return false;
+    }
+    if (l->z.zmq_msg_init_size(m, size) != 0) {
+        return false;
+    }
+    memcpy(l->z.zmq_msg_data(m), p->bytes, size);
+    return true;
+}
+
+static int retry(int n)
+{
+    return n < 0 && errno == EINTR;
+}
+
+/* The message is made first: once its id is out, it must follow. */
+static sent_state transmit(tn_link *l, void *socket, const uint8_t *id, tn_parcel *p)
+{
+    zmq_msg_t m;
+    if (!wrap(l, p, &m)) {
+        return SENT_LATER; /* no memory just now */
+    }
+    int n = 0;
+    while (id != NULL &&
+           retry(n = l->z.zmq_send(socket, id, TN_ROUTING_ID, ZMQ_SNDMORE | ZMQ_DONTWAIT))) {
+    }
+    if (n >= 0) {
+        while (retry(n = l->z.zmq_msg_send(&m, socket, ZMQ_DONTWAIT))) {
+        }
+    }
+    if (n < 0) {
+        int why = errno;
+        (void)l->z.zmq_msg_close(&m);
+        TN_ASSERT(why == EAGAIN || why == EHOSTUNREACH);
+        return why == EAGAIN ? SENT_LATER : SENT_NEVER;
+    }
+    l->counts.messages_out++;
+    l->counts.bytes_out += TN_FRAME_HEAD + p->frame.bytes;
+    return SENT;
+}
+
+/* As the net may do: "error" loses a message, "short" brings it twice. */
+static sent_state transmit_or_fail(tn_link *l, void *socket, const uint8_t *id, tn_parcel *p)
+{
+    const int fault = tn_failpoint(id == NULL ? "link.request" : "link.answer");
+    if (fault != 0 && fault != TN_FAIL_SHORT) {
+        return SENT;
+    }
+    sent_state sent = transmit(l, socket, id, p);
+    return fault == 0 || sent != SENT ? sent : transmit(l, socket, id, p);
+}
+
+/* LATER: the connection takes no more now. */
+static sent_state send_request(tn_link *l, void *dealer, tn_parcel *p)
+{
+    return transmit_or_fail(l, dealer, NULL, p);
+}
+
+/* Seals and sends an answer, and drops it: who misses it asks again. */
+static void send_answer(tn_link *l, tn_parcel *p)
+{
+    uint8_t id[TN_ROUTING_ID];
+    tn_routing_id(p->to, p->to_incarnation, id);
+    seal(l, p);
+    if (transmit_or_fail(l, l->router, id, p) != SENT) {
+        l->counts.undeliverable++;
+    }
+    tn_parcel_drop(p);
+}
+
+static const uint64_t minute_ns = 60000000000;
+
+void tn_letter_close(tn_letter *letter)
+{
+    if (letter != NULL) {
+        (void)letter->close(&letter->message);
+        tn_free(letter);
+    }
+}
+
+static bool take(const tn_link *l, void *socket, zmq_msg_t *m)
+{
+    int n;
+    (void)l->z.zmq_msg_init(m);
+    do {
+        n = l->z.zmq_msg_recv(m, socket, ZMQ_DONTWAIT);
+    } while (n < 0 && errno == EINTR);
+    if (n < 0) {
+        (void)l->z.zmq_msg_close(m);
+    }
+    return n >= 0;
+}
+
+/* Whatever follows a message in the same run of parts. */
+static void throw_rest(const tn_link *l, void *socket, const zmq_msg_t *last)
+{
+    bool more = l->z.zmq_msg_more(last) != 0;
+    while (more) {
+        zmq_msg_t m;
+        if (!take(l, socket, &m)) {
+            return;
+        }
+        more = l->z.zmq_msg_more(&m) != 0;
+        (void)l->z.zmq_msg_close(&m);
+    }
+}
+
+static void count_fault(tn_link *l, tn_drop fault, uint32_t rank)
+{
+    l->counts.dropped[fault]++;
+    if (rank >= l->opts.size) {
+        return;
+    }
+    destination *d = &l->dest[rank];
+    uint64_t now = tn_clock_ns();
+    if (d->logged_ns == 0 || now - d->logged_ns > minute_ns) {
+        d->logged_ns = now;
+        tn_log(TN_LOG_WARN, "dropped a message from rank %u: a message %s", rank,
+               tn_drop_text(fault));
+    }
+}
+
+static tn_frame_limits limits_of(const tn_link *l)
+{
+    return (tn_frame_limits){.job = l->opts.job,
+                             .session = atomic_load(&l->session),
+                             .bytes_max = l->opts.bytes_max,
+                             .peers = l->opts.size,
+                             .count_max = {UINT32_MAX, UINT32_MAX, UINT32_MAX}};
+}
+
+/* Whether the connection that a message came by is one of the rank that the message names. */
+static bool is_of(const tn_link *l, const zmq_msg_t *m, const tn_frame *frame, bool is_router)
+{
+    const tn_zap_rules rules = {.security = l->opts.security, .uid = geteuid()};
+    uint32_t key = TN_RANK_ANY;
+    if (!is_router) {
+        return tn_zap_is_dialled(&l->z, &rules, m);
+    }
+    return tn_zap_sender(&l->z, m, &key) && (key == TN_RANK_ANY || key == frame->rank);
+}
+
+/* Takes the message over; NULL when it is not one from `sender`. */
+static tn_letter *open_letter(tn_link *l, zmq_msg_t *m, const tn_frame *sender, bool is_router)
+{
+    const tn_frame_limits limits = limits_of(l);
+    tn_frame frame;
+    const size_t size = l->z.zmq_msg_size(m);
+    tn_drop fault = tn_frame_read(&frame, l->z.zmq_msg_data(m), size, &limits);
+    l->counts.messages_in++;
+    l->counts.bytes_in += size;
+    if (fault == TN_DROP_NONE &&
+        (frame.rank != sender->rank || frame.rank == l->opts.rank ||
+         (sender->incarnation != 0 && frame.incarnation != sender->incarnation) ||
+         !is_of(l, m, &frame, is_router))) {
+        fault = TN_DROP_RANK;
+    }
+    tn_letter *letter =
+        fault == TN_DROP_NONE ? tn_try_alloc(1, sizeof *letter, "a message", NULL) : NULL;
+    if (letter == NULL) {
+        count_fault(l, fault == TN_DROP_NONE ? TN_DROP_MEMORY : fault, sender->rank);
+        return NULL;
+    }
+    letter->from = frame.rank;
+    letter->close = l->z.zmq_msg_close;
+    (void)l->z.zmq_msg_init(&letter->message);
+    (void)l->z.zmq_msg_move(&letter->message, m);
+    frame.payload = (const char *)l->z.zmq_msg_data(&letter->message) + TN_FRAME_HEAD;
+    letter->frame = frame;
+    return letter;
+}
+
+/* The routing id in front of what comes to the router. */
+static bool take_id(tn_link *l, void *socket, tn_frame *sender, bool *known)
+{
+    zmq_msg_t id;
+    if (!take(l, socket, &id)) {
+        return false;
+    }
+    *known = l->z.zmq_msg_more(&id) != 0 &&
+             tn_routing_id_read(l->z.zmq_msg_data(&id), l->z.zmq_msg_size(&id), &sender->rank,
+                                &sender->incarnation);
+    if (!*known) {
+        if (l->flood != NULL) {
+            tn_flood_heard(l->flood, &id);
+        }
+        throw_rest(l, socket, &id);
+        count_fault(l, TN_DROP_RANK, UINT32_MAX);
+    }
+    (void)l->z.zmq_msg_close(&id);
+    return true;
+}
+
+/* The next message of a socket; false: there is none. *out is NULL when it was dropped. */
+static bool receive(tn_link *l, int64_t socket, tn_letter **out)
+{
+    bool is_router = socket == ROUTER;
+    void *from = is_router ? l->router : l->dest[socket].dealer;
+    tn_frame sender = {0};
+    if (!is_router) {
+        sender.rank = (uint32_t)socket;
+        sender.incarnation = atomic_load(&l->dest[socket].incarnation);
+    }
+    bool known = true;
+    zmq_msg_t m;
+    *out = NULL;
+    if (is_router && !take_id(l, from, &sender, &known)) {
+        return false;
+    }
+    if (!known) {
+        return true;
+    }
+    if (!take(l, from, &m)) {
+        return is_router;
+    }
+    throw_rest(l, from, &m);
+    if (is_router && l->flood != NULL) {
+        tn_flood_heard(l->flood, &m);
+    }
+    *out = open_letter(l, &m, &sender, is_router);
+    (void)l->z.zmq_msg_close(&m);
+    return true;
+}
+
+enum { AT_ONCE = 64 }; /* messages of one socket before the next one's turn */
+
+static const uint64_t tick_ns = 100000000;
+
+static const uint64_t ns_of_ms = 1000000;
+
+static tn_parcel *parcel_of(tn_resend_request *x)
+{
+    return (tn_parcel *)(void *)((char *)x - offsetof(tn_parcel, request));
+}
+
+static void release(tn_resend_request *x)
+{
+    tn_parcel_drop(parcel_of(x));
+}
+
+/* Requests get their numbers in the order they were posted. */
+static void number_requests(tn_link *l, destination *d)
+{
+    while (d->requests.first != NULL && !tn_resend_is_full(&d->resend)) {
+        tn_parcel *p = list_take(&d->requests);
+        p->frame.sequence = tn_resend_next(&d->resend);
+        seal(l, p);
+        p->request = (tn_resend_request){
+            .bytes = p->bytes, .size = TN_FRAME_HEAD + p->frame.bytes, .release = release};
+        tn_resend_put(&d->resend, &p->request);
+    }
+}
+
+/* Sends what is due until the connection takes no more. */
+static void flush(tn_link *l, destination *d, uint64_t now)
+{
+    number_requests(l, d);
+    d->blocked = d->dealer == NULL;
+    while (!d->blocked && d->plain.first != NULL) {
+        seal(l, d->plain.first);
+        d->blocked = send_request(l, d->dealer, d->plain.first) == SENT_LATER;
+        if (!d->blocked) {
+            tn_parcel_drop(list_take(&d->plain));
+        }
+    }
+    while (!d->blocked) {
+        tn_resend_request *x = tn_resend_due(&d->resend, now);
+        if (x == NULL) {
+            break;
+        }
+        const uint64_t before = x->sent_ns;
+        d->blocked = send_request(l, d->dealer, parcel_of(x)) == SENT_LATER;
+        if (!d->blocked) {
+            l->counts.repeated += before != 0;
+            tn_resend_sent(&d->resend, now);
+        }
+    }
+}
+
+static void sort_outbox(tn_link *l, message_list *outbox)
+{
+    while (outbox->first != NULL) {
+        tn_parcel *p = list_take(outbox);
+        destination *d = &l->dest[p->to];
+        if (p->to_incarnation != 0) {
+            send_answer(l, p);
+        } else {
+            list_add(tn_frame_is_request(p->frame.type) ? &d->requests : &d->plain, p);
+        }
+    }
+}
 
 static void wake(tn_link *l)
 {
@@ -14,11 +416,135 @@ static void wake(tn_link *l)
     TN_ASSERT(rung == 0 || errno == EAGAIN); /* full: it is awake */
 }
 
+static void take_outbox(tn_link *l)
+{
+    message_list outbox = {0};
+    eventfd_t wakes;
+    (void)eventfd_read(l->wake, &wakes); /* nothing to read: woken by something else */
+    (void)pthread_mutex_lock(&l->lock);
+    outbox = l->outbox;
+    l->outbox = (message_list){0};
+    for (uint32_t r = 0; l->news && r < l->opts.size; r++) {
+        l->dest[r].dealer = l->dialled[r];
+    }
+    l->news = false;
+    l->told = l->counts;
+    (void)pthread_mutex_unlock(&l->lock);
+    sort_outbox(l, &outbox);
+}
+
+/* Milliseconds until something is due. */
+static long time_to(const tn_link *l, uint64_t now)
+{
+    uint64_t due = l->next_tick;
+    for (uint32_t r = 0; r < l->opts.size; r++) {
+        const destination *d = &l->dest[r];
+        uint64_t deadline = d->blocked ? TN_RESEND_NEVER : tn_resend_deadline(&d->resend);
+        due = deadline < due ? deadline : due;
+    }
+    return due <= now ? 0 : (long)((due - now) / ns_of_ms + 1);
+}
+
+/* Items of the poll: wake, router, then every dealer. */
+static uint32_t list_items(const tn_link *l, zmq_pollitem_t *item, uint32_t *rank)
+{
+    uint32_t n = 0;
+    item[n++] = (zmq_pollitem_t){.fd = l->wake, .events = ZMQ_POLLIN};
+    item[n++] = (zmq_pollitem_t){.socket = l->router, .events = ZMQ_POLLIN};
+    for (uint32_t r = 0; r < l->opts.size; r++) {
+        const destination *d = &l->dest[r];
+        if (d->dealer != NULL) {
+            short events = d->blocked ? ZMQ_POLLIN | ZMQ_POLLOUT : ZMQ_POLLIN;
+            rank[n] = r;
+            item[n++] = (zmq_pollitem_t){.socket = d->dealer, .events = events};
+        }
+    }
+    return n;
+}
+
+static void give(tn_link *l, tn_letter *letter, bool answer)
+{
+    if (letter == NULL) {
+        return;
+    }
+    const tn_link_events *e = &l->opts.events;
+    (answer ? e->answer : e->request)(e->arg, letter);
+}
+
+static void hear_requests(tn_link *l)
+{
+    tn_letter *letter = NULL;
+    for (uint32_t i = 0; i < AT_ONCE && receive(l, ROUTER, &letter); i++) {
+        give(l, letter, false);
+    }
+}
+
+/* An answer that comes again has nobody who waits for it. */
+static void hear_answers(tn_link *l, uint32_t rank)
+{
+    destination *d = &l->dest[rank];
+    tn_letter *letter = NULL;
+    for (uint32_t i = 0; i < AT_ONCE && receive(l, rank, &letter); i++) {
+        if (letter != NULL && letter->frame.sequence != 0) {
+            if (!tn_resend_acknowledge(&d->resend, letter->frame.sequence)) {
+                tn_letter_close(letter);
+                continue;
+            }
+            (void)atomic_fetch_sub(&d->open, 1);
+        }
+        give(l, letter, true);
+    }
+}
+
+static void tick(tn_link *l, uint64_t now)
+{
+    if (now >= l->next_tick) {
+        l->next_tick = now + tick_ns;
+        if (l->flood != NULL) {
+            l->counts.floods += tn_flood_look(l->flood);
+            l->counts.failures = tn_flood_failed(l->flood);
+        }
+        l->opts.events.tick(l->opts.events.arg, now);
+    }
+}
+
+/* The net thread; arg is the link. */
+static tn_status run(void *arg, tn_error *err)
+{
+    (void)err;
+    tn_link *l = arg;
+    while (!atomic_load(&l->stop)) {
+        take_outbox(l);
+        uint64_t now = tn_clock_ns();
+        for (uint32_t r = 0; r < l->opts.size; r++) {
+            flush(l, &l->dest[r], now);
+        }
+        uint32_t n = list_items(l, l->item, l->item_rank);
+        int ready = l->z.zmq_poll(l->item, (int)n, time_to(l, now));
+        TN_ASSERT(ready >= 0 || errno == EINTR);
+        if (ready > 0 && (l->item[1].revents & ZMQ_POLLIN) != 0) {
+            hear_requests(l);
+        }
+        for (uint32_t i = 2; ready > 0 && i < n; i++) {
+            if ((l->item[i].revents & ZMQ_POLLIN) != 0) {
+                hear_answers(l, l->item_rank[i]);
+            }
+        }
+        tick(l, tn_clock_ns());
+    }
+    /* Who asked for the last thing shall have its answer, or would take this peer for lost. */
+    take_outbox(l);
+    for (uint32_t r = 0; r < l->opts.size; r++) {
+        flush(l, &l->dest[r], tn_clock_ns());
+    }
+    return TN_OK;
+}
+
 static void post(tn_link *l, tn_parcel *p)
 {
     p->next = NULL;
     (void)pthread_mutex_lock(&l->lock);
-    tn_parcel_list_add(&l->outbox, p);
+    list_add(&l->outbox, p);
     (void)pthread_mutex_unlock(&l->lock);
     wake(l);
 }
@@ -46,6 +572,11 @@ uint32_t tn_link_open_requests(tn_link *l, uint32_t rank)
 {
     TN_ASSERT(rank < l->opts.size);
     return atomic_load(&l->dest[rank].open);
+}
+
+size_t tn_link_rank_bytes(void)
+{
+    return sizeof(destination) + sizeof(zmq_pollitem_t) + sizeof(uint32_t) + sizeof(void *);
 }
 
 void tn_link_set_session(tn_link *l, uint64_t session)
@@ -118,38 +649,13 @@ static tn_status make(tn_link *l, const tn_endpoint *own, char bound[TN_ENDPOINT
         TN_TRY(tn_flood_open(&l->flood, &l->z, tn_sockets_context(l->sockets), l->router,
                              l->opts.bytes_max + TN_FRAME_HEAD, err));
     }
-    return tn_thread_start(&l->thread, "tn-net", tn_link_loop, l, err);
+    return tn_thread_start(&l->thread, "tn-net", run, l, err);
 }
 
-tn_status tn_link_open(tn_link **out, const tn_zmq *z, const tn_link_opts *opts,
-                       const tn_endpoint *own, char bound[TN_ENDPOINT_SIZE], tn_error *err)
+static void drop_all(destination *d)
 {
-    TN_ASSERT(opts->rank < opts->size && opts->incarnation != 0);
-    *out = NULL;
-    tn_link *l = tn_try_alloc(1, sizeof *l, "the connections to the peers", err);
-    if (l == NULL) {
-        return TN_E_MEMORY;
-    }
-    l->z = *z;
-    l->opts = *opts;
-    if (l->opts.bytes_max == 0) {
-        l->opts.bytes_max = TN_MESSAGE_BYTES_MAX;
-    }
-    l->wake = -1;
-    (void)pthread_mutex_init(&l->lock, NULL);
-    tn_status status = make(l, own, bound, err);
-    if (status != TN_OK) {
-        tn_link_close(l);
-        return status;
-    }
-    *out = l;
-    return TN_OK;
-}
-
-static void drop_all(tn_link_dest *d)
-{
-    tn_parcel_list_drop(&d->requests);
-    tn_parcel_list_drop(&d->plain);
+    list_drop(&d->requests);
+    list_drop(&d->plain);
     tn_resend_clear(&d->resend);
 }
 
@@ -176,7 +682,7 @@ void tn_link_close(tn_link *l)
     for (uint32_t r = 0; l->dest != NULL && r < l->opts.size; r++) {
         drop_all(&l->dest[r]);
     }
-    tn_parcel_list_drop(&l->outbox);
+    list_drop(&l->outbox);
     if (l->wake >= 0) {
         (void)close(l->wake);
     }
@@ -186,4 +692,29 @@ void tn_link_close(tn_link *l)
     tn_free(l->item_rank);
     (void)pthread_mutex_destroy(&l->lock);
     tn_free(l);
+}
+
+tn_status tn_link_open(tn_link **out, const tn_zmq *z, const tn_link_opts *opts,
+                       const tn_endpoint *own, char bound[TN_ENDPOINT_SIZE], tn_error *err)
+{
+    TN_ASSERT(opts->rank < opts->size && opts->incarnation != 0);
+    *out = NULL;
+    tn_link *l = tn_try_alloc(1, sizeof *l, "the connections to the peers", err);
+    if (l == NULL) {
+        return TN_E_MEMORY;
+    }
+    l->z = *z;
+    l->opts = *opts;
+    if (l->opts.bytes_max == 0) {
+        l->opts.bytes_max = TN_MESSAGE_BYTES_MAX;
+    }
+    l->wake = -1;
+    (void)pthread_mutex_init(&l->lock, NULL);
+    tn_status status = make(l, own, bound, err);
+    if (status != TN_OK) {
+        tn_link_close(l);
+        return status;
+    }
+    *out = l;
+    return TN_OK;
 }

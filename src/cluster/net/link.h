@@ -85,6 +85,9 @@ typedef struct tn_link_counts {
 } tn_link_counts;
 void tn_link_counts_of(tn_link *l, tn_link_counts *out);
 
+/* Bytes of memory that a link has for each rank of the group. */
+size_t tn_link_rank_bytes(void);
+
 /* Requests to a rank that are not answered yet. */
 uint32_t tn_link_open_requests(tn_link *l, uint32_t rank);
 

@@ -1,14 +1,81 @@
-/* batch_union.c - see batch_union.h.
+/* batch_union.c - the union of all ranks' keys, and sums in rank order.
  *
  * A tile is some partitions. It first sorts their keys of all ranks and counts the different ones;
- * once all tiles have, each knows where its keys and rows begin, and writes them. */
+ * once all tiles have, each knows where its keys and rows begin, and writes them.
+ */
 #include "cluster/sync/batch_union.h"
 
 #include "base/core/alloc.h"
-#include "cluster/sync/batch_union_sort.h"
 
 #include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
+
+/* A key of one rank. */
+typedef struct member {
+    uint64_t key;
+    uint32_t index; /* among the rank's keys */
+    uint16_t rank;
+    uint16_t group;
+} member;
+
+static inline bool is_same(const member *a, const member *b)
+{
+    return a->key == b->key && a->group == b->group;
+}
+
+static bool is_before(const member *a, const member *b)
+{
+    return a->key != b->key ? a->key < b->key : a->group < b->group;
+}
+
+/* Two sorted runs into one; of equals, those of the first run come first. */
+static void merge_runs(const member *a, size_t n_a, const member *b, size_t n_b, member *to)
+{
+    const member *end_a = a + n_a;
+    const member *end_b = b + n_b;
+    while (a < end_a && b < end_b) {
+        *to++ = is_before(b, a) ? *b++ : *a++;
+    }
+    memcpy(to, a, (size_t)(end_a - a) * sizeof *to);
+    memcpy(to + (end_a - a), b, (size_t)(end_b - b) * sizeof *to);
+}
+
+/* How far a run of ascending members goes from `at` on. */
+static size_t run_end(const member *m, size_t at, size_t n)
+{
+    if (at == n) {
+        return n;
+    }
+    size_t end = at + 1;
+    while (end < n && !is_before(&m[end], &m[end - 1])) {
+        end++;
+    }
+    return end;
+}
+
+/* By (key, group); `spare` has room for n. */
+static void sort_members(member *m, member *spare, size_t n)
+{
+    member *from = m;
+    member *to = spare;
+    while (run_end(from, 0, n) < n) {
+        for (size_t at = 0; at < n;) {
+            size_t middle = run_end(from, at, n);
+            size_t end = run_end(from, middle, n);
+            merge_runs(from + at, middle - at, from + middle, end - middle, to + at);
+            at = end;
+        }
+        member *was = from;
+        from = to;
+        to = was;
+    }
+    if (from != m) {
+        memcpy(m, from, n * sizeof *m);
+    }
+}
 
 enum { TILE_PARTITIONS = 16, KEYS_MAX = INT32_MAX };
 
@@ -18,8 +85,8 @@ struct tn_joint {
     const tn_layout *layout;
     const tn_keyset *const *of; /* n_ranks, lent by the caller of unite */
     uint32_t n_members;         /* keys of all ranks */
-    tn_member *members;         /* members_max: of each partition one behind the other, sorted */
-    tn_member *spare;           /* likewise: the other side of a merge */
+    member *members;            /* members_max: of each partition one behind the other, sorted */
+    member *spare;              /* likewise: the other side of a merge */
     uint32_t members_max;
     uint32_t *begin;  /* n_partitions + 1: of a partition, in members */
     uint64_t *floats; /* n_partitions + 1: of its rows; then of all rows before it */
@@ -35,29 +102,6 @@ struct tn_joint {
     const float *const *grads;
     uint32_t rank;
 };
-
-tn_status tn_joint_new(tn_joint **out, uint32_t n_ranks, const tn_owners *owners,
-                       const tn_layout *layout, tn_error *err)
-{
-    TN_ASSERT(n_ranks > 0 && n_ranks <= TN_PARTITIONS);
-    *out = NULL;
-    tn_joint *j = tn_try_alloc(1, sizeof *j, "the joint batch", err);
-    if (j == NULL) {
-        return TN_E_MEMORY;
-    }
-    size_t n = (size_t)owners->n_partitions + 1;
-    *j = (tn_joint){.n_ranks = n_ranks, .owners = owners, .layout = layout};
-    j->begin = tn_try_alloc(n, sizeof *j->begin, "the joint batch", err);
-    j->floats = tn_try_alloc(n, sizeof *j->floats, "the joint batch", err);
-    j->first = tn_try_alloc(n, sizeof *j->first, "the joint batch", err);
-    j->from = tn_try_alloc((size_t)n_ranks + 1, sizeof *j->from, "the joint batch", err);
-    if (j->begin == NULL || j->floats == NULL || j->first == NULL || j->from == NULL) {
-        tn_joint_free(j);
-        return TN_E_MEMORY;
-    }
-    *out = j;
-    return TN_OK;
-}
 
 static void free_members(tn_joint *j)
 {
@@ -83,6 +127,29 @@ void tn_joint_free(tn_joint *j)
     tn_free(j->first);
     tn_free(j->from);
     tn_free(j);
+}
+
+tn_status tn_joint_new(tn_joint **out, uint32_t n_ranks, const tn_owners *owners,
+                       const tn_layout *layout, tn_error *err)
+{
+    TN_ASSERT(n_ranks > 0 && n_ranks <= TN_PARTITIONS);
+    *out = NULL;
+    tn_joint *j = tn_try_alloc(1, sizeof *j, "the joint batch", err);
+    if (j == NULL) {
+        return TN_E_MEMORY;
+    }
+    size_t n = (size_t)owners->n_partitions + 1;
+    *j = (tn_joint){.n_ranks = n_ranks, .owners = owners, .layout = layout};
+    j->begin = tn_try_alloc(n, sizeof *j->begin, "the joint batch", err);
+    j->floats = tn_try_alloc(n, sizeof *j->floats, "the joint batch", err);
+    j->first = tn_try_alloc(n, sizeof *j->first, "the joint batch", err);
+    j->from = tn_try_alloc((size_t)n_ranks + 1, sizeof *j->from, "the joint batch", err);
+    if (j->begin == NULL || j->floats == NULL || j->first == NULL || j->from == NULL) {
+        tn_joint_free(j);
+        return TN_E_MEMORY;
+    }
+    *out = j;
+    return TN_OK;
 }
 
 /* A quarter more than asked, so that it settles soon. */
@@ -128,7 +195,7 @@ static uint32_t n_tiles(const tn_joint *j)
 /* The partition's keys of all ranks, one rank behind the other. */
 static void collect(const tn_joint *j, uint32_t partition)
 {
-    tn_member *to = j->members + j->begin[partition];
+    member *to = j->members + j->begin[partition];
     for (uint32_t r = 0; r < j->n_ranks; r++) {
         const tn_keyset *keys = j->of[r];
         if (keys == NULL) {
@@ -136,7 +203,7 @@ static void collect(const tn_joint *j, uint32_t partition)
         }
         tn_range run = tn_keys_of_partition(keys, partition);
         for (uint32_t i = run.from; i < run.to; i++) {
-            *to++ = (tn_member){
+            *to++ = (member){
                 .key = keys->key[i], .index = i, .rank = (uint16_t)r, .group = keys->group[i]};
         }
     }
@@ -149,13 +216,13 @@ static void count_tile(void *job, uint32_t tile)
     tn_range run = tile_of(j, tile);
     for (uint32_t p = run.from; p < run.to; p++) {
         uint32_t n = j->begin[p + 1] - j->begin[p];
-        tn_member *m = j->members + j->begin[p];
+        member *m = j->members + j->begin[p];
         collect(j, p);
-        tn_members_sort(m, j->spare + j->begin[p], n);
+        sort_members(m, j->spare + j->begin[p], n);
         j->first[p] = 0;
         j->floats[p] = 0;
         for (uint32_t i = 0; i < n; i++) {
-            if (i == 0 || !tn_member_is_same(&m[i], &m[i - 1])) {
+            if (i == 0 || !is_same(&m[i], &m[i - 1])) {
                 j->first[p]++;
                 j->floats[p] += tn_record_of(j->layout, m[i].group)->width;
             }
@@ -193,16 +260,16 @@ static void write_tile(void *job, uint32_t tile)
     tn_range run = tile_of(j, tile);
     uint32_t k = j->first[run.from];
     uint32_t at = (uint32_t)j->floats[run.from];
-    const tn_member *m = j->members + j->begin[run.from];
-    const tn_member *end = j->members + j->begin[run.to];
+    const member *m = j->members + j->begin[run.from];
+    const member *end = j->members + j->begin[run.to];
     while (m < end) {
-        const tn_member *lead = m;
+        const member *lead = m;
         j->key[k] = lead->key;
         j->group[k] = lead->group;
         j->at[k] = at;
         j->show[k] = 0;
         j->click[k] = 0;
-        for (; m < end && tn_member_is_same(m, lead); m++) {
+        for (; m < end && is_same(m, lead); m++) {
             j->show[k] += j->of[m->rank]->show[m->index];
             j->click[k] += j->of[m->rank]->click[m->index];
             j->place[j->from[m->rank] + m->index] = k;

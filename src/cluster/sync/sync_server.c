@@ -1,12 +1,356 @@
-/* sync_server.c - the steps of all ranks at one owner: done in turns, and answered. */
+/* sync_server.c - the owner's side at staleness 0: requests are received on the net thread, steps
+ * are done by the worker.
+ *
+ * tn_serve_take writes a rank's buffers and tn_serve_run reads them, in turns: a pull uses the
+ * buffer of its parity, of which at most two are under way, and a push the only one. `done` and
+ * `push_in` say whose turn it is. While the worker rests, tn_serve_take answers retransmitted
+ * requests, under the lock.
+ */
 #include "cluster/sync/sync_server.h"
 
 #include "base/core/alloc.h"
 #include "base/core/bytes.h"
-#include "cluster/sync/sync_server_state.h"
+#include "cluster/wire/control_messages.h"
+#include "cluster/wire/dedup.h"
+#include "cluster/wire/key_codec.h"
+#include "cluster/wire/request_headers.h"
 
 #include <math.h>
 #include <string.h>
+
+enum { PULLS_AHEAD = 2 };
+
+typedef struct decoded_pull {
+    tn_keyblock block;
+    tn_pull_params params;
+} decoded_pull;
+
+typedef struct served_rank {
+    uint64_t pulled; /* requests; take's */
+    decoded_pull pull[PULLS_AHEAD];
+    tn_push_params push;
+    float *grads, *dense; /* of the push; owned */
+    size_t grads_max, dense_max;
+    bool has_dense;
+    _Atomic uint64_t done;       /* steps of it that were applied or skipped */
+    atomic_bool push_in;         /* a push was taken and not applied yet */
+    tn_frame asked[PULLS_AHEAD]; /* run's: pulls that wait for an answer, by parity, and .. */
+    tn_frame pushed;             /* .. the last push */
+    bool answered;               /* the last push was */
+    tn_frame skipped;            /* the last pull of a step that was skipped */
+    tn_joint_note skipped_note;
+} served_rank;
+
+typedef enum request_kind { REQUEST_PULL, REQUEST_PUSH, REQUEST_NORM } request_kind;
+
+/* What take tells run. */
+typedef struct inbox_entry {
+    request_kind kind;
+    bool again;
+    tn_frame frame; /* without its payload */
+    double norm2;
+    struct inbox_entry *next;
+} inbox_entry;
+
+struct tn_serve {
+    tn_serve_opts opts;
+    tn_lockstep *lockstep;
+    uint32_t n_ranks;
+    size_t dense; /* floats of the shard's range */
+    served_rank *rank;
+    float *rows; /* run's: rows of one rank */
+    size_t rows_max;
+
+    pthread_mutex_t lock;
+    inbox_entry *first, *last; /* guarded by lock: the inbox, oldest first .. */
+    inbox_entry *spare;        /* .. and news that were heard */
+    bool rests;                /* the worker, and so what is run's stands still */
+};
+
+/* Answers that it is not done, and why. */
+static void refuse(tn_serve *s, const tn_frame *request, tn_refusal why)
+{
+    tn_parcel *p = NULL;
+    if (tn_parcel_take(&p, s->opts.parcels, 0, NULL) == TN_OK) { /* else it is asked again */
+        p->frame.type = TN_FRAME_REFUSED;
+        p->frame.code = why;
+        s->opts.answer(s->opts.arg, request, p);
+    }
+}
+
+/* Room for n floats; what was there is lost. */
+static bool make_room(float **floats, size_t *most, size_t n)
+{
+    if (*floats != NULL && n <= *most) {
+        return true;
+    }
+    tn_free(*floats);
+    *most = n + n / 4 + 1;
+    *floats = tn_try_alloc(*most, sizeof **floats, "values of a rank", NULL);
+    *most = *floats != NULL ? *most : 0;
+    return *floats != NULL;
+}
+
+static inbox_entry *news_of(tn_serve *s)
+{
+    (void)pthread_mutex_lock(&s->lock);
+    inbox_entry *n = s->spare;
+    if (n != NULL) {
+        s->spare = n->next;
+    }
+    (void)pthread_mutex_unlock(&s->lock);
+    return n != NULL ? n : tn_try_alloc(1, sizeof *n, "a request", NULL);
+}
+
+static void tell(tn_serve *s, inbox_entry *news, const inbox_entry *what)
+{
+    *news = *what;
+    news->next = NULL;
+    (void)pthread_mutex_lock(&s->lock);
+    if (s->first == NULL) {
+        s->first = news;
+    } else {
+        s->last->next = news;
+    }
+    s->last = news;
+    (void)pthread_mutex_unlock(&s->lock);
+    tn_bell_ring(s->opts.bell);
+}
+
+typedef enum taken { TAKEN, DAMAGED, NOT_FINITE, TOO_EARLY, NO_MEMORY } taken;
+
+static taken take_pull(tn_serve *s, const tn_frame *f, served_rank *r)
+{
+    if (r->pulled - atomic_load(&r->done) >= PULLS_AHEAD) {
+        return TOO_EARLY;
+    }
+    decoded_pull *p = &r->pull[r->pulled % PULLS_AHEAD];
+    const tn_keyblock_rules rules = {&s->opts.shares->owners, s->opts.layout, s->opts.rank};
+    if (tn_pull_params_get(&p->params, f->payload) != TN_DROP_NONE) {
+        return DAMAGED;
+    }
+    tn_drop why = tn_keyblock_read(&p->block, f->payload + TN_PULL_PARAMS,
+                                   f->bytes - TN_PULL_PARAMS, f->count, &rules);
+    if (why == TN_DROP_MEMORY) {
+        return NO_MEMORY;
+    }
+    r->pulled += why == TN_DROP_NONE;
+    return why == TN_DROP_NONE ? TAKEN : DAMAGED;
+}
+
+/* The push's rows are those of the rank's oldest pull that is not done. */
+static taken take_push(tn_serve *s, const tn_frame *f, served_rank *r)
+{
+    uint64_t done = atomic_load(&r->done);
+    if (atomic_load(&r->push_in) || r->pulled == done) {
+        return TOO_EARLY;
+    }
+    const tn_keyset *keys = &r->pull[done % PULLS_AHEAD].block.keys;
+    const size_t n = f->count[TN_ROW_FLOATS];
+    const size_t n_dense = f->count[TN_DENSE_FLOATS];
+    const tn_values kind = tn_frame_row_values(f->flags);
+    const char *from = f->payload + TN_PUSH_PARAMS;
+    bool fits = f->count[TN_KEYS] == keys->n && n == (keys->n > 0 ? keys->at[keys->n] : 0) &&
+                (n_dense == 0 || n_dense == s->dense);
+    if (tn_push_params_get(&r->push, f->payload) != TN_DROP_NONE || !fits) {
+        return DAMAGED;
+    }
+    if (!make_room(&r->grads, &r->grads_max, n) || !make_room(&r->dense, &r->dense_max, n_dense)) {
+        return NO_MEMORY;
+    }
+    r->has_dense = n_dense > 0;
+    if (tn_values_read(kind, from, n, r->grads) != TN_VALUES_FINITE ||
+        tn_values_read(tn_frame_dense_values(f->flags), from + n * tn_values_bytes(kind), n_dense,
+                       r->dense) != TN_VALUES_FINITE) {
+        return NOT_FINITE;
+    }
+    atomic_store(&r->push_in, true);
+    return TAKEN;
+}
+
+static taken take_norm(const tn_frame *f, double *norm2)
+{
+    if (f->count[TN_DENSE_FLOATS] != 1) {
+        return DAMAGED;
+    }
+    *norm2 = tn_load_f64(f->payload);
+    return *norm2 >= 0 ? TAKEN : NOT_FINITE;
+}
+
+static taken take(tn_serve *s, const tn_frame *f, inbox_entry *what)
+{
+    served_rank *r = &s->rank[f->rank];
+    switch (what->kind) {
+    case REQUEST_PULL:
+        return take_pull(s, f, r);
+    case REQUEST_PUSH:
+        return take_push(s, f, r);
+    case REQUEST_NORM:
+    default:
+        return take_norm(f, &what->norm2);
+    }
+}
+
+static void take_new(tn_serve *s, const tn_frame *f, inbox_entry *news, inbox_entry *what)
+{
+    static const tn_refusal refusal[] = {[DAMAGED] = TN_REFUSAL_DAMAGED,
+                                         [NOT_FINITE] = TN_REFUSAL_DIVERGED,
+                                         [TOO_EARLY] = TN_REFUSAL_FULL};
+    taken t = take(s, f, what);
+    if (t == TAKEN) {
+        tn_once_mark(&s->opts.once[f->rank], f->sequence);
+        tell(s, news, what);
+        return;
+    }
+    tn_free(news);
+    if (t != NO_MEMORY) { /* then it is sent again */
+        refuse(s, f, refusal[t]);
+    }
+}
+
+static void answer_noted(tn_serve *s, const tn_frame *request)
+{
+    tn_parcel *p = NULL;
+    if (tn_parcel_take(&p, s->opts.parcels, 0, NULL) == TN_OK) {
+        p->frame.type = TN_FRAME_NOTED;
+        s->opts.answer(s->opts.arg, request, p);
+    }
+}
+
+static tn_status answer_dense(tn_serve *s, uint32_t rank, tn_error *err)
+{
+    served_rank *r = &s->rank[rank];
+    const tn_values kind = tn_frame_dense_values(r->pushed.flags);
+    tn_parcel *p = NULL;
+    TN_TRY(tn_parcel_take(&p, s->opts.parcels, TN_DENSE_PARAMS + s->dense * tn_values_bytes(kind),
+                          err));
+    p->frame.type = TN_FRAME_DENSE;
+    p->frame.flags = tn_frame_flags(TN_VALUES_F32, kind);
+    p->frame.count[TN_DENSE_FLOATS] = (uint32_t)s->dense;
+    tn_dense_params_put(tn_parcel_payload(p),
+                        &(tn_dense_params){.grad_norm = sqrt(tn_lockstep_norm2(s->lockstep)),
+                                           .loss = tn_lockstep_loss(s->lockstep)});
+    if (tn_values_write(kind, s->opts.weights, s->dense, tn_parcel_payload(p) + TN_DENSE_PARAMS) !=
+        TN_VALUES_FINITE) {
+        tn_parcel_drop(p);
+        refuse(s, &r->pushed, TN_REFUSAL_DIVERGED);
+        return TN_OK;
+    }
+    s->opts.answer(s->opts.arg, &r->pushed, p);
+    return TN_OK;
+}
+
+static tn_status take_rows(tn_serve *s, const tn_joint_note *note, tn_values kind, uint64_t n,
+                           tn_parcel **out, tn_error *err)
+{
+    TN_TRY(tn_parcel_take(out, s->opts.parcels, TN_ROWS_PARAMS + n * tn_values_bytes(kind), err));
+    (*out)->frame.type = TN_FRAME_ROWS;
+    (*out)->frame.flags = tn_frame_flags(kind, TN_VALUES_F32);
+    (*out)->frame.code = note->meet ? TN_MEET : 0;
+    (*out)->frame.count[TN_ROW_FLOATS] = (uint32_t)n;
+    tn_rows_params_put(tn_parcel_payload(*out),
+                       &(tn_rows_params){note->first_row, note->rows, note->weight_sum});
+    return TN_OK;
+}
+
+/* Of a step in which nothing weighs anything: no rows. */
+static tn_status answer_skipped(tn_serve *s, uint32_t rank, tn_error *err)
+{
+    const served_rank *r = &s->rank[rank];
+    tn_parcel *p = NULL;
+    TN_TRY(take_rows(s, &r->skipped_note, tn_frame_row_values(r->skipped.flags), 0, &p, err));
+    s->opts.answer(s->opts.arg, &r->skipped, p);
+    return TN_OK;
+}
+
+/* Answers once more, if it was answered, what can be answered without a step; locked or by run. */
+static tn_status answer_again(tn_serve *s, request_kind kind, const tn_frame *request,
+                              tn_error *err)
+{
+    served_rank *r = &s->rank[request->rank];
+    if (kind == REQUEST_NORM) {
+        answer_noted(s, request);
+    } else if (kind == REQUEST_PUSH && r->answered && r->pushed.sequence == request->sequence) {
+        return answer_dense(s, request->rank, err);
+    } else if (kind == REQUEST_PULL && r->skipped.sequence == request->sequence) {
+        return answer_skipped(s, request->rank, err);
+    }
+    return TN_OK;
+}
+
+/* What comes again while the worker rests. Without memory it comes once more. */
+static bool answer_at_rest(tn_serve *s, const tn_frame *frame, request_kind kind)
+{
+    (void)pthread_mutex_lock(&s->lock);
+    const bool rests = s->rests;
+    if (rests) {
+        tn_status status = answer_again(s, kind, frame, NULL);
+        (void)status;
+    }
+    (void)pthread_mutex_unlock(&s->lock);
+    return rests;
+}
+
+void tn_serve_take(tn_serve *s, const tn_frame *frame)
+{
+    TN_ASSERT(frame->rank < s->n_ranks);
+    TN_ASSERT(frame->type == TN_FRAME_PULL || frame->type == TN_FRAME_PUSH ||
+              frame->type == TN_FRAME_SHARE);
+    inbox_entry what = {.frame = *frame,
+                        .kind = frame->type == TN_FRAME_PULL   ? REQUEST_PULL
+                                : frame->type == TN_FRAME_PUSH ? REQUEST_PUSH
+                                                               : REQUEST_NORM};
+    what.frame.payload = NULL;
+    const tn_once *once = &s->opts.once[frame->rank];
+    tn_once_verdict verdict = tn_once_ask(once, frame->incarnation, frame->sequence);
+    if (verdict == TN_ONCE_STALE || verdict == TN_ONCE_BEYOND) {
+        refuse(s, frame, verdict == TN_ONCE_STALE ? TN_REFUSAL_INCARNATION : TN_REFUSAL_BEYOND);
+        return;
+    }
+    if (verdict == TN_ONCE_REPEATED && answer_at_rest(s, frame, what.kind)) {
+        return;
+    }
+    inbox_entry *news = news_of(s);
+    if (news == NULL) {
+        return; /* it is sent again */
+    }
+    if (verdict == TN_ONCE_REPEATED) {
+        what.again = true;
+        tell(s, news, &what);
+    } else {
+        take_new(s, frame, news, &what);
+    }
+}
+
+static void free_news(inbox_entry *n)
+{
+    while (n != NULL) {
+        inbox_entry *next = n->next;
+        tn_free(n);
+        n = next;
+    }
+}
+
+void tn_serve_free(tn_serve *s)
+{
+    if (s == NULL) {
+        return;
+    }
+    for (uint32_t r = 0; s->rank != NULL && r < s->n_ranks; r++) {
+        for (uint32_t i = 0; i < PULLS_AHEAD; i++) {
+            tn_keyblock_done(&s->rank[r].pull[i].block);
+        }
+        tn_free(s->rank[r].grads);
+        tn_free(s->rank[r].dense);
+    }
+    free_news(s->first);
+    free_news(s->spare);
+    tn_lockstep_free(s->lockstep);
+    tn_free(s->rank);
+    tn_free(s->rows);
+    (void)pthread_mutex_destroy(&s->lock);
+    tn_free(s);
+}
 
 tn_status tn_serve_new(tn_serve **out, const tn_serve_opts *opts, uint64_t step, tn_error *err)
 {
@@ -39,76 +383,21 @@ tn_status tn_serve_new(tn_serve **out, const tn_serve_opts *opts, uint64_t step,
     return TN_OK;
 }
 
-static void free_news(tn_serve_news *n)
+static uint64_t turn_of(const served_rank *r)
 {
-    while (n != NULL) {
-        tn_serve_news *next = n->next;
-        tn_free(n);
-        n = next;
-    }
-}
-
-void tn_serve_free(tn_serve *s)
-{
-    if (s == NULL) {
-        return;
-    }
-    for (uint32_t r = 0; s->rank != NULL && r < s->n_ranks; r++) {
-        for (uint32_t i = 0; i < TN_PULLS_AHEAD; i++) {
-            tn_keyblock_done(&s->rank[r].pull[i].block);
-        }
-        tn_free(s->rank[r].grads);
-        tn_free(s->rank[r].dense);
-    }
-    free_news(s->first);
-    free_news(s->spare);
-    tn_lockstep_free(s->lockstep);
-    tn_free(s->rank);
-    tn_free(s->rows);
-    (void)pthread_mutex_destroy(&s->lock);
-    tn_free(s);
-}
-
-/* ---- answers ---- */
-
-static uint64_t turn_of(const tn_serve_rank *r)
-{
-    return atomic_load(&r->done) % TN_PULLS_AHEAD;
-}
-
-static tn_status take_rows(tn_serve *s, const tn_joint_note *note, tn_values kind, uint64_t n,
-                           tn_parcel **out, tn_error *err)
-{
-    TN_TRY(tn_parcel_take(out, s->opts.parcels, TN_ROWS_PARAMS + n * tn_values_bytes(kind), err));
-    (*out)->frame.type = TN_FRAME_ROWS;
-    (*out)->frame.flags = tn_frame_flags(kind, TN_VALUES_F32);
-    (*out)->frame.code = note->meet ? TN_MEET : 0;
-    (*out)->frame.count[TN_ROW_FLOATS] = (uint32_t)n;
-    tn_rows_params_put(tn_parcel_payload(*out),
-                       &(tn_rows_params){note->first_row, note->rows, note->weight_sum});
-    return TN_OK;
-}
-
-/* Of a step in which nothing weighs anything: no rows. */
-static tn_status answer_skipped(tn_serve *s, uint32_t rank, tn_error *err)
-{
-    const tn_serve_rank *r = &s->rank[rank];
-    tn_parcel *p = NULL;
-    TN_TRY(take_rows(s, &r->skipped_note, tn_frame_row_values(r->skipped.flags), 0, &p, err));
-    s->opts.answer(s->opts.arg, &r->skipped, p);
-    return TN_OK;
+    return atomic_load(&r->done) % PULLS_AHEAD;
 }
 
 static tn_status answer_rows(tn_serve *s, uint32_t rank, tn_team *team, tn_error *err)
 {
-    tn_serve_rank *r = &s->rank[rank];
+    served_rank *r = &s->rank[rank];
     const tn_frame *request = &r->asked[turn_of(r)];
     const tn_keyset *keys = &r->pull[turn_of(r)].block.keys;
     const tn_values kind = tn_frame_row_values(request->flags);
     const uint32_t n = keys->n == 0 ? 0 : keys->at[keys->n];
     const tn_joint_note note = tn_lockstep_note(s->lockstep, rank);
     tn_parcel *p = NULL;
-    if (!tn_serve_room(&s->rows, &s->rows_max, n)) {
+    if (!make_room(&s->rows, &s->rows_max, n)) {
         return tn_fail(err, TN_E_MEMORY, "no memory for the rows of rank %u", rank);
     }
     TN_TRY(take_rows(s, &note, kind, n, &p, err));
@@ -119,54 +408,20 @@ static tn_status answer_rows(tn_serve *s, uint32_t rank, tn_team *team, tn_error
     if (tn_values_write(kind, s->rows, n, tn_parcel_payload(p) + TN_ROWS_PARAMS) !=
         TN_VALUES_FINITE) {
         tn_parcel_drop(p);
-        tn_serve_refuse(s, request, TN_REFUSAL_DIVERGED);
+        refuse(s, request, TN_REFUSAL_DIVERGED);
         return TN_OK;
     }
     s->opts.answer(s->opts.arg, request, p);
     return TN_OK;
 }
 
-static tn_status answer_dense(tn_serve *s, uint32_t rank, tn_error *err)
+static tn_status hear_pull(tn_serve *s, const inbox_entry *news, tn_error *err)
 {
-    tn_serve_rank *r = &s->rank[rank];
-    const tn_values kind = tn_frame_dense_values(r->pushed.flags);
-    tn_parcel *p = NULL;
-    TN_TRY(tn_parcel_take(&p, s->opts.parcels, TN_DENSE_PARAMS + s->dense * tn_values_bytes(kind),
-                          err));
-    p->frame.type = TN_FRAME_DENSE;
-    p->frame.flags = tn_frame_flags(TN_VALUES_F32, kind);
-    p->frame.count[TN_DENSE_FLOATS] = (uint32_t)s->dense;
-    tn_dense_params_put(tn_parcel_payload(p),
-                        &(tn_dense_params){.grad_norm = sqrt(tn_lockstep_norm2(s->lockstep)),
-                                           .loss = tn_lockstep_loss(s->lockstep)});
-    if (tn_values_write(kind, s->opts.weights, s->dense, tn_parcel_payload(p) + TN_DENSE_PARAMS) !=
-        TN_VALUES_FINITE) {
-        tn_parcel_drop(p);
-        tn_serve_refuse(s, &r->pushed, TN_REFUSAL_DIVERGED);
-        return TN_OK;
-    }
-    s->opts.answer(s->opts.arg, &r->pushed, p);
-    return TN_OK;
-}
-
-static void answer_noted(tn_serve *s, const tn_frame *request)
-{
-    tn_parcel *p = NULL;
-    if (tn_parcel_take(&p, s->opts.parcels, 0, NULL) == TN_OK) {
-        p->frame.type = TN_FRAME_NOTED;
-        s->opts.answer(s->opts.arg, request, p);
-    }
-}
-
-/* ---- requests ---- */
-
-static tn_status hear_pull(tn_serve *s, const tn_serve_news *news, tn_error *err)
-{
-    tn_serve_rank *r = &s->rank[news->frame.rank];
+    served_rank *r = &s->rank[news->frame.rank];
     /* Either buffer may be meant: the older one is not asked for any more, or was asked first. */
     uint64_t at = turn_of(r);
-    at = r->asked[at].sequence == 0 ? at : (at + 1) % TN_PULLS_AHEAD;
-    const tn_serve_pull *p = &r->pull[at];
+    at = r->asked[at].sequence == 0 ? at : (at + 1) % PULLS_AHEAD;
+    const decoded_pull *p = &r->pull[at];
     const tn_batch_note note = {.rows = p->params.examples,
                                 .weight_sum = p->params.weight_sum,
                                 .meet = news->frame.code == TN_MEET};
@@ -175,9 +430,9 @@ static tn_status hear_pull(tn_serve *s, const tn_serve_news *news, tn_error *err
                             p->block.keys.n > 0 ? &p->block.keys : NULL, err);
 }
 
-static tn_status hear_push(tn_serve *s, const tn_serve_news *news, tn_error *err)
+static tn_status hear_push(tn_serve *s, const inbox_entry *news, tn_error *err)
 {
-    tn_serve_rank *r = &s->rank[news->frame.rank];
+    served_rank *r = &s->rank[news->frame.rank];
     const tn_pushed pushed = {.grads = r->grads,
                               .dense = r->has_dense ? r->dense : NULL,
                               .lr_factor = r->push.lr_factor,
@@ -188,42 +443,29 @@ static tn_status hear_push(tn_serve *s, const tn_serve_news *news, tn_error *err
     return tn_lockstep_push(s->lockstep, news->frame.rank, &pushed, err);
 }
 
-tn_status tn_serve_again(tn_serve *s, tn_serve_kind kind, const tn_frame *request, tn_error *err)
-{
-    tn_serve_rank *r = &s->rank[request->rank];
-    if (kind == TN_SERVE_NORM) {
-        answer_noted(s, request);
-    } else if (kind == TN_SERVE_PUSH && r->answered && r->pushed.sequence == request->sequence) {
-        return answer_dense(s, request->rank, err);
-    } else if (kind == TN_SERVE_PULL && r->skipped.sequence == request->sequence) {
-        return answer_skipped(s, request->rank, err);
-    }
-    return TN_OK;
-}
-
 /* An answer that was given already is given again; one that was not will be. */
-static tn_status hear_again(tn_serve *s, const tn_serve_news *news, tn_team *team, tn_error *err)
+static tn_status hear_again(tn_serve *s, const inbox_entry *news, tn_team *team, tn_error *err)
 {
     const tn_frame *f = &news->frame;
-    const tn_serve_rank *r = &s->rank[f->rank];
-    if (news->kind == TN_SERVE_PULL && tn_lockstep_can_give(s->lockstep, f->rank) &&
+    const served_rank *r = &s->rank[f->rank];
+    if (news->kind == REQUEST_PULL && tn_lockstep_can_give(s->lockstep, f->rank) &&
         r->asked[turn_of(r)].sequence == f->sequence) {
         return answer_rows(s, f->rank, team, err);
     }
-    return tn_serve_again(s, news->kind, f, err);
+    return answer_again(s, news->kind, f, err);
 }
 
-static tn_status hear(tn_serve *s, const tn_serve_news *news, tn_team *team, tn_error *err)
+static tn_status hear(tn_serve *s, const inbox_entry *news, tn_team *team, tn_error *err)
 {
     if (news->again) {
         return hear_again(s, news, team, err);
     }
     switch (news->kind) {
-    case TN_SERVE_PULL:
+    case REQUEST_PULL:
         return hear_pull(s, news, err);
-    case TN_SERVE_PUSH:
+    case REQUEST_PUSH:
         return hear_push(s, news, err);
-    case TN_SERVE_NORM:
+    case REQUEST_NORM:
     default:
         answer_noted(s, &news->frame);
         return tn_lockstep_norm(s->lockstep, news->frame.rank, news->norm2, err);
@@ -235,7 +477,7 @@ static tn_status hear_all(tn_serve *s, tn_team *team, tn_error *err)
     tn_status status = TN_OK;
     while (status == TN_OK) {
         (void)pthread_mutex_lock(&s->lock);
-        tn_serve_news *news = s->first;
+        inbox_entry *news = s->first;
         s->first = news != NULL ? news->next : NULL;
         (void)pthread_mutex_unlock(&s->lock);
         if (news == NULL) {
@@ -250,12 +492,10 @@ static tn_status hear_all(tn_serve *s, tn_team *team, tn_error *err)
     return status;
 }
 
-/* ---- steps ---- */
-
 static void step_is_done(tn_serve *s)
 {
     for (uint32_t r = 0; r < s->n_ranks; r++) {
-        tn_serve_rank *rank = &s->rank[r];
+        served_rank *rank = &s->rank[r];
         rank->asked[turn_of(rank)].sequence = 0;
         atomic_store(&rank->push_in, false);
         (void)atomic_fetch_add(&rank->done, 1);
@@ -282,7 +522,7 @@ static tn_status share_norm(tn_serve *s, tn_error *err)
 static tn_status skip_step(tn_serve *s, tn_error *err)
 {
     for (uint32_t r = 0; r < s->n_ranks; r++) {
-        tn_serve_rank *rank = &s->rank[r];
+        served_rank *rank = &s->rank[r];
         rank->skipped = rank->asked[turn_of(rank)];
         rank->skipped_note = tn_lockstep_note(s->lockstep, r);
         TN_TRY(answer_skipped(s, r, err));
@@ -322,7 +562,7 @@ static tn_status do_turns(tn_serve *s, tn_team *team, tn_error *err)
     while (turn != TN_TURN_NONE) {
         tn_status status = tn_lockstep_do(s->lockstep, team, &turn, err);
         for (uint32_t r = 0; status == TN_E_DIVERGED && r < s->n_ranks; r++) {
-            tn_serve_refuse(s, &s->rank[r].pushed, TN_REFUSAL_DIVERGED);
+            refuse(s, &s->rank[r].pushed, TN_REFUSAL_DIVERGED);
         }
         TN_TRY(status);
         TN_TRY(do_turn(s, turn, team, err));
@@ -359,4 +599,9 @@ void tn_serve_wake(tn_serve *s)
 uint32_t tn_serve_waits_for(const tn_serve *s)
 {
     return tn_lockstep_waits_for(s->lockstep);
+}
+
+size_t tn_serve_rank_bytes(void)
+{
+    return sizeof(served_rank);
 }

@@ -58,6 +58,9 @@ tn_status tn_serve_run(tn_serve *s, tn_team *team, tn_error *err) TN_MUST_USE;
 tn_status tn_serve_rest(tn_serve *s, tn_team *team, tn_error *err) TN_MUST_USE;
 void tn_serve_wake(tn_serve *s);
 
+/* Bytes of memory for each rank of the group, buffers of its messages apart. */
+size_t tn_serve_rank_bytes(void);
+
 /* 1 + the first rank whose request this owner waits for; 0: none. By the thread of tn_serve_run. */
 uint32_t tn_serve_waits_for(const tn_serve *s);
 

@@ -1,14 +1,55 @@
-/* sync_worker.c - what a worker asks of all owners, and what they answer. */
+/* sync_worker.c - what a worker asks of all owners at staleness 0, and what they answer. */
+#include "cluster/sync/sync_worker.h"
+
+#include "base/core/alloc.h"
 #include "base/core/clock.h"
-#include "cluster/sync/sync_worker_state.h"
+#include "cluster/exchange/batch_messages.h"
+#include "cluster/group/allgather.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
-static const uint64_t look_ns = 100000000; /* at least so often, at what may have gone wrong */
+enum { BATCHES = 2 };
 
-/* ---- answers, on the worker's thread ---- */
+/* What a worker waits for. */
+typedef enum wait_kind { WAIT_ROWS, WAIT_STATISTICS, WAIT_WEIGHTS, WAIT_KINDS } wait_kind;
+
+typedef struct asked_batch {
+    tn_owner_slices slices;
+    uint64_t examples;
+    double weight_sum;
+    bool meet;
+    tn_joint_note note;
+} asked_batch;
+
+struct tn_sync {
+    tn_sync_opts opts;
+    uint32_t n_ranks;
+    tn_bell bell;
+    tn_serve *serve;
+    uint64_t own_sequence;
+    uint64_t n_pulled, n_got, n_done; /* batches asked for, with rows, pushed or skipped */
+    asked_batch batch[BATCHES];       /* by number modulo 2 */
+    tn_batchio io;
+    uint32_t n_weights; /* owners whose weights have come */
+    double loss;
+    bool *has_weights; /* n_ranks */
+    double *norm;      /* likewise: of the gradients, as each owner says */
+    tn_gather *gather;
+    uint32_t n_gathers; /* in the step that runs */
+    tn_status failed;
+    tn_error err;
+    uint64_t waited_ns[WAIT_KINDS];
+    _Atomic uint32_t waits_for;
+
+    pthread_mutex_t lock;
+    tn_letter *first, *last; /* guarded by lock: answers, oldest first .. */
+    tn_status ended;         /* .. and what tn_sync_fail said */
+    tn_error why;
+};
+
+static const uint64_t look_ns = 100000000; /* at least so often, at what may have gone wrong */
 
 static void fail(tn_sync *g, tn_status status)
 {
@@ -24,7 +65,7 @@ static void strange(tn_sync *g, uint32_t rank, const char *what)
 
 static void hear_rows(tn_sync *g, const tn_frame *f, uint32_t from)
 {
-    tn_asked *b = &g->batch[g->n_got % TN_SYNC_BATCHES];
+    asked_batch *b = &g->batch[g->n_got % BATCHES];
     tn_rows_params p;
     bool known = g->n_got < g->n_pulled && tn_rows_params_get(&p, f->payload) == TN_DROP_NONE;
     if (!known || !tn_owner_slices_rows(&b->slices, from, f, p.weight_sum > 0)) {
@@ -95,9 +136,8 @@ static void hear_letters(tn_sync *g)
     }
 }
 
-/* ---- what the own shard says ---- */
-
-void tn_sync_answer(void *arg, const tn_frame *request, tn_parcel *parcel)
+/* Of the own shard (tn_serve_opts): an answer to a rank, a request to an owner. arg: the group. */
+static void answer(void *arg, const tn_frame *request, tn_parcel *parcel)
 {
     tn_sync *g = arg;
     if (request->rank != g->opts.rank) {
@@ -112,7 +152,7 @@ void tn_sync_answer(void *arg, const tn_frame *request, tn_parcel *parcel)
     tn_parcel_drop(parcel);
 }
 
-void tn_sync_send(void *arg, uint32_t to, tn_parcel *parcel)
+static void send_request(void *arg, uint32_t to, tn_parcel *parcel)
 {
     tn_sync *g = arg;
     parcel->frame.step = g->opts.step + g->n_done;
@@ -129,19 +169,17 @@ void tn_sync_send(void *arg, uint32_t to, tn_parcel *parcel)
     tn_parcel_drop(parcel);
 }
 
-/* ---- calls ---- */
-
-static bool has_come(const tn_sync *g, tn_sync_kind kind, uint32_t from)
+static bool has_come(const tn_sync *g, wait_kind kind, uint32_t from)
 {
-    return kind == TN_SYNC_ROWS ? g->batch[g->n_got % TN_SYNC_BATCHES].slices.of[from].has_rows
-                                : g->has_weights[from];
+    return kind == WAIT_ROWS ? g->batch[g->n_got % BATCHES].slices.of[from].has_rows
+                             : g->has_weights[from];
 }
 
 /* Everybody's answers wait for the one that is late, which the own shard knows. When it has
  * answered, what it lacks now is of the turn to come: then an owner is late. */
-static uint32_t late_rank(const tn_sync *g, tn_sync_kind kind)
+static uint32_t late_rank(const tn_sync *g, wait_kind kind)
 {
-    if (kind == TN_SYNC_STATISTICS) {
+    if (kind == WAIT_STATISTICS) {
         return tn_gather_waits_for(g->gather);
     }
     if (!has_come(g, kind, g->opts.rank)) {
@@ -155,10 +193,10 @@ static uint32_t late_rank(const tn_sync *g, tn_sync_kind kind)
 }
 
 /* Works for the own shard and listens until `*count` is that of all ranks. */
-static tn_status await(tn_sync *g, tn_team *team, tn_sync_kind kind, const uint32_t *count,
+static tn_status await(tn_sync *g, tn_team *team, wait_kind kind, const uint32_t *count,
                        tn_error *err)
 {
-    static const char *const what[TN_SYNC_KINDS] = {"rows", "statistics", "weights"};
+    static const char *const what[WAIT_KINDS] = {"rows", "statistics", "weights"};
     const uint64_t begin = tn_clock_ns();
     for (;;) {
         uint64_t heard = tn_bell_rings(&g->bell);
@@ -166,7 +204,7 @@ static tn_status await(tn_sync *g, tn_team *team, tn_sync_kind kind, const uint3
         if (g->failed == TN_OK) {
             fail(g, tn_serve_run(g->serve, team, &g->err));
         }
-        if (g->failed == TN_OK && kind == TN_SYNC_STATISTICS) {
+        if (g->failed == TN_OK && kind == WAIT_STATISTICS) {
             fail(g, tn_gather_look(g->gather, &g->err));
         }
         if (g->failed != TN_OK) {
@@ -189,21 +227,21 @@ static tn_status await(tn_sync *g, tn_team *team, tn_sync_kind kind, const uint3
     }
 }
 
-static tn_status pull_from(tn_sync *g, tn_asked *b, uint32_t owner, tn_error *err)
+static tn_status pull_from(tn_sync *g, asked_batch *b, uint32_t owner, tn_error *err)
 {
     const tn_pull_params params = {b->examples, b->weight_sum};
     tn_parcel *p = NULL;
     TN_TRY(tn_owner_slices_pull(&b->slices, &g->io, owner, &params, &p, err));
     p->frame.code = b->meet ? TN_MEET : 0;
-    tn_sync_send(g, owner, p);
+    send_request(g, owner, p);
     return TN_OK;
 }
 
 tn_status tn_sync_pull(tn_sync *g, const tn_sync_batch *batch, tn_error *err)
 {
-    TN_ASSERT(g->n_pulled - g->n_done < TN_SYNC_BATCHES);
+    TN_ASSERT(g->n_pulled - g->n_done < BATCHES);
     tn_serve_wake(g->serve);
-    tn_asked *b = &g->batch[g->n_pulled % TN_SYNC_BATCHES];
+    asked_batch *b = &g->batch[g->n_pulled % BATCHES];
     TN_TRY(tn_owner_slices_begin(&b->slices, g->n_ranks, batch->keys, batch->rows, err));
     b->examples = batch->examples;
     b->weight_sum = batch->weight_sum;
@@ -218,8 +256,8 @@ tn_status tn_sync_pull(tn_sync *g, const tn_sync_batch *batch, tn_error *err)
 tn_status tn_sync_rows(tn_sync *g, tn_team *team, tn_joint_note *out, tn_error *err)
 {
     TN_ASSERT(g->n_got < g->n_pulled && g->n_got == g->n_done);
-    tn_asked *b = &g->batch[g->n_got % TN_SYNC_BATCHES];
-    TN_TRY(await(g, team, TN_SYNC_ROWS, &b->slices.n_rows, err));
+    asked_batch *b = &g->batch[g->n_got % BATCHES];
+    TN_TRY(await(g, team, WAIT_ROWS, &b->slices.n_rows, err));
     g->n_got++;
     g->n_done += b->note.weight_sum == 0;
     g->n_gathers = 0;
@@ -243,9 +281,9 @@ tn_status tn_sync_gather(tn_sync *g, tn_team *team, const double *own, uint32_t 
         p->frame.code = g->n_gathers;
         p->frame.count[TN_DENSE_FLOATS] = n;
         tn_share_put(tn_parcel_payload(p), own, n);
-        tn_sync_send(g, to, p);
+        send_request(g, to, p);
     }
-    TN_TRY(await(g, team, TN_SYNC_STATISTICS, tn_gather_count(g->gather), err));
+    TN_TRY(await(g, team, WAIT_STATISTICS, tn_gather_count(g->gather), err));
     *all = tn_gather_all(g->gather);
     return TN_OK;
 }
@@ -254,7 +292,7 @@ tn_status tn_sync_push(tn_sync *g, const tn_sync_learned *learned, const tn_push
                        tn_error *err)
 {
     TN_ASSERT(g->n_got == g->n_done + 1);
-    const tn_asked *b = &g->batch[g->n_done % TN_SYNC_BATCHES];
+    const asked_batch *b = &g->batch[g->n_done % BATCHES];
     tn_push numbered = *push;
     numbered.step = g->opts.step + g->n_done;
     const tn_slices_gradients x = {
@@ -264,7 +302,7 @@ tn_status tn_sync_push(tn_sync *g, const tn_sync_learned *learned, const tn_push
     for (uint32_t owner = 0; owner < g->n_ranks; owner++) {
         tn_parcel *p = NULL;
         TN_TRY(tn_owner_slices_push(&b->slices, &g->io, owner, &x, &p, err));
-        tn_sync_send(g, owner, p);
+        send_request(g, owner, p);
     }
     return TN_OK;
 }
@@ -282,7 +320,7 @@ static double norm_of_all(const tn_sync *g)
 tn_status tn_sync_weights(tn_sync *g, tn_team *team, tn_sync_step *out, tn_error *err)
 {
     TN_ASSERT(g->n_got == g->n_done + 1);
-    TN_TRY(await(g, team, TN_SYNC_WEIGHTS, &g->n_weights, err));
+    TN_TRY(await(g, team, WAIT_WEIGHTS, &g->n_weights, err));
     g->n_done++;
     *out = (tn_sync_step){.norm = norm_of_all(g), .loss = g->loss};
     return TN_OK;
@@ -302,7 +340,135 @@ uint32_t tn_sync_waits_for(const tn_sync *g)
 tn_sync_waits tn_sync_waited(const tn_sync *g)
 {
     return (tn_sync_waits){
-        .rows_s = (double)g->waited_ns[TN_SYNC_ROWS] * 1e-9,
-        .weights_s =
-            (double)(g->waited_ns[TN_SYNC_STATISTICS] + g->waited_ns[TN_SYNC_WEIGHTS]) * 1e-9};
+        .rows_s = (double)g->waited_ns[WAIT_ROWS] * 1e-9,
+        .weights_s = (double)(g->waited_ns[WAIT_STATISTICS] + g->waited_ns[WAIT_WEIGHTS]) * 1e-9};
+}
+
+static tn_status make(tn_sync *g, tn_error *err)
+{
+    const tn_sync_opts *o = &g->opts;
+    const char *what = "a group of peers";
+    TN_TRY(tn_batchio_init(&g->io, o->parcels, o->shares, o->row_values, o->dense_values, err));
+    g->has_weights = tn_try_alloc(g->n_ranks, sizeof *g->has_weights, what, err);
+    g->norm = tn_try_alloc(g->n_ranks, sizeof *g->norm, what, err);
+    if (g->has_weights == NULL || g->norm == NULL) {
+        return TN_E_MEMORY;
+    }
+    TN_TRY(tn_gather_new(&g->gather, o->rank, g->n_ranks, err));
+    const tn_serve_opts serve = {.rank = o->rank,
+                                 .shares = o->shares,
+                                 .layout = o->layout,
+                                 .shard = o->shard,
+                                 .weights = o->own,
+                                 .once = o->once,
+                                 .parcels = o->parcels,
+                                 .bell = &g->bell,
+                                 .answer = answer,
+                                 .send = send_request,
+                                 .arg = g};
+    return tn_serve_new(&g->serve, &serve, o->step, err);
+}
+
+void tn_sync_close(tn_sync *g)
+{
+    if (g == NULL) {
+        return;
+    }
+    while (g->first != NULL) {
+        tn_letter *letter = g->first;
+        g->first = letter->next;
+        tn_letter_close(letter);
+    }
+    tn_serve_free(g->serve);
+    tn_gather_free(g->gather);
+    for (uint32_t i = 0; i < BATCHES; i++) {
+        tn_owner_slices_done(&g->batch[i].slices);
+    }
+    tn_free(g->has_weights);
+    tn_free(g->norm);
+    tn_batchio_done(&g->io);
+    tn_bell_done(&g->bell);
+    (void)pthread_mutex_destroy(&g->lock);
+    tn_free(g);
+}
+
+tn_status tn_sync_open(tn_sync **out, const tn_sync_opts *opts, tn_error *err)
+{
+    *out = NULL;
+    tn_sync *g = tn_try_alloc(1, sizeof *g, "a group of peers", err);
+    if (g == NULL) {
+        return TN_E_MEMORY;
+    }
+    g->opts = *opts;
+    g->n_ranks = opts->shares->owners.n_peers;
+    tn_bell_init(&g->bell);
+    (void)pthread_mutex_init(&g->lock, NULL);
+    tn_status status = make(g, err);
+    if (status != TN_OK) {
+        tn_sync_close(g);
+        return status;
+    }
+    *out = g;
+    return TN_OK;
+}
+
+/* A part of an exchange, which counts once. Where there is no memory it comes again. */
+static void take_part(tn_sync *g, tn_letter *letter)
+{
+    const tn_frame f = letter->frame;
+    tn_once *once = &g->opts.once[f.rank];
+    const tn_once_verdict verdict = tn_once_ask(once, f.incarnation, f.sequence);
+    tn_parcel *p = NULL;
+    if (tn_parcel_take(&p, g->opts.parcels, 0, NULL) != TN_OK) {
+        tn_letter_close(letter);
+        return;
+    }
+    p->frame.type = TN_FRAME_NOTED;
+    if (verdict == TN_ONCE_APPLY && tn_gather_put(g->gather, letter)) {
+        tn_once_mark(once, f.sequence);
+        tn_bell_ring(&g->bell);
+    } else {
+        tn_letter_close(letter);
+        if (verdict != TN_ONCE_REPEATED) {
+            p->frame.type = TN_FRAME_REFUSED;
+            p->frame.code = verdict == TN_ONCE_STALE    ? TN_REFUSAL_INCARNATION
+                            : verdict == TN_ONCE_BEYOND ? TN_REFUSAL_BEYOND
+                                                        : TN_REFUSAL_FULL;
+        }
+    }
+    tn_link_answer(g->opts.link, &f, p);
+}
+
+void tn_sync_take_request(tn_sync *g, tn_letter *letter)
+{
+    if (letter->frame.type == TN_FRAME_SHARE && letter->frame.code != 0) {
+        take_part(g, letter);
+        return;
+    }
+    tn_serve_take(g->serve, &letter->frame);
+    tn_letter_close(letter);
+}
+
+void tn_sync_take_answer(tn_sync *g, tn_letter *letter)
+{
+    letter->next = NULL;
+    (void)pthread_mutex_lock(&g->lock);
+    if (g->first == NULL) {
+        g->first = letter;
+    } else {
+        g->last->next = letter;
+    }
+    g->last = letter;
+    (void)pthread_mutex_unlock(&g->lock);
+    tn_bell_ring(&g->bell);
+}
+
+void tn_sync_fail(tn_sync *g, tn_status status, const char *why)
+{
+    (void)pthread_mutex_lock(&g->lock);
+    if (g->ended == TN_OK) {
+        g->ended = tn_fail(&g->why, status, "%s", why);
+    }
+    (void)pthread_mutex_unlock(&g->lock);
+    tn_bell_ring(&g->bell);
 }
