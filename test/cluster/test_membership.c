@@ -1,8 +1,9 @@
-/* test_membership.c - who a process is: alone, in a list, and where words contradict each other. */
-#include "cluster/launch/membership.h"
+/* test_membership.c - who a process is in its group, from its environment and the option
+ * cluster.peers. */
+#include "support/test.h"
 
 #include "cluster/fakeenv.h"
-#include "support/test.h"
+#include "cluster/launch/membership.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +16,8 @@ static int tear_down(void **state)
 }
 
 static const char *const three[] = {"a:1", "b:2", "[fd00::3]"};
-static const tn_peers_opts list = {.n = 3, .address = {.n = 3, .item = three}};
+
+static const tn_peers_opts three_peers = {.n = 3, .address = {.n = 3, .item = three}};
 
 static void nothing_said_is_alone(void **state)
 {
@@ -41,15 +43,15 @@ static void one_peer_is_alone_under_any_launcher(void **state)
 static void a_list_tells_the_rank_by_the_own_address(void **state)
 {
     (void)state;
-    tn_roster r = fakeenv_roster(&(fakeenv){.peers = list, .local = "b"});
+    tn_roster r = fakeenv_roster(&(fakeenv){.peers = three_peers, .local = "b"});
     assert_int_equal(r.rank, 1);
     assert_int_equal(r.size, 3);
     assert_string_equal(r.address[2], "tcp://[fd00::3]:4770");
     assert_string_equal(r.bind, "tcp://b:2");
     assert_string_equal(r.how, "rank 1 of 3 by address");
     assert_int_equal(r.n_here, 1);
-    assert_int_equal(fakeenv_roster(&(fakeenv){.peers = list, .local = "fd00::3"}).rank, 2);
-    fakeenv_refused(&(fakeenv){.peers = list}, "nothing says which of them this process is");
+    assert_int_equal(fakeenv_roster(&(fakeenv){.peers = three_peers, .local = "fd00::3"}).rank, 2);
+    fakeenv_refused(&(fakeenv){.peers = three_peers}, "nothing says which of them this process is");
 }
 
 static void two_own_addresses_need_a_rank(void **state)
@@ -105,7 +107,7 @@ static void sizes_must_agree(void **state)
     fakeenv_refused(&(fakeenv){.words = peers, .peers = {.n = 3}},
                     "cluster.peers says 3 peers, but TNET_PEERS 4");
     const char *const mpi[] = {"OMPI_COMM_WORLD_RANK", "0", "OMPI_COMM_WORLD_SIZE", "4", NULL};
-    fakeenv_refused(&(fakeenv){.words = mpi, .peers = list},
+    fakeenv_refused(&(fakeenv){.words = mpi, .peers = three_peers},
                     "cluster.peers says 3 peers, but MPI 4");
     const char *const two[] = {
         "OMPI_COMM_WORLD_RANK", "0", "OMPI_COMM_WORLD_SIZE", "4", "TNET_PEERS", "2", NULL};
@@ -150,15 +152,105 @@ static void many_addresses_are_bounded(void **state)
 static void the_name_of_a_run_is_the_same_for_all_and_for_no_other(void **state)
 {
     (void)state;
-    tn_roster a = fakeenv_roster(&(fakeenv){.peers = list, .local = "a"});
-    tn_roster b = fakeenv_roster(&(fakeenv){.peers = list, .local = "b", .host = "other"});
+    tn_roster a = fakeenv_roster(&(fakeenv){.peers = three_peers, .local = "a"});
+    tn_roster b = fakeenv_roster(&(fakeenv){.peers = three_peers, .local = "b", .host = "other"});
     assert_true(a.job == b.job && a.job != 0);
     const char *const words[] = {"TNET_JOB", "second", NULL};
-    tn_roster c = fakeenv_roster(&(fakeenv){.words = words, .peers = list, .local = "a"});
+    tn_roster c = fakeenv_roster(&(fakeenv){.words = words, .peers = three_peers, .local = "a"});
     assert_true(c.job != a.job);
 }
 
 #define TEST(name) cmocka_unit_test_teardown(name, tear_down)
+
+static tn_arena *arena;
+
+static tn_diag diag;
+
+static const tn_origin here = {"a.yaml", 3, 5, "  peers: .."};
+
+static int options_set_up(void **state)
+{
+    (void)state;
+    arena = tn_arena_new(4096);
+    return 0;
+}
+
+static int options_tear_down(void **state)
+{
+    (void)state;
+    tn_arena_free(arena);
+    tn_diag_done(&diag);
+    diag = (tn_diag){0};
+    return 0;
+}
+
+static tn_peers_opts bound(const tn_tree *tree)
+{
+    tn_peers_opts o = {.n = 77};
+    tn_peers_bind(&(tn_binder){.arena = arena, .diag = &diag}, tree, &o);
+    return o;
+}
+
+static tn_tree *list_of(const char *const *texts)
+{
+    tn_tree *list = tn_tree_new(arena, TN_TREE_LIST, here);
+    for (; *texts != NULL; texts++) {
+        tn_tree_append(list, tn_tree_scalar(arena, *texts, here));
+    }
+    return list;
+}
+
+static void a_number_auto_and_nothing_are_understood(void **state)
+{
+    (void)state;
+    assert_int_equal(bound(NULL).n, 0);
+    assert_int_equal(bound(tn_tree_new(arena, TN_TREE_NULL, here)).n, 0);
+    assert_int_equal(bound(tn_tree_scalar(arena, "auto", here)).n, 0);
+    assert_int_equal(bound(tn_tree_scalar(arena, "4", here)).n, 4);
+    assert_int_equal(bound(tn_tree_scalar(arena, "1024", here)).n, 1024);
+    assert_int_equal(diag.n_errors, 0);
+}
+
+static void a_list_is_addresses_by_rank(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"a:1", "[fd00::7]:2", NULL};
+    tn_peers_opts o = bound(list_of(texts));
+    assert_int_equal(diag.n_errors, 0);
+    assert_int_equal(o.n, 2);
+    assert_int_equal(o.address.n, 2);
+    assert_string_equal(o.address.item[1], "[fd00::7]:2");
+}
+
+static void faults_have_a_place(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"a:1", "a b", NULL};
+    (void)bound(list_of(texts));
+    assert_int_equal(diag.n_errors, 1);
+    assert_non_null(
+        strstr(diag.text.data, "a.yaml:3:5: error: 'cluster.peers': 'a b' is no address"));
+    (void)bound(tn_tree_scalar(arena, "0", here));
+    assert_int_equal(diag.n_errors, 2);
+    (void)bound(tn_tree_scalar(arena, "1025", here));
+    assert_int_equal(diag.n_errors, 3);
+    (void)bound(tn_tree_scalar(arena, "several", here));
+    assert_int_equal(diag.n_errors, 4);
+    assert_non_null(strstr(diag.text.data, "cluster.peers"));
+}
+
+static void too_many_addresses_are_a_fault(void **state)
+{
+    (void)state;
+    tn_tree *list = tn_tree_new(arena, TN_TREE_LIST, here);
+    for (uint32_t i = 0; i < TN_PEERS_MAX + 1; i++) {
+        tn_tree_append(list, tn_tree_scalar(arena, "a:1", here));
+    }
+    (void)bound(list);
+    assert_non_null(strstr(diag.text.data, "holds 1025 addresses, more than 1024"));
+}
+
+#define OPTIONS_TEST(name) cmocka_unit_test_setup_teardown(name, options_set_up, options_tear_down)
 
 int main(void)
 {
@@ -174,6 +266,10 @@ int main(void)
         TEST(a_bind_of_another_kind_is_a_contradiction),
         TEST(many_addresses_are_bounded),
         TEST(the_name_of_a_run_is_the_same_for_all_and_for_no_other),
+        OPTIONS_TEST(a_number_auto_and_nothing_are_understood),
+        OPTIONS_TEST(a_list_is_addresses_by_rank),
+        OPTIONS_TEST(faults_have_a_place),
+        OPTIONS_TEST(too_many_addresses_are_a_fault),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

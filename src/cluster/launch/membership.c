@@ -1,7 +1,7 @@
-/* membership.c - see membership.h.
+/* membership.c - who this process is in its group, from what the user and launchers say.
  *
  *     what the user says     cluster.peers, TNET_PEERS, TNET_PEER_LIST: must agree
- *     who started us         the first launcher that knows a rank; later ones complete it
+ *     the launcher           the first that knows a rank; later ones complete it
  *     where the others are   the list  <  TNET_ROOT  <  the launcher  <  this host  <  a file
  *
  * The last line is an order of looking: the first that is there is taken.
@@ -11,6 +11,7 @@
 #include "base/math/rng.h"
 #include "cluster/launch/ipcdir.h"
 #include "cluster/launch/launcher.h"
+#include "config/fieldtree.h"
 
 #include <string.h>
 
@@ -353,4 +354,57 @@ tn_status tn_roster_find(tn_roster *out, const tn_roster_in *in, tn_arena *arena
                       s.found.job != NULL ? ", job " : "", s.found.job != NULL ? s.found.job : "");
     *out = r;
     return TN_OK;
+}
+
+typedef struct peers_words {
+    uint32_t peers;
+    tn_strs list;
+} peers_words;
+
+static const char *const auto_words[] = {"auto", NULL};
+
+static const tn_field number[] = {
+    TN_FIELD_U32W(peers_words, peers, "auto", 1, TN_PEERS_MAX, "", auto_words, "processes"),
+    TN_FIELD_END,
+};
+
+static const tn_field addresses[] = {
+    TN_FIELD_STRS(peers_words, list, "~", "addresses"),
+    TN_FIELD_END,
+};
+
+static void check_list(const tn_binder *b, const tn_tree *tree, const tn_strs *list)
+{
+    if (list->n > TN_PEERS_MAX) {
+        tn_diag_error(b->diag, &tree->at, "'cluster.peers' holds %u addresses, more than %d",
+                      list->n, TN_PEERS_MAX);
+        return;
+    }
+    const tn_tree *item = tree->first;
+    for (uint32_t i = 0; i < list->n && item != NULL; i++, item = item->next) {
+        tn_endpoint e;
+        tn_error err = {0};
+        if (tn_endpoint_read(list->item[i], TN_ENDPOINT_PORT, &e, &err) != TN_OK) {
+            tn_diag_error(b->diag, &item->at, "'cluster.peers': %s", err.text);
+        }
+    }
+}
+
+void tn_peers_bind(const tn_binder *b, const tn_tree *tree, tn_peers_opts *out)
+{
+    tn_binder inner = *b;
+    inner.path = b->path != NULL ? b->path : "cluster";
+    *out = (tn_peers_opts){0};
+    if (tn_tree_is_null(tree)) {
+        return;
+    }
+    peers_words words = {0};
+    if (tree->kind == TN_TREE_LIST) {
+        tn_fields_bind(&inner, addresses, tn_tree_wrap(b->arena, "list", tree), &words);
+        check_list(&inner, tree, &words.list);
+        *out = (tn_peers_opts){.n = words.list.n, .address = words.list};
+        return;
+    }
+    tn_fields_bind(&inner, number, tn_tree_wrap(b->arena, "peers", tree), &words);
+    out->n = words.peers == TN_AUTO ? 0 : words.peers;
 }
