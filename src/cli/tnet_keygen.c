@@ -1,6 +1,6 @@
 /* tnet_keygen.c - the key pair with which a peer shows who it is. */
 #include "cli/main.h"
-#include "cluster/security/keygen.h"
+#include "cluster/security/curvekeys.h"
 
 #include <stdio.h>
 

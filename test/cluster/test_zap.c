@@ -1,10 +1,11 @@
-/* test_zap.c - the door of a context: asked directly, as libzmq asks it. */
-#include "cluster/net/zap.h"
+/* test_zap.c - who is let in: the judgements, and the thread that gives them to libzmq. */
+#include "support/test.h"
+#include "support/tmpdir.h"
 
 #include "base/core/alloc.h"
 #include "base/core/log.h"
 #include "cluster/keys.h"
-#include "support/test.h"
+#include "cluster/net/zap.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -199,13 +200,13 @@ static void the_user_of_a_message_is_a_rank_or_any(void **state)
     assert_int_equal(f->z->zmq_msg_close(&message), 0);
 }
 
-static const char *address;
+static const char *peer_address;
 
 static const char *gets_address(const zmq_msg_t *message, const char *property)
 {
     (void)message;
     assert_string_equal(property, "Peer-Address");
-    return address;
+    return peer_address;
 }
 
 static void the_other_end_of_a_dialled_connection_is_known_by_its_address(void **state)
@@ -217,14 +218,241 @@ static void the_other_end_of_a_dialled_connection_is_known_by_its_address(void *
     assert_false(tn_zap_is_dialled(f->z, &rules, &message)); /* of no connection */
     tn_zmq z = *f->z;
     z.zmq_msg_gets = gets_address;
-    address = "127.0.0.1";
+    peer_address = "127.0.0.1";
     assert_true(tn_zap_is_dialled(&z, &rules, &message));
-    address = "192.0.2.1";
+    peer_address = "192.0.2.1";
     assert_false(tn_zap_is_dialled(&z, &rules, &message));
     assert_int_equal(f->z->zmq_msg_close(&message), 0);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+enum { UID = 1000, N = 7 };
+
+static char dir[256];
+
+static tn_curve_pair pair0, pair3;
+
+static tn_security host, net, curve;
+
+static tn_bytes frame[TN_ZAP_FRAMES + 1];
+
+static int rules_set_up(void **state)
+{
+    (void)state;
+    static const char *const item[] = {"10.0.0.0/8"};
+    const tn_security_opts trusted = {.trusted_net = {1, item}};
+    tn_tmpdir_make(dir);
+    pair0 = keys_make(dir, "rank-0");
+    pair3 = keys_make(dir, "rank-3");
+    const tn_security_opts keys = {.key = keys_path(dir, "rank-0.key"), .allow = dir};
+    tn_status status = tn_security_init(&host, keys_zmq(), NULL, NULL);
+    assert_int_equal(status, TN_OK);
+    status = tn_security_init(&net, keys_zmq(), &trusted, NULL);
+    assert_int_equal(status, TN_OK);
+    status = tn_security_init(&curve, keys_zmq(), &keys, NULL);
+    assert_int_equal(status, TN_OK);
+    return 0;
+}
+
+static int rules_tear_down(void **state)
+{
+    (void)state;
+    tn_security_done(&host);
+    tn_security_done(&net);
+    tn_security_done(&curve);
+    tn_tmpdir_remove(dir);
+    return 0;
+}
+
+static tn_bytes text(const char *t)
+{
+    return (tn_bytes){.data = t, .size = strlen(t)};
+}
+
+static void request(const char *address, const char *mechanism, tn_bytes credentials)
+{
+    static const char zeros[13];
+    frame[0] = text("1.0");
+    frame[1] = text("id");
+    frame[2] = text("tnet");
+    frame[3] = text(address);
+    frame[4] = (tn_bytes){.data = zeros, .size = sizeof zeros};
+    frame[5] = text(mechanism);
+    frame[6] = credentials;
+}
+
+static tn_zap_verdict judged(const tn_security *s, uint32_t n, uint32_t *rank)
+{
+    const tn_zap_rules rules = {.security = s, .uid = UID};
+    return tn_zap_judge(&rules, frame, n, rank);
+}
+
+static void assert_verdict(const tn_security *s, uint32_t n, tn_zap_verdict want)
+{
+    uint32_t rank = 77;
+    assert_string_equal(tn_zap_verdict_text(judged(s, n, &rank)), tn_zap_verdict_text(want));
+    assert_int_equal(rank, want == TN_ZAP_ADMITTED ? TN_RANK_ANY : 77);
+}
+
+static void processes_of_the_same_user_come_in_over_ipc(void **state)
+{
+    (void)state;
+    const tn_security *const all[] = {&host, &net, &curve};
+    for (size_t i = 0; i < 3; i++) {
+        request("localhost:1000:1000:4321", "NULL", text(""));
+        assert_verdict(all[i], 6, TN_ZAP_ADMITTED);
+        request("localhost:1001:1000:4321", "NULL", text(""));
+        assert_verdict(all[i], 6, TN_ZAP_USER);
+        request("localhost:0:0:1", "NULL", text(""));
+        assert_verdict(all[i], 6, TN_ZAP_USER);
+        request("localhost:1000:1000:4321", "PLAIN", text("user"));
+        assert_verdict(all[i], 7, TN_ZAP_MECHANISM);
+    }
+}
+
+static void addresses_of_trusted_networks_come_in_without_keys(void **state)
+{
+    (void)state;
+    request("127.0.0.1", "NULL", text(""));
+    assert_verdict(&host, 6, TN_ZAP_ADMITTED);
+    assert_verdict(&net, 6, TN_ZAP_ADDRESS);
+    assert_verdict(&curve, 6, TN_ZAP_MECHANISM);
+    request("::1", "NULL", text(""));
+    assert_verdict(&host, 6, TN_ZAP_ADMITTED);
+    request("10.200.0.1", "NULL", text(""));
+    assert_verdict(&host, 6, TN_ZAP_ADDRESS);
+    assert_verdict(&net, 6, TN_ZAP_ADMITTED);
+    request("::ffff:10.200.0.1", "NULL", text(""));
+    assert_verdict(&net, 6, TN_ZAP_ADMITTED);
+    request("192.0.2.1", "NULL", text(""));
+    assert_verdict(&net, 6, TN_ZAP_ADDRESS);
+    request("", "NULL", text(""));
+    assert_verdict(&net, 6, TN_ZAP_ADDRESS);
+}
+
+static void assert_dialled(const tn_security *s, const char *address, tn_zap_verdict want)
+{
+    const tn_zap_rules rules = {.security = s, .uid = UID};
+    assert_string_equal(tn_zap_verdict_text(tn_zap_judge_dialled(&rules, address)),
+                        tn_zap_verdict_text(want));
+}
+
+static void who_was_dialled_is_judged_by_its_address(void **state)
+{
+    (void)state;
+    const tn_security *const all[] = {&host, &net, &curve};
+    for (size_t i = 0; i < 3; i++) {
+        assert_dialled(all[i], "localhost:1000:1000:4321", TN_ZAP_ADMITTED);
+        assert_dialled(all[i], "localhost:1001:1000:4321", TN_ZAP_USER);
+        assert_dialled(all[i], "localhost:", TN_ZAP_MALFORMED);
+    }
+    assert_dialled(&host, "127.0.0.1", TN_ZAP_ADMITTED);
+    assert_dialled(&host, "10.0.0.1", TN_ZAP_ADDRESS);
+    assert_dialled(&net, "10.0.0.1", TN_ZAP_ADMITTED);
+    assert_dialled(&net, "127.0.0.1", TN_ZAP_ADDRESS);
+    assert_dialled(&curve, "192.0.2.1", TN_ZAP_ADMITTED); /* it had the key */
+}
+
+static void keys_of_the_list_come_in_as_their_rank(void **state)
+{
+    (void)state;
+    uint32_t rank = 77;
+    tn_curve_pair stranger;
+    const void *bytes = pair3.open;
+    request("192.0.2.1", "CURVE", (tn_bytes){.data = bytes, .size = TN_CURVE_BYTES});
+    assert_int_equal(judged(&curve, N, &rank), TN_ZAP_ADMITTED);
+    assert_int_equal(rank, 3);
+    assert_verdict(&net, N, TN_ZAP_MECHANISM);
+    assert_verdict(&host, N, TN_ZAP_MECHANISM);
+    assert_int_equal(tn_curve_make(keys_zmq(), &stranger, NULL), TN_OK);
+    bytes = stranger.open;
+    request("127.0.0.1", "CURVE", (tn_bytes){.data = bytes, .size = TN_CURVE_BYTES});
+    assert_verdict(&curve, N, TN_ZAP_KEY);
+}
+
+static void requests_that_make_no_sense_are_malformed(void **state)
+{
+    (void)state;
+    static char large[300];
+    const void *bytes = pair3.open;
+    memset(large, '1', sizeof large - 1);
+    for (uint32_t n = 0; n < 6; n++) {
+        request("127.0.0.1", "NULL", text(""));
+        assert_verdict(&host, n, TN_ZAP_MALFORMED);
+    }
+    assert_verdict(&host, TN_ZAP_FRAMES + 1, TN_ZAP_MALFORMED);
+    frame[0] = text("2.0");
+    assert_verdict(&host, 6, TN_ZAP_MALFORMED);
+    frame[0] = text("");
+    assert_verdict(&host, 6, TN_ZAP_MALFORMED);
+    request(large, "NULL", text(""));
+    assert_verdict(&host, 6, TN_ZAP_MALFORMED);
+    request("127.0.0.1", "NULL", text(""));
+    frame[3] = (tn_bytes){.data = "127.0.0.1\0x", .size = 11};
+    assert_verdict(&host, 6, TN_ZAP_MALFORMED);
+    static const char *const users[] = {"localhost:", "localhost:1000", "localhost::1:2",
+                                        "localhost:x:1:2", "localhost:-1:1:2"};
+    for (size_t i = 0; i < sizeof users / sizeof *users; i++) {
+        request(users[i], "NULL", text(""));
+        assert_verdict(&host, 6, TN_ZAP_MALFORMED);
+    }
+    for (size_t size = 0; size < 40; size++) {
+        request("10.0.0.1", "CURVE", (tn_bytes){.data = large, .size = size});
+        assert_verdict(&curve, N, size == TN_CURVE_BYTES ? TN_ZAP_KEY : TN_ZAP_MALFORMED);
+    }
+    request("10.0.0.1", "CURVE", (tn_bytes){.data = bytes, .size = TN_CURVE_BYTES});
+    assert_verdict(&curve, 6, TN_ZAP_MALFORMED);
+    assert_verdict(&curve, 8, TN_ZAP_MALFORMED);
+}
+
+static void other_domains_and_mechanisms_are_refused(void **state)
+{
+    (void)state;
+    static const char *const mechanisms[] = {"PLAIN", "GSSAPI", "", "null", "NULLX", "CURV"};
+    for (size_t i = 0; i < sizeof mechanisms / sizeof *mechanisms; i++) {
+        request("127.0.0.1", mechanisms[i], text("x"));
+        assert_verdict(&host, N, TN_ZAP_MECHANISM);
+        assert_verdict(&curve, N, TN_ZAP_MECHANISM);
+    }
+    request("127.0.0.1", "NULL", text(""));
+    frame[2] = text("");
+    assert_verdict(&host, 6, TN_ZAP_FOREIGN);
+    frame[2] = text("tnet2");
+    assert_verdict(&host, 6, TN_ZAP_FOREIGN);
+}
+
+/* splitmix64 */
+static uint64_t draw(uint64_t *state)
+{
+    uint64_t x = *state += UINT64_C(0x9e3779b97f4a7c15);
+    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return x ^ (x >> 31);
+}
+
+static void no_random_request_is_admitted(void **state)
+{
+    (void)state;
+    uint64_t seed = 20240607;
+    print_message("seed %llu\n", (unsigned long long)seed);
+    static char noise[64];
+    for (int round = 0; round < 20000; round++) {
+        for (size_t i = 0; i < sizeof noise; i++) {
+            noise[i] = (char)draw(&seed);
+        }
+        uint32_t n = (uint32_t)(draw(&seed) % (TN_ZAP_FRAMES + 1));
+        request("192.0.2.1", "CURVE", text("x"));
+        for (uint32_t i = 0; i < TN_ZAP_FRAMES; i++) {
+            if (draw(&seed) % 2 == 0) {
+                frame[i] = (tn_bytes){.data = noise, .size = draw(&seed) % sizeof noise};
+            }
+        }
+        uint32_t rank = 0;
+        assert_int_not_equal(judged(&curve, n, &rank), TN_ZAP_ADMITTED);
+        assert_int_not_equal(judged(&host, n, &rank), TN_ZAP_ADMITTED);
+    }
+}
 
 int main(void)
 {
@@ -236,6 +464,13 @@ int main(void)
         TEST(what_cannot_be_made_is_told),
         TEST(the_user_of_a_message_is_a_rank_or_any),
         TEST(the_other_end_of_a_dialled_connection_is_known_by_its_address),
+        cmocka_unit_test(processes_of_the_same_user_come_in_over_ipc),
+        cmocka_unit_test(addresses_of_trusted_networks_come_in_without_keys),
+        cmocka_unit_test(who_was_dialled_is_judged_by_its_address),
+        cmocka_unit_test(keys_of_the_list_come_in_as_their_rank),
+        cmocka_unit_test(requests_that_make_no_sense_are_malformed),
+        cmocka_unit_test(other_domains_and_mechanisms_are_refused),
+        cmocka_unit_test(no_random_request_is_admitted),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, rules_set_up, rules_tear_down);
 }
