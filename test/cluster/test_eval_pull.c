@@ -260,5 +260,5 @@ int main(void)
         cmocka_unit_test(a_group_that_ended_ends_the_wait),
         cmocka_unit_test(keys_that_live_elsewhere_are_refused),
     };
-    return cmocka_run_group_tests_name("ps/peek", tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, set_up, tear_down);
 }

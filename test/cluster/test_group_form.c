@@ -1,4 +1,4 @@
-/* test_groupform.c - peers that find each other, or learn why they will not. */
+/* test_group_form.c - peers that find each other, or learn why they will not. */
 #include "base/core/clock.h"
 #include "cluster/groupkit.h"
 #include "support/test.h"
@@ -139,5 +139,5 @@ int main(void)
         cmocka_unit_test(who_comes_with_another_version_ends_all),
         cmocka_unit_test(rank_0_that_never_comes_is_told_in_time),
     };
-    return cmocka_run_group_tests_name("ps/groupform", tests, groupkit_set_up, groupkit_tear_down);
+    return cmocka_run_group_tests(tests, groupkit_set_up, groupkit_tear_down);
 }

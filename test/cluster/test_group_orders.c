@@ -1,5 +1,5 @@
-/* test_groupparts.c - asks, parts, claims and returns between rank 0 and another rank. */
-#include "cluster/group/groupparts.h"
+/* test_group_orders.c - asks, parts, claims and returns between rank 0 and another rank. */
+#include "cluster/group/group.h"
 
 #include "base/core/clock.h"
 #include "cluster/keys.h"
@@ -306,5 +306,5 @@ int main(void)
         cmocka_unit_test(heartbeats_claim_and_one_rank_gives_back),
         cmocka_unit_test(who_does_not_do_its_part_is_lost),
     };
-    return cmocka_run_group_tests_name("ps/groupparts", tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -1,11 +1,54 @@
-/* failure_detector.c - beats and silences: failure_detector.h. Sentences and the table are in
- * failure_detector_text.c. */
+/* failure_detector.c - heartbeats and silences; what they mean, in sentences and in a table for
+ * people.
+ *
+ * Silence is measured in waking time: the time of the clock without what lies between two polls
+ * beyond gap_ns. What people read is in time of the clock.
+ */
 #include "cluster/group/failure_detector.h"
 
 #include "base/core/alloc.h"
-#include "cluster/group/failure_detector_state.h"
+#include "cluster/ledger/running_median.h"
 
 #include <string.h>
+
+typedef enum watch_state {
+    UNWATCHED, /* from the beginning: oneself, or not in yet */
+    ALIVE,
+    SUSPECTED, /* suspect */
+    LOST,
+    LEFT, /* unwatched later */
+} watch_state;
+
+enum { HOST_BYTES = 64 }; /* what is kept of a host's name, and its NUL */
+
+typedef struct watched_rank {
+    watch_state watch;
+    bool was_heard;             /* since it is watched */
+    bool was_told;              /* that it is stalled */
+    uint64_t heard_ns;          /* the last frame; of one never heard, when watching began */
+    uint64_t heard_awake;       /* the same in waking time */
+    uint64_t silent_ns;         /* how long it was silent before the last frame, if suspect then */
+    uint64_t n_beats;           /* 0: nothing below is known */
+    uint64_t step, stood_awake; /* since when it has been at this step, or training */
+    bool has_pushed;            /* else the next two are nothing */
+    uint64_t pushed, at_beat;   /* the number of its last push, now and at its last beat */
+    uint64_t state;             /* tn_peer_state */
+    uint64_t records, rss_bytes, waits_for;
+    double rows_per_s, waiting;
+    uint64_t rate_ns, rate_out, rate_in; /* counts of bytes when rates were taken */
+    double out_per_s, in_per_s;          /* bytes */
+    uint64_t pid;
+    char host[HOST_BYTES];
+} watched_rank;
+
+struct tn_pulse {
+    tn_pulse_opts opts;
+    watched_rank *rank; /* owned; opts.size */
+    tn_recent steps;    /* ns of waking time of a step, of all ranks */
+    uint64_t polled_ns, awake;
+    bool has_begun;  /* polled_ns is set */
+    uint32_t cursor; /* the rank to look at next in this round of polls */
+};
 
 /* Beats that were held up come in one burst, which says nothing of a rate. */
 #define RATE_MIN_NS UINT64_C(500000000)
@@ -18,6 +61,15 @@ static void use_defaults(tn_pulse_opts *o)
     o->suspect_ns = o->suspect_ns != 0 ? o->suspect_ns : TN_PULSE_SUSPECT_NS;
     o->lost_ns = o->lost_ns != 0 ? o->lost_ns : TN_PULSE_LOST_NS;
     o->gap_ns = o->gap_ns != 0 ? o->gap_ns : TN_PULSE_GAP_NS;
+}
+
+void tn_pulse_free(tn_pulse *p)
+{
+    if (p == NULL) {
+        return;
+    }
+    tn_free(p->rank);
+    tn_free(p);
 }
 
 tn_status tn_pulse_new(tn_pulse **out, const tn_pulse_opts *opts, tn_error *err)
@@ -40,16 +92,7 @@ tn_status tn_pulse_new(tn_pulse **out, const tn_pulse_opts *opts, tn_error *err)
     return TN_OK;
 }
 
-void tn_pulse_free(tn_pulse *p)
-{
-    if (p == NULL) {
-        return;
-    }
-    tn_free(p->rank);
-    tn_free(p);
-}
-
-static tn_pulse_rank *rank_of(const tn_pulse *p, uint32_t rank)
+static watched_rank *rank_of(const tn_pulse *p, uint32_t rank)
 {
     TN_ASSERT(rank < p->opts.size);
     return &p->rank[rank];
@@ -57,9 +100,9 @@ static tn_pulse_rank *rank_of(const tn_pulse *p, uint32_t rank)
 
 void tn_pulse_name(tn_pulse *p, uint32_t rank, const char *host, uint64_t pid)
 {
-    tn_pulse_rank *r = rank_of(p, rank);
+    watched_rank *r = rank_of(p, rank);
     size_t n = 0;
-    for (; n < TN_PULSE_HOST - 1 && host[n] != 0; n++) {
+    for (; n < HOST_BYTES - 1 && host[n] != 0; n++) {
         bool is_plain = host[n] >= ' ' && host[n] < 0x7f;
         r->host[n] = '?';
         if (is_plain) {
@@ -95,18 +138,16 @@ void tn_pulse_watch(tn_pulse *p, uint32_t rank, uint64_t now_ns)
     if (!p->has_begun) {
         wake(p, now_ns);
     }
-    tn_pulse_rank *r = rank_of(p, rank);
-    tn_pulse_rank fresh = {.watch = TN_PULSE_WELL,
-                           .heard_ns = now_ns,
-                           .heard_awake = awake_at(p, now_ns),
-                           .pid = r->pid};
+    watched_rank *r = rank_of(p, rank);
+    watched_rank fresh = {
+        .watch = ALIVE, .heard_ns = now_ns, .heard_awake = awake_at(p, now_ns), .pid = r->pid};
     memcpy(fresh.host, r->host, sizeof fresh.host);
     *r = fresh;
 }
 
 void tn_pulse_unwatch(tn_pulse *p, uint32_t rank)
 {
-    rank_of(p, rank)->watch = TN_PULSE_GONE;
+    rank_of(p, rank)->watch = LEFT;
 }
 
 static double within(double value, double max)
@@ -114,8 +155,13 @@ static double within(double value, double max)
     return value > 0 ? (value < max ? value : max) : 0;
 }
 
+static double seconds(uint64_t ns)
+{
+    return (double)ns * 1e-9;
+}
+
 /* Bytes per second out of two counts. */
-static void take_rates(tn_pulse_rank *r, const tn_beat_note *beat, uint64_t now_ns)
+static void take_rates(watched_rank *r, const tn_beat_note *beat, uint64_t now_ns)
 {
     const uint64_t passed = since(now_ns, r->rate_ns);
     if (r->n_beats > 0 && passed < RATE_MIN_NS) {
@@ -132,7 +178,7 @@ static void take_rates(tn_pulse_rank *r, const tn_beat_note *beat, uint64_t now_
 }
 
 /* A rank that has moved, or was not training before, begins to stand anew. */
-static void follow(tn_pulse *p, tn_pulse_rank *r, uint64_t state, uint64_t step, uint64_t awake)
+static void follow(tn_pulse *p, watched_rank *r, uint64_t state, uint64_t step, uint64_t awake)
 {
     const bool trained = r->n_beats > 0 && r->state == TN_PEER_TRAINING;
     if (trained && step > r->step) {
@@ -146,7 +192,7 @@ static void follow(tn_pulse *p, tn_pulse_rank *r, uint64_t state, uint64_t step,
     r->state = state;
 }
 
-static void take_beat(tn_pulse *p, tn_pulse_rank *r, const tn_beat_note *beat, uint64_t step,
+static void take_beat(tn_pulse *p, watched_rank *r, const tn_beat_note *beat, uint64_t step,
                       uint64_t now_ns)
 {
     TN_ASSERT(beat->state < TN_PEER_STATES); /* notes of others are not read */
@@ -163,7 +209,7 @@ static void take_beat(tn_pulse *p, tn_pulse_rank *r, const tn_beat_note *beat, u
 
 void tn_pulse_pushed(tn_pulse *p, uint32_t rank, uint64_t number)
 {
-    tn_pulse_rank *r = rank_of(p, rank);
+    watched_rank *r = rank_of(p, rank);
     if (!r->has_pushed) {
         r->has_pushed = true;
         r->pushed = r->at_beat = number;
@@ -174,12 +220,12 @@ void tn_pulse_pushed(tn_pulse *p, uint32_t rank, uint64_t number)
 void tn_pulse_heard(tn_pulse *p, uint32_t rank, const tn_beat_note *beat, uint64_t step,
                     uint64_t now_ns)
 {
-    tn_pulse_rank *r = rank_of(p, rank);
-    if (r->watch == TN_PULSE_DEAD || r->watch == TN_PULSE_GONE) {
+    watched_rank *r = rank_of(p, rank);
+    if (r->watch == LOST || r->watch == LEFT) {
         return;
     }
     const uint64_t awake = awake_at(p, now_ns);
-    if (r->watch == TN_PULSE_QUIET && since(awake, r->heard_awake) >= p->opts.suspect_ns) {
+    if (r->watch == SUSPECTED && since(awake, r->heard_awake) >= p->opts.suspect_ns) {
         r->silent_ns = since(now_ns, r->heard_ns);
     }
     r->heard_ns = now_ns;
@@ -190,7 +236,7 @@ void tn_pulse_heard(tn_pulse *p, uint32_t rank, const tn_beat_note *beat, uint64
     }
 }
 
-static bool is_stalled(const tn_pulse *p, const tn_pulse_rank *r)
+static bool is_stalled(const tn_pulse *p, const watched_rank *r)
 {
     const uint64_t usual = tn_recent_median(&p->steps) * p->opts.stall_steps;
     const uint64_t limit = usual > p->opts.stall_ns ? usual : p->opts.stall_ns;
@@ -199,28 +245,28 @@ static bool is_stalled(const tn_pulse *p, const tn_pulse_rank *r)
 }
 
 /* What is to be told of a rank now, if anything; its state moves on. */
-static bool look_at(tn_pulse *p, tn_pulse_rank *r, uint64_t now_ns, tn_pulse_event *out)
+static bool look_at(tn_pulse *p, watched_rank *r, uint64_t now_ns, tn_pulse_event *out)
 {
     const uint64_t silent = since(p->awake, r->heard_awake);
     out->step = r->step;
     out->ns = since(now_ns, r->heard_ns);
-    if (r->watch == TN_PULSE_WELL && silent >= p->opts.suspect_ns) {
-        r->watch = TN_PULSE_QUIET;
+    if (r->watch == ALIVE && silent >= p->opts.suspect_ns) {
+        r->watch = SUSPECTED;
         out->kind = TN_PULSE_SUSPECT;
         return true;
     }
-    if (r->watch == TN_PULSE_QUIET && silent >= p->opts.lost_ns) {
-        r->watch = TN_PULSE_DEAD;
+    if (r->watch == SUSPECTED && silent >= p->opts.lost_ns) {
+        r->watch = LOST;
         out->kind = TN_PULSE_LOST;
         return true;
     }
-    if (r->watch == TN_PULSE_QUIET && silent < p->opts.suspect_ns) {
-        r->watch = TN_PULSE_WELL;
+    if (r->watch == SUSPECTED && silent < p->opts.suspect_ns) {
+        r->watch = ALIVE;
         out->kind = TN_PULSE_BACK;
         out->ns = r->silent_ns;
         return true;
     }
-    if (r->watch == TN_PULSE_WELL && !r->was_told && is_stalled(p, r)) {
+    if (r->watch == ALIVE && !r->was_told && is_stalled(p, r)) {
         r->was_told = true;
         out->kind = TN_PULSE_STALLED;
         out->ns = since(p->awake, r->stood_awake);
@@ -241,4 +287,136 @@ bool tn_pulse_poll(tn_pulse *p, uint64_t now_ns, tn_pulse_event *out)
     }
     p->cursor = 0;
     return false;
+}
+
+static void add_who(const tn_pulse *p, uint32_t rank, tn_text *out)
+{
+    TN_ASSERT(rank < p->opts.size);
+    const watched_rank *r = &p->rank[rank];
+    tn_text_addf(out, "rank %u", rank);
+    if (r->host[0] != 0) {
+        tn_text_addf(out, " (host '%s'", r->host);
+        if (r->pid != 0) {
+            tn_text_addf(out, ", pid %llu", (unsigned long long)r->pid);
+        }
+        tn_text_addc(out, ')');
+    }
+}
+
+static void add_step(const watched_rank *r, const char *before, tn_text *out)
+{
+    if (r->n_beats > 0) {
+        const uint64_t step = r->step + (r->pushed - r->at_beat);
+        tn_text_addf(out, "%s%llu", before, (unsigned long long)step);
+    }
+}
+
+static void add_lost(const tn_pulse *p, uint32_t rank, uint64_t silent_ns, tn_text *out)
+{
+    const watched_rank *r = &p->rank[rank];
+    add_who(p, rank, out);
+    if (!r->was_heard) {
+        tn_text_addf(out, " was not heard of in %.1f s", seconds(silent_ns));
+        return;
+    }
+    tn_text_addf(out, " was last heard of %.1f s ago", seconds(silent_ns));
+    add_step(r, " at step ", out);
+}
+
+void tn_pulse_event_text(const tn_pulse *p, const tn_pulse_event *event, tn_text *out)
+{
+    TN_ASSERT(event->rank < p->opts.size);
+    const watched_rank *r = &p->rank[event->rank];
+    const double s = seconds(event->ns);
+    if (event->kind == TN_PULSE_LOST) {
+        add_lost(p, event->rank, event->ns, out);
+        return;
+    }
+    add_who(p, event->rank, out);
+    if (event->kind == TN_PULSE_STALLED) {
+        tn_text_addf(out, " has stood at step %llu for %.1f s", (unsigned long long)event->step, s);
+        if (r->waits_for != 0) {
+            tn_text_addf(out, " and waits for rank %llu", (unsigned long long)r->waits_for - 1);
+        }
+        return;
+    }
+    tn_text_addf(out,
+                 event->kind == TN_PULSE_BACK ? " is heard again after %.1f s"
+                                              : " has been silent for %.1f s",
+                 s);
+    add_step(r, ", at step ", out);
+}
+
+void tn_pulse_lost_text(const tn_pulse *p, uint32_t rank, uint64_t now_ns, tn_text *out)
+{
+    TN_ASSERT(rank < p->opts.size);
+    const uint64_t heard = p->rank[rank].heard_ns;
+    add_lost(p, rank, now_ns > heard ? now_ns - heard : 0, out);
+}
+
+static bool is_counted(const watched_rank *r)
+{
+    return r->n_beats > 0 && (r->watch == UNWATCHED || r->watch == ALIVE);
+}
+
+void tn_pulse_totals_of(const tn_pulse *p, tn_pulse_totals *out)
+{
+    tn_pulse_totals t = {0};
+    for (uint32_t i = 0; i < p->opts.size; i++) {
+        const watched_rank *r = &p->rank[i];
+        if (is_counted(r)) {
+            t.ranks++;
+            t.records += r->records;
+            t.rows_per_s += r->rows_per_s;
+            t.bytes_per_s += r->out_per_s;
+            t.waiting += r->waiting;
+            t.rss_bytes += r->rss_bytes;
+        }
+    }
+    t.waiting = t.ranks > 0 ? t.waiting / t.ranks : 0;
+    *out = t;
+}
+
+static void add_state(const watched_rank *r, uint64_t now_ns, tn_text *out)
+{
+    static const char *const names[TN_PEER_STATES] = {"loading", "training",   "waiting", "drained",
+                                                      "saving",  "evaluating", "ending"};
+    if (r->watch == LOST || r->watch == LEFT) {
+        tn_text_adds(out, r->watch == LOST ? "lost" : "left");
+    } else if (r->watch == SUSPECTED) {
+        const uint64_t ns = now_ns > r->heard_ns ? now_ns - r->heard_ns : 0;
+        tn_text_addf(out, "silent for %.1f s", seconds(ns));
+    } else if (r->n_beats == 0) {
+        tn_text_adds(out, "no heartbeat yet");
+    } else {
+        tn_text_adds(out, names[r->state]);
+        if (r->waits_for != 0) {
+            tn_text_addf(out, "%s for rank %llu", r->state == TN_PEER_WAITING ? "" : ", waits",
+                         (unsigned long long)r->waits_for - 1);
+        }
+    }
+    tn_text_addc(out, '\n');
+}
+
+void tn_pulse_table(const tn_pulse *p, uint64_t now_ns, tn_text *out)
+{
+    tn_text_adds(out,
+                 "rank  host                  step    rows/s  waiting  MB/s out      in    RSS "
+                 "MB  state\n");
+    for (uint32_t i = 0; i < p->opts.size; i++) {
+        const watched_rank *r = &p->rank[i];
+        if (r->watch == UNWATCHED && r->n_beats == 0) {
+            continue;
+        }
+        tn_text_addf(out, "%4u  %-16.16s", i, r->host);
+        tn_text_addf(out, "%10llu%10.0f%8.0f%%%10.1f%8.1f%10.0f  ", (unsigned long long)r->step,
+                     r->rows_per_s, r->waiting * 100, r->out_per_s * 1e-6, r->in_per_s * 1e-6,
+                     (double)r->rss_bytes * 1e-6);
+        add_state(r, now_ns, out);
+    }
+    tn_pulse_totals t;
+    tn_pulse_totals_of(p, &t);
+    tn_text_addf(out, " all  %-16s%10s%10.0f%8.0f%%%10.1f%8s%10.0f  %u of %u at work\n", "", "",
+                 t.rows_per_s, t.waiting * 100, t.bytes_per_s * 1e-6, "",
+                 (double)t.rss_bytes * 1e-6, t.ranks, p->opts.size);
 }

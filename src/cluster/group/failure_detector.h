@@ -26,7 +26,7 @@
 #define TN_CLUSTER_FAILURE_DETECTOR_H
 
 #include "base/core/text.h"
-#include "cluster/wire/control_structs.h"
+#include "cluster/wire/control_messages.h"
 
 #define TN_PULSE_SUSPECT_NS UINT64_C(5000000000)
 #define TN_PULSE_LOST_NS UINT64_C(15000000000)

@@ -1,9 +1,11 @@
-/* group.c - a group is opened; see group.h. */
+/* group.c - a group is opened; how it ends, and is closed. */
+#include "cluster/group/group.h"
+
 #include "base/core/alloc.h"
 #include "base/core/clock.h"
 #include "base/file/file.h"
 #include "base/machine/limits.h"
-#include "cluster/group/groupcalls.h"
+#include "cluster/group/group_state.h"
 #include "cluster/launch/rendezvous_file.h"
 
 #include <stdio.h>
@@ -14,8 +16,6 @@ enum {
     PER_PEER = 3, /* descriptors: a connection out takes two, one in takes one */
     FILES = 128,  /* of data, checkpoints and logs, and what ZeroMQ has for itself */
 };
-
-/* ---- opening ---- */
 
 static tn_status make_lists(tn_group *g, tn_error *err)
 {
@@ -67,6 +67,23 @@ static void say_who(tn_group *g)
     tn_pulse_name(g->pulse, g->rank, hello->host, hello->pid);
 }
 
+tn_status tn_group_dial(tn_group *g, uint32_t rank, const char *address, tn_error *err)
+{
+    tn_endpoint at;
+    if (g->dialled[rank] != NULL && strcmp(g->dialled[rank], address) == 0) {
+        return TN_OK;
+    }
+    if (g->dialled[rank] != NULL) {
+        return tn_fail(err, TN_E_PEER, "rank %u was at %s and now is at %s", rank, g->dialled[rank],
+                       address);
+    }
+    TN_TRY(tn_endpoint_read(address, TN_ENDPOINT_PORT, &at, err));
+    TN_TRY(tn_link_dial(g->link, rank, &at, err));
+    const size_t size = strlen(address) + 1;
+    g->dialled[rank] = memcpy(TN_NEW_ARRAY(g->arena, char, size), address, size);
+    return TN_OK;
+}
+
 /* Rank 0 lets others in, the others begin to say hello. */
 static tn_status begin(tn_group *g, tn_error *err)
 {
@@ -79,6 +96,49 @@ static tn_status begin(tn_group *g, tn_error *err)
     }
     tn_pulse_name(g->pulse, 0, r->host[0] != NULL ? r->host[0] : "?", 0);
     return r->address[0] != NULL ? tn_group_dial(g, 0, r->address[0], err) : TN_OK;
+}
+
+void tn_group_tame(char *text)
+{
+    for (; *text != '\0'; text++) {
+        const unsigned char c = (unsigned char)*text;
+        if ((c < ' ' && c != '\n' && c != '\t') || c == 0x7f) {
+            *text = '?';
+        }
+    }
+}
+
+void tn_group_end(tn_group *g, tn_status status, uint32_t teller, const char *why)
+{
+    if (g->ended != TN_OK) {
+        return;
+    }
+    g->ended = tn_fail(&g->why, status, "%s", why);
+    g->teller = teller;
+    tn_group_tame(g->why.text);
+    const uint64_t who = 1 + (uint64_t)teller;
+    const tn_order_note stop = {
+        .what = TN_ORDER_STOP, .number = (uint64_t)status, .text = g->why.text, .more = {&who, 1}};
+    for (uint32_t r = 1; g->rank == 0 && r < g->size; r++) {
+        if (g->dialled[r] != NULL) {
+            tn_group_post(g, r, TN_FRAME_ORDER, &stop, NULL);
+        }
+    }
+    (void)pthread_cond_broadcast(&g->changed);
+}
+
+void tn_group_end_here(tn_group *g, tn_status status, const char *words)
+{
+    tn_text named = {0};
+    if (g->ended == TN_OK) {
+        const size_t size = strlen(words) + 1;
+        g->opts.hello.status = (uint64_t)status;
+        g->opts.hello.text = memcpy(TN_NEW_ARRAY(g->arena, char, size), words, size);
+        g->next_hello = 0; /* now, if hellos are what this rank says still */
+    }
+    tn_text_addf(&named, "rank %u: %s", g->rank, words);
+    tn_group_end(g, status, g->rank, tn_text_str(&named));
+    tn_text_done(&named);
 }
 
 static tn_status make(tn_group *g, tn_error *err)
@@ -101,6 +161,138 @@ tn_status tn_group_make_room(uint32_t size, tn_error *err)
     char what[32];
     (void)snprintf(what, sizeof what, "a group of %u peers", size);
     return tn_descriptors_need(PER_PEER * (uint64_t)(size - 1) + FILES, what, err);
+}
+
+/* No longer than the user would wait for all to start. */
+static uint64_t at_most_timeout(const tn_group *g, uint64_t ns)
+{
+    const double timeout_ns = g->opts.start_timeout_s * 1e9;
+    return timeout_ns > 0 && timeout_ns < (double)ns ? (uint64_t)timeout_ns : ns;
+}
+
+static const uint64_t refuse_ns = 3000000000; /* for hellos, after a group that will not form .. */
+
+static const uint64_t late_ns = 10000000000; /* .. and since this rank was started */
+
+/* Until when somebody who was not reached yet is waited for: who starts late comes in the first
+ * seconds, and who looks for rank 0 again does that every 2 s. */
+static uint64_t patience_of(const tn_group *g)
+{
+    const uint64_t least = tn_clock_ns() + at_most_timeout(g, tn_timer_ns(refuse_ns));
+    const uint64_t late = g->opened_ns + at_most_timeout(g, tn_timer_ns(late_ns));
+    return late > least && g->ended != TN_E_STOPPED ? late : least;
+}
+
+static bool all_are_told(const tn_group *g)
+{
+    bool all = true;
+    for (uint32_t r = 1; r < g->size; r++) {
+        all = all && g->told[r];
+    }
+    /* Whoever has not read its answer says hello once more. */
+    return all && tn_clock_ns() - g->last_hello > 2 * tn_timer_ns(TN_GROUP_HELLO_NS);
+}
+
+static const uint64_t look_ns = 100000000; /* at who was told */
+
+bool tn_group_wait(tn_group *g, uint64_t deadline_ns)
+{
+    const uint64_t ns_per_s = 1000000000;
+    const struct timespec until = {(time_t)(deadline_ns / ns_per_s),
+                                   (long)(deadline_ns % ns_per_s)};
+    return pthread_cond_timedwait(&g->changed, &g->lock, &until) == 0;
+}
+
+/* A group that will not form: rank 0 tells whoever comes, and who gives up tells rank 0. */
+static void turn_away(tn_group *g)
+{
+    (void)pthread_mutex_lock(&g->lock);
+    const uint64_t until = patience_of(g);
+    while (!g->is_whole && g->gone == 0 && g->ended != TN_OK && tn_clock_ns() < until &&
+           !(g->rank == 0 ? all_are_told(g) : g->is_refused)) {
+        const uint64_t soon = tn_clock_ns() + look_ns;
+        (void)tn_group_wait(g, soon < until ? soon : until);
+    }
+    (void)pthread_mutex_unlock(&g->lock);
+}
+
+static const uint64_t linger_ns = 2000000000; /* for what was posted last */
+
+/* Until the others have what was posted to them; those that are gone do not count for long. */
+static void linger(tn_group *g)
+{
+    const uint64_t until = tn_clock_ns() + tn_timer_ns(linger_ns);
+    bool open = true;
+    (void)pthread_mutex_lock(&g->lock);
+    while (open && tn_clock_ns() < until) {
+        open = false;
+        for (uint32_t r = 0; r < g->size; r++) {
+            const bool there = g->dialled[r] != NULL && r + 1 != g->gone;
+            open = open || (there && tn_link_open_requests(g->link, r) > 0);
+        }
+        if (open) {
+            (void)tn_group_wait(g, until);
+        }
+    }
+    (void)pthread_mutex_unlock(&g->lock);
+}
+
+/* An answer that waits in ZeroMQ is dropped when its sender hangs up: whoever rank 0 has dismissed
+ * stays until rank 0, which has all answers then, says that it goes. */
+static void part(tn_group *g)
+{
+    const uint64_t until = tn_clock_ns() + tn_timer_ns(linger_ns);
+    (void)pthread_mutex_lock(&g->lock);
+    g->beat.state = TN_PEER_ENDING;
+    for (uint32_t r = 1; g->rank == 0 && r < g->size; r++) {
+        if (g->is_whole && g->dialled[r] != NULL) {
+            tn_group_post(g, r, TN_FRAME_BEAT, &g->beat, NULL);
+        }
+    }
+    while (g->rank != 0 && g->is_whole && g->dismissed && !g->is_last && tn_clock_ns() < until) {
+        (void)tn_group_wait(g, until);
+    }
+    (void)pthread_mutex_unlock(&g->lock);
+}
+
+static void free_orders(tn_group_order_in *o)
+{
+    while (o != NULL) {
+        tn_group_order_in *next = o->next;
+        tn_arena_free(o->arena);
+        o = next;
+    }
+}
+
+void tn_group_close(tn_group *g)
+{
+    if (g == NULL) {
+        return;
+    }
+    if (g->open) {
+        turn_away(g);
+        linger(g);
+        part(g);
+    }
+    tn_link_close(g->link);
+    for (size_t i = 0; g->done != NULL && i < (size_t)g->size * TN_ORDERS; i++) {
+        tn_arena_free(g->done[i].arena);
+    }
+    free_orders(g->first);
+    free_orders(g->current);
+    tn_forming_free(g->forming);
+    tn_pulse_free(g->pulse);
+    tn_parcels_free(g->parcels);
+    tn_arena_free(g->arena);
+    tn_free(g->once);
+    tn_free(g->dialled);
+    tn_free(g->told);
+    tn_free(g->done);
+    (void)pthread_mutex_destroy(&g->values_lock);
+    (void)pthread_mutex_destroy(&g->parts_lock);
+    (void)pthread_mutex_destroy(&g->lock);
+    (void)pthread_cond_destroy(&g->changed);
+    tn_free(g);
 }
 
 tn_status tn_group_open(tn_group **out, const tn_group_opts *opts, tn_error *err)
@@ -135,32 +327,29 @@ tn_status tn_group_open(tn_group **out, const tn_group_opts *opts, tn_error *err
     return TN_OK;
 }
 
-tn_status tn_group_dial(tn_group *g, uint32_t rank, const char *address, tn_error *err)
+tn_status tn_group_fault(const tn_group *g, tn_error *err)
 {
-    tn_endpoint at;
-    if (g->dialled[rank] != NULL && strcmp(g->dialled[rank], address) == 0) {
-        return TN_OK;
-    }
-    if (g->dialled[rank] != NULL) {
-        return tn_fail(err, TN_E_PEER, "rank %u was at %s and now is at %s", rank, g->dialled[rank],
-                       address);
-    }
-    TN_TRY(tn_endpoint_read(address, TN_ENDPOINT_PORT, &at, err));
-    TN_TRY(tn_link_dial(g->link, rank, &at, err));
-    const size_t size = strlen(address) + 1;
-    g->dialled[rank] = memcpy(TN_NEW_ARRAY(g->arena, char, size), address, size);
-    return TN_OK;
+    return g->ended == TN_OK ? TN_OK : tn_fail(err, g->ended, "%s", g->why.text);
 }
 
-bool tn_group_wait(tn_group *g, uint64_t deadline_ns)
+tn_status tn_group_check(tn_group *g, tn_error *err)
 {
-    const uint64_t ns_per_s = 1000000000;
-    const struct timespec until = {(time_t)(deadline_ns / ns_per_s),
-                                   (long)(deadline_ns % ns_per_s)};
-    return pthread_cond_timedwait(&g->changed, &g->lock, &until) == 0;
+    (void)pthread_mutex_lock(&g->lock);
+    tn_status status = tn_group_fault(g, err);
+    (void)pthread_mutex_unlock(&g->lock);
+    return status;
 }
 
-/* ---- values ---- */
+void tn_group_tell_values(tn_group *g)
+{
+    tn_error why = {0};
+    tn_status ended = tn_group_check(g, &why);
+    (void)pthread_mutex_lock(&g->values_lock);
+    if (ended != TN_OK && g->values.ended != NULL) {
+        g->values.ended(g->values.arg, ended, why.text);
+    }
+    (void)pthread_mutex_unlock(&g->values_lock);
+}
 
 void tn_group_set_values(tn_group *g, const tn_group_values *values)
 {
@@ -183,4 +372,29 @@ tn_parcels *tn_group_parcels(tn_group *g)
 tn_once *tn_group_once(tn_group *g)
 {
     return g->once;
+}
+
+void tn_group_fail(tn_group *g, tn_status status, const char *why)
+{
+    (void)pthread_mutex_lock(&g->lock);
+    const bool first = g->ended == TN_OK;
+    if (first && g->deed.code != TN_OK && strstr(why, g->deed.text) != NULL) {
+        tn_group_end(g, status, g->deed_rank, why); /* it was an order that failed elsewhere */
+    } else {
+        const tn_done_note note = {.what = TN_ORDER_STOP, .status = (uint64_t)status, .text = why};
+        if (first && g->rank != 0 && g->is_whole) {
+            tn_group_post(g, 0, TN_FRAME_DONE, &note, NULL);
+        }
+        tn_group_end_here(g, status, why);
+    }
+    (void)pthread_mutex_unlock(&g->lock);
+    tn_group_tell_values(g);
+}
+
+bool tn_group_is_told_elsewhere(tn_group *g)
+{
+    (void)pthread_mutex_lock(&g->lock);
+    bool elsewhere = g->ended != TN_OK && g->teller != g->rank;
+    (void)pthread_mutex_unlock(&g->lock);
+    return elsewhere;
 }

@@ -4,7 +4,7 @@
  *     tn_group_open   binds, starts tn-net
  *     tn_group_form   hello ..  .. welcome: all are in, and know each other
  *     rank 0:         order to all ──> each carries it out ──> done, from all
- *     tn_group_close  rank 0 said bye, or the group has failed (cluster/group/groupend.h)
+ *     tn_group_close  rank 0 said bye, or the group has failed
  *
  * Requests for values share the link; their letters go to tn_group_values. Every rank beats once a
  * second: who is silent for 15 s is lost. A lost rank, or one that fails, ends the group: every
@@ -16,11 +16,11 @@
 #ifndef TN_CLUSTER_GROUP_H
 #define TN_CLUSTER_GROUP_H
 
+#include "base/core/arena.h"
 #include "base/keys/keyset.h"
-#include "cluster/group/groupend.h"
 #include "cluster/launch/membership.h"
 #include "cluster/net/link.h"
-#include "cluster/wire/control_structs.h"
+#include "cluster/wire/control_messages.h"
 
 #include <stdatomic.h>
 
@@ -90,6 +90,11 @@ typedef tn_status tn_done_take(void *arg, uint32_t rank, const tn_done_note *not
 tn_status tn_group_await(tn_group *g, const tn_order_note *order, tn_done_take *take, void *arg,
                          tn_error *err) TN_MUST_USE;
 
+/* Rank 0, to one rank alone: orders it and waits until that rank has said DONE, which `take` gets.
+ * Returns what the rank or `take` says, or how the group ended. */
+tn_status tn_group_have_done(tn_group *g, uint32_t rank, const tn_order_note *order,
+                             tn_done_take *take, void *arg, tn_error *err) TN_MUST_USE;
+
 /* The others: waits for the next order, until `deadline_ns` of tn_clock_ns; TN_END: none came. The
  * text is lent until the next call. STOP is an order that ends the group: its status. */
 tn_status tn_group_next_order(tn_group *g, uint64_t deadline_ns, tn_order_note *out,
@@ -118,5 +123,68 @@ void tn_group_set_reports(tn_group *g, tn_report_take *take, void *arg);
 /* A line per peer; sum of rows per second. */
 void tn_group_table(tn_group *g, tn_text *out);
 double tn_group_rate(tn_group *g);
+
+/* ---- the parts of an epoch ----
+ *
+ *     another rank   ASK {done, id} ────────────────>  rank 0: cluster/ledger/ledger.h
+ *                    <──────────────── PART, or WAIT
+ *                    <──────────────── PART            by itself, when the wait is over
+ *                    BEAT {parts in hand} ─────────>   once a second
+ *                    <──────────────── ORDER RETURN    of a straggler
+ *                    DONE {parts, positions} ──────>
+ *
+ * The group carries these messages; train/peers/part_server.h and train/peers/part_client.h fill
+ * and read them. */
+
+/* Who deals parts, on rank 0, or asks for them; what it does not need is NULL. On tn-net, must not
+ * wait. Notes are lent. */
+typedef struct tn_group_parts {
+    void *arg;
+    /* Rank 0: an ASK, to be answered by tn_group_deal, perhaps that which was answered before. */
+    void (*ask)(void *arg, const tn_frame *frame, const tn_ask_note *note);
+    void (*claim)(void *arg, uint32_t rank, const tn_note_parts *held);   /* by a heartbeat */
+    void (*returned)(void *arg, uint32_t rank, const tn_done_note *note); /* after RETURN */
+    void (*tick)(void *arg, uint64_t now_ns);                             /* ten times a second */
+    /* The others: a PART, and what the next heartbeat is to claim; *out lives in the arena. */
+    void (*answer)(void *arg, const tn_part_note *note);
+    void (*held)(void *arg, tn_arena *arena, tn_note_parts *out);
+} tn_group_parts;
+
+/* As tn_group_set_values; until then who asks is told to wait. */
+void tn_group_set_parts(tn_group *g, const tn_group_parts *parts);
+
+/* Any thread; they do not wait. To rank 0; to who asked (by itself where ask->sequence is 0); of
+ * rank 0 to one rank alone. */
+void tn_group_ask(tn_group *g, const tn_ask_note *note);
+void tn_group_deal(tn_group *g, const tn_frame *ask, const tn_part_note *note);
+void tn_group_order_one(tn_group *g, uint32_t rank, const tn_order_note *order);
+
+/* Rank 0: a rank that is heard of does not do `what` ("has not given back ..."), and counts as
+ * lost. Any thread. */
+void tn_group_lose(tn_group *g, uint32_t rank, const char *what);
+
+/* ---- the end ----
+ *
+ *     a rank fails     tn_group_fail    ──> rank 0 ──> all: tn_group_check
+ *     a rank is lost   rank 0 notices; of rank 0 that is lost, all others do
+ *     it cannot form   a rank gives up, is stopped, or does not fit: in hellos and answers to them
+ *
+ * All ranks end with one status and one sentence, and one of them tells people. The first reason
+ * stays. Any thread, except for closing. */
+
+/* This rank fails: all end with that status, and the sentence names the rank. */
+void tn_group_fail(tn_group *g, tn_status status, const char *why);
+
+/* TN_OK, or how the group ended: the sentence begins with the rank at fault. */
+tn_status tn_group_check(tn_group *g, tn_error *err) TN_MUST_USE;
+
+/* It ended, and another rank tells people why: the one that failed; of a lost rank, rank 0; of rank
+ * 0 that is lost, rank 1. For ranks that share a terminal. */
+bool tn_group_is_told_elsewhere(tn_group *g);
+
+/* What was posted is given 2 s to be acknowledged. When the group was not formed, rank 0 tells the
+ * others so, and another rank that failed tells rank 0: until all are told, for at most 3 s, after
+ * a failure up to 10 s since it was opened. Letters may be closed later. NULL is fine. */
+void tn_group_close(tn_group *g);
 
 #endif

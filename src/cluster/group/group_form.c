@@ -1,4 +1,4 @@
-/* groupform.c - how a group forms, or does not; see group.h.
+/* group_form.c - how a group forms, or does not; see group.h.
  *
  * Until it is whole nobody is connected to anybody but rank 0, and rank 0 to nobody: all that is
  * said are hellos, again and again, and the answers to them. So a rank that gives up says that in
@@ -7,8 +7,8 @@
  */
 #include "base/core/clock.h"
 #include "base/core/log.h"
-#include "cluster/group/groupcalls.h"
-#include "cluster/group/startwait.h"
+#include "cluster/group/group_state.h"
+#include "cluster/group/rendezvous.h"
 #include "cluster/launch/rendezvous_file.h"
 
 #include <stdio.h>

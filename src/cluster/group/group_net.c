@@ -1,7 +1,7 @@
-/* groupnet.c - what a group hears, and what it says without being asked; on tn-net. */
+/* group_net.c - what a group hears, and what it says without being asked; on tn-net. */
 #include "base/core/clock.h"
 #include "base/core/log.h"
-#include "cluster/group/groupcalls.h"
+#include "cluster/group/group_state.h"
 
 #include <stdlib.h>
 #include <string.h>

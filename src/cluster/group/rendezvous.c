@@ -1,8 +1,10 @@
-/* rendezvous.c - see rendezvous.h. */
+/* rendezvous.c - rank 0 collects its group; how long a rank waits for that. */
 #include "cluster/group/rendezvous.h"
 
 #include "base/core/alloc.h"
+#include "base/core/error.h"
 #include "base/core/log.h"
+#include "cluster/group/failure_detector.h"
 #include "cluster/launch/endpoint.h"
 
 #include <string.h>
@@ -101,6 +103,19 @@ static tn_status allocate(tn_forming *f, tn_error *err)
     return ok ? TN_OK : TN_E_MEMORY;
 }
 
+void tn_forming_free(tn_forming *f)
+{
+    if (f == NULL) {
+        return;
+    }
+    tn_free(f->member);
+    tn_free((void *)f->address);
+    tn_free((void *)f->host);
+    tn_free(f->incarnation);
+    tn_free(f->owned_from);
+    tn_free(f);
+}
+
 tn_status tn_forming_new(tn_forming **out, const tn_owners *owners, uint64_t incarnation,
                          const tn_hello_note *own, tn_error *err)
 {
@@ -133,19 +148,6 @@ tn_status tn_forming_new(tn_forming **out, const tn_owners *owners, uint64_t inc
     let_in(f, 0, incarnation, own);
     *out = f;
     return TN_OK;
-}
-
-void tn_forming_free(tn_forming *f)
-{
-    if (f == NULL) {
-        return;
-    }
-    tn_free(f->member);
-    tn_free((void *)f->address);
-    tn_free((void *)f->host);
-    tn_free(f->incarnation);
-    tn_free(f->owned_from);
-    tn_free(f);
 }
 
 typedef struct trait {
@@ -224,6 +226,11 @@ static void tell_arrival(const tn_forming *f, uint32_t rank, const tn_hello_note
     }
 }
 
+bool tn_forming_is_whole(const tn_forming *f)
+{
+    return f->n_in == f->owners->n_peers;
+}
+
 uint32_t tn_forming_hello(tn_forming *f, uint32_t rank, uint64_t incarnation,
                           const tn_hello_note *note, tn_text *why)
 {
@@ -252,11 +259,6 @@ uint32_t tn_forming_hello(tn_forming *f, uint32_t rank, uint64_t incarnation,
     let_in(f, rank, incarnation, note);
     tell_arrival(f, rank, note);
     return 0;
-}
-
-bool tn_forming_is_whole(const tn_forming *f)
-{
-    return f->n_in == f->owners->n_peers;
 }
 
 bool tn_forming_is_in(const tn_forming *f, uint32_t rank)
@@ -335,4 +337,30 @@ uint64_t tn_forming_pid(const tn_forming *f, uint32_t rank)
 {
     TN_ASSERT(rank < f->owners->n_peers && f->member[rank].incarnation != 0);
     return f->member[rank].pid;
+}
+
+void tn_startwait_begin(tn_startwait *w, uint64_t patience_ns, uint64_t now_ns)
+{
+    *w = (tn_startwait){.patience_ns = patience_ns, .looked_ns = now_ns};
+}
+
+tn_startwait_verdict tn_startwait_look(tn_startwait *w, uint64_t now_ns)
+{
+    TN_ASSERT(now_ns >= w->looked_ns);
+    const uint64_t passed = now_ns - w->looked_ns;
+    w->waited_ns += passed < TN_PULSE_GAP_NS ? passed : TN_PULSE_GAP_NS;
+    w->looked_ns = now_ns;
+    if (w->waited_ns > w->patience_ns) {
+        return TN_STARTWAIT_OVER;
+    }
+    if (w->waited_ns - w->told_ns < TN_STARTWAIT_TELL_NS) {
+        return TN_STARTWAIT_ON;
+    }
+    w->told_ns = w->waited_ns;
+    return TN_STARTWAIT_TELL;
+}
+
+double tn_startwait_s(const tn_startwait *w)
+{
+    return (double)w->waited_ns * 1e-9;
 }

@@ -24,7 +24,7 @@
 
 #include "base/core/text.h"
 #include "base/keys/keyset.h"
-#include "cluster/wire/control_structs.h"
+#include "cluster/wire/control_messages.h"
 #include "cluster/wire/frame.h"
 
 enum { TN_FORMING_STARTS = 8 }; /* replaced starts of a rank that are remembered */
@@ -64,5 +64,31 @@ void tn_forming_missing(const tn_forming *f, tn_text *out);
 /* Of a rank that is in: where it runs, for messages. Lent by f. */
 const char *tn_forming_host(const tn_forming *f, uint32_t rank);
 uint64_t tn_forming_pid(const tn_forming *f, uint32_t rank);
+
+/* ---- how long a rank waits for its group ----
+ *
+ *     tn_startwait_begin(&w, patience_ns, now);
+ *     switch (tn_startwait_look(&w, now))            ten times a second, until all are in
+ *     TN_STARTWAIT_TELL: log who is missing
+ *     TN_STARTWAIT_OVER: give up; tn_startwait_s(&w) seconds were waited
+ *
+ * A process that was stopped has not waited meanwhile: of the time between two looks at most
+ * TN_PULSE_GAP_NS counts. Times are nanoseconds of one monotonic clock. */
+#define TN_STARTWAIT_TELL_NS UINT64_C(10000000000) /* between two lines about who is missing */
+
+typedef enum tn_startwait_verdict {
+    TN_STARTWAIT_ON,
+    TN_STARTWAIT_TELL, /* every TN_STARTWAIT_TELL_NS of waiting */
+    TN_STARTWAIT_OVER, /* the patience is, from now on for good */
+} tn_startwait_verdict;
+
+typedef struct tn_startwait {
+    uint64_t patience_ns;
+    uint64_t looked_ns, waited_ns, told_ns;
+} tn_startwait;
+
+void tn_startwait_begin(tn_startwait *w, uint64_t patience_ns, uint64_t now_ns);
+tn_startwait_verdict tn_startwait_look(tn_startwait *w, uint64_t now_ns);
+double tn_startwait_s(const tn_startwait *w);
 
 #endif

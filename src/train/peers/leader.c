@@ -4,7 +4,7 @@
 #include "base/core/alloc.h"
 #include "base/core/arena.h"
 #include "base/core/clock.h"
-#include "cluster/group/groupone.h"
+#include "cluster/group/group.h"
 #include "io/read/bad_record_limit.h"
 #include "metrics/metrics_pack.h"
 #include "train/eval/evaluate.h"

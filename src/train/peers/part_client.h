@@ -15,7 +15,7 @@
 #ifndef TN_TRAIN_PART_CLIENT_H
 #define TN_TRAIN_PART_CLIENT_H
 
-#include "cluster/group/groupparts.h"
+#include "cluster/group/group.h"
 #include "cluster/ledger/ledger.h"
 #include "io/read/dealer.h"
 #include "io/rows/batch.h"

@@ -1,7 +1,7 @@
 /* part_server.h - rank 0's side of parts on request: it puts to the ledger
  * (train/peers/part_dealer.h) what other ranks ask for, claim, finish and give back, and answers.
  *
- *     tn_part_server_bind(s, &parts);           what comes by messages: cluster/group/groupparts.h
+ *     tn_part_server_bind(s, &parts);           what comes by messages: cluster/group/group.h
  *     tn_part_server_deal(s, dealer, now);      the parts of an epoch
  *     tn_part_server_pause(s, false, now);      all train ..
  *     tn_part_server_pause(s, true, now);       .. and stand still
@@ -14,7 +14,7 @@
 #ifndef TN_TRAIN_PART_SERVER_H
 #define TN_TRAIN_PART_SERVER_H
 
-#include "cluster/group/groupparts.h"
+#include "cluster/group/group.h"
 #include "train/peers/part_dealer.h"
 
 /* How answers are sent; on any thread, must not wait. Notes and frames are lent. */

@@ -4,7 +4,7 @@
 
 #include "base/core/alloc.h"
 #include "base/core/arena.h"
-#include "cluster/wire/control_structs.h"
+#include "cluster/wire/control_messages.h"
 #include "train/peers/scored_rows.h"
 
 #include <string.h>

@@ -13,7 +13,7 @@
 #ifndef TN_TRAIN_SCORE_EXCHANGE_H
 #define TN_TRAIN_SCORE_EXCHANGE_H
 
-#include "cluster/wire/control_structs.h"
+#include "cluster/wire/control_messages.h"
 #include "train/peers/scored_rows.h"
 
 /* ---- rank 0 ---- */
