@@ -67,7 +67,6 @@ static void run_control(const printer *p)
     print_one(p, "memory of a rank: forming", "bytes", c.forming);
     print_one(p, "memory of a rank: heartbeats", "bytes", c.pulse);
     print_one(p, "memory of a rank: ledger, 16 parts", "bytes", c.ledger);
-    print_one(p, "memory of a rank: totals", "bytes", c.totals);
     print_one(p, "memory of a rank: link, without ZeroMQ", "bytes", c.link);
     print_one(p, "memory of a rank: owner, without buffers", "bytes", c.owner);
     print_one(p, "memory of a rank: metrics, of 16 ranks", "kB", c.metrics * 1e-3);

@@ -244,11 +244,6 @@ static void new_pulse(tn_scale_root *w)
     TN_ASSERT(status == TN_OK);
 }
 
-static void new_totals(tn_scale_root *w)
-{
-    w->totals = tn_totals_new(w->n);
-}
-
 /* Bytes that it takes for each rank. */
 static double bytes_of(void (*make)(tn_scale_root *w), tn_scale_root *w)
 {
@@ -262,13 +257,11 @@ static void new_books(tn_scale_root *w)
     w->out->forming = bytes_of(new_forming, w);
     w->out->ledger = bytes_of(new_ledger, w);
     w->out->pulse = bytes_of(new_pulse, w);
-    w->out->totals = bytes_of(new_totals, w);
     for (uint32_t r = 0; r < w->n; r++) {
         char host[32];
         char address[64];
         const tn_hello_note note = hello_of(w, r, host, address);
         tn_pulse_name(w->pulse, r, note.host, note.pid);
-        tn_totals_begin(w->totals, r, 1);
         if (r > 0) {
             tn_pulse_watch(w->pulse, r, w->now);
         }
@@ -285,7 +278,6 @@ static void root_done(tn_scale_root *w)
     tn_free(w->beat);
     tn_scale_message_done(&w->message);
     tn_text_done(&w->note);
-    tn_totals_free(w->totals);
     tn_ledger_free(w->ledger);
     tn_pulse_free(w->pulse);
     tn_forming_free(w->forming);

@@ -8,7 +8,6 @@
 #include "cluster/group/failure_detector.h"
 #include "cluster/group/rendezvous.h"
 #include "cluster/ledger/ledger.h"
-#include "cluster/ledger/totals.h"
 #include "scale.h"
 
 typedef struct tn_scale_root {
@@ -19,7 +18,6 @@ typedef struct tn_scale_root {
     tn_forming *forming;
     tn_pulse *pulse;
     tn_ledger *ledger;
-    tn_totals *totals;
     tn_text note;
     tn_scale_message *hello, *beat; /* of each rank */
     tn_scale_message message;       /* the latest that was written */

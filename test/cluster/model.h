@@ -3,7 +3,7 @@
  * Each rank is a worker and a shard. Workers get parts from rank 0's ledger and go through their
  * records in batches: a PULL to each owner, computing, a PUSH to each owner. Shards count: record i
  * adds 1 to key mix(i) at its owner, and to dense element i mod D at its owner; a pull counts the
- * same as a show. once, resend, ledger and totals are the real ones; the link is the model's:
+ * same as a show. once, resend and ledger are the real ones; the link is the model's:
  *
  *     worker, rank 0 -> tn_resend -> [drop, delay, repeat, reorder, reconnect] -> tn_once -> shard
  *                            ^------------ answers, with the same faults -----------'
@@ -12,7 +12,7 @@
  * kept, as a checkpoint would, and every record must count once if the ledger's manifest covers it,
  * else not at all (reliability I3). A killed rank comes back with a new incarnation:
  *
- *     exact      a new session: shards, once, resend, ledger and totals go back to the last cut
+ *     exact      a new session: shards, once, resend and ledger go back to the last cut
  *     relaxed    the others go on, its shard is empty, its parts are dealt again
  *
  * In the end every record must have counted exactly once; with relaxed recovery the bounds of I4

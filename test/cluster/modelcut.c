@@ -44,10 +44,7 @@ static void report_progress(model *m)
 {
     for (uint32_t r = 0; r < m->opts.ranks; r++) {
         const member *x = &m->member[r];
-        net_message beat = {.from = r,
-                            .incarnation = x->incarnation,
-                            .report = ++m->member[r].reports,
-                            .read = x->read};
+        net_message beat = {.from = r, .incarnation = x->incarnation};
         if (x->holds) {
             beat.held[beat.n_held++] = (tn_ledger_held){.part = x->deal.part,
                                                         .attempt = x->deal.attempt,
@@ -105,16 +102,13 @@ static void check(const model *m)
     if (memcmp(dense, m->dense, sizeof dense) != 0) {
         model_fail(m, "has a wrong dense sum in its checkpoint", 0);
     }
-    if (tn_totals_sum(m->totals).records != sum_of(dense)) {
-        model_fail(m, "has a wrong total of reports in its checkpoint", 0);
-    }
 }
 
 static void keep(model *m)
 {
     cut *c = &m->last;
     c->n_parts = tn_ledger_save(m->ledger, c->part);
-    c->read = tn_totals_sum(m->totals);
+    c->read = sum_of(m->dense);
     memcpy(c->shows, m->shows, m->result.records * sizeof *c->shows);
     memcpy(c->weight, m->weight, m->result.records * sizeof *c->weight);
     memcpy(c->dense, m->dense, sizeof c->dense);
@@ -169,14 +163,13 @@ void model_roll_back(model *m)
     }
     m->net.session++;
     m->cutting = false;
-    m->result.rollbacks += c->read.records > 0;
+    m->result.rollbacks += c->read > 0;
     memcpy(m->shows, c->shows, m->result.records * sizeof *c->shows);
     memcpy(m->weight, c->weight, m->result.records * sizeof *c->weight);
     memcpy(m->dense, c->dense, sizeof c->dense);
     if (tn_ledger_restore(m->ledger, c->part, c->n_parts, NULL) != TN_OK) {
         model_fail(m, "cannot restore its ledger", 0);
     }
-    tn_totals_restore(m->totals, &c->read);
     for (uint32_t r = 0; r < m->opts.ranks; r++) {
         member *x = &m->member[r];
         x->incarnation = x->reborn != 0 ? x->reborn : x->incarnation;
@@ -184,7 +177,6 @@ void model_roll_back(model *m)
         for (uint32_t i = 0; i < x->n_dest; i++) {
             restore_pair(m, r, x->dest[i]);
         }
-        tn_totals_begin(m->totals, r, x->incarnation);
         const net_message tick = {.kind = NET_TICK, .to = r, .incarnation = x->incarnation};
         net_put(&m->net, m->net.now_ns + net_draw(&m->net, NET_SECOND / 4), &tick);
     }

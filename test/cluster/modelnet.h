@@ -46,7 +46,6 @@ typedef struct net_message {
         held[NET_HELD]; /* ASK: done; RETURN, RETURNED: the part; BEAT: what is claimed */
     tn_ledger_answer answer;
     tn_ledger_deal deal;
-    uint64_t report, read; /* ASK, BEAT: number of the report, records read so far */
 } net_message;
 
 typedef struct net_event {

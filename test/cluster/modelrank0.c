@@ -40,15 +40,8 @@ static void wake(model *m)
     }
 }
 
-static void report(model *m, const net_message *x)
-{
-    const tn_read_total read = {.records = x->read, .samples = x->read};
-    tn_totals_put(m->totals, x->from, x->incarnation, x->report, &read);
-}
-
 void model_ask(model *m, const net_message *x)
 {
-    report(m, x);
     if (x->n_held > 0 &&
         tn_ledger_done(m->ledger, x->from, x->held[0].part, x->held[0].attempt, m->net.now_ns)) {
         m->holder[x->held[0].part] = UINT32_MAX;
@@ -73,7 +66,6 @@ void model_returned(model *m, const tn_ledger_held *held)
 
 void model_beat(model *m, const net_message *x)
 {
-    report(m, x);
     const uint32_t unclaimed =
         tn_ledger_claim(m->ledger, x->from, x->held, x->n_held, m->net.now_ns);
     if (unclaimed > 0 && !m->opts.relaxed) {
@@ -194,7 +186,6 @@ void model_restart(model *m, uint32_t rank)
         return;
     }
     r->incarnation = ++m->incarnations;
-    tn_totals_begin(m->totals, rank, r->incarnation);
     for (uint32_t i = 0; i < r->n_dest; i++) {
         pair *p = r->to[r->dest[i]];
         tn_resend_init(&p->resend, m->opts.seed ^ r->incarnation, TN_RESEND_TIMEOUT_NS, 0);

@@ -2,7 +2,6 @@
 #ifndef TN_TEST_PS_MODELSTATE_H
 #define TN_TEST_PS_MODELSTATE_H
 
-#include "cluster/ledger/totals.h"
 #include "cluster/net/retransmit.h"
 #include "cluster/wire/dedup.h"
 #include "model.h"
@@ -17,7 +16,7 @@ typedef struct cut {
     uint32_t *shows, *weight;
     uint64_t dense[MODEL_DENSE];
     uint64_t *low; /* of sender * ranks + shard */
-    tn_read_total read;
+    uint64_t read; /* records */
 } cut;
 
 /* Requests of one rank to another: the sender's side and the receiver's. */
@@ -44,7 +43,7 @@ typedef struct member {
     pair **to;            /* of each rank, NULL until there is something to send */
     uint32_t *dest;       /* those that are not */
     uint32_t n_dest;
-    uint64_t ticks, reports, read;
+    uint64_t ticks;
     /* the worker */
     bool asks, holds, drains, finished, was_busy;
     uint64_t ask_id; /* rank 0 asks itself without messages */
@@ -61,7 +60,6 @@ typedef struct model {
     model_opts opts;
     net net;
     tn_ledger *ledger;
-    tn_totals *totals;
     member *member;
     uint64_t *part_first;     /* record; parts + 1 of them */
     uint32_t *holder;         /* of each part: the rank it was dealt to, or TN_NOBODY */

@@ -54,7 +54,6 @@ static void retire(member *r)
     while (r->n_batches > 0 && batch_of(r, r->batches)->phase == PUSHED) {
         const uint32_t n = batch_of(r, r->batches)->n;
         r->done += n;
-        r->read += n;
         r->batches++;
         r->n_batches--;
     }
@@ -135,13 +134,8 @@ static void end_part(model *m, uint32_t rank)
 static void ask(model *m, uint32_t rank)
 {
     member *r = &m->member[rank];
-    net_message x = {.kind = NET_ASK,
-                     .from = rank,
-                     .to = 0,
-                     .n_held = r->has_done,
-                     .held = {r->done_part},
-                     .report = ++r->reports,
-                     .read = r->read};
+    net_message x = {
+        .kind = NET_ASK, .from = rank, .to = 0, .n_held = r->has_done, .held = {r->done_part}};
     r->asks = true;
     if (rank == 0) {
         x.sequence = ++r->ask_id;
