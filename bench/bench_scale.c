@@ -64,8 +64,8 @@ static void run_control(const printer *p)
     print_one(p, "a report with metrics", "kB", c.report * 1e-3);
     print(p, "a cut", "ms", tn_spread_of(&c.cut_ms), none);
     print_one(p, "a cut", "kB", c.cut * 1e-3);
-    print_one(p, "memory of a rank: forming", "bytes", c.forming);
-    print_one(p, "memory of a rank: heartbeats", "bytes", c.pulse);
+    print_one(p, "memory of a rank: forming", "bytes", c.rendezvous);
+    print_one(p, "memory of a rank: heartbeats", "bytes", c.detector);
     print_one(p, "memory of a rank: ledger, 16 parts", "bytes", c.ledger);
     print_one(p, "memory of a rank: link, without ZeroMQ", "bytes", c.link);
     print_one(p, "memory of a rank: owner, without buffers", "bytes", c.owner);

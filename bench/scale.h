@@ -79,9 +79,9 @@ typedef struct tn_scale_control {
     double hello, welcome;          /* bytes, all */
     double beat, deal, report, cut; /* of a second; of a part; of a rank's report; of a cut */
     /* Bytes of memory for each rank: .. */
-    double forming, pulse, ledger; /* the ledger with 16 parts each */
-    double link, owner;            /* structs; without buffers */
-    double metrics;                /* what it reported last */
+    double rendezvous, detector, ledger; /* the ledger with 16 parts each */
+    double link, owner;                  /* structs; without buffers */
+    double metrics;                      /* what it reported last */
 } tn_scale_control;
 void tn_scale_control_measure(tn_scale_control *c, uint32_t n_ranks, uint32_t rounds);
 

@@ -74,12 +74,12 @@ static void write_hellos(tn_scale_root *w)
     }
 }
 
-static void new_forming(tn_scale_root *w)
+static void new_rendezvous(tn_scale_root *w)
 {
     char host[32];
     char address[64];
     const tn_hello_note own = hello_of(w, 0, host, address);
-    tn_status status = tn_forming_new(&w->forming, &w->shares->owners, 1, &own, NULL);
+    tn_status status = tn_rendezvous_new(&w->rendezvous, &w->shares->owners, 1, &own, NULL);
     TN_ASSERT(status == TN_OK);
 }
 
@@ -92,10 +92,10 @@ static void form(tn_scale_root *w)
         tn_frame f;
         tn_hello_note note;
         tn_scale_note_read(w, &w->hello[r], &f, &note);
-        uint32_t refusal = tn_forming_hello(w->forming, f.rank, f.incarnation, &note, &why);
+        uint32_t refusal = tn_rendezvous_hello(w->rendezvous, f.rank, f.incarnation, &note, &why);
         TN_ASSERT(refusal == 0);
     }
-    tn_forming_welcome(w->forming, &welcome);
+    tn_rendezvous_welcome(w->rendezvous, &welcome);
     for (uint32_t r = 1; r < w->n; r++) {
         tn_scale_note_write(w, TN_FRAME_WELCOME, 0, &welcome, &w->message);
         w->out->welcome += (double)w->message.size;
@@ -124,12 +124,12 @@ static void write_beats(tn_scale_root *w, uint64_t second)
     }
 }
 
-static void hear_beat(tn_scale_root *w, const tn_scale_message *m)
+static void receive_beat(tn_scale_root *w, const tn_scale_message *m)
 {
     tn_frame f;
     tn_beat_note beat;
     tn_scale_note_read(w, m, &f, &beat);
-    tn_pulse_heard(w->pulse, f.rank, &beat, f.step, w->now);
+    tn_failure_detector_received(w->detector, f.rank, &beat, f.step, w->now);
     tn_ledger_held held[2];
     for (uint32_t i = 0; i < 2; i++) {
         held[i] = (tn_ledger_held){.rank = f.rank,
@@ -143,12 +143,12 @@ static void hear_beat(tn_scale_root *w, const tn_scale_message *m)
 /* Beats of all come, one goes to each, and ten times somebody looks who is silent. */
 static void second_of_beats(tn_scale_root *w)
 {
-    tn_pulse_event event;
+    tn_failure_event event;
     tn_ledger_held asked;
     uint32_t silent;
     w->out->beat = 0;
     for (uint32_t r = 1; r < w->n; r++) {
-        hear_beat(w, &w->beat[r]);
+        receive_beat(w, &w->beat[r]);
         w->out->beat += (double)w->beat[r].size;
     }
     for (uint32_t r = 1; r < w->n; r++) {
@@ -158,7 +158,7 @@ static void second_of_beats(tn_scale_root *w)
     }
     for (uint32_t i = 0; i < POLLS; i++) {
         w->now += SECOND / POLLS;
-        bool any = tn_pulse_poll(w->pulse, w->now, &event) ||
+        bool any = tn_failure_detector_poll(w->detector, w->now, &event) ||
                    tn_ledger_straggler(w->ledger, w->now, &asked) ||
                    tn_ledger_silent(w->ledger, w->now, &silent);
         TN_ASSERT(!any);
@@ -168,7 +168,7 @@ static void second_of_beats(tn_scale_root *w)
 static void print_table(tn_scale_root *w)
 {
     tn_text_clear(&w->note);
-    tn_pulse_table(w->pulse, w->now, &w->note);
+    tn_failure_detector_table(w->detector, w->now, &w->note);
     TN_ASSERT(!w->note.failed);
 }
 
@@ -237,10 +237,10 @@ static void deal_round(tn_scale_root *w, uint64_t id)
 
 /* ---- all of it ---- */
 
-static void new_pulse(tn_scale_root *w)
+static void new_detector(tn_scale_root *w)
 {
-    const tn_pulse_opts opts = {.size = w->n};
-    tn_status status = tn_pulse_new(&w->pulse, &opts, NULL);
+    const tn_failure_detector_opts opts = {.size = w->n};
+    tn_status status = tn_failure_detector_new(&w->detector, &opts, NULL);
     TN_ASSERT(status == TN_OK);
 }
 
@@ -254,16 +254,16 @@ static double bytes_of(void (*make)(tn_scale_root *w), tn_scale_root *w)
 
 static void new_books(tn_scale_root *w)
 {
-    w->out->forming = bytes_of(new_forming, w);
+    w->out->rendezvous = bytes_of(new_rendezvous, w);
     w->out->ledger = bytes_of(new_ledger, w);
-    w->out->pulse = bytes_of(new_pulse, w);
+    w->out->detector = bytes_of(new_detector, w);
     for (uint32_t r = 0; r < w->n; r++) {
         char host[32];
         char address[64];
         const tn_hello_note note = hello_of(w, r, host, address);
-        tn_pulse_name(w->pulse, r, note.host, note.pid);
+        tn_failure_detector_name(w->detector, r, note.host, note.pid);
         if (r > 0) {
-            tn_pulse_watch(w->pulse, r, w->now);
+            tn_failure_detector_watch(w->detector, r, w->now);
         }
     }
 }
@@ -279,8 +279,8 @@ static void root_done(tn_scale_root *w)
     tn_scale_message_done(&w->message);
     tn_text_done(&w->note);
     tn_ledger_free(w->ledger);
-    tn_pulse_free(w->pulse);
-    tn_forming_free(w->forming);
+    tn_failure_detector_free(w->detector);
+    tn_rendezvous_free(w->rendezvous);
     tn_arena_free(w->arena);
     tn_shares_free(w->shares);
 }
@@ -303,8 +303,8 @@ void tn_scale_control_measure(tn_scale_control *c, uint32_t n_ranks, uint32_t ro
     write_hellos(&w);
     for (uint32_t i = 0; i < rounds; i++) {
         sample_ms(&c->form_ms, form, &w);
-        tn_forming_free(w.forming);
-        new_forming(&w);
+        tn_rendezvous_free(w.rendezvous);
+        new_rendezvous(&w);
     }
     deal_round(&w, 1);
     deal_round(&w, 2);
@@ -319,6 +319,6 @@ void tn_scale_control_measure(tn_scale_control *c, uint32_t n_ranks, uint32_t ro
     tn_scale_reports_measure(&w, rounds);
     tn_scale_cuts_measure(&w, rounds);
     c->link = (double)tn_link_rank_bytes();
-    c->owner = (double)tn_serve_rank_bytes();
+    c->owner = (double)tn_sync_server_rank_bytes();
     root_done(&w);
 }

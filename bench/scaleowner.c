@@ -61,12 +61,12 @@ void tn_scale_owner_init(tn_scale_owner *own, const tn_shares *shares)
     own->dense = shares->dense[1] - shares->dense[0];
     own->weights = tn_alloc(own->dense + 1, sizeof(float), "weights");
     make_shard(own);
-    const tn_lockstep_opts opts = {.n_ranks = n,
-                                   .shard = &own->shard,
-                                   .owners = &shares->owners,
-                                   .layout = &own->layout,
-                                   .dense = own->dense};
-    tn_status status = tn_lockstep_new(&own->lockstep, &opts, 0, NULL);
+    const tn_sync_step_opts opts = {.n_ranks = n,
+                                    .shard = &own->shard,
+                                    .owners = &shares->owners,
+                                    .layout = &own->layout,
+                                    .dense = own->dense};
+    tn_status status = tn_sync_step_new(&own->steps, &opts, 0, NULL);
     TN_ASSERT(status == TN_OK);
     own->block = tn_alloc(n, sizeof *own->block, "keys");
     own->grads = tn_alloc(n, sizeof *own->grads, "gradients");
@@ -81,7 +81,7 @@ void tn_scale_owner_done(tn_scale_owner *own, uint32_t n_ranks)
         tn_free(own->grads[r]);
         tn_free(own->dense_grad[r]);
     }
-    tn_lockstep_free(own->lockstep);
+    tn_sync_step_free(own->steps);
     tn_dense_free(own->shard.dense);
     tn_table_free(own->shard.table);
     tn_arena_free(own->arena);

@@ -15,8 +15,8 @@ typedef struct tn_scale_root {
     tn_scale_control *out;
     tn_shares *shares;
     tn_arena *arena; /* of the note that was read last */
-    tn_forming *forming;
-    tn_pulse *pulse;
+    tn_rendezvous *rendezvous;
+    tn_failure_detector *detector;
     tn_ledger *ledger;
     tn_text note;
     tn_scale_message *hello, *beat; /* of each rank */

@@ -137,7 +137,7 @@ static void read_push(world *w, uint32_t rank)
 static void go_on(tn_scale_owner *own, tn_turn expected)
 {
     tn_turn turn;
-    tn_status status = tn_lockstep_do(own->lockstep, NULL, &turn, NULL);
+    tn_status status = tn_sync_step_advance(own->steps, NULL, &turn, NULL);
     TN_ASSERT(status == TN_OK && turn == expected);
 }
 
@@ -152,13 +152,13 @@ static void serve(world *w, double *messages, double *shard)
     }
     time[1] = tn_scale_cpu_s();
     for (uint32_t r = 0; r < w->n; r++) {
-        tn_status status = tn_lockstep_pull(own->lockstep, r, &note, &own->block[r].keys, NULL);
+        tn_status status = tn_sync_step_pull(own->steps, r, &note, &own->block[r].keys, NULL);
         TN_ASSERT(status == TN_OK);
     }
     go_on(own, TN_TURN_ROWS);
     time[2] = tn_scale_cpu_s();
     for (uint32_t r = 0; r < w->n; r++) {
-        tn_lockstep_give(own->lockstep, NULL, r, own->rows);
+        tn_sync_step_give(own->steps, NULL, r, own->rows);
         write_rows(own->rows, own->block[r].keys.n, &w->answer);
     }
     for (uint32_t r = 0; r < w->n; r++) {
@@ -169,7 +169,7 @@ static void serve(world *w, double *messages, double *shard)
         const tn_pushed pushed = {.grads = own->grads[r],
                                   .dense = own->dense > 0 ? own->dense_grad[r] : NULL,
                                   .lr_factor = 1};
-        tn_status status = tn_lockstep_push(own->lockstep, r, &pushed, NULL);
+        tn_status status = tn_sync_step_push(own->steps, r, &pushed, NULL);
         TN_ASSERT(status == TN_OK);
     }
     go_on(own, TN_TURN_APPLIED);

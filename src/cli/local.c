@@ -141,7 +141,7 @@ void tn_local_decline(const tn_local_group *l, tn_setup *s)
     if (s->tree == NULL || tn_local_is_group(l)) {
         return;
     }
-    if (s->run.cluster.roster == NULL) {
+    if (s->run.cluster.membership == NULL) {
         tn_status status = tn_rank_find(&b, s->tree, &s->run, l->folder, NULL);
         (void)status; /* it is a group, or is not */
     }

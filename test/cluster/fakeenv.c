@@ -24,26 +24,26 @@ static bool is_local(void *ctx, const char *host)
     return (*e)->local != NULL && strcmp((*e)->local, host) == 0;
 }
 
-static tn_status find(const fakeenv *e, tn_roster *out, tn_error *err)
+static tn_status find(const fakeenv *e, tn_membership *out, tn_error *err)
 {
     if (arena == NULL) {
         arena = tn_arena_new(1 << 16);
     }
-    const tn_roster_in in = {.get = get,
-                             .is_local = is_local,
-                             .ctx = &e,
-                             .peers = e->peers,
-                             .host = e->host != NULL ? e->host : "here",
-                             .run_dir = e->run_dir == NULL      ? "runs/x"
-                                        : e->run_dir[0] != '\0' ? e->run_dir
-                                                                : NULL,
-                             .uid = 1000};
-    return tn_roster_find(out, &in, arena, err);
+    const tn_membership_in in = {.get = get,
+                                 .is_local = is_local,
+                                 .ctx = &e,
+                                 .peers = e->peers,
+                                 .host = e->host != NULL ? e->host : "here",
+                                 .run_dir = e->run_dir == NULL      ? "runs/x"
+                                            : e->run_dir[0] != '\0' ? e->run_dir
+                                                                    : NULL,
+                                 .uid = 1000};
+    return tn_membership_find(out, &in, arena, err);
 }
 
-tn_roster fakeenv_roster(const fakeenv *e)
+tn_membership fakeenv_roster(const fakeenv *e)
 {
-    tn_roster r;
+    tn_membership r;
     tn_error err = {0};
     if (find(e, &r, &err) != TN_OK) {
         fail_msg("%s", err.text);
@@ -53,7 +53,7 @@ tn_roster fakeenv_roster(const fakeenv *e)
 
 void fakeenv_refused(const fakeenv *e, const char *want)
 {
-    tn_roster r = {.size = 77};
+    tn_membership r = {.size = 77};
     tn_error err = {0};
     assert_int_equal(find(e, &r, &err), TN_E_CONFIG);
     assert_int_equal(r.size, 77);

@@ -1,4 +1,4 @@
-/* fakeenv.h - environments of launchers, for tests of the roster. */
+/* fakeenv.h - environments of launchers, for tests of the membership. */
 #ifndef TN_TEST_PS_FAKEENV_H
 #define TN_TEST_PS_FAKEENV_H
 
@@ -12,10 +12,11 @@ typedef struct fakeenv {
     tn_peers_opts peers;
 } fakeenv;
 
-/* The roster of a process there; fails the test when there is none. Lives until fakeenv_done. */
-tn_roster fakeenv_roster(const fakeenv *e);
+/* The membership of a process there; fails the test when there is none. Lives until fakeenv_done.
+ */
+tn_membership fakeenv_roster(const fakeenv *e);
 
-/* The sentence of a roster that must not be: TN_E_CONFIG, with `want` in it. */
+/* The sentence of a membership that must not be: TN_E_CONFIG, with `want` in it. */
 void fakeenv_refused(const fakeenv *e, const char *want);
 
 void fakeenv_done(void);

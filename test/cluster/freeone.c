@@ -16,34 +16,34 @@ static uint64_t incarnation_of(uint32_t rank)
     return 90 + rank;
 }
 
-static void keep_answer(void *arg, const tn_frame *request, tn_parcel *parcel)
+static void keep_answer(void *arg, const tn_frame *request, tn_out_message *outgoing)
 {
     free_one *x = arg;
     if (x->damage != 0 && request->rank == 1) {
-        tn_parcel_drop(parcel); /* it does not listen */
+        tn_out_message_drop(outgoing); /* it does not listen */
         return;
     }
     (void)pthread_mutex_lock(&x->lock);
     assert_true(x->n_answers < FREE_ONE_ANSWERS_MAX);
     free_answer *a = &x->answer[x->n_answers++];
-    const char *payload = tn_parcel_payload(parcel);
+    const char *payload = tn_out_message_payload(outgoing);
     *a = (free_answer){.rank = request->rank,
-                       .code = parcel->frame.code,
-                       .type = parcel->frame.type,
+                       .code = outgoing->frame.code,
+                       .type = outgoing->frame.type,
                        .sequence = request->sequence};
     if (a->type == TN_FRAME_ROWS) {
-        a->n = parcel->frame.count[TN_ROW_FLOATS];
+        a->n = outgoing->frame.count[TN_ROW_FLOATS];
         payload += TN_ROWS_PARAMS;
     } else if (a->type == TN_FRAME_DENSE) {
-        a->n = parcel->frame.count[TN_DENSE_FLOATS];
+        a->n = outgoing->frame.count[TN_DENSE_FLOATS];
         assert_int_equal(tn_dense_params_get(&a->params, payload), TN_DROP_NONE);
         payload += TN_DENSE_PARAMS;
     }
     assert_true(a->n <= FREE_ONE_ROW_FLOATS + FREE_ONE_FLAT);
     memcpy(a->value, payload, a->n * sizeof *a->value);
     (void)pthread_mutex_unlock(&x->lock);
-    tn_parcel_drop(parcel);
-    tn_bell_ring(&x->bell);
+    tn_out_message_drop(outgoing);
+    tn_wakeup_signal(&x->wakeup);
 }
 
 static void keep_failure(void *arg, tn_status status, const char *why)
@@ -53,7 +53,7 @@ static void keep_failure(void *arg, tn_status status, const char *why)
     x->failed = status;
     (void)strncpy(x->why, why, sizeof x->why - 1);
     (void)pthread_mutex_unlock(&x->lock);
-    tn_bell_ring(&x->bell);
+    tn_wakeup_signal(&x->wakeup);
 }
 
 static void make_keys(free_one *x)
@@ -90,39 +90,39 @@ free_one *free_one_new(uint32_t permits, const char *rule)
     x->m->rules.dense = kit_rule(x->arena, "sgd", options);
     x->m->rules.clip_global = (double)INFINITY;
     assert_int_equal(tn_shares_new(&x->shares, FREE_ONE_RANKS, FREE_ONE_FLAT, NULL), TN_OK);
-    assert_int_equal(tn_parcels_new(&x->parcels, NULL), TN_OK);
+    assert_int_equal(tn_out_messages_new(&x->pool, NULL), TN_OK);
     assert_int_equal(
-        tn_batchio_init(&x->io, x->parcels, x->shares, TN_VALUES_F32, TN_VALUES_F32, NULL), TN_OK);
+        tn_batchio_init(&x->io, x->pool, x->shares, TN_VALUES_F32, TN_VALUES_F32, NULL), TN_OK);
     make_keys(x);
     make_shard(x);
-    tn_bell_init(&x->bell);
+    tn_wakeup_init(&x->wakeup);
     (void)pthread_mutex_init(&x->lock, NULL);
     for (uint32_t r = 0; r < FREE_ONE_RANKS; r++) {
-        tn_once_begin(&x->once[r], incarnation_of(r));
+        tn_dedup_begin(&x->dedup[r], incarnation_of(r));
     }
-    const tn_freeserve_opts opts = {.permits = permits,
-                                    .step = 100,
-                                    .shares = x->shares,
-                                    .layout = &x->m->layout,
-                                    .shard = &x->shard,
-                                    .once = x->once,
-                                    .parcels = x->parcels,
-                                    .answer = keep_answer,
-                                    .failed = keep_failure,
-                                    .arg = x};
-    assert_int_equal(tn_freeserve_open(&x->serve, &opts, NULL), TN_OK);
+    const tn_async_server_opts opts = {.permits = permits,
+                                       .step = 100,
+                                       .shares = x->shares,
+                                       .layout = &x->m->layout,
+                                       .shard = &x->shard,
+                                       .dedup = x->dedup,
+                                       .pool = x->pool,
+                                       .answer = keep_answer,
+                                       .failed = keep_failure,
+                                       .arg = x};
+    assert_int_equal(tn_async_server_open(&x->serve, &opts, NULL), TN_OK);
     return x;
 }
 
 void free_one_free(free_one *x)
 {
-    tn_freeserve_close(x->serve);
-    tn_bell_done(&x->bell);
+    tn_async_server_close(x->serve);
+    tn_wakeup_done(&x->wakeup);
     (void)pthread_mutex_destroy(&x->lock);
     tn_dense_free(x->shard.dense);
     tn_table_free(x->shard.table);
     tn_batchio_done(&x->io);
-    tn_parcels_free(x->parcels);
+    tn_out_messages_free(x->pool);
     tn_shares_free(x->shares);
     tn_arena_free(x->arena);
     tn_free(x->answer);
@@ -159,11 +159,11 @@ static bool damage(free_one *x, tn_frame *f, char *bytes)
 }
 
 /* The payload ends where its memory does, so that a reader that goes beyond is found. */
-static void take(free_one *x, tn_parcel *p, uint32_t rank, uint64_t sequence, free_edit *edit)
+static void take(free_one *x, tn_out_message *p, uint32_t rank, uint64_t sequence, free_edit *edit)
 {
     char *bytes = tn_alloc(TN_FRAME_HEAD + p->frame.bytes, 1, "a message");
     free_message m = {p->frame, bytes + TN_FRAME_HEAD};
-    memcpy(m.payload, tn_parcel_payload(p), m.frame.bytes);
+    memcpy(m.payload, tn_out_message_payload(p), m.frame.bytes);
     m.frame.rank = rank;
     m.frame.incarnation = incarnation_of(rank);
     m.frame.sequence = sequence;
@@ -172,12 +172,12 @@ static void take(free_one *x, tn_parcel *p, uint32_t rank, uint64_t sequence, fr
         edit(&m);
     }
     if (x->damage == 0 || rank != 1) {
-        tn_freeserve_take(x->serve, &m.frame);
+        tn_async_server_take(x->serve, &m.frame);
     } else if (damage(x, &m.frame, bytes)) {
         x->n_damaged++;
-        tn_freeserve_take(x->serve, &m.frame);
+        tn_async_server_take(x->serve, &m.frame);
     }
-    tn_parcel_drop(p);
+    tn_out_message_drop(p);
     tn_free(bytes);
 }
 
@@ -196,12 +196,12 @@ void free_one_pull(free_one *x, const free_pull *p)
     tn_arena *arena = tn_arena_new(1 << 14);
     const tn_pull_params params = {p->examples, (double)p->examples};
     tn_owner_slices slices = {0};
-    tn_parcel *parcel = NULL;
+    tn_out_message *outgoing = NULL;
     assert_int_equal(
         tn_owner_slices_begin(&slices, FREE_ONE_RANKS, &keys_of(x, arena, p)->set, NULL, NULL),
         TN_OK);
-    assert_int_equal(tn_owner_slices_pull(&slices, &x->io, 0, &params, &parcel, NULL), TN_OK);
-    take(x, parcel, p->rank, p->sequence, p->edit);
+    assert_int_equal(tn_owner_slices_pull(&slices, &x->io, 0, &params, &outgoing, NULL), TN_OK);
+    take(x, outgoing, p->rank, p->sequence, p->edit);
     tn_owner_slices_done(&slices);
     tn_arena_free(arena);
 }
@@ -213,7 +213,7 @@ void free_one_push(free_one *x, const free_push *p)
     float grads[FREE_ONE_ROW_FLOATS];
     float dense[FREE_ONE_FLAT];
     tn_owner_slices slices = {0};
-    tn_parcel *parcel = NULL;
+    tn_out_message *outgoing = NULL;
     for (uint32_t i = 0; i < FREE_ONE_ROW_FLOATS; i++) {
         grads[i] = p->value;
     }
@@ -225,12 +225,13 @@ void free_one_push(free_one *x, const free_push *p)
     assert_int_equal(
         tn_owner_slices_begin(&slices, FREE_ONE_RANKS, &keys_of(x, arena, p->of)->set, NULL, NULL),
         TN_OK);
-    assert_int_equal(tn_owner_slices_pull(&slices, &x->io, 0, &(tn_pull_params){0}, &parcel, NULL),
-                     TN_OK); /* for the order of the keys */
-    tn_parcel_drop(parcel);
+    assert_int_equal(
+        tn_owner_slices_pull(&slices, &x->io, 0, &(tn_pull_params){0}, &outgoing, NULL),
+        TN_OK); /* for the order of the keys */
+    tn_out_message_drop(outgoing);
     slices.of[0].sequence = p->of->sequence;
-    assert_int_equal(tn_owner_slices_push(&slices, &x->io, 0, &all, &parcel, NULL), TN_OK);
-    take(x, parcel, p->of->rank, p->sequence, p->edit);
+    assert_int_equal(tn_owner_slices_push(&slices, &x->io, 0, &all, &outgoing, NULL), TN_OK);
+    take(x, outgoing, p->of->rank, p->sequence, p->edit);
     tn_owner_slices_done(&slices);
     tn_arena_free(arena);
 }
@@ -239,14 +240,14 @@ void free_one_wait(free_one *x, uint32_t n)
 {
     const uint64_t until = tn_clock_ns() + UINT64_C(120000000000);
     for (;;) {
-        const uint64_t heard = tn_bell_rings(&x->bell);
+        const uint64_t heard = tn_wakeup_count(&x->wakeup);
         (void)pthread_mutex_lock(&x->lock);
         const bool there = x->n_answers >= n;
         (void)pthread_mutex_unlock(&x->lock);
         if (there) {
             return;
         }
-        assert_true(tn_bell_wait(&x->bell, heard, until));
+        assert_true(tn_wakeup_wait(&x->wakeup, heard, until));
     }
 }
 

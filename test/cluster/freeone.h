@@ -30,16 +30,16 @@ typedef struct free_answer {
 typedef struct free_one {
     tn_arena *arena;
     kit_model *m;
-    tn_parcels *parcels;
+    tn_out_messages *pool;
     tn_shares *shares;
     tn_batchio io;
     uint64_t key[FREE_ONE_KEYS]; /* that the owner has */
-    tn_once once[FREE_ONE_RANKS];
+    tn_dedup dedup[FREE_ONE_RANKS];
     tn_shard shard;
     uint32_t dense; /* floats of the owner's range */
     float weights[FREE_ONE_FLAT];
-    tn_freeserve *serve;
-    tn_bell bell; /* rings with every answer */
+    tn_async_server *serve;
+    tn_wakeup wakeup; /* rings with every answer */
     pthread_mutex_t lock;
     free_answer *answer; /* guarded by lock, as are these */
     uint32_t n_answers;

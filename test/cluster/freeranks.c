@@ -61,9 +61,9 @@ static tn_status pull(free_seat *s, free_work *x, uint64_t step, tn_error *err)
     x->keys = kit_keys_new(x->arena, &s->world->m->layout, key, NULL, x->n);
     x->keys->set.owners = &s->world->shares->owners;
     x->rows = TN_NEW_ARRAY(x->arena, float, x->keys->n_floats + 1);
-    const tn_async_batch batch = {
+    const tn_async_worker_batch batch = {
         .keys = &x->keys->set, .rows = x->rows, .examples = x->n, .weight_sum = x->n};
-    return tn_async_pull(s->async, &batch, err);
+    return tn_async_worker_pull(s->async, &batch, err);
 }
 
 static tn_status learn(free_seat *s, const free_work *x, uint64_t step, tn_error *err)
@@ -72,7 +72,7 @@ static tn_status learn(free_seat *s, const free_work *x, uint64_t step, tn_error
     const bool curved = w->opts.curved;
     float *grads = TN_NEW_ARRAY(x->arena, float, x->keys->n_floats + 1);
     float dense[FREE_DENSE];
-    TN_TRY(tn_async_rows(s->async, NULL, err));
+    TN_TRY(tn_async_worker_rows(s->async, NULL, err));
     for (uint32_t i = 0; i < x->keys->n_floats; i++) {
         const uint64_t key = x->keys->set.key[i / FREE_DIM];
         const uint32_t d = i % FREE_DIM;
@@ -84,7 +84,7 @@ static tn_status learn(free_seat *s, const free_work *x, uint64_t step, tn_error
                           : free_gradient(0, s->rank, step, d);
     }
     const tn_push push = {.lr_factor = 1, .day = 9};
-    return tn_async_push(s->async, NULL, grads, dense, &push, err);
+    return tn_async_worker_push(s->async, NULL, grads, dense, &push, err);
 }
 
 static tn_status train(free_seat *s, tn_arena *arena, tn_error *err)
@@ -104,7 +104,7 @@ static tn_status train(free_seat *s, tn_arena *arena, tn_error *err)
             pulled = skip_empty(w, s->rank, pulled + 1);
         }
         if (n == 0) {
-            return tn_async_drain(s->async, err);
+            return tn_async_worker_drain(s->async, err);
         }
         TN_TRY(learn(s, &batch[first], steps[first], err));
         first = (first + 1) % TN_PERMITS_MAX;
@@ -119,7 +119,7 @@ static void *work(void *arg)
     s->status = train(s, arena, &s->err);
     (void)pthread_barrier_wait(&s->world->drained);
     if (s->status == TN_OK) {
-        s->status = tn_async_refresh(s->async, &s->err);
+        s->status = tn_async_worker_refresh(s->async, &s->err);
     }
     tn_arena_free(arena);
     return NULL;
@@ -128,26 +128,27 @@ static void *work(void *arg)
 /* ---- links ---- */
 
 /* What is lost comes again, and what comes after it has overtaken it then. */
-static bool is_lost(free_seat *s, const tn_letter *letter)
+static bool is_lost(free_seat *s, const tn_in_message *incoming)
 {
-    const tn_once *once = &s->once[letter->from];
-    return s->world->opts.lossy && letter->frame.sequence > once->top && s->n_requests++ % 3 == 0;
+    const tn_dedup *dedup = &s->dedup[incoming->from];
+    return s->world->opts.lossy && incoming->frame.sequence > dedup->top &&
+           s->n_requests++ % 3 == 0;
 }
 
-static void got_request(void *arg, tn_letter *letter)
+static void got_request(void *arg, tn_in_message *incoming)
 {
     free_seat *s = arg;
-    if (atomic_load(&s->async) == NULL || is_lost(s, letter)) {
-        tn_letter_close(letter);
+    if (atomic_load(&s->async) == NULL || is_lost(s, incoming)) {
+        tn_in_message_close(incoming);
         return;
     }
-    tn_async_take_request(s->async, letter);
+    tn_async_worker_take_request(s->async, incoming);
 }
 
-static void got_answer(void *arg, tn_letter *letter)
+static void got_answer(void *arg, tn_in_message *incoming)
 {
     const free_seat *s = arg;
-    tn_async_take_answer(s->async, letter);
+    tn_async_worker_take_answer(s->async, incoming);
 }
 
 static void ticked(void *arg, uint64_t now_ns)
@@ -181,37 +182,37 @@ static void open_seat(free_world *w, uint32_t rank)
     s->world = w;
     s->rank = rank;
     make_shard(w, s);
-    assert_int_equal(tn_parcels_new(&s->parcels, NULL), TN_OK);
+    assert_int_equal(tn_out_messages_new(&s->pool, NULL), TN_OK);
     const tn_link_opts link = {.rank = rank,
                                .size = w->opts.n,
                                .job = 3,
                                .incarnation = incarnation_of(rank),
-                               .resend_ns = w->opts.lossy ? 20000000 : 200000000,
+                               .retransmit_ns = w->opts.lossy ? 20000000 : 200000000,
                                .security = &w->security,
-                               .parcels = s->parcels,
+                               .pool = s->pool,
                                .events = {s, got_request, got_answer, ticked}};
     for (uint32_t r = 0; r < w->opts.n; r++) {
-        tn_once_begin(&s->once[r], incarnation_of(r));
+        tn_dedup_begin(&s->dedup[r], incarnation_of(r));
     }
     assert_int_equal(tn_link_open(&s->link, keys_zmq(), &link, &w->at[rank], bound, NULL), TN_OK);
-    const tn_async_opts opts = {.link = s->link,
-                                .parcels = s->parcels,
-                                .rank = rank,
-                                .staleness = w->opts.staleness,
-                                .patience_ns = w->opts.patience_ns,
-                                .once = s->once,
-                                .shares = w->shares,
-                                .layout = &w->m->layout,
-                                .shard = &s->shard,
-                                .weights = s->weights,
-                                .trained = w->trained,
-                                .n_trained = w->n_trained,
-                                .moving = &w->opts.moving,
-                                .n_moving = w->opts.moving.end > 0,
-                                .row_values = w->opts.kind,
-                                .dense_values = w->opts.kind};
-    tn_async *async = NULL;
-    assert_int_equal(tn_async_open(&async, &opts, NULL), TN_OK);
+    const tn_async_worker_opts opts = {.link = s->link,
+                                       .pool = s->pool,
+                                       .rank = rank,
+                                       .staleness = w->opts.staleness,
+                                       .patience_ns = w->opts.patience_ns,
+                                       .dedup = s->dedup,
+                                       .shares = w->shares,
+                                       .layout = &w->m->layout,
+                                       .shard = &s->shard,
+                                       .weights = s->weights,
+                                       .trained = w->trained,
+                                       .n_trained = w->n_trained,
+                                       .moving = &w->opts.moving,
+                                       .n_moving = w->opts.moving.end > 0,
+                                       .row_values = w->opts.kind,
+                                       .dense_values = w->opts.kind};
+    tn_async_worker *async = NULL;
+    assert_int_equal(tn_async_worker_open(&async, &opts, NULL), TN_OK);
     atomic_store(&s->async, async);
 }
 
@@ -268,10 +269,10 @@ void free_world_free(free_world *w)
 {
     for (uint32_t r = 0; r < w->opts.n; r++) {
         free_seat *s = &w->seat[r];
-        tn_async_stop(s->async);
+        tn_async_worker_stop(s->async);
         tn_link_close(s->link);
-        tn_async_close(s->async);
-        tn_parcels_free(s->parcels);
+        tn_async_worker_close(s->async);
+        tn_out_messages_free(s->pool);
         tn_dense_free(s->shard.dense);
         tn_table_free(s->shard.table);
     }
@@ -292,15 +293,15 @@ void free_world_run(free_world *w)
     }
     for (uint32_t r = 0; r < w->opts.n; r++) {
         free_seat *s = &w->seat[r];
-        tn_async_seen seen;
+        tn_async_worker_seen seen;
         if (s->status != TN_OK) {
             fail_msg("rank %u: %s", r, s->err.text);
         }
-        tn_async_take_seen(s->async, &seen);
+        tn_async_worker_take_seen(s->async, &seen);
         s->pushes = seen.pushes;
         s->norm = seen.norm;
         s->staleness_max = seen.staleness_max;
-        s->updates = tn_async_updates(s->async);
+        s->updates = tn_async_worker_updates(s->async);
     }
 }
 

@@ -39,9 +39,9 @@ typedef struct free_seat {
     free_world *world;
     uint32_t rank;
     tn_link *link;
-    tn_parcels *parcels;
-    tn_once once[FREE_RANKS_MAX];
-    tn_async *_Atomic async;
+    tn_out_messages *pool;
+    tn_dedup dedup[FREE_RANKS_MAX];
+    tn_async_worker *_Atomic async;
     tn_shard shard;
     float own[FREE_DENSE], weights[FREE_DENSE];
     uint64_t n_requests; /* that came: for losing some */

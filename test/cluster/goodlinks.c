@@ -26,42 +26,42 @@ const char *good_way_name(good_way way)
 
 /* ---- rank 0 ---- */
 
-static void answer_request(void *arg, tn_letter *letter)
+static void answer_request(void *arg, tn_in_message *incoming)
 {
     good_links *g = arg;
-    const tn_frame *f = &letter->frame;
+    const tn_frame *f = &incoming->frame;
     TN_ASSERT(f->rank < GOOD_SEATS); /* the link's promise */
     (void)pthread_mutex_lock(&g->lock);
-    tn_once *once = &g->once[f->rank];
-    if (once->incarnation != f->incarnation) {
-        tn_once_begin(once, f->incarnation);
+    tn_dedup *dedup = &g->dedup[f->rank];
+    if (dedup->incarnation != f->incarnation) {
+        tn_dedup_begin(dedup, f->incarnation);
     }
-    const tn_once_verdict verdict = tn_once_ask(once, f->incarnation, f->sequence);
-    if (verdict == TN_ONCE_APPLY) {
-        tn_once_mark(once, f->sequence);
+    const tn_dedup_verdict verdict = tn_dedup_check(dedup, f->incarnation, f->sequence);
+    if (verdict == TN_DEDUP_APPLY) {
+        tn_dedup_mark(dedup, f->sequence);
         g->applied[f->rank]++;
     } else {
         g->repeated[f->rank]++;
     }
     (void)pthread_mutex_unlock(&g->lock);
-    tn_parcel *parcel = NULL;
-    if (tn_parcel_take(&parcel, g->parcels, 0, NULL) == TN_OK) {
-        parcel->frame.type = TN_FRAME_NOTED;
-        tn_link_answer(g->link[0], f, parcel);
+    tn_out_message *outgoing = NULL;
+    if (tn_out_message_take(&outgoing, g->pool, 0, NULL) == TN_OK) {
+        outgoing->frame.type = TN_FRAME_NOTED;
+        tn_link_answer(g->link[0], f, outgoing);
     }
-    tn_letter_close(letter);
+    tn_in_message_close(incoming);
 }
 
 /* ---- those who ask ---- */
 
-static bool take_request(good_asker *a, tn_parcel **out)
+static bool take_request(good_asker *a, tn_out_message **out)
 {
-    if (tn_parcel_take(out, a->links->parcels, a->bytes, NULL) != TN_OK) {
+    if (tn_out_message_take(out, a->links->pool, a->bytes, NULL) != TN_OK) {
         return false;
     }
     (*out)->frame.type = TN_FRAME_SHARE;
     (*out)->frame.count[TN_DENSE_FLOATS] = a->bytes / 8;
-    memset(tn_parcel_payload(*out), 0, a->bytes);
+    memset(tn_out_message_payload(*out), 0, a->bytes);
     return true;
 }
 
@@ -69,23 +69,23 @@ static bool take_request(good_asker *a, tn_parcel **out)
 static void post(good_asker *a, uint32_t n)
 {
     for (; n > 0 && a->to_post > 0; n--) {
-        tn_parcel *parcel = NULL;
-        TN_ASSERT(take_request(a, &parcel));
+        tn_out_message *outgoing = NULL;
+        TN_ASSERT(take_request(a, &outgoing));
         a->to_post--;
         a->posted++;
-        tn_link_post(a->links->link[a->rank], 0, parcel);
+        tn_link_post(a->links->link[a->rank], 0, outgoing);
     }
 }
 
-static void take_answer(void *arg, tn_letter *letter)
+static void take_answer(void *arg, tn_in_message *incoming)
 {
     good_asker *a = arg;
-    const uint64_t sequence = letter->frame.sequence;
+    const uint64_t sequence = incoming->frame.sequence;
     good_links *g = a->links;
     (void)pthread_mutex_lock(&g->lock);
-    if (tn_once_ask(&a->answers, 1, sequence) == TN_ONCE_APPLY &&
-        letter->frame.type == TN_FRAME_NOTED) {
-        tn_once_mark(&a->answers, sequence);
+    if (tn_dedup_check(&a->answers, 1, sequence) == TN_DEDUP_APPLY &&
+        incoming->frame.type == TN_FRAME_NOTED) {
+        tn_dedup_mark(&a->answers, sequence);
         a->answered++;
     } else {
         a->wrong++;
@@ -93,13 +93,13 @@ static void take_answer(void *arg, tn_letter *letter)
     post(a, 1);
     (void)pthread_cond_broadcast(&g->changed);
     (void)pthread_mutex_unlock(&g->lock);
-    tn_letter_close(letter);
+    tn_in_message_close(incoming);
 }
 
-static void drop_request(void *arg, tn_letter *letter)
+static void drop_request(void *arg, tn_in_message *incoming)
 {
     (void)arg;
-    tn_letter_close(letter);
+    tn_in_message_close(incoming);
 }
 
 static void tick(void *arg, uint64_t now_ns)
@@ -142,7 +142,7 @@ static tn_status open_rank(good_links *g, uint32_t rank, char bound[TN_ENDPOINT_
 {
     good_asker *a = &g->asker[rank];
     *a = (good_asker){.links = g, .rank = rank};
-    tn_once_begin(&a->answers, 1);
+    tn_dedup_begin(&a->answers, 1);
     tn_endpoint own = {.host = "127.0.0.1"};
     if (g->way == GOOD_IPC) {
         own = (tn_endpoint){.is_ipc = true};
@@ -156,7 +156,7 @@ static tn_status open_rank(good_links *g, uint32_t rank, char bound[TN_ENDPOINT_
                                .job = GOOD_JOB,
                                .incarnation = first_incarnation + rank,
                                .security = &g->security[rank],
-                               .parcels = g->parcels,
+                               .pool = g->pool,
                                .events = rank == 0 ? serving : asking};
     TN_TRY(tn_link_open(&g->link[rank], g->z, &opts, &own, bound, err));
     tn_link_set_session(g->link[rank], GOOD_SESSION);
@@ -166,7 +166,7 @@ static tn_status open_rank(good_links *g, uint32_t rank, char bound[TN_ENDPOINT_
 static tn_status open_all(good_links *g, tn_error *err)
 {
     char bound[TN_ENDPOINT_SIZE];
-    TN_TRY(tn_parcels_new(&g->parcels, err));
+    TN_TRY(tn_out_messages_new(&g->pool, err));
     TN_TRY(let_in(g, err));
     TN_TRY(open_rank(g, 0, bound, err));
     TN_TRY(tn_endpoint_read(bound, 0, &g->at, err));
@@ -211,7 +211,7 @@ void good_close(good_links *g)
     for (uint32_t s = 0; s < GOOD_SEATS; s++) {
         tn_security_done(&g->security[s]);
     }
-    tn_parcels_free(g->parcels);
+    tn_out_messages_free(g->pool);
     (void)pthread_cond_destroy(&g->changed);
     (void)pthread_mutex_destroy(&g->lock);
     tn_free(g);

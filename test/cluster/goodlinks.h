@@ -28,7 +28,7 @@ typedef struct good_asker {
     uint32_t rank;
     uint32_t bytes, to_post; /* guarded by the links' lock, as are these */
     uint64_t posted;
-    tn_once answers; /* each is told once .. */
+    tn_dedup answers; /* each is told once .. */
     uint64_t answered;
     uint64_t wrong; /* .. or is one of these */
 } good_asker;
@@ -38,13 +38,13 @@ struct good_links {
     good_way way;
     char dir[200];
     tn_security security[GOOD_SEATS]; /* that of the seat left is for insiders */
-    tn_parcels *parcels;
+    tn_out_messages *pool;
     tn_link *link[GOOD_RANKS];
     tn_endpoint at; /* of rank 0 */
     good_asker asker[GOOD_RANKS];
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    tn_once once[GOOD_SEATS];      /* rank 0's; guarded by lock, as are these: */
+    tn_dedup dedup[GOOD_SEATS];    /* rank 0's; guarded by lock, as are these: */
     uint64_t applied[GOOD_SEATS];  /* requests that came for the first time, by rank */
     uint64_t repeated[GOOD_SEATS]; /* and those that came again */
 };

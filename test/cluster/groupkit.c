@@ -37,20 +37,20 @@ void groupkit_set(groupkit *x, uint32_t n)
     }
     for (uint32_t r = 0; r < n; r++) {
         x->from[r + 1] = TN_PARTITIONS * (r + 1) / n;
-        x->roster[r] = (tn_roster){.rank = r,
-                                   .size = n,
-                                   .job = 7,
-                                   .address = x->address,
-                                   .host = x->host,
-                                   .bind = x->at[r],
-                                   .how = "test"};
+        x->membership[r] = (tn_membership){.rank = r,
+                                           .size = n,
+                                           .job = 7,
+                                           .address = x->address,
+                                           .host = x->host,
+                                           .bind = x->at[r],
+                                           .how = "test"};
     }
 }
 
 tn_group_opts groupkit_opts(groupkit *x, uint32_t rank)
 {
     return (tn_group_opts){.zmq = keys_zmq(),
-                           .roster = &x->roster[rank],
+                           .membership = &x->membership[rank],
                            .security = &x->security,
                            .owners = &x->owners,
                            .hello = {.version = "1",

@@ -20,7 +20,7 @@ typedef struct groupkit {
     char at[GROUPKIT_RANKS][TN_ENDPOINT_PATH];
     const char *address[GROUPKIT_RANKS];
     const char *host[GROUPKIT_RANKS];
-    tn_roster roster[GROUPKIT_RANKS];
+    tn_membership membership[GROUPKIT_RANKS];
     tn_group *group[GROUPKIT_RANKS];
 } groupkit;
 

@@ -111,7 +111,7 @@ static void end(model *m)
     for (uint32_t r = 0; r < m->opts.ranks; r++) {
         member *x = &m->member[r];
         for (uint32_t i = 0; i < x->n_dest; i++) {
-            tn_resend_clear(&x->to[x->dest[i]]->resend);
+            tn_retransmit_clear(&x->to[x->dest[i]]->retransmit);
             tn_free(x->to[x->dest[i]]);
         }
         tn_free(x->to);
@@ -250,8 +250,8 @@ static void check_pairs(const model *m)
         const member *x = &m->member[r];
         for (uint32_t i = 0; i < x->n_dest; i++) {
             const pair *p = x->to[x->dest[i]];
-            const uint64_t sent = tn_resend_next(&p->resend) - 1;
-            if (p->once.low != sent || tn_once_holes(&p->once) != 0) {
+            const uint64_t sent = tn_retransmit_next(&p->retransmit) - 1;
+            if (p->dedup.low != sent || tn_dedup_holes(&p->dedup) != 0) {
                 model_fail(m, "did not apply all that was sent to it", x->dest[i]);
             }
             if (p->applied != sent - p->lost) {

@@ -115,10 +115,10 @@ static void keep(model *m)
     for (uint32_t s = 0; s < m->opts.ranks; s++) {
         for (uint32_t d = 0; d < m->opts.ranks; d++) {
             const pair *p = m->member[s].to[d];
-            if (p != NULL && tn_once_holes(&p->once) != 0) {
+            if (p != NULL && tn_dedup_holes(&p->dedup) != 0) {
                 model_fail(m, "has holes at the mark of a cut", d);
             }
-            c->low[(size_t)s * m->opts.ranks + d] = p == NULL ? 0 : p->once.low;
+            c->low[(size_t)s * m->opts.ranks + d] = p == NULL ? 0 : p->dedup.low;
         }
     }
 }
@@ -143,10 +143,11 @@ static void restore_pair(model *m, uint32_t sender, uint32_t shard)
 {
     const member *s = &m->member[sender];
     pair *p = s->to[shard];
-    const bool again = p->once.incarnation == s->incarnation; /* else its numbers begin anew */
+    const bool again = p->dedup.incarnation == s->incarnation; /* else its numbers begin anew */
     const uint64_t low = again ? m->last.low[(size_t)sender * m->opts.ranks + shard] : 0;
-    tn_resend_init(&p->resend, m->opts.seed ^ m->net.session, TN_RESEND_TIMEOUT_NS, low);
-    tn_once_restore(&p->once, s->incarnation, low);
+    tn_retransmit_init(&p->retransmit, m->opts.seed ^ m->net.session, TN_RETRANSMIT_TIMEOUT_NS,
+                       low);
+    tn_dedup_restore(&p->dedup, s->incarnation, low);
     p->lost = low;
     p->applied = 0;
     p->connection++;

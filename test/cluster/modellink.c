@@ -5,12 +5,12 @@
 
 /* A request that is kept until it is answered. */
 typedef struct kept {
-    tn_resend_request link; /* first: release casts */
+    tn_retransmit_request link; /* first: release casts */
     net_message message;
     model *m;
 } kept;
 
-static void release(tn_resend_request *x)
+static void release(tn_retransmit_request *x)
 {
     kept *k = (kept *)x;
     k->m->open--;
@@ -33,10 +33,10 @@ pair *model_pair(model *m, uint32_t from, uint32_t to)
     member *s = &m->member[from];
     if (s->to[to] == NULL) {
         pair *p = tn_alloc(1, sizeof *p, "a pair of ranks");
-        tn_resend_init(&p->resend, m->opts.seed + ((uint64_t)from << 32) + to, TN_RESEND_TIMEOUT_NS,
-                       0);
+        tn_retransmit_init(&p->retransmit, m->opts.seed + ((uint64_t)from << 32) + to,
+                           TN_RETRANSMIT_TIMEOUT_NS, 0);
         if (s->incarnation != 0) {
-            tn_once_begin(&p->once, s->incarnation);
+            tn_dedup_begin(&p->dedup, s->incarnation);
         }
         p->connection = 1;
         s->to[to] = p;
@@ -68,12 +68,12 @@ static void transmit(model *m, pair *p, const net_message *x)
 
 static void pump(model *m, pair *p)
 {
-    const tn_resend_request *x = NULL;
-    while ((x = tn_resend_due(&p->resend, m->net.now_ns)) != NULL) {
+    const tn_retransmit_request *x = NULL;
+    while ((x = tn_retransmit_due(&p->retransmit, m->net.now_ns)) != NULL) {
         net_message message = *(const net_message *)x->bytes;
         message.connection = p->connection;
         transmit(m, p, &message);
-        tn_resend_sent(&p->resend, m->net.now_ns);
+        tn_retransmit_sent(&p->retransmit, m->net.now_ns);
     }
 }
 
@@ -88,16 +88,16 @@ void model_pump(model *m, uint32_t rank)
 void model_request(model *m, net_message x)
 {
     pair *p = model_pair(m, x.from, x.to);
-    if (tn_resend_is_full(&p->resend)) {
+    if (tn_retransmit_is_full(&p->retransmit)) {
         model_fail(m, "has too many requests open", x.from);
     }
     kept *k = tn_alloc(1, sizeof *k, "a request");
     x.incarnation = m->member[x.from].incarnation;
-    x.sequence = tn_resend_next(&p->resend);
+    x.sequence = tn_retransmit_next(&p->retransmit);
     *k = (kept){.message = x, .m = m};
-    k->link =
-        (tn_resend_request){.bytes = &k->message, .size = sizeof k->message, .release = release};
-    tn_resend_put(&p->resend, &k->link);
+    k->link = (tn_retransmit_request){
+        .bytes = &k->message, .size = sizeof k->message, .release = release};
+    tn_retransmit_put(&p->retransmit, &k->link);
     m->open++;
     pump(m, p);
 }
@@ -131,7 +131,7 @@ void model_reconnect(model *m, uint32_t from, uint32_t to)
     if (from != to && m->member[from].to[to] != NULL) {
         pair *p = m->member[from].to[to];
         p->connection++;
-        tn_resend_reconnected(&p->resend);
+        tn_retransmit_reconnected(&p->retransmit);
         pump(m, p);
     }
 }
@@ -173,21 +173,21 @@ void model_apply(model *m, const net_message *x)
 
 static void serve(model *m, pair *p, const net_message *x)
 {
-    const tn_once_verdict verdict = tn_once_ask(&p->once, x->incarnation, x->sequence);
-    if (verdict == TN_ONCE_STALE) {
+    const tn_dedup_verdict verdict = tn_dedup_check(&p->dedup, x->incarnation, x->sequence);
+    if (verdict == TN_DEDUP_STALE) {
         m->result.stale++;
         return;
     }
-    if (verdict == TN_ONCE_BEYOND) {
+    if (verdict == TN_DEDUP_BEYOND) {
         model_fail(m, "got a number beyond the window", x->to);
     }
     if (x->kind == NET_ASK) {
         model_ask(m, x);
         return;
     }
-    if (verdict == TN_ONCE_APPLY) {
+    if (verdict == TN_DEDUP_APPLY) {
         model_apply(m, x);
-        tn_once_mark(&p->once, x->sequence);
+        tn_dedup_mark(&p->dedup, x->sequence);
         p->applied++;
     } else {
         m->result.repeated++;
@@ -216,7 +216,7 @@ void model_receive(model *m, const net_message *x)
         m->result.stale++;
     } else if (!is_answer) {
         model_beat(m, x);
-    } else if (tn_resend_acknowledge(&p->resend, x->sequence)) {
+    } else if (tn_retransmit_acknowledge(&p->retransmit, x->sequence)) {
         model_answered(m, x);
     }
 }

@@ -4,11 +4,12 @@
 #include "base/core/error.h"
 
 /* The final answer to a rank's ask. */
-static void tell(model *m, uint32_t rank, uint64_t id, tn_ledger_answer answer,
-                 const tn_ledger_deal *deal)
+static void report(model *m, uint32_t rank, uint64_t id, tn_ledger_answer answer,
+                   const tn_ledger_deal *deal)
 {
     pair *p = rank == 0 ? NULL : model_pair(m, rank, 0);
-    const bool first = p == NULL || tn_once_ask(&p->once, p->once.incarnation, id) == TN_ONCE_APPLY;
+    const bool first =
+        p == NULL || tn_dedup_check(&p->dedup, p->dedup.incarnation, id) == TN_DEDUP_APPLY;
     if (first && answer == TN_LEDGER_PART) {
         m->holder[deal->part] = rank;
         m->holds_from[deal->part] = deal->position;
@@ -18,13 +19,16 @@ static void tell(model *m, uint32_t rank, uint64_t id, tn_ledger_answer answer,
         return;
     }
     if (first) {
-        tn_once_mark(&p->once, id);
+        tn_dedup_mark(&p->dedup, id);
         p->applied++;
     } else {
         m->result.repeated++;
     }
-    const net_message to = {
-        .kind = NET_ASK, .from = rank, .to = 0, .sequence = id, .incarnation = p->once.incarnation};
+    const net_message to = {.kind = NET_ASK,
+                            .from = rank,
+                            .to = 0,
+                            .sequence = id,
+                            .incarnation = p->dedup.incarnation};
     net_message x = {.answer = answer};
     if (answer == TN_LEDGER_PART) {
         x.deal = *deal;
@@ -36,7 +40,7 @@ static void wake(model *m)
 {
     tn_ledger_wake w;
     while (tn_ledger_woken(m->ledger, m->net.now_ns, &w)) {
-        tell(m, w.rank, w.id, w.answer, &w.deal);
+        report(m, w.rank, w.id, w.answer, &w.deal);
     }
 }
 
@@ -50,7 +54,7 @@ void model_ask(model *m, const net_message *x)
     const tn_ledger_answer answer =
         tn_ledger_ask(m->ledger, x->from, MODEL_EPOCH, x->sequence, m->net.now_ns, &deal);
     if (answer == TN_LEDGER_PART || answer == TN_LEDGER_NO_MORE) {
-        tell(m, x->from, x->sequence, answer, &deal);
+        report(m, x->from, x->sequence, answer, &deal);
     }
     wake(m);
 }
@@ -108,7 +112,7 @@ static void forget(model *m, uint32_t rank)
     for (uint32_t s = 0; s < m->opts.ranks; s++) {
         pair *p = m->member[s].to[rank];
         if (p != NULL) {
-            p->once = (tn_once){0};
+            p->dedup = (tn_dedup){0};
             p->applied = 0;
         }
     }
@@ -118,7 +122,7 @@ void model_silence(model *m, uint32_t rank)
 {
     member *r = &m->member[rank];
     for (uint32_t i = 0; i < r->n_dest; i++) {
-        tn_resend_clear(&r->to[r->dest[i]]->resend);
+        tn_retransmit_clear(&r->to[r->dest[i]]->retransmit);
     }
     *r = (member){.incarnation = r->incarnation,
                   .to = r->to,
@@ -166,10 +170,10 @@ static void adopt(model *m, uint32_t sender, uint32_t rank)
     if (p == NULL || s->incarnation == 0) {
         return;
     }
-    uint64_t open[TN_RESEND_MAX];
-    const uint32_t n = tn_resend_open(&p->resend, open);
-    const uint64_t acknowledged = tn_resend_acknowledged(&p->resend);
-    if (!tn_once_adopt(&p->once, s->incarnation, tn_resend_next(&p->resend), open, n)) {
+    uint64_t open[TN_RETRANSMIT_MAX];
+    const uint32_t n = tn_retransmit_open(&p->retransmit, open);
+    const uint64_t acknowledged = tn_retransmit_acknowledged(&p->retransmit);
+    if (!tn_dedup_adopt(&p->dedup, s->incarnation, tn_retransmit_next(&p->retransmit), open, n)) {
         model_fail(m, "has no list of open requests", sender);
     }
     m->result.updates_lost += acknowledged - p->lost;
@@ -188,11 +192,12 @@ void model_restart(model *m, uint32_t rank)
     r->incarnation = ++m->incarnations;
     for (uint32_t i = 0; i < r->n_dest; i++) {
         pair *p = r->to[r->dest[i]];
-        tn_resend_init(&p->resend, m->opts.seed ^ r->incarnation, TN_RESEND_TIMEOUT_NS, 0);
+        tn_retransmit_init(&p->retransmit, m->opts.seed ^ r->incarnation, TN_RETRANSMIT_TIMEOUT_NS,
+                           0);
         p->connection++;
         p->applied = p->lost = 0;
         if (m->member[r->dest[i]].incarnation != 0) {
-            tn_once_begin(&p->once, r->incarnation);
+            tn_dedup_begin(&p->dedup, r->incarnation);
         }
     }
     for (uint32_t s = 0; s < m->opts.ranks; s++) {

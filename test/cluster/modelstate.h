@@ -21,8 +21,8 @@ typedef struct cut {
 
 /* Requests of one rank to another: the sender's side and the receiver's. */
 typedef struct pair {
-    tn_resend resend;
-    tn_once once;
+    tn_retransmit retransmit;
+    tn_dedup dedup;
     uint64_t connection; /* its number; what is under way on an earlier one is lost */
     uint64_t last_ns[2]; /* arrival of the last request, of the last answer */
     uint64_t applied;    /* by the receiver's present memory */

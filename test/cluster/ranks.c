@@ -88,12 +88,12 @@ ranks_world *ranks_new(uint32_t n, double clip, uint64_t seed)
         own->begin = (uint32_t)w->shares->dense[o];
         own->size = (uint32_t)w->shares->dense[o + 1] - own->begin;
         ranks_make_shard(w->m, own->weights, own->size, &own->shard);
-        tn_lockstep_opts opts = {.n_ranks = n,
-                                 .shard = &own->shard,
-                                 .owners = &w->shares->owners,
-                                 .layout = &w->m->layout,
-                                 .dense = own->size};
-        assert_int_equal(tn_lockstep_new(&own->lockstep, &opts, 0, NULL), TN_OK);
+        tn_sync_step_opts opts = {.n_ranks = n,
+                                  .shard = &own->shard,
+                                  .owners = &w->shares->owners,
+                                  .layout = &w->m->layout,
+                                  .dense = own->size};
+        assert_int_equal(tn_sync_step_new(&own->steps, &opts, 0, NULL), TN_OK);
     }
     for (uint32_t r = 0; r < n; r++) {
         for (uint64_t k = 0; k <= RANKS_STEPS; k++) {
@@ -107,7 +107,7 @@ ranks_world *ranks_new(uint32_t n, double clip, uint64_t seed)
 void ranks_free(ranks_world *w)
 {
     for (uint32_t o = 0; o < w->n; o++) {
-        tn_lockstep_free(w->owner[o].lockstep);
+        tn_sync_step_free(w->owner[o].steps);
         tn_dense_free(w->owner[o].shard.dense);
         tn_table_free(w->owner[o].shard.table);
     }
@@ -152,11 +152,11 @@ static void compute(ranks_world *w, uint32_t rank, uint64_t step)
 
 static void hand_out_rows(ranks_world *w, uint32_t o, bool skipped)
 {
-    tn_lockstep *l = w->owner[o].lockstep;
+    tn_sync_step *l = w->owner[o].steps;
     for (uint32_t r = 0; r < w->n; r++) {
         uint64_t step = w->owner[o].answered;
         ranks_batch *b = &w->batch[r][step];
-        tn_joint_note note = tn_lockstep_note(l, r);
+        tn_joint_batch note = tn_sync_step_note(l, r);
         uint64_t first = 0;
         uint64_t all = 0;
         double weight = 0;
@@ -169,7 +169,7 @@ static void hand_out_rows(ranks_world *w, uint32_t o, bool skipped)
         assert_int_equal(note.rows, all);
         assert_true(note.weight_sum == weight && note.over == (all == 0));
         if (!skipped) {
-            tn_lockstep_give(l, NULL, r, b->rows[o]);
+            tn_sync_step_give(l, NULL, r, b->rows[o]);
         }
         if (++b->n_answers < w->n) {
             continue;
@@ -186,17 +186,18 @@ static void hand_out_rows(ranks_world *w, uint32_t o, bool skipped)
 
 static void turn(ranks_world *w, uint32_t o)
 {
-    tn_lockstep *l = w->owner[o].lockstep;
+    tn_sync_step *l = w->owner[o].steps;
     for (;;) {
         tn_turn t;
-        assert_int_equal(tn_lockstep_do(l, NULL, &t, NULL), TN_OK);
+        assert_int_equal(tn_sync_step_advance(l, NULL, &t, NULL), TN_OK);
         if (t == TN_TURN_NONE) {
             return;
         }
         if (t == TN_TURN_NORM) {
             for (uint32_t to = 0; to < w->n; to++) {
-                put(w, (ranks_message){
-                           .kind = RANKS_NORM, .from = o, .to = to, .norm2 = tn_lockstep_norm2(l)});
+                put(w,
+                    (ranks_message){
+                        .kind = RANKS_NORM, .from = o, .to = to, .norm2 = tn_sync_step_norm2(l)});
             }
         } else if (t != TN_TURN_APPLIED) {
             hand_out_rows(w, o, t == TN_TURN_SKIPPED);
@@ -207,15 +208,15 @@ static void turn(ranks_world *w, uint32_t o)
 static void deliver(ranks_world *w, ranks_message m)
 {
     ranks_batch *b = &w->batch[m.from][m.step];
-    tn_lockstep *l = w->owner[m.to].lockstep;
+    tn_sync_step *l = w->owner[m.to].steps;
     tn_status status = TN_OK;
     switch (m.kind) {
     case RANKS_PULL:
         status =
-            tn_lockstep_pull(l, m.from, &b->note, b->n > 0 ? &b->slice[m.to]->set : NULL, NULL);
+            tn_sync_step_pull(l, m.from, &b->note, b->n > 0 ? &b->slice[m.to]->set : NULL, NULL);
         break;
     case RANKS_PUSH:
-        status = tn_lockstep_push(
+        status = tn_sync_step_push(
             l, m.from,
             &(tn_pushed){.grads = b->grads[m.to],
                          .dense = b->n > 0 ? b->dense + w->owner[m.to].begin : NULL,
@@ -225,7 +226,7 @@ static void deliver(ranks_world *w, ranks_message m)
         break;
     case RANKS_NORM:
     default:
-        status = tn_lockstep_norm(l, m.from, m.norm2, NULL);
+        status = tn_sync_step_norm(l, m.from, m.norm2, NULL);
         break;
     }
     assert_int_equal(status, TN_OK);

@@ -38,7 +38,7 @@ typedef struct ranks_message {
 
 typedef struct ranks_owner {
     tn_shard shard;
-    tn_lockstep *lockstep;
+    tn_sync_step *steps;
     uint32_t begin, size; /* of the flat vector */
     uint64_t answered;    /* batches of each rank */
     float weights[RANKS_DENSE];

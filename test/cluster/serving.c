@@ -10,36 +10,36 @@
 #include <math.h>
 #include <string.h>
 
-static void keep(served *to, const tn_frame *frame, const tn_parcel *parcel)
+static void keep(served *to, const tn_frame *frame, const tn_out_message *outgoing)
 {
-    *to = (served){.frame = parcel->frame, .rank = frame->rank, .sequence = frame->sequence};
-    memcpy(to->payload, tn_parcel_payload(parcel), parcel->frame.bytes);
+    *to = (served){.frame = outgoing->frame, .rank = frame->rank, .sequence = frame->sequence};
+    memcpy(to->payload, tn_out_message_payload(outgoing), outgoing->frame.bytes);
 }
 
-static void got_answer(void *arg, const tn_frame *request, tn_parcel *parcel)
+static void got_answer(void *arg, const tn_frame *request, tn_out_message *outgoing)
 {
     serving *s = arg;
     (void)pthread_mutex_lock(&s->lock);
-    if (s->n_answers < SERVING_ANSWERS && parcel->frame.bytes <= SERVING_BYTES) {
-        keep(&s->answer[s->n_answers++], request, parcel);
+    if (s->n_answers < SERVING_ANSWERS && outgoing->frame.bytes <= SERVING_BYTES) {
+        keep(&s->answer[s->n_answers++], request, outgoing);
     } else {
         s->n_lost++;
     }
     (void)pthread_mutex_unlock(&s->lock);
-    tn_parcel_drop(parcel);
-    tn_bell_ring(&s->heard);
+    tn_out_message_drop(outgoing);
+    tn_wakeup_signal(&s->heard);
 }
 
-static void got_request(void *arg, uint32_t to, tn_parcel *parcel)
+static void got_request(void *arg, uint32_t to, tn_out_message *outgoing)
 {
     serving *s = arg;
     const tn_frame none = {.rank = to};
-    if (s->n_sent < SERVING_RANKS && parcel->frame.bytes <= SERVING_BYTES) {
-        keep(&s->sent[s->n_sent++], &none, parcel);
+    if (s->n_sent < SERVING_RANKS && outgoing->frame.bytes <= SERVING_BYTES) {
+        keep(&s->sent[s->n_sent++], &none, outgoing);
     } else {
         s->n_lost++;
     }
-    tn_parcel_drop(parcel);
+    tn_out_message_drop(outgoing);
 }
 
 static void choose_keys(serving *s)
@@ -66,36 +66,36 @@ serving *serving_new(double clip)
     assert_int_equal(tn_shares_new(&s->shares, SERVING_RANKS, SERVING_DENSE, NULL), TN_OK);
     assert_int_equal(s->shares->dense[1], SERVING_OWN);
     ranks_make_shard(s->m, s->weights, SERVING_OWN, &s->shard);
-    assert_int_equal(tn_parcels_new(&s->parcels, NULL), TN_OK);
-    tn_bell_init(&s->bell);
-    tn_bell_init(&s->heard);
+    assert_int_equal(tn_out_messages_new(&s->pool, NULL), TN_OK);
+    tn_wakeup_init(&s->wakeup);
+    tn_wakeup_init(&s->heard);
     (void)pthread_mutex_init(&s->lock, NULL);
     choose_keys(s);
     for (uint32_t r = 0; r < SERVING_RANKS; r++) {
-        tn_once_begin(&s->once[r], SERVING_START + r);
+        tn_dedup_begin(&s->dedup[r], SERVING_START + r);
     }
-    const tn_serve_opts opts = {.shares = s->shares,
-                                .layout = &s->m->layout,
-                                .shard = &s->shard,
-                                .weights = s->weights,
-                                .once = s->once,
-                                .parcels = s->parcels,
-                                .bell = &s->bell,
-                                .answer = got_answer,
-                                .send = got_request,
-                                .arg = s};
-    assert_int_equal(tn_serve_new(&s->serve, &opts, 0, NULL), TN_OK);
+    const tn_sync_server_opts opts = {.shares = s->shares,
+                                      .layout = &s->m->layout,
+                                      .shard = &s->shard,
+                                      .weights = s->weights,
+                                      .dedup = s->dedup,
+                                      .pool = s->pool,
+                                      .wakeup = &s->wakeup,
+                                      .answer = got_answer,
+                                      .send = got_request,
+                                      .arg = s};
+    assert_int_equal(tn_sync_server_new(&s->serve, &opts, 0, NULL), TN_OK);
     return s;
 }
 
 void serving_free(serving *s)
 {
-    tn_serve_free(s->serve);
+    tn_sync_server_free(s->serve);
     assert_int_equal(s->n_lost, 0);
-    tn_bell_done(&s->bell);
-    tn_bell_done(&s->heard);
+    tn_wakeup_done(&s->wakeup);
+    tn_wakeup_done(&s->heard);
     (void)pthread_mutex_destroy(&s->lock);
-    tn_parcels_free(s->parcels);
+    tn_out_messages_free(s->pool);
     tn_dense_free(s->shard.dense);
     tn_table_free(s->shard.table);
     tn_shares_free(s->shares);
@@ -162,13 +162,13 @@ tn_frame serving_norm(serving *s, uint32_t rank, uint64_t sequence, double norm2
 
 void serving_take(serving *s, tn_frame request)
 {
-    tn_serve_take(s->serve, &request);
+    tn_sync_server_take(s->serve, &request);
 }
 
 void serving_run(serving *s)
 {
     tn_error err = {0};
-    tn_status status = tn_serve_run(s->serve, NULL, &err);
+    tn_status status = tn_sync_server_run(s->serve, NULL, &err);
     if (status != TN_OK) {
         fail_msg("%s", err.text);
     }

@@ -34,11 +34,11 @@ typedef struct serving {
     tn_shares *shares;
     tn_shard shard;
     float weights[SERVING_OWN];
-    tn_once once[SERVING_RANKS];
-    tn_parcels *parcels;
-    tn_bell bell;
-    tn_serve *serve;
-    tn_bell heard;        /* rings with every answer */
+    tn_dedup dedup[SERVING_RANKS];
+    tn_out_messages *pool;
+    tn_wakeup wakeup;
+    tn_sync_server *serve;
+    tn_wakeup heard;      /* rings with every answer */
     pthread_mutex_t lock; /* of what follows, where two threads are at work */
     served answer[SERVING_ANSWERS];
     uint32_t n_answers;

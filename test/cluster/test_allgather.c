@@ -1,4 +1,4 @@
-/* test_allgather.c - letters of an exchange, in any order, one exchange early, and broken ones. */
+/* test_allgather.c - messages of an exchange, in any order, one exchange early, and broken ones. */
 #include "cluster/group/allgather.h"
 
 #include "base/core/alloc.h"
@@ -20,10 +20,10 @@ static int count_close(zmq_msg_t *message)
 }
 
 /* A SHARE of `rank` that says n times `value`; the bytes stay in `payload`. */
-static tn_letter *letter(uint32_t rank, uint64_t step, uint32_t code, uint32_t n, char *payload,
-                         double value)
+static tn_in_message *incoming(uint32_t rank, uint64_t step, uint32_t code, uint32_t n,
+                               char *payload, double value)
 {
-    tn_letter *l = tn_try_alloc(1, sizeof *l, "a letter", NULL);
+    tn_in_message *l = tn_try_alloc(1, sizeof *l, "a letter", NULL);
     double numbers[NUMBERS + 1];
     assert_non_null(l);
     assert_true(n <= NUMBERS + 1);
@@ -43,27 +43,27 @@ static tn_letter *letter(uint32_t rank, uint64_t step, uint32_t code, uint32_t n
     return l;
 }
 
-static tn_gather *open_gather(void)
+static tn_allgather *open_gather(void)
 {
-    tn_gather *g = NULL;
+    tn_allgather *g = NULL;
     n_closed = 0;
-    assert_int_equal(tn_gather_new(&g, 1, RANKS, NULL), TN_OK);
+    assert_int_equal(tn_allgather_new(&g, 1, RANKS, NULL), TN_OK);
     return g;
 }
 
-static void begin(tn_gather *g, uint64_t step, uint32_t code, double value)
+static void begin(tn_allgather *g, uint64_t step, uint32_t code, double value)
 {
     const double own[NUMBERS] = {value, value};
-    assert_int_equal(tn_gather_begin(g, step, code, own, NUMBERS, NULL), TN_OK);
+    assert_int_equal(tn_allgather_begin(g, step, code, own, NUMBERS, NULL), TN_OK);
 }
 
-static void assert_all(const tn_gather *g, const double *want)
+static void assert_all(const tn_allgather *g, const double *want)
 {
-    assert_int_equal(*tn_gather_count(g), RANKS);
-    assert_int_equal(tn_gather_waits_for(g), 0);
+    assert_int_equal(*tn_allgather_count(g), RANKS);
+    assert_int_equal(tn_allgather_waits_for(g), 0);
     for (uint32_t r = 0; r < RANKS; r++) {
         for (uint32_t i = 0; i < NUMBERS; i++) {
-            assert_true(tn_gather_all(g)[r * NUMBERS + i] == want[r]);
+            assert_true(tn_allgather_all(g)[r * NUMBERS + i] == want[r]);
         }
     }
 }
@@ -72,65 +72,66 @@ static void numbers_stand_in_the_order_of_ranks_however_they_come(void **state)
 {
     (void)state;
     char bytes[4][32];
-    tn_gather *g = open_gather();
-    assert_true(tn_gather_put(g, letter(2, 7, 1, NUMBERS, bytes[0], 20)));
+    tn_allgather *g = open_gather();
+    assert_true(tn_allgather_put(g, incoming(2, 7, 1, NUMBERS, bytes[0], 20)));
     begin(g, 7, 1, 10);
-    assert_int_equal(tn_gather_waits_for(g), 1);
-    assert_int_equal(tn_gather_look(g, NULL), TN_OK);
-    assert_int_equal(*tn_gather_count(g), 2);
-    assert_int_equal(tn_gather_waits_for(g), 1);
-    assert_true(tn_gather_put(g, letter(0, 7, 1, NUMBERS, bytes[1], 5)));
-    assert_int_equal(tn_gather_look(g, NULL), TN_OK);
+    assert_int_equal(tn_allgather_waits_for(g), 1);
+    assert_int_equal(tn_allgather_poll(g, NULL), TN_OK);
+    assert_int_equal(*tn_allgather_count(g), 2);
+    assert_int_equal(tn_allgather_waits_for(g), 1);
+    assert_true(tn_allgather_put(g, incoming(0, 7, 1, NUMBERS, bytes[1], 5)));
+    assert_int_equal(tn_allgather_poll(g, NULL), TN_OK);
     assert_all(g, (const double[]){5, 10, 20});
     assert_int_equal(n_closed, 2);
-    tn_gather_free(g);
+    tn_allgather_free(g);
 }
 
 static void what_is_one_exchange_early_waits_for_it(void **state)
 {
     (void)state;
     char bytes[4][32];
-    tn_gather *g = open_gather();
+    tn_allgather *g = open_gather();
     begin(g, 7, 1, 1);
-    assert_true(tn_gather_put(g, letter(2, 7, 2, NUMBERS, bytes[0], 22)));
-    assert_true(tn_gather_put(g, letter(2, 7, 1, NUMBERS, bytes[1], 21)));
-    assert_true(tn_gather_put(g, letter(0, 7, 1, NUMBERS, bytes[2], 1)));
-    assert_int_equal(tn_gather_look(g, NULL), TN_OK);
+    assert_true(tn_allgather_put(g, incoming(2, 7, 2, NUMBERS, bytes[0], 22)));
+    assert_true(tn_allgather_put(g, incoming(2, 7, 1, NUMBERS, bytes[1], 21)));
+    assert_true(tn_allgather_put(g, incoming(0, 7, 1, NUMBERS, bytes[2], 1)));
+    assert_int_equal(tn_allgather_poll(g, NULL), TN_OK);
     assert_all(g, (const double[]){1, 1, 21});
     begin(g, 7, 2, 2);
-    assert_true(tn_gather_put(g, letter(0, 7, 2, NUMBERS, bytes[3], 2)));
-    assert_int_equal(tn_gather_look(g, NULL), TN_OK);
+    assert_true(tn_allgather_put(g, incoming(0, 7, 2, NUMBERS, bytes[3], 2)));
+    assert_int_equal(tn_allgather_poll(g, NULL), TN_OK);
     assert_all(g, (const double[]){2, 2, 22});
-    tn_gather_free(g);
+    tn_allgather_free(g);
 }
 
 static void a_third_letter_of_a_rank_is_not_kept(void **state)
 {
     (void)state;
     char bytes[3][32];
-    tn_gather *g = open_gather();
-    assert_true(tn_gather_put(g, letter(2, 7, 1, NUMBERS, bytes[0], 1)));
-    assert_true(tn_gather_put(g, letter(2, 7, 2, NUMBERS, bytes[1], 1)));
-    tn_letter *third = letter(2, 7, 3, NUMBERS, bytes[2], 1);
-    assert_false(tn_gather_put(g, third));
-    tn_letter_close(third);
+    tn_allgather *g = open_gather();
+    assert_true(tn_allgather_put(g, incoming(2, 7, 1, NUMBERS, bytes[0], 1)));
+    assert_true(tn_allgather_put(g, incoming(2, 7, 2, NUMBERS, bytes[1], 1)));
+    tn_in_message *third = incoming(2, 7, 3, NUMBERS, bytes[2], 1);
+    assert_false(tn_allgather_put(g, third));
+    tn_in_message_close(third);
     begin(g, 7, 1, 1);
-    assert_int_equal(tn_gather_look(g, NULL), TN_OK);
-    assert_true(tn_gather_put(g, letter(2, 7, 3, NUMBERS, bytes[2], 1))); /* there is room again */
-    tn_gather_free(g);
+    assert_int_equal(tn_allgather_poll(g, NULL), TN_OK);
+    assert_true(
+        tn_allgather_put(g, incoming(2, 7, 3, NUMBERS, bytes[2], 1))); /* there is room again */
+    tn_allgather_free(g);
     assert_int_equal(n_closed, 4);
 }
 
-static void refuse(tn_letter *first, tn_letter *second)
+static void refuse(tn_in_message *first, tn_in_message *second)
 {
     tn_error err = {0};
-    tn_gather *g = open_gather();
+    tn_allgather *g = open_gather();
     begin(g, 7, 1, 1);
-    assert_true(tn_gather_put(g, first));
-    assert_true(second == NULL || tn_gather_put(g, second));
-    assert_int_equal(tn_gather_look(g, &err), TN_E_PEER);
+    assert_true(tn_allgather_put(g, first));
+    assert_true(second == NULL || tn_allgather_put(g, second));
+    assert_int_equal(tn_allgather_poll(g, &err), TN_E_PEER);
     assert_string_equal(err.text, "rank 2 sent statistics that nobody can use");
-    tn_gather_free(g);
+    tn_allgather_free(g);
     assert_int_equal(n_closed, second != NULL ? 2 : 1);
 }
 
@@ -138,9 +139,9 @@ static void numbers_that_cannot_be_are_told_with_their_rank(void **state)
 {
     (void)state;
     char bytes[2][32];
-    refuse(letter(2, 7, 1, NUMBERS + 1, bytes[0], 1), NULL);
-    refuse(letter(2, 7, 1, NUMBERS, bytes[0], (double)INFINITY), NULL);
-    refuse(letter(2, 7, 1, NUMBERS, bytes[0], 1), letter(2, 7, 1, NUMBERS, bytes[1], 1));
+    refuse(incoming(2, 7, 1, NUMBERS + 1, bytes[0], 1), NULL);
+    refuse(incoming(2, 7, 1, NUMBERS, bytes[0], (double)INFINITY), NULL);
+    refuse(incoming(2, 7, 1, NUMBERS, bytes[0], 1), incoming(2, 7, 1, NUMBERS, bytes[1], 1));
 }
 
 static void an_own_number_that_is_not_finite_is_not_sent(void **state)
@@ -148,11 +149,11 @@ static void an_own_number_that_is_not_finite_is_not_sent(void **state)
     (void)state;
     const double own[NUMBERS] = {0, (double)NAN};
     tn_error err = {0};
-    tn_gather *g = open_gather();
-    assert_int_equal(tn_gather_begin(g, 7, 1, own, NUMBERS, &err), TN_E_DIVERGED);
+    tn_allgather *g = open_gather();
+    assert_int_equal(tn_allgather_begin(g, 7, 1, own, NUMBERS, &err), TN_E_DIVERGED);
     assert_non_null(strstr(err.text, "not finite at step 8"));
-    tn_gather_free(g);
-    tn_gather_free(NULL);
+    tn_allgather_free(g);
+    tn_allgather_free(NULL);
 }
 
 int main(void)

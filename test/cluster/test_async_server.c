@@ -25,12 +25,12 @@ static void assert_all(const free_answer *a, tn_frame_type type, uint32_t n, flo
 static void permits_are_one_more_than_steps(void **state)
 {
     (void)state;
-    assert_int_equal(tn_permits_of(0), 1);
-    assert_int_equal(tn_permits_of(1), 2);
-    assert_int_equal(tn_permits_of(2.5), 3);
-    assert_int_equal(tn_permits_of(TN_PERMITS_MAX - 1), TN_PERMITS_MAX);
-    assert_int_equal(tn_permits_of(1e6), TN_PERMITS_MAX);
-    assert_int_equal(tn_permits_of((double)INFINITY), TN_PERMITS_MAX);
+    assert_int_equal(tn_async_permits_of(0), 1);
+    assert_int_equal(tn_async_permits_of(1), 2);
+    assert_int_equal(tn_async_permits_of(2.5), 3);
+    assert_int_equal(tn_async_permits_of(TN_PERMITS_MAX - 1), TN_PERMITS_MAX);
+    assert_int_equal(tn_async_permits_of(1e6), TN_PERMITS_MAX);
+    assert_int_equal(tn_async_permits_of((double)INFINITY), TN_PERMITS_MAX);
 }
 
 /* Nobody waits for anybody, and the answer tells how many others came between. */
@@ -59,8 +59,8 @@ static void a_push_is_an_update_of_its_own_and_knows_its_staleness(void **state)
     const free_answer *late = free_one_answer(x, 2, 2);
     assert_all(late, TN_FRAME_DENSE, x->dense, -2.5F);
     assert_int_equal(late->params.staleness, 3);
-    assert_int_equal(tn_freeserve_updates(x->serve), 104);
-    assert_int_equal(tn_freeserve_open_pulls(x->serve), 0);
+    assert_int_equal(tn_async_server_updates(x->serve), 104);
+    assert_int_equal(tn_async_server_open_pulls(x->serve), 0);
     kit_row row;
     assert_true(kit_row_of(x->shard.table, x->key[3], &row));
     assert_true(row.view.show == 6 && row.view.last_seen == 9);
@@ -81,7 +81,7 @@ static void a_batch_without_examples_asks_for_weights_and_is_no_update(void **st
     const free_answer *a = free_one_answer(x, 1, 2);
     assert_int_equal(a->n, x->dense);
     assert_true(a->value[0] == 7);
-    assert_int_equal(tn_freeserve_updates(x->serve), 100);
+    assert_int_equal(tn_async_server_updates(x->serve), 100);
     assert_int_equal(tn_dense_t(x->shard.dense), 0);
     free_one_free(x);
 }
@@ -99,17 +99,18 @@ static void the_own_rank_is_served_by_calls(void **state)
     keys->set.owners = &x->shares->owners;
     const tn_push push = {.weight_sum = 1, .lr_factor = 1};
     for (uint32_t place = 0; place < 2; place++) {
-        assert_int_equal(tn_freeserve_pull(x->serve, NULL, place, &keys->set, rows, NULL), TN_OK);
+        assert_int_equal(tn_async_server_pull(x->serve, NULL, place, &keys->set, rows, NULL),
+                         TN_OK);
         assert_true(rows[0] == 0);
     }
     for (uint32_t place = 0; place < 2; place++) {
-        const tn_own_push own = {.place = place, .rows = ones, .dense = ones, .push = &push};
-        tn_pushed_here what;
-        assert_int_equal(tn_freeserve_push(x->serve, NULL, &own, &what, NULL), TN_OK);
+        const tn_async_own_push own = {.place = place, .rows = ones, .dense = ones, .push = &push};
+        tn_async_push_result what;
+        assert_int_equal(tn_async_server_push(x->serve, NULL, &own, &what, NULL), TN_OK);
         assert_int_equal(what.staleness, place);
         assert_float_equal((float)what.norm, sqrtf(20 + (float)x->dense), 1e-4);
     }
-    assert_int_equal(tn_freeserve_pull(x->serve, NULL, 0, &keys->set, rows, NULL), TN_OK);
+    assert_int_equal(tn_async_server_pull(x->serve, NULL, 0, &keys->set, rows, NULL), TN_OK);
     assert_true(rows[0] == -1 && x->weights[0] == -1);
     free_one_free(x);
 }
@@ -183,7 +184,7 @@ static void a_repeated_push_is_acknowledged_and_not_made_again(void **state)
     free_one_pull(x, &(free_pull){.rank = 2, .sequence = 1, .to = 1, .show = 1, .examples = 1});
     free_one_wait(x, 7);
     assert_int_equal(x->answer[6].rank, 2);
-    assert_int_equal(tn_freeserve_updates(x->serve), 102);
+    assert_int_equal(tn_async_server_updates(x->serve), 102);
     free_one_free(x);
 }
 
@@ -195,16 +196,16 @@ static void a_shard_that_fails_tells_once_and_stops(void **state)
     free_one_pull(x, &p);
     free_one_wait(x, 1);
     x->weights[0] = NAN; /* makes the gradient one, by l2 */
-    uint64_t heard = tn_bell_rings(&x->bell);
+    uint64_t heard = tn_wakeup_count(&x->wakeup);
     free_one_push(x, &(free_push){.of = &p, .sequence = 2, .value = 1});
-    assert_true(tn_bell_wait(&x->bell, heard, tn_clock_ns() + UINT64_C(10000000000)));
-    tn_freeserve_stop(x->serve);
-    tn_freeserve_stop(x->serve);
+    assert_true(tn_wakeup_wait(&x->wakeup, heard, tn_clock_ns() + UINT64_C(10000000000)));
+    tn_async_server_stop(x->serve);
+    tn_async_server_stop(x->serve);
     assert_int_equal(x->failed, TN_E_DIVERGED);
     assert_non_null(strstr(x->why, "is not finite"));
     assert_int_equal(x->n_answers, 1);
     free_one_free(x);
-    tn_freeserve_close(NULL);
+    tn_async_server_close(NULL);
 }
 
 static void rows_that_are_not_finite_are_refused(void **state)
@@ -360,12 +361,12 @@ static void check_storm(const storm *s)
         for (uint32_t i = 0; i < BATCHES; i++) {
             dense += (double)value_of(r, i);
         }
-        assert_int_equal(tn_once_holes(&x->once[r]), 0);
-        assert_int_equal(x->once[r].low, 2 * BATCHES);
+        assert_int_equal(tn_dedup_holes(&x->dedup[r]), 0);
+        assert_int_equal(x->dedup[r].low, 2 * BATCHES);
     }
     assert_true(fabs((double)x->weights[0] + .5 * dense) < 1e-4);
-    assert_int_equal(tn_freeserve_updates(x->serve), 100 + 2 * BATCHES);
-    assert_int_equal(tn_freeserve_open_pulls(x->serve), 0);
+    assert_int_equal(tn_async_server_updates(x->serve), 100 + 2 * BATCHES);
+    assert_int_equal(tn_async_server_open_pulls(x->serve), 0);
     assert_int_equal(tn_table_dropped(x->shard.table), 0);
 }
 
@@ -376,7 +377,7 @@ static void every_push_counts_once_over_a_bad_network(void **state)
         storm *s = tn_alloc(1, sizeof *s, "a storm");
         *s = (storm){.x = free_one_new(PERMITS, NULL), .stream = tn_stream2(seed, 31, 0)};
         while (!is_over(s)) {
-            const uint64_t heard = tn_bell_rings(&s->x->bell);
+            const uint64_t heard = tn_wakeup_count(&s->x->wakeup);
             for (uint32_t r = 1; r < FREE_ONE_RANKS; r++) {
                 begin_some(s, r);
                 const uint32_t from = (uint32_t)draw(s, BATCHES);
@@ -384,7 +385,7 @@ static void every_push_counts_once_over_a_bad_network(void **state)
                     send_one(s, r, (from + i) % BATCHES);
                 }
             }
-            (void)tn_bell_wait(&s->x->bell, heard, tn_clock_ns() + 1000000);
+            (void)tn_wakeup_wait(&s->x->wakeup, heard, tn_clock_ns() + 1000000);
             listen(s);
         }
         check_storm(s);
@@ -414,7 +415,7 @@ static void a_rank_has_no_more_pulls_than_permits(void **state)
     }
     free_one_wait(x, 3);
     assert_refused(x, 1, 3, TN_REFUSAL_FULL);
-    assert_int_equal(tn_freeserve_open_pulls(x->serve), 2);
+    assert_int_equal(tn_async_server_open_pulls(x->serve), 2);
     p.rank = 2;
     p.sequence = 1;
     free_one_pull(x, &p); /* others have their own */
@@ -450,7 +451,7 @@ static void a_push_must_name_a_pull_that_was_answered(void **state)
     free_one_push(x, &(free_push){.of = &good, .sequence = 4, .value = 1}); /* twice */
     free_one_wait(x, 5);
     assert_refused(x, 1, 4, TN_REFUSAL_PULL);
-    assert_int_equal(tn_freeserve_updates(x->serve), 101);
+    assert_int_equal(tn_async_server_updates(x->serve), 101);
     free_one_free(x);
 }
 
@@ -524,11 +525,11 @@ static void what_is_damaged_is_refused_and_changes_nothing(void **state)
         free_one_wait(x, ++n);
         assert_refused(x, 1, 2, of_push[i].why);
     }
-    assert_int_equal(tn_freeserve_updates(x->serve), 100);
+    assert_int_equal(tn_async_server_updates(x->serve), 100);
     free_one_push(x, &(free_push){.of = &good, .sequence = 2, .value = 1});
     free_one_wait(x, ++n);
     assert_int_equal(free_one_answer(x, 1, 2)->type, TN_FRAME_DENSE);
-    assert_int_equal(tn_freeserve_updates(x->serve), 101);
+    assert_int_equal(tn_async_server_updates(x->serve), 101);
     free_one_free(x);
 }
 
@@ -567,7 +568,7 @@ static void a_batch_that_weighs_nothing_is_no_update(void **state)
     free_one_push(x, &(free_push){.of = &p, .sequence = 2, .value = 1});
     free_one_wait(x, 2);
     assert_int_equal(free_one_answer(x, 1, 2)->type, TN_FRAME_DENSE);
-    assert_int_equal(tn_freeserve_updates(x->serve), 100);
+    assert_int_equal(tn_async_server_updates(x->serve), 100);
     assert_true(x->weights[0] == 0);
     free_one_free(x);
 }
@@ -613,7 +614,7 @@ static void r50000_damaged_sequences_leave_a_live_owner_well(void **state)
             }
         }
         n_read += x->n_damaged;
-        assert_in_range(tn_freeserve_open_pulls(x->serve), 0, 3);
+        assert_in_range(tn_async_server_open_pulls(x->serve), 0, 3);
         assert_int_equal(x->failed, TN_OK);
         free_one_free(x);
     }
@@ -627,7 +628,7 @@ static void other_start(free_message *m)
 
 static void far_ahead(free_message *m)
 {
-    m->frame.sequence = TN_ONCE_WINDOW + 1;
+    m->frame.sequence = TN_DEDUP_WINDOW + 1;
 }
 
 static void the_own_rank(free_message *m)
@@ -652,7 +653,7 @@ static void what_is_not_of_this_mode_is_not_served(void **state)
     free_one_wait(x, 1);
     assert_refused(x, 1, 1, TN_REFUSAL_DAMAGED);
     assert_int_equal(x->n_answers, 1);
-    assert_int_equal(tn_freeserve_open_pulls(x->serve), 0);
+    assert_int_equal(tn_async_server_open_pulls(x->serve), 0);
     free_one_free(x);
 }
 
@@ -667,8 +668,8 @@ static void another_start_and_what_is_far_ahead_are_refused(void **state)
     free_one_pull(x, &p);
     free_one_wait(x, 2);
     assert_refused(x, 1, 1, TN_REFUSAL_INCARNATION);
-    assert_refused(x, 1, TN_ONCE_WINDOW + 1, TN_REFUSAL_BEYOND);
-    assert_int_equal(tn_freeserve_open_pulls(x->serve), 0);
+    assert_refused(x, 1, TN_DEDUP_WINDOW + 1, TN_REFUSAL_BEYOND);
+    assert_int_equal(tn_async_server_open_pulls(x->serve), 0);
     free_one_free(x);
 }
 

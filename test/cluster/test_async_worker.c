@@ -31,7 +31,7 @@ static void every_gradient_counts_once_at_any_staleness(void **state)
     const double staleness[] = {0, 1, 3, (double)INFINITY};
     for (uint32_t n = 1; n <= FREE_RANKS_MAX; n++) {
         for (uint32_t i = 0; i < sizeof staleness / sizeof *staleness; i++) {
-            const uint32_t permits = tn_permits_of(staleness[i]);
+            const uint32_t permits = tn_async_permits_of(staleness[i]);
             free_world *w = free_world_new(
                 &(free_opts){.n = n, .staleness = staleness[i], .ahead = permits > 1 ? 2 : 1}, dir);
             free_world_run(w);
@@ -230,7 +230,7 @@ static void what_no_optimizer_trains_is_taken_as_it_is(void **state)
 
 typedef struct alone {
     free_world *w;
-    tn_async *g;
+    tn_async_worker *g;
     kit_keys *keys;
     float rows[FREE_KEYS * FREE_DIM], grads[FREE_KEYS * FREE_DIM], dense[FREE_DENSE];
 } alone;
@@ -248,15 +248,15 @@ static void alone_begin(alone *x, const free_opts *opts)
 
 static tn_status alone_pull(alone *x, tn_error *err)
 {
-    const tn_async_batch batch = {
+    const tn_async_worker_batch batch = {
         .keys = &x->keys->set, .rows = x->rows, .examples = 5, .weight_sum = 5};
-    return tn_async_pull(x->g, &batch, err);
+    return tn_async_worker_pull(x->g, &batch, err);
 }
 
 static tn_status alone_push(alone *x, tn_error *err)
 {
     const tn_push push = {.lr_factor = 1, .day = 9};
-    return tn_async_push(x->g, NULL, x->grads, x->dense, &push, err);
+    return tn_async_worker_push(x->g, NULL, x->grads, x->dense, &push, err);
 }
 
 static const free_opts two_impatient = {.n = 2, .patience_ns = 200000000};
@@ -269,11 +269,11 @@ static void an_owner_that_is_silent_is_told_in_time(void **state)
     alone x;
     tn_error err = {0};
     alone_begin(&x, &two_impatient);
-    tn_async_stop(x.w->seat[1].async);
+    tn_async_worker_stop(x.w->seat[1].async);
     assert_int_equal(alone_pull(&x, &err), TN_OK);
-    assert_int_equal(tn_async_rows(x.g, NULL, &err), TN_E_PEER);
+    assert_int_equal(tn_async_worker_rows(x.g, NULL, &err), TN_E_PEER);
     assert_non_null(strstr(err.text, "rows of rank 1 did not come within"));
-    assert_int_equal(tn_async_waits_for(x.g), 2);
+    assert_int_equal(tn_async_worker_waits_for(x.g), 2);
     free_world_free(x.w);
 }
 
@@ -285,11 +285,12 @@ static void a_push_that_nobody_acknowledges_is_told_in_time(void **state)
         tn_error err = {0};
         alone_begin(&x, &two_patient);
         assert_int_equal(alone_pull(&x, &err), TN_OK);
-        assert_int_equal(tn_async_rows(x.g, NULL, &err), TN_OK);
-        tn_async_stop(x.w->seat[1].async);
+        assert_int_equal(tn_async_worker_rows(x.g, NULL, &err), TN_OK);
+        tn_async_worker_stop(x.w->seat[1].async);
         assert_int_equal(alone_push(&x, &err), TN_OK);
         /* The only permit is not back. */
-        assert_int_equal(drains ? tn_async_drain(x.g, &err) : alone_pull(&x, &err), TN_E_PEER);
+        assert_int_equal(drains ? tn_async_worker_drain(x.g, &err) : alone_pull(&x, &err),
+                         TN_E_PEER);
         assert_non_null(strstr(err.text, "the acknowledgement of rank 1 did not come within"));
         free_world_free(x.w);
     }
@@ -297,8 +298,8 @@ static void a_push_that_nobody_acknowledges_is_told_in_time(void **state)
 
 static void *fail_it(void *arg)
 {
-    tn_async_fail(arg, TN_E_DATA, "rank 1: no such file");
-    tn_async_fail(arg, TN_E_PEER, "a later one");
+    tn_async_worker_fail(arg, TN_E_DATA, "rank 1: no such file");
+    tn_async_worker_fail(arg, TN_E_PEER, "a later one");
     return NULL;
 }
 
@@ -312,12 +313,13 @@ static void a_failure_from_elsewhere_ends_any_wait(void **state)
         alone_begin(&x, &(free_opts){.n = 2});
         assert_int_equal(alone_pull(&x, &err), TN_OK);
         if (i == 1) {
-            assert_int_equal(tn_async_rows(x.g, NULL, &err), TN_OK);
+            assert_int_equal(tn_async_worker_rows(x.g, NULL, &err), TN_OK);
         }
-        tn_async_stop(x.w->seat[1].async);
+        tn_async_worker_stop(x.w->seat[1].async);
         assert_int_equal(i == 1 ? alone_push(&x, &err) : TN_OK, TN_OK);
         assert_int_equal(pthread_create(&thread, NULL, fail_it, x.g), 0);
-        assert_int_equal(i == 1 ? alone_pull(&x, &err) : tn_async_rows(x.g, NULL, &err), TN_E_DATA);
+        assert_int_equal(i == 1 ? alone_pull(&x, &err) : tn_async_worker_rows(x.g, NULL, &err),
+                         TN_E_DATA);
         assert_string_equal(err.text, "rank 1: no such file");
         assert_int_equal(pthread_join(thread, NULL), 0);
         free_world_free(x.w);
@@ -335,15 +337,15 @@ static void a_shard_that_fails_ends_its_worker(void **state)
     const float nan = NAN; /* makes the gradient one, by l2 */
     tn_dense_set(other->shard.dense, 0, 1, &nan);
     assert_int_equal(alone_pull(&x, &err), TN_OK);
-    assert_int_equal(tn_async_rows(x.g, NULL, &err), TN_OK);
+    assert_int_equal(tn_async_worker_rows(x.g, NULL, &err), TN_OK);
     assert_int_equal(alone_push(&x, &err), TN_OK);
     tn_status status = TN_OK;
     while (status == TN_OK) { /* each takes two round trips */
-        status = tn_async_refresh(other->async, &err);
+        status = tn_async_worker_refresh(other->async, &err);
     }
     assert_int_equal(status, TN_E_DIVERGED);
     free_world_free(x.w);
-    tn_async_close(NULL);
+    tn_async_worker_close(NULL);
 }
 
 static void a_gradient_that_is_not_finite_goes_nowhere(void **state)
@@ -354,12 +356,12 @@ static void a_gradient_that_is_not_finite_goes_nowhere(void **state)
         tn_error err = {0};
         alone_begin(&x, &(free_opts){.n = 2, .clip = clipped ? 1 : 0});
         assert_int_equal(alone_pull(&x, &err), TN_OK);
-        assert_int_equal(tn_async_rows(x.g, NULL, &err), TN_OK);
+        assert_int_equal(tn_async_worker_rows(x.g, NULL, &err), TN_OK);
         x.dense[FREE_DENSE - 1] = NAN;
         assert_int_equal(alone_push(&x, &err), TN_E_DIVERGED);
         assert_non_null(strstr(err.text, "is not finite"));
-        assert_int_equal(tn_async_updates(x.w->seat[1].async), 0);
-        assert_int_equal(tn_async_updates(x.g), 0);
+        assert_int_equal(tn_async_worker_updates(x.w->seat[1].async), 0);
+        assert_int_equal(tn_async_worker_updates(x.g), 0);
         free_world_free(x.w);
     }
 }
@@ -374,9 +376,9 @@ static int no_message(zmq_msg_t *message)
 
 static void hand_in(alone *x, const tn_frame *frame)
 {
-    tn_letter *letter = tn_alloc(1, sizeof *letter, "a letter");
-    *letter = (tn_letter){.frame = *frame, .from = 1, .close = no_message};
-    tn_async_take_answer(x->g, letter);
+    tn_in_message *incoming = tn_alloc(1, sizeof *incoming, "a letter");
+    *incoming = (tn_in_message){.frame = *frame, .from = 1, .close = no_message};
+    tn_async_worker_take_answer(x->g, incoming);
 }
 
 static void answers_that_do_not_fit_are_told(void **state)
@@ -387,7 +389,7 @@ static void answers_that_do_not_fit_are_told(void **state)
         tn_frame frame;
         tn_status status;
         const char *text;
-    } strange[] = {
+    } reject[] = {
         {{.type = TN_FRAME_ROWS, .step = 77}, TN_E_PEER, "rank 1 sent rows that nobody can use"},
         {{.type = TN_FRAME_DENSE, .step = 77}, TN_E_PEER, "rank 1 sent weights that nobody"},
         {{.type = TN_FRAME_DENSE, .count = {0, 0, 3}}, TN_E_PEER, "rank 1 sent weights that"},
@@ -396,16 +398,16 @@ static void answers_that_do_not_fit_are_told(void **state)
          "rank 1 refused a request of step 5: too many requests are waiting"},
         {{.type = TN_FRAME_REFUSED, .code = TN_REFUSAL_DIVERGED}, TN_E_DIVERGED, "not finite"},
     };
-    for (uint32_t i = 0; i < sizeof strange / sizeof *strange; i++) {
+    for (uint32_t i = 0; i < sizeof reject / sizeof *reject; i++) {
         alone x;
         tn_error err = {0};
-        tn_frame frame = strange[i].frame;
+        tn_frame frame = reject[i].frame;
         frame.payload = zeros;
         alone_begin(&x, &(free_opts){.n = 2});
         hand_in(&x, &frame);
         hand_in(&x, &(tn_frame){.type = TN_FRAME_NOTED}); /* of no interest */
-        assert_int_equal(alone_pull(&x, &err), strange[i].status);
-        assert_non_null(strstr(err.text, strange[i].text));
+        assert_int_equal(alone_pull(&x, &err), reject[i].status);
+        assert_non_null(strstr(err.text, reject[i].text));
         hand_in(&x, &frame); /* closed with the rest */
         free_world_free(x.w);
     }

@@ -15,7 +15,7 @@ typedef struct world {
     tn_arena *arena;
     kit_model *m;
     kit_keys *keys;
-    tn_parcels *parcels;
+    tn_out_messages *pool;
     tn_shares *shares;
     tn_batchio io;
     tn_owner_slices slices;
@@ -39,8 +39,8 @@ static world *world_new(tn_values kind)
         w->dense[i] = (float)i + 1.0F / 3;
     }
     assert_int_equal(tn_shares_new(&w->shares, RANKS, FLAT, NULL), TN_OK);
-    assert_int_equal(tn_parcels_new(&w->parcels, NULL), TN_OK);
-    assert_int_equal(tn_batchio_init(&w->io, w->parcels, w->shares, kind, kind, NULL), TN_OK);
+    assert_int_equal(tn_out_messages_new(&w->pool, NULL), TN_OK);
+    assert_int_equal(tn_batchio_init(&w->io, w->pool, w->shares, kind, kind, NULL), TN_OK);
     w->keys = kit_keys_new(arena, &w->m->layout, key, NULL, KEYS);
     w->keys->set.owners = &w->shares->owners;
     assert_int_equal(tn_owner_slices_begin(&w->slices, RANKS, &w->keys->set, w->rows, NULL), TN_OK);
@@ -51,7 +51,7 @@ static void world_free(world *w)
 {
     tn_owner_slices_done(&w->slices);
     tn_batchio_done(&w->io);
-    tn_parcels_free(w->parcels);
+    tn_out_messages_free(w->pool);
     tn_shares_free(w->shares);
     tn_arena_free(w->arena);
 }
@@ -83,15 +83,15 @@ static void ask_owner(world *w, uint32_t owner, tn_keyblock *block)
     const tn_keyblock_rules rules = {&w->shares->owners, &w->m->layout, owner};
     const tn_pull_params params = {KEYS, 45};
     tn_pull_params got;
-    tn_parcel *p = NULL;
+    tn_out_message *p = NULL;
     assert_int_equal(tn_owner_slices_pull(&w->slices, &w->io, owner, &params, &p, NULL), TN_OK);
     assert_int_equal(p->frame.type, TN_FRAME_PULL);
-    assert_int_equal(tn_pull_params_get(&got, tn_parcel_payload(p)), TN_DROP_NONE);
+    assert_int_equal(tn_pull_params_get(&got, tn_out_message_payload(p)), TN_DROP_NONE);
     assert_true(got.examples == KEYS && got.weight_sum > 44 && got.weight_sum < 46);
-    assert_int_equal(tn_keyblock_read(block, tn_parcel_payload(p) + TN_PULL_PARAMS,
+    assert_int_equal(tn_keyblock_read(block, tn_out_message_payload(p) + TN_PULL_PARAMS,
                                       p->frame.bytes - TN_PULL_PARAMS, p->frame.count, &rules),
                      TN_DROP_NONE);
-    tn_parcel_drop(p);
+    tn_out_message_drop(p);
 }
 
 static void check_push(world *w, uint32_t owner, const tn_keyblock *block, uint64_t sequence)
@@ -102,16 +102,16 @@ static void check_push(world *w, uint32_t owner, const tn_keyblock *block, uint6
     const size_t n_dense = w->shares->dense[owner + 1] - from;
     float got[KEYS * DIM + FLAT];
     tn_push_params params;
-    tn_parcel *p = NULL;
+    tn_out_message *p = NULL;
     assert_int_equal(tn_owner_slices_push(&w->slices, &w->io, owner, &grads, &p, NULL), TN_OK);
     assert_int_equal(p->frame.type, TN_FRAME_PUSH);
     assert_int_equal(p->frame.count[TN_KEYS], block->keys.n);
     assert_int_equal(p->frame.count[TN_DENSE_FLOATS], n_dense);
-    assert_int_equal(tn_push_params_get(&params, tn_parcel_payload(p)), TN_DROP_NONE);
+    assert_int_equal(tn_push_params_get(&params, tn_out_message_payload(p)), TN_DROP_NONE);
     assert_true(params.pull == sequence && params.day == 8 && params.norm > 2.9F &&
                 params.norm < 3.1F && params.lr_factor < .6 && params.loss == .25);
     const uint32_t n = p->frame.count[TN_ROW_FLOATS];
-    const char *floats = tn_parcel_payload(p) + TN_PUSH_PARAMS;
+    const char *floats = tn_out_message_payload(p) + TN_PUSH_PARAMS;
     assert_int_equal(tn_values_read(w->io.row_values, floats, n, got), TN_VALUES_FINITE);
     assert_int_equal(tn_values_read(w->io.dense_values,
                                     floats + n * tn_values_bytes(w->io.row_values), n_dense,
@@ -128,7 +128,7 @@ static void check_push(world *w, uint32_t owner, const tn_keyblock *block, uint6
     for (size_t i = 0; i < n_dense; i++) {
         assert_float_equal(got[n + i], w->dense[from + i], .05);
     }
-    tn_parcel_drop(p);
+    tn_out_message_drop(p);
 }
 
 static void every_owner_gets_its_slice_and_its_answer_finds_home(void **state)
@@ -192,7 +192,7 @@ static void a_gradient_that_cannot_travel_is_told(void **state)
         const tn_push push = {.step = 12};
         const tn_slices_gradients grads = {w->grads, w->dense, 0, 0, &push};
         tn_keyblock block = {{0}, NULL};
-        tn_parcel *p = NULL;
+        tn_out_message *p = NULL;
         tn_error err = {0};
         ask_owner(w, 0, &block);
         float *which = dense ? &w->dense[0] : &w->grads[0];
@@ -215,14 +215,14 @@ static void error_feedback_brings_what_rounding_took(void **state)
     double sent = 0;
     for (uint32_t i = 0; i < 64; i++) {
         const tn_slices_gradients grads = {w->grads, w->dense, 0, 0, &push};
-        tn_parcel *p = NULL;
+        tn_out_message *p = NULL;
         float got;
         assert_int_equal(tn_owner_slices_push(&w->slices, &w->io, 0, &grads, &p, NULL), TN_OK);
         const size_t at = TN_PUSH_PARAMS + sizeof(uint16_t) * block.keys.n * DIM;
-        assert_int_equal(tn_values_read(TN_VALUES_BF16, tn_parcel_payload(p) + at, 1, &got),
+        assert_int_equal(tn_values_read(TN_VALUES_BF16, tn_out_message_payload(p) + at, 1, &got),
                          TN_VALUES_FINITE);
         sent += (double)got;
-        tn_parcel_drop(p);
+        tn_out_message_drop(p);
     }
     assert_true(fabs(sent - 64.0 / 3) < .01); /* one rounding alone is off by .001, 64 by .08 */
     tn_keyblock_done(&block);

@@ -148,16 +148,16 @@ static void check_key(const world *w, const tn_keyset *joint, uint32_t k, const 
     assert_memory_equal(sum + joint->at[k], want, width * sizeof *want);
 }
 
-static void check_given(tn_joint *j, tn_team *team, const world *w, uint32_t rank)
+static void check_given(tn_batch_union *j, tn_team *team, const world *w, uint32_t rank)
 {
-    const tn_keyset *joint = tn_joint_keys(j);
+    const tn_keyset *joint = tn_batch_union_keys(j);
     const tn_keyset *keys = w->keys[rank];
     float *rows = TN_NEW_ARRAY(w->arena, float, joint->at[joint->n] + 1);
     float *got = TN_NEW_ARRAY(w->arena, float, keys->at[keys->n] + 1);
     for (uint32_t i = 0; i < joint->at[joint->n]; i++) {
         rows[i] = (float)i;
     }
-    tn_joint_give(j, team, rank, rows, got);
+    tn_batch_union_give(j, team, rank, rows, got);
     for (uint32_t i = 0; i < keys->n; i++) {
         uint32_t k = index_in(joint, keys->key[i], keys->group[i]);
         assert_true(k != UINT32_MAX);
@@ -166,14 +166,14 @@ static void check_given(tn_joint *j, tn_team *team, const world *w, uint32_t ran
     }
 }
 
-static void check(tn_joint *j, tn_team *team, world *w)
+static void check(tn_batch_union *j, tn_team *team, world *w)
 {
-    assert_int_equal(tn_joint_unite(j, team, w->keys, NULL), TN_OK);
-    const tn_keyset *joint = tn_joint_keys(j);
+    assert_int_equal(tn_batch_union_unite(j, team, w->keys, NULL), TN_OK);
+    const tn_keyset *joint = tn_batch_union_keys(j);
     check_order(joint);
     float *sum = TN_NEW_ARRAY(w->arena, float, joint->at[joint->n] + 1);
     memset(sum, 0xff, joint->at[joint->n] * sizeof *sum);
-    tn_joint_gather(j, team, (const float *const *)w->grads, sum);
+    tn_batch_union_add(j, team, (const float *const *)w->grads, sum);
     for (uint32_t k = 0; k < joint->n; k++) {
         check_key(w, joint, k, sum);
     }
@@ -190,17 +190,17 @@ static void keys_are_united_and_gradients_added_in_rank_order(void **state)
     tn_team *team = NULL;
     assert_int_equal(tn_team_open(&team, 3, NULL), TN_OK);
     for (uint32_t ranks = 1; ranks <= RANKS_MAX; ranks++) {
-        tn_joint *j = NULL;
+        tn_batch_union *j = NULL;
         for (uint64_t turn = 0; turn < 4; turn++) { /* memory of one step serves the next */
             world w;
             begin(&w, ranks * UINT64_C(100) + turn, ranks);
             if (j == NULL) {
-                assert_int_equal(tn_joint_new(&j, ranks, w.owners, &layout, NULL), TN_OK);
+                assert_int_equal(tn_batch_union_new(&j, ranks, w.owners, &layout, NULL), TN_OK);
             }
             check(j, turn % 2 == 0 ? team : NULL, &w);
             tn_arena_free(w.arena);
         }
-        tn_joint_free(j);
+        tn_batch_union_free(j);
     }
     tn_team_close(team);
 }
@@ -209,18 +209,18 @@ static void a_step_without_keys_is_empty(void **state)
 {
     (void)state;
     world w;
-    tn_joint *j = NULL;
+    tn_batch_union *j = NULL;
     begin(&w, 1, 2);
     const tn_keyset *none[2] = {NULL, NULL};
     const float *grads[2] = {NULL, NULL};
     float sum = 1;
-    assert_int_equal(tn_joint_new(&j, 2, w.owners, &layout, NULL), TN_OK);
-    assert_int_equal(tn_joint_unite(j, NULL, none, NULL), TN_OK);
-    assert_int_equal(tn_joint_keys(j)->n, 0);
-    assert_int_equal(tn_joint_keys(j)->first[TN_PARTITIONS], 0);
-    tn_joint_gather(j, NULL, grads, &sum);
+    assert_int_equal(tn_batch_union_new(&j, 2, w.owners, &layout, NULL), TN_OK);
+    assert_int_equal(tn_batch_union_unite(j, NULL, none, NULL), TN_OK);
+    assert_int_equal(tn_batch_union_keys(j)->n, 0);
+    assert_int_equal(tn_batch_union_keys(j)->first[TN_PARTITIONS], 0);
+    tn_batch_union_add(j, NULL, grads, &sum);
     assert_true(sum == 1);
-    tn_joint_free(j);
+    tn_batch_union_free(j);
     tn_arena_free(w.arena);
 }
 
@@ -229,20 +229,20 @@ static void memory_that_runs_out_is_told(void **state)
 {
     (void)state;
     world w;
-    tn_joint *j = NULL;
+    tn_batch_union *j = NULL;
     begin(&w, 7, 4);
     for (uint64_t n = 1;; n++) {
         tn_alloc_fail_at(n);
-        tn_status status = tn_joint_new(&j, 4, w.owners, &layout, NULL);
+        tn_status status = tn_batch_union_new(&j, 4, w.owners, &layout, NULL);
         if (status == TN_OK) {
-            status = tn_joint_unite(j, NULL, w.keys, NULL);
+            status = tn_batch_union_unite(j, NULL, w.keys, NULL);
         }
         tn_alloc_fail_at(0);
         assert_true(status == TN_OK || status == TN_E_MEMORY);
         if (j != NULL) {
             check(j, NULL, &w);
         }
-        tn_joint_free(j);
+        tn_batch_union_free(j);
         if (status == TN_OK) {
             assert_true(n > 10);
             break;

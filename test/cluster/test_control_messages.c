@@ -295,11 +295,11 @@ static void more_than_the_limits_is_dropped(void **state)
     tn_arena *arena = tn_arena_new(256);
     tn_text text = {0};
     tn_refused_note refused;
-    static char letters[TN_NOTE_TEXT_MAX + 1];
-    memset(letters, 'a', sizeof letters);
+    static char inbox[TN_NOTE_TEXT_MAX + 1];
+    memset(inbox, 'a', sizeof inbox);
     for (size_t over = 0; over < 2; over++) {
         tn_text_clear(&text);
-        tn_proto_add_bytes(&text, 1, letters, TN_NOTE_TEXT_MAX + over);
+        tn_proto_add_bytes(&text, 1, inbox, TN_NOTE_TEXT_MAX + over);
         assert_int_equal(tn_note_read(&refused, TN_FRAME_REFUSED, text.data, text.size, arena),
                          over ? TN_DROP_NOTE_LIMIT : TN_DROP_NONE);
     }
@@ -350,9 +350,9 @@ static void without_memory_a_note_is_dropped(void **state)
     (void)state;
     tn_arena *arena = tn_arena_new(64);
     tn_text text = {0};
-    char letters[1000];
-    memset(letters, 'a', sizeof letters);
-    tn_proto_add_bytes(&text, 1, letters, sizeof letters);
+    char inbox[1000];
+    memset(inbox, 'a', sizeof inbox);
+    tn_proto_add_bytes(&text, 1, inbox, sizeof inbox);
     tn_refused_note refused = {.text = "as it was"};
     /* arenas that are reserved take memory from tn_alloc_fail_at's door */
     tn_alloc_fail_at(1);
@@ -361,7 +361,7 @@ static void without_memory_a_note_is_dropped(void **state)
     assert_string_equal(refused.text, "as it was");
     assert_int_equal(tn_note_read(&refused, TN_FRAME_REFUSED, text.data, text.size, arena),
                      TN_DROP_NONE);
-    assert_int_equal(strlen(refused.text), sizeof letters);
+    assert_int_equal(strlen(refused.text), sizeof inbox);
     tn_text_done(&text);
     tn_arena_free(arena);
 }

@@ -8,36 +8,36 @@
 
 enum { WHO = 77, SOME = 5000, SEEDS = 200 };
 
-static tn_once begun(void)
+static tn_dedup begun(void)
 {
-    tn_once o;
-    tn_once_begin(&o, WHO);
+    tn_dedup o;
+    tn_dedup_begin(&o, WHO);
     return o;
 }
 
 static void requests_in_order_leave_no_window(void **state)
 {
     (void)state;
-    tn_once o = begun();
+    tn_dedup o = begun();
     for (uint64_t s = 1; s <= SOME; s++) {
-        assert_int_equal(tn_once_ask(&o, WHO, s), TN_ONCE_APPLY);
-        tn_once_mark(&o, s);
-        assert_int_equal(tn_once_ask(&o, WHO, s), TN_ONCE_REPEATED);
+        assert_int_equal(tn_dedup_check(&o, WHO, s), TN_DEDUP_APPLY);
+        tn_dedup_mark(&o, s);
+        assert_int_equal(tn_dedup_check(&o, WHO, s), TN_DEDUP_REPEATED);
         assert_int_equal(o.low, s);
         assert_int_equal(o.above, 0);
     }
-    assert_int_equal(tn_once_holes(&o), 0);
+    assert_int_equal(tn_dedup_holes(&o), 0);
 }
 
 static void asking_changes_nothing(void **state)
 {
     (void)state;
-    tn_once o = begun();
-    tn_once_mark(&o, 3);
-    tn_once before = o;
-    for (uint64_t s = 0; s < UINT64_C(2) * TN_ONCE_WINDOW; s++) {
-        (void)tn_once_ask(&o, WHO, s);
-        (void)tn_once_ask(&o, WHO + 1, s);
+    tn_dedup o = begun();
+    tn_dedup_mark(&o, 3);
+    tn_dedup before = o;
+    for (uint64_t s = 0; s < UINT64_C(2) * TN_DEDUP_WINDOW; s++) {
+        (void)tn_dedup_check(&o, WHO, s);
+        (void)tn_dedup_check(&o, WHO + 1, s);
     }
     assert_memory_equal(&o, &before, sizeof o);
 }
@@ -46,113 +46,113 @@ static void
 a_request_that_was_dropped_before_it_was_applied_is_applied_when_it_comes_again(void **state)
 {
     (void)state;
-    tn_once o = begun();
-    assert_int_equal(tn_once_ask(&o, WHO, 1), TN_ONCE_APPLY);
-    assert_int_equal(tn_once_ask(&o, WHO, 1), TN_ONCE_APPLY);
+    tn_dedup o = begun();
+    assert_int_equal(tn_dedup_check(&o, WHO, 1), TN_DEDUP_APPLY);
+    assert_int_equal(tn_dedup_check(&o, WHO, 1), TN_DEDUP_APPLY);
 }
 
 static void low_moves_over_holes_when_they_close(void **state)
 {
     (void)state;
-    tn_once o = begun();
-    tn_once_mark(&o, 2);
-    tn_once_mark(&o, 3);
-    tn_once_mark(&o, 6);
+    tn_dedup o = begun();
+    tn_dedup_mark(&o, 2);
+    tn_dedup_mark(&o, 3);
+    tn_dedup_mark(&o, 6);
     assert_int_equal(o.low, 0);
-    assert_int_equal(tn_once_holes(&o), 3); /* 1, 4, 5 */
-    tn_once_mark(&o, 1);
+    assert_int_equal(tn_dedup_holes(&o), 3); /* 1, 4, 5 */
+    tn_dedup_mark(&o, 1);
     assert_int_equal(o.low, 3);
-    assert_int_equal(tn_once_holes(&o), 2);
-    tn_once_mark(&o, 5);
-    tn_once_mark(&o, 4);
+    assert_int_equal(tn_dedup_holes(&o), 2);
+    tn_dedup_mark(&o, 5);
+    tn_dedup_mark(&o, 4);
     assert_int_equal(o.low, 6);
-    assert_int_equal(tn_once_holes(&o), 0);
+    assert_int_equal(tn_dedup_holes(&o), 0);
 }
 
 static void the_window_ends_1024_above_low(void **state)
 {
     (void)state;
-    tn_once o = begun();
-    tn_once_restore(&o, WHO, 100);
-    assert_int_equal(tn_once_ask(&o, WHO, 100), TN_ONCE_REPEATED);
-    assert_int_equal(tn_once_ask(&o, WHO, 100 + TN_ONCE_WINDOW), TN_ONCE_APPLY);
-    assert_int_equal(tn_once_ask(&o, WHO, 101 + TN_ONCE_WINDOW), TN_ONCE_BEYOND);
-    tn_once_mark(&o, 100 + TN_ONCE_WINDOW);
-    assert_int_equal(tn_once_holes(&o), TN_ONCE_WINDOW - 1);
-    for (uint64_t s = 99 + TN_ONCE_WINDOW; s > 100; s--) {
-        assert_int_equal(tn_once_ask(&o, WHO, s), TN_ONCE_APPLY);
-        tn_once_mark(&o, s);
+    tn_dedup o = begun();
+    tn_dedup_restore(&o, WHO, 100);
+    assert_int_equal(tn_dedup_check(&o, WHO, 100), TN_DEDUP_REPEATED);
+    assert_int_equal(tn_dedup_check(&o, WHO, 100 + TN_DEDUP_WINDOW), TN_DEDUP_APPLY);
+    assert_int_equal(tn_dedup_check(&o, WHO, 101 + TN_DEDUP_WINDOW), TN_DEDUP_BEYOND);
+    tn_dedup_mark(&o, 100 + TN_DEDUP_WINDOW);
+    assert_int_equal(tn_dedup_holes(&o), TN_DEDUP_WINDOW - 1);
+    for (uint64_t s = 99 + TN_DEDUP_WINDOW; s > 100; s--) {
+        assert_int_equal(tn_dedup_check(&o, WHO, s), TN_DEDUP_APPLY);
+        tn_dedup_mark(&o, s);
     }
-    assert_int_equal(o.low, 100 + TN_ONCE_WINDOW);
-    assert_int_equal(tn_once_ask(&o, WHO, 101 + TN_ONCE_WINDOW), TN_ONCE_APPLY);
+    assert_int_equal(o.low, 100 + TN_DEDUP_WINDOW);
+    assert_int_equal(tn_dedup_check(&o, WHO, 101 + TN_DEDUP_WINDOW), TN_DEDUP_APPLY);
 }
 
 static void numbers_that_no_sender_uses_are_refused(void **state)
 {
     (void)state;
-    tn_once o = begun();
-    assert_int_equal(tn_once_ask(&o, WHO, 0), TN_ONCE_BEYOND);
-    assert_int_equal(tn_once_ask(&o, WHO, UINT64_MAX), TN_ONCE_BEYOND);
-    tn_once_restore(&o, WHO, UINT64_MAX - 1);
-    assert_int_equal(tn_once_ask(&o, WHO, UINT64_MAX), TN_ONCE_APPLY);
-    assert_int_equal(tn_once_ask(&o, WHO, 0), TN_ONCE_BEYOND);
+    tn_dedup o = begun();
+    assert_int_equal(tn_dedup_check(&o, WHO, 0), TN_DEDUP_BEYOND);
+    assert_int_equal(tn_dedup_check(&o, WHO, UINT64_MAX), TN_DEDUP_BEYOND);
+    tn_dedup_restore(&o, WHO, UINT64_MAX - 1);
+    assert_int_equal(tn_dedup_check(&o, WHO, UINT64_MAX), TN_DEDUP_APPLY);
+    assert_int_equal(tn_dedup_check(&o, WHO, 0), TN_DEDUP_BEYOND);
 }
 
 static void c9_a_sender_that_was_started_again_begins_anew(void **state)
 {
     (void)state;
-    tn_once o = begun();
+    tn_dedup o = begun();
     for (uint64_t s = 1; s <= 10; s++) {
-        tn_once_mark(&o, s);
+        tn_dedup_mark(&o, s);
     }
-    tn_once_begin(&o, WHO + 1);
-    assert_int_equal(tn_once_ask(&o, WHO + 1, 1), TN_ONCE_APPLY);
-    assert_int_equal(tn_once_ask(&o, WHO, 11), TN_ONCE_STALE);
-    assert_int_equal(tn_once_ask(&o, WHO, 1), TN_ONCE_STALE);
+    tn_dedup_begin(&o, WHO + 1);
+    assert_int_equal(tn_dedup_check(&o, WHO + 1, 1), TN_DEDUP_APPLY);
+    assert_int_equal(tn_dedup_check(&o, WHO, 11), TN_DEDUP_STALE);
+    assert_int_equal(tn_dedup_check(&o, WHO, 1), TN_DEDUP_STALE);
 }
 
 static void nobody_is_known_before_he_begins(void **state)
 {
     (void)state;
-    tn_once o = {0};
-    assert_int_equal(tn_once_ask(&o, WHO, 1), TN_ONCE_STALE);
-    assert_int_equal(tn_once_ask(&o, 0, 1), TN_ONCE_STALE);
+    tn_dedup o = {0};
+    assert_int_equal(tn_dedup_check(&o, WHO, 1), TN_DEDUP_STALE);
+    assert_int_equal(tn_dedup_check(&o, 0, 1), TN_DEDUP_STALE);
 }
 
 static void a_shard_without_memory_takes_only_what_is_open(void **state)
 {
     (void)state;
-    tn_once o = {0};
+    tn_dedup o = {0};
     const uint64_t open[] = {7, 9, 12};
-    assert_true(tn_once_adopt(&o, WHO, 14, open, 3));
+    assert_true(tn_dedup_adopt(&o, WHO, 14, open, 3));
     for (uint64_t s = 1; s < 16; s++) {
         bool is_open = s == 7 || s == 9 || s == 12 || s >= 14;
-        assert_int_equal(tn_once_ask(&o, WHO, s), is_open ? TN_ONCE_APPLY : TN_ONCE_REPEATED);
+        assert_int_equal(tn_dedup_check(&o, WHO, s), is_open ? TN_DEDUP_APPLY : TN_DEDUP_REPEATED);
     }
-    tn_once_mark(&o, 12);
-    tn_once_mark(&o, 7);
-    tn_once_mark(&o, 9);
+    tn_dedup_mark(&o, 12);
+    tn_dedup_mark(&o, 7);
+    tn_dedup_mark(&o, 9);
     assert_int_equal(o.low, 13);
-    assert_int_equal(tn_once_holes(&o), 0);
-    assert_true(tn_once_adopt(&o, WHO, 14, NULL, 0));
+    assert_int_equal(tn_dedup_holes(&o), 0);
+    assert_true(tn_dedup_adopt(&o, WHO, 14, NULL, 0));
     assert_int_equal(o.low, 13);
 }
 
 static void lists_that_are_none_change_nothing(void **state)
 {
     (void)state;
-    tn_once o = begun();
-    tn_once_mark(&o, 1);
-    const tn_once before = o;
-    assert_false(tn_once_adopt(&o, 0, 5, NULL, 0));
-    assert_false(tn_once_adopt(&o, WHO, 0, NULL, 0));
-    assert_false(tn_once_adopt(&o, WHO, 9, (const uint64_t[]){0}, 1));
-    assert_false(tn_once_adopt(&o, WHO, 9, (const uint64_t[]){4, 4}, 2));
-    assert_false(tn_once_adopt(&o, WHO, 9, (const uint64_t[]){5, 4}, 2));
-    assert_false(tn_once_adopt(&o, WHO, 9, (const uint64_t[]){4, 9}, 2));
-    assert_false(tn_once_adopt(&o, WHO, 6 + TN_ONCE_WINDOW, (const uint64_t[]){5}, 1));
+    tn_dedup o = begun();
+    tn_dedup_mark(&o, 1);
+    const tn_dedup before = o;
+    assert_false(tn_dedup_adopt(&o, 0, 5, NULL, 0));
+    assert_false(tn_dedup_adopt(&o, WHO, 0, NULL, 0));
+    assert_false(tn_dedup_adopt(&o, WHO, 9, (const uint64_t[]){0}, 1));
+    assert_false(tn_dedup_adopt(&o, WHO, 9, (const uint64_t[]){4, 4}, 2));
+    assert_false(tn_dedup_adopt(&o, WHO, 9, (const uint64_t[]){5, 4}, 2));
+    assert_false(tn_dedup_adopt(&o, WHO, 9, (const uint64_t[]){4, 9}, 2));
+    assert_false(tn_dedup_adopt(&o, WHO, 6 + TN_DEDUP_WINDOW, (const uint64_t[]){5}, 1));
     assert_memory_equal(&o, &before, sizeof o);
-    assert_true(tn_once_adopt(&o, WHO, 5 + TN_ONCE_WINDOW, (const uint64_t[]){5}, 1));
+    assert_true(tn_dedup_adopt(&o, WHO, 5 + TN_DEDUP_WINDOW, (const uint64_t[]){5}, 1));
 }
 
 /* Random arrivals within the window against a plain list of what was applied. */
@@ -161,17 +161,17 @@ static void one_random_sender(uint64_t seed)
     static bool applied[SOME + 1];
     memset(applied, 0, sizeof applied);
     const uint64_t stream = tn_stream2(seed, TN_RNG_GENERATE, 0);
-    tn_once o = begun();
+    tn_dedup o = begun();
     uint64_t low = 0;
     for (uint64_t i = 0; low < SOME; i++) {
-        uint64_t s = low + 1 + tn_below(tn_draw(stream, i), i % 3 == 0 ? TN_ONCE_WINDOW : 8);
+        uint64_t s = low + 1 + tn_below(tn_draw(stream, i), i % 3 == 0 ? TN_DEDUP_WINDOW : 8);
         s = s > SOME ? low + 1 : s;
-        tn_once_verdict want = applied[s] ? TN_ONCE_REPEATED : TN_ONCE_APPLY;
-        if (tn_once_ask(&o, WHO, s) != want) {
+        tn_dedup_verdict want = applied[s] ? TN_DEDUP_REPEATED : TN_DEDUP_APPLY;
+        if (tn_dedup_check(&o, WHO, s) != want) {
             fail_msg("seed %llu: request %llu", (unsigned long long)seed, (unsigned long long)s);
         }
-        if (want == TN_ONCE_APPLY) {
-            tn_once_mark(&o, s);
+        if (want == TN_DEDUP_APPLY) {
+            tn_dedup_mark(&o, s);
             applied[s] = true;
         }
         while (low < SOME && applied[low + 1]) {
@@ -179,7 +179,7 @@ static void one_random_sender(uint64_t seed)
         }
         assert_int_equal(o.low, low);
     }
-    assert_int_equal(tn_once_holes(&o), 0);
+    assert_int_equal(tn_dedup_holes(&o), 0);
 }
 
 static void random_orders_agree_with_a_plain_list(void **state)

@@ -123,15 +123,15 @@ static void the_own_rank_is_compensated_too(void **state)
     }
     kit_keys *keys = kit_keys_new(x->arena, &x->m->layout, key, NULL, KEYS + 1);
     keys->set.owners = &x->shares->owners;
-    assert_int_equal(tn_freeserve_pull(x->serve, NULL, 0, &keys->set, rows, NULL), TN_OK);
+    assert_int_equal(tn_async_server_pull(x->serve, NULL, 0, &keys->set, rows, NULL), TN_OK);
     free_one_pull(x, &early);
     free_one_wait(x, 1);
     free_one_push(x, &(free_push){.of = &early, .sequence = 2, .value = 1});
     free_one_wait(x, 2);
     const tn_push push = {.weight_sum = 1, .lr_factor = 1};
-    const tn_own_push own = {.rows = twos, .dense = twos, .push = &push};
-    tn_pushed_here what;
-    assert_int_equal(tn_freeserve_push(x->serve, NULL, &own, &what, NULL), TN_OK);
+    const tn_async_own_push own = {.rows = twos, .dense = twos, .push = &push};
+    tn_async_push_result what;
+    assert_int_equal(tn_async_server_push(x->serve, NULL, &own, &what, NULL), TN_OK);
     assert_int_equal(what.staleness, 1);
     const float want = -.5F - .5F * corrected(2, .25F, -.5F);
     kit_row row;

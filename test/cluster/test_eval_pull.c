@@ -29,8 +29,8 @@ static int tear_down(void **state)
 /* A rank with its link. */
 typedef struct seat {
     tn_link *link;
-    tn_parcels *parcels;
-    tn_peek *_Atomic peek;
+    tn_out_messages *pool;
+    tn_eval_pull *_Atomic peek;
     _Atomic uint32_t deaf; /* requests that get lost here */
 } seat;
 
@@ -41,23 +41,23 @@ typedef struct group {
     seat seat[RANKS_MAX];
 } group;
 
-static void got_request(void *arg, tn_letter *letter)
+static void got_request(void *arg, tn_in_message *incoming)
 {
     seat *s = arg;
-    if (atomic_load(&s->peek) == NULL || letter->frame.type != TN_FRAME_PEEK) {
-        tn_letter_close(letter);
+    if (atomic_load(&s->peek) == NULL || incoming->frame.type != TN_FRAME_PEEK) {
+        tn_in_message_close(incoming);
     } else if (atomic_load(&s->deaf) > 0) {
         (void)atomic_fetch_sub(&s->deaf, 1);
-        tn_letter_close(letter);
+        tn_in_message_close(incoming);
     } else {
-        tn_peek_take_request(atomic_load(&s->peek), letter);
+        tn_eval_pull_take_request(atomic_load(&s->peek), incoming);
     }
 }
 
-static void got_answer(void *arg, tn_letter *letter)
+static void got_answer(void *arg, tn_in_message *incoming)
 {
     seat *s = arg;
-    tn_peek_take_answer(atomic_load(&s->peek), letter);
+    tn_eval_pull_take_answer(atomic_load(&s->peek), incoming);
 }
 
 static void ticked(void *arg, uint64_t now_ns)
@@ -70,23 +70,23 @@ static void open_seat(group *g, uint32_t rank)
 {
     seat *s = &g->seat[rank];
     char bound[TN_ENDPOINT_SIZE];
-    assert_int_equal(tn_parcels_new(&s->parcels, NULL), TN_OK);
+    assert_int_equal(tn_out_messages_new(&s->pool, NULL), TN_OK);
     const tn_link_opts link = {.rank = rank,
                                .size = g->w->n,
                                .job = 3,
                                .incarnation = 50 + rank,
                                .security = &g->security,
-                               .parcels = s->parcels,
+                               .pool = s->pool,
                                .events = {s, got_request, got_answer, ticked}};
     assert_int_equal(tn_link_open(&s->link, keys_zmq(), &link, &g->at[rank], bound, NULL), TN_OK);
-    const tn_peek_opts opts = {.link = s->link,
-                               .parcels = s->parcels,
-                               .rank = rank,
-                               .shares = g->w->shares,
-                               .layout = &g->w->m->layout,
-                               .shard = &g->w->owner[rank].shard};
-    tn_peek *peek = NULL;
-    assert_int_equal(tn_peek_open(&peek, &opts, NULL), TN_OK);
+    const tn_eval_pull_opts opts = {.link = s->link,
+                                    .pool = s->pool,
+                                    .rank = rank,
+                                    .shares = g->w->shares,
+                                    .layout = &g->w->m->layout,
+                                    .shard = &g->w->owner[rank].shard};
+    tn_eval_pull *peek = NULL;
+    assert_int_equal(tn_eval_pull_open(&peek, &opts, NULL), TN_OK);
     atomic_store(&s->peek, peek);
     tn_link_set_session(s->link, 8);
 }
@@ -116,8 +116,8 @@ static void close_group(group *g)
 {
     for (uint32_t r = 0; r < g->w->n; r++) {
         tn_link_close(g->seat[r].link);
-        tn_peek_close(atomic_load(&g->seat[r].peek));
-        tn_parcels_free(g->seat[r].parcels);
+        tn_eval_pull_close(atomic_load(&g->seat[r].peek));
+        tn_out_messages_free(g->seat[r].pool);
     }
     tn_security_done(&g->security);
     ranks_free(g->w);
@@ -158,7 +158,7 @@ static void check_rows(group *g, uint32_t rank, const kit_keys *all)
     float rows[RANKS_KEYS * RANKS_DIM];
     bool missing[RANKS_KEYS];
     tn_error err = {0};
-    if (tn_peek_rows(atomic_load(&g->seat[rank].peek), NULL, &all->set, rows, missing, &err) !=
+    if (tn_eval_pull_rows(atomic_load(&g->seat[rank].peek), NULL, &all->set, rows, missing, &err) !=
         TN_OK) {
         fail_msg("rank %u: %s", rank, err.text);
     }
@@ -224,13 +224,13 @@ static void a_group_that_ended_ends_the_wait(void **state)
     group *g = open_group(2);
     kit_keys *all = make_keys(g);
     atomic_store(&g->seat[1].deaf, UINT32_MAX);
-    tn_peek *peek = atomic_load(&g->seat[0].peek);
-    tn_peek_fail(peek, TN_E_DATA, "rank 1: no such file");
-    tn_peek_fail(peek, TN_E_PEER, "a later reason");
-    assert_int_equal(tn_peek_rows(peek, NULL, &all->set, rows, missing, &err), TN_E_DATA);
+    tn_eval_pull *peek = atomic_load(&g->seat[0].peek);
+    tn_eval_pull_fail(peek, TN_E_DATA, "rank 1: no such file");
+    tn_eval_pull_fail(peek, TN_E_PEER, "a later reason");
+    assert_int_equal(tn_eval_pull_rows(peek, NULL, &all->set, rows, missing, &err), TN_E_DATA);
     assert_string_equal(err.text, "rank 1: no such file");
     close_group(g);
-    tn_peek_close(NULL);
+    tn_eval_pull_close(NULL);
 }
 
 /* Keys of an owner that this rank is not: rank 1 refuses them, and whoever waits is told. */
@@ -246,7 +246,7 @@ static void keys_that_live_elsewhere_are_refused(void **state)
     const tn_owners others = {2, TN_PARTITIONS, half};
     all->set.owners = &others;
     tn_status status =
-        tn_peek_rows(atomic_load(&g->seat[0].peek), NULL, &all->set, rows, missing, &err);
+        tn_eval_pull_rows(atomic_load(&g->seat[0].peek), NULL, &all->set, rows, missing, &err);
     assert_int_equal(status, TN_E_PEER);
     assert_non_null(strstr(err.text, "rank 1 answered a request for rows with"));
     close_group(g);

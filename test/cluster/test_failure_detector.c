@@ -15,26 +15,26 @@ enum { RANKS = 4, FAR = 1024, EVENTS = 4 * FAR };
 #define TICK (100 * MS)
 
 typedef struct watch {
-    tn_pulse *p;
+    tn_failure_detector *p;
     uint64_t now;
-    tn_pulse_event event[EVENTS];
+    tn_failure_event event[EVENTS];
     uint32_t n;
 } watch;
 
 static void open_watch(watch *w, uint32_t size, uint64_t start)
 {
     *w = (watch){.now = start};
-    const tn_pulse_opts opts = {.size = size};
-    assert_int_equal(tn_pulse_new(&w->p, &opts, NULL), TN_OK);
+    const tn_failure_detector_opts opts = {.size = size};
+    assert_int_equal(tn_failure_detector_new(&w->p, &opts, NULL), TN_OK);
     for (uint32_t r = 1; r < size; r++) {
-        tn_pulse_watch(w->p, r, start);
+        tn_failure_detector_watch(w->p, r, start);
     }
 }
 
 static void poll(watch *w)
 {
-    tn_pulse_event event;
-    while (tn_pulse_poll(w->p, w->now, &event)) {
+    tn_failure_event event;
+    while (tn_failure_detector_poll(w->p, w->now, &event)) {
         assert_true(w->n < EVENTS);
         w->event[w->n++] = event;
     }
@@ -53,7 +53,7 @@ static void go_to(watch *w, uint64_t until)
 static void beat(const watch *w, uint32_t rank, uint64_t state, uint64_t step)
 {
     const tn_beat_note note = {.state = state};
-    tn_pulse_heard(w->p, rank, &note, step, w->now);
+    tn_failure_detector_received(w->p, rank, &note, step, w->now);
 }
 
 /* As go_to, with a beat of all others every second, at this step, plus `per_s` each second. */
@@ -69,7 +69,8 @@ static uint64_t train_to(watch *w, uint64_t until, uint64_t step, uint64_t per_s
     return step;
 }
 
-static void assert_event(const watch *w, uint32_t i, tn_pulse_kind kind, uint32_t rank, uint64_t ns)
+static void assert_event(const watch *w, uint32_t i, tn_failure_kind kind, uint32_t rank,
+                         uint64_t ns)
 {
     assert_true(i < w->n);
     assert_int_equal(w->event[i].kind, kind);
@@ -86,15 +87,15 @@ static void a_silent_rank_is_suspect_at_5_s_and_lost_at_15(void **state)
     assert_int_equal(w.n, 0);
     go_to(&w, 12 * SECOND);
     assert_int_equal(w.n, 1);
-    assert_event(&w, 0, TN_PULSE_SUSPECT, 1, 5 * SECOND);
+    assert_event(&w, 0, TN_FAILURE_SUSPECT, 1, 5 * SECOND);
     go_to(&w, 22 * SECOND - 1);
     assert_int_equal(w.n, 1);
     go_to(&w, 22 * SECOND);
     assert_int_equal(w.n, 2);
-    assert_event(&w, 1, TN_PULSE_LOST, 1, 15 * SECOND);
+    assert_event(&w, 1, TN_FAILURE_LOST, 1, 15 * SECOND);
     go_to(&w, 100 * SECOND);
     assert_int_equal(w.n, 2); /* once */
-    tn_pulse_free(w.p);
+    tn_failure_detector_free(w.p);
 }
 
 static void any_frame_proves_life(void **state)
@@ -104,13 +105,14 @@ static void any_frame_proves_life(void **state)
     open_watch(&w, 2, 0);
     for (uint32_t i = 0; i < 20; i++) {
         go_to(&w, w.now + 5 * SECOND - 1);
-        tn_pulse_heard(w.p, 1, NULL, 12345, w.now); /* its step is not that of a worker */
+        tn_failure_detector_received(w.p, 1, NULL, 12345,
+                                     w.now); /* its step is not that of a worker */
     }
     assert_int_equal(w.n, 0);
     go_to(&w, w.now + 5 * SECOND);
-    assert_event(&w, 0, TN_PULSE_SUSPECT, 1, 5 * SECOND);
+    assert_event(&w, 0, TN_FAILURE_SUSPECT, 1, 5 * SECOND);
     assert_int_equal(w.event[0].step, 0);
-    tn_pulse_free(w.p);
+    tn_failure_detector_free(w.p);
 }
 
 static void a_rank_that_flaps_is_told_each_time_in_turn(void **state)
@@ -124,11 +126,11 @@ static void a_rank_that_flaps_is_told_each_time_in_turn(void **state)
         beat(&w, 1, TN_PEER_LOADING, i); /* two at once: the silence was the first one's */
         go_to(&w, w.now + TICK);
         assert_int_equal(w.n, 2 * i + 2);
-        assert_int_equal(w.event[w.n - 2].kind, TN_PULSE_SUSPECT);
-        assert_event(&w, w.n - 1, TN_PULSE_BACK, 1, 7 * SECOND + (i > 0 ? TICK : 0));
+        assert_int_equal(w.event[w.n - 2].kind, TN_FAILURE_SUSPECT);
+        assert_event(&w, w.n - 1, TN_FAILURE_BACK, 1, 7 * SECOND + (i > 0 ? TICK : 0));
         assert_int_equal(w.event[w.n - 1].step, i);
     }
-    tn_pulse_free(w.p);
+    tn_failure_detector_free(w.p);
 }
 
 static void a_rank_heard_at_the_last_moment_is_not_lost(void **state)
@@ -140,8 +142,8 @@ static void a_rank_heard_at_the_last_moment_is_not_lost(void **state)
     beat(&w, 1, TN_PEER_LOADING, 0);
     go_to(&w, 15 * SECOND);
     assert_int_equal(w.n, 2);
-    assert_event(&w, 1, TN_PULSE_BACK, 1, 15 * SECOND - 1);
-    tn_pulse_free(w.p);
+    assert_event(&w, 1, TN_FAILURE_BACK, 1, 15 * SECOND - 1);
+    tn_failure_detector_free(w.p);
 }
 
 static void a_lost_rank_stays_lost_until_it_is_watched_anew(void **state)
@@ -154,12 +156,12 @@ static void a_lost_rank_stays_lost_until_it_is_watched_anew(void **state)
     beat(&w, 1, TN_PEER_TRAINING, 9);
     go_to(&w, 60 * SECOND);
     assert_int_equal(w.n, 2);
-    tn_pulse_watch(w.p, 1, w.now);
+    tn_failure_detector_watch(w.p, 1, w.now);
     go_to(&w, 65 * SECOND - 1);
     assert_int_equal(w.n, 2);
     go_to(&w, 65 * SECOND);
-    assert_event(&w, 2, TN_PULSE_SUSPECT, 1, 5 * SECOND);
-    tn_pulse_free(w.p);
+    assert_event(&w, 2, TN_FAILURE_SUSPECT, 1, 5 * SECOND);
+    tn_failure_detector_free(w.p);
 }
 
 static void who_said_bye_is_not_watched(void **state)
@@ -167,26 +169,26 @@ static void who_said_bye_is_not_watched(void **state)
     (void)state;
     watch w;
     open_watch(&w, 3, 0);
-    tn_pulse_unwatch(w.p, 1);
+    tn_failure_detector_unwatch(w.p, 1);
     go_to(&w, 60 * SECOND);
     assert_int_equal(w.n, 2);
     assert_int_equal(w.event[0].rank, 2);
     assert_int_equal(w.event[1].rank, 2);
-    tn_pulse_free(w.p);
+    tn_failure_detector_free(w.p);
 }
 
 static void nobody_is_watched_before_it_is_welcome(void **state)
 {
     (void)state;
     watch w = {0};
-    const tn_pulse_opts opts = {.size = 3};
-    assert_int_equal(tn_pulse_new(&w.p, &opts, NULL), TN_OK);
+    const tn_failure_detector_opts opts = {.size = 3};
+    assert_int_equal(tn_failure_detector_new(&w.p, &opts, NULL), TN_OK);
     go_to(&w, 100 * SECOND);
-    tn_pulse_watch(w.p, 2, w.now);
+    tn_failure_detector_watch(w.p, 2, w.now);
     go_to(&w, 200 * SECOND);
     assert_int_equal(w.n, 2);
-    assert_event(&w, 0, TN_PULSE_SUSPECT, 2, 5 * SECOND);
-    tn_pulse_free(w.p);
+    assert_event(&w, 0, TN_FAILURE_SUSPECT, 2, 5 * SECOND);
+    tn_failure_detector_free(w.p);
 }
 
 static void a_process_that_was_stopped_does_not_take_the_others_for_dead(void **state)
@@ -210,9 +212,9 @@ static void a_process_that_was_stopped_does_not_take_the_others_for_dead(void **
     go_to(&v, v.now + SECOND - 1);
     assert_int_equal(v.n, 0);
     go_to(&v, v.now + 1);
-    assert_event(&v, 0, TN_PULSE_SUSPECT, 1, 3604 * SECOND);
-    tn_pulse_free(w.p);
-    tn_pulse_free(v.p);
+    assert_event(&v, 0, TN_FAILURE_SUSPECT, 1, 3604 * SECOND);
+    tn_failure_detector_free(w.p);
+    tn_failure_detector_free(v.p);
 }
 
 static void clocks_may_begin_anywhere_and_threads_may_read_them_early(void **state)
@@ -221,7 +223,7 @@ static void clocks_may_begin_anywhere_and_threads_may_read_them_early(void **sta
     watch w;
     open_watch(&w, 2, UINT64_MAX - 40 * SECOND);
     go_to(&w, w.now + 4 * SECOND);
-    tn_pulse_heard(w.p, 1, NULL, 0, w.now - SECOND); /* read before the last poll */
+    tn_failure_detector_received(w.p, 1, NULL, 0, w.now - SECOND); /* read before the last poll */
     go_to(&w, w.now + 5 * SECOND - 1);
     assert_int_equal(w.n, 0);
     w.now -= SECOND;
@@ -229,34 +231,34 @@ static void clocks_may_begin_anywhere_and_threads_may_read_them_early(void **sta
     assert_int_equal(w.n, 0);
     go_to(&w, w.now + SECOND + 1);
     assert_int_equal(w.n, 1);
-    assert_event(&w, 0, TN_PULSE_SUSPECT, 1, 6 * SECOND);
-    tn_pulse_heard(w.p, 1, NULL, 0, 0);
+    assert_event(&w, 0, TN_FAILURE_SUSPECT, 1, 6 * SECOND);
+    tn_failure_detector_received(w.p, 1, NULL, 0, 0);
     poll(&w);
-    assert_event(&w, 1, TN_PULSE_BACK, 1, 0);
-    tn_pulse_free(w.p);
+    assert_event(&w, 1, TN_FAILURE_BACK, 1, 0);
+    tn_failure_detector_free(w.p);
 }
 
 static void limits_may_be_divided(void **state)
 {
     (void)state;
     watch w = {0};
-    const tn_pulse_opts opts = {.size = 2,
-                                .suspect_ns = 500 * MS,
-                                .lost_ns = 1500 * MS,
-                                .stall_ns = 3 * SECOND,
-                                .stall_steps = 2,
-                                .gap_ns = 10 * SECOND};
-    assert_int_equal(tn_pulse_new(&w.p, &opts, NULL), TN_OK);
-    tn_pulse_watch(w.p, 1, 0);
+    const tn_failure_detector_opts opts = {.size = 2,
+                                           .suspect_ns = 500 * MS,
+                                           .lost_ns = 1500 * MS,
+                                           .stall_ns = 3 * SECOND,
+                                           .stall_steps = 2,
+                                           .gap_ns = 10 * SECOND};
+    assert_int_equal(tn_failure_detector_new(&w.p, &opts, NULL), TN_OK);
+    tn_failure_detector_watch(w.p, 1, 0);
     w.now = 500 * MS - 1;
     poll(&w);
     assert_int_equal(w.n, 0);
     w.now = 1500 * MS; /* both at once, in order */
     poll(&w);
     assert_int_equal(w.n, 2);
-    assert_event(&w, 0, TN_PULSE_SUSPECT, 1, 1500 * MS);
-    assert_event(&w, 1, TN_PULSE_LOST, 1, 1500 * MS);
-    tn_pulse_free(w.p);
+    assert_event(&w, 0, TN_FAILURE_SUSPECT, 1, 1500 * MS);
+    assert_event(&w, 1, TN_FAILURE_LOST, 1, 1500 * MS);
+    tn_failure_detector_free(w.p);
 }
 
 static void a_step_that_stands_for_30_s_is_told_once(void **state)
@@ -272,7 +274,7 @@ static void a_step_that_stands_for_30_s_is_told_once(void **state)
     go_to(&w, 40 * SECOND);
     assert_int_equal(w.n, RANKS - 1);
     for (uint32_t r = 1; r < RANKS; r++) {
-        assert_event(&w, r - 1, TN_PULSE_STALLED, r, 30 * SECOND);
+        assert_event(&w, r - 1, TN_FAILURE_STALLED, r, 30 * SECOND);
         assert_int_equal(w.event[r - 1].step, 1000);
     }
     train_to(&w, 100 * SECOND, step, 0);
@@ -280,7 +282,7 @@ static void a_step_that_stands_for_30_s_is_told_once(void **state)
     train_to(&w, 101 * SECOND, step, 1);
     train_to(&w, 132 * SECOND, step + 1, 0);
     assert_int_equal(w.n, 2 * (RANKS - 1)); /* it had moved */
-    tn_pulse_free(w.p);
+    tn_failure_detector_free(w.p);
 }
 
 static void only_who_trains_can_stall(void **state)
@@ -301,8 +303,8 @@ static void only_who_trains_can_stall(void **state)
         w.now++;
     }
     poll(&w);
-    assert_event(&w, 0, TN_PULSE_STALLED, 1, 30 * SECOND);
-    tn_pulse_free(w.p);
+    assert_event(&w, 0, TN_FAILURE_STALLED, 1, 30 * SECOND);
+    tn_failure_detector_free(w.p);
 }
 
 static void a_silent_rank_is_not_stalled_but_suspect(void **state)
@@ -316,10 +318,10 @@ static void a_silent_rank_is_not_stalled_but_suspect(void **state)
     }
     go_to(&w, 60 * SECOND);
     assert_int_equal(w.n, 2);
-    assert_event(&w, 0, TN_PULSE_SUSPECT, 1, 5 * SECOND);
-    assert_event(&w, 1, TN_PULSE_LOST, 1, 15 * SECOND);
+    assert_event(&w, 0, TN_FAILURE_SUSPECT, 1, 5 * SECOND);
+    assert_event(&w, 1, TN_FAILURE_LOST, 1, 15 * SECOND);
     assert_int_equal(w.event[1].step, 7);
-    tn_pulse_free(w.p);
+    tn_failure_detector_free(w.p);
 }
 
 static void where_steps_are_slow_20_of_them_may_pass(void **state)
@@ -340,8 +342,8 @@ static void where_steps_are_slow_20_of_them_may_pass(void **state)
     assert_int_equal(w.n, 0);
     go_to(&w, moved + 80 * SECOND);
     assert_int_equal(w.n, RANKS - 1);
-    assert_event(&w, 0, TN_PULSE_STALLED, 1, 80 * SECOND);
-    tn_pulse_free(w.p);
+    assert_event(&w, 0, TN_FAILURE_STALLED, 1, 80 * SECOND);
+    tn_failure_detector_free(w.p);
 }
 
 static void a_step_that_goes_back_is_a_move_but_no_measure(void **state)
@@ -360,8 +362,8 @@ static void a_step_that_goes_back_is_a_move_but_no_measure(void **state)
         go_to(&w, w.now + SECOND);
         beat(&w, 1, TN_PEER_TRAINING, UINT64_MAX - 60);
     }
-    assert_event(&w, 0, TN_PULSE_STALLED, 1, 30 * SECOND);
-    tn_pulse_free(w.p);
+    assert_event(&w, 0, TN_FAILURE_STALLED, 1, 30 * SECOND);
+    tn_failure_detector_free(w.p);
 }
 
 static void c9_a_thousand_ranks_are_told_by_rank_each_once(void **state)
@@ -386,62 +388,63 @@ static void c9_a_thousand_ranks_are_told_by_rank_each_once(void **state)
     poll(&w);
     assert_int_equal(w.n, FAR - 1);
     for (uint32_t r = 1; r < FAR; r++) {
-        assert_int_equal(w.event[r - 1].kind, TN_PULSE_BACK);
+        assert_int_equal(w.event[r - 1].kind, TN_FAILURE_BACK);
         assert_int_equal(w.event[r - 1].rank, r);
     }
     go_to(&w, w.now + 20 * SECOND);
     assert_int_equal(w.n, 3 * (FAR - 1)); /* and suspect, and lost */
-    tn_pulse_free(w.p);
+    tn_failure_detector_free(w.p);
 }
 
 static void every_allocation_that_fails_is_reported(void **state)
 {
     (void)state;
-    const tn_pulse_opts opts = {.size = 2};
+    const tn_failure_detector_opts opts = {.size = 2};
     for (uint64_t nth = 1; nth <= 3; nth++) {
-        tn_pulse *p = NULL;
+        tn_failure_detector *p = NULL;
         tn_error err = {0};
         tn_alloc_fail_at(nth);
-        tn_status status = tn_pulse_new(&p, &opts, &err);
+        tn_status status = tn_failure_detector_new(&p, &opts, &err);
         tn_alloc_fail_at(0);
         assert_int_equal(status, nth < 3 ? TN_E_MEMORY : TN_OK);
         assert_int_equal(err.code, status);
         assert_int_equal(p != NULL, status == TN_OK);
-        tn_pulse_free(p);
+        tn_failure_detector_free(p);
     }
-    tn_pulse_free(NULL);
+    tn_failure_detector_free(NULL);
 }
 
-static tn_pulse *open_pulse(uint32_t size)
+static tn_failure_detector *open_pulse(uint32_t size)
 {
-    tn_pulse *p = NULL;
-    const tn_pulse_opts opts = {.size = size, .gap_ns = 100 * SECOND};
-    assert_int_equal(tn_pulse_new(&p, &opts, NULL), TN_OK);
+    tn_failure_detector *p = NULL;
+    const tn_failure_detector_opts opts = {.size = size, .gap_ns = 100 * SECOND};
+    assert_int_equal(tn_failure_detector_new(&p, &opts, NULL), TN_OK);
     for (uint32_t r = 0; r < size; r++) {
         char host[16];
         (void)snprintf(host, sizeof host, "%c", 'a' + (char)r);
-        tn_pulse_name(p, r, host, 4710 + r);
+        tn_failure_detector_name(p, r, host, 4710 + r);
         if (r > 0) {
-            tn_pulse_watch(p, r, 0);
+            tn_failure_detector_watch(p, r, 0);
         }
     }
     return p;
 }
 
-static void assert_event_text(tn_pulse *p, uint64_t now, const char *expected)
+static void assert_event_text(tn_failure_detector *p, uint64_t now, const char *expected)
 {
     tn_text text = {0};
-    tn_pulse_event event;
-    assert_true(tn_pulse_poll(p, now, &event));
-    tn_pulse_event_text(p, &event, &text);
+    tn_failure_event event;
+    assert_true(tn_failure_detector_poll(p, now, &event));
+    tn_failure_event_text(p, &event, &text);
     assert_string_equal(tn_text_str(&text), expected);
     tn_text_done(&text);
 }
 
-static void assert_lost_text(const tn_pulse *p, uint32_t rank, uint64_t now, const char *expected)
+static void assert_lost_text(const tn_failure_detector *p, uint32_t rank, uint64_t now,
+                             const char *expected)
 {
     tn_text text = {0};
-    tn_pulse_lost_text(p, rank, now, &text);
+    tn_failure_lost_text(p, rank, now, &text);
     assert_string_equal(tn_text_str(&text), expected);
     tn_text_done(&text);
 }
@@ -449,17 +452,17 @@ static void assert_lost_text(const tn_pulse *p, uint32_t rank, uint64_t now, con
 static void sentences_name_rank_host_process_and_step(void **state)
 {
     (void)state;
-    tn_pulse *p = open_pulse(2);
-    tn_pulse_event event;
+    tn_failure_detector *p = open_pulse(2);
+    tn_failure_event event;
     const tn_beat_note beat = {.state = TN_PEER_TRAINING, .waits_for = 1};
-    tn_pulse_heard(p, 1, &beat, 310, SECOND);
+    tn_failure_detector_received(p, 1, &beat, 310, SECOND);
     assert_event_text(p, 6 * SECOND,
                       "rank 1 (host 'b', pid 4711) has been silent for 5.0 s, at step 310");
-    tn_pulse_heard(p, 1, &beat, 310, 8 * SECOND + 300 * MS);
+    tn_failure_detector_received(p, 1, &beat, 310, 8 * SECOND + 300 * MS);
     assert_event_text(p, 8 * SECOND + 400 * MS,
                       "rank 1 (host 'b', pid 4711) is heard again after 7.3 s, at step 310");
-    assert_false(tn_pulse_poll(p, 8 * SECOND + 400 * MS, &event));
-    tn_pulse_heard(p, 1, &beat, 310, 31 * SECOND);
+    assert_false(tn_failure_detector_poll(p, 8 * SECOND + 400 * MS, &event));
+    tn_failure_detector_received(p, 1, &beat, 310, 31 * SECOND);
     assert_event_text(p, 31 * SECOND,
                       "rank 1 (host 'b', pid 4711) has stood at step 310 for 30.0 s and waits for "
                       "rank 0");
@@ -469,7 +472,7 @@ static void sentences_name_rank_host_process_and_step(void **state)
                       "rank 1 (host 'b', pid 4711) was last heard of 15.2 s ago at step 310");
     assert_lost_text(p, 1, 47 * SECOND,
                      "rank 1 (host 'b', pid 4711) was last heard of 16.0 s ago at step 310");
-    tn_pulse_free(p);
+    tn_failure_detector_free(p);
 }
 
 /* Beats come once a second, pushes with every step; what a rank calls its steps is its own affair.
@@ -477,94 +480,94 @@ static void sentences_name_rank_host_process_and_step(void **state)
 static void a_lost_rank_is_told_with_the_step_of_its_last_push(void **state)
 {
     (void)state;
-    tn_pulse *p = open_pulse(2);
+    tn_failure_detector *p = open_pulse(2);
     const tn_beat_note beat = {.state = TN_PEER_TRAINING};
-    tn_pulse_heard(p, 1, &beat, 0, SECOND);
-    tn_pulse_pushed(p, 1, 70);
+    tn_failure_detector_received(p, 1, &beat, 0, SECOND);
+    tn_failure_detector_pushed(p, 1, 70);
     assert_lost_text(p, 1, 2 * SECOND,
                      "rank 1 (host 'b', pid 4711) was last heard of 1.0 s ago at step 0");
-    tn_pulse_pushed(p, 1, 71);
-    tn_pulse_pushed(p, 1, 72);
-    tn_pulse_pushed(p, 1, 71); /* once more */
+    tn_failure_detector_pushed(p, 1, 71);
+    tn_failure_detector_pushed(p, 1, 72);
+    tn_failure_detector_pushed(p, 1, 71); /* once more */
     assert_lost_text(p, 1, 2 * SECOND,
                      "rank 1 (host 'b', pid 4711) was last heard of 1.0 s ago at step 2");
-    tn_pulse_heard(p, 1, &beat, 3, 2 * SECOND);
+    tn_failure_detector_received(p, 1, &beat, 3, 2 * SECOND);
     assert_lost_text(p, 1, 3 * SECOND,
                      "rank 1 (host 'b', pid 4711) was last heard of 1.0 s ago at step 3");
-    tn_pulse_pushed(p, 1, 80);
+    tn_failure_detector_pushed(p, 1, 80);
     assert_event_text(p, 8 * SECOND,
                       "rank 1 (host 'b', pid 4711) has been silent for 6.0 s, at step 11");
-    tn_pulse_free(p);
+    tn_failure_detector_free(p);
 }
 
 static void what_is_not_known_is_left_out(void **state)
 {
     (void)state;
-    tn_pulse *p = open_pulse(3);
+    tn_failure_detector *p = open_pulse(3);
     const tn_beat_note beat = {.state = TN_PEER_TRAINING};
-    tn_pulse_name(p, 1, "", 0);
-    tn_pulse_name(p, 2, "c", 0);
+    tn_failure_detector_name(p, 1, "", 0);
+    tn_failure_detector_name(p, 2, "c", 0);
     assert_lost_text(p, 1, 15 * SECOND, "rank 1 was not heard of in 15.0 s");
-    tn_pulse_heard(p, 1, NULL, 310, SECOND);
+    tn_failure_detector_received(p, 1, NULL, 310, SECOND);
     assert_lost_text(p, 1, 2 * SECOND, "rank 1 was last heard of 1.0 s ago");
     assert_lost_text(p, 1, 0, "rank 1 was last heard of 0.0 s ago");
     assert_lost_text(p, 2, 0, "rank 2 (host 'c') was not heard of in 0.0 s");
-    tn_pulse_heard(p, 1, &beat, 0, SECOND);
-    tn_pulse_heard(p, 1, &beat, 0, 31 * SECOND);
+    tn_failure_detector_received(p, 1, &beat, 0, SECOND);
+    tn_failure_detector_received(p, 1, &beat, 0, 31 * SECOND);
     assert_event_text(p, 31 * SECOND, "rank 1 has stood at step 0 for 30.0 s");
-    tn_pulse_free(p);
+    tn_failure_detector_free(p);
 }
 
 static void c8_hosts_are_cut_and_made_printable(void **state)
 {
     (void)state;
-    tn_pulse *p = open_pulse(2);
+    tn_failure_detector *p = open_pulse(2);
     char longest[200];
     memset(longest, 'x', sizeof longest - 1);
     longest[sizeof longest - 1] = 0;
-    tn_pulse_name(p, 1, "b\nrank 0\x7f \xc3\xa4", 1);
+    tn_failure_detector_name(p, 1, "b\nrank 0\x7f \xc3\xa4", 1);
     assert_lost_text(p, 1, 0,
                      "rank 1 (host 'b?rank 0? ?"
                      "?', pid 1) was not heard of in 0.0 s");
-    tn_pulse_name(p, 1, longest, 0);
+    tn_failure_detector_name(p, 1, longest, 0);
     char expected[200];
     (void)snprintf(expected, sizeof expected, "rank 1 (host '%.63s') was not heard of in 0.0 s",
                    longest);
     assert_lost_text(p, 1, 0, expected);
-    tn_pulse_free(p);
+    tn_failure_detector_free(p);
 }
 
 static void the_table_has_a_line_for_each_rank_and_one_of_sums(void **state)
 {
     (void)state;
-    tn_pulse *p = open_pulse(6);
+    tn_failure_detector *p = open_pulse(6);
     tn_beat_note beat = {.state = TN_PEER_TRAINING,
                          .records = 1000,
                          .rss_bytes = UINT64_C(1200) * 1000 * 1000,
                          .rows_per_s = 12345,
                          .waiting = .25};
-    tn_pulse_heard(p, 0, &beat, 310, SECOND);
+    tn_failure_detector_received(p, 0, &beat, 310, SECOND);
     beat.waits_for = 6;
     beat.rows_per_s = 655;
     beat.waiting = .5;
-    tn_pulse_heard(p, 1, &beat, 311, SECOND);
+    tn_failure_detector_received(p, 1, &beat, 311, SECOND);
     beat.bytes_out = 3500000;
     beat.bytes_in = 250000;
-    tn_pulse_heard(p, 1, &beat, 312, 2 * SECOND);
+    tn_failure_detector_received(p, 1, &beat, 312, 2 * SECOND);
     beat.state = TN_PEER_WAITING;
     beat.waits_for = 1;
-    tn_pulse_heard(p, 2, &beat, 0, SECOND);
-    tn_pulse_unwatch(p, 3);
-    tn_pulse_heard(p, 5, &beat, 9, SECOND);
-    tn_pulse_event event;
-    tn_pulse_heard(p, 1, NULL, 0, 9 * SECOND);
-    tn_pulse_heard(p, 2, NULL, 0, 9 * SECOND);
-    while (tn_pulse_poll(p, 9 * SECOND, &event)) {
-        assert_int_equal(event.kind, TN_PULSE_SUSPECT);
+    tn_failure_detector_received(p, 2, &beat, 0, SECOND);
+    tn_failure_detector_unwatch(p, 3);
+    tn_failure_detector_received(p, 5, &beat, 9, SECOND);
+    tn_failure_event event;
+    tn_failure_detector_received(p, 1, NULL, 0, 9 * SECOND);
+    tn_failure_detector_received(p, 2, NULL, 0, 9 * SECOND);
+    while (tn_failure_detector_poll(p, 9 * SECOND, &event)) {
+        assert_int_equal(event.kind, TN_FAILURE_SUSPECT);
         assert_true(event.rank == 4 || event.rank == 5);
     }
     tn_text text = {0};
-    tn_pulse_table(p, 9 * SECOND, &text);
+    tn_failure_detector_table(p, 9 * SECOND, &text);
     assert_string_equal(
         tn_text_str(&text),
         "rank  host                  step    rows/s  waiting  MB/s out      in    RSS MB  state\n"
@@ -584,26 +587,26 @@ static void the_table_has_a_line_for_each_rank_and_one_of_sums(void **state)
         "at "
         "work\n");
     tn_text_done(&text);
-    tn_pulse_free(p);
+    tn_failure_detector_free(p);
 }
 
 static void the_table_tells_who_is_lost_and_who_has_not_beaten_yet(void **state)
 {
     (void)state;
-    tn_pulse *p = open_pulse(3);
-    tn_pulse_event event;
-    tn_pulse_heard(p, 2, NULL, 0, 15 * SECOND);
-    while (tn_pulse_poll(p, 15 * SECOND, &event)) {
+    tn_failure_detector *p = open_pulse(3);
+    tn_failure_event event;
+    tn_failure_detector_received(p, 2, NULL, 0, 15 * SECOND);
+    while (tn_failure_detector_poll(p, 15 * SECOND, &event)) {
         assert_int_equal(event.rank, 1);
     }
     tn_text text = {0};
-    tn_pulse_table(p, 15 * SECOND, &text);
+    tn_failure_detector_table(p, 15 * SECOND, &text);
     assert_null(strstr(text.data, "\n   0")); /* nothing is known of itself */
     assert_non_null(strstr(text.data, "  lost\n"));
     assert_non_null(strstr(text.data, "  no heartbeat yet\n"));
     assert_non_null(strstr(text.data, "  0 of 3 at work\n"));
     tn_text_done(&text);
-    tn_pulse_free(p);
+    tn_failure_detector_free(p);
 }
 
 static void every_state_has_a_name(void **state)
@@ -612,82 +615,82 @@ static void every_state_has_a_name(void **state)
     const char *names[TN_PEER_STATES] = {"loading", "training",   "waiting", "drained",
                                          "saving",  "evaluating", "ending"};
     for (uint64_t s = 0; s < TN_PEER_STATES; s++) {
-        tn_pulse *p = open_pulse(1);
+        tn_failure_detector *p = open_pulse(1);
         const tn_beat_note beat = {.state = s};
-        tn_pulse_heard(p, 0, &beat, 1, 0);
+        tn_failure_detector_received(p, 0, &beat, 1, 0);
         tn_text text = {0};
         char end[40];
-        tn_pulse_table(p, 0, &text);
+        tn_failure_detector_table(p, 0, &text);
         (void)snprintf(end, sizeof end, "0  %s\n all", names[s]);
         assert_non_null(strstr(text.data, end));
         tn_text_done(&text);
-        tn_pulse_free(p);
+        tn_failure_detector_free(p);
     }
 }
 
 static void m4_sums_leave_out_who_is_silent_and_believe_no_absurd_figure(void **state)
 {
     (void)state;
-    tn_pulse *p = open_pulse(4);
-    tn_pulse_totals t;
-    tn_pulse_totals_of(p, &t);
+    tn_failure_detector *p = open_pulse(4);
+    tn_failure_detector_totals t;
+    tn_failure_detector_totals_of(p, &t);
     assert_int_equal(t.ranks, 0);
     assert_true(t.waiting == 0);
     tn_beat_note beat = {.records = 5, .rows_per_s = 100, .waiting = .5};
-    tn_pulse_heard(p, 0, &beat, 1, SECOND);
+    tn_failure_detector_received(p, 0, &beat, 1, SECOND);
     beat.rows_per_s = -1e300;
     beat.waiting = 1e300;
     beat.waits_for = UINT64_MAX;
-    tn_pulse_heard(p, 1, &beat, 1, SECOND);
+    tn_failure_detector_received(p, 1, &beat, 1, SECOND);
     beat.rows_per_s = 1e300;
     beat.waiting = -1;
-    tn_pulse_heard(p, 2, &beat, 1, SECOND);
-    tn_pulse_totals_of(p, &t);
+    tn_failure_detector_received(p, 2, &beat, 1, SECOND);
+    tn_failure_detector_totals_of(p, &t);
     assert_int_equal(t.ranks, 3);
     assert_int_equal(t.records, 15);
     assert_true(t.rows_per_s == 1e12 + 100);
     assert_true(t.waiting == .5);
     tn_text text = {0};
-    tn_pulse_table(p, SECOND, &text);
+    tn_failure_detector_table(p, SECOND, &text);
     assert_null(strstr(text.data, "waits"));
     tn_text_done(&text);
-    tn_pulse_event event;
-    tn_pulse_heard(p, 1, NULL, 0, 6 * SECOND);
-    while (tn_pulse_poll(p, 6 * SECOND, &event)) {
+    tn_failure_event event;
+    tn_failure_detector_received(p, 1, NULL, 0, 6 * SECOND);
+    while (tn_failure_detector_poll(p, 6 * SECOND, &event)) {
     }
-    tn_pulse_totals_of(p, &t); /* rank 2 is silent */
+    tn_failure_detector_totals_of(p, &t); /* rank 2 is silent */
     assert_int_equal(t.ranks, 2);
     assert_true(t.rows_per_s == 100);
-    tn_pulse_free(p);
+    tn_failure_detector_free(p);
 }
 
 static void rates_of_bytes_are_of_half_a_second_at_least(void **state)
 {
     (void)state;
-    tn_pulse *p = open_pulse(1);
-    tn_pulse_totals t;
+    tn_failure_detector *p = open_pulse(1);
+    tn_failure_detector_totals t;
     tn_beat_note beat = {.bytes_out = 1000};
-    tn_pulse_heard(p, 0, &beat, 0, 5 * SECOND);
-    tn_pulse_totals_of(p, &t);
+    tn_failure_detector_received(p, 0, &beat, 0, 5 * SECOND);
+    tn_failure_detector_totals_of(p, &t);
     assert_true(t.bytes_per_s == 0); /* since when is not known */
     beat.bytes_out = 3000;
-    tn_pulse_heard(p, 0, &beat, 0, 6 * SECOND);
-    tn_pulse_totals_of(p, &t);
+    tn_failure_detector_received(p, 0, &beat, 0, 6 * SECOND);
+    tn_failure_detector_totals_of(p, &t);
     assert_true(fabs(t.bytes_per_s - 2000) < 1e-9);
     beat.bytes_out = 900000;
-    tn_pulse_heard(p, 0, &beat, 0, 6 * SECOND); /* two at the same moment */
-    tn_pulse_heard(p, 0, &beat, 0, 6 * SECOND + 499 * MS);
-    tn_pulse_totals_of(p, &t);
+    tn_failure_detector_received(p, 0, &beat, 0, 6 * SECOND); /* two at the same moment */
+    tn_failure_detector_received(p, 0, &beat, 0, 6 * SECOND + 499 * MS);
+    tn_failure_detector_totals_of(p, &t);
     assert_true(fabs(t.bytes_per_s - 2000) < 1e-9);
     beat.bytes_out = 4000;
-    tn_pulse_heard(p, 0, &beat, 0, 6 * SECOND + 500 * MS);
-    tn_pulse_totals_of(p, &t);
+    tn_failure_detector_received(p, 0, &beat, 0, 6 * SECOND + 500 * MS);
+    tn_failure_detector_totals_of(p, &t);
     assert_true(fabs(t.bytes_per_s - 2000) < 1e-9); /* 1000 in half a second */
     beat.bytes_out = 0;                             /* its counts went back */
-    tn_pulse_heard(p, 0, &beat, 0, 8 * SECOND);
-    tn_pulse_totals_of(p, &t);
+    tn_failure_detector_received(p, 0, &beat, 0, 8 * SECOND);
+    tn_failure_detector_totals_of(p, &t);
     assert_true(t.bytes_per_s == 0);
-    tn_pulse_free(p);
+    tn_failure_detector_free(p);
 }
 
 int main(void)

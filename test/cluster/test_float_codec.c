@@ -162,7 +162,7 @@ static void known_values_have_known_bits(void **state)
 static void a_value_that_does_not_fit_is_found_by_the_writer(void **state)
 {
     (void)state;
-    static const float strange[KINDS][4] = {
+    static const float reject[KINDS][4] = {
         {INFINITY, -INFINITY, NAN, -NAN},
         {65520, -65520, 1e6F, -NAN},
         {0x1.ffp127F, -0x1.ffp127F, INFINITY, NAN},
@@ -178,8 +178,8 @@ static void a_value_that_does_not_fit_is_found_by_the_writer(void **state)
                 }
                 assert_true(tn_values_write(kinds[k], from, n, to) == TN_VALUES_FINITE);
                 assert_true(tn_values_check(kinds[k], to, n) == TN_VALUES_FINITE);
-                from[at] = strange[k][(n + at) % 4];
-                from[n - 1] = n % 2 == 0 ? strange[k][0] : from[n - 1];
+                from[at] = reject[k][(n + at) % 4];
+                from[n - 1] = n % 2 == 0 ? reject[k][0] : from[n - 1];
                 assert_true(tn_values_write(kinds[k], from, n, to) == at);
             }
         }

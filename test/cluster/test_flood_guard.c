@@ -33,7 +33,7 @@ static void count_line(tn_log_level level, const char *line)
 /* A ROUTER under watch. */
 typedef struct fixture {
     peer server;
-    tn_flood *flood;
+    tn_flood_guard *flood;
     uint64_t n_cut, n_messages;
 } fixture;
 
@@ -44,14 +44,15 @@ static void open_fixture(fixture *x)
     peers_open(&x->server, 0, NULL);
     peers_listen(&x->server, &loopback);
     void *context = tn_sockets_context(x->server.sockets);
-    if (tn_flood_open(&x->flood, keys_zmq(), context, x->server.router, MOST, &err) != TN_OK) {
+    if (tn_flood_guard_open(&x->flood, keys_zmq(), context, x->server.router, MOST, &err) !=
+        TN_OK) {
         fail_msg("%s", err.text);
     }
 }
 
 static void close_fixture(fixture *x)
 {
-    tn_flood_close(x->flood);
+    tn_flood_guard_close(x->flood);
     peers_close(&x->server);
 }
 
@@ -67,14 +68,14 @@ static void turn(fixture *x)
         const bool got = z->zmq_msg_recv(&m, x->server.router, ZMQ_DONTWAIT) >= 0;
         if (got) {
             x->n_messages += z->zmq_msg_more(&m) == 0;
-            tn_flood_heard(x->flood, &m);
+            tn_flood_guard_received(x->flood, &m);
         }
         assert_int_equal(z->zmq_msg_close(&m), 0);
         if (!got) {
             break;
         }
     }
-    x->n_cut += tn_flood_look(x->flood);
+    x->n_cut += tn_flood_guard_poll(x->flood);
 }
 
 typedef struct siege {
@@ -150,7 +151,7 @@ static void who_is_never_let_in_is_counted_in_one_line(void **state)
     tn_log_set(keep_failures, TN_LOG_INFO);
     peers_open(&client, 1, NULL); /* it is let in, says nothing and goes: nothing to tell */
     peers_dial(&client, &x.server, 0);
-    while (tn_flood_watched(x.flood) == 0) {
+    while (tn_flood_guard_watched(x.flood) == 0) {
         turn(&x);
     }
     for (uint32_t i = 0; i < STRANGERS; i++) { /* silent, foreign */
@@ -165,14 +166,14 @@ static void who_is_never_let_in_is_counted_in_one_line(void **state)
         }
     }
     const uint64_t until = tn_clock_ns() + patience_ns;
-    while (tn_flood_failed(x.flood).n < STRANGERS && tn_clock_ns() < until) {
+    while (tn_flood_guard_failed(x.flood).n < STRANGERS && tn_clock_ns() < until) {
         turn(&x);
     }
     peers_close(&client);
-    while (tn_flood_watched(x.flood) > 0 && tn_clock_ns() < until) {
+    while (tn_flood_guard_watched(x.flood) > 0 && tn_clock_ns() < until) {
         turn(&x);
     }
-    assert_int_equal(tn_flood_failed(x.flood).n, STRANGERS);
+    assert_int_equal(tn_flood_guard_failed(x.flood).n, STRANGERS);
     assert_int_equal(n_lines, 1);
     close_fixture(&x);
     tn_log_set(NULL, TN_LOG_INFO);
@@ -200,12 +201,12 @@ static void who_finishes_its_messages_is_left_alone(void **state)
     }
     assert_int_equal(x.n_messages, MESSAGES);
     assert_int_equal(x.n_cut, 0);
-    assert_int_equal(tn_flood_watched(x.flood), 1);
+    assert_int_equal(tn_flood_guard_watched(x.flood), 1);
     peers_close(&client);
-    while (tn_flood_watched(x.flood) > 0 && tn_clock_ns() < until) { /* it is gone */
+    while (tn_flood_guard_watched(x.flood) > 0 && tn_clock_ns() < until) { /* it is gone */
         turn(&x);
     }
-    assert_int_equal(tn_flood_watched(x.flood), 0);
+    assert_int_equal(tn_flood_guard_watched(x.flood), 0);
     tn_free(part);
     close_fixture(&x);
 }
@@ -243,7 +244,7 @@ static void what_cannot_be_watched_is_told(void **state)
     (void)state;
     peer p;
     tn_zmq z = *keys_zmq();
-    tn_flood *f = NULL;
+    tn_flood_guard *f = NULL;
     tn_error err = {0};
     z.zmq_socket = try_socket;
     z.zmq_setsockopt = try_setsockopt;
@@ -254,17 +255,17 @@ static void what_cannot_be_watched_is_told(void **state)
     void *context = tn_sockets_context(p.sockets);
     for (int nth = 1; nth <= 5; nth++) {
         calls_left = nth;
-        assert_int_equal(tn_flood_open(&f, &z, context, p.router, MOST, &err), TN_E_PEER);
+        assert_int_equal(tn_flood_guard_open(&f, &z, context, p.router, MOST, &err), TN_E_PEER);
         assert_non_null(strstr(err.text, "cannot watch connections: Too many open files"));
         assert_null(f);
     }
     tn_alloc_fail_at(1);
-    assert_int_equal(tn_flood_open(&f, &z, context, p.router, MOST, &err), TN_E_MEMORY);
+    assert_int_equal(tn_flood_guard_open(&f, &z, context, p.router, MOST, &err), TN_E_MEMORY);
     tn_alloc_fail_at(0);
     calls_left = 6;
-    assert_int_equal(tn_flood_open(&f, &z, context, p.router, MOST, &err), TN_OK);
-    tn_flood_close(f);
-    tn_flood_close(NULL);
+    assert_int_equal(tn_flood_guard_open(&f, &z, context, p.router, MOST, &err), TN_OK);
+    tn_flood_guard_close(f);
+    tn_flood_guard_close(NULL);
     peers_close(&p);
 }
 

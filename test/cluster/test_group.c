@@ -54,8 +54,8 @@ static void an_order_that_failed_names_its_rank(void **state)
     groupkit_join(&x, &s);
     assert_int_equal(s.f[1].status, TN_E_DATA);
     assert_string_equal(s.f[1].err.text, "rank 0: no such file 'x'");
-    assert_true(tn_group_is_told_elsewhere(x.group[1]));
-    assert_false(tn_group_is_told_elsewhere(x.group[0]));
+    assert_true(tn_group_is_reported_elsewhere(x.group[1]));
+    assert_false(tn_group_is_reported_elsewhere(x.group[0]));
     groupkit_close(&x);
 }
 
@@ -67,7 +67,7 @@ static void what_ranks_say_is_known_to_rank_0(void **state)
     groupkit_form(&x);
     assert_false(tn_group_is_asked(x.group[0], TN_ASKS_STOP));
     const tn_beat_note beat = {.state = TN_PEER_TRAINING, .rows_per_s = 250, .asks = TN_ASKS_STOP};
-    tn_group_tell(x.group[1], &beat, 12);
+    tn_group_set_beat(x.group[1], &beat, 12);
     const uint64_t until = tn_clock_ns() + 20000000000;
     while (tn_group_rate(x.group[0]) < 250 && tn_clock_ns() < until) {
     }
@@ -182,7 +182,7 @@ static void the_table_is_shown_again_and_again_and_says_who_waits_for_whom(void 
     const tn_group_values values = {.waits_for = for_rank_0};
     const tn_beat_note beat = {.state = TN_PEER_TRAINING};
     tn_group_set_values(x.group[1], &values);
-    tn_group_tell(x.group[1], &beat, 12);
+    tn_group_set_beat(x.group[1], &beat, 12);
     const uint64_t until = tn_clock_ns() + 20000000000;
     while (!is_enough(&s) && tn_clock_ns() < until) {
     }
@@ -209,7 +209,7 @@ static void a_run_that_ends_by_a_failed_order_is_told_where_it_failed(void **sta
     assert_string_equal(s.f[1].err.text, "cannot save: rank 1: disk full");
     assert_string_equal(s.f[2].err.text, "cannot save: rank 1: disk full");
     for (uint32_t r = 0; r < x.n; r++) {
-        assert_true(tn_group_is_told_elsewhere(x.group[r]) == (r != 1));
+        assert_true(tn_group_is_reported_elsewhere(x.group[r]) == (r != 1));
     }
     groupkit_close(&x);
 }
@@ -244,7 +244,7 @@ static void a_rank_that_fails_ends_all(void **state)
     assert_int_equal(tn_group_check(x.group[1], NULL), TN_E_DATA);
     assert_int_equal(atomic_load(&told), TN_E_DATA);
     for (uint32_t r = 0; r < x.n; r++) {
-        assert_true(tn_group_is_told_elsewhere(x.group[r]) == (r != 2));
+        assert_true(tn_group_is_reported_elsewhere(x.group[r]) == (r != 2));
     }
     groupkit_close(&x);
 }
@@ -268,8 +268,8 @@ static void a_rank_that_falls_silent_is_lost(void **state)
     assert_non_null(strstr(err.text, "is taken for lost"));
     groupkit_join(&x, &s);
     assert_int_equal(s.f[1].status, TN_E_PEER);
-    assert_false(tn_group_is_told_elsewhere(x.group[0]));
-    assert_true(tn_group_is_told_elsewhere(x.group[1]));
+    assert_false(tn_group_is_reported_elsewhere(x.group[0]));
+    assert_true(tn_group_is_reported_elsewhere(x.group[1]));
     groupkit_close(&x);
 }
 
@@ -286,10 +286,10 @@ static uint32_t push_and_stop(void *arg)
     stopper *s = arg;
     s->n_ticks++;
     for (uint64_t step = 7; s->n_ticks == LAST && step < 10; step++) {
-        tn_parcel *p = NULL;
-        tn_parcels *parcels = tn_group_parcels(s->group);
-        assert_int_equal(tn_parcel_take(&p, parcels, TN_PUSH_PARAMS, NULL), TN_OK);
-        memset(tn_parcel_payload(p), 0, TN_PUSH_PARAMS);
+        tn_out_message *p = NULL;
+        tn_out_messages *pool = tn_group_out_messages(s->group);
+        assert_int_equal(tn_out_message_take(&p, pool, TN_PUSH_PARAMS, NULL), TN_OK);
+        memset(tn_out_message_payload(p), 0, TN_PUSH_PARAMS);
         p->frame.type = TN_FRAME_PUSH;
         p->frame.step = step;
         tn_link_post(tn_group_link(s->group), 0, p);
@@ -309,7 +309,7 @@ static void the_step_of_a_lost_rank_is_that_of_its_last_push(void **state)
     stopper s = {.group = x.group[1]};
     const tn_beat_note beat = {.state = TN_PEER_TRAINING};
     const tn_group_values values = {.arg = &s, .waits_for = push_and_stop};
-    tn_group_tell(x.group[1], &beat, 100);
+    tn_group_set_beat(x.group[1], &beat, 100);
     tn_group_set_values(x.group[1], &values);
     const tn_order_note order = {.what = TN_ORDER_EVALUATE};
     tn_error err = {0};
@@ -335,7 +335,7 @@ static void rank_0_that_falls_silent_is_lost(void **state)
     assert_int_equal(tn_group_next_order(x.group[1], tn_clock_ns() + 20000000000, &order, &err),
                      TN_E_PEER);
     assert_non_null(strstr(err.text, "rank 0 (host '"));
-    assert_false(tn_group_is_told_elsewhere(x.group[1])); /* who else? */
+    assert_false(tn_group_is_reported_elsewhere(x.group[1])); /* who else? */
     groupkit_close(&x);
 }
 
@@ -379,8 +379,9 @@ static void who_is_gone_by_the_news_ends_all_at_once(void **state)
     groupkit_join(&x, &s);
     assert_int_equal(s.f[1].status, TN_E_PEER);
     assert_memory_equal(s.f[1].err.text, line + 2, sizeof line - 3);
-    assert_true(tn_group_is_told_elsewhere(x.group[0]) && tn_group_is_told_elsewhere(x.group[1]));
-    assert_true(tn_clock_ns() - begin < tn_timer_ns(TN_PULSE_LOST_NS));
+    assert_true(tn_group_is_reported_elsewhere(x.group[0]) &&
+                tn_group_is_reported_elsewhere(x.group[1]));
+    assert_true(tn_clock_ns() - begin < tn_timer_ns(TN_FAILURE_LOST_NS));
     groupkit_close(&x);
     for (uint32_t r = 0; r < 3; r++) {
         assert_int_equal(close(news[r][0]) | close(news[r][1]), 0);

@@ -34,7 +34,7 @@ typedef struct pair {
     tn_security security;
     char at[2][TN_ENDPOINT_PATH];
     const char *address[2], *host[2];
-    tn_roster roster[2];
+    tn_membership membership[2];
     tn_group *group[2];
 
     pthread_mutex_t lock; /* guards all below */
@@ -146,15 +146,15 @@ static void form(pair *p)
         p->address[r] = p->at[r];
     }
     for (uint32_t r = 0; r < 2; r++) {
-        p->roster[r] = (tn_roster){.rank = r,
-                                   .size = 2,
-                                   .job = 7,
-                                   .address = p->address,
-                                   .host = p->host,
-                                   .bind = p->at[r],
-                                   .how = "test"};
+        p->membership[r] = (tn_membership){.rank = r,
+                                           .size = 2,
+                                           .job = 7,
+                                           .address = p->address,
+                                           .host = p->host,
+                                           .bind = p->at[r],
+                                           .how = "test"};
         const tn_group_opts opts = {.zmq = keys_zmq(),
-                                    .roster = &p->roster[r],
+                                    .membership = &p->membership[r],
                                     .security = &p->security,
                                     .owners = &p->owners,
                                     .hello = {.version = "1",

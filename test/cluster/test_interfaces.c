@@ -117,9 +117,9 @@ static void keep_line(tn_log_level level, const char *line)
 static tn_status place(const char *root, const char *bind, tn_endpoint *out, tn_error *err)
 {
     const char *const address[] = {root, NULL};
-    const tn_roster r = {
+    const tn_membership r = {
         .rank = 1, .size = 2, .address = address, .bind = bind, .how = "rank 1 of 2 by Slurm"};
-    return tn_roster_place(&r, out, err);
+    return tn_membership_place(&r, out, err);
 }
 
 static void c7_the_chosen_interface_is_told(void **state)
@@ -145,7 +145,7 @@ static void a_real_process_asks_its_real_environment(void **state)
     (void)state;
     char host[TN_ENDPOINT_HOST];
     const tn_peers_opts opts = {.n = 3};
-    tn_roster_in in = tn_roster_here(&opts, "runs/x", host);
+    tn_membership_in in = tn_membership_here(&opts, "runs/x", host);
     assert_string_not_equal(in.host, "");
     assert_int_equal(in.peers.n, 3);
     assert_string_equal(in.run_dir, "runs/x");

@@ -122,7 +122,7 @@ static void the_socket_of_a_living_process_stays(void **state)
     tn_endpoint other = e;
     other.path[strlen(e.path) - sizeof "0.sock" + 1] = '1';
     (void)snprintf(run, sizeof run, "%s/run", dir);
-    assert_int_equal(tn_ipc_look(run, NULL), TN_OK); /* there is no such folder */
+    assert_int_equal(tn_ipc_check(run, NULL), TN_OK); /* there is no such folder */
     assert_int_equal(tn_ipc_take(&e, &first, NULL), TN_OK);
     leave_socket(&e);
     (void)snprintf(want, sizeof want, "'ipc://%s' is in use by another process\n", e.path);
@@ -132,10 +132,10 @@ static void the_socket_of_a_living_process_stays(void **state)
     assert_int_equal(visit(&other, NULL), TN_OK);
     (void)snprintf(want, sizeof want,
                    "'%s/sockets' is in use by another group of processes: '0.lock' is locked", run);
-    assert_int_equal(tn_ipc_look(run, &err), TN_E_CKPT);
+    assert_int_equal(tn_ipc_check(run, &err), TN_E_CKPT);
     assert_string_equal(err.text, want);
     tn_lock_release(first);
-    assert_int_equal(tn_ipc_look(run, NULL), TN_OK);
+    assert_int_equal(tn_ipc_check(run, NULL), TN_OK);
     assert_int_equal(visit(&e, NULL), TN_OK);
     assert_false(tn_path_exists(e.path));
 }
@@ -154,7 +154,8 @@ static void what_needs_no_folder_is_left_alone(void **state)
     char deep[200];
     memset(deep, 'x', sizeof deep - 1);
     deep[sizeof deep - 1] = '\0';
-    assert_int_equal(tn_ipc_look(deep, NULL), TN_OK); /* too long for a socket: none stands there */
+    assert_int_equal(tn_ipc_check(deep, NULL),
+                     TN_OK); /* too long for a socket: none stands there */
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

@@ -13,7 +13,7 @@ static const char *get(void *ctx, const char *name)
 
 static tn_status read(const char *value, uint32_t *out, tn_error *err)
 {
-    const tn_roster_in in = {.get = get, .ctx = &value};
+    const tn_membership_in in = {.get = get, .ctx = &value};
     return tn_env_u32(&in, "WORD", 100, out, err);
 }
 
@@ -41,7 +41,7 @@ static void empty_variables_count_as_not_set(void **state)
 {
     (void)state;
     const char *value = "";
-    const tn_roster_in in = {.get = get, .ctx = &value};
+    const tn_membership_in in = {.get = get, .ctx = &value};
     assert_null(tn_env(&in, "WORD"));
     assert_null(tn_env(&in, "OTHER"));
     value = "x";
@@ -65,11 +65,11 @@ static int show(const char *run_dir)
 {
     char host[TN_ENDPOINT_HOST];
     const tn_peers_opts any = {0};
-    tn_roster_in in = tn_roster_here(&any, run_dir, host);
+    tn_membership_in in = tn_membership_here(&any, run_dir, host);
     tn_arena *arena = tn_arena_new(1 << 14);
-    tn_roster r;
+    tn_membership r;
     tn_error err = {0};
-    tn_status status = tn_roster_find(&r, &in, arena, &err);
+    tn_status status = tn_membership_find(&r, &in, arena, &err);
     if (status == TN_OK) {
         const char *root = r.size > 1 && r.address[0] != NULL ? r.address[0] : "-";
         const char *own = r.size > 1 && r.host[r.rank] != NULL ? r.host[r.rank] : "-";

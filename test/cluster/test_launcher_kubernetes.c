@@ -16,7 +16,7 @@ static void an_indexed_job_names_its_pods(void **state)
     (void)state;
     const char *const words[] = {POD, "JOB_COMPLETION_INDEX", "2",     "TNET_PEERS",
                                  "3", "TNET_SERVICE",         "peers", NULL};
-    tn_roster r = fakeenv_roster(&(fakeenv){.words = words, .host = "big-train-2"});
+    tn_membership r = fakeenv_roster(&(fakeenv){.words = words, .host = "big-train-2"});
     assert_int_equal(r.rank, 2);
     assert_string_equal(r.address[0], "tcp://big-train-0.peers:4770");
     assert_string_equal(r.address[2], "tcp://big-train-2.peers:4770");
@@ -29,7 +29,8 @@ static void a_stateful_set_counts_in_its_host_names(void **state)
 {
     (void)state;
     const char *const words[] = {POD, "TNET_SERVICE", "tnet.ml.svc", "TNET_PORT", "9000", NULL};
-    tn_roster r = fakeenv_roster(&(fakeenv){.words = words, .host = "tnet-1", .peers = {.n = 2}});
+    tn_membership r =
+        fakeenv_roster(&(fakeenv){.words = words, .host = "tnet-1", .peers = {.n = 2}});
     assert_int_equal(r.rank, 1);
     assert_string_equal(r.address[0], "tcp://tnet-0.tnet.ml.svc:9000");
 }

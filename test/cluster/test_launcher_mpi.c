@@ -21,7 +21,7 @@ static void one_machine_of_open_mpi_needs_no_network(void **state)
                                  "PMIX_NAMESPACE",
                                  "prterun-9",
                                  NULL};
-    tn_roster r = fakeenv_roster(&(fakeenv){.words = words});
+    tn_membership r = fakeenv_roster(&(fakeenv){.words = words});
     assert_int_equal(r.rank, 3);
     assert_string_equal(r.address[0], "ipc://runs/x/sockets/0.sock");
     assert_string_equal(r.how, "rank 3 of 4 by MPI, job prterun-9");
@@ -39,7 +39,7 @@ static void several_machines_meet_in_the_folder_of_the_run(void **state)
                                  "PMIX_NAMESPACE",
                                  "prterun-9",
                                  NULL};
-    tn_roster r = fakeenv_roster(&(fakeenv){.words = words});
+    tn_membership r = fakeenv_roster(&(fakeenv){.words = words});
     assert_string_equal(r.meet, "runs/x/peers.root");
     assert_null(r.address[0]);
     assert_string_equal(r.bind, "tcp://here:0");
@@ -63,7 +63,7 @@ static void the_root_may_be_said(void **state)
     const char *const words[] = {
         "OMPI_COMM_WORLD_RANK", "0", "OMPI_COMM_WORLD_SIZE", "2", "TNET_ROOT",
         "10.1.0.7:5000",        NULL};
-    tn_roster r = fakeenv_roster(&(fakeenv){.words = words});
+    tn_membership r = fakeenv_roster(&(fakeenv){.words = words});
     assert_string_equal(r.address[0], "tcp://10.1.0.7:5000");
     assert_string_equal(r.bind, "tcp://10.1.0.7:5000");
     assert_null(r.address[1]);
@@ -89,7 +89,7 @@ static void mpirun_in_an_allocation_does_not_take_the_daemons_rank(void **state)
                                  "SLURM_STEP_TASKS_PER_NODE",
                                  "1(x2)",
                                  NULL};
-    tn_roster r = fakeenv_roster(&(fakeenv){.words = words});
+    tn_membership r = fakeenv_roster(&(fakeenv){.words = words});
     assert_int_equal(r.rank, 5);
     assert_int_equal(r.size, 8);
     assert_null(r.address[0]);
@@ -114,7 +114,7 @@ static void srun_completes_what_pmi_does_not_say(void **state)
                                  "SLURM_JOB_ID",
                                  "17",
                                  NULL};
-    tn_roster r = fakeenv_roster(&(fakeenv){.words = words});
+    tn_membership r = fakeenv_roster(&(fakeenv){.words = words});
     assert_int_equal(r.size, 2);
     assert_non_null(r.address[0]);
     assert_string_equal(r.host[1], "b");

@@ -17,7 +17,7 @@ enum { PEERS = 3, DEADLINE_S = 60 };
 
 typedef struct peer {
     tn_link *link;
-    tn_parcels *parcels;
+    tn_out_messages *pool;
     tn_security security;
     tn_endpoint at;
     uint32_t rank;
@@ -49,11 +49,11 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void got_request(void *arg, tn_letter *letter)
+static void got_request(void *arg, tn_in_message *incoming)
 {
     peer *p = arg;
     double first = 0;
-    memcpy(&first, letter->frame.payload, sizeof first);
+    memcpy(&first, incoming->frame.payload, sizeof first);
     (void)pthread_mutex_lock(&p->lock);
     p->requests++;
     p->greatest = first > p->greatest ? first : p->greatest;
@@ -68,24 +68,24 @@ static void got_request(void *arg, tn_letter *letter)
     if (is_late) { /* until tn_link_close has told the thread to end */
         (void)usleep(50000);
     }
-    tn_parcel *parcel = NULL;
-    if (answers && tn_parcel_take(&parcel, p->parcels, 0, NULL) == TN_OK) {
-        parcel->frame.type = TN_FRAME_NOTED;
-        tn_link_answer(p->link, &letter->frame, parcel);
+    tn_out_message *outgoing = NULL;
+    if (answers && tn_out_message_take(&outgoing, p->pool, 0, NULL) == TN_OK) {
+        outgoing->frame.type = TN_FRAME_NOTED;
+        tn_link_answer(p->link, &incoming->frame, outgoing);
     }
-    tn_letter_close(letter);
+    tn_in_message_close(incoming);
 }
 
-static void got_answer(void *arg, tn_letter *letter)
+static void got_answer(void *arg, tn_in_message *incoming)
 {
     peer *p = arg;
     (void)pthread_mutex_lock(&p->lock);
     p->answers++;
-    p->in_order = p->in_order && letter->frame.sequence > p->sequence;
-    p->sequence = letter->frame.sequence;
+    p->in_order = p->in_order && incoming->frame.sequence > p->sequence;
+    p->sequence = incoming->frame.sequence;
     (void)pthread_cond_broadcast(&p->changed);
     (void)pthread_mutex_unlock(&p->lock);
-    tn_letter_close(letter);
+    tn_in_message_close(incoming);
 }
 
 static void ticked(void *arg, uint64_t now_ns)
@@ -106,9 +106,9 @@ static void open_again(peer *p, uint64_t job, uint64_t incarnation)
                                .size = PEERS,
                                .job = job,
                                .incarnation = incarnation,
-                               .resend_ns = 30000000,
+                               .retransmit_ns = 30000000,
                                .security = &p->security,
-                               .parcels = p->parcels,
+                               .pool = p->pool,
                                .events = {p, got_request, got_answer, ticked}};
     if (tn_link_open(&p->link, keys_zmq(), &opts, &p->at, bound, &err) != TN_OK) {
         fail_msg("%s", err.text);
@@ -123,7 +123,7 @@ static void open_peer(peer *p, uint32_t rank)
     assert_in_range(n, 1, sizeof p->at.path - 1);
     (void)pthread_mutex_init(&p->lock, NULL);
     (void)pthread_cond_init(&p->changed, NULL);
-    assert_int_equal(tn_parcels_new(&p->parcels, NULL), TN_OK);
+    assert_int_equal(tn_out_messages_new(&p->pool, NULL), TN_OK);
     assert_int_equal(tn_security_init(&p->security, keys_zmq(), NULL, NULL), TN_OK);
     open_again(p, 1, 100 + rank);
 }
@@ -131,7 +131,7 @@ static void open_peer(peer *p, uint32_t rank)
 static void close_peer(peer *p)
 {
     tn_link_close(p->link);
-    tn_parcels_free(p->parcels);
+    tn_out_messages_free(p->pool);
     tn_security_done(&p->security);
     (void)pthread_mutex_destroy(&p->lock);
     (void)pthread_cond_destroy(&p->changed);
@@ -145,13 +145,13 @@ static void dial(peer *p, const peer *to)
 /* A request of n doubles, the first of which is `first`. */
 static void post(peer *p, const peer *to, double first, uint32_t n)
 {
-    tn_parcel *parcel = NULL;
-    assert_int_equal(tn_parcel_take(&parcel, p->parcels, n * sizeof(double), NULL), TN_OK);
-    parcel->frame.type = TN_FRAME_SHARE;
-    parcel->frame.count[TN_DENSE_FLOATS] = n;
-    memset(tn_parcel_payload(parcel), 0, n * sizeof(double));
-    memcpy(tn_parcel_payload(parcel), &first, sizeof first);
-    tn_link_post(p->link, to->rank, parcel);
+    tn_out_message *outgoing = NULL;
+    assert_int_equal(tn_out_message_take(&outgoing, p->pool, n * sizeof(double), NULL), TN_OK);
+    outgoing->frame.type = TN_FRAME_SHARE;
+    outgoing->frame.count[TN_DENSE_FLOATS] = n;
+    memset(tn_out_message_payload(outgoing), 0, n * sizeof(double));
+    memcpy(tn_out_message_payload(outgoing), &first, sizeof first);
+    tn_link_post(p->link, to->rank, outgoing);
 }
 
 static uint32_t count_of(peer *p, const uint32_t *count)
@@ -370,13 +370,13 @@ static void an_address_that_is_taken_is_told(void **state)
                                .size = 2,
                                .incarnation = 1,
                                .security = &a.security,
-                               .parcels = a.parcels,
+                               .pool = a.pool,
                                .events = {&a, got_request, got_answer, ticked}};
     assert_int_equal(tn_link_open(&second, keys_zmq(), &opts, &nowhere, bound, &err), TN_E_CONFIG);
     assert_non_null(strstr(err.text, "is open to other machines"));
     assert_null(second);
     tn_link_close(NULL);
-    tn_letter_close(NULL);
+    tn_in_message_close(NULL);
     close_peer(&a);
 }
 

@@ -22,7 +22,7 @@ static const tn_peers_opts three_peers = {.n = 3, .address = {.n = 3, .item = th
 static void nothing_said_is_alone(void **state)
 {
     (void)state;
-    tn_roster r = fakeenv_roster(&(fakeenv){.words = NULL});
+    tn_membership r = fakeenv_roster(&(fakeenv){.words = NULL});
     assert_int_equal(r.rank, 0);
     assert_int_equal(r.size, 1);
     assert_string_equal(r.how, "alone");
@@ -43,7 +43,7 @@ static void one_peer_is_alone_under_any_launcher(void **state)
 static void a_list_tells_the_rank_by_the_own_address(void **state)
 {
     (void)state;
-    tn_roster r = fakeenv_roster(&(fakeenv){.peers = three_peers, .local = "b"});
+    tn_membership r = fakeenv_roster(&(fakeenv){.peers = three_peers, .local = "b"});
     assert_int_equal(r.rank, 1);
     assert_int_equal(r.size, 3);
     assert_string_equal(r.address[2], "tcp://[fd00::3]:4770");
@@ -62,7 +62,7 @@ static void two_own_addresses_need_a_rank(void **state)
     fakeenv_refused(&(fakeenv){.peers = twice, .local = "a"},
                     "both 'a:1' and 'a:2' are this machine's addresses\nhint: say by TNET_RANK");
     const char *const words[] = {"TNET_RANK", "1", NULL};
-    tn_roster r = fakeenv_roster(&(fakeenv){.words = words, .peers = twice, .local = "a"});
+    tn_membership r = fakeenv_roster(&(fakeenv){.words = words, .peers = twice, .local = "a"});
     assert_string_equal(r.bind, "tcp://a:2");
     assert_int_equal(r.n_here, 2);
 }
@@ -152,11 +152,13 @@ static void many_addresses_are_bounded(void **state)
 static void the_name_of_a_run_is_the_same_for_all_and_for_no_other(void **state)
 {
     (void)state;
-    tn_roster a = fakeenv_roster(&(fakeenv){.peers = three_peers, .local = "a"});
-    tn_roster b = fakeenv_roster(&(fakeenv){.peers = three_peers, .local = "b", .host = "other"});
+    tn_membership a = fakeenv_roster(&(fakeenv){.peers = three_peers, .local = "a"});
+    tn_membership b =
+        fakeenv_roster(&(fakeenv){.peers = three_peers, .local = "b", .host = "other"});
     assert_true(a.job == b.job && a.job != 0);
     const char *const words[] = {"TNET_JOB", "second", NULL};
-    tn_roster c = fakeenv_roster(&(fakeenv){.words = words, .peers = three_peers, .local = "a"});
+    tn_membership c =
+        fakeenv_roster(&(fakeenv){.words = words, .peers = three_peers, .local = "a"});
     assert_true(c.job != a.job);
 }
 

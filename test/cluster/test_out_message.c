@@ -9,55 +9,55 @@
 static void a_parcel_comes_back_with_its_last_reference(void **state)
 {
     (void)state;
-    tn_parcels *pool = NULL;
-    tn_parcel *p = NULL;
-    tn_parcel *again = NULL;
-    assert_int_equal(tn_parcels_new(&pool, NULL), TN_OK);
-    assert_int_equal(tn_parcel_take(&p, pool, 1000, NULL), TN_OK);
+    tn_out_messages *pool = NULL;
+    tn_out_message *p = NULL;
+    tn_out_message *again = NULL;
+    assert_int_equal(tn_out_messages_new(&pool, NULL), TN_OK);
+    assert_int_equal(tn_out_message_take(&p, pool, 1000, NULL), TN_OK);
     assert_int_equal(p->frame.bytes, 1000);
-    memset(tn_parcel_payload(p), 1, 1000);
+    memset(tn_out_message_payload(p), 1, 1000);
     p->frame.step = 7;
     p->sealed = true;
-    uint64_t bytes = tn_parcels_bytes(pool);
+    uint64_t bytes = tn_out_messages_bytes(pool);
     assert_in_range(bytes, 1080, 4096);
-    tn_parcel_hold(p);
-    tn_parcel_drop(p);
-    assert_int_equal(tn_parcel_take(&again, pool, 900, NULL), TN_OK);
+    tn_out_message_hold(p);
+    tn_out_message_drop(p);
+    assert_int_equal(tn_out_message_take(&again, pool, 900, NULL), TN_OK);
     assert_ptr_not_equal(p, again); /* somebody still has it */
-    tn_parcel_drop(again);
-    tn_parcel_drop(p);
-    bytes = tn_parcels_bytes(pool);
-    assert_int_equal(tn_parcel_take(&again, pool, 1200, NULL), TN_OK);
+    tn_out_message_drop(again);
+    tn_out_message_drop(p);
+    bytes = tn_out_messages_bytes(pool);
+    assert_int_equal(tn_out_message_take(&again, pool, 1200, NULL), TN_OK);
     assert_ptr_equal(again, p);
     assert_true(!again->sealed && again->frame.step == 0);
-    assert_int_equal(tn_parcels_bytes(pool), bytes);
-    tn_parcel_drop(again);
-    tn_parcel_drop(NULL);
-    tn_parcels_free(pool);
-    tn_parcels_free(NULL);
+    assert_int_equal(tn_out_messages_bytes(pool), bytes);
+    tn_out_message_drop(again);
+    tn_out_message_drop(NULL);
+    tn_out_messages_free(pool);
+    tn_out_messages_free(NULL);
 }
 
 static void what_cannot_be_had_is_told(void **state)
 {
     (void)state;
-    tn_parcels *pool = NULL;
-    tn_parcel *p = NULL;
+    tn_out_messages *pool = NULL;
+    tn_out_message *p = NULL;
     tn_error err = {0};
     tn_alloc_fail_at(1);
-    assert_int_equal(tn_parcels_new(&pool, NULL), TN_E_MEMORY);
-    assert_int_equal(tn_parcels_new(&pool, NULL), TN_OK);
+    assert_int_equal(tn_out_messages_new(&pool, NULL), TN_E_MEMORY);
+    assert_int_equal(tn_out_messages_new(&pool, NULL), TN_OK);
     for (uint64_t n = 1; n <= 2; n++) {
         tn_alloc_fail_at(n);
-        assert_int_equal(tn_parcel_take(&p, pool, 10, NULL), TN_E_MEMORY);
+        assert_int_equal(tn_out_message_take(&p, pool, 10, NULL), TN_E_MEMORY);
         assert_null(p);
     }
     tn_alloc_fail_at(0);
-    assert_int_equal(tn_parcels_bytes(pool), 0);
-    assert_int_equal(tn_parcel_take(&p, pool, UINT64_C(1) << 30, &err), TN_E_LIMIT);
+    assert_int_equal(tn_out_messages_bytes(pool), 0);
+    assert_int_equal(tn_out_message_take(&p, pool, UINT64_C(1) << 30, &err), TN_E_LIMIT);
     assert_string_equal(err.text, "a message of 1073741824 bytes is longer than 1 GiB");
-    assert_int_equal(tn_parcel_take(&p, pool, 0, NULL), TN_OK);
-    tn_parcel_drop(p);
-    tn_parcels_free(pool);
+    assert_int_equal(tn_out_message_take(&p, pool, 0, NULL), TN_OK);
+    tn_out_message_drop(p);
+    tn_out_messages_free(pool);
 }
 
 int main(void)

@@ -38,7 +38,7 @@ static tn_hello_note hello(const char *host, uint64_t pid, uint64_t peers)
 
 typedef struct group {
     tn_shares *shares;
-    tn_forming *f;
+    tn_rendezvous *f;
     tn_text why;
 } group;
 
@@ -47,7 +47,7 @@ static void open_group(group *g, uint32_t size)
     *g = (group){0};
     const tn_hello_note own = hello("a", 1, size);
     assert_int_equal(tn_shares_new(&g->shares, size, 100, NULL), TN_OK);
-    assert_int_equal(tn_forming_new(&g->f, &g->shares->owners, ROOT, &own, NULL), TN_OK);
+    assert_int_equal(tn_rendezvous_new(&g->f, &g->shares->owners, ROOT, &own, NULL), TN_OK);
     logged[0] = 0;
     tn_log_set(catch_line, TN_LOG_INFO);
 }
@@ -56,13 +56,13 @@ static void close_group(group *g)
 {
     tn_log_set(NULL, TN_LOG_INFO);
     tn_text_done(&g->why);
-    tn_forming_free(g->f);
+    tn_rendezvous_free(g->f);
     tn_shares_free(g->shares);
 }
 
 static void assert_taken(group *g, uint32_t rank, uint64_t incarnation, const tn_hello_note *note)
 {
-    assert_int_equal(tn_forming_hello(g->f, rank, incarnation, note, &g->why), 0);
+    assert_int_equal(tn_rendezvous_hello(g->f, rank, incarnation, note, &g->why), 0);
     assert_string_equal(tn_text_str(&g->why), "");
 }
 
@@ -72,12 +72,12 @@ static void assert_refused(group *g, uint32_t rank, const tn_hello_note *note, u
 {
     tn_text before = {0};
     tn_text after = {0};
-    tn_forming_missing(g->f, &before);
+    tn_rendezvous_missing(g->f, &before);
     tn_text_clear(&g->why);
-    assert_int_equal(tn_forming_hello(g->f, rank, 77, note, &g->why), code);
+    assert_int_equal(tn_rendezvous_hello(g->f, rank, 77, note, &g->why), code);
     assert_string_equal(tn_text_str(&g->why), why);
     tn_text_clear(&g->why);
-    tn_forming_missing(g->f, &after);
+    tn_rendezvous_missing(g->f, &after);
     assert_string_equal(tn_text_str(&before), tn_text_str(&after));
     tn_text_done(&before);
     tn_text_done(&after);
@@ -86,7 +86,7 @@ static void assert_refused(group *g, uint32_t rank, const tn_hello_note *note, u
 static void assert_missing(const group *g, const char *expected)
 {
     tn_text text = {0};
-    tn_forming_missing(g->f, &text);
+    tn_rendezvous_missing(g->f, &text);
     assert_string_equal(tn_text_str(&text), expected);
     tn_text_done(&text);
 }
@@ -103,14 +103,14 @@ static void a_group_is_whole_when_every_rank_said_hello(void **state)
     assert_missing(&g, "ranks 1 and 2");
     assert_taken(&g, 2, 1002, &c);
     assert_taken(&g, 2, 1002, &c); /* repeated: counts once */
-    assert_false(tn_forming_is_whole(g.f));
+    assert_false(tn_rendezvous_is_whole(g.f));
     assert_missing(&g, "rank 1");
     assert_taken(&g, 1, 1001, &b);
-    assert_true(tn_forming_is_whole(g.f));
+    assert_true(tn_rendezvous_is_whole(g.f));
     assert_missing(&g, "");
     assert_taken(&g, 1, 1001, &b); /* its welcome was lost */
     tn_welcome_note w;
-    tn_forming_welcome(g.f, &w);
+    tn_rendezvous_welcome(g.f, &w);
     assert_int_equal(w.checkpoint, 0);
     assert_int_equal(w.address.n, 3);
     assert_int_equal(w.host.n, 3);
@@ -122,10 +122,10 @@ static void a_group_is_whole_when_every_rank_said_hello(void **state)
     for (uint32_t r = 0; r < 3; r++) {
         assert_int_equal(w.incarnation.at[r], ROOT + r);
         assert_int_equal(w.owned_from.at[r], g.shares->owners.from[r]);
-        assert_int_equal(tn_forming_pid(g.f, r), 1 + r);
+        assert_int_equal(tn_rendezvous_pid(g.f, r), 1 + r);
     }
     assert_int_equal(w.owned_from.at[3], TN_PARTITIONS);
-    assert_string_equal(tn_forming_host(g.f, 2), "c");
+    assert_string_equal(tn_rendezvous_host(g.f, 2), "c");
     assert_string_equal(logged, "");
     close_group(&g);
 }
@@ -143,7 +143,7 @@ static void what_is_kept_of_a_hello_is_a_copy(void **state)
     memset(host, 'x', 1);
     memset(address, 'x', sizeof address - 1);
     tn_welcome_note w;
-    tn_forming_welcome(g.f, &w);
+    tn_rendezvous_welcome(g.f, &w);
     assert_string_equal(w.host.at[1], "b");
     assert_string_equal(w.address.at[1], "tcp://10.1.0.8:4770");
     close_group(&g);
@@ -154,7 +154,7 @@ static void one_peer_is_a_whole_group(void **state)
     (void)state;
     group g;
     open_group(&g, 1);
-    assert_true(tn_forming_is_whole(g.f));
+    assert_true(tn_rendezvous_is_whole(g.f));
     assert_missing(&g, "");
     close_group(&g);
 }
@@ -220,17 +220,17 @@ static void until_the_group_is_whole_the_newest_start_counts(void **state)
     assert_taken(&g, 1, 2001, &second);
     assert_string_equal(logged, "2 rank 1 was started again: host 'c', pid 3\n");
     assert_missing(&g, "rank 2");
-    assert_string_equal(tn_forming_host(g.f, 1), "c");
+    assert_string_equal(tn_rendezvous_host(g.f, 1), "c");
     /* The first one is alive as well: two processes with one rank. */
-    assert_int_equal(tn_forming_hello(g.f, 1, 1001, &first, &g.why), TN_REFUSAL_RANK);
+    assert_int_equal(tn_rendezvous_hello(g.f, 1, 1001, &first, &g.why), TN_REFUSAL_RANK);
     assert_string_equal(tn_text_str(&g.why), "rank 1 of host 'b', pid 2 is taken by host 'c', pid "
                                              "3\nhint: was the same rank started twice?");
     tn_text_clear(&g.why);
     assert_taken(&g, 2, 1002, &first);
-    assert_true(tn_forming_is_whole(g.f));
-    assert_int_equal(tn_forming_hello(g.f, 1, 3001, &second, &g.why), TN_REFUSAL_RANK);
+    assert_true(tn_rendezvous_is_whole(g.f));
+    assert_int_equal(tn_rendezvous_hello(g.f, 1, 3001, &second, &g.why), TN_REFUSAL_RANK);
     tn_welcome_note w;
-    tn_forming_welcome(g.f, &w);
+    tn_rendezvous_welcome(g.f, &w);
     assert_int_equal(w.incarnation.at[1], 2001);
     close_group(&g);
 }
@@ -244,8 +244,8 @@ static void an_incarnation_from_two_places_is_refused(void **state)
     const tn_hello_note pid = hello("b", 3, 3);
     const tn_hello_note host = hello("c", 2, 3);
     assert_taken(&g, 1, 5, &note);
-    assert_int_equal(tn_forming_hello(g.f, 1, 5, &pid, &g.why), TN_REFUSAL_RANK);
-    assert_int_equal(tn_forming_hello(g.f, 1, 5, &host, &g.why), TN_REFUSAL_RANK);
+    assert_int_equal(tn_rendezvous_hello(g.f, 1, 5, &pid, &g.why), TN_REFUSAL_RANK);
+    assert_int_equal(tn_rendezvous_hello(g.f, 1, 5, &host, &g.why), TN_REFUSAL_RANK);
     tn_text_clear(&g.why);
     assert_taken(&g, 1, 5, &note);
     close_group(&g);
@@ -259,8 +259,9 @@ static void the_last_replaced_starts_are_remembered(void **state)
     const tn_hello_note note = hello("b", 2, 3);
     for (uint64_t start = 1; start <= 100; start++) {
         assert_taken(&g, 1, start, &note);
-        for (uint64_t k = 1; k <= TN_FORMING_STARTS && k < start; k++) {
-            assert_int_equal(tn_forming_hello(g.f, 1, start - k, &note, &g.why), TN_REFUSAL_RANK);
+        for (uint64_t k = 1; k <= TN_RENDEZVOUS_STARTS && k < start; k++) {
+            assert_int_equal(tn_rendezvous_hello(g.f, 1, start - k, &note, &g.why),
+                             TN_REFUSAL_RANK);
         }
         tn_text_clear(&g.why);
         assert_missing(&g, "rank 2");
@@ -294,7 +295,7 @@ static void c8_texts_of_a_hello_that_no_peer_says_are_refused(void **state)
     const tn_hello_note note = hello("b", 2, 2);
     tn_hello_note nowhere = hello("", 2, 2);
     assert_refused(&g, 1, &nowhere, TN_REFUSAL_DAMAGED, "rank 1 says hello with a damaged 'host'");
-    assert_int_equal(tn_forming_hello(g.f, 1, 0, &note, &g.why), TN_REFUSAL_DAMAGED);
+    assert_int_equal(tn_rendezvous_hello(g.f, 1, 0, &note, &g.why), TN_REFUSAL_DAMAGED);
     close_group(&g);
 }
 
@@ -317,14 +318,14 @@ static void a_group_whose_own_name_cannot_be_told_does_not_begin(void **state)
 {
     (void)state;
     tn_shares *shares = NULL;
-    tn_forming *f = NULL;
+    tn_rendezvous *f = NULL;
     tn_error err = {0};
     const tn_hello_note own = hello("a\n", 1, 2);
     assert_int_equal(tn_shares_new(&shares, 2, 0, NULL), TN_OK);
-    assert_int_equal(tn_forming_new(&f, &shares->owners, ROOT, &own, &err), TN_E_CONFIG);
+    assert_int_equal(tn_rendezvous_new(&f, &shares->owners, ROOT, &own, &err), TN_E_CONFIG);
     assert_string_equal(err.text, "the 'host' of this peer cannot be told to others");
     assert_null(f);
-    tn_forming_free(NULL);
+    tn_rendezvous_free(NULL);
     tn_shares_free(shares);
 }
 
@@ -333,7 +334,7 @@ static bool gives_up(group *g, uint32_t rank, uint64_t incarnation)
 {
     const tn_hello_note note = {.status = TN_E_DATA, .text = "no file 'x'"};
     tn_text_clear(&g->why);
-    bool ends = tn_forming_gives_up(g->f, rank, incarnation, &note, &g->why);
+    bool ends = tn_rendezvous_gives_up(g->f, rank, incarnation, &note, &g->why);
     char want[40];
     (void)snprintf(want, sizeof want, "rank %u: no file 'x'", rank);
     assert_string_equal(tn_text_str(&g->why), ends ? want : "");
@@ -348,10 +349,10 @@ static void a_rank_that_gives_up_ends_the_group_unless_another_start_counts(void
     open_group(&g, 3);
     const tn_hello_note b = hello("b", 2, 3);
     const tn_hello_note c = hello("c", 3, 3);
-    assert_false(tn_forming_is_in(g.f, 1));
+    assert_false(tn_rendezvous_is_in(g.f, 1));
     assert_true(gives_up(&g, 1, 1001)); /* it was never in */
     assert_taken(&g, 1, 1001, &b);
-    assert_true(tn_forming_is_in(g.f, 1));
+    assert_true(tn_rendezvous_is_in(g.f, 1));
     assert_true(gives_up(&g, 1, 1001));
     assert_taken(&g, 1, 1002, &b);
     assert_false(gives_up(&g, 1, 1001)); /* was replaced */
@@ -362,7 +363,7 @@ static void a_rank_that_gives_up_ends_the_group_unless_another_start_counts(void
     assert_false(gives_up(&g, 0, ROOT)); /* nobody says that of rank 0 */
     assert_false(gives_up(&g, 3, 1005));
     assert_false(gives_up(&g, 2, 0));
-    assert_false(tn_forming_is_in(g.f, 3));
+    assert_false(tn_rendezvous_is_in(g.f, 3));
     close_group(&g);
 }
 
@@ -393,7 +394,7 @@ static void missing_ranks_are_told_in_few_words(void **state)
     assert_taken(&g, 1023, 5, &note);
     assert_missing(&g, "rank 1000");
     assert_taken(&g, 1000, 5, &note);
-    assert_true(tn_forming_is_whole(g.f));
+    assert_true(tn_rendezvous_is_whole(g.f));
     close_group(&g);
 }
 
@@ -410,9 +411,9 @@ static void c9_a_thousand_ranks_are_welcomed(void **state)
             assert_taken(&g, rank, ROOT + rank, &note);
         }
     }
-    assert_true(tn_forming_is_whole(g.f));
+    assert_true(tn_rendezvous_is_whole(g.f));
     tn_welcome_note w;
-    tn_forming_welcome(g.f, &w);
+    tn_rendezvous_welcome(g.f, &w);
     tn_text bytes = {0};
     tn_note_write(TN_FRAME_WELCOME, &w, &bytes);
     tn_arena *arena = tn_arena_new(1 << 16);
@@ -438,14 +439,14 @@ static void every_allocation_that_fails_is_reported(void **state)
     uint64_t nth = 0;
     tn_status status = TN_E_MEMORY;
     while (status != TN_OK) {
-        tn_forming *f = NULL;
+        tn_rendezvous *f = NULL;
         tn_error err = {0};
         tn_alloc_fail_at(++nth);
-        status = tn_forming_new(&f, &shares->owners, ROOT, &own, &err);
+        status = tn_rendezvous_new(&f, &shares->owners, ROOT, &own, &err);
         tn_alloc_fail_at(0);
         assert_true(status == TN_OK || (status == TN_E_MEMORY && err.code == TN_E_MEMORY));
         assert_int_equal(f != NULL, status == TN_OK);
-        tn_forming_free(f);
+        tn_rendezvous_free(f);
     }
     assert_true(nth > 2);
     tn_shares_free(shares);
@@ -478,34 +479,34 @@ static tn_hello_note hello_of_pid(uint64_t pid)
 static int64_t form(uint64_t patience_s, uint64_t apart_s, tn_text *told)
 {
     tn_shares *shares = NULL;
-    tn_forming *f = NULL;
-    tn_startwait w;
+    tn_rendezvous *f = NULL;
+    tn_start_timer w;
     const tn_hello_note own = hello_of_pid(1);
     const uint64_t begin = 12345 * s_ns;
     uint64_t now = begin;
-    tn_startwait_verdict verdict = TN_STARTWAIT_ON;
+    tn_start_timer_verdict verdict = TN_START_TIMER_ON;
     assert_int_equal(tn_shares_new(&shares, RANKS, 100, NULL), TN_OK);
-    assert_int_equal(tn_forming_new(&f, &shares->owners, 1000, &own, NULL), TN_OK);
-    tn_startwait_begin(&w, patience_s * s_ns, now);
-    while (!tn_forming_is_whole(f) && verdict != TN_STARTWAIT_OVER) {
+    assert_int_equal(tn_rendezvous_new(&f, &shares->owners, 1000, &own, NULL), TN_OK);
+    tn_start_timer_begin(&w, patience_s * s_ns, now);
+    while (!tn_rendezvous_is_whole(f) && verdict != TN_START_TIMER_OVER) {
         now += look_ns;
         for (uint32_t r = 1; r < RANKS; r++) {
             if (now - begin >= r * apart_s * s_ns) { /* again and again */
                 const tn_hello_note note = hello_of_pid(r + 1);
-                assert_int_equal(tn_forming_hello(f, r, 1000 + r, &note, told), 0);
+                assert_int_equal(tn_rendezvous_hello(f, r, 1000 + r, &note, told), 0);
             }
         }
-        verdict = tn_startwait_look(&w, now);
-        if (verdict == TN_STARTWAIT_TELL && !tn_forming_is_whole(f)) {
-            tn_text_addf(told, "%.0f s: ", tn_startwait_s(&w));
-            tn_forming_missing(f, told);
+        verdict = tn_start_timer_poll(&w, now);
+        if (verdict == TN_START_TIMER_TELL && !tn_rendezvous_is_whole(f)) {
+            tn_text_addf(told, "%.0f s: ", tn_start_timer_s(&w));
+            tn_rendezvous_missing(f, told);
             tn_text_addc(told, '\n');
         }
     }
-    const bool whole = tn_forming_is_whole(f);
-    tn_forming_free(f);
+    const bool whole = tn_rendezvous_is_whole(f);
+    tn_rendezvous_free(f);
     tn_shares_free(shares);
-    return whole ? (int64_t)((now - begin) / ms_ns) : -llround(tn_startwait_s(&w) * 1e3);
+    return whole ? (int64_t)((now - begin) / ms_ns) : -llround(tn_start_timer_s(&w) * 1e3);
 }
 
 static void c7_ranks_that_start_20_s_apart_form_a_group_after_60_s(void **state)
@@ -532,17 +533,17 @@ static void c7_the_last_rank_may_come_two_minutes_after_the_first(void **state)
 static void time_in_which_the_process_was_stopped_does_not_count(void **state)
 {
     (void)state;
-    tn_startwait w;
+    tn_start_timer w;
     uint64_t now = 1;
-    tn_startwait_begin(&w, 3 * s_ns, now);
+    tn_start_timer_begin(&w, 3 * s_ns, now);
     for (uint32_t i = 0; i < 3; i++) {
         now += 1000 * s_ns;
-        assert_int_equal(tn_startwait_look(&w, now), TN_STARTWAIT_ON);
+        assert_int_equal(tn_start_timer_poll(&w, now), TN_START_TIMER_ON);
     }
-    assert_int_equal(w.waited_ns, 3 * TN_PULSE_GAP_NS);
-    assert_int_equal(tn_startwait_look(&w, now), TN_STARTWAIT_ON);
-    assert_int_equal(tn_startwait_look(&w, now + 1), TN_STARTWAIT_OVER);
-    assert_int_equal(tn_startwait_look(&w, now + 1), TN_STARTWAIT_OVER);
+    assert_int_equal(w.waited_ns, 3 * TN_FAILURE_GAP_NS);
+    assert_int_equal(tn_start_timer_poll(&w, now), TN_START_TIMER_ON);
+    assert_int_equal(tn_start_timer_poll(&w, now + 1), TN_START_TIMER_OVER);
+    assert_int_equal(tn_start_timer_poll(&w, now + 1), TN_START_TIMER_OVER);
 }
 
 int main(void)

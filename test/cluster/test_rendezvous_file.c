@@ -30,13 +30,13 @@ static void what_rank_0_tells_the_others_find(void **state)
     char found[TN_ENDPOINT_SIZE] = "";
     const char *path = keys_path(dir, "run/x/peers.root");
     tn_error err = {0};
-    assert_int_equal(tn_meeting_look(path, 7, found, &err), TN_END);
-    assert_int_equal(tn_meeting_tell(path, 7, "tcp://10.1.0.7:41234", &err), TN_OK);
-    assert_int_equal(tn_meeting_look(path, 7, found, &err), TN_OK);
+    assert_int_equal(tn_rendezvous_file_read(path, 7, found, &err), TN_END);
+    assert_int_equal(tn_rendezvous_file_write(path, 7, "tcp://10.1.0.7:41234", &err), TN_OK);
+    assert_int_equal(tn_rendezvous_file_read(path, 7, found, &err), TN_OK);
     assert_string_equal(found, "tcp://10.1.0.7:41234");
     /* a later start of the same run */
-    assert_int_equal(tn_meeting_tell(path, 7, "tcp://[fd00::7]:5", &err), TN_OK);
-    assert_int_equal(tn_meeting_look(path, 7, found, &err), TN_OK);
+    assert_int_equal(tn_rendezvous_file_write(path, 7, "tcp://[fd00::7]:5", &err), TN_OK);
+    assert_int_equal(tn_rendezvous_file_read(path, 7, found, &err), TN_OK);
     assert_string_equal(found, "tcp://[fd00::7]:5");
 }
 
@@ -45,8 +45,8 @@ static void another_runs_address_is_not_ours(void **state)
     (void)state;
     char found[TN_ENDPOINT_SIZE] = "untouched";
     const char *path = keys_path(dir, "peers.root");
-    assert_int_equal(tn_meeting_tell(path, 7, "tcp://10.1.0.7:41234", NULL), TN_OK);
-    assert_int_equal(tn_meeting_look(path, 8, found, NULL), TN_END);
+    assert_int_equal(tn_rendezvous_file_write(path, 7, "tcp://10.1.0.7:41234", NULL), TN_OK);
+    assert_int_equal(tn_rendezvous_file_read(path, 8, found, NULL), TN_END);
     assert_string_equal(found, "untouched");
 }
 
@@ -64,15 +64,15 @@ static void what_is_no_address_is_not_there_yet(void **state)
     char found[TN_ENDPOINT_SIZE];
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         keys_put(path, texts[i], 0644);
-        assert_int_equal(tn_meeting_look(path, 7, found, NULL), TN_END);
+        assert_int_equal(tn_rendezvous_file_read(path, 7, found, NULL), TN_END);
     }
     char large[4000];
     memset(large, '7', sizeof large);
     large[sizeof large - 1] = '\0';
     keys_put(path, large, 0644);
-    assert_int_equal(tn_meeting_look(path, 7, found, NULL), TN_END);
+    assert_int_equal(tn_rendezvous_file_read(path, 7, found, NULL), TN_END);
     keys_put(path, "0000000000000007 tcp://a:1\n", 0644);
-    assert_int_equal(tn_meeting_look(path, 7, found, NULL), TN_OK);
+    assert_int_equal(tn_rendezvous_file_read(path, 7, found, NULL), TN_OK);
 }
 
 static void a_disk_that_fails_is_told(void **state)
@@ -81,10 +81,11 @@ static void a_disk_that_fails_is_told(void **state)
     tn_error err = {0};
     char found[TN_ENDPOINT_SIZE];
     const char *path = keys_path(dir, "peers.root");
-    assert_int_equal(tn_meeting_tell("/proc/none/peers.root", 7, "tcp://a:1", &err), TN_E_IO);
-    assert_int_equal(tn_meeting_tell(path, 7, "tcp://a:1", &err), TN_OK);
+    assert_int_equal(tn_rendezvous_file_write("/proc/none/peers.root", 7, "tcp://a:1", &err),
+                     TN_E_IO);
+    assert_int_equal(tn_rendezvous_file_write(path, 7, "tcp://a:1", &err), TN_OK);
     assert_int_equal(tn_failpoint_set("io.open:EIO", &err), TN_OK);
-    assert_int_equal(tn_meeting_look(path, 7, found, &err), TN_E_IO);
+    assert_int_equal(tn_rendezvous_file_read(path, 7, found, &err), TN_E_IO);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

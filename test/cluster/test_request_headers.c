@@ -11,8 +11,8 @@
 #include <math.h>
 #include <string.h>
 
-static const double strange[] = {-1, -0.0, HUGE_VAL, -HUGE_VAL, (double)NAN};
-enum { STRANGE = sizeof strange / sizeof strange[0] };
+static const double reject[] = {-1, -0.0, HUGE_VAL, -HUGE_VAL, (double)NAN};
+enum { STRANGE = sizeof reject / sizeof reject[0] };
 
 static void a_pull_tells_its_batch(void **state)
 {
@@ -25,7 +25,7 @@ static void a_pull_tells_its_batch(void **state)
     assert_int_equal(tn_pull_params_get(&p, bytes), TN_DROP_NONE);
     assert_true(p.examples == 2 && p.weight_sum > 1.4 && p.weight_sum < 1.6);
     for (uint32_t i = 0; i < STRANGE; i++) {
-        tn_pull_params_put(bytes, &(tn_pull_params){9, strange[i]});
+        tn_pull_params_put(bytes, &(tn_pull_params){9, reject[i]});
         assert_int_equal(tn_pull_params_get(&p, bytes), TN_DROP_PARAMS);
         assert_int_equal(p.examples, 2);
     }
@@ -54,7 +54,7 @@ static void a_push_names_its_pull(void **state)
     tn_push_params_put(bytes, &(tn_push_params){0, .5, 1, 0, 0});
     assert_int_equal(tn_push_params_get(&p, bytes), TN_DROP_PARAMS);
     for (uint32_t i = 0; i < STRANGE; i++) {
-        tn_push_params_put(bytes, &(tn_push_params){9, strange[i], 1, 0, 0});
+        tn_push_params_put(bytes, &(tn_push_params){9, reject[i], 1, 0, 0});
         assert_int_equal(tn_push_params_get(&p, bytes), TN_DROP_PARAMS);
         assert_int_equal(p.pull, 7);
     }
@@ -71,7 +71,7 @@ static void rows_tell_the_joint_batch(void **state)
     assert_int_equal(tn_rows_params_get(&p, bytes), TN_DROP_NONE);
     assert_true(p.first == 4 && p.examples == 9 && p.weight_sum > 1.4 && p.weight_sum < 1.6);
     for (uint32_t i = 0; i < STRANGE; i++) {
-        tn_rows_params_put(bytes, &(tn_rows_params){0, 9, strange[i]});
+        tn_rows_params_put(bytes, &(tn_rows_params){0, 9, reject[i]});
         assert_int_equal(tn_rows_params_get(&p, bytes), TN_DROP_PARAMS);
         assert_int_equal(p.first, 4);
     }
@@ -94,7 +94,7 @@ static void a_dense_answer_tells_norm_and_staleness(void **state)
     assert_int_equal(tn_dense_params_get(&p, bytes), TN_DROP_NONE);
     assert_true(p.staleness == 3 && p.grad_norm > 1.4 && p.grad_norm < 1.6 && p.loss < -.4);
     for (uint32_t i = 0; i < STRANGE; i++) {
-        tn_dense_params_put(bytes, &(tn_dense_params){strange[i], 9, 0});
+        tn_dense_params_put(bytes, &(tn_dense_params){reject[i], 9, 0});
         assert_int_equal(tn_dense_params_get(&p, bytes), TN_DROP_PARAMS);
         assert_int_equal(p.staleness, 3);
     }
@@ -110,7 +110,7 @@ static void shared_sums_are_finite(void **state)
     wire_equals(bytes, 8, "000000000000f83f");
     for (uint32_t i = 2; i < STRANGE; i++) { /* those that are not finite */
         for (uint32_t at = 0; at < 3; at++) {
-            tn_store_f64(bytes + (size_t)8 * at, strange[i]);
+            tn_store_f64(bytes + (size_t)8 * at, reject[i]);
             assert_int_equal(tn_share_get(got, 3, bytes), TN_DROP_VALUES);
             assert_true(got[0] >= 7 && got[0] <= 7);
             tn_store_f64(bytes + (size_t)8 * at, sums[at]);

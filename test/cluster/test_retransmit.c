@@ -9,13 +9,13 @@ enum { REQUESTS = 2000 };
 
 /* Requests of one sender, and how often each was released. */
 typedef struct sender {
-    tn_resend r;
-    tn_resend_request request[REQUESTS + 1]; /* by sequence */
+    tn_retransmit r;
+    tn_retransmit_request request[REQUESTS + 1]; /* by sequence */
 } sender;
 
 static uint64_t released;
 
-static void release(tn_resend_request *x)
+static void release(tn_retransmit_request *x)
 {
     released += x->sequence;
     x->release = NULL; /* twice would crash */
@@ -27,14 +27,14 @@ static void begin(void)
 {
     released = 0;
     s = (sender){0};
-    tn_resend_init(&s.r, 1, SECOND, 0);
+    tn_retransmit_init(&s.r, 1, SECOND, 0);
 }
 
 static uint64_t put(void)
 {
-    uint64_t sequence = tn_resend_next(&s.r);
-    s.request[sequence] = (tn_resend_request){.bytes = "x", .size = 1, .release = release};
-    tn_resend_put(&s.r, &s.request[sequence]);
+    uint64_t sequence = tn_retransmit_next(&s.r);
+    s.request[sequence] = (tn_retransmit_request){.bytes = "x", .size = 1, .release = release};
+    tn_retransmit_put(&s.r, &s.request[sequence]);
     return sequence;
 }
 
@@ -42,9 +42,9 @@ static uint64_t put(void)
 static uint64_t send_all(uint64_t now)
 {
     uint64_t seen = 0;
-    for (const tn_resend_request *x = NULL; (x = tn_resend_due(&s.r, now)) != NULL;) {
+    for (const tn_retransmit_request *x = NULL; (x = tn_retransmit_due(&s.r, now)) != NULL;) {
         seen = seen * 10 + x->sequence;
-        tn_resend_sent(&s.r, now);
+        tn_retransmit_sent(&s.r, now);
     }
     return seen;
 }
@@ -62,32 +62,32 @@ static void a_request_is_sent_once_and_released_when_it_is_acknowledged(void **s
 {
     (void)state;
     begin();
-    assert_int_equal(tn_resend_deadline(&s.r), TN_RESEND_NEVER);
-    assert_null(tn_resend_due(&s.r, SECOND));
+    assert_int_equal(tn_retransmit_deadline(&s.r), TN_RETRANSMIT_NEVER);
+    assert_null(tn_retransmit_due(&s.r, SECOND));
     put();
     put();
-    assert_int_equal(tn_resend_deadline(&s.r), 0);
+    assert_int_equal(tn_retransmit_deadline(&s.r), 0);
     assert_int_equal(send_all(5), 12);
     assert_int_equal(send_all(6), 0);
-    assert_int_equal(tn_resend_deadline(&s.r), 5 + SECOND);
-    assert_true(tn_resend_acknowledge(&s.r, 1));
+    assert_int_equal(tn_retransmit_deadline(&s.r), 5 + SECOND);
+    assert_true(tn_retransmit_acknowledge(&s.r, 1));
     assert_int_equal(released, 1);
-    assert_true(tn_resend_acknowledge(&s.r, 2));
+    assert_true(tn_retransmit_acknowledge(&s.r, 2));
     assert_int_equal(released, 3);
-    assert_int_equal(tn_resend_deadline(&s.r), TN_RESEND_NEVER);
-    assert_int_equal(tn_resend_acknowledged(&s.r), 2);
+    assert_int_equal(tn_retransmit_deadline(&s.r), TN_RETRANSMIT_NEVER);
+    assert_int_equal(tn_retransmit_acknowledged(&s.r), 2);
 }
 
 static void an_answer_that_comes_again_acknowledges_nothing(void **state)
 {
     (void)state;
     begin_with(3);
-    assert_true(tn_resend_acknowledge(&s.r, 2));
-    assert_false(tn_resend_acknowledge(&s.r, 2));
-    assert_false(tn_resend_acknowledge(&s.r, 4));
-    assert_false(tn_resend_acknowledge(&s.r, 0));
+    assert_true(tn_retransmit_acknowledge(&s.r, 2));
+    assert_false(tn_retransmit_acknowledge(&s.r, 2));
+    assert_false(tn_retransmit_acknowledge(&s.r, 4));
+    assert_false(tn_retransmit_acknowledge(&s.r, 0));
     assert_int_equal(released, 2);
-    assert_int_equal(tn_resend_acknowledged(&s.r), 1);
+    assert_int_equal(tn_retransmit_acknowledged(&s.r), 1);
 }
 
 static void acknowledgements_come_in_any_order(void **state)
@@ -96,9 +96,9 @@ static void acknowledgements_come_in_any_order(void **state)
     const uint64_t order[] = {3, 5, 1, 4, 2};
     begin_with(5);
     for (uint32_t i = 0; i < 5; i++) {
-        assert_true(tn_resend_acknowledge(&s.r, order[i]));
-        uint64_t open[TN_RESEND_MAX];
-        assert_int_equal(tn_resend_open(&s.r, open), 4 - i);
+        assert_true(tn_retransmit_acknowledge(&s.r, order[i]));
+        uint64_t open[TN_RETRANSMIT_MAX];
+        assert_int_equal(tn_retransmit_open(&s.r, open), 4 - i);
     }
     put();
     assert_int_equal(send_all(1), 6);
@@ -108,7 +108,7 @@ static void after_a_timeout_all_are_sent_again_oldest_first(void **state)
 {
     (void)state;
     begin_with(5);
-    tn_resend_acknowledge(&s.r, 2);
+    tn_retransmit_acknowledge(&s.r, 2);
     assert_int_equal(send_all(SECOND - 1), 0);
     assert_int_equal(send_all(SECOND), 1345);
 }
@@ -117,15 +117,15 @@ static void after_a_reconnect_all_are_sent_again_at_once(void **state)
 {
     (void)state;
     begin_with(3);
-    tn_resend_reconnected(&s.r);
-    assert_int_equal(tn_resend_deadline(&s.r), 0);
+    tn_retransmit_reconnected(&s.r);
+    assert_int_equal(tn_retransmit_deadline(&s.r), 0);
     assert_int_equal(send_all(10), 123);
-    assert_int_equal(tn_resend_deadline(&s.r), 10 + SECOND);
-    tn_resend_acknowledge(&s.r, 1);
-    tn_resend_acknowledge(&s.r, 2);
-    tn_resend_acknowledge(&s.r, 3);
-    tn_resend_reconnected(&s.r);
-    assert_int_equal(tn_resend_deadline(&s.r), TN_RESEND_NEVER);
+    assert_int_equal(tn_retransmit_deadline(&s.r), 10 + SECOND);
+    tn_retransmit_acknowledge(&s.r, 1);
+    tn_retransmit_acknowledge(&s.r, 2);
+    tn_retransmit_acknowledge(&s.r, 3);
+    tn_retransmit_reconnected(&s.r);
+    assert_int_equal(tn_retransmit_deadline(&s.r), TN_RETRANSMIT_NEVER);
 }
 
 static void what_the_transport_does_not_take_stays_due(void **state)
@@ -134,11 +134,11 @@ static void what_the_transport_does_not_take_stays_due(void **state)
     begin_with(1);
     put();
     put();
-    assert_int_equal(tn_resend_due(&s.r, 1)->sequence, 2);
-    assert_int_equal(tn_resend_due(&s.r, 1)->sequence, 2);
-    tn_resend_sent(&s.r, 1);
-    assert_int_equal(tn_resend_due(&s.r, 1)->sequence, 3);
-    tn_resend_reconnected(&s.r);
+    assert_int_equal(tn_retransmit_due(&s.r, 1)->sequence, 2);
+    assert_int_equal(tn_retransmit_due(&s.r, 1)->sequence, 2);
+    tn_retransmit_sent(&s.r, 1);
+    assert_int_equal(tn_retransmit_due(&s.r, 1)->sequence, 3);
+    tn_retransmit_reconnected(&s.r);
     assert_int_equal(send_all(2), 123);
 }
 
@@ -146,11 +146,11 @@ static void one_that_is_acknowledged_while_due_is_not_sent(void **state)
 {
     (void)state;
     begin_with(3);
-    assert_int_equal(tn_resend_due(&s.r, SECOND)->sequence, 1);
-    tn_resend_acknowledge(&s.r, 1);
-    tn_resend_acknowledge(&s.r, 3);
+    assert_int_equal(tn_retransmit_due(&s.r, SECOND)->sequence, 1);
+    tn_retransmit_acknowledge(&s.r, 1);
+    tn_retransmit_acknowledge(&s.r, 3);
     assert_int_equal(send_all(SECOND), 2);
-    assert_int_equal(tn_resend_deadline(&s.r), 2 * SECOND);
+    assert_int_equal(tn_retransmit_deadline(&s.r), 2 * SECOND);
 }
 
 static void the_clock_is_that_of_the_oldest(void **state)
@@ -160,47 +160,47 @@ static void the_clock_is_that_of_the_oldest(void **state)
     for (uint64_t i = 2; i < 9; i++) { /* answers to later ones do not put the first one off */
         put();
         send_all(i * SECOND / 10);
-        tn_resend_acknowledge(&s.r, i);
+        tn_retransmit_acknowledge(&s.r, i);
     }
     put();
     send_all(SECOND / 2);
-    assert_int_equal(tn_resend_deadline(&s.r), SECOND);
-    tn_resend_acknowledge(&s.r, 1);
-    assert_int_equal(tn_resend_deadline(&s.r), SECOND / 2 + SECOND);
+    assert_int_equal(tn_retransmit_deadline(&s.r), SECOND);
+    tn_retransmit_acknowledge(&s.r, 1);
+    assert_int_equal(tn_retransmit_deadline(&s.r), SECOND / 2 + SECOND);
 }
 
 static void at_most_64_are_kept(void **state)
 {
     (void)state;
     begin();
-    for (uint32_t i = 0; i < TN_RESEND_MAX; i++) {
-        assert_false(tn_resend_is_full(&s.r));
+    for (uint32_t i = 0; i < TN_RETRANSMIT_MAX; i++) {
+        assert_false(tn_retransmit_is_full(&s.r));
         put();
     }
-    assert_true(tn_resend_is_full(&s.r));
+    assert_true(tn_retransmit_is_full(&s.r));
     send_all(1);
-    tn_resend_acknowledge(&s.r, 17);
-    assert_false(tn_resend_is_full(&s.r));
+    tn_retransmit_acknowledge(&s.r, 17);
+    assert_false(tn_retransmit_is_full(&s.r));
 }
 
 static void no_number_is_used_that_the_receiver_would_refuse(void **state)
 {
     (void)state;
     begin();
-    tn_once o;
-    tn_once_begin(&o, 1);
+    tn_dedup o;
+    tn_dedup_begin(&o, 1);
     put(); /* is lost, while all others arrive */
-    while (!tn_resend_is_full(&s.r)) {
+    while (!tn_retransmit_is_full(&s.r)) {
         uint64_t sequence = put();
         send_all(1);
-        assert_int_equal(tn_once_ask(&o, 1, sequence), TN_ONCE_APPLY);
-        tn_once_mark(&o, sequence);
-        tn_resend_acknowledge(&s.r, sequence);
+        assert_int_equal(tn_dedup_check(&o, 1, sequence), TN_DEDUP_APPLY);
+        tn_dedup_mark(&o, sequence);
+        tn_retransmit_acknowledge(&s.r, sequence);
     }
-    assert_int_equal(tn_resend_next(&s.r), TN_ONCE_WINDOW + 1);
-    assert_int_equal(tn_once_ask(&o, 1, tn_resend_next(&s.r)), TN_ONCE_BEYOND);
-    tn_resend_acknowledge(&s.r, 1);
-    assert_false(tn_resend_is_full(&s.r));
+    assert_int_equal(tn_retransmit_next(&s.r), TN_DEDUP_WINDOW + 1);
+    assert_int_equal(tn_dedup_check(&o, 1, tn_retransmit_next(&s.r)), TN_DEDUP_BEYOND);
+    tn_retransmit_acknowledge(&s.r, 1);
+    assert_false(tn_retransmit_is_full(&s.r));
 }
 
 static void waits_double_at_random_up_to_five_seconds(void **state)
@@ -209,10 +209,10 @@ static void waits_double_at_random_up_to_five_seconds(void **state)
     begin_with(1);
     double sum = 0;
     for (uint32_t k = 0; k < 500; k++) {
-        uint64_t now = tn_resend_deadline(&s.r);
+        uint64_t now = tn_retransmit_deadline(&s.r);
         assert_int_equal(send_all(now), 1);
-        uint64_t wait = tn_resend_deadline(&s.r) - now;
-        uint64_t most = k < 5 ? TN_RESEND_FIRST_NS << k : TN_RESEND_CAP_NS;
+        uint64_t wait = tn_retransmit_deadline(&s.r) - now;
+        uint64_t most = k < 5 ? TN_RETRANSMIT_FIRST_NS << k : TN_RETRANSMIT_CAP_NS;
         assert_true(wait <= most);
         sum += (double)wait / (double)most;
     }
@@ -226,9 +226,9 @@ static void the_same_seed_waits_the_same(void **state)
     for (uint32_t i = 0; i < 2; i++) {
         begin_with(1);
         for (uint32_t k = 0; k < 9; k++) {
-            send_all(tn_resend_deadline(&s.r));
+            send_all(tn_retransmit_deadline(&s.r));
         }
-        wait[i] = tn_resend_deadline(&s.r);
+        wait[i] = tn_retransmit_deadline(&s.r);
     }
     assert_int_equal(wait[0], wait[1]);
 }
@@ -238,12 +238,12 @@ static void an_answer_makes_the_next_wait_short_again(void **state)
     (void)state;
     begin_with(2);
     for (uint32_t k = 0; k < 9; k++) {
-        send_all(tn_resend_deadline(&s.r));
+        send_all(tn_retransmit_deadline(&s.r));
     }
-    uint64_t now = tn_resend_deadline(&s.r);
+    uint64_t now = tn_retransmit_deadline(&s.r);
     send_all(now);
-    tn_resend_acknowledge(&s.r, 1);
-    assert_int_equal(tn_resend_deadline(&s.r), now + SECOND);
+    tn_retransmit_acknowledge(&s.r, 1);
+    assert_int_equal(tn_retransmit_deadline(&s.r), now + SECOND);
 }
 
 static void clearing_releases_everything_and_keeps_the_numbers(void **state)
@@ -251,27 +251,27 @@ static void clearing_releases_everything_and_keeps_the_numbers(void **state)
     (void)state;
     begin_with(4);
     put();
-    tn_resend_clear(&s.r);
+    tn_retransmit_clear(&s.r);
     assert_int_equal(released, 1 + 2 + 3 + 4 + 5);
-    assert_int_equal(tn_resend_deadline(&s.r), TN_RESEND_NEVER);
+    assert_int_equal(tn_retransmit_deadline(&s.r), TN_RETRANSMIT_NEVER);
     assert_int_equal(put(), 6);
-    tn_resend_init(&s.r, 1, SECOND, 41);
-    assert_int_equal(tn_resend_next(&s.r), 42);
+    tn_retransmit_init(&s.r, 1, SECOND, 41);
+    assert_int_equal(tn_retransmit_next(&s.r), 42);
 }
 
 static void what_is_open_is_what_a_receiver_without_memory_takes(void **state)
 {
     (void)state;
     begin_with(9);
-    tn_resend_acknowledge(&s.r, 1);
-    tn_resend_acknowledge(&s.r, 5);
-    uint64_t open[TN_RESEND_MAX];
-    uint32_t n = tn_resend_open(&s.r, open);
-    tn_once o = {0};
-    assert_true(tn_once_adopt(&o, 3, tn_resend_next(&s.r), open, n));
+    tn_retransmit_acknowledge(&s.r, 1);
+    tn_retransmit_acknowledge(&s.r, 5);
+    uint64_t open[TN_RETRANSMIT_MAX];
+    uint32_t n = tn_retransmit_open(&s.r, open);
+    tn_dedup o = {0};
+    assert_true(tn_dedup_adopt(&o, 3, tn_retransmit_next(&s.r), open, n));
     for (uint64_t i = 1; i <= 10; i++) {
-        assert_int_equal(tn_once_ask(&o, 3, i),
-                         i == 1 || i == 5 ? TN_ONCE_REPEATED : TN_ONCE_APPLY);
+        assert_int_equal(tn_dedup_check(&o, 3, i),
+                         i == 1 || i == 5 ? TN_DEDUP_REPEATED : TN_DEDUP_APPLY);
     }
 }
 

@@ -10,14 +10,14 @@
 static void of_none_it_is_zero_and_of_one_the_value(void **state)
 {
     (void)state;
-    tn_recent r = {0};
-    assert_int_equal(tn_recent_median(&r), 0);
-    tn_recent_add(&r, 9);
-    assert_int_equal(tn_recent_median(&r), 9);
-    tn_recent_add(&r, 3);
-    assert_int_equal(tn_recent_median(&r), 9);
-    tn_recent_add(&r, 5);
-    assert_int_equal(tn_recent_median(&r), 5);
+    tn_running_median r = {0};
+    assert_int_equal(tn_running_median_value(&r), 0);
+    tn_running_median_add(&r, 9);
+    assert_int_equal(tn_running_median_value(&r), 9);
+    tn_running_median_add(&r, 3);
+    assert_int_equal(tn_running_median_value(&r), 9);
+    tn_running_median_add(&r, 5);
+    assert_int_equal(tn_running_median_value(&r), 5);
 }
 
 static int ascending(const void *a, const void *b)
@@ -32,17 +32,17 @@ static void it_is_the_median_of_the_last_255(void **state)
     (void)state;
     enum { N = 2000 };
     static uint64_t all[N];
-    tn_recent r = {0};
+    tn_running_median r = {0};
     const uint64_t stream = tn_stream2(5, TN_RNG_GENERATE, 0);
     for (uint32_t i = 0; i < N; i++) {
         /* Slower and slower, with equal ones among them. */
         all[i] = i / 7 + tn_below(tn_draw(stream, i), 100);
-        tn_recent_add(&r, all[i]);
-        uint32_t n = i + 1 < TN_RECENT_MAX ? i + 1 : TN_RECENT_MAX;
-        uint64_t last[TN_RECENT_MAX];
+        tn_running_median_add(&r, all[i]);
+        uint32_t n = i + 1 < TN_RUNNING_MEDIAN_MAX ? i + 1 : TN_RUNNING_MEDIAN_MAX;
+        uint64_t last[TN_RUNNING_MEDIAN_MAX];
         memcpy(last, &all[i + 1 - n], n * sizeof last[0]);
         qsort(last, n, sizeof last[0], ascending);
-        assert_int_equal(tn_recent_median(&r), last[n / 2]);
+        assert_int_equal(tn_running_median_value(&r), last[n / 2]);
         assert_memory_equal(r.sorted, last, n * sizeof last[0]);
     }
 }

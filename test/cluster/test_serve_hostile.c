@@ -69,16 +69,16 @@ static void *work(void *arg)
 {
     storm *x = arg;
     for (;;) {
-        const uint64_t heard = tn_bell_rings(&x->s->bell);
-        if (tn_serve_run(x->s->serve, NULL, NULL) != TN_OK) {
+        const uint64_t heard = tn_wakeup_count(&x->s->wakeup);
+        if (tn_sync_server_run(x->s->serve, NULL, NULL) != TN_OK) {
             atomic_store(&x->failed, true);
-            tn_bell_ring(&x->s->heard);
+            tn_wakeup_signal(&x->s->heard);
             return NULL;
         }
         if (atomic_load(&x->stop)) {
             return NULL;
         }
-        (void)tn_bell_wait(&x->s->bell, heard, tn_clock_ns() + UINT64_C(60000000000));
+        (void)tn_wakeup_wait(&x->s->wakeup, heard, tn_clock_ns() + UINT64_C(60000000000));
     }
 }
 
@@ -134,7 +134,7 @@ static void note_answer(storm *x, const served *a)
     assert_int_equal(*told, crc); /* the same again, who ever asked */
 }
 
-static void hear_answers(storm *x)
+static void receive_answers(storm *x)
 {
     served *answer = x->s->answer;
     (void)pthread_mutex_lock(&x->s->lock);
@@ -150,13 +150,13 @@ static void await(storm *x, const uint64_t sequence[SERVING_RANKS])
 {
     const uint64_t until = tn_clock_ns() + UINT64_C(120000000000);
     for (;;) {
-        const uint64_t heard = tn_bell_rings(&x->s->heard);
-        hear_answers(x);
+        const uint64_t heard = tn_wakeup_count(&x->s->heard);
+        receive_answers(x);
         assert_false(atomic_load(&x->failed));
         if (x->of[0].told[sequence[0]] != 0 && x->of[1].told[sequence[1]] != 0) {
             return;
         }
-        assert_true(tn_bell_wait(&x->s->heard, heard, until));
+        assert_true(tn_wakeup_wait(&x->s->heard, heard, until));
     }
 }
 
@@ -202,7 +202,7 @@ static void of_another_start(storm *x, uint32_t rank)
 
 static void too_far_ahead(storm *x, uint32_t rank)
 {
-    const uint64_t far = x->of[rank].sequence + TN_ONCE_WINDOW + 1 + draw(x, 1000);
+    const uint64_t far = x->of[rank].sequence + TN_DEDUP_WINDOW + 1 + draw(x, 1000);
     refuse(x, serving_push(x->s, rank, draw(x, 9) == 0 ? UINT64_MAX : far, 1), TN_REFUSAL_BEYOND);
 }
 
@@ -294,7 +294,7 @@ static void strike(storm *x)
         ways[draw(x, sizeof ways / sizeof *ways)](x, rank);
     }
     x->n_strikes++;
-    hear_answers(x);
+    receive_answers(x);
 }
 
 /* ---- those who keep the rules ---- */
@@ -376,10 +376,10 @@ static void run_storm(storm *x, bool hostile)
     assert_int_equal(pthread_create(&x->worker, NULL, work, x), 0);
     train(x);
     atomic_store(&x->stop, true);
-    tn_bell_ring(&x->s->bell);
+    tn_wakeup_signal(&x->s->wakeup);
     assert_int_equal(pthread_join(x->worker, NULL), 0);
     assert_false(atomic_load(&x->failed));
-    hear_answers(x);
+    receive_answers(x);
     for (uint32_t k = 0; k < SERVING_KEYS; k++) {
         kit_row row;
         assert_true(kit_row_of(x->s->shard.table, x->s->key[k], &row));

@@ -49,7 +49,7 @@ static void refuses(const peer *p, tn_zap_verdict why)
     while (count[why] == 0) {
         assert_true(tn_clock_s() < until);
         assert_false(peers_receive(p->router, true, &r, 0));
-        tn_zap_counts(tn_sockets_door(p->sockets), count);
+        tn_zap_counts(tn_sockets_zap(p->sockets), count);
     }
     assert_false(peers_receive(p->router, true, &r, 0));
     assert_int_equal(count[TN_ZAP_ADMITTED], 0);
@@ -85,7 +85,7 @@ static void loopback_needs_no_keys(void **state)
     peers_dial(&client, &server, 0);
     peers_deliver(&client, &server, "hello", TN_RANK_ANY);
     uint64_t count[TN_ZAP_VERDICTS];
-    tn_zap_counts(tn_sockets_door(client.sockets), count);
+    tn_zap_counts(tn_sockets_zap(client.sockets), count);
     for (uint32_t v = 0; v < TN_ZAP_VERDICTS; v++) {
         assert_int_equal(count[v], 0); /* who dials asks nobody */
     }
@@ -185,7 +185,7 @@ static tn_greeter *dial_and_watch(peer *client, const peer *server)
 static void await_greeting(tn_greeter *g, tn_greeting want)
 {
     const double until = peers_deadline();
-    while (tn_greeter_look(g) != want) {
+    while (tn_greeter_poll(g) != want) {
         assert_true(tn_clock_s() < until);
     }
 }
@@ -236,7 +236,7 @@ static void a_server_with_another_key_is_told_from_one_that_refuses(void **state
         peers_open(&client, 1, i == 0 ? &one : &good);
         tn_greeter *g = dial_and_watch(&client, &server);
         await_greeting(g, i == 0 ? TN_GREETING_BROKEN : TN_GREETING_DONE);
-        assert_true((tn_greeting_text(tn_greeter_look(g)) == NULL) == (i == 1));
+        assert_true((tn_greeting_text(tn_greeter_poll(g)) == NULL) == (i == 1));
         tn_greeter_close(g);
         peers_close(&client);
     }
@@ -287,7 +287,7 @@ static void noise_reaches_nobody_and_good_peers_still_come(void **state)
     peers_dial(&client, &server, 0);
     peers_deliver(&client, &server, "hello", 1); /* the first message that anybody sees */
     uint64_t count[TN_ZAP_VERDICTS];
-    tn_zap_counts(tn_sockets_door(server.sockets), count);
+    tn_zap_counts(tn_sockets_zap(server.sockets), count);
     assert_true(count[TN_ZAP_ADMITTED] >= 1); /* more when a handshake took too long */
     peers_close(&client);
     peers_close(&server);

@@ -64,11 +64,11 @@ static void a_step_is_answered_when_all_have_asked(void **state)
 {
     (void)state;
     serving *s = serving_new(no_clip);
-    assert_int_equal(tn_serve_waits_for(s->serve), 1);
+    assert_int_equal(tn_sync_server_waits_for(s->serve), 1);
     serving_take(s, serving_pull(s, 1, 1));
     serving_run(s);
     assert_int_equal(s->n_answers, 0);
-    assert_int_equal(tn_serve_waits_for(s->serve), 1); /* rank 0 has not asked */
+    assert_int_equal(tn_sync_server_waits_for(s->serve), 1); /* rank 0 has not asked */
     serving_take(s, serving_pull(s, 0, 1));
     serving_run(s);
     assert_int_equal(s->n_answers, 2);
@@ -77,7 +77,7 @@ static void a_step_is_answered_when_all_have_asked(void **state)
     serving_take(s, serving_push(s, 0, 2, .5F));
     serving_run(s);
     assert_int_equal(s->n_answers, 2);
-    assert_int_equal(tn_serve_waits_for(s->serve), 2); /* rank 1 has not pushed */
+    assert_int_equal(tn_sync_server_waits_for(s->serve), 2); /* rank 1 has not pushed */
     serving_take(s, serving_push(s, 1, 2, .25F));
     serving_run(s);
     assert_int_equal(s->n_answers, 4);
@@ -180,7 +180,7 @@ static void c5_what_is_repeated_while_the_worker_rests_is_answered_at_once(void 
     const double own = 4 * (SERVING_FLOATS + SERVING_OWN);
     serving_take(s, serving_norm(s, 1, 3, own));
     serving_take(s, serving_push(s, 1, 2, .5F)); /* is heard before the rest begins */
-    assert_int_equal(tn_serve_rest(s->serve, NULL, NULL), TN_OK);
+    assert_int_equal(tn_sync_server_rest(s->serve, NULL, NULL), TN_OK);
     assert_int_equal(s->n_answers, 5);
     serving_take(s, serving_push(s, 1, 2, .5F));
     assert_int_equal(s->n_answers, 6);
@@ -191,7 +191,7 @@ static void c5_what_is_repeated_while_the_worker_rests_is_answered_at_once(void 
     serving_take(s, serving_pull(s, 1, 4)); /* a new one waits, also when it comes again */
     serving_take(s, serving_pull(s, 1, 4));
     assert_int_equal(s->n_answers, 7);
-    tn_serve_wake(s->serve);
+    tn_sync_server_wake(s->serve);
     serving_take(s, serving_pull(s, 0, 4));
     assert_int_equal(s->n_answers, 7);
     serving_run(s);
@@ -235,7 +235,7 @@ static void a_norm_that_is_not_finite_is_told_to_all(void **state)
     pull_both(s, 1);
     push_both(s, 2);
     serving_take(s, serving_norm(s, 1, 3, (double)INFINITY));
-    assert_int_equal(tn_serve_run(s->serve, NULL, NULL), TN_E_DIVERGED);
+    assert_int_equal(tn_sync_server_run(s->serve, NULL, NULL), TN_E_DIVERGED);
     for (uint32_t r = 0; r < SERVING_RANKS; r++) {
         assert_int_equal(serving_answer(s, r, 2)->frame.type, TN_FRAME_REFUSED);
         assert_int_equal(serving_answer(s, r, 2)->frame.code, TN_REFUSAL_DIVERGED);
@@ -250,7 +250,7 @@ static void a_norm_that_is_not_due_ends_the_run(void **state)
     serving *s = serving_new(1e6);
     tn_error err = {0};
     serving_take(s, serving_norm(s, 1, 1, 1));
-    assert_int_equal(tn_serve_run(s->serve, NULL, &err), TN_E_PEER);
+    assert_int_equal(tn_sync_server_run(s->serve, NULL, &err), TN_E_PEER);
     assert_string_equal(err.text, "rank 1 sent a norm that is not due in step 0");
     serving_free(s);
 }
@@ -396,22 +396,22 @@ static void memory_that_runs_out_is_told(void **state)
 {
     (void)state;
     serving *s = serving_new(no_clip);
-    const tn_serve_opts opts = {.shares = s->shares,
-                                .layout = &s->m->layout,
-                                .shard = &s->shard,
-                                .weights = s->weights,
-                                .once = s->once,
-                                .parcels = s->parcels,
-                                .bell = &s->bell};
+    const tn_sync_server_opts opts = {.shares = s->shares,
+                                      .layout = &s->m->layout,
+                                      .shard = &s->shard,
+                                      .weights = s->weights,
+                                      .dedup = s->dedup,
+                                      .pool = s->pool,
+                                      .wakeup = &s->wakeup};
     uint64_t nth = 0;
     tn_status status = TN_E_MEMORY;
     while (status != TN_OK) {
-        tn_serve *made = NULL;
+        tn_sync_server *made = NULL;
         tn_alloc_fail_at(++nth);
-        status = tn_serve_new(&made, &opts, 0, NULL);
+        status = tn_sync_server_new(&made, &opts, 0, NULL);
         tn_alloc_fail_at(0);
         assert_true(status == TN_OK || (status == TN_E_MEMORY && made == NULL));
-        tn_serve_free(made);
+        tn_sync_server_free(made);
     }
     assert_true(nth > 3);
     serving_free(s);
@@ -421,7 +421,7 @@ static void memory_that_runs_out_is_told(void **state)
         serving_take(s, serving_pull(s, 0, 1));
         serving_take(s, serving_pull(s, 1, 1));
         tn_alloc_fail_at(nth);
-        status = tn_serve_run(s->serve, NULL, NULL);
+        status = tn_sync_server_run(s->serve, NULL, NULL);
         tn_alloc_fail_at(0);
         assert_true(status == TN_OK || status == TN_E_MEMORY);
         serving_free(s);
@@ -435,8 +435,9 @@ static void assert_refused(serving *s, const tn_frame *request, tn_refusal code)
     const uint32_t n = s->n_answers;
     serving_take(s, *request);
     serving_refused(s, n + 1, request, code);
-    assert_int_equal(tn_once_ask(&s->once[request->rank], request->incarnation, request->sequence),
-                     TN_ONCE_APPLY);
+    assert_int_equal(
+        tn_dedup_check(&s->dedup[request->rank], request->incarnation, request->sequence),
+        TN_DEDUP_APPLY);
 }
 
 static void assert_taken(serving *s, tn_frame request)
@@ -444,8 +445,8 @@ static void assert_taken(serving *s, tn_frame request)
     const uint32_t n = s->n_answers;
     serving_take(s, request);
     assert_int_equal(s->n_answers, n);
-    assert_int_equal(tn_once_ask(&s->once[request.rank], request.incarnation, request.sequence),
-                     TN_ONCE_REPEATED);
+    assert_int_equal(tn_dedup_check(&s->dedup[request.rank], request.incarnation, request.sequence),
+                     TN_DEDUP_REPEATED);
 }
 
 static void take_both_pulls(serving *s, uint64_t sequence)
@@ -465,7 +466,7 @@ static void what_is_of_another_start_or_too_far_ahead_is_refused(void **state)
     f.incarnation++;
     serving_take(s, f);
     serving_refused(s, 1, &f, TN_REFUSAL_INCARNATION);
-    f = serving_pull(s, 1, TN_ONCE_WINDOW + 1);
+    f = serving_pull(s, 1, TN_DEDUP_WINDOW + 1);
     serving_take(s, f);
     serving_refused(s, 2, &f, TN_REFUSAL_BEYOND);
     f = serving_pull(s, 1, 0);
@@ -599,7 +600,8 @@ static void without_memory_a_request_is_as_if_it_had_not_come(void **state)
             serving_take(s, f);
             tn_alloc_fail_at(0);
             assert_int_equal(s->n_answers, n); /* no refusal: it is sent again */
-            bool taken = tn_once_ask(&s->once[1], f.incarnation, f.sequence) == TN_ONCE_REPEATED;
+            bool taken =
+                tn_dedup_check(&s->dedup[1], f.incarnation, f.sequence) == TN_DEDUP_REPEATED;
             if (!taken) {
                 failures++;
                 assert_taken(s, kind == 0 ? serving_pull(s, 1, 1) : serving_push(s, 1, 2, 1));
@@ -632,15 +634,15 @@ static void every_request_that_is_taken_rings_the_bell(void **state)
 {
     (void)state;
     serving *s = serving_new((double)INFINITY);
-    const uint64_t before = tn_bell_rings(&s->bell);
+    const uint64_t before = tn_wakeup_count(&s->wakeup);
     assert_taken(s, serving_pull(s, 1, 1));
-    assert_int_equal(tn_bell_rings(&s->bell), before + 1);
+    assert_int_equal(tn_wakeup_count(&s->wakeup), before + 1);
     assert_taken(s, serving_pull(s, 1, 1)); /* again: it may want its answer again */
-    assert_int_equal(tn_bell_rings(&s->bell), before + 2);
+    assert_int_equal(tn_wakeup_count(&s->wakeup), before + 2);
     tn_frame f = serving_push(s, 1, 5, 1);
     f.count[TN_KEYS]++;
     assert_refused(s, &f, TN_REFUSAL_DAMAGED);
-    assert_int_equal(tn_bell_rings(&s->bell), before + 2);
+    assert_int_equal(tn_wakeup_count(&s->wakeup), before + 2);
     serving_free(s);
 }
 

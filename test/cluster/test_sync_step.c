@@ -59,33 +59,33 @@ static void what_is_not_due_is_refused(void **state)
 {
     (void)state;
     ranks_world *w = ranks_new(2, 0.7, 1);
-    tn_lockstep *l = w->owner[0].lockstep;
+    tn_sync_step *l = w->owner[0].steps;
     const tn_batch_note note = {.rows = 1, .weight_sum = 1};
     const tn_pushed pushed = {.lr_factor = 1};
     tn_error err = {0};
     tn_turn turn;
-    assert_int_equal(tn_lockstep_push(l, 0, &pushed, &err), TN_E_PEER);
+    assert_int_equal(tn_sync_step_push(l, 0, &pushed, &err), TN_E_PEER);
     assert_string_equal(err.text, "rank 0 sent a push that is not due in step 0");
-    assert_int_equal(tn_lockstep_norm(l, 1, 0, NULL), TN_E_PEER);
-    assert_int_equal(tn_lockstep_pull(l, 0, &note, NULL, NULL), TN_OK);
-    assert_int_equal(tn_lockstep_pull(l, 0, &note, NULL, NULL), TN_OK);
-    assert_int_equal(tn_lockstep_pull(l, 0, &note, NULL, &err), TN_E_PEER);
+    assert_int_equal(tn_sync_step_norm(l, 1, 0, NULL), TN_E_PEER);
+    assert_int_equal(tn_sync_step_pull(l, 0, &note, NULL, NULL), TN_OK);
+    assert_int_equal(tn_sync_step_pull(l, 0, &note, NULL, NULL), TN_OK);
+    assert_int_equal(tn_sync_step_pull(l, 0, &note, NULL, &err), TN_E_PEER);
     assert_string_equal(err.text, "rank 0 sent a pull that is not due in step 0");
-    assert_int_equal(tn_lockstep_do(l, NULL, &turn, NULL), TN_OK);
+    assert_int_equal(tn_sync_step_advance(l, NULL, &turn, NULL), TN_OK);
     assert_int_equal(turn, TN_TURN_NONE);
-    assert_int_equal(tn_lockstep_pull(l, 1, &note, NULL, NULL), TN_OK);
-    assert_int_equal(tn_lockstep_do(l, NULL, &turn, NULL), TN_OK);
+    assert_int_equal(tn_sync_step_pull(l, 1, &note, NULL, NULL), TN_OK);
+    assert_int_equal(tn_sync_step_advance(l, NULL, &turn, NULL), TN_OK);
     assert_int_equal(turn, TN_TURN_ROWS);
-    assert_int_equal(tn_lockstep_push(l, 0, &pushed, NULL), TN_OK);
-    assert_int_equal(tn_lockstep_push(l, 0, &pushed, NULL), TN_E_PEER);
-    assert_int_equal(tn_lockstep_norm(l, 1, 0.25, NULL), TN_OK);
-    assert_int_equal(tn_lockstep_norm(l, 1, 0.25, NULL), TN_E_PEER);
-    assert_int_equal(tn_lockstep_push(l, 1, &pushed, NULL), TN_OK);
-    assert_int_equal(tn_lockstep_do(l, NULL, &turn, NULL), TN_OK);
+    assert_int_equal(tn_sync_step_push(l, 0, &pushed, NULL), TN_OK);
+    assert_int_equal(tn_sync_step_push(l, 0, &pushed, NULL), TN_E_PEER);
+    assert_int_equal(tn_sync_step_norm(l, 1, 0.25, NULL), TN_OK);
+    assert_int_equal(tn_sync_step_norm(l, 1, 0.25, NULL), TN_E_PEER);
+    assert_int_equal(tn_sync_step_push(l, 1, &pushed, NULL), TN_OK);
+    assert_int_equal(tn_sync_step_advance(l, NULL, &turn, NULL), TN_OK);
     assert_int_equal(turn, TN_TURN_NORM);
-    assert_true(tn_lockstep_norm2(l) == 0);
-    assert_int_equal(tn_lockstep_norm(l, 0, (double)INFINITY, NULL), TN_OK);
-    assert_int_equal(tn_lockstep_do(l, NULL, &turn, &err), TN_E_DIVERGED);
+    assert_true(tn_sync_step_norm2(l) == 0);
+    assert_int_equal(tn_sync_step_norm(l, 0, (double)INFINITY, NULL), TN_OK);
+    assert_int_equal(tn_sync_step_advance(l, NULL, &turn, &err), TN_E_DIVERGED);
     ranks_free(w);
 }
 
@@ -93,18 +93,18 @@ static void memory_that_runs_out_is_told(void **state)
 {
     (void)state;
     ranks_world *w = ranks_new(2, 0.7, 1);
-    tn_lockstep_opts opts = {.n_ranks = 2,
-                             .shard = &w->owner[0].shard,
-                             .owners = &w->shares->owners,
-                             .layout = &w->m->layout};
+    tn_sync_step_opts opts = {.n_ranks = 2,
+                              .shard = &w->owner[0].shard,
+                              .owners = &w->shares->owners,
+                              .layout = &w->m->layout};
     for (uint64_t n = 1;; n++) {
-        tn_lockstep *l = NULL;
+        tn_sync_step *l = NULL;
         tn_alloc_fail_at(n);
-        tn_status status = tn_lockstep_new(&l, &opts, 0, NULL);
+        tn_status status = tn_sync_step_new(&l, &opts, 0, NULL);
         tn_alloc_fail_at(0);
         if (status == TN_OK) {
             assert_true(n > 10);
-            tn_lockstep_free(l);
+            tn_sync_step_free(l);
             break;
         }
         assert_int_equal(status, TN_E_MEMORY);

@@ -36,11 +36,11 @@ static int tear_down(void **state)
 /* What carries a rank's messages. */
 typedef struct wire {
     tn_link *link;
-    tn_parcels *parcels;
-    tn_once once[RANKS_MAX];
-    tn_sync *_Atomic sync;
+    tn_out_messages *pool;
+    tn_dedup dedup[RANKS_MAX];
+    tn_sync_worker *_Atomic sync;
     uint32_t n_ranks, turned; /* by so many places the order of weights is; 0: as they come */
-    tn_letter *held[RANKS_MAX];
+    tn_in_message *held[RANKS_MAX];
     uint32_t n_held;
 } wire;
 
@@ -49,7 +49,7 @@ typedef struct run {
     tn_security security;
     tn_endpoint at[RANKS_MAX];
     wire wire[RANKS_MAX];
-    tn_sync *sync[RANKS_MAX];
+    tn_sync_worker *sync[RANKS_MAX];
     float weights[RANKS_MAX][RANKS_DENSE]; /* every rank's copy of the flat vector */
     uint64_t steps[RANKS_MAX];
     double norm[RANKS_MAX][RANKS_STEPS];
@@ -86,12 +86,12 @@ static tn_status pull(run *x, place *at, uint32_t rank, uint64_t step, tn_error 
     const ranks_batch *b = &x->w->batch[rank][step];
     at->keys[step] = keys_of(x, at->arena, rank, step);
     at->rows[step] = TN_NEW_ARRAY(at->arena, float, at->keys[step]->n_floats + 1);
-    const tn_sync_batch batch = {.keys = &at->keys[step]->set,
-                                 .rows = at->rows[step],
-                                 .examples = b->note.rows,
-                                 .weight_sum = b->note.weight_sum,
-                                 .meet = rank == 0 && step % 4 == MEETS};
-    return tn_sync_pull(x->sync[rank], &batch, err);
+    const tn_sync_worker_batch batch = {.keys = &at->keys[step]->set,
+                                        .rows = at->rows[step],
+                                        .examples = b->note.rows,
+                                        .weight_sum = b->note.weight_sum,
+                                        .meet = rank == 0 && step % 4 == MEETS};
+    return tn_sync_worker_pull(x->sync[rank], &batch, err);
 }
 
 static tn_status gather(run *x, uint32_t rank, uint64_t step, tn_error *err)
@@ -100,7 +100,7 @@ static tn_status gather(run *x, uint32_t rank, uint64_t step, tn_error *err)
     for (uint32_t i = 0; i < 2; i++) {
         const double own[] = {rank, (double)(2 * step + i)};
         const double *all = NULL;
-        TN_TRY(tn_sync_gather(x->sync[rank], NULL, own, 2, &all, err));
+        TN_TRY(tn_sync_worker_gather(x->sync[rank], NULL, own, 2, &all, err));
         for (size_t r = 0; r < x->w->n; r++) {
             good = good && all[2 * r] == (double)r && all[2 * r + 1] == own[1];
         }
@@ -118,14 +118,14 @@ static tn_status learn(run *x, place *at, uint32_t rank, uint64_t step, tn_error
                                   i % RANKS_DIM);
     }
     const tn_push push = {.lr_factor = 1, .day = 9};
-    const tn_sync_learned own = {.rows = grads,
-                                 .dense = b->n > 0 ? b->dense : NULL,
-                                 .loss = (double)(rank + 1) * (double)(step + 1)};
+    const tn_sync_worker_learned own = {.rows = grads,
+                                        .dense = b->n > 0 ? b->dense : NULL,
+                                        .loss = (double)(rank + 1) * (double)(step + 1)};
     const double n = (double)x->w->n;
-    tn_sync_step all = {0};
+    tn_sync_worker_step all = {0};
     TN_TRY(gather(x, rank, step, err));
-    TN_TRY(tn_sync_push(x->sync[rank], &own, &push, err));
-    TN_TRY(tn_sync_weights(x->sync[rank], NULL, &all, err));
+    TN_TRY(tn_sync_worker_push(x->sync[rank], &own, &push, err));
+    TN_TRY(tn_sync_worker_weights(x->sync[rank], NULL, &all, err));
     x->norm[rank][step] = all.norm;
     return all.loss == n * (n + 1) / 2 * (double)(step + 1)
                ? TN_OK
@@ -136,8 +136,8 @@ static tn_status train(run *x, place *at, uint32_t rank, tn_error *err)
 {
     TN_TRY(pull(x, at, rank, 0, err));
     for (uint64_t step = 0;; step++) {
-        tn_joint_note note;
-        TN_TRY(tn_sync_rows(x->sync[rank], NULL, &note, err));
+        tn_joint_batch note;
+        TN_TRY(tn_sync_worker_rows(x->sync[rank], NULL, &note, err));
         if (note.meet != (step % 4 == MEETS)) {
             return tn_fail(err, TN_E_PEER, "step %u: meet %d", (unsigned)step, note.meet);
         }
@@ -163,41 +163,41 @@ static void *work(void *arg)
     return NULL;
 }
 
-static void got_request(void *arg, tn_letter *letter)
+static void got_request(void *arg, tn_in_message *incoming)
 {
     wire *w = arg;
     if (atomic_load(&w->sync) == NULL) {
-        tn_letter_close(letter); /* it comes again */
+        tn_in_message_close(incoming); /* it comes again */
         return;
     }
-    tn_sync_take_request(atomic_load(&w->sync), letter);
+    tn_sync_worker_take_request(atomic_load(&w->sync), incoming);
 }
 
 /* Weights are kept until those of all others are there, and then come in another order. */
-static void turn_answers(wire *w, tn_letter *letter)
+static void turn_answers(wire *w, tn_in_message *incoming)
 {
-    w->held[letter->from] = letter;
+    w->held[incoming->from] = incoming;
     if (++w->n_held < w->n_ranks - 1) {
         return;
     }
     for (uint32_t i = 0; i < w->n_ranks; i++) {
-        tn_letter **next = &w->held[(i * 3 + w->turned) % w->n_ranks];
+        tn_in_message **next = &w->held[(i * 3 + w->turned) % w->n_ranks];
         if (*next != NULL) {
-            tn_sync_take_answer(atomic_load(&w->sync), *next);
+            tn_sync_worker_take_answer(atomic_load(&w->sync), *next);
         }
         *next = NULL;
     }
     w->n_held = 0;
 }
 
-static void got_answer(void *arg, tn_letter *letter)
+static void got_answer(void *arg, tn_in_message *incoming)
 {
     wire *w = arg;
-    if (w->turned > 0 && letter->frame.type == TN_FRAME_DENSE) {
-        turn_answers(w, letter);
+    if (w->turned > 0 && incoming->frame.type == TN_FRAME_DENSE) {
+        turn_answers(w, incoming);
         return;
     }
-    tn_sync_take_answer(atomic_load(&w->sync), letter);
+    tn_sync_worker_take_answer(atomic_load(&w->sync), incoming);
 }
 
 static void ticked(void *arg, uint64_t now_ns)
@@ -212,35 +212,35 @@ static uint64_t incarnation_of(uint32_t rank)
 }
 
 /* The link of a rank and, with `sync`, what stands on it. */
-static void open_rank(run *x, uint32_t rank, const tn_sync_opts *sync)
+static void open_rank(run *x, uint32_t rank, const tn_sync_worker_opts *sync)
 {
     wire *w = &x->wire[rank];
     char bound[TN_ENDPOINT_SIZE];
     *w = (wire){0};
-    assert_int_equal(tn_parcels_new(&w->parcels, NULL), TN_OK);
+    assert_int_equal(tn_out_messages_new(&w->pool, NULL), TN_OK);
     const tn_link_opts link = {.rank = rank,
                                .size = x->w->n,
                                .job = 3,
                                .incarnation = incarnation_of(rank),
-                               .resend_ns = 200000000,
+                               .retransmit_ns = 200000000,
                                .security = &x->security,
-                               .parcels = w->parcels,
+                               .pool = w->pool,
                                .events = {w, got_request, got_answer, ticked}};
     assert_int_equal(tn_link_open(&w->link, keys_zmq(), &link, &x->at[rank], bound, NULL), TN_OK);
-    tn_sync_opts opts = *sync;
+    tn_sync_worker_opts opts = *sync;
     opts.link = w->link;
-    opts.parcels = w->parcels;
+    opts.pool = w->pool;
     opts.rank = rank;
-    opts.once = w->once;
+    opts.dedup = w->dedup;
     opts.shares = x->w->shares;
     opts.layout = &x->w->m->layout;
     opts.shard = &x->w->owner[rank].shard;
     opts.own = x->w->owner[rank].weights;
     opts.weights = x->weights[rank];
     for (uint32_t r = 0; r < x->w->n; r++) {
-        tn_once_begin(&w->once[r], incarnation_of(r));
+        tn_dedup_begin(&w->dedup[r], incarnation_of(r));
     }
-    assert_int_equal(tn_sync_open(&x->sync[rank], &opts, NULL), TN_OK);
+    assert_int_equal(tn_sync_worker_open(&x->sync[rank], &opts, NULL), TN_OK);
     atomic_store(&w->sync, x->sync[rank]);
 }
 
@@ -258,11 +258,11 @@ static void dial_others(run *x, uint32_t rank)
 static void close_rank(run *x, uint32_t rank)
 {
     tn_link_close(x->wire[rank].link);
-    tn_sync_close(x->sync[rank]);
-    tn_parcels_free(x->wire[rank].parcels);
+    tn_sync_worker_close(x->sync[rank]);
+    tn_out_messages_free(x->wire[rank].pool);
 }
 
-static void open_ranks_for(run *x, uint32_t n, const tn_sync_opts *opts, double clip)
+static void open_ranks_for(run *x, uint32_t n, const tn_sync_worker_opts *opts, double clip)
 {
     n_runs++; /* several may be open */
     x->w = ranks_new(n, clip, 1);
@@ -282,7 +282,7 @@ static void open_ranks_for(run *x, uint32_t n, const tn_sync_opts *opts, double 
 
 static void open_ranks(run *x, uint32_t n, double clip, tn_values kind)
 {
-    const tn_sync_opts opts = {
+    const tn_sync_worker_opts opts = {
         .patience_ns = UINT64_C(60000000000), .row_values = kind, .dense_values = kind};
     open_ranks_for(x, n, &opts, clip);
 }
@@ -312,7 +312,7 @@ static void close_ranks(run *x)
 static void check_ends(const run *x)
 {
     for (uint32_t r = 0; r < x->w->n; r++) {
-        assert_int_equal(tn_sync_waits_for(x->sync[r]), 0);
+        assert_int_equal(tn_sync_worker_waits_for(x->sync[r]), 0);
         if (x->status[r] != TN_OK) {
             fail_msg("rank %u: %s", r, x->err[r].text);
         }
@@ -428,7 +428,7 @@ static run *wait_alone(place *at, uint64_t patience_ns)
     assert_int_equal(tn_security_init(&x->security, keys_zmq(), NULL, NULL), TN_OK);
     x->at[0] = (tn_endpoint){.host = "127.0.0.1"};
     x->at[1] = (tn_endpoint){.host = "127.0.0.1", .port = 1};
-    open_rank(x, 0, &(tn_sync_opts){.patience_ns = patience_ns});
+    open_rank(x, 0, &(tn_sync_worker_opts){.patience_ns = patience_ns});
     dial_others(x, 0);
     assert_int_equal(pull(x, at, 0, 0, NULL), TN_OK);
     return x;
@@ -447,14 +447,14 @@ static void a_rank_that_never_comes_is_told_in_time(void **state)
 {
     (void)state;
     place at = {.arena = tn_arena_new(1 << 16)};
-    tn_joint_note note;
+    tn_joint_batch note;
     tn_error err = {0};
     run *x = wait_alone(&at, 300000000);
-    assert_int_equal(tn_sync_rows(x->sync[0], NULL, &note, &err), TN_E_PEER);
+    assert_int_equal(tn_sync_worker_rows(x->sync[0], NULL, &note, &err), TN_E_PEER);
     assert_non_null(strstr(err.text, "rows of 2 of 2 ranks did not come within"));
     assert_non_null(strstr(err.text, "first that of rank 1"));
-    assert_int_equal(tn_sync_waits_for(x->sync[0]), 2);
-    tn_sync_close(NULL);
+    assert_int_equal(tn_sync_worker_waits_for(x->sync[0]), 2);
+    tn_sync_worker_close(NULL);
     stop_waiting(x, &at);
 }
 
@@ -462,12 +462,12 @@ static void a_failure_from_elsewhere_ends_the_wait(void **state)
 {
     (void)state;
     place at = {.arena = tn_arena_new(1 << 16)};
-    tn_joint_note note;
+    tn_joint_batch note;
     tn_error err = {0};
     run *x = wait_alone(&at, UINT64_C(60000000000));
-    tn_sync_fail(x->sync[0], TN_E_DATA, "rank 1: no such file");
-    tn_sync_fail(x->sync[0], TN_E_PEER, "a later one");
-    assert_int_equal(tn_sync_rows(x->sync[0], NULL, &note, &err), TN_E_DATA);
+    tn_sync_worker_fail(x->sync[0], TN_E_DATA, "rank 1: no such file");
+    tn_sync_worker_fail(x->sync[0], TN_E_PEER, "a later one");
+    assert_int_equal(tn_sync_worker_rows(x->sync[0], NULL, &note, &err), TN_E_DATA);
     assert_string_equal(err.text, "rank 1: no such file");
     stop_waiting(x, &at);
 }
@@ -477,9 +477,9 @@ static void *fail_when_it_waits(void *arg)
 {
     const run *x = arg;
     const uint64_t until = tn_clock_ns() + UINT64_C(50000000000);
-    while (tn_sync_waits_for(x->sync[0]) != 2 && tn_clock_ns() < until) {
+    while (tn_sync_worker_waits_for(x->sync[0]) != 2 && tn_clock_ns() < until) {
     }
-    tn_sync_fail(x->sync[0], TN_E_DATA, tn_clock_ns() < until ? "seen" : "never seen");
+    tn_sync_worker_fail(x->sync[0], TN_E_DATA, tn_clock_ns() < until ? "seen" : "never seen");
     return NULL;
 }
 
@@ -487,15 +487,15 @@ static void whom_a_rank_waits_for_and_how_long_can_be_asked(void **state)
 {
     (void)state;
     place at = {.arena = tn_arena_new(1 << 16)};
-    tn_joint_note note;
+    tn_joint_batch note;
     tn_error err = {0};
     pthread_t thread;
     run *x = wait_alone(&at, UINT64_C(60000000000));
     assert_int_equal(pthread_create(&thread, NULL, fail_when_it_waits, x), 0);
-    assert_int_equal(tn_sync_rows(x->sync[0], NULL, &note, &err), TN_E_DATA);
+    assert_int_equal(tn_sync_worker_rows(x->sync[0], NULL, &note, &err), TN_E_DATA);
     assert_int_equal(pthread_join(thread, NULL), 0);
     assert_string_equal(err.text, "seen");
-    const tn_sync_waits waits = tn_sync_waited(x->sync[0]);
+    const tn_sync_worker_waits waits = tn_sync_worker_waited(x->sync[0]);
     assert_true(waits.rows_s > 0 && waits.weights_s == 0);
     stop_waiting(x, &at);
 }
@@ -505,9 +505,9 @@ static void *get_rows(void *arg)
     const seat *s = arg;
     run *x = s->run;
     place at = {.arena = tn_arena_new(1 << 16)};
-    tn_joint_note note;
+    tn_joint_batch note;
     x->status[s->rank] = pull(x, &at, s->rank, 0, NULL);
-    x->status[s->rank] |= tn_sync_rows(x->sync[s->rank], NULL, &note, NULL);
+    x->status[s->rank] |= tn_sync_worker_rows(x->sync[s->rank], NULL, &note, NULL);
     tn_arena_free(at.arena);
     return NULL;
 }
@@ -522,15 +522,16 @@ static void a_lost_rank_ends_the_wait_for_its_numbers(void **state)
     const double *all = NULL;
     tn_error err = {0};
     /* long enough for rows to come on a slow machine: they must */
-    open_ranks_for(x, 2, &(tn_sync_opts){.patience_ns = UINT64_C(4000000000)}, (double)INFINITY);
+    open_ranks_for(x, 2, &(tn_sync_worker_opts){.patience_ns = UINT64_C(4000000000)},
+                   (double)INFINITY);
     assert_int_equal(pthread_create(&thread, NULL, get_rows, &seats[1]), 0);
     (void)get_rows(&seats[0]);
     assert_int_equal(pthread_join(thread, NULL) | (int)x->status[0] | (int)x->status[1], 0);
-    assert_int_equal(tn_sync_gather(x->sync[0], NULL, &own, 1, &all, &err), TN_E_PEER);
+    assert_int_equal(tn_sync_worker_gather(x->sync[0], NULL, &own, 1, &all, &err), TN_E_PEER);
     assert_non_null(strstr(err.text, "statistics of 1 of 2 ranks did not come within"));
     assert_non_null(strstr(err.text, "first that of rank 1"));
-    tn_sync_fail(x->sync[0], TN_E_PEER, "rank 1 was last heard of 15.1 s ago");
-    assert_int_equal(tn_sync_gather(x->sync[0], NULL, &own, 1, &all, &err), TN_E_PEER);
+    tn_sync_worker_fail(x->sync[0], TN_E_PEER, "rank 1 was last heard of 15.1 s ago");
+    assert_int_equal(tn_sync_worker_gather(x->sync[0], NULL, &own, 1, &all, &err), TN_E_PEER);
     assert_string_equal(err.text, "rank 1 was last heard of 15.1 s ago");
     close_ranks(x);
     tn_free(x);

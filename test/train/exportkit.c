@@ -152,7 +152,7 @@ static const char *format_preset(const char *name)
 }
 
 static const tn_model_plan *load(const exportkit *k, const char *const *overrides,
-                                 const tn_roster *roster, tn_run *run, tn_binder *b)
+                                 const tn_membership *membership, tn_run *run, tn_binder *b)
 {
     static const tn_presets presets = {.format = format_preset, .model = tn_model_preset};
     char path[300];
@@ -167,9 +167,9 @@ static const tn_model_plan *load(const exportkit *k, const char *const *override
     const tn_tree *tree = tn_config_load(&in, b->arena, b->diag);
     if (tree != NULL) {
         tn_run_bind(b, tree, run);
-        run->cluster.rank = roster != NULL ? roster->rank : 0;
-        run->cluster.size = roster != NULL ? roster->size : 0;
-        run->cluster.roster = roster;
+        run->cluster.rank = membership != NULL ? membership->rank : 0;
+        run->cluster.size = membership != NULL ? membership->size : 0;
+        run->cluster.membership = membership;
     }
     if (b->diag->n_errors > 0 || tn_model_plan_new(&plan, run, b, &err) != TN_OK) {
         fail_msg("%s%s", tn_text_str(&b->diag->text), err.text);
@@ -178,9 +178,9 @@ static const tn_model_plan *load(const exportkit *k, const char *const *override
 }
 
 const tn_model_plan *exportkit_plan_of(const exportkit *k, const char *const *overrides,
-                                       const tn_roster *roster, tn_binder *b)
+                                       const tn_membership *membership, tn_binder *b)
 {
-    return load(k, overrides, roster, TN_NEW(b->arena, tn_run), b);
+    return load(k, overrides, membership, TN_NEW(b->arena, tn_run), b);
 }
 
 void exportkit_open(exportkit *k, const char *model, const char *const *overrides)

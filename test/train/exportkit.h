@@ -26,7 +26,7 @@ void exportkit_close(exportkit *k);
 /* The same configuration for one of several processes, with other overrides; in the binder's arena.
  */
 const tn_model_plan *exportkit_plan_of(const exportkit *k, const char *const *overrides,
-                                       const tn_roster *roster, tn_binder *b);
+                                       const tn_membership *membership, tn_binder *b);
 
 /* Trains and leaves a checkpoint in <dir>/run. */
 void exportkit_train(exportkit *k);

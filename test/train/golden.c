@@ -147,12 +147,12 @@ const tn_model_plan *golden_plan(tn_arena *arena, const char *name, const char *
 const tn_model_plan *golden_plan_of(tn_arena *arena, const char *name, const char *const *overrides,
                                     uint32_t rank, uint32_t size)
 {
-    const tn_roster roster = {.rank = rank, .size = size};
-    return golden_plan_at(arena, name, overrides, size > 0 ? &roster : NULL);
+    const tn_membership membership = {.rank = rank, .size = size};
+    return golden_plan_at(arena, name, overrides, size > 0 ? &membership : NULL);
 }
 
 const tn_model_plan *golden_plan_at(tn_arena *arena, const char *name, const char *const *overrides,
-                                    const tn_roster *roster)
+                                    const tn_membership *membership)
 {
     char path[256];
     (void)snprintf(path, sizeof path, "test/golden/%s.yaml", name);
@@ -168,9 +168,9 @@ const tn_model_plan *golden_plan_at(tn_arena *arena, const char *name, const cha
     const tn_tree *tree = tn_config_load(&in, arena, &diag);
     if (tree != NULL) {
         tn_run_bind(&b, tree, run);
-        run->cluster.rank = roster != NULL ? roster->rank : 0;
-        run->cluster.size = roster != NULL ? roster->size : 0;
-        run->cluster.roster = roster;
+        run->cluster.rank = membership != NULL ? membership->rank : 0;
+        run->cluster.size = membership != NULL ? membership->size : 0;
+        run->cluster.membership = membership;
     }
     if (diag.n_errors > 0 || tn_model_plan_new(&plan, run, &b, &err) != TN_OK) {
         fail_msg("%s%s", tn_text_str(&diag.text), err.text);

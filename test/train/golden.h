@@ -41,8 +41,8 @@ const tn_model_plan *golden_plan(tn_arena *arena, const char *name, const char *
 const tn_model_plan *golden_plan_of(tn_arena *arena, const char *name, const char *const *overrides,
                                     uint32_t rank, uint32_t size);
 
-/* The same for the process that `roster` tells of, NULL: alone; it must outlive a run. */
+/* The same for the process that `membership` tells of, NULL: alone; it must outlive a run. */
 const tn_model_plan *golden_plan_at(tn_arena *arena, const char *name, const char *const *overrides,
-                                    const tn_roster *roster);
+                                    const tn_membership *membership);
 
 #endif

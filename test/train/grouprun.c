@@ -26,7 +26,7 @@ enum { OVERRIDES_MAX = 32 };
 typedef struct seat {
     grouprun *g;
     uint32_t rank;
-    tn_roster roster;
+    tn_membership membership;
 } seat;
 
 static int code_of(tn_status status)
@@ -61,7 +61,7 @@ static const tn_model_plan *plan_of(const seat *s, tn_arena *arena)
             overrides[n++] = *o;
         }
     }
-    return golden_plan_at(arena, g->config, overrides, g->n > 1 ? &s->roster : NULL);
+    return golden_plan_at(arena, g->config, overrides, g->n > 1 ? &s->membership : NULL);
 }
 
 static void *run(void *arg)
@@ -233,13 +233,13 @@ void grouprun_do(grouprun *g)
     for (uint32_t r = 0; r < g->n; r++) {
         seats[r] = (seat){.g = g,
                           .rank = r,
-                          .roster = {.rank = r,
-                                     .size = g->n,
-                                     .job = 9,
-                                     .address = address,
-                                     .host = host,
-                                     .bind = at[r],
-                                     .how = "test"}};
+                          .membership = {.rank = r,
+                                         .size = g->n,
+                                         .job = 9,
+                                         .address = address,
+                                         .host = host,
+                                         .bind = at[r],
+                                         .how = "test"}};
         assert_int_equal(pthread_create(&thread[r], NULL, run, &seats[r]), 0);
     }
     for (uint32_t r = 0; r < g->n; r++) {

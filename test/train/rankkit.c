@@ -31,7 +31,7 @@ static const tn_model_plan *plan_of(rankkit *k, uint32_t rank, const char *const
     if (last != NULL && rank == k->n - 1) {
         overrides[n++] = last;
     }
-    return golden_plan_at(k->arena, "deepfm", overrides, &k->roster[rank]);
+    return golden_plan_at(k->arena, "deepfm", overrides, &k->membership[rank]);
 }
 
 void rankkit_open(rankkit *k, uint32_t n, const char *const *more, const char *last)
@@ -45,13 +45,13 @@ void rankkit_open(rankkit *k, uint32_t n, const char *const *more, const char *l
     for (uint32_t r = 0; r < n; r++) {
         (void)snprintf(k->at[r], sizeof k->at[r], "ipc://%s/sockets/%u.sock", k->dir, r);
         k->address[r] = k->at[r];
-        k->roster[r] = (tn_roster){.rank = r,
-                                   .size = n,
-                                   .job = 9,
-                                   .address = k->address,
-                                   .host = k->host,
-                                   .bind = k->at[r],
-                                   .how = "test"};
+        k->membership[r] = (tn_membership){.rank = r,
+                                           .size = n,
+                                           .job = 9,
+                                           .address = k->address,
+                                           .host = k->host,
+                                           .bind = k->at[r],
+                                           .how = "test"};
     }
     for (uint32_t r = 0; r < n; r++) {
         k->plan[r] = plan_of(k, r, more, last);

@@ -13,7 +13,7 @@ typedef struct rankkit {
     char dir[256];
     tn_arena *arena;
     tn_diag diag;
-    tn_roster roster[RANKKIT_MAX];
+    tn_membership membership[RANKKIT_MAX];
     char at[RANKKIT_MAX][TN_ENDPOINT_SIZE];
     const char *address[RANKKIT_MAX], *host[RANKKIT_MAX];
     const tn_model_plan *plan[RANKKIT_MAX];

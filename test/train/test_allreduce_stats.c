@@ -135,9 +135,10 @@ static int code_of(tn_status status)
     return (int)status;
 }
 
-static const tn_roster *roster_of(tn_arena *arena, const char *name, uint32_t rank, uint32_t n)
+static const tn_membership *membership_of(tn_arena *arena, const char *name, uint32_t rank,
+                                          uint32_t n)
 {
-    tn_roster *r = TN_NEW(arena, tn_roster);
+    tn_membership *r = TN_NEW(arena, tn_membership);
     const char **address = TN_NEW_ARRAY(arena, const char *, n);
     const char **host = TN_NEW_ARRAY(arena, const char *, n);
     for (uint32_t i = 0; i < n; i++) {
@@ -145,13 +146,13 @@ static const tn_roster *roster_of(tn_arena *arena, const char *name, uint32_t ra
         (void)snprintf(at, PATH, "ipc://%s/%s-%u.sock", dir, name, i);
         address[i] = at;
     }
-    *r = (tn_roster){.rank = rank,
-                     .size = n,
-                     .job = 77,
-                     .address = address,
-                     .host = host,
-                     .bind = address[rank],
-                     .how = "by hand"};
+    *r = (tn_membership){.rank = rank,
+                         .size = n,
+                         .job = 77,
+                         .address = address,
+                         .host = host,
+                         .bind = address[rank],
+                         .how = "by hand"};
     return r;
 }
 
@@ -173,7 +174,7 @@ static void plan_rank(rank_run *x, const char *const *overrides, const char *nam
         if (n > 1) {
             run->cluster.rank = rank;
             run->cluster.size = n;
-            run->cluster.roster = roster_of(x->arena, name, rank, n);
+            run->cluster.membership = membership_of(x->arena, name, rank, n);
         }
     }
     if (x->diag.n_errors > 0 || tn_model_plan_new(&x->plan, run, &x->b, &x->err) != TN_OK) {

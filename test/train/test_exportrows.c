@@ -82,15 +82,15 @@ typedef struct group {
 
 typedef struct seat {
     group *g;
-    tn_roster roster;
+    tn_membership membership;
     atomic_bool *stop;
 } seat;
 
 static tn_status export_on(const seat *s, tn_binder *b, tn_error *err)
 {
     group *g = s->g;
-    const tn_model_plan *plan = exportkit_plan_of(g->kit, g->overrides, &s->roster, b);
-    if (s->roster.rank > 0) {
+    const tn_model_plan *plan = exportkit_plan_of(g->kit, g->overrides, &s->membership, b);
+    if (s->membership.rank > 0) {
         const tn_watch watch = {.stop = s->stop};
         return tn_follower_export(plan, &text, &watch, b, err);
     }
@@ -108,7 +108,7 @@ static tn_status export_on(const seat *s, tn_binder *b, tn_error *err)
 static void *work(void *arg)
 {
     seat *s = arg;
-    const uint32_t rank = s->roster.rank;
+    const uint32_t rank = s->membership.rank;
     tn_arena *arena = tn_arena_new(1 << 16);
     tn_diag diag = {0};
     tn_binder b = {.arena = arena, .diag = &diag};
@@ -135,13 +135,13 @@ static void export_by(group *g, atomic_bool *const *stops)
     }
     for (uint32_t r = 0; r < g->n; r++) {
         seats[r] = (seat){.g = g,
-                          .roster = {.rank = r,
-                                     .size = g->n,
-                                     .job = 9,
-                                     .address = address,
-                                     .host = host,
-                                     .bind = at[r],
-                                     .how = "test"},
+                          .membership = {.rank = r,
+                                         .size = g->n,
+                                         .job = 9,
+                                         .address = address,
+                                         .host = host,
+                                         .bind = at[r],
+                                         .how = "test"},
                           .stop = stops != NULL ? stops[r] : NULL};
         assert_int_equal(pthread_create(&thread[r], NULL, work, &seats[r]), 0);
     }

@@ -227,7 +227,7 @@ static void an_order_that_fails_ends_the_run_where_it_failed(void **state)
     for (uint32_t r = 1; r < 3; r++) {
         assert_int_equal(f.other[r].status, TN_E_CKPT);
         assert_string_equal(f.other[r].err.text, "rank 2: no such file");
-        assert_true(tn_group_is_told_elsewhere(f.other[r].group) == (r != 2));
+        assert_true(tn_group_is_reported_elsewhere(f.other[r].group) == (r != 2));
     }
     leave(&f);
 }

@@ -75,7 +75,7 @@ typedef struct group {
 typedef struct seat {
     group *g;
     uint32_t rank;
-    tn_roster roster;
+    tn_membership membership;
     tn_arena *arena;
     const tn_model_plan *plan;
     tn_strs paths;
@@ -105,7 +105,7 @@ static void plan(seat *s)
         paths[i] = path;
     }
     s->paths = (tn_strs){.n = 3, .item = paths};
-    s->plan = golden_plan_at(s->arena, model, words, s->g->n > 1 ? &s->roster : NULL);
+    s->plan = golden_plan_at(s->arena, model, words, s->g->n > 1 ? &s->membership : NULL);
 }
 
 static tn_status limited(void *arg, const tn_scores *scores, tn_error *err)
@@ -272,13 +272,13 @@ static void evaluate(group *g)
     for (uint32_t r = 0; r < g->n; r++) {
         seats[r] = (seat){.g = g,
                           .rank = r,
-                          .roster = {.rank = r,
-                                     .size = g->n,
-                                     .job = 9,
-                                     .address = address,
-                                     .host = host,
-                                     .bind = at[r],
-                                     .how = "test"}};
+                          .membership = {.rank = r,
+                                         .size = g->n,
+                                         .job = 9,
+                                         .address = address,
+                                         .host = host,
+                                         .bind = at[r],
+                                         .how = "test"}};
         assert_int_equal(pthread_create(&thread[r], NULL, run, &seats[r]), 0);
     }
     for (uint32_t r = 0; r < g->n; r++) {

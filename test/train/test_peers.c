@@ -19,7 +19,7 @@ static void values_flow_from_the_beginning_to_the_end(void **state)
             assert_null(tn_peers_sync(k.peers[r]));
             assert_null(k.w[r]->peek);
             assert_int_equal(tn_peers_begin(k.peers[r], &err), TN_OK);
-            const tn_sync *sync = tn_peers_sync(k.peers[r]);
+            const tn_sync_worker *sync = tn_peers_sync(k.peers[r]);
             assert_non_null(sync);
             assert_null(tn_peers_async(k.peers[r]));
             assert_non_null(k.w[r]->peek);
@@ -89,7 +89,7 @@ static void a_rank_that_cannot_begin_tells_the_others(void **state)
         assert_int_equal(tn_peers_form(k.peers[1 - who], NULL, &err), TN_E_DATA);
         assert_string_equal(err.text,
                             who == 0 ? "rank 0: no dictionary 'x'" : "rank 1: no dictionary 'x'");
-        assert_true(tn_group_is_told_elsewhere(tn_peers_group(k.peers[1 - who])));
+        assert_true(tn_group_is_reported_elsewhere(tn_peers_group(k.peers[1 - who])));
         rankkit_close(&k);
     }
 }

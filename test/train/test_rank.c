@@ -62,7 +62,7 @@ static void a_process_is_alone_unless_somebody_says_otherwise(void **state)
     be(NULL, NULL);
     assert_int_equal(find(&s, (const char *const[]){NULL}), TN_OK);
     assert_int_equal(s.run.cluster.size, 0);
-    assert_null(s.run.cluster.roster);
+    assert_null(s.run.cluster.membership);
     done(&s);
     assert_int_equal(find(&s, (const char *const[]){"cluster.peers=1", NULL}), TN_OK);
     assert_int_equal(s.run.cluster.size, 0);
@@ -79,7 +79,7 @@ static void a_launcher_says_rank_and_size(void **state)
     assert_int_equal(find(&s, (const char *const[]){"run.dir=/tmp/x", NULL}), TN_OK);
     assert_int_equal(s.run.cluster.rank, 2);
     assert_int_equal(s.run.cluster.size, 3);
-    assert_string_equal(s.run.cluster.roster->how, "rank 2 of 3 by TNET_RANK");
+    assert_string_equal(s.run.cluster.membership->how, "rank 2 of 3 by TNET_RANK");
     done(&s);
     assert_int_equal(find(&s, (const char *const[]){"cluster.peers=4", NULL}), TN_E_CONFIG);
     done(&s);

@@ -32,7 +32,7 @@ typedef enum slot_state {
 /* What became of a push, for its answer. */
 typedef struct push_done {
     uint64_t sequence; /* 0: none */
-    tn_pushed_here what;
+    tn_async_push_result what;
 } push_done;
 
 typedef struct pull_slot {
@@ -57,7 +57,7 @@ typedef struct served_rank {
 /* A push whose answer got lost. */
 typedef struct lost_answer {
     tn_frame pushed;
-    tn_pushed_here what;
+    tn_async_push_result what;
 } lost_answer;
 
 typedef struct own_pull {
@@ -67,8 +67,8 @@ typedef struct own_pull {
     tn_delayed delayed;
 } own_pull;
 
-struct tn_freeserve {
-    tn_freeserve_opts opts;
+struct tn_async_server {
+    tn_async_server_opts opts;
     uint32_t n_ranks;
     size_t dense; /* floats of the shard's range */
     tn_dense_run *moving;
@@ -81,7 +81,7 @@ struct tn_freeserve {
     size_t rows_max, weights_max;
     tn_delay_now now, own_now; /* tn-shard's, the worker's */
     tn_thread *thread;
-    tn_bell bell;
+    tn_wakeup wakeup;
     atomic_bool stop;
 
     pthread_mutex_t lock;
@@ -102,7 +102,7 @@ typedef struct update {
 } update;
 
 /* Running statistics have no gradient: what stands in its place is their new value. */
-static void move(tn_freeserve *s, const float *dense)
+static void move(tn_async_server *s, const float *dense)
 {
     for (uint32_t i = 0; i < s->n_moving; i++) {
         const tn_dense_run *run = &s->moving[i];
@@ -110,7 +110,7 @@ static void move(tn_freeserve *s, const float *dense)
     }
 }
 
-static tn_status apply(tn_freeserve *s, update *u, tn_pushed_here *out, tn_error *err)
+static tn_status apply(tn_async_server *s, update *u, tn_async_push_result *out, tn_error *err)
 {
     tn_shard *shard = s->opts.shard;
     u->push.step = atomic_fetch_add(&s->updates, 1);
@@ -123,12 +123,12 @@ static tn_status apply(tn_freeserve *s, update *u, tn_pushed_here *out, tn_error
         told ? u->norm * u->norm : tn_shard_norm2(shard, u->team, &u->grads, &u->push);
     TN_TRY(tn_shard_apply(shard, u->team, &u->grads, &u->push, norm2, err));
     move(s, moved);
-    *out = (tn_pushed_here){.norm = sqrt(norm2), .staleness = u->push.step - u->pulled};
+    *out = (tn_async_push_result){.norm = sqrt(norm2), .staleness = u->push.step - u->pulled};
     return TN_OK;
 }
 
-tn_status tn_freeserve_pull(tn_freeserve *s, tn_team *team, uint32_t place, const tn_keyset *keys,
-                            float *rows, tn_error *err)
+tn_status tn_async_server_pull(tn_async_server *s, tn_team *team, uint32_t place,
+                               const tn_keyset *keys, float *rows, tn_error *err)
 {
     TN_ASSERT(place < s->opts.permits);
     own_pull *own = &s->own[place];
@@ -139,8 +139,8 @@ tn_status tn_freeserve_pull(tn_freeserve *s, tn_team *team, uint32_t place, cons
                      : TN_OK;
 }
 
-tn_status tn_freeserve_push(tn_freeserve *s, tn_team *team, const tn_own_push *own,
-                            tn_pushed_here *out, tn_error *err)
+tn_status tn_async_server_push(tn_async_server *s, tn_team *team, const tn_async_own_push *own,
+                               tn_async_push_result *out, tn_error *err)
 {
     TN_ASSERT(own->place < s->opts.permits);
     own_pull *pulled = &s->own[own->place];
@@ -154,12 +154,12 @@ tn_status tn_freeserve_push(tn_freeserve *s, tn_team *team, const tn_own_push *o
     return apply(s, &u, out, err);
 }
 
-uint64_t tn_freeserve_updates(const tn_freeserve *s)
+uint64_t tn_async_server_updates(const tn_async_server *s)
 {
     return atomic_load(&s->updates);
 }
 
-uint32_t tn_freeserve_open_pulls(tn_freeserve *s)
+uint32_t tn_async_server_open_pulls(tn_async_server *s)
 {
     uint32_t n = 0;
     (void)pthread_mutex_lock(&s->lock);
@@ -175,10 +175,10 @@ uint32_t tn_freeserve_open_pulls(tn_freeserve *s)
 typedef enum taken { TAKEN, DAMAGED, NOT_FINITE, NO_PLACE, NO_PULL, NO_MEMORY } taken;
 
 /* Answers that it is not done, and why. */
-static void refuse(tn_freeserve *s, const tn_frame *request, tn_refusal why)
+static void refuse(tn_async_server *s, const tn_frame *request, tn_refusal why)
 {
-    tn_parcel *p = NULL;
-    if (tn_parcel_take(&p, s->opts.parcels, 0, NULL) == TN_OK) { /* else it is asked again */
+    tn_out_message *p = NULL;
+    if (tn_out_message_take(&p, s->opts.pool, 0, NULL) == TN_OK) { /* else it is asked again */
         p->frame.type = TN_FRAME_REFUSED;
         p->frame.code = why;
         s->opts.answer(s->opts.arg, request, p);
@@ -199,7 +199,7 @@ static bool make_room(float **floats, size_t *most, size_t n)
 }
 
 /* Under the lock. */
-static void enqueue(tn_freeserve *s, pull_slot *p)
+static void enqueue(tn_async_server *s, pull_slot *p)
 {
     if (p->queued) {
         return;
@@ -216,7 +216,7 @@ static void enqueue(tn_freeserve *s, pull_slot *p)
 
 /* The place of a rank in that state whose pull is `sequence`; any, where that is 0: of free ones
  * that whose last push is the oldest, so that its answer is known for long. */
-static pull_slot *find(tn_freeserve *s, uint32_t rank, slot_state state, uint64_t sequence)
+static pull_slot *find(tn_async_server *s, uint32_t rank, slot_state state, uint64_t sequence)
 {
     pull_slot *best = NULL;
     (void)pthread_mutex_lock(&s->lock);
@@ -231,7 +231,7 @@ static pull_slot *find(tn_freeserve *s, uint32_t rank, slot_state state, uint64_
     return best;
 }
 
-static taken take_pull(tn_freeserve *s, const tn_frame *f, pull_slot **out)
+static taken take_pull(tn_async_server *s, const tn_frame *f, pull_slot **out)
 {
     pull_slot *p = find(s, f->rank, SLOT_FREE, 0);
     const tn_keyblock_rules rules = {&s->opts.shares->owners, s->opts.layout, s->opts.rank};
@@ -254,7 +254,7 @@ static taken take_pull(tn_freeserve *s, const tn_frame *f, pull_slot **out)
 }
 
 /* All gradients of a batch, or of none nothing. */
-static bool fits(const tn_freeserve *s, const tn_frame *f, const pull_slot *p)
+static bool fits(const tn_async_server *s, const tn_frame *f, const pull_slot *p)
 {
     const tn_keyset *keys = &p->block.keys;
     return f->count[TN_KEYS] == keys->n &&
@@ -262,7 +262,7 @@ static bool fits(const tn_freeserve *s, const tn_frame *f, const pull_slot *p)
            f->count[TN_DENSE_FLOATS] == (p->pull.examples > 0 ? s->dense : 0);
 }
 
-static taken take_push(tn_freeserve *s, const tn_frame *f, pull_slot **out)
+static taken take_push(tn_async_server *s, const tn_frame *f, pull_slot **out)
 {
     const size_t n = f->count[TN_ROW_FLOATS];
     const size_t n_dense = f->count[TN_DENSE_FLOATS];
@@ -294,7 +294,7 @@ static taken take_push(tn_freeserve *s, const tn_frame *f, pull_slot **out)
     return TAKEN;
 }
 
-static void take_new(tn_freeserve *s, const tn_frame *f)
+static void take_new(tn_async_server *s, const tn_frame *f)
 {
     static const tn_refusal refusal[] = {[DAMAGED] = TN_REFUSAL_DAMAGED,
                                          [NOT_FINITE] = TN_REFUSAL_DIVERGED,
@@ -304,12 +304,12 @@ static void take_new(tn_freeserve *s, const tn_frame *f)
     pull_slot *p = NULL;
     taken t = is_pull ? take_pull(s, f, &p) : take_push(s, f, &p);
     if (t == TAKEN) {
-        tn_once_mark(&s->opts.once[f->rank], f->sequence);
+        tn_dedup_mark(&s->opts.dedup[f->rank], f->sequence);
         (void)pthread_mutex_lock(&s->lock);
         p->state = is_pull ? SLOT_ASKED : SLOT_PUSHED;
         enqueue(s, p);
         (void)pthread_mutex_unlock(&s->lock);
-        tn_bell_ring(&s->bell);
+        tn_wakeup_signal(&s->wakeup);
     } else if (t != NO_MEMORY) { /* then it is sent again */
         refuse(s, f, refusal[t]);
     }
@@ -317,7 +317,7 @@ static void take_new(tn_freeserve *s, const tn_frame *f)
 
 /* Rows that were given are given once more. A pull that is queued will be answered; one whose push
  * has come was. */
-static void give_again(tn_freeserve *s, const tn_frame *f)
+static void give_again(tn_async_server *s, const tn_frame *f)
 {
     for (uint32_t i = 0; i < s->opts.permits; i++) {
         pull_slot *p = &s->rank[f->rank].place[i];
@@ -328,7 +328,7 @@ static void give_again(tn_freeserve *s, const tn_frame *f)
 }
 
 /* What became of it may be known no more; that it was applied is. */
-static void acknowledge_again(tn_freeserve *s, const tn_frame *f)
+static void acknowledge_again(tn_async_server *s, const tn_frame *f)
 {
     lost_answer again = {.pushed = *f};
     again.pushed.payload = NULL;
@@ -346,7 +346,7 @@ static void acknowledge_again(tn_freeserve *s, const tn_frame *f)
     }
 }
 
-static void take_again(tn_freeserve *s, const tn_frame *f)
+static void take_again(tn_async_server *s, const tn_frame *f)
 {
     (void)pthread_mutex_lock(&s->lock);
     if (f->type == TN_FRAME_PULL) {
@@ -355,10 +355,10 @@ static void take_again(tn_freeserve *s, const tn_frame *f)
         acknowledge_again(s, f);
     }
     (void)pthread_mutex_unlock(&s->lock);
-    tn_bell_ring(&s->bell);
+    tn_wakeup_signal(&s->wakeup);
 }
 
-void tn_freeserve_take(tn_freeserve *s, const tn_frame *frame)
+void tn_async_server_take(tn_async_server *s, const tn_frame *frame)
 {
     TN_ASSERT(frame->rank < s->n_ranks);
     if (frame->rank == s->opts.rank) {
@@ -368,17 +368,17 @@ void tn_freeserve_take(tn_freeserve *s, const tn_frame *frame)
         refuse(s, frame, TN_REFUSAL_DAMAGED);
         return;
     }
-    switch (tn_once_ask(&s->opts.once[frame->rank], frame->incarnation, frame->sequence)) {
-    case TN_ONCE_STALE:
+    switch (tn_dedup_check(&s->opts.dedup[frame->rank], frame->incarnation, frame->sequence)) {
+    case TN_DEDUP_STALE:
         refuse(s, frame, TN_REFUSAL_INCARNATION);
         break;
-    case TN_ONCE_BEYOND:
+    case TN_DEDUP_BEYOND:
         refuse(s, frame, TN_REFUSAL_BEYOND);
         break;
-    case TN_ONCE_REPEATED:
+    case TN_DEDUP_REPEATED:
         take_again(s, frame);
         break;
-    case TN_ONCE_APPLY:
+    case TN_DEDUP_APPLY:
     default:
         take_new(s, frame);
         break;
@@ -387,61 +387,61 @@ void tn_freeserve_take(tn_freeserve *s, const tn_frame *frame)
 
 static const uint64_t look_ns = 1000000000; /* at least so often, at whether to stop */
 
-uint32_t tn_permits_of(double staleness)
+uint32_t tn_async_permits_of(double staleness)
 {
     TN_ASSERT(staleness >= 0);
     return staleness < TN_PERMITS_MAX - 1 ? (uint32_t)staleness + 1 : TN_PERMITS_MAX;
 }
 
-static tn_status answer_rows(tn_freeserve *s, const pull_slot *p, const tn_frame *request,
+static tn_status answer_rows(tn_async_server *s, const pull_slot *p, const tn_frame *request,
                              tn_error *err)
 {
     const tn_keyset *keys = &p->block.keys;
     const tn_values kind = tn_frame_row_values(request->flags);
     const uint32_t n = keys->n > 0 ? keys->at[keys->n] : 0;
-    tn_parcel *parcel = NULL;
-    TN_TRY(
-        tn_parcel_take(&parcel, s->opts.parcels, TN_ROWS_PARAMS + n * tn_values_bytes(kind), err));
-    parcel->frame.type = TN_FRAME_ROWS;
-    parcel->frame.flags = tn_frame_flags(kind, TN_VALUES_F32);
-    parcel->frame.count[TN_KEYS] = keys->n;
-    parcel->frame.count[TN_ROW_FLOATS] = n;
-    tn_rows_params_put(tn_parcel_payload(parcel), &(tn_rows_params){0});
-    if (tn_values_write(kind, s->rows, n, tn_parcel_payload(parcel) + TN_ROWS_PARAMS) !=
+    tn_out_message *outgoing = NULL;
+    TN_TRY(tn_out_message_take(&outgoing, s->opts.pool, TN_ROWS_PARAMS + n * tn_values_bytes(kind),
+                               err));
+    outgoing->frame.type = TN_FRAME_ROWS;
+    outgoing->frame.flags = tn_frame_flags(kind, TN_VALUES_F32);
+    outgoing->frame.count[TN_KEYS] = keys->n;
+    outgoing->frame.count[TN_ROW_FLOATS] = n;
+    tn_rows_params_put(tn_out_message_payload(outgoing), &(tn_rows_params){0});
+    if (tn_values_write(kind, s->rows, n, tn_out_message_payload(outgoing) + TN_ROWS_PARAMS) !=
         TN_VALUES_FINITE) {
-        tn_parcel_drop(parcel);
+        tn_out_message_drop(outgoing);
         refuse(s, request, TN_REFUSAL_DIVERGED);
         return TN_OK;
     }
-    s->opts.answer(s->opts.arg, request, parcel);
+    s->opts.answer(s->opts.arg, request, outgoing);
     return TN_OK;
 }
 
-static tn_status answer_dense(tn_freeserve *s, const tn_frame *request, const tn_pushed_here *what,
-                              tn_error *err)
+static tn_status answer_dense(tn_async_server *s, const tn_frame *request,
+                              const tn_async_push_result *what, tn_error *err)
 {
     const tn_values kind = tn_frame_dense_values(request->flags);
-    tn_parcel *parcel = NULL;
-    TN_TRY(tn_parcel_take(&parcel, s->opts.parcels,
-                          TN_DENSE_PARAMS + s->dense * tn_values_bytes(kind), err));
-    parcel->frame.type = TN_FRAME_DENSE;
-    parcel->frame.flags = tn_frame_flags(TN_VALUES_F32, kind);
-    parcel->frame.count[TN_DENSE_FLOATS] = (uint32_t)s->dense;
-    tn_dense_params_put(tn_parcel_payload(parcel),
+    tn_out_message *outgoing = NULL;
+    TN_TRY(tn_out_message_take(&outgoing, s->opts.pool,
+                               TN_DENSE_PARAMS + s->dense * tn_values_bytes(kind), err));
+    outgoing->frame.type = TN_FRAME_DENSE;
+    outgoing->frame.flags = tn_frame_flags(TN_VALUES_F32, kind);
+    outgoing->frame.count[TN_DENSE_FLOATS] = (uint32_t)s->dense;
+    tn_dense_params_put(tn_out_message_payload(outgoing),
                         &(tn_dense_params){what->norm, what->staleness, 0});
     tn_dense_copy(s->opts.shard->dense, s->weights);
-    if (tn_values_write(kind, s->weights, s->dense, tn_parcel_payload(parcel) + TN_DENSE_PARAMS) !=
-        TN_VALUES_FINITE) {
-        tn_parcel_drop(parcel);
+    if (tn_values_write(kind, s->weights, s->dense,
+                        tn_out_message_payload(outgoing) + TN_DENSE_PARAMS) != TN_VALUES_FINITE) {
+        tn_out_message_drop(outgoing);
         refuse(s, request, TN_REFUSAL_DIVERGED);
         return TN_OK;
     }
-    s->opts.answer(s->opts.arg, request, parcel);
+    s->opts.answer(s->opts.arg, request, outgoing);
     return TN_OK;
 }
 
 /* Rows of now, for the first time or again; how stale they will be counts from the first. */
-static tn_status give(tn_freeserve *s, pull_slot *p, bool again, tn_error *err)
+static tn_status give(tn_async_server *s, pull_slot *p, bool again, tn_error *err)
 {
     const tn_keyset *keys = &p->block.keys;
     const tn_frame request = p->asked;
@@ -465,10 +465,10 @@ static tn_status give(tn_freeserve *s, pull_slot *p, bool again, tn_error *err)
     return answer_rows(s, p, &request, err);
 }
 
-static tn_status take_gradients(tn_freeserve *s, pull_slot *p, tn_error *err)
+static tn_status take_gradients(tn_async_server *s, pull_slot *p, tn_error *err)
 {
     const tn_frame request = p->pushed;
-    tn_pushed_here what = {0};
+    tn_async_push_result what = {0};
     if (p->pull.weight_sum > 0) {
         update u = {.grads = {&p->block.keys, p->grads, p->dense},
                     .push = {.weight_sum = p->pull.weight_sum,
@@ -488,7 +488,7 @@ static tn_status take_gradients(tn_freeserve *s, pull_slot *p, tn_error *err)
 }
 
 /* What was applied already only needs an answer: those first. */
-static tn_status serve_one(tn_freeserve *s, bool *served, tn_error *err)
+static tn_status serve_one(tn_async_server *s, bool *served, tn_error *err)
 {
     (void)pthread_mutex_lock(&s->lock);
     lost_answer again = {0};
@@ -522,10 +522,10 @@ static tn_status serve_one(tn_freeserve *s, bool *served, tn_error *err)
 
 static tn_status serve_all(void *arg, tn_error *err)
 {
-    tn_freeserve *s = arg;
+    tn_async_server *s = arg;
     tn_status status = TN_OK;
     while (!atomic_load(&s->stop)) {
-        uint64_t heard = tn_bell_rings(&s->bell);
+        uint64_t heard = tn_wakeup_count(&s->wakeup);
         bool served = true;
         while (served && status == TN_OK && !atomic_load(&s->stop)) {
             status = serve_one(s, &served, err);
@@ -534,14 +534,14 @@ static tn_status serve_all(void *arg, tn_error *err)
             s->opts.failed(s->opts.arg, status, err->text);
             return status;
         }
-        (void)tn_bell_wait(&s->bell, heard, tn_clock_ns() + look_ns);
+        (void)tn_wakeup_wait(&s->wakeup, heard, tn_clock_ns() + look_ns);
     }
     return TN_OK;
 }
 
-static tn_status make(tn_freeserve *s, tn_error *err)
+static tn_status make(tn_async_server *s, tn_error *err)
 {
-    const tn_freeserve_opts *o = &s->opts;
+    const tn_async_server_opts *o = &s->opts;
     const char *what = "the requests of all ranks";
     s->rank = tn_try_alloc(s->n_ranks, sizeof *s->rank, what, err);
     s->moving = tn_try_alloc((size_t)o->n_moving + 1, sizeof *s->moving, what, err);
@@ -561,10 +561,10 @@ static tn_status make(tn_freeserve *s, tn_error *err)
     return tn_thread_start(&s->thread, "tn-shard", serve_all, s, err);
 }
 
-void tn_freeserve_stop(tn_freeserve *s)
+void tn_async_server_stop(tn_async_server *s)
 {
     atomic_store(&s->stop, true);
-    tn_bell_ring(&s->bell);
+    tn_wakeup_signal(&s->wakeup);
     tn_status ended = tn_thread_join(s->thread, NULL);
     (void)ended; /* it has told */
     s->thread = NULL;
@@ -580,12 +580,12 @@ static void free_rank(served_rank *r)
     }
 }
 
-void tn_freeserve_close(tn_freeserve *s)
+void tn_async_server_close(tn_async_server *s)
 {
     if (s == NULL) {
         return;
     }
-    tn_freeserve_stop(s);
+    tn_async_server_stop(s);
     for (uint32_t r = 0; s->rank != NULL && r < s->n_ranks; r++) {
         free_rank(&s->rank[r]);
     }
@@ -599,16 +599,17 @@ void tn_freeserve_close(tn_freeserve *s)
     tn_free(s->moving);
     tn_free(s->rows);
     tn_free(s->weights);
-    tn_bell_done(&s->bell);
+    tn_wakeup_done(&s->wakeup);
     (void)pthread_mutex_destroy(&s->lock);
     tn_free(s);
 }
 
-tn_status tn_freeserve_open(tn_freeserve **out, const tn_freeserve_opts *opts, tn_error *err)
+tn_status tn_async_server_open(tn_async_server **out, const tn_async_server_opts *opts,
+                               tn_error *err)
 {
     TN_ASSERT(opts->permits >= 1 && opts->permits <= TN_PERMITS_MAX);
     *out = NULL;
-    tn_freeserve *s = tn_try_alloc(1, sizeof *s, "the requests of all ranks", err);
+    tn_async_server *s = tn_try_alloc(1, sizeof *s, "the requests of all ranks", err);
     if (s == NULL) {
         return TN_E_MEMORY;
     }
@@ -618,10 +619,10 @@ tn_status tn_freeserve_open(tn_freeserve **out, const tn_freeserve_opts *opts, t
     s->delays = tn_delay_is_on(opts->shard->rules);
     atomic_store(&s->updates, opts->step);
     (void)pthread_mutex_init(&s->lock, NULL);
-    tn_bell_init(&s->bell);
+    tn_wakeup_init(&s->wakeup);
     tn_status status = make(s, err);
     if (status != TN_OK) {
-        tn_freeserve_close(s);
+        tn_async_server_close(s);
         return status;
     }
     *out = s;

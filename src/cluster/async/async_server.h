@@ -1,9 +1,9 @@
 /* async_server.h - the owner's side of messages at staleness s and inf: requests are served as they
  * come, each push is one update.
  *
- *     tn-net     tn_freeserve_take: check, decode into a place of the rank ──> inbox
+ *     tn-net     tn_async_server_take: check, decode into a place of the rank ──> inbox
  *     tn-shard   PULL: rows of now   PUSH: one update, weights of now      ──> answers
- *     worker     tn_freeserve_pull, _push: the own rank's, at once, with its team
+ *     worker     tn_async_server_pull, _push: the own rank's, at once, with its team
  *
  * Neither the net thread nor a worker waits for the shard: it has a thread of its own. A rank has
  * at most `permits` pulls without a push: that is its bound on staleness, and the owner refuses
@@ -29,11 +29,11 @@
 enum { TN_PERMITS_MAX = 32 }; /* half of what a sender may have unacknowledged */
 
 /* Permits of a worker at `staleness` steps: one more, at most TN_PERMITS_MAX; INFINITY too. */
-uint32_t tn_permits_of(double staleness);
+uint32_t tn_async_permits_of(double staleness);
 
-typedef struct tn_freeserve tn_freeserve;
+typedef struct tn_async_server tn_async_server;
 
-typedef struct tn_freeserve_opts {
+typedef struct tn_async_server_opts {
     uint32_t rank;
     uint32_t permits;        /* 1 .. TN_PERMITS_MAX */
     uint64_t step;           /* updates of the run so far */
@@ -44,53 +44,53 @@ typedef struct tn_freeserve_opts {
      * (running statistics): the last push wins. Read by open only. */
     const tn_dense_run *moving;
     uint32_t n_moving;
-    tn_once *once; /* of every rank, begun; requests of other kinds are marked there, too */
-    tn_parcels *parcels;
+    tn_dedup *dedup; /* of every rank, begun; requests of other kinds are marked there, too */
+    tn_out_messages *pool;
     /* On tn-net or tn-shard. Takes an answer over; `request` as in tn_link_answer. */
-    void (*answer)(void *arg, const tn_frame *request, tn_parcel *parcel);
+    void (*answer)(void *arg, const tn_frame *request, tn_out_message *outgoing);
     /* On tn-shard: nothing is served any more. */
     void (*failed)(void *arg, tn_status status, const char *why);
     void *arg;
-} tn_freeserve_opts;
+} tn_async_server_opts;
 
 /* Starts the thread. On failure *out is NULL. */
-tn_status tn_freeserve_open(tn_freeserve **out, const tn_freeserve_opts *opts,
-                            tn_error *err) TN_MUST_USE;
+tn_status tn_async_server_open(tn_async_server **out, const tn_async_server_opts *opts,
+                               tn_error *err) TN_MUST_USE;
 /* Ends it, before what `answer` needs is gone; requests may still come and are not served. */
-void tn_freeserve_stop(tn_freeserve *s);
+void tn_async_server_stop(tn_async_server *s);
 /* When no request comes any more. NULL is fine. */
-void tn_freeserve_close(tn_freeserve *s);
+void tn_async_server_close(tn_async_server *s);
 
 /* On tn-net: a PULL or PUSH of another rank, all else is refused; the payload is not needed
  * afterwards. Never waits. */
-void tn_freeserve_take(tn_freeserve *s, const tn_frame *frame);
+void tn_async_server_take(tn_async_server *s, const tn_frame *frame);
 
 /* The own rank's requests, by its worker: the owned slice of `keys`, which are lent until the push.
  * `place` (below permits) is the caller's name of the pull until then. Laid out by keys->at. */
-tn_status tn_freeserve_pull(tn_freeserve *s, tn_team *team, uint32_t place, const tn_keyset *keys,
-                            float *rows, tn_error *err) TN_MUST_USE;
+tn_status tn_async_server_pull(tn_async_server *s, tn_team *team, uint32_t place,
+                               const tn_keyset *keys, float *rows, tn_error *err) TN_MUST_USE;
 
 /* What a push did. */
-typedef struct tn_pushed_here {
+typedef struct tn_async_push_result {
     double norm;        /* of this owner's part, before the global clip */
     uint64_t staleness; /* updates of this shard since the pull */
-} tn_pushed_here;
+} tn_async_push_result;
 
 /* norm: of the whole push where the global clip is on; 0: there is no other part. dense: of the
  * shard's range. Of `push` weight_sum, lr_factor and day. */
-typedef struct tn_own_push {
+typedef struct tn_async_own_push {
     uint32_t place; /* of its pull, whose keys it is of */
     const float *rows, *dense;
     double norm;
     const tn_push *push;
-} tn_own_push;
-tn_status tn_freeserve_push(tn_freeserve *s, tn_team *team, const tn_own_push *own,
-                            tn_pushed_here *out, tn_error *err) TN_MUST_USE;
+} tn_async_own_push;
+tn_status tn_async_server_push(tn_async_server *s, tn_team *team, const tn_async_own_push *own,
+                               tn_async_push_result *out, tn_error *err) TN_MUST_USE;
 
 /* Updates of this shard so far: the step of a checkpoint. Any thread. */
-uint64_t tn_freeserve_updates(const tn_freeserve *s);
+uint64_t tn_async_server_updates(const tn_async_server *s);
 
 /* Pulls of others that wait for their push: 0 at a cut. Any thread. */
-uint32_t tn_freeserve_open_pulls(tn_freeserve *s);
+uint32_t tn_async_server_open_pulls(tn_async_server *s);
 
 #endif

@@ -14,7 +14,7 @@
 /* A batch on its way: one permit. */
 typedef struct flight {
     tn_owner_slices slices; /* the worker's, as are these two */
-    tn_async_batch of;
+    tn_async_worker_batch of;
     bool has_rows;
     /* Guarded by lock: */
     bool held; /* the permit is */
@@ -26,16 +26,16 @@ typedef struct flight {
     uint64_t staleness; /* the largest so far */
 } flight;
 
-struct tn_async {
-    tn_async_opts opts;
+struct tn_async_worker {
+    tn_async_worker_opts opts;
     uint32_t n_ranks, permits;
-    tn_bell bell;
-    tn_freeserve *serve;
+    tn_wakeup wakeup;
+    tn_async_server *server;
     tn_batchio io;
     tn_dense_run *trained;
-    tn_parcel **parcel; /* n_ranks: of one push */
-    tn_keyset none;     /* no keys */
-    uint32_t *zeros;    /* of it */
+    tn_out_message **outgoing; /* n_ranks: of one push */
+    tn_keyset none;            /* no keys */
+    uint32_t *zeros;           /* of it */
     uint64_t n_pulled, n_pushed;
     uint32_t order[TN_PERMITS_MAX]; /* flights by number of the pull, modulo permits */
     tn_status failed;
@@ -44,17 +44,17 @@ struct tn_async {
 
     pthread_mutex_t lock;
     flight flight[TN_PERMITS_MAX]; /* permits; guarded by lock in part */
-    tn_letter *first, *last;       /* guarded by lock: answers, oldest first .. */
-    tn_letter **newest;            /* .. of each rank the last weights, not read yet .. */
-    tn_async_seen seen;
+    tn_in_message *first, *last;   /* guarded by lock: answers, oldest first .. */
+    tn_in_message **newest;        /* .. of each rank the last weights, not read yet .. */
+    tn_async_worker_seen seen;
     uint64_t seen_number;
-    tn_status ended; /* .. and what tn_async_fail said */
+    tn_status ended; /* .. and what tn_async_worker_fail said */
     tn_error why;
 };
 
 static const uint64_t look_ns = 100000000; /* at least so often, at what may have gone wrong */
 
-static void strange(tn_async *g, uint32_t rank, const char *what)
+static void reject(tn_async_worker *g, uint32_t rank, const char *what)
 {
     if (g->failed == TN_OK) {
         g->failed = tn_fail(&g->err, TN_E_PEER, "rank %u sent %s that nobody can use", rank, what);
@@ -62,7 +62,7 @@ static void strange(tn_async *g, uint32_t rank, const char *what)
 }
 
 /* Of any batch that was pulled and has no rows of that owner yet. */
-static void hear_rows(tn_async *g, const tn_frame *f, uint32_t from)
+static void receive_rows(tn_async_worker *g, const tn_frame *f, uint32_t from)
 {
     for (uint64_t i = g->n_pushed; i < g->n_pulled; i++) {
         flight *x = &g->flight[g->order[i % g->permits]];
@@ -70,10 +70,10 @@ static void hear_rows(tn_async *g, const tn_frame *f, uint32_t from)
             return;
         }
     }
-    strange(g, from, "rows");
+    reject(g, from, "rows");
 }
 
-static void hear_refusal(tn_async *g, const tn_frame *f, uint32_t from)
+static void receive_refusal(tn_async_worker *g, const tn_frame *f, uint32_t from)
 {
     if (g->failed == TN_OK) {
         bool diverged = f->code == TN_REFUSAL_DIVERGED;
@@ -83,42 +83,42 @@ static void hear_refusal(tn_async *g, const tn_frame *f, uint32_t from)
     }
 }
 
-static void hear(tn_async *g, const tn_letter *letter)
+static void receive(tn_async_worker *g, const tn_in_message *incoming)
 {
-    const tn_frame *f = &letter->frame;
+    const tn_frame *f = &incoming->frame;
     if (f->type == TN_FRAME_ROWS) {
-        hear_rows(g, f, letter->from);
+        receive_rows(g, f, incoming->from);
     } else if (f->type == TN_FRAME_REFUSED) {
-        hear_refusal(g, f, letter->from);
+        receive_refusal(g, f, incoming->from);
     } else if (f->type == TN_FRAME_DENSE) {
-        strange(g, letter->from, "weights");
+        reject(g, incoming->from, "weights");
     }
 }
 
-static tn_status hear_letters(tn_async *g, tn_error *err)
+static tn_status receive_answers(tn_async_worker *g, tn_error *err)
 {
     (void)pthread_mutex_lock(&g->lock);
-    tn_letter *letter = g->first;
+    tn_in_message *incoming = g->first;
     g->first = NULL;
     if (g->ended != TN_OK && g->failed == TN_OK) {
         g->err = g->why;
         g->failed = g->ended;
     }
     (void)pthread_mutex_unlock(&g->lock);
-    while (letter != NULL) {
-        tn_letter *next = letter->next;
-        hear(g, letter);
-        tn_letter_close(letter);
-        letter = next;
+    while (incoming != NULL) {
+        tn_in_message *next = incoming->next;
+        receive(g, incoming);
+        tn_in_message_close(incoming);
+        incoming = next;
     }
     return g->failed == TN_OK ? TN_OK : tn_fail(err, g->failed, "%s", g->err.text);
 }
 
 /* What a call waits for: 1 + a rank that it is due from, 0 when it is there. */
-typedef uint32_t due_of(tn_async *g);
+typedef uint32_t due_of(tn_async_worker *g);
 
 /* Of the push that has waited longest among those with a permit. */
-static uint32_t late_push(tn_async *g, uint32_t *n_held)
+static uint32_t late_push(tn_async_worker *g, uint32_t *n_held)
 {
     const flight *first = NULL;
     uint32_t late = 0;
@@ -138,27 +138,27 @@ static uint32_t late_push(tn_async *g, uint32_t *n_held)
     return late;
 }
 
-static uint32_t due_permit(tn_async *g)
+static uint32_t due_permit(tn_async_worker *g)
 {
     uint32_t n_held;
     const uint32_t late = late_push(g, &n_held);
     return n_held < g->permits ? 0 : late;
 }
 
-static uint32_t due_all_permits(tn_async *g)
+static uint32_t due_all_permits(tn_async_worker *g)
 {
     uint32_t n_held;
     const uint32_t late = late_push(g, &n_held);
     return n_held == 0 ? 0 : late;
 }
 
-static flight *oldest(tn_async *g)
+static flight *oldest(tn_async_worker *g)
 {
     TN_ASSERT(g->n_pushed < g->n_pulled);
     return &g->flight[g->order[g->n_pushed % g->permits]];
 }
 
-static uint32_t due_rows(tn_async *g)
+static uint32_t due_rows(tn_async_worker *g)
 {
     const tn_owner_slice *of = oldest(g)->slices.of;
     uint32_t r = 0;
@@ -168,12 +168,12 @@ static uint32_t due_rows(tn_async *g)
     return r < g->n_ranks ? 1 + r : 0;
 }
 
-static tn_status await(tn_async *g, due_of *due, const char *what, tn_error *err)
+static tn_status await(tn_async_worker *g, due_of *due, const char *what, tn_error *err)
 {
     const uint64_t begin = tn_clock_ns();
     for (;;) {
-        uint64_t heard = tn_bell_rings(&g->bell);
-        TN_TRY(hear_letters(g, err));
+        uint64_t heard = tn_wakeup_count(&g->wakeup);
+        TN_TRY(receive_answers(g, err));
         const uint32_t late = due(g);
         atomic_store(&g->waits_for, late);
         if (late == 0) {
@@ -184,11 +184,11 @@ static tn_status await(tn_async *g, due_of *due, const char *what, tn_error *err
             return tn_fail(err, TN_E_PEER, "%s of rank %u did not come within %.0f s", what,
                            late - 1, (double)(now - begin) * 1e-9);
         }
-        (void)tn_bell_wait(&g->bell, heard, now + look_ns);
+        (void)tn_wakeup_wait(&g->wakeup, heard, now + look_ns);
     }
 }
 
-static flight *take_permit(tn_async *g)
+static flight *take_permit(tn_async_worker *g)
 {
     uint32_t i = 0;
     (void)pthread_mutex_lock(&g->lock);
@@ -207,13 +207,13 @@ static flight *take_permit(tn_async *g)
     return f;
 }
 
-static void post(tn_async *g, const flight *f, uint32_t owner, tn_parcel *p)
+static void post(tn_async_worker *g, const flight *f, uint32_t owner, tn_out_message *p)
 {
     p->frame.step = f->number;
     tn_link_post(g->opts.link, owner, p);
 }
 
-static tn_status ask(tn_async *g, const tn_async_batch *batch, tn_error *err)
+static tn_status ask(tn_async_worker *g, const tn_async_worker_batch *batch, tn_error *err)
 {
     TN_ASSERT(g->n_pulled - g->n_pushed < g->permits);
     TN_TRY(await(g, due_permit, "the acknowledgement", err));
@@ -224,7 +224,7 @@ static tn_status ask(tn_async *g, const tn_async_batch *batch, tn_error *err)
     TN_TRY(tn_owner_slices_begin(&f->slices, g->n_ranks, batch->keys, batch->rows, err));
     g->order[g->n_pulled++ % g->permits] = (uint32_t)(f - g->flight);
     for (uint32_t owner = 0; owner < g->n_ranks; owner++) {
-        tn_parcel *p = NULL;
+        tn_out_message *p = NULL;
         if (owner != g->opts.rank) {
             TN_TRY(tn_owner_slices_pull(&f->slices, &g->io, owner, &params, &p, err));
             post(g, f, owner, p);
@@ -233,47 +233,48 @@ static tn_status ask(tn_async *g, const tn_async_batch *batch, tn_error *err)
     return TN_OK;
 }
 
-tn_status tn_async_pull(tn_async *g, const tn_async_batch *batch, tn_error *err)
+tn_status tn_async_worker_pull(tn_async_worker *g, const tn_async_worker_batch *batch,
+                               tn_error *err)
 {
     TN_ASSERT(batch->examples > 0 && batch->weight_sum > 0);
     return ask(g, batch, err);
 }
 
 /* All weights that have come. */
-static tn_status take_weights(tn_async *g, tn_error *err)
+static tn_status take_weights(tn_async_worker *g, tn_error *err)
 {
     const size_t *cut = g->opts.shares->dense;
     for (uint32_t r = 0; r < g->n_ranks; r++) {
         float *to = g->opts.weights + cut[r];
         (void)pthread_mutex_lock(&g->lock);
-        tn_letter *letter = g->newest[r];
+        tn_in_message *incoming = g->newest[r];
         g->newest[r] = NULL;
         (void)pthread_mutex_unlock(&g->lock);
-        if (letter != NULL && tn_values_read(tn_frame_dense_values(letter->frame.flags),
-                                             letter->frame.payload + TN_DENSE_PARAMS,
-                                             cut[r + 1] - cut[r], to) != TN_VALUES_FINITE) {
-            strange(g, r, "weights that are not finite");
+        if (incoming != NULL && tn_values_read(tn_frame_dense_values(incoming->frame.flags),
+                                               incoming->frame.payload + TN_DENSE_PARAMS,
+                                               cut[r + 1] - cut[r], to) != TN_VALUES_FINITE) {
+            reject(g, r, "weights that are not finite");
         }
-        tn_letter_close(letter);
+        tn_in_message_close(incoming);
     }
     tn_dense_copy(g->opts.shard->dense, g->opts.weights + cut[g->opts.rank]);
     return g->failed == TN_OK ? TN_OK : tn_fail(err, g->failed, "%s", g->err.text);
 }
 
-tn_status tn_async_rows(tn_async *g, tn_team *team, tn_error *err)
+tn_status tn_async_worker_rows(tn_async_worker *g, tn_team *team, tn_error *err)
 {
     flight *f = oldest(g);
     TN_ASSERT(!f->has_rows);
     const uint32_t place = (uint32_t)(f - g->flight);
-    TN_TRY(tn_freeserve_pull(g->serve, team, place, f->of.keys, f->of.rows, err));
+    TN_TRY(tn_async_server_pull(g->server, team, place, f->of.keys, f->of.rows, err));
     TN_TRY(await(g, due_rows, "rows", err));
     f->has_rows = true;
     return take_weights(g, err);
 }
 
 /* For the global clip, which others can only make with it. */
-static tn_status measure(tn_async *g, tn_team *team, const flight *f, tn_slices_gradients *grads,
-                         tn_error *err)
+static tn_status measure(tn_async_worker *g, tn_team *team, const flight *f,
+                         tn_slices_gradients *grads, tn_error *err)
 {
     const tn_rules *rules = g->opts.shard->rules;
     if (!isfinite(rules->clip_global) || g->n_ranks == 1) {
@@ -297,14 +298,15 @@ static tn_status measure(tn_async *g, tn_team *team, const flight *f, tn_slices_
 }
 
 /* To all other owners, or to none. */
-static tn_status send_gradients(tn_async *g, flight *f, const tn_slices_gradients *grads,
+static tn_status send_gradients(tn_async_worker *g, flight *f, const tn_slices_gradients *grads,
                                 tn_error *err)
 {
     tn_status status = TN_OK;
-    memset(g->parcel, 0, g->n_ranks * sizeof(void *));
+    memset(g->outgoing, 0, g->n_ranks * sizeof(void *));
     for (uint32_t owner = 0; owner < g->n_ranks && status == TN_OK; owner++) {
         if (owner != g->opts.rank) {
-            status = tn_owner_slices_push(&f->slices, &g->io, owner, grads, &g->parcel[owner], err);
+            status =
+                tn_owner_slices_push(&f->slices, &g->io, owner, grads, &g->outgoing[owner], err);
         }
     }
     (void)pthread_mutex_lock(&g->lock);
@@ -312,17 +314,18 @@ static tn_status send_gradients(tn_async *g, flight *f, const tn_slices_gradient
     f->n_left = g->n_ranks;
     (void)pthread_mutex_unlock(&g->lock);
     for (uint32_t owner = 0; owner < g->n_ranks; owner++) {
-        if (g->parcel[owner] != NULL && status == TN_OK) {
-            post(g, f, owner, g->parcel[owner]);
+        if (g->outgoing[owner] != NULL && status == TN_OK) {
+            post(g, f, owner, g->outgoing[owner]);
         } else {
-            tn_parcel_drop(g->parcel[owner]);
+            tn_out_message_drop(g->outgoing[owner]);
         }
     }
     return status;
 }
 
 /* Under the lock: one owner has acknowledged a push. */
-static void acknowledge(tn_async *g, flight *f, uint32_t owner, const tn_pushed_here *what)
+static void acknowledge(tn_async_worker *g, flight *f, uint32_t owner,
+                        const tn_async_push_result *what)
 {
     const bool whole = isfinite(g->opts.shard->rules->clip_global); /* then its sender knew it */
     f->acknowledged[owner] = true;
@@ -342,15 +345,15 @@ static void acknowledge(tn_async *g, flight *f, uint32_t owner, const tn_pushed_
     }
 }
 
-static void acknowledge_own(tn_async *g, flight *f, const tn_pushed_here *what)
+static void acknowledge_own(tn_async_worker *g, flight *f, const tn_async_push_result *what)
 {
     (void)pthread_mutex_lock(&g->lock);
     acknowledge(g, f, g->opts.rank, what);
     (void)pthread_mutex_unlock(&g->lock);
 }
 
-tn_status tn_async_push(tn_async *g, tn_team *team, const float *grads, const float *dense,
-                        const tn_push *push, tn_error *err)
+tn_status tn_async_worker_push(tn_async_worker *g, tn_team *team, const float *grads,
+                               const float *dense, const tn_push *push, tn_error *err)
 {
     flight *f = oldest(g);
     TN_ASSERT(f->has_rows && f->of.examples > 0);
@@ -360,29 +363,29 @@ tn_status tn_async_push(tn_async *g, tn_team *team, const float *grads, const fl
     tn_slices_gradients all = {.rows = grads, .dense = dense, .push = &of_batch};
     TN_TRY(measure(g, team, f, &all, err));
     TN_TRY(send_gradients(g, f, &all, err));
-    const tn_own_push own = {.place = (uint32_t)(f - g->flight),
-                             .rows = grads,
-                             .dense = dense + g->opts.shares->dense[g->opts.rank],
-                             .norm = all.norm,
-                             .push = &of_batch};
-    tn_pushed_here what;
-    TN_TRY(tn_freeserve_push(g->serve, team, &own, &what, err));
+    const tn_async_own_push own = {.place = (uint32_t)(f - g->flight),
+                                   .rows = grads,
+                                   .dense = dense + g->opts.shares->dense[g->opts.rank],
+                                   .norm = all.norm,
+                                   .push = &of_batch};
+    tn_async_push_result what;
+    TN_TRY(tn_async_server_push(g->server, team, &own, &what, err));
     g->n_pushed++;
     acknowledge_own(g, f, &what);
     return TN_OK;
 }
 
-tn_status tn_async_drain(tn_async *g, tn_error *err)
+tn_status tn_async_worker_drain(tn_async_worker *g, tn_error *err)
 {
     TN_ASSERT(g->n_pushed == g->n_pulled);
     return await(g, due_all_permits, "the acknowledgement", err);
 }
 
 /* A batch without examples changes nothing, and its push is answered with the weights of now. */
-tn_status tn_async_refresh(tn_async *g, tn_error *err)
+tn_status tn_async_worker_refresh(tn_async_worker *g, tn_error *err)
 {
     TN_ASSERT(g->n_pushed == g->n_pulled);
-    const tn_async_batch none = {.keys = &g->none};
+    const tn_async_worker_batch none = {.keys = &g->none};
     const tn_push push = {.lr_factor = 0};
     const tn_slices_gradients grads = {.push = &push};
     TN_TRY(ask(g, &none, err));
@@ -390,46 +393,46 @@ tn_status tn_async_refresh(tn_async *g, tn_error *err)
     TN_TRY(await(g, due_rows, "an answer", err));
     TN_TRY(send_gradients(g, f, &grads, err));
     g->n_pushed++;
-    acknowledge_own(g, f, &(tn_pushed_here){0});
-    TN_TRY(tn_async_drain(g, err));
+    acknowledge_own(g, f, &(tn_async_push_result){0});
+    TN_TRY(tn_async_worker_drain(g, err));
     return take_weights(g, err);
 }
 
-uint32_t tn_async_waits_for(const tn_async *g)
+uint32_t tn_async_worker_waits_for(const tn_async_worker *g)
 {
     return atomic_load(&g->waits_for);
 }
 
-static void answer(void *arg, const tn_frame *request, tn_parcel *parcel)
+static void answer(void *arg, const tn_frame *request, tn_out_message *outgoing)
 {
-    const tn_async *g = arg;
-    tn_link_answer(g->opts.link, request, parcel);
+    const tn_async_worker *g = arg;
+    tn_link_answer(g->opts.link, request, outgoing);
 }
 
-void tn_async_fail(tn_async *g, tn_status status, const char *why)
+void tn_async_worker_fail(tn_async_worker *g, tn_status status, const char *why)
 {
     (void)pthread_mutex_lock(&g->lock);
     if (g->ended == TN_OK) {
         g->ended = tn_fail(&g->why, status, "%s", why);
     }
     (void)pthread_mutex_unlock(&g->lock);
-    tn_bell_ring(&g->bell);
+    tn_wakeup_signal(&g->wakeup);
 }
 
 static void shard_failed(void *arg, tn_status status, const char *why)
 {
-    tn_async_fail(arg, status, why);
+    tn_async_worker_fail(arg, status, why);
 }
 
-static tn_status make_arrays(tn_async *g, tn_error *err)
+static tn_status make_arrays(tn_async_worker *g, tn_error *err)
 {
-    const tn_async_opts *o = &g->opts;
+    const tn_async_worker_opts *o = &g->opts;
     const char *what = "a group of peers";
-    g->parcel = tn_try_alloc(g->n_ranks, sizeof(void *), what, err);
+    g->outgoing = tn_try_alloc(g->n_ranks, sizeof(void *), what, err);
     g->newest = tn_try_alloc(g->n_ranks, sizeof(void *), what, err);
     g->zeros = tn_try_alloc(TN_PARTITIONS + 1, sizeof *g->zeros, what, err);
     g->trained = tn_try_alloc((size_t)o->n_trained + 1, sizeof *g->trained, what, err);
-    bool made = g->parcel != NULL && g->newest != NULL && g->zeros != NULL && g->trained != NULL;
+    bool made = g->outgoing != NULL && g->newest != NULL && g->zeros != NULL && g->trained != NULL;
     for (uint32_t i = 0; i < g->permits && made; i++) {
         g->flight[i].acknowledged = tn_try_alloc(g->n_ranks, sizeof(bool), what, err);
         made = g->flight[i].acknowledged != NULL;
@@ -444,88 +447,89 @@ static tn_status make_arrays(tn_async *g, tn_error *err)
     return TN_OK;
 }
 
-static tn_status make(tn_async *g, tn_error *err)
+static tn_status make(tn_async_worker *g, tn_error *err)
 {
-    const tn_async_opts *o = &g->opts;
+    const tn_async_worker_opts *o = &g->opts;
     TN_TRY(make_arrays(g, err));
-    TN_TRY(tn_batchio_init(&g->io, o->parcels, o->shares, o->row_values, o->dense_values, err));
-    const tn_freeserve_opts serve = {.rank = o->rank,
-                                     .permits = g->permits,
-                                     .step = o->step,
-                                     .shares = o->shares,
-                                     .layout = o->layout,
-                                     .shard = o->shard,
-                                     .moving = o->moving,
-                                     .n_moving = o->n_moving,
-                                     .once = o->once,
-                                     .parcels = o->parcels,
-                                     .answer = answer,
-                                     .failed = shard_failed,
-                                     .arg = g};
-    return tn_freeserve_open(&g->serve, &serve, err);
+    TN_TRY(tn_batchio_init(&g->io, o->pool, o->shares, o->row_values, o->dense_values, err));
+    const tn_async_server_opts server = {.rank = o->rank,
+                                         .permits = g->permits,
+                                         .step = o->step,
+                                         .shares = o->shares,
+                                         .layout = o->layout,
+                                         .shard = o->shard,
+                                         .moving = o->moving,
+                                         .n_moving = o->n_moving,
+                                         .dedup = o->dedup,
+                                         .pool = o->pool,
+                                         .answer = answer,
+                                         .failed = shard_failed,
+                                         .arg = g};
+    return tn_async_server_open(&g->server, &server, err);
 }
 
-void tn_async_close(tn_async *g)
+void tn_async_worker_close(tn_async_worker *g)
 {
     if (g == NULL) {
         return;
     }
-    tn_freeserve_close(g->serve);
+    tn_async_server_close(g->server);
     while (g->first != NULL) {
-        tn_letter *letter = g->first;
-        g->first = letter->next;
-        tn_letter_close(letter);
+        tn_in_message *incoming = g->first;
+        g->first = incoming->next;
+        tn_in_message_close(incoming);
     }
     for (uint32_t r = 0; g->newest != NULL && r < g->n_ranks; r++) {
-        tn_letter_close(g->newest[r]);
+        tn_in_message_close(g->newest[r]);
     }
     for (uint32_t i = 0; i < g->permits; i++) {
         tn_owner_slices_done(&g->flight[i].slices);
         tn_free(g->flight[i].acknowledged);
     }
     tn_batchio_done(&g->io);
-    tn_free(g->parcel);
+    tn_free(g->outgoing);
     tn_free(g->newest);
     tn_free(g->zeros);
     tn_free(g->trained);
-    tn_bell_done(&g->bell);
+    tn_wakeup_done(&g->wakeup);
     (void)pthread_mutex_destroy(&g->lock);
     tn_free(g);
 }
 
-tn_status tn_async_open(tn_async **out, const tn_async_opts *opts, tn_error *err)
+tn_status tn_async_worker_open(tn_async_worker **out, const tn_async_worker_opts *opts,
+                               tn_error *err)
 {
     *out = NULL;
-    tn_async *g = tn_try_alloc(1, sizeof *g, "a group of peers", err);
+    tn_async_worker *g = tn_try_alloc(1, sizeof *g, "a group of peers", err);
     if (g == NULL) {
         return TN_E_MEMORY;
     }
     g->opts = *opts;
     g->n_ranks = opts->shares->owners.n_peers;
-    g->permits = tn_permits_of(opts->staleness);
-    tn_bell_init(&g->bell);
+    g->permits = tn_async_permits_of(opts->staleness);
+    tn_wakeup_init(&g->wakeup);
     (void)pthread_mutex_init(&g->lock, NULL);
     tn_status status = make(g, err);
     if (status != TN_OK) {
-        tn_async_close(g);
+        tn_async_worker_close(g);
         return status;
     }
     *out = g;
     return TN_OK;
 }
 
-void tn_async_stop(tn_async *g)
+void tn_async_worker_stop(tn_async_worker *g)
 {
-    tn_freeserve_stop(g->serve);
+    tn_async_server_stop(g->server);
 }
 
-void tn_async_take_request(tn_async *g, tn_letter *letter)
+void tn_async_worker_take_request(tn_async_worker *g, tn_in_message *incoming)
 {
-    tn_freeserve_take(g->serve, &letter->frame);
-    tn_letter_close(letter);
+    tn_async_server_take(g->server, &incoming->frame);
+    tn_in_message_close(incoming);
 }
 
-static flight *flight_of(tn_async *g, uint64_t number)
+static flight *flight_of(tn_async_worker *g, uint64_t number)
 {
     for (uint32_t i = 0; i < g->permits; i++) {
         flight *f = &g->flight[i];
@@ -538,11 +542,11 @@ static flight *flight_of(tn_async *g, uint64_t number)
 
 /* Under the lock. Gives permits back at once, whatever the worker does; the weights wait for it,
  * those of the last request alone. False: it is none that is due. */
-static bool take_dense(tn_async *g, tn_letter *letter)
+static bool take_dense(tn_async_worker *g, tn_in_message *incoming)
 {
     const size_t *cut = g->opts.shares->dense;
-    const uint32_t from = letter->from;
-    const tn_frame *frame = &letter->frame;
+    const uint32_t from = incoming->from;
+    const tn_frame *frame = &incoming->frame;
     flight *f = flight_of(g, frame->step);
     tn_dense_params p;
     if (f == NULL || from == g->opts.rank || f->acknowledged[from] ||
@@ -550,39 +554,39 @@ static bool take_dense(tn_async *g, tn_letter *letter)
         tn_dense_params_get(&p, frame->payload) != TN_DROP_NONE) {
         return false;
     }
-    acknowledge(g, f, from, &(tn_pushed_here){p.grad_norm, p.staleness});
-    tn_letter *old = letter;
+    acknowledge(g, f, from, &(tn_async_push_result){p.grad_norm, p.staleness});
+    tn_in_message *old = incoming;
     if (g->newest[from] == NULL || g->newest[from]->frame.sequence < frame->sequence) {
         old = g->newest[from];
-        g->newest[from] = letter;
+        g->newest[from] = incoming;
     }
-    tn_letter_close(old);
+    tn_in_message_close(old);
     return true;
 }
 
-static void keep(tn_async *g, tn_letter *letter)
+static void keep(tn_async_worker *g, tn_in_message *incoming)
 {
-    letter->next = NULL;
+    incoming->next = NULL;
     if (g->first == NULL) {
-        g->first = letter;
+        g->first = incoming;
     } else {
-        g->last->next = letter;
+        g->last->next = incoming;
     }
-    g->last = letter;
+    g->last = incoming;
 }
 
-void tn_async_take_answer(tn_async *g, tn_letter *letter)
+void tn_async_worker_take_answer(tn_async_worker *g, tn_in_message *incoming)
 {
-    TN_ASSERT(letter->from < g->n_ranks);
+    TN_ASSERT(incoming->from < g->n_ranks);
     (void)pthread_mutex_lock(&g->lock);
-    if (letter->frame.type != TN_FRAME_DENSE || !take_dense(g, letter)) {
-        keep(g, letter); /* the worker says what is wrong with it */
+    if (incoming->frame.type != TN_FRAME_DENSE || !take_dense(g, incoming)) {
+        keep(g, incoming); /* the worker says what is wrong with it */
     }
     (void)pthread_mutex_unlock(&g->lock);
-    tn_bell_ring(&g->bell);
+    tn_wakeup_signal(&g->wakeup);
 }
 
-void tn_async_take_seen(tn_async *g, tn_async_seen *out)
+void tn_async_worker_take_seen(tn_async_worker *g, tn_async_worker_seen *out)
 {
     (void)pthread_mutex_lock(&g->lock);
     *out = g->seen;
@@ -591,7 +595,7 @@ void tn_async_take_seen(tn_async *g, tn_async_seen *out)
     (void)pthread_mutex_unlock(&g->lock);
 }
 
-uint64_t tn_async_updates(const tn_async *g)
+uint64_t tn_async_worker_updates(const tn_async_worker *g)
 {
-    return tn_freeserve_updates(g->serve);
+    return tn_async_server_updates(g->server);
 }

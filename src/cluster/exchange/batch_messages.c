@@ -5,14 +5,12 @@
 
 #include <inttypes.h>
 
-tn_status tn_batchio_init(tn_batchio *io, tn_parcels *parcels, const tn_shares *shares,
+tn_status tn_batchio_init(tn_batchio *io, tn_out_messages *pool, const tn_shares *shares,
                           tn_values row_values, tn_values dense_values, tn_error *err)
 {
     const size_t n = shares->dense[shares->owners.n_peers];
-    *io = (tn_batchio){.parcels = parcels,
-                       .shares = shares,
-                       .row_values = row_values,
-                       .dense_values = dense_values};
+    *io = (tn_batchio){
+        .pool = pool, .shares = shares, .row_values = row_values, .dense_values = dense_values};
     if (dense_values != TN_VALUES_F32) {
         io->residual = tn_try_alloc(n + 1, sizeof *io->residual, "a group of peers", err);
         if (io->residual == NULL) {
@@ -64,21 +62,21 @@ void tn_owner_slices_done(tn_owner_slices *s)
 }
 
 tn_status tn_owner_slices_pull(tn_owner_slices *s, const tn_batchio *io, uint32_t owner,
-                               const tn_pull_params *params, tn_parcel **out, tn_error *err)
+                               const tn_pull_params *params, tn_out_message **out, tn_error *err)
 {
     const tn_range own = tn_keys_of_peer(s->keys, owner);
     tn_owner_slice *x = &s->of[owner];
-    tn_parcel *p = NULL;
+    tn_out_message *p = NULL;
     x->order = tn_keyblock_sort(s->keys, owner, s->scratch, s->index + own.from);
     const tn_keyblock_shape shape = tn_keyblock_measure(s->keys, x->order);
-    TN_TRY(tn_parcel_take(&p, io->parcels, TN_PULL_PARAMS + shape.bytes, err));
+    TN_TRY(tn_out_message_take(&p, io->pool, TN_PULL_PARAMS + shape.bytes, err));
     x->floats = shape.floats;
     p->frame.type = TN_FRAME_PULL;
     p->frame.flags = tn_frame_flags(io->row_values, io->dense_values);
     p->frame.count[TN_KEYS] = x->order.n;
     p->frame.count[TN_ROW_FLOATS] = shape.floats;
-    tn_pull_params_put(tn_parcel_payload(p), params);
-    tn_keyblock_write(s->keys, x->order, &shape, tn_parcel_payload(p) + TN_PULL_PARAMS);
+    tn_pull_params_put(tn_out_message_payload(p), params);
+    tn_keyblock_write(s->keys, x->order, &shape, tn_out_message_payload(p) + TN_PULL_PARAMS);
     *out = p;
     return TN_OK;
 }
@@ -114,22 +112,23 @@ static size_t write_dense(tn_batchio *io, size_t from, size_t n, const float *de
 }
 
 tn_status tn_owner_slices_push(const tn_owner_slices *s, tn_batchio *io, uint32_t owner,
-                               const tn_slices_gradients *grads, tn_parcel **out, tn_error *err)
+                               const tn_slices_gradients *grads, tn_out_message **out,
+                               tn_error *err)
 {
     const tn_owner_slice *x = &s->of[owner];
     const size_t from = io->shares->dense[owner];
     const size_t n_dense = grads->dense != NULL ? io->shares->dense[owner + 1] - from : 0;
     const size_t row_bytes = x->floats * tn_values_bytes(io->row_values);
-    tn_parcel *p = NULL;
-    TN_TRY(tn_parcel_take(&p, io->parcels,
-                          TN_PUSH_PARAMS + row_bytes + n_dense * tn_values_bytes(io->dense_values),
-                          err));
+    tn_out_message *p = NULL;
+    TN_TRY(tn_out_message_take(
+        &p, io->pool, TN_PUSH_PARAMS + row_bytes + n_dense * tn_values_bytes(io->dense_values),
+        err));
     p->frame.type = TN_FRAME_PUSH;
     p->frame.flags = tn_frame_flags(io->row_values, io->dense_values);
     p->frame.count[TN_KEYS] = x->order.n;
     p->frame.count[TN_ROW_FLOATS] = x->floats;
     p->frame.count[TN_DENSE_FLOATS] = (uint32_t)n_dense;
-    char *to = tn_parcel_payload(p);
+    char *to = tn_out_message_payload(p);
     tn_push_params_put(to, &(tn_push_params){.pull = x->sequence,
                                              .lr_factor = grads->push->lr_factor,
                                              .day = grads->push->day,
@@ -138,7 +137,7 @@ tn_status tn_owner_slices_push(const tn_owner_slices *s, tn_batchio *io, uint32_
     to += TN_PUSH_PARAMS;
     if (tn_values_gather(io->row_values, s->keys, x->order, grads->rows, to) != TN_VALUES_FINITE ||
         write_dense(io, from, n_dense, grads->dense, to + row_bytes) != TN_VALUES_FINITE) {
-        tn_parcel_drop(p);
+        tn_out_message_drop(p);
         return tn_fail(err, TN_E_DIVERGED, "the gradient of step %" PRIu64 " is not finite",
                        grads->push->step + 1);
     }

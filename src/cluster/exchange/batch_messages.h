@@ -20,14 +20,14 @@
 
 /* How a worker's messages are written. */
 typedef struct tn_batchio {
-    tn_parcels *parcels; /* these must outlive it */
+    tn_out_messages *pool; /* these must outlive it */
     const tn_shares *shares;
     tn_values row_values, dense_values;
     float *residual; /* of dense gradients in 16 bits: error feedback; else NULL */
 } tn_batchio;
 
 /* After a failure tn_batchio_done is fine. */
-tn_status tn_batchio_init(tn_batchio *io, tn_parcels *parcels, const tn_shares *shares,
+tn_status tn_batchio_init(tn_batchio *io, tn_out_messages *pool, const tn_shares *shares,
                           tn_values row_values, tn_values dense_values, tn_error *err) TN_MUST_USE;
 void tn_batchio_done(tn_batchio *io);
 
@@ -55,7 +55,7 @@ tn_status tn_owner_slices_begin(tn_owner_slices *s, uint32_t n_ranks, const tn_k
 void tn_owner_slices_done(tn_owner_slices *s);
 
 tn_status tn_owner_slices_pull(tn_owner_slices *s, const tn_batchio *io, uint32_t owner,
-                               const tn_pull_params *params, tn_parcel **out,
+                               const tn_pull_params *params, tn_out_message **out,
                                tn_error *err) TN_MUST_USE;
 
 /* False: not what was asked for, or asked for no more. `some`: it has rows at all. */
@@ -72,7 +72,7 @@ typedef struct tn_slices_gradients {
 
 /* TN_E_DIVERGED: one is not finite, or not so in 16 bits. */
 tn_status tn_owner_slices_push(const tn_owner_slices *s, tn_batchio *io, uint32_t owner,
-                               const tn_slices_gradients *grads, tn_parcel **out,
+                               const tn_slices_gradients *grads, tn_out_message **out,
                                tn_error *err) TN_MUST_USE;
 
 #endif

@@ -18,10 +18,10 @@ typedef struct asked {
     bool has_answered;
 } asked;
 
-struct tn_peek {
-    tn_peek_opts opts;
+struct tn_eval_pull {
+    tn_eval_pull_opts opts;
     uint32_t n_ranks;
-    tn_bell bell;
+    tn_wakeup wakeup;
 
     /* The worker's. */
     uint64_t number; /* of the peek that runs */
@@ -42,42 +42,42 @@ struct tn_peek {
     size_t given_max, lacks_max;
 
     pthread_mutex_t lock; /* guards all below */
-    tn_letter *letters;   /* answers */
+    tn_in_message *inbox; /* answers */
     tn_status ended;
     tn_error why;
 };
 
-tn_status tn_peek_open(tn_peek **out, const tn_peek_opts *opts, tn_error *err)
+tn_status tn_eval_pull_open(tn_eval_pull **out, const tn_eval_pull_opts *opts, tn_error *err)
 {
     const char *what = "rows of other peers";
     *out = NULL;
-    tn_peek *p = tn_try_alloc(1, sizeof *p, what, err);
+    tn_eval_pull *p = tn_try_alloc(1, sizeof *p, what, err);
     if (p == NULL) {
         return TN_E_MEMORY;
     }
     p->opts = *opts;
     p->n_ranks = opts->shares->owners.n_peers;
-    tn_bell_init(&p->bell);
+    tn_wakeup_init(&p->wakeup);
     (void)pthread_mutex_init(&p->lock, NULL);
     p->owner = tn_try_alloc(p->n_ranks, sizeof *p->owner, what, err);
     p->first = tn_try_alloc(TN_PARTITIONS + 1, sizeof *p->first, what, err);
     if (p->owner == NULL || p->first == NULL) {
-        tn_peek_close(p);
+        tn_eval_pull_close(p);
         return TN_E_MEMORY;
     }
     *out = p;
     return TN_OK;
 }
 
-void tn_peek_close(tn_peek *p)
+void tn_eval_pull_close(tn_eval_pull *p)
 {
     if (p == NULL) {
         return;
     }
-    while (p->letters != NULL) {
-        tn_letter *letter = p->letters;
-        p->letters = letter->next;
-        tn_letter_close(letter);
+    while (p->inbox != NULL) {
+        tn_in_message *incoming = p->inbox;
+        p->inbox = incoming->next;
+        tn_in_message_close(incoming);
     }
     tn_keyblock_done(&p->block);
     tn_free(p->given);
@@ -86,14 +86,14 @@ void tn_peek_close(tn_peek *p)
     tn_free(p->index);
     tn_free(p->scratch);
     tn_free(p->first);
-    tn_bell_done(&p->bell);
+    tn_wakeup_done(&p->wakeup);
     (void)pthread_mutex_destroy(&p->lock);
     tn_free(p);
 }
 
 /* ---- the owner, on tn-net ---- */
 
-static bool make_room(tn_peek *p, size_t floats, size_t keys)
+static bool make_room(tn_eval_pull *p, size_t floats, size_t keys)
 {
     if (floats > p->given_max || p->given == NULL) {
         tn_free(p->given);
@@ -108,10 +108,10 @@ static bool make_room(tn_peek *p, size_t floats, size_t keys)
     return p->given != NULL && p->lacks != NULL;
 }
 
-static void refuse(tn_peek *p, const tn_frame *f)
+static void refuse(tn_eval_pull *p, const tn_frame *f)
 {
-    tn_parcel *refusal = NULL;
-    if (tn_parcel_take(&refusal, p->opts.parcels, 0, NULL) == TN_OK) {
+    tn_out_message *refusal = NULL;
+    if (tn_out_message_take(&refusal, p->opts.pool, 0, NULL) == TN_OK) {
         refusal->frame.type = TN_FRAME_REFUSED;
         refusal->frame.code = TN_REFUSAL_DAMAGED;
         tn_link_answer(p->opts.link, f, refusal);
@@ -119,20 +119,21 @@ static void refuse(tn_peek *p, const tn_frame *f)
 }
 
 /* Without memory nothing is answered: it is asked again. */
-static void answer(tn_peek *p, const tn_frame *f)
+static void answer(tn_eval_pull *p, const tn_frame *f)
 {
     const tn_keyset *keys = &p->block.keys;
     const uint32_t n = keys->n > 0 ? keys->at[keys->n] : 0;
     const size_t row_bytes = n * tn_values_bytes(TN_VALUES_F32);
     const uint64_t bytes = TN_ROWS_PARAMS + row_bytes + (keys->n + 7) / 8;
-    tn_parcel *rows = NULL;
-    if (!make_room(p, n, keys->n) || tn_parcel_take(&rows, p->opts.parcels, bytes, NULL) != TN_OK) {
+    tn_out_message *rows = NULL;
+    if (!make_room(p, n, keys->n) ||
+        tn_out_message_take(&rows, p->opts.pool, bytes, NULL) != TN_OK) {
         return;
     }
     if (keys->n > 0) {
         tn_shard_peek(p->opts.shard, NULL, keys, p->given, p->lacks);
     }
-    char *to = tn_parcel_payload(rows);
+    char *to = tn_out_message_payload(rows);
     rows->frame.type = TN_FRAME_ROWS;
     rows->frame.flags = TN_FRAME_MISSING; /* and floats of 32 bits */
     rows->frame.count[TN_KEYS] = keys->n;
@@ -140,16 +141,16 @@ static void answer(tn_peek *p, const tn_frame *f)
     tn_rows_params_put(to, &(tn_rows_params){0});
     tn_missing_put(to + TN_ROWS_PARAMS + row_bytes, p->lacks, keys->n);
     if (tn_values_write(TN_VALUES_F32, p->given, n, to + TN_ROWS_PARAMS) != TN_VALUES_FINITE) {
-        tn_parcel_drop(rows);
+        tn_out_message_drop(rows);
         refuse(p, f);
         return;
     }
     tn_link_answer(p->opts.link, f, rows);
 }
 
-void tn_peek_take_request(tn_peek *p, tn_letter *letter)
+void tn_eval_pull_take_request(tn_eval_pull *p, tn_in_message *incoming)
 {
-    const tn_frame *f = &letter->frame;
+    const tn_frame *f = &incoming->frame;
     const tn_keyblock_rules rules = {&p->opts.shares->owners, p->opts.layout, p->opts.rank};
     tn_drop why = tn_keyblock_read(&p->block, f->payload, f->bytes, f->count, &rules);
     if (why == TN_DROP_NONE) {
@@ -157,31 +158,31 @@ void tn_peek_take_request(tn_peek *p, tn_letter *letter)
     } else if (why != TN_DROP_MEMORY) {
         refuse(p, f);
     }
-    tn_letter_close(letter);
+    tn_in_message_close(incoming);
 }
 
 /* ---- the worker ---- */
 
-void tn_peek_take_answer(tn_peek *p, tn_letter *letter)
+void tn_eval_pull_take_answer(tn_eval_pull *p, tn_in_message *incoming)
 {
     (void)pthread_mutex_lock(&p->lock);
-    letter->next = p->letters;
-    p->letters = letter;
+    incoming->next = p->inbox;
+    p->inbox = incoming;
     (void)pthread_mutex_unlock(&p->lock);
-    tn_bell_ring(&p->bell);
+    tn_wakeup_signal(&p->wakeup);
 }
 
-void tn_peek_fail(tn_peek *p, tn_status status, const char *why)
+void tn_eval_pull_fail(tn_eval_pull *p, tn_status status, const char *why)
 {
     (void)pthread_mutex_lock(&p->lock);
     if (p->ended == TN_OK) {
         p->ended = tn_fail(&p->why, status, "%s", why);
     }
     (void)pthread_mutex_unlock(&p->lock);
-    tn_bell_ring(&p->bell);
+    tn_wakeup_signal(&p->wakeup);
 }
 
-static tn_status make_index(tn_peek *p, uint32_t keys, tn_error *err)
+static tn_status make_index(tn_eval_pull *p, uint32_t keys, tn_error *err)
 {
     const char *what = "the keys of a batch";
     if (p->index != NULL && keys <= p->keys_max) {
@@ -195,24 +196,24 @@ static tn_status make_index(tn_peek *p, uint32_t keys, tn_error *err)
     return p->index != NULL && p->scratch != NULL ? TN_OK : TN_E_MEMORY;
 }
 
-static tn_status ask(tn_peek *p, uint32_t owner, tn_error *err)
+static tn_status ask(tn_eval_pull *p, uint32_t owner, tn_error *err)
 {
-    tn_parcel *parcel = NULL;
+    tn_out_message *outgoing = NULL;
     asked *a = &p->owner[owner];
     const tn_keyblock_shape shape = tn_keyblock_measure(p->keys, a->order);
-    TN_TRY(tn_parcel_take(&parcel, p->opts.parcels, shape.bytes, err));
+    TN_TRY(tn_out_message_take(&outgoing, p->opts.pool, shape.bytes, err));
     a->floats = shape.floats;
-    parcel->frame.type = TN_FRAME_PEEK;
-    parcel->frame.flags = TN_FRAME_MISSING;
-    parcel->frame.step = p->number;
-    parcel->frame.count[TN_KEYS] = a->order.n;
-    parcel->frame.count[TN_ROW_FLOATS] = shape.floats;
-    tn_keyblock_write(p->keys, a->order, &shape, tn_parcel_payload(parcel));
-    tn_link_post(p->opts.link, owner, parcel);
+    outgoing->frame.type = TN_FRAME_PEEK;
+    outgoing->frame.flags = TN_FRAME_MISSING;
+    outgoing->frame.step = p->number;
+    outgoing->frame.count[TN_KEYS] = a->order.n;
+    outgoing->frame.count[TN_ROW_FLOATS] = shape.floats;
+    tn_keyblock_write(p->keys, a->order, &shape, tn_out_message_payload(outgoing));
+    tn_link_post(p->opts.link, owner, outgoing);
     return TN_OK;
 }
 
-static tn_status hear(tn_peek *p, const tn_frame *f, uint32_t from, tn_error *err)
+static tn_status receive(tn_eval_pull *p, const tn_frame *f, uint32_t from, tn_error *err)
 {
     asked *a = &p->owner[from];
     if (f->step != p->number || a->has_answered) {
@@ -234,23 +235,23 @@ static tn_status hear(tn_peek *p, const tn_frame *f, uint32_t from, tn_error *er
     return TN_OK;
 }
 
-static tn_status hear_all(tn_peek *p, tn_error *err)
+static tn_status receive_all(tn_eval_pull *p, tn_error *err)
 {
     (void)pthread_mutex_lock(&p->lock);
-    tn_letter *letter = p->letters;
+    tn_in_message *incoming = p->inbox;
     tn_status status = p->ended == TN_OK ? TN_OK : tn_fail(err, p->ended, "%s", p->why.text);
-    p->letters = NULL;
+    p->inbox = NULL;
     (void)pthread_mutex_unlock(&p->lock);
-    while (letter != NULL) {
-        tn_letter *next = letter->next;
-        status = status == TN_OK ? hear(p, &letter->frame, letter->from, err) : status;
-        tn_letter_close(letter);
-        letter = next;
+    while (incoming != NULL) {
+        tn_in_message *next = incoming->next;
+        status = status == TN_OK ? receive(p, &incoming->frame, incoming->from, err) : status;
+        tn_in_message_close(incoming);
+        incoming = next;
     }
     return status;
 }
 
-static tn_status ask_all(tn_peek *p, tn_error *err)
+static tn_status ask_all(tn_eval_pull *p, tn_error *err)
 {
     for (uint32_t r = 0; r < p->n_ranks; r++) {
         if (r != p->opts.rank && !p->owner[r].has_answered) {
@@ -260,7 +261,7 @@ static tn_status ask_all(tn_peek *p, tn_error *err)
     return TN_OK;
 }
 
-static void peek_own(tn_peek *p, tn_team *team)
+static void peek_own(tn_eval_pull *p, tn_team *team)
 {
     const tn_range own = tn_keys_of_peer(p->keys, p->opts.rank);
     const tn_keyset slice = tn_shares_slice(p->keys, p->opts.rank, p->first);
@@ -269,8 +270,8 @@ static void peek_own(tn_peek *p, tn_team *team)
     }
 }
 
-tn_status tn_peek_rows(tn_peek *p, tn_team *team, const tn_keyset *keys, float *rows, bool *missing,
-                       tn_error *err)
+tn_status tn_eval_pull_rows(tn_eval_pull *p, tn_team *team, const tn_keyset *keys, float *rows,
+                            bool *missing, tn_error *err)
 {
     TN_TRY(make_index(p, keys->n, err));
     p->number++;
@@ -288,12 +289,12 @@ tn_status tn_peek_rows(tn_peek *p, tn_team *team, const tn_keyset *keys, float *
     peek_own(p, team);
     uint64_t again = tn_clock_ns() + tn_timer_ns(again_ns);
     for (;;) {
-        uint64_t heard = tn_bell_rings(&p->bell);
-        TN_TRY(hear_all(p, err));
+        uint64_t heard = tn_wakeup_count(&p->wakeup);
+        TN_TRY(receive_all(p, err));
         if (p->n_answers == p->n_ranks) {
             return TN_OK;
         }
-        if (!tn_bell_wait(&p->bell, heard, again)) {
+        if (!tn_wakeup_wait(&p->wakeup, heard, again)) {
             TN_TRY(ask_all(p, err));
             again = tn_clock_ns() + tn_timer_ns(again_ns);
         }

@@ -11,7 +11,7 @@
 
 enum { AHEAD = 2 };
 
-struct tn_gather {
+struct tn_allgather {
     uint32_t rank, n_ranks;
 
     /* The worker's. */
@@ -23,16 +23,16 @@ struct tn_gather {
     size_t all_max;
 
     pthread_mutex_t lock; /* guards these two: */
-    tn_letter *letters;
-    uint8_t *kept; /* n_ranks: letters of each */
+    tn_in_message *inbox;
+    uint8_t *kept; /* n_ranks: messages of each */
 };
 
-tn_status tn_gather_new(tn_gather **out, uint32_t rank, uint32_t n_ranks, tn_error *err)
+tn_status tn_allgather_new(tn_allgather **out, uint32_t rank, uint32_t n_ranks, tn_error *err)
 {
     const char *what = "numbers of all ranks";
     TN_ASSERT(rank < n_ranks);
     *out = NULL;
-    tn_gather *g = tn_try_alloc(1, sizeof *g, what, err);
+    tn_allgather *g = tn_try_alloc(1, sizeof *g, what, err);
     if (g == NULL) {
         return TN_E_MEMORY;
     }
@@ -42,22 +42,22 @@ tn_status tn_gather_new(tn_gather **out, uint32_t rank, uint32_t n_ranks, tn_err
     g->has = tn_try_alloc(n_ranks, sizeof *g->has, what, err);
     g->kept = tn_try_alloc(n_ranks, sizeof *g->kept, what, err);
     if (g->has == NULL || g->kept == NULL) {
-        tn_gather_free(g);
+        tn_allgather_free(g);
         return TN_E_MEMORY;
     }
     *out = g;
     return TN_OK;
 }
 
-void tn_gather_free(tn_gather *g)
+void tn_allgather_free(tn_allgather *g)
 {
     if (g == NULL) {
         return;
     }
-    while (g->letters != NULL) {
-        tn_letter *letter = g->letters;
-        g->letters = letter->next;
-        tn_letter_close(letter);
+    while (g->inbox != NULL) {
+        tn_in_message *incoming = g->inbox;
+        g->inbox = incoming->next;
+        tn_in_message_close(incoming);
     }
     tn_free(g->has);
     tn_free(g->kept);
@@ -66,16 +66,16 @@ void tn_gather_free(tn_gather *g)
     tn_free(g);
 }
 
-bool tn_gather_put(tn_gather *g, tn_letter *letter)
+bool tn_allgather_put(tn_allgather *g, tn_in_message *incoming)
 {
-    const uint32_t from = letter->from;
+    const uint32_t from = incoming->from;
     TN_ASSERT(from < g->n_ranks);
     (void)pthread_mutex_lock(&g->lock);
     const bool fits = g->kept[from] < AHEAD;
     if (fits) {
         g->kept[from]++;
-        letter->next = g->letters;
-        g->letters = letter;
+        incoming->next = g->inbox;
+        g->inbox = incoming;
     }
     (void)pthread_mutex_unlock(&g->lock);
     return fits;
@@ -91,8 +91,8 @@ static bool all_finite(const double *x, uint32_t n)
     return true;
 }
 
-tn_status tn_gather_begin(tn_gather *g, uint64_t step, uint32_t code, const double *own, uint32_t n,
-                          tn_error *err)
+tn_status tn_allgather_begin(tn_allgather *g, uint64_t step, uint32_t code, const double *own,
+                             uint32_t n, tn_error *err)
 {
     const size_t size = (size_t)g->n_ranks * n;
     TN_ASSERT(code > 0 && n > 0);
@@ -118,30 +118,30 @@ tn_status tn_gather_begin(tn_gather *g, uint64_t step, uint32_t code, const doub
     return TN_OK;
 }
 
-/* The letters of this exchange, unlinked. */
-static tn_letter *take_letters(tn_gather *g)
+/* The messages of this exchange, unlinked. */
+static tn_in_message *take_incoming(tn_allgather *g)
 {
-    tn_letter *mine = NULL;
+    tn_in_message *mine = NULL;
     (void)pthread_mutex_lock(&g->lock);
-    for (tn_letter **at = &g->letters; *at != NULL;) {
-        tn_letter *letter = *at;
-        if (letter->frame.step != g->step || letter->frame.code != g->code) {
-            at = &letter->next;
+    for (tn_in_message **at = &g->inbox; *at != NULL;) {
+        tn_in_message *incoming = *at;
+        if (incoming->frame.step != g->step || incoming->frame.code != g->code) {
+            at = &incoming->next;
             continue;
         }
-        *at = letter->next;
-        g->kept[letter->from]--;
-        letter->next = mine;
-        mine = letter;
+        *at = incoming->next;
+        g->kept[incoming->from]--;
+        incoming->next = mine;
+        mine = incoming;
     }
     (void)pthread_mutex_unlock(&g->lock);
     return mine;
 }
 
-static tn_status hear(tn_gather *g, const tn_letter *letter, tn_error *err)
+static tn_status receive(tn_allgather *g, const tn_in_message *incoming, tn_error *err)
 {
-    const tn_frame *f = &letter->frame;
-    const uint32_t from = letter->from;
+    const tn_frame *f = &incoming->frame;
+    const uint32_t from = incoming->from;
     if (g->has[from] || f->count[TN_DENSE_FLOATS] != g->n ||
         tn_share_get(g->all + (size_t)from * g->n, g->n, f->payload) != TN_DROP_NONE) {
         return tn_fail(err, TN_E_PEER, "rank %u sent statistics that nobody can use", from);
@@ -151,25 +151,25 @@ static tn_status hear(tn_gather *g, const tn_letter *letter, tn_error *err)
     return TN_OK;
 }
 
-tn_status tn_gather_look(tn_gather *g, tn_error *err)
+tn_status tn_allgather_poll(tn_allgather *g, tn_error *err)
 {
     tn_status status = TN_OK;
-    tn_letter *letter = take_letters(g);
-    while (letter != NULL) {
-        tn_letter *next = letter->next;
-        status = status == TN_OK ? hear(g, letter, err) : status;
-        tn_letter_close(letter);
-        letter = next;
+    tn_in_message *incoming = take_incoming(g);
+    while (incoming != NULL) {
+        tn_in_message *next = incoming->next;
+        status = status == TN_OK ? receive(g, incoming, err) : status;
+        tn_in_message_close(incoming);
+        incoming = next;
     }
     return status;
 }
 
-const uint32_t *tn_gather_count(const tn_gather *g)
+const uint32_t *tn_allgather_count(const tn_allgather *g)
 {
     return &g->n_in;
 }
 
-uint32_t tn_gather_waits_for(const tn_gather *g)
+uint32_t tn_allgather_waits_for(const tn_allgather *g)
 {
     for (uint32_t r = 0; r < g->n_ranks; r++) {
         if (!g->has[r]) {
@@ -179,7 +179,7 @@ uint32_t tn_gather_waits_for(const tn_gather *g)
     return 0;
 }
 
-const double *tn_gather_all(const tn_gather *g)
+const double *tn_allgather_all(const tn_allgather *g)
 {
     TN_ASSERT(g->n_in == g->n_ranks);
     return g->all;

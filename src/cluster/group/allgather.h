@@ -7,40 +7,40 @@
  * Every rank makes the same exchanges in the same order, each numbered by step and `code` (from 1
  * within a step; 0 is the norm of cluster/sync/sync_server.h). A rank may be one exchange ahead of
  * another, never two: it has not all of the second before the other has made the first. So two
- * letters of a rank are kept at most, each until its exchange comes.
+ * messages of a rank are kept at most, each until its exchange comes.
  *
  * What becomes of the numbers is done in rank order, by every rank for itself, so all have the same
- * bits. tn_gather_put is for tn-net, the rest for the worker.
+ * bits. tn_allgather_put is for tn-net, the rest for the worker.
  */
 #ifndef TN_CLUSTER_ALLGATHER_H
 #define TN_CLUSTER_ALLGATHER_H
 
 #include "cluster/net/link.h"
 
-typedef struct tn_gather tn_gather;
+typedef struct tn_allgather tn_allgather;
 
 /* On failure *out is NULL. */
-tn_status tn_gather_new(tn_gather **out, uint32_t rank, uint32_t n_ranks,
-                        tn_error *err) TN_MUST_USE;
-void tn_gather_free(tn_gather *g); /* closes the letters that it has; NULL is fine */
+tn_status tn_allgather_new(tn_allgather **out, uint32_t rank, uint32_t n_ranks,
+                           tn_error *err) TN_MUST_USE;
+void tn_allgather_free(tn_allgather *g); /* closes the messages that it has; NULL is fine */
 
-/* Keeps a SHARE. False: two of that rank wait already, and the letter stays the caller's. */
-bool tn_gather_put(tn_gather *g, tn_letter *letter);
+/* Keeps a SHARE. False: two of that rank wait already, and the message stays the caller's. */
+bool tn_allgather_put(tn_allgather *g, tn_in_message *incoming);
 
 /* Begins an exchange; own[n] is copied. TN_E_DIVERGED: one of them is not finite. */
-tn_status tn_gather_begin(tn_gather *g, uint64_t step, uint32_t code, const double *own, uint32_t n,
-                          tn_error *err) TN_MUST_USE;
+tn_status tn_allgather_begin(tn_allgather *g, uint64_t step, uint32_t code, const double *own,
+                             uint32_t n, tn_error *err) TN_MUST_USE;
 
 /* Takes what has come of it. TN_E_PEER: a rank sent something else. */
-tn_status tn_gather_look(tn_gather *g, tn_error *err) TN_MUST_USE;
+tn_status tn_allgather_poll(tn_allgather *g, tn_error *err) TN_MUST_USE;
 
 /* Ranks whose numbers are there, the own one among them. */
-const uint32_t *tn_gather_count(const tn_gather *g);
+const uint32_t *tn_allgather_count(const tn_allgather *g);
 
 /* 1 + the first rank whose numbers are missing; 0: none. */
-uint32_t tn_gather_waits_for(const tn_gather *g);
+uint32_t tn_allgather_waits_for(const tn_allgather *g);
 
 /* n of each rank, in rank order; lent until the next begin. Once all are there. */
-const double *tn_gather_all(const tn_gather *g);
+const double *tn_allgather_all(const tn_allgather *g);
 
 #endif

@@ -41,10 +41,10 @@ typedef struct watched_rank {
     char host[HOST_BYTES];
 } watched_rank;
 
-struct tn_pulse {
-    tn_pulse_opts opts;
-    watched_rank *rank; /* owned; opts.size */
-    tn_recent steps;    /* ns of waking time of a step, of all ranks */
+struct tn_failure_detector {
+    tn_failure_detector_opts opts;
+    watched_rank *rank;      /* owned; opts.size */
+    tn_running_median steps; /* ns of waking time of a step, of all ranks */
     uint64_t polled_ns, awake;
     bool has_begun;  /* polled_ns is set */
     uint32_t cursor; /* the rank to look at next in this round of polls */
@@ -54,16 +54,16 @@ struct tn_pulse {
 #define RATE_MIN_NS UINT64_C(500000000)
 #define ROWS_PER_S_MAX 1e12
 
-static void use_defaults(tn_pulse_opts *o)
+static void use_defaults(tn_failure_detector_opts *o)
 {
-    o->stall_steps = o->stall_steps != 0 ? o->stall_steps : TN_PULSE_STALL_STEPS;
-    o->stall_ns = o->stall_ns != 0 ? o->stall_ns : TN_PULSE_STALL_NS;
-    o->suspect_ns = o->suspect_ns != 0 ? o->suspect_ns : TN_PULSE_SUSPECT_NS;
-    o->lost_ns = o->lost_ns != 0 ? o->lost_ns : TN_PULSE_LOST_NS;
-    o->gap_ns = o->gap_ns != 0 ? o->gap_ns : TN_PULSE_GAP_NS;
+    o->stall_steps = o->stall_steps != 0 ? o->stall_steps : TN_FAILURE_STALL_STEPS;
+    o->stall_ns = o->stall_ns != 0 ? o->stall_ns : TN_FAILURE_STALL_NS;
+    o->suspect_ns = o->suspect_ns != 0 ? o->suspect_ns : TN_FAILURE_SUSPECT_NS;
+    o->lost_ns = o->lost_ns != 0 ? o->lost_ns : TN_FAILURE_LOST_NS;
+    o->gap_ns = o->gap_ns != 0 ? o->gap_ns : TN_FAILURE_GAP_NS;
 }
 
-void tn_pulse_free(tn_pulse *p)
+void tn_failure_detector_free(tn_failure_detector *p)
 {
     if (p == NULL) {
         return;
@@ -72,11 +72,12 @@ void tn_pulse_free(tn_pulse *p)
     tn_free(p);
 }
 
-tn_status tn_pulse_new(tn_pulse **out, const tn_pulse_opts *opts, tn_error *err)
+tn_status tn_failure_detector_new(tn_failure_detector **out, const tn_failure_detector_opts *opts,
+                                  tn_error *err)
 {
     TN_ASSERT(opts->size > 0);
     *out = NULL;
-    tn_pulse *p = tn_try_alloc(1, sizeof *p, "the heartbeats of the group", err);
+    tn_failure_detector *p = tn_try_alloc(1, sizeof *p, "the heartbeats of the group", err);
     if (p == NULL) {
         return TN_E_MEMORY;
     }
@@ -85,20 +86,20 @@ tn_status tn_pulse_new(tn_pulse **out, const tn_pulse_opts *opts, tn_error *err)
     TN_ASSERT(p->opts.suspect_ns <= p->opts.lost_ns);
     p->rank = tn_try_alloc(opts->size, sizeof *p->rank, "the heartbeats of the group", err);
     if (p->rank == NULL) {
-        tn_pulse_free(p);
+        tn_failure_detector_free(p);
         return TN_E_MEMORY;
     }
     *out = p;
     return TN_OK;
 }
 
-static watched_rank *rank_of(const tn_pulse *p, uint32_t rank)
+static watched_rank *rank_of(const tn_failure_detector *p, uint32_t rank)
 {
     TN_ASSERT(rank < p->opts.size);
     return &p->rank[rank];
 }
 
-void tn_pulse_name(tn_pulse *p, uint32_t rank, const char *host, uint64_t pid)
+void tn_failure_detector_name(tn_failure_detector *p, uint32_t rank, const char *host, uint64_t pid)
 {
     watched_rank *r = rank_of(p, rank);
     size_t n = 0;
@@ -114,14 +115,14 @@ void tn_pulse_name(tn_pulse *p, uint32_t rank, const char *host, uint64_t pid)
 }
 
 /* Waking time at a moment since the last poll. */
-static uint64_t awake_at(const tn_pulse *p, uint64_t now_ns)
+static uint64_t awake_at(const tn_failure_detector *p, uint64_t now_ns)
 {
     uint64_t passed = p->has_begun && now_ns > p->polled_ns ? now_ns - p->polled_ns : 0;
     return p->awake + (passed < p->opts.gap_ns ? passed : p->opts.gap_ns);
 }
 
 /* Moves waking time on to now. */
-static void wake(tn_pulse *p, uint64_t now_ns)
+static void wake(tn_failure_detector *p, uint64_t now_ns)
 {
     p->awake = awake_at(p, now_ns);
     p->polled_ns = !p->has_begun || now_ns > p->polled_ns ? now_ns : p->polled_ns;
@@ -133,7 +134,7 @@ static uint64_t since(uint64_t now, uint64_t then)
     return now > then ? now - then : 0;
 }
 
-void tn_pulse_watch(tn_pulse *p, uint32_t rank, uint64_t now_ns)
+void tn_failure_detector_watch(tn_failure_detector *p, uint32_t rank, uint64_t now_ns)
 {
     if (!p->has_begun) {
         wake(p, now_ns);
@@ -145,7 +146,7 @@ void tn_pulse_watch(tn_pulse *p, uint32_t rank, uint64_t now_ns)
     *r = fresh;
 }
 
-void tn_pulse_unwatch(tn_pulse *p, uint32_t rank)
+void tn_failure_detector_unwatch(tn_failure_detector *p, uint32_t rank)
 {
     rank_of(p, rank)->watch = LEFT;
 }
@@ -178,11 +179,12 @@ static void take_rates(watched_rank *r, const tn_beat_note *beat, uint64_t now_n
 }
 
 /* A rank that has moved, or was not training before, begins to stand anew. */
-static void follow(tn_pulse *p, watched_rank *r, uint64_t state, uint64_t step, uint64_t awake)
+static void follow(tn_failure_detector *p, watched_rank *r, uint64_t state, uint64_t step,
+                   uint64_t awake)
 {
     const bool trained = r->n_beats > 0 && r->state == TN_PEER_TRAINING;
     if (trained && step > r->step) {
-        tn_recent_add(&p->steps, since(awake, r->stood_awake) / (step - r->step));
+        tn_running_median_add(&p->steps, since(awake, r->stood_awake) / (step - r->step));
     }
     if (!trained || state != TN_PEER_TRAINING || step != r->step) {
         r->stood_awake = awake;
@@ -192,8 +194,8 @@ static void follow(tn_pulse *p, watched_rank *r, uint64_t state, uint64_t step, 
     r->state = state;
 }
 
-static void take_beat(tn_pulse *p, watched_rank *r, const tn_beat_note *beat, uint64_t step,
-                      uint64_t now_ns)
+static void take_beat(tn_failure_detector *p, watched_rank *r, const tn_beat_note *beat,
+                      uint64_t step, uint64_t now_ns)
 {
     TN_ASSERT(beat->state < TN_PEER_STATES); /* notes of others are not read */
     follow(p, r, beat->state, step, awake_at(p, now_ns));
@@ -207,7 +209,7 @@ static void take_beat(tn_pulse *p, watched_rank *r, const tn_beat_note *beat, ui
     r->n_beats++;
 }
 
-void tn_pulse_pushed(tn_pulse *p, uint32_t rank, uint64_t number)
+void tn_failure_detector_pushed(tn_failure_detector *p, uint32_t rank, uint64_t number)
 {
     watched_rank *r = rank_of(p, rank);
     if (!r->has_pushed) {
@@ -217,8 +219,8 @@ void tn_pulse_pushed(tn_pulse *p, uint32_t rank, uint64_t number)
     r->pushed = number > r->pushed ? number : r->pushed; /* it may be sent again */
 }
 
-void tn_pulse_heard(tn_pulse *p, uint32_t rank, const tn_beat_note *beat, uint64_t step,
-                    uint64_t now_ns)
+void tn_failure_detector_received(tn_failure_detector *p, uint32_t rank, const tn_beat_note *beat,
+                                  uint64_t step, uint64_t now_ns)
 {
     watched_rank *r = rank_of(p, rank);
     if (r->watch == LOST || r->watch == LEFT) {
@@ -236,50 +238,50 @@ void tn_pulse_heard(tn_pulse *p, uint32_t rank, const tn_beat_note *beat, uint64
     }
 }
 
-static bool is_stalled(const tn_pulse *p, const watched_rank *r)
+static bool is_stalled(const tn_failure_detector *p, const watched_rank *r)
 {
-    const uint64_t usual = tn_recent_median(&p->steps) * p->opts.stall_steps;
+    const uint64_t usual = tn_running_median_value(&p->steps) * p->opts.stall_steps;
     const uint64_t limit = usual > p->opts.stall_ns ? usual : p->opts.stall_ns;
     return r->n_beats > 0 && r->state == TN_PEER_TRAINING &&
            since(p->awake, r->stood_awake) >= limit;
 }
 
 /* What is to be told of a rank now, if anything; its state moves on. */
-static bool look_at(tn_pulse *p, watched_rank *r, uint64_t now_ns, tn_pulse_event *out)
+static bool look_at(tn_failure_detector *p, watched_rank *r, uint64_t now_ns, tn_failure_event *out)
 {
     const uint64_t silent = since(p->awake, r->heard_awake);
     out->step = r->step;
     out->ns = since(now_ns, r->heard_ns);
     if (r->watch == ALIVE && silent >= p->opts.suspect_ns) {
         r->watch = SUSPECTED;
-        out->kind = TN_PULSE_SUSPECT;
+        out->kind = TN_FAILURE_SUSPECT;
         return true;
     }
     if (r->watch == SUSPECTED && silent >= p->opts.lost_ns) {
         r->watch = LOST;
-        out->kind = TN_PULSE_LOST;
+        out->kind = TN_FAILURE_LOST;
         return true;
     }
     if (r->watch == SUSPECTED && silent < p->opts.suspect_ns) {
         r->watch = ALIVE;
-        out->kind = TN_PULSE_BACK;
+        out->kind = TN_FAILURE_BACK;
         out->ns = r->silent_ns;
         return true;
     }
     if (r->watch == ALIVE && !r->was_told && is_stalled(p, r)) {
         r->was_told = true;
-        out->kind = TN_PULSE_STALLED;
+        out->kind = TN_FAILURE_STALLED;
         out->ns = since(p->awake, r->stood_awake);
         return true;
     }
     return false;
 }
 
-bool tn_pulse_poll(tn_pulse *p, uint64_t now_ns, tn_pulse_event *out)
+bool tn_failure_detector_poll(tn_failure_detector *p, uint64_t now_ns, tn_failure_event *out)
 {
     wake(p, now_ns);
     for (; p->cursor < p->opts.size; p->cursor++) {
-        tn_pulse_event event = {.rank = p->cursor};
+        tn_failure_event event = {.rank = p->cursor};
         if (look_at(p, &p->rank[p->cursor], now_ns, &event)) {
             *out = event; /* the same rank is looked at again: it may be lost as well */
             return true;
@@ -289,7 +291,7 @@ bool tn_pulse_poll(tn_pulse *p, uint64_t now_ns, tn_pulse_event *out)
     return false;
 }
 
-static void add_who(const tn_pulse *p, uint32_t rank, tn_text *out)
+static void add_who(const tn_failure_detector *p, uint32_t rank, tn_text *out)
 {
     TN_ASSERT(rank < p->opts.size);
     const watched_rank *r = &p->rank[rank];
@@ -311,7 +313,7 @@ static void add_step(const watched_rank *r, const char *before, tn_text *out)
     }
 }
 
-static void add_lost(const tn_pulse *p, uint32_t rank, uint64_t silent_ns, tn_text *out)
+static void add_lost(const tn_failure_detector *p, uint32_t rank, uint64_t silent_ns, tn_text *out)
 {
     const watched_rank *r = &p->rank[rank];
     add_who(p, rank, out);
@@ -323,17 +325,18 @@ static void add_lost(const tn_pulse *p, uint32_t rank, uint64_t silent_ns, tn_te
     add_step(r, " at step ", out);
 }
 
-void tn_pulse_event_text(const tn_pulse *p, const tn_pulse_event *event, tn_text *out)
+void tn_failure_event_text(const tn_failure_detector *p, const tn_failure_event *event,
+                           tn_text *out)
 {
     TN_ASSERT(event->rank < p->opts.size);
     const watched_rank *r = &p->rank[event->rank];
     const double s = seconds(event->ns);
-    if (event->kind == TN_PULSE_LOST) {
+    if (event->kind == TN_FAILURE_LOST) {
         add_lost(p, event->rank, event->ns, out);
         return;
     }
     add_who(p, event->rank, out);
-    if (event->kind == TN_PULSE_STALLED) {
+    if (event->kind == TN_FAILURE_STALLED) {
         tn_text_addf(out, " has stood at step %llu for %.1f s", (unsigned long long)event->step, s);
         if (r->waits_for != 0) {
             tn_text_addf(out, " and waits for rank %llu", (unsigned long long)r->waits_for - 1);
@@ -341,13 +344,14 @@ void tn_pulse_event_text(const tn_pulse *p, const tn_pulse_event *event, tn_text
         return;
     }
     tn_text_addf(out,
-                 event->kind == TN_PULSE_BACK ? " is heard again after %.1f s"
-                                              : " has been silent for %.1f s",
+                 event->kind == TN_FAILURE_BACK ? " is heard again after %.1f s"
+                                                : " has been silent for %.1f s",
                  s);
     add_step(r, ", at step ", out);
 }
 
-void tn_pulse_lost_text(const tn_pulse *p, uint32_t rank, uint64_t now_ns, tn_text *out)
+void tn_failure_lost_text(const tn_failure_detector *p, uint32_t rank, uint64_t now_ns,
+                          tn_text *out)
 {
     TN_ASSERT(rank < p->opts.size);
     const uint64_t heard = p->rank[rank].heard_ns;
@@ -359,9 +363,9 @@ static bool is_counted(const watched_rank *r)
     return r->n_beats > 0 && (r->watch == UNWATCHED || r->watch == ALIVE);
 }
 
-void tn_pulse_totals_of(const tn_pulse *p, tn_pulse_totals *out)
+void tn_failure_detector_totals_of(const tn_failure_detector *p, tn_failure_detector_totals *out)
 {
-    tn_pulse_totals t = {0};
+    tn_failure_detector_totals t = {0};
     for (uint32_t i = 0; i < p->opts.size; i++) {
         const watched_rank *r = &p->rank[i];
         if (is_counted(r)) {
@@ -398,7 +402,7 @@ static void add_state(const watched_rank *r, uint64_t now_ns, tn_text *out)
     tn_text_addc(out, '\n');
 }
 
-void tn_pulse_table(const tn_pulse *p, uint64_t now_ns, tn_text *out)
+void tn_failure_detector_table(const tn_failure_detector *p, uint64_t now_ns, tn_text *out)
 {
     tn_text_adds(out,
                  "rank  host                  step    rows/s  waiting  MB/s out      in    RSS "
@@ -414,8 +418,8 @@ void tn_pulse_table(const tn_pulse *p, uint64_t now_ns, tn_text *out)
                      (double)r->rss_bytes * 1e-6);
         add_state(r, now_ns, out);
     }
-    tn_pulse_totals t;
-    tn_pulse_totals_of(p, &t);
+    tn_failure_detector_totals t;
+    tn_failure_detector_totals_of(p, &t);
     tn_text_addf(out, " all  %-16s%10s%10.0f%8.0f%%%10.1f%8s%10.0f  %u of %u at work\n", "", "",
                  t.rows_per_s, t.waiting * 100, t.bytes_per_s * 1e-6, "",
                  (double)t.rss_bytes * 1e-6, t.ranks, p->opts.size);

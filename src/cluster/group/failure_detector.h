@@ -8,11 +8,11 @@
  * its rank does. A rank that beats, is training and whose step stands still for 30 s, or for 20
  * times as long as a step usually takes here, is stalled: that is told once, until it moves.
  *
- *     tn_pulse_watch(p, rank, now);                              it is welcome, or says hello anew
- *     tn_pulse_heard(p, rank, type == BEAT ? &note : NULL, frame.step, now);        of every frame
- *     tn_pulse_unwatch(p, rank);                                             it said BYE
- *     while (tn_pulse_poll(p, now, &event))                                  ten times a second
- *         tn_pulse_event_text(p, &event, &text);  log; LOST: end the group
+ *     tn_failure_detector_watch(p, rank, now);                              it is welcome, or says
+ * hello anew tn_failure_detector_received(p, rank, type == BEAT ? &note : NULL, frame.step, now);
+ * of every frame tn_failure_detector_unwatch(p, rank); it said BYE while
+ * (tn_failure_detector_poll(p, now, &event))                                  ten times a second
+ *         tn_failure_event_text(p, &event, &text);  log; LOST: end the group
  *
  * Times are nanoseconds of one monotonic clock. A process that was stopped itself must not take
  * the others for dead when it goes on and their beats are still unread: of the time between two
@@ -28,78 +28,83 @@
 #include "base/core/text.h"
 #include "cluster/wire/control_messages.h"
 
-#define TN_PULSE_SUSPECT_NS UINT64_C(5000000000)
-#define TN_PULSE_LOST_NS UINT64_C(15000000000)
-#define TN_PULSE_STALL_NS UINT64_C(30000000000)
-#define TN_PULSE_GAP_NS UINT64_C(1000000000)
+#define TN_FAILURE_SUSPECT_NS UINT64_C(5000000000)
+#define TN_FAILURE_LOST_NS UINT64_C(15000000000)
+#define TN_FAILURE_STALL_NS UINT64_C(30000000000)
+#define TN_FAILURE_GAP_NS UINT64_C(1000000000)
 
-enum { TN_PULSE_STALL_STEPS = 20 };
+enum { TN_FAILURE_STALL_STEPS = 20 };
 
-typedef struct tn_pulse_opts { /* 0: the constant above; tests divide them */
-    uint32_t size;             /* ranks of the group */
-    uint32_t stall_steps;      /* usual steps, */
-    uint64_t stall_ns;         /* and at least this long */
+typedef struct tn_failure_detector_opts { /* 0: the constant above; tests divide them */
+    uint32_t size;                        /* ranks of the group */
+    uint32_t stall_steps;                 /* usual steps, */
+    uint64_t stall_ns;                    /* and at least this long */
     uint64_t suspect_ns, lost_ns;
     uint64_t gap_ns; /* more than the time between polls */
-} tn_pulse_opts;
+} tn_failure_detector_opts;
 
-typedef enum tn_pulse_kind {
-    TN_PULSE_SUSPECT,
-    TN_PULSE_BACK, /* suspect no more */
-    TN_PULSE_LOST,
-    TN_PULSE_STALLED,
-} tn_pulse_kind;
+typedef enum tn_failure_kind {
+    TN_FAILURE_SUSPECT,
+    TN_FAILURE_BACK, /* suspect no more */
+    TN_FAILURE_LOST,
+    TN_FAILURE_STALLED,
+} tn_failure_kind;
 
-typedef struct tn_pulse_event {
-    tn_pulse_kind kind;
+typedef struct tn_failure_event {
+    tn_failure_kind kind;
     uint32_t rank;
     uint64_t ns; /* BACK: it was silent for; STALLED: its step has stood for; else: silent since */
     uint64_t step; /* of its worker, by its last beat */
-} tn_pulse_event;
+} tn_failure_event;
 
-typedef struct tn_pulse tn_pulse;
+typedef struct tn_failure_detector tn_failure_detector;
 
 /* Nobody is watched yet. TN_E_MEMORY. */
-tn_status tn_pulse_new(tn_pulse **out, const tn_pulse_opts *opts, tn_error *err) TN_MUST_USE;
-void tn_pulse_free(tn_pulse *p); /* NULL is fine */
+tn_status tn_failure_detector_new(tn_failure_detector **out, const tn_failure_detector_opts *opts,
+                                  tn_error *err) TN_MUST_USE;
+void tn_failure_detector_free(tn_failure_detector *p); /* NULL is fine */
 
 /* For texts and the table. The host is copied, cut and made printable; pid 0: not known. */
-void tn_pulse_name(tn_pulse *p, uint32_t rank, const char *host, uint64_t pid);
+void tn_failure_detector_name(tn_failure_detector *p, uint32_t rank, const char *host,
+                              uint64_t pid);
 
 /* From now on, as if it had been heard just now; of a former start of it nothing is kept. */
-void tn_pulse_watch(tn_pulse *p, uint32_t rank, uint64_t now_ns);
-void tn_pulse_unwatch(tn_pulse *p, uint32_t rank); /* its last figures stay in the table */
+void tn_failure_detector_watch(tn_failure_detector *p, uint32_t rank, uint64_t now_ns);
+void tn_failure_detector_unwatch(tn_failure_detector *p,
+                                 uint32_t rank); /* its last figures stay in the table */
 
 /* A frame of a rank. `beat` is NULL for all but beats; step is that of a beat, else not looked at.
  * Ranks that are not watched may beat as well, for the table: one's own. */
-void tn_pulse_heard(tn_pulse *p, uint32_t rank, const tn_beat_note *beat, uint64_t step,
-                    uint64_t now_ns);
+void tn_failure_detector_received(tn_failure_detector *p, uint32_t rank, const tn_beat_note *beat,
+                                  uint64_t step, uint64_t now_ns);
 
 /* It has pushed what it calls step `number`: where it is between two beats, for texts. */
-void tn_pulse_pushed(tn_pulse *p, uint32_t rank, uint64_t number);
+void tn_failure_detector_pushed(tn_failure_detector *p, uint32_t rank, uint64_t number);
 
 /* The next thing that happened up to now, each once, by rank; false: that was all. */
-bool tn_pulse_poll(tn_pulse *p, uint64_t now_ns, tn_pulse_event *out);
+bool tn_failure_detector_poll(tn_failure_detector *p, uint64_t now_ns, tn_failure_event *out);
 
 /* Appends a sentence of an event: "rank 2 (host 'b', pid 4711) is silent for 5.0 s, at step 310".
  */
-void tn_pulse_event_text(const tn_pulse *p, const tn_pulse_event *event, tn_text *out);
+void tn_failure_event_text(const tn_failure_detector *p, const tn_failure_event *event,
+                           tn_text *out);
 
 /* The same of a rank of which is known from elsewhere that it is gone: "rank 2 (host 'b', pid 4711)
  * was last heard of 15.2 s ago at step 310". */
-void tn_pulse_lost_text(const tn_pulse *p, uint32_t rank, uint64_t now_ns, tn_text *out);
+void tn_failure_lost_text(const tn_failure_detector *p, uint32_t rank, uint64_t now_ns,
+                          tn_text *out);
 
 /* Of the last beats of all ranks that are not suspect, lost or gone. */
-typedef struct tn_pulse_totals {
+typedef struct tn_failure_detector_totals {
     uint32_t ranks;
     uint64_t records;
     double rows_per_s, bytes_per_s; /* sums; bytes: sent */
     double waiting;                 /* mean share of their time */
     uint64_t rss_bytes;
-} tn_pulse_totals;
-void tn_pulse_totals_of(const tn_pulse *p, tn_pulse_totals *out);
+} tn_failure_detector_totals;
+void tn_failure_detector_totals_of(const tn_failure_detector *p, tn_failure_detector_totals *out);
 
 /* Appends a heading, a line for each rank that was ever heard or is watched, and one of totals. */
-void tn_pulse_table(const tn_pulse *p, uint64_t now_ns, tn_text *out);
+void tn_failure_detector_table(const tn_failure_detector *p, uint64_t now_ns, tn_text *out);
 
 #endif

@@ -20,40 +20,40 @@ enum {
 static tn_status make_lists(tn_group *g, tn_error *err)
 {
     const char *what = "a group of peers";
-    g->once = tn_try_alloc(g->size, sizeof *g->once, what, err);
+    g->dedup = tn_try_alloc(g->size, sizeof *g->dedup, what, err);
     g->dialled = tn_try_alloc(g->size, sizeof *g->dialled, what, err);
     g->done = tn_try_alloc((size_t)g->size * TN_ORDERS, sizeof *g->done, what, err);
     g->told = tn_try_alloc(g->size, sizeof *g->told, what, err);
-    if (g->once == NULL || g->dialled == NULL || g->done == NULL || g->told == NULL) {
+    if (g->dedup == NULL || g->dialled == NULL || g->done == NULL || g->told == NULL) {
         return TN_E_MEMORY;
     }
-    tn_once_begin(&g->once[g->rank], g->incarnation);
-    const tn_pulse_opts pulse = {.size = g->size,
-                                 .suspect_ns = tn_timer_ns(TN_PULSE_SUSPECT_NS),
-                                 .lost_ns = tn_timer_ns(TN_PULSE_LOST_NS),
-                                 .stall_ns = tn_timer_ns(TN_PULSE_STALL_NS)};
-    TN_TRY(tn_pulse_new(&g->pulse, &pulse, err));
-    return tn_parcels_new(&g->parcels, err);
+    tn_dedup_begin(&g->dedup[g->rank], g->incarnation);
+    const tn_failure_detector_opts detector = {.size = g->size,
+                                               .suspect_ns = tn_timer_ns(TN_FAILURE_SUSPECT_NS),
+                                               .lost_ns = tn_timer_ns(TN_FAILURE_LOST_NS),
+                                               .stall_ns = tn_timer_ns(TN_FAILURE_STALL_NS)};
+    TN_TRY(tn_failure_detector_new(&g->detector, &detector, err));
+    return tn_out_messages_new(&g->pool, err);
 }
 
 static tn_status open_link(tn_group *g, tn_error *err)
 {
     const tn_group_opts *o = &g->opts;
     tn_endpoint own;
-    TN_TRY(tn_roster_place(o->roster, &own, err));
+    TN_TRY(tn_membership_place(o->membership, &own, err));
     const tn_link_opts link = {
         .rank = g->rank,
         .size = g->size,
-        .job = o->roster->job,
+        .job = o->membership->job,
         .incarnation = g->incarnation,
-        .resend_ns = tn_timer_ns(TN_RESEND_TIMEOUT_NS),
+        .retransmit_ns = tn_timer_ns(TN_RETRANSMIT_TIMEOUT_NS),
         .security = o->security,
-        .parcels = g->parcels,
-        .events = {g, tn_group_hear_request, tn_group_hear_answer, tn_group_tick}};
+        .pool = g->pool,
+        .events = {g, tn_group_receive_request, tn_group_receive_answer, tn_group_tick}};
     return tn_link_open(&g->link, o->zmq, &link, &own, g->bound, err);
 }
 
-static void say_who(tn_group *g)
+static void describe_self(tn_group *g)
 {
     tn_hello_note *hello = &g->opts.hello;
     if (gethostname(g->host, sizeof g->host - 1) != 0) {
@@ -64,7 +64,7 @@ static void say_who(tn_group *g)
     hello->pid = (uint64_t)getpid();
     hello->peers = g->size;
     hello->started = (int64_t)(tn_wall_s() * 1e3);
-    tn_pulse_name(g->pulse, g->rank, hello->host, hello->pid);
+    tn_failure_detector_name(g->detector, g->rank, hello->host, hello->pid);
 }
 
 tn_status tn_group_dial(tn_group *g, uint32_t rank, const char *address, tn_error *err)
@@ -87,18 +87,19 @@ tn_status tn_group_dial(tn_group *g, uint32_t rank, const char *address, tn_erro
 /* Rank 0 lets others in, the others begin to say hello. */
 static tn_status begin(tn_group *g, tn_error *err)
 {
-    const tn_roster *r = g->opts.roster;
+    const tn_membership *r = g->opts.membership;
     if (g->rank == 0) {
-        TN_TRY(tn_forming_new(&g->forming, g->opts.owners, g->incarnation, &g->opts.hello, err));
+        TN_TRY(
+            tn_rendezvous_new(&g->rendezvous, g->opts.owners, g->incarnation, &g->opts.hello, err));
         g->session = tn_random_id();
         tn_link_set_session(g->link, g->session);
-        return r->meet != NULL ? tn_meeting_tell(r->meet, r->job, g->bound, err) : TN_OK;
+        return r->meet != NULL ? tn_rendezvous_file_write(r->meet, r->job, g->bound, err) : TN_OK;
     }
-    tn_pulse_name(g->pulse, 0, r->host[0] != NULL ? r->host[0] : "?", 0);
+    tn_failure_detector_name(g->detector, 0, r->host[0] != NULL ? r->host[0] : "?", 0);
     return r->address[0] != NULL ? tn_group_dial(g, 0, r->address[0], err) : TN_OK;
 }
 
-void tn_group_tame(char *text)
+void tn_group_make_printable(char *text)
 {
     for (; *text != '\0'; text++) {
         const unsigned char c = (unsigned char)*text;
@@ -115,7 +116,7 @@ void tn_group_end(tn_group *g, tn_status status, uint32_t teller, const char *wh
     }
     g->ended = tn_fail(&g->why, status, "%s", why);
     g->teller = teller;
-    tn_group_tame(g->why.text);
+    tn_group_make_printable(g->why.text);
     const uint64_t who = 1 + (uint64_t)teller;
     const tn_order_note stop = {
         .what = TN_ORDER_STOP, .number = (uint64_t)status, .text = g->why.text, .more = {&who, 1}};
@@ -146,7 +147,7 @@ static tn_status make(tn_group *g, tn_error *err)
     TN_TRY(make_lists(g, err));
     TN_TRY(open_link(g, err));
     (void)pthread_mutex_lock(&g->lock);
-    say_who(g);
+    describe_self(g);
     tn_status status = begin(g, err);
     g->open = status == TN_OK;
     if (g->open && g->opts.hello.status != 0) { /* before its first hello, which may not wish in */
@@ -280,11 +281,11 @@ void tn_group_close(tn_group *g)
     }
     free_orders(g->first);
     free_orders(g->current);
-    tn_forming_free(g->forming);
-    tn_pulse_free(g->pulse);
-    tn_parcels_free(g->parcels);
+    tn_rendezvous_free(g->rendezvous);
+    tn_failure_detector_free(g->detector);
+    tn_out_messages_free(g->pool);
     tn_arena_free(g->arena);
-    tn_free(g->once);
+    tn_free(g->dedup);
     tn_free(g->dialled);
     tn_free(g->told);
     tn_free(g->done);
@@ -297,16 +298,16 @@ void tn_group_close(tn_group *g)
 
 tn_status tn_group_open(tn_group **out, const tn_group_opts *opts, tn_error *err)
 {
-    TN_ASSERT(opts->roster->size > 1);
+    TN_ASSERT(opts->membership->size > 1);
     *out = NULL;
-    TN_TRY(tn_group_make_room(opts->roster->size, err));
+    TN_TRY(tn_group_make_room(opts->membership->size, err));
     tn_group *g = tn_try_alloc(1, sizeof *g, "a group of peers", err);
     if (g == NULL) {
         return TN_E_MEMORY;
     }
     g->opts = *opts;
-    g->rank = opts->roster->rank;
-    g->size = opts->roster->size;
+    g->rank = opts->membership->rank;
+    g->size = opts->membership->size;
     g->incarnation = tn_random_id();
     g->opened_ns = tn_clock_ns();
     g->arena = tn_arena_new(1 << 12);
@@ -340,7 +341,7 @@ tn_status tn_group_check(tn_group *g, tn_error *err)
     return status;
 }
 
-void tn_group_tell_values(tn_group *g)
+void tn_group_report_end(tn_group *g)
 {
     tn_error why = {0};
     tn_status ended = tn_group_check(g, &why);
@@ -356,7 +357,7 @@ void tn_group_set_values(tn_group *g, const tn_group_values *values)
     (void)pthread_mutex_lock(&g->values_lock);
     g->values = values != NULL ? *values : (tn_group_values){0};
     (void)pthread_mutex_unlock(&g->values_lock);
-    tn_group_tell_values(g); /* if it ended before */
+    tn_group_report_end(g); /* if it ended before */
 }
 
 tn_link *tn_group_link(tn_group *g)
@@ -364,14 +365,14 @@ tn_link *tn_group_link(tn_group *g)
     return g->link;
 }
 
-tn_parcels *tn_group_parcels(tn_group *g)
+tn_out_messages *tn_group_out_messages(tn_group *g)
 {
-    return g->parcels;
+    return g->pool;
 }
 
-tn_once *tn_group_once(tn_group *g)
+tn_dedup *tn_group_dedup(tn_group *g)
 {
-    return g->once;
+    return g->dedup;
 }
 
 void tn_group_fail(tn_group *g, tn_status status, const char *why)
@@ -388,10 +389,10 @@ void tn_group_fail(tn_group *g, tn_status status, const char *why)
         tn_group_end_here(g, status, why);
     }
     (void)pthread_mutex_unlock(&g->lock);
-    tn_group_tell_values(g);
+    tn_group_report_end(g);
 }
 
-bool tn_group_is_told_elsewhere(tn_group *g)
+bool tn_group_is_reported_elsewhere(tn_group *g)
 {
     (void)pthread_mutex_lock(&g->lock);
     bool elsewhere = g->ended != TN_OK && g->teller != g->rank;

@@ -6,7 +6,7 @@
  *     rank 0:         order to all ──> each carries it out ──> done, from all
  *     tn_group_close  rank 0 said bye, or the group has failed
  *
- * Requests for values share the link; their letters go to tn_group_values. Every rank beats once a
+ * Requests for values share the link; their messages go to tn_group_values. Every rank beats once a
  * second: who is silent for 15 s is lost. A lost rank, or one that fails, ends the group: every
  * call returns the same status and sentence from then on, on all ranks, and nothing waits any more.
  * One order is under way at a time, and rank 0 waits until every other rank has it.
@@ -35,7 +35,7 @@ typedef struct tn_group_table_opts {
 
 typedef struct tn_group_opts {
     const tn_zmq *zmq; /* these must outlive the group */
-    const tn_roster *roster;
+    const tn_membership *membership;
     const tn_security *security;
     const tn_owners *owners;
     /* version, config_hash, structure, cpu, threads; the rest is filled in. A status and its text:
@@ -50,7 +50,7 @@ typedef struct tn_group_opts {
  * files is raised where it is lower. TN_E_CONFIG: it cannot be. */
 tn_status tn_group_make_room(uint32_t size, tn_error *err) TN_MUST_USE;
 
-/* Makes room, and listens where the roster says. Nobody else is needed yet. On failure *out is
+/* Makes room, and listens where the membership says. Nobody else is needed yet. On failure *out is
  * NULL.
  */
 tn_status tn_group_open(tn_group **out, const tn_group_opts *opts, tn_error *err) TN_MUST_USE;
@@ -65,19 +65,19 @@ tn_status tn_group_form(tn_group *g, const atomic_bool *stop, tn_error *err) TN_
  * tn-net, must not wait. */
 typedef struct tn_group_values {
     void *arg;
-    void (*request)(void *arg, tn_letter *letter);
-    void (*answer)(void *arg, tn_letter *letter);
+    void (*request)(void *arg, tn_in_message *incoming);
+    void (*answer)(void *arg, tn_in_message *incoming);
     void (*ended)(void *arg, tn_status status, const char *why); /* the group; perhaps twice */
     uint32_t (*waits_for)(void *arg); /* 1 + the rank whose values are waited for; 0: none */
 } tn_group_values;
 
-/* NULL: nobody; then letters are dropped, and come again. Returns when the one before is in no
+/* NULL: nobody; then messages are dropped, and come again. Returns when the one before is in no
  * call any more. */
 void tn_group_set_values(tn_group *g, const tn_group_values *values);
 
 tn_link *tn_group_link(tn_group *g);
-tn_parcels *tn_group_parcels(tn_group *g);
-tn_once *tn_group_once(tn_group *g); /* of every rank; on tn-net, the own one by its worker */
+tn_out_messages *tn_group_out_messages(tn_group *g);
+tn_dedup *tn_group_dedup(tn_group *g); /* of every rank; on tn-net, the own one by its worker */
 
 /* ---- orders ---- */
 
@@ -108,7 +108,7 @@ tn_status tn_group_done(tn_group *g, const tn_done_note *note, tn_error *err) TN
 /* ---- life ---- */
 
 /* What the next beats say; bytes sent and received are filled in. `step`: of the worker. */
-void tn_group_tell(tn_group *g, const tn_beat_note *beat, uint64_t step);
+void tn_group_set_beat(tn_group *g, const tn_beat_note *beat, uint64_t step);
 
 /* Rank 0: whether a signal to another rank wants that; the question is forgotten then. */
 bool tn_group_is_asked(tn_group *g, tn_peer_ask what);
@@ -180,11 +180,11 @@ tn_status tn_group_check(tn_group *g, tn_error *err) TN_MUST_USE;
 
 /* It ended, and another rank tells people why: the one that failed; of a lost rank, rank 0; of rank
  * 0 that is lost, rank 1. For ranks that share a terminal. */
-bool tn_group_is_told_elsewhere(tn_group *g);
+bool tn_group_is_reported_elsewhere(tn_group *g);
 
 /* What was posted is given 2 s to be acknowledged. When the group was not formed, rank 0 tells the
  * others so, and another rank that failed tells rank 0: until all are told, for at most 3 s, after
- * a failure up to 10 s since it was opened. Letters may be closed later. NULL is fine. */
+ * a failure up to 10 s since it was opened. Messages may be closed later. NULL is fine. */
 void tn_group_close(tn_group *g);
 
 #endif

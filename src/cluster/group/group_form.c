@@ -24,11 +24,11 @@ static void become_whole(tn_group *g, const uint64_t *incarnation)
     const uint64_t now = tn_clock_ns();
     for (uint32_t r = 0; r < g->size; r++) {
         if (r != g->rank) {
-            tn_once_begin(&g->once[r], incarnation[r]);
+            tn_dedup_begin(&g->dedup[r], incarnation[r]);
             tn_link_expect(g->link, r, incarnation[r]);
         }
         if (r != g->rank && (r == 0 || g->rank == 0)) {
-            tn_pulse_watch(g->pulse, r, now);
+            tn_failure_detector_watch(g->detector, r, now);
         }
     }
     g->is_whole = true;
@@ -40,7 +40,7 @@ static void become_whole(tn_group *g, const uint64_t *incarnation)
 static void welcome(tn_group *g, uint32_t rank)
 {
     tn_welcome_note note;
-    tn_forming_welcome(g->forming, &note);
+    tn_rendezvous_welcome(g->rendezvous, &note);
     tn_group_post(g, rank, TN_FRAME_WELCOME, &note, NULL);
 }
 
@@ -49,15 +49,15 @@ static void refuse(tn_group *g, const tn_frame *hello, uint32_t why, const char 
 {
     tn_refused_note note = {.text = text};
     tn_text bytes = {0};
-    tn_parcel *p = NULL;
+    tn_out_message *p = NULL;
     if (g->ended != TN_OK) {
         note = (tn_refused_note){g->why.text, (uint64_t)g->ended, 1 + (uint64_t)g->teller};
         g->told[hello->rank] = true;
     }
     tn_note_write(TN_FRAME_REFUSED, &note, &bytes);
     if (tn_text_check(&bytes, "a note", NULL) == TN_OK &&
-        tn_parcel_take(&p, g->parcels, bytes.size, NULL) == TN_OK) {
-        memcpy(tn_parcel_payload(p), tn_text_str(&bytes), bytes.size);
+        tn_out_message_take(&p, g->pool, bytes.size, NULL) == TN_OK) {
+        memcpy(tn_out_message_payload(p), tn_text_str(&bytes), bytes.size);
         p->frame.type = TN_FRAME_REFUSED;
         p->frame.code = why;
         tn_link_answer(g->link, hello, p);
@@ -70,7 +70,7 @@ static void welcome_all(tn_group *g)
 {
     tn_welcome_note all;
     tn_error err = {0};
-    tn_forming_welcome(g->forming, &all);
+    tn_rendezvous_welcome(g->rendezvous, &all);
     for (uint32_t r = 1; r < g->size; r++) {
         if (tn_group_dial(g, r, all.address.at[r], &err) != TN_OK) {
             tn_group_end_here(g, err.code, err.text);
@@ -84,10 +84,11 @@ static void welcome_all(tn_group *g)
 }
 
 /* One that fails cannot be waited for. */
-static void hear_giving_up(tn_group *g, const tn_frame *f, const tn_hello_note *note)
+static void receive_giving_up(tn_group *g, const tn_frame *f, const tn_hello_note *note)
 {
     tn_text why = {0};
-    if (g->ended == TN_OK && tn_forming_gives_up(g->forming, f->rank, f->incarnation, note, &why)) {
+    if (g->ended == TN_OK &&
+        tn_rendezvous_gives_up(g->rendezvous, f->rank, f->incarnation, note, &why)) {
         tn_group_end(g, note->status > TN_END ? (tn_status)note->status : TN_E_PEER, f->rank,
                      tn_text_str(&why));
     }
@@ -101,7 +102,7 @@ static void hear_giving_up(tn_group *g, const tn_frame *f, const tn_hello_note *
 static void turn_down(tn_group *g, const tn_frame *f, uint32_t refusal, const char *why)
 {
     const bool never = refusal == TN_REFUSAL_CONFIG || refusal == TN_REFUSAL_VERSION;
-    if (never && !tn_forming_is_in(g->forming, f->rank)) {
+    if (never && !tn_rendezvous_is_in(g->rendezvous, f->rank)) {
         tn_group_end(g, refusal == TN_REFUSAL_CONFIG ? TN_E_CONFIG : TN_E_PEER, f->rank, why);
     } else {
         tn_log(TN_LOG_WARN, "%s", why);
@@ -113,23 +114,23 @@ static void turn_down(tn_group *g, const tn_frame *f, uint32_t refusal, const ch
 static void ask_to_wait(tn_group *g, const tn_frame *f)
 {
     tn_text who = {0};
-    tn_forming_missing(g->forming, &who);
+    tn_rendezvous_missing(g->rendezvous, &who);
     refuse(g, f, TN_REFUSAL_FORMING, tn_text_str(&who));
     tn_text_done(&who);
 }
 
 /* One that wants in. It comes again from a rank that has not heard its welcome. */
-static void hear_wish(tn_group *g, const tn_frame *f, const tn_hello_note *note)
+static void receive_wish(tn_group *g, const tn_frame *f, const tn_hello_note *note)
 {
     tn_text why = {0};
-    uint32_t refusal = tn_forming_hello(g->forming, f->rank, f->incarnation, note, &why);
+    uint32_t refusal = tn_rendezvous_hello(g->rendezvous, f->rank, f->incarnation, note, &why);
     if (refusal != 0) {
         turn_down(g, f, refusal, tn_text_str(&why));
     } else {
-        tn_pulse_name(g->pulse, f->rank, note->host, note->pid);
+        tn_failure_detector_name(g->detector, f->rank, note->host, note->pid);
         if (g->is_whole) {
             welcome(g, f->rank);
-        } else if (tn_forming_is_whole(g->forming)) {
+        } else if (tn_rendezvous_is_whole(g->rendezvous)) {
             welcome_all(g);
         } else {
             ask_to_wait(g, f);
@@ -138,15 +139,15 @@ static void hear_wish(tn_group *g, const tn_frame *f, const tn_hello_note *note)
     tn_text_done(&why);
 }
 
-void tn_group_hear_hello(tn_group *g, const tn_frame *f, const tn_hello_note *note)
+void tn_group_receive_hello(tn_group *g, const tn_frame *f, const tn_hello_note *note)
 {
     g->last_hello = tn_clock_ns();
     if (note->status != 0) {
-        hear_giving_up(g, f, note);
+        receive_giving_up(g, f, note);
     } else if (g->ended != TN_OK) {
         refuse(g, f, TN_REFUSAL_ENDING, "");
     } else {
-        hear_wish(g, f, note);
+        receive_wish(g, f, note);
     }
 }
 
@@ -164,7 +165,7 @@ static bool fits(const tn_group *g, const tn_welcome_note *note)
     return good;
 }
 
-void tn_group_hear_welcome(tn_group *g, const tn_frame *f, const tn_welcome_note *note)
+void tn_group_receive_welcome(tn_group *g, const tn_frame *f, const tn_welcome_note *note)
 {
     tn_error err = {0};
     if (g->is_whole || g->ended != TN_OK || f->rank != 0 || !fits(g, note)) {
@@ -173,7 +174,7 @@ void tn_group_hear_welcome(tn_group *g, const tn_frame *f, const tn_welcome_note
     g->session = f->session;
     tn_link_set_session(g->link, g->session);
     for (uint32_t r = 0; r < g->size && err.code == TN_OK; r++) {
-        tn_pulse_name(g->pulse, r, note->host.at[r], 0);
+        tn_failure_detector_name(g->detector, r, note->host.at[r], 0);
         if (r != g->rank) {
             tn_status status = tn_group_dial(g, r, note->address.at[r], &err);
             (void)status; /* err has it */
@@ -186,14 +187,14 @@ void tn_group_hear_welcome(tn_group *g, const tn_frame *f, const tn_welcome_note
     become_whole(g, note->incarnation.at);
 }
 
-void tn_group_hear_refused(tn_group *g, const tn_frame *f, const tn_refused_note *note)
+void tn_group_receive_refused(tn_group *g, const tn_frame *f, const tn_refused_note *note)
 {
     if (g->is_whole || f->rank != 0) {
         return;
     }
     if (f->code == TN_REFUSAL_FORMING) {
         (void)snprintf(g->missing, sizeof g->missing, "%s", note->text);
-        tn_group_tame(g->missing);
+        tn_group_make_printable(g->missing);
         return;
     }
     const char *text = note->text[0] != '\0' ? note->text : tn_refusal_text(f->code);
@@ -208,13 +209,13 @@ void tn_group_hear_refused(tn_group *g, const tn_frame *f, const tn_refused_note
     (void)pthread_cond_broadcast(&g->changed);
 }
 
-void tn_group_say_hello(tn_group *g, uint64_t now_ns)
+void tn_group_send_hello(tn_group *g, uint64_t now_ns)
 {
     char at[TN_ENDPOINT_SIZE];
-    const tn_roster *r = g->opts.roster;
+    const tn_membership *r = g->opts.membership;
     g->next_hello = now_ns + tn_timer_ns(TN_GROUP_HELLO_NS);
     if (g->dialled[0] == NULL && r->meet != NULL &&
-        tn_meeting_look(r->meet, r->job, at, NULL) == TN_OK) {
+        tn_rendezvous_file_read(r->meet, r->job, at, NULL) == TN_OK) {
         tn_error err = {0};
         if (tn_group_dial(g, 0, at, &err) != TN_OK) {
             tn_group_end_here(g, err.code, err.text);
@@ -229,14 +230,14 @@ void tn_group_say_hello(tn_group *g, uint64_t now_ns)
 
 static void name_missing(const tn_group *g, tn_text *out)
 {
-    if (g->forming != NULL) {
-        tn_forming_missing(g->forming, out);
+    if (g->rendezvous != NULL) {
+        tn_rendezvous_missing(g->rendezvous, out);
     } else if (g->missing[0] != '\0') {
         tn_text_adds(out, g->missing);
     } else {
         const char *at = g->dialled[0];
         tn_text_addf(out, "rank 0 %s%s", at != NULL ? "at " : "in ",
-                     at != NULL ? at : g->opts.roster->meet);
+                     at != NULL ? at : g->opts.membership->meet);
     }
 }
 
@@ -272,7 +273,7 @@ static tn_status missing(const tn_group *g, double waited_s, tn_error *err)
     return status;
 }
 
-static void tell_missing(const tn_group *g)
+static void log_missing(const tn_group *g)
 {
     tn_text who = {0};
     name_missing(g, &who);
@@ -283,21 +284,21 @@ static void tell_missing(const tn_group *g)
 
 tn_status tn_group_form(tn_group *g, const atomic_bool *stop, tn_error *err)
 {
-    tn_startwait wait;
+    tn_start_timer wait;
     tn_error why = {0};
     tn_status status = TN_OK;
-    tn_startwait_begin(&wait, (uint64_t)(g->opts.start_timeout_s * 1e9), tn_clock_ns());
+    tn_start_timer_begin(&wait, (uint64_t)(g->opts.start_timeout_s * 1e9), tn_clock_ns());
     (void)pthread_mutex_lock(&g->lock);
     while (status == TN_OK && g->ended == TN_OK && !g->is_whole) {
         const uint64_t now = tn_clock_ns();
-        const tn_startwait_verdict verdict = tn_startwait_look(&wait, now);
+        const tn_start_timer_verdict verdict = tn_start_timer_poll(&wait, now);
         if (stop != NULL && atomic_load(stop)) {
             status = tn_fail(&why, TN_E_STOPPED, "stopped by a signal while waiting for the peers");
-        } else if (verdict == TN_STARTWAIT_OVER) {
-            status = missing(g, tn_startwait_s(&wait), &why);
+        } else if (verdict == TN_START_TIMER_OVER) {
+            status = missing(g, tn_start_timer_s(&wait), &why);
         } else {
-            if (verdict == TN_STARTWAIT_TELL) {
-                tell_missing(g);
+            if (verdict == TN_START_TIMER_TELL) {
+                log_missing(g);
             }
             (void)tn_group_wait(g, now + look_ns);
         }

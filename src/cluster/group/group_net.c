@@ -17,11 +17,11 @@ void tn_group_post(tn_group *g, uint32_t to, tn_frame_type type, const void *not
                    const tn_frame *request)
 {
     tn_text text = {0};
-    tn_parcel *p = NULL;
+    tn_out_message *p = NULL;
     tn_note_write(type, note, &text);
     if (tn_text_check(&text, "a note", NULL) == TN_OK &&
-        tn_parcel_take(&p, g->parcels, text.size, NULL) == TN_OK) {
-        memcpy(tn_parcel_payload(p), tn_text_str(&text), text.size);
+        tn_out_message_take(&p, g->pool, text.size, NULL) == TN_OK) {
+        memcpy(tn_out_message_payload(p), tn_text_str(&text), text.size);
         p->frame.type = type;
         p->frame.step = g->step;
         if (request != NULL) {
@@ -35,8 +35,8 @@ void tn_group_post(tn_group *g, uint32_t to, tn_frame_type type, const void *not
 
 static void answer_noted(tn_group *g, const tn_frame *request)
 {
-    tn_parcel *p = NULL;
-    if (tn_parcel_take(&p, g->parcels, 0, NULL) == TN_OK) {
+    tn_out_message *p = NULL;
+    if (tn_out_message_take(&p, g->pool, 0, NULL) == TN_OK) {
         p->frame.type = TN_FRAME_NOTED;
         tn_link_answer(g->link, request, p);
     }
@@ -51,7 +51,7 @@ static void beat(tn_group *g, uint32_t waits_for, const tn_note_parts *held, uin
     g->beat.held = *held;
     g->beat.bytes_out = counts.bytes_out;
     g->beat.bytes_in = counts.bytes_in;
-    tn_pulse_heard(g->pulse, g->rank, &g->beat, g->step, now);
+    tn_failure_detector_received(g->detector, g->rank, &g->beat, g->step, now);
     for (uint32_t r = 0; r < g->size; r++) {
         if (r != g->rank && (r == 0 || g->rank == 0)) {
             tn_group_post(g, r, TN_FRAME_BEAT, &g->beat, NULL);
@@ -78,12 +78,12 @@ typedef union any_note {
 } any_note;
 
 /* Locked. *arena is taken, and then NULL, where it is kept. */
-static tn_once_verdict hear_request(tn_group *g, const tn_frame *f, const any_note *note,
-                                    tn_arena **arena)
+static tn_dedup_verdict receive_request(tn_group *g, const tn_frame *f, const any_note *note,
+                                        tn_arena **arena)
 {
-    tn_once *once = &g->once[f->rank];
-    tn_once_verdict verdict = tn_once_ask(once, f->incarnation, f->sequence);
-    if (verdict == TN_ONCE_APPLY) {
+    tn_dedup *dedup = &g->dedup[f->rank];
+    tn_dedup_verdict verdict = tn_dedup_check(dedup, f->incarnation, f->sequence);
+    if (verdict == TN_DEDUP_APPLY) {
         if (f->type == TN_FRAME_ORDER && f->rank == 0) {
             tn_group_take_order(g, &note->order, *arena);
             *arena = NULL;
@@ -94,28 +94,28 @@ static tn_once_verdict hear_request(tn_group *g, const tn_frame *f, const any_no
         } else if (f->type == TN_FRAME_REPORT && g->take_report != NULL) {
             g->take_report(g->reports, f->rank, &note->report);
         }
-        tn_once_mark(once, f->sequence);
+        tn_dedup_mark(dedup, f->sequence);
     }
     /* A rank that rank 0 refuses to wait for any longer has no incarnation here yet. */
-    if (verdict == TN_ONCE_STALE && f->type == TN_FRAME_ORDER && f->rank == 0 && !g->is_whole &&
+    if (verdict == TN_DEDUP_STALE && f->type == TN_FRAME_ORDER && f->rank == 0 && !g->is_whole &&
         note->order.what == TN_ORDER_STOP) {
         tn_group_take_order(g, &note->order, *arena);
         *arena = NULL;
-        verdict = TN_ONCE_REPEATED;
+        verdict = TN_DEDUP_REPEATED;
     }
-    if (f->type != TN_FRAME_ASK && (verdict == TN_ONCE_APPLY || verdict == TN_ONCE_REPEATED)) {
+    if (f->type != TN_FRAME_ASK && (verdict == TN_DEDUP_APPLY || verdict == TN_DEDUP_REPEATED)) {
         answer_noted(g, f);
     }
     return verdict;
 }
 
 /* Whether it counts. */
-static bool hear_beat(tn_group *g, const tn_frame *f, const tn_beat_note *note)
+static bool receive_beat(tn_group *g, const tn_frame *f, const tn_beat_note *note)
 {
-    if (f->incarnation != g->once[f->rank].incarnation) {
+    if (f->incarnation != g->dedup[f->rank].incarnation) {
         return false;
     }
-    tn_pulse_heard(g->pulse, f->rank, note, f->step, tn_clock_ns());
+    tn_failure_detector_received(g->detector, f->rank, note, f->step, tn_clock_ns());
     if (f->rank == 0 && note->state == TN_PEER_ENDING) {
         g->is_last = true;
         (void)pthread_cond_broadcast(&g->changed);
@@ -127,7 +127,7 @@ static bool hear_beat(tn_group *g, const tn_frame *f, const tn_beat_note *note)
     return true;
 }
 
-static void hear(tn_group *g, const tn_frame *f)
+static void receive(tn_group *g, const tn_frame *f)
 {
     any_note note;
     tn_arena *arena = tn_arena_new(NOTE_ARENA);
@@ -137,47 +137,47 @@ static void hear(tn_group *g, const tn_frame *f)
         tn_arena_free(arena);
         return;
     }
-    tn_once_verdict verdict = TN_ONCE_STALE;
+    tn_dedup_verdict verdict = TN_DEDUP_STALE;
     (void)pthread_mutex_lock(&g->lock);
-    if (f->type == TN_FRAME_HELLO && g->forming != NULL) {
-        tn_group_hear_hello(g, f, &note.hello);
+    if (f->type == TN_FRAME_HELLO && g->rendezvous != NULL) {
+        tn_group_receive_hello(g, f, &note.hello);
     } else if (f->type == TN_FRAME_WELCOME) {
-        tn_group_hear_welcome(g, f, &note.welcome);
+        tn_group_receive_welcome(g, f, &note.welcome);
     } else if (f->type == TN_FRAME_BEAT) {
-        verdict = hear_beat(g, f, &note.beat) ? TN_ONCE_APPLY : TN_ONCE_STALE;
+        verdict = receive_beat(g, f, &note.beat) ? TN_DEDUP_APPLY : TN_DEDUP_STALE;
     } else if (tn_frame_is_request(f->type)) {
-        verdict = hear_request(g, f, &note, &arena);
+        verdict = receive_request(g, f, &note, &arena);
     }
     bool ended = g->ended != TN_OK;
     (void)pthread_mutex_unlock(&g->lock);
-    if (verdict == TN_ONCE_APPLY || (verdict == TN_ONCE_REPEATED && f->type == TN_FRAME_ASK)) {
-        tn_group_hear_parts(g, f, &note); /* a repeated ask is answered again */
+    if (verdict == TN_DEDUP_APPLY || (verdict == TN_DEDUP_REPEATED && f->type == TN_FRAME_ASK)) {
+        tn_group_receive_parts(g, f, &note); /* a repeated ask is answered again */
     }
     tn_arena_free(arena);
     if (ended) {
-        tn_group_tell_values(g);
+        tn_group_report_end(g);
     }
 }
 
-static void hear_of(tn_group *g, const tn_frame *f)
+static void note_life(tn_group *g, const tn_frame *f)
 {
     (void)pthread_mutex_lock(&g->lock);
-    if (g->open && g->is_whole && f->incarnation == g->once[f->rank].incarnation) {
-        tn_pulse_heard(g->pulse, f->rank, NULL, 0, tn_clock_ns());
+    if (g->open && g->is_whole && f->incarnation == g->dedup[f->rank].incarnation) {
+        tn_failure_detector_received(g->detector, f->rank, NULL, 0, tn_clock_ns());
         if (f->type == TN_FRAME_PUSH) {
-            tn_pulse_pushed(g->pulse, f->rank, f->step);
+            tn_failure_detector_pushed(g->detector, f->rank, f->step);
         }
     }
     (void)pthread_mutex_unlock(&g->lock);
 }
 
-/* Hands a letter on; false: nobody takes it. */
-static bool hand_on(tn_group *g, tn_letter *letter, bool answer)
+/* Hands a message on; false: nobody takes it. */
+static bool hand_on(tn_group *g, tn_in_message *incoming, bool answer)
 {
     (void)pthread_mutex_lock(&g->values_lock);
-    void (*take)(void *, tn_letter *) = answer ? g->values.answer : g->values.request;
+    void (*take)(void *, tn_in_message *) = answer ? g->values.answer : g->values.request;
     if (take != NULL) {
-        take(g->values.arg, letter);
+        take(g->values.arg, incoming);
     }
     (void)pthread_mutex_unlock(&g->values_lock);
     return take != NULL;
@@ -196,21 +196,21 @@ static bool is_for_values(tn_frame_type type)
            type == TN_FRAME_PEEK;
 }
 
-void tn_group_hear_request(void *arg, tn_letter *letter)
+void tn_group_receive_request(void *arg, tn_in_message *incoming)
 {
     tn_group *g = arg;
-    const tn_frame_type type = letter->frame.type;
-    hear_of(g, &letter->frame);
+    const tn_frame_type type = incoming->frame.type;
+    note_life(g, &incoming->frame);
     if (is_ours(type)) {
-        hear(g, &letter->frame);
-    } else if (is_for_values(type) && hand_on(g, letter, false)) {
+        receive(g, &incoming->frame);
+    } else if (is_for_values(type) && hand_on(g, incoming, false)) {
         return;
     }
-    tn_letter_close(letter);
+    tn_in_message_close(incoming);
 }
 
 /* To a hello: this rank may not come in, or not yet. */
-static void hear_refused(tn_group *g, const tn_frame *f)
+static void receive_refused(tn_group *g, const tn_frame *f)
 {
     tn_refused_note note;
     tn_arena *arena = tn_arena_new(NOTE_ARENA);
@@ -218,29 +218,29 @@ static void hear_refused(tn_group *g, const tn_frame *f)
         note = (tn_refused_note){.text = ""};
     }
     (void)pthread_mutex_lock(&g->lock);
-    tn_group_hear_refused(g, f, &note);
+    tn_group_receive_refused(g, f, &note);
     (void)pthread_mutex_unlock(&g->lock);
     tn_arena_free(arena);
-    tn_group_tell_values(g);
+    tn_group_report_end(g);
 }
 
-void tn_group_hear_answer(void *arg, tn_letter *letter)
+void tn_group_receive_answer(void *arg, tn_in_message *incoming)
 {
     tn_group *g = arg;
-    const tn_frame_type type = letter->frame.type;
-    hear_of(g, &letter->frame);
-    if (type == TN_FRAME_REFUSED && letter->frame.sequence == 0) {
-        hear_refused(g, &letter->frame);
+    const tn_frame_type type = incoming->frame.type;
+    note_life(g, &incoming->frame);
+    if (type == TN_FRAME_REFUSED && incoming->frame.sequence == 0) {
+        receive_refused(g, &incoming->frame);
     } else if (type == TN_FRAME_PART) {
-        tn_group_hear_part(g, &letter->frame);
+        tn_group_receive_part(g, &incoming->frame);
     } else if (type == TN_FRAME_NOTED) {
         (void)pthread_mutex_lock(&g->lock);
         (void)pthread_cond_broadcast(&g->changed);
         (void)pthread_mutex_unlock(&g->lock);
-    } else if (hand_on(g, letter, true)) {
+    } else if (hand_on(g, incoming, true)) {
         return;
     }
-    tn_letter_close(letter);
+    tn_in_message_close(incoming);
 }
 
 /* ---- time ---- */
@@ -253,12 +253,12 @@ const char *tn_group_advice(void)
 /* Rank 0 tells of a lost rank, and rank 1 that rank 0 is: the others have seen that, too. */
 static void look_for_losses(tn_group *g, uint64_t now)
 {
-    tn_pulse_event event;
-    while (tn_pulse_poll(g->pulse, now, &event)) {
+    tn_failure_event event;
+    while (tn_failure_detector_poll(g->detector, now, &event)) {
         tn_text text = {0};
-        tn_pulse_event_text(g->pulse, &event, &text);
-        tn_log(event.kind == TN_PULSE_BACK ? TN_LOG_INFO : TN_LOG_WARN, "%s", tn_text_str(&text));
-        if (event.kind == TN_PULSE_LOST) {
+        tn_failure_event_text(g->detector, &event, &text);
+        tn_log(event.kind == TN_FAILURE_BACK ? TN_LOG_INFO : TN_LOG_WARN, "%s", tn_text_str(&text));
+        if (event.kind == TN_FAILURE_LOST) {
             tn_text_addf(&text, ", and is taken for lost%s", tn_group_advice());
             tn_group_end(g, TN_E_PEER, g->rank == 0 ? 0 : 1, tn_text_str(&text));
         }
@@ -267,7 +267,7 @@ static void look_for_losses(tn_group *g, uint64_t now)
 }
 
 /* Whoever started all ranks has told people already, and tells all. */
-static void hear_news(tn_group *g)
+static void receive_news(tn_group *g)
 {
     char line[NEWS_BYTES];
     ssize_t size = g->opts.news > 0 ? recv(g->opts.news, line, sizeof line - 1, MSG_DONTWAIT) : 0;
@@ -326,9 +326,9 @@ void tn_group_tick(void *arg, uint64_t now_ns)
     tn_group_held(g, arena, &held);
     (void)pthread_mutex_lock(&g->lock);
     if (g->open && g->rank != 0 && !g->is_whole && !g->is_refused && now_ns >= g->next_hello) {
-        tn_group_say_hello(g, now_ns);
+        tn_group_send_hello(g, now_ns);
     }
-    hear_news(g);
+    receive_news(g);
     if (g->is_whole && g->ended == TN_OK) {
         if (now_ns >= g->next_beat) {
             g->next_beat = now_ns + tn_timer_ns(beat_ns);
@@ -344,6 +344,6 @@ void tn_group_tick(void *arg, uint64_t now_ns)
         show_table(g);
     }
     if (ended) {
-        tn_group_tell_values(g);
+        tn_group_report_end(g);
     }
 }

@@ -231,7 +231,7 @@ void tn_group_set_reports(tn_group *g, tn_report_take *take, void *arg)
     (void)pthread_mutex_unlock(&g->lock);
 }
 
-void tn_group_tell(tn_group *g, const tn_beat_note *beat, uint64_t step)
+void tn_group_set_beat(tn_group *g, const tn_beat_note *beat, uint64_t step)
 {
     (void)pthread_mutex_lock(&g->lock);
     const uint64_t asks = beat->asks != TN_ASKS_NOTHING ? beat->asks : g->beat.asks;
@@ -256,15 +256,15 @@ bool tn_group_is_asked(tn_group *g, tn_peer_ask what)
 void tn_group_table(tn_group *g, tn_text *out)
 {
     (void)pthread_mutex_lock(&g->lock);
-    tn_pulse_table(g->pulse, tn_clock_ns(), out);
+    tn_failure_detector_table(g->detector, tn_clock_ns(), out);
     (void)pthread_mutex_unlock(&g->lock);
 }
 
 double tn_group_rate(tn_group *g)
 {
-    tn_pulse_totals totals;
+    tn_failure_detector_totals totals;
     (void)pthread_mutex_lock(&g->lock);
-    tn_pulse_totals_of(g->pulse, &totals);
+    tn_failure_detector_totals_of(g->detector, &totals);
     (void)pthread_mutex_unlock(&g->lock);
     return totals.rows_per_s;
 }
@@ -293,7 +293,7 @@ static void make_wait(tn_group *g, const tn_frame *frame, const tn_ask_note *not
     tn_group_deal(g, frame, &wait);
 }
 
-void tn_group_hear_parts(tn_group *g, const tn_frame *frame, const void *note)
+void tn_group_receive_parts(tn_group *g, const tn_frame *frame, const void *note)
 {
     if (g->rank != 0) {
         return;
@@ -313,7 +313,7 @@ void tn_group_hear_parts(tn_group *g, const tn_frame *frame, const void *note)
     (void)pthread_mutex_unlock(&g->parts_lock);
 }
 
-void tn_group_hear_part(tn_group *g, const tn_frame *frame)
+void tn_group_receive_part(tn_group *g, const tn_frame *frame)
 {
     tn_part_note note;
     tn_arena *arena = tn_arena_new(NOTE_ARENA);
@@ -371,10 +371,10 @@ void tn_group_lose(tn_group *g, uint32_t rank, const char *what)
 {
     tn_text text = {0};
     (void)pthread_mutex_lock(&g->lock);
-    tn_pulse_lost_text(g->pulse, rank, tn_clock_ns(), &text);
+    tn_failure_lost_text(g->detector, rank, tn_clock_ns(), &text);
     tn_text_addf(&text, ", %s, and is taken for lost%s", what, tn_group_advice());
     tn_group_end(g, TN_E_PEER, 0, tn_text_str(&text));
     (void)pthread_mutex_unlock(&g->lock);
-    tn_group_tell_values(g);
+    tn_group_report_end(g);
     tn_text_done(&text);
 }

@@ -3,7 +3,8 @@
  *     group.c         opening; who takes values; how it ends, and closing
  *     group_form.c    hello, welcome, refused
  *     group_net.c     messages and ticks, on tn-net
- *     group_orders.c  orders of rank 0, and what was done; the parts of an epoch: asks, claims, returns
+ *     group_orders.c  orders of rank 0, and what was done; the parts of an epoch: asks, claims,
+ * returns
  */
 #ifndef TN_CLUSTER_GROUP_STATE_H
 #define TN_CLUSTER_GROUP_STATE_H
@@ -34,9 +35,9 @@ struct tn_group {
     tn_group_opts opts;
     uint32_t rank, size;
     uint64_t incarnation, session;
-    tn_parcels *parcels;
+    tn_out_messages *pool;
     tn_link *link;
-    tn_once *once; /* size */
+    tn_dedup *dedup; /* size */
     char bound[TN_ENDPOINT_SIZE], host[TN_ENDPOINT_HOST];
 
     pthread_mutex_t values_lock;
@@ -47,17 +48,17 @@ struct tn_group {
 
     pthread_mutex_t lock; /* guards all below; taken behind the other two */
     pthread_cond_t changed;
-    bool open;            /* the link stands */
-    tn_forming *forming;  /* rank 0 */
-    const char **dialled; /* size: where each rank is */
-    tn_arena *arena;      /* of these addresses */
+    bool open;                 /* the link stands */
+    tn_rendezvous *rendezvous; /* rank 0 */
+    const char **dialled;      /* size: where each rank is */
+    tn_arena *arena;           /* of these addresses */
     bool is_whole;
     char missing[128];   /* the others: whom rank 0 waits for, by its last word; empty: unknown */
     bool is_refused;     /* the others: rank 0 has answered that there is nothing to wait for */
     bool *told;          /* size; rank 0: who was answered so .. */
     uint64_t last_hello; /* .. and when somebody asked last */
     uint64_t opened_ns;
-    tn_pulse *pulse;
+    tn_failure_detector *detector;
     uint64_t next_hello, next_beat;
     tn_beat_note beat;
     uint64_t step;
@@ -91,26 +92,26 @@ void tn_group_end(tn_group *g, tn_status status, uint32_t teller, const char *wh
 void tn_group_end_here(tn_group *g, tn_status status, const char *words);
 
 /* For what comes from outside and is told to people: control characters become '?'. */
-void tn_group_tame(char *text);
+void tn_group_make_printable(char *text);
 
 /* How it ended; locked. */
 tn_status tn_group_fault(const tn_group *g, tn_error *err) TN_MUST_USE;
 
 /* Tells whoever takes values; not locked. */
-void tn_group_tell_values(tn_group *g);
+void tn_group_report_end(tn_group *g);
 
 /* Connects to a rank; locked. */
 tn_status tn_group_dial(tn_group *g, uint32_t rank, const char *address, tn_error *err) TN_MUST_USE;
 
 /* What comes before a group is whole; on tn-net, locked. */
-void tn_group_hear_hello(tn_group *g, const tn_frame *f, const tn_hello_note *note);
-void tn_group_hear_welcome(tn_group *g, const tn_frame *f, const tn_welcome_note *note);
-void tn_group_hear_refused(tn_group *g, const tn_frame *f, const tn_refused_note *note);
-void tn_group_say_hello(tn_group *g, uint64_t now_ns);
+void tn_group_receive_hello(tn_group *g, const tn_frame *f, const tn_hello_note *note);
+void tn_group_receive_welcome(tn_group *g, const tn_frame *f, const tn_welcome_note *note);
+void tn_group_receive_refused(tn_group *g, const tn_frame *f, const tn_refused_note *note);
+void tn_group_send_hello(tn_group *g, uint64_t now_ns);
 
 /* Link events; arg is the group. */
-void tn_group_hear_request(void *arg, tn_letter *letter);
-void tn_group_hear_answer(void *arg, tn_letter *letter);
+void tn_group_receive_request(void *arg, tn_in_message *incoming);
+void tn_group_receive_answer(void *arg, tn_in_message *incoming);
 void tn_group_tick(void *arg, uint64_t now_ns);
 
 /* An ORDER or a DONE, which is not a repetition; locked. Takes the arena. */
@@ -119,8 +120,8 @@ void tn_group_take_done(tn_group *g, uint32_t rank, const tn_done_note *note, tn
 
 /* Of parts; not locked. Rank 0: what another rank says in an ASK, a DONE or a beat, whose note it
  * is, and which is no repetition, unless it is an ask. The others: a PART. */
-void tn_group_hear_parts(tn_group *g, const tn_frame *frame, const void *note);
-void tn_group_hear_part(tn_group *g, const tn_frame *frame);
+void tn_group_receive_parts(tn_group *g, const tn_frame *frame, const void *note);
+void tn_group_receive_part(tn_group *g, const tn_frame *frame);
 void tn_group_tick_parts(tn_group *g, uint64_t now_ns);
 void tn_group_held(tn_group *g, tn_arena *arena, tn_note_parts *out);
 

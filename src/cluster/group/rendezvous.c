@@ -17,13 +17,13 @@ enum {
 typedef struct member {
     uint64_t incarnation; /* 0: not in */
     uint64_t pid;
-    uint64_t replaced[TN_FORMING_STARTS]; /* a ring: the k-th at k % TN_FORMING_STARTS */
+    uint64_t replaced[TN_RENDEZVOUS_STARTS]; /* a ring: the k-th at k % TN_RENDEZVOUS_STARTS */
     uint64_t n_replaced;
     char host[TN_ENDPOINT_HOST];
     char address[TN_ENDPOINT_SIZE];
 } member;
 
-struct tn_forming {
+struct tn_rendezvous {
     const tn_owners *owners;
     uint32_t n_in;
     char version[WORD], config_hash[WORD], structure[WORD], cpu[WORD]; /* rank 0's */
@@ -77,13 +77,13 @@ static void keep(char *to, const char *text)
     memcpy(to, text, strlen(text) + 1);
 }
 
-static void let_in(tn_forming *f, uint32_t rank, uint64_t incarnation, const tn_hello_note *note)
+static void let_in(tn_rendezvous *f, uint32_t rank, uint64_t incarnation, const tn_hello_note *note)
 {
     member *m = &f->member[rank];
     if (m->incarnation == 0) {
         f->n_in++;
     } else {
-        m->replaced[m->n_replaced++ % TN_FORMING_STARTS] = m->incarnation;
+        m->replaced[m->n_replaced++ % TN_RENDEZVOUS_STARTS] = m->incarnation;
     }
     m->incarnation = f->incarnation[rank] = incarnation;
     m->pid = note->pid;
@@ -91,7 +91,7 @@ static void let_in(tn_forming *f, uint32_t rank, uint64_t incarnation, const tn_
     keep(m->address, note->address);
 }
 
-static tn_status allocate(tn_forming *f, tn_error *err)
+static tn_status allocate(tn_rendezvous *f, tn_error *err)
 {
     const char *what = "the group that forms";
     const size_t n = f->owners->n_peers;
@@ -103,7 +103,7 @@ static tn_status allocate(tn_forming *f, tn_error *err)
     return ok ? TN_OK : TN_E_MEMORY;
 }
 
-void tn_forming_free(tn_forming *f)
+void tn_rendezvous_free(tn_rendezvous *f)
 {
     if (f == NULL) {
         return;
@@ -116,8 +116,8 @@ void tn_forming_free(tn_forming *f)
     tn_free(f);
 }
 
-tn_status tn_forming_new(tn_forming **out, const tn_owners *owners, uint64_t incarnation,
-                         const tn_hello_note *own, tn_error *err)
+tn_status tn_rendezvous_new(tn_rendezvous **out, const tn_owners *owners, uint64_t incarnation,
+                            const tn_hello_note *own, tn_error *err)
 {
     TN_ASSERT(owners->n_peers > 0 && incarnation != 0);
     *out = NULL;
@@ -125,13 +125,13 @@ tn_status tn_forming_new(tn_forming **out, const tn_owners *owners, uint64_t inc
     if (damage != NULL) {
         return tn_fail(err, TN_E_CONFIG, "the '%s' of this peer cannot be told to others", damage);
     }
-    tn_forming *f = tn_try_alloc(1, sizeof *f, "the group that forms", err);
+    tn_rendezvous *f = tn_try_alloc(1, sizeof *f, "the group that forms", err);
     if (f == NULL) {
         return TN_E_MEMORY;
     }
     f->owners = owners;
     if (allocate(f, err) != TN_OK) {
-        tn_forming_free(f);
+        tn_rendezvous_free(f);
         return TN_E_MEMORY;
     }
     for (uint32_t r = 0; r < owners->n_peers; r++) {
@@ -155,7 +155,7 @@ typedef struct trait {
 } trait;
 
 /* "the <name> of rank 2 on host 'b' is 'x', that of rank 0 on host 'a' is 'y'", when it is not. */
-static bool differs(const tn_forming *f, uint32_t rank, const char *host, const trait *t,
+static bool differs(const tn_rendezvous *f, uint32_t rank, const char *host, const trait *t,
                     tn_text *why)
 {
     if (strcmp(t->theirs, t->ours) == 0) {
@@ -167,7 +167,8 @@ static bool differs(const tn_forming *f, uint32_t rank, const char *host, const 
 }
 
 /* Whether it is the same program with the same work, as a refusal. */
-static uint32_t compare(const tn_forming *f, uint32_t rank, const tn_hello_note *note, tn_text *why)
+static uint32_t compare(const tn_rendezvous *f, uint32_t rank, const tn_hello_note *note,
+                        tn_text *why)
 {
     const trait version = {"version", note->version, f->version};
     const trait config = {"configuration", note->config_hash, f->config_hash};
@@ -192,7 +193,7 @@ static uint32_t compare(const tn_forming *f, uint32_t rank, const tn_hello_note 
 
 static bool was_replaced(const member *m, uint64_t incarnation)
 {
-    for (uint64_t i = 0; i < m->n_replaced && i < TN_FORMING_STARTS; i++) {
+    for (uint64_t i = 0; i < m->n_replaced && i < TN_RENDEZVOUS_STARTS; i++) {
         if (m->replaced[i] == incarnation) {
             return true;
         }
@@ -200,7 +201,7 @@ static bool was_replaced(const member *m, uint64_t incarnation)
     return false;
 }
 
-static uint32_t refuse_taken(const tn_forming *f, uint32_t rank, const tn_hello_note *note,
+static uint32_t refuse_taken(const tn_rendezvous *f, uint32_t rank, const tn_hello_note *note,
                              tn_text *why)
 {
     const member *m = &f->member[rank];
@@ -212,7 +213,7 @@ static uint32_t refuse_taken(const tn_forming *f, uint32_t rank, const tn_hello_
     return TN_REFUSAL_RANK;
 }
 
-static void tell_arrival(const tn_forming *f, uint32_t rank, const tn_hello_note *note)
+static void log_arrival(const tn_rendezvous *f, uint32_t rank, const tn_hello_note *note)
 {
     if (f->member[rank].n_replaced > 0) {
         tn_log(TN_LOG_INFO, "rank %u was started again: host '%s', pid %llu", rank, note->host,
@@ -226,13 +227,13 @@ static void tell_arrival(const tn_forming *f, uint32_t rank, const tn_hello_note
     }
 }
 
-bool tn_forming_is_whole(const tn_forming *f)
+bool tn_rendezvous_is_whole(const tn_rendezvous *f)
 {
     return f->n_in == f->owners->n_peers;
 }
 
-uint32_t tn_forming_hello(tn_forming *f, uint32_t rank, uint64_t incarnation,
-                          const tn_hello_note *note, tn_text *why)
+uint32_t tn_rendezvous_hello(tn_rendezvous *f, uint32_t rank, uint64_t incarnation,
+                             const tn_hello_note *note, tn_text *why)
 {
     const char *damage = incarnation == 0 ? "incarnation" : damage_of(note);
     if (damage != NULL) {
@@ -253,37 +254,38 @@ uint32_t tn_forming_hello(tn_forming *f, uint32_t rank, uint64_t incarnation,
         bool same = rank != 0 && m->pid == note->pid && strcmp(m->host, note->host) == 0;
         return same ? 0 : refuse_taken(f, rank, note, why);
     }
-    if (rank == 0 || tn_forming_is_whole(f) || was_replaced(m, incarnation)) {
+    if (rank == 0 || tn_rendezvous_is_whole(f) || was_replaced(m, incarnation)) {
         return refuse_taken(f, rank, note, why);
     }
     let_in(f, rank, incarnation, note);
-    tell_arrival(f, rank, note);
+    log_arrival(f, rank, note);
     return 0;
 }
 
-bool tn_forming_is_in(const tn_forming *f, uint32_t rank)
+bool tn_rendezvous_is_in(const tn_rendezvous *f, uint32_t rank)
 {
     return rank < f->owners->n_peers && f->member[rank].incarnation != 0;
 }
 
-bool tn_forming_gives_up(const tn_forming *f, uint32_t rank, uint64_t incarnation,
-                         const tn_hello_note *note, tn_text *why)
+bool tn_rendezvous_gives_up(const tn_rendezvous *f, uint32_t rank, uint64_t incarnation,
+                            const tn_hello_note *note, tn_text *why)
 {
     TN_ASSERT(note->status != 0);
     if (rank == 0 || rank >= f->owners->n_peers || incarnation == 0) {
         return false;
     }
     const member *m = &f->member[rank];
-    if (m->incarnation != incarnation && (tn_forming_is_whole(f) || was_replaced(m, incarnation))) {
+    if (m->incarnation != incarnation &&
+        (tn_rendezvous_is_whole(f) || was_replaced(m, incarnation))) {
         return false;
     }
     tn_text_addf(why, "rank %u: %s", rank, note->text);
     return true;
 }
 
-void tn_forming_welcome(const tn_forming *f, tn_welcome_note *out)
+void tn_rendezvous_welcome(const tn_rendezvous *f, tn_welcome_note *out)
 {
-    TN_ASSERT(tn_forming_is_whole(f));
+    TN_ASSERT(tn_rendezvous_is_whole(f));
     const size_t n = f->owners->n_peers;
     *out = (tn_welcome_note){.address = {f->address, n},
                              .host = {f->host, n},
@@ -292,7 +294,7 @@ void tn_forming_welcome(const tn_forming *f, tn_welcome_note *out)
 }
 
 /* Missing ranks from `rank` on that are told as one: a run of three or more, or a single one. */
-static uint32_t run_from(const tn_forming *f, uint32_t rank)
+static uint32_t run_from(const tn_rendezvous *f, uint32_t rank)
 {
     uint32_t end = rank;
     while (end < f->owners->n_peers && f->member[end].incarnation == 0) {
@@ -301,7 +303,7 @@ static uint32_t run_from(const tn_forming *f, uint32_t rank)
     return end - rank > 2 ? end - rank : 1;
 }
 
-void tn_forming_missing(const tn_forming *f, tn_text *out)
+void tn_rendezvous_missing(const tn_rendezvous *f, tn_text *out)
 {
     uint32_t left = f->owners->n_peers - f->n_in;
     uint32_t rank = 0;
@@ -327,40 +329,40 @@ void tn_forming_missing(const tn_forming *f, tn_text *out)
     }
 }
 
-const char *tn_forming_host(const tn_forming *f, uint32_t rank)
+const char *tn_rendezvous_host(const tn_rendezvous *f, uint32_t rank)
 {
     TN_ASSERT(rank < f->owners->n_peers && f->member[rank].incarnation != 0);
     return f->member[rank].host;
 }
 
-uint64_t tn_forming_pid(const tn_forming *f, uint32_t rank)
+uint64_t tn_rendezvous_pid(const tn_rendezvous *f, uint32_t rank)
 {
     TN_ASSERT(rank < f->owners->n_peers && f->member[rank].incarnation != 0);
     return f->member[rank].pid;
 }
 
-void tn_startwait_begin(tn_startwait *w, uint64_t patience_ns, uint64_t now_ns)
+void tn_start_timer_begin(tn_start_timer *w, uint64_t patience_ns, uint64_t now_ns)
 {
-    *w = (tn_startwait){.patience_ns = patience_ns, .looked_ns = now_ns};
+    *w = (tn_start_timer){.patience_ns = patience_ns, .looked_ns = now_ns};
 }
 
-tn_startwait_verdict tn_startwait_look(tn_startwait *w, uint64_t now_ns)
+tn_start_timer_verdict tn_start_timer_poll(tn_start_timer *w, uint64_t now_ns)
 {
     TN_ASSERT(now_ns >= w->looked_ns);
     const uint64_t passed = now_ns - w->looked_ns;
-    w->waited_ns += passed < TN_PULSE_GAP_NS ? passed : TN_PULSE_GAP_NS;
+    w->waited_ns += passed < TN_FAILURE_GAP_NS ? passed : TN_FAILURE_GAP_NS;
     w->looked_ns = now_ns;
     if (w->waited_ns > w->patience_ns) {
-        return TN_STARTWAIT_OVER;
+        return TN_START_TIMER_OVER;
     }
-    if (w->waited_ns - w->told_ns < TN_STARTWAIT_TELL_NS) {
-        return TN_STARTWAIT_ON;
+    if (w->waited_ns - w->told_ns < TN_START_TIMER_TELL_NS) {
+        return TN_START_TIMER_ON;
     }
     w->told_ns = w->waited_ns;
-    return TN_STARTWAIT_TELL;
+    return TN_START_TIMER_TELL;
 }
 
-double tn_startwait_s(const tn_startwait *w)
+double tn_start_timer_s(const tn_start_timer *w)
 {
     return (double)w->waited_ns * 1e-9;
 }

@@ -1,12 +1,12 @@
 /* rendezvous.h - how rank 0 collects its group: who said hello, who may come in, who is missing.
  *
- *     tn_forming_new(&f, &owners, incarnation, &own, err)
- *     each HELLO:   code = tn_forming_hello(f, frame.rank, frame.incarnation, &note, &why);
+ *     tn_rendezvous_new(&f, &owners, incarnation, &own, err)
+ *     each HELLO:   code = tn_rendezvous_hello(f, frame.rank, frame.incarnation, &note, &why);
  *                   code != 0: answer REFUSED with code and why
- *     not yet:      "waiting for " tn_forming_missing                    for the log, every second
- *     whole:        tn_forming_welcome -> WELCOME to every rank
- *     gives up:     tn_forming_gives_up, and all end: one that fails cannot be waited for
- *     after it:     a HELLO repeated for a WELCOME that was lost is taken again: send it once more
+ *     not yet:      "waiting for " tn_rendezvous_missing                    for the log, every
+ * second whole:        tn_rendezvous_welcome -> WELCOME to every rank gives up:
+ * tn_rendezvous_gives_up, and all end: one that fails cannot be waited for after it:     a HELLO
+ * repeated for a WELCOME that was lost is taken again: send it once more
  *
  * A rank says hello again and again until it is welcome, and may be started again in the meantime:
  * until the group is whole, its newest start counts. A start that was replaced and still speaks is
@@ -27,15 +27,15 @@
 #include "cluster/wire/control_messages.h"
 #include "cluster/wire/frame.h"
 
-enum { TN_FORMING_STARTS = 8 }; /* replaced starts of a rank that are remembered */
+enum { TN_RENDEZVOUS_STARTS = 8 }; /* replaced starts of a rank that are remembered */
 
-typedef struct tn_forming tn_forming;
+typedef struct tn_rendezvous tn_rendezvous;
 
 /* Rank 0 of owners->n_peers. `owners` must outlive it. `own`: what rank 0 would say itself;
  * incarnation: its own. Copied. TN_E_MEMORY. */
-tn_status tn_forming_new(tn_forming **out, const tn_owners *owners, uint64_t incarnation,
-                         const tn_hello_note *own, tn_error *err) TN_MUST_USE;
-void tn_forming_free(tn_forming *f); /* NULL is fine */
+tn_status tn_rendezvous_new(tn_rendezvous **out, const tn_owners *owners, uint64_t incarnation,
+                            const tn_hello_note *own, tn_error *err) TN_MUST_USE;
+void tn_rendezvous_free(tn_rendezvous *f); /* NULL is fine */
 
 /* 0: it is in, again or for the first time. Else why not, a tn_refusal, and `why` has the sentence
  * for people, which names rank, host and both values:
@@ -44,51 +44,51 @@ void tn_forming_free(tn_forming *f); /* NULL is fine */
  *     RANK      taken, by rank 0, by a later start, or because the group is whole
  *     DAMAGED   a text that no program of this kind says, an address that is none, no incarnation
  * A refused hello changes nothing. */
-uint32_t tn_forming_hello(tn_forming *f, uint32_t rank, uint64_t incarnation,
-                          const tn_hello_note *note, tn_text *why);
+uint32_t tn_rendezvous_hello(tn_rendezvous *f, uint32_t rank, uint64_t incarnation,
+                             const tn_hello_note *note, tn_text *why);
 
-bool tn_forming_is_whole(const tn_forming *f);
-bool tn_forming_is_in(const tn_forming *f, uint32_t rank);
+bool tn_rendezvous_is_whole(const tn_rendezvous *f);
+bool tn_rendezvous_is_in(const tn_rendezvous *f, uint32_t rank);
 
 /* A hello with a status. True: the rank is not taken by another start, so the group ends, with what
  * is appended: "rank 2: <its text>". False: a start that does not count. */
-bool tn_forming_gives_up(const tn_forming *f, uint32_t rank, uint64_t incarnation,
-                         const tn_hello_note *note, tn_text *why);
+bool tn_rendezvous_gives_up(const tn_rendezvous *f, uint32_t rank, uint64_t incarnation,
+                            const tn_hello_note *note, tn_text *why);
 
 /* Only when it is whole. Lists are lent by f; `checkpoint` is 0, the caller's to set. */
-void tn_forming_welcome(const tn_forming *f, tn_welcome_note *out);
+void tn_rendezvous_welcome(const tn_rendezvous *f, tn_welcome_note *out);
 
 /* Appends "rank 3", "ranks 2, 5 and 9", "ranks 3..17, 20 and 40 others"; nothing when whole. */
-void tn_forming_missing(const tn_forming *f, tn_text *out);
+void tn_rendezvous_missing(const tn_rendezvous *f, tn_text *out);
 
 /* Of a rank that is in: where it runs, for messages. Lent by f. */
-const char *tn_forming_host(const tn_forming *f, uint32_t rank);
-uint64_t tn_forming_pid(const tn_forming *f, uint32_t rank);
+const char *tn_rendezvous_host(const tn_rendezvous *f, uint32_t rank);
+uint64_t tn_rendezvous_pid(const tn_rendezvous *f, uint32_t rank);
 
 /* ---- how long a rank waits for its group ----
  *
- *     tn_startwait_begin(&w, patience_ns, now);
- *     switch (tn_startwait_look(&w, now))            ten times a second, until all are in
- *     TN_STARTWAIT_TELL: log who is missing
- *     TN_STARTWAIT_OVER: give up; tn_startwait_s(&w) seconds were waited
+ *     tn_start_timer_begin(&w, patience_ns, now);
+ *     switch (tn_start_timer_poll(&w, now))            ten times a second, until all are in
+ *     TN_START_TIMER_TELL: log who is missing
+ *     TN_START_TIMER_OVER: give up; tn_start_timer_s(&w) seconds were waited
  *
  * A process that was stopped has not waited meanwhile: of the time between two looks at most
- * TN_PULSE_GAP_NS counts. Times are nanoseconds of one monotonic clock. */
-#define TN_STARTWAIT_TELL_NS UINT64_C(10000000000) /* between two lines about who is missing */
+ * TN_FAILURE_GAP_NS counts. Times are nanoseconds of one monotonic clock. */
+#define TN_START_TIMER_TELL_NS UINT64_C(10000000000) /* between two lines about who is missing */
 
-typedef enum tn_startwait_verdict {
-    TN_STARTWAIT_ON,
-    TN_STARTWAIT_TELL, /* every TN_STARTWAIT_TELL_NS of waiting */
-    TN_STARTWAIT_OVER, /* the patience is, from now on for good */
-} tn_startwait_verdict;
+typedef enum tn_start_timer_verdict {
+    TN_START_TIMER_ON,
+    TN_START_TIMER_TELL, /* every TN_START_TIMER_TELL_NS of waiting */
+    TN_START_TIMER_OVER, /* the patience is, from now on for good */
+} tn_start_timer_verdict;
 
-typedef struct tn_startwait {
+typedef struct tn_start_timer {
     uint64_t patience_ns;
     uint64_t looked_ns, waited_ns, told_ns;
-} tn_startwait;
+} tn_start_timer;
 
-void tn_startwait_begin(tn_startwait *w, uint64_t patience_ns, uint64_t now_ns);
-tn_startwait_verdict tn_startwait_look(tn_startwait *w, uint64_t now_ns);
-double tn_startwait_s(const tn_startwait *w);
+void tn_start_timer_begin(tn_start_timer *w, uint64_t patience_ns, uint64_t now_ns);
+tn_start_timer_verdict tn_start_timer_poll(tn_start_timer *w, uint64_t now_ns);
+double tn_start_timer_s(const tn_start_timer *w);
 
 #endif

@@ -201,7 +201,7 @@ tn_status tn_interfaces_choose(tn_endpoint *bind, const tn_endpoint *toward,
     return TN_OK;
 }
 
-tn_status tn_roster_place(const tn_roster *r, tn_endpoint *out, tn_error *err)
+tn_status tn_membership_place(const tn_membership *r, tn_endpoint *out, tn_error *err)
 {
     tn_endpoint own;
     tn_endpoint root;
@@ -231,17 +231,17 @@ static bool is_local(void *ctx, const char *host)
     return tn_interfaces_have(host);
 }
 
-tn_roster_in tn_roster_here(const tn_peers_opts *opts, const char *run_dir,
-                            char host[TN_ENDPOINT_HOST])
+tn_membership_in tn_membership_here(const tn_peers_opts *opts, const char *run_dir,
+                                    char host[TN_ENDPOINT_HOST])
 {
     if (gethostname(host, TN_ENDPOINT_HOST) != 0) {
         memcpy(host, "localhost", sizeof "localhost");
     }
     host[TN_ENDPOINT_HOST - 1] = '\0';
-    return (tn_roster_in){.get = get_env,
-                          .is_local = is_local,
-                          .peers = *opts,
-                          .host = host,
-                          .run_dir = run_dir,
-                          .uid = geteuid()};
+    return (tn_membership_in){.get = get_env,
+                              .is_local = is_local,
+                              .peers = *opts,
+                              .host = host,
+                              .run_dir = run_dir,
+                              .uid = geteuid()};
 }

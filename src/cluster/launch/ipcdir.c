@@ -83,7 +83,7 @@ static bool is_lock(const char *name)
     return dot != NULL && strcmp(dot, ".lock") == 0;
 }
 
-tn_status tn_ipc_look(const char *run_dir, tn_error *err)
+tn_status tn_ipc_check(const char *run_dir, tn_error *err)
 {
     char dir[TN_ENDPOINT_PATH];
     if (!fits(snprintf(dir, sizeof dir, "%s/sockets", run_dir)) || !tn_path_is_dir(dir)) {

@@ -32,6 +32,6 @@ tn_status tn_ipc_take(const tn_endpoint *e, tn_lock **lock, tn_error *err) TN_MU
 
 /* TN_E_CKPT: a rank of another group lives in run_dir/sockets now. Where that path is too long, two
  * groups never meet. */
-tn_status tn_ipc_look(const char *run_dir, tn_error *err) TN_MUST_USE;
+tn_status tn_ipc_check(const char *run_dir, tn_error *err) TN_MUST_USE;
 
 #endif

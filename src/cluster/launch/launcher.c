@@ -7,13 +7,13 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *tn_env(const tn_roster_in *in, const char *name)
+const char *tn_env(const tn_membership_in *in, const char *name)
 {
     const char *value = in->get(in->ctx, name);
     return value != NULL && value[0] != '\0' ? value : NULL;
 }
 
-tn_status tn_env_u32(const tn_roster_in *in, const char *name, uint32_t limit, uint32_t *out,
+tn_status tn_env_u32(const tn_membership_in *in, const char *name, uint32_t limit, uint32_t *out,
                      tn_error *err)
 {
     const char *text = tn_env(in, name);

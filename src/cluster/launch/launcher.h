@@ -26,7 +26,7 @@ typedef struct tn_launcher {
     const char *name; /* as messages call it: "Slurm" */
     /* `size` is what the user said, TN_UNSET_U32 when nothing. Half a message of a launcher is
      * TN_E_CONFIG. */
-    tn_status (*find)(const tn_roster_in *in, uint32_t size, tn_arena *arena, tn_launched *out,
+    tn_status (*find)(const tn_membership_in *in, uint32_t size, tn_arena *arena, tn_launched *out,
                       tn_error *err);
 } tn_launcher;
 
@@ -36,11 +36,11 @@ typedef struct tn_launcher {
 
 /* A whole number below `limit` in variable `name`. *out stays as it is when the variable is not
  * set or empty. TN_E_CONFIG: it holds something else. */
-tn_status tn_env_u32(const tn_roster_in *in, const char *name, uint32_t limit, uint32_t *out,
+tn_status tn_env_u32(const tn_membership_in *in, const char *name, uint32_t limit, uint32_t *out,
                      tn_error *err) TN_MUST_USE;
 
 /* A variable; NULL when it is not set or empty. */
-const char *tn_env(const tn_roster_in *in, const char *name);
+const char *tn_env(const tn_membership_in *in, const char *name);
 
 /* Text as printf makes it, in the arena. */
 const char *tn_arena_text(tn_arena *arena, const char *fmt, ...) TN_PRINTF(2, 3);

@@ -24,7 +24,7 @@ static const char *ordinal(const char *host, uint32_t *out)
     return dash;
 }
 
-static tn_status name_pods(const tn_roster_in *in, const char *service, const char *dash,
+static tn_status name_pods(const tn_membership_in *in, const char *service, const char *dash,
                            tn_arena *arena, tn_launched *out, tn_error *err)
 {
     uint32_t port = TN_ENDPOINT_PORT;
@@ -41,7 +41,7 @@ static tn_status name_pods(const tn_roster_in *in, const char *service, const ch
     return TN_OK;
 }
 
-static tn_status find(const tn_roster_in *in, uint32_t size, tn_arena *arena, tn_launched *out,
+static tn_status find(const tn_membership_in *in, uint32_t size, tn_arena *arena, tn_launched *out,
                       tn_error *err)
 {
     const char *service = tn_env(in, "TNET_SERVICE");

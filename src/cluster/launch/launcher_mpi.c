@@ -9,7 +9,7 @@
  */
 #include "cluster/launch/launcher.h"
 
-static tn_status read_ranks(const tn_roster_in *in, const char *const name[3], tn_launched *out,
+static tn_status read_ranks(const tn_membership_in *in, const char *const name[3], tn_launched *out,
                             uint32_t *local, tn_error *err)
 {
     TN_TRY(tn_env_u32(in, name[0], TN_PEERS_MAX, &out->rank, err));
@@ -17,7 +17,7 @@ static tn_status read_ranks(const tn_roster_in *in, const char *const name[3], t
     return tn_env_u32(in, name[2], TN_PEERS_MAX + 1, local, err);
 }
 
-static tn_status find(const tn_roster_in *in, uint32_t size, tn_arena *arena, tn_launched *out,
+static tn_status find(const tn_membership_in *in, uint32_t size, tn_arena *arena, tn_launched *out,
                       tn_error *err)
 {
     static const char *const open_mpi[] = {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",

@@ -2,7 +2,7 @@
  */
 #include "cluster/launch/launcher.h"
 
-static tn_status find(const tn_roster_in *in, uint32_t size, tn_arena *arena, tn_launched *out,
+static tn_status find(const tn_membership_in *in, uint32_t size, tn_arena *arena, tn_launched *out,
                       tn_error *err)
 {
     (void)arena;

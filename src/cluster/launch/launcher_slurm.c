@@ -24,13 +24,13 @@ typedef struct step {
     uint32_t size;
 } step;
 
-static const char *either(const tn_roster_in *in, const char *first, const char *second)
+static const char *either(const tn_membership_in *in, const char *first, const char *second)
 {
     const char *value = tn_env(in, first);
     return value != NULL ? value : tn_env(in, second);
 }
 
-static tn_status read_step(const tn_roster_in *in, uint32_t size, tn_arena *arena, step *out,
+static tn_status read_step(const tn_membership_in *in, uint32_t size, tn_arena *arena, step *out,
                            tn_error *err)
 {
     const char *tasks = either(in, "SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE");
@@ -67,7 +67,7 @@ static void deal(const step *s, uint32_t run, tn_arena *arena, const char **host
 }
 
 /* How many tasks a node gets before it is the next one's turn; 0: it is not known. */
-static tn_status read_run(const tn_roster_in *in, uint32_t *run, tn_error *err)
+static tn_status read_run(const tn_membership_in *in, uint32_t *run, tn_error *err)
 {
     const char *how = tn_env(in, "SLURM_DISTRIBUTION");
     how = how != NULL ? how : "block";
@@ -84,7 +84,7 @@ static tn_status read_run(const tn_roster_in *in, uint32_t *run, tn_error *err)
 
 /* The nodes of all tasks, or NULL where the environment does not tell, or where this task is
  * somewhere else than thought: then they are names for messages that are missing, no more. */
-static tn_status find_hosts(const tn_roster_in *in, const step *s, tn_arena *arena,
+static tn_status find_hosts(const tn_membership_in *in, const step *s, tn_arena *arena,
                             tn_launched *out, tn_error *err)
 {
     uint32_t run = 0;
@@ -102,8 +102,8 @@ static tn_status find_hosts(const tn_roster_in *in, const step *s, tn_arena *are
     return TN_OK;
 }
 
-static tn_status find_root(const tn_roster_in *in, const step *s, tn_arena *arena, tn_launched *out,
-                           tn_error *err)
+static tn_status find_root(const tn_membership_in *in, const step *s, tn_arena *arena,
+                           tn_launched *out, tn_error *err)
 {
     const char *how = tn_env(in, "SLURM_DISTRIBUTION");
     uint32_t port = TN_UNSET_U32;
@@ -127,7 +127,7 @@ static tn_status find_root(const tn_roster_in *in, const step *s, tn_arena *aren
     return TN_OK;
 }
 
-static tn_status find(const tn_roster_in *in, uint32_t size, tn_arena *arena, tn_launched *out,
+static tn_status find(const tn_membership_in *in, uint32_t size, tn_arena *arena, tn_launched *out,
                       tn_error *err)
 {
     step s = {0};

@@ -24,7 +24,7 @@ static const tn_launcher *const launchers[] = {
 
 /* What is known so far. */
 typedef struct search {
-    const tn_roster_in *in;
+    const tn_membership_in *in;
     tn_arena *arena;
     tn_error *err;
     tn_strs list;          /* addresses of all, by rank; n 0: none */
@@ -36,7 +36,7 @@ typedef struct search {
     const char *note;
 } search;
 
-static tn_status say_size(search *s, uint32_t size, const char *from)
+static tn_status set_size(search *s, uint32_t size, const char *from)
 {
     if (size == 0) {
         return tn_fail(s->err, TN_E_CONFIG, "%s is 0, not at least 1", from);
@@ -71,21 +71,21 @@ static tn_status split(search *s, const char *text)
     return TN_OK;
 }
 
-static tn_status hear_user(search *s)
+static tn_status read_user(search *s)
 {
     uint32_t n = TN_UNSET_U32;
     const char *list = tn_env(s->in, "TNET_PEER_LIST");
     s->list = s->in->peers.address;
     if (s->in->peers.n > 0) {
-        TN_TRY(say_size(s, s->in->peers.n, "cluster.peers"));
+        TN_TRY(set_size(s, s->in->peers.n, "cluster.peers"));
     }
     TN_TRY(tn_env_u32(s->in, "TNET_PEERS", TN_PEERS_MAX + 1, &n, s->err));
     if (n != TN_UNSET_U32) {
-        TN_TRY(say_size(s, n, "TNET_PEERS"));
+        TN_TRY(set_size(s, n, "TNET_PEERS"));
     }
     if (list != NULL) {
         TN_TRY(split(s, list)); /* the environment is nearer than the file */
-        TN_TRY(say_size(s, s->list.n, "TNET_PEER_LIST"));
+        TN_TRY(set_size(s, s->list.n, "TNET_PEER_LIST"));
     }
     return TN_OK;
 }
@@ -173,7 +173,7 @@ static tn_status find_rank(search *s)
                        s->by, l->rank);
     }
     if (l->size != TN_UNSET_U32) {
-        TN_TRY(say_size(s, l->size, s->by));
+        TN_TRY(set_size(s, l->size, s->by));
     }
     if (l->rank >= s->size) {
         return tn_fail(s->err, TN_E_CONFIG, "rank %u is none of %u peers: ranks count from 0",
@@ -223,7 +223,7 @@ static void take_sockets(search *s, uint64_t job, const char **address)
     }
 }
 
-static tn_status find_meeting(search *s, tn_roster *out)
+static tn_status find_meeting(search *s, tn_membership *out)
 {
     if (s->in->run_dir == NULL || s->found.job == NULL) {
         return tn_fail(s->err, TN_E_CONFIG,
@@ -235,7 +235,7 @@ static tn_status find_meeting(search *s, tn_roster *out)
     return TN_OK;
 }
 
-static tn_status find_addresses(search *s, tn_roster *out)
+static tn_status find_addresses(search *s, tn_membership *out)
 {
     const tn_launched *l = &s->found;
     const char **address = TN_NEW_ARRAY(s->arena, const char *, s->size);
@@ -277,7 +277,7 @@ static uint64_t name_run(const search *s)
 
 /* The own address: known to the others, or any port of the interface that TNET_BIND or the name of
  * the machine stands for. */
-static tn_status find_bind(search *s, tn_roster *out)
+static tn_status find_bind(search *s, tn_membership *out)
 {
     const char *known = out->address[out->rank];
     const char *wish = tn_env(s->in, "TNET_BIND");
@@ -311,7 +311,7 @@ static bool same_machine(const char *a, const char *b)
            (x.is_ipc || strcmp(x.host, y.host) == 0);
 }
 
-static uint32_t count_here(const tn_roster *r)
+static uint32_t count_here(const tn_membership *r)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < r->size; i++) {
@@ -322,12 +322,13 @@ static uint32_t count_here(const tn_roster *r)
     return n;
 }
 
-tn_status tn_roster_find(tn_roster *out, const tn_roster_in *in, tn_arena *arena, tn_error *err)
+tn_status tn_membership_find(tn_membership *out, const tn_membership_in *in, tn_arena *arena,
+                             tn_error *err)
 {
     search s = {.in = in, .arena = arena, .err = err, .size = TN_UNSET_U32};
-    tn_roster r = {.size = 1, .n_here = 1, .how = "alone"};
+    tn_membership r = {.size = 1, .n_here = 1, .how = "alone"};
     s.found = (tn_launched){.rank = TN_UNSET_U32, .size = TN_UNSET_U32};
-    TN_TRY(hear_user(&s));
+    TN_TRY(read_user(&s));
     if (s.size != 1) {
         TN_TRY(ask_launchers(&s));
     }

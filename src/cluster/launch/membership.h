@@ -10,7 +10,7 @@
  * be findable; the others may have no address yet: they bind a port that the system chooses, tell
  * it to rank 0, and learn each other's from it.
  *
- * tn_roster_find is a function of its input alone: no file, no socket, no environment but what
+ * tn_membership_find is a function of its input alone: no file, no socket, no environment but what
  * `get` returns. What it returns lives in the arena or where the input's texts live.
  */
 #ifndef TN_CLUSTER_MEMBERSHIP_H
@@ -31,7 +31,7 @@ typedef struct tn_peers_opts {
 /* Reads the tree of cluster.peers (NULL or null: auto). Faults go to b->diag. */
 void tn_peers_bind(const tn_binder *b, const tn_tree *tree, tn_peers_opts *out);
 
-typedef struct tn_roster_in {
+typedef struct tn_membership_in {
     const char *(*get)(void *ctx, const char *name); /* an environment variable, or NULL */
     bool (*is_local)(void *ctx,
                      const char *host); /* whether this machine has that name or address */
@@ -40,9 +40,9 @@ typedef struct tn_roster_in {
     const char *host;    /* name of this machine */
     const char *run_dir; /* the same for all peers; NULL: none */
     uint32_t uid;        /* of this process */
-} tn_roster_in;
+} tn_membership_in;
 
-typedef struct tn_roster {
+typedef struct tn_membership {
     uint32_t rank, size;        /* size 1: alone; then nothing below is set but `how` */
     uint64_t job;               /* tells runs apart; the same in all peers, never 0 */
     const char *const *address; /* size; NULL where it is not known yet */
@@ -51,22 +51,22 @@ typedef struct tn_roster {
     const char *bind; /* own address to listen at; the port may be 0: the system's choice */
     const char *meet; /* file of rank 0's address, where address[0] is NULL; else NULL */
     const char *how;  /* "rank 2 of 8 by Slurm, job 17.0"; for the log */
-} tn_roster;
+} tn_membership;
 
 /* TN_E_CONFIG: sizes or ranks that contradict each other, a rank without a size, no way to find
  * rank 0, words that cannot be read. */
-tn_status tn_roster_find(tn_roster *out, const tn_roster_in *in, tn_arena *arena,
-                         tn_error *err) TN_MUST_USE;
+tn_status tn_membership_find(tn_membership *out, const tn_membership_in *in, tn_arena *arena,
+                             tn_error *err) TN_MUST_USE;
 
 /* The input of a real process: its environment, interfaces, name and user. `opts` and `run_dir` are
  * kept, not copied. */
-tn_roster_in tn_roster_here(const tn_peers_opts *opts, const char *run_dir,
-                            char host[TN_ENDPOINT_HOST]);
+tn_membership_in tn_membership_here(const tn_peers_opts *opts, const char *run_dir,
+                                    char host[TN_ENDPOINT_HOST]);
 
 /* Where this process listens: r->bind with a number in place of a name
  * (cluster/launch/interfaces.h), which may ask DNS. Tells the log who the process is and which
  * interface it chose. TN_E_CONFIG: the machine has no such address, or several that might be meant.
  */
-tn_status tn_roster_place(const tn_roster *r, tn_endpoint *out, tn_error *err) TN_MUST_USE;
+tn_status tn_membership_place(const tn_membership *r, tn_endpoint *out, tn_error *err) TN_MUST_USE;
 
 #endif

@@ -9,7 +9,8 @@
 
 enum { JOB_CHARS = 16 };
 
-tn_status tn_meeting_tell(const char *path, uint64_t job, const char *address, tn_error *err)
+tn_status tn_rendezvous_file_write(const char *path, uint64_t job, const char *address,
+                                   tn_error *err)
 {
     char dir[TN_PATH_SIZE] = ".";
     const char *slash = strrchr(path, '/');
@@ -43,7 +44,8 @@ static bool is_ours(const tn_text *line, uint64_t job, tn_endpoint *out)
            (out->is_ipc || out->port != 0);
 }
 
-tn_status tn_meeting_look(const char *path, uint64_t job, char out[TN_ENDPOINT_SIZE], tn_error *err)
+tn_status tn_rendezvous_file_read(const char *path, uint64_t job, char out[TN_ENDPOINT_SIZE],
+                                  tn_error *err)
 {
     tn_text line = {0};
     tn_endpoint e;

@@ -110,7 +110,7 @@ struct tn_ledger {
     part_links *waits; /* of ranks, for waiting */
     part_list list[LISTS];
     part_list waiting;
-    tn_recent ages; /* of finished parts */
+    tn_running_median ages; /* of finished parts */
 };
 
 /* Out of its list into another one, or into none. */
@@ -384,7 +384,7 @@ bool tn_ledger_done(tn_ledger *l, uint32_t rank, uint32_t part, uint32_t attempt
     p->state = TN_PART_DONE;
     move_part(l, part, LIST_NONE);
     list_remove(&l->rank[rank].held, l->held, part);
-    tn_recent_add(&l->ages, now_ns - p->dealt_ns);
+    tn_running_median_add(&l->ages, now_ns - p->dealt_ns);
     l->n_done++;
     return true;
 }
@@ -454,7 +454,7 @@ bool tn_ledger_straggler(tn_ledger *l, uint64_t now_ns, tn_ledger_held *out)
     }
     ledger_part *p = &l->part[oldest];
     const uint64_t age = now_ns - p->dealt_ns;
-    if (age < l->straggler_ns || age <= 3 * tn_recent_median(&l->ages)) {
+    if (age < l->straggler_ns || age <= 3 * tn_running_median_value(&l->ages)) {
         return false;
     }
     p->asked_ns = now_ns;

@@ -3,13 +3,13 @@
 
 #include <string.h>
 
-static uint32_t count(const tn_recent *r)
+static uint32_t count(const tn_running_median *r)
 {
-    return r->added < TN_RECENT_MAX ? (uint32_t)r->added : TN_RECENT_MAX;
+    return r->added < TN_RUNNING_MEDIAN_MAX ? (uint32_t)r->added : TN_RUNNING_MEDIAN_MAX;
 }
 
 /* How many of the n sorted values are below `value`. */
-static uint32_t below(const tn_recent *r, uint32_t n, uint64_t value)
+static uint32_t below(const tn_running_median *r, uint32_t n, uint64_t value)
 {
     uint32_t low = 0;
     while (low < n) {
@@ -23,11 +23,11 @@ static uint32_t below(const tn_recent *r, uint32_t n, uint64_t value)
     return low;
 }
 
-void tn_recent_add(tn_recent *r, uint64_t value)
+void tn_running_median_add(tn_running_median *r, uint64_t value)
 {
     uint32_t n = count(r);
-    uint64_t *oldest = &r->value[r->added % TN_RECENT_MAX];
-    if (n == TN_RECENT_MAX) {
+    uint64_t *oldest = &r->value[r->added % TN_RUNNING_MEDIAN_MAX];
+    if (n == TN_RUNNING_MEDIAN_MAX) {
         uint32_t i = below(r, n, *oldest);
         n--;
         memmove(&r->sorted[i], &r->sorted[i + 1], (n - i) * sizeof r->sorted[0]);
@@ -39,7 +39,7 @@ void tn_recent_add(tn_recent *r, uint64_t value)
     r->added++;
 }
 
-uint64_t tn_recent_median(const tn_recent *r)
+uint64_t tn_running_median_value(const tn_running_median *r)
 {
     uint32_t n = count(r);
     return n == 0 ? 0 : r->sorted[n / 2];

@@ -1,25 +1,26 @@
-/* running_median.h - the median of the last TN_RECENT_MAX values: what is usual, for telling what
- * is not.
+/* running_median.h - the median of the last TN_RUNNING_MEDIAN_MAX values: what is usual, for
+ * telling what is not.
  *
- * A median of few values that a single slow one does not move. Adding takes TN_RECENT_MAX moves at
- * most. One thread.
+ * A median of few values that a single slow one does not move. Adding takes TN_RUNNING_MEDIAN_MAX
+ * moves at most. One thread.
  */
 #ifndef TN_CLUSTER_RUNNING_MEDIAN_H
 #define TN_CLUSTER_RUNNING_MEDIAN_H
 
 #include <stdint.h>
 
-enum { TN_RECENT_MAX = 255 };
+enum { TN_RUNNING_MEDIAN_MAX = 255 };
 
-typedef struct tn_recent {          /* zeros: empty */
-    uint64_t added;                 /* since the beginning */
-    uint64_t value[TN_RECENT_MAX];  /* the k-th that was added, at k % TN_RECENT_MAX */
-    uint64_t sorted[TN_RECENT_MAX]; /* the same, ascending */
-} tn_recent;
+typedef struct tn_running_median { /* zeros: empty */
+    uint64_t added;                /* since the beginning */
+    uint64_t
+        value[TN_RUNNING_MEDIAN_MAX]; /* the k-th that was added, at k % TN_RUNNING_MEDIAN_MAX */
+    uint64_t sorted[TN_RUNNING_MEDIAN_MAX]; /* the same, ascending */
+} tn_running_median;
 
-void tn_recent_add(tn_recent *r, uint64_t value);
+void tn_running_median_add(tn_running_median *r, uint64_t value);
 
 /* The upper one of two. 0 when empty. */
-uint64_t tn_recent_median(const tn_recent *r);
+uint64_t tn_running_median_value(const tn_running_median *r);
 
 #endif

@@ -40,7 +40,7 @@ typedef struct connection {
     uint64_t from; /* bytes that had come at that look */
 } connection;
 
-struct tn_flood {
+struct tn_flood_guard {
     tn_zmq z;
     void *router, *events; /* a PAIR, to which libzmq tells what happens */
     uint64_t most;
@@ -54,12 +54,12 @@ struct tn_flood {
 
 static const char foreign[] = "did not speak as a peer does";
 
-static tn_status refused(const tn_flood *f, tn_error *err)
+static tn_status refused(const tn_flood_guard *f, tn_error *err)
 {
     return tn_fail(err, TN_E_PEER, "cannot watch connections: %s", f->z.zmq_strerror(errno));
 }
 
-static tn_status watch(tn_flood *f, void *context, tn_error *err)
+static tn_status watch(tn_flood_guard *f, void *context, tn_error *err)
 {
     const int none = 0;
     char name[NAME_BYTES];
@@ -75,11 +75,11 @@ static tn_status watch(tn_flood *f, void *context, tn_error *err)
     return f->z.zmq_connect(f->events, name) == 0 ? TN_OK : refused(f, err);
 }
 
-tn_status tn_flood_open(tn_flood **out, const tn_zmq *z, void *context, void *router, uint64_t most,
-                        tn_error *err)
+tn_status tn_flood_guard_open(tn_flood_guard **out, const tn_zmq *z, void *context, void *router,
+                              uint64_t most, tn_error *err)
 {
     *out = NULL;
-    tn_flood *f = tn_try_alloc(1, sizeof *f, "the watch over connections", err);
+    tn_flood_guard *f = tn_try_alloc(1, sizeof *f, "the watch over connections", err);
     if (f == NULL) {
         return TN_E_MEMORY;
     }
@@ -89,7 +89,7 @@ tn_status tn_flood_open(tn_flood **out, const tn_zmq *z, void *context, void *ro
     f->why = foreign;
     tn_status status = watch(f, context, err);
     if (status != TN_OK) {
-        tn_flood_close(f);
+        tn_flood_guard_close(f);
         return status;
     }
     *out = f;
@@ -97,9 +97,9 @@ tn_status tn_flood_open(tn_flood **out, const tn_zmq *z, void *context, void *ro
 }
 
 /* A thousand a second must not fill the log; how many they were is told at the end. */
-static void tell_failures(tn_flood *f, bool is_last)
+static void log_failures(tn_flood_guard *f, bool is_last)
 {
-    const uint64_t n = tn_flood_failed(f).n;
+    const uint64_t n = tn_flood_guard_failed(f).n;
     const uint64_t now = tn_clock_ns();
     if (n == f->told || (f->told > 0 && !is_last && now - f->told_ns < minute_ns)) {
         return;
@@ -112,12 +112,12 @@ static void tell_failures(tn_flood *f, bool is_last)
            n, f->why);
 }
 
-void tn_flood_close(tn_flood *f)
+void tn_flood_guard_close(tn_flood_guard *f)
 {
     if (f == NULL) {
         return;
     }
-    tell_failures(f, true);
+    log_failures(f, true);
     /* first the one that tells: without a listener it would wait for one */
     (void)f->z.zmq_socket_monitor(f->router, NULL, 0);
     if (f->events != NULL) {
@@ -130,7 +130,7 @@ void tn_flood_close(tn_flood *f)
 /* ---- what libzmq tells ---- */
 
 /* False: there is no room for it. */
-static bool make_room(tn_flood *f, uint32_t fd)
+static bool make_room(tn_flood_guard *f, uint32_t fd)
 {
     if (fd < f->n_files) {
         return true;
@@ -149,7 +149,7 @@ static bool make_room(tn_flood *f, uint32_t fd)
     return true;
 }
 
-static void forget(tn_flood *f, uint32_t fd)
+static void forget(tn_flood_guard *f, uint32_t fd)
 {
     if (fd < f->n_files && f->of[fd].open) {
         f->of[fd].open = f->of[fd].spoke = false;
@@ -157,14 +157,14 @@ static void forget(tn_flood *f, uint32_t fd)
     }
 }
 
-static void end(tn_flood *f, uint32_t fd)
+static void end(tn_flood_guard *f, uint32_t fd)
 {
     f->silent += fd >= f->n_files || !(f->of[fd].spoke || f->of[fd].heard);
     forget(f, fd);
 }
 
 /* How a greeting ended. One of ZMTP 1, and so of whatever is no peer, ends without an event. */
-static void decide(tn_flood *f, uint16_t what, uint32_t reason)
+static void decide(tn_flood_guard *f, uint16_t what, uint32_t reason)
 {
     if (what == ZMQ_EVENT_HANDSHAKE_SUCCEEDED || what == ZMQ_EVENT_HANDSHAKE_FAILED_AUTH) {
         f->undecided -= f->undecided > 0;
@@ -177,7 +177,7 @@ static void decide(tn_flood *f, uint16_t what, uint32_t reason)
     }
 }
 
-static void begin(tn_flood *f, uint32_t fd)
+static void begin(tn_flood_guard *f, uint32_t fd)
 {
     struct stat st;
     f->undecided++;
@@ -189,7 +189,7 @@ static void begin(tn_flood *f, uint32_t fd)
 }
 
 /* An event is a part with its number and a descriptor, and a last one with the address. */
-static bool hear_event(tn_flood *f)
+static bool receive_event(tn_flood_guard *f)
 {
     uint8_t event[EVENT_BYTES];
     uint16_t what = 0;
@@ -218,7 +218,7 @@ static bool hear_event(tn_flood *f)
 
 /* ---- looking ---- */
 
-void tn_flood_heard(tn_flood *f, const zmq_msg_t *message)
+void tn_flood_guard_received(tn_flood_guard *f, const zmq_msg_t *message)
 {
     const char *fd = f->z.zmq_msg_gets(message, "__fd");
     uint64_t at = 0;
@@ -239,7 +239,7 @@ static bool count_bytes(uint32_t fd, uint64_t *bytes)
     return true;
 }
 
-static bool cut(const tn_flood *f, uint32_t fd, uint64_t bytes)
+static bool cut(const tn_flood_guard *f, uint32_t fd, uint64_t bytes)
 {
     struct stat st;
     if (fstat((int)fd, &st) != 0 || st.st_ino != f->of[fd].inode ||
@@ -251,12 +251,12 @@ static bool cut(const tn_flood *f, uint32_t fd, uint64_t bytes)
     return true;
 }
 
-uint32_t tn_flood_look(tn_flood *f)
+uint32_t tn_flood_guard_poll(tn_flood_guard *f)
 {
     uint32_t n_cut = 0;
-    while (hear_event(f)) {
+    while (receive_event(f)) {
     }
-    tell_failures(f, false);
+    log_failures(f, false);
     for (uint32_t fd = 0, left = f->n_open; left > 0; fd++) {
         connection *c = &f->of[fd];
         uint64_t bytes = 0;
@@ -278,13 +278,13 @@ uint32_t tn_flood_look(tn_flood *f)
     return n_cut;
 }
 
-tn_flood_failures tn_flood_failed(const tn_flood *f)
+tn_flood_guard_failures tn_flood_guard_failed(const tn_flood_guard *f)
 {
     const uint64_t n = f->silent < f->undecided ? f->silent : f->undecided;
-    return (tn_flood_failures){n, f->why};
+    return (tn_flood_guard_failures){n, f->why};
 }
 
-uint32_t tn_flood_watched(const tn_flood *f)
+uint32_t tn_flood_guard_watched(const tn_flood_guard *f)
 {
     return f->n_open;
 }

@@ -20,31 +20,31 @@
 
 #include <stdint.h>
 
-typedef struct tn_flood tn_flood;
+typedef struct tn_flood_guard tn_flood_guard;
 
 /* Connections that ended before they were let in or refused: ZAP (cluster/net/zap.h) never saw
  * them. */
-typedef struct tn_flood_failures {
+typedef struct tn_flood_guard_failures {
     uint64_t n;
     const char *why; /* what the last one did; static */
-} tn_flood_failures;
+} tn_flood_guard_failures;
 
 /* What was accepted before is not watched. Both must outlive it. TN_E_PEER: libzmq refuses. */
-tn_status tn_flood_open(tn_flood **out, const tn_zmq *z, void *context, void *router, uint64_t most,
-                        tn_error *err) TN_MUST_USE;
+tn_status tn_flood_guard_open(tn_flood_guard **out, const tn_zmq *z, void *context, void *router,
+                              uint64_t most, tn_error *err) TN_MUST_USE;
 /* Before the router is closed. NULL is fine. */
-void tn_flood_close(tn_flood *f);
+void tn_flood_guard_close(tn_flood_guard *f);
 
 /* A message, or a part of one, that the router handed on. */
-void tn_flood_heard(tn_flood *f, const zmq_msg_t *message);
+void tn_flood_guard_received(tn_flood_guard *f, const zmq_msg_t *message);
 
 /* Cuts whom it must; ten times a second is well. Returns how many. */
-uint32_t tn_flood_look(tn_flood *f);
+uint32_t tn_flood_guard_poll(tn_flood_guard *f);
 
 /* As of the last look; the log has them once a minute at most, and at the end. */
-tn_flood_failures tn_flood_failed(const tn_flood *f);
+tn_flood_guard_failures tn_flood_guard_failed(const tn_flood_guard *f);
 
 /* Connections that are watched, as of the last look. */
-uint32_t tn_flood_watched(const tn_flood *f);
+uint32_t tn_flood_guard_watched(const tn_flood_guard *f);
 
 #endif

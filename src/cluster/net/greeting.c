@@ -70,7 +70,7 @@ void tn_greeter_close(tn_greeter *g)
     tn_free(g);
 }
 
-tn_greeting tn_greeter_look(tn_greeter *g)
+tn_greeting tn_greeter_poll(tn_greeter *g)
 {
     uint8_t event[EVENT_BYTES];
     int n;

@@ -24,7 +24,7 @@ tn_status tn_greeter_open(tn_greeter **out, const tn_zmq *z, void *context, void
 void tn_greeter_close(tn_greeter *g);
 
 /* How the last greeting ended. */
-tn_greeting tn_greeter_look(tn_greeter *g);
+tn_greeting tn_greeter_poll(tn_greeter *g);
 
 /* What to tell people; NULL: nothing is wrong. */
 const char *tn_greeting_text(tn_greeting how);

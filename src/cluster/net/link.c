@@ -16,13 +16,13 @@
 
 /* First in, first out. Zeros: empty. */
 typedef struct message_list {
-    tn_parcel *first, *last;
+    tn_out_message *first, *last;
 } message_list;
 
 /* Another rank, as the net thread knows it; but for the last two, which anybody may. */
 typedef struct destination {
     void *dealer; /* NULL: nobody knows where it is */
-    tn_resend resend;
+    tn_retransmit retransmit;
     message_list requests;        /* that have no number yet */
     message_list plain;           /* to be sent once */
     bool blocked;                 /* the connection takes nothing at the moment */
@@ -36,9 +36,9 @@ struct tn_link {
     tn_link_opts opts;
     tn_sockets *sockets;
     void *router;
-    tn_greeter *greeter; /* of the dealer to rank 0; guarded by lock; NULL: none */
-    tn_flood *flood;     /* over the router's connections; NULL: over ipc */
-    int wake;            /* eventfd */
+    tn_greeter *greeter;   /* of the dealer to rank 0; guarded by lock; NULL: none */
+    tn_flood_guard *flood; /* over the router's connections; NULL: over ipc */
+    int wake;              /* eventfd */
     tn_thread *thread;
     atomic_bool stop;
     _Atomic uint64_t session;
@@ -62,7 +62,7 @@ enum { ROUTER = -1 }; /* or the rank of a dealer */
 
 enum { COPIED_MAX = 64 << 10 }; /* bytes; longer messages are sent from where they lie */
 
-static void list_add(message_list *l, tn_parcel *p)
+static void list_add(message_list *l, tn_out_message *p)
 {
     p->next = NULL;
     if (l->first == NULL) {
@@ -73,9 +73,9 @@ static void list_add(message_list *l, tn_parcel *p)
     l->last = p;
 }
 
-static tn_parcel *list_take(message_list *l)
+static tn_out_message *list_take(message_list *l)
 {
-    tn_parcel *p = l->first;
+    tn_out_message *p = l->first;
     TN_ASSERT(p != NULL);
     l->first = p->next;
     p->next = NULL;
@@ -85,12 +85,12 @@ static tn_parcel *list_take(message_list *l)
 static void list_drop(message_list *l)
 {
     while (l->first != NULL) {
-        tn_parcel_drop(list_take(l));
+        tn_out_message_drop(list_take(l));
     }
 }
 
-/* Completes the header; once per parcel. */
-static void seal(tn_link *l, tn_parcel *p)
+/* Completes the header; once per message. */
+static void seal(tn_link *l, tn_out_message *p)
 {
     if (p->sealed) {
         return;
@@ -107,18 +107,18 @@ static void seal(tn_link *l, tn_parcel *p)
 static void let_go(void *bytes, void *hint)
 {
     (void)bytes;
-    tn_parcel_drop(hint);
+    tn_out_message_drop(hint);
 }
 
-static bool wrap(const tn_link *l, tn_parcel *p, zmq_msg_t *m)
+static bool wrap(const tn_link *l, tn_out_message *p, zmq_msg_t *m)
 {
     const size_t size = TN_FRAME_HEAD + p->frame.bytes;
     if (size > COPIED_MAX) {
-        tn_parcel_hold(p);
+        tn_out_message_hold(p);
         if (l->z.zmq_msg_init_data(m, p->bytes, size, let_go, p) == 0) {
             return true;
         }
-        tn_parcel_drop(p);
+        tn_out_message_drop(p);
         return false;
     }
     if (l->z.zmq_msg_init_size(m, size) != 0) {
@@ -134,7 +134,7 @@ static int retry(int n)
 }
 
 /* The message is made first: once its id is out, it must follow. */
-static sent_state transmit(tn_link *l, void *socket, const uint8_t *id, tn_parcel *p)
+static sent_state transmit(tn_link *l, void *socket, const uint8_t *id, tn_out_message *p)
 {
     zmq_msg_t m;
     if (!wrap(l, p, &m)) {
@@ -160,7 +160,7 @@ static sent_state transmit(tn_link *l, void *socket, const uint8_t *id, tn_parce
 }
 
 /* As the net may do: "error" loses a message, "short" brings it twice. */
-static sent_state transmit_or_fail(tn_link *l, void *socket, const uint8_t *id, tn_parcel *p)
+static sent_state transmit_or_fail(tn_link *l, void *socket, const uint8_t *id, tn_out_message *p)
 {
     const int fault = tn_failpoint(id == NULL ? "link.request" : "link.answer");
     if (fault != 0 && fault != TN_FAIL_SHORT) {
@@ -171,13 +171,13 @@ static sent_state transmit_or_fail(tn_link *l, void *socket, const uint8_t *id, 
 }
 
 /* LATER: the connection takes no more now. */
-static sent_state send_request(tn_link *l, void *dealer, tn_parcel *p)
+static sent_state send_request(tn_link *l, void *dealer, tn_out_message *p)
 {
     return transmit_or_fail(l, dealer, NULL, p);
 }
 
 /* Seals and sends an answer, and drops it: who misses it asks again. */
-static void send_answer(tn_link *l, tn_parcel *p)
+static void send_answer(tn_link *l, tn_out_message *p)
 {
     uint8_t id[TN_ROUTING_ID];
     tn_routing_id(p->to, p->to_incarnation, id);
@@ -185,16 +185,16 @@ static void send_answer(tn_link *l, tn_parcel *p)
     if (transmit_or_fail(l, l->router, id, p) != SENT) {
         l->counts.undeliverable++;
     }
-    tn_parcel_drop(p);
+    tn_out_message_drop(p);
 }
 
 static const uint64_t minute_ns = 60000000000;
 
-void tn_letter_close(tn_letter *letter)
+void tn_in_message_close(tn_in_message *incoming)
 {
-    if (letter != NULL) {
-        (void)letter->close(&letter->message);
-        tn_free(letter);
+    if (incoming != NULL) {
+        (void)incoming->close(&incoming->message);
+        tn_free(incoming);
     }
 }
 
@@ -261,7 +261,7 @@ static bool is_of(const tn_link *l, const zmq_msg_t *m, const tn_frame *frame, b
 }
 
 /* Takes the message over; NULL when it is not one from `sender`. */
-static tn_letter *open_letter(tn_link *l, zmq_msg_t *m, const tn_frame *sender, bool is_router)
+static tn_in_message *open_message(tn_link *l, zmq_msg_t *m, const tn_frame *sender, bool is_router)
 {
     const tn_frame_limits limits = limits_of(l);
     tn_frame frame;
@@ -275,19 +275,19 @@ static tn_letter *open_letter(tn_link *l, zmq_msg_t *m, const tn_frame *sender, 
          !is_of(l, m, &frame, is_router))) {
         fault = TN_DROP_RANK;
     }
-    tn_letter *letter =
-        fault == TN_DROP_NONE ? tn_try_alloc(1, sizeof *letter, "a message", NULL) : NULL;
-    if (letter == NULL) {
+    tn_in_message *incoming =
+        fault == TN_DROP_NONE ? tn_try_alloc(1, sizeof *incoming, "a message", NULL) : NULL;
+    if (incoming == NULL) {
         count_fault(l, fault == TN_DROP_NONE ? TN_DROP_MEMORY : fault, sender->rank);
         return NULL;
     }
-    letter->from = frame.rank;
-    letter->close = l->z.zmq_msg_close;
-    (void)l->z.zmq_msg_init(&letter->message);
-    (void)l->z.zmq_msg_move(&letter->message, m);
-    frame.payload = (const char *)l->z.zmq_msg_data(&letter->message) + TN_FRAME_HEAD;
-    letter->frame = frame;
-    return letter;
+    incoming->from = frame.rank;
+    incoming->close = l->z.zmq_msg_close;
+    (void)l->z.zmq_msg_init(&incoming->message);
+    (void)l->z.zmq_msg_move(&incoming->message, m);
+    frame.payload = (const char *)l->z.zmq_msg_data(&incoming->message) + TN_FRAME_HEAD;
+    incoming->frame = frame;
+    return incoming;
 }
 
 /* The routing id in front of what comes to the router. */
@@ -302,7 +302,7 @@ static bool take_id(tn_link *l, void *socket, tn_frame *sender, bool *known)
                                 &sender->incarnation);
     if (!*known) {
         if (l->flood != NULL) {
-            tn_flood_heard(l->flood, &id);
+            tn_flood_guard_received(l->flood, &id);
         }
         throw_rest(l, socket, &id);
         count_fault(l, TN_DROP_RANK, UINT32_MAX);
@@ -312,7 +312,7 @@ static bool take_id(tn_link *l, void *socket, tn_frame *sender, bool *known)
 }
 
 /* The next message of a socket; false: there is none. *out is NULL when it was dropped. */
-static bool receive(tn_link *l, int64_t socket, tn_letter **out)
+static bool receive(tn_link *l, int64_t socket, tn_in_message **out)
 {
     bool is_router = socket == ROUTER;
     void *from = is_router ? l->router : l->dest[socket].dealer;
@@ -335,9 +335,9 @@ static bool receive(tn_link *l, int64_t socket, tn_letter **out)
     }
     throw_rest(l, from, &m);
     if (is_router && l->flood != NULL) {
-        tn_flood_heard(l->flood, &m);
+        tn_flood_guard_received(l->flood, &m);
     }
-    *out = open_letter(l, &m, &sender, is_router);
+    *out = open_message(l, &m, &sender, is_router);
     (void)l->z.zmq_msg_close(&m);
     return true;
 }
@@ -348,26 +348,26 @@ static const uint64_t tick_ns = 100000000;
 
 static const uint64_t ns_of_ms = 1000000;
 
-static tn_parcel *parcel_of(tn_resend_request *x)
+static tn_out_message *message_of(tn_retransmit_request *x)
 {
-    return (tn_parcel *)(void *)((char *)x - offsetof(tn_parcel, request));
+    return (tn_out_message *)(void *)((char *)x - offsetof(tn_out_message, request));
 }
 
-static void release(tn_resend_request *x)
+static void release(tn_retransmit_request *x)
 {
-    tn_parcel_drop(parcel_of(x));
+    tn_out_message_drop(message_of(x));
 }
 
 /* Requests get their numbers in the order they were posted. */
 static void number_requests(tn_link *l, destination *d)
 {
-    while (d->requests.first != NULL && !tn_resend_is_full(&d->resend)) {
-        tn_parcel *p = list_take(&d->requests);
-        p->frame.sequence = tn_resend_next(&d->resend);
+    while (d->requests.first != NULL && !tn_retransmit_is_full(&d->retransmit)) {
+        tn_out_message *p = list_take(&d->requests);
+        p->frame.sequence = tn_retransmit_next(&d->retransmit);
         seal(l, p);
-        p->request = (tn_resend_request){
+        p->request = (tn_retransmit_request){
             .bytes = p->bytes, .size = TN_FRAME_HEAD + p->frame.bytes, .release = release};
-        tn_resend_put(&d->resend, &p->request);
+        tn_retransmit_put(&d->retransmit, &p->request);
     }
 }
 
@@ -380,19 +380,19 @@ static void flush(tn_link *l, destination *d, uint64_t now)
         seal(l, d->plain.first);
         d->blocked = send_request(l, d->dealer, d->plain.first) == SENT_LATER;
         if (!d->blocked) {
-            tn_parcel_drop(list_take(&d->plain));
+            tn_out_message_drop(list_take(&d->plain));
         }
     }
     while (!d->blocked) {
-        tn_resend_request *x = tn_resend_due(&d->resend, now);
+        tn_retransmit_request *x = tn_retransmit_due(&d->retransmit, now);
         if (x == NULL) {
             break;
         }
         const uint64_t before = x->sent_ns;
-        d->blocked = send_request(l, d->dealer, parcel_of(x)) == SENT_LATER;
+        d->blocked = send_request(l, d->dealer, message_of(x)) == SENT_LATER;
         if (!d->blocked) {
             l->counts.repeated += before != 0;
-            tn_resend_sent(&d->resend, now);
+            tn_retransmit_sent(&d->retransmit, now);
         }
     }
 }
@@ -400,7 +400,7 @@ static void flush(tn_link *l, destination *d, uint64_t now)
 static void sort_outbox(tn_link *l, message_list *outbox)
 {
     while (outbox->first != NULL) {
-        tn_parcel *p = list_take(outbox);
+        tn_out_message *p = list_take(outbox);
         destination *d = &l->dest[p->to];
         if (p->to_incarnation != 0) {
             send_answer(l, p);
@@ -439,7 +439,8 @@ static long time_to(const tn_link *l, uint64_t now)
     uint64_t due = l->next_tick;
     for (uint32_t r = 0; r < l->opts.size; r++) {
         const destination *d = &l->dest[r];
-        uint64_t deadline = d->blocked ? TN_RESEND_NEVER : tn_resend_deadline(&d->resend);
+        uint64_t deadline =
+            d->blocked ? TN_RETRANSMIT_NEVER : tn_retransmit_deadline(&d->retransmit);
         due = deadline < due ? deadline : due;
     }
     return due <= now ? 0 : (long)((due - now) / ns_of_ms + 1);
@@ -462,37 +463,37 @@ static uint32_t list_items(const tn_link *l, zmq_pollitem_t *item, uint32_t *ran
     return n;
 }
 
-static void give(tn_link *l, tn_letter *letter, bool answer)
+static void give(tn_link *l, tn_in_message *incoming, bool answer)
 {
-    if (letter == NULL) {
+    if (incoming == NULL) {
         return;
     }
     const tn_link_events *e = &l->opts.events;
-    (answer ? e->answer : e->request)(e->arg, letter);
+    (answer ? e->answer : e->request)(e->arg, incoming);
 }
 
-static void hear_requests(tn_link *l)
+static void receive_requests(tn_link *l)
 {
-    tn_letter *letter = NULL;
-    for (uint32_t i = 0; i < AT_ONCE && receive(l, ROUTER, &letter); i++) {
-        give(l, letter, false);
+    tn_in_message *incoming = NULL;
+    for (uint32_t i = 0; i < AT_ONCE && receive(l, ROUTER, &incoming); i++) {
+        give(l, incoming, false);
     }
 }
 
 /* An answer that comes again has nobody who waits for it. */
-static void hear_answers(tn_link *l, uint32_t rank)
+static void receive_answers(tn_link *l, uint32_t rank)
 {
     destination *d = &l->dest[rank];
-    tn_letter *letter = NULL;
-    for (uint32_t i = 0; i < AT_ONCE && receive(l, rank, &letter); i++) {
-        if (letter != NULL && letter->frame.sequence != 0) {
-            if (!tn_resend_acknowledge(&d->resend, letter->frame.sequence)) {
-                tn_letter_close(letter);
+    tn_in_message *incoming = NULL;
+    for (uint32_t i = 0; i < AT_ONCE && receive(l, rank, &incoming); i++) {
+        if (incoming != NULL && incoming->frame.sequence != 0) {
+            if (!tn_retransmit_acknowledge(&d->retransmit, incoming->frame.sequence)) {
+                tn_in_message_close(incoming);
                 continue;
             }
             (void)atomic_fetch_sub(&d->open, 1);
         }
-        give(l, letter, true);
+        give(l, incoming, true);
     }
 }
 
@@ -501,8 +502,8 @@ static void tick(tn_link *l, uint64_t now)
     if (now >= l->next_tick) {
         l->next_tick = now + tick_ns;
         if (l->flood != NULL) {
-            l->counts.floods += tn_flood_look(l->flood);
-            l->counts.failures = tn_flood_failed(l->flood);
+            l->counts.floods += tn_flood_guard_poll(l->flood);
+            l->counts.failures = tn_flood_guard_failed(l->flood);
         }
         l->opts.events.tick(l->opts.events.arg, now);
     }
@@ -523,11 +524,11 @@ static tn_status run(void *arg, tn_error *err)
         int ready = l->z.zmq_poll(l->item, (int)n, time_to(l, now));
         TN_ASSERT(ready >= 0 || errno == EINTR);
         if (ready > 0 && (l->item[1].revents & ZMQ_POLLIN) != 0) {
-            hear_requests(l);
+            receive_requests(l);
         }
         for (uint32_t i = 2; ready > 0 && i < n; i++) {
             if ((l->item[i].revents & ZMQ_POLLIN) != 0) {
-                hear_answers(l, l->item_rank[i]);
+                receive_answers(l, l->item_rank[i]);
             }
         }
         tick(l, tn_clock_ns());
@@ -540,7 +541,7 @@ static tn_status run(void *arg, tn_error *err)
     return TN_OK;
 }
 
-static void post(tn_link *l, tn_parcel *p)
+static void post(tn_link *l, tn_out_message *p)
 {
     p->next = NULL;
     (void)pthread_mutex_lock(&l->lock);
@@ -549,23 +550,23 @@ static void post(tn_link *l, tn_parcel *p)
     wake(l);
 }
 
-void tn_link_post(tn_link *l, uint32_t to, tn_parcel *parcel)
+void tn_link_post(tn_link *l, uint32_t to, tn_out_message *outgoing)
 {
     TN_ASSERT(to < l->opts.size && to != l->opts.rank);
-    parcel->to = to;
-    if (tn_frame_is_request(parcel->frame.type)) {
+    outgoing->to = to;
+    if (tn_frame_is_request(outgoing->frame.type)) {
         (void)atomic_fetch_add(&l->dest[to].open, 1);
     }
-    post(l, parcel);
+    post(l, outgoing);
 }
 
-void tn_link_answer(tn_link *l, const tn_frame *request, tn_parcel *parcel)
+void tn_link_answer(tn_link *l, const tn_frame *request, tn_out_message *outgoing)
 {
-    parcel->to = request->rank;
-    parcel->to_incarnation = request->incarnation;
-    parcel->frame.sequence = request->sequence;
-    parcel->frame.step = request->step;
-    post(l, parcel);
+    outgoing->to = request->rank;
+    outgoing->to_incarnation = request->incarnation;
+    outgoing->frame.sequence = request->sequence;
+    outgoing->frame.step = request->step;
+    post(l, outgoing);
 }
 
 uint32_t tn_link_open_requests(tn_link *l, uint32_t rank)
@@ -594,9 +595,9 @@ void tn_link_counts_of(tn_link *l, tn_link_counts *out)
 {
     (void)pthread_mutex_lock(&l->lock);
     *out = l->told;
-    out->greeting = l->greeter != NULL ? tn_greeter_look(l->greeter) : TN_GREETING_NONE;
+    out->greeting = l->greeter != NULL ? tn_greeter_poll(l->greeter) : TN_GREETING_NONE;
     (void)pthread_mutex_unlock(&l->lock);
-    tn_zap_counts(tn_sockets_door(l->sockets), out->door);
+    tn_zap_counts(tn_sockets_zap(l->sockets), out->door);
 }
 
 tn_status tn_link_dial(tn_link *l, uint32_t rank, const tn_endpoint *at, tn_error *err)
@@ -631,8 +632,8 @@ static tn_status make(tn_link *l, const tn_endpoint *own, char bound[TN_ENDPOINT
     }
     for (uint32_t r = 0; r < o->size; r++) {
         uint64_t seed = o->incarnation ^ (uint64_t)r << 32;
-        tn_resend_init(&l->dest[r].resend, seed,
-                       o->resend_ns != 0 ? o->resend_ns : TN_RESEND_TIMEOUT_NS, 0);
+        tn_retransmit_init(&l->dest[r].retransmit, seed,
+                           o->retransmit_ns != 0 ? o->retransmit_ns : TN_RETRANSMIT_TIMEOUT_NS, 0);
     }
     l->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (l->wake < 0) {
@@ -646,8 +647,8 @@ static tn_status make(tn_link *l, const tn_endpoint *own, char bound[TN_ENDPOINT
     TN_TRY(tn_sockets_open(&l->sockets, &l->z, &sockets, err));
     TN_TRY(tn_sockets_listen(l->sockets, own, &l->router, bound, err));
     if (!own->is_ipc) {
-        TN_TRY(tn_flood_open(&l->flood, &l->z, tn_sockets_context(l->sockets), l->router,
-                             l->opts.bytes_max + TN_FRAME_HEAD, err));
+        TN_TRY(tn_flood_guard_open(&l->flood, &l->z, tn_sockets_context(l->sockets), l->router,
+                                   l->opts.bytes_max + TN_FRAME_HEAD, err));
     }
     return tn_thread_start(&l->thread, "tn-net", run, l, err);
 }
@@ -656,7 +657,7 @@ static void drop_all(destination *d)
 {
     list_drop(&d->requests);
     list_drop(&d->plain);
-    tn_resend_clear(&d->resend);
+    tn_retransmit_clear(&d->retransmit);
 }
 
 void tn_link_close(tn_link *l)
@@ -674,7 +675,7 @@ void tn_link_close(tn_link *l)
     for (uint32_t r = 0; l->dialled != NULL && r < l->opts.size; r++) {
         tn_sockets_hang_up(l->sockets, l->dialled[r]);
     }
-    tn_flood_close(l->flood);
+    tn_flood_guard_close(l->flood);
     if (l->router != NULL) {
         tn_sockets_hang_up(l->sockets, l->router);
     }

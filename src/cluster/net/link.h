@@ -2,7 +2,7 @@
  *
  *     worker, shard ──post──> outbox ──> tn-net: sockets, resend ──> network
  *                                          │
- *     events, on tn-net  <─────────────────┘     letters: requests to answer, answers to requests
+ *     events, on tn-net  <─────────────────┘     messages: requests to answer, answers to requests
  *
  * A request (frames.def) gets the next number of its destination, is kept until its answer comes,
  * and sent again where that takes too long; its answer is delivered once. What it does there once
@@ -23,19 +23,19 @@
 typedef struct tn_link tn_link;
 
 /* A message that came. Whoever gets it closes it, at any time, on any thread. */
-typedef struct tn_letter {
-    tn_frame frame; /* payload: lent by the letter */
+typedef struct tn_in_message {
+    tn_frame frame; /* payload: lent by the message */
     uint32_t from;  /* rank */
     zmq_msg_t message;
     __typeof__(&(zmq_msg_close)) close;
-    struct tn_letter *next; /* for its owner's lists */
-} tn_letter;
-void tn_letter_close(tn_letter *letter); /* NULL is fine */
+    struct tn_in_message *next; /* for its owner's lists */
+} tn_in_message;
+void tn_in_message_close(tn_in_message *incoming); /* NULL is fine */
 
 typedef struct tn_link_events {
     void *arg;
-    void (*request)(void *arg, tn_letter *letter); /* or a message without id */
-    void (*answer)(void *arg, tn_letter *letter);
+    void (*request)(void *arg, tn_in_message *incoming); /* or a message without id */
+    void (*answer)(void *arg, tn_in_message *incoming);
     void (*tick)(void *arg, uint64_t now_ns); /* ten times a second */
 } tn_link_events;
 
@@ -43,9 +43,9 @@ typedef struct tn_link_opts {
     uint32_t rank, size;
     uint64_t job, incarnation;
     uint64_t bytes_max;          /* of a message; 0: TN_MESSAGE_BYTES_MAX */
-    uint64_t resend_ns;          /* until a request is sent again; 0: TN_RESEND_TIMEOUT_NS */
+    uint64_t retransmit_ns;      /* until a request is sent again; 0: TN_RETRANSMIT_TIMEOUT_NS */
     const tn_security *security; /* must outlive the link, as must these */
-    tn_parcels *parcels;
+    tn_out_messages *pool;
     tn_link_events events;
 } tn_link_opts;
 
@@ -55,7 +55,7 @@ tn_status tn_link_open(tn_link **out, const tn_zmq *z, const tn_link_opts *opts,
                        const tn_endpoint *own, char bound[TN_ENDPOINT_SIZE],
                        tn_error *err) TN_MUST_USE;
 /* Ends the thread; answers that were posted are still sent, what else was not sent is dropped.
- * Letters may be closed later. NULL is fine. */
+ * Messages may be closed later. NULL is fine. */
 void tn_link_close(tn_link *l);
 
 /* Where a rank is. Messages to it may be posted before. TN_E_CONFIG: no key, or an open address. */
@@ -68,20 +68,20 @@ void tn_link_expect(tn_link *l, uint32_t rank, uint64_t incarnation);
 /* In every message from now on; those of others are dropped. 0: there is none yet. */
 void tn_link_set_session(tn_link *l, uint64_t session);
 
-/* Takes the parcel and the caller's reference. An answer goes to the rank and incarnation of its
+/* Takes the message and the caller's reference. An answer goes to the rank and incarnation of its
  * request, whose sequence and step it repeats; the payload of `request` is not looked at. */
-void tn_link_post(tn_link *l, uint32_t to, tn_parcel *parcel);
-void tn_link_answer(tn_link *l, const tn_frame *request, tn_parcel *parcel);
+void tn_link_post(tn_link *l, uint32_t to, tn_out_message *outgoing);
+void tn_link_answer(tn_link *l, const tn_frame *request, tn_out_message *outgoing);
 
 typedef struct tn_link_counts {
     uint64_t bytes_out, bytes_in, messages_out,
         messages_in;                  /* over the network, repeats included */
     uint64_t repeated, undeliverable; /* of those sent */
     uint64_t dropped[TN_DROPS];
-    uint64_t door[TN_ZAP_VERDICTS]; /* connections of others, by verdict */
-    uint64_t floods;                /* connections that were cut: cluster/net/flood_guard.h */
-    tn_flood_failures failures;     /* and those that were never let in */
-    tn_greeting greeting;           /* of this peer by rank 0, over TCP with keys */
+    uint64_t door[TN_ZAP_VERDICTS];   /* connections of others, by verdict */
+    uint64_t floods;                  /* connections that were cut: cluster/net/flood_guard.h */
+    tn_flood_guard_failures failures; /* and those that were never let in */
+    tn_greeting greeting;             /* of this peer by rank 0, over TCP with keys */
 } tn_link_counts;
 void tn_link_counts_of(tn_link *l, tn_link_counts *out);
 

@@ -7,14 +7,14 @@
 
 enum { BIN_FIRST = 9, BIN_LAST = 30, BINS = BIN_LAST - BIN_FIRST + 1 }; /* 512 bytes .. 1 GiB */
 
-struct tn_parcels {
+struct tn_out_messages {
     pthread_mutex_t lock;
-    tn_parcel *idle[BINS]; /* guarded by lock, as are these */
+    tn_out_message *idle[BINS]; /* guarded by lock, as are these */
     uint64_t bytes;
     uint32_t n_taken;
 };
 
-tn_status tn_parcels_new(tn_parcels **out, tn_error *err)
+tn_status tn_out_messages_new(tn_out_messages **out, tn_error *err)
 {
     *out = tn_try_alloc(1, sizeof **out, "messages", err);
     if (*out == NULL) {
@@ -24,7 +24,7 @@ tn_status tn_parcels_new(tn_parcels **out, tn_error *err)
     return TN_OK;
 }
 
-void tn_parcels_free(tn_parcels *pool)
+void tn_out_messages_free(tn_out_messages *pool)
 {
     if (pool == NULL) {
         return;
@@ -32,7 +32,7 @@ void tn_parcels_free(tn_parcels *pool)
     TN_ASSERT(pool->n_taken == 0);
     for (uint32_t bin = 0; bin < BINS; bin++) {
         while (pool->idle[bin] != NULL) {
-            tn_parcel *p = pool->idle[bin];
+            tn_out_message *p = pool->idle[bin];
             pool->idle[bin] = p->next;
             tn_free(p->bytes);
             tn_free(p);
@@ -51,9 +51,9 @@ static uint32_t bin_of(uint64_t bytes)
     return bin;
 }
 
-static tn_parcel *make(uint32_t bin, tn_error *err)
+static tn_out_message *make(uint32_t bin, tn_error *err)
 {
-    tn_parcel *p = tn_try_alloc(1, sizeof *p, "a message", err);
+    tn_out_message *p = tn_try_alloc(1, sizeof *p, "a message", err);
     char *bytes = tn_try_alloc((size_t)1 << (BIN_FIRST + bin), 1, "a message", err);
     if (p == NULL || bytes == NULL) {
         tn_free(p);
@@ -65,7 +65,8 @@ static tn_parcel *make(uint32_t bin, tn_error *err)
     return p;
 }
 
-tn_status tn_parcel_take(tn_parcel **out, tn_parcels *pool, uint64_t payload, tn_error *err)
+tn_status tn_out_message_take(tn_out_message **out, tn_out_messages *pool, uint64_t payload,
+                              tn_error *err)
 {
     *out = NULL;
     if (payload > (UINT64_C(1) << BIN_LAST) - TN_FRAME_HEAD) {
@@ -74,7 +75,7 @@ tn_status tn_parcel_take(tn_parcel **out, tn_parcels *pool, uint64_t payload, tn
     }
     const uint32_t bin = bin_of(payload + TN_FRAME_HEAD);
     (void)pthread_mutex_lock(&pool->lock);
-    tn_parcel *p = pool->idle[bin];
+    tn_out_message *p = pool->idle[bin];
     if (p != NULL) {
         pool->idle[bin] = p->next;
     }
@@ -99,17 +100,17 @@ tn_status tn_parcel_take(tn_parcel **out, tn_parcels *pool, uint64_t payload, tn
     return TN_OK;
 }
 
-void tn_parcel_hold(tn_parcel *p)
+void tn_out_message_hold(tn_out_message *p)
 {
     (void)atomic_fetch_add_explicit(&p->references, 1, memory_order_relaxed);
 }
 
-void tn_parcel_drop(tn_parcel *p)
+void tn_out_message_drop(tn_out_message *p)
 {
     if (p == NULL || atomic_fetch_sub_explicit(&p->references, 1, memory_order_acq_rel) > 1) {
         return;
     }
-    tn_parcels *pool = p->pool;
+    tn_out_messages *pool = p->pool;
     (void)pthread_mutex_lock(&pool->lock);
     p->next = pool->idle[p->bin];
     pool->idle[p->bin] = p;
@@ -117,7 +118,7 @@ void tn_parcel_drop(tn_parcel *p)
     (void)pthread_mutex_unlock(&pool->lock);
 }
 
-uint64_t tn_parcels_bytes(tn_parcels *pool)
+uint64_t tn_out_messages_bytes(tn_out_messages *pool)
 {
     (void)pthread_mutex_lock(&pool->lock);
     uint64_t bytes = pool->bytes;

@@ -1,9 +1,9 @@
 /* out_message.h - a message on its way out: room for header and payload in one piece, kept until
  * nobody needs it.
  *
- *     tn_parcel *p = tn_parcel_take(pool, payload_bytes, err);       one reference, the caller's
- *     write the payload at tn_parcel_payload(p); fill p->frame
- *     hand p to cluster/net/link.h                                            with that reference
+ *     tn_out_message *p = tn_out_message_take(pool, payload_bytes, err);       one reference, the
+ * caller's write the payload at tn_out_message_payload(p); fill p->frame hand p to
+ * cluster/net/link.h                                            with that reference
  *
  * A request is kept until it is acknowledged and may lie with the transport more than once, which
  * sends large messages from where they lie; each holds a reference. Buffers come in powers of two
@@ -18,38 +18,38 @@
 
 #include <stdatomic.h>
 
-typedef struct tn_parcels tn_parcels;
+typedef struct tn_out_messages tn_out_messages;
 
-typedef struct tn_parcel {
+typedef struct tn_out_message {
     tn_frame frame; /* all but job, session, incarnation, rank and, of requests, sequence: link */
     uint32_t to;    /* rank; set by the link, as are these */
     uint64_t to_incarnation; /* of an answer: of its request; else 0 */
     bool sealed;
-    tn_resend_request request;
-    struct tn_parcel *next; /* in whatever list it is */
-    tn_parcels *pool;
+    tn_retransmit_request request;
+    struct tn_out_message *next; /* in whatever list it is */
+    tn_out_messages *pool;
     _Atomic uint32_t references;
     uint32_t bin;
     char *bytes;
-} tn_parcel;
+} tn_out_message;
 
-tn_status tn_parcels_new(tn_parcels **out, tn_error *err) TN_MUST_USE;
-/* Every parcel must have come back. NULL is fine. */
-void tn_parcels_free(tn_parcels *pool);
+tn_status tn_out_messages_new(tn_out_messages **out, tn_error *err) TN_MUST_USE;
+/* Every message must have come back. NULL is fine. */
+void tn_out_messages_free(tn_out_messages *pool);
 
 /* frame.bytes is `payload`; the rest of the frame is 0. TN_E_MEMORY; TN_E_LIMIT: over 1 GiB. */
-tn_status tn_parcel_take(tn_parcel **out, tn_parcels *pool, uint64_t payload,
-                         tn_error *err) TN_MUST_USE;
+tn_status tn_out_message_take(tn_out_message **out, tn_out_messages *pool, uint64_t payload,
+                              tn_error *err) TN_MUST_USE;
 
-static inline char *tn_parcel_payload(const tn_parcel *p)
+static inline char *tn_out_message_payload(const tn_out_message *p)
 {
     return p->bytes + TN_FRAME_HEAD;
 }
 
-void tn_parcel_hold(tn_parcel *p);
-void tn_parcel_drop(tn_parcel *p); /* NULL is fine */
+void tn_out_message_hold(tn_out_message *p);
+void tn_out_message_drop(tn_out_message *p); /* NULL is fine */
 
 /* Bytes in all buffers, in use or not. */
-uint64_t tn_parcels_bytes(tn_parcels *pool);
+uint64_t tn_out_messages_bytes(tn_out_messages *pool);
 
 #endif

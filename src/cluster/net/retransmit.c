@@ -11,32 +11,33 @@
 
 enum { DOUBLINGS_MAX = 5 }; /* .2 s x 2^5 is over the cap */
 
-void tn_resend_init(tn_resend *r, uint64_t seed, uint64_t timeout_ns, uint64_t low)
+void tn_retransmit_init(tn_retransmit *r, uint64_t seed, uint64_t timeout_ns, uint64_t low)
 {
     TN_ASSERT(timeout_ns > 0);
-    *r = (tn_resend){.next = low + 1, .timeout_ns = timeout_ns, .stream = tn_stream0(seed)};
+    *r = (tn_retransmit){.next = low + 1, .timeout_ns = timeout_ns, .stream = tn_stream0(seed)};
 }
 
-void tn_resend_clear(tn_resend *r)
+void tn_retransmit_clear(tn_retransmit *r)
 {
-    tn_resend_request *x = r->oldest;
+    tn_retransmit_request *x = r->oldest;
     r->oldest = r->newest = r->unsent = NULL;
     r->n = r->round = 0;
     while (x != NULL) {
-        tn_resend_request *next = x->next;
+        tn_retransmit_request *next = x->next;
         x->release(x);
         x = next;
     }
 }
 
-bool tn_resend_is_full(const tn_resend *r)
+bool tn_retransmit_is_full(const tn_retransmit *r)
 {
-    return r->n == TN_RESEND_MAX || (r->n > 0 && r->next - r->oldest->sequence >= TN_ONCE_WINDOW);
+    return r->n == TN_RETRANSMIT_MAX ||
+           (r->n > 0 && r->next - r->oldest->sequence >= TN_DEDUP_WINDOW);
 }
 
-void tn_resend_put(tn_resend *r, tn_resend_request *x)
+void tn_retransmit_put(tn_retransmit *r, tn_retransmit_request *x)
 {
-    TN_ASSERT(!tn_resend_is_full(r) && x->release != NULL);
+    TN_ASSERT(!tn_retransmit_is_full(r) && x->release != NULL);
     x->sequence = r->next++;
     x->next = NULL;
     if (r->oldest == NULL) {
@@ -50,14 +51,14 @@ void tn_resend_put(tn_resend *r, tn_resend_request *x)
 }
 
 /* Full jitter: anything up to a limit that doubles. */
-static uint64_t backoff(tn_resend *r, uint32_t k)
+static uint64_t backoff(tn_retransmit *r, uint32_t k)
 {
-    uint64_t most = TN_RESEND_FIRST_NS << (k < DOUBLINGS_MAX ? k : DOUBLINGS_MAX);
-    most = most < TN_RESEND_CAP_NS ? most : TN_RESEND_CAP_NS;
+    uint64_t most = TN_RETRANSMIT_FIRST_NS << (k < DOUBLINGS_MAX ? k : DOUBLINGS_MAX);
+    most = most < TN_RETRANSMIT_CAP_NS ? most : TN_RETRANSMIT_CAP_NS;
     return (uint64_t)((double)most * tn_open(tn_draw(r->stream, r->drawn++)));
 }
 
-tn_resend_request *tn_resend_due(tn_resend *r, uint64_t now_ns)
+tn_retransmit_request *tn_retransmit_due(tn_retransmit *r, uint64_t now_ns)
 {
     if (r->unsent == NULL && r->oldest != NULL && now_ns >= r->due_ns) {
         r->unsent = r->oldest;
@@ -66,9 +67,9 @@ tn_resend_request *tn_resend_due(tn_resend *r, uint64_t now_ns)
     return r->unsent;
 }
 
-void tn_resend_sent(tn_resend *r, uint64_t now_ns)
+void tn_retransmit_sent(tn_retransmit *r, uint64_t now_ns)
 {
-    tn_resend_request *x = r->unsent;
+    tn_retransmit_request *x = r->unsent;
     TN_ASSERT(x != NULL);
     x->sent_ns = now_ns;
     r->unsent = x->next;
@@ -77,13 +78,13 @@ void tn_resend_sent(tn_resend *r, uint64_t now_ns)
     }
 }
 
-void tn_resend_reconnected(tn_resend *r)
+void tn_retransmit_reconnected(tn_retransmit *r)
 {
     r->unsent = r->oldest;
 }
 
 /* Takes x out, which stands behind `before` (NULL: it is the oldest). */
-static void take(tn_resend *r, tn_resend_request *x, tn_resend_request *before)
+static void take(tn_retransmit *r, tn_retransmit_request *x, tn_retransmit_request *before)
 {
     r->unsent = r->unsent == x ? x->next : r->unsent;
     r->newest = r->newest == x ? before : r->newest;
@@ -99,10 +100,10 @@ static void take(tn_resend *r, tn_resend_request *x, tn_resend_request *before)
     }
 }
 
-bool tn_resend_acknowledge(tn_resend *r, uint64_t sequence)
+bool tn_retransmit_acknowledge(tn_retransmit *r, uint64_t sequence)
 {
-    tn_resend_request *before = NULL;
-    tn_resend_request *x = r->oldest;
+    tn_retransmit_request *before = NULL;
+    tn_retransmit_request *x = r->oldest;
     while (x != NULL && x->sequence < sequence) {
         before = x;
         x = x->next;
@@ -115,24 +116,24 @@ bool tn_resend_acknowledge(tn_resend *r, uint64_t sequence)
     return true;
 }
 
-uint64_t tn_resend_deadline(const tn_resend *r)
+uint64_t tn_retransmit_deadline(const tn_retransmit *r)
 {
     if (r->unsent != NULL) {
         return 0;
     }
-    return r->oldest == NULL ? TN_RESEND_NEVER : r->due_ns;
+    return r->oldest == NULL ? TN_RETRANSMIT_NEVER : r->due_ns;
 }
 
-uint32_t tn_resend_open(const tn_resend *r, uint64_t out[TN_RESEND_MAX])
+uint32_t tn_retransmit_open(const tn_retransmit *r, uint64_t out[TN_RETRANSMIT_MAX])
 {
     uint32_t n = 0;
-    for (const tn_resend_request *x = r->oldest; x != NULL; x = x->next) {
+    for (const tn_retransmit_request *x = r->oldest; x != NULL; x = x->next) {
         out[n++] = x->sequence;
     }
     return n;
 }
 
-uint64_t tn_resend_acknowledged(const tn_resend *r)
+uint64_t tn_retransmit_acknowledged(const tn_retransmit *r)
 {
     return r->next - 1 - r->n;
 }

@@ -4,14 +4,13 @@
  * Requests to a destination are numbered from 1. Each is kept until its answer comes, and all that
  * are kept are sent again, oldest first, after a reconnect or when the oldest has waited too long:
  *
- *     if (!tn_resend_is_full(r)) {
- *         seal the frame with sequence tn_resend_next(r)
- *         tn_resend_put(r, &buffer->request);
+ *     if (!tn_retransmit_is_full(r)) {
+ *         seal the frame with sequence tn_retransmit_next(r)
+ *         tn_retransmit_put(r, &buffer->request);
  *     }
- *     while ((x = tn_resend_due(r, now)) != NULL && send(x->bytes, x->size))    also first sendings
- *         tn_resend_sent(r, now);
- *     poll until tn_resend_deadline(r)
- *     an answer:  if (tn_resend_acknowledge(r, sequence)) give the permit back
+ *     while ((x = tn_retransmit_due(r, now)) != NULL && send(x->bytes, x->size))    also first
+ * sendings tn_retransmit_sent(r, now); poll until tn_retransmit_deadline(r) an answer:  if
+ * (tn_retransmit_acknowledge(r, sequence)) give the permit back
  *
  * The wait before the first repetition is `timeout_ns`. After the k-th (from 0) it is drawn between
  * 0 and .2 s x 2^k, at most 5 s (full jitter), from a stream of counters: the same seed gives the
@@ -21,8 +20,8 @@
  * a destination that was started again has forgotten what its former start acknowledged.
  *
  * A request is a member of the caller's buffer: lent from put until `release`, which is called when
- * it is acknowledged or by tn_resend_clear. Nothing is allocated. One thread. Times are nanoseconds
- * of one clock that never goes back.
+ * it is acknowledged or by tn_retransmit_clear. Nothing is allocated. One thread. Times are
+ * nanoseconds of one clock that never goes back.
  */
 #ifndef TN_CLUSTER_RETRANSMIT_H
 #define TN_CLUSTER_RETRANSMIT_H
@@ -33,72 +32,73 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { TN_RESEND_MAX = 64 };
+enum { TN_RETRANSMIT_MAX = 64 };
 
-#define TN_RESEND_TIMEOUT_NS UINT64_C(1000000000)
-#define TN_RESEND_FIRST_NS UINT64_C(200000000)
-#define TN_RESEND_CAP_NS UINT64_C(5000000000)
-#define TN_RESEND_NEVER UINT64_MAX
+#define TN_RETRANSMIT_TIMEOUT_NS UINT64_C(1000000000)
+#define TN_RETRANSMIT_FIRST_NS UINT64_C(200000000)
+#define TN_RETRANSMIT_CAP_NS UINT64_C(5000000000)
+#define TN_RETRANSMIT_NEVER UINT64_MAX
 
-typedef struct tn_resend_request {
+typedef struct tn_retransmit_request {
     const void *bytes;
     size_t size;
-    void (*release)(struct tn_resend_request *x); /* may free what x is a member of */
+    void (*release)(struct tn_retransmit_request *x); /* may free what x is a member of */
     /* Set by put and private. */
     uint64_t sequence;
     uint64_t sent_ns; /* the last time */
-    struct tn_resend_request *next;
-} tn_resend_request;
+    struct tn_retransmit_request *next;
+} tn_retransmit_request;
 
-typedef struct tn_resend {
-    uint64_t next;             /* sequence of the next request */
-    uint64_t timeout_ns;       /* of a first sending */
-    uint64_t stream, drawn;    /* of waits */
-    uint64_t due_ns;           /* when all are sent again, unless something is unsent */
-    uint32_t n, round;         /* kept; repetitions of the oldest */
-    tn_resend_request *oldest; /* in ascending order of sequence, as are .. */
-    tn_resend_request *newest;
-    tn_resend_request *unsent; /* .. those from here on, which are to be sent now; NULL: none */
-} tn_resend;
+typedef struct tn_retransmit {
+    uint64_t next;                 /* sequence of the next request */
+    uint64_t timeout_ns;           /* of a first sending */
+    uint64_t stream, drawn;        /* of waits */
+    uint64_t due_ns;               /* when all are sent again, unless something is unsent */
+    uint32_t n, round;             /* kept; repetitions of the oldest */
+    tn_retransmit_request *oldest; /* in ascending order of sequence, as are .. */
+    tn_retransmit_request *newest;
+    tn_retransmit_request *unsent; /* .. those from here on, which are to be sent now; NULL: none */
+} tn_retransmit;
 
 /* `seed` should differ between senders and between destinations. `low`: the last number that was
  * used before, 0 or from a manifest. */
-void tn_resend_init(tn_resend *r, uint64_t seed, uint64_t timeout_ns, uint64_t low);
+void tn_retransmit_init(tn_retransmit *r, uint64_t seed, uint64_t timeout_ns, uint64_t low);
 
 /* Releases all requests; the numbers go on. */
-void tn_resend_clear(tn_resend *r);
+void tn_retransmit_clear(tn_retransmit *r);
 
-/* TN_RESEND_MAX requests are kept, or so many came after the oldest that the destination would
+/* TN_RETRANSMIT_MAX requests are kept, or so many came after the oldest that the destination would
  * take the next for nonsense (dedup.h). The caller waits for an acknowledgement. */
-bool tn_resend_is_full(const tn_resend *r);
+bool tn_retransmit_is_full(const tn_retransmit *r);
 
-static inline uint64_t tn_resend_next(const tn_resend *r)
+static inline uint64_t tn_retransmit_next(const tn_retransmit *r)
 {
     return r->next;
 }
 
-/* Keeps a request under the number tn_resend_next, to be sent now. Not when full. */
-void tn_resend_put(tn_resend *r, tn_resend_request *x);
+/* Keeps a request under the number tn_retransmit_next, to be sent now. Not when full. */
+void tn_retransmit_put(tn_retransmit *r, tn_retransmit_request *x);
 
-/* The next request to send, oldest first; NULL: none before tn_resend_deadline. It stays due until
- * tn_resend_sent says that the transport took it. */
-tn_resend_request *tn_resend_due(tn_resend *r, uint64_t now_ns);
-void tn_resend_sent(tn_resend *r, uint64_t now_ns);
+/* The next request to send, oldest first; NULL: none before tn_retransmit_deadline. It stays due
+ * until tn_retransmit_sent says that the transport took it. */
+tn_retransmit_request *tn_retransmit_due(tn_retransmit *r, uint64_t now_ns);
+void tn_retransmit_sent(tn_retransmit *r, uint64_t now_ns);
 
 /* A new connection to the destination: what was in flight on the old one is gone. */
-void tn_resend_reconnected(tn_resend *r);
+void tn_retransmit_reconnected(tn_retransmit *r);
 
 /* In any order. False: it is not kept (never was, or is acknowledged already). */
-bool tn_resend_acknowledge(tn_resend *r, uint64_t sequence);
+bool tn_retransmit_acknowledge(tn_retransmit *r, uint64_t sequence);
 
-/* When tn_resend_due is to be asked again: 0 at once, TN_RESEND_NEVER if nothing is kept. */
-uint64_t tn_resend_deadline(const tn_resend *r);
+/* When tn_retransmit_due is to be asked again: 0 at once, TN_RETRANSMIT_NEVER if nothing is kept.
+ */
+uint64_t tn_retransmit_deadline(const tn_retransmit *r);
 
-/* The numbers that are kept, ascending; for a destination that lost its memory (tn_once_adopt).
+/* The numbers that are kept, ascending; for a destination that lost its memory (tn_dedup_adopt).
  * Returns how many. */
-uint32_t tn_resend_open(const tn_resend *r, uint64_t out[TN_RESEND_MAX]);
+uint32_t tn_retransmit_open(const tn_retransmit *r, uint64_t out[TN_RETRANSMIT_MAX]);
 
 /* How many requests were acknowledged so far. */
-uint64_t tn_resend_acknowledged(const tn_resend *r);
+uint64_t tn_retransmit_acknowledged(const tn_retransmit *r);
 
 #endif

@@ -122,7 +122,7 @@ void *tn_sockets_context(const tn_sockets *s)
     return s->context;
 }
 
-const tn_zap *tn_sockets_door(const tn_sockets *s)
+const tn_zap *tn_sockets_zap(const tn_sockets *s)
 {
     return s->door;
 }

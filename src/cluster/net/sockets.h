@@ -54,8 +54,8 @@ tn_status tn_sockets_dial(tn_sockets *s, uint32_t rank, const tn_endpoint *to, v
 /* Closes a socket; what does not leave within 200 ms is dropped. NULL is fine. */
 void tn_sockets_hang_up(tn_sockets *s, void *socket);
 
-void *tn_sockets_context(const tn_sockets *s);      /* for inproc sockets; lent */
-const tn_zap *tn_sockets_door(const tn_sockets *s); /* for its counters; lent */
+void *tn_sockets_context(const tn_sockets *s);     /* for inproc sockets; lent */
+const tn_zap *tn_sockets_zap(const tn_sockets *s); /* for its counters; lent */
 
 /* What a peer is called on the wire. False: not a routing id of ours. */
 void tn_routing_id(uint32_t rank, uint64_t incarnation, uint8_t out[TN_ROUTING_ID]);

@@ -8,7 +8,7 @@
 
 static const uint64_t ns_of_s = 1000000000;
 
-void tn_bell_init(tn_bell *b)
+void tn_wakeup_init(tn_wakeup *b)
 {
     pthread_condattr_t attr;
     (void)pthread_mutex_init(&b->lock, NULL);
@@ -20,13 +20,13 @@ void tn_bell_init(tn_bell *b)
     b->rings = 0;
 }
 
-void tn_bell_done(tn_bell *b)
+void tn_wakeup_done(tn_wakeup *b)
 {
     (void)pthread_cond_destroy(&b->rung);
     (void)pthread_mutex_destroy(&b->lock);
 }
 
-void tn_bell_ring(tn_bell *b)
+void tn_wakeup_signal(tn_wakeup *b)
 {
     (void)pthread_mutex_lock(&b->lock);
     b->rings++;
@@ -34,7 +34,7 @@ void tn_bell_ring(tn_bell *b)
     (void)pthread_mutex_unlock(&b->lock);
 }
 
-uint64_t tn_bell_rings(tn_bell *b)
+uint64_t tn_wakeup_count(tn_wakeup *b)
 {
     (void)pthread_mutex_lock(&b->lock);
     uint64_t rings = b->rings;
@@ -42,7 +42,7 @@ uint64_t tn_bell_rings(tn_bell *b)
     return rings;
 }
 
-bool tn_bell_wait(tn_bell *b, uint64_t heard, uint64_t deadline_ns)
+bool tn_wakeup_wait(tn_wakeup *b, uint64_t heard, uint64_t deadline_ns)
 {
     const struct timespec until = {.tv_sec = (time_t)(deadline_ns / ns_of_s),
                                    .tv_nsec = (long)(deadline_ns % ns_of_s)};

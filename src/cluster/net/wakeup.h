@@ -1,8 +1,8 @@
 /* wakeup.h - one thread waits for news of several kinds, others ring when there are some.
  *
- *     uint64_t heard = tn_bell_rings(bell);       before looking for news
+ *     uint64_t heard = tn_wakeup_count(wakeup);       before looking for news
  *     .. look at everything that may have news ..
- *     tn_bell_wait(bell, heard, deadline_ns);     returns at once if it rang since
+ *     tn_wakeup_wait(wakeup, heard, deadline_ns);     returns at once if it rang since
  */
 #ifndef TN_CLUSTER_WAKEUP_H
 #define TN_CLUSTER_WAKEUP_H
@@ -11,19 +11,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-typedef struct tn_bell {
+typedef struct tn_wakeup {
     pthread_mutex_t lock;
     pthread_cond_t rung;
     uint64_t rings; /* guarded by lock */
-} tn_bell;
+} tn_wakeup;
 
-void tn_bell_init(tn_bell *b);
-void tn_bell_done(tn_bell *b);
+void tn_wakeup_init(tn_wakeup *b);
+void tn_wakeup_done(tn_wakeup *b);
 
-void tn_bell_ring(tn_bell *b); /* any thread, never waits for long */
-uint64_t tn_bell_rings(tn_bell *b);
+void tn_wakeup_signal(tn_wakeup *b); /* any thread, never waits for long */
+uint64_t tn_wakeup_count(tn_wakeup *b);
 
 /* Until it has rung since `heard`, or the time of tn_clock_ns() has come: then false. */
-bool tn_bell_wait(tn_bell *b, uint64_t heard, uint64_t deadline_ns);
+bool tn_wakeup_wait(tn_wakeup *b, uint64_t heard, uint64_t deadline_ns);
 
 #endif

@@ -207,7 +207,7 @@ static void answer(const tn_zap *zap, const request *r, tn_zap_verdict v, uint32
 }
 
 /* A stranger who knocks a thousand times a second must not fill the log. */
-static void tell(tn_zap *zap, const request *r, tn_zap_verdict v)
+static void log_refusal(tn_zap *zap, const request *r, tn_zap_verdict v)
 {
     enum { AT = 3, KEY = 6 }; /* the address; the public half of a key */
     char key[TN_CURVE_CHARS + 1] = "";
@@ -236,7 +236,7 @@ static void serve(tn_zap *zap)
             r.n == r.kept ? tn_zap_judge(&zap->rules, r.frame, r.n, &rank) : TN_ZAP_MALFORMED;
         atomic_fetch_add_explicit(&zap->count[v], 1, memory_order_relaxed);
         answer(zap, &r, v, rank);
-        tell(zap, &r, v);
+        log_refusal(zap, &r, v);
     }
     forget(zap, &r);
 }

@@ -79,7 +79,7 @@ static void sort_members(member *m, member *spare, size_t n)
 
 enum { TILE_PARTITIONS = 16, KEYS_MAX = INT32_MAX };
 
-struct tn_joint {
+struct tn_batch_union {
     uint32_t n_ranks;
     const tn_owners *owners;
     const tn_layout *layout;
@@ -103,7 +103,7 @@ struct tn_joint {
     uint32_t rank;
 };
 
-static void free_members(tn_joint *j)
+static void free_members(tn_batch_union *j)
 {
     tn_free(j->members);
     tn_free(j->spare);
@@ -116,7 +116,7 @@ static void free_members(tn_joint *j)
     j->members_max = 0;
 }
 
-void tn_joint_free(tn_joint *j)
+void tn_batch_union_free(tn_batch_union *j)
 {
     if (j == NULL) {
         return;
@@ -129,23 +129,23 @@ void tn_joint_free(tn_joint *j)
     tn_free(j);
 }
 
-tn_status tn_joint_new(tn_joint **out, uint32_t n_ranks, const tn_owners *owners,
-                       const tn_layout *layout, tn_error *err)
+tn_status tn_batch_union_new(tn_batch_union **out, uint32_t n_ranks, const tn_owners *owners,
+                             const tn_layout *layout, tn_error *err)
 {
     TN_ASSERT(n_ranks > 0 && n_ranks <= TN_PARTITIONS);
     *out = NULL;
-    tn_joint *j = tn_try_alloc(1, sizeof *j, "the joint batch", err);
+    tn_batch_union *j = tn_try_alloc(1, sizeof *j, "the joint batch", err);
     if (j == NULL) {
         return TN_E_MEMORY;
     }
     size_t n = (size_t)owners->n_partitions + 1;
-    *j = (tn_joint){.n_ranks = n_ranks, .owners = owners, .layout = layout};
+    *j = (tn_batch_union){.n_ranks = n_ranks, .owners = owners, .layout = layout};
     j->begin = tn_try_alloc(n, sizeof *j->begin, "the joint batch", err);
     j->floats = tn_try_alloc(n, sizeof *j->floats, "the joint batch", err);
     j->first = tn_try_alloc(n, sizeof *j->first, "the joint batch", err);
     j->from = tn_try_alloc((size_t)n_ranks + 1, sizeof *j->from, "the joint batch", err);
     if (j->begin == NULL || j->floats == NULL || j->first == NULL || j->from == NULL) {
-        tn_joint_free(j);
+        tn_batch_union_free(j);
         return TN_E_MEMORY;
     }
     *out = j;
@@ -153,7 +153,7 @@ tn_status tn_joint_new(tn_joint **out, uint32_t n_ranks, const tn_owners *owners
 }
 
 /* A quarter more than asked, so that it settles soon. */
-static tn_status make_room(tn_joint *j, uint32_t members, tn_error *err)
+static tn_status make_room(tn_batch_union *j, uint32_t members, tn_error *err)
 {
     if (j->key != NULL && members <= j->members_max) {
         return TN_OK;
@@ -182,18 +182,18 @@ static tn_status make_room(tn_joint *j, uint32_t members, tn_error *err)
     return TN_OK;
 }
 
-static tn_range tile_of(const tn_joint *j, uint32_t tile)
+static tn_range tile_of(const tn_batch_union *j, uint32_t tile)
 {
     return tn_tile(j->owners->n_partitions, TILE_PARTITIONS, tile);
 }
 
-static uint32_t n_tiles(const tn_joint *j)
+static uint32_t n_tiles(const tn_batch_union *j)
 {
     return tn_tile_count(j->owners->n_partitions, TILE_PARTITIONS);
 }
 
 /* The partition's keys of all ranks, one rank behind the other. */
-static void collect(const tn_joint *j, uint32_t partition)
+static void collect(const tn_batch_union *j, uint32_t partition)
 {
     member *to = j->members + j->begin[partition];
     for (uint32_t r = 0; r < j->n_ranks; r++) {
@@ -212,7 +212,7 @@ static void collect(const tn_joint *j, uint32_t partition)
 /* First round: sorted members, and how many different keys and floats they are. */
 static void count_tile(void *job, uint32_t tile)
 {
-    tn_joint *j = job;
+    tn_batch_union *j = job;
     tn_range run = tile_of(j, tile);
     for (uint32_t p = run.from; p < run.to; p++) {
         uint32_t n = j->begin[p + 1] - j->begin[p];
@@ -231,7 +231,7 @@ static void count_tile(void *job, uint32_t tile)
 }
 
 /* Counts become places: the sum of all before. */
-static tn_status add_up(tn_joint *j, tn_error *err)
+static tn_status add_up(tn_batch_union *j, tn_error *err)
 {
     uint32_t keys = 0;
     uint64_t floats = 0;
@@ -256,7 +256,7 @@ static tn_status add_up(tn_joint *j, tn_error *err)
 /* Second round: the joint keys of a tile, and the places of its members. */
 static void write_tile(void *job, uint32_t tile)
 {
-    tn_joint *j = job;
+    tn_batch_union *j = job;
     tn_range run = tile_of(j, tile);
     uint32_t k = j->first[run.from];
     uint32_t at = (uint32_t)j->floats[run.from];
@@ -280,7 +280,7 @@ static void write_tile(void *job, uint32_t tile)
 }
 
 /* Where each partition's members begin, and each rank's places. */
-static tn_status lay_out(tn_joint *j, tn_error *err)
+static tn_status lay_out(tn_batch_union *j, tn_error *err)
 {
     uint64_t members = 0;
     for (uint32_t r = 0; r < j->n_ranks; r++) {
@@ -301,7 +301,8 @@ static tn_status lay_out(tn_joint *j, tn_error *err)
     return make_room(j, j->n_members, err);
 }
 
-tn_status tn_joint_unite(tn_joint *j, tn_team *team, const tn_keyset *const *keys, tn_error *err)
+tn_status tn_batch_union_unite(tn_batch_union *j, tn_team *team, const tn_keyset *const *keys,
+                               tn_error *err)
 {
     j->of = keys;
     TN_TRY(lay_out(j, err));
@@ -321,14 +322,14 @@ tn_status tn_joint_unite(tn_joint *j, tn_team *team, const tn_keyset *const *key
     return TN_OK;
 }
 
-const tn_keyset *tn_joint_keys(const tn_joint *j)
+const tn_keyset *tn_batch_union_keys(const tn_batch_union *j)
 {
     return &j->keys;
 }
 
 static void give_tile(void *job, uint32_t tile)
 {
-    tn_joint *j = job;
+    tn_batch_union *j = job;
     const tn_keyset *keys = j->of[j->rank];
     const uint32_t *place = j->place + j->from[j->rank];
     tn_range run = tile_of(j, tile);
@@ -338,7 +339,8 @@ static void give_tile(void *job, uint32_t tile)
     }
 }
 
-void tn_joint_give(tn_joint *j, tn_team *team, uint32_t rank, const float *rows, float *to)
+void tn_batch_union_give(tn_batch_union *j, tn_team *team, uint32_t rank, const float *rows,
+                         float *to)
 {
     TN_ASSERT(rank < j->n_ranks && j->of[rank] != NULL);
     j->rank = rank;
@@ -356,7 +358,7 @@ static void add_floats(float *restrict to, const float *restrict from, size_t n)
 
 static void gather_tile(void *job, uint32_t tile)
 {
-    tn_joint *j = job;
+    tn_batch_union *j = job;
     tn_range run = tile_of(j, tile);
     uint64_t begin = j->floats[run.from];
     memset(j->to + begin, 0, (j->floats[run.to] - begin) * sizeof *j->to);
@@ -373,7 +375,7 @@ static void gather_tile(void *job, uint32_t tile)
     }
 }
 
-void tn_joint_gather(tn_joint *j, tn_team *team, const float *const *from, float *sum)
+void tn_batch_union_add(tn_batch_union *j, tn_team *team, const float *const *from, float *sum)
 {
     j->grads = from;
     j->to = sum;

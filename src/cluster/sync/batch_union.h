@@ -21,27 +21,28 @@
 #include "base/keys/record.h"
 #include "base/thread/team.h"
 
-typedef struct tn_joint tn_joint;
+typedef struct tn_batch_union tn_batch_union;
 
 /* `owners` and `layout` must outlive it. On failure *out is NULL. */
-tn_status tn_joint_new(tn_joint **out, uint32_t n_ranks, const tn_owners *owners,
-                       const tn_layout *layout, tn_error *err) TN_MUST_USE;
-void tn_joint_free(tn_joint *j); /* NULL is fine */
+tn_status tn_batch_union_new(tn_batch_union **out, uint32_t n_ranks, const tn_owners *owners,
+                             const tn_layout *layout, tn_error *err) TN_MUST_USE;
+void tn_batch_union_free(tn_batch_union *j); /* NULL is fine */
 
 /* Begins a step: keys[r] is rank r's keyset, lent until the next call, in ascending order of (key,
  * group) within each partition; NULL: it has none. Groups are known to the layout. TN_E_MEMORY;
  * TN_E_LIMIT (2^31 keys or 2^32 floats). */
-tn_status tn_joint_unite(tn_joint *j, tn_team *team, const tn_keyset *const *keys,
-                         tn_error *err) TN_MUST_USE;
+tn_status tn_batch_union_unite(tn_batch_union *j, tn_team *team, const tn_keyset *const *keys,
+                               tn_error *err) TN_MUST_USE;
 
 /* What the last unite made; in ascending order too. Lasts until the next one. */
-const tn_keyset *tn_joint_keys(const tn_joint *j);
+const tn_keyset *tn_batch_union_keys(const tn_batch_union *j);
 
 /* to[at of rank's keys] := rows[at of the joint keys], for every key of that rank. */
-void tn_joint_give(tn_joint *j, tn_team *team, uint32_t rank, const float *rows, float *to);
+void tn_batch_union_give(tn_batch_union *j, tn_team *team, uint32_t rank, const float *rows,
+                         float *to);
 
 /* sum := the ranks' gradients added up in rank order, as long as the joint rows. from[r] is laid
  * out by the `at` of rank r's keys; NULL where it had no keys. */
-void tn_joint_gather(tn_joint *j, tn_team *team, const float *const *from, float *sum);
+void tn_batch_union_add(tn_batch_union *j, tn_team *team, const float *const *from, float *sum);
 
 #endif

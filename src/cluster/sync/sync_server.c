@@ -1,10 +1,10 @@
 /* sync_server.c - the owner's side at staleness 0: requests are received on the net thread, steps
  * are done by the worker.
  *
- * tn_serve_take writes a rank's buffers and tn_serve_run reads them, in turns: a pull uses the
- * buffer of its parity, of which at most two are under way, and a push the only one. `done` and
- * `push_in` say whose turn it is. While the worker rests, tn_serve_take answers retransmitted
- * requests, under the lock.
+ * tn_sync_server_take writes a rank's buffers and tn_sync_server_run reads them, in turns: a pull
+ * uses the buffer of its parity, of which at most two are under way, and a push the only one.
+ * `done` and `push_in` say whose turn it is. While the worker rests, tn_sync_server_take answers
+ * retransmitted requests, under the lock.
  */
 #include "cluster/sync/sync_server.h"
 
@@ -38,7 +38,7 @@ typedef struct served_rank {
     tn_frame pushed;             /* .. the last push */
     bool answered;               /* the last push was */
     tn_frame skipped;            /* the last pull of a step that was skipped */
-    tn_joint_note skipped_note;
+    tn_joint_batch skipped_note;
 } served_rank;
 
 typedef enum request_kind { REQUEST_PULL, REQUEST_PUSH, REQUEST_NORM } request_kind;
@@ -52,9 +52,9 @@ typedef struct inbox_entry {
     struct inbox_entry *next;
 } inbox_entry;
 
-struct tn_serve {
-    tn_serve_opts opts;
-    tn_lockstep *lockstep;
+struct tn_sync_server {
+    tn_sync_server_opts opts;
+    tn_sync_step *steps;
     uint32_t n_ranks;
     size_t dense; /* floats of the shard's range */
     served_rank *rank;
@@ -68,10 +68,10 @@ struct tn_serve {
 };
 
 /* Answers that it is not done, and why. */
-static void refuse(tn_serve *s, const tn_frame *request, tn_refusal why)
+static void refuse(tn_sync_server *s, const tn_frame *request, tn_refusal why)
 {
-    tn_parcel *p = NULL;
-    if (tn_parcel_take(&p, s->opts.parcels, 0, NULL) == TN_OK) { /* else it is asked again */
+    tn_out_message *p = NULL;
+    if (tn_out_message_take(&p, s->opts.pool, 0, NULL) == TN_OK) { /* else it is asked again */
         p->frame.type = TN_FRAME_REFUSED;
         p->frame.code = why;
         s->opts.answer(s->opts.arg, request, p);
@@ -91,7 +91,7 @@ static bool make_room(float **floats, size_t *most, size_t n)
     return *floats != NULL;
 }
 
-static inbox_entry *news_of(tn_serve *s)
+static inbox_entry *news_of(tn_sync_server *s)
 {
     (void)pthread_mutex_lock(&s->lock);
     inbox_entry *n = s->spare;
@@ -102,7 +102,7 @@ static inbox_entry *news_of(tn_serve *s)
     return n != NULL ? n : tn_try_alloc(1, sizeof *n, "a request", NULL);
 }
 
-static void tell(tn_serve *s, inbox_entry *news, const inbox_entry *what)
+static void enqueue(tn_sync_server *s, inbox_entry *news, const inbox_entry *what)
 {
     *news = *what;
     news->next = NULL;
@@ -114,12 +114,12 @@ static void tell(tn_serve *s, inbox_entry *news, const inbox_entry *what)
     }
     s->last = news;
     (void)pthread_mutex_unlock(&s->lock);
-    tn_bell_ring(s->opts.bell);
+    tn_wakeup_signal(s->opts.wakeup);
 }
 
 typedef enum taken { TAKEN, DAMAGED, NOT_FINITE, TOO_EARLY, NO_MEMORY } taken;
 
-static taken take_pull(tn_serve *s, const tn_frame *f, served_rank *r)
+static taken take_pull(tn_sync_server *s, const tn_frame *f, served_rank *r)
 {
     if (r->pulled - atomic_load(&r->done) >= PULLS_AHEAD) {
         return TOO_EARLY;
@@ -139,7 +139,7 @@ static taken take_pull(tn_serve *s, const tn_frame *f, served_rank *r)
 }
 
 /* The push's rows are those of the rank's oldest pull that is not done. */
-static taken take_push(tn_serve *s, const tn_frame *f, served_rank *r)
+static taken take_push(tn_sync_server *s, const tn_frame *f, served_rank *r)
 {
     uint64_t done = atomic_load(&r->done);
     if (atomic_load(&r->push_in) || r->pulled == done) {
@@ -177,7 +177,7 @@ static taken take_norm(const tn_frame *f, double *norm2)
     return *norm2 >= 0 ? TAKEN : NOT_FINITE;
 }
 
-static taken take(tn_serve *s, const tn_frame *f, inbox_entry *what)
+static taken take(tn_sync_server *s, const tn_frame *f, inbox_entry *what)
 {
     served_rank *r = &s->rank[f->rank];
     switch (what->kind) {
@@ -191,15 +191,15 @@ static taken take(tn_serve *s, const tn_frame *f, inbox_entry *what)
     }
 }
 
-static void take_new(tn_serve *s, const tn_frame *f, inbox_entry *news, inbox_entry *what)
+static void take_new(tn_sync_server *s, const tn_frame *f, inbox_entry *news, inbox_entry *what)
 {
     static const tn_refusal refusal[] = {[DAMAGED] = TN_REFUSAL_DAMAGED,
                                          [NOT_FINITE] = TN_REFUSAL_DIVERGED,
                                          [TOO_EARLY] = TN_REFUSAL_FULL};
     taken t = take(s, f, what);
     if (t == TAKEN) {
-        tn_once_mark(&s->opts.once[f->rank], f->sequence);
-        tell(s, news, what);
+        tn_dedup_mark(&s->opts.dedup[f->rank], f->sequence);
+        enqueue(s, news, what);
         return;
     }
     tn_free(news);
@@ -208,31 +208,31 @@ static void take_new(tn_serve *s, const tn_frame *f, inbox_entry *news, inbox_en
     }
 }
 
-static void answer_noted(tn_serve *s, const tn_frame *request)
+static void answer_noted(tn_sync_server *s, const tn_frame *request)
 {
-    tn_parcel *p = NULL;
-    if (tn_parcel_take(&p, s->opts.parcels, 0, NULL) == TN_OK) {
+    tn_out_message *p = NULL;
+    if (tn_out_message_take(&p, s->opts.pool, 0, NULL) == TN_OK) {
         p->frame.type = TN_FRAME_NOTED;
         s->opts.answer(s->opts.arg, request, p);
     }
 }
 
-static tn_status answer_dense(tn_serve *s, uint32_t rank, tn_error *err)
+static tn_status answer_dense(tn_sync_server *s, uint32_t rank, tn_error *err)
 {
     served_rank *r = &s->rank[rank];
     const tn_values kind = tn_frame_dense_values(r->pushed.flags);
-    tn_parcel *p = NULL;
-    TN_TRY(tn_parcel_take(&p, s->opts.parcels, TN_DENSE_PARAMS + s->dense * tn_values_bytes(kind),
-                          err));
+    tn_out_message *p = NULL;
+    TN_TRY(tn_out_message_take(&p, s->opts.pool, TN_DENSE_PARAMS + s->dense * tn_values_bytes(kind),
+                               err));
     p->frame.type = TN_FRAME_DENSE;
     p->frame.flags = tn_frame_flags(TN_VALUES_F32, kind);
     p->frame.count[TN_DENSE_FLOATS] = (uint32_t)s->dense;
-    tn_dense_params_put(tn_parcel_payload(p),
-                        &(tn_dense_params){.grad_norm = sqrt(tn_lockstep_norm2(s->lockstep)),
-                                           .loss = tn_lockstep_loss(s->lockstep)});
-    if (tn_values_write(kind, s->opts.weights, s->dense, tn_parcel_payload(p) + TN_DENSE_PARAMS) !=
-        TN_VALUES_FINITE) {
-        tn_parcel_drop(p);
+    tn_dense_params_put(tn_out_message_payload(p),
+                        &(tn_dense_params){.grad_norm = sqrt(tn_sync_step_norm2(s->steps)),
+                                           .loss = tn_sync_step_loss(s->steps)});
+    if (tn_values_write(kind, s->opts.weights, s->dense,
+                        tn_out_message_payload(p) + TN_DENSE_PARAMS) != TN_VALUES_FINITE) {
+        tn_out_message_drop(p);
         refuse(s, &r->pushed, TN_REFUSAL_DIVERGED);
         return TN_OK;
     }
@@ -240,31 +240,31 @@ static tn_status answer_dense(tn_serve *s, uint32_t rank, tn_error *err)
     return TN_OK;
 }
 
-static tn_status take_rows(tn_serve *s, const tn_joint_note *note, tn_values kind, uint64_t n,
-                           tn_parcel **out, tn_error *err)
+static tn_status take_rows(tn_sync_server *s, const tn_joint_batch *note, tn_values kind,
+                           uint64_t n, tn_out_message **out, tn_error *err)
 {
-    TN_TRY(tn_parcel_take(out, s->opts.parcels, TN_ROWS_PARAMS + n * tn_values_bytes(kind), err));
+    TN_TRY(tn_out_message_take(out, s->opts.pool, TN_ROWS_PARAMS + n * tn_values_bytes(kind), err));
     (*out)->frame.type = TN_FRAME_ROWS;
     (*out)->frame.flags = tn_frame_flags(kind, TN_VALUES_F32);
     (*out)->frame.code = note->meet ? TN_MEET : 0;
     (*out)->frame.count[TN_ROW_FLOATS] = (uint32_t)n;
-    tn_rows_params_put(tn_parcel_payload(*out),
+    tn_rows_params_put(tn_out_message_payload(*out),
                        &(tn_rows_params){note->first_row, note->rows, note->weight_sum});
     return TN_OK;
 }
 
 /* Of a step in which nothing weighs anything: no rows. */
-static tn_status answer_skipped(tn_serve *s, uint32_t rank, tn_error *err)
+static tn_status answer_skipped(tn_sync_server *s, uint32_t rank, tn_error *err)
 {
     const served_rank *r = &s->rank[rank];
-    tn_parcel *p = NULL;
+    tn_out_message *p = NULL;
     TN_TRY(take_rows(s, &r->skipped_note, tn_frame_row_values(r->skipped.flags), 0, &p, err));
     s->opts.answer(s->opts.arg, &r->skipped, p);
     return TN_OK;
 }
 
 /* Answers once more, if it was answered, what can be answered without a step; locked or by run. */
-static tn_status answer_again(tn_serve *s, request_kind kind, const tn_frame *request,
+static tn_status answer_again(tn_sync_server *s, request_kind kind, const tn_frame *request,
                               tn_error *err)
 {
     served_rank *r = &s->rank[request->rank];
@@ -279,7 +279,7 @@ static tn_status answer_again(tn_serve *s, request_kind kind, const tn_frame *re
 }
 
 /* What comes again while the worker rests. Without memory it comes once more. */
-static bool answer_at_rest(tn_serve *s, const tn_frame *frame, request_kind kind)
+static bool answer_at_rest(tn_sync_server *s, const tn_frame *frame, request_kind kind)
 {
     (void)pthread_mutex_lock(&s->lock);
     const bool rests = s->rests;
@@ -291,7 +291,7 @@ static bool answer_at_rest(tn_serve *s, const tn_frame *frame, request_kind kind
     return rests;
 }
 
-void tn_serve_take(tn_serve *s, const tn_frame *frame)
+void tn_sync_server_take(tn_sync_server *s, const tn_frame *frame)
 {
     TN_ASSERT(frame->rank < s->n_ranks);
     TN_ASSERT(frame->type == TN_FRAME_PULL || frame->type == TN_FRAME_PUSH ||
@@ -301,22 +301,22 @@ void tn_serve_take(tn_serve *s, const tn_frame *frame)
                                 : frame->type == TN_FRAME_PUSH ? REQUEST_PUSH
                                                                : REQUEST_NORM};
     what.frame.payload = NULL;
-    const tn_once *once = &s->opts.once[frame->rank];
-    tn_once_verdict verdict = tn_once_ask(once, frame->incarnation, frame->sequence);
-    if (verdict == TN_ONCE_STALE || verdict == TN_ONCE_BEYOND) {
-        refuse(s, frame, verdict == TN_ONCE_STALE ? TN_REFUSAL_INCARNATION : TN_REFUSAL_BEYOND);
+    const tn_dedup *dedup = &s->opts.dedup[frame->rank];
+    tn_dedup_verdict verdict = tn_dedup_check(dedup, frame->incarnation, frame->sequence);
+    if (verdict == TN_DEDUP_STALE || verdict == TN_DEDUP_BEYOND) {
+        refuse(s, frame, verdict == TN_DEDUP_STALE ? TN_REFUSAL_INCARNATION : TN_REFUSAL_BEYOND);
         return;
     }
-    if (verdict == TN_ONCE_REPEATED && answer_at_rest(s, frame, what.kind)) {
+    if (verdict == TN_DEDUP_REPEATED && answer_at_rest(s, frame, what.kind)) {
         return;
     }
     inbox_entry *news = news_of(s);
     if (news == NULL) {
         return; /* it is sent again */
     }
-    if (verdict == TN_ONCE_REPEATED) {
+    if (verdict == TN_DEDUP_REPEATED) {
         what.again = true;
-        tell(s, news, &what);
+        enqueue(s, news, &what);
     } else {
         take_new(s, frame, news, &what);
     }
@@ -331,7 +331,7 @@ static void free_news(inbox_entry *n)
     }
 }
 
-void tn_serve_free(tn_serve *s)
+void tn_sync_server_free(tn_sync_server *s)
 {
     if (s == NULL) {
         return;
@@ -345,19 +345,20 @@ void tn_serve_free(tn_serve *s)
     }
     free_news(s->first);
     free_news(s->spare);
-    tn_lockstep_free(s->lockstep);
+    tn_sync_step_free(s->steps);
     tn_free(s->rank);
     tn_free(s->rows);
     (void)pthread_mutex_destroy(&s->lock);
     tn_free(s);
 }
 
-tn_status tn_serve_new(tn_serve **out, const tn_serve_opts *opts, uint64_t step, tn_error *err)
+tn_status tn_sync_server_new(tn_sync_server **out, const tn_sync_server_opts *opts, uint64_t step,
+                             tn_error *err)
 {
     const tn_shares *shares = opts->shares;
     const char *what = "the steps of all ranks";
     *out = NULL;
-    tn_serve *s = tn_try_alloc(1, sizeof *s, what, err);
+    tn_sync_server *s = tn_try_alloc(1, sizeof *s, what, err);
     if (s == NULL) {
         return TN_E_MEMORY;
     }
@@ -368,15 +369,15 @@ tn_status tn_serve_new(tn_serve **out, const tn_serve_opts *opts, uint64_t step,
     s->rank = tn_try_alloc(s->n_ranks, sizeof *s->rank, what, err);
     tn_status status = s->rank != NULL ? TN_OK : TN_E_MEMORY;
     if (status == TN_OK) {
-        const tn_lockstep_opts lockstep = {.n_ranks = s->n_ranks,
-                                           .shard = opts->shard,
-                                           .owners = &shares->owners,
-                                           .layout = opts->layout,
-                                           .dense = s->dense};
-        status = tn_lockstep_new(&s->lockstep, &lockstep, step, err);
+        const tn_sync_step_opts steps = {.n_ranks = s->n_ranks,
+                                         .shard = opts->shard,
+                                         .owners = &shares->owners,
+                                         .layout = opts->layout,
+                                         .dense = s->dense};
+        status = tn_sync_step_new(&s->steps, &steps, step, err);
     }
     if (status != TN_OK) {
-        tn_serve_free(s);
+        tn_sync_server_free(s);
         return status;
     }
     *out = s;
@@ -388,26 +389,26 @@ static uint64_t turn_of(const served_rank *r)
     return atomic_load(&r->done) % PULLS_AHEAD;
 }
 
-static tn_status answer_rows(tn_serve *s, uint32_t rank, tn_team *team, tn_error *err)
+static tn_status answer_rows(tn_sync_server *s, uint32_t rank, tn_team *team, tn_error *err)
 {
     served_rank *r = &s->rank[rank];
     const tn_frame *request = &r->asked[turn_of(r)];
     const tn_keyset *keys = &r->pull[turn_of(r)].block.keys;
     const tn_values kind = tn_frame_row_values(request->flags);
     const uint32_t n = keys->n == 0 ? 0 : keys->at[keys->n];
-    const tn_joint_note note = tn_lockstep_note(s->lockstep, rank);
-    tn_parcel *p = NULL;
+    const tn_joint_batch note = tn_sync_step_note(s->steps, rank);
+    tn_out_message *p = NULL;
     if (!make_room(&s->rows, &s->rows_max, n)) {
         return tn_fail(err, TN_E_MEMORY, "no memory for the rows of rank %u", rank);
     }
     TN_TRY(take_rows(s, &note, kind, n, &p, err));
     p->frame.count[TN_KEYS] = n > 0 ? keys->n : 0;
     if (n > 0) {
-        tn_lockstep_give(s->lockstep, team, rank, s->rows);
+        tn_sync_step_give(s->steps, team, rank, s->rows);
     }
-    if (tn_values_write(kind, s->rows, n, tn_parcel_payload(p) + TN_ROWS_PARAMS) !=
+    if (tn_values_write(kind, s->rows, n, tn_out_message_payload(p) + TN_ROWS_PARAMS) !=
         TN_VALUES_FINITE) {
-        tn_parcel_drop(p);
+        tn_out_message_drop(p);
         refuse(s, request, TN_REFUSAL_DIVERGED);
         return TN_OK;
     }
@@ -415,7 +416,7 @@ static tn_status answer_rows(tn_serve *s, uint32_t rank, tn_team *team, tn_error
     return TN_OK;
 }
 
-static tn_status hear_pull(tn_serve *s, const inbox_entry *news, tn_error *err)
+static tn_status receive_pull(tn_sync_server *s, const inbox_entry *news, tn_error *err)
 {
     served_rank *r = &s->rank[news->frame.rank];
     /* Either buffer may be meant: the older one is not asked for any more, or was asked first. */
@@ -426,11 +427,11 @@ static tn_status hear_pull(tn_serve *s, const inbox_entry *news, tn_error *err)
                                 .weight_sum = p->params.weight_sum,
                                 .meet = news->frame.code == TN_MEET};
     r->asked[at] = news->frame;
-    return tn_lockstep_pull(s->lockstep, news->frame.rank, &note,
-                            p->block.keys.n > 0 ? &p->block.keys : NULL, err);
+    return tn_sync_step_pull(s->steps, news->frame.rank, &note,
+                             p->block.keys.n > 0 ? &p->block.keys : NULL, err);
 }
 
-static tn_status hear_push(tn_serve *s, const inbox_entry *news, tn_error *err)
+static tn_status receive_push(tn_sync_server *s, const inbox_entry *news, tn_error *err)
 {
     served_rank *r = &s->rank[news->frame.rank];
     const tn_pushed pushed = {.grads = r->grads,
@@ -440,39 +441,40 @@ static tn_status hear_push(tn_serve *s, const inbox_entry *news, tn_error *err)
                               .loss = r->push.loss};
     r->pushed = news->frame;
     r->answered = false;
-    return tn_lockstep_push(s->lockstep, news->frame.rank, &pushed, err);
+    return tn_sync_step_push(s->steps, news->frame.rank, &pushed, err);
 }
 
 /* An answer that was given already is given again; one that was not will be. */
-static tn_status hear_again(tn_serve *s, const inbox_entry *news, tn_team *team, tn_error *err)
+static tn_status receive_again(tn_sync_server *s, const inbox_entry *news, tn_team *team,
+                               tn_error *err)
 {
     const tn_frame *f = &news->frame;
     const served_rank *r = &s->rank[f->rank];
-    if (news->kind == REQUEST_PULL && tn_lockstep_can_give(s->lockstep, f->rank) &&
+    if (news->kind == REQUEST_PULL && tn_sync_step_can_give(s->steps, f->rank) &&
         r->asked[turn_of(r)].sequence == f->sequence) {
         return answer_rows(s, f->rank, team, err);
     }
     return answer_again(s, news->kind, f, err);
 }
 
-static tn_status hear(tn_serve *s, const inbox_entry *news, tn_team *team, tn_error *err)
+static tn_status receive(tn_sync_server *s, const inbox_entry *news, tn_team *team, tn_error *err)
 {
     if (news->again) {
-        return hear_again(s, news, team, err);
+        return receive_again(s, news, team, err);
     }
     switch (news->kind) {
     case REQUEST_PULL:
-        return hear_pull(s, news, err);
+        return receive_pull(s, news, err);
     case REQUEST_PUSH:
-        return hear_push(s, news, err);
+        return receive_push(s, news, err);
     case REQUEST_NORM:
     default:
         answer_noted(s, &news->frame);
-        return tn_lockstep_norm(s->lockstep, news->frame.rank, news->norm2, err);
+        return tn_sync_step_norm(s->steps, news->frame.rank, news->norm2, err);
     }
 }
 
-static tn_status hear_all(tn_serve *s, tn_team *team, tn_error *err)
+static tn_status receive_all(tn_sync_server *s, tn_team *team, tn_error *err)
 {
     tn_status status = TN_OK;
     while (status == TN_OK) {
@@ -483,7 +485,7 @@ static tn_status hear_all(tn_serve *s, tn_team *team, tn_error *err)
         if (news == NULL) {
             return TN_OK;
         }
-        status = hear(s, news, team, err);
+        status = receive(s, news, team, err);
         (void)pthread_mutex_lock(&s->lock);
         news->next = s->spare;
         s->spare = news;
@@ -492,7 +494,7 @@ static tn_status hear_all(tn_serve *s, tn_team *team, tn_error *err)
     return status;
 }
 
-static void step_is_done(tn_serve *s)
+static void step_is_done(tn_sync_server *s)
 {
     for (uint32_t r = 0; r < s->n_ranks; r++) {
         served_rank *rank = &s->rank[r];
@@ -502,36 +504,36 @@ static void step_is_done(tn_serve *s)
     }
 }
 
-static tn_status share_norm(tn_serve *s, tn_error *err)
+static tn_status share_norm(tn_sync_server *s, tn_error *err)
 {
-    const double norm2 = tn_lockstep_norm2(s->lockstep);
+    const double norm2 = tn_sync_step_norm2(s->steps);
     for (uint32_t to = 0; to < s->n_ranks; to++) {
-        tn_parcel *p = NULL;
+        tn_out_message *p = NULL;
         if (to == s->opts.rank) {
             continue;
         }
-        TN_TRY(tn_parcel_take(&p, s->opts.parcels, sizeof norm2, err));
+        TN_TRY(tn_out_message_take(&p, s->opts.pool, sizeof norm2, err));
         p->frame.type = TN_FRAME_SHARE;
         p->frame.count[TN_DENSE_FLOATS] = 1;
-        tn_store_f64(tn_parcel_payload(p), norm2);
+        tn_store_f64(tn_out_message_payload(p), norm2);
         s->opts.send(s->opts.arg, to, p);
     }
-    return tn_lockstep_norm(s->lockstep, s->opts.rank, norm2, err);
+    return tn_sync_step_norm(s->steps, s->opts.rank, norm2, err);
 }
 
-static tn_status skip_step(tn_serve *s, tn_error *err)
+static tn_status skip_step(tn_sync_server *s, tn_error *err)
 {
     for (uint32_t r = 0; r < s->n_ranks; r++) {
         served_rank *rank = &s->rank[r];
         rank->skipped = rank->asked[turn_of(rank)];
-        rank->skipped_note = tn_lockstep_note(s->lockstep, r);
+        rank->skipped_note = tn_sync_step_note(s->steps, r);
         TN_TRY(answer_skipped(s, r, err));
     }
     step_is_done(s);
     return TN_OK;
 }
 
-static tn_status do_turn(tn_serve *s, tn_turn turn, tn_team *team, tn_error *err)
+static tn_status do_turn(tn_sync_server *s, tn_turn turn, tn_team *team, tn_error *err)
 {
     switch (turn) {
     case TN_TURN_ROWS:
@@ -556,11 +558,11 @@ static tn_status do_turn(tn_serve *s, tn_turn turn, tn_team *team, tn_error *err
     }
 }
 
-static tn_status do_turns(tn_serve *s, tn_team *team, tn_error *err)
+static tn_status do_turns(tn_sync_server *s, tn_team *team, tn_error *err)
 {
     tn_turn turn = TN_TURN_ROWS;
     while (turn != TN_TURN_NONE) {
-        tn_status status = tn_lockstep_do(s->lockstep, team, &turn, err);
+        tn_status status = tn_sync_step_advance(s->steps, team, &turn, err);
         for (uint32_t r = 0; status == TN_E_DIVERGED && r < s->n_ranks; r++) {
             refuse(s, &s->rank[r].pushed, TN_REFUSAL_DIVERGED);
         }
@@ -570,17 +572,17 @@ static tn_status do_turns(tn_serve *s, tn_team *team, tn_error *err)
     return TN_OK;
 }
 
-tn_status tn_serve_run(tn_serve *s, tn_team *team, tn_error *err)
+tn_status tn_sync_server_run(tn_sync_server *s, tn_team *team, tn_error *err)
 {
-    TN_TRY(hear_all(s, team, err));
+    TN_TRY(receive_all(s, team, err));
     return do_turns(s, team, err);
 }
 
-tn_status tn_serve_rest(tn_serve *s, tn_team *team, tn_error *err)
+tn_status tn_sync_server_rest(tn_sync_server *s, tn_team *team, tn_error *err)
 {
     bool rests = false;
     while (!rests) {
-        TN_TRY(tn_serve_run(s, team, err));
+        TN_TRY(tn_sync_server_run(s, team, err));
         (void)pthread_mutex_lock(&s->lock);
         rests = s->first == NULL;
         s->rests = rests;
@@ -589,19 +591,19 @@ tn_status tn_serve_rest(tn_serve *s, tn_team *team, tn_error *err)
     return TN_OK;
 }
 
-void tn_serve_wake(tn_serve *s)
+void tn_sync_server_wake(tn_sync_server *s)
 {
     (void)pthread_mutex_lock(&s->lock);
     s->rests = false;
     (void)pthread_mutex_unlock(&s->lock);
 }
 
-uint32_t tn_serve_waits_for(const tn_serve *s)
+uint32_t tn_sync_server_waits_for(const tn_sync_server *s)
 {
-    return tn_lockstep_waits_for(s->lockstep);
+    return tn_sync_step_waits_for(s->steps);
 }
 
-size_t tn_serve_rank_bytes(void)
+size_t tn_sync_server_rank_bytes(void)
 {
     return sizeof(served_rank);
 }

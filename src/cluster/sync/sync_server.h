@@ -1,13 +1,13 @@
 /* sync_server.h - the owner's side of messages at staleness 0: requests are decoded and kept, and
  * answered when the step of all ranks allows it.
  *
- *     tn-net   tn_serve_take: check, decode into buffers of the rank ──> inbox, bell
- *     worker   tn_serve_run:  inbox ──> cluster/sync/sync_step.h ──> answers: by the link, or to
- * its own rank
+ *     tn-net   tn_sync_server_take: check, decode into buffers of the rank ──> inbox, wakeup
+ *     worker   tn_sync_server_run:  inbox ──> cluster/sync/sync_step.h ──> answers: by the link, or
+ * to its own rank
  *
  * Nothing is applied on the net thread: a step cannot end before the own rank has pushed, and then
  * its worker waits, so the worker and its team do the work. Requests of the own rank are given to
- * tn_serve_take by the worker itself, and answers to it are handed over by a call.
+ * tn_sync_server_take by the worker itself, and answers to it are handed over by a call.
  *
  * A request counts once (cluster/wire/dedup.h). One that is repeated after its answer got lost is
  * answered again: a pull with the same rows, a push with the weights of today. While the worker
@@ -22,46 +22,47 @@
 #include "cluster/sync/sync_step.h"
 #include "ps/shard/ownership.h"
 
-typedef struct tn_serve tn_serve;
+typedef struct tn_sync_server tn_sync_server;
 
-typedef struct tn_serve_opts {
+typedef struct tn_sync_server_opts {
     uint32_t rank;
     const tn_shares *shares; /* these must outlive it */
     const tn_layout *layout;
     tn_shard *shard;
     const float *weights; /* the shard's range of the flat vector */
-    tn_once *once;        /* of every rank, begun; requests of other kinds are marked there, too */
-    tn_parcels *parcels;
-    tn_bell *bell;
+    tn_dedup *dedup;      /* of every rank, begun; requests of other kinds are marked there, too */
+    tn_out_messages *pool;
+    tn_wakeup *wakeup;
     /* Takes an answer over; `request` as in tn_link_answer. */
-    void (*answer)(void *arg, const tn_frame *request, tn_parcel *parcel);
+    void (*answer)(void *arg, const tn_frame *request, tn_out_message *outgoing);
     /* Takes a request to another owner over. */
-    void (*send)(void *arg, uint32_t to, tn_parcel *parcel);
+    void (*send)(void *arg, uint32_t to, tn_out_message *outgoing);
     void *arg;
-} tn_serve_opts;
+} tn_sync_server_opts;
 
 /* `step`: number of the first one. On failure *out is NULL. */
-tn_status tn_serve_new(tn_serve **out, const tn_serve_opts *opts, uint64_t step,
-                       tn_error *err) TN_MUST_USE;
-void tn_serve_free(tn_serve *s); /* NULL is fine */
+tn_status tn_sync_server_new(tn_sync_server **out, const tn_sync_server_opts *opts, uint64_t step,
+                             tn_error *err) TN_MUST_USE;
+void tn_sync_server_free(tn_sync_server *s); /* NULL is fine */
 
 /* A PULL, PUSH or SHARE (of a norm) of a rank; the payload is not needed afterwards. Requests of
  * one rank come from one thread. */
-void tn_serve_take(tn_serve *s, const tn_frame *frame);
+void tn_sync_server_take(tn_sync_server *s, const tn_frame *frame);
 
 /* Does what has become possible. TN_E_DIVERGED: the norm of a gradient is not finite, nothing was
  * changed, and all ranks are told. TN_E_PEER: a rank broke the order of a step. */
-tn_status tn_serve_run(tn_serve *s, tn_team *team, tn_error *err) TN_MUST_USE;
+tn_status tn_sync_server_run(tn_sync_server *s, tn_team *team, tn_error *err) TN_MUST_USE;
 
 /* The worker does not call run until wake, and nothing writes the weights: between two steps, when
  * all its own answers have come. */
-tn_status tn_serve_rest(tn_serve *s, tn_team *team, tn_error *err) TN_MUST_USE;
-void tn_serve_wake(tn_serve *s);
+tn_status tn_sync_server_rest(tn_sync_server *s, tn_team *team, tn_error *err) TN_MUST_USE;
+void tn_sync_server_wake(tn_sync_server *s);
 
 /* Bytes of memory for each rank of the group, buffers of its messages apart. */
-size_t tn_serve_rank_bytes(void);
+size_t tn_sync_server_rank_bytes(void);
 
-/* 1 + the first rank whose request this owner waits for; 0: none. By the thread of tn_serve_run. */
-uint32_t tn_serve_waits_for(const tn_serve *s);
+/* 1 + the first rank whose request this owner waits for; 0: none. By the thread of
+ * tn_sync_server_run. */
+uint32_t tn_sync_server_waits_for(const tn_sync_server *s);
 
 #endif

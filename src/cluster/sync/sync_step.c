@@ -13,7 +13,7 @@ typedef enum phase { WANTS_PULLS, WANTS_PUSHES, WANTS_NORMS } phase;
 
 /* What has come for one step. */
 typedef struct slot {
-    tn_joint *joint;
+    tn_batch_union *joint;
     uint32_t n_pulls, n_pushes;
     bool united;
     double lr_factor;
@@ -25,12 +25,12 @@ typedef struct slot {
     const float **grads, **dense; /* likewise */
 } slot;
 
-struct tn_lockstep {
-    tn_lockstep_opts opts;
+struct tn_sync_step {
+    tn_sync_step_opts opts;
     uint64_t step;
     phase phase;
     slot slot[AHEAD];    /* of steps `step` and `step` + 1, by step modulo 2 */
-    tn_joint_note told;  /* of the last ROWS or SKIPPED, first_row apart */
+    tn_joint_batch told; /* of the last ROWS or SKIPPED, first_row apart */
     uint64_t *first_row; /* n_ranks; likewise */
     float *rows;         /* rows_max: joint rows, then their gradients */
     size_t rows_max;
@@ -38,12 +38,12 @@ struct tn_lockstep {
     double *norm2; /* of each owner */
     bool *normed;
     uint32_t n_norms;
-    double total;     /* what tn_lockstep_norm2 says .. */
-    double loss;      /* .. and tn_lockstep_loss */
+    double total;     /* what tn_sync_step_norm2 says .. */
+    double loss;      /* .. and tn_sync_step_loss */
     uint32_t summing; /* slot whose dense gradients are being added up */
 };
 
-static bool slot_new(slot *s, const tn_lockstep_opts *o, tn_error *err)
+static bool slot_new(slot *s, const tn_sync_step_opts *o, tn_error *err)
 {
     const char *what = "the steps of all ranks";
     s->pulled = tn_try_alloc(o->n_ranks, sizeof *s->pulled, what, err);
@@ -53,14 +53,14 @@ static bool slot_new(slot *s, const tn_lockstep_opts *o, tn_error *err)
     s->keys = tn_try_alloc(o->n_ranks, sizeof(void *), what, err);
     s->grads = tn_try_alloc(o->n_ranks, sizeof *s->grads, what, err);
     s->dense = tn_try_alloc(o->n_ranks, sizeof *s->dense, what, err);
-    tn_status status = tn_joint_new(&s->joint, o->n_ranks, o->owners, o->layout, err);
+    tn_status status = tn_batch_union_new(&s->joint, o->n_ranks, o->owners, o->layout, err);
     return status == TN_OK && s->pulled != NULL && s->pushed != NULL && s->loss != NULL &&
            s->note != NULL && s->keys != NULL && s->grads != NULL && s->dense != NULL;
 }
 
 static void slot_free(slot *s)
 {
-    tn_joint_free(s->joint);
+    tn_batch_union_free(s->joint);
     tn_free(s->pulled);
     tn_free(s->pushed);
     tn_free(s->loss);
@@ -79,12 +79,12 @@ static void slot_clear(slot *s, uint32_t n_ranks)
     memset(s->pushed, 0, n_ranks * sizeof *s->pushed);
 }
 
-tn_status tn_lockstep_new(tn_lockstep **out, const tn_lockstep_opts *opts, uint64_t step,
-                          tn_error *err)
+tn_status tn_sync_step_new(tn_sync_step **out, const tn_sync_step_opts *opts, uint64_t step,
+                           tn_error *err)
 {
     *out = NULL;
     const char *what = "the steps of all ranks";
-    tn_lockstep *l = tn_try_alloc(1, sizeof *l, what, err);
+    tn_sync_step *l = tn_try_alloc(1, sizeof *l, what, err);
     if (l == NULL) {
         return TN_E_MEMORY;
     }
@@ -99,14 +99,14 @@ tn_status tn_lockstep_new(tn_lockstep **out, const tn_lockstep_opts *opts, uint6
         made = slot_new(&l->slot[i], opts, err);
     }
     if (!made) {
-        tn_lockstep_free(l);
+        tn_sync_step_free(l);
         return TN_E_MEMORY;
     }
     *out = l;
     return TN_OK;
 }
 
-void tn_lockstep_free(tn_lockstep *l)
+void tn_sync_step_free(tn_sync_step *l)
 {
     if (l == NULL) {
         return;
@@ -122,19 +122,19 @@ void tn_lockstep_free(tn_lockstep *l)
     tn_free(l);
 }
 
-static slot *slot_of(tn_lockstep *l, uint64_t step)
+static slot *slot_of(tn_sync_step *l, uint64_t step)
 {
     return &l->slot[step % AHEAD];
 }
 
-static tn_status not_due(const tn_lockstep *l, uint32_t rank, const char *what, tn_error *err)
+static tn_status not_due(const tn_sync_step *l, uint32_t rank, const char *what, tn_error *err)
 {
     return tn_fail(err, TN_E_PEER, "rank %u sent a %s that is not due in step %" PRIu64, rank, what,
                    l->step);
 }
 
-tn_status tn_lockstep_pull(tn_lockstep *l, uint32_t rank, const tn_batch_note *note,
-                           const tn_keyset *keys, tn_error *err)
+tn_status tn_sync_step_pull(tn_sync_step *l, uint32_t rank, const tn_batch_note *note,
+                            const tn_keyset *keys, tn_error *err)
 {
     TN_ASSERT(rank < l->opts.n_ranks);
     slot *s = slot_of(l, l->step);
@@ -153,7 +153,7 @@ tn_status tn_lockstep_pull(tn_lockstep *l, uint32_t rank, const tn_batch_note *n
     return TN_OK;
 }
 
-tn_status tn_lockstep_push(tn_lockstep *l, uint32_t rank, const tn_pushed *pushed, tn_error *err)
+tn_status tn_sync_step_push(tn_sync_step *l, uint32_t rank, const tn_pushed *pushed, tn_error *err)
 {
     TN_ASSERT(rank < l->opts.n_ranks);
     slot *s = slot_of(l, l->step);
@@ -173,7 +173,7 @@ tn_status tn_lockstep_push(tn_lockstep *l, uint32_t rank, const tn_pushed *pushe
 }
 
 /* An owner that is faster may tell its part before this one has all pushes. */
-tn_status tn_lockstep_norm(tn_lockstep *l, uint32_t owner, double norm2, tn_error *err)
+tn_status tn_sync_step_norm(tn_sync_step *l, uint32_t owner, double norm2, tn_error *err)
 {
     TN_ASSERT(owner < l->opts.n_ranks);
     if (l->phase == WANTS_PULLS || l->normed[owner]) {
@@ -186,9 +186,9 @@ tn_status tn_lockstep_norm(tn_lockstep *l, uint32_t owner, double norm2, tn_erro
 }
 
 /* The joint batch from the notes of all. */
-static void add_notes(tn_lockstep *l, const slot *s)
+static void add_notes(tn_sync_step *l, const slot *s)
 {
-    l->told = (tn_joint_note){.step = l->step, .over = true};
+    l->told = (tn_joint_batch){.step = l->step, .over = true};
     for (uint32_t r = 0; r < l->opts.n_ranks; r++) {
         l->first_row[r] = l->told.rows;
         l->told.rows += s->note[r].rows;
@@ -198,7 +198,7 @@ static void add_notes(tn_lockstep *l, const slot *s)
     }
 }
 
-static tn_status make_rows(tn_lockstep *l, size_t floats, tn_error *err)
+static tn_status make_rows(tn_sync_step *l, size_t floats, tn_error *err)
 {
     if (l->rows != NULL && floats <= l->rows_max) {
         return TN_OK;
@@ -209,17 +209,17 @@ static tn_status make_rows(tn_lockstep *l, size_t floats, tn_error *err)
     return l->rows != NULL ? TN_OK : TN_E_MEMORY;
 }
 
-static tn_status unite(tn_lockstep *l, slot *s, tn_team *team, tn_error *err)
+static tn_status unite(tn_sync_step *l, slot *s, tn_team *team, tn_error *err)
 {
     if (s->united || s->n_pulls < l->opts.n_ranks) {
         return TN_OK;
     }
-    TN_TRY(tn_joint_unite(s->joint, team, s->keys, err));
+    TN_TRY(tn_batch_union_unite(s->joint, team, s->keys, err));
     s->united = true;
     return TN_OK;
 }
 
-static tn_status do_pulls(tn_lockstep *l, tn_team *team, tn_turn *turn, tn_error *err)
+static tn_status do_pulls(tn_sync_step *l, tn_team *team, tn_turn *turn, tn_error *err)
 {
     slot *s = slot_of(l, l->step);
     if (s->n_pulls < l->opts.n_ranks) {
@@ -236,7 +236,7 @@ static tn_status do_pulls(tn_lockstep *l, tn_team *team, tn_turn *turn, tn_error
         return TN_OK;
     }
     TN_TRY(unite(l, s, team, err));
-    const tn_keyset *keys = tn_joint_keys(s->joint);
+    const tn_keyset *keys = tn_batch_union_keys(s->joint);
     TN_TRY(make_rows(l, keys->at[keys->n], err));
     TN_TRY(tn_shard_pull(l->opts.shard, team, keys, l->rows, err));
     l->phase = WANTS_PUSHES;
@@ -253,7 +253,7 @@ static void add_floats(float *restrict sum, const float *restrict part, size_t f
 
 static void add_dense_tile(void *job, uint32_t tile)
 {
-    const tn_lockstep *l = job;
+    const tn_sync_step *l = job;
     const slot *s = &l->slot[l->summing];
     size_t from = (size_t)tile * DENSE_TILE;
     size_t to = from + DENSE_TILE < l->opts.dense ? from + DENSE_TILE : l->opts.dense;
@@ -265,7 +265,7 @@ static void add_dense_tile(void *job, uint32_t tile)
     }
 }
 
-static tn_push push_of(const tn_lockstep *l, const slot *s)
+static tn_push push_of(const tn_sync_step *l, const slot *s)
 {
     return (tn_push){.step = l->step,
                      .weight_sum = l->told.weight_sum,
@@ -273,12 +273,13 @@ static tn_push push_of(const tn_lockstep *l, const slot *s)
                      .day = s->day};
 }
 
-static tn_gradients gradients_of(const tn_lockstep *l, const slot *s)
+static tn_gradients gradients_of(const tn_sync_step *l, const slot *s)
 {
-    return (tn_gradients){.keys = tn_joint_keys(s->joint), .rows = l->rows, .dense = l->dense};
+    return (tn_gradients){
+        .keys = tn_batch_union_keys(s->joint), .rows = l->rows, .dense = l->dense};
 }
 
-static tn_status apply(tn_lockstep *l, tn_team *team, tn_turn *turn, tn_error *err)
+static tn_status apply(tn_sync_step *l, tn_team *team, tn_turn *turn, tn_error *err)
 {
     slot *s = slot_of(l, l->step);
     tn_push push = push_of(l, s);
@@ -297,13 +298,13 @@ static tn_status apply(tn_lockstep *l, tn_team *team, tn_turn *turn, tn_error *e
     return TN_OK;
 }
 
-static tn_status do_pushes(tn_lockstep *l, tn_team *team, tn_turn *turn, tn_error *err)
+static tn_status do_pushes(tn_sync_step *l, tn_team *team, tn_turn *turn, tn_error *err)
 {
     slot *s = slot_of(l, l->step);
     if (s->n_pushes < l->opts.n_ranks) {
         return unite(l, slot_of(l, l->step + 1), team, err); /* time for what came early */
     }
-    tn_joint_gather(s->joint, team, s->grads, l->rows);
+    tn_batch_union_add(s->joint, team, s->grads, l->rows);
     l->summing = (uint32_t)(l->step % AHEAD);
     uint32_t tiles = (uint32_t)((l->opts.dense + DENSE_TILE - 1) / DENSE_TILE);
     tn_team_run(team, tiles, add_dense_tile, l);
@@ -318,7 +319,7 @@ static tn_status do_pushes(tn_lockstep *l, tn_team *team, tn_turn *turn, tn_erro
     return apply(l, team, turn, err);
 }
 
-static tn_status do_norms(tn_lockstep *l, tn_team *team, tn_turn *turn, tn_error *err)
+static tn_status do_norms(tn_sync_step *l, tn_team *team, tn_turn *turn, tn_error *err)
 {
     if (l->n_norms < l->opts.n_ranks) {
         return unite(l, slot_of(l, l->step + 1), team, err);
@@ -330,7 +331,7 @@ static tn_status do_norms(tn_lockstep *l, tn_team *team, tn_turn *turn, tn_error
     return apply(l, team, turn, err);
 }
 
-tn_status tn_lockstep_do(tn_lockstep *l, tn_team *team, tn_turn *turn, tn_error *err)
+tn_status tn_sync_step_advance(tn_sync_step *l, tn_team *team, tn_turn *turn, tn_error *err)
 {
     *turn = TN_TURN_NONE;
     switch (l->phase) {
@@ -344,29 +345,29 @@ tn_status tn_lockstep_do(tn_lockstep *l, tn_team *team, tn_turn *turn, tn_error 
     }
 }
 
-tn_joint_note tn_lockstep_note(const tn_lockstep *l, uint32_t rank)
+tn_joint_batch tn_sync_step_note(const tn_sync_step *l, uint32_t rank)
 {
     TN_ASSERT(rank < l->opts.n_ranks);
-    tn_joint_note note = l->told;
+    tn_joint_batch note = l->told;
     note.first_row = l->first_row[rank];
     return note;
 }
 
-bool tn_lockstep_can_give(const tn_lockstep *l, uint32_t rank)
+bool tn_sync_step_can_give(const tn_sync_step *l, uint32_t rank)
 {
     return l->phase == WANTS_PUSHES && !l->slot[l->step % AHEAD].pushed[rank];
 }
 
-void tn_lockstep_give(tn_lockstep *l, tn_team *team, uint32_t rank, float *to)
+void tn_sync_step_give(tn_sync_step *l, tn_team *team, uint32_t rank, float *to)
 {
-    TN_ASSERT(tn_lockstep_can_give(l, rank));
+    TN_ASSERT(tn_sync_step_can_give(l, rank));
     slot *s = slot_of(l, l->step);
     if (s->keys[rank] != NULL) {
-        tn_joint_give(s->joint, team, rank, l->rows, to);
+        tn_batch_union_give(s->joint, team, rank, l->rows, to);
     }
 }
 
-uint32_t tn_lockstep_waits_for(const tn_lockstep *l)
+uint32_t tn_sync_step_waits_for(const tn_sync_step *l)
 {
     const slot *s = &l->slot[l->step % AHEAD];
     const bool *has = l->phase == WANTS_PULLS    ? s->pulled
@@ -379,12 +380,12 @@ uint32_t tn_lockstep_waits_for(const tn_lockstep *l)
     return r < l->opts.n_ranks ? 1 + r : 0;
 }
 
-double tn_lockstep_norm2(const tn_lockstep *l)
+double tn_sync_step_norm2(const tn_sync_step *l)
 {
     return l->total;
 }
 
-double tn_lockstep_loss(const tn_lockstep *l)
+double tn_sync_step_loss(const tn_sync_step *l)
 {
     return l->loss;
 }

@@ -12,8 +12,8 @@
  *
  * A pull may come one step early, while the step before is computed: it is united with the others
  * at once and answered after the update. It is a machine without clock, threads or sockets: calls
- * put requests in, tn_lockstep_do says what has become possible. One thread at a time; the team
- * works inside its calls.
+ * put requests in, tn_sync_step_advance says what has become possible. One thread at a time; the
+ * team works inside its calls.
  */
 #ifndef TN_CLUSTER_SYNC_STEP_H
 #define TN_CLUSTER_SYNC_STEP_H
@@ -21,15 +21,15 @@
 #include "cluster/sync/batch_union.h"
 #include "ps/shard/shard.h"
 
-typedef struct tn_lockstep tn_lockstep;
+typedef struct tn_sync_step tn_sync_step;
 
-typedef struct tn_lockstep_opts {
+typedef struct tn_sync_step_opts {
     uint32_t n_ranks;
     tn_shard *shard; /* these three must outlive it */
     const tn_owners *owners;
     const tn_layout *layout;
     size_t dense; /* floats of the shard's range of the flat vector */
-} tn_lockstep_opts;
+} tn_sync_step_opts;
 
 /* What a pull says of its batch. */
 typedef struct tn_batch_note {
@@ -57,43 +57,45 @@ typedef enum tn_turn {
 } tn_turn;
 
 /* What a rank's answer says of the joint batch. */
-typedef struct tn_joint_note {
+typedef struct tn_joint_batch {
     uint64_t step;
     uint64_t first_row; /* of the rank's own rows */
     uint64_t rows;
     double weight_sum;
     bool over; /* for all ranks */
     bool meet; /* some rank wants it */
-} tn_joint_note;
+} tn_joint_batch;
 
 /* On failure *out is NULL. */
-tn_status tn_lockstep_new(tn_lockstep **out, const tn_lockstep_opts *opts, uint64_t step,
-                          tn_error *err) TN_MUST_USE;
-void tn_lockstep_free(tn_lockstep *l); /* NULL is fine */
-
-/* Requests of a rank, each in its order; TN_E_PEER: it is not due. Keys as tn_joint_unite wants
- * them (NULL: none). Keys and gradients are lent until the step is applied or skipped. */
-tn_status tn_lockstep_pull(tn_lockstep *l, uint32_t rank, const tn_batch_note *note,
-                           const tn_keyset *keys, tn_error *err) TN_MUST_USE;
-tn_status tn_lockstep_push(tn_lockstep *l, uint32_t rank, const tn_pushed *pushed,
+tn_status tn_sync_step_new(tn_sync_step **out, const tn_sync_step_opts *opts, uint64_t step,
                            tn_error *err) TN_MUST_USE;
-tn_status tn_lockstep_norm(tn_lockstep *l, uint32_t owner, double norm2, tn_error *err) TN_MUST_USE;
+void tn_sync_step_free(tn_sync_step *l); /* NULL is fine */
+
+/* Requests of a rank, each in its order; TN_E_PEER: it is not due. Keys as tn_batch_union_unite
+ * wants them (NULL: none). Keys and gradients are lent until the step is applied or skipped. */
+tn_status tn_sync_step_pull(tn_sync_step *l, uint32_t rank, const tn_batch_note *note,
+                            const tn_keyset *keys, tn_error *err) TN_MUST_USE;
+tn_status tn_sync_step_push(tn_sync_step *l, uint32_t rank, const tn_pushed *pushed,
+                            tn_error *err) TN_MUST_USE;
+tn_status tn_sync_step_norm(tn_sync_step *l, uint32_t owner, double norm2,
+                            tn_error *err) TN_MUST_USE;
 
 /* Goes one turn on. Call until TN_TURN_NONE. TN_E_DIVERGED: the norm is not finite, nothing was
  * changed. */
-tn_status tn_lockstep_do(tn_lockstep *l, tn_team *team, tn_turn *turn, tn_error *err) TN_MUST_USE;
+tn_status tn_sync_step_advance(tn_sync_step *l, tn_team *team, tn_turn *turn,
+                               tn_error *err) TN_MUST_USE;
 
 /* After ROWS or SKIPPED: of one rank. */
-tn_joint_note tn_lockstep_note(const tn_lockstep *l, uint32_t rank);
-bool tn_lockstep_can_give(const tn_lockstep *l, uint32_t rank);
+tn_joint_batch tn_sync_step_note(const tn_sync_step *l, uint32_t rank);
+bool tn_sync_step_can_give(const tn_sync_step *l, uint32_t rank);
 /* From ROWS until the rank has pushed, as often as is wanted: laid out by the rank's own keys. */
-void tn_lockstep_give(tn_lockstep *l, tn_team *team, uint32_t rank, float *to);
+void tn_sync_step_give(tn_sync_step *l, tn_team *team, uint32_t rank, float *to);
 /* 1 + the first rank whose request is due; 0: none is. */
-uint32_t tn_lockstep_waits_for(const tn_lockstep *l);
+uint32_t tn_sync_step_waits_for(const tn_sync_step *l);
 /* After NORM: this owner's part; after APPLIED: of all owners, or this one's where there is no
  * global clip. Squared. */
-double tn_lockstep_norm2(const tn_lockstep *l);
+double tn_sync_step_norm2(const tn_sync_step *l);
 /* After APPLIED: of the joint batch, before the update. */
-double tn_lockstep_loss(const tn_lockstep *l);
+double tn_sync_step_loss(const tn_sync_step *l);
 
 #endif

@@ -20,14 +20,14 @@ typedef struct asked_batch {
     uint64_t examples;
     double weight_sum;
     bool meet;
-    tn_joint_note note;
+    tn_joint_batch note;
 } asked_batch;
 
-struct tn_sync {
-    tn_sync_opts opts;
+struct tn_sync_worker {
+    tn_sync_worker_opts opts;
     uint32_t n_ranks;
-    tn_bell bell;
-    tn_serve *serve;
+    tn_wakeup wakeup;
+    tn_sync_server *server;
     uint64_t own_sequence;
     uint64_t n_pulled, n_got, n_done; /* batches asked for, with rows, pushed or skipped */
     asked_batch batch[BATCHES];       /* by number modulo 2 */
@@ -36,7 +36,7 @@ struct tn_sync {
     double loss;
     bool *has_weights; /* n_ranks */
     double *norm;      /* likewise: of the gradients, as each owner says */
-    tn_gather *gather;
+    tn_allgather *gather;
     uint32_t n_gathers; /* in the step that runs */
     tn_status failed;
     tn_error err;
@@ -44,32 +44,32 @@ struct tn_sync {
     _Atomic uint32_t waits_for;
 
     pthread_mutex_t lock;
-    tn_letter *first, *last; /* guarded by lock: answers, oldest first .. */
-    tn_status ended;         /* .. and what tn_sync_fail said */
+    tn_in_message *first, *last; /* guarded by lock: answers, oldest first .. */
+    tn_status ended;             /* .. and what tn_sync_worker_fail said */
     tn_error why;
 };
 
 static const uint64_t look_ns = 100000000; /* at least so often, at what may have gone wrong */
 
-static void fail(tn_sync *g, tn_status status)
+static void fail(tn_sync_worker *g, tn_status status)
 {
     g->failed = g->failed != TN_OK ? g->failed : status;
 }
 
-static void strange(tn_sync *g, uint32_t rank, const char *what)
+static void reject(tn_sync_worker *g, uint32_t rank, const char *what)
 {
     if (g->failed == TN_OK) {
         fail(g, tn_fail(&g->err, TN_E_PEER, "rank %u sent %s that nobody can use", rank, what));
     }
 }
 
-static void hear_rows(tn_sync *g, const tn_frame *f, uint32_t from)
+static void receive_rows(tn_sync_worker *g, const tn_frame *f, uint32_t from)
 {
     asked_batch *b = &g->batch[g->n_got % BATCHES];
     tn_rows_params p;
     bool known = g->n_got < g->n_pulled && tn_rows_params_get(&p, f->payload) == TN_DROP_NONE;
     if (!known || !tn_owner_slices_rows(&b->slices, from, f, p.weight_sum > 0)) {
-        strange(g, from, "rows");
+        reject(g, from, "rows");
         return;
     }
     b->note.first_row = p.first;
@@ -79,7 +79,7 @@ static void hear_rows(tn_sync *g, const tn_frame *f, uint32_t from)
     b->note.meet = f->code == TN_MEET;
 }
 
-static void hear_weights(tn_sync *g, const tn_frame *f, uint32_t from)
+static void receive_weights(tn_sync_worker *g, const tn_frame *f, uint32_t from)
 {
     const size_t *cut = g->opts.shares->dense;
     const size_t n = cut[from + 1] - cut[from];
@@ -88,7 +88,7 @@ static void hear_weights(tn_sync *g, const tn_frame *f, uint32_t from)
         tn_dense_params_get(&p, f->payload) != TN_DROP_NONE ||
         tn_values_read(tn_frame_dense_values(f->flags), f->payload + TN_DENSE_PARAMS, n,
                        g->opts.weights + cut[from]) != TN_VALUES_FINITE) {
-        strange(g, from, "weights");
+        reject(g, from, "weights");
         return;
     }
     g->has_weights[from] = true;
@@ -97,7 +97,7 @@ static void hear_weights(tn_sync *g, const tn_frame *f, uint32_t from)
     g->loss = p.loss; /* all owners add up the same numbers in the same order */
 }
 
-static void hear_refusal(tn_sync *g, const tn_frame *f, uint32_t from)
+static void receive_refusal(tn_sync_worker *g, const tn_frame *f, uint32_t from)
 {
     if (g->failed == TN_OK) {
         bool diverged = f->code == TN_REFUSAL_DIVERGED;
@@ -107,69 +107,70 @@ static void hear_refusal(tn_sync *g, const tn_frame *f, uint32_t from)
     }
 }
 
-static void hear(tn_sync *g, const tn_frame *f, uint32_t from)
+static void receive(tn_sync_worker *g, const tn_frame *f, uint32_t from)
 {
     if (f->type == TN_FRAME_ROWS) {
-        hear_rows(g, f, from);
+        receive_rows(g, f, from);
     } else if (f->type == TN_FRAME_DENSE) {
-        hear_weights(g, f, from);
+        receive_weights(g, f, from);
     } else if (f->type == TN_FRAME_REFUSED) {
-        hear_refusal(g, f, from);
+        receive_refusal(g, f, from);
     }
 }
 
-static void hear_letters(tn_sync *g)
+static void receive_answers(tn_sync_worker *g)
 {
     (void)pthread_mutex_lock(&g->lock);
-    tn_letter *letter = g->first;
+    tn_in_message *incoming = g->first;
     g->first = NULL;
     if (g->ended != TN_OK && g->failed == TN_OK) {
         g->err = g->why;
         fail(g, g->ended);
     }
     (void)pthread_mutex_unlock(&g->lock);
-    while (letter != NULL) {
-        tn_letter *next = letter->next;
-        hear(g, &letter->frame, letter->from);
-        tn_letter_close(letter);
-        letter = next;
+    while (incoming != NULL) {
+        tn_in_message *next = incoming->next;
+        receive(g, &incoming->frame, incoming->from);
+        tn_in_message_close(incoming);
+        incoming = next;
     }
 }
 
-/* Of the own shard (tn_serve_opts): an answer to a rank, a request to an owner. arg: the group. */
-static void answer(void *arg, const tn_frame *request, tn_parcel *parcel)
+/* Of the own shard (tn_sync_server_opts): an answer to a rank, a request to an owner. arg: the
+ * group. */
+static void answer(void *arg, const tn_frame *request, tn_out_message *outgoing)
 {
-    tn_sync *g = arg;
+    tn_sync_worker *g = arg;
     if (request->rank != g->opts.rank) {
-        tn_link_answer(g->opts.link, request, parcel);
+        tn_link_answer(g->opts.link, request, outgoing);
         return;
     }
-    tn_frame f = parcel->frame;
+    tn_frame f = outgoing->frame;
     f.sequence = request->sequence;
     f.step = request->step;
-    f.payload = tn_parcel_payload(parcel);
-    hear(g, &f, g->opts.rank);
-    tn_parcel_drop(parcel);
+    f.payload = tn_out_message_payload(outgoing);
+    receive(g, &f, g->opts.rank);
+    tn_out_message_drop(outgoing);
 }
 
-static void send_request(void *arg, uint32_t to, tn_parcel *parcel)
+static void send_request(void *arg, uint32_t to, tn_out_message *outgoing)
 {
-    tn_sync *g = arg;
-    parcel->frame.step = g->opts.step + g->n_done;
+    tn_sync_worker *g = arg;
+    outgoing->frame.step = g->opts.step + g->n_done;
     if (to != g->opts.rank) {
-        tn_link_post(g->opts.link, to, parcel);
+        tn_link_post(g->opts.link, to, outgoing);
         return;
     }
-    tn_frame f = parcel->frame;
+    tn_frame f = outgoing->frame;
     f.rank = to;
-    f.incarnation = g->opts.once[to].incarnation;
+    f.incarnation = g->opts.dedup[to].incarnation;
     f.sequence = ++g->own_sequence;
-    f.payload = tn_parcel_payload(parcel);
-    tn_serve_take(g->serve, &f);
-    tn_parcel_drop(parcel);
+    f.payload = tn_out_message_payload(outgoing);
+    tn_sync_server_take(g->server, &f);
+    tn_out_message_drop(outgoing);
 }
 
-static bool has_come(const tn_sync *g, wait_kind kind, uint32_t from)
+static bool has_come(const tn_sync_worker *g, wait_kind kind, uint32_t from)
 {
     return kind == WAIT_ROWS ? g->batch[g->n_got % BATCHES].slices.of[from].has_rows
                              : g->has_weights[from];
@@ -177,13 +178,13 @@ static bool has_come(const tn_sync *g, wait_kind kind, uint32_t from)
 
 /* Everybody's answers wait for the one that is late, which the own shard knows. When it has
  * answered, what it lacks now is of the turn to come: then an owner is late. */
-static uint32_t late_rank(const tn_sync *g, wait_kind kind)
+static uint32_t late_rank(const tn_sync_worker *g, wait_kind kind)
 {
     if (kind == WAIT_STATISTICS) {
-        return tn_gather_waits_for(g->gather);
+        return tn_allgather_waits_for(g->gather);
     }
     if (!has_come(g, kind, g->opts.rank)) {
-        return tn_serve_waits_for(g->serve);
+        return tn_sync_server_waits_for(g->server);
     }
     uint32_t r = 0;
     while (r < g->n_ranks && has_come(g, kind, r)) {
@@ -193,19 +194,19 @@ static uint32_t late_rank(const tn_sync *g, wait_kind kind)
 }
 
 /* Works for the own shard and listens until `*count` is that of all ranks. */
-static tn_status await(tn_sync *g, tn_team *team, wait_kind kind, const uint32_t *count,
+static tn_status await(tn_sync_worker *g, tn_team *team, wait_kind kind, const uint32_t *count,
                        tn_error *err)
 {
     static const char *const what[WAIT_KINDS] = {"rows", "statistics", "weights"};
     const uint64_t begin = tn_clock_ns();
     for (;;) {
-        uint64_t heard = tn_bell_rings(&g->bell);
-        hear_letters(g);
+        uint64_t heard = tn_wakeup_count(&g->wakeup);
+        receive_answers(g);
         if (g->failed == TN_OK) {
-            fail(g, tn_serve_run(g->serve, team, &g->err));
+            fail(g, tn_sync_server_run(g->server, team, &g->err));
         }
         if (g->failed == TN_OK && kind == WAIT_STATISTICS) {
-            fail(g, tn_gather_look(g->gather, &g->err));
+            fail(g, tn_allgather_poll(g->gather, &g->err));
         }
         if (g->failed != TN_OK) {
             return tn_fail(err, g->failed, "%s", g->err.text);
@@ -222,25 +223,25 @@ static tn_status await(tn_sync *g, tn_team *team, wait_kind kind, const uint32_t
                            what[kind], g->n_ranks - *count, g->n_ranks,
                            (double)(now - begin) * 1e-9, late - 1);
         }
-        (void)tn_bell_wait(&g->bell, heard, now + look_ns);
+        (void)tn_wakeup_wait(&g->wakeup, heard, now + look_ns);
         g->waited_ns[kind] += tn_clock_ns() - now;
     }
 }
 
-static tn_status pull_from(tn_sync *g, asked_batch *b, uint32_t owner, tn_error *err)
+static tn_status pull_from(tn_sync_worker *g, asked_batch *b, uint32_t owner, tn_error *err)
 {
     const tn_pull_params params = {b->examples, b->weight_sum};
-    tn_parcel *p = NULL;
+    tn_out_message *p = NULL;
     TN_TRY(tn_owner_slices_pull(&b->slices, &g->io, owner, &params, &p, err));
     p->frame.code = b->meet ? TN_MEET : 0;
     send_request(g, owner, p);
     return TN_OK;
 }
 
-tn_status tn_sync_pull(tn_sync *g, const tn_sync_batch *batch, tn_error *err)
+tn_status tn_sync_worker_pull(tn_sync_worker *g, const tn_sync_worker_batch *batch, tn_error *err)
 {
     TN_ASSERT(g->n_pulled - g->n_done < BATCHES);
-    tn_serve_wake(g->serve);
+    tn_sync_server_wake(g->server);
     asked_batch *b = &g->batch[g->n_pulled % BATCHES];
     TN_TRY(tn_owner_slices_begin(&b->slices, g->n_ranks, batch->keys, batch->rows, err));
     b->examples = batch->examples;
@@ -253,7 +254,7 @@ tn_status tn_sync_pull(tn_sync *g, const tn_sync_batch *batch, tn_error *err)
     return TN_OK;
 }
 
-tn_status tn_sync_rows(tn_sync *g, tn_team *team, tn_joint_note *out, tn_error *err)
+tn_status tn_sync_worker_rows(tn_sync_worker *g, tn_team *team, tn_joint_batch *out, tn_error *err)
 {
     TN_ASSERT(g->n_got < g->n_pulled && g->n_got == g->n_done);
     asked_batch *b = &g->batch[g->n_got % BATCHES];
@@ -265,31 +266,31 @@ tn_status tn_sync_rows(tn_sync *g, tn_team *team, tn_joint_note *out, tn_error *
     return TN_OK;
 }
 
-tn_status tn_sync_gather(tn_sync *g, tn_team *team, const double *own, uint32_t n,
-                         const double **all, tn_error *err)
+tn_status tn_sync_worker_gather(tn_sync_worker *g, tn_team *team, const double *own, uint32_t n,
+                                const double **all, tn_error *err)
 {
     TN_ASSERT(g->n_got == g->n_done + 1);
     g->n_gathers++;
-    TN_TRY(tn_gather_begin(g->gather, g->opts.step + g->n_done, g->n_gathers, own, n, err));
+    TN_TRY(tn_allgather_begin(g->gather, g->opts.step + g->n_done, g->n_gathers, own, n, err));
     for (uint32_t to = 0; to < g->n_ranks; to++) {
-        tn_parcel *p = NULL;
+        tn_out_message *p = NULL;
         if (to == g->opts.rank) {
             continue;
         }
-        TN_TRY(tn_parcel_take(&p, g->opts.parcels, n * sizeof *own, err));
+        TN_TRY(tn_out_message_take(&p, g->opts.pool, n * sizeof *own, err));
         p->frame.type = TN_FRAME_SHARE;
         p->frame.code = g->n_gathers;
         p->frame.count[TN_DENSE_FLOATS] = n;
-        tn_share_put(tn_parcel_payload(p), own, n);
+        tn_share_put(tn_out_message_payload(p), own, n);
         send_request(g, to, p);
     }
-    TN_TRY(await(g, team, WAIT_STATISTICS, tn_gather_count(g->gather), err));
-    *all = tn_gather_all(g->gather);
+    TN_TRY(await(g, team, WAIT_STATISTICS, tn_allgather_count(g->gather), err));
+    *all = tn_allgather_all(g->gather);
     return TN_OK;
 }
 
-tn_status tn_sync_push(tn_sync *g, const tn_sync_learned *learned, const tn_push *push,
-                       tn_error *err)
+tn_status tn_sync_worker_push(tn_sync_worker *g, const tn_sync_worker_learned *learned,
+                              const tn_push *push, tn_error *err)
 {
     TN_ASSERT(g->n_got == g->n_done + 1);
     const asked_batch *b = &g->batch[g->n_done % BATCHES];
@@ -300,7 +301,7 @@ tn_status tn_sync_push(tn_sync *g, const tn_sync_learned *learned, const tn_push
     g->n_weights = 0;
     memset(g->has_weights, 0, g->n_ranks * sizeof *g->has_weights);
     for (uint32_t owner = 0; owner < g->n_ranks; owner++) {
-        tn_parcel *p = NULL;
+        tn_out_message *p = NULL;
         TN_TRY(tn_owner_slices_push(&b->slices, &g->io, owner, &x, &p, err));
         send_request(g, owner, p);
     }
@@ -308,7 +309,7 @@ tn_status tn_sync_push(tn_sync *g, const tn_sync_learned *learned, const tn_push
 }
 
 /* In rank order: arrival decides no bit. With the global clip every owner knows all of it. */
-static double norm_of_all(const tn_sync *g)
+static double norm_of_all(const tn_sync_worker *g)
 {
     double norm2 = 0;
     for (uint32_t r = 0; r < g->n_ranks; r++) {
@@ -317,95 +318,96 @@ static double norm_of_all(const tn_sync *g)
     return isfinite(g->opts.shard->rules->clip_global) ? g->norm[0] : sqrt(norm2);
 }
 
-tn_status tn_sync_weights(tn_sync *g, tn_team *team, tn_sync_step *out, tn_error *err)
+tn_status tn_sync_worker_weights(tn_sync_worker *g, tn_team *team, tn_sync_worker_step *out,
+                                 tn_error *err)
 {
     TN_ASSERT(g->n_got == g->n_done + 1);
     TN_TRY(await(g, team, WAIT_WEIGHTS, &g->n_weights, err));
     g->n_done++;
-    *out = (tn_sync_step){.norm = norm_of_all(g), .loss = g->loss};
+    *out = (tn_sync_worker_step){.norm = norm_of_all(g), .loss = g->loss};
     return TN_OK;
 }
 
-tn_status tn_sync_rest(tn_sync *g, tn_team *team, tn_error *err)
+tn_status tn_sync_worker_rest(tn_sync_worker *g, tn_team *team, tn_error *err)
 {
     TN_ASSERT(g->n_pulled == g->n_done);
-    return tn_serve_rest(g->serve, team, err);
+    return tn_sync_server_rest(g->server, team, err);
 }
 
-uint32_t tn_sync_waits_for(const tn_sync *g)
+uint32_t tn_sync_worker_waits_for(const tn_sync_worker *g)
 {
     return atomic_load(&g->waits_for);
 }
 
-tn_sync_waits tn_sync_waited(const tn_sync *g)
+tn_sync_worker_waits tn_sync_worker_waited(const tn_sync_worker *g)
 {
-    return (tn_sync_waits){
+    return (tn_sync_worker_waits){
         .rows_s = (double)g->waited_ns[WAIT_ROWS] * 1e-9,
         .weights_s = (double)(g->waited_ns[WAIT_STATISTICS] + g->waited_ns[WAIT_WEIGHTS]) * 1e-9};
 }
 
-static tn_status make(tn_sync *g, tn_error *err)
+static tn_status make(tn_sync_worker *g, tn_error *err)
 {
-    const tn_sync_opts *o = &g->opts;
+    const tn_sync_worker_opts *o = &g->opts;
     const char *what = "a group of peers";
-    TN_TRY(tn_batchio_init(&g->io, o->parcels, o->shares, o->row_values, o->dense_values, err));
+    TN_TRY(tn_batchio_init(&g->io, o->pool, o->shares, o->row_values, o->dense_values, err));
     g->has_weights = tn_try_alloc(g->n_ranks, sizeof *g->has_weights, what, err);
     g->norm = tn_try_alloc(g->n_ranks, sizeof *g->norm, what, err);
     if (g->has_weights == NULL || g->norm == NULL) {
         return TN_E_MEMORY;
     }
-    TN_TRY(tn_gather_new(&g->gather, o->rank, g->n_ranks, err));
-    const tn_serve_opts serve = {.rank = o->rank,
-                                 .shares = o->shares,
-                                 .layout = o->layout,
-                                 .shard = o->shard,
-                                 .weights = o->own,
-                                 .once = o->once,
-                                 .parcels = o->parcels,
-                                 .bell = &g->bell,
-                                 .answer = answer,
-                                 .send = send_request,
-                                 .arg = g};
-    return tn_serve_new(&g->serve, &serve, o->step, err);
+    TN_TRY(tn_allgather_new(&g->gather, o->rank, g->n_ranks, err));
+    const tn_sync_server_opts server = {.rank = o->rank,
+                                        .shares = o->shares,
+                                        .layout = o->layout,
+                                        .shard = o->shard,
+                                        .weights = o->own,
+                                        .dedup = o->dedup,
+                                        .pool = o->pool,
+                                        .wakeup = &g->wakeup,
+                                        .answer = answer,
+                                        .send = send_request,
+                                        .arg = g};
+    return tn_sync_server_new(&g->server, &server, o->step, err);
 }
 
-void tn_sync_close(tn_sync *g)
+void tn_sync_worker_close(tn_sync_worker *g)
 {
     if (g == NULL) {
         return;
     }
     while (g->first != NULL) {
-        tn_letter *letter = g->first;
-        g->first = letter->next;
-        tn_letter_close(letter);
+        tn_in_message *incoming = g->first;
+        g->first = incoming->next;
+        tn_in_message_close(incoming);
     }
-    tn_serve_free(g->serve);
-    tn_gather_free(g->gather);
+    tn_sync_server_free(g->server);
+    tn_allgather_free(g->gather);
     for (uint32_t i = 0; i < BATCHES; i++) {
         tn_owner_slices_done(&g->batch[i].slices);
     }
     tn_free(g->has_weights);
     tn_free(g->norm);
     tn_batchio_done(&g->io);
-    tn_bell_done(&g->bell);
+    tn_wakeup_done(&g->wakeup);
     (void)pthread_mutex_destroy(&g->lock);
     tn_free(g);
 }
 
-tn_status tn_sync_open(tn_sync **out, const tn_sync_opts *opts, tn_error *err)
+tn_status tn_sync_worker_open(tn_sync_worker **out, const tn_sync_worker_opts *opts, tn_error *err)
 {
     *out = NULL;
-    tn_sync *g = tn_try_alloc(1, sizeof *g, "a group of peers", err);
+    tn_sync_worker *g = tn_try_alloc(1, sizeof *g, "a group of peers", err);
     if (g == NULL) {
         return TN_E_MEMORY;
     }
     g->opts = *opts;
     g->n_ranks = opts->shares->owners.n_peers;
-    tn_bell_init(&g->bell);
+    tn_wakeup_init(&g->wakeup);
     (void)pthread_mutex_init(&g->lock, NULL);
     tn_status status = make(g, err);
     if (status != TN_OK) {
-        tn_sync_close(g);
+        tn_sync_worker_close(g);
         return status;
     }
     *out = g;
@@ -413,62 +415,62 @@ tn_status tn_sync_open(tn_sync **out, const tn_sync_opts *opts, tn_error *err)
 }
 
 /* A part of an exchange, which counts once. Where there is no memory it comes again. */
-static void take_part(tn_sync *g, tn_letter *letter)
+static void take_part(tn_sync_worker *g, tn_in_message *incoming)
 {
-    const tn_frame f = letter->frame;
-    tn_once *once = &g->opts.once[f.rank];
-    const tn_once_verdict verdict = tn_once_ask(once, f.incarnation, f.sequence);
-    tn_parcel *p = NULL;
-    if (tn_parcel_take(&p, g->opts.parcels, 0, NULL) != TN_OK) {
-        tn_letter_close(letter);
+    const tn_frame f = incoming->frame;
+    tn_dedup *dedup = &g->opts.dedup[f.rank];
+    const tn_dedup_verdict verdict = tn_dedup_check(dedup, f.incarnation, f.sequence);
+    tn_out_message *p = NULL;
+    if (tn_out_message_take(&p, g->opts.pool, 0, NULL) != TN_OK) {
+        tn_in_message_close(incoming);
         return;
     }
     p->frame.type = TN_FRAME_NOTED;
-    if (verdict == TN_ONCE_APPLY && tn_gather_put(g->gather, letter)) {
-        tn_once_mark(once, f.sequence);
-        tn_bell_ring(&g->bell);
+    if (verdict == TN_DEDUP_APPLY && tn_allgather_put(g->gather, incoming)) {
+        tn_dedup_mark(dedup, f.sequence);
+        tn_wakeup_signal(&g->wakeup);
     } else {
-        tn_letter_close(letter);
-        if (verdict != TN_ONCE_REPEATED) {
+        tn_in_message_close(incoming);
+        if (verdict != TN_DEDUP_REPEATED) {
             p->frame.type = TN_FRAME_REFUSED;
-            p->frame.code = verdict == TN_ONCE_STALE    ? TN_REFUSAL_INCARNATION
-                            : verdict == TN_ONCE_BEYOND ? TN_REFUSAL_BEYOND
-                                                        : TN_REFUSAL_FULL;
+            p->frame.code = verdict == TN_DEDUP_STALE    ? TN_REFUSAL_INCARNATION
+                            : verdict == TN_DEDUP_BEYOND ? TN_REFUSAL_BEYOND
+                                                         : TN_REFUSAL_FULL;
         }
     }
     tn_link_answer(g->opts.link, &f, p);
 }
 
-void tn_sync_take_request(tn_sync *g, tn_letter *letter)
+void tn_sync_worker_take_request(tn_sync_worker *g, tn_in_message *incoming)
 {
-    if (letter->frame.type == TN_FRAME_SHARE && letter->frame.code != 0) {
-        take_part(g, letter);
+    if (incoming->frame.type == TN_FRAME_SHARE && incoming->frame.code != 0) {
+        take_part(g, incoming);
         return;
     }
-    tn_serve_take(g->serve, &letter->frame);
-    tn_letter_close(letter);
+    tn_sync_server_take(g->server, &incoming->frame);
+    tn_in_message_close(incoming);
 }
 
-void tn_sync_take_answer(tn_sync *g, tn_letter *letter)
+void tn_sync_worker_take_answer(tn_sync_worker *g, tn_in_message *incoming)
 {
-    letter->next = NULL;
+    incoming->next = NULL;
     (void)pthread_mutex_lock(&g->lock);
     if (g->first == NULL) {
-        g->first = letter;
+        g->first = incoming;
     } else {
-        g->last->next = letter;
+        g->last->next = incoming;
     }
-    g->last = letter;
+    g->last = incoming;
     (void)pthread_mutex_unlock(&g->lock);
-    tn_bell_ring(&g->bell);
+    tn_wakeup_signal(&g->wakeup);
 }
 
-void tn_sync_fail(tn_sync *g, tn_status status, const char *why)
+void tn_sync_worker_fail(tn_sync_worker *g, tn_status status, const char *why)
 {
     (void)pthread_mutex_lock(&g->lock);
     if (g->ended == TN_OK) {
         g->ended = tn_fail(&g->why, status, "%s", why);
     }
     (void)pthread_mutex_unlock(&g->lock);
-    tn_bell_ring(&g->bell);
+    tn_wakeup_signal(&g->wakeup);
 }

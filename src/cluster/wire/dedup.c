@@ -15,34 +15,34 @@ static uint64_t mask_of(uint64_t sequence)
 
 static uint64_t word_of(uint64_t sequence)
 {
-    return sequence % TN_ONCE_WINDOW / WORD_BITS;
+    return sequence % TN_DEDUP_WINDOW / WORD_BITS;
 }
 
-static bool is_set(const tn_once *o, uint64_t sequence)
+static bool is_set(const tn_dedup *o, uint64_t sequence)
 {
     return (o->bit[word_of(sequence)] & mask_of(sequence)) != 0;
 }
 
-tn_once_verdict tn_once_ask(const tn_once *o, uint64_t incarnation, uint64_t sequence)
+tn_dedup_verdict tn_dedup_check(const tn_dedup *o, uint64_t incarnation, uint64_t sequence)
 {
     if (incarnation == 0 || incarnation != o->incarnation) {
-        return TN_ONCE_STALE;
+        return TN_DEDUP_STALE;
     }
     if (sequence == 0) {
-        return TN_ONCE_BEYOND;
+        return TN_DEDUP_BEYOND;
     }
     if (sequence <= o->low) {
-        return TN_ONCE_REPEATED;
+        return TN_DEDUP_REPEATED;
     }
-    if (sequence - o->low > TN_ONCE_WINDOW) {
-        return TN_ONCE_BEYOND;
+    if (sequence - o->low > TN_DEDUP_WINDOW) {
+        return TN_DEDUP_BEYOND;
     }
-    return is_set(o, sequence) ? TN_ONCE_REPEATED : TN_ONCE_APPLY;
+    return is_set(o, sequence) ? TN_DEDUP_REPEATED : TN_DEDUP_APPLY;
 }
 
-void tn_once_mark(tn_once *o, uint64_t sequence)
+void tn_dedup_mark(tn_dedup *o, uint64_t sequence)
 {
-    TN_ASSERT(sequence > o->low && sequence - o->low <= TN_ONCE_WINDOW);
+    TN_ASSERT(sequence > o->low && sequence - o->low <= TN_DEDUP_WINDOW);
     TN_ASSERT(!is_set(o, sequence));
     o->bit[word_of(sequence)] |= mask_of(sequence);
     o->above++;
@@ -55,15 +55,15 @@ void tn_once_mark(tn_once *o, uint64_t sequence)
     }
 }
 
-void tn_once_begin(tn_once *o, uint64_t incarnation)
+void tn_dedup_begin(tn_dedup *o, uint64_t incarnation)
 {
-    tn_once_restore(o, incarnation, 0);
+    tn_dedup_restore(o, incarnation, 0);
 }
 
-void tn_once_restore(tn_once *o, uint64_t incarnation, uint64_t low)
+void tn_dedup_restore(tn_dedup *o, uint64_t incarnation, uint64_t low)
 {
     TN_ASSERT(incarnation != 0);
-    *o = (tn_once){.incarnation = incarnation, .low = low, .top = low};
+    *o = (tn_dedup){.incarnation = incarnation, .low = low, .top = low};
 }
 
 /* Whether open[0..n) ascends below `next` and fits one window. */
@@ -74,29 +74,29 @@ static bool is_list(uint64_t next, const uint64_t *open, uint32_t n)
             return false;
         }
     }
-    return n == 0 || next - open[0] <= TN_ONCE_WINDOW;
+    return n == 0 || next - open[0] <= TN_DEDUP_WINDOW;
 }
 
-bool tn_once_adopt(tn_once *o, uint64_t incarnation, uint64_t next, const uint64_t *open,
-                   uint32_t n)
+bool tn_dedup_adopt(tn_dedup *o, uint64_t incarnation, uint64_t next, const uint64_t *open,
+                    uint32_t n)
 {
     if (incarnation == 0 || next == 0 || !is_list(next, open, n)) {
         return false;
     }
     const uint64_t first = n == 0 ? next : open[0];
-    tn_once_restore(o, incarnation, first - 1);
+    tn_dedup_restore(o, incarnation, first - 1);
     uint32_t k = 0;
     for (uint64_t s = first; s < next; s++) {
         if (k < n && open[k] == s) {
             k++;
         } else {
-            tn_once_mark(o, s);
+            tn_dedup_mark(o, s);
         }
     }
     return true;
 }
 
-uint64_t tn_once_holes(const tn_once *o)
+uint64_t tn_dedup_holes(const tn_dedup *o)
 {
     return o->top - o->low - o->above;
 }

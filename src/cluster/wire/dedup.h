@@ -1,18 +1,18 @@
 /* dedup.h - what a shard remembers of one sender, so that each of its requests counts once.
  *
- *     sequence   1 .. low        low + 1  ..  low + TN_ONCE_WINDOW      beyond
+ *     sequence   1 .. low        low + 1  ..  low + TN_DEDUP_WINDOW      beyond
  *     applied    all of them     those whose bit is set                 none
  *
- *     switch (tn_once_ask(o, frame.incarnation, frame.sequence)) {
- *     case TN_ONCE_APPLY:      check the whole request, apply all of it, tn_once_mark, answer
- *     case TN_ONCE_REPEATED:   apply nothing, answer again
- *     case TN_ONCE_STALE:      refuse: the sender was started again, or never said hello
- *     case TN_ONCE_BEYOND:     refuse and count: no sender that keeps the rules sends this
+ *     switch (tn_dedup_check(o, frame.incarnation, frame.sequence)) {
+ *     case TN_DEDUP_APPLY:      check the whole request, apply all of it, tn_dedup_mark, answer
+ *     case TN_DEDUP_REPEATED:   apply nothing, answer again
+ *     case TN_DEDUP_STALE:      refuse: the sender was started again, or never said hello
+ *     case TN_DEDUP_BEYOND:     refuse and count: no sender that keeps the rules sends this
  *     }
  *
  * Asking changes nothing: between ask and mark a request may wait, fail its checks or be dropped,
  * and its repetition is treated as if it came first. Requests may be applied in any order; `low`
- * moves over holes as they close. Senders keep fewer than TN_ONCE_WINDOW sequences open
+ * moves over holes as they close. Senders keep fewer than TN_DEDUP_WINDOW sequences open
  * (retransmit.h), so memory is fixed. An incarnation is never 0. The caller's lock guards it.
  */
 #ifndef TN_CLUSTER_DEDUP_H
@@ -21,45 +21,45 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { TN_ONCE_WINDOW = 1024 };
+enum { TN_DEDUP_WINDOW = 1024 };
 
-typedef struct tn_once {
-    uint64_t incarnation;              /* of the sender; 0: it has not begun */
-    uint64_t low;                      /* all up to here are applied */
-    uint64_t top;                      /* the highest that is applied */
-    uint64_t above;                    /* applied ones above low: bits that are set */
-    uint64_t bit[TN_ONCE_WINDOW / 64]; /* of sequence s: s % TN_ONCE_WINDOW */
-} tn_once;
+typedef struct tn_dedup {
+    uint64_t incarnation;               /* of the sender; 0: it has not begun */
+    uint64_t low;                       /* all up to here are applied */
+    uint64_t top;                       /* the highest that is applied */
+    uint64_t above;                     /* applied ones above low: bits that are set */
+    uint64_t bit[TN_DEDUP_WINDOW / 64]; /* of sequence s: s % TN_DEDUP_WINDOW */
+} tn_dedup;
 
-_Static_assert(sizeof(tn_once) == 160, "memory per sender is a promise");
+_Static_assert(sizeof(tn_dedup) == 160, "memory per sender is a promise");
 
-typedef enum tn_once_verdict {
-    TN_ONCE_APPLY,
-    TN_ONCE_REPEATED,
-    TN_ONCE_STALE,
-    TN_ONCE_BEYOND, /* 0, or more than TN_ONCE_WINDOW above low */
-} tn_once_verdict;
+typedef enum tn_dedup_verdict {
+    TN_DEDUP_APPLY,
+    TN_DEDUP_REPEATED,
+    TN_DEDUP_STALE,
+    TN_DEDUP_BEYOND, /* 0, or more than TN_DEDUP_WINDOW above low */
+} tn_dedup_verdict;
 
 /* Any numbers are welcome: they come from outside. */
-tn_once_verdict tn_once_ask(const tn_once *o, uint64_t incarnation, uint64_t sequence);
+tn_dedup_verdict tn_dedup_check(const tn_dedup *o, uint64_t incarnation, uint64_t sequence);
 
-/* The request is applied as a whole. Only after TN_ONCE_APPLY for it, and once. */
-void tn_once_mark(tn_once *o, uint64_t sequence);
+/* The request is applied as a whole. Only after TN_DEDUP_APPLY for it, and once. */
+void tn_dedup_mark(tn_dedup *o, uint64_t sequence);
 
 /* A new start of the sender: nothing of it is applied yet. */
-void tn_once_begin(tn_once *o, uint64_t incarnation);
+void tn_dedup_begin(tn_dedup *o, uint64_t incarnation);
 
 /* From a manifest: all up to `low` are applied, nothing above. */
-void tn_once_restore(tn_once *o, uint64_t incarnation, uint64_t low);
+void tn_dedup_restore(tn_dedup *o, uint64_t incarnation, uint64_t low);
 
 /* This shard lost its memory and the sender has not: of all below `next` only those in open[0..n),
- * ascending, are still to come (tn_resend_open); the others count as applied, though what they
+ * ascending, are still to come (tn_retransmit_open); the others count as applied, though what they
  * changed may be missing. False, and nothing is changed, when the numbers are not such a list. */
-bool tn_once_adopt(tn_once *o, uint64_t incarnation, uint64_t next, const uint64_t *open,
-                   uint32_t n);
+bool tn_dedup_adopt(tn_dedup *o, uint64_t incarnation, uint64_t next, const uint64_t *open,
+                    uint32_t n);
 
 /* Sequences that lie below an applied one and are not applied themselves. At the mark of a cut
  * there is none, and `low` is what the sender has sent. */
-uint64_t tn_once_holes(const tn_once *o);
+uint64_t tn_dedup_holes(const tn_dedup *o);
 
 #endif

@@ -29,17 +29,17 @@ static tn_status find(tn_run *run, const tn_peers_opts *peers, const char *folde
 {
     tn_text dir = {0};
     char *host = TN_NEW_ARRAY(arena, char, TN_ENDPOINT_HOST);
-    tn_roster *roster = TN_NEW(arena, tn_roster);
+    tn_membership *membership = TN_NEW(arena, tn_membership);
     tn_status status = meeting_dir(run, folder, &dir, err);
     if (status == TN_OK) {
-        const tn_roster_in in = tn_roster_here(peers, keep(&dir, arena), host);
-        status = tn_roster_find(roster, &in, arena, err);
+        const tn_membership_in in = tn_membership_here(peers, keep(&dir, arena), host);
+        status = tn_membership_find(membership, &in, arena, err);
     }
     tn_text_done(&dir);
-    if (status == TN_OK && roster->size > 1) {
-        run->cluster.rank = roster->rank;
-        run->cluster.size = roster->size;
-        run->cluster.roster = roster;
+    if (status == TN_OK && membership->size > 1) {
+        run->cluster.rank = membership->rank;
+        run->cluster.size = membership->size;
+        run->cluster.membership = membership;
     }
     return status;
 }
@@ -71,7 +71,7 @@ tn_status tn_rank_prepare(const tn_run *run, uint32_t peers, const char *folder,
         status = tn_lock_look(tn_text_str(&dir), err);
     }
     if (status == TN_OK) {
-        status = tn_ipc_look(tn_text_str(&dir), err);
+        status = tn_ipc_check(tn_text_str(&dir), err);
     }
     tn_text_done(&dir);
     return status;

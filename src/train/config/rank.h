@@ -5,7 +5,7 @@
 #include "config/field.h"
 #include "train/config/run.h"
 
-/* Fills rank, size and roster of run->cluster, before the plan is made; what they point at
+/* Fills rank, size and membership of run->cluster, before the plan is made; what they point at
  * lives in b->arena. `tree` is the configuration that `run` was bound from. Faults go to b->diag
  * (TN_E_CONFIG): the rank cannot be told, or the configuration asks for what several
  * processes cannot do. `folder`, in run.dir, is where the group meets, apart from one that trains

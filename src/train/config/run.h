@@ -99,7 +99,7 @@ typedef struct tn_cluster_opts {
     double staleness;                /* INFINITY: asynchronous */
     uint32_t recovery, on_loss, values; /* values: f32 fp16 bf16 */
     uint32_t rank, size;                /* who this process is, set by the program; size 0: alone */
-    const struct tn_roster *roster;     /* the same and more; NULL: alone */
+    const struct tn_membership *membership; /* the same and more; NULL: alone */
     int news; /* likewise: a socket of whoever started it, as in cluster/group/group.h; 0: none */
     double wait, start_timeout;
 } tn_cluster_opts;

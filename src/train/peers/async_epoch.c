@@ -11,7 +11,7 @@ static const uint64_t look_ns = 50000000; /* who waits for data looks at what is
 
 struct tn_async_epoch {
     tn_worker *w;
-    tn_async *async;
+    tn_async_worker *async;
     tn_step_prefetch *feeder;
     uint32_t n_ranks;
     bool looks_ahead; /* there are permits for two */
@@ -34,7 +34,7 @@ tn_status tn_async_epoch_new(tn_async_epoch **out, tn_worker *w, tn_peers *peers
     x->async = tn_peers_async(peers);
     x->feeder = feeder;
     x->n_ranks = w->plan->owners.n_peers;
-    x->looks_ahead = tn_permits_of(w->plan->run->cluster.staleness) > 1;
+    x->looks_ahead = tn_async_permits_of(w->plan->run->cluster.staleness) > 1;
     (void)snprintf(x->point, sizeof x->point, "apart.%u", w->rank);
     return TN_OK;
 }
@@ -73,17 +73,17 @@ static tn_status pull_next(tn_async_epoch *x, uint64_t until_ns, tn_error *err)
         return TN_OK;
     }
     const tn_step *s = x->next;
-    const tn_async_batch batch = {.keys = &s->local->keys,
-                                  .rows = s->rows,
-                                  .examples = s->batch->rows,
-                                  .weight_sum = s->weight_sum};
-    return tn_async_pull(x->async, &batch, err);
+    const tn_async_worker_batch batch = {.keys = &s->local->keys,
+                                         .rows = s->rows,
+                                         .examples = s->batch->rows,
+                                         .weight_sum = s->weight_sum};
+    return tn_async_worker_pull(x->async, &batch, err);
 }
 
 /* Each push of any rank is an update of the own shard. */
 static void count_steps(tn_async_epoch *x, uint32_t own)
 {
-    const uint64_t seen = tn_async_updates(x->async);
+    const uint64_t seen = tn_async_worker_updates(x->async);
     const uint64_t steps = x->w->steps + own;
     x->w->steps = seen > steps ? seen : steps;
 }
@@ -91,7 +91,7 @@ static void count_steps(tn_async_epoch *x, uint32_t own)
 static tn_status learn(tn_async_epoch *x, tn_step *s, double factor, tn_learned *out, tn_error *err)
 {
     tn_worker *w = x->w;
-    tn_async_seen seen;
+    tn_async_worker_seen seen;
     *out = (tn_learned){0};
     const int failure = tn_failpoint(x->point);
     if (failure != 0) {
@@ -100,8 +100,9 @@ static tn_status learn(tn_async_epoch *x, tn_step *s, double factor, tn_learned 
     TN_TRY(tn_step_compute(w, s, NULL, &out->loss, err));
     const tn_push push = {
         .step = w->steps, .weight_sum = s->weight_sum, .lr_factor = factor, .day = w->day};
-    TN_TRY(tn_async_push(x->async, w->team, s->grads, tn_params_grads(w->params), &push, err));
-    tn_async_take_seen(x->async, &seen);
+    TN_TRY(
+        tn_async_worker_push(x->async, w->team, s->grads, tn_params_grads(w->params), &push, err));
+    tn_async_worker_take_seen(x->async, &seen);
     out->grad_norm = seen.norm;
     out->staleness = seen.staleness_max;
     count_steps(x, 1);
@@ -117,7 +118,7 @@ static tn_status stand_idle(tn_async_epoch *x, const tn_ahead *ahead, tn_turn_ta
     out->waited_s = x->waited_s;
     out->over = x->is_over;
     out->meets = !out->over && ahead->meets != NULL && ahead->meets(ahead->arg, x->w->steps);
-    return tn_async_drain(x->async, err);
+    return tn_async_worker_drain(x->async, err);
 }
 
 tn_status tn_async_epoch_next(tn_async_epoch *x, const tn_ahead *ahead, tn_turn_taken *out,
@@ -135,7 +136,7 @@ tn_status tn_async_epoch_next(tn_async_epoch *x, const tn_ahead *ahead, tn_turn_
         return stand_idle(x, ahead, out, err);
     }
     tn_step *s = x->next;
-    TN_TRY(tn_async_rows(x->async, x->w->team, err));
+    TN_TRY(tn_async_worker_rows(x->async, x->w->team, err));
     out->waited_s = x->waited_s;
     out->meets = ahead->meets != NULL && ahead->meets(ahead->arg, x->w->steps + 1);
     x->next = NULL;
@@ -147,5 +148,5 @@ tn_status tn_async_epoch_next(tn_async_epoch *x, const tn_ahead *ahead, tn_turn_
     out->step = s;
     out->rows = (uint64_t)s->batch->rows * x->n_ranks;
     out->weight = s->weight_sum;
-    return out->meets ? tn_async_drain(x->async, err) : TN_OK;
+    return out->meets ? tn_async_worker_drain(x->async, err) : TN_OK;
 }

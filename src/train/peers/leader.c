@@ -233,7 +233,7 @@ bool tn_leader_close(tn_leader *l, tn_status status, const char *why)
     }
     if (l->group != NULL && status != TN_OK) {
         tn_group_fail(l->group, status, why);
-        elsewhere = tn_group_is_told_elsewhere(l->group);
+        elsewhere = tn_group_is_reported_elsewhere(l->group);
     } else if (l->group != NULL) {
         const tn_order_note bye = {.what = TN_ORDER_BYE, .text = ""};
         tn_error err;

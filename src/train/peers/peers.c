@@ -19,9 +19,9 @@ struct tn_peers {
     tn_security security;
     bool has_security;
     tn_group *group;
-    tn_peek *peek;
-    tn_sync *sync;           /* at staleness 0; NULL: at another, or not begun */
-    tn_async *async;         /* likewise */
+    tn_eval_pull *peek;
+    tn_sync_worker *sync;    /* at staleness 0; NULL: at another, or not begun */
+    tn_async_worker *async;  /* likewise */
     tn_allreduce_stats sums; /* with sync */
 };
 
@@ -44,45 +44,46 @@ static tn_values wire_values(const tn_peers *p)
 
 /* ---- letters, on tn-net ---- */
 
-static void take_request(void *arg, tn_letter *letter)
+static void take_request(void *arg, tn_in_message *letter)
 {
     tn_peers *p = arg;
     if (letter->frame.type == TN_FRAME_PEEK) {
-        tn_peek_take_request(p->peek, letter);
+        tn_eval_pull_take_request(p->peek, letter);
     } else if (p->async != NULL) {
-        tn_async_take_request(p->async, letter);
+        tn_async_worker_take_request(p->async, letter);
     } else {
-        tn_sync_take_request(p->sync, letter);
+        tn_sync_worker_take_request(p->sync, letter);
     }
 }
 
-static void take_answer(void *arg, tn_letter *letter)
+static void take_answer(void *arg, tn_in_message *letter)
 {
     tn_peers *p = arg;
     if (letter->frame.sequence == 0) {
-        tn_peek_take_answer(p->peek, letter);
+        tn_eval_pull_take_answer(p->peek, letter);
     } else if (p->async != NULL) {
-        tn_async_take_answer(p->async, letter);
+        tn_async_worker_take_answer(p->async, letter);
     } else {
-        tn_sync_take_answer(p->sync, letter);
+        tn_sync_worker_take_answer(p->sync, letter);
     }
 }
 
 static void group_ended(void *arg, tn_status status, const char *why)
 {
     tn_peers *p = arg;
-    tn_peek_fail(p->peek, status, why);
+    tn_eval_pull_fail(p->peek, status, why);
     if (p->async != NULL) {
-        tn_async_fail(p->async, status, why);
+        tn_async_worker_fail(p->async, status, why);
     } else {
-        tn_sync_fail(p->sync, status, why);
+        tn_sync_worker_fail(p->sync, status, why);
     }
 }
 
 static uint32_t waits_for(void *arg)
 {
     const tn_peers *p = arg;
-    return p->async != NULL ? tn_async_waits_for(p->async) : tn_sync_waits_for(p->sync);
+    return p->async != NULL ? tn_async_worker_waits_for(p->async)
+                            : tn_sync_worker_waits_for(p->sync);
 }
 
 /* ---- opening ---- */
@@ -122,7 +123,7 @@ static tn_status open_group(tn_peers *p, const tn_run_text *text, tn_error *err)
     tn_manifest model = {0};
     TN_TRY(tn_moment_describe(&model, p->w, p->arena, err));
     const tn_group_opts opts = {.zmq = &p->zmq,
-                                .roster = run->cluster.roster,
+                                .membership = run->cluster.membership,
                                 .security = &p->security,
                                 .owners = &p->w->plan->owners,
                                 .hello = {.version = TN_VERSION,
@@ -167,10 +168,10 @@ tn_status tn_peers_open(tn_peers **out, tn_worker *w, const tn_run_text *text,
 static void decline(const tn_run *run, const tn_zmq *zmq, const tn_security *security,
                     tn_arena *arena, const tn_error *why)
 {
-    const uint32_t n = run->cluster.roster->size;
+    const uint32_t n = run->cluster.membership->size;
     const tn_owners owners = {n, TN_PARTITIONS, TN_NEW_ARRAY(arena, uint32_t, (size_t)n + 1)};
     const tn_group_opts opts = {.zmq = zmq,
-                                .roster = run->cluster.roster,
+                                .membership = run->cluster.membership,
                                 .security = security,
                                 .owners = &owners,
                                 .hello = {.version = TN_VERSION,
@@ -210,20 +211,20 @@ tn_status tn_peers_form(tn_peers *p, const atomic_bool *stop, tn_error *err)
 static tn_status begin_sync(tn_peers *p, tn_error *err)
 {
     const tn_worker *w = p->w;
-    const tn_sync_opts opts = {.link = tn_group_link(p->group),
-                               .parcels = tn_group_parcels(p->group),
-                               .rank = w->rank,
-                               .step = w->steps,
-                               .patience_ns = FOR_EVER,
-                               .once = tn_group_once(p->group),
-                               .shares = w->shares,
-                               .layout = w->plan->layout,
-                               .shard = &p->w->shard,
-                               .own = w->own,
-                               .weights = tn_params_weights(w->params),
-                               .row_values = wire_values(p),
-                               .dense_values = wire_values(p)};
-    return tn_sync_open(&p->sync, &opts, err);
+    const tn_sync_worker_opts opts = {.link = tn_group_link(p->group),
+                                      .pool = tn_group_out_messages(p->group),
+                                      .rank = w->rank,
+                                      .step = w->steps,
+                                      .patience_ns = FOR_EVER,
+                                      .dedup = tn_group_dedup(p->group),
+                                      .shares = w->shares,
+                                      .layout = w->plan->layout,
+                                      .shard = &p->w->shard,
+                                      .own = w->own,
+                                      .weights = tn_params_weights(w->params),
+                                      .row_values = wire_values(p),
+                                      .dense_values = wire_values(p)};
+    return tn_sync_worker_open(&p->sync, &opts, err);
 }
 
 static tn_status begin_async(tn_peers *p, tn_error *err)
@@ -232,24 +233,24 @@ static tn_status begin_async(tn_peers *p, tn_error *err)
     const uint32_t n = tn_params_count(w->params);
     tn_dense_run *trained = TN_NEW_ARRAY(p->arena, tn_dense_run, n + 1);
     tn_dense_run *moving = TN_NEW_ARRAY(p->arena, tn_dense_run, n + 1);
-    const tn_async_opts opts = {.link = tn_group_link(p->group),
-                                .parcels = tn_group_parcels(p->group),
-                                .rank = w->rank,
-                                .staleness = w->plan->run->cluster.staleness,
-                                .step = w->steps,
-                                .patience_ns = FOR_EVER,
-                                .once = tn_group_once(p->group),
-                                .shares = w->shares,
-                                .layout = w->plan->layout,
-                                .shard = &p->w->shard,
-                                .weights = tn_params_weights(w->params),
-                                .row_values = wire_values(p),
-                                .dense_values = wire_values(p),
-                                .trained = trained,
-                                .n_trained = tn_worker_runs(w, false, trained),
-                                .moving = moving,
-                                .n_moving = tn_worker_runs(w, true, moving)};
-    return tn_async_open(&p->async, &opts, err);
+    const tn_async_worker_opts opts = {.link = tn_group_link(p->group),
+                                       .pool = tn_group_out_messages(p->group),
+                                       .rank = w->rank,
+                                       .staleness = w->plan->run->cluster.staleness,
+                                       .step = w->steps,
+                                       .patience_ns = FOR_EVER,
+                                       .dedup = tn_group_dedup(p->group),
+                                       .shares = w->shares,
+                                       .layout = w->plan->layout,
+                                       .shard = &p->w->shard,
+                                       .weights = tn_params_weights(w->params),
+                                       .row_values = wire_values(p),
+                                       .dense_values = wire_values(p),
+                                       .trained = trained,
+                                       .n_trained = tn_worker_runs(w, false, trained),
+                                       .moving = moving,
+                                       .n_moving = tn_worker_runs(w, true, moving)};
+    return tn_async_worker_open(&p->async, &opts, err);
 }
 
 tn_status tn_peers_begin(tn_peers *p, tn_error *err)
@@ -258,13 +259,13 @@ tn_status tn_peers_begin(tn_peers *p, tn_error *err)
     if (p->peek != NULL) {
         return TN_OK;
     }
-    const tn_peek_opts peek = {.link = tn_group_link(p->group),
-                               .parcels = tn_group_parcels(p->group),
-                               .rank = w->rank,
-                               .shares = w->shares,
-                               .layout = w->plan->layout,
-                               .shard = &p->w->shard};
-    TN_TRY(tn_peek_open(&p->peek, &peek, err));
+    const tn_eval_pull_opts peek = {.link = tn_group_link(p->group),
+                                    .pool = tn_group_out_messages(p->group),
+                                    .rank = w->rank,
+                                    .shares = w->shares,
+                                    .layout = w->plan->layout,
+                                    .shard = &p->w->shard};
+    TN_TRY(tn_eval_pull_open(&p->peek, &peek, err));
     TN_TRY(is_free(p) ? begin_async(p, err) : begin_sync(p, err));
     if (p->sync != NULL) {
         tn_allreduce_stats_init(&p->sums, w, p->sync);
@@ -281,11 +282,11 @@ tn_status tn_peers_refresh(tn_peers *p, tn_error *err)
     if (p->async == NULL) {
         return TN_OK;
     }
-    p->w->steps = tn_async_updates(p->async);
-    return tn_async_refresh(p->async, err);
+    p->w->steps = tn_async_worker_updates(p->async);
+    return tn_async_worker_refresh(p->async, err);
 }
 
-tn_async *tn_peers_async(tn_peers *p)
+tn_async_worker *tn_peers_async(tn_peers *p)
 {
     return p->async;
 }
@@ -295,7 +296,7 @@ tn_group *tn_peers_group(tn_peers *p)
     return p->group;
 }
 
-tn_sync *tn_peers_sync(tn_peers *p)
+tn_sync_worker *tn_peers_sync(tn_peers *p)
 {
     return p->sync;
 }
@@ -311,11 +312,11 @@ void tn_peers_close(tn_peers *p)
     p->w->peek = NULL;
     p->w->sums = NULL;
     if (p->async != NULL) {
-        tn_async_stop(p->async);
+        tn_async_worker_stop(p->async);
     }
-    tn_async_close(p->async);
-    tn_sync_close(p->sync);
-    tn_peek_close(p->peek);
+    tn_async_worker_close(p->async);
+    tn_sync_worker_close(p->sync);
+    tn_eval_pull_close(p->peek);
     tn_group_close(p->group);
     if (p->has_security) {
         tn_security_done(&p->security);

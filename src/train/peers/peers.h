@@ -22,8 +22,9 @@ typedef struct tn_peers tn_peers;
 
 #define TN_TO_THE_END "to the end" /* of a cut: when nothing of the epoch is left to read */
 
-/* As the roster of the run says, which has more than one process. `watch` (NULL: nobody) sees the
- * table of peers, on rank 0. `w`, `text` and `watch` must outlive it. On failure *out is NULL. */
+/* As the membership of the run says, which has more than one process. `watch` (NULL: nobody) sees
+ * the table of peers, on rank 0. `w`, `text` and `watch` must outlive it. On failure *out is NULL.
+ */
 tn_status tn_peers_open(tn_peers **out, tn_worker *w, const tn_run_text *text,
                         const tn_watch *watch, tn_error *err) TN_MUST_USE;
 void tn_peers_close(tn_peers *p); /* NULL is fine */
@@ -39,8 +40,8 @@ tn_status tn_peers_form(tn_peers *p, const atomic_bool *stop, tn_error *err) TN_
 tn_status tn_peers_begin(tn_peers *p, tn_error *err) TN_MUST_USE;
 
 tn_group *tn_peers_group(tn_peers *p);
-tn_sync *tn_peers_sync(tn_peers *p);   /* at staleness 0, once it has begun; else NULL .. */
-tn_async *tn_peers_async(tn_peers *p); /* .. as this is at 0 */
+tn_sync_worker *tn_peers_sync(tn_peers *p);   /* at staleness 0, once it has begun; else NULL .. */
+tn_async_worker *tn_peers_async(tn_peers *p); /* .. as this is at 0 */
 
 /* At a meeting: the worker's weights and steps are those of all owners now. */
 tn_status tn_peers_refresh(tn_peers *p, tn_error *err) TN_MUST_USE;

@@ -7,17 +7,17 @@
 
 struct tn_sync_epoch {
     tn_worker *w;
-    tn_sync *sync;
+    tn_sync_worker *sync;
     tn_step_prefetch *feeder;
-    bool is_over;        /* this rank's data */
-    bool pulled;         /* `next` was */
-    tn_step *next;       /* whose rows were, or are, asked for; NULL: nothing was left */
-    tn_step *taken;      /* lent to the caller */
-    double waited_s;     /* for the data of `next` */
-    tn_sync_waits waits; /* until the last step was done */
-    tn_keyset none;      /* of a batch without rows */
-    uint32_t at[1];      /* its places .. */
-    uint32_t *no_first;  /* .. and its partitions: zeros */
+    bool is_over;               /* this rank's data */
+    bool pulled;                /* `next` was */
+    tn_step *next;              /* whose rows were, or are, asked for; NULL: nothing was left */
+    tn_step *taken;             /* lent to the caller */
+    double waited_s;            /* for the data of `next` */
+    tn_sync_worker_waits waits; /* until the last step was done */
+    tn_keyset none;             /* of a batch without rows */
+    uint32_t at[1];             /* its places .. */
+    uint32_t *no_first;         /* .. and its partitions: zeros */
 };
 
 tn_status tn_sync_epoch_new(tn_sync_epoch **out, tn_worker *w, tn_peers *peers,
@@ -30,7 +30,7 @@ tn_status tn_sync_epoch_new(tn_sync_epoch **out, tn_worker *w, tn_peers *peers,
     }
     x->w = w;
     x->sync = tn_peers_sync(peers);
-    x->waits = tn_sync_waited(x->sync);
+    x->waits = tn_sync_worker_waited(x->sync);
     x->feeder = feeder;
     x->no_first = tn_try_alloc(TN_PARTITIONS + 1, sizeof *x->no_first, "an empty batch", err);
     if (x->no_first == NULL) {
@@ -70,22 +70,23 @@ static tn_status pull_next(tn_sync_epoch *x, const tn_ahead *ahead, uint64_t ste
 {
     TN_TRY(read_next(x, err));
     const tn_step *s = x->next;
-    const tn_sync_batch batch = {.keys = s != NULL ? &s->local->keys : &x->none,
-                                 .rows = s != NULL ? s->rows : NULL,
-                                 .examples = s != NULL ? s->batch->rows : 0,
-                                 .weight_sum = s != NULL ? s->weight_sum : 0,
-                                 .meet = ahead->meets != NULL && ahead->meets(ahead->arg, steps)};
-    TN_TRY(tn_sync_pull(x->sync, &batch, err));
+    const tn_sync_worker_batch batch = {.keys = s != NULL ? &s->local->keys : &x->none,
+                                        .rows = s != NULL ? s->rows : NULL,
+                                        .examples = s != NULL ? s->batch->rows : 0,
+                                        .weight_sum = s != NULL ? s->weight_sum : 0,
+                                        .meet = ahead->meets != NULL &&
+                                                ahead->meets(ahead->arg, steps)};
+    TN_TRY(tn_sync_worker_pull(x->sync, &batch, err));
     x->pulled = true;
     return TN_OK;
 }
 
-static tn_status learn(tn_sync_epoch *x, tn_step *s, const tn_joint_note *joint, double factor,
+static tn_status learn(tn_sync_epoch *x, tn_step *s, const tn_joint_batch *joint, double factor,
                        tn_learned *out, tn_error *err)
 {
     tn_worker *w = x->w;
-    tn_sync_learned own = {0};
-    tn_sync_step all;
+    tn_sync_worker_learned own = {0};
+    tn_sync_worker_step all;
     if (s != NULL) {
         TN_TRY(tn_step_compute(w, s, joint, &own.loss, err));
         own.rows = s->grads;
@@ -96,8 +97,8 @@ static tn_status learn(tn_sync_epoch *x, tn_step *s, const tn_joint_note *joint,
     tn_running_keep(w);
     const tn_push push = {
         .step = w->steps, .weight_sum = joint->weight_sum, .lr_factor = factor, .day = w->day};
-    TN_TRY(tn_sync_push(x->sync, &own, &push, err));
-    TN_TRY(tn_sync_weights(x->sync, w->team, &all, err));
+    TN_TRY(tn_sync_worker_push(x->sync, &own, &push, err));
+    TN_TRY(tn_sync_worker_weights(x->sync, w->team, &all, err));
     *out = (tn_learned){.loss = all.loss, .grad_norm = all.norm};
     tn_running_take(w);
     w->steps++;
@@ -115,28 +116,28 @@ static void give_back(tn_sync_epoch *x)
     }
 }
 
-static tn_sync_waits waits_since(tn_sync_epoch *x)
+static tn_sync_worker_waits waits_since(tn_sync_epoch *x)
 {
-    const tn_sync_waits before = x->waits;
-    x->waits = tn_sync_waited(x->sync);
-    return (tn_sync_waits){.rows_s = x->waits.rows_s - before.rows_s,
-                           .weights_s = x->waits.weights_s - before.weights_s};
+    const tn_sync_worker_waits before = x->waits;
+    x->waits = tn_sync_worker_waited(x->sync);
+    return (tn_sync_worker_waits){.rows_s = x->waits.rows_s - before.rows_s,
+                                  .weights_s = x->waits.weights_s - before.weights_s};
 }
 
 tn_status tn_sync_epoch_next(tn_sync_epoch *x, const tn_ahead *ahead, tn_turn_taken *out,
                              tn_error *err)
 {
-    tn_joint_note joint;
+    tn_joint_batch joint;
     *out = (tn_turn_taken){0};
     give_back(x);
     if (!x->pulled) {
         TN_TRY(pull_next(x, ahead, x->w->steps + 1, err));
     }
-    TN_TRY(tn_sync_rows(x->sync, x->w->team, &joint, err));
+    TN_TRY(tn_sync_worker_rows(x->sync, x->w->team, &joint, err));
     x->pulled = false;
     if (joint.over) {
         out->over = true;
-        return tn_sync_rest(x->sync, x->w->team, err);
+        return tn_sync_worker_rest(x->sync, x->w->team, err);
     }
     tn_step *s = x->next;
     out->waited_s = x->waited_s;
@@ -153,5 +154,5 @@ tn_status tn_sync_epoch_next(tn_sync_epoch *x, const tn_ahead *ahead, tn_turn_ta
     out->weight = joint.weight_sum;
     out->meets = joint.meet;
     out->waits = waits_since(x);
-    return out->meets ? tn_sync_rest(x->sync, x->w->team, err) : TN_OK;
+    return out->meets ? tn_sync_worker_rest(x->sync, x->w->team, err) : TN_OK;
 }

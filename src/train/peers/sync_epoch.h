@@ -34,9 +34,9 @@ typedef struct tn_turn_taken {
     tn_step *step; /* what this rank learned from, lent until the next call; NULL: it had nothing */
     uint64_t rows; /* of the joint batch */
     double weight; /* that the loss is the mean over */
-    double waited_s;     /* for data .. */
-    tn_sync_waits waits; /* .. and, beside that, for others */
-    tn_learned learned;  /* loss: the mean of the joint batch */
+    double waited_s;            /* for data .. */
+    tn_sync_worker_waits waits; /* .. and, beside that, for others */
+    tn_learned learned;         /* loss: the mean of the joint batch */
 } tn_turn_taken;
 
 tn_status tn_sync_epoch_next(tn_sync_epoch *x, const tn_ahead *ahead, tn_turn_taken *out,

@@ -98,7 +98,8 @@ static void tell_memory(tn_worker *w, const tn_binder *b, tn_text *out)
     tn_memory_cap memory;
     tn_peers_opts peers;
     tn_peers_bind(b, w->plan->run->cluster.peers, &peers);
-    const bool here = w->plan->run->cluster.roster == NULL && peers.n > 1 && peers.address.n == 0;
+    const bool here =
+        w->plan->run->cluster.membership == NULL && peers.n > 1 && peers.address.n == 0;
     tn_memory_cap_init(&memory, w, here ? peers.n : 0);
     tn_text_adds(out, "rows   ");
     tn_memory_cap_text(&memory, out);

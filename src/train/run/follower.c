@@ -726,7 +726,7 @@ static tn_status follow(follower *f, const tn_run_text *text, const tn_binder *b
     if (status != TN_OK && f->group != NULL) {
         tn_group_fail(f->group, status, why.text);
         status = tn_group_check(f->group, &why); /* the first reason, which may be another's */
-        tn_watch_told_elsewhere(f->watch, tn_group_is_told_elsewhere(f->group));
+        tn_watch_told_elsewhere(f->watch, tn_group_is_reported_elsewhere(f->group));
     } else if (status != TN_OK) {
         tn_peers_decline(f->plan->run, status, why.text);
     }

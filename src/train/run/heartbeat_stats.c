@@ -14,7 +14,7 @@ static void tell(tn_heartbeat_stats *b)
     } else if (watch != NULL && watch->save != NULL && atomic_exchange(watch->save, false)) {
         b->note.asks = TN_ASKS_SAVE;
     }
-    tn_group_tell(b->group, &b->note, b->step);
+    tn_group_set_beat(b->group, &b->note, b->step);
     b->note.asks = TN_ASKS_NOTHING;
 }
 

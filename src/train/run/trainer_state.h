@@ -93,7 +93,7 @@ typedef struct tn_step_told {
     uint64_t joint;
     double weight; /* that the loss is the mean over */
     double factor, waited_s, compute_s;
-    tn_sync_waits waits;          /* for other peers */
+    tn_sync_worker_waits waits;   /* for other peers */
     uint64_t bytes_in, bytes_out; /* of messages, since the start */
 } tn_step_told;
 tn_status tn_trainer_note_step(tn_trainer *t, const tn_step_told *told, tn_error *err) TN_MUST_USE;

@@ -8,12 +8,12 @@ static const double *exchange(void *arg, const double *own, uint32_t n)
     tn_allreduce_stats *s = arg;
     const double *all = NULL;
     if (s->status == TN_OK) {
-        s->status = tn_sync_gather(s->sync, s->team, own, n, &all, &s->err);
+        s->status = tn_sync_worker_gather(s->sync, s->team, own, n, &all, &s->err);
     }
     return all;
 }
 
-void tn_allreduce_stats_init(tn_allreduce_stats *s, const tn_worker *w, tn_sync *sync)
+void tn_allreduce_stats_init(tn_allreduce_stats *s, const tn_worker *w, tn_sync_worker *sync)
 {
     *s = (tn_allreduce_stats){.sync = sync, .team = w->team};
     s->peers = (tn_feed_peers){.exchange = exchange, .arg = s, .n = w->shares->owners.n_peers};

@@ -20,14 +20,14 @@
 
 typedef struct tn_allreduce_stats {
     tn_feed_peers peers;
-    tn_sync *sync;
+    tn_sync_worker *sync;
     tn_team *team;
     tn_status status; /* of the first exchange that failed; none is tried after it */
     tn_error err;
 } tn_allreduce_stats;
 
 /* `sync` and `w` must outlive it; it must stay where it is. */
-void tn_allreduce_stats_init(tn_allreduce_stats *s, const tn_worker *w, tn_sync *sync);
+void tn_allreduce_stats_init(tn_allreduce_stats *s, const tn_worker *w, tn_sync_worker *sync);
 
 /* TN_OK, or why a step is void. */
 tn_status tn_allreduce_stats_check(const tn_allreduce_stats *s, tn_error *err) TN_MUST_USE;

@@ -67,8 +67,8 @@ static uint64_t planned(const tn_worker *w)
 
 static uint32_t sharers_of(const tn_worker *w)
 {
-    const tn_roster *roster = w->plan->run->cluster.roster;
-    return roster != NULL && roster->n_here > 0 ? roster->n_here : 1;
+    const tn_membership *membership = w->plan->run->cluster.membership;
+    return membership != NULL && membership->n_here > 0 ? membership->n_here : 1;
 }
 
 static uint64_t less(uint64_t a, uint64_t b)

@@ -256,7 +256,7 @@ static tn_status diverged(const tn_worker *w, const char *what, tn_error *err)
                    what, (unsigned long long)w->steps + 1, node != NULL ? node : "?");
 }
 
-static void join(const tn_worker *w, const tn_joint_note *joint, tn_graph_feed *feed)
+static void join(const tn_worker *w, const tn_joint_batch *joint, tn_graph_feed *feed)
 {
     feed->joint_rows = joint->rows;
     feed->joint_weight = joint->weight_sum;
@@ -264,12 +264,12 @@ static void join(const tn_worker *w, const tn_joint_note *joint, tn_graph_feed *
     feed->peers = w->sums != NULL ? &w->sums->peers : NULL;
 }
 
-static tn_status check_sums(const tn_worker *w, const tn_joint_note *joint, tn_error *err)
+static tn_status check_sums(const tn_worker *w, const tn_joint_batch *joint, tn_error *err)
 {
     return joint != NULL && w->sums != NULL ? tn_allreduce_stats_check(w->sums, err) : TN_OK;
 }
 
-tn_status tn_step_compute(tn_worker *w, tn_step *s, const tn_joint_note *joint, double *loss,
+tn_status tn_step_compute(tn_worker *w, tn_step *s, const tn_joint_batch *joint, double *loss,
                           tn_error *err)
 {
     tn_sparse sparse = sparse_of(s, true);
@@ -294,7 +294,7 @@ tn_status tn_step_compute(tn_worker *w, tn_step *s, const tn_joint_note *joint, 
     return check_sums(w, joint, err);
 }
 
-tn_status tn_step_compute_none(tn_worker *w, const tn_joint_note *joint, tn_error *err)
+tn_status tn_step_compute_none(tn_worker *w, const tn_joint_batch *joint, tn_error *err)
 {
     tn_graph_feed feed = {
         .info = {.seed = w->plan->run->run.seed, .step = w->steps, .training = true}};
@@ -342,7 +342,7 @@ tn_status tn_step_score(tn_worker *w, tn_step *s, const float **logit, tn_error 
 {
     const tn_keyset *keys = &s->local->keys;
     if (w->peek != NULL) {
-        TN_TRY(tn_peek_rows(w->peek, w->team, keys, s->rows, s->missing, err));
+        TN_TRY(tn_eval_pull_rows(w->peek, w->team, keys, s->rows, s->missing, err));
     } else {
         tn_shard_peek(&w->shard, w->team, keys, s->rows, s->missing);
     }

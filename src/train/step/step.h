@@ -49,11 +49,12 @@ tn_status tn_step_prepare(tn_step *s, tn_batch *batch, tn_error *err) TN_MUST_US
 /* Forward and backward over rows that were pulled; gradients are in s->grads and the worker's
  * params. `joint`: the batch of all peers, of which this is a part; NULL: there is no other. *loss:
  * sum of w_i l_i over W (of the joint batch). */
-tn_status tn_step_compute(tn_worker *w, tn_step *s, const tn_joint_note *joint, double *loss,
+tn_status tn_step_compute(tn_worker *w, tn_step *s, const tn_joint_batch *joint, double *loss,
                           tn_error *err) TN_MUST_USE;
 
 /* The same without a batch: takes part in what all ranks compute together. */
-tn_status tn_step_compute_none(tn_worker *w, const tn_joint_note *joint, tn_error *err) TN_MUST_USE;
+tn_status tn_step_compute_none(tn_worker *w, const tn_joint_batch *joint,
+                               tn_error *err) TN_MUST_USE;
 
 /* Adds the step to what the worker has learned from. */
 void tn_step_count(tn_worker *w, const tn_step *s);

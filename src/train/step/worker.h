@@ -26,7 +26,7 @@ typedef struct tn_worker {
     tn_shares *shares;       /* what each peer owns */
     tn_shard shard;          /* of this one; owns table and dense */
     float *own;              /* weights of its range; NULL when alone: those of params */
-    struct tn_peek
+    struct tn_eval_pull
         *peek; /* rows of all owners (cluster/exchange/eval_pull.h); NULL when alone; lent */
     struct tn_allreduce_stats
         *sums;             /* of all ranks (train/step/allreduce_stats.h); NULL when alone; lent */
