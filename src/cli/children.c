@@ -7,6 +7,7 @@
 #include "base/core/number.h"
 #include "cli/exits.h"
 #include "cli/signals.h"
+#include "cluster/launch/launcher.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -38,20 +39,8 @@ enum { VARIABLE_BYTES = 48, NO_PROGRAM = 127 };
 static const char *const group_names[] = {"TNET_RANK", "TNET_PEERS", "TNET_PEER_LIST", "TNET_ROOT",
                                           NULL};
 
-/* How the machines of a group find each other, and what makes a launcher known to
- * cluster/launch/launcher.h: a task of srun may well start a group of its own on its machine, whose
- * ranks are not Slurm's. */
-static const char *const other_names[] = {"TNET_PARENT",
-                                          "TNET_NEWS",
-                                          "TNET_JOB",
-                                          "TNET_BIND",
-                                          "TNET_PORT",
-                                          "TNET_SERVICE",
-                                          "OMPI_COMM_WORLD_RANK",
-                                          "PMI_RANK",
-                                          "PMIX_RANK",
-                                          "SLURM_STEP_NODELIST",
-                                          "JOB_COMPLETION_INDEX",
+/* How a group finds its parent and its machines. */
+static const char *const other_names[] = {"TNET_PARENT", "TNET_NEWS", "TNET_JOB", "TNET_BIND",
                                           NULL};
 
 static bool names(const char *variable, const char *const *list)
@@ -61,6 +50,17 @@ static bool names(const char *variable, const char *const *list)
         list++;
     }
     return *list != NULL;
+}
+
+/* Whether a variable would tell a child of another group than its own: a task of srun may well
+ * start a group on its machine, whose ranks are not Slurm's. */
+static bool is_foreign(const char *variable)
+{
+    bool foreign = names(variable, group_names) || names(variable, other_names);
+    for (const tn_launcher *const *at = tn_launchers; *at != NULL && !foreign; at++) {
+        foreign = names(variable, (*at)->variables);
+    }
+    return foreign;
 }
 
 const char *tn_spawn_other_launcher(void)
@@ -108,7 +108,7 @@ char *const *tn_spawn_env(const tn_spawn *s, uint64_t job, tn_arena *arena)
     (void)snprintf(own + (size_t)4 * VARIABLE_BYTES, VARIABLE_BYTES, "TNET_NEWS=%d", s->news);
     uint32_t kept = 0;
     for (uint32_t i = 0; i < given; i++) {
-        if (!names(environ[i], group_names) && !names(environ[i], other_names)) {
+        if (!is_foreign(environ[i])) {
             env[kept++] = environ[i];
         }
     }

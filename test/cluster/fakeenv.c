@@ -1,14 +1,39 @@
 /* fakeenv.c - see fakeenv.h. */
 #include "cluster/fakeenv.h"
 
+#include "cluster/launch/launcher.h"
 #include "support/test.h"
 
 #include <string.h>
 
 static tn_arena *arena;
 
+static bool lists(const char *const *variables, const char *name)
+{
+    while (*variables != NULL && strcmp(*variables, name) != 0) {
+        variables++;
+    }
+    return *variables != NULL;
+}
+
+/* A launcher that reads a variable it does not name would not be hidden from children
+ * (cli/spawn.c). */
+static void assert_named(const char *name)
+{
+    static const char *const own[] = {"TNET_PEERS", "TNET_PEER_LIST",  "TNET_ROOT", "TNET_BIND",
+                                      "TNET_JOB",   "XDG_RUNTIME_DIR", NULL};
+    bool named = lists(own, name);
+    for (const tn_launcher *const *at = tn_launchers; *at != NULL; at++) {
+        named = named || lists((*at)->variables, name);
+    }
+    if (!named) {
+        fail_msg("no launcher names '%s', which is read", name);
+    }
+}
+
 static const char *get(void *ctx, const char *name)
 {
+    assert_named(name);
     const fakeenv *const *e = ctx;
     for (const char *const *w = (*e)->words; w != NULL && w[0] != NULL; w += 2) {
         if (strcmp(w[0], name) == 0) {
@@ -41,7 +66,7 @@ static tn_status find(const fakeenv *e, tn_membership *out, tn_error *err)
     return tn_membership_find(out, &in, arena, err);
 }
 
-tn_membership fakeenv_roster(const fakeenv *e)
+tn_membership fakeenv_membership(const fakeenv *e)
 {
     tn_membership r;
     tn_error err = {0};

@@ -14,7 +14,7 @@ typedef struct fakeenv {
 
 /* The membership of a process there; fails the test when there is none. Lives until fakeenv_done.
  */
-tn_membership fakeenv_roster(const fakeenv *e);
+tn_membership fakeenv_membership(const fakeenv *e);
 
 /* The sentence of a membership that must not be: TN_E_CONFIG, with `want` in it. */
 void fakeenv_refused(const fakeenv *e, const char *want);

@@ -16,7 +16,7 @@ static void an_indexed_job_names_its_pods(void **state)
     (void)state;
     const char *const words[] = {POD, "JOB_COMPLETION_INDEX", "2",     "TNET_PEERS",
                                  "3", "TNET_SERVICE",         "peers", NULL};
-    tn_membership r = fakeenv_roster(&(fakeenv){.words = words, .host = "big-train-2"});
+    tn_membership r = fakeenv_membership(&(fakeenv){.words = words, .host = "big-train-2"});
     assert_int_equal(r.rank, 2);
     assert_string_equal(r.address[0], "tcp://big-train-0.peers:4770");
     assert_string_equal(r.address[2], "tcp://big-train-2.peers:4770");
@@ -30,7 +30,7 @@ static void a_stateful_set_counts_in_its_host_names(void **state)
     (void)state;
     const char *const words[] = {POD, "TNET_SERVICE", "tnet.ml.svc", "TNET_PORT", "9000", NULL};
     tn_membership r =
-        fakeenv_roster(&(fakeenv){.words = words, .host = "tnet-1", .peers = {.n = 2}});
+        fakeenv_membership(&(fakeenv){.words = words, .host = "tnet-1", .peers = {.n = 2}});
     assert_int_equal(r.rank, 1);
     assert_string_equal(r.address[0], "tcp://tnet-0.tnet.ml.svc:9000");
 }
@@ -39,13 +39,13 @@ static void pods_that_have_nothing_to_do_with_each_other_are_alone(void **state)
 {
     (void)state;
     const char *const index[] = {POD, "JOB_COMPLETION_INDEX", "2", NULL};
-    assert_int_equal(fakeenv_roster(&(fakeenv){.words = index, .host = "sweep-2"}).size, 1);
+    assert_int_equal(fakeenv_membership(&(fakeenv){.words = index, .host = "sweep-2"}).size, 1);
     const char *const pod[] = {POD, NULL};
-    assert_int_equal(fakeenv_roster(&(fakeenv){.words = pod, .host = "web-7"}).size, 1);
+    assert_int_equal(fakeenv_membership(&(fakeenv){.words = pod, .host = "web-7"}).size, 1);
     const char *const one[] = {POD, "JOB_COMPLETION_INDEX", "0", "TNET_PEERS", "1", NULL};
-    assert_int_equal(fakeenv_roster(&(fakeenv){.words = one, .host = "a-0"}).size, 1);
+    assert_int_equal(fakeenv_membership(&(fakeenv){.words = one, .host = "a-0"}).size, 1);
     const char *const host[] = {"TNET_SERVICE", "peers", NULL};
-    assert_int_equal(fakeenv_roster(&(fakeenv){.words = host, .host = "laptop-1"}).size, 1);
+    assert_int_equal(fakeenv_membership(&(fakeenv){.words = host, .host = "laptop-1"}).size, 1);
 }
 
 static void what_kubernetes_leaves_out_is_asked_for(void **state)

@@ -21,7 +21,7 @@ static void one_machine_of_open_mpi_needs_no_network(void **state)
                                  "PMIX_NAMESPACE",
                                  "prterun-9",
                                  NULL};
-    tn_membership r = fakeenv_roster(&(fakeenv){.words = words});
+    tn_membership r = fakeenv_membership(&(fakeenv){.words = words});
     assert_int_equal(r.rank, 3);
     assert_string_equal(r.address[0], "ipc://runs/x/sockets/0.sock");
     assert_string_equal(r.how, "rank 3 of 4 by MPI, job prterun-9");
@@ -39,7 +39,7 @@ static void several_machines_meet_in_the_folder_of_the_run(void **state)
                                  "PMIX_NAMESPACE",
                                  "prterun-9",
                                  NULL};
-    tn_membership r = fakeenv_roster(&(fakeenv){.words = words});
+    tn_membership r = fakeenv_membership(&(fakeenv){.words = words});
     assert_string_equal(r.meet, "runs/x/peers.root");
     assert_null(r.address[0]);
     assert_string_equal(r.bind, "tcp://here:0");
@@ -51,7 +51,7 @@ static void nothing_is_met_without_the_name_of_the_run(void **state)
     (void)state;
     const char *const words[] = {"PMI_RANK", "1",        "PMI_SIZE", "2", "MPI_LOCALNRANKS",
                                  "1",        "TNET_JOB", "today",    NULL};
-    assert_non_null(fakeenv_roster(&(fakeenv){.words = words}).meet);
+    assert_non_null(fakeenv_membership(&(fakeenv){.words = words}).meet);
     const char *const nameless[] = {"PMI_RANK", "1", "PMI_SIZE", "2", "MPI_LOCALNRANKS", "1", NULL};
     fakeenv_refused(&(fakeenv){.words = nameless},
                     "MPI says rank 1 of 2, but nothing says where rank 0 is\nhint: set TNET_ROOT");
@@ -63,7 +63,7 @@ static void the_root_may_be_said(void **state)
     const char *const words[] = {
         "OMPI_COMM_WORLD_RANK", "0", "OMPI_COMM_WORLD_SIZE", "2", "TNET_ROOT",
         "10.1.0.7:5000",        NULL};
-    tn_membership r = fakeenv_roster(&(fakeenv){.words = words});
+    tn_membership r = fakeenv_membership(&(fakeenv){.words = words});
     assert_string_equal(r.address[0], "tcp://10.1.0.7:5000");
     assert_string_equal(r.bind, "tcp://10.1.0.7:5000");
     assert_null(r.address[1]);
@@ -89,7 +89,7 @@ static void mpirun_in_an_allocation_does_not_take_the_daemons_rank(void **state)
                                  "SLURM_STEP_TASKS_PER_NODE",
                                  "1(x2)",
                                  NULL};
-    tn_membership r = fakeenv_roster(&(fakeenv){.words = words});
+    tn_membership r = fakeenv_membership(&(fakeenv){.words = words});
     assert_int_equal(r.rank, 5);
     assert_int_equal(r.size, 8);
     assert_null(r.address[0]);
@@ -114,7 +114,7 @@ static void srun_completes_what_pmi_does_not_say(void **state)
                                  "SLURM_JOB_ID",
                                  "17",
                                  NULL};
-    tn_membership r = fakeenv_roster(&(fakeenv){.words = words});
+    tn_membership r = fakeenv_membership(&(fakeenv){.words = words});
     assert_int_equal(r.size, 2);
     assert_non_null(r.address[0]);
     assert_string_equal(r.host[1], "b");
@@ -122,7 +122,7 @@ static void srun_completes_what_pmi_does_not_say(void **state)
     const char *const alone[] = {"PMIX_RANK", "1", "PMIX_NAMESPACE", "x", NULL};
     fakeenv_refused(&(fakeenv){.words = alone}, "MPI says rank 1, but nothing says how many peers");
     const char *const helped[] = {"PMIX_RANK", "1", "PMIX_NAMESPACE", "x", "TNET_PEERS", "3", NULL};
-    assert_int_equal(fakeenv_roster(&(fakeenv){.words = helped}).size, 3);
+    assert_int_equal(fakeenv_membership(&(fakeenv){.words = helped}).size, 3);
 }
 
 static void words_that_are_no_numbers_are_told(void **state)

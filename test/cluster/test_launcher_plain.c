@@ -13,7 +13,7 @@ static void a_rank_and_a_size_are_enough_on_one_host(void **state)
 {
     (void)state;
     const char *const words[] = {"TNET_RANK", "1", "TNET_PEERS", "4", NULL};
-    tn_membership r = fakeenv_roster(&(fakeenv){.words = words});
+    tn_membership r = fakeenv_membership(&(fakeenv){.words = words});
     assert_int_equal(r.rank, 1);
     assert_int_equal(r.size, 4);
     assert_string_equal(r.address[3], "ipc://runs/x/sockets/3.sock");
@@ -21,8 +21,8 @@ static void a_rank_and_a_size_are_enough_on_one_host(void **state)
     assert_string_equal(r.how, "rank 1 of 4 by TNET_RANK");
     /* the same run for all, another one for another folder */
     const char *const zero[] = {"TNET_RANK", "0", "TNET_PEERS", "4", NULL};
-    assert_true(fakeenv_roster(&(fakeenv){.words = zero}).job == r.job);
-    assert_true(fakeenv_roster(&(fakeenv){.words = zero, .run_dir = "runs/y"}).job != r.job);
+    assert_true(fakeenv_membership(&(fakeenv){.words = zero}).job == r.job);
+    assert_true(fakeenv_membership(&(fakeenv){.words = zero, .run_dir = "runs/y"}).job != r.job);
 }
 
 static void a_list_in_the_environment_is_nearer_than_the_file(void **state)
@@ -30,7 +30,7 @@ static void a_list_in_the_environment_is_nearer_than_the_file(void **state)
     (void)state;
     static const char *const old[] = {"x:1", "y:1"};
     const char *const words[] = {"TNET_RANK", "1", "TNET_PEER_LIST", "a:1,b:2", NULL};
-    tn_membership r = fakeenv_roster(
+    tn_membership r = fakeenv_membership(
         &(fakeenv){.words = words, .peers = {.n = 2, .address = {.n = 2, .item = old}}});
     assert_string_equal(r.address[0], "tcp://a:1");
     assert_string_equal(r.bind, "tcp://b:2");
@@ -41,7 +41,7 @@ static void a_root_lets_the_others_choose_their_ports(void **state)
     (void)state;
     const char *const words[] = {"TNET_RANK", "1",         "TNET_PEERS", "2", "TNET_ROOT",
                                  "a:1",       "TNET_BIND", "eth1",       NULL};
-    tn_membership r = fakeenv_roster(&(fakeenv){.words = words});
+    tn_membership r = fakeenv_membership(&(fakeenv){.words = words});
     assert_string_equal(r.address[0], "tcp://a:1");
     assert_null(r.address[1]);
     assert_string_equal(r.bind, "tcp://eth1:0");
@@ -63,7 +63,7 @@ static void a_rank_by_hand_completes_a_launcher_it_agrees_with(void **state)
                                  "SLURM_JOB_ID",
                                  "17",
                                  NULL};
-    tn_membership r = fakeenv_roster(&(fakeenv){.words = words});
+    tn_membership r = fakeenv_membership(&(fakeenv){.words = words});
     assert_int_equal(r.size, 2);
     assert_string_equal(r.host[0], "a");
     assert_string_equal(r.how, "rank 1 of 2 by TNET_RANK, job 17.?");
@@ -84,13 +84,13 @@ static void children_of_a_launched_process_are_a_group_of_their_own(void **state
                                "PMIX_NAMESPACE",
                                "p",
                                NULL};
-    tn_membership r = fakeenv_roster(&(fakeenv){.words = mpi});
+    tn_membership r = fakeenv_membership(&(fakeenv){.words = mpi});
     assert_int_equal(r.size, 2);
     assert_string_equal(r.bind, "ipc://runs/x/sockets/1.sock");
     /* the same in a pod that happens to have the rank of a child */
     const char *const pod[] = {"TNET_RANK", "1", "TNET_PEERS", "2", "JOB_COMPLETION_INDEX",
                                "1",         NULL};
-    assert_string_equal(fakeenv_roster(&(fakeenv){.words = pod}).bind,
+    assert_string_equal(fakeenv_membership(&(fakeenv){.words = pod}).bind,
                         "ipc://runs/x/sockets/1.sock");
 }
 

@@ -31,7 +31,7 @@ static void tasks_of_several_nodes_find_rank_0_on_the_first(void **state)
 {
     (void)state;
     const char *const words[] = {STEP("2", "4", "n[03-04],n07", "2,1(x2)"), NULL};
-    tn_membership r = fakeenv_roster(&(fakeenv){.words = words, .host = "n04"});
+    tn_membership r = fakeenv_membership(&(fakeenv){.words = words, .host = "n04"});
     assert_int_equal(r.rank, 2);
     assert_int_equal(r.size, 4);
     hosts_are(&r, "n03 n03 n04 n07");
@@ -46,13 +46,13 @@ static void tasks_of_several_nodes_find_rank_0_on_the_first(void **state)
     assert_string_equal(r.how, "rank 2 of 4 by Slurm, job 17.0");
     /* all tasks of the step agree, those of another step do not */
     const char *const root[] = {STEP("0", "4", "n[03-04],n07", "2,1(x2)"), NULL};
-    tn_membership r0 = fakeenv_roster(&(fakeenv){.words = root, .host = "n03"});
+    tn_membership r0 = fakeenv_membership(&(fakeenv){.words = root, .host = "n03"});
     assert_string_equal(r0.address[0], r.address[0]);
     assert_string_equal(r0.bind, r.address[0]);
     assert_true(r0.job == r.job);
     const char *const next[] = {"SLURM_STEP_ID", "1", STEP("0", "4", "n[03-04],n07", "2,1(x2)"),
                                 NULL};
-    tn_membership other = fakeenv_roster(&(fakeenv){.words = next, .host = "n03"});
+    tn_membership other = fakeenv_membership(&(fakeenv){.words = next, .host = "n03"});
     assert_string_not_equal(other.address[0], r.address[0]);
     assert_true(other.job != r.job);
 }
@@ -73,7 +73,7 @@ static void distributions_deal_the_tasks(void **state)
                                      "SLURM_DIST_PLANESIZE",
                                      "2",
                                      NULL};
-        tn_membership r = fakeenv_roster(&(fakeenv){.words = words});
+        tn_membership r = fakeenv_membership(&(fakeenv){.words = words});
         hosts_are(&r, cases[i].want);
     }
 }
@@ -89,12 +89,12 @@ static void an_arbitrary_distribution_needs_the_root(void **state)
                                  "TNET_ROOT",
                                  "c:5000",
                                  NULL};
-    tn_membership r = fakeenv_roster(&(fakeenv){.words = words, .host = "c"});
+    tn_membership r = fakeenv_membership(&(fakeenv){.words = words, .host = "c"});
     assert_string_equal(r.address[0], "tcp://c:5000");
     assert_null(r.host[0]);
     const char *const none[] = {STEP("1", "3", "a,b,c", "1(x3)"), "SLURM_DISTRIBUTION", "arbitrary",
                                 NULL};
-    r = fakeenv_roster(&(fakeenv){.words = none});
+    r = fakeenv_membership(&(fakeenv){.words = none});
     assert_string_equal(r.meet, "runs/x/peers.root");
     assert_null(r.address[0]);
 }
@@ -106,7 +106,7 @@ static void hosts_are_left_out_where_tasks_are_elsewhere_than_thought(void **sta
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         const char *const words[] = {STEP("1", "4", "a,b", "2,2"), "SLURM_NODEID", "1",
                                      "SLURM_DISTRIBUTION",         ways[i],        NULL};
-        tn_membership r = fakeenv_roster(&(fakeenv){.words = words, .host = "b"});
+        tn_membership r = fakeenv_membership(&(fakeenv){.words = words, .host = "b"});
         assert_null(r.host[1]);
         assert_memory_equal(r.address[0], "tcp://a:", 8);
     }
@@ -116,7 +116,7 @@ static void tasks_of_one_node_need_no_network(void **state)
 {
     (void)state;
     const char *const words[] = {STEP("1", "2", "n1", "2"), NULL};
-    tn_membership r = fakeenv_roster(&(fakeenv){.words = words});
+    tn_membership r = fakeenv_membership(&(fakeenv){.words = words});
     assert_string_equal(r.address[0], "ipc://runs/x/sockets/0.sock");
     assert_string_equal(r.bind, "ipc://runs/x/sockets/1.sock");
 }
@@ -135,11 +135,11 @@ static void a_batch_script_is_one_process(void **state)
                                  "SLURM_TASKS_PER_NODE",
                                  "1(x8)",
                                  NULL};
-    tn_membership r = fakeenv_roster(&(fakeenv){.words = words});
+    tn_membership r = fakeenv_membership(&(fakeenv){.words = words});
     assert_int_equal(r.size, 1);
     assert_string_equal(r.how, "alone: in a Slurm job of several tasks, but not started by srun");
     const char *const one[] = {"SLURM_PROCID", "0", "SLURM_NTASKS", "1", NULL};
-    assert_string_equal(fakeenv_roster(&(fakeenv){.words = one}).how, "alone");
+    assert_string_equal(fakeenv_membership(&(fakeenv){.words = one}).how, "alone");
 }
 
 static void the_port_may_be_said(void **state)
@@ -147,7 +147,7 @@ static void the_port_may_be_said(void **state)
     (void)state;
     const char *const words[] = {
         STEP("1", "2", "a,b", "1(x2)"), "TNET_PORT", "5555", "TNET_BIND", "ib0", NULL};
-    tn_membership r = fakeenv_roster(&(fakeenv){.words = words});
+    tn_membership r = fakeenv_membership(&(fakeenv){.words = words});
     assert_string_equal(r.address[0], "tcp://a:5555");
     assert_string_equal(r.bind, "tcp://ib0:0");
 }
@@ -178,7 +178,7 @@ static void contradictions_of_slurm_are_told(void **state)
         fakeenv_refused(&(fakeenv){.words = cases[i].words}, cases[i].want);
     }
     const char *const words[] = {"SLURM_NODEID", "1", STEP("1", "2", "a,b", "1(x2)"), NULL};
-    assert_int_equal(fakeenv_roster(&(fakeenv){.words = words}).rank, 1);
+    assert_int_equal(fakeenv_membership(&(fakeenv){.words = words}).rank, 1);
 }
 
 #define TEST(name) cmocka_unit_test_teardown(name, tear_down)

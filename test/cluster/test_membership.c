@@ -22,35 +22,36 @@ static const tn_peers_opts three_peers = {.n = 3, .address = {.n = 3, .item = th
 static void nothing_said_is_alone(void **state)
 {
     (void)state;
-    tn_membership r = fakeenv_roster(&(fakeenv){.words = NULL});
+    tn_membership r = fakeenv_membership(&(fakeenv){.words = NULL});
     assert_int_equal(r.rank, 0);
     assert_int_equal(r.size, 1);
     assert_string_equal(r.how, "alone");
     assert_null(r.bind);
     const char *const empty[] = {"TNET_RANK", "", "TNET_PEERS", "", NULL};
-    assert_int_equal(fakeenv_roster(&(fakeenv){.words = empty}).size, 1);
+    assert_int_equal(fakeenv_membership(&(fakeenv){.words = empty}).size, 1);
 }
 
 static void one_peer_is_alone_under_any_launcher(void **state)
 {
     (void)state;
     const char *const words[] = {"OMPI_COMM_WORLD_RANK", "3", "OMPI_COMM_WORLD_SIZE", "4", NULL};
-    assert_int_equal(fakeenv_roster(&(fakeenv){.words = words, .peers = {.n = 1}}).size, 1);
+    assert_int_equal(fakeenv_membership(&(fakeenv){.words = words, .peers = {.n = 1}}).size, 1);
     const char *const one[] = {"OMPI_COMM_WORLD_RANK", "0", "OMPI_COMM_WORLD_SIZE", "1", NULL};
-    assert_int_equal(fakeenv_roster(&(fakeenv){.words = one}).size, 1);
+    assert_int_equal(fakeenv_membership(&(fakeenv){.words = one}).size, 1);
 }
 
 static void a_list_tells_the_rank_by_the_own_address(void **state)
 {
     (void)state;
-    tn_membership r = fakeenv_roster(&(fakeenv){.peers = three_peers, .local = "b"});
+    tn_membership r = fakeenv_membership(&(fakeenv){.peers = three_peers, .local = "b"});
     assert_int_equal(r.rank, 1);
     assert_int_equal(r.size, 3);
     assert_string_equal(r.address[2], "tcp://[fd00::3]:4770");
     assert_string_equal(r.bind, "tcp://b:2");
     assert_string_equal(r.how, "rank 1 of 3 by address");
     assert_int_equal(r.n_here, 1);
-    assert_int_equal(fakeenv_roster(&(fakeenv){.peers = three_peers, .local = "fd00::3"}).rank, 2);
+    assert_int_equal(fakeenv_membership(&(fakeenv){.peers = three_peers, .local = "fd00::3"}).rank,
+                     2);
     fakeenv_refused(&(fakeenv){.peers = three_peers}, "nothing says which of them this process is");
 }
 
@@ -62,7 +63,7 @@ static void two_own_addresses_need_a_rank(void **state)
     fakeenv_refused(&(fakeenv){.peers = twice, .local = "a"},
                     "both 'a:1' and 'a:2' are this machine's addresses\nhint: say by TNET_RANK");
     const char *const words[] = {"TNET_RANK", "1", NULL};
-    tn_membership r = fakeenv_roster(&(fakeenv){.words = words, .peers = twice, .local = "a"});
+    tn_membership r = fakeenv_membership(&(fakeenv){.words = words, .peers = twice, .local = "a"});
     assert_string_equal(r.bind, "tcp://a:2");
     assert_int_equal(r.n_here, 2);
 }
@@ -74,11 +75,11 @@ static void processes_of_one_machine_are_counted(void **state)
     static const char *const mixed[] = {"a:1", "b:1", "a:2", "c:1", "a:3"};
     const tn_peers_opts five = {.n = 5, .address = {.n = 5, .item = mixed}};
     const char *const third[] = {"TNET_RANK", "2", NULL};
-    assert_int_equal(fakeenv_roster(&(fakeenv){.words = third, .peers = five}).n_here, 3);
+    assert_int_equal(fakeenv_membership(&(fakeenv){.words = third, .peers = five}).n_here, 3);
     const char *const second[] = {"TNET_RANK", "1", NULL};
-    assert_int_equal(fakeenv_roster(&(fakeenv){.words = second, .peers = five}).n_here, 1);
+    assert_int_equal(fakeenv_membership(&(fakeenv){.words = second, .peers = five}).n_here, 1);
     const char *const sockets[] = {"TNET_RANK", "1", "TNET_PEERS", "4", NULL};
-    assert_int_equal(fakeenv_roster(&(fakeenv){.words = sockets}).n_here, 4);
+    assert_int_equal(fakeenv_membership(&(fakeenv){.words = sockets}).n_here, 4);
 }
 
 static void addresses_that_nobody_can_find_are_refused(void **state)
@@ -129,10 +130,10 @@ static void a_bind_of_another_kind_is_a_contradiction(void **state)
     fakeenv_refused(&(fakeenv){.words = words}, "TNET_BIND is 'eth0', but rank 0 is at 'ipc://");
     const char *const port[] = {"TNET_RANK", "0", "TNET_PEER_LIST", "a:1,b:2", "TNET_BIND",
                                 "10.0.0.1",  NULL};
-    assert_string_equal(fakeenv_roster(&(fakeenv){.words = port}).bind, "tcp://10.0.0.1:1");
+    assert_string_equal(fakeenv_membership(&(fakeenv){.words = port}).bind, "tcp://10.0.0.1:1");
     const char *const both[] = {"TNET_RANK", "0", "TNET_PEER_LIST", "a:1,b:2", "TNET_BIND",
                                 "eth0:9",    NULL};
-    assert_string_equal(fakeenv_roster(&(fakeenv){.words = both}).bind, "tcp://eth0:9");
+    assert_string_equal(fakeenv_membership(&(fakeenv){.words = both}).bind, "tcp://eth0:9");
     const char *const bad[] = {"TNET_RANK", "0", "TNET_PEER_LIST", "a:1,b:2", "TNET_BIND",
                                "a b",       NULL};
     fakeenv_refused(&(fakeenv){.words = bad}, "'a b' is no address of a peer");
@@ -152,13 +153,13 @@ static void many_addresses_are_bounded(void **state)
 static void the_name_of_a_run_is_the_same_for_all_and_for_no_other(void **state)
 {
     (void)state;
-    tn_membership a = fakeenv_roster(&(fakeenv){.peers = three_peers, .local = "a"});
+    tn_membership a = fakeenv_membership(&(fakeenv){.peers = three_peers, .local = "a"});
     tn_membership b =
-        fakeenv_roster(&(fakeenv){.peers = three_peers, .local = "b", .host = "other"});
+        fakeenv_membership(&(fakeenv){.peers = three_peers, .local = "b", .host = "other"});
     assert_true(a.job == b.job && a.job != 0);
     const char *const words[] = {"TNET_JOB", "second", NULL};
     tn_membership c =
-        fakeenv_roster(&(fakeenv){.words = words, .peers = three_peers, .local = "a"});
+        fakeenv_membership(&(fakeenv){.words = words, .peers = three_peers, .local = "a"});
     assert_true(c.job != a.job);
 }
 

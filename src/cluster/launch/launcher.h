@@ -1,8 +1,11 @@
-/* launcher.h - what starts processes tells each of them who it is, in its environment.
+/* launcher.h - launchers: programs that start processes and tell each of them its rank, in the
+ * environment.
  *
- * A launcher is a constant of one function that reads the environment; the list is launchers.def.
- * The first that knows this process's rank decides; later ones that agree with it add what it
- * does not know (membership.c). Nothing is looked up, opened or waited for.
+ * A launcher is a constant with a function that reads the environment and the names of the
+ * variables that it reads; the list is launchers.def. The first that knows this process's rank
+ * decides; later ones that agree with it add what it does not know (membership.c). Who starts
+ * processes that are not the launcher's clears all variables of all launchers (cli/children.c).
+ * Nothing is looked up, opened or waited for.
  */
 #ifndef TN_CLUSTER_LAUNCHER_H
 #define TN_CLUSTER_LAUNCHER_H
@@ -23,7 +26,8 @@ typedef struct tn_launched {
 } tn_launched;
 
 typedef struct tn_launcher {
-    const char *name; /* as messages call it: "Slurm" */
+    const char *name;             /* as messages call it: "Slurm" */
+    const char *const *variables; /* all that `find` reads; NULL behind the last */
     /* `size` is what the user said, TN_UNSET_U32 when nothing. Half a message of a launcher is
      * TN_E_CONFIG. */
     tn_status (*find)(const tn_membership_in *in, uint32_t size, tn_arena *arena, tn_launched *out,
@@ -33,6 +37,9 @@ typedef struct tn_launcher {
 #define TN_LAUNCHER(name) extern const tn_launcher tn_launcher_##name;
 #include "cluster/launch/launchers.def"
 #undef TN_LAUNCHER
+
+/* All of them, in the order in which they are asked; NULL behind the last. */
+extern const tn_launcher *const tn_launchers[];
 
 /* A whole number below `limit` in variable `name`. *out stays as it is when the variable is not
  * set or empty. TN_E_CONFIG: it holds something else. */

@@ -72,4 +72,8 @@ static tn_status find(const tn_membership_in *in, uint32_t size, tn_arena *arena
     return name_pods(in, service, dash, arena, out, err);
 }
 
-const tn_launcher tn_launcher_kubernetes = {.name = "Kubernetes", .find = find};
+static const char *const variables[] = {"TNET_PORT", "TNET_SERVICE", "JOB_COMPLETION_INDEX",
+                                        "KUBERNETES_SERVICE_HOST", NULL};
+
+const tn_launcher tn_launcher_kubernetes = {
+    .name = "Kubernetes", .variables = variables, .find = find};

@@ -157,4 +157,20 @@ static tn_status find(const tn_membership_in *in, uint32_t size, tn_arena *arena
     return find_root(in, &s, arena, out, err);
 }
 
-const tn_launcher tn_launcher_slurm = {.name = "Slurm", .find = find};
+static const char *const variables[] = {"SLURM_DISTRIBUTION",
+                                        "SLURM_DIST_PLANESIZE",
+                                        "SLURM_JOBID",
+                                        "SLURM_JOB_ID",
+                                        "SLURM_NODEID",
+                                        "SLURM_NTASKS",
+                                        "SLURM_PROCID",
+                                        "SLURM_STEPID",
+                                        "SLURM_STEP_ID",
+                                        "SLURM_STEP_NODELIST",
+                                        "SLURM_STEP_NUM_TASKS",
+                                        "SLURM_STEP_TASKS_PER_NODE",
+                                        "SLURM_TASKS_PER_NODE",
+                                        "TNET_PORT",
+                                        NULL};
+
+const tn_launcher tn_launcher_slurm = {.name = "Slurm", .variables = variables, .find = find};

@@ -15,13 +15,6 @@
 
 #include <string.h>
 
-static const tn_launcher *const launchers[] = {
-#define TN_LAUNCHER(name) &tn_launcher_##name,
-#include "cluster/launch/launchers.def"
-#undef TN_LAUNCHER
-    NULL,
-};
-
 /* What is known so far. */
 typedef struct search {
     const tn_membership_in *in;
@@ -113,7 +106,7 @@ static bool complete(tn_launched *known, const tn_launched *more)
 
 static tn_status ask_launchers(search *s)
 {
-    for (const tn_launcher *const *at = launchers; *at != NULL; at++) {
+    for (const tn_launcher *const *at = tn_launchers; *at != NULL; at++) {
         tn_launched l = {.rank = TN_UNSET_U32, .size = TN_UNSET_U32};
         TN_TRY((*at)->find(s->in, s->size, s->arena, &l, s->err));
         if (!l.is_here) {
