@@ -1,9 +1,7 @@
 /* interfaces.c - see interfaces.h. */
 #include "cluster/launch/interfaces.h"
 
-#include "base/core/log.h"
 #include "base/core/text.h"
-#include "cluster/launch/membership.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -12,7 +10,6 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -199,49 +196,4 @@ tn_status tn_interfaces_choose(tn_endpoint *bind, const tn_endpoint *toward,
     (void)snprintf(bind->host, sizeof bind->host, "%s", i->address);
     memcpy(name, i->name, sizeof i->name);
     return TN_OK;
-}
-
-tn_status tn_membership_place(const tn_membership *r, tn_endpoint *out, tn_error *err)
-{
-    tn_endpoint own;
-    tn_endpoint root;
-    char name[TN_INTERFACE_NAME];
-    char text[TN_ENDPOINT_SIZE];
-    const char *first = r->rank > 0 ? r->address[0] : NULL;
-    TN_TRY(tn_endpoint_read(r->bind, 0, &own, err));
-    if (first != NULL) {
-        TN_TRY(tn_endpoint_read(first, 0, &root, err));
-    }
-    TN_TRY(tn_interfaces_choose(&own, first != NULL ? &root : NULL, name, err));
-    tn_endpoint_write(&own, text);
-    tn_log(TN_LOG_INFO, "%s: at %s%s%s", r->how, text, name[0] != '\0' ? ", interface " : "", name);
-    *out = own;
-    return TN_OK;
-}
-
-static const char *get_env(void *ctx, const char *name)
-{
-    (void)ctx;
-    return getenv(name); // NOLINT(concurrency-mt-unsafe): nobody sets it
-}
-
-static bool is_local(void *ctx, const char *host)
-{
-    (void)ctx;
-    return tn_interfaces_have(host);
-}
-
-tn_membership_in tn_membership_here(const tn_peers_opts *opts, const char *run_dir,
-                                    char host[TN_ENDPOINT_HOST])
-{
-    if (gethostname(host, TN_ENDPOINT_HOST) != 0) {
-        memcpy(host, "localhost", sizeof "localhost");
-    }
-    host[TN_ENDPOINT_HOST - 1] = '\0';
-    return (tn_membership_in){.get = get_env,
-                              .is_local = is_local,
-                              .peers = *opts,
-                              .host = host,
-                              .run_dir = run_dir,
-                              .uid = geteuid()};
 }

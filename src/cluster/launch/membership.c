@@ -8,12 +8,16 @@
  */
 #include "cluster/launch/membership.h"
 
+#include "base/core/log.h"
 #include "base/math/rng.h"
+#include "cluster/launch/interfaces.h"
 #include "cluster/launch/ipcdir.h"
 #include "cluster/launch/launcher.h"
 #include "config/fieldtree.h"
 
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* What is known so far. */
 typedef struct search {
@@ -401,4 +405,49 @@ void tn_peers_bind(const tn_binder *b, const tn_tree *tree, tn_peers_opts *out)
     }
     tn_fields_bind(&inner, number, tn_tree_wrap(b->arena, "peers", tree), &words);
     out->n = words.peers == TN_AUTO ? 0 : words.peers;
+}
+
+tn_status tn_membership_place(const tn_membership *r, tn_endpoint *out, tn_error *err)
+{
+    tn_endpoint own;
+    tn_endpoint root;
+    char name[TN_INTERFACE_NAME];
+    char text[TN_ENDPOINT_SIZE];
+    const char *first = r->rank > 0 ? r->address[0] : NULL;
+    TN_TRY(tn_endpoint_read(r->bind, 0, &own, err));
+    if (first != NULL) {
+        TN_TRY(tn_endpoint_read(first, 0, &root, err));
+    }
+    TN_TRY(tn_interfaces_choose(&own, first != NULL ? &root : NULL, name, err));
+    tn_endpoint_write(&own, text);
+    tn_log(TN_LOG_INFO, "%s: at %s%s%s", r->how, text, name[0] != '\0' ? ", interface " : "", name);
+    *out = own;
+    return TN_OK;
+}
+
+static const char *get_env(void *ctx, const char *name)
+{
+    (void)ctx;
+    return getenv(name); // NOLINT(concurrency-mt-unsafe): nobody sets it
+}
+
+static bool is_local(void *ctx, const char *host)
+{
+    (void)ctx;
+    return tn_interfaces_have(host);
+}
+
+tn_membership_in tn_membership_here(const tn_peers_opts *opts, const char *run_dir,
+                                    char host[TN_ENDPOINT_HOST])
+{
+    if (gethostname(host, TN_ENDPOINT_HOST) != 0) {
+        memcpy(host, "localhost", sizeof "localhost");
+    }
+    host[TN_ENDPOINT_HOST - 1] = '\0';
+    return (tn_membership_in){.get = get_env,
+                              .is_local = is_local,
+                              .peers = *opts,
+                              .host = host,
+                              .run_dir = run_dir,
+                              .uid = geteuid()};
 }
