@@ -113,10 +113,10 @@ static bool is_felt(const siege *s, const good_links *g)
     tn_link_counts_of(g->link[0], &counts);
     uint64_t refused = 0;
     for (uint32_t v = TN_ZAP_ADMITTED + 1; v < TN_ZAP_VERDICTS; v++) {
-        refused += counts.door[v];
+        refused += counts.zap[v];
     }
     if (s->how->kind == ATTACK_UNLISTED) {
-        return counts.door[TN_ZAP_KEY] >= 3 && refused == counts.door[TN_ZAP_KEY];
+        return counts.zap[TN_ZAP_KEY] >= 3 && refused == counts.zap[TN_ZAP_KEY];
     }
     if (s->how->drop != TN_DROP_NONE) {
         return counts.dropped[s->how->drop] >= STRIKES;

@@ -29,7 +29,7 @@ typedef enum slot_state {
     SLOT_PUSHED, /* gradients that were not applied yet */
 } slot_state;
 
-/* What became of a push, for its answer. */
+/* The result of a push, for its reply. */
 typedef struct push_done {
     uint64_t sequence; /* 0: none */
     tn_async_push_result what;
@@ -87,15 +87,15 @@ struct tn_async_server {
     pthread_mutex_t lock;
     pull_slot *first, *last; /* guarded by lock: the inbox, oldest first .. */
     lost_answer again[AGAIN_MAX];
-    uint32_t n_again; /* .. and pushes to be answered again */
+    uint32_t n_again; /* .. and pushes whose replies are sent again */
 };
 
-/* One update, by whoever calls. */
+/* One update, on the thread of the caller. */
 typedef struct update {
     tn_team *team;
     tn_gradients grads; /* dense: of the shard's range */
     tn_push push;       /* all but step */
-    double norm;        /* of the whole push; 0: not told */
+    double norm;        /* of the whole push; 0: not known */
     uint64_t pulled;    /* updates when it was pulled */
     tn_delayed *delayed;
     tn_delay_now *now; /* of the calling thread */
@@ -178,7 +178,7 @@ typedef enum taken { TAKEN, DAMAGED, NOT_FINITE, NO_PLACE, NO_PULL, NO_MEMORY } 
 static void refuse(tn_async_server *s, const tn_frame *request, tn_refusal why)
 {
     tn_out_message *p = NULL;
-    if (tn_out_message_take(&p, s->opts.pool, 0, NULL) == TN_OK) { /* else it is asked again */
+    if (tn_out_message_take(&p, s->opts.pool, 0, NULL) == TN_OK) { /* else it is retransmitted */
         p->frame.type = TN_FRAME_REFUSED;
         p->frame.code = why;
         s->opts.answer(s->opts.arg, request, p);
@@ -253,7 +253,7 @@ static taken take_pull(tn_async_server *s, const tn_frame *f, pull_slot **out)
     return why == TN_DROP_NONE ? TAKEN : DAMAGED;
 }
 
-/* All gradients of a batch, or of none nothing. */
+/* Whether a push has all gradients of its batch, or none if that is empty. */
 static bool fits(const tn_async_server *s, const tn_frame *f, const pull_slot *p)
 {
     const tn_keyset *keys = &p->block.keys;
@@ -310,13 +310,12 @@ static void take_new(tn_async_server *s, const tn_frame *f)
         enqueue(s, p);
         (void)pthread_mutex_unlock(&s->lock);
         tn_wakeup_signal(&s->wakeup);
-    } else if (t != NO_MEMORY) { /* then it is sent again */
+    } else if (t != NO_MEMORY) { /* then it is retransmitted */
         refuse(s, f, refusal[t]);
     }
 }
 
-/* Rows that were given are given once more. A pull that is queued will be answered; one whose push
- * has come was. */
+/* Sends rows again. A queued pull will be answered anyway, and one whose push has arrived was. */
 static void give_again(tn_async_server *s, const tn_frame *f)
 {
     for (uint32_t i = 0; i < s->opts.permits; i++) {
@@ -327,7 +326,8 @@ static void give_again(tn_async_server *s, const tn_frame *f)
     }
 }
 
-/* What became of it may be known no more; that it was applied is. */
+/* Queues the reply to a duplicate push. Its result may be forgotten; that it was applied is known.
+ */
 static void acknowledge_again(tn_async_server *s, const tn_frame *f)
 {
     lost_answer again = {.pushed = *f};
@@ -385,7 +385,7 @@ void tn_async_server_take(tn_async_server *s, const tn_frame *frame)
     }
 }
 
-static const uint64_t look_ns = 1000000000; /* at least so often, at whether to stop */
+static const uint64_t look_ns = 1000000000; /* how often `stop` is checked at least */
 
 uint32_t tn_async_permits_of(double staleness)
 {
@@ -440,7 +440,8 @@ static tn_status answer_dense(tn_async_server *s, const tn_frame *request,
     return TN_OK;
 }
 
-/* Rows of now, for the first time or again; how stale they will be counts from the first. */
+/* Sends the rows of now. Staleness counts from the first time, not from a reply that is sent again.
+ */
 static tn_status give(tn_async_server *s, pull_slot *p, bool again, tn_error *err)
 {
     const tn_keyset *keys = &p->block.keys;
@@ -457,7 +458,7 @@ static tn_status give(tn_async_server *s, pull_slot *p, bool again, tn_error *er
     if (s->delays && !again) {
         TN_TRY(tn_delay_keep(&p->delayed, s->opts.shard, keys, s->rows, s->dense, err));
     }
-    if (!again) { /* before the answer, which the push may follow at once */
+    if (!again) { /* before the reply, since the push may follow at once */
         (void)pthread_mutex_lock(&s->lock);
         p->state = SLOT_GIVEN;
         (void)pthread_mutex_unlock(&s->lock);
@@ -487,7 +488,7 @@ static tn_status take_gradients(tn_async_server *s, pull_slot *p, tn_error *err)
     return answer_dense(s, &request, &what, err);
 }
 
-/* What was applied already only needs an answer: those first. */
+/* Serves the next request. Pushes that were applied already only need a reply, and come first. */
 static tn_status serve_one(tn_async_server *s, bool *served, tn_error *err)
 {
     (void)pthread_mutex_lock(&s->lock);
@@ -566,7 +567,7 @@ void tn_async_server_stop(tn_async_server *s)
     atomic_store(&s->stop, true);
     tn_wakeup_signal(&s->wakeup);
     tn_status ended = tn_thread_join(s->thread, NULL);
-    (void)ended; /* it has told */
+    (void)ended; /* it has reported its failure */
     s->thread = NULL;
 }
 

@@ -52,7 +52,7 @@ struct tn_async_worker {
     tn_error why;
 };
 
-static const uint64_t look_ns = 100000000; /* at least so often, at what may have gone wrong */
+static const uint64_t look_ns = 100000000; /* how often failures are checked at least */
 
 static void reject(tn_async_worker *g, uint32_t rank, const char *what)
 {
@@ -61,7 +61,7 @@ static void reject(tn_async_worker *g, uint32_t rank, const char *what)
     }
 }
 
-/* Of any batch that was pulled and has no rows of that owner yet. */
+/* Rows of any batch that was pulled and has no rows of that owner yet. */
 static void receive_rows(tn_async_worker *g, const tn_frame *f, uint32_t from)
 {
     for (uint64_t i = g->n_pushed; i < g->n_pulled; i++) {
@@ -114,10 +114,10 @@ static tn_status receive_answers(tn_async_worker *g, tn_error *err)
     return g->failed == TN_OK ? TN_OK : tn_fail(err, g->failed, "%s", g->err.text);
 }
 
-/* What a call waits for: 1 + a rank that it is due from, 0 when it is there. */
+/* Returns 1 + the rank that a call waits for; 0: none. */
 typedef uint32_t due_of(tn_async_worker *g);
 
-/* Of the push that has waited longest among those with a permit. */
+/* 1 + a rank that has not acknowledged the oldest push with a permit; 0: none. */
 static uint32_t late_push(tn_async_worker *g, uint32_t *n_held)
 {
     const flight *first = NULL;
@@ -272,7 +272,7 @@ tn_status tn_async_worker_rows(tn_async_worker *g, tn_team *team, tn_error *err)
     return take_weights(g, err);
 }
 
-/* For the global clip, which others can only make with it. */
+/* The norm of the whole push, which owners need for the global clip. */
 static tn_status measure(tn_async_worker *g, tn_team *team, const flight *f,
                          tn_slices_gradients *grads, tn_error *err)
 {
@@ -297,7 +297,7 @@ static tn_status measure(tn_async_worker *g, tn_team *team, const flight *f,
     return TN_OK;
 }
 
-/* To all other owners, or to none. */
+/* Sends gradients to all other owners, or to none. */
 static tn_status send_gradients(tn_async_worker *g, flight *f, const tn_slices_gradients *grads,
                                 tn_error *err)
 {
@@ -540,8 +540,8 @@ static flight *flight_of(tn_async_worker *g, uint64_t number)
     return NULL;
 }
 
-/* Under the lock. Gives permits back at once, whatever the worker does; the weights wait for it,
- * those of the last request alone. False: it is none that is due. */
+/* Under the lock. Gives the permit back at once, whatever the worker does; only the newest weights
+ * wait for the worker. False: the message is not due. */
 static bool take_dense(tn_async_worker *g, tn_in_message *incoming)
 {
     const size_t *cut = g->opts.shares->dense;
@@ -580,7 +580,7 @@ void tn_async_worker_take_answer(tn_async_worker *g, tn_in_message *incoming)
     TN_ASSERT(incoming->from < g->n_ranks);
     (void)pthread_mutex_lock(&g->lock);
     if (incoming->frame.type != TN_FRAME_DENSE || !take_dense(g, incoming)) {
-        keep(g, incoming); /* the worker says what is wrong with it */
+        keep(g, incoming); /* the worker reports what is wrong with it */
     }
     (void)pthread_mutex_unlock(&g->lock);
     tn_wakeup_signal(&g->wakeup);

@@ -99,7 +99,7 @@ bool tn_owner_slices_rows(tn_owner_slices *s, uint32_t owner, const tn_frame *an
     return true;
 }
 
-/* What rounding takes from one step the next one brings. */
+/* With error feedback: the rounding error of a step is added to the next one. */
 static size_t write_dense(tn_batchio *io, size_t from, size_t n, const float *dense, char *to)
 {
     const tn_values kind = io->dense_values;

@@ -11,7 +11,7 @@
 
 static const uint64_t again_ns = 1000000000;
 
-/* What one owner has of the keys that are asked for. */
+/* The part of the keys that belongs to one owner. */
 typedef struct asked {
     tn_key_order order;
     uint32_t floats;
@@ -118,7 +118,7 @@ static void refuse(tn_eval_pull *p, const tn_frame *f)
     }
 }
 
-/* Without memory nothing is answered: it is asked again. */
+/* Without memory there is no reply: the worker asks again. */
 static void answer(tn_eval_pull *p, const tn_frame *f)
 {
     const tn_keyset *keys = &p->block.keys;
@@ -217,7 +217,7 @@ static tn_status receive(tn_eval_pull *p, const tn_frame *f, uint32_t from, tn_e
 {
     asked *a = &p->owner[from];
     if (f->step != p->number || a->has_answered) {
-        return TN_OK; /* to a question that was asked twice */
+        return TN_OK; /* a reply to a request that was sent twice */
     }
     const char *rows = f->payload + TN_ROWS_PARAMS;
     bool good = f->type == TN_FRAME_ROWS && (f->flags & TN_FRAME_MISSING) != 0 &&

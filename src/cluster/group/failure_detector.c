@@ -23,12 +23,12 @@ enum { HOST_BYTES = 64 }; /* what is kept of a host's name, and its NUL */
 
 typedef struct watched_rank {
     watch_state watch;
-    bool was_heard;             /* since it is watched */
-    bool was_told;              /* that it is stalled */
-    uint64_t heard_ns;          /* the last frame; of one never heard, when watching began */
-    uint64_t heard_awake;       /* the same in waking time */
-    uint64_t silent_ns;         /* how long it was silent before the last frame, if suspect then */
-    uint64_t n_beats;           /* 0: nothing below is known */
+    bool was_received;       /* since it is watched */
+    bool was_reported;       /* that it is stalled was reported */
+    uint64_t received_ns;    /* when the last frame came; before the first, when watching began */
+    uint64_t received_awake; /* the same in waking time */
+    uint64_t silent_ns;      /* how long it was silent before the last frame, if suspect then */
+    uint64_t n_beats;        /* 0: nothing below is known */
     uint64_t step, stood_awake; /* since when it has been at this step, or training */
     bool has_pushed;            /* else the next two are nothing */
     uint64_t pushed, at_beat;   /* the number of its last push, now and at its last beat */
@@ -121,7 +121,7 @@ static uint64_t awake_at(const tn_failure_detector *p, uint64_t now_ns)
     return p->awake + (passed < p->opts.gap_ns ? passed : p->opts.gap_ns);
 }
 
-/* Moves waking time on to now. */
+/* Advances waking time to now. */
 static void wake(tn_failure_detector *p, uint64_t now_ns)
 {
     p->awake = awake_at(p, now_ns);
@@ -140,8 +140,10 @@ void tn_failure_detector_watch(tn_failure_detector *p, uint32_t rank, uint64_t n
         wake(p, now_ns);
     }
     watched_rank *r = rank_of(p, rank);
-    watched_rank fresh = {
-        .watch = ALIVE, .heard_ns = now_ns, .heard_awake = awake_at(p, now_ns), .pid = r->pid};
+    watched_rank fresh = {.watch = ALIVE,
+                          .received_ns = now_ns,
+                          .received_awake = awake_at(p, now_ns),
+                          .pid = r->pid};
     memcpy(fresh.host, r->host, sizeof fresh.host);
     *r = fresh;
 }
@@ -178,7 +180,7 @@ static void take_rates(watched_rank *r, const tn_beat_note *beat, uint64_t now_n
     r->rate_in = beat->bytes_in;
 }
 
-/* A rank that has moved, or was not training before, begins to stand anew. */
+/* Restarts the stall timer of a rank that has moved, or was not training before. */
 static void follow(tn_failure_detector *p, watched_rank *r, uint64_t state, uint64_t step,
                    uint64_t awake)
 {
@@ -188,7 +190,7 @@ static void follow(tn_failure_detector *p, watched_rank *r, uint64_t state, uint
     }
     if (!trained || state != TN_PEER_TRAINING || step != r->step) {
         r->stood_awake = awake;
-        r->was_told = false;
+        r->was_reported = false;
     }
     r->step = step;
     r->state = state;
@@ -227,12 +229,12 @@ void tn_failure_detector_received(tn_failure_detector *p, uint32_t rank, const t
         return;
     }
     const uint64_t awake = awake_at(p, now_ns);
-    if (r->watch == SUSPECTED && since(awake, r->heard_awake) >= p->opts.suspect_ns) {
-        r->silent_ns = since(now_ns, r->heard_ns);
+    if (r->watch == SUSPECTED && since(awake, r->received_awake) >= p->opts.suspect_ns) {
+        r->silent_ns = since(now_ns, r->received_ns);
     }
-    r->heard_ns = now_ns;
-    r->heard_awake = awake;
-    r->was_heard = true;
+    r->received_ns = now_ns;
+    r->received_awake = awake;
+    r->was_received = true;
     if (beat != NULL) {
         take_beat(p, r, beat, step, now_ns);
     }
@@ -246,12 +248,12 @@ static bool is_stalled(const tn_failure_detector *p, const watched_rank *r)
            since(p->awake, r->stood_awake) >= limit;
 }
 
-/* What is to be told of a rank now, if anything; its state moves on. */
+/* The event of a rank that is due now, if any; moves its state on. */
 static bool look_at(tn_failure_detector *p, watched_rank *r, uint64_t now_ns, tn_failure_event *out)
 {
-    const uint64_t silent = since(p->awake, r->heard_awake);
+    const uint64_t silent = since(p->awake, r->received_awake);
     out->step = r->step;
-    out->ns = since(now_ns, r->heard_ns);
+    out->ns = since(now_ns, r->received_ns);
     if (r->watch == ALIVE && silent >= p->opts.suspect_ns) {
         r->watch = SUSPECTED;
         out->kind = TN_FAILURE_SUSPECT;
@@ -268,8 +270,8 @@ static bool look_at(tn_failure_detector *p, watched_rank *r, uint64_t now_ns, tn
         out->ns = r->silent_ns;
         return true;
     }
-    if (r->watch == ALIVE && !r->was_told && is_stalled(p, r)) {
-        r->was_told = true;
+    if (r->watch == ALIVE && !r->was_reported && is_stalled(p, r)) {
+        r->was_reported = true;
         out->kind = TN_FAILURE_STALLED;
         out->ns = since(p->awake, r->stood_awake);
         return true;
@@ -283,7 +285,7 @@ bool tn_failure_detector_poll(tn_failure_detector *p, uint64_t now_ns, tn_failur
     for (; p->cursor < p->opts.size; p->cursor++) {
         tn_failure_event event = {.rank = p->cursor};
         if (look_at(p, &p->rank[p->cursor], now_ns, &event)) {
-            *out = event; /* the same rank is looked at again: it may be lost as well */
+            *out = event; /* the same rank is polled again: it may be lost as well */
             return true;
         }
     }
@@ -317,7 +319,7 @@ static void add_lost(const tn_failure_detector *p, uint32_t rank, uint64_t silen
 {
     const watched_rank *r = &p->rank[rank];
     add_who(p, rank, out);
-    if (!r->was_heard) {
+    if (!r->was_received) {
         tn_text_addf(out, " was not heard of in %.1f s", seconds(silent_ns));
         return;
     }
@@ -354,8 +356,8 @@ void tn_failure_lost_text(const tn_failure_detector *p, uint32_t rank, uint64_t 
                           tn_text *out)
 {
     TN_ASSERT(rank < p->opts.size);
-    const uint64_t heard = p->rank[rank].heard_ns;
-    add_lost(p, rank, now_ns > heard ? now_ns - heard : 0, out);
+    const uint64_t received = p->rank[rank].received_ns;
+    add_lost(p, rank, now_ns > received ? now_ns - received : 0, out);
 }
 
 static bool is_counted(const watched_rank *r)
@@ -388,7 +390,7 @@ static void add_state(const watched_rank *r, uint64_t now_ns, tn_text *out)
     if (r->watch == LOST || r->watch == LEFT) {
         tn_text_adds(out, r->watch == LOST ? "lost" : "left");
     } else if (r->watch == SUSPECTED) {
-        const uint64_t ns = now_ns > r->heard_ns ? now_ns - r->heard_ns : 0;
+        const uint64_t ns = now_ns > r->received_ns ? now_ns - r->received_ns : 0;
         tn_text_addf(out, "silent for %.1f s", seconds(ns));
     } else if (r->n_beats == 0) {
         tn_text_adds(out, "no heartbeat yet");

@@ -175,8 +175,8 @@ static const uint64_t refuse_ns = 3000000000; /* for hellos, after a group that 
 
 static const uint64_t late_ns = 10000000000; /* .. and since this rank was started */
 
-/* Until when somebody who was not reached yet is waited for: who starts late comes in the first
- * seconds, and who looks for rank 0 again does that every 2 s. */
+/* Until when to wait for ranks that were not reached yet: a rank that starts late arrives in the
+ * first seconds, and one that cannot connect to rank 0 tries again every 2 s. */
 static uint64_t patience_of(const tn_group *g)
 {
     const uint64_t least = tn_clock_ns() + at_most_timeout(g, tn_timer_ns(refuse_ns));
@@ -190,11 +190,11 @@ static bool all_are_told(const tn_group *g)
     for (uint32_t r = 1; r < g->size; r++) {
         all = all && g->told[r];
     }
-    /* Whoever has not read its answer says hello once more. */
+    /* A rank that has not received its reply sends its hello once more. */
     return all && tn_clock_ns() - g->last_hello > 2 * tn_timer_ns(TN_GROUP_HELLO_NS);
 }
 
-static const uint64_t look_ns = 100000000; /* at who was told */
+static const uint64_t look_ns = 100000000; /* for checking who was answered */
 
 bool tn_group_wait(tn_group *g, uint64_t deadline_ns)
 {
@@ -204,7 +204,8 @@ bool tn_group_wait(tn_group *g, uint64_t deadline_ns)
     return pthread_cond_timedwait(&g->changed, &g->lock, &until) == 0;
 }
 
-/* A group that will not form: rank 0 tells whoever comes, and who gives up tells rank 0. */
+/* A group that will not form: rank 0 answers every hello with the reason, and a rank that gives up
+ * sends the reason to rank 0. */
 static void turn_away(tn_group *g)
 {
     (void)pthread_mutex_lock(&g->lock);
@@ -219,7 +220,7 @@ static void turn_away(tn_group *g)
 
 static const uint64_t linger_ns = 2000000000; /* for what was posted last */
 
-/* Until the others have what was posted to them; those that are gone do not count for long. */
+/* Waits until the others have acknowledged what was posted to them, or the time is over. */
 static void linger(tn_group *g)
 {
     const uint64_t until = tn_clock_ns() + tn_timer_ns(linger_ns);
@@ -238,8 +239,8 @@ static void linger(tn_group *g)
     (void)pthread_mutex_unlock(&g->lock);
 }
 
-/* An answer that waits in ZeroMQ is dropped when its sender hangs up: whoever rank 0 has dismissed
- * stays until rank 0, which has all answers then, says that it goes. */
+/* ZeroMQ drops replies that wait when their sender closes its socket. So a rank that rank 0 has
+ * dismissed stays until rank 0, which has all replies then, announces that it leaves. */
 static void part(tn_group *g)
 {
     const uint64_t until = tn_clock_ns() + tn_timer_ns(linger_ns);

@@ -1,8 +1,8 @@
 /* group_form.c - how a group forms, or does not; see group.h.
  *
- * Until it is whole nobody is connected to anybody but rank 0, and rank 0 to nobody: all that is
- * said are hellos, again and again, and the answers to them. So a rank that gives up says that in
- * its hello, until rank 0 has answered, and rank 0 answers every hello of a group that is over with
+ * Until the group is whole every rank is connected to rank 0 only, and rank 0 to nobody: the only
+ * messages are hellos, repeated, and the replies to them. So a rank that gives up says so in its
+ * hello until rank 0 has replied, and rank 0 replies to every hello of a group that is over with
  * the reason.
  */
 #include "base/core/clock.h"
@@ -14,11 +14,11 @@
 #include <stdio.h>
 #include <string.h>
 
-static const uint64_t look_ns = 100000000; /* at a stop signal */
+static const uint64_t look_ns = 100000000; /* how often a stop signal is checked */
 
 /* ---- rank 0 ---- */
 
-/* Everybody is in: who they are counts from now on; locked. */
+/* All ranks are in: their incarnations count from now on; locked. */
 static void become_whole(tn_group *g, const uint64_t *incarnation)
 {
     const uint64_t now = tn_clock_ns();
@@ -44,7 +44,7 @@ static void welcome(tn_group *g, uint32_t rank)
     tn_group_post(g, rank, TN_FRAME_WELCOME, &note, NULL);
 }
 
-/* Answers a hello; to one of a group that is over with how it ended. */
+/* Refuses a hello. Where the group is over the reply says how it ended. */
 static void refuse(tn_group *g, const tn_frame *hello, uint32_t why, const char *text)
 {
     tn_refused_note note = {.text = text};
@@ -65,7 +65,7 @@ static void refuse(tn_group *g, const tn_frame *hello, uint32_t why, const char 
     tn_text_done(&bytes);
 }
 
-/* Nobody is dialled before: until then a rank may start anew, at another address. */
+/* Connects only now: until the group is whole a rank may be started again at another address. */
 static void welcome_all(tn_group *g)
 {
     tn_welcome_note all;
@@ -83,7 +83,7 @@ static void welcome_all(tn_group *g)
     }
 }
 
-/* One that fails cannot be waited for. */
+/* A rank gives up: the group ends. */
 static void receive_giving_up(tn_group *g, const tn_frame *f, const tn_hello_note *note)
 {
     tn_text why = {0};
@@ -97,8 +97,8 @@ static void receive_giving_up(tn_group *g, const tn_frame *f, const tn_hello_not
     tn_text_done(&why);
 }
 
-/* One that never fits cannot be waited for, either; but a second process with the rank of one that
- * is in already does no harm. */
+/* Refuses a rank that does not fit. Since it never will, the group ends, unless it is a second
+ * process with a rank that is in already. */
 static void turn_down(tn_group *g, const tn_frame *f, uint32_t refusal, const char *why)
 {
     const bool never = refusal == TN_REFUSAL_CONFIG || refusal == TN_REFUSAL_VERSION;
@@ -110,7 +110,7 @@ static void turn_down(tn_group *g, const tn_frame *f, uint32_t refusal, const ch
     refuse(g, f, refusal, why);
 }
 
-/* It is heard, and whom all wait for is known to all. */
+/* Replies with the list of ranks that are missing. */
 static void ask_to_wait(tn_group *g, const tn_frame *f)
 {
     tn_text who = {0};
@@ -119,7 +119,7 @@ static void ask_to_wait(tn_group *g, const tn_frame *f)
     tn_text_done(&who);
 }
 
-/* One that wants in. It comes again from a rank that has not heard its welcome. */
+/* A hello of a rank that wants to join. A rank that has not received its welcome repeats it. */
 static void receive_wish(tn_group *g, const tn_frame *f, const tn_hello_note *note)
 {
     tn_text why = {0};
@@ -241,7 +241,7 @@ static void name_missing(const tn_group *g, tn_text *out)
     }
 }
 
-/* Whom it cannot hear, and why, as far as libzmq tells. */
+/* Adds the connections that were refused or broke off, as far as libzmq reports them. */
 static void name_refused(const tn_group *g, tn_text *out)
 {
     tn_link_counts counts;
@@ -251,9 +251,9 @@ static void name_refused(const tn_group *g, tn_text *out)
         tn_text_addf(out, "; %s", greeting);
     }
     for (uint32_t v = TN_ZAP_ADMITTED + 1; v < TN_ZAP_VERDICTS; v++) {
-        if (counts.door[v] > 0) {
+        if (counts.zap[v] > 0) {
             tn_text_addf(out, "; connections refused: %llu (%s)",
-                         (unsigned long long)counts.door[v], tn_zap_verdict_text(v));
+                         (unsigned long long)counts.zap[v], tn_zap_verdict_text(v));
         }
     }
     if (counts.failures.n > 0) {

@@ -1,4 +1,5 @@
-/* group_net.c - what a group hears, and what it says without being asked; on tn-net. */
+/* group_net.c - messages that a group receives, and the heartbeats and hellos that it sends; on
+ * tn-net. */
 #include "base/core/clock.h"
 #include "base/core/log.h"
 #include "cluster/group/group_state.h"
@@ -58,7 +59,7 @@ static void beat(tn_group *g, uint32_t waits_for, const tn_note_parts *held, uin
         }
     }
     g->beat.held = (tn_note_parts){{NULL, 0}, {NULL, 0}, {NULL, 0}};
-    if (g->beat.asks == TN_ASKS_SAVE) { /* the others are said again and again */
+    if (g->beat.asks == TN_ASKS_SAVE) { /* other wishes are repeated in every heartbeat */
         g->beat.asks = TN_ASKS_NOTHING;
     }
 }
@@ -77,7 +78,7 @@ typedef union any_note {
     tn_refused_note refused;
 } any_note;
 
-/* Locked. *arena is taken, and then NULL, where it is kept. */
+/* Locked. Where the message is kept *arena is taken over and set to NULL. */
 static tn_dedup_verdict receive_request(tn_group *g, const tn_frame *f, const any_note *note,
                                         tn_arena **arena)
 {
@@ -96,7 +97,7 @@ static tn_dedup_verdict receive_request(tn_group *g, const tn_frame *f, const an
         }
         tn_dedup_mark(dedup, f->sequence);
     }
-    /* A rank that rank 0 refuses to wait for any longer has no incarnation here yet. */
+    /* A rank that rank 0 has stopped waiting for knows no incarnation of rank 0 yet. */
     if (verdict == TN_DEDUP_STALE && f->type == TN_FRAME_ORDER && f->rank == 0 && !g->is_whole &&
         note->order.what == TN_ORDER_STOP) {
         tn_group_take_order(g, &note->order, *arena);
@@ -109,7 +110,7 @@ static tn_dedup_verdict receive_request(tn_group *g, const tn_frame *f, const an
     return verdict;
 }
 
-/* Whether it counts. */
+/* False: it is of another incarnation. */
 static bool receive_beat(tn_group *g, const tn_frame *f, const tn_beat_note *note)
 {
     if (f->incarnation != g->dedup[f->rank].incarnation) {
@@ -151,7 +152,7 @@ static void receive(tn_group *g, const tn_frame *f)
     bool ended = g->ended != TN_OK;
     (void)pthread_mutex_unlock(&g->lock);
     if (verdict == TN_DEDUP_APPLY || (verdict == TN_DEDUP_REPEATED && f->type == TN_FRAME_ASK)) {
-        tn_group_receive_parts(g, f, &note); /* a repeated ask is answered again */
+        tn_group_receive_parts(g, f, &note); /* a duplicate ASK is answered again */
     }
     tn_arena_free(arena);
     if (ended) {
@@ -171,7 +172,7 @@ static void note_life(tn_group *g, const tn_frame *f)
     (void)pthread_mutex_unlock(&g->lock);
 }
 
-/* Hands a message on; false: nobody takes it. */
+/* Passes a message to the values; false: nobody takes it. */
 static bool hand_on(tn_group *g, tn_in_message *incoming, bool answer)
 {
     (void)pthread_mutex_lock(&g->values_lock);
@@ -209,7 +210,7 @@ void tn_group_receive_request(void *arg, tn_in_message *incoming)
     tn_in_message_close(incoming);
 }
 
-/* To a hello: this rank may not come in, or not yet. */
+/* The reply to a hello: this rank may not come in, or not yet. */
 static void receive_refused(tn_group *g, const tn_frame *f)
 {
     tn_refused_note note;
@@ -250,7 +251,7 @@ const char *tn_group_advice(void)
     return "\nhint: start the same command again to go on from the newest checkpoint";
 }
 
-/* Rank 0 tells of a lost rank, and rank 1 that rank 0 is: the others have seen that, too. */
+/* Rank 0 reports a lost rank. If rank 0 is lost all others notice it, and rank 1 reports it. */
 static void look_for_losses(tn_group *g, uint64_t now)
 {
     tn_failure_event event;
@@ -266,7 +267,7 @@ static void look_for_losses(tn_group *g, uint64_t now)
     }
 }
 
-/* Whoever started all ranks has told people already, and tells all. */
+/* News of the process that started all ranks: a rank has ended, as people were told already. */
 static void receive_news(tn_group *g)
 {
     char line[NEWS_BYTES];

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* Whether every other rank has acknowledged what was posted to it. */
+/* Whether every other rank has acknowledged all requests. */
 static bool all_have_it(const tn_group *g)
 {
     for (uint32_t r = 1; r < g->size; r++) {
@@ -17,7 +17,7 @@ static bool all_have_it(const tn_group *g)
     return true;
 }
 
-/* Waits are woken by whatever comes; this is for what was missed. */
+/* Waits are woken by every message; this is for wakeups that were missed. */
 static const uint64_t look_ns = 200000000;
 
 tn_status tn_group_order(tn_group *g, const tn_order_note *order, tn_error *err)
@@ -35,7 +35,7 @@ tn_status tn_group_order(tn_group *g, const tn_order_note *order, tn_error *err)
     return status;
 }
 
-/* What a rank has done of an order; NULL: nothing yet. */
+/* The DONE of a rank for an order; NULL: not yet. */
 static const tn_group_deed *done_of(const tn_group *g, uint32_t rank, const tn_order_note *order)
 {
     const tn_group_deed *d = &g->done[(size_t)rank * TN_ORDERS + order->what];
@@ -52,7 +52,7 @@ static bool all_have_done(const tn_group *g, const tn_order_note *order)
     return true;
 }
 
-/* Of what a rank has done; locked. */
+/* Hands over the DONE of a rank, or its failure; locked. */
 static tn_status take_done(tn_group *g, uint32_t rank, const tn_order_note *order,
                            tn_done_take *take, void *arg, tn_error *err)
 {
@@ -139,7 +139,7 @@ void tn_group_take_order(tn_group *g, const tn_order_note *note, tn_arena *arena
     (void)pthread_cond_broadcast(&g->changed);
 }
 
-/* They are lent by the message. */
+/* Copies bytes that the message lends. */
 static void keep_bytes(tn_note_bytes *bytes, tn_arena *arena)
 {
     if (bytes->n > 0) {
@@ -285,7 +285,7 @@ void tn_group_deal(tn_group *g, const tn_frame *ask, const tn_part_note *note)
     (void)pthread_mutex_unlock(&g->lock);
 }
 
-/* Without a dealer: between two epochs. */
+/* Between two epochs nobody deals parts: replies WAIT. */
 static void make_wait(tn_group *g, const tn_frame *frame, const tn_ask_note *note)
 {
     const tn_part_note wait = {

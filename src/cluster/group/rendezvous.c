@@ -11,7 +11,7 @@
 
 enum {
     WORD = 256, /* longest version, hash or set of kernels, and its NUL */
-    RUNS = 4,   /* of missing ranks that are told one by one */
+    RUNS = 4,   /* of missing ranks that are listed one by one */
 };
 
 typedef struct member {
@@ -49,7 +49,7 @@ static bool is_reachable(const char *address)
            (e.is_ipc || (e.port != 0 && strcmp(e.host, "*") != 0));
 }
 
-/* The name of what no program of this kind says, or NULL. */
+/* The name of the first damaged field, or NULL. */
 static const char *damage_of(const tn_hello_note *note)
 {
     const struct {
@@ -293,7 +293,7 @@ void tn_rendezvous_welcome(const tn_rendezvous *f, tn_welcome_note *out)
                              .owned_from = {f->owned_from, n + 1}};
 }
 
-/* Missing ranks from `rank` on that are told as one: a run of three or more, or a single one. */
+/* How many missing ranks from `rank` on are listed together: a run of three or more, or one. */
 static uint32_t run_from(const tn_rendezvous *f, uint32_t rank)
 {
     uint32_t end = rank;

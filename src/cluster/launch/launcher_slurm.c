@@ -3,7 +3,7 @@
  * A batch script has SLURM_PROCID too, but it is one process, not a task of a group: only what srun
  * sets, SLURM_STEP_NODELIST, makes a step. Which task is on which node follows from the list of
  * nodes, the tasks on each and the distribution; rank 0 is on the first node in all of them but
- * "arbitrary", whose order the environment does not tell.
+ * "arbitrary", whose order is not in the environment.
  */
 #include "base/core/number.h"
 #include "base/math/rng.h"
@@ -82,8 +82,8 @@ static tn_status read_run(const tn_membership_in *in, uint32_t *run, tn_error *e
     return TN_OK;
 }
 
-/* The nodes of all tasks, or NULL where the environment does not tell, or where this task is
- * somewhere else than thought: then they are names for messages that are missing, no more. */
+/* The nodes of all tasks. NULL where they are not in the environment, or where this task is on
+ * another node than they say: then only names in messages are missing. */
 static tn_status find_hosts(const tn_membership_in *in, const step *s, tn_arena *arena,
                             tn_launched *out, tn_error *err)
 {

@@ -19,7 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What is known so far. */
+/* What the search has found so far. */
 typedef struct search {
     const tn_membership_in *in;
     tn_arena *arena;
@@ -255,7 +255,7 @@ static tn_status find_addresses(search *s, tn_membership *out)
     return find_meeting(s, out);
 }
 
-/* What all peers of this run, and no others, have in common. */
+/* A number that all peers of this run have in common, and no others. */
 static uint64_t name_run(const search *s)
 {
     const char *job = s->found.job;

@@ -138,7 +138,7 @@ static ledger_part *current_part(tn_ledger *l, uint32_t rank, uint32_t part, uin
     return current ? p : NULL;
 }
 
-/* A dealt part is free again under the next attempt, from `start` on, and the next to be dealt. */
+/* Frees a dealt part: it is the next to be dealt, under the next attempt and from `start` on. */
 static void free_again(tn_ledger *l, uint32_t part, uint64_t start)
 {
     ledger_part *p = &l->part[part];
@@ -158,7 +158,7 @@ static void free_again(tn_ledger *l, uint32_t part, uint64_t start)
     owner->next = part < owner->next ? part : owner->next;
 }
 
-/* All lists anew from the states of the parts, of which none is dealt; nobody has asked. */
+/* Rebuilds all lists from the states of the parts, none of which is dealt; no rank has asked. */
 static void rebuild_lists(tn_ledger *l)
 {
     for (uint32_t i = 0; i < LISTS; i++) {
@@ -270,8 +270,9 @@ uint32_t tn_ledger_reassigned(const tn_ledger *l)
     return l->n_again;
 }
 
-/* Who reads fast would ask far ahead of what it learns: a rank holds the part that it learns from,
- * one more, and not more than its share of what is not done. */
+/* Whether a rank holds enough. One that reads fast would ask far ahead of what it learns: it may
+ * hold the part that it learns from and one more, and no more than its share of the parts that are
+ * not done. */
 static bool has_share(const tn_ledger *l, uint32_t rank)
 {
     const uint32_t left = l->n_parts - l->n_done;
@@ -401,8 +402,8 @@ void tn_ledger_lost(tn_ledger *l, uint32_t rank)
     }
 }
 
-/* The answer that deals the part has perhaps not arrived: the rank has neither claimed it nor asked
- * for another since. It will repeat its ask. */
+/* The reply with the part may be lost: the rank has neither claimed the part nor asked for another
+ * one since. It will retransmit its ask. */
 static bool is_under_way(const tn_ledger *l, uint32_t rank, uint32_t part)
 {
     const ledger_rank *r = &l->rank[rank];
@@ -435,7 +436,8 @@ uint32_t tn_ledger_claim(tn_ledger *l, uint32_t rank, const tn_ledger_held *held
     return unclaimed;
 }
 
-/* Ranks that have nothing to do. One that waits for the part after its present one is none. */
+/* How many ranks have nothing to do. A rank that has a part and waits for its next one is not idle.
+ */
 static uint32_t idle(const tn_ledger *l)
 {
     uint32_t n = 0;
@@ -464,7 +466,8 @@ bool tn_ledger_straggler(tn_ledger *l, uint64_t now_ns, tn_ledger_held *out)
     return true;
 }
 
-/* Who waits with parts in hand has asked ahead; when it gives them back others come first. */
+/* A rank that holds parts and waits has asked ahead: when it gives a part back it moves to the end
+ * of the queue. */
 static void wait_anew(tn_ledger *l, uint32_t rank)
 {
     if (l->rank[rank].waits) {

@@ -3,7 +3,7 @@
  * A descriptor is libzmq's: it may be closed at any moment and given to something else. So it is
  * shut down only while it is still the socket that was accepted, by its inode. Between that look
  * and the call another connection of this process may take its place, once in a blue moon, and is
- * then dialled again by whoever lost it.
+ * then re-established by its other end.
  */
 #include "cluster/net/flood_guard.h"
 
@@ -34,22 +34,22 @@ enum {
 static const uint64_t minute_ns = 60000000000;
 
 typedef struct connection {
-    bool open, heard; /* heard: a message of it was handed on since the last look .. */
-    bool spoke;       /* .. or before it */
+    bool open, received; /* received: a message of it was delivered since the last poll .. */
+    bool has_sent;       /* .. or before it */
     ino_t inode;
     uint64_t from; /* bytes that had come at that look */
 } connection;
 
 struct tn_flood_guard {
     tn_zmq z;
-    void *router, *events; /* a PAIR, to which libzmq tells what happens */
+    void *router, *events; /* a PAIR socket, on which libzmq reports events */
     uint64_t most;
     connection *of; /* by descriptor */
     uint32_t n_files, n_open;
-    uint64_t undecided;     /* accepted and not yet let in or refused; those that ended, too */
-    uint64_t silent;        /* that ended without a message */
-    const char *why;        /* one was not let in, of late */
-    uint64_t told, told_ns; /* how many were logged, and when */
+    uint64_t undecided;         /* accepted and not yet let in or refused; those that ended, too */
+    uint64_t silent;            /* that ended without a message */
+    const char *why;            /* why the last one was not let in */
+    uint64_t logged, logged_ns; /* how many were logged last, and when */
 };
 
 static const char foreign[] = "did not speak as a peer does";
@@ -96,16 +96,17 @@ tn_status tn_flood_guard_open(tn_flood_guard **out, const tn_zmq *z, void *conte
     return TN_OK;
 }
 
-/* A thousand a second must not fill the log; how many they were is told at the end. */
+/* Rate-limits the log: a thousand failures a second must not fill it. The total is logged at the
+ * end. */
 static void log_failures(tn_flood_guard *f, bool is_last)
 {
     const uint64_t n = tn_flood_guard_failed(f).n;
     const uint64_t now = tn_clock_ns();
-    if (n == f->told || (f->told > 0 && !is_last && now - f->told_ns < minute_ns)) {
+    if (n == f->logged || (f->logged > 0 && !is_last && now - f->logged_ns < minute_ns)) {
         return;
     }
-    f->told = n;
-    f->told_ns = now;
+    f->logged = n;
+    f->logged_ns = now;
     tn_log(TN_LOG_WARN,
            "connections that broke off before they were let in: %" PRIu64
            " so far; the last one %s",
@@ -118,7 +119,7 @@ void tn_flood_guard_close(tn_flood_guard *f)
         return;
     }
     log_failures(f, true);
-    /* first the one that tells: without a listener it would wait for one */
+    /* stop the monitor first: without a listener it would wait for one */
     (void)f->z.zmq_socket_monitor(f->router, NULL, 0);
     if (f->events != NULL) {
         (void)f->z.zmq_close(f->events);
@@ -127,7 +128,7 @@ void tn_flood_guard_close(tn_flood_guard *f)
     tn_free(f);
 }
 
-/* ---- what libzmq tells ---- */
+/* ---- events of libzmq ---- */
 
 /* False: there is no room for it. */
 static bool make_room(tn_flood_guard *f, uint32_t fd)
@@ -152,14 +153,14 @@ static bool make_room(tn_flood_guard *f, uint32_t fd)
 static void forget(tn_flood_guard *f, uint32_t fd)
 {
     if (fd < f->n_files && f->of[fd].open) {
-        f->of[fd].open = f->of[fd].spoke = false;
+        f->of[fd].open = f->of[fd].has_sent = false;
         f->n_open--;
     }
 }
 
 static void end(tn_flood_guard *f, uint32_t fd)
 {
-    f->silent += fd >= f->n_files || !(f->of[fd].spoke || f->of[fd].heard);
+    f->silent += fd >= f->n_files || !(f->of[fd].has_sent || f->of[fd].received);
     forget(f, fd);
 }
 
@@ -223,7 +224,7 @@ void tn_flood_guard_received(tn_flood_guard *f, const zmq_msg_t *message)
     const char *fd = f->z.zmq_msg_gets(message, "__fd");
     uint64_t at = 0;
     if (fd != NULL && tn_read_u64(fd, strlen(fd), &at) == TN_NUM_OK && at < f->n_files) {
-        f->of[at].heard = true;
+        f->of[at].received = true;
     }
 }
 
@@ -266,9 +267,9 @@ uint32_t tn_flood_guard_poll(tn_flood_guard *f)
         left--;
         if (!count_bytes(fd, &bytes)) {
             forget(f, fd);
-        } else if (c->heard) {
-            c->heard = false;
-            c->spoke = true;
+        } else if (c->received) {
+            c->received = false;
+            c->has_sent = true;
             c->from = bytes;
         } else if (bytes > c->from && bytes - c->from > f->most) {
             n_cut += cut(f, fd, bytes - c->from);

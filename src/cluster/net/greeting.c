@@ -19,7 +19,7 @@ enum {
 
 struct tn_greeter {
     tn_zmq z;
-    void *dealer, *events; /* a PAIR, to which libzmq tells what happens */
+    void *dealer, *events; /* a PAIR socket, on which libzmq reports events */
     tn_greeting last;
 };
 
@@ -62,7 +62,7 @@ void tn_greeter_close(tn_greeter *g)
     if (g == NULL) {
         return;
     }
-    /* first the one that tells: without a listener it would wait for one */
+    /* stop the monitor first: without a listener it would wait for one */
     (void)g->z.zmq_socket_monitor(g->dealer, NULL, 0);
     if (g->events != NULL) {
         (void)g->z.zmq_close(g->events);

@@ -19,14 +19,15 @@ typedef struct message_list {
     tn_out_message *first, *last;
 } message_list;
 
-/* Another rank, as the net thread knows it; but for the last two, which anybody may. */
+/* Another rank. All fields are the net thread's, except for the last two, which any thread may use.
+ */
 typedef struct destination {
-    void *dealer; /* NULL: nobody knows where it is */
+    void *dealer; /* NULL: its address is not known yet */
     tn_retransmit retransmit;
     message_list requests;        /* that have no number yet */
-    message_list plain;           /* to be sent once */
-    bool blocked;                 /* the connection takes nothing at the moment */
-    uint64_t logged_ns;           /* when a fault of it was told last */
+    message_list plain;           /* messages without a number: sent once */
+    bool blocked;                 /* the connection accepts nothing at the moment */
+    uint64_t logged_ns;           /* when a fault of it was logged last */
     _Atomic uint32_t open;        /* requests without an answer */
     _Atomic uint64_t incarnation; /* that answers must be of; 0: any */
 } destination;
@@ -44,10 +45,10 @@ struct tn_link {
     _Atomic uint64_t session;
 
     pthread_mutex_t lock;
-    message_list outbox; /* guarded by lock, as are these */
-    void **dialled;      /* size: dealers */
-    bool news;           /* some are new */
-    tn_link_counts told; /* counts, as they were a moment ago */
+    message_list outbox;      /* guarded by lock, as are these */
+    void **dialled;           /* size: dealers */
+    bool has_new;             /* some dealers are new */
+    tn_link_counts published; /* a copy of counts, for other threads */
 
     destination *dest; /* size; the net thread's, as is what follows */
     tn_link_counts counts;
@@ -89,7 +90,7 @@ static void list_drop(message_list *l)
     }
 }
 
-/* Completes the header; once per message. */
+/* Completes the header, once per message. */
 static void seal(tn_link *l, tn_out_message *p)
 {
     if (p->sealed) {
@@ -103,7 +104,7 @@ static void seal(tn_link *l, tn_out_message *p)
     p->sealed = true;
 }
 
-/* ZeroMQ is done with the bytes. On a thread of its own. */
+/* Called by ZeroMQ, on its own thread, when it does not need the bytes any more. */
 static void let_go(void *bytes, void *hint)
 {
     (void)bytes;
@@ -133,7 +134,7 @@ static int retry(int n)
     return n < 0 && errno == EINTR;
 }
 
-/* The message is made first: once its id is out, it must follow. */
+/* Makes the message first: once its routing id is sent, the message must follow. */
 static sent_state transmit(tn_link *l, void *socket, const uint8_t *id, tn_out_message *p)
 {
     zmq_msg_t m;
@@ -159,7 +160,7 @@ static sent_state transmit(tn_link *l, void *socket, const uint8_t *id, tn_out_m
     return SENT;
 }
 
-/* As the net may do: "error" loses a message, "short" brings it twice. */
+/* Simulates a faulty network: "error" loses a message, "short" duplicates it. */
 static sent_state transmit_or_fail(tn_link *l, void *socket, const uint8_t *id, tn_out_message *p)
 {
     const int fault = tn_failpoint(id == NULL ? "link.request" : "link.answer");
@@ -176,7 +177,7 @@ static sent_state send_request(tn_link *l, void *dealer, tn_out_message *p)
     return transmit_or_fail(l, dealer, NULL, p);
 }
 
-/* Seals and sends an answer, and drops it: who misses it asks again. */
+/* Seals and sends a reply, and drops it: a peer that misses it retransmits its request. */
 static void send_answer(tn_link *l, tn_out_message *p)
 {
     uint8_t id[TN_ROUTING_ID];
@@ -211,7 +212,7 @@ static bool take(const tn_link *l, void *socket, zmq_msg_t *m)
     return n >= 0;
 }
 
-/* Whatever follows a message in the same run of parts. */
+/* Drops the parts that follow a message in the same multipart message. */
 static void throw_rest(const tn_link *l, void *socket, const zmq_msg_t *last)
 {
     bool more = l->z.zmq_msg_more(last) != 0;
@@ -249,7 +250,7 @@ static tn_frame_limits limits_of(const tn_link *l)
                              .count_max = {UINT32_MAX, UINT32_MAX, UINT32_MAX}};
 }
 
-/* Whether the connection that a message came by is one of the rank that the message names. */
+/* Whether the connection of a message belongs to the rank that the message names. */
 static bool is_of(const tn_link *l, const zmq_msg_t *m, const tn_frame *frame, bool is_router)
 {
     const tn_zap_rules rules = {.security = l->opts.security, .uid = geteuid()};
@@ -412,8 +413,8 @@ static void sort_outbox(tn_link *l, message_list *outbox)
 
 static void wake(tn_link *l)
 {
-    int rung = eventfd_write(l->wake, 1);
-    TN_ASSERT(rung == 0 || errno == EAGAIN); /* full: it is awake */
+    int written = eventfd_write(l->wake, 1);
+    TN_ASSERT(written == 0 || errno == EAGAIN); /* full: it is awake */
 }
 
 static void take_outbox(tn_link *l)
@@ -424,11 +425,11 @@ static void take_outbox(tn_link *l)
     (void)pthread_mutex_lock(&l->lock);
     outbox = l->outbox;
     l->outbox = (message_list){0};
-    for (uint32_t r = 0; l->news && r < l->opts.size; r++) {
+    for (uint32_t r = 0; l->has_new && r < l->opts.size; r++) {
         l->dest[r].dealer = l->dialled[r];
     }
-    l->news = false;
-    l->told = l->counts;
+    l->has_new = false;
+    l->published = l->counts;
     (void)pthread_mutex_unlock(&l->lock);
     sort_outbox(l, &outbox);
 }
@@ -463,7 +464,7 @@ static uint32_t list_items(const tn_link *l, zmq_pollitem_t *item, uint32_t *ran
     return n;
 }
 
-static void give(tn_link *l, tn_in_message *incoming, bool answer)
+static void deliver(tn_link *l, tn_in_message *incoming, bool answer)
 {
     if (incoming == NULL) {
         return;
@@ -476,11 +477,11 @@ static void receive_requests(tn_link *l)
 {
     tn_in_message *incoming = NULL;
     for (uint32_t i = 0; i < AT_ONCE && receive(l, ROUTER, &incoming); i++) {
-        give(l, incoming, false);
+        deliver(l, incoming, false);
     }
 }
 
-/* An answer that comes again has nobody who waits for it. */
+/* A duplicate reply is dropped: nobody waits for it. */
 static void receive_answers(tn_link *l, uint32_t rank)
 {
     destination *d = &l->dest[rank];
@@ -493,7 +494,7 @@ static void receive_answers(tn_link *l, uint32_t rank)
             }
             (void)atomic_fetch_sub(&d->open, 1);
         }
-        give(l, incoming, true);
+        deliver(l, incoming, true);
     }
 }
 
@@ -533,7 +534,7 @@ static tn_status run(void *arg, tn_error *err)
         }
         tick(l, tn_clock_ns());
     }
-    /* Who asked for the last thing shall have its answer, or would take this peer for lost. */
+    /* Send pending replies before closing, or peers that wait would report this one as lost. */
     take_outbox(l);
     for (uint32_t r = 0; r < l->opts.size; r++) {
         flush(l, &l->dest[r], tn_clock_ns());
@@ -594,10 +595,10 @@ void tn_link_expect(tn_link *l, uint32_t rank, uint64_t incarnation)
 void tn_link_counts_of(tn_link *l, tn_link_counts *out)
 {
     (void)pthread_mutex_lock(&l->lock);
-    *out = l->told;
+    *out = l->published;
     out->greeting = l->greeter != NULL ? tn_greeter_poll(l->greeter) : TN_GREETING_NONE;
     (void)pthread_mutex_unlock(&l->lock);
-    tn_zap_counts(tn_sockets_zap(l->sockets), out->door);
+    tn_zap_counts(tn_sockets_zap(l->sockets), out->zap);
 }
 
 tn_status tn_link_dial(tn_link *l, uint32_t rank, const tn_endpoint *at, tn_error *err)
@@ -612,7 +613,7 @@ tn_status tn_link_dial(tn_link *l, uint32_t rank, const tn_endpoint *at, tn_erro
         status = tn_greeter_open(&l->greeter, &l->z, tn_sockets_context(l->sockets), dealer, err);
     }
     l->dialled[rank] = dealer; /* from here on the net thread's */
-    l->news = true;
+    l->has_new = true;
     (void)pthread_mutex_unlock(&l->lock);
     wake(l);
     return status;

@@ -78,7 +78,7 @@ typedef struct tn_link_counts {
         messages_in;                  /* over the network, repeats included */
     uint64_t repeated, undeliverable; /* of those sent */
     uint64_t dropped[TN_DROPS];
-    uint64_t door[TN_ZAP_VERDICTS];   /* connections of others, by verdict */
+    uint64_t zap[TN_ZAP_VERDICTS];   /* connections of others, by verdict */
     uint64_t floods;                  /* connections that were cut: cluster/net/flood_guard.h */
     tn_flood_guard_failures failures; /* and those that were never let in */
     tn_greeting greeting;             /* of this peer by rank 0, over TCP with keys */

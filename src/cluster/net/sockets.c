@@ -13,7 +13,7 @@ struct tn_sockets {
     tn_zmq z;
     tn_sockets_opts opts;
     void *context;
-    tn_zap *door;
+    tn_zap *zap;
     uint32_t n_open; /* sockets that were not hung up */
     tn_lock *own;    /* of the ipc address; NULL: none */
 };
@@ -94,7 +94,7 @@ tn_status tn_sockets_open(tn_sockets **out, const tn_zmq *z, const tn_sockets_op
     tn_status status = open_context(s, err);
     if (status == TN_OK) {
         const tn_zap_rules rules = {.security = opts->security, .uid = geteuid()};
-        status = tn_zap_open(&s->door, z, s->context, &rules, err);
+        status = tn_zap_open(&s->zap, z, s->context, &rules, err);
     }
     if (status != TN_OK) {
         tn_sockets_close(s);
@@ -110,7 +110,7 @@ void tn_sockets_close(tn_sockets *s)
         return;
     }
     TN_ASSERT(s->n_open == 0); /* zmq_ctx_term() would wait for them */
-    tn_zap_close(s->door);
+    tn_zap_close(s->zap);
     while (s->context != NULL && s->z.zmq_ctx_term(s->context) != 0 && errno == EINTR) {
     }
     tn_lock_release(s->own); /* the file of the socket is gone now */
@@ -124,7 +124,7 @@ void *tn_sockets_context(const tn_sockets *s)
 
 const tn_zap *tn_sockets_zap(const tn_sockets *s)
 {
-    return s->door;
+    return s->zap;
 }
 
 /* For what was sent last to leave, while sockets are closed; then it is dropped. */
@@ -164,9 +164,9 @@ static tn_status set_options(const tn_sockets *s, void *socket, int role, bool v
     TN_TRY(set(s, socket, ZMQ_ROUTING_ID, id, sizeof id, err));
     TN_TRY(set(s, socket, ZMQ_MAXMSGSIZE, &bytes_max, sizeof bytes_max, err));
     TN_TRY(set(s, socket, ZMQ_IPV6, &on, sizeof on, err));
-    /* Who dials does not ask its own door (zap.h, tn_zap_is_dialled): libzmq keeps one pipe to the
-     * door for all connections of a DEALER, and 4.3.4 ends the process when an answer for one that
-     * broke comes while the next one is being greeted. */
+    /* A DEALER does not use the ZAP handler (zap.h, tn_zap_is_dialled): libzmq keeps one pipe to
+     * the handler for all connections of a DEALER, and 4.3.4 aborts the process when a reply for a
+     * broken connection arrives during the handshake of the next one. */
     return role == DEALER
                ? TN_OK
                : set(s, socket, ZMQ_ZAP_DOMAIN, TN_ZAP_DOMAIN, sizeof TN_ZAP_DOMAIN - 1, err);

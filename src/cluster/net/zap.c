@@ -115,7 +115,7 @@ tn_zap_verdict tn_zap_judge_dialled(const tn_zap_rules *rules, const char *addre
                                                       : judge_address(rules->security, &from);
 }
 
-#define DOOR "inproc://zeromq.zap.01"
+#define ZAP_ADDRESS "inproc://zeromq.zap.01"
 #define ANY "any"
 
 enum { POLL_MS = 10000, LOG_EVERY_S = 60 };
@@ -124,9 +124,9 @@ struct tn_zap {
     tn_zmq z;
     tn_zap_rules rules;
     void *socket; /* REP; the thread's once it runs */
-    int stop;     /* eventfd: readable when the thread shall end */
+    int stop;     /* eventfd: readable when the thread must end */
     tn_thread *thread;
-    double told_s[TN_ZAP_VERDICTS]; /* when the log last heard of it; the thread's */
+    double logged_s[TN_ZAP_VERDICTS]; /* when it was logged last; the thread's */
     _Atomic uint64_t count[TN_ZAP_VERDICTS];
 };
 
@@ -206,17 +206,17 @@ static void answer(const tn_zap *zap, const request *r, tn_zap_verdict v, uint32
     send_frame(zap, "", 0, 0);
 }
 
-/* A stranger who knocks a thousand times a second must not fill the log. */
+/* Rate-limits the log: a thousand attempts a second must not fill it. */
 static void log_refusal(tn_zap *zap, const request *r, tn_zap_verdict v)
 {
     enum { AT = 3, KEY = 6 }; /* the address; the public half of a key */
     char key[TN_CURVE_CHARS + 1] = "";
     double now = tn_clock_s();
     uint64_t count = atomic_load_explicit(&zap->count[v], memory_order_relaxed);
-    if (v == TN_ZAP_ADMITTED || (count > 1 && now - zap->told_s[v] < LOG_EVERY_S)) {
+    if (v == TN_ZAP_ADMITTED || (count > 1 && now - zap->logged_s[v] < LOG_EVERY_S)) {
         return;
     }
-    zap->told_s[v] = now;
+    zap->logged_s[v] = now;
     tn_bytes from = r->kept > AT ? r->frame[AT] : (tn_bytes){.data = ""};
     if (v == TN_ZAP_KEY) { /* as it stands in its .pub file */
         (void)zap->z.zmq_z85_encode(key, (const uint8_t *)r->frame[KEY].data, TN_CURVE_BYTES);
@@ -271,7 +271,7 @@ static tn_status open_socket(tn_zap *zap, void *context, tn_error *err)
         return tn_fail(err, TN_E_PEER, "cannot make a socket: %s", zap->z.zmq_strerror(errno));
     }
     if (zap->z.zmq_setsockopt(zap->socket, ZMQ_LINGER, &none, sizeof none) != 0 ||
-        zap->z.zmq_bind(zap->socket, DOOR) != 0) {
+        zap->z.zmq_bind(zap->socket, ZAP_ADDRESS) != 0) {
         return tn_fail(err, TN_E_PEER, "cannot answer who may connect: %s",
                        zap->z.zmq_strerror(errno));
     }

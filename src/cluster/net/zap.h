@@ -1,4 +1,5 @@
-/* zap.h - the ZAP handler of a ZeroMQ context (RFC 27): a thread that decides whose connections are let in.
+/* zap.h - the ZAP handler of a ZeroMQ context (RFC 27): a thread that decides whose connections are
+ * let in.
  *
  *     z.zmq_ctx_new() ── tn_zap_open() ── data sockets ── .. ── tn_zap_close() ── z.zmq_ctx_term()
  *
@@ -7,13 +8,14 @@
  *     TCP         CURVE     a key of the allow list; then the rank is known, too
  *     all else              nobody
  *
- * libzmq asks at inproc://zeromq.zap.01 before it hands a single byte of a new connection on to the ROUTER that was
- * dialled. What comes back to a DEALER is judged message by message. Without a handler libzmq lets everybody in, so it
- * is opened before the first data socket and closed after the last one. Refused connections are counted, and logged
- * once a minute and reason.
+ * libzmq asks at inproc://zeromq.zap.01 before it hands a single byte of a new connection on to the
+ * ROUTER that was dialled. What comes back to a DEALER is judged message by message. Without a
+ * handler libzmq lets everybody in, so it is opened before the first data socket and closed after
+ * the last one. Refused connections are counted, and logged once a minute and reason.
  *
- * A request is the frames version, id, domain, address, routing id, mechanism, credentials. libzmq writes them, and puts
- * into them what the other side sent: every byte is checked. The judgements are pure functions, for any thread.
+ * A request is the frames version, id, domain, address, routing id, mechanism, credentials. libzmq
+ * writes them, and puts into them what the other side sent: every byte is checked. The judgements
+ * are pure functions, for any thread.
  */
 #ifndef TN_CLUSTER_ZAP_H
 #define TN_CLUSTER_ZAP_H

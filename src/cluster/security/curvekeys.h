@@ -47,8 +47,8 @@ tn_status tn_curve_read_open(const tn_zmq *z, const char *open_path, uint8_t out
 /* Overwrites it with zeros, which no optimizer takes away. */
 void tn_curve_forget(tn_curve_pair *pair);
 
-/* What tnet-keygen does: a new pair as DIR/NAME.key and DIR/NAME.pub. Nothing is overwritten: a peer that lost its old
- * key could not come back. */
+/* What tnet-keygen does: a new pair as DIR/NAME.key and DIR/NAME.pub. Nothing is overwritten: a
+ * peer that lost its old key could not come back. */
 typedef struct tn_keygen_paths {
     char secret[TN_PATH_SIZE];
     char open[TN_PATH_SIZE];

@@ -43,7 +43,7 @@ typedef struct served_rank {
 
 typedef enum request_kind { REQUEST_PULL, REQUEST_PUSH, REQUEST_NORM } request_kind;
 
-/* What take tells run. */
+/* A request in the inbox: tn_sync_server_take puts it in, tn_sync_server_run takes it out. */
 typedef struct inbox_entry {
     request_kind kind;
     bool again;
@@ -63,7 +63,7 @@ struct tn_sync_server {
 
     pthread_mutex_t lock;
     inbox_entry *first, *last; /* guarded by lock: the inbox, oldest first .. */
-    inbox_entry *spare;        /* .. and news that were heard */
+    inbox_entry *spare;        /* .. and entries to be used again */
     bool rests;                /* the worker, and so what is run's stands still */
 };
 
@@ -71,7 +71,7 @@ struct tn_sync_server {
 static void refuse(tn_sync_server *s, const tn_frame *request, tn_refusal why)
 {
     tn_out_message *p = NULL;
-    if (tn_out_message_take(&p, s->opts.pool, 0, NULL) == TN_OK) { /* else it is asked again */
+    if (tn_out_message_take(&p, s->opts.pool, 0, NULL) == TN_OK) { /* else it is retransmitted */
         p->frame.type = TN_FRAME_REFUSED;
         p->frame.code = why;
         s->opts.answer(s->opts.arg, request, p);
@@ -91,7 +91,7 @@ static bool make_room(float **floats, size_t *most, size_t n)
     return *floats != NULL;
 }
 
-static inbox_entry *news_of(tn_sync_server *s)
+static inbox_entry *new_entry(tn_sync_server *s)
 {
     (void)pthread_mutex_lock(&s->lock);
     inbox_entry *n = s->spare;
@@ -102,17 +102,17 @@ static inbox_entry *news_of(tn_sync_server *s)
     return n != NULL ? n : tn_try_alloc(1, sizeof *n, "a request", NULL);
 }
 
-static void enqueue(tn_sync_server *s, inbox_entry *news, const inbox_entry *what)
+static void enqueue(tn_sync_server *s, inbox_entry *entry, const inbox_entry *what)
 {
-    *news = *what;
-    news->next = NULL;
+    *entry = *what;
+    entry->next = NULL;
     (void)pthread_mutex_lock(&s->lock);
     if (s->first == NULL) {
-        s->first = news;
+        s->first = entry;
     } else {
-        s->last->next = news;
+        s->last->next = entry;
     }
-    s->last = news;
+    s->last = entry;
     (void)pthread_mutex_unlock(&s->lock);
     tn_wakeup_signal(s->opts.wakeup);
 }
@@ -191,7 +191,7 @@ static taken take(tn_sync_server *s, const tn_frame *f, inbox_entry *what)
     }
 }
 
-static void take_new(tn_sync_server *s, const tn_frame *f, inbox_entry *news, inbox_entry *what)
+static void take_new(tn_sync_server *s, const tn_frame *f, inbox_entry *entry, inbox_entry *what)
 {
     static const tn_refusal refusal[] = {[DAMAGED] = TN_REFUSAL_DAMAGED,
                                          [NOT_FINITE] = TN_REFUSAL_DIVERGED,
@@ -199,11 +199,11 @@ static void take_new(tn_sync_server *s, const tn_frame *f, inbox_entry *news, in
     taken t = take(s, f, what);
     if (t == TAKEN) {
         tn_dedup_mark(&s->opts.dedup[f->rank], f->sequence);
-        enqueue(s, news, what);
+        enqueue(s, entry, what);
         return;
     }
-    tn_free(news);
-    if (t != NO_MEMORY) { /* then it is sent again */
+    tn_free(entry);
+    if (t != NO_MEMORY) { /* then it is retransmitted */
         refuse(s, f, refusal[t]);
     }
 }
@@ -278,7 +278,8 @@ static tn_status answer_again(tn_sync_server *s, request_kind kind, const tn_fra
     return TN_OK;
 }
 
-/* What comes again while the worker rests. Without memory it comes once more. */
+/* Replies to a retransmitted request while the worker rests. Without memory it is retransmitted
+ * once more. */
 static bool answer_at_rest(tn_sync_server *s, const tn_frame *frame, request_kind kind)
 {
     (void)pthread_mutex_lock(&s->lock);
@@ -310,19 +311,19 @@ void tn_sync_server_take(tn_sync_server *s, const tn_frame *frame)
     if (verdict == TN_DEDUP_REPEATED && answer_at_rest(s, frame, what.kind)) {
         return;
     }
-    inbox_entry *news = news_of(s);
-    if (news == NULL) {
-        return; /* it is sent again */
+    inbox_entry *entry = new_entry(s);
+    if (entry == NULL) {
+        return; /* it is retransmitted */
     }
     if (verdict == TN_DEDUP_REPEATED) {
         what.again = true;
-        enqueue(s, news, &what);
+        enqueue(s, entry, &what);
     } else {
-        take_new(s, frame, news, &what);
+        take_new(s, frame, entry, &what);
     }
 }
 
-static void free_news(inbox_entry *n)
+static void free_entries(inbox_entry *n)
 {
     while (n != NULL) {
         inbox_entry *next = n->next;
@@ -343,8 +344,8 @@ void tn_sync_server_free(tn_sync_server *s)
         tn_free(s->rank[r].grads);
         tn_free(s->rank[r].dense);
     }
-    free_news(s->first);
-    free_news(s->spare);
+    free_entries(s->first);
+    free_entries(s->spare);
     tn_sync_step_free(s->steps);
     tn_free(s->rank);
     tn_free(s->rows);
@@ -416,61 +417,61 @@ static tn_status answer_rows(tn_sync_server *s, uint32_t rank, tn_team *team, tn
     return TN_OK;
 }
 
-static tn_status receive_pull(tn_sync_server *s, const inbox_entry *news, tn_error *err)
+static tn_status receive_pull(tn_sync_server *s, const inbox_entry *entry, tn_error *err)
 {
-    served_rank *r = &s->rank[news->frame.rank];
-    /* Either buffer may be meant: the older one is not asked for any more, or was asked first. */
+    served_rank *r = &s->rank[entry->frame.rank];
+    /* The pull is in either buffer: the older one is free again, or its pull came first. */
     uint64_t at = turn_of(r);
     at = r->asked[at].sequence == 0 ? at : (at + 1) % PULLS_AHEAD;
     const decoded_pull *p = &r->pull[at];
     const tn_batch_note note = {.rows = p->params.examples,
                                 .weight_sum = p->params.weight_sum,
-                                .meet = news->frame.code == TN_MEET};
-    r->asked[at] = news->frame;
-    return tn_sync_step_pull(s->steps, news->frame.rank, &note,
+                                .meet = entry->frame.code == TN_MEET};
+    r->asked[at] = entry->frame;
+    return tn_sync_step_pull(s->steps, entry->frame.rank, &note,
                              p->block.keys.n > 0 ? &p->block.keys : NULL, err);
 }
 
-static tn_status receive_push(tn_sync_server *s, const inbox_entry *news, tn_error *err)
+static tn_status receive_push(tn_sync_server *s, const inbox_entry *entry, tn_error *err)
 {
-    served_rank *r = &s->rank[news->frame.rank];
+    served_rank *r = &s->rank[entry->frame.rank];
     const tn_pushed pushed = {.grads = r->grads,
                               .dense = r->has_dense ? r->dense : NULL,
                               .lr_factor = r->push.lr_factor,
                               .day = r->push.day,
                               .loss = r->push.loss};
-    r->pushed = news->frame;
+    r->pushed = entry->frame;
     r->answered = false;
-    return tn_sync_step_push(s->steps, news->frame.rank, &pushed, err);
+    return tn_sync_step_push(s->steps, entry->frame.rank, &pushed, err);
 }
 
-/* An answer that was given already is given again; one that was not will be. */
-static tn_status receive_again(tn_sync_server *s, const inbox_entry *news, tn_team *team,
+/* Sends a reply again if there was one; else it is still to come. */
+static tn_status receive_again(tn_sync_server *s, const inbox_entry *entry, tn_team *team,
                                tn_error *err)
 {
-    const tn_frame *f = &news->frame;
+    const tn_frame *f = &entry->frame;
     const served_rank *r = &s->rank[f->rank];
-    if (news->kind == REQUEST_PULL && tn_sync_step_can_give(s->steps, f->rank) &&
+    if (entry->kind == REQUEST_PULL && tn_sync_step_can_give(s->steps, f->rank) &&
         r->asked[turn_of(r)].sequence == f->sequence) {
         return answer_rows(s, f->rank, team, err);
     }
-    return answer_again(s, news->kind, f, err);
+    return answer_again(s, entry->kind, f, err);
 }
 
-static tn_status receive(tn_sync_server *s, const inbox_entry *news, tn_team *team, tn_error *err)
+static tn_status receive(tn_sync_server *s, const inbox_entry *entry, tn_team *team, tn_error *err)
 {
-    if (news->again) {
-        return receive_again(s, news, team, err);
+    if (entry->again) {
+        return receive_again(s, entry, team, err);
     }
-    switch (news->kind) {
+    switch (entry->kind) {
     case REQUEST_PULL:
-        return receive_pull(s, news, err);
+        return receive_pull(s, entry, err);
     case REQUEST_PUSH:
-        return receive_push(s, news, err);
+        return receive_push(s, entry, err);
     case REQUEST_NORM:
     default:
-        answer_noted(s, &news->frame);
-        return tn_sync_step_norm(s->steps, news->frame.rank, news->norm2, err);
+        answer_noted(s, &entry->frame);
+        return tn_sync_step_norm(s->steps, entry->frame.rank, entry->norm2, err);
     }
 }
 
@@ -479,16 +480,16 @@ static tn_status receive_all(tn_sync_server *s, tn_team *team, tn_error *err)
     tn_status status = TN_OK;
     while (status == TN_OK) {
         (void)pthread_mutex_lock(&s->lock);
-        inbox_entry *news = s->first;
-        s->first = news != NULL ? news->next : NULL;
+        inbox_entry *entry = s->first;
+        s->first = entry != NULL ? entry->next : NULL;
         (void)pthread_mutex_unlock(&s->lock);
-        if (news == NULL) {
+        if (entry == NULL) {
             return TN_OK;
         }
-        status = receive(s, news, team, err);
+        status = receive(s, entry, team, err);
         (void)pthread_mutex_lock(&s->lock);
-        news->next = s->spare;
-        s->spare = news;
+        entry->next = s->spare;
+        s->spare = entry;
         (void)pthread_mutex_unlock(&s->lock);
     }
     return status;

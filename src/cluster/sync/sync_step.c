@@ -11,7 +11,7 @@ enum { AHEAD = 2, DENSE_TILE = 4096 };
 
 typedef enum phase { WANTS_PULLS, WANTS_PUSHES, WANTS_NORMS } phase;
 
-/* What has come for one step. */
+/* Requests that were received for one step. */
 typedef struct slot {
     tn_batch_union *joint;
     uint32_t n_pulls, n_pushes;
@@ -29,10 +29,10 @@ struct tn_sync_step {
     tn_sync_step_opts opts;
     uint64_t step;
     phase phase;
-    slot slot[AHEAD];    /* of steps `step` and `step` + 1, by step modulo 2 */
-    tn_joint_batch told; /* of the last ROWS or SKIPPED, first_row apart */
-    uint64_t *first_row; /* n_ranks; likewise */
-    float *rows;         /* rows_max: joint rows, then their gradients */
+    slot slot[AHEAD];     /* of steps `step` and `step` + 1, by step modulo 2 */
+    tn_joint_batch batch; /* of the last ROWS or SKIPPED, except for first_row */
+    uint64_t *first_row;  /* n_ranks; likewise */
+    float *rows;          /* rows_max: joint rows, then their gradients */
     size_t rows_max;
     float *dense;  /* opts.dense: sum of the ranks' gradients */
     double *norm2; /* of each owner */
@@ -172,7 +172,7 @@ tn_status tn_sync_step_push(tn_sync_step *l, uint32_t rank, const tn_pushed *pus
     return TN_OK;
 }
 
-/* An owner that is faster may tell its part before this one has all pushes. */
+/* A faster owner may send its part of the norm before this one has all pushes. */
 tn_status tn_sync_step_norm(tn_sync_step *l, uint32_t owner, double norm2, tn_error *err)
 {
     TN_ASSERT(owner < l->opts.n_ranks);
@@ -188,13 +188,13 @@ tn_status tn_sync_step_norm(tn_sync_step *l, uint32_t owner, double norm2, tn_er
 /* The joint batch from the notes of all. */
 static void add_notes(tn_sync_step *l, const slot *s)
 {
-    l->told = (tn_joint_batch){.step = l->step, .over = true};
+    l->batch = (tn_joint_batch){.step = l->step, .over = true};
     for (uint32_t r = 0; r < l->opts.n_ranks; r++) {
-        l->first_row[r] = l->told.rows;
-        l->told.rows += s->note[r].rows;
-        l->told.weight_sum += s->note[r].weight_sum;
-        l->told.over = l->told.over && s->note[r].rows == 0;
-        l->told.meet = l->told.meet || s->note[r].meet;
+        l->first_row[r] = l->batch.rows;
+        l->batch.rows += s->note[r].rows;
+        l->batch.weight_sum += s->note[r].weight_sum;
+        l->batch.over = l->batch.over && s->note[r].rows == 0;
+        l->batch.meet = l->batch.meet || s->note[r].meet;
     }
 }
 
@@ -226,8 +226,8 @@ static tn_status do_pulls(tn_sync_step *l, tn_team *team, tn_turn *turn, tn_erro
         return TN_OK;
     }
     add_notes(l, s);
-    if (l->told.weight_sum == 0) {
-        /* The step does not count: what came early is of the step of the same number. */
+    if (l->batch.weight_sum == 0) {
+        /* The step does not count: early pulls belong to the step that gets the same number. */
         slot_clear(s, l->opts.n_ranks);
         slot was = *s;
         *s = *slot_of(l, l->step + 1);
@@ -268,7 +268,7 @@ static void add_dense_tile(void *job, uint32_t tile)
 static tn_push push_of(const tn_sync_step *l, const slot *s)
 {
     return (tn_push){.step = l->step,
-                     .weight_sum = l->told.weight_sum,
+                     .weight_sum = l->batch.weight_sum,
                      .lr_factor = s->lr_factor,
                      .day = s->day};
 }
@@ -302,7 +302,7 @@ static tn_status do_pushes(tn_sync_step *l, tn_team *team, tn_turn *turn, tn_err
 {
     slot *s = slot_of(l, l->step);
     if (s->n_pushes < l->opts.n_ranks) {
-        return unite(l, slot_of(l, l->step + 1), team, err); /* time for what came early */
+        return unite(l, slot_of(l, l->step + 1), team, err); /* unite early pulls while waiting */
     }
     tn_batch_union_add(s->joint, team, s->grads, l->rows);
     l->summing = (uint32_t)(l->step % AHEAD);
@@ -348,7 +348,7 @@ tn_status tn_sync_step_advance(tn_sync_step *l, tn_team *team, tn_turn *turn, tn
 tn_joint_batch tn_sync_step_note(const tn_sync_step *l, uint32_t rank)
 {
     TN_ASSERT(rank < l->opts.n_ranks);
-    tn_joint_batch note = l->told;
+    tn_joint_batch note = l->batch;
     note.first_row = l->first_row[rank];
     return note;
 }

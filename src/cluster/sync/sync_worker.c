@@ -49,7 +49,7 @@ struct tn_sync_worker {
     tn_error why;
 };
 
-static const uint64_t look_ns = 100000000; /* at least so often, at what may have gone wrong */
+static const uint64_t look_ns = 100000000; /* how often failures are checked at least */
 
 static void fail(tn_sync_worker *g, tn_status status)
 {
@@ -176,8 +176,8 @@ static bool has_come(const tn_sync_worker *g, wait_kind kind, uint32_t from)
                              : g->has_weights[from];
 }
 
-/* Everybody's answers wait for the one that is late, which the own shard knows. When it has
- * answered, what it lacks now is of the turn to come: then an owner is late. */
+/* 1 + the rank that is late. All replies wait for the same late rank, which the own shard knows.
+ * Once the own shard has replied, what it lacks belongs to the next turn: then an owner is late. */
 static uint32_t late_rank(const tn_sync_worker *g, wait_kind kind)
 {
     if (kind == WAIT_STATISTICS) {
@@ -414,7 +414,8 @@ tn_status tn_sync_worker_open(tn_sync_worker **out, const tn_sync_worker_opts *o
     return TN_OK;
 }
 
-/* A part of an exchange, which counts once. Where there is no memory it comes again. */
+/* A SHARE of an allgather, which counts once. Without memory there is no reply, and it is
+ * retransmitted. */
 static void take_part(tn_sync_worker *g, tn_in_message *incoming)
 {
     const tn_frame f = incoming->frame;

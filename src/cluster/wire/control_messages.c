@@ -25,7 +25,7 @@ typedef enum note_kind {
 } note_kind;
 
 typedef struct note_field {
-    uint32_t number; /* of base/codec/proto.h; never used again */
+    uint32_t number; /* of base/codec/proto.h; never reused */
     note_kind kind;
     size_t offset;  /* in the struct */
     uint64_t below; /* of a number with names: how many there are; 0: any */
@@ -299,7 +299,7 @@ void tn_note_write(tn_frame_type type, const void *note, tn_text *out)
     }
 }
 
-/* What is known of each field after the first walk; how many of a list were copied in the second.
+/* Each field after the first walk, and how many items of a list the second walk has copied.
  */
 typedef struct tally {
     uint64_t n; /* items, or 1 for what is there once */

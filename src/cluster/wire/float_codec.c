@@ -169,7 +169,7 @@ static void add(const float *restrict a, const float *restrict b, size_t n, floa
     }
 }
 
-/* What is written comes first as a whole, since after a fault no residual may have changed. */
+/* Writes the whole message first, since no residual may change after a fault. */
 size_t tn_values_write_fed(tn_values kind, const float *from, size_t n, float *residual, char *to)
 {
     const size_t width = tn_values_bytes(kind);
