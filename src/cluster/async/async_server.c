@@ -526,7 +526,7 @@ static tn_status serve_all(void *arg, tn_error *err)
     tn_async_server *s = arg;
     tn_status status = TN_OK;
     while (!atomic_load(&s->stop)) {
-        uint64_t heard = tn_wakeup_count(&s->wakeup);
+        uint64_t seen = tn_wakeup_count(&s->wakeup);
         bool served = true;
         while (served && status == TN_OK && !atomic_load(&s->stop)) {
             status = serve_one(s, &served, err);
@@ -535,7 +535,7 @@ static tn_status serve_all(void *arg, tn_error *err)
             s->opts.failed(s->opts.arg, status, err->text);
             return status;
         }
-        (void)tn_wakeup_wait(&s->wakeup, heard, tn_clock_ns() + look_ns);
+        (void)tn_wakeup_wait(&s->wakeup, seen, tn_clock_ns() + look_ns);
     }
     return TN_OK;
 }

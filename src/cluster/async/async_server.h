@@ -1,23 +1,23 @@
-/* async_server.h - the owner's side of messages at staleness s and inf: requests are served as they
- * come, each push is one update.
+/* async_server.h - the owner's side above staleness 0: requests are served in order of arrival, and
+ * each push is one update.
  *
- *     tn-net     tn_async_server_take: check, decode into a place of the rank ──> inbox
- *     tn-shard   PULL: rows of now   PUSH: one update, weights of now      ──> answers
+ *     tn-net     tn_async_server_take: check, decode into a slot of the rank ──> inbox
+ *     tn-shard   PULL: rows of now   PUSH: one update, weights of now      ──> replies
  *     worker     tn_async_server_pull, _push: the own rank's, at once, with its team
  *
  * Neither the net thread nor a worker waits for the shard: it has a thread of its own. A rank has
- * at most `permits` pulls without a push: that is its bound on staleness, and the owner refuses
- * any further one. Each keeps its decoded keys until the push that names it; how many updates of
- * this shard came between the two, the answer tells. Other ranks do not count: a slow rank holds
- * nobody up, and its gradients are late by as many updates as the others made meanwhile.
+ * at most `permits` pulls without a push: that bounds its staleness, and the owner refuses any
+ * further pull. Each slot keeps the decoded keys of a pull until the push that names it; the reply
+ * says how many updates of this shard came between the two. Other ranks do not count: a slow rank
+ * delays nobody, and its gradients are late by as many updates as the others made meanwhile.
  *
- * A request counts once (cluster/wire/dedup.h). One that is repeated because its answer got lost is
- * answered again: a pull with the rows of today, a push with the weights of today. A pull of a
- * batch without examples, and the push that names it, change nothing and count as no update, as
- * does a push of a batch that weighs nothing: they ask for the weights of now.
+ * A request counts once (cluster/wire/dedup.h). A duplicate whose reply was lost gets one again: a
+ * pull the rows of today, a push the weights of today. A pull of a batch without examples, and the
+ * push that names it, change nothing and count as no update, as does a push of a batch that weighs
+ * nothing: they fetch the weights of now.
  *
  * Where the global clip is on, a push brings the norm of all its gradients, which only its sender
- * has: cluster/async/pushnorm.h. Weights in answers are a copy between two updates of the range.
+ * has: cluster/async/pushnorm.h. Weights in replies are a copy between two updates of the range.
  */
 #ifndef TN_CLUSTER_ASYNC_SERVER_H
 #define TN_CLUSTER_ASYNC_SERVER_H
@@ -70,7 +70,7 @@ void tn_async_server_take(tn_async_server *s, const tn_frame *frame);
 tn_status tn_async_server_pull(tn_async_server *s, tn_team *team, uint32_t place,
                                const tn_keyset *keys, float *rows, tn_error *err) TN_MUST_USE;
 
-/* What a push did. */
+/* The result of a push. */
 typedef struct tn_async_push_result {
     double norm;        /* of this owner's part, before the global clip */
     uint64_t staleness; /* updates of this shard since the pull */

@@ -172,7 +172,7 @@ static tn_status await(tn_async_worker *g, due_of *due, const char *what, tn_err
 {
     const uint64_t begin = tn_clock_ns();
     for (;;) {
-        uint64_t heard = tn_wakeup_count(&g->wakeup);
+        uint64_t seen = tn_wakeup_count(&g->wakeup);
         TN_TRY(receive_answers(g, err));
         const uint32_t late = due(g);
         atomic_store(&g->waits_for, late);
@@ -184,7 +184,7 @@ static tn_status await(tn_async_worker *g, due_of *due, const char *what, tn_err
             return tn_fail(err, TN_E_PEER, "%s of rank %u did not come within %.0f s", what,
                            late - 1, (double)(now - begin) * 1e-9);
         }
-        (void)tn_wakeup_wait(&g->wakeup, heard, now + look_ns);
+        (void)tn_wakeup_wait(&g->wakeup, seen, now + look_ns);
     }
 }
 

@@ -1,24 +1,22 @@
-/* async_worker.h - a worker among its peers at staleness s and inf: each batch is a step of its
- * own.
+/* async_worker.h - a worker among its peers above staleness 0: each batch is a step of its own.
  *
  *     pull(k) -> rows(k) -> pull(k + 1), compute k -> push(k) -> rows(k + 1) -> ..
  *
  * A batch takes one of s + 1 permits when it is pulled and gives it back when all owners have
  * acknowledged its push. So rows miss at most the last s pushes of this worker, and pushes travel
- * under what comes after them; with `inf` there are as many permits as requests may be under way.
- * How far others have got bounds nothing; see cluster/async/async_server.h, which the owner's side
- * of this is. The own shard is asked by plain call, with the team: its rows miss none of this
- * worker's pushes. With one rank that is all there is, and the result that of one process, whatever
- * s.
+ * while the worker goes on; with `inf` there are as many permits as requests may be under way. The
+ * progress of other ranks bounds nothing; see cluster/async/async_server.h, the owner's side. The
+ * own shard is called directly, with the team: its rows miss none of this worker's pushes. With one
+ * rank that is all there is, and the result is that of one process, whatever s.
  *
  * Gradients are those of the mean loss of the worker's own batch. Dense weights come with
- * acknowledgements and are put into the worker's copy by tn_async_worker_rows only, never while a
- * step computes. A rank without data asks for nothing and holds nobody up.
+ * acknowledgements; only tn_async_worker_rows puts them into the worker's copy, never while a step
+ * computes. A rank without data asks for nothing and delays nobody.
  *
  *     cut:   drain; when all ranks have: all requests are applied, nothing is under way
  *            refresh: the worker's copy holds all weights of now
  *
- * Belongs to the worker's thread, but for the calls that say otherwise.
+ * Belongs to the worker's thread, except for the calls that say otherwise.
  */
 #ifndef TN_CLUSTER_ASYNC_WORKER_H
 #define TN_CLUSTER_ASYNC_WORKER_H

@@ -1,4 +1,4 @@
-/* delay_compensation.c - see delay_compensation.h. */
+/* delay_compensation.c - pulled weights are kept, and late gradients corrected. */
 #include "cluster/async/delay_compensation.h"
 
 #include "base/core/alloc.h"

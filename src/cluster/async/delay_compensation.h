@@ -1,15 +1,14 @@
-/* delay_compensation.h - delay compensation: a late gradient, corrected for how far its weights
- * have moved.
+/* delay_compensation.h - delay compensation: corrects a late gradient for how far its weights have
+ * moved.
  *
- *     g += dc * g * g * (w - w when it was pulled)        before all else of the chain
- * (ps/optim/rule.h)
+ *     g += dc * g * g * (w - w when it was pulled)        before all else of ps/optim/rule.h
  *
  * g * g stands for the diagonal of the Hessian: Zheng et al., Asynchronous SGD with Delay
  * Compensation (2017). `dc` is an option of each optimizer; where it is 0 everywhere nothing is
- * kept. The owner keeps what it gave with a pull until the push: its rows, and its range of the
- * dense vector as it was at that moment, which is at most one message newer than what the worker
- * computes with. A norm that came with the push (cluster/async/pushnorm.h) is of the gradients as
- * they were sent. One thread at a time.
+ * kept. From a pull until its push the owner keeps what it sent: the rows, and its range of the
+ * dense vector at that moment, which is at most one message newer than what the worker computes
+ * with. A norm that came with the push (cluster/async/pushnorm.h) is of the gradients as they were
+ * sent. One thread at a time.
  */
 #ifndef TN_CLUSTER_DELAY_COMPENSATION_H
 #define TN_CLUSTER_DELAY_COMPENSATION_H

@@ -1,4 +1,4 @@
-/* pushnorm.c - see pushnorm.h. */
+/* pushnorm.c - the norm of a push is added up in tiles, in double. */
 #include "cluster/async/pushnorm.h"
 
 enum { KEY_TILES = 128, CHUNK = 1024 };

@@ -1,4 +1,5 @@
-/* batch_messages.c - see batch_messages.h. */
+/* batch_messages.c - a worker's PULL and PUSH messages of one batch, and the rows that come back.
+ */
 #include "cluster/exchange/batch_messages.h"
 
 #include "base/core/alloc.h"

@@ -6,8 +6,7 @@
  *     tn_owner_slices_rows    per owner         the floats of a ROWS to their places
  *     tn_owner_slices_push    per owner         a PUSH that names the pull, gradients in that order
  *
- * What cluster/sync/sync_worker.h and cluster/async/async_worker.h have in common. One thread at a
- * time.
+ * cluster/sync/sync_worker.h and cluster/async/async_worker.h share it. One thread at a time.
  */
 #ifndef TN_CLUSTER_BATCH_MESSAGES_H
 #define TN_CLUSTER_BATCH_MESSAGES_H
@@ -31,7 +30,7 @@ tn_status tn_batchio_init(tn_batchio *io, tn_out_messages *pool, const tn_shares
                           tn_values row_values, tn_values dense_values, tn_error *err) TN_MUST_USE;
 void tn_batchio_done(tn_batchio *io);
 
-/* What one owner has of a batch. */
+/* The part of a batch that belongs to one owner. */
 typedef struct tn_owner_slice {
     tn_key_order order;
     uint32_t floats;

@@ -1,4 +1,4 @@
-/* eval_pull.c - see eval_pull.h. */
+/* eval_pull.c - PEEK requests of a worker, and the replies of an owner. */
 #include "cluster/exchange/eval_pull.h"
 
 #include "base/core/alloc.h"
@@ -289,12 +289,12 @@ tn_status tn_eval_pull_rows(tn_eval_pull *p, tn_team *team, const tn_keyset *key
     peek_own(p, team);
     uint64_t again = tn_clock_ns() + tn_timer_ns(again_ns);
     for (;;) {
-        uint64_t heard = tn_wakeup_count(&p->wakeup);
+        uint64_t seen = tn_wakeup_count(&p->wakeup);
         TN_TRY(receive_all(p, err));
         if (p->n_answers == p->n_ranks) {
             return TN_OK;
         }
-        if (!tn_wakeup_wait(&p->wakeup, heard, again)) {
+        if (!tn_wakeup_wait(&p->wakeup, seen, again)) {
             TN_TRY(ask_all(p, err));
             again = tn_clock_ns() + tn_timer_ns(again_ns);
         }

@@ -1,11 +1,11 @@
 /* eval_pull.h - rows for evaluation, from all owners: nothing is created, nothing is counted.
  *
- *     worker   tn_eval_pull_rows:         PEEK to every other owner, the own part by plain call,
- * wait tn-net   tn_eval_pull_take_request: the rows of this owner, answered at once
+ *     worker   tn_eval_pull_rows           PEEK to every other owner, the own part by a call; waits
+ *     tn-net   tn_eval_pull_take_request   the rows of this owner, sent at once
  *
- * A PEEK has no id: it changes nothing, so one that got lost is simply asked again, every second
- * until the group ends. ROWS repeat its step, by which answers to older ones are told. While rows
- * are peeked nobody trains (cluster/group/group.h: a meeting), so all see the same model.
+ * A PEEK has no id: it changes nothing, so a lost one is sent again, every second until the group
+ * ends. ROWS repeat its step, which tells them from replies to older requests. Nobody trains
+ * meanwhile (all ranks stand still, cluster/group/group.h), so all see the same model.
  */
 #ifndef TN_CLUSTER_EVAL_PULL_H
 #define TN_CLUSTER_EVAL_PULL_H

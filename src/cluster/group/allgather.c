@@ -1,4 +1,4 @@
-/* allgather.c - see allgather.h. */
+/* allgather.c - messages of an exchange are kept until it runs, then put in rank order. */
 #include "cluster/group/allgather.h"
 
 #include "base/core/alloc.h"

@@ -6,11 +6,11 @@
  *
  * Every rank makes the same exchanges in the same order, each numbered by step and `code` (from 1
  * within a step; 0 is the norm of cluster/sync/sync_server.h). A rank may be one exchange ahead of
- * another, never two: it has not all of the second before the other has made the first. So two
- * messages of a rank are kept at most, each until its exchange comes.
+ * another, never two: it cannot finish the second before the other has begun it. So at most two
+ * messages of a rank are kept, each until its exchange comes.
  *
- * What becomes of the numbers is done in rank order, by every rank for itself, so all have the same
- * bits. tn_allgather_put is for tn-net, the rest for the worker.
+ * Every rank adds the numbers up by itself in rank order, so all get the same bits.
+ * tn_allgather_put is for tn-net, the rest for the worker.
  */
 #ifndef TN_CLUSTER_ALLGATHER_H
 #define TN_CLUSTER_ALLGATHER_H

@@ -1,26 +1,28 @@
-/* failure_detector.h - who is alive: heartbeats, what their absence means, and what they say.
+/* failure_detector.h - which ranks are alive: heartbeats, what their absence means, and the
+ * sentences about it.
  *
- *     0 s         5 s           15 s
- *     heard ------ suspect ------ lost             LOST is final until the rank is watched anew
+ *     0 s           5 s           15 s
+ *     received ---- suspect ------ lost            LOST is final until the rank is watched anew
  *       ^------------ back
  *
- * Rank 0 watches all others, the others watch rank 0. Any frame proves life; a beat also says what
- * its rank does. A rank that beats, is training and whose step stands still for 30 s, or for 20
- * times as long as a step usually takes here, is stalled: that is told once, until it moves.
+ * Rank 0 watches all others, the others watch rank 0. Any frame proves life; a heartbeat also says
+ * what its rank does. A rank that sends heartbeats, is training and whose step stands still for 30
+ * s, or for 20 times as long as a step usually takes here, is stalled: that is reported once, until
+ * it moves.
  *
- *     tn_failure_detector_watch(p, rank, now);                              it is welcome, or says
- * hello anew tn_failure_detector_received(p, rank, type == BEAT ? &note : NULL, frame.step, now);
- * of every frame tn_failure_detector_unwatch(p, rank); it said BYE while
- * (tn_failure_detector_poll(p, now, &event))                                  ten times a second
- *         tn_failure_event_text(p, &event, &text);  log; LOST: end the group
+ *     tn_failure_detector_watch(d, rank, now)                  it is welcome, or was started again
+ *     tn_failure_detector_received(d, rank, beat, step, now)   every frame; NULL: no heartbeat
+ *     tn_failure_detector_unwatch(d, rank)                     it said BYE
+ *     while (tn_failure_detector_poll(d, now, &event))         ten times a second
+ *         tn_failure_event_text(d, &event, &text)              log it; LOST: end the group
  *
- * Times are nanoseconds of one monotonic clock. A process that was stopped itself must not take
- * the others for dead when it goes on and their beats are still unread: of the time between two
- * polls at most `gap_ns` counts as silence. So who polls rarely waits longer.
+ * Times are nanoseconds of one monotonic clock. A process that was stopped itself must not take the
+ * others for dead when it goes on and their heartbeats are still unread: of the time between two
+ * polls at most `gap_ns` counts as silence. So a process that polls rarely waits longer.
  *
- * All but poll, table and totals is O(1); of a round of polls each is O(1) on average. Allocates in
- * new only, about 250 bytes for each rank. Ranks are below `size`, which the caller has checked;
- * all else may come from outside. One thread.
+ * All calls except poll, table and totals are O(1); in a round of polls each is O(1) on average.
+ * Only new allocates, about 250 bytes for each rank. Ranks are below `size`, which the caller has
+ * checked; all else may come from outside. One thread.
  */
 #ifndef TN_CLUSTER_FAILURE_DETECTOR_H
 #define TN_CLUSTER_FAILURE_DETECTOR_H
@@ -68,7 +70,8 @@ void tn_failure_detector_free(tn_failure_detector *p); /* NULL is fine */
 void tn_failure_detector_name(tn_failure_detector *p, uint32_t rank, const char *host,
                               uint64_t pid);
 
-/* From now on, as if it had been heard just now; of a former start of it nothing is kept. */
+/* Watches a rank from now on, as if a frame of it had just come; nothing is kept of a former start
+ * of it. */
 void tn_failure_detector_watch(tn_failure_detector *p, uint32_t rank, uint64_t now_ns);
 void tn_failure_detector_unwatch(tn_failure_detector *p,
                                  uint32_t rank); /* its last figures stay in the table */
@@ -81,7 +84,7 @@ void tn_failure_detector_received(tn_failure_detector *p, uint32_t rank, const t
 /* It has pushed what it calls step `number`: where it is between two beats, for texts. */
 void tn_failure_detector_pushed(tn_failure_detector *p, uint32_t rank, uint64_t number);
 
-/* The next thing that happened up to now, each once, by rank; false: that was all. */
+/* The next event up to now, each once, by rank; false: that was all. */
 bool tn_failure_detector_poll(tn_failure_detector *p, uint64_t now_ns, tn_failure_event *out);
 
 /* Appends a sentence of an event: "rank 2 (host 'b', pid 4711) is silent for 5.0 s, at step 310".
@@ -89,7 +92,7 @@ bool tn_failure_detector_poll(tn_failure_detector *p, uint64_t now_ns, tn_failur
 void tn_failure_event_text(const tn_failure_detector *p, const tn_failure_event *event,
                            tn_text *out);
 
-/* The same of a rank of which is known from elsewhere that it is gone: "rank 2 (host 'b', pid 4711)
+/* The same of a rank that is known to be gone for another reason: "rank 2 (host 'b', pid 4711)
  * was last heard of 15.2 s ago at step 310". */
 void tn_failure_lost_text(const tn_failure_detector *p, uint32_t rank, uint64_t now_ns,
                           tn_text *out);
@@ -104,7 +107,8 @@ typedef struct tn_failure_detector_totals {
 } tn_failure_detector_totals;
 void tn_failure_detector_totals_of(const tn_failure_detector *p, tn_failure_detector_totals *out);
 
-/* Appends a heading, a line for each rank that was ever heard or is watched, and one of totals. */
+/* Appends a heading, a line for each rank that ever sent a heartbeat or is watched, and one of
+ * totals. */
 void tn_failure_detector_table(const tn_failure_detector *p, uint64_t now_ns, tn_text *out);
 
 #endif

@@ -1,17 +1,18 @@
-/* group.h - a peer among its peers: one link for all they say, who is in, who is alive, and what
- * rank 0 has all of them do.
+/* group.h - a peer among its peers: one link for all messages, which ranks are in, which are alive,
+ * and what rank 0 has all of them do.
  *
  *     tn_group_open   binds, starts tn-net
  *     tn_group_form   hello ..  .. welcome: all are in, and know each other
  *     rank 0:         order to all ──> each carries it out ──> done, from all
  *     tn_group_close  rank 0 said bye, or the group has failed
  *
- * Requests for values share the link; their messages go to tn_group_values. Every rank beats once a
- * second: who is silent for 15 s is lost. A lost rank, or one that fails, ends the group: every
- * call returns the same status and sentence from then on, on all ranks, and nothing waits any more.
- * One order is under way at a time, and rank 0 waits until every other rank has it.
+ * Requests for values share the link; their messages go to tn_group_values. Every rank sends a
+ * heartbeat each second: a rank that is silent for 15 s is lost. A lost rank, or one that fails,
+ * ends the group: from then on every call returns the same status and sentence on all ranks, and
+ * nothing waits any more. One order is under way at a time, and rank 0 waits until every other rank
+ * has it.
  *
- * Calls are for the thread that trains, but for those that say otherwise.
+ * Calls are for the thread that trains, except for those that say otherwise.
  */
 #ifndef TN_CLUSTER_GROUP_H
 #define TN_CLUSTER_GROUP_H
@@ -26,7 +27,7 @@
 
 typedef struct tn_group tn_group;
 
-/* Who gets the table (tn_group_table) of rank 0 every so often; on tn-net. */
+/* Receives the table (tn_group_table) of rank 0 periodically; on tn-net. */
 typedef struct tn_group_table_opts {
     void (*show)(void *arg, const char *table); /* NULL: nobody */
     void *arg;
@@ -42,7 +43,8 @@ typedef struct tn_group_opts {
      * of a rank that only says why it does not come, and is in no group. */
     tn_hello_note hello;
     double start_timeout_s;
-    int news; /* where whoever started all writes "RANK SENTENCE" of one that is gone; 0: nobody */
+    int news; /* socket on which the parent of all ranks reports a rank that ended: "RANK SENTENCE";
+                 0: none */
     tn_group_table_opts table;
 } tn_group_opts;
 
@@ -61,8 +63,8 @@ tn_status tn_group_form(tn_group *g, const atomic_bool *stop, tn_error *err) TN_
 
 /* ---- values ---- */
 
-/* Who takes what is not the group's own: PULL PUSH SHARE PEEK, and ROWS DENSE REFUSED NOTED. On
- * tn-net, must not wait. */
+/* Receives messages that are not the group's own: PULL PUSH SHARE PEEK, and ROWS DENSE REFUSED
+ * NOTED. On tn-net, must not wait. */
 typedef struct tn_group_values {
     void *arg;
     void (*request)(void *arg, tn_in_message *incoming);
@@ -71,8 +73,8 @@ typedef struct tn_group_values {
     uint32_t (*waits_for)(void *arg); /* 1 + the rank whose values are waited for; 0: none */
 } tn_group_values;
 
-/* NULL: nobody; then messages are dropped, and come again. Returns when the one before is in no
- * call any more. */
+/* NULL: nobody; then messages are dropped, and retransmitted. Returns when no function of the
+ * former one runs any more. */
 void tn_group_set_values(tn_group *g, const tn_group_values *values);
 
 tn_link *tn_group_link(tn_group *g);
@@ -107,13 +109,14 @@ tn_status tn_group_done(tn_group *g, const tn_done_note *note, tn_error *err) TN
 
 /* ---- life ---- */
 
-/* What the next beats say; bytes sent and received are filled in. `step`: of the worker. */
+/* The contents of the next heartbeats; bytes sent and received are filled in. `step`: of the
+ * worker. */
 void tn_group_set_beat(tn_group *g, const tn_beat_note *beat, uint64_t step);
 
 /* Rank 0: whether a signal to another rank wants that; the question is forgotten then. */
 bool tn_group_is_asked(tn_group *g, tn_peer_ask what);
 
-/* The others: what this rank has learned. It reaches rank 0 once, unless the group ends. */
+/* The others: sends what this rank has learned. It reaches rank 0 once, unless the group ends. */
 void tn_group_report(tn_group *g, const tn_report_note *note);
 
 /* Rank 0: who gets reports, on tn-net; must not wait, nor call the group. NULL: nobody any more. */
@@ -136,8 +139,8 @@ double tn_group_rate(tn_group *g);
  * The group carries these messages; train/peers/part_server.h and train/peers/part_client.h fill
  * and read them. */
 
-/* Who deals parts, on rank 0, or asks for them; what it does not need is NULL. On tn-net, must not
- * wait. Notes are lent. */
+/* The dealer of parts on rank 0, or the reader that asks for them; functions that it does not need
+ * are NULL. On tn-net, must not wait. Notes are lent. */
 typedef struct tn_group_parts {
     void *arg;
     /* Rank 0: an ASK, to be answered by tn_group_deal, perhaps that which was answered before. */
@@ -150,7 +153,7 @@ typedef struct tn_group_parts {
     void (*held)(void *arg, tn_arena *arena, tn_note_parts *out);
 } tn_group_parts;
 
-/* As tn_group_set_values; until then who asks is told to wait. */
+/* As tn_group_set_values; until then every ASK is answered WAIT. */
 void tn_group_set_parts(tn_group *g, const tn_group_parts *parts);
 
 /* Any thread; they do not wait. To rank 0; to who asked (by itself where ask->sequence is 0); of
@@ -159,7 +162,7 @@ void tn_group_ask(tn_group *g, const tn_ask_note *note);
 void tn_group_deal(tn_group *g, const tn_frame *ask, const tn_part_note *note);
 void tn_group_order_one(tn_group *g, uint32_t rank, const tn_order_note *order);
 
-/* Rank 0: a rank that is heard of does not do `what` ("has not given back ..."), and counts as
+/* Rank 0: a rank that is alive does not do `what` ("has not given back ..."), and counts as
  * lost. Any thread. */
 void tn_group_lose(tn_group *g, uint32_t rank, const char *what);
 
@@ -178,13 +181,13 @@ void tn_group_fail(tn_group *g, tn_status status, const char *why);
 /* TN_OK, or how the group ended: the sentence begins with the rank at fault. */
 tn_status tn_group_check(tn_group *g, tn_error *err) TN_MUST_USE;
 
-/* It ended, and another rank tells people why: the one that failed; of a lost rank, rank 0; of rank
- * 0 that is lost, rank 1. For ranks that share a terminal. */
+/* Whether the group ended and another rank reports it to people: the rank that failed; rank 0, if a
+ * rank is lost; rank 1, if rank 0 is lost. For ranks that share a terminal. */
 bool tn_group_is_reported_elsewhere(tn_group *g);
 
-/* What was posted is given 2 s to be acknowledged. When the group was not formed, rank 0 tells the
- * others so, and another rank that failed tells rank 0: until all are told, for at most 3 s, after
- * a failure up to 10 s since it was opened. Messages may be closed later. NULL is fine. */
+/* Waits 2 s for requests to be acknowledged. When the group was not formed, rank 0 sends the reason
+ * to the others, and a rank that failed sends it to rank 0: until all have it, for at most 3 s,
+ * after a failure up to 10 s since it was opened. Messages may be closed later. NULL is fine. */
 void tn_group_close(tn_group *g);
 
 #endif

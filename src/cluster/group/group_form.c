@@ -252,8 +252,8 @@ static void name_refused(const tn_group *g, tn_text *out)
     }
     for (uint32_t v = TN_ZAP_ADMITTED + 1; v < TN_ZAP_VERDICTS; v++) {
         if (counts.zap[v] > 0) {
-            tn_text_addf(out, "; connections refused: %llu (%s)",
-                         (unsigned long long)counts.zap[v], tn_zap_verdict_text(v));
+            tn_text_addf(out, "; connections refused: %llu (%s)", (unsigned long long)counts.zap[v],
+                         tn_zap_verdict_text(v));
         }
     }
     if (counts.failures.n > 0) {

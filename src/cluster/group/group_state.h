@@ -3,8 +3,7 @@
  *     group.c         opening; who takes values; how it ends, and closing
  *     group_form.c    hello, welcome, refused
  *     group_net.c     messages and ticks, on tn-net
- *     group_orders.c  orders of rank 0, and what was done; the parts of an epoch: asks, claims,
- * returns
+ *     group_orders.c  orders of rank 0 and what was done; parts of an epoch: asks, claims, returns
  */
 #ifndef TN_CLUSTER_GROUP_STATE_H
 #define TN_CLUSTER_GROUP_STATE_H
@@ -53,9 +52,10 @@ struct tn_group {
     const char **dialled;      /* size: where each rank is */
     tn_arena *arena;           /* of these addresses */
     bool is_whole;
-    char missing[128];   /* the others: whom rank 0 waits for, by its last word; empty: unknown */
+    char missing[128];   /* the others: the ranks that rank 0 waits for, by its last reply; empty:
+                            unknown */
     bool is_refused;     /* the others: rank 0 has answered that there is nothing to wait for */
-    bool *told;          /* size; rank 0: who was answered so .. */
+    bool *told;          /* size; rank 0: ranks that were told so .. */
     uint64_t last_hello; /* .. and when somebody asked last */
     uint64_t opened_ns;
     tn_failure_detector *detector;
@@ -72,8 +72,8 @@ struct tn_group {
     bool dismissed, is_last;         /* rank 0 said BYE or STOP; and that it goes now */
     tn_status ended;                 /* TN_OK: it has not */
     tn_error why;
-    uint32_t gone;   /* 1 + a rank that has ended, as `news` say, which all ranks hear; 0: none */
-    uint32_t teller; /* the rank that tells people why */
+    uint32_t gone;   /* 1 + a rank that has ended, by opts.news, which all ranks receive; 0: none */
+    uint32_t teller; /* the rank that reports why to people */
     tn_error deed;   /* rank 0: the last order that failed elsewhere; TN_OK: none .. */
     uint32_t deed_rank; /* .. and where */
 };
@@ -84,26 +84,26 @@ void tn_group_post(tn_group *g, uint32_t to, tn_frame_type type, const void *not
 
 #define TN_GROUP_HELLO_NS UINT64_C(500000000) /* between two hellos, until there is an answer */
 
-/* The group is over; locked. The first reason stays: `why`, which names the rank at fault, and
- * which rank `teller` tells people. Rank 0 tells all others. */
+/* Ends the group; locked. The first reason stays: `why`, which names the rank at fault, and
+ * `teller`, the rank that reports it to people. Rank 0 sends it to all others. */
 void tn_group_end(tn_group *g, tn_status status, uint32_t teller, const char *why);
 
 /* The same by a fault of this rank, in its own words; it is named before them. */
 void tn_group_end_here(tn_group *g, tn_status status, const char *words);
 
-/* For what comes from outside and is told to people: control characters become '?'. */
+/* Replaces control characters by '?', in texts from outside that people read. */
 void tn_group_make_printable(char *text);
 
 /* How it ended; locked. */
 tn_status tn_group_fault(const tn_group *g, tn_error *err) TN_MUST_USE;
 
-/* Tells whoever takes values; not locked. */
+/* Reports the end to tn_group_values; not locked. */
 void tn_group_report_end(tn_group *g);
 
 /* Connects to a rank; locked. */
 tn_status tn_group_dial(tn_group *g, uint32_t rank, const char *address, tn_error *err) TN_MUST_USE;
 
-/* What comes before a group is whole; on tn-net, locked. */
+/* Messages before the group is whole; on tn-net, locked. */
 void tn_group_receive_hello(tn_group *g, const tn_frame *f, const tn_hello_note *note);
 void tn_group_receive_welcome(tn_group *g, const tn_frame *f, const tn_welcome_note *note);
 void tn_group_receive_refused(tn_group *g, const tn_frame *f, const tn_refused_note *note);
@@ -125,7 +125,7 @@ void tn_group_receive_part(tn_group *g, const tn_frame *frame);
 void tn_group_tick_parts(tn_group *g, uint64_t now_ns);
 void tn_group_held(tn_group *g, tn_arena *arena, tn_note_parts *out);
 
-/* What to do when a rank is lost. */
+/* The hint for people when a rank is lost. */
 const char *tn_group_advice(void);
 
 /* Until something changes or the time has come; locked. False: it has. */

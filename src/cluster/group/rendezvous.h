@@ -1,22 +1,22 @@
-/* rendezvous.h - how rank 0 collects its group: who said hello, who may come in, who is missing.
+/* rendezvous.h - how rank 0 collects its group: which ranks said hello, may join, are missing.
  *
  *     tn_rendezvous_new(&f, &owners, incarnation, &own, err)
  *     each HELLO:   code = tn_rendezvous_hello(f, frame.rank, frame.incarnation, &note, &why);
- *                   code != 0: answer REFUSED with code and why
- *     not yet:      "waiting for " tn_rendezvous_missing                    for the log, every
- * second whole:        tn_rendezvous_welcome -> WELCOME to every rank gives up:
- * tn_rendezvous_gives_up, and all end: one that fails cannot be waited for after it:     a HELLO
- * repeated for a WELCOME that was lost is taken again: send it once more
+ *                   code != 0: reply REFUSED with code and why
+ *     not whole:    tn_rendezvous_missing                  for the log
+ *     whole:        tn_rendezvous_welcome                  WELCOME to every rank
+ *     gives up:     tn_rendezvous_gives_up                 all ranks end
+ *     afterwards:   a HELLO is repeated if its WELCOME was lost: send the WELCOME again
  *
- * A rank says hello again and again until it is welcome, and may be started again in the meantime:
- * until the group is whole, its newest start counts. A start that was replaced and still speaks is
- * a second process with the same rank: it is refused, as is every new start once the group is
- * whole. Versions, configurations, structures and numbers of peers must be equal; threads may
- * differ; kernels (cpu) may, with a warning, since the same bits are not promised then.
+ * A rank repeats its hello until it is welcome, and may be started again in the meantime: until the
+ * group is whole, its newest start counts. A start that was replaced and still sends is a second
+ * process with the same rank: it is refused, as is every new start once the group is whole.
+ * Versions, configurations, structures and numbers of peers must be equal; threads may differ;
+ * kernels (cpu) may differ with a warning, since the same bits are not promised then.
  *
  * Nothing here reads a clock, sends, or waits, and only new allocates: about 700 bytes for each
- * rank. Hellos are hostile: their texts are compared, checked and cut before they are kept or told.
- * That a rank is the one whose key or address the connection has is the link's to check. One
+ * rank. Hellos are hostile: their texts are compared, checked and cut before they are kept or
+ * logged. The link checks that a rank is the one whose key or address the connection has. One
  * thread.
  */
 #ifndef TN_CLUSTER_RENDEZVOUS_H

@@ -1,4 +1,5 @@
-/* endpoint.c - see endpoint.h. */
+/* endpoint.c - the address of a peer: read from text, written, and whether it is inside this host.
+ */
 #include "cluster/launch/endpoint.h"
 
 #include "base/core/number.h"

@@ -1,4 +1,4 @@
-/* hostlist.c - see hostlist.h.
+/* hostlist.c - Slurm's lists of hosts and of counts are expanded.
  *
  * A host is a chain of literal pieces and bracketed sets; it is expanded from the left, the prefix
  * in a buffer that every piece extends. Brackets do not nest, so the depth is the number of sets.

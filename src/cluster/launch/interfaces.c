@@ -1,4 +1,4 @@
-/* interfaces.c - see interfaces.h. */
+/* interfaces.c - the addresses of this machine, and which of them a peer binds. */
 #include "cluster/launch/interfaces.h"
 
 #include "base/core/text.h"

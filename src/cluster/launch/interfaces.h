@@ -1,16 +1,16 @@
 /* interfaces.h - which of this machine's addresses the others should use.
  *
- * A machine has many: loopback, bridges of containers, a management network, a fast one. What a
- * peer binds is found in this order:
+ * A machine has many addresses: loopback, bridges of containers, a management network, a fast one.
+ * A peer finds the address that it binds in this order:
  *
- *     an interface by name, a number           as they are
- *     a name                                   the address it stands for
- *     loopback, or a name nobody knows yet     the address that is the way to rank 0
- *     no way either                            the only interface that is up, or an error
+ *     the name of an interface, a number       as it is
+ *     another name                             the address that it stands for
+ *     loopback, or an unknown name             the address of the route to rank 0
+ *     no route either                          the only interface that is up, or an error
  *
- * The third is what Debian makes of a machine's own name (127.0.1.1). A name or a number of another
- * machine is an error, which lists what there is. Names may be asked of DNS, so these block as long
- * as the resolver does: call them before anything else runs.
+ * The third line is for Debian, where a machine's own name stands for 127.0.1.1. A name or a number
+ * of another machine is an error, which lists what there is. Names may be looked up in DNS, so
+ * these functions block as long as the resolver does: call them before anything else runs.
  */
 #ifndef TN_CLUSTER_INTERFACES_H
 #define TN_CLUSTER_INTERFACES_H

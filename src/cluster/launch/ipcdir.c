@@ -1,4 +1,4 @@
-/* ipcdir.c - see ipcdir.h. */
+/* ipcdir.c - the folder of sockets: which one, who may enter, and locks on the addresses in it. */
 #include "cluster/launch/ipcdir.h"
 
 #include <inttypes.h>

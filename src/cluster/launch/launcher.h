@@ -1,10 +1,10 @@
-/* launcher.h - launchers: programs that start processes and tell each of them its rank, in the
+/* launcher.h - launchers: programs that start processes and give each of them a rank, in the
  * environment.
  *
- * A launcher is a constant with a function that reads the environment and the names of the
- * variables that it reads; the list is launchers.def. The first that knows this process's rank
- * decides; later ones that agree with it add what it does not know (membership.c). Who starts
- * processes that are not the launcher's clears all variables of all launchers (cli/children.c).
+ * A launcher is a constant with a function that reads the environment, and with the names of the
+ * variables that it reads; the list is launchers.def. The first launcher that knows this process's
+ * rank decides; later ones that agree with it add what it does not know (membership.c).
+ * tnet-train --peers hides the variables of all launchers from its children (cli/children.c).
  * Nothing is looked up, opened or waited for.
  */
 #ifndef TN_CLUSTER_LAUNCHER_H
@@ -12,7 +12,7 @@
 
 #include "cluster/launch/membership.h"
 
-/* What a launcher says. Texts live in the environment or in the arena. */
+/* What the environment of a launcher says. Texts live in the environment or in the arena. */
 typedef struct tn_launched {
     bool is_here;               /* this process is of its making; else only `note` counts */
     bool one_host;              /* all of the group are on one machine */

@@ -1,14 +1,14 @@
 /* membership.h - who this process is in its group: rank, size, and where the others are.
  *
- *     cluster.peers        auto (a launcher's word, alone without one), a number, a list of
- * addresses TNET_RANK            this process, from 0          TNET_PEERS       how many
- *     TNET_PEER_LIST       addresses of all, by rank     TNET_ROOT        the address of rank 0
- *     TNET_PORT            of rank 0, or of every pod    TNET_BIND        own interface or address
- *     TNET_SERVICE         headless service of the pods  TNET_JOB         names the run
+ *     cluster.peers     auto (what a launcher says, alone without one), a number, or addresses
+ *     TNET_RANK         this process, from 0             TNET_PEERS   how many
+ *     TNET_PEER_LIST    addresses of all, by rank        TNET_ROOT    the address of rank 0
+ *     TNET_PORT         of rank 0, or of every pod       TNET_BIND    own interface or address
+ *     TNET_SERVICE      headless service of the pods     TNET_JOB     names the run
  *
  * and what Slurm, Open MPI, PMI and Kubernetes set by themselves; see docs/cluster.md. Rank 0 must
- * be findable; the others may have no address yet: they bind a port that the system chooses, tell
- * it to rank 0, and learn each other's from it.
+ * have an address. The others need none yet: they bind a port that the system chooses, send it to
+ * rank 0, and learn each other's address from rank 0.
  *
  * tn_membership_find is a function of its input alone: no file, no socket, no environment but what
  * `get` returns. What it returns lives in the arena or where the input's texts live.
@@ -47,7 +47,7 @@ typedef struct tn_membership {
     uint64_t job;               /* tells runs apart; the same in all peers, never 0 */
     const char *const *address; /* size; NULL where it is not known yet */
     const char *const *host;    /* size; for messages; NULL where it is not known */
-    uint32_t n_here;            /* ranks on this machine, as far as names and addresses tell */
+    uint32_t n_here;            /* ranks on this machine, as far as names and addresses show */
     const char *bind; /* own address to listen at; the port may be 0: the system's choice */
     const char *meet; /* file of rank 0's address, where address[0] is NULL; else NULL */
     const char *how;  /* "rank 2 of 8 by Slurm, job 17.0"; for the log */

@@ -1,4 +1,4 @@
-/* netlist.c - see netlist.h. */
+/* netlist.c - networks are read, and addresses compared with them. */
 #include "cluster/launch/netlist.h"
 
 #include "base/core/number.h"

@@ -1,4 +1,4 @@
-/* rendezvous_file.c - see rendezvous_file.h. */
+/* rendezvous_file.c - rank 0's address is written to a file and read from it. */
 #include "cluster/launch/rendezvous_file.h"
 
 #include "base/core/number.h"

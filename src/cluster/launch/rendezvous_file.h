@@ -1,10 +1,9 @@
-/* rendezvous_file.h - a file in which rank 0 writes where it is, for launchers that do not say.
+/* rendezvous_file.h - a file in which rank 0 writes its address, for launchers that do not give it.
  *
  *     RUN_DIR/peers.root     "0123456789abcdef tcp://10.1.0.7:41234\n": the run, the address
  *
- * The run's name keeps the address of an earlier run from being taken for this one's. The folder
- * must be one that all machines see; a file system may show the file late, so the others look again
- * until their own deadline.
+ * The run's name tells this address from one of an earlier run. All machines must see the folder. A
+ * file system may show the file late, so the others read it again until their own deadline.
  */
 #ifndef TN_CLUSTER_RENDEZVOUS_FILE_H
 #define TN_CLUSTER_RENDEZVOUS_FILE_H

@@ -1,25 +1,27 @@
-/* ledger.h - rank 0's book of the parts of an epoch: who reads which, and what is given again.
+/* ledger.h - rank 0's book of the parts of an epoch: which rank reads which part, and which parts
+ * are dealt again.
  *
  *     free --ask--> dealt (rank, attempt, position) --done--> done
  *       '<-- lost, returned, not claimed: attempt + 1 --'
  *
- * BY_RULE: part i goes to rank i mod ranks, in order; arrival decides nothing. ON_REQUEST: whoever
- * asks gets the next free part, what was given back first; of those not done it holds at most two,
- * and at most ceil(parts / ranks). One epoch is one ledger.
+ * BY_RULE: part i goes to rank i mod ranks, in order; arrival decides nothing. ON_REQUEST: a rank
+ * that asks gets the next free part, and parts that were given back come first; of the parts that
+ * are not done it holds at most two, and at most ceil(parts / ranks). One epoch is one ledger.
  *
- * A rank asks under an id that grows with each ask, and asks again under the same id until it is
- * answered (retransmit.h): PART and NO_MORE are final, an id gets the same one again, else a part
- * would leak. WAIT is none: the answer comes from tn_ledger_woken, or to a repetition. A rank asks
- * for its next part when the last ask is answered.
+ * A rank asks under an id that grows with each ask, and retransmits the ask under the same id until
+ * it is answered (retransmit.h). PART and NO_MORE are final: the same id gets the same answer, or a
+ * part would leak. WAIT is not: the answer follows from tn_ledger_woken, or to a duplicate of the
+ * ask. A rank asks for its next part when its last ask is answered.
  *
- * The head of a part whose reader gave it back is done, the rest is the same part under the next
- * attempt, beginning later; that rank waits behind all others. `attempt` fences: what comes of an
- * older one, or from another rank, is ignored. Numbers of parts may be any: they come from outside.
- * Ranks are below `ranks`, and of this incarnation, as the caller has checked.
+ * When a reader gives a part back its head is done, and the rest is the same part under the next
+ * attempt, with a later beginning; that rank waits behind all others. `attempt` fences: what comes
+ * of an older attempt, or from another rank, is ignored. Numbers of parts come from outside and may
+ * be any. The caller has checked that ranks are below `ranks` and of this incarnation.
  *
- * Nothing here waits, allocates (but new, restore) or reads a clock: the same calls give the same
- * answers. One thread. Times are nanoseconds of a monotonic clock. Asking, finishing, giving back
- * are O(1); lost, claim: the parts the rank holds; straggler, woken: the ranks that wait. */
+ * Nothing here waits, allocates (except new and restore) or reads a clock: the same calls give the
+ * same answers. One thread. Times are nanoseconds of a monotonic clock. Asking, finishing and
+ * giving back are O(1); lost and claim: the parts of the rank; straggler and woken: the ranks that
+ * wait. */
 #ifndef TN_CLUSTER_LEDGER_H
 #define TN_CLUSTER_LEDGER_H
 
@@ -94,9 +96,9 @@ typedef struct tn_ledger_held {
     uint64_t position;
 } tn_ledger_held;
 
-/* What `rank` holds by its heartbeat (held[].rank is not read): a part is claimed until its done or
- * its return is acknowledged. Returns how many others were not claimed for 15 s. Relaxed: they are
- * free again. Exact: the caller takes the rank for lost. */
+/* The parts that `rank` holds by its heartbeat (held[].rank is not read): a part is claimed until
+ * its done or its return is acknowledged. Returns how many others were not claimed for 15 s.
+ * Relaxed: they are free again. Exact: the caller takes the rank for lost. */
 uint32_t tn_ledger_claim(tn_ledger *l, uint32_t rank, const tn_ledger_held *held, uint32_t n,
                          uint64_t now_ns);
 

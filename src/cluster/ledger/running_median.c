@@ -1,4 +1,4 @@
-/* running_median.c - see running_median.h. */
+/* running_median.c - a ring of values and the same values sorted. */
 #include "cluster/ledger/running_median.h"
 
 #include <string.h>

@@ -1,8 +1,7 @@
-/* running_median.h - the median of the last TN_RUNNING_MEDIAN_MAX values: what is usual, for
- * telling what is not.
+/* running_median.h - the median of the last TN_RUNNING_MEDIAN_MAX values.
  *
- * A median of few values that a single slow one does not move. Adding takes TN_RUNNING_MEDIAN_MAX
- * moves at most. One thread.
+ * It says what is usual, so that the unusual can be told from it; a single slow value does not move
+ * it. Adding takes TN_RUNNING_MEDIAN_MAX moves at most. One thread.
  */
 #ifndef TN_CLUSTER_RUNNING_MEDIAN_H
 #define TN_CLUSTER_RUNNING_MEDIAN_H

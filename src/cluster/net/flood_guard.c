@@ -1,4 +1,5 @@
-/* flood_guard.c - see flood_guard.h.
+/* flood_guard.c - events of a ROUTER and the bytes of its connections; those over the limit are
+ * cut.
  *
  * A descriptor is libzmq's: it may be closed at any moment and given to something else. So it is
  * shut down only while it is still the socket that was accepted, by its inode. Between that look

@@ -1,14 +1,14 @@
-/* flood_guard.h - connections that send and send and never finish a message are cut.
+/* flood_guard.h - cuts connections that send on and on and never finish a message.
  *
  *     bytes that came, as the kernel counts them   ───┬───────────────┬────>
  *                                                     │   <= most     │
- *                               the last message was handed on        now: cut when it is more
+ *                               the last message was delivered        now: cut when it is more
  *
- * libzmq hands a message on with its last part, limits each part and counts parts nowhere: one
- * message that never ends fills the memory, and nothing of it is ever seen. So whoever owns a
- * ROUTER learns from libzmq which connections it accepts, asks the kernel now and then how much
- * came by each, and shuts down one that has sent more than a message may have since its last
- * message was handed on. Memory then grows by `most` and what arrives between two looks.
+ * libzmq delivers a message with its last part, limits the size of each part and does not count
+ * parts: one message that never ends fills the memory, and the receiver sees nothing of it. So the
+ * owner of a ROUTER learns from libzmq which connections it accepts, asks the kernel now and then
+ * how many bytes each has received, and shuts down a connection that has sent more than a message
+ * may have since its last message. Memory then grows by `most` and what arrives between two polls.
  *
  * Only over TCP: over ipc the kernel does not count, and the other side is the same user, who could
  * end this process as well. One thread.
@@ -29,7 +29,8 @@ typedef struct tn_flood_guard_failures {
     const char *why; /* what the last one did; static */
 } tn_flood_guard_failures;
 
-/* What was accepted before is not watched. Both must outlive it. TN_E_PEER: libzmq refuses. */
+/* Connections that were accepted before are not watched. Context and router must outlive it.
+ * TN_E_PEER: libzmq refuses. */
 tn_status tn_flood_guard_open(tn_flood_guard **out, const tn_zmq *z, void *context, void *router,
                               uint64_t most, tn_error *err) TN_MUST_USE;
 /* Before the router is closed. NULL is fine. */
@@ -38,7 +39,8 @@ void tn_flood_guard_close(tn_flood_guard *f);
 /* A message, or a part of one, that the router handed on. */
 void tn_flood_guard_received(tn_flood_guard *f, const zmq_msg_t *message);
 
-/* Cuts whom it must; ten times a second is well. Returns how many. */
+/* Cuts connections that are over the limit, and returns how many; to be called ten times a second.
+ */
 uint32_t tn_flood_guard_poll(tn_flood_guard *f);
 
 /* As of the last look; the log has them once a minute at most, and at the end. */

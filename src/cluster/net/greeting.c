@@ -1,4 +1,4 @@
-/* greeting.c - see greeting.h. */
+/* greeting.c - events of one DEALER: how its handshake ended. */
 #include "cluster/net/greeting.h"
 
 #include "base/core/alloc.h"

@@ -1,7 +1,7 @@
-/* greeting.h - whether the other end of a connection that this peer dialled lets it in.
+/* greeting.h - whether the handshake of a connection that this peer made succeeded.
  *
- * Over CURVE a peer with a wrong key gets no message at all; libzmq alone knows why, and tells who
- * asks for its events. Calls of one greeter one at a time.
+ * Over CURVE a peer with a wrong key gets no message at all: only libzmq knows why, and reports it
+ * as events of the socket. One call on a greeter at a time.
  */
 #ifndef TN_CLUSTER_GREETING_H
 #define TN_CLUSTER_GREETING_H
@@ -26,7 +26,7 @@ void tn_greeter_close(tn_greeter *g);
 /* How the last greeting ended. */
 tn_greeting tn_greeter_poll(tn_greeter *g);
 
-/* What to tell people; NULL: nothing is wrong. */
+/* The sentence for people; NULL: nothing is wrong. */
 const char *tn_greeting_text(tn_greeting how);
 
 #endif

@@ -1,14 +1,14 @@
-/* link.h - the messages of a peer: one thread, which owns its sockets and what is on its way.
+/* link.h - the messages of a peer: one thread owns its sockets and all messages under way.
  *
- *     worker, shard ──post──> outbox ──> tn-net: sockets, resend ──> network
+ *     worker, shard ──post──> outbox ──> tn-net: sockets, retransmit ──> network
  *                                          │
- *     events, on tn-net  <─────────────────┘     messages: requests to answer, answers to requests
+ *     events, on tn-net  <─────────────────┘     requests to answer, replies to requests
  *
- * A request (frames.def) gets the next number of its destination, is kept until its answer comes,
- * and sent again where that takes too long; its answer is delivered once. What it does there once
- * is for the receiver to see to (dedup.h): a repeated request is delivered again, so that it is
- * answered again. Other messages are sent once. What is damaged, of another job or session, or of a
- * rank other than the connection's is dropped, counted and logged.
+ * A request (frames.def) gets the next number of its destination, is kept until its reply comes,
+ * and is retransmitted when that takes too long; its reply is delivered once. The receiver must
+ * apply a request once (dedup.h): a duplicate is delivered again, so that it gets its reply again.
+ * Other messages are sent once. A message that is damaged, of another job or session, or of a rank
+ * other than the connection's is dropped, counted and logged.
  *
  * Events are called on tn-net and must not wait. Everything else: any thread, never waits.
  */
@@ -22,7 +22,7 @@
 
 typedef struct tn_link tn_link;
 
-/* A message that came. Whoever gets it closes it, at any time, on any thread. */
+/* A message that was received. Its receiver closes it, at any time, on any thread. */
 typedef struct tn_in_message {
     tn_frame frame; /* payload: lent by the message */
     uint32_t from;  /* rank */
@@ -78,7 +78,7 @@ typedef struct tn_link_counts {
         messages_in;                  /* over the network, repeats included */
     uint64_t repeated, undeliverable; /* of those sent */
     uint64_t dropped[TN_DROPS];
-    uint64_t zap[TN_ZAP_VERDICTS];   /* connections of others, by verdict */
+    uint64_t zap[TN_ZAP_VERDICTS];    /* connections of others, by verdict */
     uint64_t floods;                  /* connections that were cut: cluster/net/flood_guard.h */
     tn_flood_guard_failures failures; /* and those that were never let in */
     tn_greeting greeting;             /* of this peer by rank 0, over TCP with keys */

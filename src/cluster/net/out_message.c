@@ -1,4 +1,4 @@
-/* out_message.c - see out_message.h. */
+/* out_message.c - the pool of buffers for messages, with counted references. */
 #include "cluster/net/out_message.h"
 
 #include "base/core/alloc.h"

@@ -1,9 +1,9 @@
-/* out_message.h - a message on its way out: room for header and payload in one piece, kept until
- * nobody needs it.
+/* out_message.h - a message to be sent: header and payload in one piece, kept until it is no longer
+ * needed.
  *
- *     tn_out_message *p = tn_out_message_take(pool, payload_bytes, err);       one reference, the
- * caller's write the payload at tn_out_message_payload(p); fill p->frame hand p to
- * cluster/net/link.h                                            with that reference
+ *     tn_out_message_take(&m, pool, payload_bytes, err)      one reference, the caller's
+ *     write the payload at tn_out_message_payload(m); fill m->frame
+ *     tn_link_post or tn_link_answer (cluster/net/link.h)    passes that reference on
  *
  * A request is kept until it is acknowledged and may lie with the transport more than once, which
  * sends large messages from where they lie; each holds a reference. Buffers come in powers of two

@@ -1,4 +1,4 @@
-/* retransmit.c - see retransmit.h.
+/* retransmit.c - the list of requests without a reply, and the clock of retransmissions.
  *
  * The list has two halves: requests that were sent and wait, then those to be sent now, from
  * `unsent` on. A repetition moves `unsent` back to the oldest. The clock is that of the oldest

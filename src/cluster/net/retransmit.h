@@ -1,22 +1,25 @@
 /* retransmit.h - the sender's side of exactly once: requests that one destination has not
- * acknowledged.
+ * acknowledged, and when they are retransmitted.
  *
- * Requests to a destination are numbered from 1. Each is kept until its answer comes, and all that
- * are kept are sent again, oldest first, after a reconnect or when the oldest has waited too long:
+ * Requests to a destination are numbered from 1. Each is kept until its reply comes. All requests
+ * that are kept are sent again, oldest first, after a reconnect or when the oldest has waited too
+ * long:
  *
  *     if (!tn_retransmit_is_full(r)) {
  *         seal the frame with sequence tn_retransmit_next(r)
  *         tn_retransmit_put(r, &buffer->request);
  *     }
- *     while ((x = tn_retransmit_due(r, now)) != NULL && send(x->bytes, x->size))    also first
- * sendings tn_retransmit_sent(r, now); poll until tn_retransmit_deadline(r) an answer:  if
- * (tn_retransmit_acknowledge(r, sequence)) give the permit back
+ *     while ((x = tn_retransmit_due(r, now)) != NULL && send(x->bytes, x->size)) {
+ *         tn_retransmit_sent(r, now);                                first sendings, too
+ *     }
+ *     poll until tn_retransmit_deadline(r)
+ *     a reply:  if (tn_retransmit_acknowledge(r, sequence)) give the permit back
  *
- * The wait before the first repetition is `timeout_ns`. After the k-th (from 0) it is drawn between
- * 0 and .2 s x 2^k, at most 5 s (full jitter), from a stream of counters: the same seed gives the
- * same waits. It never gives up; that a destination is lost is told by heartbeats.
+ * The wait before the first retransmission is `timeout_ns`. After the k-th (from 0) it is drawn
+ * between 0 and .2 s x 2^k, at most 5 s (full jitter), from a stream of counters: the same seed
+ * gives the same waits. It never gives up; that a destination is lost is found by heartbeats.
  *
- * An answer counts when it is of the destination's present incarnation and meant for the sender's:
+ * A reply counts when it is of the destination's present incarnation and meant for the sender's:
  * a destination that was started again has forgotten what its former start acknowledged.
  *
  * A request is a member of the caller's buffer: lent from put until `release`, which is called when

@@ -1,4 +1,4 @@
-/* sockets.c - see sockets.h. */
+/* sockets.c - sockets of ZeroMQ with their options, keys and addresses. */
 #include "cluster/net/sockets.h"
 
 #include "base/core/alloc.h"

@@ -1,7 +1,7 @@
 /* sockets.h - the sockets of a peer, with every option that matters set; docs/cluster.md has why.
  *
  *     tn_sockets *s;
- *     TN_TRY(tn_sockets_open(&s, &z, &opts, err));         context and door (cluster/net/zap.h)
+ *     TN_TRY(tn_sockets_open(&s, &z, &opts, err));                 a context and its ZAP handler
  *     TN_TRY(tn_sockets_listen(s, &own, &router, bound, err));     bound: "tcp://10.1.0.7:41234"
  *     TN_TRY(tn_sockets_dial(s, 3, &address_of_3, &dealer, err));
  *     ..
@@ -57,7 +57,7 @@ void tn_sockets_hang_up(tn_sockets *s, void *socket);
 void *tn_sockets_context(const tn_sockets *s);     /* for inproc sockets; lent */
 const tn_zap *tn_sockets_zap(const tn_sockets *s); /* for its counters; lent */
 
-/* What a peer is called on the wire. False: not a routing id of ours. */
+/* The name of a peer on the wire. False: not a routing id of a peer. */
 void tn_routing_id(uint32_t rank, uint64_t incarnation, uint8_t out[TN_ROUTING_ID]);
 bool tn_routing_id_read(const void *id, size_t size, uint32_t *rank, uint64_t *incarnation);
 

@@ -68,7 +68,7 @@ void tn_zap_close(tn_zap *zap); /* NULL is fine */
 void tn_zap_counts(const tn_zap *zap, uint64_t out[TN_ZAP_VERDICTS]);
 
 /* Whose connection a message came by: a rank, TN_RANK_ANY where any member may be meant. False: it
- * did not pass the door. */
+ * was not judged by the handler. */
 bool tn_zap_sender(const tn_zmq *z, const zmq_msg_t *message, uint32_t *rank);
 
 /* Whether a message that came by a connection that this process dialled is from somebody who would

@@ -1,4 +1,4 @@
-/* allow.c - see allow.h. */
+/* allow.c - a folder of public keys is read and searched. */
 #include "cluster/security/allow.h"
 
 #include "base/core/alloc.h"

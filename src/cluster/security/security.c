@@ -1,4 +1,4 @@
-/* security.c - see security.h. */
+/* security.c - the section cluster.security is read, and what it names is loaded. */
 #include "cluster/security/security.h"
 
 #include "base/core/alloc.h"

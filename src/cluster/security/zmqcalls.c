@@ -1,4 +1,4 @@
-/* zmqcalls.c - see zmqcalls.h. */
+/* zmqcalls.c - libzmq is loaded, and refused if it is too old. */
 #include "cluster/security/zmqcalls.h"
 
 #include "base/machine/library.h"

@@ -34,7 +34,7 @@ void tn_batch_union_free(tn_batch_union *j); /* NULL is fine */
 tn_status tn_batch_union_unite(tn_batch_union *j, tn_team *team, const tn_keyset *const *keys,
                                tn_error *err) TN_MUST_USE;
 
-/* What the last unite made; in ascending order too. Lasts until the next one. */
+/* The union that the last unite made, in ascending order, too. Lasts until the next one. */
 const tn_keyset *tn_batch_union_keys(const tn_batch_union *j);
 
 /* to[at of rank's keys] := rows[at of the joint keys], for every key of that rank. */

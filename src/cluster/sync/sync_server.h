@@ -1,18 +1,18 @@
-/* sync_server.h - the owner's side of messages at staleness 0: requests are decoded and kept, and
- * answered when the step of all ranks allows it.
+/* sync_server.h - the owner's side at staleness 0: requests are decoded and kept, and answered when
+ * the step of all ranks allows it.
  *
  *     tn-net   tn_sync_server_take: check, decode into buffers of the rank ──> inbox, wakeup
- *     worker   tn_sync_server_run:  inbox ──> cluster/sync/sync_step.h ──> answers: by the link, or
- * to its own rank
+ *     worker   tn_sync_server_run:  inbox ──> cluster/sync/sync_step.h ──> replies: by the link, or
+ *                                                                 by a call to the own rank
  *
  * Nothing is applied on the net thread: a step cannot end before the own rank has pushed, and then
- * its worker waits, so the worker and its team do the work. Requests of the own rank are given to
- * tn_sync_server_take by the worker itself, and answers to it are handed over by a call.
+ * its worker waits, so the worker and its team do the work. The worker passes requests of its own
+ * rank to tn_sync_server_take, and gets their replies by a call.
  *
- * A request counts once (cluster/wire/dedup.h). One that is repeated after its answer got lost is
- * answered again: a pull with the same rows, a push with the weights of today. While the worker
- * rests, by the net thread: a rank that still waits for an answer cannot meet the others. What is
- * damaged or not due is refused with its reason.
+ * A request counts once (cluster/wire/dedup.h). A duplicate whose reply was lost gets one again: a
+ * pull the same rows, a push the weights of today. While the worker rests the net thread replies,
+ * since a rank that still waits for a reply cannot meet the others. Requests that are damaged or
+ * not due are refused with the reason.
  */
 #ifndef TN_CLUSTER_SYNC_SERVER_H
 #define TN_CLUSTER_SYNC_SERVER_H
@@ -50,7 +50,7 @@ void tn_sync_server_free(tn_sync_server *s); /* NULL is fine */
 void tn_sync_server_take(tn_sync_server *s, const tn_frame *frame);
 
 /* Does what has become possible. TN_E_DIVERGED: the norm of a gradient is not finite, nothing was
- * changed, and all ranks are told. TN_E_PEER: a rank broke the order of a step. */
+ * changed, and all ranks are refused. TN_E_PEER: a rank broke the order of a step. */
 tn_status tn_sync_server_run(tn_sync_server *s, tn_team *team, tn_error *err) TN_MUST_USE;
 
 /* The worker does not call run until wake, and nothing writes the weights: between two steps, when

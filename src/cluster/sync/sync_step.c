@@ -1,4 +1,4 @@
-/* sync_step.c - see sync_step.h. */
+/* sync_step.c - pulls, pushes and norms of all ranks are collected, and become one update. */
 #include "cluster/sync/sync_step.h"
 
 #include "base/core/alloc.h"

@@ -7,8 +7,8 @@
  * Pulls say how many rows and how much weight their batches have, so every rank learns the joint
  * batch before it computes: where its rows begin in it (dropout draws by that place) and the weight
  * W to divide by. A rank without data sends an empty pull and an empty push. The gradients are of
- * the mean loss of the joint batch; they are added up in rank order, whoever came first. Where the
- * global clip is on, owners tell each other their part of the norm before any of them updates.
+ * the mean loss of the joint batch; they are added up in rank order, whatever came first. Where the
+ * global clip is on, owners send each other their part of the norm before any of them updates.
  *
  * A pull may come one step early, while the step before is computed: it is united with the others
  * at once and answered after the update. It is a machine without clock, threads or sockets: calls
@@ -31,14 +31,14 @@ typedef struct tn_sync_step_opts {
     size_t dense; /* floats of the shard's range of the flat vector */
 } tn_sync_step_opts;
 
-/* What a pull says of its batch. */
+/* The batch of a rank, as its pull announces it. */
 typedef struct tn_batch_note {
     uint64_t rows; /* 0: the rank has no data left in this epoch */
     double weight_sum;
     bool meet; /* the rank wants all to stand still after this step */
 } tn_batch_note;
 
-/* What a push brings. Of lr_factor and day those of rank 0 count: they are the same of all. */
+/* The contents of a push. Of lr_factor and day those of rank 0 count: they are the same of all. */
 typedef struct tn_pushed {
     const float *grads; /* laid out by the keys of the pull; NULL: zeros */
     const float *dense; /* of the shard's range; NULL: zeros */
@@ -52,11 +52,11 @@ typedef enum tn_turn {
     TN_TURN_ROWS,    /* give each rank its rows */
     TN_TURN_SKIPPED, /* the joint batch weighs nothing: no push follows, the step does not count;
                         `over` in the joint note: the epoch is over */
-    TN_TURN_NORM,    /* tell every owner this one's part, this one included */
+    TN_TURN_NORM,    /* send this owner's part of the norm to every owner, this one included */
     TN_TURN_APPLIED, /* answer the pushes; what was lent for the step is free */
 } tn_turn;
 
-/* What a rank's answer says of the joint batch. */
+/* The joint batch of all ranks, as a reply describes it to one rank. */
 typedef struct tn_joint_batch {
     uint64_t step;
     uint64_t first_row; /* of the rank's own rows */

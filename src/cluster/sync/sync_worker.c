@@ -200,7 +200,7 @@ static tn_status await(tn_sync_worker *g, tn_team *team, wait_kind kind, const u
     static const char *const what[WAIT_KINDS] = {"rows", "statistics", "weights"};
     const uint64_t begin = tn_clock_ns();
     for (;;) {
-        uint64_t heard = tn_wakeup_count(&g->wakeup);
+        uint64_t seen = tn_wakeup_count(&g->wakeup);
         receive_answers(g);
         if (g->failed == TN_OK) {
             fail(g, tn_sync_server_run(g->server, team, &g->err));
@@ -223,7 +223,7 @@ static tn_status await(tn_sync_worker *g, tn_team *team, wait_kind kind, const u
                            what[kind], g->n_ranks - *count, g->n_ranks,
                            (double)(now - begin) * 1e-9, late - 1);
         }
-        (void)tn_wakeup_wait(&g->wakeup, heard, now + look_ns);
+        (void)tn_wakeup_wait(&g->wakeup, seen, now + look_ns);
         g->waited_ns[kind] += tn_clock_ns() - now;
     }
 }

@@ -79,7 +79,7 @@ tn_status tn_sync_worker_rows(tn_sync_worker *g, tn_team *team, tn_joint_batch *
 tn_status tn_sync_worker_gather(tn_sync_worker *g, tn_team *team, const double *own, uint32_t n,
                                 const double **all, tn_error *err) TN_MUST_USE;
 
-/* What a rank has made of that batch. */
+/* The gradients and the loss of that batch. */
 typedef struct tn_sync_worker_learned {
     const float *rows;  /* gradients of the mean loss of the joint batch, at keys->at; .. */
     const float *dense; /* .. of the whole flat vector; NULL without examples, as rows */

@@ -1,4 +1,4 @@
-/* control_messages.h - what peers and rank 0 tell each other beside keys and floats: a struct for
+/* control_messages.h - messages between peers and rank 0 beside keys and floats: a struct for
  * each type of frame that carries a control message, and the struct as bytes and back.
  *
  *     tn_note_write(TN_FRAME_BEAT, &beat, &text);                           sender; tn_text_check
@@ -133,8 +133,8 @@ typedef enum tn_order_what {
 } tn_order_what;
 
 /* `more` of a mark: run, step of the base, whether it is a delta; of a start: bits of the rates'
- * factor, the step at which they end, the day of rows; of a stop: 1 + the rank that tells people;
- * of evaluations, rows: train/peers/score_sender.h. */
+ * factor, the step at which they end, the day of rows; of a stop: 1 + the rank that reports to
+ * people; of evaluations, rows: train/peers/score_sender.h. */
 typedef struct tn_order_note {
     uint64_t what, number, step; /* step: before which it is to be carried out; 0: at once */
     const char *text;
@@ -158,8 +158,9 @@ typedef struct tn_done_note {
 } tn_done_note;
 
 typedef struct tn_refused_note {
-    const char *text;        /* beside the frame's code: the sentence for people */
-    uint64_t status, teller; /* of a run that is ending: tn_status; 1 + the rank that tells them */
+    const char *text; /* beside the frame's code: the sentence for people */
+    uint64_t status,
+        teller; /* of a run that is ending: tn_status; 1 + the rank that reports to people */
 } tn_refused_note;
 
 enum { TN_NOTE_TEXT_MAX = 4096, TN_NOTE_LIST_MAX = 1 << 16 };

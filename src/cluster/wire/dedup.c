@@ -1,4 +1,4 @@
-/* dedup.c - see dedup.h.
+/* dedup.c - a window of sequence numbers that were applied.
  *
  * The window is a ring of bits. A bit at or below low is clear, so moving low needs no shifting.
  */

@@ -1,5 +1,6 @@
-/* float_codec.c - see float_codec.h. Loops work on bits, so that they vectorise, round alike on
- * every machine and do not ask whether the processor flushes denormals. */
+/* float_codec.c - floats are rounded to 16 bits and back. Loops work on bits, so that they
+ * vectorise, round alike on every machine and do not ask whether the processor flushes denormals.
+ */
 #include "cluster/wire/float_codec.h"
 
 #include "base/core/bytes.h"

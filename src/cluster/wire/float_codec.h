@@ -4,10 +4,10 @@
  *     f16     IEEE binary16: 11 bits, 6e-8 to 65504            2
  *     bf16    the upper half of a float: 8 bits, its range     2
  *
- * Rounded to the nearest, ties to even. What is not finite, or would not be after rounding, is a
- * fault: of the sender when it writes, of the message when it is read. Functions that may meet one
- * return TN_VALUES_FINITE, or the index of the first such value in the order of the message; then
- * what they write is of no use, except that reading writes nothing.
+ * Rounded to the nearest, ties to even. A value that is not finite, or would not be after rounding,
+ * is a fault: of the sender when it writes, of the message when it is read. Functions that may meet
+ * one return TN_VALUES_FINITE, or the index of the first such value in the order of the message;
+ * then what they write is of no use, except that reading writes nothing.
  *
  * Rows of a keyset travel in the order of the message's keys (cluster/wire/key_codec.h), side by
  * side:

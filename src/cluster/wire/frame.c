@@ -1,4 +1,4 @@
-/* frame.c - see frame.h. */
+/* frame.c - the header of a message is checked, read and written. */
 #include "cluster/wire/frame.h"
 
 #include "base/core/bytes.h"

@@ -8,8 +8,8 @@
  * Little-endian. crc is the CRC-32C of all other bytes, 0 to 75 and the payload. `job` tells runs
  * apart, `session` formations of one group, `incarnation` starts of one rank; `sequence` is the id
  * of a request that changes state, from 1 per sender and destination, and 0 in all others; an
- * answer repeats sequence and step of its request. What types there are, which of them carry an id
- * and what their payloads hold, frames.def says; docs/formats.md section 10 has the bytes.
+ * answer repeats sequence and step of its request. frames.def lists the types, which of them carry
+ * an id and what their payloads hold; docs/formats.md section 10 has the bytes.
  *
  *     memcpy(message + TN_FRAME_HEAD, ...);                  frame.bytes of payload
  *     tn_frame_seal(message, &frame);
@@ -17,11 +17,11 @@
  *     tn_drop why = tn_frame_read(&frame, message, size, &limits);
  *     if (why != TN_DROP_NONE) ...                        drop it, n_dropped[why]++
  *
- * Every frame is hostile. tn_frame_read looks at nothing before it has looked at what leads there,
- * in the order of TN_DROP in frames.def. It allocates nothing. What the payload holds is checked
- * by whoever decodes it (request_headers.h, key_codec.h, float_codec.h, control_messages.h), with
- * reasons of the same list. That a rank is the one whose key or address the connection has is for
- * the receiver to check. Pure functions, any thread.
+ * Every frame is hostile. tn_frame_read checks fields in the order of TN_DROP in frames.def, and
+ * reads none before those that it depends on. It allocates nothing. The payload is checked by its
+ * decoder (request_headers.h, key_codec.h, float_codec.h, control_messages.h), with reasons of the
+ * same list. That a rank is the one whose key or address the connection has is for the receiver to
+ * check. Pure functions, any thread.
  */
 #ifndef TN_CLUSTER_FRAME_H
 #define TN_CLUSTER_FRAME_H
@@ -76,7 +76,7 @@ typedef struct tn_frame {
     uint64_t bytes;      /* of it */
 } tn_frame;
 
-/* What a receiver takes. */
+/* What a receiver accepts. */
 typedef struct tn_frame_limits {
     uint64_t job;
     uint64_t session;   /* 0: any, nobody is welcome yet */
@@ -85,8 +85,8 @@ typedef struct tn_frame_limits {
     uint32_t count_max[TN_FRAME_COUNTS];
 } tn_frame_limits;
 
-/* *out is written when TN_DROP_NONE, and when TN_DROP_SESSION, so that its sender can be told: then
- * without a payload, unchecked, and of type 0 when that is not known. */
+/* *out is written when TN_DROP_NONE, and when TN_DROP_SESSION, so that its sender can be refused:
+ * then without a payload, unchecked, and of type 0 when that is not known. */
 tn_drop tn_frame_read(tn_frame *out, const void *message, size_t size,
                       const tn_frame_limits *limits) TN_MUST_USE;
 

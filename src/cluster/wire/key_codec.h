@@ -66,7 +66,7 @@ tn_keyblock_shape tn_keyblock_measure(const tn_keyset *keys, tn_key_order order)
 void tn_keyblock_write(const tn_keyset *keys, tn_key_order order, const tn_keyblock_shape *shape,
                        char *to);
 
-/* What a receiver takes. All must outlive the blocks that are read. */
+/* What a receiver accepts. All must outlive the blocks that are read. */
 typedef struct tn_keyblock_rules {
     const tn_owners *owners;
     const tn_layout *layout;

@@ -1,4 +1,4 @@
-/* request_headers.c - see request_headers.h. */
+/* request_headers.c - fixed fields of requests and replies are written, read and checked. */
 #include "cluster/wire/request_headers.h"
 
 #include "base/core/bytes.h"

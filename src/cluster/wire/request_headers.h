@@ -1,18 +1,20 @@
-/* request_headers.h - what stands beside keys and floats in requests for values and in answers to
- * them.
+/* request_headers.h - the fixed fields in front of keys and floats, in requests for values and in
+ * replies to them.
  *
- *     PULL   0 u64 examples    8 f64 weight_sum                      16 keys
- * (cluster/wire/key_codec.h) PUSH   0 u64 pull        8 f64 lr_factor  16 u32 day  20 f32 norm  24
- * f64 loss  32 gradients ROWS   0 u64 first       8 u64 examples  16 f64 weight_sum      24 rows
- *     DENSE  0 f64 grad_norm   8 u64 staleness  16 f64 loss           24 weights
+ *     PULL   0 u64 examples    8 f64 weight_sum                        16 keys (key_codec.h)
+ *     PUSH   0 u64 pull        8 f64 lr_factor  16 u32 day
+ *           20 f32 norm       24 f64 loss                              32 gradients
+ *     ROWS   0 u64 first       8 u64 examples   16 f64 weight_sum      24 rows
+ *     DENSE  0 f64 grad_norm   8 u64 staleness  16 f64 loss            24 weights
  *
- * A pull brings all that its owner must know of a batch but the gradients; a push names the pull
+ * A pull has all that its owner must know of a batch except the gradients; a push names the pull
  * and brings those. `get` reads the first bytes of a payload that tn_frame_read has found long
- * enough, and yields TN_DROP_PARAMS, *out untouched, when a number is not finite or (but for a
- * loss) negative, when weight stands without examples, when no pull is named, or with a day that
- * rows cannot hold.
- * Behind the floats of ROWS that answer a PEEK with TN_FRAME_MISSING stands a bit for each key, the
- * first in bit 0 of the first byte: 1, it has no row. Pure functions, any thread.
+ * enough. It returns TN_DROP_PARAMS, and leaves *out alone, when a number is not finite or (except
+ * for a loss) negative, when there is weight without examples, when no pull is named, or when rows
+ * cannot hold the day.
+ *
+ * Behind the floats of ROWS that answer a PEEK with TN_FRAME_MISSING there is a bit for each key,
+ * the first in bit 0 of the first byte; 1: the key has no row. Pure functions, any thread.
  */
 #ifndef TN_CLUSTER_REQUEST_HEADERS_H
 #define TN_CLUSTER_REQUEST_HEADERS_H
@@ -30,7 +32,7 @@ typedef struct tn_push_params {
     uint64_t pull;    /* sequence of the pull whose keys the gradients belong to */
     double lr_factor; /* as in tn_push, ps/optim/rule.h */
     uint32_t day;
-    float norm;  /* of all gradients of the push, before the global clip; 0: not told */
+    float norm;  /* of all gradients of the push, before the global clip; 0: not known */
     double loss; /* the rank's part of the joint batch's mean; 0 above staleness 0 */
 } tn_push_params;
 
