@@ -284,20 +284,20 @@ static void log_missing(const tn_group *g)
 
 tn_status tn_group_form(tn_group *g, const atomic_bool *stop, tn_error *err)
 {
-    tn_start_timer wait;
+    tn_rendezvous_timer wait;
     tn_error why = {0};
     tn_status status = TN_OK;
-    tn_start_timer_begin(&wait, (uint64_t)(g->opts.start_timeout_s * 1e9), tn_clock_ns());
+    tn_rendezvous_timer_begin(&wait, (uint64_t)(g->opts.start_timeout_s * 1e9), tn_clock_ns());
     (void)pthread_mutex_lock(&g->lock);
     while (status == TN_OK && g->ended == TN_OK && !g->is_whole) {
         const uint64_t now = tn_clock_ns();
-        const tn_start_timer_verdict verdict = tn_start_timer_poll(&wait, now);
+        const tn_rendezvous_timer_verdict verdict = tn_rendezvous_timer_poll(&wait, now);
         if (stop != NULL && atomic_load(stop)) {
             status = tn_fail(&why, TN_E_STOPPED, "stopped by a signal while waiting for the peers");
-        } else if (verdict == TN_START_TIMER_OVER) {
-            status = missing(g, tn_start_timer_s(&wait), &why);
+        } else if (verdict == TN_RENDEZVOUS_TIMER_OVER) {
+            status = missing(g, tn_rendezvous_timer_s(&wait), &why);
         } else {
-            if (verdict == TN_START_TIMER_TELL) {
+            if (verdict == TN_RENDEZVOUS_TIMER_TELL) {
                 log_missing(g);
             }
             (void)tn_group_wait(g, now + look_ns);

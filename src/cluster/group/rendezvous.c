@@ -329,40 +329,28 @@ void tn_rendezvous_missing(const tn_rendezvous *f, tn_text *out)
     }
 }
 
-const char *tn_rendezvous_host(const tn_rendezvous *f, uint32_t rank)
+void tn_rendezvous_timer_begin(tn_rendezvous_timer *w, uint64_t patience_ns, uint64_t now_ns)
 {
-    TN_ASSERT(rank < f->owners->n_peers && f->member[rank].incarnation != 0);
-    return f->member[rank].host;
+    *w = (tn_rendezvous_timer){.patience_ns = patience_ns, .looked_ns = now_ns};
 }
 
-uint64_t tn_rendezvous_pid(const tn_rendezvous *f, uint32_t rank)
-{
-    TN_ASSERT(rank < f->owners->n_peers && f->member[rank].incarnation != 0);
-    return f->member[rank].pid;
-}
-
-void tn_start_timer_begin(tn_start_timer *w, uint64_t patience_ns, uint64_t now_ns)
-{
-    *w = (tn_start_timer){.patience_ns = patience_ns, .looked_ns = now_ns};
-}
-
-tn_start_timer_verdict tn_start_timer_poll(tn_start_timer *w, uint64_t now_ns)
+tn_rendezvous_timer_verdict tn_rendezvous_timer_poll(tn_rendezvous_timer *w, uint64_t now_ns)
 {
     TN_ASSERT(now_ns >= w->looked_ns);
     const uint64_t passed = now_ns - w->looked_ns;
     w->waited_ns += passed < TN_FAILURE_GAP_NS ? passed : TN_FAILURE_GAP_NS;
     w->looked_ns = now_ns;
     if (w->waited_ns > w->patience_ns) {
-        return TN_START_TIMER_OVER;
+        return TN_RENDEZVOUS_TIMER_OVER;
     }
-    if (w->waited_ns - w->told_ns < TN_START_TIMER_TELL_NS) {
-        return TN_START_TIMER_ON;
+    if (w->waited_ns - w->told_ns < TN_RENDEZVOUS_TIMER_TELL_NS) {
+        return TN_RENDEZVOUS_TIMER_ON;
     }
     w->told_ns = w->waited_ns;
-    return TN_START_TIMER_TELL;
+    return TN_RENDEZVOUS_TIMER_TELL;
 }
 
-double tn_start_timer_s(const tn_start_timer *w)
+double tn_rendezvous_timer_s(const tn_rendezvous_timer *w)
 {
     return (double)w->waited_ns * 1e-9;
 }

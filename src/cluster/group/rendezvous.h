@@ -61,34 +61,31 @@ void tn_rendezvous_welcome(const tn_rendezvous *f, tn_welcome_note *out);
 /* Appends "rank 3", "ranks 2, 5 and 9", "ranks 3..17, 20 and 40 others"; nothing when whole. */
 void tn_rendezvous_missing(const tn_rendezvous *f, tn_text *out);
 
-/* Of a rank that is in: where it runs, for messages. Lent by f. */
-const char *tn_rendezvous_host(const tn_rendezvous *f, uint32_t rank);
-uint64_t tn_rendezvous_pid(const tn_rendezvous *f, uint32_t rank);
-
 /* ---- how long a rank waits for its group ----
  *
- *     tn_start_timer_begin(&w, patience_ns, now);
- *     switch (tn_start_timer_poll(&w, now))            ten times a second, until all are in
- *     TN_START_TIMER_TELL: log who is missing
- *     TN_START_TIMER_OVER: give up; tn_start_timer_s(&w) seconds were waited
+ *     tn_rendezvous_timer_begin(&w, patience_ns, now);
+ *     switch (tn_rendezvous_timer_poll(&w, now))            ten times a second, until all are in
+ *     TN_RENDEZVOUS_TIMER_TELL: log who is missing
+ *     TN_RENDEZVOUS_TIMER_OVER: give up; tn_rendezvous_timer_s(&w) seconds were waited
  *
  * A process that was stopped has not waited meanwhile: of the time between two looks at most
  * TN_FAILURE_GAP_NS counts. Times are nanoseconds of one monotonic clock. */
-#define TN_START_TIMER_TELL_NS UINT64_C(10000000000) /* between two lines about who is missing */
+#define TN_RENDEZVOUS_TIMER_TELL_NS                                                                \
+    UINT64_C(10000000000) /* between two lines about who is missing */
 
-typedef enum tn_start_timer_verdict {
-    TN_START_TIMER_ON,
-    TN_START_TIMER_TELL, /* every TN_START_TIMER_TELL_NS of waiting */
-    TN_START_TIMER_OVER, /* the patience is, from now on for good */
-} tn_start_timer_verdict;
+typedef enum tn_rendezvous_timer_verdict {
+    TN_RENDEZVOUS_TIMER_ON,
+    TN_RENDEZVOUS_TIMER_TELL, /* every TN_RENDEZVOUS_TIMER_TELL_NS of waiting */
+    TN_RENDEZVOUS_TIMER_OVER, /* the patience is, from now on for good */
+} tn_rendezvous_timer_verdict;
 
-typedef struct tn_start_timer {
+typedef struct tn_rendezvous_timer {
     uint64_t patience_ns;
     uint64_t looked_ns, waited_ns, told_ns;
-} tn_start_timer;
+} tn_rendezvous_timer;
 
-void tn_start_timer_begin(tn_start_timer *w, uint64_t patience_ns, uint64_t now_ns);
-tn_start_timer_verdict tn_start_timer_poll(tn_start_timer *w, uint64_t now_ns);
-double tn_start_timer_s(const tn_start_timer *w);
+void tn_rendezvous_timer_begin(tn_rendezvous_timer *w, uint64_t patience_ns, uint64_t now_ns);
+tn_rendezvous_timer_verdict tn_rendezvous_timer_poll(tn_rendezvous_timer *w, uint64_t now_ns);
+double tn_rendezvous_timer_s(const tn_rendezvous_timer *w);
 
 #endif
