@@ -2,7 +2,7 @@
 #include "base/core/clock.h"
 #include "base/file/file.h"
 #include "cluster/keys.h"
-#include "cluster/net/greeting.h"
+#include "cluster/net/sockets.h"
 #include "cluster/socketpeers.h"
 #include "support/test.h"
 #include "support/tmpdir.h"
@@ -172,20 +172,20 @@ static void copy_file(const char *from, const char *to)
     tn_text_done(&text);
 }
 
-static tn_greeter *dial_and_watch(peer *client, const peer *server)
+static tn_handshake_watch *dial_and_watch(peer *client, const peer *server)
 {
-    tn_greeter *g = NULL;
+    tn_handshake_watch *g = NULL;
     peers_dial(client, server, 0);
-    assert_int_equal(
-        tn_greeter_open(&g, keys_zmq(), tn_sockets_context(client->sockets), client->dealer, NULL),
-        TN_OK);
+    assert_int_equal(tn_handshake_watch_open(&g, keys_zmq(), tn_sockets_context(client->sockets),
+                                             client->dealer, NULL),
+                     TN_OK);
     return g;
 }
 
-static void await_greeting(tn_greeter *g, tn_greeting want)
+static void await_greeting(tn_handshake_watch *g, tn_handshake want)
 {
     const double until = peers_deadline();
-    while (tn_greeter_poll(g) != want) {
+    while (tn_handshake_watch_poll(g) != want) {
         assert_true(tn_clock_s() < until);
     }
 }
@@ -206,10 +206,10 @@ static void an_unlisted_key_is_refused(void **state)
     peers_open(&server, 0, &zero);
     peers_listen(&server, &loopback);
     peers_open(&client, 1, &one);
-    tn_greeter *g = dial_and_watch(&client, &server);
+    tn_handshake_watch *g = dial_and_watch(&client, &server);
     refuses(&server, TN_ZAP_KEY);
-    await_greeting(g, TN_GREETING_REFUSED);
-    tn_greeter_close(g);
+    await_greeting(g, TN_HANDSHAKE_REFUSED);
+    tn_handshake_watch_close(g);
     peers_close(&client);
     peers_close(&server);
 }
@@ -234,13 +234,13 @@ static void a_server_with_another_key_is_told_from_one_that_refuses(void **state
     for (uint32_t i = 0; i < 2; i++) {
         peer client;
         peers_open(&client, 1, i == 0 ? &one : &good);
-        tn_greeter *g = dial_and_watch(&client, &server);
-        await_greeting(g, i == 0 ? TN_GREETING_BROKEN : TN_GREETING_DONE);
-        assert_true((tn_greeting_text(tn_greeter_poll(g)) == NULL) == (i == 1));
-        tn_greeter_close(g);
+        tn_handshake_watch *g = dial_and_watch(&client, &server);
+        await_greeting(g, i == 0 ? TN_HANDSHAKE_BROKEN : TN_HANDSHAKE_DONE);
+        assert_true((tn_handshake_text(tn_handshake_watch_poll(g)) == NULL) == (i == 1));
+        tn_handshake_watch_close(g);
         peers_close(&client);
     }
-    tn_greeter_close(NULL);
+    tn_handshake_watch_close(NULL);
     peers_close(&server);
 }
 

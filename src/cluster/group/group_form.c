@@ -246,9 +246,9 @@ static void name_refused(const tn_group *g, tn_text *out)
 {
     tn_link_counts counts;
     tn_link_counts_of(g->link, &counts);
-    const char *greeting = tn_greeting_text(counts.greeting);
-    if (greeting != NULL) {
-        tn_text_addf(out, "; %s", greeting);
+    const char *handshake = tn_handshake_text(counts.handshake);
+    if (handshake != NULL) {
+        tn_text_addf(out, "; %s", handshake);
     }
     for (uint32_t v = TN_ZAP_ADMITTED + 1; v < TN_ZAP_VERDICTS; v++) {
         if (counts.zap[v] > 0) {

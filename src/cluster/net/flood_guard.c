@@ -165,7 +165,7 @@ static void end(tn_flood_guard *f, uint32_t fd)
     forget(f, fd);
 }
 
-/* How a greeting ended. One of ZMTP 1, and so of whatever is no peer, ends without an event. */
+/* How a handshake ended. With ZMTP 1, and so with a program that is no peer, there is no event. */
 static void decide(tn_flood_guard *f, uint16_t what, uint32_t reason)
 {
     if (what == ZMQ_EVENT_HANDSHAKE_SUCCEEDED || what == ZMQ_EVENT_HANDSHAKE_FAILED_AUTH) {

@@ -37,9 +37,9 @@ struct tn_link {
     tn_link_opts opts;
     tn_sockets *sockets;
     void *router;
-    tn_greeter *greeter;   /* of the dealer to rank 0; guarded by lock; NULL: none */
-    tn_flood_guard *flood; /* over the router's connections; NULL: over ipc */
-    int wake;              /* eventfd */
+    tn_handshake_watch *handshake; /* of the dealer to rank 0; guarded by lock; NULL: none */
+    tn_flood_guard *flood;         /* over the router's connections; NULL: over ipc */
+    int wake;                      /* eventfd */
     tn_thread *thread;
     atomic_bool stop;
     _Atomic uint64_t session;
@@ -596,7 +596,8 @@ void tn_link_counts_of(tn_link *l, tn_link_counts *out)
 {
     (void)pthread_mutex_lock(&l->lock);
     *out = l->published;
-    out->greeting = l->greeter != NULL ? tn_greeter_poll(l->greeter) : TN_GREETING_NONE;
+    out->handshake =
+        l->handshake != NULL ? tn_handshake_watch_poll(l->handshake) : TN_HANDSHAKE_NONE;
     (void)pthread_mutex_unlock(&l->lock);
     tn_zap_counts(tn_sockets_zap(l->sockets), out->zap);
 }
@@ -610,7 +611,8 @@ tn_status tn_link_dial(tn_link *l, uint32_t rank, const tn_endpoint *at, tn_erro
     tn_status status = tn_sockets_dial(l->sockets, rank, at, &dealer, err);
     if (status == TN_OK && rank == 0 && !at->is_ipc &&
         l->opts.security->kind == TN_SECURITY_CURVE) {
-        status = tn_greeter_open(&l->greeter, &l->z, tn_sockets_context(l->sockets), dealer, err);
+        status = tn_handshake_watch_open(&l->handshake, &l->z, tn_sockets_context(l->sockets),
+                                         dealer, err);
     }
     l->dialled[rank] = dealer; /* from here on the net thread's */
     l->has_new = true;
@@ -672,7 +674,7 @@ void tn_link_close(tn_link *l)
         tn_status status = tn_thread_join(l->thread, NULL);
         TN_ASSERT(status == TN_OK);
     }
-    tn_greeter_close(l->greeter);
+    tn_handshake_watch_close(l->handshake);
     for (uint32_t r = 0; l->dialled != NULL && r < l->opts.size; r++) {
         tn_sockets_hang_up(l->sockets, l->dialled[r]);
     }

@@ -1,11 +1,16 @@
-/* sockets.c - sockets of ZeroMQ with their options, keys and addresses. */
+/* sockets.c - sockets of ZeroMQ with their options, keys and addresses; events of a DEALER, which
+ * say how its handshake ended. */
 #include "cluster/net/sockets.h"
 
 #include "base/core/alloc.h"
 #include "base/core/bytes.h"
+#include "base/core/clock.h"
 #include "cluster/launch/ipcdir.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -78,6 +83,19 @@ static tn_status open_context(tn_sockets *s, tn_error *err)
     return TN_OK;
 }
 
+void tn_sockets_close(tn_sockets *s)
+{
+    if (s == NULL) {
+        return;
+    }
+    TN_ASSERT(s->n_open == 0); /* zmq_ctx_term() would wait for them */
+    tn_zap_close(s->zap);
+    while (s->context != NULL && s->z.zmq_ctx_term(s->context) != 0 && errno == EINTR) {
+    }
+    tn_lock_release(s->own); /* the file of the socket is gone now */
+    tn_free(s);
+}
+
 tn_status tn_sockets_open(tn_sockets **out, const tn_zmq *z, const tn_sockets_opts *opts,
                           tn_error *err)
 {
@@ -102,19 +120,6 @@ tn_status tn_sockets_open(tn_sockets **out, const tn_zmq *z, const tn_sockets_op
     }
     *out = s;
     return TN_OK;
-}
-
-void tn_sockets_close(tn_sockets *s)
-{
-    if (s == NULL) {
-        return;
-    }
-    TN_ASSERT(s->n_open == 0); /* zmq_ctx_term() would wait for them */
-    tn_zap_close(s->zap);
-    while (s->context != NULL && s->z.zmq_ctx_term(s->context) != 0 && errno == EINTR) {
-    }
-    tn_lock_release(s->own); /* the file of the socket is gone now */
-    tn_free(s);
 }
 
 void *tn_sockets_context(const tn_sockets *s)
@@ -288,4 +293,99 @@ tn_status tn_sockets_dial(tn_sockets *s, uint32_t rank, const tn_endpoint *to, v
     }
     *dealer = socket;
     return TN_OK;
+}
+
+enum {
+    EVENT_BYTES = 6, /* u16 what, u32 value, in the order of this machine */
+    NAME_BYTES = 64,
+    HANDSHAKE_EVENTS = ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL |
+                       ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH
+};
+
+struct tn_handshake_watch {
+    tn_zmq z;
+    void *dealer, *events; /* a PAIR socket, on which libzmq reports events */
+    tn_handshake last;
+};
+
+static bool watch(tn_handshake_watch *g, void *context)
+{
+    const int none = 0;
+    char name[NAME_BYTES];
+    (void)snprintf(name, sizeof name, "inproc://greeting-%p-%" PRIu64, g->dealer, tn_clock_ns());
+    g->events = g->z.zmq_socket(context, ZMQ_PAIR);
+    /* no limit: libzmq would wait for room, on the thread of all connections */
+    return g->events != NULL &&
+           g->z.zmq_setsockopt(g->events, ZMQ_RCVHWM, &none, sizeof none) == 0 &&
+           g->z.zmq_setsockopt(g->events, ZMQ_LINGER, &none, sizeof none) == 0 &&
+           g->z.zmq_socket_monitor(g->dealer, name, HANDSHAKE_EVENTS) == 0 &&
+           g->z.zmq_connect(g->events, name) == 0;
+}
+
+void tn_handshake_watch_close(tn_handshake_watch *g)
+{
+    if (g == NULL) {
+        return;
+    }
+    /* stop the monitor first: without a listener it would wait for one */
+    (void)g->z.zmq_socket_monitor(g->dealer, NULL, 0);
+    if (g->events != NULL) {
+        (void)g->z.zmq_close(g->events);
+    }
+    tn_free(g);
+}
+
+tn_status tn_handshake_watch_open(tn_handshake_watch **out, const tn_zmq *z, void *context,
+                                  void *dealer, tn_error *err)
+{
+    *out = NULL;
+    tn_handshake_watch *g = tn_try_alloc(1, sizeof *g, "the watch over a greeting", err);
+    if (g == NULL) {
+        return TN_E_MEMORY;
+    }
+    g->z = *z;
+    g->dealer = dealer;
+    if (!watch(g, context)) {
+        tn_status status =
+            tn_fail(err, TN_E_PEER, "cannot watch a greeting: %s", g->z.zmq_strerror(errno));
+        tn_handshake_watch_close(g);
+        return status;
+    }
+    *out = g;
+    return TN_OK;
+}
+
+tn_handshake tn_handshake_watch_poll(tn_handshake_watch *g)
+{
+    uint8_t event[EVENT_BYTES];
+    int n;
+    while ((n = g->z.zmq_recv(g->events, event, sizeof event, ZMQ_DONTWAIT)) >= 0 ||
+           errno == EINTR) {
+        int more = 0;
+        size_t size = sizeof more;
+        uint16_t what = 0;
+        if (n != EVENT_BYTES || g->z.zmq_getsockopt(g->events, ZMQ_RCVMORE, &more, &size) != 0 ||
+            more == 0) {
+            continue; /* the last part of an event is an address */
+        }
+        memcpy(&what, event, sizeof what);
+        g->last = what == ZMQ_EVENT_HANDSHAKE_SUCCEEDED     ? TN_HANDSHAKE_DONE
+                  : what == ZMQ_EVENT_HANDSHAKE_FAILED_AUTH ? TN_HANDSHAKE_REFUSED
+                                                            : TN_HANDSHAKE_BROKEN;
+    }
+    return g->last;
+}
+
+const char *tn_handshake_text(tn_handshake how)
+{
+    static const char *const texts[] = {
+        [TN_HANDSHAKE_NONE] = NULL,
+        [TN_HANDSHAKE_DONE] = NULL,
+        [TN_HANDSHAKE_REFUSED] =
+            "it refused the key of this peer (cluster.security.key): its public half is not in "
+            "the folder cluster.security.allow there",
+        [TN_HANDSHAKE_BROKEN] = "it hung up on this peer: is its key another one than that in "
+                                "cluster.security.allow here?",
+    };
+    return texts[how];
 }

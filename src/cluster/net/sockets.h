@@ -61,4 +61,30 @@ const tn_zap *tn_sockets_zap(const tn_sockets *s); /* for its counters; lent */
 void tn_routing_id(uint32_t rank, uint64_t incarnation, uint8_t out[TN_ROUTING_ID]);
 bool tn_routing_id_read(const void *id, size_t size, uint32_t *rank, uint64_t *incarnation);
 
+/* ---- the handshake of a socket that has dialled ----
+ *
+ * Over CURVE a peer with a wrong key gets no message at all: only libzmq knows why, and reports it
+ * as events of the socket. One call at a time. */
+
+typedef enum tn_handshake {
+    TN_HANDSHAKE_NONE,    /* nobody has answered yet */
+    TN_HANDSHAKE_DONE,    /* let in */
+    TN_HANDSHAKE_REFUSED, /* the key of this peer is not on the list there */
+    TN_HANDSHAKE_BROKEN,  /* the other end hung up: it has not the key that is expected of it */
+} tn_handshake;
+
+typedef struct tn_handshake_watch tn_handshake_watch;
+
+/* Of a socket that has dialled; both must outlive it. TN_E_PEER: libzmq refuses. */
+tn_status tn_handshake_watch_open(tn_handshake_watch **out, const tn_zmq *z, void *context,
+                                  void *dealer, tn_error *err) TN_MUST_USE;
+/* Before the socket is closed. NULL is fine. */
+void tn_handshake_watch_close(tn_handshake_watch *g);
+
+/* How the last handshake ended. */
+tn_handshake tn_handshake_watch_poll(tn_handshake_watch *g);
+
+/* The sentence for people; NULL: nothing is wrong. */
+const char *tn_handshake_text(tn_handshake how);
+
 #endif
