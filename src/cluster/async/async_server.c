@@ -101,6 +101,10 @@ typedef struct update {
     tn_delay_now *now; /* of the calling thread */
 } update;
 
+typedef enum taken { TAKEN, DAMAGED, NOT_FINITE, NO_PLACE, NO_PULL, NO_MEMORY } taken;
+
+/* ---- one update, and the requests of the own rank ---- */
+
 /* Running statistics have no gradient: what stands in its place is their new value. */
 static void move(tn_async_server *s, const float *dense)
 {
@@ -154,25 +158,7 @@ tn_status tn_async_server_push(tn_async_server *s, tn_team *team, const tn_async
     return apply(s, &u, out, err);
 }
 
-uint64_t tn_async_server_updates(const tn_async_server *s)
-{
-    return atomic_load(&s->updates);
-}
-
-uint32_t tn_async_server_open_pulls(tn_async_server *s)
-{
-    uint32_t n = 0;
-    (void)pthread_mutex_lock(&s->lock);
-    for (uint32_t r = 0; r < s->n_ranks; r++) {
-        for (uint32_t i = 0; i < s->opts.permits; i++) {
-            n += s->rank[r].place[i].state != SLOT_FREE;
-        }
-    }
-    (void)pthread_mutex_unlock(&s->lock);
-    return n;
-}
-
-typedef enum taken { TAKEN, DAMAGED, NOT_FINITE, NO_PLACE, NO_PULL, NO_MEMORY } taken;
+/* ---- receiving, on tn-net ---- */
 
 /* Answers that it is not done, and why. */
 static void refuse(tn_async_server *s, const tn_frame *request, tn_refusal why)
@@ -385,13 +371,7 @@ void tn_async_server_take(tn_async_server *s, const tn_frame *frame)
     }
 }
 
-static const uint64_t look_ns = 1000000000; /* how often `stop` is checked at least */
-
-uint32_t tn_async_permits_of(double staleness)
-{
-    TN_ASSERT(staleness >= 0);
-    return staleness < TN_PERMITS_MAX - 1 ? (uint32_t)staleness + 1 : TN_PERMITS_MAX;
-}
+/* ---- serving, on tn-shard ---- */
 
 static tn_status answer_rows(tn_async_server *s, const pull_slot *p, const tn_frame *request,
                              tn_error *err)
@@ -521,6 +501,8 @@ static tn_status serve_one(tn_async_server *s, bool *served, tn_error *err)
     }
 }
 
+static const uint64_t look_ns = 1000000000; /* how often `stop` is checked at least */
+
 static tn_status serve_all(void *arg, tn_error *err)
 {
     tn_async_server *s = arg;
@@ -539,6 +521,8 @@ static tn_status serve_all(void *arg, tn_error *err)
     }
     return TN_OK;
 }
+
+/* ---- opening and closing ---- */
 
 static tn_status make(tn_async_server *s, tn_error *err)
 {
@@ -628,4 +612,30 @@ tn_status tn_async_server_open(tn_async_server **out, const tn_async_server_opts
     }
     *out = s;
     return TN_OK;
+}
+
+/* ---- what others ask ---- */
+
+uint32_t tn_async_permits_of(double staleness)
+{
+    TN_ASSERT(staleness >= 0);
+    return staleness < TN_PERMITS_MAX - 1 ? (uint32_t)staleness + 1 : TN_PERMITS_MAX;
+}
+
+uint64_t tn_async_server_updates(const tn_async_server *s)
+{
+    return atomic_load(&s->updates);
+}
+
+uint32_t tn_async_server_open_pulls(tn_async_server *s)
+{
+    uint32_t n = 0;
+    (void)pthread_mutex_lock(&s->lock);
+    for (uint32_t r = 0; r < s->n_ranks; r++) {
+        for (uint32_t i = 0; i < s->opts.permits; i++) {
+            n += s->rank[r].place[i].state != SLOT_FREE;
+        }
+    }
+    (void)pthread_mutex_unlock(&s->lock);
+    return n;
 }

@@ -52,6 +52,11 @@ struct tn_async_worker {
     tn_error why;
 };
 
+/* Returns 1 + the rank that a call waits for; 0: none. */
+typedef uint32_t due_of(tn_async_worker *g);
+
+/* ---- replies, on the worker's thread ---- */
+
 static const uint64_t look_ns = 100000000; /* how often failures are checked at least */
 
 static void reject(tn_async_worker *g, uint32_t rank, const char *what)
@@ -114,8 +119,7 @@ static tn_status receive_answers(tn_async_worker *g, tn_error *err)
     return g->failed == TN_OK ? TN_OK : tn_fail(err, g->failed, "%s", g->err.text);
 }
 
-/* Returns 1 + the rank that a call waits for; 0: none. */
-typedef uint32_t due_of(tn_async_worker *g);
+/* ---- waiting ---- */
 
 /* 1 + a rank that has not acknowledged the oldest push with a permit; 0: none. */
 static uint32_t late_push(tn_async_worker *g, uint32_t *n_held)
@@ -187,6 +191,8 @@ static tn_status await(tn_async_worker *g, due_of *due, const char *what, tn_err
         (void)tn_wakeup_wait(&g->wakeup, seen, now + look_ns);
     }
 }
+
+/* ---- calls ---- */
 
 static flight *take_permit(tn_async_worker *g)
 {
@@ -403,125 +409,21 @@ uint32_t tn_async_worker_waits_for(const tn_async_worker *g)
     return atomic_load(&g->waits_for);
 }
 
-static void answer(void *arg, const tn_frame *request, tn_out_message *outgoing)
-{
-    const tn_async_worker *g = arg;
-    tn_link_answer(g->opts.link, request, outgoing);
-}
-
-void tn_async_worker_fail(tn_async_worker *g, tn_status status, const char *why)
+void tn_async_worker_take_seen(tn_async_worker *g, tn_async_worker_seen *out)
 {
     (void)pthread_mutex_lock(&g->lock);
-    if (g->ended == TN_OK) {
-        g->ended = tn_fail(&g->why, status, "%s", why);
-    }
+    *out = g->seen;
+    g->seen.pushes = 0;
+    g->seen.staleness_max = 0;
     (void)pthread_mutex_unlock(&g->lock);
-    tn_wakeup_signal(&g->wakeup);
 }
 
-static void shard_failed(void *arg, tn_status status, const char *why)
+uint64_t tn_async_worker_updates(const tn_async_worker *g)
 {
-    tn_async_worker_fail(arg, status, why);
+    return tn_async_server_updates(g->server);
 }
 
-static tn_status make_arrays(tn_async_worker *g, tn_error *err)
-{
-    const tn_async_worker_opts *o = &g->opts;
-    const char *what = "a group of peers";
-    g->outgoing = tn_try_alloc(g->n_ranks, sizeof(void *), what, err);
-    g->newest = tn_try_alloc(g->n_ranks, sizeof(void *), what, err);
-    g->zeros = tn_try_alloc(TN_PARTITIONS + 1, sizeof *g->zeros, what, err);
-    g->trained = tn_try_alloc((size_t)o->n_trained + 1, sizeof *g->trained, what, err);
-    bool made = g->outgoing != NULL && g->newest != NULL && g->zeros != NULL && g->trained != NULL;
-    for (uint32_t i = 0; i < g->permits && made; i++) {
-        g->flight[i].acknowledged = tn_try_alloc(g->n_ranks, sizeof(bool), what, err);
-        made = g->flight[i].acknowledged != NULL;
-    }
-    if (!made) {
-        return TN_E_MEMORY;
-    }
-    if (o->n_trained > 0) {
-        memcpy(g->trained, o->trained, o->n_trained * sizeof *g->trained);
-    }
-    g->none = (tn_keyset){.owners = &o->shares->owners, .at = g->zeros, .first = g->zeros};
-    return TN_OK;
-}
-
-static tn_status make(tn_async_worker *g, tn_error *err)
-{
-    const tn_async_worker_opts *o = &g->opts;
-    TN_TRY(make_arrays(g, err));
-    TN_TRY(tn_batchio_init(&g->io, o->pool, o->shares, o->row_values, o->dense_values, err));
-    const tn_async_server_opts server = {.rank = o->rank,
-                                         .permits = g->permits,
-                                         .step = o->step,
-                                         .shares = o->shares,
-                                         .layout = o->layout,
-                                         .shard = o->shard,
-                                         .moving = o->moving,
-                                         .n_moving = o->n_moving,
-                                         .dedup = o->dedup,
-                                         .pool = o->pool,
-                                         .answer = answer,
-                                         .failed = shard_failed,
-                                         .arg = g};
-    return tn_async_server_open(&g->server, &server, err);
-}
-
-void tn_async_worker_close(tn_async_worker *g)
-{
-    if (g == NULL) {
-        return;
-    }
-    tn_async_server_close(g->server);
-    while (g->first != NULL) {
-        tn_in_message *incoming = g->first;
-        g->first = incoming->next;
-        tn_in_message_close(incoming);
-    }
-    for (uint32_t r = 0; g->newest != NULL && r < g->n_ranks; r++) {
-        tn_in_message_close(g->newest[r]);
-    }
-    for (uint32_t i = 0; i < g->permits; i++) {
-        tn_owner_slices_done(&g->flight[i].slices);
-        tn_free(g->flight[i].acknowledged);
-    }
-    tn_batchio_done(&g->io);
-    tn_free(g->outgoing);
-    tn_free(g->newest);
-    tn_free(g->zeros);
-    tn_free(g->trained);
-    tn_wakeup_done(&g->wakeup);
-    (void)pthread_mutex_destroy(&g->lock);
-    tn_free(g);
-}
-
-tn_status tn_async_worker_open(tn_async_worker **out, const tn_async_worker_opts *opts,
-                               tn_error *err)
-{
-    *out = NULL;
-    tn_async_worker *g = tn_try_alloc(1, sizeof *g, "a group of peers", err);
-    if (g == NULL) {
-        return TN_E_MEMORY;
-    }
-    g->opts = *opts;
-    g->n_ranks = opts->shares->owners.n_peers;
-    g->permits = tn_async_permits_of(opts->staleness);
-    tn_wakeup_init(&g->wakeup);
-    (void)pthread_mutex_init(&g->lock, NULL);
-    tn_status status = make(g, err);
-    if (status != TN_OK) {
-        tn_async_worker_close(g);
-        return status;
-    }
-    *out = g;
-    return TN_OK;
-}
-
-void tn_async_worker_stop(tn_async_worker *g)
-{
-    tn_async_server_stop(g->server);
-}
+/* ---- messages, on tn-net ---- */
 
 void tn_async_worker_take_request(tn_async_worker *g, tn_in_message *incoming)
 {
@@ -586,16 +488,124 @@ void tn_async_worker_take_answer(tn_async_worker *g, tn_in_message *incoming)
     tn_wakeup_signal(&g->wakeup);
 }
 
-void tn_async_worker_take_seen(tn_async_worker *g, tn_async_worker_seen *out)
+void tn_async_worker_fail(tn_async_worker *g, tn_status status, const char *why)
 {
     (void)pthread_mutex_lock(&g->lock);
-    *out = g->seen;
-    g->seen.pushes = 0;
-    g->seen.staleness_max = 0;
+    if (g->ended == TN_OK) {
+        g->ended = tn_fail(&g->why, status, "%s", why);
+    }
     (void)pthread_mutex_unlock(&g->lock);
+    tn_wakeup_signal(&g->wakeup);
 }
 
-uint64_t tn_async_worker_updates(const tn_async_worker *g)
+/* ---- opening and closing ---- */
+
+static void answer(void *arg, const tn_frame *request, tn_out_message *outgoing)
 {
-    return tn_async_server_updates(g->server);
+    const tn_async_worker *g = arg;
+    tn_link_answer(g->opts.link, request, outgoing);
+}
+
+static void shard_failed(void *arg, tn_status status, const char *why)
+{
+    tn_async_worker_fail(arg, status, why);
+}
+
+static tn_status make_arrays(tn_async_worker *g, tn_error *err)
+{
+    const tn_async_worker_opts *o = &g->opts;
+    const char *what = "a group of peers";
+    g->outgoing = tn_try_alloc(g->n_ranks, sizeof(void *), what, err);
+    g->newest = tn_try_alloc(g->n_ranks, sizeof(void *), what, err);
+    g->zeros = tn_try_alloc(TN_PARTITIONS + 1, sizeof *g->zeros, what, err);
+    g->trained = tn_try_alloc((size_t)o->n_trained + 1, sizeof *g->trained, what, err);
+    bool made = g->outgoing != NULL && g->newest != NULL && g->zeros != NULL && g->trained != NULL;
+    for (uint32_t i = 0; i < g->permits && made; i++) {
+        g->flight[i].acknowledged = tn_try_alloc(g->n_ranks, sizeof(bool), what, err);
+        made = g->flight[i].acknowledged != NULL;
+    }
+    if (!made) {
+        return TN_E_MEMORY;
+    }
+    if (o->n_trained > 0) {
+        memcpy(g->trained, o->trained, o->n_trained * sizeof *g->trained);
+    }
+    g->none = (tn_keyset){.owners = &o->shares->owners, .at = g->zeros, .first = g->zeros};
+    return TN_OK;
+}
+
+static tn_status make(tn_async_worker *g, tn_error *err)
+{
+    const tn_async_worker_opts *o = &g->opts;
+    TN_TRY(make_arrays(g, err));
+    TN_TRY(tn_batchio_init(&g->io, o->pool, o->shares, o->row_values, o->dense_values, err));
+    const tn_async_server_opts server = {.rank = o->rank,
+                                         .permits = g->permits,
+                                         .step = o->step,
+                                         .shares = o->shares,
+                                         .layout = o->layout,
+                                         .shard = o->shard,
+                                         .moving = o->moving,
+                                         .n_moving = o->n_moving,
+                                         .dedup = o->dedup,
+                                         .pool = o->pool,
+                                         .answer = answer,
+                                         .failed = shard_failed,
+                                         .arg = g};
+    return tn_async_server_open(&g->server, &server, err);
+}
+
+void tn_async_worker_stop(tn_async_worker *g)
+{
+    tn_async_server_stop(g->server);
+}
+
+void tn_async_worker_close(tn_async_worker *g)
+{
+    if (g == NULL) {
+        return;
+    }
+    tn_async_server_close(g->server);
+    while (g->first != NULL) {
+        tn_in_message *incoming = g->first;
+        g->first = incoming->next;
+        tn_in_message_close(incoming);
+    }
+    for (uint32_t r = 0; g->newest != NULL && r < g->n_ranks; r++) {
+        tn_in_message_close(g->newest[r]);
+    }
+    for (uint32_t i = 0; i < g->permits; i++) {
+        tn_owner_slices_done(&g->flight[i].slices);
+        tn_free(g->flight[i].acknowledged);
+    }
+    tn_batchio_done(&g->io);
+    tn_free(g->outgoing);
+    tn_free(g->newest);
+    tn_free(g->zeros);
+    tn_free(g->trained);
+    tn_wakeup_done(&g->wakeup);
+    (void)pthread_mutex_destroy(&g->lock);
+    tn_free(g);
+}
+
+tn_status tn_async_worker_open(tn_async_worker **out, const tn_async_worker_opts *opts,
+                               tn_error *err)
+{
+    *out = NULL;
+    tn_async_worker *g = tn_try_alloc(1, sizeof *g, "a group of peers", err);
+    if (g == NULL) {
+        return TN_E_MEMORY;
+    }
+    g->opts = *opts;
+    g->n_ranks = opts->shares->owners.n_peers;
+    g->permits = tn_async_permits_of(opts->staleness);
+    tn_wakeup_init(&g->wakeup);
+    (void)pthread_mutex_init(&g->lock, NULL);
+    tn_status status = make(g, err);
+    if (status != TN_OK) {
+        tn_async_worker_close(g);
+        return status;
+    }
+    *out = g;
+    return TN_OK;
 }

@@ -293,6 +293,8 @@ bool tn_failure_detector_poll(tn_failure_detector *p, uint64_t now_ns, tn_failur
     return false;
 }
 
+/* ---- sentences, totals, the table ---- */
+
 static void add_who(const tn_failure_detector *p, uint32_t rank, tn_text *out)
 {
     TN_ASSERT(rank < p->opts.size);

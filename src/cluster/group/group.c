@@ -17,6 +17,107 @@ enum {
     FILES = 128,  /* of data, checkpoints and logs, and what ZeroMQ has for itself */
 };
 
+static const uint64_t refuse_ns = 3000000000; /* for hellos, after a group that will not form .. */
+static const uint64_t late_ns = 10000000000;  /* .. and since this rank was started */
+static const uint64_t look_ns = 100000000;    /* for checking who was answered */
+static const uint64_t linger_ns = 2000000000; /* for what was posted last */
+
+/* ---- the end ---- */
+
+void tn_group_make_printable(char *text)
+{
+    for (; *text != '\0'; text++) {
+        const unsigned char c = (unsigned char)*text;
+        if ((c < ' ' && c != '\n' && c != '\t') || c == 0x7f) {
+            *text = '?';
+        }
+    }
+}
+
+void tn_group_end(tn_group *g, tn_status status, uint32_t teller, const char *why)
+{
+    if (g->ended != TN_OK) {
+        return;
+    }
+    g->ended = tn_fail(&g->why, status, "%s", why);
+    g->teller = teller;
+    tn_group_make_printable(g->why.text);
+    const uint64_t who = 1 + (uint64_t)teller;
+    const tn_order_note stop = {
+        .what = TN_ORDER_STOP, .number = (uint64_t)status, .text = g->why.text, .more = {&who, 1}};
+    for (uint32_t r = 1; g->rank == 0 && r < g->size; r++) {
+        if (g->dialled[r] != NULL) {
+            tn_group_post(g, r, TN_FRAME_ORDER, &stop, NULL);
+        }
+    }
+    (void)pthread_cond_broadcast(&g->changed);
+}
+
+void tn_group_end_here(tn_group *g, tn_status status, const char *words)
+{
+    tn_text named = {0};
+    if (g->ended == TN_OK) {
+        const size_t size = strlen(words) + 1;
+        g->opts.hello.status = (uint64_t)status;
+        g->opts.hello.text = memcpy(TN_NEW_ARRAY(g->arena, char, size), words, size);
+        g->next_hello = 0; /* now, if hellos are what this rank says still */
+    }
+    tn_text_addf(&named, "rank %u: %s", g->rank, words);
+    tn_group_end(g, status, g->rank, tn_text_str(&named));
+    tn_text_done(&named);
+}
+
+tn_status tn_group_fault(const tn_group *g, tn_error *err)
+{
+    return g->ended == TN_OK ? TN_OK : tn_fail(err, g->ended, "%s", g->why.text);
+}
+
+tn_status tn_group_check(tn_group *g, tn_error *err)
+{
+    (void)pthread_mutex_lock(&g->lock);
+    tn_status status = tn_group_fault(g, err);
+    (void)pthread_mutex_unlock(&g->lock);
+    return status;
+}
+
+void tn_group_report_end(tn_group *g)
+{
+    tn_error why = {0};
+    tn_status ended = tn_group_check(g, &why);
+    (void)pthread_mutex_lock(&g->values_lock);
+    if (ended != TN_OK && g->values.ended != NULL) {
+        g->values.ended(g->values.arg, ended, why.text);
+    }
+    (void)pthread_mutex_unlock(&g->values_lock);
+}
+
+void tn_group_fail(tn_group *g, tn_status status, const char *why)
+{
+    (void)pthread_mutex_lock(&g->lock);
+    const bool first = g->ended == TN_OK;
+    if (first && g->deed.code != TN_OK && strstr(why, g->deed.text) != NULL) {
+        tn_group_end(g, status, g->deed_rank, why); /* it was an order that failed elsewhere */
+    } else {
+        const tn_done_note note = {.what = TN_ORDER_STOP, .status = (uint64_t)status, .text = why};
+        if (first && g->rank != 0 && g->is_whole) {
+            tn_group_post(g, 0, TN_FRAME_DONE, &note, NULL);
+        }
+        tn_group_end_here(g, status, why);
+    }
+    (void)pthread_mutex_unlock(&g->lock);
+    tn_group_report_end(g);
+}
+
+bool tn_group_is_reported_elsewhere(tn_group *g)
+{
+    (void)pthread_mutex_lock(&g->lock);
+    bool elsewhere = g->ended != TN_OK && g->teller != g->rank;
+    (void)pthread_mutex_unlock(&g->lock);
+    return elsewhere;
+}
+
+/* ---- opening ---- */
+
 static tn_status make_lists(tn_group *g, tn_error *err)
 {
     const char *what = "a group of peers";
@@ -99,49 +200,6 @@ static tn_status begin(tn_group *g, tn_error *err)
     return r->address[0] != NULL ? tn_group_dial(g, 0, r->address[0], err) : TN_OK;
 }
 
-void tn_group_make_printable(char *text)
-{
-    for (; *text != '\0'; text++) {
-        const unsigned char c = (unsigned char)*text;
-        if ((c < ' ' && c != '\n' && c != '\t') || c == 0x7f) {
-            *text = '?';
-        }
-    }
-}
-
-void tn_group_end(tn_group *g, tn_status status, uint32_t teller, const char *why)
-{
-    if (g->ended != TN_OK) {
-        return;
-    }
-    g->ended = tn_fail(&g->why, status, "%s", why);
-    g->teller = teller;
-    tn_group_make_printable(g->why.text);
-    const uint64_t who = 1 + (uint64_t)teller;
-    const tn_order_note stop = {
-        .what = TN_ORDER_STOP, .number = (uint64_t)status, .text = g->why.text, .more = {&who, 1}};
-    for (uint32_t r = 1; g->rank == 0 && r < g->size; r++) {
-        if (g->dialled[r] != NULL) {
-            tn_group_post(g, r, TN_FRAME_ORDER, &stop, NULL);
-        }
-    }
-    (void)pthread_cond_broadcast(&g->changed);
-}
-
-void tn_group_end_here(tn_group *g, tn_status status, const char *words)
-{
-    tn_text named = {0};
-    if (g->ended == TN_OK) {
-        const size_t size = strlen(words) + 1;
-        g->opts.hello.status = (uint64_t)status;
-        g->opts.hello.text = memcpy(TN_NEW_ARRAY(g->arena, char, size), words, size);
-        g->next_hello = 0; /* now, if hellos are what this rank says still */
-    }
-    tn_text_addf(&named, "rank %u: %s", g->rank, words);
-    tn_group_end(g, status, g->rank, tn_text_str(&named));
-    tn_text_done(&named);
-}
-
 static tn_status make(tn_group *g, tn_error *err)
 {
     TN_TRY(make_lists(g, err));
@@ -164,16 +222,79 @@ tn_status tn_group_make_room(uint32_t size, tn_error *err)
     return tn_descriptors_need(PER_PEER * (uint64_t)(size - 1) + FILES, what, err);
 }
 
+tn_status tn_group_open(tn_group **out, const tn_group_opts *opts, tn_error *err)
+{
+    TN_ASSERT(opts->membership->size > 1);
+    *out = NULL;
+    TN_TRY(tn_group_make_room(opts->membership->size, err));
+    tn_group *g = tn_try_alloc(1, sizeof *g, "a group of peers", err);
+    if (g == NULL) {
+        return TN_E_MEMORY;
+    }
+    g->opts = *opts;
+    g->rank = opts->membership->rank;
+    g->size = opts->membership->size;
+    g->incarnation = tn_random_id();
+    g->opened_ns = tn_clock_ns();
+    g->arena = tn_arena_new(1 << 12);
+    pthread_condattr_t monotonic;
+    (void)pthread_condattr_init(&monotonic);
+    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&g->changed, &monotonic);
+    (void)pthread_condattr_destroy(&monotonic);
+    (void)pthread_mutex_init(&g->lock, NULL);
+    (void)pthread_mutex_init(&g->values_lock, NULL);
+    (void)pthread_mutex_init(&g->parts_lock, NULL);
+    tn_status status = make(g, err);
+    if (status != TN_OK) {
+        tn_group_close(g);
+        return status;
+    }
+    *out = g;
+    return TN_OK;
+}
+
+/* ---- values ---- */
+
+void tn_group_set_values(tn_group *g, const tn_group_values *values)
+{
+    (void)pthread_mutex_lock(&g->values_lock);
+    g->values = values != NULL ? *values : (tn_group_values){0};
+    (void)pthread_mutex_unlock(&g->values_lock);
+    tn_group_report_end(g); /* if it ended before */
+}
+
+tn_link *tn_group_link(tn_group *g)
+{
+    return g->link;
+}
+
+tn_out_messages *tn_group_out_messages(tn_group *g)
+{
+    return g->pool;
+}
+
+tn_dedup *tn_group_dedup(tn_group *g)
+{
+    return g->dedup;
+}
+
+/* ---- closing ---- */
+
+bool tn_group_wait(tn_group *g, uint64_t deadline_ns)
+{
+    const uint64_t ns_per_s = 1000000000;
+    const struct timespec until = {(time_t)(deadline_ns / ns_per_s),
+                                   (long)(deadline_ns % ns_per_s)};
+    return pthread_cond_timedwait(&g->changed, &g->lock, &until) == 0;
+}
+
 /* No longer than the user would wait for all to start. */
 static uint64_t at_most_timeout(const tn_group *g, uint64_t ns)
 {
     const double timeout_ns = g->opts.start_timeout_s * 1e9;
     return timeout_ns > 0 && timeout_ns < (double)ns ? (uint64_t)timeout_ns : ns;
 }
-
-static const uint64_t refuse_ns = 3000000000; /* for hellos, after a group that will not form .. */
-
-static const uint64_t late_ns = 10000000000; /* .. and since this rank was started */
 
 /* Until when to wait for ranks that were not reached yet: a rank that starts late arrives in the
  * first seconds, and one that cannot connect to rank 0 tries again every 2 s. */
@@ -194,16 +315,6 @@ static bool all_are_told(const tn_group *g)
     return all && tn_clock_ns() - g->last_hello > 2 * tn_timer_ns(TN_GROUP_HELLO_NS);
 }
 
-static const uint64_t look_ns = 100000000; /* for checking who was answered */
-
-bool tn_group_wait(tn_group *g, uint64_t deadline_ns)
-{
-    const uint64_t ns_per_s = 1000000000;
-    const struct timespec until = {(time_t)(deadline_ns / ns_per_s),
-                                   (long)(deadline_ns % ns_per_s)};
-    return pthread_cond_timedwait(&g->changed, &g->lock, &until) == 0;
-}
-
 /* A group that will not form: rank 0 answers every hello with the reason, and a rank that gives up
  * sends the reason to rank 0. */
 static void turn_away(tn_group *g)
@@ -217,8 +328,6 @@ static void turn_away(tn_group *g)
     }
     (void)pthread_mutex_unlock(&g->lock);
 }
-
-static const uint64_t linger_ns = 2000000000; /* for what was posted last */
 
 /* Waits until the others have acknowledged what was posted to them, or the time is over. */
 static void linger(tn_group *g)
@@ -295,108 +404,4 @@ void tn_group_close(tn_group *g)
     (void)pthread_mutex_destroy(&g->lock);
     (void)pthread_cond_destroy(&g->changed);
     tn_free(g);
-}
-
-tn_status tn_group_open(tn_group **out, const tn_group_opts *opts, tn_error *err)
-{
-    TN_ASSERT(opts->membership->size > 1);
-    *out = NULL;
-    TN_TRY(tn_group_make_room(opts->membership->size, err));
-    tn_group *g = tn_try_alloc(1, sizeof *g, "a group of peers", err);
-    if (g == NULL) {
-        return TN_E_MEMORY;
-    }
-    g->opts = *opts;
-    g->rank = opts->membership->rank;
-    g->size = opts->membership->size;
-    g->incarnation = tn_random_id();
-    g->opened_ns = tn_clock_ns();
-    g->arena = tn_arena_new(1 << 12);
-    pthread_condattr_t monotonic;
-    (void)pthread_condattr_init(&monotonic);
-    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&g->changed, &monotonic);
-    (void)pthread_condattr_destroy(&monotonic);
-    (void)pthread_mutex_init(&g->lock, NULL);
-    (void)pthread_mutex_init(&g->values_lock, NULL);
-    (void)pthread_mutex_init(&g->parts_lock, NULL);
-    tn_status status = make(g, err);
-    if (status != TN_OK) {
-        tn_group_close(g);
-        return status;
-    }
-    *out = g;
-    return TN_OK;
-}
-
-tn_status tn_group_fault(const tn_group *g, tn_error *err)
-{
-    return g->ended == TN_OK ? TN_OK : tn_fail(err, g->ended, "%s", g->why.text);
-}
-
-tn_status tn_group_check(tn_group *g, tn_error *err)
-{
-    (void)pthread_mutex_lock(&g->lock);
-    tn_status status = tn_group_fault(g, err);
-    (void)pthread_mutex_unlock(&g->lock);
-    return status;
-}
-
-void tn_group_report_end(tn_group *g)
-{
-    tn_error why = {0};
-    tn_status ended = tn_group_check(g, &why);
-    (void)pthread_mutex_lock(&g->values_lock);
-    if (ended != TN_OK && g->values.ended != NULL) {
-        g->values.ended(g->values.arg, ended, why.text);
-    }
-    (void)pthread_mutex_unlock(&g->values_lock);
-}
-
-void tn_group_set_values(tn_group *g, const tn_group_values *values)
-{
-    (void)pthread_mutex_lock(&g->values_lock);
-    g->values = values != NULL ? *values : (tn_group_values){0};
-    (void)pthread_mutex_unlock(&g->values_lock);
-    tn_group_report_end(g); /* if it ended before */
-}
-
-tn_link *tn_group_link(tn_group *g)
-{
-    return g->link;
-}
-
-tn_out_messages *tn_group_out_messages(tn_group *g)
-{
-    return g->pool;
-}
-
-tn_dedup *tn_group_dedup(tn_group *g)
-{
-    return g->dedup;
-}
-
-void tn_group_fail(tn_group *g, tn_status status, const char *why)
-{
-    (void)pthread_mutex_lock(&g->lock);
-    const bool first = g->ended == TN_OK;
-    if (first && g->deed.code != TN_OK && strstr(why, g->deed.text) != NULL) {
-        tn_group_end(g, status, g->deed_rank, why); /* it was an order that failed elsewhere */
-    } else {
-        const tn_done_note note = {.what = TN_ORDER_STOP, .status = (uint64_t)status, .text = why};
-        if (first && g->rank != 0 && g->is_whole) {
-            tn_group_post(g, 0, TN_FRAME_DONE, &note, NULL);
-        }
-        tn_group_end_here(g, status, why);
-    }
-    (void)pthread_mutex_unlock(&g->lock);
-    tn_group_report_end(g);
-}
-
-bool tn_group_is_reported_elsewhere(tn_group *g)
-{
-    (void)pthread_mutex_lock(&g->lock);
-    bool elsewhere = g->ended != TN_OK && g->teller != g->rank;
-    (void)pthread_mutex_unlock(&g->lock);
-    return elsewhere;
 }

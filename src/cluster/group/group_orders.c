@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+/* ---- orders ---- */
+
 /* Whether every other rank has acknowledged all requests. */
 static bool all_have_it(const tn_group *g)
 {
@@ -212,6 +214,8 @@ tn_status tn_group_done(tn_group *g, const tn_done_note *note, tn_error *err)
     return status;
 }
 
+/* ---- life ---- */
+
 void tn_group_report(tn_group *g, const tn_report_note *note)
 {
     TN_ASSERT(g->rank != 0);
@@ -270,6 +274,8 @@ double tn_group_rate(tn_group *g)
 }
 
 enum { NOTE_ARENA = 1 << 10 };
+
+/* ---- parts of an epoch ---- */
 
 void tn_group_set_parts(tn_group *g, const tn_group_parts *parts)
 {

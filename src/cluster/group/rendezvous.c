@@ -329,6 +329,8 @@ void tn_rendezvous_missing(const tn_rendezvous *f, tn_text *out)
     }
 }
 
+/* ---- the wait ---- */
+
 void tn_rendezvous_timer_begin(tn_rendezvous_timer *w, uint64_t patience_ns, uint64_t now_ns)
 {
     *w = (tn_rendezvous_timer){.patience_ns = patience_ns, .looked_ns = now_ns};

@@ -33,6 +33,8 @@ typedef struct search {
     const char *note;
 } search;
 
+/* ---- what the user and launchers say ---- */
+
 static tn_status set_size(search *s, uint32_t size, const char *from)
 {
     if (size == 0) {
@@ -178,6 +180,8 @@ static tn_status find_rank(search *s)
     }
     return TN_OK;
 }
+
+/* ---- addresses ---- */
 
 /* An address in ZeroMQ's words. */
 static tn_status normal(search *s, const char *text, uint32_t rank, const char **out)
@@ -359,6 +363,8 @@ typedef struct peers_words {
     tn_strs list;
 } peers_words;
 
+/* ---- the option cluster.peers ---- */
+
 static const char *const auto_words[] = {"auto", NULL};
 
 static const tn_field number[] = {
@@ -406,6 +412,8 @@ void tn_peers_bind(const tn_binder *b, const tn_tree *tree, tn_peers_opts *out)
     tn_fields_bind(&inner, number, tn_tree_wrap(b->arena, "peers", tree), &words);
     out->n = words.peers == TN_AUTO ? 0 : words.peers;
 }
+
+/* ---- a real process ---- */
 
 tn_status tn_membership_place(const tn_membership *r, tn_endpoint *out, tn_error *err)
 {

@@ -23,6 +23,8 @@ typedef struct part_list {
     uint32_t first, last, n;
 } part_list;
 
+/* ---- lists ---- */
+
 static inline void list_init(part_list *list)
 {
     *list = (part_list){.first = NOBODY, .last = NOBODY};
@@ -270,6 +272,8 @@ uint32_t tn_ledger_reassigned(const tn_ledger *l)
     return l->n_again;
 }
 
+/* ---- dealing ---- */
+
 /* Whether a rank holds enough. One that reads fast would ask far ahead of what it learns: it may
  * hold the part that it learns from and one more, and no more than its share of the parts that are
  * not done. */
@@ -402,6 +406,8 @@ void tn_ledger_lost(tn_ledger *l, uint32_t rank)
     }
 }
 
+/* ---- overdue parts ---- */
+
 /* The reply with the part may be lost: the rank has neither claimed the part nor asked for another
  * one since. It will retransmit its ask. */
 static bool is_under_way(const tn_ledger *l, uint32_t rank, uint32_t part)
@@ -497,6 +503,8 @@ bool tn_ledger_silent(tn_ledger *l, uint64_t now_ns, uint32_t *rank)
     *rank = l->part[first].rank;
     return true;
 }
+
+/* ---- manifests ---- */
 
 /* Whether `p` is done and begins where the done part `before` ends. */
 static bool continues(const tn_manifest_part *before, const ledger_part *p)

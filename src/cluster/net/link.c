@@ -63,6 +63,8 @@ enum { ROUTER = -1 }; /* or the rank of a dealer */
 
 enum { COPIED_MAX = 64 << 10 }; /* bytes; longer messages are sent from where they lie */
 
+/* ---- sending ---- */
+
 static void list_add(message_list *l, tn_out_message *p)
 {
     p->next = NULL;
@@ -190,6 +192,8 @@ static void send_answer(tn_link *l, tn_out_message *p)
 }
 
 static const uint64_t minute_ns = 60000000000;
+
+/* ---- receiving ---- */
 
 void tn_in_message_close(tn_in_message *incoming)
 {
@@ -345,8 +349,9 @@ static bool receive(tn_link *l, int64_t socket, tn_in_message **out)
 
 enum { AT_ONCE = 64 }; /* messages of one socket before the next one's turn */
 
-static const uint64_t tick_ns = 100000000;
+/* ---- the net thread ---- */
 
+static const uint64_t tick_ns = 100000000;
 static const uint64_t ns_of_ms = 1000000;
 
 static tn_out_message *message_of(tn_retransmit_request *x)
@@ -542,6 +547,8 @@ static tn_status run(void *arg, tn_error *err)
     return TN_OK;
 }
 
+/* ---- calls of other threads ---- */
+
 static void post(tn_link *l, tn_out_message *p)
 {
     p->next = NULL;
@@ -620,6 +627,8 @@ tn_status tn_link_dial(tn_link *l, uint32_t rank, const tn_endpoint *at, tn_erro
     wake(l);
     return status;
 }
+
+/* ---- opening and closing ---- */
 
 static tn_status make(tn_link *l, const tn_endpoint *own, char bound[TN_ENDPOINT_SIZE],
                       tn_error *err)

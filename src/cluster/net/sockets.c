@@ -308,6 +308,8 @@ struct tn_handshake_watch {
     tn_handshake last;
 };
 
+/* ---- handshakes ---- */
+
 static bool watch(tn_handshake_watch *g, void *context)
 {
     const int none = 0;

@@ -20,6 +20,8 @@ enum { VERSION, ID, DOMAIN, ADDRESS, ROUTING_ID, MECHANISM, CREDENTIALS };
  * TCP connection is written with a name. */
 static const char ipc_peer[] = "localhost:";
 
+/* ---- the rules ---- */
+
 static bool is(const tn_bytes *frame, const char *text)
 {
     size_t size = strlen(text);
@@ -136,6 +138,8 @@ typedef struct request {
     tn_bytes frame[TN_ZAP_FRAMES];
     uint32_t kept, n;
 } request;
+
+/* ---- the thread ---- */
 
 /* False: nothing there, or the context ends. */
 static bool receive_frame(const tn_zap *zap, zmq_msg_t *message)
@@ -325,6 +329,8 @@ tn_status tn_zap_open(tn_zap **out, const tn_zmq *z, void *context, const tn_zap
     *out = zap;
     return TN_OK;
 }
+
+/* ---- counts, and messages ---- */
 
 void tn_zap_counts(const tn_zap *zap, uint64_t out[TN_ZAP_VERDICTS])
 {

@@ -156,6 +156,8 @@ enum { NAME_MAX_BYTES = 64 };
 
 static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
 
+/* ---- tnet-keygen ---- */
+
 static tn_status check_name(const char *name, tn_error *err)
 {
     size_t size = strlen(name);

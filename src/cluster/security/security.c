@@ -22,8 +22,9 @@ struct tn_allow {
 };
 
 static const char ending[] = ".pub";
-
 static const char prefix[] = "rank-";
+
+/* ---- the folder of allowed keys ---- */
 
 /* The length of a name without its ending; 0: another kind of file. */
 static size_t stem_of(const char *name)
@@ -201,8 +202,9 @@ static const tn_field fields[] = {
 };
 
 static const char *const loopback[] = {"127.0.0.0/8", "::1"};
-
 static const tn_strs loopback_nets = {sizeof loopback / sizeof *loopback, loopback};
+
+/* ---- the section ---- */
 
 static void check(const tn_binder *b, const tn_origin *at, const tn_security_opts *o)
 {

@@ -67,6 +67,10 @@ struct tn_sync_server {
     bool rests;                /* the worker, and so what is run's stands still */
 };
 
+typedef enum taken { TAKEN, DAMAGED, NOT_FINITE, TOO_EARLY, NO_MEMORY } taken;
+
+/* ---- replies ---- */
+
 /* Answers that it is not done, and why. */
 static void refuse(tn_sync_server *s, const tn_frame *request, tn_refusal why)
 {
@@ -90,6 +94,110 @@ static bool make_room(float **floats, size_t *most, size_t n)
     *most = *floats != NULL ? *most : 0;
     return *floats != NULL;
 }
+
+static uint64_t turn_of(const served_rank *r)
+{
+    return atomic_load(&r->done) % PULLS_AHEAD;
+}
+
+static void answer_noted(tn_sync_server *s, const tn_frame *request)
+{
+    tn_out_message *p = NULL;
+    if (tn_out_message_take(&p, s->opts.pool, 0, NULL) == TN_OK) {
+        p->frame.type = TN_FRAME_NOTED;
+        s->opts.answer(s->opts.arg, request, p);
+    }
+}
+
+static tn_status take_rows(tn_sync_server *s, const tn_joint_batch *note, tn_values kind,
+                           uint64_t n, tn_out_message **out, tn_error *err)
+{
+    TN_TRY(tn_out_message_take(out, s->opts.pool, TN_ROWS_PARAMS + n * tn_values_bytes(kind), err));
+    (*out)->frame.type = TN_FRAME_ROWS;
+    (*out)->frame.flags = tn_frame_flags(kind, TN_VALUES_F32);
+    (*out)->frame.code = note->meet ? TN_MEET : 0;
+    (*out)->frame.count[TN_ROW_FLOATS] = (uint32_t)n;
+    tn_rows_params_put(tn_out_message_payload(*out),
+                       &(tn_rows_params){note->first_row, note->rows, note->weight_sum});
+    return TN_OK;
+}
+
+/* Of a step in which nothing weighs anything: no rows. */
+static tn_status answer_skipped(tn_sync_server *s, uint32_t rank, tn_error *err)
+{
+    const served_rank *r = &s->rank[rank];
+    tn_out_message *p = NULL;
+    TN_TRY(take_rows(s, &r->skipped_note, tn_frame_row_values(r->skipped.flags), 0, &p, err));
+    s->opts.answer(s->opts.arg, &r->skipped, p);
+    return TN_OK;
+}
+
+static tn_status answer_dense(tn_sync_server *s, uint32_t rank, tn_error *err)
+{
+    served_rank *r = &s->rank[rank];
+    const tn_values kind = tn_frame_dense_values(r->pushed.flags);
+    tn_out_message *p = NULL;
+    TN_TRY(tn_out_message_take(&p, s->opts.pool, TN_DENSE_PARAMS + s->dense * tn_values_bytes(kind),
+                               err));
+    p->frame.type = TN_FRAME_DENSE;
+    p->frame.flags = tn_frame_flags(TN_VALUES_F32, kind);
+    p->frame.count[TN_DENSE_FLOATS] = (uint32_t)s->dense;
+    tn_dense_params_put(tn_out_message_payload(p),
+                        &(tn_dense_params){.grad_norm = sqrt(tn_sync_step_norm2(s->steps)),
+                                           .loss = tn_sync_step_loss(s->steps)});
+    if (tn_values_write(kind, s->opts.weights, s->dense,
+                        tn_out_message_payload(p) + TN_DENSE_PARAMS) != TN_VALUES_FINITE) {
+        tn_out_message_drop(p);
+        refuse(s, &r->pushed, TN_REFUSAL_DIVERGED);
+        return TN_OK;
+    }
+    s->opts.answer(s->opts.arg, &r->pushed, p);
+    return TN_OK;
+}
+
+static tn_status answer_rows(tn_sync_server *s, uint32_t rank, tn_team *team, tn_error *err)
+{
+    served_rank *r = &s->rank[rank];
+    const tn_frame *request = &r->asked[turn_of(r)];
+    const tn_keyset *keys = &r->pull[turn_of(r)].block.keys;
+    const tn_values kind = tn_frame_row_values(request->flags);
+    const uint32_t n = keys->n == 0 ? 0 : keys->at[keys->n];
+    const tn_joint_batch note = tn_sync_step_note(s->steps, rank);
+    tn_out_message *p = NULL;
+    if (!make_room(&s->rows, &s->rows_max, n)) {
+        return tn_fail(err, TN_E_MEMORY, "no memory for the rows of rank %u", rank);
+    }
+    TN_TRY(take_rows(s, &note, kind, n, &p, err));
+    p->frame.count[TN_KEYS] = n > 0 ? keys->n : 0;
+    if (n > 0) {
+        tn_sync_step_give(s->steps, team, rank, s->rows);
+    }
+    if (tn_values_write(kind, s->rows, n, tn_out_message_payload(p) + TN_ROWS_PARAMS) !=
+        TN_VALUES_FINITE) {
+        tn_out_message_drop(p);
+        refuse(s, request, TN_REFUSAL_DIVERGED);
+        return TN_OK;
+    }
+    s->opts.answer(s->opts.arg, request, p);
+    return TN_OK;
+}
+
+/* Answers once more, if it was answered, what can be answered without a step; locked or by run. */
+static tn_status answer_again(tn_sync_server *s, request_kind kind, const tn_frame *request,
+                              tn_error *err)
+{
+    served_rank *r = &s->rank[request->rank];
+    if (kind == REQUEST_NORM) {
+        answer_noted(s, request);
+    } else if (kind == REQUEST_PUSH && r->answered && r->pushed.sequence == request->sequence) {
+        return answer_dense(s, request->rank, err);
+    } else if (kind == REQUEST_PULL && r->skipped.sequence == request->sequence) {
+        return answer_skipped(s, request->rank, err);
+    }
+    return TN_OK;
+}
+
+/* ---- receiving, on the net thread or by the own worker ---- */
 
 static inbox_entry *new_entry(tn_sync_server *s)
 {
@@ -116,8 +224,6 @@ static void enqueue(tn_sync_server *s, inbox_entry *entry, const inbox_entry *wh
     (void)pthread_mutex_unlock(&s->lock);
     tn_wakeup_signal(s->opts.wakeup);
 }
-
-typedef enum taken { TAKEN, DAMAGED, NOT_FINITE, TOO_EARLY, NO_MEMORY } taken;
 
 static taken take_pull(tn_sync_server *s, const tn_frame *f, served_rank *r)
 {
@@ -208,76 +314,6 @@ static void take_new(tn_sync_server *s, const tn_frame *f, inbox_entry *entry, i
     }
 }
 
-static void answer_noted(tn_sync_server *s, const tn_frame *request)
-{
-    tn_out_message *p = NULL;
-    if (tn_out_message_take(&p, s->opts.pool, 0, NULL) == TN_OK) {
-        p->frame.type = TN_FRAME_NOTED;
-        s->opts.answer(s->opts.arg, request, p);
-    }
-}
-
-static tn_status answer_dense(tn_sync_server *s, uint32_t rank, tn_error *err)
-{
-    served_rank *r = &s->rank[rank];
-    const tn_values kind = tn_frame_dense_values(r->pushed.flags);
-    tn_out_message *p = NULL;
-    TN_TRY(tn_out_message_take(&p, s->opts.pool, TN_DENSE_PARAMS + s->dense * tn_values_bytes(kind),
-                               err));
-    p->frame.type = TN_FRAME_DENSE;
-    p->frame.flags = tn_frame_flags(TN_VALUES_F32, kind);
-    p->frame.count[TN_DENSE_FLOATS] = (uint32_t)s->dense;
-    tn_dense_params_put(tn_out_message_payload(p),
-                        &(tn_dense_params){.grad_norm = sqrt(tn_sync_step_norm2(s->steps)),
-                                           .loss = tn_sync_step_loss(s->steps)});
-    if (tn_values_write(kind, s->opts.weights, s->dense,
-                        tn_out_message_payload(p) + TN_DENSE_PARAMS) != TN_VALUES_FINITE) {
-        tn_out_message_drop(p);
-        refuse(s, &r->pushed, TN_REFUSAL_DIVERGED);
-        return TN_OK;
-    }
-    s->opts.answer(s->opts.arg, &r->pushed, p);
-    return TN_OK;
-}
-
-static tn_status take_rows(tn_sync_server *s, const tn_joint_batch *note, tn_values kind,
-                           uint64_t n, tn_out_message **out, tn_error *err)
-{
-    TN_TRY(tn_out_message_take(out, s->opts.pool, TN_ROWS_PARAMS + n * tn_values_bytes(kind), err));
-    (*out)->frame.type = TN_FRAME_ROWS;
-    (*out)->frame.flags = tn_frame_flags(kind, TN_VALUES_F32);
-    (*out)->frame.code = note->meet ? TN_MEET : 0;
-    (*out)->frame.count[TN_ROW_FLOATS] = (uint32_t)n;
-    tn_rows_params_put(tn_out_message_payload(*out),
-                       &(tn_rows_params){note->first_row, note->rows, note->weight_sum});
-    return TN_OK;
-}
-
-/* Of a step in which nothing weighs anything: no rows. */
-static tn_status answer_skipped(tn_sync_server *s, uint32_t rank, tn_error *err)
-{
-    const served_rank *r = &s->rank[rank];
-    tn_out_message *p = NULL;
-    TN_TRY(take_rows(s, &r->skipped_note, tn_frame_row_values(r->skipped.flags), 0, &p, err));
-    s->opts.answer(s->opts.arg, &r->skipped, p);
-    return TN_OK;
-}
-
-/* Answers once more, if it was answered, what can be answered without a step; locked or by run. */
-static tn_status answer_again(tn_sync_server *s, request_kind kind, const tn_frame *request,
-                              tn_error *err)
-{
-    served_rank *r = &s->rank[request->rank];
-    if (kind == REQUEST_NORM) {
-        answer_noted(s, request);
-    } else if (kind == REQUEST_PUSH && r->answered && r->pushed.sequence == request->sequence) {
-        return answer_dense(s, request->rank, err);
-    } else if (kind == REQUEST_PULL && r->skipped.sequence == request->sequence) {
-        return answer_skipped(s, request->rank, err);
-    }
-    return TN_OK;
-}
-
 /* Replies to a retransmitted request while the worker rests. Without memory it is retransmitted
  * once more. */
 static bool answer_at_rest(tn_sync_server *s, const tn_frame *frame, request_kind kind)
@@ -323,99 +359,7 @@ void tn_sync_server_take(tn_sync_server *s, const tn_frame *frame)
     }
 }
 
-static void free_entries(inbox_entry *n)
-{
-    while (n != NULL) {
-        inbox_entry *next = n->next;
-        tn_free(n);
-        n = next;
-    }
-}
-
-void tn_sync_server_free(tn_sync_server *s)
-{
-    if (s == NULL) {
-        return;
-    }
-    for (uint32_t r = 0; s->rank != NULL && r < s->n_ranks; r++) {
-        for (uint32_t i = 0; i < PULLS_AHEAD; i++) {
-            tn_keyblock_done(&s->rank[r].pull[i].block);
-        }
-        tn_free(s->rank[r].grads);
-        tn_free(s->rank[r].dense);
-    }
-    free_entries(s->first);
-    free_entries(s->spare);
-    tn_sync_step_free(s->steps);
-    tn_free(s->rank);
-    tn_free(s->rows);
-    (void)pthread_mutex_destroy(&s->lock);
-    tn_free(s);
-}
-
-tn_status tn_sync_server_new(tn_sync_server **out, const tn_sync_server_opts *opts, uint64_t step,
-                             tn_error *err)
-{
-    const tn_shares *shares = opts->shares;
-    const char *what = "the steps of all ranks";
-    *out = NULL;
-    tn_sync_server *s = tn_try_alloc(1, sizeof *s, what, err);
-    if (s == NULL) {
-        return TN_E_MEMORY;
-    }
-    s->opts = *opts;
-    s->n_ranks = shares->owners.n_peers;
-    s->dense = shares->dense[opts->rank + 1] - shares->dense[opts->rank];
-    (void)pthread_mutex_init(&s->lock, NULL);
-    s->rank = tn_try_alloc(s->n_ranks, sizeof *s->rank, what, err);
-    tn_status status = s->rank != NULL ? TN_OK : TN_E_MEMORY;
-    if (status == TN_OK) {
-        const tn_sync_step_opts steps = {.n_ranks = s->n_ranks,
-                                         .shard = opts->shard,
-                                         .owners = &shares->owners,
-                                         .layout = opts->layout,
-                                         .dense = s->dense};
-        status = tn_sync_step_new(&s->steps, &steps, step, err);
-    }
-    if (status != TN_OK) {
-        tn_sync_server_free(s);
-        return status;
-    }
-    *out = s;
-    return TN_OK;
-}
-
-static uint64_t turn_of(const served_rank *r)
-{
-    return atomic_load(&r->done) % PULLS_AHEAD;
-}
-
-static tn_status answer_rows(tn_sync_server *s, uint32_t rank, tn_team *team, tn_error *err)
-{
-    served_rank *r = &s->rank[rank];
-    const tn_frame *request = &r->asked[turn_of(r)];
-    const tn_keyset *keys = &r->pull[turn_of(r)].block.keys;
-    const tn_values kind = tn_frame_row_values(request->flags);
-    const uint32_t n = keys->n == 0 ? 0 : keys->at[keys->n];
-    const tn_joint_batch note = tn_sync_step_note(s->steps, rank);
-    tn_out_message *p = NULL;
-    if (!make_room(&s->rows, &s->rows_max, n)) {
-        return tn_fail(err, TN_E_MEMORY, "no memory for the rows of rank %u", rank);
-    }
-    TN_TRY(take_rows(s, &note, kind, n, &p, err));
-    p->frame.count[TN_KEYS] = n > 0 ? keys->n : 0;
-    if (n > 0) {
-        tn_sync_step_give(s->steps, team, rank, s->rows);
-    }
-    if (tn_values_write(kind, s->rows, n, tn_out_message_payload(p) + TN_ROWS_PARAMS) !=
-        TN_VALUES_FINITE) {
-        tn_out_message_drop(p);
-        refuse(s, request, TN_REFUSAL_DIVERGED);
-        return TN_OK;
-    }
-    s->opts.answer(s->opts.arg, request, p);
-    return TN_OK;
-}
+/* ---- requests, by the worker ---- */
 
 static tn_status receive_pull(tn_sync_server *s, const inbox_entry *entry, tn_error *err)
 {
@@ -494,6 +438,8 @@ static tn_status receive_all(tn_sync_server *s, tn_team *team, tn_error *err)
     }
     return status;
 }
+
+/* ---- steps ---- */
 
 static void step_is_done(tn_sync_server *s)
 {
@@ -602,6 +548,70 @@ void tn_sync_server_wake(tn_sync_server *s)
 uint32_t tn_sync_server_waits_for(const tn_sync_server *s)
 {
     return tn_sync_step_waits_for(s->steps);
+}
+
+/* ---- opening and closing ---- */
+
+static void free_entries(inbox_entry *n)
+{
+    while (n != NULL) {
+        inbox_entry *next = n->next;
+        tn_free(n);
+        n = next;
+    }
+}
+
+void tn_sync_server_free(tn_sync_server *s)
+{
+    if (s == NULL) {
+        return;
+    }
+    for (uint32_t r = 0; s->rank != NULL && r < s->n_ranks; r++) {
+        for (uint32_t i = 0; i < PULLS_AHEAD; i++) {
+            tn_keyblock_done(&s->rank[r].pull[i].block);
+        }
+        tn_free(s->rank[r].grads);
+        tn_free(s->rank[r].dense);
+    }
+    free_entries(s->first);
+    free_entries(s->spare);
+    tn_sync_step_free(s->steps);
+    tn_free(s->rank);
+    tn_free(s->rows);
+    (void)pthread_mutex_destroy(&s->lock);
+    tn_free(s);
+}
+
+tn_status tn_sync_server_new(tn_sync_server **out, const tn_sync_server_opts *opts, uint64_t step,
+                             tn_error *err)
+{
+    const tn_shares *shares = opts->shares;
+    const char *what = "the steps of all ranks";
+    *out = NULL;
+    tn_sync_server *s = tn_try_alloc(1, sizeof *s, what, err);
+    if (s == NULL) {
+        return TN_E_MEMORY;
+    }
+    s->opts = *opts;
+    s->n_ranks = shares->owners.n_peers;
+    s->dense = shares->dense[opts->rank + 1] - shares->dense[opts->rank];
+    (void)pthread_mutex_init(&s->lock, NULL);
+    s->rank = tn_try_alloc(s->n_ranks, sizeof *s->rank, what, err);
+    tn_status status = s->rank != NULL ? TN_OK : TN_E_MEMORY;
+    if (status == TN_OK) {
+        const tn_sync_step_opts steps = {.n_ranks = s->n_ranks,
+                                         .shard = opts->shard,
+                                         .owners = &shares->owners,
+                                         .layout = opts->layout,
+                                         .dense = s->dense};
+        status = tn_sync_step_new(&s->steps, &steps, step, err);
+    }
+    if (status != TN_OK) {
+        tn_sync_server_free(s);
+        return status;
+    }
+    *out = s;
+    return TN_OK;
 }
 
 size_t tn_sync_server_rank_bytes(void)

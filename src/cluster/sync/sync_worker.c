@@ -49,6 +49,8 @@ struct tn_sync_worker {
     tn_error why;
 };
 
+/* ---- replies, on the worker's thread ---- */
+
 static const uint64_t look_ns = 100000000; /* how often failures are checked at least */
 
 static void fail(tn_sync_worker *g, tn_status status)
@@ -136,6 +138,8 @@ static void receive_answers(tn_sync_worker *g)
     }
 }
 
+/* ---- the own shard ---- */
+
 /* Of the own shard (tn_sync_server_opts): an answer to a rank, a request to an owner. arg: the
  * group. */
 static void answer(void *arg, const tn_frame *request, tn_out_message *outgoing)
@@ -169,6 +173,8 @@ static void send_request(void *arg, uint32_t to, tn_out_message *outgoing)
     tn_sync_server_take(g->server, &f);
     tn_out_message_drop(outgoing);
 }
+
+/* ---- calls ---- */
 
 static bool has_come(const tn_sync_worker *g, wait_kind kind, uint32_t from)
 {
@@ -346,6 +352,72 @@ tn_sync_worker_waits tn_sync_worker_waited(const tn_sync_worker *g)
         .weights_s = (double)(g->waited_ns[WAIT_STATISTICS] + g->waited_ns[WAIT_WEIGHTS]) * 1e-9};
 }
 
+/* ---- messages, on tn-net ---- */
+
+/* A SHARE of an allgather, which counts once. Without memory there is no reply, and it is
+ * retransmitted. */
+static void take_part(tn_sync_worker *g, tn_in_message *incoming)
+{
+    const tn_frame f = incoming->frame;
+    tn_dedup *dedup = &g->opts.dedup[f.rank];
+    const tn_dedup_verdict verdict = tn_dedup_check(dedup, f.incarnation, f.sequence);
+    tn_out_message *p = NULL;
+    if (tn_out_message_take(&p, g->opts.pool, 0, NULL) != TN_OK) {
+        tn_in_message_close(incoming);
+        return;
+    }
+    p->frame.type = TN_FRAME_NOTED;
+    if (verdict == TN_DEDUP_APPLY && tn_allgather_put(g->gather, incoming)) {
+        tn_dedup_mark(dedup, f.sequence);
+        tn_wakeup_signal(&g->wakeup);
+    } else {
+        tn_in_message_close(incoming);
+        if (verdict != TN_DEDUP_REPEATED) {
+            p->frame.type = TN_FRAME_REFUSED;
+            p->frame.code = verdict == TN_DEDUP_STALE    ? TN_REFUSAL_INCARNATION
+                            : verdict == TN_DEDUP_BEYOND ? TN_REFUSAL_BEYOND
+                                                         : TN_REFUSAL_FULL;
+        }
+    }
+    tn_link_answer(g->opts.link, &f, p);
+}
+
+void tn_sync_worker_take_request(tn_sync_worker *g, tn_in_message *incoming)
+{
+    if (incoming->frame.type == TN_FRAME_SHARE && incoming->frame.code != 0) {
+        take_part(g, incoming);
+        return;
+    }
+    tn_sync_server_take(g->server, &incoming->frame);
+    tn_in_message_close(incoming);
+}
+
+void tn_sync_worker_take_answer(tn_sync_worker *g, tn_in_message *incoming)
+{
+    incoming->next = NULL;
+    (void)pthread_mutex_lock(&g->lock);
+    if (g->first == NULL) {
+        g->first = incoming;
+    } else {
+        g->last->next = incoming;
+    }
+    g->last = incoming;
+    (void)pthread_mutex_unlock(&g->lock);
+    tn_wakeup_signal(&g->wakeup);
+}
+
+void tn_sync_worker_fail(tn_sync_worker *g, tn_status status, const char *why)
+{
+    (void)pthread_mutex_lock(&g->lock);
+    if (g->ended == TN_OK) {
+        g->ended = tn_fail(&g->why, status, "%s", why);
+    }
+    (void)pthread_mutex_unlock(&g->lock);
+    tn_wakeup_signal(&g->wakeup);
+}
+
+/* ---- opening and closing ---- */
+
 static tn_status make(tn_sync_worker *g, tn_error *err)
 {
     const tn_sync_worker_opts *o = &g->opts;
@@ -412,66 +484,4 @@ tn_status tn_sync_worker_open(tn_sync_worker **out, const tn_sync_worker_opts *o
     }
     *out = g;
     return TN_OK;
-}
-
-/* A SHARE of an allgather, which counts once. Without memory there is no reply, and it is
- * retransmitted. */
-static void take_part(tn_sync_worker *g, tn_in_message *incoming)
-{
-    const tn_frame f = incoming->frame;
-    tn_dedup *dedup = &g->opts.dedup[f.rank];
-    const tn_dedup_verdict verdict = tn_dedup_check(dedup, f.incarnation, f.sequence);
-    tn_out_message *p = NULL;
-    if (tn_out_message_take(&p, g->opts.pool, 0, NULL) != TN_OK) {
-        tn_in_message_close(incoming);
-        return;
-    }
-    p->frame.type = TN_FRAME_NOTED;
-    if (verdict == TN_DEDUP_APPLY && tn_allgather_put(g->gather, incoming)) {
-        tn_dedup_mark(dedup, f.sequence);
-        tn_wakeup_signal(&g->wakeup);
-    } else {
-        tn_in_message_close(incoming);
-        if (verdict != TN_DEDUP_REPEATED) {
-            p->frame.type = TN_FRAME_REFUSED;
-            p->frame.code = verdict == TN_DEDUP_STALE    ? TN_REFUSAL_INCARNATION
-                            : verdict == TN_DEDUP_BEYOND ? TN_REFUSAL_BEYOND
-                                                         : TN_REFUSAL_FULL;
-        }
-    }
-    tn_link_answer(g->opts.link, &f, p);
-}
-
-void tn_sync_worker_take_request(tn_sync_worker *g, tn_in_message *incoming)
-{
-    if (incoming->frame.type == TN_FRAME_SHARE && incoming->frame.code != 0) {
-        take_part(g, incoming);
-        return;
-    }
-    tn_sync_server_take(g->server, &incoming->frame);
-    tn_in_message_close(incoming);
-}
-
-void tn_sync_worker_take_answer(tn_sync_worker *g, tn_in_message *incoming)
-{
-    incoming->next = NULL;
-    (void)pthread_mutex_lock(&g->lock);
-    if (g->first == NULL) {
-        g->first = incoming;
-    } else {
-        g->last->next = incoming;
-    }
-    g->last = incoming;
-    (void)pthread_mutex_unlock(&g->lock);
-    tn_wakeup_signal(&g->wakeup);
-}
-
-void tn_sync_worker_fail(tn_sync_worker *g, tn_status status, const char *why)
-{
-    (void)pthread_mutex_lock(&g->lock);
-    if (g->ended == TN_OK) {
-        g->ended = tn_fail(&g->why, status, "%s", why);
-    }
-    (void)pthread_mutex_unlock(&g->lock);
-    tn_wakeup_signal(&g->wakeup);
 }

@@ -192,6 +192,8 @@ static const note_table *table_of(tn_frame_type type)
     return &tables[type];
 }
 
+/* ---- writing ---- */
+
 /* `size` bytes of UTF-8 at most TN_NOTE_TEXT_MAX long, made of any text. */
 static size_t make_proper(const char *text, char proper[TN_NOTE_TEXT_MAX])
 {
@@ -298,6 +300,8 @@ void tn_note_write(tn_frame_type type, const void *note, tn_text *out)
         add_field(out, f, (const char *)note + f->offset);
     }
 }
+
+/* ---- reading ---- */
 
 /* Each field after the first walk, and how many items of a list the second walk has copied.
  */

@@ -23,8 +23,9 @@ struct tn_key_room {
 };
 
 static const uint8_t width_min[TN_KEY_ARRAYS] = {1, 0, 0, 0};
-
 static const uint8_t width_max[TN_KEY_ARRAYS] = {8, 2, 4, 4};
+
+/* ---- writing ---- */
 
 /* Bytes that hold `most`. */
 static uint8_t width_of(uint64_t most)
@@ -108,6 +109,8 @@ void tn_keyblock_write(const tn_keyset *keys, tn_key_order order, const tn_keybl
     }
     TN_ASSERT(at == end);
 }
+
+/* ---- reading ---- */
 
 /* One array of a block, read from the front. */
 typedef struct cursor {
@@ -313,6 +316,8 @@ void tn_keyblock_done(tn_keyblock *block)
 }
 
 enum { RUN = 16 };
+
+/* ---- sorting ---- */
 
 static void sort_run(tn_key_place *list, uint32_t n)
 {
