@@ -21,7 +21,7 @@ typedef struct tn_scale_owner {
     float *weights;
     size_t dense; /* floats of its range */
     tn_shard shard;
-    tn_sync_worker_step *steps;
+    tn_sync_step *steps;
     tn_keyblock *block;          /* of each rank */
     float **grads, **dense_grad; /* of each rank; the caller takes memory for what comes */
     float *rows;                 /* for one */

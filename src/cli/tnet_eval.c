@@ -38,8 +38,8 @@ typedef struct eval_job {
     tn_evaluation evaluation;
     tn_eval_result findings;
     tn_text data_name, source;
-    tn_sign_words *words;      /* behind the hashes of slices; NULL: none */
-    tn_exported_model *bundle; /* of the export; NULL: none */
+    tn_sign_words *words;        /* behind the hashes of slices; NULL: none */
+    tn_exported_model *exported; /* of the export; NULL: none */
 } eval_job;
 
 /* ---- which data, which model ---- */

@@ -3,7 +3,9 @@
 
 #include "base/core/alloc.h"
 #include "base/math/fmath.h"
-#include "metrics/metrics_state.h"
+#include "metrics/ranking.h"
+
+#include <math.h>
 
 enum { NEWTON_STEPS = 100, HALVINGS = 40 };
 #define RIDGE 1e-9

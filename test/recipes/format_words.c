@@ -1,7 +1,7 @@
 /* format_words.c - label word word ..: all words are values of the first slot; the format of the
  * recipe's test. */
 #include "io/format/format.h"
-#include "io/format/line.h"
+#include "io/format/format.h"
 
 static tn_bytes next_word(const char **at, const char *end)
 {
@@ -39,8 +39,8 @@ static tn_status take_words(tn_bytes line, const tn_schema *schema, const tn_rec
     return fault == TN_FAULT_NONE ? TN_OK : tn_record_location_rule(place, line, spec, fault, err);
 }
 
-static tn_status words_parse(tn_bytes record, const tn_schema *schema, const tn_record_location *place,
-                             tn_rows *rows, tn_error *err)
+static tn_status words_parse(tn_bytes record, const tn_schema *schema,
+                             const tn_record_location *place, tn_rows *rows, tn_error *err)
 {
     TN_TRY(tn_line_clean(&record, place, err));
     if (tn_line_is_blank(record)) {

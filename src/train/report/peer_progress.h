@@ -18,7 +18,7 @@
 #define TN_TRAIN_PEER_PROGRESS_H
 
 #include "cluster/group/group.h"
-#include "cluster/wire/control_lists.h"
+#include "cluster/wire/control_messages.h"
 #include "io/read/reader.h"
 #include "metrics/metrics_pack.h"
 #include "ps/table/table.h"

@@ -176,7 +176,8 @@ static tn_status steps_of_epoch(const tn_model_plan *plan, double *out, tn_error
     /* At staleness 0 a step takes a batch of every rank, above it of one. */
     const uint32_t joint = run->cluster.staleness > 0 ? 1 : plan->owners.n_peers;
     double rows = 0;
-    TN_TRY(tn_row_scan_estimate(&run->data.train, plan->schema, TN_ROW_SCAN_ESTIMATE_BLOCKS, &rows, err));
+    TN_TRY(tn_row_scan_estimate(&run->data.train, plan->schema, TN_ROW_SCAN_ESTIMATE_BLOCKS, &rows,
+                                err));
     if (rows < 0) {
         return tn_fail(err, TN_E_CONFIG,
                        "schedule '%s' ends with the run, and how long data.train is nobody knows: "
