@@ -2,7 +2,7 @@
  * rule of the recipe's test.
  */
 #include "base/core/compiler.h"
-#include "ps/optim/rule.h"
+#include "ps/optim/optim.h"
 
 #include <string.h>
 

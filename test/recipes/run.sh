@@ -69,8 +69,19 @@ row src/ps/optim/optims.def 'TN_OPTIM(adamw)' 'TN_OPTIM(lion)'
 row docs/numerics.md '^| momentum |' '| lion | m | w -= lr sign(b1 m + (1 - b1) g); m = b2 m + (1 - b2) g | lr .001, b1 .9, b2 .99 |'
 done_with optimizer
 
+tail -n +2 "$parts/metric_bias.c" >>src/metrics/mean_metrics.c
+row src/metrics/metrics.def 'TN_METRIC(brier)' 'TN_METRIC(bias)'
+row docs/numerics.md '^| accuracy |' '| bias | mean of p - y |'
+done_with metric
+
+cp "$parts/launcher_demo.c" src/cluster/launch/
+cp "$parts/test_launcher_demo.c" test/cluster/
+row src/cluster/launch/launchers.def 'TN_LAUNCHER(slurm)' 'TN_LAUNCHER(demo)'
+row docs/cluster.md '^1. Slurm, inside a step' '1. The demo: `DEMO_RANK`, `DEMO_SIZE`'
+done_with launcher
+
 echo "gates"
-clang-format --dry-run --Werror $(git diff --name-only HEAD~5 -- src test | grep '\.[ch]$')
+clang-format --dry-run --Werror $(git diff --name-only HEAD~7 -- src test | grep '\.[ch]$')
 .ci/check-arrows
 .ci/check-sizes
 .ci/check-writes
