@@ -15,7 +15,7 @@
 #include "base/core/clock.h"
 #include "base/file/file.h"
 #include "base/thread/threads.h"
-#include "config/yaml.h"
+#include "config/yaml_flow.h"
 #include "io/read/blockparse.h"
 #include "io/read/reader.h"
 #include "io/read/schema_inference.h"

@@ -11,7 +11,7 @@
 #include "base/core/clock.h"
 #include "base/file/file.h"
 #include "base/math/crc32c.h"
-#include "config/yaml.h"
+#include "config/yaml_flow.h"
 #include "io/read/cache.h"
 #include "io/read/reader.h"
 #include "io/read/schema_inference.h"

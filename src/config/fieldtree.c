@@ -2,7 +2,7 @@
  * each other. */
 #include "config/fieldtree.h"
 
-#include "config/yaml.h"
+#include "config/yaml_flow.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -40,11 +40,4 @@ typedef struct tn_yaml_in {
 tn_tree *tn_yaml_read(tn_arena *arena, tn_diag *diag, const tn_yaml_in *in) TN_MUST_USE;
 tn_tree *tn_yaml_read_file(tn_arena *arena, tn_diag *diag, const char *path) TN_MUST_USE;
 
-/* The few words of YAML in which option tables write their defaults. For text that is part of the
- * program: what is wrong in it is a bug. Every node has the origin {source}.
- *
- *     adam      ~      [auc, logloss]      {type: adam, lr: 1e-3}      {uniform: [-0.01, 0.01]}
- */
-tn_tree *tn_flow_read(tn_arena *arena, const char *text, const char *source);
-
 #endif

@@ -1,6 +1,6 @@
 /* test_field.c - option tables: defaults, values, and what the user is told. */
 #include "config/field.h"
-#include "config/yaml.h"
+#include "config/yaml_flow.h"
 #include "support/test.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* test_fieldtext.c - what option tables say about themselves. */
 #include "base/codec/json.h"
 #include "config/fieldtext.h"
-#include "config/yaml.h"
+#include "config/yaml_flow.h"
 #include "support/test.h"
 
 #include <string.h>

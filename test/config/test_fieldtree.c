@@ -1,6 +1,6 @@
 /* test_fieldtree.c - layers of a configuration on top of each other. */
 #include "config/fieldtree.h"
-#include "config/yaml.h"
+#include "config/yaml_flow.h"
 #include "support/test.h"
 
 #include <string.h>

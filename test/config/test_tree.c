@@ -1,6 +1,6 @@
 /* test_tree.c - trees: building, finding, merging, printing. */
 #include "config/tree.h"
-#include "config/yaml.h"
+#include "config/yaml_flow.h"
 #include "support/test.h"
 
 static int set_up(void **state)

@@ -4,7 +4,7 @@
  * formats.def, so that a new format is fuzzed without a row here. The rest is the file.
  */
 #include "base/core/alloc.h"
-#include "config/yaml.h"
+#include "config/yaml_flow.h"
 #include "io/format/format.h"
 #include "io/read/schema_inference.h"
 #include "io/schema/columns.h"

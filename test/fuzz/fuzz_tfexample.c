@@ -1,6 +1,6 @@
 /* fuzz_tfexample.c - any bytes as a tf.Example: refused with a sentence, or the same rows each
  * time. */
-#include "config/yaml.h"
+#include "config/yaml_flow.h"
 #include "io/format/tfexample.h"
 #include "io/read/schema_inference.h"
 

@@ -2,7 +2,7 @@
  * memory; checksums are put right first, so that what they cover is looked at. */
 #include "base/core/alloc.h"
 #include "base/math/crc32c.h"
-#include "config/yaml.h"
+#include "config/yaml_flow.h"
 #include "io/read/cache.h"
 #include "io/read/schema_inference.h"
 #include "io/rows/rows.h"

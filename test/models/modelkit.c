@@ -2,7 +2,7 @@
 #include "models/modelkit.h"
 
 #include "base/math/key.h"
-#include "config/yaml.h"
+#include "config/yaml_flow.h"
 
 #include <stdio.h>
 #include <string.h>

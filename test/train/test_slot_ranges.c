@@ -1,5 +1,5 @@
 /* test_slot_ranges.c - "C{1..26}" in the names of slots. */
-#include "config/yaml.h"
+#include "config/yaml_flow.h"
 #include "support/test.h"
 #include "train/config/slot_ranges.h"
 

@@ -1,4 +1,4 @@
-/* launcher.c - the list of launchers, what all of them read with, and the two short ones.
+/* launcher.c - what all launchers read with, and the two short ones.
  *
  * TNET_RANK is set by hand, by a script or by tnet-train --peers.
  *
@@ -18,13 +18,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-const tn_launcher *const tn_launchers[] = {
-#define TN_LAUNCHER(name) &tn_launcher_##name,
-#include "cluster/launch/launchers.def"
-#undef TN_LAUNCHER
-    NULL,
-};
 
 const char *tn_env(const tn_membership_in *in, const char *name)
 {

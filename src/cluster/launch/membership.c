@@ -19,6 +19,13 @@
 #include <string.h>
 #include <unistd.h>
 
+const tn_launcher *const tn_launchers[] = {
+#define TN_LAUNCHER(name) &tn_launcher_##name,
+#include "cluster/launch/launchers.def"
+#undef TN_LAUNCHER
+    NULL,
+};
+
 /* What the search has found so far. */
 typedef struct search {
     const tn_membership_in *in;
