@@ -62,7 +62,7 @@ typedef struct model {
     tn_ledger *ledger;
     member *member;
     uint64_t *part_first;     /* record; parts + 1 of them */
-    uint32_t *holder;         /* of each part: the rank it was dealt to, or TN_NOBODY */
+    uint32_t *holder;         /* of each part: the rank it was dealt to, or UINT32_MAX */
     uint64_t *holds_from;     /* ..the position it began at */
     uint32_t *shows, *weight; /* of each record, at its owner */
     uint64_t dense[MODEL_DENSE];

@@ -134,7 +134,7 @@ typedef enum tn_order_what {
 
 /* `more` of a mark: run, step of the base, whether it is a delta; of a start: bits of the rates'
  * factor, the step at which they end, the day of rows; of a stop: 1 + the rank that reports to
- * people; of evaluations, rows: train/peers/score_sender.h. */
+ * people; of evaluations, rows: train/peers/score_exchange.h. */
 typedef struct tn_order_note {
     uint64_t what, number, step; /* step: before which it is to be carried out; 0: at once */
     const char *text;
@@ -154,7 +154,7 @@ typedef struct tn_done_note {
     uint64_t records, samples, bad; /* of the epoch so far, or of an evaluation */
     tn_note_bytes metrics;          /* of these: tn_metrics_pack; of rows: tn_scored_add */
     double clicks, weight;          /* of the first rows */
-    tn_note_bytes figures; /* of what the rank has read and holds: train/report/rank_counts.h */
+    tn_note_bytes figures; /* of what the rank has read and holds: train/report/peer_progress.h */
 } tn_done_note;
 
 typedef struct tn_refused_note {

@@ -1,7 +1,7 @@
 /* leader.h - rank 0 among its peers: what the trainer has all others do, and what comes of it.
  *
  *     tn_leader_open, form                all are in
- *     tn_checkpoints_resume             every rank loads its part (tn_leader_checkpoints)
+ *     tn_checkpoints_resume             every rank loads its part
  *     tn_leader_start                     all train until they meet (train/peers/sync_epoch.h)
  *     at a meeting: tn_leader_sum         where all stand, and what they scored
  *                   tn_leader_evaluate          all score their parts of a data set

@@ -56,7 +56,7 @@ void tn_html_text(tn_text *out, const char *text);
 
 /* ---- figures of an evaluation ----
  *
- * They are made from the metrics alone (metrics/curves.h), so a page costs the same for any number
+ * They are made from the metrics alone (metrics/calibration.h), so a page costs the same for any number
  * of rows. With one class there are no curves, and nothing is drawn.
  */
 
