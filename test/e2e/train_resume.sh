@@ -120,7 +120,7 @@ END
 script -qc "sh '$dir/shell' '$dir'" "$dir/seen" >"$dir/null" 2>&1 </dev/null &
 pid=$!
 children="$children $pid"
-wait_for "$dir/closed/ckpt-1" "$pid"
+wait_for "$dir/closed/metrics.jsonl" "$pid" # the first checkpoints are pruned soon
 kill -KILL "$pid"
 { wait "$pid" || true; } 2>"$dir/null"
 wait_for "$dir/code" $$
