@@ -56,8 +56,8 @@ void tn_html_text(tn_text *out, const char *text);
 
 /* ---- figures of an evaluation ----
  *
- * They are made from the metrics alone (metrics/calibration.h), so a page costs the same for any number
- * of rows. With one class there are no curves, and nothing is drawn.
+ * They are made from the metrics alone (metrics/calibration.h), so a page costs the same for any
+ * number of rows. With one class there are no curves, and nothing is drawn.
  */
 
 void tn_figure_roc(const tn_metrics *m, tn_text *out);
