@@ -103,8 +103,11 @@ static void onednn_multiply(const tn_products *by, const tn_factors *f)
     TN_ASSERT(status == dnnl_success);
 }
 
+#endif
+
 static tn_status find_onednn(tn_products *out, tn_error *err)
 {
+#if defined(TN_HAVE_ONEDNN) && !defined(TN_REAL_DOUBLE)
     static const tn_library_name name = {LIBRARY(DNNL_VERSION_MAJOR), "onednn",
                                          "install libdnnl2, or choose 'auto'"};
     void *library = NULL;
@@ -115,19 +118,13 @@ static tn_status find_onednn(tn_products *out, tn_error *err)
     TN_TRY(tn_library_find(library, &name, "omp_set_num_threads", &p.library[SET_THREADS], err));
     *out = p;
     return TN_OK;
-}
-
 #else
-
-static tn_status find_onednn(tn_products *out, tn_error *err)
-{
     (void)out;
     return tn_fail(err, TN_E_CONFIG,
                    "this build has no onednn\n"
                    "hint: install libdnnl-dev and build again, or choose 'auto'");
-}
-
 #endif
+}
 
 /* ---- the choice ---- */
 
