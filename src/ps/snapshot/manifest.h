@@ -75,8 +75,8 @@ typedef struct tn_manifest {
     uint32_t epoch, n_parts, n_requests, n_logs, n_files;
     const tn_manifest_part *part;
     uint64_t epoch_step; /* steps when this epoch began; 0: at the first, or not known */
+    uint32_t begun_crc;  /* if begun: of that checkpoint's manifest; 0: it began with files */
     bool begun;          /* the run began with weights that are not its own */
-    uint32_t begun_crc;  /* of the manifest of the checkpoint that had them; 0: files had them */
     bool shared;         /* several readers read these parts, in any order */
     uint32_t shuffle;    /* if shared: data.shuffle, which positions of parts depend on */
     uint32_t cut_for;    /* the ranks that the parts were cut for, at least 1 */
