@@ -463,7 +463,7 @@ static tn_drop reserve(reading *r)
 static const char *copy_text(tn_arena *arena, tn_bytes text)
 {
     char *copy = TN_NEW_ARRAY(arena, char, text.size + 1);
-    memcpy(copy, text.data, text.size);
+    memcpy(copy, text.size > 0 ? text.data : "", text.size);
     return copy;
 }
 
