@@ -232,12 +232,11 @@ static tn_status evaluate_checkpoint(eval_job *j, const tn_strs *paths, tn_error
 
 static tn_status evaluate_export(eval_job *j, const tn_strs *paths, tn_error *err)
 {
-    const tn_run *run = &j->setup->run;
     outputs out = {0};
     tn_status status = open_outputs(j, 1, &out, err); /* its scores are corrected already */
     if (status == TN_OK) {
         tn_eval_request request = request_of(j, paths, &out);
-        status = tn_evaluate_export(j->exported, run, &request, &j->evaluation, err);
+        status = tn_evaluate_export(j->exported, &j->setup->run, &request, &j->evaluation, err);
     }
     if (status == TN_OK) {
         status = check_records(j, err);

@@ -636,15 +636,15 @@ static void m4_sums_leave_out_who_is_silent_and_believe_no_absurd_figure(void **
     tn_failure_detector_totals_of(p, &t);
     assert_int_equal(t.ranks, 0);
     assert_true(t.waiting == 0);
-    tn_beat_note beat = {.records = 5, .rows_per_s = 100, .waiting = .5};
-    tn_failure_detector_received(p, 0, &beat, 1, SECOND);
-    beat.rows_per_s = -1e300;
-    beat.waiting = 1e300;
-    beat.waits_for = UINT64_MAX;
-    tn_failure_detector_received(p, 1, &beat, 1, SECOND);
-    beat.rows_per_s = 1e300;
-    beat.waiting = -1;
-    tn_failure_detector_received(p, 2, &beat, 1, SECOND);
+    tn_beat_note note = {.records = 5, .rows_per_s = 100, .waiting = .5};
+    tn_failure_detector_received(p, 0, &note, 1, SECOND);
+    note.rows_per_s = -1e300;
+    note.waiting = 1e300;
+    note.waits_for = UINT64_MAX;
+    tn_failure_detector_received(p, 1, &note, 1, SECOND);
+    note.rows_per_s = 1e300;
+    note.waiting = -1;
+    tn_failure_detector_received(p, 2, &note, 1, SECOND);
     tn_failure_detector_totals_of(p, &t);
     assert_int_equal(t.ranks, 3);
     assert_int_equal(t.records, 15);
@@ -669,25 +669,25 @@ static void rates_of_bytes_are_of_half_a_second_at_least(void **state)
     (void)state;
     tn_failure_detector *p = open_pulse(1);
     tn_failure_detector_totals t;
-    tn_beat_note beat = {.bytes_out = 1000};
-    tn_failure_detector_received(p, 0, &beat, 0, 5 * SECOND);
+    tn_beat_note note = {.bytes_out = 1000};
+    tn_failure_detector_received(p, 0, &note, 0, 5 * SECOND);
     tn_failure_detector_totals_of(p, &t);
     assert_true(t.bytes_per_s == 0); /* since when is not known */
-    beat.bytes_out = 3000;
-    tn_failure_detector_received(p, 0, &beat, 0, 6 * SECOND);
+    note.bytes_out = 3000;
+    tn_failure_detector_received(p, 0, &note, 0, 6 * SECOND);
     tn_failure_detector_totals_of(p, &t);
     assert_true(fabs(t.bytes_per_s - 2000) < 1e-9);
-    beat.bytes_out = 900000;
-    tn_failure_detector_received(p, 0, &beat, 0, 6 * SECOND); /* two at the same moment */
-    tn_failure_detector_received(p, 0, &beat, 0, 6 * SECOND + 499 * MS);
+    note.bytes_out = 900000;
+    tn_failure_detector_received(p, 0, &note, 0, 6 * SECOND); /* two at the same moment */
+    tn_failure_detector_received(p, 0, &note, 0, 6 * SECOND + 499 * MS);
     tn_failure_detector_totals_of(p, &t);
     assert_true(fabs(t.bytes_per_s - 2000) < 1e-9);
-    beat.bytes_out = 4000;
-    tn_failure_detector_received(p, 0, &beat, 0, 6 * SECOND + 500 * MS);
+    note.bytes_out = 4000;
+    tn_failure_detector_received(p, 0, &note, 0, 6 * SECOND + 500 * MS);
     tn_failure_detector_totals_of(p, &t);
     assert_true(fabs(t.bytes_per_s - 2000) < 1e-9); /* 1000 in half a second */
-    beat.bytes_out = 0;                             /* its counts went back */
-    tn_failure_detector_received(p, 0, &beat, 0, 8 * SECOND);
+    note.bytes_out = 0;                             /* its counts went back */
+    tn_failure_detector_received(p, 0, &note, 0, 8 * SECOND);
     tn_failure_detector_totals_of(p, &t);
     assert_true(t.bytes_per_s == 0);
     tn_failure_detector_free(p);

@@ -58,7 +58,7 @@ static int tear_down(void **state)
 }
 
 /* Sends `n` frames and joins the answer's with '|'. */
-static const char *ask(const fixture *f, const char *const *frame, uint32_t n)
+static const char *ask(const fixture *f, const char *const *frames, uint32_t n)
 {
     static char out[500];
     size_t at = 0;
@@ -66,7 +66,7 @@ static const char *ask(const fixture *f, const char *const *frame, uint32_t n)
     size_t size = sizeof more;
     for (uint32_t i = 0; i < n; i++) {
         int flags = i + 1 < n ? ZMQ_SNDMORE : 0;
-        assert_true(f->z->zmq_send(f->socket, frame[i], strlen(frame[i]), flags) >= 0);
+        assert_true(f->z->zmq_send(f->socket, frames[i], strlen(frames[i]), flags) >= 0);
     }
     zmq_pollitem_t item = {.socket = f->socket, .events = ZMQ_POLLIN};
     assert_int_equal(f->z->zmq_poll(&item, 1, DEADLINE_MS), 1);
@@ -83,8 +83,8 @@ static const char *ask(const fixture *f, const char *const *frame, uint32_t n)
 static void answers_carry_the_id_and_the_user(void **state)
 {
     const fixture *f = *state;
-    const char *const frame[] = {"1.0", "7", "tnet", "127.0.0.1", "x", "NULL"};
-    assert_string_equal(ask(f, frame, 6), "1.0|7|200|admitted|any|");
+    const char *const frames[] = {"1.0", "7", "tnet", "127.0.0.1", "x", "NULL"};
+    assert_string_equal(ask(f, frames, 6), "1.0|7|200|admitted|any|");
     const char *const other[] = {"1.0", "8", "tnet", "192.0.2.1", "x", "NULL"};
     assert_string_equal(ask(f, other, 6), "1.0|8|400|the address is in no trusted network||");
 }
@@ -92,7 +92,7 @@ static void answers_carry_the_id_and_the_user(void **state)
 static void malformed_requests_are_answered_and_do_no_harm(void **state)
 {
     const fixture *f = *state;
-    static const char *const frame[40] = {
+    static const char *const frames[40] = {
         "1.0", "9", "tnet", "127.0.0.1", "x", "NULL", "", "", "", "", "", "", "", "",
         "",    "",  "",     "",          "",  "",     "", "", "", "", "", "", "", "",
         "",    "",  "",     "",          "",  "",     "", "", "", "", "", ""};
@@ -102,10 +102,10 @@ static void malformed_requests_are_answered_and_do_no_harm(void **state)
         const char *id = wrong[i] > 1 ? "9" : "";
         char want[100];
         (void)snprintf(want, sizeof want, "1.0|%s|500|the request makes no sense||", id);
-        assert_string_equal(ask(f, frame, wrong[i]), want);
+        assert_string_equal(ask(f, frames, wrong[i]), want);
     }
     assert_string_equal(ask(f, empty, 6), "1.0||500|the request makes no sense||");
-    assert_string_equal(ask(f, frame, 6), "1.0|9|200|admitted|any|");
+    assert_string_equal(ask(f, frames, 6), "1.0|9|200|admitted|any|");
 }
 
 static void verdicts_are_counted_and_refusals_told_once(void **state)

@@ -171,9 +171,9 @@ static void take_rates(watched_rank *r, const tn_beat_note *beat, uint64_t now_n
         return;
     }
     if (r->n_beats > 0) {
-        const double seconds = (double)passed * 1e-9;
-        r->out_per_s = (double)since(beat->bytes_out, r->rate_out) / seconds;
-        r->in_per_s = (double)since(beat->bytes_in, r->rate_in) / seconds;
+        const double passed_s = (double)passed * 1e-9;
+        r->out_per_s = (double)since(beat->bytes_out, r->rate_out) / passed_s;
+        r->in_per_s = (double)since(beat->bytes_in, r->rate_in) / passed_s;
     }
     r->rate_ns = now_ns;
     r->rate_out = beat->bytes_out;

@@ -60,12 +60,12 @@ static tn_status announce(void *arg, const tn_ckpt_order *order, tn_error *err)
 {
     tn_leader *l = arg;
     l->marked = order->ordinal;
-    const uint64_t more[] = {order->run_id, order->base_step, order->delta};
+    const uint64_t numbers[] = {order->run_id, order->base_step, order->delta};
     const tn_order_note note = {.what = TN_ORDER_MARK,
                                 .number = order->ordinal,
                                 .step = order->step,
                                 .text = order->folder,
-                                .more = {more, 3}};
+                                .more = {numbers, 3}};
     return tn_group_order(l->group, &note, err);
 }
 

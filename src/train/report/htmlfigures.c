@@ -345,8 +345,8 @@ void tn_figure_scores(const tn_metrics *m, tn_text *out)
     double most = 0;
     tn_walk w = tn_walk_begin(m);
     for (tn_cell cell; tn_walk_next(&w, &cell);) {
-        double place = (cell.z - low) / (high - low) * SCORE_BINS;
-        uint32_t i = place < SCORE_BINS ? (uint32_t)place : SCORE_BINS - 1;
+        double bin = (cell.z - low) / (high - low) * SCORE_BINS;
+        uint32_t i = bin < SCORE_BINS ? (uint32_t)bin : SCORE_BINS - 1;
         neg[i] += (double)cell.neg / w.unit;
         pos[i] += (double)cell.pos / w.unit;
         most = fmax(most, neg[i] + pos[i]);
