@@ -50,7 +50,7 @@ static void go_to(watch *w, uint64_t until)
     }
 }
 
-static void beat(const watch *w, uint32_t rank, uint64_t state, uint64_t step)
+static void send_beat(const watch *w, uint32_t rank, uint64_t state, uint64_t step)
 {
     const tn_beat_note note = {.state = state};
     tn_failure_detector_received(w->p, rank, &note, step, w->now);
@@ -63,7 +63,7 @@ static uint64_t train_to(watch *w, uint64_t until, uint64_t step, uint64_t per_s
         go_to(w, w->now + SECOND);
         step += per_s;
         for (uint32_t r = 1; r < RANKS; r++) {
-            beat(w, r, TN_PEER_TRAINING, step);
+            send_beat(w, r, TN_PEER_TRAINING, step);
         }
     }
     return step;
@@ -122,8 +122,8 @@ static void a_rank_that_flaps_is_told_each_time_in_turn(void **state)
     open_watch(&w, 2, 0);
     for (uint32_t i = 0; i < 50; i++) {
         go_to(&w, w.now + 7 * SECOND);
-        beat(&w, 1, TN_PEER_LOADING, i);
-        beat(&w, 1, TN_PEER_LOADING, i); /* two at once: the silence was the first one's */
+        send_beat(&w, 1, TN_PEER_LOADING, i);
+        send_beat(&w, 1, TN_PEER_LOADING, i); /* two at once: the silence was the first one's */
         go_to(&w, w.now + TICK);
         assert_int_equal(w.n, 2 * i + 2);
         assert_int_equal(w.event[w.n - 2].kind, TN_FAILURE_SUSPECT);
@@ -139,7 +139,7 @@ static void a_rank_heard_at_the_last_moment_is_not_lost(void **state)
     watch w;
     open_watch(&w, 2, 0);
     go_to(&w, 15 * SECOND - 1);
-    beat(&w, 1, TN_PEER_LOADING, 0);
+    send_beat(&w, 1, TN_PEER_LOADING, 0);
     go_to(&w, 15 * SECOND);
     assert_int_equal(w.n, 2);
     assert_event(&w, 1, TN_FAILURE_BACK, 1, 15 * SECOND - 1);
@@ -153,7 +153,7 @@ static void a_lost_rank_stays_lost_until_it_is_watched_anew(void **state)
     open_watch(&w, 2, 0);
     go_to(&w, 15 * SECOND);
     assert_int_equal(w.n, 2);
-    beat(&w, 1, TN_PEER_TRAINING, 9);
+    send_beat(&w, 1, TN_PEER_TRAINING, 9);
     go_to(&w, 60 * SECOND);
     assert_int_equal(w.n, 2);
     tn_failure_detector_watch(w.p, 1, w.now);
@@ -200,7 +200,7 @@ static void a_process_that_was_stopped_does_not_take_the_others_for_dead(void **
     w.now += 3600 * SECOND; /* stopped for an hour; what came is not read yet */
     poll(&w);
     assert_int_equal(w.n, 0);
-    beat(&w, 1, TN_PEER_TRAINING, 1);
+    send_beat(&w, 1, TN_PEER_TRAINING, 1);
     go_to(&w, w.now + 4 * SECOND);
     assert_int_equal(w.n, 0);
     /* And if nothing came: 3 s before, 1 s at most of the hour, 1 s after it. */
@@ -293,11 +293,11 @@ static void only_who_trains_can_stall(void **state)
     for (uint64_t s = 0; s < TN_PEER_STATES; s++) {
         for (uint32_t i = 0; i < 60 && s != TN_PEER_TRAINING; i++) {
             go_to(&w, w.now + SECOND);
-            beat(&w, 1, s, 7);
+            send_beat(&w, 1, s, 7);
         }
     }
     for (uint32_t i = 0; i < 30; i++) { /* and it is measured from when it trains */
-        beat(&w, 1, TN_PEER_TRAINING, 7);
+        send_beat(&w, 1, TN_PEER_TRAINING, 7);
         go_to(&w, w.now + SECOND - 1);
         assert_int_equal(w.n, 0);
         w.now++;
@@ -313,7 +313,7 @@ static void a_silent_rank_is_not_stalled_but_suspect(void **state)
     watch w;
     open_watch(&w, 2, 0);
     for (uint32_t i = 0; i < 24; i++) {
-        beat(&w, 1, TN_PEER_TRAINING, 7);
+        send_beat(&w, 1, TN_PEER_TRAINING, 7);
         go_to(&w, w.now + SECOND);
     }
     go_to(&w, 60 * SECOND);
@@ -351,16 +351,16 @@ static void a_step_that_goes_back_is_a_move_but_no_measure(void **state)
     (void)state;
     watch w;
     open_watch(&w, 2, 0);
-    beat(&w, 1, TN_PEER_TRAINING, UINT64_MAX);
+    send_beat(&w, 1, TN_PEER_TRAINING, UINT64_MAX);
     for (uint64_t i = 0; i < 60; i++) {
         go_to(&w, w.now + SECOND);
-        beat(&w, 1, TN_PEER_TRAINING, UINT64_MAX - 1 - i);
+        send_beat(&w, 1, TN_PEER_TRAINING, UINT64_MAX - 1 - i);
     }
     assert_int_equal(w.n, 0);
     const uint64_t moved = w.now;
     while (w.now < moved + 30 * SECOND) {
         go_to(&w, w.now + SECOND);
-        beat(&w, 1, TN_PEER_TRAINING, UINT64_MAX - 60);
+        send_beat(&w, 1, TN_PEER_TRAINING, UINT64_MAX - 60);
     }
     assert_event(&w, 0, TN_FAILURE_STALLED, 1, 30 * SECOND);
     tn_failure_detector_free(w.p);
@@ -374,7 +374,7 @@ static void c9_a_thousand_ranks_are_told_by_rank_each_once(void **state)
     for (uint32_t r = 1; r < FAR; r++) {
         w.now = SECOND + r * MS / 2;
         if (r % 3 != 0) {
-            beat(&w, r, TN_PEER_LOADING, r);
+            send_beat(&w, r, TN_PEER_LOADING, r);
         }
     }
     go_to(&w, 6 * SECOND);
@@ -382,7 +382,7 @@ static void c9_a_thousand_ranks_are_told_by_rank_each_once(void **state)
     go_to(&w, 15 * SECOND);
     assert_int_equal(w.n, FAR - 1);
     for (uint32_t r = 1; r < FAR; r++) {
-        beat(&w, r, TN_PEER_LOADING, r);
+        send_beat(&w, r, TN_PEER_LOADING, r);
     }
     w.n = 0;
     poll(&w);
