@@ -6,7 +6,7 @@
 #ifndef TN_TEST_PS_FREERANKS_H
 #define TN_TEST_PS_FREERANKS_H
 
-#include "cluster/async/async_worker.h"
+#include "cluster/async/async_client.h"
 #include "ps/kit.h"
 
 #include <pthread.h>
@@ -41,12 +41,12 @@ typedef struct free_seat {
     tn_link *link;
     tn_out_messages *pool;
     tn_dedup dedup[FREE_RANKS_MAX];
-    tn_async_worker *_Atomic async;
+    void *_Atomic async; /* the client */
     tn_shard shard;
     float own[FREE_DENSE], weights[FREE_DENSE];
     uint64_t n_requests; /* that came: for losing some */
-    uint64_t pushes, staleness_max;
-    double norm;
+    uint64_t staleness_max;
+    double norm; /* as the last push said it */
     uint64_t updates;
     pthread_t thread;
     tn_status status;
@@ -73,6 +73,10 @@ void free_world_free(free_world *w);
 /* All ranks train their batches, drain, and bring their copies of the dense weights up to date.
  * Fails unless all end well. */
 void free_world_run(free_world *w);
+
+/* After that: one rank learns one of its batches once more. Returns the norm that it is told, of
+ * this time or of the time before. */
+double free_world_again(free_world *w, uint32_t rank, uint64_t step);
 
 /* The batch of a rank: which keys it has, at most FREE_KEYS. Every fifth is empty. */
 uint32_t free_batch(uint32_t rank, uint64_t step, uint64_t *key);

@@ -21,7 +21,7 @@ spent() {
 }
 
 # Of 30 batches each, rank 1 takes a third of a second for every one, rank 0 no time.
-TNET_FAIL=apart.1:sleep=330 tnet-train -q "$dir/c.yaml" --peers 2 run.dir="$dir/run" 2>"$dir/err" &
+TNET_FAIL=step.1:sleep=330 tnet-train -q "$dir/c.yaml" --peers 2 run.dir="$dir/run" 2>"$dir/err" &
 parent=$!
 children=$parent
 idle=""

@@ -90,5 +90,5 @@ done
 # A straggler is asked for the rest of what it holds, and others learn it.
 records 1 5000 >"$dir/a.svm"
 sed -i 's/part_bytes: 1KiB/part_bytes: 6KiB/; s/every: 10steps/every: 400steps/' "$dir/c.yaml"
-train 3 1 5000 link.request%7:short,link.answer%5:short,link.answer%97:error,apart.1:sleep=300
+train 3 1 5000 link.request%7:short,link.answer%5:short,link.answer%97:error,step.1:sleep=300
 grep -q 'rank 1 is asked to give back part' "$dir/train.err" || fail "$what: $(cat "$dir/train.err")"

@@ -66,7 +66,7 @@ static void c3_a_slow_rank_has_less_to_do_and_nothing_is_done_twice(void **state
         const char *const opts[] = {SMALL, FRESH, staleness[i], NULL};
         for (uint32_t slow = 0; slow < 3; slow++) {
             char rule[32];
-            (void)snprintf(rule, sizeof rule, "apart.%u:sleep=100", slow);
+            (void)snprintf(rule, sizeof rule, "step.%u:sleep=100", slow);
             assert_int_equal(tn_failpoint_set(rule, NULL), TN_OK);
             const grouprun all = learn(3, opts);
             assert_int_equal(tn_failpoint_set(NULL, NULL), TN_OK);
@@ -108,7 +108,7 @@ static void what_a_straggler_gives_back_is_counted_once(void **state)
     const grouprun one = learn(1, opts);
     for (uint32_t slow = 0; slow < 2; slow++) {
         char rule[32];
-        (void)snprintf(rule, sizeof rule, "apart.%u:sleep=100", slow);
+        (void)snprintf(rule, sizeof rule, "step.%u:sleep=100", slow);
         assert_int_equal(tn_failpoint_set(rule, NULL), TN_OK);
         grouprun all = {.config = "deepfm", .n = 2, .dir = run_dir, .more = opts, .fast = "20"};
         grouprun_well(&all);
@@ -199,7 +199,7 @@ static void k8_any_number_of_ranks_goes_on_within_an_epoch(void **state)
 static void who_does_not_give_back_ends_all_with_its_name(void **state)
 {
     (void)state;
-    static const char slow[] = "apart.0:sleep=5,apart.2:sleep=5,apart.1:sleep=5500";
+    static const char slow[] = "step.0:sleep=5,step.2:sleep=5,step.1:sleep=5500";
     const char *const opts[] = {SMALL, FRESH, staleness[1], NULL};
     grouprun all = {.config = "deepfm", .n = 3, .dir = run_dir, .more = opts};
     assert_int_equal(tn_failpoint_set(slow, NULL), TN_OK);
@@ -220,7 +220,7 @@ static void a_failure_ends_those_that_wait_for_a_part(void **state)
     (void)state;
     const char *const opts[] = {FRESH, staleness[0], NULL}; /* one part */
     grouprun all = {.config = "deepfm", .n = 3, .dir = run_dir, .more = opts, .whole = true};
-    assert_int_equal(tn_failpoint_set("apart#4:EIO", NULL), TN_OK);
+    assert_int_equal(tn_failpoint_set("step#4:EIO", NULL), TN_OK);
     grouprun_do(&all);
     assert_int_equal(tn_failpoint_set(NULL, NULL), TN_OK);
     for (uint32_t r = 0; r < 3; r++) {
@@ -241,5 +241,5 @@ int main(void)
         cmocka_unit_test(who_does_not_give_back_ends_all_with_its_name),
         cmocka_unit_test(a_failure_ends_those_that_wait_for_a_part),
     };
-    return cmocka_run_group_tests_name("train/followepoch", tests, set_up, tear_down);
+    return cmocka_run_group_tests_name("train/follower_epoch", tests, set_up, tear_down);
 }

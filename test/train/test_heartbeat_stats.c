@@ -70,7 +70,7 @@ static void figures_are_of_the_last_second(void **state)
 {
     fixture *f = *state;
     tn_worker *w = f->k.w[1];
-    const tn_turn_taken turn = {.waited_s = .25, .waits = {.rows_s = .5, .weights_s = .25}};
+    const tn_step_turn turn = {.waited_s = .25, .waits = {.rows_s = .5, .weights_s = .25}};
     w->steps = 12;
     w->rows = 500;
     f->beats.begin = tn_clock_s() + 3600; /* not a second yet */

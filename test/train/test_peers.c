@@ -2,6 +2,8 @@
  */
 #include "train/peers/peers.h"
 
+#include "cluster/async/async_client.h"
+#include "cluster/sync/sync_client.h"
 #include "support/test.h"
 #include "train/rankkit.h"
 
@@ -16,22 +18,21 @@ static void values_flow_from_the_beginning_to_the_end(void **state)
         rankkit_open(&k, n, NULL, NULL);
         rankkit_form(&k);
         for (uint32_t r = 0; r < n; r++) {
-            assert_null(tn_peers_sync(k.peers[r]));
+            assert_null(k.w[r]->client.ops);
             assert_null(k.w[r]->peek);
             assert_int_equal(tn_peers_begin(k.peers[r], &err), TN_OK);
-            const tn_sync_worker *sync = tn_peers_sync(k.peers[r]);
-            assert_non_null(sync);
-            assert_null(tn_peers_async(k.peers[r]));
+            const void *client = k.w[r]->client.self;
+            assert_ptr_equal(k.w[r]->client.ops, &tn_client_sync);
+            assert_non_null(client);
             assert_non_null(k.w[r]->peek);
-            assert_non_null(k.w[r]->sums);
             assert_int_equal(tn_peers_begin(k.peers[r], &err), TN_OK); /* once is enough */
-            assert_ptr_equal(tn_peers_sync(k.peers[r]), sync);
+            assert_ptr_equal(k.w[r]->client.self, client);
             assert_int_equal(tn_group_check(tn_peers_group(k.peers[r]), &err), TN_OK);
         }
         tn_peers_close(k.peers[n - 1]); /* the worker has nobody to ask any more */
         k.peers[n - 1] = NULL;
         assert_null(k.w[n - 1]->peek);
-        assert_null(k.w[n - 1]->sums);
+        assert_null(k.w[n - 1]->client.ops);
         rankkit_close(&k);
     }
 }
@@ -47,9 +48,7 @@ static void above_staleness_0_weights_are_those_of_all_owners(void **state)
     for (uint32_t r = 0; r < k.n; r++) {
         assert_int_equal(tn_peers_refresh(k.peers[r], &err), TN_OK); /* before it has begun */
         assert_int_equal(tn_peers_begin(k.peers[r], &err), TN_OK);
-        assert_null(tn_peers_sync(k.peers[r]));
-        assert_non_null(tn_peers_async(k.peers[r]));
-        assert_null(k.w[r]->sums);
+        assert_ptr_equal(k.w[r]->client.ops, &tn_client_async);
     }
     const size_t bytes = tn_params_size(k.w[0]->params) * sizeof(float);
     float *own = TN_NEW_ARRAY(k.arena, float, tn_params_size(k.w[0]->params));

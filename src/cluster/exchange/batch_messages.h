@@ -6,7 +6,7 @@
  *     tn_owner_slices_rows    per owner         the floats of a ROWS to their places
  *     tn_owner_slices_push    per owner         a PUSH that names the pull, gradients in that order
  *
- * cluster/sync/sync_worker.h and cluster/async/async_worker.h share it. One thread at a time.
+ * cluster/sync/sync_client.h and cluster/async/async_client.h share it. One thread at a time.
  */
 #ifndef TN_CLUSTER_BATCH_MESSAGES_H
 #define TN_CLUSTER_BATCH_MESSAGES_H

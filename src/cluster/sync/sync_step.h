@@ -19,7 +19,7 @@
 #define TN_CLUSTER_SYNC_STEP_H
 
 #include "cluster/sync/batch_union.h"
-#include "ps/shard/shard.h"
+#include "ps/shard/client.h"
 
 typedef struct tn_sync_step tn_sync_step;
 
@@ -56,16 +56,6 @@ typedef enum tn_turn {
     TN_TURN_APPLIED, /* answer the pushes; what was lent for the step is free */
 } tn_turn;
 
-/* The joint batch of all ranks, as a reply describes it to one rank. */
-typedef struct tn_joint_batch {
-    uint64_t step;
-    uint64_t first_row; /* of the rank's own rows */
-    uint64_t rows;
-    double weight_sum;
-    bool over; /* for all ranks */
-    bool meet; /* some rank wants it */
-} tn_joint_batch;
-
 /* On failure *out is NULL. */
 tn_status tn_sync_step_new(tn_sync_step **out, const tn_sync_step_opts *opts, uint64_t step,
                            tn_error *err) TN_MUST_USE;
@@ -85,7 +75,7 @@ tn_status tn_sync_step_norm(tn_sync_step *l, uint32_t owner, double norm2,
 tn_status tn_sync_step_advance(tn_sync_step *l, tn_team *team, tn_turn *turn,
                                tn_error *err) TN_MUST_USE;
 
-/* After ROWS or SKIPPED: of one rank. */
+/* After ROWS or SKIPPED: the joint batch, as a reply describes it to one rank. */
 tn_joint_batch tn_sync_step_note(const tn_sync_step *l, uint32_t rank);
 bool tn_sync_step_can_give(const tn_sync_step *l, uint32_t rank);
 /* From ROWS until the rank has pushed, as often as is wanted: laid out by the rank's own keys. */

@@ -292,7 +292,7 @@ tn_status tn_leader_start(tn_leader *l, const tn_leader_begin *how, tn_error *er
     TN_TRY(tn_peers_begin(l->peers, err));
     TN_TRY(tn_group_order(l->group, &order, err));
     TN_TRY(await(l, &order, NULL, NULL, err)); /* all can be asked for values */
-    if (tn_peers_async(l->peers) != NULL) {
+    if (!w->client.ops->is_joint) {
         /* A rank that learns now must not change rows that another is about to save. */
         tn_order_note go = {.what = TN_ORDER_GO, .text = ""};
         stand_still(l, false);

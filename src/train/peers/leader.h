@@ -2,7 +2,7 @@
  *
  *     tn_leader_open, form                all are in
  *     tn_checkpoints_resume             every rank loads its part
- *     tn_leader_start                     all train until they meet (train/peers/sync_epoch.h)
+ *     tn_leader_start                     all train until they meet (train/step/step_loop.h)
  *     at a meeting: tn_leader_sum         where all stand, and what they scored
  *                   tn_leader_evaluate          all score their parts of a data set
  *                   tn_checkpoints_begin      every rank saves its part

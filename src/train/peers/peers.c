@@ -1,14 +1,15 @@
-/* peers.c - opens the group of a run and the values plane for its staleness. */
+/* peers.c - opens the group of a run and the client for its staleness. */
 #include "train/peers/peers.h"
 
 #include "base/core/alloc.h"
 #include "base/core/clock.h"
+#include "cluster/async/async_client.h"
 #include "cluster/exchange/eval_pull.h"
 #include "cluster/launch/membership.h"
 #include "cluster/security/security.h"
+#include "cluster/sync/sync_client.h"
 #include "config/field.h"
 #include "train/checkpoint/ckpt_moment.h"
-#include "train/step/allreduce_stats.h"
 #include "train/step/host.h"
 
 struct tn_peers {
@@ -20,20 +21,13 @@ struct tn_peers {
     bool has_security;
     tn_group *group;
     tn_eval_pull *peek;
-    tn_sync_worker *sync;    /* at staleness 0; NULL: at another, or not begun */
-    tn_async_worker *async;  /* likewise */
-    tn_allreduce_stats sums; /* with sync */
+    tn_client client; /* none: not begun */
 };
 
 /* A lost peer is noticed by its silence, not by the time that an answer takes. */
 #define FOR_EVER (UINT64_MAX / 2)
 
 #define TABLE_NS UINT64_C(10000000000) /* between two tables of peers */
-
-static bool is_free(const tn_peers *p)
-{
-    return p->w->plan->run->cluster.staleness > 0;
-}
 
 /* How floats travel to and from other peers. */
 static tn_values wire_values(const tn_peers *p)
@@ -42,29 +36,25 @@ static tn_values wire_values(const tn_peers *p)
     return kind[p->w->plan->run->cluster.values];
 }
 
-/* ---- letters, on tn-net ---- */
+/* ---- messages, on tn-net ---- */
 
-static void take_request(void *arg, tn_in_message *letter)
+static void take_request(void *arg, tn_in_message *incoming)
 {
     tn_peers *p = arg;
-    if (letter->frame.type == TN_FRAME_PEEK) {
-        tn_eval_pull_take_request(p->peek, letter);
-    } else if (p->async != NULL) {
-        tn_async_worker_take_request(p->async, letter);
+    if (incoming->frame.type == TN_FRAME_PEEK) {
+        tn_eval_pull_take_request(p->peek, incoming);
     } else {
-        tn_sync_worker_take_request(p->sync, letter);
+        p->client.ops->take_request(p->client.self, incoming);
     }
 }
 
-static void take_answer(void *arg, tn_in_message *letter)
+static void take_answer(void *arg, tn_in_message *incoming)
 {
     tn_peers *p = arg;
-    if (letter->frame.sequence == 0) {
-        tn_eval_pull_take_answer(p->peek, letter);
-    } else if (p->async != NULL) {
-        tn_async_worker_take_answer(p->async, letter);
+    if (incoming->frame.sequence == 0) {
+        tn_eval_pull_take_answer(p->peek, incoming);
     } else {
-        tn_sync_worker_take_answer(p->sync, letter);
+        p->client.ops->take_answer(p->client.self, incoming);
     }
 }
 
@@ -72,18 +62,13 @@ static void group_ended(void *arg, tn_status status, const char *why)
 {
     tn_peers *p = arg;
     tn_eval_pull_fail(p->peek, status, why);
-    if (p->async != NULL) {
-        tn_async_worker_fail(p->async, status, why);
-    } else {
-        tn_sync_worker_fail(p->sync, status, why);
-    }
+    p->client.ops->end_waits(p->client.self, status, why);
 }
 
 static uint32_t waits_for(void *arg)
 {
     const tn_peers *p = arg;
-    return p->async != NULL ? tn_async_worker_waits_for(p->async)
-                            : tn_sync_worker_waits_for(p->sync);
+    return p->client.ops->waits_for(p->client.self);
 }
 
 /* ---- opening ---- */
@@ -208,10 +193,11 @@ tn_status tn_peers_form(tn_peers *p, const atomic_bool *stop, tn_error *err)
     return tn_group_form(p->group, stop, err);
 }
 
-static tn_status begin_sync(tn_peers *p, tn_error *err)
+static tn_status open_sync(tn_peers *p, const tn_dense_run *moving, uint32_t n_moving,
+                           tn_error *err)
 {
     const tn_worker *w = p->w;
-    const tn_sync_worker_opts opts = {.link = tn_group_link(p->group),
+    const tn_sync_client_opts opts = {.link = tn_group_link(p->group),
                                       .pool = tn_group_out_messages(p->group),
                                       .rank = w->rank,
                                       .step = w->steps,
@@ -222,18 +208,19 @@ static tn_status begin_sync(tn_peers *p, tn_error *err)
                                       .shard = &p->w->shard,
                                       .own = w->own,
                                       .weights = tn_params_weights(w->params),
+                                      .moving = moving,
+                                      .n_moving = n_moving,
                                       .row_values = wire_values(p),
                                       .dense_values = wire_values(p)};
-    return tn_sync_worker_open(&p->sync, &opts, err);
+    return tn_sync_client_open(&p->client, &opts, err);
 }
 
-static tn_status begin_async(tn_peers *p, tn_error *err)
+static tn_status open_async(tn_peers *p, const tn_dense_run *moving, uint32_t n_moving,
+                            tn_error *err)
 {
     const tn_worker *w = p->w;
-    const uint32_t n = tn_params_count(w->params);
-    tn_dense_run *trained = TN_NEW_ARRAY(p->arena, tn_dense_run, n + 1);
-    tn_dense_run *moving = TN_NEW_ARRAY(p->arena, tn_dense_run, n + 1);
-    const tn_async_worker_opts opts = {.link = tn_group_link(p->group),
+    tn_dense_run *trained = TN_NEW_ARRAY(p->arena, tn_dense_run, tn_params_count(w->params) + 1);
+    const tn_async_client_opts opts = {.link = tn_group_link(p->group),
                                        .pool = tn_group_out_messages(p->group),
                                        .rank = w->rank,
                                        .staleness = w->plan->run->cluster.staleness,
@@ -249,8 +236,17 @@ static tn_status begin_async(tn_peers *p, tn_error *err)
                                        .trained = trained,
                                        .n_trained = tn_worker_runs(w, false, trained),
                                        .moving = moving,
-                                       .n_moving = tn_worker_runs(w, true, moving)};
-    return tn_async_worker_open(&p->async, &opts, err);
+                                       .n_moving = n_moving};
+    return tn_async_client_open(&p->client, &opts, err);
+}
+
+static tn_status open_client(tn_peers *p, tn_error *err)
+{
+    const tn_worker *w = p->w;
+    tn_dense_run *moving = TN_NEW_ARRAY(p->arena, tn_dense_run, tn_params_count(w->params) + 1);
+    const uint32_t n_moving = tn_worker_runs(w, true, moving);
+    return w->plan->run->cluster.staleness > 0 ? open_async(p, moving, n_moving, err)
+                                               : open_sync(p, moving, n_moving, err);
 }
 
 tn_status tn_peers_begin(tn_peers *p, tn_error *err)
@@ -266,11 +262,8 @@ tn_status tn_peers_begin(tn_peers *p, tn_error *err)
                                     .layout = w->plan->layout,
                                     .shard = &p->w->shard};
     TN_TRY(tn_eval_pull_open(&p->peek, &peek, err));
-    TN_TRY(is_free(p) ? begin_async(p, err) : begin_sync(p, err));
-    if (p->sync != NULL) {
-        tn_allreduce_stats_init(&p->sums, w, p->sync);
-        p->w->sums = &p->sums;
-    }
+    TN_TRY(open_client(p, err));
+    p->w->client = p->client;
     p->w->peek = p->peek;
     const tn_group_values values = {p, take_request, take_answer, group_ended, waits_for};
     tn_group_set_values(p->group, &values);
@@ -279,26 +272,17 @@ tn_status tn_peers_begin(tn_peers *p, tn_error *err)
 
 tn_status tn_peers_refresh(tn_peers *p, tn_error *err)
 {
-    if (p->async == NULL) {
+    const tn_client_ops *ops = p->client.ops;
+    if (ops == NULL || ops->refresh == NULL) {
         return TN_OK;
     }
-    p->w->steps = tn_async_worker_updates(p->async);
-    return tn_async_worker_refresh(p->async, err);
-}
-
-tn_async_worker *tn_peers_async(tn_peers *p)
-{
-    return p->async;
+    p->w->steps = ops->updates(p->client.self);
+    return ops->refresh(p->client.self, err);
 }
 
 tn_group *tn_peers_group(tn_peers *p)
 {
     return p->group;
-}
-
-tn_sync_worker *tn_peers_sync(tn_peers *p)
-{
-    return p->sync;
 }
 
 void tn_peers_close(tn_peers *p)
@@ -310,12 +294,8 @@ void tn_peers_close(tn_peers *p)
         tn_group_set_values(p->group, NULL);
     }
     p->w->peek = NULL;
-    p->w->sums = NULL;
-    if (p->async != NULL) {
-        tn_async_worker_stop(p->async);
-    }
-    tn_async_worker_close(p->async);
-    tn_sync_worker_close(p->sync);
+    p->w->client = (tn_client){0};
+    tn_client_close(&p->client);
     tn_eval_pull_close(p->peek);
     tn_group_close(p->group);
     if (p->has_security) {

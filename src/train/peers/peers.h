@@ -1,5 +1,5 @@
-/* peers.h - the other processes of a run, as its trainer sees them: one group, the values of a
- * training step (cluster/sync/sync_worker.h), rows for evaluation (cluster/exchange/eval_pull.h).
+/* peers.h - the other processes of a run, as its trainer sees them: one group, the worker's client
+ * for training steps (ps/shard/client.h), rows for evaluation (cluster/exchange/eval_pull.h).
  *
  *     TN_TRY(tn_peers_open(&p, w, text, err));     listens; others may come or not
  *     TN_TRY(tn_peers_form(p, stop, err));         all are in
@@ -12,9 +12,7 @@
 #ifndef TN_TRAIN_PEERS_H
 #define TN_TRAIN_PEERS_H
 
-#include "cluster/async/async_worker.h"
 #include "cluster/group/group.h"
-#include "cluster/sync/sync_worker.h"
 #include "train/step/watch.h"
 #include "train/step/worker.h"
 
@@ -36,12 +34,11 @@ void tn_peers_decline(const tn_run *run, tn_status status, const char *why);
 
 tn_status tn_peers_form(tn_peers *p, const atomic_bool *stop, tn_error *err) TN_MUST_USE;
 
-/* Does nothing when it has begun. */
+/* From now on w->client is that of the run's staleness, until this is closed. Does nothing when it
+ * has begun. */
 tn_status tn_peers_begin(tn_peers *p, tn_error *err) TN_MUST_USE;
 
 tn_group *tn_peers_group(tn_peers *p);
-tn_sync_worker *tn_peers_sync(tn_peers *p);   /* at staleness 0, once it has begun; else NULL .. */
-tn_async_worker *tn_peers_async(tn_peers *p); /* .. as this is at 0 */
 
 /* At a meeting: the worker's weights and steps are those of all owners now. */
 tn_status tn_peers_refresh(tn_peers *p, tn_error *err) TN_MUST_USE;

@@ -12,7 +12,7 @@
  * A report holds sums since its rank began. So a report that is lost, repeated or late changes
  * nothing, and a rank that is silent is never added twice. Scores are histograms of 2^12 bins,
  * about 10 kB per report and 64 kB of memory per rank. At staleness 0 losses come with the weights
- * of each step (cluster/sync/sync_worker.h), exact, and reports have none.
+ * of each step (cluster/sync/sync_client.h), exact, and reports have none.
  */
 #ifndef TN_TRAIN_PEER_PROGRESS_H
 #define TN_TRAIN_PEER_PROGRESS_H

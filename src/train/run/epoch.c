@@ -9,11 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-double tn_trainer_factor(const tn_trainer *t)
-{
-    return tn_learning_rate_factor(t->run, t->worker->steps, t->end) * t->patience.state.lr_scale;
-}
-
 /* Records of this epoch that all ranks have read, as far as they have told. */
 static uint64_t records_of_all(const tn_trainer *t)
 {
@@ -56,80 +51,69 @@ static double share_done(const tn_trainer *t, double epoch_done)
     return share;
 }
 
-/* Each rank makes steps of its own. */
-static bool is_apart(const tn_trainer *t)
+/* The batch that this rank has learned from: its scores, and where the epoch stands behind it. */
+static tn_status note_batch(tn_trainer *t, const tn_batch *batch, const tn_scored *rows,
+                            tn_error *err)
 {
-    return t->lead != NULL && t->run->cluster.staleness > 0;
+    tn_lane *lane = t->worker->lane;
+    tn_span_begin(lane, TN_PHASE_METRICS);
+    tn_status status = tn_metrics_add(t->epoch_metrics, rows, err);
+    tn_span_end(lane);
+    TN_TRY(status);
+    t->state.progress = batch->progress;
+    t->state.progress.records += t->returned;
+    if (t->dealer != NULL) {
+        tn_part_dealer_note(t->dealer, &batch->progress, tn_clock_ns());
+    }
+    return TN_OK;
 }
 
-tn_status tn_trainer_note_step(tn_trainer *t, const tn_step_told *told, tn_error *err)
+static tn_status note_step(tn_trainer *t, const tn_step_turn *turn, tn_error *err)
 {
-    static const tn_scored none = {0};
-    tn_scored rows = none;
-    tn_lane *lane = t->worker->lane;
     const double begin = tn_clock_s();
-    if (told->step != NULL) {
-        const tn_batch *batch = told->step->batch;
+    const tn_rule_opts *dense = t->run->train.optimizer.opts;
+    tn_scored rows = {0};
+    tn_link_counts counts = {0};
+    if (turn->step != NULL) {
+        const tn_batch *batch = turn->step->batch;
         rows = (tn_scored){.n = batch->rows,
                            .logit = t->worker->train_logit->val,
                            .label = batch->label,
                            .weight = batch->weight};
-        tn_span_begin(lane, TN_PHASE_METRICS);
-        tn_status added = tn_metrics_add(t->epoch_metrics, &rows, err);
-        tn_span_end(lane);
-        TN_TRY(added);
-        t->state.progress = batch->progress;
-        t->state.progress.records += t->returned;
-        if (t->dealer != NULL) {
-            tn_part_dealer_note(t->dealer, &batch->progress, tn_clock_ns());
-        }
+        TN_TRY(note_batch(t, batch, &rows, err));
     }
-    t->state.samples = t->lead != NULL ? t->state.samples + told->joint
+    if (t->lead != NULL) {
+        tn_link_counts_of(tn_group_link(t->beats.group), &counts);
+    }
+    t->state.samples = t->lead != NULL ? t->state.samples + turn->rows
                                        : t->samples_before + t->state.progress.records;
     t->state.steps = t->worker->steps;
     t->unsaved = true;
-    const tn_rule_opts *dense = t->run->train.optimizer.opts;
-    double epoch_done = share_of_epoch(t, told->reader);
+    tn_reader *reader = tn_step_prefetch_reader(t->data);
+    double epoch_done = share_of_epoch(t, reader);
     tn_report_step step = {
-        .learned = told->learned,
+        .learned = &turn->learned,
         .rows = &rows,
-        .joint = is_apart(t) ? rows.n : told->joint,
-        .weight = told->weight,
+        .joint = tn_trainer_is_async(t) ? rows.n : turn->rows,
+        .weight = turn->weight,
         .state = &t->state,
-        .lr = dense->lr * told->factor,
-        .wait_read_s = told->waited_s,
-        .wait_pull_s = told->waits.rows_s,
-        .wait_push_s = told->waits.weights_s,
-        .bytes_in = told->bytes_in,
-        .bytes_out = told->bytes_out,
-        .compute_s = told->compute_s,
-        .took_s = t->lead == NULL ? told->waited_s + told->compute_s + tn_clock_s() - begin : 0,
-        .keys = told->step != NULL ? told->step->local->keys.n : 0,
+        .lr = dense->lr * turn->factor,
+        .wait_read_s = turn->waited_s,
+        .wait_pull_s = turn->waits.rows_s,
+        .wait_push_s = turn->waits.weights_s,
+        .bytes_in = counts.bytes_in,
+        .bytes_out = counts.bytes_out,
+        .compute_s = turn->took_s,
+        .took_s = t->lead == NULL ? turn->waited_s + turn->took_s + tn_clock_s() - begin : 0,
+        .keys = turn->step != NULL ? turn->step->local->keys.n : 0,
         .epoch_done = epoch_done,
         .done = share_done(t, epoch_done),
-        .reader = told->reader,
+        .reader = reader,
     };
-    tn_span_begin(lane, TN_PHASE_REPORT);
+    tn_span_begin(t->worker->lane, TN_PHASE_REPORT);
     tn_status status = tn_report_step_done(t->report, &step, err);
-    tn_span_end(lane);
+    tn_span_end(t->worker->lane);
     return status;
-}
-
-static tn_status learn(tn_trainer *t, tn_step *step, tn_reader *reader, double waited,
-                       tn_error *err)
-{
-    double begin = tn_clock_s();
-    tn_learned learned;
-    tn_step_told told = {.step = step,
-                         .learned = &learned,
-                         .reader = reader,
-                         .joint = step->batch->rows,
-                         .weight = step->weight_sum,
-                         .factor = tn_trainer_factor(t),
-                         .waited_s = waited};
-    TN_TRY(tn_step_learn(t->worker, step, told.factor, &learned, err));
-    told.compute_s = tn_clock_s() - begin;
-    return tn_trainer_note_step(t, &told, err);
 }
 
 /* Whether a multiple of every->steps lies behind what was looked at before. */
@@ -160,6 +144,7 @@ bool tn_trainer_is_due(tn_trainer *t, uint64_t steps)
            comes(t, &t->ckpt_every, steps, t->next_ckpt) ||
            comes(t, &t->delta_every, steps, t->next_delta) || steps >= o->max_steps ||
            now - t->begin >= o->max_time || tn_trainer_is_asked(t) || tn_trainer_is_full(t) ||
+           t->memory.room == TN_ROOM_AFTER_SAVE ||
            (t->watch->save != NULL && atomic_load(t->watch->save));
 }
 
@@ -204,7 +189,7 @@ static tn_status do_what_is_due(tn_trainer *t, tn_error *err)
 }
 
 /* Evaluations, checkpoints and signals between two steps. */
-tn_status tn_trainer_between(tn_trainer *t, tn_error *err)
+static tn_status do_between(tn_trainer *t, tn_error *err)
 {
     tn_status status = do_what_is_due(t, err);
     t->looked = t->worker->steps;
@@ -252,33 +237,82 @@ static tn_status reader_ended(tn_trainer *t, tn_status status, tn_error *err)
     return cut ? tn_trainer_stop(t, err) : status;
 }
 
-static tn_status all_steps(tn_trainer *t, tn_step_prefetch **own, tn_error *err)
+/* ---- hooks of the steps ---- */
+
+static bool meets(void *arg, uint64_t steps)
 {
-    tn_step_prefetch *feeder = *own;
-    tn_reader *reader = tn_step_prefetch_reader(feeder);
-    tn_status status = set_prior(t, reader, err);
-    if (status != TN_OK) {
-        return reader_ended(t, status, err);
+    tn_trainer *t = arg;
+    const bool deals_anew = tn_trainer_hear_peers(t);
+    return tn_trainer_is_due(t, steps) || deals_anew;
+}
+
+static double factor(void *arg)
+{
+    const tn_trainer *t = arg;
+    return tn_learning_rate_factor(t->run, t->worker->steps, t->end) * t->patience.state.lr_scale;
+}
+
+/* Above staleness 0 a turn without a step is one without data, in which nothing was done. */
+static tn_status note_turn(void *arg, const tn_step_turn *turn, tn_error *err)
+{
+    tn_trainer *t = arg;
+    const bool is_idle = turn->step == NULL && tn_trainer_is_async(t);
+    if (!is_idle) {
+        TN_TRY(note_step(t, turn, err));
     }
     if (t->lead != NULL) {
-        return reader_ended(t, tn_trainer_group_steps(t, own, err), err);
+        tn_heartbeat_stats_step(&t->beats, t->worker, turn, t->state.progress.records);
     }
+    if (is_idle) {
+        tn_heartbeat_stats_state(&t->beats, TN_PEER_WAITING);
+    }
+    return turn->meets ? TN_OK : tn_trainer_note_save(t, err);
+}
+
+/* Does what is due while all stand still, then has them go on. */
+static tn_status meet(tn_trainer *t, tn_error *err)
+{
+    bool is_due;
+    TN_TRY(tn_trainer_gather_peers(t, &is_due, err));
+    if (!is_due) {
+        return TN_OK;
+    }
+    TN_TRY(do_between(t, err));
+    return t->stop ? TN_OK : tn_trainer_start_peers(t, false, err);
+}
+
+static tn_status take_steps(tn_trainer *t, tn_error *err)
+{
+    const tn_step_hooks hooks = {meets, factor, note_turn, t};
     while (!t->stop) {
-        double begin = tn_clock_s();
-        tn_step *step = NULL;
-        tn_lane_step(t->worker->lane, t->worker->steps);
-        tn_span_begin(t->worker->lane, TN_PHASE_WAIT_DATA);
-        status = tn_step_prefetch_next(feeder, &step, err);
-        tn_span_end(t->worker->lane);
-        if (status != TN_OK) {
-            return reader_ended(t, status, err); /* TN_END: the epoch is over */
+        tn_status status = tn_step_loop_run(t->steps, &hooks, err);
+        if (status == TN_END) {
+            TN_TRY(tn_trainer_end_peers(t, err));
+            return TN_END;
         }
-        status = learn(t, step, reader, tn_clock_s() - begin, err);
-        tn_step_prefetch_recycle(feeder, step);
         TN_TRY(status);
-        TN_TRY(tn_trainer_between(t, err));
+        TN_TRY(meet(t, err));
     }
-    return TN_OK;
+    /* The run is over, perhaps with nothing to save. */
+    return tn_trainer_is_async(t) ? TN_OK : tn_trainer_sum(t, err);
+}
+
+/* TN_END: the epoch is over; TN_OK: the run is. */
+static tn_status all_steps(tn_trainer *t, tn_error *err)
+{
+    tn_status status = set_prior(t, tn_step_prefetch_reader(t->data), err);
+    if (status == TN_OK) {
+        status = tn_trainer_start_peers(t, true, err);
+    }
+    if (status == TN_OK) {
+        status = tn_step_loop_new(&t->steps, t->worker, t->data, err);
+    }
+    if (status == TN_OK) {
+        status = take_steps(t, err);
+    }
+    tn_step_loop_free(t->steps);
+    t->steps = NULL;
+    return reader_ended(t, status, err);
 }
 
 static void next_epoch(tn_trainer *t)
@@ -398,15 +432,15 @@ static tn_status after_epoch(tn_trainer *t, bool whole, tn_error *err)
 }
 
 /* The steps of an epoch, behind an evaluation that the run before owed. TN_END: it is over. */
-static tn_status pass(tn_trainer *t, tn_step_prefetch **feeder, tn_error *err)
+static tn_status pass(tn_trainer *t, tn_error *err)
 {
     tn_status status =
-        tn_step_prefetch_watch(*feeder, t->lead != NULL ? NULL : t->watch->stop, err);
+        tn_step_prefetch_watch(t->data, t->lead != NULL ? NULL : t->watch->stop, err);
     if (status == TN_OK && t->state.eval_owed) {
         status = tn_trainer_validate(t, err);
         status = status == TN_E_STOPPED ? tn_trainer_stop_owing(t, err) : status;
     }
-    return status == TN_OK ? all_steps(t, feeder, err) : status;
+    return status == TN_OK ? all_steps(t, err) : status;
 }
 
 static void close_dealer(tn_trainer *t)
@@ -437,7 +471,7 @@ static tn_status warn_of_spare_ranks(tn_trainer *t, tn_error *err)
 }
 
 /* A reader of the files that were looked at; they become the files of this epoch. */
-static tn_status open_feeder(tn_trainer *t, tn_step_prefetch **out, tn_error *err)
+static tn_status open_reader(tn_trainer *t, tn_error *err)
 {
     const tn_sources *sources = NULL;
     tn_arena *arena = tn_arena_new(1 << 14);
@@ -447,7 +481,7 @@ static tn_status open_feeder(tn_trainer *t, tn_step_prefetch **out, tn_error *er
         status = tn_run_end(t->plan, s->progress.epoch, s->epoch_step, &t->end, err);
     }
     if (status == TN_OK) {
-        status = tn_epoch_reader_open(out, t->worker, &t->state.progress, &t->state.stand,
+        status = tn_epoch_reader_open(&t->data, t->worker, &t->state.progress, &t->state.stand,
                                       &t->dealer, err);
     }
     if (status != TN_OK) {
@@ -456,17 +490,17 @@ static tn_status open_feeder(tn_trainer *t, tn_step_prefetch **out, tn_error *er
     }
     tn_arena_free(t->map);
     t->map = arena;
-    t->state.data = tn_epoch_parts_of(tn_step_prefetch_reader(*out), sources, arena);
+    t->state.data = tn_epoch_parts_of(tn_step_prefetch_reader(t->data), sources, arena);
     t->map_epoch = t->state.progress.epoch;
     return TN_OK;
 }
 
 /* Opens the data of an epoch, and deals them to the others. */
-static tn_status open_data(tn_trainer *t, tn_step_prefetch **out, tn_error *err)
+static tn_status open_data(tn_trainer *t, tn_error *err)
 {
     const bool within = t->state.stand.within;
     close_dealer(t); /* of the epoch before */
-    TN_TRY(open_feeder(t, out, err));
+    TN_TRY(open_reader(t, err));
     const bool first = !t->opened;
     t->opened = true;
     tn_met_clear(&t->met);
@@ -489,21 +523,21 @@ static tn_status open_data(tn_trainer *t, tn_step_prefetch **out, tn_error *err)
 tn_status tn_trainer_epoch(tn_trainer *t, tn_error *err)
 {
     const bool within = t->state.stand.within;
-    tn_step_prefetch *feeder = NULL;
     t->samples_before = t->state.samples;
-    tn_status status = open_data(t, &feeder, err);
+    tn_status status = open_data(t, err);
     const tn_progress *at = &t->state.progress;
     const bool fresh = t->dealer == NULL ? at->part == 0 && at->position == 0 : !within;
     if (fresh) {
         tn_metrics_clear(t->epoch_metrics);
     }
     if (status == TN_OK) {
-        status = pass(t, &feeder, err);
+        status = pass(t, err);
     }
-    if (feeder != NULL) {
-        tn_met_add_reader(&t->met, tn_step_prefetch_reader(feeder), TN_ALL_PARTS);
+    if (t->data != NULL) {
+        tn_met_add_reader(&t->met, tn_step_prefetch_reader(t->data), TN_ALL_PARTS);
     }
-    tn_step_prefetch_close(feeder);
+    tn_step_prefetch_close(t->data);
+    t->data = NULL;
     status = status == TN_END ? after_epoch(t, fresh, err) : status;
     t->epoch_records = fresh ? t->epoch_records : 0; /* of the rest of an epoch says nothing */
     return status;

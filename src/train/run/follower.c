@@ -6,14 +6,14 @@
 #include "train/checkpoint/ckpt_peers.h"
 #include "train/checkpoint/import.h"
 #include "train/export/exportrows.h"
-#include "train/peers/async_epoch.h"
 #include "train/peers/part_client.h"
 #include "train/peers/part_dealer.h"
+#include "train/peers/peers.h"
 #include "train/peers/score_exchange.h"
-#include "train/peers/sync_epoch.h"
 #include "train/report/peer_progress.h"
 #include "train/run/epoch_reader.h"
 #include "train/run/heartbeat_stats.h"
+#include "train/step/step_loop.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -37,9 +37,9 @@ typedef struct follower {
     tn_part_dealer *dealer;   /* of that epoch; NULL: parts are dealt by rank alone, or .. */
     tn_part_client *asks;     /* .. asked for: of the epoch that runs; NULL: by rule */
     tn_step_prefetch *feeder; /* of the epoch that runs; NULL: none */
-    tn_sync_epoch *steps;     /* at staleness 0; else NULL .. */
-    tn_async_epoch *apart;    /* .. as this is at 0 */
-    bool is_over;             /* its data, apart */
+    tn_step_loop *steps;      /* over it; NULL: none */
+    bool is_async;            /* staleness above 0 */
+    bool is_over;             /* its data, above staleness 0 */
     bool trains;              /* rank 0 said START or GO, and has not had it stand still since */
     uint64_t records;         /* of the epoch, by readers before this one .. */
     tn_met met;               /* .. and what they have met, but for what they gave back */
@@ -186,11 +186,9 @@ static const uint64_t settle_ns = 100000000; /* looks whether the group still is
 
 static void stop_reading(follower *f)
 {
-    tn_sync_epoch_free(f->steps);
-    tn_async_epoch_free(f->apart);
+    tn_step_loop_free(f->steps);
     tn_step_prefetch_close(f->feeder);
     f->steps = NULL;
-    f->apart = NULL;
     f->feeder = NULL;
 }
 
@@ -233,7 +231,7 @@ static tn_status read_on_request(follower *f, tn_error *err)
     const tn_dealer *dealer = tn_part_client_dealer(f->asks);
     const tn_dealt_epoch of = {f->epoch, f->cut_for};
     TN_TRY(tn_epoch_reader_open_dealt(&f->feeder, f->w, &of, dealer, err));
-    return tn_async_epoch_new(&f->apart, f->w, f->peers, f->feeder, err);
+    return tn_step_loop_new(&f->steps, f->w, f->feeder, err);
 }
 
 static tn_status open_epoch(follower *f, uint32_t epoch, tn_error *err)
@@ -255,9 +253,7 @@ static tn_status open_epoch(follower *f, uint32_t epoch, tn_error *err)
 static tn_status begin_epoch(follower *f, uint32_t epoch, tn_error *err)
 {
     TN_TRY(open_epoch(f, epoch, err));
-    return f->apart != NULL || f->steps != NULL
-               ? TN_OK
-               : tn_sync_epoch_new(&f->steps, f->w, f->peers, f->feeder, err);
+    return f->steps != NULL ? TN_OK : tn_step_loop_new(&f->steps, f->w, f->feeder, err);
 }
 
 static tn_status first_rows(follower *f, uint32_t epoch, tn_prior *out, tn_error *err)
@@ -286,11 +282,8 @@ static tn_status send_prior(follower *f, const tn_order_note *order, tn_error *e
     return tn_group_done(f->group, &note, err);
 }
 
-static tn_status note_step(follower *f, const tn_turn_taken *turn, tn_error *err)
+static tn_status note_step(follower *f, const tn_step_turn *turn, tn_error *err)
 {
-    if (turn->step == NULL) {
-        return TN_OK;
-    }
     const tn_batch *batch = turn->step->batch;
     const tn_scored rows = {.n = batch->rows,
                             .logit = f->w->train_logit->val,
@@ -304,7 +297,7 @@ static tn_status note_step(follower *f, const tn_turn_taken *turn, tn_error *err
     }
     tn_reader_counts(tn_step_prefetch_reader(f->feeder), &counts);
     const tn_reporter_step step = {.rows = &rows,
-                                   .learned = f->apart != NULL ? &turn->learned : NULL,
+                                   .learned = f->is_async ? &turn->learned : NULL,
                                    .weight = turn->weight,
                                    .epoch = f->epoch,
                                    .records = f->progress.records,
@@ -326,29 +319,36 @@ static double factor(void *arg)
     return f->lr_scale * tn_learning_rate_factor(f->plan->run, f->w->steps, f->end);
 }
 
+static tn_status note_turn(void *arg, const tn_step_turn *turn, tn_error *err)
+{
+    follower *f = arg;
+    TN_TRY(turn->step != NULL ? note_step(f, turn, err) : TN_OK);
+    TN_TRY(note_save(f, err));
+    tn_heartbeat_stats_step(&f->beats, f->w, turn, f->progress.records);
+    if (turn->step == NULL && f->is_async) {
+        tn_heartbeat_stats_state(&f->beats, TN_PEER_WAITING); /* for a part */
+    }
+    return TN_OK;
+}
+
 /* Trains until all meet; at staleness above 0 until rank 0 orders something; to_the_end: until
  * nothing is left. */
 static tn_status train(follower *f, bool to_the_end, tn_error *err)
 {
-    const tn_ahead ahead = {.meets = to_the_end ? NULL : has_order, .factor = factor, .arg = f};
-    const tn_ahead led = {0};
-    tn_turn_taken turn = {.over = f->is_over};
-    while (!turn.over && !turn.meets) {
-        tn_lane_step(f->w->lane, f->w->steps);
-        TN_TRY(f->apart != NULL ? tn_async_epoch_next(f->apart, &ahead, &turn, err)
-                                : tn_sync_epoch_next(f->steps, &led, &turn, err));
-        TN_TRY(note_step(f, &turn, err));
-        TN_TRY(note_save(f, err));
-        tn_heartbeat_stats_step(&f->beats, f->w, &turn, f->progress.records);
-        if (turn.step == NULL && f->apart != NULL) {
-            tn_heartbeat_stats_state(&f->beats, TN_PEER_WAITING); /* for a part */
-        }
+    const bool led = !f->is_async; /* rank 0 says with each step what follows, and how fast */
+    const tn_step_hooks hooks = {.meets = led || to_the_end ? NULL : has_order,
+                                 .factor = led ? NULL : factor,
+                                 .note = note_turn,
+                                 .arg = f};
+    if (f->is_over) {
+        return TN_OK;
     }
-    f->is_over = f->apart != NULL && turn.over;
-    return TN_OK;
+    tn_status status = tn_step_loop_run(f->steps, &hooks, err);
+    f->is_over = f->is_async && status == TN_END;
+    return status == TN_END ? note_save(f, err) : status;
 }
 
-/* START: the epoch goes on, or begins; until all meet. Apart: will go on with GO. */
+/* START: the epoch goes on, or begins; until all meet. Above staleness 0 it goes on with GO. */
 static tn_status start(follower *f, const tn_order_note *order, tn_error *err)
 {
     tn_error why = {0};
@@ -368,14 +368,14 @@ static tn_status start(follower *f, const tn_order_note *order, tn_error *err)
         status = begin_epoch(f, (uint32_t)order->number, &why);
     }
     TN_TRY(send_result(f, order, status, &why, err));
-    f->trains = status == TN_OK && f->apart == NULL; /* if not, GO follows or the end */
+    f->trains = status == TN_OK && !f->is_async; /* if not, GO follows or the end */
     return f->trains ? train(f, false, err) : TN_OK;
 }
 
 /* GO: trains at staleness above 0, until rank 0 orders something. */
 static tn_status go(follower *f, tn_error *err)
 {
-    if (f->apart == NULL) {
+    if (!f->is_async || f->steps == NULL) {
         return tn_fail(err, TN_E_PEER, "rank 0 orders to go on before it said with what");
     }
     f->trains = true;
@@ -416,8 +416,8 @@ static tn_status give_back(follower *f, const tn_order_note *order, tn_error *er
 {
     if (f->asks != NULL && f->epoch == order->number && !f->is_over) {
         tn_reader *reader = tn_step_prefetch_reader(f->feeder);
-        tn_async_epoch_free(f->apart);
-        f->apart = NULL;
+        tn_step_loop_free(f->steps);
+        f->steps = NULL;
         tn_reader_quit(reader); /* so that no part is over between these two */
         tn_met_add_reader(&f->met, reader, tn_part_client_ended(f->asks));
         stop_reading(f);
@@ -558,7 +558,7 @@ static tn_status own_position(follower *f, tn_arena *arena, tn_note_parts *out, 
 static tn_status sum(follower *f, const tn_order_note *order, tn_error *err)
 {
     tn_met met = {0};
-    if (strcmp(order->text, TN_TO_THE_END) == 0 && f->apart != NULL) {
+    if (strcmp(order->text, TN_TO_THE_END) == 0 && f->is_async && f->steps != NULL) {
         TN_TRY(train(f, true, err));
     }
     f->trains = false;
@@ -699,6 +699,7 @@ static tn_status open_parts(follower *f, const tn_run_text *text, const tn_binde
     TN_TRY(tn_text_check(&f->run_dir, "run.dir", err));
     TN_TRY(tn_metrics_new(&f->metrics, &metrics, err));
     const bool trains = f->paths == NULL;
+    f->is_async = run->cluster.staleness > 0;
     const tn_worker_opts worker = {.training = trains,
                                    .compares = !trains,
                                    .fetch = f->fetch != NULL ? f->fetch->item : NULL,

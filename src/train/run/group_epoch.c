@@ -1,5 +1,4 @@
 /* group_epoch.c - an epoch of rank 0 with other peers; see train/peers/leader.h. */
-#include "train/peers/async_epoch.h"
 #include "train/run/epoch_reader.h"
 #include "train/run/trainer_state.h"
 
@@ -93,9 +92,29 @@ tn_status tn_trainer_sum(tn_trainer *t, tn_error *err)
 
 /* ---- steps ---- */
 
-static bool meets(void *arg, uint64_t steps)
+bool tn_trainer_is_async(const tn_trainer *t)
 {
-    tn_trainer *t = arg;
+    return t->lead != NULL && t->run->cluster.staleness > 0;
+}
+
+tn_status tn_trainer_start_peers(tn_trainer *t, bool at_first, tn_error *err)
+{
+    if (t->lead == NULL) {
+        return TN_OK;
+    }
+    const tn_leader_begin how = {.epoch = t->state.progress.epoch,
+                                 .is_fresh = at_first && t->worker->steps == 0 &&
+                                             t->state.samples == 0 && !t->state.begun,
+                                 .lr_scale = t->patience.state.lr_scale,
+                                 .end = t->end};
+    return tn_leader_start(t->lead, &how, err);
+}
+
+bool tn_trainer_hear_peers(tn_trainer *t)
+{
+    if (t->lead == NULL) {
+        return false;
+    }
     tn_group *group = t->beats.group;
     if (tn_group_is_asked(group, TN_ASKS_STOP)) {
         t->peer_stops = true;
@@ -106,165 +125,53 @@ static bool meets(void *arg, uint64_t steps)
     if (t->watch->save != NULL && tn_group_is_asked(group, TN_ASKS_SAVE)) {
         atomic_store(t->watch->save, true);
     }
-    return tn_trainer_is_due(t, steps) || tn_leader_gives_back(t->lead, false);
-}
-
-static double factor(void *arg)
-{
-    return tn_trainer_factor(arg);
-}
-
-static tn_status note(tn_trainer *t, const tn_turn_taken *turn, tn_reader *reader, double begin,
-                      tn_error *err)
-{
-    tn_link_counts counts;
-    tn_link_counts_of(tn_group_link(t->beats.group), &counts);
-    const tn_step_told told = {.step = turn->step,
-                               .learned = &turn->learned,
-                               .reader = reader,
-                               .joint = turn->rows,
-                               .weight = turn->weight,
-                               .factor = tn_trainer_factor(t),
-                               .waited_s = turn->waited_s,
-                               .waits = turn->waits,
-                               .bytes_in = counts.bytes_in,
-                               .bytes_out = counts.bytes_out,
-                               .compute_s = tn_clock_s() - begin};
-    TN_TRY(tn_trainer_note_step(t, &told, err));
-    tn_heartbeat_stats_step(&t->beats, t->worker, turn, t->state.progress.records);
-    return TN_OK;
-}
-
-static tn_status start(tn_trainer *t, bool at_first, tn_error *err)
-{
-    const tn_leader_begin how = {.epoch = t->state.progress.epoch,
-                                 .is_fresh = at_first && t->worker->steps == 0 &&
-                                             t->state.samples == 0 && !t->state.begun,
-                                 .lr_scale = t->patience.state.lr_scale,
-                                 .end = t->end};
-    return tn_leader_start(t->lead, &how, err);
-}
-
-/* Does what is due while all stand still, then goes on. */
-static tn_status meet(tn_trainer *t, tn_error *err)
-{
-    TN_TRY(tn_trainer_between(t, err));
-    return t->stop ? TN_OK : start(t, false, err);
-}
-
-static tn_status take_steps(tn_trainer *t, tn_sync_epoch *x, tn_reader *reader, tn_error *err)
-{
-    const tn_ahead ahead = {meets, factor, t};
-    while (!t->stop) {
-        tn_turn_taken turn;
-        const double begin = tn_clock_s();
-        tn_lane_step(t->worker->lane, t->worker->steps);
-        TN_TRY(tn_sync_epoch_next(x, &ahead, &turn, err));
-        if (turn.over) {
-            return TN_END;
-        }
-        TN_TRY(note(t, &turn, reader, begin, err));
-        if (!turn.meets) {
-            TN_TRY(tn_trainer_note_save(t, err));
-            continue;
-        }
-        TN_TRY(meet(t, err));
-    }
-    return tn_trainer_sum(t, err); /* the run is over, perhaps with nothing to save */
-}
-
-/* Others may have learned after this rank's last step, and the last checkpoint. */
-static void note_others(tn_trainer *t)
-{
-    t->unsaved = t->unsaved || t->state.steps != t->worker->steps;
-    t->state.steps = t->worker->steps;
-}
-
-/* A meeting at staleness above 0: the others stand still when they are told to. */
-static tn_status meet_apart(tn_trainer *t, tn_error *err)
-{
-    TN_TRY(tn_trainer_sum(t, err)); /* when it returns all stand still */
-    TN_TRY(tn_peers_refresh(tn_leader_peers(t->lead), err));
-    return meet(t, err);
+    return tn_leader_gives_back(t->lead, false);
 }
 
 /* Gives the parts of this rank to others that are idle; it asks anew. */
-static tn_status give_back(tn_trainer *t, tn_async_epoch **x, tn_step_prefetch **feeder,
-                           tn_error *err)
+static tn_status give_back(tn_trainer *t, tn_error *err)
 {
-    tn_async_epoch_free(*x);
-    *x = NULL;
-    tn_reader_quit(
-        tn_step_prefetch_reader(*feeder)); /* so that no part is over between these two */
-    tn_met_add_reader(&t->met, tn_step_prefetch_reader(*feeder), tn_part_dealer_ended(t->dealer));
-    tn_step_prefetch_close(*feeder);
-    *feeder = NULL;
+    tn_reader *reader = tn_step_prefetch_reader(t->data);
+    tn_step_loop_free(t->steps);
+    t->steps = NULL;
+    tn_reader_quit(reader); /* so that no part is over between these two */
+    tn_met_add_reader(&t->met, reader, tn_part_dealer_ended(t->dealer));
+    tn_step_prefetch_close(t->data);
+    t->data = NULL;
     t->returned += tn_part_dealer_records(t->dealer);
     tn_part_dealer_give_back(t->dealer, tn_clock_ns());
     const tn_dealt_epoch of = {t->state.progress.epoch, t->state.data->cut_for};
-    TN_TRY(
-        tn_epoch_reader_open_dealt(feeder, t->worker, &of, tn_part_dealer_dealer(t->dealer), err));
-    return tn_async_epoch_new(x, t->worker, tn_leader_peers(t->lead), *feeder, err);
+    TN_TRY(tn_epoch_reader_open_dealt(&t->data, t->worker, &of, tn_part_dealer_dealer(t->dealer),
+                                      err));
+    return tn_step_loop_new(&t->steps, t->worker, t->data, err);
 }
 
-/* One step, or a look at what is due while there are no data. */
-static tn_status step_apart(tn_trainer *t, tn_async_epoch *x, tn_reader *reader,
-                            tn_turn_taken *turn, tn_error *err)
+tn_status tn_trainer_gather_peers(tn_trainer *t, bool *is_due, tn_error *err)
 {
-    const tn_ahead ahead = {meets, factor, t};
-    const double begin = tn_clock_s();
-    tn_lane_step(t->worker->lane, t->worker->steps);
-    TN_TRY(tn_async_epoch_next(x, &ahead, turn, err));
-    if (turn->step != NULL) {
-        TN_TRY(note(t, turn, reader, begin, err));
-    } else {
-        tn_heartbeat_stats_step(&t->beats, t->worker, turn, t->state.progress.records);
-        tn_heartbeat_stats_state(&t->beats, TN_PEER_WAITING);
+    *is_due = true;
+    if (!tn_trainer_is_async(t)) {
+        return TN_OK; /* alone, or the step itself was the meeting */
     }
-    return turn->meets || turn->over ? TN_OK : tn_trainer_note_save(t, err);
+    if (tn_leader_gives_back(t->lead, true)) {
+        TN_TRY(give_back(t, err));
+        *is_due = tn_trainer_is_due(t, t->worker->steps);
+    }
+    if (!*is_due) {
+        return TN_OK;
+    }
+    TN_TRY(tn_trainer_sum(t, err)); /* the others stand still when they are told to */
+    return tn_peers_refresh(tn_leader_peers(t->lead), err);
 }
 
-static tn_status take_steps_apart(tn_trainer *t, tn_async_epoch **x, tn_step_prefetch **feeder,
-                                  tn_error *err)
+tn_status tn_trainer_end_peers(tn_trainer *t, tn_error *err)
 {
-    while (!t->stop) {
-        tn_turn_taken turn;
-        TN_TRY(step_apart(t, *x, tn_step_prefetch_reader(*feeder), &turn, err));
-        if (turn.over) {
-            TN_TRY(tn_leader_finish(t->lead, err));
-            TN_TRY(tn_peers_refresh(tn_leader_peers(t->lead), err));
-            note_others(t);
-            return TN_END;
-        }
-        if (turn.meets && tn_leader_gives_back(t->lead, true)) {
-            TN_TRY(give_back(t, x, feeder, err));
-            turn.meets = tn_trainer_is_due(t, t->worker->steps);
-        }
-        if (turn.meets) {
-            TN_TRY(meet_apart(t, err));
-        }
+    if (!tn_trainer_is_async(t)) {
+        return TN_OK;
     }
+    TN_TRY(tn_leader_finish(t->lead, err));
+    TN_TRY(tn_peers_refresh(tn_leader_peers(t->lead), err));
+    /* Others may have learned after this rank's last step, and the last checkpoint. */
+    t->unsaved = t->unsaved || t->state.steps != t->worker->steps;
+    t->state.steps = t->worker->steps;
     return TN_OK;
-}
-
-static tn_status steps_apart(tn_trainer *t, tn_step_prefetch **feeder, tn_error *err)
-{
-    tn_async_epoch *x = NULL;
-    TN_TRY(tn_async_epoch_new(&x, t->worker, tn_leader_peers(t->lead), *feeder, err));
-    tn_status status = take_steps_apart(t, &x, feeder, err);
-    tn_async_epoch_free(x);
-    return status;
-}
-
-tn_status tn_trainer_group_steps(tn_trainer *t, tn_step_prefetch **feeder, tn_error *err)
-{
-    tn_sync_epoch *x = NULL;
-    TN_TRY(start(t, true, err));
-    if (t->run->cluster.staleness > 0) {
-        return steps_apart(t, feeder, err);
-    }
-    TN_TRY(tn_sync_epoch_new(&x, t->worker, tn_leader_peers(t->lead), *feeder, err));
-    tn_status status = take_steps(t, x, tn_step_prefetch_reader(*feeder), err);
-    tn_sync_epoch_free(x);
-    return status;
 }

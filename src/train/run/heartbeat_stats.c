@@ -18,7 +18,7 @@ static void tell(tn_heartbeat_stats *b)
     b->note.asks = TN_ASKS_NOTHING;
 }
 
-void tn_heartbeat_stats_step(tn_heartbeat_stats *b, const tn_worker *w, const tn_turn_taken *turn,
+void tn_heartbeat_stats_step(tn_heartbeat_stats *b, const tn_worker *w, const tn_step_turn *turn,
                              uint64_t records)
 {
     const double now = tn_clock_s();

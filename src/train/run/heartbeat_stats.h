@@ -7,10 +7,9 @@
 #define TN_TRAIN_HEARTBEAT_STATS_H
 
 #include "cluster/group/group.h"
-#include "train/peers/sync_epoch.h"
 #include "train/run/trainer.h"
 #include "train/step/memory_cap.h"
-#include "train/step/worker.h"
+#include "train/step/step_loop.h"
 
 typedef struct tn_heartbeat_stats { /* the first four are set, the rest is 0 */
     tn_group *group;
@@ -25,7 +24,7 @@ typedef struct tn_heartbeat_stats { /* the first four are set, the rest is 0 */
 } tn_heartbeat_stats;
 
 /* After a step: `records` of the epoch are read. */
-void tn_heartbeat_stats_step(tn_heartbeat_stats *b, const tn_worker *w, const tn_turn_taken *turn,
+void tn_heartbeat_stats_step(tn_heartbeat_stats *b, const tn_worker *w, const tn_step_turn *turn,
                              uint64_t records);
 
 /* While it does something else than training. */

@@ -9,7 +9,7 @@
 #include "train/run/heartbeat_stats.h"
 #include "train/run/trainer.h"
 #include "train/step/memory_cap.h"
-#include "train/step/step_prefetch.h"
+#include "train/step/step_loop.h"
 
 enum { TN_SAVES_FAILED_MAX = 3 };
 
@@ -56,6 +56,8 @@ typedef struct tn_trainer {
     tn_met met;                    /* of the last epoch, by this process */
     uint64_t bad_of_others;        /* in this epoch, as of the last meeting */
     uint64_t returned, reassigned; /* records of it by readers before; parts taken back before it */
+    tn_step_prefetch *data;        /* of the epoch that runs; NULL: none */
+    tn_step_loop *steps;           /* over them */
     tn_arena *map;                 /* holds state.data .. */
     uint32_t map_epoch;            /* .. of this epoch */
     tn_part_dealer *dealer; /* deals what several readers left of an epoch; NULL: nobody need */
@@ -77,32 +79,31 @@ tn_status tn_trainer_check_room(tn_trainer *t, tn_error *err) TN_MUST_USE;
 tn_status tn_trainer_note_save(tn_trainer *t, tn_error *err) TN_MUST_USE;
 tn_status tn_trainer_end_save(tn_trainer *t, tn_error *err) TN_MUST_USE;
 
-/* The steps of an epoch with other peers, until it is over, TN_END, or t->stop. *feeder may become
- * another one, or NULL. */
-tn_status tn_trainer_group_steps(tn_trainer *t, tn_step_prefetch **feeder,
-                                 tn_error *err) TN_MUST_USE;
+/* ---- with other peers (group_epoch.c); alone these do nothing ---- */
+
+/* Has all peers train, from the beginning of what is left of an epoch, `at_first`, or after a
+ * meeting. */
+tn_status tn_trainer_start_peers(tn_trainer *t, bool at_first, tn_error *err) TN_MUST_USE;
+
+/* What others ask for with their heartbeats, into t->peer_stops, t->peer_is_full, t->watch->save.
+ * True: all should stand still so that parts can be dealt anew. */
+bool tn_trainer_hear_peers(tn_trainer *t);
+
+/* The worker has reached a meeting: when this returns all stand still, and the worker's weights
+ * are those of all owners. *is_due: the meeting was not only for dealing parts anew. */
+tn_status tn_trainer_gather_peers(tn_trainer *t, bool *is_due, tn_error *err) TN_MUST_USE;
+
+/* Nothing of the epoch is left for this rank: waits until nothing is left for any. */
+tn_status tn_trainer_end_peers(tn_trainer *t, tn_error *err) TN_MUST_USE;
 
 /* At a meeting of all peers: where the epoch stands, into t->state and t->whole. */
 tn_status tn_trainer_sum(tn_trainer *t, tn_error *err) TN_MUST_USE;
 
-/* The outcome of a step. `joint`: rows of all peers. */
-typedef struct tn_step_told {
-    const tn_step *step; /* NULL: this rank had none */
-    const tn_learned *learned;
-    tn_reader *reader;
-    uint64_t joint;
-    double weight; /* that the loss is the mean over */
-    double factor, waited_s, compute_s;
-    tn_sync_worker_waits waits;   /* for other peers */
-    uint64_t bytes_in, bytes_out; /* of messages, since the start */
-} tn_step_told;
-tn_status tn_trainer_note_step(tn_trainer *t, const tn_step_told *told, tn_error *err) TN_MUST_USE;
+/* Above staleness 0: each rank makes steps of its own. */
+bool tn_trainer_is_async(const tn_trainer *t);
 
-double tn_trainer_factor(const tn_trainer *t); /* of every learning rate, now */
-
-/* Whether something is due when `steps` are done, and doing it. */
+/* Whether something is due when `steps` are done. */
 bool tn_trainer_is_due(tn_trainer *t, uint64_t steps);
-tn_status tn_trainer_between(tn_trainer *t, tn_error *err) TN_MUST_USE;
 
 /* One epoch from t->state.progress on. */
 tn_status tn_trainer_epoch(tn_trainer *t, tn_error *err) TN_MUST_USE;

@@ -158,7 +158,7 @@ static bool is_near_limit(tn_memory_cap *m, uint64_t bytes)
     const double now = tn_clock_s();
     const uint64_t grown = less(bytes, m->bytes);
     if (now < m->next_look && grown < less(m->share, m->use.resident) / 8) {
-        return false;
+        return m->is_near;
     }
     m->next_look = now + look_s;
     m->bytes = bytes;
@@ -167,7 +167,8 @@ static bool is_near_limit(tn_memory_cap *m, uint64_t bytes)
     const uint64_t resident =
         m->use.resident + tn_table_growth(table, m->partitions, m->rows) + SAVE_BYTES;
     const uint64_t soon = m->use.address_space + tn_table_next_extent(table) + SAVE_BYTES;
-    return (double)resident > (double)m->share * near_share || soon > m->limit.address_space;
+    m->is_near = (double)resident > (double)m->share * near_share || soon > m->limit.address_space;
+    return m->is_near;
 }
 
 tn_room tn_memory_cap_look(tn_memory_cap *m)

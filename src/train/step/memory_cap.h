@@ -42,7 +42,8 @@ typedef struct tn_memory_cap {
     tn_range partitions;     /* the own ones */
     uint64_t look_from;      /* bytes of the table */
     double next_look;        /* at the process; monotonic seconds */
-    uint64_t bytes;          /* of the table at the last look at the process */
+    uint64_t bytes;          /* of the table at the last look at the process .. */
+    bool is_near;            /* .. which was near its limit then */
     tn_room room;            /* as last seen */
     tn_memory_use use;       /* the same */
 } tn_memory_cap;

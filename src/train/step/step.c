@@ -7,7 +7,7 @@
 
 #include "base/core/alloc.h"
 #include "cluster/exchange/eval_pull.h"
-#include "train/step/allreduce_stats.h"
+#include "nn/graph/peer_column_stats.h"
 
 #include <math.h>
 #include <string.h>
@@ -256,86 +256,135 @@ static tn_status diverged(const tn_worker *w, const char *what, tn_error *err)
                    what, (unsigned long long)w->steps + 1, node != NULL ? node : "?");
 }
 
-static void join(const tn_worker *w, const tn_joint_batch *joint, tn_graph_feed *feed)
+/* ---- statistics of the joint batch, which the graph asks for within a pass ---- */
+
+typedef struct statistics {
+    tn_worker *w;
+    tn_feed_peers peers;
+    tn_status status; /* of the first exchange that failed; none is tried after it */
+    tn_error err;
+} statistics;
+
+static const double *exchange(void *arg, const double *own, uint32_t n)
 {
+    statistics *x = arg;
+    const tn_client *client = &x->w->client;
+    const double *all = NULL;
+    if (x->status == TN_OK) {
+        x->status = client->ops->gather(client->self, x->w->team, own, n, &all, &x->err);
+    }
+    return all;
+}
+
+static tn_status check_statistics(const statistics *x, tn_error *err)
+{
+    return x->status == TN_OK ? TN_OK : tn_fail(err, x->status, "%s", x->err.text);
+}
+
+/* ---- learning ---- */
+
+/* Where a step is joint all ranks compute one batch; else ranks drop different units. */
+static void place_in_joint(statistics *x, const tn_joint_batch *joint, tn_graph_feed *feed)
+{
+    const tn_worker *w = x->w;
+    if (!w->client.ops->is_joint) {
+        feed->info.first_row = (uint64_t)w->rank << 32;
+        return;
+    }
+    x->peers = (tn_feed_peers){.exchange = exchange, .arg = x, .n = w->plan->owners.n_peers};
     feed->joint_rows = joint->rows;
     feed->joint_weight = joint->weight_sum;
     feed->info.first_row = joint->first_row;
-    feed->peers = w->sums != NULL ? &w->sums->peers : NULL;
+    feed->peers = &x->peers;
 }
 
-static tn_status check_sums(const tn_worker *w, const tn_joint_batch *joint, tn_error *err)
-{
-    return joint != NULL && w->sums != NULL ? tn_allreduce_stats_check(w->sums, err) : TN_OK;
-}
-
-tn_status tn_step_compute(tn_worker *w, tn_step *s, const tn_joint_batch *joint, double *loss,
-                          tn_error *err)
+/* Gradients go to s->grads and the worker's params; *loss: sum of w_i l_i over W. */
+static tn_status compute(tn_worker *w, tn_step *s, const tn_joint_batch *joint, double *loss,
+                         tn_error *err)
 {
     tn_sparse sparse = sparse_of(s, true);
     tn_graph_feed feed = feed_of(w, s, &sparse, true);
-    if (joint != NULL) {
-        join(w, joint, &feed);
-    } else {
-        feed.info.first_row = (uint64_t)w->rank << 32; /* ranks drop different units */
-    }
+    statistics x = {.w = w};
+    place_in_joint(&x, joint, &feed);
     tn_span_begin(w->lane, TN_PHASE_FORWARD);
     tn_forward(w->train_graph, &feed);
     tn_span_next(w->lane, TN_PHASE_LOSS);
     *loss = tn_graph_loss(w->train_graph);
     tn_span_end(w->lane);
-    TN_TRY(check_sums(w, joint, err));
+    TN_TRY(check_statistics(&x, err));
     if (!isfinite(*loss)) {
         return diverged(w, "the loss", err);
     }
     tn_span_begin(w->lane, TN_PHASE_BACKWARD);
     tn_backward(w->train_graph);
     tn_span_end(w->lane);
-    return check_sums(w, joint, err);
+    return check_statistics(&x, err);
 }
 
-tn_status tn_step_compute_none(tn_worker *w, const tn_joint_batch *joint, tn_error *err)
+/* The same without a batch: takes part in what all ranks compute together. */
+static tn_status compute_none(tn_worker *w, const tn_joint_batch *joint, tn_error *err)
 {
     tn_graph_feed feed = {
         .info = {.seed = w->plan->run->run.seed, .step = w->steps, .training = true}};
-    join(w, joint, &feed);
+    statistics x = {.w = w};
+    place_in_joint(&x, joint, &feed);
     tn_forward(w->train_graph, &feed);
     tn_backward(w->train_graph);
-    return check_sums(w, joint, err);
+    return check_statistics(&x, err);
 }
 
-void tn_step_count(tn_worker *w, const tn_step *s)
+static tn_status push(tn_worker *w, const tn_client_gradients *grads, const tn_push *push,
+                      tn_client_update *out, tn_error *err)
 {
-    const tn_keyset *keys = &s->local->keys;
-    w->rows += s->batch->rows;
-    w->keys += keys->n;
-    w->floats += keys->at[keys->n];
+    const tn_client *client = &w->client;
+    tn_status status = client->ops->push(client->self, w->team, grads, push, out, err);
+    const bool is_alone = w->plan->owners.n_peers == 1; /* else another rank's may be the cause */
+    return status == TN_E_DIVERGED && is_alone ? diverged(w, "a gradient", err) : status;
+}
+
+static void count_step(tn_worker *w, const tn_step *s, uint64_t updates)
+{
+    w->steps = updates > w->steps + 1 ? updates : w->steps + 1;
+    if (s != NULL) {
+        const tn_keyset *keys = &s->local->keys;
+        w->rows += s->batch->rows;
+        w->keys += keys->n;
+        w->floats += keys->at[keys->n];
+    }
+}
+
+tn_status tn_step_update(tn_worker *w, tn_step *s, const tn_joint_batch *joint, double factor,
+                         tn_learned *out, tn_error *err)
+{
+    tn_client_gradients own = {.dense = tn_params_grads(w->params)};
+    tn_client_update update;
+    if (s != NULL) {
+        TN_TRY(compute(w, s, joint, &own.loss, err));
+        own.rows = s->grads;
+    } else {
+        TN_TRY(compute_none(w, joint, err));
+    }
+    const tn_push how = {
+        .step = w->steps, .weight_sum = joint->weight_sum, .lr_factor = factor, .day = w->day};
+    TN_TRY(push(w, &own, &how, &update, err));
+    count_step(w, s, update.updates);
+    *out =
+        (tn_learned){.loss = update.loss, .grad_norm = update.norm, .staleness = update.staleness};
+    return TN_OK;
 }
 
 tn_status tn_step_learn(tn_worker *w, tn_step *s, double factor, tn_learned *out, tn_error *err)
 {
-    if (s->weight_sum == 0) {
-        *out = (tn_learned){0};
-        return TN_OK;
-    }
-    const tn_keyset *keys = &s->local->keys;
-    double loss = 0;
-    TN_TRY(tn_shard_pull(&w->shard, w->team, keys, s->rows, err));
-    TN_TRY(tn_step_compute(w, s, NULL, &loss, err));
-    tn_push push = {
-        .step = w->steps, .weight_sum = s->weight_sum, .lr_factor = factor, .day = w->day};
-    const tn_gradients grads = {keys, s->grads, tn_params_grads(w->params)};
-    double norm = 0;
-    tn_status status = tn_shard_push(&w->shard, w->team, &grads, &push, &norm, err);
-    if (status == TN_E_DIVERGED) {
-        return diverged(w, "a gradient", err);
-    }
-    TN_TRY(status);
-    tn_running_take(w);
-    w->steps++;
-    tn_step_count(w, s);
-    *out = (tn_learned){.loss = loss, .grad_norm = norm};
-    return TN_OK;
+    const tn_client *client = &w->client;
+    const tn_client_batch batch = {.keys = &s->local->keys,
+                                   .rows = s->rows,
+                                   .examples = s->batch->rows,
+                                   .weight_sum = s->weight_sum};
+    tn_joint_batch joint;
+    TN_ASSERT(s->weight_sum > 0);
+    TN_TRY(client->ops->pull(client->self, &batch, err));
+    TN_TRY(client->ops->rows(client->self, w->team, &joint, err));
+    return tn_step_update(w, s, &joint, factor, out, err);
 }
 
 tn_status tn_step_score(tn_worker *w, tn_step *s, const float **logit, tn_error *err)

@@ -3,9 +3,9 @@
  *
  *     prepare 0 | prepare 1, learn 0 | prepare 2, learn 1 | ...
  *
- * prepare (on the feeder's thread) turns a batch into positions; learn pulls
- * the rows, runs the graph forward and backward, and pushes the gradients. A
- * pull waits for the push before it: staleness 0.
+ * prepare (on any thread of the team) turns a batch into positions; then its rows are pulled from
+ * the worker's client, and update runs the graph forward and backward and pushes the gradients.
+ * train/step/step_loop.h has the order of these calls in a run.
  *
  * Each step in flight has its own localizer, rows and gradients, which grow to
  * the largest batch and then stay.
@@ -13,7 +13,6 @@
 #ifndef TN_TRAIN_STEP_H
 #define TN_TRAIN_STEP_H
 
-#include "cluster/sync/sync_step.h"
 #include "io/localize/localize.h"
 #include "io/read/reader.h"
 #include "train/step/worker.h"
@@ -46,20 +45,14 @@ void tn_step_free(tn_step *s); /* NULL is fine; the batch is not its own */
 /* Localizes `batch`, which is lent until the step is used for another one. */
 tn_status tn_step_prepare(tn_step *s, tn_batch *batch, tn_error *err) TN_MUST_USE;
 
-/* Forward and backward over rows that were pulled; gradients are in s->grads and the worker's
- * params. `joint`: the batch of all peers, of which this is a part; NULL: there is no other. *loss:
- * sum of w_i l_i over W (of the joint batch). */
-tn_status tn_step_compute(tn_worker *w, tn_step *s, const tn_joint_batch *joint, double *loss,
-                          tn_error *err) TN_MUST_USE;
+/* Forward and backward over the rows that the client has given for `s` (NULL: this rank has no
+ * batch, but a part in the joint step), then the push, whose outcome is in *out. `joint`: as the
+ * client said it, with a weight; `factor` multiplies every learning rate. */
+tn_status tn_step_update(tn_worker *w, tn_step *s, const tn_joint_batch *joint, double factor,
+                         tn_learned *out, tn_error *err) TN_MUST_USE;
 
-/* The same without a batch: takes part in what all ranks compute together. */
-tn_status tn_step_compute_none(tn_worker *w, const tn_joint_batch *joint,
-                               tn_error *err) TN_MUST_USE;
-
-/* Adds the step to what the worker has learned from. */
-void tn_step_count(tn_worker *w, const tn_step *s);
-
-/* One update. `factor` multiplies every learning rate. A batch of weight 0 changes nothing. */
+/* One process: pulls, then updates. The batch has a weight: readers leave out rows that have none.
+ */
 tn_status tn_step_learn(tn_worker *w, tn_step *s, double factor, tn_learned *out,
                         tn_error *err) TN_MUST_USE;
 

@@ -114,6 +114,17 @@ static tn_status make_shard(tn_worker *w, const tn_binder *b, tn_error *err)
     return tn_dense_new(&w->shard.dense, &dense, err);
 }
 
+/* Other processes have a client when they have met (train/peers/peers.h). */
+static tn_status make_client(tn_worker *w, const tn_binder *b, tn_error *err)
+{
+    if (w->plan->owners.n_peers > 1) {
+        return TN_OK;
+    }
+    tn_dense_run *moving = TN_NEW_ARRAY(b->arena, tn_dense_run, tn_params_count(w->params) + 1);
+    const uint32_t n = tn_worker_runs(w, true, moving);
+    return tn_client_open_alone(&w->client, &w->shard, moving, n, err);
+}
+
 tn_status tn_worker_new(tn_worker **out, const tn_model_plan *plan, const tn_worker_opts *opts,
                         const tn_binder *b, tn_error *err)
 {
@@ -143,6 +154,9 @@ tn_status tn_worker_new(tn_worker **out, const tn_model_plan *plan, const tn_wor
         tn_params_init(w->params, plan->run->run.seed);
         status = make_shard(w, b, err);
     }
+    if (status == TN_OK) {
+        status = make_client(w, b, err);
+    }
     if (status != TN_OK) {
         tn_worker_free(w);
         return status;
@@ -171,6 +185,9 @@ void tn_worker_free(tn_worker *w)
         return;
     }
     tn_trace_leave(w->lane);
+    if (w->plan->owners.n_peers == 1) {
+        tn_client_close(&w->client);
+    }
     tn_dense_free(w->shard.dense);
     tn_table_free(w->shard.table);
     tn_graph_free(w->train_graph);

@@ -9,8 +9,8 @@
 #define TN_TRAIN_WORKER_H
 
 #include "nn/graph/graph.h"
+#include "ps/shard/client.h"
 #include "ps/shard/ownership.h"
-#include "ps/shard/shard.h"
 #include "train/step/model_plan.h"
 
 typedef struct tn_worker {
@@ -26,11 +26,11 @@ typedef struct tn_worker {
     tn_shares *shares;       /* what each peer owns */
     tn_shard shard;          /* of this one; owns table and dense */
     float *own;              /* weights of its range; NULL when alone: those of params */
+    tn_client client;        /* its servers: of the whole model when alone; among peers lent, and
+                                none before they have begun */
     struct tn_eval_pull
-        *peek; /* rows of all owners (cluster/exchange/eval_pull.h); NULL when alone; lent */
-    struct tn_allreduce_stats
-        *sums;             /* of all ranks (train/step/allreduce_stats.h); NULL when alone; lent */
-    uint64_t steps;        /* done */
+        *peek;      /* rows of all owners (cluster/exchange/eval_pull.h); NULL when alone; lent */
+    uint64_t steps; /* done */
     uint64_t rows, scored; /* examples of this process: learned, scored */
     uint64_t keys, floats; /* with them: different keys of batches, floats of their rows */
     uint32_t day;          /* last_seen of rows that are touched now */

@@ -1,7 +1,6 @@
-/* test_allreduce_stats.c - a model with every kind of statistics, trained by one process and by
+/* test_joint_stats.c - a model with every kind of statistics, trained by one process and by
  * several on threads, over real sockets: batch norm, dice, data norm and a running zscore are those
  * of the joint batch. */
-#include "train/step/allreduce_stats.h"
 
 #include "base/math/rng.h"
 #include "cluster/launch/membership.h"
@@ -295,50 +294,12 @@ static void two_runs_of_three_ranks_have_the_same_bits(void **state)
     assert_true(a.logloss >= b.logloss && a.logloss <= b.logloss);
 }
 
-static void every_owner_keeps_the_running_values_of_its_range(void **state)
-{
-    (void)state;
-    char data[PATH];
-    (void)snprintf(data, sizeof data, "data.train=%s/all2.tsv", dir);
-    for (uint32_t r = 0; r < PEERS_MAX; r++) {
-        rank_run x;
-        tn_worker *w = NULL;
-        plan_rank(&x, (const char *const[]){data, NULL}, "keep", r, PEERS_MAX);
-        assert_int_equal(tn_worker_new(&w, x.plan, &(tn_worker_opts){.training = true}, &x.b, NULL),
-                         TN_OK);
-        const size_t *cut = w->shares->dense + r;
-        float *grads = tn_params_grads(w->params);
-        uint32_t n_state = 0;
-        for (size_t i = 0; i < tn_params_size(w->params); i++) {
-            grads[i] = -1 - (float)i;
-        }
-        tn_running_keep(w);
-        tn_running_take(w);
-        for (uint32_t i = 0; i < tn_params_count(w->params); i++) {
-            const tn_param_slice *s = tn_params_get(w->params, i);
-            for (size_t at = s->at; at < s->at + (size_t)s->rows * s->cols; at++) {
-                const bool own = at >= cut[0] && at < cut[1];
-                const float taken = tn_params_weights(w->params)[at];
-                const float kept = own ? w->own[at - cut[0]] : -1 - (float)at;
-                n_state += s->state;
-                assert_true((taken <= grads[at] && taken >= grads[at]) == s->state);
-                assert_true(!own || (kept <= grads[at] && kept >= grads[at]) == s->state);
-            }
-        }
-        assert_true(n_state > 0);
-        tn_worker_free(w);
-        tn_diag_done(&x.diag);
-        tn_arena_free(x.arena);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(statistics_of_several_ranks_are_those_of_the_joint_batch),
         cmocka_unit_test(ranks_without_data_change_nothing),
         cmocka_unit_test(two_runs_of_three_ranks_have_the_same_bits),
-        cmocka_unit_test(every_owner_keeps_the_running_values_of_its_range),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -1,5 +1,5 @@
-/* async_worker.c - what a worker asks of all owners above staleness 0, and what they answer. */
-#include "cluster/async/async_worker.h"
+/* async_client.c - what a worker asks of all owners above staleness 0, and what they answer. */
+#include "cluster/async/async_client.h"
 
 #include "base/core/alloc.h"
 #include "base/core/clock.h"
@@ -14,7 +14,7 @@
 /* A batch on its way: one permit. */
 typedef struct flight {
     tn_owner_slices slices; /* the worker's, as are these two */
-    tn_async_worker_batch of;
+    tn_client_batch of;
     bool has_rows;
     /* Guarded by lock: */
     bool held; /* the permit is */
@@ -26,8 +26,8 @@ typedef struct flight {
     uint64_t staleness; /* the largest so far */
 } flight;
 
-struct tn_async_worker {
-    tn_async_worker_opts opts;
+typedef struct async_client {
+    tn_async_client_opts opts;
     uint32_t n_ranks, permits;
     tn_wakeup wakeup;
     tn_async_server *server;
@@ -46,20 +46,21 @@ struct tn_async_worker {
     flight flight[TN_PERMITS_MAX]; /* permits; guarded by lock in part */
     tn_in_message *first, *last;   /* guarded by lock: answers, oldest first .. */
     tn_in_message **newest;        /* .. of each rank the last weights, not read yet .. */
-    tn_async_worker_seen seen;
-    uint64_t seen_number;
-    tn_status ended; /* .. and what tn_async_worker_fail said */
+    uint64_t acknowledged;         /* number of the newest push that was, .. */
+    double norm;                   /* .. the norm of its gradients before the global clip .. */
+    uint64_t staleness;            /* .. and the largest since the worker asked */
+    tn_status ended;               /* .. and what `end_waits` said */
     tn_error why;
-};
+} async_client;
 
 /* Returns 1 + the rank that a call waits for; 0: none. */
-typedef uint32_t due_of(tn_async_worker *g);
+typedef uint32_t due_of(async_client *g);
 
 /* ---- replies, on the worker's thread ---- */
 
 static const uint64_t look_ns = 100000000; /* how often failures are checked at least */
 
-static void reject(tn_async_worker *g, uint32_t rank, const char *what)
+static void reject(async_client *g, uint32_t rank, const char *what)
 {
     if (g->failed == TN_OK) {
         g->failed = tn_fail(&g->err, TN_E_PEER, "rank %u sent %s that nobody can use", rank, what);
@@ -67,7 +68,7 @@ static void reject(tn_async_worker *g, uint32_t rank, const char *what)
 }
 
 /* Rows of any batch that was pulled and has no rows of that owner yet. */
-static void receive_rows(tn_async_worker *g, const tn_frame *f, uint32_t from)
+static void receive_rows(async_client *g, const tn_frame *f, uint32_t from)
 {
     for (uint64_t i = g->n_pushed; i < g->n_pulled; i++) {
         flight *x = &g->flight[g->order[i % g->permits]];
@@ -78,7 +79,7 @@ static void receive_rows(tn_async_worker *g, const tn_frame *f, uint32_t from)
     reject(g, from, "rows");
 }
 
-static void receive_refusal(tn_async_worker *g, const tn_frame *f, uint32_t from)
+static void receive_refusal(async_client *g, const tn_frame *f, uint32_t from)
 {
     if (g->failed == TN_OK) {
         bool diverged = f->code == TN_REFUSAL_DIVERGED;
@@ -88,7 +89,7 @@ static void receive_refusal(tn_async_worker *g, const tn_frame *f, uint32_t from
     }
 }
 
-static void receive(tn_async_worker *g, const tn_in_message *incoming)
+static void receive(async_client *g, const tn_in_message *incoming)
 {
     const tn_frame *f = &incoming->frame;
     if (f->type == TN_FRAME_ROWS) {
@@ -100,7 +101,7 @@ static void receive(tn_async_worker *g, const tn_in_message *incoming)
     }
 }
 
-static tn_status receive_answers(tn_async_worker *g, tn_error *err)
+static tn_status receive_answers(async_client *g, tn_error *err)
 {
     (void)pthread_mutex_lock(&g->lock);
     tn_in_message *incoming = g->first;
@@ -122,7 +123,7 @@ static tn_status receive_answers(tn_async_worker *g, tn_error *err)
 /* ---- waiting ---- */
 
 /* 1 + a rank that has not acknowledged the oldest push with a permit; 0: none. */
-static uint32_t late_push(tn_async_worker *g, uint32_t *n_held)
+static uint32_t late_push(async_client *g, uint32_t *n_held)
 {
     const flight *first = NULL;
     uint32_t late = 0;
@@ -142,27 +143,27 @@ static uint32_t late_push(tn_async_worker *g, uint32_t *n_held)
     return late;
 }
 
-static uint32_t due_permit(tn_async_worker *g)
+static uint32_t due_permit(async_client *g)
 {
     uint32_t n_held;
     const uint32_t late = late_push(g, &n_held);
     return n_held < g->permits ? 0 : late;
 }
 
-static uint32_t due_all_permits(tn_async_worker *g)
+static uint32_t due_all_permits(async_client *g)
 {
     uint32_t n_held;
     const uint32_t late = late_push(g, &n_held);
     return n_held == 0 ? 0 : late;
 }
 
-static flight *oldest(tn_async_worker *g)
+static flight *oldest(async_client *g)
 {
     TN_ASSERT(g->n_pushed < g->n_pulled);
     return &g->flight[g->order[g->n_pushed % g->permits]];
 }
 
-static uint32_t due_rows(tn_async_worker *g)
+static uint32_t due_rows(async_client *g)
 {
     const tn_owner_slice *of = oldest(g)->slices.of;
     uint32_t r = 0;
@@ -172,7 +173,7 @@ static uint32_t due_rows(tn_async_worker *g)
     return r < g->n_ranks ? 1 + r : 0;
 }
 
-static tn_status await(tn_async_worker *g, due_of *due, const char *what, tn_error *err)
+static tn_status await(async_client *g, due_of *due, const char *what, tn_error *err)
 {
     const uint64_t begin = tn_clock_ns();
     for (;;) {
@@ -194,7 +195,7 @@ static tn_status await(tn_async_worker *g, due_of *due, const char *what, tn_err
 
 /* ---- calls ---- */
 
-static flight *take_permit(tn_async_worker *g)
+static flight *take_permit(async_client *g)
 {
     uint32_t i = 0;
     (void)pthread_mutex_lock(&g->lock);
@@ -213,13 +214,13 @@ static flight *take_permit(tn_async_worker *g)
     return f;
 }
 
-static void post(tn_async_worker *g, const flight *f, uint32_t owner, tn_out_message *p)
+static void post(async_client *g, const flight *f, uint32_t owner, tn_out_message *p)
 {
     p->frame.step = f->number;
     tn_link_post(g->opts.link, owner, p);
 }
 
-static tn_status ask(tn_async_worker *g, const tn_async_worker_batch *batch, tn_error *err)
+static tn_status ask(async_client *g, const tn_client_batch *batch, tn_error *err)
 {
     TN_ASSERT(g->n_pulled - g->n_pushed < g->permits);
     TN_TRY(await(g, due_permit, "the acknowledgement", err));
@@ -239,15 +240,14 @@ static tn_status ask(tn_async_worker *g, const tn_async_worker_batch *batch, tn_
     return TN_OK;
 }
 
-tn_status tn_async_worker_pull(tn_async_worker *g, const tn_async_worker_batch *batch,
-                               tn_error *err)
+static tn_status pull(void *self, const tn_client_batch *batch, tn_error *err)
 {
     TN_ASSERT(batch->examples > 0 && batch->weight_sum > 0);
-    return ask(g, batch, err);
+    return ask(self, batch, err);
 }
 
 /* All weights that have come. */
-static tn_status take_weights(tn_async_worker *g, tn_error *err)
+static tn_status take_weights(async_client *g, tn_error *err)
 {
     const size_t *cut = g->opts.shares->dense;
     for (uint32_t r = 0; r < g->n_ranks; r++) {
@@ -267,19 +267,21 @@ static tn_status take_weights(tn_async_worker *g, tn_error *err)
     return g->failed == TN_OK ? TN_OK : tn_fail(err, g->failed, "%s", g->err.text);
 }
 
-tn_status tn_async_worker_rows(tn_async_worker *g, tn_team *team, tn_error *err)
+static tn_status rows(void *self, tn_team *team, tn_joint_batch *out, tn_error *err)
 {
+    async_client *g = self;
     flight *f = oldest(g);
     TN_ASSERT(!f->has_rows);
     const uint32_t place = (uint32_t)(f - g->flight);
     TN_TRY(tn_async_server_pull(g->server, team, place, f->of.keys, f->of.rows, err));
     TN_TRY(await(g, due_rows, "rows", err));
     f->has_rows = true;
+    *out = (tn_joint_batch){.rows = f->of.examples, .weight_sum = f->of.weight_sum};
     return take_weights(g, err);
 }
 
 /* The norm of the whole push, which owners need for the global clip. */
-static tn_status measure(tn_async_worker *g, tn_team *team, const flight *f,
+static tn_status measure(async_client *g, tn_team *team, const flight *f,
                          tn_slices_gradients *grads, tn_error *err)
 {
     const tn_rules *rules = g->opts.shard->rules;
@@ -304,7 +306,7 @@ static tn_status measure(tn_async_worker *g, tn_team *team, const flight *f,
 }
 
 /* Sends gradients to all other owners, or to none. */
-static tn_status send_gradients(tn_async_worker *g, flight *f, const tn_slices_gradients *grads,
+static tn_status send_gradients(async_client *g, flight *f, const tn_slices_gradients *grads,
                                 tn_error *err)
 {
     tn_status status = TN_OK;
@@ -330,7 +332,7 @@ static tn_status send_gradients(tn_async_worker *g, flight *f, const tn_slices_g
 }
 
 /* Under the lock: one owner has acknowledged a push. */
-static void acknowledge(tn_async_worker *g, flight *f, uint32_t owner,
+static void acknowledge(async_client *g, flight *f, uint32_t owner,
                         const tn_async_push_result *what)
 {
     const bool whole = isfinite(g->opts.shard->rules->clip_global); /* then its sender knew it */
@@ -343,55 +345,80 @@ static void acknowledge(tn_async_worker *g, flight *f, uint32_t owner,
     }
     f->held = false;
     if (f->of.examples > 0) {
-        g->seen.pushes++;
-        g->seen.staleness_max =
-            f->staleness > g->seen.staleness_max ? f->staleness : g->seen.staleness_max;
-        g->seen.norm = f->number >= g->seen_number ? sqrt(f->norm2) : g->seen.norm;
-        g->seen_number = f->number >= g->seen_number ? f->number : g->seen_number;
+        g->staleness = f->staleness > g->staleness ? f->staleness : g->staleness;
+        g->norm = f->number >= g->acknowledged ? sqrt(f->norm2) : g->norm;
+        g->acknowledged = f->number >= g->acknowledged ? f->number : g->acknowledged;
     }
 }
 
-static void acknowledge_own(tn_async_worker *g, flight *f, const tn_async_push_result *what)
+static void acknowledge_own(async_client *g, flight *f, const tn_async_push_result *what)
 {
     (void)pthread_mutex_lock(&g->lock);
     acknowledge(g, f, g->opts.rank, what);
     (void)pthread_mutex_unlock(&g->lock);
 }
 
-tn_status tn_async_worker_push(tn_async_worker *g, tn_team *team, const float *grads,
-                               const float *dense, const tn_push *push, tn_error *err)
+/* Of the pushes that were acknowledged since the last call. */
+static void take_seen(async_client *g, tn_client_update *out)
 {
+    (void)pthread_mutex_lock(&g->lock);
+    out->norm = g->norm;
+    out->staleness = g->staleness;
+    g->staleness = 0;
+    (void)pthread_mutex_unlock(&g->lock);
+}
+
+static uint64_t updates(const void *self)
+{
+    const async_client *g = self;
+    return tn_async_server_updates(g->server);
+}
+
+static tn_status push(void *self, tn_team *team, const tn_client_gradients *grads,
+                      const tn_push *push, tn_client_update *out, tn_error *err)
+{
+    async_client *g = self;
     flight *f = oldest(g);
     TN_ASSERT(f->has_rows && f->of.examples > 0);
     tn_push of_batch = *push;
     of_batch.step = f->number;
     of_batch.weight_sum = f->of.weight_sum;
-    tn_slices_gradients all = {.rows = grads, .dense = dense, .push = &of_batch};
+    tn_slices_gradients all = {.rows = grads->rows, .dense = grads->dense, .push = &of_batch};
     TN_TRY(measure(g, team, f, &all, err));
     TN_TRY(send_gradients(g, f, &all, err));
     const tn_async_own_push own = {.place = (uint32_t)(f - g->flight),
-                                   .rows = grads,
-                                   .dense = dense + g->opts.shares->dense[g->opts.rank],
+                                   .rows = grads->rows,
+                                   .dense = grads->dense + g->opts.shares->dense[g->opts.rank],
                                    .norm = all.norm,
                                    .push = &of_batch};
     tn_async_push_result what;
     TN_TRY(tn_async_server_push(g->server, team, &own, &what, err));
     g->n_pushed++;
     acknowledge_own(g, f, &what);
+    *out = (tn_client_update){.loss = grads->loss, .updates = updates(g)};
+    take_seen(g, out);
     return TN_OK;
 }
 
-tn_status tn_async_worker_drain(tn_async_worker *g, tn_error *err)
+/* Every push is acknowledged. */
+static tn_status drain(async_client *g, tn_error *err)
 {
     TN_ASSERT(g->n_pushed == g->n_pulled);
     return await(g, due_all_permits, "the acknowledgement", err);
 }
 
-/* A batch without examples changes nothing, and its push is answered with the weights of now. */
-tn_status tn_async_worker_refresh(tn_async_worker *g, tn_error *err)
+static tn_status rest(void *self, tn_team *team, tn_error *err)
 {
+    (void)team;
+    return drain(self, err);
+}
+
+/* A batch without examples changes nothing, and its push is answered with the weights of now. */
+static tn_status refresh(void *self, tn_error *err)
+{
+    async_client *g = self;
     TN_ASSERT(g->n_pushed == g->n_pulled);
-    const tn_async_worker_batch none = {.keys = &g->none};
+    const tn_client_batch none = {.keys = &g->none};
     const tn_push push = {.lr_factor = 0};
     const tn_slices_gradients grads = {.push = &push};
     TN_TRY(ask(g, &none, err));
@@ -400,38 +427,26 @@ tn_status tn_async_worker_refresh(tn_async_worker *g, tn_error *err)
     TN_TRY(send_gradients(g, f, &grads, err));
     g->n_pushed++;
     acknowledge_own(g, f, &(tn_async_push_result){0});
-    TN_TRY(tn_async_worker_drain(g, err));
+    TN_TRY(drain(g, err));
     return take_weights(g, err);
 }
 
-uint32_t tn_async_worker_waits_for(const tn_async_worker *g)
+static uint32_t waits_for(const void *self)
 {
+    const async_client *g = self;
     return atomic_load(&g->waits_for);
-}
-
-void tn_async_worker_take_seen(tn_async_worker *g, tn_async_worker_seen *out)
-{
-    (void)pthread_mutex_lock(&g->lock);
-    *out = g->seen;
-    g->seen.pushes = 0;
-    g->seen.staleness_max = 0;
-    (void)pthread_mutex_unlock(&g->lock);
-}
-
-uint64_t tn_async_worker_updates(const tn_async_worker *g)
-{
-    return tn_async_server_updates(g->server);
 }
 
 /* ---- messages, on tn-net ---- */
 
-void tn_async_worker_take_request(tn_async_worker *g, tn_in_message *incoming)
+static void take_request(void *self, tn_in_message *incoming)
 {
+    async_client *g = self;
     tn_async_server_take(g->server, &incoming->frame);
     tn_in_message_close(incoming);
 }
 
-static flight *flight_of(tn_async_worker *g, uint64_t number)
+static flight *flight_of(async_client *g, uint64_t number)
 {
     for (uint32_t i = 0; i < g->permits; i++) {
         flight *f = &g->flight[i];
@@ -444,7 +459,7 @@ static flight *flight_of(tn_async_worker *g, uint64_t number)
 
 /* Under the lock. Gives the permit back at once, whatever the worker does; only the newest weights
  * wait for the worker. False: the message is not due. */
-static bool take_dense(tn_async_worker *g, tn_in_message *incoming)
+static bool take_dense(async_client *g, tn_in_message *incoming)
 {
     const size_t *cut = g->opts.shares->dense;
     const uint32_t from = incoming->from;
@@ -466,7 +481,7 @@ static bool take_dense(tn_async_worker *g, tn_in_message *incoming)
     return true;
 }
 
-static void keep(tn_async_worker *g, tn_in_message *incoming)
+static void keep(async_client *g, tn_in_message *incoming)
 {
     incoming->next = NULL;
     if (g->first == NULL) {
@@ -477,8 +492,9 @@ static void keep(tn_async_worker *g, tn_in_message *incoming)
     g->last = incoming;
 }
 
-void tn_async_worker_take_answer(tn_async_worker *g, tn_in_message *incoming)
+static void take_answer(void *self, tn_in_message *incoming)
 {
+    async_client *g = self;
     TN_ASSERT(incoming->from < g->n_ranks);
     (void)pthread_mutex_lock(&g->lock);
     if (incoming->frame.type != TN_FRAME_DENSE || !take_dense(g, incoming)) {
@@ -488,8 +504,9 @@ void tn_async_worker_take_answer(tn_async_worker *g, tn_in_message *incoming)
     tn_wakeup_signal(&g->wakeup);
 }
 
-void tn_async_worker_fail(tn_async_worker *g, tn_status status, const char *why)
+static void end_waits(void *self, tn_status status, const char *why)
 {
+    async_client *g = self;
     (void)pthread_mutex_lock(&g->lock);
     if (g->ended == TN_OK) {
         g->ended = tn_fail(&g->why, status, "%s", why);
@@ -502,18 +519,13 @@ void tn_async_worker_fail(tn_async_worker *g, tn_status status, const char *why)
 
 static void answer(void *arg, const tn_frame *request, tn_out_message *outgoing)
 {
-    const tn_async_worker *g = arg;
+    const async_client *g = arg;
     tn_link_answer(g->opts.link, request, outgoing);
 }
 
-static void shard_failed(void *arg, tn_status status, const char *why)
+static tn_status make_arrays(async_client *g, tn_error *err)
 {
-    tn_async_worker_fail(arg, status, why);
-}
-
-static tn_status make_arrays(tn_async_worker *g, tn_error *err)
-{
-    const tn_async_worker_opts *o = &g->opts;
+    const tn_async_client_opts *o = &g->opts;
     const char *what = "a group of peers";
     g->outgoing = tn_try_alloc(g->n_ranks, sizeof(void *), what, err);
     g->newest = tn_try_alloc(g->n_ranks, sizeof(void *), what, err);
@@ -534,9 +546,9 @@ static tn_status make_arrays(tn_async_worker *g, tn_error *err)
     return TN_OK;
 }
 
-static tn_status make(tn_async_worker *g, tn_error *err)
+static tn_status make(async_client *g, tn_error *err)
 {
-    const tn_async_worker_opts *o = &g->opts;
+    const tn_async_client_opts *o = &g->opts;
     TN_TRY(make_arrays(g, err));
     TN_TRY(tn_batchio_init(&g->io, o->pool, o->shares, o->row_values, o->dense_values, err));
     const tn_async_server_opts server = {.rank = o->rank,
@@ -550,18 +562,20 @@ static tn_status make(tn_async_worker *g, tn_error *err)
                                          .dedup = o->dedup,
                                          .pool = o->pool,
                                          .answer = answer,
-                                         .failed = shard_failed,
+                                         .failed = end_waits,
                                          .arg = g};
     return tn_async_server_open(&g->server, &server, err);
 }
 
-void tn_async_worker_stop(tn_async_worker *g)
+static void stop(void *self)
 {
+    async_client *g = self;
     tn_async_server_stop(g->server);
 }
 
-void tn_async_worker_close(tn_async_worker *g)
+static void close_client(void *self)
 {
+    async_client *g = self;
     if (g == NULL) {
         return;
     }
@@ -588,11 +602,26 @@ void tn_async_worker_close(tn_async_worker *g)
     tn_free(g);
 }
 
-tn_status tn_async_worker_open(tn_async_worker **out, const tn_async_worker_opts *opts,
-                               tn_error *err)
+const tn_client_ops tn_client_async = {
+    .pulls_next = true,
+    .pull = pull,
+    .rows = rows,
+    .push = push,
+    .rest = rest,
+    .refresh = refresh,
+    .updates = updates,
+    .take_request = take_request,
+    .take_answer = take_answer,
+    .end_waits = end_waits,
+    .waits_for = waits_for,
+    .stop = stop,
+    .close = close_client,
+};
+
+tn_status tn_async_client_open(tn_client *out, const tn_async_client_opts *opts, tn_error *err)
 {
-    *out = NULL;
-    tn_async_worker *g = tn_try_alloc(1, sizeof *g, "a group of peers", err);
+    *out = (tn_client){&tn_client_async, NULL};
+    async_client *g = tn_try_alloc(1, sizeof *g, "a group of peers", err);
     if (g == NULL) {
         return TN_E_MEMORY;
     }
@@ -603,9 +632,9 @@ tn_status tn_async_worker_open(tn_async_worker **out, const tn_async_worker_opts
     (void)pthread_mutex_init(&g->lock, NULL);
     tn_status status = make(g, err);
     if (status != TN_OK) {
-        tn_async_worker_close(g);
+        close_client(g);
         return status;
     }
-    *out = g;
+    out->self = g;
     return TN_OK;
 }

@@ -1,5 +1,5 @@
-/* sync_worker.c - what a worker asks of all owners at staleness 0, and what they answer. */
-#include "cluster/sync/sync_worker.h"
+/* sync_client.c - what a worker asks of all owners at staleness 0, and what they answer. */
+#include "cluster/sync/sync_client.h"
 
 #include "base/core/alloc.h"
 #include "base/core/clock.h"
@@ -23,8 +23,8 @@ typedef struct asked_batch {
     tn_joint_batch note;
 } asked_batch;
 
-struct tn_sync_worker {
-    tn_sync_worker_opts opts;
+typedef struct sync_client {
+    tn_sync_client_opts opts;
     uint32_t n_ranks;
     tn_wakeup wakeup;
     tn_sync_server *server;
@@ -45,27 +45,28 @@ struct tn_sync_worker {
 
     pthread_mutex_t lock;
     tn_in_message *first, *last; /* guarded by lock: answers, oldest first .. */
-    tn_status ended;             /* .. and what tn_sync_worker_fail said */
+    tn_status ended;             /* .. and what `end_waits` said */
     tn_error why;
-};
+} sync_client;
 
 /* ---- replies, on the worker's thread ---- */
 
 static const uint64_t look_ns = 100000000; /* how often failures are checked at least */
 
-static void fail(tn_sync_worker *g, tn_status status)
+static void note_failure(sync_client *g, tn_status status)
 {
     g->failed = g->failed != TN_OK ? g->failed : status;
 }
 
-static void reject(tn_sync_worker *g, uint32_t rank, const char *what)
+static void reject(sync_client *g, uint32_t rank, const char *what)
 {
     if (g->failed == TN_OK) {
-        fail(g, tn_fail(&g->err, TN_E_PEER, "rank %u sent %s that nobody can use", rank, what));
+        note_failure(
+            g, tn_fail(&g->err, TN_E_PEER, "rank %u sent %s that nobody can use", rank, what));
     }
 }
 
-static void receive_rows(tn_sync_worker *g, const tn_frame *f, uint32_t from)
+static void receive_rows(sync_client *g, const tn_frame *f, uint32_t from)
 {
     asked_batch *b = &g->batch[g->n_got % BATCHES];
     tn_rows_params p;
@@ -81,7 +82,7 @@ static void receive_rows(tn_sync_worker *g, const tn_frame *f, uint32_t from)
     b->note.meet = f->code == TN_MEET;
 }
 
-static void receive_weights(tn_sync_worker *g, const tn_frame *f, uint32_t from)
+static void receive_weights(sync_client *g, const tn_frame *f, uint32_t from)
 {
     const size_t *cut = g->opts.shares->dense;
     const size_t n = cut[from + 1] - cut[from];
@@ -99,17 +100,17 @@ static void receive_weights(tn_sync_worker *g, const tn_frame *f, uint32_t from)
     g->loss = p.loss; /* all owners add up the same numbers in the same order */
 }
 
-static void receive_refusal(tn_sync_worker *g, const tn_frame *f, uint32_t from)
+static void receive_refusal(sync_client *g, const tn_frame *f, uint32_t from)
 {
     if (g->failed == TN_OK) {
         bool diverged = f->code == TN_REFUSAL_DIVERGED;
-        fail(g, tn_fail(&g->err, diverged ? TN_E_DIVERGED : TN_E_PEER,
-                        "rank %u refused a request of step %" PRIu64 ": %s", from, f->step + 1,
-                        tn_refusal_text(f->code)));
+        note_failure(g, tn_fail(&g->err, diverged ? TN_E_DIVERGED : TN_E_PEER,
+                                "rank %u refused a request of step %" PRIu64 ": %s", from,
+                                f->step + 1, tn_refusal_text(f->code)));
     }
 }
 
-static void receive(tn_sync_worker *g, const tn_frame *f, uint32_t from)
+static void receive(sync_client *g, const tn_frame *f, uint32_t from)
 {
     if (f->type == TN_FRAME_ROWS) {
         receive_rows(g, f, from);
@@ -120,14 +121,14 @@ static void receive(tn_sync_worker *g, const tn_frame *f, uint32_t from)
     }
 }
 
-static void receive_answers(tn_sync_worker *g)
+static void receive_answers(sync_client *g)
 {
     (void)pthread_mutex_lock(&g->lock);
     tn_in_message *incoming = g->first;
     g->first = NULL;
     if (g->ended != TN_OK && g->failed == TN_OK) {
         g->err = g->why;
-        fail(g, g->ended);
+        note_failure(g, g->ended);
     }
     (void)pthread_mutex_unlock(&g->lock);
     while (incoming != NULL) {
@@ -144,7 +145,7 @@ static void receive_answers(tn_sync_worker *g)
  * group. */
 static void answer(void *arg, const tn_frame *request, tn_out_message *outgoing)
 {
-    tn_sync_worker *g = arg;
+    sync_client *g = arg;
     if (request->rank != g->opts.rank) {
         tn_link_answer(g->opts.link, request, outgoing);
         return;
@@ -159,7 +160,7 @@ static void answer(void *arg, const tn_frame *request, tn_out_message *outgoing)
 
 static void send_request(void *arg, uint32_t to, tn_out_message *outgoing)
 {
-    tn_sync_worker *g = arg;
+    sync_client *g = arg;
     outgoing->frame.step = g->opts.step + g->n_done;
     if (to != g->opts.rank) {
         tn_link_post(g->opts.link, to, outgoing);
@@ -176,7 +177,7 @@ static void send_request(void *arg, uint32_t to, tn_out_message *outgoing)
 
 /* ---- calls ---- */
 
-static bool has_come(const tn_sync_worker *g, wait_kind kind, uint32_t from)
+static bool has_come(const sync_client *g, wait_kind kind, uint32_t from)
 {
     return kind == WAIT_ROWS ? g->batch[g->n_got % BATCHES].slices.of[from].has_rows
                              : g->has_weights[from];
@@ -184,7 +185,7 @@ static bool has_come(const tn_sync_worker *g, wait_kind kind, uint32_t from)
 
 /* 1 + the rank that is late. All replies wait for the same late rank, which the own shard knows.
  * Once the own shard has replied, what it lacks belongs to the next turn: then an owner is late. */
-static uint32_t late_rank(const tn_sync_worker *g, wait_kind kind)
+static uint32_t late_rank(const sync_client *g, wait_kind kind)
 {
     if (kind == WAIT_STATISTICS) {
         return tn_allgather_waits_for(g->gather);
@@ -200,7 +201,7 @@ static uint32_t late_rank(const tn_sync_worker *g, wait_kind kind)
 }
 
 /* Works for the own shard and listens until `*count` is that of all ranks. */
-static tn_status await(tn_sync_worker *g, tn_team *team, wait_kind kind, const uint32_t *count,
+static tn_status await(sync_client *g, tn_team *team, wait_kind kind, const uint32_t *count,
                        tn_error *err)
 {
     static const char *const what[WAIT_KINDS] = {"rows", "statistics", "weights"};
@@ -209,10 +210,10 @@ static tn_status await(tn_sync_worker *g, tn_team *team, wait_kind kind, const u
         uint64_t seen = tn_wakeup_count(&g->wakeup);
         receive_answers(g);
         if (g->failed == TN_OK) {
-            fail(g, tn_sync_server_run(g->server, team, &g->err));
+            note_failure(g, tn_sync_server_run(g->server, team, &g->err));
         }
         if (g->failed == TN_OK && kind == WAIT_STATISTICS) {
-            fail(g, tn_allgather_poll(g->gather, &g->err));
+            note_failure(g, tn_allgather_poll(g->gather, &g->err));
         }
         if (g->failed != TN_OK) {
             return tn_fail(err, g->failed, "%s", g->err.text);
@@ -234,7 +235,7 @@ static tn_status await(tn_sync_worker *g, tn_team *team, wait_kind kind, const u
     }
 }
 
-static tn_status pull_from(tn_sync_worker *g, asked_batch *b, uint32_t owner, tn_error *err)
+static tn_status pull_from(sync_client *g, asked_batch *b, uint32_t owner, tn_error *err)
 {
     const tn_pull_params params = {b->examples, b->weight_sum};
     tn_out_message *p = NULL;
@@ -244,8 +245,9 @@ static tn_status pull_from(tn_sync_worker *g, asked_batch *b, uint32_t owner, tn
     return TN_OK;
 }
 
-tn_status tn_sync_worker_pull(tn_sync_worker *g, const tn_sync_worker_batch *batch, tn_error *err)
+static tn_status pull(void *self, const tn_client_batch *batch, tn_error *err)
 {
+    sync_client *g = self;
     TN_ASSERT(g->n_pulled - g->n_done < BATCHES);
     tn_sync_server_wake(g->server);
     asked_batch *b = &g->batch[g->n_pulled % BATCHES];
@@ -260,8 +262,9 @@ tn_status tn_sync_worker_pull(tn_sync_worker *g, const tn_sync_worker_batch *bat
     return TN_OK;
 }
 
-tn_status tn_sync_worker_rows(tn_sync_worker *g, tn_team *team, tn_joint_batch *out, tn_error *err)
+static tn_status rows(void *self, tn_team *team, tn_joint_batch *out, tn_error *err)
 {
+    sync_client *g = self;
     TN_ASSERT(g->n_got < g->n_pulled && g->n_got == g->n_done);
     asked_batch *b = &g->batch[g->n_got % BATCHES];
     TN_TRY(await(g, team, WAIT_ROWS, &b->slices.n_rows, err));
@@ -272,9 +275,10 @@ tn_status tn_sync_worker_rows(tn_sync_worker *g, tn_team *team, tn_joint_batch *
     return TN_OK;
 }
 
-tn_status tn_sync_worker_gather(tn_sync_worker *g, tn_team *team, const double *own, uint32_t n,
-                                const double **all, tn_error *err)
+static tn_status gather(void *self, tn_team *team, const double *own, uint32_t n,
+                        const double **all, tn_error *err)
 {
+    sync_client *g = self;
     TN_ASSERT(g->n_got == g->n_done + 1);
     g->n_gathers++;
     TN_TRY(tn_allgather_begin(g->gather, g->opts.step + g->n_done, g->n_gathers, own, n, err));
@@ -295,15 +299,31 @@ tn_status tn_sync_worker_gather(tn_sync_worker *g, tn_team *team, const double *
     return TN_OK;
 }
 
-tn_status tn_sync_worker_push(tn_sync_worker *g, const tn_sync_worker_learned *learned,
-                              const tn_push *push, tn_error *err)
+/* The running statistics of now, into the range of the own shard: owners answer pushes with them.
+ */
+static void set_moving(const sync_client *g, const float *dense)
 {
-    TN_ASSERT(g->n_got == g->n_done + 1);
+    const size_t *cut = g->opts.shares->dense + g->opts.rank;
+    for (uint32_t i = 0; i < g->opts.n_moving; i++) {
+        const tn_dense_run *run = &g->opts.moving[i];
+        const size_t from = run->begin > cut[0] ? run->begin : cut[0];
+        const size_t to = run->end < cut[1] ? run->end : cut[1];
+        if (from < to) {
+            tn_dense_set(g->opts.shard->dense, from - cut[0], to - from, dense + from);
+        }
+    }
+}
+
+static tn_status send_gradients(sync_client *g, const tn_client_gradients *grads,
+                                const tn_push *push, tn_error *err)
+{
     const asked_batch *b = &g->batch[g->n_done % BATCHES];
     tn_push numbered = *push;
     numbered.step = g->opts.step + g->n_done;
-    const tn_slices_gradients x = {
-        .rows = learned->rows, .dense = learned->dense, .loss = learned->loss, .push = &numbered};
+    const tn_slices_gradients x = {.rows = grads->rows,
+                                   .dense = grads->rows != NULL ? grads->dense : NULL,
+                                   .loss = grads->loss,
+                                   .push = &numbered};
     g->n_weights = 0;
     memset(g->has_weights, 0, g->n_ranks * sizeof *g->has_weights);
     for (uint32_t owner = 0; owner < g->n_ranks; owner++) {
@@ -315,7 +335,7 @@ tn_status tn_sync_worker_push(tn_sync_worker *g, const tn_sync_worker_learned *l
 }
 
 /* In rank order: arrival decides no bit. With the global clip every owner knows all of it. */
-static double norm_of_all(const tn_sync_worker *g)
+static double norm_of_all(const sync_client *g)
 {
     double norm2 = 0;
     for (uint32_t r = 0; r < g->n_ranks; r++) {
@@ -324,30 +344,43 @@ static double norm_of_all(const tn_sync_worker *g)
     return isfinite(g->opts.shard->rules->clip_global) ? g->norm[0] : sqrt(norm2);
 }
 
-tn_status tn_sync_worker_weights(tn_sync_worker *g, tn_team *team, tn_sync_worker_step *out,
-                                 tn_error *err)
+/* Returns when all owners have applied the step and the weights are up to date. */
+static tn_status push(void *self, tn_team *team, const tn_client_gradients *grads,
+                      const tn_push *push, tn_client_update *out, tn_error *err)
 {
+    sync_client *g = self;
     TN_ASSERT(g->n_got == g->n_done + 1);
+    set_moving(g, grads->dense);
+    TN_TRY(send_gradients(g, grads, push, err));
     TN_TRY(await(g, team, WAIT_WEIGHTS, &g->n_weights, err));
     g->n_done++;
-    *out = (tn_sync_worker_step){.norm = norm_of_all(g), .loss = g->loss};
+    *out = (tn_client_update){.norm = norm_of_all(g), .loss = g->loss};
+    for (uint32_t i = 0; i < g->opts.n_moving; i++) {
+        const tn_dense_run *run = &g->opts.moving[i];
+        memcpy(g->opts.weights + run->begin, grads->dense + run->begin,
+               (run->end - run->begin) * sizeof *g->opts.weights);
+    }
     return TN_OK;
 }
 
-tn_status tn_sync_worker_rest(tn_sync_worker *g, tn_team *team, tn_error *err)
+static tn_status rest(void *self, tn_team *team, tn_error *err)
 {
+    const sync_client *g = self;
     TN_ASSERT(g->n_pulled == g->n_done);
     return tn_sync_server_rest(g->server, team, err);
 }
 
-uint32_t tn_sync_worker_waits_for(const tn_sync_worker *g)
+static uint32_t waits_for(const void *self)
 {
+    const sync_client *g = self;
     return atomic_load(&g->waits_for);
 }
 
-tn_sync_worker_waits tn_sync_worker_waited(const tn_sync_worker *g)
+/* What the worker does for its own shard meanwhile is no waiting. */
+static tn_client_waits waited(const void *self)
 {
-    return (tn_sync_worker_waits){
+    const sync_client *g = self;
+    return (tn_client_waits){
         .rows_s = (double)g->waited_ns[WAIT_ROWS] * 1e-9,
         .weights_s = (double)(g->waited_ns[WAIT_STATISTICS] + g->waited_ns[WAIT_WEIGHTS]) * 1e-9};
 }
@@ -356,7 +389,7 @@ tn_sync_worker_waits tn_sync_worker_waited(const tn_sync_worker *g)
 
 /* A SHARE of an allgather, which counts once. Without memory there is no reply, and it is
  * retransmitted. */
-static void take_part(tn_sync_worker *g, tn_in_message *incoming)
+static void take_part(sync_client *g, tn_in_message *incoming)
 {
     const tn_frame f = incoming->frame;
     tn_dedup *dedup = &g->opts.dedup[f.rank];
@@ -382,8 +415,9 @@ static void take_part(tn_sync_worker *g, tn_in_message *incoming)
     tn_link_answer(g->opts.link, &f, p);
 }
 
-void tn_sync_worker_take_request(tn_sync_worker *g, tn_in_message *incoming)
+static void take_request(void *self, tn_in_message *incoming)
 {
+    sync_client *g = self;
     if (incoming->frame.type == TN_FRAME_SHARE && incoming->frame.code != 0) {
         take_part(g, incoming);
         return;
@@ -392,8 +426,9 @@ void tn_sync_worker_take_request(tn_sync_worker *g, tn_in_message *incoming)
     tn_in_message_close(incoming);
 }
 
-void tn_sync_worker_take_answer(tn_sync_worker *g, tn_in_message *incoming)
+static void take_answer(void *self, tn_in_message *incoming)
 {
+    sync_client *g = self;
     incoming->next = NULL;
     (void)pthread_mutex_lock(&g->lock);
     if (g->first == NULL) {
@@ -406,8 +441,9 @@ void tn_sync_worker_take_answer(tn_sync_worker *g, tn_in_message *incoming)
     tn_wakeup_signal(&g->wakeup);
 }
 
-void tn_sync_worker_fail(tn_sync_worker *g, tn_status status, const char *why)
+static void end_waits(void *self, tn_status status, const char *why)
 {
+    sync_client *g = self;
     (void)pthread_mutex_lock(&g->lock);
     if (g->ended == TN_OK) {
         g->ended = tn_fail(&g->why, status, "%s", why);
@@ -418,9 +454,9 @@ void tn_sync_worker_fail(tn_sync_worker *g, tn_status status, const char *why)
 
 /* ---- opening and closing ---- */
 
-static tn_status make(tn_sync_worker *g, tn_error *err)
+static tn_status make(sync_client *g, tn_error *err)
 {
-    const tn_sync_worker_opts *o = &g->opts;
+    const tn_sync_client_opts *o = &g->opts;
     const char *what = "a group of peers";
     TN_TRY(tn_batchio_init(&g->io, o->pool, o->shares, o->row_values, o->dense_values, err));
     g->has_weights = tn_try_alloc(g->n_ranks, sizeof *g->has_weights, what, err);
@@ -443,8 +479,9 @@ static tn_status make(tn_sync_worker *g, tn_error *err)
     return tn_sync_server_new(&g->server, &server, o->step, err);
 }
 
-void tn_sync_worker_close(tn_sync_worker *g)
+static void close_client(void *self)
 {
+    sync_client *g = self;
     if (g == NULL) {
         return;
     }
@@ -466,10 +503,26 @@ void tn_sync_worker_close(tn_sync_worker *g)
     tn_free(g);
 }
 
-tn_status tn_sync_worker_open(tn_sync_worker **out, const tn_sync_worker_opts *opts, tn_error *err)
+const tn_client_ops tn_client_sync = {
+    .is_joint = true,
+    .pulls_next = true,
+    .pull = pull,
+    .rows = rows,
+    .gather = gather,
+    .push = push,
+    .rest = rest,
+    .waited = waited,
+    .take_request = take_request,
+    .take_answer = take_answer,
+    .end_waits = end_waits,
+    .waits_for = waits_for,
+    .close = close_client,
+};
+
+tn_status tn_sync_client_open(tn_client *out, const tn_sync_client_opts *opts, tn_error *err)
 {
-    *out = NULL;
-    tn_sync_worker *g = tn_try_alloc(1, sizeof *g, "a group of peers", err);
+    *out = (tn_client){&tn_client_sync, NULL};
+    sync_client *g = tn_try_alloc(1, sizeof *g, "a group of peers", err);
     if (g == NULL) {
         return TN_E_MEMORY;
     }
@@ -479,9 +532,9 @@ tn_status tn_sync_worker_open(tn_sync_worker **out, const tn_sync_worker_opts *o
     (void)pthread_mutex_init(&g->lock, NULL);
     tn_status status = make(g, err);
     if (status != TN_OK) {
-        tn_sync_worker_close(g);
+        close_client(g);
         return status;
     }
-    *out = g;
+    out->self = g;
     return TN_OK;
 }

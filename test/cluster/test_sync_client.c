@@ -1,6 +1,6 @@
-/* test_sync_worker.c - ranks on threads of their own, with real sockets: the model is that of one
+/* test_sync_client.c - ranks on threads of their own, with real sockets: the model is that of one
  * process on the joint batches, and the same bits every time. */
-#include "cluster/sync/sync_worker.h"
+#include "cluster/sync/sync_client.h"
 #include "keys.h"
 #include "ranks.h"
 
@@ -38,7 +38,7 @@ typedef struct wire {
     tn_link *link;
     tn_out_messages *pool;
     tn_dedup dedup[RANKS_MAX];
-    tn_sync_worker *_Atomic sync;
+    void *_Atomic sync;       /* the client */
     uint32_t n_ranks, turned; /* by so many places the order of weights is; 0: as they come */
     tn_in_message *held[RANKS_MAX];
     uint32_t n_held;
@@ -49,7 +49,7 @@ typedef struct run {
     tn_security security;
     tn_endpoint at[RANKS_MAX];
     wire wire[RANKS_MAX];
-    tn_sync_worker *sync[RANKS_MAX];
+    void *sync[RANKS_MAX];                 /* clients */
     float weights[RANKS_MAX][RANKS_DENSE]; /* every rank's copy of the flat vector */
     uint64_t steps[RANKS_MAX];
     double norm[RANKS_MAX][RANKS_STEPS];
@@ -86,12 +86,12 @@ static tn_status pull(run *x, place *at, uint32_t rank, uint64_t step, tn_error 
     const ranks_batch *b = &x->w->batch[rank][step];
     at->keys[step] = keys_of(x, at->arena, rank, step);
     at->rows[step] = TN_NEW_ARRAY(at->arena, float, at->keys[step]->n_floats + 1);
-    const tn_sync_worker_batch batch = {.keys = &at->keys[step]->set,
-                                        .rows = at->rows[step],
-                                        .examples = b->note.rows,
-                                        .weight_sum = b->note.weight_sum,
-                                        .meet = rank == 0 && step % 4 == MEETS};
-    return tn_sync_worker_pull(x->sync[rank], &batch, err);
+    const tn_client_batch batch = {.keys = &at->keys[step]->set,
+                                   .rows = at->rows[step],
+                                   .examples = b->note.rows,
+                                   .weight_sum = b->note.weight_sum,
+                                   .meet = rank == 0 && step % 4 == MEETS};
+    return tn_client_sync.pull(x->sync[rank], &batch, err);
 }
 
 static tn_status gather(run *x, uint32_t rank, uint64_t step, tn_error *err)
@@ -100,7 +100,7 @@ static tn_status gather(run *x, uint32_t rank, uint64_t step, tn_error *err)
     for (uint32_t i = 0; i < 2; i++) {
         const double own[] = {rank, (double)(2 * step + i)};
         const double *all = NULL;
-        TN_TRY(tn_sync_worker_gather(x->sync[rank], NULL, own, 2, &all, err));
+        TN_TRY(tn_client_sync.gather(x->sync[rank], NULL, own, 2, &all, err));
         for (size_t r = 0; r < x->w->n; r++) {
             good = good && all[2 * r] == (double)r && all[2 * r + 1] == own[1];
         }
@@ -118,14 +118,13 @@ static tn_status learn(run *x, place *at, uint32_t rank, uint64_t step, tn_error
                                   i % RANKS_DIM);
     }
     const tn_push push = {.lr_factor = 1, .day = 9};
-    const tn_sync_worker_learned own = {.rows = grads,
-                                        .dense = b->n > 0 ? b->dense : NULL,
-                                        .loss = (double)(rank + 1) * (double)(step + 1)};
+    const tn_client_gradients own = {.rows = b->n > 0 ? grads : NULL,
+                                     .dense = b->dense,
+                                     .loss = (double)(rank + 1) * (double)(step + 1)};
     const double n = (double)x->w->n;
-    tn_sync_worker_step all = {0};
+    tn_client_update all = {0};
     TN_TRY(gather(x, rank, step, err));
-    TN_TRY(tn_sync_worker_push(x->sync[rank], &own, &push, err));
-    TN_TRY(tn_sync_worker_weights(x->sync[rank], NULL, &all, err));
+    TN_TRY(tn_client_sync.push(x->sync[rank], NULL, &own, &push, &all, err));
     x->norm[rank][step] = all.norm;
     return all.loss == n * (n + 1) / 2 * (double)(step + 1)
                ? TN_OK
@@ -137,7 +136,7 @@ static tn_status train(run *x, place *at, uint32_t rank, tn_error *err)
     TN_TRY(pull(x, at, rank, 0, err));
     for (uint64_t step = 0;; step++) {
         tn_joint_batch note;
-        TN_TRY(tn_sync_worker_rows(x->sync[rank], NULL, &note, err));
+        TN_TRY(tn_client_sync.rows(x->sync[rank], NULL, &note, err));
         if (note.meet != (step % 4 == MEETS)) {
             return tn_fail(err, TN_E_PEER, "step %u: meet %d", (unsigned)step, note.meet);
         }
@@ -170,7 +169,7 @@ static void got_request(void *arg, tn_in_message *incoming)
         tn_in_message_close(incoming); /* it comes again */
         return;
     }
-    tn_sync_worker_take_request(atomic_load(&w->sync), incoming);
+    tn_client_sync.take_request(atomic_load(&w->sync), incoming);
 }
 
 /* Weights are kept until those of all others are there, and then come in another order. */
@@ -183,7 +182,7 @@ static void turn_answers(wire *w, tn_in_message *incoming)
     for (uint32_t i = 0; i < w->n_ranks; i++) {
         tn_in_message **next = &w->held[(i * 3 + w->turned) % w->n_ranks];
         if (*next != NULL) {
-            tn_sync_worker_take_answer(atomic_load(&w->sync), *next);
+            tn_client_sync.take_answer(atomic_load(&w->sync), *next);
         }
         *next = NULL;
     }
@@ -197,7 +196,7 @@ static void got_answer(void *arg, tn_in_message *incoming)
         turn_answers(w, incoming);
         return;
     }
-    tn_sync_worker_take_answer(atomic_load(&w->sync), incoming);
+    tn_client_sync.take_answer(atomic_load(&w->sync), incoming);
 }
 
 static void ticked(void *arg, uint64_t now_ns)
@@ -212,7 +211,7 @@ static uint64_t incarnation_of(uint32_t rank)
 }
 
 /* The link of a rank and, with `sync`, what stands on it. */
-static void open_rank(run *x, uint32_t rank, const tn_sync_worker_opts *sync)
+static void open_rank(run *x, uint32_t rank, const tn_sync_client_opts *sync)
 {
     wire *w = &x->wire[rank];
     char bound[TN_ENDPOINT_SIZE];
@@ -227,7 +226,7 @@ static void open_rank(run *x, uint32_t rank, const tn_sync_worker_opts *sync)
                                .pool = w->pool,
                                .events = {w, got_request, got_answer, ticked}};
     assert_int_equal(tn_link_open(&w->link, keys_zmq(), &link, &x->at[rank], bound, NULL), TN_OK);
-    tn_sync_worker_opts opts = *sync;
+    tn_sync_client_opts opts = *sync;
     opts.link = w->link;
     opts.pool = w->pool;
     opts.rank = rank;
@@ -240,7 +239,9 @@ static void open_rank(run *x, uint32_t rank, const tn_sync_worker_opts *sync)
     for (uint32_t r = 0; r < x->w->n; r++) {
         tn_dedup_begin(&w->dedup[r], incarnation_of(r));
     }
-    assert_int_equal(tn_sync_worker_open(&x->sync[rank], &opts, NULL), TN_OK);
+    tn_client client;
+    assert_int_equal(tn_sync_client_open(&client, &opts, NULL), TN_OK);
+    x->sync[rank] = client.self;
     atomic_store(&w->sync, x->sync[rank]);
 }
 
@@ -258,11 +259,11 @@ static void dial_others(run *x, uint32_t rank)
 static void close_rank(run *x, uint32_t rank)
 {
     tn_link_close(x->wire[rank].link);
-    tn_sync_worker_close(x->sync[rank]);
+    tn_client_sync.close(x->sync[rank]);
     tn_out_messages_free(x->wire[rank].pool);
 }
 
-static void open_ranks_for(run *x, uint32_t n, const tn_sync_worker_opts *opts, double clip)
+static void open_ranks_for(run *x, uint32_t n, const tn_sync_client_opts *opts, double clip)
 {
     n_runs++; /* several may be open */
     x->w = ranks_new(n, clip, 1);
@@ -282,7 +283,7 @@ static void open_ranks_for(run *x, uint32_t n, const tn_sync_worker_opts *opts, 
 
 static void open_ranks(run *x, uint32_t n, double clip, tn_values kind)
 {
-    const tn_sync_worker_opts opts = {
+    const tn_sync_client_opts opts = {
         .patience_ns = UINT64_C(60000000000), .row_values = kind, .dense_values = kind};
     open_ranks_for(x, n, &opts, clip);
 }
@@ -312,7 +313,7 @@ static void close_ranks(run *x)
 static void check_ends(const run *x)
 {
     for (uint32_t r = 0; r < x->w->n; r++) {
-        assert_int_equal(tn_sync_worker_waits_for(x->sync[r]), 0);
+        assert_int_equal(tn_client_sync.waits_for(x->sync[r]), 0);
         if (x->status[r] != TN_OK) {
             fail_msg("rank %u: %s", r, x->err[r].text);
         }
@@ -420,6 +421,84 @@ static void floats_in_16_bits_train_nearly_the_same(void **state)
     tn_free(half);
 }
 
+/* ---- running statistics ---- */
+
+static const tn_dense_run moving[] = {{2, 9}, {RANKS_DENSE - 4, RANKS_DENSE}};
+static const tn_dense_run trained[] = {{0, 2}, {9, RANKS_DENSE - 4}};
+
+static float statistic(uint64_t step, size_t at)
+{
+    return 1.0001F * (float)(step + 1) + (float)at; /* has no 16 bits */
+}
+
+/* Every rank brings the same ones; no optimizer trains them. */
+static void bring_statistics(const run *x)
+{
+    for (uint32_t r = 0; r < x->w->n; r++) {
+        ranks_owner *own = &x->w->owner[r];
+        tn_dense_run runs[2];
+        const tn_dense_opts dense = {.rule = &x->w->m->rules.dense,
+                                     .weights = own->weights,
+                                     .size = own->size,
+                                     .runs = runs,
+                                     .n_runs = tn_shares_runs(x->w->shares, r, trained, 2, runs)};
+        tn_dense_free(own->shard.dense);
+        assert_int_equal(tn_dense_new(&own->shard.dense, &dense, NULL), TN_OK);
+        for (uint64_t step = 0; step < RANKS_STEPS; step++) {
+            for (size_t i = 0; i < 2; i++) {
+                for (size_t at = moving[i].begin; at < moving[i].end; at++) {
+                    x->w->batch[r][step].dense[at] = statistic(step, at);
+                }
+            }
+        }
+    }
+}
+
+static uint64_t last_step(const run *x)
+{
+    for (uint64_t step = RANKS_STEPS; step-- > 0;) {
+        for (uint32_t r = 0; r < x->w->n; r++) {
+            if (x->w->batch[r][step].note.weight_sum > 0) {
+                return step;
+            }
+        }
+    }
+    return 0;
+}
+
+static void running_statistics_are_whole_floats_everywhere(void **state)
+{
+    (void)state;
+    for (uint32_t n = 1; n <= RANKS_MAX; n++) {
+        run *x = tn_alloc(1, sizeof *x, "a run");
+        const tn_sync_client_opts opts = {.patience_ns = UINT64_C(60000000000),
+                                          .row_values = TN_VALUES_F16,
+                                          .dense_values = TN_VALUES_F16,
+                                          .moving = moving,
+                                          .n_moving = 2};
+        open_ranks_for(x, n, &opts, (double)INFINITY);
+        bring_statistics(x);
+        run_ranks(x);
+        for (uint32_t r = 0; r < n; r++) {
+            const ranks_owner *own = &x->w->owner[r];
+            assert_int_equal(x->status[r], TN_OK);
+            for (size_t i = 0; i < 2; i++) {
+                for (size_t at = moving[i].begin; at < moving[i].end; at++) {
+                    const float want = statistic(last_step(x), at);
+                    assert_memory_equal(&x->weights[r][at], &want, sizeof want);
+                    if (at >= own->begin && at < own->begin + own->size) {
+                        assert_memory_equal(&own->weights[at - own->begin], &want, sizeof want);
+                    }
+                }
+            }
+        }
+        close_ranks(x);
+        tn_free(x);
+    }
+}
+
+/* ---- what goes wrong ---- */
+
 /* Rank 0 of two, of which the other never comes, has asked for its first rows. */
 static run *wait_alone(place *at, uint64_t patience_ns)
 {
@@ -428,7 +507,7 @@ static run *wait_alone(place *at, uint64_t patience_ns)
     assert_int_equal(tn_security_init(&x->security, keys_zmq(), NULL, NULL), TN_OK);
     x->at[0] = (tn_endpoint){.host = "127.0.0.1"};
     x->at[1] = (tn_endpoint){.host = "127.0.0.1", .port = 1};
-    open_rank(x, 0, &(tn_sync_worker_opts){.patience_ns = patience_ns});
+    open_rank(x, 0, &(tn_sync_client_opts){.patience_ns = patience_ns});
     dial_others(x, 0);
     assert_int_equal(pull(x, at, 0, 0, NULL), TN_OK);
     return x;
@@ -450,11 +529,10 @@ static void a_rank_that_never_comes_is_told_in_time(void **state)
     tn_joint_batch note;
     tn_error err = {0};
     run *x = wait_alone(&at, 300000000);
-    assert_int_equal(tn_sync_worker_rows(x->sync[0], NULL, &note, &err), TN_E_PEER);
+    assert_int_equal(tn_client_sync.rows(x->sync[0], NULL, &note, &err), TN_E_PEER);
     assert_non_null(strstr(err.text, "rows of 2 of 2 ranks did not come within"));
     assert_non_null(strstr(err.text, "first that of rank 1"));
-    assert_int_equal(tn_sync_worker_waits_for(x->sync[0]), 2);
-    tn_sync_worker_close(NULL);
+    assert_int_equal(tn_client_sync.waits_for(x->sync[0]), 2);
     stop_waiting(x, &at);
 }
 
@@ -465,9 +543,9 @@ static void a_failure_from_elsewhere_ends_the_wait(void **state)
     tn_joint_batch note;
     tn_error err = {0};
     run *x = wait_alone(&at, UINT64_C(60000000000));
-    tn_sync_worker_fail(x->sync[0], TN_E_DATA, "rank 1: no such file");
-    tn_sync_worker_fail(x->sync[0], TN_E_PEER, "a later one");
-    assert_int_equal(tn_sync_worker_rows(x->sync[0], NULL, &note, &err), TN_E_DATA);
+    tn_client_sync.end_waits(x->sync[0], TN_E_DATA, "rank 1: no such file");
+    tn_client_sync.end_waits(x->sync[0], TN_E_PEER, "a later one");
+    assert_int_equal(tn_client_sync.rows(x->sync[0], NULL, &note, &err), TN_E_DATA);
     assert_string_equal(err.text, "rank 1: no such file");
     stop_waiting(x, &at);
 }
@@ -477,9 +555,9 @@ static void *fail_when_it_waits(void *arg)
 {
     const run *x = arg;
     const uint64_t until = tn_clock_ns() + UINT64_C(50000000000);
-    while (tn_sync_worker_waits_for(x->sync[0]) != 2 && tn_clock_ns() < until) {
+    while (tn_client_sync.waits_for(x->sync[0]) != 2 && tn_clock_ns() < until) {
     }
-    tn_sync_worker_fail(x->sync[0], TN_E_DATA, tn_clock_ns() < until ? "seen" : "never seen");
+    tn_client_sync.end_waits(x->sync[0], TN_E_DATA, tn_clock_ns() < until ? "seen" : "never seen");
     return NULL;
 }
 
@@ -492,10 +570,10 @@ static void whom_a_rank_waits_for_and_how_long_can_be_asked(void **state)
     pthread_t thread;
     run *x = wait_alone(&at, UINT64_C(60000000000));
     assert_int_equal(pthread_create(&thread, NULL, fail_when_it_waits, x), 0);
-    assert_int_equal(tn_sync_worker_rows(x->sync[0], NULL, &note, &err), TN_E_DATA);
+    assert_int_equal(tn_client_sync.rows(x->sync[0], NULL, &note, &err), TN_E_DATA);
     assert_int_equal(pthread_join(thread, NULL), 0);
     assert_string_equal(err.text, "seen");
-    const tn_sync_worker_waits waits = tn_sync_worker_waited(x->sync[0]);
+    const tn_client_waits waits = tn_client_sync.waited(x->sync[0]);
     assert_true(waits.rows_s > 0 && waits.weights_s == 0);
     stop_waiting(x, &at);
 }
@@ -507,7 +585,7 @@ static void *get_rows(void *arg)
     place at = {.arena = tn_arena_new(1 << 16)};
     tn_joint_batch note;
     x->status[s->rank] = pull(x, &at, s->rank, 0, NULL);
-    x->status[s->rank] |= tn_sync_worker_rows(x->sync[s->rank], NULL, &note, NULL);
+    x->status[s->rank] |= tn_client_sync.rows(x->sync[s->rank], NULL, &note, NULL);
     tn_arena_free(at.arena);
     return NULL;
 }
@@ -522,16 +600,16 @@ static void a_lost_rank_ends_the_wait_for_its_numbers(void **state)
     const double *all = NULL;
     tn_error err = {0};
     /* long enough for rows to come on a slow machine: they must */
-    open_ranks_for(x, 2, &(tn_sync_worker_opts){.patience_ns = UINT64_C(4000000000)},
+    open_ranks_for(x, 2, &(tn_sync_client_opts){.patience_ns = UINT64_C(4000000000)},
                    (double)INFINITY);
     assert_int_equal(pthread_create(&thread, NULL, get_rows, &seats[1]), 0);
     (void)get_rows(&seats[0]);
     assert_int_equal(pthread_join(thread, NULL) | (int)x->status[0] | (int)x->status[1], 0);
-    assert_int_equal(tn_sync_worker_gather(x->sync[0], NULL, &own, 1, &all, &err), TN_E_PEER);
+    assert_int_equal(tn_client_sync.gather(x->sync[0], NULL, &own, 1, &all, &err), TN_E_PEER);
     assert_non_null(strstr(err.text, "statistics of 1 of 2 ranks did not come within"));
     assert_non_null(strstr(err.text, "first that of rank 1"));
-    tn_sync_worker_fail(x->sync[0], TN_E_PEER, "rank 1 was last heard of 15.1 s ago");
-    assert_int_equal(tn_sync_worker_gather(x->sync[0], NULL, &own, 1, &all, &err), TN_E_PEER);
+    tn_client_sync.end_waits(x->sync[0], TN_E_PEER, "rank 1 was last heard of 15.1 s ago");
+    assert_int_equal(tn_client_sync.gather(x->sync[0], NULL, &own, 1, &all, &err), TN_E_PEER);
     assert_string_equal(err.text, "rank 1 was last heard of 15.1 s ago");
     close_ranks(x);
     tn_free(x);
@@ -544,6 +622,7 @@ int main(void)
         cmocka_unit_test(c10_four_ranks_repeat_exactly),
         cmocka_unit_test(the_norm_does_not_depend_on_whose_part_comes_first),
         cmocka_unit_test(floats_in_16_bits_train_nearly_the_same),
+        cmocka_unit_test(running_statistics_are_whole_floats_everywhere),
         cmocka_unit_test(a_rank_that_never_comes_is_told_in_time),
         cmocka_unit_test(a_failure_from_elsewhere_ends_the_wait),
         cmocka_unit_test(whom_a_rank_waits_for_and_how_long_can_be_asked),

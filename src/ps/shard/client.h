@@ -1,0 +1,118 @@
+/* client.h - what a training step wants of the parameter servers, whoever holds the model.
+ *
+ *     pull(k) -> rows(k) -> [pull(k + 1),] compute k -> push(k) -> rows(k + 1) -> ..
+ *
+ * One interface, three constants; train/step/step_loop.h, the only user in a run, does not know
+ * which one it has:
+ *
+ *     tn_client_alone    ps/shard/client.c             one process: calls of its own shard
+ *     tn_client_sync     cluster/sync/sync_client.h    staleness 0: one step of all ranks together
+ *     tn_client_async    cluster/async/async_client.h  staleness s: each batch is a step, and this
+ *                                                      rank's last s pushes may be under way
+ *
+ * So staleness is a property of the client: of what its pushes wait for, and of nothing else.
+ *
+ * Calls belong to the worker's thread, but for those that say otherwise. After a failure only
+ * `close` may be called.
+ */
+#ifndef TN_PS_CLIENT_H
+#define TN_PS_CLIENT_H
+
+#include "ps/shard/shard.h"
+
+struct tn_in_message; /* cluster/net/link.h */
+
+/* What a rank brings to a step. */
+typedef struct tn_client_batch {
+    const tn_keyset *keys; /* lent, as are rows, until its push has returned; of a batch that weighs
+                              nothing, until its rows have */
+    float *rows;           /* as in ps/shard/shard.h; written until `rows` returns */
+    uint64_t examples;     /* 0: this rank has no data left (joint steps only) */
+    double weight_sum;     /* above 0 where steps are not joint */
+    bool meet; /* joint steps only: after this one all stand still, and every rank knows it */
+} tn_client_batch;
+
+/* What a step is of, when its rows have come: this batch, or those of all ranks. */
+typedef struct tn_joint_batch {
+    uint64_t step;
+    uint64_t first_row; /* where the rank's own rows begin; dropout draws by that place */
+    uint64_t rows;
+    double weight_sum; /* 0: no rows were written, and no push follows */
+    bool over;         /* joint steps only: no rank has data left */
+    bool meet;         /* joint steps only: some rank wants it */
+} tn_joint_batch;
+
+/* Gradients of the mean loss over the joint batch's weight. */
+typedef struct tn_client_gradients {
+    const float *rows;  /* at keys->at; NULL: the batch has no examples */
+    const float *dense; /* of the flat vector; where a value is not trained but follows from the
+                           data (running statistics), its new value */
+    double loss;        /* this rank's part of that mean; finite */
+} tn_client_gradients;
+
+typedef struct tn_client_update {
+    double loss;        /* mean over the joint batch before the update, the same on every rank */
+    double norm;        /* of all gradients before the global clip; above staleness 0 those of the
+                           newest push that was acknowledged */
+    uint64_t staleness; /* most updates of a shard between a pull and its push, of late */
+    uint64_t updates;   /* of the run as far as they are known here; 0: one more */
+} tn_client_update;
+
+/* Seconds that the worker has stood still for others since the beginning. */
+typedef struct tn_client_waits {
+    double rows_s, weights_s; /* the latter with statistics of the joint batch */
+} tn_client_waits;
+
+/* Functions that may be NULL do nothing, or return zeros. */
+typedef struct tn_client_ops {
+    bool is_joint;   /* a step is one of all ranks: also those without data take part in it */
+    bool pulls_next; /* the next batch is pulled before this one is pushed: two are under way */
+
+    /* Asks for the rows of a batch. */
+    tn_status (*pull)(void *self, const tn_client_batch *batch, tn_error *err);
+    /* Waits for the rows of the oldest batch without, and for the dense weights that go with them.
+     */
+    tn_status (*rows)(void *self, tn_team *team, tn_joint_batch *out, tn_error *err);
+    /* Joint steps only: brings own[n] of every rank to every rank: *all has n doubles of each, in
+     * rank order, lent until the next call. Between rows and push, as often as is needed; all ranks
+     * make the same calls. TN_E_DIVERGED: a number is not finite. */
+    tn_status (*gather)(void *self, tn_team *team, const double *own, uint32_t n,
+                        const double **all, tn_error *err);
+    /* The update from that batch. Of `push` lr_factor and day count; what is given is the caller's
+     * again. TN_E_DIVERGED: the norm is not finite; nothing was changed. */
+    tn_status (*push)(void *self, tn_team *team, const tn_client_gradients *grads,
+                      const tn_push *push, tn_client_update *out, tn_error *err);
+    /* Waits until nothing of this rank is under way: every batch that was pulled is pushed, or
+     * weighs nothing. The worker then does something else than steps. May be NULL. */
+    tn_status (*rest)(void *self, tn_team *team, tn_error *err);
+    /* When all ranks rest: the worker's dense weights are those of all owners now. May be NULL. */
+    tn_status (*refresh)(void *self, tn_error *err);
+    uint64_t (*updates)(const void *self);       /* of the own shard, any thread; may be NULL */
+    tn_client_waits (*waited)(const void *self); /* may be NULL */
+
+    /* From other ranks; NULL where there are none. A request or an answer to one, on tn-net: taken
+     * over, never waits. */
+    void (*take_request)(void *self, struct tn_in_message *incoming);
+    void (*take_answer)(void *self, struct tn_in_message *incoming);
+    /* Any thread: calls that wait, or will, end with this. The first one counts. */
+    void (*end_waits)(void *self, tn_status status, const char *why);
+    uint32_t (*waits_for)(const void *self); /* 1 + a rank that is late; 0: none. Any thread */
+    void (*stop)(void *self); /* serves nobody any more: before its link is closed; may be NULL */
+
+    void (*close)(void *self); /* when no message comes any more; NULL is fine */
+} tn_client_ops;
+
+typedef struct tn_client {
+    const tn_client_ops *ops; /* NULL: there is none */
+    void *self;
+} tn_client;
+
+/* Of the whole model in this process. `moving`: runs of the flat vector whose gradient is their new
+ * value; these and the shard must outlive it. On failure out->self is NULL. */
+tn_status tn_client_open_alone(tn_client *out, tn_shard *shard, const tn_dense_run *moving,
+                               uint32_t n_moving, tn_error *err) TN_MUST_USE;
+void tn_client_close(tn_client *c); /* none is fine */
+
+extern const tn_client_ops tn_client_alone;
+
+#endif
