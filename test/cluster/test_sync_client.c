@@ -466,6 +466,18 @@ static uint64_t last_step(const run *x)
     return 0;
 }
 
+static void check_statistics(const run *x, uint32_t rank, const tn_dense_run *of)
+{
+    const ranks_owner *own = &x->w->owner[rank];
+    for (size_t at = of->begin; at < of->end; at++) {
+        const float want = statistic(last_step(x), at);
+        assert_memory_equal(&x->weights[rank][at], &want, sizeof want);
+        if (at >= own->begin && at < own->begin + own->size) {
+            assert_memory_equal(&own->weights[at - own->begin], &want, sizeof want);
+        }
+    }
+}
+
 static void running_statistics_are_whole_floats_everywhere(void **state)
 {
     (void)state;
@@ -480,17 +492,9 @@ static void running_statistics_are_whole_floats_everywhere(void **state)
         bring_statistics(x);
         run_ranks(x);
         for (uint32_t r = 0; r < n; r++) {
-            const ranks_owner *own = &x->w->owner[r];
             assert_int_equal(x->status[r], TN_OK);
-            for (size_t i = 0; i < 2; i++) {
-                for (size_t at = moving[i].begin; at < moving[i].end; at++) {
-                    const float want = statistic(last_step(x), at);
-                    assert_memory_equal(&x->weights[r][at], &want, sizeof want);
-                    if (at >= own->begin && at < own->begin + own->size) {
-                        assert_memory_equal(&own->weights[at - own->begin], &want, sizeof want);
-                    }
-                }
-            }
+            check_statistics(x, r, &moving[0]);
+            check_statistics(x, r, &moving[1]);
         }
         close_ranks(x);
         tn_free(x);

@@ -375,12 +375,12 @@ static uint64_t updates(const void *self)
 }
 
 static tn_status push(void *self, tn_team *team, const tn_client_gradients *grads,
-                      const tn_push *push, tn_client_update *out, tn_error *err)
+                      const tn_push *how, tn_client_update *out, tn_error *err)
 {
     async_client *g = self;
     flight *f = oldest(g);
     TN_ASSERT(f->has_rows && f->of.examples > 0);
-    tn_push of_batch = *push;
+    tn_push of_batch = *how;
     of_batch.step = f->number;
     of_batch.weight_sum = f->of.weight_sum;
     tn_slices_gradients all = {.rows = grads->rows, .dense = grads->dense, .push = &of_batch};
@@ -419,8 +419,8 @@ static tn_status refresh(void *self, tn_error *err)
     async_client *g = self;
     TN_ASSERT(g->n_pushed == g->n_pulled);
     const tn_client_batch none = {.keys = &g->none};
-    const tn_push push = {.lr_factor = 0};
-    const tn_slices_gradients grads = {.push = &push};
+    const tn_push still = {.lr_factor = 0};
+    const tn_slices_gradients grads = {.push = &still};
     TN_TRY(ask(g, &none, err));
     flight *f = oldest(g);
     TN_TRY(await(g, due_rows, "an answer", err));

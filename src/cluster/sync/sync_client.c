@@ -346,12 +346,12 @@ static double norm_of_all(const sync_client *g)
 
 /* Returns when all owners have applied the step and the weights are up to date. */
 static tn_status push(void *self, tn_team *team, const tn_client_gradients *grads,
-                      const tn_push *push, tn_client_update *out, tn_error *err)
+                      const tn_push *how, tn_client_update *out, tn_error *err)
 {
     sync_client *g = self;
     TN_ASSERT(g->n_got == g->n_done + 1);
     set_moving(g, grads->dense);
-    TN_TRY(send_gradients(g, grads, push, err));
+    TN_TRY(send_gradients(g, grads, how, err));
     TN_TRY(await(g, team, WAIT_WEIGHTS, &g->n_weights, err));
     g->n_done++;
     *out = (tn_client_update){.norm = norm_of_all(g), .loss = g->loss};

@@ -26,12 +26,12 @@ static tn_status rows(void *self, tn_team *team, tn_joint_batch *out, tn_error *
 }
 
 static tn_status push(void *self, tn_team *team, const tn_client_gradients *grads,
-                      const tn_push *push, tn_client_update *out, tn_error *err)
+                      const tn_push *how, tn_client_update *out, tn_error *err)
 {
     const alone *a = self;
     const tn_gradients all = {a->batch.keys, grads->rows, grads->dense};
     *out = (tn_client_update){.loss = grads->loss};
-    TN_TRY(tn_shard_push(a->shard, team, &all, push, &out->norm, err));
+    TN_TRY(tn_shard_push(a->shard, team, &all, how, &out->norm, err));
     for (uint32_t i = 0; i < a->n_moving; i++) {
         const tn_dense_run *run = &a->moving[i];
         tn_dense_set(a->shard->dense, run->begin, run->end - run->begin, grads->dense + run->begin);

@@ -78,10 +78,10 @@ typedef struct tn_client_ops {
      * make the same calls. TN_E_DIVERGED: a number is not finite. */
     tn_status (*gather)(void *self, tn_team *team, const double *own, uint32_t n,
                         const double **all, tn_error *err);
-    /* The update from that batch. Of `push` lr_factor and day count; what is given is the caller's
+    /* The update from that batch. Of `how` lr_factor and day count; what is given is the caller's
      * again. TN_E_DIVERGED: the norm is not finite; nothing was changed. */
     tn_status (*push)(void *self, tn_team *team, const tn_client_gradients *grads,
-                      const tn_push *push, tn_client_update *out, tn_error *err);
+                      const tn_push *how, tn_client_update *out, tn_error *err);
     /* Waits until nothing of this rank is under way: every batch that was pulled is pushed, or
      * weighs nothing. The worker then does something else than steps. May be NULL. */
     tn_status (*rest)(void *self, tn_team *team, tn_error *err);

@@ -272,9 +272,9 @@ static tn_status note_turn(void *arg, const tn_step_turn *turn, tn_error *err)
 /* Does what is due while all stand still, then has them go on. */
 static tn_status meet(tn_trainer *t, tn_error *err)
 {
-    bool is_due;
-    TN_TRY(tn_trainer_gather_peers(t, &is_due, err));
-    if (!is_due) {
+    bool has_to_act;
+    TN_TRY(tn_trainer_gather_peers(t, &has_to_act, err));
+    if (!has_to_act) {
         return TN_OK;
     }
     TN_TRY(do_between(t, err));

@@ -338,7 +338,7 @@ static tn_status push(tn_worker *w, const tn_client_gradients *grads, const tn_p
 {
     const tn_client *client = &w->client;
     tn_status status = client->ops->push(client->self, w->team, grads, push, out, err);
-    const bool is_alone = w->plan->owners.n_peers == 1; /* else another rank's may be the cause */
+    const bool is_alone = client->ops == &tn_client_alone; /* else another rank may be the cause */
     return status == TN_E_DIVERGED && is_alone ? diverged(w, "a gradient", err) : status;
 }
 

@@ -44,7 +44,7 @@ tn_status tn_step_loop_new(tn_step_loop **out, tn_worker *w, tn_step_prefetch *s
     x->client = w->client;
     x->waits = waited(x);
     x->steps = steps;
-    x->is_alone = w->plan->owners.n_peers == 1;
+    x->is_alone = w->client.ops == &tn_client_alone;
     (void)snprintf(x->point, sizeof x->point, "step.%u", w->rank);
     x->no_first = tn_try_alloc(TN_PARTITIONS + 1, sizeof *x->no_first, "an empty batch", err);
     if (x->no_first == NULL) {

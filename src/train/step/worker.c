@@ -185,7 +185,7 @@ void tn_worker_free(tn_worker *w)
         return;
     }
     tn_trace_leave(w->lane);
-    if (w->plan->owners.n_peers == 1) {
+    if (w->client.ops == &tn_client_alone) {
         tn_client_close(&w->client);
     }
     tn_dense_free(w->shard.dense);
