@@ -124,4 +124,8 @@ tn_status tn_ckptdir_load_one(const char *path, const tn_ckpt_loader *loader,
 tn_status tn_ckpt_read_manifest(const char *path, tn_arena *arena, tn_manifest *out,
                                 tn_error *err) TN_MUST_USE;
 
+/* The name of what the checkpoint at `path` has learned, 32 hex digits: the first 16 bytes of the
+ * SHA-256 of the structure and the lists of rows and dense values, down to the full checkpoint. */
+tn_status tn_ckpt_model_id(const char *path, char out[33], tn_error *err) TN_MUST_USE;
+
 #endif

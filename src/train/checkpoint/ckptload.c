@@ -7,6 +7,7 @@
 #include "base/core/number.h"
 #include "base/file/file.h"
 #include "base/math/crc32c.h"
+#include "base/math/sha256.h"
 #include "ps/snapshot/manifest.h"
 #include "ps/snapshot/snapshot.h"
 
@@ -419,4 +420,46 @@ tn_status tn_ckptdir_load(const char *dir, const tn_ckpt_loader *loader, uint64_
     }
     *ordinal = found;
     return TN_OK;
+}
+
+/* ---- the name of a model ---- */
+
+/* Lists the files of a checkpoint and of its bases, down to the full one. */
+static tn_status add_lists(const char *folder, tn_arena *arena, tn_text *out, tn_error *err)
+{
+    char link[TN_PATH_SIZE];
+    tn_manifest m = {0};
+    (void)snprintf(link, sizeof link, "%s", folder);
+    for (;;) {
+        TN_TRY(tn_ckpt_read_manifest(link, arena, &m, err));
+        tn_manifest_add_learned(out, &m);
+        if (m.base == 0) {
+            return tn_text_check(out, "the files of a checkpoint", err);
+        }
+        char delta[TN_PATH_SIZE];
+        memcpy(delta, link, sizeof delta);
+        TN_TRY(tn_ckptdir_beside(delta, m.base, link, err));
+    }
+}
+
+tn_status tn_ckpt_model_id(const char *path, char out[33], tn_error *err)
+{
+    enum { ID_DIGITS = 32 };
+    tn_arena *arena = tn_arena_new(1 << 16);
+    tn_text files = {0};
+    tn_status status = add_lists(path, arena, &files, err);
+    if (status == TN_OK) {
+        uint8_t digest[32];
+        char hex[65];
+        tn_sha256 h;
+        tn_sha256_init(&h);
+        tn_sha256_add(&h, files.data, files.size);
+        tn_sha256_end(&h, digest);
+        tn_sha256_hex(digest, hex);
+        memcpy(out, hex, ID_DIGITS);
+        out[ID_DIGITS] = '\0';
+    }
+    tn_text_done(&files);
+    tn_arena_free(arena);
+    return status;
 }

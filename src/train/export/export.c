@@ -9,7 +9,6 @@
 #include "base/file/output_file.h"
 #include "base/file/safetensors.h"
 #include "base/math/crc32c.h"
-#include "base/math/sha256.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/checkpoint/ckptdir.h"
 #include "train/export/exportjson.h"
@@ -183,46 +182,6 @@ typedef struct exporting {
     out_file file[FILES_MAX];
     uint32_t n_files;
 } exporting;
-
-/* Lists the files of a checkpoint and of its bases, down to the full one. */
-static tn_status add_lists(const char *folder, tn_arena *arena, tn_text *out, tn_error *err)
-{
-    char link[TN_PATH_SIZE];
-    tn_manifest m = {0};
-    (void)snprintf(link, sizeof link, "%s", folder);
-    for (;;) {
-        TN_TRY(tn_ckpt_read_manifest(link, arena, &m, err));
-        tn_manifest_add_learned(out, &m);
-        if (m.base == 0) {
-            return tn_text_check(out, "the files of a checkpoint", err);
-        }
-        char delta[TN_PATH_SIZE];
-        memcpy(delta, link, sizeof delta);
-        TN_TRY(tn_ckptdir_beside(delta, m.base, link, err));
-    }
-}
-
-/* Id of a checkpoint's model; `folder` holds its MANIFEST. */
-static tn_status id_of_model(const char *folder, char out[33], tn_error *err)
-{
-    tn_arena *arena = tn_arena_new(1 << 16);
-    tn_text files = {0};
-    tn_status status = add_lists(folder, arena, &files, err);
-    if (status == TN_OK) {
-        uint8_t digest[32];
-        char hex[65];
-        tn_sha256 h;
-        tn_sha256_init(&h);
-        tn_sha256_add(&h, files.data, files.size);
-        tn_sha256_end(&h, digest);
-        tn_sha256_hex(digest, hex);
-        memcpy(out, hex, ID_DIGITS);
-        out[ID_DIGITS] = '\0';
-    }
-    tn_text_done(&files);
-    tn_arena_free(arena);
-    return status;
-}
 
 /* ---- files ---- */
 
@@ -431,7 +390,7 @@ static tn_status write_export(exporting *x, tn_error *err)
     } else {
         TN_TRY(tn_path_join(r->checkpoint, which.name, folder, err));
     }
-    TN_TRY(id_of_model(folder, x->out->model_id, err));
+    TN_TRY(tn_ckpt_model_id(folder, x->out->model_id, err));
     if (x->lead != NULL) {
         TN_TRY(tn_leader_load(x->lead, folder, err));
     }

@@ -6,10 +6,10 @@
  *                           dict.tsv                          the same as text, when asked for
  *                           EXPORT.json                       every file with size and crc
  *
- * model_id names what was learned: the first 16 bytes of the SHA-256 of the checkpoint's structure
- * and list of rows and dense values, so equal models have equal ids. Every file holds it and a
- * loader that meets two refuses. All of it is written into `<model_id>.<session>.tmp`, EXPORT.json
- * last, then renamed. An export that is there already and whole is left as it is.
+ * model_id names what was learned (tn_ckpt_model_id), so equal models have equal ids. Every file
+ * holds it and a loader that meets two refuses. All of it is written into
+ * `<model_id>.<session>.tmp`, EXPORT.json last, then renamed. An export that is there already and
+ * whole is left as it is.
  */
 #ifndef TN_TRAIN_EXPORT_H
 #define TN_TRAIN_EXPORT_H
