@@ -1,5 +1,5 @@
-/* calibrate.c - Platt's sigmoid and isotonic regression. */
-#include "metrics/calibrate.h"
+/* calibrator.c - Platt's sigmoid and isotonic regression. */
+#include "metrics/calibrator.h"
 
 #include "base/core/alloc.h"
 #include "base/math/fmath.h"

@@ -1,5 +1,5 @@
-/* test_calibrate.c - Platt's sigmoid and isotonic regression against V25. */
-#include "metrics/calibrate.h"
+/* test_calibrator.c - Platt's sigmoid and isotonic regression against V25. */
+#include "metrics/calibrator.h"
 
 #include "metrics/v21.h"
 #include "support/test.h"

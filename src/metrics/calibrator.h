@@ -1,4 +1,4 @@
-/* calibrate.h - maps from a model's scores to calibrated probabilities, fitted on rows it was not
+/* calibrator.h - maps from a model's scores to calibrated probabilities, fitted on rows it was not
  * trained on.
  *
  *     tn_platt p;
@@ -8,8 +8,8 @@
  *     TN_TRY(tn_isotonic_fit(points, n, &iso, err));            rising steps,
  *     tn_isotonic_at(iso, z);                                   served as lines between them
  */
-#ifndef TN_METRICS_CALIBRATE_H
-#define TN_METRICS_CALIBRATE_H
+#ifndef TN_METRICS_CALIBRATOR_H
+#define TN_METRICS_CALIBRATOR_H
 
 #include "metrics/metrics.h"
 
