@@ -1,49 +1,73 @@
-/* calibrator.h - maps from a model's scores to calibrated probabilities, fitted on rows it was not
- * trained on.
+/* calibrator.h - rising maps from a model's logits to calibrated probabilities, fitted on rows that
+ * it was not trained on.
  *
- *     tn_platt p;
- *     TN_TRY(tn_platt_fit(&(tn_scored){..}, false, &p, err));   p = sigmoid(a z + b)
+ *     tn_calibrator *c = NULL;
+ *     TN_TRY(tn_calibrator_new(&c, sampling, err));
+ *     tn_calibrator_add(c, &rows);                         as often as there are rows
  *
- *     tn_isotonic *iso = NULL;
- *     TN_TRY(tn_isotonic_fit(points, n, &iso, err));            rising steps,
- *     tn_isotonic_at(iso, z);                                   served as lines between them
+ *     tn_calibration map;
+ *     TN_TRY(tn_calibrator_platt(c, false, &map, err));    p = sigmoid(a z + b)
+ *     TN_TRY(tn_calibrator_isotonic(c, arena, &map, err)); or lines between rising knots
+ *     tn_calibrator_free(c);
+ *     z = tn_calibration_logit(&map, z);                   of the calibrated probability
+ *
+ * Memory is the same for any number of rows, 24 MB: rows are added up in the bins of the metrics'
+ * histogram and stand at the mean logit of their bin, so that no row moves by more than 2^-15 and
+ * their sum not at all. Only those beyond +-16 share the first or the last bin. One thread per
+ * calibrator.
  */
 #ifndef TN_METRICS_CALIBRATOR_H
 #define TN_METRICS_CALIBRATOR_H
 
+#include "base/core/arena.h"
 #include "metrics/metrics.h"
 
-typedef struct tn_platt {
-    double a, b;
-} tn_platt;
+typedef enum tn_calibration_kind {
+    TN_CALIBRATION_NONE,
+    TN_CALIBRATION_PLATT,
+    TN_CALIBRATION_ISOTONIC,
+} tn_calibration_kind;
+
+typedef struct tn_knot {
+    double z, p;
+} tn_knot;
+
+enum { TN_KNOTS_MAX = 1 << 16 };
+
+/* Of logits that are corrected for sampled negatives. */
+typedef struct tn_calibration {
+    tn_calibration_kind kind;
+    double a, b;         /* Platt: a > 0 */
+    uint32_t n;          /* isotonic: knots, at least one; z ascends, p does not fall */
+    const tn_knot *knot; /* lent */
+} tn_calibration;
+
+/* The calibrated logit. Isotonic: p is linear between knots and constant outside, and a p of 0 or 1
+ * is served as sigmoid(-16) or sigmoid(16), so that no click has an infinite loss. */
+double tn_calibration_logit(const tn_calibration *map, double z);
+
+typedef struct tn_calibrator tn_calibrator;
+
+/* `sampling`: the share of negatives that were kept in training, as in tn_metrics_opts. */
+tn_status tn_calibrator_new(tn_calibrator **out, double sampling, tn_error *err) TN_MUST_USE;
+void tn_calibrator_free(tn_calibrator *c); /* NULL is fine */
+
+/* Labels between 0 and 1 count in part. Rows of weight 0 add nothing. Not after a fit. */
+void tn_calibrator_add(tn_calibrator *c, const tn_scored *rows);
 
 /* Weighted maximum likelihood by Newton's method from (1, 0), ridge 1e-9. `smoothed`: targets
- * (P+1)/(P+2) and 1/(N+2) instead of 1 and 0. TN_E_DATA when there is no weight, or one class only.
- */
-tn_status tn_platt_fit(const tn_scored *rows, bool smoothed, tn_platt *out,
-                       tn_error *err) TN_MUST_USE;
-double tn_platt_at(const tn_platt *p, double logit);
+ * (P+1)/(P+2) and 1/(N+2) instead of 1 and 0. TN_E_DATA: no weight, one class only, or higher
+ * scores have fewer clicks. */
+tn_status tn_calibrator_platt(tn_calibrator *c, bool smoothed, tn_calibration *out,
+                              tn_error *err) TN_MUST_USE;
 
-/* One score: its weight, and the weight of its clicks (soft ones in part). */
-typedef struct tn_iso_point {
-    double z, weight, clicks;
-} tn_iso_point;
+/* Pools adjacent violators; knots are the centres of the blocks, in `arena`. TN_E_DATA as above,
+ * TN_E_LIMIT: more than TN_KNOTS_MAX. */
+tn_status tn_calibrator_isotonic(tn_calibrator *c, tn_arena *arena, tn_calibration *out,
+                                 tn_error *err) TN_MUST_USE;
 
-typedef struct tn_isotonic tn_isotonic;
-
-/* Points ascend by z; equal ones were joined. Pools adjacent violators. */
-tn_status tn_isotonic_fit(const tn_iso_point *points, uint32_t n, tn_isotonic **out,
-                          tn_error *err) TN_MUST_USE;
-/* The bins of a histogram as points. */
-tn_status tn_isotonic_fit_metrics(const tn_metrics *m, tn_isotonic **out,
-                                  tn_error *err) TN_MUST_USE;
-void tn_isotonic_free(tn_isotonic *iso); /* NULL is fine */
-
-/* The level of the block that holds z, or of the nearest one. */
-double tn_isotonic_level(const tn_isotonic *iso, double z);
-/* Linear between the centres of blocks, constant outside: what is served. */
-double tn_isotonic_at(const tn_isotonic *iso, double z);
-
-uint32_t tn_isotonic_blocks(const tn_isotonic *iso);
+/* Log loss, COPC, ECE and the like of the same rows behind the map; a bin is a row there. */
+tn_status tn_calibrator_metrics(const tn_calibrator *c, const tn_calibration *map, tn_metrics **out,
+                                tn_error *err) TN_MUST_USE;
 
 #endif

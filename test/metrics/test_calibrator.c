@@ -1,22 +1,24 @@
 /* test_calibrator.c - Platt's sigmoid and isotonic regression against V25. */
 #include "metrics/calibrator.h"
 
+#include "base/math/fmath.h"
 #include "metrics/v21.h"
 #include "support/test.h"
 
 #include <math.h>
 #include <string.h>
 
-/* The distinct scores of V21, ascending: p .1 .3 .6 .8 .9. */
-static void points_of(tn_iso_point out[5], bool weighted)
+static tn_calibrator *calibrator_of(const tn_scored *rows, double sampling)
 {
-    static const double p[5] = {.1, .3, .6, .8, .9};
-    static const double plain[5][2] = {{1, 0}, {3, 1}, {1, 1}, {2, 1}, {1, 1}};
-    static const double by_weight[5][2] = {{1, 0}, {3.5, 2}, {1, 1}, {3, 1}, {1, 1}};
-    for (uint32_t i = 0; i < 5; i++) {
-        const double *at = weighted ? by_weight[i] : plain[i];
-        out[i] = (tn_iso_point){log(p[i] / (1 - p[i])), at[0], at[1]};
-    }
+    tn_calibrator *c = NULL;
+    assert_int_equal(tn_calibrator_new(&c, sampling, NULL), TN_OK);
+    tn_calibrator_add(c, rows);
+    return c;
+}
+
+static double logit_of(double p)
+{
+    return log(p / (1 - p));
 }
 
 static void v25_platt_weighted_keeps_the_mean(void **state)
@@ -25,17 +27,17 @@ static void v25_platt_weighted_keeps_the_mean(void **state)
     v21 v;
     v21_init(&v);
     v.rows.weight = v.weight;
-    tn_platt p;
-    assert_int_equal(tn_platt_fit(&v.rows, false, &p, NULL), TN_OK);
-    assert_close(p.a, .336355536);
-    assert_close(p.b, .053336510);
-    double predicted = 0;
-    double clicks = 0;
-    for (uint32_t i = 0; i < V21_ROWS; i++) {
-        predicted += (double)v.weight[i] * tn_platt_at(&p, (double)v.logit[i]);
-        clicks += (double)(v.weight[i] * v.label[i]);
-    }
-    assert_close(predicted, clicks);
+    tn_calibrator *c = calibrator_of(&v.rows, 1);
+    tn_calibration map;
+    assert_int_equal(tn_calibrator_platt(c, false, &map, NULL), TN_OK);
+    assert_close(map.a, .336355536);
+    assert_close(map.b, .053336510);
+    tn_metrics *m = NULL;
+    assert_int_equal(tn_calibrator_metrics(c, &map, &m, NULL), TN_OK);
+    assert_close(tn_metrics_get(m, "copc"), 1);
+    assert_close(tn_metrics_get(m, "ctr"), .526315789);
+    tn_metrics_free(m);
+    tn_calibrator_free(c);
 }
 
 static void v25_platt_smoothed(void **state)
@@ -43,23 +45,75 @@ static void v25_platt_smoothed(void **state)
     (void)state;
     v21 v;
     v21_init(&v);
-    tn_platt p;
-    assert_int_equal(tn_platt_fit(&v.rows, true, &p, NULL), TN_OK);
-    assert_close(p.a, .512765438);
-    assert_close(p.b, -.040650348);
+    tn_calibrator *c = calibrator_of(&v.rows, 1);
+    tn_calibration map;
+    assert_int_equal(tn_calibrator_platt(c, true, &map, NULL), TN_OK);
+    assert_close(map.a, .512765438);
+    assert_close(map.b, -.040650348);
+    tn_calibrator_free(c);
 }
 
-static void platt_needs_both_classes(void **state)
+static void metrics_without_a_map_are_those_of_the_rows(void **state)
+{
+    (void)state;
+    v21 v;
+    v21_init(&v);
+    v.rows.weight = v.weight;
+    tn_calibrator *c = calibrator_of(&v.rows, 1);
+    tn_calibration map;
+    tn_metrics *m = NULL;
+    assert_int_equal(tn_calibrator_platt(c, false, &map, NULL), TN_OK);
+    assert_int_equal(tn_calibrator_metrics(c, &(tn_calibration){0}, &m, NULL), TN_OK);
+    assert_close(tn_metrics_get(m, "logloss"), .748055164);
+    assert_close(tn_metrics_get(m, "copc"), .990099010);
+    tn_metrics_free(m);
+    tn_calibrator_free(c);
+}
+
+static void sampled_negatives_are_corrected_first(void **state)
+{
+    (void)state;
+    v21 v;
+    v21_init(&v);
+    for (uint32_t i = 0; i < V21_ROWS; i++) {
+        v.logit[i] -= (float)log(.1);
+    }
+    v.rows.weight = v.weight;
+    tn_calibrator *c = calibrator_of(&v.rows, .1);
+    tn_calibration map;
+    assert_int_equal(tn_calibrator_platt(c, false, &map, NULL), TN_OK);
+    assert_close(map.a, .336355536);
+    assert_close(map.b, .053336510);
+    tn_calibrator_free(c);
+}
+
+static void what_cannot_be_fitted_is_told(void **state)
 {
     (void)state;
     v21 v;
     v21_init(&v);
     memset(v.label, 0, sizeof v.label);
-    tn_platt p = {7, 8};
+    tn_calibration map = {.a = 7, .b = 8};
     tn_error err = {0};
-    assert_int_equal(tn_platt_fit(&v.rows, false, &p, &err), TN_E_DATA);
-    assert_non_null(strstr(err.text, "one class only"));
-    assert_true(p.a == 7 && p.b == 8);
+    tn_calibrator *c = calibrator_of(&v.rows, 1);
+    assert_int_equal(tn_calibrator_platt(c, false, &map, &err), TN_E_DATA);
+    assert_string_equal(err.text, "cannot calibrate: the rows hold one class only");
+    assert_int_equal(tn_calibrator_isotonic(c, NULL, &map, &err), TN_E_DATA);
+    assert_true(map.a == 7 && map.b == 8);
+    tn_calibrator_free(c);
+    memset(v.weight, 0, sizeof v.weight);
+    v.rows.weight = v.weight;
+    c = calibrator_of(&v.rows, 1);
+    assert_int_equal(tn_calibrator_platt(c, false, &map, &err), TN_E_DATA);
+    assert_string_equal(err.text, "cannot calibrate: the rows hold no weight");
+    tn_calibrator_free(c);
+    const float z[4] = {-2, -1, 1, 2};
+    const float y[4] = {1, 1, 0, 1};
+    c = calibrator_of(&(tn_scored){.n = 4, .logit = z, .label = y}, 1);
+    assert_int_equal(tn_calibrator_platt(c, false, &map, &err), TN_E_DATA);
+    assert_non_null(strstr(err.text, "higher scores have fewer clicks (a = -"));
+    tn_calibrator_free(c);
+    tn_calibrator_free(NULL);
 }
 
 static void platt_of_separable_rows_ends(void **state)
@@ -67,80 +121,101 @@ static void platt_of_separable_rows_ends(void **state)
     (void)state;
     const float z[4] = {-2, -1, 1, 2};
     const float y[4] = {0, 0, 1, 1};
-    tn_platt p;
-    assert_int_equal(tn_platt_fit(&(tn_scored){.n = 4, .logit = z, .label = y}, false, &p, NULL),
-                     TN_OK);
-    assert_true(isfinite(p.a) && isfinite(p.b));
-    assert_true(tn_platt_at(&p, 1) > .999 && tn_platt_at(&p, -1) < .001);
+    tn_calibrator *c = calibrator_of(&(tn_scored){.n = 4, .logit = z, .label = y}, 1);
+    tn_calibration map;
+    assert_int_equal(tn_calibrator_platt(c, false, &map, NULL), TN_OK);
+    assert_true(isfinite(map.a) && isfinite(map.b));
+    assert_true(tn_calibration_logit(&map, 1) > 7 && tn_calibration_logit(&map, -1) < -7);
+    tn_calibrator_free(c);
+}
+
+/* Labels between 0 and 1 keep their mean, too. */
+static void soft_labels_count_in_part(void **state)
+{
+    (void)state;
+    v21 v;
+    v21_init(&v);
+    v.label[0] = .75F;
+    v.label[6] = .3F;
+    tn_calibrator *c = calibrator_of(&v.rows, 1);
+    tn_calibration map;
+    double predicted = 0;
+    double clicks = 0;
+    assert_int_equal(tn_calibrator_platt(c, false, &map, NULL), TN_OK);
+    for (uint32_t i = 0; i < V21_ROWS; i++) {
+        predicted += tn_sigmoid(tn_calibration_logit(&map, (double)v.logit[i]));
+        clicks += (double)v.label[i];
+    }
+    assert_close(predicted, clicks);
+    tn_calibrator_free(c);
 }
 
 static void v25_isotonic(void **state)
 {
     (void)state;
-    static const double want[2][5] = {
-        {0, .333333333, .666666667, .666666667, 1},
-        {0, .533333333, .533333333, .533333333, 1},
-    };
-    for (uint32_t weighted = 0; weighted <= 1; weighted++) {
-        tn_iso_point points[5];
-        points_of(points, weighted != 0);
-        tn_isotonic *iso = NULL;
-        assert_int_equal(tn_isotonic_fit(points, 5, &iso, NULL), TN_OK);
-        assert_int_equal(tn_isotonic_blocks(iso), weighted != 0 ? 3 : 4);
-        for (uint32_t i = 0; i < 5; i++) {
-            assert_close(tn_isotonic_level(iso, points[i].z), want[weighted][i]);
-        }
-        tn_isotonic_free(iso);
-    }
-}
-
-static void v25_isotonic_of_metrics(void **state)
-{
-    (void)state;
+    static const double p[2][4] = {{0, .333333333, .666666667, 1}, {0, .533333333, 1}};
     v21 v;
     v21_init(&v);
-    for (int exact = 0; exact <= 1; exact++) {
-        tn_metrics *m = metrics_of(&(tn_metrics_opts){.exact_auc = exact != 0}, &v.rows);
-        tn_isotonic *iso = NULL;
-        assert_int_equal(tn_isotonic_fit_metrics(m, &iso, NULL), TN_OK);
-        assert_close(tn_isotonic_level(iso, (double)v.logit[6]), 0);
-        assert_close(tn_isotonic_level(iso, (double)v.logit[3]), .333333333);
-        assert_close(tn_isotonic_level(iso, (double)v.logit[7]), .666666667);
-        assert_close(tn_isotonic_level(iso, (double)v.logit[1]), .666666667);
-        assert_close(tn_isotonic_level(iso, (double)v.logit[0]), 1);
-        tn_isotonic_free(iso);
-        tn_metrics_free(m);
+    const double middle[2] = {(logit_of(.6) + 2 * logit_of(.8)) / 3,
+                              (3.5 * logit_of(.3) + logit_of(.6) + 3 * logit_of(.8)) / 7.5};
+    for (uint32_t weighted = 0; weighted <= 1; weighted++) {
+        tn_arena *arena = tn_arena_new(1 << 12);
+        tn_calibration map;
+        v.rows.weight = weighted != 0 ? v.weight : NULL;
+        tn_calibrator *c = calibrator_of(&v.rows, 1);
+        assert_int_equal(tn_calibrator_isotonic(c, arena, &map, NULL), TN_OK);
+        assert_int_equal(map.n, 4 - weighted);
+        for (uint32_t i = 0; i < map.n; i++) {
+            assert_close(map.knot[i].p, p[weighted][i]);
+        }
+        assert_close(map.knot[0].z, logit_of(.1));
+        assert_close(map.knot[map.n - 2].z, middle[weighted]);
+        assert_close(map.knot[map.n - 1].z, logit_of(.9));
+        tn_calibrator_free(c);
+        tn_arena_free(arena);
     }
 }
 
 static void isotonic_is_served_as_rising_lines(void **state)
 {
     (void)state;
-    static const tn_iso_point points[] = {{-1, 2, .5}, {1, 2, 1.5}, {3, 1, 1}};
-    tn_isotonic *iso = NULL;
-    assert_int_equal(tn_isotonic_fit(points, 3, &iso, NULL), TN_OK);
-    assert_close(tn_isotonic_at(iso, -5), .25);
-    assert_close(tn_isotonic_at(iso, -1), .25);
-    assert_close(tn_isotonic_at(iso, 0), .5);
-    assert_close(tn_isotonic_at(iso, 2), .875);
-    assert_close(tn_isotonic_at(iso, 9), 1);
-    double last = 0;
-    for (int i = -400; i < 400; i++) {
-        double p = tn_isotonic_at(iso, i * .01);
-        assert_true(p >= last);
-        last = p;
+    static const tn_knot knot[] = {{-1, .25}, {1, .75}, {3, 1}};
+    const tn_calibration map = {.kind = TN_CALIBRATION_ISOTONIC, .n = 3, .knot = knot};
+    static const double want[][2] = {{-5, .25}, {-1, .25}, {0, .5}, {2, .875}};
+    for (uint32_t i = 0; i < sizeof want / sizeof want[0]; i++) {
+        assert_close(tn_sigmoid(tn_calibration_logit(&map, want[i][0])), want[i][1]);
     }
-    tn_isotonic_free(iso);
+    assert_close(tn_calibration_logit(&map, 9), 16);
+    assert_true(isnan(tn_calibration_logit(&map, (double)NAN)));
+    double last = -17;
+    for (int i = -400; i < 400; i++) {
+        double z = tn_calibration_logit(&map, i * .01);
+        assert_true(z >= last);
+        last = z;
+    }
 }
 
-static void an_empty_isotonic_map_has_no_value(void **state)
+/* Ten rows without a click, then one of each: the run of zeros needs its two ends. */
+static void equal_levels_keep_their_ends(void **state)
 {
     (void)state;
-    tn_isotonic *iso = NULL;
-    assert_int_equal(tn_isotonic_fit(NULL, 0, &iso, NULL), TN_OK);
-    assert_true(isnan(tn_isotonic_at(iso, 0)) && isnan(tn_isotonic_level(iso, 0)));
-    tn_isotonic_free(iso);
-    tn_isotonic_free(NULL);
+    float z[12];
+    float y[12] = {0};
+    tn_arena *arena = tn_arena_new(1 << 12);
+    tn_calibration map;
+    for (uint32_t i = 0; i < 12; i++) {
+        z[i] = (float)i;
+    }
+    y[11] = 1;
+    tn_calibrator *c = calibrator_of(&(tn_scored){.n = 12, .logit = z, .label = y}, 1);
+    assert_int_equal(tn_calibrator_isotonic(c, arena, &map, NULL), TN_OK);
+    assert_int_equal(map.n, 3);
+    assert_true(map.knot[0].z == 0 && map.knot[0].p == 0);
+    assert_true(map.knot[1].z == 10 && map.knot[1].p == 0);
+    assert_true(map.knot[2].z == 11 && map.knot[2].p == 1);
+    assert_close(tn_sigmoid(tn_calibration_logit(&map, 10.5)), .5);
+    tn_calibrator_free(c);
+    tn_arena_free(arena);
 }
 
 int main(void)
@@ -148,12 +223,14 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(v25_platt_weighted_keeps_the_mean),
         cmocka_unit_test(v25_platt_smoothed),
-        cmocka_unit_test(platt_needs_both_classes),
+        cmocka_unit_test(metrics_without_a_map_are_those_of_the_rows),
+        cmocka_unit_test(sampled_negatives_are_corrected_first),
+        cmocka_unit_test(what_cannot_be_fitted_is_told),
         cmocka_unit_test(platt_of_separable_rows_ends),
+        cmocka_unit_test(soft_labels_count_in_part),
         cmocka_unit_test(v25_isotonic),
-        cmocka_unit_test(v25_isotonic_of_metrics),
         cmocka_unit_test(isotonic_is_served_as_rising_lines),
-        cmocka_unit_test(an_empty_isotonic_map_has_no_value),
+        cmocka_unit_test(equal_levels_keep_their_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
