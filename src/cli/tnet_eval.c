@@ -7,6 +7,7 @@
 #include "cli/signals.h"
 #include "serve/exported_model.h"
 #include "train/checkpoint/checkpoint.h"
+#include "train/eval/calibrate.h"
 #include "train/eval/evaluate.h"
 #include "train/eval/predict.h"
 #include "train/peers/leader.h"
@@ -20,7 +21,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define FETCH_FILE "fetch.npz" /* in the working directory */
+/* In the working directory. */
+#define FETCH_FILE "fetch.npz"
+#define CALIBRATION_FILE "calibration.json"
 
 /* From a model and data to findings. `findings` and what they lend are there until job_done, which
  * is also called after a failure. */
@@ -31,6 +34,7 @@ typedef struct eval_job {
     const char *export_dir;  /* NULL: a checkpoint is judged */
     const char *predictions; /* file for every score; NULL: none */
     const tn_strs *fetch;    /* names of nodes, for fetch.npz */
+    tn_calibrate_opts fit;   /* method NONE: nothing is fitted; else path and inputs are set, too */
     const atomic_bool *stop; /* true: end with TN_E_STOPPED */
     tn_profile *profile;     /* of a checkpoint's evaluation; NULL: nobody wants it */
 
@@ -40,6 +44,7 @@ typedef struct eval_job {
     tn_text data_name, source;
     tn_sign_words *words;        /* behind the hashes of slices; NULL: none */
     tn_exported_model *exported; /* of the export; NULL: none */
+    tn_calibrate *calibrate;     /* NULL: nothing is fitted */
 } eval_job;
 
 /* ---- which data, which model ---- */
@@ -54,7 +59,7 @@ static tn_status choose_data(eval_job *j, const tn_strs **paths, tn_error *err)
         *paths = j->data;
         return tn_text_check(&j->data_name, "paths", err);
     }
-    bool test = data->test.n > 0;
+    bool test = data->test.n > 0 && j->fit.method == TN_CALIBRATE_NONE;
     if (!test && data->valid.n == 0) {
         return tn_fail(err, TN_E_CONFIG,
                        "nothing to evaluate: neither data.test nor data.valid is set\nhint: "
@@ -99,10 +104,11 @@ static tn_status load(eval_job *j, tn_worker *w, tn_error *err)
 
 /* ---- who gets the scores ---- */
 
-/* Predictions and fetched nodes; either may be NULL. */
+/* Predictions, fetched nodes, a calibration; each may be NULL. */
 typedef struct outputs {
     tn_predictions *predictions;
     tn_fetch *fetch;
+    tn_calibrate *calibrate; /* lent */
 } outputs;
 
 static tn_status open_outputs(const eval_job *j, double sampling, outputs *out, tn_error *err)
@@ -123,6 +129,9 @@ static tn_status take_scores(void *arg, const tn_scores *scores, tn_error *err)
     const outputs *out = arg;
     if (out->predictions != NULL) {
         TN_TRY(tn_predictions_sink(out->predictions, scores, err));
+    }
+    if (out->calibrate != NULL) {
+        TN_TRY(tn_calibrate_sink(out->calibrate, scores, err));
     }
     return out->fetch == NULL ? TN_OK : tn_fetch_sink(out->fetch, scores, err);
 }
@@ -145,10 +154,10 @@ static tn_status close_outputs(outputs *out, tn_status status, tn_error *err)
 
 static tn_eval_request request_of(const eval_job *j, const tn_strs *paths, outputs *out)
 {
-    bool wanted = out->predictions != NULL || out->fetch != NULL;
+    bool named = out->predictions != NULL || out->fetch != NULL;
     return (tn_eval_request){.paths = paths,
-                             .want_ids = wanted,
-                             .sink = wanted ? take_scores : NULL,
+                             .want_ids = named,
+                             .sink = named || out->calibrate != NULL ? take_scores : NULL,
                              .sink_arg = out,
                              .fetch = out->fetch != NULL ? j->fetch : NULL,
                              .stop = j->stop};
@@ -164,6 +173,30 @@ static tn_status check_records(const eval_job *j, tn_error *err)
 
 /* ---- a checkpoint ---- */
 
+static tn_status open_calibration(eval_job *j, const tn_strs *paths, tn_error *err)
+{
+    if (j->fit.method == TN_CALIBRATE_NONE) {
+        return TN_OK;
+    }
+    if (j->findings.schema->label->none) {
+        return tn_fail(err, TN_E_CONFIG, "'--calibrate' needs labels, and data.label is none");
+    }
+    j->fit.data = paths;
+    j->fit.sampling = j->setup->run.data.negative_sampling;
+    j->fit.stop = j->stop;
+    return tn_calibrate_open(&j->calibrate, &j->fit, err);
+}
+
+static tn_status fit_calibration(eval_job *j, tn_error *err)
+{
+    if (j->calibrate == NULL) {
+        return TN_OK;
+    }
+    TN_TRY(tn_calibrate_commit(j->calibrate, tn_text_str(&j->source), j->findings.step, err));
+    j->findings.calibrate = j->calibrate;
+    return TN_OK;
+}
+
 /* `lead` NULL: alone. */
 static tn_status evaluate(eval_job *j, tn_worker *w, tn_leader *lead, const tn_strs *paths,
                           tn_error *err)
@@ -173,7 +206,8 @@ static tn_status evaluate(eval_job *j, tn_worker *w, tn_leader *lead, const tn_s
         TN_TRY(tn_leader_load(lead, tn_text_str(&j->source), err));
     }
     tn_profile_begin(j->profile, w);
-    outputs out = {0};
+    TN_TRY(open_calibration(j, paths, err));
+    outputs out = {.calibrate = j->calibrate};
     tn_status status = open_outputs(j, j->setup->run.data.negative_sampling, &out, err);
     if (status == TN_OK) {
         tn_eval_request request = request_of(j, paths, &out);
@@ -182,6 +216,9 @@ static tn_status evaluate(eval_job *j, tn_worker *w, tn_leader *lead, const tn_s
     }
     if (status == TN_OK) {
         status = check_records(j, err);
+    }
+    if (status == TN_OK) {
+        status = fit_calibration(j, err);
     }
     return close_outputs(&out, status, err);
 }
@@ -300,6 +337,7 @@ static void job_done(eval_job *j)
     tn_evaluation_done(&j->evaluation);
     tn_sign_words_free(j->words);
     tn_exported_model_close(j->exported);
+    tn_calibrate_free(j->calibrate);
     tn_text_done(&j->data_name);
     tn_text_done(&j->source);
 }
@@ -313,6 +351,8 @@ typedef struct eval_flags {
     tn_strs data;
     const char *checkpoint, *export, *predictions, *report, *profile;
     tn_strs fetch;
+    uint32_t calibrate;
+    const char *calibration_out;
     bool json;
 } eval_flags;
 
@@ -329,6 +369,11 @@ static const tn_field flags[] = {
     TN_FLAG_STR(eval_flags, report, "FILE.html", "write a page with curves and calibration"),
     TN_FIELD_STRS(eval_flags, fetch, "[]",
                   "nodes whose values go to fetch.npz; by commas, or given again"),
+    TN_FIELD_CHOICE(eval_flags, calibrate, "none", tn_calibrate_words,
+                    "platt, platt_smoothed or isotonic: fit a map from scores to probabilities on "
+                    "data.valid, or on '--data', for tnet-export --calibration"),
+    TN_FLAG_STR(eval_flags, calibration_out, "FILE",
+                "where '--calibrate' writes it (~: " CALIBRATION_FILE ")"),
     TN_FLAG_STR_OR(eval_flags, profile, tn_picture_bare, "FILE", TN_PICTURE_HELP),
     TN_FLAG_BOOL(eval_flags, json, "print one JSON object instead of tables"),
     TN_FIELD_END,
@@ -407,18 +452,27 @@ static const char *predictions_of(const tn_setup *s, const eval_flags *f)
     return f->predictions != NULL ? f->predictions : s->run.eval.predictions;
 }
 
+/* Where a calibration goes; NULL: nowhere. */
+static const char *calibration_of(const eval_flags *f)
+{
+    const char *path = f->calibration_out != NULL ? f->calibration_out : CALIBRATION_FILE;
+    return f->calibrate == TN_CALIBRATE_NONE ? NULL : path;
+}
+
 /* Where tables go: beside whatever has standard output for itself. */
 static FILE *tables_of(const tn_setup *s, const eval_flags *f)
 {
-    return tn_output_is_stdout(predictions_of(s, f)) || tn_output_is_stdout(f->report) ? stderr
-                                                                                       : stdout;
+    return tn_output_is_stdout(predictions_of(s, f)) || tn_output_is_stdout(f->report) ||
+                   tn_output_is_stdout(calibration_of(f))
+               ? stderr
+               : stdout;
 }
 
 /* Outputs that cannot be written are reported before anything is evaluated. */
 static tn_status check_outputs(tn_setup *s, const eval_flags *f, tn_error *err)
 {
     const char *const names[] = {predictions_of(s, f), f->report,
-                                 f->fetch.n > 0 ? FETCH_FILE : NULL};
+                                 f->fetch.n > 0 ? FETCH_FILE : NULL, calibration_of(f)};
     if (s->run.cluster.rank > 0) {
         return TN_OK; /* rank 0 writes */
     }
@@ -449,6 +503,9 @@ static tn_status run(tn_setup *s, const eval_flags *f, tn_error *err)
         .export_dir = f->export,
         .predictions = predictions_of(s, f),
         .fetch = &nodes,
+        .fit = {.method = (tn_calibrate_method)f->calibrate,
+                .path = calibration_of(f),
+                .inputs = &s->inputs},
         .stop = tn_signals_watch_stop(),
         .profile = picture.profile,
     };
@@ -460,15 +517,49 @@ static tn_status run(tn_setup *s, const eval_flags *f, tn_error *err)
     return tn_picture_show(&picture, f->json ? stderr : tables_of(s, f), status, err);
 }
 
-static tn_status work(tn_setup *s, const tn_options *options, const void *asked, tn_error *err)
+/* What cannot go together. */
+static tn_status check_flags(const eval_flags *f, tn_error *err)
 {
-    const eval_flags *f = asked;
+    const bool fits = f->calibrate != TN_CALIBRATE_NONE;
     if (f->export != NULL && f->checkpoint != NULL) {
         return tn_fail(err, TN_E_USAGE, "either '--checkpoint' or '--export', not both");
     }
-    if (f->export != NULL && f->profile != NULL) {
-        return tn_fail(err, TN_E_USAGE, "'--profile' needs a checkpoint");
+    if (f->export != NULL && (f->profile != NULL || fits)) {
+        return tn_fail(err, TN_E_USAGE, "'--%s' needs a checkpoint",
+                       fits ? "calibrate" : "profile");
     }
+    if (f->calibration_out != NULL && !fits) {
+        return tn_fail(err, TN_E_USAGE, "'--calibration-out' needs '--calibrate'");
+    }
+    return TN_OK;
+}
+
+/* A map that is fitted on what the model knows by heart trusts it too much. */
+static tn_status check_fit_data(const tn_data_opts *data, const tn_strs *named, tn_error *err)
+{
+    const tn_strs *paths = named->n > 0 ? named : &data->valid;
+    if (paths->n == 0) {
+        return tn_fail(err, TN_E_CONFIG,
+                       "nothing to calibrate on: data.valid is not set\nhint: '--data PATH' names "
+                       "rows that the model was not trained on");
+    }
+    for (uint32_t i = 0; i < paths->n; i++) {
+        for (uint32_t k = 0; k < data->train.n; k++) {
+            if (strcmp(paths->item[i], data->train.item[k]) == 0) {
+                return tn_fail(err, TN_E_USAGE,
+                               "'--calibrate' needs rows that the model was not trained on, '%s' "
+                               "is in data.train",
+                               paths->item[i]);
+            }
+        }
+    }
+    return TN_OK;
+}
+
+static tn_status work(tn_setup *s, const tn_options *options, const void *asked, tn_error *err)
+{
+    const eval_flags *f = asked;
+    TN_TRY(check_flags(f, err));
     const tn_local_group local = {
         .program = &program, .options = options, .peers = f->peers, .folder = "eval"};
     const tn_options own = tn_local_options(&local, s->arena);
@@ -480,6 +571,9 @@ static tn_status work(tn_setup *s, const tn_options *options, const void *asked,
     }
     if (tn_local_is_group(&local) || s->run.cluster.size > 1) {
         TN_TRY(check_group(f, err));
+    }
+    if (f->calibrate != TN_CALIBRATE_NONE) {
+        TN_TRY(check_fit_data(&s->run.data, &f->data, err));
     }
     return tn_local_is_group(&local) ? tn_local_run(&local, s, err) : run(s, f, err);
 }

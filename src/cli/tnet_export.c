@@ -12,7 +12,7 @@
 
 typedef struct export_flags {
     uint32_t peers;
-    const char *checkpoint, *to, *delta_from;
+    const char *checkpoint, *to, *delta_from, *calibration;
     bool json;
 } export_flags;
 
@@ -23,6 +23,9 @@ static const tn_field flags[] = {
     TN_FLAG_STR(export_flags, to, "DIR", "folder of exports (~: export.to)"),
     TN_FLAG_STR(export_flags, delta_from, "ID",
                 "write only the rows that changed since this model id; needs it beside"),
+    TN_FLAG_STR(export_flags, calibration, "FILE",
+                "serve probabilities through this map, which tnet-eval --calibrate has fitted on "
+                "this model"),
     TN_FLAG_BOOL(export_flags, json, "print one JSON object"),
     TN_FIELD_END,
 };
@@ -76,6 +79,7 @@ static tn_status export(tn_setup *s, const export_flags *f, tn_error *err)
         .checkpoint = f->checkpoint != NULL ? f->checkpoint : tn_text_str(&dir),
         .to = f->to,
         .delta_from = f->delta_from,
+        .calibration = f->calibration,
         .binder = &s->binder,
         .text = &s->text,
         .told_elsewhere = &s->told_elsewhere,

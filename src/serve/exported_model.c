@@ -59,14 +59,15 @@ static tn_status read_json(opening *o, const char *name, size_t size_max, const 
 
 /* format, major version, and the model_id: the first one is taken, others must be equal. */
 static tn_status check_head(const opening *o, const tn_json *doc, const char *format,
-                            const char *path)
+                            uint64_t newest, const char *path)
 {
     const char *is = tn_json_as_str(tn_json_get(doc, "format"));
     const tn_json *version = tn_json_get(doc, "version");
     uint64_t major = 0;
     if (is == NULL || strcmp(is, format) != 0 || version == NULL || version->kind != TN_JSON_LIST ||
-        !tn_json_as_u64(version->first, &major) || major != 1) {
-        return tn_fail(o->err, TN_E_CKPT, "'%s' is no %s of version 1", path, format);
+        !tn_json_as_u64(version->first, &major) || major == 0 || major > newest) {
+        return tn_fail(o->err, TN_E_CKPT, "'%s' is no %s of version %s", path, format,
+                       newest == 1 ? "1" : "1 or 2");
     }
     const char *id = tn_json_as_str(tn_json_get(doc, "model_id"));
     if (id == NULL || strlen(id) != ID_DIGITS) {
@@ -117,7 +118,7 @@ static tn_status read_index(opening *o)
     char path[TN_PATH_SIZE];
     const tn_json *index = NULL;
     TN_TRY(read_json(o, "EXPORT.json", INDEX_BYTES_MAX, &index, path));
-    TN_TRY(check_head(o, index, "tnet-export", path));
+    TN_TRY(check_head(o, index, "tnet-export", 1, path));
     o->files = tn_json_get(index, "files");
     if (o->files == NULL || o->files->kind != TN_JSON_LIST ||
         !tn_json_as_u64(tn_json_get(index, "step"), &o->b->step)) {
@@ -318,7 +319,7 @@ static tn_status read_all(opening *o)
     const tn_json *model = NULL;
     TN_TRY(read_index(o));
     TN_TRY(read_json(o, "model.json", MODEL_BYTES_MAX, &model, path));
-    TN_TRY(check_head(o, model, "tnet-model", path));
+    TN_TRY(check_head(o, model, "tnet-model", 2, path));
     TN_TRY(tn_exported_model_read(b, model, o->opts->data, path, o->err));
     TN_TRY(read_weights(o, tn_json_as_str(tn_json_get(model, "weights"))));
     const char *dict = tn_json_as_str(tn_json_get(model, "dictionary"));

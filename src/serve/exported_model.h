@@ -18,6 +18,7 @@
 #include "config/diag.h"
 #include "io/dict/dict_deltas.h"
 #include "io/schema/schema.h"
+#include "metrics/calibrator.h"
 #include "nn/graph/graph.h"
 
 /* One entry of "inputs". */
@@ -52,6 +53,7 @@ typedef struct tn_exported_model {
     const tn_json *nodes;
     const char *logit;
     const char *pctr;
+    tn_calibration calibration; /* of both; kind NONE: there is none */
     tn_params *params;
     tn_dict_stack dict;
     tn_diag diag; /* used while opening */

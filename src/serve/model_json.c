@@ -2,6 +2,7 @@
  * built from it. */
 #include "base/core/number.h"
 #include "io/read/schema_inference.h"
+#include "serve/calibration_file.h"
 #include "serve/exported_model.h"
 #include "serve/fieldjson.h"
 
@@ -369,6 +370,11 @@ static tn_status read_outputs(reading *r)
     r->b->pctr = tn_json_as_str(tn_json_get(one, "pctr"));
     if (r->b->logit == NULL || r->b->pctr == NULL) {
         return bad(r, "not one task with logit and pctr in", "outputs");
+    }
+    const tn_json *calibration = tn_json_get(one, "calibration");
+    if (calibration != NULL &&
+        !tn_calibration_of_json(calibration, r->b->arena, &r->b->calibration)) {
+        return bad(r, "a damaged", "calibration");
     }
     return TN_OK;
 }

@@ -2,6 +2,7 @@
 #include "serve/score.h"
 
 #include "base/core/alloc.h"
+#include "base/math/fmath.h"
 #include "base/math/rng.h"
 #include "nn/op/ops.h"
 
@@ -390,6 +391,17 @@ static tn_status gather(tn_scorer *s, const tn_batch *batch, tn_range rows, tn_e
     return TN_OK;
 }
 
+static void calibrate(const tn_calibration *map, uint32_t rows, float *logit, float *pctr)
+{
+    for (uint32_t r = 0; r < rows; r++) {
+        double z = tn_calibration_logit(map, (double)logit[r]);
+        logit[r] = (float)z;
+        if (pctr != NULL) {
+            pctr[r] = (float)tn_sigmoid(z);
+        }
+    }
+}
+
 static void copy_column(const tn_node *n, uint32_t rows, float *out)
 {
     for (uint32_t r = 0; r < rows; r++) {
@@ -417,6 +429,9 @@ tn_status tn_scorer_score(tn_scorer *s, const tn_batch *batch, float *logit, flo
         copy_column(s->graph.logit, n, logit + from);
         if (pctr != NULL) {
             copy_column(s->graph.pctr, n, pctr + from);
+        }
+        if (s->b->calibration.kind != TN_CALIBRATION_NONE) {
+            calibrate(&s->b->calibration, n, logit + from, pctr != NULL ? pctr + from : NULL);
         }
     }
     return TN_OK;

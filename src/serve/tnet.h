@@ -33,8 +33,9 @@
  *
  * Fields are slots and numbers by the names of the configuration. A slot that gets nothing is empty
  * and pools to zeros; a number that gets nothing is what the configuration's `absent` says. The
- * score of a row equals that of the trainer to 1e-6. C++ safe. Versions: tnet_abi() changes when
- * this header does in a way that compiled programs notice.
+ * score of a row equals that of the trainer to 1e-6, behind the calibration if tnet-export was
+ * given one (--calibration): then logit and probability are both calibrated. C++ safe. Versions:
+ * tnet_abi() changes when this header does in a way that compiled programs notice.
  */
 #ifndef TNET_H
 #define TNET_H
@@ -118,7 +119,8 @@ TNET_API int tnet_add_text(tnet_scorer *scorer, int field, const char *text, siz
  * of them are texts. */
 TNET_API int tnet_add_number(tnet_scorer *scorer, int field, double value, tnet_error *err);
 
-/* Scores all rows: logits[tnet_row_count] and probabilities of a click; either may be NULL. After a
+/* Scores all rows: logits[tnet_row_count] and probabilities of a click, calibrated when the export
+ * is; a click is always the sigmoid of its logit. Either may be NULL. After a
  * failure some may be written; the rows are still there. */
 TNET_API int tnet_score(tnet_scorer *scorer, float *logits, float *clicks, tnet_error *err);
 

@@ -65,6 +65,69 @@ printf 'x' | dd of=broken/dict.tnd bs=1 seek=2000 conv=notrunc 2>null
 expect 5 tnet-score broken --data test.tsv
 grep -q "damaged (crc" err || fail "$(cat err)"
 
+# calibration: fitted on rows that the model has not seen, carried by the export, applied by all readers
+clicks valid.tsv 2000 7000
+clicks later.tsv 2000 9000
+expect 3 tnet-eval run.yaml --calibrate platt
+says "nothing to calibrate on: data.valid is not set"
+expect 2 tnet-eval run.yaml --calibrate platt --data train.tsv --peers 2
+says "'train.tsv' is in data.train"
+expect 2 tnet-eval run.yaml --calibrate platt --export "$export_dir"
+says "'--calibrate' needs a checkpoint"
+expect 2 tnet-eval run.yaml --calibration-out c.json
+says "'--calibration-out' needs '--calibrate'"
+expect 3 tnet-eval run.yaml --calibrate platt --data valid.tsv data.label=none
+says "'--calibrate' needs labels"
+expect 2 tnet-eval run.yaml --calibrate platt --data valid.tsv --calibration-out valid.tsv
+[ ! -e calibration.json ] || fail "a refused calibration left a file"
+expect 0 tnet-eval -q run.yaml --calibrate platt --data valid.tsv --predictions raw.tsv
+grep -q "fitted on these 2000 rows of valid.tsv" out || fail "not said what was fitted on: $(cat out)"
+grep -Eq '^copc +[0-9.]+ +1\.000000$' out || fail "COPC of the fitted rows: $(cat out)"
+cp calibration.json alone.json
+expect 0 tnet-eval -q run.yaml --calibrate platt --data valid.tsv --peers 2
+cmp alone.json calibration.json || fail "two processes fit something else"
+expect 0 tnet-export -q run.yaml --to calibrated --calibration calibration.json
+calibrated=$(cat out)
+[ "$(basename "$calibrated")" = "$(basename "$export_dir")" ] || fail "a calibrated model is another model"
+cmp "$calibrated/dict.tnd" "$export_dir/dict.tnd" || fail "a calibration changed the dictionary"
+grep -q '"calibration":{"kind":"platt",' "$calibrated/model.json" || fail "no calibration in model.json"
+expect 0 tnet-eval -q run.yaml --export "$calibrated" --data valid.tsv --predictions fitted.tsv --json
+sed 's/.*"copc":\([^,]*\).*/\1/' out | awk '{ exit !($1 - 1 < 1e-6 && 1 - $1 < 1e-6) }' || fail "COPC: $(cat out)"
+tnet-score "$calibrated" <valid.tsv | cmp - fitted.tsv || fail "tnet-score and tnet-eval calibrate differently"
+line=$(sed 's/.*"a":\([^,]*\),"b":\([^}]*\)}.*/\1 \2/' calibration.json)
+paste raw.tsv fitted.tsv | awk -F '\t' -v line="$line" '
+    BEGIN { split(line, map, " ") }
+    NR > 1 {
+        z = map[1] * $4 + map[2]; d = z - $9; e = 1 / (1 + exp(-z)) - $10
+        if (d * d > 4e-12 * (1 + z * z) || e * e > 1e-12) { print NR ": " $0; bad = 1 }
+    }
+    END { exit bad }' >differ || fail "not sigmoid(a z + b): $(head -n 3 differ)"
+expect 0 tnet-eval -q run.yaml --calibrate isotonic --data valid.tsv --calibration-out iso.json --json
+grep -q '"calibration":{"method":"isotonic","file":"iso.json","fitted_rows":2000,"before":{"logloss":' out || fail "$(cat out)"
+expect 0 tnet-export -q run.yaml --to isotonic --calibration iso.json
+expect 0 tnet-eval -q run.yaml --export "$(cat out)" --data later.tsv --predictions later-iso.tsv --json
+iso=$(sed 's/.*"logloss":\([^,]*\).*/\1/' out)
+expect 0 tnet-eval -q run.yaml --data later.tsv --predictions later-raw.tsv --json
+raw=$(sed 's/.*"logloss":\([^,]*\).*/\1/' out)
+awk "BEGIN { exit !($iso < $raw + 0.02) }" || fail "log loss $iso of isotonic regression, $raw without"
+paste later-raw.tsv later-iso.tsv | tail -n +2 | sort -g -k 4,4 |
+    awk -F '\t' '$10 < last { exit 1 } { last = $10 }' || fail "isotonic probabilities do not rise"
+
+# a map of other scores is refused, and so is half of one
+expect 5 tnet-export run.yaml --calibration calibration.json
+says "is there already and not the same"
+expect 4 tnet-export run.yaml --to other --calibration calibration.json data.negative_sampling=0.25
+says "was fitted with data.negative_sampling 0.5, this run has 0.25"
+expect 0 tnet-train -q run.yaml run.dir=other-run train.max_steps=3
+expect 4 tnet-export run.yaml run.dir=other-run --to other --calibration calibration.json
+says "'calibration.json' calibrates model $(basename "$export_dir") of step"
+head -c 100 iso.json >half.json
+expect 4 tnet-export run.yaml --to other --calibration half.json
+says "'half.json' is damaged, or no tnet-calibration of version 1"
+expect 4 tnet-export run.yaml --to other --calibration nowhere.json
+says "no calibration 'nowhere.json'"
+[ ! -e other ] || fail "a refused calibration left an export"
+
 # the library: the commands of the manual as they stand, from a root with what `make run` leaves
 command -v gcc >null || skip "no C compiler"
 sanitized && exit 0

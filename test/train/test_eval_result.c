@@ -49,6 +49,37 @@ static void exact_auc_brings_intervals(void **state)
     resultkit_done(&k);
 }
 
+/* 4 clicks of 8 rows; the map is the identity, so both columns are equal. */
+static void a_calibration_tells_what_it_was_fitted_on(void **state)
+{
+    (void)state;
+    static const char *const paths[] = {"a.tsv", "b.tsv"};
+    const tn_strs data = {2, paths};
+    resultkit k;
+    tn_text text = {0};
+    tn_error err = {0};
+    resultkit_make(&k, false, "item");
+    const tn_calibrate c = {
+        .opts = {.method = TN_CALIBRATE_PLATT, .path = "c.json", .data = &data},
+        .rows = 8,
+        .map = {.kind = TN_CALIBRATION_PLATT, .a = 1.5, .b = -.25},
+        .after = k.evaluation.metrics,
+    };
+    k.findings.calibrate = &c;
+    text_of(&k, &text);
+    const char *s = tn_text_str(&text);
+    assert_non_null(strstr(s, "\n\nplatt      before     after\nlogloss  0."));
+    assert_non_null(strstr(s, "\np = sigmoid(1.5 z - 0.25), fitted on these 8 rows of a.tsv b.tsv: "
+                              "other rows tell what it is worth\n"
+                              "c.json: for tnet-export --calibration\n"));
+    tn_text_clear(&text);
+    assert_int_equal(tn_eval_result_json(&k.findings, &text, &err), TN_OK);
+    assert_non_null(strstr(tn_text_str(&text), "\"calibration\":{\"method\":\"platt\",\"file\":"
+                                               "\"c.json\",\"fitted_rows\":8,\"before\":{"));
+    tn_text_done(&text);
+    resultkit_done(&k);
+}
+
 static void without_labels_there_is_no_metric(void **state)
 {
     (void)state;
@@ -151,6 +182,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tables_hold_metrics_and_slices),
         cmocka_unit_test(exact_auc_brings_intervals),
+        cmocka_unit_test(a_calibration_tells_what_it_was_fitted_on),
         cmocka_unit_test(without_labels_there_is_no_metric),
         cmocka_unit_test(json_is_an_eval_record),
         cmocka_unit_test(values_read_as_they_were_written),

@@ -344,7 +344,7 @@ static void a_model_that_does_not_add_up_is_refused(void **state)
 {
     static const char *const lies[][2] = {
         {"\"tnet-model\"", "\"tnet-modal\""},
-        {"[1,0]", "[2,0]"},
+        {"[1,0]", "[3,0]"},
         {"\"dict.tnd\"", "\"../dict.tnd\""},
         {"\"dict.tnd\"", "null"},
         {"\"pool\":\"sum\"", "\"pool\":\"some\""},
@@ -361,6 +361,17 @@ static void a_model_that_does_not_add_up_is_refused(void **state)
         {"\"segment\":\"wide\"", "\"segment\":7"},
         {"\"seed\":\"", "\"seed\":\"x"},
         {"[18,25,35.5]", "[18,25,25]"},
+        {"\"pctr\"}", "\"pctr\",\"calibration\":7}"},
+        {"\"pctr\"}", "\"pctr\",\"calibration\":{\"kind\":\"beta\",\"a\":1,\"b\":0}}"},
+        {"\"pctr\"}", "\"pctr\",\"calibration\":{\"kind\":\"platt\",\"a\":1}}"},
+        {"\"pctr\"}", "\"pctr\",\"calibration\":{\"kind\":\"platt\",\"a\":0,\"b\":0}}"},
+        {"\"pctr\"}", "\"pctr\",\"calibration\":{\"kind\":\"isotonic\",\"z\":[],\"p\":[]}}"},
+        {"\"pctr\"}", "\"pctr\",\"calibration\":{\"kind\":\"isotonic\",\"z\":[0,1],\"p\":[1]}}"},
+        {"\"pctr\"}", "\"pctr\",\"calibration\":{\"kind\":\"isotonic\",\"z\":[1,1],\"p\":[0,1]}}"},
+        {"\"pctr\"}", "\"pctr\",\"calibration\":{\"kind\":\"isotonic\",\"z\":[0,1],\"p\":[1,0]}}"},
+        {"\"pctr\"}", "\"pctr\",\"calibration\":{\"kind\":\"isotonic\",\"z\":[0,1],\"p\":[0,2]}}"},
+        {"\"pctr\"}",
+         "\"pctr\",\"calibration\":{\"kind\":\"isotonic\",\"z\":[0,null],\"p\":[0,1]}}"},
     };
     exportkit k;
     tn_text model = {0};
@@ -371,6 +382,9 @@ static void a_model_that_does_not_add_up_is_refused(void **state)
     read_file(out.path, "model.json", &model);
     tn_error err = {0};
     change_model(&out, &model, "\"logit\"", "\"logit\"");
+    assert_int_equal(open_exported(out.path, &err), TN_OK);
+    change_model(&out, &model, "\"pctr\"}",
+                 "\"pctr\",\"calibration\":{\"kind\":\"isotonic\",\"z\":[0,1],\"p\":[0,1]}}");
     assert_int_equal(open_exported(out.path, &err), TN_OK);
     for (uint32_t i = 0; i < sizeof lies / sizeof lies[0]; i++) {
         change_model(&out, &model, lies[i][0], lies[i][1]);

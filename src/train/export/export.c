@@ -9,6 +9,7 @@
 #include "base/file/output_file.h"
 #include "base/file/safetensors.h"
 #include "base/math/crc32c.h"
+#include "serve/calibration_file.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/checkpoint/ckptdir.h"
 #include "train/export/exportjson.h"
@@ -179,6 +180,7 @@ typedef struct exporting {
     tn_exported *out;
     out_folder dir;
     char base[TN_PATH_SIZE]; /* of a delta */
+    tn_calibration calibration;
     out_file file[FILES_MAX];
     uint32_t n_files;
 } exporting;
@@ -276,7 +278,8 @@ static tn_status write_graph(exporting *x, tn_error *err)
     tn_export_graph g;
     TN_TRY(tn_export_graph_new(&g, x->plan, x->w->params, x->request->binder, err));
     tn_text json = {0};
-    tn_export_model_json(&json, x->plan, &g, x->out->model_id, x->request->binder);
+    const tn_export_head head = {.model_id = x->out->model_id, .calibration = &x->calibration};
+    tn_export_model_json(&json, x->plan, &g, &head, x->request->binder);
     tn_status status = write_text(x, "model.json", &json, err);
     tn_text_done(&json);
     if (status == TN_OK) {
@@ -377,6 +380,29 @@ static tn_status fill(exporting *x, tn_error *err)
     return TN_OK;
 }
 
+/* A map of other scores would be wrong without a word. */
+static tn_status read_calibration(exporting *x, tn_error *err)
+{
+    tn_calibration_file file;
+    const char *path = x->request->calibration;
+    const double sampling = x->plan->run->data.negative_sampling;
+    TN_TRY(tn_calibration_file_read(&file, path, x->request->binder->arena, err));
+    if (strcmp(file.model_id, x->out->model_id) != 0) {
+        return tn_fail(err, TN_E_DATA,
+                       "'%s' calibrates model %s of step %llu, not %s of step %llu\nhint: "
+                       "'tnet-eval CONFIG --calibrate ..' fits one for this model",
+                       path, file.model_id, (unsigned long long)file.step, x->out->model_id,
+                       (unsigned long long)x->w->steps);
+    }
+    if (file.sampling != sampling) {
+        return tn_fail(err, TN_E_DATA,
+                       "'%s' was fitted with data.negative_sampling %g, this run has %g", path,
+                       file.sampling, sampling);
+    }
+    x->calibration = file.map;
+    return TN_OK;
+}
+
 static tn_status write_export(exporting *x, tn_error *err)
 {
     const tn_export_request *r = x->request;
@@ -391,6 +417,9 @@ static tn_status write_export(exporting *x, tn_error *err)
         TN_TRY(tn_path_join(r->checkpoint, which.name, folder, err));
     }
     TN_TRY(tn_ckpt_model_id(folder, x->out->model_id, err));
+    if (r->calibration != NULL) {
+        TN_TRY(read_calibration(x, err));
+    }
     if (x->lead != NULL) {
         TN_TRY(tn_leader_load(x->lead, folder, err));
     }

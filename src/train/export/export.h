@@ -21,10 +21,12 @@
 #include <stdatomic.h>
 
 typedef struct tn_export_request {
-    const char *checkpoint; /* a checkpoint, or a run directory; see tn_checkpoint_load */
-    const char *to;         /* the folder of exports; NULL: export.to */
-    const char *delta_from; /* id of an export in that folder: the dictionary holds what changed
-                               since and needs it beside; NULL: all rows */
+    const char *checkpoint;  /* a checkpoint, or a run directory; see tn_checkpoint_load */
+    const char *to;          /* the folder of exports; NULL: export.to */
+    const char *delta_from;  /* id of an export in that folder: the dictionary holds what changed
+                                since and needs it beside; NULL: all rows */
+    const char *calibration; /* a file of serve/calibration_file.h, fitted on this model; NULL:
+                                none, and the bytes are those of ever */
     const tn_binder *binder;
     const tn_run_text *text; /* of the run, when the plan is for several processes; else NULL */
     bool *told_elsewhere;    /* as in tn_watch, of that run; NULL: nobody asks */

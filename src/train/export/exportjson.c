@@ -5,6 +5,7 @@
 #include "base/math/fmath.h"
 #include "nn/op/ops.h"
 #include "nn/passes/graphjson.h"
+#include "serve/calibration_file.h"
 #include "serve/fieldjson.h"
 
 #include <math.h>
@@ -377,13 +378,14 @@ static bool has_dictionary(const tn_model_plan *plan)
 }
 
 void tn_export_model_json(tn_text *out, const tn_model_plan *plan, const tn_export_graph *x,
-                          const char *model_id, const tn_binder *b)
+                          const tn_export_head *head, const tn_binder *b)
 {
     writing w = {.out = out, .plan = plan, .x = x, .b = b};
     tn_json_open(out, '{');
     tn_json_str(out, "format", "tnet-model");
-    tn_json_raw(out, "version", "[1,0]");
-    tn_json_str(out, "model_id", model_id);
+    const bool calibrated = head->calibration->kind != TN_CALIBRATION_NONE;
+    tn_json_raw(out, "version", calibrated ? "[2,0]" : "[1,0]");
+    tn_json_str(out, "model_id", head->model_id);
     tn_json_str(out, "weights", "dense.safetensors");
     tn_json_str(out, "dictionary", has_dictionary(plan) ? "dict.tnd" : NULL);
     put_slots(&w);
@@ -394,6 +396,9 @@ void tn_export_model_json(tn_text *out, const tn_model_plan *plan, const tn_expo
     tn_json_str(out, "task", "click");
     tn_json_str(out, "logit", x->logit->name);
     tn_json_str(out, "pctr", x->pctr->name);
+    if (calibrated) {
+        tn_calibration_json(out, head->calibration);
+    }
     tn_json_close(out, '}');
     tn_json_close(out, ']');
     put_first_values(&w);

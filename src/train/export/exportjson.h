@@ -7,11 +7,13 @@
  *
  * seed and init are there when some key without a row reads as first values. source holds the
  * options of `data` that are not default, for programs that read rows in the format the model was
- * trained on; behind `segments` a slot has what else its configuration said.
+ * trained on; behind `segments` a slot has what else its configuration said. A calibrated output
+ * has a member "calibration", and the version is [2,0], which readers without it refuse.
  */
 #ifndef TN_TRAIN_EXPORTJSON_H
 #define TN_TRAIN_EXPORTJSON_H
 
+#include "metrics/calibrator.h"
 #include "nn/graph/graph.h"
 #include "train/step/model_plan.h"
 
@@ -29,8 +31,13 @@ tn_status tn_export_graph_new(tn_export_graph *out, const tn_model_plan *plan, t
                               const tn_binder *b, tn_error *err) TN_MUST_USE;
 void tn_export_graph_done(tn_export_graph *x);
 
+typedef struct tn_export_head {
+    const char *model_id;
+    const tn_calibration *calibration; /* of kind NONE: scores are served as they are */
+} tn_export_head;
+
 /* Appends model.json. */
 void tn_export_model_json(tn_text *out, const tn_model_plan *plan, const tn_export_graph *x,
-                          const char *model_id, const tn_binder *b);
+                          const tn_export_head *head, const tn_binder *b);
 
 #endif

@@ -8,6 +8,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { SLICES_SHOWN = 20, SLICE_COLS = 7, CELL_SIZE = 40 };
@@ -145,6 +146,66 @@ static tn_status slice_table(const tn_eval_result *f, uint32_t i, tn_text *out, 
     return TN_OK;
 }
 
+/* ---- calibration ---- */
+
+static const char *const calibrated_names[] = {"logloss", "copc", "ece"};
+enum { CALIBRATED_NAMES = sizeof calibrated_names / sizeof calibrated_names[0] };
+
+static void map_line(const tn_calibration *map, tn_text *out)
+{
+    if (map->kind == TN_CALIBRATION_PLATT) {
+        tn_text_addf(out, "p = sigmoid(%.6g z %c %.6g)", map->a, map->b < 0 ? '-' : '+',
+                     fabs(map->b));
+    } else {
+        tn_text_addf(out, "p linear between %u knots", map->n);
+    }
+}
+
+static void calibration_text(const tn_eval_result *f, tn_text *out)
+{
+    const tn_calibrate *c = f->calibrate;
+    char value[CALIBRATED_NAMES][2][CELL_SIZE];
+    const char *cell[CALIBRATED_NAMES + 1][3] = {
+        {tn_calibrate_words[c->opts.method], "before", "after"}};
+    for (uint32_t i = 0; i < CALIBRATED_NAMES; i++) {
+        const char *name = calibrated_names[i];
+        const double of[2] = {tn_metrics_get(f->result->metrics, name),
+                              tn_metrics_get(c->after, name)};
+        cell[i + 1][0] = name;
+        for (uint32_t k = 0; k < 2; k++) {
+            (void)snprintf(value[i][k], CELL_SIZE, "%.6f", of[k]);
+            cell[i + 1][k + 1] = value[i][k];
+        }
+    }
+    tn_text_addc(out, '\n');
+    tn_grid_text(cell[0], CALIBRATED_NAMES + 1, 3, out);
+    map_line(&c->map, out);
+    tn_text_addf(out, ", fitted on these %" PRIu64 " rows of", c->rows);
+    for (uint32_t i = 0; i < c->opts.data->n; i++) {
+        tn_text_addf(out, " %s", c->opts.data->item[i]);
+    }
+    tn_text_addf(out, ": other rows tell what it is worth\n%s: for tnet-export --calibration\n",
+                 c->opts.path);
+}
+
+static void calibration_json(const tn_eval_result *f, tn_text *out)
+{
+    const tn_calibrate *c = f->calibrate;
+    const tn_metrics *of[2] = {f->result->metrics, c->after};
+    tn_json_open_key(out, "calibration", '{');
+    tn_json_str(out, "method", tn_calibrate_words[c->opts.method]);
+    tn_json_str(out, "file", c->opts.path);
+    tn_json_u64(out, "fitted_rows", c->rows);
+    for (uint32_t k = 0; k < 2; k++) {
+        tn_json_open_key(out, k == 0 ? "before" : "after", '{');
+        for (uint32_t i = 0; i < CALIBRATED_NAMES; i++) {
+            tn_json_f64(out, calibrated_names[i], tn_metrics_get(of[k], calibrated_names[i]));
+        }
+        tn_json_close(out, '}');
+    }
+    tn_json_close(out, '}');
+}
+
 /* ---- all of it ---- */
 
 static void interval_line(const char *how, const tn_interval *i, tn_text *out)
@@ -169,6 +230,9 @@ tn_status tn_eval_result_text(const tn_eval_result *f, tn_text *out, tn_error *e
     }
     for (uint32_t i = 0; i < e->n_slices; i++) {
         TN_TRY(slice_table(f, i, out, err));
+    }
+    if (f->calibrate != NULL) {
+        calibration_text(f, out);
     }
     return tn_text_check(out, "results", err);
 }
@@ -207,6 +271,9 @@ tn_status tn_eval_result_json(const tn_eval_result *f, tn_text *out, tn_error *e
     if (status == TN_OK && f->has_intervals) {
         add_interval(out, "auc_delong", &f->delong);
         add_interval(out, "auc_bootstrap", &f->bootstrap);
+    }
+    if (f->calibrate != NULL) {
+        calibration_json(f, out);
     }
     tn_json_str(out, "model", f->source);
     tn_json_str(out, "model_id", f->model_id);

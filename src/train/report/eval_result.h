@@ -11,6 +11,7 @@
 #define TN_TRAIN_EVAL_RESULT_H
 
 #include "metrics/intervals.h"
+#include "train/eval/calibrate.h"
 #include "train/eval/sign_text.h"
 
 typedef struct tn_eval_result {
@@ -26,6 +27,7 @@ typedef struct tn_eval_result {
     const tn_sign_words *words; /* of the slices' hashes; NULL: not looked for */
     bool has_intervals;
     tn_interval delong, bootstrap; /* of the AUC; NAN: not defined */
+    const tn_calibrate *calibrate; /* committed; NULL: nothing was fitted */
 } tn_eval_result;
 
 /* Fills the intervals when the metrics keep every row (eval.auc: exact); else nothing. */
