@@ -13,7 +13,7 @@
 #include "base/core/alloc.h"
 #include "base/core/clock.h"
 #include "base/thread/threads.h"
-#include "nn/gemm/gemm_backends.h"
+#include "nn/gemm/gemm.h"
 
 #include <stdio.h>
 #include <stdlib.h>

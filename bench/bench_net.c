@@ -120,7 +120,7 @@ static tn_node *layer(bench *b, tn_node *x, uint32_t units, uint32_t number, boo
     tn_node *w = tn_param(b->g, b->params, name[0], (tn_shape){x->shape.cols, units}, glorot);
     tn_node *bias = tn_param(b->g, b->params, name[1], (tn_shape){1, units}, zero);
     tn_node *z = tn_bias(b->g, name[2], tn_matmul(b->g, NULL, x, w), bias);
-    return act ? tn_relu(b->g, name[3], z) : z;
+    return act ? tn_activate(b->g, name[3], z, "relu") : z;
 }
 
 static void build(bench *b, const tn_graph_opts *opts, const uint32_t units[3])

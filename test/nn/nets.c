@@ -73,9 +73,9 @@ tn_test_net tn_test_net_build(tn_params *params, const tn_graph_opts *opts)
     n.numeric = tn_test_net_input(g, "in.numeric");
     n.e = tn_concat(g, "e", (tn_node *[]){n.deep, n.numeric}, 2);
     tn_node *z = linear(&n, n.e, "deep.1", UNITS);
-    tn_node *h = tn_relu(g, "deep.1.act", batch_norm(&n, z));
+    tn_node *h = tn_activate(g, "deep.1.act", batch_norm(&n, z), "relu");
     h = tn_dropout(g, "deep.1.drop", h, .2);
-    n.hidden = tn_tanh_act(g, "deep.2.act", linear(&n, h, "deep.2", UNITS));
+    n.hidden = tn_activate(g, "deep.2.act", linear(&n, h, "deep.2", UNITS), "tanh");
     tn_shape row = {1, n.e->shape.cols};
     tn_node *wb[] = {tn_param(g, n.params, "cross.w", row, glorot),
                      tn_param(g, n.params, "cross.b", row, zero)};

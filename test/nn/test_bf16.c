@@ -2,7 +2,7 @@
 #include "base/core/alloc.h"
 #include "base/math/rng.h"
 #include "base/thread/team.h"
-#include "nn/gemm/bf16.h"
+#include "nn/gemm/gemm.h"
 #include "nn/nets.h"
 #include "nn/vec/vecmath.h"
 #include "support/test.h"

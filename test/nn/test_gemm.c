@@ -3,7 +3,8 @@
 #include "base/core/failpoint.h"
 #include "base/math/rng.h"
 #include "base/thread/team.h"
-#include "nn/gemm/gemm_backends.h"
+#include "nn/gemm/gemm.h"
+#include "nn/gemm/kernels.h"
 #include "support/test.h"
 
 #include <math.h>

@@ -79,7 +79,7 @@ static void the_first_fault_is_kept(void **state)
     assert_null(tn_graph_fault(g));
     tn_node *w = tn_param(g, NULL, "w", (tn_shape){2, 2}, zero);
     assert_ptr_equal(tn_param(g, NULL, "w", (tn_shape){2, 2}, zero), w);
-    tn_node *y = tn_relu(g, "x", x);
+    tn_node *y = tn_activate(g, "x", x, "relu");
     assert_string_equal(tn_graph_fault(g), "two nodes are called 'x'");
     assert_string_not_equal(y->name, "x");
     tn_node *other = tn_param(g, NULL, "w", (tn_shape){2, 3}, zero);
@@ -111,10 +111,10 @@ static void too_many_nodes_are_a_fault(void **state)
     for (uint32_t i = 1; i < TN_NODES_MAX; i++) {
         char name[16];
         (void)snprintf(name, sizeof name, "n%u", i);
-        y = tn_relu(g, name, y);
+        y = tn_activate(g, name, y, "relu");
     }
     assert_null(tn_graph_fault(g));
-    y = tn_relu(g, "last", y);
+    y = tn_activate(g, "last", y, "relu");
     for (uint32_t i = 0; i < 100; i++) {
         char name[16];
         (void)snprintf(name, sizeof name, "w%u", i);

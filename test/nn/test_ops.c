@@ -77,12 +77,12 @@ static tn_node *linear(tn_graph *g, tn_node *x, uint32_t units)
 static tn_node *chain_of_layers(tn_graph *g)
 {
     tn_node *x = tn_input(g, NULL, 5, true);
-    tn_node *a = tn_tanh_act(g, NULL, linear(g, x, 7));
-    tn_node *b = tn_sigmoid_act(g, NULL, linear(g, a, 6));
-    tn_node *c = tn_tanh_act(g, NULL, linear(g, b, 6));
-    tn_node *d = tn_silu(g, NULL, linear(g, b, 6));
+    tn_node *a = tn_activate(g, NULL, linear(g, x, 7), "tanh");
+    tn_node *b = tn_activate(g, NULL, linear(g, a, 6), "sigmoid");
+    tn_node *c = tn_activate(g, NULL, linear(g, b, 6), "tanh");
+    tn_node *d = tn_activate(g, NULL, linear(g, b, 6), "silu");
     tn_node *e = tn_concat(g, NULL, (tn_node *[]){c, d}, 2);
-    return linear(g, tn_leaky_relu(g, NULL, linear(g, e, 4), .2), 3);
+    return linear(g, tn_activate(g, NULL, linear(g, e, 4), "leaky_relu"), 3);
 }
 
 static void a_net_of_layers_has_the_gradients_of_the_differences(void **state)

@@ -110,25 +110,6 @@ static void a_frozen_bias_still_counts_and_a_running_value_never(void **state)
     tn_params_free(p);
 }
 
-static void only_running_values_take_what_the_step_proposed(void **state)
-{
-    (void)state;
-    tn_params *p = tn_params_new();
-    uint32_t w = tn_params_add(p, "W", 1, 2, true, zero);
-    uint32_t b = tn_params_add(p, "b", 1, 2, true, zero);
-    uint32_t m = tn_params_add(p, "mean", 1, 2, false, zero);
-    tn_params_freeze(p, b);
-    seal(p);
-    for (size_t i = 0; i < tn_params_size(p); i++) {
-        tn_params_grads(p)[i] = 3;
-    }
-    tn_params_take_state(p);
-    assert_true(tn_params_weights(p)[tn_params_get(p, w)->at] <= 0);
-    assert_true(tn_params_weights(p)[tn_params_get(p, b)->at] <= 0);
-    assert_true(tn_params_weights(p)[tn_params_get(p, m)->at + 1] >= 3);
-    tn_params_free(p);
-}
-
 static void no_memory_is_reported(void **state)
 {
     (void)state;
@@ -178,7 +159,6 @@ int main(void)
         cmocka_unit_test(slices_begin_on_cache_lines_and_gaps_are_0),
         cmocka_unit_test(the_same_name_is_the_same_slice),
         cmocka_unit_test(a_frozen_bias_still_counts_and_a_running_value_never),
-        cmocka_unit_test(only_running_values_take_what_the_step_proposed),
         cmocka_unit_test(no_memory_is_reported),
         cmocka_unit_test(a14_every_parameter_has_a_gradient),
     };

@@ -3,7 +3,6 @@
  *   forward     y   = x x
  *   backward    dx += 2 x dy
  */
-#include "nn/op/activations.h"
 #include "nn/op/ops.h"
 
 static void square_forward(tn_node *y, tn_range rows)

@@ -3,7 +3,7 @@
 #include "train/peers/leader.h"
 
 #include "base/file/file.h"
-#include "nn/gemm/gemm_backends.h"
+#include "nn/gemm/gemm.h"
 #include "support/test.h"
 #include "support/tmpdir.h"
 #include "train/checkpoint/checkpoint.h"

@@ -12,7 +12,6 @@
  *     state     s [rows x dim]  |  sum_i v_i^2 [rows x dim]  |  v_i [rows x slots x dim]
  */
 #include "nn/pooling/embedloops.h"
-#include "nn/pooling/fmloops.h"
 #include "nn/pooling/fmrows.h"
 #include "nn/vec/vec.h"
 
@@ -94,6 +93,15 @@ static void fold_slot(const tn_node *y, uint32_t i, tn_range rows, const tn_fm_r
     }
 }
 
+/* The sum over all pairs from s and sum_i v_i^2, which is used up. */
+static tn_real sum_of_pairs(uint32_t dim, const tn_real *sum, tn_real *squares)
+{
+    for (uint32_t c = 0; c < dim; c++) {
+        squares[c] = (sum[c] * sum[c] - squares[c]) / 2;
+    }
+    return tn_vec_sum(dim, squares);
+}
+
 static void fm_forward(tn_node *y, tn_range rows)
 {
     const embed_fm *a = attr_of(y);
@@ -112,7 +120,7 @@ static void fm_forward(tn_node *y, tn_range rows)
     }
     for (uint32_t r = rows.from; r < rows.to; r++) {
         size_t at = (size_t)r * p.dim;
-        *tn_val_row(y, r) = tn_fm_pairs_of(p.dim, p.sum + at, p.squares + at);
+        *tn_val_row(y, r) = sum_of_pairs(p.dim, p.sum + at, p.squares + at);
     }
 }
 

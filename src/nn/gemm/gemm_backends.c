@@ -9,10 +9,11 @@
  * to build, the library to run. Debian's oneDNN spreads a product over OpenMP threads. Parallelism
  * is ours, so each call says first that it wants one; that is a note of the calling thread alone.
  */
-#include "nn/gemm/gemm_backends.h"
+#include "nn/gemm/gemm.h"
 
 #include "base/core/failpoint.h"
 #include "base/machine/library.h"
+#include "nn/gemm/kernels.h"
 
 #include <stdio.h>
 

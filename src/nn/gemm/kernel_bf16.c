@@ -1,5 +1,5 @@
 /* kernel_bf16.c - blocks of 12 x 32 of products in bfloat16: as kernel_avx512.c, where each float
- * of a and b is a pair of bfloat16 (bf16.h) and a step of p takes two terms. */
+ * of a and b is a pair of bfloat16 (gemm.h) and a step of p takes two terms. */
 #include "nn/gemm/kernels.h"
 
 #if TN_KERNELS_AVX512

@@ -77,7 +77,7 @@ const tn_kernels *tn_kernels_find(void);
 extern const tn_kernels tn_kernels_avx512;
 extern const tn_kernels tn_kernels_avx2;
 extern const tn_kernels tn_kernels_sse2;
-extern const tn_kernels tn_kernels_bf16; /* the same on pairs: bf16.h */
+extern const tn_kernels tn_kernels_bf16; /* the same on pairs: gemm.h */
 void tn_transpose_8x8(const float *from, size_t from_stride, float *to, size_t to_stride);
 
 #endif

@@ -460,11 +460,6 @@ static double divisor(const tn_graph *g)
     return 1;
 }
 
-double tn_graph_weight(const tn_graph *g)
-{
-    return g->weight;
-}
-
 double tn_graph_loss(const tn_graph *g)
 {
     TN_ASSERT(g->loss != NULL);

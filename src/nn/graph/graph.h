@@ -25,7 +25,7 @@
 #define TN_NN_GRAPH_H
 
 #include "base/thread/team.h"
-#include "nn/gemm/gemm_backends.h"
+#include "nn/gemm/gemm.h"
 #include "nn/graph/embed.h"
 #include "nn/graph/op.h"
 #include "nn/graph/params.h"
@@ -42,7 +42,7 @@ typedef struct tn_graph_opts {
     bool no_passes; /* for tests: the graph as it was written */
     tn_reduction reduction;
     tn_products_choice products; /* the maker of matrix products */
-    bool bf16;                   /* layers of more than one column multiply in bfloat16: bf16.h */
+    bool bf16;                   /* layers of more than one column multiply in bfloat16: gemm.h */
     uint64_t seed;
     tn_team *team; /* must outlive the graph; NULL: the calling thread alone */
 } tn_graph_opts;
@@ -120,8 +120,6 @@ void tn_forward(tn_graph *g, const tn_graph_feed *feed);
 /* The loss of the last forward: sum of w_i l_i over the rows, divided by W (of the joint batch, if
  * it is part of one). In double, by index. */
 double tn_graph_loss(const tn_graph *g);
-/* Sum of w_i of the last forward. 0: the step must change nothing. */
-double tn_graph_weight(const tn_graph *g);
 
 /* Clears all gradients, then adds: parameters' grads in params, rows' grads in sparse->grads. */
 void tn_backward(tn_graph *g);

@@ -1,10 +1,9 @@
 /* graph_analysis.c - what is needed, what is an identity, what has a gradient, who lives inside
  * whom. */
-#include "nn/gemm/bf16.h"
+#include "nn/gemm/gemm.h"
 #include "nn/graph/graphcore.h"
 
 #include "config/diag.h"
-#include "nn/gemm/gemm.h"
 
 enum { PASSES_BYTES = 192 }; /* what passes take from the arena for a node of a graph at rest */
 

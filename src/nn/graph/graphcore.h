@@ -11,7 +11,7 @@
 #define TN_NN_GRAPHCORE_H
 
 #include "base/core/arena.h"
-#include "nn/gemm/gemm_backends.h"
+#include "nn/gemm/gemm.h"
 #include "nn/graph/graph.h"
 #include "nn/graph/peer_column_stats.h"
 

@@ -1,4 +1,4 @@
-/* op.h - what an operator is.
+/* op.h - what an operator is, and a node: one value of a graph.
  *
  * An operator is one constant of type tn_op, defined together with the
  * function that puts it on a graph. Formula, shape, forward, backward, cost and
@@ -27,20 +27,110 @@
 #include "base/core/error.h"
 #include "base/thread/range.h"
 #include "config/field.h"
-#include "nn/graph/node.h"
+#include "nn/vec/real.h"
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+typedef struct tn_graph tn_graph;
+typedef struct tn_node tn_node;
+typedef struct tn_op tn_op;
+
+typedef struct tn_shape {
+    uint32_t rows;
+    uint32_t cols;
+} tn_shape;
+
+struct tn_node {
+    const tn_op *op;  /* NULL: a leaf, whose val is set from outside */
+    const char *name; /* unique in the graph; "deep.1" */
+    tn_node **in;     /* operands, then parameters, all older than this node */
+    uint32_t n_in;
+    bool is_param;   /* a leaf that does not follow the batch */
+    bool is_state;   /* a running value: `grad` takes its new value instead of a gradient */
+    bool grad_alone; /* nobody but first_writer adds to grad */
+    tn_shape shape;
+    uint32_t stride; /* floats from one row of val (and grad) to the next; >= cols: a node may
+                      * live inside the matrix of the concat that it feeds */
+    tn_real *val;    /* owned by the graph or, in a parameter, lent to it */
+    tn_real *grad;   /* likewise; NULL when nothing upstream is trained */
+    const tn_node *first_writer; /* backward: whose part of grad comes first and is assigned, so
+                                  * that grad need not be cleared; NULL: it is cleared */
+    void *attr;                  /* the operator's constants; owned by the graph */
+    void *state; /* the operator's scratch (masks, statistics); owned by the graph */
+    tn_graph *graph;
+    struct tn_node_place *place; /* the graph's own notes: graphcore.h */
+};
+
+/* What an operator may ask about the step that runs. */
+typedef struct tn_step_info {
+    uint64_t seed;
+    uint64_t step;      /* 0-based, for random streams */
+    uint64_t first_row; /* of this batch in the joint batch */
+    bool training;
+} tn_step_info;
+const tn_step_info *tn_info(const tn_node *self);
+/* Whether running values move: a training step over rows whose weights are not all 0. */
+bool tn_moves(const tn_node *self);
+
+static inline tn_real *tn_val_row(const tn_node *n, size_t row)
+{
+    return n->val + row * n->stride;
+}
+
+static inline tn_real *tn_grad_row(const tn_node *n, size_t row)
+{
+    return n->grad + row * n->stride;
+}
+
+static inline void tn_clear(tn_real *row, size_t n)
+{
+    memset(row, 0, n * sizeof *row);
+}
+
+/* Whether self's backward adds to the operand's gradient or, as its first writer, assigns all of
+ * it. */
+static inline bool tn_adds(const tn_node *self, const tn_node *operand)
+{
+    return operand->first_writer != self;
+}
+
+/* What a shape function returns where the operands do not fit. */
 #define TN_MISFIT ((tn_shape){0, 0})
 
 typedef void tn_rows_fn(tn_node *self, tn_range rows);
 typedef void tn_cols_fn(tn_node *self, tn_range cols);
 typedef void tn_keys_fn(tn_node *self, tn_range keys);
-typedef struct tn_act tn_act; /* activations.h */
 
 #define TN_ANY UINT32_MAX
 enum { TN_FIELDS_TILE = 8 };
 
 /* Of what is added to a variance: without it a column of one value would be divided by 0. */
 #define TN_EPSILON_MIN 1e-12
+
+/* Part of some matrices, row by row. */
+typedef struct tn_act_area {
+    size_t rows, cols;
+    const tn_real *x; /* NULL to a slope that follows from y alone */
+    tn_real *y;       /* may be x */
+    tn_real *d;
+    size_t x_stride, y_stride, d_stride;
+    tn_real a; /* the activation's parameter */
+} tn_act_area;
+
+/* An elementwise activation without trained parameters. Where its slope follows from y alone (relu,
+ * leaky_relu, sigmoid, tanh), a dense layer applies it to a tile of its product while that is still
+ * in cache, and keeps no x. */
+typedef struct tn_act {
+    void (*forward)(const tn_act_area *area);
+    void (*slope)(const tn_act_area *area); /* d *= y' */
+} tn_act;
+
+typedef struct tn_act_attr {
+    double slope;
+} tn_act_attr;
 
 struct tn_op {
     const char *name;

@@ -162,15 +162,3 @@ void tn_params_freeze(tn_params *p, uint32_t slice)
     TN_ASSERT(slice < p->n);
     p->slice[slice].train = false;
 }
-
-void tn_params_take_state(tn_params *p)
-{
-    TN_ASSERT(p->weights != NULL);
-    for (uint32_t i = 0; i < p->n; i++) {
-        const tn_param_slice *s = &p->slice[i];
-        if (s->state) {
-            memcpy(p->weights + s->at, p->grads + s->at,
-                   (size_t)s->rows * s->cols * sizeof *p->weights);
-        }
-    }
-}

@@ -64,8 +64,4 @@ tn_real *tn_params_grads(tn_params *p);   /* flat, same offsets */
  */
 void tn_params_freeze(tn_params *p, uint32_t slice);
 
-/* Running values take what the last training step made of them: for whoever owns the step, once per
- * step, after tn_backward, when no peers have to be asked. */
-void tn_params_take_state(tn_params *p);
-
 #endif

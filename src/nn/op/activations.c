@@ -1,4 +1,4 @@
-/* activations.c - elementwise activations without trained parameters: their loops and operators.
+/* activations.c - elementwise activations: their loops and operators.
  *
  *   relu         y = max(x, 0)                                 y' = x > 0 ? 1 : 0
  *   leaky_relu   y = x > 0 ? x : a x                           y' = x > 0 ? 1 : a
@@ -10,11 +10,11 @@
  *   silu         y = x sigmoid(x)                              y' = s + x s (1 - s), s = sigmoid(x)
  *
  *   backward     dx += dy y'
+ *
+ *   prelu        y = x > 0 ? x : a x, a trained per column (He 2015)
+ *                dx += dy (x > 0 ? 1 : a),   da += sum_r dy min(x, 0)
  */
-#include "nn/op/activations.h"
-
 #include "base/core/compiler.h"
-#include "base/core/error.h"
 #include "nn/op/ops.h"
 #include "nn/vec/vec.h"
 #include "nn/vec/vecmath.h"
@@ -25,7 +25,7 @@
 #define SIMD _Pragma("omp simd")
 #endif
 
-/* Two loops per activation; `x`, `y` and `a` may stand in the formulas. */
+/* Two loops per activation, and its example; `x`, `y` and `a` may stand in the formulas. */
 #define ACT_LOOPS(name, y_of_x, slope_of_it)                                                       \
     TN_HOT static void act_##name##_forward(const tn_act_area *t)                                  \
     {                                                                                              \
@@ -60,6 +60,10 @@
                 d_row[i] *= (slope_of_it);                                                         \
             }                                                                                      \
         }                                                                                          \
+    }                                                                                              \
+    static tn_node *name##_example(tn_graph *g)                                                    \
+    {                                                                                              \
+        return tn_activate(g, NULL, tn_input(g, NULL, 7, true), #name);                            \
     }
 
 /* x/sqrt(2), and the density of the standard normal. */
@@ -162,31 +166,21 @@ static void act_backward(tn_node *y, tn_range rows)
 }
 
 /* Members that the operators have in common. */
-#define ELEMENTWISE(id)                                                                            \
-    .n_in = 1, .act = &(const tn_act){act_##id##_forward, act_##id##_slope},                       \
-    .shape = tn_same_shape, .forward = act_forward, .backward = act_backward
+#define ACTIVATION(id)                                                                             \
+    .name = #id, .n_in = 1, .act = &(const tn_act){act_##id##_forward, act_##id##_slope},          \
+    .shape = tn_same_shape, .forward = act_forward, .backward = act_backward,                      \
+    .example = id##_example
 
-static tn_node *relu_example(tn_graph *g)
-{
-    return tn_relu(g, NULL, tn_input(g, NULL, 7, true));
-}
-
-const tn_op tn_op_relu = {
-    .name = "relu",
-    .formula = "y = max(x, 0)",
-    ELEMENTWISE(relu),
-    .example = relu_example,
+const tn_op tn_op_relu = {ACTIVATION(relu), .formula = "y = max(x, 0)"};
+const tn_op tn_op_sigmoid = {ACTIVATION(sigmoid), .formula = "y = 1 / (1 + e^-x)"};
+const tn_op tn_op_tanh = {ACTIVATION(tanh), .formula = "y = tanh x"};
+const tn_op tn_op_softplus = {ACTIVATION(softplus), .formula = "y = ln(1 + e^x)"};
+const tn_op tn_op_gelu = {ACTIVATION(gelu), .formula = "y = x Phi(x)"};
+const tn_op tn_op_gelu_tanh = {
+    ACTIVATION(gelu_tanh),
+    .formula = "y = x/2 (1 + tanh(sqrt(2/pi) (x + .044715 x^3)))",
 };
-
-tn_node *tn_relu(tn_graph *g, const char *name, tn_node *x)
-{
-    return tn_apply(g, &tn_op_relu, name, &x, 1, NULL);
-}
-
-static tn_node *leaky_relu_example(tn_graph *g)
-{
-    return tn_leaky_relu(g, NULL, tn_input(g, NULL, 7, true), 0.1);
-}
+const tn_op tn_op_silu = {ACTIVATION(silu), .formula = "y = x sigmoid(x)"};
 
 /* The slope is positive, so that y has the sign of x: a dense layer keeps y only. */
 static const tn_field leaky_relu_attrs[] = {
@@ -195,121 +189,11 @@ static const tn_field leaky_relu_attrs[] = {
 };
 
 const tn_op tn_op_leaky_relu = {
-    .name = "leaky_relu",
+    ACTIVATION(leaky_relu),
     .formula = "y = x > 0 ? x : a x",
     .attrs = leaky_relu_attrs,
     .attr_size = sizeof(tn_act_attr),
-    ELEMENTWISE(leaky_relu),
-    .example = leaky_relu_example,
 };
-
-tn_node *tn_leaky_relu(tn_graph *g, const char *name, tn_node *x, double slope)
-{
-    TN_ASSERT(slope > 0);
-    return tn_apply(g, &tn_op_leaky_relu, name, &x, 1, &(tn_act_attr){.slope = slope});
-}
-
-static tn_node *sigmoid_example(tn_graph *g)
-{
-    return tn_sigmoid_act(g, NULL, tn_input(g, NULL, 7, true));
-}
-
-const tn_op tn_op_sigmoid = {
-    .name = "sigmoid",
-    .formula = "y = 1 / (1 + e^-x)",
-    ELEMENTWISE(sigmoid),
-    .example = sigmoid_example,
-};
-
-tn_node *tn_sigmoid_act(tn_graph *g, const char *name, tn_node *x)
-{
-    return tn_apply(g, &tn_op_sigmoid, name, &x, 1, NULL);
-}
-
-static tn_node *tanh_example(tn_graph *g)
-{
-    return tn_tanh_act(g, NULL, tn_input(g, NULL, 7, true));
-}
-
-const tn_op tn_op_tanh = {
-    .name = "tanh",
-    .formula = "y = tanh x",
-    ELEMENTWISE(tanh),
-    .example = tanh_example,
-};
-
-tn_node *tn_tanh_act(tn_graph *g, const char *name, tn_node *x)
-{
-    return tn_apply(g, &tn_op_tanh, name, &x, 1, NULL);
-}
-
-static tn_node *softplus_example(tn_graph *g)
-{
-    return tn_softplus(g, NULL, tn_input(g, NULL, 7, true));
-}
-
-const tn_op tn_op_softplus = {
-    .name = "softplus",
-    .formula = "y = ln(1 + e^x)",
-    ELEMENTWISE(softplus),
-    .example = softplus_example,
-};
-
-tn_node *tn_softplus(tn_graph *g, const char *name, tn_node *x)
-{
-    return tn_apply(g, &tn_op_softplus, name, &x, 1, NULL);
-}
-
-static tn_node *gelu_example(tn_graph *g)
-{
-    return tn_gelu(g, NULL, tn_input(g, NULL, 7, true));
-}
-
-const tn_op tn_op_gelu = {
-    .name = "gelu",
-    .formula = "y = x Phi(x)",
-    ELEMENTWISE(gelu),
-    .example = gelu_example,
-};
-
-tn_node *tn_gelu(tn_graph *g, const char *name, tn_node *x)
-{
-    return tn_apply(g, &tn_op_gelu, name, &x, 1, NULL);
-}
-
-static tn_node *gelu_tanh_example(tn_graph *g)
-{
-    return tn_gelu_tanh(g, NULL, tn_input(g, NULL, 7, true));
-}
-
-const tn_op tn_op_gelu_tanh = {
-    .name = "gelu_tanh",
-    .formula = "y = x/2 (1 + tanh(sqrt(2/pi) (x + .044715 x^3)))",
-    ELEMENTWISE(gelu_tanh),
-    .example = gelu_tanh_example,
-};
-
-tn_node *tn_gelu_tanh(tn_graph *g, const char *name, tn_node *x)
-{
-    return tn_apply(g, &tn_op_gelu_tanh, name, &x, 1, NULL);
-}
-
-static tn_node *silu_example(tn_graph *g)
-{
-    return tn_silu(g, NULL, tn_input(g, NULL, 7, true));
-}
-
-const tn_op tn_op_silu = {
-    .name = "silu",
-    .formula = "y = x sigmoid(x)",
-    ELEMENTWISE(silu),
-    .example = silu_example,
-};
-
-tn_node *tn_silu(tn_graph *g, const char *name, tn_node *x)
-{
-    return tn_apply(g, &tn_op_silu, name, &x, 1, NULL);
-}
 
 tn_node *tn_activate(tn_graph *g, const char *name, tn_node *x, const char *activation)
 {
@@ -319,4 +203,97 @@ tn_node *tn_activate(tn_graph *g, const char *name, tn_node *x, const char *acti
         return NULL;
     }
     return tn_apply(g, op, name, &x, 1, op->attrs != NULL ? &leaky : NULL);
+}
+
+/* ---- prelu ---- */
+
+TN_HOT static void prelu_forward_row(size_t n, tn_real *restrict y, const tn_real *restrict x,
+                                     const tn_real *restrict a)
+{
+    for (size_t i = 0; i < n; i++) {
+        tn_real below = a[i] * x[i];
+        y[i] = x[i] > 0 ? x[i] : below;
+    }
+}
+
+TN_HOT static void prelu_backward_row(size_t n, tn_real *restrict dx, const tn_real *restrict dy,
+                                      const tn_real *restrict x, const tn_real *restrict a)
+{
+    for (size_t i = 0; i < n; i++) {
+        tn_real slope = x[i] > 0 ? 1 : a[i];
+        dx[i] += dy[i] * slope;
+    }
+}
+
+TN_HOT static void prelu_slope_row(size_t n, tn_real *restrict da, const tn_real *restrict dy,
+                                   const tn_real *restrict x)
+{
+    for (size_t i = 0; i < n; i++) {
+        tn_real below = x[i] > 0 ? 0 : x[i];
+        da[i] += dy[i] * below;
+    }
+}
+
+static tn_shape prelu_shape(const tn_node *y)
+{
+    tn_shape a = y->in[1]->shape;
+    return a.rows == 1 && a.cols == y->in[0]->shape.cols ? y->in[0]->shape : TN_MISFIT;
+}
+
+static void prelu_forward(tn_node *y, tn_range rows)
+{
+    for (size_t r = rows.from; r < rows.to; r++) {
+        prelu_forward_row(y->shape.cols, tn_val_row(y, r), tn_val_row(y->in[0], r), y->in[1]->val);
+    }
+}
+
+static void prelu_backward(tn_node *y, tn_range rows)
+{
+    const tn_node *x = y->in[0];
+    for (size_t r = rows.from; r < rows.to && x->grad != NULL; r++) {
+        if (!tn_adds(y, x)) {
+            tn_clear(tn_grad_row(x, r), y->shape.cols);
+        }
+        prelu_backward_row(y->shape.cols, tn_grad_row(x, r), tn_grad_row(y, r), tn_val_row(x, r),
+                           y->in[1]->val);
+    }
+}
+
+static void prelu_backward_params(tn_node *y, tn_range cols)
+{
+    const tn_node *x = y->in[0];
+    const tn_node *a = y->in[1];
+    size_t n = cols.to - cols.from;
+    if (a->grad != NULL && !tn_adds(y, a)) {
+        tn_clear(a->grad + cols.from, n);
+    }
+    for (size_t r = 0; r < y->shape.rows && a->grad != NULL; r++) {
+        prelu_slope_row(n, a->grad + cols.from, tn_grad_row(y, r) + cols.from,
+                        tn_val_row(x, r) + cols.from);
+    }
+}
+
+static tn_node *prelu_example(tn_graph *g)
+{
+    tn_node *a = tn_param(g, NULL, NULL, (tn_shape){1, 5}, (tn_init){.kind = TN_INIT_CONSTANT});
+    return tn_prelu(g, NULL, tn_input(g, NULL, 5, true), a);
+}
+
+static const char *const params[] = {"a", NULL};
+
+const tn_op tn_op_prelu = {
+    .name = "prelu",
+    .formula = "y = x > 0 ? x : a x, a trained per column",
+    .n_in = 1,
+    .params = params,
+    .shape = prelu_shape,
+    .forward = prelu_forward,
+    .backward = prelu_backward,
+    .backward_params = prelu_backward_params,
+    .example = prelu_example,
+};
+
+tn_node *tn_prelu(tn_graph *g, const char *name, tn_node *x, tn_node *a)
+{
+    return tn_apply(g, &tn_op_prelu, name, (tn_node *[]){x, a}, 2, NULL);
 }

@@ -1,4 +1,4 @@
-/* norms.c - moments of columns, the passes of a norm, and cumulative statistics. */
+/* norms.c - moments of columns, the passes that norms share, cumulative statistics; batch_norm. */
 #include "nn/op/norms.h"
 
 #include "base/core/compiler.h"
@@ -27,18 +27,13 @@ void tn_moments(const tn_node *x, tn_range cols, double *mean, double *var)
     }
 }
 
-static tn_range piece_of(tn_range cols, uint32_t from)
-{
-    return (tn_range){from, cols.to - from < TN_NORM_PIECE ? cols.to : from + TN_NORM_PIECE};
-}
-
 void tn_moments_part(tn_node *self, tn_range cols)
 {
     const double rows = self->shape.rows;
     double mean[TN_NORM_PIECE] = {0};
     double var[TN_NORM_PIECE] = {0};
     for (uint32_t from = cols.from; from < cols.to; from += TN_NORM_PIECE) {
-        const tn_range piece = piece_of(cols, from);
+        const tn_range piece = tn_norm_piece(cols, from);
         if (rows > 0) {
             tn_moments(self->in[0], piece, mean, var);
         }
@@ -126,8 +121,7 @@ void tn_norm_batch(tn_node *self, tn_range cols, tn_node *const running[2],
         return;
     }
     for (uint32_t from = cols.from; from < cols.to; from += TN_NORM_PIECE) {
-        uint32_t to = cols.to - from < TN_NORM_PIECE ? cols.to : from + TN_NORM_PIECE;
-        norm_piece(self, (tn_range){from, to}, running, rule);
+        norm_piece(self, tn_norm_piece(cols, from), running, rule);
     }
 }
 
@@ -153,9 +147,11 @@ static norm_row row_of(const tn_node *self, size_t row)
     return (norm_row){tn_val_row(self->in[0], row), s.mean, s.rstd, self->in[1]->val};
 }
 
-void tn_norm_forward_row(const tn_node *self, size_t row)
+void tn_norm_forward(tn_node *self, tn_range rows)
 {
-    norm_forward_row(self->shape.cols, tn_val_row(self, row), row_of(self, row), self->in[2]->val);
+    for (size_t r = rows.from; r < rows.to; r++) {
+        norm_forward_row(self->shape.cols, tn_val_row(self, r), row_of(self, r), self->in[2]->val);
+    }
 }
 
 TN_HOT static void norm_backward_row(size_t n, tn_real *restrict dx, const tn_real *restrict dy,
@@ -168,15 +164,21 @@ TN_HOT static void norm_backward_row(size_t n, tn_real *restrict dx, const tn_re
     }
 }
 
-void tn_norm_backward_row(const tn_node *self, size_t row)
+void tn_norm_backward(tn_node *self, tn_range rows)
 {
     const tn_node *x = self->in[0];
-    tn_real *dx = tn_grad_row(x, row);
-    if (!tn_adds(self, x)) {
-        tn_clear(dx, self->shape.cols);
+    for (size_t r = rows.from; r < rows.to && x->grad != NULL; r++) {
+        if (!tn_adds(self, x)) {
+            tn_clear(tn_grad_row(x, r), self->shape.cols);
+        }
+        norm_backward_row(self->shape.cols, tn_grad_row(x, r), tn_grad_row(self, r),
+                          row_of(self, r), tn_norm_state_of(self).mean_u);
     }
-    norm_backward_row(self->shape.cols, dx, tn_grad_row(self, row), row_of(self, row),
-                      tn_norm_state_of(self).mean_u);
+}
+
+double tn_norm_flops(const tn_node *self)
+{
+    return 8.0 * self->shape.rows * self->shape.cols;
 }
 
 TN_HOT static void norm_tally_row(size_t n, double *restrict sum_u, double *restrict sum_ux,
@@ -227,14 +229,14 @@ static void sums_piece(tn_node *self, tn_range cols, backward_kind kind)
 void tn_norm_backward_sums(tn_node *self, tn_range cols, bool of_batch)
 {
     for (uint32_t from = cols.from; from < cols.to; from += TN_NORM_PIECE) {
-        sums_piece(self, piece_of(cols, from), of_batch ? OF_BATCH : CONSTANT);
+        sums_piece(self, tn_norm_piece(cols, from), of_batch ? OF_BATCH : CONSTANT);
     }
 }
 
 void tn_norm_backward_part(tn_node *self, tn_range cols)
 {
     for (uint32_t from = cols.from; from < cols.to; from += TN_NORM_PIECE) {
-        sums_piece(self, piece_of(cols, from), PART);
+        sums_piece(self, tn_norm_piece(cols, from), PART);
     }
 }
 
@@ -288,4 +290,109 @@ tn_wide tn_wide_merge(tn_wide a, tn_wide b)
     }
     double d = b.mean - a.mean;
     return (tn_wide){n, a.mean + d * b.n / n, a.m2 + b.m2 + d * d * a.n * b.n / n};
+}
+
+/* ---- batch_norm ---- */
+
+/* batch_norm: columns brought to mean 0 and variance 1 over the batch (Ioffe 2015).
+ *
+ *   forward     x^  = (x - mean) / sqrt(var + epsilon)
+ *               y   = gamma x^ + beta
+ *   backward    dx += gamma / sqrt(var + epsilon) (dy - mean(dy) - x^ mean(dy x^))
+ *               dgamma += sum dy x^,  dbeta += sum dy
+ *
+ * Statistics take two passes in double. The running values, which evaluation uses, move towards the
+ * batch's: r = decay r + (1 - decay) batch, the variance as var B / (B - 1) when `unbiased`.
+ * Among peers all of these are of the joint batch: counts, means and sums of squared deviations are
+ * merged in rank order (Chan 1979), as are the sums behind the two means of backward.
+ */
+static const tn_field attrs[] = {
+    TN_FIELD_F64(tn_batch_norm_attr, epsilon, "1e-5", TN_EPSILON_MIN, 1, "",
+                 "added to the variance"),
+    TN_FIELD_F64(tn_batch_norm_attr, decay, "0.9", 0, 1, "", "share of the running value kept"),
+    TN_FIELD_BOOL(tn_batch_norm_attr, unbiased, "true", "running variance over B - 1"),
+    TN_FIELD_END,
+};
+
+enum { GAMMA = 1, BETA, MEAN, VAR };
+
+static const tn_batch_norm_attr *attr_of(const tn_node *y)
+{
+    return y->attr;
+}
+
+static tn_shape batch_norm_shape(const tn_node *y)
+{
+    tn_shape x = y->in[0]->shape;
+    for (uint32_t k = GAMMA; k < y->n_in; k++) {
+        if (y->in[k]->shape.rows != 1 || y->in[k]->shape.cols != x.cols) {
+            return TN_MISFIT;
+        }
+    }
+    return x;
+}
+
+static void batch_norm_forward_cols(tn_node *y, tn_range cols)
+{
+    const tn_batch_norm_attr *a = attr_of(y);
+    tn_norm_batch(y, cols, &y->in[MEAN], &(tn_norm_rule){a->epsilon, a->decay, a->unbiased});
+}
+
+static void batch_norm_backward_cols(tn_node *y, tn_range cols)
+{
+    if (tn_parts_of(y)->all != NULL) {
+        tn_norm_joint_means(y, cols);
+    } else {
+        tn_norm_backward_sums(y, cols, tn_info(y)->training);
+    }
+}
+
+static void batch_norm_affine(const tn_node *y, tn_real *scale, tn_real *shift)
+{
+    for (uint32_t c = 0; c < y->shape.cols; c++) {
+        double s =
+            (double)y->in[GAMMA]->val[c] / sqrt((double)y->in[VAR]->val[c] + attr_of(y)->epsilon);
+        scale[c] = (tn_real)s;
+        shift[c] = (tn_real)((double)y->in[BETA]->val[c] - s * (double)y->in[MEAN]->val[c]);
+    }
+}
+
+static tn_node *batch_norm_example(tn_graph *g)
+{
+    tn_shape s = {1, 5};
+    tn_init init = {.kind = TN_INIT_CONSTANT, .a = 1};
+    tn_node *weights[] = {tn_param(g, NULL, NULL, s, init), tn_param(g, NULL, NULL, s, init),
+                          tn_running(g, NULL, NULL, s, 0), tn_running(g, NULL, NULL, s, 1)};
+    return tn_batch_norm(g, NULL, tn_input(g, NULL, 5, true), weights, NULL);
+}
+
+static const char *const params[] = {"gamma", "beta", "mean", "var", NULL};
+
+const tn_op tn_op_batch_norm = {
+    .name = "batch_norm",
+    .formula = "y = gamma (x - mean) / sqrt(var + epsilon) + beta",
+    .n_in = 1,
+    .params = params,
+    .attrs = attrs,
+    .attr_size = sizeof(tn_batch_norm_attr),
+    .shape = batch_norm_shape,
+    .state_bytes = tn_norm_state_bytes,
+    .forward_cols = batch_norm_forward_cols,
+    .forward = tn_norm_forward,
+    .forward_part = tn_moments_part,
+    .backward_part = tn_norm_backward_part,
+    .backward_cols = batch_norm_backward_cols,
+    .backward = tn_norm_backward,
+    .affine = batch_norm_affine,
+    .flops = tn_norm_flops,
+    .example = batch_norm_example,
+};
+
+tn_node *tn_batch_norm(tn_graph *g, const char *name, tn_node *x, tn_node *const param[4],
+                       const tn_batch_norm_attr *attr)
+{
+    static const tn_batch_norm_attr usual = {.epsilon = 1e-5, .decay = 0.9, .unbiased = true};
+    TN_ASSERT(param[2]->is_state && param[3]->is_state);
+    tn_node *in[] = {x, param[0], param[1], param[2], param[3]};
+    return tn_apply(g, &tn_op_batch_norm, name, in, 5, attr == NULL ? &usual : attr);
 }

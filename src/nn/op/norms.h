@@ -11,6 +11,11 @@
 /* Columns are worked on in pieces, so that sums in double fit the stack. */
 enum { TN_NORM_PIECE = 64 };
 
+static inline tn_range tn_norm_piece(tn_range cols, uint32_t from)
+{
+    return (tn_range){from, cols.to - from < TN_NORM_PIECE ? cols.to : from + TN_NORM_PIECE};
+}
+
 /* Mean and population variance of columns `cols` (at most a piece) over all rows, two passes. */
 void tn_moments(const tn_node *x, tn_range cols, double *mean, double *var);
 
@@ -33,9 +38,10 @@ typedef struct tn_norm_rule {
 void tn_norm_batch(tn_node *self, tn_range cols, tn_node *const running[2],
                    const tn_norm_rule *rule);
 
-/* y = gamma x^ + beta; and dx (+)= gamma rstd (dy - mean_u - x^ mean_ux) with u = dy. */
-void tn_norm_forward_row(const tn_node *self, size_t row);
-void tn_norm_backward_row(const tn_node *self, size_t row);
+/* The row passes: y = gamma x^ + beta; dx (+)= gamma rstd (dy - mean_u - x^ mean_ux), u = dy. */
+void tn_norm_forward(tn_node *self, tn_range rows);
+void tn_norm_backward(tn_node *self, tn_range rows);
+double tn_norm_flops(const tn_node *self);
 /* dgamma += sum dy x^, dbeta += sum dy; and, when the batch's own statistics were used, mean_u,
  * mean_ux. */
 void tn_norm_backward_sums(tn_node *self, tn_range cols, bool of_batch);

@@ -50,7 +50,7 @@ static void concat_backward(tn_node *y, tn_range rows)
     }
 }
 
-static double concat_flops(const tn_node *y)
+static double no_flops(const tn_node *y)
 {
     (void)y;
     return 0;
@@ -72,7 +72,7 @@ const tn_op tn_op_concat = {
     .forward = concat_forward,
     .backward = concat_backward,
     .joins = true,
-    .flops = concat_flops,
+    .flops = no_flops,
     .example = concat_example,
 };
 
@@ -134,12 +134,6 @@ static void slice_backward(tn_node *y, tn_range rows)
     }
 }
 
-static double slice_flops(const tn_node *y)
-{
-    (void)y;
-    return 0;
-}
-
 static tn_node *slice_example(tn_graph *g)
 {
     return tn_slice(g, NULL, tn_input(g, NULL, 6, true), 2, 3);
@@ -155,7 +149,7 @@ const tn_op tn_op_slice = {
     .forward = slice_forward,
     .backward = slice_backward,
     .part = slice_part,
-    .flops = slice_flops,
+    .flops = no_flops,
     .example = slice_example,
 };
 
@@ -238,12 +232,6 @@ static void numeric_forward(tn_node *y, tn_range rows)
     }
 }
 
-static double numeric_flops(const tn_node *y)
-{
-    (void)y;
-    return 0;
-}
-
 static tn_node *numeric_example(tn_graph *g)
 {
     return tn_numeric(g, NULL, 3);
@@ -257,7 +245,7 @@ const tn_op tn_op_numeric = {
     .attr_size = sizeof(numeric_attr),
     .shape = numeric_shape,
     .forward = numeric_forward,
-    .flops = numeric_flops,
+    .flops = no_flops,
     .example = numeric_example,
 };
 

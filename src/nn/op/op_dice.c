@@ -117,8 +117,7 @@ static void sums_piece(const tn_node *y, tn_range cols, bool part)
 static void backward_sums(const tn_node *y, tn_range cols, bool part)
 {
     for (uint32_t from = cols.from; from < cols.to; from += TN_NORM_PIECE) {
-        uint32_t to = cols.to - from < TN_NORM_PIECE ? cols.to : from + TN_NORM_PIECE;
-        sums_piece(y, (tn_range){from, to}, part);
+        sums_piece(y, tn_norm_piece(cols, from), part);
     }
 }
 

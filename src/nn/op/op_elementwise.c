@@ -7,7 +7,6 @@
  *   bias     y = x + b          dx += dy, db += sum_r dy       one row b added to every row; a tile
  *                                                              of columns, rows in order
  */
-#include "nn/op/activations.h"
 #include "nn/op/ops.h"
 #include "nn/vec/vec.h"
 

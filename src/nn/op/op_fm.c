@@ -1,4 +1,4 @@
-/* op_fm.c - second-order terms of factorization machines: fm, bi_interaction, fm_values.
+/* op_fm.c - pairs of slot vectors: fm, bi_interaction, fm_values, inner.
  *
  * A row of x holds f vectors of length dim, one per field; s = v1 + .. + vf:
  *
@@ -8,15 +8,127 @@
  *                    dv_i += dy * (s - v_i)
  *   fm_values        y     = 1/2 sum_c (s_c^2 - sum_i q_ic)        over values (libFM)
  *                    dx_i += dy s,  dq_i -= dy / 2
+ *   inner            y_ij  = <v_i, v_j>, i < j                     (0,1), (0,2) .. (PNN, Qu 2016)
+ *                    dv_i += sum_j dy_ij v_j
  *
  * For fm_values a vector of x is a sum over the values of a field, and q holds the sums of their
  * squares, so that pairs within a field count. Where every field has one value, q = x^2 and y is
  * that of fm to the bit.
  */
-#include "base/keys/record.h"
 #include "nn/op/ops.h"
-#include "nn/pooling/fmloops.h"
+
+#include "base/core/compiler.h"
+#include "base/keys/record.h"
 #include "nn/vec/vec.h"
+
+typedef struct fm_attr {
+    uint32_t dim;
+} fm_attr;
+
+static const tn_field attrs[] = {
+    TN_FIELD_U32(fm_attr, dim, "8", 1, TN_DIM_MAX, "columns", "width of one field's vector"),
+    TN_FIELD_END,
+};
+
+uint32_t tn_fm_dim(const tn_node *y)
+{
+    return ((const fm_attr *)y->attr)->dim;
+}
+
+static double fm_flops(const tn_node *y)
+{
+    return 3.0 * y->in[0]->shape.rows * y->in[0]->shape.cols;
+}
+
+enum { D8 = 8, D16 = 16 }; /* lengths that the compiler shall know: they unroll */
+
+#define ALWAYS_INLINE __attribute__((always_inline)) static inline
+
+ALWAYS_INLINE void tally(const tn_real *restrict row, uint32_t cols, const uint32_t dim,
+                         tn_real *restrict sum, tn_real *restrict squares)
+{
+    for (uint32_t c = 0; c < dim; c++) {
+        sum[c] = row[c];
+        squares[c] = row[c] * row[c];
+    }
+    for (uint32_t f = dim; f < cols; f += dim) {
+        for (uint32_t c = 0; c < dim; c++) {
+            sum[c] += row[f + c];
+            squares[c] += row[f + c] * row[f + c];
+        }
+    }
+}
+
+/* sum and squares of the fields, field after field. */
+TN_HOT static void fm_tally(const tn_real *restrict row, uint32_t cols, uint32_t dim,
+                            tn_real *restrict sum, tn_real *restrict squares)
+{
+    switch (dim) {
+    case D8:
+        tally(row, cols, D8, sum, squares);
+        break;
+    case D16:
+        tally(row, cols, D16, sum, squares);
+        break;
+    default:
+        tally(row, cols, dim, sum, squares);
+        break;
+    }
+}
+
+/* out[c] = 1/2 ((sum_f v_fc)^2 - sum_f v_fc^2); `sum` takes sum_f v_f. No loop over pairs is needed
+ * (Rendle 2010, lemma 3.1). */
+static void fm_pairs(const tn_real *row, uint32_t cols, uint32_t dim, tn_real *sum, tn_real *out)
+{
+    fm_tally(row, cols, dim, sum, out);
+    for (uint32_t c = 0; c < dim; c++) {
+        out[c] = (sum[c] * sum[c] - out[c]) / 2;
+    }
+}
+
+typedef struct back_row {
+    const tn_real *restrict v;
+    const tn_real *restrict d;
+    const tn_real *restrict sum;
+} back_row;
+
+ALWAYS_INLINE void back(tn_real *restrict dv, back_row p, uint32_t cols, const uint32_t dim)
+{
+    for (uint32_t f = 0; f < cols; f += dim) {
+        for (uint32_t c = 0; c < dim; c++) {
+            dv[f + c] += p.d[c] * (p.sum[c] - p.v[f + c]);
+        }
+    }
+}
+
+TN_HOT static void fm_back(tn_real *restrict dv, back_row p, uint32_t cols, uint32_t dim)
+{
+    switch (dim) {
+    case D8:
+        back(dv, p, cols, D8);
+        break;
+    case D16:
+        back(dv, p, cols, D16);
+        break;
+    default:
+        back(dv, p, cols, dim);
+        break;
+    }
+}
+
+/* dv_f (+)= d * (sum - v_f), elementwise. */
+static void fm_pairs_back(const tn_node *y, size_t row, const tn_real *d)
+{
+    const tn_node *x = y->in[0];
+    uint32_t dim = tn_fm_dim(y);
+    tn_real sum[TN_DIM_MAX];
+    tn_real squares[TN_DIM_MAX];
+    if (!tn_adds(y, x)) {
+        tn_clear(tn_grad_row(x, row), x->shape.cols);
+    }
+    fm_tally(tn_val_row(x, row), x->shape.cols, dim, sum, squares);
+    fm_back(tn_grad_row(x, row), (back_row){tn_val_row(x, row), d, sum}, x->shape.cols, dim);
+}
 
 static tn_shape fm_shape(const tn_node *y)
 {
@@ -34,7 +146,7 @@ static void fm_forward(tn_node *y, tn_range rows)
     tn_real sum[TN_DIM_MAX];
     tn_real pairs[TN_DIM_MAX];
     for (size_t r = rows.from; r < rows.to; r++) {
-        tn_fm_pairs(tn_val_row(x, r), x->shape.cols, dim, sum, pairs);
+        fm_pairs(tn_val_row(x, r), x->shape.cols, dim, sum, pairs);
         *tn_val_row(y, r) = tn_vec_sum(dim, pairs);
     }
 }
@@ -47,7 +159,7 @@ static void fm_backward(tn_node *y, tn_range rows)
         for (uint32_t c = 0; c < dim; c++) {
             d[c] = *tn_grad_row(y, r);
         }
-        tn_fm_pairs_back(y, r, d);
+        fm_pairs_back(y, r, d);
     }
 }
 
@@ -60,19 +172,19 @@ const tn_op tn_op_fm = {
     .name = "fm",
     .formula = "y = sum of <vi, vj> over all pairs of fields",
     .n_in = 1,
-    .attrs = tn_fm_attrs,
-    .attr_size = sizeof(tn_fm_attr),
+    .attrs = attrs,
+    .attr_size = sizeof(fm_attr),
     .shape = fm_shape,
     .forward = fm_forward,
     .backward = fm_backward,
-    .flops = tn_fm_flops,
+    .flops = fm_flops,
     .example = fm_example,
 };
 
 tn_node *tn_fm(tn_graph *g, const char *name, tn_node *x, uint32_t dim)
 {
     TN_ASSERT(dim > 0 && dim <= TN_DIM_MAX);
-    return tn_apply(g, &tn_op_fm, name, &x, 1, &(tn_fm_attr){.dim = dim});
+    return tn_apply(g, &tn_op_fm, name, &x, 1, &(fm_attr){.dim = dim});
 }
 
 static tn_shape bi_shape(const tn_node *y)
@@ -89,14 +201,14 @@ static void bi_forward(tn_node *y, tn_range rows)
     const tn_node *x = y->in[0];
     tn_real sum[TN_DIM_MAX];
     for (size_t r = rows.from; r < rows.to; r++) {
-        tn_fm_pairs(tn_val_row(x, r), x->shape.cols, tn_fm_dim(y), sum, tn_val_row(y, r));
+        fm_pairs(tn_val_row(x, r), x->shape.cols, tn_fm_dim(y), sum, tn_val_row(y, r));
     }
 }
 
 static void bi_backward(tn_node *y, tn_range rows)
 {
     for (size_t r = rows.from; r < rows.to && y->in[0]->grad != NULL; r++) {
-        tn_fm_pairs_back(y, r, tn_grad_row(y, r));
+        fm_pairs_back(y, r, tn_grad_row(y, r));
     }
 }
 
@@ -109,19 +221,19 @@ const tn_op tn_op_bi_interaction = {
     .name = "bi_interaction",
     .formula = "y = sum of vi * vj over all pairs of fields",
     .n_in = 1,
-    .attrs = tn_fm_attrs,
-    .attr_size = sizeof(tn_fm_attr),
+    .attrs = attrs,
+    .attr_size = sizeof(fm_attr),
     .shape = bi_shape,
     .forward = bi_forward,
     .backward = bi_backward,
-    .flops = tn_fm_flops,
+    .flops = fm_flops,
     .example = bi_example,
 };
 
 tn_node *tn_bi_interaction(tn_graph *g, const char *name, tn_node *x, uint32_t dim)
 {
     TN_ASSERT(dim > 0 && dim <= TN_DIM_MAX);
-    return tn_apply(g, &tn_op_bi_interaction, name, &x, 1, &(tn_fm_attr){.dim = dim});
+    return tn_apply(g, &tn_op_bi_interaction, name, &x, 1, &(fm_attr){.dim = dim});
 }
 
 static tn_shape values_shape(const tn_node *y)
@@ -158,7 +270,7 @@ static void values_forward(tn_node *y, tn_range rows)
     }
 }
 
-static void back_row(const tn_node *y, size_t r)
+static void values_back_row(const tn_node *y, size_t r)
 {
     const tn_node *x = y->in[0];
     const tn_node *q = y->in[1];
@@ -182,7 +294,7 @@ static void back_row(const tn_node *y, size_t r)
 static void values_backward(tn_node *y, tn_range rows)
 {
     for (size_t r = rows.from; r < rows.to; r++) {
-        back_row(y, r);
+        values_back_row(y, r);
     }
 }
 
@@ -196,17 +308,151 @@ const tn_op tn_op_fm_values = {
     .name = "fm_values",
     .formula = "y = sum of <x_i v_i, x_j v_j> over all pairs of values",
     .n_in = 2,
-    .attrs = tn_fm_attrs,
-    .attr_size = sizeof(tn_fm_attr),
+    .attrs = attrs,
+    .attr_size = sizeof(fm_attr),
     .shape = values_shape,
     .forward = values_forward,
     .backward = values_backward,
-    .flops = tn_fm_flops,
+    .flops = fm_flops,
     .example = values_example,
 };
 
 tn_node *tn_fm_values(tn_graph *g, const char *name, tn_node *const x_squares[2], uint32_t dim)
 {
     TN_ASSERT(dim > 0 && dim <= TN_DIM_MAX);
-    return tn_apply(g, &tn_op_fm_values, name, x_squares, 2, &(tn_fm_attr){.dim = dim});
+    return tn_apply(g, &tn_op_fm_values, name, x_squares, 2, &(fm_attr){.dim = dim});
+}
+
+/* ---- inner ---- */
+
+static tn_shape inner_shape(const tn_node *y)
+{
+    tn_shape x = y->in[0]->shape;
+    uint64_t f = x.cols / tn_fm_dim(y);
+    uint64_t pairs = f * (f - 1) / 2;
+    if (x.cols % tn_fm_dim(y) != 0 || pairs == 0 || pairs > TN_COLS_MAX) {
+        return TN_MISFIT;
+    }
+    return (tn_shape){x.rows, (uint32_t)pairs};
+}
+
+/* One example's products; dim is known to the compiler where it is 8 or 16. */
+ALWAYS_INLINE void products(const tn_real *restrict x, uint32_t n, const uint32_t dim,
+                            tn_real *restrict y)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        for (uint32_t j = i + 1; j < n; j++) {
+            tn_real sum = 0;
+#pragma omp simd reduction(+ : sum)
+            for (uint32_t c = 0; c < dim; c++) {
+                sum += x[(size_t)i * dim + c] * x[(size_t)j * dim + c];
+            }
+            *y++ = sum;
+        }
+    }
+}
+
+TN_HOT static void inner_row(const tn_real *x, uint32_t n, uint32_t dim, tn_real *y)
+{
+    switch (dim) {
+    case D8:
+        products(x, n, D8, y);
+        break;
+    case D16:
+        products(x, n, D16, y);
+        break;
+    default:
+        products(x, n, dim, y);
+        break;
+    }
+}
+
+static void inner_forward(tn_node *y, tn_range rows)
+{
+    uint32_t dim = tn_fm_dim(y);
+    uint32_t n = y->in[0]->shape.cols / dim;
+    for (size_t r = rows.from; r < rows.to; r++) {
+        inner_row(tn_val_row(y->in[0], r), n, dim, tn_val_row(y, r));
+    }
+}
+
+typedef struct inner_rows {
+    const tn_real *x;
+    const tn_real *dy;
+    tn_real *dx;
+} inner_rows;
+
+ALWAYS_INLINE void inner_back(const inner_rows *p, uint32_t n, const uint32_t dim)
+{
+    const tn_real *dy = p->dy;
+    for (uint32_t i = 0; i < n; i++) {
+        for (uint32_t j = i + 1; j < n; j++, dy++) {
+            const tn_real *restrict vi = p->x + (size_t)i * dim;
+            const tn_real *restrict vj = p->x + (size_t)j * dim;
+            tn_real *restrict di = p->dx + (size_t)i * dim;
+            tn_real *restrict dj = p->dx + (size_t)j * dim;
+#pragma omp simd
+            for (uint32_t c = 0; c < dim; c++) {
+                di[c] += *dy * vj[c];
+                dj[c] += *dy * vi[c];
+            }
+        }
+    }
+}
+
+TN_HOT static void inner_back_row(const inner_rows *p, uint32_t n, uint32_t dim)
+{
+    switch (dim) {
+    case D8:
+        inner_back(p, n, D8);
+        break;
+    case D16:
+        inner_back(p, n, D16);
+        break;
+    default:
+        inner_back(p, n, dim);
+        break;
+    }
+}
+
+static void inner_backward(tn_node *y, tn_range rows)
+{
+    const tn_node *x = y->in[0];
+    uint32_t dim = tn_fm_dim(y);
+    for (size_t r = rows.from; r < rows.to && x->grad != NULL; r++) {
+        if (!tn_adds(y, x)) {
+            tn_clear(tn_grad_row(x, r), x->shape.cols);
+        }
+        inner_rows p = {tn_val_row(x, r), tn_grad_row(y, r), tn_grad_row(x, r)};
+        inner_back_row(&p, x->shape.cols / dim, dim);
+    }
+}
+
+static double inner_flops(const tn_node *y)
+{
+    return 2.0 * y->shape.rows * y->shape.cols * tn_fm_dim(y);
+}
+
+static tn_node *inner_example(tn_graph *g)
+{
+    return tn_inner(g, NULL, tn_input(g, NULL, 4 * 3, true), 3);
+}
+
+const tn_op tn_op_inner = {
+    .name = "inner",
+    .formula = "y_ij = <vi, vj> for all pairs of fields",
+    .n_in = 1,
+    .attrs = attrs,
+    .attr_size = sizeof(fm_attr),
+    .shape = inner_shape,
+    .forward = inner_forward,
+    .backward = inner_backward,
+    .flops = inner_flops,
+    .example = inner_example,
+};
+
+tn_node *tn_inner(tn_graph *g, const char *name, tn_node *x, uint32_t dim)
+{
+    TN_ASSERT(dim > 0 && dim <= TN_DIM_MAX);
+    return tn_apply(g, &tn_op_inner, name, &x, 1, &(fm_attr){.dim = dim});
 }

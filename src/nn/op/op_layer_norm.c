@@ -5,7 +5,7 @@
  *   backward    dx += rstd (u - mean(u) - x^ mean(u x^)),  u = gamma dy
  *               dgamma += sum dy x^,  dbeta += sum dy
  */
-#include "nn/op/ops.h"
+#include "nn/op/norms.h"
 
 #include "base/core/compiler.h"
 
@@ -134,11 +134,6 @@ static void layer_norm_backward_params(tn_node *y, tn_range cols)
     }
 }
 
-static double layer_norm_flops(const tn_node *y)
-{
-    return 8.0 * y->shape.rows * y->shape.cols;
-}
-
 static tn_node *layer_norm_example(tn_graph *g)
 {
     tn_init init = {.kind = TN_INIT_CONSTANT, .a = 1};
@@ -161,7 +156,7 @@ const tn_op tn_op_layer_norm = {
     .forward = layer_norm_forward,
     .backward = layer_norm_backward,
     .backward_params = layer_norm_backward_params,
-    .flops = layer_norm_flops,
+    .flops = tn_norm_flops,
     .example = layer_norm_example,
 };
 

@@ -3,7 +3,6 @@
  *   forward     a   = e^(s - max s) / sum        a row of -inf only: 0
  *   backward    ds += a (da - sum(a da))
  */
-#include "nn/op/activations.h"
 #include "nn/op/ops.h"
 #include "nn/vec/vec.h"
 #include "nn/vec/vecmath.h"

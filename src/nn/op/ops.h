@@ -27,18 +27,10 @@ tn_node *tn_dense(tn_graph *g, const char *name, tn_node *x, tn_node *const wb[2
 /* Whether n is an activation that a dense layer can do itself, and as which. */
 bool tn_dense_activation(const tn_node *n, tn_dense_attr *out);
 
-/* Activations, [B,n] -> [B,n]. */
-tn_node *tn_relu(tn_graph *g, const char *name, tn_node *x);
-tn_node *tn_leaky_relu(tn_graph *g, const char *name, tn_node *x, double slope); /* usually .01 */
-tn_node *tn_sigmoid_act(tn_graph *g, const char *name, tn_node *x);
-tn_node *tn_tanh_act(tn_graph *g, const char *name, tn_node *x);
-tn_node *tn_gelu(tn_graph *g, const char *name, tn_node *x);
-tn_node *tn_gelu_tanh(tn_graph *g, const char *name, tn_node *x);
-tn_node *tn_silu(tn_graph *g, const char *name, tn_node *x);
-tn_node *tn_softplus(tn_graph *g, const char *name, tn_node *x);
-tn_node *tn_prelu(tn_graph *g, const char *name, tn_node *x, tn_node *a); /* a [1,n], init .25 */
-/* One of those without parameters by its name; leaky_relu with slope .01. NULL: none. */
+/* Activations, [B,n] -> [B,n]. tn_activate: one without parameters by the name of its operator,
+ * leaky_relu with slope .01; NULL: none of that name. */
 tn_node *tn_activate(tn_graph *g, const char *name, tn_node *x, const char *activation);
+tn_node *tn_prelu(tn_graph *g, const char *name, tn_node *x, tn_node *a); /* a [1,n], init .25 */
 
 /* Norms. params as listed: gamma, beta [1,n] from tn_param; mean, var .. [1,n] from tn_running. */
 typedef struct tn_batch_norm_attr {
@@ -115,6 +107,14 @@ typedef struct tn_bce_attr {
 } tn_bce_attr;
 tn_node *tn_bce(tn_graph *g, const char *name, tn_node *logit,
                 const tn_bce_attr *attr); /* NULL: 1, 0 */
+
+tn_shape tn_same_shape(const tn_node *y); /* for operators: that of the first operand */
+
+/* For fuse.c: the width of a slot's vector in a node of fm; whether training can do fm(embed)
+ * without a matrix; and makes node y, which is that, do it. */
+uint32_t tn_fm_dim(const tn_node *y);
+bool tn_embed_can_fm(const tn_node *embed, uint32_t dim);
+void tn_become_embed_fm(tn_node *y, const tn_node *embed, uint32_t dim);
 
 #define TN_OP(name) extern const tn_op tn_op_##name;
 #include "nn/op/ops.def"

@@ -4,7 +4,6 @@
 #include "nn/op/ops.h"
 #include "nn/pooling/embedloops.h"
 #include "nn/pooling/ffmloops.h"
-#include "nn/pooling/fmloops.h"
 
 #include "base/core/alloc.h"
 

@@ -1,4 +1,4 @@
-/* plan.c - what a graph costs, as a table of nodes; its drawing; and the list of operators. */
+/* plan.c - what a graph costs, as a table of nodes; and its drawing. */
 #include "nn/passes/plan.h"
 
 #include "base/core/alloc.h"
@@ -220,49 +220,4 @@ void tn_graph_dot(const tn_graph *g, tn_text *out)
         }
     }
     tn_text_adds(out, "}\n");
-}
-
-static const char *kind_word(const tn_field *f)
-{
-    switch (f->kind) {
-    case TN_KIND_BOOL:
-        return "true or false";
-    case TN_KIND_U32:
-    case TN_KIND_U64:
-        return "count";
-    case TN_KIND_CHOICE:
-        return "word";
-    case TN_KIND_END:
-    case TN_KIND_F64:
-    case TN_KIND_DURATION:
-    case TN_KIND_SIZE:
-    case TN_KIND_STR:
-    case TN_KIND_STRS:
-    case TN_KIND_F64S:
-    case TN_KIND_TABLE:
-    case TN_KIND_TABLES:
-    case TN_KIND_VARIANT:
-    case TN_KIND_TREE:
-        break;
-    }
-    return "number";
-}
-
-void tn_ops_print(tn_text *out)
-{
-    for (const tn_op *const *at = tn_all_ops; *at != NULL; at++) {
-        const tn_op *op = *at;
-        tn_text_addf(out, "%-16s %s\n", op->name, op->formula);
-        if (op->params != NULL) {
-            tn_text_addf(out, "%-16s   parameters:", "");
-            for (uint32_t i = 0; op->params[i] != NULL; i++) {
-                tn_text_addf(out, " %s", op->params[i]);
-            }
-            tn_text_addc(out, '\n');
-        }
-        for (const tn_field *f = op->attrs; f != NULL && f->kind != TN_KIND_END; f++) {
-            tn_text_addf(out, "%-16s   %s: %s (%s, default %s)\n", "", f->key, f->help,
-                         kind_word(f), f->fallback);
-        }
-    }
 }

@@ -31,7 +31,4 @@ void tn_graph_print(const tn_graph *g, double products, tn_text *out);
 /* For graphviz: inputs, operators, parameters as notes on their operator. */
 void tn_graph_dot(const tn_graph *g, tn_text *out);
 
-/* `--list-ops`: name, formula, parameters and constants of every operator. */
-void tn_ops_print(tn_text *out);
-
 #endif

@@ -107,44 +107,28 @@ __attribute__((always_inline)) static inline void add_plain(const tn_plain_sum *
     }
 }
 
-TN_HOT static void add_plain_1(const tn_plain_sum *p, tn_range keys)
+TN_HOT static void add_plain_keys(const tn_plain_sum *p, tn_range keys)
 {
-    add_plain(p, keys, 1);
-}
-
-TN_HOT static void add_plain_8(const tn_plain_sum *p, tn_range keys)
-{
-    add_plain(p, keys, 8);
-}
-
-TN_HOT static void add_plain_16(const tn_plain_sum *p, tn_range keys)
-{
-    add_plain(p, keys, 16);
-}
-
-TN_HOT static void add_plain_n(const tn_plain_sum *p, tn_range keys)
-{
-    add_plain(p, keys, p->dim);
+    switch (p->dim) {
+    case 1:
+        add_plain(p, keys, 1);
+        break;
+    case 8:
+        add_plain(p, keys, 8);
+        break;
+    case 16:
+        add_plain(p, keys, 16);
+        break;
+    default:
+        add_plain(p, keys, p->dim);
+        break;
+    }
 }
 
 void tn_add_plain(const tn_plain_sum *p, tn_range keys)
 {
-    if (p->sparse->occurrences.first[keys.from] == p->sparse->occurrences.first[keys.to]) {
-        return;
-    }
-    switch (p->dim) {
-    case 1:
-        add_plain_1(p, keys);
-        break;
-    case 8:
-        add_plain_8(p, keys);
-        break;
-    case 16:
-        add_plain_16(p, keys);
-        break;
-    default:
-        add_plain_n(p, keys);
-        break;
+    if (p->sparse->occurrences.first[keys.from] != p->sparse->occurrences.first[keys.to]) {
+        add_plain_keys(p, keys);
     }
 }
 
@@ -175,42 +159,27 @@ __attribute__((always_inline)) static inline void add_slot(const tn_plain_slot *
     }
 }
 
-TN_HOT static void add_plain_slot_1(const tn_plain_slot *p)
+TN_HOT static void add_plain_slot(const tn_plain_slot *p)
 {
-    add_slot(p, 1);
-}
-
-TN_HOT static void add_plain_slot_8(const tn_plain_slot *p)
-{
-    add_slot(p, 8);
-}
-
-TN_HOT static void add_plain_slot_16(const tn_plain_slot *p)
-{
-    add_slot(p, 16);
-}
-
-TN_HOT static void add_plain_slot_n(const tn_plain_slot *p)
-{
-    add_slot(p, p->slot->segment->dim);
+    switch (p->slot->segment->dim) {
+    case 1:
+        add_slot(p, 1);
+        break;
+    case 8:
+        add_slot(p, 8);
+        break;
+    case 16:
+        add_slot(p, 16);
+        break;
+    default:
+        add_slot(p, p->slot->segment->dim);
+        break;
+    }
 }
 
 void tn_add_plain_slot(const tn_plain_slot *p)
 {
-    switch (p->slot->segment->dim) {
-    case 1:
-        add_plain_slot_1(p);
-        break;
-    case 8:
-        add_plain_slot_8(p);
-        break;
-    case 16:
-        add_plain_slot_16(p);
-        break;
-    default:
-        add_plain_slot_n(p);
-        break;
-    }
+    add_plain_slot(p);
 }
 
 /* Every example takes one vector. */

@@ -42,42 +42,27 @@ ALWAYS_INLINE void add_slot(const tn_fm_rows *p, const tn_embed_slot *slot, tn_r
     }
 }
 
-TN_HOT static void fm_add_slot_4(const tn_fm_rows *p, const tn_embed_slot *slot, tn_range rows)
+TN_HOT static void fm_add_slot(const tn_fm_rows *p, const tn_embed_slot *slot, tn_range rows)
 {
-    add_slot(p, slot, rows, D4);
-}
-
-TN_HOT static void fm_add_slot_8(const tn_fm_rows *p, const tn_embed_slot *slot, tn_range rows)
-{
-    add_slot(p, slot, rows, D8);
-}
-
-TN_HOT static void fm_add_slot_16(const tn_fm_rows *p, const tn_embed_slot *slot, tn_range rows)
-{
-    add_slot(p, slot, rows, D16);
-}
-
-TN_HOT static void fm_add_slot_n(const tn_fm_rows *p, const tn_embed_slot *slot, tn_range rows)
-{
-    add_slot(p, slot, rows, p->dim);
+    switch (p->dim) {
+    case D4:
+        add_slot(p, slot, rows, D4);
+        break;
+    case D8:
+        add_slot(p, slot, rows, D8);
+        break;
+    case D16:
+        add_slot(p, slot, rows, D16);
+        break;
+    default:
+        add_slot(p, slot, rows, p->dim);
+        break;
+    }
 }
 
 void tn_fm_add_slot(const tn_fm_rows *p, const tn_embed_slot *slot, tn_range rows)
 {
-    switch (p->dim) {
-    case D4:
-        fm_add_slot_4(p, slot, rows);
-        break;
-    case D8:
-        fm_add_slot_8(p, slot, rows);
-        break;
-    case D16:
-        fm_add_slot_16(p, slot, rows);
-        break;
-    default:
-        fm_add_slot_n(p, slot, rows);
-        break;
-    }
+    fm_add_slot(p, slot, rows);
 }
 
 TN_HOT static void fm_add_one(const tn_fm_rows *p, uint32_t row, const tn_real *v)
@@ -109,42 +94,27 @@ ALWAYS_INLINE void back_slot(const tn_fm_rows *p, const tn_embed_slot *slot, uin
     }
 }
 
-TN_HOT static void fm_back_slot_4(const tn_fm_rows *p, const tn_embed_slot *slot, uint32_t n_rows)
+TN_HOT static void fm_back_slot(const tn_fm_rows *p, const tn_embed_slot *slot, uint32_t n_rows)
 {
-    back_slot(p, slot, n_rows, D4);
-}
-
-TN_HOT static void fm_back_slot_8(const tn_fm_rows *p, const tn_embed_slot *slot, uint32_t n_rows)
-{
-    back_slot(p, slot, n_rows, D8);
-}
-
-TN_HOT static void fm_back_slot_16(const tn_fm_rows *p, const tn_embed_slot *slot, uint32_t n_rows)
-{
-    back_slot(p, slot, n_rows, D16);
-}
-
-TN_HOT static void fm_back_slot_n(const tn_fm_rows *p, const tn_embed_slot *slot, uint32_t n_rows)
-{
-    back_slot(p, slot, n_rows, p->dim);
+    switch (p->dim) {
+    case D4:
+        back_slot(p, slot, n_rows, D4);
+        break;
+    case D8:
+        back_slot(p, slot, n_rows, D8);
+        break;
+    case D16:
+        back_slot(p, slot, n_rows, D16);
+        break;
+    default:
+        back_slot(p, slot, n_rows, p->dim);
+        break;
+    }
 }
 
 void tn_fm_back_slot(const tn_fm_rows *p, const tn_embed_slot *slot, uint32_t n_rows)
 {
-    switch (p->dim) {
-    case D4:
-        fm_back_slot_4(p, slot, n_rows);
-        break;
-    case D8:
-        fm_back_slot_8(p, slot, n_rows);
-        break;
-    case D16:
-        fm_back_slot_16(p, slot, n_rows);
-        break;
-    default:
-        fm_back_slot_n(p, slot, n_rows);
-        break;
-    }
+    fm_back_slot(p, slot, n_rows);
 }
 
 /* One loop over the occurrences of all keys, as in embedloops.c. */
@@ -170,40 +140,25 @@ ALWAYS_INLINE void back_keys(const tn_fm_rows *p, tn_range keys, const uint32_t 
     }
 }
 
-TN_HOT static void fm_back_keys_4(const tn_fm_rows *p, tn_range keys)
+TN_HOT static void fm_back_keys(const tn_fm_rows *p, tn_range keys)
 {
-    back_keys(p, keys, D4);
-}
-
-TN_HOT static void fm_back_keys_8(const tn_fm_rows *p, tn_range keys)
-{
-    back_keys(p, keys, D8);
-}
-
-TN_HOT static void fm_back_keys_16(const tn_fm_rows *p, tn_range keys)
-{
-    back_keys(p, keys, D16);
-}
-
-TN_HOT static void fm_back_keys_n(const tn_fm_rows *p, tn_range keys)
-{
-    back_keys(p, keys, p->dim);
+    switch (p->dim) {
+    case D4:
+        back_keys(p, keys, D4);
+        break;
+    case D8:
+        back_keys(p, keys, D8);
+        break;
+    case D16:
+        back_keys(p, keys, D16);
+        break;
+    default:
+        back_keys(p, keys, p->dim);
+        break;
+    }
 }
 
 void tn_fm_back_keys(const tn_fm_rows *p, tn_range keys)
 {
-    switch (p->dim) {
-    case D4:
-        fm_back_keys_4(p, keys);
-        break;
-    case D8:
-        fm_back_keys_8(p, keys);
-        break;
-    case D16:
-        fm_back_keys_16(p, keys);
-        break;
-    default:
-        fm_back_keys_n(p, keys);
-        break;
-    }
+    fm_back_keys(p, keys);
 }

@@ -76,19 +76,6 @@ void tn_vec_scale(size_t n, tn_real *y, const tn_real *x, tn_real by, bool add)
     (add ? vec_add_scaled : vec_scale)(n, y, x, by);
 }
 
-TN_HOT static void vec_affine(size_t n, tn_real *restrict y, const tn_real *restrict x,
-                              const tn_real *restrict by, const tn_real *restrict plus)
-{
-    for (size_t i = 0; i < n; i++) {
-        y[i] = x[i] * by[i] + plus[i];
-    }
-}
-
-void tn_vec_affine(size_t n, tn_real *y, const tn_real *x, const tn_real *by, const tn_real *plus)
-{
-    vec_affine(n, y, x, by, plus);
-}
-
 TN_HOT static void vec_shift(size_t n, tn_real *y, tn_real plus)
 {
     for (size_t i = 0; i < n; i++) {
@@ -142,19 +129,6 @@ TN_HOT static void vec_tally(size_t n, double *restrict total, const tn_real *re
 void tn_vec_tally(size_t n, double *total, const tn_real *x)
 {
     vec_tally(n, total, x);
-}
-
-TN_HOT static void vec_tally_mul(size_t n, double *restrict total, const tn_real *restrict a,
-                                 const tn_real *restrict b)
-{
-    for (size_t i = 0; i < n; i++) {
-        total[i] += (double)a[i] * (double)b[i];
-    }
-}
-
-void tn_vec_tally_mul(size_t n, double *total, const tn_real *a, const tn_real *b)
-{
-    vec_tally_mul(n, total, a, b);
 }
 
 TN_HOT static void vec_tally_square(size_t n, double *restrict total, const tn_real *restrict x,

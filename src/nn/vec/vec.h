@@ -16,8 +16,7 @@ void tn_vec_copy(size_t n, tn_real *y, const tn_real *x, bool add);             
 void tn_vec_add(size_t n, tn_real *y, const tn_real *a, const tn_real *b);           /* a + b */
 void tn_vec_mul(size_t n, tn_real *y, const tn_real *a, const tn_real *b, bool add); /* a * b */
 void tn_vec_scale(size_t n, tn_real *y, const tn_real *x, tn_real by, bool add);     /* x * by */
-void tn_vec_affine(size_t n, tn_real *y, const tn_real *x, const tn_real *by, const tn_real *plus);
-void tn_vec_shift(size_t n, tn_real *y, tn_real plus); /* y += plus */
+void tn_vec_shift(size_t n, tn_real *y, tn_real plus);                               /* y += plus */
 tn_real tn_vec_sum(size_t n, const tn_real *x);
 tn_real tn_vec_dot(size_t n, const tn_real *a, const tn_real *b);
 
@@ -26,8 +25,7 @@ void tn_vec_add_row(size_t rows, size_t n, tn_real *y, size_t stride, const tn_r
 void tn_vec_sum_rows(size_t rows, size_t n, const tn_real *x, size_t stride, tn_real *total);
 
 /* Column sums of one row after the other, in double. */
-void tn_vec_tally(size_t n, double *total, const tn_real *x);                       /* sum += x */
-void tn_vec_tally_mul(size_t n, double *total, const tn_real *a, const tn_real *b); /* sum += a b */
+void tn_vec_tally(size_t n, double *total, const tn_real *x); /* sum += x */
 void tn_vec_tally_square(size_t n, double *total, const tn_real *x,
                          const double *mean); /* (x - mean)^2 */
 

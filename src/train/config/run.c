@@ -9,7 +9,7 @@
 #include "io/format/format.h"
 #include "metrics/metrics.h"
 #include "models/model.h"
-#include "nn/gemm/bf16.h"
+#include "nn/gemm/gemm.h"
 #include "ps/optim/optim.h"
 #include "ps/optim/rule.h"
 #include "ps/optim/schedule.h"

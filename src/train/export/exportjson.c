@@ -75,7 +75,7 @@ static tn_status build(tn_export_graph *x, const tn_model_plan *plan, tn_params 
         x->logit =
             tn_scale(x->g, free_name(x->g, "logit.unsampled", b->arena), x->logit, 1, tn_ln(q));
     }
-    x->pctr = tn_sigmoid_act(x->g, free_name(x->g, "pctr", b->arena), x->logit);
+    x->pctr = tn_activate(x->g, free_name(x->g, "pctr", b->arena), x->logit, "sigmoid");
     TN_TRY(tn_params_seal(x->params, err));
     TN_TRY(copy_weights(x->params, from, err));
     if (q < 1 && made.output_bias != NULL) {

@@ -1,7 +1,7 @@
 /* host.c - instruction set, matrix library and peak memory of this machine. */
 #include "train/step/host.h"
 
-#include "nn/gemm/gemm_backends.h"
+#include "nn/gemm/gemm.h"
 
 #include <stdio.h>
 #include <string.h>
