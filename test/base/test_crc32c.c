@@ -24,7 +24,6 @@ static void golden_mask(void **state)
 {
     (void)state;
     assert_int_equal(tn_crc_mask(0xe3069283), 0xc78ab0e5);
-    assert_int_equal(tn_crc_unmask(0xc78ab0e5), 0xe3069283);
     assert_int_equal(tn_crc_mask(tn_crc32c(0, "\0\0\0\0\0\0\0\0", 8)), 0x07980329);
     assert_int_equal(tn_crc_mask(tn_crc32c(0, "", 0)), 0xa282ead8);
     assert_int_equal(tn_crc_mask(tn_crc32c(0, "\4\0\0\0\0\0\0\0", 8)), 0x04524542);

@@ -93,20 +93,6 @@ static void sigmoid_softplus_and_tanh_are_within_three_ulp(void **state)
     assert_true(isnan(tn_log1p_exp((double)NAN)));
 }
 
-static void erf_and_erfc_are_within_a_few_ulp(void **state)
-{
-    (void)state;
-    stays_within(1, tn_erf, erfl, -7, 7);
-    stays_within(1, tn_erf, erfl, -1.3, 1.3);
-    stays_within(1, tn_erf, erfl, -1e-6, 1e-6);
-    stays_within(2, tn_erfc, erfcl, -7, 1);
-    stays_within(3, tn_erfc, erfcl, 1, 6);
-    stays_within(3, tn_erfc, erfcl, 6, 26);
-    assert_true(tn_erf(0) == 0 && tn_erfc(0) == 1 && tn_erf(9) == 1 && tn_erf(-9) == -1);
-    assert_true(tn_erfc(30) == 0 && tn_erfc(-30) == 2);
-    assert_true(isnan(tn_erf((double)NAN)) && isnan(tn_erfc((double)NAN)));
-}
-
 static void v15_bce_and_its_gradient(void **state)
 {
     (void)state;
@@ -124,25 +110,13 @@ static void v15_bce_and_its_gradient(void **state)
     assert_true(fabs(tn_log1p_exp(-40) / 4.24835426e-18 - 1) < 1e-8);
 }
 
-static void v1_gelu_by_erfc(void **state)
-{
-    (void)state;
-    const double x[] = {-1, .5, 2};
-    const double y[] = {-.158655254, .345731231, 1.954499736};
-    for (int i = 0; i < 3; i++) {
-        assert_true(fabs(x[i] / 2 * tn_erfc(-x[i] / sqrt(2)) - y[i]) < 1e-9);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(exp_is_within_one_ulp),
         cmocka_unit_test(ln_is_within_three_ulp),
         cmocka_unit_test(sigmoid_softplus_and_tanh_are_within_three_ulp),
-        cmocka_unit_test(erf_and_erfc_are_within_a_few_ulp),
         cmocka_unit_test(v15_bce_and_its_gradient),
-        cmocka_unit_test(v1_gelu_by_erfc),
     };
     return cmocka_run_group_tests_name("base/fmath", tests, NULL, NULL);
 }

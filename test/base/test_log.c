@@ -30,7 +30,6 @@ static int reset(void **state)
 static void without_a_sink_lines_vanish(void **state)
 {
     (void)state;
-    assert_false(tn_log_wants(TN_LOG_ERROR));
     tn_log(TN_LOG_ERROR, "nobody hears %d", 1);
     assert_int_equal(n_lines, 0);
 }
@@ -49,8 +48,6 @@ static void lines_above_the_level_are_not_made(void **state)
 {
     (void)state;
     tn_log_set(keep, TN_LOG_WARN);
-    assert_true(tn_log_wants(TN_LOG_ERROR) && tn_log_wants(TN_LOG_WARN));
-    assert_false(tn_log_wants(TN_LOG_INFO) || tn_log_wants(TN_LOG_DEBUG));
     tn_log(TN_LOG_INFO, "x");
     tn_log(TN_LOG_DEBUG, "x");
     assert_int_equal(n_lines, 0);

@@ -198,7 +198,8 @@ static void unknown_fields_of_four_wire_types_are_stepped_over(void **state)
     tn_text t = {0};
     tn_proto_add_u64(&t, 9, UINT64_MAX);
     tn_proto_add_f64(&t, 1000, 2.5);
-    tn_proto_add_f32(&t, (1U << 29) - 1, -1);
+    tn_proto_add_varint(&t, TN_PROTO_TAG((1U << 29) - 1, TN_WIRE_FIXED32));
+    tn_text_add_f32le(&t, -1);
     tn_proto_add_str(&t, 16, "abc");
     tn_proto_add_bytes(&t, 7, "", 0);
     const uint32_t tags[] = {TN_PROTO_TAG(9, 0), TN_PROTO_TAG(1000, 1),

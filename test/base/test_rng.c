@@ -68,26 +68,6 @@ static void v17_glorot_uniform_of_a_dense_layer(void **state)
     }
 }
 
-static void v17_dropout_bits(void **state)
-{
-    (void)state;
-    uint64_t s = tn_stream3(42, TN_RNG_DROPOUT, tn_name64("deep.1.drop"), 8);
-    assert_int_equal(s, UINT64_C(0x040b66dd40a048e9));
-    const char kept[] = "1001110111111100";
-    for (uint64_t e = 0; e < 16; e++) {
-        assert_int_equal(tn_drops(s, e, tn_drop_below(.3)), kept[e] == '0');
-    }
-}
-
-static void dropout_of_nothing_and_of_everything(void **state)
-{
-    (void)state;
-    for (uint64_t e = 0; e < 1000; e++) {
-        assert_false(tn_drops(7, e, tn_drop_below(0)));
-        assert_true(tn_drops(7, e, tn_drop_below(1)));
-    }
-}
-
 static void v17_shuffle(void **state)
 {
     (void)state;
@@ -147,8 +127,6 @@ int main(void)
         cmocka_unit_test(v17_names_and_streams),
         cmocka_unit_test(v17_uniform_normal_and_truncated_rows),
         cmocka_unit_test(v17_glorot_uniform_of_a_dense_layer),
-        cmocka_unit_test(v17_dropout_bits),
-        cmocka_unit_test(dropout_of_nothing_and_of_everything),
         cmocka_unit_test(v17_shuffle),
         cmocka_unit_test(d5_another_epoch_is_another_order),
         cmocka_unit_test(v17_quantile),

@@ -1,7 +1,7 @@
 /* json.c - reads JSON: one descent, every byte looked at once; then values by name.
  *
- * Duplicate members are found when an object closes, by hash, so an object with a
- * million members costs no more than it weighs. What is not there or does not fit is no value.
+ * Duplicate members are found by hash when an object closes, so the cost stays linear in the number
+ * of members. The accessors report a value that is missing or of another kind as no value.
  */
 #include "base/codec/json.h"
 
@@ -319,8 +319,8 @@ static tn_status parse_value(parser *p, tn_json *out)
     return status;
 }
 
-/* Room for the tree of `text`: each value but the first stands behind a bracket or comma, and no
- * text grows when it is copied. */
+/* Reserves memory for the tree: every value but the first follows a bracket or a comma, and a
+ * copied text is never longer than its source. */
 static tn_status reserve(const parser *p)
 {
     size_t values = 1;

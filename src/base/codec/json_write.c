@@ -15,7 +15,7 @@ enum {
 
 static const char replacement[] = "\xef\xbf\xbd"; /* U+FFFD */
 
-/* A comma, unless nothing of this list or object, or of this line, stands there yet. */
+/* Puts a comma, unless this is the first item of a list, an object or a line. */
 static void put_comma(tn_text *t)
 {
     if (t->size == 0 || t->failed) {

@@ -53,12 +53,6 @@ void tn_proto_add_u64(tn_text *t, uint32_t number, uint64_t value)
     tn_proto_add_varint(t, value);
 }
 
-void tn_proto_add_f32(tn_text *t, uint32_t number, float value)
-{
-    add_tag(t, number, TN_WIRE_FIXED32);
-    tn_text_add(t, &value, sizeof value);
-}
-
 void tn_proto_add_f64(tn_text *t, uint32_t number, double value)
 {
     add_tag(t, number, TN_WIRE_FIXED64);
@@ -92,7 +86,7 @@ void tn_proto_end(tn_text *t, size_t begin)
     size_t size = t->size - begin;
     char length[VARINT_MAX];
     size_t n = put_varint(length, size);
-    if (tn_text_grow(t, n) != NULL) { /* the length goes in front of what it measures */
+    if (tn_text_grow(t, n) != NULL) { /* the length stands before the message */
         memmove(t->data + begin + n, t->data + begin, size);
         memcpy(t->data + begin, length, n);
     }

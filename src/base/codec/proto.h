@@ -108,7 +108,6 @@ static inline bool tn_proto_next(tn_bytes *in, tn_proto_field *out)
  *     size_t at = tn_proto_begin(t, 2);   ... fields ...   tn_proto_end(t, at);  */
 void tn_proto_add_varint(tn_text *t, uint64_t value);
 void tn_proto_add_u64(tn_text *t, uint32_t number, uint64_t value); /* also int64, bool, enum */
-void tn_proto_add_f32(tn_text *t, uint32_t number, float value);
 void tn_proto_add_f64(tn_text *t, uint32_t number, double value);
 void tn_proto_add_bytes(tn_text *t, uint32_t number, const void *bytes, size_t size);
 void tn_proto_add_str(tn_text *t, uint32_t number, const char *text);

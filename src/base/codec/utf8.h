@@ -1,4 +1,4 @@
-/* utf8.h - characters in UTF-8: how long the one at a place is, if it is one; writing one.
+/* utf8.h - characters in UTF-8: measures and checks one, writes one.
  *
  * Overlong forms, surrogates and code points above U+10FFFF are no characters (RFC 3629).
  */
@@ -17,7 +17,7 @@ static inline bool tn_utf8_continues(uint8_t byte)
 /* 1 to 4 bytes, or 0 when `text` does not begin with a whole valid character. */
 static inline size_t tn_utf8_size(const char *text, size_t size)
 {
-    uint8_t b[4] = {0}; /* a byte that is not there continues nothing */
+    uint8_t b[4] = {0}; /* a missing byte is 0, which continues nothing */
     for (size_t i = 0; i < 4 && i < size; i++) {
         b[i] = (uint8_t)text[i];
     }

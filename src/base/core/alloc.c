@@ -14,8 +14,8 @@ enum { EXIT_MEMORY = 7, PAGE = 4 << 10, HUGE_PAGE = 2 << 20 };
 
 static _Atomic uint64_t calls_to_failure;
 
-/* Large arrays wish for huge pages, before they are touched: each random place in small pages costs
- * a walk through the tables of pages. */
+/* Asks for huge pages for large arrays, before they are touched: with small pages nearly every
+ * random access walks the page tables. */
 static void *reserve(size_t bytes)
 {
     if (bytes < HUGE_PAGE) {

@@ -30,8 +30,8 @@ void *tn_try_alloc(size_t count, size_t size, const char *what, tn_error *err) T
 
 void tn_free(void *memory); /* NULL is fine */
 
-/* Under a limit of address space threads share one heap: the 64 MB that each would reserve are
- * hardly used, and count. Before there are threads. */
+/* Makes all threads share one heap where the address space is limited: each heap of its own would
+ * reserve 64 MB that count and are hardly used. Call it before any thread starts. */
 void tn_alloc_spare_address_space(void);
 
 /* For tests: the nth tn_try_alloc from now on fails, once. 0: none. */

@@ -19,8 +19,8 @@ struct tn_arena {
     chunk *first;
     chunk *current; /* the chunk being filled; those after it are empty */
     size_t chunk_bytes;
-    size_t promised; /* the rest of `current`, or the chunk after it, has room for so much */
-    bool strict;     /* nothing is taken that was not promised */
+    size_t promised; /* bytes that fit the rest of `current`, or the chunk after it */
+    bool strict;     /* callers take only what was promised */
 };
 
 static chunk *chunk_new(size_t bytes)

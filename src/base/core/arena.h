@@ -11,8 +11,8 @@
  * Not thread-safe; one owner at a time.
  *
  * Programs end when there is no memory for small things (alloc.h). A library may not: its arenas
- * come from tn_arena_open, and whoever takes from such an arena has asked for the bytes before,
- * once for many allocations, so that none of them can fail:
+ * come from tn_arena_open. A caller first reserves the bytes of many allocations at once; then none
+ * of these allocations can fail:
  *
  *     TN_TRY(tn_arena_open(&a, 1 << 12, "a model", err));         the first 4 kB are promised
  *     TN_TRY(tn_arena_reserve(a, n * ITEM_BYTES, "items", err));  so are these
@@ -37,8 +37,8 @@ tn_status tn_arena_open(tn_arena **out, size_t bytes, const char *what, tn_error
 /* Zeroed memory for count * size bytes. Never NULL: see tn_alloc. */
 void *tn_arena_alloc(tn_arena *arena, size_t count, size_t size, size_t align);
 
-/* Makes sure that the next allocations, `bytes` in all with what aligns them, need no more memory:
- * for contents whose size a file says. TN_E_MEMORY when there is none. */
+/* Makes room for the next allocations, `bytes` in all, alignment included. For contents whose size
+ * comes from a file. TN_E_MEMORY when there is no room. */
 tn_status tn_arena_reserve(tn_arena *arena, size_t bytes, const char *what,
                            tn_error *err) TN_MUST_USE;
 

@@ -9,8 +9,8 @@ double tn_clock_s(void);    /* the same in seconds */
 double tn_wall_s(void);     /* Unix seconds, with fraction */
 uint32_t tn_wall_day(void); /* days since 1970-01-01, UTC */
 
-/* How long a timer that is meant to take `ns` takes in this build: where there are failpoints the
- * environment variable TNET_FAST divides all of them. */
+/* The length of a timer of `ns` in this build: in test builds the environment variable TNET_FAST
+ * divides all timers. */
 uint64_t tn_timer_ns(uint64_t ns);
 
 #endif

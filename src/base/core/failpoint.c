@@ -35,7 +35,7 @@ static uint32_t n_rules;
 static _Atomic bool armed; /* n_rules > 0 */
 static _Atomic uint64_t passed_in_all;
 
-/* 0 when no errno is called so. */
+/* 0 when no errno has this name. */
 static int errno_of(const char *name)
 {
     for (int i = 1; i <= ERRNO_MAX; i++) {

@@ -10,7 +10,7 @@ enum { LINE_MAX_BYTES = 4096 };
 
 static const char cut_mark[] = " ...";
 
-/* Both may change while others log: a line then goes to either sink. */
+/* Both may change while other threads log: their lines go to the old sink or to the new one. */
 static _Atomic(tn_log_sink *) log_sink;
 static _Atomic int log_most = TN_LOG_INFO;
 
@@ -18,11 +18,6 @@ void tn_log_set(tn_log_sink *sink, tn_log_level most)
 {
     atomic_store(&log_most, (int)most);
     atomic_store(&log_sink, sink);
-}
-
-bool tn_log_wants(tn_log_level level)
-{
-    return (int)level <= atomic_load(&log_most) && atomic_load(&log_sink) != NULL;
 }
 
 void tn_log(tn_log_level level, const char *fmt, ...)

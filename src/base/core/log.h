@@ -8,14 +8,11 @@
 
 #include "base/core/compiler.h"
 
-#include <stdbool.h>
-
 typedef enum tn_log_level { TN_LOG_ERROR, TN_LOG_WARN, TN_LOG_INFO, TN_LOG_DEBUG } tn_log_level;
 
 typedef void tn_log_sink(tn_log_level level, const char *line);
 
 void tn_log_set(tn_log_sink *sink, tn_log_level most);
-bool tn_log_wants(tn_log_level level);
 void tn_log(tn_log_level level, const char *fmt, ...) TN_PRINTF(2, 3);
 
 #endif

@@ -64,7 +64,7 @@ tn_numeral tn_read_u64(const char *text, size_t size, uint64_t *out)
         if (digit > 9) {
             return TN_NUM_NONE;
         }
-        /* Only the twentieth digit can be too much. */
+        /* Only a twentieth digit can overflow. */
         fits = fits && (i < EXACT_DIGITS || value < UINT64_MAX / 10 ||
                         (value == UINT64_MAX / 10 && digit <= UINT64_MAX % 10));
         value = value * 10 + digit;

@@ -36,7 +36,7 @@ enum { TN_NUMBER_TEXT_MAX = 32 };
 size_t tn_write_f32(char *out, float value);
 size_t tn_write_f64(char *out, double value);
 
-/* The "C" locale, for the printf family and uselocale(3): a host program may have set another. */
+/* The "C" locale, for printf and uselocale(3): a host program may have set another one. */
 locale_t tn_locale_c(void);
 
 #endif

@@ -15,17 +15,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The disk begins to work after this many bytes, instead of at the fsync: a large file is written
- * while the next part of it is made. */
+/* Starts writing to disk after AT_ONCE_BYTES instead of at the fsync, so that the disk works while
+ * the program makes the next part of a large file. */
 enum { BUFFER_BYTES = 256 << 10, AT_ONCE_BYTES = 8 << 20 };
 
 struct tn_file {
     int fd;
-    bool failed; /* the descriptor is worth nothing any more */
+    bool failed; /* the descriptor must not be used any more */
     bool stream; /* neither synced nor removed */
     uint32_t crc;
     uint64_t size;   /* bytes taken, buffered ones included */
-    uint64_t begun;  /* of them, those that the disk was told to write */
+    uint64_t begun;  /* bytes that the disk was told to write */
     size_t buffered; /* at the end of them */
     char path[TN_PATH_SIZE];
     char buffer[BUFFER_BYTES];
@@ -85,7 +85,7 @@ tn_status tn_file_create_private(tn_file **out, const char *path, tn_error *err)
     return create(out, path, tn_io_open_private, err);
 }
 
-/* It has a name for a moment, that of an unfinished file. */
+/* The file has the name of an unfinished file for a moment. */
 tn_status tn_file_create_nameless(tn_file **out, const char *beside, tn_error *err)
 {
     char path[TN_PATH_SIZE];
@@ -101,7 +101,7 @@ tn_status tn_file_create_nameless(tn_file **out, const char *beside, tn_error *e
     return tn_file_take(out, fd, path, true, err);
 }
 
-/* Writes what stands at the front of the file's untouched rest. */
+/* Writes at offset `at` and tells the disk to begin. */
 static tn_status write_through(tn_file *f, uint64_t at, const void *data, size_t size,
                                tn_error *err)
 {
@@ -191,7 +191,7 @@ void tn_file_abandon(tn_file *f)
     }
     tn_io_drop(f->fd, f->path);
     tn_status removed = f->stream ? TN_OK : tn_io_unlink(f->path, NULL);
-    (void)removed; /* what cannot be removed now is removed with its folder */
+    (void)removed; /* if this fails, the file goes with its folder */
     tn_free(f);
 }
 
@@ -311,11 +311,6 @@ tn_status tn_append(tn_appender *a, const void *record, size_t size, tn_error *e
         tn_error_context(err, "%s", later.text);
     }
     return status;
-}
-
-uint64_t tn_append_size(const tn_appender *a)
-{
-    return a->size;
 }
 
 void tn_append_close(tn_appender *a)

@@ -8,8 +8,8 @@
  *
  *     tn_file *f = NULL;
  *     TN_TRY(tn_file_create(&f, path, err));          O_CREAT|O_EXCL|O_CLOEXEC, 0644
- *     TN_TRY(tn_file_write(f, data, size, err));      buffered; after a failure only abandon is
- * left TN_TRY(tn_file_commit(f, err));                 flush, fsync, close; frees f either way
+ *     TN_TRY(tn_file_write(f, data, size, err));      buffered; after a failure: abandon
+ *     TN_TRY(tn_file_commit(f, err));                 flush, fsync, close; frees f either way
  *
  * Errors are TN_E_IO with path and reason. One thread per handle, but tn_infile_read: any.
  */
@@ -30,8 +30,8 @@ typedef struct tn_file tn_file;
 tn_status tn_file_create(tn_file **out, const char *path, tn_error *err) TN_MUST_USE;
 /* The same with mode 0600, for secrets: nobody else can have opened it. */
 tn_status tn_file_create_private(tn_file **out, const char *path, tn_error *err) TN_MUST_USE;
-/* A file without a name, for what is read again later: see tn_file_map. `beside` says on which disk
- * it lies. It is gone when it is abandoned, or with the process. */
+/* A file without a name, for data that is read again later (tn_file_map), on the disk of `beside`.
+ * It disappears when it is abandoned or when the process ends. */
 tn_status tn_file_create_nameless(tn_file **out, const char *beside, tn_error *err) TN_MUST_USE;
 tn_status tn_file_write(tn_file *f, const void *data, size_t size, tn_error *err) TN_MUST_USE;
 uint64_t tn_file_size(const tn_file *f); /* bytes written so far */
@@ -45,8 +45,7 @@ void tn_file_abandon(tn_file *f); /* closes and removes; NULL is fine */
 typedef struct tn_appender tn_appender;
 tn_status tn_append_open(tn_appender **out, const char *path, tn_error *err) TN_MUST_USE;
 tn_status tn_append(tn_appender *a, const void *record, size_t size, tn_error *err) TN_MUST_USE;
-uint64_t tn_append_size(const tn_appender *a); /* of the file */
-void tn_append_close(tn_appender *a);          /* NULL is fine */
+void tn_append_close(tn_appender *a); /* NULL is fine */
 
 /* One small file by tmp, fsync, rename, fsync of the folder. */
 tn_status tn_file_replace(const char *path, const void *data, size_t size,
@@ -64,7 +63,8 @@ tn_status tn_dir_make_private(const char *path, tn_error *err) TN_MUST_USE;
 tn_status tn_dir_sync(const char *path, tn_error *err) TN_MUST_USE;
 tn_status tn_rename(const char *from, const char *to,
                     tn_error *err) TN_MUST_USE; /* and sync parent */
-/* What is not there counts as removed. Neither syncs the parent: a removal may be lost. */
+/* A missing file counts as removed. Neither function syncs the parent: a crash may undo a removal.
+ */
 tn_status tn_remove_file(const char *path, tn_error *err) TN_MUST_USE;
 void tn_remove_in_handler(const char *path); /* of a signal: the system call alone */
 tn_status tn_remove_tree(const char *path, tn_error *err) TN_MUST_USE; /* links are not followed */
@@ -109,18 +109,20 @@ tn_status tn_path_join(const char *dir, const char *name, char out[TN_PATH_SIZE]
  * it. A killed holder loses it. */
 typedef struct tn_lock tn_lock;
 tn_status tn_lock_take(tn_lock **out, const char *dir, uint64_t session, tn_error *err) TN_MUST_USE;
-/* The same lock on a folder itself, which nothing tells of: held or not to be had, TN_E_IO. */
+/* The same lock on a folder itself, without an OWNER file. TN_E_IO: held, or it cannot be locked.
+ */
 tn_status tn_lock_folder(tn_lock **out, const char *dir, tn_error *err) TN_MUST_USE;
 /* The same lock on the file dir/name, which is made and stays. Held: TN_E_CKPT. */
 tn_status tn_lock_name(tn_lock **out, const char *dir, const char *name, tn_error *err) TN_MUST_USE;
-/* Removes from the folder that tn_lock_take has locked, with all that is in them, the entries whose
- * names `is_ours` knows; those that changed after the lock was taken stay. */
+/* Removes the entries of a locked folder whose names `is_ours` accepts, with their contents;
+ * entries that changed after the lock was taken stay. */
 tn_status tn_lock_sweep(const tn_lock *lock, const char *dir, bool (*is_ours)(const char *name),
                         tn_error *err) TN_MUST_USE;
 void tn_lock_release(tn_lock *lock); /* NULL is fine */
 
-/* Whether another process has these locks now; nothing is made, and nothing promised for later:
- * tn_lock_take's, TN_E_CKPT with its sentence, and tn_lock_name's. */
+/* Whether another process holds the lock right now; these functions create nothing, and the answer
+ * may be old at once. tn_lock_look: the lock of tn_lock_take, TN_E_CKPT with its message when it is
+ * held; tn_lock_is_held: the lock of tn_lock_name. */
 tn_status tn_lock_look(const char *dir, tn_error *err) TN_MUST_USE;
 bool tn_lock_is_held(const char *dir, const char *name);
 

@@ -129,7 +129,7 @@ tn_status tn_io_write(int fd, const char *path, uint64_t at, const void *data, s
 
 void tn_io_start_writing(int fd, uint64_t at, uint64_t size)
 {
-    /* A hint: what is wrong with the disk, the fsync will tell. */
+    /* This is a hint: the fsync reports errors of the disk. */
     (void)sync_file_range(fd, (off_t)at, (off_t)size, SYNC_FILE_RANGE_WRITE);
 }
 

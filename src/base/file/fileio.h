@@ -27,7 +27,7 @@ tn_status tn_io_write(int fd, const char *path, uint64_t at, const void *data, s
 tn_status tn_io_read(int fd, const char *path, uint64_t at, void *data, size_t *size,
                      tn_error *err) TN_MUST_USE;
 
-/* Lets the disk begin with what was written there; says nothing about when it ends. */
+/* Tells the disk to begin with these bytes; does not wait for it. */
 void tn_io_start_writing(int fd, uint64_t at, uint64_t size);
 
 tn_status tn_io_fsync(int fd, const char *path, tn_error *err) TN_MUST_USE;
@@ -35,7 +35,7 @@ tn_status tn_io_truncate(int fd, const char *path, uint64_t size, tn_error *err)
 
 /* The descriptor is gone, whatever is returned. */
 tn_status tn_io_close(int fd, const char *path, tn_error *err) TN_MUST_USE;
-/* The same where nothing hangs on it: reads, and files that failed already. */
+/* The same without a status: for files that were read, and for files that have failed already. */
 void tn_io_drop(int fd, const char *path);
 
 tn_status tn_io_mkdir(const char *path, tn_error *err) TN_MUST_USE;
@@ -45,8 +45,8 @@ tn_status tn_io_rename(const char *from, const char *to, tn_error *err) TN_MUST_
 tn_status tn_io_unlink(const char *path, tn_error *err) TN_MUST_USE;
 tn_status tn_io_rmdir(const char *path, tn_error *err) TN_MUST_USE;
 
-/* A tn_file (file.h) of a descriptor that is open for writing; takes it, on failure too. A stream
- * is neither synced nor removed: its bytes are gone where they went. */
+/* Makes a tn_file (file.h) from a descriptor that is open for writing, which it owns then, after a
+ * failure too. A stream is neither synced nor removed: its bytes cannot be taken back. */
 struct tn_file;
 tn_status tn_file_take(struct tn_file **out, int fd, const char *path, bool stream,
                        tn_error *err) TN_MUST_USE;

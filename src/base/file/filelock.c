@@ -1,7 +1,7 @@
 /* filelock.c - one owner per run directory.
  *
- * The lock is on the file LOCK, which is never removed; OWNER beside it says who holds it, for the
- * message of whoever comes second.
+ * The lock is on the file LOCK, which is never removed. OWNER beside it names the holder, for the
+ * message of the next process that asks.
  */
 #include "base/file/file.h"
 #include "base/file/fileio.h"

@@ -94,7 +94,7 @@ tn_status tn_dir_make_private(const char *path, tn_error *err)
     return TN_OK;
 }
 
-/* One level, which lasts. Somebody else may have made it meanwhile. */
+/* Makes one level and syncs it. Another process may have made it meanwhile. */
 static tn_status make_level(const char *path, tn_error *err)
 {
     if (tn_path_is_dir(path)) {
@@ -109,7 +109,7 @@ static tn_status make_level(const char *path, tn_error *err)
     return tn_dir_sync(parent, err);
 }
 
-/* No disk would take it, whatever its state. */
+/* Refuses names that no disk can take. */
 static tn_status check_name(const char *path, tn_error *err)
 {
     size_t longest = 0;

@@ -154,7 +154,7 @@ static tn_status check_folders(const char *asked, char *real, tn_error *err)
     return TN_OK;
 }
 
-/* A path that cannot be resolved yet is made later, or reported as a failure then. */
+/* A path that cannot be resolved yet is made later; if that fails, the failure is reported then. */
 static tn_status check_parent(const char *asked, const char *path, tn_error *err)
 {
     char parent[TN_PATH_SIZE];
@@ -392,7 +392,7 @@ static tn_status set_name(tn_output *o, const char *path, tn_error *err)
     return TN_OK;
 }
 
-/* The unfinished file of an output, another one each time but below a lead, which has the id. */
+/* The name of the unfinished file: a new id each time, or the id of the lead. */
 static void name_tmp(tn_output *o, const tn_output *lead)
 {
     size_t size = strlen(o->path);
@@ -406,7 +406,8 @@ static void name_tmp(tn_output *o, const tn_output *lead)
     (void)snprintf(o->tmp + size, ID_DIGITS + sizeof "..tmp", ".%s.tmp", o->id);
 }
 
-/* A new file and its lock. One that sweeps may come between the two; then once more. */
+/* Makes a new file and locks it. Another writer may remove the file before it is locked; then this
+ * tries once more. */
 static tn_status open_file(tn_output *o, const tn_output *lead, int *fd, tn_error *err)
 {
     for (uint32_t i = 0;; i++) {

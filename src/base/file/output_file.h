@@ -59,9 +59,9 @@ bool tn_output_is_stdout(const char *path);
 /* `with` may be NULL. TN_E_USAGE, TN_E_STOPPED. On failure *out is NULL. */
 tn_status tn_output_open(tn_output **out, const char *path, const tn_output_with *with,
                          tn_error *err) TN_MUST_USE;
-/* So many bytes are still to come: TN_E_IO where a file has no room for them. */
+/* TN_E_IO when the disk has no room for `bytes` more bytes. */
 tn_status tn_output_expect(const tn_output *o, uint64_t bytes, tn_error *err) TN_MUST_USE;
-/* After a failure, here and below, only abandon is left. */
+/* After a failure of this or of the following functions call tn_output_abandon. */
 tn_status tn_output_write(tn_output *o, const void *data, size_t size, tn_error *err) TN_MUST_USE;
 uint64_t tn_output_size(const tn_output *o); /* bytes written so far */
 bool tn_output_is_stream(const tn_output *o);

@@ -47,7 +47,7 @@ float tn_init_value(const tn_init *init, uint64_t stream, uint64_t index, uint32
     return 0;
 }
 
-/* Where most rows begin; the same operations as above. */
+/* The first values of most rows, by the same operations as above. */
 static void uniform_values(double a, double b, uint64_t stream, uint32_t n, float *w)
 {
     for (uint32_t i = 0; i < n; i++) {

@@ -1,4 +1,4 @@
-/* library.c - dlopen and dlsym with sentences. */
+/* library.c - dlopen and dlsym that report failures in words. */
 #include "base/machine/library.h"
 
 #include <dlfcn.h>

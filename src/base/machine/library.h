@@ -5,9 +5,9 @@
  *     TN_TRY(tn_library_load(&library, &it, err));
  *     TN_TRY(tn_library_find(library, &it, "zmq_ctx_new", &calls->zmq_ctx_new, err));
  *
- * Linked libraries cost every start of every program, and what they start themselves; one that is
- * missing would keep all programs from starting. Loaded ones stay to the end of the process: their
- * code may be in use by any thread. Any thread.
+ * A linked library slows every start of every program, and a missing one would keep all programs
+ * from starting. A loaded library stays until the process ends, because any thread may be using its
+ * code. Any thread may call.
  */
 #ifndef TN_BASE_LIBRARY_H
 #define TN_BASE_LIBRARY_H

@@ -1,4 +1,4 @@
-/* limits.c - what the kernel's files say of memory; and the limit of open files. */
+/* limits.c - reads limits of memory from the kernel's files; raises the limit of open files. */
 #include "base/machine/limits.h"
 
 #include "base/core/number.h"
@@ -19,7 +19,7 @@ static const uint64_t no_limit = UINT64_C(1) << 60;
 
 typedef bool line_take(void *arg, char *line); /* true: no more are wanted */
 
-/* The lines that are whole, and those of the end; what is left over moves to the front. */
+/* Hands over the whole lines; the rest moves to the front of the buffer. */
 static bool hand_lines(char *text, size_t *size, bool end, line_take *take, void *arg)
 {
     char *at = text;
@@ -105,7 +105,7 @@ static bool take_address_space(void *arg, char *line)
 
 /* ---- cgroups ---- */
 
-/* One hierarchy that limits memory: what tells it, and where. */
+/* A cgroup hierarchy that limits memory, and the names of its files. */
 typedef struct hierarchy {
     bool v2;
     const char *file; /* that holds the limit */
@@ -189,7 +189,7 @@ static bool take_limit(void *arg, char *line)
     return true;
 }
 
-/* The own cgroup as seen from the mount; in a container it may lie outside of what is mounted. */
+/* Our cgroup as seen from the mount; in a container it may lie outside of the mounted tree. */
 static const char *below_top(const hierarchy *h)
 {
     const size_t size = strcmp(h->top, "/") == 0 ? 0 : strlen(h->top);
@@ -197,7 +197,7 @@ static const char *below_top(const hierarchy *h)
     return strncmp(own, "/..", 3) == 0 || *own != '/' ? "" : own;
 }
 
-/* From the own cgroup up to what is mounted: each limits all below it. */
+/* Walks from our cgroup up to the root of the mount: each group limits all groups below it. */
 static void walk_up(hierarchy *h, tn_memory_limit *out)
 {
     char own[PATH_SIZE];

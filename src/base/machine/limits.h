@@ -9,7 +9,7 @@
  * The kernel ends a process whose resident memory passes the first three, and fails allocations of
  * one whose address space passes the last: two limits for two measures. Where cgroups are mounted
  * stands in /proc/self/mountinfo. `root` is put before all of these paths: "" for this machine, a
- * tree of files for a test. What cannot be read limits nothing. Any thread.
+ * tree of files for a test. A file that cannot be read means no limit. Any thread.
  */
 #ifndef TN_BASE_LIMITS_H
 #define TN_BASE_LIMITS_H
@@ -35,10 +35,9 @@ typedef struct tn_memory_use {
 
 void tn_memory_use_of(const char *root, tn_memory_use *out);
 
-/* `n` files and connections will be open at once, for `what`: "360 peers". A system gives a process
- * a soft limit, often 1024, and a hard one up to which it may raise that by itself. Children
- * inherit both. Where the soft limit is lower it is raised to the hard one.
- * TN_E_CONFIG: that is lower, too, and nothing is changed. */
+/* Raises the soft limit of open files to the hard one when it is below `n`; `what` needs them: "360
+ * peers". The soft limit is often 1024; a process may raise it up to the hard limit, and children
+ * inherit both. TN_E_CONFIG: the hard limit is too low as well, and nothing is changed. */
 tn_status tn_descriptors_need(uint64_t n, const char *what, tn_error *err) TN_MUST_USE;
 
 #endif

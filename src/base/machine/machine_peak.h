@@ -1,7 +1,7 @@
 /* machine_peak.h - what this machine can multiply and add at most, and move from and to memory.
  *
- * Every benchmark and every profile measures it in its own run and says its figure as a share of
- * it: machines and minutes differ, the share does not.
+ * Every benchmark and every profile measures the peak in its own run and reports its result as a
+ * share of it, since shares can be compared between machines.
  */
 #ifndef TN_BASE_MACHINE_PEAK_H
 #define TN_BASE_MACHINE_PEAK_H
@@ -14,7 +14,7 @@
  * the processor has; the best of `times` runs of some 20 ms. */
 double tn_peak_gflops(int times);
 
-/* What so many threads reach together, at the same time, for some `seconds`. */
+/* The peaks of `threads` threads together, measured for about `seconds`. */
 typedef struct tn_peaks {
     double gflops; /* as above */
     double bytes;  /* per second, read and written, of arrays that no cache holds */

@@ -1,8 +1,8 @@
 /* crc32c.c - CRC-32C by the CPU's instruction or by slicing-by-8 (Kounavis and Berry 2005).
  *
- * Table k takes a byte to the crc of that byte with k zero bytes behind it. The
- * map is linear over GF(2), so an entry is the xor of what its single bits give:
- * eight constants make a table, and the compiler fills all of them.
+ * Table k maps a byte to the crc of that byte followed by k zero bytes. The map is
+ * linear over GF(2), so an entry is the xor of the entries of its single bits: the
+ * compiler makes each table from eight constants.
  */
 #include "base/math/crc32c.h"
 
@@ -79,9 +79,8 @@ uint32_t tn_crc32c_portable(uint32_t crc, const void *data, size_t size)
 
 #include <immintrin.h>
 
-/* x^(64 (j + 1) - 33) mod the polynomial, reflected, for j = 1, 2 ..: times a crc, it is what
- * stands in for j + 1 words behind that crc once the instruction has eaten the product (Gopal et
- * al. 2011).
+/* x^(64 (j + 1) - 33) mod the polynomial, reflected, for j = 1, 2 ..: a crc times this constant,
+ * fed to the instruction, is the crc moved over j + 1 words (Gopal et al. 2011).
  */
 enum { LANE_WORDS_MAX = 64 };
 static const uint32_t behind[2 * LANE_WORDS_MAX] = {
@@ -113,8 +112,8 @@ __attribute__((target("sse4.2,pclmul"))) static inline uint64_t shifted(uint64_t
     return (uint64_t)_mm_cvtsi128_si64(product);
 }
 
-/* The instruction takes three cycles and one can begin in each: three runs of `words` words side by
- * side, and the word behind them, where all of them meet. */
+/* The instruction takes three cycles, and a new one can begin in every cycle. So this computes
+ * three runs of `words` words side by side and joins them in the word behind. */
 __attribute__((target("sse4.2,pclmul"))) static uint64_t
 crc_of_three(uint64_t state, const char *data, size_t words)
 {

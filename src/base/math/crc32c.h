@@ -21,10 +21,4 @@ static inline uint32_t tn_crc_mask(uint32_t crc)
     return ((crc >> 15) | (crc << 17)) + 0xa282ead8U;
 }
 
-static inline uint32_t tn_crc_unmask(uint32_t mask)
-{
-    uint32_t rotated = mask - 0xa282ead8U;
-    return (rotated >> 17) | (rotated << 15);
-}
-
 #endif

@@ -1,8 +1,8 @@
 /* fmath.c - rational approximations and their ranges.
  *
- * exp, erf and erfc use the coefficients of Sun's fdlibm (1993), tanh those of
- * Cephes (Moshier 1989); ln is the series of artanh. One order of operations,
- * and built without contraction, so that no compiler changes a bit.
+ * exp uses the coefficients of Sun's fdlibm (1993), tanh those of Cephes (Moshier 1989); ln is the
+ * series of artanh. One order of operations, and built without contraction, so that no compiler
+ * changes a bit.
  */
 #include "base/math/fmath.h"
 
@@ -145,111 +145,4 @@ double tn_tanh(double x)
     }
     double y = 1 - 2 / (tn_exp(2 * a) + 1);
     return x < 0 ? -y : y;
-}
-
-/* erf(x) / x - 1, |x| < .84375. */
-static double erf_small(double x)
-{
-    static const double p[] = {1.28379167095512558561e-01, -3.25042107247001499370e-01,
-                               -2.84817495755985104766e-02, -5.77027029648944159157e-03,
-                               -2.37630166566501626084e-05};
-    static const double q[] = {1,
-                               3.97917223959155352819e-01,
-                               6.50222499887672944485e-02,
-                               5.08130628187576562776e-03,
-                               1.32494738004321644526e-04,
-                               -3.96022827877536812320e-06};
-    return HORNER(p, x * x) / HORNER(q, x * x);
-}
-
-#define ERF_1 8.45062911510467529297e-01 /* erf(1), rounded to float */
-
-/* erf(a) - ERF_1, a in .84375 .. 1.25. */
-static double erf_middle(double a)
-{
-    static const double p[] = {-2.36211856075265944077e-03, 4.14856118683748331666e-01,
-                               -3.72207876035701323847e-01, 3.18346619901161753674e-01,
-                               -1.10894694282396677476e-01, 3.54783043256182359371e-02,
-                               -2.16637559486879084300e-03};
-    static const double q[] = {1,
-                               1.06420880400844228286e-01,
-                               5.40397917702171048937e-01,
-                               7.18286544141962662868e-02,
-                               1.26171219808761642112e-01,
-                               1.36370839120290507362e-02,
-                               1.19844998467991074170e-02};
-    return HORNER(p, a - 1) / HORNER(q, a - 1);
-}
-
-/* ln(a e^(a^2) erfc(a)) + .5625, a from 1.25 to 28. */
-static double erfc_exponent(double a)
-{
-    static const double near_p[] = {-9.86494403484714822705e-03, -6.93858572707181764372e-01,
-                                    -1.05586262253232909814e+01, -6.23753324503260060396e+01,
-                                    -1.62396669462573470355e+02, -1.84605092906711035994e+02,
-                                    -8.12874355063065934246e+01, -9.81432934416914548592e+00};
-    static const double near_q[] = {1,
-                                    1.96512716674392571292e+01,
-                                    1.37657754143519042600e+02,
-                                    4.34565877475229228821e+02,
-                                    6.45387271733267880336e+02,
-                                    4.29008140027567833386e+02,
-                                    1.08635005541779435134e+02,
-                                    6.57024977031928170135e+00,
-                                    -6.04244152148580987438e-02};
-    static const double far_p[] = {-9.86494292470009928597e-03, -7.99283237680523006574e-01,
-                                   -1.77579549177547519889e+01, -1.60636384855821916062e+02,
-                                   -6.37566443368389627722e+02, -1.02509513161107724954e+03,
-                                   -4.83519191608651397019e+02};
-    static const double far_q[] = {1,
-                                   3.03380607434824582924e+01,
-                                   3.25792512996573918826e+02,
-                                   1.53672958608443695994e+03,
-                                   3.19985821950859553908e+03,
-                                   2.55305040643316442583e+03,
-                                   4.74528541206955367215e+02,
-                                   -2.24409524465858183362e+01};
-    double s = 1 / (a * a);
-    return a < 1 / 0.35 ? HORNER(near_p, s) / HORNER(near_q, s)
-                        : HORNER(far_p, s) / HORNER(far_q, s);
-}
-
-/* erfc(a), a >= 1.25. */
-static double erfc_tail(double a)
-{
-    if (a >= 28) {
-        return 0;
-    }
-    uint64_t bits = tn_load_u64(&a) & UINT64_C(0xffffffff00000000);
-    double z = tn_load_f64(&bits); /* z * z is exact, the rest of a^2 is small */
-    return tn_exp(-z * z - 0.5625) * tn_exp((z - a) * (z + a) + erfc_exponent(a)) / a;
-}
-
-double tn_erf(double x)
-{
-    double a = fabs(x);
-    if (isnan(x)) {
-        return x;
-    }
-    if (a < 0.84375) {
-        return x + x * erf_small(x);
-    }
-    double y = a < 1.25 ? ERF_1 + erf_middle(a) : 1 - erfc_tail(a);
-    return x < 0 ? -y : y;
-}
-
-double tn_erfc(double x)
-{
-    double a = fabs(x);
-    if (isnan(x)) {
-        return x;
-    }
-    if (x < 0.25 && a < 0.84375) {
-        return 1 - (x + x * erf_small(x));
-    }
-    if (a < 0.84375) {
-        return 0.5 - (x * erf_small(x) + (x - 0.5));
-    }
-    double y = a < 1.25 ? 1 - ERF_1 - erf_middle(a) : erfc_tail(a);
-    return x < 0 ? 2 - y : y;
 }

@@ -4,8 +4,8 @@
  * These use + - * / and sqrt only: the same bits wherever IEEE 754 holds. With
  * denormals flushed (tn_flush_denormals) results below 2.2e-308 are 0.
  *
- * Errors, measured in ulp against 80 bits: exp 1, ln and log1p 3, sigmoid and softplus 3, tanh 2,
- * erf 1, erfc 3 where it is not denormal. NaN goes in and comes out. Pure functions, any thread.
+ * Errors, measured in ulp against 80 bits: exp 1, ln and log1p 3, sigmoid and softplus 3, tanh 2.
+ * NaN goes in and comes out. Pure functions, any thread.
  */
 #ifndef TN_BASE_FMATH_H
 #define TN_BASE_FMATH_H
@@ -24,7 +24,5 @@ double tn_log1p_exp(double x);
 
 double tn_sigmoid(double x); /* x >= 0: 1 / (1 + e^-x), else e^x / (1 + e^x) */
 double tn_tanh(double x);
-double tn_erf(double x);
-double tn_erfc(double x); /* 1 - erf(x) without its cancellation: gelu is x/2 erfc(-x/sqrt 2) */
 
 #endif

@@ -11,7 +11,6 @@
 #include "base/math/fmath.h"
 #include "base/math/key.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -79,18 +78,6 @@ double tn_normal_quantile(double p);
 static inline double tn_normal(uint64_t x)
 {
     return tn_normal_quantile(tn_open(x));
-}
-
-/* Dropout with probability p: element e is dropped iff its 32 bits are below tn_drop_below(p). */
-static inline uint64_t tn_drop_below(double p)
-{
-    return (uint64_t)(p * 0x1p32);
-}
-
-static inline bool tn_drops(uint64_t stream, uint64_t e, uint64_t below)
-{
-    uint64_t pair = tn_draw(stream, e >> 1);
-    return ((e & 1) == 0 ? pair & UINT32_MAX : pair >> 32) < below;
 }
 
 /* Puts a[0] .. a[n-1] into the order that the stream gives them. */

@@ -11,7 +11,7 @@ enum { YIELDS = 20 };
 
 void tn_word_sleep(_Atomic uint32_t *word, uint32_t seen)
 {
-    /* EAGAIN and EINTR both mean: look again, and so does every caller. */
+    /* After EAGAIN or EINTR the caller looks at the word again, as it always does. */
     (void)syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0);
 }
 

@@ -6,7 +6,8 @@
  *         tn_word_sleep(&word, seen);                 tn_word_wake(&word);
  *     asleep = 0;
  *
- * All four accesses sequentially consistent: one of the two always sees the other.
+ * All four accesses are sequentially consistent, so at least one thread sees the write of the
+ * other.
  */
 #ifndef TN_BASE_FUTEX_H
 #define TN_BASE_FUTEX_H

@@ -28,7 +28,7 @@ typedef struct run {
     pthread_cond_t room;
     uint32_t waiting; /* for room */
     uint32_t turn;    /* the piece that is joined next */
-    bool joining;     /* somebody does: the piece at its turn, status and err are his */
+    bool joining;     /* a thread is joining; it owns the piece at its turn, status and err */
     tn_status status; /* these two: of the first that failed */
     tn_error err;
     hand *idle;

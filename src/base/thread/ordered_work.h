@@ -10,16 +10,16 @@
  *
  * `make` runs on any thread, several at once, on pieces in about ascending order. `join` runs on
  * any thread, one at a time and ascending, so that what joins write is the same on 1, 2 or 64
- * threads. Nobody waits for a piece that is not made yet, unless making is TN_INORDER_AHEAD pieces
- * ahead of joining: then for joins that are under way.
+ * threads. No thread waits for a piece that is not made yet. When making is TN_INORDER_AHEAD pieces
+ * ahead of joining, makers wait for the joins that are under way.
  *
- * What a make leaves to its join lies in a hand: memory that is zero at first and then as an
- * earlier piece left it, so buffers in it stay. There are as many hands as pieces are under way:
- * one for a thread alone, at most TN_INORDER_AHEAD. They belong to run(), which gives each to
- * `drop` before it is freed.
+ * `make` passes its result to `join` in a hand: memory that is zero at first and is reused for
+ * later pieces, so that they find the buffers of earlier ones. There is a hand per piece under way:
+ * one for a thread alone, at most TN_INORDER_AHEAD. run() owns the hands and calls `drop` before it
+ * frees them.
  *
- * The first fault in the order of the pieces is the one that is told, whoever sees one first; no
- * piece behind it is joined.
+ * run() reports the first fault in the order of the pieces, not in time, and joins no piece behind
+ * it.
  */
 #ifndef TN_BASE_ORDERED_WORK_H
 #define TN_BASE_ORDERED_WORK_H

@@ -12,8 +12,8 @@
  * helper that the system has put aside is not waited for, and when it comes back late, the tickets
  * give it nothing.
  *
- * Who goes to sleep says so first (`asleep`, `caller_asleep`); who changes the word looks for
- * sleepers afterwards: see futex.h.
+ * A thread announces that it goes to sleep (`asleep`, `caller_asleep`) before it does; a thread
+ * that changes the word looks for sleepers afterwards: see futex.h.
  */
 #include "base/thread/team.h"
 
@@ -150,8 +150,8 @@ static void work_on_tiles(tn_team *t, uint32_t own, tn_lane *lane)
     }
 }
 
-/* Other work, for a helper that has no tiles. Who changes `aside` looks at `inside` afterwards, so
- * one of the two sees the other. */
+/* Other work, for a helper that has no tiles. tn_team_set_aside changes `aside` and then looks at
+ * `inside`; a helper does the reverse, so at least one of them sees the other. */
 static bool work_aside(tn_team *t)
 {
     if (atomic_load_explicit(&t->aside, memory_order_relaxed) == NULL) {

@@ -7,10 +7,10 @@
  *     tn_team_run(team, tn_tile_count(rows, 64), scale_tile, &job);
  *
  * Every thread begins with the same share of the tiles in each run, so tiles that stand for the
- * same rows in two runs mostly meet the same cache; who is done early helps the others. Tiles of
- * one run may not touch each other's output. run() returns when all are done, and everything they
- * wrote can then be read without a lock. A team belongs to one worker: only that thread calls
- * run().
+ * same rows in two runs mostly meet the same cache; a thread that is done early helps the others.
+ * Tiles of one run may not touch each other's output. run() returns when all are done, and
+ * everything they wrote can then be read without a lock. A team belongs to one worker: only that
+ * thread calls run().
  */
 #ifndef TN_BASE_TEAM_H
 #define TN_BASE_TEAM_H
@@ -47,8 +47,8 @@ tn_lane *tn_team_lane(const tn_team *team);
  * A NULL team is the calling thread alone. */
 void tn_team_run(tn_team *team, uint32_t n_tiles, tn_tile_fn *work, void *job);
 
-/* The same for tiles of uneven size, the largest first: they are begun in ascending order, each by
- * whoever is free, so that nobody waits for more than one of the last. */
+/* The same for tiles of uneven size, the largest first: free threads begin them in ascending order,
+ * so that at the end no thread waits for more than one small tile. */
 void tn_team_run_in_order(tn_team *team, uint32_t n_tiles, tn_tile_fn *work, void *job);
 
 /* Other work for helpers that find no tile: `aside` does a piece of it and says whether there was

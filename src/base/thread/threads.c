@@ -60,7 +60,7 @@ tn_status tn_thread_start(tn_thread **out, const char *name, tn_thread_fn *run, 
         return tn_fail(err, TN_E_IO, "cannot start thread '%s': %s", name,
                        strerrordesc_np(failure));
     }
-    /* From outside, so that the name stands when start returns; it only serves people. */
+    /* Named here, so that the name is set when start returns; only people read it. */
     (void)pthread_setname_np(t->id, name);
     *out = t;
     return TN_OK;

@@ -25,9 +25,8 @@ tn_status tn_thread_join(tn_thread *thread, tn_error *err) TN_MUST_USE;
  * TN_E_IO: there are fewer, or the system refuses. */
 tn_status tn_thread_pin(const tn_thread *thread, uint32_t nth, tn_error *err) TN_MUST_USE;
 
-/* The calling thread, and no other, steps back behind whoever else wants a processor: its nice
- * value rises by `by`. There is no way back without a privilege. What the system refuses is left
- * undone. */
+/* Raises the nice value of the calling thread, and of no other, by `by`. It cannot be lowered again
+ * without a privilege. A refusal of the system is ignored. */
 void tn_thread_step_back(int by);
 
 /* FTZ and DAZ for the calling thread: decayed rows would otherwise turn denormal and an epoch

@@ -1,7 +1,8 @@
 /* trace.c - records spans: a stack of open ones per thread, sums, and a ring of ended ones.
  *
  * On x86-64 time is the processor's counter, a third of the clock's price; the clock at both ends
- * of the run tells how long a tick is. All such processors of the last fifteen years count evenly.
+ * of the run gives the length of a tick. All x86-64 processors of the last fifteen years count at a
+ * constant rate.
  */
 #include "base/trace/trace.h"
 
@@ -138,7 +139,7 @@ static uintptr_t myself(void)
     return (uintptr_t)pthread_self();
 }
 
-/* One that a thread of this name has left, or a new one. */
+/* A lane that a thread of this name has left, or a new one. */
 static tn_lane *take_lane(tn_trace *t, const char *name)
 {
     uint32_t n = atomic_load_explicit(&t->n_lanes, memory_order_relaxed);

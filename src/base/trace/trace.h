@@ -52,10 +52,10 @@ typedef struct tn_lane tn_lane;
 tn_status tn_trace_open(tn_trace **out, uint32_t ring, tn_error *err) TN_MUST_USE;
 void tn_trace_close(tn_trace *trace); /* NULL is fine; no thread may record any more */
 
-/* The lane of the calling thread from now on. NULL: `trace` is, or there is no memory for one more,
- * which the table then says. Takes a lock. */
+/* The lane of the calling thread from now on. NULL: `trace` is NULL, or there is no memory for
+ * another lane, which the table reports. Takes a lock. */
 tn_lane *tn_trace_join(tn_trace *trace, const char *name);
-/* Ends what is open. By the lane's own thread, or when that has ended. NULL is fine. */
+/* Ends all open spans. Called by the thread of the lane, or after that has ended. NULL is fine. */
 void tn_trace_leave(tn_lane *lane);
 
 /* The calling thread's lane, NULL when it has none. For code that threads share. */
@@ -64,7 +64,7 @@ tn_lane *tn_trace_here(const tn_trace *trace);
 /* A copy of `name` that lives as long as the trace, for tn_span_part; NULL for a NULL trace. */
 const char *tn_trace_name(tn_trace *trace, const char *name);
 
-/* The run begins now, and not when the trace was opened. Before anybody joins. */
+/* Makes the run begin now instead of when the trace was opened. Call it before any thread joins. */
 void tn_trace_begin(tn_trace *trace);
 
 /* The run is over, and what is still open ends with it. At most once; threads need only leave. */

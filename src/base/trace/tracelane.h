@@ -1,7 +1,7 @@
 /* tracelane.h - the inside of a trace, for trace.c, which records, and trace_report.c.
  *
- * Everything of a lane is written by its thread alone, and read by others when that has left.
- * A thread finds its lane by `owner`; 0: the lane has none.
+ * Only its own thread writes a lane; other threads read it when that thread has left.
+ * A thread finds its lane by `owner`; 0: the lane is free.
  */
 #ifndef TN_BASE_TRACELANE_H
 #define TN_BASE_TRACELANE_H

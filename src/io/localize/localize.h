@@ -17,7 +17,6 @@
 #define TN_IO_LOCALIZE_H
 
 #include "base/core/error.h"
-#include "base/keys/bag.h"
 #include "base/keys/keyset.h"
 #include "base/keys/record.h"
 #include "io/rows/batch.h"

@@ -10,7 +10,7 @@
  *
  * Forward goes over tiles of examples. Gradients find their way into the rows of the batch by
  *
- *     keys    a tile of keys, by the list of their occurrences (base/keys/bag.h)
+ *     keys    a tile of keys, by the list of their occurrences (base/keys/keyset.h)
  *     slots   a tile of slots, by their bags, where no key stands in two slots: `apart`, and no
  *             list is there
  *
@@ -168,7 +168,7 @@ static void add_occurrence(const key_walk *w, const tn_occurrence *o, uint32_t i
     const tn_bag *bag = &w->sparse->bag[o->slot];
     const tn_real *dout = tn_grad_row(w->y, o->row) + w->e->at[i];
     uint32_t dim = slot->segment->dim;
-    tn_real x = bag->weight == NULL ? 1 : (tn_real)bag->weight[o->entry];
+    tn_real x = tn_weight_of(bag, o->entry);
     switch (slot->pool) {
     case TN_POOL_MEAN:
     case TN_POOL_SQRTN:
@@ -438,8 +438,7 @@ static void add_slot(const tn_sparse *sparse, const tn_embed_slot *slot, tn_rang
     }
     for (uint32_t r = rows.from; r < rows.to; r++) {
         for (uint32_t j = bag->offset[r]; j < bag->offset[r + 1]; j++) {
-            tn_real x = bag->weight == NULL ? 1 : (tn_real)bag->weight[j];
-            sum[r - rows.from] += x * w[sparse->at[bag->index[j]]];
+            sum[r - rows.from] += tn_weight_of(bag, j) * w[sparse->at[bag->index[j]]];
         }
     }
 }

@@ -61,11 +61,6 @@ static tn_range entries_of(const tn_bag *bag, uint32_t row)
     return (tn_range){bag->offset[row], bag->offset[row + 1]};
 }
 
-static tn_real weight_of(const tn_bag *bag, uint32_t entry)
-{
-    return bag->weight == NULL ? 1 : (tn_real)bag->weight[entry];
-}
-
 /* What an operator's function looks at all the time. */
 typedef struct view {
     const tn_embed_list *e;
@@ -117,7 +112,7 @@ static void fold(const view *v, uint32_t slot, uint32_t row, tn_range part, tn_r
     tn_clear(out, part.to - part.from);
     for (uint32_t j = entries.from; j < entries.to; j++) {
         const tn_real *from = v->sparse->rows + row_of(v, slot, j) + part.from;
-        tn_add_scaled(part.to - part.from, out, from, weight_of(bag, j));
+        tn_add_scaled(part.to - part.from, out, from, tn_weight_of(bag, j));
     }
 }
 
@@ -200,7 +195,7 @@ static void back_folded(const view *v, uint32_t row, tn_range tile, tn_real dy)
         tn_range entries = entries_of(bag, row);
         for (uint32_t j = entries.from; j < entries.to; j++) {
             tn_real *dv = v->sparse->grads + row_of(v, i, j);
-            tn_real by = dy * weight_of(bag, j);
+            tn_real by = dy * tn_weight_of(bag, j);
             for (uint32_t g = tile.from; g < tile.to; g++) {
                 if (g != i) {
                     tn_add_scaled(v->dim, dv + (size_t)g * v->dim,

@@ -132,7 +132,7 @@ static void add_entry(const tn_node *y, const tn_fm_rows *p, const tn_occurrence
     const tn_real *v = is_plain(bag) ? p->sparse->rows + at : folded_of(y, o->row, use->i);
     const tn_real *s = p->sum + (size_t)o->row * p->dim;
     tn_real dy = p->dy[o->row * p->stride];
-    tn_real x = bag->weight == NULL ? 1 : (tn_real)bag->weight[o->entry];
+    tn_real x = tn_weight_of(bag, o->entry);
     for (uint32_t c = 0; c < p->dim; c++) {
         p->sparse->grads[at + c] += dy * (s[c] - v[c]) * x;
     }

@@ -29,11 +29,6 @@ static tn_shape squares_shape(const tn_node *y)
     return x->op == &tn_op_embed ? x->shape : TN_MISFIT;
 }
 
-static tn_real weight_of(const tn_bag *bag, uint32_t entry)
-{
-    return bag->weight == NULL ? 1 : (tn_real)bag->weight[entry];
-}
-
 /* One slot of one example. */
 static void add_squares(const tn_sparse *sparse, const tn_embed_slot *slot, uint32_t row,
                         tn_real *out)
@@ -41,7 +36,7 @@ static void add_squares(const tn_sparse *sparse, const tn_embed_slot *slot, uint
     const tn_bag *bag = &sparse->bag[slot->slot];
     for (uint32_t j = bag->offset[row]; j < bag->offset[row + 1]; j++) {
         const tn_real *v = sparse->rows + sparse->at[bag->index[j]] + slot->segment->at;
-        tn_real x = weight_of(bag, j);
+        tn_real x = tn_weight_of(bag, j);
         for (uint32_t c = 0; c < slot->segment->dim; c++) {
             out[c] += (v[c] * x) * (v[c] * x);
         }
@@ -75,13 +70,13 @@ static void add_occurrence(const tn_node *y, const tn_occurrence *o, uint32_t ke
 {
     const tn_embed_list *e = list_of(y);
     const tn_sparse *sparse = tn_feed_of(y)->sparse;
-    const tn_slot_use *use = &e->use[o->slot < e->n_uses ? o->slot : e->n_uses];
+    const tn_slot_use *use = tn_use_of(e->use, e->n_uses, o->slot);
     if (use->i == TN_NO_SLOT) {
         return;
     }
     size_t at = (size_t)sparse->at[key] + use->segment->at;
     const tn_real *dy = tn_grad_row(y, o->row) + use->col;
-    tn_real x = weight_of(&sparse->bag[o->slot], o->entry);
+    tn_real x = tn_weight_of(&sparse->bag[o->slot], o->entry);
     for (uint32_t c = 0; c < use->segment->dim; c++) {
         sparse->grads[at + c] += 2 * x * x * sparse->rows[at + c] * dy[c];
     }

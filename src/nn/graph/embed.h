@@ -10,13 +10,13 @@
  *   D = 0 or an empty slot gives zeros. dv_j = (x_j / D) dout.
  *
  * Two examples may hold the same key. So backward runs over tiles of keys, not
- * of examples (base/keys/bag.h, tn_occurrences): each row of grads has one writer and
+ * of examples (base/keys/keyset.h, tn_occurrences): each row of grads has one writer and
  * one order of additions. So it has when slots without a common key are tiles.
  */
 #ifndef TN_NN_EMBED_H
 #define TN_NN_EMBED_H
 
-#include "base/keys/bag.h"
+#include "base/keys/keyset.h"
 #include "base/keys/record.h"
 #include "nn/vec/real.h"
 

@@ -11,11 +11,6 @@ static const tn_real *vector_of(const tn_pooling *p, uint32_t entry)
     return p->sparse->rows + p->sparse->at[p->bag->index[entry]] + p->slot->segment->at;
 }
 
-static tn_real weight_of(const tn_pooling *p, uint32_t entry)
-{
-    return p->bag->weight == NULL ? 1 : (tn_real)p->bag->weight[entry];
-}
-
 static inline void put_scaled(uint32_t n, tn_real *restrict y, const tn_real *restrict x,
                               tn_real by)
 {
@@ -251,9 +246,9 @@ void tn_pool_sum(const tn_pooling *p, tn_real scale)
 {
     uint32_t first = p->entries.from;
     uint32_t dim = p->slot->segment->dim;
-    put(dim, p->out, vector_of(p, first), weight_of(p, first) * scale);
+    put(dim, p->out, vector_of(p, first), tn_weight_of(p->bag, first) * scale);
     for (uint32_t j = first + 1; j < p->entries.to; j++) {
-        tn_add_scaled(dim, p->out, vector_of(p, j), weight_of(p, j) * scale);
+        tn_add_scaled(dim, p->out, vector_of(p, j), tn_weight_of(p->bag, j) * scale);
     }
 }
 
@@ -261,7 +256,7 @@ void tn_pool_max(const tn_pooling *p, uint32_t *winner)
 {
     for (uint32_t j = p->entries.from; j < p->entries.to; j++) {
         const tn_real *v = vector_of(p, j);
-        tn_real x = weight_of(p, j);
+        tn_real x = tn_weight_of(p->bag, j);
         for (uint32_t c = 0; c < p->slot->segment->dim; c++) {
             tn_real y = x * v[c];
             if (j == p->entries.from || y > p->out[c]) {
@@ -279,7 +274,7 @@ void tn_pool_concat(const tn_pooling *p)
     n = n < p->slot->k ? n : p->slot->k;
     for (uint32_t j = 0; j < n; j++) {
         uint32_t entry = p->entries.from + j;
-        put(dim, p->out + (size_t)j * dim, vector_of(p, entry), weight_of(p, entry));
+        put(dim, p->out + (size_t)j * dim, vector_of(p, entry), tn_weight_of(p->bag, entry));
     }
     memset(p->out + (size_t)n * dim, 0, (p->cols - n * dim) * sizeof *p->out);
 }

@@ -24,6 +24,12 @@ static inline const tn_slot_use *tn_use_of(const tn_slot_use *use, uint32_t n_us
     return &use[slot < n_uses ? slot : n_uses];
 }
 
+/* x_j of an entry of a bag. */
+static inline tn_real tn_weight_of(const tn_bag *bag, uint32_t entry)
+{
+    return bag->weight == NULL ? 1 : (tn_real)bag->weight[entry];
+}
+
 /* What an embed node keeps; see op_embed.c. */
 typedef struct tn_embed_list {
     uint32_t n;
