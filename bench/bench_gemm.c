@@ -14,6 +14,7 @@
 #include "base/core/clock.h"
 #include "base/thread/threads.h"
 #include "nn/gemm/gemm.h"
+#include "nn/gemm/kernels.h"
 
 #include <stdio.h>
 #include <stdlib.h>

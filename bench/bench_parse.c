@@ -8,6 +8,7 @@
  * what memory allows: a walk over the same bytes from line end to line end. CPU time of the thread
  * but for the reader, whose threads work side by side.
  */
+#include "config/field.h"
 #include "counted.h"
 #include "logs.h"
 
@@ -15,7 +16,7 @@
 #include "base/core/clock.h"
 #include "base/file/file.h"
 #include "base/thread/threads.h"
-#include "config/yaml_flow.h"
+#include "config/tree.h"
 #include "io/read/blockparse.h"
 #include "io/read/reader.h"
 #include "io/read/schema_inference.h"
@@ -179,7 +180,7 @@ static void open_subject(subject *s, const tn_log *log, uint64_t rows)
     s->arena = tn_arena_new(1 << 16);
     tn_diag diag = {0};
     tn_binder b = {.arena = s->arena, .diag = &diag};
-    tn_fields_bind(&b, tn_data_config_fields, tn_flow_read(s->arena, text.data, "bench"),
+    tn_fields_bind(&b, tn_data_config_fields, tn_tree_read_flow(s->arena, text.data, "bench"),
                    &s->config);
     must(tn_schema_new(&s->schema, &s->config.data, &s->config.slots, &b, &err), &err);
     tn_diag_done(&diag);

@@ -6,12 +6,13 @@
  * the processor time of all its threads, so that it is one core whoever else uses the machine; the
  * ratio of both; and `limit`, rows/s of reading the bytes of the cache and checking them, no more.
  */
+#include "config/field.h"
 #include "logs.h"
 
 #include "base/core/clock.h"
 #include "base/file/file.h"
 #include "base/math/crc32c.h"
-#include "config/yaml_flow.h"
+#include "config/tree.h"
 #include "io/read/cache.h"
 #include "io/read/reader.h"
 #include "io/read/schema_inference.h"
@@ -107,7 +108,7 @@ static void open_subject(subject *s, const tn_log *log, uint64_t rows)
     log->add_config(&text);
     s->arena = tn_arena_new(1 << 16);
     tn_binder b = {.arena = s->arena, .diag = &diag};
-    tn_fields_bind(&b, tn_data_config_fields, tn_flow_read(s->arena, text.data, "bench"),
+    tn_fields_bind(&b, tn_data_config_fields, tn_tree_read_flow(s->arena, text.data, "bench"),
                    &s->config);
     must(tn_schema_new(&s->schema, &s->config.data, &s->config.slots, &b, &err), &err);
     tn_diag_done(&diag);

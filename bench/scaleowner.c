@@ -1,5 +1,6 @@
 /* scaleowner.c - see scaleowner.h. */
 #include "scaleowner.h"
+#include "config/field.h"
 
 #include "base/core/alloc.h"
 

@@ -1,5 +1,6 @@
 /* tablerows.c - see tablerows.h */
 #include "tablerows.h"
+#include "config/field.h"
 
 #include "base/core/alloc.h"
 #include "base/core/clock.h"

@@ -3,6 +3,7 @@
 #include "cli/data_tool.h"
 
 #include "cli/signals.h"
+#include "config/field.h"
 #include "io/read/cache.h"
 #include "io/read/reader.h"
 #include "io/write/convert.h"

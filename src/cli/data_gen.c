@@ -1,6 +1,7 @@
 /* data_gen.c - tnet-data gen: synthetic clicks whose truth is known. */
 #include "base/core/clock.h"
 #include "cli/data_tool.h"
+#include "config/field.h"
 #include "config/yaml.h"
 #include "io/synth/generate_file.h"
 #include "train/config/config.h"

@@ -2,6 +2,7 @@
 #include "base/codec/json.h"
 #include "cli/data_tool.h"
 #include "cli/exits.h"
+#include "config/field.h"
 #include "io/inspect/inspect_stat.h"
 #include "train/config/run.h"
 

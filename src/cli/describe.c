@@ -1,6 +1,6 @@
 /* describe.c - prints help, manual page, completion, schema and documentation from the tables of
  * options. */
-#include "cli/describe.h"
+#include "cli/options.h"
 
 #include "config/fieldtext.h"
 

@@ -23,8 +23,8 @@ void tn_exit_message(tn_text *out, const char *program, const tn_error *err);
 /* Prints the message of a failure on stderr, once; returns the exit code. */
 int tn_exit_with(const char *program, const tn_error *err);
 
-/* Prints what `diag` collected on stderr. Errors end with their number and code 3; warnings alone
- * are printed and return 0. */
+/* Prints the faults that `diag` collected on stderr, and their number, and returns code 3; 0 when
+ * there are none. */
 int tn_exit_diag(const char *program, const tn_diag *diag);
 
 /* The last thing main does: results that could not be written to stdout are a failure. */

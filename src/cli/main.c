@@ -2,7 +2,6 @@
 #include "cli/main.h"
 
 #include "base/core/alloc.h"
-#include "cli/describe.h"
 #include "cli/exits.h"
 #include "cli/signals.h"
 

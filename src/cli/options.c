@@ -7,6 +7,7 @@
 #include "cli/options.h"
 
 #include "config/diag.h"
+#include "config/field.h"
 #include "config/fieldtree.h"
 
 #include <stdio.h>

@@ -16,6 +16,7 @@
 #define TN_CLI_OPTIONS_H
 
 #include "base/core/error.h"
+#include "base/core/text.h"
 #include "config/field.h"
 
 typedef struct tn_program {
@@ -95,5 +96,17 @@ extern const tn_common_flag tn_common_flags[]; /* ends with name NULL */
 
 /* "--dry-run" from "dry_run". */
 const char *tn_flag_name(const tn_field *f, char out[64]);
+
+/* ---- what the tables say to people, editors and shells: describe.c ---- */
+
+void tn_describe_help(tn_text *out, const tn_program *p);
+void tn_describe_man(tn_text *out, const tn_program *p);        /* roff, section 1 */
+void tn_describe_completion(tn_text *out, const tn_program *p); /* for bash */
+void tn_describe_version(tn_text *out, const tn_program *p);
+void tn_describe_schema(tn_text *out, const tn_program *p);
+void tn_describe_config_doc(tn_text *out, const tn_program *p); /* docs/config.md */
+
+/* Prints the answer that the options ask for on stdout. False: they ask for none. */
+bool tn_describe_answer(const tn_program *p, const tn_options *options);
 
 #endif

@@ -69,10 +69,9 @@ static int run_tool(const tn_data_tool *tool, tn_argv args, tn_arena *arena)
     tn_data_call call = {.options = &options, .flags = m.flags, .diag = &diag};
     tn_status status = tool->run(&call, &err);
     code = call.code;
-    if (diag.n_errors > 0 || diag.n_warnings > 0) {
-        int told = tn_exit_diag(p->name, &diag);
-        code = told != 0 ? told : code;
-        status = told != 0 ? TN_OK : status;
+    if (diag.n_errors > 0) {
+        code = tn_exit_diag(p->name, &diag);
+        status = TN_OK;
     }
     tn_diag_done(&diag);
     return status == TN_OK ? code : tn_exit_with(p->name, &err);

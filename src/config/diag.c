@@ -102,49 +102,34 @@ static bool stands_in(const char *text, const char *lines)
     return at != NULL;
 }
 
-/* Counts in *n, unless the same stands there already: what many slots inherit is one fault. */
-static void TN_PRINTF(4, 0)
-    add_message(tn_diag *d, uint32_t *n, const tn_origin *at, const char *fmt, va_list args)
+/* What stands there already is not told again: what many slots inherit is one fault. */
+void tn_diag_error(tn_diag *d, const tn_origin *at, const char *fmt, ...)
 {
-    const char *severity = n == &d->n_errors ? "error" : "warning";
     tn_text text = {0};
     char words[1000];
+    va_list args;
+    va_start(args, fmt);
     int size = vsnprintf(words, sizeof words, fmt, args);
+    va_end(args);
     TN_ASSERT(size >= 0);
     add_place(&text, at);
-    tn_text_addf(&text, "%s: ", severity);
+    tn_text_adds(&text, "error: ");
     add_clean(&text, words, strlen(words));
     tn_text_addc(&text, '\n');
     if (at != NULL && at->text != NULL) {
         add_line_and_caret(&text, at->text, at->col);
     }
     d->repeated = stands_in(tn_text_str(&d->text), tn_text_str(&text));
-    *n += !d->repeated;
-    if (!d->repeated && d->n_errors + d->n_warnings <= TN_DIAG_MAX) {
+    d->n_errors += !d->repeated;
+    if (!d->repeated && d->n_errors <= TN_DIAG_MAX) {
         tn_text_add(&d->text, tn_text_str(&text), text.size);
     }
     tn_text_done(&text);
 }
 
-void tn_diag_error(tn_diag *d, const tn_origin *at, const char *fmt, ...)
-{
-    va_list args;
-    va_start(args, fmt);
-    add_message(d, &d->n_errors, at, fmt, args);
-    va_end(args);
-}
-
-void tn_diag_warning(tn_diag *d, const tn_origin *at, const char *fmt, ...)
-{
-    va_list args;
-    va_start(args, fmt);
-    add_message(d, &d->n_warnings, at, fmt, args);
-    va_end(args);
-}
-
 void tn_diag_hint(tn_diag *d, const char *fmt, ...)
 {
-    if (d->repeated || d->n_errors + d->n_warnings > TN_DIAG_MAX) {
+    if (d->repeated || d->n_errors > TN_DIAG_MAX) {
         return;
     }
     char words[500];
@@ -163,9 +148,9 @@ tn_status tn_diag_check(const tn_diag *d, tn_error *err)
     if (d->n_errors == 0) {
         return TN_OK;
     }
-    uint32_t n = d->n_errors + d->n_warnings;
     return tn_fail(err, TN_E_CONFIG, "%u error%s in the configuration%s", d->n_errors,
-                   d->n_errors == 1 ? "" : "s", n > TN_DIAG_MAX ? ", not all of them shown" : "");
+                   d->n_errors == 1 ? "" : "s",
+                   d->n_errors > TN_DIAG_MAX ? ", not all of them shown" : "");
 }
 
 static char lower(char c)
@@ -179,7 +164,7 @@ static uint32_t least(uint32_t a, uint32_t b)
 }
 
 /* Optimal string alignment: three rows of the table, rolling. */
-uint32_t tn_word_distance(const char *a, const char *b)
+static uint32_t word_distance(const char *a, const char *b)
 {
     size_t n = strlen(b);
     if (n > WORD_MAX || strlen(a) > WORD_MAX) {
@@ -216,7 +201,7 @@ const char *tn_nearest(const char *word, const char *const *names, uint32_t n)
     for (uint32_t k = 0; k < n; k++) {
         /* Half of a short word may not be wrong, nor a third of a long one. */
         uint32_t allowed = size < 4 ? 1 : size < 9 ? 2 : 3;
-        uint32_t distance = tn_word_distance(word, names[k]);
+        uint32_t distance = word_distance(word, names[k]);
         bool other = distance < strlen(names[k]);
         if (other && distance <= allowed && distance < best) {
             best = distance;

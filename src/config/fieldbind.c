@@ -1,4 +1,5 @@
 /* fieldbind.c - fills a struct from a tree by its option table. */
+#include "config/field.h"
 #include "config/fieldtree.h"
 
 #include <math.h>

@@ -8,6 +8,7 @@
 
 #include "base/codec/json.h"
 #include "base/core/number.h"
+#include "config/field.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -12,7 +12,7 @@
 #define TN_CONFIG_FIELDTEXT_H
 
 #include "base/core/text.h"
-#include "config/field.h"
+#include "config/values.h"
 
 typedef struct tn_print_opts {
     bool sources;               /* every value with where it comes from, as a comment */

@@ -2,7 +2,7 @@
  * each other. */
 #include "config/fieldtree.h"
 
-#include "config/yaml_flow.h"
+#include "config/tree.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -60,7 +60,7 @@ static const tn_tree *default_of(tn_arena *arena, const tn_field *f)
     if (f->fallback[0] == '\0') {
         return tn_tree_scalar(arena, "", (tn_origin){.source = "default"});
     }
-    return tn_field_unfold(arena, f, tn_flow_read(arena, f->fallback, "default"));
+    return tn_field_unfold(arena, f, tn_tree_read_flow(arena, f->fallback, "default"));
 }
 
 /* The written type of a variant or rule; NULL: none. */

@@ -6,7 +6,7 @@
 #ifndef TN_CONFIG_FIELDTREE_H
 #define TN_CONFIG_FIELDTREE_H
 
-#include "config/field.h"
+#include "config/values.h"
 
 /* The row of `key`, or NULL. `fields` may be NULL: no rows. */
 const tn_field *tn_field_find(const tn_field *fields, const char *key);

@@ -76,4 +76,12 @@ void tn_tree_print(tn_text *out, const tn_tree *tree, uint32_t indent, uint32_t 
 void tn_tree_print_flow(tn_text *out, const tn_tree *tree);
 void tn_tree_print_scalar(tn_text *out, const char *text);
 
+/* The few words of YAML in which option tables write their defaults:
+ *
+ *     adam      ~      [auc, logloss]      {type: adam, lr: 1e-3}      {uniform: [-0.01, 0.01]}
+ *
+ * For text that is part of the program: a fault in it is a bug. Users' YAML is read by yaml.h.
+ * Every node has the origin {source}. */
+tn_tree *tn_tree_read_flow(tn_arena *arena, const char *text, const char *source);
+
 #endif

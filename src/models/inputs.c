@@ -1,4 +1,5 @@
 /* inputs.c - the inputs of a list: which slots take part, and how rows are laid out for them. */
+#include "config/field.h"
 #include "models/layerlist.h"
 
 #include "base/core/error.h"

@@ -2,6 +2,7 @@
 #include "models/layerlist.h"
 
 #include "base/core/error.h"
+#include "config/field.h"
 #include "nn/op/ops.h"
 
 #include <inttypes.h>

@@ -22,7 +22,7 @@
 #define TN_MODELS_LAYERLIST_H
 
 #include "base/keys/record.h"
-#include "config/field.h"
+#include "config/values.h"
 #include "nn/layer/layers.h"
 
 /* A slot as models see it. */

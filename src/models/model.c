@@ -1,8 +1,9 @@
-/* model.c - the list of models, writing a list of layers as a tree, and the parts that several
- * models share. */
+/* model.c - the list of models, writing a list of layers as a tree, the parts that several models
+ * share, and `type: graph`, whose list the user has written. */
 #include "models/model.h"
 
 #include "base/core/error.h"
+#include "config/field.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -212,13 +213,6 @@ const char *tn_write_deep_input(tn_list_writer *w, const tn_model_args *args)
     return "x";
 }
 
-void tn_write_concat_head(tn_list_writer *w, const char *const *parts)
-{
-    tn_tree *out = tn_list_layer(w, "out", "dense", parts);
-    tn_list_set(w, out, "units", "1");
-    tn_list_output(w, "out");
-}
-
 void tn_write_fm(tn_list_writer *w, bool within_slot)
 {
     tn_tree *fm = tn_list_layer(w, "fm", "fm", (const char *const[]){"deep", NULL});
@@ -231,3 +225,44 @@ void tn_write_wide_input(tn_list_writer *w, const tn_model_args *args)
 {
     tn_list_embed(w, "wide", tn_tree_get(args->common->slots, "wide"), 1, args->common->wide_init);
 }
+
+/* ---- graph: the user's own list ---- */
+
+typedef struct graph_opts {
+    const tn_tree *inputs;
+    const tn_tree *layers;
+    const char *output;
+} graph_opts;
+
+static const tn_field graph_fields[] = {
+    TN_FIELD_TREE(graph_opts, inputs, NULL,
+                  "{name: {embed: all | [slots], dim: n} | {numeric: all}}"),
+    TN_FIELD_TREE(graph_opts, layers, NULL,
+                  "[{name: .., <layer>: <inputs>, ..}], see tnet-train --list-layers"),
+    TN_FIELD_STR(graph_opts, output, NULL, "name of the layer that is the logit"),
+    TN_FIELD_END,
+};
+
+static void graph_write(const tn_model_args *args, tn_list_writer *w)
+{
+    static const char *const keys[] = {"inputs", "layers", "output"};
+    for (uint32_t i = 0; i < 3; i++) {
+        const tn_tree *part = tn_tree_get(args->tree, keys[i]);
+        if (part != NULL) {
+            tn_tree_put(w->arena, w->list, keys[i], tn_tree_copy(w->arena, part));
+        }
+    }
+    if (!tn_tree_is_null(args->common->slots)) {
+        tn_diag_error(w->diag, &args->common->slots->at,
+                      "'slots' belongs to the built-in models; here the inputs name their slots");
+    }
+}
+
+const tn_model tn_model_graph = {
+    .choice = {.name = "graph",
+               .help = "a list of layers, written in the configuration",
+               .fields = graph_fields,
+               .size = sizeof(graph_opts),
+               .impl = &tn_model_graph},
+    .write = graph_write,
+};

@@ -11,7 +11,7 @@
 #ifndef TN_MODELS_MODEL_H
 #define TN_MODELS_MODEL_H
 
-#include "config/field.h"
+#include "config/values.h"
 #include "models/layerlist.h"
 
 /* Options that every model has. */
@@ -68,6 +68,15 @@ typedef struct tn_model {
     void (*write)(const tn_model_args *args, tn_list_writer *w);
 } tn_model;
 
+/* Members of model `id`: its struct id_opts with the table id_fields, id_presets, id_write. */
+#define TN_MODEL_MEMBERS(id, help_)                                                                \
+    .choice = {.name = #id,                                                                        \
+               .help = (help_),                                                                    \
+               .fields = id##_fields,                                                              \
+               .size = sizeof(id##_opts),                                                          \
+               .impl = &tn_model_##id},                                                            \
+    .presets = id##_presets, .write = id##_write
+
 #define TN_MODEL(name) extern const tn_model tn_model_##name;
 #include "models/models.def"
 #undef TN_MODEL
@@ -120,11 +129,44 @@ const char *tn_write_mlp(tn_list_writer *w, const tn_deep_opts *o, const char *x
 /* Adds the input "deep" and, when there are numeric columns, "num"; returns the name of what an MLP
  * reads: "deep", or "x", which is [deep, num]. */
 const char *tn_write_deep_input(tn_list_writer *w, const tn_model_args *args);
-/* Adds "out", a dense layer over `parts` (up to a NULL) side by side, as the output. */
-void tn_write_concat_head(tn_list_writer *w, const char *const *parts);
 
 /* Adds the layer "fm" over the input "deep". */
 void tn_write_fm(tn_list_writer *w, bool within_slot);
 void tn_write_wide_input(tn_list_writer *w, const tn_model_args *args);
+
+/* Parts that presets of several models share, as pieces of YAML. bars is the recipe of the open CTR
+ * benchmark; tensornet has the defaults of TensorNet.
+ *
+ *     {"bars", "model: {..}\n" TN_BARS_EMBEDDING TN_BARS_TRAIN
+ *              TN_BARS_ROWS("deep", "0.05") TN_BARS_STOP},
+ */
+#define TN_BARS_EMBEDDING "embedding: {dim: 10, init: {normal: [0, 1e-4]}}\n"
+#define TN_BARS_TRAIN                                                                              \
+    "train:\n"                                                                                     \
+    "  batch: 4096\n"                                                                              \
+    "  optimizer: {type: adam, lr: 1e-3}\n"                                                        \
+    "  sparse:\n"
+#define TN_BARS_ROWS(segment, l2)                                                                  \
+    "    " segment ": {type: adam, lr: 1e-3, bias: global, l2: " l2 ", l2_mode: dense}\n"
+#define TN_BARS_STOP                                                                               \
+    "  clip: {global: 10}\n"                                                                       \
+    "  stop: {monitor: valid.auc, patience: 2, min_delta: 1e-6, restore: best}\n"                  \
+    "  reduce_on_plateau: {factor: 0.1, patience: 1, min_lr: 1e-6}\n"
+
+#define TN_TENSORNET_EMBEDDING "embedding: {dim: 8, pool: mean, init: {normal: [0, 0.0353553]}}\n"
+#define TN_TENSORNET_TRAIN                                                                         \
+    "train:\n"                                                                                     \
+    "  batch: 32\n"                                                                                \
+    "  optimizer: {type: adam, lr: 1e-3}\n"                                                        \
+    "  sparse:\n"
+#define TN_TENSORNET_ROWS(segment)                                                                 \
+    "    " segment ": {type: adagrad, rowwise: true, lr: 0.01, n0: 0.1}\n"
+#define TN_TENSORNET_BOTH                                                                          \
+    TN_TENSORNET_EMBEDDING TN_TENSORNET_TRAIN TN_TENSORNET_ROWS("deep") TN_TENSORNET_ROWS("wide")
+
+/* Pairs of vectors and a wide part, nothing else. */
+#define TN_BARS_PAIRS(embedding)                                                                   \
+    "model: {wide_init: {normal: [0, 1e-4]}, bias_init: 0}\n" embedding TN_BARS_TRAIN              \
+        TN_BARS_ROWS("deep", "5e-6") TN_BARS_ROWS("wide", "5e-6") TN_BARS_STOP
 
 #endif

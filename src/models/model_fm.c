@@ -6,8 +6,8 @@
  *     ffm     the same, where a slot has a vector for each other slot (Juan 2016)
  *     fwfm    z = b + linear part + pairs, each pair of slots with a weight (Pan 2018)
  */
+#include "config/field.h"
 #include "models/model.h"
-#include "models/presets.h"
 
 /* ---- lr ---- */
 
@@ -86,15 +86,7 @@ static const tn_preset fm_presets[] = {
     {NULL, NULL},
 };
 
-const tn_model tn_model_fm = {
-    .choice = {.name = "fm",
-               .help = "factorization machine",
-               .fields = fm_fields,
-               .size = sizeof(fm_opts),
-               .impl = &tn_model_fm},
-    .presets = fm_presets,
-    .write = fm_write,
-};
+const tn_model tn_model_fm = {TN_MODEL_MEMBERS(fm, "factorization machine")};
 
 /* ---- ffm ---- */
 
@@ -143,15 +135,7 @@ static const tn_preset ffm_presets[] = {
     {NULL, NULL},
 };
 
-const tn_model tn_model_ffm = {
-    .choice = {.name = "ffm",
-               .help = "field-aware factorization machine",
-               .fields = ffm_fields,
-               .size = sizeof(ffm_opts),
-               .impl = &tn_model_ffm},
-    .presets = ffm_presets,
-    .write = ffm_write,
-};
+const tn_model tn_model_ffm = {TN_MODEL_MEMBERS(ffm, "field-aware factorization machine")};
 
 /* ---- fwfm ---- */
 
@@ -205,12 +189,4 @@ static const tn_preset fwfm_presets[] = {
     {NULL, NULL},
 };
 
-const tn_model tn_model_fwfm = {
-    .choice = {.name = "fwfm",
-               .help = "field-weighted factorization machine",
-               .fields = fwfm_fields,
-               .size = sizeof(fwfm_opts),
-               .impl = &tn_model_fwfm},
-    .presets = fwfm_presets,
-    .write = fwfm_write,
-};
+const tn_model tn_model_fwfm = {TN_MODEL_MEMBERS(fwfm, "field-weighted factorization machine")};

@@ -6,7 +6,7 @@
 #define TN_SERVE_FIELDJSON_H
 
 #include "base/codec/json.h"
-#include "config/field.h"
+#include "config/values.h"
 
 /* Appends member f->key with the value that it has in *opts. */
 void tn_field_json(tn_text *out, const tn_field *f, const void *opts);

@@ -1,6 +1,7 @@
 /* model_json.c - reading model.json: every name, number and width is checked before anything is
  * built from it. */
 #include "base/core/number.h"
+#include "config/field.h"
 #include "io/read/schema_inference.h"
 #include "serve/calibration_file.h"
 #include "serve/exported_model.h"

@@ -1,5 +1,6 @@
 /* test_describe.c - programs in their own words. */
-#include "cli/describe.h"
+#include "cli/options.h"
+#include "config/field.h"
 #include "support/test.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* test_docs.c - the documentation says what the tables say. */
 #include "base/file/file.h"
-#include "cli/describe.h"
+#include "cli/options.h"
 #include "support/test.h"
 #include "train/config/run.h"
 

@@ -52,8 +52,6 @@ static void faults_of_a_configuration_end_with_code_3(void **state)
     (void)state;
     tn_diag diag = {0};
     assert_int_equal(tn_exit_diag("tnet-test", &diag), 0);
-    tn_diag_warning(&diag, NULL, "a test of warnings");
-    assert_int_equal(tn_exit_diag("tnet-test", &diag), 0);
     tn_diag_error(&diag, NULL, "a test of errors");
     assert_int_equal(tn_exit_diag("tnet-test", &diag), 3);
     tn_diag_done(&diag);

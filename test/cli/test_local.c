@@ -3,6 +3,7 @@
 
 #include "base/core/text.h"
 #include "base/thread/threads.h"
+#include "config/field.h"
 #include "roles.h"
 #include "support/test.h"
 #include "support/tmpdir.h"

@@ -1,5 +1,6 @@
 /* test_options.c - argv: options, words, overrides, and what is refused. */
 #include "cli/options.h"
+#include "config/field.h"
 #include "support/test.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* test_field.c - option tables: defaults, values, and what the user is told. */
 #include "config/field.h"
-#include "config/yaml_flow.h"
+#include "config/tree.h"
 #include "support/test.h"
 
 #include <math.h>
@@ -141,7 +141,7 @@ static const all_opts *bind(bound *b, const char *text)
     tn_diag_done(&b->diag);
     memset(&b->opts, 0x5A, sizeof b->opts);
     const tn_binder binder = {.arena = b->arena, .diag = &b->diag};
-    const tn_tree *tree = text != NULL ? tn_flow_read(b->arena, text, "test") : NULL;
+    const tn_tree *tree = text != NULL ? tn_tree_read_flow(b->arena, text, "test") : NULL;
     tn_fields_bind(&binder, fields, tree, &b->opts);
     return &b->opts;
 }
@@ -402,8 +402,8 @@ static void bind_some_leaves_other_keys_alone(void **state)
     bound *b = *state;
     const tn_binder binder = {.arena = b->arena, .diag = &b->diag};
     slot_opts slot = {0};
-    tn_fields_bind_some(&binder, slot_fields, tn_flow_read(b->arena, "{name: a, other: 1}", "t"),
-                        &slot);
+    tn_fields_bind_some(&binder, slot_fields,
+                        tn_tree_read_flow(b->arena, "{name: a, other: 1}", "t"), &slot);
     assert_int_equal(b->diag.n_errors, 0);
     assert_string_equal(slot.name, "a");
 }

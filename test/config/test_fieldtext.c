@@ -1,7 +1,8 @@
 /* test_fieldtext.c - what option tables say about themselves. */
 #include "base/codec/json.h"
+#include "config/field.h"
 #include "config/fieldtext.h"
-#include "config/yaml_flow.h"
+#include "config/tree.h"
 #include "support/test.h"
 
 #include <string.h>
@@ -107,10 +108,11 @@ static void every_option_is_printed_with_value_or_default(void **state)
                    "  gemm: auto\n"
                    "slots: ~\n"
                    "dir: ~\n");
-    const tn_tree *tree = tn_flow_read(*state,
-                                       "{train: {optimizer: none, layers: [{a: 1}, {b: [x, y]}]}, "
-                                       "slots: [u, {dim: ~, name: v}, {dim: 4, name: w}]}",
-                                       "t");
+    const tn_tree *tree =
+        tn_tree_read_flow(*state,
+                          "{train: {optimizer: none, layers: [{a: 1}, {b: [x, y]}]}, "
+                          "slots: [u, {dim: ~, name: v}, {dim: 4, name: w}]}",
+                          "t");
     assert_printed(tree, &plain,
                    "train:\n"
                    "  threads: all\n"
@@ -131,7 +133,7 @@ static void every_option_is_printed_with_value_or_default(void **state)
 static void members_of_a_tree_have_a_line_each(void **state)
 {
     const tn_tree *tree =
-        tn_flow_read(*state, "{train: {layers: {a: {x: 1}, 'b c': {y: [2, 3]}}}}", "t.yaml");
+        tn_tree_read_flow(*state, "{train: {layers: {a: {x: 1}, 'b c': {y: [2, 3]}}}}", "t.yaml");
     tn_text out = {0};
     tn_fields_print(&out, fields, tree, &(tn_print_opts){.sources = true});
     const char *text = strstr(tn_text_str(&out), "  layers:\n");
@@ -145,7 +147,7 @@ static void members_of_a_tree_have_a_line_each(void **state)
 static void sources_stand_behind_the_values(void **state)
 {
     tn_tree *tree =
-        tn_flow_read(*state, "{train: {threads: 4}, dir: x, slots: [a]}", "command line");
+        tn_tree_read_flow(*state, "{train: {threads: 4}, dir: x, slots: [a]}", "command line");
     tree->last->first->at = (tn_origin){.source = "a.yaml", .line = 7};
     const tn_print_opts sources = {.sources = true};
     tn_text out = {0};

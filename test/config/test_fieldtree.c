@@ -1,6 +1,7 @@
 /* test_fieldtree.c - layers of a configuration on top of each other. */
+#include "config/field.h"
 #include "config/fieldtree.h"
-#include "config/yaml_flow.h"
+#include "config/tree.h"
 #include "support/test.h"
 
 #include <string.h>
@@ -101,8 +102,9 @@ static void assert_merged(bound *b, const char *under, const char *over, const c
 {
     const tn_binder binder = {.arena = b->arena, .diag = &b->diag};
     tn_text text = {0};
-    tn_tree_print_flow(&text, tn_fields_merge(&binder, fields, tn_flow_read(b->arena, under, "u"),
-                                              tn_flow_read(b->arena, over, "o")));
+    tn_tree_print_flow(&text,
+                       tn_fields_merge(&binder, fields, tn_tree_read_flow(b->arena, under, "u"),
+                                       tn_tree_read_flow(b->arena, over, "o")));
     assert_string_equal(tn_text_str(&text), want);
     tn_text_done(&text);
 }
@@ -158,8 +160,9 @@ static void assert_joined(bound *b, const char *first, const char *second, const
 {
     const tn_binder binder = {.arena = b->arena, .diag = &b->diag};
     tn_text text = {0};
-    tn_tree_print_flow(&text, tn_fields_join(&binder, fields, tn_flow_read(b->arena, first, "1"),
-                                             tn_flow_read(b->arena, second, "2")));
+    tn_tree_print_flow(&text,
+                       tn_fields_join(&binder, fields, tn_tree_read_flow(b->arena, first, "1"),
+                                      tn_tree_read_flow(b->arena, second, "2")));
     assert_string_equal(tn_text_str(&text), want);
     tn_text_done(&text);
 }

@@ -1,6 +1,5 @@
 /* test_tree.c - trees: building, finding, merging, printing. */
 #include "config/tree.h"
-#include "config/yaml_flow.h"
 #include "support/test.h"
 
 static int set_up(void **state)
@@ -33,7 +32,7 @@ static void assert_block(const tn_tree *tree, uint32_t flow_depth, const char *w
 
 static tn_tree *flow(tn_arena *arena, const char *text)
 {
-    return tn_flow_read(arena, text, "a test");
+    return tn_tree_read_flow(arena, text, "a test");
 }
 
 static void members_are_found_by_path(void **state)
@@ -70,8 +69,8 @@ static void merge_goes_key_by_key_and_replaces_lists(void **state)
 static void a_merged_node_keeps_its_origin(void **state)
 {
     tn_arena *arena = *state;
-    const tn_tree *under = tn_flow_read(arena, "{a: 1, b: 2}", "first");
-    const tn_tree *over = tn_flow_read(arena, "{b: 3}", "second");
+    const tn_tree *under = tn_tree_read_flow(arena, "{a: 1, b: 2}", "first");
+    const tn_tree *over = tn_tree_read_flow(arena, "{b: 3}", "second");
     const tn_tree *merged = tn_tree_merge(arena, under, over);
     assert_string_equal(tn_tree_get(merged, "a")->at.source, "first");
     assert_string_equal(tn_tree_get(merged, "b")->at.source, "second");

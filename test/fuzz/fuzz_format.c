@@ -4,7 +4,8 @@
  * formats.def, so that a new format is fuzzed without a row here. The rest is the file.
  */
 #include "base/core/alloc.h"
-#include "config/yaml_flow.h"
+#include "config/field.h"
+#include "config/tree.h"
 #include "io/format/format.h"
 #include "io/read/schema_inference.h"
 #include "io/schema/columns.h"
@@ -205,7 +206,7 @@ static tn_rows *rows_of(uint32_t which)
         tn_data_config *c = &made[which].c;
         made[which].arena = arena;
         tn_fields_bind(&b, tn_data_config_fields,
-                       tn_flow_read(arena, config_at(arena, which), "fuzz"), c);
+                       tn_tree_read_flow(arena, config_at(arena, which), "fuzz"), c);
         TN_ASSERT(tn_schema_new(&schema, &c->data, &c->slots, &b, &err) == TN_OK);
         TN_ASSERT(tn_rows_new(&made[which].rows, schema, TN_ROWS_IDS, &err) == TN_OK);
         tn_diag_done(&diag);

@@ -1,6 +1,7 @@
 /* fuzz_tfexample.c - any bytes as a tf.Example: refused with a sentence, or the same rows each
  * time. */
-#include "config/yaml_flow.h"
+#include "config/field.h"
+#include "config/tree.h"
 #include "io/format/tfexample.h"
 #include "io/read/schema_inference.h"
 
@@ -27,7 +28,7 @@ static tn_rows *rows_of_schema(void)
         tn_binder b = {.arena = arena, .diag = &diag};
         tn_error err = {0};
         const tn_schema *schema = NULL;
-        tn_fields_bind(&b, tn_data_config_fields, tn_flow_read(arena, yaml, "fuzz"), &c);
+        tn_fields_bind(&b, tn_data_config_fields, tn_tree_read_flow(arena, yaml, "fuzz"), &c);
         TN_ASSERT(tn_schema_new(&schema, &c.data, &c.slots, &b, &err) == TN_OK);
         TN_ASSERT(tn_rows_new(&rows, schema, TN_ROWS_IDS | TN_ROWS_SIGNS, &err) == TN_OK);
         tn_diag_done(&diag);

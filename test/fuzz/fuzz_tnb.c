@@ -2,7 +2,8 @@
  * memory; checksums are put right first, so that what they cover is looked at. */
 #include "base/core/alloc.h"
 #include "base/math/crc32c.h"
-#include "config/yaml_flow.h"
+#include "config/field.h"
+#include "config/tree.h"
 #include "io/read/cache.h"
 #include "io/read/schema_inference.h"
 #include "io/rows/rows.h"
@@ -55,7 +56,7 @@ static tn_rows *rows_of(uint32_t kind)
         tn_binder b = {.arena = arena, .diag = &diag};
         tn_error err = {0};
         const tn_schema *schema = NULL;
-        tn_fields_bind(&b, tn_data_config_fields, tn_flow_read(arena, text, "fuzz"), &c);
+        tn_fields_bind(&b, tn_data_config_fields, tn_tree_read_flow(arena, text, "fuzz"), &c);
         TN_ASSERT(tn_schema_new(&schema, &c.data, &c.slots, &b, &err) == TN_OK);
         for (uint32_t i = 0; i < KINDS; i++) {
             static const uint32_t keep[KINDS] = {TN_ROWS_IDS, TN_ROWS_SIGNS, TN_ROWS_BARE};

@@ -1,10 +1,11 @@
 /* setup.c - schemas, files and rows for the tests of io. */
 #include "setup.h"
+#include "config/field.h"
 
 #include "base/core/alloc.h"
 #include "base/core/number.h"
 #include "base/file/file.h"
-#include "config/yaml_flow.h"
+#include "config/tree.h"
 #include "io/read/schema_inference.h"
 #include "support/test.h"
 #include "support/tmpdir.h"
@@ -20,7 +21,7 @@ tn_status setup_try(setup *s, const char *text)
     s->arena = tn_arena_new(1 << 16);
     tn_tmpdir_make(s->dir);
     tn_binder b = {.arena = s->arena, .diag = &s->diag};
-    tn_fields_bind(&b, tn_data_config_fields, tn_flow_read(s->arena, text, "test"), &c);
+    tn_fields_bind(&b, tn_data_config_fields, tn_tree_read_flow(s->arena, text, "test"), &c);
     s->data = c.data;
     s->slots = c.slots;
     if (s->diag.n_errors > 0) {

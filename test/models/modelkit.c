@@ -1,8 +1,9 @@
 /* modelkit.c - see modelkit.h. */
 #include "models/modelkit.h"
+#include "config/field.h"
 
 #include "base/math/key.h"
-#include "config/yaml_flow.h"
+#include "config/tree.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -60,7 +61,7 @@ bool kit_list(kit *k, const char *model)
     tn_binder b = {.arena = k->arena, .diag = &k->diag};
     tn_tree *map = tn_tree_new(k->arena, TN_TREE_MAP, (tn_origin){.source = "test"});
     tn_tree_put(k->arena, map, "model",
-                tn_tree_copy(k->arena, tn_flow_read(k->arena, model, "test")));
+                tn_tree_copy(k->arena, tn_tree_read_flow(k->arena, model, "test")));
     holder h;
     tn_fields_bind(&b, holder_fields, map, &h);
     if (k->diag.n_errors == 0) {

@@ -1,5 +1,6 @@
 /* kit.c - see kit.h. */
 #include "kit.h"
+#include "config/field.h"
 
 #include "ps/optim/schedule.h"
 

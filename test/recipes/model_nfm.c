@@ -1,8 +1,8 @@
 /* model_nfm.c - neural factorization machine (He and Chua 2017): an MLP over pooled pairs; the
  * model of the recipe's test.
  */
+#include "config/field.h"
 #include "models/model.h"
-#include "models/presets.h"
 
 extern const tn_model tn_model_nfm;
 
@@ -19,7 +19,8 @@ static void nfm_write(const tn_model_args *args, tn_list_writer *w)
     (void)tn_list_layer(w, "wide.sum", "sum", (const char *const[]){"wide", NULL});
     (void)tn_list_layer(w, "bi", "bi_interaction", (const char *const[]){"deep", NULL});
     const char *top = tn_write_mlp(w, o, "bi", 1);
-    tn_write_added(w, (const char *const[]){"wide.sum", top, NULL});
+    (void)tn_list_layer(w, "logit", "add", (const char *const[]){"wide.sum", top, NULL});
+    tn_list_output(w, "logit");
 }
 
 static const tn_preset presets[] = {

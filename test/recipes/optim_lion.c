@@ -2,6 +2,7 @@
  * rule of the recipe's test.
  */
 #include "base/core/compiler.h"
+#include "config/field.h"
 #include "ps/optim/optim.h"
 
 #include <string.h>

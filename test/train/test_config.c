@@ -1,4 +1,5 @@
 /* test_config.c - layers of a configuration: precedence, includes, presets, overrides, ranges. */
+#include "config/field.h"
 #include "support/test.h"
 #include "support/tmpdir.h"
 #include "train/config/config.h"

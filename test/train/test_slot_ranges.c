@@ -1,5 +1,5 @@
 /* test_slot_ranges.c - "C{1..26}" in the names of slots. */
-#include "config/yaml_flow.h"
+#include "config/tree.h"
 #include "support/test.h"
 #include "train/config/slot_ranges.h"
 
@@ -30,7 +30,7 @@ static int tear_down(void **state)
 static const tn_tree *expand(fixture *f, const char *text)
 {
     tn_diag_done(&f->diag);
-    return tn_slot_ranges_expand(f->arena, &f->diag, tn_flow_read(f->arena, text, "t"));
+    return tn_slot_ranges_expand(f->arena, &f->diag, tn_tree_read_flow(f->arena, text, "t"));
 }
 
 static void assert_expands(fixture *f, const char *text, const char *want)

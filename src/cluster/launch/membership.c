@@ -13,6 +13,7 @@
 #include "cluster/launch/interfaces.h"
 #include "cluster/launch/ipcdir.h"
 #include "cluster/launch/launcher.h"
+#include "config/field.h"
 #include "config/fieldtree.h"
 
 #include <stdlib.h>

@@ -18,7 +18,7 @@
 
 #include "base/keys/keyset.h"
 #include "cluster/launch/endpoint.h"
-#include "config/field.h"
+#include "config/values.h"
 
 enum { TN_PEERS_MAX = TN_PARTITIONS }; /* each owns one at least */
 

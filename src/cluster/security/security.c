@@ -5,6 +5,7 @@
 #include "base/core/alloc.h"
 #include "base/core/number.h"
 #include "base/file/file.h"
+#include "config/field.h"
 
 #include <stdlib.h>
 #include <string.h>

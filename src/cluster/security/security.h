@@ -12,7 +12,7 @@
 
 #include "cluster/launch/netlist.h"
 #include "cluster/security/curvekeys.h"
-#include "config/field.h"
+#include "config/values.h"
 
 /* ---- the folder of allowed keys ----
  *

@@ -1,6 +1,7 @@
 /* dataset.c - the sections `data:` and `slots:`: bound for tools, and described as YAML. */
 #include "io/read/dataset.h"
 
+#include "config/field.h"
 #include "io/format/format.h"
 #include "io/read/schema_inference.h"
 

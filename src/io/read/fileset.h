@@ -18,7 +18,7 @@
 #define TN_IO_FILESET_H
 
 #include "base/file/output_file.h"
-#include "config/field.h"
+#include "config/values.h"
 #include "io/read/reader.h"
 #include "io/source/source.h"
 

@@ -7,7 +7,7 @@
 #ifndef TN_IO_DATAOPTS_H
 #define TN_IO_DATAOPTS_H
 
-#include "config/field.h"
+#include "config/values.h"
 
 /* tn_data_opts.part_bytes of tools, which ask for no parts: every file is one. */
 #define TN_PART_WHOLE (UINT64_C(1) << 62)

@@ -2,6 +2,7 @@
 #include "io/schema/label.h"
 
 #include "base/core/number.h"
+#include "config/field.h"
 
 #include <math.h>
 #include <string.h>

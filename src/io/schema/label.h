@@ -2,7 +2,7 @@
 #ifndef TN_IO_LABEL_H
 #define TN_IO_LABEL_H
 
-#include "config/field.h"
+#include "config/values.h"
 
 #include <math.h>
 #include <stdbool.h>

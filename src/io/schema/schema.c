@@ -3,6 +3,7 @@
 
 #include "base/core/number.h"
 #include "base/math/key.h"
+#include "config/field.h"
 #include "io/schema/columns.h"
 
 #include <math.h>

@@ -5,6 +5,7 @@
 #include "base/core/number.h"
 #include "base/file/file.h"
 #include "base/math/fmath.h"
+#include "config/field.h"
 
 #include <math.h>
 #include <string.h>

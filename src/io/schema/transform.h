@@ -11,7 +11,7 @@
 #ifndef TN_IO_TRANSFORM_H
 #define TN_IO_TRANSFORM_H
 
-#include "config/field.h"
+#include "config/values.h"
 
 #include <stdbool.h>
 #include <stdint.h>

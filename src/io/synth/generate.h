@@ -19,7 +19,7 @@
 #define TN_IO_GENERATE_H
 
 #include "base/thread/team.h"
-#include "config/field.h"
+#include "config/values.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -26,7 +26,6 @@
 
 #include "base/core/error.h"
 #include "base/thread/range.h"
-#include "config/field.h"
 #include "nn/vec/real.h"
 
 #include <stdbool.h>
@@ -37,6 +36,7 @@
 typedef struct tn_graph tn_graph;
 typedef struct tn_node tn_node;
 typedef struct tn_op tn_op;
+typedef struct tn_field tn_field; /* config/field.h */
 
 typedef struct tn_shape {
     uint32_t rows;

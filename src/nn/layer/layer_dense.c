@@ -7,6 +7,7 @@
  * The norms: batch_norm (Ioffe 2015), layer_norm (Ba 2016), and data_norm, which is the cumulative
  * normalisation of TensorNet and Paddle with its faults mended.
  */
+#include "config/field.h"
 #include "nn/layer/layers.h"
 #include "nn/op/ops.h"
 
@@ -151,13 +152,8 @@ static bool dense_output_bias(const char *name, const void *opts, char out[TN_LA
 }
 
 const tn_layer tn_layer_dense = {
-    .name = "dense",
-    .help = "x W + b, then batch norm, activation and dropout as asked",
-    .fields = dense_fields,
-    .opts_size = sizeof(dense_opts),
-    .build = dense_build,
-    .output_bias = dense_output_bias,
-};
+    TN_LAYER_WITH_OPTIONS(dense, "x W + b, then batch norm, activation and dropout as asked"),
+    .output_bias = dense_output_bias};
 
 typedef struct mlp_opts {
     tn_f64s hidden;
@@ -228,14 +224,8 @@ static bool mlp_output_bias(const char *name, const void *opts, char out[TN_LAYE
     return true;
 }
 
-const tn_layer tn_layer_mlp = {
-    .name = "mlp",
-    .help = "several dense layers behind each other",
-    .fields = mlp_fields,
-    .opts_size = sizeof(mlp_opts),
-    .build = mlp_build,
-    .output_bias = mlp_output_bias,
-};
+const tn_layer tn_layer_mlp = {TN_LAYER_WITH_OPTIONS(mlp, "several dense layers behind each other"),
+                               .output_bias = mlp_output_bias};
 
 typedef struct activation_opts {
     uint32_t function;
@@ -253,23 +243,14 @@ static tn_node *activation_build(const tn_net *net, const tn_layer_args *args)
 }
 
 const tn_layer tn_layer_activation = {
-    .name = "activation",
-    .help = "an activation function on its own",
-    .fields = activation_fields,
-    .opts_size = sizeof(activation_opts),
-    .build = activation_build,
-};
+    TN_LAYER_WITH_OPTIONS(activation, "an activation function on its own")};
 
 static tn_node *softmax_build(const tn_net *net, const tn_layer_args *args)
 {
     return tn_softmax(net->g, args->name, args->in[0]);
 }
 
-const tn_layer tn_layer_softmax = {
-    .name = "softmax",
-    .help = "softmax over the columns of each row",
-    .build = softmax_build,
-};
+const tn_layer tn_layer_softmax = {TN_LAYER_PLAIN(softmax, "softmax over the columns of each row")};
 
 typedef struct dropout_opts {
     double rate;
@@ -287,12 +268,7 @@ static tn_node *dropout_build(const tn_net *net, const tn_layer_args *args)
 }
 
 const tn_layer tn_layer_dropout = {
-    .name = "dropout",
-    .help = "sets a share of the values to 0 while training",
-    .fields = dropout_fields,
-    .opts_size = sizeof(dropout_opts),
-    .build = dropout_build,
-};
+    TN_LAYER_WITH_OPTIONS(dropout, "sets a share of the values to 0 while training")};
 
 typedef struct batch_norm_opts {
     double decay, epsilon;
@@ -314,13 +290,8 @@ static tn_node *batch_norm_build(const tn_net *net, const tn_layer_args *args)
     return batch_norm(net, args->name, args->name, args->in[0], &attr);
 }
 
-const tn_layer tn_layer_batch_norm = {
-    .name = "batch_norm",
-    .help = "normalises each column by the batch, later by running values",
-    .fields = batch_norm_fields,
-    .opts_size = sizeof(batch_norm_opts),
-    .build = batch_norm_build,
-};
+const tn_layer tn_layer_batch_norm = {TN_LAYER_WITH_OPTIONS(
+    batch_norm, "normalises each column by the batch, later by running values")};
 
 typedef struct data_norm_opts {
     double max_count, epsilon;
@@ -344,12 +315,7 @@ static tn_node *data_norm_build(const tn_net *net, const tn_layer_args *args)
 }
 
 const tn_layer tn_layer_data_norm = {
-    .name = "data_norm",
-    .help = "normalises each column by all rows seen so far",
-    .fields = data_norm_fields,
-    .opts_size = sizeof(data_norm_opts),
-    .build = data_norm_build,
-};
+    TN_LAYER_WITH_OPTIONS(data_norm, "normalises each column by all rows seen so far")};
 
 typedef struct layer_norm_opts {
     double epsilon;
@@ -369,9 +335,4 @@ static tn_node *layer_norm_build(const tn_net *net, const tn_layer_args *args)
 }
 
 const tn_layer tn_layer_layer_norm = {
-    .name = "layer_norm",
-    .help = "normalises each row over its columns",
-    .fields = layer_norm_fields,
-    .opts_size = sizeof(layer_norm_opts),
-    .build = layer_norm_build,
-};
+    TN_LAYER_WITH_OPTIONS(layer_norm, "normalises each row over its columns")};

@@ -8,6 +8,7 @@
  *     cross           x' = x0 (x w) + b + x, `layers` times (DCN, Wang 2017)       -> [B,n]
  *     cross_v2        x' = x0 * (x W + b) + x, low rank W = V U (Wang 2021)        -> [B,n]
  */
+#include "config/field.h"
 #include "nn/layer/layers.h"
 #include "nn/op/ops.h"
 #include "nn/pooling/ffmloops.h"
@@ -123,35 +124,26 @@ static tn_node *fm_build(const tn_net *net, const tn_layer_args *args)
 }
 
 const tn_layer tn_layer_fm = {
-    .name = "fm",
-    .help = "second-order interaction of all pairs of slots",
-    .fields = fm_fields,
-    .opts_size = sizeof(fm_opts),
-    .build = fm_build,
-};
+    TN_LAYER_WITH_OPTIONS(fm, "second-order interaction of all pairs of slots")};
 
-typedef struct bi_opts {
+typedef struct bi_interaction_opts {
     uint32_t dim;
-} bi_opts;
+} bi_interaction_opts;
 
-static const tn_field bi_fields[] = {
-    PAIRS_DIM(bi_opts),
+static const tn_field bi_interaction_fields[] = {
+    PAIRS_DIM(bi_interaction_opts),
     TN_FIELD_END,
 };
 
 static tn_node *bi_interaction_build(const tn_net *net, const tn_layer_args *args)
 {
-    uint32_t dim = pairs_width(args, ((const bi_opts *)args->opts)->dim, "bi_interaction");
+    uint32_t dim =
+        pairs_width(args, ((const bi_interaction_opts *)args->opts)->dim, "bi_interaction");
     return dim == 0 ? NULL : tn_bi_interaction(net->g, args->name, args->in[0], dim);
 }
 
-const tn_layer tn_layer_bi_interaction = {
-    .name = "bi_interaction",
-    .help = "second-order interaction of all pairs of slots, one value per column",
-    .fields = bi_fields,
-    .opts_size = sizeof(bi_opts),
-    .build = bi_interaction_build,
-};
+const tn_layer tn_layer_bi_interaction = {TN_LAYER_WITH_OPTIONS(
+    bi_interaction, "second-order interaction of all pairs of slots, one value per column")};
 
 typedef struct fwfm_opts {
     uint32_t dim;
@@ -199,13 +191,8 @@ static tn_node *fwfm_build(const tn_net *net, const tn_layer_args *args)
     return tn_mul(net->g, args->name, sum, norm);
 }
 
-const tn_layer tn_layer_fwfm = {
-    .name = "fwfm",
-    .help = "interaction of all pairs of slots, each pair with a trained weight",
-    .fields = fwfm_fields,
-    .opts_size = sizeof(fwfm_opts),
-    .build = fwfm_build,
-};
+const tn_layer tn_layer_fwfm = {TN_LAYER_WITH_OPTIONS(
+    fwfm, "interaction of all pairs of slots, each pair with a trained weight")};
 
 typedef struct ffm_opts {
     uint32_t k;
@@ -291,12 +278,7 @@ static tn_node *ffm_build(const tn_net *net, const tn_layer_args *args)
 }
 
 const tn_layer tn_layer_ffm = {
-    .name = "ffm",
-    .help = "field-aware interaction of all pairs of slots",
-    .fields = ffm_fields,
-    .opts_size = sizeof(ffm_opts),
-    .build = ffm_build,
-};
+    TN_LAYER_WITH_OPTIONS(ffm, "field-aware interaction of all pairs of slots")};
 
 typedef struct cross_opts {
     uint32_t layers;
@@ -325,12 +307,7 @@ static tn_node *cross_build(const tn_net *net, const tn_layer_args *args)
 }
 
 const tn_layer tn_layer_cross = {
-    .name = "cross",
-    .help = "cross network of DCN, one vector per layer",
-    .fields = cross_fields,
-    .opts_size = sizeof(cross_opts),
-    .build = cross_build,
-};
+    TN_LAYER_WITH_OPTIONS(cross, "cross network of DCN, one vector per layer")};
 
 typedef struct cross_v2_opts {
     uint32_t layers;
@@ -381,9 +358,4 @@ static tn_node *cross_v2_build(const tn_net *net, const tn_layer_args *args)
 }
 
 const tn_layer tn_layer_cross_v2 = {
-    .name = "cross_v2",
-    .help = "cross network of DCN v2, one matrix per layer",
-    .fields = cross_v2_fields,
-    .opts_size = sizeof(cross_v2_opts),
-    .build = cross_v2_build,
-};
+    TN_LAYER_WITH_OPTIONS(cross_v2, "cross network of DCN v2, one matrix per layer")};

@@ -1,7 +1,8 @@
 /* layers.h - a layer is a function that adds nodes and named parameters to a graph.
  *
  * There is no layer object: nothing to register, resize or free. A layer is one constant in a
- * layer_*.c, plus one row in layers.def; models and `type: graph` are lists of them:
+ * layer_*.c (small ones in layers.c), plus one row in layers.def; models and `type: graph` are
+ * lists of them:
  *
  *     - {name: deep1, dense: x, units: 256, activation: relu, batch_norm: true, dropout: 0.1}
  *
@@ -15,7 +16,7 @@
 #ifndef TN_NN_LAYERS_H
 #define TN_NN_LAYERS_H
 
-#include "config/field.h"
+#include "config/values.h"
 #include "nn/graph/graph.h"
 
 enum { TN_LAYER_NAME_MAX = 200 };
@@ -49,6 +50,11 @@ typedef struct tn_layer {
      * where a prior belongs. NULL: none. */
     bool (*output_bias)(const char *name, const void *opts, char out[TN_LAYER_NAME_MAX]);
 } tn_layer;
+
+/* Members of layer `id`: id_build and, with options, a struct id_opts and its table id_fields. */
+#define TN_LAYER_PLAIN(id, help_) .name = #id, .help = (help_), .build = id##_build
+#define TN_LAYER_WITH_OPTIONS(id, help_)                                                           \
+    TN_LAYER_PLAIN(id, help_), .fields = id##_fields, .opts_size = sizeof(id##_opts)
 
 extern const tn_layer *const tn_all_layers[]; /* NULL-terminated, in the order of layers.def */
 const tn_layer *tn_layer_find(const char *name);

@@ -8,6 +8,7 @@
  * Row weights and the division by their sum are in dl (graph.h, tn_reduction). No logarithm of a
  * probability anywhere: at z = 100 that is ln 0.
  */
+#include "config/field.h"
 #include "nn/op/ops.h"
 #include "nn/vec/vecmath.h"
 

@@ -9,6 +9,7 @@
  * is finished; only one that already lives elsewhere (in another concat, or twice in this one) is
  * copied. A slice is placed inside x.
  */
+#include "config/field.h"
 #include "nn/op/ops.h"
 #include "nn/vec/vec.h"
 

@@ -6,6 +6,7 @@
  * The chance is a function of (seed, node's name, step, row in the joint batch, column), so it
  * does not depend on threads or peers; two neighbours share one draw. Identity when not training.
  */
+#include "config/field.h"
 #include "nn/op/ops.h"
 
 #include "base/core/compiler.h"

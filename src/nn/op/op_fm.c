@@ -15,6 +15,7 @@
  * squares, so that pairs within a field count. Where every field has one value, q = x^2 and y is
  * that of fm to the bit.
  */
+#include "config/field.h"
 #include "nn/op/ops.h"
 
 #include "base/core/compiler.h"

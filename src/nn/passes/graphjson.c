@@ -2,6 +2,7 @@
 #include "nn/passes/graphjson.h"
 
 #include "base/core/alloc.h"
+#include "config/values.h"
 #include "nn/graph/graphcore.h"
 #include "nn/op/ops.h"
 

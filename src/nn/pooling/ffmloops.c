@@ -12,6 +12,7 @@
 
 #include "base/core/compiler.h"
 #include "base/keys/record.h"
+#include "config/field.h"
 
 #include <string.h>
 

@@ -13,6 +13,7 @@
 #define TN_NN_FFMLOOPS_H
 
 #include "base/thread/range.h"
+#include "config/values.h"
 #include "nn/graph/graph.h"
 
 enum {

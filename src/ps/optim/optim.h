@@ -13,7 +13,7 @@
 #ifndef TN_PS_OPTIM_H
 #define TN_PS_OPTIM_H
 
-#include "config/field.h"
+#include "config/values.h"
 #include "ps/optim/schedule.h"
 
 #include <stdbool.h>

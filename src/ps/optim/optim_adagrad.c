@@ -5,6 +5,7 @@
  *   paddle           w -= lr g sqrt(n0 / (n0 + n)),  then n += g^2 (or the mean); n starts at 0
  */
 #include "base/core/compiler.h"
+#include "config/field.h"
 #include "ps/optim/optim.h"
 #include "ps/optim/sum_squares.h"
 

@@ -9,6 +9,7 @@
  * AdamW: w *= 1 - lr wd, then Adam; no l2. Rows decay when touched.
  */
 #include "base/core/compiler.h"
+#include "config/field.h"
 #include "ps/optim/optim.h"
 
 #include <math.h>

@@ -17,6 +17,7 @@
  * With `rowwise` all weights of a row share n += mean of g_j^2, and w is the exact minimiser.
  */
 #include "base/core/compiler.h"
+#include "config/field.h"
 #include "ps/optim/optim.h"
 #include "ps/optim/sum_squares.h"
 

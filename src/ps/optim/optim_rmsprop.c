@@ -6,6 +6,7 @@
  *              u = rho u + (1 - rho) d^2,  w -= lr d
  */
 #include "base/core/compiler.h"
+#include "config/field.h"
 #include "ps/optim/optim.h"
 
 #include <math.h>

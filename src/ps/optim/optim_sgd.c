@@ -5,6 +5,7 @@
  *   nesterov   m = mu m + g,  w -= lr (g + mu m)
  */
 #include "base/core/compiler.h"
+#include "config/field.h"
 #include "ps/optim/optim.h"
 
 #include <string.h>

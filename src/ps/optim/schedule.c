@@ -3,6 +3,7 @@
 
 #include "base/core/error.h"
 #include "base/math/fmath.h"
+#include "config/field.h"
 
 #include <stdbool.h>
 

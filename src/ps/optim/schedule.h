@@ -3,7 +3,7 @@
 #ifndef TN_PS_SCHEDULE_H
 #define TN_PS_SCHEDULE_H
 
-#include "config/field.h"
+#include "config/values.h"
 
 /* constant linear cosine polynomial exponential inverse_sqrt piecewise, each with warmup */
 extern const tn_choice *const tn_schedule_choices[]; /* NULL-terminated */

@@ -15,7 +15,7 @@
 #ifndef TN_TRAIN_CONFIG_H
 #define TN_TRAIN_CONFIG_H
 
-#include "config/field.h"
+#include "config/values.h"
 
 enum { TN_INCLUDE_DEPTH_MAX = 16 };
 

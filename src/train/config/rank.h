@@ -2,7 +2,7 @@
 #ifndef TN_TRAIN_RANK_H
 #define TN_TRAIN_RANK_H
 
-#include "config/field.h"
+#include "config/values.h"
 #include "train/config/run.h"
 
 /* Fills rank, size and membership of run->cluster, before the plan is made; what they point at

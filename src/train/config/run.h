@@ -7,7 +7,7 @@
 #ifndef TN_TRAIN_RUN_H
 #define TN_TRAIN_RUN_H
 
-#include "config/field.h"
+#include "config/values.h"
 #include "io/schema/dataopts.h"
 
 typedef struct tn_run_opts {

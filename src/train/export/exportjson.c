@@ -3,6 +3,7 @@
 
 #include "base/codec/json.h"
 #include "base/math/fmath.h"
+#include "config/field.h"
 #include "nn/op/ops.h"
 #include "nn/passes/graphjson.h"
 #include "serve/calibration_file.h"

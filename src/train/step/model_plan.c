@@ -3,6 +3,7 @@
 
 #include "base/core/error.h"
 #include "base/core/number.h"
+#include "config/field.h"
 #include "config/fieldtree.h"
 #include "io/read/schema_inference.h"
 #include "ps/shard/ownership.h"

@@ -1,0 +1,99 @@
+/* values.h - what options are once they are read, and the rows of the tables that read them.
+ *
+ * Headers with structs of options include this one; field.h is for files that write such a table or
+ * bind one.
+ */
+#ifndef TN_CONFIG_VALUES_H
+#define TN_CONFIG_VALUES_H
+
+#include "config/diag.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define TN_UNSET_U32 UINT32_MAX
+#define TN_UNSET_U64 UINT64_MAX
+#define TN_WORD_U32(i) (UINT32_MAX - 1U - (uint32_t)(i))
+#define TN_WORD_U64(i) (UINT64_MAX - 1U - (uint64_t)(i))
+#define TN_AUTO TN_WORD_U32(0) /* `auto`, where it is the first word */
+
+typedef struct tn_strs {
+    uint32_t n;
+    const char *const *item;
+} tn_strs;
+
+typedef struct tn_f64s {
+    uint32_t n;
+    const double *item;
+} tn_f64s;
+
+typedef struct tn_tables {
+    uint32_t n;
+    void *item;                 /* n structs of the table's size */
+    const tn_tree *const *tree; /* n: where each came from, for messages */
+} tn_tables;
+
+typedef struct tn_field tn_field;
+
+/* One thing that a variant can be: an optimizer, a model, a loss. It stands inside the constant
+ * that it names, so that lists of choices are lists of addresses. */
+typedef struct tn_choice {
+    const char *name;
+    const char *help;
+    const tn_field *fields; /* of *opts; NULL: none */
+    size_t size;            /* of *opts */
+    const void *impl;       /* the constant behind the name */
+} tn_choice;
+
+typedef struct tn_variant {
+    const tn_choice *choice; /* NULL: not set */
+    void *opts;              /* choice->size bytes; NULL when it has no fields */
+    void *shared;            /* TN_FIELD_VARIANT_WITH: the options that every choice has */
+    const tn_tree *tree;     /* where it stands, for later checks */
+} tn_variant;
+
+typedef enum tn_field_kind {
+    TN_KIND_END,
+    TN_KIND_BOOL,     /* bool: true false yes no on off */
+    TN_KIND_U32,      /* uint32_t; 64k and 1M are counts of thousands and millions */
+    TN_KIND_U64,      /* uint64_t */
+    TN_KIND_F64,      /* double */
+    TN_KIND_DURATION, /* double, seconds; 20s 10min 2h30m 500ms */
+    TN_KIND_SIZE,     /* uint64_t, bytes; 512MB 12GiB */
+    TN_KIND_STR,      /* const char * */
+    TN_KIND_CHOICE,   /* uint32_t: index into `words` */
+    TN_KIND_STRS,     /* tn_strs: a list, or one scalar */
+    TN_KIND_F64S,     /* tn_f64s: the same of numbers */
+    TN_KIND_TABLE,    /* a struct in place, read by `table`; one scalar is its first option */
+    TN_KIND_TABLES,   /* tn_tables: a list of structs, each read by `table` */
+    TN_KIND_VARIANT,  /* tn_variant: {type: NAME, ...options of NAME} or just NAME */
+    TN_KIND_TREE,     /* const tn_tree *: read by its owner, which reports with the same diag */
+} tn_field_kind;
+
+struct tn_field {
+    tn_field_kind kind;
+    const char *key;
+    size_t offset;
+    const char *fallback;
+    double min, max;          /* numbers, durations, sizes; both included */
+    const char *unit;         /* "rows", "threads"; "" for a bare number */
+    const char *help;         /* one line, lower case */
+    const char *const *words; /* CHOICE, numbers; NULL-terminated */
+    const char *const *later; /* values that this build refuses: some of `words`; none of them: all
+                                 but the default; NULL: it takes all */
+    const char *first;        /* TREE: how layers merge; see TN_FIELD_TREE_OF */
+    const tn_field *table;    /* TABLE, TABLES; VARIANT: of `shared`, or NULL */
+    size_t size;              /* of one struct of `table`: TABLES, VARIANT */
+    const tn_choice *const *choices; /* VARIANT: NULL-terminated */
+};
+
+typedef struct tn_binder {
+    tn_arena *arena;
+    tn_diag *diag;
+    const char *path;    /* section that is being read, "train.optimizer"; NULL: all */
+    const tn_field *all; /* table of the whole that the section is in; NULL: that of the binding */
+    const tn_origin *at; /* where it stands; may be NULL */
+    bool optional;       /* it may be absent as a whole, and is */
+} tn_binder;
+
+#endif

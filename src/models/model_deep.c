@@ -1,0 +1,253 @@
+/* model_deep.c - models with an MLP on embeddings: Wide & Deep, DeepFM, Deep & Cross.
+ *
+ * widedeep (Cheng 2016)
+ *
+ *     wide ------------- sum --.                 wide -----------.
+ *                              +--> logit                        [ ] -- dense --> logit
+ *     deep, num -- mlp ------- '                 deep, num -- mlp'
+ *              head: sum                                  head: concat
+ *
+ * deepfm (Guo 2017): one set of embeddings, two readers of it
+ *
+ *     wide ------------------- sum --.
+ *     deep --.---------------- fm ---+--> logit       head: sum
+ *            '-- [deep, num] - mlp --'
+ *
+ * head: concat puts the wide columns, the FM term and the last hidden layer into one dense layer
+ * (TensorNet's form), which weighs the FM term anew.
+ *
+ * dcn (Wang 2017), and dcnv2 (Wang 2021), whose cross layers have a matrix each, full or of low
+ * rank
+ *
+ *     dcn                [deep, num] --.-- cross x layers --.
+ *                                      '-- mlp -------------[ ] -- dense --> logit
+ *
+ *     dcnv2 parallel     [cross(x), mlp(x)] -- dense --> logit
+ *     stacked            mlp(cross(x)) ------- dense --> logit
+ *     cross_only         cross(x) ------------ dense --> logit
+ */
+#include "config/field.h"
+#include "models/model.h"
+
+/* ---- what these models share ---- */
+
+/* Adds "out", a dense layer over `parts` (up to a NULL) side by side, as the output. */
+static void write_concat_head(tn_list_writer *w, const char *const *parts)
+{
+    tn_tree *out = tn_list_layer(w, "out", "dense", parts);
+    tn_list_set(w, out, "units", "1");
+    tn_list_output(w, "out");
+}
+
+/* ---- widedeep ---- */
+
+typedef tn_deep_opts widedeep_opts;
+
+static const tn_field widedeep_fields[] = {
+    TN_DEEP_FIELDS(widedeep_opts, "[400, 400, 400]"),
+    TN_HEAD_FIELD(widedeep_opts),
+    TN_FIELD_END,
+};
+
+static void widedeep_write(const tn_model_args *args, tn_list_writer *w)
+{
+    const widedeep_opts *o = args->opts;
+    tn_write_wide_input(w, args);
+    const char *x = tn_write_deep_input(w, args);
+    if (o->head == TN_HEAD_CONCAT) {
+        const char *deep = tn_write_mlp(w, o, x, 0);
+        write_concat_head(w, (const char *const[]){deep, "wide", NULL});
+        return;
+    }
+    (void)tn_list_layer(w, "wide.sum", "sum", (const char *const[]){"wide", NULL});
+    const char *deep = tn_write_mlp(w, o, x, 1);
+    (void)tn_list_layer(w, "logit", "add", (const char *const[]){"wide.sum", deep, NULL});
+    tn_list_output(w, "logit");
+}
+
+static const tn_preset widedeep_presets[] = {
+    {"bars", "model: {hidden: [400, 400, 400], batch_norm: true, dropout: 0.6, head: sum,\n"
+             "        init: xavier_normal, wide_init: {normal: [0, 1e-4]}, bias_init: "
+             "0}\n" TN_BARS_EMBEDDING TN_BARS_TRAIN TN_BARS_ROWS("deep", "0.1")
+                 TN_BARS_ROWS("wide", "0.1") TN_BARS_STOP},
+    {"tensornet",
+     "model: {hidden: [512, 256, 256], head: concat}\n" TN_TENSORNET_EMBEDDING TN_TENSORNET_TRAIN
+         TN_TENSORNET_ROWS("deep") TN_TENSORNET_ROWS("wide")},
+    {"paper", "model: {hidden: [1024, 512, 256], head: sum}\n"
+              "embedding: {dim: 32}\n"
+              "train:\n"
+              "  optimizer: {type: adagrad, lr: 0.01}\n"
+              "  sparse:\n"
+              "    deep: {type: adagrad, lr: 0.01}\n"
+              "    wide: {type: ftrl, alpha: 0.1, beta: 1, l1: 1, l2: 0}\n"},
+    {NULL, NULL},
+};
+
+const tn_model tn_model_widedeep = {
+    TN_MODEL_MEMBERS(widedeep, "Wide & Deep: linear weights beside an MLP on embeddings")};
+
+/* ---- deepfm ---- */
+
+typedef struct deepfm_opts {
+    tn_f64s hidden;
+    uint32_t activation;
+    double dropout;
+    bool batch_norm;
+    uint32_t head;
+    bool within_slot;
+} deepfm_opts;
+
+static const tn_field deepfm_fields[] = {
+    TN_DEEP_FIELDS(deepfm_opts, "[400, 400, 400]"),
+    TN_HEAD_FIELD(deepfm_opts),
+    TN_WITHIN_SLOT_FIELD(deepfm_opts),
+    TN_FIELD_END,
+};
+
+static void deepfm_write(const tn_model_args *args, tn_list_writer *w)
+{
+    const deepfm_opts *o = args->opts;
+    tn_deep_opts mlp = {o->hidden, o->activation, o->dropout, o->batch_norm, o->head};
+    tn_write_wide_input(w, args);
+    const char *x = tn_write_deep_input(w, args);
+    tn_write_fm(w, o->within_slot);
+    if (o->head == TN_HEAD_CONCAT) {
+        const char *deep = tn_write_mlp(w, &mlp, x, 0);
+        write_concat_head(w, (const char *const[]){"wide", "fm", deep, NULL});
+        return;
+    }
+    (void)tn_list_layer(w, "wide.sum", "sum", (const char *const[]){"wide", NULL});
+    const char *deep = tn_write_mlp(w, &mlp, x, 1);
+    (void)tn_list_layer(w, "logit", "add", (const char *const[]){"wide.sum", "fm", deep, NULL});
+    tn_list_output(w, "logit");
+}
+
+static const tn_preset deepfm_presets[] = {
+    {"bars", "model: {hidden: [400, 400, 400], batch_norm: true, dropout: 0.2, head: sum,\n"
+             "        init: xavier_normal, wide_init: {normal: [0, 1e-4]}, bias_init: "
+             "0}\n" TN_BARS_EMBEDDING TN_BARS_TRAIN TN_BARS_ROWS("deep", "0.05")
+                 TN_BARS_ROWS("wide", "0.05") TN_BARS_STOP},
+    {"tensornet",
+     "model: {hidden: [512, 256, 256], head: concat}\n" TN_TENSORNET_EMBEDDING TN_TENSORNET_TRAIN
+         TN_TENSORNET_ROWS("deep") TN_TENSORNET_ROWS("wide")},
+    {"paper", "model: {hidden: [400, 400, 400], dropout: 0.5, head: sum}\n"
+              "embedding: {dim: 10}\n"
+              "train:\n"
+              "  optimizer: {type: adam, lr: 1e-3}\n"
+              "  sparse:\n"
+              "    deep: {type: adam, lr: 1e-3}\n"
+              "    wide: {type: adam, lr: 1e-3}\n"},
+    {NULL, NULL},
+};
+
+const tn_model tn_model_deepfm = {
+    TN_MODEL_MEMBERS(deepfm, "DeepFM: factorization machine and MLP on shared embeddings")};
+
+/* ---- dcn ---- */
+
+typedef struct dcn_opts {
+    tn_f64s hidden;
+    uint32_t activation;
+    double dropout;
+    bool batch_norm;
+    uint32_t layers;
+} dcn_opts;
+
+static const tn_field dcn_fields[] = {
+    TN_DEEP_FIELDS(dcn_opts, "[400, 400, 400]"),
+    TN_FIELD_U32(dcn_opts, layers, "3", 1, 64, "layers", "cross layers"),
+    TN_FIELD_END,
+};
+
+static void dcn_write(const tn_model_args *args, tn_list_writer *w)
+{
+    const dcn_opts *o = args->opts;
+    tn_deep_opts deep_opts = {o->hidden, o->activation, o->dropout, o->batch_norm, TN_HEAD_CONCAT};
+    const char *x = tn_write_deep_input(w, args);
+    tn_tree *cross = tn_list_layer(w, "cross", "cross", (const char *const[]){x, NULL});
+    tn_list_set(w, cross, "layers", "%u", o->layers);
+    const char *deep = tn_write_mlp(w, &deep_opts, x, 0);
+    write_concat_head(w, (const char *const[]){"cross", deep, NULL});
+}
+
+static const tn_preset dcn_presets[] = {
+    {"bars", "model: {hidden: [400, 400, 400], batch_norm: true, dropout: 0.2, layers: 3,\n"
+             "        init: xavier_normal, bias_init: 0}\n" TN_BARS_EMBEDDING TN_BARS_TRAIN
+                 TN_BARS_ROWS("deep", "0.05") TN_BARS_STOP},
+    {"tensornet",
+     "model: {hidden: [512, 256, 256], layers: 3}\n" TN_TENSORNET_EMBEDDING TN_TENSORNET_TRAIN
+         TN_TENSORNET_ROWS("deep")},
+    {"paper", "model: {hidden: [1024, 1024], layers: 6, batch_norm: true}\n"
+              "embedding: {dim: 16}\n"
+              "train:\n"
+              "  batch: 512\n"
+              "  optimizer: {type: adam, lr: 1e-4}\n"
+              "  sparse: {deep: {type: adam, lr: 1e-4}}\n"
+              "  clip: {global: 100}\n"},
+    {NULL, NULL},
+};
+
+const tn_model tn_model_dcn = {TN_MODEL_MEMBERS(dcn, "Deep & Cross Network")};
+
+/* ---- dcnv2 ---- */
+
+typedef struct dcnv2_opts {
+    tn_f64s hidden;
+    uint32_t activation;
+    double dropout;
+    bool batch_norm;
+    uint32_t layers;
+    uint32_t rank;
+    uint32_t structure;
+} dcnv2_opts;
+
+enum { PARALLEL, STACKED, CROSS_ONLY };
+static const char *const structure_words[] = {"parallel", "stacked", "cross_only", NULL};
+
+static const tn_field dcnv2_fields[] = {
+    TN_DEEP_FIELDS(dcnv2_opts, "[400, 400, 400]"),
+    TN_FIELD_U32(dcnv2_opts, layers, "3", 1, 64, "layers", "cross layers"),
+    TN_FIELD_U32(dcnv2_opts, rank, "0", 0, 65536, "", "of the cross matrices; 0: full"),
+    TN_FIELD_CHOICE(dcnv2_opts, structure, "parallel", structure_words, "how cross and MLP join"),
+    TN_FIELD_END,
+};
+
+static void dcnv2_write(const tn_model_args *args, tn_list_writer *w)
+{
+    const dcnv2_opts *o = args->opts;
+    tn_deep_opts deep_opts = {o->hidden, o->activation, o->dropout, o->batch_norm, TN_HEAD_CONCAT};
+    const char *x = tn_write_deep_input(w, args);
+    tn_tree *cross = tn_list_layer(w, "cross", "cross_v2", (const char *const[]){x, NULL});
+    tn_list_set(w, cross, "layers", "%u", o->layers);
+    if (o->rank > 0) {
+        tn_list_set(w, cross, "rank", "%u", o->rank);
+    }
+    const char *last[3] = {"cross", NULL, NULL};
+    if (o->structure == PARALLEL) {
+        last[1] = tn_write_mlp(w, &deep_opts, x, 0);
+    } else if (o->structure == STACKED) {
+        last[0] = tn_write_mlp(w, &deep_opts, "cross", 0);
+    }
+    write_concat_head(w, last);
+}
+
+static const tn_preset dcnv2_presets[] = {
+    {"bars",
+     "model: {hidden: [400, 400, 400], batch_norm: true, dropout: 0.4, layers: 4, rank: 0,\n"
+     "        structure: parallel, init: xavier_normal, bias_init: 0}\n" TN_BARS_EMBEDDING
+         TN_BARS_TRAIN TN_BARS_ROWS("deep", "0.05") TN_BARS_STOP},
+    {"tensornet",
+     "model: {hidden: [512, 256, 256], layers: 3}\n" TN_TENSORNET_EMBEDDING TN_TENSORNET_TRAIN
+         TN_TENSORNET_ROWS("deep")},
+    {"paper", "model: {hidden: [768, 768], layers: 2, structure: stacked}\n"
+              "embedding: {dim: 39}\n"
+              "train:\n"
+              "  batch: 512\n"
+              "  optimizer: {type: adam, lr: 1e-4}\n"
+              "  sparse: {deep: {type: adam, lr: 1e-4}}\n"
+              "  clip: {global: 10}\n"},
+    {NULL, NULL},
+};
+
+const tn_model tn_model_dcnv2 = {
+    TN_MODEL_MEMBERS(dcnv2, "DCN v2: cross layers with a matrix each")};
