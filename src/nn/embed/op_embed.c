@@ -490,19 +490,19 @@ const tn_op tn_op_embed_sum = {
     .example = sum_example,
 };
 
-bool tn_embed_can_sum(const tn_node *embed)
+bool tn_embed_is_summed(const tn_node *embed, uint32_t dim)
 {
-    bool can = embed->op == &tn_op_embed;
-    for (uint32_t i = 0; can && i < tn_embed_count(embed); i++) {
+    bool summed = embed->op == &tn_op_embed;
+    for (uint32_t i = 0; summed && i < tn_embed_count(embed); i++) {
         const tn_embed_slot *slot = tn_embed_get(embed, i);
-        can = slot->pool == TN_POOL_SUM && slot->segment->dim == 1;
+        summed = slot->pool == TN_POOL_SUM && slot->segment->dim == dim;
     }
-    return can;
+    return summed;
 }
 
 tn_embed_list *tn_embed_one_column(tn_graph *g, const tn_node *embed)
 {
-    TN_ASSERT(tn_embed_can_sum(embed));
+    TN_ASSERT(tn_embed_is_summed(embed, 1));
     const tn_embed_list *from = embed->attr;
     tn_embed_list *e = TN_NEW(g->arena, tn_embed_list);
     tn_slot_use *use = TN_NEW_ARRAY(g->arena, tn_slot_use, from->n_uses + 1);

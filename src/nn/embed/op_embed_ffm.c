@@ -275,12 +275,8 @@ const tn_op tn_op_embed_ffm = {
 bool tn_embed_can_ffm(const tn_node *embed, uint32_t dim)
 {
     uint32_t n = embed->op == &tn_op_embed ? tn_embed_count(embed) : 0;
-    bool can = n > 0 && n <= TN_FFM_FIELDS_MAX && n * dim <= TN_FFM_WIDTH_MAX;
-    for (uint32_t i = 0; can && i < n; i++) {
-        const tn_embed_slot *slot = tn_embed_get(embed, i);
-        can = slot->pool == TN_POOL_SUM && slot->segment->dim == n * dim;
-    }
-    return can;
+    return n > 0 && n <= TN_FFM_FIELDS_MAX && n * dim <= TN_FFM_WIDTH_MAX &&
+           tn_embed_is_summed(embed, n * dim);
 }
 
 void tn_become_embed_ffm(tn_node *y, const tn_node *embed, uint32_t dim)

@@ -230,19 +230,9 @@ const tn_op tn_op_embed_fm = {
     .example = fm_example,
 };
 
-bool tn_embed_can_fm(const tn_node *embed, uint32_t dim)
-{
-    bool can = embed->op == &tn_op_embed;
-    for (uint32_t i = 0; can && i < tn_embed_count(embed); i++) {
-        const tn_embed_slot *slot = tn_embed_get(embed, i);
-        can = slot->pool == TN_POOL_SUM && slot->segment->dim == dim;
-    }
-    return can;
-}
-
 void tn_become_embed_fm(tn_node *y, const tn_node *embed, uint32_t dim)
 {
-    TN_ASSERT(tn_embed_can_fm(embed, dim));
+    TN_ASSERT(tn_embed_is_summed(embed, dim));
     embed_fm *a = TN_NEW(y->graph->arena, embed_fm);
     *a = (embed_fm){.list = embed->attr, .dim = dim};
     y->op = &tn_op_embed_fm;

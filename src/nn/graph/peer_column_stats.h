@@ -45,10 +45,7 @@ typedef struct tn_part {
 } tn_part;
 tn_part tn_part_get(const tn_node *self, uint32_t peer, uint32_t col);
 
-/* For executor.c: room before the first step; the exchange, after which tn_parts_of has all; and
- * its end. */
+/* For memory.c: room before the first step. */
 tn_status tn_parts_init(tn_graph *g, tn_error *err) TN_MUST_USE;
-void tn_parts_exchange(const tn_node *self);
-void tn_parts_forget(tn_graph *g);
 
 #endif

@@ -110,10 +110,9 @@ tn_node *tn_bce(tn_graph *g, const char *name, tn_node *logit,
 
 tn_shape tn_same_shape(const tn_node *y); /* for operators: that of the first operand */
 
-/* For fuse.c: the width of a slot's vector in a node of fm; whether training can do fm(embed)
- * without a matrix; and makes node y, which is that, do it. */
+/* For fuse.c: the width of a slot's vector in a node of fm; and makes node y, which is fm(embed) of
+ * a summed embedding, do without its matrix. */
 uint32_t tn_fm_dim(const tn_node *y);
-bool tn_embed_can_fm(const tn_node *embed, uint32_t dim);
 void tn_become_embed_fm(tn_node *y, const tn_node *embed, uint32_t dim);
 
 #define TN_OP(name) extern const tn_op tn_op_##name;

@@ -155,7 +155,7 @@ static bool fuse_sum(tn_graph *g, tn_node *n)
 {
     tn_node *x = n->in[0];
     if (!g->opts.train || n->op != &tn_op_sum_cols || !only_for(g, x, &tn_op_embed) ||
-        !tn_embed_can_sum(x)) {
+        !tn_embed_is_summed(x, 1)) {
         return false;
     }
     n->op = &tn_op_embed_sum;
@@ -192,7 +192,7 @@ static bool fuse_pairs(tn_graph *g, tn_node *n)
 {
     tn_node *x = n->in[0];
     if (!g->opts.train || n->op != &tn_op_fm || !only_for(g, x, &tn_op_embed) ||
-        !tn_embed_can_fm(x, tn_fm_dim(n))) {
+        !tn_embed_is_summed(x, tn_fm_dim(n))) {
         return false;
     }
     tn_become_embed_fm(n, x, tn_fm_dim(n));

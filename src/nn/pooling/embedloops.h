@@ -40,9 +40,9 @@ typedef struct tn_embed_list {
     bool has_max;
 } tn_embed_list;
 
-/* Whether a node is an embedding of single weights that are summed, so that embed_sum can do it;
- * and the list of such a node, all slots in one column. */
-bool tn_embed_can_sum(const tn_node *embed);
+/* Whether a node is an embedding whose slots all have vectors of this width, pooled by sum; and,
+ * for embed_sum, the list of one of width 1, all slots in one column. */
+bool tn_embed_is_summed(const tn_node *embed, uint32_t dim);
 tn_embed_list *tn_embed_one_column(tn_graph *g, const tn_node *embed);
 
 /* One slot of one example: entries of its bag to its columns of the output. */
