@@ -209,11 +209,8 @@ static tn_status give_up(tn_reader *r, const tn_error *why, tn_error *err)
 tn_status tn_reader_add_to_cache(tn_reader *r, uint32_t part, const tn_work *work, tn_error *err)
 {
     tn_error why = {0};
-    if (r->cache == NULL ||
-        tn_cache_add(r->cache, part, &work->packed, work->parsed.rows->n, &why) == TN_OK) {
-        return TN_OK;
-    }
-    return give_up(r, &why, err);
+    tn_status status = tn_cache_add(r->cache, part, &work->packed, work->parsed.rows->n, &why);
+    return status == TN_OK ? TN_OK : give_up(r, &why, err);
 }
 
 tn_status tn_reader_end_cache(tn_reader *r, tn_error *err)

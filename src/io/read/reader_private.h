@@ -101,7 +101,8 @@ struct tn_reader {
     char reason[TN_REASONS_MAX][TN_REASON_BYTES]; /* of bad records */
 };
 
-/* reader_cache.c: before the threads run; by the assembler, each block in order; at the end. */
+/* reader_cache.c: before the threads run; by the assembler, each block in order while there is a
+ * cache; at the end. */
 tn_status tn_reader_begin_cache(tn_reader *r, tn_error *err) TN_MUST_USE;
 tn_status tn_reader_add_to_cache(tn_reader *r, uint32_t part, const tn_work *work,
                                  tn_error *err) TN_MUST_USE;

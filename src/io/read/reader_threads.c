@@ -276,7 +276,7 @@ static tn_status next_block(assembly *a, tn_error *err)
     a->part_over = a->current->last;
     a->bad += a->current->parsed.n_bad;
     TN_TRY(tn_reader_take_note(a->r, a->number, a->current, err));
-    return tn_reader_add_to_cache(a->r, a->part, a->current, err);
+    return a->r->cache != NULL ? tn_reader_add_to_cache(a->r, a->part, a->current, err) : TN_OK;
 }
 
 static void hold_current(assembly *a)
