@@ -143,9 +143,6 @@ void tn_changed_rows_note(tn_table *t, const uint64_t *key, tn_row *const *row, 
 void tn_changed_rows_note_new(tn_table *t, uint64_t key, tn_row *row)
 {
     tn_changed_rows *c = &t->changes;
-    if (!tn_changed_rows_watched(c)) {
-        return;
-    }
     tn_partition_changes *part = &c->part[tn_partition_of(key, TN_PARTITIONS)];
     if (c->tracking && !list_add(t, &part->touched, row)) {
         atomic_store(&c->forgot, true);

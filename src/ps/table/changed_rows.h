@@ -84,7 +84,7 @@ static inline bool tn_changed_rows_watched(const tn_changed_rows *c)
 /* Rows (NULL: none) of these keys, in locked partitions, are about to change. */
 void tn_changed_rows_note(struct tn_table *t, const uint64_t *key, tn_row *const *row, uint32_t n);
 
-/* A row that was just created. */
+/* A row that was just created, while changes are watched. */
 void tn_changed_rows_note_new(struct tn_table *t, uint64_t key, tn_row *row);
 
 /* Before a push of n keys takes its locks. */

@@ -125,12 +125,6 @@ void tn_look_up_hinted(const tn_table *t, const tn_keyset *keys, tn_range run, t
     }
 }
 
-tn_range tn_tile_keys(const tn_keyset *keys, uint32_t tile)
-{
-    uint32_t from = tile * TN_TILE_PARTITIONS;
-    return (tn_range){keys->first[from], keys->first[from + TN_TILE_PARTITIONS]};
-}
-
 static bool takes_part(const tn_keyset *keys, uint32_t partition, bool all)
 {
     tn_range run = tn_keys_of_partition(keys, partition);

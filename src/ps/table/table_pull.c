@@ -103,7 +103,9 @@ static tn_status create_row(tn_table_job *job, uint32_t tile, uint32_t k, tn_row
     if (*out == NULL) {
         TN_TRY(tn_shelf_add(shelf, &t->pages, key, group, out, err));
         init_row(t, key, group, *out);
-        tn_changed_rows_note_new(t, key, *out);
+        if (tn_changed_rows_watched(&t->changes)) {
+            tn_changed_rows_note_new(t, key, *out);
+        }
         job->created[tile]++;
     }
     return TN_OK;

@@ -109,8 +109,14 @@ static inline uint16_t tn_all_present(const tn_plan *plan)
  *     run      up to TN_LOOK_KEYS of its keys, whose cache misses overlap
  */
 
-/* The keys of a tile, and its locks: of partitions that hold some of them, or of all. */
-tn_range tn_tile_keys(const tn_keyset *keys, uint32_t tile);
+/* The keys of a tile. */
+static inline tn_range tn_tile_keys(const tn_keyset *keys, uint32_t tile)
+{
+    uint32_t from = tile * TN_TILE_PARTITIONS;
+    return (tn_range){keys->first[from], keys->first[from + TN_TILE_PARTITIONS]};
+}
+
+/* Its locks: of partitions that hold some of its keys, or of all. */
 void tn_tile_lock(const tn_table *t, const tn_keyset *keys, uint32_t tile, bool all);
 void tn_tile_unlock(const tn_table *t, const tn_keyset *keys, uint32_t tile, bool all);
 
