@@ -271,10 +271,9 @@ static void backward_once(const tn_check *c)
     if (y->op->backward_params != NULL) {
         y->op->backward_params(y, cols);
     }
-    if (y->op->backward_keys != NULL) {
+    if (y->op->backward_keys != NULL) { /* no slots are apart here */
         y->op->backward_keys(y, (tn_range){0, KEYS});
-    }
-    if (y->op->backward_fields != NULL) {
+    } else if (y->op->backward_fields != NULL) {
         y->op->backward_fields(y, (tn_range){0, y->op->fields(y)});
     }
 }

@@ -230,13 +230,10 @@ static bool all_plain(const key_walk *w)
     return plain;
 }
 
-/* Nodes whose attr is a tn_embed_list; nothing where slots are apart. */
+/* Nodes whose attr is a tn_embed_list. */
 static void embed_back_keys(tn_node *y, tn_range keys)
 {
     const key_walk w = walk_of(y);
-    if (w.sparse->apart) {
-        return;
-    }
     TN_ASSERT(w.sparse->occurrences.first != NULL && w.sparse->grads != NULL);
     if (all_plain(&w)) {
         tn_add_plain(&(tn_plain_sum){.sparse = w.sparse,
@@ -285,7 +282,7 @@ static void back_slot(const key_walk *w, const tn_embed_slot *slot)
 static void embed_back_slots(tn_node *y, tn_range slots)
 {
     const key_walk w = walk_of(y);
-    TN_ASSERT(slots.from == slots.to || w.sparse->apart);
+    TN_ASSERT(w.sparse->apart);
     for (uint32_t i = slots.from; i < slots.to; i++) {
         const tn_embed_slot *slot = &w.e->slot[i];
         if (is_plain(&w, i)) {
@@ -300,10 +297,9 @@ static void embed_back_slots(tn_node *y, tn_range slots)
     }
 }
 
-/* How many slots there are to do; 0 where they are not apart. */
 static uint32_t embed_slots(const tn_node *y)
 {
-    return tn_feed_of(y)->sparse->apart ? embed_of(y)->n : 0;
+    return embed_of(y)->n;
 }
 
 /* Rows that fit the nearest cache while slot after slot is written. */

@@ -164,7 +164,7 @@ static void fm_backward_fields(tn_node *y, tn_range slots)
 
 static uint32_t fm_fields(const tn_node *y)
 {
-    return tn_feed_of(y)->sparse->apart ? attr_of(y)->list->n : 0;
+    return attr_of(y)->list->n;
 }
 
 static bool all_plain(const tn_node *y)
@@ -179,9 +179,6 @@ static bool all_plain(const tn_node *y)
 static void fm_backward_keys(tn_node *y, tn_range keys)
 {
     const tn_fm_rows p = rows_of(y);
-    if (p.sparse->apart) {
-        return;
-    }
     if (all_plain(y)) {
         tn_fm_back_keys(&p, keys);
         return;

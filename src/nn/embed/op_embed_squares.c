@@ -84,19 +84,18 @@ static void add_occurrence(const tn_node *y, const tn_occurrence *o, uint32_t ke
 
 static void squares_backward_keys(tn_node *y, tn_range keys)
 {
-    const tn_sparse *sparse = tn_feed_of(y)->sparse;
-    const tn_occurrences *all = &sparse->occurrences;
-    TN_ASSERT(sparse->apart || all->first != NULL);
-    for (uint32_t k = keys.from; !sparse->apart && k < keys.to; k++) {
-        for (uint32_t j = all->first[k]; j < all->first[k + 1]; j++) {
-            add_occurrence(y, &all->item[j], k);
+    const tn_occurrences all = tn_feed_of(y)->sparse->occurrences;
+    TN_ASSERT(all.first != NULL);
+    for (uint32_t k = keys.from; k < keys.to; k++) {
+        for (uint32_t j = all.first[k]; j < all.first[k + 1]; j++) {
+            add_occurrence(y, &all.item[j], k);
         }
     }
 }
 
 static uint32_t squares_fields(const tn_node *y)
 {
-    return tn_feed_of(y)->sparse->apart ? list_of(y)->n : 0;
+    return list_of(y)->n;
 }
 
 static void squares_backward_fields(tn_node *y, tn_range slots)

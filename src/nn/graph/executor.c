@@ -420,6 +420,12 @@ static void sweep_clear(tn_graph *g)
 
 enum { TILE_KEYS = 512 };
 
+/* Whether a node adds to the keys' gradients key by key; if not, in blocks of all of them. */
+static bool goes_by_key(const tn_node *n, const tn_sparse *s)
+{
+    return n->op->backward_keys != NULL && !s->apart;
+}
+
 /* All embedding nodes on one tile of keys, while its gradients are in cache. */
 static void do_keys(void *job, uint32_t tile)
 {
@@ -429,7 +435,7 @@ static void do_keys(void *job, uint32_t tile)
     tn_clear(s->grads + s->at[keys.from], s->at[keys.to] - s->at[keys.from]);
     for (uint32_t i = 0; i < g->n_nodes; i++) {
         tn_node *n = g->node[i];
-        if (n->place->alive && n->op != NULL && n->op->backward_keys != NULL && n->grad != NULL) {
+        if (n->place->alive && n->op != NULL && n->grad != NULL && goes_by_key(n, s)) {
             n->op->backward_keys(n, keys);
         }
     }
@@ -451,7 +457,8 @@ static void sweep_keys(tn_graph *g)
     tn_team_run(g->opts.team, tn_tile_count(s->n, TILE_KEYS), do_keys, g);
     for (uint32_t i = 0; i < g->n_nodes; i++) {
         tn_node *n = g->node[i];
-        if (n->place->alive && n->op != NULL && n->op->backward_fields != NULL && n->grad != NULL) {
+        if (n->place->alive && n->op != NULL && n->op->backward_fields != NULL && n->grad != NULL &&
+            !goes_by_key(n, s)) {
             tn_team_run(g->opts.team, tn_tile_count(n->op->fields(n), TN_FIELDS_TILE), do_fields,
                         n);
         }

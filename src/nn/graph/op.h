@@ -156,7 +156,8 @@ struct tn_op {
     tn_rows_fn *backward;        /* adds to the same rows of the operands' grad */
     tn_cols_fn *backward_params; /* adds to the gradients of parameters: columns of self->grad */
     tn_keys_fn *backward_keys;   /* after all others: adds to the same keys of the feed's grads */
-    tn_cols_fn *backward_fields; /* instead: adds to blocks [from, to) of all keys' grads, of .. */
+    tn_cols_fn *backward_fields; /* instead, where slots are apart (nn/graph/embed.h) or the other
+                                  * is NULL: adds to blocks [from, to) of all keys' grads, of .. */
     uint32_t (*fields)(const tn_node *self); /* .. so many, cut in tiles of TN_FIELDS_TILE */
 
     /* Of a batch that is a part of a joint one (tn_graph_feed.peers): column passes before the two
