@@ -17,6 +17,7 @@ typedef struct tile {
 
 struct tn_dense_store {
     const tn_rule *rule;
+    bool plain; /* the rule leaves gradients as they are */
     float *weights;
     size_t size;
     tile *tiles;
@@ -96,7 +97,8 @@ tn_status tn_dense_new(tn_dense_store **out, const tn_dense_opts *opts, tn_error
     if (d == NULL) {
         return TN_E_MEMORY;
     }
-    *d = (tn_dense_store){.rule = rule, .weights = opts->weights, .size = opts->size};
+    *d = (tn_dense_store){
+        .rule = rule, .plain = tn_rule_plain(rule), .weights = opts->weights, .size = opts->size};
     int failure = pthread_mutex_init(&d->lock, NULL);
     TN_ASSERT(failure == 0);
     d->n_states = rule->optim->states(rule->opts, d->spec);
@@ -153,7 +155,7 @@ static void norm_tile(void *arg, uint32_t i)
 {
     const job *j = arg;
     tn_trained x = trained(j, &j->d->tiles[i]);
-    if (tn_rule_plain(j->d->rule)) {
+    if (j->d->plain) {
         j->d->norm2[i] = tn_square_sum(x.n, x.grad);
         return;
     }
@@ -187,7 +189,7 @@ static void push_tile(void *arg, uint32_t i)
     };
     float *state[TN_STATES_MAX];
     states_at(d, where->at, state);
-    if (j->clip == 1 && tn_rule_plain(d->rule)) {
+    if (j->clip == 1 && d->plain) {
         tn_rule_update(d->rule, &u, x.n, d->weights + where->at, state, x.grad);
         return;
     }
