@@ -2,6 +2,7 @@
 # make test     installs what is missing, builds, runs every test
 # make bench    prints speeds beside their limits, ROW=P8 for one; see bench/README.md
 # make docs     writes docs/config.md and docs/man/ anew, after an option has changed
+# make way      writes the list of docs/way.md anew, after a function on the way of one row has changed
 # make fuzz     30 seconds for every fuzz target; SECONDS=600 for more
 # make nightly  what .ci/run leaves out for its time; STEPS="asan tsan" for some of it
 # make analyze  clang-tidy and cppcheck on every file, gcc -fanalyzer on src/base, src/io, src/ps and src/cluster
@@ -10,7 +11,7 @@
 # make test PRESET=strict is the same in another tree; CMakePresets.json lists them.
 PRESET = gcc
 
-.PHONY: all run test docs bench fuzz nightly analyze clean
+.PHONY: all run test docs way bench fuzz nightly analyze clean
 all: build
 
 .PHONY: build
@@ -35,6 +36,10 @@ docs:
 	@build/$(PRESET)/tnet-train --print-config-doc >docs/config.md
 	@for p in $(programs); do build/$(PRESET)/tnet-$$p --man >docs/man/tnet-$$p.1 || exit; done
 	@git --no-pager diff --stat -- docs
+
+way:
+	@.ci/install build
+	@test/way/run.sh --write
 
 bench: build
 	@TNET_BIN=build/release bench/row $(or $(ROW),all)
