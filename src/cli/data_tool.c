@@ -193,6 +193,10 @@ tn_status tn_data_input_open(tn_data_input *in, const tn_data_call *call, tn_dat
     const tn_tree *root = NULL;
     TN_TRY(load(in, config, &words, &root, err));
     TN_TRY(bind(in, root, ask.flags, err));
+    if (in->to == NULL || tn_data_to_cache(in->to)) { /* else the other format may read them */
+        tn_format_check_slots(&in->binder, in->from.data.format, &in->from.slots);
+        TN_TRY(tn_diag_check(call->diag, err));
+    }
     in->paths = in->from.data.train;
     if (in->paths.n == 0) {
         return tn_fail(err, TN_E_USAGE,

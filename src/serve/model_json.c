@@ -2,6 +2,7 @@
  * built from it. */
 #include "base/core/number.h"
 #include "config/field.h"
+#include "io/format/format.h"
 #include "io/read/schema_inference.h"
 #include "serve/calibration_file.h"
 #include "serve/exported_model.h"
@@ -119,6 +120,10 @@ static tn_status make_schema(reading *r, uint32_t n)
     tn_status status = TN_OK;
     tn_status fault = b->diag.n_errors > 0 || r->data == NULL ? TN_E_CKPT : TN_E_CONFIG;
     tn_fields_bind_some(&binder, tn_data_fields, source_of(r), &b->data);
+    if (r->data != NULL) {
+        const tn_binder given = {.arena = b->arena, .diag = &b->diag, .path = "data"};
+        tn_format_check_data(&given, r->data, &b->data);
+    }
     if (b->diag.n_errors == 0) {
         b->data.index_base = b->data.index_base == TN_AUTO ? 0 : b->data.index_base;
         const tn_tables slots = {.n = n, .item = r->opts, .tree = r->tree};

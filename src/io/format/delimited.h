@@ -9,6 +9,8 @@
 #include "io/format/format.h"
 #include "io/rows/rows_parsing.h"
 
+extern const char *const tn_delimited_options[]; /* tn_format.data_options */
+
 /* Functions of a tn_format. The head comes from the first line, or from data.columns. */
 tn_status tn_delimited_cut(tn_bytes *window, bool last, const tn_schema *schema, tn_bytes *record,
                            tn_error *err) TN_MUST_USE;

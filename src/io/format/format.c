@@ -1,6 +1,8 @@
 /* format.c - the list of formats, and the lines that text formats share. */
 #include "io/format/format.h"
 
+#include "config/fieldtree.h"
+
 #include <inttypes.h>
 #include <string.h>
 
@@ -24,6 +26,115 @@ const tn_format *tn_format_find(const char *name)
     }
     return NULL;
 }
+
+bool tn_format_reads(const char *const *options, const char *key)
+{
+    while (options != NULL && *options != NULL && strcmp(*options, key) != 0) {
+        options++;
+    }
+    return options != NULL && *options != NULL;
+}
+
+/* ---- options that a format does not read ---- */
+
+static const char *const *data_options(const tn_format *f)
+{
+    return f->data_options;
+}
+
+static const char *const *slot_options(const tn_format *f)
+{
+    return f->slot_options;
+}
+
+/* A section: its options, and those of them that a format reads. */
+typedef struct section {
+    const char *path;
+    const tn_field *fields;
+    const char *const *(*options)(const tn_format *f);
+} section;
+
+/* The value of an option is another than its default. */
+static bool is_changed(tn_arena *arena, const tn_field *f, const tn_tree *given)
+{
+    const tn_tree *usual = tn_field_value(arena, f, NULL);
+    tn_text mine = {0};
+    tn_text other = {0};
+    if (tn_tree_is_null(given) || tn_tree_is_null(usual)) {
+        return !tn_tree_is_null(given);
+    }
+    tn_tree_print_flow(&mine, given);
+    tn_tree_print_flow(&other, usual);
+    bool changed = strcmp(tn_text_str(&mine), tn_text_str(&other)) != 0;
+    tn_text_done(&mine);
+    tn_text_done(&other);
+    return changed;
+}
+
+/* An option that some format reads and this one does not. */
+static void check_option(const tn_binder *b, const section *in, const tn_format *format,
+                         const tn_tree *given)
+{
+    const tn_field *f = tn_field_find(in->fields, given->key);
+    tn_text readers = {0};
+    if (f == NULL || tn_format_reads(in->options(format), f->key)) {
+        return;
+    }
+    for (const tn_format *const *other = tn_all_formats; *other != NULL; other++) {
+        if (tn_format_reads(in->options(*other), f->key)) {
+            tn_text_addf(&readers, "%s%s", readers.size > 0 ? ", " : "", (*other)->name);
+        }
+    }
+    if (readers.size > 0 && is_changed(b->arena, f, given)) {
+        tn_diag_error(b->diag, &given->key_at, "'%s.%s' means nothing for format '%s', only for %s",
+                      in->path, f->key, format->name, tn_text_str(&readers));
+    }
+    tn_text_done(&readers);
+}
+
+static void check_options(const tn_binder *b, const section *in, const tn_format *format,
+                          const tn_tree *map)
+{
+    bool is_map = map != NULL && map->kind == TN_TREE_MAP;
+    for (const tn_tree *t = is_map ? map->first : NULL; t != NULL; t = t->next) {
+        check_option(b, in, format, t);
+    }
+}
+
+static void report_unknown(const tn_binder *b, const tn_tree *map, const char *format)
+{
+    enum { NAMES_MAX = 64 };
+    const char *names[NAMES_MAX];
+    uint32_t n = 0;
+    const tn_tree *at = tn_tree_get(map, "format");
+    while (n < NAMES_MAX && tn_all_formats[n] != NULL) {
+        names[n] = tn_all_formats[n]->name;
+        n++;
+    }
+    tn_diag_unknown(b->diag, at != NULL ? &at->at : NULL, "format", format, names, n);
+}
+
+void tn_format_check_data(const tn_binder *b, const tn_tree *tree, const tn_data_opts *data)
+{
+    const section in = {b->path, tn_data_fields, data_options};
+    const tn_format *format = data->format != NULL ? tn_format_find(data->format) : NULL;
+    if (format != NULL) {
+        check_options(b, &in, format, tree);
+    } else if (data->format != NULL) {
+        report_unknown(b, tree, data->format);
+    }
+}
+
+void tn_format_check_slots(const tn_binder *b, const char *format, const tn_tables *slots)
+{
+    static const section in = {"slots", tn_slot_fields, slot_options};
+    const tn_format *found = format != NULL ? tn_format_find(format) : NULL;
+    for (uint32_t i = 0; found != NULL && slots->tree != NULL && i < slots->n; i++) {
+        check_options(b, &in, found, slots->tree[i]);
+    }
+}
+
+/* ---- lines ---- */
 
 tn_status tn_line_cut(tn_bytes *window, bool last, const tn_schema *schema, tn_bytes *record,
                       tn_error *err)

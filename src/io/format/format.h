@@ -21,6 +21,11 @@ typedef struct tn_format {
     bool binary;        /* places are byte offsets, not lines */
     const char *preset; /* YAML laid under the user's file when this format is named; or NULL */
 
+    /* Options of `data` and of a slot that some formats read and others do not: those that this one
+     * reads, NULL-terminated; NULL: none. Where it is named, those of the others are refused. */
+    const char *const *data_options;
+    const char *const *slot_options;
+
     /* Cuts the next record off the front of *window; `last`: nothing comes behind it. TN_END: no
      * whole record yet, come back with more bytes (never when `last` and not empty). Checks framing
      * and checksums, looks no deeper. On failure *window is as before. */
@@ -50,6 +55,18 @@ typedef struct tn_format {
 extern const tn_format *const tn_all_formats[]; /* NULL-terminated */
 
 const tn_format *tn_format_find(const char *name); /* NULL: there is none */
+
+/* Whether a list of options, which may be NULL, has `key`. */
+bool tn_format_reads(const char *const *options, const char *key);
+
+/* Reports to b->diag a data->format that does not exist, or else each option of `tree`, the map of
+ * section b->path, that the format does not read. An option at its default is no fault: a printed
+ * configuration has all of them. */
+void tn_format_check_data(const tn_binder *b, const tn_tree *tree, const tn_data_opts *data);
+
+/* The same for the slots of a format, which may not exist. Not for a conversion, whose other format
+ * may read them. */
+void tn_format_check_slots(const tn_binder *b, const char *format, const tn_tables *slots);
 
 /* Lines, which all text formats share. */
 

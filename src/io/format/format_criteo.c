@@ -51,6 +51,7 @@ const tn_format tn_format_criteo = {
     .name = "criteo",
     .help = "tab-separated: label, 13 integers, 26 hex categories",
     .preset = criteo_preset,
+    .data_options = tn_delimited_options,
     .cut = tn_delimited_cut,
     .resync = tn_line_resync,
     .head = criteo_head,

@@ -6,6 +6,7 @@ extern const tn_format tn_format_csv;
 const tn_format tn_format_csv = {
     .name = "csv",
     .help = "comma-separated, with a header that names the columns",
+    .data_options = tn_delimited_options,
     .cut = tn_delimited_cut,
     .resync = tn_line_resync,
     .head = tn_delimited_head,

@@ -87,10 +87,15 @@ static tn_status libffm_parse(tn_bytes record, const tn_schema *schema,
     return tn_pairs_end(&in, err);
 }
 
+static const char *const data_options[] = {"index_base", "unknown_field", "row_norm", NULL};
+static const char *const slot_options[] = {"field", NULL};
+
 extern const tn_format tn_format_libffm;
 const tn_format tn_format_libffm = {
     .name = "libffm",
     .help = "label[:weight] field:index[:value] ..; a slot per field",
+    .data_options = data_options,
+    .slot_options = slot_options,
     .cut = tn_line_cut,
     .resync = tn_line_resync,
     .parse = libffm_parse,

@@ -86,10 +86,15 @@ static tn_status libsvm_parse(tn_bytes record, const tn_schema *schema,
     return tn_pairs_end(&in, err);
 }
 
+static const char *const data_options[] = {"index_base", "unknown_field", NULL};
+static const char *const slot_options[] = {"range", NULL};
+
 extern const tn_format tn_format_libsvm;
 const tn_format tn_format_libsvm = {
     .name = "libsvm",
     .help = "label[:weight] [qid:id] index[:value] ..; one slot, or one per range of indices",
+    .data_options = data_options,
+    .slot_options = slot_options,
     .cut = tn_line_cut,
     .resync = tn_line_resync,
     .parse = libsvm_parse,

@@ -6,6 +6,7 @@ extern const tn_format tn_format_tsv;
 const tn_format tn_format_tsv = {
     .name = "tsv",
     .help = "tab-separated; data.columns or a header name the columns",
+    .data_options = tn_delimited_options,
     .cut = tn_delimited_cut,
     .resync = tn_line_resync,
     .head = tn_delimited_head,

@@ -19,23 +19,6 @@ static tn_slot_opts *slot_at(const tn_tables *slots, uint32_t i)
     return (tn_slot_opts *)slots->item + i;
 }
 
-/* A format that exists, before anything is asked of it. */
-static void check_format(const tn_data_opts *data, const tn_tree *tree, const tn_binder *b)
-{
-    enum { NAMES_MAX = 64 };
-    const char *names[NAMES_MAX];
-    uint32_t n = 0;
-    const tn_tree *at = tn_tree_get(tree, "format");
-    if (data->format == NULL || at == NULL || tn_format_find(data->format) != NULL) {
-        return;
-    }
-    while (n < NAMES_MAX && tn_all_formats[n] != NULL) {
-        names[n] = tn_all_formats[n]->name;
-        n++;
-    }
-    tn_diag_unknown(b->diag, &at->at, "format", data->format, names, n);
-}
-
 static void switch_rules_off(const tn_tables *slots)
 {
     for (uint32_t i = 0; i < slots->n; i++) {
@@ -53,7 +36,9 @@ tn_status tn_dataset_bind(tn_dataset *out, const tn_tree *root, uint32_t flags, 
     *out = (tn_dataset){0};
     uint32_t faults = b->diag->n_errors;
     tn_fields_bind_some(b, sections, root, out);
-    check_format(&out->data, tn_tree_get(root, "data"), b);
+    tn_binder inner = *b;
+    inner.path = "data";
+    tn_format_check_data(&inner, tn_tree_get(root, "data"), &out->data);
     if (b->diag->n_errors != faults) {
         return tn_fail(err, TN_E_CONFIG, "the options do not fit together");
     }
@@ -123,7 +108,7 @@ tn_status tn_dataset_bind_target(tn_dataset *out, const tn_dataset *from, const 
     tn_binder inner = *b;
     inner.path = "to";
     tn_fields_bind(&inner, tn_data_fields, tn_tree_merge(b->arena, names, data), &out->data);
-    check_format(&out->data, data, b);
+    tn_format_check_data(&inner, data, &out->data);
     if (b->diag->n_errors != faults) {
         return tn_fail(err, TN_E_CONFIG, "the options of the output do not fit together");
     }
@@ -188,7 +173,7 @@ static void describe_text_options(const tn_dataset *d, tn_text *out)
     tn_text_addc(out, ']');
 }
 
-static void describe_slot(const tn_slot_spec *spec, tn_text *out)
+static void describe_slot(const tn_slot_spec *spec, const tn_format *format, tn_text *out)
 {
     static const char *const types[] = {"id", "int", "hex", "str", "float"};
     static const char *const ways[] = {"key", "value", "weighted"};
@@ -209,10 +194,11 @@ static void describe_slot(const tn_slot_spec *spec, tn_text *out)
     add_option(out, ", ", "share", o->share);
     add_byte(out, ", ", "list", spec->list);
     add_option(out, ", ", "values", o->values);
-    if (spec->field != TN_UNSET_U32) {
+    const char *const *read = format->slot_options;
+    if (spec->field != TN_UNSET_U32 && tn_format_reads(read, "field")) {
         tn_text_addf(out, ", field: %u", spec->field);
     }
-    if (o->range.n == 2) {
+    if (o->range.n == 2 && tn_format_reads(read, "range")) {
         tn_text_addf(out, ", range: [%.0f, %.0f]", o->range.item[0], o->range.item[1]);
     }
     tn_text_adds(out, "}\n");
@@ -235,6 +221,6 @@ void tn_dataset_config(const tn_dataset *d, const char *path, const char *column
     }
     tn_text_adds(out, "\nslots:\n");
     for (uint32_t i = 0; i < s->n_specs; i++) {
-        describe_slot(&s->spec[i], out);
+        describe_slot(&s->spec[i], tn_format_find(d->data.format), out);
     }
 }

@@ -41,8 +41,9 @@ tn_status tn_dataset_bind(tn_dataset *out, const tn_tree *root, uint32_t flags, 
 tn_status tn_dataset_bind_target(tn_dataset *out, const tn_dataset *from, const tn_tree *data,
                                  uint32_t flags, const tn_binder *b, tn_error *err) TN_MUST_USE;
 
-/* The sections that describe it, as YAML; `path` becomes data.train, `columns` (tn_writer_columns,
- * or NULL) data.columns where a text has no header. */
+/* The sections that describe it, as YAML, without options of slots that its format does not read;
+ * `path` becomes data.train, `columns` (tn_writer_columns, or NULL) data.columns where a text has
+ * no header. */
 void tn_dataset_config(const tn_dataset *d, const char *path, const char *columns, tn_text *out);
 
 #endif

@@ -418,16 +418,10 @@ static void check_words(const tn_binder *b, const tn_origin *at, const char *wha
 
 static void check_format(const tn_binder *b, const tn_tree *tree, const tn_run *r)
 {
-    enum { NAMES_MAX = 64 };
-    const char *names[NAMES_MAX];
-    uint32_t n = 0;
-    for (const tn_format *const *f = tn_all_formats; *f != NULL && n < NAMES_MAX; f++) {
-        names[n++] = (*f)->name;
-    }
-    if (r->data.format != NULL) {
-        const tn_strs given = {1, &r->data.format};
-        check_words(b, place(tree, "data.format"), "format", &given, names, n);
-    }
+    tn_binder inner = *b;
+    inner.path = "data";
+    tn_format_check_data(&inner, tn_tree_get(tree, "data"), &r->data);
+    tn_format_check_slots(b, r->data.format, &r->slots);
 }
 
 /* The metric in "valid.auc"; NULL: there is none of that name. */
