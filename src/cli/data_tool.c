@@ -16,12 +16,6 @@
 
 const char *const tn_thread_words[] = {"all", NULL};
 
-static const char *format_preset(const char *name)
-{
-    const tn_format *format = tn_format_find(name);
-    return format != NULL ? format->preset : NULL;
-}
-
 /* Models are none of our business: whatever preset a configuration names is as good as empty. */
 static const char *model_preset(const char *model, const char *preset)
 {
@@ -30,7 +24,7 @@ static const char *model_preset(const char *model, const char *preset)
     return "{}";
 }
 
-static const tn_presets presets = {format_preset, model_preset};
+static const tn_presets presets = {tn_format_preset, model_preset};
 
 bool tn_data_to_cache(const tn_tree *to)
 {

@@ -74,12 +74,6 @@ static const char *const not_hashed[] = {
     "cluster.on_loss",  NULL,
 };
 
-static const char *format_preset(const char *name)
-{
-    const tn_format *format = tn_format_find(name);
-    return format != NULL ? format->preset : NULL;
-}
-
 static void resolve_text(tn_setup *s)
 {
     tn_text text = {0};
@@ -107,7 +101,7 @@ void tn_setup_begin(tn_setup *s, int verbosity)
 
 tn_status tn_setup_load(tn_setup *s, const tn_options *options, tn_error *err)
 {
-    static const tn_presets presets = {.format = format_preset, .model = tn_model_preset};
+    static const tn_presets presets = {.format = tn_format_preset, .model = tn_model_preset};
     tn_config_in in = {
         .fields = tn_run_fields,
         .presets = &presets,

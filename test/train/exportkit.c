@@ -145,16 +145,10 @@ static void write_data(const exportkit *k)
     tn_text_done(&t);
 }
 
-static const char *format_preset(const char *name)
-{
-    const tn_format *format = tn_format_find(name);
-    return format != NULL ? format->preset : NULL;
-}
-
 static const tn_model_plan *load(const exportkit *k, const char *const *overrides,
                                  const tn_membership *membership, tn_run *run, tn_binder *b)
 {
-    static const tn_presets presets = {.format = format_preset, .model = tn_model_preset};
+    static const tn_presets presets = {.format = tn_format_preset, .model = tn_model_preset};
     char path[300];
     tn_error err = {0};
     const tn_model_plan *plan = NULL;

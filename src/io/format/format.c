@@ -27,6 +27,12 @@ const tn_format *tn_format_find(const char *name)
     return NULL;
 }
 
+const char *tn_format_preset(const char *name)
+{
+    const tn_format *format = tn_format_find(name);
+    return format != NULL ? format->preset : NULL;
+}
+
 bool tn_format_reads(const char *const *options, const char *key)
 {
     while (options != NULL && *options != NULL && strcmp(*options, key) != 0) {

@@ -56,6 +56,8 @@ extern const tn_format *const tn_all_formats[]; /* NULL-terminated */
 
 const tn_format *tn_format_find(const char *name); /* NULL: there is none */
 
+const char *tn_format_preset(const char *name); /* NULL: no such format, or it has none */
+
 /* Whether a list of options, which may be NULL, has `key`. */
 bool tn_format_reads(const char *const *options, const char *key);
 
