@@ -14,6 +14,7 @@
 #include "machine.h"
 
 #include "base/core/alloc.h"
+#include "base/keys/record.h"
 #include "base/math/key.h"
 #include "base/thread/threads.h"
 #include "io/localize/localize.h"

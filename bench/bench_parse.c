@@ -16,12 +16,15 @@
 #include "base/core/clock.h"
 #include "base/file/file.h"
 #include "base/thread/threads.h"
+#include "config/diag.h"
+#include "config/field.h"
 #include "config/tree.h"
 #include "io/read/blockparse.h"
 #include "io/read/reader.h"
 #include "io/read/schema_inference.h"
 #include "io/rows/batch_builder.h"
 #include "io/rows/rows.h"
+#include "io/schema/dataopts.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -12,10 +12,13 @@
 #include "base/core/clock.h"
 #include "base/file/file.h"
 #include "base/math/crc32c.h"
+#include "config/diag.h"
+#include "config/field.h"
 #include "config/tree.h"
 #include "io/read/cache.h"
 #include "io/read/reader.h"
 #include "io/read/schema_inference.h"
+#include "io/schema/dataopts.h"
 
 #include <inttypes.h>
 #include <stdio.h>

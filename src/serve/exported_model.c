@@ -5,6 +5,7 @@
 #include "base/core/number.h"
 #include "base/file/safetensors.h"
 #include "base/math/crc32c.h"
+#include "io/schema/schema.h"
 #include "nn/op/ops.h"
 #include "nn/passes/graphjson.h"
 

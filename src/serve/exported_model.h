@@ -15,11 +15,14 @@
 
 #include "base/codec/json.h"
 #include "base/keys/init.h"
+#include "base/keys/record.h"
 #include "config/diag.h"
 #include "io/dict/dict_deltas.h"
-#include "io/schema/schema.h"
+#include "io/schema/dataopts.h"
 #include "metrics/calibrator.h"
 #include "nn/graph/graph.h"
+
+typedef struct tn_schema tn_schema; /* io/schema/schema.h */
 
 /* One entry of "inputs". */
 typedef struct tn_exported_input {

@@ -4,6 +4,7 @@
 #include "config/field.h"
 #include "io/format/format.h"
 #include "io/read/schema_inference.h"
+#include "io/schema/schema.h"
 #include "serve/calibration_file.h"
 #include "serve/exported_model.h"
 #include "serve/fieldjson.h"

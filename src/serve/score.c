@@ -4,6 +4,9 @@
 #include "base/core/alloc.h"
 #include "base/math/fmath.h"
 #include "base/math/rng.h"
+#include "io/rows/batch.h"
+#include "io/rows/rows.h"
+#include "io/schema/schema.h"
 #include "nn/op/ops.h"
 
 #include <string.h>

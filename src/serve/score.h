@@ -12,9 +12,10 @@
 #ifndef TN_SERVE_SCORE_H
 #define TN_SERVE_SCORE_H
 
-#include "io/rows/batch.h"
-#include "io/rows/rows.h"
 #include "serve/exported_model.h"
+
+typedef struct tn_batch tn_batch;
+typedef struct tn_rows tn_rows;
 
 enum { TN_SCORE_ROWS = 256, TN_SCORE_ROWS_MAX = 65536 };
 

@@ -3,6 +3,7 @@
 
 #include "base/core/alloc.h"
 #include "io/format/record_location.h"
+#include "io/schema/schema.h"
 #include "serve/score.h"
 
 #include <math.h>

@@ -4,11 +4,13 @@
  * formats.def, so that a new format is fuzzed without a row here. The rest is the file.
  */
 #include "base/core/alloc.h"
+#include "config/diag.h"
 #include "config/field.h"
 #include "config/tree.h"
 #include "io/format/format.h"
 #include "io/read/schema_inference.h"
 #include "io/schema/columns.h"
+#include "io/schema/dataopts.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -4,6 +4,7 @@
  * "fuzz_params":{"deep.1.W":[8,4]}.
  */
 #include "base/core/error.h"
+#include "io/schema/schema.h"
 #include "serve/exported_model.h"
 
 #include <string.h>

@@ -1,9 +1,11 @@
 /* fuzz_tfexample.c - any bytes as a tf.Example: refused with a sentence, or the same rows each
  * time. */
+#include "config/diag.h"
 #include "config/field.h"
 #include "config/tree.h"
 #include "io/format/tfexample.h"
 #include "io/read/schema_inference.h"
+#include "io/schema/dataopts.h"
 
 #include <stddef.h>
 #include <stdint.h>

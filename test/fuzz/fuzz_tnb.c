@@ -2,11 +2,14 @@
  * memory; checksums are put right first, so that what they cover is looked at. */
 #include "base/core/alloc.h"
 #include "base/math/crc32c.h"
+#include "config/diag.h"
 #include "config/field.h"
 #include "config/tree.h"
 #include "io/read/cache.h"
 #include "io/read/schema_inference.h"
 #include "io/rows/rows.h"
+#include "io/schema/dataopts.h"
+#include "io/schema/schema.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -5,6 +5,7 @@
 
 #include "io/read/blockparse.h"
 #include "io/read/reader.h"
+#include "io/schema/dataopts.h"
 #include "io/schema/schema.h"
 
 typedef struct setup {

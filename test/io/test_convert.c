@@ -2,6 +2,7 @@
  * the file. */
 #include "base/file/file.h"
 #include "datasets.h"
+#include "io/schema/schema.h"
 #include "io/write/writer.h"
 #include "support/test.h"
 
@@ -294,12 +295,12 @@ static void a_sample_has_the_header_and_not_what_stands_above_it(void **state)
     tn_sample_in in = {from, &paths, 100, (double)NAN, 5, d->team};
     assert_int_equal(sample(d, in, "uncommented", &taken), TN_OK);
     assert_string_equal(datasets_read(d, "uncommented")->data, "label,a\n1,2\n0,3\n");
-    /* a header means nothing to other formats */
+    /* other formats have none */
     datasets_write(d, "svm", "1 2\n0 3\n", 8);
     const char *svm = datasets_path(d, "svm");
     const tn_strs svm_paths = {1, &svm};
     in.paths = &svm_paths;
-    in.from = datasets_bind(d, "{data: {format: libsvm, header: true}}", 0);
+    in.from = datasets_bind(d, "{data: {format: libsvm}}", 0);
     assert_int_equal(sample(d, in, "svm2", &taken), TN_OK);
     assert_string_equal(datasets_read(d, "svm2")->data, "1 2\n0 3\n");
 }

@@ -2,6 +2,7 @@
 #include "io/format/format.h"
 
 #include "config/yaml.h"
+#include "io/schema/dataopts.h"
 #include "support/test.h"
 
 #include <stdio.h>

@@ -1,5 +1,6 @@
 /* test_golden_rows.c - the rows of test/golden/data come out alike, with the keys they must have.
  */
+#include "base/keys/record.h"
 #include "base/math/key.h"
 #include "io/read/reader.h"
 #include "setup.h"

@@ -4,6 +4,7 @@
 #include "datasets.h"
 #include "io/inspect/inspect_sketch.h"
 #include "io/inspect/inspect_stat.h"
+#include "io/schema/schema.h"
 #include "support/test.h"
 
 #include <math.h>

@@ -2,6 +2,7 @@
 #include "io/schema/schema.h"
 
 #include "base/core/alloc.h"
+#include "base/keys/record.h"
 #include "base/math/key.h"
 #include "setup.h"
 #include "support/test.h"

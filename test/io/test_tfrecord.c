@@ -1,6 +1,7 @@
 /* test_tfrecord.c - framing, damage, and the protobuf inside; bytes of docs/formats.md, section 2.
  */
 #include "base/codec/proto.h"
+#include "base/keys/record.h"
 #include "base/math/crc32c.h"
 #include "base/math/key.h"
 #include "setup.h"

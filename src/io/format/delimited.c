@@ -13,6 +13,7 @@
 #include "io/format/format.h"
 #include "io/rows/rows_parsing.h"
 #include "io/schema/columns.h"
+#include "io/schema/dataopts.h"
 
 #include <math.h>
 #include <string.h>

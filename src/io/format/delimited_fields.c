@@ -5,6 +5,7 @@
 #include "io/format/delimited.h"
 #include "io/format/format.h"
 #include "io/schema/columns.h"
+#include "io/schema/dataopts.h"
 
 #include <inttypes.h>
 #include <stdio.h>

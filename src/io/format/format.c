@@ -2,6 +2,8 @@
 #include "io/format/format.h"
 
 #include "config/fieldtree.h"
+#include "io/schema/dataopts.h"
+#include "io/schema/schema.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -13,7 +13,11 @@
 #include "base/core/error.h"
 #include "io/format/record_location.h"
 #include "io/rows/rows.h"
-#include "io/schema/schema.h"
+
+struct tn_binder;
+struct tn_data_opts;
+struct tn_tables;
+struct tn_tree;
 
 typedef struct tn_format {
     const char *name;
@@ -64,11 +68,13 @@ bool tn_format_reads(const char *const *options, const char *key);
 /* Reports to b->diag a data->format that does not exist, or else each option of `tree`, the map of
  * section b->path, that the format does not read. An option at its default is no fault: a printed
  * configuration has all of them. */
-void tn_format_check_data(const tn_binder *b, const tn_tree *tree, const tn_data_opts *data);
+void tn_format_check_data(const struct tn_binder *b, const struct tn_tree *tree,
+                          const struct tn_data_opts *data);
 
 /* The same for the slots of a format, which may not exist. Not for a conversion, whose other format
  * may read them. */
-void tn_format_check_slots(const tn_binder *b, const char *format, const tn_tables *slots);
+void tn_format_check_slots(const struct tn_binder *b, const char *format,
+                           const struct tn_tables *slots);
 
 /* Lines, which all text formats share. */
 

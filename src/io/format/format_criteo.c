@@ -4,6 +4,7 @@
  */
 #include "io/format/delimited.h"
 #include "io/format/format.h"
+#include "io/schema/dataopts.h"
 
 #include <stdio.h>
 #include <string.h>

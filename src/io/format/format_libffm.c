@@ -2,6 +2,7 @@
 #include "io/format/format.h"
 #include "io/format/svm_pairs.h"
 #include "io/schema/columns.h"
+#include "io/schema/dataopts.h"
 
 #include <math.h>
 

@@ -6,6 +6,7 @@
 #include "io/format/format.h"
 #include "io/format/svm_pairs.h"
 #include "io/schema/columns.h"
+#include "io/schema/dataopts.h"
 
 #include <string.h>
 

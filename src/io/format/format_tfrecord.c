@@ -7,6 +7,8 @@
 #include "base/math/crc32c.h"
 #include "io/format/format.h"
 #include "io/format/tfexample.h"
+#include "io/schema/dataopts.h"
+#include "io/schema/schema.h"
 
 #include <inttypes.h>
 

@@ -1,5 +1,6 @@
 /* record_location.c - faults in data, with their place, line and a caret. */
 #include "io/format/record_location.h"
+#include "io/schema/schema.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

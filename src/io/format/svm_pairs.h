@@ -12,6 +12,7 @@
 #include "base/core/number.h"
 #include "io/format/format.h"
 #include "io/rows/rows_parsing.h"
+#include "io/schema/schema.h"
 #include "io/text/digits.h"
 
 typedef struct tn_pairs {

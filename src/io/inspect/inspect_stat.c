@@ -5,6 +5,8 @@
 #include "base/core/alloc.h"
 #include "base/core/number.h"
 #include "io/inspect/inspect_sketch.h"
+#include "io/rows/rows.h"
+#include "io/schema/schema.h"
 
 #include <math.h>
 #include <string.h>

@@ -14,7 +14,9 @@
 
 #include "base/core/text.h"
 #include "base/thread/team.h"
-#include "io/rows/rows.h"
+
+typedef struct tn_rows tn_rows;
+typedef struct tn_schema tn_schema;
 
 typedef struct tn_stat tn_stat;
 

@@ -14,6 +14,7 @@
 #include "io/localize/localize.h"
 
 #include "base/core/alloc.h"
+#include "base/keys/record.h"
 
 #include <stddef.h>
 #include <string.h>

@@ -18,10 +18,11 @@
 
 #include "base/core/error.h"
 #include "base/keys/keyset.h"
-#include "base/keys/record.h"
 #include "io/rows/batch.h"
 
 #include <stdbool.h>
+
+typedef struct tn_layout tn_layout; /* base/keys/record.h */
 
 typedef struct tn_localizer tn_localizer;
 

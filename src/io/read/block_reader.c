@@ -11,6 +11,7 @@
 #include "io/read/cache.h"
 #include "io/read/line_numbers.h"
 #include "io/schema/columns.h"
+#include "io/schema/dataopts.h"
 
 #include <string.h>
 

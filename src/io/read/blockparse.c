@@ -4,6 +4,7 @@
 #include "io/read/cache.h"
 #include "io/read/line_numbers.h"
 #include "io/rows/rows_parsing.h"
+#include "io/schema/dataopts.h"
 
 #include <string.h>
 

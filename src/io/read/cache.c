@@ -4,6 +4,8 @@
 #include "base/core/alloc.h"
 #include "base/file/output_file.h"
 #include "base/math/crc32c.h"
+#include "io/schema/dataopts.h"
+#include "io/schema/schema.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -13,6 +13,8 @@
 #include "config/tree.h"
 #include "io/read/block_reader.h"
 #include "io/read/cache.h"
+#include "io/schema/dataopts.h"
+#include "io/schema/schema.h"
 
 #include <inttypes.h>
 #include <math.h>

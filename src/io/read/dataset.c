@@ -4,6 +4,7 @@
 #include "config/field.h"
 #include "io/format/format.h"
 #include "io/read/schema_inference.h"
+#include "io/schema/schema.h"
 
 #include <math.h>
 #include <string.h>

@@ -12,7 +12,8 @@
 
 #include "base/core/text.h"
 #include "io/schema/dataopts.h"
-#include "io/schema/schema.h"
+
+typedef struct tn_schema tn_schema; /* io/schema/schema.h */
 
 typedef struct tn_dataset {
     tn_data_opts data;

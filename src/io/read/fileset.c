@@ -6,6 +6,8 @@
 #include "io/format/format.h"
 #include "io/read/cache.h"
 #include "io/read/line_numbers.h"
+#include "io/schema/dataopts.h"
+#include "io/schema/schema.h"
 
 #include <errno.h>
 #include <glob.h>

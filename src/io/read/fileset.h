@@ -17,6 +17,7 @@
 #ifndef TN_IO_FILESET_H
 #define TN_IO_FILESET_H
 
+#include "base/core/arena.h"
 #include "base/file/output_file.h"
 #include "config/values.h"
 #include "io/read/reader.h"

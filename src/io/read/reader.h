@@ -28,9 +28,11 @@
 #include "base/core/error.h"
 #include "base/core/text.h"
 #include "base/trace/trace.h"
+#include "config/values.h"
 #include "io/read/dealer.h"
 #include "io/rows/batch.h"
-#include "io/schema/schema.h"
+
+typedef struct tn_schema tn_schema; /* io/schema/schema.h */
 
 typedef struct tn_reader tn_reader;
 

@@ -9,6 +9,8 @@
 #include "base/math/key.h"
 #include "io/read/cache.h"
 #include "io/read/reader_private.h"
+#include "io/schema/dataopts.h"
+#include "io/schema/schema.h"
 
 #include <stdio.h>
 #include <string.h>

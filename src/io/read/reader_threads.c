@@ -5,6 +5,8 @@
 #include "base/math/rng.h"
 #include "io/read/reader_private.h"
 #include "io/rows/rows.h"
+#include "io/schema/dataopts.h"
+#include "io/schema/schema.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -5,6 +5,8 @@
 
 #include "base/core/alloc.h"
 #include "io/read/blockparse.h"
+#include "io/schema/dataopts.h"
+#include "io/schema/schema.h"
 
 #include <string.h>
 

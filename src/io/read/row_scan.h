@@ -10,8 +10,8 @@
 
 #include "base/core/bytes.h"
 #include "base/thread/team.h"
+#include "config/values.h"
 #include "io/rows/rows.h"
-#include "io/schema/schema.h"
 
 enum { TN_ROW_SCAN_PIECES = 8 };
 

@@ -5,10 +5,12 @@
 #include "base/core/alloc.h"
 #include "base/core/log.h"
 #include "base/core/number.h"
+#include "config/field.h"
 #include "io/format/delimited.h"
 #include "io/format/format.h"
 #include "io/read/cache.h"
 #include "io/read/fileset.h"
+#include "io/schema/dataopts.h"
 
 #include <math.h>
 #include <stdio.h>

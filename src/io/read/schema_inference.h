@@ -8,7 +8,11 @@
 #define TN_IO_SCHEMA_INFERENCE_H
 
 #include "base/core/error.h"
-#include "io/schema/schema.h"
+#include "config/values.h"
+
+typedef struct tn_schema tn_schema; /* io/schema/schema.h */
+struct tn_binder;
+struct tn_data_opts;
 
 /* The schema of `data` and `slots` (tn_slot_opts items), which must outlive it; it lives in
  * b->arena. Faults go to b->diag; then *out is NULL and the status TN_E_CONFIG, with the columns of
@@ -16,7 +20,8 @@
  * libffm one slot f<number> for every field within the first 10,000 lines (and 64 MiB);
  * `index_base: auto` looks at the first 1000 rows. TN_E_DATA and TN_E_IO when the file cannot be
  * read, TN_E_MEMORY. */
-tn_status tn_schema_new(const tn_schema **out, const tn_data_opts *data, const tn_tables *slots,
-                        const tn_binder *b, tn_error *err) TN_MUST_USE;
+tn_status tn_schema_new(const tn_schema **out, const struct tn_data_opts *data,
+                        const tn_tables *slots, const struct tn_binder *b,
+                        tn_error *err) TN_MUST_USE;
 
 #endif

@@ -10,6 +10,8 @@
 #include "base/core/alloc.h"
 #include "base/core/bytes.h"
 #include "io/rows/rows.h"
+#include "io/schema/dataopts.h"
+#include "io/schema/schema.h"
 
 #include <stdbool.h>
 #include <string.h>

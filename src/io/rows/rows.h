@@ -13,7 +13,13 @@
 #define TN_IO_ROWS_H
 
 #include "base/core/error.h"
-#include "io/schema/schema.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct tn_schema tn_schema; /* io/schema/schema.h */
+typedef struct tn_slot_spec tn_slot_spec;
 
 /* One key of a row. */
 typedef struct tn_entry {

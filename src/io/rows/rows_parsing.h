@@ -5,6 +5,7 @@
 #include "base/core/text.h"
 #include "base/math/key.h"
 #include "io/rows/rows.h"
+#include "io/schema/schema.h"
 #include "io/text/delimiter_masks.h"
 #include "io/text/digits.h"
 #include "io/text/token_vectors.h"

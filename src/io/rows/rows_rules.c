@@ -4,6 +4,7 @@
 #include "base/math/key.h"
 #include "io/rows/rows.h"
 #include "io/rows/rows_parsing.h"
+#include "io/schema/dataopts.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,11 @@
 /* columns.c - names, fields and ranges, as tables that parsers look things up in. */
 #include "io/schema/columns.h"
 
+#include "base/core/arena.h"
 #include "base/math/key.h"
+#include "config/diag.h"
+#include "config/field.h"
+#include "io/schema/dataopts.h"
 
 #include <stdlib.h>
 #include <string.h>

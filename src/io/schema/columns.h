@@ -36,7 +36,7 @@ typedef struct tn_columns {
 } tn_columns;
 
 /* From a schema whose specs are complete. Faults (overlapping ranges, fields) go to b->diag. */
-tn_status tn_columns_new(const tn_columns **out, const tn_schema *schema, const tn_binder *b,
+tn_status tn_columns_new(const tn_columns **out, const tn_schema *schema, const struct tn_binder *b,
                          tn_error *err) TN_MUST_USE;
 
 /* The number of a name, or TN_NOWHERE. */

@@ -1,6 +1,7 @@
 /* dataopts.c - the option tables of `data:` and `slots:`. */
 #include "io/schema/dataopts.h"
 
+#include "base/keys/record.h"
 #include "config/field.h"
 #include "io/schema/schema.h"
 

@@ -1,8 +1,12 @@
 /* label.c - the option `data.label`, and from text to 0 .. 1. */
 #include "io/schema/label.h"
 
+#include "base/core/arena.h"
 #include "base/core/number.h"
+#include "config/diag.h"
 #include "config/field.h"
+#include "config/tree.h"
+#include "io/schema/schema.h"
 
 #include <math.h>
 #include <string.h>

@@ -3,9 +3,13 @@
 #define TN_IO_LABEL_H
 
 #include "config/values.h"
-
 #include <math.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct tn_binder;
+struct tn_tree;
 
 typedef struct tn_label_rule {
     const char *column;
@@ -17,7 +21,7 @@ typedef struct tn_label_rule {
 } tn_label_rule;
 
 /* NULL tree: column `label`. Faults go to b->diag; then some rule is returned all the same. */
-const tn_label_rule *tn_label_rule_read(const tn_tree *tree, const tn_binder *b);
+const tn_label_rule *tn_label_rule_read(const struct tn_tree *tree, const struct tn_binder *b);
 
 /* False: not a label. */
 bool tn_label_of_number(const tn_label_rule *rule, double y, float *out);

@@ -1,10 +1,15 @@
 /* schema.c - from options to what parsers read: slots, groups, numbers, label. */
 #include "io/schema/schema.h"
 
+#include "base/core/arena.h"
 #include "base/core/number.h"
+#include "base/keys/record.h"
 #include "base/math/key.h"
+#include "config/diag.h"
 #include "config/field.h"
+#include "config/tree.h"
 #include "io/schema/columns.h"
+#include "io/schema/dataopts.h"
 
 #include <math.h>
 #include <string.h>

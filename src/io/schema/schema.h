@@ -7,13 +7,17 @@
 #define TN_IO_SCHEMA_H
 
 #include "base/core/error.h"
-#include "base/keys/record.h"
-#include "io/schema/dataopts.h"
+#include "config/values.h"
 #include "io/schema/label.h"
 #include "io/schema/transform.h"
 
 #include <stdbool.h>
 #include <stdint.h>
+
+struct tn_binder;
+struct tn_share_group;
+typedef struct tn_data_opts tn_data_opts; /* io/schema/dataopts.h */
+typedef struct tn_slot_opts tn_slot_opts;
 
 enum { TN_SLOTS_MAX = 4096, TN_COLUMNS_MAX = 65535, TN_VALUES_MAX = 1048576 };
 
@@ -82,7 +86,7 @@ typedef struct tn_schema {
     uint32_t n_numeric;
     const tn_slot_spec *const *numeric;
     uint32_t n_groups;
-    const tn_share_group *group; /* record is not set here: the model decides it */
+    const struct tn_share_group *group; /* record is not set here: the model decides it */
     const tn_label_rule *label;
     const tn_slot_spec *group_spec; /* the slot that reads the column data.group; NULL: none does */
     uint32_t index_base;            /* 0 or 1: decided, also when it is `auto` */
@@ -101,13 +105,13 @@ typedef struct tn_schema {
 /* A schema is made in two steps, since some slots are found in the data: io/read/schema_inference.h
  * has both in one call. First what `data:` says; `data` must outlive the schema, which lives in
  * b->arena. Faults go to b->diag; then *out is NULL and the status TN_E_CONFIG. */
-tn_status tn_schema_begin(tn_schema **out, const tn_data_opts *data, const tn_binder *b,
+tn_status tn_schema_begin(tn_schema **out, const tn_data_opts *data, const struct tn_binder *b,
                           tn_error *err) TN_MUST_USE;
 
 /* Then the slots (tn_slot_opts items, which must outlive it); index_base may be set before.
  * `columns`: a hint for the user who has listed none, what could be listed; "": not known. Faults
  * as above, also of sizes: TN_E_CONFIG, TN_E_MEMORY. */
 tn_status tn_schema_finish(tn_schema *s, const tn_tables *slots, const char *columns,
-                           const tn_binder *b, tn_error *err) TN_MUST_USE;
+                           const struct tn_binder *b, tn_error *err) TN_MUST_USE;
 
 #endif

@@ -1,11 +1,14 @@
 /* transform.c - numbers before they become inputs or keys. */
 #include "io/schema/transform.h"
 
+#include "base/core/arena.h"
 #include "base/core/bytes.h"
 #include "base/core/number.h"
 #include "base/file/file.h"
 #include "base/math/fmath.h"
+#include "config/diag.h"
 #include "config/field.h"
+#include "config/tree.h"
 
 #include <math.h>
 #include <string.h>

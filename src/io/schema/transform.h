@@ -12,9 +12,11 @@
 #define TN_IO_TRANSFORM_H
 
 #include "config/values.h"
-
 #include <stdbool.h>
 #include <stdint.h>
+
+struct tn_binder;
+struct tn_tree;
 
 typedef enum tn_transform_kind {
     TN_TRANSFORM_IDENTITY,
@@ -39,7 +41,7 @@ enum { TN_LN2_SMALL = 4096 };
 #define TN_LN2_OFFSET (UINT64_C(1) << 32)
 
 /* From its piece of configuration (NULL: identity). Faults go to b->diag; false then. */
-bool tn_transform_read(tn_transform *out, const tn_tree *tree, const tn_binder *b);
+bool tn_transform_read(tn_transform *out, const struct tn_tree *tree, const struct tn_binder *b);
 
 /* Makes signs (ln2_bucket, buckets) rather than values. */
 static inline bool tn_transform_is_sign(const tn_transform *t)

@@ -18,6 +18,8 @@
 #include "base/core/text.h"
 #include "base/math/rng.h"
 #include "io/rows/rows.h"
+#include "io/schema/dataopts.h"
+#include "io/schema/schema.h"
 #include "io/synth/generate.h"
 #include "io/write/writer.h"
 

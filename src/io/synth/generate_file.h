@@ -3,10 +3,11 @@
 #define TN_IO_GENERATE_FILE_H
 
 #include "base/core/text.h"
-#include "io/schema/schema.h"
 #include "io/synth/generate.h"
 #include "io/synth/generate_oracle.h"
 #include "io/write/write_sink.h"
+
+typedef struct tn_schema tn_schema; /* io/schema/schema.h */
 
 /* The oracle judges at most this many rows: the first of the file. */
 #define TN_GEN_ORACLE_ROWS UINT64_C(4000000)

@@ -2,6 +2,8 @@
 #include "io/write/write_kind.h"
 
 #include "base/core/number.h"
+#include "io/schema/dataopts.h"
+#include "io/schema/schema.h"
 
 #include <stdio.h>
 #include <string.h>

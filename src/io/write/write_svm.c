@@ -2,6 +2,9 @@
 #include "io/write/write_kind.h"
 
 #include "base/core/number.h"
+#include "config/field.h"
+#include "io/schema/dataopts.h"
+#include "io/schema/schema.h"
 
 #include <math.h>
 #include <string.h>

@@ -12,6 +12,7 @@
 #include "base/codec/proto.h"
 #include "base/core/number.h"
 #include "base/math/crc32c.h"
+#include "io/schema/schema.h"
 
 enum { FRAME_HEAD = 12 };
 

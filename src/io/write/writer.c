@@ -5,6 +5,8 @@
 #include "base/core/number.h"
 #include "base/math/key.h"
 #include "config/tree.h"
+#include "io/schema/dataopts.h"
+#include "io/schema/schema.h"
 #include "io/write/write_kind.h"
 
 #include <math.h>

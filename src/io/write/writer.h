@@ -21,7 +21,6 @@
 
 #include "base/core/text.h"
 #include "io/rows/rows.h"
-#include "io/schema/schema.h"
 
 typedef struct tn_writer tn_writer;
 

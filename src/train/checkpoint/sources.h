@@ -13,7 +13,9 @@
 
 #include "base/core/arena.h"
 #include "base/core/text.h"
-#include "io/schema/schema.h"
+#include "config/values.h"
+
+typedef struct tn_schema tn_schema; /* io/schema/schema.h */
 
 typedef struct tn_source_id {
     bool known, hashed;
