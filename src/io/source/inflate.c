@@ -97,17 +97,8 @@ static void inflate_close(void *state)
     tn_free(in);
 }
 
-static bool inflate_takes(const char *path)
-{
-    (void)path;
-    return false;
-}
-
 static const tn_source_kind inflate_kind = {
-    .name = "inflate",
-    .help = "gzip and zlib",
     .once = true,
-    .takes = inflate_takes,
     .read = inflate_read,
     .close = inflate_close,
 };

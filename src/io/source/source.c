@@ -1,11 +1,20 @@
-/* source.c - opening, peeking and reading, whatever the kind. */
+/* source.c - bytes of files and of standard input: opening, peeking and reading.
+ *
+ * A regular file never waits for long. Standard input, a pipe with a name and the like may be
+ * silent: they are opened without waiting for a writer, and their reads wait in slices and look
+ * whether they should stop.
+ */
 #include "io/source/source.h"
 
 #include "base/core/alloc.h"
+#include "base/core/failpoint.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 enum { SLICE_MS = 50 };
 
@@ -22,16 +31,175 @@ struct tn_source {
     tn_lane *lane;           /* NULL: not recorded */
 };
 
-#define TN_SOURCE(name) extern const tn_source_kind tn_source_##name;
-#include "io/source/sources.def"
-#undef TN_SOURCE
+static tn_status wait_for(int fd, const char *name, const atomic_bool *stop, tn_error *err)
+{
+    struct pollfd waited = {.fd = fd, .events = POLLIN};
+    for (;;) {
+        if (stop != NULL && atomic_load(stop)) {
+            return tn_fail(err, TN_E_STOPPED, "stopped while waiting for '%s'", name);
+        }
+        int ready = poll(&waited, 1, SLICE_MS);
+        if (ready > 0) {
+            return TN_OK;
+        }
+        if (ready < 0 && errno != EINTR) {
+            return tn_fail(err, TN_E_IO, "cannot wait for '%s': %s", name, strerrordesc_np(errno));
+        }
+    }
+}
 
-static const tn_source_kind *const all_sources[] = {
-#define TN_SOURCE(name) &tn_source_##name,
-#include "io/source/sources.def"
-#undef TN_SOURCE
-    NULL,
+/* ---- a file, or a pipe with a name ---- */
+
+typedef struct file {
+    int fd;
+    const char *path;
+    const atomic_bool *stop;
+    bool waits;
+} file;
+
+static bool file_takes(const char *path)
+{
+    return strstr(path, "://") == NULL;
+}
+
+/* Whether reads from it may wait: all but regular files and what fails at once. */
+static bool may_wait(int fd)
+{
+    struct stat st;
+    return fstat(fd, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
+}
+
+static tn_status file_open(void **state, const char *path, uint64_t from, const atomic_bool *stop,
+                           tn_error *err)
+{
+    int fd = -1;
+    do {
+        fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    } while (fd < 0 && errno == EINTR);
+    if (fd < 0) {
+        return tn_fail(err, errno == ENOENT || errno == EACCES ? TN_E_DATA : TN_E_IO,
+                       "cannot open '%s': %s", path, strerrordesc_np(errno));
+    }
+    if (from > 0 && lseek(fd, (off_t)from, SEEK_SET) < 0) {
+        tn_status status = tn_fail(err, TN_E_IO, "cannot read '%s' from byte %llu: %s", path,
+                                   (unsigned long long)from, strerrordesc_np(errno));
+        (void)close(fd);
+        return status;
+    }
+    (void)posix_fadvise(fd, (off_t)from, 0, POSIX_FADV_SEQUENTIAL);
+    file *f = tn_try_alloc(1, sizeof *f, "a file", err);
+    if (f == NULL) {
+        (void)close(fd);
+        return TN_E_MEMORY;
+    }
+    *f = (file){.fd = fd, .path = path, .stop = stop, .waits = may_wait(fd)};
+    *state = f;
+    return TN_OK;
+}
+
+/* One read(2), perhaps failed or shortened by a failpoint. */
+static ssize_t read_once(const file *f, void *data, size_t size)
+{
+    int failure = tn_failpoint("io.read_data");
+    if (failure > 0) {
+        errno = failure;
+        return -1;
+    }
+    return read(f->fd, data, failure == TN_FAIL_SHORT && size > 1 ? size / 2 : size);
+}
+
+static tn_status file_read(void *state, void *data, size_t size, size_t *n, tn_error *err)
+{
+    const file *f = state;
+    ssize_t got = -1;
+    do {
+        if (f->waits) {
+            TN_TRY(wait_for(f->fd, f->path, f->stop, err));
+        }
+        got = read_once(f, data, size);
+    } while (got < 0 && (errno == EINTR || (f->waits && errno == EAGAIN)));
+    if (got < 0) {
+        return tn_fail(err, errno == EISDIR ? TN_E_DATA : TN_E_IO, "cannot read '%s': %s", f->path,
+                       strerrordesc_np(errno));
+    }
+    *n = (size_t)got;
+    return TN_OK;
+}
+
+static void file_close(void *state)
+{
+    file *f = state;
+    (void)close(f->fd); /* nothing was written */
+    tn_free(f);
+}
+
+static const tn_source_kind file_source = {
+    .takes = file_takes,
+    .open = file_open,
+    .read = file_read,
+    .close = file_close,
 };
+
+/* ---- standard input, named '-' ---- */
+
+typedef struct input {
+    const atomic_bool *stop;
+} input;
+
+static bool stdin_takes(const char *path)
+{
+    return strcmp(path, "-") == 0;
+}
+
+static tn_status stdin_open(void **state, const char *path, uint64_t from, const atomic_bool *stop,
+                            tn_error *err)
+{
+    (void)path;
+    if (from != 0) {
+        return tn_fail(err, TN_E_DATA, "standard input cannot be read from the middle");
+    }
+    input *in = tn_try_alloc(1, sizeof *in, "standard input", err);
+    if (in == NULL) {
+        return TN_E_MEMORY;
+    }
+    in->stop = stop;
+    *state = in;
+    return TN_OK;
+}
+
+static tn_status stdin_read(void *state, void *data, size_t size, size_t *n, tn_error *err)
+{
+    input *in = state;
+    for (;;) {
+        TN_TRY(wait_for(STDIN_FILENO, "standard input", in->stop, err));
+        ssize_t got = read(STDIN_FILENO, data, size);
+        if (got >= 0) {
+            *n = (size_t)got;
+            return TN_OK;
+        }
+        if (errno != EINTR && errno != EAGAIN) {
+            return tn_fail(err, TN_E_IO, "cannot read standard input: %s", strerrordesc_np(errno));
+        }
+    }
+}
+
+static void stdin_close(void *state)
+{
+    tn_free(state);
+}
+
+static const tn_source_kind stdin_source = {
+    .once = true,
+    .takes = stdin_takes,
+    .open = stdin_open,
+    .read = stdin_read,
+    .close = stdin_close,
+};
+
+/* ---- any source ---- */
+
+/* The first that takes a path reads it. */
+static const tn_source_kind *const all_sources[] = {&stdin_source, &file_source, NULL};
 
 tn_status tn_source_find(const char *path, const tn_source_kind **out, tn_error *err)
 {
@@ -169,21 +337,4 @@ uint64_t tn_source_taken(const tn_source *source)
 const char *tn_source_path(const tn_source *source)
 {
     return source->path;
-}
-
-tn_status tn_source_wait(int fd, const char *name, const atomic_bool *stop, tn_error *err)
-{
-    struct pollfd waited = {.fd = fd, .events = POLLIN};
-    for (;;) {
-        if (stop != NULL && atomic_load(stop)) {
-            return tn_fail(err, TN_E_STOPPED, "stopped while waiting for '%s'", name);
-        }
-        int ready = poll(&waited, 1, SLICE_MS);
-        if (ready > 0) {
-            return TN_OK;
-        }
-        if (ready < 0 && errno != EINTR) {
-            return tn_fail(err, TN_E_IO, "cannot wait for '%s': %s", name, strerrordesc_np(errno));
-        }
-    }
 }

@@ -6,7 +6,7 @@
  *     TN_TRY(tn_source_read(s, buffer, size, &n, err));      n < size: the end
  *     tn_source_close(s);
  *
- * To add one: write src/io/source_<name>.c, add TN_SOURCE(<name>) to sources.def. One thread at a
+ * To add one: write its tn_source_kind in source.c and add it to the list there. One thread at a
  * time; errors name the path.
  */
 #ifndef TN_IO_SOURCE_H
@@ -25,8 +25,6 @@ typedef struct tn_source tn_source;
 
 /* Where bytes come from. `state` is what open returned. */
 typedef struct tn_source_kind {
-    const char *name;
-    const char *help;
     bool once; /* cannot be read twice nor from the middle, and has no size */
     bool (*takes)(const char *path);
     tn_status (*open)(void **state, const char *path, uint64_t from, const atomic_bool *stop,
@@ -68,11 +66,6 @@ tn_status tn_inflate(tn_source **source, uint32_t compression, tn_error *err) TN
 /* For tn_inflate: a source of `kind` on top of `under`. */
 tn_status tn_source_on(tn_source **out, const tn_source_kind *kind, void *state, tn_source *under,
                        tn_error *err) TN_MUST_USE;
-
-/* For kinds whose bytes may be long in coming: waits until `fd` can be read, in slices, and looks
- * whether to stop. `name` is for messages. */
-tn_status tn_source_wait(int fd, const char *name, const atomic_bool *stop,
-                         tn_error *err) TN_MUST_USE;
 
 /* The compression of a source, by its first bytes. Text is never taken for zlib or for a TFRecord.
  * TN_E_DATA: a compression that TNet cannot read. */
