@@ -18,9 +18,6 @@
 #include <math.h>
 #include <string.h>
 
-const char *const tn_delimited_options[] = {"delimiter", "header",     "columns", "quote",   "trim",
-                                            "null",      "short_rows", "list",    "comment", NULL};
-
 /* A line whose fields have been found. */
 typedef struct fields {
     const char *line;

@@ -1,5 +1,7 @@
 /* delimited.h - fields between delimiters: csv, tsv and the presets made of them.
  *
+ * format_delimited.c has the formats; delimited.c makes rows of their fields.
+ *
  * Options come from the schema (delimiter, header, quote) and from data (columns, trim, null,
  * short_rows, list, comment). With `quote: multiline` a record may hold line breaks.
  */
@@ -9,26 +11,13 @@
 #include "io/format/format.h"
 #include "io/rows/rows_parsing.h"
 
-extern const char *const tn_delimited_options[]; /* tn_format.data_options */
-
-/* Functions of a tn_format. The head comes from the first line, or from data.columns. */
-tn_status tn_delimited_cut(tn_bytes *window, bool last, const tn_schema *schema, tn_bytes *record,
-                           tn_error *err) TN_MUST_USE;
-tn_status tn_delimited_head(tn_bytes *window, bool last, const tn_schema *schema,
-                            const tn_record_location *place, tn_head *head,
-                            tn_error *err) TN_MUST_USE;
+/* tn_format.parse. */
 tn_status tn_delimited_parse(tn_bytes record, const tn_schema *schema,
                              const tn_record_location *place, tn_rows *rows,
                              tn_error *err) TN_MUST_USE;
 
 /* A blank line or a comment; one '\r' may end it. */
 bool tn_delimited_is_nothing(tn_bytes line, const tn_schema *schema);
-
-void tn_head_clear(tn_head *head, const tn_schema *schema); /* no column has a place */
-
-/* Sets the place of one column; a name that nothing reads is passed over. False: it has one. */
-bool tn_head_set(tn_head *head, const tn_schema *schema, const char *name, size_t size,
-                 uint32_t place);
 
 /* Names of columns as a header line has them, or data.columns where there is no header, for people:
  * "id, click, price", and ".." where there are more than anybody reads. */
@@ -39,10 +28,6 @@ typedef struct tn_listing {
     uint32_t n;
 } tn_listing;
 void tn_listing_add(tn_listing *listing, tn_bytes line, const tn_schema *schema);
-
-/* Completes a head. Fails when a column that something reads has no place. */
-tn_status tn_head_check(tn_head *head, const tn_schema *schema, const tn_record_location *place,
-                        tn_bytes line, tn_error *err) TN_MUST_USE;
 
 /* Walks the fields of one line. */
 typedef struct tn_split {

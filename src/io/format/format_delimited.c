@@ -1,6 +1,8 @@
-/* delimited_fields.c - records, fields and the names of columns of delimited text.
+/* format_delimited.c - csv, tsv and criteo: records, fields and the names of columns of delimited
+ * text.
  *
- * The columns stand where the header says, or data.columns where there is none.
+ * The columns stand where the header says, or data.columns where there is none. Criteo's are label
+ * I1..I13 C1..C26 by tabs, 39 fields without the label, unless either names them.
  */
 #include "io/format/delimited.h"
 #include "io/format/format.h"
@@ -40,8 +42,8 @@ static const char *end_of_record(const char *from, const char *end, char delimit
     return NULL;
 }
 
-tn_status tn_delimited_cut(tn_bytes *window, bool last, const tn_schema *schema, tn_bytes *record,
-                           tn_error *err)
+static tn_status delimited_cut(tn_bytes *window, bool last, const tn_schema *schema,
+                               tn_bytes *record, tn_error *err)
 {
     if (schema->quote != TN_QUOTE_MULTILINE) {
         return tn_line_cut(window, last, schema, record, err);
@@ -202,8 +204,9 @@ bool tn_split_next(tn_split *split, tn_span *out, const char **bad)
     return true;
 }
 
-bool tn_head_set(tn_head *head, const tn_schema *schema, const char *name, size_t size,
-                 uint32_t place)
+/* Sets the place of one column; a name that nothing reads is passed over. False: it has one. */
+static bool set_column(tn_head *head, const tn_schema *schema, const char *name, size_t size,
+                       uint32_t place)
 {
     uint32_t i = tn_columns_find(schema->columns, name, size);
     if (i == TN_NOWHERE) {
@@ -307,8 +310,9 @@ static tn_status no_column(const tn_schema *schema, uint32_t i, const tn_record_
     return status;
 }
 
-tn_status tn_head_check(tn_head *head, const tn_schema *schema, const tn_record_location *place,
-                        tn_bytes line, tn_error *err)
+/* Completes a head. Fails when a column that something reads has no place. */
+static tn_status check_head(tn_head *head, const tn_schema *schema, const tn_record_location *place,
+                            tn_bytes line, tn_error *err)
 {
     for (uint32_t i = 0; i < schema->columns->n; i++) {
         if (head->column[i] == TN_NOWHERE) {
@@ -319,7 +323,8 @@ tn_status tn_head_check(tn_head *head, const tn_schema *schema, const tn_record_
     return TN_OK;
 }
 
-void tn_head_clear(tn_head *head, const tn_schema *schema)
+/* No column has a place. */
+static void clear_head(tn_head *head, const tn_schema *schema)
 {
     head->n_columns = 0;
     for (uint32_t i = 0; i < schema->columns->n; i++) {
@@ -343,14 +348,14 @@ static tn_status head_from_line(tn_bytes line, const tn_schema *schema,
         } else if (head->n_columns == TN_COLUMNS_MAX) {
             status = tn_record_location_fail(place, line, NULL, err, "more than %d columns",
                                              TN_COLUMNS_MAX);
-        } else if (!tn_head_set(head, schema, name, span.size, head->n_columns++)) {
+        } else if (!set_column(head, schema, name, span.size, head->n_columns++)) {
             status = tn_record_location_fail(place, line, line.data + span.at, err,
                                              "column '%.*s' stands twice", (int)span.size, name);
         }
         tn_text_clear(&scratch);
     }
     tn_text_done(&scratch);
-    return status == TN_OK ? tn_head_check(head, schema, place, line, err) : status;
+    return status == TN_OK ? check_head(head, schema, place, line, err) : status;
 }
 
 /* The names in the first line that is neither blank nor a comment. */
@@ -362,7 +367,7 @@ static tn_status head_from_lines(tn_bytes *window, bool last, const tn_schema *s
     tn_bytes line = rest;
     do {
         tn_error what = {0};
-        tn_status status = tn_delimited_cut(&rest, last, schema, &line, &what);
+        tn_status status = delimited_cut(&rest, last, schema, &line, &what);
         if (status != TN_OK) {
             return status == TN_END
                        ? TN_END
@@ -375,11 +380,11 @@ static tn_status head_from_lines(tn_bytes *window, bool last, const tn_schema *s
     return head_from_line(line, schema, &at, head, err);
 }
 
-tn_status tn_delimited_head(tn_bytes *window, bool last, const tn_schema *schema,
-                            const tn_record_location *place, tn_head *head, tn_error *err)
+static tn_status delimited_head(tn_bytes *window, bool last, const tn_schema *schema,
+                                const tn_record_location *place, tn_head *head, tn_error *err)
 {
     static const tn_bytes no_line = {"", 0, false};
-    tn_head_clear(head, schema);
+    clear_head(head, schema);
     if (schema->header) {
         return head_from_lines(window, last, schema, place, head, err);
     }
@@ -391,10 +396,85 @@ tn_status tn_delimited_head(tn_bytes *window, bool last, const tn_schema *schema
                        place->source);
     }
     for (uint32_t i = 0; i < columns->n; i++) {
-        if (!tn_head_set(head, schema, columns->item[i], strlen(columns->item[i]), i)) {
+        if (!set_column(head, schema, columns->item[i], strlen(columns->item[i]), i)) {
             return tn_fail(err, TN_E_DATA, "data.columns names '%s' twice", columns->item[i]);
         }
     }
     head->n_columns = columns->n;
-    return tn_head_check(head, schema, place, no_line, err);
+    return check_head(head, schema, place, no_line, err);
 }
+
+enum { CRITEO_INTEGERS = 13, CRITEO_CATEGORIES = 26 };
+
+static const char criteo_preset[] = "data:\n"
+                                    "  label: label\n"
+                                    "slots:\n"
+                                    "  - {name: \"I{1..13}\", type: int, as: key, "
+                                    "transform: ln2_bucket}\n"
+                                    "  - {name: \"C{1..26}\", type: hex}\n";
+
+static uint32_t set_numbered(tn_head *head, const tn_schema *schema, char letter, int n,
+                             uint32_t column)
+{
+    for (int i = 1; i <= n; i++) {
+        char name[16];
+        int size = snprintf(name, sizeof name, "%c%d", letter, i);
+        (void)set_column(head, schema, name, (size_t)size, column++);
+    }
+    return column;
+}
+
+static tn_status criteo_head(tn_bytes *window, bool last, const tn_schema *schema,
+                             const tn_record_location *place, tn_head *head, tn_error *err)
+{
+    static const tn_bytes no_line = {"", 0, false};
+    const char *label = schema->label->column;
+    if (schema->header || schema->data->columns.n > 0) {
+        return delimited_head(window, last, schema, place, head, err);
+    }
+    clear_head(head, schema);
+    uint32_t column = 0;
+    if (label != NULL) {
+        (void)set_column(head, schema, label, strlen(label), column++);
+    }
+    column = set_numbered(head, schema, 'I', CRITEO_INTEGERS, column);
+    head->n_columns = set_numbered(head, schema, 'C', CRITEO_CATEGORIES, column);
+    return check_head(head, schema, place, no_line, err);
+}
+
+static const char *const data_options[] = {"delimiter", "header",     "columns", "quote",   "trim",
+                                           "null",      "short_rows", "list",    "comment", NULL};
+
+extern const tn_format tn_format_csv;
+const tn_format tn_format_csv = {
+    .name = "csv",
+    .help = "comma-separated, with a header that names the columns",
+    .data_options = data_options,
+    .cut = delimited_cut,
+    .resync = tn_line_resync,
+    .head = delimited_head,
+    .parse = tn_delimited_parse,
+};
+
+extern const tn_format tn_format_tsv;
+const tn_format tn_format_tsv = {
+    .name = "tsv",
+    .help = "tab-separated; data.columns or a header name the columns",
+    .data_options = data_options,
+    .cut = delimited_cut,
+    .resync = tn_line_resync,
+    .head = delimited_head,
+    .parse = tn_delimited_parse,
+};
+
+extern const tn_format tn_format_criteo;
+const tn_format tn_format_criteo = {
+    .name = "criteo",
+    .help = "tab-separated: label, 13 integers, 26 hex categories",
+    .preset = criteo_preset,
+    .data_options = data_options,
+    .cut = delimited_cut,
+    .resync = tn_line_resync,
+    .head = criteo_head,
+    .parse = tn_delimited_parse,
+};

@@ -169,6 +169,7 @@ static tn_status see_data(seen *s, const tn_schema *schema, tn_error *err)
 /* The first line that is neither blank nor a comment. */
 static tn_status header_of(tn_source *source, const tn_schema *schema, tn_text *text, tn_bytes *out)
 {
+    const tn_format *format = tn_format_find(schema->data->format);
     enum { HEADER_MAX = 1 << 16 };
     size_t n = 0;
     char *to = tn_text_grow(text, HEADER_MAX);
@@ -177,7 +178,7 @@ static tn_status header_of(tn_source *source, const tn_schema *schema, tn_text *
     tn_bytes window = {to, n, false};
     tn_status status = TN_OK;
     do {
-        status = tn_delimited_cut(&window, n < HEADER_MAX, schema, out, NULL);
+        status = format->cut(&window, n < HEADER_MAX, schema, out, NULL);
     } while (status == TN_OK && tn_delimited_is_nothing(*out, schema));
     return status;
 }
