@@ -111,9 +111,6 @@ uint16_t *tn_rows_places(tn_rows *rows, size_t line_bytes);
 uint32_t *tn_rows_guesses(tn_rows *rows, uint32_t n);
 tn_tf_shape *tn_rows_shapes(tn_rows *rows, uint32_t n); /* likewise */
 
-/* The rules of whole slots; rows_rules.c. */
-tn_fault tn_rows_apply_rules(tn_rows *rows, const tn_slot_spec **spec);
-
 /* Writing a grid (see tn_bare).
  *
  *     uint64_t *keys = tn_rows_begin_grid(rows);      NULL: begin a row of entries
