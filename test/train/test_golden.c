@@ -7,7 +7,7 @@
 #include "base/core/number.h"
 #include "base/math/crc32c.h"
 #include "base/math/key.h"
-#include "io/schema/label.h"
+#include "io/schema/schema.h"
 #include "ps/optim/schedule.h"
 #include "support/test.h"
 #include "train/checkpoint/import.h"

@@ -8,10 +8,11 @@
 
 #include "base/core/error.h"
 #include "config/values.h"
-#include "io/schema/label.h"
 #include "io/schema/transform.h"
 
+#include <math.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct tn_binder;
@@ -77,6 +78,16 @@ static inline bool tn_spec_is_number(const tn_slot_spec *spec)
     return spec->as != TN_AS_KEY || spec->transform.kind != TN_TRANSFORM_IDENTITY;
 }
 
+/* What a label is: data.label, read. */
+typedef struct tn_label_rule {
+    const char *column;
+    bool none;
+    double threshold;  /* NAN: none; above it is a click */
+    uint32_t n_values; /* 0: labels are numbers */
+    const char *const *text;
+    const float *value;
+} tn_label_rule;
+
 typedef struct tn_schema {
     const tn_data_opts *data;
     uint32_t n_specs;
@@ -113,5 +124,17 @@ tn_status tn_schema_begin(tn_schema **out, const tn_data_opts *data, const struc
  * as above, also of sizes: TN_E_CONFIG, TN_E_MEMORY. */
 tn_status tn_schema_finish(tn_schema *s, const tn_tables *slots, const char *columns,
                            const struct tn_binder *b, tn_error *err) TN_MUST_USE;
+
+/* From text or a number to 0 .. 1. False: not a label. */
+bool tn_label_of_number(const tn_label_rule *rule, double y, float *out);
+/* For what most labels are: 0 or 1, under a rule that leaves them as they are. */
+static inline bool tn_label_of_bit(const tn_label_rule *rule, char c, float *out)
+{
+    bool unchanged = rule->n_values == 0 && isnan(rule->threshold);
+    *out = c == '1' ? 1.0F : 0.0F;
+    return unchanged && (c == '0' || c == '1');
+}
+
+bool tn_label_of_text(const tn_label_rule *rule, const char *text, size_t size, float *out);
 
 #endif

@@ -4,7 +4,7 @@
 #include "base/core/alloc.h"
 #include "base/core/clock.h"
 #include "base/math/key.h"
-#include "io/schema/label.h"
+#include "io/schema/schema.h"
 #include "serve/exported_model.h"
 #include "serve/score.h"
 #include "train/step/step_prefetch.h"
