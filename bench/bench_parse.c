@@ -19,7 +19,7 @@
 #include "config/diag.h"
 #include "config/field.h"
 #include "config/tree.h"
-#include "io/read/blockparse.h"
+#include "io/read/block_reader.h"
 #include "io/read/reader.h"
 #include "io/read/schema_inference.h"
 #include "io/rows/batch_builder.h"

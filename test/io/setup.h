@@ -3,7 +3,7 @@
 #ifndef TN_TEST_IO_SETUP_H
 #define TN_TEST_IO_SETUP_H
 
-#include "io/read/blockparse.h"
+#include "io/read/block_reader.h"
 #include "io/read/reader.h"
 #include "io/schema/dataopts.h"
 #include "io/schema/schema.h"

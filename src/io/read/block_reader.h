@@ -1,4 +1,5 @@
-/* block_reader.h - the first stage of reading: parts of files, as blocks of whole records.
+/* block_reader.h - the first stages of reading: parts of files as blocks of whole records, and
+ * these as blocks of rows.
  *
  *     file     ...aaaa\nbb|bbb\ncc\n...        '|' a part begins: it owns the records that begin
  *     part                 cc\n...             behind it
@@ -61,5 +62,31 @@ void tn_block_reader_go(tn_block_reader *reader, uint32_t part);
 void tn_block_reader_next(tn_block_reader *reader, tn_block *block);
 
 enum { TN_BLOCK_BYTES = 1 << 18 };
+
+/* ---- the second stage: a block of records to a block of rows ----
+ *
+ * Blocks are independent, so any number of threads may parse, each into rows of its own. A record
+ * at fault is left out and its message kept; the caller decides whether that is allowed. */
+
+typedef struct tn_parsed {
+    tn_rows *rows;    /* row.at is set */
+    uint64_t records; /* blank ones aside; bad ones included */
+    uint64_t blank;
+    uint64_t bytes;
+    uint32_t n_bad;
+    uint32_t n_messages; /* of the first bad records .. */
+    tn_text messages;    /* .. each ended by NUL */
+    tn_status fault; /* TN_OK, or why it stopped: no memory, a limit, or the block's own fault */
+    tn_error err;
+} tn_parsed;
+
+/* `rows` is kept in out->rows, and lent by the caller. Keeps `messages_max` messages at most. */
+void tn_block_parse(const tn_block *block, const tn_schema *schema, const tn_fileset *files,
+                    uint32_t messages_max, tn_parsed *out);
+
+void tn_parsed_done(tn_parsed *parsed); /* frees the messages, not the rows */
+
+/* The n-th message, from 0. */
+const char *tn_parsed_message(const tn_parsed *parsed, uint32_t n);
 
 #endif

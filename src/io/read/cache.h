@@ -21,7 +21,6 @@
 #include "base/core/bytes.h"
 #include "base/file/file.h"
 #include "io/read/block_reader.h"
-#include "io/read/blockparse.h"
 
 /* Fixed bytes and sizes of the file. */
 #define TN_CACHE_MAGIC "TNB1\r\n\x1a\n"

@@ -15,7 +15,6 @@
 #include "io/read/bad_record_limit.h"
 #include "io/read/cache.h"
 #include "io/read/reader.h"
-#include "io/read/shuffle_window.h"
 #include "io/rows/batch_builder.h"
 
 #include <pthread.h>
@@ -28,6 +27,18 @@ enum {
     TN_LOGGED_PER_FILE = 20, /* bad records */
     TN_MESSAGES_MAX = 64,    /* kept per block */
 };
+
+/* A parsed block with what the later stages must know of where it comes from. */
+typedef struct tn_work {
+    tn_parsed parsed;
+    tn_text packed;    /* the same for a binary cache, when one is made */
+    uint64_t sequence; /* blocks leave in this order */
+    uint64_t taken;    /* bytes off the disk */
+    uint64_t passed;   /* damaged bytes */
+    uint32_t file;
+    bool last;            /* of its part */
+    struct tn_work *next; /* in a list */
+} tn_work;
 
 typedef struct tn_numbered_block {
     tn_block block;

@@ -3,13 +3,79 @@
  */
 #include "base/core/alloc.h"
 #include "base/math/rng.h"
+#include "io/read/block_reader.h"
 #include "io/read/reader_private.h"
 #include "io/rows/rows.h"
+#include "io/rows/rows_parsing.h"
 #include "io/schema/dataopts.h"
 #include "io/schema/schema.h"
 
 #include <stdio.h>
 #include <string.h>
+
+/* ---- the rows that are held back to be permuted, and the blocks they lie in ----
+ *
+ *     blocks    [r r r r] [r r r] [r r|r r]       the last one goes on in the next window
+ *     order      5 0 6 2 8 1 3 7 4
+ *
+ * Rows are not moved: the window lists where they are, and permutes the list. */
+
+typedef struct window_row {
+    tn_work *work;
+    uint32_t row;
+    uint32_t index; /* in the window, before it was permuted */
+} window_row;
+
+typedef struct shuffle_window {
+    window_row *pick; /* n, in the order of the files */
+    uint32_t n;
+    uint32_t capacity;
+    uint32_t *order; /* n: the order they leave in */
+    uint32_t order_capacity;
+} shuffle_window;
+
+static void window_done(shuffle_window *window)
+{
+    tn_free(window->pick);
+    tn_free(window->order);
+    *window = (shuffle_window){.n = 0};
+}
+
+/* Appends rows from .. to-1 of a block. */
+static tn_status window_add(shuffle_window *window, tn_work *work, uint32_t from, uint32_t to,
+                            tn_error *err)
+{
+    void *pick = window->pick;
+    bool grown = tn_rows_grow(&pick, window->n, to - from, sizeof(window_row), &window->capacity);
+    window->pick = pick;
+    if (!grown) {
+        return tn_fail(err, TN_E_MEMORY, "no memory for a shuffle window");
+    }
+    for (uint32_t row = from; row < to; row++) {
+        window->pick[window->n] = (window_row){.work = work, .row = row, .index = window->n};
+        window->n++;
+    }
+    return TN_OK;
+}
+
+/* Sets the order: as the rows are, or permuted by `stream` from its draw number `first` on. */
+static tn_status window_order(shuffle_window *window, bool shuffle, uint64_t stream, uint64_t first,
+                              tn_error *err)
+{
+    void *order = window->order;
+    bool grown = tn_rows_grow(&order, 0, window->n, sizeof(uint32_t), &window->order_capacity);
+    window->order = order;
+    if (!grown) {
+        return tn_fail(err, TN_E_MEMORY, "no memory for a shuffle window");
+    }
+    for (uint32_t i = 0; i < window->n; i++) {
+        window->order[i] = i;
+    }
+    if (shuffle) { /* draw i of the shifted stream is draw first + i of the stream itself */
+        tn_shuffle(stream + first * TN_GAMMA, window->order, window->n);
+    }
+    return TN_OK;
+}
 
 enum { AHEAD = 6, MOST = 128 }; /* rows; keys of a row that are asked for */
 
@@ -17,7 +83,7 @@ typedef struct assembly {
     tn_reader *r;
     tn_lane *lane;
     uint64_t batches;
-    tn_shuffle_window window;
+    shuffle_window window;
     tn_work *held;             /* blocks that lie in the window as a whole */
     tn_work *current;          /* the block that is being taken from; NULL: none */
     uint32_t current_at;       /* its next row */
@@ -305,15 +371,14 @@ static tn_status load_window(assembly *a, tn_error *err)
         uint32_t left = a->current->parsed.rows->n - a->current_at;
         bool all = left <= size - a->window.n;
         uint32_t n = all ? left : size - a->window.n;
-        TN_TRY(
-            tn_shuffle_window_add(&a->window, a->current, a->current_at, a->current_at + n, err));
+        TN_TRY(window_add(&a->window, a->current, a->current_at, a->current_at + n, err));
         a->current_at += n;
         if (all) {
             hold_current(a);
         }
     }
     uint64_t stream = tn_stream3(a->r->opts.seed, TN_RNG_SHUFFLE, a->r->opts.from.epoch, a->part);
-    return tn_shuffle_window_order(&a->window, a->r->shuffle, stream, a->base, err);
+    return window_order(&a->window, a->r->shuffle, stream, a->base, err);
 }
 
 static void release_window(assembly *a)
@@ -327,7 +392,8 @@ static void release_window(assembly *a)
 }
 
 /* Whether training leaves the row out: it weighs nothing, or is a negative that was not sampled. */
-static bool is_left_out(const assembly *a, const tn_pick *pick, uint64_t stream, bool *weightless)
+static bool is_left_out(const assembly *a, const window_row *pick, uint64_t stream,
+                        bool *weightless)
 {
     const tn_parsed_row *row = &pick->work->parsed.rows->row[pick->row];
     double share = a->r->schema->data->negative_sampling;
@@ -345,7 +411,7 @@ static void learn_prior(assembly *a, uint64_t stream)
     double weight = 0;
     for (uint32_t i = 0; i < a->window.n; i++) {
         bool weightless;
-        const tn_pick *pick = &a->window.pick[i];
+        const window_row *pick = &a->window.pick[i];
         const tn_parsed_row *row = &pick->work->parsed.rows->row[pick->row];
         if (!is_left_out(a, pick, stream, &weightless)) {
             weight += (double)row->weight;
@@ -438,11 +504,11 @@ static void look_ahead(const assembly *a, uint32_t i)
         __builtin_prefetch(&a->window.pick[a->window.order[i + 9 * AHEAD]]);
     }
     if (i + 3 * AHEAD < a->window.n) {
-        const tn_pick *pick = &a->window.pick[a->window.order[i + 3 * AHEAD]];
+        const window_row *pick = &a->window.pick[a->window.order[i + 3 * AHEAD]];
         __builtin_prefetch(&pick->work->parsed.rows->row[pick->row]);
     }
     if (i + AHEAD < a->window.n) {
-        const tn_pick *pick = &a->window.pick[a->window.order[i + AHEAD]];
+        const window_row *pick = &a->window.pick[a->window.order[i + AHEAD]];
         prefetch_keys(pick->work->parsed.rows, pick->row);
     }
 }
@@ -453,7 +519,7 @@ static tn_status hand_out(assembly *a, uint64_t stream, tn_error *err)
     uint64_t sampled_out = 0;
     tn_status status = TN_OK;
     for (uint32_t i = 0; i < a->window.n && status == TN_OK; i++) {
-        const tn_pick *pick = &a->window.pick[a->window.order[i]];
+        const window_row *pick = &a->window.pick[a->window.order[i]];
         uint64_t taken = a->base + i + 1;
         bool no_weight = false;
         look_ahead(a, i);
@@ -572,7 +638,7 @@ tn_status tn_reader_assembler_thread(void *arg, tn_error *err)
     tn_trace_leave(a.lane);
     hold_current(&a);
     release_window(&a);
-    tn_shuffle_window_done(&a.window);
+    window_done(&a.window);
     /* TN_END here: stopped from outside, which is no fault. */
     tn_reader_end(r, status == TN_OK ? TN_END : status == TN_END ? TN_E_STOPPED : status, err);
     return TN_OK;

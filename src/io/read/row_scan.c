@@ -4,7 +4,7 @@
 #include "io/read/row_scan.h"
 
 #include "base/core/alloc.h"
-#include "io/read/blockparse.h"
+#include "io/read/block_reader.h"
 #include "io/schema/dataopts.h"
 #include "io/schema/schema.h"
 
