@@ -9,7 +9,7 @@
 #include "base/core/log.h"
 #include "base/file/file.h"
 #include "io/read/cache.h"
-#include "io/read/line_numbers.h"
+#include "io/read/fileset.h"
 #include "io/rows/rows_parsing.h"
 #include "io/schema/columns.h"
 #include "io/schema/dataopts.h"
@@ -116,7 +116,7 @@ static tn_status take_head(tn_block_reader *reader, tn_head *head, tn_error *err
             reader->format->head(&window, reader->ended, reader->schema, &place, head, err);
         if (status == TN_OK) {
             reader->at += before.size - window.size;
-            reader->line += tn_line_numbers_count(before.data, before.size - window.size);
+            reader->line += tn_count_lines(before.data, before.size - window.size);
         }
         if (status != TN_END) {
             return status;
@@ -358,7 +358,7 @@ static uint64_t lines_of(const tn_block_reader *reader, const tn_block *block)
         return block->n_records;
     }
     size_t from = block->record[0].at;
-    return tn_line_numbers_count(reader->rest.data + from, reader->at - from);
+    return tn_count_lines(reader->rest.data + from, reader->at - from);
 }
 
 /* The line at the cursor, behind the records of a block; 0: binary, or not to be found out. */
@@ -370,7 +370,7 @@ static uint64_t line_here(const tn_block_reader *reader, const tn_block *block)
     }
     bool found =
         !reader->format->binary &&
-        tn_line_numbers_before(reader->files, block->file, reader->offset + reader->at, &lines);
+        tn_fileset_lines_before(reader->files, block->file, reader->offset + reader->at, &lines);
     return found ? lines + 1 : 0;
 }
 
@@ -522,14 +522,14 @@ static uint64_t line_of(const tn_block *block, const tn_schema *schema, const tn
                         uint32_t i, uint64_t *first)
 {
     uint64_t at = block->offset + block->record[0].at;
-    if (*first == 0 && tn_line_numbers_before(files, block->file, at, first)) {
+    if (*first == 0 && tn_fileset_lines_before(files, block->file, at, first)) {
         ++*first;
     }
     if (*first == 0 || schema->quote != TN_QUOTE_MULTILINE) {
         return *first > 0 ? *first + i : 0;
     }
     const char *from = block->bytes.data + block->record[0].at;
-    return *first + tn_line_numbers_count(from, block->record[i].at - block->record[0].at);
+    return *first + tn_count_lines(from, block->record[i].at - block->record[0].at);
 }
 
 static void keep_message(tn_parsed *out, const tn_error *err, uint32_t messages_max)

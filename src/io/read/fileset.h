@@ -38,7 +38,7 @@ typedef struct tn_fileset {
     uint32_t ranks;           /* so many parts side by side belong together; 1: each is alone */
     bool binary;              /* the format is */
     uint64_t bytes;           /* all files together; 0: not known */
-    struct tn_line_numbers *lines; /* owned; io/read/line_numbers.h: for messages */
+    struct tn_line_numbers *lines; /* owned: for messages */
     struct tn_cache_set
         *caches;     /* owned; io/read/cache.h: where blocks come from; NULL: the files */
     bool spare;      /* a block of `caches` that is damaged may be made of the files anew */
@@ -60,5 +60,14 @@ tn_status tn_fileset_inputs(const tn_strs *paths, tn_inputs *out, tn_error *err)
 /* Opens a file at a byte, inflated where it is compressed (then `from` is 0). */
 tn_status tn_fileset_open(const tn_fileset *files, uint32_t file, uint64_t from,
                           const atomic_bool *stop, tn_source **out, tn_error *err) TN_MUST_USE;
+
+/* How many lines end before a byte of a file that is cut into parts, for messages: the first
+ * question about a part costs a pass over the file, at most. Any thread. False: it cannot be read.
+ */
+bool tn_fileset_lines_before(const tn_fileset *files, uint32_t file, uint64_t offset,
+                             uint64_t *out) TN_MUST_USE;
+
+/* Line ends among some bytes. */
+uint64_t tn_count_lines(const char *data, size_t size);
 
 #endif
