@@ -2,7 +2,7 @@
 #include "serve/tnet.h"
 
 #include "base/core/alloc.h"
-#include "io/format/record_location.h"
+#include "io/format/format.h"
 #include "io/schema/schema.h"
 #include "serve/score.h"
 

@@ -45,7 +45,7 @@ typedef struct tn_parsed_row {
     uint64_t at;    /* where the record begins in its source; set by the reader */
 } tn_parsed_row;
 
-/* Why something was not taken; io/format/record_location.h makes a sentence of it. */
+/* Why something was not taken; io/format/format.h makes a sentence of it. */
 typedef enum tn_fault {
     TN_FAULT_NONE = 0,
     TN_FAULT_ID,

@@ -17,7 +17,7 @@
 
 #include "cluster/group/group.h"
 #include "cluster/ledger/ledger.h"
-#include "io/read/dealer.h"
+#include "io/read/reader.h"
 #include "io/rows/batch.h"
 
 typedef struct tn_part_client_opts {

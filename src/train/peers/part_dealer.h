@@ -19,7 +19,7 @@
 
 #include "base/core/arena.h"
 #include "cluster/ledger/ledger.h"
-#include "io/read/dealer.h"
+#include "io/read/reader.h"
 #include "train/checkpoint/run_state.h"
 
 typedef struct tn_part_dealer_opts {
