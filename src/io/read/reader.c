@@ -6,7 +6,6 @@
 #include "base/core/alloc.h"
 #include "base/core/log.h"
 #include "base/math/rng.h"
-#include "config/field.h"
 #include "io/read/reader_private.h"
 #include "io/schema/dataopts.h"
 #include "io/schema/schema.h"

@@ -5,7 +5,6 @@
 #include "base/core/alloc.h"
 #include "base/core/log.h"
 #include "base/core/number.h"
-#include "config/field.h"
 #include "io/format/delimited.h"
 #include "io/format/format.h"
 #include "io/read/cache.h"

@@ -3,8 +3,6 @@
 
 #include "base/core/arena.h"
 #include "base/math/key.h"
-#include "config/diag.h"
-#include "config/field.h"
 #include "io/schema/dataopts.h"
 
 #include <stdlib.h>

@@ -5,9 +5,6 @@
 #include "base/core/number.h"
 #include "base/keys/record.h"
 #include "base/math/key.h"
-#include "config/diag.h"
-#include "config/field.h"
-#include "config/tree.h"
 #include "io/schema/columns.h"
 #include "io/schema/dataopts.h"
 

@@ -63,10 +63,6 @@ const char *tn_source_path(const tn_source *source);
 /* Puts a decompressor (TN_COMPRESSION_GZIP or _ZLIB) on top. On failure *source is as before. */
 tn_status tn_inflate(tn_source **source, uint32_t compression, tn_error *err) TN_MUST_USE;
 
-/* For tn_inflate: a source of `kind` on top of `under`. */
-tn_status tn_source_on(tn_source **out, const tn_source_kind *kind, void *state, tn_source *under,
-                       tn_error *err) TN_MUST_USE;
-
 /* The compression of a source, by its first bytes. Text is never taken for zlib or for a TFRecord.
  * TN_E_DATA: a compression that TNet cannot read. */
 tn_status tn_compression_of(tn_bytes first, bool binary, const char *path, uint32_t *out,

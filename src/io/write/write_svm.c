@@ -2,7 +2,6 @@
 #include "io/write/write_kind.h"
 
 #include "base/core/number.h"
-#include "config/field.h"
 #include "io/schema/dataopts.h"
 #include "io/schema/schema.h"
 
