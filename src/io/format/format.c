@@ -47,22 +47,10 @@ bool tn_format_reads(const char *const *options, const char *key)
 
 /* ---- options that a format does not read ---- */
 
-static const char *const *data_options(const tn_format *f)
+static const char *const *options_of(const tn_format *f, bool of_slot)
 {
-    return f->data_options;
+    return of_slot ? f->slot_options : f->data_options;
 }
-
-static const char *const *slot_options(const tn_format *f)
-{
-    return f->slot_options;
-}
-
-/* A section: its options, and those of them that a format reads. */
-typedef struct section {
-    const char *path;
-    const tn_field *fields;
-    const char *const *(*options)(const tn_format *f);
-} section;
 
 /* The value of an option is another than its default. */
 static bool is_changed(tn_arena *arena, const tn_field *f, const tn_tree *given)
@@ -81,55 +69,46 @@ static bool is_changed(tn_arena *arena, const tn_field *f, const tn_tree *given)
     return changed;
 }
 
-/* An option that some format reads and this one does not. */
-static void check_option(const tn_binder *b, const section *in, const tn_format *format,
-                         const tn_tree *given)
-{
-    const tn_field *f = tn_field_find(in->fields, given->key);
-    tn_text readers = {0};
-    if (f == NULL || tn_format_reads(in->options(format), f->key)) {
-        return;
-    }
-    for (const tn_format *const *other = tn_all_formats; *other != NULL; other++) {
-        if (tn_format_reads(in->options(*other), f->key)) {
-            tn_text_addf(&readers, "%s%s", readers.size > 0 ? ", " : "", (*other)->name);
-        }
-    }
-    if (readers.size > 0 && is_changed(b->arena, f, given)) {
-        tn_diag_error(b->diag, &given->key_at, "'%s.%s' means nothing for format '%s', only for %s",
-                      in->path, f->key, format->name, tn_text_str(&readers));
-    }
-    tn_text_done(&readers);
-}
-
-static void check_options(const tn_binder *b, const section *in, const tn_format *format,
-                          const tn_tree *map)
+/* Refuses the options of a map that only other formats read; `section` is for messages. */
+static void check_options(const tn_binder *b, const char *section, bool of_slot,
+                          const tn_format *format, const tn_tree *map)
 {
     bool is_map = map != NULL && map->kind == TN_TREE_MAP;
     for (const tn_tree *t = is_map ? map->first : NULL; t != NULL; t = t->next) {
-        check_option(b, in, format, t);
+        const tn_field *f = tn_field_find(of_slot ? tn_slot_fields : tn_data_fields, t->key);
+        tn_text readers = {0};
+        if (f == NULL || tn_format_reads(options_of(format, of_slot), f->key)) {
+            continue;
+        }
+        for (const tn_format *const *other = tn_all_formats; *other != NULL; other++) {
+            if (tn_format_reads(options_of(*other, of_slot), f->key)) {
+                tn_text_addf(&readers, "%s%s", readers.size > 0 ? ", " : "", (*other)->name);
+            }
+        }
+        if (readers.size > 0 && is_changed(b->arena, f, t)) {
+            tn_diag_error(b->diag, &t->key_at, "'%s.%s' means nothing for format '%s', only for %s",
+                          section, f->key, format->name, tn_text_str(&readers));
+        }
+        tn_text_done(&readers);
     }
 }
 
 static void report_unknown(const tn_binder *b, const tn_tree *map, const char *format)
 {
-    enum { NAMES_MAX = 64 };
-    const char *names[NAMES_MAX];
+    const char *names[sizeof tn_all_formats / sizeof *tn_all_formats];
     uint32_t n = 0;
     const tn_tree *at = tn_tree_get(map, "format");
-    while (n < NAMES_MAX && tn_all_formats[n] != NULL) {
-        names[n] = tn_all_formats[n]->name;
-        n++;
+    for (const tn_format *const *f = tn_all_formats; *f != NULL; f++) {
+        names[n++] = (*f)->name;
     }
     tn_diag_unknown(b->diag, at != NULL ? &at->at : NULL, "format", format, names, n);
 }
 
 void tn_format_check_data(const tn_binder *b, const tn_tree *tree, const tn_data_opts *data)
 {
-    const section in = {b->path, tn_data_fields, data_options};
     const tn_format *format = data->format != NULL ? tn_format_find(data->format) : NULL;
     if (format != NULL) {
-        check_options(b, &in, format, tree);
+        check_options(b, b->path, false, format, tree);
     } else if (data->format != NULL) {
         report_unknown(b, tree, data->format);
     }
@@ -137,10 +116,9 @@ void tn_format_check_data(const tn_binder *b, const tn_tree *tree, const tn_data
 
 void tn_format_check_slots(const tn_binder *b, const char *format, const tn_tables *slots)
 {
-    static const section in = {"slots", tn_slot_fields, slot_options};
     const tn_format *found = format != NULL ? tn_format_find(format) : NULL;
     for (uint32_t i = 0; found != NULL && slots->tree != NULL && i < slots->n; i++) {
-        check_options(b, &in, found, slots->tree[i]);
+        check_options(b, "slots", true, found, slots->tree[i]);
     }
 }
 

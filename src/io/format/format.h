@@ -4,7 +4,7 @@
  * state. That makes a format trivially parallel (each reader thread parses its own
  * records) and trivially fuzzable (test/fuzz/fuzz_format.c walks formats.def).
  *
- * To add one: write src/io/format_<name>.c, add TN_FORMAT(<name>) to formats.def.
+ * To add one: write src/io/format/format_<name>.c, add TN_FORMAT(<name>) to formats.def.
  */
 #ifndef TN_IO_FORMAT_H
 #define TN_IO_FORMAT_H
