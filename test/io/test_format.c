@@ -68,21 +68,32 @@ static void check_option(const tn_format *f, const char *key, bool of_slot, bool
     }
 }
 
+static const char *const *options_of(const tn_format *f, bool of_slot)
+{
+    return of_slot ? f->slot_options : f->data_options;
+}
+
+/* Every option of `owner`, given to every format; how many were given. */
+static uint32_t check_options(const tn_format *owner, bool of_slot)
+{
+    uint32_t n = 0;
+    const char *const *key = options_of(owner, of_slot);
+    for (; key != NULL && *key != NULL; key++) {
+        for (const tn_format *const *f = tn_all_formats; *f != NULL; f++) {
+            check_option(*f, *key, of_slot, tn_format_reads(options_of(*f, of_slot), *key));
+            n++;
+        }
+    }
+    return n;
+}
+
 static void options_are_taken_by_the_formats_that_read_them_and_refused_by_others(void **state)
 {
     (void)state;
     uint32_t n = 0;
     for (const tn_format *const *owner = tn_all_formats; *owner != NULL; owner++) {
-        for (uint32_t of_slot = 0; of_slot < 2; of_slot++) {
-            const char *const *key = of_slot ? (*owner)->slot_options : (*owner)->data_options;
-            for (; key != NULL && *key != NULL; key++) {
-                for (const tn_format *const *f = tn_all_formats; *f != NULL; f++, n++) {
-                    bool reads =
-                        tn_format_reads(of_slot ? (*f)->slot_options : (*f)->data_options, *key);
-                    check_option(*f, *key, of_slot, reads);
-                }
-            }
-        }
+        const tn_format *f = *owner;
+        n += check_options(f, false) + check_options(f, true);
     }
     assert_true(n >= 12 * 6);
 }

@@ -95,7 +95,7 @@ static void check_options(const tn_binder *b, const char *section, bool of_slot,
 
 static void report_unknown(const tn_binder *b, const tn_tree *map, const char *format)
 {
-    const char *names[sizeof tn_all_formats / sizeof *tn_all_formats];
+    const char *names[sizeof tn_all_formats / sizeof(void *)];
     uint32_t n = 0;
     const tn_tree *at = tn_tree_get(map, "format");
     for (const tn_format *const *f = tn_all_formats; *f != NULL; f++) {
