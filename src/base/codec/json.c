@@ -202,6 +202,7 @@ static tn_status parse_number(parser *p, tn_json *out)
 /* The first member whose name an earlier one has; NULL when there is none. */
 static const char *find_twice(const tn_json *object, const tn_json **table, size_t mask)
 {
+    TN_ASSERT((mask & (mask + 1)) == 0 && object->n <= mask); /* a place stays free */
     /* The address of the table cannot be foreseen, so an attacker cannot prepare names that
      * collide. */
     uint64_t seed = tn_mix((uint64_t)(uintptr_t)table);
@@ -315,6 +316,7 @@ static tn_status parse_value(parser *p, tn_json *out)
     } else if (!eat_word(p, "null")) {
         status = parse_number(p, out);
     }
+    TN_ASSERT(out->begin <= p->at && p->at <= p->size);
     out->end = p->at;
     return status;
 }
@@ -343,6 +345,7 @@ tn_status tn_json_parse(const tn_json **out, const char *text, size_t size, tn_a
     if (!at_end(&p)) {
         return fault(&p, "something behind the value");
     }
+    TN_ASSERT(p.depth == 0 && p.n_values <= VALUES_MAX);
     *out = root;
     return TN_OK;
 }

@@ -87,6 +87,8 @@ void tn_json_open_key(tn_text *t, const char *key, char bracket)
 void tn_json_close(tn_text *t, char bracket)
 {
     TN_ASSERT(bracket == '}' || bracket == ']');
+    TN_ASSERT(t->failed ||
+              (t->size > 0 && t->data[t->size - 1] != ':')); /* no key without a value */
     tn_text_addc(t, bracket);
 }
 
@@ -148,7 +150,9 @@ void tn_json_raw(tn_text *t, const char *key, const char *json)
 void tn_json_close_with_crc(tn_text *t)
 {
     put_comma(t);
+    const size_t begin = t->size;
     tn_text_addf(t, "\"crc32c\":\"%08x\"}\n", tn_crc32c(0, t->data, t->size));
+    TN_ASSERT(t->failed || t->size - begin == CRC_TAIL); /* as tn_json_check_crc expects */
 }
 
 tn_status tn_json_check_crc(const char *text, size_t size, const char *what, tn_error *err)

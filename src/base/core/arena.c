@@ -120,6 +120,7 @@ void *tn_arena_alloc(tn_arena *arena, size_t count, size_t size, size_t align)
 tn_status tn_arena_reserve(tn_arena *arena, size_t bytes, const char *what, tn_error *err)
 {
     chunk *current = arena->current;
+    TN_ASSERT(current->used <= current->size);
     TN_ASSERT(bytes <= SIZE_MAX - arena->promised);
     bytes += arena->promised;
     bool here = current->size - current->used >= bytes;

@@ -8,6 +8,7 @@
 
 tn_status tn_fail(tn_error *err, tn_status code, const char *fmt, ...)
 {
+    TN_ASSERT(code != TN_OK && code != TN_END); /* neither is a failure */
     if (err != NULL) {
         va_list args;
         va_start(args, fmt);

@@ -19,6 +19,7 @@ static size_t size_max_of(const tn_text *t)
 /* Moves the bytes to a block of at least `need` bytes; `most` is the largest it may ever be. */
 static bool move_to_larger(tn_text *t, size_t need, size_t most)
 {
+    TN_ASSERT(t->capacity < need && need <= most); /* else the capacity never gets there */
     size_t capacity = t->capacity < FIRST_CAPACITY ? FIRST_CAPACITY : t->capacity;
     while (capacity < need) {
         capacity = capacity > most / 2 ? most : capacity * 2;
@@ -124,6 +125,7 @@ void tn_text_addf(tn_text *t, const char *fmt, ...)
     } else {
         length = 0;
     }
+    TN_ASSERT((size_t)length < t->capacity - t->size);
     t->size += (size_t)length;
     t->data[t->size] = 0;
     (void)uselocale(before);
@@ -162,6 +164,8 @@ void tn_text_add_f32le(tn_text *t, float value)
 
 tn_status tn_text_check(const tn_text *t, const char *what, tn_error *err)
 {
+    TN_ASSERT(t->size == 0 || t->data != NULL);
+    TN_ASSERT(t->failed || !t->over_max);
     if (!t->failed) {
         return TN_OK;
     }

@@ -34,7 +34,7 @@ struct tn_file {
 tn_status tn_file_take(tn_file **out, int fd, const char *path, bool stream, tn_error *err)
 {
     *out = NULL;
-    TN_ASSERT(strlen(path) < TN_PATH_SIZE);
+    TN_ASSERT(fd >= 0 && strlen(path) < TN_PATH_SIZE);
     tn_file *f = tn_try_alloc(1, sizeof *f, "a file buffer", err);
     if (f == NULL) {
         tn_io_drop(fd, path);
@@ -105,6 +105,7 @@ tn_status tn_file_create_nameless(tn_file **out, const char *beside, tn_error *e
 static tn_status write_through(tn_file *f, uint64_t at, const void *data, size_t size,
                                tn_error *err)
 {
+    TN_ASSERT(f->begun <= at);
     tn_status status = tn_io_write(f->fd, f->path, at, data, size, err);
     f->failed = f->failed || status != TN_OK;
     if (status == TN_OK && !f->stream && at + size - f->begun >= AT_ONCE_BYTES) {
@@ -128,6 +129,7 @@ tn_status tn_file_write(tn_file *f, const void *data, size_t size, tn_error *err
     if (size == 0) {
         return TN_OK;
     }
+    TN_ASSERT(data != NULL && f->buffered <= sizeof f->buffer);
     if (size > sizeof f->buffer - f->buffered) {
         TN_TRY(flush(f, err));
     }
@@ -154,6 +156,7 @@ uint32_t tn_file_crc(const tn_file *f)
 
 tn_status tn_file_map(tn_map *out, tn_file *f, tn_error *err)
 {
+    TN_ASSERT(f != NULL && !f->failed);
     *out = (tn_map){.data = ""};
     TN_TRY(flush(f, err));
     if (f->size == 0) {
@@ -300,6 +303,7 @@ tn_status tn_append_open(tn_appender **out, const char *path, tn_error *err)
 
 tn_status tn_append(tn_appender *a, const void *record, size_t size, tn_error *err)
 {
+    TN_ASSERT(size > 0 && record != NULL);
     tn_status status = tn_io_write(a->fd, a->path, a->size, record, size, err);
     if (status == TN_OK) {
         a->size += size;
@@ -345,6 +349,7 @@ static tn_status read_pieces(int fd, const char *path, size_t size_max, tn_text 
             total += got;
         }
     }
+    TN_ASSERT(status != TN_OK || total <= size_max);
     tn_free(piece);
     return status == TN_OK ? tn_text_check(out, path, err) : status;
 }

@@ -156,6 +156,7 @@ tn_status tn_io_read(int fd, const char *path, uint64_t at, void *data, size_t *
         if (n == 0) {
             break;
         }
+        TN_ASSERT((size_t)n <= *size - got);
         got += (size_t)n;
     }
     *size = got;
@@ -190,6 +191,7 @@ tn_status tn_io_truncate(int fd, const char *path, uint64_t size, tn_error *err)
 
 tn_status tn_io_close(int fd, const char *path, tn_error *err)
 {
+    TN_ASSERT(fd >= 0);
     int failure = injected("io.close");
     if (close(fd) != 0 && failure == 0 && errno != EINTR) { /* Linux has closed it even then */
         failure = errno;

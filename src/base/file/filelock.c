@@ -54,6 +54,7 @@ static tn_status held_by_another(const char *dir, tn_error *err)
 /* `kind`: LOCK_EX or LOCK_SH. *held: by another process. */
 static tn_status flock_now(const tn_lock *lock, int kind, bool *held, tn_error *err)
 {
+    TN_ASSERT(lock->fd >= 0);
     int failed;
     do {
         failed = flock(lock->fd, kind | LOCK_NB);
@@ -146,6 +147,7 @@ static bool is_later(const struct timespec *a, const struct timespec *b)
 tn_status tn_lock_sweep(const tn_lock *lock, const char *dir, bool (*is_ours)(const char *name),
                         tn_error *err)
 {
+    TN_ASSERT(lock->fd >= 0 && is_ours != NULL);
     tn_text names = {0};
     uint32_t n = 0;
     tn_status status = tn_dir_list(dir, &names, &n, err);
@@ -161,6 +163,7 @@ tn_status tn_lock_sweep(const tn_lock *lock, const char *dir, bool (*is_ours)(co
             status = tn_remove_tree(path, err);
         }
     }
+    TN_ASSERT(name <= tn_text_str(&names) + names.size);
     tn_text_done(&names);
     return status;
 }

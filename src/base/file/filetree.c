@@ -164,6 +164,7 @@ void tn_remove_in_handler(const char *path)
 
 static tn_status remove_tree(const char *path, uint32_t depth, tn_error *err)
 {
+    TN_ASSERT(depth <= DEPTH_MAX);
     struct stat st;
     if (lstat(path, &st) != 0 || !S_ISDIR(st.st_mode)) {
         return tn_io_unlink(path, err);
@@ -184,6 +185,7 @@ static tn_status remove_tree(const char *path, uint32_t depth, tn_error *err)
         }
         name += strlen(name) + 1;
     }
+    TN_ASSERT(name <= tn_text_str(&names) + names.size);
     tn_text_done(&names);
     return status == TN_OK ? tn_io_rmdir(path, err) : status;
 }
@@ -212,6 +214,7 @@ static tn_status add_sorted(const tn_text *names, uint32_t n, tn_text *out, tn_e
         at[i] = name;
         name += strlen(name) + 1;
     }
+    TN_ASSERT(name == tn_text_str(names) + names->size);
     qsort(at, n, sizeof *at, compare_names);
     for (uint32_t i = 0; i < n; i++) {
         tn_text_add(out, at[i], strlen(at[i]) + 1);

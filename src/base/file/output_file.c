@@ -85,6 +85,7 @@ tn_status tn_inputs_add(tn_inputs *in, const char *path, tn_error *err)
         return TN_E_MEMORY;
     }
     memcpy(copy, name, strlen(name) + 1);
+    TN_ASSERT(in->n < in->capacity);
     in->item[in->n++] = (struct tn_input){st.st_dev, st.st_ino, copy};
     return TN_OK;
 }
@@ -141,6 +142,7 @@ static bool is_named_ckpt(const char *dir)
 /* `real`: an absolute path, which is used up. */
 static tn_status check_folders(const char *asked, char *real, tn_error *err)
 {
+    TN_ASSERT(real[0] == '/');
     while (real[0] != '\0') {
         bool ckpt = is_named_ckpt(real) && holds(real, "MANIFEST");
         if (ckpt || holds(real, "EXPORT.json")) {
@@ -395,6 +397,7 @@ static tn_status set_name(tn_output *o, const char *path, tn_error *err)
 /* The name of the unfinished file: a new id each time, or the id of the lead. */
 static void name_tmp(tn_output *o, const tn_output *lead)
 {
+    TN_ASSERT(lead == NULL || strlen(lead->id) == ID_DIGITS);
     size_t size = strlen(o->path);
     if (lead != NULL) {
         memcpy(o->id, lead->id, sizeof o->id);
@@ -410,6 +413,7 @@ static void name_tmp(tn_output *o, const tn_output *lead)
  * tries once more. */
 static tn_status open_file(tn_output *o, const tn_output *lead, int *fd, tn_error *err)
 {
+    TN_ASSERT(o->held < 0 && o->path != NULL);
     for (uint32_t i = 0;; i++) {
         struct stat st;
         name_tmp(o, lead);
@@ -517,6 +521,7 @@ tn_status tn_output_open(tn_output **out, const char *path, const tn_output_with
         tn_output_abandon(o);
         return status;
     }
+    TN_ASSERT(o->stream == (o->tmp == NULL));
     *out = o;
     return TN_OK;
 }
@@ -552,11 +557,13 @@ bool tn_output_is_stdout(const char *path)
 
 tn_status tn_output_expect(const tn_output *o, uint64_t bytes, tn_error *err)
 {
+    TN_ASSERT(o->stream || o->tmp != NULL);
     return o->stream ? TN_OK : tn_disk_need(o->tmp, bytes, err);
 }
 
 tn_status tn_output_write(tn_output *o, const void *data, size_t size, tn_error *err)
 {
+    TN_ASSERT(o->file != NULL);
     return tn_file_write(o->file, data, size, err);
 }
 
@@ -585,6 +592,7 @@ static void let_go(tn_output *o)
 
 tn_status tn_output_finish(tn_output *o, tn_error *err)
 {
+    TN_ASSERT(o->file != NULL);
     tn_file *file = o->file;
     o->size = tn_file_size(file);
     o->file = NULL; /* gone either way */
@@ -602,6 +610,7 @@ tn_status tn_output_commit(tn_output *o, tn_error *err)
 {
     tn_status status = o->file != NULL ? tn_output_finish(o, err) : TN_OK;
     if (status == TN_OK && !o->stream) {
+        TN_ASSERT(o->tmp != NULL);
         status = tn_rename(o->tmp, o->path, err);
         if (status == TN_OK) {
             o->tmp = NULL;

@@ -92,6 +92,7 @@ static void add_header(tn_text *text, const tn_safetensors *doc, const tn_tensor
 
 tn_status tn_safetensors_write(tn_file *f, const tn_safetensors *doc, tn_error *err)
 {
+    TN_ASSERT(tn_file_size(f) == 0);
     const tn_tensor **sorted =
         tn_try_alloc(doc->n_tensors, sizeof(tn_tensor *), "tensor names", err);
     if (sorted == NULL) {
@@ -178,6 +179,7 @@ static tn_status read_meta(const tn_json *object, tn_arena *arena, tn_safetensor
         TN_ASSERT(n < object->n);
         meta[n++] = (tn_tensor_meta){.key = m->key, .value = value};
     }
+    TN_ASSERT(n == object->n);
     out->meta = meta;
     out->n_meta = n;
     return TN_OK;
@@ -235,6 +237,7 @@ static tn_status read_header(const tn_json *header, const tn_bytes *rest, tn_are
             i++;
         }
     }
+    TN_ASSERT(i == n);
     TN_TRY(check_tiling(list, n, rest->data, rest->data + rest->size, err));
     for (i = 0; i < n; i++) {
         sorted[i] = *list[i];
@@ -314,6 +317,7 @@ const char *tn_tensor_meta_find(const tn_safetensors *doc, const char *key)
 tn_status tn_tensor_get(const tn_safetensors *doc, const tn_tensor_want *want, const char *what,
                         const tn_tensor **out, tn_error *err)
 {
+    TN_ASSERT(want->rank <= TN_TENSOR_RANK_MAX);
     const tn_tensor *t = tn_tensor_find(doc, want->name);
     if (t == NULL) {
         return tn_fail(err, TN_E_CKPT, "'%s': no tensor '%s'", what, want->name);

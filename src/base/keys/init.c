@@ -58,6 +58,8 @@ static void uniform_values(double a, double b, uint64_t stream, uint32_t n, floa
 void tn_init_values(const tn_init *init, uint64_t stream, uint32_t n, uint32_t in, uint32_t out,
                     float *w)
 {
+    TN_ASSERT(n == 0 || w != NULL);
+    TN_ASSERT(init->kind < TN_INIT_GLOROT_UNIFORM || in > 0);
     if (init->kind == TN_INIT_UNIFORM) {
         uniform_values(init->a, init->b, stream, n, w);
         return;

@@ -22,6 +22,7 @@
 #ifndef TN_BASE_KEYSET_H
 #define TN_BASE_KEYSET_H
 
+#include "base/core/error.h"
 #include "base/thread/range.h"
 
 #include <stdbool.h>
@@ -60,6 +61,7 @@ static inline tn_range tn_keys_of_partition(const tn_keyset *keys, uint32_t part
 
 static inline tn_range tn_keys_of_peer(const tn_keyset *keys, uint32_t peer)
 {
+    TN_ASSERT(peer < keys->owners->n_peers);
     const uint32_t *from = keys->owners->from;
     return (tn_range){keys->first[from[peer]], keys->first[from[peer + 1]]};
 }

@@ -7,6 +7,7 @@
 #include "base/math/crc32c.h"
 
 #include "base/core/bytes.h"
+#include "base/core/error.h"
 
 #include <string.h>
 
@@ -167,6 +168,7 @@ __attribute__((target("sse4.2"))) static uint32_t crc_by_cpu(uint32_t crc, const
 
 uint32_t tn_crc32c(uint32_t crc, const void *data, size_t size)
 {
+    TN_ASSERT(size == 0 || data != NULL);
     if (__builtin_cpu_supports("sse4.2")) {
         return __builtin_cpu_supports("pclmul") ? crc_by_three(crc, data, size)
                                                 : crc_by_cpu(crc, data, size);

@@ -25,6 +25,7 @@ uint64_t tn_below(uint64_t x, uint64_t n)
 
 void tn_shuffle(uint64_t stream, uint32_t *a, size_t n)
 {
+    TN_ASSERT(n == 0 || a != NULL);
     for (size_t k = n; k-- > 1;) {
         size_t other = tn_below(tn_draw(stream, n - 1 - k), k + 1);
         uint32_t kept = a[k];

@@ -75,6 +75,7 @@ void tn_sha256_init(tn_sha256 *h)
 
 void tn_sha256_add(tn_sha256 *h, const void *data, size_t size)
 {
+    TN_ASSERT(size == 0 || data != NULL);
     const uint8_t *at = data;
     while (size > 0) {
         size_t used = h->size % BLOCK;

@@ -39,6 +39,7 @@ typedef struct run {
 static hand *begin(run *r, uint32_t piece, made *m)
 {
     pthread_mutex_lock(&r->lock);
+    TN_ASSERT(piece >= r->turn);
     r->waiting++;
     while (piece - r->turn >= TN_INORDER_AHEAD) {
         pthread_cond_wait(&r->room, &r->lock);
@@ -62,6 +63,7 @@ static hand *begin(run *r, uint32_t piece, made *m)
 static void join(run *r, made *m)
 {
     if (m->status == TN_OK) {
+        TN_ASSERT(m->hand != NULL);
         m->status = r->how->join(r->how->job, r->turn, m->hand->memory, &m->err);
     }
 }
@@ -108,6 +110,7 @@ static void do_piece(void *arg, uint32_t piece)
     }
     mine.there = true;
     pthread_mutex_lock(&r->lock);
+    TN_ASSERT(!m->there && piece - r->turn < TN_INORDER_AHEAD);
     *m = mine;
     if (!r->joining) {
         join_what_is_there(r);
@@ -129,6 +132,7 @@ static void drop_hands(run *r)
 
 tn_status tn_inorder_run(const tn_inorder *how, tn_team *team, tn_error *err)
 {
+    TN_ASSERT(how->make != NULL && how->join != NULL);
     run r = {.how = how};
     int failure = pthread_mutex_init(&r.lock, NULL);
     TN_ASSERT(failure == 0);
@@ -136,6 +140,7 @@ tn_status tn_inorder_run(const tn_inorder *how, tn_team *team, tn_error *err)
     TN_ASSERT(failure == 0);
     tn_team_run_in_order(team, how->n, do_piece, &r);
     TN_ASSERT(r.turn == how->n);
+    TN_ASSERT(!r.joining && r.waiting == 0);
     drop_hands(&r);
     pthread_cond_destroy(&r.room);
     pthread_mutex_destroy(&r.lock);

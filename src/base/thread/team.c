@@ -76,6 +76,7 @@ static bool take_tile(tn_team *t, uint32_t from, uint32_t *out)
         if (atomic_compare_exchange_weak_explicit(&t->seat[from].ticket, &ticket, ticket - 1,
                                                   memory_order_acquire, memory_order_relaxed)) {
             *out = seat_begin(t, from + 1) - (uint32_t)ticket;
+            TN_ASSERT(*out < t->n_tiles);
             return true;
         }
     }
@@ -84,6 +85,7 @@ static bool take_tile(tn_team *t, uint32_t from, uint32_t *out)
 
 void tn_team_trace(tn_team *team, tn_trace *trace)
 {
+    TN_ASSERT(atomic_load(&team->trace) == NULL);
     atomic_store(&team->trace, trace);
 }
 
@@ -245,6 +247,7 @@ void tn_team_close(tn_team *team)
     if (team == NULL) {
         return;
     }
+    TN_ASSERT(atomic_load(&team->done) == team->n_tiles);
     atomic_store(&team->stop, true);
     wake_helpers(team);
     for (uint32_t i = 1; i < team->n_seats; i++) {
@@ -296,6 +299,7 @@ static void run(tn_team *team, uint32_t n_tiles, tn_tile_fn *work, void *job, bo
         run_alone(n_tiles, work, job);
         return;
     }
+    TN_ASSERT(atomic_load(&team->done) == team->n_tiles); /* no run within a run */
     team->work = work;
     team->job = job;
     team->n_tiles = n_tiles;

@@ -48,6 +48,7 @@ tn_status tn_thread_start(tn_thread **out, const char *name, tn_thread_fn *run, 
 {
     *out = NULL;
     TN_ASSERT(name != NULL && strlen(name) <= 15);
+    TN_ASSERT(run != NULL);
     tn_thread *t = tn_try_alloc(1, sizeof *t, "a thread", err);
     if (t == NULL) {
         return TN_E_MEMORY;
@@ -105,6 +106,7 @@ tn_status tn_thread_pin(const tn_thread *thread, uint32_t nth, tn_error *err)
 /* Of the thread, not of the process: Linux keeps a nice value for each. */
 void tn_thread_step_back(int by)
 {
+    TN_ASSERT(by >= 0);
     errno = 0;
     int now = getpriority(PRIO_PROCESS, 0); /* -1 is a value */
     if (errno == 0) {

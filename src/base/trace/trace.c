@@ -165,6 +165,7 @@ tn_lane *tn_trace_join(tn_trace *trace, const char *name)
     if (trace == NULL) {
         return NULL;
     }
+    TN_ASSERT(tn_trace_here(trace) == NULL); /* a thread has one lane */
     (void)pthread_mutex_lock(&trace->lock);
     tn_lane *lane = trace->lost ? NULL : take_lane(trace, name);
     (void)pthread_mutex_unlock(&trace->lock);
@@ -313,7 +314,9 @@ void tn_trace_leave(tn_lane *lane)
     lane->present += since(lane->joined, now);
     uint32_t i = 0;
     while (t->lane[i] != lane) {
+        TN_ASSERT(i + 1 < atomic_load(&t->n_lanes));
         i++;
     }
+    TN_ASSERT(atomic_load(&t->owner[i]) == myself());
     atomic_store_explicit(&t->owner[i], 0, memory_order_release);
 }

@@ -275,6 +275,7 @@ tn_status tn_trace_nodes(const tn_trace *trace, tn_text *out, tn_error *err)
         n += collect_labelled(trace->lane[i], begin, first, sum + n);
         n = merge_equal(sum, n); /* so that little is carried on */
     }
+    TN_ASSERT(n <= (uint64_t)lanes * trace->ring);
     if (n > 0) {
         qsort(sum, n, sizeof *sum, longest_first);
         print_nodes(trace, sum, n, last - first + 1, out);
@@ -350,6 +351,7 @@ static void add_metadata(const char *what, uint32_t thread, const char *name, tn
 static void add_lane(const tn_trace *t, uint32_t i, tn_trace_span *room, tn_text *out)
 {
     const tn_lane *l = t->lane[i];
+    TN_ASSERT(lane_kept(l) <= t->ring);
     uint64_t first = kept_from(t);
     uint32_t n = 0;
     for (uint32_t k = 0; k < lane_kept(l); k++) {
