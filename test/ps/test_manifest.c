@@ -222,6 +222,7 @@ static void parts_that_several_stand_in_say_how_they_count(void **state)
         uint32_t crc = 0;
         m.shared = shared != 0;
         m.shuffle = 100;
+        m.cut_for = 1;
         write_text(&m, &text, &crc);
         assert_int_equal(strstr(tn_text_str(&text), "]],\"shuffle\":100},") != NULL, m.shared);
         assert_int_equal(read_text(&text, arena, &got, NULL), TN_OK);

@@ -28,6 +28,7 @@ typedef struct sched {
 /* Share of the way from the end of the warm-up to the end. */
 static double way(const sched_opts *o, uint64_t step, uint64_t end)
 {
+    TN_ASSERT(step >= o->warmup);
     if (step >= end || end <= o->warmup) {
         return 1;
     }
@@ -81,6 +82,7 @@ static double polynomial(const sched_opts *o, uint64_t step, uint64_t end)
 static double exponential(const sched_opts *o, uint64_t step, uint64_t end)
 {
     (void)end;
+    TN_ASSERT(step >= o->warmup && o->every > 0);
     uint64_t past = step - o->warmup;
     uint64_t whole = past / o->every;
     double times = o->staircase ? (double)whole : (double)past / (double)o->every;

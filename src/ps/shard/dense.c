@@ -108,7 +108,8 @@ tn_status tn_dense_new(tn_dense_store **out, const tn_dense_opts *opts, tn_error
         tn_dense_free(d);
         return status;
     }
-    (void)cut(opts->runs, opts->n_runs, d->tiles);
+    const uint32_t placed = cut(opts->runs, opts->n_runs, d->tiles);
+    TN_ASSERT(placed == d->n_tiles);
     tn_dense_reset(d);
     *out = d;
     return TN_OK;
@@ -159,12 +160,14 @@ static void norm_tile(void *arg, uint32_t i)
         j->d->norm2[i] = tn_square_sum(x.n, x.grad);
         return;
     }
+    TN_ASSERT(x.n <= TILE);
     float g[TILE];
     j->d->norm2[i] = tn_rule_grad(j->d->rule, j->push, &x, 1, g);
 }
 
 double tn_dense_norm2(tn_dense_store *d, tn_team *team, const float *grads, const tn_push *push)
 {
+    TN_ASSERT(d->n_tiles == 0 || grads != NULL);
     job j = {.d = d, .grads = grads, .push = push};
     double sum = 0;
     pthread_mutex_lock(&d->lock);
@@ -193,6 +196,7 @@ static void push_tile(void *arg, uint32_t i)
         tn_rule_update(d->rule, &u, x.n, d->weights + where->at, state, x.grad);
         return;
     }
+    TN_ASSERT(x.n <= TILE);
     float g[TILE];
     (void)tn_rule_grad(d->rule, j->push, &x, j->clip, g);
     tn_rule_update(d->rule, &u, x.n, d->weights + where->at, state, g);
@@ -201,6 +205,8 @@ static void push_tile(void *arg, uint32_t i)
 void tn_dense_push(tn_dense_store *d, tn_team *team, const float *grads, const tn_push *push,
                    double clip)
 {
+    TN_ASSERT(clip >= 0 && clip <= 1);
+    TN_ASSERT(d->n_tiles == 0 || grads != NULL);
     job j = {.d = d, .grads = grads, .push = push, .clip = clip};
     pthread_mutex_lock(&d->lock);
     d->t++;

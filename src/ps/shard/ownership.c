@@ -13,6 +13,7 @@ typedef struct owned {
 
 void tn_shares_cut(uint32_t n_peers, uint32_t *from)
 {
+    TN_ASSERT(n_peers > 0 && n_peers <= TN_PARTITIONS);
     for (uint32_t p = 0; p <= n_peers; p++) {
         from[p] = TN_PARTITIONS * p / n_peers;
     }
@@ -34,6 +35,7 @@ tn_status tn_shares_new(tn_shares **out, uint32_t n_peers, size_t dense, tn_erro
         s->dense[p] = begin < dense ? begin : dense;
     }
     s->shares = (tn_shares){{n_peers, TN_PARTITIONS, s->from}, s->dense};
+    TN_ASSERT(s->from[n_peers] == TN_PARTITIONS && s->dense[n_peers] == dense);
     *out = &s->shares;
     return TN_OK;
 }
@@ -46,6 +48,7 @@ void tn_shares_free(tn_shares *s)
 uint32_t tn_shares_runs(const tn_shares *s, uint32_t peer, const tn_dense_run *run, uint32_t n,
                         tn_dense_run *out)
 {
+    TN_ASSERT(peer < s->owners.n_peers);
     const size_t from = s->dense[peer];
     const size_t to = s->dense[peer + 1];
     uint32_t kept = 0;
@@ -67,6 +70,7 @@ tn_keyset tn_shares_slice(const tn_keyset *keys, uint32_t peer, uint32_t *first)
         uint32_t at = p < from[peer] ? own.from : p > from[peer + 1] ? own.to : keys->first[p];
         first[p] = at - own.from;
     }
+    TN_ASSERT(first[keys->owners->n_partitions] == own.to - own.from);
     return (tn_keyset){.owners = keys->owners,
                        .n = own.to - own.from,
                        .key = keys->key + own.from,

@@ -35,6 +35,7 @@ double tn_shard_norm2(tn_shard *s, tn_team *team, const tn_gradients *grads, con
 tn_status tn_shard_apply(tn_shard *s, tn_team *team, const tn_gradients *grads, const tn_push *push,
                          double norm2, tn_error *err)
 {
+    TN_ASSERT(!(norm2 < 0)); /* a sum of squares, or not a number */
     double norm = sqrt(norm2);
     if (!isfinite(norm)) {
         return tn_fail(err, TN_E_DIVERGED, "the gradient of step %" PRIu64 " is not finite",

@@ -28,6 +28,7 @@ static void add_params(tn_text *t, const char *key, const tn_manifest_dense *den
     tn_json_open_key(t, key, '[');
     for (uint32_t i = 0; i < dense->n_params; i++) {
         const tn_manifest_param *p = &dense->param[i];
+        TN_ASSERT(p->rank <= TN_MANIFEST_RANK_MAX && p->at <= dense->size);
         tn_json_open(t, '{');
         tn_json_str(t, "name", p->name);
         tn_json_open_key(t, "shape", '[');
@@ -44,6 +45,7 @@ static void add_params(tn_text *t, const char *key, const tn_manifest_dense *den
 
 static void add_dense(tn_text *t, const tn_manifest_dense *dense)
 {
+    TN_ASSERT(dense->n_states <= TN_ROW_STATES_MAX);
     tn_json_open_key(t, "dense", '{');
     tn_json_u64(t, "size", dense->size);
     tn_json_str(t, "optimizer", dense->optimizer);
@@ -69,7 +71,7 @@ static void add_progress(tn_text *t, const tn_manifest *m)
     tn_json_open_key(t, "parts", '[');
     for (uint32_t i = 0; i < m->n_parts; i++) {
         const tn_manifest_part *p = &m->part[i];
-        TN_ASSERT(p->state <= TN_PART_DONE);
+        TN_ASSERT(p->state <= TN_PART_DONE && p->begin <= p->end);
         tn_json_open(t, '[');
         tn_json_u64(t, NULL, p->source);
         tn_json_count(t, NULL, p->begin);
@@ -83,6 +85,7 @@ static void add_progress(tn_text *t, const tn_manifest *m)
     }
     tn_json_close(t, ']');
     if (m->shared) {
+        TN_ASSERT(m->cut_for >= 1 && m->cut_for <= TN_MANIFEST_RANKS_MAX);
         tn_json_u64(t, "shuffle", m->shuffle);
         if (m->cut_for > 1) {
             tn_json_u64(t, "ranks", m->cut_for);
@@ -133,6 +136,7 @@ static void add_metrics(tn_text *t, const tn_manifest *m)
 
 static void add_file(tn_text *t, const tn_manifest_file *f, bool is_sparse)
 {
+    TN_ASSERT(!is_sparse || f->first <= f->last);
     tn_json_open(t, '{');
     tn_json_str(t, "name", f->name);
     tn_json_str(t, "type", f->type);
@@ -171,6 +175,7 @@ void tn_manifest_add_learned(tn_text *out, const tn_manifest *m)
 
 static void add_identity(tn_text *t, const tn_manifest *m)
 {
+    TN_ASSERT(strlen(m->config_hash) == 64 && strlen(m->structure) == 64);
     tn_json_str(t, "format", "tnet-checkpoint");
     tn_json_raw(t, "version", "[1,0]");
     tn_json_str(t, "kind", m->base == 0 ? "full" : "delta");
@@ -267,6 +272,7 @@ static tn_manifest_param read_param(tn_members *r, const tn_json *object, uint64
             tn_member_spoil(r, "shape");
         }
     }
+    TN_ASSERT(p.rank <= TN_MANIFEST_RANK_MAX && p.at <= dense_size);
     if (size > dense_size - p.at) {
         tn_member_spoil(r, "shape");
     }
@@ -299,12 +305,14 @@ static void read_dense(tn_members *r, const tn_json *object, tn_manifest_dense *
         }
         out->state[out->n_states++] = name;
     }
+    TN_ASSERT(out->n_states <= TN_ROW_STATES_MAX);
     out->scalar = read_counts(r, tn_member_object(r, object, "scalars", 64), &out->n_scalars);
     const tn_json *params = tn_member_list(r, object, "params", UINT32_MAX);
     tn_manifest_param *param = TN_NEW_ARRAY(r->arena, tn_manifest_param, params->n);
     for (const tn_json *p = params->first; p != NULL; p = p->next) {
         param[out->n_params++] = read_param(r, p, out->size);
     }
+    TN_ASSERT(out->n_params == params->n);
     out->param = param;
 }
 
@@ -344,6 +352,7 @@ static void read_progress(tn_members *r, const tn_json *object, tn_manifest *out
     for (const tn_json *p = parts->first; p != NULL; p = p->next) {
         part[out->n_parts++] = read_part(r, p);
     }
+    TN_ASSERT(out->n_parts == parts->n);
     out->part = part;
     out->shared = tn_json_get(object, "shuffle") != NULL;
     out->shuffle = out->shared ? tn_member_u32(r, object, "shuffle", UINT32_MAX) : 0;
@@ -518,6 +527,7 @@ tn_status tn_manifest_read(tn_manifest *out, const tn_text *text, tn_arena *aren
     if (r.wrong != NULL) {
         return tn_fail(err, TN_E_CKPT, "'%s': member '%.64s' is missing or wrong", what, r.wrong);
     }
+    TN_ASSERT(m.ordinal > 0 && m.base < m.ordinal); /* as it was written */
     *out = m;
     return TN_OK;
 }

@@ -7,6 +7,7 @@
 
 static void add_segment(tn_text *t, const tn_row_segment *segment)
 {
+    TN_ASSERT(segment->n_states <= TN_ROW_STATES_MAX && segment->dim <= TN_DIM_MAX);
     tn_json_open(t, '{');
     tn_json_str(t, "name", segment->name);
     tn_json_u64(t, "dim", segment->dim);
@@ -81,6 +82,7 @@ static tn_row_segment read_segment(tn_members *r, const tn_json *object)
     for (const tn_json *s = states->first; s != NULL; s = s->next) {
         segment.state[segment.n_states++] = read_state(r, s);
     }
+    TN_ASSERT(segment.n_states <= TN_ROW_STATES_MAX && segment.dim <= TN_DIM_MAX);
     return segment;
 }
 
@@ -92,6 +94,7 @@ static void read_records(tn_members *r, const tn_json *list, tn_row_schema *out)
         const tn_json *segments = tn_member_list(r, o, "segments", TN_SEGMENTS_MAX);
         for (const tn_json *s = segments->first; s != NULL; s = s->next) {
             to->segment[to->n_segments++] = read_segment(r, s);
+            TN_ASSERT(to->n_segments <= TN_SEGMENTS_MAX);
         }
     }
     out->record = record;
@@ -153,6 +156,7 @@ const tn_snapshot_layout *tn_row_schema_layout(const tn_row_schema *schema, tn_a
         }
     }
     for (uint32_t g = 0; g < schema->n_groups; g++) {
+        TN_ASSERT(schema->group[g].record < schema->n_records);
         groups[g] = schema->group[g].record;
     }
     *layout = (tn_snapshot_layout){

@@ -137,6 +137,7 @@ static tn_status end_block(tn_snapshot_writer *w, tn_error *err)
     if (w->block_rows == 0) {
         return TN_OK;
     }
+    TN_ASSERT(w->block_bytes <= TN_SNAPSHOT_BLOCK_MAX);
     char *header = w->block;
     tn_store_u32(header, w->block_bytes);
     tn_store_u32(header + 4, w->block_bytes);
@@ -224,15 +225,21 @@ static tn_status write_tail(tn_snapshot_writer *w, tn_error *err)
 {
     char trailer[TNS_TRAILER];
     uint64_t offset = tn_file_size(w->file);
+    TN_ASSERT(w->block_rows == 0);
     uint32_t crc = 0;
+    uint64_t at = TNS_HEADER;
+    uint64_t rows = 0;
     for (uint32_t i = 0; i < w->n_partitions; i++) {
         char bytes[TNS_INDEX];
+        at += w->index[i].bytes;
+        rows += w->index[i].rows;
         tn_store_u64(bytes, w->index[i].offset);
         tn_store_u64(bytes + 8, w->index[i].bytes);
         tn_store_u64(bytes + 16, w->index[i].rows);
         crc = tn_crc32c(crc, bytes, sizeof bytes);
         TN_TRY(tn_file_write(w->file, bytes, sizeof bytes, err));
     }
+    TN_ASSERT(at == offset && rows == w->rows); /* as check_index reads it */
     tn_store_u64(trailer, offset);
     tn_store_u64(trailer + 8, w->rows);
     tn_store_u32(trailer + 16, w->n_partitions);
@@ -529,6 +536,7 @@ static tn_status read_rows(const tn_snapshot *s, cursor *c, const char *header, 
     tn_bytes in = {.data = s->block, .size = tn_load_u32(header + 4)};
     uint64_t rows_at = c->block_at + TNS_BLOCK;
     uint32_t n_rows = tn_load_u32(header + 8);
+    TN_ASSERT(in.size <= TN_SNAPSHOT_BLOCK_MAX && n_rows > 0);
     for (uint32_t i = 0; i < n_rows; i++) {
         uint64_t at = rows_at + (uint64_t)(in.data - s->block);
         tn_snapshot_row row;
@@ -581,6 +589,7 @@ static tn_status read_block(tn_snapshot *s, const cursor *c, uint64_t bytes_left
 tn_status tn_snapshot_read(tn_snapshot *s, uint32_t partition, const tn_snapshot_layout *layout,
                            tn_snapshot_visit *visit, void *arg, tn_error *err)
 {
+    TN_ASSERT(layout != NULL && s->index != NULL);
     TN_ASSERT(partition >= s->head.first && partition <= s->head.last);
     const char *entry = s->index + (size_t)(partition - s->head.first) * TNS_INDEX;
     uint64_t bytes_left = tn_load_u64(entry + 8);

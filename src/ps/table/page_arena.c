@@ -120,6 +120,7 @@ tn_status tn_page_arena_take(tn_page_arena *e, size_t bytes, void **out, tn_erro
     pthread_mutex_lock(&e->lock);
     tn_status status = e->left >= size ? TN_OK : grow(e, size, err);
     if (status == TN_OK) {
+        TN_ASSERT(e->left >= size);
         *out = e->at;
         e->at += size;
         e->left -= size;

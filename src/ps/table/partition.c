@@ -264,6 +264,7 @@ static tn_status split(tn_index *x, const tn_slab *rows, uint32_t hash, tn_page_
                        tn_error *err)
 {
     tn_index_block *b = block_of(x, hash);
+    TN_ASSERT(b->depth <= x->depth && x->mask + 1 == BLOCK_ENTRIES);
     if (b->depth == x->depth) {
         TN_TRY(double_directory(x, e, err));
     }
@@ -336,6 +337,7 @@ static void index_remove(tn_index *x, const tn_slab *rows, uint32_t hash, uint32
         }
     }
     b->entry[hole] = 0;
+    TN_ASSERT(b->n > 0);
     b->n--;
 }
 

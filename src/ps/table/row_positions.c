@@ -13,6 +13,7 @@ void tn_row_positions_init(tn_row_positions *h)
 void tn_row_positions_done(tn_row_positions *h)
 {
     for (uint32_t i = 0; i < TN_ROW_POSITIONS_MAX; i++) {
+        TN_ASSERT(!h->hint[i].busy);
         tn_free(h->hint[i].row);
     }
     pthread_mutex_destroy(&h->lock);
@@ -103,6 +104,7 @@ void tn_row_positions_release(tn_row_positions *h, tn_keyset_rows *hint, bool go
         return;
     }
     pthread_mutex_lock(&h->lock);
+    TN_ASSERT(hint->busy);
     hint->busy = false;
     hint->keys = good ? hint->keys : NULL;
     pthread_mutex_unlock(&h->lock);

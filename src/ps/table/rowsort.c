@@ -77,6 +77,7 @@ static uint32_t highest_bit(uint64_t x)
 /* As sort_digit, by some bits of any number up to COARSE_BITS. */
 static void sort_bits(const tn_row_entry *from, tn_row_entry *to, size_t n, tn_range bits)
 {
+    TN_ASSERT(bits.from < bits.to && bits.to - bits.from <= COARSE_BITS);
     uint32_t end[1 << COARSE_BITS];
     uint32_t count = UINT32_C(1) << (bits.to - bits.from);
     memset(end, 0, count * sizeof *end);

@@ -260,6 +260,7 @@ uint64_t tn_table_aside(const tn_table *t)
  * and three deviations). *share: of the partitions that get any. */
 static uint32_t rows_of_one(tn_range partitions, uint64_t rows, double *share)
 {
+    TN_ASSERT(partitions.from < partitions.to && partitions.to <= TN_PARTITIONS);
     const double mean = (double)rows / (partitions.to - partitions.from);
     *share = mean < 1 ? mean : 1;
     return (uint32_t)fmin(ceil(mean + 3 * sqrt(mean)) + 1, TN_SLAB_ROWS_MAX);
@@ -443,7 +444,8 @@ tn_status tn_refill_remove(tn_refill *r, uint64_t key, uint16_t group, tn_error 
 void tn_refill_end(tn_refill *r)
 {
     pthread_mutex_unlock(&r->t->partition[r->partition].lock);
-    atomic_fetch_add(&r->t->rows, (uint64_t)r->added);
+    const uint64_t before = atomic_fetch_add(&r->t->rows, (uint64_t)r->added);
+    TN_ASSERT(r->added >= 0 || before >= (uint64_t)-r->added);
 }
 
 tn_status tn_table_restore(tn_table *t, const tn_row_view *row, tn_error *err)

@@ -188,6 +188,7 @@ tn_status tn_table_pull(tn_table *t, tn_team *team, const tn_keyset *keys, float
                         tn_error *err)
 {
     TN_ASSERT(keys->owners->n_partitions == TN_PARTITIONS);
+    TN_ASSERT(keys->first[TN_PARTITIONS] == keys->n && (keys->n == 0 || rows != NULL));
     tn_table_job job = {.t = t, .keys = keys, .err = err};
     job.rows = rows;
     if (!t->sweeps) {
@@ -250,6 +251,7 @@ void tn_table_peek(tn_table *t, tn_team *team, const tn_keyset *keys, const bool
                    float *rows, bool *missing)
 {
     TN_ASSERT(keys->owners->n_partitions == TN_PARTITIONS);
+    TN_ASSERT(keys->first[TN_PARTITIONS] == keys->n && (keys->n == 0 || rows != NULL));
     tn_table_job job = {.t = t, .keys = keys, .missing_init = missing_init};
     job.rows = rows;
     job.missing = missing;

@@ -389,7 +389,9 @@ void tn_table_push(tn_table *t, tn_team *team, const tn_keyset *keys, const floa
                    const tn_push *push, double clip)
 {
     TN_ASSERT(keys->owners->n_partitions == TN_PARTITIONS);
+    TN_ASSERT(keys->first[TN_PARTITIONS] == keys->n && (keys->n == 0 || grads != NULL));
     TN_ASSERT(push->day <= TN_ROW_DAY_MAX);
+    TN_ASSERT(clip >= 0 && clip <= 1);
     tn_table_job job = {.t = t, .keys = keys, .grads = grads, .push = push, .clip = clip};
     job.watched = tn_changed_rows_watched(&t->changes);
     job.seen = t->changes.stamp << TN_ROW_STAMP_SHIFT | push->day;

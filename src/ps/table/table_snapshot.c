@@ -167,12 +167,15 @@ void tn_cut_close(tn_cut *cut)
         tn_row_bytes aside = take_aside(&c->part[p]);
         pthread_mutex_unlock(&t->partition[p].lock);
         tn_free(aside.data);
-        atomic_fetch_sub(&c->aside, aside.size);
+        const uint64_t before = atomic_fetch_sub(&c->aside, aside.size);
+        TN_ASSERT(before >= aside.size);
     }
+    TN_ASSERT(atomic_load(&c->aside) == 0);
     if (!c->tracking) {
         atomic_store(&c->watched, false);
     }
     pthread_mutex_lock(&c->lock);
+    TN_ASSERT(c->open);
     c->open = false;
     if (!cut->delta && cut->walked == TN_PARTITIONS) {
         c->cuts = 0;
@@ -331,6 +334,7 @@ tn_status tn_cut_walk(tn_cut *cut, uint32_t p, tn_row_visit *visit, void *arg, t
 {
     tn_table *t = cut->t;
     TN_ASSERT(p < TN_PARTITIONS);
+    TN_ASSERT(cut->walked < TN_PARTITIONS);
     cut->copied.size = 0;
     if (!tn_row_bytes_reserve(&cut->copied, most_bytes(cut, p))) {
         return no_room(err);
@@ -343,6 +347,7 @@ tn_status tn_cut_walk(tn_cut *cut, uint32_t p, tn_row_visit *visit, void *arg, t
         }
     }
     pthread_mutex_lock(&t->partition[p].lock);
+    TN_ASSERT(t->changes.part[p].open); /* each partition once */
     bool lost = t->changes.part[p].lost;
     tn_row_bytes aside = take_aside(&t->changes.part[p]);
     pthread_mutex_unlock(&t->partition[p].lock);
