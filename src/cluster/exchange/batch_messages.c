@@ -3,6 +3,7 @@
 #include "cluster/exchange/batch_messages.h"
 
 #include "base/core/alloc.h"
+#include "ps/table/row.h"
 
 #include <inttypes.h>
 
@@ -69,6 +70,8 @@ tn_status tn_owner_slices_pull(tn_owner_slices *s, const tn_batchio *io, uint32_
     tn_owner_slice *x = &s->of[owner];
     tn_out_message *p = NULL;
     x->order = tn_keyblock_sort(s->keys, owner, s->scratch, s->index + own.from);
+    TN_ASSERT(x->order.n == own.to - own.from);
+    TN_ASSERT(params->examples > 0 || params->weight_sum == 0);
     const tn_keyblock_shape shape = tn_keyblock_measure(s->keys, x->order);
     TN_TRY(tn_out_message_take(&p, io->pool, TN_PULL_PARAMS + shape.bytes, err));
     x->floats = shape.floats;
@@ -117,9 +120,13 @@ tn_status tn_owner_slices_push(const tn_owner_slices *s, tn_batchio *io, uint32_
                                tn_error *err)
 {
     const tn_owner_slice *x = &s->of[owner];
+    const tn_range own = tn_keys_of_peer(s->keys, owner);
     const size_t from = io->shares->dense[owner];
     const size_t n_dense = grads->dense != NULL ? io->shares->dense[owner + 1] - from : 0;
     const size_t row_bytes = x->floats * tn_values_bytes(io->row_values);
+    TN_ASSERT(x->order.n == own.to - own.from); /* those of its pull */
+    TN_ASSERT(grads->push->day <= TN_ROW_DAY_MAX);
+    TN_ASSERT(io->residual != NULL || io->dense_values == TN_VALUES_F32);
     tn_out_message *p = NULL;
     TN_TRY(tn_out_message_take(
         &p, io->pool, TN_PUSH_PARAMS + row_bytes + n_dense * tn_values_bytes(io->dense_values),

@@ -165,6 +165,7 @@ void tn_eval_pull_take_request(tn_eval_pull *p, tn_in_message *incoming)
 
 void tn_eval_pull_take_answer(tn_eval_pull *p, tn_in_message *incoming)
 {
+    TN_ASSERT(incoming->from < p->n_ranks);
     (void)pthread_mutex_lock(&p->lock);
     incoming->next = p->inbox;
     p->inbox = incoming;
@@ -231,6 +232,7 @@ static tn_status receive(tn_eval_pull *p, const tn_frame *f, uint32_t from, tn_e
                        f->type == TN_FRAME_REFUSED ? tn_refusal_text(f->code) : "nonsense");
     }
     a->has_answered = true;
+    TN_ASSERT(p->n_answers < p->n_ranks);
     p->n_answers++;
     return TN_OK;
 }
@@ -273,6 +275,7 @@ static void peek_own(tn_eval_pull *p, tn_team *team)
 tn_status tn_eval_pull_rows(tn_eval_pull *p, tn_team *team, const tn_keyset *keys, float *rows,
                             bool *missing, tn_error *err)
 {
+    TN_ASSERT(keys->owners->n_peers == p->n_ranks && (keys->n == 0 || rows != NULL));
     TN_TRY(make_index(p, keys->n, err));
     p->number++;
     p->keys = keys;

@@ -155,6 +155,7 @@ static void forget(tn_flood_guard *f, uint32_t fd)
 {
     if (fd < f->n_files && f->of[fd].open) {
         f->of[fd].open = f->of[fd].has_sent = false;
+        TN_ASSERT(f->n_open > 0);
         f->n_open--;
     }
 }
@@ -260,6 +261,7 @@ uint32_t tn_flood_guard_poll(tn_flood_guard *f)
     }
     log_failures(f, false);
     for (uint32_t fd = 0, left = f->n_open; left > 0; fd++) {
+        TN_ASSERT(fd < f->n_files);
         connection *c = &f->of[fd];
         uint64_t bytes = 0;
         if (!c->open) {

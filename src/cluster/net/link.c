@@ -139,6 +139,7 @@ static int retry(int n)
 /* Makes the message first: once its routing id is sent, the message must follow. */
 static sent_state transmit(tn_link *l, void *socket, const uint8_t *id, tn_out_message *p)
 {
+    TN_ASSERT(p->sealed);
     zmq_msg_t m;
     if (!wrap(l, p, &m)) {
         return SENT_LATER; /* no memory just now */
@@ -232,6 +233,7 @@ static void throw_rest(const tn_link *l, void *socket, const zmq_msg_t *last)
 
 static void count_fault(tn_link *l, tn_drop fault, uint32_t rank)
 {
+    TN_ASSERT(fault > TN_DROP_NONE && fault < TN_DROPS);
     l->counts.dropped[fault]++;
     if (rank >= l->opts.size) {
         return;
@@ -286,6 +288,7 @@ static tn_in_message *open_message(tn_link *l, zmq_msg_t *m, const tn_frame *sen
         count_fault(l, fault == TN_DROP_NONE ? TN_DROP_MEMORY : fault, sender->rank);
         return NULL;
     }
+    TN_ASSERT(frame.rank < l->opts.size && frame.rank != l->opts.rank);
     incoming->from = frame.rank;
     incoming->close = l->z.zmq_msg_close;
     (void)l->z.zmq_msg_init(&incoming->message);
@@ -407,6 +410,7 @@ static void sort_outbox(tn_link *l, message_list *outbox)
 {
     while (outbox->first != NULL) {
         tn_out_message *p = list_take(outbox);
+        TN_ASSERT(p->to < l->opts.size);
         destination *d = &l->dest[p->to];
         if (p->to_incarnation != 0) {
             send_answer(l, p);
@@ -466,6 +470,7 @@ static uint32_t list_items(const tn_link *l, zmq_pollitem_t *item, uint32_t *ran
             item[n++] = (zmq_pollitem_t){.socket = d->dealer, .events = events};
         }
     }
+    TN_ASSERT(n <= l->opts.size + 2);
     return n;
 }
 
@@ -497,7 +502,8 @@ static void receive_answers(tn_link *l, uint32_t rank)
                 tn_in_message_close(incoming);
                 continue;
             }
-            (void)atomic_fetch_sub(&d->open, 1);
+            const uint32_t open = atomic_fetch_sub(&d->open, 1);
+            TN_ASSERT(open > 0);
         }
         deliver(l, incoming, true);
     }
@@ -570,6 +576,7 @@ void tn_link_post(tn_link *l, uint32_t to, tn_out_message *outgoing)
 
 void tn_link_answer(tn_link *l, const tn_frame *request, tn_out_message *outgoing)
 {
+    TN_ASSERT(request->rank < l->opts.size && request->rank != l->opts.rank);
     outgoing->to = request->rank;
     outgoing->to_incarnation = request->incarnation;
     outgoing->frame.sequence = request->sequence;

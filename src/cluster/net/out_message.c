@@ -90,6 +90,7 @@ tn_status tn_out_message_take(tn_out_message **out, tn_out_messages *pool, uint6
         (void)pthread_mutex_unlock(&pool->lock);
         return TN_E_MEMORY;
     }
+    TN_ASSERT(atomic_load_explicit(&p->references, memory_order_relaxed) == 0);
     p->frame = (tn_frame){.bytes = payload};
     p->sealed = false;
     p->to_incarnation = 0;
@@ -102,18 +103,25 @@ tn_status tn_out_message_take(tn_out_message **out, tn_out_messages *pool, uint6
 
 void tn_out_message_hold(tn_out_message *p)
 {
-    (void)atomic_fetch_add_explicit(&p->references, 1, memory_order_relaxed);
+    const uint32_t before = atomic_fetch_add_explicit(&p->references, 1, memory_order_relaxed);
+    TN_ASSERT(before > 0);
 }
 
 void tn_out_message_drop(tn_out_message *p)
 {
-    if (p == NULL || atomic_fetch_sub_explicit(&p->references, 1, memory_order_acq_rel) > 1) {
+    if (p == NULL) {
+        return;
+    }
+    const uint32_t before = atomic_fetch_sub_explicit(&p->references, 1, memory_order_acq_rel);
+    TN_ASSERT(before > 0);
+    if (before > 1) {
         return;
     }
     tn_out_messages *pool = p->pool;
     (void)pthread_mutex_lock(&pool->lock);
     p->next = pool->idle[p->bin];
     pool->idle[p->bin] = p;
+    TN_ASSERT(pool->n_taken > 0);
     pool->n_taken--;
     (void)pthread_mutex_unlock(&pool->lock);
 }

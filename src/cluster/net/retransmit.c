@@ -88,6 +88,7 @@ static void take(tn_retransmit *r, tn_retransmit_request *x, tn_retransmit_reque
 {
     r->unsent = r->unsent == x ? x->next : r->unsent;
     r->newest = r->newest == x ? before : r->newest;
+    TN_ASSERT(r->n > 0);
     r->n--;
     if (before != NULL) {
         before->next = x->next;
@@ -130,6 +131,7 @@ uint32_t tn_retransmit_open(const tn_retransmit *r, uint64_t out[TN_RETRANSMIT_M
     for (const tn_retransmit_request *x = r->oldest; x != NULL; x = x->next) {
         out[n++] = x->sequence;
     }
+    TN_ASSERT(n == r->n);
     return n;
 }
 

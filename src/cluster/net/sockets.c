@@ -273,6 +273,7 @@ tn_status tn_sockets_listen(tn_sockets *s, const tn_endpoint *own, void **router
 tn_status tn_sockets_dial(tn_sockets *s, uint32_t rank, const tn_endpoint *to, void **dealer,
                           tn_error *err)
 {
+    TN_ASSERT(rank < TN_RANK_ANY);
     char text[TN_ENDPOINT_SIZE];
     void *socket = NULL;
     *dealer = NULL;
@@ -389,5 +390,6 @@ const char *tn_handshake_text(tn_handshake how)
         [TN_HANDSHAKE_BROKEN] = "it hung up on this peer: is its key another one than that in "
                                 "cluster.security.allow here?",
     };
+    TN_ASSERT((size_t)how < sizeof texts / sizeof *texts);
     return texts[how];
 }

@@ -223,6 +223,7 @@ static void log_refusal(tn_zap *zap, const request *r, tn_zap_verdict v)
     zap->logged_s[v] = now;
     tn_bytes from = r->kept > AT ? r->frame[AT] : (tn_bytes){.data = ""};
     if (v == TN_ZAP_KEY) { /* as it stands in its .pub file */
+        TN_ASSERT(r->kept > KEY && r->frame[KEY].size == TN_CURVE_BYTES);
         (void)zap->z.zmq_z85_encode(key, (const uint8_t *)r->frame[KEY].data, TN_CURVE_BYTES);
     }
     tn_log(TN_LOG_WARN, "refused a connection from '%.*s': %s (%llu so far)%s%s",

@@ -292,9 +292,31 @@ static void add_field(tn_text *out, const note_field *f, const char *at)
     }
 }
 
+/* Whether lists that belong together are equally long, as check_lists asks of the bytes. */
+static bool lists_agree(const note_table *table, const char *note)
+{
+    size_t length[GROUPS] = {0};
+    bool known[GROUPS] = {false};
+    for (uint32_t i = 0; i < table->n; i++) {
+        const uint32_t group = table->field[i].group;
+        tn_note_numbers list; /* lists of texts have their length at the same place */
+        if (group == 0) {
+            continue;
+        }
+        memcpy(&list, note + table->field[i].offset, sizeof list);
+        if (known[group] && length[group] != list.n) {
+            return false;
+        }
+        known[group] = true;
+        length[group] = list.n;
+    }
+    return true;
+}
+
 void tn_note_write(tn_frame_type type, const void *note, tn_text *out)
 {
     const note_table *table = table_of(type);
+    TN_ASSERT(lists_agree(table, note));
     for (uint32_t i = 0; i < table->n; i++) {
         const note_field *f = &table->field[i];
         add_field(out, f, (const char *)note + f->offset);

@@ -53,6 +53,7 @@ void tn_dedup_mark(tn_dedup *o, uint64_t sequence)
         o->above--;
         o->bit[word_of(o->low)] &= ~mask_of(o->low);
     }
+    TN_ASSERT(o->low + o->above <= o->top);
 }
 
 void tn_dedup_begin(tn_dedup *o, uint64_t incarnation)
@@ -98,5 +99,6 @@ bool tn_dedup_adopt(tn_dedup *o, uint64_t incarnation, uint64_t next, const uint
 
 uint64_t tn_dedup_holes(const tn_dedup *o)
 {
+    TN_ASSERT(o->low + o->above <= o->top);
     return o->top - o->low - o->above;
 }

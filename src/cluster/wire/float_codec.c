@@ -132,6 +132,7 @@ static void convert(tn_values kind, const char *from, size_t n, float *to)
 
 size_t tn_values_write(tn_values kind, const float *from, size_t n, char *to)
 {
+    TN_ASSERT(kind < TN_VALUES_KINDS);
     if (any_reaches(from, n, too_large[kind]) != 0) {
         size_t i = 0;
         while (any_reaches(from + i, 1, too_large[kind]) == 0) {
@@ -173,6 +174,7 @@ static void add(const float *restrict a, const float *restrict b, size_t n, floa
 /* Writes the whole message first, since no residual may change after a fault. */
 size_t tn_values_write_fed(tn_values kind, const float *from, size_t n, float *residual, char *to)
 {
+    TN_ASSERT(n == 0 || residual != NULL);
     const size_t width = tn_values_bytes(kind);
     float sum[BLOCK];
     float sent[BLOCK];
@@ -233,6 +235,7 @@ static bool block_is_finite(tn_values kind, const char *from, size_t n)
 
 size_t tn_values_check(tn_values kind, const char *from, size_t n)
 {
+    TN_ASSERT(kind < TN_VALUES_KINDS);
     if (block_is_finite(kind, from, n)) {
         return TN_VALUES_FINITE;
     }
@@ -290,5 +293,6 @@ size_t tn_values_scatter(tn_values kind, const char *from, const tn_keyset *keys
             at += (uint32_t)here;
         }
     }
+    TN_ASSERT(left == 0 && used == fill);
     return TN_VALUES_FINITE;
 }

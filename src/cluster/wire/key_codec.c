@@ -275,6 +275,7 @@ static tn_drop read_arrays(const struct tn_key_room *room, const char *from, uin
         array[a] = cursor_at(at, from + size, width);
         at += width * (a == TN_KEY_DELTAS && n > 0 ? n - 1 : n);
     }
+    TN_ASSERT(at == from + size); /* as check_size has found */
     tn_drop why = read_keys(room, tn_load_u64(from + 8), &array[TN_KEY_DELTAS], n);
     if (why == TN_DROP_NONE && !owned(room->key, n, rules)) {
         why = TN_DROP_KEYS_OWNER;
@@ -293,6 +294,7 @@ tn_drop tn_keyblock_read(tn_keyblock *block, const char *from, uint64_t size,
 {
     const tn_owners *owners = rules->owners;
     uint32_t n = count[TN_KEYS];
+    TN_ASSERT(rules->peer < owners->n_peers);
     block->keys = (tn_keyset){.owners = owners};
     tn_drop why = check_size(from, size, n);
     if (why == TN_DROP_NONE && !grow(block, n, owners->n_partitions)) {
@@ -380,5 +382,6 @@ tn_key_order tn_keyblock_sort(const tn_keyset *keys, uint32_t peer, tn_key_place
             index[n++] = sorted[i].index;
         }
     }
+    TN_ASSERT(n == keys->first[from[peer + 1]] - keys->first[from[peer]]);
     return (tn_key_order){n, index};
 }
