@@ -130,6 +130,7 @@ static tn_in_message *take_incoming(tn_allgather *g)
             continue;
         }
         *at = incoming->next;
+        TN_ASSERT(g->kept[incoming->from] > 0);
         g->kept[incoming->from]--;
         incoming->next = mine;
         mine = incoming;
@@ -147,6 +148,7 @@ static tn_status receive(tn_allgather *g, const tn_in_message *incoming, tn_erro
         return tn_fail(err, TN_E_PEER, "rank %u sent statistics that nobody can use", from);
     }
     g->has[from] = true;
+    TN_ASSERT(g->n_in < g->n_ranks);
     g->n_in++;
     return TN_OK;
 }

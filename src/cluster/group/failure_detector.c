@@ -397,6 +397,7 @@ static void add_state(const watched_rank *r, uint64_t now_ns, tn_text *out)
     } else if (r->n_beats == 0) {
         tn_text_adds(out, "no heartbeat yet");
     } else {
+        TN_ASSERT(r->state < TN_PEER_STATES);
         tn_text_adds(out, names[r->state]);
         if (r->waits_for != 0) {
             tn_text_addf(out, "%s for rank %llu", r->state == TN_PEER_WAITING ? "" : ", waits",

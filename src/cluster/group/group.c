@@ -36,6 +36,7 @@ void tn_group_make_printable(char *text)
 
 void tn_group_end(tn_group *g, tn_status status, uint32_t teller, const char *why)
 {
+    TN_ASSERT(status > TN_END && teller < g->size);
     if (g->ended != TN_OK) {
         return;
     }
@@ -170,6 +171,7 @@ static void describe_self(tn_group *g)
 
 tn_status tn_group_dial(tn_group *g, uint32_t rank, const char *address, tn_error *err)
 {
+    TN_ASSERT(rank < g->size && rank != g->rank);
     tn_endpoint at;
     if (g->dialled[rank] != NULL && strcmp(g->dialled[rank], address) == 0) {
         return TN_OK;
@@ -217,6 +219,7 @@ static tn_status make(tn_group *g, tn_error *err)
 
 tn_status tn_group_make_room(uint32_t size, tn_error *err)
 {
+    TN_ASSERT(size > 0);
     char what[32];
     (void)snprintf(what, sizeof what, "a group of %u peers", size);
     return tn_descriptors_need(PER_PEER * (uint64_t)(size - 1) + FILES, what, err);

@@ -21,6 +21,7 @@ static const uint64_t look_ns = 100000000; /* how often a stop signal is checked
 /* All ranks are in: their incarnations count from now on; locked. */
 static void become_whole(tn_group *g, const uint64_t *incarnation)
 {
+    TN_ASSERT(!g->is_whole);
     const uint64_t now = tn_clock_ns();
     for (uint32_t r = 0; r < g->size; r++) {
         if (r != g->rank) {
@@ -47,6 +48,7 @@ static void welcome(tn_group *g, uint32_t rank)
 /* Refuses a hello. Where the group is over the reply says how it ended. */
 static void refuse(tn_group *g, const tn_frame *hello, uint32_t why, const char *text)
 {
+    TN_ASSERT(g->rank == 0 && hello->rank < g->size);
     tn_refused_note note = {.text = text};
     tn_text bytes = {0};
     tn_out_message *p = NULL;
@@ -71,6 +73,7 @@ static void welcome_all(tn_group *g)
     tn_welcome_note all;
     tn_error err = {0};
     tn_rendezvous_welcome(g->rendezvous, &all);
+    TN_ASSERT(all.address.n == g->size && all.incarnation.n == g->size); /* as `fits` asks */
     for (uint32_t r = 1; r < g->size; r++) {
         if (tn_group_dial(g, r, all.address.at[r], &err) != TN_OK) {
             tn_group_end_here(g, err.code, err.text);
@@ -141,6 +144,7 @@ static void receive_wish(tn_group *g, const tn_frame *f, const tn_hello_note *no
 
 void tn_group_receive_hello(tn_group *g, const tn_frame *f, const tn_hello_note *note)
 {
+    TN_ASSERT(g->rank == 0 && g->rendezvous != NULL);
     g->last_hello = tn_clock_ns();
     if (note->status != 0) {
         receive_giving_up(g, f, note);
@@ -211,6 +215,7 @@ void tn_group_receive_refused(tn_group *g, const tn_frame *f, const tn_refused_n
 
 void tn_group_send_hello(tn_group *g, uint64_t now_ns)
 {
+    TN_ASSERT(g->rank != 0 && !g->is_whole);
     char at[TN_ENDPOINT_SIZE];
     const tn_membership *r = g->opts.membership;
     g->next_hello = now_ns + tn_timer_ns(TN_GROUP_HELLO_NS);

@@ -46,6 +46,7 @@ static void answer_noted(tn_group *g, const tn_frame *request)
 /* Locked. */
 static void beat(tn_group *g, uint32_t waits_for, const tn_note_parts *held, uint64_t now)
 {
+    TN_ASSERT(g->is_whole);
     tn_link_counts counts;
     tn_link_counts_of(g->link, &counts);
     g->beat.waits_for = waits_for;
@@ -122,6 +123,7 @@ static bool receive_beat(tn_group *g, const tn_frame *f, const tn_beat_note *not
         (void)pthread_cond_broadcast(&g->changed);
     }
     if (note->asks != TN_ASKS_NOTHING && g->rank == 0) {
+        TN_ASSERT(note->asks < TN_PEER_ASKS);
         g->asked[note->asks] = true;
         (void)pthread_cond_broadcast(&g->changed);
     }
@@ -201,6 +203,7 @@ void tn_group_receive_request(void *arg, tn_in_message *incoming)
 {
     tn_group *g = arg;
     const tn_frame_type type = incoming->frame.type;
+    TN_ASSERT(incoming->from < g->size && incoming->from != g->rank);
     note_life(g, &incoming->frame);
     if (is_ours(type)) {
         receive(g, &incoming->frame);
@@ -229,6 +232,7 @@ void tn_group_receive_answer(void *arg, tn_in_message *incoming)
 {
     tn_group *g = arg;
     const tn_frame_type type = incoming->frame.type;
+    TN_ASSERT(incoming->from < g->size && incoming->from != g->rank);
     note_life(g, &incoming->frame);
     if (type == TN_FRAME_REFUSED && incoming->frame.sequence == 0) {
         receive_refused(g, &incoming->frame);

@@ -24,7 +24,7 @@ static const uint64_t look_ns = 200000000;
 
 tn_status tn_group_order(tn_group *g, const tn_order_note *order, tn_error *err)
 {
-    TN_ASSERT(g->rank == 0);
+    TN_ASSERT(g->rank == 0 && order->what < TN_ORDERS);
     (void)pthread_mutex_lock(&g->lock);
     for (uint32_t r = 1; r < g->size && g->ended == TN_OK; r++) {
         tn_group_post(g, r, TN_FRAME_ORDER, order, NULL);
@@ -74,6 +74,7 @@ static tn_status take_done(tn_group *g, uint32_t rank, const tn_order_note *orde
 static void forget_done(tn_group *g, uint32_t rank, const tn_order_note *order)
 {
     tn_group_deed *d = &g->done[(size_t)rank * TN_ORDERS + order->what];
+    TN_ASSERT(d->arena != NULL);
     tn_arena_free(d->arena); /* the next order of that kind and number is another one */
     d->arena = NULL;
 }
@@ -121,6 +122,7 @@ tn_status tn_group_have_done(tn_group *g, uint32_t rank, const tn_order_note *or
 
 void tn_group_take_order(tn_group *g, const tn_order_note *note, tn_arena *arena)
 {
+    TN_ASSERT(g->rank != 0 && arena != NULL);
     g->dismissed = g->dismissed || note->what == TN_ORDER_STOP || note->what == TN_ORDER_BYE;
     if (note->what == TN_ORDER_STOP) {
         const bool known = note->number > TN_END && note->number <= TN_E_STOPPED;
@@ -152,6 +154,7 @@ static void keep_bytes(tn_note_bytes *bytes, tn_arena *arena)
 
 void tn_group_take_done(tn_group *g, uint32_t rank, const tn_done_note *note, tn_arena *arena)
 {
+    TN_ASSERT(g->rank == 0 && rank < g->size && note->what < TN_ORDERS);
     if (note->what == TN_ORDER_STOP) {
         tn_text named = {0};
         tn_text_addf(&named, "rank %u: %s", rank, note->text);
@@ -204,7 +207,7 @@ bool tn_group_has_order(tn_group *g)
 
 tn_status tn_group_done(tn_group *g, const tn_done_note *note, tn_error *err)
 {
-    TN_ASSERT(g->rank != 0);
+    TN_ASSERT(g->rank != 0 && note->what < TN_ORDERS);
     (void)pthread_mutex_lock(&g->lock);
     tn_status status = tn_group_fault(g, err);
     if (status == TN_OK) {
@@ -237,6 +240,7 @@ void tn_group_set_reports(tn_group *g, tn_report_take *take, void *arg)
 
 void tn_group_set_beat(tn_group *g, const tn_beat_note *beat, uint64_t step)
 {
+    TN_ASSERT(beat->state < TN_PEER_STATES && beat->asks < TN_PEER_ASKS);
     (void)pthread_mutex_lock(&g->lock);
     const uint64_t asks = beat->asks != TN_ASKS_NOTHING ? beat->asks : g->beat.asks;
     if (asks == TN_ASKS_ROOM && g->beat.asks != asks) {
@@ -250,6 +254,7 @@ void tn_group_set_beat(tn_group *g, const tn_beat_note *beat, uint64_t step)
 
 bool tn_group_is_asked(tn_group *g, tn_peer_ask what)
 {
+    TN_ASSERT(what < TN_PEER_ASKS);
     (void)pthread_mutex_lock(&g->lock);
     bool asked = g->asked[what];
     g->asked[what] = false;
@@ -286,6 +291,7 @@ void tn_group_set_parts(tn_group *g, const tn_group_parts *parts)
 
 void tn_group_deal(tn_group *g, const tn_frame *ask, const tn_part_note *note)
 {
+    TN_ASSERT(g->rank == 0);
     (void)pthread_mutex_lock(&g->lock);
     tn_group_post(g, ask->rank, TN_FRAME_PART, note, ask);
     (void)pthread_mutex_unlock(&g->lock);
@@ -365,7 +371,7 @@ void tn_group_ask(tn_group *g, const tn_ask_note *note)
 
 void tn_group_order_one(tn_group *g, uint32_t rank, const tn_order_note *order)
 {
-    TN_ASSERT(g->rank == 0 && rank != 0);
+    TN_ASSERT(g->rank == 0 && rank != 0 && order->what < TN_ORDERS);
     (void)pthread_mutex_lock(&g->lock);
     if (g->ended == TN_OK) {
         tn_group_post(g, rank, TN_FRAME_ORDER, order, NULL);
@@ -375,6 +381,7 @@ void tn_group_order_one(tn_group *g, uint32_t rank, const tn_order_note *order)
 
 void tn_group_lose(tn_group *g, uint32_t rank, const char *what)
 {
+    TN_ASSERT(g->rank == 0 && rank != 0);
     tn_text text = {0};
     (void)pthread_mutex_lock(&g->lock);
     tn_failure_lost_text(g->detector, rank, tn_clock_ns(), &text);

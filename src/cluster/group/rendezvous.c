@@ -79,8 +79,10 @@ static void keep(char *to, const char *text)
 
 static void let_in(tn_rendezvous *f, uint32_t rank, uint64_t incarnation, const tn_hello_note *note)
 {
+    TN_ASSERT(rank < f->owners->n_peers && incarnation != 0);
     member *m = &f->member[rank];
     if (m->incarnation == 0) {
+        TN_ASSERT(f->n_in < f->owners->n_peers);
         f->n_in++;
     } else {
         m->replaced[m->n_replaced++ % TN_RENDEZVOUS_STARTS] = m->incarnation;
@@ -311,6 +313,7 @@ void tn_rendezvous_missing(const tn_rendezvous *f, tn_text *out)
         tn_text_adds(out, left == 1 ? "rank " : "ranks ");
     }
     for (uint32_t i = 0; left > 0; i++) {
+        TN_ASSERT(rank < f->owners->n_peers);
         while (f->member[rank].incarnation != 0) {
             rank++;
         }
@@ -325,6 +328,7 @@ void tn_rendezvous_missing(const tn_rendezvous *f, tn_text *out)
             tn_text_addf(out, "..%u", rank + n - 1);
         }
         rank += n;
+        TN_ASSERT(n <= left);
         left -= n;
     }
 }

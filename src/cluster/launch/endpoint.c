@@ -52,6 +52,7 @@ static const char *host_end(const char *host, bool bracketed)
 
 tn_status tn_endpoint_read(const char *text, uint32_t port, tn_endpoint *out, tn_error *err)
 {
+    TN_ASSERT(port <= UINT16_MAX);
     if (strncmp(text, ipc, sizeof ipc - 1) == 0) {
         return read_path(text, out, err);
     }
@@ -78,6 +79,7 @@ tn_status tn_endpoint_read(const char *text, uint32_t port, tn_endpoint *out, tn
 
 void tn_endpoint_write(const tn_endpoint *e, char out[TN_ENDPOINT_SIZE])
 {
+    TN_ASSERT(e->is_ipc || (e->host[0] != '\0' && e->port <= UINT16_MAX));
     if (e->is_ipc) {
         (void)snprintf(out, TN_ENDPOINT_SIZE, "%s%s", ipc, e->path);
         return;

@@ -99,6 +99,7 @@ static tn_status expand_set(listing *l, size_t size, const char *at, const char 
 /* The names that begin with l->name[0 .. size) and go on as at..end says. */
 static tn_status expand(listing *l, size_t size, const char *at, const char *end)
 {
+    TN_ASSERT(size <= HOST_MAX && at <= end);
     const char *open = memchr(at, '[', (size_t)(end - at));
     size_t literal = (size_t)((open != NULL ? open : end) - at);
     if (literal > HOST_MAX - size || memchr(at, ']', literal) != NULL) {
@@ -182,6 +183,7 @@ tn_status tn_counts_read(const char *text, tn_arena *arena, const uint32_t **out
             }
         }
     }
+    TN_ASSERT(counts != NULL && total > 0);
     *out = counts;
     *n = total;
     return TN_OK;

@@ -36,6 +36,7 @@ static void name_lock(const char *socket, char out[TN_ENDPOINT_PATH])
 
 static tn_status take(const char *dir, const tn_endpoint *e, tn_lock **lock, tn_error *err)
 {
+    TN_ASSERT(strncmp(e->path, dir, strlen(dir)) == 0 && e->path[strlen(dir)] == '/');
     char name[TN_ENDPOINT_PATH];
     name_lock(e->path + strlen(dir) + 1, name);
     tn_status status = tn_lock_name(lock, dir, name, err);

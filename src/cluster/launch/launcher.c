@@ -28,6 +28,7 @@ const char *tn_env(const tn_membership_in *in, const char *name)
 tn_status tn_env_u32(const tn_membership_in *in, const char *name, uint32_t limit, uint32_t *out,
                      tn_error *err)
 {
+    TN_ASSERT(limit > 0);
     const char *text = tn_env(in, name);
     uint64_t value = 0;
     if (text == NULL) {

@@ -27,6 +27,7 @@ static const char *ordinal(const char *host, uint32_t *out)
 static tn_status name_pods(const tn_membership_in *in, const char *service, const char *dash,
                            tn_arena *arena, tn_launched *out, tn_error *err)
 {
+    TN_ASSERT(dash != NULL && out->size > 1 && out->size <= TN_PEERS_MAX);
     uint32_t port = TN_ENDPOINT_PORT;
     TN_TRY(tn_env_u32(in, "TNET_PORT", UINT16_MAX + 1, &port, err));
     const char **address = TN_NEW_ARRAY(arena, const char *, out->size);

@@ -288,6 +288,7 @@ static uint64_t name_run(const search *s)
  * the machine stands for. */
 static tn_status find_bind(search *s, tn_membership *out)
 {
+    TN_ASSERT(out->rank < out->size && out->size == s->size);
     const char *known = out->address[out->rank];
     const char *wish = tn_env(s->in, "TNET_BIND");
     tn_endpoint e;
@@ -357,6 +358,7 @@ tn_status tn_membership_find(tn_membership *out, const tn_membership_in *in, tn_
     r.job = name_run(&s);
     r.host = s.found.host != NULL ? s.found.host : TN_NEW_ARRAY(arena, const char *, s.size);
     TN_TRY(find_addresses(&s, &r));
+    TN_ASSERT(r.job != 0 && (r.address[0] == NULL) == (r.meet != NULL));
     r.n_here = count_here(&r);
     TN_TRY(find_bind(&s, &r));
     r.how =
@@ -425,6 +427,7 @@ void tn_peers_bind(const tn_binder *b, const tn_tree *tree, tn_peers_opts *out)
 
 tn_status tn_membership_place(const tn_membership *r, tn_endpoint *out, tn_error *err)
 {
+    TN_ASSERT(r->size > 1 && r->rank < r->size && r->bind != NULL);
     tn_endpoint own;
     tn_endpoint root;
     char name[TN_INTERFACE_NAME];

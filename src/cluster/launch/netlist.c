@@ -30,6 +30,7 @@ static bool read_address(const char *text, size_t size, uint8_t out[16], bool *v
 /* Whether the first `bits` of both are the same. */
 static bool same_prefix(const uint8_t a[16], const uint8_t b[16], uint32_t bits)
 {
+    TN_ASSERT(bits <= BITS);
     uint32_t whole = bits / 8;
     uint32_t rest = bits % 8;
     if (memcmp(a, b, whole) != 0) {
@@ -40,6 +41,7 @@ static bool same_prefix(const uint8_t a[16], const uint8_t b[16], uint32_t bits)
 
 static void cut_behind(uint8_t bytes[16], uint32_t bits)
 {
+    TN_ASSERT(bits <= BITS);
     for (uint32_t i = 0; i < 16; i++) {
         uint32_t kept = bits > 8 * i ? bits - 8 * i : 0;
         if (kept < 8) {

@@ -12,6 +12,7 @@ enum { JOB_CHARS = 16 };
 tn_status tn_rendezvous_file_write(const char *path, uint64_t job, const char *address,
                                    tn_error *err)
 {
+    TN_ASSERT(job != 0 && strlen(address) < TN_ENDPOINT_SIZE); /* what the others read */
     char dir[TN_PATH_SIZE] = ".";
     const char *slash = strrchr(path, '/');
     if (slash != NULL && slash != path && (size_t)(slash - path) < sizeof dir) {

@@ -144,7 +144,8 @@ static ledger_part *current_part(tn_ledger *l, uint32_t rank, uint32_t part, uin
 static void free_again(tn_ledger *l, uint32_t part, uint64_t start)
 {
     ledger_part *p = &l->part[part];
-    TN_ASSERT(p->state == TN_PART_DEALT);
+    TN_ASSERT(p->state == TN_PART_DEALT && start >= p->start);
+    TN_ASSERT(p->list != LIST_FREE && p->list != LIST_NONE);
     list_remove(&l->rank[p->rank].held, l->held, part);
     move_part(l, part, LIST_NONE);
     p->state = TN_PART_FREE;
@@ -279,6 +280,7 @@ uint32_t tn_ledger_reassigned(const tn_ledger *l)
  * not done. */
 static bool has_share(const tn_ledger *l, uint32_t rank)
 {
+    TN_ASSERT(l->n_done <= l->n_parts);
     const uint32_t left = l->n_parts - l->n_done;
     const uint32_t held = l->rank[rank].held.n;
     return held >= TN_LEDGER_AHEAD || held >= (left + l->ranks - 1) / l->ranks;
@@ -301,6 +303,7 @@ static void deal(tn_ledger *l, uint32_t rank, uint32_t part, uint64_t now_ns)
 {
     ledger_part *p = &l->part[part];
     TN_ASSERT(p->state == TN_PART_FREE);
+    TN_ASSERT(p->list == (l->mode == TN_LEDGER_ON_REQUEST ? LIST_FREE : LIST_NONE));
     p->state = TN_PART_DEALT;
     p->rank = rank;
     p->dealt_ns = p->claimed_ns = now_ns;
@@ -374,6 +377,7 @@ bool tn_ledger_woken(tn_ledger *l, uint64_t now_ns, tn_ledger_wake *out)
     if (rank == NOBODY) {
         return false;
     }
+    TN_ASSERT(l->rank[rank].waits);
     tn_ledger_answer a = answer(l, rank, now_ns);
     *out = (tn_ledger_wake){
         .rank = rank, .id = l->rank[rank].id, .answer = a, .deal = l->rank[rank].deal};
@@ -386,10 +390,12 @@ bool tn_ledger_done(tn_ledger *l, uint32_t rank, uint32_t part, uint32_t attempt
     if (p == NULL) {
         return false;
     }
+    TN_ASSERT(p->list != LIST_FREE && p->list != LIST_NONE);
     p->state = TN_PART_DONE;
     move_part(l, part, LIST_NONE);
     list_remove(&l->rank[rank].held, l->held, part);
     tn_running_median_add(&l->ages, now_ns - p->dealt_ns);
+    TN_ASSERT(l->n_done < l->n_parts);
     l->n_done++;
     return true;
 }
@@ -419,6 +425,7 @@ static bool is_under_way(const tn_ledger *l, uint32_t rank, uint32_t part)
 uint32_t tn_ledger_claim(tn_ledger *l, uint32_t rank, const tn_ledger_held *held, uint32_t n,
                          uint64_t now_ns)
 {
+    TN_ASSERT(rank < l->ranks);
     for (uint32_t i = 0; i < n; i++) {
         ledger_part *p = current_part(l, rank, held[i].part, held[i].attempt);
         if (p != NULL) { /* heartbeats may come late: a position only grows */
@@ -461,6 +468,7 @@ bool tn_ledger_straggler(tn_ledger *l, uint64_t now_ns, tn_ledger_held *out)
         return false; /* nobody is asked for more than there are ranks to take it */
     }
     ledger_part *p = &l->part[oldest];
+    TN_ASSERT(p->state == TN_PART_DEALT);
     const uint64_t age = now_ns - p->dealt_ns;
     if (age < l->straggler_ns || age <= 3 * tn_running_median_value(&l->ages)) {
         return false;
@@ -499,6 +507,7 @@ bool tn_ledger_silent(tn_ledger *l, uint64_t now_ns, uint32_t *rank)
     if (first == NOBODY || now_ns - l->part[first].asked_ns < l->silent_ns) {
         return false;
     }
+    TN_ASSERT(l->part[first].state == TN_PART_DEALT);
     move_part(l, first, LIST_SILENT);
     *rank = l->part[first].rank;
     return true;
@@ -617,6 +626,7 @@ tn_status tn_ledger_restore(tn_ledger *l, const tn_manifest_part *part, uint32_t
     tn_status status = cover_all(l, part, n, covered, err);
     if (status == TN_OK) {
         for (uint32_t i = 0; i < l->n_parts; i++) {
+            TN_ASSERT(covered[i] < n);
             stand(&l->part[i], &part[covered[i]]);
         }
         rebuild_lists(l);

@@ -1,6 +1,8 @@
 /* running_median.c - a ring of values and the same values sorted. */
 #include "cluster/ledger/running_median.h"
 
+#include "base/core/error.h"
+
 #include <string.h>
 
 static uint32_t count(const tn_running_median *r)
@@ -29,9 +31,11 @@ void tn_running_median_add(tn_running_median *r, uint64_t value)
     uint64_t *oldest = &r->value[r->added % TN_RUNNING_MEDIAN_MAX];
     if (n == TN_RUNNING_MEDIAN_MAX) {
         uint32_t i = below(r, n, *oldest);
+        TN_ASSERT(i < n && r->sorted[i] == *oldest);
         n--;
         memmove(&r->sorted[i], &r->sorted[i + 1], (n - i) * sizeof r->sorted[0]);
     }
+    TN_ASSERT(n < TN_RUNNING_MEDIAN_MAX);
     uint32_t i = below(r, n, value);
     memmove(&r->sorted[i + 1], &r->sorted[i], (n - i) * sizeof r->sorted[0]);
     r->sorted[i] = value;

@@ -155,6 +155,7 @@ tn_status tn_allow_open(tn_allow **out, const tn_zmq *z, const char *dir, tn_err
         tn_allow_free(a);
         return status;
     }
+    TN_ASSERT(a->n == keys);
     *out = a;
     return TN_OK;
 }
