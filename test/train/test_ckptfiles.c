@@ -188,7 +188,7 @@ static void fill(tn_worker *w)
 /* All rows of `w` in one file. */
 static void write_shard(fixture *f, const tn_worker *w)
 {
-    tn_moment moment = {0};
+    tn_moment moment = {.partitions = {0, TN_PARTITIONS}};
     tn_snapshot_head head = {.partitions = TN_PARTITIONS, .last = TN_PARTITIONS - 1};
     assert_int_equal(tn_row_schema_hash(&f->schema, head.schema, NULL), TN_OK);
     assert_int_equal(tn_cut_open(&moment.rows, w->shard.table, false, NULL), TN_OK);

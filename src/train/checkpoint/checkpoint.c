@@ -22,6 +22,7 @@ typedef struct saving {
 static tn_status add_part(saving *s, const char *name, tn_ckpt_write *write, tn_ckpt_part *part,
                           tn_error *err)
 {
+    TN_ASSERT(part->file.type != NULL && part->file.name == NULL);
     part->moment = s->moment;
     TN_TRY(tn_ckptdir_add(s->c->files, name, write, part, err));
     tn_ckpt_files_list(&s->files, name, &part->file);
@@ -76,6 +77,7 @@ static tn_status add_files(saving *s, tn_error *err)
     tn_ckpt_part part = {.file = {.type = "metrics"}};
     TN_TRY(add_part(s, "metrics.safetensors", tn_ckpt_write_metrics, &part, err));
     TN_TRY(add_others(s, err));
+    TN_ASSERT(s->files.n_told == s->c->plan->owners.n_peers);
     s->m->file = s->files.file;
     s->m->n_files = s->files.n;
     s->m->rows = s->files.rows;
@@ -168,6 +170,7 @@ static void prune(tn_checkpoints *c)
 /* Writes c->moment into files and commits them. */
 static tn_status write_and_commit(tn_checkpoints *c, tn_error *err)
 {
+    TN_ASSERT(c->moment != NULL);
     saving s = {.c = c, .moment = c->moment, .m = &c->moment->manifest};
     tn_status status = save(&s, err);
     if (status != TN_OK) {
@@ -256,6 +259,8 @@ const char *tn_checkpoints_dir(const tn_checkpoints *c)
 void tn_checkpoints_set_peers(tn_checkpoints *c, const tn_ckpt_peers *peers)
 {
     TN_ASSERT(c->moment == NULL);
+    TN_ASSERT(peers->announce != NULL && peers->collect != NULL);
+    TN_ASSERT(peers->abandon != NULL && peers->load != NULL);
     c->peers = *peers;
 }
 
@@ -292,6 +297,7 @@ tn_status tn_checkpoints_set_base(tn_checkpoints *c, tn_worker *w, const tn_save
         }
     }
     TN_TRY(tn_table_track(w->shard.table, err));
+    TN_ASSERT(histogram != NULL);
     memcpy(base->histogram, histogram, cells * sizeof *histogram);
     base->ordinal = on->ordinal;
     base->step = on->step;
@@ -354,6 +360,7 @@ static tn_status take_moment(tn_checkpoints *c, tn_worker *w, const tn_ckpt_want
         return status;
     }
     if (delta) {
+        TN_ASSERT(c->moment->delta && c->base.ordinal != 0);
         c->moment->manifest.base = c->base.ordinal;
         c->moment->manifest.base_crc = c->base.crc;
         c->saved.deltas = c->base.deltas + 1;
@@ -365,6 +372,7 @@ static tn_status take_moment(tn_checkpoints *c, tn_worker *w, const tn_ckpt_want
 /* All ranks take the same moment: the folder is there before anybody goes on. */
 static tn_status announce(tn_checkpoints *c, tn_error *err)
 {
+    TN_ASSERT(c->moment != NULL && !c->announced);
     TN_TRY(make_folder(c, err));
     const tn_manifest *m = &c->moment->manifest;
     const char *folder = strrchr(tn_ckptdir_folder(c->files), '/') + 1;
@@ -419,6 +427,7 @@ static tn_status write_on_thread(void *arg, tn_error *err)
 tn_status tn_checkpoints_begin(tn_checkpoints *c, tn_worker *w, const tn_ckpt_want *want,
                                tn_error *err)
 {
+    TN_ASSERT(c->thread == NULL && c->status == TN_OK);
     TN_TRY(begin(c, w, want, err));
     atomic_store(&c->written, false);
     if (tn_thread_start(&c->thread, "tn-save", write_on_thread, c, NULL) != TN_OK) {
@@ -463,6 +472,7 @@ bool tn_checkpoints_lost_rows(const tn_checkpoints *c)
 tn_status tn_checkpoints_save(tn_checkpoints *c, tn_worker *w, const tn_ckpt_want *want,
                               tn_saved *out, tn_error *err)
 {
+    TN_ASSERT(c->thread == NULL && c->status == TN_OK);
     TN_TRY(begin(c, w, want, err));
     c->status = write_behind(c, &c->err);
     c->saved.stall = tn_clock_s() - c->begin;

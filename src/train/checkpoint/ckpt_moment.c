@@ -16,6 +16,7 @@ static void fill_params(tn_manifest_dense *dense, const tn_worker *w, tn_arena *
     tn_manifest_param *param = TN_NEW_ARRAY(arena, tn_manifest_param, n);
     for (uint32_t i = 0; i < n; i++) {
         const tn_param_slice *s = tn_params_get(w->params, i);
+        TN_ASSERT(s->at + (size_t)s->rows * s->cols <= tn_params_size(w->params));
         param[i] = (tn_manifest_param){.name = s->name,
                                        .rank = 2,
                                        .shape = {s->rows, s->cols},
@@ -32,6 +33,7 @@ static void fill_dense(tn_manifest_dense *dense, const tn_worker *w, tn_arena *a
                                  .optimizer = w->plan->rules->dense.optim->choice.name};
     tn_state spec[TN_STATES_MAX];
     dense->n_states = tn_dense_states(w->shard.dense, spec);
+    TN_ASSERT(dense->n_states <= TN_ROW_STATES_MAX);
     for (uint32_t i = 0; i < dense->n_states; i++) {
         dense->state[i] = spec[i].name;
     }
@@ -66,6 +68,7 @@ static void fill_parts(tn_manifest *m, const tn_moment_from *from, tn_arena *are
         m->part = tn_epoch_parts_manifest(state->data, &state->progress, arena, &m->n_parts);
         return;
     }
+    TN_ASSERT(state->data != NULL);
     tn_manifest_part *part = TN_NEW_ARRAY(arena, tn_manifest_part, state->n_parts + 1);
     memcpy(part, state->part, state->n_parts * sizeof *part);
     m->part = part;
@@ -106,6 +109,7 @@ static void fill_state(tn_manifest *m, const tn_moment_from *from, tn_arena *are
 
 static void add_array(tn_moment *m, const char *name, const float *from, size_t n)
 {
+    TN_ASSERT(m->n_dense <= TN_STATES_MAX);
     float *to = m->floats + m->n_dense * n;
     memcpy(to, from, n * sizeof *to);
     m->dense[m->n_dense++] = (tn_tensor){.name = name,
@@ -118,6 +122,7 @@ static void add_array(tn_moment *m, const char *name, const float *from, size_t 
 
 static tn_status copy_dense(tn_moment *m, const tn_worker *w, tn_error *err)
 {
+    TN_ASSERT(m->begin <= m->end);
     const float *weights = w->own != NULL ? w->own : tn_params_weights(w->params);
     size_t n = m->end - m->begin;
     tn_state spec[TN_STATES_MAX];
@@ -150,6 +155,7 @@ static void take_changes(tn_moment *m, const uint64_t *now)
             }
         }
     }
+    TN_ASSERT(m->changes.failed || m->changes.size % (2 * sizeof *now) == 0);
     if (m->changes.size == 0) { /* a list is never empty */
         tn_text_add_u64le(&m->changes, 0);
         tn_text_add_u64le(&m->changes, now[0]);
@@ -174,6 +180,7 @@ static tn_status take_metrics(tn_moment *m, const tn_metrics *metrics, tn_error 
 /* The part that every peer takes. */
 static tn_status take_own(tn_moment *m, tn_worker *w, tn_error *err)
 {
+    TN_ASSERT(w->rank < w->shares->owners.n_peers);
     const tn_shares *shares = w->shares;
     m->rank = w->rank;
     m->partitions = (tn_range){shares->owners.from[w->rank], shares->owners.from[w->rank + 1]};
@@ -191,6 +198,7 @@ static const tn_sources *sources_of(const tn_run_state *state)
 
 static tn_status take(tn_moment *m, const tn_moment_from *from, tn_error *err)
 {
+    TN_ASSERT(from->w->rank == 0); /* others take what they own */
     fill_state(&m->manifest, from, m->arena);
     TN_TRY(tn_moment_describe(&m->manifest, from->w, m->arena, err));
     TN_TRY(tn_sources_write(sources_of(from->state), &m->sources, err));
@@ -214,6 +222,7 @@ static tn_status finish(tn_moment **out, tn_moment *m, tn_status status)
         tn_moment_free(m);
         return status;
     }
+    TN_ASSERT(m->rows != NULL && m->n_dense > 0);
     *out = m;
     return TN_OK;
 }

@@ -28,6 +28,7 @@ static tn_status write_files(tn_ckptshare *s, tn_error *err)
 
 static tn_status write_behind(void *arg, tn_error *err)
 {
+    TN_ASSERT(!atomic_load(&((const tn_ckptshare *)arg)->written));
     tn_ckptshare *s = arg;
     tn_status status = write_files(s, err);
     tn_cut_close(s->own.moment->rows); /* after a failure: nobody need wait for it any more */
@@ -71,6 +72,7 @@ static tn_status prepare(tn_ckptshare *s, tn_worker *w, const char *run_dir,
         order->folder[0] == '.') {
         return tn_fail(err, TN_E_PEER, "a checkpoint is ordered into a folder without a name");
     }
+    TN_ASSERT(length < sizeof s->folder);
     TN_TRY(tn_path_join(run_dir, order->folder, s->folder, err));
     if (w->plan->run->checkpoint.delta_every != NULL) {
         TN_TRY(tn_table_track(w->shard.table, err)); /* the next may be a delta */
@@ -122,12 +124,14 @@ static void wait_for(tn_ckptshare *s)
 tn_status tn_ckptshare_end(tn_ckptshare *s, tn_ckpt_wrote *out, tn_error *err)
 {
     wait_for(s);
+    TN_ASSERT(atomic_load(&s->written));
     if (s->status != TN_OK) {
         if (err != NULL) {
             *err = s->err;
         }
         return s->status;
     }
+    TN_ASSERT(s->files.n_told == 1 && s->files.n > 0);
     *out = (tn_ckpt_wrote){.rank = s->own.moment->rank,
                            .rows = s->files.rows,
                            .n_files = s->files.n,

@@ -217,6 +217,7 @@ static void write_latest(const tn_ckptdir *d, uint64_t ordinal, uint32_t crc)
 tn_status tn_ckptdir_commit(tn_ckptdir *d, const tn_text *manifest, uint32_t crc, tn_error *err)
 {
     TN_ASSERT(d->ordinal != 0);
+    TN_ASSERT(manifest->size > 0 && !manifest->failed);
     char final[TN_PATH_SIZE];
     tn_text text = *manifest; /* lent */
     TN_TRY(path_of(d, d->ordinal, false, final, err));
@@ -344,6 +345,7 @@ static tn_status prune(const tn_ckptdir *d, uint32_t keep, uint64_t best, tn_are
     TN_TRY(tn_ckptdir_list(d->dir, arena, &present, &n, err));
     entry *list = TN_NEW_ARRAY(arena, entry, n + 1);
     for (uint32_t i = 0; i < n; i++) {
+        TN_ASSERT(i == 0 || present[i - 1] > present[i]); /* the newest first */
         list[i].ordinal = present[i];
     }
     for (uint32_t i = n; i > 0; i--) { /* bases come before their deltas */

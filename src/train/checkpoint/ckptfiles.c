@@ -43,6 +43,7 @@ static void describe_segment(const tn_worker *w, uint32_t group, uint32_t s, tn_
         .name = segment->name, .optimizer = rule->optim->choice.name, .dim = segment->dim};
     tn_state state[TN_STATES_MAX];
     out->n_states = rule->optim->states(rule->opts, state);
+    TN_ASSERT(out->n_states <= TN_ROW_STATES_MAX);
     for (uint32_t k = 0; k < out->n_states; k++) {
         out->state[k] = (tn_row_state){.name = state[k].name,
                                        .words = state[k].per_row ? 1 : segment->dim,
@@ -57,6 +58,7 @@ tn_row_schema tn_ckpt_row_schema(const tn_worker *w, tn_arena *arena)
     tn_row_group *group = TN_NEW_ARRAY(arena, tn_row_group, layout->n_groups);
     for (uint32_t g = 0; g < layout->n_groups; g++) {
         const tn_share_group *from = &layout->group[g];
+        TN_ASSERT(from->record < layout->n_records);
         group[g] = (tn_row_group){from->name, from->salt, from->record};
         tn_row_record *r = &record[from->record];
         r->n_segments = layout->record[from->record].n_segments;
@@ -88,6 +90,8 @@ static tn_status write_row(void *arg, const tn_row_view *row, tn_error *err)
 
 static tn_status write_partitions(tn_snapshot_writer *writer, const tn_ckpt_part *p, tn_error *err)
 {
+    TN_ASSERT(p->head->last < p->moment->partitions.to);
+    TN_ASSERT(p->head->first >= p->moment->partitions.from);
     for (uint32_t i = p->head->first; i <= p->head->last; i++) {
         TN_TRY(tn_snapshot_begin(writer, i, err));
         TN_TRY(tn_cut_walk(p->moment->rows, i, write_row, writer, err));
@@ -125,6 +129,7 @@ static tn_status write_tensors(tn_ckpt_part *p, const char *path, const tn_safet
 
 static tn_status write_dense(void *part, const char *path, tn_error *err)
 {
+    TN_ASSERT(((const tn_ckpt_part *)part)->moment->n_dense > 0);
     tn_ckpt_part *p = part;
     const tn_moment *m = p->moment;
     char begin[24];
@@ -138,6 +143,7 @@ static tn_status write_dense(void *part, const char *path, tn_error *err)
 
 tn_status tn_ckpt_write_metrics(void *part, const char *path, tn_error *err)
 {
+    TN_ASSERT(((const tn_ckpt_part *)part)->moment->histogram != NULL);
     tn_ckpt_part *p = part;
     const tn_moment *m = p->moment;
     tn_tensor tensor[] = {
@@ -203,6 +209,7 @@ static tn_status refill_row(void *arg, const tn_snapshot_row *row, tn_error *err
 
 static tn_status read_partitions(const shard_job *job, tn_range run, tn_error *err)
 {
+    TN_ASSERT(run.from < run.to && run.to <= job->n_partitions);
     tn_snapshot *s = NULL;
     TN_TRY(tn_snapshot_open(&s, job->path, err));
     tn_status status = TN_OK;
@@ -228,6 +235,7 @@ static void note_bad(shard_job *job, uint32_t tile)
 static void read_tile(void *arg, uint32_t tile)
 {
     shard_job *job = arg;
+    TN_ASSERT(tile < TILES_MAX);
     if (tile > atomic_load(&job->bad)) {
         return; /* nobody will ask */
     }
@@ -246,6 +254,7 @@ static void cut_to_own(shard_job *job, const tn_snapshot_head *head)
     uint32_t to = head->last + 1 < own[1] ? head->last + 1 : own[1];
     job->first = from;
     job->n_partitions = from < to ? to - from : 0;
+    TN_ASSERT(job->n_partitions <= own[1] - own[0]);
 }
 
 /* The fault that is told is the first one in the file, however many threads read it. */
@@ -258,6 +267,7 @@ static tn_status read_rows(shard_job *job, const tn_snapshot_head *head, tn_aren
     }
     cut_to_own(job, head);
     uint32_t n_tiles = tn_tile_count(job->n_partitions, TILE_PARTITIONS);
+    TN_ASSERT(n_tiles <= TILES_MAX);
     job->err = TN_NEW_ARRAY(arena, tn_error, n_tiles);
     atomic_store(&job->bad, (uint32_t)TILES_MAX);
     tn_team_run_in_order(job->w->team, n_tiles, read_tile, job);
@@ -365,6 +375,7 @@ static tn_status find_flat(const document *d, const char *path, const char *name
 static tn_status read_dense(const document *d, const char *path, tn_worker *w,
                             const dense_range *range, tn_error *err)
 {
+    TN_ASSERT(range->begin <= range->end && range->end <= tn_params_size(w->params));
     const size_t *cut = w->shares->dense + w->rank;
     const size_t from = range->begin > cut[0] ? range->begin : cut[0];
     const size_t to = range->end < cut[1] ? range->end : cut[1];
@@ -417,6 +428,7 @@ static tn_status read_cells(const document *d, const char *path, const tn_metric
     if (changes == NULL) {
         tn_tensor_want want = {"hist.click", "U64", 2, {2, TN_MOMENT_BINS}};
         TN_TRY(tn_tensor_get(&d->tensors, &want, path, &whole, err));
+        TN_ASSERT(whole->size == CELLS * sizeof *cells);
         memcpy(cells, whole->data, whole->size);
         return TN_OK;
     }
@@ -453,6 +465,7 @@ tn_status tn_ckpt_read_metrics(const char *path, tn_metrics *m, tn_error *err)
     }
     if (status == TN_OK) {
         uint64_t pairs[TN_MOMENT_SUMS][2];
+        TN_ASSERT(sums->size == sizeof pairs);
         memcpy(pairs, sums->data, sizeof pairs);
         tn_metrics_restore(m, cells, &pairs[0][0]);
     }
@@ -479,6 +492,7 @@ void tn_ckpt_files_list(tn_ckpt_files *f, const char *name, const tn_manifest_fi
     for (; i > 0 && strcmp(f->file[i - 1].name, name) > 0; i--) {
         f->file[i] = f->file[i - 1]; /* by name, bytewise */
     }
+    TN_ASSERT(i == 0 || strcmp(f->file[i - 1].name, name) < 0); /* each name once */
     f->file[i] = *file;
     f->file[i].name = memcpy(TN_NEW_ARRAY(f->arena, char, size), name, size);
     f->bytes += file->bytes;
@@ -489,6 +503,7 @@ void tn_ckpt_files_tell(tn_ckpt_files *f, uint32_t rank, uint64_t rows)
 {
     TN_ASSERT(rank < f->owners->n_peers && !f->told[rank]);
     f->told[rank] = true;
+    TN_ASSERT(f->n_told < f->owners->n_peers);
     f->n_told++;
     f->rows += rows;
 }
@@ -517,6 +532,7 @@ static void dense_name(uint32_t rank, char out[TN_CKPT_FILE_NAME_SIZE])
 /* Whether the list of a rank is what it owes: its dense file, then its partitions, in order. */
 static bool is_owed(const tn_owners *owners, const tn_ckpt_wrote *wrote)
 {
+    TN_ASSERT(wrote->rank < owners->n_peers);
     uint32_t next = owners->from[wrote->rank];
     const uint32_t end = owners->from[wrote->rank + 1];
     for (uint32_t i = 0; i < wrote->n_files; i++) {
@@ -561,6 +577,7 @@ tn_status tn_ckpt_files_add(tn_ckpt_files *f, const tn_ckpt_wrote *wrote, tn_err
 static uint32_t last_of_file(const tn_moment *m, uint32_t first)
 {
     const tn_range *all = &m->partitions;
+    TN_ASSERT(first >= all->from && first < all->to);
     uint64_t bytes = tn_cut_bytes(m->rows) / (all->to - all->from) + 1;
     uint64_t n = TN_SNAPSHOT_FILE_BYTES / bytes;
     n = n < 1 ? 1 : n;
@@ -593,6 +610,7 @@ tn_status tn_ckpt_write_own(tn_ckpt_own *own, tn_ckpt_files *files, tn_error *er
 {
     tn_moment *m = own->moment;
     char name[TN_CKPT_FILE_NAME_SIZE];
+    TN_ASSERT(m->rows != NULL);
     const uint64_t rows = tn_cut_rows(m->rows);
     TN_TRY(write_table(own, files, err));
     tn_cut_close(m->rows); /* nobody need copy rows aside any more */

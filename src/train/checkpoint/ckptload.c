@@ -201,6 +201,7 @@ static tn_status list(const char *dir, bool damaged, tn_arena *arena, const uint
             }
             name += strlen(name) + 1;
         }
+        TN_ASSERT(name == tn_text_str(&names) + names.size);
         qsort(found, count, sizeof *found, descending);
         *out = found;
         *n = count;
@@ -248,6 +249,7 @@ static tn_status add_link(chain *c, const char *path, tn_arena *arena, tn_error 
     if (c->n == CHAIN_MAX) {
         return tn_fail(err, TN_E_CKPT, "'%s' stands on more than %d deltas", path, CHAIN_MAX);
     }
+    TN_ASSERT(strlen(path) < TN_PATH_SIZE);
     c->link[c->n] = tn_arena_alloc(arena, 1, sizeof *c->link[0], 8);
     memcpy(c->link[c->n]->path, path, strlen(path) + 1);
     TN_TRY(tn_ckpt_read_manifest(path, arena, &c->link[c->n]->manifest, err));
@@ -268,6 +270,7 @@ static tn_status build_chain(const char *path, tn_arena *arena, chain *c, tn_err
         TN_TRY(tn_ckptdir_beside(path, top->base, base, err));
         TN_TRY(add_link(c, base, arena, err));
         const tn_manifest *below = &c->link[c->n - 1]->manifest;
+        TN_ASSERT(top->base < top->ordinal); /* so the chain ends */
         if (below->ordinal != top->base || below->crc != top->base_crc ||
             below->run_id != top->run_id) {
             return tn_fail(err, TN_E_CKPT, "'%s' is not the base of ckpt-%" PRIu64, base,
@@ -308,6 +311,7 @@ static tn_status load(const char *path, const tn_ckpt_loader *loader, tn_arena *
     if (loader->fits != NULL) {
         TN_TRY(loader->fits(loader->ctx, &c->link[0]->manifest, err));
     }
+    TN_ASSERT(c->n > 0 && c->link[c->n - 1]->manifest.base == 0); /* the full one is read first */
     for (uint32_t i = c->n; i > 0; i--) {
         status = loader->read(loader->ctx, c->link[i - 1]->path, &c->link[i - 1]->manifest, err);
         *damaged = status == TN_E_CKPT;
@@ -331,6 +335,7 @@ static void advise(tn_status status, tn_error *err)
 
 tn_status tn_ckptdir_load_one(const char *path, const tn_ckpt_loader *loader, tn_error *err)
 {
+    TN_ASSERT(loader->read != NULL);
     char plain[TN_PATH_SIZE]; /* without slashes behind it */
     size_t size = strlen(path);
     while (size > 1 && path[size - 1] == '/') {
@@ -401,6 +406,7 @@ static tn_status try_all(const char *dir, const tn_ckpt_loader *loader, tn_arena
 tn_status tn_ckptdir_load(const char *dir, const tn_ckpt_loader *loader, uint64_t *ordinal,
                           tn_error *err)
 {
+    TN_ASSERT(loader->read != NULL);
     uint64_t found = 0;
     uint32_t n_damaged = 0;
     uint32_t n_aside = 0;

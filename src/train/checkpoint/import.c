@@ -71,6 +71,7 @@ static bool is_state_of(const char *name, const char *segment)
 /* Whether a column of ours holds weights, not a state. */
 static bool is_weight(const rows_job *j, uint32_t column)
 {
+    TN_ASSERT(column < j->columns->n);
     const tn_row_columns *c = j->columns;
     for (uint32_t r = 0; r < c->layout->n_records; r++) {
         const tn_row_place *p = &c->place[(size_t)r * c->n + column];
@@ -157,6 +158,7 @@ static void init_states(const rows_job *j, uint32_t group, uint32_t segment)
     const tn_rule *rule = &rules->rule[(size_t)group * TN_SEGMENTS_MAX + segment];
     tn_place_in_row in = tn_table_place(j->columns->table, record, segment);
     float *state[TN_STATES_MAX] = {NULL};
+    TN_ASSERT(in.n_states <= TN_STATES_MAX);
     for (uint32_t i = 0; i < in.n_states; i++) {
         state[i] = j->data + in.state[i];
     }
@@ -188,6 +190,7 @@ static tn_status take_column(const rows_job *j, const tn_dump_row *row, uint32_t
 static bool lacks_states(const rows_job *j, const tn_dump_row *row, uint32_t group,
                          uint32_t weights)
 {
+    TN_ASSERT(weights < j->columns->n && j->file_column[weights] != NOWHERE);
     const tn_row_columns *c = j->columns;
     const tn_row_place *w = tn_row_place_of(c, group, weights);
     if (j->fresh[weights] || row->value[j->file_column[weights]].n == 0) {
@@ -320,6 +323,7 @@ static tn_status restore_dense(const char *path, tn_worker *w, tn_error *err)
     for (uint32_t i = 0; status == TN_OK && i < tn_params_count(w->params); i++) {
         const tn_param_slice *s = tn_params_get(w->params, i);
         const tn_tensor *t = tn_tensor_find(&doc, s->name);
+        TN_ASSERT(t != NULL && t->size == (size_t)s->rows * s->cols * sizeof(float));
         memcpy(tn_params_weights(w->params) + s->at, t->data, t->size);
     }
     if (status == TN_OK) {

@@ -117,6 +117,7 @@ static uint32_t options_changed(const char *was, const char *now, const tn_run *
         passed_over[n++] = "train.max_steps";
         passed_over[n++] = "train.max_time";
     }
+    TN_ASSERT(n < sizeof passed_over / sizeof passed_over[0] && passed_over[n] == NULL);
     tn_arena *arena = tn_arena_new(1 << 16);
     const tn_tree *before = tree_of(was, arena);
     const tn_tree *after = tree_of(now, arena);
@@ -196,6 +197,7 @@ static void say_where(const tn_rerun *r, tn_text *out)
 
 static void say_remedy(const tn_rerun *r, bool other_data, tn_text *out)
 {
+    TN_ASSERT(r->finish != TN_FINISH_NOT);
     const tn_run *run = r->plan->run;
     tn_text_adds(out, "train on with ");
     if (r->finish == TN_FINISH_EPOCHS) {
@@ -231,6 +233,7 @@ static uint32_t say_changes(const tn_rerun *r, bool other_data, tn_text *out)
 
 tn_status tn_rerun_tell(const tn_rerun *r, tn_text *out, tn_error *err)
 {
+    TN_ASSERT(r->state->past != NULL && r->text != NULL);
     const bool finished = r->finish != TN_FINISH_NOT;
     const bool other_data = finished && data_changed(r); /* else an epoch is opened, and looks */
     say_where(r, out);

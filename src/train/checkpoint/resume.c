@@ -87,6 +87,7 @@ static void compare_rows(const tn_row_schema *now, const tn_row_schema *was, tn_
             differ(out, "slot '%s' is not in the checkpoint", now->group[g].name);
             continue;
         }
+        TN_ASSERT(now->group[g].record < now->n_records && group->record < was->n_records);
         const tn_row_record *r = &now->record[now->group[g].record];
         const tn_row_record *old = &was->record[group->record];
         for (uint32_t s = 0; s < r->n_segments; s++) {
@@ -244,6 +245,7 @@ static tn_status read_files(const loading *l, const char *path, const tn_manifes
         tn_text_done(&file);
         TN_TRY(status);
     }
+    TN_ASSERT(reached <= size);
     if (reached != size) {
         return tn_fail(err, TN_E_CKPT, "'%s' holds %zu dense weights of %zu", path, reached, size);
     }
@@ -316,6 +318,7 @@ static uint64_t learned_bytes(const tn_manifest *m)
 static tn_status read_all(void *ctx, const char *path, const tn_manifest *m, tn_error *err)
 {
     loading *l = ctx;
+    TN_ASSERT(m->ordinal <= l->top); /* a chain ends with the one that is wanted */
     l->deltas = m->base != 0 ? l->deltas + 1 : 0;
     if (m->base == 0) {
         l->bytes = learned_bytes(m);
@@ -428,6 +431,7 @@ static tn_status begin_with(tn_checkpoints *c, tn_worker *w, tn_run_state *state
     loading l = {.w = w, .which = which, .peers = &c->peers};
     tn_ckpt_loader loader = {.fits = fits, .read = read_all, .ctx = &l, .strict = true};
     TN_TRY(load_one(path, &loader, err));
+    TN_ASSERT(which->ordinal != 0);
     state->begun = true;
     state->begun_crc = which->crc;
     which->ordinal = 0;
@@ -465,6 +469,7 @@ static tn_status load_newest(tn_checkpoints *c, const tn_ckpt_loader *loader, tn
     const loading *l = loader->ctx;
     uint64_t ordinal = 0;
     TN_TRY(as_ckpt(tn_ckptdir_load(tn_checkpoints_dir(c), loader, &ordinal, err), err));
+    TN_ASSERT(which->ordinal == ordinal);
     return ordinal != 0 && l->metrics != NULL
                ? tn_checkpoints_set_base(c, l->w, which, tn_metrics_histogram(l->metrics), err)
                : TN_OK;
@@ -485,6 +490,7 @@ static tn_status begin_anew(tn_checkpoints *c, tn_error *err)
 tn_status tn_checkpoints_resume(tn_checkpoints *c, tn_worker *w, tn_run_state *state,
                                 tn_metrics *metrics, tn_saved *which, tn_error *err)
 {
+    TN_ASSERT(c->moment == NULL);
     const tn_checkpoint_opts *o = &c->plan->run->checkpoint;
     const bool must = strcmp(o->resume, "must") == 0;
     const bool never = strcmp(o->resume, "never") == 0;

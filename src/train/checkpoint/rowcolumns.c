@@ -58,6 +58,7 @@ static tn_status add_segment(making *m, uint32_t record, uint32_t s, tn_row_plac
     const tn_segment *segment = &m->out->layout->record[record].segment[s];
     tn_place_in_row in = tn_table_place(m->out->table, record, s);
     uint32_t column = 0;
+    TN_ASSERT(in.n_states <= TN_STATES_MAX);
     TN_TRY(column_of(m, segment->name, false, &column, err));
     if (place != NULL) {
         place[column] = (tn_row_place){in.w, segment->dim, s, TN_STATES_MAX};
@@ -106,9 +107,11 @@ static tn_status add_columns(making *m, const char *name, tn_error *err)
 static tn_status place_columns(making *m, uint32_t record, tn_error *err)
 {
     tn_row_columns *c = m->out;
+    const uint32_t n = c->n;
     for (uint32_t s = 0; s < c->layout->record[record].n_segments; s++) {
         TN_TRY(add_segment(m, record, s, c->place + (size_t)record * c->n, err));
     }
+    TN_ASSERT(c->n == n); /* all were found before */
     c->floats[record] = floats_of(c, record);
     return TN_OK;
 }

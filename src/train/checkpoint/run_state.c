@@ -107,6 +107,7 @@ void tn_epoch_position_done(tn_epoch_position *s)
 /* Whether reading that stands in part i has the same parts behind it and before it. */
 static bool stands_in(const tn_epoch_parts *map, uint32_t i, const tn_epoch_position *stand)
 {
+    TN_ASSERT(i < map->n_parts);
     const tn_part_info *part = &map->part[i];
     if (part->source != stand->source || part->first != stand->begin || part->end != stand->end) {
         return false;

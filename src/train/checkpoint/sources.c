@@ -22,6 +22,7 @@ static const char *kept(tn_arena *arena, const char *text)
 static tn_status add_piece(const tn_infile *f, uint64_t at, size_t size, tn_sha256 *h)
 {
     char piece[END_BYTES];
+    TN_ASSERT(size <= sizeof piece);
     TN_TRY(tn_infile_read(f, at, piece, size, NULL));
     tn_sha256_add(h, piece, size);
     return TN_OK;
@@ -108,6 +109,7 @@ static bool same(const tn_source_id *was, const tn_source_id *now)
 
 static void tell(const tn_sources *was, const tn_sources *now, uint32_t i, tn_text *how)
 {
+    TN_ASSERT(i < was->n && i < now->n);
     if (strcmp(was->uri[i], now->uri[i]) != 0) {
         tn_text_addf(how, "'%s' is not what '%s' was", now->uri[i], was->uri[i]);
     } else if (was->id[i].bytes != now->id[i].bytes) {
@@ -139,6 +141,7 @@ bool tn_sources_differ(const tn_sources *was, const tn_sources *now, tn_text *ho
 
 tn_status tn_sources_write(const tn_sources *s, tn_text *out, tn_error *err)
 {
+    TN_ASSERT(s == NULL || s->n == 0 || s->id != NULL);
     for (uint32_t i = 0; s != NULL && i < s->n; i++) {
         tn_json_open(out, '{');
         tn_json_str(out, "uri", s->uri[i]);
@@ -187,6 +190,7 @@ tn_status tn_sources_read(const tn_sources **out, const tn_text *lines, const ch
         stop = stop != NULL ? stop : end;
         const tn_json *line = NULL;
         TN_TRY(tn_json_parse(&line, at, (size_t)(stop - at), arena, what, err));
+        TN_ASSERT(n < most);
         TN_TRY(read_line(line, &uri[n], &id[n], what, err));
         n++;
         at = stop + 1;
