@@ -43,6 +43,7 @@ typedef struct hearing {
 static tn_status hear(void *arg, uint32_t rank, const tn_done_note *note, tn_error *err)
 {
     const hearing *h = arg;
+    TN_ASSERT(rank > 0 && rank < h->lead->n_ranks);
     tn_peer_progress_add_counts(h->lead->reported, rank, note->figures);
     return h->take != NULL ? h->take(h->arg, rank, note, err) : TN_OK;
 }
@@ -59,6 +60,7 @@ static tn_status await(const tn_leader *l, const tn_order_note *order, tn_done_t
 static tn_status announce(void *arg, const tn_ckpt_order *order, tn_error *err)
 {
     tn_leader *l = arg;
+    TN_ASSERT(order->ordinal != 0);
     l->marked = order->ordinal;
     const uint64_t numbers[] = {order->run_id, order->base_step, order->delta};
     const tn_order_note note = {.what = TN_ORDER_MARK,
@@ -73,6 +75,8 @@ static tn_status take_files(void *arg, uint32_t rank, const tn_done_note *note, 
 {
     tn_ckpt_files *files = arg;
     const size_t n = note->file.n;
+    TN_ASSERT(note->file_bytes.n == n && note->file_crc.n == n && note->file_rows.n == n);
+    TN_ASSERT(note->file_first.n == n && note->file_last.n == n);
     tn_arena *arena = tn_arena_new(1 << 12);
     tn_manifest_file *file = TN_NEW_ARRAY(arena, tn_manifest_file, n + 1);
     for (size_t i = 0; i < n; i++) {
@@ -95,6 +99,7 @@ static tn_status take_files(void *arg, uint32_t rank, const tn_done_note *note, 
 static tn_status collect(void *arg, tn_ckpt_files *files, tn_error *err)
 {
     const tn_leader *l = arg;
+    TN_ASSERT(l->marked != 0);
     const tn_order_note order = {.what = TN_ORDER_MARK, .number = l->marked};
     return await(l, &order, take_files, files, err);
 }
@@ -180,6 +185,7 @@ static void stand_still(tn_leader *l, bool still)
 tn_status tn_leader_open(tn_leader **out, tn_worker *w, const tn_run_text *text,
                          const tn_watch *watch, tn_checkpoints *c, tn_error *err)
 {
+    TN_ASSERT(w->rank == 0 && w->plan->owners.n_peers > 1);
     *out = NULL;
     tn_leader *l = tn_try_alloc(1, sizeof *l, "rank 0 of a group", err);
     if (l == NULL) {
@@ -375,6 +381,7 @@ static tn_note_numbers keep(tn_arena *arena, tn_note_numbers list)
 /* The ledger may speak to others when it hears of them: not from within the group. */
 static void keep_parts(adding *a, uint32_t rank, const tn_note_parts *parts)
 {
+    TN_ASSERT(parts->part.n == parts->attempt.n && parts->part.n == parts->position.n);
     a->held[rank] = (tn_note_parts){.part = keep(a->arena, parts->part),
                                     .attempt = keep(a->arena, parts->attempt),
                                     .position = keep(a->arena, parts->position)};
@@ -390,6 +397,7 @@ static tn_status take_sum(void *arg, uint32_t rank, const tn_done_note *note, tn
     if (note->parts.part.n != 1) {
         return tn_fail(err, TN_E_PEER, "rank %u does not say where it stands", rank);
     }
+    TN_ASSERT(note->parts.position.n == 1);
     a->lead->progress[rank] = (tn_progress){.part = (uint32_t)note->parts.part.at[0],
                                             .position = note->parts.position.at[0],
                                             .records = note->records};
@@ -455,6 +463,7 @@ static tn_status begin_evaluation(tn_leader *l, const char *data, uint64_t how, 
  * stayed with them (`adds_up`), their metrics. */
 static tn_status end_evaluation(tn_leader *l, tn_evaluation *own, bool adds_up, tn_error *err)
 {
+    TN_ASSERT(l->evaluation != 0);
     adding a = {.into = adds_up ? own->metrics : NULL};
     const tn_order_note order = {.what = TN_ORDER_EVALUATE, .number = l->evaluation};
     TN_TRY(await_metrics(l, &order, take_scores, &a, err));
@@ -473,6 +482,7 @@ static tn_status take_rows(void *arg, uint32_t rank, const tn_done_note *note, t
 
 static tn_status ask_more_rows(tn_leader *l, uint32_t other, tn_text *out, tn_error *err)
 {
+    TN_ASSERT(other + 1 < l->n_ranks);
     const uint64_t share = PIECES_BYTES / (l->n_ranks - 1);
     const uint64_t most = share < PIECE_MAX ? share : PIECE_MAX;
     const tn_order_note order = {

@@ -39,6 +39,7 @@ struct tn_part_client {
 
 static void send(tn_part_client *d)
 {
+    TN_ASSERT(!d->under_way);
     tn_ledger_held over[DONE_MAX];
     uint64_t list[3][DONE_MAX];
     const uint32_t n_over = tn_part_progress_over(d->book, over, DONE_MAX);
@@ -90,6 +91,7 @@ static void take_answer(void *arg, const tn_part_note *note)
         d->state = d->waits ? OPEN : ANSWERED;
     }
     if (ours && d->under_way && note->number == d->number) {
+        TN_ASSERT(d->n_told <= DONE_MAX);
         tn_part_progress_settle(d->book, d->n_told);
         d->under_way = false;
         send_news(d);
@@ -163,6 +165,7 @@ static tn_status next(void *arg, bool wait, const atomic_bool *stop, tn_dealt *o
     tn_part_client *d = arg;
     tn_status status = TN_OK;
     (void)pthread_mutex_lock(&d->lock);
+    TN_ASSERT(d->part != NULL); /* begin() comes first */
     if (d->state == NONE) {
         d->id++;
         d->state = OPEN;
@@ -194,6 +197,7 @@ static void flushed(void *arg, uint32_t parts, uint64_t batches, uint64_t record
 
 tn_status tn_part_client_open(tn_part_client **out, const tn_part_client_opts *opts, tn_error *err)
 {
+    TN_ASSERT(opts->ask != NULL);
     *out = NULL;
     tn_part_client *d = tn_try_alloc(1, sizeof *d, "a dealer of parts", err);
     if (d == NULL) {

@@ -45,6 +45,7 @@ tn_ledger *tn_part_dealer_lock(tn_part_dealer *d)
 
 uint64_t tn_part_dealer_time(const tn_part_dealer *d, uint64_t now_ns)
 {
+    TN_ASSERT((d->since_ns != 0 ? d->since_ns : now_ns) >= d->still_ns);
     return (d->since_ns != 0 ? d->since_ns : now_ns) - d->still_ns;
 }
 
@@ -56,6 +57,7 @@ bool tn_part_dealer_is_paused(const tn_part_dealer *d)
 /* Wakes other ranks that wait; the reader of this one finds out by asking again. */
 static void wake_others(tn_part_dealer *d)
 {
+    TN_ASSERT(d->ledger != NULL);
     tn_ledger_wake wake;
     const uint64_t time = tn_part_dealer_time(d, tn_clock_ns());
     while (tn_ledger_woken(d->ledger, time, &wake)) {
@@ -77,6 +79,7 @@ void tn_part_dealer_unlock(tn_part_dealer *d)
 /* Tells the ledger which parts of a rank are over. Locked. */
 static void settle(tn_part_dealer *d, uint32_t rank, tn_part_progress *book, uint64_t now_ns)
 {
+    TN_ASSERT(rank < d->ranks && d->ledger != NULL);
     tn_ledger_held over;
     while (tn_part_progress_over(book, &over, 1) > 0) {
         (void)tn_ledger_done(d->ledger, rank, over.part, over.attempt, now_ns);
@@ -107,6 +110,7 @@ static void await_change(tn_part_dealer *d)
 /* Locked. */
 static tn_ledger_answer ask_now(tn_part_dealer *d, tn_ledger_deal *out)
 {
+    TN_ASSERT(d->ledger != NULL && d->ask > 0);
     const uint64_t time = tn_part_dealer_time(d, tn_clock_ns());
     return tn_ledger_ask(d->ledger, d->rank, d->epoch, d->ask, time, out);
 }
@@ -157,6 +161,7 @@ static void flushed(void *arg, uint32_t parts, uint64_t batches, uint64_t record
 
 static tn_status make_ledger(tn_part_dealer *d, const tn_epoch_parts *map, tn_error *err)
 {
+    TN_ASSERT(d->ledger == NULL);
     const tn_part_dealer_opts *opts = &d->opts;
     tn_ledger_span *span =
         tn_try_alloc((size_t)map->n_parts + 1, sizeof *span, "the parts of the data", err);
@@ -376,6 +381,7 @@ void tn_part_dealer_pause(tn_part_dealer *d, bool still, uint64_t now_ns)
     if (still && d->since_ns == 0) {
         d->since_ns = now_ns;
     } else if (!still && d->since_ns != 0) {
+        TN_ASSERT(now_ns >= d->since_ns);
         d->still_ns += now_ns - d->since_ns;
         d->since_ns = 0;
     }
@@ -414,6 +420,7 @@ const tn_manifest_part *tn_part_dealer_parts(tn_part_dealer *d, tn_arena *arena,
         }
     }
     *n = tn_ledger_save(d->ledger, part);
+    TN_ASSERT(*n <= d->n_parts);
     tn_part_dealer_unlock(d);
     return part;
 }

@@ -78,6 +78,7 @@ tn_status tn_part_progress_add(tn_part_progress *b, const tn_ledger_deal *deal, 
 /* Locked. */
 static void finish(tn_part_progress *b)
 {
+    TN_ASSERT(b->settled <= b->over && b->over <= b->n);
     if (b->learned >= b->flushed_batch && b->flushed > b->over) {
         b->over = b->flushed;
         b->records = b->flushed_records > b->records ? b->flushed_records : b->records;
@@ -128,6 +129,7 @@ uint32_t tn_part_progress_ended(tn_part_progress *b)
 static uint32_t list(const tn_part_progress *b, uint32_t from, uint32_t to, tn_ledger_held *out,
                      uint32_t most)
 {
+    TN_ASSERT(from <= to && to <= b->n + 1);
     for (uint32_t i = from; i < to && i - from < most; i++) {
         const entry *e = &b->entry[i];
         out[i - from] =

@@ -67,6 +67,7 @@ static void fill(tn_part_note *note, tn_ledger_answer answer, const tn_ledger_de
 static void wake(void *arg, const tn_ledger_wake *w)
 {
     const tn_part_server *s = arg;
+    TN_ASSERT(w->rank < s->ranks && w->answer != TN_LEDGER_WAIT);
     tn_part_note note = {.epoch = tn_part_dealer_epoch(s->dealer), .id = w->id};
     fill(&note, w->answer, &w->deal);
     s->voice.deal(s->voice.arg, &s->frame[w->rank], &note);
@@ -75,6 +76,7 @@ static void wake(void *arg, const tn_ledger_wake *w)
 /* Numbers from outside; those that are none of a part mean nothing to the ledger. */
 static tn_ledger_held held_at(uint32_t rank, const tn_note_parts *parts, size_t i)
 {
+    TN_ASSERT(i < parts->part.n && i < parts->attempt.n && i < parts->position.n);
     const uint64_t part = parts->part.at[i];
     const uint64_t attempt = parts->attempt.at[i];
     return (tn_ledger_held){.rank = rank,
@@ -86,6 +88,7 @@ static tn_ledger_held held_at(uint32_t rank, const tn_note_parts *parts, size_t 
 static void serve(tn_part_server *s, const tn_frame *frame, const tn_ask_note *ask,
                   tn_part_note *answer)
 {
+    TN_ASSERT(frame->rank < s->ranks);
     tn_ledger_deal deal;
     tn_ledger *ledger = tn_part_dealer_lock(s->dealer);
     const uint64_t time = tn_part_dealer_time(s->dealer, tn_clock_ns());

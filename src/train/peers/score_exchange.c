@@ -54,6 +54,7 @@ const tn_order_note *tn_score_sender_instead(const tn_score_sender *h)
 
 static size_t held(const tn_score_sender *h)
 {
+    TN_ASSERT(h->handed <= h->rows.size);
     return h->rows.size - h->handed;
 }
 
@@ -75,6 +76,7 @@ static tn_status hand_over(tn_score_sender *h, const tn_order_note *order, tn_er
     }
     const char *at = tn_text_str(&h->rows) + h->handed;
     const size_t size = tn_scored_fitting(at, held(h), (size_t)order->more.at[0]);
+    TN_ASSERT(size <= held(h));
     const tn_done_note note = {
         .what = order->what, .number = order->number, .text = "", .metrics = {at, size}};
     TN_TRY(h->line.done(h->line.arg, &note, err));
@@ -192,6 +194,7 @@ struct tn_score_merge {
 
 tn_status tn_score_merge_new(tn_score_merge **out, const tn_score_merge_opts *opts, tn_error *err)
 {
+    TN_ASSERT(opts->take != NULL && (opts->others == 0 || opts->more != NULL));
     const char *what = "rows of other ranks";
     tn_score_merge *m = tn_try_alloc(1, sizeof *m, what, err);
     if (m == NULL) {
@@ -239,6 +242,7 @@ static bool before(place a, place b)
 /* The first row from `from` on that does not stand before `end`. */
 static uint32_t run_end(const tn_batch *b, uint32_t from, place end)
 {
+    TN_ASSERT(from <= b->rows);
     uint32_t row = from;
     while (row < b->rows && before(place_of(b, row), end)) {
         row++;
@@ -262,6 +266,7 @@ static tn_status check_order(stream *s, uint32_t other, tn_error *err)
 /* Sees to it that a rank's next row is there, or that it has none. */
 static tn_status refill(tn_score_merge *m, uint32_t other, tn_error *err)
 {
+    TN_ASSERT(other < m->opts.others);
     stream *s = &m->other[other];
     if (s->over || s->next < tn_scored_scores(s->rows)->batch->rows) {
         return TN_OK;
@@ -303,6 +308,7 @@ static tn_status first_of_others(tn_score_merge *m, uint32_t *first, place *seco
 static tn_status take(tn_score_merge *m, const tn_scores *of, uint32_t from, uint32_t end,
                       tn_error *err)
 {
+    TN_ASSERT(from < end && end <= of->batch->rows);
     tn_scored_view view;
     tn_scored_view_of(&m->opts.form, of, from, end - from, m->slot, &view);
     return m->opts.take(m->opts.arg, &view.scores, err);

@@ -50,6 +50,7 @@ tn_scored_form tn_scored_form_of(const tn_run *run, const tn_schema *schema, boo
 tn_status tn_scored_form_fetch(tn_scored_form *form, const tn_graph *graph, const tn_strs *nodes,
                                tn_arena *arena, tn_error *err)
 {
+    TN_ASSERT(form->n_nodes == 0 && form->width == 0);
     const tn_node **node = TN_NEW_ARRAY(arena, const tn_node *, (size_t)nodes->n + 1);
     uint32_t *cols = TN_NEW_ARRAY(arena, uint32_t, (size_t)nodes->n + 1);
     uint32_t width = 0;
@@ -132,6 +133,7 @@ tn_status tn_scored_add(const tn_scored_form *form, const tn_scores *scores, tn_
             return tn_fail(err, TN_E_LIMIT, "a scored row of %zu bytes, %d at most", size,
                            TN_SCORED_ROW_MAX);
         }
+        TN_ASSERT(size >= FIXED); /* as tn_scored_fitting expects */
         tn_store_u32(out->data + before, (uint32_t)(size - sizeof(uint32_t)));
     }
     return TN_OK;
@@ -315,6 +317,8 @@ tn_status tn_scored_read(tn_scored_rows *r, const char *bytes, size_t size, tn_e
     while (in.size > 0) {
         place_row(r, &in);
     }
+    TN_ASSERT(r->batch.rows == c.rows); /* all that was counted is placed */
+    TN_ASSERT(!r->form.ids || r->batch.id_offset[c.rows] == c.id_bytes);
     return TN_OK;
 }
 
