@@ -115,6 +115,7 @@ static tn_tree *without_include(tn_arena *arena, const tn_tree *tree)
 
 static tn_tree *load(const tn_binder *b, const tn_field *fields, const visit *v)
 {
+    TN_ASSERT(v->depth <= TN_INCLUDE_DEPTH_MAX);
     bool piped = strcmp(v->path, "-") == 0; /* includes are relative to the working directory */
     tn_tree *tree = tn_yaml_read_file(b->arena, b->diag, piped ? "/dev/stdin" : v->path);
     if (tree == NULL) {
@@ -229,6 +230,7 @@ enum { PREFIX_SIZE = sizeof prefix - 1 };
 /* TNET_TRAIN__MAX_STEPS as train.max_steps. */
 static char *path_of_variable(tn_arena *arena, const char *name, size_t size)
 {
+    TN_ASSERT(size > PREFIX_SIZE);
     char *path = TN_NEW_ARRAY(arena, char, size + 1);
     size_t n = 0;
     for (size_t i = PREFIX_SIZE; i < size; i++) {
@@ -293,6 +295,7 @@ static void add_over(layers *l, const tn_tree **layer, const tn_tree *over)
         l->failed = true;
         return;
     }
+    TN_ASSERT(layer == &l->over[ENVIRONMENT] || layer == &l->over[COMMAND_LINE]);
     *layer = tn_fields_join(&l->b, l->in->fields, *layer, over);
 }
 

@@ -37,6 +37,7 @@ static tn_status find(tn_run *run, const tn_peers_opts *peers, const char *folde
     }
     tn_text_done(&dir);
     if (status == TN_OK && membership->size > 1) {
+        TN_ASSERT(membership->rank < membership->size);
         run->cluster.rank = membership->rank;
         run->cluster.size = membership->size;
         run->cluster.membership = membership;
@@ -61,6 +62,7 @@ tn_status tn_rank_find(const tn_binder *b, const tn_tree *tree, tn_run *run, con
 
 tn_status tn_rank_prepare(const tn_run *run, uint32_t peers, const char *folder, tn_error *err)
 {
+    TN_ASSERT(peers > 0);
     tn_text dir = {0};
     TN_TRY(tn_group_make_room(peers, err));
     tn_status status = meeting_dir(run, folder, &dir, err);

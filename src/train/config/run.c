@@ -243,6 +243,7 @@ uint32_t tn_run_threads(const tn_run *run)
 {
     uint32_t cpus = tn_cpu_count();
     uint32_t asked = run->train.threads;
+    TN_ASSERT(asked == TN_WORD_U32(0) || (asked >= 1 && asked <= TN_TEAM_THREADS_MAX));
     return asked == TN_WORD_U32(0) ? (cpus < TN_TEAM_THREADS_MAX ? cpus : TN_TEAM_THREADS_MAX)
                                    : asked;
 }
@@ -326,6 +327,7 @@ bool tn_day_read(const char *text, uint32_t *out)
     const uint64_t leaps = last / 4 - last / 100 + last / 400 - 477;
     *out =
         (uint32_t)((year - 1970) * 365 + leaps + before[month - 1] + (leap && month > 2) + day - 1);
+    TN_ASSERT(*out <= TN_DAY_MAX);
     return true;
 }
 
@@ -483,6 +485,7 @@ static void check_metrics(const tn_binder *b, const tn_tree *tree, const tn_run 
     for (const tn_metric *const *m = tn_all_metrics; *m != NULL && n < 128; m++) {
         names[n++] = (*m)->name;
     }
+    TN_ASSERT(n < 128); /* none was left out */
     check_words(b, place(tree, "eval.metrics"), "metric", &r->eval.metrics, names, n);
     const char *grouped = tn_run_grouped_metric(r);
     bool qid = r->data.format != NULL && strcmp(r->data.format, "libsvm") == 0;

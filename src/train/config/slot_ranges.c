@@ -47,6 +47,7 @@ static bool find_range(const expander *e, const char *text, const tn_origin *at,
 /* The text with `number` in the place of the braces, wherever they stand. */
 static const char *with_number(const expander *e, const char *text, const range *r, uint64_t number)
 {
+    TN_ASSERT(r->size > 0); /* else the text never ends */
     char digits[24];
     (void)snprintf(digits, sizeof digits, "%0*llu", r->width, (unsigned long long)number);
     tn_text out = {0};
@@ -76,6 +77,7 @@ static uint64_t count_nodes(const tn_tree *tree)
 /* False, and reported: this range makes more than is sane. */
 static bool has_room(expander *e, const tn_tree *item, const range *r)
 {
+    TN_ASSERT(r->first <= r->last);
     e->n_nodes += count_nodes(item) * (r->last - r->first + 1);
     if (e->n_nodes > TN_NAME_RANGE_NODES_MAX) {
         tn_diag_error(e->diag, &item->at, "ranges make more than %d values",

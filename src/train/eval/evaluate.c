@@ -61,6 +61,7 @@ static tn_status make_slices(tn_score_collector *j, tn_error *err)
     if (n == 0) {
         return TN_OK;
     }
+    TN_ASSERT(j->slicer == NULL && out->slices == NULL);
     out->slices = tn_alloc(n, sizeof(tn_slices *), "slices");
     j->slicer = tn_alloc(n, sizeof *j->slicer, "slices");
     out->n_slices = n;
@@ -78,6 +79,7 @@ static tn_status add_slices(tn_score_collector *j, const tn_batch *batch, const 
 {
     for (uint32_t i = 0; i < j->out->n_slices; i++) {
         slicer *s = &j->slicer[i];
+        TN_ASSERT(s->slot < batch->n_slots);
         const tn_slot *slot = &batch->slot[s->slot];
         uint32_t n = slot->offset[batch->rows];
         if (n > s->capacity) {
@@ -100,6 +102,7 @@ static tn_status add_slices(tn_score_collector *j, const tn_batch *batch, const 
 
 tn_status tn_score_collector_begin(tn_score_collector *j, tn_error *err)
 {
+    TN_ASSERT(j->out != NULL && j->request != NULL && j->slicer == NULL);
     *j->out = (tn_evaluation){0};
     j->began = tn_clock_s();
     if (j->request->only_scores) {
@@ -113,6 +116,7 @@ tn_status tn_score_collector_begin(tn_score_collector *j, tn_error *err)
 
 tn_status tn_score_collector_add(tn_score_collector *j, const tn_scores *scores, tn_error *err)
 {
+    TN_ASSERT(scores->batch != NULL && scores->logit != NULL);
     const tn_batch *batch = scores->batch;
     if (j->out->metrics != NULL && !j->schema->label->none) {
         tn_scored rows = {.n = batch->rows,
@@ -253,6 +257,7 @@ static tn_status score_all(exam *x, tn_error *err)
     tn_batch *batch = NULL;
     tn_status status = TN_OK;
     while (status == TN_OK && (status = tn_reader_next(x->reader, &batch, err)) == TN_OK) {
+        TN_ASSERT(batch->rows <= x->j.run->eval.batch); /* what `logit` has room for */
         status = tn_scorer_score(x->scorer, batch, x->logit, NULL, err);
         if (status == TN_OK) {
             const tn_scores scores = {.batch = batch, .logit = x->logit};

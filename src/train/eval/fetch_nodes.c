@@ -91,6 +91,7 @@ static tn_status add_values(spool *s, const tn_scores *scores, tn_error *err)
     if (n == NULL) {
         return TN_E_CONFIG;
     }
+    TN_ASSERT(s->cols == 0 || s->cols == n->shape.cols);
     s->cols = n->shape.cols;
     for (uint32_t r = 0; r < scores->batch->rows; r++) {
         const float *row = tn_val_row(n, scores->first + r);
@@ -104,6 +105,7 @@ static tn_status add_fetched(spool *s, const tn_scores *scores, uint32_t cols, u
                              tn_error *err)
 {
     const tn_fetched *f = scores->fetched;
+    TN_ASSERT(s->cols == 0 || s->cols == cols);
     s->cols = cols;
     for (uint32_t r = 0; r < scores->batch->rows; r++) {
         const float *row = f->value + (size_t)r * f->width + at;
@@ -147,6 +149,7 @@ tn_status tn_fetch_sink(void *fetch, const tn_scores *scores, tn_error *err)
             TN_TRY(add_values(&f->node[i], scores, err));
         }
     }
+    TN_ASSERT(scores->fetched == NULL || at == scores->fetched->width);
     f->rows += rows;
     return add_ids(f, scores->batch, err);
 }
@@ -155,6 +158,7 @@ static tn_status put_node(tn_fetch *f, tn_npz *z, spool *s, tn_error *err)
 {
     tn_map map = {0};
     TN_TRY(tn_file_map(&map, s->file, err));
+    TN_ASSERT(map.size == f->rows * s->cols * sizeof(float));
     const tn_npy array = {.name = s->name,
                           .type = "<f4",
                           .item_bytes = sizeof(float),
@@ -181,6 +185,7 @@ static tn_status pad_ids(tn_fetch *f, const tn_map *texts, spool *out, tn_error 
         memcpy(padded, at, size);
         TN_TRY(tn_file_write(out->file, padded, f->id_bytes, err));
     }
+    TN_ASSERT(in.size == 0); /* as many as add_ids has written */
     return TN_OK;
 }
 

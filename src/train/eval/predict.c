@@ -175,6 +175,7 @@ static tn_status begin(tn_predictions *p, tn_error *err)
     p->with.lead = p->n > 0 ? p->output[0] : NULL;
     TN_TRY(tn_output_open(&o, path, &p->with, err));
     p->stream = p->stream || tn_output_is_stream(o);
+    TN_ASSERT(p->n < p->capacity);
     p->output[p->n++] = o;
     tn_prediction_head(&p->text, p->grouped != NULL);
     return flush(p, err);
@@ -183,6 +184,7 @@ static tn_status begin(tn_predictions *p, tn_error *err)
 /* Begins what is written of the sources up to this one; one without rows has its head. */
 static tn_status turn_to(tn_predictions *p, uint32_t source, tn_error *err)
 {
+    TN_ASSERT(p->stream || p->n == p->n_sources);
     for (; p->n_sources <= source; p->n_sources++) {
         if (p->n == 0 || !p->stream) {
             TN_TRY(begin(p, err));
@@ -217,6 +219,7 @@ tn_status tn_predictions_commit(tn_predictions *p, tn_error *err)
 {
     tn_status status = turn_to(p, 0, err); /* no rows at all: a head */
     if (status == TN_OK) {
+        TN_ASSERT(p->n > 0);
         status = tn_output_finish(p->output[p->n - 1], err);
     }
     while (status == TN_OK && p->n > 0) { /* the first one, whose lock stands for all, at last */

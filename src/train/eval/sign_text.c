@@ -90,6 +90,7 @@ static tn_status add_slot(tn_sign_words *words, const tn_sign_search *in, uint32
     if (status == TN_OK) {
         status = tn_slices_report(in->result->slices[i], slice, &n, err);
     }
+    TN_ASSERT(n <= places);
     for (uint32_t k = 0; status == TN_OK && k < n && k < in->most; k++) {
         if (!slice[k].is_other) {
             w->item[w->n++] = (wanted){.sign = slice[k].sign};
@@ -125,6 +126,7 @@ static tn_status look_at(tn_sign_words *words, const words_of *w, const tn_rows 
         return TN_E_MEMORY;
     }
     memcpy(one->word, text, size);
+    TN_ASSERT(words->missing > 0);
     words->missing--;
     return TN_OK;
 }
@@ -171,6 +173,7 @@ static bool can_be_read_again(const tn_sign_search *in)
 
 tn_status tn_sign_words_find(tn_sign_words **out, const tn_sign_search *in, tn_error *err)
 {
+    TN_ASSERT(in->result->n_slices <= in->slots->n);
     *out = NULL;
     const uint32_t n = in->result->n_slices;
     tn_sign_words *words = tn_try_alloc(1, sizeof *words, "words of slices", err);

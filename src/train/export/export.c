@@ -94,6 +94,7 @@ static tn_status sweep(const char *to, tn_error *err)
 /* After a failure only end_folder is left, as after all others. */
 static tn_status begin_folder(out_folder *d, const char *to, const char *model_id, tn_error *err)
 {
+    TN_ASSERT(strlen(model_id) == ID_DIGITS);
     char name[TN_PATH_SIZE];
     d->lock = NULL;
     d->made = false;
@@ -130,6 +131,7 @@ static bool same_index(const char *a, const char *b)
  * TN_E_CKPT. */
 static tn_status settle_folder(out_folder *d, bool *existed, tn_error *err)
 {
+    TN_ASSERT(d->made);
     char mine[TN_PATH_SIZE];
     char theirs[TN_PATH_SIZE];
     TN_TRY(tn_dir_sync(d->tmp, err));
@@ -194,6 +196,7 @@ static void add_file(exporting *x, const char *name, uint64_t bytes, uint32_t cr
     for (; k > 0 && strcmp(x->file[k - 1].name, name) > 0; k--) {
         x->file[k] = x->file[k - 1];
     }
+    TN_ASSERT(k == 0 || strcmp(x->file[k - 1].name, name) < 0); /* each name once */
     x->file[k] = (out_file){name, bytes, crc};
     x->out->bytes += bytes;
 }
@@ -237,6 +240,7 @@ static uint32_t list_tensors(const tn_export_graph *g, tn_arena *arena, const tn
             }
             const tn_node *param = tn_graph_find(g->g, p->string);
             TN_ASSERT(param != NULL && param->is_param && param->val != NULL);
+            TN_ASSERT(k <= most);
             tensor[k] =
                 (tn_tensor){.name = p->string,
                             .dtype = "F32",
@@ -326,6 +330,7 @@ static tn_status write_rows(exporting *x, tn_error *err)
 
 static tn_status write_index(exporting *x, tn_error *err)
 {
+    TN_ASSERT(x->n_files > 0);
     tn_text t = {0};
     tn_json_open(&t, '{');
     tn_json_str(&t, "format", "tnet-export");

@@ -55,6 +55,7 @@ static tn_status copy_weights(tn_params *to, tn_params *from, tn_error *err)
 /* Negatives were kept with probability q, so the logit is too high by -ln q. */
 static void correct_bias(tn_params *params, const char *bias, double q)
 {
+    TN_ASSERT(q > 0 && q < 1);
     const tn_param_slice *s = tn_params_find(params, bias);
     TN_ASSERT(s != NULL && s->rows == 1 && s->cols == 1);
     float *w = tn_params_weights(params) + s->at;
@@ -184,6 +185,7 @@ static const tn_field *slot_field(const char *key)
 {
     const tn_field *f = tn_slot_fields;
     while (strcmp(f->key, key) != 0) {
+        TN_ASSERT(f->key != NULL);
         f++;
     }
     return f;
@@ -204,6 +206,7 @@ static void put_pool(tn_text *out, const tn_model_slot *slot)
 {
     static const char *const words[] = {"sum", "mean", "sqrtn", "max"};
     if (slot->pool != TN_POOL_CONCAT) {
+        TN_ASSERT((size_t)slot->pool < sizeof words / sizeof words[0]);
         tn_json_str(out, "pool", words[slot->pool]);
         return;
     }
@@ -240,6 +243,7 @@ static void put_slots(const writing *w)
         tn_json_open(out, '{');
         tn_json_str(out, "name", spec->name);
         tn_json_str(out, "group", schema->group[spec->group].name);
+        TN_ASSERT((size_t)spec->type < sizeof types / sizeof types[0]);
         tn_json_str(out, "type", types[spec->type]);
         put_transform(out, &spec->transform);
         tn_json_str(out, "absent", spec->absent_key ? "key" : "none");
@@ -343,6 +347,7 @@ static void put_first_values(const writing *w)
             tn_json_open(w->out, '{');
             tn_json_str(w->out, "group", layout->group[g].name);
             tn_json_str(w->out, "segment", record->segment[s].name);
+            TN_ASSERT((size_t)init->kind < sizeof kinds / sizeof kinds[0]);
             tn_json_str(w->out, "kind", kinds[init->kind]);
             tn_json_f64(w->out, "a", init->a);
             tn_json_f64(w->out, "b", init->b);

@@ -38,6 +38,7 @@ static bool is_kept(const tn_export_rows *r, const tn_row_view *row)
 tn_status tn_export_parts_init(tn_export_parts *p, const tn_worker *w, uint64_t step,
                                const char *folder, tn_arena *arena, tn_error *err)
 {
+    TN_ASSERT(w->rank < w->plan->owners.n_peers);
     const tn_row_schema schema = tn_ckpt_row_schema(w, arena);
     *p = (tn_export_parts){.folder = folder,
                            .owners = &w->plan->owners,
@@ -51,6 +52,7 @@ tn_status tn_export_parts_init(tn_export_parts *p, const tn_worker *w, uint64_t 
 static tn_status file_of(const tn_export_parts *p, uint32_t rank, tn_snapshot_head *head,
                          char path[TN_PATH_SIZE], tn_error *err)
 {
+    TN_ASSERT(rank < p->owners->n_peers && p->owners->from[rank] < p->owners->from[rank + 1]);
     char name[32];
     *head = p->head;
     head->first = p->owners->from[rank];
@@ -80,6 +82,7 @@ static tn_status give_snapshot_row(void *arg, const tn_snapshot_row *row, tn_err
 
 static uint32_t owner_of(const tn_export_parts *p, uint32_t partition)
 {
+    TN_ASSERT(partition < p->owners->n_partitions);
     uint32_t rank = 0;
     while (p->owners->from[rank + 1] <= partition) {
         rank++;
@@ -241,6 +244,7 @@ static tn_status number_segments(export_delta *d, tn_error *err)
         for (uint32_t s = 0; s < record->n_segments; s++) {
             uint32_t k = 0;
             while (strcmp(names[k], record->segment[s].name) != 0) {
+                TN_ASSERT(k + 1 < n);
                 k++;
             }
             d->number[r * TN_SEGMENTS_MAX + s] = k;
@@ -312,6 +316,7 @@ static bool same_segment(merge *m, const tn_dict_entry *e, uint32_t s, const tn_
     const export_delta *d = m->d;
     uint32_t record = d->layout->group[e->group].record;
     const tn_segment *segment = &d->layout->record[record].segment[s];
+    TN_ASSERT(segment->dim <= TN_DIM_MAX);
     uint32_t number = d->number[record * TN_SEGMENTS_MAX + s];
     bool there = tn_dict_get(row, number, segment->dim, m->theirs);
     bool wanted = (e->present >> s & 1) != 0;
@@ -395,12 +400,14 @@ static tn_status walk(void *arg, uint32_t piece, tn_dict_visit *visit, void *vis
     m->d = d;
     m->next = first_of(d, piece);
     m->end = first_of(d, piece + 1);
+    TN_ASSERT(m->next <= m->end && m->end <= d->n_live);
     m->visit = visit;
     m->visitor = visitor;
     tn_status status = d->all->walk(d->all->arg, piece, sift, m, err);
     if (status == TN_OK) {
         status = remove_before(m, UINT64_MAX, UINT32_MAX, err);
     }
+    TN_ASSERT(status != TN_OK || m->next == m->end);
     tn_free(m);
     return status;
 }
@@ -490,6 +497,7 @@ static tn_status dict_json(const tn_export_rows *r, tn_text *out, tn_error *err)
 
 static void read_id(const char *hex, uint8_t out[TN_MODEL_ID_BYTES])
 {
+    TN_ASSERT(strlen(hex) == 2 * (size_t)TN_MODEL_ID_BYTES);
     for (uint32_t i = 0; i < TN_MODEL_ID_BYTES; i++) {
         uint64_t byte = 0;
         tn_numeral how = tn_read_hex(hex + (size_t)i * 2, 2, &byte);
@@ -613,6 +621,7 @@ static void drop_lines(void *hand)
 
 static tn_status dump_all(dump_job *j, const char *path, tn_export_done *out, tn_error *err)
 {
+    TN_ASSERT(j->columns->n <= TN_DUMP_COLUMNS_MAX);
     j->head = (tn_dump_head){
         .model_id = j->rows->model_id, .n = j->columns->n, .column = j->columns->column};
     TN_TRY(tn_dump_create(&j->writer, path, &j->head, err));

@@ -15,6 +15,7 @@ enum { SLICES_SHOWN = 20, SLICE_COLS = 7, CELL_SIZE = 40 };
 
 tn_status tn_eval_result_intervals(tn_eval_result *f, tn_error *err)
 {
+    TN_ASSERT(!f->has_intervals);
     if (f->run->eval.auc == 0 || f->schema->label->none) {
         return TN_OK;
     }
@@ -43,6 +44,7 @@ tn_status tn_eval_result_slices(const tn_eval_result *f, uint32_t i, uint32_t ma
         *cut = (tn_slice_cut){0};
         for (uint32_t k = 0; k < n_all; k++) {
             if (k < max || all[k].is_other) {
+                TN_ASSERT(cut->n <= max); /* `out` holds one more */
                 out[cut->n++] = all[k];
             } else {
                 cut->hidden++;
@@ -135,6 +137,7 @@ static tn_status slice_table(const tn_eval_result *f, uint32_t i, tn_text *out, 
     for (uint32_t k = 0; k < cut.n; k++) {
         put_slice(&g, f, i, &slice[k], &t);
     }
+    TN_ASSERT(g.n == (cut.n + 1) * SLICE_COLS);
     tn_text_addc(out, '\n');
     tn_grid_text(g.cell, cut.n + 1, SLICE_COLS, out);
     if (cut.hidden > 0) {

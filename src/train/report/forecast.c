@@ -45,6 +45,7 @@ static double rows_after(const tn_pace *p, double examples)
 
 tn_forecast tn_forecast_of(const tn_pace *p)
 {
+    TN_ASSERT(p->batch > 0 && (!p->reads || p->cpus > 0));
     tn_forecast f = {.bound = "steps"};
     double steps = p->step;
     double all = p->run_examples > 0 ? p->run_examples : p->examples;
@@ -84,6 +85,7 @@ static tn_status next_held(void *from, uint64_t until_ns, tn_batch **out, tn_err
     (void)until_ns;
     (void)err;
     held *h = from;
+    TN_ASSERT(h->n > 0);
     *out = h->batch[h->next++ % h->n];
     return TN_OK;
 }
@@ -106,6 +108,7 @@ static void drop(held *h)
 
 static uint32_t held_most(const tn_pace *p)
 {
+    TN_ASSERT(p->batch > 0);
     uint32_t n = HELD_ROWS / p->batch;
     return n < HELD_LEAST ? HELD_LEAST : n > HELD_MAX ? HELD_MAX : n;
 }
@@ -136,6 +139,7 @@ static double typical(double *value, uint32_t n)
  * from opening on. The longest one behind it is where the second window was loaded. */
 static void take_gaps(tn_pace *p, double *gap, uint32_t n, bool ended)
 {
+    TN_ASSERT(n > 0);
     uint32_t longest = n > 1 ? 1 : 0;
     for (uint32_t i = 1; i < n; i++) {
         longest = gap[i] > gap[longest] ? i : longest;
@@ -248,6 +252,7 @@ static tn_status draw_batch(const tn_worker *w, tn_rows *rows, held *h, uint32_t
 {
     tn_batch_builder *f = NULL;
     TN_TRY(tn_batch_builder_new(&f, w->plan->schema, batch, false, err));
+    TN_ASSERT(h->n < HELD_MAX);
     h->drawn[h->n] = f;
     const uint64_t first = (uint64_t)h->n++ * batch;
     tn_rows_clear(rows);
@@ -305,6 +310,7 @@ static tn_status one_step(pacing *x, tn_step_prefetch *feeder, tn_error *err)
     }
     tn_step_prefetch_recycle(feeder, step);
     TN_TRY(status);
+    TN_ASSERT(x->n < STEPS_MOST);
     x->rows[x->n] = tn_table_rows(x->w->shard.table);
     x->time[x->n++] = tn_clock_s() - begin;
     return TN_OK;
@@ -345,6 +351,7 @@ static tn_status pace_steps(pacing *x, held *h, tn_pace *p, tn_error *err)
 {
     TN_TRY(take_steps(x, h, FRESH_S, h->n, err));
     const uint32_t n = x->n;
+    TN_ASSERT(n > 0 && n <= STEPS_MOST);
     const uint32_t half = n / 2;
     p->examples = (double)n * p->batch;
     p->keys[0] = (double)x->rows[half > 0 ? half - 1 : 0];

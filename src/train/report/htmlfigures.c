@@ -154,6 +154,8 @@ static void draw_frame(const tn_chart *c)
 tn_chart tn_chart_begin(tn_text *out, const tn_chart_opts *opts)
 {
     TN_ASSERT(opts->x.from < opts->x.to && opts->y.from < opts->y.to);
+    TN_ASSERT(!opts->x.log || opts->x.from > 0);
+    TN_ASSERT(!opts->y.log || opts->y.from > 0);
     tn_chart c = {.out = out, .opts = *opts, .width = opts->wide ? 2 * SIDE : SIDE, .height = SIDE};
     double w = LEFT + c.width + RIGHT;
     double h = TOP + c.height + BOTTOM;
@@ -239,6 +241,7 @@ void tn_figure_roc(const tn_metrics *m, tn_text *out)
     tn_curve_point curve[CURVE_POINTS];
     tn_point at[CURVE_POINTS];
     uint32_t n = tn_curve_of(m, CURVE_POINTS, curve);
+    TN_ASSERT(n <= CURVE_POINTS);
     if (n == 0) {
         return;
     }
@@ -260,6 +263,7 @@ void tn_figure_precision(const tn_metrics *m, tn_text *out)
     tn_curve_point curve[CURVE_POINTS];
     tn_point at[CURVE_POINTS];
     uint32_t n = tn_curve_of(m, CURVE_POINTS, curve);
+    TN_ASSERT(n <= CURVE_POINTS);
     if (n == 0) {
         return;
     }
@@ -296,6 +300,7 @@ void tn_figure_reliability(const tn_metrics *m, tn_text *out)
     tn_reliability bin[RELIABILITY_BINS];
     tn_point at[RELIABILITY_BINS];
     uint32_t n = tn_reliability_of_mass(m, RELIABILITY_BINS, bin);
+    TN_ASSERT(n <= RELIABILITY_BINS);
     double highest = 0;
     for (uint32_t i = 0; i < n; i++) {
         at[i] = (tn_point){bin[i].pctr, bin[i].ctr};
@@ -346,6 +351,7 @@ void tn_figure_scores(const tn_metrics *m, tn_text *out)
     tn_walk w = tn_walk_begin(m);
     for (tn_cell cell; tn_walk_next(&w, &cell);) {
         double bin = (cell.z - low) / (high - low) * SCORE_BINS;
+        TN_ASSERT(bin >= 0);
         uint32_t i = bin < SCORE_BINS ? (uint32_t)bin : SCORE_BINS - 1;
         neg[i] += (double)cell.neg / w.unit;
         pos[i] += (double)cell.pos / w.unit;

@@ -136,6 +136,7 @@ static void put_deciles(const tn_metrics *m, tn_text *out)
 {
     tn_reliability bin[DECILES];
     uint32_t n = tn_reliability_of_mass(m, DECILES, bin);
+    TN_ASSERT(n <= DECILES);
     tn_text_adds(out, "<h2>Calibration by deciles of the score</h2>\n<table>\n<tr>"
                       "<th class=\"n\">from</th><th class=\"n\">to</th><th class=\"n\">weight</th>"
                       "<th class=\"n\">ctr</th><th class=\"n\">pctr</th><th class=\"n\">copc</th>"
@@ -181,6 +182,7 @@ static tn_status put_slot(const tn_eval_result *f, uint32_t i, tn_text *out, tn_
     size_t at[SLICES_SHOWN + 1];
     tn_slice_cut cut = {0};
     TN_TRY(tn_eval_result_slices(f, i, SLICES_SHOWN, slice, &cut, err));
+    TN_ASSERT(cut.n <= SLICES_SHOWN + 1);
     tn_text labels = {0};
     for (uint32_t k = 0; k < cut.n; k++) {
         at[k] = labels.size;
@@ -207,6 +209,7 @@ static tn_status put_slot(const tn_eval_result *f, uint32_t i, tn_text *out, tn_
 
 tn_status tn_html_report(const tn_eval_result *f, const char *config, tn_text *out, tn_error *err)
 {
+    TN_ASSERT(f->schema->label->none || f->result->metrics != NULL);
     const tn_metrics *m = f->result->metrics;
     tn_text_adds(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
                       "<meta name=\"viewport\" content=\"width=device-width\">\n<title>");

@@ -58,6 +58,7 @@ static tn_text *begin(tn_journal *j, const tn_journal_at *at, const char *kind)
 
 static tn_status end(tn_journal *j, tn_error *err)
 {
+    TN_ASSERT(j->line.failed || j->line.data[0] == '{'); /* begin() came first */
     tn_json_close(&j->line, '}');
     tn_text_addc(&j->line, '\n');
     TN_TRY(tn_text_check(&j->line, "a line of metrics.jsonl", err));
@@ -137,6 +138,7 @@ static tn_status add_slices(tn_text *t, const tn_journal_slices *s, tn_error *er
     }
     uint32_t n = 0;
     tn_status status = tn_slices_report(s->slices, slice, &n, err);
+    TN_ASSERT(n <= places);
     tn_json_open_key(t, s->slot, '[');
     for (uint32_t i = 0; i < n && status == TN_OK; i++) {
         if (i >= TN_JOURNAL_SLICES && !slice[i].is_other) {
@@ -179,6 +181,7 @@ static bool is_usual(const char *name)
 /* "loss_hex" beside "loss" when asked for. */
 static tn_status add_eval(tn_text *t, const tn_journal_eval_record *r, bool hex, tn_error *err)
 {
+    TN_ASSERT(r->metrics != NULL && (r->n_slices == 0 || r->slices != NULL));
     tn_json_str(t, "data", r->data);
     tn_json_u64(t, "rows", tn_metrics_rows(r->metrics));
     add_loss(t, r->loss, hex);

@@ -40,6 +40,7 @@ static bool next_pair(const tn_text *reasons, size_t *at, pair *out)
     out->reason = reasons->data + *at;
     out->count = out->reason + strlen(out->reason) + 1;
     *at += strlen(out->reason) + strlen(out->count) + 2;
+    TN_ASSERT(*at <= reasons->size); /* whole pairs only */
     return true;
 }
 
@@ -121,17 +122,6 @@ static void list_numbers(tn_rank_counts *f, uint64_t *out[N_NUMBERS])
     memcpy(out, list, sizeof list);
 }
 
-void tn_rank_counts_pack(const tn_rank_counts *f, tn_text *out)
-{
-    tn_rank_counts copy = *f;
-    uint64_t *number[N_NUMBERS];
-    list_numbers(&copy, number);
-    for (uint32_t i = 0; i < N_NUMBERS; i++) {
-        tn_text_add_u64le(out, *number[i]);
-    }
-    tn_text_add(out, tn_text_str(&f->met.reasons), f->met.reasons.size);
-}
-
 /* Pairs, each half ended by NUL. */
 static bool are_pairs(const char *at, size_t n)
 {
@@ -140,6 +130,18 @@ static bool are_pairs(const char *at, size_t n)
         halves += at[i] == '\0';
     }
     return n == 0 || (halves % 2 == 0 && at[n - 1] == '\0');
+}
+
+void tn_rank_counts_pack(const tn_rank_counts *f, tn_text *out)
+{
+    TN_ASSERT(are_pairs(tn_text_str(&f->met.reasons), f->met.reasons.size));
+    tn_rank_counts copy = *f;
+    uint64_t *number[N_NUMBERS];
+    list_numbers(&copy, number);
+    for (uint32_t i = 0; i < N_NUMBERS; i++) {
+        tn_text_add_u64le(out, *number[i]);
+    }
+    tn_text_add(out, tn_text_str(&f->met.reasons), f->met.reasons.size);
 }
 
 /* Replaces what `f` holds, which tn_met_done frees; false, and `f` as it was, where the bytes are
@@ -162,6 +164,7 @@ static bool unpack_figures(tn_rank_counts *f, tn_note_bytes bytes)
         const pair p = {reasons.at + at, reasons.at + at + strlen(reasons.at + at) + 1};
         add_reason(&f->met.reasons, &p);
         at += strlen(p.reason) + strlen(p.count) + 2;
+        TN_ASSERT(at <= reasons.n);
     }
     return true;
 }
@@ -207,6 +210,7 @@ tn_status tn_reporter_say(tn_reporter *r, uint64_t now_ns, tn_error *err)
 tn_status tn_reporter_add(tn_reporter *r, const tn_reporter_step *step, uint64_t now_ns,
                           tn_error *err)
 {
+    TN_ASSERT(step->rows != NULL);
     TN_TRY(tn_metrics_add(r->metrics, step->rows, err));
     if (step->learned != NULL) {
         r->note.samples += step->rows->n;
@@ -232,6 +236,7 @@ struct tn_peer_progress {
 tn_status tn_peer_progress_new(tn_peer_progress **out, uint32_t n_ranks, double sampling,
                                tn_error *err)
 {
+    TN_ASSERT(n_ranks > 0);
     const tn_metrics_opts kind = kind_of(sampling);
     *out = NULL;
     tn_peer_progress *r = tn_try_alloc(1, sizeof *r, "reports of peers", err);

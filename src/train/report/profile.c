@@ -14,6 +14,7 @@
 
 double tn_effort_limit(const tn_effort *w)
 {
+    TN_ASSERT(w->peak.gflops > 0 && w->peak.bytes > 0);
     return 1 / fmax(w->flops / (w->peak.gflops * 1e9), w->bytes / w->peak.bytes);
 }
 
@@ -175,6 +176,7 @@ void tn_profile_begin(tn_profile *p, tn_worker *w)
  * and its state read and written again. */
 static double bytes_of_row(const tn_worker *w, const tn_cost *cost, bool training)
 {
+    TN_ASSERT(w->rows + w->scored > 0);
     enum { TIMES = 3, TIMES_TRAINING = 8, KEY_BYTES = TN_CACHE_LINE };
     const tn_run *run = w->plan->run;
     double rows = (double)(w->rows + w->scored);

@@ -123,6 +123,7 @@ void tn_bar_draw(tn_bar *bar, const tn_bar_state *s, double now)
     if (bar->opts.show == NULL) {
         return;
     }
+    TN_ASSERT(bar->opts.width > 0);
     tn_bar_pace pace = {bar->rows_per_s, (1 - s->run_done) / bar->share_per_s};
     tn_text_clear(&bar->line);
     tn_bar_line(s, &pace, bar->opts.terminal ? bar->opts.width - 1 : 0, &bar->line);
@@ -139,6 +140,7 @@ typedef struct pieces {
 /* Moves what was appended since `begin` into a piece; too long is as good as not known. */
 static void cut(tn_text *t, size_t begin, char out[PIECE_SIZE])
 {
+    TN_ASSERT(t->size >= begin);
     size_t size = !t->failed && t->size - begin < PIECE_SIZE ? t->size - begin : 0;
     if (size > 0) {
         memcpy(out, t->data + begin, size);
@@ -226,6 +228,7 @@ void tn_bar_line(const tn_bar_state *s, const tn_bar_pace *pace, uint32_t width,
     const bool bar = !isnan(s->epoch_done) && width >= used + FRAME + BAR_MIN;
     used = fit(&p, used + (bar ? FRAME + BAR_MIN : 0), width);
     if (bar) {
+        TN_ASSERT(used <= width);
         size_t room = BAR_MIN + width - used;
         put_bar(out, s->epoch_done, room < BAR_MAX ? (uint32_t)room : BAR_MAX);
     }

@@ -101,6 +101,8 @@ static tn_status open_journal(tn_report *r, tn_error *err)
 
 tn_status tn_report_open(tn_report **out, const tn_report_opts *opts, tn_error *err)
 {
+    TN_ASSERT(opts->plan != NULL && opts->watch != NULL && opts->worker != NULL &&
+              opts->dir != NULL);
     *out = NULL;
     tn_report *r = tn_try_alloc(1, sizeof *r, "a report", err);
     if (r == NULL) {
@@ -190,6 +192,7 @@ static tn_status draw(tn_report *r, const tn_report_step *s, double now, tn_erro
 
 tn_status tn_report_step_done(tn_report *r, const tn_report_step *s, tn_error *err)
 {
+    TN_ASSERT(s->state != NULL && s->learned != NULL && s->rows != NULL);
     double now = tn_clock_s();
     if (r->steps == 0) {
         tn_bar_begin(&r->bar, now - s->compute_s);
@@ -241,6 +244,7 @@ tn_status tn_report_eval_done(tn_report *r, const tn_report_eval *e, tn_error *e
     }
     tn_journal_slices slices[64];
     uint32_t n = e->result->n_slices < 64 ? e->result->n_slices : 64;
+    TN_ASSERT(n <= r->run->eval.slices.n);
     // cppcheck-suppress knownConditionTrueFalse; there may be slices
     for (uint32_t i = 0; i < n; i++) {
         slices[i] = (tn_journal_slices){.slot = r->run->eval.slices.item[i],
@@ -406,12 +410,14 @@ static const char *const *list_warnings(const tn_report *r, tn_arena *arena)
         list[i] = at;
         at += strlen(at) + 1;
     }
+    TN_ASSERT(at == tn_text_str(&r->warnings) + r->warnings.size);
     return list;
 }
 
 /* Replaces summary.json. */
 static tn_status write_summary(const tn_report *r, const tn_report_end *end, tn_error *err)
 {
+    TN_ASSERT(end->met != NULL && end->state != NULL && end->trained != NULL);
     tn_summary_best best = {.name = end->state->monitor,
                             .value = end->state->patience.best,
                             .step = end->state->patience.step};

@@ -68,6 +68,7 @@ static void add_results(tn_text *t, const tn_summary *s)
         tn_json_str(t, "best", NULL);
         return;
     }
+    TN_ASSERT(s->best->name != NULL);
     tn_json_open_key(t, "best", '{');
     tn_json_str(t, "name", s->best->name);
     tn_json_f64(t, "value", s->best->value);
@@ -102,6 +103,7 @@ static void add_host(tn_text *t, const tn_summary *s)
 void tn_summary_text(const tn_summary *s, tn_text *out)
 {
     TN_ASSERT(s->exit_code >= 0);
+    TN_ASSERT(s->status != NULL);
     tn_text *t = out;
     tn_json_open(t, '{');
     tn_json_str(t, "format", "tnet-summary");

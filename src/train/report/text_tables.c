@@ -50,6 +50,7 @@ static bool is_numeric(const char *const *cell, uint32_t rows, uint32_t cols, ui
 
 void tn_grid_text(const char *const *cell, uint32_t rows, uint32_t cols, tn_text *out)
 {
+    TN_ASSERT(rows > 0 && cols > 0);
     for (uint32_t r = 0; r < rows; r++) {
         size_t owed = 0; /* blanks, put when something follows them */
         for (uint32_t c = 0; c < cols; c++) {
@@ -102,6 +103,7 @@ static void put_word(sheet *s, tn_text *t, const char *word)
 
 static void end_sheet(sheet *s, uint32_t cols, tn_text *t, tn_text *out)
 {
+    TN_ASSERT(s->n % cols == 0);
     tn_grid_text(s->cell, s->n / cols, cols, out);
     tn_free(s->text);
     tn_free(s->cell);

@@ -48,6 +48,8 @@ void tn_window_totals_clear(tn_window_totals *w, double now)
 
 tn_status tn_window_totals_add(tn_window_totals *w, const tn_report_step *s, tn_error *err)
 {
+    TN_ASSERT(s->learned != NULL);
+    TN_ASSERT(s->bytes_in >= w->bytes_in && s->bytes_out >= w->bytes_out);
     w->steps++;
     w->rows += s->joint;
     w->keys += s->keys;
