@@ -299,7 +299,7 @@ tn_status tn_report_event(tn_report *r, const tn_run_state *state, const char *l
     if (warning) {
         tn_log(TN_LOG_WARN, "%s", text);
         tn_text_add(&r->warnings, text, strlen(text) + 1);
-        r->n_warnings++;
+        r->n_warnings += !r->warnings.failed; /* those that are kept */
     } else {
         show(r, text);
     }
