@@ -1,6 +1,9 @@
 /* test_group_form.c - peers that find each other, or learn why they will not. */
 #include "base/core/clock.h"
 #include "cluster/groupkit.h"
+#include "cluster/keys.h"
+#include "cluster/net/link.h"
+#include "cluster/wire/control_messages.h"
 #include "support/test.h"
 
 #include <stdio.h>
@@ -129,6 +132,79 @@ static void rank_0_that_never_comes_is_told_in_time(void **state)
     tn_group_close(NULL);
 }
 
+/* Rank 0 by hand: it answers each hello with a welcome in which nobody is rank 2. */
+typedef struct welcomer {
+    groupkit *x;
+    tn_link *link;
+    tn_out_messages *pool;
+    atomic_uint welcomes;
+} welcomer;
+
+static void welcome(void *arg, tn_in_message *hello)
+{
+    welcomer *by = arg;
+    groupkit *x = by->x;
+    const char *host[] = {"a", "b", "c"};
+    const uint64_t incarnation[] = {1, hello->frame.incarnation, 0};
+    const uint64_t from[] = {x->from[0], x->from[1], x->from[2], x->from[3]};
+    const tn_welcome_note note = {.address = {x->address, 3},
+                                  .host = {host, 3},
+                                  .incarnation = {incarnation, 3},
+                                  .owned_from = {from, 4}};
+    tn_text bytes = {0};
+    tn_out_message *p = NULL;
+    tn_note_write(TN_FRAME_WELCOME, &note, &bytes);
+    tn_in_message_close(hello);
+    if (tn_out_message_take(&p, by->pool, bytes.size, NULL) == TN_OK) {
+        memcpy(tn_out_message_payload(p), tn_text_str(&bytes), bytes.size);
+        p->frame.type = TN_FRAME_WELCOME;
+        tn_link_post(by->link, 1, p);
+        (void)atomic_fetch_add(&by->welcomes, 1);
+    }
+    tn_text_done(&bytes);
+}
+
+static void tick(void *arg, uint64_t now_ns)
+{
+    (void)arg;
+    (void)now_ns;
+}
+
+static void a_welcome_of_which_a_rank_is_nobody_does_not_count(void **state)
+{
+    (void)state;
+    groupkit x;
+    tn_endpoint at[2];
+    char bound[TN_ENDPOINT_SIZE];
+    tn_error err = {0};
+    welcomer by = {.x = &x};
+    groupkit_set(&x, 3);
+    for (uint32_t r = 0; r < 2; r++) {
+        assert_int_equal(tn_endpoint_read(x.at[r], 0, &at[r], NULL), TN_OK);
+    }
+    assert_int_equal(tn_out_messages_new(&by.pool, NULL), TN_OK);
+    const tn_link_opts link = {.rank = 0,
+                               .size = 3,
+                               .job = 7,
+                               .incarnation = 1,
+                               .retransmit_ns = 30000000,
+                               .security = &x.security,
+                               .pool = by.pool,
+                               .events = {&by, welcome, welcome, tick}};
+    assert_int_equal(tn_link_open(&by.link, keys_zmq(), &link, &at[0], bound, NULL), TN_OK);
+    tn_link_set_session(by.link, 77);
+    assert_int_equal(tn_link_dial(by.link, 1, &at[1], NULL), TN_OK);
+    tn_group_opts opts = groupkit_opts(&x, 1);
+    opts.start_timeout_s = 1;
+    groupkit_open(&x, 1, &opts);
+    assert_int_equal(tn_group_form(x.group[1], NULL, &err), TN_E_PEER);
+    assert_non_null(strstr(err.text, "for rank 0 at ipc://"));
+    assert_true(atomic_load(&by.welcomes) > 0);
+    tn_link_close(by.link);
+    tn_out_messages_free(by.pool);
+    groupkit_close(&x);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -138,6 +214,7 @@ int main(void)
         cmocka_unit_test(who_does_not_fit_ends_all_with_the_reason),
         cmocka_unit_test(who_comes_with_another_version_ends_all),
         cmocka_unit_test(rank_0_that_never_comes_is_told_in_time),
+        cmocka_unit_test(a_welcome_of_which_a_rank_is_nobody_does_not_count),
     };
     return cmocka_run_group_tests(tests, groupkit_set_up, groupkit_tear_down);
 }

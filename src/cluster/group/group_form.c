@@ -166,6 +166,9 @@ static bool fits(const tn_group *g, const tn_welcome_note *note)
     for (uint32_t p = 0; good && p <= g->size; p++) {
         good = note->owned_from.at[p] == from[p];
     }
+    for (uint32_t p = 0; good && p < g->size; p++) {
+        good = note->incarnation.at[p] != 0; /* nobody's */
+    }
     return good;
 }
 
