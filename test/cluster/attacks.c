@@ -29,15 +29,20 @@ typedef struct member {
     uint64_t incarnation;
 } member;
 
-static void open_member(const attack_on *on, const tn_security *security, member *m)
+static void open_as(const attack_on *on, const tn_security *security, uint64_t incarnation,
+                    member *m)
 {
-    const uint64_t incarnation = tn_clock_ns() | 1;
     const tn_sockets_opts opts = {
         .rank = on->rank, .size = on->size, .incarnation = incarnation, .security = security};
     *m = (member){.incarnation = incarnation};
     tn_status status = tn_sockets_open(&m->sockets, on->z, &opts, NULL);
     status = status == TN_OK ? tn_sockets_dial(m->sockets, 0, &on->at, &m->dealer, NULL) : status;
     TN_ASSERT(status == TN_OK);
+}
+
+static void open_member(const attack_on *on, const tn_security *security, member *m)
+{
+    open_as(on, security, tn_clock_ns() | 1, m);
 }
 
 static void close_member(const member *m)
@@ -147,6 +152,16 @@ static void run_other_rank(const attack_on *on)
     close_member(&m);
 }
 
+/* Says to be no start of its rank: no answer would find it. */
+static void run_nobody(const attack_on *on)
+{
+    member m;
+    open_as(on, on->member, 0, &m);
+    const tn_frame f = share(on, &m);
+    send_again_and_again(on, &m, &f, 0);
+    close_member(&m);
+}
+
 static void run_many_parts(const attack_on *on)
 {
     member m;
@@ -200,6 +215,7 @@ const attack attack_members[] = {
     {"job", ATTACK_MEMBER, TN_DROP_JOB, run_other_job},
     {"session", ATTACK_MEMBER, TN_DROP_SESSION, run_other_session},
     {"rank", ATTACK_MEMBER, TN_DROP_RANK, run_other_rank},
+    {"nobody", ATTACK_MEMBER, TN_DROP_RANK, run_nobody},
     {"noise", ATTACK_MEMBER, TN_DROP_CRC, run_noise},
 };
 const uint32_t attack_n_members = sizeof attack_members / sizeof attack_members[0];

@@ -277,7 +277,7 @@ static tn_in_message *open_message(tn_link *l, zmq_msg_t *m, const tn_frame *sen
     l->counts.messages_in++;
     l->counts.bytes_in += size;
     if (fault == TN_DROP_NONE &&
-        (frame.rank != sender->rank || frame.rank == l->opts.rank ||
+        (frame.rank != sender->rank || frame.rank == l->opts.rank || frame.incarnation == 0 ||
          (sender->incarnation != 0 && frame.incarnation != sender->incarnation) ||
          !is_of(l, m, &frame, is_router))) {
         fault = TN_DROP_RANK;
@@ -577,6 +577,7 @@ void tn_link_post(tn_link *l, uint32_t to, tn_out_message *outgoing)
 void tn_link_answer(tn_link *l, const tn_frame *request, tn_out_message *outgoing)
 {
     TN_ASSERT(request->rank < l->opts.size && request->rank != l->opts.rank);
+    TN_ASSERT(request->incarnation != 0); /* as `open_message` lets in */
     outgoing->to = request->rank;
     outgoing->to_incarnation = request->incarnation;
     outgoing->frame.sequence = request->sequence;
