@@ -3,6 +3,7 @@
 
 #include "config/yaml.h"
 #include "io/schema/dataopts.h"
+#include "config/field.h"
 #include "support/test.h"
 
 #include <stdio.h>

@@ -5,6 +5,7 @@
 #include "base/core/number.h"
 #include "base/keys/record.h"
 #include "base/math/key.h"
+#include "config/field.h"
 #include "io/schema/columns.h"
 #include "io/schema/dataopts.h"
 
