@@ -1,9 +1,9 @@
 /* test_format.c - each format takes its own options and refuses those that only others read. */
 #include "io/format/format.h"
 
+#include "config/field.h"
 #include "config/yaml.h"
 #include "io/schema/dataopts.h"
-#include "config/field.h"
 #include "support/test.h"
 
 #include <stdio.h>
