@@ -128,8 +128,9 @@ const tn_metric tn_metric_ece_max = {
 static double ece_mass(const tn_metrics *m)
 {
     tn_reliability bin[TN_ECE_BINS_MAX];
-    uint32_t n = m->opts.ece_bins > 0 ? m->opts.ece_bins : TN_ECE_BINS;
-    return gap_of(bin, tn_reliability_of_mass(m, n, bin)).mean;
+    const uint32_t wanted = m->opts.ece_bins > 0 ? m->opts.ece_bins : TN_ECE_BINS;
+    const uint32_t n = tn_reliability_of_mass(m, wanted, bin);
+    return gap_of(bin, n).mean;
 }
 
 const tn_metric tn_metric_ece_mass = {

@@ -234,7 +234,8 @@ void tn_norm_backward_sums(tn_node *self, tn_range cols, bool of_batch)
     }
 }
 
-void tn_norm_backward_part(tn_node *self, tn_range cols)
+/* Among peers: dgamma and dbeta of this batch, and its part of mean_u and mean_ux. */
+static void norm_backward_part(tn_node *self, tn_range cols)
 {
     for (uint32_t from = cols.from; from < cols.to; from += TN_NORM_PIECE) {
         sums_piece(self, tn_norm_piece(cols, from), PART);
@@ -381,7 +382,7 @@ const tn_op tn_op_batch_norm = {
     .forward_cols = batch_norm_forward_cols,
     .forward = tn_norm_forward,
     .forward_part = tn_moments_part,
-    .backward_part = tn_norm_backward_part,
+    .backward_part = norm_backward_part,
     .backward_cols = batch_norm_backward_cols,
     .backward = tn_norm_backward,
     .affine = batch_norm_affine,

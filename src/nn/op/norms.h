@@ -45,9 +45,7 @@ double tn_norm_flops(const tn_node *self);
 /* dgamma += sum dy x^, dbeta += sum dy; and, when the batch's own statistics were used, mean_u,
  * mean_ux. */
 void tn_norm_backward_sums(tn_node *self, tn_range cols, bool of_batch);
-/* Among peers: dgamma and dbeta of this batch, and its part of mean_u and mean_ux .. */
-void tn_norm_backward_part(tn_node *self, tn_range cols);
-/* .. which these are of the joint batch. */
+/* Among peers: mean_u and mean_ux of the joint batch, out of the parts of all. */
 void tn_norm_joint_means(const tn_node *self, tn_range cols);
 
 /* A cumulative count, mean and sum of squared deviations of one column, kept as pairs of reals in
