@@ -17,7 +17,6 @@
 #include "base/file/file.h"
 #include "base/thread/threads.h"
 #include "config/diag.h"
-#include "config/field.h"
 #include "config/tree.h"
 #include "io/read/block_reader.h"
 #include "io/read/reader.h"

@@ -13,7 +13,6 @@
 #include "base/file/file.h"
 #include "base/math/crc32c.h"
 #include "config/diag.h"
-#include "config/field.h"
 #include "config/tree.h"
 #include "io/read/cache.h"
 #include "io/read/reader.h"

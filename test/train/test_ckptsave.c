@@ -93,8 +93,10 @@ static void learn_one(tn_worker *w, tn_step_prefetch *feeder, tn_metrics *metric
     tn_step_prefetch_recycle(feeder, step);
 }
 
-/* A run of a few steps, saved at the 4th and at the 6th; ckpt-1 and ckpt-2 in `dir`. */
-static void run_and_save(const char *dir, const char *delta_every, bool behind, uint32_t *hash)
+/* A run of a few steps, saved at the 4th and at the 6th; ckpt-1 and ckpt-2 in `dir`, the former
+ * perhaps removed before the latter is begun. */
+static void run_and_save(const char *dir, const char *delta_every, bool behind, bool removed,
+                         uint32_t *hash)
 {
     char where[300];
     char deltas[64];
@@ -131,6 +133,11 @@ static void run_and_save(const char *dir, const char *delta_every, bool behind, 
         if (i == 6) {
             memcpy(at_six, tn_metrics_histogram(metrics), HISTOGRAM_BYTES);
         }
+        if (i == 5 && removed) {
+            char path[TN_PATH_SIZE];
+            (void)snprintf(path, sizeof path, "%s/ckpt-1", dir);
+            assert_int_equal(tn_remove_tree(path, NULL), TN_OK);
+        }
         if (i == 4 || i == 6) {
             assert_int_equal(behind ? tn_checkpoints_begin(c, w, &want, NULL)
                                     : tn_checkpoints_save(c, w, &want, &saved, NULL),
@@ -138,8 +145,11 @@ static void run_and_save(const char *dir, const char *delta_every, bool behind, 
         }
     }
     assert_int_equal(saved.step, 6);
-    assert_int_equal(saved.deltas, strcmp(delta_every, "~") != 0);
-    assert_metrics(dir, at_six);
+    assert_int_equal(saved.ordinal, 2);
+    assert_int_equal(saved.deltas, strcmp(delta_every, "~") != 0 && !removed);
+    if (!removed) {
+        assert_metrics(dir, at_six);
+    }
     tn_free(at_six);
     assert_int_equal(model_hash(w, hash, NULL), TN_OK);
     tn_step_prefetch_close(feeder);
@@ -158,8 +168,8 @@ static void what_is_written_behind_training_has_the_bytes_of_what_stops_it(void 
         uint32_t hash[2];
         tn_tmpdir_make(dir[0]);
         tn_tmpdir_make(dir[1]);
-        run_and_save(dir[0], deltas[i], false, &hash[0]);
-        run_and_save(dir[1], deltas[i], true, &hash[1]);
+        run_and_save(dir[0], deltas[i], false, false, &hash[0]);
+        run_and_save(dir[1], deltas[i], true, false, &hash[1]);
         assert_int_equal(hash[0], hash[1]);
         for (uint32_t n = 1; n <= 2; n++) {
             char path[2][TN_PATH_SIZE];
@@ -170,6 +180,24 @@ static void what_is_written_behind_training_has_the_bytes_of_what_stops_it(void 
         tn_tmpdir_remove(dir[0]);
         tn_tmpdir_remove(dir[1]);
     }
+}
+
+static void a_checkpoint_that_somebody_removes_is_no_base_of_a_delta(void **state)
+{
+    (void)state;
+    char dir[256];
+    char path[TN_PATH_SIZE];
+    uint32_t hash;
+    tn_manifest m = {0};
+    tn_error err = {0};
+    tn_arena *arena = tn_arena_new(1 << 12);
+    tn_tmpdir_make(dir);
+    run_and_save(dir, "1step", false, true, &hash);
+    (void)snprintf(path, sizeof path, "%s/ckpt-2", dir);
+    assert_int_equal(tn_ckpt_read_manifest(path, arena, &m, &err), TN_OK);
+    assert_int_equal(m.base, 0);
+    tn_arena_free(arena);
+    tn_tmpdir_remove(dir);
 }
 
 /* ---- days ---- */
@@ -520,6 +548,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_written_behind_training_has_the_bytes_of_what_stops_it),
+        cmocka_unit_test(a_checkpoint_that_somebody_removes_is_no_base_of_a_delta),
         cmocka_unit_test(rows_hold_the_day_of_the_configuration),
         cmocka_unit_test(what_is_no_day_is_refused),
         cmocka_unit_test(a_delta_loads_to_what_a_full_one_of_the_same_step_does),

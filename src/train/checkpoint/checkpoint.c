@@ -306,10 +306,20 @@ tn_status tn_checkpoints_set_base(tn_checkpoints *c, tn_worker *w, const tn_save
     return TN_OK;
 }
 
+/* Somebody may have removed it. */
+static bool has_base(const tn_checkpoints *c)
+{
+    char path[TN_PATH_SIZE];
+    char name[64];
+    (void)snprintf(name, sizeof name, "ckpt-%llu/MANIFEST", (unsigned long long)c->base.ordinal);
+    return c->base.ordinal != 0 && tn_path_join(tn_checkpoints_dir(c), name, path, NULL) == TN_OK &&
+           tn_path_exists(path);
+}
+
 /* Whether a delta can be made: full ones come now and then, so that loading stays short. */
 static bool can_be_delta(const tn_checkpoints *c, const tn_worker *w)
 {
-    return c->base.ordinal != 0 && c->base.deltas < TN_CKPT_DELTAS_MAX &&
+    return has_base(c) && c->base.deltas < TN_CKPT_DELTAS_MAX &&
            tn_table_knows_changes(w->shard.table);
 }
 

@@ -13,6 +13,7 @@ struct tn_ckptdir {
     tn_lock *lock;
     uint64_t session;
     uint64_t ordinal;       /* being written; 0: none */
+    uint64_t committed;     /* the newest of this process, there or not */
     char tmp[TN_PATH_SIZE]; /* where */
     char dir[TN_PATH_SIZE];
 };
@@ -129,7 +130,7 @@ tn_status tn_ckptdir_begin(tn_ckptdir *d, uint64_t bytes, uint64_t *ordinal, tn_
     if (status == TN_OK) {
         status = tn_ckptdir_list_damaged(d->dir, arena, &aside, &n_aside, err);
     }
-    uint64_t highest = n > 0 ? present[0] : 0;
+    uint64_t highest = n > 0 && present[0] > d->committed ? present[0] : d->committed;
     highest = n_aside > 0 && aside[0] > highest ? aside[0] : highest;
     const uint64_t next = highest + 1;
     tn_arena_free(arena);
@@ -227,6 +228,7 @@ tn_status tn_ckptdir_commit(tn_ckptdir *d, const tn_text *manifest, uint32_t crc
     TN_TRY(pass("ckpt.before_rename", err));
     TN_TRY(tn_rename(d->tmp, final, err));
     uint64_t saved = d->ordinal;
+    d->committed = saved;
     d->ordinal = 0;
     write_latest(d, saved, crc);
     return pass("ckpt.after_rename", err);

@@ -40,8 +40,8 @@ tn_status tn_ckptdir_open(tn_ckptdir **out, const char *dir, tn_error *err) TN_M
 void tn_ckptdir_close(tn_ckptdir *d); /* abandons; NULL is fine */
 uint64_t tn_ckptdir_session(const tn_ckptdir *d);
 
-/* Checks that `bytes` and 5 % more are free and opens ckpt-<1 + the highest present>; one that was
- * set aside is present, too. */
+/* Checks that `bytes` and 5 % more are free and opens ckpt-<1 + the highest>: of those that are
+ * there, set aside, or were committed since `d` was opened, whoever has removed them. */
 tn_status tn_ckptdir_begin(tn_ckptdir *d, uint64_t bytes, uint64_t *ordinal,
                            tn_error *err) TN_MUST_USE;
 
