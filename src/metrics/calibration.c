@@ -99,7 +99,7 @@ static gap gap_of(const tn_reliability *bin, uint32_t n)
 
 static gap gap_of_width(const tn_metrics *m)
 {
-    tn_reliability bin[TN_ECE_BINS_MAX];
+    tn_reliability bin[TN_ECE_BINS_MAX] = {{0}};
     return gap_of(bin, tn_reliability_of_width(m, bin));
 }
 
@@ -127,10 +127,9 @@ const tn_metric tn_metric_ece_max = {
 
 static double ece_mass(const tn_metrics *m)
 {
-    tn_reliability bin[TN_ECE_BINS_MAX];
-    const uint32_t wanted = m->opts.ece_bins > 0 ? m->opts.ece_bins : TN_ECE_BINS;
-    const uint32_t n = tn_reliability_of_mass(m, wanted, bin);
-    return gap_of(bin, n).mean;
+    tn_reliability bin[TN_ECE_BINS_MAX] = {{0}};
+    uint32_t n = m->opts.ece_bins > 0 ? m->opts.ece_bins : TN_ECE_BINS;
+    return gap_of(bin, tn_reliability_of_mass(m, n, bin)).mean;
 }
 
 const tn_metric tn_metric_ece_mass = {
