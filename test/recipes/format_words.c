@@ -1,6 +1,7 @@
 /* format_words.c - label word word ..: all words are values of the first slot; the format of the
  * recipe's test. */
 #include "io/format/format.h"
+#include "io/schema/schema.h"
 
 static tn_bytes next_word(const char **at, const char *end)
 {
