@@ -4,8 +4,6 @@
 #include "config/field.h"
 #include "models/model.h"
 
-extern const tn_model tn_model_nfm;
-
 static const tn_field nfm_fields[] = {
     TN_DEEP_FIELDS(tn_deep_opts, "64"),
     TN_FIELD_END,

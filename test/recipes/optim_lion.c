@@ -12,8 +12,6 @@ typedef struct lion_opts {
     double beta1, beta2;
 } lion_opts;
 
-extern const tn_optim tn_optim_lion;
-
 static uint32_t lion_states(const void *opts, tn_state out[TN_STATES_MAX])
 {
     (void)opts;
