@@ -3,7 +3,7 @@
 #include "ps/table/changed_rows.h"
 
 #include "base/core/alloc.h"
-#include "ps/table/tabledef.h"
+#include "ps/table/partition.h"
 
 #include <errno.h>
 #include <time.h>
@@ -58,7 +58,7 @@ tn_status tn_changed_rows_need(tn_changed_rows *c, tn_error *err)
     return c->part != NULL ? TN_OK : TN_E_MEMORY;
 }
 
-static bool list_add(const tn_table *t, tn_row_list *l, tn_row *row)
+static bool list_add(tn_row_list *l, tn_row *row, uint32_t size)
 {
     if (l->n == l->most) {
         uint32_t most = l->most == 0 ? LIST_FIRST : 2 * l->most;
@@ -74,7 +74,7 @@ static bool list_add(const tn_table *t, tn_row_list *l, tn_row *row)
         l->most = most;
     }
     l->row[l->n++] = row;
-    l->bytes += tn_plan_of(t, tn_row_group(row))->stride;
+    l->bytes += size;
     return true;
 }
 
@@ -108,55 +108,36 @@ bool tn_row_bytes_add(tn_row_bytes *b, const tn_row *row, size_t size)
 }
 
 /* Without memory for its copy a row cannot be written as it was: the cut is worth nothing then. */
-static void copy_aside(tn_table *t, tn_partition_changes *part, const tn_row *row)
+static void copy_aside(tn_changed_rows *c, tn_partition_changes *part, const tn_row *row,
+                       uint32_t size)
 {
-    uint32_t stride = tn_plan_of(t, tn_row_group(row))->stride;
-    if (tn_row_bytes_add(&part->aside, row, stride)) {
-        atomic_fetch_add_explicit(&t->changes.aside, stride, memory_order_relaxed);
+    if (tn_row_bytes_add(&part->aside, row, size)) {
+        atomic_fetch_add_explicit(&c->aside, size, memory_order_relaxed);
     } else {
         part->lost = true;
     }
 }
 
-static void first_touch(tn_table *t, uint64_t key, tn_row *row)
+void tn_changed_rows_note(tn_changed_rows *c, uint64_t key, tn_row *row, uint32_t size)
 {
-    tn_changed_rows *c = &t->changes;
+    TN_ASSERT(tn_row_stamp(row) != c->stamp);
     tn_partition_changes *part = &c->part[tn_partition_of(key, TN_PARTITIONS)];
     if (part->open && (!c->delta || tn_row_stamp(row) == c->before)) {
-        copy_aside(t, part, row);
+        copy_aside(c, part, row, size);
     }
-    if (c->tracking && !list_add(t, &part->touched, row)) {
+    if (c->tracking && !list_add(&part->touched, row, size)) {
         atomic_store(&c->forgot, true);
     }
     tn_row_set_stamp(row, c->stamp);
 }
 
-void tn_changed_rows_note(tn_table *t, const uint64_t *key, tn_row *const *row, uint32_t n)
+void tn_changed_rows_note_new(tn_changed_rows *c, uint64_t key, tn_row *row, uint32_t size)
 {
-    for (uint32_t i = 0; i < n; i++) {
-        if (row[i] != NULL && tn_row_stamp(row[i]) != t->changes.stamp) {
-            first_touch(t, key[i], row[i]);
-        }
-    }
-}
-
-void tn_changed_rows_note_new(tn_table *t, uint64_t key, tn_row *row)
-{
-    tn_changed_rows *c = &t->changes;
     tn_partition_changes *part = &c->part[tn_partition_of(key, TN_PARTITIONS)];
-    if (c->tracking && !list_add(t, &part->touched, row)) {
+    if (c->tracking && !list_add(&part->touched, row, size)) {
         atomic_store(&c->forgot, true);
     }
     tn_row_set_stamp(row, c->stamp); /* it was not there at the cut */
-}
-
-static uint32_t longest_row(const tn_table *t)
-{
-    uint32_t most = 0;
-    for (uint32_t r = 0; r < t->layout->n_records; r++) {
-        most = t->plan[r].stride > most ? t->plan[r].stride : most;
-    }
-    return most;
 }
 
 /* Until the walker has taken one more partition, or for a short while. Locked. */
@@ -172,18 +153,15 @@ static void pause_for_walker(tn_changed_rows *c)
     TN_ASSERT(failure == 0 || failure == ETIMEDOUT);
 }
 
-/* A sweep touches every row, so it waits for the end. */
-void tn_changed_rows_wait(tn_table *t, uint32_t n)
+void tn_changed_rows_wait(tn_changed_rows *c, uint64_t need)
 {
-    tn_changed_rows *c = &t->changes;
-    uint64_t need = (uint64_t)n * longest_row(t);
     pthread_mutex_lock(&c->lock);
     if (c->open && atomic_load(&c->aside) > c->aside_max / 2) {
         pause_for_walker(c);
     }
     for (;;) {
         uint64_t aside = atomic_load(&c->aside);
-        bool full = t->sweeps || (aside > 0 && aside + need > c->aside_max);
+        bool full = need == UINT64_MAX || (aside > 0 && aside + need > c->aside_max);
         if (!c->open || !full) {
             break;
         }

@@ -25,8 +25,6 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-struct tn_table;
-
 typedef struct tn_row_list {
     tn_row **row;
     uint32_t n, most;
@@ -81,14 +79,16 @@ static inline bool tn_changed_rows_watched(const tn_changed_rows *c)
     return atomic_load_explicit(&c->watched, memory_order_relaxed);
 }
 
-/* Rows (NULL: none) of these keys, in locked partitions, are about to change. */
-void tn_changed_rows_note(struct tn_table *t, const uint64_t *key, tn_row *const *row, uint32_t n);
+/* A row of `size` bytes, in a locked partition, is about to change; its stamp is not the present
+ * one. */
+void tn_changed_rows_note(tn_changed_rows *c, uint64_t key, tn_row *row, uint32_t size);
 
 /* A row that was just created, while changes are watched. */
-void tn_changed_rows_note_new(struct tn_table *t, uint64_t key, tn_row *row);
+void tn_changed_rows_note_new(tn_changed_rows *c, uint64_t key, tn_row *row, uint32_t size);
 
-/* Before a push of n keys takes its locks. */
-void tn_changed_rows_wait(struct tn_table *t, uint32_t n);
+/* Before a push takes its locks: waits until copies of `need` bytes have room. UINT64_MAX, for a
+ * push that touches every row: until the cut is done. */
+void tn_changed_rows_wait(tn_changed_rows *c, uint64_t need);
 
 /* Copies of `bytes` are not needed any more. */
 void tn_changed_rows_refund(tn_changed_rows *c, uint64_t bytes);

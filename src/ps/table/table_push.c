@@ -137,6 +137,14 @@ static void update_key(const tn_table_job *job, uint32_t k, tn_row *row, scratch
     }
 }
 
+/* A row that is about to be updated, while changes are watched. */
+static void note_change(tn_table *t, uint64_t key, tn_row *row)
+{
+    if (tn_row_stamp(row) != t->changes.stamp) {
+        tn_changed_rows_note(&t->changes, key, row, tn_plan_of(t, tn_row_group(row))->stride);
+    }
+}
+
 static void update_swept(const tn_table_job *job, tn_row *row, scratch *s)
 {
     const tn_plan *plan = tn_plan_of(job->t, tn_row_group(row));
@@ -166,7 +174,7 @@ static double sweep(const tn_table_job *job, uint32_t tile, bool update, scratch
             if (update) {
                 if (job->watched) {
                     uint64_t key = tn_row_key(row, tile * TN_TILE_PARTITIONS + i / n_records);
-                    tn_changed_rows_note(job->t, &key, &row, 1);
+                    note_change(job->t, key, row);
                 }
                 update_swept(job, row, s);
             } else {
@@ -346,7 +354,11 @@ static uint32_t push_run(const tn_table_job *job, tn_range run, scratch *s)
     uint32_t dropped = 0;
     look_up(job, run, s->row);
     if (job->watched) {
-        tn_changed_rows_note(job->t, job->keys->key + run.from, s->row, run.to - run.from);
+        for (uint32_t k = run.from; k < run.to; k++) {
+            if (s->row[k - run.from] != NULL) {
+                note_change(job->t, job->keys->key[k], s->row[k - run.from]);
+            }
+        }
     }
     if (job->clip == 1 && job->t->together) {
         return push_together(job, run, s->row);
@@ -385,6 +397,15 @@ static void push_tile(void *arg, uint32_t tile)
     }
 }
 
+static uint64_t longest_row(const tn_table *t)
+{
+    uint64_t most = 0;
+    for (uint32_t r = 0; r < t->layout->n_records; r++) {
+        most = t->plan[r].stride > most ? t->plan[r].stride : most;
+    }
+    return most;
+}
+
 void tn_table_push(tn_table *t, tn_team *team, const tn_keyset *keys, const float *grads,
                    const tn_push *push, double clip)
 {
@@ -396,7 +417,7 @@ void tn_table_push(tn_table *t, tn_team *team, const tn_keyset *keys, const floa
     job.watched = tn_changed_rows_watched(&t->changes);
     job.seen = t->changes.stamp << TN_ROW_STAMP_SHIFT | push->day;
     if (job.watched) {
-        tn_changed_rows_wait(t, keys->n);
+        tn_changed_rows_wait(&t->changes, t->sweeps ? UINT64_MAX : keys->n * longest_row(t));
     }
     job.hint = tn_row_positions_read(&t->positions, keys);
     tn_team_run(team, TN_TABLE_TILES, push_tile, &job);
