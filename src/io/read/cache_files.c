@@ -172,6 +172,7 @@ static tn_status are_caches(const tn_fileset *files, bool *are, tn_error *err)
         other = is ? other : &files->file[i];
     }
     if (n > 0 && n < files->n) {
+        TN_ASSERT(other != NULL);
         return tn_fail(err, TN_E_DATA,
                        "'%s' stands among binary caches (.tnb)\nhint: read either caches or data",
                        other->path);
