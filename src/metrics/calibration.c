@@ -109,10 +109,7 @@ static double ece(const tn_metrics *m)
 }
 
 const tn_metric tn_metric_ece = {
-    .name = "ece",
-    .help = "expected calibration error, bins of equal width",
-    .value = ece,
-};
+    TN_METRIC_OF(ece, "expected calibration error, bins of equal width")};
 
 static double ece_max(const tn_metrics *m)
 {
@@ -120,10 +117,7 @@ static double ece_max(const tn_metrics *m)
 }
 
 const tn_metric tn_metric_ece_max = {
-    .name = "ece_max",
-    .help = "largest calibration gap of a bin of equal width",
-    .value = ece_max,
-};
+    TN_METRIC_OF(ece_max, "largest calibration gap of a bin of equal width")};
 
 static double ece_mass(const tn_metrics *m)
 {
@@ -133,10 +127,7 @@ static double ece_mass(const tn_metrics *m)
 }
 
 const tn_metric tn_metric_ece_mass = {
-    .name = "ece_mass",
-    .help = "expected calibration error, bins of equal weight",
-    .value = ece_mass,
-};
+    TN_METRIC_OF(ece_mass, "expected calibration error, bins of equal weight")};
 
 /* ---- bucket error ---- */
 
@@ -183,10 +174,7 @@ static double bucket_error(const tn_metrics *m)
 }
 
 const tn_metric tn_metric_bucket_error = {
-    .name = "bucket_error",
-    .help = "relative CTR error of groups of neighbouring scores",
-    .value = bucket_error,
-};
+    TN_METRIC_OF(bucket_error, "relative CTR error of groups of neighbouring scores")};
 
 static double bucket_coverage(const tn_metrics *m)
 {
@@ -195,8 +183,5 @@ static double bucket_coverage(const tn_metrics *m)
 }
 
 const tn_metric tn_metric_bucket_coverage = {
-    .name = "bucket_coverage",
-    .help = "share of rows that bucket_error judges",
-    .value = bucket_coverage,
-    .larger_is_better = true,
-};
+    TN_METRIC_OF(bucket_coverage, "share of rows that bucket_error judges"),
+    .larger_is_better = true};

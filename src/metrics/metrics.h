@@ -65,6 +65,9 @@ typedef struct tn_metric {
     bool larger_is_better; /* for train.stop; false: smaller is better */
 } tn_metric;
 
+/* Members of the metric whose function has its name. */
+#define TN_METRIC_OF(id, help_) .name = #id, .help = (help_), .value = (id)
+
 extern const tn_metric *const tn_all_metrics[]; /* NULL-terminated */
 const tn_metric *tn_metric_find(const char *name);
 

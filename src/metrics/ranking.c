@@ -109,12 +109,8 @@ static double auc(const tn_metrics *m)
     return walk_auc(start(m), NULL);
 }
 
-const tn_metric tn_metric_auc = {
-    .name = "auc",
-    .help = "area under the ROC curve",
-    .value = auc,
-    .larger_is_better = true,
-};
+const tn_metric tn_metric_auc = {TN_METRIC_OF(auc, "area under the ROC curve"),
+                                 .larger_is_better = true};
 
 /* How far the histogram's AUC can be from the exact one: e = sum over bins of P_b N_b / (2 P N),
  * since pairs within a bin count half. 0 when scores are sorted. */
@@ -126,10 +122,7 @@ static double auc_error(const tn_metrics *m)
 }
 
 const tn_metric tn_metric_auc_error = {
-    .name = "auc_error",
-    .help = "bound of the error of auc by its histogram",
-    .value = auc_error,
-};
+    TN_METRIC_OF(auc_error, "bound of the error of auc by its histogram")};
 
 /* Average precision: sum over scores of (R_k - R_{k-1}) P_k, ties one step. */
 static double pr_auc(const tn_metrics *m)
@@ -150,11 +143,8 @@ static double pr_auc(const tn_metrics *m)
 }
 
 const tn_metric tn_metric_pr_auc = {
-    .name = "pr_auc",
-    .help = "average precision (area under the precision-recall curve)",
-    .value = pr_auc,
-    .larger_is_better = true,
-};
+    TN_METRIC_OF(pr_auc, "average precision (area under the precision-recall curve)"),
+    .larger_is_better = true};
 
 /* Kolmogorov-Smirnov: the largest |TPR - FPR|. */
 static double ks(const tn_metrics *m)
@@ -177,11 +167,8 @@ static double ks(const tn_metrics *m)
 }
 
 const tn_metric tn_metric_ks = {
-    .name = "ks",
-    .help = "largest distance of the two classes' score distributions",
-    .value = ks,
-    .larger_is_better = true,
-};
+    TN_METRIC_OF(ks, "largest distance of the two classes' score distributions"),
+    .larger_is_better = true};
 
 static double accuracy(const tn_metrics *m)
 {
@@ -195,11 +182,8 @@ static double accuracy(const tn_metrics *m)
 }
 
 const tn_metric tn_metric_accuracy = {
-    .name = "accuracy",
-    .help = "share of rows that p >= 0.5 classifies rightly",
-    .value = accuracy,
-    .larger_is_better = true,
-};
+    TN_METRIC_OF(accuracy, "share of rows that p >= 0.5 classifies rightly"),
+    .larger_is_better = true};
 
 /* ---- within groups ---- */
 
@@ -247,13 +231,8 @@ static double gauc(const tn_metrics *m)
     return sum_groups(m).value;
 }
 
-const tn_metric tn_metric_gauc = {
-    .name = "gauc",
-    .help = "AUC within groups, weighted mean",
-    .value = gauc,
-    .needs_groups = true,
-    .larger_is_better = true,
-};
+const tn_metric tn_metric_gauc = {TN_METRIC_OF(gauc, "AUC within groups, weighted mean"),
+                                  .needs_groups = true, .larger_is_better = true};
 
 static double gauc_skipped(const tn_metrics *m)
 {
@@ -261,11 +240,8 @@ static double gauc_skipped(const tn_metrics *m)
 }
 
 const tn_metric tn_metric_gauc_skipped = {
-    .name = "gauc_skipped",
-    .help = "share of gauc that lies in groups of one class",
-    .value = gauc_skipped,
-    .needs_groups = true,
-};
+    TN_METRIC_OF(gauc_skipped, "share of gauc that lies in groups of one class"),
+    .needs_groups = true};
 
 /* ---- curves ---- */
 

@@ -7,7 +7,6 @@
 #include "metrics/metrics_state.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 struct tn_slices {
     tn_slices_opts opts;
@@ -81,18 +80,6 @@ void tn_slices_free(tn_slices *s)
     tn_free(s->slice);
     tn_free(s->index);
     tn_free(s);
-}
-
-void tn_slices_clear(tn_slices *s)
-{
-    for (uint32_t i = 0; i < s->n; i++) {
-        tn_metrics_free(s->slice[i]);
-        s->slice[i] = NULL;
-    }
-    s->n = 0;
-    memset(s->index, 0, ((size_t)s->index_mask + 1) * sizeof *s->index);
-    tn_metrics_clear(s->rest);
-    tn_metrics_clear(s->joined);
 }
 
 uint32_t tn_slices_count(const tn_slices *s)

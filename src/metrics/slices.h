@@ -38,7 +38,6 @@ typedef struct tn_slice {
 
 tn_status tn_slices_new(tn_slices **out, const tn_slices_opts *opts, tn_error *err) TN_MUST_USE;
 void tn_slices_free(tn_slices *s); /* NULL is fine */
-void tn_slices_clear(tn_slices *s);
 
 tn_status tn_slices_add(tn_slices *s, const tn_scored *rows, const tn_slice_keys *keys,
                         tn_error *err) TN_MUST_USE;

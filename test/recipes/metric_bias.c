@@ -5,8 +5,4 @@ static double bias(const tn_metrics *m)
     return mean(m, TN_SUM_WP) - mean(m, TN_SUM_WY);
 }
 
-const tn_metric tn_metric_bias = {
-    .name = "bias",
-    .help = "mean of prediction less label",
-    .value = bias,
-};
+const tn_metric tn_metric_bias = {TN_METRIC_OF(bias, "mean of prediction less label")};
