@@ -112,11 +112,6 @@ static void squares_backward_fields(tn_node *y, tn_range slots)
     }
 }
 
-static double squares_flops(const tn_node *y)
-{
-    return 3.0 * y->shape.rows * y->shape.cols;
-}
-
 static tn_node *squares_example(tn_graph *g)
 {
     static const tn_segment deep = {.name = "deep", .at = 1, .dim = 3};
@@ -128,17 +123,13 @@ static tn_node *squares_example(tn_graph *g)
 }
 
 const tn_op tn_op_embed_squares = {
-    .name = "embed_squares",
+    TN_OP_MEMBERS(embed_squares, squares),
     .formula = "y = sum_j (x_j v_j)^2 per slot, side by side",
     .n_in = 1,
-    .shape = squares_shape,
-    .forward = squares_forward,
-    .backward = squares_backward,
     .backward_keys = squares_backward_keys,
     .backward_fields = squares_backward_fields,
     .fields = squares_fields,
-    .flops = squares_flops,
-    .example = squares_example,
+    .flops_each = 3,
 };
 
 tn_node *tn_embed_squares(tn_graph *g, const char *name, tn_node *x)

@@ -188,8 +188,7 @@ static void do_columns(void *job, uint32_t tile)
 
 static double work_of_tile(const tn_node *n)
 {
-    double work = (double)n->shape.rows * n->shape.cols;
-    return (n->op->flops != NULL ? n->op->flops(n) : work) / tiles_of(n);
+    return tn_op_flops(n) / tiles_of(n);
 }
 
 /* Nodes with large tiles first, so that the small ones fill what is left of a thread's time. */

@@ -97,8 +97,33 @@ static inline bool tn_adds(const tn_node *self, const tn_node *operand)
     return operand->first_writer != self;
 }
 
+/* The row of the operand's gradient that self adds to; its first writer clears it before. */
+static inline tn_real *tn_grad_row_to_add(const tn_node *self, const tn_node *operand, size_t row)
+{
+    tn_real *grad = tn_grad_row(operand, row);
+    if (!tn_adds(self, operand)) {
+        tn_clear(grad, operand->shape.cols);
+    }
+    return grad;
+}
+
+/* Adds to the gradient of one column of a parameter, if that is wanted. */
+static inline void tn_add_param_grad(const tn_node *self, const tn_node *param, uint32_t col,
+                                     tn_real sum)
+{
+    if (param->grad != NULL) {
+        param->grad[col] = (tn_adds(self, param) ? param->grad[col] : 0) + sum;
+    }
+}
+
 /* What a shape function returns where the operands do not fit. */
 #define TN_MISFIT ((tn_shape){0, 0})
+
+/* Whether a parameter has one value per column. */
+static inline bool tn_is_row(const tn_node *param, uint32_t cols)
+{
+    return param->shape.rows == 1 && param->shape.cols == cols;
+}
 
 typedef void tn_rows_fn(tn_node *self, tn_range rows);
 typedef void tn_cols_fn(tn_node *self, tn_range cols);
@@ -177,8 +202,21 @@ struct tn_op {
     void (*affine)(const tn_node *self, tn_real *scale, tn_real *shift);
 
     uint32_t (*tile)(const tn_node *self, bool cols); /* size of a tile; NULL: the graph's rule */
-    double (*flops)(const tn_node *self); /* multiply-adds times two, forward; NULL: rows * cols */
+    double flops_each; /* forward, of one value of self: multiply-adds times two; 0: 1 */
+    double (*flops)(const tn_node *self); /* of the whole node, where it is no multiple; or NULL */
     tn_node *(*example)(tn_graph *graph); /* a small use on random leaves, for tests, benchmarks */
 };
+
+/* Members of operator `id` whose functions are called f_shape, f_forward .. */
+#define TN_OP_MEMBERS(id, f)                                                                       \
+    .name = #id, .shape = f##_shape, .forward = f##_forward, .backward = f##_backward,             \
+    .example = f##_example
+
+/* Of a node, forward. */
+static inline double tn_op_flops(const tn_node *n)
+{
+    double each = n->op->flops_each > 0 ? n->op->flops_each : 1;
+    return n->op->flops != NULL ? n->op->flops(n) : each * n->shape.rows * n->shape.cols;
+}
 
 #endif

@@ -237,8 +237,8 @@ TN_HOT static void prelu_slope_row(size_t n, tn_real *restrict da, const tn_real
 
 static tn_shape prelu_shape(const tn_node *y)
 {
-    tn_shape a = y->in[1]->shape;
-    return a.rows == 1 && a.cols == y->in[0]->shape.cols ? y->in[0]->shape : TN_MISFIT;
+    tn_shape x = y->in[0]->shape;
+    return tn_is_row(y->in[1], x.cols) ? x : TN_MISFIT;
 }
 
 static void prelu_forward(tn_node *y, tn_range rows)
@@ -252,11 +252,8 @@ static void prelu_backward(tn_node *y, tn_range rows)
 {
     const tn_node *x = y->in[0];
     for (size_t r = rows.from; r < rows.to && x->grad != NULL; r++) {
-        if (!tn_adds(y, x)) {
-            tn_clear(tn_grad_row(x, r), y->shape.cols);
-        }
-        prelu_backward_row(y->shape.cols, tn_grad_row(x, r), tn_grad_row(y, r), tn_val_row(x, r),
-                           y->in[1]->val);
+        prelu_backward_row(y->shape.cols, tn_grad_row_to_add(y, x, r), tn_grad_row(y, r),
+                           tn_val_row(x, r), y->in[1]->val);
     }
 }
 
@@ -283,15 +280,11 @@ static tn_node *prelu_example(tn_graph *g)
 static const char *const params[] = {"a", NULL};
 
 const tn_op tn_op_prelu = {
-    .name = "prelu",
+    TN_OP_MEMBERS(prelu, prelu),
     .formula = "y = x > 0 ? x : a x, a trained per column",
     .n_in = 1,
     .params = params,
-    .shape = prelu_shape,
-    .forward = prelu_forward,
-    .backward = prelu_backward,
     .backward_params = prelu_backward_params,
-    .example = prelu_example,
 };
 
 tn_node *tn_prelu(tn_graph *g, const char *name, tn_node *x, tn_node *a)

@@ -169,17 +169,9 @@ void tn_norm_backward(tn_node *self, tn_range rows)
 {
     const tn_node *x = self->in[0];
     for (size_t r = rows.from; r < rows.to && x->grad != NULL; r++) {
-        if (!tn_adds(self, x)) {
-            tn_clear(tn_grad_row(x, r), self->shape.cols);
-        }
-        norm_backward_row(self->shape.cols, tn_grad_row(x, r), tn_grad_row(self, r),
+        norm_backward_row(self->shape.cols, tn_grad_row_to_add(self, x, r), tn_grad_row(self, r),
                           row_of(self, r), tn_norm_state_of(self).mean_u);
     }
-}
-
-double tn_norm_flops(const tn_node *self)
-{
-    return 8.0 * self->shape.rows * self->shape.cols;
 }
 
 TN_HOT static void norm_tally_row(size_t n, double *restrict sum_u, double *restrict sum_ux,
@@ -189,13 +181,6 @@ TN_HOT static void norm_tally_row(size_t n, double *restrict sum_u, double *rest
         tn_real xhat = (p.x[c] - p.mean[c]) * p.rstd[c];
         sum_u[c] += (double)u[c];
         sum_ux[c] += (double)u[c] * (double)xhat;
-    }
-}
-
-static void add_sum(const tn_node *self, const tn_node *param, uint32_t col, double sum)
-{
-    if (param->grad != NULL) {
-        param->grad[col] = (tn_adds(self, param) ? param->grad[col] : 0) + (tn_real)sum;
     }
 }
 
@@ -222,8 +207,8 @@ static void sums_piece(tn_node *self, tn_range cols, backward_kind kind)
             s.mean_u[c] = kind == OF_BATCH ? (tn_real)(sum_u / rows) : 0;
             s.mean_ux[c] = kind == OF_BATCH ? (tn_real)(sum_ux / rows) : 0;
         }
-        add_sum(self, self->in[1], c, sum_ux);
-        add_sum(self, self->in[2], c, sum_u);
+        tn_add_param_grad(self, self->in[1], c, (tn_real)sum_ux);
+        tn_add_param_grad(self, self->in[2], c, (tn_real)sum_u);
     }
 }
 
@@ -327,7 +312,7 @@ static tn_shape batch_norm_shape(const tn_node *y)
 {
     tn_shape x = y->in[0]->shape;
     for (uint32_t k = GAMMA; k < y->n_in; k++) {
-        if (y->in[k]->shape.rows != 1 || y->in[k]->shape.cols != x.cols) {
+        if (!tn_is_row(y->in[k], x.cols)) {
             return TN_MISFIT;
         }
     }
@@ -386,7 +371,7 @@ const tn_op tn_op_batch_norm = {
     .backward_cols = batch_norm_backward_cols,
     .backward = tn_norm_backward,
     .affine = batch_norm_affine,
-    .flops = tn_norm_flops,
+    .flops_each = 8,
     .example = batch_norm_example,
 };
 

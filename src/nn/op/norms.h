@@ -41,7 +41,6 @@ void tn_norm_batch(tn_node *self, tn_range cols, tn_node *const running[2],
 /* The row passes: y = gamma x^ + beta; dx (+)= gamma rstd (dy - mean_u - x^ mean_ux), u = dy. */
 void tn_norm_forward(tn_node *self, tn_range rows);
 void tn_norm_backward(tn_node *self, tn_range rows);
-double tn_norm_flops(const tn_node *self);
 /* dgamma += sum dy x^, dbeta += sum dy; and, when the batch's own statistics were used, mean_u,
  * mean_ux. */
 void tn_norm_backward_sums(tn_node *self, tn_range cols, bool of_batch);

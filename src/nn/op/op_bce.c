@@ -20,10 +20,7 @@ static const tn_field attrs[] = {
 
 static tn_shape bce_shape(const tn_node *l)
 {
-    if (l->in[0]->shape.cols != 1) {
-        return TN_MISFIT;
-    }
-    return l->in[0]->shape;
+    return l->in[0]->shape.cols == 1 ? l->in[0]->shape : TN_MISFIT;
 }
 
 typedef struct bce_rule {
@@ -75,11 +72,6 @@ static void bce_backward(tn_node *l, tn_range rows)
     }
 }
 
-static double bce_flops(const tn_node *l)
-{
-    return 60.0 * l->shape.rows;
-}
-
 static tn_node *bce_example(tn_graph *g)
 {
     tn_bce_attr attr = {.pos_weight = 2.5, .label_smoothing = 0.1};
@@ -87,16 +79,12 @@ static tn_node *bce_example(tn_graph *g)
 }
 
 const tn_op tn_op_bce = {
-    .name = "bce",
+    TN_OP_MEMBERS(bce, bce),
     .formula = "l = c y sp(-z) + (1 - y) sp(z)",
     .n_in = 1,
     .attrs = attrs,
     .attr_size = sizeof(tn_bce_attr),
-    .shape = bce_shape,
-    .forward = bce_forward,
-    .backward = bce_backward,
-    .flops = bce_flops,
-    .example = bce_example,
+    .flops_each = 60,
 };
 
 tn_node *tn_bce(tn_graph *g, const char *name, tn_node *logit, const tn_bce_attr *attr)

@@ -71,15 +71,11 @@ static tn_node *concat_example(tn_graph *g)
 }
 
 const tn_op tn_op_concat = {
-    .name = "concat",
+    TN_OP_MEMBERS(concat, concat),
     .formula = "y = [a b ..]",
     .n_in = TN_ANY,
-    .shape = concat_shape,
-    .forward = concat_forward,
-    .backward = concat_backward,
     .joins = true,
     .flops = no_flops,
-    .example = concat_example,
 };
 
 tn_node *tn_concat(tn_graph *g, const char *name, tn_node *const *in, uint32_t n)
@@ -132,11 +128,7 @@ static void slice_backward(tn_node *y, tn_range rows)
     size_t first = slice_of(y)->first;
     bool placed = x->grad == NULL || y->grad == x->grad + first;
     for (size_t r = rows.from; r < rows.to && !placed; r++) {
-        tn_real *dx = tn_grad_row(x, r);
-        if (!tn_adds(y, x)) {
-            tn_clear(dx, x->shape.cols);
-        }
-        tn_vec_copy(y->shape.cols, dx + first, tn_grad_row(y, r), true);
+        tn_vec_copy(y->shape.cols, tn_grad_row_to_add(y, x, r) + first, tn_grad_row(y, r), true);
     }
 }
 
@@ -146,17 +138,13 @@ static tn_node *slice_example(tn_graph *g)
 }
 
 const tn_op tn_op_slice = {
-    .name = "slice",
+    TN_OP_MEMBERS(slice, slice),
     .formula = "y = columns first .. first + cols of x",
     .n_in = 1,
     .attrs = slice_attrs,
     .attr_size = sizeof(slice_attr),
-    .shape = slice_shape,
-    .forward = slice_forward,
-    .backward = slice_backward,
     .part = slice_part,
     .flops = no_flops,
-    .example = slice_example,
 };
 
 tn_node *tn_slice(tn_graph *g, const char *name, tn_node *x, uint32_t first, uint32_t cols)
@@ -182,10 +170,7 @@ static void sum_backward(tn_node *y, tn_range rows)
 {
     const tn_node *x = y->in[0];
     for (size_t r = rows.from; r < rows.to && x->grad != NULL; r++) {
-        if (!tn_adds(y, x)) {
-            tn_clear(tn_grad_row(x, r), x->shape.cols);
-        }
-        tn_vec_shift(x->shape.cols, tn_grad_row(x, r), *tn_grad_row(y, r));
+        tn_vec_shift(x->shape.cols, tn_grad_row_to_add(y, x, r), *tn_grad_row(y, r));
     }
 }
 
@@ -200,14 +185,10 @@ static tn_node *sum_example(tn_graph *g)
 }
 
 const tn_op tn_op_sum_cols = {
-    .name = "sum_cols",
+    TN_OP_MEMBERS(sum_cols, sum),
     .formula = "y = sum of the row",
     .n_in = 1,
-    .shape = sum_shape,
-    .forward = sum_forward,
-    .backward = sum_backward,
     .flops = sum_flops,
-    .example = sum_example,
 };
 
 tn_node *tn_sum_cols(tn_graph *g, const char *name, tn_node *x)
@@ -256,11 +237,6 @@ static void softmax_backward(tn_node *a, tn_range rows)
     }
 }
 
-static double softmax_flops(const tn_node *a)
-{
-    return 25.0 * a->shape.rows * a->shape.cols;
-}
-
 static tn_node *softmax_example(tn_graph *g)
 {
     return tn_softmax(g, NULL, tn_input(g, NULL, 5, true));
@@ -273,7 +249,7 @@ const tn_op tn_op_softmax = {
     .shape = tn_same_shape,
     .forward = softmax_forward,
     .backward = softmax_backward,
-    .flops = softmax_flops,
+    .flops_each = 25,
     .example = softmax_example,
 };
 

@@ -35,16 +35,9 @@ static row_dots *dots_of(const tn_node *y, size_t r)
 static tn_shape cross_shape(const tn_node *y)
 {
     tn_shape x = y->in[X]->shape;
-    if (y->in[X0]->shape.cols != x.cols) {
-        return TN_MISFIT;
-    }
-    if (y->in[W]->shape.rows != 1 || y->in[W]->shape.cols != x.cols) {
-        return TN_MISFIT;
-    }
-    if (y->in[B]->shape.rows != 1 || y->in[B]->shape.cols != x.cols) {
-        return TN_MISFIT;
-    }
-    return x;
+    bool fits = y->in[X0]->shape.cols == x.cols && tn_is_row(y->in[W], x.cols) &&
+                tn_is_row(y->in[B], x.cols);
+    return fits ? x : TN_MISFIT;
 }
 
 static void cross_forward(tn_node *y, tn_range rows)
@@ -95,11 +88,6 @@ static void cross_backward_params(tn_node *y, tn_range cols)
     }
 }
 
-static double cross_flops(const tn_node *y)
-{
-    return 5.0 * y->shape.rows * y->shape.cols;
-}
-
 static tn_node *cross_example(tn_graph *g)
 {
     tn_init init = {.kind = TN_INIT_CONSTANT};
@@ -114,17 +102,13 @@ static tn_node *cross_example(tn_graph *g)
 static const char *const cross_params[] = {"w", "b", NULL};
 
 const tn_op tn_op_cross = {
-    .name = "cross",
+    TN_OP_MEMBERS(cross, cross),
     .formula = "y = x0 (x w) + b + x",
     .n_in = 2,
     .params = cross_params,
-    .shape = cross_shape,
     .state_bytes = cross_state_bytes,
-    .forward = cross_forward,
-    .backward = cross_backward,
     .backward_params = cross_backward_params,
-    .flops = cross_flops,
-    .example = cross_example,
+    .flops_each = 5,
 };
 
 tn_node *tn_cross(tn_graph *g, const char *name, tn_node *const x0_x[2], tn_node *const wb[2])
@@ -138,10 +122,8 @@ enum { MERGE_X0, MERGE_H, MERGE_X };
 static tn_shape merge_shape(const tn_node *y)
 {
     tn_shape x = y->in[MERGE_X]->shape;
-    if (y->in[MERGE_X0]->shape.cols != x.cols || y->in[MERGE_H]->shape.cols != x.cols) {
-        return TN_MISFIT;
-    }
-    return x;
+    bool fit = y->in[MERGE_X0]->shape.cols == x.cols && y->in[MERGE_H]->shape.cols == x.cols;
+    return fit ? x : TN_MISFIT;
 }
 
 static void merge_forward(tn_node *y, tn_range rows)
@@ -174,11 +156,6 @@ static void merge_backward(tn_node *y, tn_range rows)
     }
 }
 
-static double merge_flops(const tn_node *y)
-{
-    return 2.0 * y->shape.rows * y->shape.cols;
-}
-
 static tn_node *merge_example(tn_graph *g)
 {
     tn_node *x0 = tn_input(g, NULL, 5, true);
@@ -187,14 +164,10 @@ static tn_node *merge_example(tn_graph *g)
 }
 
 const tn_op tn_op_cross_merge = {
-    .name = "cross_merge",
+    TN_OP_MEMBERS(cross_merge, merge),
     .formula = "y = x0 * h + x",
     .n_in = 3,
-    .shape = merge_shape,
-    .forward = merge_forward,
-    .backward = merge_backward,
-    .flops = merge_flops,
-    .example = merge_example,
+    .flops_each = 2,
 };
 
 tn_node *tn_cross_merge(tn_graph *g, const char *name, tn_node *x0, tn_node *h, tn_node *x)

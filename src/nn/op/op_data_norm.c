@@ -26,17 +26,17 @@ static const tn_field data_norm_attrs[] = {
 
 enum { GAMMA = 1, BETA, SUMS };
 
+/* Of tn_wide. */
+static bool are_sums(const tn_node *state, uint32_t cols)
+{
+    return state->shape.rows == 6 && state->shape.cols == cols;
+}
+
 static tn_shape data_norm_shape(const tn_node *y)
 {
     tn_shape x = y->in[0]->shape;
-    if (y->in[GAMMA]->shape.cols != x.cols || y->in[BETA]->shape.cols != x.cols ||
-        y->in[GAMMA]->shape.rows != 1 || y->in[BETA]->shape.rows != 1) {
-        return TN_MISFIT;
-    }
-    if (y->in[SUMS]->shape.rows != 6 || y->in[SUMS]->shape.cols != x.cols) {
-        return TN_MISFIT;
-    }
-    return x;
+    bool fit = tn_is_row(y->in[GAMMA], x.cols) && tn_is_row(y->in[BETA], x.cols);
+    return fit && are_sums(y->in[SUMS], x.cols) ? x : TN_MISFIT;
 }
 
 static tn_wide merged(tn_wide past, tn_wide batch, double max_count)
@@ -111,7 +111,7 @@ const tn_op tn_op_data_norm = {
     .forward_part = tn_moments_part,
     .backward_cols = data_norm_backward_cols,
     .backward = tn_norm_backward,
-    .flops = tn_norm_flops,
+    .flops_each = 8,
     .example = data_norm_example,
 };
 
@@ -144,10 +144,7 @@ static const tn_field zscore_attrs[] = {
 static tn_shape zscore_shape(const tn_node *y)
 {
     tn_shape x = y->in[0]->shape;
-    if (y->in[1]->shape.rows != 6 || y->in[1]->shape.cols != x.cols) {
-        return TN_MISFIT;
-    }
-    return x;
+    return are_sums(y->in[1], x.cols) ? x : TN_MISFIT;
 }
 
 static tn_wide add_rows(const tn_node *x, uint32_t col, tn_wide w, double freeze_rows)

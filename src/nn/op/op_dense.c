@@ -163,10 +163,7 @@ static tn_shape product_shape(const tn_node *y)
 {
     tn_shape x = y->in[0]->shape;
     tn_shape w = y->in[1]->shape;
-    if (x.cols != w.rows) {
-        return TN_MISFIT;
-    }
-    return (tn_shape){x.rows, w.cols};
+    return x.cols == w.rows ? (tn_shape){x.rows, w.cols} : TN_MISFIT;
 }
 
 static uint32_t product_tile(const tn_node *y, bool cols)
@@ -341,13 +338,8 @@ bool tn_dense_activation(const tn_node *n, tn_dense_attr *out)
 static tn_shape dense_shape(const tn_node *y)
 {
     tn_shape s = product_shape(y);
-    if (!(y->n_in < 3 || (y->in[2]->shape.rows == 1 && y->in[2]->shape.cols == s.cols))) {
-        return TN_MISFIT;
-    }
-    if (attr_of(y)->activation >= N_ACTIVATIONS) {
-        return TN_MISFIT;
-    }
-    return s;
+    bool fits = y->n_in < 3 || tn_is_row(y->in[2], s.cols);
+    return fits && attr_of(y)->activation < N_ACTIVATIONS ? s : TN_MISFIT;
 }
 
 /* Rows of a tile that are finished before the next ones begin, so that they are still in cache for
@@ -456,23 +448,19 @@ static tn_node *dense_example(tn_graph *g)
 static const char *const dense_params[] = {"W", "b", NULL};
 
 const tn_op tn_op_dense = {
-    .name = "dense",
+    TN_OP_MEMBERS(dense, dense),
     .formula = "y = act(x W + b)",
     .n_in = 1,
     .params = dense_params,
     .n_optional = 1,
     .attrs = dense_attrs,
     .attr_size = sizeof(tn_dense_attr),
-    .shape = dense_shape,
     .state_bytes = product_state_bytes,
     .pack = product_pack,
-    .forward = dense_forward,
     .prepare = product_transpose,
-    .backward = dense_backward,
     .backward_params = dense_backward_params,
     .tile = product_tile,
     .flops = product_flops,
-    .example = dense_example,
 };
 
 tn_node *tn_dense(tn_graph *g, const char *name, tn_node *x, tn_node *const wb[2],

@@ -19,7 +19,7 @@ static tn_shape dice_shape(const tn_node *y)
 {
     tn_shape x = y->in[0]->shape;
     for (uint32_t k = ALPHA; k < y->n_in; k++) {
-        if (y->in[k]->shape.rows != 1 || y->in[k]->shape.cols != x.cols) {
+        if (!tn_is_row(y->in[k], x.cols)) {
             return TN_MISFIT;
         }
     }
@@ -91,7 +91,6 @@ TN_HOT static void dice_tally_row(size_t n, dice_sums *restrict sums, const tn_r
 static void sums_piece(const tn_node *y, tn_range cols, bool part)
 {
     tn_norm_state s = tn_norm_state_of(y);
-    const tn_node *alpha = y->in[ALPHA];
     dice_sums sums = {.u = {0}};
     double rows = tn_info(y)->training ? y->shape.rows : HUGE_VAL;
     for (size_t r = 0; r < y->shape.rows; r++) {
@@ -107,10 +106,7 @@ static void sums_piece(const tn_node *y, tn_range cols, bool part)
             s.mean_u[c] = (tn_real)(u / rows); /* 0 with running values */
             s.mean_ux[c] = (tn_real)(ux / rows);
         }
-        if (alpha->grad != NULL) {
-            alpha->grad[c] =
-                (tn_adds(y, alpha) ? alpha->grad[c] : 0) + (tn_real)sums.alpha[c - cols.from];
-        }
+        tn_add_param_grad(y, y->in[ALPHA], c, (tn_real)sums.alpha[c - cols.from]);
     }
 }
 
@@ -154,17 +150,9 @@ static void dice_backward(tn_node *y, tn_range rows)
 {
     const tn_node *x = y->in[0];
     for (size_t r = rows.from; r < rows.to && x->grad != NULL; r++) {
-        if (!tn_adds(y, x)) {
-            tn_clear(tn_grad_row(x, r), y->shape.cols);
-        }
         dice_row row = row_of(y, r, 0);
-        dice_backward_row(y->shape.cols, tn_grad_row(x, r), tn_grad_row(y, r), &row);
+        dice_backward_row(y->shape.cols, tn_grad_row_to_add(y, x, r), tn_grad_row(y, r), &row);
     }
-}
-
-static double dice_flops(const tn_node *y)
-{
-    return 20.0 * y->shape.rows * y->shape.cols;
 }
 
 static tn_node *dice_example(tn_graph *g)
@@ -178,20 +166,16 @@ static tn_node *dice_example(tn_graph *g)
 static const char *const params[] = {"alpha", "mean", "var", NULL};
 
 const tn_op tn_op_dice = {
-    .name = "dice",
+    TN_OP_MEMBERS(dice, dice),
     .formula = "y = x (a + (1 - a) sigmoid(x^)), x^ normalised over the batch",
     .n_in = 1,
     .params = params,
-    .shape = dice_shape,
     .state_bytes = tn_norm_state_bytes,
     .forward_cols = dice_forward_cols,
-    .forward = dice_forward,
     .forward_part = tn_moments_part,
     .backward_part = dice_backward_part,
     .backward_cols = dice_backward_cols,
-    .backward = dice_backward,
-    .flops = dice_flops,
-    .example = dice_example,
+    .flops_each = 20,
 };
 
 tn_node *tn_dice(tn_graph *g, const char *name, tn_node *x, tn_node *const param[3])

@@ -27,11 +27,6 @@ static double p_of(const tn_node *y)
     return ((const dropout_attr *)y->attr)->p;
 }
 
-static tn_shape dropout_shape(const tn_node *y)
-{
-    return y->in[0]->shape;
-}
-
 /* One byte per entry: kept or not. */
 static size_t dropout_state_bytes(const tn_node *y)
 {
@@ -127,16 +122,16 @@ static tn_node *dropout_example(tn_graph *g)
 
 const tn_op tn_op_dropout = {
     .name = "dropout",
+    .shape = tn_same_shape,
+    .forward = dropout_forward,
+    .backward = dropout_backward,
+    .example = dropout_example,
     .formula = "y = x m, m = 0 with probability p, else 1 / (1 - p)",
     .n_in = 1,
     .attrs = attrs,
     .attr_size = sizeof(dropout_attr),
-    .shape = dropout_shape,
     .state_bytes = dropout_state_bytes,
-    .forward = dropout_forward,
-    .backward = dropout_backward,
     .at_rest = dropout_at_rest,
-    .example = dropout_example,
 };
 
 tn_node *tn_dropout(tn_graph *g, const char *name, tn_node *x, double p)

@@ -15,10 +15,7 @@ static tn_shape mul_shape(const tn_node *y)
 {
     tn_shape a = y->in[0]->shape;
     tn_shape b = y->in[1]->shape;
-    if (!(a.rows == b.rows && (a.cols == b.cols || b.cols == 1))) {
-        return TN_MISFIT;
-    }
-    return a;
+    return a.rows == b.rows && (a.cols == b.cols || b.cols == 1) ? a : TN_MISFIT;
 }
 
 static bool is_broadcast(const tn_node *y)
@@ -79,13 +76,9 @@ static tn_node *mul_example(tn_graph *g)
 }
 
 const tn_op tn_op_mul = {
-    .name = "mul",
+    TN_OP_MEMBERS(mul, mul),
     .formula = "y = a * b, elementwise",
     .n_in = 2,
-    .shape = mul_shape,
-    .forward = mul_forward,
-    .backward = mul_backward,
-    .example = mul_example,
 };
 
 tn_node *tn_mul(tn_graph *g, const char *name, tn_node *a, tn_node *b)
@@ -137,14 +130,10 @@ static tn_node *add_example(tn_graph *g)
 }
 
 const tn_op tn_op_add = {
-    .name = "add",
+    TN_OP_MEMBERS(add, add),
     .formula = "y = a + b + ..",
     .n_in = TN_ANY,
-    .shape = add_shape,
-    .forward = add_forward,
-    .backward = add_backward,
     .flops = add_flops,
-    .example = add_example,
 };
 
 tn_node *tn_add(tn_graph *g, const char *name, tn_node *const *in, uint32_t n)
@@ -211,11 +200,7 @@ tn_node *tn_scale(tn_graph *g, const char *name, tn_node *x, double by, double p
 static tn_shape bias_shape(const tn_node *y)
 {
     tn_shape x = y->in[0]->shape;
-    tn_shape b = y->in[1]->shape;
-    if (b.rows != 1 || b.cols != x.cols) {
-        return TN_MISFIT;
-    }
-    return x;
+    return tn_is_row(y->in[1], x.cols) ? x : TN_MISFIT;
 }
 
 static void bias_forward(tn_node *y, tn_range rows)
@@ -251,15 +236,11 @@ static tn_node *bias_example(tn_graph *g)
 static const char *const bias_params[] = {"b", NULL};
 
 const tn_op tn_op_bias = {
-    .name = "bias",
+    TN_OP_MEMBERS(bias, bias),
     .formula = "y = x + b",
     .n_in = 1,
     .params = bias_params,
-    .shape = bias_shape,
-    .forward = bias_forward,
-    .backward = bias_backward,
     .backward_params = bias_backward_params,
-    .example = bias_example,
 };
 
 tn_node *tn_bias(tn_graph *g, const char *name, tn_node *x, tn_node *b)

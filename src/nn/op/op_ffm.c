@@ -46,12 +46,10 @@ static void ffm_backward(tn_node *y, tn_range rows)
     const tn_real *field[TN_FFM_FIELDS_MAX];
     tn_real *dfield[TN_FFM_FIELDS_MAX];
     for (size_t r = rows.from; r < rows.to && x->grad != NULL; r++) {
-        if (!tn_adds(y, x)) {
-            tn_clear(tn_grad_row(x, r), x->shape.cols);
-        }
+        tn_real *dx = tn_grad_row_to_add(y, x, r);
         for (uint32_t f = 0; f < a->fields; f++) {
             field[f] = tn_val_row(x, r) + (size_t)f * a->fields * a->dim;
-            dfield[f] = tn_grad_row(x, r) + (size_t)f * a->fields * a->dim;
+            dfield[f] = dx + (size_t)f * a->fields * a->dim;
         }
         tn_ffm_pairs_back(&(tn_ffm_row){a->fields, a->dim, field}, (tn_range){0, a->fields},
                           *tn_grad_row(y, r), dfield);
@@ -71,16 +69,12 @@ static tn_node *ffm_example(tn_graph *g)
 }
 
 const tn_op tn_op_ffm = {
-    .name = "ffm",
+    TN_OP_MEMBERS(ffm, ffm),
     .formula = "y = sum of <A[i,j], A[j,i]> over all pairs of fields",
     .n_in = 1,
     .attrs = tn_ffm_attrs,
     .attr_size = sizeof(tn_ffm_attr),
-    .shape = ffm_shape,
-    .forward = ffm_forward,
-    .backward = ffm_backward,
     .flops = ffm_flops,
-    .example = ffm_example,
 };
 
 tn_node *tn_ffm(tn_graph *g, const char *name, tn_node *x, uint32_t fields, uint32_t dim)
@@ -115,13 +109,6 @@ static void within_forward(tn_node *y, tn_range rows)
     }
 }
 
-static void clear_unless_added(const tn_node *y, const tn_node *operand, size_t row)
-{
-    if (operand->grad != NULL && !tn_adds(y, operand)) {
-        tn_clear(tn_grad_row(operand, row), operand->shape.cols);
-    }
-}
-
 static void within_backward(tn_node *y, tn_range rows)
 {
     const tn_ffm_attr *a = attr_of(y);
@@ -129,15 +116,15 @@ static void within_backward(tn_node *y, tn_range rows)
     const tn_node *q = y->in[1];
     for (size_t r = rows.from; r < rows.to; r++) {
         tn_real dy = *tn_grad_row(y, r);
-        clear_unless_added(y, x, r);
-        clear_unless_added(y, q, r);
+        tn_real *dx = x->grad != NULL ? tn_grad_row_to_add(y, x, r) : NULL;
+        tn_real *dq = q->grad != NULL ? tn_grad_row_to_add(y, q, r) : NULL;
         for (uint32_t i = 0; i < a->fields; i++) {
             size_t at = own_block(a, i);
-            if (x->grad != NULL) {
-                tn_vec_scale(a->dim, tn_grad_row(x, r) + at, tn_val_row(x, r) + at, dy, true);
+            if (dx != NULL) {
+                tn_vec_scale(a->dim, dx + at, tn_val_row(x, r) + at, dy, true);
             }
-            if (q->grad != NULL) {
-                tn_vec_shift(a->dim, tn_grad_row(q, r) + at, -dy / 2);
+            if (dq != NULL) {
+                tn_vec_shift(a->dim, dq + at, -dy / 2);
             }
         }
     }
@@ -157,16 +144,12 @@ static tn_node *within_example(tn_graph *g)
 }
 
 const tn_op tn_op_ffm_within = {
-    .name = "ffm_within",
+    TN_OP_MEMBERS(ffm_within, within),
     .formula = "y = sum of <x_i v_i, x_j v_j> over the pairs of values of one field",
     .n_in = 2,
     .attrs = tn_ffm_attrs,
     .attr_size = sizeof(tn_ffm_attr),
-    .shape = within_shape,
-    .forward = within_forward,
-    .backward = within_backward,
     .flops = within_flops,
-    .example = within_example,
 };
 
 tn_node *tn_ffm_within(tn_graph *g, const char *name, tn_node *const x_squares[2], uint32_t fields,

@@ -124,20 +124,15 @@ static void fm_pairs_back(const tn_node *y, size_t row, const tn_real *d)
     uint32_t dim = tn_fm_dim(y);
     tn_real sum[TN_DIM_MAX];
     tn_real squares[TN_DIM_MAX];
-    if (!tn_adds(y, x)) {
-        tn_clear(tn_grad_row(x, row), x->shape.cols);
-    }
     fm_tally(tn_val_row(x, row), x->shape.cols, dim, sum, squares);
-    fm_back(tn_grad_row(x, row), (back_row){tn_val_row(x, row), d, sum}, x->shape.cols, dim);
+    fm_back(tn_grad_row_to_add(y, x, row), (back_row){tn_val_row(x, row), d, sum}, x->shape.cols,
+            dim);
 }
 
 static tn_shape fm_shape(const tn_node *y)
 {
     tn_shape x = y->in[0]->shape;
-    if (x.cols % tn_fm_dim(y) != 0) {
-        return TN_MISFIT;
-    }
-    return (tn_shape){x.rows, 1};
+    return x.cols % tn_fm_dim(y) == 0 ? (tn_shape){x.rows, 1} : TN_MISFIT;
 }
 
 static void fm_forward(tn_node *y, tn_range rows)
@@ -170,16 +165,12 @@ static tn_node *fm_example(tn_graph *g)
 }
 
 const tn_op tn_op_fm = {
-    .name = "fm",
+    TN_OP_MEMBERS(fm, fm),
     .formula = "y = sum of <vi, vj> over all pairs of fields",
     .n_in = 1,
     .attrs = attrs,
     .attr_size = sizeof(fm_attr),
-    .shape = fm_shape,
-    .forward = fm_forward,
-    .backward = fm_backward,
     .flops = fm_flops,
-    .example = fm_example,
 };
 
 tn_node *tn_fm(tn_graph *g, const char *name, tn_node *x, uint32_t dim)
@@ -191,10 +182,7 @@ tn_node *tn_fm(tn_graph *g, const char *name, tn_node *x, uint32_t dim)
 static tn_shape bi_shape(const tn_node *y)
 {
     tn_shape x = y->in[0]->shape;
-    if (x.cols % tn_fm_dim(y) != 0) {
-        return TN_MISFIT;
-    }
-    return (tn_shape){x.rows, tn_fm_dim(y)};
+    return x.cols % tn_fm_dim(y) == 0 ? (tn_shape){x.rows, tn_fm_dim(y)} : TN_MISFIT;
 }
 
 static void bi_forward(tn_node *y, tn_range rows)
@@ -219,16 +207,12 @@ static tn_node *bi_example(tn_graph *g)
 }
 
 const tn_op tn_op_bi_interaction = {
-    .name = "bi_interaction",
+    TN_OP_MEMBERS(bi_interaction, bi),
     .formula = "y = sum of vi * vj over all pairs of fields",
     .n_in = 1,
     .attrs = attrs,
     .attr_size = sizeof(fm_attr),
-    .shape = bi_shape,
-    .forward = bi_forward,
-    .backward = bi_backward,
     .flops = fm_flops,
-    .example = bi_example,
 };
 
 tn_node *tn_bi_interaction(tn_graph *g, const char *name, tn_node *x, uint32_t dim)
@@ -240,10 +224,8 @@ tn_node *tn_bi_interaction(tn_graph *g, const char *name, tn_node *x, uint32_t d
 static tn_shape values_shape(const tn_node *y)
 {
     tn_shape x = y->in[0]->shape;
-    if (x.cols % tn_fm_dim(y) != 0 || y->in[1]->shape.cols != x.cols) {
-        return TN_MISFIT;
-    }
-    return (tn_shape){x.rows, 1};
+    bool fits = x.cols % tn_fm_dim(y) == 0 && y->in[1]->shape.cols == x.cols;
+    return fits ? (tn_shape){x.rows, 1} : TN_MISFIT;
 }
 
 /* out[c] := sum over fields. */
@@ -285,10 +267,7 @@ static void values_back_row(const tn_node *y, size_t r)
         }
     }
     if (q->grad != NULL) {
-        if (!tn_adds(y, q)) {
-            tn_clear(tn_grad_row(q, r), q->shape.cols);
-        }
-        tn_vec_shift(q->shape.cols, tn_grad_row(q, r), -dy / 2);
+        tn_vec_shift(q->shape.cols, tn_grad_row_to_add(y, q, r), -dy / 2);
     }
 }
 
@@ -306,16 +285,12 @@ static tn_node *values_example(tn_graph *g)
 }
 
 const tn_op tn_op_fm_values = {
-    .name = "fm_values",
+    TN_OP_MEMBERS(fm_values, values),
     .formula = "y = sum of <x_i v_i, x_j v_j> over all pairs of values",
     .n_in = 2,
     .attrs = attrs,
     .attr_size = sizeof(fm_attr),
-    .shape = values_shape,
-    .forward = values_forward,
-    .backward = values_backward,
     .flops = fm_flops,
-    .example = values_example,
 };
 
 tn_node *tn_fm_values(tn_graph *g, const char *name, tn_node *const x_squares[2], uint32_t dim)
@@ -331,10 +306,8 @@ static tn_shape inner_shape(const tn_node *y)
     tn_shape x = y->in[0]->shape;
     uint64_t f = x.cols / tn_fm_dim(y);
     uint64_t pairs = f * (f - 1) / 2;
-    if (x.cols % tn_fm_dim(y) != 0 || pairs == 0 || pairs > TN_COLS_MAX) {
-        return TN_MISFIT;
-    }
-    return (tn_shape){x.rows, (uint32_t)pairs};
+    bool fits = x.cols % tn_fm_dim(y) == 0 && pairs > 0 && pairs <= TN_COLS_MAX;
+    return fits ? (tn_shape){x.rows, (uint32_t)pairs} : TN_MISFIT;
 }
 
 /* One example's products; dim is known to the compiler where it is 8 or 16. */
@@ -421,10 +394,7 @@ static void inner_backward(tn_node *y, tn_range rows)
     const tn_node *x = y->in[0];
     uint32_t dim = tn_fm_dim(y);
     for (size_t r = rows.from; r < rows.to && x->grad != NULL; r++) {
-        if (!tn_adds(y, x)) {
-            tn_clear(tn_grad_row(x, r), x->shape.cols);
-        }
-        inner_rows p = {tn_val_row(x, r), tn_grad_row(y, r), tn_grad_row(x, r)};
+        inner_rows p = {tn_val_row(x, r), tn_grad_row(y, r), tn_grad_row_to_add(y, x, r)};
         inner_back_row(&p, x->shape.cols / dim, dim);
     }
 }
@@ -440,16 +410,12 @@ static tn_node *inner_example(tn_graph *g)
 }
 
 const tn_op tn_op_inner = {
-    .name = "inner",
+    TN_OP_MEMBERS(inner, inner),
     .formula = "y_ij = <vi, vj> for all pairs of fields",
     .n_in = 1,
     .attrs = attrs,
     .attr_size = sizeof(fm_attr),
-    .shape = inner_shape,
-    .forward = inner_forward,
-    .backward = inner_backward,
     .flops = inner_flops,
-    .example = inner_example,
 };
 
 tn_node *tn_inner(tn_graph *g, const char *name, tn_node *x, uint32_t dim)

@@ -39,11 +39,7 @@ static row_stat *stat_of(const tn_node *y, size_t r)
 static tn_shape layer_norm_shape(const tn_node *y)
 {
     tn_shape x = y->in[0]->shape;
-    if (y->in[1]->shape.cols != x.cols || y->in[2]->shape.cols != x.cols ||
-        y->in[1]->shape.rows != 1 || y->in[2]->shape.rows != 1) {
-        return TN_MISFIT;
-    }
-    return x;
+    return tn_is_row(y->in[1], x.cols) && tn_is_row(y->in[2], x.cols) ? x : TN_MISFIT;
 }
 
 TN_HOT static row_stat layer_norm_measure(size_t n, const tn_real *x, double epsilon)
@@ -105,18 +101,13 @@ static void layer_norm_backward(tn_node *y, tn_range rows)
 {
     const tn_node *x = y->in[0];
     for (size_t r = rows.from; r < rows.to && x->grad != NULL; r++) {
-        if (!tn_adds(y, x)) {
-            tn_clear(tn_grad_row(x, r), y->shape.cols);
-        }
         row_in p = {tn_val_row(x, r), tn_grad_row(y, r), y->in[1]->val, *stat_of(y, r)};
-        layer_norm_backward_row(y->shape.cols, tn_grad_row(x, r), p);
+        layer_norm_backward_row(y->shape.cols, tn_grad_row_to_add(y, x, r), p);
     }
 }
 
 static void layer_norm_backward_params(tn_node *y, tn_range cols)
 {
-    tn_node *gamma = y->in[1];
-    tn_node *beta = y->in[2];
     for (uint32_t c = cols.from; c < cols.to; c++) {
         double dgamma = 0;
         double dbeta = 0;
@@ -126,12 +117,8 @@ static void layer_norm_backward_params(tn_node *y, tn_range cols)
             dgamma += (double)(dy * ((tn_val_row(y->in[0], r)[c] - s.mean) * s.rstd));
             dbeta += (double)dy;
         }
-        if (gamma->grad != NULL) {
-            gamma->grad[c] = (tn_adds(y, gamma) ? gamma->grad[c] : 0) + (tn_real)dgamma;
-        }
-        if (beta->grad != NULL) {
-            beta->grad[c] = (tn_adds(y, beta) ? beta->grad[c] : 0) + (tn_real)dbeta;
-        }
+        tn_add_param_grad(y, y->in[1], c, (tn_real)dgamma);
+        tn_add_param_grad(y, y->in[2], c, (tn_real)dbeta);
     }
 }
 
@@ -146,19 +133,15 @@ static tn_node *layer_norm_example(tn_graph *g)
 static const char *const params[] = {"gamma", "beta", NULL};
 
 const tn_op tn_op_layer_norm = {
-    .name = "layer_norm",
+    TN_OP_MEMBERS(layer_norm, layer_norm),
     .formula = "y = gamma (x - mean) / sqrt(var + epsilon) + beta, over the row",
     .n_in = 1,
     .params = params,
     .attrs = attrs,
     .attr_size = sizeof(layer_norm_attr),
-    .shape = layer_norm_shape,
     .state_bytes = layer_norm_state_bytes,
-    .forward = layer_norm_forward,
-    .backward = layer_norm_backward,
     .backward_params = layer_norm_backward_params,
-    .flops = tn_norm_flops,
-    .example = layer_norm_example,
+    .flops_each = 8,
 };
 
 tn_node *tn_layer_norm(tn_graph *g, const char *name, tn_node *x, tn_node *const param[2],

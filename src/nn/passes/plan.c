@@ -41,11 +41,6 @@ static bool is_product(const tn_node *n)
     return n->op == &tn_op_matmul || n->op == &tn_op_dense;
 }
 
-static double forward_flops(const tn_node *n)
-{
-    return n->op->flops != NULL ? n->op->flops(n) : (double)n->shape.rows * n->shape.cols;
-}
-
 /* Own parameters: those that no earlier node has. */
 static uint64_t params_of(const tn_graph *g, const tn_node *n)
 {
@@ -96,9 +91,9 @@ tn_cost tn_graph_cost(const tn_graph *g)
         c.params += params_of(g, n);
         c.bytes += bytes_of(n) * times;
         if (is_product(n)) {
-            c.product_flops += forward_flops(n) * times;
+            c.product_flops += tn_op_flops(n) * times;
         } else {
-            c.other_flops += forward_flops(n) * times;
+            c.other_flops += tn_op_flops(n) * times;
         }
     }
     return c;
@@ -109,7 +104,7 @@ static void print_node(const tn_graph *g, const tn_node *n, tn_text *out)
     double rows = g->opts.max_rows;
     uint64_t params = params_of(g, n);
     tn_text_addf(out, "%-28s %-15s %7u %10llu %12.1f %9.1f ", n->name, n->op->name, n->shape.cols,
-                 (unsigned long long)params, forward_flops(n) / rows / 1e3,
+                 (unsigned long long)params, tn_op_flops(n) / rows / 1e3,
                  n->place->home != NULL ? 0.0 : (double)(n->stride * sizeof(tn_real)) / 1024.0);
     for (uint32_t k = 0; k < tn_operands(n) && k < n->n_in; k++) {
         tn_text_addf(out, " %s", n->in[k]->name);
