@@ -41,12 +41,15 @@ static double fm_flops(const tn_node *y)
     return 3.0 * y->in[0]->shape.rows * y->in[0]->shape.cols;
 }
 
-enum { D8 = 8, D16 = 16 }; /* lengths that the compiler shall know: they unroll */
+/* Calls f with the length of a vector as its last argument: common lengths as constants, so that
+ * its loops unroll. */
+#define UNROLLED(f, dim, ...)                                                                      \
+    ((dim) == 8 ? f(__VA_ARGS__, 8) : (dim) == 16 ? f(__VA_ARGS__, 16) : f(__VA_ARGS__, dim))
 
 #define ALWAYS_INLINE __attribute__((always_inline)) static inline
 
-ALWAYS_INLINE void tally(const tn_real *restrict row, uint32_t cols, const uint32_t dim,
-                         tn_real *restrict sum, tn_real *restrict squares)
+ALWAYS_INLINE void tally(const tn_real *restrict row, uint32_t cols, tn_real *restrict sum,
+                         tn_real *restrict squares, const uint32_t dim)
 {
     for (uint32_t c = 0; c < dim; c++) {
         sum[c] = row[c];
@@ -64,17 +67,7 @@ ALWAYS_INLINE void tally(const tn_real *restrict row, uint32_t cols, const uint3
 TN_HOT static void fm_tally(const tn_real *restrict row, uint32_t cols, uint32_t dim,
                             tn_real *restrict sum, tn_real *restrict squares)
 {
-    switch (dim) {
-    case D8:
-        tally(row, cols, D8, sum, squares);
-        break;
-    case D16:
-        tally(row, cols, D16, sum, squares);
-        break;
-    default:
-        tally(row, cols, dim, sum, squares);
-        break;
-    }
+    UNROLLED(tally, dim, row, cols, sum, squares);
 }
 
 /* out[c] = 1/2 ((sum_f v_fc)^2 - sum_f v_fc^2); `sum` takes sum_f v_f. No loop over pairs is needed
@@ -104,17 +97,7 @@ ALWAYS_INLINE void back(tn_real *restrict dv, back_row p, uint32_t cols, const u
 
 TN_HOT static void fm_back(tn_real *restrict dv, back_row p, uint32_t cols, uint32_t dim)
 {
-    switch (dim) {
-    case D8:
-        back(dv, p, cols, D8);
-        break;
-    case D16:
-        back(dv, p, cols, D16);
-        break;
-    default:
-        back(dv, p, cols, dim);
-        break;
-    }
+    UNROLLED(back, dim, dv, p, cols);
 }
 
 /* dv_f (+)= d * (sum - v_f), elementwise. */
@@ -310,9 +293,9 @@ static tn_shape inner_shape(const tn_node *y)
     return fits ? (tn_shape){x.rows, (uint32_t)pairs} : TN_MISFIT;
 }
 
-/* One example's products; dim is known to the compiler where it is 8 or 16. */
-ALWAYS_INLINE void products(const tn_real *restrict x, uint32_t n, const uint32_t dim,
-                            tn_real *restrict y)
+/* One example's products. */
+ALWAYS_INLINE void products(const tn_real *restrict x, uint32_t n, tn_real *restrict y,
+                            const uint32_t dim)
 {
     for (uint32_t i = 0; i < n; i++) {
         for (uint32_t j = i + 1; j < n; j++) {
@@ -328,17 +311,7 @@ ALWAYS_INLINE void products(const tn_real *restrict x, uint32_t n, const uint32_
 
 TN_HOT static void inner_row(const tn_real *x, uint32_t n, uint32_t dim, tn_real *y)
 {
-    switch (dim) {
-    case D8:
-        products(x, n, D8, y);
-        break;
-    case D16:
-        products(x, n, D16, y);
-        break;
-    default:
-        products(x, n, dim, y);
-        break;
-    }
+    UNROLLED(products, dim, x, n, y);
 }
 
 static void inner_forward(tn_node *y, tn_range rows)
@@ -376,17 +349,7 @@ ALWAYS_INLINE void inner_back(const inner_rows *p, uint32_t n, const uint32_t di
 
 TN_HOT static void inner_back_row(const inner_rows *p, uint32_t n, uint32_t dim)
 {
-    switch (dim) {
-    case D8:
-        inner_back(p, n, D8);
-        break;
-    case D16:
-        inner_back(p, n, D16);
-        break;
-    default:
-        inner_back(p, n, dim);
-        break;
-    }
+    UNROLLED(inner_back, dim, p, n);
 }
 
 static void inner_backward(tn_node *y, tn_range rows)

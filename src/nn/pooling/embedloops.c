@@ -6,62 +6,43 @@
 
 #include <string.h>
 
+/* Calls f with the length of a vector as its last argument: common lengths as constants, so that
+ * its loops unroll. */
+#define UNROLLED(f, dim, ...)                                                                      \
+    ((dim) == 1    ? f(__VA_ARGS__, 1)                                                             \
+     : (dim) == 8  ? f(__VA_ARGS__, 8)                                                             \
+     : (dim) == 16 ? f(__VA_ARGS__, 16)                                                            \
+                   : f(__VA_ARGS__, dim))
+
 static const tn_real *vector_of(const tn_pooling *p, uint32_t entry)
 {
     return p->sparse->rows + p->sparse->at[p->bag->index[entry]] + p->slot->segment->at;
 }
 
-static inline void put_scaled(uint32_t n, tn_real *restrict y, const tn_real *restrict x,
-                              tn_real by)
+static inline void put_scaled(tn_real *restrict y, const tn_real *restrict x, tn_real by,
+                              uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
         y[i] = x[i] * by;
     }
 }
 
-static inline void add_scaled(uint32_t n, tn_real *restrict y, const tn_real *restrict x,
-                              tn_real by)
+static inline void add_scaled(tn_real *restrict y, const tn_real *restrict x, tn_real by,
+                              uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
         y[i] += x[i] * by;
     }
 }
 
-/* The same loops for lengths that unroll completely. */
 static void put(uint32_t n, tn_real *restrict y, const tn_real *restrict x, tn_real by)
 {
-    switch (n) {
-    case 1:
-        put_scaled(1, y, x, by);
-        break;
-    case 8:
-        put_scaled(8, y, x, by);
-        break;
-    case 16:
-        put_scaled(16, y, x, by);
-        break;
-    default:
-        put_scaled(n, y, x, by);
-        break;
-    }
+    UNROLLED(put_scaled, n, y, x, by);
 }
 
 void tn_add_scaled(uint32_t dim, tn_real *dv, const tn_real *dout, tn_real by)
 {
-    switch (dim) {
-    case 1:
-        add_scaled(1, dv, dout, by);
-        break;
-    case 8:
-        add_scaled(8, dv, dout, by);
-        break;
-    case 16:
-        add_scaled(16, dv, dout, by);
-        break;
-    default:
-        add_scaled(dim, dv, dout, by);
-        break;
-    }
+    UNROLLED(add_scaled, dim, dv, dout, by);
 }
 
 enum { AHEAD = 8, AHEAD_BACK = 16 }; /* vectors on their way to the near cache */
@@ -104,20 +85,7 @@ __attribute__((always_inline)) static inline void add_plain(const tn_plain_sum *
 
 TN_HOT static void add_plain_keys(const tn_plain_sum *p, tn_range keys)
 {
-    switch (p->dim) {
-    case 1:
-        add_plain(p, keys, 1);
-        break;
-    case 8:
-        add_plain(p, keys, 8);
-        break;
-    case 16:
-        add_plain(p, keys, 16);
-        break;
-    default:
-        add_plain(p, keys, p->dim);
-        break;
-    }
+    UNROLLED(add_plain, p->dim, p, keys);
 }
 
 void tn_add_plain(const tn_plain_sum *p, tn_range keys)
@@ -156,20 +124,7 @@ __attribute__((always_inline)) static inline void add_slot(const tn_plain_slot *
 
 TN_HOT static void add_plain_slot(const tn_plain_slot *p)
 {
-    switch (p->slot->segment->dim) {
-    case 1:
-        add_slot(p, 1);
-        break;
-    case 8:
-        add_slot(p, 8);
-        break;
-    case 16:
-        add_slot(p, 16);
-        break;
-    default:
-        add_slot(p, p->slot->segment->dim);
-        break;
-    }
+    UNROLLED(add_slot, p->slot->segment->dim, p);
 }
 
 void tn_add_plain_slot(const tn_plain_slot *p)
@@ -216,20 +171,7 @@ __attribute__((always_inline)) static inline uint32_t copy_ones(const tn_pooling
 static void pool_all(const tn_pooling *p, tn_range rows, size_t stride)
 {
     uint32_t dim = p->slot->segment->dim;
-    switch (dim) {
-    case 1:
-        copy_all(p, rows, stride, 1);
-        break;
-    case 8:
-        copy_all(p, rows, stride, 8);
-        break;
-    case 16:
-        copy_all(p, rows, stride, 16);
-        break;
-    default:
-        copy_all(p, rows, stride, dim);
-        break;
-    }
+    UNROLLED(copy_all, dim, p, rows, stride);
 }
 
 uint32_t tn_pool_ones(const tn_pooling *p, tn_range rows, size_t stride)

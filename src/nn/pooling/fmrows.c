@@ -1,11 +1,17 @@
-/* fmrows.c - factorization machines over the rows of the batch's small table. Vectors are short, so
- * lengths that the compiler knows unroll. */
+/* fmrows.c - factorization machines over the rows of the batch's small table. */
 #include "nn/pooling/fmrows.h"
 
 #include "base/core/compiler.h"
 
 enum { AHEAD = 8 }; /* vectors on their way to the near cache */
-enum { D4 = 4, D8 = 8, D16 = 16 };
+
+/* Calls f with the length of a vector as its last argument: common lengths as constants, so that
+ * its loops unroll. */
+#define UNROLLED(f, dim, ...)                                                                      \
+    ((dim) == 4    ? f(__VA_ARGS__, 4)                                                             \
+     : (dim) == 8  ? f(__VA_ARGS__, 8)                                                             \
+     : (dim) == 16 ? f(__VA_ARGS__, 16)                                                            \
+                   : f(__VA_ARGS__, dim))
 
 #define ALWAYS_INLINE __attribute__((always_inline)) static inline
 
@@ -44,20 +50,7 @@ ALWAYS_INLINE void add_slot(const tn_fm_rows *p, const tn_embed_slot *slot, tn_r
 
 TN_HOT static void fm_add_slot(const tn_fm_rows *p, const tn_embed_slot *slot, tn_range rows)
 {
-    switch (p->dim) {
-    case D4:
-        add_slot(p, slot, rows, D4);
-        break;
-    case D8:
-        add_slot(p, slot, rows, D8);
-        break;
-    case D16:
-        add_slot(p, slot, rows, D16);
-        break;
-    default:
-        add_slot(p, slot, rows, p->dim);
-        break;
-    }
+    UNROLLED(add_slot, p->dim, p, slot, rows);
 }
 
 void tn_fm_add_slot(const tn_fm_rows *p, const tn_embed_slot *slot, tn_range rows)
@@ -96,20 +89,7 @@ ALWAYS_INLINE void back_slot(const tn_fm_rows *p, const tn_embed_slot *slot, uin
 
 TN_HOT static void fm_back_slot(const tn_fm_rows *p, const tn_embed_slot *slot, uint32_t n_rows)
 {
-    switch (p->dim) {
-    case D4:
-        back_slot(p, slot, n_rows, D4);
-        break;
-    case D8:
-        back_slot(p, slot, n_rows, D8);
-        break;
-    case D16:
-        back_slot(p, slot, n_rows, D16);
-        break;
-    default:
-        back_slot(p, slot, n_rows, p->dim);
-        break;
-    }
+    UNROLLED(back_slot, p->dim, p, slot, n_rows);
 }
 
 void tn_fm_back_slot(const tn_fm_rows *p, const tn_embed_slot *slot, uint32_t n_rows)
@@ -142,20 +122,7 @@ ALWAYS_INLINE void back_keys(const tn_fm_rows *p, tn_range keys, const uint32_t 
 
 TN_HOT static void fm_back_keys(const tn_fm_rows *p, tn_range keys)
 {
-    switch (p->dim) {
-    case D4:
-        back_keys(p, keys, D4);
-        break;
-    case D8:
-        back_keys(p, keys, D8);
-        break;
-    case D16:
-        back_keys(p, keys, D16);
-        break;
-    default:
-        back_keys(p, keys, p->dim);
-        break;
-    }
+    UNROLLED(back_keys, p->dim, p, keys);
 }
 
 void tn_fm_back_keys(const tn_fm_rows *p, tn_range keys)
