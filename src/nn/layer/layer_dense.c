@@ -74,27 +74,34 @@ static tn_node *activate(const tn_net *net, const char *name, tn_node *x, uint32
     return y;
 }
 
-/* Options that dense and mlp have in common. */
-typedef struct block_opts {
+/* Options of dense and mlp. */
+typedef struct dense_opts {
+    tn_f64s hidden; /* mlp */
+    uint32_t units;
     uint32_t activation; /* index into tn_activation_words */
     bool batch_norm;
     double bn_decay, bn_epsilon;
     bool bn_unbiased;
     double dropout;
-} block_opts;
+} dense_opts;
 
-/* Rows for an option table whose struct has the members of block_opts. */
-#define BLOCK_FIELDS(type, activation_)                                                            \
-    TN_FIELD_CHOICE(type, activation, activation_, tn_activation_words, "what follows the sums"),  \
-        TN_FIELD_BOOL(type, batch_norm, "false", "normalise each unit over the batch before it"),  \
-        TN_FIELD_F64(type, bn_decay, "0.9", 0, 1, "", "share of the running value that is kept"),  \
-        TN_FIELD_F64(type, bn_epsilon, "1e-5", TN_EPSILON_MIN, 1, "", "added to the variance"),    \
-        TN_FIELD_BOOL(type, bn_unbiased, "true", "running variance by B - 1"),                     \
-        TN_FIELD_F64(type, dropout, "0", 0, 0.999, "", "share of units set to 0 while training")
+/* Rows that both tables have. */
+#define DENSE_FIELDS(activation_)                                                                  \
+    TN_FIELD_CHOICE(dense_opts, activation, activation_, tn_activation_words,                      \
+                    "what follows the sums"),                                                      \
+        TN_FIELD_BOOL(dense_opts, batch_norm, "false",                                             \
+                      "normalise each unit over the batch before it"),                             \
+        TN_FIELD_F64(dense_opts, bn_decay, "0.9", 0, 1, "",                                        \
+                     "share of the running value that is kept"),                                   \
+        TN_FIELD_F64(dense_opts, bn_epsilon, "1e-5", TN_EPSILON_MIN, 1, "",                        \
+                     "added to the variance"),                                                     \
+        TN_FIELD_BOOL(dense_opts, bn_unbiased, "true", "running variance by B - 1"),               \
+        TN_FIELD_F64(dense_opts, dropout, "0", 0, 0.999, "",                                       \
+                     "share of units set to 0 while training")
 
-/* [B,n] -> [B,units] */
+/* [B,n] -> [B,units]; of `opts` all but its units. */
 static tn_node *dense_block(const tn_net *net, const char *name, tn_node *x, uint32_t units,
-                            const block_opts *opts)
+                            const dense_opts *opts)
 {
     char node[TN_LAYER_NAME_MAX];
     bool act = opts->activation != 0;
@@ -118,27 +125,16 @@ static tn_node *dense_block(const tn_net *net, const char *name, tn_node *x, uin
     return y;
 }
 
-typedef struct dense_opts {
-    uint32_t units;
-    uint32_t activation;
-    bool batch_norm;
-    double bn_decay, bn_epsilon;
-    bool bn_unbiased;
-    double dropout;
-} dense_opts;
-
 static const tn_field dense_fields[] = {
     TN_FIELD_U32(dense_opts, units, NULL, 1, 65536, "units", "width of the output"),
-    BLOCK_FIELDS(dense_opts, "none"),
+    DENSE_FIELDS("none"),
     TN_FIELD_END,
 };
 
 static tn_node *dense_build(const tn_net *net, const tn_layer_args *args)
 {
     const dense_opts *o = args->opts;
-    block_opts block = {o->activation, o->batch_norm,  o->bn_decay,
-                        o->bn_epsilon, o->bn_unbiased, o->dropout};
-    return dense_block(net, args->name, args->in[0], o->units, &block);
+    return dense_block(net, args->name, args->in[0], o->units, o);
 }
 
 static bool dense_output_bias(const char *name, const void *opts, char out[TN_LAYER_NAME_MAX])
@@ -155,21 +151,13 @@ const tn_layer tn_layer_dense = {
     TN_LAYER_WITH_OPTIONS(dense, "x W + b, then batch norm, activation and dropout as asked"),
     .output_bias = dense_output_bias};
 
-typedef struct mlp_opts {
-    tn_f64s hidden;
-    uint32_t units;
-    uint32_t activation;
-    bool batch_norm;
-    double bn_decay, bn_epsilon;
-    bool bn_unbiased;
-    double dropout;
-} mlp_opts;
+typedef dense_opts mlp_opts;
 
 static const tn_field mlp_fields[] = {
     TN_FIELD_F64S(mlp_opts, hidden, NULL, 1, 65536, "widths of the hidden layers"),
     TN_FIELD_U32(mlp_opts, units, "0", 0, 65536, "units",
                  "width of a linear layer behind; 0: none"),
-    BLOCK_FIELDS(mlp_opts, "relu"),
+    DENSE_FIELDS("relu"),
     TN_FIELD_END,
 };
 
@@ -193,8 +181,6 @@ bool tn_layer_widths(const tn_f64s *hidden, const tn_origin *at, tn_diag *diag)
 static tn_node *mlp_build(const tn_net *net, const tn_layer_args *args)
 {
     const mlp_opts *o = args->opts;
-    block_opts block = {o->activation, o->batch_norm,  o->bn_decay,
-                        o->bn_epsilon, o->bn_unbiased, o->dropout};
     if (!tn_layer_widths(&o->hidden, args->at, args->diag)) {
         return NULL;
     }
@@ -202,10 +188,10 @@ static tn_node *mlp_build(const tn_net *net, const tn_layer_args *args)
     tn_node *x = args->in[0];
     for (uint32_t i = 0; i < o->hidden.n; i++) {
         uint32_t units = (uint32_t)o->hidden.item[i];
-        x = dense_block(net, tn_layer_numbered(name, args->name, i + 1), x, units, &block);
+        x = dense_block(net, tn_layer_numbered(name, args->name, i + 1), x, units, o);
     }
     if (o->units > 0) {
-        block_opts linear = {0};
+        dense_opts linear = {0};
         (void)tn_layer_numbered(name, args->name, o->hidden.n + 1);
         x = dense_block(net, name, x, o->units, &linear);
     }
