@@ -15,7 +15,7 @@ static void adam_takes_any_count(void **state)
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
         drive x;
         drive_begin(&x, arena, "adam", "lr=.01");
-        x.rule.optim->init(x.rule.opts, 1, x.w, x.state);
+        tn_optim_init(x.rule.optim, x.rule.opts, 1, x.w, x.state);
         float g = 1;
         tn_update u = {.lr = .01, .t = counts[i], .step = counts[i]};
         x.rule.optim->update(x.rule.opts, &u, 1, x.w, x.state, &g);
@@ -79,7 +79,7 @@ static void ftrl_keeps_state_of_a_weight_that_is_zero(void **state)
     tn_arena *arena = tn_arena_new(1 << 14);
     drive x;
     drive_begin(&x, arena, "ftrl", "alpha=.1 l1=10");
-    x.rule.optim->init(x.rule.opts, 1, x.w, x.state);
+    tn_optim_init(x.rule.optim, x.rule.opts, 1, x.w, x.state);
     float g = .5F;
     drive_step(&x, 0, 1, &g);
     assert_true(x.w[0] == 0);
@@ -100,7 +100,7 @@ static void group_ftrl_zeroes_whole_rows_and_starts_warm(void **state)
         const float none[3] = {0};
         const float w[3] = {.5F, -.3F, .2F};
         memcpy(x.w, w, sizeof w);
-        x.rule.optim->init(x.rule.opts, 3, x.w, x.state);
+        tn_optim_init(x.rule.optim, x.rule.opts, 3, x.w, x.state);
         drive_step(&x, 0, 3, none);
         for (size_t k = 0; k < 3; k++) {
             assert_near((double)x.w[k], (double)w[k]);
@@ -109,7 +109,7 @@ static void group_ftrl_zeroes_whole_rows_and_starts_warm(void **state)
     drive x;
     drive_begin(&x, arena, "group_ftrl", "alpha=.1 l1=.05 l21=10");
     const float g[3] = {.5F, -3, .2F};
-    x.rule.optim->init(x.rule.opts, 3, x.w, x.state);
+    tn_optim_init(x.rule.optim, x.rule.opts, 3, x.w, x.state);
     drive_step(&x, 0, 3, g);
     assert_true(x.w[0] == 0 && x.w[1] == 0 && x.w[2] == 0);
     tn_arena_free(arena);
@@ -223,7 +223,7 @@ static void no_rule_divides_by_0(void **state)
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
         drive x;
         drive_begin(&x, arena, rules[i][0], rules[i][1]);
-        x.rule.optim->init(x.rule.opts, 2, x.w, x.state);
+        tn_optim_init(x.rule.optim, x.rule.opts, 2, x.w, x.state);
         for (uint32_t s = 0; s < 5; s++) {
             drive_step(&x, s, 2, grads[s]);
             if (!(fabsf(x.w[0]) <= 1.0F && fabsf(x.w[1]) <= 10.0F)) {
@@ -256,7 +256,7 @@ static void compare_widths(tn_arena *arena, const tn_optim *optim, size_t n)
     for (size_t i = 0; i < n; i++) {
         whole.w[i] = (float)sin((double)(i * i + n));
     }
-    whole.rule.optim->init(whole.rule.opts, n, whole.w, whole.state);
+    tn_optim_init(whole.rule.optim, whole.rule.opts, n, whole.w, whole.state);
     drive single = whole;
     for (uint64_t s = 0; s < 3; s++) {
         float g[DRIVE_DIM_MAX];
@@ -313,7 +313,7 @@ static void a11_a_row_with_one_sum_has_the_bits_of_plain_code_at_any_width(void 
             g[i] = (float)cos((double)(i + n));
         }
         drive plain = x;
-        x.rule.optim->init(x.rule.opts, n, x.w, x.state);
+        tn_optim_init(x.rule.optim, x.rule.opts, n, x.w, x.state);
         drive_step(&x, 0, n, g);
         volatile float sum = .1F + plain_mean_square(n, g);
         volatile float rate = .5F / (sqrtf(sum) + 1e-8F);

@@ -24,7 +24,7 @@ static void check_direct(const vector *v)
     drive_begin(&x, arena, v->optim, v->options);
     x.w[0] = v->from_zero ? 0 : .5F;
     x.w[1] = v->from_zero ? 0 : -.3F;
-    x.rule.optim->init(x.rule.opts, DIM, x.w, x.state);
+    tn_optim_init(x.rule.optim, x.rule.opts, DIM, x.w, x.state);
     for (uint32_t s = 0; s < STEPS; s++) {
         drive_step(&x, s, DIM, gradients[s]);
         assert_near((double)x.w[0], v->w[s][0]);
@@ -67,7 +67,7 @@ static void check_row(const vector *v)
     drive_begin(&fresh, arena, v->optim, v->options);
     fresh.w[0] = v->from_zero ? 0 : .5F;
     fresh.w[1] = v->from_zero ? 0 : -.3F;
-    fresh.rule.optim->init(fresh.rule.opts, DIM, fresh.w, fresh.state);
+    tn_optim_init(fresh.rule.optim, fresh.rule.opts, DIM, fresh.w, fresh.state);
 
     tn_place_in_row place = tn_table_place(t, 0, 0);
     tn_row_view row = {.key = key, .present = 1, .n_floats = DIM};
@@ -143,7 +143,7 @@ static void v18_adagrad_rowwise(void **state)
     tn_arena *arena = tn_arena_new(1 << 14);
     drive x;
     drive_begin(&x, arena, v.optim, v.options);
-    x.rule.optim->init(x.rule.opts, DIM, x.w, x.state);
+    tn_optim_init(x.rule.optim, x.rule.opts, DIM, x.w, x.state);
     for (uint32_t s = 0; s < STEPS; s++) {
         drive_step(&x, s, DIM, gradients[s]);
     }
@@ -256,7 +256,7 @@ static void v19_ftrl_end_state(void **state)
     tn_arena *arena = tn_arena_new(1 << 14);
     drive x;
     drive_begin(&x, arena, "ftrl", "alpha=.1 beta=1 l1=.05 l2=.1");
-    x.rule.optim->init(x.rule.opts, DIM, x.w, x.state);
+    tn_optim_init(x.rule.optim, x.rule.opts, DIM, x.w, x.state);
     for (uint32_t s = 0; s < STEPS; s++) {
         drive_step(&x, s, DIM, gradients[s]);
     }

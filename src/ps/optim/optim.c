@@ -29,3 +29,19 @@ const tn_optim *tn_optim_find(const char *name)
     }
     return NULL;
 }
+
+void tn_optim_init(const tn_optim *optim, const void *opts, size_t n, const float *w,
+                   float *const state[])
+{
+    if (optim->init != NULL) {
+        optim->init(opts, n, w, state);
+        return;
+    }
+    tn_state spec[TN_STATES_MAX];
+    const uint32_t n_states = optim->states(opts, spec);
+    for (uint32_t i = 0; i < n_states; i++) {
+        if (!spec[i].count) {
+            memset(state[i], 0, (spec[i].per_row ? 1 : n) * sizeof *state[i]);
+        }
+    }
+}

@@ -69,7 +69,8 @@ typedef struct tn_optim {
     /* Its state arrays under these options, at most TN_STATES_MAX. */
     uint32_t (*states)(const void *opts, tn_state out[TN_STATES_MAX]);
 
-    /* State of fresh weights (FTRL: warm start from w). state[i] has n words, or 1 if per_row. */
+    /* State of fresh weights (FTRL: warm start from w). state[i] has n words, or 1 if per_row.
+     * NULL: zeros. */
     void (*init)(const void *opts, size_t n, const float *w, float *const state[]);
 
     /* One update of n weights that belong together (a row's segment, a tile of the dense vector;
@@ -92,6 +93,8 @@ typedef struct tn_optim {
 extern const tn_optim *const tn_all_optims[];     /* NULL-terminated, in the order of optims.def */
 extern const tn_choice *const tn_optim_choices[]; /* &tn_optim_<name>.choice, for option tables */
 const tn_optim *tn_optim_find(const char *name);
+void tn_optim_init(const tn_optim *optim, const void *opts, size_t n, const float *w,
+                   float *const state[]);
 
 /* ---- the rows of an option table that are the same for all ----
  *

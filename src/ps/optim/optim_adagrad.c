@@ -59,9 +59,18 @@ __attribute__((always_inline)) static inline void descend(const size_t n, float 
     }
 }
 
-/* One row; paddle's n0 or, as usual, eps. Inlined below with lengths that the compiler knows. */
-static inline void adagrad_one(size_t n, float *restrict w, float *restrict sum,
-                               const float *restrict g, const row_rates *rates)
+/* Calls f with the length of a row as its last argument: common lengths as constants, so that its
+ * loops unroll. */
+#define UNROLLED(f, dim, ...)                                                                      \
+    ((dim) == 1    ? f(__VA_ARGS__, 1)                                                             \
+     : (dim) == 8  ? f(__VA_ARGS__, 8)                                                             \
+     : (dim) == 16 ? f(__VA_ARGS__, 16)                                                            \
+     : (dim) == 32 ? f(__VA_ARGS__, 32)                                                            \
+                   : f(__VA_ARGS__, dim))
+
+/* One row; paddle's n0 or, as usual, eps. */
+static inline void adagrad_one(float *restrict w, float *restrict sum, const float *restrict g,
+                               const row_rates *rates, size_t n)
 {
     float mean = (float)(tn_square_sum(n, g) / (double)n);
     float next = *sum + mean;
@@ -74,21 +83,7 @@ static inline void adagrad_one(size_t n, float *restrict w, float *restrict sum,
 TN_HOT static void adagrad_row(size_t n, float *restrict w, float *restrict sum,
                                const float *restrict g, const row_rates *rates)
 {
-    enum { D8 = 8, D16 = 16, D32 = 32 };
-    switch (n) {
-    case D8:
-        adagrad_one(D8, w, sum, g, rates);
-        break;
-    case D16:
-        adagrad_one(D16, w, sum, g, rates);
-        break;
-    case D32:
-        adagrad_one(D32, w, sum, g, rates);
-        break;
-    default:
-        adagrad_one(n, w, sum, g, rates);
-        break;
-    }
+    UNROLLED(adagrad_one, n, w, sum, g, rates);
 }
 
 /* Steps of its own for mean squares, rates and weights, so that roots and quotients of many rows
@@ -121,24 +116,7 @@ adagrad_together(const tn_row_run *rows, const row_rates *rates, const uint32_t 
 
 TN_HOT static void adagrad_rows(const tn_row_run *rows, const row_rates *rates)
 {
-    enum { D1 = 1, D8 = 8, D16 = 16, D32 = 32 };
-    switch (rows->dim) {
-    case D1:
-        adagrad_together(rows, rates, D1);
-        break;
-    case D8:
-        adagrad_together(rows, rates, D8);
-        break;
-    case D16:
-        adagrad_together(rows, rates, D16);
-        break;
-    case D32:
-        adagrad_together(rows, rates, D32);
-        break;
-    default:
-        adagrad_together(rows, rates, rows->dim);
-        break;
-    }
+    UNROLLED(adagrad_together, rows->dim, rows, rates);
 }
 
 static uint32_t adagrad_states(const void *opts, tn_state out[TN_STATES_MAX])

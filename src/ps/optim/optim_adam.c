@@ -13,7 +13,6 @@
 #include "ps/optim/optim.h"
 
 #include <math.h>
-#include <string.h>
 
 typedef struct adam_opts {
     tn_rule_opts rule;
@@ -70,14 +69,6 @@ static uint32_t adam_states(const void *opts, tn_state out[TN_STATES_MAX])
     return o->bias == BIAS_ROW ? STATE_T + 1 : STATE_T;
 }
 
-static void adam_init(const void *opts, size_t n, const float *w, float *const state[])
-{
-    (void)opts;
-    (void)w;
-    memset(state[STATE_M], 0, n * sizeof(float));
-    memset(state[STATE_V], 0, n * sizeof(float));
-}
-
 static void adam_update(const void *opts, const tn_update *u, size_t n, float *w,
                         float *const state[], const float *g)
 {
@@ -115,7 +106,6 @@ const tn_optim tn_optim_adam = {
     .choice = {"adam", "steps by running mean and variance (Kingma 2015)", adam_fields,
                sizeof(adam_opts), &tn_optim_adam},
     .states = adam_states,
-    .init = adam_init,
     .update = adam_update,
 };
 
@@ -154,6 +144,5 @@ const tn_optim tn_optim_adamw = {
     .choice = {"adamw", "Adam with decoupled weight decay (Loshchilov 2019)", adamw_fields,
                sizeof(adamw_opts), &tn_optim_adamw},
     .states = adam_states,
-    .init = adam_init,
     .update = adamw_update,
 };

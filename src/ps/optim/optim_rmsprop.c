@@ -10,7 +10,6 @@
 #include "ps/optim/optim.h"
 
 #include <math.h>
-#include <string.h>
 
 typedef struct rmsprop_opts {
     tn_rule_opts rule;
@@ -36,13 +35,6 @@ static uint32_t rmsprop_states(const void *opts, tn_state out[TN_STATES_MAX])
     return 1;
 }
 
-static void rmsprop_init(const void *opts, size_t n, const float *w, float *const state[])
-{
-    (void)opts;
-    (void)w;
-    memset(state[0], 0, n * sizeof *state[0]);
-}
-
 static void rmsprop_update(const void *opts, const tn_update *u, size_t n, float *w,
                            float *const state[], const float *g)
 {
@@ -64,16 +56,10 @@ const tn_optim tn_optim_rmsprop = {
     .choice = {"rmsprop", "steps divided by a running root mean square (Hinton 2012)",
                rmsprop_fields, sizeof(rmsprop_opts), &tn_optim_rmsprop},
     .states = rmsprop_states,
-    .init = rmsprop_init,
     .update = rmsprop_update,
 };
 
-/* ---- Adadelta ---- */
-
-typedef struct adadelta_opts {
-    tn_rule_opts rule;
-    double rho, eps;
-} adadelta_opts;
+/* ---- Adadelta, with RMSprop's options ---- */
 
 TN_HOT static void adadelta_descend(size_t n, float *restrict w, float *restrict v,
                                     float *restrict u, const float *restrict g, const float rate[4])
@@ -98,26 +84,18 @@ static uint32_t adadelta_states(const void *opts, tn_state out[TN_STATES_MAX])
     return 2;
 }
 
-static void adadelta_init(const void *opts, size_t n, const float *w, float *const state[])
-{
-    (void)opts;
-    (void)w;
-    memset(state[0], 0, n * sizeof *state[0]);
-    memset(state[1], 0, n * sizeof *state[1]);
-}
-
 static void adadelta_update(const void *opts, const tn_update *u, size_t n, float *w,
                             float *const state[], const float *g)
 {
-    const adadelta_opts *o = opts;
+    const rmsprop_opts *o = opts;
     const float rate[4] = {(float)u->lr, (float)o->rho, (float)(1 - o->rho), (float)o->eps};
     adadelta_descend(n, w, state[0], state[1], g, rate);
 }
 
 static const tn_field adadelta_fields[] = {
     TN_RULE_LR("1"),
-    TN_FIELD_F64(adadelta_opts, rho, "0.9", 0, 0.999999, "", "share of the old mean squares"),
-    TN_FIELD_F64(adadelta_opts, eps, "1e-6", 1e-15, 1, "", "added under both roots"),
+    TN_FIELD_F64(rmsprop_opts, rho, "0.9", 0, 0.999999, "", "share of the old mean squares"),
+    TN_FIELD_F64(rmsprop_opts, eps, "1e-6", 1e-15, 1, "", "added under both roots"),
     TN_RULE_L1,
     TN_RULE_L2,
     TN_RULE_L2_MODE,
@@ -127,8 +105,7 @@ static const tn_field adadelta_fields[] = {
 
 const tn_optim tn_optim_adadelta = {
     .choice = {"adadelta", "steps in units of past steps, no rate to choose (Zeiler 2012)",
-               adadelta_fields, sizeof(adadelta_opts), &tn_optim_adadelta},
+               adadelta_fields, sizeof(rmsprop_opts), &tn_optim_adadelta},
     .states = adadelta_states,
-    .init = adadelta_init,
     .update = adadelta_update,
 };

@@ -8,8 +8,6 @@
 #include "config/field.h"
 #include "ps/optim/optim.h"
 
-#include <string.h>
-
 typedef struct sgd_opts {
     tn_rule_opts rule;
 } sgd_opts;
@@ -28,14 +26,6 @@ static uint32_t sgd_states(const void *opts, tn_state out[TN_STATES_MAX])
     return 0;
 }
 
-static void sgd_init(const void *opts, size_t n, const float *w, float *const state[])
-{
-    (void)opts;
-    (void)n;
-    (void)w;
-    (void)state;
-}
-
 static void sgd_update(const void *opts, const tn_update *u, size_t n, float *w,
                        float *const state[], const float *g)
 {
@@ -51,7 +41,6 @@ static const tn_field sgd_fields[] = {
 const tn_optim tn_optim_sgd = {
     .choice = {"sgd", "plain gradient descent", sgd_fields, sizeof(sgd_opts), &tn_optim_sgd},
     .states = sgd_states,
-    .init = sgd_init,
     .update = sgd_update,
 };
 
@@ -79,13 +68,6 @@ static uint32_t momentum_states(const void *opts, tn_state out[TN_STATES_MAX])
     return 1;
 }
 
-static void momentum_init(const void *opts, size_t n, const float *w, float *const state[])
-{
-    (void)opts;
-    (void)w;
-    memset(state[0], 0, n * sizeof *state[0]);
-}
-
 static void momentum_update(const void *opts, const tn_update *u, size_t n, float *w,
                             float *const state[], const float *g)
 {
@@ -107,7 +89,6 @@ const tn_optim tn_optim_momentum = {
     .choice = {"momentum", "gradient descent with momentum (Polyak)", momentum_fields,
                sizeof(momentum_opts), &tn_optim_momentum},
     .states = momentum_states,
-    .init = momentum_init,
     .update = momentum_update,
 };
 
@@ -134,6 +115,5 @@ const tn_optim tn_optim_nesterov = {
     .choice = {"nesterov", "gradient descent with Nesterov's momentum", momentum_fields,
                sizeof(momentum_opts), &tn_optim_nesterov},
     .states = momentum_states,
-    .init = momentum_init,
     .update = nesterov_update,
 };

@@ -134,35 +134,19 @@ static const tn_field piecewise_fields[] = {
     TN_FIELD_END,
 };
 
-static const sched sched_constant = {
-    {"constant", "the base rate", constant_fields, sizeof(sched_opts), &sched_constant},
-    constant,
-    false};
-static const sched sched_linear = {
-    {"linear", "a straight line to `final`", falling_fields, sizeof(sched_opts), &sched_linear},
-    linear,
-    true};
-static const sched sched_cosine = {
-    {"cosine", "half a cosine to `final`", falling_fields, sizeof(sched_opts), &sched_cosine},
-    cosine,
-    true};
-static const sched sched_polynomial = {{"polynomial", "a power of the way left", polynomial_fields,
-                                        sizeof(sched_opts), &sched_polynomial},
-                                       polynomial,
-                                       true};
-static const sched sched_exponential = {{"exponential", "the same factor every so many steps",
-                                         exponential_fields, sizeof(sched_opts),
-                                         &sched_exponential},
-                                        exponential,
-                                        false};
-static const sched sched_inverse_sqrt = {{"inverse_sqrt", "root of warmup / step", constant_fields,
-                                          sizeof(sched_opts), &sched_inverse_sqrt},
-                                         inverse_sqrt,
-                                         false};
-static const sched sched_piecewise = {{"piecewise", "given factors from given steps on",
-                                       piecewise_fields, sizeof(sched_opts), &sched_piecewise},
-                                      piecewise,
-                                      false};
+#define SCHED(id, help_, fields_, needs_end_)                                                      \
+    static const sched sched_##id = {                                                              \
+        .choice = {#id, help_, fields_, sizeof(sched_opts), &sched_##id},                          \
+        .factor = (id),                                                                            \
+        .needs_end = (needs_end_)}
+
+SCHED(constant, "the base rate", constant_fields, false);
+SCHED(linear, "a straight line to `final`", falling_fields, true);
+SCHED(cosine, "half a cosine to `final`", falling_fields, true);
+SCHED(polynomial, "a power of the way left", polynomial_fields, true);
+SCHED(exponential, "the same factor every so many steps", exponential_fields, false);
+SCHED(inverse_sqrt, "root of warmup / step", constant_fields, false);
+SCHED(piecewise, "given factors from given steps on", piecewise_fields, false);
 
 const tn_choice *const tn_schedule_choices[] = {
     &sched_constant.choice,    &sched_linear.choice,

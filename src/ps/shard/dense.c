@@ -143,7 +143,7 @@ void tn_dense_reset(tn_dense_store *d)
         const tile *x = &d->tiles[i];
         float *state[TN_STATES_MAX];
         states_at(d, x->at, state);
-        d->rule->optim->init(d->rule->opts, x->n, d->weights + x->at, state);
+        tn_optim_init(d->rule->optim, d->rule->opts, x->n, d->weights + x->at, state);
     }
 }
 

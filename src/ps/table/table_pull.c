@@ -19,7 +19,7 @@ static void init_row(const tn_table *t, uint64_t key, uint32_t group, tn_row *ro
         float *state[TN_STATES_MAX];
         first_values(s, &rule->init, key, w);
         tn_states_of(s, row, state);
-        rule->optim->init(rule->opts, s->dim, w, state);
+        tn_optim_init(rule->optim, rule->opts, s->dim, w, state);
     }
 }
 
@@ -39,36 +39,19 @@ copy_all(const copying *c, const tn_plan_segment *s, const uint32_t dim)
     }
 }
 
-/* Sizes that the compiler knows become moves. */
-static void copy_segment(const copying *c, const tn_plan_segment *s)
-{
-    enum { D1 = 1, D8 = 8, D16 = 16, D32 = 32, D64 = 64 };
-    switch (s->dim) {
-    case D1:
-        copy_all(c, s, D1);
-        break;
-    case D8:
-        copy_all(c, s, D8);
-        break;
-    case D16:
-        copy_all(c, s, D16);
-        break;
-    case D32:
-        copy_all(c, s, D32);
-        break;
-    case D64:
-        copy_all(c, s, D64);
-        break;
-    default:
-        copy_all(c, s, s->dim);
-        break;
-    }
-}
+/* Lengths that the compiler knows become moves. */
+#define UNROLLED(f, dim, ...)                                                                      \
+    ((dim) == 1    ? f(__VA_ARGS__, 1)                                                             \
+     : (dim) == 8  ? f(__VA_ARGS__, 8)                                                             \
+     : (dim) == 16 ? f(__VA_ARGS__, 16)                                                            \
+     : (dim) == 32 ? f(__VA_ARGS__, 32)                                                            \
+     : (dim) == 64 ? f(__VA_ARGS__, 64)                                                            \
+                   : f(__VA_ARGS__, dim))
 
 static void copy_weights(const tn_plan *plan, const copying *c)
 {
     for (uint32_t i = 0; i < plan->n_segments; i++) {
-        copy_segment(c, &plan->segment[i]);
+        UNROLLED(copy_all, plan->segment[i].dim, c, &plan->segment[i]);
     }
 }
 

@@ -163,7 +163,7 @@ static void init_states(const rows_job *j, uint32_t group, uint32_t segment)
         state[i] = j->data + in.state[i];
     }
     uint32_t dim = rules->layout->record[record].segment[segment].dim;
-    rule->optim->init(rule->opts, dim, j->data + in.w, state);
+    tn_optim_init(rule->optim, rule->opts, dim, j->data + in.w, state);
 }
 
 /* One column of one row into j->data. */
