@@ -120,21 +120,8 @@ tn_status tn_local_run(const tn_local_group *l, tn_setup *s, tn_error *err)
     return tn_children_run(&opts, &s->exit_code, err);
 }
 
-tn_status tn_local_rank(const tn_local_group *l, tn_setup *s, tn_error *err)
-{
-    if (tn_local_is_group(l)) {
-        tn_run_check_group(&s->binder, s->tree, &s->run);
-        return tn_diag_check(&s->diag, err);
-    }
-    TN_TRY(tn_rank_find(&s->binder, s->tree, &s->run, l->folder, err));
-    s->run.cluster.news = tn_spawn_news();
-    if (s->run.cluster.size > 1) {
-        tn_terminal_rank(s->run.cluster.rank);
-    }
-    return TN_OK;
-}
-
-void tn_local_decline(const tn_local_group *l, tn_setup *s)
+/* Tells the others of the group that this rank does not come. */
+static void decline(const tn_local_group *l, tn_setup *s)
 {
     tn_diag ignored = {0}; /* what is wrong is in s->diag */
     const tn_binder b = {.arena = s->arena, .diag = &ignored};
@@ -147,4 +134,32 @@ void tn_local_decline(const tn_local_group *l, tn_setup *s)
     }
     tn_peers_decline(&s->run, TN_E_CONFIG, tn_text_str(&s->diag.text));
     tn_diag_done(&ignored);
+}
+
+tn_status tn_local_load(const tn_local_group *l, tn_setup *s, tn_error *err)
+{
+    const tn_options own = tn_local_options(l, s->arena);
+    tn_status status = tn_setup_load(s, &own, err);
+    if (status != TN_OK) {
+        decline(l, s);
+    }
+    return status;
+}
+
+tn_status tn_local_rank(const tn_local_group *l, tn_setup *s, tn_error *err)
+{
+    if (tn_local_is_group(l)) {
+        tn_run_check_group(&s->binder, s->tree, &s->run);
+        return tn_diag_check(&s->diag, err);
+    }
+    tn_status status = tn_rank_find(&s->binder, s->tree, &s->run, l->folder, err);
+    if (status != TN_OK) {
+        decline(l, s);
+        return status;
+    }
+    s->run.cluster.news = tn_spawn_news();
+    if (s->run.cluster.size > 1) {
+        tn_terminal_rank(s->run.cluster.rank);
+    }
+    return TN_OK;
 }

@@ -2,8 +2,7 @@
  * machine.
  *
  *     const tn_local_group local = {.program = &program, .options = options, .peers = f->peers};
- *     tn_options own = tn_local_options(&local, s->arena);
- *     TN_TRY(tn_setup_load(s, &own, err));      faults are reported once, before children
+ *     TN_TRY(tn_local_load(&local, s, err));    faults are reported once, before children
  *     TN_TRY(tn_local_rank(&local, s, err));
  *     if (tn_local_is_group(&local))
  *         return tn_local_run(&local, s, err);
@@ -30,13 +29,11 @@ bool tn_local_is_group(const tn_local_group *l);
 /* l->options, and behind them what --peers means. */
 tn_options tn_local_options(const tn_local_group *l, tn_arena *arena);
 
-/* After tn_setup_load, before tn_setup_plan: which of several processes this one is, or that its
- * children can be several. */
+/* tn_setup_load of these. Then, before tn_setup_plan: which of several processes this one is, or
+ * that its children can be several. When one of the two fails the others of the group are told, if
+ * so much is known. */
+tn_status tn_local_load(const tn_local_group *l, tn_setup *s, tn_error *err) TN_MUST_USE;
 tn_status tn_local_rank(const tn_local_group *l, tn_setup *s, tn_error *err) TN_MUST_USE;
-
-/* After tn_setup_load or tn_local_rank has failed: tells the others of the group, if so much is
- * known. */
-void tn_local_decline(const tn_local_group *l, tn_setup *s);
 
 /* The children's command line: the same without --peers, with what --peers means, and with their
  * share of the processors where the configuration wants all. */

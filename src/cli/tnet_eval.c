@@ -562,13 +562,8 @@ static tn_status work(tn_setup *s, const tn_options *options, const void *asked,
     TN_TRY(check_flags(f, err));
     const tn_local_group local = {
         .program = &program, .options = options, .peers = f->peers, .folder = "eval"};
-    const tn_options own = tn_local_options(&local, s->arena);
-    tn_status status = tn_setup_load(s, &own, err);
-    status = status == TN_OK ? tn_local_rank(&local, s, err) : status;
-    if (status != TN_OK) {
-        tn_local_decline(&local, s);
-        return status;
-    }
+    TN_TRY(tn_local_load(&local, s, err));
+    TN_TRY(tn_local_rank(&local, s, err));
     if (tn_local_is_group(&local) || s->run.cluster.size > 1) {
         TN_TRY(check_group(f, err));
     }

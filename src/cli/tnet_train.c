@@ -176,9 +176,8 @@ static tn_status work(tn_setup *s, const tn_options *options, const void *asked,
                        "--fresh begins anew and --resume goes on: only one of them");
     }
     const tn_local_group local = {.program = &program, .options = options, .peers = f->peers};
-    const tn_options own = tn_local_options(&local, s->arena);
-    tn_status status = tn_setup_load(s, &own, err);
-    if (status == TN_OK && f->print_config) {
+    TN_TRY(tn_local_load(&local, s, err));
+    if (f->print_config) {
         print_config(s);
         return TN_OK;
     }
@@ -186,11 +185,7 @@ static tn_status work(tn_setup *s, const tn_options *options, const void *asked,
         s->run.checkpoint.resume = "must";
     }
     s->run.checkpoint.fresh = f->fresh;
-    status = status == TN_OK ? tn_local_rank(&local, s, err) : status;
-    if (status != TN_OK) {
-        tn_local_decline(&local, s);
-        return status;
-    }
+    TN_TRY(tn_local_rank(&local, s, err));
     TN_TRY(tn_setup_plan(s, err));
     if (f->print_graph || f->dry_run || f->plan || f->dot) {
         return answer(s, f, err);
