@@ -2,7 +2,7 @@
 #include "cli/data_tool.h"
 
 #include "base/thread/threads.h"
-#include "cli/setup.h"
+#include "cli/main.h"
 #include "cli/signals.h"
 #include "config/fieldtree.h"
 #include "io/format/format.h"

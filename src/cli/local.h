@@ -13,7 +13,7 @@
 #ifndef TN_CLI_LOCAL_H
 #define TN_CLI_LOCAL_H
 
-#include "cli/setup.h"
+#include "cli/main.h"
 
 typedef struct tn_local_group {
     const tn_program *program; /* has the option --peers */

@@ -1,9 +1,139 @@
-/* main.c - signals, command line and exit code around the work of a program. */
+/* main.c - from argv to a plan and to the exit code: the command line, the configuration, the files
+ * that it reads.
+ */
 #include "cli/main.h"
 
 #include "base/core/alloc.h"
+#include "base/file/output_file.h"
+#include "base/math/sha256.h"
+#include "cli/children.h"
 #include "cli/exits.h"
 #include "cli/signals.h"
+#include "cli/terminal.h"
+#include "config/fieldtext.h"
+#include "config/tree.h"
+#include "io/format/format.h"
+#include "io/read/fileset.h"
+#include "io/schema/dataopts.h"
+#include "train/config/config.h"
+#include "train/peers/peers.h"
+
+#include <string.h>
+#include <unistd.h>
+
+/* ---- what a run reads: every node of a configuration knows its file ---- */
+
+enum { SOURCES_MAX = 256 }; /* configurations include one another, not hundreds */
+
+typedef struct sources {
+    const char *item[SOURCES_MAX];
+    uint32_t n;
+} sources;
+
+static void add_source(sources *s, const char *source)
+{
+    bool known = source == NULL;
+    for (uint32_t i = 0; i < s->n && !known; i++) {
+        known = s->item[i] == source || strcmp(s->item[i], source) == 0;
+    }
+    if (!known && s->n < SOURCES_MAX) {
+        s->item[s->n++] = source;
+    }
+}
+
+static void find_sources(const tn_tree *tree, sources *s)
+{
+    add_source(s, tree->at.source);
+    add_source(s, tree->key_at.source);
+    for (const tn_tree *t = tree->first; t != NULL; t = t->next) {
+        find_sources(t, s);
+    }
+}
+
+tn_status tn_inputs_of(tn_inputs *out, const tn_tree *tree, const char *config,
+                       const tn_data_opts *data, tn_error *err)
+{
+    sources s = {0};
+    add_source(&s, config);
+    find_sources(tree, &s);
+    for (uint32_t i = 0; i < s.n; i++) { /* "command line" is no file, and is passed over */
+        TN_TRY(tn_inputs_add(out, s.item[i], err));
+    }
+    TN_TRY(tn_fileset_inputs(&data->train, out, err));
+    TN_TRY(tn_fileset_inputs(&data->valid, out, err));
+    return tn_fileset_inputs(&data->test, out, err);
+}
+
+/* ---- the configuration ---- */
+
+/* Options that do not make another run: folders, logs, places of files. */
+static const char *const not_hashed[] = {
+    "run.name",         "run.dir",      "log",
+    "data.train",       "data.valid",   "data.test",
+    "data.readers",     "data.changed", "train.threads",
+    "train.prefetch",   "checkpoint",   "eval.predictions",
+    "export",           "compute.pin",  "cluster.peers",
+    "cluster.security", "cluster.wait", "cluster.start_timeout",
+    "cluster.on_loss",  NULL,
+};
+
+static void resolve_text(tn_setup *s)
+{
+    tn_text text = {0};
+    tn_print_opts print = {.without = not_hashed};
+    tn_fields_print(&text, tn_run_fields, s->tree, &print);
+    char *config = TN_NEW_ARRAY(s->arena, char, text.size + 1);
+    memcpy(config, tn_text_str(&text), text.size);
+    uint8_t digest[32];
+    char *hash = TN_NEW_ARRAY(s->arena, char, 65);
+    tn_sha256 h;
+    tn_sha256_init(&h);
+    tn_sha256_add(&h, config, text.size);
+    tn_sha256_end(&h, digest);
+    tn_sha256_hex(digest, hash);
+    s->text = (tn_run_text){.config = config, .hash = hash};
+    tn_text_done(&text);
+}
+
+tn_status tn_setup_load(tn_setup *s, const tn_options *options, tn_error *err)
+{
+    static const tn_presets presets = {.format = tn_format_preset, .model = tn_model_preset};
+    tn_config_in in = {
+        .fields = tn_run_fields,
+        .presets = &presets,
+        .path = options->words.item[0],
+        .env = (const char *const *)environ,
+        .overrides = options->overrides.item,
+        .n_overrides = options->overrides.n,
+    };
+    s->config = options->words.item[0];
+    s->tree = tn_config_load(&in, s->arena, &s->diag);
+    if (s->tree != NULL) {
+        tn_run_bind(&s->binder, s->tree, &s->run);
+    }
+    TN_TRY(tn_diag_check(&s->diag, err));
+    tn_terminal_log(options->verbosity, (tn_log_level)s->run.log.level);
+    resolve_text(s);
+    return TN_OK;
+}
+
+tn_status tn_setup_inputs(tn_setup *s, const tn_strs *more, tn_error *err)
+{
+    TN_TRY(tn_inputs_of(&s->inputs, s->tree, s->config, &s->run.data, err));
+    return tn_fileset_inputs(more, &s->inputs, err);
+}
+
+tn_status tn_setup_plan(tn_setup *s, tn_error *err)
+{
+    tn_status status = tn_model_plan_new(&s->plan, &s->run, &s->binder, err);
+    if (status != TN_OK) { /* nobody shall wait for this rank */
+        const bool faults = s->diag.n_errors > 0;
+        tn_peers_decline(&s->run, status, faults ? tn_text_str(&s->diag.text) : err->text);
+    }
+    return status;
+}
+
+/* ---- around the work ---- */
 
 bool tn_main_options(const tn_main *m, tn_argv args, tn_arena *arena, tn_options *out, int *code)
 {
@@ -24,6 +154,35 @@ bool tn_main_options(const tn_main *m, tn_argv args, tn_arena *arena, tn_options
     return true;
 }
 
+static void begin(tn_setup *s, int verbosity)
+{
+    *s = (tn_setup){.arena = tn_arena_new(1 << 18)};
+    s->binder = (tn_binder){.arena = s->arena, .diag = &s->diag};
+    tn_terminal_log(verbosity, TN_LOG_INFO);
+}
+
+static void done(tn_setup *s)
+{
+    tn_inputs_done(&s->inputs);
+    tn_diag_done(&s->diag);
+    tn_arena_free(s->arena);
+}
+
+/* Prints what is wrong, once; the exit code. */
+static int end(tn_setup *s, const char *program, tn_status status, const tn_error *err)
+{
+    tn_terminal_done();
+    if (s->diag.n_errors > 0) {
+        return tn_exit_diag(program, &s->diag);
+    }
+    if (status == TN_OK) {
+        return s->exit_code;
+    }
+    /* Processes that share a terminal tell a failure once; elsewhere every log has a line. */
+    return s->told_elsewhere && tn_spawn_is_child() ? tn_exit_code(err->code)
+                                                    : tn_exit_with(program, err);
+}
+
 static int run(const tn_main *m, tn_argv args, tn_arena *arena)
 {
     int code = 0;
@@ -33,10 +192,10 @@ static int run(const tn_main *m, tn_argv args, tn_arena *arena)
     }
     tn_error err = {0};
     tn_setup s;
-    tn_setup_begin(&s, options.verbosity);
+    begin(&s, options.verbosity);
     tn_status status = m->work(&s, &options, m->flags, &err);
-    code = tn_setup_exit(&s, m->program->name, status, &err);
-    tn_setup_done(&s);
+    code = end(&s, m->program->name, status, &err);
+    done(&s);
     return code;
 }
 

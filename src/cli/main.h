@@ -1,5 +1,5 @@
-/* main.h - what every program does around its work: signals, the command line, the message of a
- * failure, the exit code.
+/* main.h - what every program does around its work: signals, the command line, the configuration,
+ * the message of a failure, the exit code.
  *
  *     int main(int argc, char **argv)
  *     {
@@ -7,17 +7,55 @@
  *         const tn_main m = {.program = &program, .flags = &f, .work = work};
  *         return tn_main_run(&m, (tn_argv){argc, argv});
  *     }
+ *
+ * and in `work`, of programs with a configuration:
+ *
+ *     TN_TRY(tn_setup_load(s, options, err));        the configuration, checked
+ *     TN_TRY(tn_setup_plan(s, err));                 schema, layers, layout, rules
+ *     ... s->plan, s->text ...
  */
 #ifndef TN_CLI_MAIN_H
 #define TN_CLI_MAIN_H
 
-#include "cli/setup.h"
+#include "base/file/output_file.h"
+#include "cli/options.h"
+#include "config/tree.h"
+#include "io/schema/dataopts.h"
+#include "train/run/trainer.h"
+#include "train/step/model_plan.h"
+
+typedef struct tn_setup {
+    tn_arena *arena;
+    tn_diag diag; /* warnings too; printed at the end */
+    tn_binder binder;
+    const tn_tree *tree;
+    tn_run run;
+    const char *config; /* the file's name; NULL: not loaded */
+    tn_inputs inputs;   /* what the run reads; see tn_setup_inputs */
+    const tn_model_plan *plan;
+    tn_run_text text;    /* the resolved configuration without folders, logs and paths */
+    int exit_code;       /* of child processes, which have reported their failures themselves */
+    bool told_elsewhere; /* another process of the group has failed, and reports it itself */
+} tn_setup;
+
+/* The configuration named by the first word, changed by environment and key=value. */
+tn_status tn_setup_load(tn_setup *s, const tn_options *options, tn_error *err) TN_MUST_USE;
+tn_status tn_setup_plan(tn_setup *s, tn_error *err) TN_MUST_USE;
+/* Fills s->inputs, with data that the configuration does not name. */
+tn_status tn_setup_inputs(tn_setup *s, const tn_strs *more, tn_error *err) TN_MUST_USE;
+
+/* Adds the files that a program reads, so that no output replaces one: the file of the
+ * configuration (NULL: none), the files that `tree` came from, and the data of training, validation
+ * and test. */
+tn_status tn_inputs_of(tn_inputs *out, const tn_tree *tree, const char *config,
+                       const tn_data_opts *data, tn_error *err) TN_MUST_USE;
 
 typedef struct tn_main {
     const tn_program *program;
     void *flags;                       /* a struct of program->flags, filled before the two below */
     bool (*answer)(const void *flags); /* answers a question that needs no words; NULL: none */
-    /* `s` is begun, not loaded. */
+    /* `s` is empty, not loaded; libraries log to the terminal. A failure is printed once, and
+     * so are faults of the configuration; after a success the exit code is s->exit_code. */
     tn_status (*work)(tn_setup *s, const tn_options *options, const void *flags, tn_error *err);
 } tn_main;
 

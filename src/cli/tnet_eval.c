@@ -3,7 +3,6 @@
 #include "cli/local.h"
 #include "cli/main.h"
 #include "cli/picture.h"
-#include "cli/setup.h"
 #include "cli/signals.h"
 #include "serve/exported_model.h"
 #include "train/checkpoint/checkpoint.h"
