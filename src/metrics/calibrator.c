@@ -74,10 +74,8 @@ tn_status tn_calibrator_new(tn_calibrator **out, double sampling, tn_error *err)
 {
     TN_ASSERT(sampling >= 0 && sampling <= 1);
     *out = NULL;
-    tn_calibrator *c = tn_try_alloc(1, sizeof *c, "a calibration", err);
-    if (c == NULL) {
-        return TN_E_MEMORY;
-    }
+    tn_calibrator *c = NULL;
+    TN_TRY(TN_ALLOC(c, 1, "a calibration", err));
     c->shift = sampling > 0 ? tn_ln(sampling) : 0;
     c->point = tn_try_alloc(TN_BINS, sizeof *c->point, "scores of a calibration", err);
     if (c->point == NULL) {
@@ -274,10 +272,8 @@ tn_status tn_calibrator_isotonic(tn_calibrator *c, tn_arena *arena, tn_calibrati
                                  tn_error *err)
 {
     TN_TRY(begin_fit(c, err));
-    point *block = tn_try_alloc(c->n, sizeof *block, "blocks of an isotonic map", err);
-    if (block == NULL) {
-        return TN_E_MEMORY;
-    }
+    point *block = NULL;
+    TN_TRY(TN_ALLOC(block, c->n, "blocks of an isotonic map", err));
     uint32_t n = 0;
     for (uint32_t i = 0; i < c->n; i++) {
         n = push(block, n, &c->point[i]);

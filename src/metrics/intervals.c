@@ -170,10 +170,8 @@ tn_status tn_interval_bootstrap(const tn_metrics *m, const tn_bootstrap_opts *op
     uint32_t replicates = opts->replicates > 0 ? opts->replicates : TN_REPLICATES;
     TN_ASSERT(replicates <= TN_REPLICATES_MAX);
     TN_ASSERT(m->opts.exact_auc && (!opts->by_group || m->opts.grouped));
-    double *value = tn_try_alloc(replicates, sizeof *value, "bootstrap replicates", err);
-    if (value == NULL) {
-        return TN_E_MEMORY;
-    }
+    double *value = NULL;
+    TN_TRY(TN_ALLOC(value, replicates, "bootstrap replicates", err));
     uint32_t n = 0;
     for (uint32_t r = 0; r < replicates; r++) {
         value[n] = replicate_auc(m, opts, r);

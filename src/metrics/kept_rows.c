@@ -60,10 +60,8 @@ tn_status tn_kept_reserve(tn_kept_rows *k, size_t n, tn_error *err)
     while (capacity < k->n + n) {
         capacity *= 2;
     }
-    tn_kept_row *row = tn_try_alloc(capacity, sizeof *row, "rows for exact metrics", err);
-    if (row == NULL) {
-        return TN_E_MEMORY;
-    }
+    tn_kept_row *row = NULL;
+    TN_TRY(TN_ALLOC(row, capacity, "rows for exact metrics", err));
     if (k->n > 0) {
         memcpy(row, k->row, k->n * sizeof *row);
     }

@@ -32,10 +32,8 @@ tn_status tn_metrics_new(tn_metrics **out, const tn_metrics_opts *opts, tn_error
     TN_ASSERT(opts->ece_bins <= TN_ECE_BINS_MAX);
     TN_ASSERT(opts->sampling >= 0 && opts->sampling <= 1);
     TN_ASSERT(opts->clip >= 0 && opts->clip < 0.5);
-    tn_metrics *m = tn_try_alloc(1, sizeof *m, "metrics", err);
-    if (m == NULL) {
-        return TN_E_MEMORY;
-    }
+    tn_metrics *m = NULL;
+    TN_TRY(TN_ALLOC(m, 1, "metrics", err));
     m->opts = *opts;
     m->scoring = tn_scoring_of(opts);
     m->n_bins = opts->coarse ? TN_BINS >> TN_COARSE_SHIFT : TN_BINS;
@@ -157,10 +155,7 @@ void tn_metrics_add_scored(tn_metrics *m, const tn_score_block *b, uint32_t row)
 tn_status tn_metrics_add(tn_metrics *m, const tn_scored *rows, tn_error *err)
 {
     if (m->block == NULL) {
-        m->block = tn_try_alloc(1, sizeof *m->block, "scores of a block of rows", err);
-        if (m->block == NULL) {
-            return TN_E_MEMORY;
-        }
+        TN_TRY(TN_ALLOC(m->block, 1, "scores of a block of rows", err));
     }
     if (m->kept != NULL) {
         TN_TRY(tn_kept_reserve(m->kept, rows->n, err));

@@ -210,10 +210,8 @@ tn_status tn_peer_metrics_put(tn_peer_metrics *r, uint32_t peer, uint64_t sequen
         tn_error_context(err, "peer %u", peer);
         return status;
     }
-    char *copy = tn_try_alloc(size, 1, "a report of a peer", err);
-    if (copy == NULL) {
-        return TN_E_MEMORY;
-    }
+    char *copy = NULL;
+    TN_TRY(TN_ALLOC(copy, size, "a report of a peer", err));
     memcpy(copy, bytes, size);
     tn_free(latest->bytes);
     *latest = (packed){copy, size, sequence};

@@ -50,10 +50,8 @@ static tn_status allocate(tn_slices *s, tn_error *err)
 tn_status tn_slices_new(tn_slices **out, const tn_slices_opts *opts, tn_error *err)
 {
     TN_ASSERT(opts->slices_max >= 1 && opts->slices_max <= TN_SLICES_MAX);
-    tn_slices *s = tn_try_alloc(1, sizeof *s, "slices", err);
-    if (s == NULL) {
-        return TN_E_MEMORY;
-    }
+    tn_slices *s = NULL;
+    TN_TRY(TN_ALLOC(s, 1, "slices", err));
     s->opts = *opts;
     s->scoring = tn_scoring_of(&(tn_metrics_opts){.sampling = opts->sampling});
     tn_status status = allocate(s, err);

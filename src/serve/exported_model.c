@@ -341,10 +341,8 @@ tn_status tn_exported_model_open(tn_exported_model **out, const char *dir,
                                  const tn_exported_model_opts *opts, tn_error *err)
 {
     *out = NULL;
-    tn_exported_model *b = tn_try_alloc(1, sizeof *b, "an export", err);
-    if (b == NULL) {
-        return TN_E_MEMORY;
-    }
+    tn_exported_model *b = NULL;
+    TN_TRY(TN_ALLOC(b, 1, "an export", err));
     opening o = {.b = b, .dir = dir, .opts = opts, .err = err};
     tn_status status = tn_arena_open(&b->arena, 1 << 12, "an export", err);
     status = status == TN_OK ? tn_params_open(&b->params, err) : status;

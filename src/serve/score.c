@@ -46,10 +46,8 @@ static void row_batch_free(row_batch *b)
 static tn_status row_batch_new(row_batch **out, const tn_schema *schema, tn_error *err)
 {
     *out = NULL;
-    row_batch *b = tn_try_alloc(1, sizeof *b, "rows to score", err);
-    if (b == NULL) {
-        return TN_E_MEMORY;
-    }
+    row_batch *b = NULL;
+    TN_TRY(TN_ALLOC(b, 1, "rows to score", err));
     b->schema = schema;
     b->slot = tn_try_alloc((size_t)schema->n_slots + 1, sizeof *b->slot, "rows to score", err);
     b->next = tn_try_alloc((size_t)schema->n_slots + 1, sizeof *b->next, "rows to score", err);
@@ -67,11 +65,7 @@ static tn_status make_room(row_batch *b, const tn_rows *rows, tn_error *err)
         size_t n = (size_t)rows->n + rows->n / 4 + 16;
         tn_free(b->offset);
         b->rows_max = 0;
-        b->offset = tn_try_alloc((size_t)b->schema->n_slots * (n + 1) + 1, sizeof *b->offset,
-                                 "rows to score", err);
-        if (b->offset == NULL) {
-            return TN_E_MEMORY;
-        }
+        TN_TRY(TN_ALLOC(b->offset, (size_t)b->schema->n_slots * (n + 1) + 1, "rows to score", err));
         b->rows_max = (uint32_t)n;
     }
     if (rows->n_entries > b->entries_max || b->key == NULL) {
@@ -191,10 +185,8 @@ tn_status tn_scorer_new(tn_scorer **out, const tn_exported_model *b, uint32_t ma
                         tn_error *err)
 {
     *out = NULL;
-    tn_scorer *s = tn_try_alloc(1, sizeof *s, "a scorer", err);
-    if (s == NULL) {
-        return TN_E_MEMORY;
-    }
+    tn_scorer *s = NULL;
+    TN_TRY(TN_ALLOC(s, 1, "a scorer", err));
     s->b = b;
     s->max_rows = max_rows == 0 ? (uint32_t)TN_SCORE_ROWS : max_rows;
     s->max_rows = s->max_rows > TN_SCORE_ROWS_MAX ? (uint32_t)TN_SCORE_ROWS_MAX : s->max_rows;
@@ -278,10 +270,7 @@ static tn_status room_for_floats(tn_scorer *s, uint64_t n, tn_error *err)
     tn_free(s->rows);
     s->floats_max = 0;
     size_t room = (size_t)(n + n / 4 + 64);
-    s->rows = tn_try_alloc(room, sizeof *s->rows, "rows to score", err);
-    if (s->rows == NULL) {
-        return TN_E_MEMORY;
-    }
+    TN_TRY(TN_ALLOC(s->rows, room, "rows to score", err));
     s->floats_max = room;
     return TN_OK;
 }

@@ -371,10 +371,7 @@ static tn_status room_for_spare(tnet_scorer *s, tn_error *e)
     if (s->rows->n > s->spare_max) {
         tn_free(s->spare);
         s->spare_max = 0;
-        s->spare = tn_try_alloc(s->rows->n, sizeof *s->spare, "scores", e);
-        if (s->spare == NULL) {
-            return TN_E_MEMORY;
-        }
+        TN_TRY(TN_ALLOC(s->spare, s->rows->n, "scores", e));
         s->spare_max = s->rows->n;
     }
     return TN_OK;

@@ -28,6 +28,10 @@ void *tn_alloc(size_t count, size_t size, const char *what) TN_MUST_USE;
 /* NULL, and *err filled, when there is none. */
 void *tn_try_alloc(size_t count, size_t size, const char *what, tn_error *err) TN_MUST_USE;
 
+/* The same as a status, for TN_TRY: p becomes an array of n items, or NULL with TN_E_MEMORY. */
+#define TN_ALLOC(p, n, what, err)                                                                  \
+    (((p) = tn_try_alloc((n), sizeof *(p), (what), (err))) != NULL ? TN_OK : TN_E_MEMORY)
+
 void tn_free(void *memory); /* NULL is fine */
 
 /* Makes all threads share one heap where the address space is limited: each heap of its own would

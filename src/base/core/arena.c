@@ -52,10 +52,8 @@ static chunk *chunk_try(size_t bytes, const char *what, tn_error *err)
 tn_status tn_arena_open(tn_arena **out, size_t bytes, const char *what, tn_error *err)
 {
     *out = NULL;
-    tn_arena *a = tn_try_alloc(1, sizeof *a, what, err);
-    if (a == NULL) {
-        return TN_E_MEMORY;
-    }
+    tn_arena *a = NULL;
+    TN_TRY(TN_ALLOC(a, 1, what, err));
     a->first = a->current = chunk_try(bytes, what, err);
     if (a->first == NULL) {
         tn_free(a);

@@ -282,10 +282,8 @@ tn_status tn_append_open(tn_appender **out, const char *path, tn_error *err)
         return tn_fail(err, TN_E_LIMIT, "path longer than %d bytes: '%.64s..'", TN_PATH_SIZE - 1,
                        path);
     }
-    tn_appender *a = tn_try_alloc(1, sizeof *a, "a log", err);
-    if (a == NULL) {
-        return TN_E_MEMORY;
-    }
+    tn_appender *a = NULL;
+    TN_TRY(TN_ALLOC(a, 1, "a log", err));
     memcpy(a->path, path, strlen(path) + 1);
     tn_status status = tn_io_open(path, O_RDWR | O_CREAT | O_APPEND, &a->fd, err);
     if (status != TN_OK) {
@@ -429,10 +427,8 @@ struct tn_infile {
 tn_status tn_infile_open(tn_infile **out, const char *path, tn_error *err)
 {
     *out = NULL;
-    tn_infile *f = tn_try_alloc(1, sizeof *f, "an open file", err);
-    if (f == NULL) {
-        return TN_E_MEMORY;
-    }
+    tn_infile *f = NULL;
+    TN_TRY(TN_ALLOC(f, 1, "an open file", err));
     tn_status status = TN_OK;
     if (strlen(path) >= sizeof f->path) {
         status = tn_fail(err, TN_E_LIMIT, "path longer than %d bytes: '%.64s..'", TN_PATH_SIZE - 1,

@@ -99,10 +99,8 @@ static tn_status take(tn_lock **out, const char *dir, const char *name, int flag
 {
     *out = NULL;
     *held = false;
-    tn_lock *lock = tn_try_alloc(1, sizeof *lock, "a lock", err);
-    if (lock == NULL) {
-        return TN_E_MEMORY;
-    }
+    tn_lock *lock = NULL;
+    TN_TRY(TN_ALLOC(lock, 1, "a lock", err));
     lock->fd = -1;
     tn_status status = tn_path_join(dir, name, lock->path, err);
     if (status == TN_OK) {

@@ -205,10 +205,8 @@ static int compare_names(const void *left, const void *right)
 /* Appends the names to `out` in bytewise order. */
 static tn_status add_sorted(const tn_text *names, uint32_t n, tn_text *out, tn_error *err)
 {
-    const char **at = tn_try_alloc(n, sizeof *at, "the names of a folder", err);
-    if (at == NULL) {
-        return TN_E_MEMORY;
-    }
+    const char **at = NULL;
+    TN_TRY(TN_ALLOC(at, n, "the names of a folder", err));
     const char *name = tn_text_str(names);
     for (uint32_t i = 0; i < n; i++) {
         at[i] = name;

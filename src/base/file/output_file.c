@@ -55,10 +55,8 @@ struct tn_input {
 static tn_status grow(tn_inputs *in, tn_error *err)
 {
     uint32_t more = in->capacity == 0 ? 16 : 2 * in->capacity;
-    struct tn_input *item = tn_try_alloc(more, sizeof *item, "the inputs of a run", err);
-    if (item == NULL) {
-        return TN_E_MEMORY;
-    }
+    struct tn_input *item = NULL;
+    TN_TRY(TN_ALLOC(item, more, "the inputs of a run", err));
     if (in->n > 0) {
         memcpy(item, in->item, in->n * sizeof *item);
     }
@@ -80,10 +78,8 @@ tn_status tn_inputs_add(tn_inputs *in, const char *path, tn_error *err)
         TN_TRY(grow(in, err));
     }
     const char *name = piped ? "standard input" : path;
-    char *copy = tn_try_alloc(strlen(name) + 1, 1, "the inputs of a run", err);
-    if (copy == NULL) {
-        return TN_E_MEMORY;
-    }
+    char *copy = NULL;
+    TN_TRY(TN_ALLOC(copy, strlen(name) + 1, "the inputs of a run", err));
     memcpy(copy, name, strlen(name) + 1);
     TN_ASSERT(in->n < in->capacity);
     in->item[in->n++] = (struct tn_input){st.st_dev, st.st_ino, copy};
@@ -498,10 +494,8 @@ tn_status tn_output_open(tn_output **out, const char *path, const tn_output_with
     static const tn_output_with nothing = {0};
     *out = NULL;
     with = with != NULL ? with : &nothing;
-    tn_output *o = tn_try_alloc(1, sizeof *o, "an output", err);
-    if (o == NULL) {
-        return TN_E_MEMORY;
-    }
+    tn_output *o = NULL;
+    TN_TRY(TN_ALLOC(o, 1, "an output", err));
     int fd = -1;
     o->held = -1;
     o->leads = with->lead == NULL;

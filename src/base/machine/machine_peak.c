@@ -182,10 +182,8 @@ static tn_status measure(puller *p, uint32_t n, tn_peaks *out, tn_error *err)
 tn_status tn_peaks_measure(uint32_t threads, double seconds, tn_peaks *out, tn_error *err)
 {
     TN_ASSERT(threads >= 1 && threads <= PEAK_THREADS_MAX);
-    puller *p = tn_try_alloc(threads, sizeof *p, "measuring this machine", err);
-    if (p == NULL) {
-        return TN_E_MEMORY;
-    }
+    puller *p = NULL;
+    TN_TRY(TN_ALLOC(p, threads, "measuring this machine", err));
     for (uint32_t i = 0; i < threads; i++) {
         p[i].seconds = seconds / 2;
     }

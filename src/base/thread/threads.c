@@ -49,10 +49,8 @@ tn_status tn_thread_start(tn_thread **out, const char *name, tn_thread_fn *run, 
     *out = NULL;
     TN_ASSERT(name != NULL && strlen(name) <= 15);
     TN_ASSERT(run != NULL);
-    tn_thread *t = tn_try_alloc(1, sizeof *t, "a thread", err);
-    if (t == NULL) {
-        return TN_E_MEMORY;
-    }
+    tn_thread *t = NULL;
+    TN_TRY(TN_ALLOC(t, 1, "a thread", err));
     t->run = run;
     t->arg = arg;
     int failure = create_without_signals(t);

@@ -174,10 +174,7 @@ tn_status tn_pass_memory(tn_graph *g, tn_error *err)
 {
     find_lives(g);
     plan_block(g);
-    g->block = tn_try_alloc(g->block_size + LINE, sizeof *g->block, "values of a graph", err);
-    if (g->block == NULL) {
-        return TN_E_MEMORY;
-    }
+    TN_TRY(TN_ALLOC(g->block, g->block_size + LINE, "values of a graph", err));
     TN_TRY(take_states(g, err));
     TN_TRY(tn_parts_init(g, err));
     for (uint32_t i = 0; i < g->n_nodes; i++) {

@@ -27,10 +27,8 @@ static double product_rate(const tn_products *by, tn_real *m)
 
 tn_status tn_measure_products(const tn_graph *g, double *out, tn_error *err)
 {
-    tn_real *m = tn_try_alloc((size_t)3 * SIDE * SIDE, sizeof *m, "measuring this machine", err);
-    if (m == NULL) {
-        return TN_E_MEMORY;
-    }
+    tn_real *m = NULL;
+    TN_TRY(TN_ALLOC(m, (size_t)3 * SIDE * SIDE, "measuring this machine", err));
     *out = product_rate(&g->products, m);
     tn_free(m);
     return TN_OK;

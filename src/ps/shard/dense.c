@@ -93,10 +93,8 @@ tn_status tn_dense_new(tn_dense_store **out, const tn_dense_opts *opts, tn_error
                        rule->optim->choice.name, fault);
     }
     check_runs(opts->runs, opts->n_runs, opts->size);
-    tn_dense_store *d = tn_try_alloc(1, sizeof *d, "a store of dense weights", err);
-    if (d == NULL) {
-        return TN_E_MEMORY;
-    }
+    tn_dense_store *d = NULL;
+    TN_TRY(TN_ALLOC(d, 1, "a store of dense weights", err));
     *d = (tn_dense_store){
         .rule = rule, .plain = tn_rule_plain(rule), .weights = opts->weights, .size = opts->size};
     int failure = pthread_mutex_init(&d->lock, NULL);

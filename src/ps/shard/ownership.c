@@ -23,10 +23,8 @@ tn_status tn_shares_new(tn_shares **out, uint32_t n_peers, size_t dense, tn_erro
 {
     TN_ASSERT(n_peers > 0 && n_peers <= TN_PARTITIONS);
     *out = NULL;
-    owned *s = tn_try_alloc(1, sizeof *s, "the shares of the peers", err);
-    if (s == NULL) {
-        return TN_E_MEMORY;
-    }
+    owned *s = NULL;
+    TN_TRY(TN_ALLOC(s, 1, "the shares of the peers", err));
     tn_shares_cut(n_peers, s->from);
     const size_t lines = dense / FLOATS_IN_LINE + (dense % FLOATS_IN_LINE != 0);
     for (uint32_t p = 0; p <= n_peers; p++) {

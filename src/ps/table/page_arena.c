@@ -67,10 +67,8 @@ static tn_status grow(tn_page_arena *e, size_t bytes, tn_error *err)
     size = size > bytes ? size : bytes;
     bool huge = e->huge_pages && size >= HUGE_FROM;
     size_t slack = huge ? HUGE_PAGE : 0;
-    tn_page_extent *x = tn_try_alloc(1, sizeof *x, "an extent of the table", err);
-    if (x == NULL) {
-        return TN_E_MEMORY;
-    }
+    tn_page_extent *x = NULL;
+    TN_TRY(TN_ALLOC(x, 1, "an extent of the table", err));
     x->size = size + slack;
     x->mapping = mmap(NULL, x->size, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

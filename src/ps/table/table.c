@@ -121,10 +121,8 @@ tn_status tn_table_new(tn_table **out, const tn_table_opts *opts, tn_error *err)
 {
     *out = NULL;
     uint32_t n_records = opts->rules->layout->n_records;
-    tn_table *t = tn_try_alloc(1, sizeof *t, "a table of rows", err);
-    if (t == NULL) {
-        return TN_E_MEMORY;
-    }
+    tn_table *t = NULL;
+    TN_TRY(TN_ALLOC(t, 1, "a table of rows", err));
     t->rules = opts->rules;
     t->layout = opts->rules->layout;
     tn_row_positions_init(&t->positions);
@@ -332,10 +330,8 @@ static tn_status walk_locked(const tn_table *t, uint32_t partition, tn_row_visit
     if (n == 0) {
         return TN_OK;
     }
-    tn_row_entry *both = tn_try_alloc(2 * n, sizeof *both, "rows in key order", err);
-    if (both == NULL) {
-        return TN_E_MEMORY;
-    }
+    tn_row_entry *both = NULL;
+    TN_TRY(TN_ALLOC(both, 2 * n, "rows in key order", err));
     list_rows(t, partition, both);
     const tn_row_entry *sorted = tn_rows_sort(both, n);
     tn_status status = TN_OK;

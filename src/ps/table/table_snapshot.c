@@ -109,10 +109,8 @@ tn_status tn_cut_open(tn_cut **out, tn_table *t, bool delta, tn_error *err)
     tn_changed_rows *c = &t->changes;
     TN_ASSERT(!c->open && (!delta || tn_table_knows_changes(t)));
     TN_TRY(tn_changed_rows_need(c, err));
-    tn_cut *cut = tn_try_alloc(1, sizeof *cut, "a cut of the table", err);
-    if (cut == NULL) {
-        return TN_E_MEMORY;
-    }
+    tn_cut *cut = NULL;
+    TN_TRY(TN_ALLOC(cut, 1, "a cut of the table", err));
     cut->t = t;
     cut->delta = delta;
     size_t n_shelves = (size_t)TN_PARTITIONS * t->layout->n_records;
@@ -312,10 +310,7 @@ static tn_status visit_rows(tn_cut *cut, uint32_t p, const tn_row_bytes *aside, 
     if (2 * n > cut->entries_max) {
         tn_free(cut->entry);
         cut->entries_max = 0;
-        cut->entry = tn_try_alloc(3 * n, sizeof *cut->entry, "rows in key order", err);
-        if (cut->entry == NULL) {
-            return TN_E_MEMORY;
-        }
+        TN_TRY(TN_ALLOC(cut->entry, 3 * n, "rows in key order", err));
         cut->entries_max = 3 * n;
     }
     (void)list_rows(t, p, &cut->copied, cut->entry);
