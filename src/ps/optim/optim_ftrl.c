@@ -19,7 +19,6 @@
 #include "base/core/compiler.h"
 #include "config/field.h"
 #include "ps/optim/optim.h"
-#include "ps/optim/sum_squares.h"
 
 #include <math.h>
 

@@ -2,7 +2,6 @@
 #include "ps/optim/rule.h"
 
 #include "base/core/compiler.h"
-#include "ps/optim/sum_squares.h"
 
 #include <math.h>
 #include <string.h>

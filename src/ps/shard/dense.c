@@ -3,7 +3,6 @@
 #include "ps/shard/dense.h"
 
 #include "base/core/alloc.h"
-#include "ps/optim/sum_squares.h"
 
 #include <pthread.h>
 #include <string.h>

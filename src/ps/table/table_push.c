@@ -11,7 +11,6 @@
  *                                   then their second ones
  */
 #include "base/core/compiler.h"
-#include "ps/optim/sum_squares.h"
 #include "ps/table/tabledef.h"
 
 #include <string.h>
