@@ -13,20 +13,71 @@
  * give it nothing.
  *
  * A thread announces that it goes to sleep (`asleep`, `caller_asleep`) before it does; a thread
- * that changes the word looks for sleepers afterwards: see futex.h.
+ * that changes the word looks for sleepers afterwards:
+ *
+ *     who waits                                   who changes it
+ *     asleep = 1;                                 word = next;
+ *     while (word == seen)                        if (asleep)
+ *         sleep_on(&word, seen);                      wake_all(&word);
+ *     asleep = 0;
+ *
+ * All four accesses are sequentially consistent, so at least one thread sees the write of the
+ * other.
  */
 #include "base/thread/team.h"
 
 #include "base/core/alloc.h"
-#include "base/thread/futex.h"
 #include "base/thread/threads.h"
 
+#include <linux/futex.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
-enum { SPINS = 1500 }; /* some 50 us: longer than the gap between two operators of a step */
+enum {
+    SPINS = 1500, /* some 50 us: longer than the gap between two operators of a step */
+    YIELDS = 20,
+};
+
+/* Sleeps while *word is `seen`, until woken; may return early, so the caller looks again. */
+static void sleep_on(_Atomic uint32_t *word, uint32_t seen)
+{
+    /* After EAGAIN or EINTR the caller looks at the word again, as it always does. */
+    (void)syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0);
+}
+
+static void wake_all(_Atomic uint32_t *word)
+{
+    (void)syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
+}
+
+static void pause_briefly(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#else
+    atomic_signal_fence(memory_order_seq_cst);
+#endif
+}
+
+/* Waits a bounded while, without sleeping, for *word to differ from `seen`. */
+static bool changes(_Atomic uint32_t *word, uint32_t seen, uint32_t spins)
+{
+    for (uint32_t i = 0; i < spins + YIELDS; i++) {
+        if (atomic_load_explicit(word, memory_order_acquire) != seen) {
+            return true;
+        }
+        if (i < spins) {
+            pause_briefly();
+        } else {
+            (void)sched_yield();
+        }
+    }
+    return false;
+}
 
 /* A thread and its share of the tiles; the first is the caller's. */
 typedef struct seat {
@@ -121,7 +172,7 @@ static void report(tn_team *t, uint32_t n, uint32_t n_tiles)
     uint32_t before = atomic_fetch_add(&t->done, n);
     TN_ASSERT(n <= n_tiles && before <= n_tiles - n);
     if (before + n == n_tiles && atomic_load(&t->caller_asleep) != 0) {
-        tn_word_wake(&t->done);
+        wake_all(&t->done);
     }
 }
 
@@ -170,7 +221,7 @@ static void sleep_until_round(tn_team *t, uint32_t seen)
 {
     atomic_fetch_add(&t->asleep, 1);
     while (atomic_load(&t->round) == seen) {
-        tn_word_sleep(&t->round, seen);
+        sleep_on(&t->round, seen);
     }
     atomic_fetch_sub(&t->asleep, 1);
 }
@@ -183,7 +234,7 @@ static tn_status helper_main(void *arg, tn_error *err)
     uint32_t seen = 0;
     tn_lane *lane = NULL;
     while (!atomic_load(&t->stop)) {
-        if (!tn_word_changes(&t->round, seen, t->spins)) {
+        if (!changes(&t->round, seen, t->spins)) {
             sleep_until_round(t, seen);
         }
         seen = atomic_load(&t->round);
@@ -238,7 +289,7 @@ static void wake_helpers(tn_team *t)
 {
     atomic_fetch_add(&t->round, 1);
     if (atomic_load(&t->asleep) > 0) {
-        tn_word_wake(&t->round);
+        wake_all(&t->round);
     }
 }
 
@@ -282,10 +333,10 @@ static void wait_for_the_rest(tn_team *t, uint32_t n_tiles)
 {
     uint32_t done = atomic_load(&t->done);
     while (done != n_tiles) {
-        if (!tn_word_changes(&t->done, done, t->spins)) {
+        if (!changes(&t->done, done, t->spins)) {
             atomic_store(&t->caller_asleep, 1);
             if (atomic_load(&t->done) == done) {
-                tn_word_sleep(&t->done, done);
+                sleep_on(&t->done, done);
             }
             atomic_store(&t->caller_asleep, 0);
         }
