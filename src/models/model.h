@@ -92,19 +92,21 @@ const char *tn_model_preset(const char *model, const char *preset);
 const tn_tree *tn_model_list(const tn_variant *model, const tn_features *features,
                              const tn_binder *b);
 
-/* The MLP behind most models. */
+/* The MLP behind most models, and what some of them have beside it. */
 typedef struct tn_deep_opts {
     tn_f64s hidden;
     uint32_t activation;
     double dropout;
     bool batch_norm;
     uint32_t head; /* sum concat */
+    bool within_slot;
+    uint32_t layers, rank, structure; /* of cross networks */
 } tn_deep_opts;
 
 enum { TN_HEAD_SUM, TN_HEAD_CONCAT };
 extern const char *const tn_head_words[];
 
-/* Rows of a struct that has the members of tn_deep_opts. */
+/* Rows of the MLP. */
 #define TN_DEEP_FIELDS(type, hidden_)                                                              \
     TN_FIELD_F64S(type, hidden, hidden_, 1, 65536, "widths of the hidden layers"),                 \
         TN_FIELD_CHOICE(type, activation, "relu", tn_activation_words, "of the hidden layers"),    \

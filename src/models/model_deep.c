@@ -88,14 +88,7 @@ const tn_model tn_model_widedeep = {
 
 /* ---- deepfm ---- */
 
-typedef struct deepfm_opts {
-    tn_f64s hidden;
-    uint32_t activation;
-    double dropout;
-    bool batch_norm;
-    uint32_t head;
-    bool within_slot;
-} deepfm_opts;
+typedef tn_deep_opts deepfm_opts;
 
 static const tn_field deepfm_fields[] = {
     TN_DEEP_FIELDS(deepfm_opts, "[400, 400, 400]"),
@@ -107,17 +100,16 @@ static const tn_field deepfm_fields[] = {
 static void deepfm_write(const tn_model_args *args, tn_list_writer *w)
 {
     const deepfm_opts *o = args->opts;
-    tn_deep_opts mlp = {o->hidden, o->activation, o->dropout, o->batch_norm, o->head};
     tn_write_wide_input(w, args);
     const char *x = tn_write_deep_input(w, args);
     tn_write_fm(w, o->within_slot);
     if (o->head == TN_HEAD_CONCAT) {
-        const char *deep = tn_write_mlp(w, &mlp, x, 0);
+        const char *deep = tn_write_mlp(w, o, x, 0);
         write_concat_head(w, (const char *const[]){"wide", "fm", deep, NULL});
         return;
     }
     (void)tn_list_layer(w, "wide.sum", "sum", (const char *const[]){"wide", NULL});
-    const char *deep = tn_write_mlp(w, &mlp, x, 1);
+    const char *deep = tn_write_mlp(w, o, x, 1);
     (void)tn_list_layer(w, "logit", "add", (const char *const[]){"wide.sum", "fm", deep, NULL});
     tn_list_output(w, "logit");
 }
@@ -145,13 +137,7 @@ const tn_model tn_model_deepfm = {
 
 /* ---- dcn ---- */
 
-typedef struct dcn_opts {
-    tn_f64s hidden;
-    uint32_t activation;
-    double dropout;
-    bool batch_norm;
-    uint32_t layers;
-} dcn_opts;
+typedef tn_deep_opts dcn_opts;
 
 static const tn_field dcn_fields[] = {
     TN_DEEP_FIELDS(dcn_opts, "[400, 400, 400]"),
@@ -162,11 +148,10 @@ static const tn_field dcn_fields[] = {
 static void dcn_write(const tn_model_args *args, tn_list_writer *w)
 {
     const dcn_opts *o = args->opts;
-    tn_deep_opts deep_opts = {o->hidden, o->activation, o->dropout, o->batch_norm, TN_HEAD_CONCAT};
     const char *x = tn_write_deep_input(w, args);
     tn_tree *cross = tn_list_layer(w, "cross", "cross", (const char *const[]){x, NULL});
     tn_list_set(w, cross, "layers", "%u", o->layers);
-    const char *deep = tn_write_mlp(w, &deep_opts, x, 0);
+    const char *deep = tn_write_mlp(w, o, x, 0);
     write_concat_head(w, (const char *const[]){"cross", deep, NULL});
 }
 
@@ -191,15 +176,7 @@ const tn_model tn_model_dcn = {TN_MODEL_MEMBERS(dcn, "Deep & Cross Network")};
 
 /* ---- dcnv2 ---- */
 
-typedef struct dcnv2_opts {
-    tn_f64s hidden;
-    uint32_t activation;
-    double dropout;
-    bool batch_norm;
-    uint32_t layers;
-    uint32_t rank;
-    uint32_t structure;
-} dcnv2_opts;
+typedef tn_deep_opts dcnv2_opts;
 
 enum { PARALLEL, STACKED, CROSS_ONLY };
 static const char *const structure_words[] = {"parallel", "stacked", "cross_only", NULL};
@@ -215,7 +192,6 @@ static const tn_field dcnv2_fields[] = {
 static void dcnv2_write(const tn_model_args *args, tn_list_writer *w)
 {
     const dcnv2_opts *o = args->opts;
-    tn_deep_opts deep_opts = {o->hidden, o->activation, o->dropout, o->batch_norm, TN_HEAD_CONCAT};
     const char *x = tn_write_deep_input(w, args);
     tn_tree *cross = tn_list_layer(w, "cross", "cross_v2", (const char *const[]){x, NULL});
     tn_list_set(w, cross, "layers", "%u", o->layers);
@@ -224,9 +200,9 @@ static void dcnv2_write(const tn_model_args *args, tn_list_writer *w)
     }
     const char *last[3] = {"cross", NULL, NULL};
     if (o->structure == PARALLEL) {
-        last[1] = tn_write_mlp(w, &deep_opts, x, 0);
+        last[1] = tn_write_mlp(w, o, x, 0);
     } else if (o->structure == STACKED) {
-        last[0] = tn_write_mlp(w, &deep_opts, "cross", 0);
+        last[0] = tn_write_mlp(w, o, "cross", 0);
     }
     write_concat_head(w, last);
 }
