@@ -415,11 +415,6 @@ const tn_embed_slot *tn_embed_get(const tn_node *embed, uint32_t i)
 
 enum { ROWS_AT_ONCE = 64 };
 
-static tn_shape sum_shape(const tn_node *y)
-{
-    return (tn_shape){tn_max_rows(y), 1};
-}
-
 /* One slot of up to ROWS_AT_ONCE examples. */
 static void add_slot(const tn_sparse *sparse, const tn_embed_slot *slot, tn_range rows,
                      tn_real *sum)
@@ -477,7 +472,7 @@ const tn_op tn_op_embed_sum = {
     .formula = "y = sum_j x_j w_j over all slots",
     .n_in = 0,
     .attr_size = sizeof(tn_embed_list),
-    .shape = sum_shape,
+    .shape = tn_column_shape,
     .forward = sum_forward,
     .backward_keys = embed_back_keys, /* all slots have the same column */
     .backward_fields = embed_back_slots,

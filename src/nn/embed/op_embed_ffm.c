@@ -21,39 +21,20 @@
  */
 #include "nn/pooling/ffmloops.h"
 
-#include "base/core/arena.h"
-#include "nn/graph/graphcore.h"
 #include "nn/op/ops.h"
 #include "nn/pooling/embedloops.h"
-
-#include <string.h>
 
 #define NOWHERE UINT32_MAX
 enum { AHEAD = 2, LINE_REALS = 64 / (int)sizeof(tn_real) };
 
-typedef struct embed_ffm {
-    const tn_embed_list *list;
-    uint32_t dim; /* k */
-} embed_ffm;
-
-static const embed_ffm *attr_of(const tn_node *y)
-{
-    return y->attr;
-}
-
-static tn_shape ffm_shape(const tn_node *y)
-{
-    return (tn_shape){tn_max_rows(y), 1};
-}
-
 static size_t ffm_state_bytes(const tn_node *y)
 {
-    return (size_t)tn_max_rows(y) * attr_of(y)->list->n * sizeof(uint32_t);
+    return (size_t)tn_max_rows(y) * tn_embed_pairs_of(y)->list->n * sizeof(uint32_t);
 }
 
 static uint32_t *places_of(const tn_node *y, size_t row)
 {
-    return (uint32_t *)y->state + row * attr_of(y)->list->n;
+    return (uint32_t *)y->state + row * tn_embed_pairs_of(y)->list->n;
 }
 
 static tn_range entries_of(const tn_bag *bag, uint32_t row)
@@ -71,7 +52,7 @@ typedef struct view {
 
 static view view_of(const tn_node *y)
 {
-    const embed_ffm *a = attr_of(y);
+    const tn_embed_pairs *a = tn_embed_pairs_of(y);
     return (view){a->list, tn_feed_of(y)->sparse, a->list->n, a->dim};
 }
 
@@ -236,14 +217,9 @@ static void ffm_backward_fields(tn_node *y, tn_range fields)
     }
 }
 
-static uint32_t ffm_fields(const tn_node *y)
-{
-    return attr_of(y)->list->n;
-}
-
 static double ffm_flops(const tn_node *y)
 {
-    const embed_ffm *a = attr_of(y);
+    const tn_embed_pairs *a = tn_embed_pairs_of(y);
     return (double)y->shape.rows * a->list->n * (a->list->n - 1) * a->dim;
 }
 
@@ -254,7 +230,7 @@ static tn_node *ffm_example(tn_graph *g)
         {.name = "a", .slot = 0, .segment = &deep, .pool = TN_POOL_SUM},
         {.name = "c", .slot = 2, .segment = &deep, .pool = TN_POOL_SUM},
     };
-    const embed_ffm a = {.list = tn_embed(g, NULL, slots, 2)->attr, .dim = 2};
+    const tn_embed_pairs a = {.list = tn_embed(g, NULL, slots, 2)->attr, .dim = 2};
     return tn_apply(g, &tn_op_embed_ffm, NULL, NULL, 0, &a);
 }
 
@@ -262,12 +238,12 @@ const tn_op tn_op_embed_ffm = {
     .name = "embed_ffm",
     .formula = "y = sum of <A[i,j], A[j,i]> over all pairs of slots",
     .n_in = 0,
-    .attr_size = sizeof(embed_ffm),
-    .shape = ffm_shape,
+    .attr_size = sizeof(tn_embed_pairs),
+    .shape = tn_column_shape,
     .state_bytes = ffm_state_bytes,
     .forward = ffm_forward,
     .backward_fields = ffm_backward_fields,
-    .fields = ffm_fields,
+    .fields = tn_embed_pairs_slots,
     .flops = ffm_flops,
     .example = ffm_example,
 };
@@ -277,14 +253,4 @@ bool tn_embed_can_ffm(const tn_node *embed, uint32_t dim)
     uint32_t n = embed->op == &tn_op_embed ? tn_embed_count(embed) : 0;
     return n > 0 && n <= TN_FFM_FIELDS_MAX && n * dim <= TN_FFM_WIDTH_MAX &&
            tn_embed_is_summed(embed, n * dim);
-}
-
-void tn_become_embed_ffm(tn_node *y, const tn_node *embed, uint32_t dim)
-{
-    TN_ASSERT(tn_embed_can_ffm(embed, dim));
-    embed_ffm *a = TN_NEW(y->graph->arena, embed_ffm);
-    *a = (embed_ffm){.list = embed->attr, .dim = dim};
-    y->op = &tn_op_embed_ffm;
-    y->attr = a;
-    y->n_in = 0;
 }

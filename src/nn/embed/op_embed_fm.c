@@ -15,34 +15,17 @@
 #include "nn/pooling/fmrows.h"
 #include "nn/vec/vec.h"
 
-#include "base/core/arena.h"
-#include "nn/graph/graphcore.h"
 #include "nn/op/ops.h"
-
-typedef struct embed_fm {
-    const tn_embed_list *list;
-    uint32_t dim;
-} embed_fm;
-
-static const embed_fm *attr_of(const tn_node *y)
-{
-    return y->attr;
-}
-
-static tn_shape fm_shape(const tn_node *y)
-{
-    return (tn_shape){tn_max_rows(y), 1};
-}
 
 static size_t fm_state_bytes(const tn_node *y)
 {
-    const embed_fm *a = attr_of(y);
+    const tn_embed_pairs *a = tn_embed_pairs_of(y);
     return (size_t)tn_max_rows(y) * a->dim * (2 + a->list->n) * sizeof(tn_real);
 }
 
 static tn_fm_rows rows_of(const tn_node *y)
 {
-    const embed_fm *a = attr_of(y);
+    const tn_embed_pairs *a = tn_embed_pairs_of(y);
     tn_real *sum = y->state;
     return (tn_fm_rows){
         .sparse = tn_feed_of(y)->sparse,
@@ -59,14 +42,14 @@ static tn_fm_rows rows_of(const tn_node *y)
 /* v_i of an example, if it had to be kept. */
 static tn_real *folded_of(const tn_node *y, size_t row, uint32_t i)
 {
-    const embed_fm *a = attr_of(y);
+    const tn_embed_pairs *a = tn_embed_pairs_of(y);
     size_t before = 2 * (size_t)tn_max_rows(y) * a->dim;
     return (tn_real *)y->state + before + (row * a->list->n + i) * a->dim;
 }
 
 static const tn_bag *bag_of(const tn_node *y, uint32_t i)
 {
-    return &tn_feed_of(y)->sparse->bag[attr_of(y)->list->slot[i].slot];
+    return &tn_feed_of(y)->sparse->bag[tn_embed_pairs_of(y)->list->slot[i].slot];
 }
 
 /* One value with x = 1 in every example. */
@@ -77,7 +60,7 @@ static bool is_plain(const tn_bag *bag)
 
 static void fold_slot(const tn_node *y, uint32_t i, tn_range rows, const tn_fm_rows *p)
 {
-    tn_pooling pooling = {.slot = &attr_of(y)->list->slot[i],
+    tn_pooling pooling = {.slot = &tn_embed_pairs_of(y)->list->slot[i],
                           .sparse = p->sparse,
                           .bag = bag_of(y, i),
                           .cols = p->dim};
@@ -104,7 +87,7 @@ static tn_real sum_of_pairs(uint32_t dim, const tn_real *sum, tn_real *squares)
 
 static void fm_forward(tn_node *y, tn_range rows)
 {
-    const embed_fm *a = attr_of(y);
+    const tn_embed_pairs *a = tn_embed_pairs_of(y);
     const tn_fm_rows p = rows_of(y);
     TN_ASSERT(p.sparse != NULL);
     size_t from = (size_t)rows.from * p.dim;
@@ -153,7 +136,7 @@ static void fm_backward_fields(tn_node *y, tn_range slots)
 {
     const tn_fm_rows p = rows_of(y);
     for (uint32_t i = slots.from; i < slots.to; i++) {
-        const tn_embed_slot *slot = &attr_of(y)->list->slot[i];
+        const tn_embed_slot *slot = &tn_embed_pairs_of(y)->list->slot[i];
         if (is_plain(bag_of(y, i))) {
             tn_fm_back_slot(&p, slot, y->shape.rows);
         } else {
@@ -162,15 +145,10 @@ static void fm_backward_fields(tn_node *y, tn_range slots)
     }
 }
 
-static uint32_t fm_fields(const tn_node *y)
-{
-    return attr_of(y)->list->n;
-}
-
 static bool all_plain(const tn_node *y)
 {
     bool plain = true;
-    for (uint32_t i = 0; i < attr_of(y)->list->n; i++) {
+    for (uint32_t i = 0; i < tn_embed_pairs_of(y)->list->n; i++) {
         plain &= is_plain(bag_of(y, i));
     }
     return plain;
@@ -196,7 +174,7 @@ static void fm_backward_keys(tn_node *y, tn_range keys)
 
 static double fm_flops(const tn_node *y)
 {
-    const embed_fm *a = attr_of(y);
+    const tn_embed_pairs *a = tn_embed_pairs_of(y);
     return 3.0 * y->shape.rows * a->list->n * a->dim;
 }
 
@@ -208,7 +186,7 @@ static tn_node *fm_example(tn_graph *g)
         {.name = "b", .slot = 1, .segment = &deep, .pool = TN_POOL_SUM},
         {.name = "d", .slot = 3, .segment = &deep, .pool = TN_POOL_SUM},
     };
-    const embed_fm a = {.list = tn_embed(g, NULL, slots, 3)->attr, .dim = deep.dim};
+    const tn_embed_pairs a = {.list = tn_embed(g, NULL, slots, 3)->attr, .dim = deep.dim};
     return tn_apply(g, &tn_op_embed_fm, NULL, NULL, 0, &a);
 }
 
@@ -216,23 +194,13 @@ const tn_op tn_op_embed_fm = {
     .name = "embed_fm",
     .formula = "y = sum of <vi, vj> over all pairs of slots",
     .n_in = 0,
-    .attr_size = sizeof(embed_fm),
-    .shape = fm_shape,
+    .attr_size = sizeof(tn_embed_pairs),
+    .shape = tn_column_shape,
     .state_bytes = fm_state_bytes,
     .forward = fm_forward,
     .backward_keys = fm_backward_keys,
     .backward_fields = fm_backward_fields,
-    .fields = fm_fields,
+    .fields = tn_embed_pairs_slots,
     .flops = fm_flops,
     .example = fm_example,
 };
-
-void tn_become_embed_fm(tn_node *y, const tn_node *embed, uint32_t dim)
-{
-    TN_ASSERT(tn_embed_is_summed(embed, dim));
-    embed_fm *a = TN_NEW(y->graph->arena, embed_fm);
-    *a = (embed_fm){.list = embed->attr, .dim = dim};
-    y->op = &tn_op_embed_fm;
-    y->attr = a;
-    y->n_in = 0;
-}

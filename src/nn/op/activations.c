@@ -103,6 +103,11 @@ tn_shape tn_same_shape(const tn_node *y)
     return y->in[0]->shape;
 }
 
+tn_shape tn_column_shape(const tn_node *y)
+{
+    return (tn_shape){tn_max_rows(y), 1};
+}
+
 static tn_real slope_of(const tn_node *y)
 {
     return y->attr == NULL ? 0 : (tn_real)((const tn_act_attr *)y->attr)->slope;

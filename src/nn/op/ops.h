@@ -108,12 +108,10 @@ typedef struct tn_bce_attr {
 tn_node *tn_bce(tn_graph *g, const char *name, tn_node *logit,
                 const tn_bce_attr *attr); /* NULL: 1, 0 */
 
-tn_shape tn_same_shape(const tn_node *y); /* for operators: that of the first operand */
+tn_shape tn_same_shape(const tn_node *y);   /* for operators: that of the first operand */
+tn_shape tn_column_shape(const tn_node *y); /* one value per row of the batch */
 
-/* For fuse.c: the width of a slot's vector in a node of fm; and makes node y, which is fm(embed) of
- * a summed embedding, do without its matrix. */
-uint32_t tn_fm_dim(const tn_node *y);
-void tn_become_embed_fm(tn_node *y, const tn_node *embed, uint32_t dim);
+uint32_t tn_fm_dim(const tn_node *y); /* the width of a slot's vector in a node of fm */
 
 #define TN_OP(name) extern const tn_op tn_op_##name;
 #include "nn/op/ops.def"

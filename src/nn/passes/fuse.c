@@ -150,52 +150,43 @@ static void become_dense(tn_graph *g, tn_node *n, tn_node *const *in, uint32_t n
     n->attr = copy;
 }
 
-/* Graphs that score keep the two nodes: exports name the embedding as their input. */
-static bool fuse_sum(tn_graph *g, tn_node *n)
+static void read_rows(tn_node *n, const tn_op *op, void *attr)
 {
-    tn_node *x = n->in[0];
-    if (!g->opts.train || n->op != &tn_op_sum_cols || !only_for(g, x, &tn_op_embed) ||
-        !tn_embed_is_summed(x, 1)) {
-        return false;
-    }
-    n->op = &tn_op_embed_sum;
-    n->attr = tn_embed_one_column(g, x);
+    n->op = op;
+    n->attr = attr;
     n->n_in = 0;
-    x->place->alive = false;
-    return true;
 }
 
-/* Field-aware pairs of an embedding, and the norm of its values, read the rows themselves. */
-static bool fuse_fields(tn_graph *g, tn_node *n)
+static void *pairs_of(const tn_graph *g, const tn_node *embed, uint32_t dim)
+{
+    tn_embed_pairs *pairs = TN_NEW(g->arena, tn_embed_pairs);
+    *pairs = (tn_embed_pairs){.list = embed->attr, .dim = dim};
+    return pairs;
+}
+
+/* In training sums of single weights, pairs of vectors and norms read the rows themselves instead
+ * of the matrix of an embedding without other readers. Graphs that score keep the two nodes:
+ * exports name the embedding as their input. */
+static bool fuse_embedding(tn_graph *g, tn_node *n)
 {
     tn_node *x = n->in[0];
     if (g->opts.train && n->op == &tn_op_embed_norm) {
-        n->attr = x->attr;
-        n->n_in = 0;
+        read_rows(n, n->op, x->attr);
         x->place->alive = users(g, x) > 0 || x->place->kept;
         return true;
     }
-    if (!g->opts.train || n->op != &tn_op_ffm || !only_for(g, x, &tn_op_embed)) {
+    if (!g->opts.train || !only_for(g, x, &tn_op_embed)) {
         return false;
     }
-    uint32_t dim = ((const tn_ffm_attr *)n->attr)->dim;
-    if (!tn_embed_can_ffm(x, dim)) {
+    if (n->op == &tn_op_sum_cols && tn_embed_is_summed(x, 1)) {
+        read_rows(n, &tn_op_embed_sum, tn_embed_one_column(g, x));
+    } else if (n->op == &tn_op_ffm && tn_embed_can_ffm(x, ((const tn_ffm_attr *)n->attr)->dim)) {
+        read_rows(n, &tn_op_embed_ffm, pairs_of(g, x, ((const tn_ffm_attr *)n->attr)->dim));
+    } else if (n->op == &tn_op_fm && tn_embed_is_summed(x, tn_fm_dim(n))) {
+        read_rows(n, &tn_op_embed_fm, pairs_of(g, x, tn_fm_dim(n)));
+    } else {
         return false;
     }
-    tn_become_embed_ffm(n, x, dim);
-    x->place->alive = false;
-    return true;
-}
-
-/* So do pairs of an embedding without other readers. */
-static bool fuse_pairs(tn_graph *g, tn_node *n)
-{
-    tn_node *x = n->in[0];
-    if (!g->opts.train || n->op != &tn_op_fm || !only_for(g, x, &tn_op_embed) ||
-        !tn_embed_is_summed(x, tn_fm_dim(n))) {
-        return false;
-    }
-    tn_become_embed_fm(n, x, tn_fm_dim(n));
     x->place->alive = false;
     return true;
 }
@@ -224,8 +215,7 @@ void tn_pass_fuse(tn_graph *g)
 {
     for (uint32_t i = 0; i < g->n_nodes; i++) {
         tn_node *n = g->node[i];
-        if (n->place->alive && n->op != NULL && n->n_in > 0 && !fuse_sum(g, n) &&
-            !fuse_fields(g, n) && !fuse_pairs(g, n)) {
+        if (n->place->alive && n->op != NULL && n->n_in > 0 && !fuse_embedding(g, n)) {
             (void)fuse_one(g, n);
         }
     }

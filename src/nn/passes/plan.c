@@ -139,10 +139,10 @@ static void add_quoted(tn_text *out, const char *text)
 {
     tn_text_addc(out, '"');
     for (const char *c = text; *c != '\0'; c++) {
-        if (*c == '"' || *c == '\\') {
+        if (*c == '"' || *c == '\\' || *c == '\n') {
             tn_text_addc(out, '\\');
         }
-        tn_text_addc(out, *c);
+        tn_text_addc(out, (char)(*c == '\n' ? 'n' : *c));
     }
     tn_text_addc(out, '"');
 }
@@ -158,18 +158,7 @@ static void add_label(tn_text *out, const tn_node *n)
             tn_text_addf(&label, "\n%s [%u x %u]", p->name, p->shape.rows, p->shape.cols);
         }
     }
-    tn_text_addc(out, '"');
-    for (const char *c = tn_text_str(&label); *c != '\0'; c++) {
-        if (*c == '\n') {
-            tn_text_adds(out, "\\n");
-            continue;
-        }
-        if (*c == '"' || *c == '\\') {
-            tn_text_addc(out, '\\');
-        }
-        tn_text_addc(out, *c);
-    }
-    tn_text_addc(out, '"');
+    add_quoted(out, tn_text_str(&label));
     tn_text_done(&label);
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/thread/range.h"
 #include "nn/graph/embed.h"
+#include "nn/graph/op.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,6 +40,23 @@ typedef struct tn_embed_list {
     const tn_slot_use *use; /* n_uses + 1; the last is no slot */
     bool has_max;
 } tn_embed_list;
+
+/* What fm or ffm of an embedding keeps when it reads the rows themselves. */
+typedef struct tn_embed_pairs {
+    const tn_embed_list *list;
+    uint32_t dim; /* floats of a vector; of ffm: for one other slot */
+} tn_embed_pairs;
+
+static inline const tn_embed_pairs *tn_embed_pairs_of(const tn_node *y)
+{
+    return y->attr;
+}
+
+/* For operators of such pairs: their blocks of gradients. */
+static inline uint32_t tn_embed_pairs_slots(const tn_node *y)
+{
+    return tn_embed_pairs_of(y)->list->n;
+}
 
 /* Whether a node is an embedding whose slots all have vectors of this width, pooled by sum; and,
  * for embed_sum, the list of one of width 1, all slots in one column. */

@@ -43,8 +43,7 @@ tn_real tn_ffm_pairs(const tn_ffm_row *x);
  * g are read. `to` begins at a multiple of TN_FIELDS_TILE. */
 void tn_ffm_pairs_back(const tn_ffm_row *x, tn_range to, tn_real dy, tn_real *const *dfield);
 
-/* Whether training can do ffm(embed) without a matrix; and makes node y, which is that, do it. */
+/* Whether training can do ffm(embed) without a matrix. */
 bool tn_embed_can_ffm(const tn_node *embed, uint32_t dim);
-void tn_become_embed_ffm(tn_node *y, const tn_node *embed, uint32_t dim);
 
 #endif
